@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal.c - the process's one HAL: which backend, how many users, its messages.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "hal_fault.h"
+#include "hal_map.h"
+#include "hal_param.h"
+
+static const struct {
+	const char *name;
+	const struct hal_ops *ops;
+} backends[] = {
+	{ "emu", &hal_emu_ops },
+	{ "sim", &hal_sim_ops },
+	{ "dev", &hal_dev_ops },
+};
+#define NBACKENDS	(sizeof(backends) / sizeof(backends[0]))
+
+static struct {
+	struct hal_lock lock;
+	struct hal *hal;
+	pid_t pid;			/* who opened it */
+} g_hal;
+
+static _Atomic(hal_log_fn) g_log;
+
+/* ---- Lock ------------------------------------------------------------ */
+
+/*
+ * The word names the holder's process: a child forked while another thread
+ * held the lock finds a holder that does not exist in it, and takes over. That
+ * needs no atfork handler, which a library that may be unloaded must not leave
+ * behind.
+ */
+void hal_lock(struct hal_lock *lock)
+{
+	int self = (int)getpid();
+
+	for (int spins = 0; ; spins++) {
+		int seen = 0;
+
+		/* pairs with the release in hal_unlock() */
+		if (atomic_compare_exchange_strong_explicit(&lock->holder,
+				&seen, self, memory_order_acquire,
+				memory_order_relaxed))
+			return;
+		if (seen != self &&
+		    atomic_compare_exchange_strong_explicit(&lock->holder,
+				&seen, self, memory_order_acquire,
+				memory_order_relaxed))
+			return;
+		if (spins > 32)
+			sched_yield();
+	}
+}
+
+void hal_unlock(struct hal_lock *lock)
+{
+	/* pairs with the acquire in hal_lock() */
+	atomic_store_explicit(&lock->holder, 0, memory_order_release);
+}
+
+/* ---- Messages -------------------------------------------------------- */
+
+void hal_log_set(hal_log_fn fn)
+{
+	/* pairs with the acquire in hal_log() */
+	atomic_store_explicit(&g_log, fn, memory_order_release);
+}
+
+void hal_log(int level, const char *fmt, ...)
+{
+	/* pairs with the release in hal_log_set() */
+	hal_log_fn fn = atomic_load_explicit(&g_log, memory_order_acquire);
+	int saved = errno;
+	char line[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	if (fn != NULL)
+		fn(level, line);
+	else if (level == 0)		/* nobody asked to be informed */
+		fprintf(stderr, "unimem: %s\n", line);
+	errno = saved;
+}
+
+/* ---- The one HAL ----------------------------------------------------- */
+
+static int open_backend(const struct hal_params *params, struct hal **hal)
+{
+	const char *name = params->hal;
+	unsigned i;
+
+	if (*name == '\0' || strcmp(name, "auto") == 0)
+		name = hal_dev_present(params) ? "dev" : "emu";
+	for (i = 0; i < NBACKENDS; i++)
+		if (strcmp(name, backends[i].name) == 0)
+			break;
+	if (i == NBACKENDS) {
+		hal_log(0, "no backend is called %s: use FI_UNIMEM_HAL=auto",
+			name);
+		return -FI_EINVAL;
+	}
+	if (params->fault[0] == '\0')
+		return backends[i].ops->open(params, hal);
+	return hal_fault_open(params, backends[i].ops, hal);
+}
+
+int hal_get(const struct hal_params *params, struct hal **hal)
+{
+	struct hal_params loaded;
+	int ret = 0;
+
+	hal_lock(&g_hal.lock);
+	/* a parent's HAL is no use to its child: let go of the copy */
+	if (g_hal.hal != NULL && g_hal.pid != getpid())
+		g_hal.hal = NULL;
+	if (g_hal.hal != NULL)
+		goto found;
+	if (params == NULL) {
+		ret = hal_params_load(&loaded);
+		if (ret != 0)
+			goto out;
+		params = &loaded;
+	}
+	ret = open_backend(params, &g_hal.hal);
+	if (ret != 0) {
+		g_hal.hal = NULL;
+		goto out;
+	}
+	g_hal.pid = getpid();
+	g_hal.hal->refs = 0;
+found:
+	g_hal.hal->refs++;
+	*hal = g_hal.hal;
+out:
+	hal_unlock(&g_hal.lock);
+	return ret;
+}
+
+void hal_put(struct hal *hal)
+{
+	hal_lock(&g_hal.lock);
+	if (--hal->refs == 0) {
+		if (g_hal.hal == hal)
+			g_hal.hal = NULL;
+		hal->ops->close(hal);
+	}
+	hal_unlock(&g_hal.lock);
+}

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_dev_pkt.c - packets: out by the packetizer, in by the mailbox.
+ *
+ * The packetizer has one buffer [D 5.2.4]: the fate of a packet is read from
+ * its status before the next one is set up, so that a refused packet (NACK) is
+ * known before another could overtake it. It then waits in a queue of its
+ * destination, as do those behind it, and is tried again with growing pauses;
+ * other destinations go on. A peer has at most pkt_depth packets that were not
+ * released, queued ones included.
+ */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+
+#include "hal_dev.h"
+
+#define LOOKS_SEND	100		/* at PEND, before a packet waits */
+#define LOOKS_END	100000		/* before a close gives up on it */
+#define PUMP_PACKETS	32
+#define RUN_PACKETS	16		/* of one peer in a row */
+#define BACKOFF_MIN	2000u		/* ns */
+#define BACKOFF_MAX	1000000u
+
+/* ---- Packetizer -------------------------------------------------------- */
+
+static void refused(struct dev_peer *peer)
+{
+	dev_if(peer->p.hif)->stats.nacks++;
+	peer->backoff = peer->backoff == 0 ? BACKOFF_MIN : peer->backoff * 2;
+	if (peer->backoff > BACKOFF_MAX)
+		peer->backoff = BACKOFF_MAX;
+	peer->retry_at = dev_now() + peer->backoff;
+	dev_backlog_add(peer);
+}
+
+/* The packet it held stays ours: the oldest of the queue. */
+static void queue_again(struct dev_if *dif, struct dev_peer *peer)
+{
+	uint32_t mask = dif->i.caps->pkt_depth - 1;
+
+	peer->queue[--peer->q_first & mask] = dif->pif_pkt;
+}
+
+/* Neither taken nor refused: that is no answer a packetizer may give. */
+static void failed(struct dev_peer *peer, uint64_t status)
+{
+	hal_log(0, "packetizer of interface %u:%u: a packet to %u:%u ended "
+		"with status 0x%llx%s", peer->p.hif->addr.board,
+		peer->p.hif->addr.iface, peer->p.addr.board,
+		peer->p.addr.iface, (unsigned long long)status,
+		status & HAL_PIF_ILLEGAL ? ": the driver's BASE_DEST does not "
+		"match its base_dest" : "");
+	dev_cut(peer);
+}
+
+/* Its packet is over. */
+static void pif_settle(struct dev_if *dif, uint64_t status)
+{
+	struct dev_peer *peer = dif->pif_peer;
+	enum dev_pif held = dif->pif_holds;
+
+	dif->pif_holds = DEV_PIF_FREE;
+	dif->pif_peer = NULL;
+	if (peer == NULL || !dev_lives(peer) || held == DEV_PIF_WAKE)
+		return;		/* freed or over; who refuses is awake */
+	if (status & HAL_PIF_NACK) {
+		if (held == DEV_PIF_HELLO)
+			peer->hello = DEV_HELLO_UNSENT;
+		else
+			queue_again(dif, peer);
+		refused(peer);
+	} else if (status & HAL_PIF_ACK) {
+		peer->backoff = 0;
+		if (held == DEV_PIF_HELLO)
+			peer->hello = DEV_HELLO_TAKEN;
+	} else {
+		failed(peer, status);
+	}
+}
+
+/* Is the packetizer ready for a packet? Looks at most so often. */
+bool dev_pif_idle(struct dev_if *dif, unsigned looks)
+{
+	uint64_t status[2];
+
+	if (dif->pif_holds == DEV_PIF_FREE)
+		return true;
+	while (looks-- != 0) {
+		dif->io->read128(&dif->pif, HAL_PIF_STATUS, status);
+		if (status[0] & HAL_PIF_PEND)
+			continue;
+		pif_settle(dif, status[0] & HAL_PIF_STATUS_MASK);
+		return true;
+	}
+	return false;
+}
+
+/* Set it up; the third write sends. It must be idle. */
+static void pif_put(struct dev_if *dif, enum dev_pif what,
+		    struct dev_peer *peer, const struct dev_pkt *pkt)
+{
+	const uint64_t dest[2] = { peer->dest, 0 };
+
+	HAL_POINT(HAL_POINT_CLAIMED);
+	dif->pif_holds = what;
+	dif->pif_peer = peer;
+	dif->pif_pkt = *pkt;
+	dif->stats.sent++;
+	dif->io->write128(&dif->pif, HAL_PIF_PAYLOAD0, &pkt->w[0]);
+	dif->io->write128(&dif->pif, HAL_PIF_PAYLOAD1, &pkt->w[2]);
+	HAL_POINT(HAL_POINT_COPIED);
+	dif->io->write128(&dif->pif, HAL_PIF_DEST, dest);
+	HAL_POINT(HAL_POINT_PUBLISHED);
+}
+
+static void put_hello(struct dev_peer *peer)
+{
+	struct hal_if *hif = peer->p.hif;
+	uint8_t log2 = (uint8_t)__builtin_ctz(hif->caps->pkt_depth);
+	struct dev_pkt pkt = { {
+		hal_head(DEV_PKT_HELLO, (uint8_t)(DEV_WIRE << 4 | log2)),
+		peer->p.addr.nonce, peer->back.ref, peer->link.ref,
+	} };
+
+	peer->hello = DEV_HELLO_IN_PIF;
+	pif_put(dev_if(hif), DEV_PIF_HELLO, peer, &pkt);
+	HAL_POINT(HAL_POINT_HELLO_SENT);
+}
+
+/* Get the HELLO into the peer's mailbox; false: not now. */
+bool dev_hello_send(struct dev_peer *peer)
+{
+	struct dev_if *dif = dev_if(peer->p.hif);
+
+	for (int i = 0; i < 2 && peer->hello != DEV_HELLO_TAKEN; i++) {
+		if (!dev_pif_idle(dif, LOOKS_SEND) || !dev_lives(peer))
+			break;
+		if (peer->hello == DEV_HELLO_UNSENT &&
+		    (peer->backoff == 0 || dev_now() >= peer->retry_at))
+			put_hello(peer);
+	}
+	if (peer->hello == DEV_HELLO_IN_PIF)
+		dev_pif_idle(dif, LOOKS_SEND);
+	return peer->hello == DEV_HELLO_TAKEN;
+}
+
+/* ---- Packets that wait ------------------------------------------------- */
+
+static bool has_backlog(const struct dev_peer *peer)
+{
+	return dev_lives(peer) && (peer->q_first != peer->q_last ||
+				   peer->hello == DEV_HELLO_UNSENT ||
+				   peer->wake);
+}
+
+void dev_backlog_add(struct dev_peer *peer)
+{
+	struct dev_if *dif = dev_if(peer->p.hif);
+
+	if (peer->in_backlog)
+		return;
+	peer->in_backlog = true;
+	peer->log_next = NULL;
+	*dif->backlog_tail = peer;
+	dif->backlog_tail = &peer->log_next;
+}
+
+static void backlog_take(struct dev_if *dif, struct dev_peer **at)
+{
+	struct dev_peer *peer = *at;
+
+	*at = peer->log_next;
+	if (dif->backlog_tail == &peer->log_next)
+		dif->backlog_tail = at;
+	peer->in_backlog = false;
+}
+
+void dev_backlog_remove(struct dev_peer *peer)
+{
+	struct dev_if *dif = dev_if(peer->p.hif);
+	struct dev_peer **at = &dif->backlog;
+
+	if (!peer->in_backlog)
+		return;
+	while (*at != peer)
+		at = &(*at)->log_next;
+	backlog_take(dif, at);
+}
+
+static void put_next(struct dev_if *dif, struct dev_peer *peer)
+{
+	static const struct dev_pkt wake = { { (uint64_t)DEV_PKT_WAKE << 56 } };
+	uint32_t mask = dif->i.caps->pkt_depth - 1;
+
+	if (peer->hello == DEV_HELLO_UNSENT) {
+		put_hello(peer);
+	} else if (peer->q_first != peer->q_last) {
+		dif->stats.resent++;
+		pif_put(dif, DEV_PIF_DATA, peer,
+			&peer->queue[peer->q_first++ & mask]);
+	} else {
+		peer->wake = false;
+		pif_put(dif, DEV_PIF_WAKE, peer, &wake);
+	}
+}
+
+/* Send what waits for a peer, as far as it is taken; false: the packetizer is
+ * busy. */
+static bool peer_run(struct dev_if *dif, struct dev_peer *peer, uint64_t now)
+{
+	for (int n = 0; n <= RUN_PACKETS; n++) {
+		if (!dev_pif_idle(dif, LOOKS_SEND))
+			return false;
+		if (n == RUN_PACKETS || !has_backlog(peer) ||
+		    (peer->backoff != 0 && now < peer->retry_at))
+			break;
+		put_next(dif, peer);
+	}
+	return true;
+}
+
+void dev_backlog_run(struct dev_if *dif)
+{
+	struct dev_peer **at = &dif->backlog;
+	uint64_t now = dev_now();
+
+	while (*at != NULL) {
+		struct dev_peer *peer = *at;
+
+		if (!peer_run(dif, peer, now))
+			return;
+		if (has_backlog(peer))
+			at = &peer->log_next;
+		else
+			backlog_take(dif, at);
+	}
+}
+
+static int enqueue(struct dev_peer *peer, const struct dev_pkt *pkt)
+{
+	struct dev_if *dif = dev_if(peer->p.hif);
+	uint32_t depth = dif->i.caps->pkt_depth;
+	bool in_pif = dif->pif_peer == peer;
+
+	/* one place is for what the packetizer may give back; more can only be
+	 * wanted if the peer told of releases that cannot be */
+	if (peer->q_last - peer->q_first + in_pif >= depth)
+		return -FI_EAGAIN;
+	peer->queue[peer->q_last++ & (depth - 1)] = *pkt;
+	dif->stats.queued++;
+	dev_backlog_add(peer);
+	return 0;
+}
+
+/* ---- Sending ----------------------------------------------------------- */
+
+/* May one more packet be on its way? */
+static bool has_room(const struct hal_peer *hp)
+{
+	/* pairs with the store of the peer's flush; a made-up count makes the
+	 * difference huge */
+	uint64_t done = atomic_load_explicit(&hp->tx.back->done,
+					     memory_order_acquire);
+
+	return hp->tx.next - done < hp->hif->caps->pkt_depth;
+}
+
+int dev_pkt_send(struct hal_peer *hp, uint64_t head, const uint64_t *w,
+		 unsigned nw, const void *data, size_t len)
+{
+	struct dev_peer *peer = dev_peer(hp);
+	struct dev_if *dif = dev_if(hp->hif);
+	struct dev_pkt pkt = { { head } };
+	uint8_t *payload = (uint8_t *)&pkt.w[1];
+	int ret = 0;
+
+	if (!has_room(hp))
+		return -FI_EAGAIN;
+	for (unsigned i = 0; i < nw; i++)
+		memcpy(payload + 8 * i, &w[i], 8);
+	hal_copy_small(payload + 8 * nw, data, len);
+	/* what waits goes first */
+	if (peer->q_first != peer->q_last)
+		dev_backlog_run(dif);
+	if (peer->q_first != peer->q_last ||
+	    !dev_pif_idle(dif, LOOKS_SEND) ||
+	    peer->q_first != peer->q_last)
+		ret = enqueue(peer, &pkt);
+	else if (dev_lives(peer))	/* else into a void */
+		pif_put(dif, DEV_PIF_DATA, peer, &pkt);
+	if (ret == 0)
+		hp->tx.next++;
+	return ret;
+}
+
+/* A packet that says nothing makes the mailbox signal. If it is refused, the
+ * mailbox is not empty, and the peer has been told. */
+void dev_wake(struct hal_peer *hp)
+{
+	struct dev_peer *peer = dev_peer(hp);
+
+	if (!dev_lives(peer) || peer->dest == 0)
+		return;
+	peer->wake = true;
+	dev_backlog_add(peer);
+	dev_backlog_run(dev_if(hp->hif));
+}
+
+/* ---- The end ----------------------------------------------------------- */
+
+/*
+ * The outbound half ends. What still waits goes into the link page, and so does
+ * the number of all, by which the receiver knows when it has got everything.
+ */
+void dev_last_words(struct dev_peer *peer)
+{
+	struct dev_if *dif = dev_if(peer->p.hif);
+	const struct hal_mmio_map *map = &peer->link.map;
+	uint32_t mask = dif->i.caps->pkt_depth - 1;
+	uint64_t last, end = peer->p.tx.next + 1;
+	uint32_t n;
+
+	if (dif->pif_peer == peer)
+		dev_pif_idle(dif, LOOKS_END);
+	n = peer->q_last - peer->q_first;
+	last = peer->p.tx.next - n;
+	for (uint32_t i = 0; i < n; i++)
+		dif->io->store(map, offsetof(struct dev_link, words) +
+			       i * sizeof(struct dev_pkt),
+			       &peer->queue[(peer->q_first + i) & mask],
+			       sizeof(struct dev_pkt));
+	dif->stats.last_words += n;
+	dif->io->store(map, offsetof(struct dev_link, last), &last,
+		       sizeof(last));
+	dif->io->stores_before_notify(map);
+	dif->io->store(map, offsetof(struct dev_link, end), &end, sizeof(end));
+	dif->io->stores_before_notify(map);
+}
+
+/* One try, for a peer that is let go of: its sleep ends by the clock else. */
+void dev_wake_now(struct dev_peer *peer)
+{
+	static const struct dev_pkt wake = { { (uint64_t)DEV_PKT_WAKE << 56 } };
+	struct dev_if *dif = dev_if(peer->p.hif);
+
+	if (dev_pif_idle(dif, LOOKS_SEND))
+		pif_put(dif, DEV_PIF_WAKE, peer, &wake);
+}
+
+/* ---- Receiving --------------------------------------------------------- */
+
+/*
+ * A ring in private memory for the packets of one sender. Slots are marked as
+ * of the lap before, so that none looks like the packet to come.
+ */
+int dev_ring_new(struct dev_peer *peer, uint64_t first, uint32_t depth)
+{
+	struct hal_rx *rx = &peer->p.rx;
+	struct hal_cell *cells = aligned_alloc(HAL_LINE,
+					       depth * sizeof(*cells));
+
+	if (cells == NULL)
+		return -FI_ENOMEM;
+	memset(cells, 0, depth * sizeof(*cells));
+	for (uint64_t n = first; n < first + depth; n++)
+		atomic_store_explicit(&cells[n & (depth - 1)].head,
+				      (n + 1 - depth) & HAL_HEAD_ID_MASK,
+				      memory_order_relaxed);
+	rx->mask = depth - 1;
+	rx->next = first;
+	rx->told = first;
+	rx->identity = peer->identity;
+	peer->cells = cells;		/* the caller's once accepted */
+	peer->came = first;
+	return 0;
+}
+
+void dev_ring_push(struct dev_peer *peer, const uint64_t w[HAL_PKT_WORDS])
+{
+	struct hal_rx *rx = &peer->p.rx;
+	struct hal_cell *cell = &peer->cells[peer->came & rx->mask];
+
+	if (peer->came - rx->next > rx->mask) {
+		hal_log(0, "interface %u:%u sent more than was released to it: "
+			"dropped", peer->p.addr.board, peer->p.addr.iface);
+		dev_cut(peer);
+		return;
+	}
+	memcpy(cell->payload, &w[1], 8 * (HAL_PKT_WORDS - 1));
+	peer->came++;
+	/* pairs with the acquire in hal_rx_peek() */
+	atomic_store_explicit(&cell->head, (w[0] & ~HAL_HEAD_ID_MASK) |
+			      (peer->came & HAL_HEAD_ID_MASK),
+			      memory_order_release);
+}
+
+static void take_packet(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS])
+{
+	uint8_t type = hal_head_type(w[0]);
+	struct dev_peer *peer;
+
+	if (type == DEV_PKT_HELLO) {
+		dev_hello_came(dif, w);
+		return;
+	}
+	if (type >= HAL_PKT_RESERVED && type <= HAL_PKT_EMPTY)
+		return;			/* WAKE, or of a later version */
+	peer = dev_peer_of(dif, w[0] & HAL_HEAD_ID_MASK);
+	if (peer == NULL || peer->cells == NULL || peer->p.dead ||
+	    dev_silent(peer)) {
+		dif->stats.strange++;	/* sent to one before us */
+		return;
+	}
+	/* stores that it names may be the first into the receive space */
+	if (peer->rspace.mm == NULL && !dev_space_map(peer))
+		return;
+	dev_ring_push(peer, w);
+}
+
+/* Empty the mailbox, up to so many packets; their number. */
+unsigned dev_mbox_run(struct dev_if *dif, unsigned max)
+{
+	uint64_t w[HAL_PKT_WORDS];
+	unsigned n;
+
+	for (n = 0; n < max; n++) {
+		dif->io->read128(&dif->mif, HAL_MIF_DATA, &w[0]);
+		if (hal_head_type(w[0]) == HAL_MIF_EMPTY_TYPE)
+			break;
+		dif->io->read128(&dif->mif, HAL_MIF_DATA, &w[2]);
+		/* what the packet names is read after it */
+		dif->io->status_before_memory(dif->mm);
+		take_packet(dif, w);
+	}
+	dif->stats.came += n;
+	return n;
+}
+
+void dev_pump(struct hal_if *hif)
+{
+	struct dev_if *dif = dev_if(hif);
+
+	if (dif->pif_holds != DEV_PIF_FREE)
+		dev_pif_idle(dif, 1);
+	if (dif->backlog != NULL)
+		dev_backlog_run(dif);
+	dev_mbox_run(dif, PUMP_PACKETS);
+}
+
+/* Does any ring hold a packet? */
+int dev_rx_pending(struct dev_if *dif)
+{
+	uint64_t head;
+
+	for (uint32_t i = 0; i < dif->i.ninbound; i++) {
+		struct hal_peer *hp = dif->i.inbound[i];
+
+		if (hp->rx.cells != NULL && hal_rx_peek(hp, &head) != NULL)
+			return 1;
+	}
+	return 0;
+}

@@ -1,0 +1,710 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_fault.c - a decorator that makes a backend as unpleasant as the laws of
+ * docs/hal.md allow: refusals, late packets, failing and late transfers.
+ *
+ * The objects stay the backend's. Their ops pointer leads to a copy of the
+ * backend's table, embedded in struct fault, in which some entries are ours;
+ * what we add per interface and per peer is found in hash tables. A peer's
+ * tx.cells is hidden ("veiled") so that every send comes to fault_pkt_send();
+ * while the backend itself runs, its own values are back in place. The inbound
+ * half is not touched.
+ *
+ * An accepted packet is never lost: one is held only while the peer has room
+ * for it and for all that are held before it, and what is held counts as sent.
+ */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "hal_emu.h"	/* hal_lock() */
+#include "hal_fault.h"
+
+#define PEER_BUCKETS	64
+#define FLUSH_TRIES	100000
+#define US		UINT64_C(1000)
+
+struct rates {
+	unsigned long eagain;		/* all in 1000 */
+	unsigned long delay;
+	unsigned long dmafail;
+	unsigned long delay_us;
+	unsigned long dmadelay_us;
+	unsigned long seed;
+};
+
+/* A packet that was accepted and is held. */
+struct held {
+	uint64_t due;
+	uint64_t head;
+	uint32_t len;
+	uint8_t payload[HAL_PKT_MAX];
+};
+
+struct fault_peer {
+	struct fault_peer *chain;
+	struct hal_peer *peer;
+	struct hal_cell *cells;		/* tx.cells as the backend has it */
+	uint64_t sent;			/* tx.next as the backend has it */
+	struct held *queue;		/* pkt_depth of them, at first use */
+	uint64_t first, last;		/* held: queue[first .. last - 1] */
+};
+
+enum dma_state { DMA_FREE, DMA_POSTED, DMA_DONE };
+
+struct fault_dma {
+	enum dma_state state;
+	bool fail;
+	int status;
+	uint64_t due;
+	uint64_t token;			/* the caller's */
+};
+
+struct fault_if {
+	struct fault_if *next;
+	struct hal_if *hif;
+	uint64_t rng;
+	struct fault_peer *peers[PEER_BUCKETS];
+	uint64_t held;			/* packets, all peers */
+	uint32_t posted, done;		/* transfers in these states */
+	struct fault_dma *dma;		/* dma_depth of them */
+	uint64_t count_eagain, count_delay, count_dmafail;
+};
+
+struct fault {
+	struct hal_ops ops;
+	const struct hal_ops *base;
+	const char *base_name;
+	struct rates rates;
+	struct hal_lock lock;		/* guards ifs */
+	pid_t pid;
+	struct fault_if *ifs;
+	char name[32];
+};
+
+static struct fault *fault_of(const struct hal_ops *ops)
+{
+	return (struct fault *)((char *)(uintptr_t)ops -
+				offsetof(struct fault, ops));
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* splitmix64 */
+static uint64_t draw(struct fault_if *fi)
+{
+	uint64_t z = fi->rng += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return z ^ z >> 31;
+}
+
+static bool chance(struct fault_if *fi, unsigned long rate)
+{
+	return rate != 0 && draw(fi) % 1000 < rate;
+}
+
+/* Shall this call be refused although it need not be? */
+static bool refuse(struct fault *f, struct fault_if *fi)
+{
+	if (!chance(fi, f->rates.eagain))
+		return false;
+	fi->count_eagain++;
+	return true;
+}
+
+/* ---- What we keep per object ----------------------------------------- */
+
+static struct fault_if *if_find(struct fault *f, struct hal_if *hif)
+{
+	struct fault_if *fi;
+
+	hal_lock(&f->lock);
+	for (fi = f->ifs; fi->hif != hif; fi = fi->next)
+		;
+	hal_unlock(&f->lock);
+	return fi;
+}
+
+static struct fault_peer **peer_slot(struct fault_if *fi, struct hal_peer *peer)
+{
+	size_t i = (uintptr_t)peer / sizeof(*peer) % PEER_BUCKETS;
+	struct fault_peer **slot = &fi->peers[i];
+
+	while (*slot != NULL && (*slot)->peer != peer)
+		slot = &(*slot)->chain;
+	return slot;
+}
+
+static void veil(struct fault_peer *fp)
+{
+	struct hal_tx *tx = &fp->peer->tx;
+
+	fp->cells = tx->cells;
+	fp->sent = tx->next;
+	tx->cells = NULL;
+	tx->next += fp->last - fp->first;
+}
+
+static void unveil(struct fault_peer *fp)
+{
+	fp->peer->tx.cells = fp->cells;
+	fp->peer->tx.next = fp->sent;
+}
+
+static void for_peers(struct fault_if *fi, void (*fn)(struct fault_peer *fp))
+{
+	for (int i = 0; i < PEER_BUCKETS; i++) {
+		struct fault_peer *fp = fi->peers[i];
+
+		for (; fp != NULL; fp = fp->chain)
+			fn(fp);
+	}
+}
+
+/*
+ * Take a peer over; its outbound half is unveiled. Without memory it stays as
+ * the backend made it, which breaks no law.
+ */
+static void adopt(struct fault *f, struct fault_if *fi, struct hal_peer *peer)
+{
+	struct fault_peer **slot = peer_slot(fi, peer);
+
+	if (*slot == NULL) {
+		*slot = calloc(1, sizeof(**slot));
+		if (*slot == NULL) {
+			peer->ops = f->base;
+			return;
+		}
+		(*slot)->peer = peer;
+	}
+	peer->ops = &f->ops;
+}
+
+/* ---- Packets --------------------------------------------------------- */
+
+/* Hand a packet to the backend; held ones must be gone before. */
+static int forward(struct fault *f, struct fault_peer *fp, uint64_t head,
+		   const uint64_t *w, unsigned nw, const void *data, size_t len)
+{
+	struct hal_peer *peer = fp->peer;
+	int ret;
+
+	unveil(fp);
+	if (peer->tx.cells != NULL)
+		ret = hal_pkt_send(peer, head, w, nw, data, len);
+	else
+		ret = f->base->pkt_send(peer, head, w, nw, data, len);
+	veil(fp);
+	return ret;
+}
+
+/* A dead peer's packets go nowhere; they still count as sent. */
+static void forget_held(struct fault_if *fi, struct fault_peer *fp)
+{
+	fi->held -= fp->last - fp->first;
+	fp->sent += fp->last - fp->first;
+	fp->peer->tx.limit = fp->sent;
+	fp->first = fp->last;
+}
+
+/*
+ * Send what is held for a peer and due at the given time; not in a forked
+ * child, whose copy of it is not its to send.
+ */
+static void release_peer(struct fault *f, struct fault_if *fi,
+			 struct fault_peer *fp, uint64_t now)
+{
+	uint32_t depth = fi->hif->caps->pkt_depth;
+
+	if (fp->peer->dead || f->pid != getpid())
+		forget_held(fi, fp);
+	while (fp->first != fp->last) {
+		struct held *h = &fp->queue[fp->first % depth];
+
+		if (h->due > now || forward(f, fp, h->head, NULL, 0,
+					    h->payload, h->len) != 0)
+			return;
+		/* the backend counts it now, we no longer do */
+		fp->first++;
+		fp->peer->tx.next--;
+		fi->held--;
+	}
+}
+
+static void release(struct fault *f, struct fault_if *fi, uint64_t now)
+{
+	for (int i = 0; i < PEER_BUCKETS && fi->held != 0; i++) {
+		struct fault_peer *fp = fi->peers[i];
+
+		for (; fp != NULL; fp = fp->chain)
+			release_peer(f, fi, fp, now);
+	}
+}
+
+/* Accept a packet and keep it. */
+static int hold(struct fault_if *fi, struct fault_peer *fp, uint64_t due,
+		uint64_t head, const uint64_t *w, unsigned nw,
+		const void *data, size_t len)
+{
+	struct hal_peer *peer = fp->peer;
+	uint32_t depth = fi->hif->caps->pkt_depth;
+	struct held *h;
+
+	if (peer->tx.next - hal_tx_done(peer) >= depth)
+		return -FI_EAGAIN;
+	if (fp->queue == NULL) {
+		fp->queue = calloc(depth, sizeof(*fp->queue));
+		if (fp->queue == NULL)
+			return -FI_EAGAIN;
+	}
+	h = &fp->queue[fp->last % depth];
+	h->due = due;
+	h->head = head;
+	h->len = 8 * nw + len;
+	if (nw != 0)
+		memcpy(h->payload, w, 8 * nw);
+	if (len != 0)
+		memcpy(h->payload + 8 * nw, data, len);
+	fp->last++;
+	peer->tx.next++;
+	fi->held++;
+	return 0;
+}
+
+static int fault_pkt_send(struct hal_peer *peer, uint64_t head,
+			  const uint64_t *w, unsigned nw,
+			  const void *data, size_t len)
+{
+	struct fault *f = fault_of(peer->ops);
+	struct fault_if *fi = if_find(f, peer->hif);
+	struct fault_peer *fp = *peer_slot(fi, peer);
+	uint64_t due = 0;
+	int ret;
+
+	if (fi->held != 0)
+		release(f, fi, now_ns());
+	if (refuse(f, fi))
+		return -FI_EAGAIN;
+	if (peer->tx.back != NULL && chance(fi, f->rates.delay))
+		due = now_ns() + f->rates.delay_us * US;
+	if (due == 0 && fp->first == fp->last)
+		return forward(f, fp, head, w, nw, data, len);
+	/* behind a held packet: never earlier than that, see release_peer */
+	ret = hold(fi, fp, due, head, w, nw, data, len);
+	if (ret == 0 && due != 0)
+		fi->count_delay++;
+	return ret;
+}
+
+static int fault_space_ready(struct hal_peer *peer, uint32_t bytes)
+{
+	struct fault *f = fault_of(peer->ops);
+	struct fault_peer *fp = *peer_slot(if_find(f, peer->hif), peer);
+	int ret;
+
+	unveil(fp);
+	ret = f->base->space_ready(peer, bytes);
+	veil(fp);
+	return ret;
+}
+
+static void fault_pump(struct hal_if *hif)
+{
+	struct fault *f = fault_of(hif->ops);
+	struct fault_if *fi = if_find(f, hif);
+
+	if (f->base->pump != NULL) {
+		for_peers(fi, unveil);
+		f->base->pump(hif);
+		for_peers(fi, veil);
+	}
+	if (fi->held != 0)
+		release(f, fi, now_ns());
+}
+
+/*
+ * Send all that is held, before a close. A ring has room for it; a backend
+ * without may need some of its own time.
+ */
+static void flush(struct fault *f, struct fault_if *fi)
+{
+	release(f, fi, UINT64_MAX);
+	for (int i = 0; fi->held != 0 && i < FLUSH_TRIES; i++) {
+		fault_pump(fi->hif);
+		release(f, fi, UINT64_MAX);
+	}
+}
+
+/* ---- Interfaces and peers -------------------------------------------- */
+
+static int fault_if_open(struct hal *hal, int board, struct hal_if **hif)
+{
+	struct fault *f = fault_of(hal->ops);
+	struct fault_if *fi = calloc(1, sizeof(*fi));
+	int ret = -FI_ENOMEM;
+
+	if (fi == NULL)
+		return ret;
+	fi->dma = calloc(hal->caps.dma_depth, sizeof(*fi->dma));
+	if (fi->dma == NULL)
+		goto free_fi;
+	ret = f->base->if_open(hal, board, hif);
+	if (ret != 0)
+		goto free_dma;
+	fi->hif = *hif;
+	fi->rng = f->rates.seed + ((uint64_t)(*hif)->addr.board << 32) +
+		  (*hif)->addr.iface;
+	fi->hif->ops = &f->ops;
+	hal_lock(&f->lock);
+	fi->next = f->ifs;
+	f->ifs = fi;
+	hal_unlock(&f->lock);
+	return 0;
+
+free_dma:
+	free(fi->dma);
+free_fi:
+	free(fi);
+	return ret;
+}
+
+static void fault_if_close(struct hal_if *hif)
+{
+	struct fault *f = fault_of(hif->ops);
+	struct fault_if *fi = if_find(f, hif), **link;
+
+	flush(f, fi);
+	hal_lock(&f->lock);
+	for (link = &f->ifs; *link != fi; link = &(*link)->next)
+		;
+	*link = fi->next;
+	hal_unlock(&f->lock);
+	for_peers(fi, unveil);
+	f->base->if_close(hif);
+	for (int i = 0; i < PEER_BUCKETS; i++) {
+		while (fi->peers[i] != NULL) {
+			struct fault_peer *fp = fi->peers[i];
+
+			fi->peers[i] = fp->chain;
+			free(fp->queue);
+			free(fp);
+		}
+	}
+	free(fi->dma);
+	free(fi);
+}
+
+static int fault_service(struct hal_if *hif, struct hal_event *ev, int max)
+{
+	struct fault *f = fault_of(hif->ops);
+	struct fault_if *fi = if_find(f, hif);
+	int n;
+
+	for_peers(fi, unveil);
+	n = f->base->service(hif, ev, max);
+	for (int i = 0; i < n; i++)
+		adopt(f, fi, ev[i].peer);
+	for_peers(fi, veil);
+	if (fi->held != 0)
+		release(f, fi, now_ns());
+	return n;
+}
+
+/* A sleeper does not pump: what is held has to go before. */
+static int fault_arm(struct hal_if *hif)
+{
+	struct fault *f = fault_of(hif->ops);
+	struct fault_if *fi = if_find(f, hif);
+	int ret;
+
+	release(f, fi, UINT64_MAX);
+	if (fi->held != 0 || fi->done != 0 || refuse(f, fi))
+		return -FI_EAGAIN;
+	for_peers(fi, unveil);
+	ret = f->base->arm(hif);
+	for_peers(fi, veil);
+	return ret;
+}
+
+static int fault_connect(struct hal_if *hif, const struct hal_addr *to,
+			 struct hal_peer **peer)
+{
+	struct fault *f = fault_of(hif->ops);
+	struct fault_if *fi = if_find(f, hif);
+	int ret;
+
+	if (refuse(f, fi))
+		return -FI_EAGAIN;
+	for_peers(fi, unveil);
+	ret = f->base->connect(hif, to, peer);
+	if (ret == 0)
+		adopt(f, fi, *peer);
+	for_peers(fi, veil);
+	return ret;
+}
+
+static void fault_peer_free(struct hal_peer *peer)
+{
+	struct fault *f = fault_of(peer->ops);
+	struct fault_if *fi = if_find(f, peer->hif);
+	struct fault_peer **slot = peer_slot(fi, peer), *fp = *slot;
+
+	if (fp == NULL) {		/* in inbound[], no event yet */
+		f->base->peer_free(peer);
+		return;
+	}
+	release_peer(f, fi, fp, UINT64_MAX);
+	forget_held(fi, fp);
+	*slot = fp->chain;
+	unveil(fp);
+	free(fp->queue);
+	free(fp);
+	f->base->peer_free(peer);
+}
+
+static void fault_dump(struct hal_if *hif, FILE *out)
+{
+	struct fault *f = fault_of(hif->ops);
+	struct fault_if *fi = if_find(f, hif);
+
+	for_peers(fi, unveil);
+	f->base->dump(hif, out);
+	for_peers(fi, veil);
+	fprintf(out, "fault: refused %llu, packets delayed %llu, held now "
+		"%llu, transfers failed %llu\n",
+		(unsigned long long)fi->count_eagain,
+		(unsigned long long)fi->count_delay,
+		(unsigned long long)fi->held,
+		(unsigned long long)fi->count_dmafail);
+}
+
+/* ---- cDMA ------------------------------------------------------------ */
+
+static int fault_mem_import(struct hal_peer *peer, const struct hal_key *key,
+			    struct hal_rmem **rmem)
+{
+	struct fault *f = fault_of(peer->ops);
+
+	if (refuse(f, if_find(f, peer->hif)))
+		return -FI_EAGAIN;
+	return f->base->mem_import(peer, key, rmem);
+}
+
+static int fault_dma_post(struct hal_if *hif, const struct hal_dma *dma,
+			  uint64_t token)
+{
+	struct fault *f = fault_of(hif->ops);
+	struct fault_if *fi = if_find(f, hif);
+	uint32_t slot = 0;
+	int ret;
+
+	if (refuse(f, fi) || fi->posted + fi->done == hif->caps->dma_depth)
+		return -FI_EAGAIN;
+	while (fi->dma[slot].state != DMA_FREE)
+		slot++;
+	ret = f->base->dma_post(hif, dma, slot);
+	if (ret != 0)
+		return ret;
+	fi->dma[slot].state = DMA_POSTED;
+	fi->dma[slot].token = token;
+	fi->dma[slot].fail = chance(fi, f->rates.dmafail);
+	fi->posted++;
+	return 0;
+}
+
+/* The backend completed a transfer: decide how and when the caller learns. */
+static void dma_done(struct fault *f, struct fault_if *fi, uint64_t now,
+		     const struct hal_dma_comp *comp)
+{
+	struct fault_dma *d = &fi->dma[comp->token];
+
+	d->state = DMA_DONE;
+	d->due = now;
+	d->status = comp->status;
+	if (f->rates.dmadelay_us != 0)
+		d->due += draw(fi) % (f->rates.dmadelay_us * US + 1);
+	if (d->fail && d->status == 0) {
+		d->status = -FI_EIO;
+		fi->count_dmafail++;
+	}
+	fi->posted--;
+	fi->done++;
+}
+
+static int fault_dma_poll(struct hal_if *hif, struct hal_dma_comp *comp,
+			  int max)
+{
+	struct fault *f = fault_of(hif->ops);
+	struct fault_if *fi = if_find(f, hif);
+	uint32_t depth = hif->caps->dma_depth;
+	struct hal_dma_comp got[16];
+	uint64_t now;
+	int n, out = 0;
+
+	if (fi->posted + fi->done == 0)
+		return f->base->dma_poll(hif, comp, max);
+	n = f->base->dma_poll(hif, got, 16);
+	now = now_ns();
+	for (int i = 0; i < n; i++)
+		dma_done(f, fi, now, &got[i]);
+	for (uint32_t i = 0; i < depth && out < max && fi->done != 0; i++) {
+		struct fault_dma *d = &fi->dma[i];
+
+		if (d->state != DMA_DONE || d->due > now)
+			continue;
+		comp[out].token = d->token;
+		comp[out++].status = d->status;
+		d->state = DMA_FREE;
+		fi->done--;
+	}
+	return out;
+}
+
+/* ---- Set-up ---------------------------------------------------------- */
+
+/* A decimal number up to max, which must end at *end or the string's end. */
+static bool number(const char *s, unsigned long max, unsigned long *val,
+		   char **end)
+{
+	if (*s < '0' || *s > '9')
+		return false;
+	*val = strtoul(s, end, 10);
+	return *val <= max;
+}
+
+/* Parse one key=value; true if it is understood. */
+static bool parse_one(const char *part, struct rates *r)
+{
+	static const struct {
+		const char *key;
+		size_t val;
+		unsigned long max;
+		size_t us;		/* of the part behind a colon, or 0 */
+	} keys[] = {
+		{ "eagain=", offsetof(struct rates, eagain), 900, 0 },
+		{ "delay=", offsetof(struct rates, delay), 900,
+		  offsetof(struct rates, delay_us) },
+		{ "dmafail=", offsetof(struct rates, dmafail), 900, 0 },
+		{ "dmadelay=", offsetof(struct rates, dmadelay_us), 1000000,
+		  0 },
+		{ "seed=", offsetof(struct rates, seed), ULONG_MAX, 0 },
+	};
+	char *end;
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		size_t n = strlen(keys[i].key);
+		unsigned long *val =
+			(unsigned long *)((char *)r + keys[i].val);
+
+		if (strncmp(part, keys[i].key, n) != 0)
+			continue;
+		if (!number(part + n, keys[i].max, val, &end))
+			return false;
+		if (keys[i].us == 0)
+			return *end == '\0';
+		val = (unsigned long *)((char *)r + keys[i].us);
+		return *end == ':' && number(end + 1, 1000000, val, &end) &&
+		       *end == '\0';
+	}
+	return false;
+}
+
+static int parse(const char *spec, struct rates *r)
+{
+	char copy[256], *part, *save = NULL;
+
+	memset(r, 0, sizeof(*r));
+	if (strlen(spec) >= sizeof(copy))
+		goto bad;
+	memcpy(copy, spec, strlen(spec) + 1);
+	for (part = strtok_r(copy, ",", &save); part != NULL;
+	     part = strtok_r(NULL, ",", &save)) {
+		if (!parse_one(part, r))
+			goto bad;
+	}
+	return 0;
+
+bad:
+	hal_log(0, "FI_UNIMEM_FAULT=%s: want eagain=P,delay=P:US,dmafail=P,"
+		"dmadelay=US,seed=N with P 0-900 of 1000 and US 0-1000000",
+		spec);
+	return -FI_EINVAL;
+}
+
+static void fault_close(struct hal *hal)
+{
+	struct fault *f = fault_of(hal->ops);
+
+	hal->ops = f->base;
+	hal->caps.backend = f->base_name;
+	free(f);
+	hal->ops->close(hal);
+}
+
+static void override(struct hal_ops *ops)
+{
+	ops->close = fault_close;
+	ops->if_open = fault_if_open;
+	ops->if_close = fault_if_close;
+	ops->service = fault_service;
+	ops->arm = fault_arm;
+	ops->connect = fault_connect;
+	ops->peer_free = fault_peer_free;
+	ops->pkt_send = fault_pkt_send;
+	ops->space_ready = fault_space_ready;
+	ops->pump = fault_pump;
+	ops->mem_import = fault_mem_import;
+	ops->dma_post = fault_dma_post;
+	ops->dma_poll = fault_dma_poll;
+	ops->dump = fault_dump;
+}
+
+int hal_fault_wrap(struct hal *hal, const char *spec)
+{
+	struct fault *f;
+	struct rates rates;
+	int ret;
+
+	ret = parse(spec, &rates);
+	if (ret != 0)
+		return ret;
+	f = calloc(1, sizeof(*f));
+	if (f == NULL)
+		return -FI_ENOMEM;
+	f->rates = rates;
+	f->base = hal->ops;
+	f->base_name = hal->caps.backend;
+	f->ops = *f->base;
+	override(&f->ops);
+	snprintf(f->name, sizeof(f->name), "fault(%s)", f->base->name);
+	f->ops.name = f->name;
+	f->pid = getpid();
+	hal->ops = &f->ops;
+	hal->caps.backend = f->name;
+	return 0;
+}
+
+/* Open a backend with the decorator around it. */
+int hal_fault_open(const struct hal_params *params,
+		   const struct hal_ops *inner, struct hal **hal)
+{
+	int ret;
+
+	ret = inner->open(params, hal);
+	if (ret != 0)
+		return ret;
+	ret = hal_fault_wrap(*hal, params->fault);
+	if (ret != 0)
+		inner->close(*hal);
+	return ret;
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_map.c - sealed segments and their mappings.
+ *
+ * A segment is mapped once per process, however many interfaces use it: memory
+ * is saved, and the race detectors, which know memory by address, see both ends
+ * of a link inside one process.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "hal_emu.h"
+
+#define MAPS_HASH	256
+#define LIMIT_WORTH	(1u << 18)	/* smaller is not looked after */
+#define RESERVE_STEP	(1u << 20)
+#define TMPFS_MAGIC_NR	0x01021994	/* linux/magic.h */
+
+static struct {
+	struct hal_lock lock;
+	pid_t pid;
+	struct hal_map *hash[MAPS_HASH];
+} g_maps;
+
+/* ---- Mappings -------------------------------------------------------- */
+
+static struct hal_map **map_bucket(uint64_t ino)
+{
+	return &g_maps.hash[(ino ^ ino >> 8) % MAPS_HASH];
+}
+
+/* A forked child has none of its parent's mappings (MADV_DONTFORK). */
+static void maps_check_fork(void)
+{
+	pid_t self = getpid();
+
+	if (g_maps.pid == self)
+		return;
+	g_maps.pid = self;
+	for (int i = 0; i < MAPS_HASH; i++)
+		g_maps.hash[i] = NULL;
+}
+
+static int map_new(int fd, size_t len, const struct stat *st,
+		   struct hal_map **out)
+{
+	struct hal_map *map;
+	int ret;
+
+	map = malloc(sizeof(*map));
+	if (map == NULL)
+		return -FI_ENOMEM;
+	map->addr = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (map->addr == MAP_FAILED) {
+		ret = -errno;
+		goto err_free;
+	}
+	if (madvise(map->addr, len, MADV_DONTFORK) != 0) {
+		ret = -errno;
+		goto err_unmap;
+	}
+	map->len = len;
+	map->dev = st->st_dev;
+	map->ino = st->st_ino;
+	map->refs = 1;
+	*out = map;
+	return 0;
+
+err_unmap:
+	munmap(map->addr, len);
+err_free:
+	free(map);
+	return ret;
+}
+
+int hal_map_get(int fd, size_t len, struct hal_map **out)
+{
+	struct hal_map **bucket, *map;
+	struct stat st;
+	int ret = 0;
+
+	if (fstat(fd, &st) != 0)
+		return -errno;
+	if (st.st_size < 0 || (size_t)st.st_size != len)
+		return -FI_EINVAL;
+	hal_lock(&g_maps.lock);
+	maps_check_fork();
+	bucket = map_bucket(st.st_ino);
+	for (map = *bucket; map != NULL; map = map->next) {
+		if (map->ino == st.st_ino && map->dev == st.st_dev) {
+			map->refs++;
+			goto out;
+		}
+	}
+	ret = map_new(fd, len, &st, &map);
+	if (ret == 0) {
+		map->next = *bucket;
+		*bucket = map;
+	}
+out:
+	if (ret == 0)
+		*out = map;
+	hal_unlock(&g_maps.lock);
+	return ret;
+}
+
+void hal_map_put(struct hal_map *map)
+{
+	struct hal_map **at;
+
+	if (map == NULL)
+		return;
+	hal_lock(&g_maps.lock);
+	maps_check_fork();
+	if (--map->refs > 0)
+		goto out;
+	for (at = map_bucket(map->ino); *at != NULL; at = &(*at)->next) {
+		if (*at == map) {
+			*at = map->next;
+			munmap(map->addr, map->len);
+			break;
+		}
+	}
+	/* not in the table: a parent's, there is nothing mapped in us */
+	free(map);
+out:
+	hal_unlock(&g_maps.lock);
+}
+
+/* ---- Segments -------------------------------------------------------- */
+
+/*
+ * Growing a file beyond RLIMIT_FSIZE raises SIGXFSZ, for a memfd too, and no
+ * library may take a signal's disposition: look first.
+ */
+static int check_fsize(const char *name, size_t len)
+{
+	struct rlimit lim;
+
+	if (getrlimit(RLIMIT_FSIZE, &lim) == 0 &&
+	    lim.rlim_cur != RLIM_INFINITY && len > lim.rlim_cur) {
+		hal_log(0, "%s of %zu bytes exceeds the file size limit of "
+			"%llu (RLIMIT_FSIZE): raise it with ulimit -f", name,
+			len, (unsigned long long)lim.rlim_cur);
+		return -EFBIG;
+	}
+	return 0;
+}
+
+/* In steps: a signal undoes the step it interrupts, not all of them. */
+int hal_seg_reserve(int fd, size_t from, size_t to)
+{
+	while (from < to) {
+		size_t n = to - from < RESERVE_STEP ? to - from : RESERVE_STEP;
+
+		if (fallocate(fd, 0, (off_t)from, (off_t)n) == 0)
+			from += n;
+		else if (errno != EINTR)
+			return errno == ENOSPC ? -FI_ENOMEM : -errno;
+	}
+	return 0;
+}
+
+static int seg_fill(int fd, const char *name, size_t len, size_t ready)
+{
+	int ret;
+
+	ret = check_fsize(name, len);
+	if (ret == 0 && ready >= LIMIT_WORTH)
+		ret = hal_limit_check(name, ready);
+	if (ret != 0)
+		return ret;
+	if (ftruncate(fd, (off_t)len) != 0)
+		ret = -errno;
+	else
+		ret = hal_seg_reserve(fd, 0, ready);
+	if (ret == 0 && fcntl(fd, F_ADD_SEALS,
+			      F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+		ret = -errno;
+	if (ret != 0)
+		hal_log(0, "cannot get %zu bytes of shared memory for %s: %s",
+			len, name, strerror(-ret));
+	return ret;
+}
+
+int hal_seg_create(const char *name, size_t len, size_t ready, int *out)
+{
+	int fd, ret;
+
+	fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0) {
+		ret = -errno;
+		hal_log(0, "cannot create %s: %s%s", name, strerror(-ret),
+			ret == -FI_EMFILE ? " (RLIMIT_NOFILE): raise it with "
+			"ulimit -n" : "");
+		return ret;
+	}
+	ret = seg_fill(fd, name, len, ready);
+	if (ret != 0) {
+		close(fd);
+		return ret;
+	}
+	*out = fd;
+	return 0;
+}
+
+/*
+ * What a peer hands over may be any file. Sealed shared memory of the right
+ * size cannot be cut short under us and has pages of the ordinary size.
+ */
+int hal_seg_check(int fd, size_t len)
+{
+	struct statfs fs;
+	struct stat st;
+	int seals;
+
+	seals = fcntl(fd, F_GET_SEALS);
+	if (seals < 0 || (seals & (F_SEAL_SHRINK | F_SEAL_GROW)) !=
+			 (F_SEAL_SHRINK | F_SEAL_GROW))
+		return -FI_EINVAL;
+	if (fstat(fd, &st) != 0 || st.st_size < 0 ||
+	    (size_t)st.st_size != len)
+		return -FI_EINVAL;
+	if (fstatfs(fd, &fs) != 0 || fs.f_type != TMPFS_MAGIC_NR)
+		return -FI_EINVAL;
+	return 0;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_regs.h - registers of the Unimem blocks: vmbox, packetizer, AXI CDMA.
+ *
+ * Numbers and packing only; who may touch what is told in hal_mmio.h. Sources:
+ * [D x.y] ExaNoDe deliverable D3.6, section or table; [PG034] Xilinx AXI CDMA
+ * product guide, checked against Linux's drivers/dma/xilinx/xilinx_dma.c;
+ * "ours" where the papers leave it open (hardware.md sections 3, 4 and 8).
+ * Everything is little-endian.
+ */
+#ifndef HAL_REGS_H
+#define HAL_REGS_H
+
+#include <stdint.h>
+
+#define HAL_REG_PAGE		0x1000u	/* of an interface [D 2.2.3] */
+#define HAL_REG_IFS		64u	/* of a board [D 2.2.3, 5.1] */
+#define HAL_REG_IF_SERVICE	0u	/* the atomic service's [D 2.2.3] */
+#define HAL_REG_BOARDS_MAX	64u	/* 39:34 of a destination; ours */
+
+/* ---- vmbox: mailbox interface pages (MIF) ----------------------------- */
+
+/* FIFO n, from the vmbox's base [D 5.1.1, figure 13] */
+#define HAL_MIF_PAGE(n)		((uint32_t)(n) * HAL_REG_PAGE)
+/* write: enqueue, read: dequeue; one access of 16 bytes is one word, every
+ * read dequeues one [D 5.1; the width is inferred, hardware.md section 2] */
+#define HAL_MIF_DATA		0x00u
+#define HAL_MIF_WORD		16u	/* bytes */
+/* both halves of what an empty FIFO returns [D 5.1.1] */
+#define HAL_MIF_EMPTY		UINT64_C(0xCAFEBEBEDEADBEAF)
+#define HAL_MIF_EMPTY_TYPE	0xCAu	/* bits 63:56 of it: no packet's type */
+#define HAL_MIF_PKT_WORDS	2u	/* a packet: 256 bits [D 2.2.3] */
+
+/* ---- Packetizer: interface pages (PIF) [D 5.2.3, table 5] -------------- */
+
+/* PIF n, from the packetizer's base [D 5.2, figure 7] */
+#define HAL_PIF_PAGE(n)		((uint32_t)(n) * HAL_REG_PAGE)
+#define HAL_PIF_PAYLOAD0	0x00u	/* 16 bytes; 127:48 are sent */
+#define HAL_PIF_PAYLOAD1	0x10u	/* 16 bytes; 127:0 */
+#define HAL_PIF_DEST		0x20u	/* 16 bytes; 39:0 */
+#define HAL_PIF_STATUS		0x30u	/* 16 bytes, read only; 4:0 */
+/* the first three, written in any order; the third write sends */
+#define HAL_PIF_WRITES		3u
+
+#define HAL_PIF_PEND		(1u << 0) /* in preparation or transmission */
+#define HAL_PIF_ILLEGAL		(1u << 1) /* destination failed BASE_DEST */
+#define HAL_PIF_NACK		(1u << 2) /* refused; until the next packet */
+#define HAL_PIF_ACK		(1u << 3) /* taken; until the next packet */
+#define HAL_PIF_OVERWR		(1u << 4) /* written to while PEND; debug */
+#define HAL_PIF_STATUS_MASK	0x1Fu
+
+/* ---- Packetizer: trusted page (TIF) [D 5.2.2, table 4] ----------------- */
+
+#define HAL_TIF_OFFSET		0x40000u /* of the page, from the base */
+#define HAL_TIF_PID(n)		((uint32_t)(n) * 8) /* 47:0, stamped by PIF n */
+#define HAL_TIF_BASE_DEST	0x200u	/* 33:18 of every legal destination */
+#define HAL_TIF_PID_CONF	0x208u	/* bit n: PIF n may send */
+#define HAL_TIF_CLR_REQ		0x210u	/* bit n: drop PIF n's request; debug */
+
+_Static_assert(HAL_TIF_OFFSET == HAL_REG_IFS * HAL_REG_PAGE,
+	       "the trusted page follows those of the interfaces");
+_Static_assert(HAL_TIF_PID(HAL_REG_IFS - 1) == 0x1F8, "table 4");
+_Static_assert(HAL_TIF_PID(HAL_REG_IFS) == HAL_TIF_BASE_DEST, "table 4");
+_Static_assert(HAL_PIF_PAYLOAD1 == HAL_PIF_PAYLOAD0 + HAL_MIF_WORD, "table 5");
+_Static_assert(HAL_PIF_DEST == HAL_PIF_PAYLOAD1 + HAL_MIF_WORD, "table 5");
+_Static_assert(HAL_PIF_STATUS == HAL_PIF_DEST + HAL_MIF_WORD, "table 5");
+_Static_assert((HAL_PIF_PEND | HAL_PIF_ILLEGAL | HAL_PIF_NACK | HAL_PIF_ACK |
+		HAL_PIF_OVERWR) == HAL_PIF_STATUS_MASK, "5 bits");
+_Static_assert(HAL_MIF_EMPTY >> 56 == HAL_MIF_EMPTY_TYPE, "the empty type");
+
+/* ---- Addresses --------------------------------------------------------- */
+
+/*
+ * Global physical addresses have 40 bits with the board inside [D 3.1.6]; the
+ * check of 33:18 against BASE_DEST [D table 5] leaves 17:12 for the interface
+ * and 39:34 for the board (inference of hardware.md section 3). Memory of a
+ * board has the same 39:34.
+ */
+#define HAL_GADDR_BITS		40
+#define HAL_GADDR_MASK		((UINT64_C(1) << HAL_GADDR_BITS) - 1)
+#define HAL_GADDR_BOARD_SHIFT	34
+#define HAL_GADDR_LOCAL_MASK	((UINT64_C(1) << HAL_GADDR_BOARD_SHIFT) - 1)
+#define HAL_DEST_BASE_MASK	(UINT64_C(0xFFFF) << 18)
+#define HAL_DEST_IF_SHIFT	12
+#define HAL_DEST_IF_MASK	(UINT64_C(0x3F) << HAL_DEST_IF_SHIFT)
+#define HAL_DEST_OFF_MASK	UINT64_C(0xFFF)	/* HAL_MIF_DATA */
+
+_Static_assert((HAL_DEST_BASE_MASK | HAL_DEST_IF_MASK | HAL_DEST_OFF_MASK) ==
+	       HAL_GADDR_LOCAL_MASK, "a destination is all of 33:0");
+_Static_assert(HAL_DEST_IF_MASK >> HAL_DEST_IF_SHIFT == HAL_REG_IFS - 1,
+	       "6 bits for 64 interfaces");
+
+/* Where a packet to an interface goes; base: BASE_DEST, its bits 33:18. */
+static inline uint64_t hal_dest(uint32_t board, uint32_t iface, uint64_t base)
+{
+	return (uint64_t)board << HAL_GADDR_BOARD_SHIFT |
+	       (base & HAL_DEST_BASE_MASK) |
+	       (uint64_t)iface << HAL_DEST_IF_SHIFT | HAL_MIF_DATA;
+}
+
+static inline uint32_t hal_gaddr_board(uint64_t gaddr)
+{
+	return (gaddr & HAL_GADDR_MASK) >> HAL_GADDR_BOARD_SHIFT;
+}
+
+static inline uint32_t hal_dest_if(uint64_t dest)
+{
+	return (dest & HAL_DEST_IF_MASK) >> HAL_DEST_IF_SHIFT;
+}
+
+/*
+ * The 48 bits of identity that TIF stamps into packets [D 2.2.3, figure 8:
+ * "thread and node id"]. Ours: board 47:32, interface 31:24, incarnation 23:0;
+ * the driver counts incarnations, one per holder of the interface.
+ */
+#define HAL_ID_BITS		48
+#define HAL_ID_MASK		((UINT64_C(1) << HAL_ID_BITS) - 1)
+#define HAL_ID_INCARNATION_MASK	0xFFFFFFu
+
+static inline uint64_t hal_id(uint32_t board, uint32_t iface,
+			      uint32_t incarnation)
+{
+	return (uint64_t)(board & 0xFFFF) << 32 |
+	       (uint64_t)(iface & 0xFF) << 24 |
+	       (incarnation & HAL_ID_INCARNATION_MASK);
+}
+
+static inline uint32_t hal_id_board(uint64_t id)
+{
+	return id >> 32 & 0xFFFF;
+}
+
+static inline uint32_t hal_id_if(uint64_t id)
+{
+	return id >> 24 & 0xFF;
+}
+
+/* ---- Packets ----------------------------------------------------------- */
+
+/*
+ * The 256 bits of a packet as four 64-bit words: word 0 is identity 47:0,
+ * flags 55:48, type 63:56; words 1 to 3 the payload [D figures 8 and 17]. Words
+ * 0 and 1 are written to PAYLOAD0 (47:0 of it are not sent), 2 and 3 to
+ * PAYLOAD1; a FIFO yields words 0 and 1, then 2 and 3.
+ */
+#define HAL_PKT_WORDS		4u
+
+/* ---- AXI CDMA [PG034, register space] ---------------------------------- */
+
+#define HAL_CDMA_CR		0x00u	/* CDMACR */
+#define HAL_CDMA_SR		0x04u	/* CDMASR */
+#define HAL_CDMA_CURDESC	0x08u	/* and 0x0C: upper 32 bits */
+#define HAL_CDMA_CURDESC_MSB	0x0Cu
+#define HAL_CDMA_TAILDESC	0x10u
+#define HAL_CDMA_TAILDESC_MSB	0x14u	/* addresses are longer than 32 bits:
+					 * this write starts SG */
+#define HAL_CDMA_SA		0x18u
+#define HAL_CDMA_SA_MSB		0x1Cu
+#define HAL_CDMA_DA		0x20u
+#define HAL_CDMA_DA_MSB		0x24u
+#define HAL_CDMA_BTT		0x28u	/* bytes; the write starts, 0 is an
+					 * error (internal) */
+#define HAL_CDMA_BYTES		0x1000u	/* of the register page */
+
+#define HAL_CDMA_CR_TAIL_EN	(1u << 1)  /* tail pointer mode, read only 1 */
+#define HAL_CDMA_CR_RESET	(1u << 2)  /* reads 1 until done */
+#define HAL_CDMA_CR_SGMODE	(1u << 3)  /* change only when idle */
+#define HAL_CDMA_CR_IOC_EN	(1u << 12) /* interrupt on completion */
+#define HAL_CDMA_CR_DLY_EN	(1u << 13)
+#define HAL_CDMA_CR_ERR_EN	(1u << 14) /* interrupt on error */
+
+#define HAL_CDMA_SR_IDLE	(1u << 1)
+#define HAL_CDMA_SR_SGINCLD	(1u << 3)  /* built with SG */
+#define HAL_CDMA_SR_INTERR	(1u << 4)  /* internal */
+#define HAL_CDMA_SR_SLVERR	(1u << 5)  /* slave */
+#define HAL_CDMA_SR_DECERR	(1u << 6)  /* decode */
+#define HAL_CDMA_SR_SGINTERR	(1u << 8)  /* of a descriptor: already done */
+#define HAL_CDMA_SR_SGSLVERR	(1u << 9)
+#define HAL_CDMA_SR_SGDECERR	(1u << 10)
+#define HAL_CDMA_SR_IOC_IRQ	(1u << 12) /* write 1 to clear, as the next 2 */
+#define HAL_CDMA_SR_DLY_IRQ	(1u << 13)
+#define HAL_CDMA_SR_ERR_IRQ	(1u << 14)
+#define HAL_CDMA_SR_ERRORS	0x770u	/* after one only a reset helps */
+
+_Static_assert(HAL_CDMA_SR_ERRORS ==
+	       (HAL_CDMA_SR_INTERR | HAL_CDMA_SR_SLVERR | HAL_CDMA_SR_DECERR |
+		HAL_CDMA_SR_SGINTERR | HAL_CDMA_SR_SGSLVERR |
+		HAL_CDMA_SR_SGDECERR), "bits 4-6 and 8-10");
+
+/* bits of BTT: a build option of the engine */
+#define HAL_CDMA_BTT_BITS_MIN	8
+#define HAL_CDMA_BTT_BITS_MAX	26
+
+/* A scatter-gather descriptor, aligned to its size. */
+struct hal_cdma_desc {
+	uint32_t next, next_msb;	/* address of the next descriptor */
+	uint32_t src, src_msb;
+	uint32_t dst, dst_msb;
+	uint32_t control;		/* bytes to transfer */
+	uint32_t status;		/* written by the engine */
+	uint32_t reserved[8];
+} __attribute__((aligned(64)));
+
+#define HAL_CDMA_DESC_NEXT	0x00u
+#define HAL_CDMA_DESC_SRC	0x08u
+#define HAL_CDMA_DESC_DST	0x10u
+#define HAL_CDMA_DESC_CONTROL	0x18u
+#define HAL_CDMA_DESC_STATUS	0x1Cu
+#define HAL_CDMA_DESC_BYTES	64u
+_Static_assert(sizeof(struct hal_cdma_desc) == HAL_CDMA_DESC_BYTES, "PG034");
+_Static_assert(__builtin_offsetof(struct hal_cdma_desc, src) ==
+	       HAL_CDMA_DESC_SRC, "PG034");
+_Static_assert(__builtin_offsetof(struct hal_cdma_desc, dst) ==
+	       HAL_CDMA_DESC_DST, "PG034");
+_Static_assert(__builtin_offsetof(struct hal_cdma_desc, control) ==
+	       HAL_CDMA_DESC_CONTROL, "PG034");
+_Static_assert(__builtin_offsetof(struct hal_cdma_desc, status) ==
+	       HAL_CDMA_DESC_STATUS, "PG034");
+
+#define HAL_CDMA_DESC_INTERR	(1u << 28)
+#define HAL_CDMA_DESC_SLVERR	(1u << 29)
+#define HAL_CDMA_DESC_DECERR	(1u << 30)
+#define HAL_CDMA_DESC_DONE	(1u << 31)
+#define HAL_CDMA_DESC_ERRORS	(7u << 28)
+
+#endif /* HAL_REGS_H */
