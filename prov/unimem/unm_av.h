@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unm_av.h - address vector: fi_addr_t is the index of insertion (a FI_AV_MAP
+ * request gets the same). Indices are never used again. The same address
+ * inserted twice gets two indices; its first one is its name in completions.
+ */
+#ifndef UNM_AV_H
+#define UNM_AV_H
+
+#include <stdbool.h>
+
+#include "hal/hal.h"
+#include "unm_domain.h"
+#include "util/unm_list.h"
+
+struct unm_av_entry {
+	struct hal_addr addr;
+	uint32_t next;			/* hash chain, index + 1 */
+	uint32_t first;			/* first index of the same address */
+	bool valid;			/* not removed */
+};
+
+struct unm_av {
+	struct fid_av fid;
+	struct unm_domain *domain;
+	struct unm_ref ref;
+	struct unm_list eps;		/* endpoints, told of insertions */
+	struct unm_av_entry *entry;
+	uint32_t count;			/* indices given out */
+	uint32_t size;			/* entries allocated */
+	uint32_t *hash;			/* index + 1, by address */
+	uint32_t hash_mask;
+};
+
+static inline struct unm_av *unm_av(struct fid_av *fid)
+{
+	return (struct unm_av *)fid;
+}
+
+/* Index of an address (first one inserted), or FI_ADDR_NOTAVAIL. An entry with
+ * HAL_ADDR_ANY is found for every incarnation. */
+fi_addr_t unm_av_find(const struct unm_av *av, const struct hal_addr *addr);
+
+/* "unimem://board:interface" for any incarnation, 0 or -FI_EINVAL. */
+int unm_addr_parse(const char *str, struct hal_addr *addr);
+
+#endif /* UNM_AV_H */

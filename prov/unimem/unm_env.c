@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <limits.h>
+#include <pthread.h>
+
+#include <rdma/fi_errno.h>
+
+#include "hal/hal.h"
+#include "hal/hal_param.h"
+#include "unm_env.h"
+#include "unm_log.h"
+
+struct unm_env g_unm_env;
+
+#define ROW(name, type, field, min, max, def, help) \
+	{ name, type, offsetof(struct unm_env, field), min, max, def, help, \
+	  NULL }
+
+static const struct hal_param unm_params[] = {
+	ROW("EAGER_MAX", HAL_PARAM_SIZE, eager_max, 256, 16384, "16K",
+	    "longest message sent eagerly through receive space, bytes"),
+	ROW("ATTACH", HAL_PARAM_BOOL, attach, 0, 1, "1",
+	    "read ordinary memory of a peer by cross-memory attach"),
+	ROW("ATTACH_MIN", HAL_PARAM_SIZE, attach_min, 1, LONG_MAX, "16K",
+	    "shortest message read by cross-memory attach, bytes"),
+	ROW("UNEXPECTED_MAX", HAL_PARAM_SIZE, unexpected_max, 4096, LONG_MAX,
+	    "1G", "memory for unexpected messages of an endpoint, bytes; "
+	    "beyond it senders get -FI_EAGAIN"),
+	ROW("TX_SIZE", HAL_PARAM_INT, tx_size, 64, 1 << 20, "4096",
+	    "sends in flight per endpoint; beyond it -FI_EAGAIN"),
+	ROW("RX_SIZE", HAL_PARAM_INT, rx_size, 64, 1 << 24, "1048576",
+	    "receives posted per endpoint; beyond it -FI_EAGAIN"),
+	ROW("CQ_SIZE", HAL_PARAM_INT, cq_size, 1, 1 << 24, "1024",
+	    "completion queue entries at first; queues grow"),
+	ROW("SPIN", HAL_PARAM_INT, spin, 0, 1 << 30, "2000",
+	    "empty polls before the processor is given away, when nobody "
+	    "else wants it"),
+	ROW("SERVICE_US", HAL_PARAM_INT, service_us, 1, 1000000000, "50",
+	    "microseconds between looks at connections and dead peers"),
+	ROW("STATS", HAL_PARAM_STRING, stats, 0, sizeof(g_unm_env.stats), "0",
+	    "1: print each endpoint's counters when it is closed; a "
+	    "directory: write them to a file there"),
+};
+
+#define UNM_NPARAMS	(int)(sizeof(unm_params) / sizeof(unm_params[0]))
+
+static enum fi_param_type unm_param_type(enum hal_param_type type)
+{
+	switch (type) {
+	case HAL_PARAM_BOOL:
+		return FI_PARAM_BOOL;
+	case HAL_PARAM_INT:
+	case HAL_PARAM_LONG:
+		return FI_PARAM_INT;
+	default:			/* sizes may have a suffix */
+		return FI_PARAM_STRING;
+	}
+}
+
+static void unm_env_define_table(const struct hal_param *tab, int n)
+{
+	for (int i = 0; i < n; i++)
+		fi_param_define(&g_unm_prov, tab[i].name,
+				unm_param_type(tab[i].type),
+				"%s (default: %s)", tab[i].help,
+				tab[i].def != NULL ? tab[i].def : "none");
+}
+
+void unm_env_define(void)
+{
+	unm_env_define_table(hal_param_table, hal_param_count);
+	unm_env_define_table(unm_params, UNM_NPARAMS);
+}
+
+static pthread_once_t unm_env_once = PTHREAD_ONCE_INIT;
+static int unm_env_status;
+
+static void unm_env_read(void)
+{
+	const struct hal_param *const tabs[] = { hal_param_table, unm_params };
+	const int counts[] = { hal_param_count, UNM_NPARAMS };
+
+	unm_env_status = hal_param_load(unm_params, UNM_NPARAMS, &g_unm_env);
+	hal_param_check_unknown(tabs, counts, 2);
+}
+
+int unm_env_load(void)
+{
+	pthread_once(&unm_env_once, unm_env_read);
+	return unm_env_status;
+}

@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "unm_env.h"
+#include "unm_ep.h"
+#include "unm_info.h"
+#include "unm_log.h"
+#include "unm_ops.h"
+#include "unm_recv.h"
+
+#define UNM_MIN_MULTI_RECV	64	/* default, bytes */
+#define UNM_LINGER_MS		2000	/* close waits so long for transfers */
+
+/* ---- Names, options, cancel ------------------------------------------ */
+
+static struct unm_ep *unm_ep_fid(struct fid *fid)
+{
+	return unm_container(fid, struct unm_ep, fid.fid);
+}
+
+static int unm_ep_getname(fid_t fid, void *addr, size_t *addrlen)
+{
+	struct unm_ep *ep = unm_ep_fid(fid);
+	size_t room = *addrlen;
+
+	if (ep->hif == NULL)
+		return -FI_EOPBADSTATE;
+	*addrlen = sizeof(ep->hif->addr);
+	if (room < sizeof(ep->hif->addr))
+		return -FI_ETOOSMALL;
+	memcpy(addr, &ep->hif->addr, sizeof(ep->hif->addr));
+	return 0;
+}
+
+static struct fi_ops_cm unm_ops_cm = {
+	.size = sizeof(struct fi_ops_cm),
+	.setname = unm_no_setname,
+	.getname = unm_ep_getname,
+	.getpeer = unm_no_getpeer,
+	.connect = unm_no_connect,
+	.listen = unm_no_listen,
+	.accept = unm_no_accept,
+	.reject = unm_no_reject,
+	.shutdown = unm_no_shutdown,
+	.join = unm_no_join,
+};
+
+static ssize_t unm_ep_cancel(fid_t fid, void *context)
+{
+	return unm_recv_cancel(unm_ep_fid(fid), context);
+}
+
+static int unm_ep_getopt(fid_t fid, int level, int name, void *val,
+			 size_t *len)
+{
+	struct unm_ep *ep = unm_ep_fid(fid);
+	size_t v;
+
+	if (level != FI_OPT_ENDPOINT)
+		return -FI_ENOPROTOOPT;
+	switch (name) {
+	case FI_OPT_MIN_MULTI_RECV:
+		unm_lock(ep->domain);
+		v = ep->min_multi_recv;
+		unm_unlock(ep->domain);
+		break;
+	case FI_OPT_CM_DATA_SIZE:
+		v = 0;
+		break;
+	default:
+		return -FI_ENOPROTOOPT;
+	}
+	if (*len < sizeof(v)) {
+		*len = sizeof(v);
+		return -FI_ETOOSMALL;
+	}
+	memcpy(val, &v, sizeof(v));
+	*len = sizeof(v);
+	return 0;
+}
+
+static int unm_ep_setopt(fid_t fid, int level, int name, const void *val,
+			 size_t len)
+{
+	struct unm_ep *ep = unm_ep_fid(fid);
+
+	if (level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV)
+		return -FI_ENOPROTOOPT;
+	if (len != sizeof(size_t))
+		return -FI_EINVAL;
+	unm_lock(ep->domain);
+	memcpy(&ep->min_multi_recv, val, len);
+	unm_unlock(ep->domain);
+	return 0;
+}
+
+static ssize_t unm_ep_rx_left(struct fid_ep *fid)
+{
+	struct unm_ep *ep = unm_ep(fid);
+	ssize_t left;
+
+	unm_lock(ep->domain);
+	/* those the library makes for itself come on top */
+	left = (ssize_t)g_unm_env.rx_size - ep->rx_pool.used;
+	unm_unlock(ep->domain);
+	return left > 0 ? left : 0;
+}
+
+static ssize_t unm_ep_tx_left(struct fid_ep *fid)
+{
+	struct unm_ep *ep = unm_ep(fid);
+	ssize_t left;
+
+	unm_lock(ep->domain);
+	left = (ssize_t)ep->tx_pool.max - ep->tx_pool.used;
+	unm_unlock(ep->domain);
+	return left;
+}
+
+static struct fi_ops_ep unm_ops_ep = {
+	.size = sizeof(struct fi_ops_ep),
+	.cancel = unm_ep_cancel,
+	.getopt = unm_ep_getopt,
+	.setopt = unm_ep_setopt,
+	.tx_ctx = unm_no_tx_ctx,
+	.rx_ctx = unm_no_rx_ctx,
+	.rx_size_left = unm_ep_rx_left,
+	.tx_size_left = unm_ep_tx_left,
+};
+
+/* ---- Binding --------------------------------------------------------- */
+
+static void unm_ep_link(struct unm_ep *ep, struct unm_ep_links *link,
+			struct unm_ref *ref)
+{
+	link->ep = ep;
+	unm_ref_get(ref);
+	unm_list_init(&link->node);
+}
+
+/* From now on the queues and counters bound progress us. */
+static void unm_ep_join(struct unm_ep *ep)
+{
+	unm_lock(ep->domain);
+	if (ep->tx_cq != NULL)
+		unm_list_append(&ep->tx_cq->eps, &ep->in_tx_cq.node);
+	if (ep->rx_cq != NULL && ep->rx_cq != ep->tx_cq)
+		unm_list_append(&ep->rx_cq->eps, &ep->in_rx_cq.node);
+	for (int i = 0; i < UNM_EP_CNTRS && ep->cntr[i] != NULL; i++)
+		unm_list_append(&ep->cntr[i]->eps, &ep->in_cntr[i].node);
+	unm_list_append(&ep->av->eps, &ep->in_av.node);
+	unm_disturb(ep);		/* who waits already, waits for us */
+	unm_unlock(ep->domain);
+}
+
+static int unm_ep_bind_cq(struct unm_ep *ep, struct unm_cq *cq, uint64_t flags)
+{
+	if (flags & ~(FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION))
+		return -FI_EBADFLAGS;
+	if (cq->domain != ep->domain || !(flags & (FI_TRANSMIT | FI_RECV)))
+		return -FI_EINVAL;
+	if (((flags & FI_TRANSMIT) && ep->tx_cq != NULL) ||
+	    ((flags & FI_RECV) && ep->rx_cq != NULL))
+		return -FI_EINVAL;
+	if (flags & FI_TRANSMIT) {
+		ep->tx_cq = cq;
+		ep->tx_bind_flags = flags;
+		unm_ep_link(ep, &ep->in_tx_cq, &cq->ref);
+	}
+	if (flags & FI_RECV) {
+		ep->rx_cq = cq;
+		ep->rx_bind_flags = flags;
+		unm_ep_link(ep, &ep->in_rx_cq, &cq->ref);
+	}
+	return 0;
+}
+
+static int unm_ep_bind_cntr(struct unm_ep *ep, struct unm_cntr *cntr,
+			    uint64_t flags)
+{
+	if (flags & ~(FI_TRANSMIT | FI_RECV | FI_READ | FI_WRITE |
+		      FI_REMOTE_READ | FI_REMOTE_WRITE))
+		return -FI_EBADFLAGS;
+	if (cntr->domain != ep->domain)
+		return -FI_EINVAL;
+	if (((flags & FI_TRANSMIT) && ep->tx_cntr != NULL) ||
+	    ((flags & FI_RECV) && ep->rx_cntr != NULL))
+		return -FI_EINVAL;
+	/* nothing is read or written remotely yet: those never count */
+	if (flags & FI_TRANSMIT)
+		ep->tx_cntr = cntr;
+	if (flags & FI_RECV)
+		ep->rx_cntr = cntr;
+	for (int i = 0; i < UNM_EP_CNTRS; i++) {
+		if (ep->cntr[i] != NULL && ep->cntr[i] != cntr)
+			continue;
+		if (ep->cntr[i] == NULL) {
+			ep->cntr[i] = cntr;
+			unm_ep_link(ep, &ep->in_cntr[i], &cntr->ref);
+		}
+		return 0;
+	}
+	return -FI_EINVAL;
+}
+
+static int unm_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	struct unm_ep *ep = unm_ep_fid(fid);
+	struct unm_av *av;
+
+	if (ep->hif != NULL)
+		return -FI_EOPBADSTATE;
+	switch (bfid->fclass) {
+	case FI_CLASS_AV:
+		av = unm_container(bfid, struct unm_av, fid.fid);
+		if (ep->av != NULL || av->domain != ep->domain)
+			return -FI_EINVAL;
+		ep->av = av;
+		unm_ep_link(ep, &ep->in_av, &ep->av->ref);
+		return 0;
+	case FI_CLASS_CQ:
+		return unm_ep_bind_cq(ep, unm_container(bfid, struct unm_cq,
+							fid.fid), flags);
+	case FI_CLASS_CNTR:
+		return unm_ep_bind_cntr(ep, unm_container(bfid,
+					struct unm_cntr, fid.fid), flags);
+	case FI_CLASS_EQ:		/* a connectionless one has no events */
+		return 0;
+	default:
+		UNM_INFO(EP_CTRL, "binding class %zu asked, offered: av, cq, "
+			 "cntr, eq\n", bfid->fclass);
+		return -FI_EINVAL;
+	}
+}
+
+/* ---- Enabling -------------------------------------------------------- */
+
+/* Completions that calls without flags, and those with, ask for. */
+static void unm_ep_flags(struct unm_ep *ep)
+{
+	uint64_t tx = ep->info->tx_attr->op_flags & UNM_TX_OP_FLAGS;
+	uint64_t rx = ep->info->rx_attr->op_flags & UNM_RX_OP_FLAGS;
+
+	/* calls with flags override the defaults (fi_endpoint(3)) */
+	ep->tx_msg_flags = 0;
+	ep->rx_msg_flags = 0;
+	if (!(ep->tx_bind_flags & FI_SELECTIVE_COMPLETION)) {
+		tx |= FI_COMPLETION;
+		ep->tx_msg_flags |= FI_COMPLETION;
+	}
+	if (!(ep->rx_bind_flags & FI_SELECTIVE_COMPLETION)) {
+		rx |= FI_COMPLETION;
+		ep->rx_msg_flags |= FI_COMPLETION;
+	}
+	if (ep->tx_cq == NULL) {	/* counters only */
+		tx &= ~FI_COMPLETION;
+		ep->tx_msg_flags &= ~FI_COMPLETION;
+	}
+	if (ep->rx_cq == NULL) {
+		rx &= ~FI_COMPLETION;
+		ep->rx_msg_flags &= ~FI_COMPLETION;
+	}
+	ep->tx_flags = tx;
+	ep->rx_flags = rx;
+}
+
+static void unm_ep_limits(struct unm_ep *ep)
+{
+	const struct hal_caps *caps = ep->hif->caps;
+	uint32_t space = caps->space_bytes < UNM_PEER_SPACE ?
+		caps->space_bytes : UNM_PEER_SPACE;
+
+	ep->limits.pkt_payload = caps->pkt_payload;
+	ep->limits.space_bytes = caps->space_bytes;
+	ep->eager_max = g_unm_env.eager_max < space / 4 ?
+		g_unm_env.eager_max : space / 4;
+	for (int tagged = 0; tagged < 2; tagged++)
+		for (int data = 0; data < 2; data++)
+			ep->inline_max[tagged][data] =
+				unm_wire_inline_max(caps->pkt_payload, tagged,
+						    data);
+}
+
+/* A sleeper on the queue wakes up for this endpoint. */
+static int unm_ep_wait_add(struct unm_ep *ep, struct unm_cq *cq)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+
+	if (cq == NULL || cq->wait == FI_WAIT_NONE)
+		return 0;
+	if (epoll_ctl(cq->epfd, EPOLL_CTL_ADD, hal_if_fd(ep->hif), &ev) != 0 &&
+	    errno != EEXIST)
+		return -errno;
+	return 0;
+}
+
+static int unm_ep_enable(struct unm_ep *ep)
+{
+	int ret;
+
+	if (ep->hif != NULL)
+		return -FI_EOPBADSTATE;
+	if (ep->av == NULL)
+		return -FI_ENOAV;
+	if (ep->tx_cq == NULL && ep->tx_cntr == NULL &&
+	    ep->rx_cq == NULL && ep->rx_cntr == NULL)
+		return -FI_ENOCQ;
+	ret = hal_if_open(ep->domain->hal, -1, &ep->hif);
+	if (ret != 0)
+		return ret;
+	ep->hif->user = ep;
+	ep->owner = getpid();
+	ep->stats = (void *)((char *)ep->hif->page + UNM_STATS_OFFSET);
+	*ep->stats = ep->no_page;
+	unm_ep_flags(ep);
+	unm_ep_limits(ep);
+	ret = unm_ep_wait_add(ep, ep->tx_cq);
+	if (ret == 0)
+		ret = unm_ep_wait_add(ep, ep->rx_cq);
+	if (ret != 0) {
+		ep->stats = &ep->no_page;
+		hal_if_close(ep->hif);
+		ep->hif = NULL;
+		return ret;
+	}
+	ep->directed = (ep->info->caps & FI_DIRECTED_RECV) != 0;
+	ep->recv_ok = ep->rx_cq != NULL || ep->rx_cntr != NULL;
+	unm_ep_join(ep);
+	UNM_INFO(EP_CTRL, "board %u interface %u: backend %s, profile %s, "
+		 "inline %u, eager %u bytes\n", ep->hif->addr.board,
+		 ep->hif->addr.iface, ep->hif->caps->backend,
+		 ep->hif->caps->profile, ep->inline_max[1][1], ep->eager_max);
+	return 0;
+}
+
+static int unm_ep_control(struct fid *fid, int command, void *arg)
+{
+	(void)arg;
+	switch (command) {
+	case FI_ENABLE:
+		return unm_ep_enable(unm_ep_fid(fid));
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
+/* ---- Closing --------------------------------------------------------- */
+
+static void unm_ep_print_stats(struct unm_ep *ep)
+{
+	const char *where = g_unm_env.stats;
+	const struct unm_stats *st = ep->stats;
+	FILE *out = stderr;
+	struct stat sb;
+	char path[512];
+
+	if (ep->hif == NULL || *where == '\0' || strcmp(where, "0") == 0)
+		return;
+	if (stat(where, &sb) == 0 && S_ISDIR(sb.st_mode)) {
+		snprintf(path, sizeof(path), "%s/%d.%u.stats", where, getpid(),
+			 ep->hif->addr.iface);
+		out = fopen(path, "we");
+		if (out == NULL) {
+			UNM_WARN(EP_CTRL, "cannot write %s: %s\n", path,
+				 strerror(errno));
+			return;
+		}
+	}
+	fprintf(out, "hal=%s profile=%s board=%u if=%u pid=%d",
+		ep->hif->caps->backend, ep->hif->caps->profile,
+		ep->hif->addr.board, ep->hif->addr.iface, getpid());
+#define UNM_PRINT(name, help) \
+	fprintf(out, " " #name "=%llu", (unsigned long long)st->name);
+	UNM_STATS_COUNTERS(UNM_PRINT)
+#undef UNM_PRINT
+	fprintf(out, "\n");
+	if (out != stderr)
+		fclose(out);
+}
+
+/* Does a peer still have to learn that we have read what it sent? */
+static bool unm_ep_owes(struct unm_ep *ep)
+{
+	unm_list_for_each(pos, &ep->busy) {
+		struct unm_peer *peer = unm_container(pos, struct unm_peer,
+						      busy);
+
+		unm_list_for_each(fin, &peer->control)
+			if (unm_container(fin, struct unm_rx_op,
+					  control)->state == UNM_RX_FIN)
+				return true;
+	}
+	return false;
+}
+
+/* A receive that the application was told is done may not be told to its sender
+ * yet. Nothing else needs us: what was sent is in the peer's memory. */
+static void unm_ep_linger(struct unm_ep *ep)
+{
+	uint64_t end = unm_now_us() + UNM_LINGER_MS * 1000;
+
+	while (unm_ep_owes(ep) && unm_now_us() < end) {
+		unm_progress(ep);
+		unm_unlock(ep->domain);
+		sched_yield();
+		unm_lock(ep->domain);
+	}
+}
+
+static void unm_ep_unlink(struct unm_ep_links *link, struct unm_ref *ref)
+{
+	unm_list_remove(&link->node);
+	unm_ref_put(ref);
+}
+
+static void unm_ep_destruct(struct unm_ep *ep)
+{
+	unm_match_destruct(&ep->match[0]);
+	unm_match_destruct(&ep->match[1]);
+	unm_pool_destruct(&ep->tx_pool);
+	unm_pool_destruct(&ep->rx_pool);
+	unm_pool_destruct(&ep->msg_pool);
+	for (int i = 0; i < UNM_BUF_CLASSES; i++)
+		unm_pool_destruct(&ep->buf_pool[i]);
+	fi_freeinfo(ep->info);
+	unm_ref_put(&ep->domain->ref);
+	free(ep);
+}
+
+static int unm_ep_close(struct fid *fid)
+{
+	struct unm_ep *ep = unm_ep_fid(fid);
+	struct unm_domain *domain = ep->domain;
+
+	unm_lock(domain);
+	if (ep->hif != NULL) {
+		/* a forked child has none of the memory shared with peers */
+		if (ep->owner == getpid()) {
+			unm_ep_linger(ep);
+			HAL_POINT(HAL_POINT_CLOSING);
+			unm_ep_print_stats(ep);
+		}
+		hal_if_close(ep->hif);
+		ep->stats = &ep->no_page;
+	}
+	unm_peer_close_all(ep);
+	if (ep->tx_cq != NULL)
+		unm_ep_unlink(&ep->in_tx_cq, &ep->tx_cq->ref);
+	if (ep->rx_cq != NULL)
+		unm_ep_unlink(&ep->in_rx_cq, &ep->rx_cq->ref);
+	if (ep->av != NULL)
+		unm_ep_unlink(&ep->in_av, &ep->av->ref);
+	for (int i = 0; i < UNM_EP_CNTRS && ep->cntr[i] != NULL; i++)
+		unm_ep_unlink(&ep->in_cntr[i], &ep->cntr[i]->ref);
+	unm_unlock(domain);
+	unm_ep_destruct(ep);
+	return 0;
+}
+
+static struct fi_ops unm_ops_ep_fid = {
+	.size = sizeof(struct fi_ops),
+	.close = unm_ep_close,
+	.bind = unm_ep_bind,
+	.control = unm_ep_control,
+	.ops_open = unm_no_ops_open,
+	.tostr = unm_no_tostr,
+	.ops_set = unm_no_ops_set,
+};
+
+/* ---- Opening --------------------------------------------------------- */
+
+static int unm_ep_construct(struct unm_ep *ep)
+{
+	size_t tx_size = ep->info->tx_attr->size;
+
+	unm_pool_construct(&ep->tx_pool, sizeof(struct unm_tx_op),
+			   tx_size != 0 ? tx_size : (size_t)g_unm_env.tx_size);
+	unm_pool_construct(&ep->rx_pool, sizeof(struct unm_rx_op), UINT32_MAX);
+	unm_pool_construct(&ep->msg_pool, sizeof(struct unm_msg), UINT32_MAX);
+	for (int i = 0; i < UNM_BUF_CLASSES; i++)
+		unm_pool_construct(&ep->buf_pool[i], unm_buf_size(i),
+				   UINT32_MAX);
+	unm_list_init(&ep->busy);
+	unm_list_init(&ep->dma_wait);
+	unm_list_init(&ep->claimed);
+	unm_list_init(&ep->peers);
+	unm_list_init(&ep->strangers);
+	unm_list_init(&ep->held);
+	ep->min_multi_recv = UNM_MIN_MULTI_RECV;
+	ep->no_page.version = UNM_STATS_VERSION;
+	ep->no_page.count = (sizeof(ep->no_page) - 8) / sizeof(uint64_t);
+	ep->stats = &ep->no_page;
+	if (unm_match_construct(&ep->match[0]) != 0 ||
+	    unm_match_construct(&ep->match[1]) != 0)
+		return -FI_ENOMEM;
+	return 0;
+}
+
+int unm_ep_open(struct fid_domain *domain, struct fi_info *info,
+		struct fid_ep **fid, void *context)
+{
+	struct unm_ep *ep;
+	int ret;
+
+	if (info == NULL || info->ep_attr == NULL || info->tx_attr == NULL ||
+	    info->rx_attr == NULL)
+		return -FI_EINVAL;
+	if (info->ep_attr->type != FI_EP_RDM) {
+		UNM_INFO(EP_CTRL, "endpoint type %d asked, offered: "
+			 "FI_EP_RDM\n", info->ep_attr->type);
+		return -FI_ENOPROTOOPT;
+	}
+	ep = calloc(1, sizeof(*ep));
+	if (ep == NULL)
+		return -FI_ENOMEM;
+	ep->domain = unm_domain(domain);
+	unm_ref_get(&ep->domain->ref);
+	ep->info = fi_dupinfo(info);
+	ret = -FI_ENOMEM;
+	if (ep->info != NULL)
+		ret = unm_ep_construct(ep);
+	if (ret != 0) {
+		unm_ep_destruct(ep);
+		return ret;
+	}
+	unm_fid_init(&ep->fid.fid, FI_CLASS_EP, &unm_ops_ep_fid, context);
+	ep->fid.ops = &unm_ops_ep;
+	ep->fid.cm = &unm_ops_cm;
+	ep->fid.msg = &unm_ops_msg;
+	ep->fid.tagged = &unm_ops_tagged;
+	ep->fid.rma = &unm_ops_no_rma;
+	ep->fid.atomic = &unm_ops_no_atomic;
+	*fid = &ep->fid;
+	return 0;
+}

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unm_info.c - what we offer and whether it is what hints ask for. Every hint
+ * refused gives one line at FI_LOG_LEVEL=info: what was asked, what is offered.
+ */
+#include <ifaddrs.h>
+#include <inttypes.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "hal/hal.h"
+#include "unm_av.h"
+#include "unm_env.h"
+#include "unm_info.h"
+#include "unm_log.h"
+
+#define UNM_ORDER	FI_ORDER_SAS
+#define UNM_MODE	0
+#define UNM_TAG_FORMAT	UINT64_C(0xAAAAAAAAAAAAAAAA)	/* all 64 bits */
+
+/* ---- The offer ------------------------------------------------------- */
+
+static int unm_info_strings(struct fi_info *info)
+{
+	info->fabric_attr->name = strdup(UNM_NAME);
+	info->domain_attr->name = strdup(UNM_NAME);
+	return info->fabric_attr->name != NULL &&
+		info->domain_attr->name != NULL ? 0 : -FI_ENOMEM;
+}
+
+static void unm_info_tx(struct fi_tx_attr *tx)
+{
+	tx->caps = UNM_CAPS_TX;
+	tx->mode = UNM_MODE;
+	tx->op_flags = 0;
+	tx->msg_order = UNM_ORDER;
+	tx->comp_order = FI_ORDER_NONE;
+	tx->inject_size = UNM_INJECT_MAX;
+	tx->size = g_unm_env.tx_size;
+	tx->iov_limit = UNM_IOV_MAX;
+	tx->rma_iov_limit = 0;
+}
+
+static void unm_info_rx(struct fi_rx_attr *rx)
+{
+	rx->caps = UNM_CAPS_RX;
+	rx->mode = UNM_MODE;
+	rx->op_flags = 0;
+	rx->msg_order = UNM_ORDER;
+	rx->comp_order = FI_ORDER_NONE;
+	rx->total_buffered_recv = 0;
+	rx->size = 1024;
+	rx->iov_limit = UNM_IOV_MAX;
+}
+
+static void unm_info_domain(struct fi_domain_attr *d)
+{
+	d->threading = FI_THREAD_SAFE;
+	d->control_progress = FI_PROGRESS_MANUAL;
+	d->data_progress = FI_PROGRESS_MANUAL;
+	d->resource_mgmt = FI_RM_ENABLED;
+	d->av_type = FI_AV_UNSPEC;
+	d->mr_mode = 0;
+	d->mr_key_size = 0;
+	d->cq_data_size = UNM_CQ_DATA_BYTES;
+	d->cq_cnt = 65536;
+	d->ep_cnt = 4096;
+	d->tx_ctx_cnt = 4096;
+	d->rx_ctx_cnt = 4096;
+	d->max_ep_tx_ctx = 1;
+	d->max_ep_rx_ctx = 1;
+	d->max_ep_stx_ctx = 0;
+	d->max_ep_srx_ctx = 0;
+	d->cntr_cnt = 65536;
+	d->mr_iov_limit = 0;
+	d->caps = UNM_CAPS_DOMAIN;
+	d->mode = UNM_MODE;
+	d->max_err_data = 0;
+	d->mr_cnt = 0;
+}
+
+static struct fi_info *unm_info_offer(void)
+{
+	struct fi_info *info = fi_allocinfo();
+
+	if (info == NULL)
+		return NULL;
+	if (unm_info_strings(info) != 0) {
+		fi_freeinfo(info);
+		return NULL;
+	}
+	info->caps = UNM_CAPS;
+	info->mode = UNM_MODE;
+	info->addr_format = UNM_ADDR_FORMAT;
+	info->ep_attr->type = FI_EP_RDM;
+	info->ep_attr->protocol = FI_PROTO_UNSPEC;
+	info->ep_attr->protocol_version = 1;
+	info->ep_attr->max_msg_size = SIZE_MAX;
+	info->ep_attr->mem_tag_format = UNM_TAG_FORMAT;
+	info->ep_attr->tx_ctx_cnt = 1;
+	info->ep_attr->rx_ctx_cnt = 1;
+	unm_info_tx(info->tx_attr);
+	unm_info_rx(info->rx_attr);
+	unm_info_domain(info->domain_attr);
+	/* prov_name stays NULL: libfabric fills it in */
+	info->fabric_attr->prov_version = UNM_VERSION;
+	return info;
+}
+
+/* ---- Hints against it ------------------------------------------------ */
+
+static bool unm_refuse(const char *what, uint64_t asked, uint64_t offered)
+{
+	UNM_INFO(FABRIC, "no match: %s asked 0x%" PRIx64 ", offered 0x%" PRIx64
+		 "\n", what, asked, offered);
+	return false;
+}
+
+/* Every bit asked must be offered. */
+static bool unm_bits(const char *what, uint64_t asked, uint64_t offered)
+{
+	return (asked & ~offered) == 0 || unm_refuse(what, asked, offered);
+}
+
+static bool unm_most(const char *what, uint64_t asked, uint64_t offered)
+{
+	return asked <= offered || unm_refuse(what, asked, offered);
+}
+
+/* 0 asks for nothing in particular. */
+static bool unm_same(const char *what, uint64_t asked, uint64_t offered)
+{
+	return asked == 0 || asked == offered ||
+		unm_refuse(what, asked, offered);
+}
+
+static bool unm_name_is(const char *what, const char *asked)
+{
+	if (asked == NULL || strcasecmp(asked, UNM_NAME) == 0)
+		return true;
+	UNM_INFO(FABRIC, "no match: %s asked %s, offered " UNM_NAME "\n", what,
+		 asked);
+	return false;
+}
+
+static bool unm_match_tx(const struct fi_tx_attr *h)
+{
+	return h == NULL ||
+		(unm_bits("tx caps", h->caps, UNM_CAPS) &&
+		 unm_bits("tx op_flags", h->op_flags, UNM_TX_OP_FLAGS) &&
+		 unm_bits("tx msg_order", h->msg_order, UNM_ORDER) &&
+		 unm_bits("tx comp_order", h->comp_order, 0) &&
+		 unm_most("tx inject_size", h->inject_size, UNM_INJECT_MAX) &&
+		 unm_most("tx size", h->size, 1 << 20) &&
+		 unm_most("tx iov_limit", h->iov_limit, UNM_IOV_MAX) &&
+		 unm_most("tx rma_iov_limit", h->rma_iov_limit, 0));
+}
+
+static bool unm_match_rx(const struct fi_rx_attr *h)
+{
+	return h == NULL ||
+		(unm_bits("rx caps", h->caps, UNM_CAPS) &&
+		 unm_bits("rx op_flags", h->op_flags, UNM_RX_OP_FLAGS) &&
+		 unm_bits("rx msg_order", h->msg_order, UNM_ORDER) &&
+		 unm_bits("rx comp_order", h->comp_order, 0) &&
+		 unm_most("rx total_buffered_recv", h->total_buffered_recv,
+			  0) &&
+		 unm_most("rx size", h->size, g_unm_env.rx_size) &&
+		 unm_most("rx iov_limit", h->iov_limit, UNM_IOV_MAX));
+}
+
+static bool unm_match_ep(const struct fi_ep_attr *h)
+{
+	return h == NULL ||
+		(unm_same("endpoint type", h->type, FI_EP_RDM) &&
+		 unm_same("protocol", h->protocol, FI_PROTO_UNSPEC) &&
+		 unm_most("tx_ctx_cnt", h->tx_ctx_cnt, 1) &&
+		 unm_most("rx_ctx_cnt", h->rx_ctx_cnt, 1) &&
+		 unm_most("auth_key_size", h->auth_key_size, 0));
+}
+
+static bool unm_match_modes(const struct fi_domain_attr *h)
+{
+	/* local modes of an application are promises, not wishes; only what we
+	 * could not keep is refused */
+	if (h->threading > FI_THREAD_ENDPOINT)
+		return unm_refuse("threading", h->threading, FI_THREAD_SAFE);
+	if (h->control_progress > FI_PROGRESS_MANUAL ||
+	    h->control_progress == FI_PROGRESS_AUTO)
+		return unm_refuse("control_progress (auto)",
+				  h->control_progress, FI_PROGRESS_MANUAL);
+	if (h->data_progress > FI_PROGRESS_MANUAL ||
+	    h->data_progress == FI_PROGRESS_AUTO)
+		return unm_refuse("data_progress (auto)", h->data_progress,
+				  FI_PROGRESS_MANUAL);
+	if (h->resource_mgmt > FI_RM_ENABLED)
+		return unm_refuse("resource_mgmt", h->resource_mgmt,
+				  FI_RM_ENABLED);
+	if (h->av_type > FI_AV_TABLE)
+		return unm_refuse("av_type", h->av_type, FI_AV_TABLE);
+	return true;
+}
+
+static bool unm_match_domain(const struct fi_domain_attr *h)
+{
+	return h == NULL ||
+		(unm_name_is("domain", h->name) && unm_match_modes(h) &&
+		 unm_bits("domain caps", h->caps, UNM_CAPS_DOMAIN) &&
+		 unm_most("cq_data_size", h->cq_data_size,
+			  UNM_CQ_DATA_BYTES) &&
+		 unm_most("ep_cnt", h->ep_cnt, 4096) &&
+		 unm_most("cq_cnt", h->cq_cnt, 65536) &&
+		 unm_most("cntr_cnt", h->cntr_cnt, 65536) &&
+		 unm_most("max_ep_tx_ctx", h->max_ep_tx_ctx, 1) &&
+		 unm_most("max_ep_rx_ctx", h->max_ep_rx_ctx, 1) &&
+		 unm_most("domain auth_key_size", h->auth_key_size, 0));
+}
+
+/* Which interface an endpoint takes is not for the caller to say. */
+static bool unm_match_src(const void *src, size_t len)
+{
+	struct hal_addr addr;
+
+	if (src == NULL)
+		return true;
+	if (len != sizeof(addr))
+		return unm_refuse("src_addrlen", len, sizeof(addr));
+	memcpy(&addr, src, sizeof(addr));
+	return unm_most("interface of src_addr", addr.iface, 0) &&
+		unm_most("board of src_addr", addr.board, 0);
+}
+
+static bool unm_match_hints(const struct fi_info *h)
+{
+	if (h == NULL)
+		return true;
+	if (h->fabric_attr != NULL &&
+	    !unm_name_is("fabric", h->fabric_attr->name))
+		return false;
+	if (h->addr_format != FI_FORMAT_UNSPEC &&
+	    h->addr_format != UNM_ADDR_FORMAT)
+		return unm_refuse("addr_format", h->addr_format,
+				  UNM_ADDR_FORMAT);
+	return unm_bits("caps", h->caps, UNM_CAPS) &&
+		unm_match_src(h->src_addr, h->src_addrlen) &&
+		unm_match_ep(h->ep_attr) &&
+		unm_match_tx(h->tx_attr) && unm_match_rx(h->rx_attr) &&
+		unm_match_domain(h->domain_attr);
+}
+
+/* ---- The answer ------------------------------------------------------ */
+
+/* What was asked and may be chosen is given back as asked: applications compare
+ * (MPICH ends if threading is not the one it wanted). */
+static void unm_answer(struct fi_info *info, const struct fi_info *h)
+{
+	if (h == NULL)
+		return;
+	if (h->caps != 0)
+		info->caps = h->caps | (h->caps & (FI_MSG | FI_TAGGED) ?
+			(h->caps & (FI_SEND | FI_RECV) ? 0 :
+			 FI_SEND | FI_RECV) : 0) | UNM_CAPS_DOMAIN;
+	info->handle = h->handle;
+	if (h->tx_attr != NULL) {
+		info->tx_attr->op_flags = h->tx_attr->op_flags;
+		if (h->tx_attr->size != 0)
+			info->tx_attr->size = h->tx_attr->size;
+	}
+	if (h->rx_attr != NULL) {
+		info->rx_attr->op_flags = h->rx_attr->op_flags;
+		if (h->rx_attr->size != 0)
+			info->rx_attr->size = h->rx_attr->size;
+	}
+	info->tx_attr->caps = info->caps & UNM_CAPS_TX;
+	info->rx_attr->caps = info->caps & UNM_CAPS_RX;
+	if (h->domain_attr == NULL)
+		return;
+	if (h->domain_attr->threading != FI_THREAD_UNSPEC)
+		info->domain_attr->threading = h->domain_attr->threading;
+	if (h->domain_attr->resource_mgmt != FI_RM_UNSPEC)
+		info->domain_attr->resource_mgmt =
+			h->domain_attr->resource_mgmt;
+	if (h->domain_attr->av_type != FI_AV_UNSPEC)
+		info->domain_attr->av_type = h->domain_attr->av_type;
+}
+
+static int unm_set_addr(const void *src, size_t len, void **dst,
+			size_t *dstlen)
+{
+	*dst = malloc(len);
+	if (*dst == NULL)
+		return -FI_ENOMEM;
+	memcpy(*dst, src, len);
+	*dstlen = len;
+	return 0;
+}
+
+/* Is an IP address one of this host's? The unspecified one is all of them, and
+ * all of 127.0.0.0/8 is here, though the interface lists but one. */
+static bool unm_ip_is_here(const struct sockaddr *sa,
+			   const struct ifaddrs *list)
+{
+	static const struct in6_addr any6;
+	size_t off, len;
+	const char *ip;
+
+	if (sa->sa_family == AF_INET) {
+		off = offsetof(struct sockaddr_in, sin_addr);
+		len = sizeof(struct in_addr);
+	} else if (sa->sa_family == AF_INET6) {
+		off = offsetof(struct sockaddr_in6, sin6_addr);
+		len = sizeof(struct in6_addr);
+	} else {
+		return false;
+	}
+	ip = (const char *)sa + off;
+	if (memcmp(ip, &any6, len) == 0 ||
+	    (sa->sa_family == AF_INET && ip[0] == IN_LOOPBACKNET))
+		return true;
+	for (; list != NULL; list = list->ifa_next)
+		if (list->ifa_addr != NULL &&
+		    list->ifa_addr->sa_family == sa->sa_family &&
+		    memcmp((const char *)list->ifa_addr + off, ip, len) == 0)
+			return true;
+	return false;
+}
+
+/* Does a host name or IP address mean this host? */
+static bool unm_node_is_here(const char *node, uint64_t flags)
+{
+	struct addrinfo hints = {
+		.ai_flags = flags & FI_NUMERICHOST ? AI_NUMERICHOST : 0,
+		.ai_socktype = SOCK_DGRAM,
+	};
+	struct addrinfo *list, *ai;
+	struct ifaddrs *own;
+	bool here = false;
+
+	if (getaddrinfo(node, NULL, &hints, &list) != 0)
+		return false;
+	if (getifaddrs(&own) != 0)
+		own = NULL;
+	for (ai = list; ai != NULL && !here; ai = ai->ai_next)
+		here = unm_ip_is_here(ai->ai_addr, own);
+	freeifaddrs(own);
+	freeaddrinfo(list);
+	return here;
+}
+
+/*
+ * A node is the typed address of a peer, or a name of this host, where all
+ * peers
+ * are: then which interface is told by whoever exchanges addresses. Our own
+ * interface is chosen when an endpoint is enabled.
+ */
+static int unm_answer_addr(struct fi_info *info, const char *node,
+			   uint64_t flags, const struct fi_info *h)
+{
+	struct hal_addr addr = {
+		.version = HAL_ADDR_VERSION, .uid = geteuid(),
+	};
+	bool typed = node != NULL && unm_addr_parse(node, &addr) == 0;
+
+	if (node != NULL &&
+	    (typed ? (flags & FI_SOURCE) != 0 :
+	     !unm_node_is_here(node, flags))) {
+		UNM_INFO(FABRIC, "no match: node %s asked, offered: "
+			 "unimem://board:interface of a peer, or this host\n",
+			 node);
+		return -FI_ENODATA;
+	}
+	if (node != NULL && !(flags & FI_SOURCE) &&
+	    unm_set_addr(&addr, sizeof(addr), &info->dest_addr,
+			 &info->dest_addrlen) != 0)
+		return -FI_ENOMEM;
+	addr.board = 0;
+	addr.iface = 0;
+	if (unm_set_addr(&addr, sizeof(addr), &info->src_addr,
+			 &info->src_addrlen) != 0)
+		return -FI_ENOMEM;
+	if (node != NULL || h == NULL || h->dest_addr == NULL)
+		return 0;
+	if (h->dest_addrlen != sizeof(addr)) {
+		unm_refuse("dest_addrlen", h->dest_addrlen, sizeof(addr));
+		return -FI_ENODATA;
+	}
+	return unm_set_addr(h->dest_addr, h->dest_addrlen, &info->dest_addr,
+			    &info->dest_addrlen);
+}
+
+int unm_getinfo(uint32_t version, const char *node, const char *service,
+		uint64_t flags, const struct fi_info *hints,
+		struct fi_info **info)
+{
+	struct fi_info *offer;
+	int ret;
+
+	(void)service;			/* interfaces have no ports */
+	ret = unm_env_load();
+	if (ret != 0)
+		return -FI_ENODATA;
+	if (!unm_match_hints(hints))
+		return -FI_ENODATA;
+	offer = unm_info_offer();
+	if (offer == NULL)
+		return -FI_ENOMEM;
+	unm_answer(offer, hints);
+	ret = unm_answer_addr(offer, node, flags, hints);
+	if (ret != 0) {
+		fi_freeinfo(offer);
+		return ret;
+	}
+	offer->fabric_attr->api_version = version;
+	*info = offer;
+	return 0;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* unm_info.h - what we offer, in one place, and the matching of hints. */
+#ifndef UNM_INFO_H
+#define UNM_INFO_H
+
+#include <stdint.h>
+
+#include <rdma/fabric.h>
+
+#define UNM_NAME		"unimem"
+#define UNM_VERSION		FI_VERSION(0, 1)
+#define UNM_ADDR_FORMAT		(FI_PROV_SPECIFIC | 0x756e)	/* hal_addr */
+#define UNM_IOV_MAX		8
+#define UNM_CQ_DATA_BYTES	8
+
+#define UNM_CAPS_TX	(FI_MSG | FI_TAGGED | FI_SEND)
+#define UNM_CAPS_RX	(FI_MSG | FI_TAGGED | FI_RECV | FI_MULTI_RECV | \
+			 FI_DIRECTED_RECV | FI_SOURCE)
+#define UNM_CAPS_DOMAIN	(FI_LOCAL_COMM | FI_REMOTE_COMM)
+#define UNM_CAPS	(UNM_CAPS_TX | UNM_CAPS_RX | UNM_CAPS_DOMAIN)
+
+/* flags a send may have, as operation default or in fi_sendmsg() */
+#define UNM_TX_OP_FLAGS	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | \
+			 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
+#define UNM_TX_MSG_FLAGS (UNM_TX_OP_FLAGS | FI_REMOTE_CQ_DATA | FI_MORE)
+#define UNM_RX_OP_FLAGS	(FI_COMPLETION | FI_MULTI_RECV)
+
+int unm_getinfo(uint32_t version, const char *node, const char *service,
+		uint64_t flags, const struct fi_info *hints,
+		struct fi_info **info);
+
+#define UNM_INJECT_MAX		4096	/* bytes; fits every profile */
+
+#endif /* UNM_INFO_H */

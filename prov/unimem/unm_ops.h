@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unm_ops.h - operation tables and what is not supported: libfabric calls
+ * through its tables without looking, so that every slot has a function.
+ */
+#ifndef UNM_OPS_H
+#define UNM_OPS_H
+
+#include <rdma/fabric.h>
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
+
+extern struct fi_ops_msg unm_ops_msg;
+extern struct fi_ops_tagged unm_ops_tagged;
+extern struct fi_ops_rma unm_ops_no_rma;
+extern struct fi_ops_atomic unm_ops_no_atomic;
+extern struct fi_ops_mr unm_ops_mr;
+
+int unm_no_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
+int unm_no_control(struct fid *fid, int command, void *arg);
+int unm_no_ops_open(struct fid *fid, const char *name, uint64_t flags,
+		    void **ops, void *context);
+int unm_no_tostr(const struct fid *fid, char *buf, size_t len);
+int unm_no_ops_set(struct fid *fid, const char *name, uint64_t flags,
+		   void *ops, void *context);
+
+/* fi_cm(3) */
+int unm_no_setname(fid_t fid, void *addr, size_t addrlen);
+int unm_no_getpeer(struct fid_ep *ep, void *addr, size_t *addrlen);
+int unm_no_connect(struct fid_ep *ep, const void *addr, const void *param,
+		   size_t paramlen);
+int unm_no_listen(struct fid_pep *pep);
+int unm_no_accept(struct fid_ep *ep, const void *param, size_t paramlen);
+int unm_no_reject(struct fid_pep *pep, fid_t handle, const void *param,
+		  size_t paramlen);
+int unm_no_shutdown(struct fid_ep *ep, uint64_t flags);
+int unm_no_join(struct fid_ep *ep, const void *addr, uint64_t flags,
+		struct fid_mc **mc, void *context);
+
+/* fi_domain(3), fi_fabric(3) */
+int unm_no_scalable_ep(struct fid_domain *domain, struct fi_info *info,
+		       struct fid_ep **sep, void *context);
+int unm_no_poll_open(struct fid_domain *domain, struct fi_poll_attr *attr,
+		     struct fid_poll **pollset);
+int unm_no_stx_ctx(struct fid_domain *domain, struct fi_tx_attr *attr,
+		   struct fid_stx **stx, void *context);
+int unm_no_srx_ctx(struct fid_domain *domain, struct fi_rx_attr *attr,
+		   struct fid_ep **rx_ep, void *context);
+int unm_no_query_atomic(struct fid_domain *domain, enum fi_datatype datatype,
+			enum fi_op op, struct fi_atomic_attr *attr,
+			uint64_t flags);
+int unm_no_query_collective(struct fid_domain *domain,
+			    enum fi_collective_op coll,
+			    struct fi_collective_attr *attr, uint64_t flags);
+int unm_no_passive_ep(struct fid_fabric *fabric, struct fi_info *info,
+		      struct fid_pep **pep, void *context);
+int unm_no_wait_open(struct fid_fabric *fabric, struct fi_wait_attr *attr,
+		     struct fid_wait **waitset);
+int unm_no_tx_ctx(struct fid_ep *sep, int index, struct fi_tx_attr *attr,
+		  struct fid_ep **tx_ep, void *context);
+int unm_no_rx_ctx(struct fid_ep *sep, int index, struct fi_rx_attr *attr,
+		  struct fid_ep **rx_ep, void *context);
+int unm_no_av_set(struct fid_av *av, struct fi_av_set_attr *attr,
+		  struct fid_av_set **av_set, void *context);
+
+#endif /* UNM_OPS_H */

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unm_peer.h - another endpoint: credits, receive space, what is under way with
+ * it, its death.
+ *
+ * Message credits: the receiver allows a number of messages (word 0 of the back
+ * words, free-running). It holds it back from peers of whose messages some wait
+ * for receives, while all that wait take more memory than
+ * FI_UNIMEM_UNEXPECTED_MAX; and from all peers while its completion queue is
+ * full. Control packets need no credit and are always taken, so nothing waits
+ * for a receive that is not posted.
+ */
+#ifndef UNM_PEER_H
+#define UNM_PEER_H
+
+#include <stdbool.h>
+
+#include <rdma/fabric.h>
+
+#include "hal/hal.h"
+#include "unm_op.h"
+#include "unm_space.h"
+
+#define UNM_PEER_CREDITS	256	/* messages allowed at first */
+#define UNM_PEER_SPACE		65536	/* receive space used at first */
+#define UNM_PEER_BACK_LIMIT	0	/* back word: messages allowed */
+
+struct unm_ep;
+
+struct unm_peer {
+	struct hal_peer *hp;		/* NULL: gone */
+	uint64_t msgs_sent;
+	uint64_t msg_limit;		/* msgs_sent when gone: no fast path */
+	struct unm_space *space;	/* towards it, at first use */
+	struct unm_list await;		/* tx_ops, by packet */
+	struct unm_list rts;		/* tx_ops announced */
+	struct unm_list streams;	/* tx_ops being streamed, in order */
+	struct unm_list control;	/* rx_ops with a packet to send */
+	struct unm_list recvs;		/* rx_ops in transfer from it */
+	struct unm_list busy;		/* in the endpoint's busy list */
+	fi_addr_t fi_addr;		/* FI_ADDR_NOTAVAIL: not in the AV */
+	struct hal_addr addr;		/* when gone: hp's */
+	uint64_t msgs_got;
+	uint64_t allowed;		/* messages we allowed it */
+	struct unm_ep *ep;
+	struct unm_list all;		/* in the endpoint's list */
+	struct unm_list stranger;	/* there, too, while without a name */
+	struct unm_list held;		/* there, too, if credits are due */
+	struct unm_list msgs;		/* its messages without a receive */
+	uint64_t refused_at;		/* wants: packets released by then */
+	uint32_t refs;			/* AV slots, unexpected messages */
+	bool greeted;			/* HELLO sent */
+	bool known;			/* HELLO came */
+	bool wants;			/* refused a send, to be looked at */
+	bool retry;			/* wants: worth another try at once */
+	bool space_fixed;		/* no memory for more of it */
+	bool spoiled;			/* broke the protocol, to be dropped */
+	bool attach_off;		/* cross-memory attach failed */
+};
+
+/* Peer for an AV index, connected; 0, -FI_EAGAIN, -FI_ECONNRESET (it is dead),
+ * -FI_EINVAL (no such index), limits. */
+int unm_peer_open(struct unm_ep *ep, fi_addr_t dest, struct unm_peer **peer);
+
+/* Addresses were inserted: peers that were strangers get their name. */
+void unm_peer_inserted(struct unm_ep *ep);
+/* One was removed: no way to it by that index. And when all were: */
+void unm_peer_removed(struct unm_ep *ep, fi_addr_t index);
+/* peers of that name get the one of a duplicate, or are strangers. */
+void unm_peer_rename(struct unm_ep *ep);
+
+/* Handle connections, deaths and wake-ups. */
+void unm_peer_service(struct unm_ep *ep);
+
+/* A send was refused: when that changes, sleepers are to know. */
+void unm_peer_refused(struct unm_peer *peer);
+
+/* Progress shall drop it, without a word. */
+void unm_peer_drop(struct unm_peer *peer);
+
+/* It broke the protocol: say so once; progress drops it. */
+void unm_peer_spoiled(struct unm_peer *peer, const char *what, uint64_t head);
+
+/* Make sure the HELLO precedes what is sent next; 0 or -FI_EAGAIN. */
+int unm_peer_greet(struct unm_peer *peer);
+
+/* More messages allowed by now? Refreshes msg_limit. */
+bool unm_peer_credit(struct unm_peer *peer);
+
+/* Room for len bytes in its receive space: offset, or UNM_SPACE_NONE. */
+uint32_t unm_peer_room(struct unm_peer *peer, uint32_t len);
+
+/* Send a message of words, in a packet if it fits, else through receive space.
+ * 0 or -FI_EAGAIN. */
+int unm_peer_send(struct unm_peer *peer, uint64_t head, const uint64_t *w,
+		  unsigned nw);
+
+/* Allow more messages, if there is room for what they bring; else once there
+ * is: then unm_peer_allow_held() is to be called. */
+void unm_peer_allow(struct unm_peer *peer);
+void unm_peer_allow_held(struct unm_ep *ep);
+
+/* It is gone (what it had sent is drained): fail what is under way. */
+void unm_peer_gone(struct unm_peer *peer, int err);
+
+/* It has something to send or to await: progress looks at it. */
+void unm_peer_busy(struct unm_peer *peer);
+
+static inline bool unm_peer_waits(const struct unm_peer *peer)
+{
+	return peer->wants || !unm_list_empty(&peer->await) ||
+		!unm_list_empty(&peer->streams) ||
+		!unm_list_empty(&peer->control);
+}
+
+void unm_peer_ref(struct unm_peer *peer);
+void unm_peer_unref(struct unm_peer *peer);
+
+/* Close: forget every peer, with nothing completed any more. */
+void unm_peer_close_all(struct unm_ep *ep);
+
+#endif /* UNM_PEER_H */

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* unm_prov.c - the one symbol libfabric looks for. */
+#include "hal/hal.h"
+#include "unm_domain.h"
+#include "unm_env.h"
+#include "unm_info.h"
+#include "unm_log.h"
+
+/* libfabric calls this at exit, before it unloads us; the HAL may stay, for
+ * others. */
+static void unm_cleanup(void)
+{
+	hal_log_set(NULL);
+}
+
+struct fi_provider g_unm_prov = {
+	.version = UNM_VERSION,
+	.name = UNM_NAME,
+	.getinfo = unm_getinfo,
+	.fabric = unm_fabric_open,
+	.cleanup = unm_cleanup,
+};
+
+struct fi_provider *fi_prov_ini(void);
+
+__attribute__((visibility("default")))
+struct fi_provider *fi_prov_ini(void)
+{
+	/* the libfabric that loads us may be newer than our headers; it skips
+	 * providers older than what an application asks for */
+	g_unm_prov.fi_version = fi_version();
+	unm_env_define();
+	return &g_unm_prov;
+}

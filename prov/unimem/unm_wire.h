@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unm_wire.h - what the provider puts into packets; docs/protocol.md defines
+ * it.
+ *
+ * A message is the 8-byte packet head (hal.h) and up to 5 little-endian words.
+ * Type numbers are fixed for ever; retired ones stay named.
+ */
+#ifndef UNM_WIRE_H
+#define UNM_WIRE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define UNM_WIRE_VERSION	1
+#define UNM_WIRE_VERSION_MIN	1	/* oldest version we talk to */
+
+enum unm_wire_type {
+	UNM_WIRE_HELLO		= 0x01,	/* first packet of every link */
+	UNM_WIRE_CARRIED	= 0x02,	/* long message in receive space */
+	/* messages; the low bit says tagged */
+	UNM_WIRE_INLINE		= 0x10,
+	UNM_WIRE_INLINE_TAGGED	= 0x11,
+	UNM_WIRE_EAGER		= 0x12,
+	UNM_WIRE_EAGER_TAGGED	= 0x13,
+	UNM_WIRE_RTS		= 0x14,
+	UNM_WIRE_RTS_TAGGED	= 0x15,
+	/* rendezvous control */
+	UNM_WIRE_CTS		= 0x20,
+	UNM_WIRE_DATA		= 0x21,
+	UNM_WIRE_FIN		= 0x22,
+	/* 0xCA is the empty pattern of the hardware and never a type */
+};
+
+#define UNM_WIRE_TAGGED		0x01	/* bit of the message types */
+
+/* flags byte of message types */
+#define UNM_WIRE_LEN_MASK	0x3F	/* INLINE: bytes of data */
+#define UNM_WIRE_HAS_DATA	0x40	/* a word of remote CQ data follows */
+#define UNM_WIRE_RESERVED	0x80	/* 0 */
+
+/* HELLO: word 0 */
+struct unm_wire_hello {
+	uint16_t version;
+	uint16_t version_min;
+	uint32_t features;		/* none defined */
+};
+_Static_assert(sizeof(struct unm_wire_hello) == 8, "one word");
+
+/* EAGER, DATA, CARRIED: where in the receive space the bytes are */
+struct unm_wire_extent {
+	uint32_t off;
+	uint32_t len;
+};
+_Static_assert(sizeof(struct unm_wire_extent) == 8, "one word");
+
+#define UNM_WIRE_EAGER_LIMIT	16384	/* longest eager message of anyone */
+#define UNM_WIRE_INLINE_MAX	56	/* longest inline one */
+#define UNM_WIRE_RTS_WORDS	3	/* after tag and data */
+#define UNM_WIRE_WORDS_MAX	5	/* longest message, in words */
+
+/* A message with its words as fields, in host order. */
+struct unm_wire_msg {
+	uint8_t type;
+	bool has_data;
+	uint8_t inline_len;		/* INLINE */
+	uint8_t inline_word;		/* INLINE: where the bytes begin */
+	uint64_t tag;			/* 0 if untagged */
+	uint64_t data;			/* remote CQ data, 0 if none */
+	struct unm_wire_extent extent;	/* EAGER, DATA, CARRIED */
+	uint64_t len;			/* RTS: message; CTS: wanted */
+	uint64_t addr;			/* RTS: sender's buffer, 0: pieces */
+	uint64_t token;			/* RTS, CTS, FIN: sender's operation;
+					 * DATA: receiver's; CARRIED: head */
+	uint64_t peer_token;		/* CTS: receiver's operation */
+	uint64_t status;		/* FIN: 0 or a positive fi_errno */
+	struct unm_wire_hello hello;
+};
+
+/* Bytes of caps: what a packet and a receive space of this backend hold. */
+struct unm_wire_limits {
+	uint32_t pkt_payload;
+	uint32_t space_bytes;
+};
+
+static inline uint64_t unm_wire_extent_word(uint32_t off, uint32_t len)
+{
+	return (uint64_t)len << 32 | off;
+}
+
+/* Bytes a packet of this kind leaves for inline data. */
+static inline uint32_t unm_wire_inline_max(uint32_t pkt_payload, bool tagged,
+					   bool has_data)
+{
+	uint32_t max = pkt_payload - 8 * tagged - 8 * has_data;
+
+	return max < UNM_WIRE_LEN_MASK ? max : UNM_WIRE_LEN_MASK;
+}
+
+/* Words of a message of this type and flags (inline data not counted), or -1 if
+ * there is no such type. */
+int unm_wire_words(uint8_t type, uint8_t flags);
+
+/*
+ * Read and check a message: word[] are at least unm_wire_words() words read
+ * once
+ * from the packet or from receive space. 0, or -EINVAL: unknown type, lengths
+ * or extents out of bounds.
+ */
+int unm_wire_decode(struct unm_wire_msg *msg, uint64_t head,
+		    const uint64_t *word, const struct unm_wire_limits *lim);
+
+/* Name of a type for logs. */
+const char *unm_wire_name(uint8_t type);
+
+#endif /* UNM_WIRE_H */
