@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * broken.c - the decorator that carries a mutation: sees every send, every
+ * event, every object that comes and goes.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "broken.h"
+
+const struct hal_ops *broken_base;
+
+static struct hal_ops ops;
+static const struct mutation *mutation;
+static struct bpeer *peers;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static const struct mutation none = { .name = "none", .test = "*" };
+
+static const struct mutation *find(const char *name)
+{
+	for (int i = 0; i < broken_pkt_count; i++) {
+		if (strcmp(broken_pkt[i].name, name) == 0)
+			return &broken_pkt[i];
+	}
+	for (int i = 0; i < broken_dma_count; i++) {
+		if (strcmp(broken_dma[i].name, name) == 0)
+			return &broken_dma[i];
+	}
+	for (int i = 0; i < broken_conn_count; i++) {
+		if (strcmp(broken_conn[i].name, name) == 0)
+			return &broken_conn[i];
+	}
+	return strcmp(name, none.name) == 0 ? &none : NULL;
+}
+
+bool broken_exists(const char *name)
+{
+	return find(name) != NULL;
+}
+
+void broken_list(void)
+{
+	for (int i = 0; i < broken_pkt_count; i++)
+		printf("%s %s\n", broken_pkt[i].name, broken_pkt[i].test);
+	for (int i = 0; i < broken_dma_count; i++)
+		printf("%s %s\n", broken_dma[i].name, broken_dma[i].test);
+	for (int i = 0; i < broken_conn_count; i++)
+		printf("%s %s\n", broken_conn[i].name, broken_conn[i].test);
+}
+
+/* ---- Peers ----------------------------------------------------------- */
+
+struct bpeer *broken_peer(struct hal_peer *peer)
+{
+	struct bpeer *bp;
+
+	pthread_mutex_lock(&lock);
+	for (bp = peers; bp != NULL && bp->peer != peer; bp = bp->next)
+		;
+	pthread_mutex_unlock(&lock);
+	return bp;
+}
+
+void broken_each(struct hal_if *hif, void (*fn)(struct bpeer *bp, void *arg),
+		 void *arg)
+{
+	struct bpeer *bp;
+
+	pthread_mutex_lock(&lock);
+	bp = peers;
+	pthread_mutex_unlock(&lock);
+	/* others only insert at the front or remove their own */
+	while (bp != NULL) {
+		struct bpeer *next = bp->next;
+
+		if (bp->peer->hif == hif)
+			fn(bp, arg);
+		bp = next;
+	}
+}
+
+static void forget(struct bpeer *gone)
+{
+	struct bpeer **at;
+
+	pthread_mutex_lock(&lock);
+	for (at = &peers; *at != gone; at = &(*at)->next)
+		;
+	*at = gone->next;
+	pthread_mutex_unlock(&lock);
+	free(gone->late);
+	free(gone);
+}
+
+/* Take a peer over, or hide again what the backend set. */
+static void adopt(struct hal_peer *peer)
+{
+	struct bpeer *bp = broken_peer(peer);
+
+	if (bp == NULL) {
+		bp = calloc(1, sizeof(*bp));
+		if (bp == NULL)
+			abort();
+		bp->peer = peer;
+		pthread_mutex_lock(&lock);
+		bp->next = peers;
+		peers = bp;
+		pthread_mutex_unlock(&lock);
+	}
+	peer->ops = &ops;
+	if (peer->tx.cells != NULL) {
+		bp->cells = peer->tx.cells;
+		peer->tx.cells = NULL;
+	}
+	if (mutation->veil != NULL)
+		mutation->veil(bp);
+}
+
+/* ---- Calls every mutation passes through ----------------------------- */
+
+int broken_forward(struct bpeer *bp, const struct packet *p)
+{
+	struct hal_tx *tx = &bp->peer->tx;
+	int ret;
+
+	tx->cells = bp->cells;
+	ret = hal_pkt_send(bp->peer, p->head, p->w, p->nw, p->data, p->len);
+	tx->cells = NULL;
+	return ret;
+}
+
+static int broken_send(struct hal_peer *peer, uint64_t head, const uint64_t *w,
+		       unsigned nw, const void *data, size_t len)
+{
+	const struct packet p = { head, w, nw, data, len };
+	struct bpeer *bp = broken_peer(peer);
+
+	bp->sends++;
+	return mutation->send != NULL ? mutation->send(bp, &p) :
+	       broken_forward(bp, &p);
+}
+
+static int broken_if_open(struct hal *hal, int board, struct hal_if **hif)
+{
+	int ret = broken_base->if_open(hal, board, hif);
+
+	if (ret == 0)
+		(*hif)->ops = &ops;
+	return ret;
+}
+
+static void drop(struct bpeer *bp, void *arg)
+{
+	(void)arg;
+	bp->peer->tx.cells = bp->cells;
+	forget(bp);
+}
+
+static void broken_if_close(struct hal_if *hif)
+{
+	broken_each(hif, drop, NULL);
+	broken_base->if_close(hif);
+}
+
+static void broken_peer_free(struct hal_peer *peer)
+{
+	struct bpeer *bp = broken_peer(peer);
+
+	if (bp != NULL)
+		drop(bp, NULL);
+	broken_base->peer_free(peer);
+}
+
+static int broken_service(struct hal_if *hif, struct hal_event *ev, int max)
+{
+	int n = broken_base->service(hif, ev, max), kept = 0;
+
+	for (int i = 0; i < n; i++) {
+		adopt(ev[i].peer);
+		if (ev[i].type == HAL_EV_CONNECTED)
+			broken_peer(ev[i].peer)->met = true;
+		if (mutation->event != NULL)
+			mutation->event(&ev[i]);
+		if (ev[i].type != 0)
+			ev[kept++] = ev[i];
+	}
+	return kept;
+}
+
+static int broken_connect(struct hal_if *hif, const struct hal_addr *to,
+			  struct hal_peer **peer)
+{
+	int ret = broken_base->connect(hif, to, peer);
+
+	if (ret == 0)
+		adopt(*peer);
+	return ret;
+}
+
+static void broken_close(struct hal *hal)
+{
+	hal->ops = broken_base;
+	broken_base->close(hal);
+}
+
+void broken_wrap(struct hal *hal, const char *name)
+{
+	if (hal->ops == &ops)
+		return;			/* hal_get() found it open */
+	mutation = find(name);
+	broken_base = hal->ops;
+	ops = *broken_base;
+	ops.close = broken_close;
+	ops.if_open = broken_if_open;
+	ops.if_close = broken_if_close;
+	ops.service = broken_service;
+	ops.connect = broken_connect;
+	ops.peer_free = broken_peer_free;
+	ops.pkt_send = broken_send;
+	if (mutation->install != NULL)
+		mutation->install(&ops);
+	hal->ops = &ops;
+}

@@ -1,0 +1,7 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Endpoints over a HAL that refuses and delays what it may.
+. "$(dirname "$0")/ep-lib.sh"
+
+export FI_UNIMEM_FAULT=eagain=50,delay=20:100,dmadelay=300,seed=1
+ep_again "transfer receive order peek cancel multi complete pressure"

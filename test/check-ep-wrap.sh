@@ -1,0 +1,7 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Endpoints whose packet numbers pass 2^48, with the lowest eager limit.
+. "$(dirname "$0")/ep-lib.sh"
+
+export FI_UNIMEM_SEQ_START=281474976710600 FI_UNIMEM_EAGER_MAX=256
+ep_again "transfer receive order"

@@ -1,0 +1,9 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# The models of ring, space, sleeping, credits and rendezvous keep what they
+# claim, and reject each mutant of theirs.
+. "$(dirname "$0")/check-lib.sh"
+
+command -v spin >/dev/null 2>&1 ||
+	skip "spin is not installed (Debian: spin)"
+exec test/model/run

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * check_info: an interface for check-info.sh to look at, with counters 1, 2, 3
+ *
+ *	check_info stop		... of a process that is stopped
+ *	check_info orphan	... whose owner is gone; prints the pid of the
+ *				child that still holds its page
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "hal/hal.h"
+#include "unm_stats.h"
+
+static void fill(void *page)
+{
+	struct unm_stats *stats = (void *)((char *)page + UNM_STATS_OFFSET);
+	uint64_t n = 0;
+
+#define FILL(name, help)	stats->name = ++n;
+	UNM_STATS_COUNTERS(FILL)
+#undef FILL
+	stats->version = UNM_STATS_VERSION;
+	stats->count = n;
+}
+
+int main(int argc, char **argv)
+{
+	struct hal_if *hif;
+	struct hal *hal;
+	pid_t child;
+
+	if (argc != 2)
+		return 99;
+	if (hal_get(NULL, &hal) != 0 || hal_if_open(hal, -1, &hif) != 0)
+		return 1;
+	fill(hif->page);
+	if (strcmp(argv[1], "orphan") == 0) {
+		child = fork();
+		if (child != 0) {
+			printf("%ld\n", (long)child);
+			fflush(stdout);
+			_exit(child < 0);
+		}
+		fclose(stdout);
+		alarm(60);
+		pause();
+	}
+	raise(SIGSTOP);
+	return 0;
+}

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=sh
+# What the check-ep-*.sh share; sourced by them. They run the endpoint tests
+# again under other circumstances than make check does.
+
+# ep_again "program ...": each of them, to the end; fails if one did
+ep_again()
+{
+	failed=0
+	for t in $1; do
+		echo "==== $t"
+		${UNM_EXEC:+"$UNM_EXEC"} \
+			"${UNM_BUILDDIR:?run by make check}/test/test_$t" ||
+			failed=1
+	done
+	return $failed
+}

@@ -1,0 +1,677 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * fuzz_conn.c - strangers at the socket of an interface of the emulation: bytes
+ * and descriptors of any kind, hellos with one flaw each, lies about who one
+ * is, silence, another version. What is not right is refused; the victim goes
+ * on talking to its friend, and no descriptor is left. Best run under ASan.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+
+#include "knock.h"
+
+#define PIDFS_MAGIC_NR	0x50494446	/* linux/magic.h */
+
+/* ---- One flaw each --------------------------------------------------- */
+
+static void flaw_magic(struct letter *l) { l->m.head.magic++; }
+static void flaw_version(struct letter *l) { l->m.head.version++; }
+static void flaw_type(struct letter *l) { l->m.head.type = EMU_LINK; }
+static void flaw_bytes(struct letter *l) { l->m.head.bytes--; }
+static void flaw_short(struct letter *l) { l->m.head.bytes = l->len -= 8; }
+static void flaw_long(struct letter *l) { l->m.head.bytes = l->len += 8; }
+static void flaw_head(struct letter *l) { l->len = 7; }
+static void flaw_depth(struct letter *l) { l->m.hello.geo.depth *= 2; }
+static void flaw_space(struct letter *l) { l->m.hello.geo.space_off += 64; }
+static void flaw_to(struct letter *l) { l->m.hello.to.iface++; }
+static void flaw_stale(struct letter *l) { l->m.hello.to.nonce++; }
+static void flaw_zero(struct letter *l) { l->m.hello.from.iface = 0; }
+static void flaw_iface(struct letter *l) { l->m.hello.from.iface = ~0u; }
+static void flaw_board(struct letter *l) { l->m.hello.from.board = 0xffff; }
+static void flaw_format(struct letter *l) { l->m.hello.from.version++; }
+static void flaw_user(struct letter *l) { l->m.hello.from.uid++; }
+static void flaw_other(struct letter *l) { l->m.hello.from.iface--; }
+static void flaw_any(struct letter *l) { l->m.hello.from.nonce = HAL_ADDR_ANY; }
+static void flaw_no_fds(struct letter *l) { knock_burn(l); }
+static void flaw_no_proof(struct letter *l) { close(l->fds[--l->nfds]); }
+static void flaw_more_fds(struct letter *l) { knock_put(l, 3, dup(0)); }
+
+static void flaw_victim(struct letter *l)
+{
+	l->m.hello.from = knock.t->addr;	/* whom the victim knows */
+}
+
+static void flaw_pidfd_pipe(struct letter *l) { knock_put(l, 0, knock_pipe()); }
+static void flaw_pidfd_file(struct letter *l) { knock_put(l, 0, knock_file()); }
+static void flaw_link_pipe(struct letter *l) { knock_put(l, 1, knock_pipe()); }
+static void flaw_link_file(struct letter *l) { knock_put(l, 1, knock_file()); }
+static void flaw_proof_pipe(struct letter *l) { knock_put(l, 2, knock_pipe()); }
+
+static void flaw_pidfd_parent(struct letter *l)
+{
+	knock_put(l, 0, pidfd_open(getppid(), 0));
+}
+
+static void flaw_link_pidfd(struct letter *l)
+{
+	knock_put(l, 1, pidfd_open(getpid(), 0));
+}
+
+static void flaw_link_size(struct letter *l)
+{
+	knock_put(l, 1, knock_link(l->m.hello.geo.bytes - 4096));
+}
+
+static void flaw_link_sealed(struct letter *l)
+{
+	int fd = memfd_create("open", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	assert_int_equal(ftruncate(fd, l->m.hello.geo.bytes), 0);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_GROW), 0);
+	knock_put(l, 1, fd);
+}
+
+static void flaw_proof_noname(struct letter *l)
+{
+	knock_put(l, 2, knock_half(SOCK_DGRAM));
+}
+
+/* The right name, but the kernel knows of no maker. */
+static void flaw_proof_single(struct letter *l)
+{
+	close(l->fds[2]);
+	l->fds[2] = knock_name(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0),
+				"unimem.held", &l->m.hello.from);
+}
+
+/* Accepted from one who had the name: it bears it when it is another's. */
+static void flaw_proof_stale(struct letter *l)
+{
+	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	int caller = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	struct sockaddr_un sun;
+	socklen_t len = emu_sock_name(&sun, "unimem.held", &l->m.hello.from);
+
+	knock_name(listener, "unimem.held", &l->m.hello.from);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(connect(caller, (struct sockaddr *)&sun, len), 0);
+	knock_put(l, 2, accept4(listener, NULL, NULL, SOCK_CLOEXEC));
+	close(listener);
+	close(caller);
+}
+
+#define FLAW(f)	{ #f, flaw_##f }
+static const struct flaw {
+	const char *name;
+	void (*make)(struct letter *l);
+} flaws[] = {
+	FLAW(magic), FLAW(version), FLAW(type), FLAW(bytes), FLAW(short),
+	FLAW(long), FLAW(head), FLAW(depth), FLAW(space), FLAW(to),
+	FLAW(stale), FLAW(zero), FLAW(iface), FLAW(board), FLAW(format),
+	FLAW(user), FLAW(other), FLAW(any), FLAW(no_fds), FLAW(no_proof),
+	FLAW(more_fds), FLAW(victim), FLAW(pidfd_pipe), FLAW(pidfd_file),
+	FLAW(pidfd_parent), FLAW(link_pipe), FLAW(link_file),
+	FLAW(link_pidfd), FLAW(link_size), FLAW(link_sealed),
+	FLAW(proof_pipe), FLAW(proof_noname), FLAW(proof_single),
+	FLAW(proof_stale),
+};
+
+static void test_one_flaw_each(void **state)
+{
+	struct hal_addr from;
+
+	(void)state;
+	if (knock.hal == NULL)
+		skip();
+	from = knock_addr(1);
+	for (size_t i = 0; i < sizeof(flaws) / sizeof(flaws[0]); i++) {
+		struct letter l = knock_hello(&from, &knock.v->addr);
+
+		/* only then it is the flaw that is refused */
+		assert_int_equal(knock_say(&l), 0);
+		KNOCK_UNTIL(knock.dead == i + 1);
+		l = knock_hello(&from, &knock.v->addr);
+		flaws[i].make(&l);
+		if (knock_say(&l) >= 0)
+			unit_fail("accepted: %s", flaws[i].name);
+		assert_int_equal(knock.inbound, i + 1);
+		knock_friends();
+	}
+	knock_gone();
+}
+
+/* ---- Lies about who it is, with another process's proof --------------- */
+
+static void send_fd(int sock, int fd)
+{
+	struct letter l = { .len = 1, .fds = { fd }, .nfds = 1 };
+
+	knock_post(sock, &l);
+}
+
+static int take_fd(int sock)
+{
+	union {
+		char buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} ctl;
+	char byte;
+	struct iovec iov = { &byte, 1 };
+	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1,
+			     .msg_control = &ctl,
+			     .msg_controllen = sizeof(ctl) };
+	int fd = -1;
+
+	assert_int_equal(recvmsg(sock, &mh, MSG_CMSG_CLOEXEC), 1);
+	assert_non_null(CMSG_FIRSTHDR(&mh));
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&mh)), sizeof(fd));
+	return fd;
+}
+
+/* Another process holds a number; what it would show for it, in our hands. */
+static pid_t holder(const struct hal_addr *addr, int *proof)
+{
+	int sv[2];
+	pid_t pid;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
+				    sv), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		send_fd(sv[1], knock_proof(addr));
+		for (;;)
+			pause();
+	}
+	*proof = take_fd(sv[0]);
+	close(sv[0]);
+	close(sv[1]);
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void test_a_proof_cannot_be_handed_on(void **state)
+{
+	struct hal_addr mine, other;
+	struct letter l;
+	pid_t pid;
+	int proof;
+
+	(void)state;
+	if (knock.hal == NULL)
+		skip();
+	mine = knock_addr(1);
+	other = knock_addr(2);
+	pid = holder(&other, &proof);
+	for (int i = 0; i < 2; i++) {
+		/* whatever is done to it */
+		if (i == 1) {
+			assert_int_not_equal(listen(proof, 1), 0);
+			connect(proof, &(struct sockaddr){ AF_UNSPEC },
+				sizeof(struct sockaddr));
+		}
+		l = knock_hello(&mine, &knock.v->addr);
+		l.m.hello.from = other;
+		knock_put(&l, 2, dup(proof));
+		assert_true(knock_say(&l) < 0);
+	}
+	end(pid);
+	close(proof);
+	assert_int_equal(knock.inbound, 0);
+	knock_gone();
+}
+
+/* In a child: the same name in another network namespace has two holders. */
+static int pose_from_elsewhere(const struct hal_addr *from, bool elsewhere)
+{
+	int conn = knock_dial(&knock.v->addr);
+	const struct hal_addr to = knock.v->addr;
+	union emu_msg m;
+	struct letter l;
+
+	knock.v = NULL;			/* the parent's */
+	if (elsewhere && unshare(CLONE_NEWNET) != 0 &&
+	    unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
+		return 77;
+	l = knock_hello(from, &to);
+	knock_post(conn, &l);
+	return knock_answer(conn, &m) == 0 ? 0 : 1;
+}
+
+static int child_code(pid_t pid)
+{
+	int status = 0;
+
+	KNOCK_UNTIL(waitpid(pid, &status, WNOHANG) == pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void test_names_of_other_networks(void **state)
+{
+	struct hal_addr from;
+
+	(void)state;
+	if (knock.hal == NULL)
+		skip();
+	from = knock_addr(1);
+	for (int elsewhere = 0; elsewhere < 2; elsewhere++) {
+		pid_t pid = fork();
+		int code;
+
+		assert_true(pid >= 0);
+		if (pid == 0)
+			_exit(pose_from_elsewhere(&from, elsewhere));
+		code = child_code(pid);
+		if (code == 77)
+			print_message("no network namespace to be had\n");
+		else
+			assert_int_equal(code, elsewhere);
+		KNOCK_UNTIL(knock.dead == 1);
+	}
+	knock_gone();
+}
+
+/* ---- In a pid namespace: nobody out there has a number ---------------- */
+
+/* The victim is in there: hears whoever comes until it is told to stop. */
+static void hear_from_inside(int fd)
+{
+	struct hal_event ev[8];
+	struct hal_if *hif;
+	struct hal *hal;
+	char byte;
+
+	if (hal_get(NULL, &hal) != 0 || hal_if_open(hal, -1, &hif) != 0 ||
+	    send(fd, &hif->addr, sizeof(hif->addr), 0) < 0)
+		_exit(1);
+	while (recv(fd, &byte, 1, MSG_DONTWAIT) != 0) {
+		int n = hal_if_service(hif, ev, 8);
+
+		for (int i = 0; i < n; i++)
+			if (ev[i].type == HAL_EV_DEAD)
+				hal_peer_free(ev[i].peer);
+	}
+	_exit(0);
+}
+
+/* Forked; it ends with 77 if there is no such namespace to be had. */
+static pid_t victim_inside(const int *sv)
+{
+	pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (pid != 0)
+		return pid;
+	close(sv[0]);
+	if (unshare(CLONE_NEWPID) != 0 &&
+	    unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0)
+		_exit(77);
+	pid = fork();
+	if (pid == 0)
+		hear_from_inside(sv[1]);
+	close(sv[1]);
+	_exit(waitpid(pid, &status, 0) == pid && WIFEXITED(status) ?
+	      WEXITSTATUS(status) : 1);
+}
+
+static bool has_pidfs(void)
+{
+	int fd = pidfd_open(getpid(), 0);
+	struct statfs fs;
+	bool has = fstatfs(fd, &fs) == 0 && fs.f_type == PIDFS_MAGIC_NR;
+
+	close(fd);
+	return has;
+}
+
+static int say_to(const struct hal_addr *to, const struct hal_addr *from,
+		  int proof)
+{
+	struct letter l = knock_hello(from, to);
+	int conn = knock_dial(to), ret;
+	union emu_msg m;
+
+	if (proof >= 0) {
+		l.m.hello.from = knock_addr(2);
+		knock_put(&l, 2, dup(proof));
+	}
+	knock_post(conn, &l);
+	ret = knock_answer(conn, &m);
+	close(conn);
+	return ret;
+}
+
+static void test_nobody_has_a_number(void **state)
+{
+	struct hal_addr mine, other, to;
+	int sv[2], proof;
+	pid_t pid, third;
+
+	(void)state;
+	if (knock.hal == NULL || !has_pidfs())
+		skip();
+	mine = knock_addr(1);
+	other = knock_addr(2);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
+				    sv), 0);
+	pid = victim_inside(sv);
+	close(sv[1]);
+	if (recv(sv[0], &to, sizeof(to), 0) != (ssize_t)sizeof(to)) {
+		assert_int_equal(child_code(pid), 77);
+		close(sv[0]);
+		skip();
+	}
+	third = holder(&other, &proof);
+	assert_int_equal(say_to(&to, &mine, -1), 0);
+	assert_true(say_to(&to, &mine, proof) < 0);
+	end(third);
+	/* gone, it cannot be told from others any more; its name is kept */
+	assert_true(say_to(&to, &mine, proof) < 0);
+	close(proof);
+	close(sv[0]);
+	assert_int_equal(child_code(pid), 0);
+}
+
+/* ---- Out of place ---------------------------------------------------- */
+
+static void test_messages_out_of_place(void **state)
+{
+	int rounds = UNIT_SLOW ? 100 : 600;
+	struct hal_addr from;
+
+	(void)state;
+	if (knock.hal == NULL)
+		skip();
+	from = knock_addr(1);
+	for (int i = 0; i < rounds; i++) {
+		struct letter l = knock_hello(&from, &knock.v->addr);
+		int conn = knock_dial(&knock.v->addr);
+		union emu_msg m;
+
+		knock_post(conn, &l);
+		assert_int_equal(knock_answer(conn, &m), 0);
+		for (int k = 0; k < 20; k++) {
+			l = knock_any();
+			knock_post(conn, &l);
+			if (k % 4 == 0)
+				knock_pump();
+		}
+		close(conn);
+		KNOCK_UNTIL(knock.dead == (unsigned)i + 1);
+	}
+	knock_gone();
+}
+
+static void test_any_bytes(void **state)
+{
+	int rounds = UNIT_SLOW ? 300 : 3000;
+	struct hal_addr from;
+
+	(void)state;
+	if (knock.hal == NULL)
+		skip();
+	from = knock_addr(1);
+	for (int i = 0; i < rounds; i++) {
+		struct letter l = knock_hello(&from, &knock.v->addr);
+		uint8_t *bytes = (uint8_t *)&l.m;
+		int conn = knock_dial(&knock.v->addr);
+		bool all = unit_below(&knock.rng, 2);
+
+		for (size_t k = 0; all && k < sizeof(l.m); k++)
+			bytes[k] = (uint8_t)unit_random(&knock.rng);
+		for (unsigned k = unit_below(&knock.rng, 6); k > 0; k--)
+			bytes[unit_below(&knock.rng, sizeof(l.m))] =
+				(uint8_t)unit_random(&knock.rng);
+		if (unit_below(&knock.rng, 3) == 0)
+			l.len = 1 + unit_below(&knock.rng, sizeof(l.m) +
+					       sizeof(l.more) - 1);
+		if (unit_below(&knock.rng, 3) == 0)
+			knock_any_fds(&l);
+		knock_post(conn, &l);
+		knock_pump();
+		l = knock_any();
+		knock_post(conn, &l);
+		close(conn);
+		if (i % 50 == 0)
+			knock_friends();
+	}
+	knock_gone();
+}
+
+/* ---- Listeners ------------------------------------------------------- */
+
+/* Listen at a number: the victim connects; then our answer to its hello. */
+static int call_us(const struct hal_addr *addr, struct letter *l)
+{
+	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	unsigned connected = knock.connected, dead = knock.dead;
+	struct hal_peer *peer = NULL;
+	union emu_msg m;
+	int conn;
+
+	knock_name(listener, "unimem", addr);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(hal_connect(knock.v, addr, &peer), 0);
+	conn = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	assert_int_equal(knock_answer(conn, &m), 0);
+	assert_int_equal(m.head.type, EMU_HELLO);
+	knock_post(conn, l);
+	KNOCK_UNTIL(knock.connected > connected || knock.dead > dead);
+	connected = knock.connected - connected;
+	close(conn);
+	close(listener);
+	KNOCK_UNTIL(knock.dead == dead + 1);
+	return connected != 0 ? 0 : knock.dead_status;
+}
+
+static struct letter welcome(const struct hal_addr *from)
+{
+	struct letter l = knock_hello(from, &knock.v->addr);
+
+	l.m.head.type = EMU_WELCOME;
+	close(l.fds[2]);
+	close(l.fds[1]);
+	l.nfds = 1;
+	return l;
+}
+
+static void flaw_from(struct letter *l) { l->m.hello.from.nonce++; }
+static void flaw_is_hello(struct letter *l) { l->m.head.type = EMU_HELLO; }
+static void flaw_status(struct letter *l) { l->m.head.status = 5; }
+
+static const struct flaw answers[] = {
+	FLAW(magic), FLAW(version), FLAW(type), FLAW(bytes), FLAW(short),
+	FLAW(long), FLAW(head), FLAW(iface), FLAW(any), FLAW(from),
+	FLAW(is_hello), FLAW(status), FLAW(no_fds), FLAW(pidfd_pipe),
+	FLAW(pidfd_parent), FLAW(link_pipe),
+};
+
+static void test_bad_answers(void **state)
+{
+	struct hal_addr addr;
+	struct letter l;
+
+	(void)state;
+	if (knock.hal == NULL)
+		skip();
+	addr = knock_addr(3);
+	l = welcome(&addr);
+	assert_int_equal(call_us(&addr, &l), 0);
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		addr.nonce++;
+		l = welcome(&addr);
+		answers[i].make(&l);
+		if (call_us(&addr, &l) >= 0)
+			unit_fail("accepted: %s", answers[i].name);
+		knock_friends();
+	}
+	knock_gone();
+}
+
+/* ---- Silence --------------------------------------------------------- */
+
+#define SILENT	200
+
+/* Who says nothing costs at most a quarter of the descriptors. */
+static void test_silence(void **state)
+{
+	struct rlimit was, few;
+	int conn[SILENT], spoken, ended = 0;
+	struct hal_addr from;
+	union emu_msg m;
+	struct letter l;
+
+	(void)state;
+	if (knock.hal == NULL)
+		skip();
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	knock_teardown(NULL);
+	few = (struct rlimit){ 256, was.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	knock_setup(NULL);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	from = knock_addr(1);
+	l = knock_hello(&from, &knock.v->addr);
+	spoken = knock_dial(&knock.v->addr);
+	knock_post(spoken, &l);
+	assert_int_equal(knock_answer(spoken, &m), 0);
+	for (int i = 0; i < SILENT; i++) {
+		conn[i] = knock_dial(&knock.v->addr);
+		knock_pump();
+	}
+	knock_friends();
+	for (int i = 0; i < SILENT; i++) {
+		bool end = recv(conn[i], &m, sizeof(m), MSG_DONTWAIT) == 0;
+
+		/* the oldest first */
+		assert_int_equal(end, i < SILENT - 256 / 4);
+		ended += end;
+	}
+	assert_int_equal(ended, SILENT - 256 / 4);
+	/* who has spoken stays */
+	assert_true(recv(spoken, &m, sizeof(m), MSG_DONTWAIT) < 0);
+	for (int i = 0; i < SILENT; i++)
+		close(conn[i]);
+	close(spoken);
+	knock_gone();
+}
+
+/* ---- Versions -------------------------------------------------------- */
+
+static char lines[4096];
+static int log_pipe[2], log_was;
+
+static void listen_to_stderr(void)
+{
+	assert_int_equal(pipe2(log_pipe, O_CLOEXEC | O_NONBLOCK), 0);
+	log_was = dup(STDERR_FILENO);
+	dup2(log_pipe[1], STDERR_FILENO);
+}
+
+/* It said one line, which names both versions and what to do. */
+static void one_line(void)
+{
+	char both[64];
+	ssize_t n;
+
+	dup2(log_was, STDERR_FILENO);
+	close(log_was);
+	close(log_pipe[1]);
+	n = read(log_pipe[0], lines, sizeof(lines) - 1);
+	close(log_pipe[0]);
+	lines[n > 0 ? n : 0] = '\0';
+	snprintf(both, sizeof(both), "version %d of the emulation, this "
+		 "process version %d", EMU_WIRE + 1, EMU_WIRE);
+	if (n <= 0 || strchr(lines, '\n') != lines + n - 1 ||
+	    strstr(lines, both) == NULL ||
+	    strstr(lines, "use one unimem build") == NULL)
+		unit_fail("it said: %s", lines);
+}
+
+/* A process of another build knocks: both are told, and only once. */
+static void test_other_version_connects(void **state)
+{
+	struct hal_addr from;
+	union emu_msg m;
+
+	(void)state;
+	if (knock.hal == NULL)
+		skip();
+	from = knock_addr(1);
+	listen_to_stderr();
+	for (int i = 0; i < 3; i++) {
+		struct letter l = knock_hello(&from, &knock.v->addr);
+		int conn = knock_dial(&knock.v->addr);
+
+		l.m.head.version = EMU_WIRE + 1;
+		knock_post(conn, &l);
+		/* what the other one needs to say the same */
+		assert_int_equal(knock_answer(conn, &m), -EPROTONOSUPPORT);
+		assert_int_equal(m.head.magic, EMU_MAGIC);
+		assert_int_equal(m.head.type, EMU_WELCOME);
+		assert_int_equal(m.head.version, EMU_WIRE);
+		close(conn);
+	}
+	one_line();
+	knock_gone();
+}
+
+static void test_other_version_answers(void **state)
+{
+	struct hal_addr addr;
+
+	(void)state;
+	if (knock.hal == NULL)
+		skip();
+	addr = knock_addr(3);
+	listen_to_stderr();
+	for (int i = 0; i < 3; i++, addr.nonce++) {
+		struct letter l = welcome(&addr);
+
+		/* as it refuses us */
+		knock_burn(&l);
+		l.len = l.m.head.bytes = sizeof(l.m.head);
+		l.m.head.status = -EPROTONOSUPPORT;
+		l.m.head.version = EMU_WIRE + 1;
+		assert_int_equal(call_us(&addr, &l), -FI_ECONNREFUSED);
+	}
+	one_line();
+	knock_gone();
+}
+
+#define CONN_TEST(f)	cmocka_unit_test_setup_teardown(f, knock_setup, \
+				knock_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CONN_TEST(test_one_flaw_each),
+		CONN_TEST(test_a_proof_cannot_be_handed_on),
+		CONN_TEST(test_names_of_other_networks),
+		CONN_TEST(test_nobody_has_a_number),
+		CONN_TEST(test_messages_out_of_place),
+		CONN_TEST(test_any_bytes),
+		CONN_TEST(test_bad_answers),
+		CONN_TEST(test_silence),
+		CONN_TEST(test_other_version_connects),
+		CONN_TEST(test_other_version_answers),
+	};
+
+	return unit_run(tests);
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * memory.pml - shared memory as weak as C11 allows, for two processes.
+ *
+ * Who includes it says before
+ *   ATOMS   how many atomic locations there are, 0 .. ATOMS-1, each with one
+ *           writer
+ *   PLAIN   how many plain ones (payload, receive space), 0 .. PLAIN-1, each
+ *           with one writer and one reader
+ *   WINDOW  how many values of an atom a reader may be behind, plus one
+ *
+ * An atom keeps its values, and a load gives any of them that is not older than
+ * what the loading process knows. So one process's stores are seen by the other
+ * in any order, late or never, until an acquire load meets a release store:
+ * then the reader knows all that the writer knew.
+ *
+ * Plain memory may be read by who knows its last write, and be written by who
+ * knows its last write and its last read. All else is a data race, where a C
+ * compiler and a processor may do what they like: claim no_race. (This is how a
+ * load that is delayed past a later store is caught, which keeping old values
+ * alone would not show.)
+ */
+#define THINGS		(ATOMS + 2 * PLAIN)
+#define WRITES(x)	(ATOMS + 2 * (x))
+#define READS(x)	(ATOMS + 2 * (x) + 1)
+
+#define RELAXED		0
+#define RELEASE		1
+#define ACQUIRE		1
+
+typedef view {
+	byte to[THINGS]			/* accesses known of */
+};
+typedef history {
+	byte val[WINDOW];		/* the oldest still to be read first */
+	view with[WINDOW]		/* what the release store carried */
+};
+
+history atom[ATOMS];
+byte last[THINGS];			/* accesses there were */
+view know[2];				/* by process */
+bool no_race = true;
+bool window_enough = true;		/* of the model, not of the code */
+byte pick;				/* scratch, 0 between steps */
+hidden byte it, on, ix, old;		/* within a step */
+
+/* A property by its name: the name is what pan prints when it fails. */
+inline claim(what, cond)
+{
+	what = (cond);
+	assert(what)
+}
+
+/* The value a process read last; is there a later one? */
+#define SEEN(p, a)	atom[a].val[know[p].to[a]]
+#define NEWER(p, a)	(last[a] > know[p].to[a])
+
+/*
+ * What both processes know is forgotten, and the rest counted from there: the
+ * same situation is the same state, however long the way to it was.
+ */
+inline forget()
+{
+	for (it : 0 .. THINGS - 1) {
+		old = (know[0].to[it] < know[1].to[it] ->
+		       know[0].to[it] : know[1].to[it]);
+		if
+		:: old != 0 ->
+			last[it] = last[it] - old;
+			know[0].to[it] = know[0].to[it] - old;
+			know[1].to[it] = know[1].to[it] - old;
+			forget_atom()
+		:: else
+		fi
+	};
+	it = 0				/* a d_step may not end in a loop */
+}
+
+inline forget_atom()
+{
+	for (on : 0 .. ATOMS - 1) {
+		for (ix : 0 .. WINDOW - 1) {
+			atom[on].with[ix].to[it] =
+				(atom[on].with[ix].to[it] > old ->
+				 atom[on].with[ix].to[it] - old : 0)
+		}
+	};
+	if
+	:: it < ATOMS ->
+		for (ix : 0 .. WINDOW - 1) {
+			if
+			:: ix + old < WINDOW ->
+				atom[it].val[ix] = atom[it].val[ix + old];
+				view_copy(atom[it].with[ix],
+					  atom[it].with[ix + old])
+			:: else ->
+				atom[it].val[ix] = 0;
+				view_zero(atom[it].with[ix])
+			fi
+		}
+	:: else
+	fi
+}
+
+inline view_copy(to_view, from)
+{
+	for (on : 0 .. THINGS - 1) {
+		to_view.to[on] = from.to[on]
+	}
+}
+
+inline view_zero(v)
+{
+	for (on : 0 .. THINGS - 1) {
+		v.to[on] = 0
+	}
+}
+
+inline store(p, a, value, order)
+{
+	d_step {
+		claim(window_enough, last[a] + 1 < WINDOW);
+		last[a]++;
+		know[p].to[a] = last[a];
+		atom[a].val[last[a]] = value;
+		if
+		:: order ->
+			view_copy(atom[a].with[last[a]], know[p])
+		:: else
+		fi;
+		it = 0
+	}
+}
+
+/* Read the value of index pick. */
+inline take_value(p, a, value, order)
+{
+	know[p].to[a] = pick;
+	value = SEEN(p, a);
+	for (it : 0 .. THINGS - 1) {
+		if
+		:: order && know[p].to[it] < atom[a].with[pick].to[it] ->
+			know[p].to[it] = atom[a].with[pick].to[it]
+		:: else
+		fi
+	};
+	pick = 0;
+	forget()
+}
+
+inline load(p, a, value, order)
+{
+	atomic {
+		select (pick : know[p].to[a] .. last[a]);
+		skip;
+		d_step {
+			take_value(p, a, value, order)
+		}
+	}
+}
+
+/* Poll until a later value is seen; its load again tells which, and orders. */
+inline await(p, a)
+{
+	atomic {
+		NEWER(p, a);
+		select (pick : know[p].to[a] + 1 .. last[a]);
+		skip;
+		d_step {
+			know[p].to[a] = pick;
+			pick = 0;
+			forget()
+		}
+	}
+}
+
+inline plain_write(p, x)
+{
+	d_step {
+		claim(no_race, know[p].to[WRITES(x)] == last[WRITES(x)] &&
+		      know[p].to[READS(x)] == last[READS(x)]);
+		last[WRITES(x)]++;
+		know[p].to[WRITES(x)] = last[WRITES(x)]
+	}
+}
+
+inline plain_read(p, x)
+{
+	d_step {
+		claim(no_race, know[p].to[WRITES(x)] == last[WRITES(x)]);
+		last[READS(x)]++;
+		know[p].to[READS(x)] = last[READS(x)]
+	}
+}
+
+/* A process learns of the other's end from the kernel: it knows all it did. */
+inline learn_all(p)
+{
+	d_step {
+		for (it : 0 .. THINGS - 1) {
+			know[p].to[it] = last[it]
+		};
+		forget()
+	}
+}
+
+/*
+ * membarrier(): a full barrier on every processor where one of the two runs.
+ * What either did before it is known to both after it.
+ */
+inline membarrier()
+{
+	d_step {
+		for (it : 0 .. THINGS - 1) {
+			know[0].to[it] = last[it];
+			know[1].to[it] = last[it]
+		};
+		forget()
+	}
+}

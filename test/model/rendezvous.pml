@@ -1,0 +1,608 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * rendezvous.pml - long messages of two senders to one receiver, and the end of
+ * one of them, or of what two have with each other, at any moment.
+ *
+ * Each sender announces one message of two pieces (RTS); the receiver posts
+ * receives when it likes, reads the sender's buffer where it can be reached
+ * (one transfer a piece, FIN) or asks for it (CTS, a DATA packet a piece).
+ * A sender or the receiver is killed; that sender closes and lives on; the
+ * receiver gives up on it. An application takes its buffer back the moment its
+ * operation completes or its endpoint is closed. Models
+ *   unm_rendezvous.c  all but multi-receive and truncation
+ *   unm_send.c        unm_send_rendezvous(), unm_send_on_cts(),
+ *                     unm_send_on_fin(), unm_stream_push(),
+ *                     unm_send_progress(), unm_send_abort()
+ *   unm_peer.c        unm_peer_gone(), unm_peer_event(): what a peer sent
+ *                     before its end is taken first
+ *   util/unm_pool.h   tokens: an operation's index and generation
+ *   hal_emu_dma.c     emu_dma_post(), emu_dma_poll(), emu_dma_cancel(),
+ *                     attach_move(), here an engine that runs when it likes
+ *   docs/protocol.md, sections 7 and 9
+ * Packets arrive whole and in order, and what they say of each other's memory
+ * with them, by ring.pml and space.pml.
+ *
+ * Claims
+ *   once       no operation completes twice
+ *   whole      a receive that succeeds has the message, all of it
+ *   untouched  no transfer writes into a buffer that is the application's
+ *   told_true  a send that succeeds has been received
+ *   heard      what a peer had sent before its end counts
+ *   spared     a receive fails only if its own peer has ended or is given up
+ *   honest     no living peer's packet is taken for a broken one
+ *   settled    when nothing moves any more, every operation has completed but
+ *              receives that met no message; engine and queues are empty
+ *   ltl ends   and that comes to pass
+ *
+ * Mutants, and what rejects them
+ *   FIN_EARLY      whole      FIN goes out before the get is done
+ *   FIN_PIECE      whole      ... when the first of its transfers is done
+ *   CTS_EARLY      untouched  CTS while other transfers are still under way
+ *   CTS_KEEPS_GOT  honest     pieces are asked for as if some had come
+ *   DEAD_UNSEEN    whole      nobody looks whether the process read from lives
+ *   CLOSE_UNSEEN   whole      ... or whether the endpoint read from is closed
+ *   CANCEL_NOT     untouched  a peer is forgotten, its transfers are not
+ *   DEAD_KEPT      once       a get from a dead peer completes when the peer
+ *                             dies and when its transfer is cancelled
+ *   ABORT_FIN      once       ... and once more when its FIN is still owed
+ *   NO_GENERATION  settled    a transfer counts for who has the place now
+ *   NO_DRAIN       heard      a death is told before the last words are read
+ *   AWAIT_UNSEEN   heard      ... or before its last releases are
+ *   STREAM_EARLY   told_true  a send completes with its last DATA packet
+ *   EACCES_FATAL   spared     a get the kernel refuses is not asked for
+ */
+#define SENDERS	2
+#define RECVS	2
+#define OPS	2
+#define PIECES	2
+#define SLOTS	2			/* of the engine */
+
+mtype = { RTS, DATA, CTS, FIN };		/* packets */
+mtype = { ANNOUNCED, STREAM, AWAIT, OK, ERR, CLOSED };	/* sends */
+mtype = { FREE, POSTED, DMA_WAIT, DMA, WANT_CTS, PULL, WANT_FIN };
+mtype = { RUNS, READ, CANCELED, REFUSED };	/* transfers; OK, FREE */
+
+/* ---- Between them ------------------------------------------------------ */
+
+/* DATA: operation, generation, are the bytes the message's */
+chan to_r[SENDERS] = [2] of { mtype, byte, byte, bool };
+/* CTS: operation, generation; FIN: status */
+chan to_s[SENDERS] = [1] of { mtype, byte, byte };
+byte released[SENDERS];			/* of the packets to the receiver */
+bool killed[SENDERS], closed[SENDERS];	/* the kernel knows */
+bool r_ended;				/* killed */
+bool left[SENDERS];			/* the receiver gave up on it */
+bool intact[SENDERS];			/* the send's buffer, by its owner */
+
+#define MORTAL(s)	((s) == 0)	/* the other is there to be disturbed */
+#define ENDED(s)	(killed[s] || closed[s])
+
+bool once = true, whole = true, untouched = true, told_true = true;
+bool heard = true, spared = true, honest = true, settled = true;
+
+inline claim(what, cond)
+{
+	what = (cond);
+	assert(what)
+}
+
+/* ---- Sender ------------------------------------------------------------- */
+
+mtype tx[SENDERS];
+byte tx_pieces[SENDERS];		/* sent */
+byte tx_packets[SENDERS];		/* sent, RTS and DATA */
+byte tx_op[SENDERS], tx_gen[SENDERS];	/* receiver's token */
+bool received[SENDERS], fin_sent[SENDERS];	/* for claims */
+
+#define TX_BUSY(s)	(tx[s] == ANNOUNCED || tx[s] == STREAM || \
+			 tx[s] == AWAIT)
+#define TX_RELEASED(s)	(tx[s] == AWAIT && released[s] == tx_packets[s])
+
+#ifdef NO_DRAIN
+#define TX_HEARD(s)	true
+#else
+#define TX_HEARD(s)	(len(to_s[s]) == 0)
+#endif
+#ifdef AWAIT_UNSEEN
+#define TX_SEEN(s)	true
+#else
+#define TX_SEEN(s)	(!TX_RELEASED(s))
+#endif
+
+/* The application has its buffer back, and uses it. */
+inline tx_complete(s, how)
+{
+	d_step {
+		claim(once, TX_BUSY(s));
+		claim(told_true, how != OK || received[s]);
+		claim(heard, how != ERR || (!fin_sent[s] && !TX_RELEASED(s)));
+		tx[s] = how;
+		tx_op[s] = 0;
+		tx_gen[s] = 0;
+		intact[s] = false
+	}
+}
+
+/* fi_close(), or the peer is given up; its own operations are gone then. */
+inline tx_close(s)
+{
+	d_step {
+		closed[s] = true;
+		if
+		:: TX_BUSY(s) ->
+			tx[s] = CLOSED
+		:: else
+		fi;
+		intact[s] = false
+	}
+}
+
+/* unm_send_rendezvous() */
+inline announce(s)
+{
+	intact[s] = true;
+	tx[s] = ANNOUNCED;
+	tx_packets[s] = 1;
+	to_r[s] ! RTS, 0, 0, true
+}
+
+proctype sender(byte s)
+{
+	byte status;
+
+	{
+		do
+		:: atomic { TX_BUSY(s) && to_s[s] ? [FIN, _, _] ->
+			to_s[s] ? FIN, status, _;
+			claim(honest, tx[s] == ANNOUNCED);
+			tx_complete(s, (status == 0 -> OK : ERR));
+			status = 0 }
+		:: atomic { TX_BUSY(s) && to_s[s] ? [CTS, _, _] ->
+			to_s[s] ? CTS, tx_op[s], tx_gen[s];
+			claim(honest, tx[s] == ANNOUNCED);
+			tx[s] = STREAM }
+		:: atomic { tx[s] == STREAM && nfull(to_r[s]) ->
+			to_r[s] ! DATA, tx_op[s], tx_gen[s], intact[s];
+			tx_packets[s]++;
+			tx_pieces[s]++;
+			if
+			:: tx_pieces[s] == PIECES ->
+#ifdef STREAM_EARLY
+				tx_complete(s, OK)
+#else
+				tx[s] = AWAIT
+#endif
+			:: else
+			fi }
+		:: atomic { TX_RELEASED(s) ->
+			tx_complete(s, OK) }
+		:: atomic { (r_ended || left[s]) && TX_BUSY(s) &&
+			    TX_HEARD(s) && TX_SEEN(s) ->
+			tx_complete(s, ERR) }
+		:: MORTAL(s) ->
+			tx_close(s);
+			break
+		:: !TX_BUSY(s) ->
+			break
+		od
+	} unless {
+		atomic { killed[s] ->
+			tx_close(s);
+			closed[s] = false }
+	}
+}
+
+/* ---- Receiver ----------------------------------------------------------- */
+
+typedef op_t {
+	mtype state;
+	byte gen;
+	byte recv;			/* the application's operation */
+	byte from;
+	byte next, out;			/* transfers: to post, outstanding */
+	byte got;			/* pieces, posted or come */
+	mtype status
+};
+typedef slot_t {
+	mtype state;
+	byte op, gen;			/* token */
+	byte recv, piece;		/* where it writes */
+	byte from
+};
+
+op_t op[OPS];
+slot_t slot[SLOTS];
+bool done[RECVS];			/* completed, the buffer not ours */
+bool good[RECVS * PIECES];		/* bytes of the buffers */
+byte posts;
+bool unexpected[SENDERS];
+bool reach[SENDERS];			/* dma_any, and not attach_off */
+bool gone[SENDERS];			/* peer->hp == NULL */
+
+inline op_release(o)
+{
+	d_step {
+		op[o].state = FREE;
+		op[o].recv = 0;
+		op[o].from = 0;
+		op[o].next = 0;
+		op[o].out = 0;
+		op[o].got = 0;
+		op[o].status = OK
+	}
+}
+
+inline slot_release(e)
+{
+	d_step {
+		slot[e].state = FREE;
+		slot[e].op = 0;
+		slot[e].gen = 0;
+		slot[e].recv = 0;
+		slot[e].piece = 0;
+		slot[e].from = 0
+	}
+}
+
+/* unm_rdv_complete() */
+inline rx_complete(o, how)
+{
+	d_step {
+		claim(once, !done[op[o].recv]);
+		claim(whole, how != OK || (good[op[o].recv * PIECES] &&
+		      good[op[o].recv * PIECES + 1]));
+		claim(spared, how != ERR || ENDED(op[o].from) ||
+		      gone[op[o].from]);
+		received[op[o].from] = received[op[o].from] || how == OK;
+		good[op[o].recv * PIECES] = false;
+		good[op[o].recv * PIECES + 1] = false;
+		done[op[o].recv] = true
+	}
+}
+
+/* unm_recv_queue() */
+inline post_recv()
+{
+	k = (op[0].state == FREE -> 0 : 1);
+	op[k].gen++;
+	op[k].recv = posts;
+	op[k].state = POSTED;
+	posts++;
+	k = 0
+}
+
+/* A message and a receive meet: unm_rendezvous_begin() */
+inline begin(o)
+{
+	if
+	:: unexpected[0] ->
+		op[o].from = 0
+	:: unexpected[1] ->
+		op[o].from = 1
+	fi;
+	unexpected[op[o].from] = false;
+	if
+	:: gone[op[o].from] ->
+		rx_complete(o, ERR);
+		op_release(o)
+	:: !gone[op[o].from] && reach[op[o].from] ->
+		op[o].state = DMA_WAIT
+	:: else ->
+		op[o].state = WANT_CTS
+	fi
+}
+
+/* A piece of unm_rdv_post(): hal_dma_post() */
+inline post_piece(o)
+{
+	if
+	:: !reach[op[o].from] ->
+		op[o].status = REFUSED;
+		op[o].next = PIECES
+	:: else ->
+		k = (slot[0].state == FREE -> 0 : 1);
+		slot[k].state = RUNS;
+		slot[k].op = o;
+		slot[k].gen = op[o].gen;
+		slot[k].recv = op[o].recv;
+		slot[k].piece = op[o].next;
+		slot[k].from = op[o].from;
+		k = 0;
+		op[o].next++;
+		op[o].out++;
+		op[o].got++
+	fi;
+	if
+	:: op[o].next == PIECES ->
+		op[o].state = DMA
+	:: else
+	fi
+}
+
+#ifdef NO_GENERATION
+#define MINE(e)		(op[slot[e].op].state == DMA_WAIT || \
+			 op[slot[e].op].state == DMA)
+#else
+#define MINE(e)		(op[slot[e].op].state != FREE && \
+			 op[slot[e].op].gen == slot[e].gen)
+#endif
+
+/* A completion of hal_dma_poll(), in unm_recv_dma() */
+inline dma_comp(e)
+{
+	k = slot[e].op;
+	if
+	:: MINE(e) ->
+		if
+		:: slot[e].state != OK ->
+			op[k].status = slot[e].state
+		:: else
+		fi;
+		op[k].out--
+	:: else				/* its peer died meanwhile */
+	fi;
+	k = 0;
+	slot_release(e)
+}
+
+/* Have the transfers of an operation ended? */
+#ifdef FIN_EARLY
+#define READ_ALL(o)	true
+#elif defined(FIN_PIECE)
+#define READ_ALL(o)	(op[o].out < PIECES)
+#elif defined(CTS_EARLY)
+#define READ_ALL(o)	(op[o].out == 0 || op[o].status == REFUSED)
+#else
+#define READ_ALL(o)	(op[o].out == 0)
+#endif
+
+/* unm_rdv_read() */
+inline rdv_read(o)
+{
+	if
+#ifndef EACCES_FATAL
+	:: op[o].status == REFUSED ->
+		reach[op[o].from] = false;
+		op[o].status = OK;
+#ifndef CTS_KEEPS_GOT
+		op[o].got = 0;
+#endif
+		op[o].state = WANT_CTS
+#endif
+	:: op[o].status == OK ->
+		rx_complete(o, OK);
+		op[o].state = WANT_FIN
+	:: else ->
+		rx_complete(o, ERR);
+		op[o].state = WANT_FIN
+	fi
+}
+
+/* unm_rdv_tell() */
+inline tell(o)
+{
+	if
+	:: op[o].state == WANT_CTS ->
+		to_s[op[o].from] ! CTS, o, op[o].gen;
+		op[o].state = PULL
+	:: else ->
+		to_s[op[o].from] ! FIN, (op[o].status == OK -> 0 : 1), 0;
+		fin_sent[op[o].from] = (op[o].status == OK);
+		op_release(o)
+	fi
+}
+
+/* unm_recv_data() */
+inline on_data(s)
+{
+	claim(honest, op[k].state == PULL && op[k].gen == gen &&
+	      op[k].from == s && op[k].got < PIECES);
+	claim(untouched, !done[op[k].recv]);
+	good[op[k].recv * PIECES + op[k].got] = fine;
+	op[k].got++;
+	if
+	:: op[k].got == PIECES ->
+		rx_complete(k, OK);
+		op_release(k)
+	:: else
+	fi;
+	k = 0;
+	gen = 0;
+	fine = false
+}
+
+inline packet(s)
+{
+	if
+	:: to_r[s] ? RTS, _, _, _ ->
+		unexpected[s] = true
+	:: to_r[s] ? DATA, k, gen, fine ->
+		on_data(s)
+	fi;
+	released[s]++
+}
+
+/* emu_dma_cancel(): hal_peer_free() sees to it */
+inline dma_cancel(s)
+{
+	d_step {
+		for (k : 0 .. SLOTS - 1) {
+			if
+			:: slot[k].state != FREE && slot[k].from == s ->
+				slot[k].state = CANCELED
+			:: else
+			fi
+		};
+		k = 0
+	}
+}
+
+/* unm_recv_abort() */
+inline rx_abort(s)
+{
+	for (k : 0 .. OPS - 1) {
+		if
+		:: op[k].state == FREE || op[k].state == POSTED ||
+		   op[k].from != s
+#ifndef ABORT_FIN
+		:: op[k].state == WANT_FIN && op[k].from == s ->
+			op_release(k)
+#endif
+#ifdef DEAD_KEPT
+		:: op[k].state == DMA && op[k].from == s ->
+			rx_complete(k, ERR)
+#endif
+		:: else ->
+			rx_complete(k, ERR);
+			op_release(k)
+		fi
+	};
+	k = 0
+}
+
+#define PULLS(o, s)	(op[o].state == PULL && op[o].from == s)
+
+/* unm_peer_gone(): it has ended, or lives and is given up */
+inline peer_gone(s)
+{
+	left[s] = !ENDED(s);
+	claim(heard, left[s] || tx_pieces[s] < PIECES ||
+	      (!PULLS(0, s) && !PULLS(1, s)));
+	reach[s] = false;
+	gone[s] = true;
+#ifndef CANCEL_NOT
+	dma_cancel(s);
+#endif
+	rx_abort(s)
+}
+
+#define SPEAKS(s)	(!gone[s] && len(to_r[s]) > 0)
+#ifdef NO_DRAIN
+#define GOES(s)		(!gone[s])
+#else
+#define GOES(s)		(!gone[s] && (!ENDED(s) || len(to_r[s]) == 0))
+#endif
+#define MEETS(o)	(op[o].state == POSTED && \
+			 (unexpected[0] || unexpected[1]))
+#define POSTS(o)	(op[o].state == DMA_WAIT && \
+			 (slot[0].state == FREE || slot[1].state == FREE))
+#define IS_READ(o)	(op[o].state == DMA && READ_ALL(o))
+#define TELLS(o)	((op[o].state == WANT_CTS || \
+			  op[o].state == WANT_FIN) && \
+			 nfull(to_s[op[o].from]))
+#define COMPLETES(e)	(slot[e].state == OK || slot[e].state == CANCELED || \
+			 slot[e].state == REFUSED)
+
+/* One of two that can, in i. */
+#define EITHER(can)	(can(0) || can(1)) -> \
+			if :: can(0) -> i = 0 :: can(1) -> i = 1 fi
+
+/* A step is what one thread does without looking at the others. */
+proctype receiver()
+{
+	byte i, k, gen;
+	bool fine;
+
+	{
+end:		do
+		:: atomic { EITHER(SPEAKS); packet(i); i = 0 }
+		:: atomic { GOES(0) -> peer_gone(0) }
+		:: atomic { posts < RECVS &&
+			    (op[0].state == FREE || op[1].state == FREE) ->
+			post_recv() }
+		:: atomic { EITHER(MEETS); begin(i); i = 0 }
+		:: atomic { EITHER(POSTS); post_piece(i); i = 0 }
+		:: atomic { EITHER(COMPLETES); dma_comp(i); i = 0 }
+		:: atomic { EITHER(IS_READ); rdv_read(i); i = 0 }
+		:: atomic { EITHER(TELLS); tell(i); i = 0 }
+		od
+	} unless {
+		r_ended
+	}
+}
+
+/* ---- Engine ------------------------------------------------------------- */
+
+#define MOVES(e)	(!r_ended && (slot[e].state == RUNS || \
+			 slot[e].state == READ))
+
+/* One transfer: read, write, and see whether what was read was the peer's. */
+inline move(e)
+{
+	if
+	:: slot[e].state == RUNS ->
+		claim(untouched, !done[slot[e].recv]);
+		good[slot[e].recv * PIECES + slot[e].piece] =
+			intact[slot[e].from];
+		slot[e].state = READ
+	:: slot[e].state == RUNS ->	/* -FI_EACCES */
+		reach[slot[e].from] = false;
+		slot[e].state = REFUSED
+#ifndef DEAD_UNSEEN
+	:: slot[e].state == READ && killed[slot[e].from] ->
+		slot[e].state = CANCELED
+#endif
+#ifndef CLOSE_UNSEEN
+	:: slot[e].state == READ && closed[slot[e].from] ->
+		slot[e].state = CANCELED
+#endif
+	:: else ->
+		slot[e].state = OK
+	fi
+}
+
+proctype engine()
+{
+	byte i;
+
+end:	do
+	:: atomic { EITHER(MOVES); move(i); i = 0 }
+	od
+}
+
+/* ---- The end ------------------------------------------------------------ */
+
+proctype killer()
+{
+	if
+	:: killed[0] = true
+	:: r_ended = true
+	:: true
+	fi
+}
+
+#define TX_ENDED(s)	(tx[s] == OK || tx[s] == ERR || tx[s] == CLOSED)
+#define OP_ENDED(o)	(op[o].state == FREE || op[o].state == POSTED)
+#define ALL_ENDED	(TX_ENDED(0) && TX_ENDED(1) && (r_ended || \
+			 (OP_ENDED(0) && OP_ENDED(1) && \
+			  slot[0].state == FREE && slot[1].state == FREE)))
+
+proctype monitor()
+{
+	timeout;
+	claim(settled, ALL_ENDED)
+}
+
+init {
+	atomic {
+		op_release(0);
+		op_release(1);
+		slot_release(0);
+		slot_release(1);
+		reach[0] = true;
+		if
+		:: reach[1] = true
+		:: true			/* cross-memory attach is forbidden */
+		fi;
+		announce(0);
+		announce(1);
+		run sender(0);
+		run sender(1);
+		run receiver();
+		run engine();
+		run killer();
+		run monitor()
+	}
+}
+
+ltl ends { <> (ALL_ENDED) }

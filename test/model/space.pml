@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * space.pml - receive space: bytes that packets name.
+ *
+ * Models unm_space_find(), unm_space_take() and unm_space_reclaim()
+ * (unm_space.h), unm_peer_room() (unm_peer.c), unm_send_inline() and
+ * unm_send_eager() (unm_send.c) - find room, store, send the packet, take the
+ * room - and, by link.pml, the ring and its done counter. A refused packet is
+ * tried again, with its bytes stored anew. What the packets themselves say
+ * arrives, by ring.pml.
+ *
+ * Claims
+ *   no_race    nobody stores into bytes that are named by a packet which its
+ *              receiver has not released; bytes are there before their packet
+ *   in_order   the receiver finds in them what was sent, packet by packet
+ *   (no invalid end state) nobody waits for ever: room that was given back is
+ *              found again, whatever the sizes
+ *
+ * Mutants, and what rejects them
+ *   SPACE_EARLY      no_race   room comes free before its packet is released
+ *   TAKE_FIRST       no_race   room is taken before its packet has a number
+ *   TX_DONE_RELAXED  no_race   hal_tx_done() loads done without acquire
+ *   DONE_RELAXED     no_race   hal_rx_flush() stores done without release
+ *   HEAD_RELAXED     no_race   hal_pkt_send() stores the head without release
+ *   FLUSH_EARLY      no_race   done is told before the bytes were read
+ *   SKIP_LOST        no_race   the unused end of the ring is not counted
+ *   MARK_NEXT        deadlock  room waits for the packet after its own
+ */
+#define DEPTH	2
+#define PACKETS	5
+#define FIRST	1
+#define NUMBERS	32
+#define MORE	0
+#define UNITS	3			/* of receive space */
+#define LONGEST	2			/* extent; see unm_wire_limits */
+#define PLAIN	UNITS
+#define WINDOW	(DEPTH + 1)
+
+#include "link.pml"
+
+#ifdef TX_DONE_RELAXED
+#define TX_DONE_LOAD	RELAXED
+#else
+#define TX_DONE_LOAD	ACQUIRE
+#endif
+
+#define END	(FIRST + PACKETS)
+
+byte bytes[UNITS];			/* which packet wrote it */
+byte ext_off[END], ext_size[END];	/* what packets say; 0: no room */
+bool in_order = true;
+
+/* struct unm_space, in units */
+byte head, tail, mark_head, mark_tail;
+byte mark_packet[DEPTH], mark_end[DEPTH];
+byte size, off, unit;			/* of the extent at hand */
+
+#define NONE		255
+#define AT		(tail % UNITS)
+#define SKIP		(AT + size > UNITS -> UNITS - AT : 0)
+
+inline space_find()
+{
+	d_step {
+		if
+		:: tail + SKIP + size - head > UNITS ||
+		   mark_tail - mark_head > DEPTH - 1 ->
+			off = NONE
+		:: else ->
+			off = (SKIP != 0 -> 0 : AT)
+		fi
+	}
+}
+
+inline space_take(packet)
+{
+	d_step {
+		if
+		:: size != 0 ->
+			if
+			:: off != AT ->
+#ifndef SKIP_LOST
+				tail = tail + UNITS - AT
+#endif
+			:: else
+			fi;
+			tail = tail + size;
+			mark_packet[mark_tail % DEPTH] = packet;
+			mark_end[mark_tail % DEPTH] = tail;
+			mark_tail++
+		:: else			/* it named no room */
+		fi
+	}
+}
+
+inline space_reclaim(done)
+{
+	d_step {
+		do
+		:: mark_head != mark_tail &&
+#ifdef SPACE_EARLY
+		   mark_packet[mark_head % DEPTH] <= done ->
+#else
+		   mark_packet[mark_head % DEPTH] < done ->
+#endif
+			head = mark_end[mark_head % DEPTH];
+			mark_packet[mark_head % DEPTH] = 0;
+			mark_end[mark_head % DEPTH] = 0;
+			mark_head++
+		:: else ->
+			break
+		od
+	}
+}
+
+/* unm_peer_room() */
+inline room()
+{
+	space_find();
+	if
+	:: off == NONE ->
+		atomic {
+			load(S, DONE, reg, TX_DONE_LOAD);
+			space_reclaim(reg);
+			reg = 0
+		};
+		space_find()
+	:: else
+	fi
+}
+
+inline put(n)
+{
+	skip			/* unm_space_put() came before */
+}
+
+inline space_put(n)
+{
+	unit = off;
+	do
+	:: unit < off + size ->
+		atomic {
+			plain_write(S, unit);
+			bytes[unit] = n
+		};
+		unit++
+	:: else ->
+		break
+	od;
+	unit = 0
+}
+
+inline take(n)
+{
+	at = ext_off[n];
+	do
+	:: at < ext_off[n] + ext_size[n] ->
+		atomic {
+			plain_read(R, at);
+			claim(in_order, bytes[at] == n)
+		};
+		at++
+	:: else ->
+		break
+	od;
+	at = 0;
+	ext_off[n] = 0;
+	ext_size[n] = 0
+}
+
+/* unm_send_short(); off is NONE afterwards if it was refused */
+inline send_short()
+{
+	off = 0;
+	if
+	:: size != 0 ->
+		room()
+	:: else
+	fi;
+	if
+	:: off != NONE ->
+		space_put(tx_next);
+		tx_refresh();
+		if
+		:: TX_ROOM ->
+			ext_off[tx_next] = off;
+			ext_size[tx_next] = size;
+#ifdef TAKE_FIRST
+			space_take(tx_next - 1);
+#endif
+			tx_send();
+#ifdef MARK_NEXT
+			space_take(tx_next)
+#elif !defined(TAKE_FIRST)
+			space_take(tx_next - 1)
+#endif
+		:: else ->
+			off = NONE
+		fi
+	:: else
+	fi
+}
+
+proctype sender()
+{
+	do
+	:: tx_next == END ->
+		break
+	:: else ->
+		select (size : 0 .. LONGEST);
+		do
+		:: send_short();
+			if
+			:: off == NONE ->	/* -FI_EAGAIN: try again */
+				await(S, DONE)
+			:: else ->
+				break
+			fi
+		od;
+		size = 0;
+		off = 0
+	od
+}
+
+proctype receiver()
+{
+	bool found;
+	byte at;
+
+	do
+	:: rx_next == END ->
+		break
+	:: rx_next != END && RX_MAYBE ->
+		rx_take(found);
+		if
+		:: rx_next != END && RX_MAYBE	/* the burst goes on */
+		:: rx_flush()
+		fi
+	od
+}
+
+init {
+	atomic {
+		link_make();
+		run sender();
+		run receiver()
+	}
+}

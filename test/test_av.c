@@ -1,0 +1,571 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* test_av.c - address vectors: indices, names, duplicates, removal, growth. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "ep_xfer.h"
+#include "hal.h"
+
+static struct hal_addr name_of(struct ep *e)
+{
+	struct hal_addr a;
+	size_t len = sizeof(a);
+
+	assert_int_equal(fi_getname(&e->ep->fid, &a, &len), 0);
+	assert_int_equal(len, sizeof(a));
+	return a;
+}
+
+static struct fid_av *open_av(struct ep *e, size_t count)
+{
+	struct fi_av_attr attr = { .type = FI_AV_TABLE, .count = count };
+	struct fid_av *av;
+
+	assert_int_equal(fi_av_open(e->domain, &attr, &av, NULL), 0);
+	return av;
+}
+
+/* A valid address nobody has. */
+static struct hal_addr made_up(uint32_t i)
+{
+	return (struct hal_addr){ .version = HAL_ADDR_VERSION, .board = i % 7,
+				  .iface = 1 + i % 60000, .uid = 1,
+				  .nonce = i + 1 };
+}
+
+/* One message, and where the receiver thinks it came from. */
+static fi_addr_t source_seen(struct ep *from, fi_addr_t to, struct ep *at)
+{
+	char out = 1, in;
+
+	EP_OK(fi_recv(at->ep, &in, 1, NULL, FI_ADDR_UNSPEC, &in));
+	EP_OK(fi_inject(from->ep, &out, 1, to));
+	return ep_received(at, &in).src;
+}
+
+/* ---- Indices --------------------------------------------------------- */
+
+static void test_trap9_index_is_the_order_of_insertion(void **state)
+{
+	static const enum fi_av_type types[] = {
+		FI_AV_TABLE, FI_AV_MAP, FI_AV_UNSPEC,
+	};
+	struct hal_addr a[300];
+	fi_addr_t addr[300];
+
+	(void)state;
+	for (int t = 0; t < 3; t++) {
+		struct ep_want want = { .av_type = types[t] };
+		struct ep *e = ep_open(&want);
+		uint32_t at = 0;
+
+		for (uint32_t i = 0; i < 300; i++)
+			a[i] = made_up(i);
+		for (uint32_t n = 1; at + n <= 300; at += n, n++) {
+			memset(addr, 0xff, sizeof(addr));
+			assert_int_equal(fi_av_insert(e->av, &a[at], n, addr,
+						      0, NULL), (int)n);
+			for (uint32_t i = 0; i < n; i++)
+				assert_int_equal(addr[i], at + i);
+		}
+		/* the caller need not want to know */
+		assert_int_equal(fi_av_insert(e->av, &a[0], 1, NULL, 0, NULL),
+				 1);
+		ep_close(e);
+	}
+}
+
+static void test_growth_beyond_count(void **state)
+{
+	enum { N = 20000 };
+	struct ep *e = ep_open(NULL);
+	struct fid_av *av = open_av(e, 4);
+	struct hal_addr a, got;
+	fi_addr_t addr;
+	size_t len;
+
+	(void)state;
+	for (uint32_t i = 0; i < N; i++) {
+		a = made_up(i);
+		assert_int_equal(fi_av_insert(av, &a, 1, &addr, 0, NULL), 1);
+		assert_int_equal(addr, i);
+	}
+	for (uint32_t i = 0; i < N; i++) {
+		a = made_up(i);
+		len = sizeof(got);
+		assert_int_equal(fi_av_lookup(av, i, &got, &len), 0);
+		assert_memory_equal(&got, &a, sizeof(a));
+	}
+	assert_int_equal(fi_close(&av->fid), 0);
+}
+
+/* All at once, and one that is not valid among them. */
+static void test_bad_addresses_among_good_ones(void **state)
+{
+	struct ep *e = ep_open(NULL);
+	struct hal_addr a[5];
+	fi_addr_t addr[5];
+	int errs[5];
+
+	(void)state;
+	for (int i = 0; i < 5; i++)
+		a[i] = made_up(i);
+	a[1].version = 77;
+	a[3].iface = 0;
+	assert_int_equal(fi_av_insert(e->av, a, 5, addr, FI_SYNC_ERR, errs),
+			 3);
+	for (int i = 0, next = 0; i < 5; i++) {
+		bool good = i != 1 && i != 3;
+
+		assert_int_equal(addr[i] == FI_ADDR_NOTAVAIL, !good);
+		assert_int_equal(errs[i], good ? 0 : FI_EINVAL);
+		if (good)
+			assert_int_equal(addr[i], next++);
+	}
+	assert_int_equal(fi_av_insert(e->av, a, 1, addr, FI_EVENT, NULL),
+			 -FI_EBADFLAGS);
+	a[0].reserved = 1;
+	assert_int_equal(fi_av_insert(e->av, a, 1, addr, 0, NULL), 0);
+	assert_int_equal(addr[0], FI_ADDR_NOTAVAIL);
+}
+
+/* ---- Names ----------------------------------------------------------- */
+
+static void test_trap9_lookup_is_byte_identical(void **state)
+{
+	struct ep *e = ep_open(NULL);
+	struct hal_addr a = name_of(e), got;
+	fi_addr_t addr = ep_insert(e, e);
+	size_t len = sizeof(got);
+	char part[sizeof(a) + 8];
+
+	(void)state;
+	memset(&got, 0x55, sizeof(got));
+	assert_int_equal(fi_av_lookup(e->av, addr, &got, &len), 0);
+	assert_int_equal(len, sizeof(a));
+	assert_memory_equal(&got, &a, sizeof(a));
+	/* too small: as much as fits, and how much it would be */
+	memset(part, 0x55, sizeof(part));
+	len = 5;
+	fi_av_lookup(e->av, addr, part, &len);
+	assert_int_equal(len, sizeof(a));
+	assert_memory_equal(part, &a, 5);
+	assert_int_equal(part[5], 0x55);
+	assert_int_equal(fi_av_lookup(e->av, addr + 1, &got, &len),
+			 -FI_EINVAL);
+	assert_int_equal(fi_av_lookup(e->av, FI_ADDR_NOTAVAIL, &got, &len),
+			 -FI_EINVAL);
+}
+
+static void test_straddr(void **state)
+{
+	struct ep *e = ep_open(NULL);
+	struct hal_addr a = name_of(e);
+	char want[80], text[80];
+	size_t len = sizeof(text), room;
+
+	(void)state;
+	snprintf(want, sizeof(want), "unimem://%u:%u", a.board, a.iface);
+	assert_ptr_equal(fi_av_straddr(e->av, &a, text, &len), text);
+	assert_memory_equal(text, want, strlen(want));
+	assert_int_equal(len, strlen(text) + 1);
+	/* never beyond the room given, and always ended */
+	for (room = 1; room < len; room++) {
+		char small[80];
+		size_t n = room;
+
+		memset(small, 'x', sizeof(small));
+		fi_av_straddr(e->av, &a, small, &n);
+		assert_int_equal(n, len);
+		assert_int_equal(strnlen(small, room), room - 1);
+		assert_int_equal(small[room], 'x');
+	}
+}
+
+/* unimem://board:interface names whoever holds that interface. */
+static void test_insertsvc(void **state)
+{
+	struct ep *a = ep_open(NULL), *b = ep_open(NULL);
+	struct hal_addr name = name_of(b), got;
+	fi_addr_t typed, from, exact;
+	size_t len = sizeof(got);
+	char node[64];
+
+	(void)state;
+	snprintf(node, sizeof(node), "unimem://%u:%u", name.board, name.iface);
+	assert_int_equal(fi_av_insertsvc(a->av, node, NULL, &typed, 0, NULL),
+			 1);
+	assert_int_equal(typed, 0);
+	assert_int_equal(fi_av_lookup(a->av, typed, &got, &len), 0);
+	assert_int_equal(got.board, name.board);
+	assert_int_equal(got.iface, name.iface);
+	assert_int_equal(got.nonce, HAL_ADDR_ANY);
+	from = ep_insert(b, a);
+	assert_int_equal(source_seen(a, typed, b), from);
+	/* its answers come from that index */
+	assert_int_equal(source_seen(b, from, a), typed);
+	/* the full address beside it is another index of the same peer */
+	exact = ep_insert(a, b);
+	assert_int_equal(exact, 1);
+	assert_int_equal(source_seen(a, exact, b), from);
+	assert_int_equal(fi_av_insertsym(a->av, node, 1, NULL, 0, &exact, 0,
+					 NULL), 1);
+}
+
+static void test_insertsvc_of_nonsense(void **state)
+{
+	static const char *const bad[] = {
+		"", "unimem", "unimem://", "unimem://0", "unimem://0:",
+		"unimem://0:0", "unimem://0:1x", "unimem://65536:1",
+		"unimem://0:65536", "unimem://a:b", "localhost",
+		"unimem://0:1/", "unimem://0:99999999999999999999",
+		"unimem://-1:1", "unimem:// 0:1", "unimem://+0:1",
+		"unimem://0:4294967297", "unimem:///0:1", "UNIMEM://0:1",
+	};
+	struct ep *e = ep_open(NULL);
+	fi_addr_t addr;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		if (fi_av_insertsvc(e->av, bad[i], NULL, &addr, 0, NULL) > 0)
+			unit_fail("accepted: %s", bad[i]);
+	assert_true(fi_av_insertsvc(e->av, NULL, NULL, &addr, 0, NULL) < 0);
+	assert_int_equal(ep_insert(e, e), 0);
+}
+
+/* ---- Duplicates ------------------------------------------------------ */
+
+static void test_duplicates_are_one_peer(void **state)
+{
+	struct ep_pair p = ep_pair(NULL);
+	fi_addr_t dup = ep_insert(p.b, p.a), dup2 = ep_insert(p.a, p.b);
+	char in[2], out[2] = { 1, 2 };
+
+	(void)state;
+	assert_int_not_equal(dup, p.ba);
+	/* completions name the first one */
+	assert_int_equal(source_seen(p.a, p.ab, p.b), p.ba);
+	assert_int_equal(source_seen(p.a, dup2, p.b), p.ba);
+	/* and receives directed at either take its messages, in order */
+	EP_OK(fi_recv(p.b->ep, &in[0], 1, NULL, dup, &in[0]));
+	EP_OK(fi_recv(p.b->ep, &in[1], 1, NULL, p.ba, &in[1]));
+	EP_OK(fi_inject(p.a->ep, &out[0], 1, dup2));
+	EP_OK(fi_inject(p.a->ep, &out[1], 1, p.ab));
+	assert_int_equal(ep_received(p.b, &in[0]).src, p.ba);
+	assert_int_equal(ep_received(p.b, &in[1]).src, p.ba);
+	assert_memory_equal(in, out, 2);
+}
+
+/* ---- Removal --------------------------------------------------------- */
+
+static double cpu_seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* Many at once, and many incarnations of one interface after each other: what
+ * was removed costs nothing any more. */
+static void test_removal_is_quick(void **state)
+{
+	uint32_t n = UNIT_SLOW ? 50000 : 200000;
+	struct ep *e = ep_open(NULL);
+	struct hal_addr *a = calloc(n, sizeof(*a));
+	fi_addr_t *addr = calloc(n, sizeof(*addr)), one;
+	double start = cpu_seconds();
+
+	(void)state;
+	for (uint32_t i = 0; i < n; i++)
+		a[i] = made_up(i);
+	assert_int_equal(fi_av_insert(e->av, a, n, addr, 0, NULL), n);
+	assert_int_equal(fi_av_remove(e->av, addr, n, 0), 0);
+	assert_true(cpu_seconds() - start < 8);
+	for (uint32_t i = 0; i < n && cpu_seconds() - start < 16; i++) {
+		a[0].nonce = i + 1;
+		assert_int_equal(fi_av_insert(e->av, a, 1, &one, 0, NULL), 1);
+		assert_int_equal(fi_av_remove(e->av, &one, 1, 0), 0);
+	}
+	assert_true(cpu_seconds() - start < 16);
+	free(a);
+	free(addr);
+}
+
+/* unimem://board:interface goes: whom it named are named by their own again,
+ * each by its own. */
+static void test_removal_of_a_name_for_all(void **state)
+{
+	struct ep *a = ep_open(NULL), *b = ep_open(NULL);
+	struct hal_addr name = name_of(b), other = name;
+	fi_addr_t typed, old, exact, from = ep_insert(b, a);
+	char node[64], in;
+
+	(void)state;
+	snprintf(node, sizeof(node), "unimem://%u:%u", name.board, name.iface);
+	assert_int_equal(fi_av_insertsvc(a->av, node, NULL, &typed, 0, NULL),
+			 1);
+	other.nonce ^= 1;
+	assert_int_equal(fi_av_insert(a->av, &other, 1, &old, 0, NULL), 1);
+	exact = ep_insert(a, b);
+	assert_int_equal(source_seen(b, from, a), typed);
+	assert_int_equal(fi_av_remove(a->av, &typed, 1, 0), 0);
+	assert_int_equal(source_seen(b, from, a), exact);
+	EP_OK(fi_recv(a->ep, &in, 1, NULL, old, &old));
+	EP_OK(fi_recv(a->ep, &in, 1, NULL, exact, &exact));
+	EP_OK(fi_inject(b->ep, &in, 1, from));
+	assert_int_equal(ep_received(a, &exact).src, exact);
+	ep_quiet(a);
+}
+
+/* An address of one incarnation reaches that one or none, also where another
+ * index means whoever holds the interface. */
+static void test_exact_beside_a_name_for_all(void **state)
+{
+	struct ep *a = ep_open(NULL), *b = ep_open(NULL);
+	struct hal_addr name = name_of(b), other = name;
+	uint64_t end = ep_deadline();
+	fi_addr_t typed, old;
+	char node[64], c = 0;
+	ssize_t ret;
+
+	(void)state;
+	snprintf(node, sizeof(node), "unimem://%u:%u", name.board, name.iface);
+	assert_int_equal(fi_av_insertsvc(a->av, node, NULL, &typed, 0, NULL),
+			 1);
+	other.nonce ^= 1;
+	assert_int_equal(fi_av_insert(a->av, &other, 1, &old, 0, NULL), 1);
+	do {
+		ret = fi_inject(a->ep, &c, 1, old);
+		ep_step();
+		ep_in_time(end, "refusal");
+	} while (ret == 0 || ret == -FI_EAGAIN);
+	ep_insert(b, a);
+	ep_settle();
+	EP_OK(fi_recv(b->ep, &c, 1, NULL, FI_ADDR_UNSPEC, &c));
+	ep_quiet(b);
+	assert_int_equal(fi_cancel(&b->ep->fid, &c), 0);
+	assert_int_equal(ep_wait(b, &c).err, FI_ECANCELED);
+	source_seen(a, typed, b);
+}
+
+/* And it reaches the next holder, when the one it reached is gone. */
+static void test_name_for_all_outlives_its_holder(void **state)
+{
+	struct ep *a = ep_open(NULL), *b = ep_open(NULL), *c;
+	struct hal_addr name = name_of(b);
+	uint64_t end = ep_deadline();
+	fi_addr_t typed, dup;
+	char node[64], in, out = 3;
+	ssize_t ret;
+
+	(void)state;
+	snprintf(node, sizeof(node), "unimem://%u:%u", name.board, name.iface);
+	assert_int_equal(fi_av_insertsvc(a->av, node, NULL, &typed, 0, NULL),
+			 1);
+	assert_int_equal(fi_av_insertsvc(a->av, node, NULL, &dup, 0, NULL), 1);
+	ep_insert(b, a);
+	source_seen(a, typed, b);
+	source_seen(a, dup, b);
+	/* a message of the first one is still to be received */
+	EP_OK(fi_tinject(b->ep, &out, 1, 0, 7));
+	ep_settle();
+	ep_close(b);
+	do {				/* until that is known */
+		ret = fi_inject(a->ep, &in, 1, typed);
+		ep_step();
+		ep_in_time(end, "death of the first");
+	} while (ret == 0 || ret == -FI_EAGAIN);
+	for (;;) {
+		c = ep_open(NULL);
+		if (name_of(c).iface == name.iface)
+			break;
+		ep_close(c);
+		ep_in_time(end, "the same interface");
+	}
+	ep_insert(c, a);
+	source_seen(a, typed, c);
+	source_seen(a, dup, c);
+	assert_int_equal(source_seen(c, 0, a), typed);
+	EP_OK(fi_trecv(a->ep, &in, 1, NULL, typed, 7, 0, &in));
+	assert_int_equal(ep_received(a, &in).src, typed);
+	assert_int_equal(in, 3);
+}
+
+static void test_removed_is_gone(void **state)
+{
+	struct ep_pair p = ep_pair(NULL);
+	struct hal_addr got;
+	size_t len = sizeof(got);
+	fi_addr_t again;
+	char c = 0;
+
+	(void)state;
+	assert_int_equal(source_seen(p.a, p.ab, p.b), p.ba);
+	assert_int_equal(fi_av_remove(p.a->av, &p.ab, 1, 0), 0);
+	assert_int_equal(fi_av_lookup(p.a->av, p.ab, &got, &len), -FI_EINVAL);
+	assert_int_equal(fi_send(p.a->ep, &c, 1, NULL, p.ab, &c), -FI_EINVAL);
+	assert_int_equal(fi_recv(p.a->ep, &c, 1, NULL, p.ab, &c), -FI_EINVAL);
+	assert_int_equal(fi_av_remove(p.a->av, &p.ab, 1, 0), -FI_EINVAL);
+	assert_int_equal(fi_av_remove(p.a->av, &(fi_addr_t){ 99 }, 1, 0),
+			 -FI_EINVAL);
+	/* what it sends comes from a stranger now */
+	assert_int_equal(source_seen(p.b, p.ba, p.a), FI_ADDR_NOTAVAIL);
+	/* inserted again: another index, never the old one */
+	again = ep_insert(p.a, p.b);
+	assert_int_not_equal(again, p.ab);
+	assert_int_equal(source_seen(p.a, again, p.b), p.ba);
+	assert_int_equal(source_seen(p.b, p.ba, p.a), again);
+}
+
+static void test_trap9_index_0_is_given_out_once(void **state)
+{
+	struct ep *e = ep_open(NULL);
+	fi_addr_t zero = ep_insert(e, e);
+
+	(void)state;
+	assert_int_equal(zero, 0);
+	for (int i = 1; i < 10; i++) {
+		fi_addr_t last = i - 1;
+
+		assert_int_equal(fi_av_remove(e->av, &last, 1, 0), 0);
+		assert_int_equal(ep_insert(e, e), i);
+	}
+}
+
+/* The first of two indices goes, the second still names the peer. */
+static void test_removal_of_the_first_duplicate(void **state)
+{
+	struct ep_pair p = ep_pair(NULL);
+	fi_addr_t dup = ep_insert(p.b, p.a), dup2 = ep_insert(p.a, p.b);
+	char in, out = 5;
+
+	(void)state;
+	assert_int_equal(source_seen(p.a, p.ab, p.b), p.ba);
+	/* a message lies there while its sender changes its name */
+	EP_OK(fi_tinject(p.a->ep, &out, 1, p.ab, 7));
+	ep_settle();
+	assert_int_equal(fi_av_remove(p.b->av, &p.ba, 1, 0), 0);
+	EP_OK(fi_trecv(p.b->ep, &in, 1, NULL, dup, 7, 0, &in));
+	assert_int_equal(ep_received(p.b, &in).src, dup);
+	assert_int_equal(source_seen(p.a, p.ab, p.b), dup);
+	/* and the way there is the same */
+	assert_int_equal(fi_av_remove(p.a->av, &p.ab, 1, 0), 0);
+	assert_int_equal(source_seen(p.a, dup2, p.b), dup);
+	assert_int_equal(source_seen(p.b, dup, p.a), dup2);
+}
+
+/* The second goes: nothing changes for the first. */
+static void test_removal_of_the_second_duplicate(void **state)
+{
+	struct ep_pair p = ep_pair(NULL);
+	fi_addr_t dup = ep_insert(p.b, p.a);
+
+	(void)state;
+	assert_int_equal(source_seen(p.a, p.ab, p.b), p.ba);
+	assert_int_equal(fi_av_remove(p.b->av, &dup, 1, 0), 0);
+	assert_int_equal(source_seen(p.a, p.ab, p.b), p.ba);
+	assert_int_equal(source_seen(p.b, p.ba, p.a), p.ab);
+}
+
+/* Removed with everything under way: what was begun ends. */
+static void test_removal_during_a_rendezvous(void **state)
+{
+	struct ep_pair p = ep_pair(NULL);
+	char *out = malloc(100000), *in = malloc(100000);
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		xfer_fill(out, 100000, i, 0);
+		EP_OK(fi_tsend(p.a->ep, out, 100000, NULL, p.ab, 7, out));
+		EP_OK(fi_trecv(p.b->ep, in, 100000, NULL, FI_ADDR_UNSPEC, 7,
+			       0, in));
+		if (i == 0)
+			ep_poll(p.b);
+		assert_int_equal(fi_av_remove(p.a->av, &p.ab, 1, 0), 0);
+		assert_int_equal(fi_av_remove(p.b->av, &p.ba, 1, 0), 0);
+		ep_sent(p.a, out);
+		ep_received(p.b, in);
+		assert_true(xfer_filled(in, 100000, i, 0));
+		p.ab = ep_insert(p.a, p.b);
+		p.ba = ep_insert(p.b, p.a);
+	}
+	free(out);
+	free(in);
+}
+
+/* ---- Shared vectors -------------------------------------------------- */
+
+static void test_trap4_named_vectors_are_refused(void **state)
+{
+	struct ep *e = ep_open(NULL);
+	struct fi_av_attr attr = { .type = FI_AV_TABLE, .flags = FI_READ,
+				   .name = "FI_NAMED_AV_0\n" };
+	struct fid_av *av = NULL;
+
+	(void)state;
+	assert_true(fi_av_open(e->domain, &attr, &av, NULL) < 0);
+	assert_null(av);
+	assert_null(attr.map_addr);
+	attr.flags = 0;
+	assert_true(fi_av_open(e->domain, &attr, &av, NULL) < 0);
+	attr.name = NULL;
+	attr.flags = FI_READ;
+	assert_true(fi_av_open(e->domain, &attr, &av, NULL) < 0);
+	attr.flags = FI_EVENT;
+	assert_true(fi_av_open(e->domain, &attr, &av, NULL) < 0);
+	assert_null(av);
+}
+
+/* Two endpoints may share one; its names are the same for both. */
+static void test_one_vector_for_two_endpoints(void **state)
+{
+	struct ep *host = ep_open(NULL), *far = ep_open(NULL);
+	struct ep_want want = { .with = host };
+	struct ep *guest = ep_open(&want);
+	fi_addr_t far_at = ep_insert(host, far);
+	fi_addr_t to_host = ep_insert(far, host);
+	fi_addr_t to_guest = ep_insert(far, guest);
+
+	(void)state;
+	assert_int_equal(source_seen(far, to_host, host), far_at);
+	assert_int_equal(source_seen(far, to_guest, guest), far_at);
+	assert_int_equal(source_seen(host, far_at, far), to_host);
+	assert_int_equal(source_seen(guest, far_at, far), to_guest);
+	assert_int_equal(fi_av_remove(host->av, &far_at, 1, 0), 0);
+	assert_int_equal(source_seen(far, to_host, host), FI_ADDR_NOTAVAIL);
+	assert_int_equal(source_seen(far, to_guest, guest), FI_ADDR_NOTAVAIL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		EP_TEST(test_trap9_index_is_the_order_of_insertion),
+		EP_TEST(test_growth_beyond_count),
+		EP_TEST(test_bad_addresses_among_good_ones),
+		EP_TEST(test_trap9_lookup_is_byte_identical),
+		EP_TEST(test_straddr),
+		EP_TEST(test_insertsvc),
+		EP_TEST(test_insertsvc_of_nonsense),
+		EP_TEST(test_duplicates_are_one_peer),
+		EP_TEST(test_removal_is_quick),
+		EP_TEST(test_removal_of_a_name_for_all),
+		EP_TEST(test_exact_beside_a_name_for_all),
+		EP_TEST(test_name_for_all_outlives_its_holder),
+		EP_TEST(test_removed_is_gone),
+		EP_TEST(test_trap9_index_0_is_given_out_once),
+		EP_TEST(test_removal_of_the_first_duplicate),
+		EP_TEST(test_removal_of_the_second_duplicate),
+		EP_TEST(test_removal_during_a_rendezvous),
+		EP_TEST(test_trap4_named_vectors_are_refused),
+		EP_TEST(test_one_vector_for_two_endpoints),
+	};
+
+	/* one of very many ranks: the search for a free interface starts where
+	 * it did before */
+	setenv("MPI_LOCALRANKID", "0", 1);
+	setenv("MPI_LOCALNRANKS", "65535", 1);
+	return unit_run(tests);
+}

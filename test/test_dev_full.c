@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_dev_full.c - mailboxes that are full [D 5.1.1, 5.1.2; hardware.md
+ * section 8]: sixteen senders to one interface whose mailbox holds four
+ * packets. Every refusal is a packet that must neither be lost, nor doubled,
+ * nor overtaken by a later one of its sender.
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "hal_dev.h"
+#include "unit.h"
+
+#define SENDERS		16
+#define REFUSALS	(UNIT_SLOW ? 10000u : 100000u)
+#define PATIENCE	60.0		/* seconds without progress */
+
+struct sender {
+	struct hal_if *hif;
+	struct hal_peer *peer;		/* the receiver as it sees it */
+	struct hal_peer *seen;		/* it as the receiver sees it */
+	uint64_t sent, got;
+};
+
+static struct hal *hal;
+static struct hal_if *to;
+static struct sender senders[SENDERS];
+static double last;			/* progress */
+
+static double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* The receiver's mailbox is looked at, so many packets of it. */
+static void receive(void)
+{
+	struct hal_event ev[SENDERS];
+	int n;
+
+	hal_if_pump(to);
+	n = hal_if_service(to, ev, SENDERS);
+	for (int i = 0; i < n; i++) {
+		assert_int_not_equal(ev[i].type, HAL_EV_DEAD);
+		for (int s = 0; s < SENDERS; s++)
+			if (ev[i].type == HAL_EV_INBOUND &&
+			    senders[s].hif != NULL &&
+			    ev[i].peer->addr.nonce ==
+			    senders[s].hif->addr.nonce)
+				senders[s].seen = ev[i].peer;
+	}
+}
+
+static void take(struct sender *s)
+{
+	const struct hal_cell *cell;
+	uint64_t head;
+
+	while (s->seen != NULL && s->seen->rx.cells != NULL &&
+	       (cell = hal_rx_peek(s->seen, &head)) != NULL) {
+		if (hal_cell_word(cell, 0) != s->got ||
+		    hal_cell_word(cell, 2) != ~s->got)
+			unit_fail("packet %llu came where %llu was due",
+				  (unsigned long long)hal_cell_word(cell, 0),
+				  (unsigned long long)s->got);
+		s->got++;
+		last = now();
+		hal_rx_release(s->seen);
+		hal_rx_flush(s->seen);
+	}
+}
+
+/* As much as it is let: refusals come by themselves. */
+static void push(struct sender *s)
+{
+	for (int i = 0; i < 4; i++) {
+		uint64_t w[3] = { s->sent, 0, ~s->sent };
+
+		if (hal_pkt_send(s->peer, hal_head(1, 0), w, 3, NULL, 0) != 0)
+			break;
+		s->sent++;
+	}
+}
+
+static void pump(struct sender *s)
+{
+	struct hal_event ev[4];
+	int n;
+
+	hal_if_pump(s->hif);
+	n = hal_if_service(s->hif, ev, 4);
+	for (int i = 0; i < n; i++)
+		assert_int_not_equal(ev[i].type, HAL_EV_DEAD);
+}
+
+static uint64_t refusals(void)
+{
+	uint64_t sum = 0;
+
+	for (int s = 0; s < SENDERS; s++)
+		sum += dev_if(senders[s].hif)->stats.nacks;
+	return sum;
+}
+
+static void open_all(const char *model)
+{
+	struct hal_params params;
+	int ret = 0;
+
+	assert_int_equal(hal_params_load(&params), 0);
+	snprintf(params.hal, sizeof(params.hal), "sim");
+	snprintf(params.sim, sizeof(params.sim), "%s", model);
+	params.boards = 4;
+	memset(senders, 0, sizeof(senders));
+	assert_int_equal(hal_sim_ops.open(&params, &hal), 0);
+	assert_int_equal(hal_if_open(hal, 0, &to), 0);
+	for (int s = 0; s < SENDERS; s++) {
+		assert_int_equal(hal_if_open(hal, s % 4, &senders[s].hif), 0);
+		last = now();
+		do {
+			ret = hal_connect(senders[s].hif, &to->addr,
+					  &senders[s].peer);
+			receive();
+			assert_true(now() - last < PATIENCE);
+		} while (ret == -FI_EAGAIN);
+		assert_int_equal(ret, 0);
+	}
+}
+
+static void close_all(void)
+{
+	for (int s = 0; s < SENDERS; s++)
+		hal_if_close(senders[s].hif);
+	hal_if_close(to);
+	hal->ops->close(hal);
+}
+
+/* Who has sent what must come, all of it, once the senders stop. */
+static void run(const char *model, uint64_t wanted)
+{
+	uint64_t turn = 0, sent = 0, got = 0;
+
+	open_all(model);
+	for (last = now(); refusals() < wanted; turn++) {
+		for (int s = 0; s < SENDERS; s++)
+			push(&senders[s]);
+		/* a receiver that is late: the mailbox stays full */
+		if (turn % 4 != 0)
+			continue;
+		receive();
+		for (int s = 0; s < SENDERS; s++) {
+			pump(&senders[s]);
+			take(&senders[s]);
+		}
+		assert_true(now() - last < PATIENCE);
+	}
+	for (int s = 0; s < SENDERS; s++) {
+		while (senders[s].got != senders[s].sent) {
+			for (int k = 0; k < SENDERS; k++) {
+				pump(&senders[k]);
+				take(&senders[k]);
+			}
+			receive();
+			assert_true(now() - last < PATIENCE);
+		}
+		sent += senders[s].sent;
+		got += senders[s].got;
+	}
+	print_message("%llu packets, %llu refused\n", (unsigned long long)sent,
+		      (unsigned long long)refusals());
+	assert_true(sent == got);
+	close_all();
+}
+
+static void full_mailbox(void **state)
+{
+	(void)state;
+	run("fifo=8,depth=16,world=81", REFUSALS);
+}
+
+/* The same where answers are slow, so that packets wait unanswered too. */
+static void full_mailbox_slow_answers(void **state)
+{
+	(void)state;
+	run("fifo=8,depth=16,ack=3000,delay=2000,world=82", REFUSALS / 20);
+}
+
+/* One who is never read delays nobody: each of the others gets through. */
+static void full_mailbox_of_another(void **state)
+{
+	struct hal_if *other;
+	struct hal_peer *peer = NULL, *seen = NULL;
+	struct hal_event ev[4];
+	uint64_t head, word = 0;
+	int ret;
+
+	(void)state;
+	open_all("fifo=8,depth=16,world=83");
+	assert_int_equal(hal_if_open(hal, 1, &other), 0);
+	for (last = now(); now() - last < 0.2;)
+		for (int s = 0; s < SENDERS; s++) {
+			push(&senders[s]);
+			pump(&senders[s]);
+		}
+	while ((ret = hal_connect(senders[0].hif, &other->addr, &peer)) ==
+	       -FI_EAGAIN)
+		assert_true(now() - last < PATIENCE);
+	assert_int_equal(ret, 0);
+	for (last = now(); word < 1000;) {
+		uint64_t w = word;
+
+		ret = hal_pkt_send(peer, hal_head(1, 0), &w, 1, NULL, 0);
+		word += ret == 0;
+		hal_if_pump(other);
+		if (hal_if_service(other, ev, 4) > 0 &&
+		    ev[0].type == HAL_EV_INBOUND)
+			seen = ev[0].peer;
+		while (seen != NULL && seen->rx.cells != NULL &&
+		       hal_rx_peek(seen, &head) != NULL) {
+			hal_rx_release(seen);
+			hal_rx_flush(seen);
+		}
+		assert_true(now() - last < PATIENCE);
+	}
+	hal_if_close(other);
+	close_all();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(full_mailbox),
+		cmocka_unit_test(full_mailbox_slow_answers),
+		cmocka_unit_test(full_mailbox_of_another),
+	};
+
+	return unit_run(tests);
+}

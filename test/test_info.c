@@ -1,0 +1,659 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_info.c - fi_getinfo: what is offered, what hints change in it, what is
+ * refused and how that is told; parameters and their mistakes.
+ *
+ * The provider linked in answers most of it; what libfabric adds is asked of
+ * the one it loads (FI_PROVIDER_PATH). Run as "test_info child ..." it is the
+ * process whose one line about a mistake is read.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <rdma/providers/fi_prov.h>
+
+#include "ep_pair.h"
+#include "hal_param.h"
+#include "unm_info.h"
+
+extern struct fi_provider *fi_prov_ini(void);
+static struct fi_provider *prov;
+
+static int ask(uint32_t version, const struct fi_info *hints,
+	       struct fi_info **info)
+{
+	*info = NULL;
+	return prov->getinfo(version, NULL, NULL, 0, hints, info);
+}
+
+static struct fi_info *offer(const struct fi_info *hints)
+{
+	struct fi_info *info;
+
+	assert_int_equal(ask(EP_VERSION, hints, &info), 0);
+	assert_non_null(info);
+	return info;
+}
+
+/* ---- What is said ---------------------------------------------------- */
+
+/* Standard error of what comes between the two. */
+static int saved_stderr = -1, capture_fd = -1;
+
+static void capture_begin(void)
+{
+	fflush(stderr);
+	capture_fd = memfd_create("stderr", MFD_CLOEXEC);
+	assert_true(capture_fd >= 0);
+	saved_stderr = dup(2);
+	dup2(capture_fd, 2);
+}
+
+static void capture_end(char *text, size_t size)
+{
+	ssize_t n;
+
+	fflush(stderr);
+	dup2(saved_stderr, 2);
+	close(saved_stderr);
+	n = pread(capture_fd, text, size - 1, 0);
+	text[n > 0 ? n : 0] = '\0';
+	close(capture_fd);
+}
+
+static int lines_of(const char *text)
+{
+	int n = 0;
+
+	for (; *text != '\0'; text++)
+		n += *text == '\n';
+	return n;
+}
+
+/* ---- The offer ------------------------------------------------------- */
+
+static void test_trap1_no_hints_at_any_version(void **state)
+{
+	static const uint32_t versions[] = {
+		FI_VERSION(0, 0), FI_VERSION(1, 0), FI_VERSION(1, 5),
+		FI_VERSION(1, 17),
+	};
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		struct fi_info *info;
+
+		assert_int_equal(ask(versions[i], NULL, &info), 0);
+		assert_null(info->next);	/* FI_EP_RDM and no other */
+		assert_int_equal(info->ep_attr->type, FI_EP_RDM);
+		assert_int_equal(info->fabric_attr->api_version, versions[i]);
+		fi_freeinfo(info);
+	}
+}
+
+static void test_trap3_all_capabilities_without_asking(void **state)
+{
+	const uint64_t must = FI_MSG | FI_TAGGED | FI_SEND | FI_RECV |
+		FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE | FI_LOCAL_COMM |
+		FI_REMOTE_COMM;
+	struct fi_info *info = offer(NULL);
+
+	(void)state;
+	assert_int_equal(info->caps & must, must);
+	assert_int_equal(info->tx_attr->caps & ~info->caps, 0);
+	assert_int_equal(info->rx_attr->caps & ~info->caps, 0);
+	assert_true(info->tx_attr->msg_order & FI_ORDER_SAS);
+	assert_true(info->rx_attr->msg_order & FI_ORDER_SAS);
+	assert_int_equal(info->mode, 0);
+	assert_int_equal(info->domain_attr->cq_data_size, 8);
+	assert_true(info->tx_attr->inject_size >= 64);
+	assert_true(info->tx_attr->iov_limit >= 8);
+	assert_true(info->rx_attr->iov_limit >= 8);
+	assert_true(info->ep_attr->max_msg_size > UINT32_MAX);
+	assert_int_equal(info->domain_attr->resource_mgmt, FI_RM_ENABLED);
+	fi_freeinfo(info);
+}
+
+static void test_trap3_prov_name_is_left_to_libfabric(void **state)
+{
+	struct fi_info *info = offer(NULL), *hints;
+	char text[64];
+	int ret;
+
+	(void)state;
+	assert_null(info->fabric_attr->prov_name);
+	assert_string_equal(info->fabric_attr->name, "unimem");
+	assert_string_equal(info->domain_attr->name, "unimem");
+	fi_freeinfo(info);
+
+	hints = fi_allocinfo();
+	hints->fabric_attr->prov_name = strdup("unimem");
+	capture_begin();		/* layers that do not want us */
+	ret = fi_getinfo(EP_VERSION, NULL, NULL, 0, hints, &info);
+	capture_end(text, sizeof(text));
+	assert_int_equal(ret, 0);
+	assert_string_equal(info->fabric_attr->prov_name, "unimem");
+	assert_null(info->next);
+	fi_freeinfo(info);
+	fi_freeinfo(hints);
+}
+
+/* What was offered can be asked for again, as it is and with modes. */
+static void test_the_offer_as_hints(void **state)
+{
+	struct fi_info *first = offer(NULL), *again;
+
+	(void)state;
+	again = offer(first);
+	assert_int_equal(again->caps, first->caps);
+	assert_int_equal(again->tx_attr->size, first->tx_attr->size);
+	assert_int_equal(again->rx_attr->size, first->rx_attr->size);
+	fi_freeinfo(again);
+	first->mode = FI_CONTEXT | FI_CONTEXT2 | FI_LOCAL_MR | FI_RX_CQ_DATA;
+	first->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_BASIC |
+		FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	again = offer(first);
+	assert_int_equal(again->caps, first->caps);
+	assert_int_equal(again->mode, 0);
+	fi_freeinfo(again);
+	fi_freeinfo(first);
+}
+
+/* Trap 2: MPICH compares what it gets with what it asked for. */
+static void test_trap2_hints_are_echoed(void **state)
+{
+	static const enum fi_threading threads[] = {
+		FI_THREAD_SAFE, FI_THREAD_FID, FI_THREAD_DOMAIN,
+		FI_THREAD_COMPLETION, FI_THREAD_ENDPOINT,
+	};
+	static const enum fi_av_type avs[] = { FI_AV_TABLE, FI_AV_MAP };
+	struct fi_info *hints = fi_allocinfo(), *info;
+	char handle;
+
+	(void)state;
+	for (int i = 0; i < 10; i++) {
+		hints->domain_attr->threading = threads[i / 2];
+		hints->domain_attr->av_type = avs[i & 1];
+		hints->domain_attr->resource_mgmt = i & 1 ? FI_RM_ENABLED :
+			FI_RM_DISABLED;
+		hints->tx_attr->op_flags = i & 1 ? FI_COMPLETION :
+			FI_DELIVERY_COMPLETE;
+		hints->rx_attr->op_flags = FI_COMPLETION;
+		hints->tx_attr->size = 100 + i;
+		hints->rx_attr->size = 200 + i;
+		hints->handle = (fid_t)&handle;
+		info = offer(hints);
+		assert_int_equal(info->domain_attr->threading,
+				 threads[i / 2]);
+		assert_int_equal(info->domain_attr->av_type, avs[i & 1]);
+		assert_int_equal(info->domain_attr->resource_mgmt,
+				 hints->domain_attr->resource_mgmt);
+		assert_int_equal(info->tx_attr->op_flags,
+				 hints->tx_attr->op_flags);
+		assert_int_equal(info->rx_attr->op_flags, FI_COMPLETION);
+		assert_true(info->tx_attr->size >= hints->tx_attr->size);
+		assert_true(info->rx_attr->size >= hints->rx_attr->size);
+		assert_ptr_equal(info->handle, hints->handle);
+		fi_freeinfo(info);
+	}
+	fi_freeinfo(hints);
+}
+
+static void test_capabilities_as_asked(void **state)
+{
+	struct fi_info *hints = fi_allocinfo(), *info;
+
+	(void)state;
+	hints->caps = FI_TAGGED;
+	info = offer(hints);
+	assert_int_equal(info->caps & (FI_TAGGED | FI_SEND | FI_RECV),
+			 FI_TAGGED | FI_SEND | FI_RECV);
+	assert_false(info->caps & (FI_MSG | FI_DIRECTED_RECV | FI_MULTI_RECV));
+	fi_freeinfo(info);
+	hints->caps = FI_MSG | FI_SEND;
+	info = offer(hints);
+	assert_false(info->caps & FI_RECV);
+	fi_freeinfo(info);
+	fi_freeinfo(hints);
+}
+
+/* ---- Refused --------------------------------------------------------- */
+
+static void set_type_msg(struct fi_info *h)
+{
+	h->ep_attr->type = FI_EP_MSG;
+}
+
+static void set_type_dgram(struct fi_info *h)
+{
+	h->ep_attr->type = FI_EP_DGRAM;
+}
+
+static void set_caps(struct fi_info *h)
+{
+	h->caps = FI_MSG | FI_COLLECTIVE;
+}
+
+static void set_caps_of_later_libfabrics(struct fi_info *h)
+{
+	h->caps = FI_MSG | UINT64_C(1) << 42;
+}
+
+static void set_domain_auth_key(struct fi_info *h)
+{
+	h->domain_attr->auth_key_size = 16;
+}
+
+static void set_src_iface(struct fi_info *h)
+{
+	struct hal_addr a = { .version = HAL_ADDR_VERSION, .iface = 9 };
+
+	h->src_addr = malloc(sizeof(a));
+	memcpy(h->src_addr, &a, sizeof(a));
+	h->src_addrlen = sizeof(a);
+}
+
+static void set_src_addrlen(struct fi_info *h)
+{
+	h->src_addr = calloc(1, 16);
+	h->src_addrlen = 16;
+}
+
+static void set_tx_caps(struct fi_info *h)
+{
+	h->tx_attr->caps = FI_COLLECTIVE;
+}
+
+static void set_rx_caps(struct fi_info *h)
+{
+	h->rx_attr->caps = FI_VARIABLE_MSG;
+}
+
+static void set_tx_op_flags(struct fi_info *h)
+{
+	h->tx_attr->op_flags = FI_MATCH_COMPLETE;
+}
+
+static void set_rx_op_flags(struct fi_info *h)
+{
+	h->rx_attr->op_flags = FI_PEEK;
+}
+
+static void set_tx_order(struct fi_info *h)
+{
+	h->tx_attr->msg_order = FI_ORDER_DATA << 20;
+}
+
+static void set_inject(struct fi_info *h)
+{
+	h->tx_attr->inject_size = UNM_INJECT_MAX + 1;
+}
+
+static void set_tx_iov(struct fi_info *h)
+{
+	h->tx_attr->iov_limit = UNM_IOV_MAX + 1;
+}
+
+static void set_rx_iov(struct fi_info *h)
+{
+	h->rx_attr->iov_limit = UNM_IOV_MAX + 1;
+}
+
+static void set_rx_size(struct fi_info *h)
+{
+	h->rx_attr->size = SIZE_MAX;
+}
+
+static void set_tx_size(struct fi_info *h)
+{
+	h->tx_attr->size = SIZE_MAX;
+}
+
+static void set_addr_format(struct fi_info *h)
+{
+	h->addr_format = FI_SOCKADDR_IN;
+}
+
+static void set_fabric(struct fi_info *h)
+{
+	h->fabric_attr->name = strdup("10.0.0.0/8");
+}
+
+static void set_domain(struct fi_info *h)
+{
+	h->domain_attr->name = strdup("eth0");
+}
+
+static void set_threading(struct fi_info *h)
+{
+	h->domain_attr->threading = 99;
+}
+
+static void set_av_type(struct fi_info *h)
+{
+	h->domain_attr->av_type = 99;
+}
+
+static void set_control_progress(struct fi_info *h)
+{
+	h->domain_attr->control_progress = 99;
+}
+
+static void set_data_progress(struct fi_info *h)
+{
+	h->domain_attr->data_progress = 99;
+}
+
+static void set_resource_mgmt(struct fi_info *h)
+{
+	h->domain_attr->resource_mgmt = 99;
+}
+
+static void set_cq_data_size(struct fi_info *h)
+{
+	h->domain_attr->cq_data_size = 9;
+}
+
+static void set_tx_ctx_cnt(struct fi_info *h)
+{
+	h->ep_attr->tx_ctx_cnt = 2;
+}
+
+static void set_rx_ctx_cnt(struct fi_info *h)
+{
+	h->ep_attr->rx_ctx_cnt = 2;
+}
+
+static void set_shared_ctx(struct fi_info *h)
+{
+	h->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
+}
+
+static void set_protocol(struct fi_info *h)
+{
+	h->ep_attr->protocol = FI_PROTO_RXM;
+}
+
+static void set_ep_cnt(struct fi_info *h)
+{
+	h->domain_attr->ep_cnt = SIZE_MAX;
+}
+
+static void set_auth_key(struct fi_info *h)
+{
+	h->ep_attr->auth_key_size = 16;
+}
+
+#define BAD(f)	{ set_##f, #f }
+static const struct {
+	void (*set)(struct fi_info *h);
+	const char *what;
+} bad[] = {
+	BAD(type_msg), BAD(type_dgram), BAD(caps),
+	BAD(caps_of_later_libfabrics), BAD(tx_caps), BAD(rx_caps),
+	BAD(tx_op_flags), BAD(rx_op_flags), BAD(tx_order), BAD(inject),
+	BAD(tx_iov), BAD(rx_iov), BAD(rx_size), BAD(tx_size),
+	BAD(addr_format), BAD(fabric), BAD(domain), BAD(threading),
+	BAD(av_type), BAD(control_progress), BAD(data_progress),
+	BAD(resource_mgmt), BAD(cq_data_size), BAD(tx_ctx_cnt),
+	BAD(rx_ctx_cnt), BAD(shared_ctx), BAD(protocol), BAD(ep_cnt),
+	BAD(auth_key), BAD(domain_auth_key), BAD(src_iface), BAD(src_addrlen),
+};
+
+/* One line, "asked ..., offered ...", and -FI_ENODATA. */
+static void test_refusals_are_told_in_one_line(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct fi_info *hints = fi_allocinfo(), *info;
+		char text[4096];
+		int ret;
+
+		bad[i].set(hints);
+		capture_begin();
+		ret = ask(EP_VERSION, hints, &info);
+		capture_end(text, sizeof(text));
+		if (ret != -FI_ENODATA || lines_of(text) != 1 ||
+		    strstr(text, "asked") == NULL ||
+		    strstr(text, "offered") == NULL)
+			unit_fail("%s: %d, said: \"%s\"", bad[i].what, ret,
+				  text);
+		fi_freeinfo(hints);
+	}
+}
+
+/* ---- Nodes ----------------------------------------------------------- */
+
+static void test_nodes(void **state)
+{
+	static const char *const strange[] = {
+		"g00n13s.invalid", "192.0.2.1", "unimem://", "unimem://0",
+		"224.0.0.1", "255.255.255.255", "ff02::1",
+	};
+	static const char *const here[] = { "localhost", "127.0.0.1",
+		"127.0.1.1", "0.0.0.0" };
+	struct fi_info *info = NULL;
+
+	(void)state;
+	assert_int_equal(prov->getinfo(EP_VERSION, "unimem://0:7", NULL, 0,
+				       NULL, &info), 0);
+	assert_non_null(info->dest_addr);
+	assert_int_equal(info->dest_addrlen, sizeof(struct hal_addr));
+	assert_int_equal(((struct hal_addr *)info->dest_addr)->iface, 7);
+	fi_freeinfo(info);
+	for (int i = 0; i < 7; i++)
+		assert_int_equal(prov->getinfo(EP_VERSION, strange[i], "1", 0,
+					       NULL, &info), -FI_ENODATA);
+	for (int i = 0; i < 8; i++) {
+		uint64_t flags = i & 1 ? FI_SOURCE : 0;
+
+		assert_int_equal(prov->getinfo(EP_VERSION, here[i / 2], "1",
+					       flags, NULL, &info), 0);
+		assert_non_null(info->src_addr);
+		assert_int_equal(info->dest_addr == NULL, flags != 0);
+		fi_freeinfo(info);
+	}
+	assert_int_equal(prov->getinfo(EP_VERSION, "unimem://0:7", NULL,
+				       FI_SOURCE, NULL, &info), -FI_ENODATA);
+}
+
+static void test_destination_in_hints(void **state)
+{
+	struct fi_info *hints = fi_allocinfo(), *info;
+	struct hal_addr a = { .version = 1, .iface = 9, .nonce = 5 };
+
+	(void)state;
+	hints->dest_addr = malloc(sizeof(a));
+	memcpy(hints->dest_addr, &a, sizeof(a));
+	hints->dest_addrlen = sizeof(a);
+	info = offer(hints);
+	assert_int_equal(info->dest_addrlen, sizeof(a));
+	assert_memory_equal(info->dest_addr, &a, sizeof(a));
+	fi_freeinfo(info);
+	hints->dest_addrlen = 3;
+	assert_int_equal(ask(EP_VERSION, hints, &info), -FI_ENODATA);
+	fi_freeinfo(hints);
+}
+
+/* ---- Parameters ------------------------------------------------------ */
+
+/* fi_info -e: every one, with an explanation and its default. */
+static void test_parameters_are_known_to_libfabric(void **state)
+{
+	static const char *const own[] = {
+		"EAGER_MAX", "ATTACH", "ATTACH_MIN", "UNEXPECTED_MAX",
+		"TX_SIZE", "RX_SIZE", "CQ_SIZE", "SPIN", "SERVICE_US",
+		"STATS",
+	};
+	struct fi_param *params;
+	int count, found = 0;
+
+	(void)state;
+	assert_int_equal(fi_getparams(&params, &count), 0);
+	for (int k = 0; k < 10 + hal_param_count; k++) {
+		char name[80];
+		int i;
+
+		snprintf(name, sizeof(name), "FI_UNIMEM_%s", k < 10 ? own[k] :
+			 hal_param_table[k - 10].name);
+		for (i = 0; i < count; i++)
+			if (strcmp(params[i].name, name) == 0)
+				break;
+		if (i == count)
+			unit_fail("%s is not known", name);
+		assert_non_null(strstr(params[i].help_string, "(default: "));
+		found++;
+	}
+	assert_true(found > 14);
+	fi_freeparams(params);
+}
+
+/* Run this program again with a setting; its exit code and what it says. */
+static int child(const char *setting, const char *what, char *text,
+		 size_t size)
+{
+	char self[512], line[1024];
+	const char *via = getenv("UNM_EXEC");	/* an emulator */
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	FILE *out;
+	size_t len;
+
+	assert_true(n > 0);
+	self[n] = '\0';
+	snprintf(line, sizeof(line), "env -u FI_LOG_LEVEL %s %s '%s' child %s "
+		 "2>&1", setting, via != NULL ? via : "", self, what);
+	out = popen(line, "re");
+	assert_non_null(out);
+	len = fread(text, 1, size - 1, out);
+	text[len] = '\0';
+	return WEXITSTATUS(pclose(out));
+}
+
+static void test_mistakes_in_parameters_are_told_in_one_line(void **state)
+{
+	static const struct {
+		const char *setting, *what, *says;
+		bool fails;
+	} t[] = {
+		{ "A=1", "domain", "", false },
+		{ "FI_UNIMEM_EAGER_MAX=x", "info", "FI_UNIMEM_EAGER_MAX=x",
+		  true },
+		{ "FI_UNIMEM_EAGER_MAX=1", "info", "256 to 16384", true },
+		{ "FI_UNIMEM_TX_SIZE=12k", "info", "FI_UNIMEM_TX_SIZE=12k",
+		  true },
+		{ "FI_UNIMEM_ATTACH=maybe", "info", "use 0 or 1", true },
+		{ "FI_UNIMEM_EGER_MAX=1", "info",
+		  "did you mean FI_UNIMEM_EAGER_MAX", false },
+		{ "FI_UNIMEM_PROFIL=exanode", "domain",
+		  "did you mean FI_UNIMEM_PROFILE", false },
+		{ "FI_UNIMEM_PROFILE=fast", "domain", "host|exanode", true },
+		{ "FI_UNIMEM_BOARD=3", "domain", "FI_UNIMEM_BOARD=3", true },
+		{ "FI_UNIMEM_PROFILE=exanode FI_UNIMEM_BOARD=4", "domain",
+		  "FI_UNIMEM_BOARD=4", true },
+		{ "FI_UNIMEM_PROFILE=exanode", "64", "no free interface",
+		  true },
+		/* other jobs of this machine have some of them as well */
+		{ "FI_UNIMEM_PROFILE=exanode", "3", "", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		char text[4096];
+		int ret = child(t[i].setting, t[i].what, text, sizeof(text));
+
+		if (ret != (t[i].fails ? 1 : 0) ||
+		    strstr(text, t[i].says) == NULL ||
+		    lines_of(text) != (t[i].says[0] != '\0'))
+			unit_fail("%s %s: exit %d, said: \"%s\"",
+				  t[i].setting, t[i].what, ret, text);
+	}
+}
+
+/* ---- The child ------------------------------------------------------- */
+
+static int open_interfaces(long n)
+{
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_av *av;
+	struct fid_cq *cq;
+	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
+	int ret;
+
+	if (prov->getinfo(EP_VERSION, NULL, NULL, 0, NULL, &info) != 0 ||
+	    prov->fabric(info->fabric_attr, &fabric, NULL) != 0)
+		return 1;
+	ret = fi_domain(fabric, info, &domain, NULL);
+	if (ret == 0 && n != 0)
+		ret = fi_av_open(domain, &av_attr, &av, NULL) != 0 ||
+			fi_cq_open(domain, NULL, &cq, NULL) != 0;
+	for (long i = 0; i < n && ret == 0; i++) {
+		struct fid_ep *ep;
+
+		if (fi_endpoint(domain, info, &ep, NULL) != 0 ||
+		    fi_ep_bind(ep, &av->fid, 0) != 0 ||
+		    fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV) != 0)
+			return 2;
+		ret = fi_enable(ep);
+	}
+	_exit(ret != 0);		/* closing is tested elsewhere */
+}
+
+static int child_main(const char *what)
+{
+	struct fi_info *info;
+
+	if (strcmp(what, "info") == 0) {
+		int ret = ask(EP_VERSION, NULL, &info);
+
+		fi_freeinfo(info);
+		return ret != 0;
+	}
+	return open_interfaces(strtol(what, NULL, 10));
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_trap1_no_hints_at_any_version),
+		cmocka_unit_test(test_trap3_all_capabilities_without_asking),
+		cmocka_unit_test(test_trap3_prov_name_is_left_to_libfabric),
+		cmocka_unit_test(test_the_offer_as_hints),
+		cmocka_unit_test(test_trap2_hints_are_echoed),
+		cmocka_unit_test(test_capabilities_as_asked),
+		cmocka_unit_test(test_refusals_are_told_in_one_line),
+		cmocka_unit_test(test_nodes),
+		cmocka_unit_test(test_destination_in_hints),
+		cmocka_unit_test(test_parameters_are_known_to_libfabric),
+		cmocka_unit_test(
+			test_mistakes_in_parameters_are_told_in_one_line),
+	};
+	struct fi_info *info;
+	char text[64];
+	int ret;
+
+	if (argc == 3 && strcmp(argv[1], "child") == 0) {
+		prov = fi_prov_ini();
+		return child_main(argv[2]);
+	}
+	setenv("FI_LOG_LEVEL", "info", 1);
+	setenv("FI_LOG_PROV", "unimem", 1);
+	/* libfabric reads these at its first call, and has much to say */
+	capture_begin();
+	ret = fi_getinfo(EP_VERSION, NULL, NULL, 0, NULL, &info);
+	capture_end(text, sizeof(text));
+	if (ret != 0) {
+		printf("libfabric does not find the provider: "
+		       "FI_PROVIDER_PATH?\n");
+		return 1;
+	}
+	fi_freeinfo(info);
+	/* behind it: libfabric forgets what was defined before it began */
+	prov = fi_prov_ini();
+	return unit_run(tests);
+}

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_platform.c - the platform file (hal_dev_conf.c), and what a machine
+ * without boards can tell of hal_mmio_dev.c: a file stands for the registers.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "hal_dev.h"
+#include "unit.h"
+
+static char said[512];
+static char path[64];
+
+static void listen_to(int level, const char *line)
+{
+	(void)level;
+	snprintf(said, sizeof(said), "%s", line);
+}
+
+static int setup(void **state)
+{
+	int fd;
+
+	(void)state;
+	snprintf(path, sizeof(path), "test_platform.XXXXXX");
+	fd = mkstemp(path);
+	if (fd < 0)
+		return -1;
+	close(fd);
+	said[0] = '\0';
+	hal_log_set(listen_to);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	hal_log_set(NULL);
+	return unlink(path);
+}
+
+/* ---- The platform file ------------------------------------------------- */
+
+static int probe(const char *dev, struct hal_platform *pf)
+{
+	struct hal_params params = { .hal = "dev" };
+
+	snprintf(params.dev, sizeof(params.dev), "%s", dev);
+	said[0] = '\0';
+	return hal_mmio_dev_ops.probe(&params, pf);
+}
+
+static int probe_text(const char *text, struct hal_platform *pf)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+	return probe(path, pf);
+}
+
+static void platform_defaults(void **state)
+{
+	struct hal_platform pf;
+
+	(void)state;
+	assert_int_equal(probe_text("# nothing\n\n   \n", &pf), 0);
+	assert_string_equal(pf.node, HAL_KDEV_NODE);
+	assert_true(pf.board == UINT32_MAX && pf.boards == 0);
+	assert_true(pf.pkt_depth == 0 && pf.space_bytes == 0);
+	assert_int_equal(pf.engine, HAL_ENGINE_KERNEL);
+	assert_string_equal(pf.mif.node, "");
+	/* a node instead of a file */
+	assert_int_equal(probe("/dev/elsewhere", &pf), 0);
+	assert_string_equal(pf.node, "/dev/elsewhere");
+	assert_string_equal(said, "");
+}
+
+static void platform_every_key(void **state)
+{
+	struct hal_platform pf;
+
+	(void)state;
+	assert_int_equal(probe_text("node=/dev/u%u # the driver\n"
+		"boards = 4\n\tboard =\t3\r\nmif = /dev/uio0@0x1000\n"
+		"pif = /dev/uio1@0\ncdma = /dev/mem@0x40000000\n"
+		"packets = 64\nspace = 0x10000\nengine = SG", &pf), 0);
+	assert_string_equal(pf.node, "/dev/u%u");
+	assert_true(pf.boards == 4 && pf.board == 3);
+	assert_string_equal(pf.mif.node, "/dev/uio0");
+	assert_true(pf.mif.base == 0x1000 && pf.pif.base == 0);
+	assert_string_equal(pf.cdma.node, "/dev/mem");
+	assert_true(pf.cdma.base == 0x40000000);
+	assert_true(pf.pkt_depth == 64 && pf.space_bytes == 65536);
+	assert_int_equal(pf.engine, HAL_ENGINE_SG);
+}
+
+/* The line says file, line, what was found and what is allowed. */
+static void platform_mistakes(void **state)
+{
+	static const struct { const char *text, *says; } bad[] = {
+		{ "boards = 0", ":1: boards = 0: use 1 to 64" },
+		{ "boards = 65", "use 1 to 64" },
+		{ "boards = 4x", "boards = 4x" },
+		{ "boards = -1", "boards = -1" },
+		{ "boards =", "boards = : use" },
+		{ "\n\nboard = 64", ":3: board = 64: use 0 to 63" },
+		{ "packets = 48", "a power of 2 from 2 to 64" },
+		{ "packets = 1", "a power of 2 from 2 to 64" },
+		{ "packets = 128", "a power of 2 from 2 to 64" },
+		{ "space = 4095", "a power of 2 from 4096 to 16777216" },
+		{ "engine = fast", "kernel, simple or sg" },
+		{ "mif = /dev/uio0", "node@offset" },
+		{ "mif = @0", "node@offset" },
+		{ "mif = /dev/uio0@", "node@offset" },
+		{ "pif = /dev/uio0@z", "node@offset" },
+		{ "cdma = /dev/uio0@-1", "node@offset" },
+		{ "node =", "a device node" },
+		{ "boards 4", "write it as key = value" },
+		{ "bords = 4", "no key is called \"bords\"" },
+		{ "mif = /a/very/long/name/that/does/not/fit/into/the/room/"
+		  "there/is/for/it@0", "node@offset" },
+	};
+	struct hal_platform pf;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		if (probe_text(bad[i].text, &pf) != -FI_EINVAL ||
+		    strstr(said, bad[i].says) == NULL ||
+		    strstr(said, path) == NULL)
+			unit_fail("%s: %s", bad[i].text, said);
+	}
+	assert_int_equal(probe("no/such/file", &pf), -FI_EINVAL);
+	assert_non_null(strstr(said, "no/such/file"));
+	assert_int_equal(probe("/dev/a/very/long/name/that/does/not/fit/into/"
+			       "the/room/there/is/for/it", &pf), -FI_EINVAL);
+	assert_non_null(strstr(said, "FI_UNIMEM_DEV"));
+}
+
+static void platform_presence(void **state)
+{
+	struct hal_params params = { .hal = "auto" };
+
+	(void)state;
+	assert_int_equal(hal_dev_present(&params),
+			 access(HAL_KDEV_NODE, F_OK) == 0);
+	snprintf(params.dev, sizeof(params.dev), "anything");
+	assert_true(hal_dev_present(&params));
+	assert_string_equal(said, "");
+}
+
+/* No driver behind the name: one line each, what and where. */
+static void platform_no_device(void **state)
+{
+	static const struct { const char *dev, *says; } bad[] = {
+		{ "/dev/no-such-device", "modprobe" },
+		{ "/dev/null", "no unimem device" },
+	};
+	struct hal *hal = NULL;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct hal_params params = { .hal = "dev" };
+
+		snprintf(params.dev, sizeof(params.dev), "%s", bad[i].dev);
+		assert_int_equal(hal_dev_ops.open(&params, &hal), -FI_ENODEV);
+		assert_non_null(strstr(said, bad[i].says));
+		assert_non_null(strstr(said, bad[i].dev));
+		assert_null(hal);
+	}
+}
+
+/* ---- Accesses ---------------------------------------------------------- */
+
+struct board {
+	struct hal_platform pf;
+	struct hal_mmio *mm;
+	const struct hal_mmio_ops *io;
+};
+
+/* The file is device, mailboxes, packetizer and engine in one. */
+static struct board board(void)
+{
+	struct board b = { .io = &hal_mmio_dev_ops };
+
+	assert_int_equal(truncate(path, 16 * HAL_REG_PAGE), 0);
+	b.pf.board = UINT32_MAX;
+	snprintf(b.pf.node, sizeof(b.pf.node), "%s", path);
+	snprintf(b.pf.mif.node, sizeof(b.pf.mif.node), "%s", path);
+	b.pf.pif = b.pf.mif;
+	b.pf.cdma = b.pf.mif;
+	b.pf.pif.base = 4 * HAL_REG_PAGE;
+	b.pf.cdma.base = 8 * HAL_REG_PAGE;
+	assert_int_equal(b.io->open(&b.pf, UINT32_MAX, &b.mm), 0);
+	return b;
+}
+
+static void mmio_widths(void **state)
+{
+	const uint64_t wide[2] = { UINT64_C(0x0123456789abcdef),
+				   UINT64_C(0xfedcba9876543210) };
+	struct board b = board();
+	struct hal_mmio_map mif, pif, cdma;
+	uint64_t w[2] = { 0 };
+
+	(void)state;
+	assert_int_equal(b.io->map(b.mm, hal_kdev_off(HAL_KDEV_MIF,
+			 HAL_MIF_PAGE(3)), HAL_REG_PAGE, &mif), 0);
+	assert_int_equal(b.io->map(b.mm, hal_kdev_off(HAL_KDEV_PIF,
+			 HAL_PIF_PAGE(2)), HAL_REG_PAGE, &pif), 0);
+	assert_int_equal(b.io->map(b.mm, hal_kdev_off(HAL_KDEV_CDMA, 0),
+			 HAL_CDMA_BYTES, &cdma), 0);
+	b.io->write128(&pif, HAL_PIF_PAYLOAD1, wide);
+	b.io->memory_before_start(b.mm);
+	b.io->read128(&pif, HAL_PIF_PAYLOAD1, w);
+	assert_memory_equal(w, wide, sizeof(w));
+	b.io->write64(&pif, HAL_PIF_PAYLOAD1, 5);
+	assert_true(b.io->read64(&pif, HAL_PIF_PAYLOAD1) == 5);
+	b.io->read128(&pif, HAL_PIF_PAYLOAD1, w);
+	assert_true(w[0] == 5 && w[1] == wide[1]);
+	b.io->write32(&cdma, HAL_CDMA_BTT, 77);
+	assert_int_equal(b.io->read32(&cdma, HAL_CDMA_BTT), 77);
+	b.io->status_before_memory(b.mm);
+	/* each block at its place, page by page */
+	b.io->write64(&mif, HAL_MIF_DATA, 1);
+	b.io->unmap(&mif);
+	b.io->unmap(&pif);
+	b.io->unmap(&cdma);
+	assert_int_equal(b.io->map(b.mm, 0, 9 * HAL_REG_PAGE, &mif), 0);
+	assert_true(b.io->read64(&mif, 3 * HAL_REG_PAGE) == 1);
+	assert_true(b.io->read64(&mif, 6 * HAL_REG_PAGE +
+				 HAL_PIF_PAYLOAD1) == 5);
+	assert_int_equal(b.io->read32(&mif, 8 * HAL_REG_PAGE + HAL_CDMA_BTT),
+			 77);
+	b.io->unmap(&mif);
+	b.io->close(b.mm);
+}
+
+/* Every alignment and length; nothing beside is touched. */
+static void mmio_windows(void **state)
+{
+	struct board b = board();
+	struct hal_mmio_map map;
+	uint8_t data[64], back[64];
+	uint64_t rng = 1;
+
+	(void)state;
+	assert_int_equal(b.io->map(b.mm, 0, HAL_REG_PAGE, &map), 0);
+	for (uint32_t off = 0; off < 24; off++) {
+		for (uint32_t len = 0; len < 40; len++) {
+			uint8_t *at = (uint8_t *)map.base + 64 + off;
+
+			memset(map.base, 0x5a, 256);
+			for (unsigned i = 0; i < len; i++)
+				data[i] = (uint8_t)unit_random(&rng);
+			b.io->store(&map, 64 + off, data, len);
+			b.io->stores_before_notify(&map);
+			assert_memory_equal(at, data, len);
+			assert_int_equal(at[-1], 0x5a);
+			assert_int_equal(at[len], 0x5a);
+			memset(back, 0, sizeof(back));
+			b.io->load(&map, 64 + off, back, len);
+			assert_memory_equal(back, data, len);
+			assert_int_equal(back[len], 0);
+		}
+	}
+	b.io->unmap(&map);
+	b.io->close(b.mm);
+}
+
+/* qemu-user (7.2) knows its ioctls by name and asks nobody about others. */
+static bool no_device(int ret)
+{
+	return ret == -ENOTTY || ret == -ENOSYS;
+}
+
+static void mmio_kernel_calls(void **state)
+{
+	struct board b = board();
+	struct hal_mmio_map map;
+	uint64_t word = 9;
+
+	(void)state;
+	assert_true(no_device(b.io->ioctl(b.mm, HAL_KDEV_IO_RELEASE, NULL)));
+	assert_true(no_device(b.io->event_fd(b.mm)));
+	assert_int_equal(b.io->write(b.mm, &word, sizeof(word)),
+			 sizeof(word));
+	assert_int_equal(b.io->read(b.mm, &word, sizeof(word)),
+			 sizeof(word));
+	assert_int_equal(b.io->write(b.mm, NULL, 8), -EFAULT);
+	assert_int_equal(b.io->read(b.mm, NULL, 8), -EFAULT);
+	/* a table is read only: not even the page it would be in is there */
+	assert_true(b.io->map(b.mm, hal_kdev_off(HAL_KDEV_TABLE, 0), 0,
+			      &map) < 0);
+	b.io->close(b.mm);
+}
+
+/* A forked child has no maps, may call nothing, and closes in peace. */
+static void mmio_forked_child(void **state)
+{
+	struct board b = board();
+	struct hal_mmio_map map;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(b.io->map(b.mm, 0, HAL_REG_PAGE, &map), 0);
+	b.io->write64(&map, 0, 3);
+	pid = fork();
+	if (pid == 0) {
+		int ret = b.io->ioctl(b.mm, HAL_KDEV_IO_RELEASE, NULL);
+
+		b.io->unmap(&map);
+		b.io->close(b.mm);
+		_exit(ret == -EPERM ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_true(b.io->read64(&map, 0) == 3);
+	b.io->unmap(&map);
+	b.io->close(b.mm);
+}
+
+static void mmio_open_errors(void **state)
+{
+	struct hal_platform pf = { .board = UINT32_MAX };
+	struct hal_mmio *mm = NULL;
+	struct hal_mmio_map map;
+
+	(void)state;
+	snprintf(pf.node, sizeof(pf.node), "no/such/%%u/node");
+	assert_int_equal(hal_mmio_dev_ops.open(&pf, UINT32_MAX, &mm),
+			 -EINVAL);
+	assert_int_equal(hal_mmio_dev_ops.open(&pf, 3, &mm), -ENOENT);
+	assert_null(mm);
+	snprintf(pf.node, sizeof(pf.node), "%s", path);
+	snprintf(pf.mif.node, sizeof(pf.mif.node), "no/such/uio");
+	assert_int_equal(hal_mmio_dev_ops.open(&pf, 3, &mm), 0);
+	assert_int_equal(hal_mmio_dev_ops.map(mm, hal_kdev_off(HAL_KDEV_MIF, 0),
+					      HAL_REG_PAGE, &map), -ENOENT);
+	assert_non_null(strstr(said, "no/such/uio"));
+	hal_mmio_dev_ops.close(mm);
+}
+
+#define PLATFORM_TEST(f)	cmocka_unit_test_setup_teardown(f, setup, \
+							teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		PLATFORM_TEST(platform_defaults),
+		PLATFORM_TEST(platform_every_key),
+		PLATFORM_TEST(platform_mistakes),
+		PLATFORM_TEST(platform_presence),
+		PLATFORM_TEST(platform_no_device),
+		PLATFORM_TEST(mmio_widths),
+		PLATFORM_TEST(mmio_windows),
+		PLATFORM_TEST(mmio_kernel_calls),
+		PLATFORM_TEST(mmio_forked_child),
+		PLATFORM_TEST(mmio_open_errors),
+	};
+
+	return unit_run(tests);
+}

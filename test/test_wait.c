@@ -1,0 +1,698 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_wait.c - sleeping on queues: fi_cq_sread, file descriptors,
+ * fi_cq_signal,
+ * event queues. The other side is a thread with an endpoint of its own domain.
+ * Only a wait that never ends fails; how long one took is not judged.
+ */
+#include <sys/time.h>
+#include <signal.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "ep_xfer.h"
+#include "unm_ep.h"
+
+#define LONG_MS	(UNIT_SLOW ? 120000 : 20000)	/* a wait that is too long */
+
+static const struct ep_want with_fd = { .wait = FI_WAIT_FD };
+
+static void nap_ms(long ms)
+{
+	struct timespec ts = { 0, ms * 1000000 };
+
+	nanosleep(&ts, NULL);
+}
+
+/* ---- A peer in another thread ---------------------------------------- */
+
+struct peer {
+	struct ep *e;
+	fi_addr_t to;
+	pthread_t thread;
+	long delay_ms;
+	size_t len;
+	int count;			/* messages it sends */
+	int answers;			/* messages it waits for */
+	int failed;			/* no asserts in another thread */
+};
+
+static int peer_send(struct peer *pe, void *buf)
+{
+	uint64_t end = ep_now() + LONG_MS * 1000;
+	struct fi_cq_tagged_entry c;
+	ssize_t ret;
+
+	do {
+		ret = fi_send(pe->e->ep, buf, pe->len, NULL, pe->to, buf);
+		fi_cq_read(pe->e->cq, NULL, 0);
+	} while (ret == -FI_EAGAIN && ep_now() < end);
+	do {
+		ret = fi_cq_read(pe->e->cq, &c, 1);
+	} while (ret == -FI_EAGAIN && ep_now() < end);
+	return ret == 1 ? 0 : -1;
+}
+
+static int peer_answer(struct peer *pe, void *buf)
+{
+	uint64_t end = ep_now() + LONG_MS * 1000;
+	struct fi_cq_tagged_entry c;
+	ssize_t ret;
+
+	if (fi_recv(pe->e->ep, buf, pe->len, NULL, FI_ADDR_UNSPEC, buf) != 0)
+		return -1;
+	do {
+		ret = fi_cq_read(pe->e->cq, &c, 1);
+	} while (ret == -FI_EAGAIN && ep_now() < end);
+	return ret == 1 ? 0 : -1;
+}
+
+static void *peer_main(void *arg)
+{
+	struct peer *pe = arg;
+	char *buf = malloc(pe->len);
+
+	xfer_fill(buf, pe->len, pe->len, 0);
+	for (int i = 0; i < pe->count && !pe->failed; i++) {
+		nap_ms(pe->delay_ms);
+		pe->failed = peer_send(pe, buf) != 0;
+	}
+	for (int i = 0; i < pe->answers && !pe->failed; i++) {
+		nap_ms(pe->delay_ms);
+		pe->failed = peer_answer(pe, buf) != 0;
+	}
+	free(buf);
+	return NULL;
+}
+
+static void peer_start(struct peer *pe)
+{
+	assert_int_equal(pthread_create(&pe->thread, NULL, peer_main, pe), 0);
+}
+
+static void peer_end(struct peer *pe)
+{
+	pthread_join(pe->thread, NULL);
+	assert_int_equal(pe->failed, 0);
+}
+
+/* Connections stand before threads start: the fixture polls all of them. */
+static struct ep_pair connected(const struct ep_want *want)
+{
+	struct ep_pair p = ep_pair(want);
+	char c = 0;
+
+	EP_OK(fi_recv(p.a->ep, &c, 1, NULL, p.ab, &c));
+	EP_OK(fi_recv(p.b->ep, &c, 1, NULL, p.ba, &c));
+	EP_OK(fi_inject(p.a->ep, &c, 1, p.ab));
+	EP_OK(fi_inject(p.b->ep, &c, 1, p.ba));
+	ep_received(p.a, &c);
+	ep_received(p.b, &c);
+	ep_quiet(p.a);
+	return p;
+}
+
+/* ---- fi_cq_sread ----------------------------------------------------- */
+
+static void test_sread_times_out(void **state)
+{
+	struct ep_pair p = connected(&with_fd);
+	struct fi_cq_tagged_entry e;
+	uint64_t start = ep_now();
+	fi_addr_t src;
+
+	(void)state;
+	assert_int_equal(fi_cq_sread(p.b->cq, &e, 1, NULL, 0), -FI_EAGAIN);
+	assert_int_equal(fi_cq_sread(p.b->cq, &e, 1, NULL, 30), -FI_EAGAIN);
+	assert_true(ep_now() - start >= 30000);
+	start = ep_now();
+	assert_int_equal(fi_cq_sreadfrom(p.b->cq, &e, 1, &src, NULL, 250),
+			 -FI_EAGAIN);
+	assert_true(ep_now() - start >= 250000);
+}
+
+/* It does sleep, in rounds of a tenth of a second, and does not poll on: alone,
+ * and while another thread reads another queue of the same endpoint. */
+static void test_sread_sleeps(void **state)
+{
+	struct ep_want want = { .wait = FI_WAIT_FD, .two_cqs = true,
+				.threading = FI_THREAD_SAFE };
+	struct fi_cq_tagged_entry e;
+	const struct unm_stats *st;
+	uint64_t polls, sleeps;
+	struct ep_pair p;
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	p = connected(&want);
+	st = ((struct unm_ep *)p.b->ep)->stats;
+	for (int i = 0; i < 3; i++) {
+		sleeps = st->sleeps;
+		polls = st->polls;
+		assert_int_equal(fi_cq_sread(p.b->cq, &e, 1, NULL, 450),
+				 -FI_EAGAIN);
+		assert_in_range(st->sleeps - sleeps, 1, 1000);
+		assert_in_range(st->polls - polls, 0, 2000000);
+	}
+}
+
+static void test_sread_without_a_wait_object(void **state)
+{
+	struct ep_pair p = ep_pair(NULL);
+	struct fi_cq_tagged_entry e;
+	int fd;
+
+	(void)state;
+	assert_int_equal(fi_cq_sread(p.b->cq, &e, 1, NULL, 0), -FI_ENOSYS);
+	assert_int_equal(fi_cq_signal(p.b->cq), -FI_ENOSYS);
+	assert_int_equal(fi_control(&p.b->cq->fid, FI_GETWAIT, &fd),
+			 -FI_ENOSYS);
+}
+
+static void sread_one(enum fi_wait_obj wait, size_t len, int timeout)
+{
+	struct ep_want want = { .wait = wait };
+	struct ep_pair p = connected(&want);
+	struct peer pe = { .e = p.a, .to = p.ab, .delay_ms = 30, .len = len,
+			   .count = 3 };
+	char *in = malloc(len);
+
+	peer_start(&pe);
+	for (int i = 0; i < 3; i++) {
+		struct fi_cq_tagged_entry e = { 0 };
+		ssize_t ret;
+
+		EP_TRY(fi_recv(p.b->ep, in, len, NULL, FI_ADDR_UNSPEC, in));
+		ret = fi_cq_sread(p.b->cq, &e, 1, NULL, timeout);
+		assert_int_equal(ret, 1);
+		assert_ptr_equal(e.op_context, in);
+		assert_int_equal(e.len, len);
+		assert_true(xfer_filled(in, len, len, 0));
+		memset(in, 0, len);
+	}
+	peer_end(&pe);
+	free(in);
+	ep_close(p.a);
+	ep_close(p.b);
+}
+
+static void test_sread_wakes_for_a_message(void **state)
+{
+	static const size_t lens[] = { 8, 4000, 100000, 2000000 };
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		sread_one(FI_WAIT_FD, lens[i], LONG_MS);
+		sread_one(FI_WAIT_UNSPEC, lens[i], -1);
+	}
+}
+
+/* The sender sleeps until a rendezvous or a delivery ends. */
+static void test_sread_wakes_for_the_end_of_a_send(void **state)
+{
+	static const size_t lens[] = { 8, 4000, 100000, 2000000 };
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		struct ep_want want = with_fd;
+		struct fi_cq_tagged_entry e = { 0 };
+		struct peer pe = { .delay_ms = 50, .len = lens[i],
+				   .answers = 1 };
+		char *out = malloc(lens[i]);
+		struct ep_pair p;
+
+		want.tx_op_flags = FI_DELIVERY_COMPLETE;
+		p = connected(&want);
+		pe.e = p.b;
+		peer_start(&pe);
+		xfer_fill(out, lens[i], lens[i], 0);
+		assert_int_equal(fi_send(p.a->ep, out, lens[i], NULL, p.ab,
+					 out), 0);
+		assert_int_equal(fi_cq_sread(p.a->cq, &e, 1, NULL, LONG_MS),
+				 1);
+		assert_ptr_equal(e.op_context, out);
+		peer_end(&pe);
+		free(out);
+		ep_close(p.a);
+		ep_close(p.b);
+	}
+}
+
+/* An entry is there: no sleep at all, errors included. */
+static void test_sread_returns_what_is_there(void **state)
+{
+	struct ep_pair p = connected(&with_fd);
+	struct fi_cq_err_entry err = { 0 };
+	struct fi_cq_tagged_entry e;
+	char in;
+
+	(void)state;
+	EP_OK(fi_recv(p.b->ep, &in, 1, NULL, FI_ADDR_UNSPEC, &in));
+	assert_int_equal(fi_cancel(&p.b->ep->fid, &in), 0);
+	assert_int_equal(fi_cq_sread(p.b->cq, &e, 1, NULL, -1), -FI_EAVAIL);
+	assert_int_equal(fi_cq_readerr(p.b->cq, &err, 0), 1);
+	assert_int_equal(err.err, FI_ECANCELED);
+}
+
+/* ---- Descriptors ----------------------------------------------------- */
+
+static int cq_fd(struct fid_cq *cq)
+{
+	enum fi_wait_obj obj;
+	int fd = -1;
+
+	assert_int_equal(fi_control(&cq->fid, FI_GETWAITOBJ, &obj), 0);
+	assert_int_equal(obj, FI_WAIT_FD);
+	assert_int_equal(fi_control(&cq->fid, FI_GETWAIT, &fd), 0);
+	assert_true(fd >= 0);
+	return fd;
+}
+
+/*
+ * Ready to block on these descriptors, and nothing wakes us for so long. A
+ * wake-up for nothing is allowed, one after the other for ever is not.
+ */
+static void fall_asleep(struct ep *e, struct fid **fids, struct pollfd *pfd,
+			int n, int ms)
+{
+	uint64_t end = ep_deadline();
+
+	for (;;) {
+		EP_OK(fi_trywait(e->fabric, fids, n));
+		if (poll(pfd, n, ms) == 0)
+			return;
+		ep_step();
+		ep_in_time(end, "falling asleep");
+	}
+}
+
+/* The loop of fi_poll(3): trywait, then block; a wake-up may be for nothing. */
+static void wait_on_fd(struct ep *e, struct fid_cq *cq, void *ctx)
+{
+	struct fid *fids[] = { &cq->fid };
+	struct pollfd pfd = { .fd = cq_fd(cq), .events = POLLIN };
+	uint64_t end = ep_now() + (uint64_t)LONG_MS * 1000;
+	struct fi_cq_tagged_entry c = { 0 };
+
+	for (;;) {
+		ssize_t ret = fi_cq_read(cq, &c, 1);
+
+		if (ret == 1)
+			break;
+		assert_int_equal(ret, -FI_EAGAIN);
+		ret = fi_trywait(e->fabric, fids, 1);
+		if (ret == 0)
+			assert_int_not_equal(poll(&pfd, 1, LONG_MS), 0);
+		else
+			assert_int_equal(ret, -FI_EAGAIN);
+		ep_in_time(end, "fi_trywait");
+	}
+	assert_ptr_equal(c.op_context, ctx);
+}
+
+static void test_fd_becomes_readable(void **state)
+{
+	static const size_t lens[] = { 8, 4000, 100000, 2000000 };
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		struct ep_pair p = connected(&with_fd);
+		struct peer pe = { .e = p.a, .to = p.ab, .delay_ms = 30,
+				   .len = lens[i], .count = 3 };
+		char *in = malloc(lens[i]);
+
+		peer_start(&pe);
+		for (int k = 0; k < 3; k++) {
+			assert_int_equal(fi_recv(p.b->ep, in, lens[i], NULL,
+						 FI_ADDR_UNSPEC, in), 0);
+			wait_on_fd(p.b, p.b->cq, in);
+			assert_true(xfer_filled(in, lens[i], lens[i], 0));
+		}
+		peer_end(&pe);
+		free(in);
+		ep_close(p.a);
+		ep_close(p.b);
+	}
+}
+
+static void test_trywait_refuses_when_an_entry_is_there(void **state)
+{
+	struct ep_pair p = connected(&with_fd);
+	struct fid *fids[2] = { &p.b->cq->fid, &p.b->cq->fid };
+	struct fi_cq_err_entry err = { 0 };
+	char in;
+
+	(void)state;
+	assert_int_equal(EP_TRY(fi_trywait(p.b->fabric, fids, 1)), 0);
+	EP_OK(fi_recv(p.b->ep, &in, 1, NULL, FI_ADDR_UNSPEC, &in));
+	assert_int_equal(fi_cancel(&p.b->ep->fid, &in), 0);
+	assert_int_equal(fi_trywait(p.b->fabric, fids, 1), -FI_EAGAIN);
+	assert_int_equal(fi_trywait(p.b->fabric, fids, 2), -FI_EAGAIN);
+	assert_int_equal(fi_cq_readerr(p.b->cq, &err, 0), 1);
+	fids[0] = &p.b->av->fid;
+	assert_int_equal(fi_trywait(p.b->fabric, fids, 1), -FI_EINVAL);
+}
+
+/* Two queues of one endpoint: one thread blocks on the descriptor of receives
+ * while another reads that of sends, and by that takes the message in. */
+struct other {
+	struct ep *e;
+	_Atomic bool stop;
+};
+
+static void *read_sends(void *arg)
+{
+	struct other *o = arg;
+	struct fi_cq_tagged_entry c;
+
+	while (!atomic_load(&o->stop))
+		fi_cq_read(o->e->txcq, &c, 1);
+	return NULL;
+}
+
+static void test_fd_wakes_for_progress_of_another_thread(void **state)
+{
+	struct ep_want want = { .wait = FI_WAIT_FD, .two_cqs = true,
+				.threading = FI_THREAD_SAFE };
+	struct ep_pair p = connected(&want);
+	struct other o = { .e = p.b };
+	pthread_t thread;
+	char in[8], out[8];
+
+	(void)state;
+	xfer_fill(out, 8, 8, 0);
+	for (int i = 0; i < 20; i++) {
+		struct fid *fids[] = { &p.b->cq->fid };
+		struct pollfd pfd = { .fd = cq_fd(p.b->cq), .events = POLLIN };
+		ssize_t sent;
+		int ret;
+
+		EP_OK(fi_recv(p.b->ep, in, 8, NULL, FI_ADDR_UNSPEC, in));
+		EP_OK(fi_trywait(p.b->fabric, fids, 1));
+		/* blocked from here on, as far as anyone can tell */
+		atomic_store(&o.stop, false);
+		pthread_create(&thread, NULL, read_sends, &o);
+		nap_ms(i % 4);
+		sent = fi_inject(p.a->ep, out, 8, p.ab);
+		ret = sent == 0 ? poll(&pfd, 1, LONG_MS) : 0;
+		atomic_store(&o.stop, true);
+		pthread_join(thread, NULL);
+		assert_int_equal(sent, 0);
+		assert_int_equal(ret, 1);
+		ep_received(p.b, in);
+	}
+}
+
+/* A thread blocks on the descriptor; another one starts what can only end by
+ * polling. (One thread does both here: it just does not read in between.) */
+static void start_behind_trywait(struct ep_pair *p, size_t len, bool send)
+{
+	struct fid *fids[] = { &p->b->cq->fid };
+	struct pollfd pfd = { .fd = cq_fd(p->b->cq), .events = POLLIN };
+	char *out = malloc(len), *in = malloc(len);
+
+	xfer_fill(out, len, len, 0);
+	if (!send)
+		EP_OK(fi_send(p->a->ep, out, len, NULL, p->ab, out));
+	ep_settle();
+	fall_asleep(p->b, fids, &pfd, 1, 0);
+	if (send) {
+		EP_OK(fi_recv(p->a->ep, in, len, NULL, p->ab, in));
+		assert_int_equal(fi_send(p->b->ep, out, len, NULL, p->ba,
+					 out), 0);
+	} else {
+		assert_int_equal(fi_recv(p->b->ep, in, len, NULL, p->ba, in),
+				 0);
+	}
+	for (uint64_t end = ep_deadline(); poll(&pfd, 1, 1) == 0; ) {
+		ep_poll(p->a);
+		ep_in_time(end, "poll");
+	}
+	ep_sent(send ? p->b : p->a, out);
+	ep_received(send ? p->a : p->b, in);
+	assert_true(xfer_filled(in, len, len, 0));
+	free(out);
+	free(in);
+}
+
+static void test_fd_wakes_for_what_another_thread_starts(void **state)
+{
+	static const size_t lens[] = { 8, 4000, 100000, 2000000 };
+	struct ep_want want = { .wait = FI_WAIT_FD,
+				.threading = FI_THREAD_SAFE,
+				.tx_op_flags = FI_DELIVERY_COMPLETE };
+	struct ep_pair p = connected(&want);
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		start_behind_trywait(&p, lens[i], false);
+		start_behind_trywait(&p, lens[i], true);
+	}
+	ep_quiet(p.b);
+}
+
+/* Two queues of one endpoint, both waited on by one thread: it does sleep. */
+static void test_two_queues_can_be_waited_on_at_once(void **state)
+{
+	struct ep_want want = { .wait = FI_WAIT_FD, .two_cqs = true };
+	struct ep_pair p = connected(&want);
+	struct fid *both[] = { &p.b->cq->fid, &p.b->txcq->fid };
+	struct pollfd pfd[2] = {
+		{ .fd = cq_fd(p.b->cq), .events = POLLIN },
+		{ .fd = cq_fd(p.b->txcq), .events = POLLIN },
+	};
+	char in, out = 1;
+
+	(void)state;
+	EP_OK(fi_recv(p.b->ep, &in, 1, NULL, p.ba, &in));
+	fall_asleep(p.b, both, pfd, 2, 20);
+	assert_int_equal(fi_inject(p.a->ep, &out, 1, p.ab), 0);
+	assert_true(poll(pfd, 2, LONG_MS) > 0);
+	ep_received(p.b, &in);
+}
+
+/* ---- fi_cq_signal ---------------------------------------------------- */
+
+static void *signal_main(void *arg)
+{
+	nap_ms(50);
+	fi_cq_signal(arg);
+	return NULL;
+}
+
+static void test_signal_ends_sread(void **state)
+{
+	struct ep_want want = { .wait = FI_WAIT_FD,
+				.threading = FI_THREAD_SAFE };
+	struct ep_pair p = connected(&want);
+	struct fi_cq_tagged_entry e;
+	pthread_t thread;
+
+	(void)state;
+	for (int i = 0; i < 5; i++) {
+		uint64_t start = ep_now();
+
+		pthread_create(&thread, NULL, signal_main, p.b->cq);
+		assert_int_equal(fi_cq_sread(p.b->cq, &e, 1, NULL, LONG_MS),
+				 -FI_EAGAIN);
+		assert_true(ep_now() - start < (uint64_t)LONG_MS * 1000);
+		pthread_join(thread, NULL);
+	}
+	/* one given before is not lost, and counts once */
+	assert_int_equal(fi_cq_signal(p.b->cq), 0);
+	assert_int_equal(fi_cq_sread(p.b->cq, &e, 1, NULL, LONG_MS),
+			 -FI_EAGAIN);
+	assert_int_equal(fi_cq_sread(p.b->cq, &e, 1, NULL, 10), -FI_EAGAIN);
+}
+
+/* ---- Two endpoints on one queue -------------------------------------- */
+
+static void test_one_queue_of_two_endpoints(void **state)
+{
+	struct ep_pair p = connected(&with_fd);
+	struct peer pe = { .e = p.a, .delay_ms = 30, .len = 8, .count = 1 };
+	struct fi_cq_tagged_entry e;
+	struct fid_ep *second;
+	char name[64], in[8];
+	size_t len = sizeof(name);
+
+	(void)state;
+	assert_int_equal(fi_endpoint(p.b->domain, p.b->info, &second, NULL),
+			 0);
+	assert_int_equal(fi_ep_bind(second, &p.b->av->fid, 0), 0);
+	assert_int_equal(fi_ep_bind(second, &p.b->cq->fid, FI_TRANSMIT |
+				    FI_RECV), 0);
+	assert_int_equal(fi_enable(second), 0);
+	assert_int_equal(fi_getname(&second->fid, name, &len), 0);
+	assert_int_equal(fi_av_insert(p.a->av, name, 1, &pe.to, 0, NULL), 1);
+	assert_int_equal(fi_recv(second, in, 8, NULL, FI_ADDR_UNSPEC, in), 0);
+	peer_start(&pe);
+	assert_int_equal(fi_cq_sread(p.b->cq, &e, 1, NULL, LONG_MS), 1);
+	assert_ptr_equal(e.op_context, in);
+	peer_end(&pe);
+	assert_int_equal(fi_close(&second->fid), 0);
+	/* and without it again */
+	assert_int_equal(fi_cq_sread(p.b->cq, &e, 1, NULL, 10), -FI_EAGAIN);
+}
+
+/* ---- Event queues ---------------------------------------------------- */
+
+static struct fid_eq *open_eq(struct ep *e, enum fi_wait_obj wait)
+{
+	struct fi_eq_attr attr = { .wait_obj = wait, .flags = FI_WRITE };
+	struct fid_eq *eq;
+
+	assert_int_equal(fi_eq_open(e->fabric, &attr, &eq, NULL), 0);
+	return eq;
+}
+
+static void test_eq_write_read_peek(void **state)
+{
+	struct ep *e = ep_open(NULL);
+	struct fid_eq *eq = open_eq(e, FI_WAIT_FD);
+	struct fi_eq_entry in = { .data = 5 }, out = { .data = 0 };
+	struct fi_eq_err_entry err = { 0 };
+	uint32_t type = 0;
+
+	(void)state;
+	assert_int_equal(fi_eq_read(eq, &type, &out, sizeof(out), 0),
+			 -FI_EAGAIN);
+	assert_int_equal(fi_eq_readerr(eq, &err, 0), -FI_EAGAIN);
+	for (int i = 0; i < 3; i++) {
+		in.data = i;
+		assert_int_equal(fi_eq_write(eq, FI_NOTIFY, &in, sizeof(in),
+					     0), sizeof(in));
+	}
+	assert_int_equal(fi_eq_read(eq, &type, &out, 1, 0), -FI_ETOOSMALL);
+	assert_int_equal(fi_eq_read(eq, &type, &out, sizeof(out), FI_PEEK),
+			 sizeof(out));
+	assert_int_equal(out.data, 0);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(fi_eq_sread(eq, &type, &out, sizeof(out), -1,
+					     0), sizeof(out));
+		assert_int_equal(type, FI_NOTIFY);
+		assert_int_equal(out.data, i);
+	}
+	assert_int_equal(fi_eq_read(eq, &type, &out, sizeof(out), FI_RECV),
+			 -FI_EINVAL);
+	/* what is left is freed with it */
+	fi_eq_write(eq, FI_NOTIFY, &in, sizeof(in), 0);
+	assert_int_equal(fi_close(&eq->fid), 0);
+}
+
+static void test_eq_waits(void **state)
+{
+	struct ep *e = ep_open(NULL);
+	struct fid_eq *eq = open_eq(e, FI_WAIT_FD);
+	struct fid *fids[] = { &eq->fid };
+	struct pollfd pfd = { .events = POLLIN };
+	struct fi_eq_entry en = { 0 };
+	uint64_t start = ep_now();
+	uint32_t type;
+
+	(void)state;
+	assert_int_equal(fi_eq_sread(eq, &type, &en, sizeof(en), 30, 0),
+			 -FI_EAGAIN);
+	assert_true(ep_now() - start >= 29000);
+	assert_int_equal(fi_control(&eq->fid, FI_GETWAIT, &pfd.fd), 0);
+	assert_int_equal(fi_trywait(e->fabric, fids, 1), 0);
+	assert_int_equal(poll(&pfd, 1, 0), 0);
+	fi_eq_write(eq, FI_NOTIFY, &en, sizeof(en), 0);
+	fi_eq_write(eq, FI_NOTIFY, &en, sizeof(en), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(poll(&pfd, 1, 0), 1);
+		fi_eq_read(eq, &type, &en, sizeof(en), FI_PEEK);
+		assert_int_equal(poll(&pfd, 1, 0), 1);
+		assert_int_equal(fi_eq_read(eq, &type, &en, sizeof(en), 0),
+				 sizeof(en));
+	}
+	assert_int_equal(poll(&pfd, 1, 0), 0);
+	assert_int_equal(fi_close(&eq->fid), 0);
+}
+
+static void test_eq_not_for_writing(void **state)
+{
+	struct ep *e = ep_open(NULL);
+	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_NONE };
+	struct fid_eq *eq;
+	char c = 0;
+	int fd;
+
+	(void)state;
+	assert_int_equal(fi_eq_open(e->fabric, &attr, &eq, NULL), 0);
+	assert_int_equal(fi_eq_write(eq, FI_NOTIFY, &c, 1, 0), -FI_EINVAL);
+	assert_int_equal(fi_control(&eq->fid, FI_GETWAIT, &fd), -FI_ENOSYS);
+	assert_int_equal(fi_close(&eq->fid), 0);
+	attr.wait_obj = FI_WAIT_MUTEX_COND;
+	assert_int_equal(fi_eq_open(e->fabric, &attr, &eq, NULL), -FI_ENOSYS);
+	assert_int_equal(fi_eq_open(e->fabric, NULL, &eq, NULL), 0);
+	assert_int_equal(fi_close(&eq->fid), 0);
+}
+
+static volatile sig_atomic_t alarms;
+
+static void on_alarm(int sig)
+{
+	static const struct itimerval off;
+
+	(void)sig;
+	if (++alarms == 40)
+		setitimer(ITIMER_REAL, &off, NULL);
+}
+
+/* Signals in between do not make it longer. */
+static void test_eq_sread_times_out_among_signals(void **state)
+{
+	static const struct itimerval often = {
+		.it_interval.tv_usec = 50000, .it_value.tv_usec = 50000,
+	}, off;
+	struct sigaction act = { .sa_handler = on_alarm }, was;
+	struct ep *e = ep_open(NULL);
+	uint64_t start = ep_now();
+	struct fid_eq *eq;
+	uint32_t type;
+	char buf[64];
+
+	(void)state;
+	assert_int_equal(fi_eq_open(e->fabric, NULL, &eq, NULL), 0);
+	assert_int_equal(sigaction(SIGALRM, &act, &was), 0);
+	alarms = 0;
+	assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+	assert_int_equal(fi_eq_sread(eq, &type, buf, sizeof(buf), 200, 0),
+			 -FI_EAGAIN);
+	assert_true(ep_now() - start >= 199000);
+	assert_true(alarms < 40);
+	setitimer(ITIMER_REAL, &off, NULL);
+	sigaction(SIGALRM, &was, NULL);
+	assert_int_equal(fi_close(&eq->fid), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		EP_TEST(test_sread_times_out),
+		EP_TEST(test_sread_sleeps),
+		EP_TEST(test_sread_without_a_wait_object),
+		EP_TEST(test_sread_wakes_for_a_message),
+		EP_TEST(test_sread_wakes_for_the_end_of_a_send),
+		EP_TEST(test_sread_returns_what_is_there),
+		EP_TEST(test_fd_becomes_readable),
+		EP_TEST(test_trywait_refuses_when_an_entry_is_there),
+		EP_TEST(test_fd_wakes_for_progress_of_another_thread),
+		EP_TEST(test_fd_wakes_for_what_another_thread_starts),
+		EP_TEST(test_two_queues_can_be_waited_on_at_once),
+		EP_TEST(test_signal_ends_sread),
+		EP_TEST(test_one_queue_of_two_endpoints),
+		EP_TEST(test_eq_write_read_peek),
+		EP_TEST(test_eq_waits),
+		EP_TEST(test_eq_not_for_writing),
+		EP_TEST(test_eq_sread_times_out_among_signals),
+	};
+
+	ep_threads();
+	return unit_run(tests);
+}

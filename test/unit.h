@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* unit.h - what every cmocka program of ours includes first. */
+#ifndef UNIT_H
+#define UNIT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+/* splitmix64: the same numbers in every run */
+static inline uint64_t unit_random(uint64_t *rng)
+{
+	uint64_t z = *rng += UINT64_C(0x9E3779B97F4A7C15);
+
+	z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+	z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
+	return z ^ z >> 31;
+}
+
+static inline uint32_t unit_below(uint64_t *rng, uint32_t n)
+{
+	return (uint32_t)(unit_random(rng) >> 32) % n;
+}
+
+/* Is cross-memory attach to be had? Not under qemu-user nor some filters. */
+static inline bool unit_attach(void)
+{
+	char from = 1, to = 0;
+	struct iovec local = { &to, 1 }, remote = { &from, 1 };
+
+	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 1;
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define UNIT_SLOW	1		/* built with a sanitizer */
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define UNIT_SLOW	1
+#endif
+#endif
+#ifndef UNIT_SLOW
+#define UNIT_SLOW	0
+#endif
+
+/* Run them all, or those that match UNIT_TEST ("test_trap8*"). */
+#define unit_run(tests)							\
+	(cmocka_set_test_filter(getenv("UNIT_TEST")),			\
+	 cmocka_run_group_tests(tests, NULL, NULL))
+
+/* Failing for a reason that a plain assert would not show. */
+#define unit_fail(...)	do {						\
+		print_error(__VA_ARGS__);				\
+		print_error("\n");					\
+		fail();							\
+	} while (0)
+
+#endif /* UNIT_H */
