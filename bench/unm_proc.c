@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The second process of the programs that measure without MPI.
+ */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "unm_proc.h"
+#include "unm_stat.h"
+
+static void usage(const char *prog)
+{
+	fprintf(stderr, "usage: %s [-p CORE,CORE] [-t SECONDS]\n"
+		"  -p  cores of the two processes (0,1)\n"
+		"  -t  time of one pass, of %d per figure (0.05)\n",
+		prog, UNM_PASSES);
+	exit(2);
+}
+
+void unm_pair_options(struct unm_pair *pair, int argc, char **argv)
+{
+	int c;
+
+	while ((c = getopt(argc, argv, "p:t:")) != -1) {
+		if (c == 't')
+			pair->pass_s = atof(optarg);
+		else if (c != 'p' || sscanf(optarg, "%d,%d", &pair->core[0],
+					    &pair->core[1]) != 2)
+			usage(argv[0]);
+	}
+	if (optind < argc || !(pair->pass_s > 0))
+		usage(argv[0]);
+}
+
+pid_t unm_child(void (*body)(void *), void *arg, int core)
+{
+	pid_t parent = getpid(), pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid < 0) {
+		perror("fork");
+		exit(1);
+	}
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	unm_pin(core);
+	body(arg);
+	_exit(0);
+}
+
+void unm_child_end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+void unm_row(const char *test, size_t size, double value, const char *unit)
+{
+	printf("%-20s%-10zu%14.2f %s\n", test, size, value, unit);
+	fflush(stdout);
+}
+
+void unm_row_header(void)
+{
+	printf("%-20s%-10s%14s %s\n", "# Test", "Size", "Value", "Unit");
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The second process of the programs that measure without MPI.
+ */
+#ifndef UNM_PROC_H
+#define UNM_PROC_H
+
+#include <sys/types.h>
+
+/* What -p and -t choose. */
+struct unm_pair {
+	int core[2];
+	double pass_s;			/* how long one pass may take */
+};
+
+#define UNM_PASSES	7		/* a figure is the median of these */
+
+/* Options over the defaults in *pair; exits with a usage text. */
+void unm_pair_options(struct unm_pair *pair, int argc, char **argv);
+
+/* Fork; the child runs body(arg) on a core and dies with its parent. */
+pid_t unm_child(void (*body)(void *), void *arg, int core);
+
+/* Kill and reap a child of unm_child(). */
+void unm_child_end(pid_t pid);
+
+/* One line of results. */
+void unm_row(const char *test, size_t size, double value, const char *unit);
+
+/* The line above the results. */
+void unm_row_header(void);
+
+#endif

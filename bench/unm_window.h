@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A window of messages one way, one short answer back: the round of the
+ * bandwidth and the message rate program.
+ */
+#ifndef UNM_WINDOW_H
+#define UNM_WINDOW_H
+
+#include "unm_bench.h"
+
+struct unm_window {
+	struct unm_run *run;
+	bool sender;
+	int peer;			/* < 0: takes no part */
+	size_t size;
+	size_t buf_size;
+	char *buf;
+	MPI_Request *req;
+	MPI_Status *status;
+	int slots;			/* buffers used in turn by a round */
+};
+
+void unm_window_open(struct unm_window *w, struct unm_run *run, int peer,
+		     bool sender);
+
+/* Seconds of one timed round of w->size bytes, all checks done before. */
+double unm_window_measure(struct unm_window *w);
+
+void unm_window_close(struct unm_window *w);
+
+#endif
