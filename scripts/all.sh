@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash
+# Load the whole library; wants TOP set.
+
+UNIMEM_LIBS="common packages mpich mpich-build build demo count user smoke"
+for lib in $UNIMEM_LIBS check aarch64 full; do
+	# shellcheck source=/dev/null
+	. "$TOP/scripts/$lib.sh"
+done
+unset lib UNIMEM_LIBS

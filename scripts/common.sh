@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash disable=SC2034
+# What every other script needs: places, messages, steps, stamps.
+# Sourced by quickstart and by scripts/step; wants TOP set.
+
+: "${TOP:?set by quickstart}"
+BUILD=$TOP/build
+LOGS=$BUILD/log
+STAMPS=$BUILD/stamp
+CACHE=${UNIMEM_CACHE:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/unimem}
+JOBS=${UNIMEM_JOBS:-$(nproc 2>/dev/null || echo 2)}
+STEP_PGID=
+
+say()  { printf '%s\n' "$*"; }
+note() { printf '  %s\n' "$*"; }
+warn() { printf 'quickstart: %s\n' "$*" >&2; }
+die()  { warn "$*"; exit 1; }
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+make_dirs()
+{
+	mkdir -p "$LOGS" "$STAMPS" ||
+		die "cannot write $BUILD: own it, or copy the tree elsewhere"
+}
+
+# hash_of FILE|-TEXT ... : one short hash over files and words
+hash_of()
+{
+	local a
+
+	for a; do
+		case $a in
+		-*) printf '%s\n' "$a" ;;
+		*)  printf '%s\n' "$a"; cat -- "$a" 2>/dev/null || : ;;
+		esac
+	done | sha256sum | cut -c1-16
+}
+
+stamp_is()  { [ "$(cat "$STAMPS/$1" 2>/dev/null)" = "$2" ]; }
+stamp_set() { printf '%s\n' "$2" >"$STAMPS/$1"; }
+stamp_rm()  { rm -f "$STAMPS/$1"; }
+
+elapsed()
+{
+	local s=$1
+
+	if [ "$s" -ge 60 ]; then
+		printf '%d min %02d s' $((s / 60)) $((s % 60))
+	else
+		printf '%d s' "$s"
+	fi
+}
+
+# descendants PID : itself and all that came from it, however grouped
+descendants()
+{
+	ps -e -o pid= -o ppid= 2>/dev/null | awk -v top="$1" '
+		{ parent[$1] = $2 }
+		END {
+			print top
+			for (pid in parent) {
+				p = pid
+				while (p in parent && p != top && p > 1)
+					p = parent[p]
+				if (p == top && pid != top)
+					print pid
+			}
+		}'
+}
+
+# All that the step which runs now has started, and nothing else.
+kill_step()
+{
+	local i pids
+
+	[ -n "$STEP_PGID" ] || return 0
+	mapfile -t pids < <(descendants "$STEP_PGID")
+	kill -TERM -- "-$STEP_PGID" "${pids[@]}" 2>/dev/null || :
+	for ((i = 0; i < 50; i++)); do
+		kill -0 -- "${pids[@]}" 2>/dev/null || break
+		sleep 0.1
+	done
+	kill -KILL -- "-$STEP_PGID" "${pids[@]}" 2>/dev/null || :
+	STEP_PGID=
+}
+
+on_signal()
+{
+	warn "stopped by a signal; run the same command again to go on"
+	exit 130
+}
+
+EXIT_HOOKS=(kill_step)
+run_exit_hooks()
+{
+	local hook
+
+	trap - EXIT
+	for hook in "${EXIT_HOOKS[@]}"; do
+		"$hook" || :
+	done
+}
+
+trap run_exit_hooks EXIT
+trap on_signal INT TERM HUP
+
+# One quickstart at a time in a tree. What it starts itself goes ahead.
+lock_tree()
+{
+	[ -z "${UNIMEM_LOCKED:-}" ] || return 0
+	make_dirs
+	exec 8>"$BUILD/.lock"
+	if ! flock -n 8; then
+		warn "another quickstart is at work here: waiting for it"
+		flock 8
+	fi
+	export UNIMEM_LOCKED=1
+}
+
+# run_logged LOG TITLE COMMAND... : run COMMAND in a process group of its own,
+# its output in LOG; a line with the elapsed time every ten seconds. Returns
+# the command's exit code, 124 when $STEP_LIMIT seconds are over.
+run_logged()
+{
+	local log=$1 title=$2 start=$SECONDS next=10 now rc=0
+	shift 2
+
+	set -m
+	"$@" >"$log" 2>&1 </dev/null 8>&- &
+	STEP_PGID=$!
+	set +m
+	while kill -0 "$STEP_PGID" 2>/dev/null; do
+		now=$((SECONDS - start))
+		if [ "$now" -ge "$next" ]; then
+			note "... $title: $(elapsed "$now")"
+			next=$((now - now % 10 + 10))
+		fi
+		if [ "${STEP_LIMIT:-0}" -gt 0 ] &&
+		   [ "$now" -ge "${STEP_LIMIT:-0}" ]; then
+			echo "stopped after $now s" >>"$log"
+			kill_step
+			return 124
+		fi
+		if [ "$now" -lt 3 ]; then sleep 0.1; else sleep 0.5; fi
+	done
+	wait "$STEP_PGID" || rc=$?
+	# Whatever it left running in its group ends here.
+	kill -TERM -- "-$STEP_PGID" 2>/dev/null || :
+	STEP_PGID=
+	return "$rc"
+}
+
+# last_lines LOG [N]
+last_lines()
+{
+	printf -- '--- the end of %s\n' "${1#"$TOP"/}" >&2
+	tail -n "${2:-25}" -- "$1" >&2
+	printf -- '---\n' >&2
+}
+
+# step NAME TITLE HINT COMMAND... : a step that must succeed. COMMAND runs in
+# a fresh shell (scripts/step) with all of scripts/*.sh loaded, so that
+# "set -e" holds in it.
+step()
+{
+	local name=$1 title=$2 hint=$3 start=$SECONDS rc=0
+	shift 3
+
+	say "==> $title"
+	run_logged "$LOGS/$name.log" "$title" \
+		"$BASH" "$TOP/scripts/step" "$@" || rc=$?
+	if [ "$rc" -ne 0 ]; then
+		last_lines "$LOGS/$name.log"
+		die "$title failed (exit $rc). $hint"
+	fi
+	note "done in $(elapsed $((SECONDS - start)))"
+}

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash
+# MPICH on the system's libfabric: fetch, patch, build, keep in the cache.
+
+MPICH_PATCHES=$TOP/mpich-patches
+
+# The one line of upstream.sha256 that is not a comment: sum and file name.
+mpich_sum()  { awk '!/^#/ && NF == 2 { print $1; exit }' \
+	"$MPICH_PATCHES/upstream.sha256"; }
+mpich_file() { awk '!/^#/ && NF == 2 { print $2; exit }' \
+	"$MPICH_PATCHES/upstream.sha256"; }
+
+mpich_series() { sed -e 's/[[:space:]]*#.*//' -e '/^[[:space:]]*$/d' \
+	"$MPICH_PATCHES/series"; }
+
+# mpich_flags VARIANT : one configure argument per line
+mpich_flags()
+{
+	cat <<-EOF
+	--with-device=ch4:ofi
+	--with-libfabric=/usr
+	--with-hwloc=/usr
+	--with-datatype-engine=dataloop
+	--disable-cxx
+	--disable-static
+	--enable-fast=all
+	--enable-g=none
+	--enable-error-messages=all
+	EOF
+	case $1 in
+	default)
+		# All ranks talk through the fabric, on one board or many.
+		cat <<-EOF
+		--with-ch4-shmmods=none
+		--enable-fortran=all
+		FFLAGS=-fallow-argument-mismatch
+		FCFLAGS=-fallow-argument-mismatch
+		EOF
+		;;
+	posix)
+		# MPICH's own shared memory, to compare with; C only.
+		echo --disable-fortran
+		;;
+	*)
+		die "no MPICH variant '$1': default or posix"
+		;;
+	esac
+}
+
+# What the built library depends on; a change builds another one.
+mpich_key()
+{
+	local p patches=()
+
+	while read -r p _; do
+		patches+=("$MPICH_PATCHES/$p")
+	done < <(mpich_series)
+	{
+		mpich_sum
+		mpich_series
+		[ ${#patches[@]} -eq 0 ] || cat -- "${patches[@]}"
+		mpich_flags "$1"
+		uname -m
+		gcc -dumpfullversion
+		pkg-config --modversion libfabric
+		pkg-config --modversion hwloc
+	} | sha256sum | cut -c1-12
+}
+
+mpich_dir() { printf '%s/mpich-%s-%s\n' "$CACHE" "$1" "$(mpich_key "$1")"; }
+
+# Fetch the tarball with apt.
+mpich_fetch()
+{
+	local out=$CACHE/tarballs
+
+	apt_private deb-src
+	(cd "$APT_DIR/get" && "${APT[@]}" source \
+		--download-only --tar-only mpich)
+	mpich_check "$APT_DIR/get/$(mpich_file)"
+	mkdir -p "$out"
+	mv -f "$APT_DIR/get/$(mpich_file)" "$out/"
+}
+
+mpich_check()
+{
+	printf '%s  %s\n' "$(mpich_sum)" "$1" | sha256sum -c -
+}
+
+mpich_tarball()
+{
+	printf '%s\n' "${MPICH_TARBALL:-$CACHE/tarballs/$(mpich_file)}"
+}
+
+mpich_need_tarball()
+{
+	local t
+
+	t=$(mpich_tarball)
+	if [ -n "${MPICH_TARBALL:-}" ]; then
+		[ -r "$t" ] || die "MPICH_TARBALL=$t cannot be read"
+		mpich_check "$t" >/dev/null 2>&1 ||
+			die "$t is not $(mpich_file): its sha256 differs from" \
+			    "the one in mpich-patches/upstream.sha256"
+		return 0
+	fi
+	[ -r "$t" ] && mpich_check "$t" >/dev/null 2>&1 && return 0
+	have apt-get || die "MPICH's source comes by apt-get: name the file" \
+		"$(mpich_file) with MPICH_TARBALL="
+	step mpich-fetch "fetching MPICH's source" \
+		"Is a Debian mirror reachable? Else name the file \
+$(mpich_file) with MPICH_TARBALL=." mpich_fetch
+}
