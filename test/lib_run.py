@@ -277,6 +277,8 @@ class Report:
     def __init__(self, suite):
         self.suite = suite
         self.count = {"ok": 0, "not ok": 0, "skip": 0}
+        # Of those that failed, how many may still be run a second time
+        self.chances = 0 if os.environ.get("UNIMEM_STRICT") else 3
         self.start = time.monotonic()
         self.logs = os.path.join(BUILD, "log", suite)
         self.failed = []
@@ -291,6 +293,23 @@ class Report:
 
     def skip(self, name, reason):
         self.line("skip", name, reason)
+
+    def attempt(self, name, test):
+        """Run test(), which reports what it finds. If that is a failure, once
+        more: one that passes then is unsteady, named as a bug to find, but
+        turns no change away. (scripts/check.sh does the same; check-full, by
+        UNIMEM_STRICT, does not.)"""
+        count, failed = dict(self.count), len(self.failed)
+        test()
+        if len(self.failed) == failed or self.chances == 0:
+            return
+        self.chances -= 1
+        self.count = count
+        del self.failed[failed:]
+        print("# run again: %s" % name)
+        test()
+        if len(self.failed) == failed:
+            print("UNSTEADY: %s" % name, flush=True)
 
     def not_ok(self, name, why, *outputs):
         """outputs: (title, text) pairs, shown in part and kept whole."""
