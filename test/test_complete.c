@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "ep_xfer.h"
+#include "unm_env.h"
+#include "unm_ep.h"
 
 static const size_t kinds[] = { 8, 4000, 100000 };
 #define NKINDS	3
@@ -414,6 +416,20 @@ static void test_counter_set_add_and_wait(void **state)
 	assert_int_equal(fi_cntr_read(c), 0);
 }
 
+/* As queues do: FI_UNIMEM_SPIN holds from the first read on. */
+static void test_counter_spins_as_told(void **state)
+{
+	struct ep_want want = { .cntrs = true };
+	struct ep *e;
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	e = ep_open(&want);
+	assert_int_equal(((struct unm_cntr *)e->txcntr)->idle.spin,
+			 g_unm_env.spin);
+	assert_int_equal(((struct unm_cq *)e->cq)->idle.spin, g_unm_env.spin);
+}
+
 /* fi_cntr(3): an operation that fails ends the wait. */
 static void test_counter_wait_ends_at_an_error(void **state)
 {
@@ -540,6 +556,26 @@ static void test_trap5_error_entry_of_an_old_caller(void **state)
 	fi_cq_strerror(p.b->cq, s.e.prov_errno, NULL, text, 4);
 	assert_int_equal(strnlen(text, 4), 3);
 	assert_int_equal(text[4], 'x');
+}
+
+/* Before 1.5 the structure ended with err_data, which was the provider's. */
+static void test_error_entry_of_an_older_caller(void **state)
+{
+	struct ep_pair p = ep_pair(NULL);
+	struct fi_cq_err_entry e;
+	char in;
+
+	(void)state;
+	p.b->fabric->api_version = FI_VERSION(1, 4);
+	EP_OK(fi_recv(p.b->ep, &in, 1, NULL, p.ba, &in));
+	assert_int_equal(fi_cancel(&p.b->ep->fid, &in), 0);
+	memset(&e, 0xC7, sizeof(e));
+	assert_int_equal(fi_cq_readerr(p.b->cq, &e, 0), 1);
+	assert_int_equal(e.err, FI_ECANCELED);
+	assert_null(e.err_data);
+	for (size_t i = offsetof(struct fi_cq_err_entry, err_data_size);
+	     i < sizeof(e); i++)
+		assert_int_equal(((uint8_t *)&e)[i], 0xC7);
 }
 
 /* ---- Delivered, then gone -------------------------------------------- */
@@ -700,10 +736,12 @@ int main(void)
 		EP_TEST(test_trap7_one_tick_per_operation),
 		EP_TEST(test_counters_of_errors),
 		EP_TEST(test_counter_set_add_and_wait),
+		EP_TEST(test_counter_spins_as_told),
 		EP_TEST(test_counter_wait_ends_at_an_error),
 		EP_TEST(test_endpoint_without_queues),
 		EP_TEST(test_errors_keep_their_place),
 		EP_TEST(test_trap5_error_entry_of_an_old_caller),
+		EP_TEST(test_error_entry_of_an_older_caller),
 		EP_TEST(test_delivered_before_the_end),
 		EP_TEST(test_trap8_full_receive_queue_pushes_back),
 		EP_TEST(test_trap8_full_send_queue_refuses),

@@ -455,6 +455,60 @@ static void test_fd_wakes_for_what_another_thread_starts(void **state)
 	ep_quiet(p.b);
 }
 
+/* What another thread may do with a queue while one blocks on its descriptor;
+ * all of these find nothing, or leave what there is. */
+static void other_does(int what, struct ep *e, struct fid **fids)
+{
+	struct fi_cq_err_entry err = { 0 };
+	struct fi_cq_tagged_entry c;
+	char in;
+
+	switch (what) {
+	case 0:
+		assert_int_equal(fi_cq_read(e->cq, &c, 1), -FI_EAGAIN);
+		break;
+	case 1:
+		assert_int_equal(fi_cq_readerr(e->cq, &err, 0), -FI_EAGAIN);
+		break;
+	case 2:
+		for (int ms = 0; ms < 20; ms += 19)
+			assert_int_equal(fi_cq_sread(e->cq, &c, 1, NULL, ms),
+					 -FI_EAGAIN);
+		break;
+	default:
+		EP_OK(fi_recv(e->ep, &in, 1, NULL, FI_ADDR_UNSPEC, &in));
+		assert_int_equal(fi_cancel(&e->ep->fid, &in), 0);
+		assert_int_equal(fi_trywait(e->fabric, fids, 1), -FI_EAGAIN);
+	}
+}
+
+static void test_fd_wakes_whatever_another_thread_does(void **state)
+{
+	struct ep_want want = { .wait = FI_WAIT_FD,
+				.threading = FI_THREAD_SAFE };
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		struct ep_pair p = connected(&want);
+		struct fid *fids[] = { &p.b->cq->fid };
+		struct pollfd pfd = { .fd = cq_fd(p.b->cq), .events = POLLIN };
+		char in, out = 1;
+
+		EP_OK(fi_recv(p.b->ep, &in, 1, NULL, p.ba, &in));
+		fall_asleep(p.b, fids, &pfd, 1, 0);
+		other_does(i, p.b, fids);
+		assert_int_equal(fi_inject(p.a->ep, &out, 1, p.ab), 0);
+		/* the thread that blocks */
+		assert_int_equal(poll(&pfd, 1, LONG_MS), 1);
+		ep_received(p.b, &in);
+		p.b->ncomp = 0;
+		/* and nothing wakes it for ever */
+		fall_asleep(p.b, fids, &pfd, 1, 1);
+		ep_close(p.a);
+		ep_close(p.b);
+	}
+}
+
 /* Two queues of one endpoint, both waited on by one thread: it does sleep. */
 static void test_two_queues_can_be_waited_on_at_once(void **state)
 {
@@ -473,6 +527,49 @@ static void test_two_queues_can_be_waited_on_at_once(void **state)
 	assert_int_equal(fi_inject(p.a->ep, &out, 1, p.ab), 0);
 	assert_true(poll(pfd, 2, LONG_MS) > 0);
 	ep_received(p.b, &in);
+}
+
+/* A send was refused as no connection is to be had just now: nobody wakes us
+ * when there is one, so that there is no sleep before it is tried again. */
+static int connect_later(struct hal_if *hif, const struct hal_addr *addr,
+			 struct hal_peer **peer)
+{
+	(void)hif;
+	(void)addr;
+	(void)peer;
+	return -FI_EAGAIN;
+}
+
+static void test_no_sleep_while_there_is_no_connection(void **state)
+{
+	const struct hal_ops *was;
+	struct hal_ops later;
+	struct ep_pair p;
+	struct fid *fids[1];
+	struct hal_if *hif;
+	char out = 1;
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	p = ep_pair(&with_fd);
+	fids[0] = &p.a->cq->fid;
+	hif = ((struct unm_ep *)p.a->ep)->hif;
+	was = hif->ops;
+	later = *was;
+	later.connect = connect_later;
+	ep_settle();
+	EP_OK(fi_trywait(p.a->fabric, fids, 1));
+	hif->ops = &later;
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(fi_inject(p.a->ep, &out, 1, p.ab),
+				 -FI_EAGAIN);
+		assert_int_equal(fi_trywait(p.a->fabric, fids, 1),
+				 -FI_EAGAIN);
+		/* told once */
+		EP_OK(fi_trywait(p.a->fabric, fids, 1));
+	}
+	hif->ops = was;
+	EP_OK(fi_inject(p.a->ep, &out, 1, p.ab));
 }
 
 /* ---- fi_cq_signal ---------------------------------------------------- */
@@ -684,7 +781,9 @@ int main(void)
 		EP_TEST(test_trywait_refuses_when_an_entry_is_there),
 		EP_TEST(test_fd_wakes_for_progress_of_another_thread),
 		EP_TEST(test_fd_wakes_for_what_another_thread_starts),
+		EP_TEST(test_fd_wakes_whatever_another_thread_does),
 		EP_TEST(test_two_queues_can_be_waited_on_at_once),
+		EP_TEST(test_no_sleep_while_there_is_no_connection),
 		EP_TEST(test_signal_ends_sread),
 		EP_TEST(test_one_queue_of_two_endpoints),
 		EP_TEST(test_eq_write_read_peek),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
+#include "unm_env.h"
 #include "unm_ep.h"
 #include "unm_log.h"
 #include "unm_ops.h"
@@ -136,6 +137,7 @@ int unm_cntr_open(struct fid_domain *domain_fid, struct fi_cntr_attr *attr,
 	if (cntr == NULL)
 		return -FI_ENOMEM;
 	cntr->domain = domain;
+	unm_idle_set(&cntr->idle.spin, (uint32_t)g_unm_env.spin);
 	unm_list_init(&cntr->eps);
 	unm_ref_get(&domain->ref);
 	unm_fid_init(&cntr->fid.fid, FI_CLASS_CNTR, &unm_ops_cntr_fid, context);

@@ -11,7 +11,7 @@
 #include "unm_log.h"
 #include "unm_ops.h"
 
-#define UNM_CQ_MAX	(1 << 24)	/* entries at first */
+#define UNM_CQ_MAX	(1 << 24)	/* entries */
 
 /* Half full is early enough to fail at, and to try again at the next entry. */
 bool unm_cq_grow(struct unm_cq *cq)
@@ -50,6 +50,17 @@ static void unm_cq_waited(struct unm_cq *cq, bool waited)
 {
 	cq->sleepers += waited - cq->waited;
 	cq->waited = waited;
+}
+
+/* We shall poll, and no longer be woken: a thread that blocks on our descriptor
+ * has to look for itself. It may be the very one that calls. */
+static inline void unm_cq_awake(struct unm_cq *cq)
+{
+	if (__builtin_expect(!cq->waited, 1))
+		return;
+	unm_cq_waited(cq, false);
+	cq->told = true;
+	unm_cq_wake(cq);
 }
 
 /* ---- Reading --------------------------------------------------------- */
@@ -141,7 +152,7 @@ static ssize_t unm_cq_readfrom(struct fid_cq *fid, void *buf, size_t count,
 
 	unm_lock(cq->domain);
 	if (unm_cq_wants_news(cq, count)) {
-		unm_cq_waited(cq, false);
+		unm_cq_awake(cq);
 		yield = unm_poll(&cq->eps, &cq->idle);
 	}
 	ret = unm_cq_take(cq, buf, count, src);
@@ -156,6 +167,30 @@ static ssize_t unm_cq_read(struct fid_cq *fid, void *buf, size_t count)
 	return unm_cq_readfrom(fid, buf, count, NULL);
 }
 
+/*
+ * Field by field: later libfabrics append to this structure, and before 1.5 it
+ * ended at err_data, which was the provider's. Since then that is the caller's;
+ * we have none to give.
+ */
+static void unm_cq_copy_error(struct unm_cq *cq, const struct unm_cqe *cqe,
+			      struct fi_cq_err_entry *buf)
+{
+	buf->op_context = cqe->context;
+	buf->flags = cqe->flags;
+	buf->len = cqe->len;
+	buf->buf = cqe->buf;
+	buf->data = cqe->data;
+	buf->tag = cqe->tag;
+	buf->olen = cqe->olen;
+	buf->err = (int)cqe->err;
+	buf->prov_errno = (int)cqe->err;
+	if (FI_VERSION_LT(cq->domain->fabric->fid.api_version,
+			  FI_VERSION(1, 5)))
+		buf->err_data = NULL;
+	else
+		buf->err_data_size = 0;
+}
+
 static ssize_t unm_cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf,
 			      uint64_t flags)
 {
@@ -166,23 +201,12 @@ static ssize_t unm_cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf,
 	(void)flags;
 	unm_lock(cq->domain);
 	if (cq->head == cq->tail) {
-		unm_cq_waited(cq, false);
+		unm_cq_awake(cq);
 		unm_poll(&cq->eps, &cq->idle);
 	}
 	cqe = &cq->ring[cq->head & cq->mask];
 	if (cq->head != cq->tail && cqe->err != 0) {
-		/* field by field: later libfabrics append to this structure;
-		 * err_data is the caller's, we have none to give */
-		buf->op_context = cqe->context;
-		buf->flags = cqe->flags;
-		buf->len = cqe->len;
-		buf->buf = cqe->buf;
-		buf->data = cqe->data;
-		buf->tag = cqe->tag;
-		buf->olen = cqe->olen;
-		buf->err = (int)cqe->err;
-		buf->prov_errno = (int)cqe->err;
-		buf->err_data_size = 0;
+		unm_cq_copy_error(cq, cqe, buf);
 		cq->head++;
 		ret = 1;
 		if (cq->choked)
@@ -194,21 +218,12 @@ static ssize_t unm_cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf,
 
 /* ---- Blocking -------------------------------------------------------- */
 
-static void unm_cq_drain(struct unm_cq *cq)
+/* False: nobody woke us. */
+static bool unm_cq_drain(struct unm_cq *cq)
 {
 	uint64_t count;
-	ssize_t n = read(cq->evfd, &count, sizeof(count));
 
-	(void)n;			/* empty: nobody woke us */
-}
-
-static bool unm_cq_unsignal(struct unm_cq *cq)
-{
-	bool was = cq->signalled;
-
-	unm_cq_drain(cq);
-	cq->signalled = false;
-	return was;
+	return read(cq->evfd, &count, sizeof(count)) > 0;
 }
 
 static ssize_t unm_cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count,
@@ -223,7 +238,6 @@ static ssize_t unm_cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count,
 	if (cq->wait == FI_WAIT_NONE)
 		return -FI_ENOSYS;
 	unm_lock(cq->domain);
-	unm_cq_waited(cq, false);
 	cq->sleepers++;
 	for (;;) {
 		int64_t left = -1;
@@ -247,9 +261,12 @@ static ssize_t unm_cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count,
 		}
 		unm_lock_pass(cq->domain);
 	}
-	if (--cq->sleepers == 0)
-		unm_cq_unsignal(cq);
-	else				/* what woke us was for them too */
+	unm_cq_awake(cq);
+	if (--cq->sleepers == 0) {
+		unm_cq_drain(cq);
+		cq->signalled = false;
+	}
+	if (cq->sleepers != 0 || cq->told)	/* it was for them, too */
 		unm_cq_wake(cq);
 	unm_leave_list(&cq->eps);
 	unm_unlock(cq->domain);
@@ -306,16 +323,24 @@ static struct fi_ops_cq unm_ops_cq = {
 /* Safe to block on the queue's descriptor? (fi_trywait) */
 int unm_cq_trywait(struct unm_cq *cq)
 {
+	bool woken;
 	int ret = 0;
 
 	unm_lock(cq->domain);
-	unm_cq_unsignal(cq);
+	woken = unm_cq_drain(cq) || cq->waited || cq->told;
+	cq->signalled = false;
+	cq->told = false;
 	unm_cq_waited(cq, false);
 	if (cq->head != cq->tail)
 		ret = -FI_EAGAIN;
 	else
 		ret = unm_arm_list(&cq->eps);
-	unm_cq_waited(cq, ret == 0);
+	if (ret == 0) {
+		unm_cq_waited(cq, true);
+	} else if (woken) {		/* perhaps it was for another thread */
+		cq->told = true;
+		unm_cq_wake(cq);
+	}
 	unm_unlock(cq->domain);
 	return ret;
 }
@@ -400,8 +425,8 @@ static int unm_cq_check(const struct fi_cq_attr *attr)
 	if (attr->flags & ~FI_AFFINITY)
 		return -FI_EINVAL;
 	if (attr->size > UNM_CQ_MAX) {
-		UNM_INFO(CQ, "%zu entries asked, offered: %d, and more as it "
-			 "grows\n", attr->size, UNM_CQ_MAX);
+		UNM_INFO(CQ, "%zu entries asked, offered: %d\n", attr->size,
+			 UNM_CQ_MAX);
 		return -FI_EINVAL;
 	}
 	return 0;

@@ -5,8 +5,9 @@
  * A queue that holds as many entries as it was opened for is full: operations
  * that would add to it are refused with -FI_EAGAIN, and peers get no message
  * credits. What is under way still completes, and the ring grows for it, at
- * most by an entry for each operation and each credit. Error entries keep their
- * place among the others.
+ * most by an entry for each operation, each credit, and each stored message
+ * that a multi-receive finds when it is posted. Error entries keep their place
+ * among the others.
  */
 #ifndef UNM_CQ_H
 #define UNM_CQ_H
@@ -54,6 +55,8 @@ struct unm_cq {
 	int evfd;			/* ... and signals, other threads */
 	int sleepers;			/* threads that a push must wake */
 	bool waited;			/* one of them: fi_trywait() said yes */
+	bool told;			/* it was woken: until fi_trywait(),
+					 * nobody takes that away */
 	bool signalled;
 };
 
