@@ -18,6 +18,7 @@
 
 #include "ep_pair.h"
 #include "hal_param.h"
+#include "unm_env.h"
 #include "unm_info.h"
 
 extern struct fi_provider *fi_prov_ini(void);
@@ -161,6 +162,40 @@ static void test_the_offer_as_hints(void **state)
 	assert_int_equal(again->mode, 0);
 	fi_freeinfo(again);
 	fi_freeinfo(first);
+}
+
+/* FI_PROGRESS_CONTROL_UNIFIED of libfabric 2, which our headers do not know;
+ * for data it means nothing. */
+static void test_unified_progress_of_later_libfabrics(void **state)
+{
+	struct fi_info *hints = fi_allocinfo(), *info;
+
+	(void)state;
+	hints->domain_attr->control_progress = (enum fi_progress)3;
+	info = offer(hints);
+	assert_int_equal(info->domain_attr->control_progress, 3);
+	assert_int_equal(info->domain_attr->data_progress, FI_PROGRESS_MANUAL);
+	fi_freeinfo(info);
+	hints->domain_attr->data_progress = (enum fi_progress)3;
+	assert_int_equal(ask(EP_VERSION, hints, &info), -FI_ENODATA);
+	fi_freeinfo(hints);
+}
+
+/* With a small FI_UNIMEM_RX_SIZE, no more than that. */
+static void test_sizes_are_those_of_the_parameters(void **state)
+{
+	int was = g_unm_env.rx_size;
+	struct fi_info *info, *again;
+
+	(void)state;
+	g_unm_env.rx_size = 100;
+	info = offer(NULL);
+	assert_int_equal(info->rx_attr->size, 100);
+	assert_int_equal(ask(EP_VERSION, info, &again), 0);
+	assert_int_equal(again->rx_attr->size, 100);
+	g_unm_env.rx_size = was;
+	fi_freeinfo(again);
+	fi_freeinfo(info);
 }
 
 /* Trap 2: MPICH compares what it gets with what it asked for. */
@@ -625,6 +660,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_trap3_prov_name_is_left_to_libfabric),
 		cmocka_unit_test(test_the_offer_as_hints),
 		cmocka_unit_test(test_trap2_hints_are_echoed),
+		cmocka_unit_test(test_unified_progress_of_later_libfabrics),
+		cmocka_unit_test(test_sizes_are_those_of_the_parameters),
 		cmocka_unit_test(test_capabilities_as_asked),
 		cmocka_unit_test(test_refusals_are_told_in_one_line),
 		cmocka_unit_test(test_nodes),

@@ -3,8 +3,12 @@
  * test_object.c - opening, binding, enabling, closing; calls on what is not
  * ready for them.
  */
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "ep_xfer.h"
 #include "unm_info.h"
@@ -142,6 +146,35 @@ static void test_bind_mistakes(void **state)
 	assert_int_equal(fi_ep_bind(ep, &other->cq->fid, FI_RECV),
 			 -FI_EINVAL);
 	assert_int_equal(fi_close(&ep->fid), 0);
+}
+
+/* A counter that could not be bound is not used; each event has one counter. */
+static void test_bind_of_too_many_counters(void **state)
+{
+	const struct ep_want want = { .cntrs = true };
+	struct ep *e = ep_open(&want);
+	struct fi_cntr_attr attr = { .events = FI_CNTR_EVENTS_COMP };
+	struct fid_cntr *c[7];
+	struct fid_ep *ep;
+
+	(void)state;
+	assert_int_equal(fi_endpoint(e->domain, e->info, &ep, NULL), 0);
+	assert_int_equal(fi_ep_bind(ep, &e->txcntr->fid, FI_READ), 0);
+	assert_int_equal(fi_ep_bind(ep, &e->rxcntr->fid, FI_READ), -FI_EINVAL);
+	assert_int_equal(fi_close(&ep->fid), 0);
+
+	assert_int_equal(fi_endpoint(e->domain, e->info, &ep, NULL), 0);
+	for (int i = 0; i < 7; i++)
+		assert_int_equal(fi_cntr_open(e->domain, &attr, &c[i], NULL),
+				 0);
+	for (int i = 0; i < 6; i++)
+		assert_int_equal(fi_ep_bind(ep, &c[i]->fid, 0), 0);
+	assert_int_equal(fi_ep_bind(ep, &c[6]->fid, FI_SEND), -FI_EINVAL);
+	assert_int_equal(fi_close(&c[6]->fid), 0);
+	assert_int_equal(fi_ep_bind(ep, &c[0]->fid, FI_SEND), 0);
+	assert_int_equal(fi_close(&ep->fid), 0);
+	for (int i = 0; i < 6; i++)
+		assert_int_equal(fi_close(&c[i]->fid), 0);
 }
 
 /* One direction only: the other has no queue, but must not bring us down. */
@@ -308,6 +341,53 @@ static void test_peers_come_and_go(void **state)
 	ep_quiet(p.b);
 }
 
+/* Descriptors that wake those who wait for a queue. */
+static int watched(struct fid_cq *cq)
+{
+	char path[64], line[256];
+	int fd, n = 0;
+	FILE *f;
+
+	assert_int_equal(fi_control(&cq->fid, FI_GETWAIT, &fd), 0);
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	f = fopen(path, "re");
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f) != NULL)
+		n += strncmp(line, "tfd:", 4) == 0;
+	fclose(f);
+	return n;
+}
+
+/* A forked child has its descriptor, too, and so might keep it among those. */
+static void test_closed_endpoint_leaves_its_queue(void **state)
+{
+	const struct ep_want want = { .wait = FI_WAIT_FD };
+	struct ep *e = ep_open(&want);
+	struct fid_ep *second;
+	int before = watched(e->cq), after;
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(fi_endpoint(e->domain, e->info, &second, NULL), 0);
+	assert_int_equal(fi_ep_bind(second, &e->av->fid, 0), 0);
+	assert_int_equal(fi_ep_bind(second, &e->cq->fid, FI_TRANSMIT |
+				    FI_RECV), 0);
+	assert_int_equal(fi_enable(second), 0);
+	if (watched(e->cq) != before + 1)
+		skip();			/* an emulator's /proc */
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		sleep(60);
+		_exit(0);
+	}
+	assert_int_equal(fi_close(&second->fid), 0);
+	after = watched(e->cq);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_int_equal(after, before);
+}
+
 /* ---- A peer that closed ---------------------------------------------- */
 
 static void test_sends_to_a_closed_peer_fail(void **state)
@@ -405,6 +485,46 @@ static void test_attributes_that_are_not_offered(void **state)
 	assert_int_equal(fi_close(&c->fid), 0);
 }
 
+/* The answer of fi_getinfo, changed: an endpoint that promises what we cannot
+ * keep would be dropped by its peers later. */
+static void test_endpoint_asks_for_more_than_was_offered(void **state)
+{
+	struct ep *e = ep_open(NULL);
+	const struct fi_tx_attr tx = *e->info->tx_attr;
+	const struct fi_rx_attr rx = *e->info->rx_attr;
+	struct fi_info *info = fi_dupinfo(e->info);
+	struct fid_ep *ep;
+
+	(void)state;
+	for (int i = 0; i < 7; i++) {
+		*info->tx_attr = tx;
+		*info->rx_attr = rx;
+		info->ep_attr->tx_ctx_cnt = i == 6 ? FI_SHARED_CONTEXT : 1;
+		if (i == 0)
+			info->tx_attr->inject_size = UNM_INJECT_MAX + 1;
+		else if (i == 1)
+			info->tx_attr->size = UINT64_C(1) << 32;
+		else if (i == 2)
+			info->tx_attr->iov_limit = UNM_IOV_MAX + 1;
+		else if (i == 3)
+			info->tx_attr->op_flags = FI_MULTI_RECV;
+		else if (i == 4)
+			info->rx_attr->size = SIZE_MAX;
+		else if (i == 5)
+			info->rx_attr->comp_order = FI_ORDER_STRICT;
+		assert_int_equal(fi_endpoint(e->domain, info, &ep, NULL),
+				 -FI_EINVAL);
+	}
+	/* less is fine */
+	info->ep_attr->tx_ctx_cnt = 1;
+	*info->rx_attr = rx;
+	info->tx_attr->inject_size = 0;
+	info->tx_attr->size = 1;
+	assert_int_equal(fi_endpoint(e->domain, info, &ep, NULL), 0);
+	assert_int_equal(fi_close(&ep->fid), 0);
+	fi_freeinfo(info);
+}
+
 static void test_what_is_not_there_says_so(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -477,15 +597,18 @@ int main(void)
 		EP_TEST(test_queue_of_an_endpoint_not_enabled),
 		EP_TEST(test_enable_needs_vector_and_queue),
 		EP_TEST(test_bind_mistakes),
+		EP_TEST(test_bind_of_too_many_counters),
 		EP_TEST(test_endpoint_with_one_queue),
 		EP_TEST(test_close_in_use_is_busy),
 		EP_TEST(test_close_with_operations_under_way),
 		EP_TEST(test_trap10_injected_data_survives_close),
 		EP_TEST(test_close_waits_for_no_refused_send),
 		EP_TEST(test_peers_come_and_go),
+		EP_TEST(test_closed_endpoint_leaves_its_queue),
 		EP_TEST(test_sends_to_a_closed_peer_fail),
 		EP_TEST(test_stale_address_meets_nobody),
 		EP_TEST(test_attributes_that_are_not_offered),
+		EP_TEST(test_endpoint_asks_for_more_than_was_offered),
 		EP_TEST(test_what_is_not_there_says_so),
 		EP_TEST(test_getname),
 		EP_TEST(test_endpoints_of_one_domain),

@@ -2,7 +2,9 @@
 /*
  * unm_av.h - address vector: fi_addr_t is the index of insertion (a FI_AV_MAP
  * request gets the same). Indices are never used again. The same address
- * inserted twice gets two indices; its first one is its name in completions.
+ * inserted twice gets two indices; its first one is its name in completions. An
+ * entry for any incarnation (HAL_ADDR_ANY) is a name only of those that have no
+ * earlier one.
  */
 #ifndef UNM_AV_H
 #define UNM_AV_H

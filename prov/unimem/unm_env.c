@@ -30,7 +30,8 @@ static const struct hal_param unm_params[] = {
 	ROW("RX_SIZE", HAL_PARAM_INT, rx_size, 64, 1 << 24, "1048576",
 	    "receives posted per endpoint; beyond it -FI_EAGAIN"),
 	ROW("CQ_SIZE", HAL_PARAM_INT, cq_size, 1, 1 << 24, "1024",
-	    "completion queue entries at first; queues grow"),
+	    "entries of a completion queue opened without a size; when "
+	    "it is full, sends, receives and credits are refused"),
 	ROW("SPIN", HAL_PARAM_INT, spin, 0, 1 << 30, "2000",
 	    "empty polls before the processor is given away, when nobody "
 	    "else wants it"),

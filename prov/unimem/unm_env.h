@@ -16,7 +16,7 @@ struct unm_env {
 	size_t unexpected_max;	/* memory for unexpected messages, bytes */
 	int tx_size;		/* sends in flight per endpoint */
 	int rx_size;		/* receives posted per endpoint */
-	int cq_size;		/* completion queue entries at first */
+	int cq_size;		/* limit of queues opened without one */
 	int spin;		/* empty polls before the first yield */
 	int service_us;		/* between looks at connections and deaths */
 	char stats[256];	/* "0", "1", or a directory */

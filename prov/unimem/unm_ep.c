@@ -180,32 +180,43 @@ static int unm_ep_bind_cq(struct unm_ep *ep, struct unm_cq *cq, uint64_t flags)
 	return 0;
 }
 
+/* Progress of a counter is ours, too, whatever it counts. */
+static int unm_ep_link_cntr(struct unm_ep *ep, struct unm_cntr *cntr)
+{
+	for (int i = 0; i < UNM_EP_CNTRS; i++) {
+		if (ep->cntr[i] == cntr)
+			return 0;
+		if (ep->cntr[i] == NULL) {
+			ep->cntr[i] = cntr;
+			unm_ep_link(ep, &ep->in_cntr[i], &cntr->ref);
+			return 0;
+		}
+	}
+	return -FI_EINVAL;
+}
+
 static int unm_ep_bind_cntr(struct unm_ep *ep, struct unm_cntr *cntr,
 			    uint64_t flags)
 {
+	int ret;
+
 	if (flags & ~(FI_TRANSMIT | FI_RECV | FI_READ | FI_WRITE |
 		      FI_REMOTE_READ | FI_REMOTE_WRITE))
 		return -FI_EBADFLAGS;
 	if (cntr->domain != ep->domain)
 		return -FI_EINVAL;
-	if (((flags & FI_TRANSMIT) && ep->tx_cntr != NULL) ||
-	    ((flags & FI_RECV) && ep->rx_cntr != NULL))
+	if (flags & ep->cntr_events)	/* one counter for each event */
 		return -FI_EINVAL;
+	ret = unm_ep_link_cntr(ep, cntr);
+	if (ret != 0)
+		return ret;
+	ep->cntr_events |= flags;
 	/* nothing is read or written remotely yet: those never count */
 	if (flags & FI_TRANSMIT)
 		ep->tx_cntr = cntr;
 	if (flags & FI_RECV)
 		ep->rx_cntr = cntr;
-	for (int i = 0; i < UNM_EP_CNTRS; i++) {
-		if (ep->cntr[i] != NULL && ep->cntr[i] != cntr)
-			continue;
-		if (ep->cntr[i] == NULL) {
-			ep->cntr[i] = cntr;
-			unm_ep_link(ep, &ep->in_cntr[i], &cntr->ref);
-		}
-		return 0;
-	}
-	return -FI_EINVAL;
+	return 0;
 }
 
 static int unm_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
@@ -299,6 +310,23 @@ static int unm_ep_wait_add(struct unm_ep *ep, struct unm_cq *cq)
 	return 0;
 }
 
+/* A forked child has our descriptor, too: closed here only, it would stay in
+ * the queue's set, perhaps readable for ever. The set is shared as well, and
+ * not for the child to change. */
+static void unm_ep_wait_remove(struct unm_ep *ep, struct unm_cq *cq)
+{
+	if (cq != NULL && cq->wait != FI_WAIT_NONE && ep->owner == getpid())
+		epoll_ctl(cq->epfd, EPOLL_CTL_DEL, hal_if_fd(ep->hif), NULL);
+}
+
+static void unm_ep_disable(struct unm_ep *ep)
+{
+	unm_ep_wait_remove(ep, ep->tx_cq);
+	unm_ep_wait_remove(ep, ep->rx_cq);
+	hal_if_close(ep->hif);
+	ep->stats = &ep->no_page;
+}
+
 static int unm_ep_enable(struct unm_ep *ep)
 {
 	int ret;
@@ -323,8 +351,7 @@ static int unm_ep_enable(struct unm_ep *ep)
 	if (ret == 0)
 		ret = unm_ep_wait_add(ep, ep->rx_cq);
 	if (ret != 0) {
-		ep->stats = &ep->no_page;
-		hal_if_close(ep->hif);
+		unm_ep_disable(ep);
 		ep->hif = NULL;
 		return ret;
 	}
@@ -445,8 +472,7 @@ static int unm_ep_close(struct fid *fid)
 			HAL_POINT(HAL_POINT_CLOSING);
 			unm_ep_print_stats(ep);
 		}
-		hal_if_close(ep->hif);
-		ep->stats = &ep->no_page;
+		unm_ep_disable(ep);
 	}
 	unm_peer_close_all(ep);
 	if (ep->tx_cq != NULL)
@@ -515,6 +541,8 @@ int unm_ep_open(struct fid_domain *domain, struct fi_info *info,
 			 "FI_EP_RDM\n", info->ep_attr->type);
 		return -FI_ENOPROTOOPT;
 	}
+	if (!unm_info_offered(info))
+		return -FI_EINVAL;
 	ep = calloc(1, sizeof(*ep));
 	if (ep == NULL)
 		return -FI_ENOMEM;

@@ -68,6 +68,7 @@ struct unm_ep {
 	struct unm_av *av;
 	struct fi_info *info;
 	struct unm_cntr *cntr[UNM_EP_CNTRS];	/* every one bound */
+	uint64_t cntr_events;		/* what they count, as flags */
 	struct unm_ep_links in_tx_cq, in_rx_cq, in_av, in_cntr[UNM_EP_CNTRS];
 	uint64_t tx_bind_flags, rx_bind_flags;
 	pid_t owner;			/* who enabled it, not a child */

@@ -22,6 +22,7 @@
 #define UNM_ORDER	FI_ORDER_SAS
 #define UNM_MODE	0
 #define UNM_TAG_FORMAT	UINT64_C(0xAAAAAAAAAAAAAAAA)	/* all 64 bits */
+#define UNM_RX_SIZE	1024		/* what most applications expect */
 
 /* ---- The offer ------------------------------------------------------- */
 
@@ -54,7 +55,8 @@ static void unm_info_rx(struct fi_rx_attr *rx)
 	rx->msg_order = UNM_ORDER;
 	rx->comp_order = FI_ORDER_NONE;
 	rx->total_buffered_recv = 0;
-	rx->size = 1024;
+	rx->size = g_unm_env.rx_size < UNM_RX_SIZE ? g_unm_env.rx_size :
+		UNM_RX_SIZE;
 	rx->iov_limit = UNM_IOV_MAX;
 }
 
@@ -184,13 +186,23 @@ static bool unm_match_ep(const struct fi_ep_attr *h)
 		 unm_most("auth_key_size", h->auth_key_size, 0));
 }
 
+bool unm_info_offered(const struct fi_info *info)
+{
+	return unm_match_ep(info->ep_attr) && unm_match_tx(info->tx_attr) &&
+		unm_match_rx(info->rx_attr);
+}
+
+/* One of libfabric 2: control calls come as those on data do, so that neither
+ * needs a lock against the other. We need to know nothing of it. */
+#define UNM_PROGRESS_UNIFIED	3	/* FI_PROGRESS_CONTROL_UNIFIED */
+
 static bool unm_match_modes(const struct fi_domain_attr *h)
 {
 	/* local modes of an application are promises, not wishes; only what we
 	 * could not keep is refused */
 	if (h->threading > FI_THREAD_ENDPOINT)
 		return unm_refuse("threading", h->threading, FI_THREAD_SAFE);
-	if (h->control_progress > FI_PROGRESS_MANUAL ||
+	if ((unsigned)h->control_progress > UNM_PROGRESS_UNIFIED ||
 	    h->control_progress == FI_PROGRESS_AUTO)
 		return unm_refuse("control_progress (auto)",
 				  h->control_progress, FI_PROGRESS_MANUAL);
@@ -280,6 +292,9 @@ static void unm_answer(struct fi_info *info, const struct fi_info *h)
 	info->rx_attr->caps = info->caps & UNM_CAPS_RX;
 	if (h->domain_attr == NULL)
 		return;
+	if (h->domain_attr->control_progress != FI_PROGRESS_UNSPEC)
+		info->domain_attr->control_progress =
+			h->domain_attr->control_progress;
 	if (h->domain_attr->threading != FI_THREAD_UNSPEC)
 		info->domain_attr->threading = h->domain_attr->threading;
 	if (h->domain_attr->resource_mgmt != FI_RM_UNSPEC)

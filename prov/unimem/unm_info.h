@@ -3,6 +3,7 @@
 #ifndef UNM_INFO_H
 #define UNM_INFO_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <rdma/fabric.h>
@@ -29,6 +30,11 @@ int unm_getinfo(uint32_t version, const char *node, const char *service,
 		uint64_t flags, const struct fi_info *hints,
 		struct fi_info **info);
 
-#define UNM_INJECT_MAX		4096	/* bytes; fits every profile */
+/* Is what an endpoint shall be still what we offer? Applications change the
+ * answer of unm_getinfo(). Says what is not. */
+bool unm_info_offered(const struct fi_info *info);
+
+#define UNM_INJECT_MAX		4096	/* bytes; the smallest receive
+					 * space (of a device) holds it */
 
 #endif /* UNM_INFO_H */

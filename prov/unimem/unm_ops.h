@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * unm_ops.h - operation tables and what is not supported: libfabric calls
- * through its tables without looking, so that every slot has a function.
+ * through its tables without looking, so that every slot has a function. There
+ * is no table of collectives: fi_query_collective() and fi_join_collective(),
+ * which come before one, say so.
  */
 #ifndef UNM_OPS_H
 #define UNM_OPS_H
