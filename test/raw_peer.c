@@ -64,13 +64,18 @@ void raw_step(void)
 	ep_step();
 }
 
-void raw_connect(struct raw *r, struct ep *e)
+void raw_reach(struct raw *r, struct ep *e)
 {
 	struct hal_addr addr;
 	size_t len = sizeof(addr);
 
 	assert_int_equal(fi_getname(&e->ep->fid, &addr, &len), 0);
 	EP_OK(hal_connect(r->hif, &addr, &r->peer));
+}
+
+void raw_connect(struct raw *r, struct ep *e)
+{
+	raw_reach(r, e);
 	assert_int_equal(hal_space_ready(r->peer,
 					 r->hif->caps->space_bytes), 0);
 }

@@ -35,7 +35,8 @@ void raw_step(void);
 		}							\
 	} while (0)
 
-/* Connect to an endpoint, in silence. */
+/* Connect to an endpoint, in silence: and announce receive space, or not. */
+void raw_reach(struct raw *r, struct ep *e);
 void raw_connect(struct raw *r, struct ep *e);
 /* Its address into an endpoint's vector. */
 fi_addr_t raw_insert(struct ep *into, struct raw *r);

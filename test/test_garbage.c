@@ -10,7 +10,7 @@
 #include "ep_xfer.h"
 #include "raw_peer.h"
 #include "unm_env.h"
-#include "unm_peer.h"
+#include "unm_ep.h"
 
 #define BIG	100000
 
@@ -22,7 +22,7 @@ struct scene {
 	uint64_t seed;
 };
 
-static struct scene scene(void)
+static struct scene scene_met(void (*meet)(struct raw *r, struct ep *e))
 {
 	struct scene s = { .v = ep_open(NULL), .t = ep_open(NULL),
 			   .r = raw_open(), .seed = 1 };
@@ -30,8 +30,13 @@ static struct scene scene(void)
 	s.vt = ep_insert(s.v, s.t);
 	s.vr = raw_insert(s.v, s.r);
 	s.tv = ep_insert(s.t, s.v);
-	raw_connect(s.r, s.v);
+	meet(s.r, s.v);
 	return s;
+}
+
+static struct scene scene(void)
+{
+	return scene_met(raw_connect);
 }
 
 /* Messages of every protocol between the other two, both ways. */
@@ -57,14 +62,7 @@ static void others_are_well(struct scene *s)
 	}
 }
 
-static void is_dropped(struct scene *s)
-{
-	RAW_UNTIL(s->r->dead);
-	others_are_well(s);
-	ep_quiet(s->v);
-}
-
-/* The victim had a way to it: that is closed for good. */
+/* The way to it is closed for good, whether the victim had one or not. */
 static void is_gone(struct scene *s)
 {
 	char c = 0;
@@ -73,6 +71,27 @@ static void is_gone(struct scene *s)
 			 -FI_ECONNRESET);
 	assert_int_equal(fi_tinject(s->v->ep, &c, 1, s->vr, 0),
 			 -FI_ECONNRESET);
+}
+
+static void is_dropped(struct scene *s)
+{
+	RAW_UNTIL(s->r->dead);
+	is_gone(s);
+	others_are_well(s);
+	ep_quiet(s->v);
+}
+
+/* The one who misbehaves, as the victim knows it; NULL: not yet. */
+static struct unm_peer *victims_peer(struct scene *s)
+{
+	unm_list_for_each(pos, &((struct unm_ep *)s->v->ep)->peers) {
+		struct unm_peer *peer = unm_container(pos, struct unm_peer,
+						      all);
+
+		if (peer->known && peer->fi_addr == s->vr)
+			return peer;
+	}
+	return NULL;
 }
 
 static void send_words(struct scene *s, uint8_t type, uint8_t flags,
@@ -162,6 +181,42 @@ static void test_no_hello(void **state)
 	}
 }
 
+/* It names receive space that it never announced: on a device there is none,
+ * in the emulation it is there all the same. */
+static void test_space_that_was_not_announced(void **state)
+{
+	static const struct packet named[] = {
+		{ 0x12, 0, { EXT(64, 8) } }, { 0x13, 0, { 1, EXT(64, 8) } },
+		{ 0x12, 0, { EXT(0, 8) } }, { 0x12, 0, { EXT(0, 0) } },
+		{ 0x02, 0, { EXT(0, 24), HEAD(0x14) } },
+		{ 0x02, 0, { EXT(64, 16), HEAD(0x22) } },
+		{ 0x21, 0, { 0, EXT(0, 8) } },
+	};
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
+		struct scene s = scene_met(raw_reach);
+		struct unm_peer *peer;
+		bool none;
+		char in[8];
+
+		raw_hello(s.r);
+		RAW_UNTIL((peer = victims_peer(&s)) != NULL);
+		none = peer->hp->rx.space == NULL;
+		EP_OK(fi_recv(s.v->ep, in, 8, NULL, s.vr, in));
+		send_words(&s, named[i].type, named[i].flags, named[i].w[0],
+			   named[i].w[1], named[i].w[2]);
+		if (none)
+			RAW_UNTIL(s.r->dead);
+		for (int k = 0; k < 100; k++)
+			raw_step();
+		s.v->ncomp = 0;
+		others_are_well(&s);
+		raw_teardown(NULL);
+	}
+}
+
 /* ---- What was under way with it -------------------------------------- */
 
 static void announce(struct scene *s, uint64_t len, uint64_t addr)
@@ -197,7 +252,6 @@ static void test_its_operations_end_in_error(void **state)
 	assert_int_equal(c.err, FI_ECONNABORTED);
 	assert_int_equal(c.flags, FI_SEND | FI_TAGGED);
 	is_dropped(&s);
-	is_gone(&s);
 	/* the announced message is found, but cannot be had any more */
 	EP_OK(fi_recv(s.v->ep, late, BIG, NULL, s.vr, late));
 	c = ep_wait(s.v, late);
@@ -298,7 +352,6 @@ static void test_tokens_of_others_are_refused(void **state)
 		ep_sent(s.v, out);
 		assert_true(xfer_filled(in, BIG, i, 0));
 		is_dropped(&s);
-		is_gone(&s);
 		raw_teardown(NULL);
 	}
 	free(out);
@@ -512,7 +565,7 @@ static void test_back_words_are_not_trusted(void **state)
 {
 	struct scene s;
 	uint64_t rng = 77;
-	char *out = calloc(1, BIG);
+	static char out[BIG];
 
 	(void)state;
 	EP_NEEDS_INSIDE();
@@ -520,6 +573,8 @@ static void test_back_words_are_not_trusted(void **state)
 	raw_hello(s.r);
 	EP_TRY(fi_send(s.v->ep, out, 8, NULL, s.vr, NULL));
 	RAW_UNTIL(s.r->peer->rx.cells != NULL);
+	if (s.r->peer->rx.back == NULL)
+		skip();			/* a device's words are its driver's */
 	for (int i = 0; i < 3000; i++) {
 		struct hal_back *back = s.r->peer->rx.back;
 		uint64_t val = unit_random(&rng) >> unit_below(&rng, 64);
@@ -541,7 +596,6 @@ static void test_back_words_are_not_trusted(void **state)
 	ep_settle();
 	s.v->ncomp = 0;
 	others_are_well(&s);
-	free(out);
 }
 
 /* Its ring, filled with noise: it has itself to blame. */
@@ -555,6 +609,8 @@ static void test_noise_in_the_ring(void **state)
 		struct scene s = scene();
 		struct hal_tx *tx = &s.r->peer->tx;
 
+		if (tx->cells == NULL)
+			skip();		/* nobody writes a device's ring */
 		if (round & 1)
 			raw_hello(s.r);
 		for (uint32_t i = 0; i <= tx->mask; i++) {
@@ -592,15 +648,19 @@ static void invent(struct scene *s, uint64_t *rng)
 	uint64_t w[HAL_PKT_MAX / 8];
 	uint8_t flags = unit_below(rng, 4) ? unit_below(rng, 2) << 6 |
 		unit_below(rng, 25) : unit_random(rng);
+	uint8_t type;
 
 	for (uint32_t i = 0; i < room / 8; i++)
 		w[i] = unit_below(rng, 2) ? unit_random(rng) :
 			edges[unit_below(rng, 15)] |
 			edges[unit_below(rng, 15)] << 32;
-	raw_send(s->r, hal_head(unit_below(rng, 20) ?
-				types[unit_below(rng, 11)] :
-				unit_random(rng), flags), w, room / 8, NULL,
-		 0);
+	if (unit_below(rng, 20))
+		type = types[unit_below(rng, 11)];
+	else
+		type = unit_random(rng);
+	if (type >= HAL_PKT_RESERVED && type <= HAL_PKT_EMPTY)
+		type = 0xff;		/* not to be given to a HAL */
+	raw_send(s->r, hal_head(type, flags), w, room / 8, NULL, 0);
 }
 
 /* With receives of all kinds posted and sends under way. */
@@ -657,6 +717,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RAW_TEST(test_single_bad_packets),
+		RAW_TEST(test_space_that_was_not_announced),
 		RAW_TEST(test_no_hello),
 		RAW_TEST(test_its_operations_end_in_error),
 		RAW_TEST(test_what_came_before_is_kept),

@@ -336,6 +336,43 @@ static void test_discards_make_room(void **state)
 	g_unm_env.unexpected_max = was;
 }
 
+/* Memory comes free by a drain that fills the completion queue: who was held
+ * back for memory goes on once that is read. */
+static void test_room_comes_while_the_queue_is_full(void **state)
+{
+	const struct ep_want want = { .cq_size = 64 };
+	size_t was = g_unm_env.unexpected_max;
+	struct iovec iov = { NULL, 1 << 20 };
+	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1,
+			      .addr = FI_ADDR_UNSPEC };
+	uint32_t sent = 0;
+	struct ep_pair p;
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	iov.iov_base = malloc(iov.iov_len);
+	g_unm_env.unexpected_max = 4096;
+	p = ep_pair(&want);
+	/* one is never received, so that some always wait */
+	EP_OK(fi_tinject(p.a->ep, &sent, 4, p.ab, 1));
+	for (int refused = 0; refused < 2000; refused++) {
+		if (fi_inject(p.a->ep, &sent, 4, p.ab) == 0) {
+			sent++;
+			refused = 0;
+		}
+		ep_step();
+	}
+	assert_true(sent > want.cq_size);
+	EP_OK(fi_recvmsg(p.b->ep, &msg, FI_MULTI_RECV | FI_COMPLETION));
+	EP_UNTIL(p.b->ncomp == sent);
+	for (uint32_t i = 0; i < 3 * UNM_PEER_CREDITS; i++)
+		EP_OK(fi_inject(p.a->ep, &i, 4, p.ab));
+	EP_UNTIL(p.b->ncomp == sent + 3 * UNM_PEER_CREDITS);
+	g_unm_env.unexpected_max = was;
+	ep_close(p.b);
+	free(iov.iov_base);
+}
+
 /* While memory for messages is out, what is under way still ends. */
 static void test_rendezvous_ends_while_memory_is_out(void **state)
 {
@@ -562,6 +599,7 @@ int main(void)
 		EP_TEST(test_two_senders_share_what_there_is),
 		EP_TEST(test_a_flood_holds_back_nobody_else),
 		EP_TEST(test_discards_make_room),
+		EP_TEST(test_room_comes_while_the_queue_is_full),
 		EP_TEST(test_rendezvous_ends_while_memory_is_out),
 		EP_TEST(test_one_deaf_peer_delays_nobody),
 		EP_TEST(test_a_stream_is_sent_in_steps),

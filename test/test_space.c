@@ -165,6 +165,30 @@ static void test_worn_ring_grows(void **state)
 	free(s);
 }
 
+/* Wherever the last extent ended: what the ring can hold, it takes once it is
+ * empty. */
+static void test_empty_ring_starts_over(void **state)
+{
+	(void)state;
+	for (uint32_t first = 64; first < BYTES; first += 64) {
+		struct unm_space *s = unm_space_new(BYTES, DEPTH);
+
+		assert_int_equal(take(s, first, 0), 0);
+		unm_space_restart(s);		/* not empty */
+		assert_int_equal(unm_space_find(s, 64), first);
+		assert_int_equal(unm_space_find(s, BYTES), UNM_SPACE_NONE);
+		unm_space_reclaim(s, 1);
+		assert_int_equal(unm_space_find(s, BYTES), UNM_SPACE_NONE);
+		unm_space_restart(s);
+		assert_int_equal(take(s, BYTES, 1), 0);
+		assert_int_equal(unm_space_find(s, 1), UNM_SPACE_NONE);
+		unm_space_reclaim(s, 2);
+		unm_space_restart(s);		/* at the first byte already */
+		assert_int_equal(s->tail, 2 * BYTES);
+		free(s);
+	}
+}
+
 struct extent {
 	uint32_t off, len;
 	uint64_t packet;
@@ -183,8 +207,8 @@ static void run_model(uint32_t bytes, uint32_t depth, uint64_t seed)
 	uint32_t refused = 0;
 
 	for (int step = 0; step < 100000; step++) {
-		uint32_t len = 1 + unit_below(&seed, step & 1 ? bytes / 2 :
-					      200);
+		uint32_t len = 1 + unit_below(&seed, step % 7 == 0 ? bytes :
+					      step & 1 ? bytes / 2 : 200);
 		uint32_t off;
 
 		/* as many packets in flight as the ring of packets has */
@@ -210,8 +234,9 @@ static void run_model(uint32_t bytes, uint32_t depth, uint64_t seed)
 			memset(owned + live[first % depth].off, 0,
 			       live[first % depth].len);
 		unm_space_reclaim(s, done);
+		unm_space_restart(s);
 		if (done == packet)
-			assert_true(unm_space_find(s, bytes / 2) !=
+			assert_true(unm_space_find(s, bytes) !=
 				    UNM_SPACE_NONE);
 	}
 	assert_true(refused > 100);
@@ -240,6 +265,7 @@ int main(void)
 		cmocka_unit_test(test_exact_fit_at_the_end),
 		cmocka_unit_test(test_reclaim_goes_by_packet),
 		cmocka_unit_test(test_worn_ring_grows),
+		cmocka_unit_test(test_empty_ring_starts_over),
 		cmocka_unit_test(test_random_model),
 	};
 

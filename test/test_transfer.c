@@ -310,6 +310,28 @@ static void test_inject_above_a_low_eager_limit(void **state)
 		}
 }
 
+/* The longest injected message may be as long as the smallest receive space:
+ * it goes once that is empty, wherever the last one ended in it. */
+static void test_injects_of_every_length_in_turn(void **state)
+{
+	struct ep_pair p = ep_pair(NULL);
+	static char out[UNM_INJECT_MAX], in[UNM_INJECT_MAX];
+
+	(void)state;
+	for (size_t len = 64; len <= UNM_INJECT_MAX; len += 448) {
+		const size_t both[] = { len, UNM_INJECT_MAX };
+
+		for (int i = 0; i < 2; i++) {
+			xfer_fill(out, both[i], len + i, 0);
+			EP_OK(fi_recv(p.b->ep, in, sizeof(in), NULL, p.ba,
+				      in));
+			EP_OK(fi_inject(p.a->ep, out, both[i], p.ab));
+			assert_int_equal(ep_received(p.b, in).len, both[i]);
+			assert_true(xfer_filled(in, both[i], len + i, 0));
+		}
+	}
+}
+
 /* ---- Refused --------------------------------------------------------- */
 
 static void test_inject_beyond_the_limit(void **state)
@@ -424,6 +446,7 @@ int main(void)
 		EP_TEST(test_stream_instead_of_attach),
 		EP_TEST(test_a_buffer_that_went_away),
 		EP_TEST(test_inject_above_a_low_eager_limit),
+		EP_TEST(test_injects_of_every_length_in_turn),
 		EP_TEST(test_inject_beyond_the_limit),
 		EP_TEST(test_too_many_pieces),
 		EP_TEST(test_flags_that_are_not_offered),

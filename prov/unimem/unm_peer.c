@@ -260,16 +260,23 @@ bool unm_peer_credit(struct unm_peer *peer)
 	return peer->msg_limit != peer->msgs_sent;
 }
 
+/* The completion queue is full: once it is read, it calls for those held. */
+static bool unm_peer_choked(struct unm_ep *ep)
+{
+	if (!unm_cq_full(ep->rx_cq))
+		return false;
+	ep->rx_cq->choked = true;
+	return true;
+}
+
 /* Credits are held back from everyone while completions wait to be read, and
  * from those whose messages do while these take all the memory they may. */
 static bool unm_peer_hold(const struct unm_peer *peer)
 {
 	struct unm_ep *ep = peer->ep;
 
-	if (unm_cq_full(ep->rx_cq)) {
-		ep->rx_cq->choked = true;
+	if (unm_peer_choked(ep))
 		return true;
-	}
 	return !unm_list_empty(&peer->msgs) &&
 		ep->unexpected_bytes >= g_unm_env.unexpected_max;
 }
@@ -288,6 +295,8 @@ void unm_peer_allow(struct unm_peer *peer)
 
 void unm_peer_allow_held(struct unm_ep *ep)
 {
+	if (unm_peer_choked(ep))
+		return;
 	unm_list_for_each_safe(pos, tmp, &ep->held)
 		unm_peer_allow(unm_container(pos, struct unm_peer, held));
 }
@@ -330,6 +339,7 @@ uint32_t unm_peer_room(struct unm_peer *peer, uint32_t len)
 	if (off == UNM_SPACE_NONE) {
 		unm_space_reclaim(peer->space, hal_tx_done(peer->hp));
 		unm_peer_space_grow(peer);
+		unm_space_restart(peer->space);
 		off = unm_space_find(peer->space, len);
 	}
 	return off;
@@ -396,6 +406,22 @@ void unm_peer_spoiled(struct unm_peer *peer, const char *what, uint64_t head)
 	unm_peer_drop(peer);
 }
 
+/* Whoever sends to it learns that it is gone, also where nothing was sent to it
+ * before: its address is nobody else's ever. */
+static void unm_peer_bury(struct unm_peer *peer)
+{
+	struct unm_ep *ep = peer->ep;
+	fi_addr_t name = peer->fi_addr;
+
+	if (name == FI_ADDR_NOTAVAIL ||
+	    ep->av->entry[name].addr.nonce == HAL_ADDR_ANY ||
+	    (name >= ep->peer_slots && unm_peer_slots(ep, name + 1) != 0) ||
+	    ep->peer_of[name] != NULL)
+		return;
+	ep->peer_of[name] = peer;
+	unm_peer_ref(peer);
+}
+
 void unm_peer_gone(struct unm_peer *peer, int err)
 {
 	struct unm_ep *ep = peer->ep;
@@ -411,6 +437,7 @@ void unm_peer_gone(struct unm_peer *peer, int err)
 	unm_send_abort(peer, err);
 	unm_recv_abort(peer, err);
 	ep->stats->deaths++;
+	unm_peer_bury(peer);
 	unm_peer_unref(peer);
 }
 

@@ -34,6 +34,13 @@ uint64_t unm_now_us(void)
 
 /* ---- Packets in ------------------------------------------------------ */
 
+/* Does a packet of this type name bytes of receive space? */
+static bool unm_in_space(uint8_t type)
+{
+	return type == UNM_WIRE_CARRIED || type == UNM_WIRE_DATA ||
+		(type & ~UNM_WIRE_TAGGED) == UNM_WIRE_EAGER;
+}
+
 /* Words of a message longer than a packet, from receive space. */
 static int unm_carried(struct unm_peer *peer, struct unm_wire_msg *m)
 {
@@ -71,7 +78,8 @@ static void unm_message(struct unm_peer *peer, const struct unm_wire_msg *m)
 	bool eager = (m->type & ~UNM_WIRE_TAGGED) == UNM_WIRE_EAGER;
 	struct unm_got got = {
 		.peer = peer, .tagged = m->type & UNM_WIRE_TAGGED,
-		.has_data = m->has_data, .tag = m->tag, .data = m->data,
+		.has_data = m->has_data, .rendezvous = !eager,
+		.tag = m->tag, .data = m->data,
 		.len = eager ? m->extent.len : m->len,
 		.bytes = eager ? hal_space(peer->hp, m->extent.off) : NULL,
 		.token = m->token, .addr = m->addr,
@@ -113,7 +121,7 @@ void unm_packet(struct unm_peer *peer, const struct hal_cell *cell,
 	const struct unm_wire_limits *lim = &peer->ep->limits;
 	uint64_t word[UNM_WIRE_WORDS_MAX] = { 0 };
 	int n = unm_wire_words(hal_head_type(head), hal_head_flags(head));
-	struct unm_wire_msg m;
+	struct unm_wire_msg m = { 0 };
 	int ret = -FI_EINVAL;
 
 	if (n < 0 || 8u * n > lim->pkt_payload)
@@ -123,6 +131,9 @@ void unm_packet(struct unm_peer *peer, const struct hal_cell *cell,
 	for (int i = 0; i < n; i++)
 		word[i] = hal_cell_word(cell, i);
 	ret = unm_wire_decode(&m, head, word, lim);
+	/* a sender announces its space before it writes there */
+	if (ret == 0 && unm_in_space(m.type) && peer->hp->rx.space == NULL)
+		ret = -FI_EINVAL;
 	if (ret == 0 && m.type == UNM_WIRE_CARRIED)
 		ret = unm_carried(peer, &m);
 	if (ret == 0)
@@ -148,6 +159,7 @@ static inline bool unm_packet_inline(struct unm_peer *peer,
 	got.peer = peer;
 	got.tagged = type & UNM_WIRE_TAGGED;
 	got.has_data = flags & UNM_WIRE_HAS_DATA;
+	got.rendezvous = false;
 	got.tag = got.tagged ? hal_cell_word(cell, lead++) : 0;
 	got.data = got.has_data ? hal_cell_word(cell, lead++) : 0;
 	got.len = flags & UNM_WIRE_LEN_MASK;

@@ -150,7 +150,7 @@ static void unm_msg_store(struct unm_ep *ep, const struct unm_got *got)
 	if (msg == NULL)
 		goto nomem;
 	msg->len = got->len;
-	msg->rendezvous = got->bytes == NULL;
+	msg->rendezvous = got->rendezvous;
 	msg->buf = NULL;
 	if (!msg->rendezvous && unm_msg_copy(ep, msg, got->bytes) != 0) {
 		unm_pool_release(&ep->msg_pool, msg);
@@ -187,7 +187,7 @@ static void unm_msg_release(struct unm_ep *ep, struct unm_msg *msg)
 	if (unm_list_empty(&peer->msgs) && !unm_list_empty(&peer->held))
 		unm_peer_allow(peer);
 	unm_peer_unref(peer);
-	if (!unm_list_empty(&ep->held) && !unm_cq_full(ep->rx_cq) &&
+	if (!unm_list_empty(&ep->held) &&
 	    ep->unexpected_bytes < g_unm_env.unexpected_max)
 		unm_peer_allow_held(ep);
 }
@@ -208,9 +208,9 @@ static struct unm_got unm_msg_got(const struct unm_msg *msg)
 {
 	return (struct unm_got){
 		.peer = msg->peer, .tagged = msg->tagged,
-		.has_data = msg->has_data, .tag = msg->match.tag,
-		.data = msg->data, .len = msg->len, .token = msg->token,
-		.addr = msg->addr,
+		.has_data = msg->has_data, .rendezvous = msg->rendezvous,
+		.tag = msg->match.tag, .data = msg->data, .len = msg->len,
+		.token = msg->token, .addr = msg->addr,
 		.bytes = msg->rendezvous ? NULL :
 			msg->buf != NULL ?
 			(const void *)((struct unm_pool_node *)msg->buf + 1) :
@@ -239,10 +239,10 @@ void unm_recv_message(struct unm_ep *ep, const struct unm_got *got)
 	op = unm_container(recv, struct unm_rx_op, match);
 	if (!(op->flags & FI_MULTI_RECV))
 		unm_match_unpost(match, recv);
-	if (got->bytes != NULL)
-		unm_deliver(ep, op, got);
-	else
+	if (got->rendezvous)
 		unm_rendezvous_begin(ep, op, got);
+	else
+		unm_deliver(ep, op, got);
 }
 
 /* ---- Posting --------------------------------------------------------- */
@@ -279,10 +279,10 @@ static void unm_msg_deliver(struct unm_ep *ep, struct unm_rx_op *op,
 {
 	struct unm_got got = unm_msg_got(msg);
 
-	if (got.bytes != NULL)
-		unm_deliver(ep, op, &got);
-	else
+	if (got.rendezvous)
 		unm_rendezvous_begin(ep, op, &got);
+	else
+		unm_deliver(ep, op, &got);
 	unm_msg_release(ep, msg);
 }
 

@@ -12,10 +12,11 @@ struct unm_got {
 	struct unm_peer *peer;
 	bool tagged;
 	bool has_data;
+	bool rendezvous;		/* it is still at its sender */
 	uint64_t tag;
 	uint64_t data;
 	uint64_t len;			/* as sent */
-	const void *bytes;		/* NULL: rendezvous */
+	const void *bytes;		/* not rendezvous */
 	uint64_t token;			/* rendezvous: sender's operation ... */
 	uint64_t addr;			/* ... and buffer */
 };

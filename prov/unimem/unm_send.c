@@ -237,8 +237,13 @@ ssize_t unm_send_slow(struct unm_ep *ep, fi_addr_t dest, struct unm_send *s)
 		return -FI_EAGAIN;
 	}
 	ret = unm_peer_open(ep, dest, &peer);
-	if (ret != 0)
+	if (ret != 0) {
+		/* nothing tells when there is a connection to be had: the
+		 * application is not to sleep on it */
+		if (ret == -FI_EAGAIN)
+			ep->room = true;
 		return ret;
+	}
 	if (peer->msgs_sent == peer->msg_limit && !unm_peer_credit(peer)) {
 		ep->stats->again_credit++;
 		unm_peer_refused(peer);

@@ -49,6 +49,16 @@ static inline bool unm_space_worn(const struct unm_space *s)
 		(uint64_t)s->bytes;
 }
 
+/* An empty ring begins at its first byte again: there, and only there, is room
+ * for whatever it can hold. */
+static inline void unm_space_restart(struct unm_space *s)
+{
+	if (s->mark_head != s->mark_tail)
+		return;
+	s->tail = (s->tail + s->bytes - 1) & ~(uint64_t)(s->bytes - 1);
+	s->head = s->tail;
+}
+
 /* Begin anew with another size; the ring is empty. */
 static inline void unm_space_resize(struct unm_space *s, uint32_t bytes)
 {

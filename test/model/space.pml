@@ -2,12 +2,12 @@
 /*
  * space.pml - receive space: bytes that packets name.
  *
- * Models unm_space_find(), unm_space_take() and unm_space_reclaim()
- * (unm_space.h), unm_peer_room() (unm_peer.c), unm_send_inline() and
- * unm_send_eager() (unm_send.c) - find room, store, send the packet, take the
- * room - and, by link.pml, the ring and its done counter. A refused packet is
- * tried again, with its bytes stored anew. What the packets themselves say
- * arrives, by ring.pml.
+ * Models unm_space_find(), unm_space_take(), unm_space_reclaim() and
+ * unm_space_restart() (unm_space.h), unm_peer_room() (unm_peer.c),
+ * unm_send_inline() and unm_send_eager() (unm_send.c) - find room, store, send
+ * the packet, take the room - and, by link.pml, the ring and its done counter.
+ * A refused packet is tried again, with its bytes stored anew. What the packets
+ * themselves say arrives, by ring.pml.
  *
  * Claims
  *   no_race    nobody stores into bytes that are named by a packet which its
@@ -24,6 +24,7 @@
  *   HEAD_RELAXED     no_race   hal_pkt_send() stores the head without release
  *   FLUSH_EARLY      no_race   done is told before the bytes were read
  *   SKIP_LOST        no_race   the unused end of the ring is not counted
+ *   NO_RESTART       deadlock  an empty ring goes on where it ended
  *   MARK_NEXT        deadlock  room waits for the packet after its own
  */
 #define DEPTH	2
@@ -31,8 +32,8 @@
 #define FIRST	1
 #define NUMBERS	32
 #define MORE	0
-#define UNITS	3			/* of receive space */
-#define LONGEST	2			/* extent; see unm_wire_limits */
+#define UNITS	4			/* of receive space */
+#define LONGEST	UNITS			/* extent: all of it */
 #define PLAIN	UNITS
 #define WINDOW	(DEPTH + 1)
 
@@ -113,6 +114,20 @@ inline space_reclaim(done)
 	}
 }
 
+inline space_restart()
+{
+	d_step {
+		if
+#ifndef NO_RESTART
+		:: mark_head == mark_tail && AT != 0 ->
+			tail = tail + UNITS - AT;
+			head = tail
+#endif
+		:: else
+		fi
+	}
+}
+
 /* unm_peer_room() */
 inline room()
 {
@@ -124,6 +139,7 @@ inline room()
 			space_reclaim(reg);
 			reg = 0
 		};
+		space_restart();
 		space_find()
 	:: else
 	fi
