@@ -410,13 +410,16 @@ static void unm_ep_print_stats(struct unm_ep *ep)
 		fclose(out);
 }
 
-/* Does a peer still have to learn that we have read what it sent? */
+/* Is there a send that the application may take for done? Does a peer still
+ * have to learn that we have read what it sent? */
 static bool unm_ep_owes(struct unm_ep *ep)
 {
 	unm_list_for_each(pos, &ep->busy) {
 		struct unm_peer *peer = unm_container(pos, struct unm_peer,
 						      busy);
 
+		if (!unm_list_empty(&peer->backlog))
+			return true;
 		unm_list_for_each(fin, &peer->control)
 			if (unm_container(fin, struct unm_rx_op,
 					  control)->state == UNM_RX_FIN)
@@ -426,7 +429,8 @@ static bool unm_ep_owes(struct unm_ep *ep)
 }
 
 /* A receive that the application was told is done may not be told to its sender
- * yet. Nothing else needs us: what was sent is in the peer's memory. */
+ * yet, and an injected message may be in the backlog. Nothing else needs us:
+ * what was sent is in the peer's memory. */
 static void unm_ep_linger(struct unm_ep *ep)
 {
 	uint64_t end = unm_now_us() + UNM_LINGER_MS * 1000;

@@ -114,6 +114,10 @@ void unm_send_abort(struct unm_peer *peer, int err);
 /* unm_recv.c, unm_rendezvous.c: receiving. */
 int unm_recv_data(struct unm_peer *peer, const struct unm_wire_msg *m,
 		  const void *bytes);
+/* Memory for bytes that outlive a call, up to UNM_WIRE_EAGER_LIMIT, behind the
+ * node; its class says which pool it goes back to. NULL: no memory. */
+struct unm_pool_node *unm_buf_alloc(struct unm_ep *ep, size_t len,
+				   uint8_t *class);
 /* Tell a peer what it is to be told. Returns packets sent. */
 int unm_recv_progress(struct unm_peer *peer);
 void unm_recv_dma(struct unm_ep *ep);

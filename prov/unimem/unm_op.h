@@ -32,7 +32,8 @@ struct unm_send {
 };
 
 enum unm_tx_state {
-	UNM_TX_AWAIT = 1,	/* sent; done when the peer released packet */
+	UNM_TX_BACKLOG = 1,	/* not sent yet */
+	UNM_TX_AWAIT,		/* sent; done when the peer released packet */
 	UNM_TX_RTS,		/* announced, peer reads or asks */
 	UNM_TX_STREAM,		/* peer asked for pieces */
 };
@@ -44,7 +45,11 @@ struct unm_tx_op {
 	struct unm_peer *peer;
 	enum unm_tx_state state;
 	bool tagged;
+	bool has_data;
+	bool inject;
 	uint8_t count;
+	uint8_t buf_class;
+	void *buf;			/* BACKLOG: copy of injected bytes */
 	uint64_t packet;		/* AWAIT: number it waits for */
 	uint64_t peer_token;		/* STREAM: receiver's operation */
 	uint64_t sent;			/* STREAM: bytes so far ... */

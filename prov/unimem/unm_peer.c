@@ -23,6 +23,7 @@ static struct unm_peer *unm_peer_new(struct unm_ep *ep, struct hal_peer *hp)
 	peer->msg_limit = UNM_PEER_CREDITS;
 	peer->allowed = UNM_PEER_CREDITS;
 	peer->fi_addr = FI_ADDR_NOTAVAIL;
+	unm_list_init(&peer->backlog);
 	unm_list_init(&peer->await);
 	unm_list_init(&peer->rts);
 	unm_list_init(&peer->streams);
@@ -251,9 +252,17 @@ int unm_peer_open(struct unm_ep *ep, fi_addr_t dest, struct unm_peer **out)
 
 /* ---- Credits and space ----------------------------------------------- */
 
-bool unm_peer_credit(struct unm_peer *peer)
+uint64_t unm_peer_limit(const struct unm_peer *peer)
 {
 	uint64_t limit = hal_tx_back(peer->hp, UNM_PEER_BACK_LIMIT);
+
+	/* it says nothing before the first are used up by half */
+	return limit > UNM_PEER_CREDITS ? limit : UNM_PEER_CREDITS;
+}
+
+bool unm_peer_credit(struct unm_peer *peer)
+{
+	uint64_t limit = unm_peer_limit(peer);
 
 	if (limit > peer->msg_limit)
 		peer->msg_limit = limit;
@@ -391,6 +400,7 @@ void unm_peer_refused(struct unm_peer *peer)
 	uint64_t released = hal_tx_done(peer->hp);
 
 	peer->retry = released != peer->refused_at;
+	peer->refusals = peer->retry ? 0 : peer->refusals + 1;
 	peer->refused_at = released;
 	peer->wants = true;
 	unm_peer_busy(peer);

@@ -24,13 +24,18 @@
 #define UNM_PEER_CREDITS	256	/* messages allowed at first */
 #define UNM_PEER_SPACE		65536	/* receive space used at first */
 #define UNM_PEER_BACK_LIMIT	0	/* back word: messages allowed */
+/* So many sends are refused in a row, with nothing released in between, before
+ * one is put into the backlog: a peer that is there makes room sooner, and then
+ * the application's next try is the shorter way. */
+#define UNM_PEER_REFUSALS	500
 
 struct unm_ep;
 
 struct unm_peer {
 	struct hal_peer *hp;		/* NULL: gone */
 	uint64_t msgs_sent;
-	uint64_t msg_limit;		/* msgs_sent when gone: no fast path */
+	uint64_t msg_limit;		/* msgs_sent: no fast path, as it is
+					 * gone or others wait to be sent */
 	struct unm_space *space;	/* towards it, at first use */
 	struct unm_list await;		/* tx_ops, by packet */
 	struct unm_list rts;		/* tx_ops announced */
@@ -47,7 +52,9 @@ struct unm_peer {
 	struct unm_list stranger;	/* there, too, while without a name */
 	struct unm_list held;		/* there, too, if credits are due */
 	struct unm_list msgs;		/* its messages without a receive */
+	struct unm_list backlog;	/* tx_ops not sent yet, in order */
 	uint64_t refused_at;		/* wants: packets released by then */
+	uint32_t refusals;		/* since it last released one */
 	uint32_t refs;			/* AV slots, unexpected messages */
 	bool greeted;			/* HELLO sent */
 	bool known;			/* HELLO came */
@@ -84,7 +91,9 @@ void unm_peer_spoiled(struct unm_peer *peer, const char *what, uint64_t head);
 /* Make sure the HELLO precedes what is sent next; 0 or -FI_EAGAIN. */
 int unm_peer_greet(struct unm_peer *peer);
 
-/* More messages allowed by now? Refreshes msg_limit. */
+/* Messages it allows, from the first on; and is that one more than were sent?
+ * Refreshes msg_limit. */
+uint64_t unm_peer_limit(const struct unm_peer *peer);
 bool unm_peer_credit(struct unm_peer *peer);
 
 /* Room for len bytes in its receive space: offset, or UNM_SPACE_NONE. */
@@ -108,7 +117,8 @@ void unm_peer_busy(struct unm_peer *peer);
 
 static inline bool unm_peer_waits(const struct unm_peer *peer)
 {
-	return peer->wants || !unm_list_empty(&peer->await) ||
+	return peer->wants || !unm_list_empty(&peer->backlog) ||
+		!unm_list_empty(&peer->await) ||
 		!unm_list_empty(&peer->streams) ||
 		!unm_list_empty(&peer->control);
 }

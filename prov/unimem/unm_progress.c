@@ -284,10 +284,8 @@ static void unm_stats_refresh(struct unm_ep *ep, uint64_t now_us)
 
 		if (peer->hp == NULL)
 			continue;
-		limit = peer->greeted ?
-			hal_tx_back(peer->hp, UNM_PEER_BACK_LIMIT) : 0;
-		if (limit < peer->msg_limit)
-			limit = peer->msg_limit;
+		limit = peer->greeted ? unm_peer_limit(peer) :
+			UNM_PEER_CREDITS;
 		if (limit - peer->msgs_sent < credits)
 			credits = limit - peer->msgs_sent;
 		if (unm_list_empty(&peer->rts))

@@ -120,10 +120,18 @@ static size_t unm_msg_cost(const struct unm_ep *ep, const struct unm_msg *msg)
 		(msg->buf != NULL ? ep->buf_pool[msg->buf_class].size : 0);
 }
 
+struct unm_pool_node *unm_buf_alloc(struct unm_ep *ep, size_t len,
+				    uint8_t *class)
+{
+	*class = 0;
+	while (len > unm_buf_bytes[*class])
+		++*class;
+	return unm_pool_alloc(&ep->buf_pool[*class]);
+}
+
 static int unm_msg_copy(struct unm_ep *ep, struct unm_msg *msg,
 			const void *bytes)
 {
-	int class = 0;
 	struct unm_pool_node *node;
 
 	msg->buf = NULL;
@@ -131,13 +139,10 @@ static int unm_msg_copy(struct unm_ep *ep, struct unm_msg *msg,
 		hal_copy_small(msg->bytes, bytes, msg->len);
 		return 0;
 	}
-	while (msg->len > unm_buf_bytes[class])
-		class++;
-	node = unm_pool_alloc(&ep->buf_pool[class]);
+	node = unm_buf_alloc(ep, msg->len, &msg->buf_class);
 	if (node == NULL)
 		return -FI_ENOMEM;
 	msg->buf = node;
-	msg->buf_class = class;
 	memcpy(node + 1, bytes, msg->len);
 	return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * unm_send.c - sends that are not one packet at once: eager through receive
- * space, rendezvous, and what they await. docs/protocol.md is the definition.
+ * space, rendezvous, what they await, and the backlog of those a peer does not
+ * take yet. docs/protocol.md is the definition.
  */
 #include "unm_env.h"
 #include "unm_ep.h"
@@ -46,6 +47,9 @@ static struct unm_tx_op *unm_tx_op_new(struct unm_peer *peer,
 	}
 	op->peer = peer;
 	op->tagged = s->tagged;
+	op->has_data = s->has_data;
+	op->inject = s->inject;
+	op->buf = NULL;
 	op->count = s->count;
 	op->len = s->len;
 	op->tag = s->tag;
@@ -61,8 +65,12 @@ static struct unm_tx_op *unm_tx_op_new(struct unm_peer *peer,
 
 static void unm_tx_op_release(struct unm_tx_op *op)
 {
+	struct unm_ep *ep = op->peer->ep;
+
 	unm_list_remove(&op->link);
-	unm_pool_release(&op->peer->ep->tx_pool, op);
+	if (op->buf != NULL)
+		unm_pool_release(&ep->buf_pool[op->buf_class], op->buf);
+	unm_pool_release(&ep->tx_pool, op);
 }
 
 static void unm_tx_op_done(struct unm_tx_op *op, int err)
@@ -153,14 +161,18 @@ static int unm_send_eager(struct unm_peer *peer, const struct unm_send *s)
 	return 0;
 }
 
-static int unm_send_rendezvous(struct unm_peer *peer, const struct unm_send *s)
+/* From here to unm_send_now(): s may have its operation already, waiting. */
+static int unm_send_rendezvous(struct unm_peer *peer, const struct unm_send *s,
+			       struct unm_tx_op *waiting)
 {
 	struct unm_ep *ep = peer->ep;
-	struct unm_tx_op *op = unm_tx_op_new(peer, s);
+	struct unm_tx_op *op = waiting;
 	uint64_t w[UNM_WIRE_WORDS_MAX];
 	unsigned n = unm_lead_words(s, w);
 	int ret;
 
+	if (op == NULL)
+		op = unm_tx_op_new(peer, s);
 	if (op == NULL)
 		return -FI_EAGAIN;
 	w[n++] = s->len;
@@ -168,25 +180,28 @@ static int unm_send_rendezvous(struct unm_peer *peer, const struct unm_send *s)
 	w[n++] = s->count == 1 ? (uintptr_t)s->iov[0].iov_base : 0;
 	ret = unm_peer_send(peer, unm_msg_head(s, UNM_WIRE_RTS, 0), w, n);
 	if (ret != 0) {
-		unm_tx_op_release(op);
+		if (waiting == NULL)
+			unm_tx_op_release(op);
 		return ret;
 	}
 	HAL_POINT(HAL_POINT_RTS_SENT);
 	op->state = UNM_TX_RTS;
 	op->start_us = unm_now_us();
+	unm_list_remove(&op->link);
 	unm_list_append(&peer->rts, &op->link);
 	ep->stats->tx_rendezvous++;
 	return 0;
 }
 
 /* Inline or eager: the buffer is free when this returns. */
-static int unm_send_short(struct unm_peer *peer, const struct unm_send *s)
+static int unm_send_short(struct unm_peer *peer, const struct unm_send *s,
+			  struct unm_tx_op *waiting)
 {
 	struct unm_ep *ep = peer->ep;
-	struct unm_tx_op *op = NULL;
+	struct unm_tx_op *op = waiting;
 	int ret;
 
-	if (s->flags & FI_DELIVERY_COMPLETE) {
+	if ((s->flags & FI_DELIVERY_COMPLETE) && op == NULL) {
 		op = unm_tx_op_new(peer, s);
 		if (op == NULL)
 			return -FI_EAGAIN;
@@ -196,15 +211,16 @@ static int unm_send_short(struct unm_peer *peer, const struct unm_send *s)
 	else
 		ret = unm_send_eager(peer, s);
 	if (ret != 0) {
-		if (op != NULL)
+		if (op != waiting)
 			unm_tx_op_release(op);
 		return ret;
 	}
-	if (op != NULL) {
-		op->start_us = 0;
+	if (s->flags & FI_DELIVERY_COMPLETE) {
 		unm_tx_op_await(op);
 	} else {
 		unm_complete_tx(ep, s->tagged, s->flags, s->context);
+		if (op != NULL)
+			unm_tx_op_release(op);
 	}
 	return 0;
 }
@@ -225,6 +241,91 @@ static bool unm_send_is_short(const struct unm_peer *peer,
 		!g_unm_env.attach || !peer->hp->dma_any || peer->attach_off;
 }
 
+static int unm_send_now(struct unm_peer *peer, const struct unm_send *s,
+			struct unm_tx_op *waiting)
+{
+	struct unm_ep *ep = peer->ep;
+	int ret;
+
+	if (peer->msgs_sent == peer->msg_limit && !unm_peer_credit(peer)) {
+		ep->stats->again_credit++;
+		return -FI_EAGAIN;
+	}
+	if (unm_send_is_short(peer, s))
+		ret = unm_send_short(peer, s, waiting);
+	else
+		ret = unm_send_rendezvous(peer, s, waiting);
+	if (ret == 0) {
+		peer->msgs_sent++;
+		ep->stats->tx_msgs++;
+		ep->stats->tx_bytes += s->len;
+	}
+	return ret;
+}
+
+/* ---- Backlog ----------------------------------------------------------- */
+
+/*
+ * A peer that takes nothing may be busy with something else for long; as many
+ * sends as the endpoint has operations wait for it, in order. Nothing is sent
+ * past them: the fast path stays shut as long as there are any.
+ */
+static int unm_backlog_add(struct unm_peer *peer, const struct unm_send *s)
+{
+	struct unm_ep *ep = peer->ep;
+	struct unm_tx_op *op = unm_tx_op_new(peer, s);
+	struct unm_pool_node *node;
+
+	if (op == NULL)
+		return -FI_EAGAIN;
+	if (s->inject && s->len != 0) {
+		node = unm_buf_alloc(ep, s->len, &op->buf_class);
+		if (node == NULL) {
+			unm_tx_op_release(op);
+			return -FI_ENOMEM;
+		}
+		op->buf = node;
+		op->iov[0] = (struct iovec){ node + 1, s->len };
+		unm_iov_fetch(s->iov, s->count, 0, node + 1, s->len);
+		op->count = 1;
+	}
+	op->state = UNM_TX_BACKLOG;
+	unm_list_append(&peer->backlog, &op->link);
+	peer->msg_limit = peer->msgs_sent;
+	unm_peer_busy(peer);
+	ep->stats->tx_backlog++;
+	return 0;
+}
+
+static int unm_backlog_push(struct unm_peer *peer)
+{
+	int ret = 0, done = 0;
+
+	while (!unm_list_empty(&peer->backlog) && ret != -FI_EAGAIN) {
+		struct unm_tx_op *op = unm_container(peer->backlog.next,
+						struct unm_tx_op, link);
+		struct unm_send s = {
+			.iov = op->iov, .count = op->count, .len = op->len,
+			.tag = op->tag, .data = op->data,
+			.context = op->context, .flags = op->flags,
+			.tagged = op->tagged, .has_data = op->has_data,
+			.inject = op->inject,
+		};
+
+		if ((s.flags & FI_COMPLETION) && unm_cq_full(peer->ep->tx_cq))
+			break;
+		ret = unm_send_now(peer, &s, op);
+		if (ret != 0 && ret != -FI_EAGAIN)
+			unm_tx_op_done(op, -ret);
+		done += ret != -FI_EAGAIN;
+	}
+	if (!unm_list_empty(&peer->backlog))
+		peer->msg_limit = peer->msgs_sent;
+	return done;
+}
+
+/* ---- Calls ------------------------------------------------------------- */
+
 ssize_t unm_send_slow(struct unm_ep *ep, fi_addr_t dest, struct unm_send *s)
 {
 	struct unm_peer *peer;
@@ -244,22 +345,17 @@ ssize_t unm_send_slow(struct unm_ep *ep, fi_addr_t dest, struct unm_send *s)
 			ep->room = true;
 		return ret;
 	}
-	if (peer->msgs_sent == peer->msg_limit && !unm_peer_credit(peer)) {
-		ep->stats->again_credit++;
+	if (unm_list_empty(&peer->backlog)) {
+		ret = unm_send_now(peer, s, NULL);
+		if (ret != -FI_EAGAIN)
+			return ret;
 		unm_peer_refused(peer);
-		return -FI_EAGAIN;
+		if (peer->refusals < UNM_PEER_REFUSALS)
+			return ret;
 	}
-	if (unm_send_is_short(peer, s))
-		ret = unm_send_short(peer, s);
-	else
-		ret = unm_send_rendezvous(peer, s);
-	if (ret == -FI_EAGAIN) {
+	ret = unm_backlog_add(peer, s);
+	if (ret == -FI_EAGAIN)
 		unm_peer_refused(peer);
-	} else if (ret == 0) {
-		peer->msgs_sent++;
-		ep->stats->tx_msgs++;
-		ep->stats->tx_bytes += s->len;
-	}
 	return ret;
 }
 
@@ -397,6 +493,8 @@ int unm_send_progress(struct unm_peer *peer)
 		peer->ep->room = true;
 		done++;
 	}
+	if (!unm_list_empty(&peer->backlog))
+		done += unm_backlog_push(peer);
 	if (!unm_list_empty(&peer->streams))
 		done += unm_stream_push(peer,
 				unm_container(peer->streams.next,
@@ -407,7 +505,7 @@ int unm_send_progress(struct unm_peer *peer)
 void unm_send_abort(struct unm_peer *peer, int err)
 {
 	struct unm_list *lists[] = {
-		&peer->await, &peer->rts, &peer->streams,
+		&peer->backlog, &peer->await, &peer->rts, &peer->streams,
 	};
 
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)

@@ -25,6 +25,7 @@
 	X(rx_attach, "rendezvous read by cross-memory attach") \
 	X(rx_unexpected, "messages nobody waited for") \
 	X(again_packet, "sends refused: packet ring full") \
+	X(tx_backlog, "sends that waited for a peer that took nothing") \
 	X(again_credit, "sends refused: no message credit") \
 	X(again_space, "sends refused: receive space full") \
 	X(again_op, "sends refused: too many in flight") \

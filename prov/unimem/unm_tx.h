@@ -43,6 +43,9 @@ ssize_t unm_tx(struct unm_ep *ep, const bool tagged, const bool inject,
 	if (__builtin_expect(ret != 0, 0)) {
 		ep->stats->again_packet++;
 		unm_peer_refused(peer);
+		if (ret == -FI_EAGAIN &&
+		    peer->refusals >= UNM_PEER_REFUSALS)
+			goto slow;
 		goto out;
 	}
 	peer->msgs_sent++;
