@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # The laws hold for boards that are unlike the others: under the fault
-# decorator; with slow answers, late packets and stores in any order; with the
-# engine in our hands, simple and scatter-gather.
+# decorator; with slow answers, late packets, stores in any order and PEND in
+# preparation; with the engine in our hands, simple and scatter-gather.
 laws()
 {
 	${UNM_EXEC:+"$UNM_EXEC"} \
@@ -11,6 +11,6 @@ laws()
 }
 
 laws --fault eagain=50,delay=20:100,dmafail=50,dmadelay=300,seed=1
-FI_UNIMEM_SIM=reorder=1000,ack=4000,delay=3000,dma=2000 laws
+FI_UNIMEM_SIM=reorder=1000,ack=4000,delay=3000,dma=2000,prep=1 laws
 FI_UNIMEM_SIM=engine=simple laws --test 'dma_*'
 FI_UNIMEM_SIM=engine=sg,btt=12 laws --test 'dma_*'

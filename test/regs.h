@@ -83,7 +83,8 @@ static inline uint64_t dest_of(const struct box *to)
 			SIM_VMBOX_BASE);
 }
 
-/* The three writes; word: what the packet says. */
+/* The three writes; word: what the packet says. Each start wants the barrier
+ * before it, each packet read the one after it: the model insists. */
 static inline void put_packet(const struct box *b, uint64_t dest,
 			      uint64_t word)
 {
@@ -93,6 +94,7 @@ static inline void put_packet(const struct box *b, uint64_t dest,
 
 	io->write128(&b->pif, HAL_PIF_PAYLOAD0, p0);
 	io->write128(&b->pif, HAL_PIF_PAYLOAD1, p1);
+	io->memory_before_start(b->mm);
 	io->write128(&b->pif, HAL_PIF_DEST, da);
 }
 
@@ -125,6 +127,7 @@ static inline uint32_t send_packet(const struct box *b, const struct box *to,
 static inline bool take_word(const struct box *b, uint64_t w[2])
 {
 	io->read128(&b->mif, HAL_MIF_DATA, w);
+	io->status_before_memory(b->mm);
 	return w[0] != HAL_MIF_EMPTY || w[1] != HAL_MIF_EMPTY;
 }
 

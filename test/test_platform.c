@@ -8,6 +8,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -129,8 +133,18 @@ static void platform_mistakes(void **state)
 		  "there/is/for/it@0", "node@offset" },
 	};
 	struct hal_platform pf;
+	char text[512];
 
 	(void)state;
+	/* a line that does not fit is not two */
+	memset(text, ' ', sizeof(text));
+	memcpy(text, "boards = 4", 10);
+	snprintf(text + 255, sizeof(text) - 255, "board = 1\n");
+	assert_int_equal(probe_text(text, &pf), -FI_EINVAL);
+	assert_non_null(strstr(said, ":1: the line is longer than 254"));
+	snprintf(text + 254, sizeof(text) - 254, "\nboard = 1\n");
+	assert_int_equal(probe_text(text, &pf), 0);
+	assert_true(pf.boards == 4 && pf.board == 1);
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		if (probe_text(bad[i].text, &pf) != -FI_EINVAL ||
 		    strstr(said, bad[i].says) == NULL ||
@@ -144,13 +158,30 @@ static void platform_mistakes(void **state)
 	assert_non_null(strstr(said, "FI_UNIMEM_DEV"));
 }
 
+static const char *present;		/* the one file there is */
+
+/* In place of the C library's: hal_dev_present() asks for files of a system. */
+int access(const char *name, int mode)
+{
+	(void)mode;
+	if (present != NULL && strcmp(name, present) == 0)
+		return 0;
+	errno = ENOENT;
+	return -1;
+}
+
+/* A driver's node, a platform file, or the word of the user. */
 static void platform_presence(void **state)
 {
 	struct hal_params params = { .hal = "auto" };
 
 	(void)state;
-	assert_int_equal(hal_dev_present(&params),
-			 access(HAL_KDEV_NODE, F_OK) == 0);
+	assert_false(hal_dev_present(&params));
+	present = HAL_KDEV_NODE;
+	assert_true(hal_dev_present(&params));
+	present = "/etc/unimem.conf";
+	assert_true(hal_dev_present(&params));
+	present = NULL;
 	snprintf(params.dev, sizeof(params.dev), "anything");
 	assert_true(hal_dev_present(&params));
 	assert_string_equal(said, "");
@@ -228,6 +259,7 @@ static void mmio_widths(void **state)
 	b.io->write32(&cdma, HAL_CDMA_BTT, 77);
 	assert_int_equal(b.io->read32(&cdma, HAL_CDMA_BTT), 77);
 	b.io->status_before_memory(b.mm);
+	b.io->loads_before_store(b.mm);
 	/* each block at its place, page by page */
 	b.io->write64(&mif, HAL_MIF_DATA, 1);
 	b.io->unmap(&mif);
@@ -275,10 +307,111 @@ static void mmio_windows(void **state)
 	b.io->close(b.mm);
 }
 
+/* What is read back is what was stored to, wherever in the map. */
+static void mmio_reads_back_there(void **state)
+{
+	struct board b = board();
+	struct hal_mmio_map map;
+	uint64_t word = 1;
+
+	(void)state;
+	if (sysconf(_SC_PAGESIZE) != HAL_REG_PAGE)
+		skip();
+	assert_int_equal(b.io->map(b.mm, 0, 2 * HAL_REG_PAGE, &map), 0);
+	b.io->store(&map, HAL_REG_PAGE + 16, &word, sizeof(word));
+	assert_int_equal(mprotect(map.base, HAL_REG_PAGE, PROT_NONE), 0);
+	b.io->stores_before_notify(&map);
+	b.io->store(&map, 2 * HAL_REG_PAGE - 1, &word, 1);
+	b.io->stores_before_notify(&map);
+	b.io->unmap(&map);
+	b.io->close(b.mm);
+}
+
 /* qemu-user (7.2) knows its ioctls by name and asks nobody about others. */
 static bool no_device(int ret)
 {
 	return ret == -ENOTTY || ret == -ENOSYS;
+}
+
+static int interrupted;			/* so many calls are */
+
+static bool interrupt(void)
+{
+	if (interrupted == 0)
+		return false;
+	interrupted--;
+	errno = EINTR;
+	return true;
+}
+
+/* In place of the C library's: a driver may be interrupted. */
+ssize_t write(int fd, const void *buf, size_t n)
+{
+	return interrupt() ? -1 : syscall(SYS_write, fd, buf, n);
+}
+
+ssize_t read(int fd, void *buf, size_t n)
+{
+	return interrupt() ? -1 : syscall(SYS_read, fd, buf, n);
+}
+
+static bool driver;			/* one that says yes to all */
+
+/* Likewise. */
+int ioctl(int fd, unsigned long req, ...)
+{
+	va_list ap;
+	void *arg;
+
+	va_start(ap, req);
+	arg = va_arg(ap, void *);
+	va_end(ap);
+	if (interrupt())
+		return -1;
+	return driver ? 0 : (int)syscall(SYS_ioctl, fd, req, arg);
+}
+
+/* The event is of the open device, and closed with it. */
+static void mmio_event(void **state)
+{
+	struct board b = board();
+	struct rlimit old, none;
+	int fd;
+
+	(void)state;
+	driver = true;
+	interrupted = 2;
+	assert_int_equal(b.io->ioctl(b.mm, HAL_KDEV_IO_RELEASE, NULL), 0);
+	assert_int_equal(interrupted, 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	none = old;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	fd = b.io->event_fd(b.mm);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+	assert_int_equal(fd, -EMFILE);
+	fd = b.io->event_fd(b.mm);
+	assert_true(fd >= 0);
+	b.io->close(b.mm);
+	driver = false;
+	assert_int_equal(fcntl(fd, F_GETFD), -1);
+}
+
+/* A block that no node is named for is the driver's. */
+static void mmio_blocks_of_the_driver(void **state)
+{
+	struct board b = board();
+	struct hal_mmio_map map;
+	struct hal_mmio *mm;
+
+	(void)state;
+	memset(&b.pf.mif, 0, sizeof(b.pf.mif));
+	assert_int_equal(b.io->open(&b.pf, UINT32_MAX, &mm), 0);
+	assert_int_equal(b.io->map(mm, hal_kdev_off(HAL_KDEV_MIF, 0),
+				   HAL_REG_PAGE, &map), 0);
+	b.io->unmap(&map);
+	b.io->close(mm);
+	b.io->close(b.mm);
 }
 
 static void mmio_kernel_calls(void **state)
@@ -288,6 +421,13 @@ static void mmio_kernel_calls(void **state)
 	uint64_t word = 9;
 
 	(void)state;
+	interrupted = 2;
+	assert_int_equal(b.io->write(b.mm, &word, sizeof(word)),
+			 sizeof(word));
+	interrupted = 2;
+	assert_int_equal(b.io->read(b.mm, &word, sizeof(word)),
+			 sizeof(word));
+	assert_int_equal(interrupted, 0);
 	assert_true(no_device(b.io->ioctl(b.mm, HAL_KDEV_IO_RELEASE, NULL)));
 	assert_true(no_device(b.io->event_fd(b.mm)));
 	assert_int_equal(b.io->write(b.mm, &word, sizeof(word)),
@@ -362,6 +502,9 @@ int main(void)
 		PLATFORM_TEST(platform_no_device),
 		PLATFORM_TEST(mmio_widths),
 		PLATFORM_TEST(mmio_windows),
+		PLATFORM_TEST(mmio_reads_back_there),
+		PLATFORM_TEST(mmio_event),
+		PLATFORM_TEST(mmio_blocks_of_the_driver),
 		PLATFORM_TEST(mmio_kernel_calls),
 		PLATFORM_TEST(mmio_forked_child),
 		PLATFORM_TEST(mmio_open_errors),

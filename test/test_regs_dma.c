@@ -204,7 +204,8 @@ static void mapped_memory_stays(void **state)
 	io->close(mm);
 }
 
-/* [K ALLOC, IMPORT] for an interface: held at once, found once, kept by it. */
+/* [K ALLOC, IMPORT] for an interface: held at once, found and kept by it; to
+ * every import its drop. */
 static void alloc_for_another(void **state)
 {
 	struct box a = box("route=0", 0), b = box("route=0", 1);
@@ -224,8 +225,11 @@ static void alloc_for_another(void **state)
 	assert_true(imp.owner == a.c.identity && imp.owner_nonce == a.c.nonce);
 	hold = imp.hold;
 	assert_int_equal(kdev(b.mm, HAL_KDEV_IO_IMPORT, &imp), 0);
-	assert_int_equal(imp.hold, hold);
+	assert_int_not_equal(imp.hold, hold);
 	h.hold = hold;
+	assert_int_equal(kdev(b.mm, HAL_KDEV_IO_DROP, &h), 0);
+	assert_int_equal(kdev(b.mm, HAL_KDEV_IO_DROP, &h), -EINVAL);
+	h.hold = imp.hold;
 	assert_int_equal(kdev(b.mm, HAL_KDEV_IO_DROP, &h), 0);
 	assert_int_equal(kdev(b.mm, HAL_KDEV_IO_IMPORT, &imp), -ESTALE);
 	box_close(&a);
@@ -238,11 +242,18 @@ static void routes_take_time(void **state)
 	struct hal_mmio *mm = device("tick=1,route=50", 0);
 	struct memory here = memory(mm, 0, 4096), there = memory(mm, 1, 4096);
 	struct hal_kdev_import imp = { .ref = here.a.ref, .secret = 7 };
+	struct hal_kdev_hold h;
 	int asked = 0;
 
 	(void)state;
 	assert_int_equal(kdev(mm, HAL_KDEV_IO_IMPORT, &imp), 0);
 	imp.ref = there.a.ref;
+	/* who does not ask again can drop it */
+	imp.hold = 0;
+	assert_int_equal(kdev(mm, HAL_KDEV_IO_IMPORT, &imp), -EAGAIN);
+	h.hold = imp.hold;
+	assert_int_equal(kdev(mm, HAL_KDEV_IO_DROP, &h), 0);
+	assert_int_equal(kdev(mm, HAL_KDEV_IO_DROP, &h), -EINVAL);
 	while (kdev(mm, HAL_KDEV_IO_IMPORT, &imp) == -EAGAIN)
 		asked++;
 	assert_int_equal(asked, 50);
@@ -259,6 +270,7 @@ static ssize_t start(struct hal_mmio *mm, uint64_t src, uint64_t dst,
 {
 	struct hal_kdev_xfer x = { src, dst, size, id };
 
+	io->memory_before_start(mm);
 	return io->write(mm, &x, sizeof(x));
 }
 
@@ -325,7 +337,9 @@ static void kernel_transfers_in_any_order(void **state)
 		uint32_t told = 0;
 		uint64_t last = 0;
 
+		io->memory_before_start(mm);
 		assert_int_equal(io->write(mm, x, sizeof(x)), 16 * sizeof(*x));
+		io->memory_before_start(mm);
 		assert_int_equal(io->write(mm, &x[16], sizeof(*x)), -EAGAIN);
 		for (int i = 0; i < 16; i++) {
 			struct hal_kdev_status st = wait_status(mm);
@@ -391,6 +405,7 @@ static uint32_t reg(const struct engine *e, uint32_t off)
 
 static void set(const struct engine *e, uint32_t off, uint32_t val)
 {
+	io->memory_before_start(e->mm);
 	io->write32(&e->regs, off, val);
 }
 

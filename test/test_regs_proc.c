@@ -318,6 +318,38 @@ static void the_dead_give_back(void **state)
 	box_close(&heir);
 }
 
+/* Two of the three writes: where they count as preparation, PEND is set. */
+static void half_a_packet(int fd)
+{
+	const uint64_t half[2] = { hal_head(9, 9), 9 };
+	struct box b = box("prep=1", 0);
+	struct will w = { .c = b.c };
+
+	io->write128(&b.pif, HAL_PIF_PAYLOAD0, half);
+	io->write128(&b.pif, HAL_PIF_PAYLOAD1, half);
+	if (status_of(&b) != HAL_PIF_PEND ||
+	    write(fd, &w, sizeof(w)) != sizeof(w))
+		_exit(1);
+}
+
+/* hal_kdev.h: the entry is cleared all the same, and so is the packetizer. */
+static void the_dead_leave_no_half(void **state)
+{
+	struct hal_mmio *mm = device("prep=1", 1);
+	struct will w;
+	pid_t pid;
+	int fd;
+
+	(void)state;
+	pid = child(half_a_packet, &fd);
+	assert_int_equal(read(fd, &w, sizeof(w)), sizeof(w));
+	end(pid, fd);
+	assert_true(entry(mm, 0, w.c.iface).nonce == 0);
+	assert_int_equal(atomic_load(
+		&sim_mm(mm)->w->board[0]->pif[w.c.iface].written), 0);
+	io->close(mm);
+}
+
 static void store_and_stop(int fd)
 {
 	leave_things(fd);
@@ -520,6 +552,7 @@ int main(void)
 		cmocka_unit_test(events_come_when_armed),
 		cmocka_unit_test(children_have_their_own),
 		cmocka_unit_test(the_dead_give_back),
+		cmocka_unit_test(the_dead_leave_no_half),
 		cmocka_unit_test(the_stopped_hold_nothing_up),
 		cmocka_unit_test(killed_anywhere),
 	};

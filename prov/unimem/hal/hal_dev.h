@@ -111,7 +111,8 @@ struct dev_region {
 	struct hal_mmio *mm;		/* NULL: none */
 	struct hal_mmio_map map;
 	uint64_t ref;
-	uint32_t hold;
+	uint32_t hold;			/* with mm NULL: of an import that
+					 * goes on, or 0 */
 };
 
 struct hal_mem {
@@ -123,7 +124,8 @@ struct hal_mem {
 };
 
 /* A peer's region and its route. With refs 0 it is kept for the next import,
- * which only asks whether it is still there. */
+ * which only asks whether it is still there. While its route is being set up
+ * (asked), hold is what the driver gave for that, or 0. */
 struct hal_rmem {
 	struct dev_peer *peer;
 	struct hal_rmem *next;
@@ -131,6 +133,7 @@ struct hal_rmem {
 	uint64_t bytes;
 	uint32_t hold;
 	int refs;
+	bool asked;
 };
 
 static inline uint64_t dev_ref_gaddr(uint64_t ref)
@@ -250,6 +253,8 @@ struct dev_if {
 	/* transfers */
 	uint32_t dma_busy, dma_at;
 	struct dev_xfer dma[DEV_DMA_DEPTH];
+	uint64_t busy_at;		/* ns; when the engine was found to be
+					 * another's, 0: it is not */
 	struct dev_stats stats;
 };
 
@@ -347,6 +352,7 @@ int dev_region_alloc(struct hal_mmio *mm, uint32_t board, uint64_t bytes,
 		     uint64_t secret, uint64_t to, struct dev_region *region);
 int dev_region_import(struct hal_mmio *mm, uint64_t ref, uint64_t secret,
 		      struct dev_region *region, struct hal_kdev_import *imp);
+void dev_region_abandon(struct hal_mmio *mm, struct dev_region *region);
 void dev_region_drop(struct dev_region *region);
 int dev_mem_alloc(struct hal *hal, int board, size_t bytes,
 		  struct hal_mem **mem, void **addr);
@@ -357,6 +363,7 @@ int dev_mem_gaddr(struct hal_dev *dev, const void *addr, uint64_t len,
 int dev_mem_import(struct hal_peer *hp, const struct hal_key *key,
 		   struct hal_rmem **rmem);
 void dev_mem_release(struct hal_rmem *rmem);
+void dev_routes_trim(struct dev_if *dif);
 void dev_rmems_free(struct dev_peer *peer);
 
 /* hal_dev_dma.c */

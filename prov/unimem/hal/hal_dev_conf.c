@@ -193,16 +193,25 @@ static int parse_file(struct hal_platform *pf, const char *path, bool must)
 			strerror(errno));
 		return -FI_EINVAL;
 	}
-	for (int n = 1; ret == 0 && fgets(line, sizeof(line), file); n++)
-		ret = parse_line(pf, path, n, line);
+	for (int n = 1; ret == 0 && fgets(line, sizeof(line), file); n++) {
+		if (strlen(line) == sizeof(line) - 1 &&
+		    line[sizeof(line) - 2] != '\n') {
+			hal_log(0, "%s:%d: the line is longer than %zu "
+				"characters", path, n, sizeof(line) - 2);
+			ret = -FI_EINVAL;
+		} else {
+			ret = parse_line(pf, path, n, line);
+		}
+	}
 	fclose(file);
 	return ret;
 }
 
-/* Where there are no boards, one failed call is all this costs. */
+/* Where there are no boards, two failed calls are all this costs. */
 bool hal_dev_present(const struct hal_params *params)
 {
-	return params->dev[0] != '\0' || access(HAL_KDEV_NODE, F_OK) == 0;
+	return params->dev[0] != '\0' || access(HAL_KDEV_NODE, F_OK) == 0 ||
+	       access(PLATFORM_FILE, F_OK) == 0;
 }
 
 int dev_platform_probe(const struct hal_params *params,

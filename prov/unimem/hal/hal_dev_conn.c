@@ -147,6 +147,8 @@ static int import_soon(struct dev_if *dif, uint64_t ref, uint64_t secret,
 
 	for (int i = 0; i < IMPORT_TRIES && ret == -EAGAIN; i++)
 		ret = dev_region_import(dif->mm, ref, secret, region, imp);
+	if (ret != 0)
+		dev_region_abandon(dif->mm, region);
 	return ret;
 }
 
@@ -194,17 +196,45 @@ static enum dev_answer check_link(struct dev_if *dif,
 	uint32_t depth = 1u << (flags & 0xF);
 
 	if (flags >> 4 == DEV_WIRE && link->magic == DEV_LINK_MAGIC &&
-	    link->wire == DEV_WIRE && depth <= DEV_DEPTH_MAX && depth > 1 &&
+	    link->wire == DEV_WIRE && depth == dif->i.caps->pkt_depth &&
 	    link->space_bytes == dif->i.caps->space_bytes)
 		return DEV_ANSWER_NONE;
 	hal_log(0, "interface %u:%u speaks version %u of the device protocol "
-		"with %llu bytes of space, this process version %u with %u: "
-		"use one unimem build and one platform file for all processes "
-		"of a job", hal_id_board(head & HAL_HEAD_ID_MASK),
-		hal_id_if(head & HAL_HEAD_ID_MASK), flags >> 4,
+		"with %u packets and %llu bytes of space, this process version "
+		"%u with %u and %u: use one unimem build and one platform file "
+		"for all processes of a job",
+		hal_id_board(head & HAL_HEAD_ID_MASK),
+		hal_id_if(head & HAL_HEAD_ID_MASK), flags >> 4, depth,
 		(unsigned long long)link->space_bytes, DEV_WIRE,
-		dif->i.caps->space_bytes);
+		dif->i.caps->pkt_depth, dif->i.caps->space_bytes);
 	return DEV_ANSWER_VERSION;
+}
+
+/* What passes, where an import is asked for again. */
+static bool passes(int err)
+{
+	return err == -EAGAIN || err == -ENOSPC || err == -ENOMEM ||
+	       err == -EMFILE;
+}
+
+static int import_back(struct dev_peer *peer)
+{
+	struct dev_if *dif = dev_if(peer->p.hif);
+	struct hal_kdev_import imp;
+	int ret;
+
+	ret = dev_region_import(dif->mm, peer->hello_back, dif->i.addr.nonce,
+				&peer->rback, &imp);
+	if (ret == -ENOSPC) {
+		dev_routes_trim(dif);
+		ret = dev_region_import(dif->mm, peer->hello_back,
+					dif->i.addr.nonce, &peer->rback, &imp);
+	}
+	if (ret == 0 && (imp.owner != peer->identity || imp.bytes < DEV_PAGE)) {
+		dev_region_drop(&peer->rback);
+		ret = -EPERM;
+	}
+	return ret;
 }
 
 /* The sender's page we store to needs a route, which may take a while. */
@@ -212,16 +242,15 @@ void dev_accept_back(struct dev_peer *peer)
 {
 	static const uint64_t welcome = DEV_ANSWER_WELCOME;
 	struct dev_if *dif = dev_if(peer->p.hif);
-	struct hal_kdev_import imp;
-	int ret;
+	int ret = import_back(peer);
 
-	ret = dev_region_import(dif->mm, peer->hello_back, dif->i.addr.nonce,
-				&peer->rback, &imp);
-	if (ret == 0 && (imp.owner != peer->identity || imp.bytes < DEV_PAGE)) {
-		dev_region_drop(&peer->rback);
-		dev_cut(peer);
-	} else if (ret != 0 && ret != -ESTALE && !dev_silent(peer)) {
+	if (passes(ret) && !dev_silent(peer))
 		return;			/* again later */
+	if (ret != 0 && ret != -ESTALE && !dev_silent(peer)) {
+		hal_log(0, "cannot reach the page of interface %u:%u: %s",
+			peer->p.addr.board, peer->p.addr.iface,
+			strerror(-ret));
+		dev_cut(peer);
 	}
 	/* stale: it has ended; what it sent is here all the same */
 	HAL_POINT(HAL_POINT_MAPPED);
@@ -280,7 +309,9 @@ static struct dev_peer *hello_peer(struct dev_if *dif, uint64_t identity,
 		else
 			return NULL;	/* a second one is a lie */
 	}
-	if (addr.board >= dif->i.caps->boards ||
+	/* the table of interfaces has no entry of any other */
+	if (addr.board >= dif->i.caps->boards || addr.iface < 1 ||
+	    addr.iface >= HAL_REG_IFS ||
 	    dev_peer_new(dif, &addr, identity, &peer) != 0)
 		return NULL;
 	return peer;
@@ -425,6 +456,7 @@ void dev_space_barrier(struct hal_peer *hp)
 void dev_back_store(struct hal_peer *hp, int word, uint64_t val)
 {
 	struct dev_peer *peer = dev_peer(hp);
+	struct dev_if *dif = dev_if(hp->hif);
 	uint64_t off = offsetof(struct dev_back, back.done);
 
 	if (peer->rback.mm == NULL || hp->dead)
@@ -432,5 +464,7 @@ void dev_back_store(struct hal_peer *hp, int word, uint64_t val)
 	if (word >= 0)
 		off = offsetof(struct dev_back, back.word) +
 		      (uint64_t)word * sizeof(val);
-	dev_if(hp->hif)->io->store(&peer->rback.map, off, &val, sizeof(val));
+	/* it says that what we have read may be written over */
+	dif->io->loads_before_store(dif->mm);
+	dif->io->store(&peer->rback.map, off, &val, sizeof(val));
 }

@@ -15,6 +15,7 @@
 
 #define PIECE_BYTES	(UINT64_C(1) << 20)
 #define STATUS_BURST	16
+#define BUSY_NS		UINT64_C(1000000000)	/* for another's engine */
 #define CANCEL_READS	1000		/* of statuses, until all are known */
 
 /* ---- Pieces ------------------------------------------------------------ */
@@ -53,6 +54,21 @@ static int kernel_start(struct dev_if *dif, struct dev_xfer *x, uint64_t src,
 	return 0;
 }
 
+/* Somebody has the engine for himself (-EBUSY): he may give it back. */
+static bool busy_passes(struct dev_if *dif)
+{
+	uint64_t now = dev_now();
+
+	if (dif->busy_at == 0) {
+		dif->busy_at = now;
+		hal_log(0, "interface %u:%u: another process has the cDMA "
+			"engine of board %u: end it, or set engine = kernel "
+			"in its platform file", dif->i.addr.board,
+			dif->i.addr.iface, dif->i.addr.board);
+	}
+	return now - dif->busy_at < BUSY_NS;
+}
+
 /* Start the next piece, if there is room in the engine. */
 static void start(struct dev_if *dif, struct dev_xfer *x)
 {
@@ -67,7 +83,9 @@ static void start(struct dev_if *dif, struct dev_xfer *x)
 		ret = dev_engine_start(dif->dev, x, src, dst, PIECE_BYTES);
 	else
 		ret = kernel_start(dif, x, src, dst);
-	if (ret == 0 || ret == -EAGAIN || ret == -EBUSY)
+	if (ret == 0)
+		dif->busy_at = 0;
+	if (ret == 0 || ret == -EAGAIN || (ret == -EBUSY && busy_passes(dif)))
 		return;
 	hal_log(0, "interface %u:%u: a transfer of %llu bytes is not accepted: "
 		"%s", dif->i.addr.board, dif->i.addr.iface,

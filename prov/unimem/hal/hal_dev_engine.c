@@ -69,6 +69,7 @@ static void start_simple(struct dev_engine *e, uint64_t src, uint64_t dst,
 {
 	reg_write_addr(e, HAL_CDMA_SA, src);
 	reg_write_addr(e, HAL_CDMA_DA, dst);
+	e->regs.ops->memory_before_start(e->regs.mm);
 	reg_write(e, HAL_CDMA_BTT, (uint32_t)n);
 }
 
@@ -182,7 +183,6 @@ int dev_engine_start(struct hal_dev *dev, struct dev_xfer *x, uint64_t src,
 		e->current = x;
 		e->started = dev_now();
 		x->chunk = n;
-		dev->io->memory_before_start(dev->mm);
 		if (e->sg)
 			start_chain(e, src, dst, n);
 		else
@@ -246,8 +246,10 @@ int dev_engine_open(struct hal_dev *dev)
 	struct dev_engine *e = calloc(1, sizeof(*e));
 	int ret;
 
-	if (e == NULL)
+	if (e == NULL) {
+		hal_log(0, "no memory for the cDMA engine");
 		return -FI_ENOMEM;
+	}
 	e->sg = dev->platform.engine == HAL_ENGINE_SG;
 	ret = claim_engine(dev, e);
 	if (ret != 0)
@@ -265,8 +267,11 @@ int dev_engine_open(struct hal_dev *dev)
 	if (e->sg)
 		ret = dev_region_alloc(dev->mm, dev->info.board, DEV_PAGE,
 				       dev_random(), 0, &e->chain);
-	if (ret != 0)
+	if (ret != 0) {
+		hal_log(0, "no memory for the cDMA engine's descriptors on "
+			"board %u: %s", dev->info.board, strerror(-ret));
 		goto err_unmap;
+	}
 	dev->engine = e;
 	return 0;
 

@@ -72,11 +72,20 @@ int dev_region_import(struct hal_mmio *mm, uint64_t ref, uint64_t secret,
 	imp->ref = ref;
 	imp->secret = secret;
 	ret = mm->ops->ioctl(mm, HAL_KDEV_IO_IMPORT, imp);
+	region->hold = ret == 0 || ret == -EAGAIN ? imp->hold : 0;
 	if (ret != 0)
 		return ret;
 	region->ref = ref;
-	region->hold = imp->hold;
 	return region_map(mm, imp->map_off, imp->bytes, region);
+}
+
+/* An import that said -EAGAIN is asked for no more. */
+void dev_region_abandon(struct hal_mmio *mm, struct dev_region *region)
+{
+	if (region->mm != NULL || region->hold == 0)
+		return;
+	drop_hold(mm, region->hold);
+	region->hold = 0;
 }
 
 void dev_region_drop(struct dev_region *region)
@@ -101,6 +110,10 @@ int dev_mem_alloc(struct hal *hal, int board, size_t bytes,
 		return -FI_EINVAL;
 	if (board < 0)
 		board = hal->own_board;
+	/* it would be Device memory: no plain pointer */
+	if (board != hal->own_board &&
+	    !(hal->caps.flags & HAL_CAP_ANY_BOARD))
+		return -FI_EINVAL;
 	mem = calloc(1, sizeof(*mem));
 	if (mem == NULL)
 		return -FI_ENOMEM;
@@ -188,7 +201,8 @@ static void rmem_drop(struct hal_rmem **at)
 	struct hal_rmem *rmem = *at;
 
 	*at = rmem->next;
-	drop_hold(dev_if(rmem->peer->p.hif)->mm, rmem->hold);
+	if (rmem->hold != 0)
+		drop_hold(dev_if(rmem->peer->p.hif)->mm, rmem->hold);
 	free(rmem);
 }
 
@@ -200,40 +214,51 @@ static void routes_trim(struct dev_peer *peer, unsigned keep)
 	unsigned idle = 0;
 
 	while (*at != NULL) {
-		if ((*at)->refs == 0 && ++idle > keep)
+		if ((*at)->refs == 0 && !(*at)->asked && ++idle > keep)
 			rmem_drop(at);
 		else
 			at = &(*at)->next;
 	}
 }
 
+/* Make room for another route. */
+void dev_routes_trim(struct dev_if *dif)
+{
+	for (struct dev_peer *p = dif->peers; p != NULL; p = p->next)
+		routes_trim(p, 0);
+}
+
+/* Ask the driver for the route; with -FI_EAGAIN it is kept, to ask again. */
+static int route_ask(struct dev_if *dif, struct hal_rmem *rmem)
+{
+	struct hal_kdev_import imp = {
+		.ref = rmem->key.word[0], .secret = rmem->key.word[1],
+	};
+	int ret;
+
+	ret = dif->io->ioctl(dif->mm, HAL_KDEV_IO_IMPORT, &imp);
+	if (ret == -ENOSPC) {
+		dev_routes_trim(dif);
+		imp.hold = 0;
+		ret = dif->io->ioctl(dif->mm, HAL_KDEV_IO_IMPORT, &imp);
+	}
+	rmem->asked = ret == -EAGAIN;
+	rmem->hold = ret == 0 || ret == -EAGAIN ? imp.hold : 0;
+	rmem->bytes = imp.bytes;
+	return ret == 0 ? 0 : ret == -EAGAIN ? -FI_EAGAIN :
+	       ret == -ESTALE || ret == -EACCES ? -FI_EKEYREJECTED :
+	       -FI_ENOMEM;
+}
+
 static int route_new(struct dev_peer *peer, const struct hal_key *key)
 {
-	struct dev_if *dif = dev_if(peer->p.hif);
-	struct hal_kdev_import imp = {
-		.ref = key->word[0], .secret = key->word[1],
-	};
 	struct hal_rmem *rmem = calloc(1, sizeof(*rmem));
-	int ret;
 
 	if (rmem == NULL)
 		return -FI_ENOMEM;
-	ret = dif->io->ioctl(dif->mm, HAL_KDEV_IO_IMPORT, &imp);
-	if (ret == -ENOSPC) {
-		for (struct dev_peer *p = dif->peers; p != NULL; p = p->next)
-			routes_trim(p, 0);
-		ret = dif->io->ioctl(dif->mm, HAL_KDEV_IO_IMPORT, &imp);
-	}
-	if (ret != 0) {
-		free(rmem);
-		return ret == -EAGAIN ? -FI_EAGAIN :
-		       ret == -ESTALE || ret == -EACCES ? -FI_EKEYREJECTED :
-		       -FI_ENOMEM;
-	}
 	rmem->peer = peer;
 	rmem->key = *key;
-	rmem->bytes = imp.bytes;
-	rmem->hold = imp.hold;
+	rmem->asked = true;
 	rmem->next = peer->rmems;
 	peer->rmems = rmem;
 	return 0;
@@ -247,30 +272,47 @@ static bool route_stale(struct dev_if *dif, const struct hal_rmem *rmem)
 	return dif->io->ioctl(dif->mm, HAL_KDEV_IO_CHECK, &h) != 0;
 }
 
+/* From the dead nothing is imported. */
+static int still_there(struct dev_peer *peer)
+{
+	const struct hal_addr *addr = &peer->p.addr;
+	struct hal_kdev_entry e;
+	int ret;
+
+	if (!dev_lives(peer))
+		return -FI_ECONNRESET;
+	ret = dev_holder(dev_if(peer->p.hif), addr->board, addr->iface, &e);
+	if (ret == -FI_ECONNREFUSED || (ret == 0 && e.nonce != addr->nonce))
+		return -FI_ECONNRESET;
+	return ret;
+}
+
 int dev_mem_import(struct hal_peer *hp, const struct hal_key *key,
 		   struct hal_rmem **out)
 {
 	struct dev_peer *peer = dev_peer(hp);
 	struct dev_if *dif = dev_if(hp->hif);
-	struct hal_kdev_entry e;
 	struct hal_rmem **at;
 	int ret;
 
-	if (!dev_lives(peer) ||
-	    dev_holder(dif, hp->addr.board, hp->addr.iface, &e) != 0 ||
-	    e.nonce != hp->addr.nonce)
-		return -FI_ECONNRESET;
+	ret = still_there(peer);
+	if (ret != 0)
+		return ret;
 	at = rmem_find(peer, key);
-	if (*at != NULL && route_stale(dif, *at)) {
-		if ((*at)->refs == 0)
-			rmem_drop(at);
-		return -FI_EKEYREJECTED;
-	}
 	if (*at == NULL) {
 		ret = route_new(peer, key);
 		if (ret != 0)
 			return ret;
 		at = &peer->rmems;
+	}
+	if ((*at)->asked)
+		ret = route_ask(dif, *at);
+	else if (route_stale(dif, *at))
+		ret = -FI_EKEYREJECTED;
+	if (ret != 0) {
+		if ((*at)->refs == 0 && ret != -FI_EAGAIN)
+			rmem_drop(at);
+		return ret;
 	}
 	(*at)->refs++;
 	*out = *at;

@@ -3,8 +3,8 @@
  * hal_dev_peer.c - peers of an interface: names, events, who lives, ends.
  *
  * Nothing signals that a peer has accepted, stored or ended: a few are looked
- * at in every service, in turn, and by clock one is looked up in the table of
- * its board's driver, which knows who holds an interface.
+ * at in every service, in turn, and by clock they are looked up in the table of
+ * their board's driver, which knows who holds an interface.
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -15,6 +15,7 @@
 
 #define LOOK_PEERS	16		/* per service */
 #define LIFE_NS		50000		/* between two looks at a table */
+#define LIFE_PEERS	256		/* of them at once, after a sleep */
 #define READ_TRIES	8		/* of an entry that changes */
 #define LATE_NS		500000000u	/* last packets, after an end */
 
@@ -146,6 +147,7 @@ void dev_peer_forget(struct dev_peer *peer)
 	dev_region_drop(&peer->back);
 	dev_region_drop(&peer->rspace);
 	dev_region_drop(&peer->rlink);
+	dev_region_abandon(dif->mm, &peer->rback);
 	dev_region_drop(&peer->rback);
 	free(peer->cells);
 	free(peer->queue);
@@ -283,9 +285,15 @@ int dev_holder(struct dev_if *dif, uint32_t board, uint32_t iface,
 	if (map == NULL)
 		return -FI_ENOMEM;
 	for (int i = 0; i < READ_TRIES; i++) {
+		uint64_t before;
+
+		/* in this order: the driver writes it the other way round */
+		dif->io->load(map, off, &before, sizeof(before));
+		dif->io->status_before_memory(dif->mm);
 		dif->io->load(map, off, entry, sizeof(*entry));
+		dif->io->status_before_memory(dif->mm);
 		dif->io->load(map, off, &after, sizeof(after));
-		if (entry->nonce == after)
+		if (before == after && entry->nonce == after)
 			return after == 0 ? -FI_ECONNREFUSED : 0;
 	}
 	return -FI_EAGAIN;
@@ -320,6 +328,8 @@ static void check_life(struct dev_if *dif, struct dev_peer *peer)
 		      sizeof(struct hal_kdev_entry), &nonce, sizeof(nonce));
 	if (nonce == peer->p.addr.nonce)
 		return;
+	/* its last packets are looked for after this */
+	dif->io->status_before_memory(dif->mm);
 	peer->gone = true;
 	dev_doom(peer, peer->told_out || peer->accept != DEV_ACCEPT_NONE ?
 		 -FI_ECONNRESET : -FI_ECONNREFUSED);
@@ -344,7 +354,8 @@ static void check_back(struct dev_peer *peer)
 			peer->p.addr.iface, answer == DEV_ANSWER_VERSION ?
 			"another version or platform file" :
 			"it could not take it");
-		peer->gone = true;
+		/* it may be connected to us: dev_peer_free() tells it */
+		peer->cut = true;
 		dev_doom(peer, -FI_ECONNREFUSED);
 		return;
 	}
@@ -366,13 +377,27 @@ static void look_at(struct dev_peer *peer)
 		dev_doom(peer, -FI_ECONNRESET);
 }
 
+/* How many are due to be looked up: who has slept catches up. */
+static uint32_t life_due(struct dev_if *dif)
+{
+	uint64_t now = dev_now(), n;
+
+	if (now < dif->life_at)
+		return 0;
+	n = 1 + (now - dif->life_at) / LIFE_NS;
+	dif->life_at = now + LIFE_NS;
+	if (n > LIFE_PEERS)
+		n = LIFE_PEERS;
+	return n < dif->npeers ? (uint32_t)n : dif->npeers;
+}
+
 void dev_look_around(struct dev_if *dif)
 {
-	uint32_t n = dif->npeers < LOOK_PEERS ? dif->npeers : LOOK_PEERS;
-	uint64_t now;
+	uint32_t due = life_due(dif);
+	uint32_t n = due > LOOK_PEERS ? due : LOOK_PEERS;
 
-	if (n == 0)
-		return;
+	if (n > dif->npeers)
+		n = dif->npeers;
 	for (uint32_t i = 0; i < n; i++) {
 		struct dev_peer *peer = dif->look != NULL ? dif->look :
 					dif->peers;
@@ -381,14 +406,12 @@ void dev_look_around(struct dev_if *dif)
 		if (!peer->p.dead)
 			look_at(peer);
 	}
-	now = dev_now();
-	if (now < dif->life_at)
-		return;
-	dif->life_at = now + LIFE_NS;
-	if (dif->life == NULL)
-		dif->life = dif->peers;
-	check_life(dif, dif->life);
-	dif->life = dif->life->next;
+	for (; due != 0; due--) {
+		if (dif->life == NULL)
+			dif->life = dif->peers;
+		check_life(dif, dif->life);
+		dif->life = dif->life->next;
+	}
 }
 
 /* ---- Ends -------------------------------------------------------------- */

@@ -110,6 +110,8 @@ static void pif_put(struct dev_if *dif, enum dev_pif what,
 	dif->io->write128(&dif->pif, HAL_PIF_PAYLOAD0, &pkt->w[0]);
 	dif->io->write128(&dif->pif, HAL_PIF_PAYLOAD1, &pkt->w[2]);
 	HAL_POINT(HAL_POINT_COPIED);
+	/* own memory the packet tells of, which the peer may GET */
+	dif->io->memory_before_start(dif->mm);
 	dif->io->write128(&dif->pif, HAL_PIF_DEST, dest);
 	HAL_POINT(HAL_POINT_PUBLISHED);
 }
@@ -316,7 +318,7 @@ void dev_wake(struct hal_peer *hp)
 void dev_last_words(struct dev_peer *peer)
 {
 	struct dev_if *dif = dev_if(peer->p.hif);
-	const struct hal_mmio_map *map = &peer->link.map;
+	struct hal_mmio_map *map = &peer->link.map;
 	uint32_t mask = dif->i.caps->pkt_depth - 1;
 	uint64_t last, end = peer->p.tx.next + 1;
 	uint32_t n;
@@ -407,8 +409,8 @@ static void take_packet(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS])
 	if (type >= HAL_PKT_RESERVED && type <= HAL_PKT_EMPTY)
 		return;			/* WAKE, or of a later version */
 	peer = dev_peer_of(dif, w[0] & HAL_HEAD_ID_MASK);
-	if (peer == NULL || peer->cells == NULL || peer->p.dead ||
-	    dev_silent(peer)) {
+	/* of one that is gone: what the mailbox took while it lived counts */
+	if (peer == NULL || peer->cells == NULL || peer->p.dead || peer->cut) {
 		dif->stats.strange++;	/* sent to one before us */
 		return;
 	}

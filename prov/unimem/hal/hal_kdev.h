@@ -104,8 +104,11 @@ _Static_assert(sizeof(struct hal_kdev_claim) == 32, "ABI");
 
 /*
  * RELEASE (no argument): give it back. What the packetizer has pending is sent
- * or refused before the table's entry is cleared (bounded: microseconds).
- * Closing the file does the same.
+ * or refused before the table's entry is cleared (bounded: microseconds); a
+ * packet of which only some registers are written is cleared (CLR_REQ), as it
+ * may read as PEND for ever. Mappings of both pages are revoked before anybody
+ * can claim them: the next access is a SIGBUS, of a forked child too. Closing
+ * the file does the same.
  */
 
 /*
@@ -132,7 +135,8 @@ _Static_assert(sizeof(struct hal_kdev_event) == 8, "ABI");
  * find it by IMPORT and drop it by DROP, and its end drops it. Memory goes when
  * its last hold and last mapping are gone; until then it is nobody else's.
  * -ENOMEM: none left there; -EINVAL: no such board, or 0 bytes; -ESRCH: nobody
- * with the identity to.
+ * with the identity to. Mapped, memory of the own board is ordinary cached
+ * memory, that of another one Device memory: for store() and load() only.
  */
 struct hal_kdev_alloc {
 	uint64_t bytes;		/* in; out: rounded up */
@@ -148,10 +152,12 @@ _Static_assert(sizeof(struct hal_kdev_alloc) == 48, "ABI");
 /*
  * IMPORT: hold a region of anyone of the same user, by reference and secret,
  * and register its route with the local engine (more than 10 us, [O 2.1]):
- * -EAGAIN while that goes on, ask again. An allocation for this interface is
- * held once, however often it is imported; the same hold comes back. -ESTALE:
- * no such reference, wrong secret, or its allocator has dropped it and the
- * caller held nothing; -EACCES: another user's; -ENOSPC: no more routes.
+ * -EAGAIN while that goes on, ask again; hold is out then too, for who asks no
+ * more to DROP. The first import of an allocation for this interface takes the
+ * hold it was given; each further one has a hold of its own: to every IMPORT
+ * its DROP. -ESTALE: no such reference, wrong secret, or its allocator has
+ * dropped it and the caller held nothing; -EACCES: another user's; -ENOSPC: no
+ * more routes.
  */
 struct hal_kdev_import {
 	uint64_t ref, secret;	/* in */

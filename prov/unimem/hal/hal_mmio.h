@@ -23,7 +23,10 @@
  *     stores_before_notify(), nothing orders transfers against packets but
  *     waiting for their completion.
  *   - Memory of the own board is mapped cached and coherent with what arrives:
- *     use it as ordinary shared memory, with acquire loads.
+ *     use it as ordinary shared memory, with acquire loads. Nothing orders it
+ *     against registers and store() but the barriers below: the register
+ *     access that sends a packet is ordered after the other register accesses
+ *     of its page, not after ordinary stores that the packet tells of.
  */
 #ifndef HAL_MMIO_H
 #define HAL_MMIO_H
@@ -74,6 +77,8 @@ struct hal_mmio_map {
 	struct hal_mmio *mm;
 	void *base;		/* own board's memory: use it; else hands off */
 	size_t len;
+	uint64_t last;		/* offset of the last word that was stored to:
+				 * where a read-back looks */
 	void *impl;		/* the implementation's */
 };
 
@@ -133,8 +138,8 @@ struct hal_mmio_ops {
 	/* ---- memory of another board (or of the own): any length and
 	 * alignment; aligned 8 bytes in one piece; loads see own stores only
 	 * after stores_before_notify(). */
-	void (*store)(const struct hal_mmio_map *map, uint64_t off,
-		      const void *src, size_t len);
+	void (*store)(struct hal_mmio_map *map, uint64_t off, const void *src,
+		      size_t len);
 	void (*load)(const struct hal_mmio_map *map, uint64_t off, void *dst,
 		     size_t len);
 
@@ -143,13 +148,24 @@ struct hal_mmio_ops {
 	/* Every earlier store() of this open device to the board of map is
 	 * visible there when this returns: before a packet that names them. */
 	void (*stores_before_notify)(const struct hal_mmio_map *map);
-	/* Earlier ordinary stores to own memory (data to send, descriptors)
+	/*
+	 * Earlier ordinary stores to own memory (data to send, descriptors)
 	 * are visible to the engine that a following register write or
-	 * write() starts. */
+	 * write() starts, and to whoever is told by a packet that is sent
+	 * after this. One is due before each such start: the model ends a
+	 * process that forgets it.
+	 */
 	void (*memory_before_start)(struct hal_mmio *mm);
-	/* Ordinary loads after this see what the engine, or another board, had
-	 * written before a status or packet that was read before this. */
+	/*
+	 * Ordinary loads after this see what the engine, or another board, had
+	 * written before a status, packet or table entry that was read before
+	 * this. One is due after each packet: the model ends a process that
+	 * goes on without it.
+	 */
 	void (*status_before_memory)(struct hal_mmio *mm);
+	/* Earlier ordinary loads are over before a store() after this tells
+	 * that what they read may be overwritten. */
+	void (*loads_before_store)(struct hal_mmio *mm);
 };
 
 extern const struct hal_mmio_ops hal_mmio_dev_ops;	/* hal_mmio_dev.c */

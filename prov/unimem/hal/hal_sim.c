@@ -38,6 +38,7 @@ static const struct hal_param rows[] = {
 	NUMBER(tick, 0, 1000000000, "0"),
 	NUMBER(delay, 0, 1000000000, "0"),
 	NUMBER(ack, 0, 1000000000, "0"),
+	NUMBER(prep, 0, 1, "0"),
 	NUMBER(reorder, 0, 1000, "250"),
 	NUMBER(route, 0, 1000000000, "10000"),
 	NUMBER(dma, 0, 1000000000, "0"),
@@ -283,7 +284,24 @@ void sim_sweep(struct sim_mm *mm)
 	if (now - mm->swept < SWEEP_NS)
 		return;
 	mm->swept = now;
+	sim_part_hang_up(mm->w);
 	sim_store_sweep(mm, now);
+}
+
+void sim_start(struct sim_mm *mm, const char *what)
+{
+	if (!mm->ready)
+		sim_misuse("%s without memory_before_start() since the last "
+			   "start: it may be overtaken by what it tells of",
+			   what);
+	mm->ready = false;
+}
+
+void sim_access(const struct sim_mm *mm)
+{
+	if (mm->unseen)
+		sim_misuse("a packet was read, and another access follows "
+			   "without status_before_memory()");
 }
 
 /* Every access lets time pass. */
@@ -291,6 +309,7 @@ static struct sim_mm *touch(struct hal_mmio *hm)
 {
 	struct sim_mm *mm = sim_mm(hm);
 
+	sim_access(mm);
 	if (mm->w->par.tick != 0)
 		/* a clock, orders nothing */
 		atomic_fetch_add_explicit(&mm->w->board[0]->common.clock,
@@ -389,8 +408,18 @@ static void sim_stores_before_notify(const struct hal_mmio_map *map)
 }
 
 /* What the engine and others read and write is ordered by the model's own
- * acquires and releases. */
-static void sim_ordered(struct hal_mmio *mm)
+ * acquires and releases: it sees to it that those of the silicon are called. */
+static void sim_memory_before_start(struct hal_mmio *mm)
+{
+	sim_mm(mm)->ready = true;
+}
+
+static void sim_status_before_memory(struct hal_mmio *mm)
+{
+	sim_mm(mm)->unseen = false;
+}
+
+static void sim_loads_before_store(struct hal_mmio *mm)
 {
 	(void)mm;
 }
@@ -514,6 +543,7 @@ const struct hal_mmio_ops hal_sim_mmio_ops = {
 	.store = sim_store,
 	.load = sim_load,
 	.stores_before_notify = sim_stores_before_notify,
-	.memory_before_start = sim_ordered,
-	.status_before_memory = sim_ordered,
+	.memory_before_start = sim_memory_before_start,
+	.status_before_memory = sim_status_before_memory,
+	.loads_before_store = sim_loads_before_store,
 };

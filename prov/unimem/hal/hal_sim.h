@@ -67,8 +67,11 @@ struct sim_mm {
 	uint64_t swept;			/* ns */
 	uint64_t lines;			/* of held stores, hashed */
 	uint32_t held;			/* bit per entry that may be full */
+	bool ready;			/* memory_before_start() since the last
+					 * start */
+	uint32_t half;			/* words of a packet that were read */
+	bool unseen;			/* a packet, and no barrier since */
 	int event_fd;
-	uint32_t arms;			/* number of the last */
 	uint32_t nxfers;
 	uint64_t ends;
 	struct sim_xfer *xfers;		/* params.xfers of them */
@@ -126,11 +129,16 @@ static inline void *sim_memory(struct sim_world *w, uint64_t gaddr,
 void sim_misuse(const char *fmt, ...)
 	__attribute__((noreturn, format(printf, 1, 2)));
 void sim_sweep(struct sim_mm *mm);
+/* An access of the file, whatever it is of. */
+void sim_access(const struct sim_mm *mm);
+/* Something starts that may read ordinary memory, or tells of it. */
+void sim_start(struct sim_mm *mm, const char *what);
 /* For tests: the trusted page, which the driver maps for nobody. */
 void hal_sim_trusted(struct hal_mmio *mm, struct hal_mmio_map *map);
 
 /* hal_sim_join.c */
 int sim_join(const struct sim_params *par, struct sim_world **w);
+void sim_part_hang_up(struct sim_world *w);
 void sim_leave(struct sim_world *w);
 void sim_forget(struct sim_world *w);
 bool sim_alive(struct sim_world *w, uint64_t owner);
@@ -183,7 +191,7 @@ void sim_mem_file_over(struct sim_world *w, uint32_t board, uint32_t file);
 void sim_mem_rebuild(struct sim_world *w);	/* lock held */
 
 /* hal_sim_store.c */
-void sim_store(const struct hal_mmio_map *map, uint64_t off, const void *src,
+void sim_store(struct hal_mmio_map *map, uint64_t off, const void *src,
 	       size_t len);
 void sim_load(const struct hal_mmio_map *map, uint64_t off, void *dst,
 	      size_t len);

@@ -288,6 +288,7 @@ static void pif_send(struct sim_mm *mm, struct sim_board *b, uint32_t n)
 	uint64_t dest = atomic_load(&pif->reg[4]) & HAL_GADDR_MASK;
 	uint32_t board = hal_gaddr_board(dest);
 
+	sim_start(mm, "a packet");
 	atomic_store(&pif->written, 0);
 	if (!(atomic_load(&b->pid_conf) >> n & 1)) {
 		pif_end(&pif->op, 0);
@@ -354,6 +355,8 @@ void sim_pif_read(struct sim_mm *mm, uint32_t n, uint32_t off, uint64_t w[2])
 			   "there is no register [D table 5]", off);
 	if (off == HAL_PIF_STATUS) {
 		w[0] = pif_look(mm->w, mm->m.board, n, RUN_BY_CLOCK);
+		if (mm->w->par.prep && atomic_load(&pif->written) != 0)
+			w[0] |= HAL_PIF_PEND;
 		w[1] = 0;
 	} else {
 		w[0] = atomic_load(&pif->reg[2 * reg]);
@@ -434,11 +437,15 @@ static bool dequeue(struct sim_world *w, struct sim_fifo *fifo,
 void sim_mif_read(struct sim_mm *mm, uint32_t n, uint64_t w[2])
 {
 	struct sim_fifo *fifo = &mm->b->fifo[n];
+	bool any = dequeue(mm->w, fifo, w);
 
-	if (dequeue(mm->w, fifo, w))
-		return;
-	look_out(mm->w, fifo);
-	if (dequeue(mm->w, fifo, w))
+	if (!any) {
+		look_out(mm->w, fifo);
+		any = dequeue(mm->w, fifo, w);
+	}
+	mm->half = any ? (mm->half + 1) % HAL_MIF_PKT_WORDS : 0;
+	mm->unseen = any && mm->half == 0;
+	if (any)
 		return;
 	w[0] = HAL_MIF_EMPTY;
 	w[1] = HAL_MIF_EMPTY;
@@ -486,7 +493,8 @@ void sim_if_reset(struct sim_world *w, uint32_t board, uint32_t n)
 
 /*
  * Told first, disarmed then: who dies in between tells once too often. Arming
- * has numbers, so that who comes late disarms no later one.
+ * has numbers, which go on from one holder to the next, so that who comes late
+ * disarms no later one.
  */
 void sim_signal(struct sim_world *w, struct sim_fifo *fifo)
 {

@@ -240,6 +240,7 @@ static void write_tail(struct sim_mm *mm, struct sim_cdma *c, uint32_t val)
 {
 	if (!can_start(c, true))
 		return;
+	sim_start(mm, "a chain of descriptors");
 	set_high(&c->tail, val);
 	if (!c->busy)
 		fetch(mm, c);
@@ -250,6 +251,7 @@ static void write_btt(struct sim_mm *mm, struct sim_cdma *c, uint32_t val)
 	if (!can_start(c, false))
 		return;
 	must_be_idle(c, HAL_CDMA_BTT);
+	sim_start(mm, "a transfer");
 	c->btt = val & btt_mask(mm->w);
 	c->desc = 0;
 	begin(mm, c, c->sa, c->da, c->btt);

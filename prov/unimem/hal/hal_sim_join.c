@@ -4,7 +4,7 @@
  * other.
  *
  * Every process of a model listens on a name of its own in the abstract
- * namespace, where nobody is ever accepted: the kernel tells a newcomer who
+ * namespace, where nobody is ever spoken to: the kernel tells a newcomer who
  * listens, and the newcomer opens the segments of that process under /proc. So
  * nobody has to answer, and the segments go with the last process that has
  * them. Joining happens one at a time, behind a name that is bound for that
@@ -292,6 +292,9 @@ static int take_part(struct sim_world *w)
 
 		if (lock_byte(w, F_SETLK, F_WRLCK, n, NULL) != 0)
 			continue;
+		/* what the one before us left is now seen to be a dead one's,
+		 * and nobody has this generation yet */
+		gen = atomic_fetch_or(&c->part[n], 1) | 1;
 		fd = bind_name("part", w->hash, n);
 		if (fd == -EADDRINUSE) {	/* by a child of a dead one */
 			lock_byte(w, F_SETLK, F_UNLCK, n, NULL);
@@ -299,8 +302,7 @@ static int take_part(struct sim_world *w)
 		}
 		if (fd < 0)
 			return fd;
-		/* what the one before us left is now seen to be a dead one's */
-		gen = atomic_fetch_add(&c->part[n], 1) + 1;
+		atomic_store(&c->part[n], ++gen);
 		w->me = gen << 16 | (n + 1);
 		w->listen_fd = fd;
 		return listen(fd, BACKLOG) != 0 ? -errno : 0;
@@ -360,6 +362,15 @@ int sim_join(const struct sim_params *par, struct sim_world **out)
 	}
 	*out = w;
 	return 0;
+}
+
+/* Who joined since: the kernel has told them what they asked. */
+void sim_part_hang_up(struct sim_world *w)
+{
+	int fd;
+
+	while ((fd = accept4(w->listen_fd, NULL, NULL, SOCK_CLOEXEC)) >= 0)
+		close(fd);
 }
 
 /* All files are closed. */

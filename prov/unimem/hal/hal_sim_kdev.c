@@ -39,7 +39,10 @@ static uint64_t get64(const uint64_t *from)
 
 /* ---- Interfaces -------------------------------------------------------- */
 
-/* Lock held. Packets first: with the nonce gone none of them comes any more. */
+/*
+ * Lock held. Packets first: with the nonce gone none of them comes any more.
+ * What was half written is cleared, as its PEND (params.prep) never ends.
+ */
 static void if_release(struct sim_world *w, uint32_t board, uint32_t n)
 {
 	struct sim_board *b = w->board[board];
@@ -47,6 +50,7 @@ static void if_release(struct sim_world *w, uint32_t board, uint32_t n)
 
 	sim_pif_settle(w, board, n);
 	atomic_fetch_and(&b->pid_conf, ~(UINT64_C(1) << n));
+	atomic_store(&b->pif[n].written, 0);
 	atomic_store(&b->fifo[n].armed, 0);
 	put64(&e->nonce, 0);
 	put64(&e->identity, 0);
@@ -144,15 +148,17 @@ int sim_event_fd(struct sim_mm *mm)
 static int arm(struct sim_mm *mm)
 {
 	struct sim_fifo *fifo = &mm->b->fifo[mm->f->iface];
+	uint32_t number;
 	char old[8];
 
 	if (mm->event_fd < 0)
 		return -EINVAL;
 	while (recv(mm->event_fd, old, sizeof(old), MSG_DONTWAIT) >= 0)
 		;
-	if (++mm->arms == 0)
-		mm->arms = 1;
-	atomic_store(&fifo->armed, mm->arms);
+	do
+		number = atomic_fetch_add(&fifo->arms, 1) + 1;
+	while (number == 0);
+	atomic_store(&fifo->armed, number);
 	/* who enqueues looks at armed after it, we the other way round */
 	if (!sim_fifo_quiet(mm->w, mm->m.board, mm->f->iface))
 		sim_signal(mm->w, fifo);
@@ -242,6 +248,7 @@ int sim_file_open(struct sim_mm *mm)
 {
 	int ret;
 
+	sim_part_hang_up(mm->w);
 	sim_lock(mm->w);
 	ret = take_file(mm);
 	if (ret != 0 && reap_some(mm->w, mm->b))

@@ -216,6 +216,11 @@ static void hold_free(struct sim_world *w, struct sim_hold *h)
 		region_free(w, board, r);
 }
 
+static uint32_t hold_number(const struct sim_mm *mm, const struct sim_hold *h)
+{
+	return (uint32_t)(h - mm->f->hold) + 1;
+}
+
 static struct sim_hold *hold_at(struct sim_mm *mm, uint32_t hold)
 {
 	if (hold == 0 || hold > atomic_load(&mm->f->nholds) ||
@@ -275,7 +280,7 @@ static int alloc_commit(struct sim_mm *mm, struct hal_kdev_alloc *a,
 		hold_set(mm->w, other, r, SIM_HOLD_GIVEN, 0);
 	a->ref = atomic_load(&r->ref);
 	a->map_off = ref_gaddr(a->ref);
-	a->hold = (uint32_t)(own - mm->f->hold) + 1;
+	a->hold = hold_number(mm, own);
 	a->bytes = r->pages * SIM_PAGE;
 	return 0;
 }
@@ -346,23 +351,22 @@ static struct sim_hold *hold_waiting(struct sim_mm *mm, uint64_t ref,
 	return NULL;
 }
 
-static void import_tell(struct sim_mm *mm, const struct sim_region *r,
-			const struct sim_hold *h, struct hal_kdev_import *imp)
+static void import_tell(const struct sim_region *r,
+			struct hal_kdev_import *imp)
 {
 	imp->bytes = r->pages * SIM_PAGE;
 	imp->map_off = ref_gaddr(imp->ref);
 	imp->owner = r->identity;
 	imp->owner_nonce = r->nonce;
 	imp->owner_uid = r->uid;
-	imp->hold = (uint32_t)(h - mm->f->hold) + 1;
 }
 
-/* The route of a hold is ready, or takes its time. */
+/* The route of a hold is ready, or takes its time. From then on the hold is
+ * that of one import: the next has another. */
 static int route(struct sim_mm *mm, struct sim_hold *h)
 {
-	if (!(atomic_load(&h->flags) & SIM_HOLD_ROUTING))
-		return 0;
-	if (sim_now(mm->w) < h->due)
+	if ((atomic_load(&h->flags) & SIM_HOLD_ROUTING) &&
+	    sim_now(mm->w) < h->due)
 		return -EAGAIN;
 	atomic_store(&h->flags, 0);
 	return 0;
@@ -382,8 +386,10 @@ static int import(struct sim_mm *mm, struct hal_kdev_import *imp)
 	if (!any) {
 		uint64_t maker = atomic_load(&r->maker);
 
-		if (atomic_load(&r->kept) && !sim_alive(mm->w, maker))
+		if (!sim_alive(mm->w, maker)) {
 			sim_reap(mm->w, maker);
+			return -ESTALE;
+		}
 		if (!atomic_load(&r->kept) ||
 		    atomic_load(&r->ref) != imp->ref)
 			return -ESTALE;
@@ -398,7 +404,8 @@ static int import(struct sim_mm *mm, struct hal_kdev_import *imp)
 	}
 	ret = route(mm, h);
 	if (ret == 0)
-		import_tell(mm, r, h, imp);
+		import_tell(r, imp);
+	imp->hold = hold_number(mm, h);
 	return ret;
 }
 
@@ -568,9 +575,12 @@ static void count_holds(struct sim_world *w, struct sim_file *f)
 /* The lock's holder died: what he had begun is finished or undone. */
 void sim_mem_rebuild(struct sim_world *w)
 {
-	for (uint32_t b = 0; b < w->boards; b++)
-		for (uint32_t i = 0; i < w->board[b]->nregions; i++)
+	for (uint32_t b = 0; b < w->boards; b++) {
+		for (uint32_t i = 0; i < w->board[b]->nregions; i++) {
 			w->board[b]->region[i].holds = 0;
+			atomic_store(&w->board[b]->region[i].kept, 0);
+		}
+	}
 	for (uint32_t b = 0; b < w->boards; b++)
 		for (uint32_t i = 0; i < SIM_FILES; i++)
 			if (atomic_load(&w->board[b]->file[i].owner) != 0)

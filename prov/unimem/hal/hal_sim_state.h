@@ -13,11 +13,19 @@
  *            finds the holder dead takes it over and rebuilds from the holds
  *            of living files what counts and maps are derived from them
  *   stores   a buffered store is carried out by one who writes his name on it,
- *            and again by another if he is dead
+ *            and again by another if he is dead, or stopped for seconds
  *
  * A name is an owner word: index of a process and its generation. The process
  * lives while it has the lock on its byte of the first board's segment; the
- * kernel drops that at its end, however it ends.
+ * kernel drops that at its end, however it ends. A generation is odd while its
+ * process takes that place.
+ *
+ * What this cannot do: a process that is stopped, not killed, while it has the
+ * driver's lock holds up who wants it until it goes on, one that is stopped
+ * while it joins who wants to join: ten seconds, and then he is told. A real
+ * driver runs where nobody can stop it; here nothing tells a stopped process
+ * from a slow one, and to take its lock from it would corrupt. A process that
+ * is stopped in the very copy of another's store repeats it when it goes on.
  */
 #ifndef HAL_SIM_STATE_H
 #define HAL_SIM_STATE_H
@@ -29,7 +37,7 @@
 #include "hal_regs.h"
 
 #define SIM_MAGIC	UINT32_C(0x4d534e55)	/* "UNSM" */
-#define SIM_VERSION	1u		/* raise when a layout below changes */
+#define SIM_VERSION	2u		/* raise when a layout below changes */
 
 #define SIM_PARTS	512u		/* processes of a model */
 #define SIM_FILES	512u		/* open files of a board's device */
@@ -64,6 +72,7 @@ struct sim_params {
 	long tick;			/* ns per access; 0: the host's clock */
 	long delay;			/* ns, packet on its way, at most */
 	long ack;			/* ns, until acknowledged, at most */
+	long prep;			/* PEND is set in preparation, too */
 	long reorder;			/* of 1000 stores, held back */
 	long route;			/* ns to set up a route */
 	long dma;			/* ns per 4 KiB moved */
@@ -118,6 +127,7 @@ struct sim_fifo {
 	_Atomic uint64_t expect;	/* bit per board: it has sent here */
 	_Atomic uint64_t event;		/* name of the socket to signal */
 	_Atomic uint32_t armed;
+	_Atomic uint32_t arms;		/* number of the last, of any holder */
 	_Atomic uint64_t cell[SIM_FIFO_MAX * SIM_CELLS]
 		__attribute__((aligned(SIM_LINE)));
 };

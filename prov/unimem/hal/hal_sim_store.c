@@ -11,11 +11,13 @@
 #define _GNU_SOURCE
 #include <sched.h>
 #include <string.h>
+#include <time.h>
 
 #include "hal_sim.h"
 
 #define STALE_NS	2000000		/* then others look after it */
 #define WAIT_SPINS	64		/* for who carries it out, to be dead */
+#define STOPPED_S	2		/* then he is taken to be stopped */
 
 /* ---- Memory ------------------------------------------------------------ */
 
@@ -67,26 +69,47 @@ static uint64_t line_bit(uint64_t gaddr)
 	return UINT64_C(1) << ((line ^ line >> 6) & 63);
 }
 
-/* Of a buffered store that is ours to carry out now. */
+/* Of a buffered store that has our name on it now. */
 static void carry_out(struct sim_world *w, struct sim_post *p)
 {
 	uint8_t *to = sim_memory(w, p->gaddr, p->len);
+	uint64_t ours = w->me;
 
-	if (to != NULL)
+	/* stopped on the way here it may have been taken from us */
+	if (to != NULL && atomic_load(&p->state) == ours)
 		put(to, p->data, p->len);
-	atomic_store(&p->state, SIM_POST_FREE);
+	atomic_compare_exchange_strong(&p->state, &ours, SIM_POST_FREE);
+}
+
+static uint64_t seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec;
+}
+
+/* Is who wrote his name on it not going to do it? */
+static bool given_up(struct sim_world *w, uint64_t name, uint64_t *since)
+{
+	if (*since == 0)
+		*since = seconds();
+	return !sim_alive(w, name) || seconds() - *since > STOPPED_S;
 }
 
 /* By its owner, or for a dead one; somebody may be about it. */
 static void let_go(struct sim_world *w, struct sim_post *p)
 {
+	uint64_t since = 0;
+
 	for (int spins = 1; ; spins++) {
 		uint64_t state = atomic_load(&p->state);
 
 		if (state == SIM_POST_FREE)
 			return;
 		if ((state == SIM_POST_FULL ||
-		     (spins % WAIT_SPINS == 0 && !sim_alive(w, state))) &&
+		     (spins % WAIT_SPINS == 0 &&
+		      given_up(w, state, &since))) &&
 		    atomic_compare_exchange_strong(&p->state, &state,
 						   w->me)) {
 			carry_out(w, p);
@@ -168,13 +191,14 @@ static void check_range(const struct hal_mmio_map *map, uint64_t off,
 			   len, (unsigned long long)off, map->len);
 }
 
-void sim_store(const struct hal_mmio_map *map, uint64_t off, const void *src,
+void sim_store(struct hal_mmio_map *map, uint64_t off, const void *src,
 	       size_t len)
 {
 	struct sim_mm *mm = sim_mm(map->mm);
 	uint64_t gaddr = sim_what(map) + off;
 	const uint8_t *from = src;
 
+	sim_access(mm);
 	if (sim_block(map) != HAL_KDEV_MEM)
 		sim_misuse("a store of %zu bytes into registers", len);
 	check_range(map, off, len);
@@ -211,6 +235,7 @@ void sim_load(const struct hal_mmio_map *map, uint64_t off, void *dst,
 {
 	struct sim_world *w = sim_mm(map->mm)->w;
 
+	sim_access(sim_mm(map->mm));
 	check_range(map, off, len);
 	switch (sim_block(map)) {
 	case HAL_KDEV_MEM:

@@ -131,6 +131,7 @@ ssize_t sim_xfer_write(struct sim_mm *mm, const void *buf, size_t len)
 
 	if (n == 0 || len % sizeof(struct hal_kdev_xfer) != 0)
 		return -EINVAL;
+	sim_start(mm, "a write() of transfers");
 	for (i = 0; i < n; i++) {
 		struct hal_kdev_xfer k;
 
