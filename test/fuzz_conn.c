@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
@@ -456,26 +455,16 @@ static void test_any_bytes(void **state)
 
 /* ---- Listeners ------------------------------------------------------- */
 
-/* Listen at a number: the victim connects; then our answer to its hello. */
+/* The victim calls us, and our answer to its hello. */
 static int call_us(const struct hal_addr *addr, struct letter *l)
 {
-	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	unsigned connected = knock.connected, dead = knock.dead;
-	struct hal_peer *peer = NULL;
-	union emu_msg m;
-	int conn;
+	int conn = knock_called(addr);
 
-	knock_name(listener, "unimem", addr);
-	assert_int_equal(listen(listener, 1), 0);
-	assert_int_equal(hal_connect(knock.v, addr, &peer), 0);
-	conn = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-	assert_int_equal(knock_answer(conn, &m), 0);
-	assert_int_equal(m.head.type, EMU_HELLO);
 	knock_post(conn, l);
 	KNOCK_UNTIL(knock.connected > connected || knock.dead > dead);
 	connected = knock.connected - connected;
 	close(conn);
-	close(listener);
 	KNOCK_UNTIL(knock.dead == dead + 1);
 	return connected != 0 ? 0 : knock.dead_status;
 }
@@ -521,54 +510,6 @@ static void test_bad_answers(void **state)
 			unit_fail("accepted: %s", answers[i].name);
 		knock_friends();
 	}
-	knock_gone();
-}
-
-/* ---- Silence --------------------------------------------------------- */
-
-#define SILENT	200
-
-/* Who says nothing costs at most a quarter of the descriptors. */
-static void test_silence(void **state)
-{
-	struct rlimit was, few;
-	int conn[SILENT], spoken, ended = 0;
-	struct hal_addr from;
-	union emu_msg m;
-	struct letter l;
-
-	(void)state;
-	if (knock.hal == NULL)
-		skip();
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
-	knock_teardown(NULL);
-	few = (struct rlimit){ 256, was.rlim_max };
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-	knock_setup(NULL);
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
-	from = knock_addr(1);
-	l = knock_hello(&from, &knock.v->addr);
-	spoken = knock_dial(&knock.v->addr);
-	knock_post(spoken, &l);
-	assert_int_equal(knock_answer(spoken, &m), 0);
-	for (int i = 0; i < SILENT; i++) {
-		conn[i] = knock_dial(&knock.v->addr);
-		knock_pump();
-	}
-	knock_friends();
-	for (int i = 0; i < SILENT; i++) {
-		bool end = recv(conn[i], &m, sizeof(m), MSG_DONTWAIT) == 0;
-
-		/* the oldest first */
-		assert_int_equal(end, i < SILENT - 256 / 4);
-		ended += end;
-	}
-	assert_int_equal(ended, SILENT - 256 / 4);
-	/* who has spoken stays */
-	assert_true(recv(spoken, &m, sizeof(m), MSG_DONTWAIT) < 0);
-	for (int i = 0; i < SILENT; i++)
-		close(conn[i]);
-	close(spoken);
 	knock_gone();
 }
 
@@ -668,7 +609,6 @@ int main(void)
 		CONN_TEST(test_messages_out_of_place),
 		CONN_TEST(test_any_bytes),
 		CONN_TEST(test_bad_answers),
-		CONN_TEST(test_silence),
 		CONN_TEST(test_other_version_connects),
 		CONN_TEST(test_other_version_answers),
 	};

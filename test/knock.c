@@ -277,6 +277,24 @@ int knock_say(struct letter *l)
 	return ret;
 }
 
+/* Listen at a number, and the victim calls: the connection with its hello. */
+int knock_called(const struct hal_addr *addr)
+{
+	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	struct hal_peer *peer = NULL;
+	union emu_msg m;
+	int conn;
+
+	knock_name(listener, "unimem", addr);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(hal_connect(knock.v, addr, &peer), 0);
+	conn = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	assert_int_equal(knock_answer(conn, &m), 0);
+	assert_int_equal(m.head.type, EMU_HELLO);
+	close(listener);
+	return conn;
+}
+
 /* ---- Anything at all ------------------------------------------------- */
 
 int knock_pipe(void)

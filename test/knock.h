@@ -67,6 +67,8 @@ void knock_burn(struct letter *l);
 
 /* Connect. */
 int knock_dial(const struct hal_addr *to);
+/* Listen at a number, and the victim calls: the connection, its hello read. */
+int knock_called(const struct hal_addr *addr);
 /* Sent or not (the other end may have hung up); its descriptors are closed. */
 void knock_post(int conn, struct letter *l);
 /* What comes back: its status, or that the other end hung up. Descriptors that

@@ -360,10 +360,10 @@ HAL_EXPORT void hal_log_set(hal_log_fn fn);
 HAL_EXPORT void hal_log(int level, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Take a free interface of a board (-1: the process's own). Takes O(1) and no
- * thread. -FI_EBUSY: the board has no free one; -FI_EINVAL: no such board, or
- * another than the own where HAL_CAP_ANY_BOARD is missing; -FI_EMFILE,
- * -FI_ENOMEM: limits. */
+/* Take a free interface of a board (-1: the process's own). Takes no thread; on
+ * the emulation a system call for each number it finds taken. -FI_EBUSY: the
+ * board has no free one; -FI_EINVAL: no such board, or another than the own
+ * where HAL_CAP_ANY_BOARD is missing; -FI_EMFILE, -FI_ENOMEM: limits. */
 static inline int hal_if_open(struct hal *hal, int board, struct hal_if **hif)
 {
 	return hal->ops->if_open(hal, board, hif);

@@ -297,6 +297,7 @@ static struct emu_if *if_new(struct hal_emu *emu, int board)
 	eif->timer.kind = EMU_SRC_TIMER;
 	eif->timer.fd = -1;
 	eif->ev_tail = &eif->ev_head;
+	eif->conns_tail = &eif->conns;
 	eif->nticks = !emu->membarrier;	/* its own peer, so to say */
 	return eif;
 }
@@ -501,8 +502,27 @@ void emu_doom(struct emu_peer *peer, int status)
 	emu_if(peer->p.hif)->ndying++;
 }
 
+/*
+ * Refused is who never took us nor spoke to us, whichever word of its end came
+ * first. One that spoke is a peer that went.
+ */
+static int last_status(const struct emu_peer *peer)
+{
+	bool strange = peer->p.tx.open && !peer->told_out &&
+		       peer->p.rx.cells == NULL;
+
+	if (peer->dying == -FI_ECONNRESET && strange)
+		return -FI_ECONNREFUSED;
+	if (peer->dying == -FI_ECONNREFUSED && !strange)
+		return peer->in != NULL && peer->in->bye ? -FI_ESHUTDOWN :
+			-FI_ECONNRESET;
+	return peer->dying;
+}
+
 static void declare_dead(struct emu_if *eif, struct emu_peer *peer)
 {
+	int status = last_status(peer);
+
 	peer->p.dead = true;
 	peer->p.dma_any = false;
 	eif->ndying--;
@@ -516,7 +536,7 @@ static void declare_dead(struct emu_if *eif, struct emu_peer *peer)
 		peer->pidsrc.fd = -1;
 	}
 	emu_dma_cancel(peer);
-	emu_event(peer, HAL_EV_DEAD, peer->dying);
+	emu_event(peer, HAL_EV_DEAD, status);
 }
 
 /*

@@ -73,9 +73,11 @@ struct hal_emu {
 /* ---- Messages on connections ----------------------------------------- */
 
 #define EMU_MAGIC	UINT32_C(0x6d696e55)	/* "Unim" */
-#define EMU_WIRE	2		/* raise when a layout changes */
+#define EMU_WIRE	3		/* raise when a layout changes */
 #define EMU_FDS_MAX	3
 #define EMU_REQS_MAX	16		/* imports asked for and unanswered */
+#define EMU_ANSWERS_MAX	64		/* answered and not fetched, more than
+					 * who fetches them all ever leaves */
 
 enum emu_msg_type {
 	EMU_HELLO = 1,		/* sender to receiver: own pidfd, link, proof */
@@ -98,6 +100,11 @@ struct emu_head {
 };
 
 #define EMU_F_BARRIER	1		/* registered for global membarriers */
+#define EMU_F_CROSSED	2		/* welcome: I have called you, too */
+
+/* Status of a welcome: I took your hello and freed you before I could say so.
+ * Nothing else is refused with it. */
+#define EMU_LET_GO	(-FI_ECONNRESET)
 
 /* Hello, and welcome, where first means nothing. */
 struct emu_hello {
@@ -160,6 +167,7 @@ enum emu_said {
 	EMU_SAID_REFUSED,	/* a peer refuses us */
 	EMU_SAID_UNSEEN,	/* of a peer in another pid namespace */
 	EMU_SAID_MUTE,		/* too many who say nothing */
+	EMU_SAID_FLIGHT,	/* too many descriptors on their way */
 };
 
 struct emu_conn {
@@ -209,6 +217,8 @@ struct emu_peer {
 	bool ev_queued;
 	bool welcomed;			/* pidsrc.fd is its own hand-over */
 	bool told_out;			/* CONNECTED was reported */
+	bool met_first;			/* it took ours before it called us: a
+					 * hello is of another relation */
 	bool ticks;			/* it takes no part in barriers */
 	uint8_t nreqs;			/* imports unanswered */
 	uint32_t woken;			/* sleep of the peer we ended last */
@@ -236,7 +246,8 @@ struct emu_if {
 	int proof_fd;			/* shows that the number is ours */
 	struct emu_src listen, timer;
 	struct hal_map *page_map;
-	struct emu_conn *conns, *buried;
+	struct emu_conn *conns, **conns_tail;	/* oldest first */
+	struct emu_conn *buried;
 	struct emu_peer **hash;
 	uint32_t hash_size, npeers;
 	struct emu_peer *ev_head, **ev_tail;
@@ -326,6 +337,8 @@ int emu_connect(struct hal_if *hif, const struct hal_addr *to,
 int emu_take_message(struct emu_conn *conn, const union emu_msg *m,
 		     size_t len, struct emu_fds *fds);
 void emu_conn_todo(struct emu_conn *conn);
+int emu_hello_check(struct emu_conn *conn, const struct emu_hello *m,
+		    size_t len, const struct emu_fds *fds);
 bool emu_hello_hold(struct emu_conn *conn, const struct emu_hello *m);
 void emu_refuse(struct emu_conn *conn, int type, int status);
 

@@ -198,6 +198,22 @@ static void rmem_drop(struct hal_rmem *rmem)
 	free(rmem);
 }
 
+/* Who asked may never come for the answer: of too many the oldest goes. */
+static void rmems_tidy(struct emu_peer *peer)
+{
+	struct hal_rmem *rmem, *oldest = NULL;
+	int n = 0;
+
+	for (rmem = peer->rmems; rmem != NULL; rmem = rmem->next) {
+		if (rmem->refs != 0 || rmem->status == -FI_EAGAIN)
+			continue;
+		oldest = rmem;		/* the list has the newest first */
+		n++;
+	}
+	if (n >= EMU_ANSWERS_MAX)
+		rmem_drop(oldest);
+}
+
 /* Ask the peer for a region; at most EMU_REQS_MAX questions are open. */
 static int import_ask(struct emu_peer *peer, const struct hal_key *key)
 {
@@ -208,6 +224,7 @@ static int import_ask(struct emu_peer *peer, const struct hal_key *key)
 
 	if (peer->nreqs == EMU_REQS_MAX || (conn->todo & EMU_TODO_ANSWER))
 		return -FI_EAGAIN;
+	rmems_tidy(peer);
 	rmem = calloc(1, sizeof(*rmem));
 	if (rmem == NULL)
 		return -FI_ENOMEM;
@@ -278,7 +295,10 @@ void emu_mem_reply(struct emu_peer *peer, const struct emu_mem_msg *msg,
 	rmem->status = ret;
 }
 
-/* The mapping goes with its last user: a region the peer frees is not kept. */
+/*
+ * The mapping goes with its last user: a region the peer frees is kept as long
+ * as one import of it is, and its key opens it here as long.
+ */
 void emu_mem_release(struct hal_rmem *rmem)
 {
 	if (--rmem->refs == 0)
@@ -343,7 +363,10 @@ static int64_t attach_move(struct emu_dma *dma, uint64_t n)
 	if (dma->d.op == HAL_DMA_GET) {
 		moved = process_vm_readv(peer->pid, &local, 1, &remote, 1, 0);
 	} else {
-		/* the number must not have passed to a stranger */
+		/* the number must not have passed to a stranger; that it
+		 * does so between here and the next line takes a peer that is
+		 * reaped and all numbers used up meanwhile, and a process of
+		 * ours that has this very range mapped */
 		if (emu_pidfd_dead(peer->pidsrc.fd))
 			return -FI_ECANCELED;
 		moved = process_vm_writev(peer->pid, &local, 1, &remote, 1, 0);

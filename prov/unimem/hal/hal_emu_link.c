@@ -207,10 +207,15 @@ void emu_peer_free(struct hal_peer *hp)
 		 * reading still; pairs with the acquire in dma_valid() */
 		atomic_exchange_explicit(&hp->tx.sleep->tx_closed, 1,
 					 memory_order_seq_cst);
-	for (int i = 0; i < 2; i++)
-		if (conns[i] != NULL && !(conns[i]->todo & EMU_TODO_ANSWER))
+	for (int i = 0; i < 2; i++) {
+		if (conns[i] == NULL)
+			continue;
+		if (!(conns[i]->todo & EMU_TODO_ANSWER))
 			emu_conn_send(conns[i], &bye, sizeof(bye.head),
 				      EMU_BYE, 0, NULL, 0);
+		else if (conns[i]->answer == EMU_WELCOME && peer->out == NULL)
+			emu_refuse(conns[i], EMU_WELCOME, EMU_LET_GO);
+	}
 	emu_peer_drop(peer);
 }
 

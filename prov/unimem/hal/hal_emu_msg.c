@@ -43,6 +43,8 @@ static void send_answer(struct emu_conn *conn)
 
 	if (conn->answer == EMU_WELCOME) {
 		hello_fill(eif, conn->peer, &msg.hello);
+		if (conn->peer->out != NULL)
+			msg.hello.flags |= EMU_F_CROSSED;
 		ret = emu_conn_send(conn, &msg, sizeof(msg.hello), EMU_WELCOME,
 				    0, &eif->emu->pidfd, 1);
 	} else {
@@ -289,8 +291,9 @@ static int check_kind(struct emu_if *eif, const struct emu_head *head,
 	return -EPROTONOSUPPORT;
 }
 
-static int check_hello(struct emu_conn *conn, const struct emu_hello *m,
-		       size_t len, const struct emu_fds *fds)
+/* Is it right, and from who it says it is? */
+int emu_hello_check(struct emu_conn *conn, const struct emu_hello *m,
+		    size_t len, const struct emu_fds *fds)
 {
 	struct emu_if *eif = conn->eif;
 	const struct hal_addr *own = &eif->i.addr;
@@ -321,10 +324,12 @@ static int check_hello(struct emu_conn *conn, const struct emu_hello *m,
 	    fds->n != EMU_FDS_MAX)
 		return -FI_EINVAL;
 	ret = emu_proof_check(conn, &m->from, fds->fd[2]);
-	if (ret != 0)
+	if (ret == -FI_EACCES)
 		hal_log(1, "a process that claims to be interface %u:%u is not",
 			m->from.board, m->from.iface);
-	return ret != 0 ? ret : emu_pidfd_check(conn, fds->fd[0]);
+	if (ret == 0)
+		ret = emu_pidfd_check(conn, fds->fd[0]);
+	return ret == -FI_EMFILE ? no_descriptors(eif, &m->from) : ret;
 }
 
 /* Who speaks: a peer we know, one we are connecting to, or a new one. */
@@ -336,8 +341,7 @@ static int hello_peer(struct emu_conn *conn, const struct hal_addr *from,
 	*fresh = peer == NULL;
 	if (peer == NULL)
 		return emu_peer_new(conn->eif, from, out);
-	if (peer->p.dead || peer->dying != 0 || peer->p.rx.cells != NULL ||
-	    peer->in != NULL)
+	if (peer->p.dead || peer->p.rx.cells != NULL || peer->in != NULL)
 		return -FI_ECONNREFUSED;
 	if (peer->pid != conn->pid)
 		return -FI_EACCES;	/* not who we know by this address */
@@ -347,7 +351,11 @@ static int hello_peer(struct emu_conn *conn, const struct hal_addr *from,
 	return 0;
 }
 
-/* Must this hello wait? Its old self may be here still, at its end. */
+/*
+ * Must this hello wait? Its old self may be here still, at its end. But if we
+ * called each other at the same time it is the one we know who speaks, and may
+ * have ended since: that is heard before it is buried.
+ */
 bool emu_hello_hold(struct emu_conn *conn, const struct emu_hello *m)
 {
 	struct emu_peer *peer;
@@ -358,11 +366,12 @@ bool emu_hello_hold(struct emu_conn *conn, const struct emu_hello *m)
 	peer = emu_peer_find(conn->eif, &m->from);
 	if (peer == NULL)
 		return false;
-	if (peer->dying == 0) {
-		emu_conn_drain(peer->in);
-		emu_conn_drain(peer->out);
-	}
-	return peer->dying != 0;
+	if (peer->p.dead)
+		return true;
+	emu_conn_drain(peer->in);
+	emu_conn_drain(peer->out);
+	return peer->dying != 0 && (peer->in != NULL || peer->met_first ||
+				    peer->p.rx.cells != NULL);
 }
 
 static void peer_facts(struct emu_peer *peer, const struct emu_hello *m)
@@ -384,26 +393,27 @@ static int take_hello(struct emu_conn *conn, const struct emu_hello *m,
 	int ret;
 
 	HAL_POINT(HAL_POINT_ACCEPTED);
-	ret = check_hello(conn, m, len, fds);
+	ret = emu_hello_check(conn, m, len, fds);
 	if (ret == 0)
 		ret = hello_peer(conn, &m->from, &peer, &fresh);
 	if (ret != 0)
 		return ret;
-	ret = emu_link_take(peer, fds->fd[1], m->first);
-	if (ret != 0)
-		goto err_peer;
 	if (!peer->welcomed) {
 		ret = emu_peer_watch(peer, fds->fd[0], true);
 		if (ret != 0)
 			goto err_peer;
 		fds->fd[0] = -1;
 	}
+	peer->pid = conn->pid;
+	peer_facts(peer, m);
+	/* last: from here on there is an inbound half, which is to be told */
+	ret = emu_link_take(peer, fds->fd[1], m->first);
+	if (ret != 0)
+		goto err_peer;
 	HAL_POINT(HAL_POINT_MAPPED);
 	peer->in = conn;
 	conn->peer = peer;
 	emu_conn_spoke(conn);
-	peer->pid = conn->pid;
-	peer_facts(peer, m);
 	emu_event(peer, HAL_EV_INBOUND, 0);
 	conn->answer = EMU_WELCOME;
 	send_answer(conn);
@@ -432,12 +442,14 @@ static int take_welcome(struct emu_conn *conn, const struct emu_hello *m,
 {
 	struct emu_peer *peer = conn->peer;
 	struct hal_addr *addr = &peer->p.addr;
+	int ret;
 
 	if (check_kind(conn->eif, &m->head, "process at", addr) != 0)
 		return -FI_ECONNREFUSED;
 	if (m->head.type != EMU_WELCOME)
 		return -FI_EIO;
 	if (m->head.status != 0) {
+		peer->met_first = m->head.status == EMU_LET_GO;
 		if (m->head.status == -FI_ECONNREFUSED)
 			emu_not_there(conn->eif, addr);
 		/* a stale address is no news, another kind of process is */
@@ -450,19 +462,22 @@ static int take_welcome(struct emu_conn *conn, const struct emu_hello *m,
 	if (len != sizeof(*m) || fds->n != 1 || fds->lost ||
 	    m->from.board != addr->board || m->from.iface != addr->iface ||
 	    m->from.nonce == HAL_ADDR_ANY ||
-	    (addr->nonce != HAL_ADDR_ANY && m->from.nonce != addr->nonce) ||
-	    emu_pidfd_check(conn, fds->fd[0]) != 0)
+	    (addr->nonce != HAL_ADDR_ANY && m->from.nonce != addr->nonce))
 		return fds->lost ? no_descriptors(conn->eif, addr) : -FI_EIO;
+	ret = emu_pidfd_check(conn, fds->fd[0]);
+	if (ret != 0)
+		return ret == -FI_EMFILE ? no_descriptors(conn->eif, addr) :
+		       -FI_EIO;
 	addr->nonce = m->from.nonce;
 	if (!peer->welcomed) {
-		int ret = emu_peer_watch(peer, fds->fd[0], true);
-
+		ret = emu_peer_watch(peer, fds->fd[0], true);
 		if (ret != 0)
 			return ret;
 		fds->fd[0] = -1;
 		peer_facts(peer, m);
 	}
 	peer->told_out = true;
+	peer->met_first = !(m->flags & EMU_F_CROSSED);
 	emu_event(peer, HAL_EV_CONNECTED, 0);
 	/* it may have gone to sleep before it had this link to look at */
 	emu_wake(&peer->p);

@@ -82,8 +82,8 @@ int emu_peer_pidfd(int sock, pid_t pid)
 	return fd >= 0 ? fd : -errno;
 }
 
-/* Its number in the pid namespace of /proc, 0: none. -ESRCH: it ended, or there
- * is no telling; -FI_EINVAL: no pidfd. */
+/* Its number in the pid namespace of /proc, 0: none. -ESRCH: it ended; -ENOENT:
+ * there is no telling; -FI_EMFILE: not now; -FI_EINVAL: no pidfd. */
 static int pidfd_pid(int pidfd)
 {
 	char path[48], text[512], *at;
@@ -92,11 +92,13 @@ static int pidfd_pid(int pidfd)
 
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && (errno == EMFILE || errno == ENFILE))
+		return -FI_EMFILE;
 	if (fd < 0)
 		/* no procfs; one of a namespace beyond our reach is one too */
 		return pidfd_send_signal(pidfd, 0, NULL, 0) == 0 ||
 		       errno == ESRCH || errno == EPERM || errno == EINVAL ?
-		       -ESRCH : -FI_EINVAL;
+		       -ENOENT : -FI_EINVAL;
 	n = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	text[n > 0 ? n : 0] = '\0';
@@ -113,7 +115,7 @@ bool emu_proc_ours(const struct hal_emu *emu)
 	return pidfd_pid(emu->pidfd) == emu->pid;
 }
 
-enum same { SAME_NO, SAME_YES, SAME_UNKNOWN };
+enum same { SAME_NO, SAME_YES, SAME_UNKNOWN, SAME_STARVED };
 
 /* Are two pidfds of one process? Before pidfs there is no telling. */
 static enum same same_pidfds(int a, int b)
@@ -126,6 +128,11 @@ static enum same same_pidfds(int a, int b)
 		return SAME_UNKNOWN;
 	return sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino ? SAME_YES :
 	       SAME_NO;
+}
+
+static bool starved(int fd)
+{
+	return fd == -EMFILE || fd == -ENFILE;
 }
 
 /* Processes of other pid namespaces have no number here. */
@@ -141,7 +148,9 @@ static enum same same_makers(int a, int b)
 		close(pa);
 		pa = emu_peer_pidfd(a, 0);
 	}
-	if (pa >= 0 && pb >= 0)
+	if (starved(pa) || starved(pb))
+		same = SAME_STARVED;
+	else if (pa >= 0 && pb >= 0)
 		same = same_pidfds(pa, pb);
 	else if (pa >= 0 || pb >= 0)
 		same = SAME_NO;
@@ -159,6 +168,8 @@ static int told(struct emu_if *eif, enum same same)
 			"a peer in another pid namespace is taken at its "
 			"word: the kernel does not tell (before Linux 6.9), "
 			"or it has ended");
+	if (same == SAME_STARVED)
+		return -FI_EMFILE;
 	return same == SAME_NO ? -FI_EACCES : 0;
 }
 
@@ -168,15 +179,17 @@ int emu_pidfd_check(const struct emu_conn *conn, int pidfd)
 	enum same same = SAME_UNKNOWN;
 	int pid = pidfd_pid(pidfd), fd;
 
-	if (pid == -FI_EINVAL)
+	if (pid == -FI_EINVAL || pid == -FI_EMFILE)
 		return pid;
 	if (pid == -ESRCH)		/* and is told so at once */
 		return 0;
-	if (conn->eif->emu->proc_ours && pid != conn->pid)
+	if (conn->eif->emu->proc_ours && pid >= 0 && pid != conn->pid)
 		return -FI_EACCES;
 	if (conn->eif->emu->proc_ours && pid > 0)
 		return 0;
 	fd = emu_peer_pidfd(conn->src.fd, conn->pid);
+	if (starved(fd))
+		same = SAME_STARVED;
 	if (fd >= 0) {
 		same = same_pidfds(fd, pidfd);
 		close(fd);

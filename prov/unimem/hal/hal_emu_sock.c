@@ -10,6 +10,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +59,15 @@ int emu_sock_bind(struct emu_if *eif, uint32_t iface)
 
 /* ---- Sending --------------------------------------------------------- */
 
+/* Each hello that is not read yet has three of them, of all of this user's. */
+static void too_many_in_flight(struct emu_if *eif)
+{
+	hal_log(emu_said(eif, EMU_SAID_FLIGHT), "interface %u:%u has to wait: "
+		"too many descriptors of this user are on their way to "
+		"processes that are busy or stopped (RLIMIT_NOFILE): raise it "
+		"with ulimit -n", eif->i.addr.board, eif->i.addr.iface);
+}
+
 /* All or nothing; -FI_EAGAIN: not now. Fills the head. */
 int emu_conn_send(struct emu_conn *conn, union emu_msg *msg, size_t len,
 		  int type, int status, const int *fds, int nfds)
@@ -93,7 +103,9 @@ int emu_conn_send(struct emu_conn *conn, union emu_msg *msg, size_t len,
 		case EAGAIN:
 		case ENOBUFS:
 		case ENOMEM:
-		case ETOOMANYREFS:	/* a user's descriptors in flight */
+			return -FI_EAGAIN;
+		case ETOOMANYREFS:
+			too_many_in_flight(conn->eif);
 			return -FI_EAGAIN;
 		default:		/* its end is told by the epoll set */
 			return -FI_ECONNRESET;
@@ -165,11 +177,9 @@ static int conn_new(struct emu_if *eif, int fd, struct emu_conn **out)
 	conn->src.fd = fd;
 	conn->eif = eif;
 	conn->pid = cred.pid;
-	conn->next = eif->conns;
-	conn->pprev = &eif->conns;
-	if (conn->next != NULL)
-		conn->next->pprev = &conn->next;
-	eif->conns = conn;
+	conn->pprev = eif->conns_tail;
+	*eif->conns_tail = conn;
+	eif->conns_tail = &conn->next;
 	*out = conn;
 	return 0;
 }
@@ -201,6 +211,8 @@ void emu_conn_close(struct emu_conn *conn)
 	*conn->pprev = conn->next;
 	if (conn->next != NULL)
 		conn->next->pprev = conn->pprev;
+	else
+		eif->conns_tail = conn->pprev;
 	conn->next = eif->buried;
 	eif->buried = conn;
 }
@@ -326,26 +338,59 @@ static void fds_collect(struct msghdr *mh, struct emu_fds *fds)
 	fds->lost = (mh->msg_flags & MSG_CTRUNC) && fds->n < EMU_FDS_MAX;
 }
 
+/* One message with its descriptors, which are to be closed; as recvmsg(). */
+static ssize_t conn_recv(struct emu_conn *conn, union emu_msg *msg,
+			 struct emu_fds *fds, int flags)
+{
+	union {
+		char buf[CMSG_SPACE(EMU_FDS_MAX * sizeof(int))];
+		struct cmsghdr align;
+	} ctl;
+	struct iovec iov = { .iov_base = msg, .iov_len = sizeof(*msg) };
+	struct msghdr mh = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = ctl.buf, .msg_controllen = sizeof(ctl.buf),
+	};
+	ssize_t n;
+
+	memset(msg, 0, sizeof(*msg));
+	n = recvmsg(conn->src.fd, &mh, flags | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (n > 0)
+		fds_collect(&mh, fds);
+	/* longer than any message: of no length that is right */
+	return n > 0 && (mh.msg_flags & MSG_TRUNC) ? SSIZE_MAX : n;
+}
+
 /*
  * A peer that was given up may connect anew before its old self is freed here.
  * One object per address: its hello stays unread until then. true: it waits.
+ * Only who shows that it holds the address is let wait.
  */
 static bool conn_hold(struct emu_conn *conn)
 {
-	struct emu_hello m;
+	struct emu_fds fds;
+	union emu_msg m;
 	ssize_t n;
+	bool good;
 
 	n = recv(conn->src.fd, &m, sizeof(m), MSG_PEEK | MSG_DONTWAIT);
 	if (n < 0 && errno == EAGAIN)
 		return true;		/* it must not come in between */
-	if (n != (ssize_t)sizeof(m) || !emu_hello_hold(conn, &m))
+	if (n != (ssize_t)sizeof(m.hello) || !emu_hello_hold(conn, &m.hello))
+		return false;
+	n = conn_recv(conn, &m, &fds, MSG_PEEK);
+	if (n <= 0)
+		return false;
+	good = emu_hello_check(conn, &m.hello, (size_t)n, &fds) == 0;
+	fds_close(&fds);
+	if (!good)
 		return false;
 	emu_unwatch(conn->eif, &conn->src);
 	conn->held = true;
 	return true;
 }
 
-/* A place became free: hear those who waited. */
+/* A place became free: hear those who waited, who came first first. */
 void emu_unhold(struct emu_if *eif)
 {
 	struct emu_conn *conn, *next;
@@ -366,24 +411,14 @@ void emu_unhold(struct emu_if *eif)
 /* One message. 1: taken; 0: none now; -FI_ECONNRESET: end; else: bad. */
 static int conn_read(struct emu_conn *conn)
 {
-	union {
-		char buf[CMSG_SPACE(EMU_FDS_MAX * sizeof(int))];
-		struct cmsghdr align;
-	} ctl;
 	union emu_msg msg;
-	struct iovec iov = { .iov_base = &msg, .iov_len = sizeof(msg) };
-	struct msghdr mh = {
-		.msg_iov = &iov, .msg_iovlen = 1,
-		.msg_control = ctl.buf, .msg_controllen = sizeof(ctl.buf),
-	};
 	struct emu_fds fds;
 	ssize_t n;
 	int ret;
 
 	if (conn->peer == NULL && conn_hold(conn))
 		return 0;
-	memset(&msg, 0, sizeof(msg));
-	n = recvmsg(conn->src.fd, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	n = conn_recv(conn, &msg, &fds, 0);
 	if (n < 0 && errno == EAGAIN)
 		return 0;
 	if (n < 0)			/* told once, before what is queued */
@@ -391,8 +426,7 @@ static int conn_read(struct emu_conn *conn)
 		       -FI_ECONNRESET;
 	if (n == 0)
 		return -FI_ECONNRESET;
-	fds_collect(&mh, &fds);
-	ret = mh.msg_flags & MSG_TRUNC ? -FI_EIO :
+	ret = n == SSIZE_MAX ? -FI_EIO :
 	      emu_take_message(conn, &msg, (size_t)n, &fds);
 	fds_close(&fds);
 	return ret != 0 ? ret : 1;
@@ -456,17 +490,23 @@ static bool accept_starved(struct emu_if *eif)
 }
 
 /* Who connects and says nothing costs a descriptor: of too many the oldest
- * goes, unless its hello came by now. */
-static void close_mute(struct emu_if *eif)
+ * goes, unless its hello came by now; if all of them wait, one that waits. */
+static void close_mute(struct emu_if *eif, const struct emu_conn *fresh)
 {
 	struct emu_conn *conn, *oldest = NULL;
 
-	for (conn = eif->conns; conn != NULL; conn = conn->next)
-		if (conn->mute && !conn->held)
+	for (conn = eif->conns; conn != NULL; conn = conn->next) {
+		if (!conn->mute || conn == fresh)
+			continue;
+		if (oldest == NULL || !conn->held)
 			oldest = conn;
+		if (!conn->held)
+			break;
+	}
 	if (oldest == NULL)
 		return;
-	emu_conn_input(oldest);
+	if (!oldest->held)
+		emu_conn_input(oldest);
 	if (!oldest->mute)
 		return;
 	hal_log(emu_said(eif, EMU_SAID_MUTE), "interface %u:%u: %u connections "
@@ -499,7 +539,7 @@ bool emu_accept(struct emu_if *eif)
 		}
 		conn->mute = true;
 		if (++eif->nmute > eif->mute_max)
-			close_mute(eif);
+			close_mute(eif, conn);
 		if (emu_watch(eif, &conn->src) != 0)
 			emu_conn_close(conn);
 		else

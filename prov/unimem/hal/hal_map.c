@@ -22,6 +22,8 @@
 #define MAPS_HASH	256
 #define LIMIT_WORTH	(1u << 18)	/* smaller is not looked after */
 #define RESERVE_STEP	(1u << 20)
+#define RESERVE_LEAST	4096u
+#define RESERVE_TRIES	1000		/* of one step, in a row */
 #define TMPFS_MAGIC_NR	0x01021994	/* linux/magic.h */
 
 static struct {
@@ -155,16 +157,26 @@ static int check_fsize(const char *name, size_t len)
 	return 0;
 }
 
-/* In steps: a signal undoes the step it interrupts, not all of them. */
+/*
+ * In steps: a signal undoes the step it interrupts, not all of them. Where one
+ * comes more often than a step takes the steps get smaller, down to a page.
+ */
 int hal_seg_reserve(int fd, size_t from, size_t to)
 {
-	while (from < to) {
-		size_t n = to - from < RESERVE_STEP ? to - from : RESERVE_STEP;
+	size_t step = RESERVE_STEP;
+	int tries = 0;
 
-		if (fallocate(fd, 0, (off_t)from, (off_t)n) == 0)
+	while (from < to) {
+		size_t n = to - from < step ? to - from : step;
+
+		if (fallocate(fd, 0, (off_t)from, (off_t)n) == 0) {
 			from += n;
-		else if (errno != EINTR)
+			tries = 0;
+		} else if (errno != EINTR || ++tries > RESERVE_TRIES) {
 			return errno == ENOSPC ? -FI_ENOMEM : -errno;
+		} else if (step > RESERVE_LEAST) {
+			step /= 2;
+		}
 	}
 	return 0;
 }
