@@ -11,6 +11,8 @@ up='import fcntl, socket, struct
 fcntl.ioctl(socket.socket(), 0x8914, struct.pack("16sh22x", b"lo", 1))'
 
 if unshare --net python3 -c "$up" 2>/dev/null; then
+	UNM_ALONE=1		# a number nobody of ours holds is free
+	export UNM_ALONE
 	# shellcheck disable=SC2016
 	exec unshare --net sh -c 'python3 -c "$1" && shift && exec "$@"' \
 		"$0" "$up" "$@"

@@ -98,6 +98,8 @@ bool ct_filled(const void *buf, size_t len, uint64_t seed);
 /* Open one more, on that board if the backend lets us, else on our own; the
  * test fails if that cannot be done. */
 struct ct_if *ct_open(int board);
+/* Memory likewise. */
+int ct_mem_alloc(int board, size_t bytes, struct hal_mem **mem, void **addr);
 void ct_close(struct ct_if *ci);
 
 /* Pump and service once, keep the events. Usable from any thread. */

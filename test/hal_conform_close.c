@@ -13,6 +13,22 @@ static void send_words(struct ct_if *ci, struct hal_peer *peer, unsigned n)
 		assert_int_equal(ct_send(ci, peer, CT_TYPE_PING, i), 0);
 }
 
+/* Connect while nobody looks at anything. */
+static struct hal_peer *connect_blind(struct ct_if *ci,
+				      const struct hal_addr *to)
+{
+	uint64_t end = ct_deadline();
+	struct hal_peer *peer = NULL;
+	int ret;
+
+	do {
+		ret = hal_connect(ci->hif, to, &peer);
+		assert_true(ct_now() < end);
+	} while (ret == -FI_EAGAIN);
+	assert_int_equal(ret, 0);
+	return peer;
+}
+
 /*
  * Take the words 0 .. n-1 of a peer that ends, some of them before and some
  * after the news, in whatever way the backend orders them; then let go of it.
@@ -87,6 +103,42 @@ static void close_before_the_first_look(void **state)
 		ba = ct_inbound_from(b, &from);
 		expect_end(b, ba, i % 2 ? depth : 3, 0);
 		ct_close(b);
+	}
+}
+
+/*
+ * Two connect to each other before either looks; one speaks and is gone. The
+ * other has its half of the same peer already, and hears it all.
+ */
+static void close_after_crossing(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 24; i++) {
+		struct ct_if *a = ct_open(0), *b = ct_open(0);
+		struct hal_addr from = b->hif->addr;
+		unsigned n = i % 3 ? 3 : ct_caps->pkt_depth;
+		struct hal_peer *ab, *ba;
+
+		ab = connect_blind(a, &b->hif->addr);
+		ba = connect_blind(b, &a->hif->addr);
+		if (i & 1)		/* and hears that it was called */
+			for (int k = 0; k < 10; k++)
+				ct_step(b);
+		send_words(b, ba, n);
+		if (i & 2)
+			hal_peer_free(ba);
+		else
+			ct_close(b);
+		assert_ptr_equal(ct_inbound_from(a, &from), ab);
+		expect_end(a, ab, n, i / 8);
+		for (int k = 0; k < 30; k++)
+			ct_step(a);
+		/* nobody is left, and no second one comes */
+		assert_int_equal(a->hif->ninbound, 0);
+		assert_int_equal(ct_count_events(a, HAL_EV_INBOUND, NULL), 0);
+		ct_close(a);
+		if (i & 2)
+			ct_close(b);
 	}
 }
 
@@ -196,6 +248,7 @@ static void close_in_any_state(void **state)
 const struct CMUnitTest ct_close_tests[] = {
 	CT_TEST(close_is_drained),
 	CT_TEST(close_before_the_first_look),
+	CT_TEST(close_after_crossing),
 	CT_TEST(close_keeps_space),
 	CT_TEST(close_send_to_the_dead),
 	CT_TEST(close_harms_nobody_else),

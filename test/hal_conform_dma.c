@@ -73,10 +73,10 @@ static struct arena arena(size_t bytes)
 	struct hal_key key;
 	void *addr;
 
-	assert_int_equal(hal_mem_alloc(ct_hal, (int)ct_caps->boards - 1, bytes,
-				       &ar.rmem_own, &addr), 0);
+	assert_int_equal(ct_mem_alloc((int)ct_caps->boards - 1, bytes,
+				      &ar.rmem_own, &addr), 0);
 	ar.remote = addr;
-	assert_int_equal(hal_mem_alloc(ct_hal, 0, bytes, &ar.lmem, &addr), 0);
+	assert_int_equal(ct_mem_alloc(0, bytes, &ar.lmem, &addr), 0);
 	ar.local = addr;
 	assert_int_equal(hal_mem_key(ct_hal, ar.rmem_own, &key), 0);
 	assert_int_equal(ct_import(ar.p.ab, &key, &ar.rmem), 0);

@@ -49,7 +49,7 @@ static void cycle(bool early)
 	struct hal_dma d;
 	void *addr;
 
-	assert_int_equal(hal_mem_alloc(ct_hal, 0, 10000, &mem, &addr), 0);
+	assert_int_equal(ct_mem_alloc(0, 10000, &mem, &addr), 0);
 	assert_int_equal(hal_mem_key(ct_hal, mem, &key), 0);
 	assert_int_equal(ct_import(p.ab, &key, &rmem), 0);
 	d = (struct hal_dma){ .op = HAL_DMA_PUT, .peer = p.ab, .rmem = rmem,
@@ -127,7 +127,7 @@ static void starved_cycle(void)
 	void *addr;
 	int ret;
 
-	ret = hal_mem_alloc(ct_hal, 0, 4096, &mem, &addr);
+	ret = ct_mem_alloc(0, 4096, &mem, &addr);
 	assert_true(ret <= 0 && (ret == 0) == (mem != NULL));
 	ret = hal_if_open(ct_hal, 0, &a);
 	assert_true(ret <= 0 && (ret == 0) == (a != NULL));
@@ -214,7 +214,7 @@ static void fault_fails_transfers(void **state)
 	(void)state;
 	if (!ct_faulty())
 		skip();
-	assert_int_equal(hal_mem_alloc(ct_hal, 0, 4096, &mem, &addr), 0);
+	assert_int_equal(ct_mem_alloc(0, 4096, &mem, &addr), 0);
 	assert_int_equal(hal_mem_key(ct_hal, mem, &key), 0);
 	assert_int_equal(ct_import(p.ab, &key, &d.rmem), 0);
 	d.local = addr;

@@ -235,9 +235,11 @@ static void proc_last_words(void **state)
 		struct hal_event ev;
 
 		if (round & 4) {
-			/* we know it already, by our half */
+			/* we know it already, by our half, or it may be that
+			 * each of us calls the other first */
 			peer = ct_connect(ci, &c->addr);
-			ct_wait_event(ci, HAL_EV_CONNECTED, peer);
+			if (!(round & 8))
+				ct_wait_event(ci, HAL_EV_CONNECTED, peer);
 		}
 		ct_addr_format(&ci->hif->addr, text);
 		ct_tell(c, "connect %s", text);
@@ -333,26 +335,47 @@ static void expect_nobody(struct ct_if *ci, struct hal_addr addr)
 	}
 }
 
+/* A child of the child, which holds copies of all its descriptors. */
+struct heir {
+	bool reaper;
+	pid_t pid;
+};
+
+static struct heir leave_heir(struct ct_child *c)
+{
+	/* qemu-user 7.2 does not know it: grandchildren go to init then */
+	struct heir heir = { prctl(PR_SET_CHILD_SUBREAPER, 1) == 0, 0 };
+	char rest[64];
+
+	ct_ask(c, rest, sizeof(rest), "fork");
+	heir.pid = atoi(rest);
+	assert_true(heir.pid > 1);
+	return heir;
+}
+
+static void end_heir(const struct heir *heir)
+{
+	kill(heir->pid, SIGKILL);
+	assert_true(!heir->reaper ||
+		    waitpid(heir->pid, NULL, 0) == heir->pid);
+	prctl(PR_SET_CHILD_SUBREAPER, 0);
+}
+
 /* A forked child keeps all descriptors; its parent's end is told anyway. */
 static void proc_end_despite_a_forked_child(void **state)
 {
 	struct ct_if *ci = ct_open(0);
-	/* qemu-user 7.2 does not know it: the grandchildren go to init then */
-	bool reaper = prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
-	char rest[64];
 
 	(void)state;
 	for (int round = 0; round < 6; round++) {
 		struct ct_child *c = ct_spawn();
 		struct hal_peer *peer = join_child(ci, c);
 		struct hal_addr addr = c->addr;
-		pid_t grandchild;
+		struct heir heir;
 		uint64_t since;
 
 		ping(ci, peer, round);
-		ct_ask(c, rest, sizeof(rest), "fork");
-		grandchild = atoi(rest);
-		assert_true(grandchild > 1);
+		heir = leave_heir(c);
 		ping(ci, peer, round);
 		if (round % 3 == 0)
 			ct_kill(c);
@@ -366,11 +389,8 @@ static void proc_end_despite_a_forked_child(void **state)
 		expect_nobody(ci, addr);
 		if (round % 3 == 1)
 			ct_finish(c);
-		kill(grandchild, SIGKILL);
-		assert_true(!reaper ||
-			    waitpid(grandchild, NULL, 0) == grandchild);
+		end_heir(&heir);
 	}
-	prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
 /*
@@ -388,7 +408,7 @@ static void proc_forked_child_harms_nobody(void **state)
 
 	(void)state;
 	ct_join(&p);
-	assert_int_equal(hal_mem_alloc(ct_hal, 0, 1 << 16, &mem, &addr), 0);
+	assert_int_equal(ct_mem_alloc(0, 1 << 16, &mem, &addr), 0);
 	ct_fill(addr, 1 << 16, 1);
 	for (uint64_t i = 0; i < 20; i++) {
 		int status;
@@ -470,19 +490,45 @@ static void proc_nobody_poses_as_a_stranger(void **state)
 	ct_kill(c);
 }
 
+/*
+ * Begin anew on a board that other jobs of this user hardly use: the few
+ * interfaces of the first one may all be taken.
+ */
+static void own_board(bool on)
+{
+	static bool ours;
+	char board[16];
+
+	if (on && getenv("FI_UNIMEM_BOARDS") != NULL)
+		return;			/* somebody chose */
+	if (on) {
+		snprintf(board, sizeof(board), "%d", 1 + getpid() % 60000);
+		setenv("FI_UNIMEM_BOARDS", "60001", 1);
+		setenv("FI_UNIMEM_BOARD", board, 1);
+		ct_hal_close();
+		assert_int_equal(ct_hal_open(), 0);
+	} else if (ours) {
+		unsetenv("FI_UNIMEM_BOARDS");
+		unsetenv("FI_UNIMEM_BOARD");
+	}
+	ours = on;
+}
+
 /* Two that cannot understand each other do not connect, and harm nobody. */
 static void proc_other_profile_is_refused(void **state)
 {
 	const char *own = ct_opt.profile;
-	struct ct_pair p = ct_pair(0, 0);
 	struct hal_peer *peer = NULL;
 	struct ct_child *c;
 	char text[CT_ADDR_TEXT], line[64];
+	struct ct_pair p;
 	int ret;
 
 	(void)state;
 	if (strcmp(ct_opt.hal, "emu") != 0 && strcmp(ct_opt.hal, "fault") != 0)
 		skip();			/* boards have one profile */
+	own_board(true);
+	p = ct_pair(-1, -1);
 	ct_opt.profile = strcmp(own, "host") == 0 ? "exanode" : "host";
 	c = ct_spawn();
 	ct_opt.profile = own;
@@ -503,6 +549,7 @@ static void proc_other_profile_is_refused(void **state)
 	assert_int_equal(p.b->nev, 0);
 	assert_int_equal(p.b->hif->ninbound, 1);
 	ct_finish(c);
+	own_board(false);
 }
 
 /* The address of one who is gone reaches nobody. */
@@ -522,6 +569,27 @@ static void proc_old_address(void **state)
 		ret = ct_wait_event(ci, HAL_EV_DEAD, peer).status;
 	assert_int_equal(ret, -FI_ECONNREFUSED);
 	ct_finish(c);
+}
+
+/* Also if its present holder is killed before it can say so. */
+static void proc_old_address_of_the_killed(void **state)
+{
+	struct ct_if *ci = ct_open(0);
+	struct ct_child *c = ct_spawn();
+	struct hal_addr stale = c->addr;
+	struct heir heir = leave_heir(c);
+	struct hal_peer *peer = NULL;
+	int ret;
+
+	(void)state;
+	stale.nonce ^= 1;
+	stop(c);
+	ret = ct_try_connect(ci, &stale, &peer);
+	ct_kill(c);
+	if (ret == 0)
+		ret = ct_wait_event(ci, HAL_EV_DEAD, peer).status;
+	end_heir(&heir);
+	assert_int_equal(ret, -FI_ECONNREFUSED);
 }
 
 /* An interface whose holder was killed can be taken again at once. */
@@ -563,7 +631,7 @@ static struct far far_memory(size_t bytes)
 	assert_int_equal(sscanf(rest, "%" SCNx64 " %" SCNx64 " %" SCNx64,
 				&f.key.word[0], &f.key.word[1], &f.ordinary),
 			 3);
-	assert_int_equal(hal_mem_alloc(ct_hal, 0, bytes, &f.mem, &addr), 0);
+	assert_int_equal(ct_mem_alloc(0, bytes, &f.mem, &addr), 0);
 	f.local = addr;
 	assert_int_equal(ct_import(f.peer, &f.key, &f.rmem), 0);
 	return f;
@@ -707,6 +775,7 @@ const struct CMUnitTest ct_proc_tests[] = {
 	CT_TEST(proc_nobody_poses_as_a_stranger),
 	CT_TEST(proc_other_profile_is_refused),
 	CT_TEST(proc_old_address),
+	CT_TEST(proc_old_address_of_the_killed),
 	CT_TEST(proc_interfaces_come_back),
 	CT_TEST(proc_dma),
 	CT_TEST(proc_dma_into_ours),

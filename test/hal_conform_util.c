@@ -70,6 +70,16 @@ bool ct_filled(const void *buf, size_t len, uint64_t seed)
 
 /* ---- Interfaces and events ------------------------------------------- */
 
+static int reachable(int board)
+{
+	return ct_caps->flags & HAL_CAP_ANY_BOARD ? board : -1;
+}
+
+int ct_mem_alloc(int board, size_t bytes, struct hal_mem **mem, void **addr)
+{
+	return hal_mem_alloc(ct_hal, reachable(board), bytes, mem, addr);
+}
+
 struct ct_if *ct_open(int board)
 {
 	struct ct_if *ci = ct_ifs;
@@ -79,9 +89,7 @@ struct ct_if *ct_open(int board)
 		ci++;
 	assert_true(ci < ct_ifs + CT_IFS);
 	memset(ci, 0, sizeof(*ci));
-	if (!(ct_caps->flags & HAL_CAP_ANY_BOARD))
-		board = -1;
-	ret = hal_if_open(ct_hal, board, &ci->hif);
+	ret = hal_if_open(ct_hal, reachable(board), &ci->hif);
 	if (ret != 0) {
 		ci->hif = NULL;
 		ct_fail("hal_if_open(board %d): %d", board, ret);
