@@ -193,7 +193,8 @@ static void test_nothing_overtakes(void **state)
 	ep_close(p.b);
 }
 
-/* The peer ends, or is dropped: each send that was accepted ends once, the late ones badly. */
+/* The peer ends, or is dropped: each send that was accepted ends once, the late
+ * ones badly. */
 static void peer_goes(bool dropped)
 {
 	int err = dropped ? FI_ECONNABORTED : FI_ECONNRESET;

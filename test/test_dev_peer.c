@@ -33,11 +33,12 @@ static void peer_sends_too_much(void **state)
 }
 
 /* A HELLO as a sender may write it; nothing comes of those that lie. */
-static void hello(struct pair *p, uint8_t flags, uint64_t nonce, uint64_t back,
-		  uint64_t link)
+/* A packet of a's to b that is not as the backend sends them. */
+static void packet(struct pair *p, uint64_t head, uint64_t w1, uint64_t w2,
+		   uint64_t w3)
 {
-	const uint64_t p0[2] = { hal_head(DEV_PKT_HELLO, flags), nonce };
-	const uint64_t p1[2] = { back, link };
+	const uint64_t p0[2] = { head, w1 };
+	const uint64_t p1[2] = { w2, w3 };
 	const uint64_t dest[2] = { dev_peer(p->ab)->dest, 0 };
 	struct dev_if *dif = dev_if(p->a);
 	uint64_t came = dev_if(p->b)->stats.came;
@@ -52,6 +53,28 @@ static void hello(struct pair *p, uint8_t flags, uint64_t nonce, uint64_t back,
 	for (int i = 0; i < 200; i++)
 		step(p);
 	assert_true(dev_if(p->b)->stats.came > came);
+}
+
+static void hello(struct pair *p, uint8_t flags, uint64_t nonce, uint64_t back,
+		  uint64_t link)
+{
+	packet(p, hal_head(DEV_PKT_HELLO, flags), nonce, back, link);
+}
+
+/* Types that no packet may have, that of an empty mailbox too: what follows is
+ * not read in halves. */
+static void peer_sends_reserved_types(void **state)
+{
+	struct pair p = pair();
+
+	(void)state;
+	for (unsigned type = HAL_PKT_RESERVED + 1; type <= HAL_PKT_EMPTY;
+	     type++) {
+		packet(&p, hal_head(type, 0), 1, hal_head(5, 0), 2);
+		assert_int_equal(send_word(p.ab, type), 0);
+		assert_true(until(&p, next_is(p.ba, type)));
+	}
+	unpair(&p);
 }
 
 static void peer_hello_lies(void **state)
@@ -626,6 +649,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		DEV_TEST(peer_sends_too_much),
+		DEV_TEST(peer_sends_reserved_types),
 		DEV_TEST(peer_hello_lies),
 		DEV_TEST(peer_of_another_version),
 		DEV_TEST(peer_ends_in_a_lie),

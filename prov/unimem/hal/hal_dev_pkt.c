@@ -428,7 +428,9 @@ unsigned dev_mbox_run(struct dev_if *dif, unsigned max)
 
 	for (n = 0; n < max; n++) {
 		dif->io->read128(&dif->mif, HAL_MIF_DATA, &w[0]);
-		if (hal_head_type(w[0]) == HAL_MIF_EMPTY_TYPE)
+		/* no packet has that identity: not its type alone, which a
+		 * liar may send, and then halves would pass for packets */
+		if (w[0] == HAL_MIF_EMPTY)
 			break;
 		dif->io->read128(&dif->mif, HAL_MIF_DATA, &w[2]);
 		/* what the packet names is read after it */

@@ -28,7 +28,6 @@
 #define HAL_MIF_WORD		16u	/* bytes */
 /* both halves of what an empty FIFO returns [D 5.1.1] */
 #define HAL_MIF_EMPTY		UINT64_C(0xCAFEBEBEDEADBEAF)
-#define HAL_MIF_EMPTY_TYPE	0xCAu	/* bits 63:56 of it: no packet's type */
 #define HAL_MIF_PKT_WORDS	2u	/* a packet: 256 bits [D 2.2.3] */
 
 /* ---- Packetizer: interface pages (PIF) [D 5.2.3, table 5] -------------- */
@@ -66,7 +65,6 @@ _Static_assert(HAL_PIF_DEST == HAL_PIF_PAYLOAD1 + HAL_MIF_WORD, "table 5");
 _Static_assert(HAL_PIF_STATUS == HAL_PIF_DEST + HAL_MIF_WORD, "table 5");
 _Static_assert((HAL_PIF_PEND | HAL_PIF_ILLEGAL | HAL_PIF_NACK | HAL_PIF_ACK |
 		HAL_PIF_OVERWR) == HAL_PIF_STATUS_MASK, "5 bits");
-_Static_assert(HAL_MIF_EMPTY >> 56 == HAL_MIF_EMPTY_TYPE, "the empty type");
 
 /* ---- Addresses --------------------------------------------------------- */
 
@@ -124,6 +122,9 @@ static inline uint64_t hal_id(uint32_t board, uint32_t iface,
 	       (uint64_t)(iface & 0xFF) << 24 |
 	       (incarnation & HAL_ID_INCARNATION_MASK);
 }
+
+_Static_assert((HAL_MIF_EMPTY >> 32 & 0xFFFF) >= HAL_REG_BOARDS_MAX,
+	       "what an empty FIFO returns has the identity of no board");
 
 static inline uint32_t hal_id_board(uint64_t id)
 {

@@ -20,6 +20,8 @@
 #define ROW(row_name, row_type, field, ...)				\
 	{ .name = row_name, .type = row_type,				\
 	  .offset = offsetof(struct sim_params, field), __VA_ARGS__ }
+#define SIM_SPACE_MIN	4096	/* as of a platform file */
+
 #define NUMBER(field, low, high, text)					\
 	ROW(#field, HAL_PARAM_LONG, field, .min = low, .max = high,	\
 	    .def = text)
@@ -77,6 +79,12 @@ static int load_params(const struct hal_params *params,
 	if (par->fifo % 2 != 0) {
 		hal_log(0, "FI_UNIMEM_SIM: fifo=%ld: use an even number",
 			par->fifo);
+		return -FI_EINVAL;
+	}
+	if (par->space != 0 && (par->space < SIM_SPACE_MIN ||
+				(par->space & (par->space - 1)) != 0)) {
+		hal_log(0, "FI_UNIMEM_SIM: space=%ld: use a power of 2 from "
+			"%d on", par->space, SIM_SPACE_MIN);
 		return -FI_EINVAL;
 	}
 	return 0;
