@@ -41,7 +41,7 @@ void unm_complete_tx_err(struct unm_ep *ep, const struct unm_tx_op *op,
 			 int err)
 {
 	/* as one that was lost on its way: nobody awaits that of fi_inject() */
-	bool quiet = op->inject && !(op->flags & FI_COMPLETION);
+	bool quiet = op->inject && !(op->flags & FI_INJECT);
 	struct unm_cqe *cqe = quiet ? NULL : unm_slot(ep->tx_cq);
 
 	if (cqe != NULL) {

@@ -410,16 +410,17 @@ static void unm_ep_print_stats(struct unm_ep *ep)
 		fclose(out);
 }
 
-/* Is there a send that the application may take for done? Does a peer still
- * have to learn that we have read what it sent? */
+/* Is there an injected message that was not sent yet? Does a peer still have to
+ * learn that we have read what it sent? */
 static bool unm_ep_owes(struct unm_ep *ep)
 {
 	unm_list_for_each(pos, &ep->busy) {
 		struct unm_peer *peer = unm_container(pos, struct unm_peer,
 						      busy);
 
-		if (!unm_list_empty(&peer->backlog))
-			return true;
+		unm_list_for_each(op, &peer->backlog)
+			if (unm_container(op, struct unm_tx_op, link)->inject)
+				return true;
 		unm_list_for_each(fin, &peer->control)
 			if (unm_container(fin, struct unm_rx_op,
 					  control)->state == UNM_RX_FIN)

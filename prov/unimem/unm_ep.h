@@ -59,6 +59,7 @@ struct unm_ep {
 	uint32_t cold;			/* next peer beyond the hot ones */
 	uint64_t next_service;		/* clock ticks */
 	bool armed;
+	bool ops_wanted;		/* a send was refused for want of one */
 	bool room;			/* a refused send may go: before a
 					 * sleep, the application is told */
 	/* unexpected messages */

@@ -54,6 +54,8 @@ struct unm_peer {
 	struct unm_list msgs;		/* its messages without a receive */
 	struct unm_list backlog;	/* tx_ops not sent yet, in order */
 	uint64_t refused_at;		/* wants: packets released by then */
+	uint64_t tried_at;		/* backlog: the same when last tried */
+	uint64_t tried_with;		/* ... and messages allowed */
 	uint32_t refusals;		/* since it last released one */
 	uint32_t refs;			/* AV slots, unexpected messages */
 	bool greeted;			/* HELLO sent */

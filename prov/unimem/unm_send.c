@@ -11,6 +11,7 @@
 
 #define UNM_STREAM_MIN	1024	/* smallest piece, while the space is crowded */
 #define UNM_STREAM_BURST 16	/* pieces in a row: others wait, too */
+#define UNM_BACKLOG_POLLS 64	/* of these one tries though nothing changed */
 
 /* Copy a vector into receive space. */
 static void unm_space_put(struct unm_peer *peer, uint32_t off,
@@ -43,6 +44,7 @@ static struct unm_tx_op *unm_tx_op_new(struct unm_peer *peer,
 
 	if (op == NULL) {
 		ep->stats->again_op++;
+		ep->ops_wanted = true;
 		return NULL;
 	}
 	op->peer = peer;
@@ -71,6 +73,10 @@ static void unm_tx_op_release(struct unm_tx_op *op)
 	if (op->buf != NULL)
 		unm_pool_release(&ep->buf_pool[op->buf_class], op->buf);
 	unm_pool_release(&ep->tx_pool, op);
+	if (ep->ops_wanted) {
+		ep->ops_wanted = false;
+		ep->room = true;
+	}
 }
 
 static void unm_tx_op_done(struct unm_tx_op *op, int err)
@@ -257,6 +263,7 @@ static int unm_send_now(struct unm_peer *peer, const struct unm_send *s,
 		ret = unm_send_rendezvous(peer, s, waiting);
 	if (ret == 0) {
 		peer->msgs_sent++;
+		peer->refusals = 0;
 		ep->stats->tx_msgs++;
 		ep->stats->tx_bytes += s->len;
 	}
@@ -266,16 +273,23 @@ static int unm_send_now(struct unm_peer *peer, const struct unm_send *s,
 /* ---- Backlog ----------------------------------------------------------- */
 
 /*
- * A peer that takes nothing may be busy with something else for long; as many
- * sends as the endpoint has operations wait for it, in order. Nothing is sent
- * past them: the fast path stays shut as long as there are any.
+ * A peer that takes nothing may be busy with something else for long; sends
+ * wait for it, in order, in up to half of the endpoint's operations: the others
+ * are for peers that look. Nothing is sent past those that wait: the fast path
+ * stays shut as long as there are any.
  */
 static int unm_backlog_add(struct unm_peer *peer, const struct unm_send *s)
 {
 	struct unm_ep *ep = peer->ep;
-	struct unm_tx_op *op = unm_tx_op_new(peer, s);
 	struct unm_pool_node *node;
+	struct unm_tx_op *op;
 
+	if (ep->tx_pool.used >= ep->tx_pool.max / 2) {
+		ep->stats->again_op++;
+		ep->ops_wanted = true;
+		return -FI_EAGAIN;
+	}
+	op = unm_tx_op_new(peer, s);
 	if (op == NULL)
 		return -FI_EAGAIN;
 	if (s->inject && s->len != 0) {
@@ -299,8 +313,16 @@ static int unm_backlog_add(struct unm_peer *peer, const struct unm_send *s)
 
 static int unm_backlog_push(struct unm_peer *peer)
 {
+	uint64_t released = hal_tx_done(peer->hp);
+	uint64_t allowed = unm_peer_limit(peer);
 	int ret = 0, done = 0;
 
+	/* nothing has changed; but a HAL may refuse for reasons of its own */
+	if (released == peer->tried_at && allowed == peer->tried_with &&
+	    !peer->ep->armed && peer->ep->turns % UNM_BACKLOG_POLLS != 0)
+		return 0;
+	peer->tried_at = released;
+	peer->tried_with = allowed;
 	while (!unm_list_empty(&peer->backlog) && ret != -FI_EAGAIN) {
 		struct unm_tx_op *op = unm_container(peer->backlog.next,
 						struct unm_tx_op, link);
@@ -312,8 +334,6 @@ static int unm_backlog_push(struct unm_peer *peer)
 			.inject = op->inject,
 		};
 
-		if ((s.flags & FI_COMPLETION) && unm_cq_full(peer->ep->tx_cq))
-			break;
 		ret = unm_send_now(peer, &s, op);
 		if (ret != 0 && ret != -FI_EAGAIN)
 			unm_tx_op_done(op, -ret);
@@ -353,10 +373,7 @@ ssize_t unm_send_slow(struct unm_ep *ep, fi_addr_t dest, struct unm_send *s)
 		if (peer->refusals < UNM_PEER_REFUSALS)
 			return ret;
 	}
-	ret = unm_backlog_add(peer, s);
-	if (ret == -FI_EAGAIN)
-		unm_peer_refused(peer);
-	return ret;
+	return unm_backlog_add(peer, s);
 }
 
 ssize_t unm_tx_iov(struct unm_ep *ep, fi_addr_t dest, struct unm_send *s)
@@ -467,7 +484,8 @@ static bool unm_send_may_retry(struct unm_peer *peer)
 {
 	if (peer->retry || hal_tx_done(peer->hp) != peer->refused_at)
 		return true;
-	return peer->msgs_sent == peer->msg_limit &&
+	return unm_list_empty(&peer->backlog) &&
+		peer->msgs_sent == peer->msg_limit &&
 		hal_tx_back(peer->hp, UNM_PEER_BACK_LIMIT) > peer->msg_limit;
 }
 
@@ -493,12 +511,12 @@ int unm_send_progress(struct unm_peer *peer)
 		peer->ep->room = true;
 		done++;
 	}
-	if (!unm_list_empty(&peer->backlog))
-		done += unm_backlog_push(peer);
 	if (!unm_list_empty(&peer->streams))
 		done += unm_stream_push(peer,
 				unm_container(peer->streams.next,
 					      struct unm_tx_op, link));
+	if (!unm_list_empty(&peer->backlog) && !peer->hp->dead)
+		done += unm_backlog_push(peer);
 	return done;
 }
 
