@@ -17,37 +17,131 @@
 
 /* ---- Two hellos that cross ------------------------------------------- */
 
-/*
- * We took the victim's hello, gave up before we could say so, and call it: that
- * is another relation, which outlives the first one.
- */
-static void test_let_go_and_called_again(void **state)
+static struct letter short_answer(int type, int status)
 {
-	struct hal_addr addr;
+	struct letter l = { .len = sizeof(l.m.head), .m.head = {
+		EMU_MAGIC, EMU_WIRE, (uint16_t)type, sizeof(l.m.head),
+		status } };
+
+	return l;
+}
+
+/* The victim called us, is refused, and we call it; it has not looked since. */
+static int refuse_and_call(const struct hal_addr *addr, struct letter *refusal)
+{
+	int conn = knock_called(addr), again;
 	struct letter l;
 	union emu_msg m;
-	int conn, again;
+
+	knock_post(conn, refusal);
+	close(conn);
+	l = knock_hello(addr, &knock.v->addr);
+	again = knock_dial(&knock.v->addr);
+	knock_post(again, &l);
+	assert_int_equal(knock_answer(again, &m), 0);
+	return again;
+}
+
+/*
+ * We refused the victim, or took its hello and gave up before we could say so,
+ * and call it: that is another relation, which outlives the first one.
+ */
+static void test_refused_and_called_again(void **state)
+{
+	static const int why[] = { EMU_LET_GO, -EMFILE, -FI_ECONNREFUSED };
+	struct hal_addr addr;
+	union emu_msg m;
 
 	(void)state;
 	if (knock.hal == NULL)
 		skip();
 	addr = knock_addr(3);
-	conn = knock_called(&addr);
-	l = (struct letter){ .len = sizeof(l.m.head), .m.head = {
-		EMU_MAGIC, EMU_WIRE, EMU_WELCOME, sizeof(l.m.head),
-		EMU_LET_GO } };
-	knock_post(conn, &l);
-	close(conn);
-	l = knock_hello(&addr, &knock.v->addr);
-	again = knock_dial(&knock.v->addr);
-	knock_post(again, &l);
-	assert_int_equal(knock_answer(again, &m), 0);
-	assert_int_equal(knock.dead, 1);
-	KNOCK_UNTIL(knock.inbound == 1);
-	knock_friends();
-	assert_true(recv(again, &m, sizeof(m), MSG_DONTWAIT) < 0);
+	for (unsigned i = 0; i < 3; i++, addr.nonce++) {
+		struct letter l = short_answer(EMU_WELCOME, why[i]);
+		int again = refuse_and_call(&addr, &l);
+
+		assert_int_equal(knock.dead, 2 * i + 1);
+		KNOCK_UNTIL(knock.inbound == i + 1);
+		knock_friends();
+		assert_true(recv(again, &m, sizeof(m), MSG_DONTWAIT) < 0);
+		close(again);
+		KNOCK_UNTIL(knock.dead == 2 * i + 2);
+	}
+	knock_gone();
+}
+
+/* We had called it before we refused it: the hello is of the first one. */
+static void test_refused_when_called(void **state)
+{
+	struct hal_addr addr;
+	struct letter l;
+	int again;
+
+	(void)state;
+	if (knock.hal == NULL)
+		skip();
+	addr = knock_addr(3);
+	l = short_answer(EMU_WELCOME, -EMFILE);
+	l.m.hello.flags = EMU_F_CROSSED;
+	l.len = l.m.head.bytes = sizeof(l.m.hello);
+	again = refuse_and_call(&addr, &l);
+	KNOCK_UNTIL(knock.dead == 1);
+	assert_int_equal(knock.inbound, 1);
 	close(again);
-	KNOCK_UNTIL(knock.dead == 2);
+	knock_gone();
+	assert_int_equal(knock.dead, 1);
+}
+
+/* The victim refuses us: it says if it has called us. */
+static void test_refusal_tells_of_a_call(void **state)
+{
+	(void)state;
+	if (knock.hal == NULL)
+		skip();
+	for (uint32_t called = 0; called < 2; called++) {
+		struct hal_addr addr = knock_addr(1 + called);
+		int conn = called ? knock_called(&addr) : -1, ours;
+		struct letter l = knock_hello(&addr, &knock.v->addr);
+		union emu_msg m = { .hello = { .flags = 0 } };
+
+		knock_burn(&l);
+		ours = knock_dial(&knock.v->addr);
+		knock_post(ours, &l);
+		assert_int_equal(knock_answer(ours, &m), -FI_EINVAL);
+		assert_int_equal(m.hello.flags, called ? EMU_F_CROSSED : 0);
+		close(ours);
+		if (called)
+			close(conn);
+	}
+	KNOCK_UNTIL(knock.dead == 1);
+	knock_gone();
+}
+
+/* The victim was called, and calls back over that: we may say no to it. */
+static void test_link_is_refused(void **state)
+{
+	struct hal_peer *peer = NULL;
+	struct hal_addr addr;
+	struct letter l;
+	union emu_msg m;
+	int conn;
+
+	(void)state;
+	if (knock.hal == NULL)
+		skip();
+	addr = knock_addr(1);
+	l = knock_hello(&addr, &knock.v->addr);
+	conn = knock_dial(&knock.v->addr);
+	knock_post(conn, &l);
+	assert_int_equal(knock_answer(conn, &m), 0);
+	assert_int_equal(hal_connect(knock.v, &addr, &peer), 0);
+	assert_int_equal(knock_answer(conn, &m), 0);
+	assert_int_equal(m.head.type, EMU_LINK);
+	l = short_answer(EMU_LINK_OK, -EMFILE);
+	knock_post(conn, &l);
+	KNOCK_UNTIL(knock.dead == 1);
+	assert_int_equal(knock.dead_status, -FI_ECONNREFUSED);
+	close(conn);
 	knock_gone();
 }
 
@@ -105,6 +199,33 @@ static void allow_fds(rlim_t n)
 		was = few;
 	few.rlim_cur = n != 0 ? n : was.rlim_cur;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+}
+
+/* Not even one to accept with: it is told, not only hung up on. */
+static void test_no_descriptor_to_accept(void **state)
+{
+	int conn, fill[256], n = 0;
+	struct hal_addr from;
+	union emu_msg m;
+	struct letter l;
+
+	(void)state;
+	if (knock.hal == NULL)
+		skip();
+	from = knock_addr(1);
+	l = knock_hello(&from, &knock.v->addr);
+	conn = knock_dial(&knock.v->addr);
+	knock_post(conn, &l);
+	allow_fds(200);
+	while ((fill[n] = dup(conn)) >= 0)
+		n++;
+	assert_int_equal(knock_answer(conn, &m), -EMFILE);
+	while (n > 0)
+		close(fill[--n]);
+	allow_fds(0);
+	close(conn);
+	assert_int_equal(knock.inbound, 0);
+	knock_gone();
 }
 
 /* Without one to spare nobody can be told from others: all are refused. */
@@ -297,8 +418,12 @@ static void test_silence(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CROWD_TEST(test_let_go_and_called_again),
+		CROWD_TEST(test_refused_and_called_again),
+		CROWD_TEST(test_refused_when_called),
+		CROWD_TEST(test_refusal_tells_of_a_call),
+		CROWD_TEST(test_link_is_refused),
 		CROWD_TEST(test_known_and_not_taken),
+		CROWD_TEST(test_no_descriptor_to_accept),
 		CROWD_TEST(test_no_descriptor_to_look),
 		CROWD_TEST(test_descriptors_on_their_way),
 		CROWD_TEST(test_called_again_and_again),

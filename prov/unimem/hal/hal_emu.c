@@ -504,7 +504,7 @@ void emu_doom(struct emu_peer *peer, int status)
 
 /*
  * Refused is who never took us nor spoke to us, whichever word of its end came
- * first. One that spoke is a peer that went.
+ * first, or who says so. One that spoke and is gone is a peer that went.
  */
 static int last_status(const struct emu_peer *peer)
 {
@@ -513,7 +513,7 @@ static int last_status(const struct emu_peer *peer)
 
 	if (peer->dying == -FI_ECONNRESET && strange)
 		return -FI_ECONNREFUSED;
-	if (peer->dying == -FI_ECONNREFUSED && !strange)
+	if (peer->dying == -FI_ECONNREFUSED && !strange && !peer->refused)
 		return peer->in != NULL && peer->in->bye ? -FI_ESHUTDOWN :
 			-FI_ECONNRESET;
 	return peer->dying;

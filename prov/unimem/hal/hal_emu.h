@@ -103,7 +103,7 @@ struct emu_head {
 #define EMU_F_CROSSED	2		/* welcome: I have called you, too */
 
 /* Status of a welcome: I took your hello and freed you before I could say so.
- * Nothing else is refused with it. */
+ * A welcome that refuses may end after its head, which is no flags. */
 #define EMU_LET_GO	(-FI_ECONNRESET)
 
 /* Hello, and welcome, where first means nothing. */
@@ -181,6 +181,7 @@ struct emu_conn {
 	bool bye;			/* the peer said it closes */
 	bool mute;			/* accepted, and has not said hello */
 	bool held;			/* its hello waits for a free place */
+	bool crossed;			/* refused, and we have called it */
 	uint8_t nreqs;			/* replies owed, oldest first */
 	struct hal_key *reqs;
 };
@@ -217,8 +218,9 @@ struct emu_peer {
 	bool ev_queued;
 	bool welcomed;			/* pidsrc.fd is its own hand-over */
 	bool told_out;			/* CONNECTED was reported */
-	bool met_first;			/* it took ours before it called us: a
+	bool met_first;			/* it answered before it called us: a
 					 * hello is of another relation */
+	bool refused;			/* in words, not by its end */
 	bool ticks;			/* it takes no part in barriers */
 	uint8_t nreqs;			/* imports unanswered */
 	uint32_t woken;			/* sleep of the peer we ended last */

@@ -60,8 +60,14 @@ static void send_answer(struct emu_conn *conn)
 void emu_refuse(struct emu_conn *conn, int type, int status)
 {
 	union emu_msg msg;
+	size_t len = sizeof(msg.head);
 
-	emu_conn_send(conn, &msg, sizeof(msg.head), type, status, NULL, 0);
+	if (conn->crossed) {
+		memset(&msg.hello, 0, sizeof(msg.hello));
+		msg.hello.flags = EMU_F_CROSSED;
+		len = sizeof(msg.hello);
+	}
+	emu_conn_send(conn, &msg, len, type, status, NULL, 0);
 }
 
 /* Replies to imports, in the order they were asked for. */
@@ -425,6 +431,17 @@ err_peer:
 	return ret;
 }
 
+/* Have we called whoever says this hello? */
+static bool have_called(struct emu_if *eif, const struct emu_hello *m)
+{
+	struct emu_peer *peer;
+
+	if (m->head.version != EMU_WIRE)
+		return false;		/* its address may be elsewhere */
+	peer = emu_peer_find(eif, &m->from);
+	return peer != NULL && peer->out != NULL;
+}
+
 static const char *refusal(int status)
 {
 	if (status == -EPROTONOSUPPORT)
@@ -448,8 +465,10 @@ static int take_welcome(struct emu_conn *conn, const struct emu_hello *m,
 		return -FI_ECONNREFUSED;
 	if (m->head.type != EMU_WELCOME)
 		return -FI_EIO;
+	/* a refusal is as short as its head, if it has not called us */
+	peer->met_first = !(m->flags & EMU_F_CROSSED);
 	if (m->head.status != 0) {
-		peer->met_first = m->head.status == EMU_LET_GO;
+		peer->refused = true;
 		if (m->head.status == -FI_ECONNREFUSED)
 			emu_not_there(conn->eif, addr);
 		/* a stale address is no news, another kind of process is */
@@ -477,7 +496,6 @@ static int take_welcome(struct emu_conn *conn, const struct emu_hello *m,
 		peer_facts(peer, m);
 	}
 	peer->told_out = true;
-	peer->met_first = !(m->flags & EMU_F_CROSSED);
 	emu_event(peer, HAL_EV_CONNECTED, 0);
 	/* it may have gone to sleep before it had this link to look at */
 	emu_wake(&peer->p);
@@ -514,8 +532,10 @@ static int take_link_ok(struct emu_conn *conn, const struct emu_head *m)
 
 	if (!peer->p.tx.open || peer->told_out)
 		return -FI_EIO;
-	if (m->status != 0)
+	if (m->status != 0) {
+		peer->refused = true;
 		return -FI_ECONNREFUSED;
+	}
 	peer->told_out = true;
 	emu_event(peer, HAL_EV_CONNECTED, 0);
 	emu_wake(&peer->p);
@@ -541,12 +561,16 @@ int emu_take_message(struct emu_conn *conn, const union emu_msg *m,
 			size_t len, struct emu_fds *fds)
 {
 	struct emu_peer *peer = conn->peer;
+	int ret;
 
 	if (len < sizeof(m->head) || m->head.magic != EMU_MAGIC ||
 	    m->head.bytes != len)
 		return -FI_EIO;
-	if (peer == NULL)
-		return take_hello(conn, &m->hello, len, fds);
+	if (peer == NULL) {
+		ret = take_hello(conn, &m->hello, len, fds);
+		conn->crossed = ret != 0 && have_called(conn->eif, &m->hello);
+		return ret;
+	}
 	if (conn == peer->out && !peer->told_out)
 		return take_welcome(conn, &m->hello, len, fds);
 	if (m->head.version != EMU_WIRE)

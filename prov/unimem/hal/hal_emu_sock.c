@@ -469,26 +469,6 @@ void emu_conn_drain(struct emu_conn *conn)
 			break;
 }
 
-/* No descriptor left to accept with: turn one caller away, in one line. */
-static bool accept_starved(struct emu_if *eif)
-{
-	int fd;
-
-	hal_log(emu_said(eif, EMU_SAID_STARVED), "interface %u:%u cannot take "
-		"a connection: no descriptors left (RLIMIT_NOFILE): raise it "
-		"with ulimit -n", eif->i.addr.board, eif->i.addr.iface);
-	if (eif->spare_fd < 0) {	/* somebody else took the last one */
-		eif->spare_fd = fcntl(eif->listen.fd, F_DUPFD_CLOEXEC, 0);
-		return eif->spare_fd >= 0;
-	}
-	close(eif->spare_fd);
-	fd = accept4(eif->listen.fd, NULL, NULL, SOCK_CLOEXEC);
-	if (fd >= 0)
-		close(fd);
-	eif->spare_fd = fcntl(eif->listen.fd, F_DUPFD_CLOEXEC, 0);
-	return fd >= 0;
-}
-
 /* Who connects and says nothing costs a descriptor: of too many the oldest
  * goes, unless its hello came by now; if all of them wait, one that waits. */
 static void close_mute(struct emu_if *eif, const struct emu_conn *fresh)
@@ -515,11 +495,53 @@ static void close_mute(struct emu_if *eif, const struct emu_conn *fresh)
 	emu_conn_close(oldest);
 }
 
-/* Take new connections and hear what they say; true: there are more. */
-bool emu_accept(struct emu_if *eif)
+/* Hear a new connection. NULL: there is none. */
+static struct emu_conn *take_in(struct emu_if *eif, int fd)
 {
 	struct emu_conn *conn;
 
+	if (conn_new(eif, fd, &conn) != 0) {
+		close(fd);
+		return NULL;
+	}
+	conn->mute = true;
+	if (++eif->nmute > eif->mute_max)
+		close_mute(eif, conn);
+	if (emu_watch(eif, &conn->src) != 0)
+		emu_conn_close(conn);
+	else
+		emu_conn_input(conn);
+	return conn;
+}
+
+/*
+ * No descriptor left to accept with: turn one caller away, in one line here and
+ * in words there, as what comes with its hello does not fit.
+ */
+static bool accept_starved(struct emu_if *eif)
+{
+	struct emu_conn *conn;
+	int fd;
+
+	hal_log(emu_said(eif, EMU_SAID_STARVED), "interface %u:%u cannot take "
+		"a connection: no descriptors left (RLIMIT_NOFILE): raise it "
+		"with ulimit -n", eif->i.addr.board, eif->i.addr.iface);
+	if (eif->spare_fd < 0) {	/* somebody else took the last one */
+		eif->spare_fd = fcntl(eif->listen.fd, F_DUPFD_CLOEXEC, 0);
+		return eif->spare_fd >= 0;
+	}
+	close(eif->spare_fd);
+	fd = accept4(eif->listen.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	conn = fd >= 0 ? take_in(eif, fd) : NULL;
+	if (conn != NULL && conn->mute && !conn->held)
+		emu_conn_close(conn);
+	eif->spare_fd = fcntl(eif->listen.fd, F_DUPFD_CLOEXEC, 0);
+	return fd >= 0;
+}
+
+/* Take new connections and hear what they say; true: there are more. */
+bool emu_accept(struct emu_if *eif)
+{
 	for (int i = 0; i < ACCEPT_BURST; i++) {
 		int fd = accept4(eif->listen.fd, NULL, NULL,
 				 SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -533,17 +555,7 @@ bool emu_accept(struct emu_if *eif)
 			continue;
 		if (fd < 0)
 			return false;
-		if (conn_new(eif, fd, &conn) != 0) {
-			close(fd);
-			continue;
-		}
-		conn->mute = true;
-		if (++eif->nmute > eif->mute_max)
-			close_mute(eif, conn);
-		if (emu_watch(eif, &conn->src) != 0)
-			emu_conn_close(conn);
-		else
-			emu_conn_input(conn);
+		take_in(eif, fd);
 	}
 	return true;
 }
