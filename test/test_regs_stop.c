@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -88,6 +89,85 @@ static void a_helper_is_stopped(void **state)
 	box_close(&b);
 }
 
+static int told[2], go[2];
+static uint8_t *guarded;
+
+/* Stopped at the first byte of a store, until it is let go on. */
+static void at_the_store(int sig)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char byte = 0;
+
+	(void)sig;
+	if (write(told[1], &byte, 1) != 1 || read(go[0], &byte, 1) != 1 ||
+	    mprotect(guarded, page, PROT_READ | PROT_WRITE) != 0)
+		_exit(1);
+}
+
+/* Carries out what others leave; it cannot store to this page. */
+static pid_t helper(uint64_t gaddr)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	pid_t pid = fork();
+	char byte = 0;
+	struct box b;
+
+	assert_true(pid >= 0);
+	if (pid != 0)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	b = box(WORLD, 0);
+	guarded = sim_memory(sim_mm(b.mm)->w, gaddr, 1);
+	guarded -= (uintptr_t)guarded % page;
+	signal(SIGSEGV, at_the_store);
+	if (mprotect(guarded, page, PROT_READ) != 0)
+		_exit(1);
+	while (byte == 0) {
+		sim_sweep(sim_mm(b.mm));
+		/* parent: that was it */
+		if (recv(go[0], &byte, 1, MSG_DONTWAIT) < 0)
+			byte = 0;
+	}
+	_exit(write(told[1], &byte, 1) == 1 ? 0 : 1);
+}
+
+/* One that is stopped in the middle of a store does not store another's. */
+static void a_store_is_its_own(void **state)
+{
+	struct box b = box(WORLD, 0);
+	struct hal_kdev_alloc a = region_of_ours(&b, 1);
+	struct hal_mmio_map map;
+	char byte = 0;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, told), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, go), 0);
+	assert_int_equal(io->map(b.mm, a.map_off, 4096, &map), 0);
+	fflush(NULL);
+	pid = helper(sim_what(&map));
+	alarm(60);
+	io->store(&map, 0, "one that is slow", 16);
+	assert_int_equal(read(told[0], &byte, 1), 1);
+	/* nobody comes back to it: we do, and use its place again */
+	io->stores_before_notify(&map);
+	assert_memory_equal(map.base, "one that is slow", 16);
+	io->store(&map, 128, "next in its place", 16);
+	assert_int_equal(write(go[1], "\0\1", 2), 2);
+	assert_int_equal(read(told[0], &byte, 1), 1);
+	assert_memory_equal(map.base, "one that is slow", 16);
+	io->stores_before_notify(&map);
+	assert_memory_equal((char *)map.base + 128, "next in its place", 16);
+	alarm(0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	for (int i = 0; i < 2; i++) {
+		close(told[i]);
+		close(go[i]);
+	}
+	io->unmap(&map);
+	box_close(&b);
+}
+
 /* One that takes the place of a dead process is not that process. */
 static void a_place_is_taken(void **state)
 {
@@ -129,6 +209,7 @@ static void a_region_is_not_kept(void **state)
 	sim_lock(w);
 	sim_unlock(w);
 	assert_true(atomic_load(&r->kept) == 0);
+	imp.hold = 0;
 	assert_int_equal(kdev(d.mm, HAL_KDEV_IO_IMPORT, &imp), -ESTALE);
 	box_close(&d);
 	box_close(&c);
@@ -192,6 +273,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_helper_is_stopped),
+		cmocka_unit_test(a_store_is_its_own),
 		cmocka_unit_test(a_place_is_taken),
 		cmocka_unit_test(a_region_is_not_kept),
 		cmocka_unit_test(arming_goes_on_counting),

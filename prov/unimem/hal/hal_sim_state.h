@@ -24,8 +24,10 @@
  * driver's lock holds up who wants it until it goes on, one that is stopped
  * while it joins who wants to join: ten seconds, and then he is told. A real
  * driver runs where nobody can stop it; here nothing tells a stopped process
- * from a slow one, and to take its lock from it would corrupt. A process that
- * is stopped in the very copy of another's store repeats it when it goes on.
+ * from a slow one, and to take its lock from it would corrupt. One that is
+ * stopped for seconds in the very copy of a store, 64 bytes at most, has the
+ * rest of it still to do when it goes on: old bytes may then come over newer
+ * ones, at that place only.
  */
 #ifndef HAL_SIM_STATE_H
 #define HAL_SIM_STATE_H
@@ -185,6 +187,7 @@ struct sim_hold {
 
 /* A store that was accepted and is not visible yet. */
 enum { SIM_POST_FREE = 0, SIM_POST_FULL = 1 };	/* else who carries it out */
+#define SIM_NAME_BITS	48		/* above his name: which time he does */
 struct sim_post {
 	_Atomic uint64_t state;
 	_Atomic uint64_t born;		/* ns */

@@ -69,16 +69,38 @@ static uint64_t line_bit(uint64_t gaddr)
 	return UINT64_C(1) << ((line ^ line >> 6) & 63);
 }
 
-/* Of a buffered store that has our name on it now. */
-static void carry_out(struct sim_world *w, struct sim_post *p)
+/*
+ * Write our name on a store, to carry it out. Threads of a process have one
+ * name, and any of them may be stopped: a number tells this time from others.
+ */
+static bool take(struct sim_world *w, struct sim_post *p, uint64_t state,
+		 uint64_t *name)
 {
-	uint8_t *to = sim_memory(w, p->gaddr, p->len);
-	uint64_t ours = w->me;
+	static _Atomic uint64_t takes;
 
-	/* stopped on the way here it may have been taken from us */
-	if (to != NULL && atomic_load(&p->state) == ours)
-		put(to, p->data, p->len);
-	atomic_compare_exchange_strong(&p->state, &ours, SIM_POST_FREE);
+	*name = w->me | atomic_fetch_add(&takes, 1) << SIM_NAME_BITS;
+	return atomic_compare_exchange_strong(&p->state, &state, *name);
+}
+
+/*
+ * Of a store that got this name. Stopped on the way it may have been taken from
+ * us, and its entry filled anew: what is copied counts if the name is still
+ * there after it, and nothing is read from the entry later.
+ */
+static void carry_out(struct sim_world *w, struct sim_post *p, uint64_t name)
+{
+	/* acquire: before the look at the name */
+	uint64_t gaddr = __atomic_load_n(&p->gaddr, __ATOMIC_ACQUIRE);
+	uint32_t len = __atomic_load_n(&p->len, __ATOMIC_ACQUIRE);
+	uint8_t data[SIM_LINE], *to;
+
+	get(data, p->data, sizeof(data));
+	if (atomic_load(&p->state) == name) {
+		to = sim_memory(w, gaddr, len);
+		if (to != NULL)
+			put(to, data, len);
+	}
+	atomic_compare_exchange_strong(&p->state, &name, SIM_POST_FREE);
 }
 
 static uint64_t seconds(void)
@@ -94,13 +116,14 @@ static bool given_up(struct sim_world *w, uint64_t name, uint64_t *since)
 {
 	if (*since == 0)
 		*since = seconds();
-	return !sim_alive(w, name) || seconds() - *since > STOPPED_S;
+	return !sim_alive(w, name & ((UINT64_C(1) << SIM_NAME_BITS) - 1)) ||
+	       seconds() - *since > STOPPED_S;
 }
 
 /* By its owner, or for a dead one; somebody may be about it. */
 static void let_go(struct sim_world *w, struct sim_post *p)
 {
-	uint64_t since = 0;
+	uint64_t since = 0, name;
 
 	for (int spins = 1; ; spins++) {
 		uint64_t state = atomic_load(&p->state);
@@ -110,9 +133,8 @@ static void let_go(struct sim_world *w, struct sim_post *p)
 		if ((state == SIM_POST_FULL ||
 		     (spins % WAIT_SPINS == 0 &&
 		      given_up(w, state, &since))) &&
-		    atomic_compare_exchange_strong(&p->state, &state,
-						   w->me)) {
-			carry_out(w, p);
+		    take(w, p, state, &name)) {
+			carry_out(w, p, name);
 			return;
 		}
 		sched_yield();
@@ -278,13 +300,12 @@ static void sweep_file(struct sim_mm *mm, struct sim_file *f, uint64_t now)
 {
 	for (unsigned i = 0; i < SIM_POSTS; i++) {
 		struct sim_post *p = &f->post[i];
-		uint64_t full = SIM_POST_FULL;
+		uint64_t name;
 
 		if (atomic_load(&p->state) == SIM_POST_FULL &&
 		    now - atomic_load(&p->born) >= STALE_NS &&
-		    atomic_compare_exchange_strong(&p->state, &full,
-						   mm->w->me))
-			carry_out(mm->w, p);
+		    take(mm->w, p, SIM_POST_FULL, &name))
+			carry_out(mm->w, p, name);
 	}
 }
 
