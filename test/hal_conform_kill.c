@@ -342,10 +342,12 @@ static void kill_at_random(void **state)
 		kill(v.c->pid, SIGKILL);
 		ct_await_end(v.c, true);
 		/* its last packet may come with the news of its end */
-		end = ct_now() + CT_SECOND;
+		end = ct_deadline();
 		while (ret >= 0) {
-			bool dead = v.peer->dead || ct_now() > end;
+			bool dead = v.peer->dead;
 
+			if (ct_now() > end)
+				ct_fail("round %d: no news of its end", round);
 			ct_step_all();
 			ret = ct_stream_take(v.peer, &in, payload);
 			hal_rx_flush(v.peer);
