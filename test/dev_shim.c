@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "dev_shim.h"
+#include "hal_sim.h"
 
 /* ---- The shim ---------------------------------------------------------- */
 
@@ -347,4 +348,14 @@ bool next_is(struct hal_peer *peer, uint64_t word)
 	hal_rx_release(peer);
 	hal_rx_flush(peer);
 	return true;
+}
+
+unsigned holds(struct hal_if *hif)
+{
+	struct sim_file *f = sim_mm(dev_if(hif)->mm)->f;
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < atomic_load(&f->nholds); i++)
+		n += atomic_load(&f->hold[i].ref) != 0;
+	return n;
 }

@@ -66,6 +66,7 @@ struct pair pair(void);
 void unpair(struct pair *p);
 int send_word(struct hal_peer *peer, uint64_t word);
 bool next_is(struct hal_peer *peer, uint64_t word);
+unsigned holds(struct hal_if *hif);	/* of its file, at the driver */
 
 /* Until a condition holds; false: it does not within a few seconds. */
 #define until(p, what)							\

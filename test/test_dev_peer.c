@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "dev_shim.h"
-#include "hal_sim.h"
 
 /* ---- Peers that lie ---------------------------------------------------- */
 
@@ -357,16 +356,6 @@ static void table_is_not_read(void **state)
 
 /* ---- Accepting --------------------------------------------------------- */
 
-static unsigned holds(struct hal_if *hif)
-{
-	struct sim_file *f = sim_mm(dev_if(hif)->mm)->f;
-	unsigned n = 0;
-
-	for (uint32_t i = 0; i < atomic_load(&f->nholds); i++)
-		n += atomic_load(&f->hold[i].ref) != 0;
-	return n;
-}
-
 /* Routes that nobody uses make room for a new peer's page. */
 static void accept_makes_room(void **state)
 {
@@ -413,7 +402,7 @@ static void accept_waits(void **state)
 		assert_int_equal(hal_connect(p.a, &p.b->addr, &p.ab), 0);
 		lie.cmd = HAL_KDEV_IO_IMPORT;
 		lie.skip = 1;
-		lie.times = 20;
+		lie.times = 8;
 		lie.ret = errs[i];
 		assert_true(until(&p, p.ba != NULL));
 		assert_true(lie.times <= 0);
@@ -442,6 +431,41 @@ static void accept_gives_up(void **state)
 	assert_true(until(&p, p.dead_b != 0));
 	assert_int_equal(p.dead_b, -FI_EIO);
 	assert_non_null(strstr(said, "cannot reach the page"));
+	unpair(&p);
+}
+
+/* Where there is no room for its page, it is tried now and then, as each try
+ * takes the routes of others; and not for longer than it is there. */
+static void accept_finds_no_room(void **state)
+{
+	struct pair p = { 0 };
+	double start = now();
+	int tries;
+
+	(void)state;
+	assert_int_equal(open_hal(), 0);
+	assert_int_equal(hal_if_open(hal, 0, &p.a), 0);
+	assert_int_equal(hal_if_open(hal, 1, &p.b), 0);
+	assert_int_equal(hal_connect(p.a, &p.b->addr, &p.ab), 0);
+	lie.cmd = HAL_KDEV_IO_IMPORT;
+	lie.skip = 1;
+	lie.times = 1 << 30;
+	lie.ret = -ENOSPC;
+	lines = 0;
+	for (int i = 0; i < 2000; i++)
+		step(&p);
+	/* two to a try, at most one try a millisecond */
+	tries = ((1 << 30) - lie.times) / 2;
+	assert_in_range(tries, 1, 2 + (int)((now() - start) * 1000));
+	assert_int_equal(lines, 1);
+	assert_non_null(strstr(said, "waiting for a route"));
+	start = now();
+	hal_peer_free(p.ab);
+	assert_true(until(&p, p.dead_b != 0));
+	assert_true(now() - start < 2);
+	assert_int_equal(p.dead_b, -FI_ECONNRESET);
+	assert_int_equal(lines, 1);
+	be_honest();
 	unpair(&p);
 }
 
@@ -616,39 +640,6 @@ static void one_object_at_a_time(void **state)
 	unpair(&p);
 }
 
-/* Routes that were asked for and are not wanted any more go back. */
-static void routes_go_back(void **state)
-{
-	struct pair p = { 0 };
-	struct hal_rmem *rmem;
-	struct hal_event ev[4];
-	struct hal_mem *mem;
-	struct hal_key key;
-	unsigned before;
-	void *addr;
-
-	(void)state;
-	lie.sim = "world=92,route=1000000000";
-	assert_int_equal(open_hal(), 0);
-	assert_int_equal(hal_if_open(hal, 0, &p.a), 0);
-	assert_int_equal(hal_if_open(hal, 1, &p.b), 0);
-	assert_int_equal(hal_mem_alloc(hal, 1, 4096, &mem, &addr), 0);
-	assert_int_equal(hal_mem_key(hal, mem, &key), 0);
-	before = holds(p.a);
-	assert_int_equal(hal_connect(p.a, &p.b->addr, &p.ab), 0);
-	assert_int_equal(hal_mem_import(p.ab, &key, &rmem), -FI_EAGAIN);
-	assert_int_equal(hal_mem_import(p.ab, &key, &rmem), -FI_EAGAIN);
-	assert_int_equal(holds(p.a), before + 3);
-	/* b answers it, and is let go of before its page is reached */
-	assert_int_equal(hal_connect(p.b, &p.a->addr, &p.ba), 0);
-	hal_if_service(p.a, ev, 4);
-	assert_int_equal(holds(p.a), before + 5);
-	hal_peer_free(p.ab);
-	assert_int_equal(holds(p.a), before);
-	hal_mem_free(hal, mem);
-	unpair(&p);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -666,13 +657,13 @@ int main(void)
 		DEV_TEST(accept_makes_room),
 		DEV_TEST(accept_waits),
 		DEV_TEST(accept_gives_up),
+		DEV_TEST(accept_finds_no_room),
 		DEV_TEST(accept_checks_pages),
 		DEV_TEST(space_is_checked),
 		DEV_TEST(connect_is_refused),
 		DEV_TEST(connect_waits),
 		DEV_TEST(hello_is_sent_again),
 		DEV_TEST(one_object_at_a_time),
-		DEV_TEST(routes_go_back),
 	};
 
 	return unit_run(tests);

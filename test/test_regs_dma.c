@@ -173,11 +173,13 @@ static void import_knows_who_holds(void **state)
 	assert_int_equal(io->map(other, imp.map_off, 4096, &m.map), 0);
 	assert_string_equal(m.map.base, "still here");
 	late = imp;
+	late.hold = 0;
 	assert_int_equal(kdev(other, HAL_KDEV_IO_IMPORT, &late), 0);
 	io->unmap(&m.map);
 	assert_int_equal(kdev(other, HAL_KDEV_IO_DROP, &h), 0);
 	h.hold = late.hold;
 	assert_int_equal(kdev(other, HAL_KDEV_IO_DROP, &h), 0);
+	late.hold = 0;
 	assert_int_equal(kdev(other, HAL_KDEV_IO_IMPORT, &late), -ESTALE);
 	io->close(mm);
 	io->close(other);
@@ -224,6 +226,9 @@ static void alloc_for_another(void **state)
 	assert_int_equal(kdev(b.mm, HAL_KDEV_IO_IMPORT, &imp), 0);
 	assert_true(imp.owner == a.c.identity && imp.owner_nonce == a.c.nonce);
 	hold = imp.hold;
+	/* it is no import that goes on */
+	assert_int_equal(kdev(b.mm, HAL_KDEV_IO_IMPORT, &imp), -EINVAL);
+	imp.hold = 0;
 	assert_int_equal(kdev(b.mm, HAL_KDEV_IO_IMPORT, &imp), 0);
 	assert_int_not_equal(imp.hold, hold);
 	h.hold = hold;
@@ -231,6 +236,7 @@ static void alloc_for_another(void **state)
 	assert_int_equal(kdev(b.mm, HAL_KDEV_IO_DROP, &h), -EINVAL);
 	h.hold = imp.hold;
 	assert_int_equal(kdev(b.mm, HAL_KDEV_IO_DROP, &h), 0);
+	imp.hold = 0;
 	assert_int_equal(kdev(b.mm, HAL_KDEV_IO_IMPORT, &imp), -ESTALE);
 	box_close(&a);
 	box_close(&b);
@@ -254,6 +260,7 @@ static void routes_take_time(void **state)
 	h.hold = imp.hold;
 	assert_int_equal(kdev(mm, HAL_KDEV_IO_DROP, &h), 0);
 	assert_int_equal(kdev(mm, HAL_KDEV_IO_DROP, &h), -EINVAL);
+	imp.hold = 0;
 	while (kdev(mm, HAL_KDEV_IO_IMPORT, &imp) == -EAGAIN)
 		asked++;
 	assert_int_equal(asked, 50);

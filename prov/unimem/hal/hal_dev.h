@@ -134,6 +134,7 @@ struct hal_rmem {
 	uint32_t hold;
 	int refs;
 	bool asked;
+	uint64_t asked_at;		/* ns; when it was asked for last */
 };
 
 static inline uint64_t dev_ref_gaddr(uint64_t ref)
@@ -185,6 +186,8 @@ struct dev_peer {
 	struct hal_cell *cells;		/* the ring; p.rx.cells once accepted,
 					 * when releases can be told */
 	uint64_t came;			/* number of the next packet to come */
+	uint64_t back_at;		/* ns; when to import rback again */
+	uint32_t back_wait;		/* ns; back-off, 0: none so far */
 	uint8_t accept;			/* enum dev_accept */
 	/* the end */
 	struct hal_rmem *rmems;
@@ -205,6 +208,8 @@ struct dev_xfer {
 	uint64_t laddr, raddr;		/* global addresses */
 	uint64_t moved;			/* bytes done */
 	uint64_t chunk;			/* bytes under way, 0: none */
+	uint64_t busy_since;		/* ns; when the engine was found to be
+					 * another's, 0: it was not */
 	uint32_t gen;			/* of this slot, in transfer ids */
 	int status;			/* -FI_EINPROGRESS while it runs */
 	_Atomic int result;		/* of the chunk, 1: done; whoever polls
@@ -253,8 +258,7 @@ struct dev_if {
 	/* transfers */
 	uint32_t dma_busy, dma_at;
 	struct dev_xfer dma[DEV_DMA_DEPTH];
-	uint64_t busy_at;		/* ns; when the engine was found to be
-					 * another's, 0: it is not */
+	bool busy_told;			/* that another has the engine */
 	struct dev_stats stats;
 };
 
@@ -339,6 +343,7 @@ void dev_peer_free(struct hal_peer *hp);
 void dev_peer_forget(struct dev_peer *peer);	/* in a forked child */
 void dev_doom(struct dev_peer *peer, int status);
 void dev_cut(struct dev_peer *peer);
+bool dev_late(const struct dev_peer *peer);
 int dev_inbound_reserve(struct dev_if *dif);
 void dev_event(struct dev_peer *peer, enum hal_event_type type, int status);
 int dev_take_events(struct dev_if *dif, struct hal_event *ev, int max);

@@ -15,6 +15,8 @@
 #include "hal_dev.h"
 
 #define IMPORT_TRIES	1000	/* where one may wait for it */
+#define BACK_NS		1000000u	/* first wait for a route, doubled */
+#define BACK_NS_MAX	64000000u
 
 /* ---- Connecting -------------------------------------------------------- */
 
@@ -237,16 +239,40 @@ static int import_back(struct dev_peer *peer)
 	return ret;
 }
 
+/* Ask again: at once for a route that is being set up, with a back-off where
+ * there is no room, as each try takes the routes that others keep. */
+static void back_wait(struct dev_peer *peer, int err)
+{
+	if (err == -EAGAIN)
+		return;
+	if (peer->back_wait == 0)
+		hal_log(0, "waiting for a route to the page of interface "
+			"%u:%u: %s", peer->p.addr.board, peer->p.addr.iface,
+			strerror(-err));
+	peer->back_wait = peer->back_wait == 0 ? BACK_NS :
+			  peer->back_wait * 2;
+	if (peer->back_wait > BACK_NS_MAX)
+		peer->back_wait = BACK_NS_MAX;
+	peer->back_at = dev_now() + peer->back_wait;
+}
+
 /* The sender's page we store to needs a route, which may take a while. */
 void dev_accept_back(struct dev_peer *peer)
 {
 	static const uint64_t welcome = DEV_ANSWER_WELCOME;
 	struct dev_if *dif = dev_if(peer->p.hif);
-	int ret = import_back(peer);
+	bool last = dev_silent(peer) || (peer->dying != 0 && dev_late(peer));
+	int ret;
 
-	if (passes(ret) && !dev_silent(peer))
-		return;			/* again later */
-	if (ret != 0 && ret != -ESTALE && !dev_silent(peer)) {
+	if (!last && peer->back_at != 0 && dev_now() < peer->back_at)
+		return;
+	peer->back_at = 0;
+	ret = import_back(peer);
+	if (passes(ret) && !last) {
+		back_wait(peer, ret);
+		return;
+	}
+	if (ret != 0 && ret != -ESTALE && !last) {
 		hal_log(0, "cannot reach the page of interface %u:%u: %s",
 			peer->p.addr.board, peer->p.addr.iface,
 			strerror(-ret));

@@ -55,18 +55,20 @@ static int kernel_start(struct dev_if *dif, struct dev_xfer *x, uint64_t src,
 }
 
 /* Somebody has the engine for himself (-EBUSY): he may give it back. */
-static bool busy_passes(struct dev_if *dif)
+static bool busy_passes(struct dev_if *dif, struct dev_xfer *x)
 {
 	uint64_t now = dev_now();
 
-	if (dif->busy_at == 0) {
-		dif->busy_at = now;
+	if (x->busy_since == 0)
+		x->busy_since = now;
+	if (!dif->busy_told) {
+		dif->busy_told = true;
 		hal_log(0, "interface %u:%u: another process has the cDMA "
 			"engine of board %u: end it, or set engine = kernel "
 			"in its platform file", dif->i.addr.board,
 			dif->i.addr.iface, dif->i.addr.board);
 	}
-	return now - dif->busy_at < BUSY_NS;
+	return now - x->busy_since < BUSY_NS;
 }
 
 /* Start the next piece, if there is room in the engine. */
@@ -83,9 +85,10 @@ static void start(struct dev_if *dif, struct dev_xfer *x)
 		ret = dev_engine_start(dif->dev, x, src, dst, PIECE_BYTES);
 	else
 		ret = kernel_start(dif, x, src, dst);
-	if (ret == 0)
-		dif->busy_at = 0;
-	if (ret == 0 || ret == -EAGAIN || (ret == -EBUSY && busy_passes(dif)))
+	if (ret != -EBUSY)
+		x->busy_since = 0;
+	if (ret == 0 || ret == -EAGAIN ||
+	    (ret == -EBUSY && busy_passes(dif, x)))
 		return;
 	hal_log(0, "interface %u:%u: a transfer of %llu bytes is not accepted: "
 		"%s", dif->i.addr.board, dif->i.addr.iface,
@@ -195,6 +198,7 @@ int dev_dma_post(struct hal_if *hif, const struct hal_dma *d, uint64_t token)
 	x->raddr = dev_ref_gaddr(d->rmem->key.word[0]) + d->raddr;
 	x->moved = 0;
 	x->chunk = 0;
+	x->busy_since = 0;
 	x->gen++;
 	x->busy = true;
 	x->status = d->peer->dead ? -FI_ECANCELED :

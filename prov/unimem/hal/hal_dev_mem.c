@@ -17,6 +17,9 @@
 
 #define MEM_MAX		(UINT64_C(1) << HAL_GADDR_BOARD_SHIFT)
 #define ROUTES_KEPT	8		/* per peer, not in use */
+#define ASKED_MAX	64		/* per peer, being set up */
+#define ASKED_NS	UINT64_C(100000000)	/* not asked for again: who
+						 * wanted it may have left */
 
 /* ---- Regions ----------------------------------------------------------- */
 
@@ -71,8 +74,10 @@ int dev_region_import(struct hal_mmio *mm, uint64_t ref, uint64_t secret,
 	memset(imp, 0, sizeof(*imp));
 	imp->ref = ref;
 	imp->secret = secret;
+	imp->hold = region->hold;
 	ret = mm->ops->ioctl(mm, HAL_KDEV_IO_IMPORT, imp);
-	region->hold = ret == 0 || ret == -EAGAIN ? imp->hold : 0;
+	if (ret == 0 || ret == -EAGAIN)
+		region->hold = imp->hold;
 	if (ret != 0)
 		return ret;
 	region->ref = ref;
@@ -207,14 +212,16 @@ static void rmem_drop(struct hal_rmem **at)
 }
 
 /* Let go of routes that nobody uses, the oldest first, until so many are
- * left; new ones are put at the head. */
-static void routes_trim(struct dev_peer *peer, unsigned keep)
+ * left; new ones are put at the head. And of those being set up that were asked
+ * for last before that time. */
+static void routes_trim(struct dev_peer *peer, unsigned keep, uint64_t before)
 {
 	struct hal_rmem **at = &peer->rmems;
 	unsigned idle = 0;
 
 	while (*at != NULL) {
-		if ((*at)->refs == 0 && !(*at)->asked && ++idle > keep)
+		if ((*at)->asked ? (*at)->asked_at < before :
+		    (*at)->refs == 0 && ++idle > keep)
 			rmem_drop(at);
 		else
 			at = &(*at)->next;
@@ -225,7 +232,7 @@ static void routes_trim(struct dev_peer *peer, unsigned keep)
 void dev_routes_trim(struct dev_if *dif)
 {
 	for (struct dev_peer *p = dif->peers; p != NULL; p = p->next)
-		routes_trim(p, 0);
+		routes_trim(p, 0, dev_now() - ASKED_NS);
 }
 
 /* Ask the driver for the route; with -FI_EAGAIN it is kept, to ask again. */
@@ -233,27 +240,46 @@ static int route_ask(struct dev_if *dif, struct hal_rmem *rmem)
 {
 	struct hal_kdev_import imp = {
 		.ref = rmem->key.word[0], .secret = rmem->key.word[1],
+		.hold = rmem->hold,
 	};
 	int ret;
 
+	rmem->asked_at = dev_now();
 	ret = dif->io->ioctl(dif->mm, HAL_KDEV_IO_IMPORT, &imp);
 	if (ret == -ENOSPC) {
 		dev_routes_trim(dif);
-		imp.hold = 0;
 		ret = dif->io->ioctl(dif->mm, HAL_KDEV_IO_IMPORT, &imp);
 	}
 	rmem->asked = ret == -EAGAIN;
-	rmem->hold = ret == 0 || ret == -EAGAIN ? imp.hold : 0;
+	if (ret == 0 || ret == -EAGAIN)
+		rmem->hold = imp.hold;
 	rmem->bytes = imp.bytes;
 	return ret == 0 ? 0 : ret == -EAGAIN ? -FI_EAGAIN :
 	       ret == -ESTALE || ret == -EACCES ? -FI_EKEYREJECTED :
 	       -FI_ENOMEM;
 }
 
-static int route_new(struct dev_peer *peer, const struct hal_key *key)
+static unsigned asked_for(const struct dev_peer *peer)
 {
-	struct hal_rmem *rmem = calloc(1, sizeof(*rmem));
+	unsigned n = 0;
 
+	for (struct hal_rmem *r = peer->rmems; r != NULL; r = r->next)
+		n += r->asked;
+	return n;
+}
+
+/* Who asked may never ask again: of too many those go that nobody has asked for
+ * in a while. Others stay, or none of many would ever be ready. */
+static int route_new(struct dev_peer *peer, const struct hal_key *key,
+		     struct hal_rmem **out)
+{
+	struct hal_rmem *rmem;
+
+	if (asked_for(peer) >= ASKED_MAX)
+		routes_trim(peer, ROUTES_KEPT, dev_now() - ASKED_NS);
+	if (asked_for(peer) >= ASKED_MAX)
+		return -FI_EAGAIN;
+	rmem = calloc(1, sizeof(*rmem));
 	if (rmem == NULL)
 		return -FI_ENOMEM;
 	rmem->peer = peer;
@@ -261,6 +287,7 @@ static int route_new(struct dev_peer *peer, const struct hal_key *key)
 	rmem->asked = true;
 	rmem->next = peer->rmems;
 	peer->rmems = rmem;
+	*out = rmem;
 	return 0;
 }
 
@@ -292,37 +319,37 @@ int dev_mem_import(struct hal_peer *hp, const struct hal_key *key,
 {
 	struct dev_peer *peer = dev_peer(hp);
 	struct dev_if *dif = dev_if(hp->hif);
-	struct hal_rmem **at;
+	struct hal_rmem *rmem;
 	int ret;
 
 	ret = still_there(peer);
 	if (ret != 0)
 		return ret;
-	at = rmem_find(peer, key);
-	if (*at == NULL) {
-		ret = route_new(peer, key);
+	rmem = *rmem_find(peer, key);
+	if (rmem == NULL) {
+		ret = route_new(peer, key, &rmem);
 		if (ret != 0)
 			return ret;
-		at = &peer->rmems;
 	}
-	if ((*at)->asked)
-		ret = route_ask(dif, *at);
-	else if (route_stale(dif, *at))
+	if (rmem->asked)
+		ret = route_ask(dif, rmem);
+	else if (route_stale(dif, rmem))
 		ret = -FI_EKEYREJECTED;
 	if (ret != 0) {
-		if ((*at)->refs == 0 && ret != -FI_EAGAIN)
-			rmem_drop(at);
+		/* found again: asking may have freed those before it */
+		if (rmem->refs == 0 && ret != -FI_EAGAIN)
+			rmem_drop(rmem_find(peer, key));
 		return ret;
 	}
-	(*at)->refs++;
-	*out = *at;
+	rmem->refs++;
+	*out = rmem;
 	return 0;
 }
 
 void dev_mem_release(struct hal_rmem *rmem)
 {
 	if (--rmem->refs == 0)
-		routes_trim(rmem->peer, ROUTES_KEPT);
+		routes_trim(rmem->peer, ROUTES_KEPT, 0);
 }
 
 void dev_rmems_free(struct dev_peer *peer)

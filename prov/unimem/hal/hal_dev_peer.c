@@ -417,7 +417,7 @@ void dev_look_around(struct dev_if *dif)
 /* ---- Ends -------------------------------------------------------------- */
 
 /* What has not come by now was lost with its sender's patience. */
-static bool late(const struct dev_peer *peer)
+bool dev_late(const struct dev_peer *peer)
 {
 	return dev_now() - peer->dying_at > LATE_NS;
 }
@@ -436,12 +436,12 @@ static bool inbound_over(struct dev_peer *peer)
 	/* pairs with the release of end, by dev_last_words() */
 	end = atomic_load_explicit(&link->end, memory_order_acquire);
 	if (end == 0)
-		return dev_silent(peer) || late(peer);
+		return dev_silent(peer) || dev_late(peer);
 	last = ((volatile struct dev_link *)link)->last;
 	if (--end - last > DEV_DEPTH_MAX)
 		return true;		/* a lie */
 	if (peer->came != last)
-		return dev_silent(peer) || late(peer) ||
+		return dev_silent(peer) || dev_late(peer) ||
 		       (int64_t)(peer->came - last) > 0;
 	while (peer->came != end) {
 		uint64_t at = peer->came - last, before = peer->came;

@@ -152,12 +152,14 @@ _Static_assert(sizeof(struct hal_kdev_alloc) == 48, "ABI");
 /*
  * IMPORT: hold a region of anyone of the same user, by reference and secret,
  * and register its route with the local engine (more than 10 us, [O 2.1]):
- * -EAGAIN while that goes on, ask again; hold is out then too, for who asks no
- * more to DROP. The first import of an allocation for this interface takes the
- * hold it was given; each further one has a hold of its own: to every IMPORT
- * its DROP. -ESTALE: no such reference, wrong secret, or its allocator has
- * dropped it and the caller held nothing; -EACCES: another user's; -ENOSPC: no
- * more routes.
+ * -EAGAIN while that goes on: ask again with the hold that is out then too, or
+ * DROP it. With hold 0 an import begins: the first one of an allocation for
+ * this interface takes the hold it was given, each further one has a hold of
+ * its own, whether others are finished or not: to every hold its DROP. What
+ * fails leaves hold as it was, and the caller's. -ESTALE: no such reference,
+ * wrong secret, or its allocator has dropped it and the caller held nothing;
+ * -EINVAL: hold is not 0, nor that of an import of this reference which goes
+ * on; -EACCES: another user's; -ENOSPC: no more routes.
  */
 struct hal_kdev_import {
 	uint64_t ref, secret;	/* in */
@@ -168,7 +170,7 @@ struct hal_kdev_import {
 				 * interface, 0: it has none */
 	uint64_t owner_nonce;	/* out: and its nonce */
 	uint32_t owner_uid;	/* out */
-	uint32_t hold;		/* out */
+	uint32_t hold;		/* in: 0, or of the import that goes on; out */
 };
 _Static_assert(sizeof(struct hal_kdev_import) == 64, "ABI");
 

@@ -331,9 +331,9 @@ int sim_mem_alloc(struct sim_mm *mm, struct hal_kdev_alloc *a)
 
 /* ---- IMPORT ------------------------------------------------------------ */
 
-/* A hold of that region which waits to be asked for. */
-static struct sim_hold *hold_waiting(struct sim_mm *mm, uint64_t ref,
-				     bool *any)
+/* The hold of that region which was given to this file, until an import takes
+ * it. Is there any? */
+static struct sim_hold *hold_given(struct sim_mm *mm, uint64_t ref, bool *any)
 {
 	uint32_t n = atomic_load(&mm->f->nholds);
 
@@ -344,8 +344,7 @@ static struct sim_hold *hold_waiting(struct sim_mm *mm, uint64_t ref,
 		if (atomic_load(&h->ref) != ref)
 			continue;
 		*any = true;
-		if (atomic_load(&h->flags) &
-		    (SIM_HOLD_GIVEN | SIM_HOLD_ROUTING))
+		if (atomic_load(&h->flags) & SIM_HOLD_GIVEN)
 			return h;
 	}
 	return NULL;
@@ -372,17 +371,25 @@ static int route(struct sim_mm *mm, struct sim_hold *h)
 	return 0;
 }
 
-static int import(struct sim_mm *mm, struct hal_kdev_import *imp)
+/* An import that goes on: by its own hold, as others of the same region may go
+ * on too. */
+static struct sim_hold *hold_routing(struct sim_mm *mm,
+				     const struct hal_kdev_import *imp)
 {
-	struct sim_region *r = region_of(mm->w, imp->ref);
-	uint32_t board = hal_gaddr_board(imp->ref);
-	bool slow = mm->w->par.route != 0 && board != mm->m.board, any;
-	struct sim_hold *h;
-	int ret;
+	struct sim_hold *h = hold_at(mm, imp->hold);
 
-	if (r == NULL || r->secret != imp->secret)
-		return -ESTALE;
-	h = hold_waiting(mm, imp->ref, &any);
+	return h != NULL && atomic_load(&h->ref) == imp->ref &&
+	       (atomic_load(&h->flags) & SIM_HOLD_ROUTING) ? h : NULL;
+}
+
+/* One that begins: a hold for it. */
+static int import_begin(struct sim_mm *mm, struct sim_region *r, uint64_t ref,
+			struct sim_hold **out)
+{
+	bool slow = mm->w->par.route != 0 &&
+		    hal_gaddr_board(ref) != mm->m.board, any;
+	struct sim_hold *h = hold_given(mm, ref, &any);
+
 	if (!any) {
 		uint64_t maker = atomic_load(&r->maker);
 
@@ -390,8 +397,7 @@ static int import(struct sim_mm *mm, struct hal_kdev_import *imp)
 			sim_reap(mm->w, maker);
 			return -ESTALE;
 		}
-		if (!atomic_load(&r->kept) ||
-		    atomic_load(&r->ref) != imp->ref)
+		if (!atomic_load(&r->kept) || atomic_load(&r->ref) != ref)
 			return -ESTALE;
 	}
 	if (h == NULL) {
@@ -402,6 +408,24 @@ static int import(struct sim_mm *mm, struct hal_kdev_import *imp)
 			 slow ? sim_now(mm->w) + (uint64_t)mm->w->par.route :
 			 0);
 	}
+	*out = h;
+	return 0;
+}
+
+static int import(struct sim_mm *mm, struct hal_kdev_import *imp)
+{
+	struct sim_region *r = region_of(mm->w, imp->ref);
+	struct sim_hold *h = NULL;
+	int ret = 0;
+
+	if (r == NULL || r->secret != imp->secret)
+		return -ESTALE;
+	if (imp->hold == 0)
+		ret = import_begin(mm, r, imp->ref, &h);
+	else if ((h = hold_routing(mm, imp)) == NULL)
+		ret = -EINVAL;
+	if (ret != 0)
+		return ret;
 	ret = route(mm, h);
 	if (ret == 0)
 		import_tell(r, imp);
