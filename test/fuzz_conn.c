@@ -515,39 +515,23 @@ static void test_bad_answers(void **state)
 
 /* ---- Versions -------------------------------------------------------- */
 
-static char lines[4096];
-static int log_pipe[2], log_was;
-
-static void listen_to_stderr(void)
-{
-	assert_int_equal(pipe2(log_pipe, O_CLOEXEC | O_NONBLOCK), 0);
-	log_was = dup(STDERR_FILENO);
-	dup2(log_pipe[1], STDERR_FILENO);
-}
-
 /* It said one line, which names both versions and what to do. */
-static void one_line(void)
+static void one_line(struct unit_ear *ear)
 {
-	char both[64];
-	ssize_t n;
+	char text[4096], both[64];
+	int n = unit_heard(ear, text, sizeof(text));
 
-	dup2(log_was, STDERR_FILENO);
-	close(log_was);
-	close(log_pipe[1]);
-	n = read(log_pipe[0], lines, sizeof(lines) - 1);
-	close(log_pipe[0]);
-	lines[n > 0 ? n : 0] = '\0';
 	snprintf(both, sizeof(both), "version %d of the emulation, this "
 		 "process version %d", EMU_WIRE + 1, EMU_WIRE);
-	if (n <= 0 || strchr(lines, '\n') != lines + n - 1 ||
-	    strstr(lines, both) == NULL ||
-	    strstr(lines, "use one unimem build") == NULL)
-		unit_fail("it said: %s", lines);
+	if (n != 1 || strstr(text, both) == NULL ||
+	    strstr(text, "use one unimem build") == NULL)
+		unit_fail("it said: %s", text);
 }
 
 /* A process of another build knocks: both are told, and only once. */
 static void test_other_version_connects(void **state)
 {
+	struct unit_ear ear;
 	struct hal_addr from;
 	union emu_msg m;
 
@@ -555,7 +539,7 @@ static void test_other_version_connects(void **state)
 	if (knock.hal == NULL)
 		skip();
 	from = knock_addr(1);
-	listen_to_stderr();
+	ear = unit_listen();
 	for (int i = 0; i < 3; i++) {
 		struct letter l = knock_hello(&from, &knock.v->addr);
 		int conn = knock_dial(&knock.v->addr);
@@ -569,19 +553,20 @@ static void test_other_version_connects(void **state)
 		assert_int_equal(m.head.version, EMU_WIRE);
 		close(conn);
 	}
-	one_line();
+	one_line(&ear);
 	knock_gone();
 }
 
 static void test_other_version_answers(void **state)
 {
+	struct unit_ear ear;
 	struct hal_addr addr;
 
 	(void)state;
 	if (knock.hal == NULL)
 		skip();
 	addr = knock_addr(3);
-	listen_to_stderr();
+	ear = unit_listen();
 	for (int i = 0; i < 3; i++, addr.nonce++) {
 		struct letter l = welcome(&addr);
 
@@ -592,7 +577,7 @@ static void test_other_version_answers(void **state)
 		l.m.head.version = EMU_WIRE + 1;
 		assert_int_equal(call_us(&addr, &l), -FI_ECONNREFUSED);
 	}
-	one_line();
+	one_line(&ear);
 	knock_gone();
 }
 

@@ -103,11 +103,16 @@ bool raw_send(struct raw *r, uint64_t head, const uint64_t *w, unsigned nw,
 	return false;
 }
 
-bool raw_hello(struct raw *r)
+bool raw_hello_as(struct raw *r, uint16_t version, uint16_t least)
 {
-	const uint64_t hello = UINT64_C(0x10001);
+	const uint64_t hello = version | (uint64_t)least << 16;
 
 	return raw_send(r, hal_head(UNM_WIRE_HELLO, 0), &hello, 1, NULL, 0);
+}
+
+bool raw_hello(struct raw *r)
+{
+	return raw_hello_as(r, 1, 1);
 }
 
 void raw_space(struct raw *r, uint32_t off, const void *src, size_t len)

@@ -45,6 +45,8 @@ fi_addr_t raw_insert(struct ep *into, struct raw *r);
 bool raw_send(struct raw *r, uint64_t head, const uint64_t *w, unsigned nw,
 	      const void *data, size_t len);
 bool raw_hello(struct raw *r);
+/* ... of versions from least to version */
+bool raw_hello_as(struct raw *r, uint16_t version, uint16_t least);
 /* Write into the receive space the endpoint keeps for us. */
 void raw_space(struct raw *r, uint32_t off, const void *src, size_t len);
 

@@ -181,6 +181,53 @@ static void test_no_hello(void **state)
 	}
 }
 
+/* A provider of another protocol: one line, what there is and what to do. */
+static void test_other_version(void **state)
+{
+	static const uint16_t other[][2] = { { 2, 2 }, { 0, 0 }, { 9, 3 } };
+
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++) {
+		struct scene s = scene();
+		char text[4096], both[64];
+		struct unit_ear ear = unit_listen();
+
+		raw_hello_as(s.r, other[i][0], other[i][1]);
+		for (uint64_t end = ep_deadline();
+		     !s.r->dead && ep_now() < end; )
+			raw_step();
+		snprintf(both, sizeof(both), "version %u (%u at least), this "
+			 "provider %d", other[i][0], other[i][1],
+			 UNM_WIRE_VERSION);
+		if (unit_heard(&ear, text, sizeof(text)) != 1 ||
+		    strstr(text, both) == NULL ||
+		    strstr(text, "install the same unimem") == NULL)
+			unit_fail("it said: \"%s\"", text);
+		is_dropped(&s);
+		raw_teardown(NULL);
+	}
+}
+
+/* A newer one that can do with ours is welcome. */
+static void test_newer_version(void **state)
+{
+	struct scene s;
+	char in[8];
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	s = scene();
+	raw_hello_as(s.r, UNM_WIRE_VERSION + 7, UNM_WIRE_VERSION);
+	EP_OK(fi_recv(s.v->ep, in, 8, NULL, s.vr, in));
+	send_words(&s, UNM_WIRE_INLINE, 8, 1, 0, 0);
+	RAW_UNTIL(s.v->ncomp == 1);
+	assert_int_equal(in[0], 1);
+	s.v->ncomp = 0;
+	others_are_well(&s);
+}
+
 /* It names receive space that it never announced: on a device there is none,
  * in the emulation it is there all the same. */
 static void test_space_that_was_not_announced(void **state)
@@ -719,6 +766,8 @@ int main(void)
 		RAW_TEST(test_single_bad_packets),
 		RAW_TEST(test_space_that_was_not_announced),
 		RAW_TEST(test_no_hello),
+		RAW_TEST(test_other_version),
+		RAW_TEST(test_newer_version),
 		RAW_TEST(test_its_operations_end_in_error),
 		RAW_TEST(test_what_came_before_is_kept),
 		RAW_TEST(test_multi_receive_buffer_survives_it),

@@ -40,41 +40,6 @@ static struct fi_info *offer(const struct fi_info *hints)
 	return info;
 }
 
-/* ---- What is said ---------------------------------------------------- */
-
-/* Standard error of what comes between the two. */
-static int saved_stderr = -1, capture_fd = -1;
-
-static void capture_begin(void)
-{
-	fflush(stderr);
-	capture_fd = memfd_create("stderr", MFD_CLOEXEC);
-	assert_true(capture_fd >= 0);
-	saved_stderr = dup(2);
-	dup2(capture_fd, 2);
-}
-
-static void capture_end(char *text, size_t size)
-{
-	ssize_t n;
-
-	fflush(stderr);
-	dup2(saved_stderr, 2);
-	close(saved_stderr);
-	n = pread(capture_fd, text, size - 1, 0);
-	text[n > 0 ? n : 0] = '\0';
-	close(capture_fd);
-}
-
-static int lines_of(const char *text)
-{
-	int n = 0;
-
-	for (; *text != '\0'; text++)
-		n += *text == '\n';
-	return n;
-}
-
 /* ---- The offer ------------------------------------------------------- */
 
 static void test_trap1_no_hints_at_any_version(void **state)
@@ -122,6 +87,7 @@ static void test_trap3_all_capabilities_without_asking(void **state)
 static void test_trap3_prov_name_is_left_to_libfabric(void **state)
 {
 	struct fi_info *info = offer(NULL), *hints;
+	struct unit_ear ear;
 	char text[64];
 	int ret;
 
@@ -133,9 +99,9 @@ static void test_trap3_prov_name_is_left_to_libfabric(void **state)
 
 	hints = fi_allocinfo();
 	hints->fabric_attr->prov_name = strdup("unimem");
-	capture_begin();		/* layers that do not want us */
+	ear = unit_listen();		/* layers that do not want us */
 	ret = fi_getinfo(EP_VERSION, NULL, NULL, 0, hints, &info);
-	capture_end(text, sizeof(text));
+	unit_heard(&ear, text, sizeof(text));
 	assert_int_equal(ret, 0);
 	assert_string_equal(info->fabric_attr->prov_name, "unimem");
 	assert_null(info->next);
@@ -445,14 +411,15 @@ static void test_refusals_are_told_in_one_line(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct fi_info *hints = fi_allocinfo(), *info;
+		struct unit_ear ear;
 		char text[4096];
-		int ret;
+		int ret, said;
 
 		bad[i].set(hints);
-		capture_begin();
+		ear = unit_listen();
 		ret = ask(EP_VERSION, hints, &info);
-		capture_end(text, sizeof(text));
-		if (ret != -FI_ENODATA || lines_of(text) != 1 ||
+		said = unit_heard(&ear, text, sizeof(text));
+		if (ret != -FI_ENODATA || said != 1 ||
 		    strstr(text, "asked") == NULL ||
 		    strstr(text, "offered") == NULL)
 			unit_fail("%s: %d, said: \"%s\"", bad[i].what, ret,
@@ -602,7 +569,7 @@ static void test_mistakes_in_parameters_are_told_in_one_line(void **state)
 
 		if (ret != (t[i].fails ? 1 : 0) ||
 		    strstr(text, t[i].says) == NULL ||
-		    lines_of(text) != (t[i].says[0] != '\0'))
+		    unit_lines(text) != (t[i].says[0] != '\0'))
 			unit_fail("%s %s: exit %d, said: \"%s\"",
 				  t[i].setting, t[i].what, ret, text);
 	}
@@ -670,6 +637,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(
 			test_mistakes_in_parameters_are_told_in_one_line),
 	};
+	struct unit_ear ear;
 	struct fi_info *info;
 	char text[64];
 	int ret;
@@ -681,9 +649,9 @@ int main(int argc, char **argv)
 	setenv("FI_LOG_LEVEL", "info", 1);
 	setenv("FI_LOG_PROV", "unimem", 1);
 	/* libfabric reads these at its first call, and has much to say */
-	capture_begin();
+	ear = unit_listen();
 	ret = fi_getinfo(EP_VERSION, NULL, NULL, 0, NULL, &info);
-	capture_end(text, sizeof(text));
+	unit_heard(&ear, text, sizeof(text));
 	if (ret != 0) {
 		printf("libfabric does not find the provider: "
 		       "FI_PROVIDER_PATH?\n");

@@ -9,7 +9,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -50,6 +52,46 @@ static inline bool unit_attach(void)
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	return can;
+}
+
+/* What goes to standard error from unit_listen() to unit_heard(). */
+struct unit_ear {
+	int fd, was;
+};
+
+static inline struct unit_ear unit_listen(void)
+{
+	struct unit_ear ear;
+
+	fflush(stderr);
+	ear.fd = memfd_create("stderr", MFD_CLOEXEC);
+	ear.was = dup(STDERR_FILENO);
+	assert_true(ear.fd >= 0 && ear.was >= 0);
+	dup2(ear.fd, STDERR_FILENO);
+	return ear;
+}
+
+static inline int unit_lines(const char *text)
+{
+	int n = 0;
+
+	for (; *text != '\0'; text++)
+		n += *text == '\n';
+	return n;
+}
+
+/* The text, in a buffer of size bytes; returns how many lines it has. */
+static inline int unit_heard(struct unit_ear *ear, char *text, size_t size)
+{
+	ssize_t n;
+
+	fflush(stderr);
+	dup2(ear->was, STDERR_FILENO);
+	close(ear->was);
+	n = pread(ear->fd, text, size - 1, 0);
+	close(ear->fd);
+	text[n > 0 ? n : 0] = '\0';
+	return unit_lines(text);
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

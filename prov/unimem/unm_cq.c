@@ -25,7 +25,7 @@ bool unm_cq_grow(struct unm_cq *cq)
 		if (!cq->overrun)
 			UNM_WARN(CQ, "out of memory: completions are lost from "
 				 "here on, after %" PRIu64 " that wait to be "
-				 "read\n", old);
+				 "read", old);
 		cq->overrun = true;
 		return false;
 	}
@@ -401,7 +401,7 @@ static int unm_cq_wait_open(struct unm_cq *cq)
 	    epoll_ctl(cq->epfd, EPOLL_CTL_ADD, cq->evfd, &ev) != 0) {
 		int ret = -errno;
 
-		UNM_WARN(CQ, "cannot make a wait object: %s (ulimit -n?)\n",
+		UNM_WARN(CQ, "cannot make a wait object: %s (ulimit -n?)",
 			 fi_strerror(-ret));
 		return ret;
 	}

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* unm_domain.c - fabric and domain: what the other objects hang on. */
-#include <stdio.h>
 #include <sched.h>
 #include <stdlib.h>
 
@@ -79,10 +78,8 @@ static void unm_hal_log(int level, const char *line)
 {
 	if (level != 0)
 		UNM_INFO(DOMAIN, "%s\n", line);
-	else if (fi_log_enabled(&g_unm_prov, FI_LOG_WARN, FI_LOG_DOMAIN))
-		UNM_WARN(DOMAIN, "%s\n", line);
-	else			/* the user must learn why it failed */
-		fprintf(stderr, "unimem: %s\n", line);
+	else
+		UNM_WARN(DOMAIN, "%s", line);
 }
 
 int unm_domain_open(struct fid_fabric *fabric, struct fi_info *info,

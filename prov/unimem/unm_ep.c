@@ -393,7 +393,7 @@ static void unm_ep_print_stats(struct unm_ep *ep)
 			 ep->hif->addr.iface);
 		out = fopen(path, "we");
 		if (out == NULL) {
-			UNM_WARN(EP_CTRL, "cannot write %s: %s\n", path,
+			UNM_WARN(EP_CTRL, "cannot write %s: %s", path,
 				 strerror(errno));
 			return;
 		}

@@ -211,7 +211,7 @@ int unm_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr,
 	if (eq->fd < 0) {
 		int ret = -errno;
 
-		UNM_WARN(EQ, "no event descriptor: %s (ulimit -n?)\n",
+		UNM_WARN(EQ, "no event descriptor: %s (ulimit -n?)",
 			 fi_strerror(-ret));
 		free(eq);
 		return ret;

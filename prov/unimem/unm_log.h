@@ -9,8 +9,15 @@
 
 extern struct fi_provider g_unm_prov;
 
+/*
+ * Something failed and the user can do something: one line, without its end. To
+ * stderr where libfabric's log is off, as it is unless FI_LOG_LEVEL is set.
+ */
 #define UNM_WARN(subsys, ...) \
-	FI_WARN(&g_unm_prov, FI_LOG_##subsys, __VA_ARGS__)
+	unm_warn(FI_LOG_##subsys, __func__, __LINE__, __VA_ARGS__)
+void unm_warn(int subsys, const char *func, int line, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5), cold));
+
 #define UNM_INFO(subsys, ...) \
 	FI_INFO(&g_unm_prov, FI_LOG_##subsys, __VA_ARGS__)
 

@@ -411,7 +411,7 @@ void unm_peer_spoiled(struct unm_peer *peer, const char *what, uint64_t head)
 	if (peer->spoiled || peer->hp == NULL)
 		return;
 	UNM_WARN(EP_DATA, "peer on board %u interface %u dropped: %s "
-		 "(0x%016" PRIx64 ")\n", peer->hp->addr.board,
+		 "(0x%016" PRIx64 ")", peer->hp->addr.board,
 		 peer->hp->addr.iface, what, head);
 	unm_peer_drop(peer);
 }

@@ -63,7 +63,7 @@ static int unm_hello(struct unm_peer *peer, const struct unm_wire_msg *m)
 	    m->hello.version_min > UNM_WIRE_VERSION) {
 		UNM_WARN(EP_CTRL, "peer speaks protocol version %u (%u at "
 			 "least), this provider %u: install the same unimem "
-			 "everywhere\n", m->hello.version,
+			 "everywhere", m->hello.version,
 			 m->hello.version_min, UNM_WIRE_VERSION);
 		unm_peer_drop(peer);
 		return 0;

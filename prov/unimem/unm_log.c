@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* unm_log.c - what a user has to learn, be libfabric's log on or off. */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "unm_log.h"
+
+void unm_warn(int subsys, const char *func, int line, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (fi_log_enabled(&g_unm_prov, FI_LOG_WARN, subsys))
+		fi_log(&g_unm_prov, FI_LOG_WARN, subsys, func, line, "%s\n",
+		       text);
+	else
+		fprintf(stderr, "unimem: %s\n", text);
+}
