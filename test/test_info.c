@@ -597,11 +597,12 @@ static int open_interfaces(long n)
 	for (long i = 0; i < n && ret == 0; i++) {
 		struct fid_ep *ep;
 
-		if (fi_endpoint(domain, info, &ep, NULL) != 0 ||
-		    fi_ep_bind(ep, &av->fid, 0) != 0 ||
-		    fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV) != 0)
+		ret = fi_endpoint(domain, info, &ep, NULL);
+		if (ret == 0 &&
+		    (fi_ep_bind(ep, &av->fid, 0) != 0 ||
+		     fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV) != 0 ||
+		     fi_enable(ep) != 0))
 			return 2;
-		ret = fi_enable(ep);
 	}
 	_exit(ret != 0);		/* closing is tested elsewhere */
 }

@@ -571,7 +571,7 @@ static int many(int fd, int index, void *arg)
 	if (node_try_open(&n[EXANODE_IFS], 0, &err) == 0)
 		SAY("a 64th interface");
 	if (lines_said() != 1 || strstr(g_lines, "FI_UNIMEM_BOARDS") == NULL ||
-	    strcmp(err.call, "fi_enable") != 0)
+	    strcmp(err.call, "fi_endpoint") != 0)
 		SAY("%s: %s: %s", err.call, fi_strerror(-err.ret), g_lines);
 	/* and when one is given back, there is one */
 	node_close(&n[17]);

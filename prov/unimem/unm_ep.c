@@ -28,7 +28,7 @@ static int unm_ep_getname(fid_t fid, void *addr, size_t *addrlen)
 	struct unm_ep *ep = unm_ep_fid(fid);
 	size_t room = *addrlen;
 
-	if (ep->hif == NULL)
+	if (!ep->enabled)
 		return -FI_EOPBADSTATE;
 	*addrlen = sizeof(ep->hif->addr);
 	if (room < sizeof(ep->hif->addr))
@@ -224,7 +224,7 @@ static int unm_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	struct unm_ep *ep = unm_ep_fid(fid);
 	struct unm_av *av;
 
-	if (ep->hif != NULL)
+	if (ep->enabled)
 		return -FI_EOPBADSTATE;
 	switch (bfid->fclass) {
 	case FI_CLASS_AV:
@@ -323,45 +323,31 @@ static void unm_ep_disable(struct unm_ep *ep)
 {
 	unm_ep_wait_remove(ep, ep->tx_cq);
 	unm_ep_wait_remove(ep, ep->rx_cq);
-	hal_if_close(ep->hif);
-	ep->stats = &ep->no_page;
 }
 
 static int unm_ep_enable(struct unm_ep *ep)
 {
 	int ret;
 
-	if (ep->hif != NULL)
+	if (ep->enabled || ep->owner != getpid())
 		return -FI_EOPBADSTATE;
 	if (ep->av == NULL)
 		return -FI_ENOAV;
 	if (ep->tx_cq == NULL && ep->tx_cntr == NULL &&
 	    ep->rx_cq == NULL && ep->rx_cntr == NULL)
 		return -FI_ENOCQ;
-	ret = hal_if_open(ep->domain->hal, -1, &ep->hif);
-	if (ret != 0)
-		return ret;
-	ep->hif->user = ep;
-	ep->owner = getpid();
-	ep->stats = (void *)((char *)ep->hif->page + UNM_STATS_OFFSET);
-	*ep->stats = ep->no_page;
-	unm_ep_flags(ep);
-	unm_ep_limits(ep);
 	ret = unm_ep_wait_add(ep, ep->tx_cq);
 	if (ret == 0)
 		ret = unm_ep_wait_add(ep, ep->rx_cq);
 	if (ret != 0) {
 		unm_ep_disable(ep);
-		ep->hif = NULL;
 		return ret;
 	}
+	unm_ep_flags(ep);
 	ep->directed = (ep->info->caps & FI_DIRECTED_RECV) != 0;
 	ep->recv_ok = ep->rx_cq != NULL || ep->rx_cntr != NULL;
+	ep->enabled = true;
 	unm_ep_join(ep);
-	UNM_INFO(EP_CTRL, "board %u interface %u: backend %s, profile %s, "
-		 "inline %u, eager %u bytes\n", ep->hif->addr.board,
-		 ep->hif->addr.iface, ep->hif->caps->backend,
-		 ep->hif->caps->profile, ep->inline_max[1][1], ep->eager_max);
 	return 0;
 }
 
@@ -386,7 +372,7 @@ static void unm_ep_print_stats(struct unm_ep *ep)
 	struct stat sb;
 	char path[512];
 
-	if (ep->hif == NULL || *where == '\0' || strcmp(where, "0") == 0)
+	if (!ep->enabled || *where == '\0' || strcmp(where, "0") == 0)
 		return;
 	if (stat(where, &sb) == 0 && S_ISDIR(sb.st_mode)) {
 		snprintf(path, sizeof(path), "%s/%d.%u.stats", where, getpid(),
@@ -470,15 +456,15 @@ static int unm_ep_close(struct fid *fid)
 	struct unm_domain *domain = ep->domain;
 
 	unm_lock(domain);
-	if (ep->hif != NULL) {
-		/* a forked child has none of the memory shared with peers */
-		if (ep->owner == getpid()) {
-			unm_ep_linger(ep);
-			HAL_POINT(HAL_POINT_CLOSING);
-			unm_ep_print_stats(ep);
-		}
-		unm_ep_disable(ep);
+	/* a forked child has none of the memory shared with peers */
+	if (ep->owner == getpid()) {
+		unm_ep_linger(ep);
+		HAL_POINT(HAL_POINT_CLOSING);
+		unm_ep_print_stats(ep);
 	}
+	unm_ep_disable(ep);
+	hal_if_close(ep->hif);
+	ep->stats = &ep->no_page;
 	unm_peer_close_all(ep);
 	if (ep->tx_cq != NULL)
 		unm_ep_unlink(&ep->in_tx_cq, &ep->tx_cq->ref);
@@ -532,6 +518,26 @@ static int unm_ep_construct(struct unm_ep *ep)
 	return 0;
 }
 
+/* Our place in the fabric: here, and not when it is enabled, so that whatever
+ * is short shows where an application expects it. */
+static int unm_ep_place(struct unm_ep *ep)
+{
+	int ret = hal_if_open(ep->domain->hal, -1, &ep->hif);
+
+	if (ret != 0)
+		return ret;
+	ep->hif->user = ep;
+	ep->owner = getpid();
+	ep->stats = (void *)((char *)ep->hif->page + UNM_STATS_OFFSET);
+	*ep->stats = ep->no_page;
+	unm_ep_limits(ep);
+	UNM_INFO(EP_CTRL, "board %u interface %u: backend %s, profile %s, "
+		 "inline %u, eager %u bytes\n", ep->hif->addr.board,
+		 ep->hif->addr.iface, ep->hif->caps->backend,
+		 ep->hif->caps->profile, ep->inline_max[1][1], ep->eager_max);
+	return 0;
+}
+
 int unm_ep_open(struct fid_domain *domain, struct fi_info *info,
 		struct fid_ep **fid, void *context)
 {
@@ -557,6 +563,8 @@ int unm_ep_open(struct fid_domain *domain, struct fi_info *info,
 	ret = -FI_ENOMEM;
 	if (ep->info != NULL)
 		ret = unm_ep_construct(ep);
+	if (ret == 0)
+		ret = unm_ep_place(ep);
 	if (ret != 0) {
 		unm_ep_destruct(ep);
 		return ret;

@@ -29,12 +29,13 @@ struct unm_ep_links {		/* places in other objects' lists */
 
 struct unm_ep {
 	struct fid_ep fid;
-	struct hal_if *hif;		/* NULL until enabled */
+	struct hal_if *hif;		/* its place in the fabric */
 	struct unm_domain *domain;
 	struct unm_peer **peer_of;	/* by AV index; NULL: not connected */
 	uint32_t peer_slots;
 	uint16_t inline_max[2][2];	/* [tagged][has_data] */
 	uint32_t eager_max;
+	bool enabled;
 	bool recv_ok;			/* a receive queue is bound */
 	bool directed;			/* receives may name their source */
 	uint64_t tx_flags;		/* of calls without flags */
@@ -72,8 +73,8 @@ struct unm_ep {
 	uint64_t cntr_events;		/* what they count, as flags */
 	struct unm_ep_links in_tx_cq, in_rx_cq, in_av, in_cntr[UNM_EP_CNTRS];
 	uint64_t tx_bind_flags, rx_bind_flags;
-	pid_t owner;			/* who enabled it, not a child */
-	struct unm_stats no_page;	/* stats before enable */
+	pid_t owner;			/* who opened it, not a child */
+	struct unm_stats no_page;	/* stats without a place */
 };
 
 static inline struct unm_ep *unm_ep(struct fid_ep *fid)

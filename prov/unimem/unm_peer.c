@@ -222,7 +222,7 @@ int unm_peer_open(struct unm_ep *ep, fi_addr_t dest, struct unm_peer **out)
 	struct unm_peer *peer;
 	int ret;
 
-	if (__builtin_expect(ep->hif == NULL || ep->av == NULL, 0))
+	if (__builtin_expect(!ep->enabled, 0))
 		return -FI_EOPBADSTATE;
 	if (dest >= ep->av->count || !ep->av->entry[dest].valid)
 		return -FI_EINVAL;
