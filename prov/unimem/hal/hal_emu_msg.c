@@ -431,7 +431,7 @@ err_peer:
 	return ret;
 }
 
-/* Have we called whoever says this hello? */
+/* Have we called whoever says this hello, and is that not over? */
 static bool have_called(struct emu_if *eif, const struct emu_hello *m)
 {
 	struct emu_peer *peer;
@@ -439,7 +439,7 @@ static bool have_called(struct emu_if *eif, const struct emu_hello *m)
 	if (m->head.version != EMU_WIRE)
 		return false;		/* its address may be elsewhere */
 	peer = emu_peer_find(eif, &m->from);
-	return peer != NULL && peer->out != NULL;
+	return peer != NULL && peer->dying == 0 && peer->out != NULL;
 }
 
 static const char *refusal(int status)

@@ -533,8 +533,10 @@ static bool accept_starved(struct emu_if *eif)
 	close(eif->spare_fd);
 	fd = accept4(eif->listen.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	conn = fd >= 0 ? take_in(eif, fd) : NULL;
-	if (conn != NULL && conn->mute && !conn->held)
+	if (conn != NULL && conn->mute && !conn->held) {
+		emu_refuse(conn, EMU_WELCOME, -FI_EMFILE);
 		emu_conn_close(conn);
+	}
 	eif->spare_fd = fcntl(eif->listen.fd, F_DUPFD_CLOEXEC, 0);
 	return fd >= 0;
 }

@@ -22,7 +22,8 @@
 #include <stdint.h>
 #include <sys/ioctl.h>
 
-#define HAL_KDEV_VERSION	1	/* raise when a layout changes */
+#define HAL_KDEV_VERSION	1	/* raise it when a layout or a meaning
+					 * changes */
 #define HAL_KDEV_MAGIC		UINT32_C(0x564b4e55)	/* "UNKV" */
 #define HAL_KDEV_NODE		"/dev/Unimem/hal"	/* of the own board */
 
