@@ -125,20 +125,6 @@ static ssize_t shim_read(struct hal_mmio *mm, void *buf, size_t len)
 	return n;
 }
 
-static void shim_read128(const struct hal_mmio_map *map, uint32_t off,
-			 uint64_t w[2])
-{
-	hal_sim_mmio_ops.read128(map, off, w);
-	if (off == HAL_PIF_STATUS && lie.pif_status != 0 &&
-	    !(w[0] & HAL_PIF_PEND))
-		w[0] = lie.pif_status & HAL_PIF_STATUS_MASK;
-	if (off == HAL_PIF_STATUS && lie.pending)
-		w[0] |= HAL_PIF_PEND;
-	if (off == HAL_MIF_DATA && lie.false_id != 0 &&
-	    (w[0] & HAL_ID_MASK) == lie.id)
-		w[0] = (w[0] & ~HAL_ID_MASK) | lie.false_id;
-}
-
 static void note(char what)
 {
 	size_t n = strlen(order);
@@ -147,6 +133,24 @@ static void note(char what)
 		order[n] = what;
 		order[n + 1] = '\0';
 	}
+}
+
+static void shim_read128(const struct hal_mmio_map *map, uint32_t off,
+			 uint64_t w[2])
+{
+	if (map == lie.mif)
+		note('r');
+	hal_sim_mmio_ops.read128(map, off, w);
+	if (off == HAL_PIF_STATUS && lie.pif_status != 0 &&
+	    !(w[0] & HAL_PIF_PEND))
+		w[0] = lie.pif_status & HAL_PIF_STATUS_MASK;
+	if (off == HAL_PIF_STATUS)
+		w[0] |= lie.pif_or;
+	if (off == HAL_PIF_STATUS && lie.pending)
+		w[0] |= HAL_PIF_PEND;
+	if (off == HAL_MIF_DATA && lie.false_id != 0 &&
+	    (w[0] & HAL_ID_MASK) == lie.id)
+		w[0] = (w[0] & ~HAL_ID_MASK) | lie.false_id;
 }
 
 static void shim_store(struct hal_mmio_map *map, uint64_t off, const void *src,
@@ -187,6 +191,9 @@ static uint32_t shim_read32(const struct hal_mmio_map *map, uint32_t off)
 {
 	uint32_t val = hal_sim_mmio_ops.read32(map, off);
 
+	if (off == HAL_CDMA_SR && lie.sr_and_not != 0)
+		/* an end that is hidden was not seen */
+		hal_sim_mmio_ops.status_before_memory(map->mm);
 	if (off == HAL_CDMA_SR)
 		val = (val | lie.sr_or) & ~lie.sr_and_not;
 	if (off == HAL_CDMA_CR)
@@ -232,6 +239,7 @@ int open_hal(void)
 		snprintf(params.sim, sizeof(params.sim), "%s", lie.sim);
 	params.boards = 2;
 	said[0] = '\0';
+	lines = 0;
 	return ops.open(&params, &hal);
 }
 

@@ -25,6 +25,7 @@ extern struct lie {
 	int write_ret;			/* 0: as the model */
 	uint32_t state;			/* of transfers, 0: as the model */
 	uint64_t pif_status;		/* of a packet that is over, 0: model */
+	uint64_t pif_or;		/* bits that are set in it besides */
 	uint32_t sr_or, sr_and_not;	/* of the engine */
 	uint32_t cr_or;
 	uint32_t engine;		/* enum hal_platform_engine */
@@ -38,13 +39,14 @@ extern struct lie {
 	const char *sim;		/* FI_UNIMEM_SIM, NULL: as it is */
 	bool flicker;			/* table entries change all the time */
 	bool note;			/* accesses, in order[] */
+	const struct hal_mmio_map *mif;	/* the mailbox whose reads are noted */
 	uint64_t id, false_id;		/* who sent it: what is told instead */
 	void (*meanwhile)(void);	/* called once, before the next look
 					 * whether a peer lives */
 } lie;
 
-/* Accesses so far, if lie.note: s store, l load, b loads_before_store(),
- * m status_before_memory(). */
+/* Accesses so far, if lie.note: s store, l load, r of the mailbox lie.mif,
+ * b loads_before_store(), m status_before_memory(). */
 extern char order[256];
 extern unsigned bad_drops;	/* holds that were dropped and not held */
 

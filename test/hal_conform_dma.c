@@ -3,6 +3,7 @@
  * hal_conform_dma.c - laws of cDMA: one completion per transfer, from the poll,
  * after the data, whatever happens.
  */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,6 +12,8 @@
 
 #define GUARD	64
 #define BIG	(24u << 20)
+#define THREADS	3u
+#define SHARE	(64u << 10)	/* bytes of each thread */
 
 /* ---- Helpers --------------------------------------------------------- */
 
@@ -616,6 +619,70 @@ static void dma_ordinary_refused(void **state)
 	arena_free(&ar);
 }
 
+/* ---- Threads --------------------------------------------------------- */
+
+struct busy {
+	struct arena ar;
+	uint64_t seed;
+	const char *error;
+};
+
+/* New memory, put to the peer's and got back. */
+static const char *there_and_back(struct busy *b, uint64_t seed)
+{
+	struct hal_dma d = transfer(&b->ar, HAL_DMA_PUT, 0, 0, SHARE);
+	const char *error = NULL;
+	struct hal_mem *mem;
+	void *addr;
+
+	if (hal_mem_alloc(ct_hal, -1, SHARE, &mem, &addr) != 0)
+		return "no memory";
+	d.local = addr;
+	ct_fill(addr, SHARE, seed);
+	if (ct_dma_run(b->ar.p.a, &d) != 0)
+		error = "put";
+	else if (!ct_filled(b->ar.remote, SHARE, seed))
+		error = "its completion came before its data";
+	memset(addr, 0, SHARE);
+	d.op = HAL_DMA_GET;
+	if (error == NULL && ct_dma_run(b->ar.p.a, &d) != 0)
+		error = "get";
+	else if (error == NULL && !ct_filled(addr, SHARE, seed))
+		error = "what came back is not what went";
+	hal_mem_free(ct_hal, mem);
+	return error;
+}
+
+static void *busy_thread(void *arg)
+{
+	struct busy *b = arg;
+
+	for (uint64_t i = 0; i < 50 && b->error == NULL; i++)
+		b->error = there_and_back(b, b->seed << 32 | i);
+	return NULL;
+}
+
+/* Threads with interfaces of their own share memory and engine (law 1.2). */
+static void dma_between_threads(void **state)
+{
+	pthread_t thread[THREADS];
+	struct busy busy[THREADS];
+
+	(void)state;
+	for (unsigned i = 0; i < THREADS; i++)
+		busy[i] = (struct busy){ .ar = arena(SHARE), .seed = i + 1 };
+	for (unsigned i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, busy_thread,
+						&busy[i]), 0);
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	for (unsigned i = 0; i < THREADS; i++) {
+		if (busy[i].error != NULL)
+			ct_fail("thread %u: %s", i, busy[i].error);
+		arena_free(&busy[i].ar);
+	}
+}
+
 const struct CMUnitTest ct_dma_tests[] = {
 	CT_TEST(dma_every_size),
 	CT_TEST(dma_of_nothing),
@@ -629,6 +696,7 @@ const struct CMUnitTest ct_dma_tests[] = {
 	CT_TEST(dma_cancelled_by_peer_close),
 	CT_TEST(dma_dropped_by_close),
 	CT_TEST(dma_others_go_on),
+	CT_TEST(dma_between_threads),
 	CT_TEST(dma_ordinary_memory),
 	CT_TEST(dma_ordinary_bad_address),
 	CT_TEST(dma_ordinary_refused),

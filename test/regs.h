@@ -186,4 +186,51 @@ static inline bool filled(const void *p, size_t n, uint64_t seed)
 	return true;
 }
 
+/* ---- The dead ---------------------------------------------------------- */
+
+static inline void drop_gifts(const struct box *heir)
+{
+	struct sim_file *f = sim_mm(heir->mm)->f;
+
+	for (uint32_t i = 0; i < atomic_load(&f->nholds); i++) {
+		struct hal_kdev_hold h = { .hold = i + 1 };
+
+		if (atomic_load(&f->hold[i].ref) != 0)
+			assert_int_equal(kdev(heir->mm, HAL_KDEV_IO_DROP, &h),
+					 0);
+	}
+}
+
+/* Nothing is left of the dead: pages, regions, interfaces, the lock. */
+static inline void expect_nothing_left(const struct box *heir)
+{
+	struct sim_world *w = sim_mm(heir->mm)->w;
+
+	for (uint32_t b = 0; b < BOARDS; b++) {
+		for (uint32_t i = 0; i < SIM_FILES; i++) {
+			uint64_t owner = atomic_load(
+				&w->board[b]->file[i].owner);
+
+			if (owner == 0 || sim_alive(w, owner))
+				continue;
+			sim_lock(w);
+			sim_reap(w, owner);
+			sim_unlock(w);
+		}
+	}
+	drop_gifts(heir);
+	for (uint32_t b = 0; b < BOARDS; b++) {
+		struct sim_board *board = w->board[b];
+
+		for (uint32_t i = 0; i < board->nregions; i++)
+			assert_int_equal(board->region[i].state,
+					 SIM_REGION_FREE);
+		for (uint64_t i = 0; i < w->mem_bytes / SIM_PAGE / 64; i++)
+			assert_true(atomic_load(&board->used[i]) == 0);
+		for (uint32_t n = 1; n < HAL_REG_IFS; n++)
+			assert_true((board->iface[n].file != 0) ==
+				    (b == 1 && n == heir->c.iface));
+	}
+}
+
 #endif /* REGS_H */

@@ -102,11 +102,15 @@ static void peer_hello_lies(void **state)
 	assert_int_equal(bad_drops, 0);
 	hello(&p, (uint8_t)(flags - 1), nonce, ab->back.ref, ab->link.ref);
 	assert_non_null(strstr(said, "with 8 packets"));
+	hello(&p, flags ^ 0x10, nonce, ab->back.ref, ab->link.ref);
+	assert_non_null(strstr(said, "speaks version 0 "));
 	/* an interface that no board has [hal_regs.h] */
 	lie.id = dev_if(p.a)->identity;
 	lie.false_id = hal_id(0, 200, 1);
 	hello(&p, flags, nonce, ab->back.ref, ab->link.ref);
 	lie.false_id = hal_id(0, 0, 1);
+	hello(&p, flags, nonce, ab->back.ref, ab->link.ref);
+	lie.false_id = hal_id(63, 1, 1);
 	hello(&p, flags, nonce, ab->back.ref, ab->link.ref);
 	be_honest();
 	hello(&p, flags, nonce, 1, 2);
@@ -331,6 +335,30 @@ static void accesses_are_ordered(void **state)
 	assert_true(next_is(p.ba, 1));
 	assert_string_equal(order, "bs");
 	lie.note = false;
+	unpair(&p);
+}
+
+/* The entry was found cleared, and only then the mailbox empty: what its driver
+ * saw into the mailbox before it cleared the entry is received [hal.md 12]. */
+static void end_is_ordered(void **state)
+{
+	struct pair p = pair();
+	struct dev_if *dif = dev_if(p.b);
+	struct hal_event ev[4];
+	const char *after;
+
+	(void)state;
+	assert_int_equal(hal_sim_mmio_ops.ioctl(dev_if(p.a)->mm,
+			 HAL_KDEV_IO_RELEASE, NULL), 0);
+	dif->life_at = 0;		/* a look at the table is due */
+	lie.mif = &dif->mif;
+	lie.note = true;
+	assert_int_equal(hal_if_service(p.b, ev, 4), 1);
+	lie.note = false;
+	assert_int_equal(ev[0].type, HAL_EV_DEAD);
+	after = strrchr(order, 'l');
+	assert_non_null(after);
+	assert_int_equal(strncmp(after, "lmr", 3), 0);
 	unpair(&p);
 }
 
@@ -653,6 +681,7 @@ int main(void)
 		DEV_TEST(refused_one_tells),
 		DEV_TEST(sleeper_finds_an_end),
 		DEV_TEST(accesses_are_ordered),
+		DEV_TEST(end_is_ordered),
 		DEV_TEST(table_is_not_read),
 		DEV_TEST(accept_makes_room),
 		DEV_TEST(accept_waits),

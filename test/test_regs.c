@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_regs.c - does the register model do what the papers say of mailboxes and
- * packetizers? Each test names the paragraph: [D x.y] as in hal_regs.h, [8] the
- * table of decisions in docs/hal.md. Transfers and memory: test_regs_dma.c,
+ * packetizers? Each test names the paragraph: [D x.y] as in hal_regs.h, [13]
+ * section 13 of docs/hal.md. Transfers and memory: test_regs_dma.c,
  * processes: test_regs_proc.c.
  */
 #define _GNU_SOURCE
@@ -29,8 +29,8 @@ static void mif_empty_pattern(void **state)
 	box_close(&b);
 }
 
-/* [D 5.1.1] a write enqueues, and reads return "the actual dequeues"; [8] the
- * pattern may be data: what follows a valid first word is no test. */
+/* [D 5.1.1] a write enqueues, and reads return "the actual dequeues"; [13]
+ * the pattern may be data: what follows a valid first word is no test. */
 static void mif_words_in_order(void **state)
 {
 	struct box b = box("fifo=8", 0);
@@ -114,7 +114,7 @@ static void mif_partial_burst(void **state)
 }
 
 /*
- * [8] "depth is even, so a full FIFO is always a clean NACK": also while a
+ * [13] "depth is even, so a full FIFO is always a clean NACK": also while a
  * reader is between the two words of a packet. Where freed words are seen one
  * by one (pairs=0), the fault of [D 5.1.2] takes half a packet then.
  */
@@ -273,7 +273,7 @@ static void pif_pending_and_overwritten(void **state)
 }
 
 /* A packet arrives although its sender looks no more; it may be long there
- * before it is acknowledged [8: PEND, ACK and NACK come later]. */
+ * before it is acknowledged [13: PEND, ACK and NACK come later]. */
 static void pif_arrives_by_itself(void **state)
 {
 	static const char sim[] = "fifo=8,tick=1,delay=10000,ack=1000000000";
@@ -514,6 +514,22 @@ static void transfer_without_barrier(const struct box *b)
 		io->write(b->mm, &x, sizeof(x));
 }
 
+/* What was transferred is read after it. */
+static void status_and_no_barrier(const struct box *b)
+{
+	struct memory m = memory(b->mm, 0, 4096);
+	struct hal_kdev_xfer x = { .src = m.gaddr, .dst = m.gaddr + 64,
+				   .size = 64, .id = 1 };
+	struct hal_kdev_status st;
+
+	io->memory_before_start(b->mm);
+	if (io->write(b->mm, &x, sizeof(x)) != sizeof(x))
+		return;
+	while (io->read(b->mm, &st, sizeof(st)) < 0)
+		;
+	status_of(b);
+}
+
 static void engine_without_barrier(const struct box *b, uint32_t mode,
 				   uint32_t starts)
 {
@@ -538,10 +554,33 @@ static void chain_without_barrier(const struct box *b)
 	engine_without_barrier(b, HAL_CDMA_CR_SGMODE, HAL_CDMA_TAILDESC_MSB);
 }
 
-/* [8; D 5.1] every read dequeues a word of 128 bits: a narrower access, one
+static void idle_and_no_barrier(const struct box *b)
+{
+	struct memory m = memory(b->mm, 0, 4096);
+	struct hal_kdev_engine k;
+	struct hal_mmio_map regs;
+
+	if (kdev(b->mm, HAL_KDEV_IO_ENGINE, &k) != 0 ||
+	    io->map(b->mm, hal_kdev_off(HAL_KDEV_CDMA, 0), HAL_CDMA_BYTES,
+		    &regs) != 0)
+		return;
+	for (uint32_t i = 0; i < 2; i++) {
+		uint32_t off = i == 0 ? HAL_CDMA_SA : HAL_CDMA_DA;
+
+		io->write32(&regs, off, (uint32_t)m.gaddr + 64 * i);
+		io->write32(&regs, off + 4, (uint32_t)(m.gaddr >> 32));
+	}
+	io->memory_before_start(b->mm);
+	io->write32(&regs, HAL_CDMA_BTT, 64);
+	while (!(io->read32(&regs, HAL_CDMA_SR) & HAL_CDMA_SR_IDLE))
+		;
+	status_of(b);
+}
+
+/* [13; D 5.1] every read dequeues a word of 128 bits: a narrower access, one
  * beside the registers or to a read-only one ends the test, and so does a start
- * without the barrier of hal_mmio.h before it, or a packet without that after
- * it. */
+ * without the barrier of hal_mmio.h before it, or a packet or the end of a
+ * transfer without that after it. */
 static void wrong_accesses_end_it(void **state)
 {
 	static void (*const wrong[])(const struct box *b) = {
@@ -551,6 +590,7 @@ static void wrong_accesses_end_it(void **state)
 		packet_without_barrier, packet_and_no_barrier,
 		packet_and_no_barrier_load, transfer_without_barrier,
 		simple_without_barrier, chain_without_barrier,
+		status_and_no_barrier, idle_and_no_barrier,
 	};
 
 	(void)state;

@@ -3,7 +3,7 @@
  * test_regs_dma.c - does the register model do what is said of remote stores,
  * of the kernel device's memory and transfers, and of the AXI CDMA engine? Each
  * test names the paragraph: [D x.y] and [PG034] as in hal_regs.h, [K] the call
- * in hal_kdev.h, [8] the table of decisions in docs/hal.md.
+ * in hal_kdev.h, [13] section 13 of docs/hal.md.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -35,7 +35,7 @@ static unsigned overtaken(const char *sim, uint64_t apart)
 	return n;
 }
 
-/* [8] "none assumed ... the register model reorders stores unless that barrier
+/* [13] "none assumed ... the register model reorders stores unless that barrier
  * is used"; stores to the same place stay in order. */
 static void stores_are_reordered(void **state)
 {
@@ -289,6 +289,7 @@ static struct hal_kdev_status wait_status(struct hal_mmio *mm)
 	do
 		n = io->read(mm, &st, sizeof(st));
 	while (n == -EAGAIN);
+	io->status_before_memory(mm);
 	assert_int_equal(n, sizeof(st));
 	return st;
 }
@@ -365,7 +366,7 @@ static void kernel_transfers_in_any_order(void **state)
 	io->close(mm);
 }
 
-/* [K CANCEL] afterwards it moves nothing and is told; [8] a slave's error. */
+/* [K CANCEL] afterwards it moves nothing and is told; a slave's error. */
 static void kernel_transfers_end_badly(void **state)
 {
 	struct hal_mmio *mm = device("tick=1,dma=100000,slverr=0", 0);
@@ -407,7 +408,10 @@ struct engine {
 
 static uint32_t reg(const struct engine *e, uint32_t off)
 {
-	return io->read32(&e->regs, off);
+	uint32_t val = io->read32(&e->regs, off);
+
+	io->status_before_memory(e->mm);
+	return val;
 }
 
 static void set(const struct engine *e, uint32_t off, uint32_t val)
@@ -735,6 +739,7 @@ static bool ends_are_true(const char *sim)
 		       memcmp(s.map.base, d.map.base, 4096) == 0 &&
 		       io->read(mm, &st, sizeof(st)) == -EAGAIN;
 	}
+	io->status_before_memory(mm);
 	memory_free(&s);
 	memory_free(&d);
 	io->close(mm);

@@ -5,10 +5,13 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -463,51 +466,6 @@ static unsigned receive(void)
 	return n;
 }
 
-static void drop_gifts(void)
-{
-	struct sim_file *f = sim_mm(heir.mm)->f;
-
-	for (uint32_t i = 0; i < atomic_load(&f->nholds); i++) {
-		struct hal_kdev_hold h = { .hold = i + 1 };
-
-		if (atomic_load(&f->hold[i].ref) != 0)
-			assert_int_equal(kdev(heir.mm, HAL_KDEV_IO_DROP, &h),
-					 0);
-	}
-}
-
-/* Nothing is left of the dead: pages, regions, interfaces, the lock. */
-static void expect_nothing_left(void)
-{
-	struct sim_world *w = sim_mm(heir.mm)->w;
-
-	for (uint32_t b = 0; b < BOARDS; b++) {
-		for (uint32_t i = 0; i < SIM_FILES; i++) {
-			uint64_t owner = atomic_load(
-				&w->board[b]->file[i].owner);
-
-			if (owner == 0 || sim_alive(w, owner))
-				continue;
-			sim_lock(w);
-			sim_reap(w, owner);
-			sim_unlock(w);
-		}
-	}
-	drop_gifts();
-	for (uint32_t b = 0; b < BOARDS; b++) {
-		struct sim_board *board = w->board[b];
-
-		for (uint32_t i = 0; i < board->nregions; i++)
-			assert_int_equal(board->region[i].state,
-					 SIM_REGION_FREE);
-		for (uint64_t i = 0; i < w->mem_bytes / SIM_PAGE / 64; i++)
-			assert_true(atomic_load(&board->used[i]) == 0);
-		for (uint32_t n = 1; n < HAL_REG_IFS; n++)
-			assert_true((board->iface[n].file != 0) ==
-				    (b == 1 && n == heir.c.iface));
-	}
-}
-
 /* A process killed at any instruction blocks and corrupts nobody. */
 static void killed_anywhere(void **state)
 {
@@ -534,11 +492,82 @@ static void killed_anywhere(void **state)
 			end(pid[i], fd[i]);
 		}
 		came += receive();
-		expect_nothing_left();
+		expect_nothing_left(&heir);
 		came += receive();
 	}
 	assert_true(came > ROUNDS);
 	box_close(&heir);
+}
+
+/* ---- Segments of others ------------------------------------------------- */
+
+enum { FALSE_NONE, FALSE_UNSEALED, FALSE_SHORT, FALSE_LONG, FALSES };
+
+static struct {
+	uint64_t hash;			/* of the model */
+	off_t bytes;			/* of a board's segment */
+	int how;
+} pretended;
+
+/* A process of the same user where those of the model are looked for, with
+ * segments that bear their names, and magic. */
+static void pretend(int fd)
+{
+	static const uint32_t magic = SIM_MAGIC;
+	struct sockaddr_un sun;
+	socklen_t len = sim_name(&sun, "part", pretended.hash, 0);
+	int s = socket(AF_UNIX, SOCK_SEQPACKET, 0), how = pretended.how;
+	off_t bytes = pretended.bytes + (how == FALSE_SHORT ? -(off_t)SIM_PAGE :
+					 how == FALSE_LONG ? SIM_PAGE : 0);
+	char ok = bind(s, (struct sockaddr *)&sun, len) == 0 &&
+		  listen(s, 8) == 0;
+
+	for (int b = 0; b < BOARDS; b++) {
+		char name[64];
+		int m;
+
+		snprintf(name, sizeof(name), "unimem-board.%016llx.%d",
+			 (unsigned long long)pretended.hash, b);
+		m = memfd_create(name, MFD_ALLOW_SEALING);
+		ok = ok && ftruncate(m, bytes) == 0 &&
+		     pwrite(m, &magic, sizeof(magic), 0) == sizeof(magic) &&
+		     (how == FALSE_UNSEALED ||
+		      fcntl(m, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0);
+	}
+	if (write(fd, &ok, 1) != 1)
+		_exit(1);
+}
+
+/* Who joins maps no segment that may shrink under it, or of another size: it
+ * has a model of its own then, as if nobody had been there. */
+static void segments_are_sealed(void **state)
+{
+	static const char sim[] = "fifo=8,seed=77";
+	struct hal_mmio *mm = device(sim, 0);
+	struct sim_world *w = sim_mm(mm)->w;
+	struct unit_ear ear;
+	char ok, text[256];
+
+	(void)state;
+	pretended.hash = w->hash;
+	pretended.bytes = (off_t)(SIM_STATE_BYTES + w->mem_bytes);
+	io->close(mm);
+	for (int how = FALSE_NONE; how < FALSES; how++) {
+		pid_t pid;
+		int fd;
+
+		pretended.how = how;
+		pid = child(pretend, &fd);
+		assert_true(read(fd, &ok, 1) == 1 && ok);
+		ear = unit_listen();
+		mm = device(sim, 0);
+		assert_int_equal(unit_heard(&ear, text, sizeof(text)), 0);
+		/* theirs has no version: that was taken, where it may be */
+		assert_int_equal(sim_mm(mm)->b->version,
+				 how == FALSE_NONE ? 0 : SIM_VERSION);
+		io->close(mm);
+		end(pid, fd);
+	}
 }
 
 int main(void)
@@ -555,6 +584,7 @@ int main(void)
 		cmocka_unit_test(the_dead_leave_no_half),
 		cmocka_unit_test(the_stopped_hold_nothing_up),
 		cmocka_unit_test(killed_anywhere),
+		cmocka_unit_test(segments_are_sealed),
 	};
 
 	regs_world();

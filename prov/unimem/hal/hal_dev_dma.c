@@ -97,7 +97,7 @@ static void start(struct dev_if *dif, struct dev_xfer *x)
 }
 
 /* A piece is over. */
-static void piece_over(struct dev_if *dif, struct dev_xfer *x, int result)
+static void piece_over(struct dev_xfer *x, int result)
 {
 	x->moved += x->chunk;
 	x->chunk = 0;
@@ -105,9 +105,7 @@ static void piece_over(struct dev_if *dif, struct dev_xfer *x, int result)
 		x->status = result;
 	else if (x->moved == x->d.len)
 		x->status = 0;
-	if (x->status == 0)
-		dif->io->status_before_memory(dif->mm);
-	else
+	if (x->status != 0)
 		HAL_POINT(HAL_POINT_DMA_HALF);
 }
 
@@ -121,7 +119,7 @@ static void take_status(struct dev_if *dif, const struct hal_kdev_status *st)
 		hal_log(0, "interface %u:%u: a transfer failed, engine error "
 			"0x%x", dif->i.addr.board, dif->i.addr.iface,
 			st->error);
-	piece_over(dif, x, st->state == HAL_KDEV_COMPLETED ? 1 :
+	piece_over(x, st->state == HAL_KDEV_COMPLETED ? 1 :
 		   st->state == HAL_KDEV_CANCELLED ? -FI_ECANCELED : -FI_EIO);
 }
 
@@ -134,6 +132,8 @@ static int read_statuses(struct dev_if *dif)
 	n = dif->io->read(dif->mm, st, sizeof(st));
 	if (n <= 0)
 		return 0;
+	/* what was transferred is read after it */
+	dif->io->status_before_memory(dif->mm);
 	n /= (ssize_t)sizeof(st[0]);
 	for (ssize_t i = 0; i < n; i++)
 		take_status(dif, &st[i]);
@@ -154,7 +154,7 @@ static void engine_results(struct dev_if *dif)
 		result = atomic_load_explicit(&x->result,
 					      memory_order_acquire);
 		if (result != 0)
-			piece_over(dif, x, result);
+			piece_over(x, result);
 	}
 }
 

@@ -21,6 +21,7 @@
 
 struct dev_engine {
 	struct hal_lock lock;		/* all below */
+	struct hal_mmio *mm;		/* its own: dev->mm has another lock */
 	struct hal_mmio_map regs;
 	struct dev_region chain;	/* the descriptors, sg only */
 	struct dev_xfer *current;
@@ -69,7 +70,7 @@ static void start_simple(struct dev_engine *e, uint64_t src, uint64_t dst,
 {
 	reg_write_addr(e, HAL_CDMA_SA, src);
 	reg_write_addr(e, HAL_CDMA_DA, dst);
-	e->regs.ops->memory_before_start(e->regs.mm);
+	e->regs.ops->memory_before_start(e->mm);
 	reg_write(e, HAL_CDMA_BTT, (uint32_t)n);
 }
 
@@ -99,7 +100,7 @@ static void start_chain(struct dev_engine *e, uint64_t src, uint64_t dst,
 		n -= part;
 	}
 	e->used = i;
-	e->regs.ops->memory_before_start(e->regs.mm);
+	e->regs.ops->memory_before_start(e->mm);
 	/* CURDESC is forgotten where SGMODE is 0 */
 	reg_write(e, HAL_CDMA_CR, 0);
 	reg_write(e, HAL_CDMA_CR, HAL_CDMA_CR_SGMODE);
@@ -122,7 +123,6 @@ static int chain_done(struct dev_engine *e)
 {
 	volatile struct hal_cdma_desc *desc = e->chain.map.base;
 
-	e->regs.ops->status_before_memory(e->regs.mm);
 	for (uint32_t i = 0; i < e->used; i++) {
 		uint32_t status = desc[i].status;
 
@@ -142,6 +142,10 @@ static void look(struct dev_engine *e)
 	if (e->current == NULL)
 		return;
 	status = reg_read(e, HAL_CDMA_SR);
+	/* descriptors are read after it, and by whoever acquires the result
+	 * what was transferred */
+	if (status & HAL_CDMA_SR_IDLE)
+		e->regs.ops->status_before_memory(e->mm);
 	if (status & HAL_CDMA_SR_ERRORS)
 		done = -FI_EIO;
 	else if (status & HAL_CDMA_SR_IDLE)
@@ -221,19 +225,22 @@ static int claim_engine(struct hal_dev *dev, struct dev_engine *e)
 	struct hal_kdev_engine k = { 0 };
 	int ret;
 
-	ret = dev->io->ioctl(dev->mm, HAL_KDEV_IO_ENGINE, &k);
+	ret = dev->io->ioctl(e->mm, HAL_KDEV_IO_ENGINE, &k);
 	if (ret == 0 && (k.btt_bits < HAL_CDMA_BTT_BITS_MIN ||
 			 k.btt_bits > HAL_CDMA_BTT_BITS_MAX))
 		ret = -ENODEV;
-	if (ret == 0)
-		ret = dev->io->map(dev->mm, hal_kdev_off(HAL_KDEV_CDMA, 0),
-				   HAL_CDMA_BYTES, &e->regs);
 	if (ret != 0) {
 		hal_log(0, "cannot have the cDMA engine of board %u: %s: set "
 			"engine = kernel in the platform file",
 			dev->info.board, ret == -EBUSY ?
 			"another process has it" : ret == -ENODEV ?
 			"the driver does not offer it" : strerror(-ret));
+		return -FI_ENODEV;
+	}
+	ret = dev->io->map(e->mm, hal_kdev_off(HAL_KDEV_CDMA, 0),
+			   HAL_CDMA_BYTES, &e->regs);
+	if (ret != 0) {
+		dev_explain_map(dev, HAL_KDEV_CDMA, ret);
 		return -FI_ENODEV;
 	}
 	/* whole lines: pieces stay aligned as their transfer is */
@@ -251,9 +258,17 @@ int dev_engine_open(struct hal_dev *dev)
 		return -FI_ENOMEM;
 	}
 	e->sg = dev->platform.engine == HAL_ENGINE_SG;
+	ret = dev->io->open(&dev->platform, dev->platform.board, &e->mm);
+	if (ret != 0) {
+		hal_log(0, "cannot open %s for the cDMA engine: %s: set "
+			"engine = kernel in the platform file",
+			dev->platform.node, strerror(-ret));
+		ret = -FI_ENODEV;
+		goto err_free;
+	}
 	ret = claim_engine(dev, e);
 	if (ret != 0)
-		goto err_free;
+		goto err_close;
 	engine_reset(e);
 	if (e->broken || (e->sg && !(reg_read(e, HAL_CDMA_SR) &
 				     HAL_CDMA_SR_SGINCLD))) {
@@ -265,7 +280,7 @@ int dev_engine_open(struct hal_dev *dev)
 		goto err_unmap;
 	}
 	if (e->sg)
-		ret = dev_region_alloc(dev->mm, dev->info.board, DEV_PAGE,
+		ret = dev_region_alloc(e->mm, dev->info.board, DEV_PAGE,
 				       dev_random(), 0, &e->chain);
 	if (ret != 0) {
 		hal_log(0, "no memory for the cDMA engine's descriptors on "
@@ -277,6 +292,8 @@ int dev_engine_open(struct hal_dev *dev)
 
 err_unmap:
 	dev->io->unmap(&e->regs);
+err_close:
+	dev->io->close(e->mm);
 err_free:
 	free(e);
 	return ret;
@@ -289,5 +306,6 @@ void dev_engine_close(struct hal_dev *dev)
 
 	dev_region_drop(&e->chain);
 	dev->io->unmap(&e->regs);
+	dev->io->close(e->mm);
 	free(e);
 }

@@ -213,12 +213,13 @@ void dev_event(struct dev_peer *peer, enum hal_event_type type, int status)
 	dev_if(peer->p.hif)->nevents++;
 }
 
-/* Its older self is still in the caller's hands: one object at a time. */
+/* An older self is in the caller's hands, or is to be told of first, its end
+ * too: one object at a time. It has ended, else there were no newer one. */
 static bool must_wait(const struct dev_peer *peer)
 {
 	const struct dev_peer *old = peer->hash_next;
 
-	while (old != NULL && (old->identity != peer->identity || !old->known))
+	while (old != NULL && old->identity != peer->identity)
 		old = old->hash_next;
 	return old != NULL && peer->p.rx_slot == UINT32_MAX;
 }

@@ -13,7 +13,7 @@
  * hal_kdev.h says. A forked child may only close (unmap and free what is
  * private), which leaves the parent's untouched; maps are not inherited.
  *
- * What may be reordered (hardware.md section 8):
+ * What may be reordered (docs/hal.md, section 13):
  *   - Register accesses of one map happen in program order, each once.
  *   - Stores into remote memory are posted: accepted at once, visible later, in
  *     any order, but stores of one map to the same 8 bytes stay in order. An
@@ -117,7 +117,8 @@ struct hal_mmio_ops {
 	 * belongs to mm and is closed with it. Or -errno.
 	 */
 	int (*event_fd)(struct hal_mmio *mm);
-	/* off: hal_kdev_off() or a map_off; len: whole pages. */
+	/* off: hal_kdev_off() or a map_off; len: whole pages. The caller says
+	 * what failed. */
 	int (*map)(struct hal_mmio *mm, uint64_t off, size_t len,
 		   struct hal_mmio_map *map);
 	void (*unmap)(struct hal_mmio_map *map);
@@ -159,8 +160,8 @@ struct hal_mmio_ops {
 	/*
 	 * Ordinary loads after this see what the engine, or another board, had
 	 * written before a status, packet or table entry that was read before
-	 * this. One is due after each packet: the model ends a process that
-	 * goes on without it.
+	 * this. One is due after each packet and each end of a transfer: the
+	 * model ends a process that goes on without it.
 	 */
 	void (*status_before_memory)(struct hal_mmio *mm);
 	/* Earlier ordinary loads are over before a store() after this tells

@@ -47,6 +47,18 @@ static const char *const names[HAL_POINT_COUNT] = {
 	[HAL_POINT_DMA_HALF] = "dma-half",
 	[HAL_POINT_FIN] = "fin",
 	[HAL_POINT_CLOSING] = "closing",
+	[HAL_POINT_SIM_TAKEN] = "sim-taken",
+	[HAL_POINT_SIM_ENTERED] = "sim-entered",
+	[HAL_POINT_SIM_DECIDED] = "sim-decided",
+	[HAL_POINT_SIM_MOVED] = "sim-moved",
+	[HAL_POINT_SIM_UNTOLD] = "sim-untold",
+	[HAL_POINT_SIM_STORING] = "sim-storing",
+	[HAL_POINT_SIM_MAKING] = "sim-making",
+	[HAL_POINT_SIM_HOLDING] = "sim-holding",
+	[HAL_POINT_SIM_LETTING] = "sim-letting",
+	[HAL_POINT_SIM_FREEING] = "sim-freeing",
+	[HAL_POINT_SIM_CLAIMED] = "sim-claimed",
+	[HAL_POINT_SIM_RELEASED] = "sim-released",
 };
 
 static const char *const actions[] = {
@@ -102,11 +114,14 @@ static int parse_rule(char *text)
  * A mistyped point would turn a test of survival into a test of nothing, so
  * a bad value ends the process.
  */
-static void load(void)
+void hal_point_reload(void)
 {
 	const char *spec = getenv("FI_UNIMEM_POINT");
 	char *copy, *part, *save = NULL;
 
+	nrules = 0;
+	for (int i = 0; i < HAL_POINT_COUNT; i++)
+		atomic_store_explicit(&passes[i], 0, memory_order_relaxed);
 	if (spec == NULL || *spec == '\0')
 		return;
 	copy = strdup(spec);
@@ -143,7 +158,7 @@ void hal_point_hit(enum hal_point p)
 {
 	unsigned long pass;
 
-	pthread_once(&loaded, load);
+	pthread_once(&loaded, hal_point_reload);
 	pass = 1 + atomic_fetch_add_explicit(&passes[p], 1,
 					     memory_order_relaxed);
 	for (unsigned i = 0; i < nrules; i++) {

@@ -25,6 +25,19 @@ enum hal_point {
 	HAL_POINT_DMA_HALF,	/* transfer begun, not finished */
 	HAL_POINT_FIN,		/* transferred, sender not told */
 	HAL_POINT_CLOSING,	/* interface half closed */
+	/* the register model's (hal_sim*.c) */
+	HAL_POINT_SIM_TAKEN,	/* a dead one's lock is ours, nothing rebuilt */
+	HAL_POINT_SIM_ENTERED,	/* a packet has its FIFO, is not decided */
+	HAL_POINT_SIM_DECIDED,	/* decided, no word of it written */
+	HAL_POINT_SIM_MOVED,	/* in the FIFO, which is not free yet */
+	HAL_POINT_SIM_UNTOLD,	/* over, its sender was not answered */
+	HAL_POINT_SIM_STORING,	/* our name is on a store, nothing stored */
+	HAL_POINT_SIM_MAKING,	/* pages marked, the region not found by them */
+	HAL_POINT_SIM_HOLDING,	/* a hold is there and not counted */
+	HAL_POINT_SIM_LETTING,	/* a hold is gone and still counted */
+	HAL_POINT_SIM_FREEING,	/* pages unmarked, their region is there */
+	HAL_POINT_SIM_CLAIMED,	/* an interface taken, not in the table */
+	HAL_POINT_SIM_RELEASED,	/* not in the table, not free yet */
 	HAL_POINT_COUNT
 };
 

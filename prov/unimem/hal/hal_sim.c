@@ -45,6 +45,7 @@ static const struct hal_param rows[] = {
 	NUMBER(route, 0, 1000000000, "10000"),
 	NUMBER(dma, 0, 1000000000, "0"),
 	NUMBER(slverr, 0, 1000, "0"),
+	NUMBER(any, 0, 1, "1"),
 	NUMBER(depth, 0, 64, "0"),
 	NUMBER(space, 0, 1 << 24, "0"),
 	ROW("engine", HAL_PARAM_WORD, engine, .words = "kernel|simple|sg",
@@ -308,8 +309,9 @@ void sim_start(struct sim_mm *mm, const char *what)
 void sim_access(const struct sim_mm *mm)
 {
 	if (mm->unseen)
-		sim_misuse("a packet was read, and another access follows "
-			   "without status_before_memory()");
+		sim_misuse("a packet, or that a transfer is over, was read, "
+			   "and another access follows without "
+			   "status_before_memory()");
 }
 
 /* Every access lets time pass. */

@@ -22,6 +22,7 @@
 
 #include "hal_map.h"
 #include "hal_mmio.h"
+#include "hal_point.h"
 #include "hal_sim_state.h"
 
 /* One model, as this process sees it. */
@@ -70,7 +71,8 @@ struct sim_mm {
 	bool ready;			/* memory_before_start() since the last
 					 * start */
 	uint32_t half;			/* words of a packet that were read */
-	bool unseen;			/* a packet, and no barrier since */
+	bool unseen;			/* a packet or a transfer's end was
+					 * read, and no barrier since */
 	int event_fd;
 	uint32_t nxfers;
 	uint64_t ends;

@@ -75,7 +75,7 @@ static struct sim_fifo *fifo_of(struct sim_world *w, const struct sim_op *op)
 
 /*
  * How many words fit now? The first of a burst decides what is answered. That a
- * FIFO of packets refuses cleanly (hardware.md section 8) needs its writers to
+ * FIFO of packets refuses cleanly (docs/hal.md, 13) needs its writers to
  * see freed words by twos, else a reader between two reads makes room for half
  * a packet: par.pairs.
  */
@@ -142,6 +142,7 @@ static void carry_out(struct sim_world *w, struct sim_fifo *fifo,
 		now = tail;
 		atomic_compare_exchange_strong(&fifo->tail, &now, tail + n);
 	}
+	HAL_POINT(HAL_POINT_SIM_MOVED);
 	atomic_compare_exchange_strong(&fifo->cur, &ref, 0);
 	if (n != 0)
 		sim_signal(w, fifo);
@@ -156,6 +157,7 @@ static void answer(struct sim_world *w, struct sim_op *op, uint64_t ref,
 
 	if (w->par.mutant == SIM_MUTANT_NONACK && code == 1)
 		result = HAL_PIF_ACK;
+	HAL_POINT(HAL_POINT_SIM_UNTOLD);
 	while (op_pending(op, ref, &state) &&
 	       !atomic_compare_exchange_weak(&op->state, &state,
 					     (state & ~(uint64_t)HAL_PIF_PEND) |
@@ -193,10 +195,13 @@ static void op_enter(struct sim_world *w, struct sim_fifo *fifo,
 		uint64_t cur = 0;
 
 		if (atomic_compare_exchange_strong(&fifo->cur, &cur, ref) ||
-		    cur == ref)
+		    cur == ref) {
+			HAL_POINT(HAL_POINT_SIM_ENTERED);
 			decide(w, fifo, op, ref);
-		else
+			HAL_POINT(HAL_POINT_SIM_DECIDED);
+		} else {
 			help(w, fifo, cur);
+		}
 	}
 }
 

@@ -57,6 +57,7 @@ static void put32(uint32_t *to, uint32_t val)
 	__atomic_store_n(to, val, __ATOMIC_RELEASE);
 }
 
+/* Pairs with put32(); what the program wrote comes before its start. */
 static uint32_t get32(const uint32_t *from)
 {
 	return __atomic_load_n(from, __ATOMIC_ACQUIRE);
@@ -87,6 +88,7 @@ static void desc_over(struct sim_mm *mm, struct sim_cdma *c)
 		halt(c, c->fail);
 	} else if (at == c->tail) {
 		c->busy = 0;
+		c->untold = 1;
 		c->sr |= HAL_CDMA_SR_IDLE;
 	} else {
 		fetch(mm, c);
@@ -101,6 +103,7 @@ static void over(struct sim_mm *mm, struct sim_cdma *c)
 		halt(c, c->fail);
 	} else {
 		c->busy = 0;
+		c->untold = 1;
 		c->sr |= HAL_CDMA_SR_IOC_IRQ | HAL_CDMA_SR_IDLE;
 	}
 }
@@ -327,6 +330,13 @@ static uint32_t read_cr(struct sim_mm *mm, struct sim_cdma *c)
 	return cr;
 }
 
+static uint32_t read_sr(struct sim_mm *mm, struct sim_cdma *c)
+{
+	mm->unseen = c->untold != 0;
+	c->untold = 0;
+	return c->sr;
+}
+
 uint32_t sim_cdma_read(struct sim_mm *mm, uint32_t off)
 {
 	struct sim_cdma *c = &mm->b->cdma;
@@ -336,7 +346,7 @@ uint32_t sim_cdma_read(struct sim_mm *mm, uint32_t off)
 	case HAL_CDMA_CR:
 		return read_cr(mm, c);
 	case HAL_CDMA_SR:
-		return c->sr;
+		return read_sr(mm, c);
 	case HAL_CDMA_CURDESC:
 		return (uint32_t)c->cur;
 	case HAL_CDMA_CURDESC_MSB:

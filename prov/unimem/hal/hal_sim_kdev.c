@@ -55,6 +55,7 @@ static void if_release(struct sim_world *w, uint32_t board, uint32_t n)
 	put64(&e->nonce, 0);
 	put64(&e->identity, 0);
 	atomic_store(&b->pid[n], 0);
+	HAL_POINT(HAL_POINT_SIM_RELEASED);
 	b->iface[n].file = 0;
 }
 
@@ -74,6 +75,7 @@ static void if_take(struct sim_mm *mm, uint32_t n, struct hal_kdev_claim *c)
 	atomic_store(&b->pid[n], c->identity);
 	atomic_fetch_or(&b->pid_conf, UINT64_C(1) << n);
 	mm->f->iface = n;
+	HAL_POINT(HAL_POINT_SIM_CLAIMED);
 	put64(&e->identity, c->identity);
 	__atomic_store_n(&e->uid, geteuid(), __ATOMIC_SEQ_CST);
 	put64(&e->nonce, c->nonce);
@@ -284,7 +286,7 @@ static int info(struct sim_mm *mm, struct hal_kdev_info *i)
 	i->ifs = (uint32_t)par->ifs;
 	i->fifo_words = (uint32_t)par->fifo;
 	i->xfer_depth = (uint32_t)par->xfers;
-	i->flags = HAL_KDEV_HAS_ENGINE | HAL_KDEV_ANY_BOARD;
+	i->flags = HAL_KDEV_HAS_ENGINE | (par->any ? HAL_KDEV_ANY_BOARD : 0);
 	i->xfer_max = (UINT64_C(1) << par->btt) - 1;
 	i->base_dest = SIM_VMBOX_BASE;
 	return 0;

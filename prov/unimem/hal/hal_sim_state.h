@@ -39,7 +39,7 @@
 #include "hal_regs.h"
 
 #define SIM_MAGIC	UINT32_C(0x4d534e55)	/* "UNSM" */
-#define SIM_VERSION	2u		/* raise when a layout below changes */
+#define SIM_VERSION	3u		/* raise when a layout below changes */
 
 #define SIM_PARTS	512u		/* processes of a model */
 #define SIM_FILES	512u		/* open files of a board's device */
@@ -81,6 +81,7 @@ struct sim_params {
 	long slverr;			/* of 1000 transfers, fail */
 	int engine;			/* enum hal_platform_engine */
 	int mutant;			/* enum sim_mutant */
+	long any;			/* every board's device may be opened */
 	long depth;			/* for struct hal_platform */
 	long space;
 };
@@ -145,6 +146,8 @@ struct sim_cdma {
 	uint64_t src, dst, left, due;	/* of the transfer under way */
 	uint64_t late_src, late_dst, late;	/* SIM_MUTANT_EARLY */
 	uint32_t fail;			/* HAL_CDMA_SR_* it will end with */
+	uint32_t untold;		/* what it did is over, SR was not
+					 * read since */
 };
 
 /* ---- Driver ------------------------------------------------------------ */

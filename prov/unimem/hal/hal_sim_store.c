@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_sim_store.c - remote stores and loads [D 2.1; hardware.md section 8].
+ * hal_sim_store.c - remote stores and loads [D 2.1; docs/hal.md, 13].
  *
  * A store is cut at lines. Some pieces are held back in the file's buffer, so
  * that later ones overtake them; the file's own accesses let them go one by
@@ -41,6 +41,7 @@ static void put(uint8_t *to, const uint8_t *from, size_t len)
 	}
 }
 
+/* Pairs with the releases of put(), and put64() of hal_sim_kdev.c. */
 static void get(uint8_t *to, const uint8_t *from, size_t len)
 {
 	while (len != 0) {
@@ -89,11 +90,12 @@ static bool take(struct sim_world *w, struct sim_post *p, uint64_t state,
  */
 static void carry_out(struct sim_world *w, struct sim_post *p, uint64_t name)
 {
-	/* acquire: before the look at the name */
+	/* acquire: before the look at the name; of hold_back() */
 	uint64_t gaddr = __atomic_load_n(&p->gaddr, __ATOMIC_ACQUIRE);
 	uint32_t len = __atomic_load_n(&p->len, __ATOMIC_ACQUIRE);
 	uint8_t data[SIM_LINE], *to;
 
+	HAL_POINT(HAL_POINT_SIM_STORING);
 	get(data, p->data, sizeof(data));
 	if (atomic_load(&p->state) == name) {
 		to = sim_memory(w, gaddr, len);
@@ -180,9 +182,11 @@ static void hold_back(struct sim_mm *mm, uint64_t gaddr, const void *src,
 		let_one_go(mm, mm->held);
 	i = (unsigned)__builtin_ctz(~mm->held);
 	p = &mm->f->post[i];
-	p->gaddr = gaddr;
-	p->len = (uint32_t)len;
-	memcpy(p->data, src, len);
+	/* released: one who reads this instead of what was there finds in
+	 * carry_out() that his name is gone */
+	__atomic_store_n(&p->gaddr, gaddr, __ATOMIC_RELEASE);
+	__atomic_store_n(&p->len, (uint32_t)len, __ATOMIC_RELEASE);
+	put(p->data, src, len);
 	atomic_store(&p->born, sim_now(mm->w));
 	atomic_store(&p->state, SIM_POST_FULL);
 	if (mm->held == 0)

@@ -181,6 +181,7 @@ ssize_t sim_xfer_read(struct sim_mm *mm, void *buf, size_t len)
 		};
 
 		memcpy((char *)buf + i * sizeof(st), &st, sizeof(st));
+		mm->unseen |= st.state == HAL_KDEV_COMPLETED;
 		if (mm->w->par.mutant == SIM_MUTANT_TWICE && !x->told_twice) {
 			x->told_twice = true;
 			x->ended = ++mm->ends;
