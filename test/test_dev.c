@@ -11,14 +11,28 @@
 
 #include "dev_shim.h"
 
+/* What failed was told in one line: what it is, and what helps. */
+static void told(const char *what, const char *remedy)
+{
+	if (lines != 1 || strstr(said, what) == NULL ||
+	    strstr(said, remedy) == NULL)
+		unit_fail("%u lines for %s, %s, the last: %s", lines, what,
+			  remedy, said);
+	lines = 0;
+	said[0] = '\0';
+}
+
 /* ---- Opening ----------------------------------------------------------- */
 
 static void open_says_what_is_missing(void **state)
 {
-	static const struct { int err; const char *says; } bad[] = {
-		{ -ENOENT, "modprobe" }, { -ENODEV, "modprobe" },
-		{ -EACCES, "usermod" }, { -EPERM, "usermod" },
-		{ -EMFILE, "ulimit -n" }, { -ENOMEM, "cannot open" },
+	static const struct { int err; const char *what, *remedy; } bad[] = {
+		{ -ENOENT, "no kernel device", "modprobe unimem" },
+		{ -ENODEV, "no kernel device", "modprobe unimem" },
+		{ -EACCES, "not allowed", "usermod -aG" },
+		{ -EPERM, "not allowed", "usermod -aG" },
+		{ -EMFILE, "cannot open", "ulimit -n" },
+		{ -EIO, "cannot open", "dmesg" },
 	};
 
 	(void)state;
@@ -26,11 +40,12 @@ static void open_says_what_is_missing(void **state)
 		lie.open_ret = bad[i].err;
 		assert_true(open_hal() < 0);
 		assert_null(hal);
-		assert_non_null(strstr(said, bad[i].says));
+		told(bad[i].what, bad[i].remedy);
 	}
 	be_honest();
-	lie.probe_ret = -FI_EINVAL;
+	lie.probe_ret = -FI_EINVAL;	/* after a line of its own */
 	assert_int_equal(open_hal(), -FI_EINVAL);
+	assert_int_equal(lines, 0);
 }
 
 static void open_checks_the_driver(void **state)
@@ -38,31 +53,34 @@ static void open_checks_the_driver(void **state)
 	(void)state;
 	lie.info.version = HAL_KDEV_VERSION + 1;
 	assert_int_equal(open_hal(), -FI_ENODEV);
-	assert_non_null(strstr(said, "speaks version"));
+	told("speaks version", "install driver and library of the same");
 	be_honest();
 	lie.info.magic = 1;
 	assert_int_equal(open_hal(), -FI_ENODEV);
-	assert_non_null(strstr(said, "no unimem device"));
+	told("no unimem device", "FI_UNIMEM_DEV");
 	be_honest();
 	lie.info.boards = HAL_REG_BOARDS_MAX + 1;
 	assert_int_equal(open_hal(), -FI_ENODEV);
-	assert_non_null(strstr(said, "nonsense"));
+	told("nonsense: board 0 of 65", "modprobe");
 	be_honest();
 	lie.info.fifo_words = 7;
 	assert_int_equal(open_hal(), -FI_ENODEV);
+	told("mailboxes of 7 words", "modprobe");
 	be_honest();
 	lie.cmd = HAL_KDEV_IO_INFO;
 	lie.times = 1;
 	lie.ret = -ENOTTY;
 	assert_int_equal(open_hal(), -FI_ENODEV);
+	told("no unimem device", "FI_UNIMEM_DEV");
 	lie.times = 1;
 	lie.ret = -EPROTO;
 	assert_int_equal(open_hal(), -FI_ENODEV);
+	told("speaks version", "install driver and library of the same");
 	be_honest();
 	/* of another board than the platform file says */
 	lie.info.board = 1;
 	assert_int_equal(open_hal(), -FI_ENODEV);
-	assert_non_null(strstr(said, "is of board 1"));
+	told("is of board 1, /etc/unimem.conf says board = 0", "correct");
 	assert_null(hal);
 }
 
@@ -104,18 +122,29 @@ static void transfers_of_nothing(struct hal_kdev_info *info)
 /* No field of INFO is believed. */
 static void open_checks_every_field(void **state)
 {
-	static void (*const spoil[])(struct hal_kdev_info *) = {
-		no_boards, board_beyond, no_ifs, ifs_too_many, fifo_too_small,
-		no_transfers, transfers_of_nothing,
+	static const struct {
+		void (*spoil)(struct hal_kdev_info *);
+		const char *says;
+	} bad[] = {
+		{ no_boards, "board 0 of 0" }, { board_beyond, "board 2 of 2" },
+		{ no_ifs, " 0 interfaces" }, { ifs_too_many, "64 interfaces" },
+		{ fifo_too_small, "mailboxes of 6 words" },
+		{ no_transfers, " 0 transfers" },
+		{ transfers_of_nothing, "transfers of up to 0 bytes" },
 	};
 
 	(void)state;
-	for (unsigned i = 0; i < sizeof(spoil) / sizeof(spoil[0]); i++) {
-		lie.spoil = spoil[i];
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		lie.spoil = bad[i].spoil;
 		assert_int_equal(open_hal(), -FI_ENODEV);
-		assert_non_null(strstr(said, "nonsense"));
+		told(bad[i].says, "modprobe -r unimem; modprobe unimem");
 		assert_null(hal);
 	}
+}
+
+static void board_0(struct hal_kdev_info *info)
+{
+	info->board = 0;
 }
 
 /* The platform file may say less than the driver; interfaces of other boards
@@ -137,8 +166,18 @@ static void platform_says_less(void **state)
 	assert_int_equal(open_hal(), 0);
 	assert_int_equal(hal_if_open(hal, 1, &hif), -FI_EINVAL);
 	assert_non_null(strstr(said, "on that board only"));
+	lines = 0;
 	lie.info.board = 1;
 	assert_int_equal(hal_if_open(hal, 0, &hif), -FI_ENODEV);
+	told("is of board 1", "board = 0");
+	be_honest();
+	hal->ops->close(hal);
+	hal = NULL;
+	/* one node for two boards */
+	assert_int_equal(open_hal(), 0);
+	lie.spoil = board_0;
+	assert_int_equal(hal_if_open(hal, 1, &hif), -FI_ENODEV);
+	told("is of board 0, wanted is board 1", "%u");
 	assert_null(hif);
 }
 
@@ -156,10 +195,12 @@ static void if_open_fails_cleanly(void **state)
 	hal_if_close(hif);
 	hif = NULL;
 	fds_before = descriptors();
+	lines = 0;
 	for (int i = 0; i < 2; i++) {
 		lie.map_after = i;
 		assert_true(hal_if_open(hal, 0, &hif) < 0);
 		be_honest();
+		told(i == 0 ? "mif registers" : "pif registers", "dmesg");
 	}
 	for (int i = 0; i < 2; i++) {
 		lie.cmd = cmds[i];
@@ -167,18 +208,22 @@ static void if_open_fails_cleanly(void **state)
 		lie.ret = -EIO;
 		assert_true(hal_if_open(hal, 0, &hif) < 0);
 		be_honest();
+		told(i == 0 ? "no unimem device" : "take an interface",
+		     i == 0 ? "FI_UNIMEM_DEV" : "dmesg");
 	}
 	lie.cmd = HAL_KDEV_IO_CLAIM;
 	lie.times = 1;
 	lie.ret = -EBUSY;
 	assert_int_equal(hal_if_open(hal, 0, &hif), -FI_EBUSY);
-	assert_non_null(strstr(said, "no free interface"));
+	told("no free interface", "start fewer");
 	be_honest();
 	lie.event_ret = -EMFILE;
 	assert_true(hal_if_open(hal, 0, &hif) < 0);
+	told("take an interface", "ulimit -n");
 	be_honest();
 	lie.open_ret = -EMFILE;
 	assert_true(hal_if_open(hal, 0, &hif) < 0);
+	told("cannot open", "ulimit -n");
 	be_honest();
 	assert_null(hif);
 	assert_int_equal(descriptors(), fds_before);
@@ -204,6 +249,7 @@ static void packet_without_an_answer(void **state)
 		be_honest();
 		assert_int_equal(p.dead_a, -FI_EIO);
 		assert_non_null(strstr(said, "ended with status"));
+		assert_non_null(strstr(said, "docs/porting.md, section 5"));
 		assert_int_equal(i == 0, strstr(said, "BASE_DEST") != NULL);
 		assert_int_equal(send_word(p.ab, 2), 0);
 		hal_peer_free(p.ab);
@@ -615,8 +661,13 @@ static void engine_is_not_to_be_had(void **state)
 		lie.times = 1;
 		lie.ret = errs[i];
 		assert_int_equal(open_hal(), -FI_ENODEV);
-		assert_non_null(strstr(said, "engine = kernel"));
+		told("cDMA engine of board 0", "engine = kernel");
 	}
+	be_honest();
+	lie.engine = HAL_ENGINE_SIMPLE;
+	lie.map_after = 0;
+	assert_int_equal(open_hal(), -FI_ENODEV);
+	told("cdma registers", "dmesg");
 	assert_null(hal);
 }
 

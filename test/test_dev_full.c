@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_dev_full.c - mailboxes that are full [D 5.1.1, 5.1.2; hardware.md
- * section 8]: sixteen senders to one interface whose mailbox holds four
- * packets. Every refusal is a packet that must neither be lost, nor doubled,
- * nor overtaken by a later one of its sender.
+ * test_dev_full.c - mailboxes that are full [D 5.1.1, 5.1.2; docs/hal.md, 13]:
+ * sixteen senders to one interface whose mailbox holds four packets. Every
+ * refusal is a packet that must neither be lost, nor doubled, nor overtaken by
+ * a later one of its sender.
  */
 #define _GNU_SOURCE
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 #include "hal_dev.h"
@@ -231,12 +233,163 @@ static void full_mailbox_of_another(void **state)
 	close_all();
 }
 
+/* ---- Senders that are processes ---------------------------------------- */
+
+#define EACH		(UNIT_SLOW ? 300u : 1000u)
+#define BUSY		"fifo=8,depth=16,world=84"
+
+static _Atomic uint64_t *refused;	/* by all, shared */
+
+static bool sender_step(struct hal_if *hif)
+{
+	static uint64_t counted;
+	uint64_t nacks = dev_if(hif)->stats.nacks;
+	struct hal_event ev[4];
+	int n;
+
+	atomic_fetch_add(refused, nacks - counted);
+	counted = nacks;
+	hal_if_pump(hif);
+	n = hal_if_service(hif, ev, 4);
+	for (int i = 0; i < n; i++)
+		if (ev[i].type == HAL_EV_DEAD)
+			return false;
+	sched_yield();
+	return now() - last < PATIENCE;
+}
+
+/* Its number and the packet's, as fast as they are taken; then it closes. */
+static int sender_main(uint64_t number, const struct hal_addr *addr)
+{
+	struct hal_params params;
+	struct hal_peer *peer;
+	struct hal_if *hif;
+	int ret;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	last = now();
+	if (hal_params_load(&params) != 0)
+		return 1;
+	snprintf(params.hal, sizeof(params.hal), "sim");
+	snprintf(params.sim, sizeof(params.sim), BUSY);
+	params.boards = 4;
+	if (hal_sim_ops.open(&params, &hal) != 0 ||
+	    hal_if_open(hal, (int)(number % 4), &hif) != 0)
+		return 2;
+	while ((ret = hal_connect(hif, addr, &peer)) == -FI_EAGAIN)
+		if (!sender_step(hif))
+			return 3;
+	for (uint64_t i = 0; ret == 0 && i < EACH; ) {
+		uint64_t w[3] = { i, number, ~i };
+
+		if (hal_pkt_send(peer, hal_head(1, 0), w, 3, NULL, 0) == 0) {
+			i++;
+			last = now();
+		} else if (!sender_step(hif)) {
+			return 4;
+		}
+	}
+	hal_if_close(hif);
+	hal->ops->close(hal);
+	return ret == 0 ? 0 : 5;
+}
+
+/* Whatever is there of a peer: each sender's in order. */
+static void take_all(struct hal_peer *peer, uint64_t *got)
+{
+	const struct hal_cell *cell;
+	uint64_t head;
+
+	while (peer->rx.cells != NULL &&
+	       (cell = hal_rx_peek(peer, &head)) != NULL) {
+		uint64_t number = hal_cell_word(cell, 1);
+		uint64_t i = hal_cell_word(cell, 0);
+
+		assert_true(number < SENDERS && hal_cell_word(cell, 2) == ~i);
+		if (got[number] != i)
+			unit_fail("packet %llu of %llu came where %llu was due",
+				  (unsigned long long)i,
+				  (unsigned long long)number,
+				  (unsigned long long)got[number]);
+		got[number]++;
+		last = now();
+		hal_rx_release(peer);
+		hal_rx_flush(peer);
+	}
+}
+
+/* All that the senders have; they go when they have sent it. */
+static void take_of_processes(uint64_t *got)
+{
+	unsigned dead = 0;
+
+	for (last = now(); dead != SENDERS; ) {
+		struct hal_event ev[SENDERS];
+		int n;
+
+		hal_if_pump(to);
+		n = hal_if_service(to, ev, SENDERS);
+		for (uint32_t i = 0; i < to->ninbound; i++)
+			take_all(to->inbound[i], got);
+		for (int i = 0; i < n; i++) {
+			if (ev[i].type != HAL_EV_DEAD)
+				continue;
+			hal_peer_free(ev[i].peer);
+			dead++;
+		}
+		assert_true(now() - last < PATIENCE);
+		sched_yield();
+	}
+}
+
+/* Sixteen processes send to one interface, as fast as it takes. */
+static void full_mailbox_of_processes(void **state)
+{
+	uint64_t got[SENDERS] = { 0 };
+	struct hal_params params;
+	pid_t pid[SENDERS];
+	int status;
+
+	(void)state;
+	assert_int_equal(hal_params_load(&params), 0);
+	snprintf(params.hal, sizeof(params.hal), "sim");
+	snprintf(params.sim, sizeof(params.sim), BUSY);
+	params.boards = 4;
+	refused = mmap(NULL, sizeof(*refused), PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_true(refused != MAP_FAILED);
+	assert_int_equal(hal_sim_ops.open(&params, &hal), 0);
+	assert_int_equal(hal_if_open(hal, 0, &to), 0);
+	fflush(NULL);
+	for (int s = 0; s < SENDERS; s++) {
+		pid[s] = fork();
+		assert_true(pid[s] >= 0);
+		if (pid[s] == 0)
+			_exit(sender_main((uint64_t)s, &to->addr));
+	}
+	/* the mailbox is full before it is looked at first */
+	for (last = now(); atomic_load(refused) == 0; sched_yield())
+		assert_true(now() - last < PATIENCE);
+	take_of_processes(got);
+	for (int s = 0; s < SENDERS; s++) {
+		assert_int_equal(waitpid(pid[s], &status, 0), pid[s]);
+		assert_int_equal(status, 0);
+		assert_true(got[s] == EACH);
+	}
+	print_message("%u packets, %llu refused\n", SENDERS * EACH,
+		      (unsigned long long)atomic_load(refused));
+	munmap(refused, sizeof(*refused));
+	hal_if_close(to);
+	hal->ops->close(hal);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(full_mailbox),
 		cmocka_unit_test(full_mailbox_slow_answers),
 		cmocka_unit_test(full_mailbox_of_another),
+		cmocka_unit_test(full_mailbox_of_processes),
 	};
 
 	return unit_run(tests);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_dev_route.c - the device backend and routes to the memory of peers:
- * those that are set up, those that nobody fetches, and too many of them.
+ * those that are set up, those that nobody fetches, and too many of them. And
+ * transfers over a route: which are refused, and which end.
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "dev_shim.h"
@@ -194,6 +196,121 @@ static void many_imports_at_a_time(void **state)
 	assert_int_equal(bad_drops, 0);
 }
 
+/* ---- Transfers --------------------------------------------------------- */
+
+static struct hal_dma put(struct pair *p, struct hal_rmem *rmem, void *local)
+{
+	return (struct hal_dma){ .op = HAL_DMA_PUT, .peer = p->ab,
+				 .rmem = rmem, .local = local, .len = 64 };
+}
+
+/* Each for one reason; nothing is started, nothing completes. And one to a peer
+ * that has ended completes so. */
+static void posts_are_checked(void **state)
+{
+	struct pair p = pair_in(NULL), q = { 0 };
+	struct hal_dma_comp comp = { 0 };
+	struct hal_rmem *rmem, *other;
+	struct hal_mem *mem;
+	struct hal_key key;
+	struct hal_dma d;
+	void *addr;
+
+	(void)state;
+	assert_int_equal(hal_mem_alloc(hal, 0, 4096, &mem, &addr), 0);
+	assert_int_equal(hal_mem_key(hal, mem, &key), 0);
+	assert_int_equal(hal_if_open(hal, 0, &q.a), 0);
+	q.b = p.b;
+	assert_true(until(&q, hal_connect(q.a, &p.b->addr, &q.ab) == 0));
+	assert_true(until(&p, hal_mem_import(p.ab, &key, &rmem) == 0));
+	assert_true(until(&q, hal_mem_import(q.ab, &key, &other) == 0));
+	for (int i = 0; i < 4; i++) {
+		d = put(&p, rmem, addr);
+		if (i == 0)
+			d.peer = NULL;
+		else if (i == 1)	/* of another interface */
+			d = put(&q, other, addr);
+		else if (i == 2)
+			d.local = NULL;
+		else
+			d.rmem = NULL;
+		assert_int_equal(hal_dma_post(p.a, &d, 1), i < 3 ? -FI_EINVAL :
+				 -FI_EACCES);
+	}
+	d = put(&q, rmem, addr);	/* imported by another */
+	assert_int_equal(hal_dma_post(q.a, &d, 1), -FI_EINVAL);
+	assert_int_equal(hal_dma_poll(p.a, &comp, 1), 0);
+	d = put(&p, rmem, addr);
+	hal_if_close(p.b);
+	p.b = NULL;
+	assert_true(until(&p, p.dead_a != 0));
+	assert_int_equal(hal_dma_post(p.a, &d, 5), 0);
+	assert_int_equal(hal_dma_poll(p.a, &comp, 1), 1);
+	assert_int_equal(comp.token, 5);
+	assert_int_equal(comp.status, -FI_ECANCELED);
+	hal_mem_release(p.ab, rmem);
+	hal_mem_release(q.ab, other);
+	hal_mem_free(hal, mem);
+	hal_if_close(q.a);
+	unpair(&p);
+}
+
+/* What the driver tells of: no transfer, one not started, none in that place,
+ * another in that place, and the one there is. */
+static const uint64_t told[] = { 0, 0x10002, 0x10003, 0x20001, 0x10001 };
+static unsigned turn;
+
+static ssize_t read_lies(struct hal_mmio *mm, void *buf, size_t len)
+{
+	static struct hal_kdev_status is;
+	ssize_t n = sizeof(is);
+
+	if (turn == sizeof(told) / sizeof(told[0]))
+		return hal_sim_mmio_ops.read(mm, buf, len);
+	if (turn == 0) {
+		n = hal_sim_mmio_ops.read(mm, &is, sizeof(is));
+		if (n != sizeof(is))
+			return n;
+		assert_true(is.id == 0x10001);
+	}
+	is.id = told[turn++];
+	memcpy(buf, &is, sizeof(is));
+	return n;
+}
+
+static void statuses_of_nothing(void **state)
+{
+	struct pair p = pair_in(NULL);
+	struct hal_dma_comp comp[2];
+	struct hal_rmem *rmem;
+	struct hal_mem *mem;
+	struct hal_key key;
+	struct hal_dma d;
+	void *addr;
+
+	(void)state;
+	assert_int_equal(hal_mem_alloc(hal, 0, 4096, &mem, &addr), 0);
+	assert_int_equal(hal_mem_key(hal, mem, &key), 0);
+	assert_true(until(&p, hal_mem_import(p.ab, &key, &rmem) == 0));
+	d = put(&p, rmem, addr);
+	assert_int_equal(hal_dma_post(p.a, &d, 1), 0);
+	lie.write_ret = 4;		/* half of it, which is not accepted */
+	assert_int_equal(hal_dma_post(p.a, &d, 2), 0);
+	turn = 0;
+	io.read = read_lies;
+	assert_true(until(&p, hal_dma_poll(p.a, comp, 2) != 0));
+	assert_int_equal(turn, sizeof(told) / sizeof(told[0]));
+	assert_int_equal(comp[0].token, 1);
+	assert_int_equal(comp[0].status, 0);
+	be_honest();
+	assert_true(until(&p, hal_dma_poll(p.a, comp, 2) != 0));
+	assert_int_equal(comp[0].token, 2);
+	assert_int_equal(comp[0].status, 0);
+	hal_mem_release(p.ab, rmem);
+	hal_mem_free(hal, mem);
+	unpair(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -202,6 +319,8 @@ int main(void)
 		DEV_TEST(import_makes_room_and_fails),
 		DEV_TEST(imports_never_fetched),
 		DEV_TEST(many_imports_at_a_time),
+		DEV_TEST(posts_are_checked),
+		DEV_TEST(statuses_of_nothing),
 	};
 
 	return unit_run(tests);

@@ -19,12 +19,25 @@
 #include "unit.h"
 
 static char said[512];
+static unsigned lines;
 static char path[64];
 
 static void listen_to(int level, const char *line)
 {
 	(void)level;
 	snprintf(said, sizeof(said), "%s", line);
+	lines++;
+}
+
+/* What failed was told in one line, with these in it; the next may be. */
+static void told(const char *what, const char *where, const char *remedy)
+{
+	if (lines != 1 || strstr(said, what) == NULL ||
+	    strstr(said, where) == NULL || strstr(said, remedy) == NULL)
+		unit_fail("%u lines for %s, %s, %s, the last: %s", lines, what,
+			  where, remedy, said);
+	lines = 0;
+	said[0] = '\0';
 }
 
 static int setup(void **state)
@@ -38,6 +51,7 @@ static int setup(void **state)
 		return -1;
 	close(fd);
 	said[0] = '\0';
+	lines = 0;
 	hal_log_set(listen_to);
 	return 0;
 }
@@ -57,16 +71,22 @@ static int probe(const char *dev, struct hal_platform *pf)
 
 	snprintf(params.dev, sizeof(params.dev), "%s", dev);
 	said[0] = '\0';
+	lines = 0;
 	return hal_mmio_dev_ops.probe(&params, pf);
 }
 
-static int probe_text(const char *text, struct hal_platform *pf)
+static void write_platform(const char *text)
 {
 	FILE *f = fopen(path, "w");
 
 	assert_non_null(f);
 	fputs(text, f);
 	fclose(f);
+}
+
+static int probe_text(const char *text, struct hal_platform *pf)
+{
+	write_platform(text);
 	return probe(path, pf);
 }
 
@@ -131,6 +151,7 @@ static void platform_mistakes(void **state)
 		{ "bords = 4", "no key is called \"bords\"" },
 		{ "mif = /a/very/long/name/that/does/not/fit/into/the/room/"
 		  "there/is/for/it@0", "node@offset" },
+		{ "node = /dev/u%u\nboards = 2", "board = beside node =" },
 	};
 	struct hal_platform pf;
 	char text[512];
@@ -148,14 +169,17 @@ static void platform_mistakes(void **state)
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		if (probe_text(bad[i].text, &pf) != -FI_EINVAL ||
 		    strstr(said, bad[i].says) == NULL ||
-		    strstr(said, path) == NULL)
-			unit_fail("%s: %s", bad[i].text, said);
+		    strstr(said, path) == NULL || lines != 1)
+			unit_fail("%s: %u lines: %s", bad[i].text, lines,
+				  said);
 	}
 	assert_int_equal(probe("no/such/file", &pf), -FI_EINVAL);
-	assert_non_null(strstr(said, "no/such/file"));
+	told("platform file", "no/such/file", strerror(ENOENT));
 	assert_int_equal(probe("/dev/a/very/long/name/that/does/not/fit/into/"
 			       "the/room/there/is/for/it", &pf), -FI_EINVAL);
-	assert_non_null(strstr(said, "FI_UNIMEM_DEV"));
+	told("FI_UNIMEM_DEV", "/fit/into/", "use a device node");
+	assert_int_equal(probe("/dev/u%u", &pf), -FI_EINVAL);
+	told("FI_UNIMEM_DEV", "/dev/u%u", "board = beside node =");
 }
 
 static const char *present;		/* the one file there is */
@@ -187,25 +211,29 @@ static void platform_presence(void **state)
 	assert_string_equal(said, "");
 }
 
-/* No driver behind the name: one line each, what and where. */
+static int open_dev(const char *dev, struct hal **hal)
+{
+	struct hal_params params = { .hal = "dev" };
+
+	snprintf(params.dev, sizeof(params.dev), "%s", dev);
+	return hal_dev_ops.open(&params, hal);
+}
+
+/* No driver behind the name: one line each, what, where and the remedy. */
 static void platform_no_device(void **state)
 {
-	static const struct { const char *dev, *says; } bad[] = {
-		{ "/dev/no-such-device", "modprobe" },
-		{ "/dev/null", "no unimem device" },
-	};
 	struct hal *hal = NULL;
 
 	(void)state;
-	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		struct hal_params params = { .hal = "dev" };
-
-		snprintf(params.dev, sizeof(params.dev), "%s", bad[i].dev);
-		assert_int_equal(hal_dev_ops.open(&params, &hal), -FI_ENODEV);
-		assert_non_null(strstr(said, bad[i].says));
-		assert_non_null(strstr(said, bad[i].dev));
-		assert_null(hal);
-	}
+	assert_int_equal(open_dev("/dev/no-such-device", &hal), -FI_ENODEV);
+	told("no kernel device", "/dev/no-such-device", "modprobe unimem");
+	assert_int_equal(open_dev("/dev/null", &hal), -FI_ENODEV);
+	told("no unimem device", "/dev/null", "FI_UNIMEM_DEV");
+	/* the name that was looked for, not the pattern of it */
+	write_platform("node = /dev/no-such-%u\nboard = 3\n");
+	assert_int_equal(open_dev(path, &hal), -FI_ENODEV);
+	told("no kernel device", "/dev/no-such-3", "modprobe unimem");
+	assert_null(hal);
 }
 
 /* ---- Accesses ---------------------------------------------------------- */
@@ -357,6 +385,27 @@ ssize_t read(int fd, void *buf, size_t n)
 
 static bool driver;			/* one that says yes to all */
 
+static int drive(unsigned long req, void *arg)
+{
+	struct hal_kdev_info *info = arg;
+	struct hal_kdev_claim *claim = arg;
+
+	if (req == HAL_KDEV_IO_INFO) {
+		info->boards = 2;
+		info->ifs = 63;
+		info->fifo_words = 128;
+		info->xfer_depth = 8;
+		info->xfer_max = 1 << 20;
+	} else if (req == HAL_KDEV_IO_CLAIM) {
+		claim->iface = 3;
+		claim->identity = hal_id(0, 3, 1);
+		claim->nonce = 7;
+	} else if (req == HAL_KDEV_IO_ENGINE) {
+		((struct hal_kdev_engine *)arg)->btt_bits = 23;
+	}
+	return 0;
+}
+
 /* Likewise. */
 int ioctl(int fd, unsigned long req, ...)
 {
@@ -368,7 +417,59 @@ int ioctl(int fd, unsigned long req, ...)
 	va_end(ap);
 	if (interrupt())
 		return -1;
-	return driver ? 0 : (int)syscall(SYS_ioctl, fd, req, arg);
+	return driver ? drive(req, arg) : (int)syscall(SYS_ioctl, fd, req, arg);
+}
+
+#define UIO_MAPS	2
+#define UIO_MAP_BYTES	(8 * HAL_REG_PAGE)
+
+/* /dev/uio0: two maps, told apart by the offset, as the kernel has it
+ * (uio_mmap()); of uio1 there is no permission, of others no device. */
+static struct {
+	int fd;				/* open, 0: none */
+	int map[UIO_MAPS];
+	void *at;			/* mapped last */
+	size_t len;
+} uio;
+
+/* In place of the C library's. */
+int open(const char *name, int flags, ...)
+{
+	mode_t mode = 0;
+	va_list ap;
+
+	if (strcmp(name, "/dev/uio0") == 0)
+		return uio.fd = (int)syscall(SYS_openat, AT_FDCWD, "/dev/null",
+					     flags);
+	if (strncmp(name, "/dev/uio", 8) == 0) {
+		errno = strcmp(name, "/dev/uio1") == 0 ? EACCES : ENOENT;
+		return -1;
+	}
+	if (flags & O_CREAT) {
+		va_start(ap, flags);
+		mode = va_arg(ap, mode_t);
+		va_end(ap);
+	}
+	return (int)syscall(SYS_openat, AT_FDCWD, name, flags, mode);
+}
+
+void *mmap(void *at, size_t len, int prot, int flags, int fd, off_t off)
+{
+	size_t n = (size_t)off / HAL_REG_PAGE;
+
+	if (fd > 0 && fd == uio.fd) {
+		uio.fd = 0;		/* mapped once, then closed */
+		if (n >= UIO_MAPS || len > UIO_MAP_BYTES) {
+			errno = EINVAL;
+			return MAP_FAILED;
+		}
+		at = (void *)syscall(SYS_mmap, at, len, prot, flags,
+				     uio.map[n], 0);
+		uio.at = at;
+		uio.len = len;
+		return at;
+	}
+	return (void *)syscall(SYS_mmap, at, len, prot, flags, fd, off);
 }
 
 /* The event is of the open device, and closed with it. */
@@ -412,6 +513,71 @@ static void mmio_blocks_of_the_driver(void **state)
 	b.io->unmap(&map);
 	b.io->close(mm);
 	b.io->close(b.mm);
+}
+
+static void uio_plug(bool in)
+{
+	for (int i = 0; i < UIO_MAPS; i++) {
+		if (!in) {
+			close(uio.map[i]);
+			continue;
+		}
+		uio.map[i] = memfd_create("uio", MFD_CLOEXEC);
+		assert_int_equal(ftruncate(uio.map[i], UIO_MAP_BYTES), 0);
+	}
+}
+
+/* What the board sees at that place of a map. */
+static uint64_t uio_word(int map, off_t off)
+{
+	uint64_t word = 0;
+
+	assert_int_equal(pread(uio.map[map], &word, sizeof(word), off),
+			 sizeof(word));
+	return word;
+}
+
+static bool is_mapped(void *at, size_t len)
+{
+	return msync(at, len, MS_ASYNC) == 0;
+}
+
+/* A block by UIO: an offset of n pages is map n, and every page of the block is
+ * found from its start. */
+static void mmio_uio(void **state)
+{
+	struct board b = board();
+	struct hal_mmio_map mif, pif, none;
+	struct hal_mmio *mm;
+	void *first;
+
+	(void)state;
+	uio_plug(true);
+	snprintf(b.pf.mif.node, sizeof(b.pf.mif.node), "/dev/uio0");
+	b.pf.pif = b.pf.mif;
+	b.pf.pif.base = HAL_REG_PAGE;
+	assert_int_equal(b.io->open(&b.pf, UINT32_MAX, &mm), 0);
+	assert_int_equal(b.io->map(mm, hal_kdev_off(HAL_KDEV_MIF,
+			 HAL_MIF_PAGE(3)), HAL_REG_PAGE, &mif), 0);
+	first = uio.at;
+	assert_int_equal(uio.len, 4 * HAL_REG_PAGE);
+	assert_int_equal(b.io->map(mm, hal_kdev_off(HAL_KDEV_PIF,
+			 HAL_PIF_PAGE(0)), HAL_REG_PAGE, &pif), 0);
+	assert_int_equal(uio.len, HAL_REG_PAGE);
+	b.io->write64(&mif, HAL_MIF_DATA, 11);
+	b.io->write64(&pif, HAL_PIF_DEST, 12);
+	assert_true(uio_word(0, 3 * HAL_REG_PAGE + HAL_MIF_DATA) == 11);
+	assert_true(uio_word(1, HAL_PIF_DEST) == 12);
+	assert_int_equal(b.io->map(mm, hal_kdev_off(HAL_KDEV_MIF,
+			 HAL_MIF_PAGE(8)), HAL_REG_PAGE, &none), -EINVAL);
+	assert_true(is_mapped(first, 4 * HAL_REG_PAGE));
+	b.io->unmap(&mif);		/* all that was mapped */
+	for (int i = 0; i < 4; i++)
+		assert_false(is_mapped((char *)first + i * HAL_REG_PAGE, 1));
+	b.io->unmap(&pif);
+	b.io->close(mm);
+	b.io->close(b.mm);
+	uio_plug(false);
 }
 
 static void mmio_kernel_calls(void **state)
@@ -485,8 +651,65 @@ static void mmio_open_errors(void **state)
 	assert_int_equal(hal_mmio_dev_ops.open(&pf, 3, &mm), 0);
 	assert_int_equal(hal_mmio_dev_ops.map(mm, hal_kdev_off(HAL_KDEV_MIF, 0),
 					      HAL_REG_PAGE, &map), -ENOENT);
-	assert_non_null(strstr(said, "no/such/uio"));
+	assert_int_equal(lines, 0);	/* the caller says it */
 	hal_mmio_dev_ops.close(mm);
+}
+
+/* ---- An interface over it ---------------------------------------------- */
+
+/* Open board and interface as such a platform file says. */
+static int open_as(const char *blocks, struct hal **hal, struct hal_if **hif)
+{
+	char text[256];
+	int ret;
+
+	snprintf(text, sizeof(text), "node = /dev/null\n%s", blocks);
+	write_platform(text);
+	ret = open_dev(path, hal);
+	if (ret != 0)
+		return ret;
+	ret = hal_if_open(*hal, -1, hif);
+	if (ret != 0)
+		(*hal)->ops->close(*hal);
+	return ret;
+}
+
+/* Registers that are not where the file says: one line, for each block. */
+static void registers_not_there(void **state)
+{
+	static const char *const keys[] = { "mif", "pif", "cdma" };
+	static const struct { const char *at, *where, *remedy; } bad[] = {
+		{ " = /dev/uio7@0", "/dev/uio7", "modprobe uio_pdrv_genirq" },
+		{ " = /dev/uio1@0", "/dev/uio1", "usermod -aG" },
+		{ " = /dev/uio0@0x2000", "/dev/uio0@0x2000", "/sys/class/uio" },
+		{ NULL, "/dev/null", "dmesg" },	/* by the driver */
+	};
+	struct hal_if *hif = NULL;
+	struct hal *hal = NULL;
+
+	(void)state;
+	uio_plug(true);
+	driver = true;
+	for (unsigned k = 0; k < 3; k++) {
+		for (unsigned i = 0; i < 4; i++) {
+			char text[128];
+
+			snprintf(text, sizeof(text), "%s%s%s\n%s",
+				 k == 1 ? "mif = /dev/uio0@0\n" : "",
+				 bad[i].at != NULL ? keys[k] : "",
+				 bad[i].at != NULL ? bad[i].at : "",
+				 k == 2 ? "engine = simple\n" : "");
+			assert_true(open_as(text, &hal, &hif) < 0);
+			told(keys[k], bad[i].where, bad[i].remedy);
+		}
+	}
+	assert_int_equal(open_as("mif = /dev/uio0@0\npif = /dev/uio0@0x1000",
+				 &hal, &hif), 0);
+	hal_if_close(hif);
+	hal->ops->close(hal);
+	driver = false;
+	uio_plug(false);
+	assert_int_equal(lines, 0);
 }
 
 #define PLATFORM_TEST(f)	cmocka_unit_test_setup_teardown(f, setup, \
@@ -507,7 +730,9 @@ int main(void)
 		PLATFORM_TEST(mmio_blocks_of_the_driver),
 		PLATFORM_TEST(mmio_kernel_calls),
 		PLATFORM_TEST(mmio_forked_child),
+		PLATFORM_TEST(mmio_uio),
 		PLATFORM_TEST(mmio_open_errors),
+		PLATFORM_TEST(registers_not_there),
 	};
 
 	return unit_run(tests);

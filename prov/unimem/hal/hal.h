@@ -20,7 +20,7 @@
  * hal_get/hal_put are thread-safe.
  *
  * Facts: packets and identity [D 5.1, 5.2], windows [D 2.1], cDMA [D 3], what a
- * send means and what may be reordered: hardware.md section 8 (docs/hal.md).
+ * send means and what may be reordered: docs/hal.md, section 13.
  */
 #ifndef HAL_H
 #define HAL_H

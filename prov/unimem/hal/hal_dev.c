@@ -44,10 +44,12 @@ uint64_t dev_random(void)
 /* ---- Device ------------------------------------------------------------ */
 
 /* One line: what, where, which command fixes it. */
-static void explain_open(const struct hal_dev *dev, int err)
+static void explain_open(const struct hal_dev *dev, uint32_t board, int err)
 {
-	const char *node = dev->platform.node;
+	char node[96];
 
+	if (dev_platform_node(&dev->platform, board, node, sizeof(node)) != 0)
+		snprintf(node, sizeof(node), "%s", dev->platform.node);
 	switch (err) {
 	case -ENOENT:
 	case -ENXIO:
@@ -66,7 +68,8 @@ static void explain_open(const struct hal_dev *dev, int err)
 	default:
 		hal_log(0, "cannot open %s: %s%s", node, strerror(-err),
 			err == -EMFILE ? " (RLIMIT_NOFILE): raise it with "
-			"ulimit -n" : "");
+			"ulimit -n" : ": dmesg shows the driver's reason; "
+			"FI_UNIMEM_HAL=emu does without boards");
 	}
 }
 
@@ -103,8 +106,31 @@ static int check_info(const struct hal_dev *dev,
 	    info->xfer_depth != 0 && info->xfer_max != 0)
 		return 0;
 	hal_log(0, "the driver behind %s tells nonsense: board %u of %u, %u "
-		"interfaces, mailboxes of %u words", dev->platform.node,
-		info->board, info->boards, info->ifs, info->fifo_words);
+		"interfaces, mailboxes of %u words, %u transfers of up to %llu "
+		"bytes: install driver and library of the same unimem, then "
+		"modprobe -r unimem; modprobe unimem", dev->platform.node,
+		info->board, info->boards, info->ifs, info->fifo_words,
+		info->xfer_depth, (unsigned long long)info->xfer_max);
+	return -FI_ENODEV;
+}
+
+/* Is it the device of the board it was opened for? */
+static int check_number(const struct hal_dev *dev,
+			const struct hal_kdev_info *info, uint32_t board)
+{
+	const struct hal_platform *pf = &dev->platform;
+	const char *file = dev_platform_file(&dev->hal.params);
+
+	if (info->board == board)
+		return 0;
+	if (board == pf->board)
+		hal_log(0, "%s is of board %u, %s says board = %u: correct the "
+			"line, or leave it out", pf->node, info->board, file,
+			board);
+	else
+		hal_log(0, "%s is of board %u, wanted is board %u: write node "
+			"= in %s with %%u for the number of the board",
+			pf->node, info->board, board, file);
 	return -FI_ENODEV;
 }
 
@@ -150,20 +176,15 @@ static int open_device(struct hal_dev *dev, const struct hal_params *params)
 		return ret;
 	ret = dev->io->open(&dev->platform, dev->platform.board, &dev->mm);
 	if (ret != 0) {
-		explain_open(dev, ret);
+		explain_open(dev, dev->platform.board, ret);
 		return ret == -EMFILE ? -FI_EMFILE :
 		       ret == -ENOMEM ? -FI_ENOMEM : -FI_ENODEV;
 	}
 	ret = read_info(dev, dev->mm, &dev->info);
 	if (ret == 0)
 		ret = check_info(dev, &dev->info);
-	if (ret == 0 && dev->platform.board != UINT32_MAX &&
-	    dev->platform.board != dev->info.board) {
-		hal_log(0, "%s is of board %u, the platform file says board = "
-			"%u", dev->platform.node, dev->info.board,
-			dev->platform.board);
-		ret = -FI_ENODEV;
-	}
+	if (ret == 0 && dev->platform.board != UINT32_MAX)
+		ret = check_number(dev, &dev->info, dev->platform.board);
 	if (ret != 0)
 		goto err_close;
 	set_caps(dev);
@@ -302,26 +323,31 @@ static int open_page(struct dev_if *dif)
 	return 0;
 }
 
-/* The mailbox's and the packetizer's page, and what wakes a sleeper. */
+/* What wakes a sleeper. */
+static int open_event(struct dev_if *dif)
+{
+	dif->event_fd = dif->io->event_fd(dif->mm);
+	return dif->event_fd < 0 ? dif->event_fd : watch(dif, dif->event_fd);
+}
+
+/* The mailbox's and the packetizer's page. */
 static int open_pages(struct dev_if *dif)
 {
 	uint32_t n = dif->i.addr.iface;
 	int ret;
 
-	dif->event_fd = dif->io->event_fd(dif->mm);
-	if (dif->event_fd < 0)
-		return dif->event_fd;
-	ret = watch(dif, dif->event_fd);
-	if (ret != 0)
-		return ret;
 	ret = dif->io->map(dif->mm, hal_kdev_off(HAL_KDEV_MIF,
 			   HAL_MIF_PAGE(n)), HAL_REG_PAGE, &dif->mif);
-	if (ret != 0)
+	if (ret != 0) {
+		dev_explain_map(dif->dev, HAL_KDEV_MIF, ret);
 		return ret;
+	}
 	ret = dif->io->map(dif->mm, hal_kdev_off(HAL_KDEV_PIF,
 			   HAL_PIF_PAGE(n)), HAL_REG_PAGE, &dif->pif);
-	if (ret != 0)
+	if (ret != 0) {
+		dev_explain_map(dif->dev, HAL_KDEV_PIF, ret);
 		dif->io->unmap(&dif->mif);
+	}
 	return ret;
 }
 
@@ -347,12 +373,16 @@ static int claim(struct dev_if *dif)
 		dif->identity = c.identity;
 		dif->i.addr.iface = c.iface;
 		dif->i.addr.nonce = c.nonce;
-		ret = open_pages(dif);
+		ret = open_event(dif);
 	}
-	if (ret != 0)
-		hal_log(0, "cannot take an interface of board %u: %s",
-			dif->info.board, strerror(-ret));
-	return ret;
+	if (ret != 0) {
+		hal_log(0, "cannot take an interface of board %u: %s%s",
+			dif->info.board, strerror(-ret), ret == -EMFILE ?
+			" (RLIMIT_NOFILE): raise it with ulimit -n" :
+			": dmesg shows the driver's reason");
+		return ret;
+	}
+	return open_pages(dif);
 }
 
 static struct dev_if *if_new(struct hal_dev *dev)
@@ -408,14 +438,14 @@ static int open_board(struct dev_if *dif, uint32_t board)
 
 	ret = dif->io->open(&dev->platform, board, &dif->mm);
 	if (ret != 0) {
-		explain_open(dev, ret);
+		explain_open(dev, board, ret);
 		return ret;
 	}
 	ret = read_info(dev, dif->mm, &dif->info);
 	if (ret == 0)
 		ret = check_info(dev, &dif->info);
-	if (ret == 0 && dif->info.board != board)
-		ret = -FI_ENODEV;
+	if (ret == 0)
+		ret = check_number(dev, &dif->info, board);
 	if (ret != 0)
 		dif->io->close(dif->mm);
 	dif->i.addr.board = (uint16_t)board;
@@ -611,11 +641,13 @@ static void dev_dump(struct hal_if *hif, FILE *out)
 		(unsigned long long)hif->addr.nonce, dif->npeers,
 		hif->ninbound, dif->dma_busy, dif->armed ? " asleep" : "");
 	fprintf(out, "  packets sent %llu refused %llu queued %llu resent %llu "
-		"came %llu of strangers %llu last words %llu\n",
+		"came %llu of strangers %llu last words %llu overwritten "
+		"%llu\n",
 		(unsigned long long)st->sent, (unsigned long long)st->nacks,
 		(unsigned long long)st->queued, (unsigned long long)st->resent,
 		(unsigned long long)st->came, (unsigned long long)st->strange,
-		(unsigned long long)st->last_words);
+		(unsigned long long)st->last_words,
+		(unsigned long long)st->overwritten);
 	for (const struct dev_peer *p = dif->peers; p != NULL; p = p->next)
 		dump_peer(p, out);
 }

@@ -173,7 +173,9 @@ struct dev_peer {
 	struct dev_pkt *queue;		/* refused or not tried, pkt_depth */
 	uint32_t q_first, q_last;	/* free-running */
 	uint64_t retry_at;		/* ns; back-off after a NACK */
-	uint32_t backoff;		/* ns */
+	uint64_t refused_at;		/* ns; the first since an ACK */
+	uint32_t backoff;		/* ns; 0: the last one was taken */
+	bool refusal_told;		/* that it takes none for long */
 	uint8_t hello;			/* enum dev_hello */
 	bool wake;			/* WAKE to be sent */
 	bool in_backlog;
@@ -226,6 +228,7 @@ enum dev_pif {
 
 struct dev_stats {
 	uint64_t sent, nacks, queued, resent, came, strange, last_words;
+	uint64_t overwritten;		/* packets that met another's writes */
 };
 
 struct dev_if {
@@ -303,6 +306,11 @@ uint64_t dev_random(void);			/* never 0 */
 /* hal_dev_conf.c */
 int dev_platform_probe(const struct hal_params *params,
 		       struct hal_platform *platform);
+const char *dev_platform_file(const struct hal_params *params);
+int dev_platform_node(const struct hal_platform *platform, uint32_t board,
+		      char *out, size_t room);
+void dev_explain_map(const struct hal_dev *dev, enum hal_kdev_block which,
+		     int err);
 
 /* hal_dev_pkt.c */
 bool dev_pif_idle(struct dev_if *dif, unsigned looks);

@@ -2,7 +2,8 @@
 /*
  * hal_dev_conf.c - the platform file: what boards there are and how to reach
  * them. docs/porting.md describes it; every key has a default, so that a file
- * is needed only where the driver's node or the blocks are elsewhere.
+ * is needed only where the driver's node or the blocks are elsewhere. And what
+ * is said where what it names cannot be had.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -207,6 +208,17 @@ static int parse_file(struct hal_platform *pf, const char *path, bool must)
 	return ret;
 }
 
+/* "%u" in the node wants a number to put there. */
+static int check_node(const struct hal_platform *pf, const char *from)
+{
+	if (strstr(pf->node, "%u") == NULL || pf->board != UINT32_MAX)
+		return 0;
+	hal_log(0, "%s: %%u in %s is the place of the board's number: say it "
+		"by board = beside node = in the platform file", from,
+		pf->node);
+	return -FI_EINVAL;
+}
+
 /* Where there are no boards, two failed calls are all this costs. */
 bool hal_dev_present(const struct hal_params *params)
 {
@@ -217,17 +229,79 @@ bool hal_dev_present(const struct hal_params *params)
 int dev_platform_probe(const struct hal_params *params,
 		       struct hal_platform *pf)
 {
-	const char *dev = params->dev;
+	const char *dev = params->dev, *file = dev_platform_file(params);
+	int ret;
 
 	memset(pf, 0, sizeof(*pf));
 	put_name(pf->node, sizeof(pf->node), HAL_KDEV_NODE);
 	pf->board = UINT32_MAX;
 	if (strncmp(dev, "/dev/", 5) == 0) {
 		if (put_name(pf->node, sizeof(pf->node), dev) == 0)
-			return 0;
-		hal_log(0, "FI_UNIMEM_DEV=%s: %s", dev, keys[KEY_NODE].allowed);
+			return check_node(pf, "FI_UNIMEM_DEV");
+		hal_log(0, "FI_UNIMEM_DEV=%s: use %s", dev,
+			keys[KEY_NODE].allowed);
 		return -FI_EINVAL;
 	}
-	return parse_file(pf, *dev != '\0' ? dev : PLATFORM_FILE,
-			  *dev != '\0');
+	ret = parse_file(pf, file, *dev != '\0');
+	return ret == 0 ? check_node(pf, file) : ret;
+}
+
+const char *dev_platform_file(const struct hal_params *params)
+{
+	bool other = params->dev[0] != '\0' &&
+		     strncmp(params->dev, "/dev/", 5) != 0;
+
+	return other ? params->dev : PLATFORM_FILE;
+}
+
+/* The node's name, with the board's number for "%u". */
+int dev_platform_node(const struct hal_platform *pf, uint32_t board, char *out,
+		      size_t room)
+{
+	const char *at = strstr(pf->node, "%u");
+	int n;
+
+	if (at == NULL)
+		n = snprintf(out, room, "%s", pf->node);
+	else if (board == UINT32_MAX)
+		return -EINVAL;		/* check_node() has refused it */
+	else
+		n = snprintf(out, room, "%.*s%u%s", (int)(at - pf->node),
+			     pf->node, board, at + 2);
+	return n < 0 || (size_t)n >= room ? -EINVAL : 0;
+}
+
+/* ---- What cannot be had ------------------------------------------------ */
+
+/* One line for a page of registers that is not to be mapped: what, where,
+ * which command fixes it. */
+void dev_explain_map(const struct hal_dev *dev, enum hal_kdev_block which,
+		     int err)
+{
+	const struct hal_platform *pf = &dev->platform;
+	enum key key = which == HAL_KDEV_MIF ? KEY_MIF :
+		       which == HAL_KDEV_PIF ? KEY_PIF : KEY_CDMA;
+	const struct hal_platform_block *block = key == KEY_MIF ? &pf->mif :
+		key == KEY_PIF ? &pf->pif : &pf->cdma;
+	const char *node = block->node, *why = strerror(-err);
+	const char *file = dev_platform_file(&dev->hal.params);
+
+	if (*node == '\0')
+		hal_log(0, "the driver behind %s does not map its %s "
+			"registers: %s: dmesg shows its reason; %s = "
+			"node@offset in %s names another node for them",
+			pf->node, keys[key].name, why, keys[key].name, file);
+	else if (err == -ENOENT || err == -ENXIO || err == -ENODEV)
+		hal_log(0, "%s: %s = %s: %s: load the driver of that node "
+			"(modprobe uio_pdrv_genirq), or name the right one",
+			file, keys[key].name, node, why);
+	else if (err == -EACCES || err == -EPERM)
+		hal_log(0, "%s: %s = %s: %s: join the group that \"ls -l %s\" "
+			"shows (usermod -aG), or have a udev rule set it",
+			file, keys[key].name, node, why, node);
+	else
+		hal_log(0, "%s: %s = %s@0x%llx: cannot map a page of it: %s: "
+			"correct the offset; \"head /sys/class/uio/*/maps/*/*"
+			"\" shows those of UIO", file, keys[key].name, node,
+			(unsigned long long)block->base, why);
 }

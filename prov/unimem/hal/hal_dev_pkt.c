@@ -8,6 +8,9 @@
  * destination, as do those behind it, and is tried again with growing pauses;
  * other destinations go on. A peer has at most pkt_depth packets that were not
  * released, queued ones included.
+ *
+ * Refusals are no end: a process that is stopped, or computes, leaves its
+ * mailbox full for as long as it likes. That it ended, the table says.
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -21,17 +24,29 @@
 #define RUN_PACKETS	16		/* of one peer in a row */
 #define BACKOFF_MIN	2000u		/* ns */
 #define BACKOFF_MAX	1000000u
+#define REFUSED_TELL	UINT64_C(5000000000)	/* ns without a packet taken */
 
 /* ---- Packetizer -------------------------------------------------------- */
 
 static void refused(struct dev_peer *peer)
 {
+	uint64_t now = dev_now();
+
 	dev_if(peer->p.hif)->stats.nacks++;
+	if (peer->backoff == 0)
+		peer->refused_at = now;
 	peer->backoff = peer->backoff == 0 ? BACKOFF_MIN : peer->backoff * 2;
 	if (peer->backoff > BACKOFF_MAX)
 		peer->backoff = BACKOFF_MAX;
-	peer->retry_at = dev_now() + peer->backoff;
+	peer->retry_at = now + peer->backoff;
 	dev_backlog_add(peer);
+	if (peer->refusal_told || now - peer->refused_at < REFUSED_TELL)
+		return;
+	peer->refusal_told = true;
+	hal_log(1, "interface %u:%u has taken no packet for %u s: its process "
+		"is stopped or makes no calls, packets wait for it",
+		peer->p.addr.board, peer->p.addr.iface,
+		(unsigned)(REFUSED_TELL / 1000000000));
 }
 
 /* The packet it held stays ours: the oldest of the queue. */
@@ -46,12 +61,32 @@ static void queue_again(struct dev_if *dif, struct dev_peer *peer)
 static void failed(struct dev_peer *peer, uint64_t status)
 {
 	hal_log(0, "packetizer of interface %u:%u: a packet to %u:%u ended "
-		"with status 0x%llx%s", peer->p.hif->addr.board,
-		peer->p.hif->addr.iface, peer->p.addr.board,
-		peer->p.addr.iface, (unsigned long long)status,
-		status & HAL_PIF_ILLEGAL ? ": the driver's BASE_DEST does not "
-		"match its base_dest" : "");
+		"with status 0x%llx%s: docs/porting.md, section 5, says where "
+		"to look", peer->p.hif->addr.board, peer->p.hif->addr.iface,
+		peer->p.addr.board, peer->p.addr.iface,
+		(unsigned long long)status, status & HAL_PIF_ILLEGAL ?
+		" (ILLEGAL): the driver's BASE_DEST does not match its "
+		"base_dest" : "");
 	dev_cut(peer);
+}
+
+/*
+ * OVERWR_BUF is a debug bit [D 5.2.3]: somebody wrote to the page while a
+ * packet was in it. The packet's fate is what ACK or NACK says, with or without
+ * it; but we never write then, so there is another who has the page.
+ */
+static void overwritten(struct dev_if *dif)
+{
+	const struct hal_dev *dev = dif->dev;
+	bool uio = dev->platform.pif.node[0] != '\0';
+
+	if (dif->stats.overwritten++ != 0)
+		return;
+	hal_log(0, "packetizer of interface %u:%u: somebody else writes to it "
+		"(OVERWR_BUF): %s%s", dif->i.addr.board, dif->i.addr.iface,
+		uio ? "let the driver map it, without pif = in " :
+		"docs/porting.md, section 5, says where to look",
+		uio ? dev_platform_file(&dev->hal.params) : "");
 }
 
 /* Its packet is over. */
@@ -62,6 +97,8 @@ static void pif_settle(struct dev_if *dif, uint64_t status)
 
 	dif->pif_holds = DEV_PIF_FREE;
 	dif->pif_peer = NULL;
+	if (status & HAL_PIF_OVERWR && status & (HAL_PIF_ACK | HAL_PIF_NACK))
+		overwritten(dif);
 	if (peer == NULL || !dev_lives(peer) || held == DEV_PIF_WAKE)
 		return;		/* freed or over; who refuses is awake */
 	if (status & HAL_PIF_NACK) {
@@ -72,6 +109,7 @@ static void pif_settle(struct dev_if *dif, uint64_t status)
 		refused(peer);
 	} else if (status & HAL_PIF_ACK) {
 		peer->backoff = 0;
+		peer->refusal_told = false;
 		if (held == DEV_PIF_HELLO)
 			peer->hello = DEV_HELLO_TAKEN;
 	} else {

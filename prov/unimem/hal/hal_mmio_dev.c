@@ -6,7 +6,7 @@
  * Registers and remote memory are mapped as Device memory on aarch64: accesses
  * are aligned, stay in program order within a map and are not merged; stores
  * are posted. 16 bytes are one LDP or STP. A mailbox wants them as one access
- * [hardware.md section 2]; that these cores put them on their 128-bit bus as
+ * [docs/hal.md, 13]; that these cores put them on their 128-bit bus as
  * one is assumed (docs/porting.md, section 5, says what is seen if not).
  */
 #define _GNU_SOURCE
@@ -101,23 +101,6 @@ static void wide_store(volatile void *to, const uint64_t w[2])
 
 /* ---- Kernel device ----------------------------------------------------- */
 
-/* The node's name, with the board's number for "%u". */
-static int node_name(const struct hal_platform *pf, uint32_t board, char *out,
-		     size_t room)
-{
-	const char *at = strstr(pf->node, "%u");
-	int n;
-
-	if (at == NULL)
-		n = snprintf(out, room, "%s", pf->node);
-	else if (board == UINT32_MAX)
-		return -EINVAL;		/* board = is missing in the file */
-	else
-		n = snprintf(out, room, "%.*s%u%s", (int)(at - pf->node),
-			     pf->node, board, at + 2);
-	return n < 0 || (size_t)n >= room ? -EINVAL : 0;
-}
-
 static int mmio_open(const struct hal_platform *pf, uint32_t board,
 		     struct hal_mmio **out)
 {
@@ -127,7 +110,7 @@ static int mmio_open(const struct hal_platform *pf, uint32_t board,
 
 	if (!WIDE_WORKS)
 		return -ENOTSUP;
-	ret = node_name(pf, board, name, sizeof(name));
+	ret = dev_platform_node(pf, board, name, sizeof(name));
 	if (ret != 0)
 		return ret;
 	dm = calloc(1, sizeof(*dm));
@@ -259,13 +242,8 @@ static int map_block(const struct hal_platform_block *block, uint64_t inner,
 	int fd, ret;
 
 	fd = open(block->node, O_RDWR | O_CLOEXEC | O_SYNC);
-	if (fd < 0) {
-		ret = -errno;
-		hal_log(0, "cannot open %s for registers: %s: check mif, pif "
-			"and cdma in the platform file, and the node's "
-			"permissions", block->node, strerror(-ret));
-		return ret;
-	}
+	if (fd < 0)
+		return -errno;
 	ret = map_fd(fd, uio ? block->base : block->base + inner,
 		     uio ? inner : 0, len, PROT_READ | PROT_WRITE, map);
 	close(fd);
