@@ -17,7 +17,7 @@ exported()
 {
 	"${NM:-nm}" -D --defined-only "$1" | awk '$2 != "A" { print $NF }' |
 		grep -vE '^__(asan|odr_asan|ubsan|tsan|sanitizer|gcov)' |
-		grep -vE '^_(init|fini)$'
+		grep -vE '^(_(init|fini)|mangle_path)$'
 }
 
 [ "$(exported "$lib/libunimem-fi.so")" = fi_prov_ini ] ||

@@ -276,6 +276,12 @@ static int warm_up(void)
 		fprintf(stderr, "hal_conform: hal_get: %d\n", ret);
 		return 1;
 	}
+	if (ct_opt.broken != NULL && !broken_applies(ct_hal, ct_opt.broken)) {
+		fprintf(stderr, "hal_conform: %s breaks no law of %s: "
+			"skipped\n", ct_opt.broken, ct_opt.hal);
+		ct_hal_close();
+		return SKIPPED;
+	}
 	if (hal_if_open(ct_hal, -1, &hif) == 0)
 		hal_if_close(hif);
 	ct_hal_close();

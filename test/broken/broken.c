@@ -40,6 +40,11 @@ bool broken_exists(const char *name)
 	return find(name) != NULL;
 }
 
+bool broken_applies(const struct hal *hal, const char *name)
+{
+	return !find(name)->rings || strstr(hal->caps.backend, "emu") != NULL;
+}
+
 void broken_list(void)
 {
 	for (int i = 0; i < broken_pkt_count; i++)
@@ -125,6 +130,9 @@ int broken_forward(struct bpeer *bp, const struct packet *p)
 	struct hal_tx *tx = &bp->peer->tx;
 	int ret;
 
+	if (bp->cells == NULL)		/* a device, which has a call for it */
+		return broken_base->pkt_send(bp->peer, p->head, p->w, p->nw,
+					     p->data, p->len);
 	tx->cells = bp->cells;
 	ret = hal_pkt_send(bp->peer, p->head, p->w, p->nw, p->data, p->len);
 	tx->cells = NULL;

@@ -14,6 +14,8 @@
 /* Put a mutation around an opened backend; it goes with the backend. */
 void broken_wrap(struct hal *hal, const char *name);
 bool broken_exists(const char *name);
+/* Does it break a law of that backend? */
+bool broken_applies(const struct hal *hal, const char *name);
 /* One line each: the mutation, the test that must fail. */
 void broken_list(void);
 
@@ -54,6 +56,8 @@ struct mutation {
 	void (*event)(struct hal_event *ev);	/* type 0 afterwards: hide it */
 	void (*veil)(struct bpeer *bp);	/* hide more than the cells */
 	void (*install)(struct hal_ops *ops);
+	bool rings;			/* breaks no law where there are no
+					 * rings that the sender writes */
 };
 
 extern const struct hal_ops *broken_base;

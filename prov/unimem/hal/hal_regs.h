@@ -5,7 +5,7 @@
  * Numbers and packing only; who may touch what is told in hal_mmio.h. Sources:
  * [D x.y] ExaNoDe deliverable D3.6, section or table; [PG034] Xilinx AXI CDMA
  * product guide, checked against Linux's drivers/dma/xilinx/xilinx_dma.c;
- * "ours" where the papers leave it open (hardware.md sections 3, 4 and 8).
+ * "ours" where the papers leave it open (docs/hal.md, section 13).
  * Everything is little-endian.
  */
 #ifndef HAL_REGS_H
@@ -23,7 +23,7 @@
 /* FIFO n, from the vmbox's base [D 5.1.1, figure 13] */
 #define HAL_MIF_PAGE(n)		((uint32_t)(n) * HAL_REG_PAGE)
 /* write: enqueue, read: dequeue; one access of 16 bytes is one word, every
- * read dequeues one [D 5.1; the width is inferred, hardware.md section 2] */
+ * read dequeues one [D 5.1; the width is inferred, docs/hal.md, 13] */
 #define HAL_MIF_DATA		0x00u
 #define HAL_MIF_WORD		16u	/* bytes */
 /* both halves of what an empty FIFO returns [D 5.1.1] */
@@ -35,6 +35,8 @@
 /* PIF n, from the packetizer's base [D 5.2, figure 7] */
 #define HAL_PIF_PAGE(n)		((uint32_t)(n) * HAL_REG_PAGE)
 #define HAL_PIF_PAYLOAD0	0x00u	/* 16 bytes; 127:48 are sent */
+/* what is sent of its lower 8 bytes; TIF stamps the rest */
+#define HAL_PIF_PAYLOAD0_MASK	(UINT64_C(0xFFFF) << 48)
 #define HAL_PIF_PAYLOAD1	0x10u	/* 16 bytes; 127:0 */
 #define HAL_PIF_DEST		0x20u	/* 16 bytes; 39:0 */
 #define HAL_PIF_STATUS		0x30u	/* 16 bytes, read only; 4:0 */
@@ -71,7 +73,7 @@ _Static_assert((HAL_PIF_PEND | HAL_PIF_ILLEGAL | HAL_PIF_NACK | HAL_PIF_ACK |
 /*
  * Global physical addresses have 40 bits with the board inside [D 3.1.6]; the
  * check of 33:18 against BASE_DEST [D table 5] leaves 17:12 for the interface
- * and 39:34 for the board (inference of hardware.md section 3). Memory of a
+ * and 39:34 for the board (inferred: docs/hal.md, section 13). Memory of a
  * board has the same 39:34.
  */
 #define HAL_GADDR_BITS		40
@@ -115,6 +117,9 @@ static inline uint32_t hal_dest_if(uint64_t dest)
 #define HAL_ID_MASK		((UINT64_C(1) << HAL_ID_BITS) - 1)
 #define HAL_ID_INCARNATION_MASK	0xFFFFFFu
 
+_Static_assert((HAL_ID_MASK ^ HAL_PIF_PAYLOAD0_MASK) == UINT64_MAX,
+	       "a packet's first word is stamped or sent");
+
 static inline uint64_t hal_id(uint32_t board, uint32_t iface,
 			      uint32_t incarnation)
 {
@@ -146,41 +151,49 @@ static inline uint32_t hal_id_if(uint64_t id)
  */
 #define HAL_PKT_WORDS		4u
 
-/* ---- AXI CDMA [PG034, register space] ---------------------------------- */
+/* ---- AXI CDMA ---------------------------------------------------------- */
 
-#define HAL_CDMA_CR		0x00u	/* CDMACR */
-#define HAL_CDMA_SR		0x04u	/* CDMASR */
-#define HAL_CDMA_CURDESC	0x08u	/* and 0x0C: upper 32 bits */
-#define HAL_CDMA_CURDESC_MSB	0x0Cu
-#define HAL_CDMA_TAILDESC	0x10u
-#define HAL_CDMA_TAILDESC_MSB	0x14u	/* addresses are longer than 32 bits:
-					 * this write starts SG */
-#define HAL_CDMA_SA		0x18u
-#define HAL_CDMA_SA_MSB		0x1Cu
-#define HAL_CDMA_DA		0x20u
-#define HAL_CDMA_DA_MSB		0x24u
-#define HAL_CDMA_BTT		0x28u	/* bytes; the write starts, 0 is an
-					 * error (internal) */
-#define HAL_CDMA_BYTES		0x1000u	/* of the register page */
+/*
+ * [PG034 NAME] is the section of the register or word of that name; of the
+ * offsets, bits and descriptor fields hardware.md section 6 has the same.
+ */
 
-#define HAL_CDMA_CR_TAIL_EN	(1u << 1)  /* tail pointer mode, read only 1 */
-#define HAL_CDMA_CR_RESET	(1u << 2)  /* reads 1 until done */
-#define HAL_CDMA_CR_SGMODE	(1u << 3)  /* change only when idle */
-#define HAL_CDMA_CR_IOC_EN	(1u << 12) /* interrupt on completion */
-#define HAL_CDMA_CR_DLY_EN	(1u << 13)
-#define HAL_CDMA_CR_ERR_EN	(1u << 14) /* interrupt on error */
+#define HAL_CDMA_CR		0x00u	/* [PG034 CDMACR] */
+#define HAL_CDMA_SR		0x04u	/* [PG034 CDMASR] */
+#define HAL_CDMA_CURDESC	0x08u	/* [PG034 CURDESC_PNTR] */
+#define HAL_CDMA_CURDESC_MSB	0x0Cu	/* [PG034 CURDESC_PNTR_MSB] 63:32 */
+#define HAL_CDMA_TAILDESC	0x10u	/* [PG034 TAILDESC_PNTR] */
+/* [PG034 TAILDESC_PNTR_MSB] addresses are longer than 32 bits: this write
+ * starts SG */
+#define HAL_CDMA_TAILDESC_MSB	0x14u
+#define HAL_CDMA_SA		0x18u	/* [PG034 SA] */
+#define HAL_CDMA_SA_MSB		0x1Cu	/* [PG034 SA_MSB] */
+#define HAL_CDMA_DA		0x20u	/* [PG034 DA] */
+#define HAL_CDMA_DA_MSB		0x24u	/* [PG034 DA_MSB] */
+/* [PG034 BTT] bytes; the write starts, 0 is an error (internal) */
+#define HAL_CDMA_BTT		0x28u
+#define HAL_CDMA_BYTES		0x1000u	/* ours: the page that is mapped */
 
-#define HAL_CDMA_SR_IDLE	(1u << 1)
-#define HAL_CDMA_SR_SGINCLD	(1u << 3)  /* built with SG */
-#define HAL_CDMA_SR_INTERR	(1u << 4)  /* internal */
-#define HAL_CDMA_SR_SLVERR	(1u << 5)  /* slave */
-#define HAL_CDMA_SR_DECERR	(1u << 6)  /* decode */
-#define HAL_CDMA_SR_SGINTERR	(1u << 8)  /* of a descriptor: already done */
-#define HAL_CDMA_SR_SGSLVERR	(1u << 9)
-#define HAL_CDMA_SR_SGDECERR	(1u << 10)
-#define HAL_CDMA_SR_IOC_IRQ	(1u << 12) /* write 1 to clear, as the next 2 */
-#define HAL_CDMA_SR_DLY_IRQ	(1u << 13)
-#define HAL_CDMA_SR_ERR_IRQ	(1u << 14)
+/* [PG034 CDMACR], by bit */
+#define HAL_CDMA_CR_TAIL_EN	(1u << 1)  /* TailPntrEn, read only 1 */
+#define HAL_CDMA_CR_RESET	(1u << 2)  /* Reset, reads 1 until done */
+#define HAL_CDMA_CR_SGMODE	(1u << 3)  /* SGMode, change only when idle */
+#define HAL_CDMA_CR_IOC_EN	(1u << 12) /* IOC_IrqEn, on completion */
+#define HAL_CDMA_CR_DLY_EN	(1u << 13) /* Dly_IrqEn */
+#define HAL_CDMA_CR_ERR_EN	(1u << 14) /* Err_IrqEn */
+
+/* [PG034 CDMASR], by bit */
+#define HAL_CDMA_SR_IDLE	(1u << 1)  /* Idle */
+#define HAL_CDMA_SR_SGINCLD	(1u << 3)  /* SGIncld: built with SG */
+#define HAL_CDMA_SR_INTERR	(1u << 4)  /* DMAIntErr, internal */
+#define HAL_CDMA_SR_SLVERR	(1u << 5)  /* DMASlvErr, slave */
+#define HAL_CDMA_SR_DECERR	(1u << 6)  /* DMADecErr, decode */
+#define HAL_CDMA_SR_SGINTERR	(1u << 8)  /* SGIntErr: descriptor was done */
+#define HAL_CDMA_SR_SGSLVERR	(1u << 9)  /* SGSlvErr */
+#define HAL_CDMA_SR_SGDECERR	(1u << 10) /* SGDecErr */
+#define HAL_CDMA_SR_IOC_IRQ	(1u << 12) /* IOC_Irq, write 1 to clear, as */
+#define HAL_CDMA_SR_DLY_IRQ	(1u << 13) /* Dly_Irq and */
+#define HAL_CDMA_SR_ERR_IRQ	(1u << 14) /* Err_Irq */
 #define HAL_CDMA_SR_ERRORS	0x770u	/* after one only a reset helps */
 
 _Static_assert(HAL_CDMA_SR_ERRORS ==
@@ -188,27 +201,31 @@ _Static_assert(HAL_CDMA_SR_ERRORS ==
 		HAL_CDMA_SR_SGINTERR | HAL_CDMA_SR_SGSLVERR |
 		HAL_CDMA_SR_SGDECERR), "bits 4-6 and 8-10");
 
-/* bits of BTT: a build option of the engine */
+/* Bits of BTT, a build option of the engine: [PG034 BTT] has 25:0, the option
+ * goes down to 8, hardware.md section 6 expects 23 to 26. */
 #define HAL_CDMA_BTT_BITS_MIN	8
 #define HAL_CDMA_BTT_BITS_MAX	26
 
-/* A scatter-gather descriptor, aligned to its size. */
+/* [PG034 Scatter Gather Transfer Descriptor Definition]: aligned to 16 words,
+ * of which 8 are used. */
 struct hal_cdma_desc {
-	uint32_t next, next_msb;	/* address of the next descriptor */
-	uint32_t src, src_msb;
-	uint32_t dst, dst_msb;
-	uint32_t control;		/* bytes to transfer */
-	uint32_t status;		/* written by the engine */
+	uint32_t next, next_msb;	/* NXTDESC_PNTR, _MSB */
+	uint32_t src, src_msb;		/* SA, SA_MSB */
+	uint32_t dst, dst_msb;		/* DA, DA_MSB */
+	uint32_t control;		/* CONTROL: bytes to transfer */
+	uint32_t status;		/* STATUS, written by the engine */
 	uint32_t reserved[8];
 } __attribute__((aligned(64)));
 
-#define HAL_CDMA_DESC_NEXT	0x00u
-#define HAL_CDMA_DESC_SRC	0x08u
-#define HAL_CDMA_DESC_DST	0x10u
-#define HAL_CDMA_DESC_CONTROL	0x18u
-#define HAL_CDMA_DESC_STATUS	0x1Cu
-#define HAL_CDMA_DESC_BYTES	64u
+#define HAL_CDMA_DESC_NEXT	0x00u	/* [PG034 NXTDESC_PNTR] */
+#define HAL_CDMA_DESC_SRC	0x08u	/* [PG034 SA, of a descriptor] */
+#define HAL_CDMA_DESC_DST	0x10u	/* [PG034 DA, of a descriptor] */
+#define HAL_CDMA_DESC_CONTROL	0x18u	/* [PG034 CONTROL] */
+#define HAL_CDMA_DESC_STATUS	0x1Cu	/* [PG034 STATUS] */
+#define HAL_CDMA_DESC_BYTES	64u	/* hardware.md section 6 */
 _Static_assert(sizeof(struct hal_cdma_desc) == HAL_CDMA_DESC_BYTES, "PG034");
+_Static_assert(__builtin_offsetof(struct hal_cdma_desc, next) ==
+	       HAL_CDMA_DESC_NEXT, "PG034");
 _Static_assert(__builtin_offsetof(struct hal_cdma_desc, src) ==
 	       HAL_CDMA_DESC_SRC, "PG034");
 _Static_assert(__builtin_offsetof(struct hal_cdma_desc, dst) ==
@@ -218,10 +235,11 @@ _Static_assert(__builtin_offsetof(struct hal_cdma_desc, control) ==
 _Static_assert(__builtin_offsetof(struct hal_cdma_desc, status) ==
 	       HAL_CDMA_DESC_STATUS, "PG034");
 
-#define HAL_CDMA_DESC_INTERR	(1u << 28)
-#define HAL_CDMA_DESC_SLVERR	(1u << 29)
-#define HAL_CDMA_DESC_DECERR	(1u << 30)
-#define HAL_CDMA_DESC_DONE	(1u << 31)
+/* [PG034 STATUS], by bit */
+#define HAL_CDMA_DESC_INTERR	(1u << 28) /* DMAIntErr */
+#define HAL_CDMA_DESC_SLVERR	(1u << 29) /* DMASlvErr */
+#define HAL_CDMA_DESC_DECERR	(1u << 30) /* DMADecErr */
+#define HAL_CDMA_DESC_DONE	(1u << 31) /* Cmplt */
 #define HAL_CDMA_DESC_ERRORS	(7u << 28)
 
 #endif /* HAL_REGS_H */
