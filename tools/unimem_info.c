@@ -282,10 +282,8 @@ static const char *cell(char buf[32], const struct iface *it, uint64_t val)
 	return buf;
 }
 
-static const char *age(char buf[32], const struct iface *it)
+static const char *age(char buf[32], const struct iface *it, uint64_t us)
 {
-	uint64_t us = it->stats.oldest_us;
-
 	if (it->counters < COUNTERS || us == 0)
 		return "-";
 	if (us < 10000)
@@ -319,17 +317,19 @@ static const char *doing(const struct iface *it, const struct list *before)
 static void print_row(const struct iface *it, const struct list *before)
 {
 	const struct unm_stats *s = &it->stats;
-	char place[32], b[9][32];
+	char place[32], b[10][32];
 
 	snprintf(place, sizeof(place), "%u:%u", it->page.head.board,
 		 it->page.head.iface);
-	printf("%-9s %7ld%c %c %-15s %5s %6s %6s %7s %6s %6s %7s %8s %8s%s\n",
+	printf("%-9s %7ld%c %c %-15s %5s %6s %6s %7s %6s %6s %7s %7s %8s %8s"
+	       "%s\n",
 	       place, (long)it->pid, it->owned ? ' ' : '*', it->state,
 	       it->command, cell(b[0], it, s->peers),
 	       cell(b[1], it, s->posted), cell(b[2], it, s->unexpected),
 	       cell(b[3], it, s->inflight), cell(b[4], it, s->transfers),
-	       cell(b[5], it, s->credits_min), age(b[6], it),
-	       cell(b[7], it, s->tx_msgs), cell(b[8], it, s->rx_msgs),
+	       cell(b[5], it, s->credits_min), age(b[6], it, s->oldest_us),
+	       age(b[7], it, s->oldest_recv_us), cell(b[8], it, s->tx_msgs),
+	       cell(b[9], it, s->rx_msgs),
 	       doing(it, before));
 }
 
@@ -372,9 +372,11 @@ static void print_table(const struct list *list,
 	bool orphan = false;
 
 	print_head(list);
-	printf("%-9s %7s  %s %-15s %5s %6s %6s %7s %6s %6s %7s %8s %8s%s\n",
+	printf("%-9s %7s  %s %-15s %5s %6s %6s %7s %6s %6s %7s %7s %8s %8s"
+	       "%s\n",
 	       "BOARD:IF", "PID", "S", "COMMAND", "PEERS", "POSTED", "UNEXP",
-	       "SENDING", "RDV_IN", "CREDIT", "OLDEST", "SENT", "RECEIVED",
+	       "SENDING", "RDV_IN", "CREDIT", "OLDEST", "WAITED", "SENT",
+	       "RECEIVED",
 	       opt.wait != 0 ? " DOING" : "");
 	for (size_t i = 0; i < list->count; i++) {
 		print_row(&list->at[i], before);

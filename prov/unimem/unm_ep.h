@@ -27,6 +27,12 @@ struct unm_ep_links {		/* places in other objects' lists */
 	struct unm_ep *ep;
 };
 
+struct unm_sweep {		/* over the operations, for their ages */
+	uint32_t next;			/* of tx_pool, then rx_pool */
+	uint64_t oldest;		/* us; 0: none found yet */
+	uint64_t oldest_recv;
+};
+
 struct unm_ep {
 	struct fid_ep fid;
 	struct hal_if *hif;		/* its place in the fabric */
@@ -75,6 +81,8 @@ struct unm_ep {
 	uint64_t tx_bind_flags, rx_bind_flags;
 	pid_t owner;			/* who opened it, not a child */
 	struct unm_stats no_page;	/* stats without a place */
+	uint64_t next_levels;		/* clock, as next_service */
+	struct unm_sweep sweep;
 };
 
 static inline struct unm_ep *unm_ep(struct fid_ep *fid)
@@ -100,6 +108,9 @@ void unm_disturb(struct unm_ep *ep);
 void unm_awake_list(struct unm_list *eps);
 void unm_leave_list(struct unm_list *eps);
 uint64_t unm_now_us(void);
+
+/* unm_levels.c: queues, credits and ages, for unimem_info. */
+void unm_levels_refresh(struct unm_ep *ep, uint64_t now_us);
 
 /* unm_cq.c, unm_eq.c: safe to block on the object's descriptor? */
 int unm_cq_trywait(struct unm_cq *cq);

@@ -38,6 +38,12 @@ enum unm_tx_state {
 	UNM_TX_STREAM,		/* peer asked for pieces */
 };
 
+/* When unm_levels.c first met an operation; 0 in a new object. */
+struct unm_seen {
+	uint64_t us;
+	uint32_t stamp;			/* which operation that was */
+};
+
 /* A send that outlives its call. */
 struct unm_tx_op {
 	struct unm_pool_node node;
@@ -58,7 +64,7 @@ struct unm_tx_op {
 	uint64_t tag;
 	uint64_t data;
 	uint64_t flags;
-	uint64_t start_us;
+	struct unm_seen seen;
 	void *context;
 	struct iovec iov[UNM_IOV_MAX];
 };
@@ -103,6 +109,7 @@ struct unm_rx_op {
 	uint8_t dma_next;		/* next iov entry to post */
 	uint8_t dma_left;		/* transfers outstanding */
 	int status;			/* negative fi_errno */
+	struct unm_seen seen;
 };
 _Static_assert(offsetof(struct unm_rx_op, iov[1]) == 128, "two lines");
 

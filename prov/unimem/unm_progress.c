@@ -18,6 +18,7 @@
 #define UNM_YIELD_NS	1000		/* a yield this long helped someone */
 #define UNM_YIELD_QUICK	64		/* so many did not: we are alone */
 #define UNM_SPIN_MIN	8		/* polls before a yield, crowded */
+#define UNM_LEVELS_NS	5000000		/* between refreshes of levels */
 
 static uint64_t unm_now_ns(void)
 {
@@ -265,39 +266,6 @@ static int unm_progress_busy(struct unm_ep *ep)
 
 /* ---- Idling ---------------------------------------------------------- */
 
-static void unm_stats_refresh(struct unm_ep *ep, uint64_t now_us)
-{
-	struct unm_stats *st = ep->stats;
-	uint64_t oldest = 0;
-	uint64_t credits = UNM_PEER_CREDITS;
-
-	st->posted = ep->match[0].nrecv + ep->match[1].nrecv;
-	st->unexpected = ep->match[0].nmsg + ep->match[1].nmsg;
-	st->unexpected_bytes = ep->unexpected_bytes;
-	st->inflight = ep->tx_pool.used;
-	st->transfers = ep->rx_pool.used - st->posted;
-	unm_list_for_each(pos, &ep->peers) {
-		struct unm_peer *peer = unm_container(pos, struct unm_peer,
-						      all);
-		struct unm_tx_op *op;
-		uint64_t limit;
-
-		if (peer->hp == NULL)
-			continue;
-		limit = peer->greeted ? unm_peer_limit(peer) :
-			UNM_PEER_CREDITS;
-		if (limit - peer->msgs_sent < credits)
-			credits = limit - peer->msgs_sent;
-		if (unm_list_empty(&peer->rts))
-			continue;
-		op = unm_container(peer->rts.next, struct unm_tx_op, link);
-		if (now_us - op->start_us > oldest)
-			oldest = now_us - op->start_us;
-	}
-	st->oldest_us = oldest;
-	st->credits_min = credits;
-}
-
 /* Look at connections and deaths, if it is time. */
 static void unm_progress_clock(struct unm_ep *ep)
 {
@@ -308,8 +276,10 @@ static void unm_progress_clock(struct unm_ep *ep)
 		return;
 	ep->next_service = now + (uint64_t)g_unm_env.service_us * 1000;
 	unm_peer_service(ep);
-	if ((ep->stats->services & 63) == 0)
-		unm_stats_refresh(ep, now / 1000);
+	if (now < ep->next_levels)
+		return;
+	ep->next_levels = now + UNM_LEVELS_NS;
+	unm_levels_refresh(ep, now / 1000);
 }
 
 /*
@@ -449,8 +419,11 @@ static int unm_arm(struct unm_ep *ep)
 		return -FI_EAGAIN;
 	}
 	ep->armed = true;
-	/* what was released before the peers saw our flag */
-	if (!unm_list_empty(&ep->busy) && unm_progress_busy(ep) != 0) {
+	/* what was released before the peers saw our flag; what still waits for
+	 * a connection */
+	if ((!unm_list_empty(&ep->busy) && unm_progress_busy(ep) != 0) ||
+	    ep->room) {
+		ep->room = false;
 		unm_disarm(ep);
 		unm_disturb(ep);
 		return -FI_EAGAIN;

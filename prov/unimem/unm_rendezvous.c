@@ -30,6 +30,9 @@ static bool unm_rdv_tell(struct unm_peer *peer, struct unm_rx_op *op)
 					       UNM_WIRE_FIN, 0), w,
 				cts ? 3 : 2);
 
+	/* nothing tells when there is a connection to be had */
+	if (ret == -FI_EAGAIN && !peer->greeted)
+		ep->room = true;
 	/* if it has ended, that is told when its last words are read */
 	if (ret == -FI_EAGAIN || ret == -FI_ECONNREFUSED ||
 	    ret == -FI_ECONNRESET)

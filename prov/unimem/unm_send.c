@@ -58,14 +58,14 @@ static struct unm_tx_op *unm_tx_op_new(struct unm_peer *peer,
 	op->data = s->data;
 	op->flags = s->flags;
 	op->context = s->context;
-	op->start_us = 0;
 	for (size_t i = 0; i < s->count; i++)
 		op->iov[i] = s->iov[i];
 	unm_list_init(&op->link);
 	return op;
 }
 
-static void unm_tx_op_release(struct unm_tx_op *op)
+/* One that a refused call has made for itself: nothing is news in that. */
+static void unm_tx_op_undo(struct unm_tx_op *op)
 {
 	struct unm_ep *ep = op->peer->ep;
 
@@ -73,6 +73,13 @@ static void unm_tx_op_release(struct unm_tx_op *op)
 	if (op->buf != NULL)
 		unm_pool_release(&ep->buf_pool[op->buf_class], op->buf);
 	unm_pool_release(&ep->tx_pool, op);
+}
+
+static void unm_tx_op_release(struct unm_tx_op *op)
+{
+	struct unm_ep *ep = op->peer->ep;
+
+	unm_tx_op_undo(op);
 	if (ep->ops_wanted) {
 		ep->ops_wanted = false;
 		ep->room = true;
@@ -187,12 +194,11 @@ static int unm_send_rendezvous(struct unm_peer *peer, const struct unm_send *s,
 	ret = unm_peer_send(peer, unm_msg_head(s, UNM_WIRE_RTS, 0), w, n);
 	if (ret != 0) {
 		if (waiting == NULL)
-			unm_tx_op_release(op);
+			unm_tx_op_undo(op);
 		return ret;
 	}
 	HAL_POINT(HAL_POINT_RTS_SENT);
 	op->state = UNM_TX_RTS;
-	op->start_us = unm_now_us();
 	unm_list_remove(&op->link);
 	unm_list_append(&peer->rts, &op->link);
 	ep->stats->tx_rendezvous++;
@@ -218,7 +224,7 @@ static int unm_send_short(struct unm_peer *peer, const struct unm_send *s,
 		ret = unm_send_eager(peer, s);
 	if (ret != 0) {
 		if (op != waiting)
-			unm_tx_op_release(op);
+			unm_tx_op_undo(op);
 		return ret;
 	}
 	if (s->flags & FI_DELIVERY_COMPLETE) {
@@ -284,7 +290,7 @@ static int unm_backlog_add(struct unm_peer *peer, const struct unm_send *s)
 	struct unm_pool_node *node;
 	struct unm_tx_op *op;
 
-	if (ep->tx_pool.used >= ep->tx_pool.max / 2) {
+	if (ep->tx_pool.used >= (ep->tx_pool.max + 1) / 2) {
 		ep->stats->again_op++;
 		ep->ops_wanted = true;
 		return -FI_EAGAIN;
@@ -295,7 +301,7 @@ static int unm_backlog_add(struct unm_peer *peer, const struct unm_send *s)
 	if (s->inject && s->len != 0) {
 		node = unm_buf_alloc(ep, s->len, &op->buf_class);
 		if (node == NULL) {
-			unm_tx_op_release(op);
+			unm_tx_op_undo(op);
 			return -FI_ENOMEM;
 		}
 		op->buf = node;
@@ -339,8 +345,13 @@ static int unm_backlog_push(struct unm_peer *peer)
 			unm_tx_op_done(op, -ret);
 		done += ret != -FI_EAGAIN;
 	}
-	if (!unm_list_empty(&peer->backlog))
+	if (!unm_list_empty(&peer->backlog)) {
 		peer->msg_limit = peer->msgs_sent;
+	} else if (peer->ep->ops_wanted) {
+		/* what was refused behind it need not wait any longer */
+		peer->ep->ops_wanted = false;
+		peer->ep->room = true;
+	}
 	return done;
 }
 

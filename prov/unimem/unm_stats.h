@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define UNM_STATS_OFFSET	64	/* in hal_if.page, after its head */
-#define UNM_STATS_VERSION	1
+#define UNM_STATS_VERSION	2
 
 /* name, what it counts */
 #define UNM_STATS_COUNTERS(X) \
@@ -36,14 +36,15 @@
 	X(sleeps, "sleeps on the event descriptor") \
 	X(peers, "peers connected") \
 	X(deaths, "peers lost") \
-	/* levels, refreshed at each service */ \
+	/* levels, refreshed by clock, see unm_levels.c */ \
 	X(posted, "receives posted") \
 	X(unexpected, "unexpected messages held") \
 	X(unexpected_bytes, "memory they take") \
 	X(inflight, "sends in flight") \
 	X(transfers, "receives in transfer") \
 	X(credits_min, "fewest message credits left towards a peer") \
-	X(oldest_us, "age of the oldest send in flight, us")
+	X(oldest_us, "age of the oldest send or transfer under way, us") \
+	X(oldest_recv_us, "age of the oldest receive posted, us")
 
 struct unm_stats {
 	uint32_t version;		/* UNM_STATS_VERSION */

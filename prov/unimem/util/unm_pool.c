@@ -60,11 +60,11 @@ struct unm_pool_node *unm_pool_grow(struct unm_pool *pool)
 	mem = aligned_alloc(64, n * pool->size);
 	if (mem == NULL)
 		return NULL;
+	memset(mem, 0, n * pool->size);
 	pool->chunk[pool->nchunks++] = mem;
 	for (uint32_t i = n; i-- > 0; ) {
 		struct unm_pool_node *node = (void *)(mem + i * pool->size);
 
-		node->gen = 0;
 		node->index = pool->count + i;
 		node->next_free = pool->free;
 		pool->free = node;

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* First member of every pooled object. */
+/* First member of every pooled object; a new object is zero behind it. */
 struct unm_pool_node {
 	struct unm_pool_node *next_free;
 	uint32_t index;
