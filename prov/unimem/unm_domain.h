@@ -23,6 +23,7 @@ struct unm_domain {
 	struct unm_ref ref;
 	struct hal *hal;
 	struct fi_info *info;		/* as the domain was asked for */
+	void *regions;			/* those open, by key: unm_mr.c */
 	/*
 	 * One lock for the domain's endpoints, queues and vectors, taken at the
 	 * API and only where the application asked for more than

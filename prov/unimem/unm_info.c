@@ -230,6 +230,11 @@ static bool unm_match_domain(const struct fi_domain_attr *h)
 		 unm_most("cntr_cnt", h->cntr_cnt, 65536) &&
 		 unm_most("max_ep_tx_ctx", h->max_ep_tx_ctx, 1) &&
 		 unm_most("max_ep_rx_ctx", h->max_ep_rx_ctx, 1) &&
+		 unm_most("max_ep_stx_ctx", h->max_ep_stx_ctx, 0) &&
+		 unm_most("max_ep_srx_ctx", h->max_ep_srx_ctx, 0) &&
+		 unm_most("domain tx_ctx_cnt", h->tx_ctx_cnt, 4096) &&
+		 unm_most("domain rx_ctx_cnt", h->rx_ctx_cnt, 4096) &&
+		 unm_most("max_err_data", h->max_err_data, 0) &&
 		 unm_most("domain auth_key_size", h->auth_key_size, 0));
 }
 

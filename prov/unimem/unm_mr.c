@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * unm_mr.c - memory regions for local use. Sends and receives need none here,
- * but
- * programs written for providers that do register their buffers anyway. Access
- * by peers is not offered yet (no FI_RMA in fi_info) and refused.
+ * but programs written for providers that do register their buffers anyway, any
+ * memory, with keys of their own choice. Access by peers is not offered yet (no
+ * FI_RMA in fi_info) and refused.
  */
+#include <search.h>
 #include <stdlib.h>
 
 #include "unm_domain.h"
@@ -19,10 +20,36 @@ struct unm_mr {
 	struct unm_domain *domain;
 };
 
+static int unm_mr_by_key(const void *left, const void *right)
+{
+	const struct unm_mr *a = left, *b = right;
+
+	return (a->fid.key > b->fid.key) - (a->fid.key < b->fid.key);
+}
+
+/* 0, -FI_ENOKEY (another open region has its key), -FI_ENOMEM. */
+static int unm_mr_enter(struct unm_mr *mr)
+{
+	struct unm_mr **found;
+	int ret = 0;
+
+	unm_lock(mr->domain);
+	found = tsearch(mr, &mr->domain->regions, unm_mr_by_key);
+	if (found == NULL)
+		ret = -FI_ENOMEM;
+	else if (*found != mr)
+		ret = -FI_ENOKEY;
+	unm_unlock(mr->domain);
+	return ret;
+}
+
 static int unm_mr_close(struct fid *fid)
 {
 	struct unm_mr *mr = unm_container(fid, struct unm_mr, fid.fid);
 
+	unm_lock(mr->domain);
+	tdelete(mr, &mr->domain->regions, unm_mr_by_key);
+	unm_unlock(mr->domain);
 	unm_ref_put(&mr->domain->ref);
 	free(mr);
 	return 0;
@@ -42,6 +69,7 @@ static int unm_mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 			  uint64_t flags, struct fid_mr **out)
 {
 	struct unm_mr *mr;
+	int ret;
 
 	if (fid->fclass != FI_CLASS_DOMAIN || attr->iov_count == 0)
 		return -FI_EINVAL;
@@ -56,10 +84,15 @@ static int unm_mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 	if (mr == NULL)
 		return -FI_ENOMEM;
 	mr->domain = unm_container(fid, struct unm_domain, fid.fid);
+	mr->fid.key = attr->requested_key;
+	ret = unm_mr_enter(mr);
+	if (ret != 0) {
+		free(mr);
+		return ret;
+	}
 	unm_ref_get(&mr->domain->ref);
 	unm_fid_init(&mr->fid.fid, FI_CLASS_MR, &unm_ops_mr_fid,
 		     attr->context);
-	mr->fid.key = attr->requested_key;
 	*out = &mr->fid;
 	return 0;
 }
