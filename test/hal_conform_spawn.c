@@ -94,6 +94,7 @@ struct ct_child *ct_spawn(void)
 }
 
 /* A child that is gone does not hear it. */
+__attribute__((format(printf, 2, 0)))
 static void tell(struct ct_child *c, const char *fmt, va_list ap)
 {
 	char line[256];

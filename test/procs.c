@@ -498,15 +498,17 @@ int procs_names(char *line, size_t len)
 	return n;
 }
 
-void procs_clean(void)
+uint64_t procs_clean(void)
 {
-	uint64_t end = procs_now() + 5 * PROCS_SECOND;
+	uint64_t start = procs_now();
 	char line[512] = "";
 
 	while (procs_names(line, sizeof(line)) != 0) {
-		CHECK_MSG(procs_now() < end, "it is left: %s", line);
+		CHECK_MSG(procs_now() < start + 10 * PROCS_SECOND,
+			  "it is left: %s", line);
 		procs_nap(1000);
 	}
+	return procs_now() - start;
 }
 
 void procs_within_a_second(uint64_t (*attempt)(void *arg), void *arg)
@@ -702,11 +704,10 @@ void node_join(struct node *n, int fd)
 	CHECK(n->self >= 0);
 }
 
-int node_poll(struct node *n, struct fi_cq_tagged_entry *entry,
-	      struct fi_cq_err_entry *error)
+/* What the queue gave. */
+static int node_given(struct node *n, ssize_t ret,
+		      struct fi_cq_err_entry *error)
 {
-	ssize_t ret = fi_cq_read(n->cq, entry, 1);
-
 	if (ret == -FI_EAGAIN)
 		return 0;
 	if (ret == -FI_EAVAIL) {
@@ -718,6 +719,18 @@ int node_poll(struct node *n, struct fi_cq_tagged_entry *entry,
 	CHECK_MSG(ret == 1, "fi_cq_read: %s", fi_strerror((int)-ret));
 	n->events++;
 	return 1;
+}
+
+int node_poll(struct node *n, struct fi_cq_tagged_entry *entry,
+	      struct fi_cq_err_entry *error)
+{
+	return node_given(n, fi_cq_read(n->cq, entry, 1), error);
+}
+
+int node_sleep(struct node *n, struct fi_cq_tagged_entry *entry,
+	       struct fi_cq_err_entry *error, int ms)
+{
+	return node_given(n, fi_cq_sread(n->cq, entry, 1, NULL, ms), error);
 }
 
 uint64_t node_idle(struct node *n, int fd)

@@ -126,8 +126,9 @@ uint64_t hear_word(int fd);
  * died first is left out; see node_join(). */
 void procs_join(struct proc *const *p, int n);
 
-/* In a director: nothing of a job is left now or in a moment. */
-void procs_clean(void);
+/* In a director: nothing of a job is left now or in a moment; after how many
+ * microseconds. For procs_within_a_second(). */
+uint64_t procs_clean(void);
 
 /* In a director: attempt (which says how many microseconds it took) takes less
  * than a second in one of three times. A broken law is late always, a busy
@@ -178,6 +179,9 @@ fi_addr_t node_insert(struct node *n, const struct hal_addr *addr);
 /* Next completion: 1 entry, -FI_EAVAIL error, 0 nothing. */
 int node_poll(struct node *n, struct fi_cq_tagged_entry *entry,
 	      struct fi_cq_err_entry *error);
+/* The same, asleep for ms at most. */
+int node_sleep(struct node *n, struct fi_cq_tagged_entry *entry,
+	       struct fi_cq_err_entry *error, int ms);
 /* Keep the endpoint going until the director speaks; its word. */
 uint64_t node_idle(struct node *n, int fd);
 /* Send or receive one message, with progress, to its completion. */
@@ -203,6 +207,11 @@ struct traffic_opt {
 	int nlens;
 	int window;			/* sends under way per peer */
 	bool endless;			/* count is a least; until told */
+	bool sleeps;			/* in fi_cq_sread, when it has nothing
+					 * to do; wants NODE_WAIT */
+	bool scarce;			/* we have too little of something: to
+					 * be refused for that is a peer's
+					 * death; sends until all is heard */
 };
 
 struct traffic;
@@ -217,5 +226,7 @@ void traffic_scribble(struct traffic *t);
 void traffic_stop(struct traffic *t);
 uint64_t traffic_received(const struct traffic *t);
 uint64_t traffic_sent(const struct traffic *t);
+/* Bits of the peers that take no more from us. */
+uint64_t traffic_refused(const struct traffic *t);
 
 #endif /* PROCS_H */

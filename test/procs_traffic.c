@@ -19,6 +19,7 @@
 #define TAG_SEQ		((UINT64_C(1) << 48) - 1)
 #define STEP_SENDS	8		/* to one peer, per step */
 #define STEP_READS	64
+#define NAP_MS		10		/* it may be told to stop */
 #define RECVS		128		/* posted, at most */
 #define RECV_BYTES	(64u << 20)	/* in them, at most */
 
@@ -51,6 +52,7 @@ struct traffic {
 	struct slot *tx, *rx;
 	int ntx, nrx;
 	uint64_t orders, received, sent;
+	uint64_t slept_at;		/* messages sent by then */
 	bool stopping, ending;
 	struct side side[PROCS_MAX];
 };
@@ -98,12 +100,18 @@ static size_t length_of(const struct traffic *t, int src, uint64_t seq)
 
 static void post_recv(struct traffic *t, struct slot *s)
 {
-	s->posted = !t->ending;
+	ssize_t ret;
+
+	s->posted = false;
 	if (t->ending)
 		return;
+	ret = fi_trecv(t->n->ep, s->buf, t->max_len, NULL, FI_ADDR_UNSPEC, 0,
+		       ~UINT64_C(0), &s->context);
+	if (t->opt.scarce && (ret == -FI_EAGAIN || ret == -FI_ENOMEM))
+		return;			/* the next step tries again */
+	FI(ret);
+	s->posted = true;
 	s->order = t->orders++;
-	FI(fi_trecv(t->n->ep, s->buf, t->max_len, NULL, FI_ADDR_UNSPEC, 0,
-		    ~UINT64_C(0), &s->context));
 }
 
 /* Receives are matched in the order they were posted: the sender's order. */
@@ -199,8 +207,11 @@ static ssize_t post(struct traffic *t, struct slot *s, int peer, size_t len,
 
 static void check_mortal(struct traffic *t, int peer, int err)
 {
+	bool scarce = t->opt.scarce && (err == FI_ENOMEM || err == FI_EMFILE ||
+					err == EFBIG);
+
 	CHECK_MSG(peer >= 0 && (t->opt.mortal >> peer & 1) &&
-		  (err == FI_ECONNRESET || err == FI_ECONNREFUSED),
+		  (err == FI_ECONNRESET || err == FI_ECONNREFUSED || scarce),
 		  "peer %d: %s", peer, fi_strerror(err));
 }
 
@@ -296,35 +307,40 @@ static bool rx_done(const struct traffic *t, int i, bool gone)
 {
 	const struct side *s = &t->side[i];
 
-	if (!(t->opt.from >> i & 1) || gone)
+	if (!(t->opt.from >> i & 1) || gone || (t->opt.scarce && s->tx_dead))
 		return true;
 	return s->end_seen && s->got == s->total;
 }
 
-/* Take completions; false: there was none. */
-static bool take(struct traffic *t, int max)
+/* Take completions; sleep for the first one if there is none. */
+static void take(struct traffic *t, int max, bool sleep)
 {
 	for (int i = 0; i < max; i++) {
 		struct fi_cq_tagged_entry entry;
 		struct fi_cq_err_entry error;
-		int ret = node_poll(t->n, &entry, &error);
+		int ret = sleep && i == 0 ?
+			node_sleep(t->n, &entry, &error, NAP_MS) :
+			node_poll(t->n, &entry, &error);
 
 		if (ret == 0)
-			return i != 0;
+			return;
 		if (ret > 0)
 			completed(t, &entry);
 		else
 			failed(t, &error);
 	}
-	return true;
 }
 
 bool traffic_step(struct traffic *t)
 {
+	bool idle = t->sent == t->slept_at, done = true, heard = true;
 	uint64_t gone = g_shared->gone;
-	bool done = true;
 
-	take(t, STEP_READS);
+	take(t, STEP_READS, t->opt.sleeps && idle);
+	t->slept_at = t->sent;
+	for (int i = 0; t->opt.scarce && i < t->nrx; i++)
+		if (!t->rx[i].posted)
+			post_recv(t, &t->rx[i]);
 	for (int i = 0; i < t->n->count; i++) {
 		struct side *s = &t->side[i];
 		bool dead = (gone & t->opt.mortal) >> i & 1;
@@ -333,8 +349,10 @@ bool traffic_step(struct traffic *t)
 			if (!(t->opt.to >> i & 1) || s->end_sent ||
 			    s->tx_dead || dead || !send_one(t, i))
 				break;
-		done = done && tx_done(t, i, dead) && rx_done(t, i, dead);
+		heard = heard && rx_done(t, i, dead);
+		done = done && heard && tx_done(t, i, dead);
 	}
+	t->stopping = t->stopping || (t->opt.scarce && heard);
 	return !done;
 }
 
@@ -351,6 +369,15 @@ uint64_t traffic_received(const struct traffic *t)
 uint64_t traffic_sent(const struct traffic *t)
 {
 	return t->sent;
+}
+
+uint64_t traffic_refused(const struct traffic *t)
+{
+	uint64_t mask = 0;
+
+	for (int i = 0; i < t->n->count; i++)
+		mask |= (uint64_t)t->side[i].tx_dead << i;
+	return mask;
 }
 
 /* ---- Begin and end ----------------------------------------------------- */
@@ -393,6 +420,7 @@ struct traffic *traffic_new(struct node *n, const struct traffic_opt *opt)
 	CHECK(t != NULL && n->count <= PROCS_MAX);
 	t->n = n;
 	t->opt = *opt;
+	t->slept_at = UINT64_MAX;
 	t->opt.to = others(n, opt->to);
 	t->opt.from = others(n, opt->from);
 	for (int i = 0; i < opt->nlens; i++)
@@ -432,7 +460,7 @@ void traffic_free(struct traffic *t)
 
 		CHECK(ret == 0 || (ret == -FI_ENOENT && t->opt.mortal != 0));
 		while (s->posted)
-			take(t, 1);
+			take(t, 1, false);
 	}
 	slots_free(t->tx, t->ntx);
 	slots_free(t->rx, t->nrx);

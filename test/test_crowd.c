@@ -37,7 +37,7 @@ static int talker(int fd, int index, void *arg)
 
 static void all_to_all(int n, uint64_t count, const char *const *env)
 {
-	struct proc *p[PROCS_MAX];
+	struct proc *p[PROCS_MAX] = { NULL };
 
 	for (int i = 0; i < n; i++)
 		p[i] = proc_start(talker, &count, env);
@@ -101,6 +101,7 @@ static int player(int fd, int index, void *arg)
 	return 0;
 }
 
+/* That it goes on, not how fast: bench/goals says what it may take. */
 static void one_core(void)
 {
 	uint64_t since = procs_now();

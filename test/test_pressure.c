@@ -4,8 +4,8 @@
  * for unexpected messages runs out, queues are full. Nothing is lost, nothing
  * waits for ever, and -FI_EAGAIN is all that an application sees.
  *
- * UNM_TEST_MESSAGES is the number of messages each way of the long tests
- * (issue: 1,000,000; here 100,000).
+ * UNM_TEST_MESSAGES is the number of messages each way of the long tests:
+ * 100,000. (1,000,000 between two processes: senders_late in test_crowd.)
  */
 #include <stdlib.h>
 #include <string.h>
