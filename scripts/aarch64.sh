@@ -155,6 +155,13 @@ aarch64_ordered()
 	! grep -E '[[:space:]]d[ms]b[[:space:]]' <<<"$code"
 }
 
+# The accessors and barriers of the boards: nothing here can run them.
+aarch64_silicon()
+{
+	OBJDUMP=aarch64-linux-gnu-objdump UNM_SRCDIR=$TOP \
+		UNM_BUILDDIR=$AARCH64_OBJ sh "$TOP/test/check-mmio.sh"
+}
+
 # aarch64_atomics CPU : which instructions ran in the compiler's helpers, that
 # take LSE where the processor has it. "exclusive others", as numbers. (The
 # disassembler does not know them: CAS, or SWP and the LDADD kind, by code.)
@@ -195,6 +202,7 @@ aarch64_more()
 	local cpu ours=aarch64_pingpong
 
 	smoke_one "hot path: acquire, release, no barrier" aarch64_ordered
+	smoke_one "registers: 16 bytes at once, barriers" aarch64_silicon
 	smoke_one "cortex-a72: load and store exclusive ran" aarch64_llsc
 	smoke_one "max: atomics of LSE ran" aarch64_lse
 	smoke_one "fi_info lists the provider" aarch64_info
