@@ -111,7 +111,7 @@ build_env()
 	export FI_PROVIDER_PATH="$PREFIX/lib/libfabric"
 
 	# Use only this provider. Without it MPICH takes the one that scores
-	# highest, which may be sockets. ("fi_info -e" lists the FI_UNIMEM_*
+	# highest, which may be sockets. ("fi_info -g FI_UNIMEM" lists our
 	# parameters; "man fi_unimem" explains them.)
 	export FI_PROVIDER=unimem
 

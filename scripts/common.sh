@@ -9,7 +9,7 @@ LOGS=$BUILD/log
 STAMPS=$BUILD/stamp
 CACHE=${UNIMEM_CACHE:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/unimem}
 JOBS=${UNIMEM_JOBS:-$(nproc 2>/dev/null || echo 2)}
-STEP_PGID=
+STEP_PGID='' BESIDE_PGID=''
 
 say()  { printf '%s\n' "$*"; }
 note() { printf '  %s\n' "$*"; }
@@ -69,20 +69,30 @@ descendants()
 		}'
 }
 
-# All that the step which runs now has started, and nothing else.
-kill_step()
+# kill_group PGID : all that the step with that process group has started, and
+# nothing else
+kill_group()
 {
 	local i pids
 
-	[ -n "$STEP_PGID" ] || return 0
-	mapfile -t pids < <(descendants "$STEP_PGID")
-	kill -TERM -- "-$STEP_PGID" "${pids[@]}" 2>/dev/null || :
+	mapfile -t pids < <(descendants "$1")
+	kill -TERM -- "-$1" "${pids[@]}" 2>/dev/null || :
 	for ((i = 0; i < 50; i++)); do
 		kill -0 -- "${pids[@]}" 2>/dev/null || break
 		sleep 0.1
 	done
-	kill -KILL -- "-$STEP_PGID" "${pids[@]}" 2>/dev/null || :
-	STEP_PGID=
+	kill -KILL -- "-$1" "${pids[@]}" 2>/dev/null || :
+}
+
+# The steps that run now: in front, and beside it
+kill_steps()
+{
+	local pgid
+
+	for pgid in $STEP_PGID $BESIDE_PGID; do
+		kill_group "$pgid"
+	done
+	STEP_PGID='' BESIDE_PGID=''
 }
 
 on_signal()
@@ -91,7 +101,7 @@ on_signal()
 	exit 130
 }
 
-EXIT_HOOKS=(kill_step)
+EXIT_HOOKS=(kill_steps)
 run_exit_hooks()
 {
 	local hook
@@ -118,33 +128,40 @@ lock_tree()
 	export UNIMEM_LOCKED=1
 }
 
+# await PGID TITLE [LIMIT] : until it ends, a line with the elapsed time every
+# ten seconds. Returns its exit code, 124 when LIMIT seconds are over.
+await()
+{
+	local start=$SECONDS next=10 now
+
+	while kill -0 "$1" 2>/dev/null; do
+		now=$((SECONDS - start))
+		if [ "$now" -ge "$next" ]; then
+			note "... $2: $(elapsed "$now")"
+			next=$((now - now % 10 + 10))
+		fi
+		if [ "${3:-0}" -gt 0 ] && [ "$now" -ge "$3" ]; then
+			kill_group "$1"
+			return 124
+		fi
+		if [ "$now" -lt 3 ]; then sleep 0.1; else sleep 0.5; fi
+	done
+	wait "$1"
+}
+
 # run_logged LOG TITLE COMMAND... : run COMMAND in a process group of its own,
-# its output in LOG; a line with the elapsed time every ten seconds. Returns
-# the command's exit code, 124 when $STEP_LIMIT seconds are over.
+# its output in LOG, for $STEP_LIMIT seconds at most; see await.
 run_logged()
 {
-	local log=$1 title=$2 start=$SECONDS next=10 now rc=0
+	local log=$1 title=$2 rc=0
 	shift 2
 
 	set -m
 	"$@" >"$log" 2>&1 </dev/null 8>&- &
 	STEP_PGID=$!
 	set +m
-	while kill -0 "$STEP_PGID" 2>/dev/null; do
-		now=$((SECONDS - start))
-		if [ "$now" -ge "$next" ]; then
-			note "... $title: $(elapsed "$now")"
-			next=$((now - now % 10 + 10))
-		fi
-		if [ "${STEP_LIMIT:-0}" -gt 0 ] &&
-		   [ "$now" -ge "${STEP_LIMIT:-0}" ]; then
-			echo "stopped after $now s" >>"$log"
-			kill_step
-			return 124
-		fi
-		if [ "$now" -lt 3 ]; then sleep 0.1; else sleep 0.5; fi
-	done
-	wait "$STEP_PGID" || rc=$?
+	await "$STEP_PGID" "$title" "${STEP_LIMIT:-0}" || rc=$?
+	[ "$rc" -ne 124 ] || echo "stopped after ${STEP_LIMIT:-} s" >>"$log"
 	# Whatever it left running in its group ends here.
 	kill -TERM -- "-$STEP_PGID" 2>/dev/null || :
 	STEP_PGID=
@@ -173,6 +190,32 @@ step()
 	if [ "$rc" -ne 0 ]; then
 		last_lines "$LOGS/$name.log"
 		die "$title failed (exit $rc). $hint"
+	fi
+	note "done in $(elapsed $((SECONDS - start)))"
+}
+
+# beside COMMAND... : a step with no haste, while others run; beside_end waits
+# for it. One at a time.
+beside()
+{
+	set -m
+	nice -n 19 "$BASH" "$TOP/scripts/step" "$@" >"$LOGS/beside.log" 2>&1 \
+		</dev/null 8>&- &
+	BESIDE_PGID=$!
+	set +m
+}
+
+# beside_end TITLE HINT
+beside_end()
+{
+	local start=$SECONDS rc=0
+
+	say "==> $1"
+	await "$BESIDE_PGID" "$1" || rc=$?
+	BESIDE_PGID=
+	if [ "$rc" -ne 0 ]; then
+		last_lines "$LOGS/beside.log"
+		die "$1 failed (exit $rc). $2"
 	fi
 	note "done in $(elapsed $((SECONDS - start)))"
 }

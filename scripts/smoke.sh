@@ -23,8 +23,27 @@ smoke_one()
 }
 
 smoke_listed() { fi_info -p unimem | grep '^provider: unimem'; }
-smoke_params() { fi_info -e | grep '^# FI_UNIMEM_\|^FI_UNIMEM_'; }
 smoke_info()   { unimem_info --version; }
+
+# Every parameter of the manual and no other, by both commands it names, with
+# one set: fi_info prints zero bytes around its value. (FI_UNIMEM_POINT is there
+# in builds with fault points only.)
+smoke_params()
+{
+	local how want
+
+	export FI_UNIMEM_SPIN=2000
+	want=$(sed -n 's/^\.It Ev \(FI_UNIMEM_[A-Z0-9_]*\).*/\1/p' \
+		"$TOP/man/fi_unimem.7" | grep -vx FI_UNIMEM_POINT |
+		LC_ALL=C sort)
+	for how in -e "-g FI_UNIMEM"; do
+		# shellcheck disable=SC2086 # two words
+		diff <(printf '%s\n' "$want") <(fi_info $how |
+			grep -a FI_UNIMEM |
+			sed -n 's/^# \(FI_UNIMEM_[A-Z0-9_]*\):.*/\1/p' |
+			grep -vx FI_UNIMEM_POINT | LC_ALL=C sort)
+	done
+}
 
 smoke_listens()
 {
@@ -79,6 +98,67 @@ smoke_carried()
 	demo_prove "smoke-$1" "$stats"
 }
 
+# smoke_counters DIR TX:RX... : a counter file for each, and what they are to
+# prove: that rank 0 sent 1000 bytes and rank 1 sent 300
+smoke_counters()
+{
+	local dir=$1 n=0 pair
+	shift
+
+	rm -rf "$dir"
+	mkdir -p "$dir"
+	printf '# sent_bytes_rank%s\n' '0 1000' '1 300' >"$dir/demo-proof.log"
+	for pair; do
+		n=$((n + 1))
+		echo "hal=emu tx_bytes=${pair%:*} rx_bytes=${pair#*:}" \
+			>"$dir/$n.stats"
+	done
+}
+
+# What fails the demo: in either direction, at either end, a byte less than was
+# sent; and a process too few or too many. Each in one line.
+smoke_proof()
+{
+	local LOGS=$BUILD/demo/smoke-proof pairs
+
+	for pairs in "1000:300 300:1000" "300:1000 1000:300" "2000:400 300:1000"
+	do
+		# shellcheck disable=SC2086 # words
+		smoke_counters "$LOGS" $pairs
+		demo_prove proof "$LOGS"
+	done
+	for pairs in "999:300 300:1000" "1000:299 300:1000" \
+		     "1000:300 299:1000" "1000:300 300:999" "0:0 0:0" \
+		     "1000:1000 0:0" "1000:300" "" "1000:300 300:1000 0:0"; do
+		# shellcheck disable=SC2086 # words
+		smoke_counters "$LOGS" $pairs
+		echo "counters $pairs:"
+		! (demo_prove proof "$LOGS") 2>"$LOGS/said" ||
+			die "they prove enough"
+		cat "$LOGS/said"
+		[ "$(wc -l <"$LOGS/said")" -eq 1 ]
+	done
+	smoke_counters "$LOGS" 1000:300 300:1000
+	: >"$LOGS/demo-proof.log"
+	! (demo_prove proof "$LOGS") || die "a benchmark that sent nothing"
+}
+
+# The benches at as many ranks as a laptop has none of the cores for
+smoke_ranks()
+{
+	mpirun -n "$1" "$BUILD/bench/unm_allreduce" -c -m 8:64K -i 20 -x 2
+	mpirun -n "$1" "$BUILD/bench/unm_mbw_mr" -c -m 1:64K -i 5 -x 1
+}
+
+# On the register model, a rank on each of four boards
+smoke_sim()
+{
+	export FI_UNIMEM_HAL=sim FI_UNIMEM_BOARDS=4
+
+	smoke_pingpong fi_pingpong fi_pingpong
+	mpirun -n 4 "$BUILD/bench/unm_allreduce" -c -m 8:64K -i 20 -x 2
+}
+
 # The line that count_line reads
 smoke_end()
 {
@@ -88,6 +168,8 @@ smoke_end()
 
 smoke()
 {
+	local n
+
 	check_env
 	smoke_one "fi_info lists the provider" smoke_listed
 	smoke_one "fi_info -e lists its parameters" smoke_params
@@ -96,5 +178,10 @@ smoke()
 	smoke_one "MPICH in native mode" smoke_native
 	smoke_one "latency: unimem carried the bytes" smoke_carried lat
 	smoke_one "bandwidth: unimem carried the bytes" smoke_carried bw
+	for n in 4 8 16; do
+		smoke_one "allreduce and bandwidth of $n ranks" smoke_ranks "$n"
+	done
+	smoke_one "fi_pingpong and 4 ranks on the model" smoke_sim
+	smoke_one "counters that prove too little" smoke_proof
 	smoke_end
 }
