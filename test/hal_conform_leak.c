@@ -99,7 +99,7 @@ static void leak_nothing_over_cycles(void **state)
 	assert_int_equal(descriptors(), fds);
 	/* the kernel may split or join some that have nothing to do with it */
 	assert_in_range(mappings(), 0, maps + 4);
-	/* less than one smallest block per cycle; a table may have grown once */
+	/* less than a smallest block per cycle; a table may grow once */
 	assert_in_range(grown < later ? grown : later, 0, CYCLES * 16 - 1);
 }
 
