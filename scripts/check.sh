@@ -79,6 +79,8 @@ check_make_again()
 	for t in "${failed[@]}"; do
 		mv "$obj/${t%.sh}.log" "$obj/${t%.sh}.first.log"
 	done
+	# (a step beside would be something)
+	while [ -e "$BESIDE_ON" ]; do sleep 1; done
 	echo "run again:" "${failed[@]}"
 	make -C "$obj" check "${again[@]}" TESTS="${failed[*]}" \
 		>"$obj/check.again" 2>&1 || :
@@ -210,6 +212,7 @@ check()
 	EXIT_HOOKS+=(check_broken)
 	packages_need build
 	packages_need check
+	mpich_have default || mpich_need_tarball
 	beside check_mpi
 	build_tree
 	suite make "unit tests, make check" 1500 count_automake \

@@ -10,6 +10,7 @@ STAMPS=$BUILD/stamp
 CACHE=${UNIMEM_CACHE:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/unimem}
 JOBS=${UNIMEM_JOBS:-$(nproc 2>/dev/null || echo 2)}
 STEP_PGID='' BESIDE_PGID=''
+BESIDE_ON=$BUILD/.beside		# there while a step runs beside others
 
 say()  { printf '%s\n' "$*"; }
 note() { printf '  %s\n' "$*"; }
@@ -90,9 +91,10 @@ kill_steps()
 	local pgid
 
 	for pgid in $STEP_PGID $BESIDE_PGID; do
-		kill_group "$pgid"
+		! runs "$pgid" || kill_group "$pgid"
 	done
 	STEP_PGID='' BESIDE_PGID=''
+	rm -f "$BESIDE_ON"
 }
 
 on_signal()
@@ -125,8 +127,13 @@ lock_tree()
 		warn "another quickstart is at work here: waiting for it"
 		flock 8
 	fi
+	rm -f "$BESIDE_ON"
 	export UNIMEM_LOCKED=1
 }
+
+# runs PGID : is it one of ours that has not ended? (The kernel may have given
+# its number to somebody else.)
+runs() { jobs -rp | grep -qx "$1"; }
 
 # await PGID TITLE [LIMIT] : until it ends, a line with the elapsed time every
 # ten seconds. Returns its exit code, 124 when LIMIT seconds are over.
@@ -134,7 +141,7 @@ await()
 {
 	local start=$SECONDS next=10 now
 
-	while kill -0 "$1" 2>/dev/null; do
+	while runs "$1"; do
 		now=$((SECONDS - start))
 		if [ "$now" -ge "$next" ]; then
 			note "... $2: $(elapsed "$now")"
@@ -194,13 +201,18 @@ step()
 	note "done in $(elapsed $((SECONDS - start)))"
 }
 
-# beside COMMAND... : a step with no haste, while others run; beside_end waits
-# for it. One at a time.
+# beside COMMAND... : a step while others run; beside_end waits for it. One at a
+# time.
 beside()
 {
+	: >"$BESIDE_ON"
 	set -m
-	nice -n 19 "$BASH" "$TOP/scripts/step" "$@" >"$LOGS/beside.log" 2>&1 \
-		</dev/null 8>&- &
+	{
+		rc=0
+		nice -n 5 "$BASH" "$TOP/scripts/step" "$@" || rc=$?
+		rm -f "$BESIDE_ON"
+		exit "$rc"
+	} >"$LOGS/beside.log" 2>&1 </dev/null 8>&- &
 	BESIDE_PGID=$!
 	set +m
 }

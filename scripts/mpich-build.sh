@@ -63,6 +63,8 @@ mpich_build()
 		mpich_build_locked "$1" "$2"
 }
 
+mpich_have() { [ -e "$(mpich_dir "$1")/.complete" ]; }
+
 # mpich_need VARIANT : build it unless the cache has it, link build/mpich*
 mpich_need()
 {
@@ -72,7 +74,7 @@ mpich_need()
 	mpich_flags "$variant" >/dev/null
 	mkdir -p "$CACHE" || die "cannot write $CACHE: set UNIMEM_CACHE"
 	dir=$(mpich_dir "$variant")
-	if ! [ -e "$dir/.complete" ]; then
+	if ! mpich_have "$variant"; then
 		mpich_need_tarball
 		step "mpich-$variant" \
 			"building MPICH ($variant), about 5 minutes" \

@@ -442,7 +442,8 @@ int open(const char *name, int flags, ...)
 		return uio.fd = (int)syscall(SYS_openat, AT_FDCWD, "/dev/null",
 					     flags);
 	if (strncmp(name, "/dev/uio", 8) == 0) {
-		errno = strcmp(name, "/dev/uio1") == 0 ? EACCES : ENOENT;
+		errno = strcmp(name, "/dev/uio1") == 0 ? EACCES :
+			strcmp(name, "/dev/uio9") == 0 ? EMFILE : ENOENT;
 		return -1;
 	}
 	if (flags & O_CREAT) {
@@ -682,8 +683,10 @@ static void registers_not_there(void **state)
 		{ " = /dev/uio7@0", "/dev/uio7", "modprobe uio_pdrv_genirq" },
 		{ " = /dev/uio1@0", "/dev/uio1", "usermod -aG" },
 		{ " = /dev/uio0@0x2000", "/dev/uio0@0x2000", "/sys/class/uio" },
+		{ " = /dev/uio9@0", "/dev/uio9", "ulimit -n" },
 		{ NULL, "/dev/null", "dmesg" },	/* by the driver */
 	};
+	const unsigned nbad = sizeof(bad) / sizeof(bad[0]);
 	struct hal_if *hif = NULL;
 	struct hal *hal = NULL;
 
@@ -691,7 +694,7 @@ static void registers_not_there(void **state)
 	uio_plug(true);
 	driver = true;
 	for (unsigned k = 0; k < 3; k++) {
-		for (unsigned i = 0; i < 4; i++) {
+		for (unsigned i = 0; i < nbad; i++) {
 			char text[128];
 
 			snprintf(text, sizeof(text), "%s%s%s\n%s",

@@ -329,8 +329,14 @@ static int unm_ep_enable(struct unm_ep *ep)
 {
 	int ret;
 
-	if (ep->enabled || ep->owner != getpid())
+	if (ep->enabled)
 		return -FI_EOPBADSTATE;
+	if (ep->owner != getpid()) {
+		UNM_WARN(EP_CTRL, "endpoint opened by process %d, enabled by "
+			 "process %d: open it after fork()", ep->owner,
+			 getpid());
+		return -FI_EOPBADSTATE;
+	}
 	if (ep->av == NULL)
 		return -FI_ENOAV;
 	if (ep->tx_cq == NULL && ep->tx_cntr == NULL &&

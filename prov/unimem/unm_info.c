@@ -374,9 +374,8 @@ static bool unm_node_is_here(const char *node, uint64_t flags)
 
 /*
  * A node is the typed address of a peer, or a name of this host, where all
- * peers
- * are: then which interface is told by whoever exchanges addresses. Our own
- * interface is chosen when an endpoint is enabled.
+ * peers are: then which interface is told by whoever exchanges addresses. Our
+ * own interface is chosen when an endpoint is opened.
  */
 static int unm_answer_addr(struct fi_info *info, const char *node,
 			   uint64_t flags, const struct fi_info *h)

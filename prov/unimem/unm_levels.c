@@ -103,4 +103,9 @@ void unm_levels_refresh(struct unm_ep *ep, uint64_t now_us)
 	}
 	st->credits_min = credits;
 	unm_levels_sweep(ep, now_us);
+	/* a sweep may take a while; of none there is no age */
+	if (st->inflight + st->transfers == 0)
+		st->oldest_us = 0;
+	if (st->posted == 0)
+		st->oldest_recv_us = 0;
 }

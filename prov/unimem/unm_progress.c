@@ -448,8 +448,13 @@ int unm_wait(struct unm_domain *domain, struct unm_list *eps, int fd,
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
 
-	if (unm_arm_list(eps) != 0)
+	if (unm_arm_list(eps) != 0) {
+		/* not now: whoever we wait for may want this processor */
+		unm_unlock(domain);
+		sched_yield();
+		unm_lock(domain);
 		return 0;
+	}
 	if (timeout_ms < 0 || timeout_ms > UNM_SLEEP_MS)
 		timeout_ms = UNM_SLEEP_MS;
 	unm_unlock(domain);

@@ -44,7 +44,7 @@ uint64_t dev_random(void)
 /* ---- Device ------------------------------------------------------------ */
 
 /* One line: what, where, which command fixes it. */
-static void explain_open(const struct hal_dev *dev, uint32_t board, int err)
+int dev_explain_open(const struct hal_dev *dev, uint32_t board, int err)
 {
 	char node[96];
 
@@ -71,6 +71,8 @@ static void explain_open(const struct hal_dev *dev, uint32_t board, int err)
 			"ulimit -n" : ": dmesg shows the driver's reason; "
 			"FI_UNIMEM_HAL=emu does without boards");
 	}
+	return err == -EMFILE ? -FI_EMFILE :
+	       err == -ENOMEM ? -FI_ENOMEM : -FI_ENODEV;
 }
 
 static int read_info(struct hal_dev *dev, struct hal_mmio *mm,
@@ -175,11 +177,8 @@ static int open_device(struct hal_dev *dev, const struct hal_params *params)
 	if (ret != 0)
 		return ret;
 	ret = dev->io->open(&dev->platform, dev->platform.board, &dev->mm);
-	if (ret != 0) {
-		explain_open(dev, dev->platform.board, ret);
-		return ret == -EMFILE ? -FI_EMFILE :
-		       ret == -ENOMEM ? -FI_ENOMEM : -FI_ENODEV;
-	}
+	if (ret != 0)
+		return dev_explain_open(dev, dev->platform.board, ret);
 	ret = read_info(dev, dev->mm, &dev->info);
 	if (ret == 0)
 		ret = check_info(dev, &dev->info);
@@ -438,7 +437,7 @@ static int open_board(struct dev_if *dif, uint32_t board)
 
 	ret = dif->io->open(&dev->platform, board, &dif->mm);
 	if (ret != 0) {
-		explain_open(dev, board, ret);
+		dev_explain_open(dev, board, ret);
 		return ret;
 	}
 	ret = read_info(dev, dif->mm, &dif->info);

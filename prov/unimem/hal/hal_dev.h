@@ -300,6 +300,8 @@ static inline bool dev_silent(const struct dev_peer *peer)
 /* hal_dev.c */
 int dev_open_with(const struct hal_ops *ops, const struct hal_mmio_ops *io,
 		  const struct hal_params *params, struct hal **hal);
+/* Says why a board's device cannot be opened; returns the HAL's error. */
+int dev_explain_open(const struct hal_dev *dev, uint32_t board, int err);
 uint64_t dev_now(void);				/* ns */
 uint64_t dev_random(void);			/* never 0 */
 

@@ -286,7 +286,13 @@ void dev_explain_map(const struct hal_dev *dev, enum hal_kdev_block which,
 	const char *node = block->node, *why = strerror(-err);
 	const char *file = dev_platform_file(&dev->hal.params);
 
-	if (*node == '\0')
+	if (err == -EMFILE || err == -ENFILE ||
+	    (err == -ENOMEM && *node != '\0'))
+		hal_log(0, "cannot map the %s registers of %s: %s: raise %s",
+			keys[key].name, *node != '\0' ? node : pf->node, why,
+			err == -ENOMEM ? "RLIMIT_AS (ulimit -v)" :
+			"RLIMIT_NOFILE (ulimit -n)");
+	else if (*node == '\0')
 		hal_log(0, "the driver behind %s does not map its %s "
 			"registers: %s: dmesg shows its reason; %s = "
 			"node@offset in %s names another node for them",

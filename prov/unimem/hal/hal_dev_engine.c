@@ -260,10 +260,7 @@ int dev_engine_open(struct hal_dev *dev)
 	e->sg = dev->platform.engine == HAL_ENGINE_SG;
 	ret = dev->io->open(&dev->platform, dev->platform.board, &e->mm);
 	if (ret != 0) {
-		hal_log(0, "cannot open %s for the cDMA engine: %s: set "
-			"engine = kernel in the platform file",
-			dev->platform.node, strerror(-ret));
-		ret = -FI_ENODEV;
+		ret = dev_explain_open(dev, dev->platform.board, ret);
 		goto err_free;
 	}
 	ret = claim_engine(dev, e);

@@ -25,6 +25,7 @@
 #define BACKOFF_MIN	2000u		/* ns */
 #define BACKOFF_MAX	1000000u
 #define REFUSED_TELL	UINT64_C(5000000000)	/* ns without a packet taken */
+#define REFUSED_GAP	UINT64_C(100000000)	/* ns between tries of ours */
 
 /* ---- Packetizer -------------------------------------------------------- */
 
@@ -33,7 +34,8 @@ static void refused(struct dev_peer *peer)
 	uint64_t now = dev_now();
 
 	dev_if(peer->p.hif)->stats.nacks++;
-	if (peer->backoff == 0)
+	/* that we were elsewhere for long is not its doing */
+	if (peer->backoff == 0 || now - peer->retry_at > REFUSED_GAP)
 		peer->refused_at = now;
 	peer->backoff = peer->backoff == 0 ? BACKOFF_MIN : peer->backoff * 2;
 	if (peer->backoff > BACKOFF_MAX)

@@ -6,6 +6,7 @@
 
 #define UNM_POOL_BYTES	32768	/* a chunk, about */
 #define UNM_POOL_MOST	64	/* objects a chunk */
+#define UNM_POOL_ZERO	1024	/* bytes of a new object that are zero */
 
 void unm_pool_construct(struct unm_pool *pool, size_t size, uint32_t max)
 {
@@ -60,11 +61,13 @@ struct unm_pool_node *unm_pool_grow(struct unm_pool *pool)
 	mem = aligned_alloc(64, n * pool->size);
 	if (mem == NULL)
 		return NULL;
-	memset(mem, 0, n * pool->size);
 	pool->chunk[pool->nchunks++] = mem;
 	for (uint32_t i = n; i-- > 0; ) {
 		struct unm_pool_node *node = (void *)(mem + i * pool->size);
 
+		/* buffers stay untouched behind their head */
+		memset(node, 0, pool->size < UNM_POOL_ZERO ? pool->size :
+		       UNM_POOL_ZERO);
 		node->index = pool->count + i;
 		node->next_free = pool->free;
 		pool->free = node;

@@ -12,7 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* First member of every pooled object; a new object is zero behind it. */
+/* First member of every pooled object; a new object is zero behind it,
+ * its first KiB. */
 struct unm_pool_node {
 	struct unm_pool_node *next_free;
 	uint32_t index;
