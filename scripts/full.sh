@@ -42,7 +42,8 @@ full_job()
 	STEP_LIMIT=$limit run_logged "$log" "$name" \
 		"$BASH" "$TOP/scripts/step" check_runner \
 		"$BASH" -c "$cmd" || rc=$?
-	read -r p f s < <(count_line "$log") || :
+	read -r p f s < <(count_line "$log" | grep . ||
+			  count_automake "$log") || :
 	if [ -z "$p" ]; then
 		p=0 f=1 s=0
 	elif [ "$rc" -ne 0 ] && [ "$f" -eq 0 ]; then

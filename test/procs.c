@@ -37,6 +37,8 @@ static int g_board;
 
 /* ---- Verdicts ---------------------------------------------------------- */
 
+int g_fail_fd = STDERR_FILENO;
+
 void procs_fail(const char *file, int line, const char *fmt, ...)
 {
 	va_list ap;
@@ -45,8 +47,8 @@ void procs_fail(const char *file, int line, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	fprintf(stderr, "%s:%d: %s: %s\n", file, line, g_who, text);
 	fflush(NULL);
+	dprintf(g_fail_fd, "%s:%d: %s: %s\n", file, line, g_who, text);
 	_exit(1);
 }
 

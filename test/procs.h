@@ -44,6 +44,7 @@ void procs_skip(const char *fmt, ...)
 /* A line of the report. */
 void procs_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+extern int g_fail_fd;		/* where to: stderr, unless that is kept */
 #define FAIL(...)	procs_fail(__FILE__, __LINE__, __VA_ARGS__)
 #define CHECK(cond)	((cond) ? (void)0 : FAIL("not so: %s", #cond))
 #define CHECK_MSG(cond, ...)	((cond) ? (void)0 : FAIL(__VA_ARGS__))

@@ -207,8 +207,9 @@ static ssize_t post(struct traffic *t, struct slot *s, int peer, size_t len,
 
 static void check_mortal(struct traffic *t, int peer, int err)
 {
+	/* who has no memory for a peer's message drops that peer */
 	bool scarce = t->opt.scarce && (err == FI_ENOMEM || err == FI_EMFILE ||
-					err == EFBIG);
+					err == EFBIG || err == FI_ECONNABORTED);
 
 	CHECK_MSG(peer >= 0 && (t->opt.mortal >> peer & 1) &&
 		  (err == FI_ECONNRESET || err == FI_ECONNREFUSED || scarce),

@@ -30,7 +30,7 @@
 
 /* ---- What was printed --------------------------------------------------- */
 
-static int g_pipe = -1, g_stderr = -1;
+static int g_pipe = -1;
 static char g_lines[LINES_MAX];
 
 /* From now on standard error is kept. */
@@ -41,7 +41,7 @@ static void listen_to_stderr(void)
 	CHECK(pipe2(fd, O_CLOEXEC) == 0);
 	g_pipe = fd[0];
 	CHECK(fcntl(g_pipe, F_SETFL, O_NONBLOCK) == 0);
-	g_stderr = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+	g_fail_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
 	CHECK(dup2(fd[1], STDERR_FILENO) == STDERR_FILENO);
 	close(fd[1]);
 }
@@ -57,9 +57,6 @@ static int lines_said(void)
 		count++;
 	return count;
 }
-
-/* A failure must not go into the pipe. */
-#define SAY(...)	(dup2(g_stderr, STDERR_FILENO), FAIL(__VA_ARGS__))
 
 /* ---- Limits of a process ------------------------------------------------ */
 
@@ -172,7 +169,7 @@ static void meet_others(const struct limit *l, struct node *n, int fd)
 	lines = lines_said();
 	/* of each partner one, that could not be sent to or that knocked */
 	if (lines > 2 * NPARTNERS)
-		SAY("%s %llu: %d lines:\n%s", l->name,
+		FAIL("%s %llu: %d lines:\n%s", l->name,
 		    (unsigned long long)l->value, lines, g_lines);
 	g_shared->word[1] += __builtin_popcountll(traffic_refused(t));
 	g_shared->word[2] += traffic_received(t);
@@ -188,7 +185,7 @@ static bool opens(const struct limit *l, struct node *n)
 
 	if (node_try_open(n, NODE_WAIT, &err) == 0) {
 		if (lines_said() != 0)
-			SAY("%s %llu: it works, and says: %s", l->name,
+			FAIL("%s %llu: it works, and says: %s", l->name,
 			    (unsigned long long)l->value, g_lines);
 		return true;
 	}
@@ -197,7 +194,7 @@ static bool opens(const struct limit *l, struct node *n)
 	if (lines == 0 && err.ret == -FI_ENOMEM && l->resource == RLIMIT_AS)
 		return false;
 	if (lines != 1 || !told_why(l))
-		SAY("%s %llu: %s gives %s and %d lines: %s", l->name,
+		FAIL("%s %llu: %s gives %s and %d lines: %s", l->name,
 		    (unsigned long long)l->value, err.call,
 		    fi_strerror(-err.ret), lines, g_lines);
 	return false;
@@ -333,7 +330,7 @@ static int grouped(int fd, int index, void *arg)
 		CHECK(put(arg, "cgroup.procs", pid));
 		if (node_try_open(&n, NODE_WAIT, &err) != 0) {
 			if (lines_said() != 1)
-				SAY("%s: %s", err.call, g_lines);
+				FAIL("%s: %s", err.call, g_lines);
 			return 0;
 		}
 	} else {
@@ -584,10 +581,10 @@ static int many(int fd, int index, void *arg)
 		node_open(&n[i], 0);
 	listen_to_stderr();
 	if (node_try_open(&n[EXANODE_IFS], 0, &err) == 0)
-		SAY("a 64th interface");
+		FAIL("a 64th interface");
 	if (lines_said() != 1 || strstr(g_lines, "FI_UNIMEM_BOARDS") == NULL ||
 	    strcmp(err.call, "fi_endpoint") != 0)
-		SAY("%s: %s: %s", err.call, fi_strerror(-err.ret), g_lines);
+		FAIL("%s: %s: %s", err.call, fi_strerror(-err.ret), g_lines);
 	/* and when one is given back, there is one */
 	node_close(&n[17]);
 	node_open(&n[17], 0);
@@ -647,12 +644,12 @@ static int misusing(int fd, int index, void *arg)
 	works = node_try_open(&n, 0, &err) == 0;
 	lines = lines_said();
 	if (works != m->works)
-		SAY("%s: %s: %s", m->env[0], err.call, fi_strerror(-err.ret));
+		FAIL("%s: %s: %s", m->env[0], err.call, fi_strerror(-err.ret));
 	if (lines != (m->says[0] != NULL))
-		SAY("%s: %d lines:\n%s", m->env[0], lines, g_lines);
+		FAIL("%s: %d lines:\n%s", m->env[0], lines, g_lines);
 	for (int i = 0; i < 2 && m->says[i] != NULL; i++)
 		if (strstr(g_lines, m->says[i]) == NULL)
-			SAY("%s: no word of %s: %s", m->env[0], m->says[i],
+			FAIL("%s: no word of %s: %s", m->env[0], m->says[i],
 			    g_lines);
 	if (works)
 		node_close(&n);
