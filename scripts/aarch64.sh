@@ -22,8 +22,8 @@ AARCH64_LSE="UNIT_TESTS PROC_TESTS PLAIN_TESTS test/check-hal-emu.sh"
 AARCH64_LSE+=" test/check-dso.sh test/check-info.sh"
 
 # Not here: they take long and prove nothing about a processor (4 GiB, limits of
-# a process; and the rest of CHECKS, EP_CHECKS, HAL_CHECKS: other settings of the
-# same code).
+# a process; and the rest of CHECKS, EP_CHECKS, HAL_CHECKS: other settings of
+# the same code).
 AARCH64_NOT="test/test_big test/test_limits"
 
 # ---- The target's libraries -----------------------------------------------

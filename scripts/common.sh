@@ -206,12 +206,13 @@ step()
 beside()
 {
 	: >"$BESIDE_ON"
+	rm -f "$LOGS/beside.exit"
 	set -m
 	{
 		rc=0
 		nice -n 5 "$BASH" "$TOP/scripts/step" "$@" || rc=$?
+		echo "$rc" >"$LOGS/beside.exit"
 		rm -f "$BESIDE_ON"
-		exit "$rc"
 	} >"$LOGS/beside.log" 2>&1 </dev/null 8>&- &
 	BESIDE_PGID=$!
 	set +m
@@ -220,11 +221,13 @@ beside()
 # beside_end TITLE HINT
 beside_end()
 {
-	local start=$SECONDS rc=0
+	local start=$SECONDS rc
 
 	say "==> $1"
-	await "$BESIDE_PGID" "$1" || rc=$?
+	# of one that ended long ago the shell has forgotten all
+	await "$BESIDE_PGID" "$1" 2>/dev/null || :
 	BESIDE_PGID=
+	rc=$(cat "$LOGS/beside.exit" 2>/dev/null || echo 1)
 	if [ "$rc" -ne 0 ]; then
 		last_lines "$LOGS/beside.log"
 		die "$1 failed (exit $rc). $2"
