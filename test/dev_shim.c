@@ -181,6 +181,13 @@ static void shim_loads_before_store(struct hal_mmio *mm)
 	hal_sim_mmio_ops.loads_before_store(mm);
 }
 
+static void shim_stores_before_notify(const struct hal_mmio_map *map)
+{
+	note('n');
+	if (!lie.unread)
+		hal_sim_mmio_ops.stores_before_notify(map);
+}
+
 static void shim_status_before_memory(struct hal_mmio *mm)
 {
 	note('m');
@@ -265,6 +272,7 @@ int dev_setup(void **state)
 	io.store = shim_store;
 	io.load = shim_load;
 	io.loads_before_store = shim_loads_before_store;
+	io.stores_before_notify = shim_stores_before_notify;
 	io.status_before_memory = shim_status_before_memory;
 	ops = hal_sim_ops;
 	ops.open = shim_hal_open;

@@ -39,6 +39,7 @@ extern struct lie {
 	const char *sim;		/* FI_UNIMEM_SIM, NULL: as it is */
 	bool flicker;			/* table entries change all the time */
 	bool note;			/* accesses, in order[] */
+	bool unread;			/* what was stored is not read back */
 	const struct hal_mmio_map *mif;	/* the mailbox whose reads are noted */
 	uint64_t id, false_id;		/* who sent it: what is told instead */
 	void (*meanwhile)(void);	/* called once, before the next look
@@ -46,7 +47,8 @@ extern struct lie {
 } lie;
 
 /* Accesses so far, if lie.note: s store, l load, r of the mailbox lie.mif,
- * b loads_before_store(), m status_before_memory(). */
+ * b loads_before_store(), m status_before_memory(), n stores_before_notify().
+ */
 extern char order[256];
 extern unsigned bad_drops;	/* holds that were dropped and not held */
 

@@ -194,7 +194,10 @@ static const struct {
 	{ "sleep", ct_sleep_tests, &ct_sleep_count, false },
 	{ "memory", ct_mem_tests, &ct_mem_count, false },
 	{ "cdma", ct_dma_tests, &ct_dma_count, false },
+	{ "shared words", ct_shared_tests, &ct_shared_count, false },
 	{ "processes", ct_proc_tests, &ct_proc_count, true },
+	{ "shared words of processes", ct_shared_proc_tests,
+	  &ct_shared_proc_count, true },
 	{ "kills", ct_kill_tests, &ct_kill_count, true },
 	{ "leaks", ct_leak_tests, &ct_leak_count, false },
 };

@@ -78,10 +78,11 @@ void ct_hal_close(void);
 extern const struct CMUnitTest ct_pkt_tests[], ct_space_tests[],
 	ct_stream_tests[], ct_conn_tests[], ct_close_tests[], ct_sleep_tests[],
 	ct_mem_tests[], ct_dma_tests[], ct_proc_tests[], ct_kill_tests[],
-	ct_leak_tests[];
+	ct_leak_tests[], ct_shared_tests[], ct_shared_proc_tests[];
 extern const size_t ct_pkt_count, ct_space_count, ct_stream_count,
 	ct_conn_count, ct_close_count, ct_sleep_count, ct_mem_count,
-	ct_dma_count, ct_proc_count, ct_kill_count, ct_leak_count;
+	ct_dma_count, ct_proc_count, ct_kill_count, ct_leak_count,
+	ct_shared_count, ct_shared_proc_count;
 #define CT_COUNT(list)	(sizeof(list) / sizeof((list)[0]))
 
 /* ---- Time and chance ------------------------------------------------- */
@@ -175,6 +176,20 @@ const char *ct_space_send(struct ct_if *ci, struct hal_peer *peer,
 			  uint64_t total);
 const char *ct_space_take(struct ct_if *ci, struct hal_peer *peer,
 			  uint64_t total);
+/* Store a word, look at the other's: that never both of two peers miss the
+ * other's store. */
+const char *ct_sync_game(struct ct_if *ci, struct hal_peer *peer,
+			 uint64_t rounds);
+#define CT_WINDOW_BYTES	12345	/* of the region, at least */
+/* Store by a window of the peer's region, which it tells of; and the peer's
+ * part: to look at what came. */
+const char *ct_window_send(struct ct_if *ci, struct hal_peer *peer,
+			   const struct hal_window *win, uint64_t rounds);
+const char *ct_window_take(struct ct_if *ci, struct hal_peer *peer,
+			   const uint8_t *mem, uint64_t rounds);
+/* Add to the words of a peer's region, by a window. */
+const char *ct_window_add(struct hal_peer *peer, const struct hal_key *key,
+			  uint64_t rounds);
 /* Sleep until a packet of this peer is there; NULL, or what was wrong. */
 const char *ct_sleep(struct ct_if *ci, struct hal_peer *peer);
 
@@ -221,6 +236,8 @@ bool ct_hear(struct ct_child *c, char *line, size_t size);
 /* Tell it something and expect "ok"; what follows that goes to rest. */
 void ct_ask(struct ct_child *c, char *rest, size_t size, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
+/* Connect both ways with it; our view of it. */
+struct hal_peer *ct_join_child(struct ct_if *ci, struct ct_child *c);
 /* Whether it ended; handles a stop. */
 bool ct_ended(struct ct_child *c);
 /* Wait for its end, looking at our interfaces or not. */

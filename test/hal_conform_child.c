@@ -15,6 +15,9 @@
  *			answers the key's words and the ordinary address
  *	fill SEED	fill both; check SEED: look at both
  *	transfer KEY KEY BYTES	put to and get from the test's memory
+ *	sync N		take part in ct_sync_game()
+ *	window N	take part in ct_window_take(), in that dmable memory
+ *	add KEY KEY N	take part in ct_window_add()
  *	sleep		answer pings asleep from now on
  *	fork		leave a child behind; answers its pid
  *	grab		take and leave interfaces as fast as it can, until the
@@ -248,6 +251,29 @@ static void cmd_transfer(struct role *r, const char *arg)
 	say(ret == 0 ? NULL : "transfer");
 }
 
+/* Those with N rounds that need the peer. */
+static bool game(struct role *r, const char *name, const char *arg)
+{
+	uint64_t rounds = strtoull(arg, NULL, 10);
+	struct hal_key key;
+
+	if (strcmp(name, "sync") == 0)
+		say(r->peer == NULL ? "not connected" :
+		    ct_sync_game(r->ci, r->peer, rounds));
+	else if (strcmp(name, "window") == 0)
+		say(r->peer == NULL || r->bytes < CT_WINDOW_BYTES ?
+		    "arguments" :
+		    ct_window_take(r->ci, r->peer, r->dmable, rounds));
+	else if (strcmp(name, "add") == 0)
+		say(r->peer == NULL ||
+		    sscanf(arg, "%" SCNx64 " %" SCNx64 " %" SCNu64,
+			   &key.word[0], &key.word[1], &rounds) != 3 ?
+		    "arguments" : ct_window_add(r->peer, &key, rounds));
+	else
+		return false;
+	return true;
+}
+
 /* Leave a process behind that holds copies of all our descriptors. */
 static void cmd_fork(void)
 {
@@ -327,7 +353,7 @@ static void command(struct role *r, char *line)
 		r->leave = true;
 	else if (strcmp(line, "die") == 0)
 		raise(SIGKILL);
-	else
+	else if (!game(r, line, arg))
 		say("no such command");
 }
 

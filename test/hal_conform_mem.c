@@ -70,6 +70,70 @@ static void mem_alloc_refuses_nonsense(void **state)
 	assert_null(addr);
 }
 
+/* ---- Too much -------------------------------------------------------- */
+
+#define TOO_MUCH	((size_t)1 << 45)
+
+static unsigned complaints;
+
+static void count_complaints(int level, const char *line)
+{
+	(void)line;
+	complaints += level == 0;
+}
+
+/* Is it, for this machine, by much? Else it would be taken in earnest. */
+static bool too_much(void)
+{
+	FILE *f = fopen("/proc/meminfo", "r");
+	unsigned long long kb, sum = 0;
+	char line[256];
+	int known = 0;
+
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
+		if (sscanf(line, "MemAvailable: %llu", &kb) == 1)
+			known = 1;
+		else if (sscanf(line, "SwapFree: %llu", &kb) != 1)
+			continue;
+		sum += kb;
+	}
+	if (f != NULL)
+		fclose(f);
+	return known && sum < TOO_MUCH / 1024 / 8;
+}
+
+/* More than the machine has is refused at once, with one line, and nobody is
+ * the worse for it. */
+static void mem_too_much(void **state)
+{
+	struct ct_pair p = ct_pair(0, 0);
+	struct hal_mem *mem = NULL, *little;
+	void *addr = NULL, *at;
+
+	(void)state;
+	if (!too_much())
+		skip();
+	for (uint64_t i = 0; i < 10; i++) {
+		int ret;
+
+		complaints = 0;
+		hal_log_set(count_complaints);
+		ret = ct_mem_alloc(0, i == 0 ? SIZE_MAX / 2 : TOO_MUCH,
+				   &mem, &addr);
+		hal_log_set(NULL);
+		assert_int_equal(ret, -FI_ENOMEM);
+		assert_int_equal(complaints, 1);
+		assert_true(mem == NULL && addr == NULL);
+		assert_int_equal(ct_mem_alloc(0, 1 << 20, &little, &at), 0);
+		assert_true(all_zero(at, 1 << 20));
+		hal_mem_free(ct_hal, little);
+		assert_int_equal(ct_send(p.a, p.ab, CT_TYPE_PING, i), 0);
+		assert_true(ct_recv(p.ba, CT_TYPE_PING) == i);
+	}
+}
+
+/* ---- Keys and imports ------------------------------------------------ */
+
 /* A region of b's, and what a needs to reach it. */
 struct region {
 	struct hal_mem *mem;
@@ -316,6 +380,7 @@ static void mem_left_is_freed(void **state)
 const struct CMUnitTest ct_mem_tests[] = {
 	CT_TEST(mem_alloc_gives_clean_memory),
 	CT_TEST(mem_alloc_refuses_nonsense),
+	CT_TEST(mem_too_much),
 	CT_TEST(mem_imports_are_counted),
 	CT_TEST(mem_stale_key_is_refused),
 	CT_TEST(mem_wrong_key_is_refused),

@@ -15,19 +15,6 @@
 #include "hal_conform.h"
 #include "unit.h"
 
-/* Connect both ways with a child; our view of it. */
-static struct hal_peer *join_child(struct ct_if *ci, struct ct_child *c)
-{
-	struct hal_peer *peer = ct_connect(ci, &c->addr);
-	char text[CT_ADDR_TEXT];
-
-	ct_addr_format(&ci->hif->addr, text);
-	ct_ask(c, NULL, 0, "connect %s", text);
-	ct_wait_event(ci, HAL_EV_CONNECTED, peer);
-	ct_wait_event(ci, HAL_EV_INBOUND, peer);
-	return peer;
-}
-
 /* One round trip to a living child. */
 static void ping(struct ct_if *ci, struct hal_peer *peer, uint64_t word)
 {
@@ -71,7 +58,7 @@ static void proc_stream(void **state)
 {
 	struct ct_if *ci = ct_open(0);
 	struct ct_child *c = ct_spawn();
-	struct hal_peer *peer = join_child(ci, c);
+	struct hal_peer *peer = ct_join_child(ci, c);
 	const char *error;
 	char line[256] = "";
 
@@ -89,7 +76,7 @@ static void proc_space(void **state)
 {
 	struct ct_if *ci = ct_open(0);
 	struct ct_child *c = ct_spawn();
-	struct hal_peer *peer = join_child(ci, c);
+	struct hal_peer *peer = ct_join_child(ci, c);
 	const char *error;
 	char line[256] = "";
 
@@ -108,7 +95,7 @@ static void proc_sleep(void **state)
 {
 	struct ct_if *ci = ct_open(0);
 	struct ct_child *c = ct_spawn();
-	struct hal_peer *peer = join_child(ci, c);
+	struct hal_peer *peer = ct_join_child(ci, c);
 	const char *error;
 
 	(void)state;
@@ -142,8 +129,8 @@ static void proc_stopped_is_no_matter(void **state)
 {
 	struct ct_if *ci = ct_open(0), *late = ct_open(0);
 	struct ct_child *c = ct_spawn(), *other = ct_spawn();
-	struct hal_peer *stopped = join_child(ci, c), *first;
-	struct hal_peer *living = join_child(ci, other);
+	struct hal_peer *stopped = ct_join_child(ci, c), *first;
+	struct hal_peer *living = ct_join_child(ci, other);
 	uint64_t until = ct_now() + 3 * CT_SECOND / 2;
 	unsigned n, m;
 
@@ -179,13 +166,13 @@ static void proc_dead_is_no_matter(void **state)
 {
 	struct ct_if *ci = ct_open(0);
 	struct ct_child *other = ct_spawn();
-	struct hal_peer *living = join_child(ci, other);
+	struct hal_peer *living = ct_join_child(ci, other);
 	uint64_t word = 0;
 
 	(void)state;
 	for (int round = 0; round < 10; round++) {
 		struct ct_child *c = ct_spawn();
-		struct hal_peer *peer = join_child(ci, c);
+		struct hal_peer *peer = ct_join_child(ci, c);
 		uint64_t since;
 
 		if (round & 1)
@@ -369,7 +356,7 @@ static void proc_end_despite_a_forked_child(void **state)
 	(void)state;
 	for (int round = 0; round < 6; round++) {
 		struct ct_child *c = ct_spawn();
-		struct hal_peer *peer = join_child(ci, c);
+		struct hal_peer *peer = ct_join_child(ci, c);
 		struct hal_addr addr = c->addr;
 		struct heir heir;
 		uint64_t since;
@@ -401,7 +388,7 @@ static void proc_forked_child_harms_nobody(void **state)
 {
 	struct ct_if *ci = ct_open(0), *local = ct_open(0);
 	struct ct_child *c = ct_spawn();
-	struct hal_peer *peer = join_child(ci, c);
+	struct hal_peer *peer = ct_join_child(ci, c);
 	struct ct_pair p = { ci, local, NULL, NULL };
 	struct hal_mem *mem;
 	void *addr;
@@ -626,7 +613,7 @@ static struct far far_memory(size_t bytes)
 	char rest[128];
 	void *addr;
 
-	f.peer = join_child(f.ci, f.c);
+	f.peer = ct_join_child(f.ci, f.c);
 	ct_ask(f.c, rest, sizeof(rest), "alloc %zu", bytes);
 	assert_int_equal(sscanf(rest, "%" SCNx64 " %" SCNx64 " %" SCNx64,
 				&f.key.word[0], &f.key.word[1], &f.ordinary),

@@ -182,6 +182,18 @@ void ct_ask(struct ct_child *c, char *rest, size_t size, const char *fmt, ...)
 		snprintf(rest, size, "%s", line + 2);
 }
 
+struct hal_peer *ct_join_child(struct ct_if *ci, struct ct_child *c)
+{
+	struct hal_peer *peer = ct_connect(ci, &c->addr);
+	char text[CT_ADDR_TEXT];
+
+	ct_addr_format(&ci->hif->addr, text);
+	ct_ask(c, NULL, 0, "connect %s", text);
+	ct_wait_event(ci, HAL_EV_CONNECTED, peer);
+	ct_wait_event(ci, HAL_EV_INBOUND, peer);
+	return peer;
+}
+
 static void forget(struct ct_child *c)
 {
 	close(c->in);

@@ -18,19 +18,24 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static const struct mutation none = { .name = "none", .test = "*" };
 
+static const struct {
+	const struct mutation *row;
+	const int *count;
+} lists[] = {
+	{ broken_pkt, &broken_pkt_count },
+	{ broken_dma, &broken_dma_count },
+	{ broken_conn, &broken_conn_count },
+	{ broken_shared, &broken_shared_count },
+};
+#define NLISTS		(sizeof(lists) / sizeof(lists[0]))
+
 static const struct mutation *find(const char *name)
 {
-	for (int i = 0; i < broken_pkt_count; i++) {
-		if (strcmp(broken_pkt[i].name, name) == 0)
-			return &broken_pkt[i];
-	}
-	for (int i = 0; i < broken_dma_count; i++) {
-		if (strcmp(broken_dma[i].name, name) == 0)
-			return &broken_dma[i];
-	}
-	for (int i = 0; i < broken_conn_count; i++) {
-		if (strcmp(broken_conn[i].name, name) == 0)
-			return &broken_conn[i];
+	for (size_t n = 0; n < NLISTS; n++) {
+		for (int i = 0; i < *lists[n].count; i++) {
+			if (strcmp(lists[n].row[i].name, name) == 0)
+				return &lists[n].row[i];
+		}
 	}
 	return strcmp(name, none.name) == 0 ? &none : NULL;
 }
@@ -47,12 +52,11 @@ bool broken_applies(const struct hal *hal, const char *name)
 
 void broken_list(void)
 {
-	for (int i = 0; i < broken_pkt_count; i++)
-		printf("%s %s\n", broken_pkt[i].name, broken_pkt[i].test);
-	for (int i = 0; i < broken_dma_count; i++)
-		printf("%s %s\n", broken_dma[i].name, broken_dma[i].test);
-	for (int i = 0; i < broken_conn_count; i++)
-		printf("%s %s\n", broken_conn[i].name, broken_conn[i].test);
+	for (size_t n = 0; n < NLISTS; n++) {
+		for (int i = 0; i < *lists[n].count; i++)
+			printf("%s %s\n", lists[n].row[i].name,
+			       lists[n].row[i].test);
+	}
 }
 
 /* ---- Peers ----------------------------------------------------------- */

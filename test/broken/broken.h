@@ -47,6 +47,8 @@ struct bpeer {
 	uint32_t late_off;
 	size_t late_len;
 	uint64_t last_done, since;	/* how long nothing was released */
+	uint64_t late_word;		/* stored back, and kept back */
+	bool word_late;
 };
 
 struct mutation {
@@ -68,7 +70,12 @@ void broken_each(struct hal_if *hif, void (*fn)(struct bpeer *bp, void *arg),
 /* Hand a packet to the good backend. */
 int broken_forward(struct bpeer *bp, const struct packet *p);
 
-extern const struct mutation broken_pkt[], broken_dma[], broken_conn[];
-extern const int broken_pkt_count, broken_dma_count, broken_conn_count;
+/* Hide where words are stored back to. */
+void broken_veil_back(struct bpeer *bp);
+
+extern const struct mutation broken_pkt[], broken_dma[], broken_conn[],
+	broken_shared[];
+extern const int broken_pkt_count, broken_dma_count, broken_conn_count,
+	broken_shared_count;
 
 #endif /* BROKEN_H */

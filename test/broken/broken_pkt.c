@@ -248,7 +248,7 @@ static void install_shared_space(struct hal_ops *ops)
 
 /* ---- Words stored back ----------------------------------------------- */
 
-static void veil_back(struct bpeer *bp)
+void broken_veil_back(struct bpeer *bp)
 {
 	if (bp->peer->rx.back != NULL) {
 		bp->back = bp->peer->rx.back;
@@ -321,9 +321,9 @@ const struct mutation broken_pkt[] = {
 	  .install = install_long_space },
 	{ "space-shared", "space_private_per_sender", .veil = veil_space,
 	  .install = install_shared_space },
-	{ "back-word-lost", "pkt_back_words", .veil = veil_back,
+	{ "back-word-lost", "pkt_back_words", .veil = broken_veil_back,
 	  .install = install_lossy_back },
-	{ "done-lost", "pkt_done_counts_released", .veil = veil_back,
+	{ "done-lost", "pkt_done_counts_released", .veil = broken_veil_back,
 	  .install = install_lost_done },
 };
 const int broken_pkt_count = sizeof(broken_pkt) / sizeof(broken_pkt[0]);

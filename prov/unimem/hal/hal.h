@@ -319,6 +319,7 @@ struct hal_ops {
 			    const void *src, size_t len);
 	void (*space_barrier)(struct hal_peer *peer);
 	void (*back_store)(struct hal_peer *peer, int word, uint64_t val);
+	int (*back_barrier)(struct hal_peer *peer);
 	void (*pump)(struct hal_if *hif);
 	/* dmable memory and cDMA */
 	int (*mem_alloc)(struct hal *hal, int board, size_t bytes,
@@ -328,6 +329,8 @@ struct hal_ops {
 	int (*mem_import)(struct hal_peer *peer, const struct hal_key *key,
 			  struct hal_rmem **rmem);
 	void (*mem_release)(struct hal_rmem *rmem);
+	/* NULL: by transfers only */
+	void *(*mem_window)(struct hal_rmem *rmem, uint64_t *bytes);
 	int (*dma_post)(struct hal_if *hif, const struct hal_dma *dma,
 			uint64_t token);
 	int (*dma_poll)(struct hal_if *hif, struct hal_dma_comp *comp, int max);
@@ -581,6 +584,33 @@ static inline void hal_rx_back(struct hal_peer *peer, int word, uint64_t val)
 	hal_rx_wake(peer);
 }
 
+/*
+ * The same in one order with hal_tx_back_sync(): of two peers that each store a
+ * word and then look at the other's, one at least sees the other's store. Wakes
+ * nobody. On a board this takes a round trip: the word is stored, and then read
+ * back. 0; -FI_EAGAIN: not known to be there, it may come and may not: store it
+ * again, until 0 or HAL_EV_DEAD.
+ */
+static inline int hal_rx_back_sync(struct hal_peer *peer, int word,
+				   uint64_t val)
+{
+	if (peer->rx.back == NULL) {
+		peer->ops->back_store(peer, word, val);
+		return peer->ops->back_barrier(peer);
+	}
+	/* the one order of sequential consistency is the point */
+	atomic_store_explicit(&peer->rx.back->word[word], val,
+			      memory_order_seq_cst);
+	return 0;
+}
+
+static inline uint64_t hal_tx_back_sync(struct hal_peer *peer, int word)
+{
+	/* pairs with the store in hal_rx_back_sync() */
+	return atomic_load_explicit(&peer->tx.back->word[word],
+				    memory_order_seq_cst);
+}
+
 /* Backends without a ring in memory fetch their packets here. */
 static inline void hal_if_pump(struct hal_if *hif)
 {
@@ -668,6 +698,45 @@ static inline int hal_mem_import(struct hal_peer *peer,
 static inline void hal_mem_release(struct hal_peer *peer, struct hal_rmem *rmem)
 {
 	peer->ops->mem_release(rmem);
+}
+
+/*
+ * An imported region as a processor may access it; addr NULL: by transfers
+ * only (no HAL_CAP_COHERENT). It lasts as long as the import, also if the owner
+ * frees the region or ends. Stores are ordered before a packet sent, and a word
+ * stored back, after them; atomics on it (hal_win_word) are so for every
+ * processor that reaches the region. Any thread may use it.
+ */
+struct hal_window {
+	uint8_t *addr;
+	uint64_t bytes;
+};
+
+static inline void hal_mem_window(struct hal_peer *peer, struct hal_rmem *rmem,
+				  struct hal_window *win)
+{
+	win->bytes = 0;
+	win->addr = peer->ops->mem_window == NULL ? NULL :
+		peer->ops->mem_window(rmem, &win->bytes);
+}
+
+/* off + len <= win->bytes: nobody checks, here and below */
+static inline void hal_win_store(const struct hal_window *win, uint64_t off,
+				 const void *src, size_t len)
+{
+	__builtin_memcpy(win->addr + off, src, len);
+}
+
+static inline void hal_win_load(const struct hal_window *win, uint64_t off,
+				void *dst, size_t len)
+{
+	__builtin_memcpy(dst, win->addr + off, len);
+}
+
+/* Where an atomic operation finds its operand. */
+static inline void *hal_win_word(const struct hal_window *win, uint64_t off)
+{
+	return win->addr + off;
 }
 
 /*

@@ -671,6 +671,7 @@ static void dev_dump(struct hal_if *hif, FILE *out)
 	.space_write = dev_space_write,					\
 	.space_barrier = dev_space_barrier,				\
 	.back_store = dev_back_store,					\
+	.back_barrier = dev_back_barrier,				\
 	.pump = dev_pump,						\
 	.mem_alloc = dev_mem_alloc,					\
 	.mem_free = dev_mem_free,					\

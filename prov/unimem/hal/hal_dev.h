@@ -341,6 +341,7 @@ int dev_space_ready(struct hal_peer *hp, uint32_t bytes);
 void dev_space_write(struct hal_peer *hp, uint32_t off, const void *src,
 		     size_t len);
 void dev_space_barrier(struct hal_peer *hp);
+int dev_back_barrier(struct hal_peer *hp);
 void dev_back_store(struct hal_peer *hp, int word, uint64_t val);
 
 /* hal_dev_peer.c */

@@ -494,3 +494,13 @@ void dev_back_store(struct hal_peer *hp, int word, uint64_t val)
 	dif->io->loads_before_store(dif->mm);
 	dif->io->store(&peer->rback.map, off, &val, sizeof(val));
 }
+
+int dev_back_barrier(struct hal_peer *hp)
+{
+	struct dev_peer *peer = dev_peer(hp);
+
+	if (peer->rback.mm == NULL || hp->dead)
+		return -FI_EAGAIN;
+	dev_if(hp->hif)->io->stores_before_notify(&peer->rback.map);
+	return 0;
+}

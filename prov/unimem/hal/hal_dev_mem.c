@@ -111,7 +111,7 @@ int dev_mem_alloc(struct hal *hal, int board, size_t bytes,
 	struct hal_mem *mem;
 	int ret;
 
-	if (board >= (int)hal->caps.boards || bytes == 0 || bytes > MEM_MAX)
+	if (board >= (int)hal->caps.boards || bytes == 0)
 		return -FI_EINVAL;
 	if (board < 0)
 		board = hal->own_board;
@@ -126,8 +126,9 @@ int dev_mem_alloc(struct hal *hal, int board, size_t bytes,
 	mem->secret = dev_random();
 	mem->bytes = whole_pages(bytes);
 	hal_lock(&dev->lock);
-	ret = dev_region_alloc(dev->mm, (uint32_t)board, mem->bytes,
-			       mem->secret, 0, &mem->region);
+	ret = bytes > MEM_MAX ? -FI_ENOMEM :
+		dev_region_alloc(dev->mm, (uint32_t)board, mem->bytes,
+				 mem->secret, 0, &mem->region);
 	if (ret == 0) {
 		mem->next = dev->mems;
 		mem->pprev = &dev->mems;

@@ -758,6 +758,7 @@ const struct hal_ops hal_emu_ops = {
 	.mem_key = emu_mem_key,
 	.mem_import = emu_mem_import,
 	.mem_release = emu_mem_release,
+	.mem_window = emu_mem_window,
 	.dma_post = emu_dma_post,
 	.dma_poll = emu_dma_poll,
 	.dump = emu_dump,

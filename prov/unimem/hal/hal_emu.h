@@ -361,6 +361,7 @@ int emu_mem_key(struct hal_mem *mem, struct hal_key *key);
 int emu_mem_import(struct hal_peer *hp, const struct hal_key *key,
 		   struct hal_rmem **rmem);
 void emu_mem_release(struct hal_rmem *rmem);
+void *emu_mem_window(struct hal_rmem *rmem, uint64_t *bytes);
 void emu_mem_reply(struct emu_peer *peer, const struct emu_mem_msg *msg,
 		   const struct emu_fds *fds);
 int emu_mem_lookup(struct hal_emu *emu, const struct hal_key *key, int *fd,

@@ -75,8 +75,13 @@ int emu_mem_alloc(struct hal *hal, int board, size_t bytes,
 	struct hal_mem *mem;
 	int ret;
 
-	if (board >= (int)hal->caps.boards || bytes == 0 || bytes > MEM_MAX)
+	if (board >= (int)hal->caps.boards || bytes == 0)
 		return -FI_EINVAL;
+	if (bytes > MEM_MAX) {
+		hal_log(0, "cannot get %zu bytes of dmable memory: no machine "
+			"has so much", bytes);
+		return -FI_ENOMEM;
+	}
 	bytes = (bytes + page - 1) & ~(page - 1);
 	mem = calloc(1, sizeof(*mem));
 	if (mem == NULL)
@@ -303,6 +308,12 @@ void emu_mem_release(struct hal_rmem *rmem)
 {
 	if (--rmem->refs == 0)
 		rmem_drop(rmem);
+}
+
+void *emu_mem_window(struct hal_rmem *rmem, uint64_t *bytes)
+{
+	*bytes = rmem->bytes;
+	return rmem->map->addr;
 }
 
 void emu_rmems_free(struct emu_peer *peer)

@@ -318,6 +318,16 @@ static int fault_space_ready(struct hal_peer *peer, uint32_t bytes)
 	return ret;
 }
 
+/* Refused before or after it was stored: who cares stores it again. */
+static int fault_back_barrier(struct hal_peer *peer)
+{
+	struct fault *f = fault_of(peer->ops);
+
+	if (refuse(f, if_find(f, peer->hif)))
+		return -FI_EAGAIN;
+	return f->base->back_barrier(peer);
+}
+
 static void fault_pump(struct hal_if *hif)
 {
 	struct fault *f = fault_of(hif->ops);
@@ -662,6 +672,7 @@ static void override(struct hal_ops *ops)
 	ops->peer_free = fault_peer_free;
 	ops->pkt_send = fault_pkt_send;
 	ops->space_ready = fault_space_ready;
+	ops->back_barrier = fault_back_barrier;
 	ops->pump = fault_pump;
 	ops->mem_import = fault_mem_import;
 	ops->dma_post = fault_dma_post;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_limit.c - is there memory left in this process's control group?
+ * hal_limit.c - is there memory left, of the machine and in this process's
+ * control group?
  *
- * Taking shared memory beyond the group's limit ends in a SIGKILL, not in an
- * error: whoever wants much looks here first. Groups without a limit cost
- * nothing after the first look. It is a look and no promise; others of the
- * group take memory too.
+ * Taking shared memory beyond that ends in a SIGKILL, of this process or of
+ * another one, not in an error: whoever wants much looks here first. Groups
+ * without a limit cost nothing after the first look. It is a look and no
+ * promise; others take memory too.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -16,6 +17,7 @@
 
 #include "hal_emu.h"
 
+#define MACHINE_MIN	(16u << 20)	/* bytes; less is not worth a look */
 #define GROUPS_MAX	8		/* levels with a limit of their own */
 #define NO_LIMIT	(UINT64_C(1) << 60)	/* version 1 has no "max" */
 
@@ -168,9 +170,43 @@ static bool swap_left(const char *dir, const struct group_kind *kind,
 			     (used < max && max - used >= bytes));
 }
 
+/* A field of /proc/meminfo in bytes, 0: none. */
+static uint64_t meminfo(const char *text, const char *name)
+{
+	const char *at = strstr(text, name);
+
+	return at == NULL ? 0 : strtoull(at + strlen(name), NULL, 10) * 1024;
+}
+
+/*
+ * Has the machine so much? Shared memory that it has not ends in processes the
+ * kernel picks, not in an error. Small amounts are not worth the look.
+ */
+static int machine_check(const char *what, size_t bytes)
+{
+	char text[4096];
+	uint64_t left;
+
+	if (bytes < MACHINE_MIN || !read_text("/proc", "meminfo", text,
+					      sizeof(text)) ||
+	    strstr(text, "MemAvailable:") == NULL)
+		return 0;
+	left = meminfo(text, "MemAvailable:") + meminfo(text, "SwapFree:");
+	if (bytes <= left)
+		return 0;
+	hal_log(0, "%s needs %zu bytes, this machine has %llu left: ask for "
+		"less or end other programs", what, bytes,
+		(unsigned long long)left);
+	return -FI_ENOMEM;
+}
+
 int hal_limit_check(const char *what, size_t bytes)
 {
 	uint64_t used, room = UINT64_MAX, limit = 0;
+	int ret = machine_check(what, bytes);
+
+	if (ret != 0)
+		return ret;
 
 	hal_lock(&g_limit.lock);
 	if (!g_limit.looked)

@@ -20,6 +20,7 @@
 #include "hal_emu.h"
 
 #define MAPS_HASH	256
+#define HUGE_BYTES	((size_t)1 << 21)
 #define LIMIT_WORTH	(1u << 18)	/* smaller is not looked after */
 #define RESERVE_STEP	(1u << 20)
 #define RESERVE_LEAST	4096u
@@ -51,6 +52,35 @@ static void maps_check_fork(void)
 		g_maps.hash[i] = NULL;
 }
 
+/*
+ * Large ones at a multiple of a huge page, which they have then where the
+ * system gives shared memory any (transparent_hugepage/shmem_enabled).
+ */
+static void *map_shared(int fd, size_t len)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uintptr_t room, at, end;
+	void *got;
+
+	got = len < HUGE_BYTES ? MAP_FAILED :
+		mmap(NULL, len + HUGE_BYTES, PROT_NONE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (got == MAP_FAILED)
+		return mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+			    0);
+	room = (uintptr_t)got;
+	at = (room + HUGE_BYTES - 1) & ~(HUGE_BYTES - 1);
+	got = mmap((void *)at, len, PROT_READ | PROT_WRITE,
+		   MAP_SHARED | MAP_FIXED, fd, 0);
+	end = got == MAP_FAILED ? at : (at + len + page - 1) & ~(page - 1);
+	if (at != room)
+		munmap((void *)room, at - room);
+	munmap((void *)end, room + len + HUGE_BYTES - end);
+	if (got != MAP_FAILED)
+		madvise(got, len, MADV_HUGEPAGE);
+	return got;
+}
+
 static int map_new(int fd, size_t len, const struct stat *st,
 		   struct hal_map **out)
 {
@@ -60,7 +90,7 @@ static int map_new(int fd, size_t len, const struct stat *st,
 	map = malloc(sizeof(*map));
 	if (map == NULL)
 		return -FI_ENOMEM;
-	map->addr = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	map->addr = map_shared(fd, len);
 	if (map->addr == MAP_FAILED) {
 		ret = -errno;
 		goto err_free;

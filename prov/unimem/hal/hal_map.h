@@ -45,7 +45,8 @@ int hal_seg_reserve(int fd, size_t from, size_t to);
  * launcher tells; -1: it does not. */
 void hal_ranks(long *rank, long *nranks);
 
-/* Room for bytes in the memory control group? -FI_ENOMEM after one line. */
+/* Room for bytes in the machine and in the memory control group? -FI_ENOMEM
+ * after one line. */
 int hal_limit_check(const char *what, size_t bytes);
 
 #endif /* HAL_MAP_H */

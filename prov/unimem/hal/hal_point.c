@@ -47,6 +47,7 @@ static const char *const names[HAL_POINT_COUNT] = {
 	[HAL_POINT_DMA_HALF] = "dma-half",
 	[HAL_POINT_FIN] = "fin",
 	[HAL_POINT_CLOSING] = "closing",
+	[HAL_POINT_INSIDE] = "inside",
 	[HAL_POINT_SIM_TAKEN] = "sim-taken",
 	[HAL_POINT_SIM_ENTERED] = "sim-entered",
 	[HAL_POINT_SIM_DECIDED] = "sim-decided",

@@ -25,6 +25,7 @@ enum hal_point {
 	HAL_POINT_DMA_HALF,	/* transfer begun, not finished */
 	HAL_POINT_FIN,		/* transferred, sender not told */
 	HAL_POINT_CLOSING,	/* interface half closed */
+	HAL_POINT_INSIDE,	/* in a peer's memory, nothing accessed */
 	/* the register model's (hal_sim*.c) */
 	HAL_POINT_SIM_TAKEN,	/* a dead one's lock is ours, nothing rebuilt */
 	HAL_POINT_SIM_ENTERED,	/* a packet has its FIFO, is not decided */

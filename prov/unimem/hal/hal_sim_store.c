@@ -21,7 +21,11 @@
 
 /* ---- Memory ------------------------------------------------------------ */
 
-/* Aligned 8 bytes in one piece, and visible to who loads them with acquire. */
+/*
+ * Aligned 8 bytes in one piece, and visible to who loads them with acquire. In
+ * one order with hal_tx_back_sync(), as on a board a store that was read back
+ * is: stores_before_notify() finds nothing to do if none is held.
+ */
 static void put(uint8_t *to, const uint8_t *from, size_t len)
 {
 	while (len != 0) {
@@ -34,7 +38,7 @@ static void put(uint8_t *to, const uint8_t *from, size_t len)
 		}
 		memcpy(&word, from, 8);
 		__atomic_store_n((uint64_t *)(void *)to, word,
-				 __ATOMIC_RELEASE);
+				 __ATOMIC_SEQ_CST);
 		to += 8;
 		from += 8;
 		len -= 8;
