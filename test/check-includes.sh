@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Who may include whom (design.md, section 2): includes go downwards only.
 #
-#   prov/unimem/*	its own, util/, hal.h, hal_param.h; unm_atomic: gsas.h
+#   prov/unimem/*	its own, util/, hal.h, hal_param.h, gsas_op.h;
+#			unm_atomic: gsas.h
 #   prov/unimem/util	itself: a leaf
 #   prov/unimem/hal	itself, util/; of libfabric the error numbers only
-#   gsas		itself, hal.h, util/
+#   gsas		itself, hal.h, util/; gsas_op: itself
 #   tools		hal.h and unm_stats.h, for what a public page holds
 #   bench		itself; hal_limits.c also hal.h
-#   unm_match, unm_wire, unm_space, unm_stats: pure, no hal.h by any detour
+#   unm_match, unm_wire, unm_space, unm_stats, gsas_op: pure, no hal.h by any
+#   detour
 # and no header includes itself by a detour.
 . "$(dirname "$0")/check-lib.sh"
 
@@ -31,10 +33,15 @@ function bad(file, why)
 # direct: may a file of folder "from" include header "name" of folder "to"?
 function allowed(file, from, to, name)
 {
-	if (from == "test" || from == to)
+	if (from == "test")
+		return 1
+	if (file ~ /^gsas\/gsas_op/)
+		return name ~ /^gsas_op/
+	if (from == to)
 		return 1
 	if (from == "prov")
 		return to == "util" || name ~ /^hal(_param)?\.h$/ ||
+			name == "gsas_op.h" ||
 			file ~ /unm_atomic/ && name == "gsas.h"
 	if (from == "hal")
 		return to == "util"
@@ -89,7 +96,7 @@ END {
 				bad(file, "may not include " path[name])
 		}
 		walk(file, file, "", base(file) ~ \
-		     /^unm_(match|wire|space|stats|proto)\.[ch]$/)
+		     /^(unm_(match|wire|space|stats|proto)|gsas_op.*)\.[ch]$/)
 	}
 	exit failed
 }'

@@ -70,12 +70,21 @@ while read -r name def; do
 	}
 done <"$tmp/defaults"
 
-# Also those read or named anywhere else. (Tests use wrong names on purpose.)
+# Also those read or named anywhere else, but for what the installed header
+# defines. (Tests use wrong names on purpose.)
+sed -n 's/^#define \(FI_UNIMEM_[A-Z0-9_]*\).*/\1/p' \
+	prov/unimem/fi_ext_unimem.h | LC_ALL=C sort -u >"$tmp/header"
+both=$(LC_ALL=C comm -12 "$tmp/header" "$tmp/code")
+[ -z "$both" ] || {
+	echo "a parameter and a constant of fi_ext_unimem.h:" "$both"
+	failed=1
+}
+LC_ALL=C sort -u "$tmp/code" "$tmp/header" >"$tmp/known"
 places="README.md CONTRIBUTING.md NEWS quickstart prov gsas tools bench
 	scripts docs man mpich-patches"
 # shellcheck disable=SC2086 # a list
 grep -rshoE 'FI_UNIMEM_[A-Z0-9_]*[A-Z0-9]' $places |
-	LC_ALL=C sort -u | LC_ALL=C comm -23 - "$tmp/code" >"$tmp/unknown"
+	LC_ALL=C sort -u | LC_ALL=C comm -23 - "$tmp/known" >"$tmp/unknown"
 while read -r name; do
 	echo "$name is no parameter, but named in:"
 	# shellcheck disable=SC2086 # a list

@@ -11,6 +11,8 @@
 #include "unm_ops.h"
 
 #define UNM_AV_MIN	64
+#define UNM_AV_FLAGS	(FI_MORE | FI_SYNC_ERR)	/* of insertions */
+#define UNM_ADDR_IFACE_MAX UINT16_MAX	/* of any profile */
 
 /* Board and interface only: an entry for any incarnation is found too. */
 static uint32_t unm_av_hash(const struct unm_av *av,
@@ -103,105 +105,234 @@ static bool unm_addr_valid(const struct hal_addr *addr)
 		addr->reserved == 0;
 }
 
-static int unm_av_insert(struct fid_av *fid, const void *addr, size_t count,
-			 fi_addr_t *fi_addr, uint64_t flags, void *context)
+/* What an insertion names: an array of the caller's, or interfaces of boards,
+ * counted up. */
+struct unm_av_src {
+	const void *array;
+	struct hal_addr first;		/* without an array */
+	size_t ifaces;			/* of each board */
+	size_t count;			/* addresses in all */
+};
+
+/* The i-th; one beyond the last board or interface there can be is not valid.
+ */
+static struct hal_addr unm_av_nth(const struct unm_av_src *src, size_t i)
 {
-	struct unm_av *av = unm_av(fid);
-	const struct hal_addr *in = addr;
-	int *errs = flags & FI_SYNC_ERR ? context : NULL;
+	struct hal_addr a;
+	size_t board, iface;
+
+	if (src->array != NULL) {
+		memcpy(&a, (const char *)src->array + i * sizeof(a),
+		       sizeof(a));
+		return a;
+	}
+	a = src->first;
+	board = a.board + i / src->ifaces;
+	iface = a.iface + i % src->ifaces;
+	a.board = (uint16_t)board;
+	a.iface = (uint32_t)iface;
+	if (board > UINT16_MAX || iface > UNM_ADDR_IFACE_MAX)
+		a.iface = 0;
+	return a;
+}
+
+/* The outcome of one: its index, and the reason where it has none. */
+static void unm_av_tell(fi_addr_t *fi_addr, int *errs, size_t i,
+			fi_addr_t index, int err)
+{
+	if (fi_addr != NULL)
+		fi_addr[i] = index;
+	if (errs != NULL)
+		errs[i] = err;
+}
+
+/* A call that inserts nothing says so of each address. */
+static int unm_av_none(fi_addr_t *fi_addr, int *errs, size_t count, int ret)
+{
+	for (size_t i = 0; i < count; i++)
+		unm_av_tell(fi_addr, errs, i, FI_ADDR_NOTAVAIL, -ret);
+	return ret;
+}
+
+static int unm_av_add_all(struct unm_av *av, const struct unm_av_src *src,
+			  fi_addr_t *fi_addr, int *errs)
+{
 	int done = 0;
-	int ret;
 
-	if (flags & ~(FI_MORE | FI_SYNC_ERR))
-		return -FI_EBADFLAGS;
-	unm_lock(av->domain);
-	ret = unm_av_grow(av, av->count + count);
-	if (ret != 0)
-		goto out;
-	for (size_t i = 0; i < count; i++) {
-		fi_addr_t index = FI_ADDR_NOTAVAIL;
-		struct hal_addr a;
+	for (size_t i = 0; i < src->count; i++) {
+		struct hal_addr a = unm_av_nth(src, i);
 
-		memcpy(&a, &in[i], sizeof(a));
 		if (unm_addr_valid(&a)) {
-			index = unm_av_add(av, &a);
+			unm_av_tell(fi_addr, errs, i, unm_av_add(av, &a), 0);
 			done++;
-		} else {
-			UNM_INFO(AV, "address %zu of %zu is not a unimem "
-				 "address\n", i, count);
+			continue;
 		}
-		if (fi_addr != NULL)
-			fi_addr[i] = index;
-		if (errs != NULL)
-			errs[i] = index == FI_ADDR_NOTAVAIL ? FI_EINVAL : 0;
+		unm_av_tell(fi_addr, errs, i, FI_ADDR_NOTAVAIL, FI_EINVAL);
+		UNM_INFO(AV, "address %zu of %zu is not a unimem address\n",
+			 i, src->count);
 	}
 	unm_list_for_each(pos, &av->eps)
 		unm_peer_inserted(unm_container(pos, struct unm_ep_links,
 						node)->ep);
-	ret = done;
-out:
+	return done;
+}
+
+static int unm_av_insert_src(struct unm_av *av, const struct unm_av_src *src,
+			     fi_addr_t *fi_addr, uint64_t flags, void *context)
+{
+	int *errs = flags & FI_SYNC_ERR ? context : NULL;
+	int ret;
+
+	unm_lock(av->domain);
+	ret = unm_av_grow(av, av->count + src->count);
+	if (ret == 0)
+		ret = unm_av_add_all(av, src, fi_addr, errs);
+	else
+		unm_av_none(fi_addr, errs, src->count, ret);
 	unm_unlock(av->domain);
 	return ret;
 }
 
-/* Digits only, up to 16 bits; *str moves behind them. -1: no such number. */
-static int unm_addr_number(const char **str)
+static int unm_av_insert(struct fid_av *fid, const void *addr, size_t count,
+			 fi_addr_t *fi_addr, uint64_t flags, void *context)
 {
-	int val = -1;
+	struct unm_av_src src = { .array = addr, .count = count };
 
-	for (; **str >= '0' && **str <= '9' && val <= UINT16_MAX; (*str)++)
-		val = (val < 0 ? 0 : 10 * val) + **str - '0';
-	return val <= UINT16_MAX ? val : -1;
+	if (flags & ~UNM_AV_FLAGS)
+		return -FI_EBADFLAGS;
+	if (count == 0)
+		return 0;
+	if (addr == NULL || count > UINT32_MAX)
+		return -FI_EINVAL;
+	return unm_av_insert_src(unm_av(fid), &src, fi_addr, flags, context);
 }
 
-int unm_addr_parse(const char *str, struct hal_addr *addr)
-{
-	static const char scheme[] = "unimem://";
-	int board, iface;
+/* ---- Names ----------------------------------------------------------- */
 
-	if (strncmp(str, scheme, sizeof(scheme) - 1) != 0)
+static const char unm_addr_scheme[] = "unimem://";
+
+bool unm_addr_typed(const char *node)
+{
+	return strncmp(node, unm_addr_scheme, sizeof(unm_addr_scheme) - 1) ==
+		0;
+}
+
+/* Digits only, up to max; *str moves behind them. -1: no such number. */
+static int64_t unm_addr_number(const char **str, int64_t max)
+{
+	int64_t val = -1;
+
+	for (; **str >= '0' && **str <= '9' && val <= max; (*str)++)
+		val = (val < 0 ? 0 : 10 * val) + **str - '0';
+	return val <= max ? val : -1;
+}
+
+/* 16 hexadecimal digits, which name one incarnation. */
+static int unm_addr_nonce(const char **str, uint64_t *nonce)
+{
+	static const char digits[] = "0123456789abcdef";
+	uint64_t val = 0;
+
+	for (int i = 0; i < 16; i++, (*str)++) {
+		const char *digit = strchr(digits, **str);
+
+		if (digit == NULL || *digit == '\0')
+			return -FI_EINVAL;
+		val = val << 4 | (uint64_t)(digit - digits);
+	}
+	if (val == HAL_ADDR_ANY)	/* that is written without */
 		return -FI_EINVAL;
-	str += sizeof(scheme) - 1;
-	board = unm_addr_number(&str);
-	if (board < 0 || *str++ != ':')
-		return -FI_EINVAL;
-	iface = unm_addr_number(&str);
-	if (iface <= 0 || *str != '\0')
-		return -FI_EINVAL;
-	*addr = (struct hal_addr){
-		.version = HAL_ADDR_VERSION, .board = board, .iface = iface,
-		.uid = geteuid(), .nonce = HAL_ADDR_ANY,
-	};
+	*nonce = val;
 	return 0;
 }
 
-static int unm_av_insertsvc(struct fid_av *fid, const char *node,
-			    const char *service, fi_addr_t *fi_addr,
-			    uint64_t flags, void *context)
+/* What may follow an interface: [/nonce][?uid=user], and the end. */
+static int unm_addr_rest(const char *str, struct hal_addr *addr)
 {
-	struct hal_addr addr;
-	int ret;
+	static const char uid[] = "?uid=";
+	int64_t val;
 
-	(void)service;
-	if (node == NULL)
-		return -FI_EINVAL;
-	ret = unm_addr_parse(node, &addr);
-	if (ret != 0) {
-		UNM_INFO(AV, "%s asked, offered: unimem://board:interface\n",
-			 node);
-		return ret;
+	if (*str == '/') {
+		str++;
+		if (unm_addr_nonce(&str, &addr->nonce) != 0)
+			return -FI_EINVAL;
 	}
-	return unm_av_insert(fid, &addr, 1, fi_addr, flags, context);
+	if (strncmp(str, uid, sizeof(uid) - 1) == 0) {
+		str += sizeof(uid) - 1;
+		val = unm_addr_number(&str, UINT32_MAX);
+		if (val < 0)
+			return -FI_EINVAL;
+		addr->uid = (uint32_t)val;
+	}
+	return *str == '\0' ? 0 : -FI_EINVAL;
+}
+
+int unm_addr_parse(const char *node, const char *service,
+		   struct hal_addr *addr)
+{
+	struct hal_addr a = {
+		.version = HAL_ADDR_VERSION, .uid = geteuid(),
+		.nonce = HAL_ADDR_ANY,
+	};
+	const char *str = node;
+	int64_t board, iface;
+
+	if (!unm_addr_typed(node))
+		return -FI_EINVAL;
+	str += sizeof(unm_addr_scheme) - 1;
+	board = unm_addr_number(&str, UINT16_MAX);
+	if (*str != (service != NULL ? '\0' : ':'))
+		return -FI_EINVAL;
+	str = service != NULL ? service : str + 1;
+	iface = unm_addr_number(&str, UNM_ADDR_IFACE_MAX);
+	if (board < 0 || iface <= 0)
+		return -FI_EINVAL;
+	if (service != NULL ? *str != '\0' : unm_addr_rest(str, &a) != 0)
+		return -FI_EINVAL;
+	a.board = (uint16_t)board;
+	a.iface = (uint32_t)iface;
+	*addr = a;
+	return 0;
 }
 
 static int unm_av_insertsym(struct fid_av *fid, const char *node,
 			    size_t nodecnt, const char *service, size_t svccnt,
 			    fi_addr_t *fi_addr, uint64_t flags, void *context)
 {
-	if (nodecnt != 1 || svccnt > 1)
-		return -FI_ENOSYS;
-	return unm_av_insertsvc(fid, node, service, fi_addr, flags, context);
+	struct unm_av_src src = { .ifaces = svccnt };
+	int *errs = flags & FI_SYNC_ERR ? context : NULL;
+
+	if (flags & ~UNM_AV_FLAGS)
+		return -FI_EBADFLAGS;
+	/* more than there can be: a number that was computed wrong */
+	if (node == NULL || nodecnt > UINT16_MAX + 1 ||
+	    svccnt > UNM_ADDR_IFACE_MAX)
+		return -FI_EINVAL;
+	src.count = nodecnt * svccnt;
+	if (src.count == 0)
+		return 0;
+	if (unm_addr_parse(node, service, &src.first) != 0) {
+		UNM_INFO(AV, "node %s service %s asked, offered: "
+			 "unimem://board:interface, or unimem://board and an "
+			 "interface as service\n", node,
+			 service != NULL ? service : "none");
+		return unm_av_none(fi_addr, errs, src.count, -FI_EINVAL);
+	}
+	/* one incarnation is not counted up from */
+	if (src.count != 1 && src.first.nonce != HAL_ADDR_ANY)
+		return unm_av_none(fi_addr, errs, src.count, -FI_EINVAL);
+	return unm_av_insert_src(unm_av(fid), &src, fi_addr, flags, context);
 }
+
+static int unm_av_insertsvc(struct fid_av *fid, const char *node,
+			    const char *service, fi_addr_t *fi_addr,
+			    uint64_t flags, void *context)
+{
+	return unm_av_insertsym(fid, node, 1, service, 1, fi_addr, flags,
+				context);
+}
+
+/* ---- Removal, lookup ------------------------------------------------- */
 
 /* An entry leaves its chain. Later ones that had its name, all in the same
  * chain, get that of the oldest left. */
@@ -258,25 +389,32 @@ static int unm_av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr,
 	if (fi_addr >= av->count || !av->entry[fi_addr].valid) {
 		ret = -FI_EINVAL;
 	} else {
-		memcpy(addr, &av->entry[fi_addr].addr,
-		       room < sizeof(struct hal_addr) ? room :
-		       sizeof(struct hal_addr));
+		if (room > sizeof(struct hal_addr))
+			room = sizeof(struct hal_addr);
+		if (room != 0)
+			memcpy(addr, &av->entry[fi_addr].addr, room);
 		*addrlen = sizeof(struct hal_addr);
 	}
 	unm_unlock(av->domain);
 	return ret;
 }
 
+/* What unm_addr_parse() reads; the user only if it is not the reader's. */
 static const char *unm_av_straddr(struct fid_av *fid, const void *addr,
 				  char *buf, size_t *len)
 {
 	struct hal_addr a;
+	char nonce[20] = "", uid[20] = "";
 	int n;
 
 	(void)fid;
 	memcpy(&a, addr, sizeof(a));
-	n = snprintf(buf, *len, "unimem://%u:%u/%016" PRIx64, a.board, a.iface,
-		     a.nonce);
+	if (a.nonce != HAL_ADDR_ANY)
+		snprintf(nonce, sizeof(nonce), "/%016" PRIx64, a.nonce);
+	if (a.uid != geteuid())
+		snprintf(uid, sizeof(uid), "?uid=%u", a.uid);
+	n = snprintf(buf, *len, "%s%u:%u%s%s", unm_addr_scheme, a.board,
+		     a.iface, nonce, uid);
 	*len = n + 1;
 	return buf;
 }
@@ -322,7 +460,7 @@ int unm_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr,
 	struct unm_av *av;
 	int ret;
 
-	if (attr == NULL)
+	if (attr == NULL || attr->type > FI_AV_TABLE)
 		return -FI_EINVAL;
 	/* a shared vector would have to be filled by its creator; MPICH tries
 	 * one and reads its map at once */

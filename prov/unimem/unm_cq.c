@@ -2,14 +2,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "unm_env.h"
 #include "unm_ep.h"
 #include "unm_log.h"
 #include "unm_ops.h"
+#include "unm_trigger.h"
 
 #define UNM_CQ_MAX	(1 << 24)	/* entries */
 
@@ -35,32 +33,6 @@ bool unm_cq_grow(struct unm_cq *cq)
 	cq->ring = ring;
 	cq->mask = 2 * old - 1;
 	return true;
-}
-
-void unm_cq_wake(struct unm_cq *cq)
-{
-	uint64_t one = 1;
-	ssize_t n = write(cq->evfd, &one, sizeof(one));
-
-	(void)n;			/* full: a wake-up is pending */
-}
-
-/* A thread may block on our descriptor from now on, or does no longer. */
-static void unm_cq_waited(struct unm_cq *cq, bool waited)
-{
-	cq->sleepers += waited - cq->waited;
-	cq->waited = waited;
-}
-
-/* We shall poll, and no longer be woken: a thread that blocks on our descriptor
- * has to look for itself. It may be the very one that calls. */
-static inline void unm_cq_awake(struct unm_cq *cq)
-{
-	if (__builtin_expect(!cq->waited, 1))
-		return;
-	unm_cq_waited(cq, false);
-	cq->told = true;
-	unm_cq_wake(cq);
 }
 
 /* ---- Reading --------------------------------------------------------- */
@@ -152,8 +124,8 @@ static ssize_t unm_cq_readfrom(struct fid_cq *fid, void *buf, size_t count,
 
 	unm_lock(cq->domain);
 	if (unm_cq_wants_news(cq, count)) {
-		unm_cq_awake(cq);
-		yield = unm_poll(&cq->eps, &cq->idle);
+		unm_wait_awake(&cq->wait);
+		yield = unm_trigger_poll(cq->domain, &cq->eps, &cq->idle);
 	}
 	ret = unm_cq_take(cq, buf, count, src);
 	unm_unlock(cq->domain);
@@ -168,11 +140,30 @@ static ssize_t unm_cq_read(struct fid_cq *fid, void *buf, size_t count)
 }
 
 /*
- * Field by field: later libfabrics append to this structure, and before 1.5 it
- * ended at err_data, which was the provider's. Since then that is the caller's;
- * we have none to give.
+ * Before 1.5 the structure ended at err_data, which was the provider's buffer.
+ * Since then that is the caller's, of err_data_size bytes; ours if it has none.
  */
-static void unm_cq_copy_error(struct unm_cq *cq, const struct unm_cqe *cqe,
+static void unm_cq_copy_err_data(struct unm_cq *cq, size_t bytes,
+				 struct fi_cq_err_entry *buf)
+{
+	if (FI_VERSION_LT(cq->domain->fabric->fid.api_version,
+			  FI_VERSION(1, 5))) {
+		buf->err_data = bytes != 0 ? cq->err_data : NULL;
+		return;
+	}
+	if (buf->err_data_size == 0) {
+		if (bytes != 0)
+			buf->err_data = cq->err_data;
+		return;
+	}
+	if (buf->err_data_size > bytes)
+		buf->err_data_size = bytes;
+	if (bytes != 0)
+		memcpy(buf->err_data, cq->err_data, buf->err_data_size);
+}
+
+/* Field by field: later libfabrics append to this structure. */
+static void unm_cq_take_error(struct unm_cq *cq, const struct unm_cqe *cqe,
 			      struct fi_cq_err_entry *buf)
 {
 	buf->op_context = cqe->context;
@@ -182,13 +173,13 @@ static void unm_cq_copy_error(struct unm_cq *cq, const struct unm_cqe *cqe,
 	buf->data = cqe->data;
 	buf->tag = cqe->tag;
 	buf->olen = cqe->olen;
-	buf->err = (int)cqe->err;
-	buf->prov_errno = (int)cqe->err;
-	if (FI_VERSION_LT(cq->domain->fabric->fid.api_version,
-			  FI_VERSION(1, 5)))
-		buf->err_data = NULL;
-	else
-		buf->err_data_size = 0;
+	buf->err = cqe->err;
+	buf->prov_errno = cqe->err;
+	if (cqe->err_bytes != 0)	/* until the next error is read */
+		memcpy(cq->err_data, &cq->ring[++cq->head & cq->mask],
+		       cqe->err_bytes);
+	unm_cq_copy_err_data(cq, cqe->err_bytes, buf);
+	cq->head++;
 }
 
 static ssize_t unm_cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf,
@@ -201,13 +192,12 @@ static ssize_t unm_cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf,
 	(void)flags;
 	unm_lock(cq->domain);
 	if (cq->head == cq->tail) {
-		unm_cq_awake(cq);
-		unm_poll(&cq->eps, &cq->idle);
+		unm_wait_awake(&cq->wait);
+		unm_trigger_poll(cq->domain, &cq->eps, &cq->idle);
 	}
 	cqe = &cq->ring[cq->head & cq->mask];
 	if (cq->head != cq->tail && cqe->err != 0) {
-		unm_cq_copy_error(cq, cqe, buf);
-		cq->head++;
+		unm_cq_take_error(cq, cqe, buf);
 		ret = 1;
 		if (cq->choked)
 			unm_cq_relieve(cq);
@@ -218,57 +208,56 @@ static ssize_t unm_cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf,
 
 /* ---- Blocking -------------------------------------------------------- */
 
-/* False: nobody woke us. */
-static bool unm_cq_drain(struct unm_cq *cq)
+/* A signal given since we began to wait, or before, to the next who does. */
+static bool unm_cq_signalled(struct unm_cq *cq, uint32_t before)
 {
-	uint64_t count;
+	bool kept = cq->signalled;
 
-	return read(cq->evfd, &count, sizeof(count)) > 0;
+	cq->signalled = false;
+	return kept || cq->signals != before;
+}
+
+/* We slept, and poll no more: who still sleeps has to look. */
+static void unm_cq_leave(struct unm_cq *cq)
+{
+	if (cq->wait.wanted != 0)
+		unm_wait_wake(&cq->wait);
+	unm_leave_list(&cq->eps);
 }
 
 static ssize_t unm_cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count,
 				fi_addr_t *src, const void *cond, int timeout)
 {
 	struct unm_cq *cq = unm_cq(fid);
-	uint64_t end = unm_now_us() + (uint64_t)timeout * 1000;
-	bool yield;
+	uint64_t end = unm_wait_end(timeout);
+	uint32_t signals;
 	ssize_t ret;
 
 	(void)cond;
-	if (cq->wait == FI_WAIT_NONE)
+	if (cq->wait.obj == FI_WAIT_NONE)
 		return -FI_ENOSYS;
 	unm_lock(cq->domain);
-	cq->sleepers++;
+	cq->readers++;
+	signals = cq->signals;
 	for (;;) {
-		int64_t left = -1;
+		int64_t left;
+		bool yield;
 
 		unm_awake_list(&cq->eps);
 		yield = unm_cq_wants_news(cq, count) &&
-			unm_poll(&cq->eps, &cq->idle);
+			unm_trigger_poll(cq->domain, &cq->eps, &cq->idle);
 		ret = unm_cq_take(cq, buf, count, src);
-		if (ret != -FI_EAGAIN || cq->signalled)
+		if (ret != -FI_EAGAIN || unm_cq_signalled(cq, signals))
 			break;
-		if (timeout >= 0) {
-			left = (int64_t)(end - unm_now_us());
-			if (left <= 0)
-				break;
-			left = (left + 999) / 1000;
-		}
-		if (yield) {
-			unm_wait(cq->domain, &cq->eps, cq->epfd, left);
-			if (!cq->signalled)
-				unm_cq_drain(cq);
-		}
+		left = unm_wait_left(end, timeout);
+		if (left == 0)
+			break;
+		if (yield)
+			unm_wait_idle(&cq->wait, &cq->eps, &cq->idle, left);
 		unm_lock_pass(cq->domain);
 	}
-	unm_cq_awake(cq);
-	if (--cq->sleepers == 0) {
-		unm_cq_drain(cq);
-		cq->signalled = false;
-	}
-	if (cq->sleepers != 0 || cq->told)	/* it was for them, too */
-		unm_cq_wake(cq);
-	unm_leave_list(&cq->eps);
+	cq->readers--;
+	unm_cq_leave(cq);
 	unm_unlock(cq->domain);
 	return ret;
 }
@@ -283,11 +272,14 @@ static int unm_cq_signal(struct fid_cq *fid)
 {
 	struct unm_cq *cq = unm_cq(fid);
 
-	if (cq->wait == FI_WAIT_NONE)
+	if (cq->wait.obj == FI_WAIT_NONE)
 		return -FI_ENOSYS;
 	unm_lock(cq->domain);
-	cq->signalled = true;
-	unm_cq_wake(cq);
+	cq->signals++;
+	if (cq->readers == 0)
+		cq->signalled = true;
+	unm_wait_signal(&cq->wait);
+	unm_wait_wake(&cq->wait);
 	unm_unlock(cq->domain);
 	return 0;
 }
@@ -320,27 +312,17 @@ static struct fi_ops_cq unm_ops_cq = {
 
 /* ---- Opening, closing, waiting from outside --------------------------- */
 
-/* Safe to block on the queue's descriptor? (fi_trywait) */
+bool unm_cq_news(struct unm_cq *cq)
+{
+	return cq->head != cq->tail;
+}
+
 int unm_cq_trywait(struct unm_cq *cq)
 {
-	bool woken;
-	int ret = 0;
+	int ret;
 
 	unm_lock(cq->domain);
-	woken = unm_cq_drain(cq) || cq->waited || cq->told;
-	cq->signalled = false;
-	cq->told = false;
-	unm_cq_waited(cq, false);
-	if (cq->head != cq->tail)
-		ret = -FI_EAGAIN;
-	else
-		ret = unm_arm_list(&cq->eps);
-	if (ret == 0) {
-		unm_cq_waited(cq, true);
-	} else if (woken) {		/* perhaps it was for another thread */
-		cq->told = true;
-		unm_cq_wake(cq);
-	}
+	ret = unm_wait_try(&cq->wait, unm_cq_news(cq), &cq->eps);
 	unm_unlock(cq->domain);
 	return ret;
 }
@@ -349,18 +331,7 @@ static int unm_cq_control(struct fid *fid, int command, void *arg)
 {
 	struct unm_cq *cq = unm_container(fid, struct unm_cq, fid.fid);
 
-	switch (command) {
-	case FI_GETWAIT:
-		if (cq->wait == FI_WAIT_NONE)
-			return -FI_ENOSYS;
-		*(int *)arg = cq->epfd;
-		return 0;
-	case FI_GETWAITOBJ:
-		*(enum fi_wait_obj *)arg = cq->wait;
-		return 0;
-	default:
-		return -FI_ENOSYS;
-	}
+	return unm_wait_control(&cq->wait, command, arg);
 }
 
 static int unm_cq_close(struct fid *fid)
@@ -369,11 +340,8 @@ static int unm_cq_close(struct fid *fid)
 
 	if (unm_ref_busy(&cq->ref))
 		return -FI_EBUSY;
+	unm_wait_close(&cq->wait);
 	free(cq->ring);
-	if (cq->epfd >= 0)
-		close(cq->epfd);
-	if (cq->evfd >= 0)
-		close(cq->evfd);
 	unm_ref_put(&cq->domain->ref);
 	free(cq);
 	return 0;
@@ -389,36 +357,10 @@ static struct fi_ops unm_ops_cq_fid = {
 	.ops_set = unm_no_ops_set,
 };
 
-/* The descriptor a sleeper waits on: an epoll set of its endpoints' and one for
- * signals. */
-static int unm_cq_wait_open(struct unm_cq *cq)
-{
-	struct epoll_event ev = { .events = EPOLLIN };
-
-	cq->epfd = epoll_create1(EPOLL_CLOEXEC);
-	cq->evfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (cq->epfd < 0 || cq->evfd < 0 ||
-	    epoll_ctl(cq->epfd, EPOLL_CTL_ADD, cq->evfd, &ev) != 0) {
-		int ret = -errno;
-
-		UNM_WARN(CQ, "cannot make a wait object: %s (ulimit -n?)",
-			 fi_strerror(-ret));
-		return ret;
-	}
-	return 0;
-}
-
 static int unm_cq_check(const struct fi_cq_attr *attr)
 {
 	if (attr->format > FI_CQ_FORMAT_TAGGED)
 		return -FI_ENOSYS;
-	if (attr->wait_obj != FI_WAIT_NONE &&
-	    attr->wait_obj != FI_WAIT_UNSPEC &&
-	    attr->wait_obj != FI_WAIT_FD) {
-		UNM_INFO(CQ, "wait object %d asked, offered: none, unspec, "
-			 "fd\n", attr->wait_obj);
-		return -FI_ENOSYS;
-	}
 	if (attr->wait_cond != FI_CQ_COND_NONE &&
 	    attr->wait_obj != FI_WAIT_NONE)
 		return -FI_ENOSYS;
@@ -454,35 +396,27 @@ int unm_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr,
 		size *= 2;
 	cq->limit = size;
 	unm_idle_set(&cq->idle.spin, (uint32_t)g_unm_env.spin);
-	cq->epfd = -1;
-	cq->evfd = -1;
 	cq->mask = size - 1;
 	cq->ring = malloc(size * sizeof(*cq->ring));
 	ret = -FI_ENOMEM;
 	if (cq->ring == NULL)
 		goto free_cq;
-	cq->wait = attr->wait_obj;
-	if (cq->wait != FI_WAIT_NONE) {
-		ret = unm_cq_wait_open(cq);
-		if (ret != 0)
-			goto free_wait;
-	}
 	cq->domain = domain;
 	cq->format = attr->format == FI_CQ_FORMAT_UNSPEC ?
 		FI_CQ_FORMAT_CONTEXT : attr->format;
-	attr->format = cq->format;
-	attr->size = size;
 	unm_list_init(&cq->eps);
-	unm_ref_get(&domain->ref);
 	unm_fid_init(&cq->fid.fid, FI_CLASS_CQ, &unm_ops_cq_fid, context);
 	cq->fid.ops = &unm_ops_cq;
+	ret = unm_wait_open(&cq->wait, &cq->fid.fid, domain, attr->wait_obj,
+			    attr->wait_set);
+	if (ret != 0)
+		goto free_ring;
+	attr->format = cq->format;
+	attr->size = size;
+	unm_ref_get(&domain->ref);
 	*fid = &cq->fid;
 	return 0;
-free_wait:
-	if (cq->epfd >= 0)
-		close(cq->epfd);
-	if (cq->evfd >= 0)
-		close(cq->evfd);
+free_ring:
 	free(cq->ring);
 free_cq:
 	free(cq);

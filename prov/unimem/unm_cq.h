@@ -13,11 +13,13 @@
 #define UNM_CQ_H
 
 #include <stdbool.h>
+#include <string.h>
 
 #include <rdma/fi_eq.h>
 
 #include "unm_domain.h"
 #include "unm_idle.h"
+#include "unm_wait.h"
 #include "util/unm_list.h"
 
 /* Begins as struct fi_cq_tagged_entry does. */
@@ -32,7 +34,8 @@ struct unm_cqe {
 		fi_addr_t src;
 		uint64_t olen;		/* of an error entry */
 	};
-	int64_t err;			/* positive fi_errno: an error entry */
+	int32_t err;			/* positive fi_errno: an error entry */
+	uint32_t err_bytes;		/* of one: data, in the next place */
 };
 
 struct unm_cq {
@@ -49,15 +52,12 @@ struct unm_cq {
 	uint32_t reads;			/* calls; some progress regardless */
 	struct unm_idle idle;
 	enum fi_cq_format format;
-	enum fi_wait_obj wait;
 	struct unm_list eps;		/* endpoints to progress */
-	int epfd;			/* sleeping: every endpoint's fd ... */
-	int evfd;			/* ... and signals, other threads */
-	int sleepers;			/* threads that a push must wake */
-	bool waited;			/* one of them: fi_trywait() said yes */
-	bool told;			/* it was woken: until fi_trywait(),
-					 * nobody takes that away */
-	bool signalled;
+	struct unm_wait wait;
+	uint32_t readers;		/* threads in fi_cq_sread() */
+	uint32_t signals;		/* given to them */
+	bool signalled;			/* given to the next one */
+	uint8_t err_data[sizeof(struct unm_cqe)];	/* of the last error */
 };
 
 static inline struct unm_cq *unm_cq(struct fid_cq *fid)
@@ -71,12 +71,28 @@ static inline bool unm_cq_full(const struct unm_cq *cq)
 	return cq != NULL && cq->tail - cq->head >= cq->limit;
 }
 
+/*
+ * Data of the error entry that fills the slot, at most one entry's bytes: they
+ * take the place behind it. Before it is pushed. Without memory there are none.
+ */
+static inline void unm_cq_err_data(struct unm_cq *cq, struct unm_cqe *cqe,
+				   const void *data, uint32_t bytes)
+{
+	cqe->err_bytes = 0;
+	if (cq->tail + 1 - cq->head > cq->mask)
+		return;
+	memcpy(&cq->ring[++cq->tail & cq->mask], data, bytes);
+	cqe->err_bytes = bytes;
+}
+
+/* Is there something to read? The domain is locked. */
+bool unm_cq_news(struct unm_cq *cq);
+/* fi_trywait() of one. */
+int unm_cq_trywait(struct unm_cq *cq);
+
 /* Make room, before it is needed. Slow path of unm_cq_slot; false: there is no
  * room at all, the queue is overrun. */
 bool unm_cq_grow(struct unm_cq *cq);
-
-/* Wake threads asleep on the queue. Slow path of unm_cq_push. */
-void unm_cq_wake(struct unm_cq *cq);
 
 /*
  * The only way in (called by unm_complete.c alone): fill the slot, then push
@@ -93,8 +109,8 @@ static inline struct unm_cqe *unm_cq_slot(struct unm_cq *cq)
 static inline void unm_cq_push(struct unm_cq *cq)
 {
 	cq->tail++;
-	if (__builtin_expect(cq->sleepers != 0, 0))
-		unm_cq_wake(cq);
+	if (__builtin_expect(cq->wait.wanted != 0, 0))
+		unm_wait_wake(&cq->wait);
 }
 
 #endif /* UNM_CQ_H */

@@ -2,13 +2,21 @@
 /* unm_domain.c - fabric and domain: what the other objects hang on. */
 #include <sched.h>
 #include <stdlib.h>
+#include <unistd.h>
 
+#include "fi_ext_unimem.h"
 #include "hal/hal.h"
+#include "unm_auto.h"
 #include "unm_ep.h"
 #include "unm_env.h"
+#include "unm_eq.h"
 #include "unm_info.h"
 #include "unm_log.h"
+#include "unm_mem.h"
+#include "unm_mr.h"
 #include "unm_ops.h"
+#include "unm_poll.h"
+#include "unm_trigger.h"
 
 /* ---- Lock ------------------------------------------------------------ */
 
@@ -33,6 +41,15 @@ void unm_lock_pass(struct unm_domain *domain)
 	unm_lock(domain);
 }
 
+bool unm_lock_close(struct unm_domain *domain, pid_t opener)
+{
+	if (opener == getpid())
+		unm_lock(domain);
+	else if (domain->locked && pthread_mutex_trylock(&domain->lock) != 0)
+		return false;
+	return true;
+}
+
 /* ---- Domain ---------------------------------------------------------- */
 
 static struct fi_ops_domain unm_ops_domain = {
@@ -42,10 +59,10 @@ static struct fi_ops_domain unm_ops_domain = {
 	.endpoint = unm_ep_open,
 	.scalable_ep = unm_no_scalable_ep,
 	.cntr_open = unm_cntr_open,
-	.poll_open = unm_no_poll_open,
+	.poll_open = unm_pollset_open,
 	.stx_ctx = unm_no_stx_ctx,
 	.srx_ctx = unm_no_srx_ctx,
-	.query_atomic = unm_no_query_atomic,
+	.query_atomic = unm_query_atomic,
 	.query_collective = unm_no_query_collective,
 };
 
@@ -56,20 +73,50 @@ static int unm_domain_close(struct fid *fid)
 
 	if (unm_ref_busy(&domain->ref))
 		return -FI_EBUSY;
+	unm_auto_stop(domain);
+	unm_mem_close(domain);
 	hal_put(domain->hal);
 	fi_freeinfo(domain->info);
 	pthread_mutex_destroy(&domain->lock);
+	pthread_mutex_destroy(&domain->cond_lock);
 	unm_ref_put(&domain->fabric->ref);
 	free(domain);
 	return 0;
+}
+
+static int unm_domain_control(struct fid *fid, int command, void *arg)
+{
+	struct unm_domain *domain = unm_container(fid, struct unm_domain,
+						  fid.fid);
+
+	switch (command) {
+	case FI_QUEUE_WORK:
+	case FI_CANCEL_WORK:
+	case FI_FLUSH_WORK:
+		return unm_trigger_control(domain, command, arg);
+	default:
+		return unm_mr_domain_control(fid, command, arg);
+	}
+}
+
+static int unm_domain_ops_open(struct fid *fid, const char *name,
+			       uint64_t flags, void **ops, void *context)
+{
+	struct unm_domain *domain = unm_container(fid, struct unm_domain,
+						  fid.fid);
+
+	(void)context;
+	if (name == NULL || strcmp(name, FI_UNIMEM_MEM) != 0)
+		return -FI_ENOSYS;
+	return unm_mem_open(domain, flags, ops);
 }
 
 static struct fi_ops unm_ops_domain_fid = {
 	.size = sizeof(struct fi_ops),
 	.close = unm_domain_close,
 	.bind = unm_no_bind,
-	.control = unm_no_control,
-	.ops_open = unm_no_ops_open,
+	.control = unm_domain_control,
+	.ops_open = unm_domain_ops_open,
 	.tostr = unm_no_tostr,
 	.ops_set = unm_no_ops_set,
 };
@@ -78,8 +125,14 @@ static void unm_hal_log(int level, const char *line)
 {
 	if (level != 0)
 		UNM_INFO(DOMAIN, "%s\n", line);
-	else
+	else if (!unm_mem_hears(line))
 		UNM_WARN(DOMAIN, "%s", line);
+}
+
+static bool unm_domain_auto(const struct fi_domain_attr *attr)
+{
+	return attr->data_progress == FI_PROGRESS_AUTO ||
+		attr->control_progress == FI_PROGRESS_AUTO;
 }
 
 int unm_domain_open(struct fid_fabric *fabric, struct fi_info *info,
@@ -108,6 +161,18 @@ int unm_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 	/* FI_THREAD_UNSPEC asks for the most forgiving model */
 	domain->locked = info->domain_attr->threading != FI_THREAD_DOMAIN;
 	pthread_mutex_init(&domain->lock, NULL);
+	pthread_mutex_init(&domain->cond_lock, NULL);
+	unm_list_init(&domain->eps);
+	unm_list_init(&domain->cntrs);
+	unm_list_init(&domain->conds);
+	unm_list_init(&domain->works);
+	unm_list_init(&domain->ready);
+	domain->next = &domain->ready;
+	if (unm_domain_auto(info->domain_attr)) {
+		ret = unm_auto_start(domain);
+		if (ret != 0)
+			goto put_hal;
+	}
 	unm_ref_get(&domain->fabric->ref);
 	unm_fid_init(&domain->fid.fid, FI_CLASS_DOMAIN, &unm_ops_domain_fid,
 		     context);
@@ -115,6 +180,10 @@ int unm_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 	domain->fid.mr = &unm_ops_mr;
 	*fid = &domain->fid;
 	return 0;
+put_hal:
+	pthread_mutex_destroy(&domain->lock);
+	pthread_mutex_destroy(&domain->cond_lock);
+	hal_put(domain->hal);
 free_info:
 	fi_freeinfo(domain->info);
 free_domain:
@@ -144,8 +213,15 @@ int unm_trywait(struct fid_fabric *fabric, struct fid **fids, int count)
 			ret = unm_cq_trywait(unm_container(fids[i],
 						struct unm_cq, fid.fid));
 			break;
-		case FI_CLASS_EQ:	/* its descriptor counts its events */
-			ret = 0;
+		case FI_CLASS_CNTR:
+			ret = unm_cntr_trywait(unm_container(fids[i],
+						struct unm_cntr, fid.fid));
+			break;
+		case FI_CLASS_EQ:
+			ret = unm_eq_trywait(fids[i]);
+			break;
+		case FI_CLASS_WAIT:
+			ret = unm_wait_set_try(fids[i]);
 			break;
 		default:
 			ret = -FI_EINVAL;
@@ -162,7 +238,7 @@ static struct fi_ops_fabric unm_ops_fabric = {
 	.domain = unm_domain_open,
 	.passive_ep = unm_no_passive_ep,
 	.eq_open = unm_eq_open,
-	.wait_open = unm_no_wait_open,
+	.wait_open = unm_wait_set_open,
 	.trywait = unm_trywait,
 	.domain2 = unm_domain2_open,
 };

@@ -22,6 +22,8 @@ static const struct hal_param unm_params[] = {
 	    "read ordinary memory of a peer by cross-memory attach"),
 	ROW("ATTACH_MIN", HAL_PARAM_SIZE, attach_min, 1, LONG_MAX, "16K",
 	    "shortest message read by cross-memory attach, bytes"),
+	ROW("DIRECT", HAL_PARAM_BOOL, direct, 0, 1, "1",
+	    "access memory regions of a peer without its help"),
 	ROW("UNEXPECTED_MAX", HAL_PARAM_SIZE, unexpected_max, 4096, LONG_MAX,
 	    "1G", "memory for unexpected messages of an endpoint, bytes; "
 	    "beyond it senders get -FI_EAGAIN"),
@@ -79,8 +81,11 @@ static void unm_env_read(void)
 {
 	const struct hal_param *const tabs[] = { hal_param_table, unm_params };
 	const int counts[] = { hal_param_count, UNM_NPARAMS };
+	int ret = hal_params_load(&g_unm_env.hal);
 
 	unm_env_status = hal_param_load(unm_params, UNM_NPARAMS, &g_unm_env);
+	if (unm_env_status == 0)
+		unm_env_status = ret;
 	hal_param_check_unknown(tabs, counts, 2);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * unm_env.h - every parameter of the provider. The HAL's own (backend, profile,
- * boards) are in hal/hal_param.h; man/fi_unimem.7 documents both.
+ * boards) have their rows in hal/hal_param.h; man/fi_unimem.7 documents both.
  */
 #ifndef UNM_ENV_H
 #define UNM_ENV_H
@@ -9,10 +9,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "hal/hal.h"
+
 struct unm_env {
 	size_t eager_max;	/* longest eager message, bytes */
 	size_t attach_min;	/* cross-memory attach from this length on */
 	bool attach;		/* cross-memory attach allowed */
+	bool direct;		/* peers' regions accessed without them */
 	size_t unexpected_max;	/* memory for unexpected messages, bytes */
 	int tx_size;		/* sends in flight per endpoint */
 	int rx_size;		/* receives posted per endpoint */
@@ -20,6 +23,7 @@ struct unm_env {
 	int spin;		/* empty polls before the first yield */
 	int service_us;		/* between looks at connections and deaths */
 	char stats[256];	/* "0", "1", or a directory */
+	struct hal_params hal;	/* the HAL's, for what is told of it */
 };
 
 extern struct unm_env g_unm_env;
@@ -27,7 +31,8 @@ extern struct unm_env g_unm_env;
 /* Tell libfabric about every parameter (fi_info -e). For fi_prov_ini. */
 void unm_env_define(void);
 
-/* Read the environment, once; 0 or -FI_EINVAL after one line. Thread-safe. */
+/* Read the environment, once; 0 or -FI_EINVAL after a line for each bad value.
+ * Thread-safe. */
 int unm_env_load(void);
 
 #endif /* UNM_ENV_H */

@@ -2,16 +2,18 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "unm_alias.h"
 #include "unm_env.h"
 #include "unm_ep.h"
 #include "unm_info.h"
 #include "unm_log.h"
+#include "unm_onesided.h"
 #include "unm_ops.h"
 #include "unm_recv.h"
+#include "unm_trigger.h"
 
 #define UNM_MIN_MULTI_RECV	64	/* default, bytes */
 #define UNM_LINGER_MS		2000	/* close waits so long for transfers */
@@ -31,10 +33,11 @@ static int unm_ep_getname(fid_t fid, void *addr, size_t *addrlen)
 	if (!ep->enabled)
 		return -FI_EOPBADSTATE;
 	*addrlen = sizeof(ep->hif->addr);
-	if (room < sizeof(ep->hif->addr))
-		return -FI_ETOOSMALL;
-	memcpy(addr, &ep->hif->addr, sizeof(ep->hif->addr));
-	return 0;
+	if (room > sizeof(ep->hif->addr))
+		room = sizeof(ep->hif->addr);
+	if (room != 0)			/* addr may be NULL */
+		memcpy(addr, &ep->hif->addr, room);
+	return room < sizeof(ep->hif->addr) ? -FI_ETOOSMALL : 0;
 }
 
 static struct fi_ops_cm unm_ops_cm = {
@@ -52,14 +55,30 @@ static struct fi_ops_cm unm_ops_cm = {
 
 static ssize_t unm_ep_cancel(fid_t fid, void *context)
 {
-	return unm_recv_cancel(unm_ep_fid(fid), context);
+	struct unm_ep *ep = unm_ep_fid(fid);
+	ssize_t ret = unm_recv_cancel(ep, context);
+
+	return ret == -FI_ENOENT ? unm_trigger_cancel(ep, context) : ret;
+}
+
+/* The value and its size, as the caller has room for. */
+static int unm_ep_give(const void *from, size_t bytes, void *val, size_t *len)
+{
+	size_t room = *len;
+
+	*len = bytes;
+	if (room < bytes)
+		return -FI_ETOOSMALL;
+	memcpy(val, from, bytes);
+	return 0;
 }
 
 static int unm_ep_getopt(fid_t fid, int level, int name, void *val,
 			 size_t *len)
 {
 	struct unm_ep *ep = unm_ep_fid(fid);
-	size_t v;
+	int p2p = FI_HMEM_P2P_DISABLED;
+	size_t v = 0;
 
 	if (level != FI_OPT_ENDPOINT)
 		return -FI_ENOPROTOOPT;
@@ -68,35 +87,42 @@ static int unm_ep_getopt(fid_t fid, int level, int name, void *val,
 		unm_lock(ep->domain);
 		v = ep->min_multi_recv;
 		unm_unlock(ep->domain);
-		break;
-	case FI_OPT_CM_DATA_SIZE:
-		v = 0;
-		break;
+		return unm_ep_give(&v, sizeof(v), val, len);
+	case FI_OPT_CM_DATA_SIZE:	/* there are no connections */
+		return unm_ep_give(&v, sizeof(v), val, len);
+	case FI_OPT_FI_HMEM_P2P:
+		return unm_ep_give(&p2p, sizeof(p2p), val, len);
+	case FI_OPT_XPU_TRIGGER:	/* as the man page has it */
+		return -FI_EOPNOTSUPP;
 	default:
 		return -FI_ENOPROTOOPT;
 	}
-	if (*len < sizeof(v)) {
-		*len = sizeof(v);
-		return -FI_ETOOSMALL;
-	}
-	memcpy(val, &v, sizeof(v));
-	*len = sizeof(v);
-	return 0;
 }
 
 static int unm_ep_setopt(fid_t fid, int level, int name, const void *val,
 			 size_t len)
 {
 	struct unm_ep *ep = unm_ep_fid(fid);
+	int p2p;
 
-	if (level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV)
+	if (level != FI_OPT_ENDPOINT)
 		return -FI_ENOPROTOOPT;
-	if (len != sizeof(size_t))
-		return -FI_EINVAL;
-	unm_lock(ep->domain);
-	memcpy(&ep->min_multi_recv, val, len);
-	unm_unlock(ep->domain);
-	return 0;
+	switch (name) {
+	case FI_OPT_MIN_MULTI_RECV:
+		if (len != sizeof(ep->min_multi_recv))
+			return -FI_EINVAL;
+		unm_lock(ep->domain);
+		memcpy(&ep->min_multi_recv, val, len);
+		unm_unlock(ep->domain);
+		return 0;
+	case FI_OPT_FI_HMEM_P2P:	/* no device memory at all */
+		if (len != sizeof(p2p))
+			return -FI_EINVAL;
+		memcpy(&p2p, val, len);
+		return p2p == FI_HMEM_P2P_DISABLED ? 0 : -FI_EOPNOTSUPP;
+	default:			/* or read only */
+		return -FI_ENOPROTOOPT;
+	}
 }
 
 static ssize_t unm_ep_rx_left(struct fid_ep *fid)
@@ -146,7 +172,6 @@ static void unm_ep_link(struct unm_ep *ep, struct unm_ep_links *link,
 /* From now on the queues and counters bound progress us. */
 static void unm_ep_join(struct unm_ep *ep)
 {
-	unm_lock(ep->domain);
 	if (ep->tx_cq != NULL)
 		unm_list_append(&ep->tx_cq->eps, &ep->in_tx_cq.node);
 	if (ep->rx_cq != NULL && ep->rx_cq != ep->tx_cq)
@@ -154,8 +179,8 @@ static void unm_ep_join(struct unm_ep *ep)
 	for (int i = 0; i < UNM_EP_CNTRS && ep->cntr[i] != NULL; i++)
 		unm_list_append(&ep->cntr[i]->eps, &ep->in_cntr[i].node);
 	unm_list_append(&ep->av->eps, &ep->in_av.node);
+	unm_list_append(&ep->domain->eps, &ep->in_domain.node);
 	unm_disturb(ep);		/* who waits already, waits for us */
-	unm_unlock(ep->domain);
 }
 
 static int unm_ep_bind_cq(struct unm_ep *ep, struct unm_cq *cq, uint64_t flags)
@@ -211,11 +236,32 @@ static int unm_ep_bind_cntr(struct unm_ep *ep, struct unm_cntr *cntr,
 	if (ret != 0)
 		return ret;
 	ep->cntr_events |= flags;
-	/* nothing is read or written remotely yet: those never count */
 	if (flags & FI_TRANSMIT)
 		ep->tx_cntr = cntr;
 	if (flags & FI_RECV)
 		ep->rx_cntr = cntr;
+	if (flags & FI_READ)
+		ep->rd_cntr = cntr;
+	if (flags & FI_WRITE)
+		ep->wr_cntr = cntr;
+	if (flags & FI_REMOTE_READ)
+		ep->rem_rd_cntr = cntr;
+	if (flags & FI_REMOTE_WRITE)
+		ep->rem_wr_cntr = cntr;
+	return 0;
+}
+
+/* An endpoint without connections has no events: but the queue stays open. */
+static int unm_ep_bind_eq(struct unm_ep *ep, struct fid *eq, uint64_t flags)
+{
+	struct unm_ref *ref = unm_eq_ref(eq, ep->domain->fabric);
+
+	if (flags != 0)
+		return -FI_EBADFLAGS;
+	if (ep->eq != NULL || ref == NULL)
+		return -FI_EINVAL;
+	ep->eq = ref;
+	unm_ref_get(ref);
 	return 0;
 }
 
@@ -240,8 +286,8 @@ static int unm_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	case FI_CLASS_CNTR:
 		return unm_ep_bind_cntr(ep, unm_container(bfid,
 					struct unm_cntr, fid.fid), flags);
-	case FI_CLASS_EQ:		/* a connectionless one has no events */
-		return 0;
+	case FI_CLASS_EQ:
+		return unm_ep_bind_eq(ep, bfid, flags);
 	default:
 		UNM_INFO(EP_CTRL, "binding class %zu asked, offered: av, cq, "
 			 "cntr, eq\n", bfid->fclass);
@@ -297,34 +343,6 @@ static void unm_ep_limits(struct unm_ep *ep)
 						    data);
 }
 
-/* A sleeper on the queue wakes up for this endpoint. */
-static int unm_ep_wait_add(struct unm_ep *ep, struct unm_cq *cq)
-{
-	struct epoll_event ev = { .events = EPOLLIN };
-
-	if (cq == NULL || cq->wait == FI_WAIT_NONE)
-		return 0;
-	if (epoll_ctl(cq->epfd, EPOLL_CTL_ADD, hal_if_fd(ep->hif), &ev) != 0 &&
-	    errno != EEXIST)
-		return -errno;
-	return 0;
-}
-
-/* A forked child has our descriptor, too: closed here only, it would stay in
- * the queue's set, perhaps readable for ever. The set is shared as well, and
- * not for the child to change. */
-static void unm_ep_wait_remove(struct unm_ep *ep, struct unm_cq *cq)
-{
-	if (cq != NULL && cq->wait != FI_WAIT_NONE && ep->owner == getpid())
-		epoll_ctl(cq->epfd, EPOLL_CTL_DEL, hal_if_fd(ep->hif), NULL);
-}
-
-static void unm_ep_disable(struct unm_ep *ep)
-{
-	unm_ep_wait_remove(ep, ep->tx_cq);
-	unm_ep_wait_remove(ep, ep->rx_cq);
-}
-
 static int unm_ep_enable(struct unm_ep *ep)
 {
 	int ret;
@@ -339,30 +357,61 @@ static int unm_ep_enable(struct unm_ep *ep)
 	}
 	if (ep->av == NULL)
 		return -FI_ENOAV;
-	if (ep->tx_cq == NULL && ep->tx_cntr == NULL &&
-	    ep->rx_cq == NULL && ep->rx_cntr == NULL)
+	if (ep->tx_cq == NULL && ep->rx_cq == NULL && ep->cntr[0] == NULL)
 		return -FI_ENOCQ;
-	ret = unm_ep_wait_add(ep, ep->tx_cq);
-	if (ret == 0)
-		ret = unm_ep_wait_add(ep, ep->rx_cq);
-	if (ret != 0) {
-		unm_ep_disable(ep);
-		return ret;
-	}
 	unm_ep_flags(ep);
 	ep->directed = (ep->info->caps & FI_DIRECTED_RECV) != 0;
-	ep->recv_ok = ep->rx_cq != NULL || ep->rx_cntr != NULL;
-	ep->enabled = true;
-	unm_ep_join(ep);
+	ep->source_err = (ep->info->caps & FI_SOURCE_ERR) != 0;
+	/* who begins to wait finds us in the list, or waits already */
+	unm_lock(ep->domain);
+	ret = unm_wait_add_ep(ep);
+	if (ret == 0) {
+		ep->enabled = true;
+		ep->recv_ok = ep->rx_cq != NULL || ep->rx_cntr != NULL;
+		unm_ep_join(ep);
+	} else {
+		unm_wait_remove_ep(ep);
+	}
+	unm_unlock(ep->domain);
+	return ret;
+}
+
+/* FI_SETOPSFLAG, FI_GETOPSFLAG: flags of calls without flags, of the direction
+ * that is among them. No other call goes on meanwhile (fi_endpoint(3)). */
+static int unm_ep_op_flags(struct unm_ep *ep, int command, uint64_t *flags)
+{
+	uint64_t way, allowed, *own;
+
+	if (flags == NULL)
+		return -FI_EINVAL;
+	way = *flags & (FI_TRANSMIT | FI_RECV);
+	if (way != FI_TRANSMIT && way != FI_RECV)
+		return -FI_EINVAL;
+	own = way == FI_TRANSMIT ? &ep->info->tx_attr->op_flags :
+		&ep->info->rx_attr->op_flags;
+	allowed = way == FI_TRANSMIT ? UNM_TX_OP_FLAGS : UNM_RX_OP_FLAGS;
+	if (command == FI_GETOPSFLAG) {
+		*flags = *own;
+		return 0;
+	}
+	if (*flags & ~way & ~allowed)
+		return -FI_EBADFLAGS;
+	*own = *flags & ~way;
+	if (ep->enabled)
+		unm_ep_flags(ep);
 	return 0;
 }
 
 static int unm_ep_control(struct fid *fid, int command, void *arg)
 {
-	(void)arg;
 	switch (command) {
+	case FI_SETOPSFLAG:
+	case FI_GETOPSFLAG:
+		return unm_ep_op_flags(unm_ep_fid(fid), command, arg);
 	case FI_ENABLE:
 		return unm_ep_enable(unm_ep_fid(fid));
+	case FI_ALIAS:
+		return unm_alias_open(unm_ep_fid(fid), arg);
 	default:
 		return -FI_ENOSYS;
 	}
@@ -403,13 +452,23 @@ static void unm_ep_print_stats(struct unm_ep *ep)
 }
 
 /* Is there an injected message that was not sent yet? Does a peer still have to
- * learn that we have read what it sent? */
+ * learn that we have read what it sent, or what it asked for? */
 static bool unm_ep_owes(struct unm_ep *ep)
 {
+	unm_list_for_each(pos, &ep->direct)
+		if (unm_container(pos, struct unm_os_op, link)->a.inject)
+			return true;
 	unm_list_for_each(pos, &ep->busy) {
 		struct unm_peer *peer = unm_container(pos, struct unm_peer,
 						      busy);
 
+		if (!unm_list_empty(&peer->answers) ||
+		    !unm_list_empty(&peer->nacks))
+			return true;
+		unm_list_for_each(op, &peer->unsent)
+			if (unm_container(op, struct unm_os_op,
+					  unsent)->a.inject)
+				return true;
 		unm_list_for_each(op, &peer->backlog)
 			if (unm_container(op, struct unm_tx_op, link)->inject)
 				return true;
@@ -436,10 +495,18 @@ static void unm_ep_linger(struct unm_ep *ep)
 	}
 }
 
-static void unm_ep_unlink(struct unm_ep_links *link, struct unm_ref *ref)
+/* They progress us no more. */
+static void unm_ep_part(struct unm_ep *ep)
 {
-	unm_list_remove(&link->node);
-	unm_ref_put(ref);
+	unm_list_remove(&ep->in_domain.node);
+	if (ep->tx_cq != NULL)
+		unm_list_remove(&ep->in_tx_cq.node);
+	if (ep->rx_cq != NULL)
+		unm_list_remove(&ep->in_rx_cq.node);
+	if (ep->av != NULL)
+		unm_list_remove(&ep->in_av.node);
+	for (int i = 0; i < UNM_EP_CNTRS && ep->cntr[i] != NULL; i++)
+		unm_list_remove(&ep->in_cntr[i].node);
 }
 
 static void unm_ep_destruct(struct unm_ep *ep)
@@ -449,6 +516,8 @@ static void unm_ep_destruct(struct unm_ep *ep)
 	unm_pool_destruct(&ep->tx_pool);
 	unm_pool_destruct(&ep->rx_pool);
 	unm_pool_destruct(&ep->msg_pool);
+	unm_pool_destruct(&ep->os_pool);
+	unm_pool_destruct(&ep->answer_pool);
 	for (int i = 0; i < UNM_BUF_CLASSES; i++)
 		unm_pool_destruct(&ep->buf_pool[i]);
 	fi_freeinfo(ep->info);
@@ -456,31 +525,50 @@ static void unm_ep_destruct(struct unm_ep *ep)
 	free(ep);
 }
 
+/* It uses what it was bound to no more. */
+static void unm_ep_unref(struct unm_ep *ep)
+{
+	if (ep->tx_cq != NULL)
+		unm_ref_put(&ep->tx_cq->ref);
+	if (ep->rx_cq != NULL)
+		unm_ref_put(&ep->rx_cq->ref);
+	if (ep->av != NULL)
+		unm_ref_put(&ep->av->ref);
+	if (ep->eq != NULL)
+		unm_ref_put(ep->eq);
+	for (int i = 0; i < UNM_EP_CNTRS && ep->cntr[i] != NULL; i++)
+		unm_ref_put(&ep->cntr[i]->ref);
+}
+
 static int unm_ep_close(struct fid *fid)
 {
 	struct unm_ep *ep = unm_ep_fid(fid);
 	struct unm_domain *domain = ep->domain;
 
-	unm_lock(domain);
+	if (unm_ref_busy(&ep->aliases))
+		return -FI_EBUSY;
+	if (!unm_lock_close(domain, ep->owner)) {
+		unm_ep_unref(ep);
+		unm_ref_put(&domain->ref);
+		return 0;
+	}
 	/* a forked child has none of the memory shared with peers */
 	if (ep->owner == getpid()) {
 		unm_ep_linger(ep);
+		unm_target_close(ep);
 		HAL_POINT(HAL_POINT_CLOSING);
 		unm_ep_print_stats(ep);
 	}
-	unm_ep_disable(ep);
+	unm_trigger_drop(ep);
+	unm_wait_remove_ep(ep);
+	unm_direct_drop(ep);
 	hal_if_close(ep->hif);
 	ep->stats = &ep->no_page;
 	unm_peer_close_all(ep);
-	if (ep->tx_cq != NULL)
-		unm_ep_unlink(&ep->in_tx_cq, &ep->tx_cq->ref);
-	if (ep->rx_cq != NULL)
-		unm_ep_unlink(&ep->in_rx_cq, &ep->rx_cq->ref);
-	if (ep->av != NULL)
-		unm_ep_unlink(&ep->in_av, &ep->av->ref);
-	for (int i = 0; i < UNM_EP_CNTRS && ep->cntr[i] != NULL; i++)
-		unm_ep_unlink(&ep->in_cntr[i], &ep->cntr[i]->ref);
+	unm_trigger_end(ep);
+	unm_ep_part(ep);
 	unm_unlock(domain);
+	unm_ep_unref(ep);
 	unm_ep_destruct(ep);
 	return 0;
 }
@@ -501,8 +589,11 @@ static int unm_ep_construct(struct unm_ep *ep)
 {
 	size_t tx_size = ep->info->tx_attr->size;
 
-	unm_pool_construct(&ep->tx_pool, sizeof(struct unm_tx_op),
-			   tx_size != 0 ? tx_size : (size_t)g_unm_env.tx_size);
+	if (tx_size == 0)
+		tx_size = g_unm_env.tx_size;
+	unm_pool_construct(&ep->tx_pool, sizeof(struct unm_tx_op), tx_size);
+	unm_pool_construct(&ep->os_pool, sizeof(struct unm_os_op), tx_size);
+	unm_pool_construct(&ep->answer_pool, unm_answer_size(), UINT32_MAX);
 	unm_pool_construct(&ep->rx_pool, sizeof(struct unm_rx_op), UINT32_MAX);
 	unm_pool_construct(&ep->msg_pool, sizeof(struct unm_msg), UINT32_MAX);
 	for (int i = 0; i < UNM_BUF_CLASSES; i++)
@@ -510,10 +601,13 @@ static int unm_ep_construct(struct unm_ep *ep)
 				   UINT32_MAX);
 	unm_list_init(&ep->busy);
 	unm_list_init(&ep->dma_wait);
+	unm_list_init(&ep->direct);
 	unm_list_init(&ep->claimed);
 	unm_list_init(&ep->peers);
 	unm_list_init(&ep->strangers);
 	unm_list_init(&ep->held);
+	ep->in_domain.ep = ep;
+	unm_list_init(&ep->in_domain.node);
 	ep->min_multi_recv = UNM_MIN_MULTI_RECV;
 	ep->no_page.version = UNM_STATS_VERSION;
 	ep->no_page.count = (sizeof(ep->no_page) - 8) / sizeof(uint64_t);
@@ -580,8 +674,8 @@ int unm_ep_open(struct fid_domain *domain, struct fi_info *info,
 	ep->fid.cm = &unm_ops_cm;
 	ep->fid.msg = &unm_ops_msg;
 	ep->fid.tagged = &unm_ops_tagged;
-	ep->fid.rma = &unm_ops_no_rma;
-	ep->fid.atomic = &unm_ops_no_atomic;
+	ep->fid.rma = &unm_ops_rma;
+	ep->fid.atomic = &unm_ops_atomic;
 	*fid = &ep->fid;
 	return 0;
 }

@@ -44,18 +44,23 @@ struct unm_ep {
 	bool enabled;
 	bool recv_ok;			/* a receive queue is bound */
 	bool directed;			/* receives may name their source */
+	bool source_err;		/* strangers are told with addresses */
 	uint64_t tx_flags;		/* of calls without flags */
 	uint64_t tx_msg_flags;		/* added to those with flags */
 	uint64_t rx_flags;
 	uint64_t rx_msg_flags;
 	struct unm_cq *tx_cq, *rx_cq;
 	struct unm_cntr *tx_cntr, *rx_cntr;
+	struct unm_cntr *rd_cntr, *wr_cntr;	/* own reads, writes */
+	struct unm_cntr *rem_rd_cntr, *rem_wr_cntr;	/* those of peers */
 	struct unm_stats *stats;
 	struct unm_match match[2];	/* [tagged] */
 	struct unm_pool tx_pool, rx_pool, msg_pool;
+	struct unm_pool os_pool, answer_pool;	/* one-sided */
 	struct unm_pool buf_pool[UNM_BUF_CLASSES];
 	struct unm_list busy;		/* peers with something to send */
 	struct unm_list dma_wait;	/* rx_ops with transfers to post */
+	struct unm_list direct;		/* os_ops we do in steps */
 	struct unm_list claimed;	/* unexpected messages, FI_CLAIM */
 	struct unm_list peers;		/* every peer */
 	struct unm_list strangers;	/* those not in the vector */
@@ -66,18 +71,22 @@ struct unm_ep {
 	uint32_t cold;			/* next peer beyond the hot ones */
 	uint64_t next_service;		/* clock ticks */
 	bool armed;
+	bool closing;			/* no routes to it any more */
 	bool ops_wanted;		/* a send was refused for want of one */
-	bool room;			/* a refused send may go: before a
-					 * sleep, the application is told */
+	bool stuck;			/* an answer waits for what nothing
+					 * tells of: no sleep */
 	/* unexpected messages */
 	uint64_t unexpected_bytes;
 	struct unm_list held;		/* peers that get no credits */
 	size_t min_multi_recv;
 	struct unm_av *av;
+	struct unm_ref *eq;		/* of the event queue, may be NULL */
 	struct fi_info *info;
 	struct unm_cntr *cntr[UNM_EP_CNTRS];	/* every one bound */
 	uint64_t cntr_events;		/* what they count, as flags */
 	struct unm_ep_links in_tx_cq, in_rx_cq, in_av, in_cntr[UNM_EP_CNTRS];
+	struct unm_ep_links in_domain;
+	struct unm_ref aliases;		/* fi_ep_alias(): unm_alias.c */
 	uint64_t tx_bind_flags, rx_bind_flags;
 	pid_t owner;			/* who opened it, not a child */
 	struct unm_stats no_page;	/* stats without a place */
@@ -94,15 +103,20 @@ static inline struct unm_ep *unm_ep(struct fid_ep *fid)
 int unm_progress(struct unm_ep *ep);
 /* Take what a peer sent, boundedly. Returns packets taken. */
 int unm_progress_peer(struct unm_peer *peer);
-/* Sleep until something happens, at most timeout ms (-1: for ever), on the
- * endpoints of a list through fd; the domain lock is released meanwhile. */
-int unm_wait(struct unm_domain *domain, struct unm_list *eps, int fd,
-	     int timeout_ms);
+/* Transfers that ended. Tokens of one-sided operations have this bit. */
+#define UNM_DMA_ONESIDED	(UINT64_C(1) << 31)
+void unm_dma_poll(struct unm_ep *ep);
+/* A thread slept on them: look at connections and deaths, whatever the clock
+ * says. */
+void unm_slept_list(struct unm_list *eps);
 /* 0: every endpoint armed; -FI_EAGAIN: something is there. */
 int unm_arm_list(struct unm_list *eps);
 /* What a thread blocked on a descriptor was promised by fi_trywait() is no
  * longer so, by another thread's doing: have it look again. */
 void unm_disturb(struct unm_ep *ep);
+/* What was refused may be tried again: whoever blocks on a descriptor is woken,
+ * and fi_trywait() refuses once, for each queue and counter. */
+void unm_room(struct unm_ep *ep);
 /* A sleeper is awake and polls for the others, too; or polls no longer: who
  * still sleeps has to look. */
 void unm_awake_list(struct unm_list *eps);
@@ -112,8 +126,6 @@ uint64_t unm_now_us(void);
 /* unm_levels.c: queues, credits and ages, for unimem_info. */
 void unm_levels_refresh(struct unm_ep *ep, uint64_t now_us);
 
-/* unm_cq.c, unm_eq.c: safe to block on the object's descriptor? */
-int unm_cq_trywait(struct unm_cq *cq);
 
 /* unm_send.c: the slow half of sending (eager, rendezvous). 0 or error. */
 ssize_t unm_send_slow(struct unm_ep *ep, fi_addr_t dest, struct unm_send *s);
@@ -133,7 +145,8 @@ struct unm_pool_node *unm_buf_alloc(struct unm_ep *ep, size_t len,
 				   uint8_t *class);
 /* Tell a peer what it is to be told. Returns packets sent. */
 int unm_recv_progress(struct unm_peer *peer);
-void unm_recv_dma(struct unm_ep *ep);
+void unm_recv_dma_post(struct unm_ep *ep);
+void unm_recv_dma_done(struct unm_ep *ep, const struct hal_dma_comp *comp);
 void unm_recv_abort(struct unm_peer *peer, int err);
 void unm_recv_renamed(struct unm_peer *peer);
 ssize_t unm_recv_buf(struct unm_ep *ep, bool tagged, void *buf, size_t len,
@@ -148,6 +161,8 @@ ssize_t unm_recv_peek(struct unm_ep *ep, uint64_t tag, uint64_t ignore,
 ssize_t unm_recv_claimed(struct unm_ep *ep, const struct iovec *iov,
 			 size_t count, void *context, uint64_t flags);
 ssize_t unm_recv_cancel(struct unm_ep *ep, void *context);
+/* The same for a caller that has the domain's lock. */
+ssize_t unm_recv_cancel_locked(struct unm_ep *ep, void *context);
 
 /* unm_complete.c: the one way out of every operation. */
 void unm_complete_tx(struct unm_ep *ep, bool tagged, uint64_t flags,
@@ -166,8 +181,21 @@ struct unm_rx_done {			/* a finished receive */
 	uint64_t data;
 	uint64_t tag;
 	fi_addr_t src;
+	const struct unm_peer *peer;	/* its sender, NULL: none */
 	int err;			/* positive fi_errno, 0 fine */
 };
 void unm_complete_rx(struct unm_ep *ep, const struct unm_rx_done *done);
+
+
+struct unm_access;
+struct unm_mr;
+/* One of ours on a peer's memory is over; err: positive fi_errno, 0 fine. */
+void unm_complete_onesided(struct unm_ep *ep, const struct unm_access *a,
+			   int err);
+/* A peer has done that (FI_REMOTE_READ, FI_REMOTE_WRITE) to all of a range in a
+ * region of ours, the last of its operation or not, with remote CQ data if not
+ * NULL. */
+void unm_complete_target(struct unm_peer *peer, const struct unm_mr *mr,
+			 uint64_t what, bool last, const uint64_t *data);
 
 #endif /* UNM_EP_H */

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unm_eq.c - event queue: a list and an eventfd that counts it. */
-#include <errno.h>
-#include <poll.h>
+/* unm_eq.c - event queue: a list, and who waits until it is not empty. */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "unm_ep.h"
-#include "unm_log.h"
+#include "unm_eq.h"
 #include "unm_ops.h"
+#include "unm_wait.h"
 #include "util/unm_list.h"
 
 struct unm_eq {
@@ -19,8 +16,7 @@ struct unm_eq {
 	pthread_mutex_t lock;
 	struct unm_list events;
 	bool writable;
-	enum fi_wait_obj wait;
-	int fd;
+	struct unm_wait wait;
 };
 
 struct unm_event {
@@ -39,7 +35,6 @@ static ssize_t unm_eq_take(struct unm_eq *eq, uint32_t *type, void *buf,
 			   size_t len, uint64_t flags)
 {
 	struct unm_event *ev;
-	uint64_t count;
 	ssize_t ret;
 
 	pthread_mutex_lock(&eq->lock);
@@ -56,11 +51,10 @@ static ssize_t unm_eq_take(struct unm_eq *eq, uint32_t *type, void *buf,
 	memcpy(buf, ev->data, ev->len);
 	ret = ev->len;
 	if (!(flags & FI_PEEK)) {
-		ssize_t n = read(eq->fd, &count, sizeof(count));
-
-		(void)n;		/* semaphore: one event less */
 		unm_list_remove(&ev->link);
 		free(ev);
+		if (unm_list_empty(&eq->events))
+			unm_wait_level(&eq->wait, false);
 	}
 out:
 	pthread_mutex_unlock(&eq->lock);
@@ -89,8 +83,6 @@ static ssize_t unm_eq_write(struct fid_eq *fid, uint32_t type,
 {
 	struct unm_eq *eq = unm_eq(fid);
 	struct unm_event *ev;
-	uint64_t one = 1;
-	ssize_t n;
 
 	if (!eq->writable || flags != 0)
 		return -FI_EINVAL;
@@ -102,9 +94,9 @@ static ssize_t unm_eq_write(struct fid_eq *fid, uint32_t type,
 	memcpy(ev->data, buf, len);
 	pthread_mutex_lock(&eq->lock);
 	unm_list_append(&eq->events, &ev->link);
-	n = write(eq->fd, &one, sizeof(one));
-	(void)n;
+	unm_wait_level(&eq->wait, true);
 	pthread_mutex_unlock(&eq->lock);
+	unm_wait_broadcast(&eq->wait);
 	return len;
 }
 
@@ -112,24 +104,22 @@ static ssize_t unm_eq_sread(struct fid_eq *fid, uint32_t *type, void *buf,
 			    size_t len, int timeout, uint64_t flags)
 {
 	struct unm_eq *eq = unm_eq(fid);
-	struct pollfd pfd = { .fd = eq->fd, .events = POLLIN };
-	uint64_t end = unm_now_us() + (uint64_t)timeout * 1000;
-	int64_t left = -1;
+	uint64_t end = unm_wait_end(timeout);
+	int64_t left;
 	ssize_t ret;
 
+	if (eq->wait.obj == FI_WAIT_NONE)
+		return -FI_ENOSYS;
 	if (flags & ~FI_PEEK)
 		return -FI_EINVAL;
 	for (;;) {
 		ret = unm_eq_take(eq, type, buf, len, flags);
 		if (ret != -FI_EAGAIN)
 			return ret;
-		if (timeout >= 0) {
-			left = (int64_t)(end - unm_now_us());
-			if (left <= 0)
-				return -FI_EAGAIN;
-			left = (left + 999) / 1000;
-		}
-		poll(&pfd, 1, left);
+		left = unm_wait_left(end, timeout);
+		if (left == 0)
+			return -FI_EAGAIN;
+		unm_wait_there(&eq->wait, left);
 	}
 }
 
@@ -156,18 +146,34 @@ static int unm_eq_control(struct fid *fid, int command, void *arg)
 {
 	struct unm_eq *eq = unm_container(fid, struct unm_eq, fid.fid);
 
-	switch (command) {
-	case FI_GETWAIT:
-		if (eq->wait == FI_WAIT_NONE)
-			return -FI_ENOSYS;
-		*(int *)arg = eq->fd;
-		return 0;
-	case FI_GETWAITOBJ:
-		*(enum fi_wait_obj *)arg = eq->wait;
-		return 0;
-	default:
-		return -FI_ENOSYS;
-	}
+	return unm_wait_control(&eq->wait, command, arg);
+}
+
+bool unm_eq_news(struct fid *fid)
+{
+	struct unm_eq *eq = unm_container(fid, struct unm_eq, fid.fid);
+	bool news;
+
+	pthread_mutex_lock(&eq->lock);
+	news = !unm_list_empty(&eq->events);
+	pthread_mutex_unlock(&eq->lock);
+	return news;
+}
+
+int unm_eq_trywait(struct fid *fid)
+{
+	struct unm_eq *eq = unm_container(fid, struct unm_eq, fid.fid);
+
+	if (eq->wait.obj == FI_WAIT_NONE || eq->wait.obj == FI_WAIT_YIELD)
+		return -FI_EINVAL;
+	return unm_eq_news(fid) ? -FI_EAGAIN : 0;
+}
+
+struct unm_ref *unm_eq_ref(struct fid *fid, const struct unm_fabric *fabric)
+{
+	struct unm_eq *eq = unm_container(fid, struct unm_eq, fid.fid);
+
+	return eq->fabric == fabric ? &eq->ref : NULL;
 }
 
 static int unm_eq_close(struct fid *fid)
@@ -179,7 +185,7 @@ static int unm_eq_close(struct fid *fid)
 		return -FI_EBUSY;
 	while ((node = unm_list_pop(&eq->events)) != NULL)
 		free(unm_container(node, struct unm_event, link));
-	close(eq->fd);
+	unm_wait_close(&eq->wait);
 	pthread_mutex_destroy(&eq->lock);
 	unm_ref_put(&eq->fabric->ref);
 	free(eq);
@@ -199,31 +205,31 @@ static struct fi_ops unm_ops_eq_fid = {
 int unm_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr,
 		struct fid_eq **fid, void *context)
 {
+	struct fi_eq_attr none = { .wait_obj = FI_WAIT_UNSPEC };
 	struct unm_eq *eq;
+	int ret;
 
-	if (attr != NULL && attr->wait_obj != FI_WAIT_NONE &&
-	    attr->wait_obj != FI_WAIT_UNSPEC && attr->wait_obj != FI_WAIT_FD)
-		return -FI_ENOSYS;
+	if (attr == NULL)
+		attr = &none;
+	if (attr->flags & ~(FI_WRITE | FI_AFFINITY))
+		return -FI_EINVAL;
 	eq = calloc(1, sizeof(*eq));
 	if (eq == NULL)
 		return -FI_ENOMEM;
-	eq->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
-	if (eq->fd < 0) {
-		int ret = -errno;
-
-		UNM_WARN(EQ, "no event descriptor: %s (ulimit -n?)",
-			 fi_strerror(-ret));
+	pthread_mutex_init(&eq->lock, NULL);
+	unm_list_init(&eq->events);
+	eq->writable = attr->flags & FI_WRITE;
+	eq->fabric = (struct unm_fabric *)fabric;
+	unm_fid_init(&eq->fid.fid, FI_CLASS_EQ, &unm_ops_eq_fid, context);
+	eq->fid.ops = &unm_ops_eq;
+	ret = unm_wait_open(&eq->wait, &eq->fid.fid, NULL, attr->wait_obj,
+			    attr->wait_set);
+	if (ret != 0) {
+		pthread_mutex_destroy(&eq->lock);
 		free(eq);
 		return ret;
 	}
-	pthread_mutex_init(&eq->lock, NULL);
-	unm_list_init(&eq->events);
-	eq->writable = attr != NULL && (attr->flags & FI_WRITE);
-	eq->wait = attr != NULL ? attr->wait_obj : FI_WAIT_UNSPEC;
-	eq->fabric = (struct unm_fabric *)fabric;
 	unm_ref_get(&eq->fabric->ref);
-	unm_fid_init(&eq->fid.fid, FI_CLASS_EQ, &unm_ops_eq_fid, context);
-	eq->fid.ops = &unm_ops_eq;
 	*fid = &eq->fid;
 	return 0;
 }

@@ -18,8 +18,11 @@
 #include "unm_env.h"
 #include "unm_info.h"
 #include "unm_log.h"
+#include "unm_nic.h"
 
-#define UNM_ORDER	FI_ORDER_SAS
+#define UNM_ORDER	(FI_ORDER_SAS | FI_ORDER_ATOMIC_RAR | \
+			 FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | \
+			 FI_ORDER_ATOMIC_WAW)
 #define UNM_MODE	0
 #define UNM_TAG_FORMAT	UINT64_C(0xAAAAAAAAAAAAAAAA)	/* all 64 bits */
 #define UNM_RX_SIZE	1024		/* what most applications expect */
@@ -44,7 +47,7 @@ static void unm_info_tx(struct fi_tx_attr *tx)
 	tx->inject_size = UNM_INJECT_MAX;
 	tx->size = g_unm_env.tx_size;
 	tx->iov_limit = UNM_IOV_MAX;
-	tx->rma_iov_limit = 0;
+	tx->rma_iov_limit = UNM_IOV_MAX;
 }
 
 static void unm_info_rx(struct fi_rx_attr *rx)
@@ -68,7 +71,7 @@ static void unm_info_domain(struct fi_domain_attr *d)
 	d->resource_mgmt = FI_RM_ENABLED;
 	d->av_type = FI_AV_UNSPEC;
 	d->mr_mode = 0;
-	d->mr_key_size = 0;
+	d->mr_key_size = UNM_MR_KEY_BYTES;
 	d->cq_data_size = UNM_CQ_DATA_BYTES;
 	d->cq_cnt = 65536;
 	d->ep_cnt = 4096;
@@ -79,11 +82,11 @@ static void unm_info_domain(struct fi_domain_attr *d)
 	d->max_ep_stx_ctx = 0;
 	d->max_ep_srx_ctx = 0;
 	d->cntr_cnt = 65536;
-	d->mr_iov_limit = 0;
+	d->mr_iov_limit = UNM_IOV_MAX;
 	d->caps = UNM_CAPS_DOMAIN;
 	d->mode = UNM_MODE;
 	d->max_err_data = 0;
-	d->mr_cnt = 0;
+	d->mr_cnt = UNM_MR_COUNT;
 }
 
 static struct fi_info *unm_info_offer(void)
@@ -92,7 +95,8 @@ static struct fi_info *unm_info_offer(void)
 
 	if (info == NULL)
 		return NULL;
-	if (unm_info_strings(info) != 0) {
+	info->nic = unm_nic_offer();
+	if (info->nic == NULL || unm_info_strings(info) != 0) {
 		fi_freeinfo(info);
 		return NULL;
 	}
@@ -104,6 +108,9 @@ static struct fi_info *unm_info_offer(void)
 	info->ep_attr->protocol_version = 1;
 	info->ep_attr->max_msg_size = SIZE_MAX;
 	info->ep_attr->mem_tag_format = UNM_TAG_FORMAT;
+	info->ep_attr->max_order_raw_size = SIZE_MAX;
+	info->ep_attr->max_order_war_size = SIZE_MAX;
+	info->ep_attr->max_order_waw_size = SIZE_MAX;
 	info->ep_attr->tx_ctx_cnt = 1;
 	info->ep_attr->rx_ctx_cnt = 1;
 	unm_info_tx(info->tx_attr);
@@ -160,13 +167,14 @@ static bool unm_match_tx(const struct fi_tx_attr *h)
 		 unm_most("tx inject_size", h->inject_size, UNM_INJECT_MAX) &&
 		 unm_most("tx size", h->size, 1 << 20) &&
 		 unm_most("tx iov_limit", h->iov_limit, UNM_IOV_MAX) &&
-		 unm_most("tx rma_iov_limit", h->rma_iov_limit, 0));
+		 unm_most("tx rma_iov_limit", h->rma_iov_limit,
+			  UNM_IOV_MAX));
 }
 
 static bool unm_match_rx(const struct fi_rx_attr *h)
 {
 	return h == NULL ||
-		(unm_bits("rx caps", h->caps, UNM_CAPS) &&
+		(unm_bits("rx caps", h->caps, UNM_CAPS | UNM_CAPS_ASKED) &&
 		 unm_bits("rx op_flags", h->op_flags, UNM_RX_OP_FLAGS) &&
 		 unm_bits("rx msg_order", h->msg_order, UNM_ORDER) &&
 		 unm_bits("rx comp_order", h->comp_order, 0) &&
@@ -186,10 +194,33 @@ static bool unm_match_ep(const struct fi_ep_attr *h)
 		 unm_most("auth_key_size", h->auth_key_size, 0));
 }
 
+/* Bytes that an error entry may bring: the address of a stranger. */
+static size_t unm_err_data(uint64_t caps)
+{
+	return caps & FI_SOURCE_ERR ? sizeof(struct hal_addr) : 0;
+}
+
+static bool unm_match_caps(const struct fi_info *h)
+{
+	if (!unm_bits("caps", h->caps, UNM_CAPS | UNM_CAPS_ASKED))
+		return false;
+	if ((h->caps & FI_SOURCE_ERR) && !(h->caps & FI_SOURCE))
+		return unm_refuse("caps (FI_SOURCE_ERR without FI_SOURCE)",
+				  h->caps, UNM_CAPS);
+	/* those of a context are some of the endpoint's */
+	if (h->rx_attr != NULL &&
+	    !unm_bits("rx caps (not among caps)",
+		      h->rx_attr->caps & UNM_CAPS_ASKED, h->caps))
+		return false;
+	return h->domain_attr == NULL ||
+		unm_most("max_err_data", h->domain_attr->max_err_data,
+			 unm_err_data(h->caps));
+}
+
 bool unm_info_offered(const struct fi_info *info)
 {
-	return unm_match_ep(info->ep_attr) && unm_match_tx(info->tx_attr) &&
-		unm_match_rx(info->rx_attr);
+	return unm_match_caps(info) && unm_match_ep(info->ep_attr) &&
+		unm_match_tx(info->tx_attr) && unm_match_rx(info->rx_attr);
 }
 
 /* One of libfabric 2: control calls come as those on data do, so that neither
@@ -202,13 +233,11 @@ static bool unm_match_modes(const struct fi_domain_attr *h)
 	 * could not keep is refused */
 	if (h->threading > FI_THREAD_ENDPOINT)
 		return unm_refuse("threading", h->threading, FI_THREAD_SAFE);
-	if ((unsigned)h->control_progress > UNM_PROGRESS_UNIFIED ||
-	    h->control_progress == FI_PROGRESS_AUTO)
-		return unm_refuse("control_progress (auto)",
-				  h->control_progress, FI_PROGRESS_MANUAL);
-	if (h->data_progress > FI_PROGRESS_MANUAL ||
-	    h->data_progress == FI_PROGRESS_AUTO)
-		return unm_refuse("data_progress (auto)", h->data_progress,
+	if ((unsigned)h->control_progress > UNM_PROGRESS_UNIFIED)
+		return unm_refuse("control_progress", h->control_progress,
+				  FI_PROGRESS_MANUAL);
+	if (h->data_progress > FI_PROGRESS_MANUAL)
+		return unm_refuse("data_progress", h->data_progress,
 				  FI_PROGRESS_MANUAL);
 	if (h->resource_mgmt > FI_RM_ENABLED)
 		return unm_refuse("resource_mgmt", h->resource_mgmt,
@@ -218,10 +247,26 @@ static bool unm_match_modes(const struct fi_domain_attr *h)
 	return true;
 }
 
+/* Bits say what an application is able to do: all are welcome. The two names of
+ * old APIs (FI_MR_BASIC, FI_MR_SCALABLE) stand alone, see fi_mr(3). */
+static bool unm_match_mr(const struct fi_domain_attr *h)
+{
+	unsigned mode = h->mr_mode;
+	unsigned old = mode & (FI_MR_BASIC | FI_MR_SCALABLE);
+
+	if (old != 0 && (mode & (mode - 1)) != 0)
+		return unm_refuse("mr_mode (an old one with others)",
+				  mode, old);
+	return unm_most("mr_key_size", h->mr_key_size, UNM_MR_KEY_BYTES) &&
+		unm_most("mr_iov_limit", h->mr_iov_limit, UNM_IOV_MAX) &&
+		unm_most("mr_cnt", h->mr_cnt, UNM_MR_COUNT);
+}
+
 static bool unm_match_domain(const struct fi_domain_attr *h)
 {
 	return h == NULL ||
 		(unm_name_is("domain", h->name) && unm_match_modes(h) &&
+		 unm_match_mr(h) &&
 		 unm_bits("domain caps", h->caps, UNM_CAPS_DOMAIN) &&
 		 unm_most("cq_data_size", h->cq_data_size,
 			  UNM_CQ_DATA_BYTES) &&
@@ -234,7 +279,6 @@ static bool unm_match_domain(const struct fi_domain_attr *h)
 		 unm_most("max_ep_srx_ctx", h->max_ep_srx_ctx, 0) &&
 		 unm_most("domain tx_ctx_cnt", h->tx_ctx_cnt, 4096) &&
 		 unm_most("domain rx_ctx_cnt", h->rx_ctx_cnt, 4096) &&
-		 unm_most("max_err_data", h->max_err_data, 0) &&
 		 unm_most("domain auth_key_size", h->auth_key_size, 0));
 }
 
@@ -263,7 +307,7 @@ static bool unm_match_hints(const struct fi_info *h)
 	    h->addr_format != UNM_ADDR_FORMAT)
 		return unm_refuse("addr_format", h->addr_format,
 				  UNM_ADDR_FORMAT);
-	return unm_bits("caps", h->caps, UNM_CAPS) &&
+	return unm_match_caps(h) &&
 		unm_match_src(h->src_addr, h->src_addrlen) &&
 		unm_match_ep(h->ep_attr) &&
 		unm_match_tx(h->tx_attr) && unm_match_rx(h->rx_attr) &&
@@ -272,6 +316,20 @@ static bool unm_match_hints(const struct fi_info *h)
 
 /* ---- The answer ------------------------------------------------------ */
 
+/* A kind of transfer without a direction means all of them. */
+static uint64_t unm_answer_caps(uint64_t caps)
+{
+	const uint64_t msg = FI_SEND | FI_RECV;
+	const uint64_t rma = FI_READ | FI_WRITE | FI_REMOTE_READ |
+		FI_REMOTE_WRITE;
+
+	if ((caps & (FI_MSG | FI_TAGGED)) && !(caps & msg))
+		caps |= msg;
+	if ((caps & (FI_RMA | FI_ATOMIC)) && !(caps & rma))
+		caps |= rma;
+	return caps | UNM_CAPS_DOMAIN;
+}
+
 /* What was asked and may be chosen is given back as asked: applications compare
  * (MPICH ends if threading is not the one it wanted). */
 static void unm_answer(struct fi_info *info, const struct fi_info *h)
@@ -279,9 +337,7 @@ static void unm_answer(struct fi_info *info, const struct fi_info *h)
 	if (h == NULL)
 		return;
 	if (h->caps != 0)
-		info->caps = h->caps | (h->caps & (FI_MSG | FI_TAGGED) ?
-			(h->caps & (FI_SEND | FI_RECV) ? 0 :
-			 FI_SEND | FI_RECV) : 0) | UNM_CAPS_DOMAIN;
+		info->caps = unm_answer_caps(h->caps);
 	info->handle = h->handle;
 	if (h->tx_attr != NULL) {
 		info->tx_attr->op_flags = h->tx_attr->op_flags;
@@ -294,12 +350,16 @@ static void unm_answer(struct fi_info *info, const struct fi_info *h)
 			info->rx_attr->size = h->rx_attr->size;
 	}
 	info->tx_attr->caps = info->caps & UNM_CAPS_TX;
-	info->rx_attr->caps = info->caps & UNM_CAPS_RX;
+	info->rx_attr->caps = info->caps & (UNM_CAPS_RX | UNM_CAPS_ASKED);
+	info->domain_attr->max_err_data = unm_err_data(info->caps);
 	if (h->domain_attr == NULL)
 		return;
 	if (h->domain_attr->control_progress != FI_PROGRESS_UNSPEC)
 		info->domain_attr->control_progress =
 			h->domain_attr->control_progress;
+	if (h->domain_attr->data_progress != FI_PROGRESS_UNSPEC)
+		info->domain_attr->data_progress =
+			h->domain_attr->data_progress;
 	if (h->domain_attr->threading != FI_THREAD_UNSPEC)
 		info->domain_attr->threading = h->domain_attr->threading;
 	if (h->domain_attr->resource_mgmt != FI_RM_UNSPEC)
@@ -307,6 +367,25 @@ static void unm_answer(struct fi_info *info, const struct fi_info *h)
 			h->domain_attr->resource_mgmt;
 	if (h->domain_attr->av_type != FI_AV_UNSPEC)
 		info->domain_attr->av_type = h->domain_attr->av_type;
+}
+
+/*
+ * The bits asked for, of those there are: who can do without any of them asks
+ * for none. FI_MR_BASIC and FI_MR_SCALABLE are given back as they are, and who
+ * asks in an API that knows only those gets one. (Version 0 is MPICH, which
+ * takes 0 for what it is.)
+ */
+static int unm_answer_mr_mode(uint32_t version, const struct fi_info *h)
+{
+	int asked = h != NULL && h->domain_attr != NULL ?
+		h->domain_attr->mr_mode : 0;
+
+	if (asked == FI_MR_BASIC || asked == FI_MR_SCALABLE)
+		return asked;
+	if (asked == 0 && h != NULL && version != 0 &&
+	    FI_VERSION_LT(version, FI_VERSION(1, 5)))
+		return FI_MR_SCALABLE;
+	return asked & UNM_MR_MODES;
 }
 
 static int unm_set_addr(const void *src, size_t len, void **dst,
@@ -373,32 +452,45 @@ static bool unm_node_is_here(const char *node, uint64_t flags)
 }
 
 /*
- * A node is the typed address of a peer, or a name of this host, where all
- * peers are: then which interface is told by whoever exchanges addresses. Our
- * own interface is chosen when an endpoint is opened.
+ * A node is the typed address of a peer, with its interface or with that as
+ * service, or a name of this host, where all peers are: then which interface is
+ * told by whoever exchanges addresses, and a service means nothing here. Nor
+ * does one without a node. Our own interface is chosen when an endpoint is
+ * opened.
  */
+static bool unm_node_offered(const char *node, const char *service,
+			     uint64_t flags, struct hal_addr *addr)
+{
+	if (node == NULL)
+		return true;
+	if (unm_addr_typed(node) ? !(flags & FI_SOURCE) &&
+	    unm_addr_parse(node, service, addr) == 0 :
+	    unm_node_is_here(node, flags))
+		return true;
+	UNM_INFO(FABRIC, "no match: node %s service %s asked, offered: "
+		 "unimem://board:interface of a peer, unimem://board and an "
+		 "interface as service, or this host\n", node,
+		 service != NULL ? service : "none");
+	return false;
+}
+
 static int unm_answer_addr(struct fi_info *info, const char *node,
-			   uint64_t flags, const struct fi_info *h)
+			   const char *service, uint64_t flags,
+			   const struct fi_info *h)
 {
 	struct hal_addr addr = {
 		.version = HAL_ADDR_VERSION, .uid = geteuid(),
 	};
-	bool typed = node != NULL && unm_addr_parse(node, &addr) == 0;
 
-	if (node != NULL &&
-	    (typed ? (flags & FI_SOURCE) != 0 :
-	     !unm_node_is_here(node, flags))) {
-		UNM_INFO(FABRIC, "no match: node %s asked, offered: "
-			 "unimem://board:interface of a peer, or this host\n",
-			 node);
+	if (!unm_node_offered(node, service, flags, &addr))
 		return -FI_ENODATA;
-	}
 	if (node != NULL && !(flags & FI_SOURCE) &&
 	    unm_set_addr(&addr, sizeof(addr), &info->dest_addr,
 			 &info->dest_addrlen) != 0)
 		return -FI_ENOMEM;
-	addr.board = 0;
-	addr.iface = 0;
+	addr = (struct hal_addr){
+		.version = HAL_ADDR_VERSION, .uid = geteuid(),
+	};
 	if (unm_set_addr(&addr, sizeof(addr), &info->src_addr,
 			 &info->src_addrlen) != 0)
 		return -FI_ENOMEM;
@@ -419,7 +511,6 @@ int unm_getinfo(uint32_t version, const char *node, const char *service,
 	struct fi_info *offer;
 	int ret;
 
-	(void)service;			/* interfaces have no ports */
 	ret = unm_env_load();
 	if (ret != 0)
 		return -FI_ENODATA;
@@ -429,7 +520,8 @@ int unm_getinfo(uint32_t version, const char *node, const char *service,
 	if (offer == NULL)
 		return -FI_ENOMEM;
 	unm_answer(offer, hints);
-	ret = unm_answer_addr(offer, node, flags, hints);
+	offer->domain_attr->mr_mode = unm_answer_mr_mode(version, hints);
+	ret = unm_answer_addr(offer, node, service, flags, hints);
 	if (ret != 0) {
 		fi_freeinfo(offer);
 		return ret;

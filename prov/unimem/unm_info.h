@@ -13,12 +13,23 @@
 #define UNM_ADDR_FORMAT		(FI_PROV_SPECIFIC | 0x756e)	/* hal_addr */
 #define UNM_IOV_MAX		8
 #define UNM_CQ_DATA_BYTES	8
+#define UNM_MR_KEY_BYTES	8
+#define UNM_MR_COUNT		(1 << 20)	/* there is no limit */
 
-#define UNM_CAPS_TX	(FI_MSG | FI_TAGGED | FI_SEND)
-#define UNM_CAPS_RX	(FI_MSG | FI_TAGGED | FI_RECV | FI_MULTI_RECV | \
-			 FI_DIRECTED_RECV | FI_SOURCE)
+/* what an application may ask of memory regions; none of it is needed */
+#define UNM_MR_MODES	(FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | \
+			 FI_MR_ENDPOINT)
+
+#define UNM_CAPS_TX	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | \
+			 FI_READ | FI_WRITE | FI_TRIGGER)
+#define UNM_CAPS_RX	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_RECV | \
+			 FI_REMOTE_READ | FI_REMOTE_WRITE | FI_MULTI_RECV | \
+			 FI_DIRECTED_RECV | FI_SOURCE | FI_RMA_EVENT | \
+			 FI_TRIGGER)
 #define UNM_CAPS_DOMAIN	(FI_LOCAL_COMM | FI_REMOTE_COMM)
 #define UNM_CAPS	(UNM_CAPS_TX | UNM_CAPS_RX | UNM_CAPS_DOMAIN)
+/* given only to those that ask: it makes errors of completions */
+#define UNM_CAPS_ASKED	FI_SOURCE_ERR
 
 /* flags a send may have, as operation default or in fi_sendmsg() */
 #define UNM_TX_OP_FLAGS	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | \

@@ -4,7 +4,7 @@
  * ages. They are refreshed by clock, so that no message pays for them: an
  * operation gets its time when a refresh first meets it, not when it begins.
  */
-#include "unm_ep.h"
+#include "unm_onesided.h"
 
 #define UNM_SWEEP	256	/* operations looked at in one refresh */
 
@@ -87,7 +87,7 @@ void unm_levels_refresh(struct unm_ep *ep, uint64_t now_us)
 	st->posted = ep->match[0].nrecv + ep->match[1].nrecv;
 	st->unexpected = ep->match[0].nmsg + ep->match[1].nmsg;
 	st->unexpected_bytes = ep->unexpected_bytes;
-	st->inflight = ep->tx_pool.used;
+	st->inflight = ep->tx_pool.used + ep->os_pool.used;
 	st->transfers = ep->rx_pool.used - st->posted;
 	unm_list_for_each(pos, &ep->peers) {
 		struct unm_peer *peer = unm_container(pos, struct unm_peer,
@@ -96,6 +96,10 @@ void unm_levels_refresh(struct unm_ep *ep, uint64_t now_us)
 
 		if (peer->hp == NULL)
 			continue;
+		if (peer->nroutes != 0)	/* memory that went is let go */
+			unm_route_look(peer);
+		if (peer->nimports != 0)
+			unm_import_tidy(peer, now_us);
 		limit = peer->greeted ? unm_peer_limit(peer) :
 			UNM_PEER_CREDITS;
 		if (limit - peer->msgs_sent < credits)

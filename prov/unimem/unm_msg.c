@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* unm_msg.c - fi_msg(3): arguments to operations, nothing more. */
 #include "unm_ops.h"
+#include "unm_trigger.h"
 #include "unm_tx.h"
+
+#define UNM_RX_ODD	(~(UNM_RX_OP_FLAGS | FI_MORE))
 
 static ssize_t unm_msg_recv(struct fid_ep *fid, void *buf, size_t len,
 			    void *desc, fi_addr_t src, void *context)
@@ -24,12 +27,19 @@ static ssize_t unm_msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg,
 			       uint64_t flags)
 {
 	struct unm_ep *ep = unm_ep(fid);
+	uint64_t more = ep->rx_msg_flags;
 
-	if (flags & ~(UNM_RX_OP_FLAGS | FI_MORE))
-		return -FI_EBADFLAGS;
+	if (__builtin_expect((flags & UNM_RX_ODD) != 0, 0)) {
+		ssize_t ret = unm_trigger(ep, &(struct unm_call){
+			.type = FI_OP_RECV, .msg = msg, .flags = flags,
+			.context = msg->context }, flags & UNM_RX_ODD);
+
+		if (ret != 1)
+			return ret;
+		more = 0;		/* work: its own flags alone */
+	}
 	return unm_recv_vector(ep, false, msg->msg_iov, msg->iov_count,
-			       msg->addr, 0, 0, msg->context,
-			       flags | ep->rx_msg_flags);
+			       msg->addr, 0, 0, msg->context, flags | more);
 }
 
 static ssize_t unm_msg_send(struct fid_ep *fid, const void *buf, size_t len,
@@ -65,6 +75,15 @@ static ssize_t unm_msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg,
 		.flags = flags | unm_ep(fid)->tx_msg_flags,
 	};
 
+	if (__builtin_expect((flags & ~UNM_TX_MSG_FLAGS) != 0, 0)) {
+		ssize_t ret = unm_trigger(unm_ep(fid), &(struct unm_call){
+			.type = FI_OP_SEND, .msg = msg, .flags = flags,
+			.context = msg->context }, flags & ~UNM_TX_MSG_FLAGS);
+
+		if (ret != 1)
+			return ret;
+		s.flags = flags;	/* work: its own alone */
+	}
 	return unm_tx_iov(unm_ep(fid), msg->addr, &s);
 }
 

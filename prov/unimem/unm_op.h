@@ -9,13 +9,18 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "hal/hal.h"
 #include "unm_info.h"
 #include "unm_match.h"
 #include "unm_wire.h"
 #include "util/unm_list.h"
 #include "util/unm_pool.h"
 
+struct unm_import;
 struct unm_peer;
+
+/* A flag of ours: the operation's context is deferred work (unm_trigger.h). */
+#define UNM_OP_WORK	(UINT64_C(1) << 62)
 
 /* What a send call asks for; lives on the caller's stack. */
 struct unm_send {
@@ -105,7 +110,8 @@ struct unm_rx_op {
 	uint64_t wanted;		/* min(msg_len, len) */
 	uint64_t got;
 	uint64_t peer_token;		/* sender's operation */
-	uint64_t addr;			/* sender's buffer or 0 */
+	uint64_t addr;			/* sender's buffer */
+	struct unm_import *mem;		/* addr is in that, or NULL */
 	uint8_t dma_next;		/* next iov entry to post */
 	uint8_t dma_left;		/* transfers outstanding */
 	int status;			/* negative fi_errno */
@@ -124,7 +130,9 @@ struct unm_msg {
 	uint64_t data;
 	uint64_t len;
 	uint64_t token;			/* rendezvous: sender's operation */
-	uint64_t addr;
+	uint64_t addr;			/* ... and buffer */
+	struct hal_key key;
+	bool dmable;
 	void *buf;			/* copy of the bytes, or NULL */
 	uint8_t buf_class;
 	bool rendezvous;

@@ -18,8 +18,8 @@
 
 extern struct fi_ops_msg unm_ops_msg;
 extern struct fi_ops_tagged unm_ops_tagged;
-extern struct fi_ops_rma unm_ops_no_rma;
-extern struct fi_ops_atomic unm_ops_no_atomic;
+extern struct fi_ops_rma unm_ops_rma;
+extern struct fi_ops_atomic unm_ops_atomic;
 extern struct fi_ops_mr unm_ops_mr;
 
 int unm_no_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
@@ -46,22 +46,18 @@ int unm_no_join(struct fid_ep *ep, const void *addr, uint64_t flags,
 /* fi_domain(3), fi_fabric(3) */
 int unm_no_scalable_ep(struct fid_domain *domain, struct fi_info *info,
 		       struct fid_ep **sep, void *context);
-int unm_no_poll_open(struct fid_domain *domain, struct fi_poll_attr *attr,
-		     struct fid_poll **pollset);
 int unm_no_stx_ctx(struct fid_domain *domain, struct fi_tx_attr *attr,
 		   struct fid_stx **stx, void *context);
 int unm_no_srx_ctx(struct fid_domain *domain, struct fi_rx_attr *attr,
 		   struct fid_ep **rx_ep, void *context);
-int unm_no_query_atomic(struct fid_domain *domain, enum fi_datatype datatype,
-			enum fi_op op, struct fi_atomic_attr *attr,
-			uint64_t flags);
+int unm_query_atomic(struct fid_domain *domain, enum fi_datatype datatype,
+		     enum fi_op op, struct fi_atomic_attr *attr,
+		     uint64_t flags);
 int unm_no_query_collective(struct fid_domain *domain,
 			    enum fi_collective_op coll,
 			    struct fi_collective_attr *attr, uint64_t flags);
 int unm_no_passive_ep(struct fid_fabric *fabric, struct fi_info *info,
 		      struct fid_pep **pep, void *context);
-int unm_no_wait_open(struct fid_fabric *fabric, struct fi_wait_attr *attr,
-		     struct fid_wait **waitset);
 int unm_no_tx_ctx(struct fid_ep *sep, int index, struct fi_tx_attr *attr,
 		  struct fid_ep **tx_ep, void *context);
 int unm_no_rx_ctx(struct fid_ep *sep, int index, struct fi_rx_attr *attr,

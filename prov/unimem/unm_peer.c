@@ -5,10 +5,12 @@
 #include "unm_env.h"
 #include "unm_ep.h"
 #include "unm_log.h"
+#include "unm_onesided.h"
 
 #define UNM_EVENTS	16	/* taken from the HAL at once */
 
-_Static_assert(UNM_WIRE_FIN < HAL_PKT_RESERVED, "types of the HAL begin here");
+_Static_assert(UNM_WIRE_ROUTE < HAL_PKT_RESERVED,
+	       "types of the HAL begin here");
 
 /* ---- Objects --------------------------------------------------------- */
 
@@ -32,6 +34,13 @@ static struct unm_peer *unm_peer_new(struct unm_ep *ep, struct hal_peer *hp)
 	unm_list_init(&peer->busy);
 	unm_list_init(&peer->held);
 	unm_list_init(&peer->msgs);
+	unm_list_init(&peer->posted);
+	unm_list_init(&peer->asked);
+	unm_list_init(&peer->unsent);
+	unm_list_init(&peer->routes);
+	unm_list_init(&peer->imports);
+	unm_list_init(&peer->answers);
+	unm_list_init(&peer->nacks);
 	unm_list_append(&ep->peers, &peer->all);
 	unm_list_append(&ep->strangers, &peer->stranger);
 	hp->user = peer;
@@ -45,6 +54,8 @@ static void unm_peer_delete(struct unm_peer *peer)
 	unm_list_remove(&peer->stranger);
 	unm_list_remove(&peer->busy);
 	unm_list_remove(&peer->held);
+	unm_route_clear(peer);
+	unm_import_clear(peer);
 	free(peer->space);
 	free(peer);
 }
@@ -88,9 +99,8 @@ static void unm_peer_name(struct unm_peer *peer)
 	struct unm_ep *ep = peer->ep;
 
 	if (ep->av != NULL)
-		unm_peer_named(peer, unm_av_find(ep->av, peer->hp != NULL ?
-						 &peer->hp->addr :
-						 &peer->addr));
+		unm_peer_named(peer, unm_av_find(ep->av,
+						 unm_peer_addr(peer)));
 }
 
 void unm_peer_inserted(struct unm_ep *ep)
@@ -354,29 +364,74 @@ uint32_t unm_peer_room(struct unm_peer *peer, uint32_t len)
 	return off;
 }
 
-int unm_peer_send(struct unm_peer *peer, uint64_t head, const uint64_t *w,
-		  unsigned nw)
+void unm_peer_put(struct unm_peer *peer, uint32_t off, const struct iovec *iov,
+		  size_t count, size_t skip, size_t len)
 {
+	for (size_t i = 0; i < count && len != 0; i++) {
+		size_t n = iov[i].iov_len;
+
+		if (skip >= n) {
+			skip -= n;
+			continue;
+		}
+		n -= skip;
+		if (n > len)
+			n = len;
+		hal_space_write(peer->hp, off,
+				(const char *)iov[i].iov_base + skip, n);
+		off += n;
+		len -= n;
+		skip = 0;
+	}
+}
+
+/* It fits a packet. */
+static int unm_peer_packet(struct unm_peer *peer, uint64_t head,
+			   const uint64_t *w, unsigned nw,
+			   const struct unm_part *part, unsigned nparts)
+{
+	uint8_t bytes[HAL_PKT_MAX];
+	size_t len = 0;
+
+	for (unsigned i = 0; i < nparts; i++)
+		len += unm_iov_fetch(part[i].iov, part[i].count, part[i].off,
+				     bytes + len, part[i].len);
+	return hal_pkt_send(peer->hp, head | hal_head(0, len), w, nw, bytes,
+			    len);
+}
+
+int unm_peer_send(struct unm_peer *peer, uint64_t head, const uint64_t *w,
+		  unsigned nw, const struct unm_part *part, unsigned nparts)
+{
+	uint32_t off, at, len = 8 * nw;
 	uint64_t carried[2];
-	uint32_t off;
 	int ret;
 
 	ret = unm_peer_greet(peer);
 	if (ret != 0)
 		return ret;
-	if (8 * nw <= peer->ep->limits.pkt_payload)
-		return hal_pkt_send(peer->hp, head, w, nw, NULL, 0);
-	off = unm_peer_room(peer, 8 * nw);
+	for (unsigned i = 0; i < nparts; i++)
+		len += part[i].len;
+	if (len <= peer->ep->limits.pkt_payload)
+		return unm_peer_packet(peer, head, w, nw, part, nparts);
+	off = unm_peer_room(peer, len);
 	if (off == UNM_SPACE_NONE)
 		return -FI_EAGAIN;
 	hal_space_write(peer->hp, off, w, 8 * nw);
+	at = off + 8 * nw;
+	for (unsigned i = 0; i < nparts; i++) {
+		unm_peer_put(peer, at, part[i].iov, part[i].count,
+			     part[i].off, part[i].len);
+		at += part[i].len;
+	}
 	hal_space_barrier(peer->hp);
-	carried[0] = unm_wire_extent_word(off, 8 * nw);
+	HAL_POINT(HAL_POINT_SPACE);
+	carried[0] = unm_wire_extent_word(off, len);
 	carried[1] = head;
 	ret = hal_pkt_send(peer->hp, hal_head(UNM_WIRE_CARRIED, 0), carried, 2,
 			   NULL, 0);
 	if (ret == 0)
-		unm_space_take(peer->space, off, 8 * nw,
+		unm_space_take(peer->space, off, len,
 			       hal_tx_sent(peer->hp) - 1);
 	return ret;
 }
@@ -438,6 +493,8 @@ void unm_peer_gone(struct unm_peer *peer, int err)
 	struct hal_peer *hp = peer->hp;
 
 	unm_peer_ref(peer);
+	unm_route_forget(peer);
+	unm_import_forget(peer);
 	peer->addr = hp->addr;
 	peer->hp = NULL;
 	peer->msg_limit = peer->msgs_sent;	/* no fast path any more */
@@ -446,6 +503,9 @@ void unm_peer_gone(struct unm_peer *peer, int err)
 	unm_list_remove(&peer->held);
 	unm_send_abort(peer, err);
 	unm_recv_abort(peer, err);
+	unm_onesided_abort(peer, err);
+	unm_direct_abort(peer, err);
+	unm_target_abort(peer);
 	ep->stats->deaths++;
 	unm_peer_bury(peer);
 	unm_peer_unref(peer);
@@ -479,6 +539,7 @@ static void unm_peer_event(struct unm_ep *ep, const struct hal_event *ev)
 				break;
 		/* and what it had taken */
 		unm_send_progress(peer);
+		unm_onesided_progress(peer);
 		unm_peer_gone(peer, FI_ECONNRESET);
 		break;
 	}
@@ -501,8 +562,13 @@ void unm_peer_close_all(struct unm_ep *ep)
 {
 	struct unm_list *node;
 
-	while ((node = unm_list_pop(&ep->peers)) != NULL)
-		unm_peer_delete(unm_container(node, struct unm_peer, all));
+	while ((node = unm_list_pop(&ep->peers)) != NULL) {
+		struct unm_peer *peer = unm_container(node, struct unm_peer,
+						      all);
+
+		unm_target_abort(peer);		/* regions know of answers */
+		unm_peer_delete(peer);
+	}
 	free(ep->peer_of);
 	ep->peer_of = NULL;
 	ep->peer_slots = 0;

@@ -23,7 +23,12 @@
 
 #define UNM_PEER_CREDITS	256	/* messages allowed at first */
 #define UNM_PEER_SPACE		65536	/* receive space used at first */
-#define UNM_PEER_BACK_LIMIT	0	/* back word: messages allowed */
+/* back words, by their receiver for their sender */
+#define UNM_PEER_BACK_LIMIT	0	/* messages allowed */
+#define UNM_PEER_BACK_APPLIED	1	/* posted requests executed */
+#define UNM_PEER_BACK_REVOKED	2	/* number of routes revoked, region of
+					 * the last one */
+#define UNM_PEER_BACK_GUARD	3	/* odd: inside the other's memory */
 /* So many sends are refused in a row, with nothing released in between, before
  * one is put into the backlog: a peer that is there makes room sooner, and then
  * the application's next try is the shorter way. */
@@ -53,9 +58,34 @@ struct unm_peer {
 	struct unm_list held;		/* there, too, if credits are due */
 	struct unm_list msgs;		/* its messages without a receive */
 	struct unm_list backlog;	/* tx_ops not sent yet, in order */
+	struct unm_list posted;		/* os_ops until they are executed */
+	struct unm_list asked;		/* os_ops that want results */
+	struct unm_list unsent;		/* of these, with requests to send */
+	struct unm_list routes;		/* to its regions */
+	struct unm_list imports;	/* of its dmable memory */
+	struct unm_list answers;	/* to its requests */
+	struct unm_list nacks;		/* of posted ones, oldest first */
 	uint64_t refused_at;		/* wants: packets released by then */
 	uint64_t tried_at;		/* backlog: the same when last tried */
 	uint64_t tried_with;		/* ... and messages allowed */
+	uint64_t posted_sent;		/* posted requests, ours */
+	uint64_t applied;		/* of these, as we last looked */
+	uint64_t posted_got;		/* its ... */
+	uint64_t posted_told;		/* ... as it knows from us */
+	uint64_t refused_packet;	/* told the oldest one; 0: not yet */
+	uint64_t revoked;		/* its word as we last acted upon it */
+	uint64_t guard;			/* our word to it */
+	uint64_t waited;		/* its guard, while we wait for that */
+	uint32_t inside;		/* accesses of ours, see guard */
+	uint32_t due;			/* results it owes us ... */
+	uint32_t due_bytes;		/* ... and what it keeps for them */
+	uint32_t nanswers;		/* that we owe it ... */
+	uint32_t answer_bytes;		/* ... and what we keep for them */
+	uint32_t nroutes, nimports;
+	uint32_t epoch;			/* routes we revoked */
+	uint32_t revoking;		/* ... the last one, by region */
+	bool routed;			/* it knows routes to our regions */
+	bool untold;			/* not yet of the last revocation */
 	uint32_t refusals;		/* since it last released one */
 	uint32_t refs;			/* AV slots, unexpected messages */
 	bool greeted;			/* HELLO sent */
@@ -101,10 +131,22 @@ bool unm_peer_credit(struct unm_peer *peer);
 /* Room for len bytes in its receive space: offset, or UNM_SPACE_NONE. */
 uint32_t unm_peer_room(struct unm_peer *peer, uint32_t len);
 
-/* Send a message of words, in a packet if it fits, else through receive space.
- * 0 or -FI_EAGAIN. */
+/* Copy len bytes of a vector, from skip on, into its receive space. */
+void unm_peer_put(struct unm_peer *peer, uint32_t off, const struct iovec *iov,
+		  size_t count, size_t skip, size_t len);
+
+/* Bytes of a vector that a message takes along. */
+struct unm_part {
+	const struct iovec *iov;
+	size_t count;
+	uint64_t off;
+	uint32_t len;
+};
+
+/* Send a message of words and bytes, in a packet if it fits, else through
+ * receive space. 0, -FI_EAGAIN, or why there is no connection. */
 int unm_peer_send(struct unm_peer *peer, uint64_t head, const uint64_t *w,
-		  unsigned nw);
+		  unsigned nw, const struct unm_part *part, unsigned nparts);
 
 /* Allow more messages, if there is room for what they bring; else once there
  * is: then unm_peer_allow_held() is to be called. */
@@ -119,10 +161,20 @@ void unm_peer_busy(struct unm_peer *peer);
 
 static inline bool unm_peer_waits(const struct unm_peer *peer)
 {
-	return peer->wants || !unm_list_empty(&peer->backlog) ||
+	return peer->wants || !unm_list_empty(&peer->unsent) ||
+		!unm_list_empty(&peer->backlog) ||
+		!unm_list_empty(&peer->posted) ||
+		!unm_list_empty(&peer->answers) ||
+		!unm_list_empty(&peer->nacks) ||
 		!unm_list_empty(&peer->await) ||
 		!unm_list_empty(&peer->streams) ||
 		!unm_list_empty(&peer->control);
+}
+
+/* Also of one that is gone. */
+static inline const struct hal_addr *unm_peer_addr(const struct unm_peer *peer)
+{
+	return peer->hp != NULL ? &peer->hp->addr : &peer->addr;
 }
 
 void unm_peer_ref(struct unm_peer *peer);

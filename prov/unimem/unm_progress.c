@@ -5,16 +5,15 @@
  * when nothing moves it looks at connections by clock and gives the processor
  * away, so that more ranks than cores need no setting.
  */
-#include <poll.h>
 #include <sched.h>
 #include <time.h>
 
 #include "unm_log.h"
+#include "unm_onesided.h"
 #include "unm_recv.h"
 
 #define UNM_BURST	32		/* packets from one peer in a row */
 #define UNM_HOT		16		/* peers looked at in every round */
-#define UNM_SLEEP_MS	100		/* longest sleep in one go */
 #define UNM_YIELD_NS	1000		/* a yield this long helped someone */
 #define UNM_YIELD_QUICK	64		/* so many did not: we are alone */
 #define UNM_SPIN_MIN	8		/* polls before a yield, crowded */
@@ -47,12 +46,18 @@ static int unm_carried(struct unm_peer *peer, struct unm_wire_msg *m)
 {
 	uint64_t word[UNM_WIRE_WORDS_MAX] = { 0 };
 	uint64_t head = m->token;
-	int n = unm_wire_words(hal_head_type(head), hal_head_flags(head));
+	uint8_t type = hal_head_type(head);
+	int n = unm_wire_words(type, hal_head_flags(head));
+	const uint8_t *at = hal_space(peer->hp, m->extent.off);
 
-	if (n <= 0 || m->extent.len != 8u * n ||
-	    hal_head_type(head) < UNM_WIRE_RTS)
+	if (n <= 0 || m->extent.len < 8u * n || type < UNM_WIRE_RTS)
 		return -FI_EINVAL;
-	memcpy(word, hal_space(peer->hp, m->extent.off), m->extent.len);
+	m->nbytes = m->extent.len - 8u * n;
+	m->bytes = at + 8 * n;
+	if (unm_wire_onesided(type) ? hal_head_flags(head) & UNM_WIRE_LEN_MASK :
+	    m->nbytes)
+		return -FI_EINVAL;
+	memcpy(word, at, 8u * n);
 	return unm_wire_decode(m, head, word, &peer->ep->limits);
 }
 
@@ -83,7 +88,8 @@ static void unm_message(struct unm_peer *peer, const struct unm_wire_msg *m)
 		.tag = m->tag, .data = m->data,
 		.len = eager ? m->extent.len : m->len,
 		.bytes = eager ? hal_space(peer->hp, m->extent.off) : NULL,
-		.token = m->token, .addr = m->addr,
+		.token = m->token, .addr = m->addr, .dmable = m->dmable,
+		.key = { { m->mem_key[0], m->mem_key[1] } },
 	};
 
 	unm_recv_message(peer->ep, &got);
@@ -109,6 +115,20 @@ static int unm_dispatch(struct unm_peer *peer, struct unm_wire_msg *m)
 	case UNM_WIRE_FIN:
 		unm_send_on_fin(peer, m);
 		return 0;
+	case UNM_WIRE_PUT:
+	case UNM_WIRE_PUT_DATA:
+	case UNM_WIRE_ATOMIC:
+	case UNM_WIRE_GET:
+	case UNM_WIRE_FETCH:
+	case UNM_WIRE_COMPARE:
+		return unm_target_request(peer, m);
+	case UNM_WIRE_RESULT:
+		return unm_onesided_result(peer, m);
+	case UNM_WIRE_REFUSED:
+		return m->nbytes != 0 ? -FI_EINVAL :
+			unm_onesided_refused(peer, m);
+	case UNM_WIRE_ROUTE:
+		return m->nbytes != 0 ? -FI_EINVAL : unm_route_told(peer, m);
 	default:
 		return -FI_EINVAL;
 	}
@@ -131,6 +151,12 @@ void unm_packet(struct unm_peer *peer, const struct hal_cell *cell,
 		goto out;
 	for (int i = 0; i < n; i++)
 		word[i] = hal_cell_word(cell, i);
+	if (unm_wire_onesided(hal_head_type(head))) {
+		m.bytes = cell->payload + 8 * n;
+		m.nbytes = hal_head_flags(head) & UNM_WIRE_LEN_MASK;
+		if (8u * n + m.nbytes > lim->pkt_payload)
+			goto out;
+	}
 	ret = unm_wire_decode(&m, head, word, lim);
 	/* a sender announces its space before it writes there */
 	if (ret == 0 && unm_in_space(m.type) && peer->hp->rx.space == NULL)
@@ -161,6 +187,7 @@ static inline bool unm_packet_inline(struct unm_peer *peer,
 	got.tagged = type & UNM_WIRE_TAGGED;
 	got.has_data = flags & UNM_WIRE_HAS_DATA;
 	got.rendezvous = false;
+	got.dmable = false;
 	got.tag = got.tagged ? hal_cell_word(cell, lead++) : 0;
 	got.data = got.has_data ? hal_cell_word(cell, lead++) : 0;
 	got.len = flags & UNM_WIRE_LEN_MASK;
@@ -189,6 +216,8 @@ int unm_progress_peer(struct unm_peer *peer)
 	}
 	if (n == 0)
 		return 0;
+	if (peer->posted_got != peer->posted_told)
+		unm_target_tell(peer);
 	hal_rx_flush(hp);
 	if (peer->msgs_got + UNM_PEER_CREDITS - peer->allowed >=
 	    UNM_PEER_CREDITS / 2)
@@ -249,12 +278,19 @@ static int unm_progress_busy(struct unm_ep *ep)
 		end = pos == last;
 		pos = pos->next;
 		if (peer->spoiled) {
+			/* it may go on without us */
+			if (!peer->hp->dead && !unm_target_expel(peer)) {
+				ep->stuck = true;
+				continue;
+			}
 			unm_peer_gone(peer, FI_ECONNABORTED);
 			done++;		/* its operations have ended */
 			continue;
 		}
 		done += unm_recv_progress(peer);
 		done += unm_send_progress(peer);
+		done += unm_target_progress(peer);
+		done += unm_onesided_progress(peer);
 		if (!unm_peer_waits(peer)) {
 			if (ep->armed)	/* nothing to be woken for */
 				hal_tx_sleep(peer->hp, false);
@@ -324,15 +360,6 @@ static void unm_disarm(struct unm_ep *ep)
 	unm_busy_sleep(ep, false);
 }
 
-void unm_disturb(struct unm_ep *ep)
-{
-	struct unm_cq *const cqs[] = { ep->tx_cq, ep->rx_cq };
-
-	for (int i = 0; i < 2; i++)
-		if (cqs[i] != NULL && cqs[i]->sleepers != 0)
-			unm_cq_wake(cqs[i]);
-}
-
 void unm_awake_list(struct unm_list *eps)
 {
 	unm_list_for_each(pos, eps) {
@@ -355,6 +382,20 @@ void unm_leave_list(struct unm_list *eps)
 	}
 }
 
+void unm_dma_poll(struct unm_ep *ep)
+{
+	struct hal_dma_comp comp[16];
+	int n = hal_dma_poll(ep->hif, comp, 16);
+
+	for (int i = 0; i < n; i++) {
+		ep->dma_out--;
+		if (comp[i].token & UNM_DMA_ONESIDED)
+			unm_direct_dma(ep, &comp[i]);
+		else
+			unm_recv_dma_done(ep, &comp[i]);
+	}
+}
+
 int unm_progress(struct unm_ep *ep)
 {
 	int done;
@@ -368,7 +409,12 @@ int unm_progress(struct unm_ep *ep)
 	if (!unm_list_empty(&ep->busy))
 		done += unm_progress_busy(ep);
 	if (ep->dma_out != 0 || !unm_list_empty(&ep->dma_wait)) {
-		unm_recv_dma(ep);
+		unm_recv_dma_post(ep);
+		unm_dma_poll(ep);
+		done++;
+	}
+	if (!unm_list_empty(&ep->direct)) {
+		unm_direct_progress(ep);
 		done++;
 	}
 	/* deaths are looked for when nothing comes; now and then all the same
@@ -404,11 +450,8 @@ bool unm_poll(struct unm_list *eps, struct unm_idle *idle)
 
 static int unm_arm(struct unm_ep *ep)
 {
-	if (ep->room) {
-		ep->room = false;
-		return -FI_EAGAIN;
-	}
-	if (ep->dma_out != 0 || !unm_list_empty(&ep->dma_wait))
+	if (ep->dma_out != 0 || !unm_list_empty(&ep->dma_wait) ||
+	    !unm_list_empty(&ep->direct))
 		return -FI_EAGAIN;
 	if (ep->armed)
 		unm_disarm(ep);
@@ -421,9 +464,9 @@ static int unm_arm(struct unm_ep *ep)
 	ep->armed = true;
 	/* what was released before the peers saw our flag; what still waits for
 	 * a connection */
-	if ((!unm_list_empty(&ep->busy) && unm_progress_busy(ep) != 0) ||
-	    ep->room) {
-		ep->room = false;
+	ep->stuck = false;
+	if (!unm_list_empty(&ep->busy) &&
+	    (unm_progress_busy(ep) != 0 || ep->stuck)) {
 		unm_disarm(ep);
 		unm_disturb(ep);
 		return -FI_EAGAIN;
@@ -443,23 +486,8 @@ int unm_arm_list(struct unm_list *eps)
 	return 0;
 }
 
-int unm_wait(struct unm_domain *domain, struct unm_list *eps, int fd,
-	     int timeout_ms)
+void unm_slept_list(struct unm_list *eps)
 {
-	struct pollfd pfd = { .fd = fd, .events = POLLIN };
-
-	if (unm_arm_list(eps) != 0) {
-		/* not now: whoever we wait for may want this processor */
-		unm_unlock(domain);
-		sched_yield();
-		unm_lock(domain);
-		return 0;
-	}
-	if (timeout_ms < 0 || timeout_ms > UNM_SLEEP_MS)
-		timeout_ms = UNM_SLEEP_MS;
-	unm_unlock(domain);
-	poll(&pfd, 1, timeout_ms);
-	unm_lock(domain);
 	unm_list_for_each(pos, eps) {
 		struct unm_ep *ep = unm_container(pos, struct unm_ep_links,
 						  node)->ep;
@@ -468,5 +496,4 @@ int unm_wait(struct unm_domain *domain, struct unm_list *eps, int fd,
 		ep->next_service = 0;
 		unm_progress_clock(ep);
 	}
-	return 0;
 }

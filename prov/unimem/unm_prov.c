@@ -5,11 +5,13 @@
 #include "unm_env.h"
 #include "unm_info.h"
 #include "unm_log.h"
+#include "unm_nic.h"
 
 /* libfabric calls this at exit, before it unloads us; the HAL may stay, for
  * others. */
 static void unm_cleanup(void)
 {
+	unm_nic_fini();
 	hal_log_set(NULL);
 }
 

@@ -55,7 +55,7 @@ static void unm_rx_done(struct unm_rx_done *done, const struct unm_rx_op *op,
 			const struct unm_got *got, void *buf, uint64_t len)
 {
 	done->context = op->match.context;
-	done->flags = (op->flags & FI_COMPLETION) |
+	done->flags = (op->flags & (FI_COMPLETION | UNM_OP_WORK)) |
 		(got->has_data ? FI_REMOTE_CQ_DATA : 0);
 	done->tagged = op->tagged;
 	done->peek = false;
@@ -65,6 +65,7 @@ static void unm_rx_done(struct unm_rx_done *done, const struct unm_rx_op *op,
 	done->data = got->data;
 	done->tag = got->tag;
 	done->src = got->peer->fi_addr;
+	done->peer = got->peer;
 	done->err = len < got->len ? FI_ETRUNC : 0;
 }
 
@@ -168,6 +169,9 @@ static void unm_msg_store(struct unm_ep *ep, const struct unm_got *got)
 	msg->tagged = got->tagged;
 	msg->token = got->token;
 	msg->addr = got->addr;
+	msg->dmable = got->dmable;
+	if (msg->dmable)
+		msg->key = got->key;
 	msg->match.tag = got->tag;
 	msg->match.src = &got->peer->fi_addr;
 	unm_match_store(&ep->match[got->tagged], &msg->match);
@@ -216,6 +220,8 @@ static struct unm_got unm_msg_got(const struct unm_msg *msg)
 		.has_data = msg->has_data, .rendezvous = msg->rendezvous,
 		.tag = msg->match.tag, .data = msg->data, .len = msg->len,
 		.token = msg->token, .addr = msg->addr,
+		.dmable = msg->dmable,
+		.key = msg->dmable ? msg->key : (struct hal_key){ { 0 } },
 		.bytes = msg->rendezvous ? NULL :
 			msg->buf != NULL ?
 			(const void *)((struct unm_pool_node *)msg->buf + 1) :
@@ -363,7 +369,8 @@ ssize_t unm_recv_queue(struct unm_ep *ep, bool tagged, void *buf, size_t len,
 		return ret;
 	if (ep->rx_pool.used >= (uint32_t)g_unm_env.rx_size)
 		return -FI_EAGAIN;
-	if (unm_cq_full(ep->rx_cq)) {
+	if (unm_cq_full(ep->rx_cq) &&
+	    (flags & (FI_COMPLETION | UNM_OP_WORK)) != UNM_OP_WORK) {
 		ep->stats->again_queue++;
 		return -FI_EAGAIN;
 	}
@@ -449,7 +456,7 @@ static struct unm_rx_done unm_msg_told(const struct unm_msg *msg,
 		.len = msg->len,
 		.data = msg->data,
 		.tag = msg->match.tag,
-		.src = msg->peer->fi_addr,
+		.src = msg->peer->fi_addr, .peer = msg->peer,
 	};
 }
 
@@ -549,34 +556,41 @@ ssize_t unm_recv_claimed(struct unm_ep *ep, const struct iovec *iov,
 	return ret;
 }
 
-ssize_t unm_recv_cancel(struct unm_ep *ep, void *context)
+ssize_t unm_recv_cancel_locked(struct unm_ep *ep, void *context)
 {
 	struct unm_match_recv *found;
 	struct unm_rx_op *op;
 	struct unm_rx_done done;
 
-	unm_lock(ep->domain);
 	found = unm_match_find_context(&ep->match[1], context);
 	if (found == NULL)
 		found = unm_match_find_context(&ep->match[0], context);
-	if (found == NULL) {
-		unm_unlock(ep->domain);
+	if (found == NULL)
 		return -FI_ENOENT;
-	}
 	op = unm_container(found, struct unm_rx_op, match);
 	if (op->flags & FI_MULTI_RECV) {
 		op->canceled = true;
 		unm_multi_retire(ep, op);
 		unm_multi_put(ep, op);
-	} else {
-		done = (struct unm_rx_done){
-			.context = context, .tagged = op->tagged,
-			.err = FI_ECANCELED, .src = FI_ADDR_NOTAVAIL,
-		};
-		unm_match_unpost(&ep->match[op->tagged], &op->match);
-		unm_pool_release(&ep->rx_pool, op);
-		unm_complete_rx(ep, &done);
+		return 0;
 	}
-	unm_unlock(ep->domain);
+	done = (struct unm_rx_done){
+		.context = context, .tagged = op->tagged,
+		.flags = op->flags & (FI_COMPLETION | UNM_OP_WORK),
+		.err = FI_ECANCELED, .src = FI_ADDR_NOTAVAIL,
+	};
+	unm_match_unpost(&ep->match[op->tagged], &op->match);
+	unm_pool_release(&ep->rx_pool, op);
+	unm_complete_rx(ep, &done);
 	return 0;
+}
+
+ssize_t unm_recv_cancel(struct unm_ep *ep, void *context)
+{
+	ssize_t ret;
+
+	unm_lock(ep->domain);
+	ret = unm_recv_cancel_locked(ep, context);
+	unm_unlock(ep->domain);
+	return ret;
 }

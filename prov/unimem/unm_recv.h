@@ -18,7 +18,9 @@ struct unm_got {
 	uint64_t len;			/* as sent */
 	const void *bytes;		/* not rendezvous */
 	uint64_t token;			/* rendezvous: sender's operation ... */
-	uint64_t addr;			/* ... and buffer */
+	uint64_t addr;			/* ... and buffer, see unm_wire.h */
+	bool dmable;
+	struct hal_key key;
 };
 
 /* unm_recv.c: a message came; it meets a receive, or is kept. */

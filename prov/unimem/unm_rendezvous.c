@@ -3,7 +3,9 @@
  * unm_rendezvous.c - the receiving side of rendezvous: read the sender's buffer
  * where it can be reached, else ask for pieces.
  */
+#include "unm_import.h"
 #include "unm_log.h"
+#include "unm_mem.h"
 #include "unm_recv.h"
 
 /* It leaves the lists of its peer and of the engine. */
@@ -11,6 +13,8 @@ static void unm_rdv_release(struct unm_ep *ep, struct unm_rx_op *op)
 {
 	unm_list_remove(&op->link);
 	unm_list_remove(&op->control);
+	if (op->mem != NULL)
+		unm_import_put(op->mem);
 	unm_pool_release(&ep->rx_pool, op);
 }
 
@@ -28,11 +32,11 @@ static bool unm_rdv_tell(struct unm_peer *peer, struct unm_rx_op *op)
 	};
 	int ret = unm_peer_send(peer, hal_head(cts ? UNM_WIRE_CTS :
 					       UNM_WIRE_FIN, 0), w,
-				cts ? 3 : 2);
+				cts ? 3 : 2, NULL, 0);
 
 	/* nothing tells when there is a connection to be had */
 	if (ret == -FI_EAGAIN && !peer->greeted)
-		ep->room = true;
+		ep->stuck = true;
 	/* if it has ended, that is told when its last words are read */
 	if (ret == -FI_EAGAIN || ret == -FI_ECONNREFUSED ||
 	    ret == -FI_ECONNRESET)
@@ -71,7 +75,7 @@ static void unm_rdv_complete(struct unm_ep *ep, struct unm_rx_op *op)
 	struct unm_rx_op *buf = op->parent;
 	struct unm_rx_done done = {
 		.context = op->match.context,
-		.flags = (op->flags & FI_COMPLETION) |
+		.flags = (op->flags & (FI_COMPLETION | UNM_OP_WORK)) |
 			(op->has_data ? FI_REMOTE_CQ_DATA : 0),
 		.tagged = op->tagged,
 		.len = op->got,
@@ -79,7 +83,7 @@ static void unm_rdv_complete(struct unm_ep *ep, struct unm_rx_op *op)
 		.buf = op->iov[0].iov_base,
 		.data = op->data,
 		.tag = op->tag,
-		.src = op->peer->fi_addr,
+		.src = op->peer->fi_addr, .peer = op->peer,
 	};
 	bool canceled = false;
 
@@ -94,7 +98,7 @@ static void unm_rdv_complete(struct unm_ep *ep, struct unm_rx_op *op)
 		if (!canceled)
 			done.flags |= unm_multi_put(ep, buf);
 	}
-	if (done.err == 0) {
+	if (op->status == 0) {	/* (also when it was cut) */
 		ep->stats->rx_msgs++;
 		ep->stats->rx_bytes += op->got;
 	}
@@ -109,11 +113,33 @@ static void unm_rdv_finish(struct unm_ep *ep, struct unm_rx_op *op)
 	unm_rdv_release(ep, op);
 }
 
-static bool unm_rdv_can_attach(const struct unm_rx_op *op)
+/* ---- Where the sender's buffer is -------------------------------------- */
+
+/* Does the engine reach our buffers? All memory, or dmable memory only. */
+static bool unm_rdv_engine(const struct unm_ep *ep, const struct unm_rx_op *op)
 {
-	return op->addr != 0 && op->peer->hp->dma_any &&
-		!op->peer->attach_off && g_unm_env.attach &&
-		op->wanted >= g_unm_env.attach_min;
+	if (ep->hif->caps->flags & HAL_CAP_DMA_ANY)
+		return true;
+	for (size_t i = 0; i < op->count; i++)
+		if (unm_mem_find(ep->domain, op->iov[i].iov_base,
+				 op->iov[i].iov_len) == NULL)
+			return false;
+	return true;
+}
+
+/* Dmable memory that we have not imported yet we ask for, so that the next
+ * message finds it; this one comes in pieces. */
+static bool unm_rdv_can_read(struct unm_ep *ep, struct unm_rx_op *op,
+			     const struct unm_got *got)
+{
+	struct unm_peer *peer = op->peer;
+
+	if (!got->dmable)
+		return op->addr != 0 && peer->hp->dma_any &&
+			!peer->attach_off && g_unm_env.attach &&
+			op->wanted >= g_unm_env.attach_min;
+	return g_unm_env.direct && unm_rdv_engine(ep, op) &&
+		unm_import_get(peer, &got->key, &op->mem) == 0;
 }
 
 /* A transfer into part of a multi-receive buffer is an operation of its own. */
@@ -157,6 +183,7 @@ void unm_rendezvous_begin(struct unm_ep *ep, struct unm_rx_op *op,
 	op->got = 0;
 	op->peer_token = got->token;
 	op->addr = got->addr;
+	op->mem = NULL;
 	op->dma_next = 0;
 	op->dma_left = 0;
 	op->status = 0;
@@ -171,7 +198,7 @@ void unm_rendezvous_begin(struct unm_ep *ep, struct unm_rx_op *op,
 	if (op->wanted == 0) {
 		unm_rdv_complete(ep, op);
 		unm_rdv_control(op, UNM_RX_FIN);
-	} else if (unm_rdv_can_attach(op)) {
+	} else if (unm_rdv_can_read(ep, op, got)) {
 		op->state = UNM_RX_DMA_WAIT;
 		unm_list_append(&ep->dma_wait, &op->control);
 		if (ep->armed)	/* nobody would move it */
@@ -194,6 +221,7 @@ void unm_rendezvous_refuse(struct unm_ep *ep, const struct unm_got *got)
 	}
 	op->peer = got->peer;
 	op->peer_token = got->token;
+	op->mem = NULL;
 	op->status = 0;
 	unm_list_init(&op->control);
 	unm_list_append(&got->peer->recvs, &op->link);
@@ -243,6 +271,7 @@ static bool unm_rdv_post(struct unm_ep *ep, struct unm_rx_op *op)
 		struct hal_dma dma = {
 			.op = HAL_DMA_GET,
 			.peer = op->peer->hp,
+			.rmem = op->mem != NULL ? op->mem->rmem : NULL,
 			.raddr = op->addr + op->got,
 			.local = iov->iov_base,
 			.len = iov->iov_len < left ? iov->iov_len : left,
@@ -273,10 +302,10 @@ static void unm_rdv_read(struct unm_ep *ep, struct unm_rx_op *op)
 {
 	if (op->status == -FI_EACCES) {
 		/* the kernel forbids it: pieces from now on */
-		if (!op->peer->attach_off)
+		if (op->mem == NULL && !op->peer->attach_off)
 			UNM_INFO(EP_DATA, "cross-memory attach refused by the "
 				 "kernel, copying through cells instead\n");
-		op->peer->attach_off = true;
+		op->peer->attach_off |= op->mem == NULL;
 		op->status = 0;
 		op->got = 0;
 		unm_rdv_control(op, UNM_RX_CTS);
@@ -292,17 +321,16 @@ static void unm_rdv_read(struct unm_ep *ep, struct unm_rx_op *op)
 	}
 	if (op->status != 0)
 		op->got = 0;
+	else if (op->mem != NULL)
+		ep->stats->rx_dmable++;
 	else
 		ep->stats->rx_attach++;
 	unm_rdv_complete(ep, op);
 	unm_rdv_control(op, UNM_RX_FIN);
 }
 
-void unm_recv_dma(struct unm_ep *ep)
+void unm_recv_dma_post(struct unm_ep *ep)
 {
-	struct hal_dma_comp comp[16];
-	int n;
-
 	while (!unm_list_empty(&ep->dma_wait)) {
 		struct unm_rx_op *op = unm_container(ep->dma_wait.next,
 						struct unm_rx_op, control);
@@ -312,19 +340,18 @@ void unm_recv_dma(struct unm_ep *ep)
 		if (op->dma_left == 0)
 			unm_rdv_read(ep, op);
 	}
-	n = hal_dma_poll(ep->hif, comp, 16);
-	for (int i = 0; i < n; i++) {
-		struct unm_rx_op *op = unm_pool_find(&ep->rx_pool,
-						     comp[i].token);
+}
 
-		ep->dma_out--;
-		if (op == NULL)		/* its peer died meanwhile */
-			continue;
-		if (comp[i].status != 0)
-			op->status = comp[i].status;
-		if (--op->dma_left == 0 && op->state == UNM_RX_DMA)
-			unm_rdv_read(ep, op);
-	}
+void unm_recv_dma_done(struct unm_ep *ep, const struct hal_dma_comp *comp)
+{
+	struct unm_rx_op *op = unm_pool_find(&ep->rx_pool, comp->token);
+
+	if (op == NULL)			/* its peer died meanwhile */
+		return;
+	if (comp->status != 0)
+		op->status = comp->status;
+	if (--op->dma_left == 0 && op->state == UNM_RX_DMA)
+		unm_rdv_read(ep, op);
 }
 
 /* The peer is gone: what it had begun to send ends in error. */

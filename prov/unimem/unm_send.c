@@ -7,34 +7,12 @@
 #include "unm_env.h"
 #include "unm_ep.h"
 #include "unm_log.h"
+#include "unm_mem.h"
 #include "unm_tx.h"
 
 #define UNM_STREAM_MIN	1024	/* smallest piece, while the space is crowded */
 #define UNM_STREAM_BURST 16	/* pieces in a row: others wait, too */
 #define UNM_BACKLOG_POLLS 64	/* of these one tries though nothing changed */
-
-/* Copy a vector into receive space. */
-static void unm_space_put(struct unm_peer *peer, uint32_t off,
-			  const struct iovec *iov, size_t count, size_t skip,
-			  size_t len)
-{
-	for (size_t i = 0; i < count && len != 0; i++) {
-		size_t n = iov[i].iov_len;
-
-		if (skip >= n) {
-			skip -= n;
-			continue;
-		}
-		n -= skip;
-		if (n > len)
-			n = len;
-		hal_space_write(peer->hp, off,
-				(const char *)iov[i].iov_base + skip, n);
-		off += n;
-		len -= n;
-		skip = 0;
-	}
-}
 
 static struct unm_tx_op *unm_tx_op_new(struct unm_peer *peer,
 				       const struct unm_send *s)
@@ -82,7 +60,7 @@ static void unm_tx_op_release(struct unm_tx_op *op)
 	unm_tx_op_undo(op);
 	if (ep->ops_wanted) {
 		ep->ops_wanted = false;
-		ep->room = true;
+		unm_room(ep);
 	}
 }
 
@@ -159,7 +137,7 @@ static int unm_send_eager(struct unm_peer *peer, const struct unm_send *s)
 		ep->stats->again_space++;
 		return -FI_EAGAIN;
 	}
-	unm_space_put(peer, off, s->iov, s->count, 0, s->len);
+	unm_peer_put(peer, off, s->iov, s->count, 0, s->len);
 	hal_space_barrier(peer->hp);
 	HAL_POINT(HAL_POINT_SPACE);
 	w[n++] = unm_wire_extent_word(off, s->len);
@@ -180,6 +158,7 @@ static int unm_send_rendezvous(struct unm_peer *peer, const struct unm_send *s,
 {
 	struct unm_ep *ep = peer->ep;
 	struct unm_tx_op *op = waiting;
+	struct unm_mem_seg *seg = NULL;
 	uint64_t w[UNM_WIRE_WORDS_MAX];
 	unsigned n = unm_lead_words(s, w);
 	int ret;
@@ -188,10 +167,19 @@ static int unm_send_rendezvous(struct unm_peer *peer, const struct unm_send *s,
 		op = unm_tx_op_new(peer, s);
 	if (op == NULL)
 		return -FI_EAGAIN;
+	if (s->count == 1 && g_unm_env.direct)
+		seg = unm_mem_find(ep->domain, s->iov[0].iov_base, s->len);
 	w[n++] = s->len;
 	w[n++] = unm_pool_token(op);
 	w[n++] = s->count == 1 ? (uintptr_t)s->iov[0].iov_base : 0;
-	ret = unm_peer_send(peer, unm_msg_head(s, UNM_WIRE_RTS, 0), w, n);
+	if (seg != NULL) {
+		w[n - 1] -= seg->base;
+		w[n++] = seg->key.word[0];
+		w[n++] = seg->key.word[1];
+	}
+	ret = unm_peer_send(peer, unm_msg_head(s, UNM_WIRE_RTS, seg != NULL ?
+					       UNM_WIRE_DMABLE : 0), w, n,
+			    NULL, 0);
 	if (ret != 0) {
 		if (waiting == NULL)
 			unm_tx_op_undo(op);
@@ -350,7 +338,7 @@ static int unm_backlog_push(struct unm_peer *peer)
 	} else if (peer->ep->ops_wanted) {
 		/* what was refused behind it need not wait any longer */
 		peer->ep->ops_wanted = false;
-		peer->ep->room = true;
+		unm_room(peer->ep);
 	}
 	return done;
 }
@@ -373,7 +361,7 @@ ssize_t unm_send_slow(struct unm_ep *ep, fi_addr_t dest, struct unm_send *s)
 		/* nothing tells when there is a connection to be had: the
 		 * application is not to sleep on it */
 		if (ret == -FI_EAGAIN)
-			ep->room = true;
+			unm_room(ep);
 		return ret;
 	}
 	if (unm_list_empty(&peer->backlog)) {
@@ -393,7 +381,7 @@ ssize_t unm_tx_iov(struct unm_ep *ep, fi_addr_t dest, struct unm_send *s)
 
 	if (s->count > UNM_IOV_MAX)
 		return -FI_EINVAL;
-	if (s->flags & ~UNM_TX_MSG_FLAGS)
+	if (s->flags & ~(UNM_TX_MSG_FLAGS | UNM_OP_WORK))
 		return -FI_EBADFLAGS;
 	s->len = unm_iov_len(s->iov, s->count);
 	s->inject = s->flags & FI_INJECT;
@@ -474,7 +462,7 @@ static int unm_stream_push(struct unm_peer *peer, struct unm_tx_op *op)
 		}
 		if (off == UNM_SPACE_NONE)
 			return done;
-		unm_space_put(peer, off, op->iov, op->count, op->sent, len);
+		unm_peer_put(peer, off, op->iov, op->count, op->sent, len);
 		hal_space_barrier(peer->hp);
 		w[1] = unm_wire_extent_word(off, len);
 		if (hal_pkt_send(peer->hp, hal_head(UNM_WIRE_DATA, 0), w, 2,
@@ -519,7 +507,7 @@ int unm_send_progress(struct unm_peer *peer)
 	}
 	if (peer->wants && unm_send_may_retry(peer)) {
 		peer->wants = false;
-		peer->ep->room = true;
+		unm_room(peer->ep);
 		done++;
 	}
 	if (!unm_list_empty(&peer->streams))

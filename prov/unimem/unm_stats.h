@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define UNM_STATS_OFFSET	64	/* in hal_if.page, after its head */
-#define UNM_STATS_VERSION	2
+#define UNM_STATS_VERSION	3
 
 /* name, what it counts */
 #define UNM_STATS_COUNTERS(X) \
@@ -23,6 +23,7 @@
 	X(tx_rendezvous, "messages sent by rendezvous") \
 	X(tx_stream, "rendezvous streamed through receive space") \
 	X(rx_attach, "rendezvous read by cross-memory attach") \
+	X(rx_dmable, "rendezvous read from dmable memory") \
 	X(rx_unexpected, "messages nobody waited for") \
 	X(again_packet, "sends refused: packet ring full") \
 	X(tx_backlog, "sends that waited for a peer that took nothing") \
@@ -30,6 +31,13 @@
 	X(again_space, "sends refused: receive space full") \
 	X(again_op, "sends refused: too many in flight") \
 	X(again_queue, "operations refused: completion queue full") \
+	X(tx_onesided, "operations on peers' memory") \
+	X(tx_onesided_bytes, "bytes they moved") \
+	X(tx_direct, "of these, done without the peer") \
+	X(tx_requests, "requests sent for the others") \
+	X(rx_requests, "requests of peers executed") \
+	X(routes, "routes to peers' regions learned") \
+	X(revokes, "routes to our regions revoked") \
 	X(polls, "empty calls of progress, 16 for each look at the clock") \
 	X(yields, "processor given away while idle") \
 	X(services, "looks at connections and deaths") \

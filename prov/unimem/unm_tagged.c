@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* unm_tagged.c - fi_tagged(3): arguments to operations, nothing more. */
 #include "unm_ops.h"
+#include "unm_trigger.h"
 #include "unm_tx.h"
+
+#define UNM_TRX_ODD	(~(FI_COMPLETION | FI_PEEK | FI_CLAIM | \
+			   FI_DISCARD | FI_MORE))
 
 static ssize_t unm_tagged_recv(struct fid_ep *fid, void *buf, size_t len,
 			       void *desc, fi_addr_t src, uint64_t tag,
@@ -26,11 +30,18 @@ static ssize_t unm_tagged_recvmsg(struct fid_ep *fid,
 				  uint64_t flags)
 {
 	struct unm_ep *ep = unm_ep(fid);
+	uint64_t more = ep->rx_msg_flags;
 
-	if (flags & ~(FI_COMPLETION | FI_PEEK | FI_CLAIM | FI_DISCARD |
-		      FI_MORE))
-		return -FI_EBADFLAGS;
-	flags |= ep->rx_msg_flags;
+	if (__builtin_expect((flags & UNM_TRX_ODD) != 0, 0)) {
+		ssize_t ret = unm_trigger(ep, &(struct unm_call){
+			.type = FI_OP_TRECV, .msg = msg, .flags = flags,
+			.context = msg->context }, flags & UNM_TRX_ODD);
+
+		if (ret != 1)
+			return ret;
+		more = 0;		/* work: its own flags alone */
+	}
+	flags |= more;
 	if (flags & FI_PEEK)
 		return unm_recv_peek(ep, msg->tag, msg->ignore, msg->addr,
 				     msg->context, flags);
@@ -79,6 +90,15 @@ static ssize_t unm_tagged_sendmsg(struct fid_ep *fid,
 		.flags = flags | unm_ep(fid)->tx_msg_flags,
 	};
 
+	if (__builtin_expect((flags & ~UNM_TX_MSG_FLAGS) != 0, 0)) {
+		ssize_t ret = unm_trigger(unm_ep(fid), &(struct unm_call){
+			.type = FI_OP_TSEND, .msg = msg, .flags = flags,
+			.context = msg->context }, flags & ~UNM_TX_MSG_FLAGS);
+
+		if (ret != 1)
+			return ret;
+		s.flags = flags;	/* work: its own alone */
+	}
 	return unm_tx_iov(unm_ep(fid), msg->addr, &s);
 }
 

@@ -12,6 +12,7 @@
 int unm_wire_words(uint8_t type, uint8_t flags)
 {
 	int lead = (type & UNM_WIRE_TAGGED) + !!(flags & UNM_WIRE_HAS_DATA);
+	int more = !!(flags & UNM_WIRE_MORE);
 
 	switch (type) {
 	case UNM_WIRE_HELLO:
@@ -26,12 +27,25 @@ int unm_wire_words(uint8_t type, uint8_t flags)
 		return lead + 1;
 	case UNM_WIRE_RTS:
 	case UNM_WIRE_RTS_TAGGED:
-		return lead + UNM_WIRE_RTS_WORDS;
+		return lead + (flags & UNM_WIRE_DMABLE ? 5 : 3);
 	case UNM_WIRE_CTS:
 		return 3;
 	case UNM_WIRE_DATA:
 	case UNM_WIRE_FIN:
+	case UNM_WIRE_RESULT:
+	case UNM_WIRE_REFUSED:
 		return 2;
+	case UNM_WIRE_PUT:
+		return 2 + more;
+	case UNM_WIRE_PUT_DATA:
+	case UNM_WIRE_ATOMIC:
+		return 3 + more;
+	case UNM_WIRE_GET:
+	case UNM_WIRE_FETCH:
+	case UNM_WIRE_COMPARE:
+		return 4 + more;
+	case UNM_WIRE_ROUTE:
+		return 8;
 	default:
 		return -1;
 	}
@@ -76,26 +90,88 @@ static int unm_wire_decode_control(struct unm_wire_msg *msg,
 	}
 }
 
-int unm_wire_decode(struct unm_wire_msg *msg, uint64_t head,
-		    const uint64_t *word, const struct unm_wire_limits *lim)
+static int unm_wire_decode_how(struct unm_wire_msg *msg, uint64_t word)
 {
-	uint8_t flags = head >> 48;
+	memcpy(&msg->how, &word, sizeof(msg->how));
+	return msg->how.reserved != 0 || msg->how.count == 0 ? -EINVAL : 0;
+}
+
+/* Requests begin with key and address; what follows a part comes last. */
+static int unm_wire_decode_request(struct unm_wire_msg *msg,
+				   const uint64_t *word)
+{
+	int ret = 0;
+
+	msg->key = *word++;
+	msg->addr = *word++;
+	switch (msg->type) {
+	case UNM_WIRE_PUT:
+		break;
+	case UNM_WIRE_PUT_DATA:
+		msg->data = *word++;
+		break;
+	case UNM_WIRE_GET:
+		msg->len = *word++;
+		msg->token = *word++;
+		break;
+	default:			/* ATOMIC, FETCH, COMPARE */
+		ret = unm_wire_decode_how(msg, *word++);
+		if (msg->type != UNM_WIRE_ATOMIC)
+			msg->token = *word++;
+		break;
+	}
+	msg->rest = msg->more ? *word : 0;
+	return ret;
+}
+
+static int unm_wire_decode_onesided(struct unm_wire_msg *msg, uint8_t flags,
+				    const uint64_t *word)
+{
+	msg->ask_route = flags & UNM_WIRE_ASK_ROUTE;
+	msg->more = flags & UNM_WIRE_MORE;
+	if (msg->type < UNM_WIRE_RESULT)
+		return unm_wire_decode_request(msg, word);
+	if (msg->ask_route || (msg->more && msg->type != UNM_WIRE_RESULT))
+		return -EINVAL;
+	switch (msg->type) {
+	case UNM_WIRE_RESULT:
+		msg->token = word[0];
+		msg->status = word[1];
+		return msg->status > INT32_MAX ? -EINVAL : 0;
+	case UNM_WIRE_REFUSED:
+		msg->number = word[0];
+		msg->status = word[1];
+		return msg->status == 0 || msg->status > INT32_MAX ?
+			-EINVAL : 0;
+	default:			/* ROUTE */
+		msg->key = word[0];
+		msg->reach = (uint32_t)word[1];
+		msg->region = word[1] >> 32;
+		msg->epoch = word[2];
+		msg->addr = word[3];
+		msg->len = word[4];
+		msg->base = word[5];
+		msg->mem_key[0] = word[6];
+		msg->mem_key[1] = word[7];
+		return 0;
+	}
+}
+
+static int unm_wire_decode_message(struct unm_wire_msg *msg, uint8_t flags,
+				   const uint64_t *word,
+				   const struct unm_wire_limits *lim)
+{
+	uint8_t type = msg->type & ~UNM_WIRE_TAGGED, lens;
 	unsigned lead = 0;
 
-	msg->type = head >> 56;
-	if (unm_wire_words(msg->type, flags) < 0)
+	lens = type == UNM_WIRE_INLINE ? UNM_WIRE_LEN_MASK :
+		type == UNM_WIRE_RTS ? UNM_WIRE_DMABLE : 0;
+	if (flags & ~(lens | UNM_WIRE_HAS_DATA))
 		return -EINVAL;
-	if ((msg->type & 0xF0) != 0x10)
-		return unm_wire_decode_control(msg, word, lim);
-	if ((flags & UNM_WIRE_RESERVED) ||
-	    ((msg->type & ~UNM_WIRE_TAGGED) != UNM_WIRE_INLINE &&
-	     (flags & UNM_WIRE_LEN_MASK)))
-		return -EINVAL;
-
 	msg->tag = msg->type & UNM_WIRE_TAGGED ? word[lead++] : 0;
 	msg->has_data = flags & UNM_WIRE_HAS_DATA;
 	msg->data = msg->has_data ? word[lead++] : 0;
-	switch (msg->type & ~UNM_WIRE_TAGGED) {
+	switch (type) {
 	case UNM_WIRE_INLINE:
 		msg->inline_len = flags & UNM_WIRE_LEN_MASK;
 		msg->inline_word = lead;
@@ -109,8 +185,27 @@ int unm_wire_decode(struct unm_wire_msg *msg, uint64_t head,
 		msg->len = word[lead];
 		msg->token = word[lead + 1];
 		msg->addr = word[lead + 2];
+		msg->dmable = flags & UNM_WIRE_DMABLE;
+		if (msg->dmable)
+			memcpy(msg->mem_key, &word[lead + 3],
+			       sizeof(msg->mem_key));
 		return 0;
 	}
+}
+
+int unm_wire_decode(struct unm_wire_msg *msg, uint64_t head,
+		    const uint64_t *word, const struct unm_wire_limits *lim)
+{
+	uint8_t flags = head >> 48;
+
+	msg->type = head >> 56;
+	if (unm_wire_words(msg->type, flags) < 0)
+		return -EINVAL;
+	if (unm_wire_onesided(msg->type))
+		return unm_wire_decode_onesided(msg, flags, word);
+	if ((msg->type & 0xF0) == 0x10)
+		return unm_wire_decode_message(msg, flags, word, lim);
+	return unm_wire_decode_control(msg, word, lim);
 }
 
 const char *unm_wire_name(uint8_t type)
@@ -127,6 +222,15 @@ const char *unm_wire_name(uint8_t type)
 		[UNM_WIRE_CTS] = "cts",
 		[UNM_WIRE_DATA] = "data",
 		[UNM_WIRE_FIN] = "fin",
+		[UNM_WIRE_PUT] = "put",
+		[UNM_WIRE_PUT_DATA] = "put with data",
+		[UNM_WIRE_ATOMIC] = "atomic",
+		[UNM_WIRE_GET] = "get",
+		[UNM_WIRE_FETCH] = "fetch",
+		[UNM_WIRE_COMPARE] = "compare",
+		[UNM_WIRE_RESULT] = "result",
+		[UNM_WIRE_REFUSED] = "refused",
+		[UNM_WIRE_ROUTE] = "route",
 	};
 	const char *name = NULL;
 

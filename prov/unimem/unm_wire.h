@@ -3,7 +3,7 @@
  * unm_wire.h - what the provider puts into packets; docs/protocol.md defines
  * it.
  *
- * A message is the 8-byte packet head (hal.h) and up to 5 little-endian words.
+ * A message is the 8-byte packet head (hal.h) and up to 8 little-endian words.
  * Type numbers are fixed for ever; retired ones stay named.
  */
 #ifndef UNM_WIRE_H
@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define UNM_WIRE_VERSION	1
-#define UNM_WIRE_VERSION_MIN	1	/* oldest version we talk to */
+#define UNM_WIRE_VERSION	2
+#define UNM_WIRE_VERSION_MIN	2	/* oldest version we talk to */
 
 enum unm_wire_type {
 	UNM_WIRE_HELLO		= 0x01,	/* first packet of every link */
@@ -29,6 +29,17 @@ enum unm_wire_type {
 	UNM_WIRE_CTS		= 0x20,
 	UNM_WIRE_DATA		= 0x21,
 	UNM_WIRE_FIN		= 0x22,
+	/* one-sided: requests ... */
+	UNM_WIRE_PUT		= 0x30,
+	UNM_WIRE_PUT_DATA	= 0x31,	/* with remote CQ data: a message */
+	UNM_WIRE_ATOMIC		= 0x32,
+	UNM_WIRE_GET		= 0x33,
+	UNM_WIRE_FETCH		= 0x34,
+	UNM_WIRE_COMPARE	= 0x35,
+	/* ... and answers */
+	UNM_WIRE_RESULT		= 0x38,
+	UNM_WIRE_REFUSED	= 0x39,
+	UNM_WIRE_ROUTE		= 0x3A,
 	/* 0xCA is the empty pattern of the hardware and never a type */
 };
 
@@ -36,8 +47,18 @@ enum unm_wire_type {
 
 /* flags byte of message types */
 #define UNM_WIRE_LEN_MASK	0x3F	/* INLINE: bytes of data */
+#define UNM_WIRE_DMABLE		0x01	/* RTS: the buffer is dmable memory, the
+					 * words of its key follow */
 #define UNM_WIRE_HAS_DATA	0x40	/* a word of remote CQ data follows */
 #define UNM_WIRE_RESERVED	0x80	/* 0 */
+
+/* flags byte of one-sided types: bits 0-5 as above, the bytes that follow the
+ * words in a packet */
+#define UNM_WIRE_ASK_ROUTE	0x40	/* requests: answer with ROUTE, too */
+#define UNM_WIRE_MORE		0x80	/* requests: not the operation's last,
+					 * a word tells how many bytes of this
+					 * range follow; RESULT: not the
+					 * request's last */
 
 /* HELLO: word 0 */
 struct unm_wire_hello {
@@ -56,25 +77,62 @@ _Static_assert(sizeof(struct unm_wire_extent) == 8, "one word");
 
 #define UNM_WIRE_EAGER_LIMIT	16384	/* longest eager message of anyone */
 #define UNM_WIRE_INLINE_MAX	56	/* longest inline one */
-#define UNM_WIRE_RTS_WORDS	3	/* after tag and data */
-#define UNM_WIRE_WORDS_MAX	5	/* longest message, in words */
+#define UNM_WIRE_WORDS_MAX	8	/* longest message, in words */
+
+/* ATOMIC, FETCH, COMPARE: which operation on which elements */
+struct unm_wire_how {
+	uint8_t op;			/* enum gsas_op */
+	uint8_t type;			/* enum gsas_type */
+	uint16_t reserved;		/* 0 */
+	uint32_t count;			/* elements */
+};
+_Static_assert(sizeof(struct unm_wire_how) == 8, "one word");
+
+/* ROUTE: how its region may be reached, and for what */
+enum unm_wire_reach {
+	UNM_REACH_ASK	 = 0,		/* by requests only */
+	UNM_REACH_ATTACH = 1,		/* base is an address in the process */
+	UNM_REACH_DMABLE = 2,		/* base is an offset behind mem_key */
+};
+#define UNM_REACH_HOW		0x0F
+#define UNM_REACH_READ		0x10
+#define UNM_REACH_WRITE		0x20
 
 /* A message with its words as fields, in host order. */
 struct unm_wire_msg {
 	uint8_t type;
 	bool has_data;
+	bool dmable;			/* RTS */
 	uint8_t inline_len;		/* INLINE */
 	uint8_t inline_word;		/* INLINE: where the bytes begin */
 	uint64_t tag;			/* 0 if untagged */
 	uint64_t data;			/* remote CQ data, 0 if none */
 	struct unm_wire_extent extent;	/* EAGER, DATA, CARRIED */
-	uint64_t len;			/* RTS: message; CTS: wanted */
-	uint64_t addr;			/* RTS: sender's buffer, 0: pieces */
+	uint64_t len;			/* RTS: message; CTS, GET: wanted;
+					 * ROUTE: region */
+	uint64_t addr;			/* RTS: sender's buffer, 0: pieces;
+					 * DMABLE: offset behind its key;
+					 * requests, ROUTE: in the region */
 	uint64_t token;			/* RTS, CTS, FIN: sender's operation;
-					 * DATA: receiver's; CARRIED: head */
+					 * DATA: receiver's; CARRIED: head;
+					 * GET ... RESULT: initiator's */
 	uint64_t peer_token;		/* CTS: receiver's operation */
-	uint64_t status;		/* FIN: 0 or a positive fi_errno */
+	uint64_t status;		/* FIN, RESULT, REFUSED: 0 or a
+					 * positive fi_errno */
 	struct unm_wire_hello hello;
+	/* one-sided */
+	bool ask_route, more;
+	uint64_t key;
+	uint64_t rest;			/* requests with more: bytes */
+	uint64_t number;		/* REFUSED: of the request */
+	struct unm_wire_how how;
+	uint32_t reach;			/* ROUTE: enum unm_wire_reach */
+	uint32_t region;		/* ROUTE: its number */
+	uint64_t epoch;			/* ROUTE: revocations so far */
+	uint64_t base;			/* ROUTE: memory of addr, see reach */
+	uint64_t mem_key[2];		/* RTS, ROUTE: struct hal_key */
+	const void *bytes;		/* behind the words ... */
+	uint32_t nbytes;		/* ... so many */
 };
 
 /* Bytes of caps: what a packet and a receive space of this backend hold. */
@@ -101,11 +159,17 @@ static inline uint32_t unm_wire_inline_max(uint32_t pkt_payload, bool tagged,
  * there is no such type. */
 int unm_wire_words(uint8_t type, uint8_t flags);
 
+/* Is it a one-sided one: words, then bytes? */
+static inline bool unm_wire_onesided(uint8_t type)
+{
+	return (type & 0xF0) == 0x30;
+}
+
 /*
  * Read and check a message: word[] are at least unm_wire_words() words read
- * once
- * from the packet or from receive space. 0, or -EINVAL: unknown type, lengths
- * or extents out of bounds.
+ * once from the packet or from receive space. 0, or -EINVAL: unknown type,
+ * lengths or extents out of bounds. Of a one-sided one the caller sets bytes
+ * and nbytes.
  */
 int unm_wire_decode(struct unm_wire_msg *msg, uint64_t head,
 		    const uint64_t *word, const struct unm_wire_limits *lim);

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* unm_eq.h - event queue: what wait sets and fi_trywait() ask of it. */
+#ifndef UNM_EQ_H
+#define UNM_EQ_H
+
+#include <stdbool.h>
+
+#include <rdma/fabric.h>
+
+/* Is there an event to read? */
+bool unm_eq_news(struct fid *eq);
+/* fi_trywait() of one: 0, -FI_EAGAIN; -FI_EINVAL: nobody sleeps on it. */
+int unm_eq_trywait(struct fid *eq);
+
+#endif /* UNM_EQ_H */

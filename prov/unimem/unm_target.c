@@ -1,0 +1,628 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unm_target.c - peers' requests on our regions. A posted one (put, atomic) is
+ * executed when its packet is read, and counted; a refused one holds the count
+ * until the peer has read why. What is asked for is answered at once if there
+ * is room, else in order when there is. docs/protocol.md, section 10.
+ */
+#include <sched.h>
+
+#include "gsas_op.h"
+#include "unm_log.h"
+#include "unm_mem.h"
+#include "unm_mr.h"
+#include "unm_onesided.h"
+
+/* owed to one peer: more than what it may ask */
+#define UNM_ANSWERS_MAX	(4 * 32768)
+#define UNM_ANSWER_BYTES (8u << 20)
+#define UNM_ANSWER_BURST 16	/* parts in a row: others wait, too */
+
+/* What we have to tell a peer. */
+struct unm_answer {
+	struct unm_pool_node node;
+	struct unm_list link;		/* peer's answers or refusals */
+	struct unm_list in_mr;		/* region's users, while it reads it */
+	struct unm_mr *mr;
+	uint8_t type;			/* RESULT, ROUTE, REFUSED */
+	uint8_t buf_class;
+	uint8_t count;
+	bool last;			/* of its operation */
+	void *buf;			/* copy of what was fetched */
+	uint64_t w[UNM_WIRE_WORDS_MAX];
+	uint64_t len, sent;		/* RESULT: bytes */
+	struct iovec iov[UNM_IOV_MAX];
+};
+
+uint32_t unm_answer_size(void)
+{
+	return sizeof(struct unm_answer);
+}
+
+/* ---- Answers --------------------------------------------------------- */
+
+static struct unm_answer *unm_answer_new(struct unm_peer *peer, uint8_t type)
+{
+	struct unm_ep *ep = peer->ep;
+	struct unm_answer *an = NULL;
+
+	if (peer->nanswers < UNM_ANSWERS_MAX)
+		an = unm_pool_alloc(&ep->answer_pool);
+	if (an == NULL) {
+		unm_peer_spoiled(peer, "no memory for answers to it", type);
+		return NULL;
+	}
+	peer->nanswers++;
+	an->type = type;
+	an->mr = NULL;
+	an->buf = NULL;
+	an->count = 0;
+	an->len = 0;
+	an->sent = 0;
+	unm_list_init(&an->in_mr);
+	unm_list_init(&an->link);
+	return an;
+}
+
+static void unm_answer_release(struct unm_peer *peer, struct unm_answer *an)
+{
+	struct unm_ep *ep = peer->ep;
+
+	unm_list_remove(&an->link);
+	unm_list_remove(&an->in_mr);
+	if (an->buf != NULL) {
+		unm_pool_release(&ep->buf_pool[an->buf_class], an->buf);
+		peer->answer_bytes -= an->len;
+	}
+	unm_pool_release(&ep->answer_pool, an);
+	peer->nanswers--;
+}
+
+/* One message. 0, or it goes later. */
+static int unm_answer_send(struct unm_peer *peer, uint64_t head,
+			   const uint64_t *w, unsigned nw,
+			   const struct unm_part *part)
+{
+	int ret = unm_peer_send(peer, head, w, nw, part, part != NULL);
+
+	/* nothing tells when there is a connection to be had */
+	if (ret == -FI_EAGAIN && !peer->greeted)
+		peer->ep->stuck = true;
+	/* if it has ended, that is told when its last words are read */
+	if (ret != 0 && ret != -FI_EAGAIN && ret != -FI_ECONNREFUSED &&
+	    ret != -FI_ECONNRESET)
+		unm_peer_spoiled(peer, "no way to answer it", -ret);
+	return ret;
+}
+
+/* The next part of a result. 0: it went. */
+static int unm_answer_part(struct unm_peer *peer, struct unm_answer *an)
+{
+	uint64_t max = peer->ep->eager_max - 8 * UNM_WIRE_WORDS_MAX;
+	uint64_t left = an->len - an->sent;
+	struct unm_part part = {
+		an->iov, an->count, an->sent, left < max ? left : max,
+	};
+	uint8_t more = part.len < left ? UNM_WIRE_MORE : 0;
+	int ret = unm_answer_send(peer, hal_head(UNM_WIRE_RESULT, more), an->w,
+				  2, part.len != 0 ? &part : NULL);
+
+	if (ret == 0)
+		an->sent += part.len;
+	return ret;
+}
+
+static void unm_answer_over(struct unm_peer *peer, struct unm_answer *an)
+{
+	if (an->mr != NULL && an->last)
+		unm_complete_target(peer, an->mr, FI_REMOTE_READ, true, NULL);
+	unm_answer_release(peer, an);
+}
+
+/* Returns messages sent. */
+static int unm_answers_push(struct unm_peer *peer)
+{
+	int done = 0;
+
+	while (!unm_list_empty(&peer->answers) && done < UNM_ANSWER_BURST) {
+		struct unm_answer *an = unm_container(peer->answers.next,
+						struct unm_answer, link);
+		int ret;
+
+		if (an->type == UNM_WIRE_RESULT)
+			ret = unm_answer_part(peer, an);
+		else
+			ret = unm_answer_send(peer, hal_head(an->type, 0),
+					      an->w, unm_wire_words(an->type,
+								    0), NULL);
+		if (ret != 0)
+			break;
+		if (an->sent == an->len)
+			unm_answer_over(peer, an);
+		done++;
+	}
+	return done;
+}
+
+/* In order behind those that wait. */
+static void unm_answer_queue(struct unm_peer *peer, struct unm_answer *an)
+{
+	unm_list_append(&peer->answers, &an->link);
+	unm_answers_push(peer);
+	if (!unm_list_empty(&peer->answers))
+		unm_peer_busy(peer);
+}
+
+/* A result without bytes: why there are none. */
+static void unm_answer_error(struct unm_peer *peer, uint64_t token, int err)
+{
+	struct unm_answer *an = unm_answer_new(peer, UNM_WIRE_RESULT);
+
+	if (an == NULL)
+		return;
+	an->w[0] = token;
+	an->w[1] = (uint64_t)-err;
+	unm_answer_queue(peer, an);
+}
+
+/* ---- Refusals of posted requests ------------------------------------- */
+
+void unm_target_tell(struct unm_peer *peer)
+{
+	uint64_t count = peer->posted_got;
+
+	if (!unm_list_empty(&peer->nacks))
+		count = unm_container(peer->nacks.next, struct unm_answer,
+				      link)->w[0] - 1;
+	if (count == peer->posted_told)
+		return;
+	peer->posted_told = count;
+	hal_rx_back(peer->hp, UNM_PEER_BACK_APPLIED, count);
+}
+
+static void unm_target_refuse(struct unm_peer *peer, int err)
+{
+	struct unm_answer *an = unm_answer_new(peer, UNM_WIRE_REFUSED);
+
+	if (an == NULL)
+		return;
+	an->w[0] = peer->posted_got;
+	an->w[1] = (uint64_t)-err;
+	unm_list_append(&peer->nacks, &an->link);
+	unm_peer_busy(peer);
+}
+
+/* The oldest one is told, and then the count goes on once that was read. */
+static int unm_nacks_push(struct unm_peer *peer)
+{
+	struct unm_answer *an = unm_container(peer->nacks.next,
+					      struct unm_answer, link);
+
+	if (peer->refused_packet == 0) {
+		if (unm_answer_send(peer, hal_head(UNM_WIRE_REFUSED, 0),
+				    an->w, 2, NULL) != 0)
+			return 0;
+		peer->refused_packet = hal_tx_sent(peer->hp);
+		return 1;
+	}
+	if (hal_tx_done(peer->hp) < peer->refused_packet)
+		return 0;
+	peer->refused_packet = 0;
+	unm_answer_release(peer, an);
+	unm_target_tell(peer);
+	return 1;
+}
+
+int unm_target_progress(struct unm_peer *peer)
+{
+	int done = 0;
+
+	if (!unm_list_empty(&peer->answers))
+		done += unm_answers_push(peer);
+	if (!unm_list_empty(&peer->nacks))
+		done += unm_nacks_push(peer);
+	return done;
+}
+
+void unm_target_abort(struct unm_peer *peer)
+{
+	struct unm_list *lists[] = { &peer->answers, &peer->nacks };
+
+	for (int i = 0; i < 2; i++)
+		while (!unm_list_empty(lists[i]))
+			unm_answer_release(peer, unm_container(lists[i]->next,
+						struct unm_answer, link));
+}
+
+/* ---- Routes ---------------------------------------------------------- */
+
+/* Tell how the region may be accessed without us. */
+static void unm_target_route(struct unm_peer *peer, uint64_t key,
+			     struct unm_mr *mr)
+{
+	struct unm_ep *ep = peer->ep;
+	struct unm_mem_seg *seg = NULL;
+	uint32_t reach = UNM_REACH_ASK;
+	struct unm_answer *an;
+
+	if (ep->closing)		/* nobody would revoke it */
+		return;
+	an = unm_answer_new(peer, UNM_WIRE_ROUTE);
+	if (an == NULL)
+		return;
+	memset(an->w, 0, sizeof(an->w));
+	/* what is to be counted here goes through here */
+	if (mr->count == 1 && mr->remote_cntr == NULL &&
+	    ep->rem_rd_cntr == NULL && ep->rem_wr_cntr == NULL) {
+		seg = unm_mem_find(ep->domain, mr->iov[0].iov_base, mr->len);
+		reach = (seg != NULL ? UNM_REACH_DMABLE : UNM_REACH_ATTACH) |
+			(mr->access & FI_REMOTE_READ ? UNM_REACH_READ : 0) |
+			(mr->access & FI_REMOTE_WRITE ? UNM_REACH_WRITE : 0);
+	}
+	mr->routed = true;
+	peer->routed = true;
+	an->w[0] = key;
+	an->w[1] = (uint64_t)mr->number << 32 | reach;
+	an->w[2] = peer->epoch;
+	an->w[3] = mr->base;
+	an->w[4] = mr->len;
+	an->w[5] = (uintptr_t)mr->iov[0].iov_base;
+	if (seg != NULL) {
+		an->w[5] -= (uintptr_t)seg->base;
+		an->w[6] = seg->key.word[0];
+		an->w[7] = seg->key.word[1];
+	}
+	unm_answer_queue(peer, an);
+}
+
+/* ---- Requests -------------------------------------------------------- */
+
+/* The memory a request means. */
+static int unm_target_find(struct unm_peer *peer, const struct unm_wire_msg *m,
+			   uint64_t len, uint64_t access, struct unm_mr **out,
+			   struct iovec *iov, size_t *count)
+{
+	size_t unit = m->type == UNM_WIRE_ATOMIC || m->type >= UNM_WIRE_FETCH ?
+		gsas_type_size(m->how.type) : 1;
+	struct unm_mr *mr;
+	int ret;
+
+	ret = unm_mr_find(peer->ep->domain, m->key, &mr);
+	if (ret == 0 && !unm_mr_serves(mr, peer->ep->hif->addr.nonce))
+		ret = -FI_EKEYREJECTED;
+	/* all of a range, before any of it is touched */
+	if (ret == 0 && len > UINT64_MAX - m->rest)
+		ret = -FI_EINVAL;
+	if (ret == 0)
+		ret = unm_mr_reach(mr, m->addr, len + m->rest, access, iov,
+				   count);
+	for (size_t i = 0; ret == 0 && i < *count; i++)
+		if (iov[i].iov_len % unit != 0)
+			ret = -FI_EINVAL;	/* an element in two */
+	if (ret == 0 && m->rest != 0)
+		ret = unm_mr_reach(mr, m->addr, len, access, iov, count);
+	/* (a driver's memory may be none that the kernel looks into) */
+	if (ret == 0 && mr->holes &&
+	    (*count != 1 || unm_mem_find(peer->ep->domain, iov->iov_base,
+					 iov->iov_len) == NULL))
+		ret = unm_mr_present(iov, *count, access);
+	if (ret == 0)
+		*out = mr;
+	return ret;
+}
+
+static int unm_target_put(struct unm_peer *peer, const struct unm_wire_msg *m)
+{
+	bool data = m->type == UNM_WIRE_PUT_DATA;
+	struct iovec iov[UNM_IOV_MAX];
+	struct unm_mr *mr;
+	size_t count;
+	int ret;
+
+	if (data && peer->msgs_got++ == peer->allowed)
+		return -FI_EINVAL;
+	peer->posted_got++;
+	ret = unm_target_find(peer, m, m->nbytes, FI_REMOTE_WRITE, &mr, iov,
+			      &count);
+	if (ret != 0) {
+		unm_target_refuse(peer, ret);
+		return 0;
+	}
+	unm_iov_fill(iov, count, 0, m->bytes, m->nbytes);
+	if (m->rest == 0)
+		unm_complete_target(peer, mr, FI_REMOTE_WRITE, !m->more,
+				    data ? &m->data : NULL);
+	if (m->ask_route)
+		unm_target_route(peer, m->key, mr);
+	return 0;
+}
+
+static int unm_target_get(struct unm_peer *peer, const struct unm_wire_msg *m)
+{
+	struct unm_answer *an;
+	struct unm_mr *mr;
+	size_t count;
+	int ret;
+
+	if (m->nbytes != 0 || m->rest != 0)
+		return -FI_EINVAL;
+	an = unm_answer_new(peer, UNM_WIRE_RESULT);
+	if (an == NULL)
+		return 0;
+	an->w[0] = m->token;
+	an->w[1] = 0;
+	ret = unm_target_find(peer, m, m->len, FI_REMOTE_READ, &mr, an->iov,
+			      &count);
+	if (ret == 0) {
+		an->count = count;
+		an->len = m->len;
+		an->last = !m->more;
+		an->mr = mr;
+		unm_list_append(&mr->users, &an->in_mr);
+	} else {
+		an->w[1] = (uint64_t)-ret;
+	}
+	unm_answer_queue(peer, an);
+	if (ret == 0 && m->ask_route)
+		unm_target_route(peer, m->key, mr);
+	return 0;
+}
+
+/* Rights an atomic needs. */
+static uint64_t unm_atomic_access(const struct unm_wire_msg *m)
+{
+	if (m->type == UNM_WIRE_ATOMIC)
+		return FI_REMOTE_WRITE;
+	if (m->how.op == GSAS_OP_READ)
+		return FI_REMOTE_READ;
+	return FI_REMOTE_READ | FI_REMOTE_WRITE;
+}
+
+/* Is it one there is, with the operands it takes? Returns bytes of elements,
+ * 0: no. */
+static uint64_t unm_atomic_check(const struct unm_wire_msg *m)
+{
+	enum gsas_form form = m->type == UNM_WIRE_ATOMIC ? GSAS_FORM_UPDATE :
+		m->type == UNM_WIRE_FETCH ? GSAS_FORM_FETCH :
+		GSAS_FORM_COMPARE;
+	uint64_t len = (uint64_t)gsas_type_size(m->how.type) * m->how.count;
+	uint64_t nbytes = m->type == UNM_WIRE_COMPARE ? 2 * len :
+		m->how.op == GSAS_OP_READ ? 0 : len;
+
+	if (!gsas_op_valid(m->how.op, m->how.type, form) ||
+	    m->nbytes != nbytes || len > UNM_WIRE_EAGER_LIMIT)
+		return 0;
+	return len;
+}
+
+/* All elements, in pieces of memory that hold whole ones. */
+static void unm_atomic_apply(const struct unm_wire_msg *m,
+			     const struct iovec *iov, size_t count,
+			     uint64_t len, uint8_t *result)
+{
+	const uint8_t *cmp = m->type == UNM_WIRE_COMPARE ? m->bytes : NULL;
+	const uint8_t *src = (const uint8_t *)m->bytes + (cmp ? len : 0);
+	size_t unit = gsas_type_size(m->how.type);
+	uint64_t at = 0;
+
+	for (size_t i = 0; i < count; at += iov[i++].iov_len)
+		gsas_op_apply(m->how.op, m->how.type, iov[i].iov_len / unit,
+			      iov[i].iov_base, src + at,
+			      cmp ? cmp + at : NULL,
+			      result ? result + at : NULL);
+}
+
+/* What was fetched: at once, or a copy of it later. */
+static void unm_target_fetched(struct unm_peer *peer, uint64_t token,
+			       const uint8_t *bytes, uint64_t len)
+{
+	struct iovec iov = { (void *)bytes, len };
+	struct unm_part part = { &iov, 1, 0, len };
+	uint64_t w[2] = { token, 0 };
+	struct unm_pool_node *node;
+	struct unm_answer *an;
+
+	if (unm_list_empty(&peer->answers) &&
+	    unm_answer_send(peer, hal_head(UNM_WIRE_RESULT, 0), w, 2,
+			    &part) == 0)
+		return;
+	an = unm_answer_new(peer, UNM_WIRE_RESULT);
+	if (an == NULL)
+		return;
+	node = peer->answer_bytes + len > UNM_ANSWER_BYTES ? NULL :
+		unm_buf_alloc(peer->ep, len, &an->buf_class);
+	if (node == NULL) {
+		unm_answer_release(peer, an);
+		unm_peer_spoiled(peer, "no memory for answers to it", len);
+		return;
+	}
+	memcpy(node + 1, bytes, len);
+	an->buf = node;
+	peer->answer_bytes += len;
+	an->w[0] = token;
+	an->w[1] = 0;
+	an->iov[0] = (struct iovec){ node + 1, len };
+	an->count = 1;
+	an->len = len;
+	unm_answer_queue(peer, an);
+}
+
+static int unm_target_atomic(struct unm_peer *peer,
+			     const struct unm_wire_msg *m)
+{
+	bool posted = m->type == UNM_WIRE_ATOMIC;
+	uint64_t len = unm_atomic_check(m);
+	uint8_t result[UNM_WIRE_EAGER_LIMIT];
+	struct iovec iov[UNM_IOV_MAX];
+	struct unm_mr *mr;
+	size_t count;
+	int ret;
+
+	if (len == 0)
+		return -FI_EINVAL;
+	peer->posted_got += posted;
+	ret = unm_target_find(peer, m, len, unm_atomic_access(m), &mr, iov,
+			      &count);
+	if (ret != 0) {
+		if (posted)
+			unm_target_refuse(peer, ret);
+		else
+			unm_answer_error(peer, m->token, ret);
+		return 0;
+	}
+	unm_atomic_apply(m, iov, count, len, posted ? NULL : result);
+	if (m->rest == 0)
+		unm_complete_target(peer, mr, posted ? FI_REMOTE_WRITE :
+				    FI_REMOTE_READ, !m->more, NULL);
+	if (!posted)
+		unm_target_fetched(peer, m->token, result, len);
+	if (m->ask_route)
+		unm_target_route(peer, m->key, mr);
+	return 0;
+}
+
+int unm_target_request(struct unm_peer *peer, const struct unm_wire_msg *m)
+{
+	peer->ep->stats->rx_requests++;
+	switch (m->type) {
+	case UNM_WIRE_PUT:
+	case UNM_WIRE_PUT_DATA:
+		return unm_target_put(peer, m);
+	case UNM_WIRE_GET:
+		return unm_target_get(peer, m);
+	default:
+		return unm_target_atomic(peer, m);
+	}
+}
+
+/* ---- Closing --------------------------------------------------------- */
+
+/*
+ * It is told of the last revocation; if it is inside, that is noted. One that
+ * came before and may not have arrived needs no word of its own: the epoch has
+ * gone on by two since the peer looked, or it has seen that one.
+ */
+static void unm_revoke_tell(struct unm_peer *peer)
+{
+	uint64_t word = (uint64_t)peer->epoch << 32 | peer->revoking;
+
+	peer->waited = 0;
+	peer->untold = hal_rx_back_sync(peer->hp, UNM_PEER_BACK_REVOKED,
+					word) != 0;
+	/* who was sent nothing has no route */
+	if (peer->untold || !peer->greeted)
+		return;
+	word = hal_tx_back_sync(peer->hp, UNM_PEER_BACK_GUARD);
+	if (word & 1)
+		peer->waited = word;
+}
+
+/* Peers that know a route; by: one revocation, of that region, or more, of
+ * all. */
+static void unm_revoke_ep(struct unm_ep *ep, uint32_t region, uint32_t by)
+{
+	unm_list_for_each(pos, &ep->peers) {
+		struct unm_peer *peer = unm_container(pos, struct unm_peer,
+						      all);
+
+		if (peer->hp == NULL || !peer->routed)
+			continue;
+		peer->epoch += by;
+		peer->revoking = region;
+		unm_revoke_tell(peer);
+		ep->stats->revokes++;
+	}
+}
+
+/* Is one still inside? */
+static bool unm_revoke_waits(struct unm_ep *ep)
+{
+	bool waits = false;
+
+	unm_list_for_each(pos, &ep->peers) {
+		struct unm_peer *peer = unm_container(pos, struct unm_peer,
+						      all);
+
+		if (peer->hp == NULL || peer->hp->dead) {
+			peer->untold = false;
+			peer->waited = 0;
+		}
+		if (peer->untold)
+			unm_revoke_tell(peer);
+		if (peer->waited != 0 &&
+		    hal_tx_back_sync(peer->hp, UNM_PEER_BACK_GUARD) !=
+		    peer->waited)
+			peer->waited = 0;
+		waits |= peer->waited != 0 || peer->untold;
+	}
+	return waits;
+}
+
+/*
+ * Wait for those inside. All endpoints of the domain go on: one of them may be
+ * inside another, and two processes may wait for each other's.
+ */
+static void unm_revoke_wait(struct unm_domain *domain)
+{
+	for (;;) {
+		bool waits = false;
+
+		unm_list_for_each(pos, &domain->eps)
+			waits |= unm_revoke_waits(unm_container(pos,
+					struct unm_ep_links, node)->ep);
+		if (!waits)
+			return;
+		unm_list_for_each(pos, &domain->eps)
+			unm_progress(unm_container(pos, struct unm_ep_links,
+						   node)->ep);
+		unm_unlock(domain);
+		sched_yield();
+		unm_lock(domain);
+	}
+}
+
+/* No peer has a route to it any more, or is inside. */
+void unm_mr_unroute(struct unm_mr *mr)
+{
+	if (!mr->routed)
+		return;
+	mr->routed = false;
+	unm_list_for_each(pos, &mr->domain->eps)
+		unm_revoke_ep(unm_container(pos, struct unm_ep_links,
+					    node)->ep, mr->number, 1);
+	unm_revoke_wait(mr->domain);
+}
+
+void unm_mr_revoke(struct unm_mr *mr)
+{
+	/* what streams from it ends here */
+	unm_list_for_each_safe(pos, tmp, &mr->users) {
+		struct unm_answer *an = unm_container(pos, struct unm_answer,
+						      in_mr);
+
+		unm_list_remove(&an->in_mr);
+		an->mr = NULL;
+		an->w[1] = FI_EKEYREJECTED;
+		an->len = an->sent;
+	}
+	unm_mr_unroute(mr);
+}
+
+void unm_target_close(struct unm_ep *ep)
+{
+	ep->closing = true;
+	unm_revoke_ep(ep, 0, 2);
+	unm_revoke_wait(ep->domain);
+}
+
+bool unm_target_expel(struct unm_peer *peer)
+{
+	if (!peer->routed)
+		return true;
+	peer->epoch += 2;
+	if (hal_rx_back_sync(peer->hp, UNM_PEER_BACK_REVOKED,
+			     (uint64_t)peer->epoch << 32) != 0)
+		return false;
+	peer->routed = false;
+	return true;
+}
