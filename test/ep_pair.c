@@ -92,6 +92,8 @@ struct fi_info *ep_hints(const struct ep_want *want)
 		want->threading : FI_THREAD_DOMAIN;
 	hints->domain_attr->av_type = want->av_type != FI_AV_UNSPEC ?
 		want->av_type : FI_AV_TABLE;
+	hints->domain_attr->mr_mode = want->mr_mode;
+	hints->domain_attr->data_progress = want->progress;
 	return hints;
 }
 

@@ -45,9 +45,11 @@ struct ep_want {
 	uint64_t tx_op_flags, rx_op_flags;
 	uint64_t cq_flags;		/* FI_SELECTIVE_COMPLETION */
 	enum fi_threading threading;	/* 0: FI_THREAD_DOMAIN */
+	enum fi_progress progress;	/* of data; 0: any */
 	enum fi_cq_format format;	/* 0: FI_CQ_FORMAT_TAGGED */
 	enum fi_wait_obj wait;
 	enum fi_av_type av_type;	/* 0: FI_AV_TABLE */
+	int mr_mode;
 	size_t cq_size, av_count;
 	bool two_cqs;			/* txcq for sends */
 	bool no_txcq, no_rxcq;		/* not bound */

@@ -608,6 +608,8 @@ static int node_info(struct node *n, int flags)
 	if (hints == NULL)
 		return -FI_ENOMEM;
 	hints->caps = FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | FI_SOURCE;
+	if (flags & NODE_ONESIDED)
+		hints->caps |= FI_RMA | FI_ATOMIC;
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->domain_attr->threading = flags & NODE_SAFE ? FI_THREAD_SAFE :
 		FI_THREAD_DOMAIN;

@@ -168,6 +168,7 @@ struct node_error {
 enum node_flags {
 	NODE_WAIT = 1 << 0,		/* queue with a wait object */
 	NODE_SAFE = 1 << 1,		/* FI_THREAD_SAFE, not _DOMAIN */
+	NODE_ONESIDED = 1 << 2,		/* with FI_RMA and FI_ATOMIC */
 };
 
 int node_try_open(struct node *n, int flags, struct node_error *err);
@@ -176,6 +177,10 @@ void node_close(struct node *n);
 /* Hand in our address, insert everybody's. */
 void node_join(struct node *n, int fd);
 fi_addr_t node_insert(struct node *n, const struct hal_addr *addr);
+/* Memory peers may access without asking (dmable), until the domain closes. */
+void *node_alloc(struct node *n, size_t len);
+/* A region of all rights, its addresses from 0. */
+struct fid_mr *node_reg(struct node *n, void *mem, size_t len, uint64_t key);
 
 /* Next completion: 1 entry, -FI_EAVAIL error, 0 nothing. */
 int node_poll(struct node *n, struct fi_cq_tagged_entry *entry,

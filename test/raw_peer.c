@@ -112,7 +112,7 @@ bool raw_hello_as(struct raw *r, uint16_t version, uint16_t least)
 
 bool raw_hello(struct raw *r)
 {
-	return raw_hello_as(r, 1, 1);
+	return raw_hello_as(r, UNM_WIRE_VERSION, UNM_WIRE_VERSION);
 }
 
 void raw_space(struct raw *r, uint32_t off, const void *src, size_t len)

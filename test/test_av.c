@@ -148,8 +148,11 @@ static void test_trap9_lookup_is_byte_identical(void **state)
 	assert_memory_equal(&got, &a, sizeof(a));
 	/* too small: as much as fits, and how much it would be */
 	memset(part, 0x55, sizeof(part));
+	len = 0;
+	assert_int_equal(fi_av_lookup(e->av, addr, NULL, &len), 0);
+	assert_int_equal(len, sizeof(a));
 	len = 5;
-	fi_av_lookup(e->av, addr, part, &len);
+	assert_int_equal(fi_av_lookup(e->av, addr, part, &len), 0);
 	assert_int_equal(len, sizeof(a));
 	assert_memory_equal(part, &a, 5);
 	assert_int_equal(part[5], 0x55);
@@ -184,6 +187,36 @@ static void test_straddr(void **state)
 	}
 }
 
+/* What is printed of an address is a node that names just that address. */
+static void test_straddr_parses_back(void **state)
+{
+	struct ep *e = ep_open(NULL);
+	struct hal_addr a[5] = {
+		name_of(e), name_of(e), made_up(7), made_up(65534),
+		{ .version = HAL_ADDR_VERSION, .board = 65535,
+		  .iface = 65535, .uid = UINT32_MAX, .nonce = UINT64_MAX },
+	};
+
+	(void)state;
+	a[1].nonce = HAL_ADDR_ANY;
+	a[3].nonce = HAL_ADDR_ANY;
+	for (int i = 0; i < 5; i++) {
+		char text[80], again[80];
+		size_t len = sizeof(text), room = sizeof(struct hal_addr);
+		struct hal_addr got;
+		fi_addr_t addr;
+
+		fi_av_straddr(e->av, &a[i], text, &len);
+		assert_int_equal(fi_av_insertsvc(e->av, text, NULL, &addr, 0,
+						 NULL), 1);
+		assert_int_equal(fi_av_lookup(e->av, addr, &got, &room), 0);
+		assert_memory_equal(&got, &a[i], sizeof(got));
+		len = sizeof(again);
+		fi_av_straddr(e->av, &got, again, &len);
+		assert_string_equal(text, again);
+	}
+}
+
 /* unimem://board:interface names whoever holds that interface. */
 static void test_insertsvc(void **state)
 {
@@ -191,7 +224,7 @@ static void test_insertsvc(void **state)
 	struct hal_addr name = name_of(b), got;
 	fi_addr_t typed, from, exact;
 	size_t len = sizeof(got);
-	char node[64];
+	char node[64], service[16];
 
 	(void)state;
 	snprintf(node, sizeof(node), "unimem://%u:%u", name.board, name.iface);
@@ -210,8 +243,13 @@ static void test_insertsvc(void **state)
 	exact = ep_insert(a, b);
 	assert_int_equal(exact, 1);
 	assert_int_equal(source_seen(a, exact, b), from);
-	assert_int_equal(fi_av_insertsym(a->av, node, 1, NULL, 0, &exact, 0,
+	/* the board as node, the interface as service */
+	snprintf(node, sizeof(node), "unimem://%u", name.board);
+	snprintf(service, sizeof(service), "%u", name.iface);
+	assert_int_equal(fi_av_insertsvc(a->av, node, service, &typed, FI_MORE,
 					 NULL), 1);
+	assert_int_equal(typed, 2);
+	assert_int_equal(source_seen(a, typed, b), from);
 }
 
 static void test_insertsvc_of_nonsense(void **state)
@@ -223,16 +261,117 @@ static void test_insertsvc_of_nonsense(void **state)
 		"unimem://0:1/", "unimem://0:99999999999999999999",
 		"unimem://-1:1", "unimem:// 0:1", "unimem://+0:1",
 		"unimem://0:4294967297", "unimem:///0:1", "UNIMEM://0:1",
+		"unimem://0:1/1", "unimem://0:1/00000000000000000",
+		"unimem://0:1/0000000000000000", "unimem://0:1?uid=",
+		"unimem://0:1/00000000000000AB", "unimem://0:1?uid=x",
+		"unimem://0:1/000000000000000g", "unimem://0:1 ",
+		"unimem://0:1?uid=4294967296", "unimem://0:1?gid=1",
+		"unimem://0:1/00000000000000ab?uid=1?uid=1",
+	};
+	static const char *const pair[][2] = {
+		{ "unimem://0:1", "1" }, { "unimem://0", "" },
+		{ "unimem://0", "0" }, { "unimem://0", "65536" },
+		{ "unimem://0", "1/00000000000000ab" }, { "0", "1" },
+		{ "unimem://", "1" }, { "unimem://0:", "1" },
+		{ "unimem://65536", "1" }, { "localhost", "1" },
+		{ "unimem://0", "ssh" }, { "unimem://0", "+1" },
+		{ "unimem://0", "1?uid=1" },
 	};
 	struct ep *e = ep_open(NULL);
 	fi_addr_t addr;
+	int err;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		if (fi_av_insertsvc(e->av, bad[i], NULL, &addr, 0, NULL) > 0)
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		addr = 0;
+		err = 0;
+		if (fi_av_insertsvc(e->av, bad[i], NULL, &addr, FI_SYNC_ERR,
+				    &err) > 0 || addr != FI_ADDR_NOTAVAIL ||
+		    err != FI_EINVAL)
 			unit_fail("accepted: %s", bad[i]);
+	}
+	for (size_t i = 0; i < sizeof(pair) / sizeof(pair[0]); i++)
+		if (fi_av_insertsvc(e->av, pair[i][0], pair[i][1], &addr, 0,
+				    NULL) > 0)
+			unit_fail("accepted: %s %s", pair[i][0], pair[i][1]);
 	assert_true(fi_av_insertsvc(e->av, NULL, NULL, &addr, 0, NULL) < 0);
+	assert_true(fi_av_insertsvc(e->av, NULL, "5", &addr, 0, NULL) < 0);
+	assert_int_equal(fi_av_insertsvc(e->av, "unimem://0:1", NULL, &addr,
+					 FI_EVENT, NULL), -FI_EBADFLAGS);
 	assert_int_equal(ep_insert(e, e), 0);
+}
+
+/* Board by board, and on each the interfaces in turn. */
+static void test_insertsym(void **state)
+{
+	enum { BOARDS = 3, IFS = 4, N = BOARDS * IFS };
+	struct ep *e = ep_open(NULL);
+	fi_addr_t first = ep_insert(e, e), addr[N];
+	int errs[N];
+
+	(void)state;
+	for (int form = 0; form < 2; form++) {
+		memset(addr, 0xff, sizeof(addr));
+		memset(errs, 0xff, sizeof(errs));
+		assert_int_equal(fi_av_insertsym(e->av, form == 0 ?
+				"unimem://5" : "unimem://5:60", BOARDS,
+				form == 0 ? "60" : NULL, IFS, addr,
+				FI_SYNC_ERR, errs), N);
+		for (uint32_t i = 0; i < N; i++) {
+			struct hal_addr a;
+			size_t len = sizeof(a);
+
+			assert_int_equal(addr[i], first + 1 + form * N + i);
+			assert_int_equal(errs[i], 0);
+			assert_int_equal(fi_av_lookup(e->av, addr[i], &a,
+						      &len), 0);
+			assert_int_equal(a.board, 5 + i / IFS);
+			assert_int_equal(a.iface, 60 + i % IFS);
+			assert_int_equal(a.nonce, HAL_ADDR_ANY);
+		}
+	}
+	/* nothing asked for, nothing wanted to be known */
+	assert_int_equal(fi_av_insertsym(e->av, "unimem://5:1", 0, NULL, 4,
+					 addr, 0, NULL), 0);
+	assert_int_equal(fi_av_insertsym(e->av, "unimem://5:1", 4, NULL, 0,
+					 addr, 0, NULL), 0);
+	assert_int_equal(fi_av_insertsym(e->av, "unimem://5:1", 2, NULL, 2,
+					 NULL, 0, NULL), 4);
+	assert_int_equal(ep_insert(e, e), first + 1 + 2 * N + 4);
+}
+
+/* A range over the end of what there can be: that part is not inserted. */
+static void test_insertsym_over_the_end(void **state)
+{
+	struct ep *e = ep_open(NULL);
+	fi_addr_t addr[6];
+	int errs[6];
+
+	(void)state;
+	assert_int_equal(fi_av_insertsym(e->av, "unimem://65534", 3, "65535",
+					 2, addr, FI_SYNC_ERR, errs), 2);
+	for (int i = 0, next = 0; i < 6; i++) {
+		bool good = i == 0 || i == 2;
+
+		assert_int_equal(addr[i], good ? (fi_addr_t)next++ :
+				 FI_ADDR_NOTAVAIL);
+		assert_int_equal(errs[i], good ? 0 : FI_EINVAL);
+	}
+	assert_int_equal(fi_av_insertsym(e->av, "unimem://0", SIZE_MAX, "1",
+					 SIZE_MAX, addr, 0, NULL), -FI_EINVAL);
+	memset(addr, 0, sizeof(addr));
+	assert_true(fi_av_insertsym(e->av, "unimem://x", 2, "1", 3, addr,
+				    FI_SYNC_ERR, errs) <= 0);
+	for (int i = 0; i < 6; i++) {
+		assert_int_equal(addr[i], FI_ADDR_NOTAVAIL);
+		assert_int_equal(errs[i], FI_EINVAL);
+	}
+	/* one incarnation is one address */
+	assert_true(fi_av_insertsym(e->av, "unimem://0:1/00000000000000aa", 1,
+				    NULL, 2, addr, 0, NULL) <= 0);
+	assert_int_equal(fi_av_insertsym(e->av, "unimem://0:1/00000000000000aa",
+					 1, NULL, 1, addr, 0, NULL), 1);
+	assert_int_equal(addr[0], 2);
 }
 
 /* ---- Duplicates ------------------------------------------------------ */
@@ -512,6 +651,9 @@ static void test_trap4_named_vectors_are_refused(void **state)
 	attr.flags = 0;
 	assert_true(fi_av_open(e->domain, &attr, &av, NULL) < 0);
 	attr.name = NULL;
+	attr.type = 9;
+	assert_int_equal(fi_av_open(e->domain, &attr, &av, NULL), -FI_EINVAL);
+	attr.type = FI_AV_TABLE;
 	attr.flags = FI_READ;
 	assert_true(fi_av_open(e->domain, &attr, &av, NULL) < 0);
 	attr.flags = FI_EVENT;
@@ -547,8 +689,11 @@ int main(void)
 		EP_TEST(test_bad_addresses_among_good_ones),
 		EP_TEST(test_trap9_lookup_is_byte_identical),
 		EP_TEST(test_straddr),
+		EP_TEST(test_straddr_parses_back),
 		EP_TEST(test_insertsvc),
 		EP_TEST(test_insertsvc_of_nonsense),
+		EP_TEST(test_insertsym),
+		EP_TEST(test_insertsym_over_the_end),
 		EP_TEST(test_duplicates_are_one_peer),
 		EP_TEST(test_removal_is_quick),
 		EP_TEST(test_removal_of_a_name_for_all),

@@ -338,6 +338,50 @@ static void accesses_are_ordered(void **state)
 	unpair(&p);
 }
 
+/* How many of the words that b stores back in one order with a's look are not
+ * there when the call returns. */
+static unsigned words_not_there(struct pair *p)
+{
+	unsigned n = 0;
+
+	for (uint64_t i = 1; i <= 100; i++) {
+		uint64_t word = (uint64_t)n << 32 | i;
+
+		assert_int_equal(hal_rx_back_sync(p->ba, 1, word), 0);
+		n += hal_tx_back_sync(p->ab, 1) != word;
+	}
+	return n;
+}
+
+/*
+ * Such a word is read back before the look (hal.md, 4.9 and 12), which is what
+ * brings it there where stores are late: without, it is not. Who has no page to
+ * store to, or whose peer is dead, is told.
+ */
+static void back_words_are_read_back(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	lie.sim = "world=96,reorder=1000";
+	p = pair();
+	assert_int_equal(hal_rx_back_sync(p.ab, 1, 1), -FI_EAGAIN);
+	lie.note = true;
+	assert_int_equal(hal_rx_back_sync(p.ba, 1, 1), 0);
+	assert_string_equal(order, "bsn");
+	lie.note = false;
+	assert_int_equal(words_not_there(&p), 0);
+	lie.unread = true;
+	assert_true(words_not_there(&p) > 0);
+	lie.unread = false;
+	assert_int_equal(words_not_there(&p), 0);
+	hal_if_close(p.a);
+	p.a = NULL;
+	assert_true(until(&p, p.dead_b != 0));
+	assert_int_equal(hal_rx_back_sync(p.ba, 1, 2), -FI_EAGAIN);
+	unpair(&p);
+}
+
 /* The entry was found cleared, and only then the mailbox empty: what its driver
  * saw into the mailbox before it cleared the entry is received [hal.md 12]. */
 static void end_is_ordered(void **state)
@@ -681,6 +725,7 @@ int main(void)
 		DEV_TEST(refused_one_tells),
 		DEV_TEST(sleeper_finds_an_end),
 		DEV_TEST(accesses_are_ordered),
+		DEV_TEST(back_words_are_read_back),
 		DEV_TEST(end_is_ordered),
 		DEV_TEST(table_is_not_read),
 		DEV_TEST(accept_makes_room),

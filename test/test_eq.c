@@ -95,7 +95,7 @@ static void test_eq_not_for_writing(void **state)
 	assert_int_equal(fi_eq_write(eq, FI_NOTIFY, &c, 1, 0), -FI_EINVAL);
 	assert_int_equal(fi_control(&eq->fid, FI_GETWAIT, &fd), -FI_ENOSYS);
 	assert_int_equal(fi_close(&eq->fid), 0);
-	attr.wait_obj = FI_WAIT_MUTEX_COND;
+	attr.wait_obj = 99;
 	assert_int_equal(fi_eq_open(e->fabric, &attr, &eq, NULL), -FI_ENOSYS);
 	assert_int_equal(fi_eq_open(e->fabric, NULL, &eq, NULL), 0);
 	assert_int_equal(fi_close(&eq->fid), 0);

@@ -184,7 +184,7 @@ static void test_no_hello(void **state)
 /* A provider of another protocol: one line, what there is and what to do. */
 static void test_other_version(void **state)
 {
-	static const uint16_t other[][2] = { { 2, 2 }, { 0, 0 }, { 9, 3 } };
+	static const uint16_t other[][2] = { { 1, 1 }, { 0, 0 }, { 9, 3 } };
 
 
 	(void)state;
@@ -686,6 +686,7 @@ static void invent(struct scene *s, uint64_t *rng)
 {
 	static const uint8_t types[] = {
 		1, 2, 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x20, 0x21, 0x22,
+		0x30, 0x31, 0x32, 0x33, 0x34, 0x35, 0x38, 0x39, 0x3a,
 	};
 	static const uint64_t edges[] = {
 		0, 1, 8, 24, 40, 56, 64, 4096, 16384, 65536, 262144,
@@ -702,7 +703,7 @@ static void invent(struct scene *s, uint64_t *rng)
 			edges[unit_below(rng, 15)] |
 			edges[unit_below(rng, 15)] << 32;
 	if (unit_below(rng, 20))
-		type = types[unit_below(rng, 11)];
+		type = types[unit_below(rng, sizeof(types))];
 	else
 		type = unit_random(rng);
 	if (type >= HAL_PKT_RESERVED && type <= HAL_PKT_EMPTY)
@@ -734,7 +735,11 @@ static void test_fuzz(void **state)
 	EP_NEEDS_INSIDE();
 	for (int round = 0; round < rounds; round++) {
 		struct scene s = scene();
+		struct fid_mr *mr;
 
+		assert_int_equal(fi_mr_reg(s.v->domain, buf, 4096,
+					   FI_REMOTE_READ | FI_REMOTE_WRITE, 0,
+					   0, 0, &mr, NULL), 0);
 		if (unit_below(&rng, 20))
 			raw_hello(s.r);
 		for (int i = 0; i < 200 && !s.r->dead; i++) {
@@ -754,6 +759,7 @@ static void test_fuzz(void **state)
 		s.v->ncomp = 0;
 		if (round % 8 == 0)
 			others_are_well(&s);
+		assert_int_equal(fi_close(&mr->fid), 0);
 		raw_teardown(NULL);
 	}
 	assert_true(dropped > rounds / 2);

@@ -61,6 +61,7 @@ static void test_trap1_no_hints_at_any_version(void **state)
 		assert_null(info->next);	/* FI_EP_RDM and no other */
 		assert_int_equal(info->ep_attr->type, FI_EP_RDM);
 		assert_int_equal(info->fabric_attr->api_version, versions[i]);
+		assert_int_equal(info->domain_attr->mr_mode, 0);
 		fi_freeinfo(info);
 	}
 }
@@ -125,8 +126,8 @@ static void test_the_offer_as_hints(void **state)
 	assert_int_equal(again->rx_attr->size, first->rx_attr->size);
 	fi_freeinfo(again);
 	first->mode = FI_CONTEXT | FI_CONTEXT2 | FI_LOCAL_MR | FI_RX_CQ_DATA;
-	first->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_BASIC |
-		FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	first->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR |
+		FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	again = offer(first);
 	assert_int_equal(again->caps, first->caps);
 	assert_int_equal(again->mode, 0);
@@ -244,7 +245,7 @@ SET(tx_caps, tx_attr->caps, FI_COLLECTIVE)
 SET(rx_caps, rx_attr->caps, FI_VARIABLE_MSG)
 SET(tx_op_flags, tx_attr->op_flags, FI_MATCH_COMPLETE)
 SET(rx_op_flags, rx_attr->op_flags, FI_PEEK)
-SET(tx_order, tx_attr->msg_order, FI_ORDER_DATA << 20)
+SET(tx_order, tx_attr->msg_order, UINT64_C(1) << 62)
 SET(inject, tx_attr->inject_size, UNM_INJECT_MAX + 1)
 SET(tx_iov, tx_attr->iov_limit, UNM_IOV_MAX + 1)
 SET(rx_iov, rx_attr->iov_limit, UNM_IOV_MAX + 1)
@@ -263,12 +264,10 @@ SET(shared_ctx, ep_attr->rx_ctx_cnt, FI_SHARED_CONTEXT)
 SET(protocol, ep_attr->protocol, FI_PROTO_RXM)
 SET(ep_cnt, domain_attr->ep_cnt, SIZE_MAX)
 SET(auth_key, ep_attr->auth_key_size, 16)
-SET(control_auto, domain_attr->control_progress, FI_PROGRESS_AUTO)
-SET(data_auto, domain_attr->data_progress, FI_PROGRESS_AUTO)
 SET(rx_order, rx_attr->msg_order, FI_ORDER_RAW)
 SET(tx_comp_order, tx_attr->comp_order, FI_ORDER_STRICT)
 SET(rx_comp_order, rx_attr->comp_order, FI_ORDER_DATA)
-SET(rma_iov, tx_attr->rma_iov_limit, 1)
+SET(rma_iov, tx_attr->rma_iov_limit, UNM_IOV_MAX + 1)
 SET(buffered_recv, rx_attr->total_buffered_recv, 1)
 SET(domain_caps, domain_attr->caps, FI_SHARED_AV)
 SET(cq_cnt, domain_attr->cq_cnt, 65537)
@@ -280,6 +279,14 @@ SET(max_ep_rx_ctx, domain_attr->max_ep_rx_ctx, 2)
 SET(max_ep_stx_ctx, domain_attr->max_ep_stx_ctx, 1)
 SET(max_ep_srx_ctx, domain_attr->max_ep_srx_ctx, 1)
 SET(max_err_data, domain_attr->max_err_data, 1)
+SET(mr_basic, domain_attr->mr_mode, FI_MR_BASIC | FI_MR_VIRT_ADDR)
+SET(mr_scalable, domain_attr->mr_mode, FI_MR_SCALABLE | FI_MR_RMA_EVENT)
+SET(mr_both, domain_attr->mr_mode, FI_MR_SCALABLE | FI_MR_BASIC)
+SET(mr_key_size, domain_attr->mr_key_size, 9)
+SET(mr_iov_limit, domain_attr->mr_iov_limit, UNM_IOV_MAX + 1)
+SET(mr_cnt, domain_attr->mr_cnt, SIZE_MAX)
+SET(source_err, caps, FI_MSG | FI_SOURCE_ERR)
+SET(rx_source_err, rx_attr->caps, FI_SOURCE_ERR)
 
 static const char says_fabric[] = "fabric asked 10.0.0.0/8";
 static void set_fabric(struct fi_info *h)
@@ -340,12 +347,15 @@ static const struct {
 	BAD(control_progress), BAD(data_progress), BAD(resource_mgmt),
 	BAD(cq_data_size), BAD(tx_ctx_cnt), BAD(rx_ctx_cnt), BAD(shared_ctx),
 	BAD(protocol), BAD(ep_cnt), BAD(auth_key), BAD(domain_auth_key),
-	BAD(src_iface), BAD(src_addrlen), BAD(control_auto), BAD(data_auto),
+	BAD(src_iface), BAD(src_addrlen),
 	BAD(rx_order), BAD(tx_comp_order), BAD(rx_comp_order), BAD(rma_iov),
 	BAD(buffered_recv), BAD(domain_caps), BAD(cq_cnt), BAD(cntr_cnt),
 	BAD(tx_ctx_cnt_all), BAD(rx_ctx_cnt_all), BAD(max_ep_tx_ctx),
 	BAD(max_ep_rx_ctx), BAD(max_ep_stx_ctx), BAD(max_ep_srx_ctx),
 	BAD(max_err_data), BAD(src_board), BAD(dest_addrlen),
+	BAD(mr_basic), BAD(mr_scalable), BAD(mr_both), BAD(mr_key_size),
+	BAD(mr_iov_limit), BAD(mr_cnt),
+	BAD(source_err), BAD(rx_source_err),
 };
 
 /* One line, "asked ..., offered ...", and -FI_ENODATA. */
@@ -379,8 +389,8 @@ static void test_refusals_are_told_in_one_line(void **state)
 static void test_nodes(void **state)
 {
 	static const char *const strange[] = {
-		"g00n13s.invalid", "192.0.2.1", "unimem://", "unimem://0",
-		"224.0.0.1", "255.255.255.255", "ff02::1",
+		"g00n13s.invalid", "192.0.2.1", "unimem://", "unimem://0:",
+		"224.0.0.1", "255.255.255.255", "ff02::1", "unimem://0:7",
 	};
 	static const char *const here[] = { "localhost", "127.0.0.1",
 		"127.0.1.1", "0.0.0.0" };
@@ -393,7 +403,8 @@ static void test_nodes(void **state)
 	assert_int_equal(info->dest_addrlen, sizeof(struct hal_addr));
 	assert_int_equal(((struct hal_addr *)info->dest_addr)->iface, 7);
 	fi_freeinfo(info);
-	for (int i = 0; i < 7; i++)
+	/* a service only where the node has no interface */
+	for (int i = 0; i < 8; i++)
 		assert_int_equal(prov->getinfo(EP_VERSION, strange[i], "1", 0,
 					       NULL, &info), -FI_ENODATA);
 	for (int i = 0; i < 8; i++) {
@@ -407,6 +418,81 @@ static void test_nodes(void **state)
 	}
 	assert_int_equal(prov->getinfo(EP_VERSION, "unimem://0:7", NULL,
 				       FI_SOURCE, NULL, &info), -FI_ENODATA);
+	assert_int_equal(prov->getinfo(EP_VERSION, "unimem://0", NULL, 0,
+				       NULL, &info), -FI_ENODATA);
+	assert_int_equal(prov->getinfo(EP_VERSION, "unimem://0", "7",
+				       FI_SOURCE, NULL, &info), -FI_ENODATA);
+	/* no name is looked up */
+	assert_int_equal(prov->getinfo(EP_VERSION, "localhost", NULL,
+				       FI_NUMERICHOST, NULL, &info),
+			 -FI_ENODATA);
+}
+
+/* A board as node and an interface as service are the address of both. */
+static void test_node_and_service(void **state)
+{
+	static const uint64_t flags[] = { 0, FI_NUMERICHOST };
+	struct fi_info *one, *two;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(prov->getinfo(EP_VERSION, "unimem://3:7",
+					       NULL, flags[i], NULL, &one), 0);
+		assert_int_equal(prov->getinfo(EP_VERSION, "unimem://3", "7",
+					       flags[i], NULL, &two), 0);
+		assert_int_equal(one->dest_addrlen, sizeof(struct hal_addr));
+		assert_int_equal(two->dest_addrlen, sizeof(struct hal_addr));
+		assert_memory_equal(one->dest_addr, two->dest_addr,
+				    sizeof(struct hal_addr));
+		assert_int_equal(((struct hal_addr *)two->dest_addr)->board,
+				 3);
+		/* of our own, nothing is known yet */
+		assert_int_equal(((struct hal_addr *)two->src_addr)->board, 0);
+		assert_int_equal(((struct hal_addr *)two->src_addr)->iface, 0);
+		fi_freeinfo(one);
+		fi_freeinfo(two);
+	}
+	/* without a node, a service names nothing: programs pass the port of
+	 * some exchange of their own */
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(prov->getinfo(EP_VERSION, NULL, "5", i == 0 ?
+					       0 : FI_SOURCE, NULL, &one), 0);
+		assert_null(one->dest_addr);
+		assert_non_null(one->src_addr);
+		fi_freeinfo(one);
+	}
+}
+
+/* Asked for, and with the capability it needs; never given unasked, as it would
+ * make errors of completions. */
+static void test_source_err_on_request_only(void **state)
+{
+	struct fi_info *hints, *info = offer(NULL);
+
+	(void)state;
+	assert_false(info->caps & FI_SOURCE_ERR);
+	assert_false(info->rx_attr->caps & FI_SOURCE_ERR);
+	assert_int_equal(info->domain_attr->max_err_data, 0);
+	hints = info;
+	hints->caps |= FI_SOURCE_ERR;
+	hints->domain_attr->max_err_data = sizeof(struct hal_addr);
+	info = offer(hints);
+	assert_true(info->caps & FI_SOURCE_ERR);
+	assert_true(info->rx_attr->caps & FI_SOURCE_ERR);
+	assert_false(info->tx_attr->caps & FI_SOURCE_ERR);
+	assert_int_equal(info->domain_attr->max_err_data,
+			 sizeof(struct hal_addr));
+	fi_freeinfo(hints);
+	hints = info;			/* that answer, asked for again */
+	info = offer(hints);
+	assert_true(info->caps & FI_SOURCE_ERR);
+	fi_freeinfo(info);
+	hints->domain_attr->max_err_data++;
+	assert_int_equal(ask(EP_VERSION, hints, &info), -FI_ENODATA);
+	hints->domain_attr->max_err_data = 0;
+	hints->caps &= ~FI_SOURCE;
+	assert_int_equal(ask(EP_VERSION, hints, &info), -FI_ENODATA);
+	fi_freeinfo(hints);
 }
 
 static void test_destination_in_hints(void **state)
@@ -502,6 +588,7 @@ static void test_mistakes_in_parameters_are_told_in_one_line(void **state)
 		  "did you mean FI_UNIMEM_EAGER_MAX", false },
 		{ "FI_UNIMEM_PROFIL=exanode", "domain",
 		  "did you mean FI_UNIMEM_PROFILE", false },
+		{ "FI_UNIMEM_PROFILE=fast", "info", "host|exanode", true },
 		{ "FI_UNIMEM_PROFILE=fast", "domain", "host|exanode", true },
 		{ "FI_UNIMEM_BOARD=3", "domain", "FI_UNIMEM_BOARD=3", true },
 		{ "FI_UNIMEM_PROFILE=exanode FI_UNIMEM_BOARD=4", "domain",
@@ -618,6 +705,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_capabilities_as_asked),
 		cmocka_unit_test(test_refusals_are_told_in_one_line),
 		cmocka_unit_test(test_nodes),
+		cmocka_unit_test(test_node_and_service),
+		cmocka_unit_test(test_source_err_on_request_only),
 		cmocka_unit_test(test_destination_in_hints),
 		cmocka_unit_test(test_parameters_are_known_to_libfabric),
 		cmocka_unit_test(

@@ -271,7 +271,7 @@ static bool stop_job(struct job *job)
 
 #ifdef HAL_FAULT_POINTS
 #define BIT(p)	(1u << HAL_POINT_##p)
-#define POINTS	(HAL_POINT_CLOSING + 1)	/* those behind are the model's */
+#define POINTS	(HAL_POINT_CLOSING + 1)	/* those behind are others' */
 
 static const char *const point_names[POINTS] = {
 	[HAL_POINT_CLAIMED] = "claimed",

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_wire.c - what packets mean, byte by byte. The bytes below are those of
- * docs/protocol.md; they never change while the version is 1. (What endpoints
+ * docs/protocol.md; they never change while the version is 2. (What endpoints
  * really send is compared in test_golden.c.)
  */
+#include <errno.h>
 #include <string.h>
 
 #include "unit.h"
@@ -44,7 +45,7 @@ static int decode(struct unm_wire_msg *m, const uint8_t *bytes, size_t len,
 static void test_numbers_are_fixed(void **state)
 {
 	(void)state;
-	assert_int_equal(UNM_WIRE_VERSION, 1);
+	assert_int_equal(UNM_WIRE_VERSION, 2);
 	assert_int_equal(UNM_WIRE_HELLO, 0x01);
 	assert_int_equal(UNM_WIRE_CARRIED, 0x02);
 	assert_int_equal(UNM_WIRE_INLINE, 0x10);
@@ -56,6 +57,17 @@ static void test_numbers_are_fixed(void **state)
 	assert_int_equal(UNM_WIRE_CTS, 0x20);
 	assert_int_equal(UNM_WIRE_DATA, 0x21);
 	assert_int_equal(UNM_WIRE_FIN, 0x22);
+	assert_int_equal(UNM_WIRE_PUT, 0x30);
+	assert_int_equal(UNM_WIRE_PUT_DATA, 0x31);
+	assert_int_equal(UNM_WIRE_ATOMIC, 0x32);
+	assert_int_equal(UNM_WIRE_GET, 0x33);
+	assert_int_equal(UNM_WIRE_FETCH, 0x34);
+	assert_int_equal(UNM_WIRE_COMPARE, 0x35);
+	assert_int_equal(UNM_WIRE_RESULT, 0x38);
+	assert_int_equal(UNM_WIRE_REFUSED, 0x39);
+	assert_int_equal(UNM_WIRE_ROUTE, 0x3a);
+	assert_int_equal(UNM_WIRE_ASK_ROUTE, 0x40);
+	assert_int_equal(UNM_WIRE_MORE, 0x80);
 	assert_int_equal(UNM_WIRE_LEN_MASK, 0x3f);
 	assert_int_equal(UNM_WIRE_HAS_DATA, 0x40);
 	assert_int_equal(UNM_WIRE_TAGGED, 1);
@@ -95,6 +107,9 @@ static void test_words_of_each_type(void **state)
 		{ 0x01, 1 }, { 0x02, 2 }, { 0x10, 0 }, { 0x11, 1 },
 		{ 0x12, 1 }, { 0x13, 2 }, { 0x14, 3 }, { 0x15, 4 },
 		{ 0x20, 3 }, { 0x21, 2 }, { 0x22, 2 },
+		{ 0x30, 2 }, { 0x31, 3 }, { 0x32, 3 }, { 0x33, 4 },
+		{ 0x34, 4 }, { 0x35, 4 }, { 0x38, 2 }, { 0x39, 2 },
+		{ 0x3a, 8 },
 	};
 	int known = 0;
 
@@ -109,12 +124,17 @@ static void test_words_of_each_type(void **state)
 		known += want >= 0;
 		if (type >= 0x10 && type <= 0x15) {
 			assert_int_equal(unm_wire_words(type, 0x40), want + 1);
-			assert_int_equal(unm_wire_words(type, 0x3f), want);
+			assert_int_equal(unm_wire_words(type, 0x3e), want);
+			assert_int_equal(unm_wire_words(type, 0x01), want +
+					 (type >= 0x14 ? 2 : 0));
 		}
+		if (type >= 0x30 && type <= 0x35)
+			assert_int_equal(unm_wire_words(type, 0x80), want + 1);
 		assert_true(unm_wire_words(type, 0xff) <= UNM_WIRE_WORDS_MAX);
 	}
-	assert_int_equal(known, 11);
-	assert_int_equal(unm_wire_words(0x15, 0x40), UNM_WIRE_WORDS_MAX);
+	assert_int_equal(known, 20);
+	assert_int_equal(unm_wire_words(0x15, 0x40), 5);
+	assert_int_equal(unm_wire_words(0x3a, 0), UNM_WIRE_WORDS_MAX);
 }
 
 static void test_names(void **state)
@@ -241,6 +261,18 @@ static void test_golden_rts(void **state)
 	assert_int_equal(m.len, 65536);
 	assert_int_equal(m.token, TOKEN);
 	assert_int_equal(m.addr, 0);
+	assert_false(m.dmable);
+
+	/* dmable: the address is an offset, two words of key follow */
+	assert_int_equal(DECODE(&m, &host, ID, 0x01, 0x15, TAG_BYTES,
+				0, 0, 1, 0, 0, 0, 0, 0, TOKEN_BYTES,
+				0x40, 0, 0, 0, 0, 0, 0, 0,
+				1, 2, 3, 4, 5, 6, 7, 8,
+				9, 10, 11, 12, 13, 14, 15, 16), 0);
+	assert_true(m.dmable);
+	assert_int_equal(m.addr, 0x40);
+	assert_int_equal(m.mem_key[0], UINT64_C(0x0807060504030201));
+	assert_int_equal(m.mem_key[1], UINT64_C(0x100f0e0d0c0b0a09));
 }
 
 static void test_golden_control(void **state)
@@ -274,12 +306,18 @@ static void test_golden_control(void **state)
 
 static void test_unknown_types_are_refused(void **state)
 {
-	const uint64_t word[UNM_WIRE_WORDS_MAX] = { 0 };
+	uint64_t word[UNM_WIRE_WORDS_MAX] = { 0 };
 	struct unm_wire_msg m;
 
 	(void)state;
 	for (uint64_t type = 0; type < 256; type++) {
-		int ret = unm_wire_decode(&m, type << 56, word, &host);
+		/* one element; a status that tells something */
+		bool how = type == 0x32 || type == 0x34 || type == 0x35;
+		int ret;
+
+		word[1] = type == 0x39;
+		word[2] = how ? UINT64_C(1) << 32 : 0;
+		ret = unm_wire_decode(&m, type << 56, word, &host);
 
 		assert_int_equal(ret == 0, unm_wire_words(type, 0) >= 0);
 	}
@@ -307,7 +345,7 @@ static void test_inline_longer_than_the_packet_is_refused(void **state)
 }
 
 /* docs/protocol.md, section 3: bit 7 is 0, and so is the length where there is
- * no inline data. */
+ * no inline data; of RTS bit 0 says something. */
 static void test_reserved_flags_are_refused(void **state)
 {
 	const uint64_t word[UNM_WIRE_WORDS_MAX] = { 0 };
@@ -319,7 +357,8 @@ static void test_reserved_flags_are_refused(void **state)
 						     UINT64_C(0x80) << 48,
 						     word, &host), 0);
 		if (type > 0x11)
-			for (uint64_t len = 1; len < 0x40; len++)
+			for (uint64_t len = type < 0x14 ? 1 : 2; len < 0x40;
+			     len++)
 				assert_int_not_equal(unm_wire_decode(&m,
 					type << 56 | len << 48, word,
 					&host), 0);
@@ -385,6 +424,100 @@ static void test_crooked_carried_is_refused(void **state)
 	}
 }
 
+/* ---- One-sided ------------------------------------------------------- */
+
+#define KEY_BYTES	0xef, 0xcd, 0xab, 0x89, 0x67, 0x45, 0x23, 0x81
+#define KEY		UINT64_C(0x8123456789abcdef)
+#define ADDR_BYTES	0x08, 0x10, 0, 0, 0x44, 0, 0, 0
+#define ADDR		UINT64_C(0x0000004400001008)
+/* sum of 3 doubles */
+#define HOW_BYTES	0x02, 0x09, 0, 0, 0x03, 0, 0, 0
+#define REST_BYTES	0x00, 0x40, 0, 0, 0, 0, 0, 0
+
+static void test_golden_requests(void **state)
+{
+	struct unm_wire_msg m;
+
+	(void)state;
+	assert_int_equal(DECODE(&m, &host, ID, 0x05, 0x30, KEY_BYTES,
+				ADDR_BYTES), 0);
+	assert_int_equal(m.type, UNM_WIRE_PUT);
+	assert_true(m.key == KEY && m.addr == ADDR && m.rest == 0);
+	assert_true(!m.more && !m.ask_route);
+	assert_int_equal(DECODE(&m, &host, ID, 0xc0, 0x30, KEY_BYTES,
+				ADDR_BYTES, REST_BYTES), 0);
+	assert_true(m.more && m.ask_route && m.rest == 0x4000);
+	assert_int_equal(DECODE(&m, &host, ID, 0x80, 0x31, KEY_BYTES,
+				ADDR_BYTES, DATA_BYTES, REST_BYTES), 0);
+	assert_true(m.key == KEY && m.addr == ADDR && m.data == DATA &&
+		    m.rest == 0x4000);
+	assert_int_equal(DECODE(&m, &host, ID, 0x00, 0x33, KEY_BYTES,
+				ADDR_BYTES, REST_BYTES, TOKEN_BYTES), 0);
+	assert_true(m.key == KEY && m.addr == ADDR && m.len == 0x4000 &&
+		    m.token == TOKEN);
+	/* of a get all of the range; other ranges follow */
+	assert_int_equal(DECODE(&m, &host, ID, 0x80, 0x33, KEY_BYTES,
+				ADDR_BYTES, REST_BYTES, TOKEN_BYTES,
+				0, 0, 0, 0, 0, 0, 0, 0), 0);
+	assert_true(m.more && m.rest == 0 && m.len == 0x4000);
+}
+
+static void test_golden_atomics(void **state)
+{
+	struct unm_wire_msg m;
+
+	(void)state;
+	assert_int_equal(DECODE(&m, &host, ID, 0x18, 0x32, KEY_BYTES,
+				ADDR_BYTES, HOW_BYTES), 0);
+	assert_true(m.key == KEY && m.addr == ADDR && m.how.op == 2 &&
+		    m.how.type == 9 && m.how.count == 3);
+	for (int type = 0x34; type <= 0x35; type++) {
+		assert_int_equal(DECODE(&m, &host, ID, 0x80, type, KEY_BYTES,
+					ADDR_BYTES, HOW_BYTES, TOKEN_BYTES,
+					REST_BYTES), 0);
+		assert_true(m.how.count == 3 && m.token == TOKEN &&
+			    m.rest == 0x4000);
+	}
+	/* no elements; reserved bits */
+	assert_int_equal(DECODE(&m, &host, ID, 0x00, 0x32, KEY_BYTES,
+				ADDR_BYTES, 2, 9, 0, 0, 0, 0, 0, 0), -EINVAL);
+	assert_int_equal(DECODE(&m, &host, ID, 0x00, 0x32, KEY_BYTES,
+				ADDR_BYTES, 2, 9, 1, 0, 3, 0, 0, 0), -EINVAL);
+}
+
+static void test_golden_answers(void **state)
+{
+	struct unm_wire_msg m;
+
+	(void)state;
+	assert_int_equal(DECODE(&m, &host, ID, 0x88, 0x38, TOKEN_BYTES,
+				13, 0, 0, 0, 0, 0, 0, 0), 0);
+	assert_true(m.token == TOKEN && m.status == 13 && m.more);
+	assert_int_equal(DECODE(&m, &host, ID, 0x00, 0x39, REST_BYTES,
+				22, 0, 0, 0, 0, 0, 0, 0), 0);
+	assert_true(m.number == 0x4000 && m.status == 22);
+	assert_int_equal(DECODE(&m, &host, ID, 0x00, 0x39, REST_BYTES,
+				0, 0, 0, 0, 0, 0, 0, 0), -EINVAL);
+	/* no fi_errno */
+	assert_int_equal(DECODE(&m, &host, ID, 0x00, 0x39, REST_BYTES,
+				0, 0, 0, 0, 1, 0, 0, 0), -EINVAL);
+	assert_int_equal(DECODE(&m, &host, ID, 0x00, 0x38, TOKEN_BYTES,
+				0, 0, 0, 0x80, 0, 0, 0, 0), -EINVAL);
+	assert_int_equal(DECODE(&m, &host, ID, 0x40, 0x38, TOKEN_BYTES,
+				0, 0, 0, 0, 0, 0, 0, 0), -EINVAL);
+	assert_int_equal(DECODE(&m, &host, ID, 0x00, 0x3a, KEY_BYTES,
+				0x32, 0, 0, 0, 7, 0, 0, 0,
+				9, 0, 0, 0, 0, 0, 0, 0, ADDR_BYTES,
+				REST_BYTES, 0x10, 0, 0, 0, 0, 0, 0, 0,
+				TOKEN_BYTES, DATA_BYTES), 0);
+	assert_true(m.key == KEY && m.reach == 0x32 && m.region == 7 &&
+		    m.epoch == 9 && m.addr == ADDR && m.len == 0x4000 &&
+		    m.base == 0x10 && m.mem_key[0] == TOKEN &&
+		    m.mem_key[1] == DATA);
+	assert_int_equal(m.reach & UNM_REACH_HOW, UNM_REACH_DMABLE);
+	assert_true(m.reach & UNM_REACH_WRITE && m.reach & UNM_REACH_READ);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -393,6 +526,9 @@ int main(void)
 		cmocka_unit_test(test_inline_limits),
 		cmocka_unit_test(test_words_of_each_type),
 		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_golden_requests),
+		cmocka_unit_test(test_golden_atomics),
+		cmocka_unit_test(test_golden_answers),
 		cmocka_unit_test(test_golden_hello),
 		cmocka_unit_test(test_golden_carried),
 		cmocka_unit_test(test_golden_inline),
