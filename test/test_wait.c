@@ -132,29 +132,67 @@ static void test_sread_times_out(void **state)
 	assert_true(ep_now() - start >= 250000);
 }
 
+/* Reads the queue of sends until it is told to stop, now and then or all the
+ * time. */
+struct other {
+	struct ep *e;
+	long nap;			/* ms in between */
+	_Atomic bool stop;
+};
+
+static void *read_sends(void *arg)
+{
+	struct other *o = arg;
+	struct fi_cq_tagged_entry c;
+
+	while (!atomic_load(&o->stop)) {
+		fi_cq_read(o->e->txcq, &c, 1);
+		if (o->nap != 0)
+			nap_ms(o->nap);
+	}
+	return NULL;
+}
+
+static struct unm_stats stats_of(struct ep *e)
+{
+	struct unm_ep *ep = (struct unm_ep *)e->ep;
+	struct unm_stats st;
+
+	unm_lock(ep->domain);
+	st = *ep->stats;
+	unm_unlock(ep->domain);
+	return st;
+}
+
 /* It does sleep, in rounds of a tenth of a second, and does not poll on: alone,
- * and while another thread reads another queue of the same endpoint. */
+ * and while another thread reads another queue of the same endpoint now and
+ * then. One that polls on would do so some hundred thousand times. */
 static void test_sread_sleeps(void **state)
 {
 	struct ep_want want = { .wait = FI_WAIT_FD, .two_cqs = true,
 				.threading = FI_THREAD_SAFE };
+	struct other o = { .nap = 5 };
 	struct fi_cq_tagged_entry e;
-	const struct unm_stats *st;
-	uint64_t polls, sleeps;
+	struct unm_stats was, is;
 	struct ep_pair p;
+	pthread_t thread;
 
 	(void)state;
 	EP_NEEDS_INSIDE();
 	p = connected(&want);
-	st = ((struct unm_ep *)p.b->ep)->stats;
-	for (int i = 0; i < 3; i++) {
-		sleeps = st->sleeps;
-		polls = st->polls;
+	o.e = p.b;
+	for (int i = 0; i < 4; i++) {
+		if (i == 2)
+			pthread_create(&thread, NULL, read_sends, &o);
+		was = stats_of(p.b);
 		assert_int_equal(fi_cq_sread(p.b->cq, &e, 1, NULL, 450),
 				 -FI_EAGAIN);
-		assert_in_range(st->sleeps - sleeps, 1, 1000);
-		assert_in_range(st->polls - polls, 0, 2000000);
+		is = stats_of(p.b);
+		assert_in_range(is.sleeps - was.sleeps, 1, 1000);
+		assert_in_range(is.polls - was.polls, 0, 20000);
 	}
+	atomic_store(&o.stop, true);
+	pthread_join(thread, NULL);
 }
 
 static void test_sread_without_a_wait_object(void **state)
@@ -271,7 +309,8 @@ static int cq_fd(struct fid_cq *cq)
 
 /*
  * Ready to block on these descriptors, and nothing wakes us for so long. A
- * wake-up for nothing is allowed, one after the other for ever is not.
+ * wake-up for nothing is allowed, one after the other for ever is not. So long
+ * is less than 20 ms, as often as the register model looks around.
  */
 static void fall_asleep(struct ep *e, struct fid **fids, struct pollfd *pfd,
 			int n, int ms)
@@ -356,21 +395,6 @@ static void test_trywait_refuses_when_an_entry_is_there(void **state)
 
 /* Two queues of one endpoint: one thread blocks on the descriptor of receives
  * while another reads that of sends, and by that takes the message in. */
-struct other {
-	struct ep *e;
-	_Atomic bool stop;
-};
-
-static void *read_sends(void *arg)
-{
-	struct other *o = arg;
-	struct fi_cq_tagged_entry c;
-
-	while (!atomic_load(&o->stop))
-		fi_cq_read(o->e->txcq, &c, 1);
-	return NULL;
-}
-
 static void test_fd_wakes_for_progress_of_another_thread(void **state)
 {
 	struct ep_want want = { .wait = FI_WAIT_FD, .two_cqs = true,
@@ -520,7 +544,7 @@ static void test_two_queues_can_be_waited_on_at_once(void **state)
 
 	(void)state;
 	EP_OK(fi_recv(p.b->ep, &in, 1, NULL, p.ba, &in));
-	fall_asleep(p.b, both, pfd, 2, 20);
+	fall_asleep(p.b, both, pfd, 2, 2);
 	assert_int_equal(fi_inject(p.a->ep, &out, 1, p.ab), 0);
 	assert_true(poll(pfd, 2, LONG_MS) > 0);
 	ep_received(p.b, &in);
