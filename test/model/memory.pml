@@ -39,6 +39,7 @@ typedef history {
 history atom[ATOMS];
 byte last[THINGS];			/* accesses there were */
 view know[2];				/* by process */
+byte sync[ATOMS];			/* last store in the one order */
 bool no_race = true;
 bool window_enough = true;		/* of the model, not of the code */
 byte pick;				/* scratch, 0 between steps */
@@ -87,6 +88,7 @@ inline forget_atom()
 	};
 	if
 	:: it < ATOMS ->
+		sync[it] = (sync[it] > old -> sync[it] - old : 0);
 		for (ix : 0 .. WINDOW - 1) {
 			if
 			:: ix + old < WINDOW ->
@@ -156,6 +158,39 @@ inline load(p, a, value, order)
 		d_step {
 			take_value(p, a, value, order)
 		}
+	}
+}
+
+/*
+ * The same, sequentially consistent: a load gives nothing older than the last
+ * such store of that location, whoever knows of it.
+ */
+inline store_sync(p, a, value)
+{
+	atomic {
+		store(p, a, value, RELEASE);
+		sync[a] = last[a]
+	}
+}
+
+inline load_sync(p, a, value)
+{
+	atomic {
+		if
+		:: know[p].to[a] < sync[a] ->
+			know[p].to[a] = sync[a]
+		:: else
+		fi;
+		load(p, a, value, ACQUIRE)
+	}
+}
+
+/* The same of one with no other stores. */
+inline load_last(p, a, value)
+{
+	d_step {
+		pick = last[a];
+		take_value(p, a, value, ACQUIRE)
 	}
 }
 

@@ -327,7 +327,7 @@ inline post_piece(o)
 			 op[slot[e].op].gen == slot[e].gen)
 #endif
 
-/* A completion of hal_dma_poll(), in unm_recv_dma() */
+/* A completion of hal_dma_poll(), in unm_recv_dma_done() */
 inline dma_comp(e)
 {
 	k = slot[e].op;

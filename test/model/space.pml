@@ -147,7 +147,7 @@ inline room()
 
 inline put(n)
 {
-	skip			/* unm_space_put() came before */
+	skip			/* unm_space_find() came before */
 }
 
 inline space_put(n)
