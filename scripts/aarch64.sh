@@ -15,11 +15,16 @@ AARCH64_LLSC="test/fuzz_wire test/test_golden test/test_wire test/test_match"
 AARCH64_LLSC+=" test/test_object test/test_order test/test_threads"
 AARCH64_LLSC+=" test/test_transfer test/test_wait test/test_crowd"
 AARCH64_LLSC+=" test/test_death test/test_fork test/check-hal-exanode.sh"
-AARCH64_LLSC+=" test/check-hal-sim.sh"
+AARCH64_LLSC+=" test/test_op test/test_op_race"
+AARCH64_LLSC+=" test/test_rma test/test_atomic test/test_safe"
 
-# Atomics of ARMv8.1 (LSE): every test program, and the laws of the HAL.
-AARCH64_LSE="UNIT_TESTS PROC_TESTS PLAIN_TESTS test/check-hal-emu.sh"
-AARCH64_LSE+=" test/check-dso.sh test/check-info.sh"
+# Atomics of ARMv8.1 (LSE): the same kind of tests; all: every test program,
+# and the laws of the HAL.
+AARCH64_LSE="test/test_wire test/test_golden test/test_order test/test_threads"
+AARCH64_LSE+=" test/test_op test/test_op_race test/test_rma test/test_atomic"
+AARCH64_LSE+=" test/test_litmus test/check-dso.sh test/check-info.sh"
+AARCH64_ALL="UNIT_TESTS PROC_TESTS PLAIN_TESTS test/check-hal-emu.sh"
+AARCH64_ALL+=" test/check-dso.sh test/check-info.sh"
 
 # Not here: they take long and prove nothing about a processor (4 GiB, limits of
 # a process; and the rest of CHECKS, EP_CHECKS, HAL_CHECKS: other settings of
@@ -73,16 +78,23 @@ scripts/packages.txt [aarch64-libs]?" aarch64_fetch "$1"
 
 # ---- Building -------------------------------------------------------------
 
-# The test programs, and the bench programs that need no MPI
+aarch64_make_programs()
+{
+	make -C "$AARCH64_OBJ" -s -j"$JOBS" check TESTS= "${CHECK_ONLY[@]}"
+}
+
+# aarch64_programs LIST : its test programs, and the bench programs that need
+# no MPI
 aarch64_programs()
 {
-	make -C "$AARCH64_OBJ" -s -j"$JOBS" check TESTS=
+	check_only "$AARCH64_OBJ" "$1" aarch64_make_programs
 	mkdir -p "$AARCH64_OUT"
 	ln -sfn "$AARCH64_OBJ/.libs" "$AARCH64_OUT/lib"
 	make -C "$TOP/bench" -s raw hal OUT="$AARCH64_OUT/bench" \
 		PREFIX="$AARCH64_OUT" CFLAGS="$CFLAGS -Werror"
 }
 
+# aarch64_build ROOT LIST
 aarch64_build()
 {
 	local root=$1 lib=lib/aarch64-linux-gnu
@@ -93,33 +105,17 @@ aarch64_build()
 	step aarch64-programs "building the tests (aarch64)" \
 		"make -C build/obj-aarch64 check TESTS= V=1 shows the \
 commands." \
-		aarch64_programs
+		aarch64_programs "$2 $AARCH64_LLSC"
 }
 
 # ---- The tests of make check ----------------------------------------------
-
-# aarch64_list LIST : its names; those in capitals are lists of Makefile.am
-aarch64_list()
-{
-	local name
-
-	for name in $1; do
-		case $name in
-		*/*)	echo "$name" ;;
-		*)	make -C "$AARCH64_OBJ" -s -f - l <<-END || return
-				include Makefile
-				l: ; @echo \$(or \$($name),\$(error no $name))
-			END
-		esac
-	done
-}
 
 # aarch64_make CPU LIST : those of LIST that qemu-user can run
 aarch64_make()
 {
 	local t list tests=() skipped=0
 
-	list=$(aarch64_list "$2")
+	list=$(check_list "$AARCH64_OBJ" "$2")
 	for t in $list; do
 		[[ " $AARCH64_NOT " != *" $t "* ]] || continue
 		if skip_reason "aarch64/$t" >/dev/null; then
@@ -131,7 +127,8 @@ aarch64_make()
 	done
 	echo "# SKIP:  $skipped"
 	rm -f "$AARCH64_OBJ"/test/*.trs
-	QEMU_CPU=$1 check_make "$AARCH64_OBJ" check UNM_EXEC=qemu-aarch64 \
+	QEMU_CPU=$1 check_only "$AARCH64_OBJ" "$list" \
+		check_make "$AARCH64_OBJ" check UNM_EXEC=qemu-aarch64 \
 		TESTS="${tests[*]}"
 }
 
@@ -225,7 +222,14 @@ aarch64_more()
 # Wants the native build: one end of the last tests is that.
 check_aarch64()
 {
-	local root
+	local root lse=$AARCH64_LSE
+
+	case ${1:-} in
+	'')	;;
+	all)	lse=$AARCH64_ALL
+		AARCH64_LLSC+=" test/check-hal-sim.sh" ;;
+	*)	die "check-aarch64: no '$1', there is: all" ;;
+	esac
 
 	packages_need aarch64
 	have qemu-aarch64 || die "no qemu-aarch64 here, it runs the tests"
@@ -234,9 +238,9 @@ check_aarch64()
 	local -x CC=aarch64-linux-gnu-gcc CFLAGS="-O2 -g" PKG_CONFIG_PATH=
 	local -x PKG_CONFIG_SYSROOT_DIR=$root QEMU_LD_PREFIX=$root
 	local -x PKG_CONFIG_LIBDIR=$root/usr/lib/aarch64-linux-gnu/pkgconfig
-	aarch64_build "$root"
+	aarch64_build "$root" "$lse"
 	SKIPS_AS=aarch64 suite aarch64-lse "aarch64 with LSE" 900 \
-		count_automake aarch64_make max "$AARCH64_LSE"
+		count_automake aarch64_make max "$lse"
 	SKIPS_AS=aarch64 suite aarch64-llsc "aarch64 with LL/SC" 900 \
 		count_automake aarch64_make cortex-a72 "$AARCH64_LLSC"
 	suite aarch64-more "aarch64: instructions, fi_pingpong" 600 \
@@ -255,6 +259,6 @@ aarch64_command()
 		say "this machine is an aarch64 one: ./quickstart check"
 		return 0
 	fi
-	check_aarch64
+	check_aarch64 "$@"
 	conclude
 }

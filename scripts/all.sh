@@ -2,7 +2,8 @@
 # shellcheck shell=bash
 # Load the whole library; wants TOP set.
 
-UNIMEM_LIBS="common packages mpich mpich-build build demo count user smoke"
+UNIMEM_LIBS="common packages mpich mpich-build build demo count user native"
+UNIMEM_LIBS+=" smoke ompi"
 for lib in $UNIMEM_LIBS check aarch64 full; do
 	# shellcheck source=/dev/null
 	. "$TOP/scripts/$lib.sh"

@@ -31,6 +31,38 @@ CHECK_AGAIN+=" test/test_death test/test_fork"
 CHECK_USER="test/test_ns test/test_limits test/test_info"
 CHECK_USER+=" test/test_quiet"
 
+# check_list OBJDIR LIST : its names; those in capitals are lists of Makefile.am
+check_list()
+{
+	local name
+
+	for name in $2; do
+		case $name in
+		*/*)	echo "$name" ;;
+		*)	make -C "$1" -s -f - l <<-END || return
+				include Makefile
+				l: ; @echo \$(or \$($name),\$(error no $name))
+			END
+		esac
+	done
+}
+
+# check_only OBJDIR LIST COMMAND... : with the programs of these tests built,
+# and no others
+check_only()
+{
+	local t list programs="test/check_dso test/check_info test/hal_conform"
+
+	list=$(check_list "$1" "$2")
+	for t in $list; do
+		[[ $t == *.sh ]] || programs+=" $t"
+	done
+	shift 2
+	local CHECK_ONLY=("check_PROGRAMS=$programs")
+	"$@"
+}
+CHECK_ONLY=()
+
 # check_make OBJDIR [MAKE'S ARGUMENTS] : tests run two at a time where each can
 # have a network namespace of its own (test/alone.sh), else one after another.
 check_make()
@@ -39,9 +71,10 @@ check_make()
 	shift
 
 	! unshare --net true 2>/dev/null || at_once=2
-	make -C "$obj" -s -j"$JOBS" check TESTS=
+	make -C "$obj" -s -j"$JOBS" check TESTS= "${CHECK_ONLY[@]}"
 	touch "$obj/check.start"
-	make -C "$obj" -k -j"$at_once" "${@:-check}" || rc=$?
+	make -C "$obj" -k -j"$at_once" "${@:-check}" "${CHECK_ONLY[@]}" ||
+		rc=$?
 	check_make_skips "$obj"
 	[ "$rc" -ne 0 ] || return 0
 	check_make_why "$obj" || :
@@ -95,7 +128,12 @@ check_make_again()
 }
 
 # check_again OBJDIR [TESTS] : those tests only
-check_again() { check_make "$1" check TESTS="$CHECK_AGAIN ${2:-}"; }
+check_again()
+{
+	local tests="$CHECK_AGAIN ${2:-}"
+
+	check_only "$1" "$tests" check_make "$1" check TESTS="$tests"
+}
 
 # What the programs that just ran have skipped inside, a line for each: of
 # cmocka, "[  SKIPPED ] NAME", and of test/procs.c, "skip NAME (TIME)"
@@ -140,6 +178,7 @@ check_flavours()
 		check_make "$BUILD/obj-asan" check-asan
 	build_flavour tsan --enable-tsan
 	suite tsan "unit tests under TSan" 900 count_automake fixed_addresses \
+		check_only "$BUILD/obj-tsan" TSAN_TESTS \
 		check_make "$BUILD/obj-tsan" check-tsan
 }
 
@@ -208,10 +247,11 @@ check_mpi()
 check()
 {
 	# shellcheck disable=SC2034
-	MINUTES=25			# see conclude
+	MINUTES=28			# see conclude
 	EXIT_HOOKS+=(check_broken)
 	packages_need build
 	packages_need check
+	packages_need ompi
 	mpich_have default || mpich_need_tarball
 	beside check_mpi
 	build_tree
@@ -221,6 +261,7 @@ check()
 	beside_end "building MPICH, begun before" \
 		"./quickstart build does only that."
 	suite smoke "first steps and the demo in short" 600 count_line smoke
+	suite ompi "Debian's Open MPI over unimem" 300 count_line ompi
 	check_script fabtests "fabtests, RDM part" 1200 test/run-fabtests
 	check_script mpich "MPICH's tests and examples" 2000 test/run-mpich
 	check_user

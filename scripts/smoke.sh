@@ -3,7 +3,7 @@
 # What a newcomer does first, as tests: libfabric's own tools, MPICH's choice
 # of settings, the demo's proof that unimem carried the bytes.
 
-SMOKE_OK=0 SMOKE_BAD=0
+SMOKE_OK=0 SMOKE_BAD=0 SMOKE_SKIPPED=0
 
 # smoke_one NAME COMMAND...
 smoke_one()
@@ -81,8 +81,11 @@ smoke_native()
 	out=$(MPIR_CVAR_DEBUG_SUMMARY=1 mpirun -n 2 "$BUILD/bench/unm_lat" \
 		-m 0:0 -i 10 -x 0)
 	printf '%s\n' "$out"
-	for want in AV_TABLE TAGGED AM; do
+	for want in AV_TABLE TAGGED AM RMA ATOMICS; do
 		grep -qE "MPIDI_OFI_ENABLE_$want: +1" <<<"$out"
+	done
+	for want in VIRT_ADDRESS ALLOCATED PROV_KEY; do
+		grep -qE "MPIDI_OFI_ENABLE_MR_$want: +0" <<<"$out"
 	done
 }
 
@@ -150,6 +153,20 @@ smoke_ranks()
 	mpirun -n "$1" "$BUILD/bench/unm_mbw_mr" -c -m 1:64K -i 5 -x 1
 }
 
+# One-sided calls of RANKS by MPICH, every result checked
+smoke_onesided()
+{
+	local stats=$BUILD/demo/smoke-onesided-$1 out
+
+	rm -rf "$stats"
+	mkdir -p "$stats"
+	mpicc -std=gnu11 -O2 -g -Wall -Wextra -o "$stats/onesided" \
+		"$TOP/test/mpi/onesided.c"
+	out=$(FI_UNIMEM_STATS=$stats mpirun -n "$1" "$stats/onesided")
+	printf '%s\n' "$out"
+	onesided_prove "$stats" "$1" "$out"
+}
+
 # On the register model, a rank on each of four boards
 smoke_sim()
 {
@@ -162,7 +179,7 @@ smoke_sim()
 # The line that count_line reads
 smoke_end()
 {
-	say "$SMOKE_OK passed, $SMOKE_BAD failed, 0 skipped"
+	say "$SMOKE_OK passed, $SMOKE_BAD failed, $SMOKE_SKIPPED skipped"
 	[ "$SMOKE_BAD" -eq 0 ]
 }
 
@@ -176,10 +193,22 @@ smoke()
 	smoke_one "unimem_info runs" smoke_info
 	smoke_one "fi_pingpong, all sizes, data checked" smoke_pingpong
 	smoke_one "MPICH in native mode" smoke_native
+	smoke_one "the program of the next" native_build
+	for n in create allocate dynamic; do
+		smoke_one "MPI one-sided, windows by $n: native" \
+			native_window "$n"
+	done
+	smoke_one "no native RMA is seen" \
+		native_not MPIR_CVAR_CH4_OFI_ENABLE_RMA put:1024
+	smoke_one "no native atomics are seen" \
+		native_not MPIR_CVAR_CH4_OFI_ENABLE_ATOMICS fop:8
 	smoke_one "latency: unimem carried the bytes" smoke_carried lat
 	smoke_one "bandwidth: unimem carried the bytes" smoke_carried bw
 	for n in 4 8 16; do
 		smoke_one "allreduce and bandwidth of $n ranks" smoke_ranks "$n"
+	done
+	for n in 2 4; do
+		smoke_one "one-sided calls of $n ranks" smoke_onesided "$n"
 	done
 	smoke_one "fi_pingpong and 4 ranks on the model" smoke_sim
 	smoke_one "counters that prove too little" smoke_proof

@@ -6,4 +6,5 @@
 
 export FI_UNIMEM_PROFILE=exanode FI_UNIMEM_BOARD=3
 ep_again "transfer receive order peek cancel multi complete wait object av
-	golden garbage pressure threads"
+	golden garbage mem mem_find pressure threads rma atomic address data
+	asleep safe cntr regions litmus litmus_msg"

@@ -4,4 +4,5 @@
 . "$(dirname "$0")/ep-lib.sh"
 
 export FI_UNIMEM_FAULT=eagain=50,delay=20:100,dmadelay=300,seed=1
-ep_again "transfer receive order peek cancel multi complete pressure"
+ep_again "transfer receive order peek cancel multi complete pressure
+	rma atomic address data asleep safe litmus litmus_msg"

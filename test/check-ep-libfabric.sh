@@ -4,4 +4,9 @@
 . "$(dirname "$0")/ep-lib.sh"
 
 export UNM_TEST_LIBFABRIC=1
-ep_again "transfer receive order peek cancel multi complete wait object av"
+ep_again "transfer receive order peek cancel multi complete wait object av
+	mem alias trigger work" || exit
+
+# tests cannot switch it off in there
+export FI_UNIMEM_DIRECT=0
+ep_again "rma atomic address data"

@@ -4,8 +4,13 @@
 . "$(dirname "$0")/ep-lib.sh"
 
 export FI_UNIMEM_HAL=sim
-ep_again "garbage golden transfer pressure" || exit
+ep_again "garbage golden mem mem_find transfer pressure rma atomic address
+	data asleep safe litmus litmus_msg" || exit
 
 # the smallest receive space a device may have
 export FI_UNIMEM_SIM=space=4096
-ep_again "transfer order"
+ep_again "transfer order rma atomic data litmus litmus_msg" || exit
+
+# a board that runs out of memory
+export FI_UNIMEM_SIM=mem=15 UNIT_TEST="test_small*"
+ep_again "mem"

@@ -4,4 +4,5 @@
 . "$(dirname "$0")/ep-lib.sh"
 
 export FI_UNIMEM_ATTACH=0
-ep_again "transfer receive order peek cancel multi complete threads"
+ep_again "transfer receive order peek cancel multi complete threads rma
+	atomic address asleep safe regions"

@@ -4,4 +4,5 @@
 . "$(dirname "$0")/ep-lib.sh"
 
 export FI_UNIMEM_SEQ_START=281474976710600 FI_UNIMEM_EAGER_MAX=256
-ep_again "transfer receive order"
+ep_again "transfer receive order rma atomic data safe
+	litmus litmus_msg"

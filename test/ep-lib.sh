@@ -3,6 +3,10 @@
 # What the check-ep-*.sh share; sourced by them. They run the endpoint tests
 # again under other circumstances than make check does.
 
+# the way is what they are about, not how often
+UNM_TEST_LITMUS="${UNM_TEST_LITMUS-3000}"
+export UNM_TEST_LITMUS
+
 # ep_again "program ...": each of them, to the end; fails if one did
 ep_again()
 {

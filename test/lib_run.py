@@ -173,7 +173,7 @@ class Jail:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self.interrupted)
 
-    def start(self, argv, log, env, text=""):
+    def start(self, argv, log, env, text="", cwd=None):
         """Start one process, text on its standard input."""
         env = dict(env, HOME=self.work, TMPDIR=self.work)
         more = {}
@@ -185,7 +185,7 @@ class Jail:
             source.seek(0)
             child = subprocess.Popen(
                 argv, stdin=source, stdout=log, stderr=subprocess.STDOUT,
-                env=env, cwd=self.work, start_new_session=True, **more)
+                env=env, cwd=cwd or self.work, start_new_session=True, **more)
         self.live.append(child)
         return child
 
@@ -239,9 +239,13 @@ class Jail:
                         left.append(pid)
         return left
 
-    def interrupted(self, number, _frame):
-        self.close()
-        os._exit(128 + number)
+    @staticmethod
+    def interrupted(number, _frame):
+        """End, by the runner's finally: here subprocess may hold the lock of
+        a child, for which close() would wait for ever."""
+        for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(other, signal.SIG_IGN)
+        raise SystemExit(128 + number)
 
     def close(self):
         self.clear()
