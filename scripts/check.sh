@@ -127,6 +127,20 @@ check_make_again()
 	return "$rc"
 }
 
+# check_most OBJDIR : make check, but for what takes long
+check_most()
+{
+	local t tests long
+
+	tests=$(check_list "$1" TESTS)
+	long=" $(check_list "$1" LONG_TESTS) "
+	set -- "$1"
+	for t in $tests; do
+		[[ $long == *" $t "* ]] || set -- "$@" "$t"
+	done
+	check_make "$1" check TESTS="${*:2}"
+}
+
 # check_again OBJDIR [TESTS] : those tests only
 check_again()
 {
@@ -256,7 +270,7 @@ check()
 	beside check_mpi
 	build_tree
 	suite make "unit tests, make check" 1500 count_automake \
-		check_make "$BUILD/obj"
+		check_most "$BUILD/obj"
 	check_flavours
 	beside_end "building MPICH, begun before" \
 		"./quickstart build does only that."
