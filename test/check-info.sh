@@ -44,6 +44,17 @@ pids="$pids $child"
 of "$child" '"owner":false' || bad "no interface without its owner, $child"
 info | grep -q " $child\*" || bad "the table does not mark it"
 
+${UNM_EXEC:+"$UNM_EXEC"} "$hold" serve &
+if of $! '"iface":0,'; then
+	pids="$pids $!"
+	info -v | grep -A1 " $!  *T ${name##*/}" | grep -q "atomic service" ||
+		bad "-v does not tell that it is the service"
+else
+	kill -KILL $! 2>/dev/null
+	wait $!
+	[ $? -eq 77 ] || bad "no service $!"
+fi
+
 for p in $pids; do
 	kill -KILL "$p"
 done

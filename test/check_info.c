@@ -5,6 +5,8 @@
  *	check_info stop		... of a process that is stopped
  *	check_info orphan	... whose owner is gone; prints the pid of the
  *				child that still holds its page
+ *	check_info serve	interface 0, without counters, of a process
+ *				that is stopped; 77 if another has it
  */
 #include <signal.h>
 #include <stdio.h>
@@ -31,10 +33,20 @@ int main(int argc, char **argv)
 	struct hal_if *hif;
 	struct hal *hal;
 	pid_t child;
+	int ret;
 
 	if (argc != 2)
 		return 99;
-	if (hal_get(NULL, &hal) != 0 || hal_if_open(hal, -1, &hif) != 0)
+	if (hal_get(NULL, &hal) != 0)
+		return 1;
+	if (strcmp(argv[1], "serve") == 0) {
+		ret = hal_if_open_service(hal, -1, &hif);
+		if (ret != 0)
+			return ret == -FI_EBUSY ? 77 : 1;
+		raise(SIGSTOP);
+		return 0;
+	}
+	if (hal_if_open(hal, -1, &hif) != 0)
 		return 1;
 	fill(hif->page);
 	if (strcmp(argv[1], "orphan") == 0) {

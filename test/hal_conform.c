@@ -5,11 +5,12 @@
  *	hal_conform [--hal emu|fault|sim|dev] [--profile host|exanode]
  *		[--fault SPEC] [--test PATTERN] [--packets N]
  *		[--patience SECONDS] [--seq-start N] [--no-procs]
- *		[--broken NAME] [--list]
+ *		[--service] [--broken NAME] [--list]
  *
  * "fault" is the emulation under the decorator of hal_fault.c. Exit code 77 if
  * the backend is not there. --broken puts a deliberately wrong decorator of
  * test/broken around the backend; the test must then fail (test/broken/run).
+ * "--service": the first interface of each test is interface 0 of its board.
  * "--broken list" prints their names, each with the test that must fail.
  */
 #include <dirent.h>
@@ -190,12 +191,15 @@ static const struct {
 	{ "streams", ct_stream_tests, &ct_stream_count, false },
 	{ "space", ct_space_tests, &ct_space_count, false },
 	{ "connections", ct_conn_tests, &ct_conn_count, false },
+	{ "service", ct_service_tests, &ct_service_count, false },
 	{ "close", ct_close_tests, &ct_close_count, false },
 	{ "sleep", ct_sleep_tests, &ct_sleep_count, false },
 	{ "memory", ct_mem_tests, &ct_mem_count, false },
 	{ "cdma", ct_dma_tests, &ct_dma_count, false },
 	{ "shared words", ct_shared_tests, &ct_shared_count, false },
 	{ "processes", ct_proc_tests, &ct_proc_count, true },
+	{ "service of processes", ct_service_proc_tests,
+	  &ct_service_proc_count, true },
 	{ "shared words of processes", ct_shared_proc_tests,
 	  &ct_shared_proc_count, true },
 	{ "kills", ct_kill_tests, &ct_kill_count, true },
@@ -207,8 +211,8 @@ static int usage(void)
 {
 	fprintf(stderr, "usage: hal_conform [--hal NAME] [--profile NAME] "
 		"[--fault SPEC] [--test PATTERN]\n\t[--packets N] [--patience "
-		"SECONDS] [--seq-start N] [--no-procs]\n\t[--broken NAME] "
-		"[--list]\n");
+		"SECONDS] [--seq-start N] [--no-procs] [--service]\n"
+		"\t[--broken NAME] [--list]\n");
 	return 2;
 }
 
@@ -230,6 +234,7 @@ static int options(int argc, char **argv, bool *child)
 		{ "packets", 1, NULL, 'n' }, { "patience", 1, NULL, 'w' },
 		{ "seq-start", 1, NULL, 's' }, { "no-procs", 0, NULL, '1' },
 		{ "broken", 1, NULL, 'b' }, { "list", 0, NULL, 'l' },
+		{ "service", 0, NULL, '0' },
 		{ "child", 0, NULL, 'c' }, { NULL, 0, NULL, 0 },
 	};
 	int c;
@@ -244,6 +249,7 @@ static int options(int argc, char **argv, bool *child)
 		case 'w': ct_opt.patience = atof(optarg); break;
 		case 's': ct_opt.seq_start = atol(optarg); break;
 		case '1': ct_opt.procs = false; break;
+		case '0': ct_opt.service = true; break;
 		case 'b': ct_opt.broken = optarg; break;
 		case 'l': return list();
 		case 'c': *child = true; break;
@@ -312,6 +318,10 @@ int main(int argc, char **argv)
 	if (ct_opt.filter != NULL)
 		cmocka_set_test_filter(ct_opt.filter);
 	for (size_t g = 0; g < NGROUPS; g++) {
+		if (ct_opt.service && (groups[g].tests == ct_service_tests ||
+				       groups[g].tests ==
+				       ct_service_proc_tests))
+			continue;	/* they take it themselves */
 		if (!groups[g].procs || ct_opt.procs)
 			failed += _cmocka_run_group_tests(groups[g].name,
 				groups[g].tests, *groups[g].count, NULL, NULL);

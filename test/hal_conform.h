@@ -41,6 +41,7 @@ struct ct_options {
 	double patience;		/* seconds without progress */
 	long packets;			/* of the long streams */
 	long seq_start;
+	bool service;			/* ct_open() begins with it */
 	bool procs;			/* tests with a second process */
 };
 extern struct ct_options ct_opt;
@@ -78,11 +79,13 @@ void ct_hal_close(void);
 extern const struct CMUnitTest ct_pkt_tests[], ct_space_tests[],
 	ct_stream_tests[], ct_conn_tests[], ct_close_tests[], ct_sleep_tests[],
 	ct_mem_tests[], ct_dma_tests[], ct_proc_tests[], ct_kill_tests[],
-	ct_leak_tests[], ct_shared_tests[], ct_shared_proc_tests[];
+	ct_leak_tests[], ct_shared_tests[], ct_shared_proc_tests[],
+	ct_service_tests[], ct_service_proc_tests[];
 extern const size_t ct_pkt_count, ct_space_count, ct_stream_count,
 	ct_conn_count, ct_close_count, ct_sleep_count, ct_mem_count,
 	ct_dma_count, ct_proc_count, ct_kill_count, ct_leak_count,
-	ct_shared_count, ct_shared_proc_count;
+	ct_shared_count, ct_shared_proc_count, ct_service_count,
+	ct_service_proc_count;
 #define CT_COUNT(list)	(sizeof(list) / sizeof((list)[0]))
 
 /* ---- Time and chance ------------------------------------------------- */
@@ -99,6 +102,10 @@ bool ct_filled(const void *buf, size_t len, uint64_t seed);
 /* Open one more, on that board if the backend lets us, else on our own; the
  * test fails if that cannot be done. */
 struct ct_if *ct_open(int board);
+/* Interface 0 of it, at once or soon; with --service ct_open() does so first.
+ * Skips the test if another job keeps it. */
+struct ct_if *ct_open_service(int board);
+void ct_service_taken(int ret);	/* 0, or the test ends */
 /* Memory likewise. */
 int ct_mem_alloc(int board, size_t bytes, struct hal_mem **mem, void **addr);
 void ct_close(struct ct_if *ci);
@@ -122,6 +129,13 @@ int ct_try_connect(struct ct_if *ci, const struct hal_addr *to,
 struct hal_peer *ct_connect(struct ct_if *ci, const struct hal_addr *to);
 /* The peer that an interface got by an inbound connection from another. */
 struct hal_peer *ct_inbound_from(struct ct_if *ci, const struct hal_addr *from);
+/* Connecting must end in a refusal, at once or by an event. */
+void ct_expect_refused(struct ct_if *ci, const struct hal_addr *to);
+/*
+ * From a moment on, the news of an end has one second (as the issue says). The
+ * last look comes after it: on a busy machine we may not have looked at all.
+ */
+void ct_expect_death(struct ct_if *ci, struct hal_peer *peer, uint64_t since);
 /* Two interfaces, connected both ways, all events taken. */
 struct ct_pair {
 	struct ct_if *a, *b;
@@ -238,6 +252,8 @@ void ct_ask(struct ct_child *c, char *rest, size_t size, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 /* Connect both ways with it; our view of it. */
 struct hal_peer *ct_join_child(struct ct_if *ci, struct ct_child *c);
+/* Have it take interface 0 in place of its own, at once or soon. */
+void ct_serve(struct ct_child *c);
 /* Whether it ended; handles a stop. */
 bool ct_ended(struct ct_child *c);
 /* Wait for its end, looking at our interfaces or not. */
@@ -246,9 +262,18 @@ void ct_await_end(struct ct_child *c, bool stepping);
 int ct_reap(struct ct_child *c);
 /* Close its input and expect exit code 0. */
 void ct_finish(struct ct_child *c);
+void ct_stop(struct ct_child *c);	/* by SIGSTOP */
 /* Kill it, and wait until it is gone. */
 void ct_kill(struct ct_child *c);
 void ct_children_end(void);
+
+/* A child of the child, which holds copies of all its descriptors. */
+struct ct_heir {
+	bool reaper;
+	pid_t pid;
+};
+struct ct_heir ct_heir_leave(struct ct_child *c);
+void ct_heir_end(const struct ct_heir *heir);
 
 #define CT_ADDR_TEXT	64
 void ct_addr_format(const struct hal_addr *addr, char *text);

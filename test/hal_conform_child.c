@@ -22,6 +22,8 @@
  *	fork		leave a child behind; answers its pid
  *	grab		take and leave interfaces as fast as it can, until the
  *			next command
+ *	serve		take interface 0 in place of its own; answers its
+ *			address
  *	shut		close the interface and stay
  *	close		close the interface and exit
  *	die		SIGKILL itself
@@ -305,6 +307,24 @@ static void cmd_grab(void)
 		hal_if_close(got[--n]);
 }
 
+static void cmd_serve(struct role *r)
+{
+	struct hal_if *hif = NULL;
+	char text[CT_ADDR_TEXT];
+	int ret = hal_if_open_service(ct_hal, -1, &hif);
+
+	if (ret == 0) {
+		ct_close(r->ci);
+		r->ci->hif = hif;
+		r->peer = NULL;
+		ct_addr_format(&hif->addr, text);
+		printf("ok %s\n", text);
+	} else {
+		printf("error serve %d\n", ret);
+	}
+	fflush(stdout);
+}
+
 static void cmd_shut(struct role *r)
 {
 	ct_close(r->ci);
@@ -347,6 +367,8 @@ static void command(struct role *r, char *line)
 		cmd_fork();
 	else if (strcmp(line, "grab") == 0)
 		cmd_grab();
+	else if (strcmp(line, "serve") == 0)
+		cmd_serve(r);
 	else if (strcmp(line, "shut") == 0)
 		cmd_shut(r);
 	else if (strcmp(line, "close") == 0)

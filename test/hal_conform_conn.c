@@ -39,7 +39,7 @@ static void if_boards_and_addresses(void **state)
 		assert_int_equal(a->version, HAL_ADDR_VERSION);
 		assert_int_equal(a->board, i == 0 || !any ?
 				 ct_hal->own_board : board);
-		assert_true(a->iface >= 1 &&
+		assert_true((a->iface != HAL_IF_SERVICE || ct_opt.service) &&
 			    a->iface <= ct_caps->ifs_per_board);
 		assert_true(a->nonce != HAL_ADDR_ANY && a->reserved == 0);
 		for (int k = 0; k < i; k++) {
@@ -333,26 +333,6 @@ static void conn_events_by_ones(void **state)
 
 /* ---- Whom one reaches ------------------------------------------------ */
 
-/* Connecting must end in a refusal, at once or by an event. */
-static void expect_refused(struct ct_if *ci, const struct hal_addr *to)
-{
-	struct hal_peer *peer = NULL;
-	struct hal_event ev;
-	int ret;
-
-	ret = ct_try_connect(ci, to, &peer);
-	if (ret != 0) {
-		assert_int_equal(ret, -FI_ECONNREFUSED);
-		assert_null(peer);
-		return;
-	}
-	ev = ct_wait_event(ci, HAL_EV_DEAD, peer);
-	assert_int_equal(ev.status, -FI_ECONNREFUSED);
-	assert_int_equal(ct_count_events(ci, HAL_EV_CONNECTED, peer), 0);
-	assert_true(peer->dead);
-	hal_peer_free(peer);
-}
-
 /* An old address never reaches the interface's next holder. */
 static void conn_stale_nonce(void **state)
 {
@@ -369,9 +349,9 @@ static void conn_stale_nonce(void **state)
 	for (int i = 0; i < 4; i++) {
 		wrong = ci[i]->hif->addr;
 		wrong.nonce = old.nonce;
-		expect_refused(a, &wrong);
+		ct_expect_refused(a, &wrong);
 		wrong.nonce = ci[i]->hif->addr.nonce ^ 1;
-		expect_refused(a, &wrong);
+		ct_expect_refused(a, &wrong);
 		for (int k = 0; k < 20; k++)
 			ct_step_all();
 		assert_int_equal(ci[i]->nev + ci[i]->hif->ninbound, 0);
@@ -406,7 +386,7 @@ static void conn_nobody(void **state)
 
 	(void)state;
 	ct_close(b);
-	expect_refused(a, &gone);
+	ct_expect_refused(a, &gone);
 }
 
 /* Where there is no other job, it is told at once, whoever one asks for. */
@@ -439,7 +419,7 @@ static void conn_bad_address(void **state)
 		bad[i] = b->hif->addr;
 	bad[0].version++;
 	bad[1].board = ct_caps->boards;
-	bad[2].iface = 0;
+	bad[2].iface = UINT32_MAX;
 	bad[3].iface = ct_caps->ifs_per_board + 1;
 	bad[4].reserved = 1;
 	bad[5].uid++;
@@ -475,15 +455,16 @@ static void conn_free_and_again(void **state)
 	}
 }
 
-/* Also several times before the other looks: it hears each of them. */
-static void conn_again_unseen(void **state)
+/* Several times, and the other looks but once, and lets nobody go. */
+static void again(unsigned look)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	struct hal_event ev;
 
-	(void)state;
 	for (unsigned i = 1; i < 5; i++) {
 		hal_peer_free(p.ab);
+		if (i == look)
+			ct_step(p.b);
 		p.ab = ct_connect(p.a, &p.b->hif->addr);
 		send_blind(p.a, p.ab, i);
 	}
@@ -501,6 +482,23 @@ static void conn_again_unseen(void **state)
 	for (int i = 0; i < 30; i++)
 		ct_step_all();
 	assert_false(p.ab->dead || p.ba->dead);
+	ct_close(p.a);
+	ct_close(p.b);
+}
+
+/* Also several times before the other looks: it hears each of them. */
+static void conn_again_unseen(void **state)
+{
+	(void)state;
+	again(0);
+}
+
+/* So if it looks in between: who comes after it does not come before. */
+static void conn_again_half_seen(void **state)
+{
+	(void)state;
+	for (unsigned look = 1; look < 5; look++)
+		again(look);
 }
 
 const struct CMUnitTest ct_conn_tests[] = {
@@ -521,5 +519,6 @@ const struct CMUnitTest ct_conn_tests[] = {
 	CT_TEST(conn_bad_address),
 	CT_TEST(conn_free_and_again),
 	CT_TEST(conn_again_unseen),
+	CT_TEST(conn_again_half_seen),
 };
 const size_t ct_conn_count = CT_COUNT(ct_conn_tests);

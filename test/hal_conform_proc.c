@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,25 +30,6 @@ static unsigned fill(struct ct_if *ci, struct hal_peer *peer)
 	       ct_send_once(ci, peer, CT_TYPE_PING, n) == 0)
 		n++;
 	return n;
-}
-
-/*
- * From a moment on, the news of an end has one second (as the issue says). The
- * last look comes after it: on a busy machine we may not have looked at all.
- */
-static void expect_death_within_a_second(struct ct_if *ci,
-					 struct hal_peer *peer, uint64_t since)
-{
-	struct hal_event ev = { 0 };
-	bool late = false;
-
-	while (!ct_take_event(ci, HAL_EV_DEAD, peer, &ev)) {
-		if (late)
-			ct_fail("no HAL_EV_DEAD within a second");
-		late = ct_now() > since + CT_SECOND;
-		ct_step_all();
-	}
-	assert_true(ev.status < 0 && peer->dead);
 }
 
 /* ---- Traffic --------------------------------------------------------- */
@@ -112,15 +92,6 @@ static void proc_sleep(void **state)
 
 /* ---- Stopped --------------------------------------------------------- */
 
-static void stop(struct ct_child *c)
-{
-	int status;
-
-	assert_int_equal(kill(c->pid, SIGSTOP), 0);
-	assert_int_equal(waitpid(c->pid, &status, WUNTRACED), c->pid);
-	assert_true(WIFSTOPPED(status));
-}
-
 /*
  * A stopped process delays nobody and is not dead; a peer may even meet it
  * first while it is stopped. Let go, it receives all that was sent.
@@ -135,7 +106,7 @@ static void proc_stopped_is_no_matter(void **state)
 	unsigned n, m;
 
 	(void)state;
-	stop(c);
+	ct_stop(c);
 	n = fill(ci, stopped);
 	assert_int_equal(n, ct_caps->pkt_depth);
 	first = ct_connect(late, &c->addr);
@@ -176,7 +147,7 @@ static void proc_dead_is_no_matter(void **state)
 		uint64_t since;
 
 		if (round & 1)
-			stop(c);
+			ct_stop(c);
 		if (round & 2)
 			fill(ci, peer);
 		ct_kill(c);
@@ -189,7 +160,7 @@ static void proc_dead_is_no_matter(void **state)
 			assert_true(ret == 0 || ret == -FI_EAGAIN);
 		}
 		ping(ci, living, ++word);
-		expect_death_within_a_second(ci, peer, since);
+		ct_expect_death(ci, peer, since);
 		for (int i = 0; i < 100; i++)
 			ping(ci, living, ++word);
 		assert_int_equal(ct_count_events(ci, HAL_EV_DEAD, NULL), 0);
@@ -317,35 +288,9 @@ static void expect_nobody(struct ct_if *ci, struct hal_addr addr)
 
 	addr.nonce = HAL_ADDR_ANY;
 	if (ct_try_connect(ci, &addr, &peer) == 0) {
-		expect_death_within_a_second(ci, peer, ct_now());
+		ct_expect_death(ci, peer, ct_now());
 		hal_peer_free(peer);
 	}
-}
-
-/* A child of the child, which holds copies of all its descriptors. */
-struct heir {
-	bool reaper;
-	pid_t pid;
-};
-
-static struct heir leave_heir(struct ct_child *c)
-{
-	/* qemu-user 7.2 does not know it: grandchildren go to init then */
-	struct heir heir = { prctl(PR_SET_CHILD_SUBREAPER, 1) == 0, 0 };
-	char rest[64];
-
-	ct_ask(c, rest, sizeof(rest), "fork");
-	heir.pid = atoi(rest);
-	assert_true(heir.pid > 1);
-	return heir;
-}
-
-static void end_heir(const struct heir *heir)
-{
-	kill(heir->pid, SIGKILL);
-	assert_true(!heir->reaper ||
-		    waitpid(heir->pid, NULL, 0) == heir->pid);
-	prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
 /* A forked child keeps all descriptors; its parent's end is told anyway. */
@@ -358,11 +303,11 @@ static void proc_end_despite_a_forked_child(void **state)
 		struct ct_child *c = ct_spawn();
 		struct hal_peer *peer = ct_join_child(ci, c);
 		struct hal_addr addr = c->addr;
-		struct heir heir;
+		struct ct_heir heir;
 		uint64_t since;
 
 		ping(ci, peer, round);
-		heir = leave_heir(c);
+		heir = ct_heir_leave(c);
 		ping(ci, peer, round);
 		if (round % 3 == 0)
 			ct_kill(c);
@@ -371,12 +316,12 @@ static void proc_end_despite_a_forked_child(void **state)
 		else
 			ct_finish(c);
 		since = ct_now();
-		expect_death_within_a_second(ci, peer, since);
+		ct_expect_death(ci, peer, since);
 		hal_peer_free(peer);
 		expect_nobody(ci, addr);
 		if (round % 3 == 1)
 			ct_finish(c);
-		end_heir(&heir);
+		ct_heir_end(&heir);
 	}
 }
 
@@ -564,18 +509,18 @@ static void proc_old_address_of_the_killed(void **state)
 	struct ct_if *ci = ct_open(0);
 	struct ct_child *c = ct_spawn();
 	struct hal_addr stale = c->addr;
-	struct heir heir = leave_heir(c);
+	struct ct_heir heir = ct_heir_leave(c);
 	struct hal_peer *peer = NULL;
 	int ret;
 
 	(void)state;
 	stale.nonce ^= 1;
-	stop(c);
+	ct_stop(c);
 	ret = ct_try_connect(ci, &stale, &peer);
 	ct_kill(c);
 	if (ret == 0)
 		ret = ct_wait_event(ci, HAL_EV_DEAD, peer).status;
-	end_heir(&heir);
+	ct_heir_end(&heir);
 	assert_int_equal(ret, -FI_ECONNREFUSED);
 }
 
@@ -706,7 +651,7 @@ static void proc_dma_peer_dies(void **state)
 			got += hal_dma_poll(f.ci->hif, &comp, 1);
 		assert_int_equal(got, 0);
 		ct_kill(f.c);
-		expect_death_within_a_second(f.ci, f.peer, ct_now());
+		ct_expect_death(f.ci, f.peer, ct_now());
 		while (got < n) {
 			assert_true(ct_now() < end);
 			ct_step_all();
@@ -734,7 +679,7 @@ static void proc_dma_of_the_stopped(void **state)
 	(void)state;
 	ct_ask(f.c, NULL, 0, "fill 3");
 	ct_ask(g.c, NULL, 0, "fill 4");
-	stop(f.c);
+	ct_stop(f.c);
 	assert_int_equal(far_move(&f, HAL_DMA_GET, true), 0);
 	assert_true(ct_filled(f.local, f.bytes, 3));
 	assert_int_equal(far_move(&g, HAL_DMA_GET, true), 0);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -182,6 +183,26 @@ void ct_ask(struct ct_child *c, char *rest, size_t size, const char *fmt, ...)
 		snprintf(rest, size, "%s", line + 2);
 }
 
+void ct_serve(struct ct_child *c)
+{
+	uint64_t end = ct_deadline();
+	char line[CT_ADDR_TEXT * 2];
+	int ret;
+
+	for (;;) {
+		ret = 0;
+		ct_tell(c, "serve");
+		assert_true(ct_hear(c, line, sizeof(line)));
+		sscanf(line, "error serve %d", &ret);
+		if (ret != -FI_EBUSY || ct_now() > end)
+			break;
+		ct_nap(1000);
+	}
+	ct_service_taken(ret);
+	if (strncmp(line, "ok ", 3) != 0 || !ct_addr_parse(line + 3, &c->addr))
+		ct_fail("a child told to serve says: %s", line);
+}
+
 struct hal_peer *ct_join_child(struct ct_if *ci, struct ct_child *c)
 {
 	struct hal_peer *peer = ct_connect(ci, &c->addr);
@@ -192,6 +213,15 @@ struct hal_peer *ct_join_child(struct ct_if *ci, struct ct_child *c)
 	ct_wait_event(ci, HAL_EV_CONNECTED, peer);
 	ct_wait_event(ci, HAL_EV_INBOUND, peer);
 	return peer;
+}
+
+void ct_stop(struct ct_child *c)
+{
+	int status;
+
+	assert_int_equal(kill(c->pid, SIGSTOP), 0);
+	assert_int_equal(waitpid(c->pid, &status, WUNTRACED), c->pid);
+	assert_true(WIFSTOPPED(status));
 }
 
 static void forget(struct ct_child *c)
@@ -250,4 +280,24 @@ void ct_children_end(void)
 		if (children[i].pid != 0)
 			ct_kill(&children[i]);
 	}
+}
+
+struct ct_heir ct_heir_leave(struct ct_child *c)
+{
+	/* qemu-user 7.2 does not know it: grandchildren go to init then */
+	struct ct_heir heir = { prctl(PR_SET_CHILD_SUBREAPER, 1) == 0, 0 };
+	char rest[64];
+
+	ct_ask(c, rest, sizeof(rest), "fork");
+	heir.pid = atoi(rest);
+	assert_true(heir.pid > 1);
+	return heir;
+}
+
+void ct_heir_end(const struct ct_heir *heir)
+{
+	kill(heir->pid, SIGKILL);
+	assert_true(!heir->reaper ||
+		    waitpid(heir->pid, NULL, 0) == heir->pid);
+	prctl(PR_SET_CHILD_SUBREAPER, 0);
 }

@@ -80,15 +80,62 @@ int ct_mem_alloc(int board, size_t bytes, struct hal_mem **mem, void **addr)
 	return hal_mem_alloc(ct_hal, reachable(board), bytes, mem, addr);
 }
 
-struct ct_if *ct_open(int board)
+static struct ct_if *fresh_if(void)
 {
 	struct ct_if *ci = ct_ifs;
-	int ret;
 
 	while (ci < ct_ifs + CT_IFS && ci->hif != NULL)
 		ci++;
 	assert_true(ci < ct_ifs + CT_IFS);
 	memset(ci, 0, sizeof(*ci));
+	return ci;
+}
+
+/* Another program of this user may be the service, and stay it. */
+void ct_service_taken(int ret)
+{
+	static bool before;		/* it was free once */
+
+	if (ret == -FI_EBUSY && !before && getenv("UNM_ALONE") == NULL)
+		skip();
+	if (ret != 0)
+		ct_fail("hal_if_open_service: %d", ret);
+	before = true;
+}
+
+struct ct_if *ct_open_service(int board)
+{
+	struct ct_if *ci = fresh_if();
+	uint64_t end = ct_deadline();
+	int ret;
+
+	while ((ret = hal_if_open_service(ct_hal, reachable(board),
+					  &ci->hif)) == -FI_EBUSY &&
+	       ct_now() < end) {
+		ct_step_all();
+		ct_nap(1000);
+	}
+	ct_service_taken(ret);
+	return ci;
+}
+
+static bool service_is_open(void)
+{
+	for (int i = 0; i < CT_IFS; i++)
+		if (ct_ifs[i].hif != NULL &&
+		    ct_ifs[i].hif->addr.iface == HAL_IF_SERVICE)
+			return true;
+	return false;
+}
+
+struct ct_if *ct_open(int board)
+{
+	struct ct_if *ci;
+	int ret;
+
+	if (ct_opt.service && !service_is_open())
+		return ct_open_service(board);
+	ci = fresh_if();
 	ret = hal_if_open(ct_hal, reachable(board), &ci->hif);
 	if (ret != 0) {
 		ci->hif = NULL;
@@ -247,6 +294,39 @@ struct ct_pair ct_pair(int board_a, int board_b)
 
 	ct_join(&p);
 	return p;
+}
+
+void ct_expect_refused(struct ct_if *ci, const struct hal_addr *to)
+{
+	struct hal_peer *peer = NULL;
+	struct hal_event ev;
+	int ret;
+
+	ret = ct_try_connect(ci, to, &peer);
+	if (ret != 0) {
+		assert_int_equal(ret, -FI_ECONNREFUSED);
+		assert_null(peer);
+		return;
+	}
+	ev = ct_wait_event(ci, HAL_EV_DEAD, peer);
+	assert_int_equal(ev.status, -FI_ECONNREFUSED);
+	assert_int_equal(ct_count_events(ci, HAL_EV_CONNECTED, peer), 0);
+	assert_true(peer->dead);
+	hal_peer_free(peer);
+}
+
+void ct_expect_death(struct ct_if *ci, struct hal_peer *peer, uint64_t since)
+{
+	struct hal_event ev = { 0 };
+	bool late = false;
+
+	while (!ct_take_event(ci, HAL_EV_DEAD, peer, &ev)) {
+		if (late)
+			ct_fail("no HAL_EV_DEAD within a second");
+		late = ct_now() > since + CT_SECOND;
+		ct_step_all();
+	}
+	assert_true(ev.status < 0 && peer->dead);
 }
 
 /* ---- Packets --------------------------------------------------------- */

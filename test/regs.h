@@ -57,17 +57,24 @@ static inline int kdev(struct hal_mmio *mm, unsigned long cmd, void *arg)
 	return io->ioctl(mm, cmd, arg);
 }
 
-static inline struct box box(const char *more, uint32_t board)
+static inline struct box box_by(unsigned long cmd, const char *more,
+				uint32_t board)
 {
-	struct box b = { .mm = device(more, board), .c = { .hint = 1 } };
+	struct box b = { .mm = device(more, board),
+			 .c = { .hint = cmd == HAL_KDEV_IO_CLAIM } };
 
-	assert_int_equal(kdev(b.mm, HAL_KDEV_IO_CLAIM, &b.c), 0);
+	assert_int_equal(kdev(b.mm, cmd, &b.c), 0);
 	assert_int_equal(io->map(b.mm, hal_kdev_off(HAL_KDEV_MIF,
 			 HAL_MIF_PAGE(b.c.iface)), HAL_REG_PAGE, &b.mif), 0);
 	assert_int_equal(io->map(b.mm, hal_kdev_off(HAL_KDEV_PIF,
 			 HAL_PIF_PAGE(b.c.iface)), HAL_REG_PAGE, &b.pif), 0);
 	hal_sim_trusted(b.mm, &b.tif);
 	return b;
+}
+
+static inline struct box box(const char *more, uint32_t board)
+{
+	return box_by(HAL_KDEV_IO_CLAIM, more, board);
 }
 
 static inline void box_close(struct box *b)
@@ -227,7 +234,7 @@ static inline void expect_nothing_left(const struct box *heir)
 					 SIM_REGION_FREE);
 		for (uint64_t i = 0; i < w->mem_bytes / SIM_PAGE / 64; i++)
 			assert_true(atomic_load(&board->used[i]) == 0);
-		for (uint32_t n = 1; n < HAL_REG_IFS; n++)
+		for (uint32_t n = 0; n < HAL_REG_IFS; n++)
 			assert_true((board->iface[n].file != 0) ==
 				    (b == 1 && n == heir->c.iface));
 	}

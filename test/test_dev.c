@@ -231,6 +231,42 @@ static void if_open_fails_cleanly(void **state)
 	hal_if_close(hif);
 }
 
+/* So when it is the service's; a driver may refuse that, or not know of it. */
+static void service_open_fails_cleanly(void **state)
+{
+	static const struct {
+		int err, ret;
+		const char *what, *remedy;
+	} no[] = {
+		{ -EBUSY, -FI_EBUSY, "has an atomic service", "already" },
+		{ -EACCES, -FI_EACCES, "may not be", "whom the driver allows" },
+		{ -ENOTTY, -FI_ENOSYS, "keeps its interface 0", "needs one" },
+		{ -EIO, -FI_EIO, "take an interface", "dmesg" },
+	};
+	struct hal_if *hif = NULL, *own;
+	int fds_before;
+
+	(void)state;
+	assert_int_equal(open_hal(), 0);
+	assert_int_equal(hal_if_open(hal, 0, &own), 0);
+	fds_before = descriptors();
+	for (unsigned i = 0; i < sizeof(no) / sizeof(no[0]); i++) {
+		lie.cmd = HAL_KDEV_IO_SERVICE;
+		lie.times = 1;
+		lie.ret = no[i].err;
+		lines = 0;
+		assert_int_equal(hal_if_open_service(hal, 0, &hif), no[i].ret);
+		told(no[i].what, no[i].remedy);
+		be_honest();
+		assert_null(hif);
+		assert_int_equal(descriptors(), fds_before);
+	}
+	assert_int_equal(hal_if_open_service(hal, 0, &hif), 0);
+	assert_int_equal(hif->addr.iface, HAL_REG_IF_SERVICE);
+	hal_if_close(hif);
+	hal_if_close(own);
+}
+
 /* ---- Packetizer [D 5.2.3] ---------------------------------------------- */
 
 /* An end of a packet that is no answer ends the peer, and no other. */
@@ -679,6 +715,7 @@ int main(void)
 		DEV_TEST(open_checks_every_field),
 		DEV_TEST(platform_says_less),
 		DEV_TEST(if_open_fails_cleanly),
+		DEV_TEST(service_open_fails_cleanly),
 		DEV_TEST(packet_without_an_answer),
 		DEV_TEST(packets_wait_for_an_answer),
 		DEV_TEST(dump_tells_the_state),

@@ -108,7 +108,7 @@ static void peer_hello_lies(void **state)
 	lie.id = dev_if(p.a)->identity;
 	lie.false_id = hal_id(0, 200, 1);
 	hello(&p, flags, nonce, ab->back.ref, ab->link.ref);
-	lie.false_id = hal_id(0, 0, 1);
+	lie.false_id = hal_id(0, HAL_REG_IFS, 1);
 	hello(&p, flags, nonce, ab->back.ref, ab->link.ref);
 	lie.false_id = hal_id(63, 1, 1);
 	hello(&p, flags, nonce, ab->back.ref, ab->link.ref);

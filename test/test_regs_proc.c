@@ -88,21 +88,88 @@ static void claims_are_exclusive(void **state)
 		io->close(mm[i]);
 }
 
+/* [K SERVICE; D 2.2.3] "Interface 0 belongs to the board's atomic service": it
+ * is one beside those that CLAIM gives, which is never 0. */
+static void service_is_apart(void **state)
+{
+	struct box s = box_by(HAL_KDEV_IO_SERVICE, "ifs=3", 0);
+	struct hal_kdev_claim c = { .hint = 1 };
+	struct hal_mmio *mm[4];
+
+	(void)state;
+	assert_int_equal(s.c.iface, HAL_REG_IF_SERVICE);
+	assert_int_equal(hal_id_board(s.c.identity), 0);
+	assert_int_equal(hal_id_if(s.c.identity), HAL_REG_IF_SERVICE);
+	assert_true(s.c.identity != 0 && s.c.nonce != 0);
+	/* at most one a file, at most one a board, and no hint */
+	assert_int_equal(kdev(s.mm, HAL_KDEV_IO_CLAIM, &c), -EBUSY);
+	for (uint32_t i = 0; i < 4; i++) {
+		mm[i] = device("ifs=3", 0);
+		c.hint = 0;
+		assert_int_equal(kdev(mm[i], HAL_KDEV_IO_SERVICE, &c), -EBUSY);
+		assert_int_equal(kdev(mm[i], HAL_KDEV_IO_CLAIM, &c), -EINVAL);
+		c.hint = 1;
+		assert_int_equal(kdev(mm[i], HAL_KDEV_IO_CLAIM, &c),
+				 i < 3 ? 0 : -EBUSY);
+		assert_true(i == 3 || c.iface == i + 1);
+	}
+	assert_int_equal(kdev(s.mm, HAL_KDEV_IO_RELEASE, NULL), 0);
+	assert_int_equal(kdev(mm[3], HAL_KDEV_IO_CLAIM, &c), -EBUSY);
+	assert_int_equal(kdev(mm[3], HAL_KDEV_IO_SERVICE, &c), -EINVAL);
+	c.hint = 0;
+	assert_int_equal(kdev(mm[0], HAL_KDEV_IO_SERVICE, &c), -EBUSY);
+	assert_int_equal(kdev(mm[3], HAL_KDEV_IO_SERVICE, &c), 0);
+	assert_true(c.iface == HAL_REG_IF_SERVICE &&
+		    c.identity != s.c.identity && c.nonce != s.c.nonce);
+	for (int i = 0; i < 4; i++)
+		io->close(mm[i]);
+	box_close(&s);
+}
+
+/* [K CLAIM] an identity is never 0, which stands for nobody. */
+static void identity_is_never_0(void **state)
+{
+	struct box s = box_by(HAL_KDEV_IO_SERVICE, "fifo=8", 0);
+	struct sim_board *board = sim_mm(s.mm)->b;
+	struct hal_kdev_claim c = { 0 };
+
+	(void)state;
+	assert_int_equal(kdev(s.mm, HAL_KDEV_IO_RELEASE, NULL), 0);
+	board->iface[0].incarnation = HAL_ID_INCARNATION_MASK;
+	assert_int_equal(kdev(s.mm, HAL_KDEV_IO_SERVICE, &c), 0);
+	assert_true(c.identity == hal_id(0, 0, 1));
+	box_close(&s);
+}
+
 /* [D 2.2.4] pages of others are out of reach, and so is the trusted one. */
 static void pages_are_private(void **state)
 {
 	struct box a = box("fifo=8", 0), b = box("fifo=8", 0);
+	struct box s = box_by(HAL_KDEV_IO_SERVICE, "fifo=8", 0);
+	struct hal_mmio *none = device("fifo=8", 0);
 	struct hal_mmio_map map;
 
 	(void)state;
-	for (int block = HAL_KDEV_MIF; block <= HAL_KDEV_PIF; block++)
-		assert_int_equal(io->map(a.mm, hal_kdev_off(block,
-				 HAL_MIF_PAGE(b.c.iface)), HAL_REG_PAGE, &map),
+	for (int block = HAL_KDEV_MIF; block <= HAL_KDEV_PIF; block++) {
+		const uint64_t off = hal_kdev_off(block,
+						  HAL_MIF_PAGE(b.c.iface));
+
+		assert_int_equal(io->map(a.mm, off, HAL_REG_PAGE, &map),
 				 -EACCES);
+		assert_int_equal(io->map(s.mm, off, HAL_REG_PAGE, &map),
+				 -EACCES);
+		/* the service's is 0, which is not what who has none has */
+		assert_int_equal(io->map(a.mm, hal_kdev_off(block, 0),
+					 HAL_REG_PAGE, &map), -EACCES);
+		assert_int_equal(io->map(none, hal_kdev_off(block, 0),
+					 HAL_REG_PAGE, &map), -EACCES);
+	}
 	assert_int_equal(io->map(a.mm, hal_kdev_off(HAL_KDEV_TIF, 0),
 				 HAL_REG_PAGE, &map), -EPERM);
 	assert_int_equal(io->map(a.mm, hal_kdev_off(HAL_KDEV_TABLE,
 				 BOARDS * SIM_PAGE), SIM_PAGE, &map), -EINVAL);
+	io->close(none);
+	box_close(&s);
 	box_close(&a);
 	box_close(&b);
 }
@@ -181,6 +248,9 @@ static void events_come_when_armed(void **state)
 	assert_true(take_packet(&b, &a, 4));
 	assert_int_equal(kdev(b.mm, HAL_KDEV_IO_ARM, NULL), 0);
 	assert_false(signalled(fd));
+	/* there is nothing to arm, and 0 is the service's */
+	assert_int_equal(kdev(b.mm, HAL_KDEV_IO_RELEASE, NULL), 0);
+	assert_int_equal(kdev(b.mm, HAL_KDEV_IO_ARM, NULL), -EINVAL);
 	box_close(&a);
 	box_close(&b);
 }
@@ -216,6 +286,38 @@ static void end(pid_t pid, int fd)
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	close(fd);
+}
+
+/* [K SERVICE] ends as others do: with its file, given back, or killed. */
+static void have_service(int fd)
+{
+	struct box s = box_by(HAL_KDEV_IO_SERVICE, "fifo=8", 0);
+
+	if (write(fd, &s.c, sizeof(s.c)) != sizeof(s.c))
+		_exit(1);
+}
+
+static void service_of_the_dead(void **state)
+{
+	struct box a = box("fifo=8", 1), s;
+	struct hal_kdev_claim was;
+	int fd;
+	pid_t pid = child(have_service, &fd);
+
+	(void)state;
+	assert_int_equal(read(fd, &was, sizeof(was)), sizeof(was));
+	assert_true(entry(a.mm, 0, 0).nonce == was.nonce);
+	end(pid, fd);
+	assert_true(entry(a.mm, 0, 0).nonce == 0);
+	s = box_by(HAL_KDEV_IO_SERVICE, "fifo=8", 0);
+	assert_true(entry(a.mm, 0, 0).identity == s.c.identity);
+	assert_int_equal(send_packet(&a, &s, 1), HAL_PIF_ACK);
+	assert_true(take_packet(&s, &a, 1));
+	assert_int_equal(send_packet(&s, &a, 2), HAL_PIF_ACK);
+	assert_true(take_packet(&a, &s, 2));
+	box_close(&s);
+	assert_true(entry(a.mm, 0, 0).nonce == 0);
+	box_close(&a);
 }
 
 static struct box inherited;
@@ -575,6 +677,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(info_has_a_version),
 		cmocka_unit_test(claims_are_exclusive),
+		cmocka_unit_test(service_is_apart),
+		cmocka_unit_test(service_of_the_dead),
+		cmocka_unit_test(identity_is_never_0),
 		cmocka_unit_test(pages_are_private),
 		cmocka_unit_test(table_says_who),
 		cmocka_unit_test(claim_clears),

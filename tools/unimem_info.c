@@ -338,6 +338,8 @@ static void print_counters(const struct iface *it)
 	if (it->page.head.version != HAL_ADDR_VERSION)
 		printf("    made by another version (%u, this is %u)\n",
 		       it->page.head.version, HAL_ADDR_VERSION);
+	else if (it->counters == 0 && it->page.head.iface == HAL_IF_SERVICE)
+		printf("    the board's atomic service\n");
 	else if (it->counters == 0)
 		printf("    no endpoint of the provider uses this interface\n");
 	for (uint32_t i = 0; i < it->counters; i++)

@@ -26,6 +26,7 @@ static const struct {
 	{ broken_dma, &broken_dma_count },
 	{ broken_conn, &broken_conn_count },
 	{ broken_shared, &broken_shared_count },
+	{ broken_iface0, &broken_iface0_count },
 };
 #define NLISTS		(sizeof(lists) / sizeof(lists[0]))
 
@@ -154,9 +155,10 @@ static int broken_send(struct hal_peer *peer, uint64_t head, const uint64_t *w,
 	       broken_forward(bp, &p);
 }
 
-static int broken_if_open(struct hal *hal, int board, struct hal_if **hif)
+static int broken_if_open(struct hal *hal, int board, bool service,
+			  struct hal_if **hif)
 {
-	int ret = broken_base->if_open(hal, board, hif);
+	int ret = broken_base->if_open(hal, board, service, hif);
 
 	if (ret == 0)
 		(*hif)->ops = &ops;

@@ -271,10 +271,11 @@ static void install_leak_memory(struct hal_ops *ops)
 	ops->if_close = close_leaks_memory;
 }
 
-static int open_any_board(struct hal *hal, int board, struct hal_if **hif)
+static int open_any_board(struct hal *hal, int board, bool service,
+			  struct hal_if **hif)
 {
 	int ret = broken_base->if_open(hal, board % (int)hal->caps.boards,
-				       hif);
+				       service, hif);
 
 	if (ret == 0)
 		(*hif)->ops = hal->ops;

@@ -51,6 +51,7 @@ struct hal_rmem;
 
 #define HAL_ADDR_VERSION	1
 #define HAL_ADDR_ANY		0	/* nonce: whoever holds the interface */
+#define HAL_IF_SERVICE		0	/* interface: the atomic service's */
 
 /*
  * An interface's address: equal bytes, equal incarnation. The nonce makes an
@@ -60,7 +61,8 @@ struct hal_rmem;
 struct hal_addr {
 	uint16_t version;		/* HAL_ADDR_VERSION */
 	uint16_t board;
-	uint32_t iface;			/* 1 .. caps.ifs_per_board */
+	uint32_t iface;			/* 1 .. caps.ifs_per_board, or
+					 * HAL_IF_SERVICE */
 	uint32_t uid;
 	uint32_t reserved;		/* 0 */
 	uint64_t nonce;			/* HAL_ADDR_ANY: any incarnation */
@@ -103,7 +105,8 @@ struct hal_caps {
 	const char *profile;		/* "host", "exanode", "board" */
 	uint32_t flags;			/* enum hal_cap_flags */
 	uint32_t boards;		/* boards in the system */
-	uint32_t ifs_per_board;		/* interfaces a board can hand out */
+	uint32_t ifs_per_board;		/* interfaces a board can hand out,
+					 * beside its service's */
 	uint32_t pkt_payload;		/* packet bytes after the 8-byte head */
 	uint32_t pkt_depth;		/* unreleased packets per peer, 2^n */
 	uint32_t space_bytes;		/* receive space per peer */
@@ -300,7 +303,8 @@ struct hal_ops {
 	const char *name;
 	int (*open)(const struct hal_params *params, struct hal **hal);
 	void (*close)(struct hal *hal);
-	int (*if_open)(struct hal *hal, int board, struct hal_if **hif);
+	int (*if_open)(struct hal *hal, int board, bool service,
+		       struct hal_if **hif);
 	void (*if_close)(struct hal_if *hif);
 	int (*service)(struct hal_if *hif, struct hal_event *ev, int max);
 	int (*fd)(struct hal_if *hif);
@@ -369,7 +373,21 @@ HAL_EXPORT void hal_log(int level, const char *fmt, ...)
  * where HAL_CAP_ANY_BOARD is missing; -FI_EMFILE, -FI_ENOMEM: limits. */
 static inline int hal_if_open(struct hal *hal, int board, struct hal_if **hif)
 {
-	return hal->ops->if_open(hal, board, hif);
+	return hal->ops->if_open(hal, board, false, hif);
+}
+
+/*
+ * Take interface 0 of a board, its atomic service's [D 2.2.3]: one like any
+ * other, but that there is one, whoever has the rest, and that who looks for
+ * the service knows its number. -FI_EBUSY: the board has a service, or its last
+ * one's end is not known to all yet (told at level 1: another one is as good);
+ * -FI_EACCES, -FI_ENOSYS: not for this process, not by this board's driver; and
+ * as above.
+ */
+static inline int hal_if_open_service(struct hal *hal, int board,
+				      struct hal_if **hif)
+{
+	return hal->ops->if_open(hal, board, true, hif);
 }
 
 /* Give it back: peers see HAL_EV_DEAD after they drained what was sent;

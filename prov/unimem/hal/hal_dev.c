@@ -350,23 +350,50 @@ static int open_pages(struct dev_if *dif)
 	return ret;
 }
 
-static int claim(struct dev_if *dif)
+static int ask_for_any(struct dev_if *dif, struct hal_kdev_claim *c)
 {
 	struct hal_dev *dev = dif->dev;
-	struct hal_kdev_claim c = { 0 };
 	int ret;
 
 	/* a counter, orders nothing */
-	c.hint = 1 + atomic_fetch_add_explicit(&dev->ifs_opened, 1,
-					       memory_order_relaxed) %
-		 dev->info.ifs;
-	ret = dif->io->ioctl(dif->mm, HAL_KDEV_IO_CLAIM, &c);
-	if (ret == -EBUSY) {
+	c->hint = 1 + atomic_fetch_add_explicit(&dev->ifs_opened, 1,
+						memory_order_relaxed) %
+		  dev->info.ifs;
+	ret = dif->io->ioctl(dif->mm, HAL_KDEV_IO_CLAIM, c);
+	if (ret == -EBUSY)
 		hal_log(0, "board %u has no free interface (%u of %u in use): "
 			"start fewer processes per board", dif->info.board,
 			dif->info.ifs, dif->info.ifs);
-		return -FI_EBUSY;
-	}
+	return ret;
+}
+
+static int ask_for_service(struct dev_if *dif, struct hal_kdev_claim *c)
+{
+	int ret = dif->io->ioctl(dif->mm, HAL_KDEV_IO_SERVICE, c);
+
+	if (ret == -EBUSY)
+		hal_log(1, "board %u has an atomic service already",
+			dif->info.board);
+	else if (ret == -EACCES)
+		hal_log(0, "this process may not be the atomic service of "
+			"board %u: run it as the user whom the driver allows "
+			"it", dif->info.board);
+	else if (ret == -ENOTTY)
+		hal_log(0, "the driver of board %u keeps its interface 0 to "
+			"itself: the atomic service needs one with "
+			"HAL_KDEV_IO_SERVICE", dif->info.board);
+	return ret == -ENOTTY ? -FI_ENOSYS : ret;
+}
+
+static int claim(struct dev_if *dif, bool service)
+{
+	struct hal_kdev_claim c = { 0 };
+	int ret;
+
+	ret = service ? ask_for_service(dif, &c) : ask_for_any(dif, &c);
+	if (ret == -FI_EBUSY || (service && (ret == -FI_EACCES ||
+					     ret == -FI_ENOSYS)))
+		return ret;		/* it was said why */
 	HAL_POINT(HAL_POINT_BOUND);
 	if (ret == 0) {
 		dif->identity = c.identity;
@@ -451,7 +478,8 @@ static int open_board(struct dev_if *dif, uint32_t board)
 	return ret;
 }
 
-static int dev_if_open(struct hal *hal, int board, struct hal_if **hif)
+static int dev_if_open(struct hal *hal, int board, bool service,
+		       struct hal_if **hif)
 {
 	struct hal_dev *dev = (struct hal_dev *)hal;
 	struct dev_if *dif;
@@ -473,7 +501,7 @@ static int dev_if_open(struct hal *hal, int board, struct hal_if **hif)
 	ret = open_fds(dif);
 	if (ret != 0)
 		goto err_board;
-	ret = claim(dif);
+	ret = claim(dif, service);
 	if (ret != 0)
 		goto err_fds;
 	ret = open_page(dif);

@@ -23,7 +23,7 @@
 static bool addr_valid(const struct dev_if *dif, const struct hal_addr *a)
 {
 	return a->version == HAL_ADDR_VERSION && a->reserved == 0 &&
-	       a->iface >= 1 && a->iface <= dif->i.caps->ifs_per_board &&
+	       a->iface <= dif->i.caps->ifs_per_board &&
 	       a->board < dif->i.caps->boards;
 }
 
@@ -336,8 +336,7 @@ static struct dev_peer *hello_peer(struct dev_if *dif, uint64_t identity,
 			return NULL;	/* a second one is a lie */
 	}
 	/* the table of interfaces has no entry of any other */
-	if (addr.board >= dif->i.caps->boards || addr.iface < 1 ||
-	    addr.iface >= HAL_REG_IFS ||
+	if (addr.board >= dif->i.caps->boards || addr.iface >= HAL_REG_IFS ||
 	    dev_peer_new(dif, &addr, identity, &peer) != 0)
 		return NULL;
 	return peer;

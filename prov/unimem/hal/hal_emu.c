@@ -168,6 +168,27 @@ static int take_one(struct emu_if *eif, uint32_t iface)
 	return ret != 0 ? ret : -FI_EADDRINUSE;
 }
 
+static void cannot_take(const struct emu_if *eif, int ret)
+{
+	hal_log(0, "cannot take an interface of board %u: %s",
+		eif->i.addr.board, strerror(-ret));
+}
+
+/* Number 0, and no other. */
+static int take_service(struct emu_if *eif)
+{
+	int ret = take_one(eif, HAL_IF_SERVICE);
+
+	if (ret == -FI_EADDRINUSE) {
+		hal_log(1, "board %u has an atomic service already",
+			eif->i.addr.board);
+		return -FI_EBUSY;
+	}
+	if (ret != 0)
+		cannot_take(eif, ret);
+	return ret;
+}
+
 /*
  * Take the first free number. The search starts where this process's interfaces
  * come to lie if every local rank opens as many as we do.
@@ -198,8 +219,7 @@ static int take_number(struct emu_if *eif)
 	return -FI_EBUSY;
 
 failed:
-	hal_log(0, "cannot take an interface of board %u: %s",
-		eif->i.addr.board, strerror(-ret));
+	cannot_take(eif, ret);
 	return ret;
 }
 
@@ -302,7 +322,8 @@ static struct emu_if *if_new(struct hal_emu *emu, int board)
 	return eif;
 }
 
-static int emu_if_open(struct hal *hal, int board, struct hal_if **hif)
+static int emu_if_open(struct hal *hal, int board, bool service,
+		       struct hal_if **hif)
 {
 	struct hal_emu *emu = (struct hal_emu *)hal;
 	struct emu_if *eif;
@@ -326,7 +347,7 @@ static int emu_if_open(struct hal *hal, int board, struct hal_if **hif)
 	ret = open_sources(eif);
 	if (ret != 0)
 		goto err_free;
-	ret = take_number(eif);
+	ret = service ? take_service(eif) : take_number(eif);
 	if (ret != 0)
 		goto err_sources;
 	ret = open_page(eif);
@@ -618,11 +639,12 @@ static int emu_service(struct hal_if *hif, struct hal_event *ev, int max)
 	struct epoll_event evs[EVENTS_BURST];
 	int n;
 
+	/* first: who comes now comes after those who wait */
+	if (eif->place_free)
+		emu_unhold(eif);
 	n = epoll_wait(eif->epfd, evs, EVENTS_BURST, 0);
 	for (int i = 0; i < n; i++)
 		handle(eif, evs[i].data.ptr);
-	if (eif->place_free)
-		emu_unhold(eif);
 	if (eif->ntodo != 0)
 		retry_todo(eif);
 	if (eif->ndying != 0)

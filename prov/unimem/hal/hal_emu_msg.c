@@ -227,7 +227,7 @@ static int connect_back(struct emu_peer *peer)
 static bool addr_valid(const struct emu_if *eif, const struct hal_addr *a)
 {
 	return a->version == HAL_ADDR_VERSION && a->reserved == 0 &&
-	       a->iface >= 1 && a->iface <= eif->i.caps->ifs_per_board;
+	       a->iface <= eif->i.caps->ifs_per_board;
 }
 
 static bool same_boards(struct emu_if *eif, const struct hal_addr *a)

@@ -263,7 +263,10 @@ static bool was_met(const struct emu_if *eif, const struct hal_addr *addr)
  */
 void emu_not_there(struct emu_if *eif, const struct hal_addr *to)
 {
-	bool quiet = was_met(eif, to) || emu_said(eif, EMU_SAID_GONE);
+	/* of a service that may be there, nobody has said that it is */
+	bool quiet = (to->iface == HAL_IF_SERVICE &&
+		      to->nonce == HAL_ADDR_ANY) ||
+		     was_met(eif, to) || emu_said(eif, EMU_SAID_GONE);
 
 	hal_log(quiet, "interface %u:%u is not "
 		"where it was: its process has ended, or is in another network "

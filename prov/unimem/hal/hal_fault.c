@@ -357,7 +357,8 @@ static void flush(struct fault *f, struct fault_if *fi)
 
 /* ---- Interfaces and peers -------------------------------------------- */
 
-static int fault_if_open(struct hal *hal, int board, struct hal_if **hif)
+static int fault_if_open(struct hal *hal, int board, bool service,
+			 struct hal_if **hif)
 {
 	struct fault *f = fault_of(hal->ops);
 	struct fault_if *fi = calloc(1, sizeof(*fi));
@@ -368,7 +369,7 @@ static int fault_if_open(struct hal *hal, int board, struct hal_if **hif)
 	fi->dma = calloc(hal->caps.dma_depth, sizeof(*fi->dma));
 	if (fi->dma == NULL)
 		goto free_fi;
-	ret = f->base->if_open(hal, board, hif);
+	ret = f->base->if_open(hal, board, service, hif);
 	if (ret != 0)
 		goto free_dma;
 	fi->hif = *hif;

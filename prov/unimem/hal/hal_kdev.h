@@ -71,7 +71,8 @@ _Static_assert(sizeof(struct hal_kdev_entry) == 64, "64 of them are a page");
 struct hal_kdev_info {
 	uint32_t magic, version;
 	uint32_t board, boards;	/* own number, number in the system */
-	uint32_t ifs;		/* interfaces 1 .. ifs can be claimed */
+	uint32_t ifs;		/* interfaces 1 .. ifs can be claimed, and 0
+				 * by SERVICE */
 	uint32_t fifo_words;	/* depth of a FIFO, 16-byte words, even */
 	uint32_t xfer_depth;	/* transfers outstanding per open file */
 	uint32_t flags;		/* enum hal_kdev_info_flags */
@@ -97,19 +98,27 @@ enum hal_kdev_info_flags {
 struct hal_kdev_claim {
 	uint32_t hint;		/* in: 1 .. ifs, where to begin to look */
 	uint32_t iface;		/* out */
-	uint64_t identity;	/* out, hal_id() */
+	uint64_t identity;	/* out, hal_id(), never 0 */
 	uint64_t nonce;		/* out, never 0 */
 	uint64_t reserved;
 };
 _Static_assert(sizeof(struct hal_kdev_claim) == 32, "ABI");
 
 /*
- * RELEASE (no argument): give it back. What the packetizer has pending is sent
- * or refused before the table's entry is cleared (bounded: microseconds); a
- * packet of which only some registers are written is cleared (CLR_REQ), as it
- * may read as PEND for ever. Mappings of both pages are revoked before anybody
- * can claim them: the next access is a SIGBUS, of a forked child too. Closing
- * the file does the same.
+ * SERVICE: interface 0 of this board, its atomic service's [D 2.2.3], as CLAIM
+ * hands out the others and in the same structure; hint is 0. Who may ask is for
+ * the driver to say: -EACCES for others, as whoever has it reads what all ask
+ * of the service. -EBUSY: the board has its service, or this file has an
+ * interface. A driver that does not hand it out knows no such call: -ENOTTY.
+ */
+
+/*
+ * RELEASE (no argument): give it back, whichever it is. What the packetizer has
+ * pending is sent or refused before the table's entry is cleared (bounded:
+ * microseconds); a packet of which only some registers are written is cleared
+ * (CLR_REQ), as it may read as PEND for ever. Mappings of both pages are
+ * revoked before anybody can claim them: the next access is a SIGBUS, of a
+ * forked child too. Closing the file does the same.
  */
 
 /*
@@ -217,6 +226,7 @@ _Static_assert(sizeof(struct hal_kdev_engine) == 8, "ABI");
 #define HAL_KDEV_IO_DROP	_IOW('U', 0x88, struct hal_kdev_hold)
 #define HAL_KDEV_IO_CANCEL	_IOW('U', 0x89, struct hal_kdev_cancel)
 #define HAL_KDEV_IO_ENGINE	_IOWR('U', 0x8a, struct hal_kdev_engine)
+#define HAL_KDEV_IO_SERVICE	_IOWR('U', 0x8b, struct hal_kdev_claim)
 
 /* ---- Transfers: write() and read() ------------------------------------- */
 

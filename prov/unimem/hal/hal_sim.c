@@ -465,7 +465,7 @@ static int map_block(struct sim_mm *mm, enum hal_kdev_block block,
 	switch (block) {
 	case HAL_KDEV_MIF:
 	case HAL_KDEV_PIF:
-		if (mm->f->iface == 0 || mm->f->iface != n)
+		if (mm->f->claimed != n + 1)
 			return -EACCES;
 		break;
 	case HAL_KDEV_CDMA:

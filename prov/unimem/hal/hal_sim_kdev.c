@@ -66,42 +66,48 @@ static void if_take(struct sim_mm *mm, uint32_t n, struct hal_kdev_claim *c)
 	struct hal_kdev_entry *e = &b->table[n];
 
 	b->iface[n].file = mm->file + 1;
-	b->iface[n].incarnation = (b->iface[n].incarnation + 1) &
-				  HAL_ID_INCARNATION_MASK;
+	/* 1 to the mask: no identity is 0, which stands for none */
+	b->iface[n].incarnation = b->iface[n].incarnation %
+				  HAL_ID_INCARNATION_MASK + 1;
 	sim_if_reset(w, mm->m.board, n);
 	c->iface = n;
 	c->identity = hal_id(mm->m.board, n, b->iface[n].incarnation);
 	c->nonce = random_nonzero();
 	atomic_store(&b->pid[n], c->identity);
 	atomic_fetch_or(&b->pid_conf, UINT64_C(1) << n);
-	mm->f->iface = n;
+	mm->f->claimed = n + 1;
 	HAL_POINT(HAL_POINT_SIM_CLAIMED);
 	put64(&e->identity, c->identity);
 	__atomic_store_n(&e->uid, geteuid(), __ATOMIC_SEQ_CST);
 	put64(&e->nonce, c->nonce);
 }
 
+/* Nobody has it, or nobody who lives. */
+static bool if_free(struct sim_mm *mm, uint32_t n)
+{
+	uint32_t file = mm->b->iface[n].file;
+
+	if (file != 0) {
+		uint64_t owner = atomic_load(&mm->b->file[file - 1].owner);
+
+		if (owner != 0 && !sim_alive(mm->w, owner))
+			sim_reap(mm->w, owner);
+	}
+	return mm->b->iface[n].file == 0;
+}
+
 static int claim(struct sim_mm *mm, struct hal_kdev_claim *c)
 {
-	struct sim_world *w = mm->w;
-	uint32_t ifs = (uint32_t)w->par.ifs;
+	uint32_t ifs = (uint32_t)mm->w->par.ifs;
 
 	if (c->hint < 1 || c->hint > ifs)
 		return -EINVAL;
-	if (mm->f->iface != 0)
+	if (mm->f->claimed != 0)
 		return -EBUSY;
 	for (uint32_t i = 0; i < ifs; i++) {
 		uint32_t n = (c->hint - 1 + i) % ifs + 1;
-		uint32_t file = mm->b->iface[n].file;
 
-		if (file != 0) {
-			uint64_t owner = atomic_load(
-				&mm->b->file[file - 1].owner);
-
-			if (owner != 0 && !sim_alive(w, owner))
-				sim_reap(w, owner);
-		}
-		if (mm->b->iface[n].file == 0) {
+		if (if_free(mm, n)) {
 			if_take(mm, n, c);
 			return 0;
 		}
@@ -109,14 +115,25 @@ static int claim(struct sim_mm *mm, struct hal_kdev_claim *c)
 	return -EBUSY;
 }
 
+/* The processes of a model are one user's: each may be the service. */
+static int claim_service(struct sim_mm *mm, struct hal_kdev_claim *c)
+{
+	if (c->hint != 0)
+		return -EINVAL;
+	if (mm->f->claimed != 0 || !if_free(mm, HAL_REG_IF_SERVICE))
+		return -EBUSY;
+	if_take(mm, HAL_REG_IF_SERVICE, c);
+	return 0;
+}
+
 static int release(struct sim_mm *mm)
 {
-	if (mm->f->iface == 0)
+	if (mm->f->claimed == 0)
 		return -EINVAL;
 	sim_store_file_over(mm->w, mm->m.board, mm->file);
 	mm->held = 0;
-	if_release(mm->w, mm->m.board, mm->f->iface);
-	mm->f->iface = 0;
+	if_release(mm->w, mm->m.board, mm->f->claimed - 1);
+	mm->f->claimed = 0;
 	return 0;
 }
 
@@ -129,7 +146,7 @@ int sim_event_fd(struct sim_mm *mm)
 	socklen_t len;
 	int fd, ret;
 
-	if (mm->f->iface == 0)
+	if (mm->f->claimed == 0)
 		return -EINVAL;
 	if (mm->event_fd >= 0)
 		return mm->event_fd;
@@ -142,19 +159,20 @@ int sim_event_fd(struct sim_mm *mm)
 		close(fd);
 		return ret;
 	}
-	atomic_store(&mm->b->fifo[mm->f->iface].event, name);
+	atomic_store(&mm->b->fifo[mm->f->claimed - 1].event, name);
 	mm->event_fd = fd;
 	return fd;
 }
 
 static int arm(struct sim_mm *mm)
 {
-	struct sim_fifo *fifo = &mm->b->fifo[mm->f->iface];
-	uint32_t number;
+	uint32_t n = mm->f->claimed - 1, number;
+	struct sim_fifo *fifo;
 	char old[8];
 
-	if (mm->event_fd < 0)
+	if (mm->event_fd < 0 || mm->f->claimed == 0)
 		return -EINVAL;
+	fifo = &mm->b->fifo[n];
 	while (recv(mm->event_fd, old, sizeof(old), MSG_DONTWAIT) >= 0)
 		;
 	do
@@ -162,7 +180,7 @@ static int arm(struct sim_mm *mm)
 	while (number == 0);
 	atomic_store(&fifo->armed, number);
 	/* who enqueues looks at armed after it, we the other way round */
-	if (!sim_fifo_quiet(mm->w, mm->m.board, mm->f->iface))
+	if (!sim_fifo_quiet(mm->w, mm->m.board, n))
 		sim_signal(mm->w, fifo);
 	return 0;
 }
@@ -176,12 +194,12 @@ static void file_over(struct sim_world *w, uint32_t board, uint32_t file)
 	uint32_t engine = file + 1;
 
 	sim_store_file_over(w, board, file);
-	for (uint32_t n = 1; n < HAL_REG_IFS; n++)
+	for (uint32_t n = 0; n < HAL_REG_IFS; n++)
 		if (b->iface[n].file == file + 1)
 			if_release(w, board, n);
 	atomic_compare_exchange_strong(&b->engine, &engine, 0);
 	sim_mem_file_over(w, board, file);
-	b->file[file].iface = 0;
+	b->file[file].claimed = 0;
 	atomic_store(&b->file[file].xfers, 0);
 	/* last: it is done again if we die in between */
 	atomic_store(&b->file[file].owner, 0);
@@ -331,6 +349,9 @@ static int with_lock(struct sim_mm *mm, unsigned long cmd, void *arg)
 	switch (cmd) {
 	case HAL_KDEV_IO_CLAIM:
 		ret = claim(mm, arg);
+		break;
+	case HAL_KDEV_IO_SERVICE:
+		ret = claim_service(mm, arg);
 		break;
 	case HAL_KDEV_IO_RELEASE:
 		ret = release(mm);

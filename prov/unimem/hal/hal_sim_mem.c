@@ -243,7 +243,7 @@ static struct sim_file *file_of(struct sim_world *w, uint64_t identity)
 	struct sim_file *f;
 	uint32_t file;
 
-	if (board >= w->boards || n == 0 || n >= HAL_REG_IFS)
+	if (board >= w->boards || n >= HAL_REG_IFS)
 		return NULL;
 	b = w->board[board];
 	file = atomic_load(&b->iface[n].file);
@@ -257,7 +257,8 @@ static int alloc_commit(struct sim_mm *mm, struct hal_kdev_alloc *a,
 			struct sim_region *r)
 {
 	struct sim_hold *own = hold_room(mm->f), *other = NULL;
-	uint32_t n = mm->f->iface;
+	const struct hal_kdev_entry *e = mm->f->claimed == 0 ? NULL :
+		&mm->b->table[mm->f->claimed - 1];
 
 	if (own == NULL)
 		return -ENOMEM;
@@ -274,8 +275,8 @@ static int alloc_commit(struct sim_mm *mm, struct hal_kdev_alloc *a,
 	}
 	r->secret = a->secret;
 	r->uid = geteuid();
-	r->identity = n != 0 ? mm->b->table[n].identity : 0;
-	r->nonce = n != 0 ? mm->b->table[n].nonce : 0;
+	r->identity = e != NULL ? e->identity : 0;
+	r->nonce = e != NULL ? e->nonce : 0;
 	atomic_store(&r->state, SIM_REGION_LIVE);
 	hold_set(mm->w, own, r, SIM_HOLD_MAKER, 0);
 	if (a->to != 0 && other == NULL)

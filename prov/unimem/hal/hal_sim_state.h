@@ -39,7 +39,7 @@
 #include "hal_regs.h"
 
 #define SIM_MAGIC	UINT32_C(0x4d534e55)	/* "UNSM" */
-#define SIM_VERSION	3u		/* raise when a layout below changes */
+#define SIM_VERSION	4u		/* raise when a layout below changes */
 
 #define SIM_PARTS	512u		/* processes of a model */
 #define SIM_FILES	512u		/* open files of a board's device */
@@ -204,7 +204,7 @@ struct sim_file {
 	_Atomic uint64_t owner;		/* owner word of its process, 0: free */
 	_Atomic uint32_t xfers;		/* transfers outstanding */
 	_Atomic uint32_t nholds;	/* entries ever used */
-	uint32_t iface;			/* claimed, 0: none */
+	uint32_t claimed;		/* 1 + its interface, 0: none */
 	struct sim_post post[SIM_POSTS];
 	struct sim_hold hold[SIM_HOLDS];
 };
