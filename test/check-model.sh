@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The models of ring, space, sleeping, credits, rendezvous and routes keep what
-# they claim, and reject each mutant of theirs.
+# The models of ring, space, sleeping, credits, rendezvous, routes and queues
+# keep what they claim, and reject each mutant of theirs.
 . "$(dirname "$0")/check-lib.sh"
 
 command -v spin >/dev/null 2>&1 ||

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * memory.pml - shared memory as weak as C11 allows, for two processes.
+ * memory.pml - shared memory as weak as C11 allows, for two processes or more.
  *
  * Who includes it says before
+ *   PROCS   how many processes, if not two
  *   ATOMS   how many atomic locations there are, 0 .. ATOMS-1, each with one
- *           writer
+ *           writer, or changed by cas() only, or sequentially consistent
  *   PLAIN   how many plain ones (payload, receive space), 0 .. PLAIN-1, each
  *           with one writer and one reader
  *   WINDOW  how many values of an atom a reader may be behind, plus one
@@ -20,6 +21,9 @@
  * load that is delayed past a later store is caught, which keeping old values
  * alone would not show.)
  */
+#ifndef PROCS
+#define PROCS		2
+#endif
 #define THINGS		(ATOMS + 2 * PLAIN)
 #define WRITES(x)	(ATOMS + 2 * (x))
 #define READS(x)	(ATOMS + 2 * (x) + 1)
@@ -38,7 +42,7 @@ typedef history {
 
 history atom[ATOMS];
 byte last[THINGS];			/* accesses there were */
-view know[2];				/* by process */
+view know[PROCS];			/* by process */
 byte sync[ATOMS];			/* last store in the one order */
 bool no_race = true;
 bool window_enough = true;		/* of the model, not of the code */
@@ -57,19 +61,22 @@ inline claim(what, cond)
 #define NEWER(p, a)	(last[a] > know[p].to[a])
 
 /*
- * What both processes know is forgotten, and the rest counted from there: the
+ * What all processes know is forgotten, and the rest counted from there: the
  * same situation is the same state, however long the way to it was.
  */
 inline forget()
 {
 	for (it : 0 .. THINGS - 1) {
-		old = (know[0].to[it] < know[1].to[it] ->
-		       know[0].to[it] : know[1].to[it]);
+		old = know[0].to[it];
+		for (on : 1 .. PROCS - 1) {
+			old = (know[on].to[it] < old -> know[on].to[it] : old)
+		};
 		if
 		:: old != 0 ->
 			last[it] = last[it] - old;
-			know[0].to[it] = know[0].to[it] - old;
-			know[1].to[it] = know[1].to[it] - old;
+			for (on : 0 .. PROCS - 1) {
+				know[on].to[it] = know[on].to[it] - old
+			};
 			forget_atom()
 		:: else
 		fi
@@ -194,6 +201,48 @@ inline load_last(p, a, value)
 	}
 }
 
+/*
+ * Compare and swap: done says whether, what has the value that was there. Only
+ * the latest value can be swapped; who fails may have read an older one. sync:
+ * it is in the one order.
+ */
+inline cas(p, a, what, value, done, load_order, order, in_sync)
+{
+	atomic {
+		select (pick : know[p].to[a] .. last[a]);
+		pick = (atom[a].val[pick] == what -> last[a] : pick);
+		done = (atom[a].val[pick] == what);
+		take_value(p, a, what, load_order);
+		if
+		:: done ->
+			cas_store(p, a, value, order);
+			sync[a] = (in_sync -> last[a] : sync[a])
+		:: else
+		fi
+	}
+}
+
+/* What the value before carried goes on with this one, released or not. */
+inline cas_store(p, a, value, order)
+{
+	d_step {
+		claim(window_enough, last[a] + 1 < WINDOW);
+		last[a]++;
+		know[p].to[a] = last[a];
+		atom[a].val[last[a]] = value;
+		view_copy(atom[a].with[last[a]], atom[a].with[last[a] - 1]);
+		for (it : 0 .. THINGS - 1) {
+			if
+			:: order &&
+			   atom[a].with[last[a]].to[it] < know[p].to[it] ->
+				atom[a].with[last[a]].to[it] = know[p].to[it]
+			:: else
+			fi
+		};
+		it = 0
+	}
+}
+
 /* Poll until a later value is seen; its load again tells which, and orders. */
 inline await(p, a)
 {
@@ -228,7 +277,7 @@ inline plain_read(p, x)
 	}
 }
 
-/* A process learns of the other's end from the kernel: it knows all it did. */
+/* A process learns of another's end from the kernel: it knows all it did. */
 inline learn_all(p)
 {
 	d_step {
@@ -247,8 +296,9 @@ inline membarrier()
 {
 	d_step {
 		for (it : 0 .. THINGS - 1) {
-			know[0].to[it] = last[it];
-			know[1].to[it] = last[it]
+			for (on : 0 .. PROCS - 1) {
+				know[on].to[it] = last[it]
+			}
 		};
 		forget()
 	}

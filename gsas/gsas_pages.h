@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * gsas_pages.h - the memory of a board's partition: who owns which pages, where
+ * they are, what is left of whom. Knows no packet and no HAL; memory comes from
+ * a table of functions.
+ *
+ *   job	who owns pages: the processes that know a key. It stays while it
+ *		has an interface or a page.
+ *   region	one allocation, of one job, with one mode
+ *   segment	memory for the regions of one job, mode and group, of which
+ *		GSAS_ATTR_MAPPED tells whether it can be mapped. No memory and
+ *		no address goes from one region to another: freed pages are
+ *		given back to the system, and a segment goes with its last one.
+ *
+ * Addresses are handed out in ascending order, and none twice: when the 48 bits
+ * are used up, there is GSAS_E_MEMORY until a new service begins.
+ *
+ * All but gsas_region_fill() and gsas_memory's functions: one thread at a time.
+ */
+#ifndef GSAS_PAGES_H
+#define GSAS_PAGES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gsas_mmu.h"
+#include "gsas_pkt.h"
+
+/* A piece of memory: zero when it is new. */
+struct gsas_block {
+	uint8_t *memory;
+	uint64_t bytes;
+	void *cookie;			/* the provider's */
+};
+
+/* Where memory comes from. Called by several threads. */
+struct gsas_memory {
+	/* mapped: others may map it by its key. 0, -FI_ENOMEM. */
+	int (*alloc)(void *ctx, uint64_t bytes, bool mapped,
+		     struct gsas_block *block);
+	void (*free)(void *ctx, struct gsas_block *block);
+	int (*key)(void *ctx, const struct gsas_block *block, uint64_t key[2]);
+	void *ctx;
+};
+
+struct gsas_job {
+	struct gsas_job *next;
+	uint64_t key[2];
+	uint32_t uid;			/* keys of different users differ */
+	uint32_t number;		/* from 1, never used again */
+	uint32_t clients;		/* interfaces that joined */
+	uint64_t regions, pages;
+	uint32_t mapped;		/* segments that can be mapped */
+};
+
+/* A group: members know its name. */
+struct gsas_group {
+	struct gsas_group *next;
+	uint64_t name[2];
+	uint32_t uid, number;
+	uint64_t refs;			/* interfaces and regions */
+};
+
+struct gsas_segment;
+
+struct gsas_region {
+	uint64_t address, pages;
+	uint64_t attr;			/* as allocated, and GSAS_ATTR_QUEUE */
+	struct gsas_job *job;
+	struct gsas_group *group;	/* NULL: none */
+	struct gsas_segment *segment;
+	void *queue;			/* the service's, if it is one */
+};
+
+struct gsas_pages;
+
+struct gsas_pages_attr {
+	uint32_t board;
+	uint64_t max_pages;		/* of the board, 0: no limit */
+	uint64_t max_job_pages;		/* of a job, 0: no limit */
+	uint32_t max_jobs, max_groups, max_regions;	/* 0: a default */
+	uint32_t max_job_mapped;	/* segments of a job that can be mapped,
+					 * 0: no limit */
+	/* Where addresses begin, 0: as low as can be; a multiple of
+	 * GSAS_SEGMENT. By chance, so that one of an earlier service is known
+	 * to be none of this one's. */
+	uint64_t first;
+	struct gsas_memory memory;
+};
+
+/* 0; -FI_ENOMEM, -FI_EINVAL: no such board. */
+int gsas_pages_new(const struct gsas_pages_attr *attr, struct gsas_pages **p);
+/* With all that is left, but for plans: they were added or dropped. */
+void gsas_pages_free(struct gsas_pages *p);
+
+/* ---- Jobs and groups ----------------------------------------------------- */
+
+/* One more interface of that job. NULL: the table is full. */
+struct gsas_job *gsas_job_get(struct gsas_pages *p, uint32_t uid,
+			      const uint64_t key[2]);
+void gsas_job_put(struct gsas_pages *p, struct gsas_job *job);
+/* One more member of a group. NULL: the table is full. */
+struct gsas_group *gsas_group_get(struct gsas_pages *p, uint32_t uid,
+				  const uint64_t name[2]);
+void gsas_group_put(struct gsas_pages *p, struct gsas_group *group);
+
+/* ---- Allocations ---------------------------------------------------------
+ *
+ * In three steps, of which the second may be done by another thread while the
+ * first goes on serving: gsas_region_plan() reserves pages and shares,
+ * gsas_region_fill() gets memory if the plan says so (and only then takes
+ * time), gsas_region_add() makes it reachable. gsas_region_drop() undoes a plan
+ * that was not added, filled or not: in the caller's time, so that what is
+ * large is better added and freed.
+ *
+ * Plans may share a segment that is not filled: who comes first fills it.
+ */
+struct gsas_plan {
+	struct gsas_region *region;	/* its address: once it is added */
+	bool fill;			/* gsas_region_fill() has work to do */
+};
+
+/*
+ * GSAS_OK, or an error and nothing is left of it: GSAS_E_ARGUMENT: no pages, or
+ * more than a partition has; GSAS_E_QUOTA: the job's share, or max_regions;
+ * GSAS_E_MEMORY: max_pages, or no addresses are left. Only pages of regions
+ * count, and plans like regions. The attributes and the group, if any, are the
+ * caller's to have checked.
+ */
+enum gsas_error gsas_region_plan(struct gsas_pages *p, struct gsas_job *job,
+				 struct gsas_group *group, uint64_t pages,
+				 uint64_t attr, struct gsas_plan *plan);
+/* GSAS_OK, or GSAS_E_MEMORY: then, and when adding says so, drop it. */
+enum gsas_error gsas_region_fill(const struct gsas_pages *p,
+				 struct gsas_plan *plan);
+enum gsas_error gsas_region_add(struct gsas_pages *p, struct gsas_plan *plan);
+void gsas_region_drop(struct gsas_pages *p, struct gsas_plan *plan);
+
+/*
+ * Make it unreachable and give its memory back. What takes long (a segment that
+ * goes) is in *trash, for gsas_memory.free() by whatever thread.
+ * trash->memory NULL: nothing is left to do.
+ */
+void gsas_region_free(struct gsas_pages *p, struct gsas_region *region,
+		      struct gsas_block *trash);
+
+/* The region that begins with the page of an address, or NULL. */
+struct gsas_region *gsas_region_at(const struct gsas_pages *p,
+				   uint64_t address);
+/* The first that begins at an address or behind it, or NULL. */
+struct gsas_region *gsas_region_from(const struct gsas_pages *p,
+				     uint64_t address);
+
+/* ---- Look-up ------------------------------------------------------------- */
+
+/*
+ * Where an address is, or NULL, and then why: GSAS_E_FREED, if it was once of a
+ * region, or GSAS_E_ADDRESS. (Of a segment that is gone all is taken for freed,
+ * its words and what it never handed out as well.)
+ * From there to the end of its region memory is consecutive: *left bytes.
+ */
+uint8_t *gsas_pages_find(const struct gsas_pages *p, uint64_t address,
+			 struct gsas_region **region, uint64_t *left,
+			 enum gsas_error *error);
+
+/* What is needed to map the segment of a region: GSAS_OK or GSAS_E_MAPPED. */
+enum gsas_error gsas_region_map_info(const struct gsas_pages *p,
+				     const struct gsas_region *region,
+				     struct gsas_map_info *info);
+
+/* Fills in what it knows: pages, pages_max, regions, segments, jobs, orphans;
+ * plans are among them. */
+void gsas_pages_stat(const struct gsas_pages *p, struct gsas_stat *stat);
+
+#endif /* GSAS_PAGES_H */
