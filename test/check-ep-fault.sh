@@ -5,4 +5,5 @@
 
 export FI_UNIMEM_FAULT=eagain=50,delay=20:100,dmadelay=300,seed=1
 ep_again "transfer receive order peek cancel multi complete pressure
-	rma atomic address data asleep safe litmus litmus_msg"
+	rma atomic address data asleep safe gsas_board gsas_client gsas_life
+	gsas_published litmus litmus_msg"

@@ -5,11 +5,13 @@
 
 export FI_UNIMEM_HAL=sim
 ep_again "garbage golden mem mem_find transfer pressure rma atomic address
-	data asleep safe litmus litmus_msg" || exit
+	data asleep safe gsas_board gsas_client gsas_life gsas_published
+	litmus litmus_msg" || exit
 
 # the smallest receive space a device may have
 export FI_UNIMEM_SIM=space=4096
-ep_again "transfer order rma atomic data litmus litmus_msg" || exit
+ep_again "transfer order rma atomic data gsas_board gsas_client litmus
+	litmus_msg" || exit
 
 # a board that runs out of memory
 export FI_UNIMEM_SIM=mem=15 UNIT_TEST="test_small*"

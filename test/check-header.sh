@@ -1,30 +1,93 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The installed header stands alone, in strict C and in C++, and the example of
-# its manual page compiles.
+# The installed headers stand alone, in strict C and in C++; the manual has the
+# functions of GSAS as the headers declare them, all of them; the examples of
+# the manual compile.
 . "$(dirname "$0")/check-lib.sh"
 
 compiles()
 {
 	command -v "$1" >/dev/null 2>&1 || return 0
 	tried=1
-	# as it is after the installation: <rdma/fi_ext_unimem.h>
-	"$@" -Wall -Wextra -Werror -fsyntax-only -isystem "$tmp" - <"$tmp/x" ||
-		failed=1
+	# as it is after the installation: <rdma/fi_ext_unimem.h>, <gsas.h>
+	"$@" -Wall -Wextra -Werror -fsyntax-only -isystem "$tmp" - <"$tmp/x" &&
+		return
+	echo "$what does not compile with $*"
+	failed=1
+}
+
+# prototypes HEADER PAGE... : a line for each "TYPE NAME(ARGUMENTS);" in the
+# synopses of those pages that say it is in this header
+prototypes()
+{
+	awk -v header="$1" '
+	BEGIN { ARGV[1] = "" }
+	/^\.Sh / { on = 0 }
+	/^\.Sh SYNOPSIS/ { synopsis = 1 }
+	synopsis && /^\.In / { on = $2 == header; synopsis = 0 }
+	on && /^\.Ft / { type = substr($0, 5); gsub(/"/, "", type) }
+	on && /^\.Fn / {
+		name = $2
+		args = $0
+		sub(/^\.Fn [^ ]+ "/, "", args)
+		gsub(/" "/, ", ", args)
+		sub(/"$/, "", args)
+		print type " " name "(" args ");"
+	}' "$@"
+}
+
+# the names of what a header exports
+exported()
+{
+	tr '\n' ' ' <"$1" | grep -oE "$2 [^;(]*[ *][A-Za-z0-9_]+\(" |
+		sed 's/($//; s/.*[ *]//' | LC_ALL=C sort
 }
 
 tmp=$(mktemp -d) || exit 99
 trap 'rm -rf "$tmp"' EXIT
-mkdir "$tmp/rdma" && cp prov/unimem/fi_ext_unimem.h "$tmp/rdma" || exit 99
+mkdir "$tmp/rdma" && cp prov/unimem/fi_ext_unimem.h "$tmp/rdma" &&
+	cp gsas/gsas.h gsas/atomic.h "$tmp" || exit 99
 failed=0
 tried=
 
-echo '#include <rdma/fi_ext_unimem.h>' >"$tmp/x"
-compiles "${CC:-cc}" -x c -std=c99
-compiles c++ -x c++ -std=c++11
-sed -n '/^#include <stdlib.h>$/,/^\.Ed$/p' man/fi_unimem_mem.3 |
-	sed '$d' >"$tmp/x"
-[ -s "$tmp/x" ] || { echo "the manual page has no example"; failed=1; }
-compiles "${CC:-cc}" -x c
+for what in rdma/fi_ext_unimem.h gsas.h atomic.h; do
+	echo "#include <$what>" >"$tmp/x"
+	compiles "${CC:-cc}" -x c -std=c99
+	compiles c++ -x c++ -std=c++11
+done
+
+# What is declared twice, and not alike, is an error.
+for header in gsas.h atomic.h; do
+	what="the synopsis of $header"
+	prototypes "$header" man/gsas*.3 >"$tmp/$header.man"
+	{ echo "#include <$header>"; cat "$tmp/$header.man"; } >"$tmp/x"
+	compiles "${CC:-cc}" -x c -std=c99
+done
+exported gsas/gsas.h GSAS_API >"$tmp/code"
+exported gsas/atomic.h GSAS_ATOMIC_API >>"$tmp/code"
+[ "$(wc -l <"$tmp/code")" -ge 50 ] || {
+	echo "only $(wc -l <"$tmp/code") functions found in gsas.h and atomic.h"
+	failed=1
+}
+LC_ALL=C sort -o "$tmp/code" "$tmp/code"
+sed 's/(.*//; s/.*[ *]//' "$tmp/gsas.h.man" "$tmp/atomic.h.man" |
+	LC_ALL=C sort >"$tmp/man"
+for f in man/gsas*.3; do
+	sed -n '/^\.Sh NAME/,/^\.Sh SYNOPSIS/s/^\.Nm \([^ ]*\).*/\1/p' "$f"
+done | LC_ALL=C sort >"$tmp/names"
+for list in man names; do
+	diff "$tmp/code" "$tmp/$list" >"$tmp/diff" || {
+		echo "functions of the headers (<), and of the manual's $list:"
+		cat "$tmp/diff"
+		failed=1
+	}
+done
+
+for what in man/*.3; do
+	sed -n '/^\.Sh EXAMPLES/,/^\.Ed/p' "$what" |
+		sed '1,/^\.Bd -literal/d; /^\.Ed/d; s/\\e/\\/g' >"$tmp/x"
+	[ -s "$tmp/x" ] || { echo "$what has no example"; failed=1; }
+	compiles "${CC:-cc}" -x c
+done
 [ -n "$tried" ] || skip "there is no compiler"
 exit $failed

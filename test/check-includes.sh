@@ -8,14 +8,19 @@
 #   prov/unimem/hal	itself, util/; of libfabric the error numbers only
 #   gsas		itself, hal.h, util/; gsas_op: itself
 #   tools		hal.h and unm_stats.h, for what a public page holds
-#   bench		itself; hal_limits.c also hal.h
-#   unm_match, unm_wire, unm_space, unm_stats, gsas_op: pure, no hal.h by any
-#   detour
+#   bench		itself; hal_limits.c also hal.h; gsas_*: gsas.h,
+#			gsas_op.h, gsas_mmu.h
+#   unm_match, unm_wire, unm_space, unm_stats, gsas_op, gsas_mmu, gsas_pages,
+#   gsas_segment, gsas_work: pure, no hal.h by any detour
 # and no header includes itself by a detour.
 . "$(dirname "$0")/check-lib.sh"
 
 # shellcheck disable=SC2016 # awk's dollars
 c_files | xargs awk '
+BEGIN {
+	pure_unm = "^unm_(match|wire|space|stats|proto)\\.[ch]$"
+	pure_gsas = "^gsas_(op.*|mmu|pages|segment|work)\\.[ch]$"
+}
 function base(path) { sub(/.*\//, "", path); return path }
 function dir(path)
 {
@@ -50,7 +55,8 @@ function allowed(file, from, to, name)
 	if (from == "tools")
 		return name == "hal.h" || name == "unm_stats.h"
 	if (from == "bench")
-		return file ~ /hal_limits/ && name == "hal.h"
+		return file ~ /hal_limits/ && name == "hal.h" ||
+			file ~ /\/gsas_/ && name ~ /^gsas(_op|_mmu)?\.h$/
 	return 0
 }
 FNR == 1 {
@@ -95,8 +101,8 @@ END {
 			else if (!allowed(file, dir(file), folder[name], name))
 				bad(file, "may not include " path[name])
 		}
-		walk(file, file, "", base(file) ~ \
-		     /^(unm_(match|wire|space|stats|proto)|gsas_op.*)\.[ch]$/)
+		walk(file, file, "", base(file) ~ pure_unm || \
+		     base(file) ~ pure_gsas)
 	}
 	exit failed
 }'

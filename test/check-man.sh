@@ -1,10 +1,45 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The manual pages are proper mdoc(7).
+# The manual pages are proper mdoc(7), installed, and know the options of GSAS's
+# programs, all of them and no other.
 . "$(dirname "$0")/check-lib.sh"
 
+tmp=$(mktemp -d) || exit 99
+trap 'rm -rf "$tmp"' EXIT
+failed=0
+
+for page in man/*.[1-9]; do
+	grep -q "[ 	]$page\( \|\$\)" Makefile.am || {
+		echo "$page is not in Makefile.am"
+		failed=1
+	}
+done
+
+# options SOURCE PAGE
+options()
+{
+	sed -n 's/^\t*{ "\([a-z-]*\)", [a-z]*_argument,.*/\1/p' "$1" |
+		LC_ALL=C sort >"$tmp/code"
+	sed -n 's/^\.It Fl -\([a-z-]*\).*/\1/p' "$2" |
+		LC_ALL=C sort >"$tmp/man"
+	[ "$(wc -l <"$tmp/code")" -ge 4 ] || {
+		echo "$1: where are its options now?"
+		failed=1
+	}
+	diff "$tmp/code" "$tmp/man" >"$tmp/diff" && return
+	echo "options of $1 (<) and of $2 (>):"
+	cat "$tmp/diff"
+	failed=1
+}
+
+options gsas/gsasd.c man/gsasd.8
+options gsas/gsasctl.c man/gsasctl.1
+[ $failed -eq 0 ] || exit 1
+
 command -v mandoc >/dev/null 2>&1 || skip "mandoc is not installed"
-# which pages this machine has beside ours does not matter
-found=$(mandoc -Tlint man/*.[1-9] 2>&1 |
+# which pages this machine has beside ours does not matter (two files: lines of
+# one are cut where the other comes in between)
+mandoc -Tlint man/*.[1-9] >"$tmp/out" 2>"$tmp/err"
+found=$(cat "$tmp/out" "$tmp/err" |
 	grep -v -e 'referenced manual not found' -e 'mandoc.db')
 [ -z "$found" ] || { printf '%s\n' "$found"; exit 1; }

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * atomic.h - the GSAS environment as published: ExaNoDe D3.6, section 2.3.
+ * Programs written for it compile unchanged; link with -lgsas. Manual:
+ * gsas_atomic(3). Thread-safe.
+ *
+ * What is not valid ends the program by exit(EXIT_FAILURE), after one line on
+ * stderr, unless stated otherwise. gsas.h has the same with errors returned.
+ */
+#ifndef ATOMIC_H
+#define ATOMIC_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define GSAS_ATOMIC_API	__attribute__((visibility("default")))
+#else
+#define GSAS_ATOMIC_API
+#endif
+
+#define _MAX_FORK_PATH_FILENAME_	4000	/* bytes, with the final 0 */
+#define _EMPTY_THREAD_ARGUMENT_		0xCAFEBEBEDEADBEEFULL
+
+/* Boards of the system; the one this process is on, from 0. */
+GSAS_ATOMIC_API uint64_t getNumberBoards(void);
+GSAS_ATOMIC_API uint64_t getBoardPid(void);
+
+/* quantity pages of 4096 zero bytes on a board, or NULL. Not to be accessed by
+ * loads and stores. With GSAS_PAGES=mapped in the environment they are
+ * allocated as GSAS_MAPPED (gsas.h). */
+GSAS_ATOMIC_API void *allocSharedPage(uint16_t quantity, uint64_t bid);
+GSAS_ATOMIC_API uint64_t freeSharedPage(void *addr);	/* 0 */
+
+GSAS_ATOMIC_API char READ8(char *addr);
+GSAS_ATOMIC_API uint32_t READ32(uint64_t *addr);
+GSAS_ATOMIC_API uint64_t READ64(uint64_t *addr);
+GSAS_ATOMIC_API uint64_t READ4K(void *addr, char *buffer);	/* 4096 */
+GSAS_ATOMIC_API void WRITE8(char *addr, char val);
+GSAS_ATOMIC_API void WRITE32(uint32_t *addr, uint32_t val);
+GSAS_ATOMIC_API void WRITE64(uint64_t *addr, uint64_t val);
+GSAS_ATOMIC_API void WRITE128(uint64_t *addr, uint64_t val[2]);
+
+GSAS_ATOMIC_API uint64_t CAS64(uint64_t *addr, uint64_t old_val,
+			       uint64_t new_val);	/* 1 or 0 */
+GSAS_ATOMIC_API int64_t FAD64(int64_t *addr, int64_t val);
+GSAS_ATOMIC_API uint64_t SWAP64(uint64_t *addr, uint64_t val);
+
+/* Run a file on a board with an argument; 0: it could not be. */
+GSAS_ATOMIC_API uint64_t remoteFork(char *filename, uint64_t arg, uint64_t bid);
+/* The argument, or _EMPTY_THREAD_ARGUMENT_. */
+GSAS_ATOMIC_API uint64_t readThreadArgument(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ATOMIC_H */

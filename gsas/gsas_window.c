@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * gsas_window.c - segments that this thread has mapped: asking for them,
+ * finding them, letting go of them.
+ *
+ * Whether an address can be mapped is asked once for each granule: addresses
+ * are never used again, so the answer stays. Whether its page is allocated is
+ * looked up before each access, in the segment itself.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gsas_direct.h"
+
+#define SEGMENTS_MIN	16		/* room for, at first */
+
+struct gsas_segment_map {
+	uint64_t base, bytes;
+	uint8_t *memory;
+	struct gsas_lane *lane;
+	struct hal_rmem *rmem;
+	bool pinned;		/* programs have pointers into it */
+	bool queue;
+};
+
+/* ---- The table, by address ----------------------------------------------- */
+
+/* Those before this one end at or before the address. */
+static uint32_t segment_rank(const struct gsas_thread *t, uint64_t address)
+{
+	uint32_t low = 0, high = t->nsegments;
+
+	while (low < high) {
+		uint32_t mid = (low + high) / 2;
+
+		if (t->segment[mid].base + t->segment[mid].bytes <= address)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static struct gsas_segment_map *segment_find(const struct gsas_thread *t,
+					     uint64_t address)
+{
+	uint32_t at = segment_rank(t, address);
+
+	return at < t->nsegments && t->segment[at].base <= address ?
+		&t->segment[at] : NULL;
+}
+
+/* Pages that are allocated, or 0: the rest of its words is zero. */
+static bool segment_used(const struct gsas_segment_map *map)
+{
+	for (uint64_t i = 0; i < map->bytes / GSAS_PAGE_BYTES; i++)
+		if (gsas_direct_word(map->memory, i) != 0)
+			return true;
+	return false;
+}
+
+static void hot_forget(struct gsas_thread *t)
+{
+	memset(t->hot->segment, 0, sizeof(t->hot->segment));
+}
+
+/* Let go of what no page is left of. */
+static void sweep(struct gsas_thread *t)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < t->nsegments; i++) {
+		struct gsas_segment_map *map = &t->segment[i];
+
+		if (!map->pinned && !segment_used(map))
+			hal_mem_release(map->lane->peer, map->rmem);
+		else
+			t->segment[kept++] = *map;
+	}
+	if (kept != t->nsegments)
+		hot_forget(t);
+	t->nsegments = kept;
+}
+
+/* Room for one more. */
+static int segment_room(struct gsas_thread *t)
+{
+	uint32_t max = t->max_segments;
+	void *more;
+
+	if (t->nsegments < max)
+		return 0;
+	sweep(t);
+	if (t->nsegments < max / 2)
+		return 0;
+	max = max != 0 ? 2 * max : SEGMENTS_MIN;
+	more = realloc(t->segment, max * sizeof(t->segment[0]));
+	if (more == NULL)
+		return -FI_ENOMEM;
+	t->segment = more;
+	t->max_segments = max;
+	return 0;
+}
+
+static void segment_insert(struct gsas_thread *t,
+			   const struct gsas_segment_map *map)
+{
+	uint32_t at = segment_rank(t, map->base);
+
+	memmove(&t->segment[at + 1], &t->segment[at],
+		(t->nsegments - at) * sizeof(t->segment[0]));
+	t->segment[at] = *map;
+	t->nsegments++;
+}
+
+/* ---- Mapping ------------------------------------------------------------- */
+
+static int import(struct gsas_lane *lane, const struct gsas_map_info *info,
+		  struct hal_rmem **rmem)
+{
+	struct hal_key key = { { info->key[0], info->key[1] } };
+	struct gsas_thread *t = lane->thread;
+	int ret;
+
+	if (lane->peer == NULL)
+		return -FI_ECONNRESET;
+	gsas_wait_begin(t);
+	while ((ret = hal_mem_import(lane->peer, &key, rmem)) == -FI_EAGAIN) {
+		gsas_wait_step(t);
+		if (lane->peer == NULL)
+			return -FI_ECONNRESET;
+	}
+	return ret;
+}
+
+static bool info_valid(const struct gsas_map_info *info, uint64_t address)
+{
+	return info->base % GSAS_SEGMENT == 0 &&
+		info->bytes % GSAS_SEGMENT == 0 &&
+		gsas_board_of(info->base) == gsas_board_of(address) &&
+		info->base <= address && address - info->base < info->bytes;
+}
+
+/* Ask the service. 0; -FI_EPERM: it cannot be mapped, ever; or another error of
+ * the address, which its packet will tell as well. */
+static int ask(struct gsas_lane *lane, uint64_t address,
+	       struct gsas_map_info *info, bool *queue)
+{
+	struct gsas_ask ask = {
+		.opcode = GSAS_MAP, .address = address,
+		.into = info, .len = sizeof(*info),
+	};
+	struct gsas_trip trip;
+	int ret = gsas_space_wait(lane, 0, sizeof(*info), &ask, NULL);
+
+	if (ret != 0)
+		return ret;
+	ask.arg2 = ask.off;
+	ret = gsas_trip_do(lane, &ask, &trip);
+	if (ret == 0 && !info_valid(info, address))
+		ret = -EPROTO;
+	if (ret == 0)
+		*queue = trip.result & GSAS_ATTR_QUEUE;
+	return ret;
+}
+
+static int map_segment(struct gsas_lane *lane,
+		       const struct gsas_map_info *info, bool queue,
+		       struct gsas_segment_map **out)
+{
+	struct gsas_thread *t = lane->thread;
+	struct gsas_segment_map map = {
+		.base = info->base, .bytes = info->bytes, .lane = lane,
+		.queue = queue,
+	};
+	struct hal_window win;
+	int ret = segment_room(t);
+
+	if (ret == 0)
+		ret = import(lane, info, &map.rmem);
+	if (ret == -FI_ENOMEM || ret == -FI_EMFILE) {
+		/* what is not used any more makes room */
+		sweep(t);
+		ret = import(lane, info, &map.rmem);
+	}
+	if (ret != 0)
+		return ret;
+	hal_mem_window(lane->peer, map.rmem, &win);
+	if (win.addr == NULL || win.bytes < info->bytes) {
+		hal_mem_release(lane->peer, map.rmem);
+		return win.addr == NULL ? -FI_EPERM : -EPROTO;
+	}
+	map.memory = win.addr;
+	segment_insert(t, &map);
+	*out = segment_find(t, info->base);
+	return 0;
+}
+
+static uint64_t *packets_slot(const struct gsas_thread *t, uint64_t granule)
+{
+	return &t->packets[(granule + (granule >> 28)) % GSAS_PACKETS];
+}
+
+/* The segment of an address, mapped now if it can be. 0; -FI_EPERM: it cannot;
+ * or what the service says of the address; or what kept us from asking. */
+static int segment_get(struct gsas_thread *t, uint64_t address,
+		       struct gsas_segment_map **map, bool *told)
+{
+	uint64_t granule = address >> GSAS_SEGMENT_SHIFT;
+	struct gsas_map_info info;
+	struct gsas_lane *lane;
+	bool queue;
+	int ret;
+
+	*told = true;
+	*map = segment_find(t, address);
+	if (*map != NULL)
+		return 0;
+	if (*packets_slot(t, granule) == granule + 1)
+		return -FI_EPERM;
+	*told = false;
+	ret = gsas_lane_of(t, address, &lane);
+	if (ret != 0)
+		return ret;
+	ret = ask(lane, address, &info, &queue);
+	if (ret == 0)
+		ret = map_segment(lane, &info, queue, map);
+	/* the next service of that board has other memory there */
+	if (lane->peer == NULL)
+		return -FI_ECONNRESET;
+	*told = true;
+	if (ret == -FI_EPERM)
+		*packets_slot(t, granule) = granule + 1;
+	return ret;
+}
+
+static void hot_fill(struct gsas_thread *t, uint64_t address,
+		     const struct gsas_segment_map *map)
+{
+	uint64_t granule = address >> GSAS_SEGMENT_SHIFT;
+	struct gsas_hot_segment *hot = gsas_hot_slot(t->hot, granule);
+
+	hot->granule = granule + 1;
+	hot->delta = (uintptr_t)map->memory - (uintptr_t)map->base;
+	hot->words = (uintptr_t)map->memory -
+		(uintptr_t)(map->base >> GSAS_PAGE_SHIFT) * sizeof(uint32_t);
+}
+
+/* told: it was the service that said no, and so it will to a packet */
+static int find(struct gsas_thread *t, uint64_t address, bool queue, void **at,
+		bool *told)
+{
+	struct gsas_segment_map *map;
+	uint64_t off;
+	int ret = segment_get(t, address, &map, told);
+
+	if (ret != 0)
+		return ret;
+	if (map->queue != queue)
+		return -FI_EINVAL;
+	off = address - map->base;
+	if (gsas_direct_word(map->memory, off >> GSAS_PAGE_SHIFT) == 0)
+		return -ESTALE;
+	if (!queue)
+		hot_fill(t, address, map);
+	*at = map->memory + off;
+	return 0;
+}
+
+static int find_or_none(struct gsas_thread *t, uint64_t address, bool queue,
+			void **at)
+{
+	bool told;
+	int ret;
+
+	*at = NULL;
+	if (!t->windows)
+		return 0;
+	ret = find(t, address, queue, at, &told);
+	return told ? 0 : ret;
+}
+
+int gsas_window_find(struct gsas_thread *t, uint64_t address, void **at)
+{
+	return find_or_none(t, address, false, at);
+}
+
+int gsas_window_queue(struct gsas_thread *t, uint64_t address, void **at)
+{
+	return find_or_none(t, address, true, at);
+}
+
+int gsas_window_map(struct gsas_thread *t, uint64_t address, void **at)
+{
+	int board = gsas_board_of(address);
+	bool told;
+	int ret;
+
+	if (board < 0 || (uint32_t)board >= t->boards)
+		return -FI_EFAULT;
+	if (!t->windows)
+		return -FI_EOPNOTSUPP;
+	ret = find(t, address, false, at, &told);
+	if (ret == 0)
+		segment_find(t, address)->pinned = true;
+	return ret;
+}
+
+uint64_t gsas_window_left(const struct gsas_thread *t, uint64_t address,
+			  uint64_t max)
+{
+	const struct gsas_segment_map *map = segment_find(t, address);
+	uint64_t page = (address - map->base) >> GSAS_PAGE_SHIFT;
+	uint64_t left = GSAS_PAGE_BYTES - address % GSAS_PAGE_BYTES;
+	uint32_t region = gsas_direct_word(map->memory, page);
+
+	if (region == 0)
+		return 0;
+	while (left < max && ++page < map->bytes >> GSAS_PAGE_SHIFT &&
+	       gsas_direct_word(map->memory, page) == region)
+		left += GSAS_PAGE_BYTES;
+	return left < max ? left : max;
+}
+
+/* ---- Letting go ---------------------------------------------------------- */
+
+void gsas_window_freed(struct gsas_thread *t, uint64_t address)
+{
+	struct gsas_segment_map *map = segment_find(t, address);
+
+	if (map != NULL && !map->pinned && !segment_used(map))
+		sweep(t);
+}
+
+bool gsas_window_drop(struct gsas_lane *lane)
+{
+	struct gsas_thread *t = lane->thread;
+	uint32_t kept = 0;
+	bool pinned = false;
+
+	for (uint32_t i = 0; i < t->nsegments; i++) {
+		struct gsas_segment_map *map = &t->segment[i];
+
+		if (map->lane != lane) {
+			t->segment[kept++] = *map;
+			continue;
+		}
+		pinned |= map->pinned;
+		if (!map->pinned)
+			hal_mem_release(lane->peer, map->rmem);
+	}
+	t->nsegments = kept;
+	hot_forget(t);
+	return pinned;
+}

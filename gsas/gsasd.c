@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * gsasd.c - the atomic service of a board, as a program: gsasd(8).
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <linux/close_range.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <syslog.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "gsas_board.h"
+#include "gsas_spawn.h"
+
+#define SPIN_NS		50000		/* polling, before a sleep */
+#define SPIN_POLLS	32		/* of them before a yield */
+#define LINGER_MS	1000
+#define SAID_MAX	512
+
+static struct options {
+	int board;
+	bool alone;			/* --auto */
+	int linger_ms;
+	uint64_t pages, job_pages;
+	const char *logs;
+	unsigned nexec;
+	const char *exec[GSAS_SPAWN_DIRS];
+	int ready_fd;
+} opt = { .board = -1, .linger_ms = LINGER_MS, .ready_fd = -1 };
+
+static struct gsas_board *volatile g_board;
+static volatile sig_atomic_t g_stop;
+static char g_last[SAID_MAX];		/* of the HAL's errors */
+
+/* ---- What is said -------------------------------------------------------- */
+
+static void say(const char *line)
+{
+	if (opt.alone)
+		syslog(LOG_NOTICE, "%s", line);
+	else
+		fprintf(stderr, "gsasd: %s\n", line);
+}
+
+static void hal_says(int level, const char *line)
+{
+	if (level > 0)
+		return;
+	snprintf(g_last, sizeof(g_last), "%s", line);
+	say(line);
+}
+
+/* To who waits for us to serve: "ready", "busy", or what is wrong. */
+static void tell_starter(const char *line)
+{
+	if (opt.ready_fd < 0)
+		return;
+	if (dprintf(opt.ready_fd, "%s\n", line) < 0)
+		say("who started this process has gone");
+	close(opt.ready_fd);
+	opt.ready_fd = -1;
+}
+
+__attribute__((format(printf, 1, 2), noreturn))
+static void fail(const char *fmt, ...)
+{
+	char line[SAID_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	say(line);
+	tell_starter(line);
+	exit(EXIT_FAILURE);
+}
+
+/* sd_notify(3): a datagram to a socket, which may be an abstract one */
+static void tell_systemd(void)
+{
+	static const char ready[] = "READY=1";
+	const char *name = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	size_t len = name != NULL ? strlen(name) : 0;
+	int fd;
+
+	if (len < 2 || len >= sizeof(sun.sun_path))
+		return;
+	memcpy(sun.sun_path, name, len);
+	if (name[0] == '@')
+		sun.sun_path[0] = '\0';
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	len += offsetof(struct sockaddr_un, sun_path);
+	if (fd < 0 || sendto(fd, ready, sizeof(ready) - 1, MSG_NOSIGNAL,
+			     (struct sockaddr *)&sun, (socklen_t)len) < 0)
+		say("systemd cannot be told that this service is ready");
+	if (fd >= 0)
+		close(fd);
+}
+
+/* ---- Options ------------------------------------------------------------- */
+
+static void usage(FILE *out)
+{
+	fputs("usage: gsasd [--board N] [options]\n"
+	      "The atomic service of a board of the GSAS environment.\n\n"
+	      "  --board N        the board (default: this process's own)\n"
+	      "  --exec DIR       programs below DIR may be started from\n"
+	      "                   afar; may be repeated (default: none)\n"
+	      "  --logs DIR       where their output goes (default: .)\n"
+	      "  --pages N        pages of 4096 bytes it hands out at most\n"
+	      "                   (default: half of the memory)\n"
+	      "  --job-pages N    the same for each job (default: no limit)\n"
+	      "  --auto           go to the background; end when nobody is\n"
+	      "                   connected and no page is held\n"
+	      "  --linger MS      ... for so long (default: 1000)\n"
+	      "  --ready-fd N     write a line there when serving\n"
+	      "  --help, --version\n", out);
+}
+
+static uint64_t number(const char *name, const char *text, uint64_t max)
+{
+	uint64_t value;
+	char *end;
+
+	errno = 0;
+	value = strtoull(text, &end, 0);
+	if (!isdigit((unsigned char)text[0]) || *end != '\0' || errno != 0 ||
+	    value > max)
+		fail("--%s %s: give a number from 0 to %llu", name, text,
+		     (unsigned long long)max);
+	return value;
+}
+
+static void option(int c, const char *name)
+{
+	switch (c) {
+	case 'a':
+		opt.alone = true;
+		break;
+	case 'b':
+		opt.board = (int)number(name, optarg, UINT16_MAX - 1);
+		break;
+	case 'e':
+		if (opt.nexec == GSAS_SPAWN_DIRS)
+			fail("--exec: %d directories at most", GSAS_SPAWN_DIRS);
+		opt.exec[opt.nexec++] = optarg;
+		break;
+	case 'g':
+		opt.logs = optarg;
+		break;
+	case 'j':
+		opt.job_pages = number(name, optarg, UINT64_MAX);
+		break;
+	case 'l':
+		opt.linger_ms = (int)number(name, optarg, 3600000);
+		break;
+	case 'p':
+		opt.pages = number(name, optarg, UINT64_MAX);
+		break;
+	case 'r':
+		opt.ready_fd = (int)number(name, optarg, 1 << 20);
+		break;
+	case 'h':
+		usage(stdout);
+		exit(EXIT_SUCCESS);
+	case 'v':
+		printf("gsasd (unimem) %s\n", PACKAGE_VERSION);
+		exit(EXIT_SUCCESS);
+	default:
+		usage(stderr);
+		exit(EXIT_FAILURE);
+	}
+}
+
+static void options(int argc, char *argv[])
+{
+	static const struct option longs[] = {
+		{ "auto", no_argument, NULL, 'a' },
+		{ "board", required_argument, NULL, 'b' },
+		{ "exec", required_argument, NULL, 'e' },
+		{ "logs", required_argument, NULL, 'g' },
+		{ "job-pages", required_argument, NULL, 'j' },
+		{ "linger", required_argument, NULL, 'l' },
+		{ "pages", required_argument, NULL, 'p' },
+		{ "ready-fd", required_argument, NULL, 'r' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'v' },
+		{ NULL, 0, NULL, 0 },
+	};
+	long memory = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+	int c, at = 0;
+
+	if (memory > 0 && page > 0)
+		opt.pages = (uint64_t)memory * ((uint64_t)page / 4096) / 2;
+	while ((c = getopt_long(argc, argv, "", longs, &at)) != -1)
+		option(c, longs[at].name);
+	if (optind < argc)
+		fail("%s: what is this for? see gsasd --help", argv[optind]);
+}
+
+/* GSAS_EXEC_PATH: directories with colons between them */
+static void allow_listed(struct gsas_spawner *spawner, const char *list)
+{
+	char *copy = strdup(list), *save = copy, *dir;
+
+	while (copy != NULL && (dir = strsep(&save, ":")) != NULL)
+		if (*dir != '\0' && gsas_spawner_allow(spawner, dir) != 0)
+			fail("GSAS_EXEC_PATH: %s: not a directory, or the "
+			     "root, or one too many", dir);
+	free(copy);
+}
+
+static void allow(struct gsas_spawner *spawner, unsigned board)
+{
+	const char *list = getenv("GSAS_EXEC_PATH");
+	int ret = gsas_spawner_init(spawner, board, opt.logs, say);
+
+	if (ret != 0)
+		fail("--logs %s: %s", opt.logs != NULL ? opt.logs : ".",
+		     strerror(-ret));
+	for (unsigned i = 0; i < opt.nexec; i++) {
+		ret = gsas_spawner_allow(spawner, opt.exec[i]);
+		if (ret != 0)
+			fail("--exec %s: %s", opt.exec[i], ret == -FI_EINVAL ?
+			     "not the root, please" : strerror(-ret));
+	}
+	if (opt.nexec == 0 && opt.alone && list != NULL)
+		allow_listed(spawner, list);
+}
+
+/* ---- Serving ------------------------------------------------------------- */
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	g_stop = 1;
+	if (g_board != NULL)
+		gsas_board_wake(g_board);
+}
+
+static void signals(void)
+{
+	struct sigaction stop = { .sa_handler = on_signal };
+	struct sigaction child = {
+		.sa_handler = SIG_DFL, .sa_flags = SA_NOCLDWAIT,
+	};
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
+
+	sigaction(SIGTERM, &stop, NULL);
+	sigaction(SIGINT, &stop, NULL);
+	sigaction(SIGHUP, &stop, NULL);
+	sigaction(SIGCHLD, &child, NULL);
+	sigaction(SIGPIPE, &ignore, NULL);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* Poll until something moves, for a while. Whether it did. The clients share
+ * our processors: every few polls one of them may run. */
+static bool spin(struct gsas_board *board)
+{
+	uint64_t end = now_ns() + SPIN_NS;
+
+	do {
+		for (int i = 0; i < SPIN_POLLS; i++)
+			if (gsas_board_poll(board))
+				return true;
+		sched_yield();
+	} while (now_ns() < end);
+	return false;
+}
+
+/* How long to sleep: -1 as long as nothing happens. 0: it is over. */
+static int linger(const struct gsas_board *board, uint64_t *empty_since)
+{
+	uint64_t now, end;
+
+	if (!opt.alone)
+		return -1;
+	if (!gsas_board_empty(board)) {
+		*empty_since = 0;
+		return -1;
+	}
+	now = now_ns();
+	if (*empty_since == 0)
+		*empty_since = now;
+	end = *empty_since + (uint64_t)opt.linger_ms * 1000000;
+	return now >= end ? 0 : (int)((end - now) / 1000000) + 1;
+}
+
+static void serve(struct gsas_board *board)
+{
+	uint64_t empty_since = 0;
+
+	while (!g_stop) {
+		int ms;
+
+		if (spin(board))
+			continue;
+		ms = linger(board, &empty_since);
+		if (ms == 0)
+			return;
+		gsas_board_sleep(board, ms);
+	}
+}
+
+/*
+ * Descriptors: 0 to 2 are there, whatever comes later gets none of these; what
+ * we were given beyond goes to no program that we start. Each segment takes
+ * one: as many as the system allows.
+ */
+static void descriptors(void)
+{
+	struct rlimit limit;
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	} while (fd >= 0 && fd < 3);
+	if (fd >= 0)
+		close(fd);
+	for (fd = 0; fd < 3; fd++)
+		fcntl(fd, F_SETFD, 0);
+	close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+	    limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+/* Apart from who started us, before there is anything else. */
+static void leave(void)
+{
+	pid_t pid = fork();
+	int null;
+
+	if (pid < 0)
+		fail("no process: %s", strerror(errno));
+	if (pid > 0)
+		_exit(EXIT_SUCCESS);
+	if (setsid() < 0)
+		fail("no session: %s", strerror(errno));
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int fd = 0; fd < 3 && null >= 0; fd++)
+		dup2(null, fd);
+	openlog("gsasd", LOG_PID, LOG_DAEMON);
+}
+
+static struct gsas_board *open_board(struct gsas_spawner *spawner)
+{
+	struct gsas_board_attr attr = {
+		.board = opt.board, .max_pages = opt.pages,
+		.max_job_pages = opt.job_pages, .spawn = gsas_spawner_start,
+		.spawn_ctx = spawner, .log = say,
+	};
+	struct gsas_board *board;
+	int ret = gsas_board_open(&attr, &board);
+
+	if (ret == -FI_EBUSY) {
+		tell_starter("busy");
+		fail("board %d has a service already", opt.board);
+	}
+	if (ret == -FI_EINVAL)
+		fail("board %d: %s", opt.board, *g_last != '\0' ? g_last :
+		     "there is no such board");
+	if (ret != 0)
+		fail("board %d: %s", opt.board, *g_last != '\0' ? g_last :
+		     strerror(-ret));
+	return board;
+}
+
+int main(int argc, char *argv[])
+{
+	struct gsas_spawner spawner;
+	struct gsas_board *board;
+	struct hal *hal;
+
+	options(argc, argv);
+	descriptors();
+	if (opt.alone)
+		leave();
+	hal_log_set(hal_says);
+	signals();
+	if (hal_get(NULL, &hal) != 0)
+		fail("%s", *g_last != '\0' ? g_last : "no Unimem here");
+	if (opt.board < 0)
+		opt.board = hal->own_board;
+	allow(&spawner, (unsigned)opt.board);
+	board = open_board(&spawner);
+	g_board = board;
+	tell_starter("ready");
+	if (!opt.alone)			/* then the unit is who started us */
+		tell_systemd();
+	serve(board);
+	g_board = NULL;			/* a signal has nobody to wake now */
+	gsas_board_close(board);
+	gsas_spawner_fini(&spawner);
+	hal_put(hal);
+	return EXIT_SUCCESS;
+}

@@ -1,0 +1,135 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# The examples of GSAS on four boards, as a user runs them: in both profiles of
+# the emulation, on the register model, with pages that are mapped and without.
+# Services start by themselves, and are gone when nobody needs them any more; no
+# page is left, no file. What fails is told, hangs nobody, and leaves nothing.
+. "$(dirname "$0")/check-lib.sh"
+
+examples=${UNM_BUILDDIR:?run by make check}/gsas/examples
+run=${UNM_EXEC:+"$UNM_EXEC"}
+dir=$(mktemp -d) || exit 99
+own=$(readlink /proc/self/ns/net)
+trap 'for p in $(daemons); do kill "$p"; done; rm -rf "$dir"' EXIT
+cd "$dir" || exit 99
+failed=0
+
+bad()
+{
+	echo "$*:"
+	cat "$dir"/out "$dir"/err
+	failed=1
+}
+
+# the services of these boards that were started by themselves
+daemons()
+{
+	grep -lsaz 'gsasd$' /proc/[0-9]*/cmdline | while read -r f; do
+		[ "$(readlink "${f%cmdline}ns/net")" = "$own" ] &&
+			tr '\0' ' ' <"$f" |
+			grep -q 'gsasd --auto --board [0-3] ' &&
+			basename "${f%/cmdline}"
+	done 2>/dev/null
+}
+
+# example CODE NAME [ARG...]: it ends with that exit code
+example()
+{
+	code=$1
+	shift
+	name=$1
+	shift
+	$run "$examples/$name" "$@" >out 2>err
+	ret=$?
+	[ $ret = "$code" ] || bad "$setting: $name $*: exit code $ret"
+}
+
+# says TEXT: that, and no more
+says()
+{
+	[ "$(cat out)" = "$1" ] || bad "$setting: $name says"
+	[ ! -s err ] || bad "$setting: $name complains"
+}
+
+# what a tree of 15 processes says
+tree()
+{
+	for n in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14; do
+		echo "process $n: board $((n % 4))"
+	done
+}
+
+# nobody holds a page, and the services that ran go by themselves
+gone()
+{
+	$run "$UNM_BUILDDIR/gsasctl" pages >out 2>err ||
+		grep -q 'no board has a service' err ||
+		bad "$setting: gsasctl pages"
+	if grep -q '^0x' out; then
+		bad "$setting: pages are left"
+	else
+		for _ in $(seq 600); do
+			[ -z "$(daemons)" ] && return
+			sleep 0.1
+		done
+		bad "$setting: services are left"
+	fi
+	for p in $(daemons); do
+		kill "$p"
+	done
+}
+
+# examples SETTING...: all of them
+examples()
+{
+	setting=$*
+	example 0 counter 8 200
+	says "$(for b in 0 1 2 3; do echo "board $b: 1600 of 1600"; done)"
+	example 0 list 4 50
+	says "200 of 200 nodes found, 0 wrong"
+	example 0 tree
+	says "$(tree)"
+	example 1 tree 9
+	example 1 counter nobody
+	for b in 0 1 2 3; do
+		[ -e counter-$b-stdout.log ] || bad "$setting: no log of $b"
+	done
+	rm -f ./*.log
+	gone
+}
+
+# nothing: no service starts a program from elsewhere
+refused()
+{
+	setting="not allowed"
+	export GSAS_EXEC_PATH="$dir"
+	for name in counter list tree; do
+		example 1 $name
+		grep -q "^$name: no process on board" err ||
+			bad "$setting: $name does not say why"
+	done
+	gone
+	unset GSAS_EXEC_PATH
+}
+
+[ -z "$(daemons)" ] || skip "boards 0 to 3 have services already"
+unset GSAS_JOB GSAS_PAGES GSAS_EXEC_PATH FI_UNIMEM_BOARD
+export FI_UNIMEM_BOARDS=4
+
+for profile in host exanode; do
+	for pages in mapped packets; do
+		export FI_UNIMEM_PROFILE=$profile GSAS_PAGES=$pages
+		examples $profile $pages
+	done
+done
+unset FI_UNIMEM_PROFILE GSAS_PAGES
+refused
+export FI_UNIMEM_HAL=sim FI_UNIMEM_SIM=world=$$
+examples sim
+for f in /dev/shm/*gsas* /dev/shm/*unimem*; do
+	if [ -e "$f" ]; then
+		echo "left: $f"
+		failed=1
+	fi
+done
+exit $failed
