@@ -17,24 +17,18 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "unm_handover.h"
 #include "unm_proc.h"
 #include "unm_stat.h"
 
-#define LINE		64
 #define BIG		(16 * UNM_MIB)
 #define CELLS		8
 #define CELL_MAX	(64 * UNM_KIB)
 
-/* Each word alone in a pair of lines: hardware fetches lines in pairs. */
-struct word {
-	_Atomic uint64_t v;
-	char pad[2 * LINE - sizeof(uint64_t)];
-};
-
 struct shared {
-	struct word ping, pong;		/* hand-over */
-	struct word filled, drained;	/* cells written, cells read */
-	struct word go, done;		/* pipeline: pass asked for, ended */
+	struct unm_handover handover;
+	struct unm_word filled, drained; /* cells written, cells read */
+	struct unm_word go, done;	/* pipeline: pass asked for, ended */
 	char *child_buf;
 	char cells[CELLS * CELL_MAX] __attribute__((aligned(4096)));
 	char area[BIG] __attribute__((aligned(4096)));
@@ -47,46 +41,13 @@ static struct shared *sh;
 
 static void handover_child(void)
 {
-	uint64_t n = 0;
-
-	for (;;) {
-		/* acquires the parent's release in handover_rounds() */
-		while (atomic_load_explicit(&sh->ping.v,
-					    memory_order_acquire) == n)
-			;
-		n++;
-		atomic_store_explicit(&sh->pong.v, n, memory_order_release);
-	}
-}
-
-static uint64_t handover_rounds(uint64_t n, uint64_t rounds)
-{
-	while (rounds--) {
-		n++;
-		atomic_store_explicit(&sh->ping.v, n, memory_order_release);
-		/* acquires the child's release in handover_child() */
-		while (atomic_load_explicit(&sh->pong.v,
-					    memory_order_acquire) != n)
-			;
-	}
-	return n;
+	unm_handover_echo(&sh->handover);
 }
 
 static void handover(void)
 {
-	uint64_t n = handover_rounds(0, 64), first;
-	double t0, t, v[UNM_PASSES];
-
-	for (int i = 0; i < UNM_PASSES; i++) {
-		first = n;
-		t0 = unm_now();
-		do {
-			n = handover_rounds(n, 64);
-			t = unm_now() - t0;
-		} while (t < pair.pass_s);
-		v[i] = t / (double)(n - first) / 2 * 1e9;
-	}
-	unm_row("handover_one_way", LINE, unm_median(v, UNM_PASSES), "ns");
+	unm_row("handover_one_way", UNM_LINE,
+		unm_handover_ns(&sh->handover, pair.pass_s) / 2, "ns");
 }
 
 /* ----------------------------------------------------------------- memcpy */

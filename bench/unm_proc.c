@@ -14,17 +14,19 @@
 #include "unm_proc.h"
 #include "unm_stat.h"
 
-static void usage(const char *prog)
+static void usage(const char *prog, const struct unm_pair *preset)
 {
 	fprintf(stderr, "usage: %s [-p CORE,CORE] [-t SECONDS]\n"
-		"  -p  cores of the two processes (0,1)\n"
-		"  -t  time of one pass, of %d per figure (0.05)\n",
-		prog, UNM_PASSES);
+		"  -p  cores of the two processes (%d,%d)\n"
+		"  -t  time of one pass, of %d per figure (%g)\n",
+		prog, preset->core[0], preset->core[1], UNM_PASSES,
+		preset->pass_s);
 	exit(2);
 }
 
 void unm_pair_options(struct unm_pair *pair, int argc, char **argv)
 {
+	struct unm_pair preset = *pair;
 	int c;
 
 	while ((c = getopt(argc, argv, "p:t:")) != -1) {
@@ -32,10 +34,10 @@ void unm_pair_options(struct unm_pair *pair, int argc, char **argv)
 			pair->pass_s = atof(optarg);
 		else if (c != 'p' || sscanf(optarg, "%d,%d", &pair->core[0],
 					    &pair->core[1]) != 2)
-			usage(argv[0]);
+			usage(argv[0], &preset);
 	}
 	if (optind < argc || !(pair->pass_s > 0))
-		usage(argv[0]);
+		usage(argv[0], &preset);
 }
 
 pid_t unm_child(void (*body)(void *), void *arg, int core)

@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the runners share: the machine, programs and their processes, tables."""
+
+import csv
+import ctypes
+import os
+import platform
+import re
+import signal
+import statistics
+import subprocess
+import sys
+import time
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PR_SET_CHILD_SUBREAPER = 36
+
+# The columns of a CSV file of results.
+FIELDS = ["metric", "peer", "ranks", "size", "value", "unit", "rep", "status",
+          "seconds", "set", "profile", "version", "commit", "cpu", "cores",
+          "kernel", "date", "command"]
+
+KIB, MIB = 1024, 1024 * 1024
+
+# Settings of the caller that would change a peer silently.
+FOREIGN = re.compile(r"^(FI|MPI|MPICH|MPIR|OMPI|OPAL|ORTE|PMIX?|UCX|HYDRA|"
+                     r"HYDI|PRTE|PSM2?|I_MPI)_")
+
+
+# ----------------------------------------------------------- the machine
+
+def output_of(*words):
+    try:
+        r = subprocess.run(words, stdout=subprocess.PIPE,
+                           stderr=subprocess.DEVNULL, text=True, check=False)
+        return r.stdout.strip()
+    except OSError:
+        return ""
+
+
+def machine():
+    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as f:
+        m = re.search(r"^(?:model name|Model|cpu model)\s*:\s*(.+)$",
+                      f.read(), re.M)
+    cpu = m.group(1).strip() if m else platform.machine()
+    kernel = re.match(r"[0-9.]*", platform.release()).group(0)
+    return {"cpu": cpu, "cores": len(os.sched_getaffinity(0)),
+            "kernel": kernel}
+
+
+def commit():
+    rev = output_of("git", "rev-parse", "--short=12", "HEAD")
+    if not rev or not re.fullmatch(r"[0-9a-f]+", rev):
+        return "none"
+    changed = output_of("git", "status", "--porcelain", "-uno")
+    return rev + ("+" if changed else "")
+
+
+def sourced(path):
+    """The variables that a shell file sets or changes."""
+    r = subprocess.run(["bash", "-c", '. "$0" >&2 && env -0', path],
+                       stdout=subprocess.PIPE, check=True)
+    new = dict(item.split("=", 1)
+               for item in r.stdout.decode().split("\0") if "=" in item)
+    return {k: v for k, v in new.items()
+            if os.environ.get(k) != v and k not in ("_", "SHLVL", "PWD")}
+
+
+def build_plain(out, prefix, target, program):
+    """Make a program without MPI: None or what went wrong."""
+    log = os.path.join(out, target + ".log")
+    with open(log, "w", encoding="utf-8") as f:
+        r = subprocess.run(["make", "-C", "bench", target,
+                            "PREFIX=" + os.path.abspath(prefix),
+                            "OUT=" + os.path.abspath(out)],
+                           stdout=f, stderr=subprocess.STDOUT, check=False)
+    if r.returncode or not os.access(os.path.join(out, program), os.X_OK):
+        return "does not build, see " + log
+    return None
+
+
+# ------------------------------------------------------------- processes
+
+KEPT = set()                            # services, by pid: they outlive a run
+
+
+def become_reaper():
+    """What our descendants leave behind is ours; SIGTERM ends us cleanly."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+
+
+def descendants():
+    """Every process below this one, orphans too, but for those KEPT."""
+    children = {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/stat" % pid, encoding="ascii",
+                      errors="replace") as f:
+                fields = f.read().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        if int(pid) not in KEPT:
+            children.setdefault(int(fields[1]), []).append(int(pid))
+    found, todo = [], [os.getpid()]
+    while todo:
+        more = children.get(todo.pop(), [])
+        found += more
+        todo += more
+    return found
+
+
+def reap():
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        pass
+
+
+def clean_up():
+    """End what a run left behind: only our own descendants."""
+    for sig, patience in ((signal.SIGTERM, 1.0), (signal.SIGKILL, 5.0)):
+        end = time.monotonic() + patience
+        told = set()
+        while time.monotonic() < end:
+            reap()
+            left = descendants()
+            if not left:
+                return
+            for pid in left:
+                if pid in told:
+                    continue
+                told.add(pid)
+                try:
+                    os.kill(pid, sig)
+                except ProcessLookupError:
+                    pass
+            time.sleep(0.02)
+
+
+def remove_named_memory(pids):
+    """Segments of libfabric's shm provider outlive a killed process."""
+    for name in os.listdir("/dev/shm"):
+        m = re.fullmatch(r"(\d+)(:\d+)*", name)
+        if m and int(m.group(1)) in pids:
+            os.unlink(os.path.join("/dev/shm", name))
+
+
+def execute(words, env, timeout):
+    """Run one command: (status, output, errors, seconds)."""
+    start = time.monotonic()
+    try:
+        child = subprocess.Popen(words, env=env, stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, text=True,
+                                 start_new_session=True)
+    except OSError as e:
+        return "failed: " + e.strerror, "", "", 0.0
+    try:
+        out, err = child.communicate(timeout=timeout)
+        status = "ok" if child.returncode == 0 else \
+            "failed: exit %d" % child.returncode
+        if child.returncode:
+            remove_named_memory({child.pid})
+    except subprocess.TimeoutExpired:
+        status = "timeout: %g s" % timeout
+        pids = set(descendants())
+        child.terminate()               # lets mpirun end its ranks
+        try:
+            out, err = child.communicate(timeout=2)
+        except subprocess.TimeoutExpired:
+            clean_up()
+            out, err = child.communicate()
+        clean_up()
+        remove_named_memory(pids)
+    clean_up()
+    return status, out, err, time.monotonic() - start
+
+
+# -------------------------------------------------------------- results
+
+class Results:
+    """The rows of one profile."""
+
+    def __init__(self, profile):
+        self.profile = profile
+        self.rows = []
+        self.values = {}        # (metric, peer, ranks, size): [value]
+        self.status = {}        # (metric, peer, ranks): first that failed
+        self.units = {}
+        self.commands = {}
+
+    def add(self, row):
+        self.rows.append(row)
+        metric, peer = row["metric"], row["peer"]
+        ranks = int(row["ranks"])
+        self.commands.setdefault((metric, peer, ranks), row["command"])
+        if row["status"] != "ok":
+            self.status.setdefault((metric, peer, ranks), row["status"])
+            return
+        key = (metric, peer, ranks, int(row["size"]))
+        self.values.setdefault(key, []).append(float(row["value"]))
+        self.units[key] = row["unit"]
+
+    def median(self, metric, peer, ranks, size):
+        v = self.values.get((metric, peer, ranks, size))
+        return statistics.median(v) if v else None
+
+    def version(self, peer):
+        return next((r["version"] for r in self.rows
+                     if r["peer"] == peer and r["version"]), "-")
+
+    def first(self, field):
+        return next((r[field] for r in self.rows if r[field]), "?")
+
+
+def load(paths, kind=Results):
+    """Results by profile; rows without one follow the file they stand in."""
+    found = {}
+    for path in paths:
+        with open(path, newline="", encoding="utf-8") as f:
+            rows = list(csv.DictReader(f))
+        own = {r["profile"] for r in rows} - {"-"}
+        if len(own) > 1:
+            sys.exit("%s: several profiles: %s"
+                     % (path, ", ".join(sorted(own))))
+        profile = own.pop() if own else "host"
+        for row in rows:
+            found.setdefault(profile, kind(profile)).add(row)
+    return found
+
+
+def write_medians(res, path):
+    """The medians, and where, when and of what the first of them was made."""
+    run = [res.first(f) for f in ("cpu", "cores", "kernel", "date", "commit")]
+    with open(path, "w", newline="", encoding="utf-8") as f:
+        w = csv.writer(f, lineterminator="\n")
+        w.writerow(["metric", "peer", "ranks", "size", "median", "min", "max",
+                    "n", "unit", "profile", "version", "cpu", "cores",
+                    "kernel", "date", "commit", "command"])
+        for key, v in sorted(res.values.items()):
+            w.writerow([*key, "%.6g" % statistics.median(v), "%.6g" % min(v),
+                        "%.6g" % max(v), len(v), res.units[key], res.profile,
+                        res.version(key[1]), *run, res.commands[key[:3]]])
+        for (metric, peer, ranks), status in sorted(res.status.items()):
+            w.writerow([metric, peer, ranks, "", "", "", "", 0, status,
+                        res.profile, res.version(peer), *run,
+                        res.commands[(metric, peer, ranks)]])
+
+
+# --------------------------------------------------------------- tables
+
+def size_name(n):
+    for unit, name in ((MIB, "MiB"), (KIB, "KiB")):
+        if n >= unit and n % unit == 0:
+            return "%d %s" % (n // unit, name)
+    return "%d B" % n
+
+
+def markdown(header, rows):
+    lines = ["| " + " | ".join(header) + " |",
+             "|" + "|".join(["---"] + ["---:"] * (len(header) - 1)) + "|"]
+    lines += ["| " + " | ".join(r) + " |" for r in rows]
+    return "\n".join(lines) + "\n"
+
+
+def digits(value, n):
+    if value >= 1000:
+        return "{:,.0f}".format(value)
+    return "%.*f" % (n if value < 100 else 1, value)
+
+
+def insert(text, writer, profile, body):
+    """Text with the writer's block of that profile written anew."""
+    begin, end = ("<!-- %s generated by %s: %s -->" % (mark, writer, profile)
+                  for mark in ("begin", "end"))
+    new = "%s\n%s%s" % (begin, body, end)
+    if begin in text and end in text:
+        return text[:text.index(begin)] + new + \
+            text[text.index(end) + len(end):]
+    return text.rstrip("\n") + "\n\n" + new + "\n"

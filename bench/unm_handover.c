@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The hand-over of a cache line between two processes.
+ */
+#include "unm_handover.h"
+#include "unm_proc.h"
+#include "unm_stat.h"
+
+#define ROUNDS	64			/* between two looks at the clock */
+
+void unm_handover_echo(struct unm_handover *h)
+{
+	uint64_t n = 0;
+
+	for (;;) {
+		/* acquires the other's release in rounds() */
+		while (atomic_load_explicit(&h->ping.v,
+					    memory_order_acquire) == n)
+			;
+		n++;
+		atomic_store_explicit(&h->pong.v, n, memory_order_release);
+	}
+}
+
+static uint64_t rounds(struct unm_handover *h, uint64_t n)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		n++;
+		atomic_store_explicit(&h->ping.v, n, memory_order_release);
+		/* acquires the other's release in unm_handover_echo() */
+		while (atomic_load_explicit(&h->pong.v,
+					    memory_order_acquire) != n)
+			;
+	}
+	return n;
+}
+
+double unm_handover_ns(struct unm_handover *h, double pass_s)
+{
+	uint64_t n = rounds(h, 0), first;
+	double t0, t, v[UNM_PASSES];
+
+	for (int i = 0; i < UNM_PASSES; i++) {
+		first = n;
+		t0 = unm_now();
+		do {
+			n = rounds(h, n);
+			t = unm_now() - t0;
+		} while (t < pass_s);
+		v[i] = t / (double)(n - first) * 1e9;
+	}
+	return unm_median(v, UNM_PASSES);
+}
