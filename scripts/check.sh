@@ -261,7 +261,7 @@ check_mpi()
 check()
 {
 	# shellcheck disable=SC2034
-	MINUTES=30			# see conclude
+	MINUTES=35			# see conclude
 	EXIT_HOOKS+=(check_broken)
 	packages_need build
 	packages_need check
