@@ -453,6 +453,39 @@ static void sleep_refused_with_packets(void **state)
 	}
 }
 
+/* Packets that cannot be taken now keep nobody awake, and stay; others wake. */
+static void sleep_beside_the_held(void **state)
+{
+	struct ct_if *a = ct_open(0), *b = ct_open(0), *c = ct_open(0);
+	struct hal_peer *ac = ct_connect(a, &c->hif->addr);
+	struct hal_peer *bc = ct_connect(b, &c->hif->addr);
+	struct hal_peer *ca = ct_inbound_from(c, &a->hif->addr);
+	struct hal_peer *cb = ct_inbound_from(c, &b->hif->addr);
+	uint64_t head;
+
+	(void)state;
+	for (uint64_t i = 0; i < 100; i++) {
+		assert_int_equal(ct_send(a, ac, CT_TYPE_PING, 2 * i), 0);
+		ct_await(ca, &head);
+		hal_rx_hold(ca, true);
+		arm(c);
+		assert_int_equal(ct_send(a, ac, CT_TYPE_PING, 2 * i + 1), 0);
+		assert_int_equal(ct_send(b, bc, CT_TYPE_PING, i), 0);
+		for (uint64_t end = ct_deadline(); wait_fd(c, 1) == 0;) {
+			assert_true(ct_now() < end);
+			ct_step(b);	/* where a decorator may hold it */
+		}
+		hal_if_disarm(c->hif);
+		assert_true(ct_recv(cb, CT_TYPE_PING) == i);
+		arm(c);
+		hal_if_disarm(c->hif);
+		hal_rx_hold(ca, false);
+		assert_int_equal(hal_if_arm(c->hif), -FI_EAGAIN);
+		assert_true(ct_recv(ca, CT_TYPE_PING) == 2 * i);
+		assert_true(ct_recv(ca, CT_TYPE_PING) == 2 * i + 1);
+	}
+}
+
 /* A sleeper is woken by a packet, by hand, by a new peer and by an end. */
 static void sleep_ends_for_all_reasons(void **state)
 {
@@ -518,6 +551,7 @@ const struct CMUnitTest ct_sleep_tests[] = {
 	CT_TEST(sleep_meets_a_packet),
 	CT_TEST(sleep_meets_a_release),
 	CT_TEST(sleep_meets_a_back_word),
+	CT_TEST(sleep_beside_the_held),
 	CT_TEST(sleep_refused_with_packets),
 	CT_TEST(sleep_ends_for_all_reasons),
 	CT_TEST(sleep_is_quiet),

@@ -184,6 +184,23 @@ static int arm_blindly(struct hal_if *hif)
 	return ret == -FI_EAGAIN ? 0 : ret;
 }
 
+/* What is held keeps the sleeper awake. */
+static int arm_despite_hold(struct hal_if *hif)
+{
+	uint64_t head;
+
+	for (uint32_t i = 0; i < hif->ninbound; i++)
+		if (hif->inbound[i]->rx.held &&
+		    hal_rx_peek(hif->inbound[i], &head) != NULL)
+			return -FI_EAGAIN;
+	return broken_base->arm(hif);
+}
+
+static void install_arm_despite_hold(struct hal_ops *ops)
+{
+	ops->arm = arm_despite_hold;
+}
+
 static void install_blind_arm(struct hal_ops *ops)
 {
 	ops->arm = arm_blindly;
@@ -311,6 +328,8 @@ const struct mutation broken_conn[] = {
 	  .install = install_lost_wakeup },
 	{ "sleeps-blindly", "sleep_refused_with_packets",
 	  .install = install_blind_arm },
+	{ "kept-awake-by-the-held", "sleep_beside_the_held",
+	  .install = install_arm_despite_hold },
 	{ "noisy-descriptor", "sleep_is_quiet", .install = install_noisy_fd },
 	{ "deaf-descriptor", "sleep_ends_for_all_reasons",
 	  .install = install_deaf_fd },

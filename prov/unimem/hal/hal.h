@@ -209,6 +209,7 @@ struct hal_rx {
 	struct hal_sleep *sleep;
 	const uint8_t *space;		/* local receive space */
 	uint64_t identity;		/* stamped into every head */
+	bool held;			/* by hal_rx_hold() */
 };
 
 struct hal_peer {
@@ -417,7 +418,8 @@ static inline int hal_if_fd(struct hal_if *hif)
 
 /* Ask to be woken by the next packet, and by what peers marked with
  * hal_tx_sleep() before release or store back. 0: armed, sleeping on
- * hal_if_fd() is safe; -FI_EAGAIN: something is there already, not armed. */
+ * hal_if_fd() is safe; -FI_EAGAIN: something is there already, of peers that
+ * are not held, and it is not armed. */
 static inline int hal_if_arm(struct hal_if *hif)
 {
 	return hif->ops->arm(hif);
@@ -558,6 +560,14 @@ static inline uint64_t hal_cell_word(const struct hal_cell *cell, unsigned i)
 static inline void hal_rx_release(struct hal_peer *peer)
 {
 	peer->rx.next++;
+}
+
+/* This peer's packets can not be taken now (or can again): who sleeps need not
+ * be woken by them, nor be kept awake by those that are there. Not while armed;
+ * before arming, look at those that are held no more. */
+static inline void hal_rx_hold(struct hal_peer *peer, bool on)
+{
+	peer->rx.held = on;
 }
 
 /* The sender sleeps until we release or store something: wake it. */

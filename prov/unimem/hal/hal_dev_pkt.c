@@ -500,7 +500,8 @@ int dev_rx_pending(struct dev_if *dif)
 	for (uint32_t i = 0; i < dif->i.ninbound; i++) {
 		struct hal_peer *hp = dif->i.inbound[i];
 
-		if (hp->rx.cells != NULL && hal_rx_peek(hp, &head) != NULL)
+		if (hp->rx.cells != NULL && !hp->rx.held &&
+		    hal_rx_peek(hp, &head) != NULL)
 			return 1;
 	}
 	return 0;

@@ -658,10 +658,13 @@ static int emu_service(struct hal_if *hif, struct hal_event *ev, int max)
 
 static void set_asleep(struct emu_if *eif, uint32_t sleep)
 {
-	for (uint32_t i = 0; i < eif->i.ninbound; i++)
+	for (uint32_t i = 0; i < eif->i.ninbound; i++) {
+		struct hal_rx *rx = &eif->i.inbound[i]->rx;
+
 		/* ordered by the barrier in emu_arm() */
-		atomic_store_explicit(&eif->i.inbound[i]->rx.sleep->asleep,
-				      sleep, memory_order_relaxed);
+		atomic_store_explicit(&rx->sleep->asleep, rx->held ? 0 : sleep,
+				      memory_order_relaxed);
+	}
 }
 
 /* Without a barrier in every sender, sleep in rounds of a millisecond. */

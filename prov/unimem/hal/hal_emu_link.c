@@ -354,9 +354,12 @@ int emu_rx_pending(struct emu_if *eif)
 {
 	uint64_t head;
 
-	for (uint32_t i = 0; i < eif->i.ninbound; i++)
-		if (hal_rx_peek(eif->i.inbound[i], &head) != NULL)
+	for (uint32_t i = 0; i < eif->i.ninbound; i++) {
+		struct hal_peer *hp = eif->i.inbound[i];
+
+		if (!hp->rx.held && hal_rx_peek(hp, &head) != NULL)
 			return 1;
+	}
 	return 0;
 }
 
