@@ -15,7 +15,8 @@
 #define REGIONS_MAX	(1 << 22)
 #define BUCKETS		65536		/* of each table */
 
-#define PAGES_MAX	(UINT64_C(1) << (GSAS_PART_SHIFT - GSAS_PAGE_SHIFT))
+_Static_assert(GSAS_PAGES_MAX << GSAS_PAGE_SHIFT >> GSAS_PART_SHIFT == 1,
+	       "a partition");
 
 struct gsas_pages {
 	struct gsas_pages_attr attr;
@@ -232,7 +233,7 @@ static enum gsas_error gsas_region_check(const struct gsas_pages *p,
 					 const struct gsas_job *job,
 					 uint64_t pages)
 {
-	if (pages == 0 || pages > PAGES_MAX)
+	if (pages == 0 || pages > GSAS_PAGES_MAX)
 		return GSAS_E_ARGUMENT;
 	if (p->regions >= p->attr.max_regions ||
 	    gsas_above(job->pages, pages, p->attr.max_job_pages))
@@ -543,9 +544,9 @@ uint8_t *gsas_pages_find(const struct gsas_pages *p, uint64_t address,
 			 struct gsas_region **region, uint64_t *left,
 			 enum gsas_error *error)
 {
-	const struct gsas_page *page;
+	uint64_t number = address >> GSAS_PAGE_SHIFT;
+	const struct gsas_page *page = gsas_mmu_find(p->mmu, number);
 
-	page = gsas_mmu_find(p->mmu, address >> GSAS_PAGE_SHIFT);
 	if (page == NULL) {
 		*error = gsas_pages_why(p, address);
 		return NULL;
@@ -553,7 +554,7 @@ uint8_t *gsas_pages_find(const struct gsas_pages *p, uint64_t address,
 	*region = page->region;
 	*left = page->region->address +
 		page->region->pages * GSAS_PAGE_BYTES - address;
-	return page->memory + address % GSAS_PAGE_BYTES;
+	return gsas_page_memory(page, number) + address % GSAS_PAGE_BYTES;
 }
 
 enum gsas_error gsas_region_map_info(const struct gsas_pages *p,

@@ -53,6 +53,19 @@ static void insert(struct gsas_mmu *mmu, uint64_t number, uint64_t count)
 					 region_of(number)), 0);
 }
 
+/* ... of which none can become part of a larger page */
+static void insert_each(struct gsas_mmu *mmu, uint64_t number, uint64_t count)
+{
+	for (; count > 0; count--)
+		insert(mmu, number++, 1);
+}
+
+static void remove_each(struct gsas_mmu *mmu, uint64_t number, uint64_t count)
+{
+	for (; count > 0; count--)
+		gsas_mmu_remove(mmu, number++, 1);
+}
+
 /* ---- From inside -------------------------------------------------------- */
 
 /* Every entry is where a look-up gets to, and nothing else is in the table. */
@@ -65,7 +78,7 @@ static void check_table(const struct gsas_table *t, uint64_t cursor)
 			continue;
 		count++;
 		assert_true(i >= cursor);
-		for (uint64_t j = gsas_table_home(t, t->slot[i].number); j != i;
+		for (uint64_t j = gsas_table_home(t, t->slot[i].key); j != i;
 		     j = (j + 1) & t->mask)
 			assert_non_null(t->slot[j].memory);
 	}
@@ -133,30 +146,86 @@ static void test_empty_has_nothing(void **state)
 	gsas_mmu_free(NULL);
 }
 
-static void test_a_run_is_consecutive(void **state)
+static void expect_page(const struct gsas_mmu *mmu, uint64_t number,
+			uint64_t first)
 {
+	const struct gsas_page *page = gsas_mmu_find(mmu, number);
+
+	assert_non_null(page);
+	assert_ptr_equal(gsas_page_memory(page, number), memory_of(number));
+	assert_ptr_equal(page->region, region_of(first));
+}
+
+/* Runs at and around the bounds of larger pages: each takes as few entries as
+ * it can, has all its pages and no other, and goes without a trace. */
+static void test_runs(void **state)
+{
+	static const struct { uint64_t at, count, entries; } run[] = {
+		{ 0, 1, 1 }, { 0, 255, 255 }, { 0, 256, 1 }, { 0, 257, 2 },
+		{ 1, 256, 256 }, { 255, 257, 2 }, { 100, 1000, 156 + 3 + 76 },
+		{ 256, 512, 2 }, { 0, (1 << 18) - 1, 1023 + 255 },
+		{ 0, 1 << 18, 1 }, { 1, 1 << 18, 255 + 1023 + 1 },
+		{ 256, 1 << 18, 1023 + 1 }, { (1 << 18) - 1, 2 + (1 << 18), 3 },
+		{ 3 << 18, (5 << 18) + 258, 5 + 1 + 2 },
+		{ 255, (3 << 18) + 2, 1 + 1023 + 2 + 1 + 1 },
+		{ (1 << 18) - 300, (1 << 20) + 600, 44 + 1 + 4 + 1 + 44 },
+	};
 	struct gsas_mmu *mmu = mmu_new(0);
-	const struct gsas_page *page;
 
 	(void)state;
-	insert(mmu, BASE + 100, 1000);
-	assert_int_equal(gsas_mmu_count(mmu), 1000);
-	for (uint64_t n = BASE; n < BASE + 1200; n++) {
-		page = gsas_mmu_find(mmu, n);
-		if (n < BASE + 100 || n >= BASE + 1100) {
-			assert_null(page);
-			continue;
-		}
-		assert_non_null(page);
-		assert_int_equal(page->number, n);
-		assert_ptr_equal(page->memory, memory_of(n));
-		assert_ptr_equal(page->region, region_of(BASE + 100));
+	for (size_t i = 0; i < sizeof(run) / sizeof(run[0]); i++) {
+		uint64_t at = BASE + run[i].at, end = at + run[i].count;
+
+		insert(mmu, at, run[i].count);
+		assert_int_equal(gsas_mmu_count(mmu), run[i].entries);
+		for (uint64_t n = at; n < end; n += n % 251 + 1)
+			expect_page(mmu, n, at);
+		expect_page(mmu, end - 1, at);
+		assert_null(gsas_mmu_find(mmu, at - 1));
+		assert_null(gsas_mmu_find(mmu, end));
+		check_inside(mmu);
+		gsas_mmu_remove(mmu, at, run[i].count);
+		assert_int_equal(gsas_mmu_count(mmu), 0);
+		assert_null(gsas_mmu_find(mmu, at));
+		assert_null(gsas_mmu_find(mmu, end - 1));
 	}
-	gsas_mmu_remove(mmu, BASE + 101, 998);
-	assert_non_null(gsas_mmu_find(mmu, BASE + 100));
-	assert_null(gsas_mmu_find(mmu, BASE + 101));
-	assert_null(gsas_mmu_find(mmu, BASE + 1098));
-	assert_non_null(gsas_mmu_find(mmu, BASE + 1099));
+	gsas_mmu_free(mmu);
+}
+
+#define RUNS	40
+
+/* Runs of all lengths, side by side, that come and go. */
+static void test_runs_side_by_side(void **state)
+{
+	struct { uint64_t at, count; bool in; } run[RUNS];
+	struct gsas_mmu *mmu = mmu_new(0);
+	uint64_t rng = 3, at = BASE + 77;
+
+	(void)state;
+	for (int i = 0; i < RUNS; i++) {
+		run[i].at = at;
+		run[i].count = 1 + unit_below(&rng, UINT64_C(1) <<
+					      unit_below(&rng, 21));
+		run[i].in = false;
+		at += run[i].count;
+	}
+	for (int k = 0; k < 4000; k++) {
+		int i = (int)unit_below(&rng, RUNS);
+		uint64_t n = run[i].at + unit_below(&rng, run[i].count);
+
+		if (unit_below(&rng, 4) == 0) {
+			if (run[i].in)
+				gsas_mmu_remove(mmu, run[i].at, run[i].count);
+			else
+				insert(mmu, run[i].at, run[i].count);
+			run[i].in = !run[i].in;
+		}
+		if (run[i].in)
+			expect_page(mmu, n, run[i].at);
+		else
+			assert_null(gsas_mmu_find(mmu, n));
+	}
+	check_inside(mmu);
 	gsas_mmu_free(mmu);
 }
 
@@ -181,7 +250,8 @@ static void model_check(const struct model *m)
 		}
 		assert_non_null(page);
 		assert_ptr_equal(page->region, region_of(m->region[i]));
-		assert_ptr_equal(page->memory, memory_of(BASE + i));
+		assert_ptr_equal(gsas_page_memory(page, BASE + i),
+				 memory_of(BASE + i));
 	}
 	check_inside(m->mmu);
 }
@@ -263,7 +333,7 @@ static void test_nothing_decays(void **state)
 	uint64_t n = 0;
 
 	(void)state;
-	insert(mmu, BASE, 700);
+	insert_each(mmu, BASE, 700);
 	for (n = 0; n < 100000; n++) {
 		change(mmu, BASE + 700 + n, true);
 		change(mmu, BASE + n, false);
@@ -281,7 +351,7 @@ static void test_memory_goes_back(void **state)
 
 	(void)state;
 	for (int round = 0; round < 2; round++) {
-		insert(mmu, BASE, MANY);
+		insert_each(mmu, BASE, MANY);
 		assert_true(mmu->cur.mask + 1 >= MANY);
 		assert_true(mmu->cur.mask + 1 < 4 * (uint64_t)MANY);
 		for (uint64_t n = BASE; n < BASE + MANY; n++)
@@ -298,20 +368,25 @@ static void test_memory_goes_back(void **state)
 static void run_while_moving(uint64_t moved, uint64_t run)
 {
 	struct gsas_mmu *mmu = mmu_new(0);
-	uint64_t n = BASE;
+	uint64_t n = BASE, at;
 
 	while (mmu->cur.mask + 1 < 1024)
 		insert(mmu, n++, 1);
-	insert(mmu, n, moved);
+	insert_each(mmu, n, moved);
 	n += moved;
 	assert_non_null(mmu->old.slot);
-	insert(mmu, n, run);
-	n += run;
-	assert_int_equal(gsas_mmu_count(mmu), n - BASE);
+	/* (at an odd place: so that it is ragged) */
+	at = BASE + (7 << 18) + 1;
+	insert(mmu, at, run);
+	assert_int_equal(gsas_mmu_count(mmu), n - BASE +
+			 gsas_page_entries(at, run));
 	check_inside(mmu);
 	for (uint64_t i = BASE; i < n; i++)
 		assert_non_null(gsas_mmu_find(mmu, i));
-	gsas_mmu_remove(mmu, BASE, n - BASE);
+	for (uint64_t i = at; i < at + run; i++)
+		expect_page(mmu, i, at);
+	remove_each(mmu, BASE, n - BASE);
+	gsas_mmu_remove(mmu, at, run);
 	assert_int_equal(gsas_mmu_count(mmu), 0);
 	check_inside(mmu);
 	gsas_mmu_free(mmu);
@@ -364,22 +439,18 @@ static void test_no_memory(void **state)
 	assert_int_equal(gsas_mmu_count(mmu), n - BASE);
 	assert_null(gsas_mmu_find(mmu, n));
 	check_inside(mmu);
-	/* more than any memory, whatever the system promises */
 	g_no_memory = false;
-	assert_int_equal(gsas_mmu_insert(mmu, n, UINT64_C(1) << 39,
+	assert_int_equal(gsas_mmu_insert(mmu, n, GSAS_PAGES_MAX + 1,
 					 memory_of(n), region_of(n)),
 			 -FI_ENOMEM);
 	assert_int_equal(gsas_mmu_insert(mmu, n, UINT64_MAX, memory_of(n),
 					 region_of(n)), -FI_ENOMEM);
-	assert_int_equal(gsas_mmu_insert(mmu, n, UINT64_MAX - (n - BASE) + 1,
-					 memory_of(n), region_of(n)),
-			 -FI_ENOMEM);
-	insert(mmu, n, 10000);
+	insert_each(mmu, n, 10000);
 	n += 10000;
 	/* no smaller table is no harm */
 	g_no_memory = true;
 	size = mmu->cur.mask + 1;
-	gsas_mmu_remove(mmu, BASE, n - BASE);
+	remove_each(mmu, BASE, n - BASE);
 	assert_int_equal(mmu->cur.mask + 1, size);
 	check_inside(mmu);
 	g_no_memory = false;
@@ -405,9 +476,9 @@ static void test_ready_for(void **state)
 	struct gsas_page *table = mmu->cur.slot;
 
 	(void)state;
-	insert(mmu, BASE, 50000);
+	insert_each(mmu, BASE, 50000);
 	assert_ptr_equal(mmu->cur.slot, table);
-	gsas_mmu_remove(mmu, BASE, 50000);
+	remove_each(mmu, BASE, 50000);
 	assert_ptr_equal(mmu->cur.slot, table);
 	gsas_mmu_free(mmu);
 }
@@ -440,7 +511,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_empty_has_nothing),
-		cmocka_unit_test(test_a_run_is_consecutive),
+		cmocka_unit_test(test_runs),
+		cmocka_unit_test(test_runs_side_by_side),
 		cmocka_unit_test(test_like_an_array),
 		cmocka_unit_test(test_no_change_moves_much),
 		cmocka_unit_test(test_nothing_decays),
