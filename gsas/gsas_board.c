@@ -30,7 +30,8 @@
 #define CLOCK_BUSY	64
 #define SERVICE_NS	20000		/* between two looks at connections */
 #define RETRY_NS	1000000		/* between two tries to connect */
-#define NAP_MAX_MS	4		/* a sleep that nobody would end */
+#define NAP_MAX_MS	4		/* a sleep that perhaps nobody ends */
+#define NAP_BLOCKED_MS	64		/* the same, but for who is blocked */
 #define JOB_MAPPED	1024		/* segments of a job: the emulation has
 					 * room for 4096 */
 #define FIRST_SEGMENTS	(UINT32_C(1) << 27)	/* half a partition of them */
@@ -43,10 +44,12 @@ struct gsas_board {
 	void (*log)(const char *line);
 	struct unm_list deaf;		/* lanes without a way back */
 	struct unm_list dying;		/* lanes to the dead, being drained */
+	struct unm_list blocked;	/* lanes that have no room for answers */
 	uint64_t next_service, next_retry;
 	uint32_t cold;			/* of the peers looked at in turn */
 	uint32_t turns;
 	bool refused;			/* some peer could not be kept */
+	bool unblocked;			/* a lane has room again */
 	bool again;			/* the core has to be called */
 	int nap_ms;
 	int bell;			/* an eventfd: gsas_board_wake() */
@@ -61,6 +64,7 @@ struct lane {
 	bool stored;			/* in it, since the last answer */
 	bool told;			/* why it is deaf */
 	struct unm_list list;		/* deaf or dying */
+	struct unm_list blocked;
 };
 
 static uint64_t now_ns(void)
@@ -168,6 +172,22 @@ static void lane_out(void *ctx, uint64_t off, const void *src, uint64_t len)
 	lane->stored = true;
 }
 
+/* Is there no room for its answers? */
+static void lane_block(struct lane *lane, bool on)
+{
+	bool was = !unm_list_empty(&lane->blocked);
+
+	if (on == was)
+		return;
+	if (on) {
+		unm_list_append(&lane->board->blocked, &lane->blocked);
+		return;
+	}
+	unm_list_remove(&lane->blocked);
+	hal_tx_sleep(lane->peer, false);
+	lane->board->unblocked = true;
+}
+
 static int lane_answer(void *ctx, const struct gsas_answer *answer)
 {
 	struct lane *lane = ctx;
@@ -175,14 +195,18 @@ static int lane_answer(void *ctx, const struct gsas_answer *answer)
 		answer->response.error, answer->response.result, answer->more,
 	};
 
-	if (lane->peer->dead)
-		return -FI_ECONNRESET;
-	if (lane->stored) {
-		hal_space_barrier(lane->peer);
+	int ret = -FI_ECONNRESET;
+
+	if (!lane->peer->dead) {
+		if (lane->stored)
+			hal_space_barrier(lane->peer);
 		lane->stored = false;
+		ret = hal_pkt_send(lane->peer,
+				   hal_head(answer->opcode, answer->tag), w,
+				   GSAS_WORDS, NULL, 0);
 	}
-	return hal_pkt_send(lane->peer, hal_head(answer->opcode, answer->tag),
-			    w, GSAS_WORDS, NULL, 0);
+	lane_block(lane, ret == -FI_EAGAIN);
+	return ret;
 }
 
 /* ---- Peers --------------------------------------------------------------- */
@@ -192,6 +216,7 @@ static void lane_free(struct lane *lane)
 	if (lane->client != NULL)
 		gsas_client_free(lane->client);
 	unm_list_remove(&lane->list);
+	unm_list_remove(&lane->blocked);
 	hal_peer_free(lane->peer);
 	free(lane);
 }
@@ -246,6 +271,7 @@ static void on_inbound(struct gsas_board *board, struct hal_peer *peer)
 	lane->board = board;
 	lane->peer = peer;
 	unm_list_init(&lane->list);
+	unm_list_init(&lane->blocked);
 	unm_list_append(&board->deaf, &lane->list);
 	lane_open(lane);
 }
@@ -311,26 +337,30 @@ static bool take_care(struct gsas_board *board, uint64_t now)
 
 /* ---- Serving ------------------------------------------------------------- */
 
+/* What cannot be served now (for its client has to take answers first, or a
+ * work has to be over, or there is no way back) keeps nobody awake. */
 static uint32_t serve(struct hal_peer *peer)
 {
 	const struct lane *lane = peer->user;
 	const struct hal_cell *cell;
 	uint32_t n = 0;
 	uint64_t head;
+	bool held = lane == NULL || lane->client == NULL;
 
-	if (lane == NULL || lane->client == NULL)
-		return 0;
-	while (n < BURST && (cell = hal_rx_peek(peer, &head)) != NULL) {
+	while (!held && n < BURST &&
+	       (cell = hal_rx_peek(peer, &head)) != NULL) {
 		uint64_t w[GSAS_WORDS];
 
 		for (unsigned i = 0; i < GSAS_WORDS; i++)
 			w[i] = hal_cell_word(cell, i);
-		if (!gsas_service_request(lane->client, head, w))
+		held = !gsas_service_request(lane->client, head, w);
+		if (held)
 			break;
 		/* with it goes what it named in its space */
 		hal_rx_release(peer);
 		n++;
 	}
+	hal_rx_hold(peer, held);
 	if (n != 0)
 		hal_rx_flush(peer);
 	return n;
@@ -437,43 +467,76 @@ static bool doze(struct gsas_board *board, int ms)
 	return woken;
 }
 
-static int at_most(int ms, int limit)
+/* Everything there is to do, of everybody. Whether there was something. */
+static bool look(struct gsas_board *board)
 {
-	return ms < 0 || ms > limit ? limit : ms;
+	bool some;
+
+	hal_if_pump(board->hif);
+	some = take_events(board);
+	board->again = gsas_service_progress(board->service);
+	return serve_all(board) + bury(board) != 0 || some;
 }
 
-/*
- * There may be nothing to be done about what is there: requests of somebody who
- * takes no answers, or to whom there is no way. Nobody tells when that changes,
- * so it is looked at by clock, ever more seldom.
- */
-void gsas_board_sleep(struct gsas_board *board, int ms)
+/* Who has no room for answers tells when there is. */
+static void mark_blocked(struct gsas_board *board, bool on)
 {
-	bool nap = board->again || !unm_list_empty(&board->deaf) ||
-		!(board->hif->caps->flags & HAL_CAP_EVENT);
-	bool armed = hal_if_arm(board->hif) == 0;
+	unm_list_for_each_safe(pos, tmp, &board->blocked)
+		hal_tx_sleep(unm_container(pos, struct lane, blocked)->peer,
+			     on);
+}
+
+/* The longest sleep that loses nothing. -1: any. */
+static int nap_max(const struct gsas_board *board, bool armed)
+{
+	if (!armed || board->again || !unm_list_empty(&board->deaf) ||
+	    !(board->hif->caps->flags & HAL_CAP_EVENT))
+		return NAP_MAX_MS;
+	return unm_list_empty(&board->blocked) ? -1 : NAP_BLOCKED_MS;
+}
+
+/* Whether something came. */
+static bool nap(struct gsas_board *board, int ms, bool armed)
+{
+	int max = nap_max(board, armed);
 	bool woken;
 
-	if (!armed) {
-		hal_if_pump(board->hif);
-		if (take_events(board) || serve_all(board) + bury(board) != 0) {
-			board->nap_ms = 1;
-			return;
-		}
-		nap = true;
-	}
-	if (nap) {
-		ms = at_most(ms, board->nap_ms);
-		if (board->nap_ms < NAP_MAX_MS)
-			board->nap_ms *= 2;
+	if (max >= 0) {
+		if (board->nap_ms > max)
+			board->nap_ms = max;
+		if (ms < 0 || ms > board->nap_ms)
+			ms = board->nap_ms;
+		board->nap_ms *= 2;
 	}
 	board->stat->sleeps++;
 	woken = doze(board, ms);
 	board->stat->wakes += woken;
-	if (armed)
-		hal_if_disarm(board->hif);
+	return woken && armed;
+}
+
+/*
+ * There may be nothing to be done about what is there: words of a queue that
+ * nobody takes, somebody to whom there is no way. Nobody tells when that
+ * changes, so it is looked at by clock, ever more seldom. Whoever else comes
+ * meanwhile ends the sleep.
+ */
+void gsas_board_sleep(struct gsas_board *board, int ms)
+{
+	bool busy = look(board), armed;
+
+	if (!busy) {
+		mark_blocked(board, true);
+		armed = hal_if_arm(board->hif) == 0;
+		/* who took answers before that was not asked to tell */
+		board->unblocked = false;
+		board->again = gsas_service_progress(board->service);
+		busy = board->unblocked || nap(board, ms, armed);
+		if (armed)
+			hal_if_disarm(board->hif);
+		mark_blocked(board, false);
+	}
 	board->next_service = board->next_retry = 0;
-	if (take_care(board, now_ns()) || (woken && armed))
+	if (take_care(board, now_ns()) || busy)
 		board->nap_ms = 1;
 }
 
@@ -534,6 +597,7 @@ int gsas_board_open(const struct gsas_board_attr *attr,
 		return ret;
 	unm_list_init(&b->deaf);
 	unm_list_init(&b->dying);
+	unm_list_init(&b->blocked);
 	b->log = attr->log;
 	b->nap_ms = 1;
 	b->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

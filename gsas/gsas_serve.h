@@ -27,10 +27,18 @@
 
 struct gsas_open;			/* a queue and one that enqueues */
 
+/* What takes long, by what it may hang on: none waits for another. */
+enum gsas_worker_kind {
+	GSAS_WORK_MEMORY,		/* the system's memory, to be had ... */
+	GSAS_WORK_TRASH,		/* ... and given back */
+	GSAS_WORK_PROCESS,		/* files of programs */
+	GSAS_WORKERS,
+};
+
 struct gsas_service {
 	struct gsas_service_attr attr;
 	struct gsas_pages *pages;
-	struct gsas_worker *worker;
+	struct gsas_worker *worker[GSAS_WORKERS];
 	uint64_t later;			/* works under way */
 	struct unm_list clients;
 	struct unm_list stuck;		/* clients with answers to take */
@@ -52,8 +60,10 @@ struct gsas_client {
 	bool keeps;			/* kept was not taken yet */
 	struct gsas_answer kept;
 
-	struct unm_list works;		/* under way */
-	uint32_t work_count;		/* those and the late ones */
+	struct unm_list works;		/* given to a worker */
+	struct unm_list waits;		/* to be given after those */
+	uint32_t given;			/* works */
+	uint32_t work_count;		/* those, waiting and late ones */
 	struct unm_list tells;		/* gsas_open with grants to tell */
 	struct unm_list stuck;		/* of the service's list */
 	struct unm_list list;

@@ -12,12 +12,17 @@
 #include "gsas_copy.h"
 #include "gsas_serve.h"
 
+#define WORKS_AT_ONCE	4		/* of a client in the workers' lines:
+					 * who wants much is not in the way of
+					 * who wants little */
+
 /* A request that is answered later. */
 struct later {
 	struct gsas_work work;
+	enum gsas_worker_kind kind;
 	struct gsas_service *service;
 	struct gsas_client *client;	/* NULL: it ended */
-	struct unm_list list;		/* client->works, then ->late */
+	struct unm_list list;		/* client->waits, ->works or ->late */
 	uint64_t address;		/* for the log */
 	struct gsas_answer answer;
 	enum gsas_error error;		/* what became of it */
@@ -29,22 +34,38 @@ static struct later *later_of(struct gsas_work *work)
 	return unm_container(work, struct later, work);
 }
 
+/* In the order of the requests. */
+static void later_give(struct gsas_client *client)
+{
+	while (client->given < WORKS_AT_ONCE &&
+	       !unm_list_empty(&client->waits)) {
+		struct later *later = unm_container(
+			unm_list_pop(&client->waits), struct later, list);
+
+		unm_list_append(&client->works, &later->list);
+		client->given++;
+		gsas_worker_give(client->service->worker[later->kind],
+				 &later->work);
+	}
+}
+
 /* GSAS_LATER, or an error and it was not begun. */
 static enum gsas_error later_begin(struct later *later,
 				   const struct gsas_call *call)
 {
 	struct gsas_client *client = call->client;
 
+	if (gsas_worker_ready(client->service->worker[later->kind]) != 0)
+		return GSAS_E_AGAIN;
 	later->service = client->service;
 	later->client = client;
 	later->address = call->address;
 	later->answer.opcode = call->opcode;
 	later->answer.tag = call->tag;
-	if (gsas_worker_give(client->service->worker, &later->work) != 0)
-		return GSAS_E_AGAIN;
-	unm_list_append(&client->works, &later->list);
+	unm_list_append(&client->waits, &later->list);
 	client->work_count++;
 	client->service->later++;
+	later_give(client);
 	return GSAS_LATER;
 }
 
@@ -56,7 +77,21 @@ static void later_free(struct later *later)
 	free(later);
 }
 
-/* It is over. Frees it, unless its client does not take the answer now. */
+/* What it did is told, now or when its client takes answers again. */
+static void later_tell(struct later *later)
+{
+	struct gsas_client *client = later->client;
+
+	if (gsas_client_count(client, &later->answer, later->address)) {
+		unm_list_remove(&later->list);
+		unm_list_append(&client->late, &later->list);
+		gsas_client_stuck(client);
+	} else {
+		later_free(later);
+	}
+}
+
+/* It is over. */
 static void later_end(struct later *later)
 {
 	struct gsas_client *client = later->client;
@@ -67,13 +102,12 @@ static void later_end(struct later *later)
 		later->answer.response.result = later->result;
 	if (client == NULL) {
 		gsas_service_undo(later->service, &later->answer);
-	} else if (gsas_client_count(client, &later->answer, later->address)) {
-		unm_list_remove(&later->list);
-		unm_list_append(&client->late, &later->list);
-		gsas_client_stuck(client);
+		later_free(later);
 		return;
 	}
-	later_free(later);
+	client->given--;
+	later_tell(later);
+	later_give(client);
 }
 
 bool gsas_client_tell_late(struct gsas_client *client)
@@ -95,6 +129,13 @@ void gsas_client_drop_works(struct gsas_client *client)
 
 	while ((pos = unm_list_pop(&client->works)) != NULL)
 		unm_container(pos, struct later, list)->client = NULL;
+	while ((pos = unm_list_pop(&client->waits)) != NULL) {
+		struct later *later = unm_container(pos, struct later, list);
+
+		later->client = NULL;
+		later->error = GSAS_E_AGAIN;	/* never begun */
+		later->work.done(&later->work);
+	}
 	while ((pos = unm_list_pop(&client->late)) != NULL) {
 		struct later *later = unm_container(pos, struct later, list);
 
@@ -136,23 +177,22 @@ static void trash_done(struct gsas_work *work)
 /* By the worker, or here if there is none to be had. */
 static void throw_away(struct gsas_service *service, struct gsas_block *block)
 {
+	struct gsas_worker *worker = service->worker[GSAS_WORK_TRASH];
 	struct trash *trash = NULL;
 
-	if (service->worker != NULL)
+	if (worker != NULL && gsas_worker_ready(worker) == 0)
 		trash = malloc(sizeof(*trash));
-	if (trash != NULL) {
-		*trash = (struct trash){
-			.work = { .run = trash_run, .done = trash_done },
-			.service = service,
-			.block = *block,
-		};
-		if (gsas_worker_give(service->worker, &trash->work) == 0) {
-			service->later++;
-			return;
-		}
+	if (trash == NULL) {
+		block_free(service, block);
+		return;
 	}
-	free(trash);
-	block_free(service, block);
+	*trash = (struct trash){
+		.work = { .run = trash_run, .done = trash_done },
+		.service = service,
+		.block = *block,
+	};
+	service->later++;
+	gsas_worker_give(worker, &trash->work);
 }
 
 void gsas_service_drop(struct gsas_service *service, struct gsas_region *region)
@@ -253,6 +293,7 @@ static enum gsas_error alloc_later(struct gsas_call *call,
 		return GSAS_E_MEMORY;
 	alloc->later.work.run = alloc_run;
 	alloc->later.work.done = alloc_done;
+	alloc->later.kind = GSAS_WORK_MEMORY;
 	alloc->plan = *plan;
 	alloc->quota = quota;
 	alloc->buffer = buffer;
@@ -365,6 +406,7 @@ enum gsas_error gsas_serve_fork(struct gsas_call *call)
 		return GSAS_E_MEMORY;
 	process->later.work.run = process_run;
 	process->later.work.done = process_done;
+	process->later.kind = GSAS_WORK_PROCESS;
 	process->spawn = (struct gsas_spawn){
 		.path = process->path,
 		.argument = call->arg[1],

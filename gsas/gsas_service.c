@@ -282,13 +282,12 @@ bool gsas_service_progress(struct gsas_service *service)
 {
 	bool waits;
 
-	if (service->later > 0)
-		gsas_worker_collect(service->worker);
+	for (int i = 0; service->later > 0 && i < GSAS_WORKERS; i++)
+		gsas_worker_collect(service->worker[i]);
 	unm_list_for_each_safe(pos, tmp, &service->stuck)
 		unstick(unm_container(pos, struct gsas_client, stuck));
 	waits = gsas_service_grant(service);
-	return waits || !unm_list_empty(&service->stuck) ||
-	       (service->later > 0 && service->attr.wake == NULL);
+	return waits || (service->later > 0 && service->attr.wake == NULL);
 }
 
 /* ---- Clients ------------------------------------------------------------- */
@@ -306,6 +305,7 @@ int gsas_client_new(struct gsas_service *service, uint64_t identity,
 	c->uid = uid;
 	unm_list_init(&c->late);
 	unm_list_init(&c->works);
+	unm_list_init(&c->waits);
 	unm_list_init(&c->tells);
 	unm_list_init(&c->stuck);
 	unm_list_append(&service->clients, &c->list);
@@ -340,6 +340,14 @@ static bool io_complete(const struct gsas_io *io)
 	       io->answer != NULL;
 }
 
+static void workers_free(struct gsas_service *service)
+{
+	for (int i = 0; i < GSAS_WORKERS; i++) {
+		gsas_worker_free(service->worker[i]);
+		service->worker[i] = NULL;
+	}
+}
+
 int gsas_service_new(const struct gsas_service_attr *attr,
 		     struct gsas_service **service)
 {
@@ -365,14 +373,16 @@ int gsas_service_new(const struct gsas_service_attr *attr,
 	ret = gsas_pages_new(&attr->pages, &s->pages);
 	if (ret != 0)
 		goto free_stage;
-	ret = gsas_worker_new(attr->threaded, attr->wake, attr->wake_ctx,
-			      &s->worker);
+	for (int i = 0; ret == 0 && i < GSAS_WORKERS; i++)
+		ret = gsas_worker_new(attr->threaded, attr->wake,
+				      attr->wake_ctx, &s->worker[i]);
 	if (ret != 0)
-		goto free_pages;
+		goto free_workers;
 	*service = s;
 	return 0;
 
-free_pages:
+free_workers:
+	workers_free(s);
 	gsas_pages_free(s->pages);
 free_stage:
 	free(s->stage);
@@ -387,8 +397,7 @@ void gsas_service_free(struct gsas_service *service)
 
 	unm_list_for_each_safe(pos, tmp, &service->clients)
 		gsas_client_free(unm_container(pos, struct gsas_client, list));
-	gsas_worker_free(service->worker);
-	service->worker = NULL;
+	workers_free(service);
 	while ((region = gsas_region_from(service->pages, 0)) != NULL)
 		gsas_service_drop(service, region);
 	gsas_pages_free(service->pages);

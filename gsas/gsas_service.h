@@ -97,7 +97,8 @@ bool gsas_service_request(struct gsas_client *client, uint64_t head,
 
 /*
  * Answers that wait, works that are over, grants of queues. Cheap if there is
- * nothing. Returns whether to come again by clock, without being woken.
+ * nothing. Call it when a work's end was told or answer() has room again.
+ * Returns whether to come again by clock, as nobody tells.
  */
 bool gsas_service_progress(struct gsas_service *service);
 

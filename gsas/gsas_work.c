@@ -144,10 +144,15 @@ void gsas_worker_free(struct gsas_worker *worker)
 	free(worker);
 }
 
-int gsas_worker_give(struct gsas_worker *worker, struct gsas_work *work)
+int gsas_worker_ready(struct gsas_worker *worker)
 {
-	if (worker->threaded && !worker->started && gsas_worker_start(worker))
-		return -FI_EAGAIN;
+	if (!worker->threaded || worker->started)
+		return 0;
+	return gsas_worker_start(worker);
+}
+
+void gsas_worker_give(struct gsas_worker *worker, struct gsas_work *work)
+{
 	worker->pending++;
 	pthread_mutex_lock(&worker->lock);
 	if (worker->threaded) {
@@ -157,7 +162,6 @@ int gsas_worker_give(struct gsas_worker *worker, struct gsas_work *work)
 		gsas_worker_do(worker, work);
 	}
 	pthread_mutex_unlock(&worker->lock);
-	return 0;
 }
 
 bool gsas_worker_collect(struct gsas_worker *worker)

@@ -278,7 +278,7 @@ uint64_t world_alloc(struct world_client *client, uint64_t pages, uint64_t attr)
 
 void world_settle(struct world *world)
 {
-	for (int i = 0; i < 10; i++)
+	for (int i = 0; i < 100; i++)	/* works go a few at a time */
 		gsas_service_progress(world->service);
 }
 

@@ -445,6 +445,49 @@ static void test_no_answers_taken(void **state)
 	ask(other, GSAS_FREE, 0, at, 0);
 }
 
+static void drain(struct raw *r, uint64_t sent)
+{
+	struct answer a;
+
+	for (uint64_t i = 0; i < sent; i++) {
+		UNTIL(r, raw_take(r, &a));
+		assert_int_equal(a.result, i);
+	}
+}
+
+/* The service sleeps beside requests that have to wait, and not as long as it
+ * has set its clock: others wake it, and so does room for answers. */
+static void test_no_nap_delays_others(void **state)
+{
+	struct raw *deaf = &g_raw[0], *other = &g_raw[1];
+	uint64_t at, sent, wakes;
+
+	(void)state;
+	if (getenv("FI_UNIMEM_FAULT") != NULL ||
+	    !(g_hal->caps.flags & HAL_CAP_EVENT))
+		skip();
+	raw_join(deaf);
+	raw_join(other);
+	at = ask(other, GSAS_ALLOC, 0, 1, 0);
+	sent = stall(deaf, at);
+	wakes = stat()->wakes;
+	serve_apart();
+	for (uint64_t i = 0; i < 50; i++) {
+		usleep(1000);
+		assert_int_equal(ask(other, GSAS_FAD64, at + 8, 1, 0), i);
+	}
+	serve_here();
+	/* (one was ours) */
+	assert_true(stat()->wakes > wakes + 10);
+	wakes = stat()->wakes;
+	serve_apart();
+	usleep(20000);
+	drain(deaf, sent);
+	serve_here();
+	assert_true(stat()->wakes > wakes + 1);
+	ask(other, GSAS_FREE, 0, at, 0);
+}
+
 /* The same, but it ends instead: what it asked for is done. */
 static void test_last_words(void **state)
 {
@@ -770,6 +813,7 @@ int main(void)
 		TEST(test_works),
 		TEST(test_one_service),
 		TEST(test_no_answers_taken),
+		TEST(test_no_nap_delays_others),
 		TEST(test_last_words),
 		TEST(test_allocation_not_told),
 		TEST(test_gone_before_seen),

@@ -246,7 +246,7 @@ static void test_not_now(void **state)
 		       ++p.used < 20)
 			gsas_service_progress(w->service);
 		take(owner, queue, 8, words);
-		assert_true(gsas_service_progress(w->service));
+		gsas_service_progress(w->service);
 	}
 	assert_int_equal(c->answers, 0);
 	c->refuse = 0;

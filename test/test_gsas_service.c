@@ -4,6 +4,7 @@
  * groups, modes, answers that are late or not taken, fences, ends.
  */
 #include <sched.h>
+#include <semaphore.h>
 #include <string.h>
 
 #include "unit.h"
@@ -303,7 +304,7 @@ static void test_stuck(void **state)
 	assert_true(world_send(c, GSAS_FAD64, 2, addr, 1, 0));
 	assert_false(world_send(c, GSAS_FAD64, 3, addr, 1, 0));
 	for (int i = 0; i < 100; i++) {
-		assert_true(gsas_service_progress(w->service));
+		gsas_service_progress(w->service);
 		assert_false(world_send(c, GSAS_FAD64, 3, addr, 1, 0));
 		assert_false(world_send(c, GSAS_FAD64, 0, addr, 1, 0));
 		assert_int_equal(world_result(d, GSAS_READ64, addr, 0, 0), 1);
@@ -345,6 +346,32 @@ static void test_later_bound(void **state)
 	assert_int_equal(stat_of(w)->forks, 256);
 	world_forget(c);
 	assert_int_equal(world_result(c, GSAS_FENCE, 0, 0, 0), 1);
+	world_free(w);
+}
+
+/* Who has asked for much is not in the way of who asks for little. */
+static void test_later_in_turn(void **state)
+{
+	struct world *w = world_new(NULL);
+	struct world_client *c = world_client(w, 1, 1);
+	struct world_client *d = world_client(w, 1, 2);
+	struct gsas_stat stat;
+
+	(void)state;
+	for (unsigned int tag = 1; tag <= 200; tag++)
+		assert_true(world_send(c, GSAS_ALLOC, (uint8_t)tag, 0, 300, 0));
+	assert_true(world_send(d, GSAS_ALLOC, 1, 0, 300, 0));
+	gsas_service_progress(w->service);
+	assert_int_equal(d->answers, 1);
+	assert_in_range(c->answers, 1, 20);
+	for (unsigned int i = 0; i < c->answers; i++)
+		assert_int_equal(c->answer[i].tag, i + 1);
+	/* it ends: what was not begun never is */
+	world_end(c);
+	world_settle(w);
+	stat = *stat_of(w);
+	assert_int_equal(stat.pages, 300 * (1 + c->answers));
+	assert_int_equal(stat.segments, 1 + c->answers);
 	world_free(w);
 }
 
@@ -555,6 +582,46 @@ static void test_threaded(void **state)
 	world_free(w);
 }
 
+static sem_t g_hung;
+
+static enum gsas_error spawn_hangs(void *ctx, const struct gsas_spawn *spawn,
+				   uint64_t *pid)
+{
+	(void)ctx;
+	(void)spawn;
+	sem_wait(&g_hung);
+	*pid = 1;
+	return GSAS_OK;
+}
+
+/* A program on a file system that does not answer: memory is had, and given
+ * back, all the same, by others and by who waits for it. */
+static void test_hung_fork(void **state)
+{
+	struct gsas_service_attr attr = {
+		.threaded = true, .spawn = spawn_hangs,
+	};
+	struct world *w = world_new(&attr);
+	struct world_client *c = world_client(w, 1, 1);
+	struct world_client *d = world_client(w, 1, 2);
+	uint64_t addr = world_alloc(c, 1, 0), large;
+
+	(void)state;
+	sem_init(&g_hung, 0, 0);
+	world_result(c, GSAS_WRITE64, addr, 0x78, 0);
+	world_forget(c);
+	assert_true(world_send(c, GSAS_FORK, 77, 0, addr, 0));
+	large = world_alloc(d, 1000, 0);
+	world_result(d, GSAS_FREE, 0, large, 0);
+	world_result(c, GSAS_FREE, 0, world_alloc(c, 1000, 0), 0);
+	assert_null(world_answer(c, 77));
+	sem_post(&g_hung);
+	while (world_answer(c, 77) == NULL)
+		world_settle(w);
+	world_free(w);
+	sem_destroy(&g_hung);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -567,6 +634,8 @@ int main(void)
 		cmocka_unit_test(test_fence),
 		cmocka_unit_test(test_stuck),
 		cmocka_unit_test(test_later_bound),
+		cmocka_unit_test(test_later_in_turn),
+		cmocka_unit_test(test_hung_fork),
 		cmocka_unit_test(test_fork),
 		cmocka_unit_test(test_no_fork),
 		cmocka_unit_test(test_list),

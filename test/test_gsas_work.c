@@ -62,7 +62,7 @@ static void piece_done(struct gsas_work *work)
 	g_order[g_norder++] = (int)(piece - g_piece);
 	piece->again = NULL;
 	if (again != NULL)
-		assert_int_equal(gsas_worker_give(again, work), 0);
+		gsas_worker_give(again, work);
 }
 
 static void pieces_new(sem_t *hold)
@@ -78,7 +78,8 @@ static void pieces_new(sem_t *hold)
 
 static void give(struct gsas_worker *worker, int i)
 {
-	assert_int_equal(gsas_worker_give(worker, &g_piece[i].work), 0);
+	assert_int_equal(gsas_worker_ready(worker), 0);
+	gsas_worker_give(worker, &g_piece[i].work);
 }
 
 static void all_done_in_order(void)
@@ -191,7 +192,8 @@ static void test_worker_blocks_signals(void **state)
 	(void)state;
 	pthread_sigmask(SIG_SETMASK, NULL, &before);
 	assert_int_equal(gsas_worker_new(true, NULL, NULL, &worker), 0);
-	assert_int_equal(gsas_worker_give(worker, &work), 0);
+	assert_int_equal(gsas_worker_ready(worker), 0);
+	gsas_worker_give(worker, &work);
 	gsas_worker_free(worker);
 	pthread_sigmask(SIG_SETMASK, NULL, &after);
 	assert_int_equal(sigismember(&before, SIGTERM), 0);
@@ -245,8 +247,7 @@ static void test_no_thread_to_be_had(void **state)
 	pieces_new(NULL);
 	assert_int_equal(gsas_worker_new(true, NULL, NULL, &worker), 0);
 	g_no_thread = true;
-	assert_int_equal(gsas_worker_give(worker, &g_piece[0].work),
-			 -FI_EAGAIN);
+	assert_int_equal(gsas_worker_ready(worker), -FI_EAGAIN);
 	assert_false(gsas_worker_collect(worker));
 	g_no_thread = false;
 	assert_int_equal(g_piece[0].ran, 0);
@@ -318,7 +319,8 @@ static void alloc_free(struct gsas_pages *p, struct gsas_worker *worker,
 	if (alloc->trash.memory == NULL)
 		return;
 	alloc->busy = true;
-	assert_int_equal(gsas_worker_give(worker, &alloc->work), 0);
+	assert_int_equal(gsas_worker_ready(worker), 0);
+	gsas_worker_give(worker, &alloc->work);
 }
 
 static void alloc_step(struct gsas_pages *p, struct gsas_worker *worker,
@@ -340,7 +342,8 @@ static void alloc_step(struct gsas_pages *p, struct gsas_worker *worker,
 					  &alloc->plan), GSAS_OK);
 	if (alloc->plan.fill) {
 		alloc->busy = true;
-		assert_int_equal(gsas_worker_give(worker, &alloc->work), 0);
+		assert_int_equal(gsas_worker_ready(worker), 0);
+		gsas_worker_give(worker, &alloc->work);
 		return;
 	}
 	alloc->error = GSAS_OK;
@@ -413,7 +416,8 @@ static void test_plans_while_it_fills(void **state)
 	job = gsas_job_get(alloc.pages, 1, key);
 	assert_int_equal(gsas_region_plan(alloc.pages, job, NULL, 1, 0,
 					  &alloc.plan), GSAS_OK);
-	assert_int_equal(gsas_worker_give(worker, &alloc.work), 0);
+	assert_int_equal(gsas_worker_ready(worker), 0);
+	gsas_worker_give(worker, &alloc.work);
 	while (!atomic_load_explicit(&g_inside, memory_order_relaxed))
 		sched_yield();
 	for (int i = 0; i < 3; i++) {
