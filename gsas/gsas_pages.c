@@ -563,9 +563,9 @@ enum gsas_error gsas_region_map_info(const struct gsas_pages *p,
 {
 	const struct gsas_segment *segment = region->segment;
 	const struct gsas_memory *memory = &p->attr.memory;
-	uint64_t key[2];
+	uint64_t key[2] = { 0, 0 };
 
-	if (!(region->attr & GSAS_ATTR_MAPPED) ||
+	if (region->attr & GSAS_ATTR_MAPPED &&
 	    memory->key(memory->ctx, &segment->block, key))
 		return GSAS_E_MAPPED;
 	info->key[0] = key[0];

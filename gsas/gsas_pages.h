@@ -163,7 +163,8 @@ uint8_t *gsas_pages_find(const struct gsas_pages *p, uint64_t address,
 			 struct gsas_region **region, uint64_t *left,
 			 enum gsas_error *error);
 
-/* What is needed to map the segment of a region: GSAS_OK or GSAS_E_MAPPED. */
+/* What is needed to map the segment of a region; key 0: it is not for that.
+ * GSAS_OK or GSAS_E_MAPPED: there is no key. */
 enum gsas_error gsas_region_map_info(const struct gsas_pages *p,
 				     const struct gsas_region *region,
 				     struct gsas_map_info *info);

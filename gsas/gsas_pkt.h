@@ -78,8 +78,9 @@ enum gsas_opcode {
 				 * to in the caller's receive space; result:
 				 * bytes */
 	GSAS_PUT	= 70,	/* the same, where from in the service's */
-	GSAS_MAP	= 71,	/* arg2 where a struct gsas_map_info goes;
-				 * result: attributes */
+	GSAS_MAP	= 71,	/* arg2 where a struct gsas_map_info goes, key
+				 * 0 if it is not to be mapped; result:
+				 * attributes */
 	GSAS_QUEUE_NEW	= 72,	/* arg1 quota in words 0-31, words of a buffer
 				 * 32-63; arg2 attributes; result: address */
 	GSAS_QUEUE_OPEN	= 73,	/* address; result: words granted */

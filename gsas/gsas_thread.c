@@ -75,7 +75,6 @@ static void thread_free(struct gsas_thread *t)
 	free(t->lane);
 	free(t->used);
 	free(t->segment);
-	free(t->packets);
 	if (t->hot != NULL)
 		gsas_queue_forget(t);
 	if (t->hot != NULL)
@@ -126,9 +125,7 @@ static int open_interface(struct gsas_thread *t)
 	t->boards = caps->boards;
 	t->lane = calloc(caps->boards, sizeof(t->lane[0]));
 	t->used = calloc(caps->boards, sizeof(t->used[0]));
-	t->packets = calloc(GSAS_PACKETS, sizeof(t->packets[0]));
-	return t->lane != NULL && t->used != NULL && t->packets != NULL ?
-		0 : -FI_ENOMEM;
+	return t->lane != NULL && t->used != NULL ? 0 : -FI_ENOMEM;
 }
 
 static int thread_begin(struct gsas_thread **out)

@@ -115,10 +115,10 @@ struct gsas_lane {
 /* ---- Threads ------------------------------------------------------------- */
 
 /*
- * What the shortest path looks at, in a page of its own that a forked child
+ * What the shortest path looks at, in pages of its own that a forked child
  * finds zero: a child has no mapping of ours, and no interface.
  */
-#define GSAS_HOT	64
+#define GSAS_HOT	1024	/* granules: 1 GiB that is accessed at random */
 
 struct gsas_hot_segment {
 	uint64_t granule;	/* address >> GSAS_SEGMENT_SHIFT, plus 1 */
@@ -132,8 +132,6 @@ struct gsas_hot {
 	struct gsas_hot_segment segment[GSAS_HOT];
 	bool live;		/* false: in a forked child */
 };
-
-#define GSAS_PACKETS	1024	/* granules known not to be mappable */
 
 struct gsas_thread {
 	struct hal *hal;
@@ -150,7 +148,6 @@ struct gsas_thread {
 	uint32_t nused;
 	struct gsas_segment_map *segment;	/* by address */
 	uint32_t nsegments, max_segments;
-	uint64_t *packets;	/* by granule: granule + 1 */
 	struct gsas_queue_handle *queues;
 	/* waiting */
 	uint32_t polls, spin, quick;

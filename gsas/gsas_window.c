@@ -3,9 +3,9 @@
  * gsas_window.c - segments that this thread has mapped: asking for them,
  * finding them, letting go of them.
  *
- * Whether an address can be mapped is asked once for each granule: addresses
- * are never used again, so the answer stays. Whether its page is allocated is
- * looked up before each access, in the segment itself.
+ * Whether a segment can be mapped is asked once: addresses are never used again,
+ * so the answer stays. Whether a page is allocated is looked up before each
+ * access, in the segment itself.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,10 +14,11 @@
 #include "gsas_direct.h"
 
 #define SEGMENTS_MIN	16		/* room for, at first */
+#define SEGMENTS_ENOUGH	8192		/* known at once, if there are others */
 
 struct gsas_segment_map {
 	uint64_t base, bytes;
-	uint8_t *memory;
+	uint8_t *memory;	/* NULL: not to be mapped, ever */
 	struct gsas_lane *lane;
 	struct hal_rmem *rmem;
 	bool pinned;		/* programs have pointers into it */
@@ -51,9 +52,11 @@ static struct gsas_segment_map *segment_find(const struct gsas_thread *t,
 		&t->segment[at] : NULL;
 }
 
-/* Pages that are allocated, or 0: the rest of its words is zero. */
+/* Is a page of it allocated? */
 static bool segment_used(const struct gsas_segment_map *map)
 {
+	if (map->memory == NULL)
+		return true;
 	for (uint64_t i = 0; i < map->bytes / GSAS_PAGE_BYTES; i++)
 		if (gsas_direct_word(map->memory, i) != 0)
 			return true;
@@ -65,18 +68,20 @@ static void hot_forget(struct gsas_thread *t)
 	memset(t->hot->segment, 0, sizeof(t->hot->segment));
 }
 
-/* Let go of what no page is left of. */
-static void sweep(struct gsas_thread *t)
+/* Let go of what no page is left of; forget: and of what is not mapped, of
+ * which nobody knows whether it is still there. */
+static void sweep(struct gsas_thread *t, bool forget)
 {
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < t->nsegments; i++) {
 		struct gsas_segment_map *map = &t->segment[i];
 
-		if (!map->pinned && !segment_used(map))
-			hal_mem_release(map->lane->peer, map->rmem);
-		else
+		if (map->memory == NULL ? !forget :
+		    map->pinned || segment_used(map))
 			t->segment[kept++] = *map;
+		else if (map->memory != NULL)
+			hal_mem_release(map->lane->peer, map->rmem);
 	}
 	if (kept != t->nsegments)
 		hot_forget(t);
@@ -91,7 +96,7 @@ static int segment_room(struct gsas_thread *t)
 
 	if (t->nsegments < max)
 		return 0;
-	sweep(t);
+	sweep(t, max >= SEGMENTS_ENOUGH);
 	if (t->nsegments < max / 2)
 		return 0;
 	max = max != 0 ? 2 * max : SEGMENTS_MIN;
@@ -142,10 +147,10 @@ static bool info_valid(const struct gsas_map_info *info, uint64_t address)
 		info->base <= address && address - info->base < info->bytes;
 }
 
-/* Ask the service. 0; -FI_EPERM: it cannot be mapped, ever; or another error of
- * the address, which its packet will tell as well. */
+/* Ask the service. 0, or the error of the address, which its packet will tell as
+ * well. */
 static int ask(struct gsas_lane *lane, uint64_t address,
-	       struct gsas_map_info *info, bool *queue)
+	       struct gsas_map_info *info, uint64_t *attr)
 {
 	struct gsas_ask ask = {
 		.opcode = GSAS_MAP, .address = address,
@@ -161,77 +166,79 @@ static int ask(struct gsas_lane *lane, uint64_t address,
 	if (ret == 0 && !info_valid(info, address))
 		ret = -EPROTO;
 	if (ret == 0)
-		*queue = trip.result & GSAS_ATTR_QUEUE;
+		*attr = trip.result;
 	return ret;
 }
 
-static int map_segment(struct gsas_lane *lane,
-		       const struct gsas_map_info *info, bool queue,
-		       struct gsas_segment_map **out)
+/* Map it, or note that it cannot be. */
+static int map_segment(struct gsas_segment_map *map,
+		       const struct gsas_map_info *info)
 {
+	struct gsas_lane *lane = map->lane;
 	struct gsas_thread *t = lane->thread;
-	struct gsas_segment_map map = {
-		.base = info->base, .bytes = info->bytes, .lane = lane,
-		.queue = queue,
-	};
 	struct hal_window win;
-	int ret = segment_room(t);
+	int ret = import(lane, info, &map->rmem);
 
-	if (ret == 0)
-		ret = import(lane, info, &map.rmem);
 	if (ret == -FI_ENOMEM || ret == -FI_EMFILE) {
 		/* what is not used any more makes room */
-		sweep(t);
-		ret = import(lane, info, &map.rmem);
+		sweep(t, false);
+		ret = import(lane, info, &map->rmem);
 	}
 	if (ret != 0)
 		return ret;
-	hal_mem_window(lane->peer, map.rmem, &win);
+	hal_mem_window(lane->peer, map->rmem, &win);
 	if (win.addr == NULL || win.bytes < info->bytes) {
-		hal_mem_release(lane->peer, map.rmem);
-		return win.addr == NULL ? -FI_EPERM : -EPROTO;
+		hal_mem_release(lane->peer, map->rmem);
+		return win.addr == NULL ? 0 : -EPROTO;
 	}
-	map.memory = win.addr;
-	segment_insert(t, &map);
-	*out = segment_find(t, info->base);
+	map->memory = win.addr;
 	return 0;
 }
 
-static uint64_t *packets_slot(const struct gsas_thread *t, uint64_t granule)
+static int segment_new(struct gsas_lane *lane, uint64_t address,
+		       struct gsas_segment_map **out)
 {
-	return &t->packets[(granule + (granule >> 28)) % GSAS_PACKETS];
+	struct gsas_thread *t = lane->thread;
+	struct gsas_segment_map map = { .lane = lane };
+	struct gsas_map_info info;
+	uint64_t attr;
+	int ret = ask(lane, address, &info, &attr);
+
+	if (ret == 0)
+		ret = segment_room(t);
+	if (ret == 0 && attr & GSAS_ATTR_MAPPED)
+		ret = map_segment(&map, &info);
+	if (ret != 0)
+		return ret;
+	map.base = info.base;
+	map.bytes = info.bytes;
+	map.queue = attr & GSAS_ATTR_QUEUE;
+	segment_insert(t, &map);
+	*out = segment_find(t, info.base);
+	return 0;
 }
 
-/* The segment of an address, mapped now if it can be. 0; -FI_EPERM: it cannot;
- * or what the service says of the address; or what kept us from asking. */
+/* The segment of an address: what is known of it, or asked now. 0; what the
+ * service says of the address; or what kept us from asking. */
 static int segment_get(struct gsas_thread *t, uint64_t address,
 		       struct gsas_segment_map **map, bool *told)
 {
-	uint64_t granule = address >> GSAS_SEGMENT_SHIFT;
-	struct gsas_map_info info;
 	struct gsas_lane *lane;
-	bool queue;
 	int ret;
 
 	*told = true;
 	*map = segment_find(t, address);
 	if (*map != NULL)
 		return 0;
-	if (*packets_slot(t, granule) == granule + 1)
-		return -FI_EPERM;
 	*told = false;
 	ret = gsas_lane_of(t, address, &lane);
 	if (ret != 0)
 		return ret;
-	ret = ask(lane, address, &info, &queue);
-	if (ret == 0)
-		ret = map_segment(lane, &info, queue, map);
+	ret = segment_new(lane, address, map);
 	/* the next service of that board has other memory there */
 	if (lane->peer == NULL)
 		return -FI_ECONNRESET;
 	*told = true;
-	if (ret == -FI_EPERM)
-		*packets_slot(t, granule) = granule + 1;
 	return ret;
 }
 
@@ -259,6 +266,8 @@ static int find(struct gsas_thread *t, uint64_t address, bool queue, void **at,
 		return ret;
 	if (map->queue != queue)
 		return -FI_EINVAL;
+	if (map->memory == NULL)
+		return -FI_EPERM;
 	off = address - map->base;
 	if (gsas_direct_word(map->memory, off >> GSAS_PAGE_SHIFT) == 0)
 		return -ESTALE;
@@ -283,6 +292,9 @@ static int find_or_none(struct gsas_thread *t, uint64_t address, bool queue,
 
 int gsas_window_find(struct gsas_thread *t, uint64_t address, void **at)
 {
+	*at = gsas_direct(address);
+	if (*at != NULL)
+		return 0;
 	return find_or_none(t, address, false, at);
 }
 
@@ -330,7 +342,7 @@ void gsas_window_freed(struct gsas_thread *t, uint64_t address)
 	struct gsas_segment_map *map = segment_find(t, address);
 
 	if (map != NULL && !map->pinned && !segment_used(map))
-		sweep(t);
+		sweep(t, false);
 }
 
 bool gsas_window_drop(struct gsas_lane *lane)
@@ -347,7 +359,7 @@ bool gsas_window_drop(struct gsas_lane *lane)
 			continue;
 		}
 		pinned |= map->pinned;
-		if (!map->pinned)
+		if (!map->pinned && map->memory != NULL)
 			hal_mem_release(lane->peer, map->rmem);
 	}
 	t->nsegments = kept;

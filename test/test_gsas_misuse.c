@@ -207,7 +207,6 @@ static const struct misuse misuses[] = {
 	{ "put from far away", GSAS_PUT, PLAIN, 0, 8, UINT64_MAX - 3,
 	  GSAS_E_ARGUMENT },
 
-	{ "map what is not mapped", GSAS_MAP, PLAIN, 0, 0, 0, GSAS_E_MAPPED },
 	{ "map a foreign one", GSAS_MAP, FOREIGN, 0, 0, 0, GSAS_E_ACCESS },
 	{ "map a foreign queue", GSAS_MAP, QUEUE_WORLD, 0, 0, 0,
 	  GSAS_E_ACCESS },
