@@ -139,6 +139,81 @@ static const struct gsas_step t##_##op##_step = {			\
 	t##_##op##_once, sizeof(T)					\
 };
 
+/*
+ * Elements smaller than 8 bytes, in an array: those of an aligned word at once,
+ * by one compare-and-swap, as the instruction costs the same for one of them.
+ * Each is atomic as it was: whoever else accesses one while the word is being
+ * made finds it as before or as after. How many were done: all whole words.
+ */
+#define GSAS_LANES(t, T, N, take, op, when, value)			\
+static size_t t##_##op##_lanes(GSAS_ARGS)				\
+{									\
+	size_t i = 0;							\
+									\
+	for (; count - i >= 64 / N; i += 64 / N) {			\
+		void *word = GSAS_AT(target, i, T);			\
+		gsas_w64 was = word64_load(word), want;			\
+		T lane[64 / N];						\
+									\
+		do {							\
+			memcpy(lane, &was, sizeof(was));		\
+			for (size_t k = 0; k < 64 / N; k++) {		\
+				GSAS_TAKE_##take(t, T, i + k)		\
+				T old = lane[k];			\
+									\
+				(void)old;				\
+				if (when)				\
+					lane[k] = (T)(value);		\
+			}						\
+			memcpy(&want, lane, sizeof(want));		\
+		} while (want != was && !word64_cas(word, &was, want));	\
+		if (result != NULL)					\
+			memcpy(GSAS_AT(result, i, T), &was,		\
+			       sizeof(was));				\
+	}								\
+	return i;							\
+}									\
+									\
+static void t##_##op(GSAS_ARGS);					\
+									\
+static __attribute__((noinline)) void t##_##op##_many(GSAS_ARGS)	\
+{									\
+	while (count > 0) {						\
+		size_t n = 1;						\
+									\
+		if (count >= 64 / N && word64_direct(target))		\
+			n = t##_##op##_lanes(GSAS_PASS);		\
+		else							\
+			t##_##op(1, target, operand, compare, result);	\
+		target = GSAS_AT(target, n, T);				\
+		operand = GSAS_CAT(operand, n, T);			\
+		if (compare != NULL)					\
+			compare = GSAS_CAT(compare, n, T);		\
+		if (result != NULL)					\
+			result = GSAS_AT(result, n, T);			\
+		count -= n;						\
+	}								\
+}
+
+/* What follows is for one element. */
+#define GSAS_TO_MANY(t, op)						\
+	if (count != 1) {						\
+		t##_##op##_many(GSAS_PASS);				\
+		return;							\
+	}
+
+#define GSAS_NONE(...)
+#define GSAS_LANES_8	GSAS_LANES
+#define GSAS_LANES_16	GSAS_LANES
+#define GSAS_LANES_32	GSAS_LANES
+#define GSAS_LANES_64	GSAS_NONE
+#define GSAS_LANES_128	GSAS_NONE
+#define GSAS_MANY_8	GSAS_TO_MANY
+#define GSAS_MANY_16	GSAS_TO_MANY
+#define GSAS_MANY_32	GSAS_TO_MANY
+#define GSAS_MANY_64	GSAS_NONE
+#define GSAS_MANY_128	GSAS_NONE
+
 /* Never direct. (N is not used: lists of operations have one form.) */
 #define GSAS_OWNED(t, T, N, take, op, when, value)			\
 GSAS_STEP(t, T, take, op, when, value)					\
@@ -149,12 +224,14 @@ static void t##_##op(GSAS_ARGS)						\
 
 #define GSAS_CAS(t, T, N, take, op, when, value)			\
 GSAS_STEP(t, T, take, op, when, value)					\
+GSAS_LANES_##N(t, T, N, take, op, when, value)				\
 static void t##_##op(GSAS_ARGS)						\
 {									\
 	if (__builtin_expect(!word##N##_direct(target), 0)) {		\
 		gsas_op_locked(&t##_##op##_step, GSAS_PASS);		\
 		return;							\
 	}								\
+	GSAS_MANY_##N(t, op)						\
 	for (size_t i = 0; i < count; i++) {				\
 		GSAS_TAKE_##take(t, T, i)				\
 		void *word = GSAS_AT(target, i, T);			\
@@ -180,12 +257,14 @@ static void t##_##op(GSAS_ARGS)						\
  */
 #define GSAS_NATIVE(t, T, N, op, value, call, told)			\
 GSAS_STEP(t, T, u, op, true, value)					\
+GSAS_LANES_##N(t, T, N, u, op, true, value)				\
 static void t##_##op(GSAS_ARGS)						\
 {									\
 	if (__builtin_expect(!word##N##_direct(target), 0)) {		\
 		gsas_op_locked(&t##_##op##_step, GSAS_PASS);		\
 		return;							\
 	}								\
+	GSAS_MANY_##N(t, op)						\
 	for (size_t i = 0; i < count; i++) {				\
 		gsas_w##N *word = (void *)GSAS_AT(target, i, T);	\
 		T arg = t##_get(GSAS_CAT(operand, i, T));		\

@@ -561,13 +561,14 @@ static void test_all_pairs_misaligned(void **state)
 static void test_every_count_and_place(void **state)
 {
 	static const int places[] = { 0, 1, 2, 3, 4, 6, 8, 12, 15, 40, 57, 63 };
+	static const int counts[] = { 0, 1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31 };
 
 	(void)state;
-	for (int count = 0; count < 4; count++)
+	for (size_t c = 0; c < sizeof(counts) / sizeof(int); c++)
 		for (size_t i = 0; i < sizeof(places) / sizeof(int); i++) {
 			struct shape shapes[] = {
-				{ count, places[i], 0, 0, 0 },
-				{ count, places[i], 3, 5, -1 },
+				{ counts[c], places[i], 0, 0, 0 },
+				{ counts[c], places[i], 3, 5, -1 },
 			};
 
 			FOR_ALL(shapes);

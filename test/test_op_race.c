@@ -138,6 +138,7 @@ struct worker {
 	uint64_t n;
 	uint64_t sum;			/* of what was seen */
 	unsigned char own[256];		/* what it did, done alone */
+	uint64_t did[64];		/* the same, of each element */
 	uint64_t *seen;
 };
 
@@ -286,6 +287,56 @@ static void test_nothing_is_seen_in_halves(void **state)
 					unit_fail("type %d at +%d", type,
 						  places[p]);
 		}
+}
+
+/* ---- Tests: arrays ------------------------------------------------------- */
+
+#define ELEMENTS	40
+
+static void add_arrays(struct worker *w)
+{
+	size_t size = gsas_type_size(w->type), n, at;
+	unsigned char ones[ELEMENTS * GSAS_TYPE_MAX];
+	unsigned char old[ELEMENTS * GSAS_TYPE_MAX];
+	uint64_t rng = w->me + 1;
+
+	for (size_t i = 0; i < ELEMENTS; i++)
+		number_put(w->type, ones + i * size, 1);
+	for (uint64_t i = 0; i < w->n; i++) {
+		at = unit_below(&rng, ELEMENTS);
+		n = 1 + unit_below(&rng, ELEMENTS - at);
+		if (i % 3 == 0)
+			n = 1;
+		gsas_op_apply(GSAS_OP_SUM, w->type, n, w->target + at * size,
+			      ones, NULL, i % 2 ? old : NULL);
+		while (n-- > 0)
+			w->did[at + n]++;
+	}
+}
+
+/* Elements are small enough for several to be made at once: none is lost,
+ * whoever else makes one of them, or other ones of the same word. */
+static void test_arrays_are_exact(void **state)
+{
+	static _Alignas(64) unsigned char room[ELEMENTS * GSAS_TYPE_MAX + 64];
+
+	(void)state;
+	for (int type = 0; type < GSAS_TYPES; type++) {
+		struct worker w[THREADS] = { 0 };
+		size_t size = gsas_type_size(type);
+
+		memset(room, 0, sizeof(room));
+		work_all(w, THREADS, add_arrays, type, room + size);
+		for (int i = 0; i < ELEMENTS; i++) {
+			uint64_t n = 0;
+
+			for (int t = 0; t < THREADS; t++)
+				n += w[t].did[i];
+			assert_int_equal(number_get(type, room + size +
+						    i * size),
+					 number_as(type, n));
+		}
+	}
 }
 
 /* ---- Tests: overlapping elements --------------------------------------- */
@@ -454,6 +505,7 @@ int main(void)
 		cmocka_unit_test(test_blind_sums_are_exact),
 		cmocka_unit_test(test_swaps_are_exact),
 		cmocka_unit_test(test_nothing_is_seen_in_halves),
+		cmocka_unit_test(test_arrays_are_exact),
 		cmocka_unit_test(test_overlapping_ones_exclude_each_other),
 		cmocka_unit_test(test_no_read_passes_a_write),
 		cmocka_unit_test(test_data_is_handed_over),
