@@ -8,6 +8,17 @@
 
 #define ROUNDS	64			/* between two looks at the clock */
 
+/* Without it the core has many loads of the word under way, and takes them all
+ * back when another core writes it, before it goes on. */
+static void relax(void)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("pause");
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
 void unm_handover_echo(struct unm_handover *h)
 {
 	uint64_t n = 0;
@@ -16,7 +27,7 @@ void unm_handover_echo(struct unm_handover *h)
 		/* acquires the other's release in rounds() */
 		while (atomic_load_explicit(&h->ping.v,
 					    memory_order_acquire) == n)
-			;
+			relax();
 		n++;
 		atomic_store_explicit(&h->pong.v, n, memory_order_release);
 	}
@@ -30,7 +41,7 @@ static uint64_t rounds(struct unm_handover *h, uint64_t n)
 		/* acquires the other's release in unm_handover_echo() */
 		while (atomic_load_explicit(&h->pong.v,
 					    memory_order_acquire) != n)
-			;
+			relax();
 	}
 	return n;
 }
