@@ -29,4 +29,8 @@ void unm_handover_echo(struct unm_handover *h);
  * unm_handover_echo(). */
 double unm_handover_ns(struct unm_handover *h, double pass_s);
 
+/* The same, of some time: the lower quartile of readings of a few us, which
+ * tells of the cores, and little of who else is on them. */
+double unm_handover_quick_ns(struct unm_handover *h, double seconds);
+
 #endif

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Where a virtual machine's host has put two cores: the hand-over of a cache
+ * line between them, read in 35 ms. Their places may change at any time, and
+ * every figure of two processes with them; lib_gate.py takes a reading before
+ * and after each run. It is no figure itself: that is in raw_limits.
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <sys/mman.h>
+
+#include "unm_handover.h"
+#include "unm_proc.h"
+#include "unm_stat.h"
+
+static void echo_main(void *arg)
+{
+	unm_handover_echo(arg);
+}
+
+int main(int argc, char **argv)
+{
+	struct unm_pair pair = { .core = { 0, 1 }, .pass_s = 0.005 };
+	struct unm_handover *h;
+	pid_t pid;
+
+	unm_pair_options(&pair, argc, argv);
+	h = mmap(NULL, sizeof(*h), PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	if (h == MAP_FAILED || unm_pin(pair.core[0])) {
+		perror("gauge");
+		return 1;
+	}
+	pid = unm_child(echo_main, h, pair.core[1]);
+	unm_row("handover", UNM_LINE,
+		unm_handover_quick_ns(h, pair.pass_s * UNM_PASSES), "ns");
+	unm_child_end(pid);
+	return 0;
+}
