@@ -233,13 +233,18 @@ static void echo_main(void *arg)
 	unm_handover_echo(&sh->handover);
 }
 
-static void cpu_all(void)
+static void bare(void)
 {
 	struct target t = { .op = CPU_FAD64 };
-	pid_t pid;
 
 	alone("cpu", "fad64_alone", t, MANY);
 	contended("cpu", "fad64_shared", t);
+}
+
+static void handover(void)
+{
+	pid_t pid;
+
 	pid = unm_child(echo_main, NULL, pair.core[1]);
 	unm_row("handover_two_way", UNM_LINE,
 		unm_handover_ns(&sh->handover, pair.pass_s), "ns");
@@ -365,6 +370,13 @@ static void posts(const struct way *w)
 	row(w->name, "post_rate", 8, unm_median(v, UNM_PASSES), "M/s");
 }
 
+static void stores(const struct way *w)
+{
+	posts(w);
+	for (size_t size = 8; size <= PUT_MAX; size *= 2)
+		puts_size(w, size);
+}
+
 /* ----------------------------------------------- loads: figures 8 and 9 */
 
 static gsas_addr load_at(const struct way *w, uint64_t n)
@@ -466,14 +478,51 @@ static void loads_many(const struct way *w, size_t size, unsigned int depth)
 	row(w->name, test, depth, unm_median(v, UNM_PASSES), "M/s");
 }
 
+static void loads(const struct way *w)
+{
+	loads_fill(w);
+	for (size_t size = 8; size <= LOAD_MAX; size *= 2)
+		loads_one(w, size);
+	for (unsigned int depth = 1; depth <= WINDOW; depth *= 2)
+		loads_many(w, 8, depth);
+	for (unsigned int depth = 1; depth <= WINDOW; depth *= 2)
+		loads_many(w, LOAD_MAX, depth);
+}
+
 /* ---------------------------------------------------------------- frame */
 
-static void measure(struct way *w)
+static struct way mapped = { .name = "mapped", .flags = GSAS_MAPPED };
+static struct way packets = { .name = "service" };
+
+/* What -o chooses: a few seconds, with the machine's own figure that the others
+ * are held against, for both are to see the same machine. */
+static const struct part {
+	const char *name;
+	struct way *way;
+	void (*machine)(void);
+	void (*body)(const struct way *w);
+} parts[] = {
+	{ "mapped", &mapped, bare, atomics },
+	{ "service", &packets, handover, atomics },
+	{ "mapped-loads", &mapped, NULL, loads },
+	{ "mapped-stores", &mapped, NULL, stores },
+	{ "service-loads", &packets, NULL, loads },
+	{ "service-stores", &packets, NULL, stores },
+};
+
+#define PARTS	(int)(sizeof(parts) / sizeof(*parts))
+
+static const struct part *only;		/* NULL: all */
+
+static void measure(const struct part *p)
 {
+	struct way *w = p->way;
 	size_t size;
 	void *ptr;
 	int ret;
 
+	if (p->machine)
+		p->machine();
 	must(gsas_alloc(SPAN / GSAS_PAGE + 1, GSAS_HERE, w->flags, NULL,
 			&w->at), "gsas_alloc");
 	if (w->flags & GSAS_MAPPED) {
@@ -484,27 +533,54 @@ static void measure(struct way *w)
 		}
 		must(ret, "gsas_map");
 	}
-	atomics(w);
-	loads_fill(w);
-	for (size = 8; size <= LOAD_MAX; size *= 2)
-		loads_one(w, size);
-	for (unsigned int depth = 1; depth <= WINDOW; depth *= 2)
-		loads_many(w, 8, depth);
-	for (unsigned int depth = 1; depth <= WINDOW; depth *= 2)
-		loads_many(w, LOAD_MAX, depth);
-	posts(w);
-	for (size = 8; size <= PUT_MAX; size *= 2)
-		puts_size(w, size);
+	p->body(w);
 out:
 	must(gsas_free(w->at), "gsas_free");
 }
 
+static void usage(void)
+{
+	fprintf(stderr, "usage: gsas_limits [-o PART] [-p CORE,CORE] "
+		"[-t SECONDS]\n"
+		"  -o  only one of:");
+	for (int i = 0; i < PARTS; i++)
+		fprintf(stderr, " %s", parts[i].name);
+	fprintf(stderr, "\n"
+		"  -p  cores of the caller and of the service (1,0)\n"
+		"  -t  time of one pass, of %d per figure (0.05)\n",
+		UNM_PASSES);
+	exit(2);
+}
+
+static const struct part *part_find(const char *name)
+{
+	for (int i = 0; i < PARTS; i++)
+		if (!strcmp(name, parts[i].name))
+			return &parts[i];
+	usage();
+	return NULL;
+}
+
+static void options(int argc, char **argv)
+{
+	int c;
+
+	while ((c = getopt(argc, argv, "o:p:t:")) != -1) {
+		if (c == 'o')
+			only = part_find(optarg);
+		else if (c == 't')
+			pair.pass_s = atof(optarg);
+		else if (c != 'p' || sscanf(optarg, "%d,%d", &pair.core[0],
+					    &pair.core[1]) != 2)
+			usage();
+	}
+	if (optind < argc || !(pair.pass_s > 0))
+		usage();
+}
+
 int main(int argc, char **argv)
 {
-	struct way mapped = { .name = "mapped", .flags = GSAS_MAPPED };
-	struct way packets = { .name = "service" };
-
-	unm_pair_options(&pair, argc, argv);
+	options(argc, argv);
 	sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE,
 		  MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (sh == MAP_FAILED || unm_pin(pair.core[0])) {
@@ -517,8 +593,8 @@ int main(int argc, char **argv)
 	       UNM_PASSES);
 	printf("# Size of *_loads_*: how many are under way\n");
 	unm_row_header();
-	cpu_all();
-	measure(&mapped);
-	measure(&packets);
+	for (int i = 0; i < PARTS; i++)
+		if (!only || only == &parts[i])
+			measure(&parts[i]);
 	return 0;
 }
