@@ -12,13 +12,16 @@ import subprocess
 import sys
 import time
 
+from lib_gate import (BUSY, GATE_FIELDS, Gate, latest, look, nearest_of,
+                      row_doubt)
+
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PR_SET_CHILD_SUBREAPER = 36
 
 # The columns of a CSV file of results.
 FIELDS = ["metric", "peer", "ranks", "size", "value", "unit", "rep", "status",
           "seconds", "set", "profile", "version", "commit", "cpu", "cores",
-          "kernel", "date", "command"]
+          "kernel", "date", "command"] + GATE_FIELDS
 
 KIB, MIB = 1024, 1024 * 1024
 
@@ -178,6 +181,32 @@ def execute(words, env, timeout):
     return status, out, err, time.monotonic() - start
 
 
+# ------------------------------------------------------------------ gate
+
+def gauge_of(out, prefix, cores):
+    """A function: the hand-over between two cores in ns, or None."""
+    bad = build_plain(out, prefix, "gauge", "gauge")
+    if bad:
+        print("placement not gauged: " + bad, file=sys.stderr)
+
+    def gauge():
+        status, text, err, _ = execute(
+            [os.path.join(out, "gauge"), "-p", cores], None, 10)
+        if status == "ok":
+            return float(text.split()[2])
+        sys.stderr.write(err)
+        return None
+    return (lambda: None) if bad else gauge
+
+
+def gate_of(out, prefix, cores, quick):
+    """That of a session. A quick one is to show that everything runs, on a
+    busy machine too: it hardly waits."""
+    seconds, tries, patience = (0.1, 2, 20) if quick else (1, 5, 600)
+    return Gate(gauge_of(out, prefix, cores), lambda: look(seconds), tries,
+                patience)
+
+
 # -------------------------------------------------------------- results
 
 class Results:
@@ -187,11 +216,13 @@ class Results:
         self.profile = profile
         self.rows = []
         self.values = {}        # (metric, peer, ranks, size): [value]
+        self.doubted = {}       # the same, of runs that do not count
+        self.marked = set()     # keys that have no others
         self.status = {}        # (metric, peer, ranks): first that failed
         self.units = {}
         self.commands = {}
 
-    def add(self, row):
+    def add(self, row, doubt=""):
         self.rows.append(row)
         metric, peer = row["metric"], row["peer"]
         ranks = int(row["ranks"])
@@ -200,8 +231,43 @@ class Results:
             self.status.setdefault((metric, peer, ranks), row["status"])
             return
         key = (metric, peer, ranks, int(row["size"]))
-        self.values.setdefault(key, []).append(float(row["value"]))
+        # wrong words are wrong in any placement
+        values = self.doubted if doubt and row["unit"] != "words" else \
+            self.values
+        values.setdefault(key, []).append(float(row["value"]))
         self.units[key] = row["unit"]
+
+    def settle(self):
+        """After the last row: what has no value that counts shows another."""
+        self.marked = set(self.doubted) - set(self.values)
+        for key in self.marked:
+            self.values[key] = self.doubted[key]
+
+    def mark(self, *key):
+        return " *" if key in self.marked else ""
+
+    def doubts(self):
+        """Sentences: what these figures are not good for, and why."""
+        text = []
+        if "quick" in self.first("set").split():
+            text.append("Short runs (`--quick`): they show that everything "
+                        "runs, and support no claim about speed.")
+        runs = {(r["command"], r["rep"]): float(r.get("busy") or 0)
+                for r in self.rows}
+        busy = [b for b in runs.values() if b > BUSY]
+        if busy:
+            text.append("Other processes kept up to %.1f processors busy just "
+                        "before %d of %d runs: no figures."
+                        % (max(busy), len(busy), len(runs)))
+        if "busy" in self.first("set").split():     # a file of before
+            text.append("The machine was busy with something else: no "
+                        "figures.")
+        if self.marked:
+            text.append("Figures with a * were made in another placement of "
+                        "the two cores than others, or while it changed, or "
+                        "it is not known: they are not to be held against "
+                        "others.")
+        return text
 
     def median(self, metric, peer, ranks, size):
         v = self.values.get((metric, peer, ranks, size))
@@ -226,8 +292,12 @@ def load(paths, kind=Results):
             sys.exit("%s: several profiles: %s"
                      % (path, ", ".join(sorted(own))))
         profile = own.pop() if own else "host"
-        for row in rows:
-            found.setdefault(profile, kind(profile)).add(row)
+        nearest = nearest_of(rows)
+        for row in latest(rows):
+            found.setdefault(profile, kind(profile)).add(
+                row, row_doubt(row, nearest))
+    for res in found.values():
+        res.settle()
     return found
 
 
@@ -238,15 +308,16 @@ def write_medians(res, path):
         w = csv.writer(f, lineterminator="\n")
         w.writerow(["metric", "peer", "ranks", "size", "median", "min", "max",
                     "n", "unit", "profile", "version", "cpu", "cores",
-                    "kernel", "date", "commit", "command"])
+                    "kernel", "date", "commit", "command", "mark"])
         for key, v in sorted(res.values.items()):
             w.writerow([*key, "%.6g" % statistics.median(v), "%.6g" % min(v),
                         "%.6g" % max(v), len(v), res.units[key], res.profile,
-                        res.version(key[1]), *run, res.commands[key[:3]]])
+                        res.version(key[1]), *run, res.commands[key[:3]],
+                        res.mark(*key).strip()])
         for (metric, peer, ranks), status in sorted(res.status.items()):
             w.writerow([metric, peer, ranks, "", "", "", "", 0, status,
                         res.profile, res.version(peer), *run,
-                        res.commands[(metric, peer, ranks)]])
+                        res.commands[(metric, peer, ranks)], ""])
 
 
 # --------------------------------------------------------------- tables

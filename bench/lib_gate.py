@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Runs that count: made while the two cores were as near as they often are.
+
+The host of a virtual machine moves its processors, for seconds or minutes, to
+where a cache line takes several times as long from one to the other, and every
+figure of two processes with it. So the hand-over of a line is read before and
+after each run, and figures are held against each other that were made in one
+placement: the nearest that lasted for two runs. Nearer ones come and go within
+a fraction of a second, when both are for a moment threads of one core. How busy
+others keep the processors is told, and no more.
+"""
+
+import os
+import sys
+import time
+
+LIMIT = 1.5                             # between readings in one placement
+BUSY = 0.1                              # processors: others spoil figures
+OTHER = MOVED, FAR, NEARER = "moved", "far", "nearer"
+
+# What a row of results has of its gate: the two readings and that of the
+# nearest placement so far, in ns; how many processors others used in the second
+# before.
+GATE_FIELDS = ["before", "after", "nearest", "busy"]
+
+
+def ticks():
+    """(of all processors, of these not idle), since the start."""
+    with open("/proc/stat", encoding="ascii") as f:
+        # idle and iowait are the 4th and 5th; guests are in user, too
+        t = [int(word) for word in f.readline().split()[1:9]]
+    return sum(t), sum(t) - t[3] - t[4]
+
+
+def look(seconds):
+    """How many processors others keep busy, while nothing of ours runs."""
+    total, used = ticks()
+    time.sleep(seconds)
+    total, used = (now - was for now, was in zip(ticks(), (total, used)))
+    return os.cpu_count() * used / total if total else 0.0
+
+
+def doubt(before, after, nearest):
+    """Why what was run between two readings does not count, or nothing."""
+    if not before or not after:
+        return "not gauged"
+    if max(before, after) > LIMIT * min(before, after):
+        return MOVED
+    if not nearest:
+        return ""
+    if max(before, after) > LIMIT * nearest:
+        return FAR
+    return NEARER if LIMIT * min(before, after) < nearest else ""
+
+
+class Gate:
+    """Wants two functions without arguments, a gauge (ns, or None) and a look;
+    how often a run may be made; for how many looks it may wait in all."""
+
+    def __init__(self, gauge, look, tries, patience):
+        self.gauge = gauge
+        self.look = look
+        self.tries = tries
+        self.patience = patience
+        self.least = None               # of runs that did not move ...
+        self.nearest = None             # ... and the next to it
+
+    def settle(self, before, after):
+        """What a run tells of the placements that there are."""
+        if not doubt(before, after, None):
+            known = [ns for ns in (self.least, self.nearest) if ns]
+            known = sorted(known + [max(before, after)]) + [None]
+            self.least, self.nearest = known[:2]
+
+    def tell(self, what, *readings):
+        print("placement %s: %s ns, nearest %.0f"
+              % (what, ", ".join("%.0f" % ns for ns in readings),
+                 self.nearest or min(readings)), file=sys.stderr, flush=True)
+
+    def wait(self):
+        """Until the cores are near, or patience has ended: (how busy others
+        were, reading)."""
+        told = False
+        while True:
+            busy, before = self.look(), self.gauge()
+            if doubt(before, before, self.nearest) != FAR or \
+                    not self.patience:
+                return busy, before
+            if not told:
+                self.tell("far, waiting", before)
+            told = True
+            self.patience -= 1
+
+    def run(self, once):
+        """Call once() until its run counts, or was made often enough. It
+        returns a tuple that begins with a status: (the last one's tuple, its
+        GATE_FIELDS)."""
+        for left in reversed(range(self.tries)):
+            busy, before = self.wait()
+            made = once()
+            after = self.gauge()
+            self.settle(before, after)
+            why = doubt(before, after, self.nearest)
+            if made[0] != "ok" or why not in OTHER:
+                break
+            # far, and no waiting any more: it would be again
+            again = left and (why != FAR or self.patience)
+            self.tell(why + (", again" if again else ", kept with a mark"),
+                      before, after)
+            if not again:
+                break
+        fields = ["%.1f" % (ns or 0) for ns in (before, after, self.nearest)]
+        return made, dict(zip(GATE_FIELDS, fields + ["%.2f" % busy]))
+
+    def in_turn(self, jobs):
+        """Functions that return the GATE_FIELDS of their run, or None if it
+        failed. Those that do not count, for there was no better time or only
+        later, have another turn; their new rows replace the others."""
+        made = [(job, job()) for job in jobs]
+        for job, fields in made:
+            if fields and row_doubt(fields, self.nearest) in OTHER:
+                job()
+
+
+# ------------------------------------------------------------ rows of a file
+
+def row_doubt(row, nearest):
+    """Of a row with GATE_FIELDS; older files have none."""
+    if not row.get("before"):
+        return ""
+    return doubt(float(row["before"]), float(row["after"]), nearest)
+
+
+def nearest_of(rows):
+    """What a session knew of it in the end, or None."""
+    known = [float(r.get("nearest") or 0) for r in rows]
+    return next((ns for ns in reversed(known) if ns), None)
+
+
+def latest(rows):
+    """Without those that another turn has replaced."""
+    found = {}
+    for r in rows:
+        found[tuple(r[f] for f in ("metric", "peer", "ranks", "size",
+                                   "rep"))] = r
+    return list(found.values())

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""bench/lib_gate.py, with readings of our own in place of the gauge's."""
+
+import io
+import os
+import sys
+import tempfile
+import unittest
+from contextlib import redirect_stderr
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(TOP, "bench"))
+
+import lib_bench                        # noqa: E402
+import lib_gate                         # noqa: E402
+
+NEAR, FAR, THREADS = 105, 520, 53       # ns; two threads of one core
+
+
+class Session:
+    """A gate, the readings that it will see, and what it lets happen."""
+
+    def __init__(self, readings, tries=3, patience=4, status="ok",
+                 known=0):
+        self.readings = iter([NEAR] * 2 * known + readings)
+        self.looks = self.runs = 0
+        self.status = status
+        self.told = io.StringIO()
+        self.gate = lib_gate.Gate(lambda: next(self.readings), self.look,
+                                  tries, patience)
+        for _ in range(known):          # runs of before
+            self.job()
+        self.looks = self.runs = 0
+
+    def look(self):
+        self.looks += 1
+        return 0.25
+
+    def once(self):
+        self.runs += 1
+        return self.status, self.runs
+
+    def job(self):
+        with redirect_stderr(self.told):
+            self.made, self.fields = self.gate.run(self.once)
+        return self.fields
+
+    def doubt(self):
+        return lib_gate.row_doubt(self.fields, self.gate.nearest)
+
+
+class TestGate(unittest.TestCase):
+    def test_near(self):
+        s = Session([NEAR + 10, NEAR, NEAR, NEAR + 10], known=1)
+        s.job()
+        s.job()
+        self.assertEqual((s.runs, s.made, s.doubt()), (2, ("ok", 2), ""))
+        self.assertEqual(s.fields, {"before": "105.0", "after": "115.0",
+                                    "nearest": "115.0", "busy": "0.25"})
+        self.assertEqual(s.told.getvalue(), "")
+
+    def test_moved(self):
+        """Away, then back, while it runs: the third run counts."""
+        s = Session([NEAR, FAR, NEAR, FAR, NEAR, NEAR])
+        s.job()
+        self.assertEqual((s.made, s.doubt()), (("ok", 3), ""))
+        self.assertEqual(s.told.getvalue().count("moved, again"), 2)
+
+    def test_moved_always(self):
+        s = Session([NEAR, FAR] * 9)
+        s.job()
+        self.assertEqual((s.runs, s.doubt()), (3, "moved"))
+        self.assertIn("kept with a mark", s.told.getvalue())
+
+    def test_waits(self):
+        """It does not run while it is far, and says once that it waits."""
+        s = Session([FAR, FAR, FAR, NEAR, NEAR], known=2)
+        s.job()
+        self.assertEqual((s.runs, s.looks, s.doubt()), (1, 4, ""))
+        self.assertEqual(s.told.getvalue().count("waiting"), 1)
+
+    def test_waits_no_more(self):
+        """Patience is that of the session; behind it one run each."""
+        s = Session([FAR] * 99, known=2)
+        for _ in range(3):
+            s.job()
+        self.assertEqual((s.runs, s.looks, s.doubt()), (3, 7, "far"))
+
+    def test_nearer_later(self):
+        """All looked well, but it was far: another turn for the first."""
+        s = Session([FAR] * 4 + [NEAR] * 8)
+        s.gate.in_turn([s.job, s.job, s.job])
+        self.assertEqual((s.runs, s.doubt()), (6, ""))
+        self.assertEqual(s.told.getvalue().count("nearer, again"), 1)
+
+    def test_nearer_for_a_moment(self):
+        """One run, or one reading, does not make a placement."""
+        s = Session([THREADS, NEAR, THREADS, THREADS, NEAR, NEAR], known=2)
+        s.job()
+        self.assertEqual((s.runs, s.doubt(), s.gate.nearest), (3, "", NEAR))
+
+    def test_nearer_at_first(self):
+        s = Session([THREADS] * 2 + [NEAR] * 8)
+        s.gate.in_turn([s.job, s.job, s.job])
+        self.assertEqual((s.runs, s.looks, s.doubt()), (4, 4, ""))
+
+    def test_failed(self):
+        """What failed has no figures, so it is not repeated."""
+        s = Session([NEAR, FAR], status="failed: exit 1")
+        s.gate.in_turn([lambda: s.job() and None])
+        self.assertEqual(s.runs, 1)
+
+    def test_no_gauge(self):
+        s = Session([None] * 2)
+        s.gate.in_turn([s.job])
+        self.assertEqual((s.runs, s.doubt()), (1, "not gauged"))
+
+    def test_busy(self):
+        self.assertGreaterEqual(lib_gate.look(0.05), 0)
+
+
+class TestRows(unittest.TestCase):
+    def load(self, readings, unit):
+        """One value for each (rep, before, after, nearest)."""
+        text = ",".join(lib_bench.FIELDS) + "\n"
+        for i, (rep, *gate) in enumerate(readings):
+            row = dict.fromkeys(lib_bench.FIELDS, "")
+            row.update(metric="m", peer="p", ranks=2, size=8, value=i,
+                       unit=unit, rep=rep, status="ok", set="core",
+                       profile="host")
+            row.update(zip(lib_gate.GATE_FIELDS, gate))
+            text += ",".join(str(row[f]) for f in lib_bench.FIELDS) + "\n"
+        with tempfile.NamedTemporaryFile("w", suffix=".csv") as f:
+            f.write(text)
+            f.flush()
+            return lib_bench.load([f.name])["host"]
+
+    def shown(self, readings, unit="ns"):
+        res = self.load(readings, unit)
+        return res.median("m", "p", 2, 8), res.mark("m", "p", 2, 8)
+
+    def test_counts(self):
+        self.assertEqual(self.shown([(1, NEAR, NEAR, NEAR)]), (0, ""))
+
+    def test_only_what_counts(self):
+        self.assertEqual(self.shown([(1, FAR, FAR, FAR),
+                                     (2, NEAR, NEAR, NEAR)]), (1, ""))
+
+    def test_marked(self):
+        self.assertEqual(self.shown([(1, FAR, FAR, NEAR)]), (0, " *"))
+
+    def test_wrong_words(self):
+        """They are so in any placement."""
+        self.assertEqual(self.shown([(1, NEAR, NEAR, NEAR),
+                                     (2, FAR, FAR, NEAR)], "words"),
+                         (0.5, ""))
+
+    def test_nearer(self):
+        """The file's last word on what is near holds."""
+        self.assertEqual(self.shown([(1, THREADS, THREADS, THREADS),
+                                     (2, NEAR, NEAR, NEAR)]), (1, ""))
+
+    def test_another_turn(self):
+        self.assertEqual(self.shown([(1, FAR, FAR, FAR),
+                                     (1, NEAR, NEAR, NEAR)]), (1, ""))
+
+    def test_old_file(self):
+        self.assertEqual(self.shown([(1,), (2,)]), (0.5, ""))
+
+
+if __name__ == "__main__":
+    unittest.main()
