@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <linux/close_range.h>
 #include <sched.h>
 #include <signal.h>
@@ -28,6 +29,10 @@
 #define SPIN_POLLS	32		/* of them before a yield */
 #define LINGER_MS	1000
 #define SAID_MAX	512
+#define REFUSAL_BURST	32		/* lines about refusals at once, */
+#define REFUSAL_MS	250		/* then one in that time */
+#define REFUSAL_NS	(UINT64_C(1000000) * REFUSAL_MS)
+#define REFUSAL_QUIET	4		/* lines not used: the flood is over */
 
 static struct options {
 	int board;
@@ -52,6 +57,63 @@ static void say(const char *line)
 		syslog(LOG_NOTICE, "%s", line);
 	else
 		fprintf(stderr, "gsasd: %s\n", line);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/*
+ * Each client is refused with a line, and whoever comes again is another
+ * client: without a bound, anybody could fill the log. A token bucket, as the
+ * time at which it is full again. Touched by the thread that serves only.
+ */
+static struct {
+	uint64_t full;
+	uint64_t left_out;		/* since the last line */
+} refusals;
+
+/* Is there a token, and spare ones beside it? Then it is taken. */
+static bool refusal_take(unsigned spare)
+{
+	uint64_t now = now_ns();
+
+	if (refusals.full < now)
+		refusals.full = now;
+	if (refusals.full - now > (REFUSAL_BURST - 1 - spare) * REFUSAL_NS)
+		return false;
+	refusals.full += REFUSAL_NS;
+	return true;
+}
+
+static void tell_left_out(void)
+{
+	char line[80];
+
+	if (refusals.left_out == 0)
+		return;
+	snprintf(line, sizeof(line), "refused: %" PRIu64 " more, of which "
+		 "there are no lines", refusals.left_out);
+	refusals.left_out = 0;
+	say(line);
+}
+
+static void board_says(const char *line)
+{
+	static const char refused[] = "refused: ";
+
+	if (strncmp(line, refused, sizeof(refused) - 1) != 0) {
+		say(line);
+	} else if (refusal_take(0)) {
+		tell_left_out();
+		say(line);
+	} else {
+		refusals.left_out++;
+	}
 }
 
 static void hal_says(int level, const char *line)
@@ -266,14 +328,6 @@ static void signals(void)
 	sigaction(SIGPIPE, &ignore, NULL);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
 /* Poll until something moves, for a while. Whether it did. The clients share
  * our processors: every few polls one of them may run. */
 static bool spin(struct gsas_board *board)
@@ -307,6 +361,17 @@ static int linger(const struct gsas_board *board, uint64_t *empty_since)
 	return now >= end ? 0 : (int)((end - now) / 1000000) + 1;
 }
 
+/* What no later refusal brings up is told when all is quiet. How long to sleep,
+ * of ms. */
+static int quiet(int ms)
+{
+	if (refusals.left_out != 0 && refusal_take(REFUSAL_QUIET))
+		tell_left_out();
+	if (refusals.left_out == 0 || (ms >= 0 && ms < REFUSAL_MS))
+		return ms;
+	return REFUSAL_MS;
+}
+
 static void serve(struct gsas_board *board)
 {
 	uint64_t empty_since = 0;
@@ -319,7 +384,7 @@ static void serve(struct gsas_board *board)
 		ms = linger(board, &empty_since);
 		if (ms == 0)
 			return;
-		gsas_board_sleep(board, ms);
+		gsas_board_sleep(board, quiet(ms));
 	}
 }
 
@@ -371,7 +436,7 @@ static struct gsas_board *open_board(struct gsas_spawner *spawner)
 	struct gsas_board_attr attr = {
 		.board = opt.board, .max_pages = opt.pages,
 		.max_job_pages = opt.job_pages, .spawn = gsas_spawner_start,
-		.spawn_ctx = spawner, .log = say,
+		.spawn_ctx = spawner, .log = board_says,
 	};
 	struct gsas_board *board;
 	int ret = gsas_board_open(&attr, &board);
@@ -412,6 +477,7 @@ int main(int argc, char *argv[])
 	if (!opt.alone)			/* then the unit is who started us */
 		tell_systemd();
 	serve(board);
+	tell_left_out();
 	g_board = NULL;			/* a signal has nobody to wake now */
 	gsas_board_close(board);
 	gsas_spawner_fini(&spawner);

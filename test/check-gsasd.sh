@@ -78,6 +78,11 @@ refused()
 serves() { ctl boards | awk -v b="$1" '$1 == b { found = 1 }
 	END { exit !found }'; }
 
+# how many refusals are told of, or left out and counted
+# shellcheck disable=SC2317 # by within()
+refusals() { awk '/refused: [0-9]+ more/ { n += $3; next } /refused:/ { n++ }
+	END { print n + 0 }' "$tmp/said"; }
+
 # ---- nobody there
 within "^0 of 2 boards" ctl boards
 refused "no board has a service" ctl stat
@@ -144,6 +149,33 @@ a=$(tool alloc 0 1 0) || bad "no successor after SIGKILL"
 within "^1 of 2 boards" ctl boards
 tool free "$a" || bad "free after SIGKILL"
 gone
+pids=
+
+# ---- who comes again and again to be refused: few lines, all are counted.
+# Other lines are told meanwhile: no log for a program that shall start (that is
+# one refusal more).
+mkdir "$tmp/bin" "$tmp/logs" "$tmp/logs/no-log-0-stdout.log"
+printf '#!/bin/sh\n' >"$tmp/bin/no-log"
+chmod 755 "$tmp/bin/no-log"
+start=$(date +%s)
+${UNM_EXEC:+"$UNM_EXEC"} "$GSASD" --board 0 --exec "$tmp/bin" \
+	--logs "$tmp/logs" 2>"$tmp/said" &
+daemon=$!
+pids=$daemon
+within "^1 of 2 boards" ctl boards
+a=$(tool alloc 0 1 0) || bad "alloc before the flood"
+[ "$(GSAS_JOB=11111111111111111111111111111111 tool in-turn "$a" 1000)" = \
+	0x0 ] || bad "a stranger reads"
+tool fork 0 "$tmp/bin/no-log" 1 2>"$tmp/err" && bad "a program without a log"
+within "no log file for" cat "$tmp/said"
+within "^1001$" refusals
+seconds=$(($(date +%s) - start + 1))
+told=$(grep -c "refused: [A-Z]" "$tmp/said")
+if [ "$told" -lt 32 ] || [ "$told" -gt $((32 + 4 * seconds)) ]; then
+	bad "$told lines about refusals in $seconds seconds"
+fi
+kill -TERM $daemon
+wait $daemon || bad "ended with $?"
 pids=
 
 # ---- idle, it takes no processor time

@@ -3,10 +3,12 @@
  * gsas_tool.c - one call of gsas.h from a script. Prints its result; the exit
  * code is 0, or the errno it gave.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "gsas.h"
@@ -14,6 +16,24 @@
 static uint64_t number(const char *text)
 {
 	return text != NULL ? strtoull(text, NULL, 0) : 0;
+}
+
+/* So many processes, one after the other, read there: how many it was done
+ * for. */
+static int in_turn(uint64_t address, uint64_t processes, uint64_t *done)
+{
+	for (uint64_t i = 0; i < processes; i++) {
+		pid_t pid = fork();
+		uint64_t value;
+		int status;
+
+		if (pid == 0)
+			_exit(gsas_read64(address, &value) != 0);
+		if (pid < 0 || waitpid(pid, &status, 0) != pid)
+			return -errno;
+		*done += status == 0;
+	}
+	return 0;
 }
 
 static int run(const char *what, char *const arg[])
@@ -28,6 +48,8 @@ static int run(const char *what, char *const arg[])
 		ret = gsas_free(number(arg[0]));
 	else if (strcmp(what, "read") == 0)
 		ret = gsas_read64(number(arg[0]), &value);
+	else if (strcmp(what, "in-turn") == 0)	/* ADDRESS PROCESSES */
+		ret = in_turn(number(arg[0]), number(arg[1]), &value);
 	else if (strcmp(what, "write") == 0)
 		ret = gsas_write64(number(arg[0]), number(arg[1]));
 	else if (strcmp(what, "fork") == 0)	/* BOARD PATH ARGUMENT */
