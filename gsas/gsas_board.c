@@ -44,7 +44,7 @@ struct gsas_board {
 	void (*log)(const char *line);
 	struct unm_list deaf;		/* lanes without a way back */
 	struct unm_list dying;		/* lanes to the dead, being drained */
-	struct unm_list blocked;	/* lanes that have no room for answers */
+	struct unm_list blocked;	/* lanes without room for answers */
 	uint64_t next_service, next_retry;
 	uint32_t cold;			/* of the peers looked at in turn */
 	uint32_t turns;

@@ -3,9 +3,9 @@
  * gsas_window.c - segments that this thread has mapped: asking for them,
  * finding them, letting go of them.
  *
- * Whether a segment can be mapped is asked once: addresses are never used again,
- * so the answer stays. Whether a page is allocated is looked up before each
- * access, in the segment itself.
+ * Whether a segment can be mapped is asked once: addresses are never used
+ * again, so the answer stays. Whether a page is allocated is looked up before
+ * each access, in the segment itself.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -147,8 +147,8 @@ static bool info_valid(const struct gsas_map_info *info, uint64_t address)
 		info->base <= address && address - info->base < info->bytes;
 }
 
-/* Ask the service. 0, or the error of the address, which its packet will tell as
- * well. */
+/* Ask the service. 0, or the error of the address, which its packet will tell
+ * as well. */
 static int ask(struct gsas_lane *lane, uint64_t address,
 	       struct gsas_map_info *info, uint64_t *attr)
 {
