@@ -49,7 +49,7 @@ struct gsas_board {
 	uint32_t cold;			/* of the peers looked at in turn */
 	uint32_t turns;
 	bool refused;			/* some peer could not be kept */
-	bool unblocked;			/* a lane has room again */
+	bool changed;			/* what is blocked */
 	bool again;			/* the core has to be called */
 	int nap_ms;
 	int bell;			/* an eventfd: gsas_board_wake() */
@@ -179,13 +179,13 @@ static void lane_block(struct lane *lane, bool on)
 
 	if (on == was)
 		return;
+	lane->board->changed = true;
 	if (on) {
 		unm_list_append(&lane->board->blocked, &lane->blocked);
-		return;
+	} else {
+		unm_list_remove(&lane->blocked);
+		hal_tx_sleep(lane->peer, false);
 	}
-	unm_list_remove(&lane->blocked);
-	hal_tx_sleep(lane->peer, false);
-	lane->board->unblocked = true;
 }
 
 static int lane_answer(void *ctx, const struct gsas_answer *answer)
@@ -528,9 +528,10 @@ void gsas_board_sleep(struct gsas_board *board, int ms)
 		mark_blocked(board, true);
 		armed = hal_if_arm(board->hif) == 0;
 		/* who took answers before that was not asked to tell */
-		board->unblocked = false;
+		board->changed = false;
 		board->again = gsas_service_progress(board->service);
-		busy = board->unblocked || nap(board, ms, armed);
+		busy = board->changed || (!armed && look(board)) ||
+			nap(board, ms, armed);
 		if (armed)
 			hal_if_disarm(board->hif);
 		mark_blocked(board, false);

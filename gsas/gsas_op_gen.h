@@ -154,19 +154,23 @@ static size_t t##_##op##_lanes(GSAS_ARGS)				\
 		void *word = GSAS_AT(target, i, T);			\
 		gsas_w64 was = word64_load(word), want;			\
 		T lane[64 / N];						\
+		bool stored;						\
 									\
 		do {							\
+			stored = false;					\
 			memcpy(lane, &was, sizeof(was));		\
 			for (size_t k = 0; k < 64 / N; k++) {		\
 				GSAS_TAKE_##take(t, T, i + k)		\
 				T old = lane[k];			\
 									\
 				(void)old;				\
-				if (when)				\
+				if (when) {				\
 					lane[k] = (T)(value);		\
+					stored = true;			\
+				}					\
 			}						\
 			memcpy(&want, lane, sizeof(want));		\
-		} while (want != was && !word64_cas(word, &was, want));	\
+		} while (stored && !word64_cas(word, &was, want));	\
 		if (result != NULL)					\
 			memcpy(GSAS_AT(result, i, T), &was,		\
 			       sizeof(was));				\

@@ -61,8 +61,8 @@ struct gsas_client {
 	struct gsas_answer kept;
 
 	struct unm_list works;		/* given to a worker */
-	struct unm_list waits;		/* to be given after those */
-	uint32_t given;			/* works */
+	struct unm_list waits[GSAS_WORKERS];	/* to be given after those */
+	uint32_t given[GSAS_WORKERS];	/* works */
 	uint32_t work_count;		/* those, waiting and late ones */
 	struct unm_list tells;		/* gsas_open with grants to tell */
 	struct unm_list stuck;		/* of the service's list */

@@ -12,9 +12,9 @@
 #include "gsas_copy.h"
 #include "gsas_serve.h"
 
-#define WORKS_AT_ONCE	4		/* of a client in the workers' lines:
-					 * who wants much is not in the way of
-					 * who wants little */
+#define WORKS_AT_ONCE	4		/* of a client in a worker's line: who
+					 * wants much is not in the way of who
+					 * wants little */
 
 /* A request that is answered later. */
 struct later {
@@ -22,7 +22,7 @@ struct later {
 	enum gsas_worker_kind kind;
 	struct gsas_service *service;
 	struct gsas_client *client;	/* NULL: it ended */
-	struct unm_list list;		/* client->waits, ->works or ->late */
+	struct unm_list list;		/* client->waits[], ->works or ->late */
 	uint64_t address;		/* for the log */
 	struct gsas_answer answer;
 	enum gsas_error error;		/* what became of it */
@@ -35,17 +35,17 @@ static struct later *later_of(struct gsas_work *work)
 }
 
 /* In the order of the requests. */
-static void later_give(struct gsas_client *client)
+static void later_give(struct gsas_client *client, enum gsas_worker_kind kind)
 {
-	while (client->given < WORKS_AT_ONCE &&
-	       !unm_list_empty(&client->waits)) {
-		struct later *later = unm_container(
-			unm_list_pop(&client->waits), struct later, list);
+	struct unm_list *pos;
+
+	while (client->given[kind] < WORKS_AT_ONCE &&
+	       (pos = unm_list_pop(&client->waits[kind])) != NULL) {
+		struct later *later = unm_container(pos, struct later, list);
 
 		unm_list_append(&client->works, &later->list);
-		client->given++;
-		gsas_worker_give(client->service->worker[later->kind],
-				 &later->work);
+		client->given[kind]++;
+		gsas_worker_give(client->service->worker[kind], &later->work);
 	}
 }
 
@@ -62,10 +62,10 @@ static enum gsas_error later_begin(struct later *later,
 	later->address = call->address;
 	later->answer.opcode = call->opcode;
 	later->answer.tag = call->tag;
-	unm_list_append(&client->waits, &later->list);
+	unm_list_append(&client->waits[later->kind], &later->list);
 	client->work_count++;
 	client->service->later++;
-	later_give(client);
+	later_give(client, later->kind);
 	return GSAS_LATER;
 }
 
@@ -95,6 +95,7 @@ static void later_tell(struct later *later)
 static void later_end(struct later *later)
 {
 	struct gsas_client *client = later->client;
+	enum gsas_worker_kind kind = later->kind;
 
 	later->service->later--;
 	later->answer.response.error = later->error;
@@ -105,9 +106,9 @@ static void later_end(struct later *later)
 		later_free(later);
 		return;
 	}
-	client->given--;
+	client->given[kind]--;
 	later_tell(later);
-	later_give(client);
+	later_give(client, kind);
 }
 
 bool gsas_client_tell_late(struct gsas_client *client)
@@ -123,19 +124,23 @@ bool gsas_client_tell_late(struct gsas_client *client)
 	return true;
 }
 
+/* Its client ended before it was begun. */
+static void later_forget(struct later *later)
+{
+	later->client = NULL;
+	later->error = GSAS_E_AGAIN;
+	later->work.done(&later->work);
+}
+
 void gsas_client_drop_works(struct gsas_client *client)
 {
 	struct unm_list *pos;
 
 	while ((pos = unm_list_pop(&client->works)) != NULL)
 		unm_container(pos, struct later, list)->client = NULL;
-	while ((pos = unm_list_pop(&client->waits)) != NULL) {
-		struct later *later = unm_container(pos, struct later, list);
-
-		later->client = NULL;
-		later->error = GSAS_E_AGAIN;	/* never begun */
-		later->work.done(&later->work);
-	}
+	for (int i = 0; i < GSAS_WORKERS; i++)
+		while ((pos = unm_list_pop(&client->waits[i])) != NULL)
+			later_forget(unm_container(pos, struct later, list));
 	while ((pos = unm_list_pop(&client->late)) != NULL) {
 		struct later *later = unm_container(pos, struct later, list);
 

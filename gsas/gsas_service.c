@@ -305,7 +305,8 @@ int gsas_client_new(struct gsas_service *service, uint64_t identity,
 	c->uid = uid;
 	unm_list_init(&c->late);
 	unm_list_init(&c->works);
-	unm_list_init(&c->waits);
+	for (int i = 0; i < GSAS_WORKERS; i++)
+		unm_list_init(&c->waits[i]);
 	unm_list_init(&c->tells);
 	unm_list_init(&c->stuck);
 	unm_list_append(&service->clients, &c->list);

@@ -139,12 +139,21 @@ static int import(struct gsas_lane *lane, const struct gsas_map_info *info,
 	return ret;
 }
 
-static bool info_valid(const struct gsas_map_info *info, uint64_t address)
+/* In the partition, around the address, and apart from what is known. */
+static bool info_valid(const struct gsas_thread *t,
+		       const struct gsas_map_info *info, uint64_t address)
 {
-	return info->base % GSAS_SEGMENT == 0 &&
-		info->bytes % GSAS_SEGMENT == 0 &&
-		gsas_board_of(info->base) == gsas_board_of(address) &&
-		info->base <= address && address - info->base < info->bytes;
+	uint64_t board = gsas_base((uint32_t)gsas_board_of(address));
+	uint32_t at;
+
+	if (info->base % GSAS_SEGMENT != 0 || info->bytes % GSAS_SEGMENT != 0 ||
+	    info->base < board || info->base > address ||
+	    info->bytes <= address - info->base ||
+	    info->bytes > GSAS_OFFSET_MASK + 1 - (info->base - board))
+		return false;
+	at = segment_rank(t, info->base);
+	return at == t->nsegments ||
+	       t->segment[at].base >= info->base + info->bytes;
 }
 
 /* Ask the service. 0, or the error of the address, which its packet will tell
@@ -163,10 +172,7 @@ static int ask(struct gsas_lane *lane, uint64_t address,
 		return ret;
 	ask.arg2 = ask.off;
 	ret = gsas_trip_do(lane, &ask, &trip);
-	if (ret == 0 && !info_valid(info, address))
-		ret = -EPROTO;
-	if (ret == 0)
-		*attr = trip.result;
+	*attr = trip.result;
 	return ret;
 }
 
@@ -204,10 +210,15 @@ static int segment_new(struct gsas_lane *lane, uint64_t address,
 	uint64_t attr;
 	int ret = ask(lane, address, &info, &attr);
 
+	if (ret == 0 && !info_valid(t, &info, address))
+		ret = -EPROTO;
 	if (ret == 0)
 		ret = segment_room(t);
 	if (ret == 0 && attr & GSAS_ATTR_MAPPED)
 		ret = map_segment(&map, &info);
+	/* it ended meanwhile: nothing is known of the next one's */
+	if (ret == 0 && lane->peer == NULL)
+		ret = -FI_ECONNRESET;
 	if (ret != 0)
 		return ret;
 	map.base = info.base;
@@ -323,10 +334,14 @@ uint64_t gsas_window_left(const struct gsas_thread *t, uint64_t address,
 			  uint64_t max)
 {
 	const struct gsas_segment_map *map = segment_find(t, address);
-	uint64_t page = (address - map->base) >> GSAS_PAGE_SHIFT;
 	uint64_t left = GSAS_PAGE_BYTES - address % GSAS_PAGE_BYTES;
-	uint32_t region = gsas_direct_word(map->memory, page);
+	uint64_t page;
+	uint32_t region;
 
+	if (map == NULL || map->memory == NULL)
+		return 0;
+	page = (address - map->base) >> GSAS_PAGE_SHIFT;
+	region = gsas_direct_word(map->memory, page);
 	if (region == 0)
 		return 0;
 	while (left < max && ++page < map->bytes >> GSAS_PAGE_SHIFT &&

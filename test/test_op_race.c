@@ -461,6 +461,68 @@ static void test_no_read_passes_a_write(void **state)
 	}
 }
 
+/*
+ * A WRITE of what is there already tells of what was stored before it, as any
+ * other: who takes the flags afterwards sees that, and who took them before
+ * leaves them set. Of several elements in a word, and alone.
+ */
+static _Alignas(64) _Atomic uint64_t raised;	/* flags: two elements */
+static _Alignas(64) _Atomic uint64_t told, given, taken;
+
+static void raise_again(struct worker *w)
+{
+	static const uint32_t ones[2] = { 1, 1 };
+
+	for (uint64_t i = 1; i <= w->n; i++) {
+		while (atomic_load(&given) != i)
+			;
+		atomic_store_explicit(&told, i, memory_order_relaxed);
+		gsas_op_apply(GSAS_OP_WRITE, GSAS_TYPE_UINT32, 1 + i % 2,
+			      (void *)&raised, ones, NULL, NULL);
+		atomic_store(&taken, i);
+	}
+}
+
+static void lower(struct worker *w)
+{
+	uint64_t rng = 1, was, seen;
+
+	for (uint64_t i = 1; i <= w->n; i++) {
+		volatile uint32_t wait = unit_below(&rng, 60);
+
+		atomic_store(&raised, i % 2 ? UINT64_C(0x100000001) : 1);
+		atomic_store(&given, i);
+		while (wait > 0)
+			wait--;
+		was = atomic_exchange(&raised, 0);
+		seen = atomic_load_explicit(&told, memory_order_relaxed);
+		while (atomic_load(&taken) != i)
+			sched_yield();
+		w->sum += atomic_load(&raised) == 0 && was != 0 && seen != i;
+	}
+}
+
+static void raise_or_lower(struct worker *w)
+{
+	w->n *= UNIT_SLOW ? 1 : 5;
+	if (w->me == 0)
+		raise_again(w);
+	else
+		lower(w);
+}
+
+static void test_write_of_the_same_tells(void **state)
+{
+	struct worker w[2] = { 0 };
+
+	(void)state;
+	atomic_store(&given, 0);
+	atomic_store(&taken, 0);
+	work_all(w, 2, raise_or_lower, 0, NULL);
+	if (w[1].sum != 0)
+		unit_fail("%" PRIu64 " were not told of", w[1].sum);
+}
+
 /* What was written before an operation is seen after one that saw it: plain
  * data handed over by each type (for ThreadSanitizer, on any processor). */
 static uint64_t handed;
@@ -508,6 +570,7 @@ int main(void)
 		cmocka_unit_test(test_arrays_are_exact),
 		cmocka_unit_test(test_overlapping_ones_exclude_each_other),
 		cmocka_unit_test(test_no_read_passes_a_write),
+		cmocka_unit_test(test_write_of_the_same_tells),
 		cmocka_unit_test(test_data_is_handed_over),
 	};
 
