@@ -6,8 +6,8 @@
  * A hash map from page to entry: a look-up costs the same however many pages
  * there are, and so do, each entry, insertion and removal: the table grows and
  * shrinks by moving a bounded number of entries with every change. A run of
- * pages takes entries of up to 1 GiB: at most 2556 at its ragged ends, and one a
- * GiB between them. One thread at a time.
+ * pages takes entries of up to 1 GiB: at most 2556 at its ragged ends, and one
+ * for each GiB between them. One thread at a time.
  */
 #ifndef GSAS_MMU_H
 #define GSAS_MMU_H

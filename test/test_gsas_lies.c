@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_gsas_lies.c - a service that says of a segment what cannot be: nothing is
- * mapped by it, nothing known of others is lost, and words are reached all the
- * same, by packets.
+ * test_gsas_lies.c - a service that says of a segment what cannot be: nothing
+ * is mapped by it, nothing known of others is lost, and words are reached all
+ * the same, by packets.
  */
 #include <errno.h>
 #include <string.h>
