@@ -467,7 +467,10 @@ static void test_no_read_passes_a_write(void **state)
  * leaves them set. Of several elements in a word, and alone.
  */
 static _Alignas(64) _Atomic uint64_t raised;	/* flags: two elements */
-static _Alignas(64) _Atomic uint64_t told, given, taken;
+static _Alignas(64) _Atomic uint64_t given;
+static _Alignas(64) _Atomic uint64_t taken;
+/* the last one tells; those before it keep its store waiting */
+static _Alignas(64) _Atomic uint64_t told[32][8];
 
 static void raise_again(struct worker *w)
 {
@@ -476,7 +479,9 @@ static void raise_again(struct worker *w)
 	for (uint64_t i = 1; i <= w->n; i++) {
 		while (atomic_load(&given) != i)
 			;
-		atomic_store_explicit(&told, i, memory_order_relaxed);
+		for (int k = 0; k < 32; k++)
+			atomic_store_explicit(told[k], i,
+					      memory_order_relaxed);
 		gsas_op_apply(GSAS_OP_WRITE, GSAS_TYPE_UINT32, 1 + i % 2,
 			      (void *)&raised, ones, NULL, NULL);
 		atomic_store(&taken, i);
@@ -488,14 +493,17 @@ static void lower(struct worker *w)
 	uint64_t rng = 1, was, seen;
 
 	for (uint64_t i = 1; i <= w->n; i++) {
-		volatile uint32_t wait = unit_below(&rng, 60);
+		volatile uint32_t wait = unit_below(&rng, 1000);
 
+		for (int k = 0; k < 32; k++)
+			atomic_store_explicit(told[k], 0,
+					      memory_order_relaxed);
 		atomic_store(&raised, i % 2 ? UINT64_C(0x100000001) : 1);
 		atomic_store(&given, i);
 		while (wait > 0)
 			wait--;
 		was = atomic_exchange(&raised, 0);
-		seen = atomic_load_explicit(&told, memory_order_relaxed);
+		seen = atomic_load_explicit(told[31], memory_order_relaxed);
 		while (atomic_load(&taken) != i)
 			sched_yield();
 		w->sum += atomic_load(&raised) == 0 && was != 0 && seen != i;
