@@ -202,7 +202,7 @@ def gauge_of(out, prefix, cores):
 def gate_of(out, prefix, cores, quick):
     """That of a session. A quick one is to show that everything runs, on a
     busy machine too: it hardly waits."""
-    seconds, tries, patience = (0.1, 2, 20) if quick else (1, 5, 600)
+    seconds, tries, patience = (0.1, 2, 20) if quick else (1, 8, 300)
     return Gate(gauge_of(out, prefix, cores), lambda: look(seconds), tries,
                 patience)
 

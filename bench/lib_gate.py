@@ -53,6 +53,13 @@ def doubt(before, after, nearest):
     return NEARER if LIMIT * min(before, after) < nearest else ""
 
 
+def farthest(before, *readings):
+    """Of what was read since, that which differs most; None: not read."""
+    known = [ns for ns in readings if ns]
+    return max(known, default=None, key=lambda ns: max(
+        ns / before, before / ns)) if before else None
+
+
 class Gate:
     """Wants two functions without arguments, a gauge (ns, or None) and a look;
     how often a run may be made; for how many looks it may wait in all."""
@@ -91,14 +98,15 @@ class Gate:
             told = True
             self.patience -= 1
 
-    def run(self, once):
+    def run(self, once, inside=None):
         """Call once() until its run counts, or was made often enough. It
         returns a tuple that begins with a status: (the last one's tuple, its
-        GATE_FIELDS)."""
+        GATE_FIELDS). inside(tuple): readings that the run has made itself."""
         for left in reversed(range(self.tries)):
             busy, before = self.wait()
             made = once()
-            after = self.gauge()
+            after = farthest(before, self.gauge(),
+                             *(inside(made) if inside else ()))
             self.settle(before, after)
             why = doubt(before, after, self.nearest)
             if made[0] != "ok" or why not in OTHER:

@@ -66,6 +66,15 @@ class TestGate(unittest.TestCase):
         self.assertEqual((s.made, s.doubt()), (("ok", 3), ""))
         self.assertEqual(s.told.getvalue().count("moved, again"), 2)
 
+    def test_moved_inside(self):
+        """Away and back within a run, which has seen it."""
+        s = Session([NEAR] * 4)
+        inside = iter([[NEAR, FAR], [NEAR - 1, NEAR + 3]])
+        with redirect_stderr(s.told):
+            made, fields = s.gate.run(s.once, lambda made: next(inside))
+        self.assertEqual((made, fields["after"]), (("ok", 2), "108.0"))
+        self.assertEqual(s.told.getvalue().count("moved, again"), 1)
+
     def test_moved_always(self):
         s = Session([NEAR, FAR] * 9)
         s.job()
