@@ -48,7 +48,7 @@ struct bpeer {
 	size_t late_len;
 	uint64_t last_done, since;	/* how long nothing was released */
 	uint64_t late_word;		/* stored back, and kept back */
-	bool word_late;
+	unsigned word_late;
 };
 
 struct mutation {

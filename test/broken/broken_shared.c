@@ -22,7 +22,10 @@ static void store_back(struct bpeer *bp, int word, uint64_t val)
 		atomic_store(&bp->back->word[word], val);
 }
 
-/* Posted: one word is overtaken by all, and comes when we look around. */
+#define LATE_PUMPS	4		/* more than two sides are apart */
+
+/* Posted: one word is overtaken by all, and comes when we have looked around
+ * some times. */
 static void posted_back_store(struct hal_peer *peer, int word, uint64_t val)
 {
 	struct bpeer *bp = broken_peer(peer);
@@ -32,15 +35,14 @@ static void posted_back_store(struct hal_peer *peer, int word, uint64_t val)
 		return;
 	}
 	bp->late_word = val;
-	bp->word_late = true;
+	bp->word_late = LATE_PUMPS;
 }
 
 static void let_word_go(struct bpeer *bp, void *arg)
 {
 	(void)arg;
-	if (bp->word_late)
+	if (bp->word_late != 0 && --bp->word_late == 0)
 		store_back(bp, 0, bp->late_word);
-	bp->word_late = false;
 }
 
 static void posted_pump(struct hal_if *hif)
