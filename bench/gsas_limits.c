@@ -31,6 +31,8 @@
 #define LOAD_MAX	64
 #define LOADS		1024		/* places that loads go through */
 #define SEED		5
+#define WAKES		101
+#define ASLEEP_US	5000		/* it polls for 50 us, then sleeps */
 
 enum { FAD64, READ64, CAS64, CPU_FAD64 };
 
@@ -195,6 +197,21 @@ static void rival_end(pid_t pid)
 		wrong("the second process");
 }
 
+/* A word of a service that has gone to sleep: the median of many. */
+static void asleep(const struct way *w)
+{
+	double t0, v[WAKES];
+	uint64_t value;
+
+	for (int i = 0; i < WAKES; i++) {
+		usleep(ASLEEP_US);
+		t0 = unm_now();
+		must(gsas_read64(w->at, &value), "gsas_read64");
+		v[i] = (unm_now() - t0) * 1e9;
+	}
+	row(w->name, "read64_asleep", 8, unm_median(v, WAKES), "ns");
+}
+
 /* Two processes on one word: what an operation takes, as each of them sees it,
  * on average, for the line need not be fair. */
 static void contended(const char *way, const char *test, struct target t)
@@ -260,6 +277,8 @@ static void atomics(const struct way *w)
 	alone(w->name, "read64", (t.op = READ64, t), batch);
 	alone(w->name, "cas64", (t.op = CAS64, t), batch);
 	alone(w->name, "fad64_alone", (t.op = FAD64, t), batch);
+	if (!mapped)
+		asleep(w);
 	if (mapped)
 		contended(w->name, "fad64_shared", t);
 }

@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "gsas_mmu.h"
+#include "unm_proc.h"
 #include "unm_stat.h"
 
 #define PASSES		5
@@ -161,19 +162,21 @@ static void pages(uint64_t count)
 	out = (cpu() - t0) / (double)count * 1e9;
 	run = fill(mmu, count, count);
 	gsas_mmu_free(mmu);
-	printf("%10lu %8.1f %8.1f %8.1f %8.1f %8.1f %8.1f %8.1f %8.1f\n",
-	       (unsigned long)count, hit, miss, load(count), in, run, out,
-	       longest(count), size);
-	fflush(stdout);
+	unm_row("mmu_find", count, hit, "ns");
+	unm_row("mmu_absent", count, miss, "ns");
+	unm_row("mmu_load", count, load(count), "ns");
+	unm_row("mmu_insert", count, in, "ns");
+	unm_row("mmu_insert_run", count, run, "ns");
+	unm_row("mmu_remove", count, out, "ns");
+	unm_row("mmu_longest", count, longest(count), "us");
+	unm_row("mmu_table", count, size, "MiB");
 }
 
 int main(void)
 {
-	printf("# software MMU, ns a page, medians of %d passes; the longest "
-	       "insertion in us; MiB of table\n", PASSES);
-	printf("%10s %8s %8s %8s %8s %8s %8s %8s %8s\n", "pages", "find",
-	       "absent", "load", "insert", "in_a_run", "remove", "longest",
-	       "MiB");
+	printf("# software MMU: by pages, of processor time; medians of %d "
+	       "passes\n", PASSES);
+	unm_row_header();
 	for (uint64_t count = 1000; count <= 10000000; count *= 10)
 		pages(count);
 	return 0;
