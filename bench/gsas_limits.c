@@ -209,7 +209,7 @@ static void asleep(const struct way *w)
 		must(gsas_read64(w->at, &value), "gsas_read64");
 		v[i] = (unm_now() - t0) * 1e9;
 	}
-	row(w->name, "read64_asleep", 8, unm_median(v, WAKES), "ns");
+	row(w->name, "read64_idle", 8, unm_median(v, WAKES), "ns");
 }
 
 /* Two processes on one word: what an operation takes, as each of them sees it,
