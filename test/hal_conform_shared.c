@@ -152,6 +152,9 @@ static void back_sync_threads(void **state)
 	pthread_t thread;
 
 	(void)state;
+	/* qemu-user has no barrier between STLR and LDAR: they may pass */
+	if (ct_opt.via != NULL)
+		skip();
 	assert_int_equal(pthread_create(&thread, NULL, sync_thread, &b), 0);
 	error = ct_sync_game(p.a, p.ab, b.rounds);
 	pthread_join(thread, NULL);
