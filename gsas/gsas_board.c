@@ -194,7 +194,6 @@ static int lane_answer(void *ctx, const struct gsas_answer *answer)
 	uint64_t w[GSAS_WORDS] = {
 		answer->response.error, answer->response.result, answer->more,
 	};
-
 	int ret = -FI_ECONNRESET;
 
 	if (!lane->peer->dead) {
