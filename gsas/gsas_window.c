@@ -172,7 +172,8 @@ static int ask(struct gsas_lane *lane, uint64_t address,
 		return ret;
 	ask.arg2 = ask.off;
 	ret = gsas_trip_do(lane, &ask, &trip);
-	*attr = trip.result;
+	if (ret == 0)
+		*attr = trip.result;
 	return ret;
 }
 
@@ -207,7 +208,7 @@ static int segment_new(struct gsas_lane *lane, uint64_t address,
 	struct gsas_thread *t = lane->thread;
 	struct gsas_segment_map map = { .lane = lane };
 	struct gsas_map_info info;
-	uint64_t attr;
+	uint64_t attr = 0;
 	int ret = ask(lane, address, &info, &attr);
 
 	if (ret == 0 && !info_valid(t, &info, address))
