@@ -56,7 +56,7 @@ static int make_key(void)
 __attribute__((constructor))
 static void load(void)
 {
-	const char *text = getenv("GSAS_JOB");
+	const char *text = secure_getenv("GSAS_JOB");
 
 	if (text == NULL || *text == '\0')
 		job_status = make_key();

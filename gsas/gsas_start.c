@@ -6,6 +6,9 @@
  * gsasd --auto leaves this process by itself: what is started here is a process
  * that ends at once, and is waited for. By posix_spawn, which is fit for
  * programs with threads and much memory.
+ *
+ * A set-id program (AT_SECURE) runs the installed gsasd and nothing else: GSASD
+ * and PATH belong to the caller of the program, not to its owner.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -68,10 +72,61 @@ static int spawn_attr(posix_spawnattr_t *attr,
 	return ret;
 }
 
-/* GSASD, or where it was installed, or wherever it is found. 0, errno. */
+static bool is_secure(void)
+{
+	return getauxval(AT_SECURE) != 0;
+}
+
+/*
+ * The environment of a gsasd that a set-id program starts: the parameters of
+ * the HAL, of which gsasd ignores those that name files, and no other variable
+ * of the caller. NULL: no memory.
+ */
+static char **secure_environ(void)
+{
+	static const char prefix[] = "FI_UNIMEM_";
+	size_t n = 0, kept = 0;
+	char **env;
+
+	while (environ != NULL && environ[n] != NULL)
+		n++;
+	env = calloc(n + 1, sizeof(env[0]));
+	for (size_t i = 0; env != NULL && i < n; i++)
+		if (strncmp(environ[i], prefix, sizeof(prefix) - 1) == 0)
+			env[kept++] = environ[i];
+	return env;
+}
+
+/* Run GSASD, else the installed gsasd, else the first in PATH; of a set-id
+ * program: the installed gsasd only. 0, errno. */
+static int spawn_found(char *const argv[],
+		       const posix_spawn_file_actions_t *actions,
+		       const posix_spawnattr_t *attr, pid_t *pid)
+{
+	static const char path[] = GSAS_BINDIR "/gsasd";
+	const char *named = getenv("GSASD");
+	char **env;
+	int ret;
+
+	if (is_secure()) {
+		env = secure_environ();
+		if (env == NULL)
+			return ENOMEM;
+		ret = posix_spawn(pid, path, actions, attr, argv, env);
+		free(env);
+		return ret;
+	}
+	if (named != NULL && *named != '\0')
+		return posix_spawn(pid, named, actions, attr, argv, environ);
+	ret = posix_spawn(pid, path, actions, attr, argv, environ);
+	if (ret == ENOENT)
+		ret = posix_spawnp(pid, "gsasd", actions, attr, argv, environ);
+	return ret;
+}
+
+/* 0, errno. */
 static int spawn(char *const argv[], int ready, pid_t *pid)
 {
-	const char *named = getenv("GSASD");
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
 	int ret = posix_spawnattr_init(&attr);
@@ -84,15 +139,7 @@ static int spawn(char *const argv[], int ready, pid_t *pid)
 	ret = spawn_attr(&attr, &actions, ready);
 	if (ret != 0)
 		goto destroy_actions;
-	if (named != NULL && *named != '\0') {
-		ret = posix_spawn(pid, named, &actions, &attr, argv, environ);
-	} else {
-		ret = posix_spawn(pid, GSAS_BINDIR "/gsasd", &actions, &attr,
-				  argv, environ);
-		if (ret == ENOENT)
-			ret = posix_spawnp(pid, "gsasd", &actions, &attr,
-					   argv, environ);
-	}
+	ret = spawn_found(argv, &actions, &attr, pid);
 destroy_actions:
 	posix_spawn_file_actions_destroy(&actions);
 destroy_attr:
@@ -143,7 +190,7 @@ static int start(unsigned board, int pipe_end, int ready)
 	snprintf(number, sizeof(number), "%u", board);
 	snprintf(fd, sizeof(fd), "%d", READY_FD);
 	own_dir(dir, sizeof(dir));
-	if (getenv("GSAS_EXEC_PATH") == NULL && *dir != '\0') {
+	if (secure_getenv("GSAS_EXEC_PATH") == NULL && *dir != '\0') {
 		argv[6] = "--exec";
 		argv[7] = dir;
 	}
@@ -151,7 +198,9 @@ static int start(unsigned board, int pipe_end, int ready)
 	close(ready);
 	if (ret != 0) {
 		gsas_say("board %u has no service, and gsasd cannot be started:"
-			 " %s; set GSASD to where it is", board, strerror(ret));
+			 " %s; %s", board, strerror(ret), is_secure() ?
+			 "a set-id program starts " GSAS_BINDIR "/gsasd only" :
+			 "set GSASD to where it is");
 		return -FI_ECONNREFUSED;
 	}
 	hear(pipe_end, line, sizeof(line));

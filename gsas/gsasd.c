@@ -153,7 +153,7 @@ static void fail(const char *fmt, ...)
 static void tell_systemd(void)
 {
 	static const char ready[] = "READY=1";
-	const char *name = getenv("NOTIFY_SOCKET");
+	const char *name = secure_getenv("NOTIFY_SOCKET");
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
 	size_t len = name != NULL ? strlen(name) : 0;
 	int fd;
@@ -287,7 +287,7 @@ static void allow_listed(struct gsas_spawner *spawner, const char *list)
 
 static void allow(struct gsas_spawner *spawner, unsigned board)
 {
-	const char *list = getenv("GSAS_EXEC_PATH");
+	const char *list = secure_getenv("GSAS_EXEC_PATH");
 	int ret = gsas_spawner_init(spawner, board, opt.logs, say);
 
 	if (ret != 0)

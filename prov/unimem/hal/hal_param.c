@@ -199,12 +199,14 @@ static void complain(const char *prefix, const struct hal_param *row,
 
 /* ---- A table --------------------------------------------------------- */
 
+/* A string may name a file or a device: the caller of a set-id program does not
+ * choose those that it opens. */
 static const char *row_env(const struct hal_param *row)
 {
 	char var[sizeof(HAL_PARAM_PREFIX) + NAME_MAX_LEN];
 
 	snprintf(var, sizeof(var), HAL_PARAM_PREFIX "%s", row->name);
-	return getenv(var);
+	return row->type == HAL_PARAM_STRING ? secure_getenv(var) : getenv(var);
 }
 
 int hal_param_load(const struct hal_param *tab, int n, void *out)

@@ -117,7 +117,7 @@ static int parse_rule(char *text)
  */
 void hal_point_reload(void)
 {
-	const char *spec = getenv("FI_UNIMEM_POINT");
+	const char *spec = secure_getenv("FI_UNIMEM_POINT");
 	char *copy, *part, *save = NULL;
 
 	nrules = 0;
