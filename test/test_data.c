@@ -19,25 +19,38 @@ static const struct ep_want any;
 
 /* ---- Entries at the target ----------------------------------------------- */
 
-enum call { WRITEDATA, INJECTDATA, WRITEMSG, WRITEMSG_INJECT, CALLS };
+enum call { WRITEDATA, INJECTDATA, WRITEMSG, WRITEMSG_INJECT, PIECES,
+	    PIECES_INJECT, CALLS };
 
 static bool injects(enum call call)
 {
-	return call == INJECTDATA || call == WRITEMSG_INJECT;
+	return call == INJECTDATA || call == WRITEMSG_INJECT ||
+		call == PIECES_INJECT;
 }
 
 static ssize_t issue(struct os_pair *p, enum call call, const void *buf,
 		     size_t len, uint64_t data, void *context)
 {
-	struct iovec iov = { (void *)buf, len };
-	struct fi_rma_iov remote = { 16, len, p->key };
-	struct fi_msg_rma msg = {
-		.msg_iov = &iov, .iov_count = 1, .addr = p->ab,
-		.rma_iov = &remote, .rma_iov_count = 1, .context = context,
-		.data = data,
+	size_t pieces = call == PIECES || call == PIECES_INJECT ? 3 : 1;
+	size_t first = pieces == 3 ? len / 5 : len, next = len - first;
+	struct iovec iov[3] = {
+		{ (void *)buf, first }, { (char *)buf + first, 0 },
+		{ (char *)buf + first, next },
 	};
+	struct fi_rma_iov remote[3] = {
+		{ 16, next, p->key }, { 16 + next, 0, p->key },
+		{ 16 + next, first, p->key },
+	};
+	struct fi_msg_rma msg = {
+		.msg_iov = iov, .iov_count = pieces, .addr = p->ab,
+		.rma_iov = remote, .rma_iov_count = pieces,
+		.context = context, .data = data,
+	};
+	uint64_t flags = FI_COMPLETION | FI_REMOTE_CQ_DATA;
 	struct fid_ep *ep = p->a->ep;
 
+	if (pieces == 1)
+		remote[0].len = len;
 	switch (call) {
 	case WRITEDATA:
 		return fi_writedata(ep, buf, len, NULL, data, p->ab, 16,
@@ -45,17 +58,16 @@ static ssize_t issue(struct os_pair *p, enum call call, const void *buf,
 	case INJECTDATA:
 		return fi_inject_writedata(ep, buf, len, data, p->ab, 16,
 					   p->key);
-	case WRITEMSG:
-		return fi_writemsg(ep, &msg, FI_COMPLETION |
-				   FI_REMOTE_CQ_DATA);
 	default:
-		return fi_writemsg(ep, &msg, FI_COMPLETION | FI_INJECT |
-				   FI_REMOTE_CQ_DATA);
+		return fi_writemsg(ep, &msg, flags |
+				   (injects(call) ? FI_INJECT : 0));
 	}
 }
 
-/* The entry, read as soon as there is one, and the bytes that came before it.
- * Formats are prefixes: what a shorter one does not have stays as it was. */
+/* Read the entry as soon as it is in the queue, and check that the bytes came
+ * before it. len counts the bytes written by all requests of the operation. buf
+ * is valid for multi-receive buffers only (fi_cq(3)), so it is NULL here. A
+ * shorter format is a prefix of the longer ones. */
 static void entry(struct os_pair *p, size_t len, uint64_t seed, fi_addr_t from)
 {
 	enum fi_cq_format format = p->b->want.format;
@@ -73,13 +85,13 @@ static void entry(struct os_pair *p, size_t len, uint64_t seed, fi_addr_t from)
 	assert_true(src == from);
 	if (format != FI_CQ_FORMAT_CONTEXT) {
 		assert_int_equal(c.flags, ENTRY);
-		assert_int_equal(c.len, 0);	/* no receive of ours */
+		assert_int_equal(c.len, len);
 	}
 	if (format == FI_CQ_FORMAT_DATA || format == FI_CQ_FORMAT_UNSPEC) {
 		assert_int_equal(c.data, ~seed);
 		assert_null(c.buf);
 	}
-	if (format == FI_CQ_FORMAT_UNSPEC)	/* tagged */
+	if (format == FI_CQ_FORMAT_UNSPEC)	/* ep_open: tagged */
 		assert_int_equal(c.tag, 0);
 }
 
@@ -109,10 +121,11 @@ static void one(struct os_pair *p, enum call call, size_t len, fi_addr_t from)
 
 static void every_call(struct os_pair *p, fi_addr_t from)
 {
-	static const size_t lens[] = { 0, 1, 8, 40, 57, INJECT, 70000 };
+	/* up to 70,000 bytes: several requests */
+	static const size_t lens[] = { 0, 1, 8, 40, 57, INJECT, 16384, 70000 };
 
 	for (int call = 0; call < CALLS; call++)
-		for (int i = 0; i < 7; i++)
+		for (int i = 0; i < 8; i++)
 			if (!injects(call) || lens[i] <= INJECT)
 				one(p, call, lens[i], from);
 	os_close(p);

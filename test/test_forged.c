@@ -151,6 +151,8 @@ static const struct packet broken[] = {
 	{ REFUSED, 0, { 1, FI_EINVAL } }, { REFUSED, 0, { 0, FI_EINVAL } },
 	{ REFUSED, 0, { UINT64_MAX, FI_EINVAL } }, { REFUSED, 0, { 1, 0 } },
 	{ REFUSED, MORE, { 1, 5 } },
+	/* a write of more bytes than there can be */
+	{ PUT_DATA, UNM_WIRE_EARLIER | 8, { KEY, 0, 1, UINT64_MAX - 7 } },
 	/* a type that is none */
 	{ 0x36, 0, { 0 } }, { 0x37, 0, { 0 } }, { 0x3B, 0, { 0 } },
 	{ 0x3F, 0, { 0 } },

@@ -184,8 +184,7 @@ static void test_no_hello(void **state)
 /* A provider of another protocol: one line, what there is and what to do. */
 static void test_other_version(void **state)
 {
-	static const uint16_t other[][2] = { { 1, 1 }, { 0, 0 }, { 9, 3 } };
-
+	static const uint16_t other[][2] = { { 2, 2 }, { 0, 0 }, { 9, 4 } };
 
 	(void)state;
 	EP_NEEDS_INSIDE();

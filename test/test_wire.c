@@ -45,7 +45,7 @@ static int decode(struct unm_wire_msg *m, const uint8_t *bytes, size_t len,
 static void test_numbers_are_fixed(void **state)
 {
 	(void)state;
-	assert_int_equal(UNM_WIRE_VERSION, 2);
+	assert_int_equal(UNM_WIRE_VERSION, 3);
 	assert_int_equal(UNM_WIRE_HELLO, 0x01);
 	assert_int_equal(UNM_WIRE_CARRIED, 0x02);
 	assert_int_equal(UNM_WIRE_INLINE, 0x10);
@@ -68,6 +68,7 @@ static void test_numbers_are_fixed(void **state)
 	assert_int_equal(UNM_WIRE_ROUTE, 0x3a);
 	assert_int_equal(UNM_WIRE_ASK_ROUTE, 0x40);
 	assert_int_equal(UNM_WIRE_MORE, 0x80);
+	assert_int_equal(UNM_WIRE_EARLIER, 0x80);
 	assert_int_equal(UNM_WIRE_LEN_MASK, 0x3f);
 	assert_int_equal(UNM_WIRE_HAS_DATA, 0x40);
 	assert_int_equal(UNM_WIRE_TAGGED, 1);
@@ -449,8 +450,12 @@ static void test_golden_requests(void **state)
 	assert_true(m.more && m.ask_route && m.rest == 0x4000);
 	assert_int_equal(DECODE(&m, &host, ID, 0x80, 0x31, KEY_BYTES,
 				ADDR_BYTES, DATA_BYTES, REST_BYTES), 0);
+	/* the operation's last request, with the bytes of earlier ones */
 	assert_true(m.key == KEY && m.addr == ADDR && m.data == DATA &&
-		    m.rest == 0x4000);
+		    m.earlier == 0x4000 && m.rest == 0 && !m.more);
+	assert_int_equal(DECODE(&m, &host, ID, 0x00, 0x31, KEY_BYTES,
+				ADDR_BYTES, DATA_BYTES), 0);
+	assert_true(m.data == DATA && m.earlier == 0 && !m.more);
 	assert_int_equal(DECODE(&m, &host, ID, 0x00, 0x33, KEY_BYTES,
 				ADDR_BYTES, REST_BYTES, TOKEN_BYTES), 0);
 	assert_true(m.key == KEY && m.addr == ADDR && m.len == 0x4000 &&

@@ -224,7 +224,8 @@ void unm_complete_onesided(struct unm_ep *ep, const struct unm_access *a,
 }
 
 void unm_complete_target(struct unm_peer *peer, const struct unm_mr *mr,
-			 uint64_t what, bool last, const uint64_t *data)
+			 uint64_t what, bool last,
+			 const struct unm_target_data *data)
 {
 	struct unm_ep *ep = peer->ep;
 	struct unm_cntr *cntr = what == FI_REMOTE_READ ? ep->rem_rd_cntr :
@@ -234,7 +235,8 @@ void unm_complete_target(struct unm_peer *peer, const struct unm_mr *mr,
 	if (data != NULL && (cqe = unm_slot(ep->rx_cq)) != NULL) {
 		*cqe = (struct unm_cqe){
 			.flags = FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA,
-			.data = *data,
+			.len = data->len,
+			.data = data->data,
 			.src = peer->fi_addr,
 		};
 		unm_cq_push(ep->rx_cq);

@@ -192,10 +192,16 @@ struct unm_mr;
 /* One of ours on a peer's memory is over; err: positive fi_errno, 0 fine. */
 void unm_complete_onesided(struct unm_ep *ep, const struct unm_access *a,
 			   int err);
+/* Remote CQ data of a write by a peer. */
+struct unm_target_data {
+	uint64_t data;
+	uint64_t len;			/* bytes that the operation wrote */
+};
 /* A peer has done that (FI_REMOTE_READ, FI_REMOTE_WRITE) to all of a range in a
  * region of ours, the last of its operation or not, with remote CQ data if not
  * NULL. */
 void unm_complete_target(struct unm_peer *peer, const struct unm_mr *mr,
-			 uint64_t what, bool last, const uint64_t *data);
+			 uint64_t what, bool last,
+			 const struct unm_target_data *data);
 
 #endif /* UNM_EP_H */

@@ -140,6 +140,8 @@ static unsigned unm_request_words(const struct unm_os_op *op, uint64_t len,
 		w[n++] = unm_pool_token(op);
 	if (!last)
 		w[n++] = to->len - op->off - len;
+	else if (a->has_data && op->sent != 0)
+		w[n++] = op->sent;	/* UNM_WIRE_EARLIER */
 	return n;
 }
 
@@ -211,6 +213,7 @@ static int unm_request_send(struct unm_peer *peer, struct unm_os_op *op)
 	bool data = last && a->has_data;
 	bool ask = unm_route_wanted(peer, to->key);
 	uint8_t flags = (last ? 0 : UNM_WIRE_MORE) |
+		(data && op->sent != 0 ? UNM_WIRE_EARLIER : 0) |
 		(ask ? UNM_WIRE_ASK_ROUTE : 0);
 	struct unm_part part[2] = {
 		{ a->cmp.iov, a->cmp.count, op->sent, len },

@@ -314,12 +314,15 @@ static int unm_target_find(struct unm_peer *peer, const struct unm_wire_msg *m,
 static int unm_target_put(struct unm_peer *peer, const struct unm_wire_msg *m)
 {
 	bool data = m->type == UNM_WIRE_PUT_DATA;
+	struct unm_target_data entry = { m->data, m->earlier + m->nbytes };
 	struct iovec iov[UNM_IOV_MAX];
 	struct unm_mr *mr;
 	size_t count;
 	int ret;
 
 	if (data && peer->msgs_got++ == peer->allowed)
+		return -FI_EINVAL;
+	if (m->earlier > UINT64_MAX - m->nbytes)
 		return -FI_EINVAL;
 	peer->posted_got++;
 	ret = unm_target_find(peer, m, m->nbytes, FI_REMOTE_WRITE, &mr, iov,
@@ -331,7 +334,7 @@ static int unm_target_put(struct unm_peer *peer, const struct unm_wire_msg *m)
 	unm_iov_fill(iov, count, 0, m->bytes, m->nbytes);
 	if (m->rest == 0)
 		unm_complete_target(peer, mr, FI_REMOTE_WRITE, !m->more,
-				    data ? &m->data : NULL);
+				    data ? &entry : NULL);
 	if (m->ask_route)
 		unm_target_route(peer, m->key, mr);
 	return 0;

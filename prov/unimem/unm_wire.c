@@ -109,6 +109,8 @@ static int unm_wire_decode_request(struct unm_wire_msg *msg,
 		break;
 	case UNM_WIRE_PUT_DATA:
 		msg->data = *word++;
+		msg->earlier = msg->more ? *word : 0;
+		msg->more = false;	/* the flag is UNM_WIRE_EARLIER here */
 		break;
 	case UNM_WIRE_GET:
 		msg->len = *word++;

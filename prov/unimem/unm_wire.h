@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define UNM_WIRE_VERSION	2
-#define UNM_WIRE_VERSION_MIN	2	/* oldest version we talk to */
+#define UNM_WIRE_VERSION	3
+#define UNM_WIRE_VERSION_MIN	3	/* oldest version we talk to */
 
 enum unm_wire_type {
 	UNM_WIRE_HELLO		= 0x01,	/* first packet of every link */
@@ -59,6 +59,9 @@ enum unm_wire_type {
 					 * a word tells how many bytes of this
 					 * range follow; RESULT: not the
 					 * request's last */
+#define UNM_WIRE_EARLIER	0x80	/* PUT_DATA, always an operation's last
+					 * request: a word holds the bytes that
+					 * its earlier requests carried */
 
 /* HELLO: word 0 */
 struct unm_wire_hello {
@@ -124,6 +127,8 @@ struct unm_wire_msg {
 	bool ask_route, more;
 	uint64_t key;
 	uint64_t rest;			/* requests with more: bytes */
+	uint64_t earlier;		/* PUT_DATA: bytes of the operation
+					 * that earlier requests carried */
 	uint64_t number;		/* REFUSED: of the request */
 	struct unm_wire_how how;
 	uint32_t reach;			/* ROUTE: enum unm_wire_reach */
