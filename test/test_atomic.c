@@ -335,6 +335,115 @@ static void test_atomics_stay_in_order(void **state)
 	}
 }
 
+/* ---- Counters of the target ------------------------------------------ */
+
+struct target {
+	struct ep *a, *b;
+	fi_addr_t ab;
+	struct fid_cntr *wr, *rd, *of_mr;
+	struct fid_mr *mr;
+	uint64_t mem[ROOM / 8];
+};
+
+static struct fid_cntr *remote_cntr(struct ep *e)
+{
+	struct fid_cntr *cntr;
+
+	assert_int_equal(fi_cntr_open(e->domain, NULL, &cntr, NULL), 0);
+	return cntr;
+}
+
+/* An endpoint with counters of remote accesses: two, or one for both. */
+static void target_open(struct target *t, bool both)
+{
+	struct ep_want want = { .disabled = true };
+
+	memset(t, 0, sizeof(*t));
+	t->a = ep_open(NULL);
+	t->b = ep_open(&want);
+	t->wr = remote_cntr(t->b);
+	t->rd = both ? t->wr : remote_cntr(t->b);
+	t->of_mr = remote_cntr(t->b);
+	assert_int_equal(fi_ep_bind(t->b->ep, &t->wr->fid, FI_REMOTE_WRITE |
+				    (both ? FI_REMOTE_READ : 0)), 0);
+	if (!both)
+		assert_int_equal(fi_ep_bind(t->b->ep, &t->rd->fid,
+					    FI_REMOTE_READ), 0);
+	assert_int_equal(fi_enable(t->b->ep), 0);
+	t->b->want.disabled = false;
+	t->ab = ep_insert(t->a, t->b);
+	t->mr = os_reg(t->b, t->mem, ROOM, OS_ALL, 1);
+	assert_int_equal(fi_mr_bind(t->mr, &t->of_mr->fid, FI_REMOTE_WRITE),
+			 0);
+}
+
+static void target_close(struct target *t)
+{
+	assert_int_equal(fi_close(&t->mr->fid), 0);
+	assert_int_equal(fi_close(&t->b->ep->fid), 0);
+	t->b->ep = NULL;
+	assert_int_equal(fi_close(&t->wr->fid), 0);
+	if (t->rd != t->wr)
+		assert_int_equal(fi_close(&t->rd->fid), 0);
+	assert_int_equal(fi_close(&t->of_mr->fid), 0);
+	ep_close(t->a);
+	ep_close(t->b);
+}
+
+static const struct counted {
+	struct shot s;
+	bool writes, reads;
+} counted[] = {
+	{ { FI_SUM, FI_UINT64, GSAS_FORM_UPDATE, 1, 0 }, true, false },
+	{ { FI_SUM, FI_UINT64, GSAS_FORM_FETCH, 1, 0 }, true, true },
+	{ { FI_ATOMIC_WRITE, FI_UINT64, GSAS_FORM_FETCH, 1, 0 }, true, true },
+	{ { FI_ATOMIC_READ, FI_UINT64, GSAS_FORM_FETCH, 1, 0 }, false, true },
+	/* that it compares as unequal and changes nothing plays no part */
+	{ { FI_CSWAP, FI_UINT64, GSAS_FORM_COMPARE, 1, 8 }, true, true },
+	{ { FI_CSWAP_NE, FI_UINT64, GSAS_FORM_COMPARE, 1, 8 }, true, true },
+	/* several requests each */
+	{ { FI_SUM, FI_UINT8, GSAS_FORM_UPDATE, ROOM, 0 }, true, false },
+	{ { FI_SUM, FI_UINT8, GSAS_FORM_FETCH, ROOM, 0 }, true, true },
+	{ { FI_ATOMIC_READ, FI_UINT8, GSAS_FORM_FETCH, ROOM, 0 }, false,
+	  true },
+	{ { FI_CSWAP, FI_UINT8, GSAS_FORM_COMPARE, ROOM, 0 }, true, true },
+};
+
+/*
+ * FI_REMOTE_WRITE counts every atomic that can change memory, FI_REMOTE_READ
+ * every one that returns what was there: each once, however many requests it
+ * takes, and once in a counter that is bound for both.
+ */
+static void test_remote_counters(void **state)
+{
+	static uint8_t src[ROOM], cmp[ROOM], dst[ROOM];
+	static struct target t;
+
+	(void)state;
+	memset(cmp, 3, sizeof(cmp));
+	for (int both = 0; both < 2; both++) {
+		uint64_t nwr = 0, nrd = 0, nmr = 0;
+
+		target_open(&t, both);
+		for (int n = 0; n < 30; n++) {
+			const struct counted *c = &counted[n % 10];
+			struct os_pair p = { .a = t.a, .b = t.b, .ab = t.ab,
+					     .key = 1 };
+
+			EP_OK(issue(&p, &c->s, src, cmp, dst, dst));
+			assert_int_equal(ep_wait(t.a, dst).err, 0);
+			ep_settle();
+			nmr += c->writes;
+			nwr += c->writes || both;
+			nrd += c->reads;
+			assert_int_equal(fi_cntr_read(t.wr), nwr);
+			assert_int_equal(fi_cntr_read(t.rd), both ? nwr : nrd);
+			assert_int_equal(fi_cntr_read(t.of_mr), nmr);
+		}
+		target_close(&t);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -345,6 +454,7 @@ int main(void)
 		EP_TEST(test_bad_calls),
 		EP_TEST(test_bad_accesses),
 		EP_TEST(test_atomics_stay_in_order),
+		EP_TEST(test_remote_counters),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

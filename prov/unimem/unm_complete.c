@@ -228,8 +228,8 @@ void unm_complete_target(struct unm_peer *peer, const struct unm_mr *mr,
 			 const struct unm_target_data *data)
 {
 	struct unm_ep *ep = peer->ep;
-	struct unm_cntr *cntr = what == FI_REMOTE_READ ? ep->rem_rd_cntr :
-		ep->rem_wr_cntr;
+	struct unm_cntr *wr = what & FI_REMOTE_WRITE ? ep->rem_wr_cntr : NULL;
+	struct unm_cntr *rd = what & FI_REMOTE_READ ? ep->rem_rd_cntr : NULL;
 	struct unm_cqe *cqe;
 
 	if (data != NULL && (cqe = unm_slot(ep->rx_cq)) != NULL) {
@@ -241,8 +241,11 @@ void unm_complete_target(struct unm_peer *peer, const struct unm_mr *mr,
 		};
 		unm_cq_push(ep->rx_cq);
 	}
-	if (cntr != NULL && last)
-		unm_cntr_add(cntr, 1);
-	if (mr->remote_cntr != NULL && what == FI_REMOTE_WRITE)
+	if (wr != NULL && last)
+		unm_cntr_add(wr, 1);
+	/* one counter for both events counts the operation once */
+	if (rd != NULL && rd != wr && last)
+		unm_cntr_add(rd, 1);
+	if (mr->remote_cntr != NULL && (what & FI_REMOTE_WRITE))
 		unm_cntr_add(mr->remote_cntr, 1);
 }

@@ -197,9 +197,10 @@ struct unm_target_data {
 	uint64_t data;
 	uint64_t len;			/* bytes that the operation wrote */
 };
-/* A peer has done that (FI_REMOTE_READ, FI_REMOTE_WRITE) to all of a range in a
- * region of ours, the last of its operation or not, with remote CQ data if not
- * NULL. */
+/* A peer has accessed all of a range in a region of this endpoint's domain.
+ * what: FI_REMOTE_READ, FI_REMOTE_WRITE, or both for an atomic that fetches and
+ * can change the range. last: the range is the operation's last one. data: NULL
+ * without remote CQ data. */
 void unm_complete_target(struct unm_peer *peer, const struct unm_mr *mr,
 			 uint64_t what, bool last,
 			 const struct unm_target_data *data);

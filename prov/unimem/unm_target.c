@@ -371,7 +371,8 @@ static int unm_target_get(struct unm_peer *peer, const struct unm_wire_msg *m)
 	return 0;
 }
 
-/* Rights an atomic needs. */
+/* The rights that an atomic needs, which are also the events it counts as: a
+ * fetch or compare that can change memory is a read and a write. */
 static uint64_t unm_atomic_access(const struct unm_wire_msg *m)
 {
 	if (m->type == UNM_WIRE_ATOMIC)
@@ -454,6 +455,7 @@ static int unm_target_atomic(struct unm_peer *peer,
 			     const struct unm_wire_msg *m)
 {
 	bool posted = m->type == UNM_WIRE_ATOMIC;
+	uint64_t access = unm_atomic_access(m);
 	uint64_t len = unm_atomic_check(m);
 	uint8_t result[UNM_WIRE_EAGER_LIMIT];
 	struct iovec iov[UNM_IOV_MAX];
@@ -464,8 +466,7 @@ static int unm_target_atomic(struct unm_peer *peer,
 	if (len == 0)
 		return -FI_EINVAL;
 	peer->posted_got += posted;
-	ret = unm_target_find(peer, m, len, unm_atomic_access(m), &mr, iov,
-			      &count);
+	ret = unm_target_find(peer, m, len, access, &mr, iov, &count);
 	if (ret != 0) {
 		if (posted)
 			unm_target_refuse(peer, ret);
@@ -475,8 +476,7 @@ static int unm_target_atomic(struct unm_peer *peer,
 	}
 	unm_atomic_apply(m, iov, count, len, posted ? NULL : result);
 	if (m->rest == 0)
-		unm_complete_target(peer, mr, posted ? FI_REMOTE_WRITE :
-				    FI_REMOTE_READ, !m->more, NULL);
+		unm_complete_target(peer, mr, access, !m->more, NULL);
 	if (!posted)
 		unm_target_fetched(peer, m->token, result, len);
 	if (m->ask_route)
