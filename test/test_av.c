@@ -596,6 +596,40 @@ static void test_removal_of_the_first_duplicate(void **state)
 	assert_int_equal(source_seen(p.b, dup, p.a), dup2);
 }
 
+/* Receives posted from the second index wait for that peer as before, and are
+ * not overtaken by later ones. */
+static void test_receives_of_the_second_duplicate(void **state)
+{
+	struct ep_pair p = ep_pair(NULL);
+	fi_addr_t dup = ep_insert(p.b, p.a);
+	char in[6], out;
+
+	(void)state;
+	EP_OK(fi_recv(p.b->ep, &in[0], 1, NULL, dup, &in[0]));
+	EP_OK(fi_trecv(p.b->ep, &in[1], 1, NULL, dup, 7, 0, &in[1]));
+	EP_OK(fi_trecv(p.b->ep, &in[2], 1, NULL, dup, 7, ~0ULL, &in[2]));
+	assert_int_equal(fi_av_remove(p.b->av, &p.ba, 1, 0), 0);
+	EP_OK(fi_recv(p.b->ep, &in[3], 1, NULL, dup, &in[3]));
+	EP_OK(fi_trecv(p.b->ep, &in[4], 1, NULL, dup, 7, 0, &in[4]));
+	EP_OK(fi_trecv(p.b->ep, &in[5], 1, NULL, dup, 7, ~0ULL, &in[5]));
+	for (int i = 0; i < 2; i++) {
+		out = (char)(10 + i);
+		EP_OK(fi_inject(p.a->ep, &out, 1, p.ab));
+	}
+	for (int i = 0; i < 4; i++) {
+		out = (char)(20 + i);
+		EP_OK(fi_tinject(p.a->ep, &out, 1, p.ab, 7));
+	}
+	for (int i = 0; i < 6; i++)
+		assert_int_equal(ep_received(p.b, &in[i]).src, dup);
+	assert_int_equal(in[0], 10);
+	assert_int_equal(in[3], 11);
+	assert_int_equal(in[1], 20);
+	assert_int_equal(in[2], 21);
+	assert_int_equal(in[4], 22);
+	assert_int_equal(in[5], 23);
+}
+
 /* The second goes: nothing changes for the first. */
 static void test_removal_of_the_second_duplicate(void **state)
 {
@@ -702,6 +736,7 @@ int main(void)
 		EP_TEST(test_removed_is_gone),
 		EP_TEST(test_trap9_index_0_is_given_out_once),
 		EP_TEST(test_removal_of_the_first_duplicate),
+		EP_TEST(test_receives_of_the_second_duplicate),
 		EP_TEST(test_removal_of_the_second_duplicate),
 		EP_TEST(test_removal_during_a_rendezvous),
 		EP_TEST(test_trap4_named_vectors_are_refused),

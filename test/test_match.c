@@ -219,6 +219,49 @@ static void test_late_name_of_a_source(void **state)
 
 /* ---- Contexts -------------------------------------------------------- */
 
+/* Sources 1 and 3 become 2, source 4 goes. */
+static uint64_t merged(const struct unm_match_recv *recv, const void *arg)
+{
+	(void)arg;
+	assert_int_not_equal(recv->src, UNM_MATCH_ANY);
+	return recv->src == 4 ? UNM_MATCH_NONE : 2;
+}
+
+/* Receives get another source: the order of posting counts, not that of
+ * renaming, whether tags are hashed or ignored. */
+static void test_renamed_receives_keep_their_order(void **state)
+{
+	enum { N = 400 };
+	static struct unm_match_recv r[N];
+
+	(void)state;
+	for (uint32_t i = 0; i < N; i++)
+		post(&r[i], i % 3, i % 7 == 0 ? 1 : 0, i % 11 == 0 ?
+		     UNM_MATCH_ANY : 1 + (i * 5) % 4);
+	unm_match_rename_recvs(&m, merged, NULL);
+	for (uint64_t tag = 0; tag < 3; tag++) {
+		struct unm_match_recv *got;
+		uint32_t next = 0;
+
+		while ((got = unm_match_find_recv(&m, tag, 2)) != NULL) {
+			uint32_t i = (uint32_t)(got - r);
+
+			for (; next < i; next++)
+				if (r[next].context != NULL &&
+				    r[next].src != UNM_MATCH_NONE &&
+				    ((r[next].tag ^ tag) &
+				     ~r[next].ignore) == 0)
+					unit_fail("%u before %u", i, next);
+			unm_match_unpost(&m, got);
+			got->context = NULL;
+		}
+		assert_null(unm_match_find_recv(&m, tag, 4));
+	}
+	for (uint32_t i = 0; i < N; i++)
+		if (r[i].context != NULL)
+			assert_true(r[i].src == UNM_MATCH_NONE);
+}
+
 static void test_oldest_of_a_context(void **state)
 {
 	struct unm_match_recv r[6];
@@ -550,6 +593,7 @@ int main(void)
 		TEST(test_every_bit_of_tag_and_mask_counts),
 		TEST(test_directed_receives),
 		TEST(test_late_name_of_a_source),
+		TEST(test_renamed_receives_keep_their_order),
 		TEST(test_oldest_of_a_context),
 		TEST(test_growth_keeps_order),
 		TEST(test_a_million_messages_in_reverse),

@@ -371,9 +371,13 @@ static int unm_av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count,
 						struct unm_ep_links,
 						node)->ep, fi_addr[i]);
 	}
-	unm_list_for_each(pos, &av->eps)
-		unm_peer_rename(unm_container(pos, struct unm_ep_links,
-					      node)->ep);
+	unm_list_for_each(pos, &av->eps) {
+		struct unm_ep *ep = unm_container(pos, struct unm_ep_links,
+						  node)->ep;
+
+		unm_peer_rename(ep);
+		unm_recv_removed(ep);
+	}
 	unm_unlock(av->domain);
 	return ret;
 }

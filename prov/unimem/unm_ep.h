@@ -149,6 +149,9 @@ void unm_recv_dma_post(struct unm_ep *ep);
 void unm_recv_dma_done(struct unm_ep *ep, const struct hal_dma_comp *comp);
 void unm_recv_abort(struct unm_peer *peer, int err);
 void unm_recv_renamed(struct unm_peer *peer);
+/* Indices were removed from the address vector: posted receives that name one
+ * match no more, and those that name a duplicate match its new name. */
+void unm_recv_removed(struct unm_ep *ep);
 ssize_t unm_recv_buf(struct unm_ep *ep, bool tagged, void *buf, size_t len,
 		     fi_addr_t src, uint64_t tag, uint64_t ignore,
 		     void *context, uint64_t flags);

@@ -157,6 +157,47 @@ void unm_match_unpost(struct unm_match *m, struct unm_match_recv *recv)
 	m->nrecv--;
 }
 
+/* Move a receive to the bucket of another source, behind the older receives
+ * of that bucket. */
+static void unm_match_move_recv(struct unm_match *m,
+				struct unm_match_recv *recv, uint64_t src)
+{
+	struct unm_list *head = &m->recv[unm_match_bucket(m, recv->tag, src)];
+	struct unm_list *pos;
+
+	recv->src = src;
+	unm_list_remove(&recv->link);
+	pos = head->prev;
+	while (pos != head && unm_container(pos, struct unm_match_recv,
+					    link)->seq > recv->seq)
+		pos = pos->prev;
+	unm_list_append(pos->next, &recv->link);
+}
+
+void unm_match_rename_recvs(struct unm_match *m, unm_match_src_fn src_of,
+			    const void *arg)
+{
+	unm_list_for_each(pos, &m->wild) {
+		struct unm_match_recv *r =
+			unm_container(pos, struct unm_match_recv, link);
+
+		if (r->src != UNM_MATCH_ANY)
+			r->src = src_of(r, arg);
+	}
+	/* a receive that moves to a later bucket is met again, and stays */
+	for (uint32_t i = 0; i < 1u << (64 - m->shift); i++)
+		unm_list_for_each_safe(pos, tmp, &m->recv[i]) {
+			struct unm_match_recv *r =
+				unm_container(pos, struct unm_match_recv,
+					      link);
+			uint64_t src = r->src == UNM_MATCH_ANY ? r->src :
+				src_of(r, arg);
+
+			if (src != r->src)
+				unm_match_move_recv(m, r, src);
+		}
+}
+
 void unm_match_store(struct unm_match *m, struct unm_match_msg *msg)
 {
 	unm_match_room(m, m->nmsg);

@@ -28,6 +28,7 @@
 
 #define UNM_MATCH_HASHED	((UINT64_C(1) << 48) - 1)
 #define UNM_MATCH_ANY		UINT64_MAX	/* source: FI_ADDR_UNSPEC */
+#define UNM_MATCH_NONE		(UINT64_MAX - 1) /* source no message has */
 
 /* A posted receive. */
 struct unm_match_recv {
@@ -35,7 +36,7 @@ struct unm_match_recv {
 	uint64_t seq;
 	uint64_t tag;
 	uint64_t ignore;
-	uint64_t src;			/* fi_addr_t or UNM_MATCH_ANY */
+	uint64_t src;			/* fi_addr_t, UNM_MATCH_ANY or _NONE */
 	struct unm_list same;		/* bucket by context */
 	void *context;
 };
@@ -73,6 +74,15 @@ void unm_match_destruct(struct unm_match *m);
 /* Queue a receive; its tag, ignore, src and context are set. */
 void unm_match_post(struct unm_match *m, struct unm_match_recv *recv);
 void unm_match_unpost(struct unm_match *m, struct unm_match_recv *recv);
+
+/* Gives the source that a posted receive names from now on. */
+typedef uint64_t (*unm_match_src_fn)(const struct unm_match_recv *recv,
+				     const void *arg);
+
+/* Set the source of every posted receive that names one, as src_of() says. The
+ * order in which the receives were posted is kept. Walks all receives. */
+void unm_match_rename_recvs(struct unm_match *m, unm_match_src_fn src_of,
+			    const void *arg);
 
 /* Queue a message nobody waits for; its tag and src are set. */
 void unm_match_store(struct unm_match *m, struct unm_match_msg *msg);

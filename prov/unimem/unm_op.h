@@ -90,11 +90,14 @@ struct unm_rx_op {
 	struct unm_match_recv match;
 	uint64_t flags;			/* FI_COMPLETION, FI_MULTI_RECV */
 	uint64_t len;			/* sum of iov */
-	enum unm_rx_state state;
+	uint8_t state;			/* enum unm_rx_state */
+	uint8_t count;			/* of iov */
 	bool tagged;
-	uint8_t count;
-	bool retired;			/* multi-receive: matches no more */
-	bool canceled;
+	bool retired : 1;		/* multi-receive: matches no more */
+	bool canceled : 1;
+	uint32_t from;			/* index in the address vector that the
+					 * receive names, if match.src is not
+					 * UNM_MATCH_ANY */
 	struct iovec iov[UNM_IOV_MAX];	/* multi-receive: [0] shrinks */
 	/* ---- the second line ends in iov[0] ---- */
 	uint32_t children;		/* multi-receive: transfers into it */

@@ -341,7 +341,7 @@ static inline void unm_recv_start(struct unm_ep *ep, struct unm_rx_op *op)
 
 /* The source a receive names, as messages name theirs: the first index of the
  * same address. FI_ADDR_UNSPEC without FI_DIRECTED_RECV. */
-static inline int unm_recv_src(struct unm_ep *ep, fi_addr_t addr,
+static inline int unm_recv_src(const struct unm_ep *ep, fi_addr_t addr,
 			       uint64_t *src)
 {
 	if (addr == FI_ADDR_UNSPEC || !ep->directed) {
@@ -352,6 +352,29 @@ static inline int unm_recv_src(struct unm_ep *ep, fi_addr_t addr,
 		return -FI_EINVAL;
 	*src = ep->av->entry[addr].first;
 	return 0;
+}
+
+/* The source of a posted receive after removals from the address vector. A
+ * receive that names a removed index takes no message any more: the index may
+ * be given to another address. */
+static uint64_t unm_recv_src_now(const struct unm_match_recv *recv,
+				 const void *arg)
+{
+	const struct unm_rx_op *op = unm_container(recv, struct unm_rx_op,
+						   match);
+	uint64_t src;
+
+	return unm_recv_src(arg, op->from, &src) == 0 ? src : UNM_MATCH_NONE;
+}
+
+void unm_recv_removed(struct unm_ep *ep)
+{
+	if (!ep->directed)
+		return;
+	for (int tagged = 0; tagged < 2; tagged++)
+		if (ep->match[tagged].nrecv != 0)
+			unm_match_rename_recvs(&ep->match[tagged],
+					       unm_recv_src_now, ep);
 }
 
 /* A buffer; or a vector, if iov is not NULL. */
@@ -380,6 +403,7 @@ ssize_t unm_recv_queue(struct unm_ep *ep, bool tagged, void *buf, size_t len,
 	op->match.tag = tag;
 	op->match.ignore = ignore;
 	op->match.src = src;
+	op->from = (uint32_t)addr;
 	if (iov == NULL) {
 		op->count = 1;
 		op->len = len;
