@@ -9,6 +9,7 @@
 #include "unm_ep.h"
 #include "unm_log.h"
 #include "unm_ops.h"
+#include "unm_trigger.h"
 
 #define UNM_AV_MIN	64
 #define UNM_AV_FLAGS	(FI_MORE | FI_SYNC_ERR)	/* of insertions */
@@ -44,11 +45,35 @@ fi_addr_t unm_av_find(const struct unm_av *av, const struct hal_addr *addr)
 	return FI_ADDR_NOTAVAIL;
 }
 
+/* Spread the chains of a smaller table over av->hash. The order within a chain
+ * is kept: the entries of a new chain all come from the same old one. */
+static void unm_av_rehash(struct unm_av *av, const uint32_t *old, uint32_t n)
+{
+	for (uint32_t b = 0; b < n; b++) {
+		uint32_t last = 0, next;
+
+		for (uint32_t i = old[b]; i != 0; i = next) {
+			next = av->entry[i - 1].next;
+			av->entry[i - 1].next = last;
+			last = i;
+		}
+		for (uint32_t i = last; i != 0; i = next) {
+			struct unm_av_entry *e = &av->entry[i - 1];
+			uint32_t *head = &av->hash[unm_av_hash(av, &e->addr)];
+
+			next = e->next;
+			e->next = *head;
+			*head = i;
+		}
+	}
+}
+
 static int unm_av_grow(struct unm_av *av, size_t need)
 {
 	uint32_t size = av->size ? av->size : UNM_AV_MIN;
+	uint32_t *hash, *old = av->hash, n = av->size;
 	struct unm_av_entry *entry;
-	uint32_t *hash;
+	uint64_t *taken;
 
 	if (need <= av->size)
 		return 0;
@@ -56,36 +81,55 @@ static int unm_av_grow(struct unm_av *av, size_t need)
 		return -FI_EINVAL;
 	while (size < need)
 		size *= 2;
+	entry = realloc(av->entry, size * sizeof(*entry));
+	if (entry == NULL)
+		return -FI_ENOMEM;
+	av->entry = entry;
+	taken = realloc(av->taken, size / 8);
+	if (taken == NULL)
+		return -FI_ENOMEM;
+	memset((char *)taken + n / 8, 0, (size - n) / 8);
+	av->taken = taken;
 	hash = calloc(size, sizeof(*hash));
 	if (hash == NULL)
 		return -FI_ENOMEM;
-	entry = realloc(av->entry, size * sizeof(*entry));
-	if (entry == NULL) {
-		free(hash);
-		return -FI_ENOMEM;
-	}
-	free(av->hash);
 	av->hash = hash;
 	av->hash_mask = size - 1;
-	av->entry = entry;
 	av->size = size;
-	/* newest last, so that chains are in the order of insertion */
-	for (uint32_t i = av->count; i-- > 0; ) {
-		uint32_t *head = &hash[unm_av_hash(av, &entry[i].addr)];
-
-		if (!entry[i].valid)
-			continue;
-		entry[i].next = *head;
-		*head = i + 1;
-	}
+	unm_av_rehash(av, old, n);
+	free(old);
 	return 0;
+}
+
+/* The lowest free index, taken. There is one below av->size. */
+static uint32_t unm_av_take(struct unm_av *av)
+{
+	uint32_t word = av->lowest / 64, i;
+
+	while (av->taken[word] == UINT64_MAX)
+		word++;
+	i = 64 * word + (uint32_t)__builtin_ctzll(~av->taken[word]);
+	av->taken[word] |= UINT64_C(1) << i % 64;
+	av->lowest = i + 1;
+	av->valid++;
+	if (i >= av->count)
+		av->count = i + 1;
+	return i;
+}
+
+static void unm_av_free(struct unm_av *av, uint32_t i)
+{
+	av->taken[i / 64] &= ~(UINT64_C(1) << i % 64);
+	av->valid--;
+	if (i < av->lowest)
+		av->lowest = i;
 }
 
 static fi_addr_t unm_av_add(struct unm_av *av, const struct hal_addr *addr)
 {
-	uint32_t i = av->count;
-	struct unm_av_entry *e = &av->entry[i];
 	fi_addr_t first = unm_av_find(av, addr);
+	uint32_t i = unm_av_take(av);
+	struct unm_av_entry *e = &av->entry[i];
 	uint32_t *tail = &av->hash[unm_av_hash(av, addr)];
 
 	e->addr = *addr;
@@ -95,7 +139,6 @@ static fi_addr_t unm_av_add(struct unm_av *av, const struct hal_addr *addr)
 	while (*tail != 0)
 		tail = &av->entry[*tail - 1].next;
 	*tail = i + 1;
-	av->count++;
 	return i;
 }
 
@@ -184,7 +227,7 @@ static int unm_av_insert_src(struct unm_av *av, const struct unm_av_src *src,
 	int ret;
 
 	unm_lock(av->domain);
-	ret = unm_av_grow(av, av->count + src->count);
+	ret = unm_av_grow(av, av->valid + src->count);
 	if (ret == 0)
 		ret = unm_av_add_all(av, src, fi_addr, errs);
 	else
@@ -345,6 +388,7 @@ static void unm_av_drop(struct unm_av *av, uint32_t gone)
 		link = &av->entry[*link - 1].next;
 	*link = e->next;
 	e->valid = false;
+	unm_av_free(av, gone);
 	for (uint32_t i = e->next; i != 0; i = av->entry[i - 1].next)
 		if (av->entry[i - 1].first == gone)
 			av->entry[i - 1].first =
@@ -360,12 +404,14 @@ static int unm_av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count,
 	if (flags != 0)
 		return -FI_EBADFLAGS;
 	unm_lock(av->domain);
+	unm_trigger_await(av->domain);
 	for (size_t i = 0; i < count; i++) {
 		if (fi_addr[i] >= av->count || !av->entry[fi_addr[i]].valid) {
 			ret = -FI_EINVAL;
 			continue;
 		}
 		unm_av_drop(av, fi_addr[i]);
+		unm_trigger_removed(av, fi_addr[i]);
 		unm_list_for_each(pos, &av->eps)
 			unm_peer_removed(unm_container(pos,
 						struct unm_ep_links,
@@ -377,6 +423,8 @@ static int unm_av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count,
 
 		unm_peer_rename(ep);
 		unm_recv_removed(ep);
+		if (ep->rx_cq != NULL)
+			unm_cq_removed(ep->rx_cq, av);
 	}
 	unm_unlock(av->domain);
 	return ret;
@@ -441,6 +489,7 @@ static int unm_av_close(struct fid *fid)
 	if (unm_ref_busy(&av->ref))
 		return -FI_EBUSY;
 	free(av->entry);
+	free(av->taken);
 	free(av->hash);
 	unm_ref_put(&av->domain->ref);
 	free(av);
@@ -479,6 +528,8 @@ int unm_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr,
 		return -FI_ENOMEM;
 	ret = unm_av_grow(av, attr->count ? attr->count : UNM_AV_MIN);
 	if (ret != 0) {
+		free(av->entry);
+		free(av->taken);
 		free(av);
 		return ret;
 	}

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_av.h - address vector: fi_addr_t is the index of insertion (a FI_AV_MAP
- * request gets the same). Indices are never used again. The same address
- * inserted twice gets two indices; its first one is its name in completions. An
- * entry for any incarnation (HAL_ADDR_ANY) is a name only of those that have no
+ * unm_av.h - address vector: a fi_addr_t is an index (a FI_AV_MAP request gets
+ * the same), and an insertion takes the lowest free index. A removed index is
+ * free at once: whatever the provider holds under the index is given up or
+ * renamed before unm_av_remove() returns (peers, posted receives, triggered
+ * operations, unread completions). The same address inserted twice gets two
+ * indices; completions name the peer by the index that was inserted first. An
+ * entry for any incarnation (HAL_ADDR_ANY) is a name only of peers that have no
  * earlier one.
  */
 #ifndef UNM_AV_H
@@ -18,7 +21,8 @@
 struct unm_av_entry {
 	struct hal_addr addr;
 	uint32_t next;			/* hash chain, index + 1 */
-	uint32_t first;			/* first index of the same address */
+	uint32_t first;			/* index of the same address that was
+					 * inserted first */
 	bool valid;			/* not removed */
 };
 
@@ -28,9 +32,13 @@ struct unm_av {
 	struct unm_ref ref;
 	struct unm_list eps;		/* endpoints, told of insertions */
 	struct unm_av_entry *entry;
-	uint32_t count;			/* indices given out */
-	uint32_t size;			/* entries allocated */
-	uint32_t *hash;			/* index + 1, by address */
+	uint64_t *taken;		/* bitmap of valid entries */
+	uint32_t count;			/* highest index ever given out + 1 */
+	uint32_t valid;			/* entries that are not removed */
+	uint32_t lowest;		/* no index below is free */
+	uint32_t size;			/* entries allocated, 2^n >= 64 */
+	uint32_t *hash;			/* index + 1, by address: chains in the
+					 * order of insertion */
 	uint32_t hash_mask;
 };
 

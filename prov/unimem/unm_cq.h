@@ -90,6 +90,11 @@ bool unm_cq_news(struct unm_cq *cq);
 /* fi_trywait() of one. */
 int unm_cq_trywait(struct unm_cq *cq);
 
+/* Indices were removed from an address vector: unread completions of messages
+ * from there have no source any more. */
+struct unm_av;
+void unm_cq_removed(struct unm_cq *cq, const struct unm_av *av);
+
 /* Make room, before it is needed. Slow path of unm_cq_slot; false: there is no
  * room at all, the queue is overrun. */
 bool unm_cq_grow(struct unm_cq *cq);

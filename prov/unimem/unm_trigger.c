@@ -10,49 +10,10 @@
 #include "unm_log.h"
 #include "unm_onesided.h"
 #include "unm_trigger.h"
+#include "unm_work.h"
 
 #define UNM_LOOKS_MAX	256	/* at work, in one go: the next goes on there */
 #define UNM_REFUSED_MAX	16	/* ... and calls in vain: they cost more */
-
-enum unm_work_state {
-	UNM_WORK_WAITS = 1,	/* for its counter */
-	UNM_WORK_READY,		/* to be started */
-	UNM_WORK_STARTS,	/* in the endpoint's call, now */
-	UNM_WORK_GOES,		/* under way */
-	UNM_WORK_ENDED,		/* before the call returned */
-};
-
-struct unm_work {
-	struct unm_list link;		/* of its counter, or domain->ready */
-	struct unm_list all;		/* domain->works */
-	struct unm_domain *domain;
-	enum unm_work_state state;
-	enum fi_op_type type;
-	bool deferred;
-	const void *key;		/* deferred: what cancels it */
-	struct unm_ep *ep;		/* NULL: an operation on a counter */
-	struct unm_cntr *cntr;		/* it waits for this one */
-	uint64_t threshold;
-	struct unm_cntr *done;		/* counts its completion, may be NULL */
-	void *context;			/* the application's */
-	uint64_t flags;
-	fi_addr_t to;
-	union {
-		struct fi_msg msg;
-		struct fi_msg_tagged tagged;
-		struct fi_msg_rma rma;
-		struct fi_msg_atomic atomic;
-		struct fi_op_cntr cntr;
-	} m;
-	struct fi_msg_fetch fetch;
-	struct fi_msg_compare compare;
-	struct iovec iov[UNM_IOV_MAX];
-	struct fi_rma_iov remote[UNM_IOV_MAX];
-	struct fi_ioc result[UNM_IOV_MAX], compared[UNM_IOV_MAX];
-};
-_Static_assert(sizeof(struct fi_ioc) == sizeof(struct iovec) &&
-	       sizeof(struct fi_rma_ioc) == sizeof(struct fi_rma_iov),
-	       "one place for both");
 
 static bool unm_work_receives(const struct unm_work *w)
 {
@@ -62,110 +23,6 @@ static bool unm_work_receives(const struct unm_work *w)
 static bool unm_work_tagged(const struct unm_work *w)
 {
 	return w->type == FI_OP_TSEND || w->type == FI_OP_TRECV;
-}
-
-/* ---- Copying --------------------------------------------------------- */
-
-static int unm_work_vector(void *to, const void *from, size_t count,
-			   size_t bytes)
-{
-	if (count > UNM_IOV_MAX || (from == NULL && count != 0))
-		return -FI_EINVAL;
-	if (count != 0)
-		memcpy(to, from, count * bytes);
-	return 0;
-}
-
-/* Messages and RMA; descriptors of memory are of no use to us. */
-static int unm_work_copy_msg(struct unm_work *w, const struct unm_call *call)
-{
-	int ret;
-
-	switch (call->type) {
-	case FI_OP_SEND:
-	case FI_OP_RECV:
-		w->m.msg = *(const struct fi_msg *)call->msg;
-		ret = unm_work_vector(w->iov, w->m.msg.msg_iov,
-				      w->m.msg.iov_count, sizeof(w->iov[0]));
-		w->m.msg.msg_iov = w->iov;
-		w->m.msg.desc = NULL;
-		w->to = w->m.msg.addr;
-		return ret;
-	case FI_OP_TSEND:
-	case FI_OP_TRECV:
-		w->m.tagged = *(const struct fi_msg_tagged *)call->msg;
-		ret = unm_work_vector(w->iov, w->m.tagged.msg_iov,
-				      w->m.tagged.iov_count,
-				      sizeof(w->iov[0]));
-		w->m.tagged.msg_iov = w->iov;
-		w->m.tagged.desc = NULL;
-		w->to = w->m.tagged.addr;
-		return ret;
-	default:
-		w->m.rma = *(const struct fi_msg_rma *)call->msg;
-		ret = unm_work_vector(w->iov, w->m.rma.msg_iov,
-				      w->m.rma.iov_count, sizeof(w->iov[0]));
-		if (ret == 0)
-			ret = unm_work_vector(w->remote, w->m.rma.rma_iov,
-					      w->m.rma.rma_iov_count,
-					      sizeof(w->remote[0]));
-		w->m.rma.msg_iov = w->iov;
-		w->m.rma.rma_iov = w->remote;
-		w->m.rma.desc = NULL;
-		w->to = w->m.rma.addr;
-		return ret;
-	}
-}
-
-static int unm_work_copy_atomic(struct unm_work *w,
-				const struct unm_call *call)
-{
-	struct fi_msg_atomic *a = &w->m.atomic;
-	int ret;
-
-	*a = *(const struct fi_msg_atomic *)call->msg;
-	ret = unm_work_vector(w->iov, a->msg_iov, a->iov_count,
-			      sizeof(w->iov[0]));
-	if (ret == 0)
-		ret = unm_work_vector(w->remote, a->rma_iov,
-				      a->rma_iov_count, sizeof(w->remote[0]));
-	a->msg_iov = (struct fi_ioc *)w->iov;
-	a->rma_iov = (struct fi_rma_ioc *)w->remote;
-	a->desc = NULL;
-	w->to = a->addr;
-	if (ret == 0 && call->fetch != NULL) {
-		w->fetch = *call->fetch;
-		ret = unm_work_vector(w->result, w->fetch.msg_iov,
-				      w->fetch.iov_count,
-				      sizeof(w->result[0]));
-		w->fetch.msg_iov = w->result;
-		w->fetch.desc = NULL;
-	}
-	if (ret == 0 && call->compare != NULL) {
-		w->compare = *call->compare;
-		ret = unm_work_vector(w->compared, w->compare.msg_iov,
-				      w->compare.iov_count,
-				      sizeof(w->compared[0]));
-		w->compare.msg_iov = w->compared;
-		w->compare.desc = NULL;
-	}
-	return ret;
-}
-
-static int unm_work_copy(struct unm_work *w, const struct unm_call *call)
-{
-	switch (call->type) {
-	case FI_OP_CNTR_SET:
-	case FI_OP_CNTR_ADD:
-		w->m.cntr = *(const struct fi_op_cntr *)call->msg;
-		return 0;
-	case FI_OP_ATOMIC:
-	case FI_OP_FETCH_ATOMIC:
-	case FI_OP_COMPARE_ATOMIC:
-		return unm_work_copy_atomic(w, call);
-	default:
-		return unm_work_copy_msg(w, call);
-	}
 }
 
 /* ---- Starting -------------------------------------------------------- */
@@ -295,7 +152,8 @@ static int unm_work_start(struct unm_work *w)
 	} else {
 		domain->starts = w;
 		unm_unlock(domain);
-		ret = unm_work_call(w, w->deferred ? w : w->context, flags);
+		ret = w->gone ? -FI_EINVAL :
+			unm_work_call(w, w->deferred ? w : w->context, flags);
 		unm_lock(domain);
 		domain->starts = NULL;
 		if (ret == -FI_EAGAIN) {
@@ -389,7 +247,7 @@ int unm_trigger_run(struct unm_domain *domain)
  * what another thread was about to start was refused, or is under way. A child
  * forked meanwhile has no such thread: there it counts as under way.
  */
-static void unm_trigger_await(struct unm_domain *domain)
+void unm_trigger_await(struct unm_domain *domain)
 {
 	struct unm_work *w;
 
@@ -406,6 +264,18 @@ static void unm_trigger_await(struct unm_domain *domain)
 	domain->runs = false;
 	unm_work_leave(w);
 	w->state = UNM_WORK_GOES;
+}
+
+void unm_trigger_removed(struct unm_av *av, fi_addr_t index)
+{
+	unm_list_for_each(pos, &av->domain->works) {
+		struct unm_work *w = unm_container(pos, struct unm_work, all);
+
+		if (w->state <= UNM_WORK_READY && w->ep != NULL &&
+		    w->ep->av == av && w->to == index &&
+		    (!unm_work_receives(w) || w->ep->directed))
+			w->gone = true;
+	}
 }
 
 void unm_trigger_moved(struct unm_cntr *cntr)

@@ -23,6 +23,7 @@
 #include "unm_idle.h"
 #include "util/unm_list.h"
 
+struct unm_av;
 struct unm_cntr;
 struct unm_cq;
 struct unm_ep;
@@ -52,6 +53,14 @@ int unm_trigger_control(struct unm_domain *domain, int command, void *arg);
 /* fi_cancel() of an operation that waits, or of a receive that another thread
  * just posted for one. Waits for such threads. -FI_ENOENT: there is none. */
 ssize_t unm_trigger_cancel(struct unm_ep *ep, void *context);
+
+/* Nothing is being started, and nothing will be before the domain's lock is
+ * given away. May give it away and take it again. */
+void unm_trigger_await(struct unm_domain *domain);
+
+/* An index was removed from an address vector: work that names it ends with
+ * FI_EINVAL when its turn comes. After unm_trigger_await(), under one lock. */
+void unm_trigger_removed(struct unm_av *av, fi_addr_t index);
 
 /* The counter moved, and work waits for it. The domain is locked. */
 void unm_trigger_moved(struct unm_cntr *cntr);
