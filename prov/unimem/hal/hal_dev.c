@@ -333,6 +333,7 @@ static int open_event(struct dev_if *dif)
 static int open_pages(struct dev_if *dif)
 {
 	uint32_t n = dif->i.addr.iface;
+	uint64_t status[2];
 	int ret;
 
 	ret = dif->io->map(dif->mm, hal_kdev_off(HAL_KDEV_MIF,
@@ -346,8 +347,12 @@ static int open_pages(struct dev_if *dif)
 	if (ret != 0) {
 		dev_explain_map(dif->dev, HAL_KDEV_PIF, ret);
 		dif->io->unmap(&dif->mif);
+		return ret;
 	}
-	return ret;
+	/* what the holder before us left there */
+	dif->io->read128(&dif->pif, HAL_PIF_STATUS, status);
+	dif->pif_answer = status[0] & (HAL_PIF_ACK | HAL_PIF_NACK);
+	return 0;
 }
 
 static int ask_for_any(struct dev_if *dif, struct hal_kdev_claim *c)
@@ -573,6 +578,8 @@ static int dev_service(struct hal_if *hif, struct hal_event *ev, int max)
 	dev_mbox_run(dif, SERVICE_PACKETS);
 	if (dif->backlog != NULL)
 		dev_backlog_run(dif);
+	if (dif->unproven || dif->echo != DEV_ECHO_NONE)
+		dev_echo_run(dif);
 	dev_look_around(dif);
 	if (dif->ndying != 0)
 		dev_bury(dif);
@@ -592,7 +599,8 @@ static void set_tick(struct dev_if *dif, long ns)
 static bool must_look_soon(const struct dev_if *dif)
 {
 	if (dif->backlog != NULL || dif->naccepting != 0 ||
-	    dif->ndying != 0 || dif->pif_holds != DEV_PIF_FREE)
+	    dif->ndying != 0 || dif->pif_holds != DEV_PIF_FREE ||
+	    dif->unproven || dif->echo != DEV_ECHO_NONE)
 		return true;
 	for (const struct dev_peer *p = dif->peers; p != NULL; p = p->next)
 		/* set by this thread */

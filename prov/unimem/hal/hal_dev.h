@@ -5,6 +5,7 @@
  *   hal_dev.c         device and interfaces: opening, service, sleeping
  *   hal_dev_conf.c    the platform file
  *   hal_dev_pkt.c     packets: packetizer, queues, mailbox
+ *   hal_dev_check.c   does the packetizer transmit
  *   hal_dev_conn.c    connecting and accepting, receive space, words back
  *   hal_dev_peer.c    peers: events, who lives, ends
  *   hal_dev_mem.c     dmable memory, routes to that of peers
@@ -41,11 +42,13 @@
  * Packet types of the HAL, HAL_PKT_RESERVED and up.
  * HELLO: payload = nonce of the receiver, reference of the sender's back page,
  * reference of the link page; flags = DEV_WIRE << 4 | log2(depth). The secret
- * of both pages is the receiver's nonce. WAKE carries nothing.
+ * of both pages is the receiver's nonce. WAKE carries nothing. ECHO: from an
+ * interface to itself; payload = its nonce, a number (hal_dev_check.c).
  */
 enum dev_pkt_type {
 	DEV_PKT_HELLO = HAL_PKT_RESERVED,
 	DEV_PKT_WAKE,
+	DEV_PKT_ECHO,
 };
 
 struct dev_pkt {
@@ -224,6 +227,15 @@ enum dev_pif {
 	DEV_PIF_DATA,
 	DEV_PIF_HELLO,
 	DEV_PIF_WAKE,
+	DEV_PIF_ECHO,
+};
+
+/* Where the echo is that proves the packetizer to transmit. */
+enum dev_echo {
+	DEV_ECHO_NONE,
+	DEV_ECHO_IN_PIF,
+	DEV_ECHO_TAKEN,			/* by the status: it was acknowledged */
+	DEV_ECHO_REFUSED,		/* by the status */
 };
 
 struct dev_stats {
@@ -255,6 +267,14 @@ struct dev_if {
 	enum dev_pif pif_holds;
 	struct dev_peer *pif_peer;	/* NULL: it was freed meanwhile */
 	struct dev_pkt pif_pkt;
+	uint64_t pif_answer;		/* ACK, NACK or 0: of the last packet */
+	bool unproven;			/* no status shows that what was sent
+					 * was transmitted */
+	bool mute_told;			/* that nothing is */
+	uint8_t echo;			/* enum dev_echo */
+	uint64_t echo_at;		/* ns; when it is due, or overdue */
+	uint64_t echo_number;
+	uint64_t echo_came;		/* stats.came when it was sent */
 	struct dev_peer *backlog, **backlog_tail;
 	bool armed;
 	bool signalled;			/* event_fd may be readable */
@@ -316,6 +336,8 @@ void dev_explain_map(const struct hal_dev *dev, enum hal_kdev_block which,
 
 /* hal_dev_pkt.c */
 bool dev_pif_idle(struct dev_if *dif, unsigned looks);
+bool dev_pif_ready(struct dev_if *dif);		/* with looks enough to send */
+void dev_echo_put(struct dev_if *dif, uint64_t number);
 bool dev_hello_send(struct dev_peer *peer);
 int dev_pkt_send(struct hal_peer *hp, uint64_t head, const uint64_t *w,
 		 unsigned nw, const void *data, size_t len);
@@ -330,6 +352,11 @@ int dev_ring_new(struct dev_peer *peer, uint64_t first, uint32_t depth);
 void dev_ring_push(struct dev_peer *peer, const uint64_t w[HAL_PKT_WORDS]);
 void dev_pump(struct hal_if *hif);
 int dev_rx_pending(struct dev_if *dif);
+
+/* hal_dev_check.c */
+void dev_echo_settled(struct dev_if *dif, uint64_t answer, bool echo);
+void dev_echo_came(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS]);
+void dev_echo_run(struct dev_if *dif);
 
 /* hal_dev_conn.c */
 int dev_connect(struct hal_if *hif, const struct hal_addr *to,

@@ -91,18 +91,32 @@ static void overwritten(struct dev_if *dif)
 		uio ? dev_platform_file(&dev->hal.params) : "");
 }
 
-/* Its packet is over. */
+/*
+ * Its packet is over. ILLEGAL comes first: nothing was transmitted then, and
+ * ACK and NACK are those of the packet before [D table 5]. Where nothing was
+ * transmitted for another reason, dev_echo_settled() finds out.
+ */
 static void pif_settle(struct dev_if *dif, uint64_t status)
 {
 	struct dev_peer *peer = dif->pif_peer;
 	enum dev_pif held = dif->pif_holds;
+	bool illegal = (status & HAL_PIF_ILLEGAL) != 0;
 
 	dif->pif_holds = DEV_PIF_FREE;
 	dif->pif_peer = NULL;
 	if (status & HAL_PIF_OVERWR && status & (HAL_PIF_ACK | HAL_PIF_NACK))
 		overwritten(dif);
-	if (peer == NULL || !dev_lives(peer) || held == DEV_PIF_WAKE)
-		return;		/* freed or over; who refuses is awake */
+	if (!illegal || held == DEV_PIF_ECHO)
+		dev_echo_settled(dif, status & (HAL_PIF_ACK | HAL_PIF_NACK),
+				 held == DEV_PIF_ECHO);
+	if (peer == NULL || !dev_lives(peer))
+		return;
+	if (illegal) {
+		failed(peer, status);
+		return;
+	}
+	if (held == DEV_PIF_WAKE)
+		return;		/* a peer that refuses it is awake */
 	if (status & HAL_PIF_NACK) {
 		if (held == DEV_PIF_HELLO)
 			peer->hello = DEV_HELLO_UNSENT;
@@ -136,11 +150,21 @@ bool dev_pif_idle(struct dev_if *dif, unsigned looks)
 	return false;
 }
 
-/* Set it up; the third write sends. It must be idle. */
+bool dev_pif_ready(struct dev_if *dif)
+{
+	return dev_pif_idle(dif, LOOKS_SEND);
+}
+
+/* Set it up; the third write sends. It must be idle. peer is NULL for a packet
+ * to the interface itself. */
 static void pif_put(struct dev_if *dif, enum dev_pif what,
 		    struct dev_peer *peer, const struct dev_pkt *pkt)
 {
-	const uint64_t dest[2] = { peer->dest, 0 };
+	const uint64_t dest[2] = {
+		peer != NULL ? peer->dest :
+		hal_dest(dif->i.addr.board, dif->i.addr.iface,
+			 dif->info.base_dest), 0
+	};
 
 	HAL_POINT(HAL_POINT_CLAIMED);
 	dif->pif_holds = what;
@@ -168,6 +192,15 @@ static void put_hello(struct dev_peer *peer)
 	peer->hello = DEV_HELLO_IN_PIF;
 	pif_put(dev_if(hif), DEV_PIF_HELLO, peer, &pkt);
 	HAL_POINT(HAL_POINT_HELLO_SENT);
+}
+
+void dev_echo_put(struct dev_if *dif, uint64_t number)
+{
+	struct dev_pkt pkt = { {
+		hal_head(DEV_PKT_ECHO, 0), dif->i.addr.nonce, number,
+	} };
+
+	pif_put(dif, DEV_PIF_ECHO, NULL, &pkt);
 }
 
 /* Get the HELLO into the peer's mailbox; false: not now. */
@@ -444,6 +477,10 @@ static void take_packet(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS])
 
 	if (type == DEV_PKT_HELLO) {
 		dev_hello_came(dif, w);
+		return;
+	}
+	if (type == DEV_PKT_ECHO) {
+		dev_echo_came(dif, w);
 		return;
 	}
 	if (type >= HAL_PKT_RESERVED && type <= HAL_PKT_EMPTY)

@@ -43,6 +43,12 @@
 /* the first three, written in any order; the third write sends */
 #define HAL_PIF_WRITES		3u
 
+/*
+ * NACK and ACK are of the last packet that was transmitted, and become 0 "upon
+ * the next packet transmission" [D table 5]. A request that is ILLEGAL, or of a
+ * PIF whose bit of PID_CONF is 0, transmits nothing: the old ACK or NACK stays.
+ * When ILLEGAL becomes 0 the paper does not say.
+ */
 #define HAL_PIF_PEND		(1u << 0) /* in preparation or transmission */
 #define HAL_PIF_ILLEGAL		(1u << 1) /* destination failed BASE_DEST */
 #define HAL_PIF_NACK		(1u << 2) /* refused; until the next packet */

@@ -41,6 +41,7 @@ static const struct hal_param rows[] = {
 	NUMBER(delay, 0, 1000000000, "0"),
 	NUMBER(ack, 0, 1000000000, "0"),
 	NUMBER(prep, 0, 1, "0"),
+	NUMBER(illegal, 0, 1, "1"),
 	NUMBER(reorder, 0, 1000, "250"),
 	NUMBER(route, 0, 1000000000, "10000"),
 	NUMBER(dma, 0, 1000000000, "0"),

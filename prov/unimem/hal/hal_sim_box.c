@@ -266,12 +266,27 @@ static void op_start(struct sim_mm *mm, uint32_t board, uint32_t port,
 				UINT64_C(1) << board);
 }
 
-static void pif_end(struct sim_op *op, uint64_t status)
+/*
+ * A request ends and no mailbox answered. keep: status bits that stay as they
+ * were. Without a transmission these are ACK and NACK: they belong to the last
+ * packet that was transmitted, and only the next transmission clears them
+ * [D table 5].
+ */
+static void pif_end(struct sim_op *op, uint64_t keep, uint64_t status)
 {
-	uint64_t number = (op_number(atomic_load(&op->state)) + 1) &
-			  NUMBER_MASK;
+	uint64_t old = atomic_load(&op->state);
+	uint64_t number = (op_number(old) + 1) & NUMBER_MASK;
 
-	atomic_store(&op->state, number << STATE_SHIFT | status);
+	atomic_store(&op->state, number << STATE_SHIFT | (old & keep) |
+		     status);
+}
+
+/* Status bits that a request which is not transmitted leaves as they were. The
+ * paper does not say how long ILLEGAL stays: par.illegal. */
+static uint64_t untransmitted_keeps(const struct sim_world *w)
+{
+	return HAL_PIF_ACK | HAL_PIF_NACK |
+	       (w->par.illegal ? HAL_PIF_ILLEGAL : 0);
 }
 
 /* The identity is not the sender's to choose [D 2.2.3, figure 8]. */
@@ -296,15 +311,16 @@ static void pif_send(struct sim_mm *mm, struct sim_board *b, uint32_t n)
 	sim_start(mm, "a packet");
 	atomic_store(&pif->written, 0);
 	if (!(atomic_load(&b->pid_conf) >> n & 1)) {
-		pif_end(&pif->op, 0);
+		pif_end(&pif->op, untransmitted_keeps(w), 0);
 		return;
 	}
 	if ((dest ^ atomic_load(&b->base_dest)) & HAL_DEST_BASE_MASK) {
-		pif_end(&pif->op, HAL_PIF_ILLEGAL);
+		pif_end(&pif->op, untransmitted_keeps(w), HAL_PIF_ILLEGAL);
 		return;
 	}
 	if (board >= w->boards || (dest & HAL_DEST_OFF_MASK) != HAL_MIF_DATA) {
-		pif_end(&pif->op, HAL_PIF_NACK); /* nobody answers there */
+		/* transmitted; nobody answers there */
+		pif_end(&pif->op, 0, HAL_PIF_NACK);
 		return;
 	}
 	atomic_store(&pif->op.w[0], stamp(mm, b, n) |

@@ -39,7 +39,7 @@
 #include "hal_regs.h"
 
 #define SIM_MAGIC	UINT32_C(0x4d534e55)	/* "UNSM" */
-#define SIM_VERSION	4u		/* raise when a layout below changes */
+#define SIM_VERSION	5u		/* raise when a layout below changes */
 
 #define SIM_PARTS	512u		/* processes of a model */
 #define SIM_FILES	512u		/* open files of a board's device */
@@ -75,6 +75,8 @@ struct sim_params {
 	long delay;			/* ns, packet on its way, at most */
 	long ack;			/* ns, until acknowledged, at most */
 	long prep;			/* PEND is set in preparation, too */
+	long illegal;			/* ILLEGAL stays until the next packet
+					 * is transmitted */
 	long reorder;			/* of 1000 stores, held back */
 	long route;			/* ns to set up a route */
 	long dma;			/* ns per 4 KiB moved */
