@@ -23,6 +23,8 @@ struct gsas_board_attr {
 				 uint64_t *pid);	/* NULL: no forks */
 	void *spawn_ctx;
 	void (*log)(const char *line);
+	uint64_t end;			/* offset where addresses end, 0: with
+					 * the partition; for tests */
 };
 
 /* 0; -FI_EBUSY: the board has a service; what hal_get() and

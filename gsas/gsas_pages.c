@@ -22,8 +22,11 @@ struct gsas_pages {
 	struct gsas_pages_attr attr;
 	struct gsas_mmu *mmu;
 	struct gsas_segment *segments;	/* those with an address, by it */
-	uint64_t next;			/* first offset never handed out */
-	uint64_t reserved;		/* bytes for segments without address */
+	uint64_t next;			/* the cursor: offset where the search
+					 * for a segment's place begins */
+	bool round;			/* the cursor has passed the end */
+	uint64_t placed;		/* bytes of living segments, ... */
+	uint64_t reserved;		/* ... and of those without address */
 	uint64_t seed;			/* clients choose keys, not buckets */
 	uint32_t jobs, groups;		/* there are */
 	uint32_t job_number, group_number;	/* last given */
@@ -70,6 +73,8 @@ int gsas_pages_new(const struct gsas_pages_attr *attr, struct gsas_pages **pp)
 	(void)!getrandom(&p->seed, sizeof(p->seed), GRND_NONBLOCK);
 	if (p->attr.first < GSAS_SEGMENT)
 		p->attr.first = GSAS_SEGMENT;	/* small numbers are nobody's */
+	if (p->attr.end == 0)
+		p->attr.end = UINT64_C(1) << GSAS_PART_SHIFT;
 	p->next = p->attr.first;
 	*pp = p;
 	return 0;
@@ -86,7 +91,9 @@ static void gsas_pages_free_segments(struct gsas_pages *p)
 			gsas_segment_take(segment, node);
 			free(node);
 		}
-		p->attr.memory.free(p->attr.memory.ctx, &segment->block);
+		if (!segment->gone)
+			p->attr.memory.free(p->attr.memory.ctx,
+					    &segment->block);
 		gsas_segment_free(segment);
 	}
 }
@@ -320,8 +327,7 @@ static struct gsas_segment *gsas_segment_make(struct gsas_pages *p,
 
 	if (mapped && at_mapped_limit(p, share->job))
 		return NULL;
-	/* addresses are for one use only: one day there are no more */
-	if (bytes > (UINT64_C(1) << GSAS_PART_SHIFT) - p->next - p->reserved)
+	if (bytes > p->attr.end - GSAS_SEGMENT - p->placed - p->reserved)
 		return NULL;
 	segment = gsas_segment_new(share, pages);
 	if (segment == NULL)
@@ -373,6 +379,23 @@ static struct gsas_segment *gsas_segment_get(struct gsas_pages *p,
 	return segment;
 }
 
+/*
+ * Is the cursor going to reach a segment before its addresses have been in
+ * quarantine? Such a segment is old: the cursor has passed half of the
+ * partition since it was placed. It stays in the tree without memory until the
+ * cursor has passed it, so there are never more of these than there were living
+ * segments.
+ */
+static bool gsas_soon_reached(const struct gsas_pages *p,
+			      const struct gsas_segment *segment)
+{
+	uint64_t off = segment->base - gsas_base(p->attr.board);
+
+	if (off < p->next)
+		off += p->attr.end;	/* on its next round */
+	return off - p->next < p->attr.end / 2;
+}
+
 /* A region or plan is gone; trash: its segment's memory if it was the last. */
 static void gsas_segment_drop(struct gsas_pages *p, struct gsas_node *node,
 			      struct gsas_block *trash)
@@ -384,15 +407,22 @@ static void gsas_segment_drop(struct gsas_pages *p, struct gsas_node *node,
 	if (segment->head != NULL)
 		return;
 	gsas_open_remove(p, segment);
-	if (segment->base != 0)
-		gsas_segment_remove(&p->segments, segment);
-	else
-		p->reserved -= segment->bytes;
 	*trash = segment->block;
 	segment->share.job->mapped -=
 		(segment->share.attr & GSAS_ATTR_MAPPED) != 0;
-	gsas_segment_free(segment);
 	p->nsegments--;
+	if (segment->base == 0) {
+		p->reserved -= segment->bytes;
+		gsas_segment_free(segment);
+		return;
+	}
+	p->placed -= segment->bytes;
+	if (gsas_soon_reached(p, segment)) {
+		segment->gone = true;
+		return;
+	}
+	gsas_segment_remove(&p->segments, segment);
+	gsas_segment_free(segment);
 }
 
 /* ---- Allocations -------------------------------------------------------- */
@@ -434,17 +464,73 @@ enum gsas_error gsas_region_fill(const struct gsas_pages *p,
 	return gsas_segment_fill(plan->region->segment, &p->attr.memory);
 }
 
+/*
+ * Where so many bytes are free, at an offset or behind it; 0: nowhere. Takes a
+ * step for each segment in between, of which there are no more than the memory
+ * of the board has MiB, or had since the cursor was there.
+ */
+static uint64_t gsas_gap_from(const struct gsas_pages *p, uint64_t off,
+			      uint64_t bytes)
+{
+	uint64_t base = gsas_base(p->attr.board);
+	const struct gsas_segment *segment;
+
+	while (off < p->attr.end && bytes <= p->attr.end - off) {
+		segment = gsas_segment_from(p->segments, base + off);
+		if (segment == NULL || segment->base - base >= off + bytes)
+			return off;
+		off = segment->base + segment->bytes - base;
+	}
+	return 0;
+}
+
+/* The cursor goes on: the quarantine of what it passes is over when it comes
+ * round again. */
+static void gsas_cursor_move(struct gsas_pages *p, uint64_t next)
+{
+	uint64_t base = gsas_base(p->attr.board);
+	uint64_t off = p->next;
+	struct gsas_segment *segment;
+
+	for (;;) {
+		segment = gsas_segment_from(p->segments, base + off);
+		if (segment == NULL || segment->base - base >= next)
+			break;
+		off = segment->base + segment->bytes - base;
+		if (segment->gone) {
+			gsas_segment_remove(&p->segments, segment);
+			gsas_segment_free(segment);
+		}
+	}
+	p->next = next;
+}
+
 /* An address for a segment whose first plan is added. */
 static bool gsas_region_place(struct gsas_pages *p,
 			      struct gsas_segment *segment)
 {
+	uint64_t off;
+	bool round = false;
+
 	if (segment->base != 0)
 		return true;
-	if (!gsas_segment_place(segment, gsas_base(p->attr.board) + p->next))
+	off = gsas_gap_from(p, p->next, segment->bytes);
+	if (off == 0) {
+		off = gsas_gap_from(p, GSAS_SEGMENT, segment->bytes);
+		round = true;
+	}
+	if (off == 0 ||
+	    !gsas_segment_place(segment, gsas_base(p->attr.board) + off))
 		return false;
-	p->next += segment->bytes;
+	if (round) {
+		gsas_cursor_move(p, p->attr.end);
+		p->next = GSAS_SEGMENT;
+		p->round = true;
+	}
+	gsas_cursor_move(p, off + segment->bytes);
 	p->reserved -= segment->bytes;
-	gsas_segment_append(&p->segments, segment);
+	p->placed += segment->bytes;
+	gsas_segment_insert(&p->segments, segment);
 	return true;
 }
 
@@ -530,10 +616,13 @@ static enum gsas_error gsas_pages_why(const struct gsas_pages *p,
 	const struct gsas_segment *segment;
 	uint64_t page, base = gsas_base(p->attr.board);
 
-	if (address - base >= p->next || address - base < p->attr.first)
+	if (address - base >= p->attr.end || address - base < GSAS_SEGMENT)
+		return GSAS_E_ADDRESS;
+	if (!p->round && (address - base >= p->next ||
+			  address - base < p->attr.first))
 		return GSAS_E_ADDRESS;
 	segment = gsas_segment_from(p->segments, address);
-	if (segment == NULL || address < segment->base)
+	if (segment == NULL || address < segment->base || segment->gone)
 		return GSAS_E_FREED;	/* with all its segment */
 	page = (address - segment->base) >> GSAS_PAGE_SHIFT;
 	return page >= segment->first && page < segment->used ?

@@ -8,12 +8,14 @@
  *		has an interface or a page.
  *   region	one allocation, of one job, with one mode
  *   segment	memory for the regions of one job, mode and group, of which
- *		GSAS_ATTR_MAPPED tells whether it can be mapped. No memory and
- *		no address goes from one region to another: freed pages are
- *		given back to the system, and a segment goes with its last one.
+ *		GSAS_ATTR_MAPPED tells whether it can be mapped. No memory goes
+ *		from one region to another: freed pages are given back to the
+ *		system, and a segment goes with its last region.
  *
- * Addresses are handed out in ascending order, and none twice: when the 48 bits
- * are used up, there is GSAS_E_MEMORY until a new service begins.
+ * A cursor goes round the partition and places segments in ascending order.
+ * Freed addresses are in quarantine: the cursor has to pass half of the
+ * partition before it places a segment there again. Until then the addresses
+ * are refused with GSAS_E_FREED.
  *
  * All but gsas_region_fill() and gsas_memory's functions: one thread at a time.
  */
@@ -85,6 +87,8 @@ struct gsas_pages_attr {
 	 * GSAS_SEGMENT. By chance, so that one of an earlier service is known
 	 * to be none of this one's. */
 	uint64_t first;
+	uint64_t end;			/* where addresses end, 0: with the
+					 * partition; in GSAS_SEGMENTs */
 	struct gsas_memory memory;
 };
 
@@ -123,9 +127,9 @@ struct gsas_plan {
 /*
  * GSAS_OK, or an error and nothing is left of it: GSAS_E_ARGUMENT: no pages, or
  * more than a partition has; GSAS_E_QUOTA: the job's share, or max_regions;
- * GSAS_E_MEMORY: max_pages, or no addresses are left. Only pages of regions
- * count, and plans like regions. The attributes and the group, if any, are the
- * caller's to have checked.
+ * GSAS_E_MEMORY: max_pages, or too few addresses are left. Only pages of
+ * regions count, and plans like regions. The attributes and the group, if any,
+ * are the caller's to have checked.
  */
 enum gsas_error gsas_region_plan(struct gsas_pages *p, struct gsas_job *job,
 				 struct gsas_group *group, uint64_t pages,
@@ -156,7 +160,8 @@ struct gsas_region *gsas_region_from(const struct gsas_pages *p,
 /*
  * Where an address is, or NULL, and then why: GSAS_E_FREED, if it was once of a
  * region, or GSAS_E_ADDRESS. (Of a segment that is gone all is taken for freed,
- * its words and what it never handed out as well.)
+ * its words and what it never handed out as well; and so is all that is not
+ * allocated, once the cursor has been round the partition.)
  * From there to the end of its region memory is consecutive: *left bytes.
  */
 uint8_t *gsas_pages_find(const struct gsas_pages *p, uint64_t address,

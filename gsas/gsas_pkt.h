@@ -162,8 +162,9 @@ enum gsas_mode {			/* bits 0-7: who else may access */
  * A segment: memory with pages of one owner and mode, as it can be mapped. Its
  * first bytes are a word for each page, 0 unless the page is allocated, then
  * the number in the segment of its allocation's first page: who has it mapped
- * looks there before each access, and sees how far an allocation goes. No
- * address of a segment is ever allocated twice.
+ * looks there before each access, and sees how far an allocation goes. The
+ * words of a segment that is gone are 0 for ever, so a segment that has its
+ * addresses later is not mistaken for it.
  */
 struct gsas_map_info {
 	uint64_t key[2];		/* struct hal_key */

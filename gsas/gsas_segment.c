@@ -171,18 +171,32 @@ void gsas_segment_punch(struct gsas_segment *segment,
 
 /* ---- By address: a treap ------------------------------------------------ */
 
-void gsas_segment_append(struct gsas_segment **root,
+void gsas_segment_insert(struct gsas_segment **root,
 			 struct gsas_segment *segment)
 {
 	/* from a counter that is well mixed: as good as random */
 	uint64_t h = segment->base * UINT64_C(0x9E3779B97F4A7C15);
+	struct gsas_segment *rest, **left = &segment->left;
+	struct gsas_segment **right = &segment->right;
 
 	h = (h ^ h >> 32) * UINT64_C(0xBF58476D1CE4E5B9);
 	segment->weight = h ^ h >> 29;
 	while (*root != NULL && (*root)->weight >= segment->weight)
-		root = &(*root)->right;
-	segment->left = *root;
-	segment->right = NULL;
+		root = segment->base < (*root)->base ? &(*root)->left :
+			&(*root)->right;
+	/* split the subtree below: lower addresses left, higher ones right */
+	for (rest = *root; rest != NULL;) {
+		if (rest->base < segment->base) {
+			*left = rest;
+			left = &rest->right;
+			rest = *left;
+		} else {
+			*right = rest;
+			right = &rest->left;
+			rest = *right;
+		}
+	}
+	*left = *right = NULL;
 	*root = segment;
 }
 

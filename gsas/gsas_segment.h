@@ -41,6 +41,8 @@ struct gsas_segment {
 					 * is not handed out, all */
 	struct gsas_node *head, *tail;	/* regions and plans: it lives as long
 					 * as there are any */
+	bool gone;			/* its last region was freed: it only
+					 * keeps its addresses from use */
 };
 
 /* One that has place for so many pages. NULL: no memory. */
@@ -91,8 +93,8 @@ void gsas_segment_punch(struct gsas_segment *segment,
 
 /* ---- Segments by address ------------------------------------------------ */
 
-/* base: behind all others */
-void gsas_segment_append(struct gsas_segment **root,
+/* base: apart from all others */
+void gsas_segment_insert(struct gsas_segment **root,
 			 struct gsas_segment *segment);
 void gsas_segment_remove(struct gsas_segment **root,
 			 struct gsas_segment *segment);

@@ -98,6 +98,8 @@ struct gsas_lane {
 	bool broken;		/* what it says is nonsense: not any more */
 	bool posted;		/* requests, since the last fence */
 	bool lost;		/* and the service ended since */
+	bool pinned;		/* programs have pointers into segments that
+				 * are not in the table any more */
 	int status;		/* why it ended, the last time */
 	uint32_t life;		/* connections so far */
 	uint32_t groups;	/* of gsas_job.c that this service knows */

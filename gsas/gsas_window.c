@@ -3,9 +3,14 @@
  * gsas_window.c - segments that this thread has mapped: asking for them,
  * finding them, letting go of them.
  *
- * Whether a segment can be mapped is asked once: addresses are never used
- * again, so the answer stays. Whether a page is allocated is looked up before
- * each access, in the segment itself.
+ * Whether a segment can be mapped is asked once. Whether a page is allocated is
+ * looked up before each access, in the segment itself.
+ *
+ * The service may use addresses again, long after they were freed. What is
+ * known here may then be of a segment that is gone: its words are 0 for ever.
+ * So if no page of a segment is allocated the service is asked anew. A segment
+ * that cannot be mapped has no words here: its addresses are reached by packets
+ * even if they have become another segment's.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -88,6 +93,58 @@ static void sweep(struct gsas_thread *t, bool forget)
 	t->nsegments = kept;
 }
 
+/* Let go of entries of the table. Programs keep the pointers they have into
+ * these segments until the thread ends. */
+static void entries_drop(struct gsas_thread *t, uint32_t at, uint32_t end)
+{
+	for (uint32_t i = at; i < end; i++) {
+		struct gsas_segment_map *map = &t->segment[i];
+
+		if (map->pinned)
+			map->lane->pinned = true;
+		else if (map->memory != NULL)
+			hal_mem_release(map->lane->peer, map->rmem);
+	}
+	memmove(&t->segment[at], &t->segment[end],
+		(t->nsegments - end) * sizeof(t->segment[0]));
+	t->nsegments -= end - at;
+	hot_forget(t);
+}
+
+/* Is an entry possibly of a segment that is gone? */
+static bool entry_stale(const struct gsas_segment_map *map)
+{
+	return map->memory == NULL || !segment_used(map);
+}
+
+/* There is a segment now where others were: let go of these. -EPROTO: one is
+ * there still. */
+static int forget(struct gsas_thread *t, const struct gsas_map_info *info)
+{
+	uint32_t at = segment_rank(t, info->base), end;
+
+	for (end = at; end < t->nsegments &&
+	     t->segment[end].base < info->base + info->bytes; end++)
+		if (!entry_stale(&t->segment[end]))
+			return -EPROTO;
+	if (end != at)
+		entries_drop(t, at, end);
+	return 0;
+}
+
+/* The service shall be asked anew about an address. false: what is known of it
+ * is true. */
+static bool forget_at(struct gsas_thread *t, uint64_t address)
+{
+	uint32_t at = segment_rank(t, address);
+
+	if (at == t->nsegments || t->segment[at].base > address ||
+	    !entry_stale(&t->segment[at]))
+		return false;
+	entries_drop(t, at, at + 1);
+	return true;
+}
+
 /* Room for one more. */
 static int segment_room(struct gsas_thread *t)
 {
@@ -139,21 +196,16 @@ static int import(struct gsas_lane *lane, const struct gsas_map_info *info,
 	return ret;
 }
 
-/* In the partition, around the address, and apart from what is known. */
-static bool info_valid(const struct gsas_thread *t,
-		       const struct gsas_map_info *info, uint64_t address)
+/* In the partition, around the address? */
+static bool info_valid(const struct gsas_map_info *info, uint64_t address)
 {
 	uint64_t board = gsas_base((uint32_t)gsas_board_of(address));
-	uint32_t at;
 
-	if (info->base % GSAS_SEGMENT != 0 || info->bytes % GSAS_SEGMENT != 0 ||
-	    info->base < board || info->base > address ||
-	    info->bytes <= address - info->base ||
-	    info->bytes > GSAS_OFFSET_MASK + 1 - (info->base - board))
-		return false;
-	at = segment_rank(t, info->base);
-	return at == t->nsegments ||
-	       t->segment[at].base >= info->base + info->bytes;
+	return info->base % GSAS_SEGMENT == 0 &&
+	       info->bytes % GSAS_SEGMENT == 0 &&
+	       info->base >= board && info->base <= address &&
+	       info->bytes > address - info->base &&
+	       info->bytes <= GSAS_OFFSET_MASK + 1 - (info->base - board);
 }
 
 /* Ask the service. 0, or the error of the address, which its packet will tell
@@ -211,8 +263,10 @@ static int segment_new(struct gsas_lane *lane, uint64_t address,
 	uint64_t attr = 0;
 	int ret = ask(lane, address, &info, &attr);
 
-	if (ret == 0 && !info_valid(t, &info, address))
+	if (ret == 0 && !info_valid(&info, address))
 		ret = -EPROTO;
+	if (ret == 0)
+		ret = forget(t, &info);
 	if (ret == 0)
 		ret = segment_room(t);
 	if (ret == 0 && attr & GSAS_ATTR_MAPPED)
@@ -267,8 +321,8 @@ static void hot_fill(struct gsas_thread *t, uint64_t address,
 }
 
 /* told: it was the service that said no, and so it will to a packet */
-static int find(struct gsas_thread *t, uint64_t address, bool queue, void **at,
-		bool *told)
+static int find_known(struct gsas_thread *t, uint64_t address, bool queue,
+		      void **at, bool *told)
 {
 	struct gsas_segment_map *map;
 	uint64_t off;
@@ -287,6 +341,15 @@ static int find(struct gsas_thread *t, uint64_t address, bool queue, void **at,
 		hot_fill(t, address, map);
 	*at = map->memory + off;
 	return 0;
+}
+
+static int find(struct gsas_thread *t, uint64_t address, bool queue, void **at,
+		bool *told)
+{
+	int ret = find_known(t, address, queue, at, told);
+
+	return ret == -ESTALE && forget_at(t, address) ?
+		find_known(t, address, queue, at, told) : ret;
 }
 
 static int find_or_none(struct gsas_thread *t, uint64_t address, bool queue,
@@ -326,6 +389,8 @@ int gsas_window_map(struct gsas_thread *t, uint64_t address, void **at)
 	if (!t->windows)
 		return -FI_EOPNOTSUPP;
 	ret = find(t, address, false, at, &told);
+	if ((ret == -FI_EPERM || ret == -FI_EINVAL) && forget_at(t, address))
+		ret = find(t, address, false, at, &told);
 	if (ret == 0)
 		segment_find(t, address)->pinned = true;
 	return ret;
@@ -365,8 +430,9 @@ bool gsas_window_drop(struct gsas_lane *lane)
 {
 	struct gsas_thread *t = lane->thread;
 	uint32_t kept = 0;
-	bool pinned = false;
+	bool pinned = lane->pinned;
 
+	lane->pinned = false;
 	for (uint32_t i = 0; i < t->nsegments; i++) {
 		struct gsas_segment_map *map = &t->segment[i];
 

@@ -26,6 +26,7 @@ struct host {
 
 static struct host g_host[HOSTS];
 static int g_first;		/* board of the first host */
+static uint64_t g_host_end;	/* of their addresses, 0: as usual */
 static struct gsas_hot g_host_cold;	/* knows no segment */
 
 static void *host_run(void *arg)
@@ -55,6 +56,7 @@ static inline void host_start(int i)
 {
 	struct gsas_board_attr attr = {
 		.board = g_first + i, .max_pages = 200000, .spawn = host_spawn,
+		.end = g_host_end,
 	};
 	struct host *h = &g_host[i];
 	int ret;

@@ -173,6 +173,119 @@ static void test_addresses_end(void **state)
 	board_end();
 }
 
+/* The partition ends 8 MiB behind the first address: an allocation and its end
+ * go on for ever, beside one that stays. */
+static void test_addresses_are_used_again(void **state)
+{
+	const struct gsas_pages_attr near = {
+		.first = (UINT64_C(1) << 48) - (UINT64_C(8) << 20),
+	};
+	struct gsas_region *r, *stay;
+	uint64_t last = 0;
+	int rounds = 0;
+
+	(void)state;
+	board(&near);
+	stay = alloc(g_job, 300, 0);
+	at(stay->address)[0] = 1;
+	for (int i = 0; i < 100; i++) {
+		r = alloc(g_job, 300, 0);
+		rounds += r->address < last;
+		last = r->address;
+		assert_int_equal(gsas_board_of(last), BOARD);
+		assert_true(last >= gsas_base(BOARD) + GSAS_SEGMENT);
+		assert_int_equal(at(last + 299 * PAGE)[7], 0);
+		release(r);
+		assert_int_equal(why(last), GSAS_E_FREED);
+	}
+	assert_int_equal(rounds, 1);
+	assert_int_equal(at(stay->address)[0], 1);
+	assert_ptr_equal(gsas_region_at(g_p, stay->address), stay);
+	assert_int_equal(why(gsas_base(BOARD)), GSAS_E_ADDRESS);
+	assert_int_equal(stat_of().segments, 1);
+	board_end();
+}
+
+/* Memory that nobody touches: an eighth of the partition at a time. */
+#define FAR_PAGES	(PARTITION / 8)
+
+static int far_alloc(void *ctx, uint64_t bytes, bool mapped,
+		     struct gsas_block *block)
+{
+	static uint8_t nowhere;
+
+	if (bytes < UINT64_C(1) << 40)
+		return gsas_mem_alloc(ctx, bytes, mapped, block);
+	*block = (struct gsas_block){ .memory = &nowhere, .bytes = bytes };
+	return 0;
+}
+
+static uint64_t far_away(void)
+{
+	struct gsas_region *r = alloc(g_job, FAR_PAGES, 0);
+	uint64_t address = r->address;
+	struct gsas_block trash;
+
+	gsas_region_free(g_p, r, &trash);
+	return address;
+}
+
+/* What is freed just before the cursor comes to it stays refused, until the
+ * cursor has been round once more. */
+static void test_quarantine(void **state)
+{
+	struct gsas_pages_attr attr = { .board = BOARD };
+	uint64_t gone, end, got = 0;
+	struct gsas_region *old;
+
+	(void)state;
+	memset(&g_mem, 0, sizeof(g_mem));
+	attr.memory = gsas_mem(&g_mem);
+	attr.memory.alloc = far_alloc;
+	assert_int_equal(gsas_pages_new(&attr, &g_p), 0);
+	g_job = job_get(1);
+	alloc(g_job, 1, 0);
+	old = alloc(g_job, 300, 0);
+	gone = old->address;
+	end = gone + 2 * GSAS_SEGMENT;
+	for (int i = 0; i < 5; i++)
+		assert_true(far_away() >= end);
+	release(old);
+	assert_int_equal(why(gone), GSAS_E_FREED);
+	/* to the end of the partition, and round */
+	for (int i = 0; i < 3; i++)
+		got = far_away();
+	assert_int_equal(got, end);
+	assert_int_equal(why(gone), GSAS_E_FREED);
+	for (int i = 0; i < 6; i++)
+		assert_true(far_away() > end);
+	assert_int_equal(why(gone), GSAS_E_FREED);
+	assert_int_equal(far_away(), gone);
+	assert_int_equal(stat_of().segments, 1);
+	board_end();
+}
+
+/* With the board go those that are in quarantine. */
+static void test_quarantine_ends_with_the_board(void **state)
+{
+	struct gsas_pages_attr attr = { .board = BOARD };
+	struct gsas_region *old;
+
+	(void)state;
+	memset(&g_mem, 0, sizeof(g_mem));
+	attr.memory = gsas_mem(&g_mem);
+	attr.memory.alloc = far_alloc;
+	assert_int_equal(gsas_pages_new(&attr, &g_p), 0);
+	g_job = job_get(1);
+	old = alloc(g_job, 300, MAPPED);
+	for (int i = 0; i < 5; i++)
+		far_away();
+	release(old);
+	assert_null(gsas_region_from(g_p, 0));
+	assert_int_equal(stat_of().segments, 0);
+	board_end();
+}
+
 static void test_boards(void **state)
 {
 	struct gsas_pages_attr attr = { .memory = gsas_mem(&g_mem) };
@@ -464,10 +577,13 @@ static void test_the_tree_of_segments(void **state)
 	for (uint64_t i = 0; i < SEGMENTS; i++) {
 		s[i].base = gsas_base(BOARD) + (i + 1) * GSAS_SEGMENT;
 		s[i].bytes = GSAS_SEGMENT;
-		gsas_segment_append(&root, &s[i]);
+	}
+	for (uint64_t i = 0, k = 0; i < SEGMENTS; i++) {
+		k = (k + 6733) % SEGMENTS;
+		gsas_segment_insert(&root, &s[k]);
 	}
 	assert_true(depth_of(root) < 60);
-	/* all but every seventh; 7919 is prime to SEGMENTS */
+	/* all but every seventh; 7919 and 6733 are prime to SEGMENTS */
 	for (uint64_t i = 0, k = 0; i < SEGMENTS; i++) {
 		k = (k + 7919) % SEGMENTS;
 		if (k % 7 != 0)
@@ -565,6 +681,9 @@ int main(void)
 		cmocka_unit_test(test_why_not),
 		cmocka_unit_test(test_nothing_is_used_twice),
 		cmocka_unit_test(test_addresses_end),
+		cmocka_unit_test(test_addresses_are_used_again),
+		cmocka_unit_test(test_quarantine),
+		cmocka_unit_test(test_quarantine_ends_with_the_board),
 		cmocka_unit_test(test_boards),
 		cmocka_unit_test(test_who_shares_a_segment),
 		cmocka_unit_test(test_room_is_used),
