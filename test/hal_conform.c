@@ -198,6 +198,7 @@ static const struct {
 	{ "cdma", ct_dma_tests, &ct_dma_count, false },
 	{ "shared words", ct_shared_tests, &ct_shared_count, false },
 	{ "processes", ct_proc_tests, &ct_proc_count, true },
+	{ "processes that exec", ct_exec_tests, &ct_exec_count, true },
 	{ "service of processes", ct_service_proc_tests,
 	  &ct_service_proc_count, true },
 	{ "shared words of processes", ct_shared_proc_tests,

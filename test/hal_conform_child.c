@@ -24,6 +24,9 @@
  *			next command
  *	serve		take interface 0 in place of its own; answers its
  *			address
+ *	become ADDR BYTES	ordinary memory at that address, filled
+ *	exec MS PATH	run another program, that holds for so long, in this
+ *			process
  *	shut		close the interface and stay
  *	close		close the interface and exit
  *	die		SIGKILL itself
@@ -37,12 +40,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include "hal_conform.h"
 
-#define GRABS	16
+#define GRABS		16
+#define OLD_MARK	0x3C	/* of memory that the next program has, too */
 
 struct role {
 	struct ct_if *ci;
@@ -289,6 +294,35 @@ static void cmd_fork(void)
 	fflush(stdout);
 }
 
+static void cmd_become(const char *arg)
+{
+	uint64_t addr, bytes;
+	void *want, *got;
+
+	if (sscanf(arg, "%" SCNx64 " %" SCNu64, &addr, &bytes) != 2) {
+		say("arguments");
+		return;
+	}
+	want = (void *)(uintptr_t)addr;
+	got = mmap(want, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE |
+		   MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	if (got == want)
+		memset(got, OLD_MARK, bytes);
+	say(got == want ? NULL : "that address is taken");
+}
+
+static void cmd_exec(const char *arg)
+{
+	const char *path = strchr(arg, ' ');
+	char ms[16];
+
+	if (path != NULL && path - arg < (long)sizeof(ms)) {
+		snprintf(ms, sizeof(ms), "%.*s", (int)(path - arg), arg);
+		execl(path + 1, path + 1, "hold", ms, (char *)NULL);
+	}
+	say("exec");
+}
+
 static void cmd_grab(void)
 {
 	struct pollfd pfd = { .fd = STDIN_FILENO, .events = POLLIN };
@@ -332,6 +366,22 @@ static void cmd_shut(struct role *r)
 	say(NULL);
 }
 
+/* Commands that change what this process is. */
+static bool process(const char *name, const char *arg)
+{
+	if (strcmp(name, "fork") == 0)
+		cmd_fork();
+	else if (strcmp(name, "become") == 0)
+		cmd_become(arg);
+	else if (strcmp(name, "exec") == 0)
+		cmd_exec(arg);
+	else if (strcmp(name, "die") == 0)
+		raise(SIGKILL);
+	else
+		return false;
+	return true;
+}
+
 static void command(struct role *r, char *line)
 {
 	char *arg = strchr(line, ' ');
@@ -363,8 +413,6 @@ static void command(struct role *r, char *line)
 		cmd_transfer(r, arg);
 	else if (strcmp(line, "sleep") == 0)
 		say((r->sleeps = true, NULL));
-	else if (strcmp(line, "fork") == 0)
-		cmd_fork();
 	else if (strcmp(line, "grab") == 0)
 		cmd_grab();
 	else if (strcmp(line, "serve") == 0)
@@ -373,9 +421,7 @@ static void command(struct role *r, char *line)
 		cmd_shut(r);
 	else if (strcmp(line, "close") == 0)
 		r->leave = true;
-	else if (strcmp(line, "die") == 0)
-		raise(SIGKILL);
-	else if (!game(r, line, arg))
+	else if (!process(line, arg) && !game(r, line, arg))
 		say("no such command");
 }
 

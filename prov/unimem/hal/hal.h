@@ -289,8 +289,10 @@ struct hal_dma {
 
 struct hal_dma_comp {
 	uint64_t token;
-	int status;		/* 0, -FI_ECANCELED (peer died, closed),
-				 * -FI_EACCES (memory not reachable), -FI_EIO */
+	int status;		/* 0, -FI_ECANCELED (peer died, closed, ran
+				 * exec()), -FI_EACCES (the peer's memory
+				 * cannot be reached any more), -FI_EFAULT (one
+				 * of the two addresses cannot), -FI_EIO */
 };
 
 /* Key of a dmable region as it travels in messages; opaque. */
@@ -770,7 +772,8 @@ static inline void *hal_win_word(const struct hal_window *win, uint64_t off)
 /*
  * Start a transfer. Never completes inline, never calls back; an accepted token
  * yields exactly one completion from hal_dma_poll(), its data visible before.
- * -FI_EAGAIN: caps.dma_depth transfers are outstanding; -FI_EINVAL: bad range.
+ * -FI_EAGAIN: caps.dma_depth transfers are outstanding; -FI_EINVAL: bad range;
+ * -FI_EACCES: no rmem, and this process may not access the peer's memory so.
  * Completions may come in any order.
  */
 static inline int hal_dma_post(struct hal_if *hif, const struct hal_dma *dma,

@@ -557,6 +557,7 @@ static void declare_dead(struct emu_if *eif, struct emu_peer *peer)
 		peer->pidsrc.fd = -1;
 	}
 	emu_dma_cancel(peer);
+	emu_attach_close(peer);
 	emu_event(peer, HAL_EV_DEAD, status);
 }
 

@@ -9,6 +9,7 @@
  *   hal_emu_proof.c who is at their other ends
  *   hal_emu_link.c  links: the memory packets and stores travel through
  *   hal_emu_dma.c   dmable memory and cDMA
+ *   hal_emu_attach.c ordinary memory of peers
  *   hal_map.c       one mapping per segment and process
  *
  * A link is one direction of a pair of interfaces, a sealed memfd made by its
@@ -212,6 +213,9 @@ struct emu_peer {
 	struct emu_src pidsrc;
 	struct hal_rmem *rmems;
 	uint64_t probe_addr, probe_word;
+	int mem_fd;			/* its address space, for PUT; -1: not
+					 * opened */
+	bool mem_denied;		/* the kernel does not open mem_fd */
 	pid_t pid;			/* the kernel's word; 0: not visible */
 	int ev_status;			/* of HAL_EV_DEAD */
 	uint8_t ev_pending;		/* bit per enum hal_event_type */
@@ -371,6 +375,19 @@ int emu_dma_post(struct hal_if *hif, const struct hal_dma *dma,
 		 uint64_t token);
 int emu_dma_poll(struct hal_if *hif, struct hal_dma_comp *comp, int max);
 void emu_dma_cancel(struct emu_peer *peer);
-void emu_dma_probe(struct emu_peer *peer);
+
+/*
+ * hal_emu_attach.c
+ *
+ * emu_attach_probe: set peer->p.dma_any, from the facts of its hello.
+ * emu_attach_ready: can a transfer without rmem be posted? A PUT opens mem_fd.
+ * emu_attach_move: copy n bytes from offset done of a transfer on; the number
+ * of bytes copied, > 0, or a negative status of struct hal_dma_comp.
+ * emu_attach_close: the peer has ended or is freed.
+ */
+void emu_attach_probe(struct emu_peer *peer);
+bool emu_attach_ready(struct emu_peer *peer, const struct hal_dma *d);
+int64_t emu_attach_move(const struct hal_dma *d, uint64_t done, uint64_t n);
+void emu_attach_close(struct emu_peer *peer);
 
 #endif /* HAL_EMU_H */

@@ -3,10 +3,9 @@
  * hal_emu_dma.c - dmable memory and the cDMA engine.
  *
  * Dmable memory is a sealed memfd; a peer that imports it maps it, and a
- * transfer is a copy. Ordinary memory of a peer is reached by cross-memory
- * attach, if the kernel lets this process read that one: probed when the peer
- * is met and again when a transfer fails. The engine moves a bounded amount in
- * each dma_poll(), taking turns between the transfers.
+ * transfer is a copy. Ordinary memory of a peer is reached as hal_emu_attach.c
+ * says. The engine moves a bounded amount in each dma_poll(), taking turns
+ * between the transfers.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -15,7 +14,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "hal_emu.h"
@@ -322,73 +320,6 @@ void emu_rmems_free(struct emu_peer *peer)
 		rmem_drop(peer->rmems);
 }
 
-/* ---- Reaching ordinary memory of a peer ------------------------------ */
-
-/* Read the word the peer told us of; right bytes, right process. */
-static bool probe_read(const struct emu_peer *peer)
-{
-	uint64_t word = 0;
-	struct iovec local = { &word, sizeof(word) };
-	struct iovec remote = { (void *)(uintptr_t)peer->probe_addr,
-				sizeof(word) };
-
-	return process_vm_readv(peer->pid, &local, 1, &remote, 1, 0) ==
-	       (ssize_t)sizeof(word) && word == peer->probe_word;
-}
-
-void emu_dma_probe(struct emu_peer *peer)
-{
-	peer->p.dma_any = false;
-	if (!(peer->p.hif->caps->flags & HAL_CAP_DMA_ANY) ||
-	    peer->pidsrc.fd < 0)
-		return;
-	if (peer->pid > 0 && probe_read(peer))
-		peer->p.dma_any = true;
-}
-
-/* Why did it fail? Decides whether this peer stays reachable. */
-static int attach_failed(struct emu_peer *peer, int err)
-{
-	if (err == ESRCH || emu_pidfd_dead(peer->pidsrc.fd))
-		return -FI_ECANCELED;
-	if (err == ENOMEM)
-		return -FI_EIO;
-	if (err == EFAULT && probe_read(peer))
-		return -FI_EFAULT;	/* that address, not the peer */
-	peer->p.dma_any = false;
-	return -FI_EACCES;
-}
-
-/* Move up to n bytes by cross-memory attach. Bytes moved or an error. */
-static int64_t attach_move(struct emu_dma *dma, uint64_t n)
-{
-	struct emu_peer *peer = emu_peer(dma->d.peer);
-	struct iovec local = { (uint8_t *)dma->d.local + dma->done, n };
-	struct iovec remote = {
-		(void *)(uintptr_t)(dma->d.raddr + dma->done), n
-	};
-	ssize_t moved;
-
-	if (!peer->p.dma_any)
-		return -FI_EACCES;
-	if (dma->d.op == HAL_DMA_GET) {
-		moved = process_vm_readv(peer->pid, &local, 1, &remote, 1, 0);
-	} else {
-		/* the number must not have passed to a stranger; that it
-		 * does so between here and the next line takes a peer that is
-		 * reaped and all numbers used up meanwhile, and a process of
-		 * ours that has this very range mapped */
-		if (emu_pidfd_dead(peer->pidsrc.fd))
-			return -FI_ECANCELED;
-		moved = process_vm_writev(peer->pid, &local, 1, &remote, 1, 0);
-	}
-	if (moved <= 0)
-		return attach_failed(peer, moved == 0 ? EFAULT : errno);
-	if (emu_pidfd_dead(peer->pidsrc.fd))
-		return -FI_ECANCELED;
-	return moved;
-}
-
 /* ---- Engine ---------------------------------------------------------- */
 
 static int check_post(struct emu_if *eif, const struct hal_dma *d)
@@ -405,7 +336,8 @@ static int check_post(struct emu_if *eif, const struct hal_dma *d)
 	if (!(eif->i.caps->flags & HAL_CAP_DMA_ANY) && d->len != 0 &&
 	    !mem_covers(eif->emu, d->local, d->len))
 		return -FI_EINVAL;
-	if (d->rmem == NULL && !d->peer->dma_any && !d->peer->dead)
+	if (d->rmem == NULL && !d->peer->dead &&
+	    !emu_attach_ready(emu_peer(d->peer), d))
 		return -FI_EACCES;
 	return 0;
 }
@@ -461,7 +393,7 @@ static uint64_t dma_turn(struct emu_dma *dma, uint64_t budget)
 		n = TURN_BYTES;
 	moved = (int64_t)n;
 	if (n != 0 && d->rmem == NULL) {
-		moved = attach_move(dma, n);
+		moved = emu_attach_move(d, dma->done, n);
 	} else if (n != 0) {
 		uint8_t *local = (uint8_t *)d->local + dma->done;
 		uint8_t *remote = (uint8_t *)d->rmem->map->addr + d->raddr +

@@ -388,7 +388,7 @@ static void peer_facts(struct emu_peer *peer, const struct emu_hello *m)
 		peer->ticks = true;
 		emu_if(peer->p.hif)->nticks++;
 	}
-	emu_dma_probe(peer);
+	emu_attach_probe(peer);
 }
 
 static int take_hello(struct emu_conn *conn, const struct emu_hello *m,
