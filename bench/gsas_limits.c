@@ -32,6 +32,7 @@
 #define LOADS		1024		/* places that loads go through */
 #define SEED		5
 #define WAKES		101
+#define THINK_S		0.5e-6		/* between two calls */
 #define ASLEEP_US	5000		/* it polls for 50 us, then sleeps */
 
 enum { FAD64, READ64, CAS64, CPU_FAD64 };
@@ -212,6 +213,32 @@ static void asleep(const struct way *w)
 	row(w->name, "read64_idle", 8, unm_median(v, WAKES), "ns");
 }
 
+/* A call after each half a microsecond of the caller's own work, which the
+ * service polls through: what the call takes, on average. */
+static void thinking(const struct way *w)
+{
+	double t0, t1, took, end, v[UNM_PASSES];
+	uint64_t value, n;
+
+	for (int i = 0; i < UNM_PASSES; i++) {
+		took = 0;
+		n = 0;
+		t1 = unm_now();
+		end = t1 + pair.pass_s;
+		while (t1 < end) {
+			do
+				t0 = unm_now();
+			while (t0 < t1 + THINK_S);
+			must(gsas_read64(w->at, &value), "gsas_read64");
+			t1 = unm_now();
+			took += t1 - t0;
+			n++;
+		}
+		v[i] = took / (double)n * 1e9;
+	}
+	row(w->name, "read64_think", 8, unm_median(v, UNM_PASSES), "ns");
+}
+
 /* Two processes on one word: what an operation takes, as each of them sees it,
  * on average, for the line need not be fair. */
 static void contended(const char *way, const char *test, struct target t)
@@ -277,8 +304,10 @@ static void atomics(const struct way *w)
 	alone(w->name, "read64", (t.op = READ64, t), batch);
 	alone(w->name, "cas64", (t.op = CAS64, t), batch);
 	alone(w->name, "fad64_alone", (t.op = FAD64, t), batch);
-	if (!mapped)
+	if (!mapped) {
+		thinking(w);
 		asleep(w);
+	}
 	if (mapped)
 		contended(w->name, "fad64_shared", t);
 }

@@ -206,7 +206,11 @@ enum gsas_error gsas_serve_put(struct gsas_call *call)
 					  part.bytes);
 	if (src == NULL)
 		return GSAS_E_ARGUMENT;
-	gsas_copy_to_shared(call->memory + part.begin, src, part.bytes);
+	/* of pages that are not mapped this thread is the only executor */
+	if (gsas_region_mapped(call->region))
+		gsas_copy_to_shared(call->memory + part.begin, src, part.bytes);
+	else
+		memcpy(call->memory + part.begin, src, part.bytes);
 	call->result = part.bytes;
 	return GSAS_OK;
 }

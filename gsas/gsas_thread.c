@@ -24,8 +24,6 @@
 #define SPIN_MAX	256		/* polls in vain before a yield */
 #define SPIN_MIN	8		/* the same where others want to run */
 #define YIELDS		256		/* before a sleep */
-#define YIELD_NS	1000		/* a yield this long helped someone */
-#define YIELD_QUICK	64		/* so many did not: we are alone */
 #define SERVICE_NS	20000		/* between looks at connections */
 #define SLEEP_MS	100		/* longest sleep in one go */
 #define EVENTS		64		/* in one look */
@@ -143,7 +141,9 @@ static int thread_begin(struct gsas_thread **out)
 	t = calloc(1, sizeof(*t));
 	if (t == NULL)
 		return -FI_ENOMEM;
-	t->spin = SPIN_MAX;
+	t->yield = (struct gsas_yield){
+		.spin = SPIN_MAX, .min = SPIN_MIN, .max = SPIN_MAX,
+	};
 	t->number = atomic_fetch_add_explicit(&threads, 1,
 					      memory_order_relaxed) + 1;
 	ret = open_hot(t);
@@ -221,22 +221,10 @@ static inline void relax(void)
 #endif
 }
 
-/*
- * How long a yield took tells whether somebody was waiting for the processor:
- * then we hardly spin at all next time; if not, it was a system call for
- * nothing and we spin longer first.
- */
 static void give_way(struct gsas_thread *t, uint64_t now)
 {
 	sched_yield();
-	t->quick++;
-	if (gsas_now_ns() - now > YIELD_NS) {
-		t->spin = SPIN_MIN;
-		t->quick = 0;
-	} else if (t->quick >= YIELD_QUICK) {
-		t->spin = SPIN_MAX;
-		t->quick = 0;
-	}
+	gsas_yield_took(&t->yield, gsas_now_ns() - now);
 }
 
 /* Services that have our packets shall wake us when they took some, or no
@@ -276,14 +264,14 @@ void gsas_wait_step(struct gsas_thread *t)
 		t->polls = 0;
 		return;
 	}
-	if (++t->polls < t->spin) {
+	if (++t->polls < t->yield.spin) {
 		relax();
 		return;
 	}
 	now = gsas_now_ns();
 	if (now >= t->next_service)
 		gsas_thread_service(t);
-	if (t->polls < t->spin + YIELDS ||
+	if (t->polls < t->yield.spin + YIELDS ||
 	    !(t->hif->caps->flags & HAL_CAP_EVENT))
 		give_way(t, now);
 	else

@@ -28,6 +28,7 @@
 #include "hal.h"
 #include "gsas.h"
 #include "gsas_pkt.h"
+#include "gsas_yield.h"
 
 struct gsas_lane;
 struct gsas_segment_map;
@@ -152,7 +153,8 @@ struct gsas_thread {
 	uint32_t nsegments, max_segments;
 	struct gsas_queue_handle *queues;
 	/* waiting */
-	uint32_t polls, spin, quick;
+	uint32_t polls;		/* in vain, since gsas_wait_begin() */
+	struct gsas_yield yield;
 	bool wants_room;	/* for a packet: nobody wakes us for that */
 	uint64_t next_service;	/* ns */
 };

@@ -24,9 +24,13 @@
 
 #include "gsas_board.h"
 #include "gsas_spawn.h"
+#include "gsas_yield.h"
 
 #define SPIN_NS		50000		/* polling, before a sleep */
-#define SPIN_POLLS	32		/* of them before a yield */
+#define SPIN_MIN	32		/* polls in vain before a yield, where
+					 * clients share our processors */
+#define SPIN_MAX	2048		/* the same where no thread waits for
+					 * the processor */
 #define LINGER_MS	1000
 #define SAID_MAX	512
 #define REFUSAL_BURST	32		/* lines about refusals at once, */
@@ -328,18 +332,28 @@ static void signals(void)
 	sigaction(SIGPIPE, &ignore, NULL);
 }
 
-/* Poll until something moves, for a while. Whether it did. The clients share
- * our processors: every few polls one of them may run. */
+/*
+ * Poll until something moves, for a while. Whether it did. A client may wait
+ * for this processor, so a yield comes after some polls in vain. A yield that
+ * helps nobody delays the answer to a client that works between its calls, so
+ * gsas_yield_took() decides after how many polls.
+ */
 static bool spin(struct gsas_board *board)
 {
-	uint64_t end = now_ns() + SPIN_NS;
+	static struct gsas_yield yield = {
+		.spin = SPIN_MIN, .min = SPIN_MIN, .max = SPIN_MAX,
+	};
+	uint64_t now = now_ns(), end = now + SPIN_NS, before;
 
 	do {
-		for (int i = 0; i < SPIN_POLLS; i++)
+		for (uint32_t i = 0; i < yield.spin; i++)
 			if (gsas_board_poll(board))
 				return true;
+		before = now_ns();
 		sched_yield();
-	} while (now_ns() < end);
+		now = now_ns();
+		gsas_yield_took(&yield, now - before);
+	} while (now < end);
 	return false;
 }
 

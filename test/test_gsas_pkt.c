@@ -9,6 +9,7 @@
 #include "unit.h"
 #include "gsas_queue.h"
 #include "gsas_world.h"
+#include "gsas_yield.h"
 
 #define IS(name, number)						\
 	_Static_assert((name) == (number), #name " is fixed for ever")
@@ -246,12 +247,36 @@ static void test_addresses(void **state)
 			 12);
 }
 
+/* Polls before a yield: few from the first yield that helped a thread on, many
+ * only after a row of yields that helped nobody. */
+static void test_yield_while_it_helps(void **state)
+{
+	struct gsas_yield y = { .spin = 32, .min = 32, .max = 2048 };
+
+	(void)state;
+	for (int i = 1; i < GSAS_YIELD_QUICK; i++) {
+		gsas_yield_took(&y, 300);
+		assert_int_equal(y.spin, 32);
+	}
+	gsas_yield_took(&y, 300);
+	assert_int_equal(y.spin, 2048);
+	gsas_yield_took(&y, GSAS_YIELD_NS);
+	assert_int_equal(y.spin, 2048);
+	gsas_yield_took(&y, GSAS_YIELD_NS + 1);
+	assert_int_equal(y.spin, 32);
+	for (int i = 0; i < 3 * GSAS_YIELD_QUICK; i++) {
+		gsas_yield_took(&y, i % GSAS_YIELD_QUICK == 0 ? 5000 : 300);
+		assert_int_equal(y.spin, 32);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_golden),
 		cmocka_unit_test(test_spaces),
 		cmocka_unit_test(test_addresses),
+		cmocka_unit_test(test_yield_while_it_helps),
 	};
 
 	return unit_run(tests);
