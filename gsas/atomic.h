@@ -49,13 +49,35 @@ GSAS_ATOMIC_API uint64_t CAS64(uint64_t *addr, uint64_t old_val,
 GSAS_ATOMIC_API int64_t FAD64(int64_t *addr, int64_t val);
 GSAS_ATOMIC_API uint64_t SWAP64(uint64_t *addr, uint64_t val);
 
-/* Run a file on a board with an argument; 0: it could not be. */
+/* Run a file on a board with an argument, not _EMPTY_THREAD_ARGUMENT_; 0: it
+ * could not be. */
 GSAS_ATOMIC_API uint64_t remoteFork(char *filename, uint64_t arg, uint64_t bid);
 /* The argument, or _EMPTY_THREAD_ARGUMENT_. */
 GSAS_ATOMIC_API uint64_t readThreadArgument(void);
 
 #ifdef __cplusplus
 }
+#endif
+
+/*
+ * Listings of the paper hand over pointers of other types, as READ64(array + 3)
+ * for uint64_t **array. The macros convert the address, so that such a call
+ * compiles without a warning, in C and in C++. Each function is there as well:
+ * (READ64)(addr), &READ64. Define GSAS_ATOMIC_FUNCTIONS for functions only.
+ */
+#ifndef GSAS_ATOMIC_FUNCTIONS
+#define READ8(addr)		(READ8)((char *)(addr))
+#define READ32(addr)		(READ32)((uint64_t *)(addr))
+#define READ64(addr)		(READ64)((uint64_t *)(addr))
+#define READ4K(addr, buffer)	(READ4K)((void *)(addr), buffer)
+#define WRITE8(addr, val)	(WRITE8)((char *)(addr), val)
+#define WRITE32(addr, val)	(WRITE32)((uint32_t *)(addr), val)
+#define WRITE64(addr, val)	(WRITE64)((uint64_t *)(addr), val)
+#define WRITE128(addr, val)	(WRITE128)((uint64_t *)(addr), val)
+#define CAS64(addr, old_val, new_val)					\
+	(CAS64)((uint64_t *)(addr), old_val, new_val)
+#define FAD64(addr, val)	(FAD64)((int64_t *)(addr), val)
+#define SWAP64(addr, val)	(SWAP64)((uint64_t *)(addr), val)
 #endif
 
 #endif /* ATOMIC_H */

@@ -99,12 +99,17 @@ GSAS_API int gsas_join(const char *group);
 
 /*
  * Where memory allocated with GSAS_MAPPED is in this process: *bytes from *ptr
- * on, to the end of the allocation at most. Until the thread ends. Accesses are
+ * on, to the end of the allocation at most. For all threads of the process,
+ * until gsas_unmap(), whichever threads and services end before. Accesses are
  * ordinary ones; atomic ones are so among all boards. -EOPNOTSUPP: boards of
  * this kind are reached by packets only. What is freed meanwhile may be written
  * to without effect on anybody else.
  */
 GSAS_API int gsas_map(gsas_addr addr, void **ptr, size_t *bytes);
+
+/* Undo one gsas_map(): ptr is what that call stored, or any byte of it. By any
+ * thread. -EINVAL: nothing is mapped there. */
+GSAS_API int gsas_unmap(void *ptr);
 
 /* ---- Operations ---------------------------------------------------------- */
 

@@ -137,20 +137,3 @@ int gsas_free(gsas_addr addr)
 		gsas_window_freed(t, addr);
 	return ret;
 }
-
-int gsas_map(gsas_addr addr, void **ptr, size_t *bytes)
-{
-	struct gsas_thread *t;
-	void *at;
-	int ret = gsas_thread_get(&t);
-
-	if (ret == 0)
-		ret = gsas_window_map(t, addr, &at);
-	if (ret != 0)
-		return ret;
-	*bytes = gsas_window_left(t, addr, UINT64_MAX);
-	if (*bytes == 0)
-		return -ESTALE;
-	*ptr = at;
-	return 0;
-}

@@ -77,23 +77,20 @@ int gsas_job_key(uint64_t key[2])
 	return job_status;
 }
 
-/* ---- Groups -------------------------------------------------------------- */
+/* ---- The lock of the process --------------------------------------------- */
 
-static struct {
-	_Atomic int holder;		/* process that adds one, 0: none */
-	_Atomic uint32_t count;
-	uint64_t name[GSAS_GROUPS][2];
-} groups;
+static _Atomic int holder;		/* process that has the lock, 0: none */
 
-/* A child forked while another thread had it finds a holder that is not in it,
- * and takes over: what was not counted is not there. */
-static void lock(void)
+/* A child forked while another thread had the lock finds a holder that is not
+ * in the child, and takes over. So a list under this lock is changed by one
+ * store. */
+void gsas_lock(void)
 {
 	int self = (int)getpid(), seen = 0;
 
-	/* pairs with the release in unlock() */
-	while (!atomic_compare_exchange_strong_explicit(&groups.holder, &seen,
-			self, memory_order_acquire, memory_order_relaxed)) {
+	/* pairs with the release in gsas_unlock() */
+	while (!atomic_compare_exchange_strong_explicit(&holder, &seen, self,
+			memory_order_acquire, memory_order_relaxed)) {
 		if (seen == self) {
 			sched_yield();
 			seen = 0;
@@ -101,11 +98,18 @@ static void lock(void)
 	}
 }
 
-static void unlock(void)
+void gsas_unlock(void)
 {
-	/* pairs with the acquire in lock() */
-	atomic_store_explicit(&groups.holder, 0, memory_order_release);
+	/* pairs with the acquire in gsas_lock() */
+	atomic_store_explicit(&holder, 0, memory_order_release);
 }
+
+/* ---- Groups -------------------------------------------------------------- */
+
+static struct {
+	_Atomic uint32_t count;
+	uint64_t name[GSAS_GROUPS][2];
+} groups;
 
 uint32_t gsas_group_count(void)
 {
@@ -142,9 +146,9 @@ int gsas_group_index(const char *name, uint32_t *index)
 	if (len == 0 || len > sizeof(key))
 		return -FI_EINVAL;
 	memcpy(key, name, len);
-	lock();
+	gsas_lock();
 	ret = add(key, index);
-	unlock();
+	gsas_unlock();
 	return ret;
 }
 

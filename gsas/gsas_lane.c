@@ -201,8 +201,8 @@ bool gsas_lane_poll(struct gsas_lane *lane)
 void gsas_lane_drop(struct gsas_lane *lane)
 {
 	struct hal_peer *peer = lane->peer;
-	bool keep = gsas_window_drop(lane);
 
+	gsas_window_drop(lane);
 	lane->peer = NULL;
 	lane->lost |= lane->posted;
 	for (int tag = 1; tag <= GSAS_TAGS; tag++) {
@@ -213,12 +213,7 @@ void gsas_lane_drop(struct gsas_lane *lane)
 	}
 	if (lane->bulk != NULL)
 		gsas_bulk_end(lane, -FI_ECONNRESET);
-	/* a pointer that gsas_map() gave lasts as long as the thread: so does
-	 * what is left of the peer */
-	if (keep)
-		peer->user = NULL;
-	else
-		hal_peer_free(peer);
+	hal_peer_free(peer);
 }
 
 void gsas_lane_end(struct gsas_lane *lane, int status)

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define GSAS_ATOMIC_FUNCTIONS
 #include "atomic.h"
 #include "gsas_thread.h"
 
@@ -163,6 +164,9 @@ uint64_t remoteFork(char *filename, uint64_t arg, uint64_t bid)
 {
 	uint64_t pid = 0;
 
+	/* readThreadArgument() could not tell it from none */
+	if (arg == _EMPTY_THREAD_ARGUMENT_)
+		return 0;
 	if (bid > INT_MAX || gsas_fork(filename, arg, (int)bid, &pid) != 0)
 		return 0;
 	return pid;

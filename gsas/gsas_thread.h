@@ -13,7 +13,7 @@
  *   gsas_thread.c	beginning and end, waiting, fork
  *   gsas_lane.c	lanes: connecting, sending, answers, a service's end
  *   gsas_trip.c	what becomes of an answer; gsas_bulk.c: of many
- *   gsas_window.c	segments mapped by this thread
+ *   gsas_window.c	segments mapped by this thread; gsas_map.c: by programs
  *   gsas_job.c		the job's key, groups
  */
 #ifndef GSAS_THREAD_H
@@ -99,8 +99,6 @@ struct gsas_lane {
 	bool broken;		/* what it says is nonsense: not any more */
 	bool posted;		/* requests, since the last fence */
 	bool lost;		/* and the service ended since */
-	bool pinned;		/* programs have pointers into segments that
-				 * are not in the table any more */
 	int status;		/* why it ended, the last time */
 	uint32_t life;		/* connections so far */
 	uint32_t groups;	/* of gsas_job.c that this service knows */
@@ -259,16 +257,23 @@ void gsas_bulk_answer(struct gsas_trip *trip, int error);
 int gsas_window_find(struct gsas_thread *t, uint64_t address, void **at);
 /* The same for a queue, which is no memory for operations. */
 int gsas_window_queue(struct gsas_thread *t, uint64_t address, void **at);
-/* The same, or why it cannot be mapped; and it stays mapped. */
-int gsas_window_map(struct gsas_thread *t, uint64_t address, void **at);
+/* The mapped segment of an address, for gsas_map(); or why it cannot be
+ * mapped. */
+struct gsas_window {
+	uint64_t base, bytes;	/* the segment's */
+	uint64_t key[2];
+	uint8_t *memory;	/* mapped by this thread */
+};
+int gsas_window_map(struct gsas_thread *t, uint64_t address,
+		    struct gsas_window *win);
 /* Bytes from an address found above to the end of its allocation, max at most;
  * 0: it was freed meanwhile. */
 uint64_t gsas_window_left(const struct gsas_thread *t, uint64_t address,
 			  uint64_t max);
 /* Something was found freed there: let go of what no page is left of. */
 void gsas_window_freed(struct gsas_thread *t, uint64_t address);
-/* Those of a lane, which ends. True: a program may use one still. */
-bool gsas_window_drop(struct gsas_lane *lane);
+/* Those of a lane, which ends. */
+void gsas_window_drop(struct gsas_lane *lane);
 
 /* ---- gsas_alloc.c, gsas_job.c, gsas_queue_client.c ----------------------- */
 
@@ -282,6 +287,11 @@ int gsas_job_key(uint64_t key[2]);
 /* From now on one of this process's own, whatever GSAS_JOB says: for tools,
  * which own nothing and keep nobody's pages from being orphans. 0, -errno. */
 int gsas_job_own(void);
+
+/* The lock of the process: the names of groups, and gsas_map.c. Never held
+ * while anything is waited for. */
+void gsas_lock(void);
+void gsas_unlock(void);
 
 /* The process's number of a group; each lane makes those it does not know
  * known. -FI_EINVAL, -EDQUOT. */

@@ -26,7 +26,7 @@ struct gsas_segment_map {
 	uint8_t *memory;	/* NULL: not to be mapped, ever */
 	struct gsas_lane *lane;
 	struct hal_rmem *rmem;
-	bool pinned;		/* programs have pointers into it */
+	uint64_t key[2];
 	bool queue;
 };
 
@@ -83,7 +83,7 @@ static void sweep(struct gsas_thread *t, bool forget)
 		struct gsas_segment_map *map = &t->segment[i];
 
 		if (map->memory == NULL ? !forget :
-		    map->pinned || segment_used(map))
+		    segment_used(map))
 			t->segment[kept++] = *map;
 		else if (map->memory != NULL)
 			hal_mem_release(map->lane->peer, map->rmem);
@@ -93,16 +93,13 @@ static void sweep(struct gsas_thread *t, bool forget)
 	t->nsegments = kept;
 }
 
-/* Let go of entries of the table. Programs keep the pointers they have into
- * these segments until the thread ends. */
+/* Let go of entries of the table. */
 static void entries_drop(struct gsas_thread *t, uint32_t at, uint32_t end)
 {
 	for (uint32_t i = at; i < end; i++) {
 		struct gsas_segment_map *map = &t->segment[i];
 
-		if (map->pinned)
-			map->lane->pinned = true;
-		else if (map->memory != NULL)
+		if (map->memory != NULL)
 			hal_mem_release(map->lane->peer, map->rmem);
 	}
 	memmove(&t->segment[at], &t->segment[end],
@@ -279,6 +276,7 @@ static int segment_new(struct gsas_lane *lane, uint64_t address,
 	map.base = info.base;
 	map.bytes = info.bytes;
 	map.queue = attr & GSAS_ATTR_QUEUE;
+	memcpy(map.key, info.key, sizeof(map.key));
 	segment_insert(t, &map);
 	*out = segment_find(t, info.base);
 	return 0;
@@ -378,22 +376,30 @@ int gsas_window_queue(struct gsas_thread *t, uint64_t address, void **at)
 	return find_or_none(t, address, true, at);
 }
 
-int gsas_window_map(struct gsas_thread *t, uint64_t address, void **at)
+int gsas_window_map(struct gsas_thread *t, uint64_t address,
+		    struct gsas_window *win)
 {
+	const struct gsas_segment_map *map;
 	int board = gsas_board_of(address);
 	bool told;
+	void *at;
 	int ret;
 
 	if (board < 0 || (uint32_t)board >= t->boards)
 		return -FI_EFAULT;
 	if (!t->windows)
 		return -FI_EOPNOTSUPP;
-	ret = find(t, address, false, at, &told);
+	ret = find(t, address, false, &at, &told);
 	if ((ret == -FI_EPERM || ret == -FI_EINVAL) && forget_at(t, address))
-		ret = find(t, address, false, at, &told);
-	if (ret == 0)
-		segment_find(t, address)->pinned = true;
-	return ret;
+		ret = find(t, address, false, &at, &told);
+	if (ret != 0)
+		return ret;
+	map = segment_find(t, address);
+	*win = (struct gsas_window){
+		.base = map->base, .bytes = map->bytes,
+		.key = { map->key[0], map->key[1] }, .memory = map->memory,
+	};
+	return 0;
 }
 
 uint64_t gsas_window_left(const struct gsas_thread *t, uint64_t address,
@@ -422,17 +428,15 @@ void gsas_window_freed(struct gsas_thread *t, uint64_t address)
 {
 	struct gsas_segment_map *map = segment_find(t, address);
 
-	if (map != NULL && !map->pinned && !segment_used(map))
+	if (map != NULL && !segment_used(map))
 		sweep(t, false);
 }
 
-bool gsas_window_drop(struct gsas_lane *lane)
+void gsas_window_drop(struct gsas_lane *lane)
 {
 	struct gsas_thread *t = lane->thread;
 	uint32_t kept = 0;
-	bool pinned = lane->pinned;
 
-	lane->pinned = false;
 	for (uint32_t i = 0; i < t->nsegments; i++) {
 		struct gsas_segment_map *map = &t->segment[i];
 
@@ -440,11 +444,9 @@ bool gsas_window_drop(struct gsas_lane *lane)
 			t->segment[kept++] = *map;
 			continue;
 		}
-		pinned |= map->pinned;
-		if (!map->pinned && map->memory != NULL)
+		if (map->memory != NULL)
 			hal_mem_release(lane->peer, map->rmem);
 	}
 	t->nsegments = kept;
 	hot_forget(t);
-	return pinned;
 }

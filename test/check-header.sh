@@ -56,11 +56,38 @@ for what in rdma/fi_ext_unimem.h gsas.h atomic.h; do
 	compiles c++ -x c++ -std=c++11
 done
 
+# The listing of section 2.4.2 of the paper, tmp = *(*(array + 3) + 5), with the
+# types of the ordinary program that it was.
+what="the paper's listing"
+cat >"$tmp/x" <<'LISTING'
+#include <atomic.h>
+uint64_t listing(void);
+uint64_t listing(void)
+{
+	uint64_t **array = (uint64_t **)allocSharedPage(1, 0);
+	uint64_t *row = (uint64_t *)allocSharedPage(1, getNumberBoards() - 1);
+	uint64_t (*read)(uint64_t *addr) = READ64;
+
+	WRITE64(array + 3, (uint64_t)row);
+	row = (uint64_t *)READ64(array + 3);
+	FAD64(row + 5, 1);
+	return READ64(row + 5) + read(row);
+}
+LISTING
+for std in c99 gnu17; do
+	compiles "${CC:-cc}" -x c -std=$std
+done
+compiles c++ -x c++ -std=c++11
+
 # What is declared twice, and not alike, is an error.
 for header in gsas.h atomic.h; do
 	what="the synopsis of $header"
 	prototypes "$header" man/gsas*.3 >"$tmp/$header.man"
-	{ echo "#include <$header>"; cat "$tmp/$header.man"; } >"$tmp/x"
+	{
+		echo "#define GSAS_ATOMIC_FUNCTIONS"
+		echo "#include <$header>"
+		cat "$tmp/$header.man"
+	} >"$tmp/x"
 	compiles "${CC:-cc}" -x c -std=c99
 done
 exported gsas/gsas.h GSAS_API >"$tmp/code"

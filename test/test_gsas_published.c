@@ -125,6 +125,9 @@ static void test_remote_fork(void **state)
 	assert_int_equal(remoteFork("/missing", 40, (uint64_t)g_first), 0);
 	assert_int_equal(remoteFork("/bin/true", 1, getNumberBoards()), 0);
 	assert_int_equal(remoteFork("/bin/true", 1, UINT64_MAX), 0);
+	/* the program could not tell it from no argument */
+	assert_int_equal(remoteFork("/bin/true", _EMPTY_THREAD_ARGUMENT_,
+				    (uint64_t)g_first), 0);
 	memset(path, 'x', sizeof(path));
 	path[sizeof(path) - 1] = '\0';
 	assert_int_equal(remoteFork(path, 1, (uint64_t)g_first), 0);
