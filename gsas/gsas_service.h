@@ -60,7 +60,7 @@ struct gsas_service_attr {
 	struct gsas_pages_attr pages;
 	struct gsas_io io;
 	/* By the worker thread. GSAS_OK, and the process's number; or
-	 * GSAS_E_PATH, GSAS_E_EXEC, GSAS_E_MEMORY. */
+	 * GSAS_E_PATH, GSAS_E_EXEC, GSAS_E_MEMORY, GSAS_E_QUOTA. */
 	enum gsas_error (*spawn)(void *ctx, const struct gsas_spawn *spawn,
 				 uint64_t *pid);	/* NULL: no forks */
 	void *spawn_ctx;

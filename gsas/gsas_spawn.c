@@ -11,12 +11,14 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <rdma/fi_errno.h>
@@ -28,12 +30,21 @@
 
 extern char **environ;
 
+/* A process that was started. Its pidfd becomes readable when it ends. */
+struct gsas_spawn_child {
+	int pidfd;
+	uint32_t uid;			/* of who had it started */
+};
+
 /* ---- Configuration ------------------------------------------------------- */
 
 int gsas_spawner_init(struct gsas_spawner *s, unsigned board, const char *logs,
 		      void (*log)(const char *line))
 {
-	*s = (struct gsas_spawner){ .board = board, .log = log };
+	*s = (struct gsas_spawner){
+		.board = board, .log = log,
+		.max_children = GSAS_SPAWN_CHILDREN,
+	};
 	s->logs = open(logs != NULL ? logs : ".",
 		       O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return s->logs < 0 ? -errno : 0;
@@ -43,6 +54,9 @@ void gsas_spawner_fini(struct gsas_spawner *s)
 {
 	while (s->ndirs > 0)
 		free(s->dir[--s->ndirs]);
+	while (s->nchildren > 0)
+		close(s->child[--s->nchildren].pidfd);
+	free(s->child);
 	close(s->logs);
 }
 
@@ -290,10 +304,59 @@ static enum gsas_error start_program(const struct gsas_spawner *s, int fd,
 	return error;
 }
 
+/* ---- How many there are -------------------------------------------------- */
+
+static bool has_ended(const struct gsas_spawn_child *child)
+{
+	struct pollfd pfd = { .fd = child->pidfd, .events = POLLIN };
+
+	return poll(&pfd, 1, 0) == 1;
+}
+
+/* Room for one more of the user's. Children that have ended are removed. */
+static enum gsas_error child_room(struct gsas_spawner *s, uint32_t uid)
+{
+	unsigned live = 0, kept = 0;
+	char line[96];
+	void *more;
+
+	for (unsigned i = 0; i < s->nchildren; i++) {
+		if (has_ended(&s->child[i])) {
+			close(s->child[i].pidfd);
+			continue;
+		}
+		live += s->child[i].uid == uid;
+		s->child[kept++] = s->child[i];
+	}
+	s->nchildren = kept;
+	if (s->max_children != 0 && live >= s->max_children) {
+		snprintf(line, sizeof(line), "not started: user %u has %u "
+			 "programs that were started from afar", uid, live);
+		s->log(line);
+		return GSAS_E_QUOTA;
+	}
+	more = realloc(s->child, (kept + 1) * sizeof(s->child[0]));
+	if (more == NULL)
+		return GSAS_E_MEMORY;
+	s->child = more;
+	return GSAS_OK;
+}
+
+/* No pidfd (the process has ended, or no descriptor is left): not counted. */
+static void child_add(struct gsas_spawner *s, uint32_t uid, pid_t pid)
+{
+	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	if (pidfd >= 0)
+		s->child[s->nchildren++] = (struct gsas_spawn_child){
+			.pidfd = pidfd, .uid = uid,
+		};
+}
+
 enum gsas_error gsas_spawner_start(void *ctx, const struct gsas_spawn *spawn,
 				   uint64_t *pid)
 {
-	const struct gsas_spawner *s = ctx;
+	struct gsas_spawner *s = ctx;
 	char real[PATH_MAX];
 	enum gsas_error error;
 	int fd = open(spawn->path, O_PATH | O_CLOEXEC);
@@ -304,7 +367,11 @@ enum gsas_error gsas_spawner_start(void *ctx, const struct gsas_spawn *spawn,
 		       GSAS_E_PATH;
 	error = judge(s, fd, real, sizeof(real));
 	if (error == GSAS_OK)
+		error = child_room(s, spawn->uid);
+	if (error == GSAS_OK)
 		error = start_program(s, fd, real, spawn, pid);
+	if (error == GSAS_OK)
+		child_add(s, spawn->uid, (pid_t)*pid);
 	close(fd);
 	return error;
 }

@@ -10,12 +10,19 @@
 #include "gsas_service.h"
 
 #define GSAS_SPAWN_DIRS	32
+#define GSAS_SPAWN_CHILDREN 256		/* of a user at a time, by default */
+
+struct gsas_spawn_child;
 
 struct gsas_spawner {
 	unsigned board;
 	int logs;			/* folder of the log files */
 	unsigned ndirs;
 	char *dir[GSAS_SPAWN_DIRS];	/* real paths, without a last slash */
+	unsigned max_children;		/* of a user that live; 0: no limit */
+	unsigned nchildren;		/* entries of child[] */
+	struct gsas_spawn_child *child;	/* started, not yet found to have
+					 * ended: by the starting thread */
 	void (*log)(const char *line);	/* why something was not started */
 };
 
@@ -28,7 +35,8 @@ void gsas_spawner_fini(struct gsas_spawner *s);
  * -FI_ENOMEM; -FI_EINVAL: it is the root, or there are too many. */
 int gsas_spawner_allow(struct gsas_spawner *s, const char *dir);
 
-/* As struct gsas_service_attr has it; ctx: struct gsas_spawner. Thread-safe. */
+/* As struct gsas_service_attr has it; ctx: struct gsas_spawner. By one thread
+ * at a time. GSAS_E_QUOTA: max_children of the user's live. */
 enum gsas_error gsas_spawner_start(void *ctx, const struct gsas_spawn *spawn,
 				   uint64_t *pid);
 

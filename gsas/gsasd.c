@@ -43,11 +43,15 @@ static struct options {
 	bool alone;			/* --auto */
 	int linger_ms;
 	uint64_t pages, job_pages;
+	unsigned children;
 	const char *logs;
 	unsigned nexec;
 	const char *exec[GSAS_SPAWN_DIRS];
 	int ready_fd;
-} opt = { .board = -1, .linger_ms = LINGER_MS, .ready_fd = -1 };
+} opt = {
+	.board = -1, .linger_ms = LINGER_MS, .ready_fd = -1,
+	.children = GSAS_SPAWN_CHILDREN,
+};
 
 static struct gsas_board *volatile g_board;
 static volatile sig_atomic_t g_stop;
@@ -185,6 +189,8 @@ static void usage(FILE *out)
 	      "  --board N        the board (default: this process's own)\n"
 	      "  --exec DIR       programs below DIR may be started from\n"
 	      "                   afar; may be repeated (default: none)\n"
+	      "  --children N     how many of them live at a time, for each\n"
+	      "                   user (default: 256; 0: no limit)\n"
 	      "  --logs DIR       where their output goes (default: .)\n"
 	      "  --pages N        pages of 4096 bytes it hands out at most\n"
 	      "                   (default: half of the memory)\n"
@@ -218,6 +224,9 @@ static void option(int c, const char *name)
 		break;
 	case 'b':
 		opt.board = (int)number(name, optarg, UINT16_MAX - 1);
+		break;
+	case 'c':
+		opt.children = (unsigned)number(name, optarg, INT32_MAX);
 		break;
 	case 'e':
 		if (opt.nexec == GSAS_SPAWN_DIRS)
@@ -256,6 +265,7 @@ static void options(int argc, char *argv[])
 	static const struct option longs[] = {
 		{ "auto", no_argument, NULL, 'a' },
 		{ "board", required_argument, NULL, 'b' },
+		{ "children", required_argument, NULL, 'c' },
 		{ "exec", required_argument, NULL, 'e' },
 		{ "logs", required_argument, NULL, 'g' },
 		{ "job-pages", required_argument, NULL, 'j' },
@@ -297,6 +307,7 @@ static void allow(struct gsas_spawner *spawner, unsigned board)
 	if (ret != 0)
 		fail("--logs %s: %s", opt.logs != NULL ? opt.logs : ".",
 		     strerror(-ret));
+	spawner->max_children = opt.children;
 	for (unsigned i = 0; i < opt.nexec; i++) {
 		ret = gsas_spawner_allow(spawner, opt.exec[i]);
 		if (ret != 0)

@@ -318,6 +318,57 @@ static void none_allowed(void)
 	remove_folder(f.path);
 }
 
+/* ---- How many ------------------------------------------------------------ */
+
+#define CHILDREN	3
+
+static int crowder(int fd, int index, void *arg)
+{
+	const struct folder *f = arg;
+	gsas_addr page;
+	uint64_t pid[CHILDREN], extra = 0;
+
+	(void)fd;
+	(void)index;
+	GSAS(gsas_alloc(1, whole_board(0), GSAS_JOB, NULL, &page));
+	GSAS(gsas_write64(page + 8 * FORKED_WHAT, FORKED_STAY));
+	for (int i = 0; i < CHILDREN; i++)
+		GSAS(gsas_fork(f->forked, page, whole_board(0), &pid[i]));
+	for (int i = 0; i < 2; i++)
+		GSAS_IS(-EDQUOT, gsas_fork(f->forked, page, whole_board(0),
+					   &extra));
+	CHECK(extra == 0);
+	await((uint64_t *)page, CHILDREN);
+	/* one that ends makes room for one */
+	CHECK(kill((pid_t)pid[1], SIGKILL) == 0);
+	while (lives(pid[1]))
+		procs_nap(1000);
+	GSAS(gsas_fork(f->forked, page, whole_board(0), &pid[1]));
+	GSAS_IS(-EDQUOT, gsas_fork(f->forked, page, whole_board(0), &extra));
+	await((uint64_t *)page, CHILDREN + 1);
+	GSAS(gsas_write64(page + 8 * FORKED_WHAT, FORKED_TELL));
+	for (int i = 0; i < CHILDREN; i++)
+		while (lives(pid[i]))
+			procs_nap(1000);
+	GSAS(gsas_free(page));
+	return 0;
+}
+
+static void children(void)
+{
+	struct proc *service, *p;
+	struct folder f;
+
+	make_folder(&f);
+	service = whole_serve(0, (const char *[]){
+		"--exec", f.allowed, "--logs", f.path, "--children", "3", NULL,
+	});
+	p = proc_start(crowder, &f, whole_env(0));
+	proc_expect(p, 0);
+	whole_end(service);
+	remove_folder(f.path);
+}
+
 /* ---- Orphans ------------------------------------------------------------- */
 
 /* Run gsasctl; its output, and its exit code. */
@@ -422,6 +473,7 @@ static const struct procs_case cases[] = {
 	{ "forks", forks, 60 },
 	{ "allowed", allowed, 60 },
 	{ "none_allowed", none_allowed, 60 },
+	{ "children", children, 60 },
 	{ "orphans", orphans, 60 },
 };
 
