@@ -353,6 +353,150 @@ static void test_by_the_flag_of_the_endpoint(void **state)
 		free_at_once(way, false);
 }
 
+/* ---- Atomics with operands that are free at once ------------------------- */
+
+enum fetch { FETCH, FETCH_PIECES, COMPARE, COMPARE_PIECES, FETCHES };
+
+struct operands {
+	uint8_t *src, *cmp;		/* the application's at once */
+	uint8_t *result;		/* filled when it completes */
+	size_t len;
+};
+
+/*
+ * By the flag of the call, also of several ranges; or without flags, by that of
+ * the endpoint. FETCH writes src, COMPARE writes it where cmp is in memory.
+ */
+static ssize_t fetch(struct os_pair *p, enum fetch call, bool flag,
+		     const struct operands *o, uint64_t at, void *context)
+{
+	size_t half = call & 1 ? o->len / 2 : o->len, rest = o->len - half;
+	size_t n = 1 + (call & 1);
+	struct fi_ioc src[2] = { { o->src, half }, { o->src + half, rest } };
+	struct fi_ioc cmp[2] = { { o->cmp, rest }, { o->cmp + rest, half } };
+	struct fi_ioc res[2] = { { o->result, half },
+				 { o->result + half, rest } };
+	struct fi_rma_ioc to[2] = { { at, half, p->key },
+				    { at + half, rest, p->key } };
+	struct fi_msg_atomic msg = {
+		.msg_iov = src, .iov_count = n, .addr = p->ab, .rma_iov = to,
+		.rma_iov_count = n, .datatype = FI_UINT8,
+		.op = call < COMPARE ? FI_ATOMIC_WRITE : FI_CSWAP,
+		.context = context,
+	};
+	struct fid_ep *ep = p->a->ep;
+
+	if (n == 1)
+		cmp[0].count = o->len;
+	if (flag && call < COMPARE)
+		return fi_fetch_atomicmsg(ep, &msg, res, NULL, n, FI_INJECT |
+					  FI_COMPLETION);
+	if (flag)
+		return fi_compare_atomicmsg(ep, &msg, cmp, NULL, n, res, NULL,
+					    n, FI_INJECT | FI_COMPLETION);
+	if (call < COMPARE)
+		return fi_fetch_atomicv(ep, src, NULL, n, res, NULL, n, p->ab,
+					at, p->key, FI_UINT8, msg.op, context);
+	return fi_compare_atomicv(ep, src, NULL, n, cmp, NULL, n, res, NULL, n,
+				  p->ab, at, p->key, FI_UINT8, msg.op,
+				  context);
+}
+
+/* Many, of which most are under way when their operands are overwritten. */
+static void many_fetches(struct os_pair *p, enum fetch call, bool flag,
+			 size_t len)
+{
+	struct fi_context2 ctx[MANY];
+	uint8_t *results = malloc(MANY * len);
+	struct operands o = { malloc(len), malloc(len), NULL, len };
+
+	memset(p->mem, 0x55, p->len);
+	memset(results, 0xDD, MANY * len);
+	for (int i = 0; i < MANY; i++) {
+		xfer_fill(o.src, len, i, 0);
+		memset(o.cmp, 0x55, len);
+		o.result = results + i * len;
+		EP_OK(fetch(p, call, flag, &o, i * (len + 1), &ctx[i]));
+		memset(o.src, 0xEE, len);
+		memset(o.cmp, 0xEE, len);
+	}
+	for (int i = 0; i < MANY; i++) {
+		struct ep_comp c = ep_wait(p->a, &ctx[i]);
+
+		assert_int_equal(c.err, 0);
+		assert_int_equal(c.flags, FI_ATOMIC | FI_READ);
+		for (size_t k = 0; k < len; k++)
+			assert_int_equal(results[i * len + k], 0x55);
+		assert_true(xfer_filled(p->mem + i * (len + 1), len, i, 0));
+		assert_int_equal(p->mem[i * (len + 1) + len], 0x55);
+	}
+	ep_quiet(p->a);
+	free(results);
+	free(o.src);
+	free(o.cmp);
+}
+
+/* No more than inject_size; nothing is sent of what is refused. What has no
+ * operands has no limit. */
+static void longer_fetches(struct os_pair *p, bool flag)
+{
+	struct operands o = { calloc(1, ROOM), calloc(1, ROOM),
+			      calloc(1, ROOM), INJECT + 1 };
+	struct fi_ioc res = { o.result, ROOM };
+	struct fi_rma_ioc to = { 0, ROOM, p->key };
+	struct fi_msg_atomic msg = {
+		.addr = p->ab, .rma_iov = &to, .rma_iov_count = 1,
+		.datatype = FI_UINT8, .op = FI_ATOMIC_READ, .context = &o,
+	};
+
+	memset(p->mem, 1, ROOM);
+	memset(o.cmp, 1, ROOM);
+	for (int call = 0; call < FETCHES; call++)
+		assert_int_equal(fetch(p, call, flag, &o, 0, NULL),
+				 -FI_EMSGSIZE);
+	ep_quiet(p->a);
+	for (size_t i = 0; i < ROOM; i++)
+		assert_true(p->mem[i] == 1 && o.result[i] == 0);
+	EP_OK(fi_fetch_atomicmsg(p->a->ep, &msg, &res, NULL, 1, FI_INJECT |
+				 FI_COMPLETION));
+	assert_int_equal(ep_wait(p->a, &o).err, 0);
+	assert_memory_equal(o.result, p->mem, ROOM);
+	free(o.src);
+	free(o.cmp);
+	free(o.result);
+}
+
+/* Operands and what is compared are the application's when the call returns;
+ * the result buffer is filled later. */
+static void test_operands_of_fetches_are_free_at_once(void **state)
+{
+	static const size_t lens[] = { 2, 8, 19, 57, 1000, 2048, INJECT };
+
+	(void)state;
+	for (int n = 0; n < 2 * OS_WAYS; n++) {
+		enum os_way way = n / 2;
+		bool flag = n & 1;
+		const struct ep_want want = {
+			.tx_op_flags = flag ? 0 : FI_INJECT,
+		};
+		struct os_pair p;
+		uint64_t direct;
+
+		if (!os_goes(way))
+			continue;
+		p = os_open_as(way, ROOM, &want, &any);
+		direct = os_direct(&p);
+		for (int call = 0; call < FETCHES; call++)
+			for (int i = 0; i < 7; i++)
+				many_fetches(&p, call, flag, lens[i]);
+		assert_int_equal(os_direct(&p) != direct, way == OS_DMABLE);
+		longer_fetches(&p, flag);
+		os_close(&p);
+	}
+}
+
+/* ---- ... and what is not ------------------------------------------------- */
+
 /* FI_INJECT of the endpoint: reads have no buffer to give back, and calls with
  * flags have those instead. */
 static void test_what_the_endpoint_s_flag_is_not_for(void **state)
@@ -407,6 +551,7 @@ int main(void)
 		EP_TEST(test_target_without_a_queue),
 		EP_TEST(test_by_the_flag_of_a_call),
 		EP_TEST(test_by_the_flag_of_the_endpoint),
+		EP_TEST(test_operands_of_fetches_are_free_at_once),
 		EP_TEST(test_what_the_endpoint_s_flag_is_not_for),
 	};
 

@@ -476,7 +476,7 @@ static ssize_t unm_alias_fv(struct fid_ep *fid, const struct fi_ioc *iov,
 	if (n == 0)
 		remote.count = unm_ioc_count(result, nresult);
 	return unm_alias_fmsg(fid, &msg, result, result_desc, nresult,
-			      unm_alias_tx(fid) & ~FI_INJECT);
+			      unm_alias_tx(fid));
 }
 
 static ssize_t unm_alias_f(struct fid_ep *fid, const void *buf, size_t count,
@@ -515,7 +515,7 @@ static ssize_t unm_alias_cv(struct fid_ep *fid, const struct fi_ioc *iov,
 
 	(void)desc;
 	return unm_alias_cmsg(fid, &msg, compare, cdesc, ncompare, result,
-			      rdesc, nresult, unm_alias_tx(fid) & ~FI_INJECT);
+			      rdesc, nresult, unm_alias_tx(fid));
 }
 
 static ssize_t unm_alias_c(struct fid_ep *fid, const void *buf, size_t count,

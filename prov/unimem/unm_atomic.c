@@ -132,10 +132,8 @@ static ssize_t unm_atomic_msg(struct fid_ep *fid,
 			      const struct fi_msg_atomic *msg,
 			      struct unm_atomic *c, uint64_t flags)
 {
-	uint64_t allowed = UNM_TX_OP_FLAGS | FI_MORE;
+	const uint64_t allowed = UNM_TX_OP_FLAGS | FI_MORE;
 
-	if (c->kind != UNM_ATOMIC)
-		allowed &= ~FI_INJECT;
 	c->flags = flags | unm_ep(fid)->tx_msg_flags;
 	c->inject = flags & FI_INJECT;
 	if (__builtin_expect((flags & ~allowed) != 0, 0)) {
@@ -235,6 +233,7 @@ static ssize_t unm_atomic_readwritev(struct fid_ep *ep,
 		.dst = { resultv, nresults }, .remote = &remote, .nremote = 1,
 		.peer = dest, .type = type, .op = op,
 		.flags = unm_ep(ep)->tx_flags, .context = context,
+		.inject = unm_ep(ep)->tx_flags & FI_INJECT,
 	};
 
 	(void)desc;
@@ -286,6 +285,7 @@ static ssize_t unm_atomic_compwritev(struct fid_ep *ep,
 		.cmp = { comparev, ncompares }, .dst = { resultv, nresults },
 		.remote = &remote, .nremote = 1, .peer = dest, .type = type,
 		.op = op, .flags = unm_ep(ep)->tx_flags, .context = context,
+		.inject = unm_ep(ep)->tx_flags & FI_INJECT,
 	};
 
 	(void)desc;

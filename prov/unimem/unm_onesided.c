@@ -301,20 +301,36 @@ static void unm_os_fail(struct unm_os_op *op, int status)
 
 /* ---- Calls ------------------------------------------------------------- */
 
-/* An injected buffer is the application's again when the call returns: keep
- * what is in it. */
+/* Copy a vector to buf, and let the vector name the copy. Returns its bytes. */
+static size_t unm_vec_copy(struct unm_vec *vec, struct iovec *place, char *buf)
+{
+	size_t len = unm_iov_len(vec->iov, vec->count);
+
+	if (vec->count == 0)		/* FI_ATOMIC_READ has no operands */
+		return 0;
+	unm_iov_fetch(vec->iov, vec->count, 0, buf, len);
+	place[0] = (struct iovec){ buf, len };
+	vec->count = 1;
+	return len;
+}
+
+/* With FI_INJECT the operand and compare buffers are the application's again
+ * when the call returns, so keep their contents. The result buffer stays with
+ * the operation. */
 int unm_os_keep(struct unm_ep *ep, struct unm_os_op *op)
 {
-	size_t len = unm_iov_len(op->a.src.iov, op->a.src.count);
+	size_t len = unm_iov_len(op->a.src.iov, op->a.src.count) +
+		unm_iov_len(op->a.cmp.iov, op->a.cmp.count);
 	struct unm_pool_node *node;
+	char *buf;
 
 	node = unm_buf_alloc(ep, len, &op->buf_class);
 	if (node == NULL)
 		return -FI_ENOMEM;
 	op->buf = node;
-	unm_iov_fetch(op->a.src.iov, op->a.src.count, 0, node + 1, len);
-	op->src[0] = (struct iovec){ node + 1, len };
-	op->a.src.count = 1;
+	buf = (char *)(node + 1);
+	buf += unm_vec_copy(&op->a.src, op->src, buf);
+	unm_vec_copy(&op->a.cmp, op->cmp, buf);
 	return 0;
 }
 

@@ -77,7 +77,7 @@ struct unm_os_op {
 	uint32_t due_bytes;		/* bytes of these, if fetched */
 	int status;			/* negative fi_errno: the first error */
 	uint64_t step;			/* DIRECT: bytes under way */
-	void *buf;			/* copy of injected bytes */
+	void *buf;			/* injected: copy of src, then of cmp */
 	struct unm_route *route;	/* DIRECT */
 	struct unm_access a;
 	struct iovec src[UNM_IOV_MAX], cmp[UNM_IOV_MAX], dst[UNM_IOV_MAX];
