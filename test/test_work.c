@@ -4,6 +4,7 @@
  * its: flags it cannot have, queues that are full, peers that have stopped, and
  * what is called while another thread is about to start it.
  */
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -13,6 +14,8 @@
 #include <rdma/fi_rma.h>
 
 #include "ep_work.h"
+#include "os_pair.h"
+#include "unm_cntr.h"
 #include "unm_trigger.h"
 
 #define STUCK	3000		/* more than a peer takes that does not look */
@@ -273,6 +276,187 @@ static void test_many_stuck_ways(void **state)
 	assert_int_equal(fi_close(&done->fid), 0);
 }
 
+/* ---- Work that a call makes ready ------------------------------------ */
+
+/* What completes inside a call of a's: a send, or a put into dmable memory. */
+enum inside { A_SEND, A_PUT, INSIDES };
+
+struct waker {
+	struct os_pair p;
+	struct fid *fid;		/* a's queue ... */
+	int fd;				/* ... and its descriptor */
+	struct fid_cntr *done;
+	char in[2], out, sent;
+};
+
+/* Two connected endpoints; nobody polls a but the test. */
+static void waker_open(struct waker *k, enum inside inside)
+{
+	const struct ep_want want = { .wait = FI_WAIT_FD,
+				      .threading = FI_THREAD_SAFE,
+				      .cntrs = true };
+	const struct ep_want any = { .threading = FI_THREAD_SAFE };
+
+	k->p = os_open_as(inside == A_PUT ? OS_DMABLE : OS_REQUESTS, 64, &want,
+			  &any);
+	k->fid = &k->p.a->cq->fid;
+	assert_int_equal(fi_control(k->fid, FI_GETWAIT, &k->fd), 0);
+	k->done = open_cntr(k->p.a);
+	for (int i = 0; i < 2; i++)
+		EP_OK(fi_recv(k->p.b->ep, &k->in[i], 1, NULL, FI_ADDR_UNSPEC,
+			      &k->in[i]));
+	ep_settle();
+}
+
+static void waker_close(struct waker *k)
+{
+	while (k->p.a->ncomp != 0)
+		ep_next(k->p.a);
+	ep_settle();
+	assert_int_equal(fi_close(&k->done->fid), 0);
+	os_close(&k->p);
+}
+
+/* A send that goes once a has completed one more operation. */
+static void waker_arm(struct waker *k, enum inside inside)
+{
+	struct fid_cntr *cntr = inside == A_PUT ? k->p.wr : k->p.a->txcntr;
+	struct work w;
+
+	k->sent = 2;
+	work_msg(&w, FI_OP_SEND, k->p.a, &k->sent, k->p.ab, 0, 0);
+	assert_int_equal(queue(k->p.a, &w, cntr, fi_cntr_read(cntr) + 1,
+			       k->done), 0);
+}
+
+/* The operation completes before the call returns: nothing is left for any
+ * poll but the work that it set off. */
+static void complete_inside(struct waker *k, enum inside inside)
+{
+	k->out = 1;
+	if (inside == A_PUT) {
+		uint64_t direct = os_direct(&k->p);
+
+		assert_int_equal(fi_inject_write(k->p.a->ep, &k->out, 1,
+						 k->p.ab, 0, k->p.key), 0);
+		k->p.nwr++;
+		assert_int_equal(os_direct(&k->p), direct + 1);
+	} else {
+		assert_int_equal(fi_inject(k->p.a->ep, &k->out, 1, k->p.ab),
+				 0);
+	}
+}
+
+/* Only b polls: the work has left a, or it never does. */
+static void work_left(struct waker *k, int message)
+{
+	uint64_t end = ep_deadline();
+	struct ep_comp c;
+
+	while (!ep_take(k->p.b, &k->in[message], &c)) {
+		ep_poll(k->p.b);
+		ep_in_time(end, "work that was set off inside a call");
+	}
+	assert_int_equal(k->in[message], 2);
+}
+
+/* fi_poll(3): read, fi_trywait(), and block only if that agrees. */
+static void until_trywait(struct waker *k)
+{
+	uint64_t end = ep_deadline();
+
+	while (fi_trywait(k->p.a->fabric, &k->fid, 1) != 0) {
+		ep_poll(k->p.a);
+		ep_in_time(end, "fi_trywait");
+	}
+}
+
+static bool readable(struct waker *k)
+{
+	struct pollfd pfd = { .fd = k->fd, .events = POLLIN };
+
+	return poll(&pfd, 1, 0) == 1;
+}
+
+static void trywait_case(enum inside inside, bool agreed)
+{
+	struct waker k;
+	int message = inside == A_SEND;
+
+	waker_open(&k, inside);
+	waker_arm(&k, inside);
+	until_trywait(&k);
+	if (!agreed)			/* this one is void */
+		ep_poll(k.p.a);
+	complete_inside(&k, inside);
+	if (agreed)
+		assert_true(readable(&k));
+	until_trywait(&k);
+	work_left(&k, message);
+	waker_close(&k);
+}
+
+/* Work that is ready is started before anybody may block on a descriptor. */
+static void test_trywait_knows_of_ready_work(void **state)
+{
+	(void)state;
+	EP_NEEDS_INSIDE();
+	trywait_case(A_SEND, false);
+	if (os_goes(OS_DMABLE))
+		trywait_case(A_PUT, false);
+}
+
+/* Who was allowed to block, and then, or in another thread, makes a call that
+ * sets off work, is woken. */
+static void test_ready_work_wakes_the_descriptor(void **state)
+{
+	(void)state;
+	EP_NEEDS_INSIDE();
+	trywait_case(A_SEND, true);
+	if (os_goes(OS_DMABLE))
+		trywait_case(A_PUT, true);
+}
+
+/* B takes what there is. */
+static void drain(struct waker *k)
+{
+	static char sink;
+
+	EP_OK(fi_recv(k->p.b->ep, &sink, 1, NULL, FI_ADDR_UNSPEC, &sink));
+	ep_poll(k->p.b);
+	k->p.b->ncomp = 0;
+}
+
+/* Work that its peer refuses may be slept over; once there is space, the
+ * sleeper is woken and the work goes. */
+static void test_refused_work_may_be_slept_over(void **state)
+{
+	uint64_t end = ep_deadline();
+	const _Atomic uint64_t *done;
+	struct waker k;
+	struct work w;
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	waker_open(&k, A_SEND);
+	done = &unm_cntr(k.done)->value;
+	while (fi_inject(k.p.a->ep, "", 1, k.p.ab) == 0)
+		;
+	work_msg(&w, FI_OP_SEND, k.p.a, &k.sent, k.p.ab, 0, 0);
+	assert_int_equal(queue(k.p.a, &w, k.p.a->txcntr, 1, k.done), 0);
+	until_trywait(&k);
+	assert_int_equal(unm_cntr_get(done), 0);
+	while (!readable(&k)) {
+		drain(&k);
+		ep_in_time(end, "a wake-up");
+	}
+	for (; unm_cntr_get(done) == 0; until_trywait(&k)) {
+		drain(&k);
+		ep_in_time(end, "refused work");
+	}
+	waker_close(&k);
+}
+
 /* ---- While it is being started --------------------------------------- */
 
 /* Between a call of ours and the endpoint: it lasts until it is let go. */
@@ -529,6 +713,9 @@ int main(void)
 		EP_TEST(test_flags),
 		EP_TEST(test_full_queue),
 		EP_TEST(test_many_stuck_ways),
+		EP_TEST(test_trywait_knows_of_ready_work),
+		EP_TEST(test_ready_work_wakes_the_descriptor),
+		EP_TEST(test_refused_work_may_be_slept_over),
 		EP_TEST(test_cancel_of_what_starts),
 		EP_TEST(test_cancel_of_receives),
 		EP_TEST(test_close),

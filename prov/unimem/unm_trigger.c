@@ -278,10 +278,22 @@ void unm_trigger_removed(struct unm_av *av, fi_addr_t index)
 	}
 }
 
+/*
+ * Work is ready. The call that made it ready may not be a poll, so whoever
+ * sleeps has to poll: any endpoint's sleeper will do, as each poll starts the
+ * work of the whole domain.
+ */
+static void unm_trigger_wake(struct unm_domain *domain)
+{
+	unm_list_for_each(pos, &domain->eps)
+		unm_disturb(unm_container(pos, struct unm_ep_links, node)->ep);
+}
+
 void unm_trigger_moved(struct unm_cntr *cntr)
 {
 	uint64_t value = unm_cntr_get(&cntr->value);
 	uint64_t all = value + unm_cntr_get(&cntr->errors);
+	bool ready = false;
 
 	unm_list_for_each_safe(pos, next, &cntr->works) {
 		struct unm_work *w = unm_container(pos, struct unm_work,
@@ -297,9 +309,13 @@ void unm_trigger_moved(struct unm_cntr *cntr)
 			cntr->domain->next = &w->link;
 		w->state = UNM_WORK_READY;
 		cntr->nworks--;
-		unm_trigger_again(cntr->domain);
-		unm_auto_kick(cntr->domain);
+		ready = true;
 	}
+	if (!ready)
+		return;
+	unm_trigger_again(cntr->domain);
+	unm_auto_kick(cntr->domain);
+	unm_trigger_wake(cntr->domain);
 }
 
 /* ---- Giving ---------------------------------------------------------- */
@@ -656,6 +672,9 @@ void unm_work_ended(struct unm_ep *ep, const struct unm_work_end *end)
 	ep->rx_cntr = end->cntr[1];
 	ep->rd_cntr = end->cntr[2];
 	ep->wr_cntr = end->cntr[3];
+	/* sleepers on the queues that were hidden meanwhile */
+	if (unm_trigger_news(ep->domain))
+		unm_disturb(ep);
 	if (end->work->state == UNM_WORK_STARTS)
 		end->work->state = UNM_WORK_ENDED;
 	else

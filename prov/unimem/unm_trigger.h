@@ -84,6 +84,19 @@ static inline bool unm_trigger_waits(const struct unm_domain *domain)
 	return !unm_list_empty(&domain->ready);
 }
 
+/*
+ * True: work is ready that may start now, so nobody may sleep before a poll has
+ * tried it. False: two passes over the ready work were refused everywhere, and
+ * nothing has changed since; unm_room() wakes the sleepers when some of it can
+ * start. The domain is locked.
+ */
+static inline bool unm_trigger_news(const struct unm_domain *domain)
+{
+	return unm_trigger_waits(domain) &&
+		(domain->moved || !domain->fruitless ||
+		 domain->next != &domain->ready);
+}
+
 /* unm_poll(), and then what that set off. */
 static inline bool unm_trigger_poll(struct unm_domain *domain,
 				    struct unm_list *eps,

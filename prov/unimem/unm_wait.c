@@ -340,7 +340,8 @@ int unm_wait_try(struct unm_wait *w, bool news, struct unm_list *eps)
 		unm_wait_lower(w->appev);
 	w->told = false;
 	unm_wait_may(w, false);
-	if (news || w->signalled)
+	if (news || w->signalled ||
+	    (w->domain != NULL && unm_trigger_news(w->domain)))
 		ret = -FI_EAGAIN;
 	else if (eps != NULL)
 		ret = unm_arm_list(eps);
