@@ -384,6 +384,56 @@ static void test_refusals_are_told_in_one_line(void **state)
 	}
 }
 
+/* The values in such a line are the names of libfabric's constants; what has no
+ * name is a number. Of bits those are named that are not offered. */
+static void test_refusals_name_values(void **state)
+{
+	static const struct {
+		void (*set)(struct fi_info *h);
+		const char *says;
+	} t[] = {
+		{ set_type_msg, "endpoint type asked FI_EP_MSG, offered "
+		  "FI_EP_RDM\n" },
+		{ set_caps, "caps asked FI_COLLECTIVE, offered FI_MSG, " },
+		{ set_caps_of_later_libfabrics,
+		  "caps asked 0x40000000000, offered FI_MSG, " },
+		{ set_tx_op_flags, "tx op_flags asked FI_MATCH_COMPLETE, "
+		  "offered FI_" },
+		{ set_rx_order, "rx msg_order asked FI_ORDER_RAW, offered "
+		  "FI_ORDER_SAS, " },
+		{ set_protocol, "protocol asked FI_PROTO_RXM, offered "
+		  "FI_PROTO_UNSPEC\n" },
+		{ set_addr_format, "addr_format asked FI_SOCKADDR_IN, offered "
+		  "Provider specific\n" },
+		{ set_threading, "threading asked 0x63, offered "
+		  "FI_THREAD_SAFE\n" },
+		{ set_av_type, "av_type asked 0x63, offered FI_AV_TABLE\n" },
+		{ set_data_progress, "data_progress asked 0x63, offered "
+		  "FI_PROGRESS_MANUAL\n" },
+		{ set_resource_mgmt, "resource_mgmt asked 0x63, offered "
+		  "FI_RM_ENABLED\n" },
+		{ set_mr_basic, "asked FI_MR_BASIC, FI_MR_VIRT_ADDR, offered "
+		  "FI_MR_BASIC\n" },
+		{ set_tx_comp_order, "offered none\n" },
+		{ set_inject, "tx inject_size asked 4097, offered 4096\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		struct fi_info *hints = fi_allocinfo(), *info;
+		struct unit_ear ear;
+		char text[4096];
+
+		t[i].set(hints);
+		ear = unit_listen();
+		ask(EP_VERSION, hints, &info);
+		unit_heard(&ear, text, sizeof(text));
+		if (strstr(text, t[i].says) == NULL)
+			unit_fail("\"%s\" is not in \"%s\"", t[i].says, text);
+		fi_freeinfo(hints);
+	}
+}
+
 /* ---- Nodes ----------------------------------------------------------- */
 
 static void test_nodes(void **state)
@@ -704,6 +754,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_sizes_are_those_of_the_parameters),
 		cmocka_unit_test(test_capabilities_as_asked),
 		cmocka_unit_test(test_refusals_are_told_in_one_line),
+		cmocka_unit_test(test_refusals_name_values),
 		cmocka_unit_test(test_nodes),
 		cmocka_unit_test(test_node_and_service),
 		cmocka_unit_test(test_source_err_on_request_only),

@@ -13,6 +13,7 @@
 #include "unm_onesided.h"
 #include "unm_ops.h"
 #include "unm_recv.h"
+#include "unm_refuse.h"
 #include "unm_trigger.h"
 
 #define UNM_MIN_MULTI_RECV	64	/* default, bytes */
@@ -648,8 +649,8 @@ int unm_ep_open(struct fid_domain *domain, struct fi_info *info,
 	    info->rx_attr == NULL)
 		return -FI_EINVAL;
 	if (info->ep_attr->type != FI_EP_RDM) {
-		UNM_INFO(EP_CTRL, "endpoint type %d asked, offered: "
-			 "FI_EP_RDM\n", info->ep_attr->type);
+		unm_refuse("endpoint type", FI_TYPE_EP_TYPE,
+			   info->ep_attr->type, FI_EP_RDM);
 		return -FI_ENOPROTOOPT;
 	}
 	if (!unm_info_offered(info))

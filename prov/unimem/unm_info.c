@@ -19,6 +19,7 @@
 #include "unm_info.h"
 #include "unm_log.h"
 #include "unm_nic.h"
+#include "unm_refuse.h"
 
 #define UNM_ORDER	(FI_ORDER_SAS | FI_ORDER_ATOMIC_RAR | \
 			 FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | \
@@ -123,31 +124,6 @@ static struct fi_info *unm_info_offer(void)
 
 /* ---- Hints against it ------------------------------------------------ */
 
-static bool unm_refuse(const char *what, uint64_t asked, uint64_t offered)
-{
-	UNM_INFO(FABRIC, "no match: %s asked 0x%" PRIx64 ", offered 0x%" PRIx64
-		 "\n", what, asked, offered);
-	return false;
-}
-
-/* Every bit asked must be offered. */
-static bool unm_bits(const char *what, uint64_t asked, uint64_t offered)
-{
-	return (asked & ~offered) == 0 || unm_refuse(what, asked, offered);
-}
-
-static bool unm_most(const char *what, uint64_t asked, uint64_t offered)
-{
-	return asked <= offered || unm_refuse(what, asked, offered);
-}
-
-/* 0 asks for nothing in particular. */
-static bool unm_same(const char *what, uint64_t asked, uint64_t offered)
-{
-	return asked == 0 || asked == offered ||
-		unm_refuse(what, asked, offered);
-}
-
 static bool unm_name_is(const char *what, const char *asked)
 {
 	if (asked == NULL || strcasecmp(asked, UNM_NAME) == 0)
@@ -160,38 +136,48 @@ static bool unm_name_is(const char *what, const char *asked)
 static bool unm_match_tx(const struct fi_tx_attr *h)
 {
 	return h == NULL ||
-		(unm_bits("tx caps", h->caps, UNM_CAPS) &&
-		 unm_bits("tx op_flags", h->op_flags, UNM_TX_OP_FLAGS) &&
-		 unm_bits("tx msg_order", h->msg_order, UNM_ORDER) &&
-		 unm_bits("tx comp_order", h->comp_order, 0) &&
-		 unm_most("tx inject_size", h->inject_size, UNM_INJECT_MAX) &&
-		 unm_most("tx size", h->size, 1 << 20) &&
-		 unm_most("tx iov_limit", h->iov_limit, UNM_IOV_MAX) &&
-		 unm_most("tx rma_iov_limit", h->rma_iov_limit,
-			  UNM_IOV_MAX));
+		(unm_check_bits("tx caps", FI_TYPE_CAPS, h->caps, UNM_CAPS) &&
+		 unm_check_bits("tx op_flags", FI_TYPE_OP_FLAGS, h->op_flags,
+				UNM_TX_OP_FLAGS) &&
+		 unm_check_bits("tx msg_order", FI_TYPE_MSG_ORDER,
+				h->msg_order, UNM_ORDER) &&
+		 unm_check_bits("tx comp_order", FI_TYPE_MSG_ORDER,
+				h->comp_order, 0) &&
+		 unm_check_most("tx inject_size", h->inject_size,
+				UNM_INJECT_MAX) &&
+		 unm_check_most("tx size", h->size, 1 << 20) &&
+		 unm_check_most("tx iov_limit", h->iov_limit, UNM_IOV_MAX) &&
+		 unm_check_most("tx rma_iov_limit", h->rma_iov_limit,
+				UNM_IOV_MAX));
 }
 
 static bool unm_match_rx(const struct fi_rx_attr *h)
 {
 	return h == NULL ||
-		(unm_bits("rx caps", h->caps, UNM_CAPS | UNM_CAPS_ASKED) &&
-		 unm_bits("rx op_flags", h->op_flags, UNM_RX_OP_FLAGS) &&
-		 unm_bits("rx msg_order", h->msg_order, UNM_ORDER) &&
-		 unm_bits("rx comp_order", h->comp_order, 0) &&
-		 unm_most("rx total_buffered_recv", h->total_buffered_recv,
-			  0) &&
-		 unm_most("rx size", h->size, g_unm_env.rx_size) &&
-		 unm_most("rx iov_limit", h->iov_limit, UNM_IOV_MAX));
+		(unm_check_bits("rx caps", FI_TYPE_CAPS, h->caps,
+				UNM_CAPS | UNM_CAPS_ASKED) &&
+		 unm_check_bits("rx op_flags", FI_TYPE_OP_FLAGS, h->op_flags,
+				UNM_RX_OP_FLAGS) &&
+		 unm_check_bits("rx msg_order", FI_TYPE_MSG_ORDER,
+				h->msg_order, UNM_ORDER) &&
+		 unm_check_bits("rx comp_order", FI_TYPE_MSG_ORDER,
+				h->comp_order, 0) &&
+		 unm_check_most("rx total_buffered_recv",
+				h->total_buffered_recv, 0) &&
+		 unm_check_most("rx size", h->size, g_unm_env.rx_size) &&
+		 unm_check_most("rx iov_limit", h->iov_limit, UNM_IOV_MAX));
 }
 
 static bool unm_match_ep(const struct fi_ep_attr *h)
 {
 	return h == NULL ||
-		(unm_same("endpoint type", h->type, FI_EP_RDM) &&
-		 unm_same("protocol", h->protocol, FI_PROTO_UNSPEC) &&
-		 unm_most("tx_ctx_cnt", h->tx_ctx_cnt, 1) &&
-		 unm_most("rx_ctx_cnt", h->rx_ctx_cnt, 1) &&
-		 unm_most("auth_key_size", h->auth_key_size, 0));
+		(unm_check_same("endpoint type", FI_TYPE_EP_TYPE, h->type,
+				FI_EP_RDM) &&
+		 unm_check_same("protocol", FI_TYPE_PROTOCOL, h->protocol,
+				FI_PROTO_UNSPEC) &&
+		 unm_check_most("tx_ctx_cnt", h->tx_ctx_cnt, 1) &&
+		 unm_check_most("rx_ctx_cnt", h->rx_ctx_cnt, 1) &&
+		 unm_check_most("auth_key_size", h->auth_key_size, 0));
 }
 
 /* Bytes that an error entry may bring: the address of a stranger. */
@@ -202,19 +188,20 @@ static size_t unm_err_data(uint64_t caps)
 
 static bool unm_match_caps(const struct fi_info *h)
 {
-	if (!unm_bits("caps", h->caps, UNM_CAPS | UNM_CAPS_ASKED))
+	if (!unm_check_bits("caps", FI_TYPE_CAPS, h->caps,
+			    UNM_CAPS | UNM_CAPS_ASKED))
 		return false;
 	if ((h->caps & FI_SOURCE_ERR) && !(h->caps & FI_SOURCE))
 		return unm_refuse("caps (FI_SOURCE_ERR without FI_SOURCE)",
-				  h->caps, UNM_CAPS);
+				  FI_TYPE_CAPS, h->caps, UNM_CAPS);
 	/* those of a context are some of the endpoint's */
 	if (h->rx_attr != NULL &&
-	    !unm_bits("rx caps (not among caps)",
-		      h->rx_attr->caps & UNM_CAPS_ASKED, h->caps))
+	    !unm_check_bits("rx caps (not among caps)", FI_TYPE_CAPS,
+			    h->rx_attr->caps & UNM_CAPS_ASKED, h->caps))
 		return false;
 	return h->domain_attr == NULL ||
-		unm_most("max_err_data", h->domain_attr->max_err_data,
-			 unm_err_data(h->caps));
+		unm_check_most("max_err_data", h->domain_attr->max_err_data,
+			       unm_err_data(h->caps));
 }
 
 bool unm_info_offered(const struct fi_info *info)
@@ -232,18 +219,20 @@ static bool unm_match_modes(const struct fi_domain_attr *h)
 	/* local modes of an application are promises, not wishes; only what we
 	 * could not keep is refused */
 	if (h->threading > FI_THREAD_ENDPOINT)
-		return unm_refuse("threading", h->threading, FI_THREAD_SAFE);
+		return unm_refuse("threading", FI_TYPE_THREADING, h->threading,
+				  FI_THREAD_SAFE);
 	if ((unsigned)h->control_progress > UNM_PROGRESS_UNIFIED)
-		return unm_refuse("control_progress", h->control_progress,
-				  FI_PROGRESS_MANUAL);
+		return unm_refuse("control_progress", FI_TYPE_PROGRESS,
+				  h->control_progress, FI_PROGRESS_MANUAL);
 	if (h->data_progress > FI_PROGRESS_MANUAL)
-		return unm_refuse("data_progress", h->data_progress,
-				  FI_PROGRESS_MANUAL);
+		return unm_refuse("data_progress", FI_TYPE_PROGRESS,
+				  h->data_progress, FI_PROGRESS_MANUAL);
 	if (h->resource_mgmt > FI_RM_ENABLED)
-		return unm_refuse("resource_mgmt", h->resource_mgmt,
-				  FI_RM_ENABLED);
+		return unm_refuse("resource_mgmt", UNM_TYPE_RM,
+				  h->resource_mgmt, FI_RM_ENABLED);
 	if (h->av_type > FI_AV_TABLE)
-		return unm_refuse("av_type", h->av_type, FI_AV_TABLE);
+		return unm_refuse("av_type", FI_TYPE_AV_TYPE, h->av_type,
+				  FI_AV_TABLE);
 	return true;
 }
 
@@ -256,10 +245,12 @@ static bool unm_match_mr(const struct fi_domain_attr *h)
 
 	if (old != 0 && (mode & (mode - 1)) != 0)
 		return unm_refuse("mr_mode (an old one with others)",
-				  mode, old);
-	return unm_most("mr_key_size", h->mr_key_size, UNM_MR_KEY_BYTES) &&
-		unm_most("mr_iov_limit", h->mr_iov_limit, UNM_IOV_MAX) &&
-		unm_most("mr_cnt", h->mr_cnt, UNM_MR_COUNT);
+				  FI_TYPE_MR_MODE, mode, old);
+	return unm_check_most("mr_key_size", h->mr_key_size,
+			      UNM_MR_KEY_BYTES) &&
+		unm_check_most("mr_iov_limit", h->mr_iov_limit,
+			       UNM_IOV_MAX) &&
+		unm_check_most("mr_cnt", h->mr_cnt, UNM_MR_COUNT);
 }
 
 static bool unm_match_domain(const struct fi_domain_attr *h)
@@ -267,19 +258,20 @@ static bool unm_match_domain(const struct fi_domain_attr *h)
 	return h == NULL ||
 		(unm_name_is("domain", h->name) && unm_match_modes(h) &&
 		 unm_match_mr(h) &&
-		 unm_bits("domain caps", h->caps, UNM_CAPS_DOMAIN) &&
-		 unm_most("cq_data_size", h->cq_data_size,
-			  UNM_CQ_DATA_BYTES) &&
-		 unm_most("ep_cnt", h->ep_cnt, 4096) &&
-		 unm_most("cq_cnt", h->cq_cnt, 65536) &&
-		 unm_most("cntr_cnt", h->cntr_cnt, 65536) &&
-		 unm_most("max_ep_tx_ctx", h->max_ep_tx_ctx, 1) &&
-		 unm_most("max_ep_rx_ctx", h->max_ep_rx_ctx, 1) &&
-		 unm_most("max_ep_stx_ctx", h->max_ep_stx_ctx, 0) &&
-		 unm_most("max_ep_srx_ctx", h->max_ep_srx_ctx, 0) &&
-		 unm_most("domain tx_ctx_cnt", h->tx_ctx_cnt, 4096) &&
-		 unm_most("domain rx_ctx_cnt", h->rx_ctx_cnt, 4096) &&
-		 unm_most("domain auth_key_size", h->auth_key_size, 0));
+		 unm_check_bits("domain caps", FI_TYPE_CAPS, h->caps,
+				UNM_CAPS_DOMAIN) &&
+		 unm_check_most("cq_data_size", h->cq_data_size,
+				UNM_CQ_DATA_BYTES) &&
+		 unm_check_most("ep_cnt", h->ep_cnt, 4096) &&
+		 unm_check_most("cq_cnt", h->cq_cnt, 65536) &&
+		 unm_check_most("cntr_cnt", h->cntr_cnt, 65536) &&
+		 unm_check_most("max_ep_tx_ctx", h->max_ep_tx_ctx, 1) &&
+		 unm_check_most("max_ep_rx_ctx", h->max_ep_rx_ctx, 1) &&
+		 unm_check_most("max_ep_stx_ctx", h->max_ep_stx_ctx, 0) &&
+		 unm_check_most("max_ep_srx_ctx", h->max_ep_srx_ctx, 0) &&
+		 unm_check_most("domain tx_ctx_cnt", h->tx_ctx_cnt, 4096) &&
+		 unm_check_most("domain rx_ctx_cnt", h->rx_ctx_cnt, 4096) &&
+		 unm_check_most("domain auth_key_size", h->auth_key_size, 0));
 }
 
 /* Which interface an endpoint takes is not for the caller to say. */
@@ -290,10 +282,11 @@ static bool unm_match_src(const void *src, size_t len)
 	if (src == NULL)
 		return true;
 	if (len != sizeof(addr))
-		return unm_refuse("src_addrlen", len, sizeof(addr));
+		return unm_refuse("src_addrlen", UNM_TYPE_NUMBER, len,
+				  sizeof(addr));
 	memcpy(&addr, src, sizeof(addr));
-	return unm_most("interface of src_addr", addr.iface, 0) &&
-		unm_most("board of src_addr", addr.board, 0);
+	return unm_check_most("interface of src_addr", addr.iface, 0) &&
+		unm_check_most("board of src_addr", addr.board, 0);
 }
 
 static bool unm_match_hints(const struct fi_info *h)
@@ -305,8 +298,8 @@ static bool unm_match_hints(const struct fi_info *h)
 		return false;
 	if (h->addr_format != FI_FORMAT_UNSPEC &&
 	    h->addr_format != UNM_ADDR_FORMAT)
-		return unm_refuse("addr_format", h->addr_format,
-				  UNM_ADDR_FORMAT);
+		return unm_refuse("addr_format", FI_TYPE_ADDR_FORMAT,
+				  h->addr_format, UNM_ADDR_FORMAT);
 	return unm_match_caps(h) &&
 		unm_match_src(h->src_addr, h->src_addrlen) &&
 		unm_match_ep(h->ep_attr) &&
@@ -497,7 +490,8 @@ static int unm_answer_addr(struct fi_info *info, const char *node,
 	if (node != NULL || h == NULL || h->dest_addr == NULL)
 		return 0;
 	if (h->dest_addrlen != sizeof(addr)) {
-		unm_refuse("dest_addrlen", h->dest_addrlen, sizeof(addr));
+		unm_refuse("dest_addrlen", UNM_TYPE_NUMBER, h->dest_addrlen,
+			   sizeof(addr));
 		return -FI_ENODATA;
 	}
 	return unm_set_addr(h->dest_addr, h->dest_addrlen, &info->dest_addr,

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unm_refuse.h - checks of what an application asks for against what the
+ * provider offers. Each check returns true if the request can be met, else it
+ * logs one line at FI_LOG_LEVEL=info that names the attribute and both values,
+ * by the names of libfabric's constants (fi_tostr(3)), and returns false.
+ */
+#ifndef UNM_REFUSE_H
+#define UNM_REFUSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rdma/fabric.h>
+
+/* How to print values, beside enum fi_type. */
+#define UNM_TYPE_NUMBER	(-1)		/* decimal */
+#define UNM_TYPE_RM	(-2)		/* enum fi_resource_mgmt */
+
+/* Every bit asked must be offered. The line names the bits that are not. */
+bool unm_check_bits(const char *attr, int type, uint64_t asked,
+		    uint64_t offered);
+/* At most the number that is offered. */
+bool unm_check_most(const char *attr, uint64_t asked, uint64_t offered);
+/* Just what is offered; 0 asks for nothing in particular. */
+bool unm_check_same(const char *attr, int type, uint64_t asked,
+		    uint64_t offered);
+/* Log the line, whatever the values. Returns false. */
+bool unm_refuse(const char *attr, int type, uint64_t asked, uint64_t offered);
+
+/* The name of a value, or of each bit in it, in buf. A value or bit that
+ * libfabric has no name for is a hexadecimal number. Returns buf. */
+const char *unm_value_name(int type, uint64_t value, char *buf, size_t len);
+
+#endif /* UNM_REFUSE_H */
