@@ -171,6 +171,8 @@ struct ep *ep_open(const struct ep_want *want)
 	hints = ep_hints(&e->want);
 	assert_int_equal(ep_getinfo(hints, &e->info), 0);
 	fi_freeinfo(hints);
+	/* a domain takes modes that fi_getinfo() does not ask for */
+	e->info->domain_attr->mr_mode = e->want.mr_mode;
 	open_domain(e);
 	open_queues(e);
 	assert_int_equal(fi_endpoint(e->domain, e->info, &e->ep, NULL), 0);

@@ -363,10 +363,11 @@ static void unm_answer(struct fi_info *info, const struct fi_info *h)
 }
 
 /*
- * The bits asked for, of those there are: who can do without any of them asks
- * for none. FI_MR_BASIC and FI_MR_SCALABLE are given back as they are, and who
- * asks in an API that knows only those gets one. (Version 0 is MPICH, which
- * takes 0 for what it is.)
+ * The bits that the provider needs of its user, and these are none: bits of a
+ * hint say what the application can provide. FI_MR_BASIC and FI_MR_SCALABLE
+ * are not bits but choices, and are returned as chosen; an API that knows only
+ * these two calls "none" FI_MR_SCALABLE. (Version 0 is MPICH's, which takes 0
+ * for what it is.)
  */
 static int unm_answer_mr_mode(uint32_t version, const struct fi_info *h)
 {
@@ -375,10 +376,10 @@ static int unm_answer_mr_mode(uint32_t version, const struct fi_info *h)
 
 	if (asked == FI_MR_BASIC || asked == FI_MR_SCALABLE)
 		return asked;
-	if (asked == 0 && h != NULL && version != 0 &&
+	if (h != NULL && version != 0 &&
 	    FI_VERSION_LT(version, FI_VERSION(1, 5)))
 		return FI_MR_SCALABLE;
-	return asked & UNM_MR_MODES;
+	return 0;
 }
 
 static int unm_set_addr(const void *src, size_t len, void **dst,

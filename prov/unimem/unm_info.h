@@ -16,7 +16,8 @@
 #define UNM_MR_KEY_BYTES	8
 #define UNM_MR_COUNT		(1 << 20)	/* there is no limit */
 
-/* what an application may ask of memory regions; none of it is needed */
+/* modes of memory regions that a domain can be opened with; none is needed, and
+ * fi_getinfo() returns none */
 #define UNM_MR_MODES	(FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | \
 			 FI_MR_ENDPOINT)
 
