@@ -239,19 +239,17 @@ check_aarch64()
 	local -x PKG_CONFIG_SYSROOT_DIR=$root QEMU_LD_PREFIX=$root
 	local -x PKG_CONFIG_LIBDIR=$root/usr/lib/aarch64-linux-gnu/pkgconfig
 	aarch64_build "$root" "$lse"
-	SKIPS_AS=aarch64 suite aarch64-lse "aarch64 with LSE" 900 \
+	SKIPS_AS=aarch64 suite aarch64-lse "aarch64 with LSE" \
 		count_automake aarch64_make max "$lse"
-	SKIPS_AS=aarch64 suite aarch64-llsc "aarch64 with LL/SC" 900 \
+	SKIPS_AS=aarch64 suite aarch64-llsc "aarch64 with LL/SC" \
 		count_automake aarch64_make cortex-a72 "$AARCH64_LLSC"
-	suite aarch64-more "aarch64: instructions, fi_pingpong" 600 \
+	suite aarch64-more "aarch64: instructions, fi_pingpong" \
 		count_line aarch64_more
 }
 
 aarch64_command()
 {
 	EXIT_HOOKS+=(check_broken)
-	# shellcheck disable=SC2034
-	MINUTES=8			# see conclude
 	packages_need build
 	build_tree
 	if [ "$(uname -m)" = aarch64 ]; then

@@ -85,7 +85,7 @@ demo_bench()
 
 	rm -rf "$stats"
 	mkdir -p "$stats"
-	STEP_LIMIT=300 step "demo-$name" "$title" \
+	STEP_LIMIT=1800 step "demo-$name" "$title" \
 		"mpirun failed or hung: . build/env.sh, then mpirun -n 2 $*; \
 FI_LOG_LEVEL=info says more, unimem_info shows a job that hangs." \
 		demo_run "$stats" "$@"

@@ -85,7 +85,6 @@ check_full()
 	else
 		say "going on with the run that was stopped"
 	fi
-	export UNIMEM_STRICT=1
 	while IFS=: read -r name limit cmd; do
 		full_done "$name" ||
 			full_job "$name" "${limit// /}" "${cmd# }" </dev/null

@@ -11,7 +11,7 @@ smoke_one()
 	local name=$1 out
 	shift
 
-	if out=$(timeout --kill-after=5 120 "$BASH" "$TOP/scripts/step" \
+	if out=$(timeout --kill-after=5 900 "$BASH" "$TOP/scripts/step" \
 			"$@" 2>&1 </dev/null); then
 		SMOKE_OK=$((SMOKE_OK + 1))
 		say "ok - $name"

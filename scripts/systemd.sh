@@ -14,7 +14,7 @@ systemd_command()
 	# without it the test is skipped, and says so
 	(packages_need systemd) || warn "systemd cannot be installed"
 	build_tree
-	suite systemd "gsasd as a unit of systemd" 500 count_automake \
+	suite systemd "gsasd as a unit of systemd" count_automake \
 		check_only "$OBJ" "$SYSTEMD_PROGRAMS" \
 		check_make "$OBJ" check TESTS=test/check-systemd.sh
 	conclude || [ "$FAILED" -eq 0 ]

@@ -63,7 +63,7 @@ user_make()
 	step user-build "building as an ordinary user" \
 		"The tree builds for root but not for others." \
 		user_inside user_build
-	suite user-make "unit tests as an ordinary user" 900 count_automake \
+	suite user-make "unit tests as an ordinary user" count_automake \
 		user_inside check_again "$USER_STAGE/tree/build/obj" \
 		"$CHECK_USER"
 	user_unstage
@@ -85,9 +85,9 @@ check_user()
 		skip_suite user-runners "no mount namespaces in this place"
 		return 0
 	fi
-	check_script user-fabtests "fabtests as an ordinary user" 900 \
+	check_script user-fabtests "fabtests as an ordinary user" \
 		test/run-fabtests --user "$USER_ID" \
 		--match 'rdm_tagged|fi_cq|fi_multi_recv|fi_ubertest'
-	check_script user-mpich "MPICH's tests as an ordinary user" 900 \
+	check_script user-mpich "MPICH's tests as an ordinary user" \
 		test/run-mpich --dirs examples --user "$USER_ID"
 }
