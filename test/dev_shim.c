@@ -135,11 +135,30 @@ static void note(char what)
 	}
 }
 
+/* Another pattern, or none. */
+static void false_empty(uint64_t w[2])
+{
+	static unsigned turn;
+
+	if (w[0] != HAL_MIF_EMPTY || lie.empty[0] == 0)
+		return;
+	w[0] = lie.empty[turn++ % 2];
+	w[1] = w[0];
+	if (lie.empty_for != 0 && --lie.empty_for == 0)
+		lie.empty[0] = 0;
+}
+
 static void shim_read128(const struct hal_mmio_map *map, uint32_t off,
 			 uint64_t w[2])
 {
+	void (*first)(void) = lie.first_read;
+
 	if (map == lie.mif)
 		note('r');
+	if (first != NULL && sim_block(map) == HAL_KDEV_MIF) {
+		lie.first_read = NULL;
+		first();
+	}
 	hal_sim_mmio_ops.read128(map, off, w);
 	if (off == HAL_PIF_STATUS && lie.pif_status != 0 &&
 	    !(w[0] & HAL_PIF_PEND))
@@ -148,6 +167,8 @@ static void shim_read128(const struct hal_mmio_map *map, uint32_t off,
 		w[0] |= lie.pif_or;
 	if (off == HAL_PIF_STATUS && lie.pending)
 		w[0] |= HAL_PIF_PEND;
+	if (off == HAL_MIF_DATA && sim_block(map) == HAL_KDEV_MIF)
+		false_empty(w);
 	if (off == HAL_MIF_DATA && lie.false_id != 0 &&
 	    (w[0] & HAL_ID_MASK) == lie.id)
 		w[0] = (w[0] & ~HAL_ID_MASK) | lie.false_id;

@@ -42,6 +42,12 @@ extern struct lie {
 	bool unread;			/* what was stored is not read back */
 	const struct hal_mmio_map *mif;	/* the mailbox whose reads are noted */
 	uint64_t id, false_id;		/* who sent it: what is told instead */
+	uint64_t empty[2];		/* what an empty mailbox reads as, not
+					 * 0: in turn by empty_for reads */
+	unsigned empty_for;		/* so often, then as the model; 0:
+					 * always */
+	void (*first_read)(void);	/* called once, before the next read of
+					 * a mailbox */
 	void (*meanwhile)(void);	/* called once, before the next look
 					 * whether a peer lives */
 } lie;

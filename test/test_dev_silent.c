@@ -2,8 +2,8 @@
 /*
  * test_dev_silent.c - hardware that loses packets without a sign: ACK and NACK
  * stay until the next packet is transmitted [D table 5], so where nothing is
- * transmitted they say what became of the packet before. Nothing may be lost
- * without an event.
+ * transmitted they say what became of the packet before. And mailboxes that do
+ * not read as they should. Nothing may be lost without an event.
  */
 #define _GNU_SOURCE
 #include <string.h>
@@ -198,6 +198,148 @@ static void echoes_prove(void **state)
 	unpair(&p);
 }
 
+/* ---- Mailboxes that do not read as they should ------------------------- */
+
+/* The pattern is learnt, whichever it is [D 5.1.1, 2.3.3], and packets arrive,
+ * also such whose payload looks like it. */
+static void empty_by(const char *sim, uint64_t pattern, uint64_t is)
+{
+	struct pair p;
+
+	lie.sim = sim;
+	lie.empty[0] = lie.empty[1] = pattern;
+	p = pair();
+	assert_true(dev_if(p.a)->empty == is && dev_if(p.b)->empty == is);
+	for (int i = 0; i < 20; i++)
+		step(&p);
+	lines = 0;
+	assert_int_equal(send_word(p.ab, is), 0);
+	assert_true(until(&p, next_is(p.ba, is)));
+	assert_int_equal(dev_if(p.b)->stats.strange, 0);
+	assert_int_equal(lines, 0);
+	assert_int_equal(p.dead_a, 0);
+	unpair(&p);
+	hal->ops->close(hal);
+	hal = NULL;
+}
+
+static void empty_pattern_is_learnt(void **state)
+{
+	(void)state;
+	empty_by("world=107", 0, HAL_MIF_EMPTY);
+	empty_by("world=107,empty=beef", 0, HAL_MIF_EMPTY_BEEF);
+	empty_by("world=107", UINT64_MAX, UINT64_MAX);
+}
+
+/* One who connects as soon as the address can be known is not lost. */
+static struct hal_if *early;
+static struct hal_peer *early_peer;
+
+static void connect_early(void)
+{
+	struct hal_addr to = early->addr;
+
+	to.board = 1;
+	to.iface = 1;
+	to.nonce = HAL_ADDR_ANY;
+	assert_int_equal(hal_connect(early, &to, &early_peer), 0);
+}
+
+static void packets_while_it_is_learnt(void **state)
+{
+	struct pair p = { 0 };
+
+	(void)state;
+	lie.sim = "world=108,ifs=1";
+	assert_int_equal(open_hal(), 0);
+	assert_int_equal(hal_if_open(hal, 0, &p.a), 0);
+	early = p.a;
+	lie.first_read = connect_early;
+	assert_int_equal(hal_if_open(hal, 1, &p.b), 0);
+	assert_null(lie.first_read);
+	assert_true(until(&p, p.ba != NULL));
+	assert_int_equal(send_word(early_peer, 5), 0);
+	assert_true(until(&p, next_is(p.ba, 5)));
+	unpair(&p);
+}
+
+/* It never reads as empty: no interface, one line, nothing left. */
+static void never_empty(void **state)
+{
+	struct hal_if *hif = NULL, *other;
+	int fds;
+
+	(void)state;
+	lie.sim = "world=109";
+	assert_int_equal(open_hal(), 0);
+	assert_int_equal(hal_if_open(hal, 0, &other), 0);
+	fds = descriptors();
+	lines = 0;
+	lie.empty[0] = HAL_MIF_EMPTY;
+	lie.empty[1] = HAL_MIF_EMPTY_BEEF;
+	assert_int_equal(hal_if_open(hal, 0, &hif), -FI_EIO);
+	assert_null(hif);
+	assert_int_equal(lines, 1);
+	assert_non_null(strstr(said, "does not read as empty"));
+	assert_int_equal(descriptors(), fds);
+	lie.empty[0] = 0;
+	assert_int_equal(hal_if_open(hal, 0, &hif), 0);
+	hal_if_close(hif);
+	hal_if_close(other);
+}
+
+/* It did, and does no more: every call ends, one line, the peers end. For a
+ * while only, it is as if packets came: nothing ends. */
+static void empty_no_more(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	lie.sim = "world=110,fifo=64";
+	p = pair();
+	lines = 0;
+	lie.empty[0] = lie.empty[1] = HAL_MIF_EMPTY_BEEF;
+	lie.empty_for = 60;
+	for (int i = 0; i < 20; i++)
+		step(&p);
+	assert_int_equal(lie.empty[0], 0);
+	assert_int_equal(send_word(p.ab, 1), 0);
+	assert_true(until(&p, next_is(p.ba, 1)));
+	assert_int_equal(lines, 0);
+	lie.empty[0] = lie.empty[1] = HAL_MIF_EMPTY_BEEF;
+	assert_true(until(&p, p.dead_a != 0 && p.dead_b != 0));
+	assert_int_equal(p.dead_a, -FI_EIO);
+	for (int i = 0; i < 20; i++)
+		step(&p);
+	assert_int_equal(lines, 2);	/* one for each of the two */
+	assert_non_null(strstr(said, "without end"));
+	be_honest();
+	unpair(&p);
+}
+
+/* A read that does not dequeue: the same packet of nobody's for ever. */
+static void same_packet_without_end(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	lie.sim = "world=111";
+	p = pair();
+	lines = 0;
+	lie.empty[0] = lie.empty[1] = hal_head(1, 0) | hal_id(1, 63, 9);
+	assert_true(until(&p, lines != 0));
+	assert_non_null(strstr(said, "does a read dequeue"));
+	for (int i = 0; i < 20000; i++)
+		step(&p);
+	assert_int_equal(lines, 2);
+	assert_int_equal(p.dead_a, 0);
+	be_honest();
+	/* packets of the last holder's peers are few */
+	assert_int_equal(send_word(p.ab, 1), 0);
+	assert_true(until(&p, next_is(p.ba, 1)));
+	unpair(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -206,6 +348,11 @@ int main(void)
 		DEV_TEST(not_configured_beside_an_old_nack),
 		DEV_TEST(status_of_the_last_holder),
 		DEV_TEST(echoes_prove),
+		DEV_TEST(empty_pattern_is_learnt),
+		DEV_TEST(packets_while_it_is_learnt),
+		DEV_TEST(never_empty),
+		DEV_TEST(empty_no_more),
+		DEV_TEST(same_packet_without_end),
 	};
 
 	return unit_run(tests);

@@ -23,6 +23,7 @@ IS(HAL_MIF_PAGE(63), 0x3F000);
 IS(HAL_MIF_DATA, 0);			/* "to the page at offset 0" */
 IS(HAL_MIF_WORD, 16);			/* "One word is 128 bits" */
 IS(HAL_MIF_EMPTY, UINT64_C(0xCAFEBEBEDEADBEAF));
+IS(HAL_MIF_EMPTY_BEEF, UINT64_C(0xCAFEBEBEDEADBEEF));
 IS(HAL_MIF_PKT_WORDS, 2);		/* "two-word packets" [8] */
 IS(HAL_PKT_WORDS, 4);			/* "256 bits" [4] */
 

@@ -29,6 +29,24 @@ static void mif_empty_pattern(void **state)
 	box_close(&b);
 }
 
+/* [D 2.3.3, 2.3.5] spell it CAFEBEBEDEADBEEF. */
+static void mif_empty_pattern_beef(void **state)
+{
+	struct box a = box("fifo=8,empty=beef", 0);
+	struct box b = box("fifo=8,empty=beef", 1);
+	uint64_t w[2] = { 0 };
+
+	(void)state;
+	io->read128(&b.mif, HAL_MIF_DATA, w);
+	assert_true(w[0] == UINT64_C(0xCAFEBEBEDEADBEEF) && w[1] == w[0]);
+	assert_int_equal(send_packet(&a, &b, 1), HAL_PIF_ACK);
+	assert_true(take_packet(&b, &a, 1));
+	io->read128(&b.mif, HAL_MIF_DATA, w);
+	assert_true(w[0] == UINT64_C(0xCAFEBEBEDEADBEEF) && w[1] == w[0]);
+	box_close(&a);
+	box_close(&b);
+}
+
 /* [D 5.1.1] a write enqueues, and reads return "the actual dequeues"; [13]
  * the pattern may be data: what follows a valid first word is no test. */
 static void mif_words_in_order(void **state)
@@ -684,6 +702,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(mif_empty_pattern),
+		cmocka_unit_test(mif_empty_pattern_beef),
 		cmocka_unit_test(mif_words_in_order),
 		cmocka_unit_test(mif_full_takes_no_word),
 		cmocka_unit_test(mif_full_refuses),

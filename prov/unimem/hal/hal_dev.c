@@ -483,6 +483,8 @@ static int open_board(struct dev_if *dif, uint32_t board)
 	return ret;
 }
 
+static void dev_if_close(struct hal_if *hif);
+
 static int dev_if_open(struct hal *hal, int board, bool service,
 		       struct hal_if **hif)
 {
@@ -512,6 +514,12 @@ static int dev_if_open(struct hal *hal, int board, bool service,
 	ret = open_page(dif);
 	if (ret != 0)
 		goto err_claim;
+	ret = dev_mbox_learn(dif);
+	if (ret != 0) {
+		/* it may have peers already */
+		dev_if_close(&dif->i);
+		return ret;
+	}
 	*hif = &dif->i;
 	return 0;
 

@@ -5,7 +5,7 @@
  *   hal_dev.c         device and interfaces: opening, service, sleeping
  *   hal_dev_conf.c    the platform file
  *   hal_dev_pkt.c     packets: packetizer, queues, mailbox
- *   hal_dev_check.c   does the packetizer transmit
+ *   hal_dev_check.c   does the packetizer transmit, is the mailbox sane
  *   hal_dev_conn.c    connecting and accepting, receive space, words back
  *   hal_dev_peer.c    peers: events, who lives, ends
  *   hal_dev_mem.c     dmable memory, routes to that of peers
@@ -275,6 +275,12 @@ struct dev_if {
 	uint64_t echo_at;		/* ns; when it is due, or overdue */
 	uint64_t echo_number;
 	uint64_t echo_came;		/* stats.came when it was sent */
+	/* mailbox */
+	uint64_t empty;			/* first word of an empty one */
+	uint32_t nonsense;		/* words in a row that are no packet's
+					 * and not that one */
+	uint64_t strange_run;		/* packets in a row of nobody's */
+	bool mbox_told;			/* that either is without end */
 	struct dev_peer *backlog, **backlog_tail;
 	bool armed;
 	bool signalled;			/* event_fd may be readable */
@@ -348,6 +354,7 @@ void dev_backlog_add(struct dev_peer *peer);
 void dev_backlog_remove(struct dev_peer *peer);
 void dev_backlog_run(struct dev_if *dif);
 unsigned dev_mbox_run(struct dev_if *dif, unsigned max);
+void dev_mbox_take(struct dev_if *dif, uint64_t w[HAL_PKT_WORDS]);
 int dev_ring_new(struct dev_peer *peer, uint64_t first, uint32_t depth);
 void dev_ring_push(struct dev_peer *peer, const uint64_t w[HAL_PKT_WORDS]);
 void dev_pump(struct hal_if *hif);
@@ -357,6 +364,13 @@ int dev_rx_pending(struct dev_if *dif);
 void dev_echo_settled(struct dev_if *dif, uint64_t answer, bool echo);
 void dev_echo_came(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS]);
 void dev_echo_run(struct dev_if *dif);
+/* Learn what an empty mailbox reads as; -FI_EIO after a line. */
+int dev_mbox_learn(struct dev_if *dif);
+/* A word was read that begins no packet and is not that pattern. False: do not
+ * read on now. */
+bool dev_mbox_nonsense(struct dev_if *dif, const uint64_t w[2]);
+/* n packets were read, and nothing else, that are of no peer. */
+void dev_mbox_strange(struct dev_if *dif, unsigned n);
 
 /* hal_dev_conn.c */
 int dev_connect(struct hal_if *hif, const struct hal_addr *to,

@@ -497,24 +497,43 @@ static void take_packet(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS])
 	dev_ring_push(peer, w);
 }
 
-/* Empty the mailbox, up to so many packets; their number. */
+/* Words 0 and 1 of a packet were read: read the others and take it. */
+void dev_mbox_take(struct dev_if *dif, uint64_t w[HAL_PKT_WORDS])
+{
+	dif->io->read128(&dif->mif, HAL_MIF_DATA, &w[2]);
+	/* what the packet names is read after it */
+	dif->io->status_before_memory(dif->mm);
+	take_packet(dif, w);
+}
+
+/* Empty the mailbox, up to so many packets; their number. What is neither a
+ * packet nor the pattern of an empty mailbox counts as a packet. */
 unsigned dev_mbox_run(struct dev_if *dif, unsigned max)
 {
-	uint64_t w[HAL_PKT_WORDS];
+	uint64_t w[HAL_PKT_WORDS], strange = dif->stats.strange;
 	unsigned n;
 
 	for (n = 0; n < max; n++) {
 		dif->io->read128(&dif->mif, HAL_MIF_DATA, &w[0]);
 		/* no packet has that identity: not its type alone, which a
 		 * liar may send, and then halves would pass for packets */
-		if (w[0] == HAL_MIF_EMPTY)
+		if (w[0] == dif->empty)
 			break;
-		dif->io->read128(&dif->mif, HAL_MIF_DATA, &w[2]);
-		/* what the packet names is read after it */
-		dif->io->status_before_memory(dif->mm);
-		take_packet(dif, w);
+		if (!hal_id_possible(w[0] & HAL_HEAD_ID_MASK)) {
+			/* one word: a packet may begin at the next */
+			dif->io->status_before_memory(dif->mm);
+			if (!dev_mbox_nonsense(dif, w))
+				break;
+			continue;
+		}
+		dif->nonsense = 0;
+		dev_mbox_take(dif, w);
 	}
 	dif->stats.came += n;
+	if (n == max && dif->stats.strange - strange == n)
+		dev_mbox_strange(dif, n);
+	else
+		dif->strange_run = 0;
 	return n;
 }
 

@@ -26,8 +26,10 @@
  * read dequeues one [D 5.1; the width is inferred, docs/hal.md, 13] */
 #define HAL_MIF_DATA		0x00u
 #define HAL_MIF_WORD		16u	/* bytes */
-/* both halves of what an empty FIFO returns [D 5.1.1] */
+/* Both halves of what an empty FIFO returns: the paper spells it in two ways,
+ * [D 5.1.1] and [D 2.3.3, 2.3.5]. Software learns which it is. */
 #define HAL_MIF_EMPTY		UINT64_C(0xCAFEBEBEDEADBEAF)
+#define HAL_MIF_EMPTY_BEEF	UINT64_C(0xCAFEBEBEDEADBEEF)
 #define HAL_MIF_PKT_WORDS	2u	/* a packet: 256 bits [D 2.2.3] */
 
 /* ---- Packetizer: interface pages (PIF) [D 5.2.3, table 5] -------------- */
@@ -134,7 +136,8 @@ static inline uint64_t hal_id(uint32_t board, uint32_t iface,
 	       (incarnation & HAL_ID_INCARNATION_MASK);
 }
 
-_Static_assert((HAL_MIF_EMPTY >> 32 & 0xFFFF) >= HAL_REG_BOARDS_MAX,
+_Static_assert((HAL_MIF_EMPTY >> 32 & 0xFFFF) >= HAL_REG_BOARDS_MAX &&
+	       (HAL_MIF_EMPTY_BEEF >> 32 & 0xFFFF) >= HAL_REG_BOARDS_MAX,
 	       "what an empty FIFO returns has the identity of no board");
 
 static inline uint32_t hal_id_board(uint64_t id)
@@ -145,6 +148,13 @@ static inline uint32_t hal_id_board(uint64_t id)
 static inline uint32_t hal_id_if(uint64_t id)
 {
 	return id >> 24 & 0xFF;
+}
+
+/* Can the first word of a packet begin with it? Of some board, and not 0: no
+ * incarnation is. */
+static inline int hal_id_possible(uint64_t id)
+{
+	return hal_id_board(id) < HAL_REG_BOARDS_MAX && id != 0;
 }
 
 /* ---- Packets ----------------------------------------------------------- */

@@ -51,6 +51,8 @@ static const struct hal_param rows[] = {
 	NUMBER(space, 0, 1 << 24, "0"),
 	ROW("engine", HAL_PARAM_WORD, engine, .words = "kernel|simple|sg",
 	    .def = "kernel"),
+	ROW("empty", HAL_PARAM_WORD, empty, .words = "beaf|beef",
+	    .def = "beaf"),
 	ROW("mutant", HAL_PARAM_WORD, mutant, .def = "none",
 	    .words = "none|nonack|twice|early|forged"),
 };

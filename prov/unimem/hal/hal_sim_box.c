@@ -468,8 +468,9 @@ void sim_mif_read(struct sim_mm *mm, uint32_t n, uint64_t w[2])
 	mm->unseen = any && mm->half == 0;
 	if (any)
 		return;
-	w[0] = HAL_MIF_EMPTY;
-	w[1] = HAL_MIF_EMPTY;
+	w[0] = mm->w->par.empty == SIM_EMPTY_BEEF ? HAL_MIF_EMPTY_BEEF :
+						    HAL_MIF_EMPTY;
+	w[1] = w[0];
 	if (++mm->idle % 64 == 0)
 		sim_sweep(mm);
 }

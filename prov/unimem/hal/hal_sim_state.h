@@ -82,11 +82,15 @@ struct sim_params {
 	long dma;			/* ns per 4 KiB moved */
 	long slverr;			/* of 1000 transfers, fail */
 	int engine;			/* enum hal_platform_engine */
+	int empty;			/* enum sim_empty */
 	int mutant;			/* enum sim_mutant */
 	long any;			/* every board's device may be opened */
 	long depth;			/* for struct hal_platform */
 	long space;
 };
+
+/* What an empty FIFO returns. */
+enum sim_empty { SIM_EMPTY_BEAF, SIM_EMPTY_BEEF };
 
 /* What real blocks never do; tests must notice. */
 enum sim_mutant {
