@@ -413,10 +413,11 @@ static void table_is_not_read(void **state)
 	struct hal_key key = { { 0 } };
 	struct hal_rmem *rmem;
 	struct dev_if *dif = dev_if(p.a);
+	struct hal_kdev_entry e;
 
 	(void)state;
 	lie.flicker = true;
-	assert_int_equal(hal_mem_import(p.ab, &key, &rmem), -FI_EAGAIN);
+	assert_int_equal(dev_holder(dif, 1, p.b->addr.iface, &e), -FI_EAGAIN);
 	lie.flicker = false;
 	dif->io->unmap(&dif->tables[1]);
 	lie.map_after = 0;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "dev_shim.h"
+#include "hal_sim.h"
 
 /* Routes that were asked for and are not wanted any more go back. */
 static void routes_go_back(void **state)
@@ -196,6 +197,44 @@ static void many_imports_at_a_time(void **state)
 	assert_int_equal(bad_drops, 0);
 }
 
+static uint64_t loads(const struct pair *p)
+{
+	return sim_mm(dev_if(p->a)->mm)->loads;
+}
+
+/* Whether its peer still holds its interface costs an import one load, that of
+ * the nonce: a new import, one that is asked for again, one of a kept route. */
+static void import_loads_once(void **state)
+{
+	struct pair p = pair_in("world=93,tick=1,route=10000");
+	struct hal_rmem *rmem[3];
+	uint64_t before, asked = 0;
+	struct hal_mem *mem;
+	struct hal_key key;
+	int ret;
+
+	(void)state;
+	mem = region_on(1, &key);
+	for (int i = 0; i < 3; i++) {
+		before = loads(&p);
+		asked = 0;
+		do {
+			ret = hal_mem_import(p.ab, &key, &rmem[i]);
+			asked++;
+		} while (ret == -FI_EAGAIN);
+		assert_int_equal(ret, 0);
+		assert_in_range(asked, i == 0 ? 2 : 1, i == 0 ? 100000 : 1);
+		assert_int_equal(loads(&p) - before, asked);
+		if (i == 1) {		/* the third finds a kept route */
+			hal_mem_release(p.ab, rmem[0]);
+			hal_mem_release(p.ab, rmem[1]);
+		}
+	}
+	hal_mem_release(p.ab, rmem[2]);
+	hal_mem_free(hal, mem);
+	unpair(&p);
+}
+
 /* ---- Transfers --------------------------------------------------------- */
 
 static struct hal_dma put(struct pair *p, struct hal_rmem *rmem, void *local)
@@ -314,6 +353,7 @@ static void statuses_of_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		DEV_TEST(import_loads_once),
 		DEV_TEST(routes_go_back),
 		DEV_TEST(imports_at_a_time),
 		DEV_TEST(import_makes_room_and_fails),

@@ -401,6 +401,7 @@ void dev_event(struct dev_peer *peer, enum hal_event_type type, int status);
 int dev_take_events(struct dev_if *dif, struct hal_event *ev, int max);
 int dev_holder(struct dev_if *dif, uint32_t board, uint32_t iface,
 	       struct hal_kdev_entry *entry);
+int dev_holds(struct dev_peer *peer);
 void dev_look_around(struct dev_if *dif);
 void dev_bury(struct dev_if *dif);
 

@@ -303,16 +303,12 @@ static bool route_stale(struct dev_if *dif, const struct hal_rmem *rmem)
 /* From the dead nothing is imported. */
 static int still_there(struct dev_peer *peer)
 {
-	const struct hal_addr *addr = &peer->p.addr;
-	struct hal_kdev_entry e;
-	int ret;
+	int holds;
 
 	if (!dev_lives(peer))
 		return -FI_ECONNRESET;
-	ret = dev_holder(dev_if(peer->p.hif), addr->board, addr->iface, &e);
-	if (ret == -FI_ECONNREFUSED || (ret == 0 && e.nonce != addr->nonce))
-		return -FI_ECONNRESET;
-	return ret;
+	holds = dev_holds(peer);
+	return holds < 0 ? holds : holds == 0 ? -FI_ECONNRESET : 0;
 }
 
 int dev_mem_import(struct hal_peer *hp, const struct hal_key *key,

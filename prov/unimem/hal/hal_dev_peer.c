@@ -300,6 +300,20 @@ int dev_holder(struct dev_if *dif, uint32_t board, uint32_t iface,
 	return -FI_EAGAIN;
 }
 
+/* One load: 1 as long as the peer holds its interface, else 0; -FI_ENOMEM. */
+int dev_holds(struct dev_peer *peer)
+{
+	struct dev_if *dif = dev_if(peer->p.hif);
+	const struct hal_mmio_map *map = table_of(dif, peer->p.addr.board);
+	uint64_t nonce;
+
+	if (map == NULL)
+		return -FI_ENOMEM;
+	dif->io->load(map, (uint64_t)peer->p.addr.iface *
+		      sizeof(struct hal_kdev_entry), &nonce, sizeof(nonce));
+	return nonce == peer->p.addr.nonce;
+}
+
 /* Have no more of it, whatever it says. */
 void dev_cut(struct dev_peer *peer)
 {
@@ -320,14 +334,7 @@ void dev_doom(struct dev_peer *peer, int status)
 /* Is its interface still its own? */
 static void check_life(struct dev_if *dif, struct dev_peer *peer)
 {
-	const struct hal_mmio_map *map = table_of(dif, peer->p.addr.board);
-	uint64_t nonce;
-
-	if (map == NULL || peer->gone || peer->p.dead)
-		return;
-	dif->io->load(map, (uint64_t)peer->p.addr.iface *
-		      sizeof(struct hal_kdev_entry), &nonce, sizeof(nonce));
-	if (nonce == peer->p.addr.nonce)
+	if (peer->gone || peer->p.dead || dev_holds(peer) != 0)
 		return;
 	/* its last packets are looked for after this */
 	dif->io->status_before_memory(dif->mm);

@@ -64,6 +64,8 @@ struct sim_mm {
 	struct sim_file *f;
 	uint32_t file;			/* its index */
 	uint32_t idle;			/* reads of an empty mailbox */
+	uint64_t loads;			/* 8-byte loads from tables, and from
+					 * memory that is not mapped as own */
 	uint64_t rng;
 	uint64_t swept;			/* ns */
 	uint64_t lines;			/* of held stores, hashed */

@@ -267,6 +267,7 @@ void sim_load(const struct hal_mmio_map *map, uint64_t off, void *dst,
 
 	sim_access(sim_mm(map->mm));
 	check_range(map, off, len);
+	sim_mm(map->mm)->loads += (len + 7) / 8;
 	switch (sim_block(map)) {
 	case HAL_KDEV_MEM:
 		get(dst, sim_memory(w, sim_what(map) + off, len), len);
