@@ -43,7 +43,7 @@
  * HELLO: payload = nonce of the receiver, reference of the sender's back page,
  * reference of the link page; flags = DEV_WIRE << 4 | log2(depth). The secret
  * of both pages is the receiver's nonce. WAKE carries nothing. ECHO: from an
- * interface to itself; payload = its nonce, a number (hal_dev_check.c).
+ * interface to itself; payload = a number (hal_dev_check.c).
  */
 enum dev_pkt_type {
 	DEV_PKT_HELLO = HAL_PKT_RESERVED,

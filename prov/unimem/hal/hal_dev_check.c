@@ -84,7 +84,7 @@ void dev_echo_settled(struct dev_if *dif, uint64_t answer, bool echo)
 void dev_echo_came(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS])
 {
 	if ((w[0] & HAL_HEAD_ID_MASK) != dif->identity ||
-	    w[1] != dif->i.addr.nonce || w[2] != dif->echo_number)
+	    w[1] != dif->echo_number)
 		return;
 	dif->echo = DEV_ECHO_NONE;
 	dif->echo_at = 0;

@@ -162,7 +162,7 @@ static void pif_put(struct dev_if *dif, enum dev_pif what,
 {
 	const uint64_t dest[2] = {
 		peer != NULL ? peer->dest :
-		hal_dest(dif->i.addr.board, dif->i.addr.iface,
+		hal_dest(hal_id_board(dif->identity), hal_id_if(dif->identity),
 			 dif->info.base_dest), 0
 	};
 
@@ -197,7 +197,7 @@ static void put_hello(struct dev_peer *peer)
 void dev_echo_put(struct dev_if *dif, uint64_t number)
 {
 	struct dev_pkt pkt = { {
-		hal_head(DEV_PKT_ECHO, 0), dif->i.addr.nonce, number,
+		hal_head(DEV_PKT_ECHO, 0), number,
 	} };
 
 	pif_put(dif, DEV_PIF_ECHO, NULL, &pkt);
