@@ -87,6 +87,7 @@ struct unm_os_op {
 /* A peer's region as its owner described it. */
 struct unm_route {
 	struct unm_list link;		/* peer's routes, last used first */
+	struct unm_route *chain;	/* next one of its bucket */
 	uint64_t key;
 	uint64_t start, len;		/* addresses of the region */
 	uint64_t base;			/* memory of start */

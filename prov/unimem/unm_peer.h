@@ -35,6 +35,7 @@
 #define UNM_PEER_REFUSALS	500
 
 struct unm_ep;
+struct unm_route;
 
 struct unm_peer {
 	struct hal_peer *hp;		/* NULL: gone */
@@ -61,7 +62,8 @@ struct unm_peer {
 	struct unm_list posted;		/* os_ops until they are executed */
 	struct unm_list asked;		/* os_ops that want results */
 	struct unm_list unsent;		/* of these, with requests to send */
-	struct unm_list routes;		/* to its regions */
+	struct unm_list routes;		/* to its regions ... */
+	struct unm_route **route_hash;	/* ... by key; NULL: there are none */
 	struct unm_list imports;	/* of its dmable memory */
 	struct unm_list answers;	/* to its requests */
 	struct unm_list nacks;		/* of posted ones, oldest first */
@@ -84,6 +86,7 @@ struct unm_peer {
 	uint32_t nroutes, nimports;
 	uint32_t epoch;			/* routes we revoked */
 	uint32_t revoking;		/* ... the last one, by region */
+	uint8_t route_bits;		/* 2^n buckets in route_hash */
 	bool routed;			/* it knows routes to our regions */
 	bool untold;			/* not yet of the last revocation */
 	uint32_t refusals;		/* since it last released one */

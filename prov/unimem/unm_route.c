@@ -18,20 +18,77 @@
 #include "unm_onesided.h"
 
 #define UNM_ROUTES_MAX	1024	/* per peer: those used last */
+#define UNM_ROUTE_BITS	4	/* 16 buckets at first */
 
 /* ---- Entries --------------------------------------------------------- */
+
+/*
+ * A peer's routes are in a list, last used first, and in a hash table by key.
+ * The table has 2^route_bits buckets, is allocated with the first route, and
+ * doubles while it has fewer buckets than routes.
+ */
+static struct unm_route **unm_route_bucket(const struct unm_peer *peer,
+					   uint64_t key)
+{
+	/* applications count, shift or draw their keys: mix all bits */
+	uint64_t h = (key ^ key >> 32) * UINT64_C(0x9E3779B97F4A7C15);
+
+	return &peer->route_hash[h >> (64 - peer->route_bits)];
+}
 
 static struct unm_route *unm_route_entry(const struct unm_peer *peer,
 					 uint64_t key)
 {
-	unm_list_for_each(pos, &peer->routes) {
-		struct unm_route *r = unm_container(pos, struct unm_route,
-						    link);
+	struct unm_route *r = unm_container(peer->routes.next,
+					    struct unm_route, link);
 
-		if (r->key == key)
-			return r;
-	}
-	return NULL;
+	if (unm_list_empty(&peer->routes))
+		return NULL;
+	if (r->key == key)		/* the one used last */
+		return r;
+	r = *unm_route_bucket(peer, key);
+	while (r != NULL && r->key != key)
+		r = r->chain;
+	return r;
+}
+
+static void unm_route_hash(struct unm_peer *peer, struct unm_route *r)
+{
+	struct unm_route **bucket = unm_route_bucket(peer, r->key);
+
+	r->chain = *bucket;
+	*bucket = r;
+}
+
+static void unm_route_unhash(struct unm_peer *peer, struct unm_route *r)
+{
+	struct unm_route **pos = unm_route_bucket(peer, r->key);
+
+	while (*pos != r)
+		pos = &(*pos)->chain;
+	*pos = r->chain;
+}
+
+/* Buckets for one more route. False: there is no memory for the first ones. */
+static bool unm_route_grow(struct unm_peer *peer)
+{
+	uint8_t bits = peer->route_hash == NULL ? UNM_ROUTE_BITS :
+		peer->route_bits + 1;
+	struct unm_route **table;
+
+	if (peer->route_hash != NULL &&
+	    peer->nroutes < UINT32_C(1) << peer->route_bits)
+		return true;
+	table = calloc(UINT64_C(1) << bits, sizeof(*table));
+	if (table == NULL)		/* longer chains */
+		return peer->route_hash != NULL;
+	free(peer->route_hash);
+	peer->route_hash = table;
+	peer->route_bits = bits;
+	unm_list_for_each(pos, &peer->routes)
+		unm_route_hash(peer, unm_container(pos, struct unm_route,
+						   link));
+	return true;
 }
 
 static void unm_route_free(struct unm_route *r)
@@ -45,6 +102,7 @@ static void unm_route_free(struct unm_route *r)
 static void unm_route_drop(struct unm_peer *peer, struct unm_route *r)
 {
 	unm_list_remove(&r->link);
+	unm_route_unhash(peer, r);
 	peer->nroutes--;
 	r->stale = true;
 	if (r->refs == 0)
@@ -62,6 +120,8 @@ void unm_route_forget(struct unm_peer *peer)
 	unm_list_for_each_safe(pos, tmp, &peer->routes)
 		unm_route_drop(peer, unm_container(pos, struct unm_route,
 						   link));
+	free(peer->route_hash);
+	peer->route_hash = NULL;
 }
 
 void unm_route_clear(struct unm_peer *peer)
@@ -70,6 +130,8 @@ void unm_route_clear(struct unm_peer *peer)
 
 	while ((node = unm_list_pop(&peer->routes)) != NULL)
 		free(unm_container(node, struct unm_route, link));
+	free(peer->route_hash);
+	peer->route_hash = NULL;
 }
 
 /* ---- Asking ---------------------------------------------------------- */
@@ -94,12 +156,15 @@ void unm_route_asked(struct unm_peer *peer, uint64_t key)
 {
 	struct unm_route *r = calloc(1, sizeof(*r));
 
-	if (r == NULL)			/* then the next request asks */
-		return;
 	if (peer->nroutes == UNM_ROUTES_MAX)
 		unm_route_drop(peer, unm_route_oldest(peer));
+	if (r == NULL || !unm_route_grow(peer)) {
+		free(r);		/* then the next request asks */
+		return;
+	}
 	r->key = key;
 	unm_list_append(peer->routes.next, &r->link);
+	unm_route_hash(peer, r);
 	peer->nroutes++;
 }
 
