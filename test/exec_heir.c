@@ -8,7 +8,8 @@
  *
  *	exec_heir where		print the address and the length of area[]
  *	exec_heir hold MS	print "ok" if no byte of area[] changes for MS
- *				milliseconds, else "error changed"
+ *				milliseconds, else "error changed"; then stay
+ *				until the input ends
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -55,5 +56,8 @@ int main(int argc, char **argv)
 		bad = changed();
 	while (!bad && now_ms() < end);
 	puts(bad ? "error changed" : "ok");
+	fflush(stdout);
+	while (getchar() != EOF)
+		;
 	return 0;
 }

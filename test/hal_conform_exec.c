@@ -54,33 +54,39 @@ static bool said(const struct ct_child *c)
 	return poll(&pfd, 1, 0) > 0;
 }
 
-/* Run transfers until the new program has given its verdict. Lengths differ,
- * so that exec() meets them at different moments. Returns how many went well
- * before. */
+/* One transfer. false: it was refused or failed. */
+static bool transfer_goes(struct ct_if *ci, const struct hal_dma *d)
+{
+	const uint8_t *local = d->local;
+	struct hal_dma_comp comp;
+
+	if (hal_dma_post(ci->hif, d, 1) != 0)
+		return false;
+	while (hal_dma_poll(ci->hif, &comp, 1) == 0)
+		ct_nap(0);
+	for (uint64_t k = 0; d->op == HAL_DMA_GET && comp.status == 0 &&
+	     k < d->len; k++)
+		if (local[k] != OLD_MARK)
+			ct_fail("byte %" PRIu64 " of %" PRIu64 " is 0x%02x: "
+				"of another program", k, d->len, local[k]);
+	return comp.status == 0;
+}
+
+/* Run transfers until the new program has given its verdict, and one more.
+ * Lengths differ, so that exec() meets them at different moments. Returns how
+ * many went well before. */
 static unsigned run_transfers(struct ct_if *ci, const struct ct_child *c,
 			      struct hal_dma *d, uint64_t max, bool serviced)
 {
-	uint8_t *local = d->local;
-	struct hal_dma_comp comp;
 	unsigned good = 0;
 
 	for (unsigned i = 0; !said(c); i++) {
 		d->len = i % 3 == 0 ? 8 : i % 3 == 1 ? 4096 : max;
 		if (serviced && i % 16 == 0)
 			ct_step(ci);
-		if (hal_dma_post(ci->hif, d, i) != 0)
-			continue;
-		while (hal_dma_poll(ci->hif, &comp, 1) == 0)
-			ct_nap(0);
-		if (comp.status != 0)
-			continue;
-		good++;
-		for (uint64_t k = 0; d->op == HAL_DMA_GET && k < d->len; k++)
-			if (local[k] != OLD_MARK)
-				ct_fail("byte %" PRIu64 " of %" PRIu64 " is "
-					"0x%02x: of another program", k,
-					d->len, local[k]);
+		good += transfer_goes(ci, d);
 	}
+	assert_false(transfer_goes(ci, d));
 	return good;
 }
 
@@ -112,7 +118,7 @@ static void exec_round(const struct heir *h, enum hal_dma_op op, int round)
 			"\"%s\"", round, good, line);
 	ct_expect_death(ci, peer, since);
 	hal_peer_free(peer);
-	ct_reap(c);
+	ct_finish(c);
 	if (round & 1)
 		ct_heir_end(&holder);
 	test_free(d.local);

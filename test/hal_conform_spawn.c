@@ -274,8 +274,13 @@ void ct_kill(struct ct_child *c)
 	forget(c);
 }
 
+static pid_t heir_pid;		/* of a test that failed before its end */
+
 void ct_children_end(void)
 {
+	if (heir_pid > 0)
+		kill(heir_pid, SIGKILL);
+	heir_pid = 0;
 	for (int i = 0; i < CT_CHILDREN; i++) {
 		if (children[i].pid != 0)
 			ct_kill(&children[i]);
@@ -291,12 +296,14 @@ struct ct_heir ct_heir_leave(struct ct_child *c)
 	ct_ask(c, rest, sizeof(rest), "fork");
 	heir.pid = atoi(rest);
 	assert_true(heir.pid > 1);
+	heir_pid = heir.pid;
 	return heir;
 }
 
 void ct_heir_end(const struct ct_heir *heir)
 {
 	kill(heir->pid, SIGKILL);
+	heir_pid = 0;
 	assert_true(!heir->reaper ||
 		    waitpid(heir->pid, NULL, 0) == heir->pid);
 	prctl(PR_SET_CHILD_SUBREAPER, 0);

@@ -28,22 +28,27 @@
 
 /* ---- The word of the peer -------------------------------------------- */
 
-/* Does the process of that number still have the peer's word? */
-static bool word_there(const struct emu_peer *peer)
+/* 0: the process of that number still has the peer's word. EFAULT: it has not.
+ * Else an errno: the kernel does not let us read it. */
+static int word_missing(const struct emu_peer *peer)
 {
 	uint64_t word = 0;
 	struct iovec local = { &word, sizeof(word) };
 	struct iovec remote = { (void *)(uintptr_t)peer->probe_addr,
 				sizeof(word) };
+	ssize_t n = process_vm_readv(peer->pid, &local, 1, &remote, 1, 0);
 
-	return process_vm_readv(peer->pid, &local, 1, &remote, 1, 0) ==
-	       (ssize_t)sizeof(word) && word == peer->probe_word;
+	if (n < 0)
+		return errno;
+	return n == (ssize_t)sizeof(word) && word == peer->probe_word ? 0 :
+		EFAULT;
 }
 
 void emu_attach_probe(struct emu_peer *peer)
 {
 	peer->p.dma_any = (peer->p.hif->caps->flags & HAL_CAP_DMA_ANY) &&
-		peer->pidsrc.fd >= 0 && peer->pid > 0 && word_there(peer);
+		peer->pidsrc.fd >= 0 && peer->pid > 0 &&
+		word_missing(peer) == 0;
 }
 
 /* The process runs another program, or has ended: whatever else keeps its
@@ -107,8 +112,12 @@ static int get_failed(struct emu_peer *peer, int err)
 		return -FI_ECANCELED;
 	if (err == ENOMEM)
 		return -FI_EIO;
-	if (err == EFAULT && word_there(peer))
+	if (err == EFAULT)
+		err = word_missing(peer);
+	if (err == 0)
 		return -FI_EFAULT;	/* that address, not the peer */
+	if (err == EFAULT)
+		return peer_replaced(peer);
 	peer->p.dma_any = false;
 	return -FI_EACCES;
 }
@@ -129,7 +138,7 @@ static int64_t get(struct emu_peer *peer, void *to, uint64_t from, uint64_t n)
 	if ((uint64_t)moved == n + sizeof(word)) {
 		if (word != peer->probe_word)
 			return peer_replaced(peer);
-	} else if (!word_there(peer)) {
+	} else if (word_missing(peer) != 0) {
 		/* stopped short of the word: exec() is for good, so that the
 		 * word read later vouches for the data as well */
 		return peer_replaced(peer);
