@@ -64,6 +64,7 @@ uint64_t gsas_now_ns(void)
 /* Calls under way end here; what they name is not touched. */
 static void thread_free(struct gsas_thread *t)
 {
+	gsas_window_end(t);
 	if (t->hif != NULL)
 		hal_if_close(t->hif);
 	if (t->hal != NULL)

@@ -14,6 +14,7 @@
  *   gsas_lane.c	lanes: connecting, sending, answers, a service's end
  *   gsas_trip.c	what becomes of an answer; gsas_bulk.c: of many
  *   gsas_window.c	segments mapped by this thread; gsas_map.c: by programs
+ *   gsas_watch.c	whose service's process ended
  *   gsas_job.c		the job's key, groups
  */
 #ifndef GSAS_THREAD_H
@@ -274,6 +275,22 @@ uint64_t gsas_window_left(const struct gsas_thread *t, uint64_t address,
 void gsas_window_freed(struct gsas_thread *t, uint64_t address);
 /* Those of a lane, which ends. */
 void gsas_window_drop(struct gsas_lane *lane);
+/* The thread ends: it unmaps its segments next. */
+void gsas_window_end(struct gsas_thread *t);
+
+/* ---- gsas_watch.c -------------------------------------------------------- */
+
+/*
+ * Store 0 in the words of a mapped segment when the process of its service
+ * ends, until gsas_watch_remove(), which comes before the segment is unmapped.
+ * By any thread. 0 (*watch NULL: the platform does not know); -FI_ECONNRESET:
+ * the process has ended; -FI_EAGAIN: the system gives no thread; -FI_EMFILE,
+ * -FI_ENOMEM.
+ */
+struct gsas_watch;
+int gsas_watch_add(struct hal_peer *peer, uint8_t *memory, uint64_t bytes,
+		   struct gsas_watch **watch);
+void gsas_watch_remove(struct gsas_watch *watch);	/* NULL: nothing */
 
 /* ---- gsas_alloc.c, gsas_job.c, gsas_queue_client.c ----------------------- */
 

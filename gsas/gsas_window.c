@@ -27,6 +27,7 @@ struct gsas_segment_map {
 	struct gsas_lane *lane;
 	struct hal_rmem *rmem;
 	uint64_t key[2];
+	struct gsas_watch *watch;
 	bool queue;
 };
 
@@ -73,6 +74,14 @@ static void hot_forget(struct gsas_thread *t)
 	memset(t->hot->segment, 0, sizeof(t->hot->segment));
 }
 
+static void segment_unmap(struct gsas_segment_map *map)
+{
+	if (map->memory == NULL)
+		return;
+	gsas_watch_remove(map->watch);
+	hal_mem_release(map->lane->peer, map->rmem);
+}
+
 /* Let go of what no page is left of; forget: and of what is not mapped, of
  * which nobody knows whether it is still there. */
 static void sweep(struct gsas_thread *t, bool forget)
@@ -85,8 +94,8 @@ static void sweep(struct gsas_thread *t, bool forget)
 		if (map->memory == NULL ? !forget :
 		    segment_used(map))
 			t->segment[kept++] = *map;
-		else if (map->memory != NULL)
-			hal_mem_release(map->lane->peer, map->rmem);
+		else
+			segment_unmap(map);
 	}
 	if (kept != t->nsegments)
 		hot_forget(t);
@@ -99,8 +108,7 @@ static void entries_drop(struct gsas_thread *t, uint32_t at, uint32_t end)
 	for (uint32_t i = at; i < end; i++) {
 		struct gsas_segment_map *map = &t->segment[i];
 
-		if (map->memory != NULL)
-			hal_mem_release(map->lane->peer, map->rmem);
+		segment_unmap(map);
 	}
 	memmove(&t->segment[at], &t->segment[end],
 		(t->nsegments - end) * sizeof(t->segment[0]));
@@ -247,8 +255,12 @@ static int map_segment(struct gsas_segment_map *map,
 		hal_mem_release(lane->peer, map->rmem);
 		return win.addr == NULL ? 0 : -EPROTO;
 	}
-	map->memory = win.addr;
-	return 0;
+	ret = gsas_watch_add(lane->peer, win.addr, info->bytes, &map->watch);
+	if (ret == 0)
+		map->memory = win.addr;
+	else
+		hal_mem_release(lane->peer, map->rmem);
+	return ret;
 }
 
 static int segment_new(struct gsas_lane *lane, uint64_t address,
@@ -444,9 +456,15 @@ void gsas_window_drop(struct gsas_lane *lane)
 			t->segment[kept++] = *map;
 			continue;
 		}
-		if (map->memory != NULL)
-			hal_mem_release(lane->peer, map->rmem);
+		segment_unmap(map);
 	}
 	t->nsegments = kept;
 	hot_forget(t);
+}
+
+void gsas_window_end(struct gsas_thread *t)
+{
+	for (uint32_t i = 0; i < t->nsegments; i++)
+		gsas_watch_remove(t->segment[i].watch);
+	t->nsegments = 0;
 }

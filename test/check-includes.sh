@@ -6,7 +6,8 @@
 #			unm_atomic: gsas.h
 #   prov/unimem/util	itself: a leaf
 #   prov/unimem/hal	itself, util/; of libfabric the error numbers only
-#   gsas		itself, hal.h, util/; gsas_op: itself
+#   gsas		itself, hal.h, hal_limit.h, hal_process.h, util/;
+#			gsas_op: itself
 #   tools		hal.h and unm_stats.h, for what a public page holds
 #   bench		itself; hal_limits.c also hal.h; gsas_*: gsas.h,
 #			gsas_op.h, gsas_mmu.h
@@ -51,7 +52,7 @@ function allowed(file, from, to, name)
 	if (from == "hal")
 		return to == "util"
 	if (from == "gsas")
-		return to == "util" || name == "hal.h"
+		return to == "util" || name ~ /^hal(_process|_limit)?\.h$/
 	if (from == "tools")
 		return name == "hal.h" || name == "unm_stats.h"
 	if (from == "bench")

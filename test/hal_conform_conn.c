@@ -2,12 +2,16 @@
 /*
  * hal_conform_conn.c - laws of interfaces, addresses and connections.
  */
+#include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "hal_conform.h"
+#include "hal_process.h"
 
 /* ---- The process's HAL and its interfaces ---------------------------- */
 
@@ -146,6 +150,28 @@ static void conn_one_object(void **state)
 	assert_int_equal(c->nev, 1);
 	assert_ptr_equal(p.ab->hif, p.a->hif);
 	assert_true(ct_same_addr(&p.ab->addr, &p.b->hif->addr));
+}
+
+/* Both ends are of this process, which lives. */
+static void conn_process(void **state)
+{
+	struct ct_pair p = ct_pair(0, 0);
+	struct hal_peer *end[] = { p.ab, p.ba };
+	uint64_t id[2] = { 0, 1 };
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		int fd = hal_peer_process(end[i], &id[i]);
+		struct pollfd pfd = { .fd = fd, .events = POLLIN };
+
+		if (fd == -FI_ENOSYS)
+			skip();
+		assert_true(fd >= 0);
+		assert_int_equal(poll(&pfd, 1, 0), 0);
+		assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+		close(fd);
+	}
+	assert_true(id[0] == id[1]);
 }
 
 /* Each of the interfaces connects to all before any has looked. */
@@ -511,6 +537,7 @@ const struct CMUnitTest ct_conn_tests[] = {
 	CT_TEST(conn_simultaneous),
 	CT_TEST(conn_simultaneous_threads),
 	CT_TEST(conn_loopback),
+	CT_TEST(conn_process),
 	CT_TEST(conn_events_by_ones),
 	CT_TEST(conn_stale_nonce),
 	CT_TEST(conn_any_nonce),

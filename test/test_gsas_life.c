@@ -156,6 +156,41 @@ static void test_service_is_killed(void **state)
 	host_start(1);
 }
 
+/* Without a packet, for as long as the service is there. */
+static void *count(void *arg)
+{
+	int ret;
+
+	while ((ret = gsas_fad64(*(gsas_addr *)arg, 1, NULL)) == 0)
+		;
+	return (void *)(intptr_t)ret;
+}
+
+static void test_service_is_killed_behind_mappings(void **state)
+{
+	pthread_t thread;
+	uint64_t value;
+	gsas_addr a;
+	void *result;
+
+	(void)state;
+	host_stop(1);
+	for (int round = 0; round < 3; round++) {
+		pid_t pid = service_process();
+		while (gsas_alloc(700, g_first + 1, GSAS_MAPPED, NULL, &a))
+			;
+		assert_int_equal(pthread_create(&thread, NULL, count, &a), 0);
+		while (gsas_read64(a, &value) == 0 && value == 0)
+			;
+		kill(pid, SIGKILL);
+		assert_int_equal(waitpid(pid, NULL, 0), pid);
+		assert_int_equal(pthread_join(thread, &result), 0);
+		assert_int_equal((intptr_t)result, -ECONNRESET);
+		assert_int_equal(gsas_read64(a, &value), -ECONNRESET);
+	}
+	host_start(1);
+}
+
 /* What it answered counts, although its end is seen first. */
 #define ANSWERED	20
 
@@ -734,6 +769,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_service_ends),
 		cmocka_unit_test(test_service_is_killed),
+		cmocka_unit_test(test_service_is_killed_behind_mappings),
 		cmocka_unit_test(test_answers_before_the_end_count),
 		cmocka_unit_test(test_send_after_the_end),
 		cmocka_unit_test(test_service_ends_amid_calls),

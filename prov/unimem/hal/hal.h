@@ -316,6 +316,8 @@ struct hal_ops {
 	int (*connect)(struct hal_if *hif, const struct hal_addr *to,
 		       struct hal_peer **peer);
 	void (*peer_free)(struct hal_peer *peer);
+	/* hal_process.h; NULL: not known */
+	int (*peer_process)(struct hal_peer *peer, uint64_t *id);
 	void (*wake)(struct hal_peer *peer);
 	/* needed where tx.cells, tx.space or rx.back are NULL */
 	int (*pkt_send)(struct hal_peer *peer, uint64_t head,

@@ -777,6 +777,7 @@ const struct hal_ops hal_emu_ops = {
 	.disarm = emu_disarm,
 	.connect = emu_connect,
 	.peer_free = emu_peer_free,
+	.peer_process = emu_peer_process,
 	.wake = emu_wake,
 	.space_ready = emu_space_ready,
 	.mem_alloc = emu_mem_alloc,

@@ -356,6 +356,7 @@ int emu_proof_check(const struct emu_conn *conn, const struct hal_addr *addr,
 int emu_peer_pidfd(int sock, pid_t pid);
 bool emu_proc_ours(const struct hal_emu *emu);
 int emu_pidfd_check(const struct emu_conn *conn, int pidfd);
+int emu_peer_process(struct hal_peer *hp, uint64_t *id);
 
 /* hal_emu_dma.c */
 int emu_mem_alloc(struct hal *hal, int board, size_t bytes,

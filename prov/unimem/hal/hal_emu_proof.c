@@ -243,3 +243,25 @@ int emu_proof_check(const struct emu_conn *conn, const struct hal_addr *addr,
 		return 0;
 	return told(conn->eif, same_makers(conn->src.fd, fd));
 }
+
+/* ---- What a process is known by ------------------------------------------ */
+
+int emu_peer_process(struct hal_peer *hp, uint64_t *id)
+{
+	const struct emu_peer *peer = emu_peer(hp);
+	struct statfs fs;
+	struct stat st;
+	int fd;
+
+	if (hp->dead || peer->pidsrc.fd < 0)
+		return -FI_ECONNRESET;
+	if (fstatfs(peer->pidsrc.fd, &fs) == 0 &&
+	    fs.f_type == PIDFS_MAGIC_NR && fstat(peer->pidsrc.fd, &st) == 0)
+		*id = st.st_ino;
+	else if (peer->pid > 0)
+		*id = (uint64_t)peer->pid;
+	else
+		return -FI_ENOSYS;	/* in another pid namespace */
+	fd = fcntl(peer->pidsrc.fd, F_DUPFD_CLOEXEC, 0);
+	return fd < 0 ? -FI_EMFILE : fd;
+}
