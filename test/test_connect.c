@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fuzz_conn.c - strangers at the socket of an interface of the emulation: bytes
- * and descriptors of any kind, hellos with one flaw each, lies about who one
- * is, silence, another version. What is not right is refused; the victim goes
- * on talking to its friend, and no descriptor is left. Best run under ASan.
+ * test_connect.c - connection messages of the emulation with one flaw each: a
+ * wrong field, a wrong descriptor, a false identity, another version. They are
+ * refused; the interface goes on exchanging packets with a correct peer, and no
+ * descriptor is left. (Random messages: fuzz/fuzz_connection.c.)
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -387,72 +387,6 @@ static void test_nobody_has_a_number(void **state)
 	assert_int_equal(child_code(pid), 0);
 }
 
-/* ---- Out of place ---------------------------------------------------- */
-
-static void test_messages_out_of_place(void **state)
-{
-	int rounds = UNIT_SLOW ? 100 : 600;
-	struct hal_addr from;
-
-	(void)state;
-	if (knock.hal == NULL)
-		skip();
-	from = knock_addr(1);
-	for (int i = 0; i < rounds; i++) {
-		struct letter l = knock_hello(&from, &knock.v->addr);
-		int conn = knock_dial(&knock.v->addr);
-		union emu_msg m;
-
-		knock_post(conn, &l);
-		assert_int_equal(knock_answer(conn, &m), 0);
-		for (int k = 0; k < 20; k++) {
-			l = knock_any();
-			knock_post(conn, &l);
-			if (k % 4 == 0)
-				knock_pump();
-		}
-		close(conn);
-		KNOCK_UNTIL(knock.dead == (unsigned)i + 1);
-	}
-	knock_gone();
-}
-
-static void test_any_bytes(void **state)
-{
-	int rounds = UNIT_SLOW ? 300 : 3000;
-	struct hal_addr from;
-
-	(void)state;
-	if (knock.hal == NULL)
-		skip();
-	from = knock_addr(1);
-	for (int i = 0; i < rounds; i++) {
-		struct letter l = knock_hello(&from, &knock.v->addr);
-		uint8_t *bytes = (uint8_t *)&l.m;
-		int conn = knock_dial(&knock.v->addr);
-		bool all = unit_below(&knock.rng, 2);
-
-		for (size_t k = 0; all && k < sizeof(l.m); k++)
-			bytes[k] = (uint8_t)unit_random(&knock.rng);
-		for (unsigned k = unit_below(&knock.rng, 6); k > 0; k--)
-			bytes[unit_below(&knock.rng, sizeof(l.m))] =
-				(uint8_t)unit_random(&knock.rng);
-		if (unit_below(&knock.rng, 3) == 0)
-			l.len = 1 + unit_below(&knock.rng, sizeof(l.m) +
-					       sizeof(l.more) - 1);
-		if (unit_below(&knock.rng, 3) == 0)
-			knock_any_fds(&l);
-		knock_post(conn, &l);
-		knock_pump();
-		l = knock_any();
-		knock_post(conn, &l);
-		close(conn);
-		if (i % 50 == 0)
-			knock_friends();
-	}
-	knock_gone();
-}
-
 /* ---- Listeners ------------------------------------------------------- */
 
 /* The victim calls us, and our answer to its hello. */
@@ -591,8 +525,6 @@ int main(void)
 		CONN_TEST(test_a_proof_cannot_be_handed_on),
 		CONN_TEST(test_names_of_other_networks),
 		CONN_TEST(test_nobody_has_a_number),
-		CONN_TEST(test_messages_out_of_place),
-		CONN_TEST(test_any_bytes),
 		CONN_TEST(test_bad_answers),
 		CONN_TEST(test_other_version_connects),
 		CONN_TEST(test_other_version_answers),

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fuzz_crowd.c - callers at the socket of an interface of the emulation that
- * come at the wrong time: anew before their old self is freed, when descriptors
- * run out, in crowds, and who say nothing. Each costs little and disturbs
- * nobody.
+ * test_connect_crowd.c - processes that connect to an interface of the
+ * emulation at the wrong time: again before their earlier connection is freed,
+ * when descriptors run out, in crowds, or without sending anything. Each costs
+ * a bounded number of descriptors and delays no other peer.
  */
 #include <errno.h>
 #include <string.h>
