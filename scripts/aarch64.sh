@@ -11,7 +11,8 @@ AARCH64_OUT=$BUILD/aarch64
 # Atomics by load and store exclusive, as on the boards: what updates shared
 # words in more than one thread or process, the layouts, and the laws of the HAL
 # with the sizes of the boards.
-AARCH64_LLSC="test/fuzz_wire test/test_golden test/test_wire test/test_match"
+AARCH64_LLSC="test/fuzz/fuzz_wire test/test_golden test/test_wire"
+AARCH64_LLSC+=" test/test_match"
 AARCH64_LLSC+=" test/test_object test/test_order test/test_threads"
 AARCH64_LLSC+=" test/test_transfer test/test_wait test/test_crowd"
 AARCH64_LLSC+=" test/test_death test/test_fork test/check-hal-exanode.sh"

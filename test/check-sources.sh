@@ -15,7 +15,7 @@ need()
 for f in $(c_files | grep -v -e '^test/' -e '^bench/'); do
 	need "$f" "$f"
 done
-for f in test/*.[ch] test/broken/*.[ch]; do
+for f in test/*.[ch] test/broken/*.[ch] test/fuzz/*.[ch]; do
 	need "$f" "${f%.c}"
 done
 for f in test/*.sh; do

@@ -1,32 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fuzz_gsas.c - any requests, from several clients at once: random ones, valid
- * ones, valid ones with a bit changed. The service lives, answers every tag
- * exactly once, and a job that nobody may touch finds its memory as it was.
- *
- * For libFuzzer: clang -fsanitize=fuzzer,address -DUNM_LIBFUZZER. In make check
- * it runs over random inputs, the same in every run; FUZZ_RUNS says how many.
+ * fuzz_gsas.c - fuzz target: requests to a GSAS service from several clients
+ * at once. The service goes on, answers every tag exactly once, and a job that
+ * no other job may access finds its memory unchanged.
  */
-#include <string.h>
-
-#include "unit.h"
 #include "gsas_op.h"
 #include "gsas_world.h"
 
-#define MUST(cond) do {							\
-		if (!(cond)) {						\
-			fprintf(stderr, "request %d: %s\n", fuzz.at,	\
-				#cond);					\
-			abort();					\
-		}							\
-	} while (0)
+#include "fuzz.h"
 
 #define STRANGERS	4
 #define ADDRESSES	32
 #define KEPT_PAGES	3
 #define KEPT_BYTES	(KEPT_PAGES * GSAS_PAGE_BYTES)
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 
 static struct {
 	int at;
@@ -40,41 +26,27 @@ static struct {
 	unsigned int read[STRANGERS];	/* answers looked at */
 } fuzz;
 
-/* ---- Input: bytes until there are no more -------------------------------- */
-
-struct input {
-	const uint8_t *bytes;
-	size_t len;
-};
-
-static uint64_t take(struct input *in, size_t n)
-{
-	uint64_t value = 0;
-
-	for (; n > 0 && in->len > 0; n--, in->len--)
-		value = value << 8 | *in->bytes++;
-	return value;
-}
+/* ---- Input -------------------------------------------------------------- */
 
 /* Numbers are likely to be small, near a border, or addresses. */
-static uint64_t number(struct input *in)
+static uint64_t number(struct fuzz_input *in)
 {
 	static const uint64_t borders[] = {
 		GSAS_PAGE_BYTES, GSAS_BULK_MAX, WORLD_SPACE, UINT32_MAX,
 		GSAS_SEGMENT, UINT64_MAX, WORLD_BASE, UINT64_C(1) << 32,
 		UINT64_C(8) << 32, UINT64_C(64) << 32,
 	};
-	uint64_t kind = take(in, 1), small = take(in, 1);
+	uint64_t kind = fuzz_take(in, 1), small = fuzz_take(in, 1);
 
 	switch (kind % 8) {
 	case 0:
-		return take(in, 8);
+		return fuzz_take(in, 8);
 	case 1:
 		return borders[kind / 8 % 10] - small % 16;
 	case 2:
 		return borders[kind / 8 % 10] + small % 16;
 	case 3:
-		return small << 32 | take(in, 2);
+		return small << 32 | fuzz_take(in, 2);
 	case 4:
 		return small;
 	case 5:
@@ -84,9 +56,9 @@ static uint64_t number(struct input *in)
 	}
 }
 
-static uint8_t opcode(struct input *in)
+static uint8_t opcode(struct fuzz_input *in)
 {
-	uint8_t byte = (uint8_t)take(in, 1);
+	uint8_t byte = (uint8_t)fuzz_take(in, 1);
 
 	switch (byte / 64) {
 	case 0:
@@ -95,34 +67,35 @@ static uint8_t opcode(struct input *in)
 	case 2:
 		return 64 + byte % 16;
 	default:
-		return (uint8_t)take(in, 1);
+		return (uint8_t)fuzz_take(in, 1);
 	}
 }
 
 /* Arguments that make sense, of operations that have complicated ones. */
-static void sensible(struct input *in, uint8_t op, uint64_t w[3])
+static void sensible(struct fuzz_input *in, uint8_t op, uint64_t w[3])
 {
 	switch (op) {
 	case GSAS_ALLOC:
-		w[1] = take(in, 1) % 40;
-		w[2] = take(in, 1) % 3 | (take(in, 1) & 1) << 8;
+		w[1] = fuzz_take(in, 1) % 40;
+		w[2] = fuzz_take(in, 1) % 3 | (fuzz_take(in, 1) & 1) << 8;
 		break;
 	case GSAS_ATOMIC:
 	case GSAS_UPDATE:
-		w[1] = take(in, 1) % (GSAS_OPS + 1) |
-		       take(in, 1) % (GSAS_TYPES + 1) << 8;
+		w[1] = fuzz_take(in, 1) % (GSAS_OPS + 1) |
+		       fuzz_take(in, 1) % (GSAS_TYPES + 1) << 8;
 		if (op == GSAS_ATOMIC)
-			w[1] |= take(in, 1) % 4 << 16 | take(in, 1) << 32;
+			w[1] |= fuzz_take(in, 1) % 4 << 16 |
+				fuzz_take(in, 1) << 32;
 		break;
 	case GSAS_QUEUE_NEW:
-		w[1] = take(in, 1) % 100 | UINT64_C(8) << 32;
-		w[2] = take(in, 1) % 3;
+		w[1] = fuzz_take(in, 1) % 100 | UINT64_C(8) << 32;
+		w[2] = fuzz_take(in, 1) % 3;
 		break;
 	case GSAS_GET:
 	case GSAS_PUT:
 	case GSAS_DEQUEUE:
-		w[1] = take(in, 2) % 5000;
-		w[2] = take(in, 2);
+		w[1] = fuzz_take(in, 2) % 5000;
+		w[2] = fuzz_take(in, 2);
 		break;
 	default:
 		break;
@@ -233,23 +206,25 @@ static void end(void)
 
 /* ---- One input ----------------------------------------------------------- */
 
-static void one_request(struct input *in)
+static void one_request(struct fuzz_input *in)
 {
-	uint8_t flags = (uint8_t)take(in, 1), op = opcode(in);
+	uint8_t flags = (uint8_t)fuzz_take(in, 1), op = opcode(in);
 	int who = flags % STRANGERS;
 	struct world_client *c = fuzz.c[who];
-	uint8_t tag = (uint8_t)take(in, 1);
+	uint8_t tag = (uint8_t)fuzz_take(in, 1);
 	uint64_t w[3] = { number(in), number(in), number(in) };
 
 	if (flags & 4)
 		sensible(in, op, w);
 	if (flags & 8)
 		w[op == GSAS_FREE || op == GSAS_FORK] =
-			fuzz.address[take(in, 1) % ADDRESSES] + take(in, 1);
+			fuzz.address[fuzz_take(in, 1) % ADDRESSES] +
+			fuzz_take(in, 1);
 	if (flags / 16 == 1)
-		c->refuse = (uint32_t)take(in, 1) % 8;
+		c->refuse = (uint32_t)fuzz_take(in, 1) % 8;
 	if (flags / 16 == 2)
-		memset(c->in + take(in, 2) % 60000, (int)take(in, 1), 256);
+		memset(c->in + fuzz_take(in, 2) % 60000,
+		       (int)fuzz_take(in, 1), 256);
 	/* two under one tag: each has its answer */
 	if (world_send(c, op, tag, w[0], w[1], w[2]))
 		fuzz.pending[who][tag] += tag != 0;
@@ -262,7 +237,7 @@ static void one_request(struct input *in)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
-	struct input in = { bytes, len };
+	struct fuzz_input in = { bytes, len };
 
 	begin();
 	while (in.len > 0) {
@@ -273,31 +248,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 	end();
 	return 0;
 }
-
-#ifndef UNM_LIBFUZZER
-
-static void test_random(void **state)
-{
-	static uint8_t bytes[30000];
-	const char *runs = getenv("FUZZ_RUNS");
-	long n = runs != NULL ? atol(runs) : UNIT_SLOW ? 20 : 200;
-	uint64_t rng = 0x67736173;
-
-	(void)state;
-	for (long i = 0; i < n; i++) {
-		for (size_t k = 0; k < sizeof(bytes); k++)
-			bytes[k] = (uint8_t)unit_random(&rng);
-		LLVMFuzzerTestOneInput(bytes, sizeof(bytes));
-	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random),
-	};
-
-	return unit_run(tests);
-}
-
-#endif
