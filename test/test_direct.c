@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_direct.c - what an initiator that has a remote key (a route) checks for
- * itself before it touches a peer's memory: rights, bounds, revocation; and what
- * becomes of the operations that it executes in steps when their peer goes.
+ * itself before it touches a peer's memory: rights, bounds, revocation; and
+ * what becomes of the operations that it executes in steps when their peer
+ * goes.
  *
  * Each case first does what caches the remote key, and then asserts by the
  * endpoint's counters whether an access was executed directly or was sent as a
