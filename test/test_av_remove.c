@@ -238,7 +238,7 @@ static void test_a_used_index_again(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	struct ep *c = ep_open(NULL);
-	fi_addr_t from_c = ep_insert(c, p.b), src = 0;
+	fi_addr_t from_c = ep_insert(c, p.b), src = 0, other;
 	struct fi_cq_tagged_entry e;
 	char in[4], out = 6;
 	uint64_t end = ep_deadline();
@@ -257,6 +257,9 @@ static void test_a_used_index_again(void **state)
 	EP_OK(fi_recv(p.b->ep, &in[3], 1, NULL, p.ba, &in[3]));
 	assert_int_equal(fi_av_remove(p.b->av, &p.ba, 1, 0), 0);
 	assert_int_equal(ep_insert(p.b, c), p.ba);
+	/* another removal looks at these receives again */
+	other = ep_insert(p.b, ep_open(NULL));
+	assert_int_equal(fi_av_remove(p.b->av, &other, 1, 0), 0);
 	assert_int_equal(fi_cq_readfrom(p.b->cq, &e, 1, &src), 1);
 	assert_ptr_equal(e.op_context, &in[0]);
 	assert_int_equal(src, FI_ADDR_NOTAVAIL);

@@ -174,6 +174,13 @@ static void unm_match_move_recv(struct unm_match *m,
 	unm_list_append(pos->next, &recv->link);
 }
 
+/* A receive that names no source keeps it so: the index that it was posted
+ * with may belong to another address by now. */
+static bool unm_match_named(const struct unm_match_recv *recv)
+{
+	return recv->src != UNM_MATCH_ANY && recv->src != UNM_MATCH_NONE;
+}
+
 void unm_match_rename_recvs(struct unm_match *m, unm_match_src_fn src_of,
 			    const void *arg)
 {
@@ -181,7 +188,7 @@ void unm_match_rename_recvs(struct unm_match *m, unm_match_src_fn src_of,
 		struct unm_match_recv *r =
 			unm_container(pos, struct unm_match_recv, link);
 
-		if (r->src != UNM_MATCH_ANY)
+		if (unm_match_named(r))
 			r->src = src_of(r, arg);
 	}
 	/* a receive that moves to a later bucket is met again, and stays */
@@ -190,8 +197,8 @@ void unm_match_rename_recvs(struct unm_match *m, unm_match_src_fn src_of,
 			struct unm_match_recv *r =
 				unm_container(pos, struct unm_match_recv,
 					      link);
-			uint64_t src = r->src == UNM_MATCH_ANY ? r->src :
-				src_of(r, arg);
+			uint64_t src = unm_match_named(r) ? src_of(r, arg) :
+				r->src;
 
 			if (src != r->src)
 				unm_match_move_recv(m, r, src);
