@@ -277,7 +277,7 @@ static void test_a_buffer_that_went_away(void **state)
 	c = ep_wait(p.b, in);
 	assert_int_equal(c.err, FI_EIO);
 	c = ep_wait(p.a, out);
-	assert_int_equal(c.err, FI_EIO);
+	assert_int_equal(c.err, FI_EFAULT);
 	/* the peers are well */
 	EP_OK(fi_inject(p.a->ep, in, 1, p.ab));
 	EP_OK(fi_recv(p.b->ep, in, 1, NULL, p.ba, in));

@@ -63,9 +63,12 @@ static void test_numbers_are_fixed(void **state)
 	assert_int_equal(UNM_WIRE_GET, 0x33);
 	assert_int_equal(UNM_WIRE_FETCH, 0x34);
 	assert_int_equal(UNM_WIRE_COMPARE, 0x35);
+	assert_int_equal(UNM_WIRE_PUT_CHECK, 0x36);
+	assert_int_equal(UNM_WIRE_GET_CHECK, 0x37);
 	assert_int_equal(UNM_WIRE_RESULT, 0x38);
 	assert_int_equal(UNM_WIRE_REFUSED, 0x39);
 	assert_int_equal(UNM_WIRE_ROUTE, 0x3a);
+	assert_int_equal(UNM_WIRE_FAULT, 0x01);
 	assert_int_equal(UNM_WIRE_ASK_ROUTE, 0x40);
 	assert_int_equal(UNM_WIRE_MORE, 0x80);
 	assert_int_equal(UNM_WIRE_EARLIER, 0x80);
@@ -109,8 +112,8 @@ static void test_words_of_each_type(void **state)
 		{ 0x12, 1 }, { 0x13, 2 }, { 0x14, 3 }, { 0x15, 4 },
 		{ 0x20, 3 }, { 0x21, 2 }, { 0x22, 2 },
 		{ 0x30, 2 }, { 0x31, 3 }, { 0x32, 3 }, { 0x33, 4 },
-		{ 0x34, 4 }, { 0x35, 4 }, { 0x38, 2 }, { 0x39, 2 },
-		{ 0x3a, 8 },
+		{ 0x34, 4 }, { 0x35, 4 }, { 0x36, 2 }, { 0x37, 4 },
+		{ 0x38, 2 }, { 0x39, 2 }, { 0x3a, 8 },
 	};
 	int known = 0;
 
@@ -129,11 +132,11 @@ static void test_words_of_each_type(void **state)
 			assert_int_equal(unm_wire_words(type, 0x01), want +
 					 (type >= 0x14 ? 2 : 0));
 		}
-		if (type >= 0x30 && type <= 0x35)
+		if (type >= 0x30 && type <= 0x37)
 			assert_int_equal(unm_wire_words(type, 0x80), want + 1);
 		assert_true(unm_wire_words(type, 0xff) <= UNM_WIRE_WORDS_MAX);
 	}
-	assert_int_equal(known, 20);
+	assert_int_equal(known, 22);
 	assert_int_equal(unm_wire_words(0x15, 0x40), 5);
 	assert_int_equal(unm_wire_words(0x3a, 0), UNM_WIRE_WORDS_MAX);
 }
@@ -288,6 +291,11 @@ static void test_golden_control(void **state)
 	assert_int_equal(m.token, TOKEN);
 	assert_int_equal(m.peer_token, UINT64_C(0x0000000500000022));
 	assert_int_equal(m.len, 0xffff);
+	assert_false(m.check);
+	assert_int_equal(DECODE(&m, &host, ID, 0x01, 0x20, TOKEN_BYTES,
+				0x22, 0, 0, 0, 5, 0, 0, 0,
+				0xff, 0xff, 0, 0, 0, 0, 0, 0), 0);
+	assert_true(m.check);
 
 	assert_int_equal(DECODE(&m, &host, ID, 0x00, 0x21, TOKEN_BYTES,
 				EXTENT_BYTES), 0);

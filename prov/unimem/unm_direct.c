@@ -10,6 +10,7 @@
 #include "unm_env.h"
 #include "unm_log.h"
 #include "unm_mem.h"
+#include "unm_mr.h"
 #include "unm_onesided.h"
 
 #define UNM_STEP	(256u << 10)	/* bytes of one step */
@@ -228,6 +229,25 @@ static void unm_direct_step(struct unm_os_op *op)
 		unm_direct_end(op, 0);
 }
 
+/*
+ * The engine or the kernel did not reach one of the two addresses. Both may be
+ * good memory that is not to be pinned, as that of memfd_secret() and of
+ * devices: then requests reach it. Ours is checked here, theirs by its owner.
+ */
+static void unm_direct_fault(struct unm_os_op *op)
+{
+	bool put = op->a.kind == UNM_PUT;
+	const struct unm_vec *v = put ? &op->a.src : &op->a.dst;
+
+	if (unm_mr_present(v->iov, v->count, put ? FI_REMOTE_READ :
+			   FI_REMOTE_WRITE) != 0) {
+		unm_direct_end(op, -FI_EFAULT);
+		return;
+	}
+	op->check = true;
+	unm_direct_yield(op);
+}
+
 /* A step of the engine is over. */
 void unm_direct_dma(struct unm_ep *ep, const struct hal_dma_comp *comp)
 {
@@ -248,6 +268,9 @@ void unm_direct_dma(struct unm_ep *ep, const struct hal_dma_comp *comp)
 		/* the kernel forbids it: requests from now on */
 		op->peer->attach_off = true;
 		unm_direct_yield(op);
+		break;
+	case -FI_EFAULT:
+		unm_direct_fault(op);
 		break;
 	case -FI_ECANCELED:		/* the peer ended */
 		unm_direct_end(op, -FI_ECONNRESET);

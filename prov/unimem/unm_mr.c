@@ -11,8 +11,10 @@
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "unm_alias.h"
@@ -133,36 +135,72 @@ void unm_mr_pieces(const struct unm_mr *mr, uint64_t off, uint64_t len,
 	*count = n;
 }
 
-/* Not all of it can be memory: is every access to be checked? An old kernel
- * does not tell what is there. */
+/* Not all of it can be memory: is every access to be checked? */
 static bool unm_mr_has_holes(const struct unm_mr *mr)
 {
-	struct iovec here = { (void *)&mr, 1 };
-
 	for (size_t i = 0; i < mr->count; i++) {
 		uintptr_t start = (uintptr_t)mr->iov[i].iov_base;
 		size_t len = mr->iov[i].iov_len;
 
 		if (len != 0 && (start < UNM_LOW ||
 				 start + (len - 1) >= UNM_HIGH))
-			return unm_mr_present(&here, 1, FI_REMOTE_READ) == 0;
+			return true;
 	}
 	return false;
+}
+
+/*
+ * Can the processor access the aligned 32-bit word around an address? Two calls
+ * of futex(2) that wake nobody of ours and change nothing: one compares the
+ * word, one adds 0 to it. The kernel does that by an ordinary access, which
+ * also reaches memory that it does not pin.
+ */
+static bool unm_mr_word(uintptr_t at, bool write)
+{
+	uint32_t *word = (uint32_t *)(at & ~(uintptr_t)3), other = 0;
+	long ret;
+
+	if (write)
+		ret = syscall(SYS_futex, &other, FUTEX_WAKE_OP |
+			      FUTEX_PRIVATE_FLAG, 0, NULL, word,
+			      FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_LT, 0));
+	else
+		ret = syscall(SYS_futex, word, FUTEX_CMP_REQUEUE |
+			      FUTEX_PRIVATE_FLAG, 0, NULL, &other, 0);
+	return ret >= 0 || errno != EFAULT;
+}
+
+/* The same of each page of a piece. */
+static bool unm_mr_pages(const struct iovec *piece, uintptr_t page, bool write)
+{
+	uintptr_t at = (uintptr_t)piece->iov_base;
+	uintptr_t last = at + (piece->iov_len - 1);
+
+	for (;;) {
+		if (!unm_mr_word(at, write))
+			return false;
+		at &= ~(page - 1);
+		if (last - at < page)
+			return true;
+		at += page;
+	}
 }
 
 int unm_mr_present(const struct iovec *pieces, size_t count, uint64_t access)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	int advice = access & FI_REMOTE_WRITE ? MADV_POPULATE_WRITE :
-		MADV_POPULATE_READ;
+	bool write = access & FI_REMOTE_WRITE;
+	int advice = write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
 
 	for (size_t i = 0; i < count; i++) {
 		uintptr_t at = (uintptr_t)pieces[i].iov_base & ~(page - 1);
 		size_t len = (uintptr_t)pieces[i].iov_base - at +
 			pieces[i].iov_len;
 
+		/* memory that the kernel does not pin it does not populate */
 		if (pieces[i].iov_len != 0 &&
-		    madvise((void *)at, len, advice) != 0)
+		    madvise((void *)at, len, advice) != 0 &&
+		    !unm_mr_pages(&pieces[i], page, write))
 			return -FI_EFAULT;
 	}
 	return 0;

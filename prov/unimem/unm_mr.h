@@ -116,9 +116,11 @@ static inline int unm_mr_reach(const struct unm_mr *mr, uint64_t addr,
 }
 
 /*
- * Is there memory behind all of these pieces, for that access? Asked of regions
- * with holes, as is (NULL, SIZE_MAX): a peer's mistake is the peer's error. A
- * system call. 0 or -FI_EFAULT.
+ * Is there memory of this process behind all of these pieces, for that access
+ * (FI_REMOTE_WRITE, or else to read)? Checked for regions with holes, such as
+ * (NULL, SIZE_MAX), and where a transfer failed with -FI_EFAULT. No byte is
+ * changed. A system call per piece; per page where the kernel does not pin the
+ * memory. 0 or -FI_EFAULT.
  */
 int unm_mr_present(const struct iovec *pieces, size_t count, uint64_t access);
 

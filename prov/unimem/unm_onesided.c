@@ -41,6 +41,7 @@ struct unm_os_op *unm_os_new(struct unm_peer *peer,
 	op->peer = peer;
 	op->state = UNM_OS_SEND;
 	op->dma = false;
+	op->check = false;
 	op->at = 0;
 	op->off = 0;
 	op->sent = 0;
@@ -104,7 +105,7 @@ static uint64_t unm_part_max(const struct unm_ep *ep,
 	return max - max % a->unit;
 }
 
-static uint8_t unm_request_type(const struct unm_access *a, bool data)
+static uint8_t unm_request_type(const struct unm_os_op *op, bool data)
 {
 	static const uint8_t type[] = {
 		[UNM_PUT] = UNM_WIRE_PUT,
@@ -114,7 +115,10 @@ static uint8_t unm_request_type(const struct unm_access *a, bool data)
 		[UNM_COMPARE] = UNM_WIRE_COMPARE,
 	};
 
-	return data ? UNM_WIRE_PUT_DATA : type[a->kind];
+	if (op->check)			/* PUT or GET, never with data */
+		return op->a.kind == UNM_PUT ? UNM_WIRE_PUT_CHECK :
+			UNM_WIRE_GET_CHECK;
+	return data ? UNM_WIRE_PUT_DATA : type[op->a.kind];
 }
 
 /* The words of a request for len bytes of the range we are at. */
@@ -227,7 +231,7 @@ static int unm_request_send(struct unm_peer *peer, struct unm_os_op *op)
 		return -FI_EAGAIN;
 	if (a->src.count == 0)		/* reads */
 		n = 0;
-	ret = unm_peer_send(peer, hal_head(unm_request_type(a, data), flags),
+	ret = unm_peer_send(peer, hal_head(unm_request_type(op, data), flags),
 			    w, unm_request_words(op, len, last, w),
 			    part + skip, n);
 	if (ret != 0) {

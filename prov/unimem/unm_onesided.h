@@ -67,6 +67,8 @@ struct unm_os_op {
 	struct unm_peer *peer;
 	enum unm_os_state state;
 	bool dma;			/* DIRECT: a transfer is under way */
+	bool check;			/* the target checks its memory: a
+					 * transfer ended with -FI_EFAULT */
 	uint8_t at;			/* range to go on with ... */
 	uint8_t buf_class;
 	uint64_t off;			/* ... behind these bytes of it */

@@ -58,6 +58,7 @@ struct unm_tx_op {
 	bool tagged;
 	bool has_data;
 	bool inject;
+	bool bad;			/* STREAM: iov is no memory to read */
 	uint8_t count;
 	uint8_t buf_class;
 	void *buf;			/* BACKLOG: copy of injected bytes */
@@ -109,6 +110,7 @@ struct unm_rx_op {
 	uint64_t tag;			/* the message's */
 	uint64_t data;
 	bool has_data;
+	bool fault;			/* a transfer ended with -FI_EFAULT */
 	uint64_t msg_len;		/* as sent */
 	uint64_t wanted;		/* min(msg_len, len) */
 	uint64_t got;

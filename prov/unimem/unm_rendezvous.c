@@ -6,6 +6,7 @@
 #include "unm_import.h"
 #include "unm_log.h"
 #include "unm_mem.h"
+#include "unm_mr.h"
 #include "unm_recv.h"
 
 /* It leaves the lists of its peer and of the engine. */
@@ -30,9 +31,10 @@ static bool unm_rdv_tell(struct unm_peer *peer, struct unm_rx_op *op)
 		cts ? unm_pool_token(op) : (uint64_t)-op->status,
 		op->wanted,
 	};
-	int ret = unm_peer_send(peer, hal_head(cts ? UNM_WIRE_CTS :
-					       UNM_WIRE_FIN, 0), w,
-				cts ? 3 : 2, NULL, 0);
+	uint64_t head = cts ? hal_head(UNM_WIRE_CTS, op->fault ?
+				       UNM_WIRE_FAULT : 0) :
+		hal_head(UNM_WIRE_FIN, 0);
+	int ret = unm_peer_send(peer, head, w, cts ? 3 : 2, NULL, 0);
 
 	/* nothing tells when there is a connection to be had */
 	if (ret == -FI_EAGAIN && !peer->greeted)
@@ -186,6 +188,7 @@ void unm_rendezvous_begin(struct unm_ep *ep, struct unm_rx_op *op,
 	op->mem = NULL;
 	op->dma_next = 0;
 	op->dma_left = 0;
+	op->fault = false;
 	op->status = 0;
 	unm_list_init(&op->link);
 	unm_list_init(&op->control);
@@ -243,7 +246,8 @@ int unm_recv_progress(struct unm_peer *peer)
 	return done;
 }
 
-/* A piece of a streamed message. 0 or -FI_EINVAL. */
+/* A piece of a streamed message; an empty one: the sender's buffer is none. 0
+ * or -FI_EINVAL. */
 int unm_recv_data(struct unm_peer *peer, const struct unm_wire_msg *m,
 		  const void *bytes)
 {
@@ -251,8 +255,15 @@ int unm_recv_data(struct unm_peer *peer, const struct unm_wire_msg *m,
 	struct unm_rx_op *op = unm_pool_find(&ep->rx_pool, m->token);
 
 	if (op == NULL || op->peer != peer || op->state != UNM_RX_STREAM ||
-	    m->extent.len == 0 || m->extent.len > op->wanted - op->got)
+	    (m->extent.len == 0 && !op->fault) ||
+	    m->extent.len > op->wanted - op->got)
 		return -FI_EINVAL;
+	if (m->extent.len == 0) {
+		op->status = -FI_EIO;
+		op->got = 0;
+		unm_rdv_finish(ep, op);
+		return 0;
+	}
 	op->got += unm_iov_fill(op->iov, op->count, op->got, bytes,
 				m->extent.len);
 	if (op->got == op->wanted)
@@ -297,15 +308,40 @@ static bool unm_rdv_post(struct unm_ep *ep, struct unm_rx_op *op)
 	return true;
 }
 
+/*
+ * The engine or the kernel did not reach one of the two buffers, which may be
+ * good memory all the same (docs/protocol.md, section 7). Is ours? Then the
+ * message comes in pieces, and its sender checks the other one.
+ */
+static bool unm_rdv_fault(struct unm_rx_op *op)
+{
+	uint64_t left = op->wanted;
+
+	for (size_t i = 0; i < op->count && left != 0; i++) {
+		struct iovec part = op->iov[i];
+
+		if (part.iov_len > left)
+			part.iov_len = left;
+		if (unm_mr_present(&part, 1, FI_REMOTE_WRITE) != 0)
+			return false;
+		left -= part.iov_len;
+	}
+	op->fault = true;
+	return true;
+}
+
 /* Every transfer of an operation has ended. */
 static void unm_rdv_read(struct unm_ep *ep, struct unm_rx_op *op)
 {
-	if (op->status == -FI_EACCES) {
+	if (op->status == -FI_EACCES && op->mem == NULL) {
 		/* the kernel forbids it: pieces from now on */
-		if (op->mem == NULL && !op->peer->attach_off)
+		if (!op->peer->attach_off)
 			UNM_INFO(EP_DATA, "cross-memory attach refused by the "
 				 "kernel, copying through cells instead\n");
-		op->peer->attach_off |= op->mem == NULL;
+		op->peer->attach_off = true;
+	}
+	if (op->status == -FI_EACCES ||
+	    (op->status == -FI_EFAULT && unm_rdv_fault(op))) {
 		op->status = 0;
 		op->got = 0;
 		unm_rdv_control(op, UNM_RX_CTS);
@@ -314,7 +350,7 @@ static void unm_rdv_read(struct unm_ep *ep, struct unm_rx_op *op)
 	if (op->status == -FI_ECANCELED) {
 		/* the peer ended; FI_ECANCELED is what fi_cancel() gives */
 		op->status = -FI_ECONNRESET;
-	} else if (op->status != 0) {
+	} else if (op->status != 0 && op->status != -FI_EFAULT) {
 		UNM_INFO(EP_DATA, "reading a message failed: %s\n",
 			 fi_strerror(-op->status));
 		op->status = -FI_EIO;

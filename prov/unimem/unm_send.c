@@ -8,6 +8,7 @@
 #include "unm_ep.h"
 #include "unm_log.h"
 #include "unm_mem.h"
+#include "unm_mr.h"
 #include "unm_tx.h"
 
 #define UNM_STREAM_MIN	1024	/* smallest piece, while the space is crowded */
@@ -418,6 +419,9 @@ void unm_send_on_cts(struct unm_peer *peer, const struct unm_wire_msg *m)
 		return;
 	}
 	op->state = UNM_TX_STREAM;
+	/* a small message from there would end in a signal, in this process */
+	op->bad = m->check &&
+		unm_mr_present(op->iov, op->count, FI_REMOTE_READ) != 0;
 	op->peer_token = m->peer_token;
 	op->sent = 0;
 	op->wanted = m->len;
@@ -443,11 +447,25 @@ void unm_send_on_fin(struct unm_peer *peer, const struct unm_wire_msg *m)
 
 /* ---- Progress -------------------------------------------------------- */
 
+/* An empty piece: there are none. Returns pieces sent. */
+static int unm_stream_refuse(struct unm_peer *peer, struct unm_tx_op *op)
+{
+	uint64_t w[2] = { op->peer_token, unm_wire_extent_word(0, 0) };
+
+	if (hal_pkt_send(peer->hp, hal_head(UNM_WIRE_DATA, 0), w, 2, NULL,
+			 0) != 0)
+		return 0;
+	unm_tx_op_done(op, FI_EFAULT);
+	return 1;
+}
+
 /* Send some pieces of a stream, while there is room. Returns pieces sent. */
 static int unm_stream_push(struct unm_peer *peer, struct unm_tx_op *op)
 {
 	int done = 0;
 
+	if (op->bad)
+		return unm_stream_refuse(peer, op);
 	while (op->sent < op->wanted && done < UNM_STREAM_BURST) {
 		uint64_t left = op->wanted - op->sent;
 		uint32_t len = left < peer->ep->eager_max ? left :

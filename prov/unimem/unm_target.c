@@ -302,7 +302,7 @@ static int unm_target_find(struct unm_peer *peer, const struct unm_wire_msg *m,
 	if (ret == 0 && m->rest != 0)
 		ret = unm_mr_reach(mr, m->addr, len, access, iov, count);
 	/* (a driver's memory may be none that the kernel looks into) */
-	if (ret == 0 && mr->holes &&
+	if (ret == 0 && (mr->holes || m->check) &&
 	    (*count != 1 || unm_mem_find(peer->ep->domain, iov->iov_base,
 					 iov->iov_len) == NULL))
 		ret = unm_mr_present(iov, *count, access);

@@ -36,11 +36,13 @@ int unm_wire_words(uint8_t type, uint8_t flags)
 	case UNM_WIRE_REFUSED:
 		return 2;
 	case UNM_WIRE_PUT:
+	case UNM_WIRE_PUT_CHECK:
 		return 2 + more;
 	case UNM_WIRE_PUT_DATA:
 	case UNM_WIRE_ATOMIC:
 		return 3 + more;
 	case UNM_WIRE_GET:
+	case UNM_WIRE_GET_CHECK:
 	case UNM_WIRE_FETCH:
 	case UNM_WIRE_COMPARE:
 		return 4 + more;
@@ -62,7 +64,7 @@ static int unm_wire_extent(struct unm_wire_msg *msg, uint64_t word,
 	return 0;
 }
 
-static int unm_wire_decode_control(struct unm_wire_msg *msg,
+static int unm_wire_decode_control(struct unm_wire_msg *msg, uint8_t flags,
 				   const uint64_t *word,
 				   const struct unm_wire_limits *lim)
 {
@@ -76,6 +78,7 @@ static int unm_wire_decode_control(struct unm_wire_msg *msg,
 			return -EINVAL;
 		return unm_wire_extent(msg, word[0], lim);
 	case UNM_WIRE_CTS:
+		msg->check = flags & UNM_WIRE_FAULT;
 		msg->token = word[0];
 		msg->peer_token = word[1];
 		msg->len = word[2];
@@ -131,6 +134,11 @@ static int unm_wire_decode_onesided(struct unm_wire_msg *msg, uint8_t flags,
 {
 	msg->ask_route = flags & UNM_WIRE_ASK_ROUTE;
 	msg->more = flags & UNM_WIRE_MORE;
+	msg->check = msg->type == UNM_WIRE_PUT_CHECK ||
+		msg->type == UNM_WIRE_GET_CHECK;
+	if (msg->check)
+		msg->type = msg->type == UNM_WIRE_PUT_CHECK ? UNM_WIRE_PUT :
+			UNM_WIRE_GET;
 	if (msg->type < UNM_WIRE_RESULT)
 		return unm_wire_decode_request(msg, word);
 	if (msg->ask_route || (msg->more && msg->type != UNM_WIRE_RESULT))
@@ -207,7 +215,7 @@ int unm_wire_decode(struct unm_wire_msg *msg, uint64_t head,
 		return unm_wire_decode_onesided(msg, flags, word);
 	if ((msg->type & 0xF0) == 0x10)
 		return unm_wire_decode_message(msg, flags, word, lim);
-	return unm_wire_decode_control(msg, word, lim);
+	return unm_wire_decode_control(msg, flags, word, lim);
 }
 
 const char *unm_wire_name(uint8_t type)
@@ -230,6 +238,8 @@ const char *unm_wire_name(uint8_t type)
 		[UNM_WIRE_GET] = "get",
 		[UNM_WIRE_FETCH] = "fetch",
 		[UNM_WIRE_COMPARE] = "compare",
+		[UNM_WIRE_PUT_CHECK] = "put with check",
+		[UNM_WIRE_GET_CHECK] = "get with check",
 		[UNM_WIRE_RESULT] = "result",
 		[UNM_WIRE_REFUSED] = "refused",
 		[UNM_WIRE_ROUTE] = "route",

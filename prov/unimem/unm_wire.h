@@ -36,6 +36,9 @@ enum unm_wire_type {
 	UNM_WIRE_GET		= 0x33,
 	UNM_WIRE_FETCH		= 0x34,
 	UNM_WIRE_COMPARE	= 0x35,
+	/* PUT, GET after a failed transfer: the target checks its memory */
+	UNM_WIRE_PUT_CHECK	= 0x36,
+	UNM_WIRE_GET_CHECK	= 0x37,
 	/* ... and answers */
 	UNM_WIRE_RESULT		= 0x38,
 	UNM_WIRE_REFUSED	= 0x39,
@@ -47,6 +50,8 @@ enum unm_wire_type {
 
 /* flags byte of message types */
 #define UNM_WIRE_LEN_MASK	0x3F	/* INLINE: bytes of data */
+#define UNM_WIRE_FAULT		0x01	/* CTS: a transfer from the address
+					 * failed, check the buffer first */
 #define UNM_WIRE_DMABLE		0x01	/* RTS: the buffer is dmable memory, the
 					 * words of its key follow */
 #define UNM_WIRE_HAS_DATA	0x40	/* a word of remote CQ data follows */
@@ -106,6 +111,8 @@ struct unm_wire_msg {
 	uint8_t type;
 	bool has_data;
 	bool dmable;			/* RTS */
+	bool check;			/* PUT, GET, CTS: an access to this
+					 * memory failed before */
 	uint8_t inline_len;		/* INLINE */
 	uint8_t inline_word;		/* INLINE: where the bytes begin */
 	uint64_t tag;			/* 0 if untagged */

@@ -18,7 +18,9 @@ static void check(uint64_t head, const struct unm_wire_msg *m, int words,
 		  const struct unm_wire_limits *lim)
 {
 	MUST(words >= 0 && words <= UNM_WIRE_WORDS_MAX);
-	MUST(m->type == head >> 56);
+	MUST(m->type == head >> 56 ||
+	     (m->check && m->type == (head >> 56 == UNM_WIRE_PUT_CHECK ?
+				      UNM_WIRE_PUT : UNM_WIRE_GET)));
 	switch (m->type) {
 	case UNM_WIRE_INLINE:
 	case UNM_WIRE_INLINE_TAGGED:
