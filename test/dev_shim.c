@@ -202,11 +202,10 @@ static void shim_loads_before_store(struct hal_mmio *mm)
 	hal_sim_mmio_ops.loads_before_store(mm);
 }
 
-static void shim_stores_before_notify(const struct hal_mmio_map *map)
+static int shim_stores_before_notify(const struct hal_mmio_map *map)
 {
 	note('n');
-	if (!lie.unread)
-		hal_sim_mmio_ops.stores_before_notify(map);
+	return lie.unread ? 0 : hal_sim_mmio_ops.stores_before_notify(map);
 }
 
 static void shim_status_before_memory(struct hal_mmio *mm)
@@ -265,7 +264,7 @@ int open_hal(void)
 	snprintf(params.hal, sizeof(params.hal), "sim");
 	if (lie.sim != NULL)
 		snprintf(params.sim, sizeof(params.sim), "%s", lie.sim);
-	params.boards = 2;
+	params.boards = lie.boards != 0 ? lie.boards : 2;
 	said[0] = '\0';
 	lines = 0;
 	return ops.open(&params, &hal);

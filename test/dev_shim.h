@@ -36,6 +36,7 @@ extern struct lie {
 	struct hal_platform platform;	/* boards and space not 0: so many */
 	uint32_t btt_bits;		/* of the engine, 0: the model's */
 	bool pending;			/* packets are, for ever */
+	int boards;			/* of the model, 0: two */
 	const char *sim;		/* FI_UNIMEM_SIM, NULL: as it is */
 	bool flicker;			/* table entries change all the time */
 	bool note;			/* accesses, in order[] */

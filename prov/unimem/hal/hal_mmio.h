@@ -136,9 +136,11 @@ struct hal_mmio_ops {
 	void (*write128)(const struct hal_mmio_map *map, uint32_t off,
 			 const uint64_t w[2]);
 
-	/* ---- memory of another board (or of the own): any length and
-	 * alignment; aligned 8 bytes in one piece; loads see own stores only
-	 * after stores_before_notify(). */
+	/* ---- store(): memory of another board (or of the own); any length and
+	 * alignment; aligned 8 bytes in one piece. load(): the same, and
+	 * tables; loads see own stores only after stores_before_notify(). The
+	 * backend loads from tables only, which are in the own board's memory:
+	 * a load from a dead board might never end. */
 	void (*store)(struct hal_mmio_map *map, uint64_t off, const void *src,
 		      size_t len);
 	void (*load)(const struct hal_mmio_map *map, uint64_t off, void *dst,
@@ -146,9 +148,14 @@ struct hal_mmio_ops {
 
 	/* ---- barriers, by use */
 
-	/* Every earlier store() of this open device to the board of map is
-	 * visible there when this returns: before a packet that names them. */
-	void (*stores_before_notify)(const struct hal_mmio_map *map);
+	/*
+	 * Every earlier store() of this open device to the board of map is
+	 * visible there when this returns 0: before a packet that names them.
+	 * This loads from that board, the only call that does. -EIO: the bus
+	 * reported an error, the board does not answer. A load without any
+	 * answer is the interconnect's to end (docs/porting.md, section 6).
+	 */
+	int (*stores_before_notify)(const struct hal_mmio_map *map);
 	/*
 	 * Earlier ordinary stores to own memory (data to send, descriptors)
 	 * are visible to the engine that a following register write or

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "hal_dev.h"
+#include "hal_dev_bus.h"
 
 struct dev_mmio {
 	struct hal_mmio m;		/* first: the caller's view */
@@ -127,6 +128,7 @@ static int mmio_open(const struct hal_platform *pf, uint32_t board,
 	dm->platform = *pf;
 	dm->pid = getpid();
 	dm->event_fd = -1;
+	dev_bus_open();
 	*out = &dm->m;
 	return 0;
 }
@@ -138,6 +140,7 @@ static void mmio_close(struct hal_mmio *mm)
 	if (dm->event_fd >= 0)
 		close(dm->event_fd);
 	close(dm->fd);
+	dev_bus_close();
 	free(dm);
 }
 
@@ -381,11 +384,14 @@ static void mmio_load(const struct hal_mmio_map *map, uint64_t off, void *dst,
 /* ---- Barriers ---------------------------------------------------------- */
 
 /* Reading back from where the last store went pushes all of them there. */
-static void mmio_stores_before_notify(const struct hal_mmio_map *map)
+static int mmio_stores_before_notify(const struct hal_mmio_map *map)
 {
+	int ret;
+
 	barrier_stores();
-	(void)*(volatile uint64_t *)reg(map, map->last);
+	ret = dev_bus_load(reg(map, map->last));
 	barrier_loads();
+	return ret;
 }
 
 static void mmio_memory_before_start(struct hal_mmio *mm)

@@ -413,11 +413,12 @@ static void sim_write128(const struct hal_mmio_map *map, uint32_t off,
 		wrong(map, "a write", off, 16);
 }
 
-static void sim_stores_before_notify(const struct hal_mmio_map *map)
+static int sim_stores_before_notify(const struct hal_mmio_map *map)
 {
 	if (sim_mm(map->mm)->held != 0)
 		sim_store_flush(sim_mm(map->mm),
 				hal_gaddr_board(sim_what(map)));
+	return 0;
 }
 
 /* What the engine and others read and write is ordered by the model's own
