@@ -22,7 +22,7 @@
 #include <stdint.h>
 #include <sys/ioctl.h>
 
-#define HAL_KDEV_VERSION	1	/* raise it when a layout or a meaning
+#define HAL_KDEV_VERSION	2	/* raise it when a layout or a meaning
 					 * changes */
 #define HAL_KDEV_MAGIC		UINT32_C(0x564b4e55)	/* "UNKV" */
 #define HAL_KDEV_NODE		"/dev/Unimem/hal"	/* of the own board */
@@ -48,11 +48,20 @@ static inline uint64_t hal_kdev_off(enum hal_kdev_block block, uint64_t off)
 /* ---- Who holds which interface: a page per board ----------------------- */
 
 /*
- * Written by the driver of that board, readable by all boards through a window.
+ * A page per board, in the memory of the own board: reading one never leaves
+ * the board. The page of another board is a copy, which that board's driver
+ * keeps by remote stores into the memory of every other board, never by loads.
  * nonce is written last on claim and cleared first on release; an entry is
  * consistent if nonce is the same before and after. When it is cleared, every
  * packet of the holder is either in the FIFO it was sent to or will never be.
+ *
+ * Dead boards: each driver stores a sign of life to every other one in each
+ * HAL_KDEV_BEAT_MS. A driver that has seen none of a board for HAL_KDEV_DEAD_MS
+ * clears all nonces in its copy of that board's page. A nonce that was cleared
+ * is never shown again: a board that comes back has new holders.
  */
+#define HAL_KDEV_BEAT_MS	50
+#define HAL_KDEV_DEAD_MS	200
 struct hal_kdev_entry {
 	uint64_t nonce;		/* 0: free, else random, one per holder */
 	uint64_t identity;	/* as stamped, hal_id() */
@@ -122,6 +131,13 @@ _Static_assert(sizeof(struct hal_kdev_claim) == 32, "ABI");
  */
 
 /*
+ * CLEAR (no argument): drop what the packetizer of the file's interface has
+ * pending (CLR_REQ). Afterwards PEND is 0. Whether the packet was taken is not
+ * known. For a packet to a board that does not answer, which would keep the one
+ * buffer of the packetizer for ever. -EINVAL: the file has no interface.
+ */
+
+/*
  * EVENT: an eventfd that is signalled when packets come, -1: none any more.
  * ARM (no argument): signal it once, at the next enqueue, or now if the FIFO is
  * not empty. Signals that nobody armed do not come.
@@ -145,8 +161,10 @@ _Static_assert(sizeof(struct hal_kdev_event) == 8, "ABI");
  * find it by IMPORT and drop it by DROP, and its end drops it. Memory goes when
  * its last hold and last mapping are gone; until then it is nobody else's.
  * -ENOMEM: none left there; -EINVAL: no such board, or 0 bytes; -ESRCH: nobody
- * with the identity to. Mapped, memory of the own board is ordinary cached
- * memory, that of another one Device memory: for store() and load() only.
+ * with the identity to; -EHOSTDOWN: the board does not answer, which the driver
+ * says after HAL_KDEV_DEAD_MS at the latest. Mapped, memory of the own board is
+ * ordinary cached memory, that of another one Device memory: for store() and
+ * load() only.
  */
 struct hal_kdev_alloc {
 	uint64_t bytes;		/* in; out: rounded up */
@@ -169,7 +187,7 @@ _Static_assert(sizeof(struct hal_kdev_alloc) == 48, "ABI");
  * fails leaves hold as it was, and the caller's. -ESTALE: no such reference,
  * wrong secret, or its allocator has dropped it and the caller held nothing;
  * -EINVAL: hold is not 0, nor that of an import of this reference which goes
- * on; -EACCES: another user's; -ENOSPC: no more routes.
+ * on; -EACCES: another user's; -ENOSPC: no more routes; -EHOSTDOWN: as ALLOC.
  */
 struct hal_kdev_import {
 	uint64_t ref, secret;	/* in */
@@ -227,6 +245,7 @@ _Static_assert(sizeof(struct hal_kdev_engine) == 8, "ABI");
 #define HAL_KDEV_IO_CANCEL	_IOW('U', 0x89, struct hal_kdev_cancel)
 #define HAL_KDEV_IO_ENGINE	_IOWR('U', 0x8a, struct hal_kdev_engine)
 #define HAL_KDEV_IO_SERVICE	_IOWR('U', 0x8b, struct hal_kdev_claim)
+#define HAL_KDEV_IO_CLEAR	_IO('U', 0x8c)
 
 /* ---- Transfers: write() and read() ------------------------------------- */
 
@@ -235,7 +254,9 @@ _Static_assert(sizeof(struct hal_kdev_engine) == 8, "ABI");
  * returns the bytes of those it took, or -EAGAIN if it took none because
  * xfer_depth are outstanding. src and dst are global addresses, both inside
  * memory this process holds, on any boards: -EFAULT otherwise; size is 1 to
- * xfer_max: -EINVAL. Any alignment is good.
+ * xfer_max: -EINVAL. Any alignment is good. A transfer from or to a board that
+ * does not answer ends as HAL_KDEV_FAILED within HAL_KDEV_DEAD_MS, by a reset
+ * of the engine if need be; the others go on.
  */
 struct hal_kdev_xfer {
 	uint64_t src, dst;

@@ -415,10 +415,12 @@ static void sim_write128(const struct hal_mmio_map *map, uint32_t off,
 
 static int sim_stores_before_notify(const struct hal_mmio_map *map)
 {
-	if (sim_mm(map->mm)->held != 0)
-		sim_store_flush(sim_mm(map->mm),
-				hal_gaddr_board(sim_what(map)));
-	return 0;
+	struct sim_mm *mm = sim_mm(map->mm);
+	uint32_t board = hal_gaddr_board(sim_what(map));
+
+	if (mm->held != 0)
+		sim_store_flush(mm, board);
+	return sim_load_answered(mm, board) ? 0 : -EIO;
 }
 
 /* What the engine and others read and write is ordered by the model's own
@@ -520,6 +522,21 @@ static void sim_unmap(struct hal_mmio_map *map)
 	if (sim_block(map) == HAL_KDEV_MEM && !inherited(mm))
 		sim_mem_unmap(mm, sim_what(map));
 	memset(map, 0, sizeof(*map));
+}
+
+void hal_sim_death(struct hal_mmio *mm, uint32_t board, enum sim_death death)
+{
+	struct sim_board *b = sim_mm(mm)->w->board[board];
+
+	atomic_store(&b->died, sim_host_ns());
+	atomic_store(&b->death, (uint32_t)death);
+}
+
+bool sim_known_dead(struct sim_world *w, uint32_t board)
+{
+	return sim_death(w, board) != SIM_LIVES &&
+	       sim_host_ns() - atomic_load(&w->board[board]->died) >
+	       HAL_KDEV_DEAD_MS * UINT64_C(1000000);
 }
 
 void hal_sim_trusted(struct hal_mmio *mm, struct hal_mmio_map *map)

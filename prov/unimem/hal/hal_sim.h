@@ -137,6 +137,14 @@ void sim_sweep(struct sim_mm *mm);
 void sim_access(const struct sim_mm *mm);
 /* Something starts that may read ordinary memory, or tells of it. */
 void sim_start(struct sim_mm *mm, const char *what);
+/* For tests: from now on a board is as dead as that, or lives again. */
+void hal_sim_death(struct hal_mmio *mm, uint32_t board, enum sim_death death);
+static inline enum sim_death sim_death(struct sim_world *w, uint32_t board)
+{
+	return (enum sim_death)atomic_load(&w->board[board]->death);
+}
+/* Have the other boards' drivers found out that it is dead? */
+bool sim_known_dead(struct sim_world *w, uint32_t board);
 /* For tests: the trusted page, which the driver maps for nobody. */
 void hal_sim_trusted(struct hal_mmio *mm, struct hal_mmio_map *map);
 
@@ -149,6 +157,7 @@ bool sim_alive(struct sim_world *w, uint64_t owner);
 void sim_lock(struct sim_world *w);
 void sim_unlock(struct sim_world *w);
 uint64_t sim_now(struct sim_world *w);
+uint64_t sim_host_ns(void);
 socklen_t sim_name(void *sun, const char *what, uint64_t hash, uint64_t n);
 
 /* hal_sim_box.c */
@@ -200,6 +209,8 @@ void sim_store(struct hal_mmio_map *map, uint64_t off, const void *src,
 void sim_load(const struct hal_mmio_map *map, uint64_t off, void *dst,
 	      size_t len);
 void sim_store_flush(struct sim_mm *mm, uint32_t board);
+/* Does a load from that board's memory end well? */
+bool sim_load_answered(struct sim_mm *mm, uint32_t board);
 void sim_store_some(struct sim_mm *mm);
 /* Stores of others that are old, or of that file: all. */
 void sim_store_sweep(struct sim_mm *mm, uint64_t now);

@@ -205,6 +205,17 @@ static void op_enter(struct sim_world *w, struct sim_fifo *fifo,
 	}
 }
 
+/* Is it a packet to a board that is dead and where nothing answers? */
+static bool never_arrives(struct sim_world *w, const struct sim_op *op,
+			  uint64_t ref)
+{
+	uint32_t to = atomic_load(&op->fifo) >> 8 & (HAL_REG_BOARDS_MAX - 1);
+	uint32_t from = ref >> 48 & (HAL_REG_BOARDS_MAX - 1);
+
+	return to != from && to < w->boards &&
+	       sim_death(w, to) == SIM_DEAD_SILENT;
+}
+
 /* Carry an operation on as far as it is time for; true: it is over. fifo is
  * that of this operation, the op may have become another. */
 static bool op_step(struct sim_world *w, struct sim_fifo *fifo, uint64_t ref,
@@ -213,6 +224,9 @@ static bool op_step(struct sim_world *w, struct sim_fifo *fifo, uint64_t ref,
 	struct sim_op *op = op_of(w, ref);
 	uint64_t at = atomic_load(&op->at), cur = ref;
 
+	if (at_code(at) == AT_NOT_YET && how != RUN_NOW &&
+	    never_arrives(w, op, ref))
+		return false;
 	if (at_code(at) == AT_NOT_YET && how == RUN_BY_CLOCK &&
 	    w->par.delay != 0 && sim_now(w) < atomic_load(&op->due))
 		return false;
@@ -320,6 +334,10 @@ static void pif_send(struct sim_mm *mm, struct sim_board *b, uint32_t n)
 	}
 	if (board >= w->boards || (dest & HAL_DEST_OFF_MASK) != HAL_MIF_DATA) {
 		/* transmitted; nobody answers there */
+		pif_end(&pif->op, 0, HAL_PIF_NACK);
+		return;
+	}
+	if (board != mm->m.board && sim_death(w, board) == SIM_DEAD_ABORTS) {
 		pif_end(&pif->op, 0, HAL_PIF_NACK);
 		return;
 	}

@@ -436,14 +436,18 @@ void sim_unlock(struct sim_world *w)
 
 /* ---- Time -------------------------------------------------------------- */
 
-/* The model's, in ns. */
-uint64_t sim_now(struct sim_world *w)
+uint64_t sim_host_ns(void)
 {
 	struct timespec ts;
 
-	if (w->par.tick != 0)
-		return atomic_load_explicit(&w->board[0]->common.clock,
-					    memory_order_relaxed);
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* The model's, in ns. */
+uint64_t sim_now(struct sim_world *w)
+{
+	return w->par.tick == 0 ? sim_host_ns() :
+	       atomic_load_explicit(&w->board[0]->common.clock,
+				    memory_order_relaxed);
 }

@@ -137,6 +137,15 @@ static int release(struct sim_mm *mm)
 	return 0;
 }
 
+static int clear(struct sim_mm *mm)
+{
+	if (mm->f->claimed == 0)
+		return -EINVAL;
+	sim_tif_write(mm, HAL_TIF_CLR_REQ,
+		      UINT64_C(1) << (mm->f->claimed - 1));
+	return 0;
+}
+
 /* ---- Events ------------------------------------------------------------ */
 
 int sim_event_fd(struct sim_mm *mm)
@@ -371,6 +380,8 @@ int sim_kdev_ioctl(struct sim_mm *mm, unsigned long cmd, void *arg)
 		return info(mm, arg);
 	case HAL_KDEV_IO_ARM:
 		return arm(mm);
+	case HAL_KDEV_IO_CLEAR:
+		return clear(mm);
 	case HAL_KDEV_IO_ALLOC:
 		return sim_mem_alloc(mm, arg);
 	case HAL_KDEV_IO_IMPORT:

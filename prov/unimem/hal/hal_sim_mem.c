@@ -320,6 +320,8 @@ int sim_mem_alloc(struct sim_mm *mm, struct hal_kdev_alloc *a)
 
 	if (a->board >= mm->w->boards || a->bytes == 0)
 		return -EINVAL;
+	if (a->board != mm->m.board && sim_death(mm->w, a->board) != SIM_LIVES)
+		return -EHOSTDOWN;
 	if (a->bytes > mm->w->mem_bytes || (a->bytes >= LIMIT_WORTH &&
 	    hal_limit_check("dmable memory", a->bytes) != 0))
 		return -ENOMEM;
@@ -440,8 +442,12 @@ static int import(struct sim_mm *mm, struct hal_kdev_import *imp)
 
 int sim_mem_import(struct sim_mm *mm, struct hal_kdev_import *imp)
 {
+	uint32_t board = hal_gaddr_board(imp->ref);
 	int ret;
 
+	if (board != mm->m.board && board < mm->w->boards &&
+	    sim_death(mm->w, board) != SIM_LIVES)
+		return -EHOSTDOWN;
 	sim_lock(mm->w);
 	ret = import(mm, imp);
 	sim_unlock(mm->w);

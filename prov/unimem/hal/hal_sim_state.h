@@ -39,7 +39,7 @@
 #include "hal_regs.h"
 
 #define SIM_MAGIC	UINT32_C(0x4d534e55)	/* "UNSM" */
-#define SIM_VERSION	5u		/* raise when a layout below changes */
+#define SIM_VERSION	6u		/* raise when a layout below changes */
 
 #define SIM_PARTS	512u		/* processes of a model */
 #define SIM_FILES	512u		/* open files of a board's device */
@@ -99,6 +99,14 @@ enum sim_mutant {
 	SIM_MUTANT_TWICE,		/* a transfer's end is told twice */
 	SIM_MUTANT_EARLY,		/* it is told before data is there */
 	SIM_MUTANT_FORGED,		/* another identity is stamped */
+};
+
+/* How the rest of the machine finds a board that is dead. */
+enum sim_death {
+	SIM_LIVES = 0,
+	SIM_DEAD_ABORTS,		/* the network answers in its place: bus
+					 * errors, NACK */
+	SIM_DEAD_SILENT,		/* nothing answers: packets stay PEND */
 };
 
 /* ---- Blocks ------------------------------------------------------------ */
@@ -227,6 +235,8 @@ struct sim_board {
 	uint32_t version;
 	struct sim_params params;
 	struct sim_common common;
+	_Atomic uint32_t death;		/* enum sim_death */
+	_Atomic uint64_t died;		/* ns of the host's clock */
 	struct hal_kdev_entry table[HAL_REG_IFS]
 		__attribute__((aligned(SIM_PAGE)));
 	/* TIF */

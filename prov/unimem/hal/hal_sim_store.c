@@ -18,6 +18,7 @@
 #define STALE_NS	2000000		/* then others look after it */
 #define WAIT_SPINS	64		/* for who carries it out, to be dead */
 #define STOPPED_S	2		/* then he is taken to be stopped */
+#define BUS_LIMIT_NS	1000000		/* a load that nothing answers */
 
 /* ---- Memory ------------------------------------------------------------ */
 
@@ -232,6 +233,9 @@ void sim_store(struct hal_mmio_map *map, uint64_t off, const void *src,
 	if (sim_block(map) != HAL_KDEV_MEM)
 		sim_misuse("a store of %zu bytes into registers", len);
 	check_range(map, off, len);
+	if (hal_gaddr_board(gaddr) != mm->m.board &&
+	    sim_death(mm->w, hal_gaddr_board(gaddr)) != SIM_LIVES)
+		return;			/* posted, and lost */
 	while (len != 0) {
 		size_t n = SIM_LINE - gaddr % SIM_LINE;
 
@@ -248,6 +252,26 @@ void sim_store(struct hal_mmio_map *map, uint64_t off, const void *src,
 		from += n;
 		len -= n;
 	}
+}
+
+/*
+ * A load from a dead board ends in a bus error, after the interconnect's own
+ * time limit where nothing answers. Once the driver of this board knows that
+ * the other is dead no load may be tried: a process that polls it ends here.
+ */
+bool sim_load_answered(struct sim_mm *mm, uint32_t board)
+{
+	const struct timespec limit = { 0, BUS_LIMIT_NS };
+	enum sim_death death = sim_death(mm->w, board);
+
+	if (board == mm->m.board || death == SIM_LIVES)
+		return true;
+	if (sim_known_dead(mm->w, board))
+		sim_misuse("a load from board %u, which the driver knows to be "
+			   "dead", board);
+	if (death == SIM_DEAD_SILENT)
+		nanosleep(&limit, NULL);
+	return false;
 }
 
 static void look_at_table(const struct hal_mmio_map *map, uint64_t off,
@@ -270,11 +294,19 @@ void sim_load(const struct hal_mmio_map *map, uint64_t off, void *dst,
 	sim_mm(map->mm)->loads += (len + 7) / 8;
 	switch (sim_block(map)) {
 	case HAL_KDEV_MEM:
+		if (!sim_load_answered(sim_mm(map->mm),
+				       hal_gaddr_board(sim_what(map))))
+			sim_misuse("a load of %zu bytes from a dead board: a "
+				   "bus error", len);
 		get(dst, sim_memory(w, sim_what(map) + off, len), len);
 		break;
 	case HAL_KDEV_TABLE:
 		look_at_table(map, off, len);
-		get(dst, (uint8_t *)w->board[sim_what(map)]->table + off, len);
+		if (sim_known_dead(w, (uint32_t)sim_what(map)))
+			memset(dst, 0, len);
+		else
+			get(dst, (uint8_t *)w->board[sim_what(map)]->table +
+			    off, len);
 		break;
 	default:
 		sim_misuse("a load of %zu bytes from registers", len);

@@ -30,6 +30,27 @@ static void end(struct sim_mm *mm, struct sim_xfer *x, uint32_t state)
 	x->ended = ++mm->ends;
 }
 
+/* From or to a dead board: an error at once, or by the driver's time limit. */
+static bool lost(struct sim_mm *mm, struct sim_xfer *x)
+{
+	const uint32_t boards[] = { hal_gaddr_board(x->x.src),
+				    hal_gaddr_board(x->x.dst) };
+
+	for (int i = 0; i < 2; i++) {
+		enum sim_death death = sim_death(mm->w, boards[i]);
+
+		if (boards[i] == mm->m.board || death == SIM_LIVES)
+			continue;
+		if (death == SIM_DEAD_ABORTS ||
+		    sim_known_dead(mm->w, boards[i])) {
+			x->error = HAL_CDMA_SR_DECERR;
+			end(mm, x, HAL_KDEV_FAILED);
+		}
+		return true;
+	}
+	return false;
+}
+
 static void step(struct sim_mm *mm, struct sim_xfer *x)
 {
 	struct sim_world *w = mm->w;
@@ -38,6 +59,8 @@ static void step(struct sim_mm *mm, struct sim_xfer *x)
 	if (n > STEP)
 		n = STEP;
 	x->state = HAL_KDEV_STARTED;
+	if (lost(mm, x))
+		return;
 	if (x->error != 0) {
 		if (w->par.dma == 0 || sim_now(w) >= x->due)
 			end(mm, x, HAL_KDEV_FAILED);
