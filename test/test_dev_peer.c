@@ -368,7 +368,7 @@ static void back_words_are_read_back(void **state)
 	assert_int_equal(hal_rx_back_sync(p.ab, 1, 1), -FI_EAGAIN);
 	lie.note = true;
 	assert_int_equal(hal_rx_back_sync(p.ba, 1, 1), 0);
-	assert_string_equal(order, "bsn");
+	assert_string_equal(order, "bsln");
 	lie.note = false;
 	assert_int_equal(words_not_there(&p), 0);
 	lie.unread = true;

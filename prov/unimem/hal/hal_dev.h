@@ -12,6 +12,7 @@
  *   hal_dev_dma.c     transfers
  *   hal_dev_engine.c  the cDMA engine where its registers are ours
  *   hal_mmio_dev.c    accesses, barriers and system calls on the silicon
+ *   hal_dev_bus.c     a load that survives a bus error
  *
  * One direction of a pair of interfaces, from A to B: packets go by A's
  * packetizer into B's mailbox, whose reader sorts them into one ring per
@@ -198,7 +199,9 @@ struct dev_peer {
 	struct hal_rmem *rmems;
 	int dying;			/* status to die with, 0: lives */
 	uint64_t dying_at;		/* ns; since when */
-	bool gone;			/* its interface is: nothing comes */
+	bool gone;			/* its interface is, or its board:
+					 * nothing comes, nothing of it is
+					 * accessed */
 	bool cut;			/* by us: nothing more is taken */
 	bool known;			/* the caller has the object */
 	uint8_t ev_pending;		/* bit per enum hal_event_type */
@@ -267,10 +270,13 @@ struct dev_if {
 	enum dev_pif pif_holds;
 	struct dev_peer *pif_peer;	/* NULL: it was freed meanwhile */
 	struct dev_pkt pif_pkt;
+	uint64_t pif_since;		/* ns; when PEND was found to last,
+					 * 0: it was not */
 	uint64_t pif_answer;		/* ACK, NACK or 0: of the last packet */
 	bool unproven;			/* no status shows that what was sent
 					 * was transmitted */
 	bool mute_told;			/* that nothing is */
+	bool stuck_told;		/* that it cannot be cleared */
 	uint8_t echo;			/* enum dev_echo */
 	uint64_t echo_at;		/* ns; when it is due, or overdue */
 	uint64_t echo_number;
@@ -364,6 +370,7 @@ int dev_rx_pending(struct dev_if *dif);
 void dev_echo_settled(struct dev_if *dif, uint64_t answer, bool echo);
 void dev_echo_came(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS]);
 void dev_echo_run(struct dev_if *dif);
+void dev_cut_all(struct dev_if *dif);
 /* Learn what an empty mailbox reads as; -FI_EIO after a line. */
 int dev_mbox_learn(struct dev_if *dif);
 /* A word was read that begins no packet and is not that pattern. False: do not
@@ -402,6 +409,7 @@ int dev_take_events(struct dev_if *dif, struct hal_event *ev, int max);
 int dev_holder(struct dev_if *dif, uint32_t board, uint32_t iface,
 	       struct hal_kdev_entry *entry);
 int dev_holds(struct dev_peer *peer);
+int dev_stored(struct dev_peer *peer, const struct hal_mmio_map *map);
 void dev_look_around(struct dev_if *dif);
 void dev_bury(struct dev_if *dif);
 

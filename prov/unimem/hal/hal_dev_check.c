@@ -38,7 +38,7 @@ static bool drained(struct dev_if *dif)
 }
 
 /* This interface can send, or receive, nothing: end every connection. */
-static void cut_all(struct dev_if *dif)
+void dev_cut_all(struct dev_if *dif)
 {
 	for (struct dev_peer *p = dif->peers; p != NULL; p = p->next)
 		if (!p->p.dead)
@@ -57,7 +57,7 @@ static void mute(struct dev_if *dif)
 			"section 5, says where to look", dif->i.addr.board,
 			dif->i.addr.iface);
 	dif->mute_told = true;
-	cut_all(dif);
+	dev_cut_all(dif);
 }
 
 /*
@@ -187,7 +187,7 @@ bool dev_mbox_nonsense(struct dev_if *dif, const uint64_t w[2])
 			(unsigned long long)w[0],
 			(unsigned long long)dif->empty);
 	dif->mbox_told = true;
-	cut_all(dif);
+	dev_cut_all(dif);
 	return false;
 }
 

@@ -28,7 +28,7 @@ static bool addr_valid(const struct dev_if *dif, const struct hal_addr *a)
 }
 
 /* What the peer finds when it looks: who we are comes from the driver. */
-static void link_init(struct dev_peer *peer, uint64_t first)
+static int link_init(struct dev_peer *peer, uint64_t first)
 {
 	struct dev_if *dif = dev_if(peer->p.hif);
 	struct dev_link link = {
@@ -41,7 +41,7 @@ static void link_init(struct dev_peer *peer, uint64_t first)
 
 	dif->io->store(&peer->link.map, 0, &link,
 		       offsetof(struct dev_link, words));
-	dif->io->stores_before_notify(&peer->link.map);
+	return dev_stored(peer, &peer->link.map);
 }
 
 /* Make what the outbound half needs; the HELLO is still to be sent. */
@@ -71,16 +71,22 @@ static int open_out(struct dev_peer *peer)
 	tx->limit = first;
 	/* the HELLO orders it */
 	atomic_store_explicit(&tx->back->done, first, memory_order_relaxed);
-	link_init(peer, first);
+	ret = link_init(peer, first);
+	if (ret != 0)
+		goto err_link;
 	peer->hello = DEV_HELLO_UNSENT;
 	return 0;
 
+err_link:
+	tx->back = NULL;
+	dev_region_drop(&peer->link);
 err_back:
 	dev_region_drop(&peer->back);
 err_queue:
 	free(peer->queue);
 	peer->queue = NULL;
-	return ret == -ESRCH ? -FI_ECONNREFUSED : ret;
+	return ret == -ESRCH || ret == -EHOSTDOWN || ret == -FI_ECONNRESET ?
+	       -FI_ECONNREFUSED : ret;
 }
 
 static int connect_new(struct dev_if *dif, const struct hal_addr *to,
@@ -165,7 +171,8 @@ static void answer_no(struct dev_if *dif, uint64_t back, uint64_t answer)
 	if (imp.bytes >= DEV_PAGE) {
 		dif->io->store(&region.map, offsetof(struct dev_back, answer),
 			       &answer, sizeof(answer));
-		dif->io->stores_before_notify(&region.map);
+		/* no peer, and nothing to end: it may not answer */
+		(void)dif->io->stores_before_notify(&region.map);
 	}
 	dev_region_drop(&region);
 }
@@ -441,7 +448,7 @@ int dev_space_ready(struct hal_peer *hp, uint32_t bytes)
 	ret = dev_region_alloc(dif->mm, hp->addr.board,
 			       dif->i.caps->space_bytes, secret,
 			       peer->identity, &peer->space);
-	if (ret == -ESRCH)
+	if (ret == -ESRCH || ret == -EHOSTDOWN)
 		return 0;		/* gone: into a void */
 	if (ret != 0) {
 		hal_log(0, "no memory for %u bytes of receive space at "
@@ -452,10 +459,11 @@ int dev_space_ready(struct hal_peer *hp, uint32_t bytes)
 	dif->io->store(&peer->link.map,
 		       offsetof(struct dev_link, space_secret), &secret,
 		       sizeof(secret));
-	dif->io->stores_before_notify(&peer->link.map);
+	if (dev_stored(peer, &peer->link.map) != 0)
+		return 0;
 	dif->io->store(&peer->link.map, offsetof(struct dev_link, space_ref),
 		       &peer->space.ref, sizeof(peer->space.ref));
-	dif->io->stores_before_notify(&peer->link.map);
+	dev_stored(peer, &peer->link.map);
 	return 0;
 }
 
@@ -464,7 +472,7 @@ void dev_space_write(struct hal_peer *hp, uint32_t off, const void *src,
 {
 	struct dev_peer *peer = dev_peer(hp);
 
-	if (peer->space.mm != NULL && !hp->dead)
+	if (peer->space.mm != NULL && !hp->dead && !peer->gone)
 		dev_if(hp->hif)->io->store(&peer->space.map, off, src, len);
 }
 
@@ -473,7 +481,7 @@ void dev_space_barrier(struct hal_peer *hp)
 	struct dev_peer *peer = dev_peer(hp);
 
 	if (peer->space.mm != NULL && !hp->dead)
-		dev_if(hp->hif)->io->stores_before_notify(&peer->space.map);
+		dev_stored(peer, &peer->space.map);
 }
 
 /* ---- Words stored back ------------------------------------------------- */
@@ -484,7 +492,7 @@ void dev_back_store(struct hal_peer *hp, int word, uint64_t val)
 	struct dev_if *dif = dev_if(hp->hif);
 	uint64_t off = offsetof(struct dev_back, back.done);
 
-	if (peer->rback.mm == NULL || hp->dead)
+	if (peer->rback.mm == NULL || hp->dead || peer->gone)
 		return;
 	if (word >= 0)
 		off = offsetof(struct dev_back, back.word) +
@@ -500,6 +508,5 @@ int dev_back_barrier(struct hal_peer *hp)
 
 	if (peer->rback.mm == NULL || hp->dead)
 		return -FI_EAGAIN;
-	dev_if(hp->hif)->io->stores_before_notify(&peer->rback.map);
-	return 0;
+	return dev_stored(peer, &peer->rback.map) == 0 ? 0 : -FI_EAGAIN;
 }

@@ -4,7 +4,9 @@
  *
  * Nothing signals that a peer has accepted, stored or ended: a few are looked
  * at in every service, in turn, and by clock they are looked up in the table of
- * their board's driver, which knows who holds an interface.
+ * their board's driver, which knows who holds an interface. The table is read
+ * in the own board's memory, so that a board that is dead stops nobody who asks
+ * whether its interfaces live (hal_kdev.h).
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -179,13 +181,14 @@ static void say_end(struct dev_peer *peer)
 
 	if (peer->link.mm != NULL)
 		dev_last_words(peer);
-	if (peer->rback.mm != NULL) {
+	if (peer->rback.mm != NULL && !peer->gone) {
 		dif->io->store(&peer->rback.map,
 			       offsetof(struct dev_back, back.closed),
 			       &peer->session, sizeof(peer->session));
-		dif->io->stores_before_notify(&peer->rback.map);
+		dev_stored(peer, &peer->rback.map);
 	}
-	dev_wake_now(peer);
+	if (!peer->gone)
+		dev_wake_now(peer);
 }
 
 void dev_peer_free(struct hal_peer *hp)
@@ -314,6 +317,50 @@ int dev_holds(struct dev_peer *peer)
 	return nonce == peer->p.addr.nonce;
 }
 
+/* Its interface is nobody's, or another's: nothing of it is to be touched. */
+static void gone(struct dev_peer *peer)
+{
+	peer->gone = true;
+	dev_doom(peer, peer->told_out || peer->accept != DEV_ACCEPT_NONE ?
+		 -FI_ECONNRESET : -FI_ECONNREFUSED);
+}
+
+/* A load from that board ended in a bus error: so have its peers, all of
+ * them. */
+static void board_lost(struct dev_if *dif, uint32_t board)
+{
+	hal_log(0, "board %u does not answer (bus error): the interfaces of "
+		"it that interface %u:%u is connected to are taken for dead",
+		board, dif->i.addr.board, dif->i.addr.iface);
+	for (struct dev_peer *p = dif->peers; p != NULL; p = p->next)
+		if (p->p.addr.board == board && !p->p.dead && !p->gone)
+			gone(p);
+}
+
+/*
+ * All that was stored to the peer, by this map, is there when this returns 0.
+ * The only access that waits for the peer's board. It is not done where the
+ * table, in the own board's memory, says that the peer has ended, alone or with
+ * its board: -FI_ECONNRESET, as where the bus reports an error.
+ */
+int dev_stored(struct dev_peer *peer, const struct hal_mmio_map *map)
+{
+	struct dev_if *dif = dev_if(peer->p.hif);
+
+	if (peer->gone)
+		return -FI_ECONNRESET;
+	if (dev_holds(peer) == 0) {
+		/* its last packets are looked for after this */
+		dif->io->status_before_memory(dif->mm);
+		gone(peer);
+		return -FI_ECONNRESET;
+	}
+	if (dif->io->stores_before_notify(map) == 0)
+		return 0;
+	board_lost(dif, peer->p.addr.board);
+	return -FI_ECONNRESET;
+}
+
 /* Have no more of it, whatever it says. */
 void dev_cut(struct dev_peer *peer)
 {
@@ -338,9 +385,7 @@ static void check_life(struct dev_if *dif, struct dev_peer *peer)
 		return;
 	/* its last packets are looked for after this */
 	dif->io->status_before_memory(dif->mm);
-	peer->gone = true;
-	dev_doom(peer, peer->told_out || peer->accept != DEV_ACCEPT_NONE ?
-		 -FI_ECONNRESET : -FI_ECONNREFUSED);
+	gone(peer);
 }
 
 /* Has the receiver accepted us, or gone? */

@@ -20,6 +20,7 @@
 
 #define LOOKS_SEND	100		/* at PEND, before a packet waits */
 #define LOOKS_END	100000		/* before a close gives up on it */
+#define PEND_MAX	UINT64_C(20000000)	/* ns; answers take some us */
 #define PUMP_PACKETS	32
 #define RUN_PACKETS	16		/* of one peer in a row */
 #define BACKOFF_MIN	2000u		/* ns */
@@ -133,6 +134,53 @@ static void pif_settle(struct dev_if *dif, uint64_t status)
 	}
 }
 
+/*
+ * No answer to a packet for long: its board does not answer. Have the driver
+ * clear the packetizer, whose one buffer all others need too. What became of
+ * the packet is not known, so its peer is cut off; where the packetizer cannot
+ * be cleared nothing can be sent any more, and all are.
+ */
+static void pif_stuck(struct dev_if *dif)
+{
+	struct dev_peer *peer = dif->pif_peer;
+	int ret = dif->io->ioctl(dif->mm, HAL_KDEV_IO_CLEAR, NULL);
+
+	dif->pif_since = 0;
+	if (ret == 0 || !dif->stuck_told)
+		hal_log(0, "packetizer of interface %u:%u: no answer to a "
+			"packet to %u:%u for %u ms: %s", dif->i.addr.board,
+			dif->i.addr.iface,
+			peer != NULL ? peer->p.addr.board : dif->i.addr.board,
+			peer != NULL ? peer->p.addr.iface : dif->i.addr.iface,
+			(unsigned)(PEND_MAX / 1000000), ret == 0 ?
+			"is that board alive? Its connection ends" :
+			"and it cannot be cleared: the driver must know "
+			"HAL_KDEV_IO_CLEAR");
+	if (ret != 0) {
+		dif->stuck_told = true;
+		dev_cut_all(dif);
+		return;
+	}
+	dif->pif_holds = DEV_PIF_FREE;
+	dif->pif_peer = NULL;
+	/* the status of the packet before is not kept either */
+	dif->pif_answer = 0;
+	if (dif->echo == DEV_ECHO_IN_PIF)
+		dif->echo = DEV_ECHO_NONE;
+	if (peer != NULL && !peer->p.dead)
+		dev_cut(peer);
+}
+
+/* PEND was read: for too long? */
+static bool pif_waits(struct dev_if *dif)
+{
+	uint64_t now = dev_now();
+
+	if (dif->pif_since == 0)
+		dif->pif_since = now;
+	return now - dif->pif_since <= PEND_MAX;
+}
+
 /* Is the packetizer ready for a packet? Looks at most so often. */
 bool dev_pif_idle(struct dev_if *dif, unsigned looks)
 {
@@ -144,10 +192,14 @@ bool dev_pif_idle(struct dev_if *dif, unsigned looks)
 		dif->io->read128(&dif->pif, HAL_PIF_STATUS, status);
 		if (status[0] & HAL_PIF_PEND)
 			continue;
+		dif->pif_since = 0;
 		pif_settle(dif, status[0] & HAL_PIF_STATUS_MASK);
 		return true;
 	}
-	return false;
+	if (pif_waits(dif))
+		return false;
+	pif_stuck(dif);
+	return dif->pif_holds == DEV_PIF_FREE;
 }
 
 bool dev_pif_ready(struct dev_if *dif)
@@ -408,9 +460,10 @@ void dev_last_words(struct dev_peer *peer)
 	dif->stats.last_words += n;
 	dif->io->store(map, offsetof(struct dev_link, last), &last,
 		       sizeof(last));
-	dif->io->stores_before_notify(map);
+	if (dev_stored(peer, map) != 0)
+		return;
 	dif->io->store(map, offsetof(struct dev_link, end), &end, sizeof(end));
-	dif->io->stores_before_notify(map);
+	dev_stored(peer, map);
 }
 
 /* One try, for a peer that is let go of: its sleep ends by the clock else. */
