@@ -206,14 +206,20 @@ GSAS_API int gsas_queue_create(uint64_t quota, uint32_t buffer, int board,
 GSAS_API int gsas_queue_open(gsas_addr addr, struct gsas_queue_handle **q);
 GSAS_API void gsas_queue_close(struct gsas_queue_handle *q);
 
-/* Put a word in: no round trip but for the first one, no waiting. 0: it will be
- * there, in the order of this thread's. -EAGAIN: the queue has its quota;
- * nothing was put in. -EDQUOT: as many threads put words in as it may hold.
- * -ESTALE: it was freed, and with it what was inside. */
+/* Put a word in. It waits for the service with the first word, and when as many
+ * words as the thread's window has (64 at most) were not acknowledged yet. 0:
+ * it will be there, in the order of this thread's. -EAGAIN: the queue has no
+ * place; nothing was put in. -EDQUOT: as many threads put words in as it may
+ * hold. -ESTALE: it was freed, and with it what was inside. */
 GSAS_API int gsas_enqueue(struct gsas_queue_handle *q, uint64_t word);
 
 /* Take the oldest word out. -EAGAIN: there is none. */
 GSAS_API int gsas_dequeue(struct gsas_queue_handle *q, uint64_t *word);
+
+/* The same, waiting for one, so many milliseconds at most; -1: without limit.
+ * -ETIMEDOUT: there was none. */
+GSAS_API int gsas_dequeue_wait(struct gsas_queue_handle *q, uint64_t *word,
+			       int ms);
 
 /* ---- Processes ----------------------------------------------------------- */
 

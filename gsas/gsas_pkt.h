@@ -83,12 +83,13 @@ enum gsas_opcode {
 				 * attributes */
 	GSAS_QUEUE_NEW	= 72,	/* arg1 quota in words 0-31, words of a buffer
 				 * 32-63; arg2 attributes; result: address */
-	GSAS_QUEUE_OPEN	= 73,	/* address; result: words granted */
-	GSAS_QUEUE_CLOSE = 74,	/* address: what was granted goes back */
-	GSAS_ENQUEUE	= 75,	/* address; arg1 word. Posted. Response, when
-				 * more is granted: address in the third word,
-				 * result: words granted since the open; or
-				 * GSAS_E_FREED: the queue is gone */
+	GSAS_QUEUE_OPEN	= 73,	/* address; result: words that may be sent */
+	GSAS_QUEUE_CLOSE = 74,	/* address: the window goes back, waits end */
+	GSAS_ENQUEUE	= 75,	/* address; arg1 word. Posted. Acknowledged now
+				 * and then: address in the third word, result:
+				 * words that may be sent since the open;
+				 * GSAS_E_AGAIN: all of them were, and there is
+				 * no place; GSAS_E_FREED: the queue is gone */
 	GSAS_DEQUEUE	= 76,	/* address; arg1 words at most 0-31, where in
 				 * the caller's space 32-63; result: words. 0
 				 * at most: only tells that some were taken */
@@ -100,6 +101,9 @@ enum gsas_opcode {
 	GSAS_RECLAIM	= 79,	/* address of an orphan's region; or 0: all,
 				 * arg1: from here on; result: pages freed;
 				 * third word: as GSAS_LIST */
+	GSAS_QUEUE_WAIT	= 80,	/* address; answered when a word is inside, or
+				 * the queue was freed, or GSAS_E_AGAIN: the
+				 * caller has closed it */
 };
 
 /* Of a request nobody answers, but by the next fence. All others: 1 .. 255. */

@@ -20,7 +20,7 @@
 /* Buffers one look at the head takes back, so that it is short; and more than
  * are needed for what is granted with it, so that there is always one. */
 #define RECLAIM		512
-_Static_assert(RECLAIM * GSAS_QUEUE_BUFFER_MIN > GSAS_QUEUE_GRANT, "");
+_Static_assert(RECLAIM * GSAS_QUEUE_BUFFER_MIN > GSAS_QUEUE_WINDOW, "");
 
 /*
  * Buffers that share a page, or one that has some. Free buffers are taken from
@@ -49,7 +49,8 @@ struct gsas_queue {
 	uint32_t first, last;
 	uint32_t *next;			/* by buffer */
 
-	void (*give_back)(void *memory, uint64_t bytes);
+	struct gsas_queue_system system;
+	uint32_t stock;			/* free buffers that have memory */
 	uint32_t per_slab, slab_bytes;
 	uint64_t slab_free;		/* all its bits */
 	struct slab *slab;
@@ -57,21 +58,25 @@ struct gsas_queue {
 	struct unm_list warm, idle, cold;	/* idle: oldest first */
 
 	uint32_t producers;
-	uint32_t holders;		/* producers with unused > 0 */
-	uint32_t unused;		/* words granted and not used: all */
+	uint32_t reserved;		/* words of all windows */
+	uint32_t unused;		/* words that may be sent: of all */
 	struct unm_list all;		/* producers */
-	struct unm_list none, few;	/* those with no words; with few */
+	struct unm_list none, few;	/* those that may send no word; those
+					 * with less than half of the window */
 	uint32_t none_count;
+	struct unm_list untold;		/* of none, to be told that there is no
+					 * place */
 };
 
 struct gsas_producer {
 	struct gsas_queue *queue;
 	void *user;
-	uint64_t granted;
-	uint32_t unused;
-	uint32_t bound;			/* of unused, when it was granted */
+	uint64_t granted;		/* may be sent, since the open */
+	uint32_t unused;		/* of those, not put in yet */
+	uint32_t window;		/* most that unused ever is */
 	struct unm_list all;
 	struct unm_list wants;		/* in none or few, or by itself */
+	struct unm_list untold;		/* in that list, or by itself */
 };
 
 /* ---- Buffers ------------------------------------------------------------- */
@@ -81,9 +86,12 @@ static struct slab *slab_of_list(struct unm_list *list)
 	return unm_container(list, struct slab, list);
 }
 
+/* Idle slabs that are kept: some, and what the words that may be sent need. */
 static uint32_t kept(const struct gsas_queue *q)
 {
-	return KEEP / q->slab_bytes;
+	uint32_t need = (q->unused >> q->shape.shift) + 2;
+
+	return KEEP / q->slab_bytes + need / q->per_slab + 1;
 }
 
 /* The oldest, with as many beside it as may go. */
@@ -102,8 +110,9 @@ static void give_back_oldest(struct gsas_queue *q)
 		unm_list_append(&q->cold, &s->list);
 		s->idle = false;
 		q->idle_count--;
+		q->stock -= q->per_slab;
 	}
-	q->give_back((char *)q->words + (uint64_t)(lo - q->slab) *
+	q->system.give_back((char *)q->words + (uint64_t)(lo - q->slab) *
 		     q->slab_bytes, (uint64_t)(hi - lo) * q->slab_bytes);
 }
 
@@ -114,32 +123,51 @@ static void buffer_free(struct gsas_queue *q, uint32_t buffer)
 	if (s->free == 0)
 		unm_list_append(&q->warm, &s->list);
 	s->free |= UINT64_C(1) << buffer % q->per_slab;
+	q->stock++;
 	if (s->free != q->slab_free)
 		return;
 	unm_list_remove(&s->list);
 	unm_list_append(&q->idle, &s->list);
 	s->idle = true;
 	q->idle_count++;
-	if (q->give_back == NULL || q->idle_count <= 2 * kept(q))
+	if (q->system.give_back == NULL || q->idle_count <= 2 * kept(q))
 		return;
 	while (q->idle_count > kept(q))
 		give_back_oldest(q);
 }
 
-static struct slab *slab_take(struct gsas_queue *q)
+/* Is there one without memory? */
+static bool has_cold(const struct gsas_queue *q)
 {
-	struct unm_list *list = unm_list_pop(&q->cold);
-	struct slab *s;
-
-	if (list != NULL)
-		return slab_of_list(list);
-	s = &q->slab[q->made++];
-	s->free = q->slab_free;
-	unm_list_init(&s->list);
-	return s;
+	return !unm_list_empty(&q->cold) ||
+	       q->made < q->shape.buffers / q->per_slab;
 }
 
-/* There is one: gsas_queue_shape() and RECLAIM say why. */
+/* One more slab gets memory. false: the system has none. */
+static bool slab_ready(struct gsas_queue *q)
+{
+	struct unm_list *list = q->cold.next;
+	struct slab *s;
+
+	s = unm_list_empty(&q->cold) ? &q->slab[q->made] : slab_of_list(list);
+	if (q->system.populate != NULL &&
+	    !q->system.populate((char *)q->words + (uint64_t)(s - q->slab) *
+				q->slab_bytes, q->slab_bytes))
+		return false;
+	if (s == &q->slab[q->made]) {
+		q->made++;
+		s->free = q->slab_free;
+		unm_list_init(&s->list);
+	}
+	unm_list_remove(&s->list);
+	unm_list_append(&q->idle, &s->list);
+	s->idle = true;
+	q->idle_count++;
+	q->stock += q->per_slab;
+	return true;
+}
+
+/* There is one that has memory: stock() saw to it. */
 static uint32_t buffer_alloc(struct gsas_queue *q)
 {
 	struct slab *s;
@@ -148,18 +176,15 @@ static uint32_t buffer_alloc(struct gsas_queue *q)
 	if (!unm_list_empty(&q->warm)) {
 		s = slab_of_list(q->warm.prev);
 	} else {
-		if (!unm_list_empty(&q->idle)) {
-			s = slab_of_list(q->idle.prev);
-			unm_list_remove(&s->list);
-			s->idle = false;
-			q->idle_count--;
-		} else {
-			s = slab_take(q);
-		}
+		s = slab_of_list(q->idle.prev);
+		unm_list_remove(&s->list);
+		s->idle = false;
+		q->idle_count--;
 		unm_list_append(&q->warm, &s->list);
 	}
 	bit = (uint32_t)__builtin_ctzll(s->free);
 	s->free &= ~(UINT64_C(1) << bit);
+	q->stock--;
 	if (s->free == 0)
 		unm_list_remove(&s->list);
 	return (uint32_t)(s - q->slab) * q->per_slab + bit;
@@ -233,21 +258,18 @@ static void want(struct gsas_queue *q, uint64_t words)
 	look_at(q, atomic_load(&q->head->head));
 }
 
-/* ---- Grants --------------------------------------------------------------
+/* ---- Windows -------------------------------------------------------------
  *
- * Words inside and words granted and not used are at most the quota. Granted
- * words cannot be had back, so an idle producer keeps them for ever; therefore
+ * A producer has a window, fixed when it opens the queue: so many words it may
+ * have sent that were not acknowledged. The acknowledgement is the number of
+ * words it may send in all, and it is sent when less than half of the window
+ * is left. Windows are part of the quota: words inside, and words that may
+ * still be sent, are at most the quota. So no accepted word is without a place.
+ * All windows together are at most the quota, so each producer gets the whole
+ * of its window again when all words were taken out, whatever others hold back.
  *
- *	- the first unused word of each producer is its base. What it has beyond
- *	  is extra, and producers + extra <= quota: when all words are taken
- *	  out, there is one for each producer that has none. Who would break
- *	  this by a grant or by coming is refused.
- *	- extras are at most half the quota, and a producer gets up to a quarter
- *	  of what the others leave of them, 63 at most: so there is something
- *	  left for those that come later, and much for few.
- *
- * Who has no word comes first, in turn, and gets its part of what there is. Who
- * has less than half of what it could have is next, if there is all of it.
+ * A producer without a word to send is served first, in turn. If there is no
+ * place it is told so, once.
  */
 
 static uint32_t available(const struct gsas_queue *q)
@@ -255,19 +277,32 @@ static uint32_t available(const struct gsas_queue *q)
 	return q->shape.quota - (uint32_t)inside(q) - q->unused;
 }
 
-/* Unused words this one could have. */
-static uint32_t bound(const struct gsas_producer *p)
+/*
+ * The window of one more producer; 0: there are too many. All windows beyond
+ * the first word have half of the quota, and the first producers leave some of
+ * it to those that come later.
+ */
+static uint32_t window_of(const struct gsas_queue *q)
 {
-	const struct gsas_queue *q = p->queue;
-	uint32_t most = q->shape.quota / 2, others;
+	uint32_t left = q->shape.quota - q->reserved, most;
+	uint32_t beyond = q->reserved - q->producers;
 
-	if (most > q->shape.quota - q->producers)
-		most = q->shape.quota - q->producers;
-	others = q->unused - q->holders;
-	if (p->unused > 0)
-		others -= p->unused - 1;
-	most = most > others ? (most - others) / 4 : 0;
-	return 1 + (most < GSAS_QUEUE_GRANT ? most : GSAS_QUEUE_GRANT - 1);
+	most = q->shape.quota / 2 > beyond ?
+		(q->shape.quota / 2 - beyond) / 4 : 0;
+	most = 1 + (most < GSAS_QUEUE_WINDOW ? most : GSAS_QUEUE_WINDOW - 1);
+	return most < left ? most : left;
+}
+
+/* Memory for so many words more than may be sent now. false: the system has
+ * none. So the words that a producer may send have memory already. */
+static bool stock(struct gsas_queue *q, uint32_t words)
+{
+	uint32_t need = ((q->unused + words) >> q->shape.shift) + 2;
+
+	while (q->stock < need && has_cold(q))
+		if (!slab_ready(q))
+			return false;
+	return true;
 }
 
 static void unlist(struct gsas_producer *p)
@@ -275,18 +310,21 @@ static void unlist(struct gsas_producer *p)
 	if (p->unused == 0 && !unm_list_empty(&p->wants))
 		p->queue->none_count--;
 	unm_list_remove(&p->wants);
+	unm_list_remove(&p->untold);
 }
 
-static void give(struct gsas_producer *p, uint32_t words)
+/* false: there is no memory for them */
+static bool give(struct gsas_producer *p, uint32_t words)
 {
 	struct gsas_queue *q = p->queue;
 
+	if (!stock(q, words))
+		return false;
 	unlist(p);
-	q->holders += p->unused == 0;
 	q->unused += words;
 	p->unused += words;
 	p->granted += words;
-	p->bound = p->unused;
+	return true;
 }
 
 static void list_none(struct gsas_producer *p)
@@ -303,9 +341,9 @@ static void use(struct gsas_producer *p)
 	p->unused--;
 	q->unused--;
 	if (p->unused == 0) {
-		q->holders--;
 		list_none(p);
-	} else if (2 * p->unused < p->bound && unm_list_empty(&p->wants)) {
+		unm_list_append(&q->untold, &p->untold);
+	} else if (2 * p->unused < p->window && unm_list_empty(&p->wants)) {
 		unm_list_append(&q->few, &p->wants);
 	}
 }
@@ -318,32 +356,23 @@ static struct gsas_producer *of_wants(struct unm_list *list)
 static struct gsas_producer *grant_none(struct gsas_queue *q)
 {
 	struct gsas_producer *p = of_wants(q->none.next);
-	uint32_t words = available(q), most = bound(p);
+	uint32_t words = available(q);
 
 	if (words == 0)
 		return NULL;
 	words = words < q->none_count ? 1 : words / q->none_count;
-	give(p, words < most ? words : most);
-	return p;
+	return give(p, words < p->window ? words : p->window) ? p : NULL;
 }
 
 static struct gsas_producer *grant_few(struct gsas_queue *q)
 {
-	while (!unm_list_empty(&q->few)) {
-		struct gsas_producer *p = of_wants(q->few.next);
-		uint32_t most = bound(p);
+	struct gsas_producer *p;
 
-		if (2 * p->unused >= most) {	/* when it has fewer */
-			unlist(p);
-			p->bound = most;
-			continue;
-		}
-		if (available(q) < most - p->unused)
-			break;
-		give(p, most - p->unused);
-		return p;
-	}
-	return NULL;
+	if (unm_list_empty(&q->few))
+		return NULL;
+	p = of_wants(q->few.next);
+	return available(q) >= p->window - p->unused &&
+		give(p, p->window - p->unused) ? p : NULL;
 }
 
 /* Words that will be refused, for those that would wait for ever. */
@@ -355,8 +384,7 @@ static struct gsas_producer *grant_dead(struct gsas_queue *q)
 	if (unm_list_empty(list))
 		return NULL;
 	p = of_wants(list->next);
-	give(p, GSAS_QUEUE_GRANT - p->unused);
-	return p;
+	return give(p, p->window - p->unused) ? p : NULL;
 }
 
 static struct gsas_producer *grant(struct gsas_queue *q)
@@ -364,6 +392,15 @@ static struct gsas_producer *grant(struct gsas_queue *q)
 	if (q->dead)
 		return grant_dead(q);
 	return unm_list_empty(&q->none) ? grant_few(q) : grant_none(q);
+}
+
+/* One that is to be told that there is no place. */
+static struct gsas_producer *full(struct gsas_queue *q)
+{
+	struct unm_list *list = unm_list_pop(&q->untold);
+
+	return list == NULL ? NULL :
+		unm_container(list, struct gsas_producer, untold);
 }
 
 /*
@@ -376,14 +413,14 @@ static void want_more(struct gsas_queue *q)
 	uint64_t words = inside(q) / 2;
 
 	if (!unm_list_empty(&q->none)) {
-		if (words > GSAS_QUEUE_GRANT / 2)
-			words = GSAS_QUEUE_GRANT / 2;
+		if (words > GSAS_QUEUE_WINDOW / 2)
+			words = GSAS_QUEUE_WINDOW / 2;
 		/* not again, if we have looked since and it is to come: who
 		 * clears it has passed it before */
 		if (q->wanted <= q->taken ||
-		    q->wanted - q->taken > GSAS_QUEUE_GRANT / 2)
+		    q->wanted - q->taken > GSAS_QUEUE_WINDOW / 2)
 			want(q, words > 0 ? words : 1);
-	} else if (q->give_back != NULL && q->wanted <= q->taken &&
+	} else if (q->system.give_back != NULL && q->wanted <= q->taken &&
 		   (q->entered - q->left) << q->shape.shift >
 		   2 * KEEP / sizeof(uint64_t)) {
 		want(q, inside(q));
@@ -400,6 +437,8 @@ struct gsas_producer *gsas_queue_grant(struct gsas_queue *queue, bool *waits)
 		want_more(queue);
 		p = grant(queue);
 	}
+	if (p == NULL)
+		p = full(queue);
 	*waits = !queue->dead &&
 		 (!unm_list_empty(&queue->none) ||
 		  queue->left < queue->taken >> queue->shape.shift);
@@ -412,21 +451,25 @@ enum gsas_error gsas_producer_open(struct gsas_queue *queue, void *user,
 				struct gsas_producer **producer)
 {
 	struct gsas_producer *p;
+	uint32_t window;
 
 	look(queue);
 	if (queue->dead)
 		return GSAS_E_STATE;
-	if (queue->producers + queue->unused - queue->holders >=
-	    queue->shape.quota)
+	window = window_of(queue);
+	if (window == 0)
 		return GSAS_E_QUOTA;
 	p = calloc(1, sizeof(*p));
 	if (p == NULL)
 		return GSAS_E_MEMORY;
 	p->queue = queue;
 	p->user = user;
+	p->window = window;
 	queue->producers++;
+	queue->reserved += window;
 	unm_list_append(&queue->all, &p->all);
 	unm_list_init(&p->wants);
+	unm_list_init(&p->untold);
 	list_none(p);
 	if (queue->none_count == 1)
 		grant_none(queue);
@@ -439,8 +482,8 @@ void gsas_producer_close(struct gsas_producer *producer)
 	struct gsas_queue *q = producer->queue;
 
 	unlist(producer);
-	q->holders -= producer->unused > 0;
 	q->unused -= producer->unused;
+	q->reserved -= producer->window;
 	q->producers--;
 	unm_list_remove(&producer->all);
 	free(producer);
@@ -449,6 +492,11 @@ void gsas_producer_close(struct gsas_producer *producer)
 uint64_t gsas_producer_granted(const struct gsas_producer *producer)
 {
 	return producer->granted;
+}
+
+bool gsas_producer_full(const struct gsas_producer *producer)
+{
+	return producer->unused == 0;
 }
 
 void *gsas_producer_user(const struct gsas_producer *producer)
@@ -478,7 +526,7 @@ enum gsas_error gsas_queue_put(struct gsas_producer *producer, uint64_t word)
 /* ---- Queues -------------------------------------------------------------- */
 
 int gsas_queue_new(void *memory, uint32_t quota, uint32_t buffer,
-		   void (*give_back)(void *memory, uint64_t bytes),
+		   const struct gsas_queue_system *system,
 		   struct gsas_queue **queue)
 {
 	struct gsas_queue *q;
@@ -504,13 +552,15 @@ int gsas_queue_new(void *memory, uint32_t quota, uint32_t buffer,
 		free(q);
 		return -FI_ENOMEM;
 	}
-	q->give_back = give_back;
+	if (system != NULL)
+		q->system = *system;
 	unm_list_init(&q->warm);
 	unm_list_init(&q->idle);
 	unm_list_init(&q->cold);
 	unm_list_init(&q->all);
 	unm_list_init(&q->none);
 	unm_list_init(&q->few);
+	unm_list_init(&q->untold);
 	q->head = memory;
 	q->words = (void *)((char *)memory + q->shape.words);
 	q->head->quota = quota;

@@ -11,8 +11,9 @@
  * followed by another one, as the paper's handler does, up to the quota; a
  * drained one is used again.
  *
- * Nobody waits for room: who enqueues has been granted words beforehand, each
- * of them a place under the quota, and is told when more are.
+ * A producer sends words within its window, each of them a place under the
+ * quota, and is sent cumulative acknowledgements: how many words it may send in
+ * all, or that there is no place for more.
  */
 #ifndef GSAS_QUEUE_H
 #define GSAS_QUEUE_H
@@ -28,7 +29,7 @@
 #define GSAS_QUEUE_QUOTA_MAX	(UINT32_C(1) << 24)	/* words */
 #define GSAS_QUEUE_BUFFER_MIN	8			/* words, 2^n */
 #define GSAS_QUEUE_BUFFER_MAX	4096
-#define GSAS_QUEUE_GRANT	64	/* words granted at a time, at most */
+#define GSAS_QUEUE_WINDOW	64	/* words a producer may send, at most */
 
 /*
  * Word i of the queue, counted from its beginning, is in the buffer that
@@ -93,28 +94,41 @@ int gsas_queue_take(const struct gsas_queue_view *view, uint64_t *word,
 struct gsas_queue;
 struct gsas_producer;			/* one interface that enqueues */
 
-/* Lay out a new queue in zeroed memory of gsas_queue_bytes(). give_back(): the
- * system may have these bytes of it, they are zero when touched again; NULL: no
- * such thing. 0, -FI_ENOMEM, -FI_EINVAL. */
+/*
+ * Whole pages of a queue's memory, and the system. A queue uses no memory of
+ * buffers that it has not populated, and keeps little of what it does not use.
+ */
+struct gsas_queue_system {
+	/* It may have these bytes; they are zero when touched again. NULL: no
+	 * such thing. */
+	void (*give_back)(void *memory, uint64_t bytes);
+	/* They shall have memory; false: there is none. NULL: they have. */
+	bool (*populate)(void *memory, uint64_t bytes);
+};
+
+/* Lay out a new queue in zeroed memory of gsas_queue_bytes(). 0, -FI_ENOMEM,
+ * -FI_EINVAL. */
 int gsas_queue_new(void *memory, uint32_t quota, uint32_t buffer,
-		   void (*give_back)(void *memory, uint64_t bytes),
+		   const struct gsas_queue_system *system,
 		   struct gsas_queue **queue);
 void gsas_queue_free(struct gsas_queue *queue);	/* with its producers */
 
 /*
- * A new producer is granted words at once, none if the queue is full or others
- * wait: then gsas_queue_grant() returns it when there are some.
+ * A new producer may send its window at once, less or nothing if the queue is
+ * full or others wait: then gsas_queue_grant() returns it when it may.
  * GSAS_OK; GSAS_E_QUOTA: too many producers for its words, which is so with as
  * many as words, and never below half as many; GSAS_E_STATE: see
  * gsas_queue_put(); GSAS_E_MEMORY.
  */
 enum gsas_error gsas_producer_open(struct gsas_queue *queue, void *user,
 				struct gsas_producer **producer);
-/* Words granted and not used go back to the others. */
+/* Its window goes back to the others. */
 void gsas_producer_close(struct gsas_producer *producer);
 
-/* Words granted so far: those used and those not. */
+/* Words it may send since it was opened, put in or not. */
 uint64_t gsas_producer_granted(const struct gsas_producer *producer);
+/* It has put all of them in, and there is no place for more. */
+bool gsas_producer_full(const struct gsas_producer *producer);
 void *gsas_producer_user(const struct gsas_producer *producer);
 
 /*
@@ -125,8 +139,9 @@ void *gsas_producer_user(const struct gsas_producer *producer);
 enum gsas_error gsas_queue_put(struct gsas_producer *producer, uint64_t word);
 
 /*
- * Look at what was taken out, and grant: the next producer that has more than
- * the last time it was returned, or NULL. Then *waits: some want more than
+ * Look at what was taken out, and grant: the next producer that may send more
+ * than the last time it was returned, or that has just become full, or NULL.
+ * Then *waits: some want more than
  * there is, or memory is still to be given back: look again when told (by who
  * takes, gsas_queue_head.wanted), and by clock, as who is killed before it
  * tells does not.

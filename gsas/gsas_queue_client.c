@@ -14,7 +14,8 @@
 #include "gsas_queue.h"
 #include "gsas_thread.h"
 
-#define GRANT_LOW	8	/* look for more from here on */
+#define TAKE_TRIES	16	/* before the service is asked to tell */
+#define WINDOW_LOW	8	/* look for acknowledgements from here on */
 
 struct gsas_queue_handle {
 	struct gsas_queue_handle *next;
@@ -26,8 +27,12 @@ struct gsas_queue_handle {
 	uint32_t refs;		/* opened so often */
 	bool producer;
 	int error;		/* why it takes no more words, 0: it does */
-	uint64_t granted, used;		/* words since it is a producer */
+	bool full;			/* the service has no place for more */
+	uint64_t granted, used;		/* words that may be sent, that were,
+					 * since it is a producer */
 	struct gsas_queue_view view;	/* head NULL: none yet */
+	bool waits;			/* wait was sent, and not looked at */
+	struct gsas_trip wait;		/* answered when a word is inside */
 };
 
 int gsas_queue_create(uint64_t quota, uint32_t buffer, int board,
@@ -159,8 +164,10 @@ void gsas_queue_close(struct gsas_queue_handle *q)
 	if (q == NULL || gsas_thread_get(&t) != 0 || q->owner != t->number ||
 	    --q->refs != 0)
 		return;
-	if (q->producer && queue_lane(q, &t, &lane) == 0)
+	if ((q->producer || q->waits) && queue_lane(q, &t, &lane) == 0)
 		(void)simple(lane, GSAS_QUEUE_CLOSE, q->address, &result);
+	if (q->waits)			/* the service ends it */
+		(void)gsas_trip_wait(t, &q->wait);
 	for (at = &t->queues; *at != q; at = &(*at)->next)
 		;
 	*at = q->next;
@@ -185,22 +192,30 @@ void gsas_queue_told(struct gsas_lane *lane, uint64_t address, int error,
 
 	if (q == NULL || !q->producer)
 		return;
-	if (error != 0) {
+	if (error != 0 && error != -FI_EAGAIN) {
 		q->error = error;
 		q->granted = q->used;	/* so that it is looked at */
-	} else if (q->granted < words) {
-		q->granted = words;
+		return;
 	}
+	if (q->granted < words)
+		q->granted = words;
+	q->full = error != 0;
 }
 
 /* ---- In ------------------------------------------------------------------ */
 
-/* Told of more meanwhile? 0: there is some; -FI_EAGAIN. */
-static int look_for_grants(struct gsas_queue_handle *q, struct gsas_thread *t)
+/* What the service said meanwhile of the window. When nothing of it is left,
+ * wait for the answer to the last word that was sent: more, or that the queue
+ * is full. 0; -FI_EAGAIN. */
+static int look_at_window(struct gsas_queue_handle *q, struct gsas_thread *t)
 {
 	gsas_thread_progress(t);
 	if (q->used == q->granted && gsas_now_ns() >= t->next_service)
 		gsas_thread_service(t);
+	gsas_wait_begin(t);
+	while (q->lane->peer != NULL && q->error == 0 && !q->full &&
+	       q->used == q->granted)
+		gsas_wait_step(t);
 	if (q->lane->peer == NULL)
 		return -FI_ECONNRESET;
 	if (q->error != 0)
@@ -215,10 +230,13 @@ static int become_producer(struct gsas_queue_handle *q,
 	int ret;
 
 	q->granted = q->used = 0;
+	q->full = false;
 	q->producer = true;		/* may be told of more at once */
 	ret = simple(lane, GSAS_QUEUE_OPEN, q->address, &granted);
 	if (ret == 0 && q->error == 0 && q->granted < granted)
 		q->granted = granted;
+	if (ret == 0 && q->granted == 0)
+		q->full = true;
 	q->producer = ret == 0;
 	return ret;
 }
@@ -236,8 +254,8 @@ int gsas_enqueue(struct gsas_queue_handle *q, uint64_t word)
 		return ret;
 	if (__builtin_expect(!q->producer, 0))
 		ret = become_producer(q, lane);
-	if (ret == 0 && q->granted - q->used <= GRANT_LOW)
-		ret = look_for_grants(q, t);
+	if (ret == 0 && q->granted - q->used <= WINDOW_LOW)
+		ret = look_at_window(q, t);
 	if (ret == 0)
 		ret = gsas_lane_send(lane, &ask, NULL);
 	if (ret == 0)
@@ -323,4 +341,56 @@ int gsas_dequeue(struct gsas_queue_handle *q, uint64_t *word)
 			return -FI_ECONNRESET;
 	}
 	return ret;
+}
+
+/* Until the service says that there may be a word. -FI_ETIMEDOUT; else 0, or
+ * what the service says. A request that was not answered in time is the next
+ * call's. */
+static int await_word(struct gsas_queue_handle *q, uint64_t end)
+{
+	struct gsas_ask ask = {
+		.opcode = GSAS_QUEUE_WAIT, .address = q->address,
+	};
+	struct gsas_thread *t;
+	struct gsas_lane *lane;
+	int ret = queue_lane(q, &t, &lane);
+
+	if (ret == 0 && !q->waits) {
+		gsas_trip_begin(&q->wait, t, GSAS_KIND_ONE);
+		ret = gsas_lane_send(lane, &ask, &q->wait);
+		q->waits = ret == 0;
+	}
+	if (ret != 0)
+		return ret;
+	gsas_wait_begin(t);
+	t->deadline = end;
+	while (q->wait.status == -FI_EINPROGRESS && gsas_now_ns() < end)
+		gsas_wait_step(t);
+	t->deadline = 0;
+	if (q->wait.status == -FI_EINPROGRESS)
+		return -FI_ETIMEDOUT;
+	q->waits = false;
+	return q->wait.status;
+}
+
+int gsas_dequeue_wait(struct gsas_queue_handle *q, uint64_t *word, int ms)
+{
+	uint64_t end = ms < 0 ? UINT64_MAX :
+		gsas_now_ns() + (uint64_t)ms * 1000000;
+	int ret, last;
+
+	for (;;) {
+		for (int i = 0; i < TAKE_TRIES; i++) {
+			ret = gsas_dequeue(q, word);
+			if (ret != -FI_EAGAIN)
+				return ret;
+		}
+		ret = await_word(q, end);
+		if (ret == -FI_ETIMEDOUT) {
+			last = gsas_dequeue(q, word);
+			return last != -FI_EAGAIN ? last : ret;
+		}
+		if (ret != 0 && ret != -FI_EAGAIN)
+			return ret;
+	}
 }

@@ -65,6 +65,9 @@ struct gsas_client {
 	uint32_t given[GSAS_WORKERS];	/* works */
 	uint32_t work_count;		/* those, waiting and late ones */
 	struct unm_list tells;		/* gsas_open with grants to tell */
+	struct unm_list sleeps;		/* gsas_sleep: for words to be put in */
+	struct unm_list woken;		/* ... that ended, not yet answered */
+	uint32_t sleep_count;		/* of both lists */
 	struct unm_list stuck;		/* of the service's list */
 	struct unm_list list;
 
@@ -216,6 +219,7 @@ enum gsas_error gsas_serve_queue_open(struct gsas_call *call);
 enum gsas_error gsas_serve_queue_close(struct gsas_call *call);
 enum gsas_error gsas_serve_enqueue(struct gsas_call *call);
 enum gsas_error gsas_serve_dequeue(struct gsas_call *call);
+enum gsas_error gsas_serve_queue_wait(struct gsas_call *call);
 
 /* A new region becomes a queue. */
 enum gsas_error gsas_region_enqueue(struct gsas_service *service,
@@ -224,7 +228,13 @@ enum gsas_error gsas_region_enqueue(struct gsas_service *service,
 /* It is one no more; who has it open finds it gone. */
 void gsas_region_unqueue(struct gsas_region *region);
 
+/* The memory of a region that will be a queue goes back until it is used. By
+ * any thread, before the region is added. */
+void gsas_region_hollow(const struct gsas_region *region);
+
 bool gsas_client_tell_grants(struct gsas_client *client);
+/* Answer those that waited for words: false, not all was taken. */
+bool gsas_client_tell_woken(struct gsas_client *client);
 void gsas_client_close_queues(struct gsas_client *client);
 
 /* Grant what there is. Whether some wait for more. */

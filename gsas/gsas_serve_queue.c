@@ -3,11 +3,13 @@
  * gsas_serve_queue.c - queues as regions: who has them open, and who is told of
  * grants. What is in their memory: gsas_queue.h.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #include <rdma/fi_errno.h>
 
+#include "gsas_segment.h"
 #include "gsas_serve.h"
 
 #define TAKE_MAX	512		/* words a request takes, to be short */
@@ -21,6 +23,17 @@ struct served_queue {
 	struct unm_list look;		/* service->look or service->waiting */
 	bool changed;			/* it is the first of these */
 	struct unm_list opens;
+	struct unm_list sleeps;		/* struct gsas_sleep */
+};
+
+/* A client that waits until a word is put in. Freed when it was answered. */
+struct gsas_sleep {
+	struct gsas_client *client;
+	uint64_t address;
+	uint8_t tag;
+	enum gsas_error error;		/* of the answer */
+	struct unm_list list;		/* of the queue's */
+	struct unm_list mine;		/* client->sleeps or client->woken */
 };
 
 /* A queue that a client has open. Freed: until the client was told so. */
@@ -43,6 +56,88 @@ static void queue_changed(struct served_queue *q)
 	q->changed = true;
 	unm_list_remove(&q->look);
 	unm_list_append(&q->service->look, &q->look);
+}
+
+/* ---- Those that wait for words ------------------------------------------- */
+
+static void sleep_free(struct gsas_sleep *sleep)
+{
+	sleep->client->sleep_count--;
+	unm_list_remove(&sleep->list);
+	unm_list_remove(&sleep->mine);
+	free(sleep);
+}
+
+static bool sleep_answer(struct gsas_sleep *sleep)
+{
+	struct gsas_answer answer = {
+		.opcode = GSAS_QUEUE_WAIT, .tag = sleep->tag,
+		.response.error = sleep->error,
+	};
+
+	if (!gsas_client_tell(sleep->client, &answer))
+		return false;
+	sleep_free(sleep);
+	return true;
+}
+
+/* After those of the client that were not answered before. */
+static void sleep_end(struct gsas_sleep *sleep, enum gsas_error error)
+{
+	struct gsas_client *client = sleep->client;
+	struct gsas_answer answer = {
+		.opcode = GSAS_QUEUE_WAIT, .tag = sleep->tag,
+		.response.error = error,
+	};
+
+	(void)gsas_client_count(client, &answer, sleep->address);
+	sleep->error = error;
+	unm_list_remove(&sleep->list);
+	unm_list_remove(&sleep->mine);
+	unm_list_append(&client->woken, &sleep->mine);
+	if (!gsas_client_tell_woken(client))
+		gsas_client_stuck(client);
+}
+
+bool gsas_client_tell_woken(struct gsas_client *client)
+{
+	while (!unm_list_empty(&client->woken))
+		if (!sleep_answer(unm_container(client->woken.next,
+						struct gsas_sleep, mine)))
+			return false;
+	return true;
+}
+
+/* All of them: the first one may not want the word any more. */
+static void wake_all(struct served_queue *q, enum gsas_error error)
+{
+	while (!unm_list_empty(&q->sleeps))
+		sleep_end(unm_container(q->sleeps.next, struct gsas_sleep,
+					list), error);
+}
+
+/* Those of a client at a queue. How many there were. */
+static uint32_t wake_own(struct gsas_client *client, uint64_t address)
+{
+	uint32_t n = 0;
+
+	unm_list_for_each_safe(pos, tmp, &client->sleeps) {
+		struct gsas_sleep *sleep = unm_container(pos, struct gsas_sleep,
+							 mine);
+
+		if (sleep->address != address)
+			continue;
+		sleep_end(sleep, GSAS_E_AGAIN);
+		n++;
+	}
+	return n;
+}
+
+static void drop_sleeps(struct unm_list *sleeps)
+{
+	while (!unm_list_empty(sleeps))
+		sleep_free(unm_container(sleeps->next, struct gsas_sleep,
+					 mine));
 }
 
 /* ---- Those that a client has open, by address ---------------------------- */
@@ -103,6 +198,8 @@ static void open_end(struct gsas_open *open)
 
 void gsas_client_close_queues(struct gsas_client *client)
 {
+	drop_sleeps(&client->sleeps);
+	drop_sleeps(&client->woken);
 	if (client->opens == NULL)
 		return;
 	while (!unm_list_empty(&client->tells)) {
@@ -131,6 +228,25 @@ static void give_back(void *memory, uint64_t bytes)
 	(void)madvise(memory, bytes, MADV_REMOVE);
 }
 
+/* A system without this option (before Linux 5.14) gives memory at the first
+ * access, or ends the process. */
+static bool populate(void *memory, uint64_t bytes)
+{
+	return madvise(memory, bytes, MADV_POPULATE_WRITE) == 0 ||
+	       errno == EINVAL;
+}
+
+static const struct gsas_queue_system queue_system = {
+	.give_back = give_back, .populate = populate,
+};
+
+void gsas_region_hollow(const struct gsas_region *region)
+{
+	const struct gsas_block *block = &region->segment->block;
+
+	give_back(block->memory, block->bytes);
+}
+
 enum gsas_error gsas_region_enqueue(struct gsas_service *service,
 				    struct gsas_region *region,
 				    uint32_t quota, uint32_t buffer)
@@ -145,11 +261,13 @@ enum gsas_error gsas_region_enqueue(struct gsas_service *service,
 	q->service = service;
 	memory = gsas_pages_find(service->pages, region->address, &region,
 				 &left, &error);
-	if (gsas_queue_new(memory, quota, buffer, give_back, &q->queue) != 0)
+	if (gsas_queue_new(memory, quota, buffer, &queue_system,
+			   &q->queue) != 0)
 		goto free_q;
 	if (gsas_queue_view(memory, left, &q->view) != 0)
 		goto free_queue;
 	unm_list_init(&q->opens);
+	unm_list_init(&q->sleeps);
 	unm_list_init(&q->look);
 	unm_list_append(&service->queues, &q->list);
 	region->queue = q;
@@ -246,9 +364,10 @@ static enum gsas_error not_open(struct gsas_call *call)
 enum gsas_error gsas_serve_queue_close(struct gsas_call *call)
 {
 	struct gsas_open *open = open_find(call->client, call->address);
+	uint32_t woken = wake_own(call->client, call->address);
 
 	if (open == NULL)
-		return not_open(call);
+		return woken != 0 ? GSAS_OK : not_open(call);
 	queue_changed(open->queue);
 	open_end(open);
 	return GSAS_OK;
@@ -263,9 +382,41 @@ enum gsas_error gsas_serve_enqueue(struct gsas_call *call)
 		return not_open(call);
 	error = gsas_queue_put(open->producer, call->arg[0]);
 	queue_changed(open->queue);
+	if (error == GSAS_OK)
+		wake_all(open->queue, GSAS_OK);
 	call->result = gsas_producer_granted(open->producer);
 	call->more = call->address;
 	return error;
+}
+
+/* Words come by requests only, so none is missed between the look and the
+ * list. */
+enum gsas_error gsas_serve_queue_wait(struct gsas_call *call)
+{
+	struct gsas_client *client = call->client;
+	struct gsas_sleep *sleep;
+	struct served_queue *q;
+	enum gsas_error error;
+
+	if (call->region->job != client->job)
+		return GSAS_E_ACCESS;
+	error = queue_of(call, &q);
+	if (error == GSAS_OK && call->tag == GSAS_TAG_POSTED)
+		error = GSAS_E_ARGUMENT;
+	if (error != GSAS_OK || gsas_queue_words(q->queue) != 0)
+		return error;
+	if (client->sleep_count >= GSAS_LATER_MAX)
+		return GSAS_E_AGAIN;
+	sleep = calloc(1, sizeof(*sleep));
+	if (sleep == NULL)
+		return GSAS_E_MEMORY;
+	sleep->client = client;
+	sleep->address = call->address;
+	sleep->tag = call->tag;
+	client->sleep_count++;
+	unm_list_append(&q->sleeps, &sleep->list);
+	unm_list_append(&client->sleeps, &sleep->mine);
+	return GSAS_LATER;
 }
 
 /* For those that cannot map it. */
@@ -319,6 +470,8 @@ static bool open_tell(struct gsas_open *open)
 		answer.response.result = gsas_producer_granted(open->producer);
 	else
 		answer.response.error = GSAS_E_FREED;
+	if (open->producer != NULL && gsas_producer_full(open->producer))
+		answer.response.error = GSAS_E_AGAIN;
 	if (!gsas_client_tell(open->client, &answer))
 		return false;
 	unm_list_remove(&open->tells);
@@ -390,6 +543,7 @@ void gsas_region_unqueue(struct gsas_region *region)
 		open_close(open);
 		tell_or_keep(open);
 	}
+	wake_all(q, GSAS_E_FREED);
 	unm_list_remove(&q->list);
 	unm_list_remove(&q->look);
 	gsas_queue_free(q->queue);

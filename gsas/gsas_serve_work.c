@@ -271,6 +271,8 @@ static void alloc_run(struct gsas_work *work)
 	struct alloc *alloc = unm_container(later, struct alloc, later);
 
 	later->error = gsas_region_fill(later->service->pages, &alloc->plan);
+	if (later->error == GSAS_OK && alloc->quota != 0)
+		gsas_region_hollow(alloc->plan.region);
 }
 
 static void alloc_done(struct gsas_work *work)

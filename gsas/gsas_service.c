@@ -92,6 +92,7 @@ static const struct gsas_rule rules[128] = {
 	RULE(STAT,	gsas_serve_stat, 0, 0, 0),
 	RULE(LIST,	gsas_serve_list, 0, 0, 0),
 	RULE(RECLAIM,	gsas_serve_reclaim, 0, 0, 0),
+	RULE(QUEUE_WAIT, gsas_serve_queue_wait, FIND, 0, 0),
 };
 
 /* ---- Checks -------------------------------------------------------------- */
@@ -274,7 +275,8 @@ static void unstick(struct gsas_client *client)
 	if (client->keeps && !gsas_client_tell(client, &client->kept))
 		return;
 	client->keeps = false;
-	if (gsas_client_tell_late(client) && gsas_client_tell_grants(client))
+	if (gsas_client_tell_late(client) && gsas_client_tell_grants(client) &&
+	    gsas_client_tell_woken(client))
 		unm_list_remove(&client->stuck);
 }
 
@@ -308,6 +310,8 @@ int gsas_client_new(struct gsas_service *service, uint64_t identity,
 	for (int i = 0; i < GSAS_WORKERS; i++)
 		unm_list_init(&c->waits[i]);
 	unm_list_init(&c->tells);
+	unm_list_init(&c->sleeps);
+	unm_list_init(&c->woken);
 	unm_list_init(&c->stuck);
 	unm_list_append(&service->clients, &c->list);
 	service->stat.clients++;

@@ -241,6 +241,20 @@ static void room_wakes(struct gsas_thread *t, bool on)
 	}
 }
 
+/* Milliseconds, from now. */
+static int nap_ms(const struct gsas_thread *t)
+{
+	uint64_t now, left;
+
+	if (t->wants_room)
+		return 1;
+	if (t->deadline == 0)
+		return SLEEP_MS;
+	now = gsas_now_ns();
+	left = now < t->deadline ? (t->deadline - now) / 1000000 + 1 : 0;
+	return left < SLEEP_MS ? (int)left : SLEEP_MS;
+}
+
 static void nap(struct gsas_thread *t)
 {
 	struct pollfd pfd = { .fd = hal_if_fd(t->hif), .events = POLLIN };
@@ -250,7 +264,7 @@ static void nap(struct gsas_thread *t)
 		/* room that came before they were asked: looked for here for
 		 * long calls, soon by who wants it for a packet */
 		if (!gsas_thread_progress(t))
-			poll(&pfd, 1, t->wants_room ? 1 : SLEEP_MS);
+			poll(&pfd, 1, nap_ms(t));
 		hal_if_disarm(t->hif);
 	}
 	room_wakes(t, false);

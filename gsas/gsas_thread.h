@@ -156,6 +156,7 @@ struct gsas_thread {
 	struct gsas_yield yield;
 	bool wants_room;	/* for a packet: nobody wakes us for that */
 	uint64_t next_service;	/* ns */
+	uint64_t deadline;	/* ns: no sleep is longer; 0: none */
 };
 
 extern _Thread_local struct gsas_hot *gsas_hot

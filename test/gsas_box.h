@@ -42,9 +42,10 @@ static inline struct box box_new(uint32_t quota, uint32_t buffer,
 						   uint64_t bytes))
 {
 	struct box b = { .bytes = gsas_queue_bytes(quota, buffer) };
+	const struct gsas_queue_system system = { .give_back = give_back };
 
 	b.head = memory_new(b.bytes);
-	assert_int_equal(gsas_queue_new(b.head, quota, buffer, give_back,
+	assert_int_equal(gsas_queue_new(b.head, quota, buffer, &system,
 					&b.queue), 0);
 	assert_int_equal(gsas_queue_view(b.head, b.bytes, &b.view), 0);
 	return b;
@@ -121,7 +122,7 @@ static inline void box_empty(struct box *b)
 
 struct user {
 	struct gsas_producer *p;
-	uint64_t used, told;
+	uint64_t used, told, full;
 };
 
 static inline uint64_t unused(const struct user *u)

@@ -79,7 +79,7 @@ static const struct misuse misuses[] = {
 	{ "opcode 0", 0, PLAIN, 0, 0, 0, GSAS_E_OPCODE },
 	{ "opcode 15", 15, PLAIN, 0, 0, 0, GSAS_E_OPCODE },
 	{ "opcode 63", 63, PLAIN, 0, 0, 0, GSAS_E_OPCODE },
-	{ "opcode 80", 80, PLAIN, 0, 0, 0, GSAS_E_OPCODE },
+	{ "opcode 81", 81, PLAIN, 0, 0, 0, GSAS_E_OPCODE },
 	{ "opcode 128", 128, PLAIN, 0, 0, 0, GSAS_E_OPCODE },
 	{ "opcode 129", 129, NOWHERE, 0, 1, 0, GSAS_E_OPCODE },
 	{ "the HAL's own", 0xC0, PLAIN, 0, 0, 0, GSAS_E_OPCODE },
@@ -246,6 +246,10 @@ static const struct misuse misuses[] = {
 	{ "enqueue, never allocated", GSAS_ENQUEUE, NOWHERE, BEHIND, 1, 0,
 	  GSAS_E_ADDRESS },
 	{ "dequeue, no queue", GSAS_DEQUEUE, PLAIN, 0, 1, 0, GSAS_E_STATE },
+	{ "wait, foreign", GSAS_QUEUE_WAIT, QUEUE_WORLD, 0, 0, 0,
+	  GSAS_E_ACCESS },
+	{ "wait at what is no queue", GSAS_QUEUE_WAIT, PLAIN, 0, 0, 0,
+	  GSAS_E_STATE },
 	{ "dequeue, foreign", GSAS_DEQUEUE, QUEUE_WORLD, 0, 1, 0,
 	  GSAS_E_ACCESS },
 	{ "dequeue to outside", GSAS_DEQUEUE, QUEUE, 0,
@@ -376,7 +380,7 @@ static void test_stranger(void **state)
 	for (int opcode = 0; opcode < 256; opcode++) {
 		struct misuse m = { "no job", 0, PLAIN, 0, 0, 0, GSAS_E_JOIN };
 		bool known = (opcode >= 1 && opcode <= 14) ||
-			     (opcode >= 64 && opcode <= 79);
+			     (opcode >= 64 && opcode <= 80);
 
 		if (opcode == GSAS_JOIN)
 			continue;

@@ -47,6 +47,8 @@ static void give_back(void *memory, uint64_t bytes)
 	CHECK(madvise(memory, bytes, MADV_REMOVE) == 0);
 }
 
+static const struct gsas_queue_system queue_system = { .give_back = give_back };
+
 /* ---- The service --------------------------------------------------------- */
 
 /* Puts in word after word, whoever's turn it is, until it shall stop. */
@@ -59,7 +61,8 @@ static int put_words(int fd, int index, void *arg)
 
 	(void)index;
 	(void)arg;
-	CHECK(gsas_queue_new(g_head, g_quota, g_buffer, give_back, &q) == 0);
+	CHECK(gsas_queue_new(g_head, g_quota, g_buffer, &queue_system, &q) ==
+	      0);
 	for (int i = 0; i < PRODUCERS; i++)
 		CHECK(gsas_producer_open(q, NULL, &p[i]) == GSAS_OK);
 	tell_word(fd, 1);		/* it is a queue now */
