@@ -1,0 +1,167 @@
+#!/usr/bin/env -S python3 -B
+# SPDX-License-Identifier: BSD-2-Clause
+"""What run-mpich and run-fabtests count as passed, failed and skipped.
+
+Shell scripts stand for the suites' programs and for mpiexec. A failure that a
+list names is counted as skipped only if it is the assertion that the list
+names; a hang, a process left behind or another assertion is a failure.
+"""
+import argparse
+import contextlib
+import importlib.machinery
+import importlib.util
+import io
+import os
+import re
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path.insert(0, HERE)
+sys.dont_write_bytecode = True
+
+ASSERTION = 'echo "Failed to cancel send"; echo " Found 1 errors"; '
+PROGRAMS = {
+    "good": "echo ' No Errors'",
+    "named": ASSERTION + "exit 1",
+    "other": ASSERTION + "echo 'wrong data'; exit 1",
+    "silent": "exit 1",
+    "hung": ASSERTION + "sleep 100",
+    "left": ASSERTION + "sleep 100 </dev/null >/dev/null & exit 1",
+}
+
+
+def load(name):
+    """A runner as a module: its name has no .py."""
+    path = os.path.join(HERE, name)
+    loader = importlib.machinery.SourceFileLoader(name.replace("-", "_"),
+                                                  path)
+    spec = importlib.util.spec_from_loader(loader.name, loader)
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+def script(path, text):
+    with open(path, "w") as out:
+        out.write("#!/bin/sh\n%s\n" % text)
+    os.chmod(path, 0o755)
+
+
+class Base(unittest.TestCase):
+    def setUp(self):
+        work = tempfile.TemporaryDirectory(prefix="unimem-runners-")
+        self.addCleanup(work.cleanup)
+        self.work = work.name
+        # its reports go there, too
+        for name in ("lib_run", "run_mpich", "run_fabtests"):
+            sys.modules.pop(name, None)
+        os.environ["UNIMEM_BUILD"] = self.work
+
+    def told(self, run):
+        """{test: "ok", "not ok" or "skip"} of what run() prints"""
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            run()
+        return {name: kind for kind, name in re.findall(
+            r"^(ok|not ok|skip) - (.*?)(?: #.*)?$", out.getvalue(), re.M)}
+
+
+class Mpich(Base):
+    def runner(self, chosen="quick"):
+        module = load("run-mpich")
+        for folder in ("bin", "pt2pt"):
+            os.makedirs(os.path.join(self.work, folder), exist_ok=True)
+        script(os.path.join(self.work, "bin", "mpiexec"),
+               'shift 2; exec "$@"')
+        for name, text in PROGRAMS.items():
+            script(os.path.join(self.work, "pt2pt", name), text)
+        args = argparse.Namespace(prov="tcp", mpi=self.work, set=chosen,
+                                  timeout=1, dirs=["pt2pt"], match="",
+                                  ranks=None)
+        runner = module.Runner(args, {"suite": self.work}, None)
+        self.addCleanup(runner.jail.close)
+        clear = runner.jail.clear
+        runner.jail.clear = lambda grace=0: clear(min(grace, 0.2))
+        return module, args, runner
+
+    def results(self, names, chosen="quick", xfail="", slow=""):
+        module, _, runner = self.runner(chosen)
+        runner.xfail = [(xfail, ("Failed to cancel send", "because"))]
+        runner.slow = [(slow, "long")]
+        cases = [module.Case("pt2pt", [name, "1"]) for name in names]
+        return self.told(lambda: runner.everything(cases, []))
+
+    def test_an_expected_failure_is_its_assertion(self):
+        got = self.results(PROGRAMS, xfail="pt2pt/*")
+        want = dict.fromkeys(PROGRAMS, "not ok")
+        want.update(good="ok", named="skip")
+        self.assertEqual(got, {"pt2pt/%s 1" % k: v for k, v in want.items()})
+
+    def test_what_no_list_names_fails(self):
+        self.assertEqual(self.results(["good", "named"]), {
+            "pt2pt/good 1": "ok", "pt2pt/named 1": "not ok"})
+
+    def test_what_is_left_out_is_counted(self):
+        self.assertEqual(self.results(["good"], slow="pt2pt/good *"),
+                         {"pt2pt/good 1": "skip"})
+        with open(os.path.join(self.work, "pt2pt", "testlist"), "w") as out:
+            out.write("good 1\n")
+        with open(os.path.join(self.work, "pt2pt", "testlist.dtp"),
+                  "w") as out:
+            out.write("good 2\ngood 3\n")
+        for chosen, lists, tests in (("quick", 1, 1), ("whole", 1, 1),
+                                     ("full", 0, 3)):
+            module, args, runner = self.runner(chosen)
+            suite = {"suite": self.work}
+            left = list(module.left_out(args, suite))
+            self.assertEqual(left, [("pt2pt/testlist.dtp", 2)][:lists])
+            runner.slow = []
+            got = self.told(lambda: runner.everything(
+                module.cases_of(args, suite), left))
+            self.assertEqual(sorted(got.values()),
+                             ["ok"] * tests + ["skip"] * lists)
+
+    def test_slow_tests_run_in_the_other_sets(self):
+        self.assertTrue(self.runner("quick")[2].slow)
+        for chosen in ("whole", "full"):
+            self.assertEqual(self.runner(chosen)[2].slow, [])
+
+class Fabtests(Base):
+    def verdict(self, done, codes, left, listed=True):
+        module = load("run-fabtests")
+        args = argparse.Namespace(prov="unimem", set="all", timeout=1)
+        runner = module.Runner(args, self.work, None)
+        self.addCleanup(runner.jail.close)
+        runner.reasons = [("fi_x", "because")] if listed else []
+        outputs = [("fi_x", "")] * len(codes)
+        return self.told(lambda: runner.verdict(
+            "fi_x", 1, (done, codes, outputs, left)))["fi_x"]
+
+    def test_a_listed_test_ends_as_not_run(self):
+        self.assertEqual(self.verdict(True, [61, 61], 0), "skip")
+        self.assertEqual(self.verdict(True, [61, 61], 0, False), "not ok")
+        self.assertEqual(self.verdict(True, [0, 0], 0, False), "ok")
+
+    def test_a_listed_test_that_does_otherwise_fails(self):
+        for done, codes, left in (
+                (True, [0, 0], 0),          # passes by now
+                (True, [61, 1], 0),         # another error
+                (True, [-11, 61], 0),       # a crash
+                (False, [61, -9], 0),       # a hang
+                (False, [61, None], 0),
+                (True, [61, 61], 1)):       # a process left behind
+            self.assertEqual(self.verdict(done, codes, left), "not ok")
+
+    def test_parts_of_a_unit_test(self):
+        module = load("run-fabtests")
+        for why, good in (
+                ("skipped because fi_getinfo returned 61 - No data", True),
+                ("requires unsupported feature x", True),
+                ("FAIL ordering", False), ("no verdict", False)):
+            self.assertEqual(bool(module.NOT_SUPPORTED.match(why)), good)
+
+
+if __name__ == "__main__":
+    unittest.main()
