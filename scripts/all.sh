@@ -4,7 +4,7 @@
 
 UNIMEM_LIBS="common packages mpich mpich-build build demo count user native"
 UNIMEM_LIBS+=" smoke ompi"
-for lib in $UNIMEM_LIBS check aarch64 fuzz mutants systemd full; do
+for lib in $UNIMEM_LIBS check aarch64 fuzz mutants systemd bare full; do
 	# shellcheck source=/dev/null
 	. "$TOP/scripts/$lib.sh"
 done
