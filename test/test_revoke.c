@@ -34,6 +34,9 @@
 #define LEN		(WRITERS * PART)
 #define CLOSED		0xA5		/* no byte of theirs */
 #define STOPPED_US	100000
+#define CLOSE_MS	300		/* of an owner that gives up */
+#define STR_(x)		#x
+#define STR(x)		STR_(x)
 
 enum call { PUT, GET, ADD, CALLS };
 
@@ -316,6 +319,109 @@ static void stopped(const struct plan *plan, bool dies)
 	procs_forget();
 }
 
+/* ---- Stopped inside for too long ---------------------------------------- */
+
+/* Lines that name a peer in what fi_close() said. */
+static int lines_of(const char *path)
+{
+	char line[512];
+	FILE *in = fopen(path, "r");
+	int n = 0;
+
+	CHECK(in != NULL);
+	while (fgets(line, sizeof(line), in) != NULL)
+		n += strstr(line, "fi_close() gives up") != NULL &&
+			strstr(line, "interface") != NULL;
+	fclose(in);
+	return n;
+}
+
+static int closes_in_time(int fd, int index, void *arg)
+{
+	char path[] = "/tmp/unimem-revoke-XXXXXX";
+	int err, kept = dup(STDERR_FILENO);
+	struct owner o;
+	uint64_t since;
+
+	(void)index;
+	owner_begin(&o, arg);
+	owner_open(&o);
+	tell_word(fd, 0);
+	node_idle(&o.n, fd);
+	err = mkstemp(path);
+	CHECK(err >= 0 && kept >= 0);
+	g_fail_fd = kept;
+	dup2(err, STDERR_FILENO);
+	since = procs_now();
+	CHECK(fi_close(&o.mr->fid) == -FI_EBUSY);
+	CHECK(procs_now() - since >= CLOSE_MS * 1000);
+	CHECK(lines_of(path) == 1);
+	unlink(path);
+	tell_word(fd, 0);
+	node_idle(&o.n, fd);		/* another peer uses it meanwhile */
+	owner_close(&o);
+	tell_word(fd, 0);
+	node_idle(&o.n, fd);
+	owner_check(&o, 0);
+	owner_end(&o);
+	close(err);
+	return 0;
+}
+
+/* Puts to the region until it hears from the director; then it must be refused
+ * at last. */
+static int uses_it(int fd, int index, void *arg)
+{
+	struct writer w;
+	uint64_t word;
+
+	writer_begin(&w, fd, index);
+	for (int i = 0; i < 100; i++)
+		CHECK(writer_step(&w, arg));
+	tell_word(fd, 0);
+	while (hear(fd, &word, sizeof(word), 0) < 0)
+		writer_step(&w, arg);
+	CHECK(!writer_step(&w, arg));
+	writer_end(&w);
+	return 0;
+}
+
+static void too_long(const struct plan *plan, bool dies)
+{
+	const char *const bound[] = { "FI_UNIMEM_CLOSE_MS=" STR(CLOSE_MS),
+				      NULL };
+	const char *const stops[] = { "FI_UNIMEM_POINT=inside:3:stop", NULL };
+	struct proc *owner = proc_start(closes_in_time, (void *)plan, bound);
+	struct proc *victim, *other;
+	siginfo_t info;
+
+	hear_word(owner->fd);
+	victim = start_writer(goes_inside, plan, stops);
+	CHECK(waitid(P_PID, victim->pid, &info, WSTOPPED | WNOWAIT) == 0);
+	CHECK(info.si_code == CLD_STOPPED);
+	tell_word(owner->fd, 0);
+	hear_word(owner->fd);		/* -FI_EBUSY */
+	other = start_writer(uses_it, plan, NULL);
+	hear_word(other->fd);
+	proc_signal(victim, dies ? SIGKILL : SIGCONT);
+	if (dies)
+		while (!proc_ended(victim, 1000))
+			;
+	tell_word(owner->fd, 0);
+	hear_word(owner->fd);		/* closed */
+	tell_word(other->fd, 0);
+	proc_expect(other, 0);
+	if (!dies)
+		hear_word(victim->fd);
+	tell_word(owner->fd, 0);
+	proc_expect(owner, 0);
+	if (!dies) {
+		tell_word(victim->fd, 0);
+		proc_expect(victim, 0);
+	}
+	procs_forget();
+}
+
 static void inside(bool dies)
 {
 	static const struct plan plans[] = {
@@ -344,6 +450,17 @@ static void killed_inside(void)
 {
 	inside(true);
 }
+
+static void stopped_too_long(void)
+{
+	static const struct plan plans[] = {
+		{ true, 1 << PUT, 8 }, { false, 1 << GET, PART },
+	};
+
+	for (int i = 0; i < 4; i++)
+		if (goes(&plans[i / 2]))
+			too_long(&plans[i / 2], i & 1);
+}
 #else
 static void stopped_inside(void)
 {
@@ -354,6 +471,7 @@ static void stopped_inside(void)
 }
 
 #define killed_inside stopped_inside
+#define stopped_too_long stopped_inside
 #endif
 
 /* ---- Over and over ------------------------------------------------------- */
@@ -534,6 +652,7 @@ static void killed_writers(void)
 static const struct procs_case cases[] = {
 	{ "stopped_inside", stopped_inside, 100 },
 	{ "killed_inside", killed_inside, 100 },
+	{ "stopped_too_long", stopped_too_long, 100 },
 	{ "rounds_through_windows", rounds_through_windows, 300 },
 	{ "rounds_by_attach", rounds_by_attach, 300 },
 	{ "killed_writers", killed_writers, 100 },

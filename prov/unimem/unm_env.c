@@ -39,6 +39,9 @@ static const struct hal_param unm_params[] = {
 	    "else wants it"),
 	ROW("SERVICE_US", HAL_PARAM_INT, service_us, 1, 1000000000, "50",
 	    "microseconds between looks at connections and dead peers"),
+	ROW("CLOSE_MS", HAL_PARAM_INT, close_ms, 1, 3600000, "5000",
+	    "milliseconds that fi_close() of a memory region or an endpoint "
+	    "waits for peers that access its memory; then -FI_EBUSY"),
 	ROW("STATS", HAL_PARAM_STRING, stats, 0, sizeof(g_unm_env.stats), "0",
 	    "1: print each endpoint's counters when it is closed; a "
 	    "directory: write them to a file there"),

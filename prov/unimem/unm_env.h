@@ -21,6 +21,7 @@ struct unm_env {
 	int rx_size;		/* receives posted per endpoint */
 	int cq_size;		/* limit of queues opened without one */
 	int spin;		/* empty polls before the first yield */
+	int close_ms;		/* fi_close() waits for a peer inside */
 	int service_us;		/* between looks at connections and deaths */
 	char stats[256];	/* "0", "1", or a directory */
 	struct hal_params hal;	/* the HAL's, for what is told of it */

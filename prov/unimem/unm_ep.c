@@ -545,6 +545,7 @@ static int unm_ep_close(struct fid *fid)
 {
 	struct unm_ep *ep = unm_ep_fid(fid);
 	struct unm_domain *domain = ep->domain;
+	int ret;
 
 	if (unm_ref_busy(&ep->aliases))
 		return -FI_EBUSY;
@@ -556,7 +557,11 @@ static int unm_ep_close(struct fid *fid)
 	/* a forked child has none of the memory shared with peers */
 	if (ep->owner == getpid()) {
 		unm_ep_linger(ep);
-		unm_target_close(ep);
+		ret = unm_target_close(ep);
+		if (ret != 0) {
+			unm_unlock(domain);
+			return ret;
+		}
 		HAL_POINT(HAL_POINT_CLOSING);
 		unm_ep_print_stats(ep);
 	}

@@ -246,8 +246,12 @@ static int unm_mr_bind_cntr(struct unm_mr *mr, struct unm_cntr *cntr,
 	if (ret != 0)
 		return ret;
 	mr->remote_cntr = cntr;
-	unm_mr_unroute(mr);		/* what is direct is not counted */
-	return 0;
+	ret = unm_mr_unroute(mr);	/* what is direct is not counted */
+	if (ret != 0) {
+		mr->remote_cntr = NULL;
+		unm_ref_put(&cntr->ref);
+	}
+	return ret;
 }
 
 static int unm_mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
@@ -402,14 +406,20 @@ static void unm_mr_close_copy(struct unm_mr *mr)
 static int unm_mr_close(struct fid *fid)
 {
 	struct unm_mr *mr = unm_container(fid, struct unm_mr, fid.fid);
+	int ret;
 
 	if (mr->owner != getpid()) {
 		unm_mr_close_copy(mr);
 		return 0;
 	}
 	unm_lock(mr->domain);
+	ret = unm_mr_unroute(mr);
+	if (ret != 0) {
+		unm_unlock(mr->domain);
+		return ret;
+	}
 	unm_mr_leave(mr);
-	unm_mr_revoke(mr);
+	unm_mr_end_streams(mr);
 	unm_unlock(mr->domain);
 	unm_mr_unref(mr);
 	free(mr);

@@ -43,6 +43,7 @@ struct unm_mr {
 	bool holes;			/* it cannot have memory everywhere */
 	/* the core's */
 	bool routed;			/* peers may access it directly */
+	bool closing;			/* in unm_mr_unroute() */
 	uint32_t number;		/* of this region in its domain: the
 					 * next one of its key has another */
 	struct unm_list users;		/* operations that stream from it */
@@ -125,14 +126,14 @@ static inline int unm_mr_reach(const struct unm_mr *mr, uint64_t addr,
 int unm_mr_present(const struct iovec *pieces, size_t count, uint64_t access);
 
 /*
- * fi_close() of a region, in the process that registered it: its key is out of
- * the table, its memory still there. Waits until nobody accesses the region
- * directly any more; ends what streams from it. Called with the domain's lock,
- * which it may give away meanwhile and has again when it returns.
+ * Revoke all cached remote keys of a region and wait until no peer accesses it
+ * directly any more. 0, or -FI_EBUSY: FI_UNIMEM_CLOSE_MS is over, a peer may
+ * still be inside, and the region is as it was. Called with the domain's lock,
+ * which is released meanwhile and held again on return: requests are executed.
  */
-void unm_mr_revoke(struct unm_mr *mr);
-/* The half of it about direct accesses: peers ask for a route anew. */
-void unm_mr_unroute(struct unm_mr *mr);
+int unm_mr_unroute(struct unm_mr *mr);
+/* Its key is out of the table: end what streams from it. */
+void unm_mr_end_streams(struct unm_mr *mr);
 
 /* Commands of fi_control() on the domain that are about keys: fi_mr_map_raw(),
  * fi_mr_unmap_key(). -FI_ENOSYS: it is about something else. */

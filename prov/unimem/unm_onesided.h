@@ -150,8 +150,9 @@ int unm_target_request(struct unm_peer *peer, const struct unm_wire_msg *m);
 void unm_target_tell(struct unm_peer *peer);
 int unm_target_progress(struct unm_peer *peer);
 void unm_target_abort(struct unm_peer *peer);
-/* Our endpoint is closed: nobody is in our memory any more. */
-void unm_target_close(struct unm_ep *ep);
+/* Our endpoint is closed: nobody is in our memory any more. -FI_EBUSY: a peer
+ * is, and the endpoint stays open. */
+int unm_target_close(struct unm_ep *ep);
 /* We are about to forget a peer that lives: it knows no route any more. false:
  * it may not have been told; again, until it was, or is dead. */
 bool unm_target_expel(struct unm_peer *peer);

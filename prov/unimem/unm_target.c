@@ -8,6 +8,7 @@
 #include <sched.h>
 
 #include "gsas_op.h"
+#include "unm_env.h"
 #include "unm_log.h"
 #include "unm_mem.h"
 #include "unm_mr.h"
@@ -263,7 +264,8 @@ static void unm_target_route(struct unm_peer *peer, uint64_t key,
 	peer->routed = true;
 	an->w[0] = key;
 	an->w[1] = (uint64_t)mr->number << 32 | reach;
-	an->w[2] = peer->epoch;
+	/* while fi_close() waits: void, so that the peer asks again */
+	an->w[2] = peer->epoch - mr->closing;
 	an->w[3] = mr->base;
 	an->w[4] = mr->len;
 	an->w[5] = (uintptr_t)mr->iov[0].iov_base;
@@ -561,20 +563,53 @@ static bool unm_revoke_waits(struct unm_ep *ep)
 	return waits;
 }
 
-/*
- * Wait for those inside. All endpoints of the domain go on: one of them may be
- * inside another, and two processes may wait for each other's.
- */
-static void unm_revoke_wait(struct unm_domain *domain)
+/* The time is over: name the first of those who are still inside, in one line,
+ * and wait for none of them. */
+static void unm_revoke_give_up(struct unm_ep *ep, bool *named)
 {
-	for (;;) {
-		bool waits = false;
+	unm_list_for_each(pos, &ep->peers) {
+		struct unm_peer *peer = unm_container(pos, struct unm_peer,
+						      all);
 
-		unm_list_for_each(pos, &domain->eps)
-			waits |= unm_revoke_waits(unm_container(pos,
-					struct unm_ep_links, node)->ep);
-		if (!waits)
-			return;
+		if (!*named && (peer->waited != 0 || peer->untold)) {
+			UNM_WARN(MR, "fi_close() gives up after %d ms: the "
+				 "peer on board %u interface %u has been in "
+				 "the middle of an access all the time. It is "
+				 "stopped, or FI_UNIMEM_CLOSE_MS is too short",
+				 g_unm_env.close_ms, peer->hp->addr.board,
+				 peer->hp->addr.iface);
+			*named = true;
+		}
+		peer->waited = 0;
+		peer->untold = false;
+	}
+}
+
+static bool unm_revoke_all_out(struct unm_domain *domain)
+{
+	bool waits = false;
+
+	unm_list_for_each(pos, &domain->eps)
+		waits |= unm_revoke_waits(unm_container(pos,
+				struct unm_ep_links, node)->ep);
+	return !waits;
+}
+
+/*
+ * Wait for peers inside. All endpoints of the domain go on: one of them may be
+ * inside another, and two processes may wait for each other's. 0, or -FI_EBUSY
+ * after FI_UNIMEM_CLOSE_MS: a peer may be inside for as long as it is stopped.
+ */
+static int unm_revoke_wait(struct unm_domain *domain)
+{
+	uint64_t end = unm_now_us() + (uint64_t)g_unm_env.close_ms * 1000;
+	bool late = false, named = false;
+
+	while (!unm_revoke_all_out(domain)) {
+		if (late)
+			goto busy;
+		/* one more look after it: this process may have been stopped */
+		late = unm_now_us() > end;
 		unm_list_for_each(pos, &domain->eps)
 			unm_progress(unm_container(pos, struct unm_ep_links,
 						   node)->ep);
@@ -582,23 +617,33 @@ static void unm_revoke_wait(struct unm_domain *domain)
 		sched_yield();
 		unm_lock(domain);
 	}
+	return 0;
+
+busy:
+	unm_list_for_each(pos, &domain->eps)
+		unm_revoke_give_up(unm_container(pos, struct unm_ep_links,
+						 node)->ep, &named);
+	return -FI_EBUSY;
 }
 
-/* No peer has a route to it any more, or is inside. */
-void unm_mr_unroute(struct unm_mr *mr)
+int unm_mr_unroute(struct unm_mr *mr)
 {
+	int ret;
+
 	if (!mr->routed)
-		return;
-	mr->routed = false;
+		return 0;
+	mr->closing = true;
 	unm_list_for_each(pos, &mr->domain->eps)
 		unm_revoke_ep(unm_container(pos, struct unm_ep_links,
 					    node)->ep, mr->number, 1);
-	unm_revoke_wait(mr->domain);
+	ret = unm_revoke_wait(mr->domain);
+	mr->closing = false;
+	mr->routed = ret != 0;
+	return ret;
 }
 
-void unm_mr_revoke(struct unm_mr *mr)
+void unm_mr_end_streams(struct unm_mr *mr)
 {
-	/* what streams from it ends here */
 	unm_list_for_each_safe(pos, tmp, &mr->users) {
 		struct unm_answer *an = unm_container(pos, struct unm_answer,
 						      in_mr);
@@ -608,14 +653,17 @@ void unm_mr_revoke(struct unm_mr *mr)
 		an->w[1] = FI_EKEYREJECTED;
 		an->len = an->sent;
 	}
-	unm_mr_unroute(mr);
 }
 
-void unm_target_close(struct unm_ep *ep)
+int unm_target_close(struct unm_ep *ep)
 {
+	int ret;
+
 	ep->closing = true;
 	unm_revoke_ep(ep, 0, 2);
-	unm_revoke_wait(ep->domain);
+	ret = unm_revoke_wait(ep->domain);
+	ep->closing = ret == 0;
+	return ret;
 }
 
 bool unm_target_expel(struct unm_peer *peer)
