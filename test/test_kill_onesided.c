@@ -515,10 +515,10 @@ static void targets_at_points(void)
 #endif
 
 static const struct procs_case cases[] = {
-	{ "targets", targets, 200 },
-	{ "initiators", initiators, 200 },
-	{ "targets_at_points", targets_at_points, 300 },
-	{ "initiators_at_points", initiators_at_points, 300 },
+	{ "targets", targets, 100 },
+	{ "initiators", initiators, 100 },
+	{ "targets_at_points", targets_at_points, 150 },
+	{ "initiators_at_points", initiators_at_points, 150 },
 };
 
 int main(int argc, char **argv)
