@@ -19,7 +19,7 @@
 
 #include "procs.h"
 
-#define FORKS		1500
+#define FORKS		600
 #define CHILDREN	4		/* at a time */
 
 extern char **environ;
