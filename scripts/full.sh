@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
-# ./quickstart check-full: the long matrices of scripts/full.list. Can be
-# stopped at any time: the next run goes on with the first job not yet passed.
-# A change to the source starts them anew.
+# ./quickstart check-full [JOB...]: the jobs of scripts/full.list, and the
+# record of their results, docs/check-full.txt. Only this file writes the
+# record, and the record is of one source: each job of the list is there, with
+# its result or as NOT RUN. A run can be stopped at any time; the next one goes
+# on with the jobs that have no result yet. A change to the source discards all
+# results.
 
-FULL_STATE=$BUILD/full.state
+FULL_STATE=$BUILD/full.state	# two lines of heading, then the events of jobs
 FULL_RESULT=$TOP/docs/check-full.txt
+FULL_KEY=
 
 # Every source file: what git does not ignore or, where git knows nothing of
 # the tree, all that is not generated. Not the documents.
@@ -27,18 +31,120 @@ full_key()
 		done | sha256sum | cut -c1-16)
 }
 
+# The commit, and whether the source is what was committed
+full_commit()
+{
+	local commit
+
+	commit=$(git -C "$TOP" rev-parse --short=12 HEAD 2>/dev/null) || {
+		echo "no git commit"
+		return
+	}
+	if [ -z "$(git -C "$TOP" status --porcelain -- . ':!docs')" ]; then
+		echo "commit $commit"
+	else
+		echo "commit $commit WITH CHANGES"
+	fi
+}
+
 full_jobs() { sed -e '/^[[:space:]]*\(#\|$\)/d' "$TOP/scripts/full.list"; }
 
-# A job that failed is run again.
-full_done() { grep -qP "^$1\t\d+\t0\t" "$FULL_STATE"; }
+# full_results : of each job of the list, in one line with tabs: name, RAN or
+# NOT RUN or NOT FINISHED, passed, failed, skipped, quarantined, seconds, runs,
+# failed runs. The numbers are those of the run with most failures: a later
+# run does not hide an earlier one.
+full_results()
+{
+	full_jobs | awk -F '\t' -v OFS='\t' '
+		FNR == NR {
+			if ($2 == "STARTED") {
+				open[$1] = 1
+			} else if ($2 == "ENDED") {
+				open[$1] = 0
+				if (!runs[$1]++ || $4 > f[$1]) {
+					p[$1] = $3; f[$1] = $4; s[$1] = $5
+					q[$1] = $6; t[$1] = $7
+				}
+				if ($4 > 0)
+					bad[$1]++
+			}
+			next
+		}
+		{
+			name = $0
+			sub(/:.*/, "", name)
+			print name, runs[name] ? "RAN" : open[name] ? \
+				"NOT FINISHED" : "NOT RUN", p[name] + 0, \
+				f[name] + 0, s[name] + 0, q[name] + 0, \
+				t[name] + 0, runs[name] + 0, bad[name] + 0
+		}' "$FULL_STATE" -
+}
 
-# full_job NAME LIMIT COMMAND : run it, note its counts in the state file
+# full_command NAME : of the list
+full_command()
+{
+	full_jobs | sed -n "s/^$1: *[0-9]*: *//p" | head -n 1
+}
+
+# The record
+full_write()
+{
+	local name how p f s q t runs bad
+
+	[ -s "$FULL_STATE" ] || return 0
+	mkdir -p "${FULL_RESULT%/*}"
+	{
+		echo "# Written by ./quickstart check-full; not to be edited."
+		sed -n '1,2s/^/# /p' "$FULL_STATE"
+		while IFS=$'\t' read -r name how p f s q t runs bad; do
+			full_line
+		done < <(full_results)
+		full_sum
+	} >"$FULL_RESULT.tmp"
+	mv -f "$FULL_RESULT.tmp" "$FULL_RESULT"
+}
+
+# One job of the record, from the variables of full_write
+full_line()
+{
+	printf '%-24s ' "$name"
+	if [ "$how" = RAN ]; then
+		printf '%6d passed %5d failed %5d skipped %6d s  ' \
+			"$p" "$f" "$s" "$t"
+		[ "$q" -eq 0 ] || printf '(%d quarantined) ' "$q"
+		[ "$f" -eq 0 ] || printf 'FAILED '
+		[ "$runs" -eq 1 ] || printf '(in %d of %d runs) ' \
+			"$bad" "$runs"
+	else
+		printf '%-51s' "$how"
+	fi
+	full_command "$name"
+}
+
+# The last lines of the record
+full_sum()
+{
+	full_results | awk -F '\t' '
+		{ n++; p += $3; f += $4; s += $5 }
+		$2 == "RAN"	{ ran++; if ($4 > 0) bad++ }
+		END {
+			printf "# %d of %d jobs ran, %d of them failed", ran, \
+				n, bad
+			printf ran < n ? ": NOT WHOLE\n" : "\n"
+			printf "%d passed, %d failed, %d skipped\n", p, f, s
+		}'
+}
+
+# full_job NAME LIMIT COMMAND : run it, note its result in the state file,
+# unless the source has changed meanwhile
 full_job()
 {
 	local name=$1 limit=$2 cmd=$3 log=$LOGS/full-$1.log rc=0 start=$SECONDS
-	local p="" f="" s=""
+	local p="" f="" s="" q
 
 	say "==> $name: $cmd"
+	printf '%s\tSTARTED\n' "$name" >>"$FULL_STATE"
+	full_write
 	STEP_LIMIT=$limit run_logged "$log" "$name" \
 		"$BASH" "$TOP/scripts/step" check_runner \
 		"$BASH" -c "$cmd" || rc=$?
@@ -49,52 +155,79 @@ full_job()
 	elif [ "$rc" -ne 0 ] && [ "$f" -eq 0 ]; then
 		f=1
 	fi
+	q=$(grep -c '^QUARANTINED: ' "$log") || :
 	[ "$f" -eq 0 ] || last_lines "$log" 15
 	note "$p passed, $f failed, $s skipped"
-	sed -i "/^$name\t/d" "$FULL_STATE"
-	printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$name" "$p" "$f" "$s" \
-		"$((SECONDS - start))" "$cmd" >>"$FULL_STATE"
+	[ "$(full_key)" = "$FULL_KEY" ] || die "the source changed while" \
+		"$name ran: its result is of no source and not recorded"
+	printf '%s\tENDED\t%s\t%s\t%s\t%s\t%s\n' "$name" "$p" "$f" "$s" \
+		"$q" "$((SECONDS - start))" >>"$FULL_STATE"
+	full_write
 }
 
-full_write()
+# The results so far, if they are of this source; else none
+full_begin()
 {
-	mkdir -p "${FULL_RESULT%/*}"
+	FULL_KEY=$(full_key)
+	if [[ $(head -n 1 "$FULL_STATE" 2>/dev/null) == "source $FULL_KEY, "* ]]
+	then
+		say "going on with the run of this source"
+		return 0
+	fi
 	{
-		echo "# The last whole run of ./quickstart check-full."
-		echo "# $(date -u +%Y-%m-%d), $(uname -sm)," \
-			"$(nproc) cores, $(gcc --version | head -n 1)"
-		echo "# source $(full_key)"
-		awk -F '\t' '!/^#/ {
-			printf "%-24s %6d passed %5d failed ", $1, $2, $3
-			printf "%5d skipped %6d s  %s\n", $4, $5, $6
-		}' "$FULL_STATE"
-		say "$PASSED passed, $FAILED failed, $SKIPPED skipped"
-	} >"$FULL_RESULT"
+		echo "source $FULL_KEY, $(full_commit)"
+		echo "$(date -u +%Y-%m-%d), $(uname -sm), $(nproc) cores," \
+			"$(gcc --version | head -n 1)"
+	} >"$FULL_STATE"
+}
+
+# full_run [JOB...] : those jobs, also those that have a result; or each job
+# without one
+full_run()
+{
+	local name limit cmd how _
+
+	for name; do
+		[ -n "$(full_command "$name")" ] ||
+			die "check-full: no job '$name' in scripts/full.list"
+	done
+	full_begin
+	EXIT_HOOKS+=(full_write)
+	full_write
+	while IFS=: read -r name limit cmd; do
+		how=$(full_results | awk -F '\t' -v n="$name" \
+			'$1 == n { print $2 }')
+		if [ $# -gt 0 ]; then
+			[[ " $* " == *" $name "* ]] || continue
+		elif [ "$how" = RAN ]; then
+			continue
+		fi
+		full_job "$name" "${limit// /}" "${cmd# }" </dev/null
+	done < <(full_jobs)
+	full_end
+}
+
+# The closing line; success only if every job of the list ran and none failed
+full_end()
+{
+	local name how p f s _ missing=0
+
+	while IFS=$'\t' read -r name how p f s _; do
+		if [ "$how" = RAN ]; then
+			tally "$name" "$p" "$f" "$s"
+		else
+			TALLY+=("$(printf '%-28s %s' "$name" "$how")")
+			missing=$((missing + 1))
+		fi
+	done < <(full_results)
+	note "written to ${FULL_RESULT#"$TOP"/}"
+	conclude && [ "$missing" -eq 0 ]
 }
 
 check_full()
 {
-	local name limit cmd key _
-
 	packages_need build
 	packages_need check
 	build_all
-	key=$(full_key)
-	if [ "$(head -n 1 "$FULL_STATE" 2>/dev/null)" != "# $key" ]; then
-		printf '# %s\n' "$key" >"$FULL_STATE"
-	else
-		say "going on with the run that was stopped"
-	fi
-	while IFS=: read -r name limit cmd; do
-		full_done "$name" ||
-			full_job "$name" "${limit// /}" "${cmd# }" </dev/null
-	done < <(full_jobs)
-	while IFS=$'\t' read -r name p f s _; do
-		case $name in '#'*) continue ;; esac
-		tally "$name" "$p" "$f" "$s"
-	done <"$FULL_STATE"
-	full_write
-	note "written to ${FULL_RESULT#"$TOP"/}"
-	[ "$FAILED" -gt 0 ] || rm -f "$FULL_STATE"
-	conclude
+	full_run "$@"
 }

@@ -1,0 +1,149 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# The record of ./quickstart check-full: it names one source and every job of
+# the list, those without a result as NOT RUN, also after the run was killed;
+# the next run goes on; a later pass does not hide a failure; a change to the
+# source discards the results. With a list and jobs made for this.
+. "$(dirname "$0")/check-lib.sh"
+
+command -v bash >/dev/null 2>&1 || skip "bash is not installed"
+top=$(mktemp -d) || exit 99
+run=
+trap 'end_run; rm -rf "$top"' EXIT
+failed=0
+record=$top/docs/check-full.txt
+GIT_CEILING_DIRECTORIES=$(dirname "$top")
+export GIT_CEILING_DIRECTORIES
+
+# The job "slow" waits for the file go, "bad" fails once, "changer" changes the
+# source if it shall. Each says in build/ran that it ran.
+mkdir -p "$top/build/log" "$top/docs"
+cp -r scripts "$top/"
+: >"$top/build/env.sh"
+echo build >"$top/.gitignore"
+cat >"$top/scripts/full.list" <<'END'
+# name: seconds: command
+good: 600: echo good >>build/ran; echo "3 passed, 0 failed, 1 skipped"
+slow: 600: sh scripts/slow
+bad: 600: sh scripts/bad
+changer: 600: sh scripts/changer
+END
+cat >"$top/scripts/slow" <<'END'
+echo slow >>build/ran
+echo $$ >build/slow.pid.tmp && mv build/slow.pid.tmp build/slow.pid
+until [ -e build/go ]; do sleep 0.05; done
+echo "PASS: test/a"; echo "# PASS: 1"; echo "# FAIL: 0"
+END
+cat >"$top/scripts/bad" <<'END'
+echo bad >>build/ran
+[ -e build/was-bad ] && echo "2 passed, 0 failed, 0 skipped" && exit
+: >build/was-bad
+echo "1 passed, 1 failed, 0 skipped"
+exit 1
+END
+cat >"$top/scripts/changer" <<'END'
+echo changer >>build/ran
+[ -e build/change ] && echo "# changed" >>scripts/bad
+echo "1 passed, 0 failed, 0 skipped"
+END
+
+complain()
+{
+	echo "FAIL: $1"
+	sed 's/^/	/' "$record"
+	sed 's/^/	| /' "$top/build/out"
+	failed=1
+}
+
+# The record has a line that matches, or the test fails.
+has() { grep -Eq -- "$2" "$record" || complain "$1: no line '$2'"; }
+
+ran() { grep -cx "$1" "$top/build/ran"; }
+
+# full CODE JOB... : a run to its end, which has this exit code
+full()
+{
+	code=0
+	want=$1
+	shift
+	bash "$top/scripts/step" full_run "$@" >"$top/build/out" 2>&1 || code=$?
+	[ "$code" -eq "$want" ] || complain "exit $code, not $want"
+}
+
+# A run in the background, until the job "slow" waits
+full_until_slow()
+{
+	rm -f "$top/build/slow.pid"
+	bash "$top/scripts/step" full_run >"$top/build/out" 2>&1 &
+	run=$!
+	until [ -e "$top/build/slow.pid" ]; do
+		kill -0 "$run" 2>/dev/null || break
+		sleep 0.05
+	done
+	[ -e "$top/build/slow.pid" ] || complain "the run ended too early"
+}
+
+end_run()
+{
+	[ -n "$run" ] || return 0
+	kill -KILL "$run" "$(cat "$top/build/slow.pid")" 2>/dev/null
+	wait "$run" 2>/dev/null
+	run=
+}
+
+if command -v git >/dev/null 2>&1; then
+	(cd "$top" && git init -q && git add . && git -c user.name=test \
+		-c user.email=test@invalid commit -qm test) || exit 99
+	commit=$(git -C "$top" rev-parse --short=12 HEAD)
+fi
+
+# Killed outright: the record is there already.
+full_until_slow
+end_run
+has "killed" "^# source [0-9a-f]{16}, ${commit:+commit $commit$}"
+has "killed" '^good +3 passed +0 failed +1 skipped'
+has "killed" '^slow +NOT FINISHED +sh scripts/slow'
+has "killed" '^bad +NOT RUN +sh scripts/bad'
+has "killed" '^# 1 of 4 jobs ran, 0 of them failed: NOT WHOLE$'
+
+# Stopped by a signal, as by Ctrl-C.
+full_until_slow
+kill -TERM "$run"
+wait "$run" 2>/dev/null
+run=
+has "stopped" '^slow +NOT FINISHED'
+has "stopped" '^# 1 of 4 jobs ran, 0 of them failed: NOT WHOLE$'
+
+# Gone on with; one fails.
+: >"$top/build/go"
+full 1
+[ "$(ran good)" -eq 1 ] || complain "a job with a result ran again"
+has "went on" '^slow +1 passed +0 failed'
+has "went on" '^bad +1 passed +1 failed .* FAILED '
+has "went on" '^# 4 of 4 jobs ran, 1 of them failed$'
+has "went on" '^6 passed, 1 failed, 1 skipped$'
+
+# Nothing is left to run; what failed does not pass by another run.
+full 1
+[ "$(ran bad)" -eq 1 ] || complain "a job that failed ran again by itself"
+full 1 bad
+[ "$(ran bad)" -eq 2 ] || complain "a job that was named did not run"
+has "again" '^bad +1 passed +1 failed .* FAILED \(in 1 of 2 runs\)'
+full 1 none
+
+# Another source: all anew, and now all pass.
+echo "# another" >>"$top/scripts/slow"
+full 0
+[ "$(ran good)" -eq 2 ] || complain "a result of another source is kept"
+has "another source" '^bad +2 passed +0 failed'
+has "another source" '^# 4 of 4 jobs ran, 0 of them failed$'
+[ -z "${commit:-}" ] ||
+	has "another source" "^# source .*, commit $commit WITH CHANGES\$"
+
+# A source that changes while a job runs: that job has no result.
+echo "# a third" >>"$top/scripts/slow"
+: >"$top/build/change"
+full 1
+has "changed meanwhile" '^changer +NOT FINISHED'
+has "changed meanwhile" '^# 3 of 4 jobs ran, 0 of them failed: NOT WHOLE$'
+exit $failed
