@@ -519,7 +519,7 @@ static void await_traffic(struct proc *const *p, int n, uint64_t more)
 /* Once it has seen what there is to be seen. */
 static void await_segments(const struct proc *p, int want)
 {
-	uint64_t end = procs_now() + 10 * PROCS_SECOND;
+	uint64_t end = procs_now() + 60 * PROCS_SECOND;
 	int n;
 
 	while ((n = procs_segments(p->pid)) != want) {

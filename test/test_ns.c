@@ -257,10 +257,10 @@ static void ns_death(void)
 
 /* ---- Apart -------------------------------------------------------------- */
 
-/* Its only send is refused within two seconds, with one line. */
+/* Its only send is refused, with one line. */
 static int lonely(int fd)
 {
-	uint64_t end = procs_now() + 2 * PROCS_SECOND;
+	uint64_t end = procs_now() + 60 * PROCS_SECOND;
 	char lines[4096];
 	struct node n;
 	ssize_t ret, len;
