@@ -107,6 +107,8 @@ suite()
 	local name=$1 title=$2 parser=$3 log rc=0 p f s start=$SECONDS
 	shift 3
 
+	declare -F "$parser" >/dev/null ||
+		die "suite $name: $parser is no function that counts"
 	log=$LOGS/check-$name.log
 	say "==> $title"
 	run_logged "$log" "$title" \

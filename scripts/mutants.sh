@@ -12,7 +12,7 @@ mutants_command()
 	done
 	packages_need build
 	packages_need check
-	suite mutants "mutants, each against the test that is for it" 10800 \
+	suite mutants "mutants, each against the test that is for it" \
 		count_line "$TOP/test/mutants/run" \
 		"$BUILD/mutants" "${files[@]}"
 	conclude
