@@ -103,6 +103,25 @@ bool os_goes(enum os_way way)
 	return goes;
 }
 
+bool os_runs_in(enum os_way way, const char *test)
+{
+	static const char *const names[OS_WAYS] = {
+		"requests", "attach", "dmable",
+	};
+	static const char *last;	/* loops ask again and again */
+	static unsigned told;
+
+	if (os_goes(way))
+		return true;
+	if (last != test)
+		told = 0;
+	last = test;
+	if (!(told & 1u << way))
+		print_message("skip way_%s_%s\n", test, names[way]);
+	told |= 1u << way;
+	return false;
+}
+
 /* Once, so that a route is asked for; then it comes. */
 static void learn_route(struct os_pair *p)
 {

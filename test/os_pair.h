@@ -48,6 +48,13 @@ uint64_t os_requests(const struct os_pair *p);
 /* Can this way be gone here? Attach may be forbidden; of dmable memory that is
  * not seen through windows ordinary memory is no other end. */
 bool os_goes(enum os_way way);
+/*
+ * The same for a test of several ways, which goes on with the others: a way
+ * that cannot be gone is a skip named "way_" test "_" way, once each, which
+ * scripts/check.sh counts and test/skips.txt has to explain.
+ */
+bool os_runs_in(enum os_way way, const char *test);
+#define os_runs(way)	os_runs_in(way, __func__)
 
 /* Every operation begun is done, without an error. */
 void os_all_done(struct os_pair *p);

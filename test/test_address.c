@@ -140,7 +140,7 @@ static void test_every_mode_both_directions(void **state)
 	(void)state;
 	for (int way = 0; way < OS_WAYS; way++)
 		for (int mode = 0; mode <= MODES; mode++)
-			if ((mode & ~MODES) == 0 && os_goes(way))
+			if ((mode & ~MODES) == 0 && os_runs(way))
 				one_mode(way, mode);
 }
 
@@ -157,7 +157,7 @@ static void test_only_where_it_was_bound(void **state)
 		struct ep *other;
 		uint8_t mem[64] = { 0 };
 
-		if (!os_goes(way))
+		if (!os_runs(way))
 			continue;
 		p = os_open_as(way, 4096, &want, &want);
 		want.with = p.b;
@@ -281,7 +281,7 @@ static void test_across_4_gib(void **state)
 		struct fid_mr *mr;
 		uint64_t direct;
 
-		if (!os_goes(way))
+		if (!os_runs(way))
 			continue;
 		r.mem = sparse();
 		if (r.mem == NULL) {

@@ -276,7 +276,8 @@ static void undisturbed(enum os_way way, enum bed bed)
 	struct sleeper s = { .bed = bed };
 	uint64_t requests;
 
-	if (!os_goes(way) || (way == OS_REQUESTS && bed == DEAF))
+	/* requests want a target that makes progress */
+	if ((way == OS_REQUESTS && bed == DEAF) || !os_runs(way))
 		return;
 	go_to_bed(&s, way);
 	for (int i = 0; i < 3; i++) {

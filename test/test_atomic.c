@@ -281,7 +281,7 @@ static void test_bad_accesses(void **state)
 					  t[i].count, t[i].at };
 			struct os_pair p;
 
-			if (!os_goes(way))
+			if (!os_runs(way))
 				continue;
 			p = os_open(way, ROOM);
 			assert_int_equal(fi_close(&p.mr->fid), 0);
@@ -311,7 +311,7 @@ static void test_atomics_stay_in_order(void **state)
 		struct os_pair p;
 		uint64_t v, was[200];
 
-		if (!os_goes(way))
+		if (!os_runs(way))
 			continue;
 		p = os_open(way, ROOM);
 		for (int round = 0; round < 20; round++) {

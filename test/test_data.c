@@ -149,7 +149,7 @@ static void test_entries(void **state)
 		for (int i = 0; i < 6; i++) {
 			struct os_pair p;
 
-			if (!os_goes(way))
+			if (!os_runs(way))
 				continue;
 			p = os_open_as(way, ROOM, &any, &wants[i]);
 			every_call(&p, p.ba);
@@ -174,7 +174,7 @@ static void test_data_is_passed_whole(void **state)
 		uint64_t all = 0;
 		struct os_pair p;
 
-		if (!os_goes(way))
+		if (!os_runs(way))
 			continue;
 		p = os_open(way, ROOM);
 		for (int i = 0; i < 64; i++)
@@ -320,7 +320,7 @@ static void free_at_once(enum os_way way, bool flag)
 	struct os_pair p;
 	uint8_t *big;
 
-	if (!os_goes(way))
+	if (!os_runs(way))
 		return;
 	p = os_open_as(way, ROOM, &want, &any);
 	for (int call = 0; call < 4; call++)
@@ -486,7 +486,7 @@ static void test_operands_of_fetches_are_free_at_once(void **state)
 		struct os_pair p;
 		uint64_t direct;
 
-		if (!os_goes(way))
+		if (!os_runs(way))
 			continue;
 		p = os_open_as(way, ROOM, &want, &any);
 		direct = os_direct(&p);
@@ -519,7 +519,7 @@ static void test_what_the_endpoint_s_flag_is_not_for(void **state)
 		uint64_t one = 1, was = 0;
 		struct os_pair p;
 
-		if (os_goes(way)) {
+		if (os_runs(way)) {
 			p = os_open_as(way, ROOM, &want, &any);
 			msg.addr = p.ab;
 			remote.key = p.key;

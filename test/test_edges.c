@@ -160,7 +160,7 @@ static void test_direct_beside_requests(void **state)
 		char buf[8] = "passing", in[8];
 		uint64_t end = ep_deadline();
 
-		if (!os_goes(way))
+		if (!os_runs(way))
 			continue;
 		p = os_open(way, LEN);
 		EP_OK(fi_inject_writedata(p.a->ep, "x", 1, 5, p.ab, 100,

@@ -738,7 +738,7 @@ static void test_segments_known(void **state)
 	(void)state;
 	assert_int_equal(gsas_thread_get(&t), 0);
 	if (!t->windows)
-		return;
+		skip();
 	before = t->nsegments;
 	for (unsigned flags = 0; flags <= GSAS_MAPPED; flags += GSAS_MAPPED) {
 		a[0] = host_alloc(100000, 0, flags);

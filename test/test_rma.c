@@ -270,7 +270,7 @@ static void test_bad_accesses(void **state)
 	(void)state;
 	for (int way = 0; way < OS_WAYS; way++)
 		for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++)
-			if (os_goes(way))
+			if (os_runs(way))
 				refused(way, 100000, &t[i]);
 }
 
@@ -416,7 +416,7 @@ static void test_closed_regions_are_gone(void **state)
 {
 	(void)state;
 	for (int way = 0; way < OS_WAYS; way++)
-		if (os_goes(way))
+		if (os_runs(way))
 			closed(way);
 }
 
@@ -450,7 +450,7 @@ static void test_close_of_others_stops_nobody(void **state)
 		struct fid_mr *mr[2];
 		struct os_pair p;
 
-		if (!os_goes(way))
+		if (!os_runs(way))
 			continue;
 		/* with an engine that is late, who closes waits for a, and
 		 * nobody polls for a meanwhile */
@@ -581,7 +581,7 @@ static void test_direct_ways_need_no_target(void **state)
 {
 	(void)state;
 	for (int way = OS_ATTACH; way < OS_WAYS; way++) {
-		if (!os_goes(way))
+		if (!os_runs(way))
 			continue;
 		asleep(way, 8);
 		asleep(way, 3 << 20);

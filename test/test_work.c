@@ -402,7 +402,7 @@ static void test_trywait_knows_of_ready_work(void **state)
 	(void)state;
 	EP_NEEDS_INSIDE();
 	trywait_case(A_SEND, false);
-	if (os_goes(OS_DMABLE))
+	if (os_runs(OS_DMABLE))
 		trywait_case(A_PUT, false);
 }
 
@@ -413,7 +413,7 @@ static void test_ready_work_wakes_the_descriptor(void **state)
 	(void)state;
 	EP_NEEDS_INSIDE();
 	trywait_case(A_SEND, true);
-	if (os_goes(OS_DMABLE))
+	if (os_runs(OS_DMABLE))
 		trywait_case(A_PUT, true);
 }
 
