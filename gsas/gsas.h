@@ -24,6 +24,8 @@
  *			exanode profile)
  *	-ECONNRESET	the board's service ended meanwhile; the operation was
  *			done or was not
+ *	-ETIMEDOUT	the service is stopped; the operation was done, or was
+ *			not, or will be when it goes on
  *	-ECONNREFUSED	there is no service and none could be started
  *	-EAGAIN		see gsas_enqueue() and gsas_dequeue()
  *

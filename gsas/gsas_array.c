@@ -133,7 +133,7 @@ static int by_packets(struct gsas_thread *t, struct array *a)
 
 		if (n > a->count)
 			n = (uint32_t)a->count;
-		ret = lane->peer == NULL ? -FI_ECONNRESET : piece(lane, a, n);
+		ret = lane->peer == NULL ? lane->gone : piece(lane, a, n);
 		a->count -= n;
 		a->address += n * a->size;
 		a->operand += a->operand != NULL ? n * a->size : 0;

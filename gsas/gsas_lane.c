@@ -62,7 +62,7 @@ int gsas_space_wait(struct gsas_lane *lane, uint32_t in, uint32_t out,
 	while (!space_both(lane, in, out, ask, at)) {
 		gsas_wait_step(lane->thread);
 		if (lane->peer == NULL)
-			return -FI_ECONNRESET;
+			return lane->gone;
 	}
 	return 0;
 }
@@ -71,7 +71,7 @@ int gsas_space_put(struct gsas_lane *lane, uint32_t off, const void *src,
 		   uint32_t len)
 {
 	if (lane->peer == NULL)
-		return -FI_ECONNRESET;
+		return lane->gone;
 	if (off + len > lane->ready) {
 		int ret = hal_space_ready(lane->peer, off + len);
 
@@ -95,7 +95,7 @@ int gsas_lane_try(struct gsas_lane *lane, const struct gsas_ask *ask,
 
 	/* it answered what came before, and ended */
 	if (__builtin_expect(lane->peer == NULL, 0))
-		return -FI_ECONNRESET;
+		return lane->gone;
 	if (trip != NULL) {
 		if (lane->nfree == 0)
 			return -FI_EAGAIN;
@@ -127,12 +127,12 @@ int gsas_lane_send(struct gsas_lane *lane, const struct gsas_ask *ask,
 	if (__builtin_expect(ret != -FI_EAGAIN, 1))
 		return ret;
 	gsas_wait_begin(t);
-	t->wants_room = true;
+	t->wants_room = lane->full = true;
 	do {
 		gsas_wait_step(t);
 		ret = gsas_lane_try(lane, ask, trip);
 	} while (ret == -FI_EAGAIN);
-	t->wants_room = false;
+	t->wants_room = lane->full = false;
 	return ret;
 }
 
@@ -190,6 +190,8 @@ bool gsas_lane_poll(struct gsas_lane *lane)
 	}
 	if (n == 0)
 		return false;
+	lane->quiet = 0;
+	lane->probed = false;
 	hal_rx_flush(peer);
 	if (lane->broken)
 		gsas_lane_drop(lane);
@@ -208,11 +210,11 @@ void gsas_lane_drop(struct gsas_lane *lane)
 	for (int tag = 1; tag <= GSAS_TAGS; tag++) {
 		if (lane->tag[tag].trip == NULL)
 			continue;
-		gsas_trip_answer(lane, &lane->tag[tag], -FI_ECONNRESET, 0, 0);
+		gsas_trip_answer(lane, &lane->tag[tag], lane->gone, 0, 0);
 		lane_release(lane, (uint8_t)tag);
 	}
 	if (lane->bulk != NULL)
-		gsas_bulk_end(lane, -FI_ECONNRESET);
+		gsas_bulk_end(lane, lane->gone);
 	hal_peer_free(peer);
 }
 
@@ -226,6 +228,41 @@ void gsas_lane_end(struct gsas_lane *lane, int status)
 		gsas_lane_drop(lane);
 }
 
+/* ---- A service that is stopped -------------------------------------------
+ *
+ * A service answers each request in bounded time, but for FORK and ALLOC, which
+ * may take long, and QUEUE_WAIT. So a lane on which nothing came for half of
+ * the time limit sends a request that is answered at once. If nothing comes in
+ * the other half either, the service is stopped.
+ */
+
+/* Does the thread wait for anything of the service? */
+static bool lane_waits(const struct gsas_lane *lane)
+{
+	return lane->nfree != GSAS_TAGS || lane->bulk != NULL || lane->full;
+}
+
+void gsas_lane_quiet(struct gsas_lane *lane, uint64_t ns, uint64_t limit)
+{
+	/* a group without a name: refused */
+	static const struct gsas_ask probe = { .opcode = GSAS_GROUP };
+
+	if (!lane_waits(lane)) {
+		lane->quiet = 0;
+		return;
+	}
+	lane->quiet += ns;
+	if (lane->quiet >= limit) {
+		gsas_say("board %u: its service does not answer for %u ms "
+			 "(GSAS_TIMEOUT); the connection is given up",
+			 lane->board, (unsigned)(limit / 1000000));
+		lane->gone = -FI_ETIMEDOUT;
+		gsas_lane_drop(lane);
+	} else if (lane->quiet >= limit / 2 && !lane->probed) {
+		lane->probed = gsas_lane_try(lane, &probe, &lane->kick) == 0;
+	}
+}
+
 /* ---- Connecting ---------------------------------------------------------- */
 
 static void lane_reset(struct gsas_lane *lane, struct hal_peer *peer)
@@ -234,6 +271,9 @@ static void lane_reset(struct gsas_lane *lane, struct hal_peer *peer)
 	lane->life++;
 	lane->groups = 0;
 	lane->broken = lane->posted = false;
+	lane->gone = -FI_ECONNRESET;
+	lane->quiet = 0;
+	lane->probed = false;
 	lane->mine = lane->theirs = UINT64_MAX;
 	lane->ready = 0;
 	lane->nfree = 0;
@@ -314,7 +354,7 @@ static int lane_tell_groups(struct gsas_lane *lane)
 		ask.arg1 = name[1];
 		ret = gsas_trip_do(lane, &ask, &trip);
 		if (lane->peer == NULL)
-			return -FI_ECONNRESET;
+			return lane->gone;
 		lane->group[lane->groups++] =
 			ret == 0 ? (uint32_t)trip.result : 0;
 	}
@@ -329,6 +369,7 @@ static struct gsas_lane *lane_new(struct gsas_thread *t, uint32_t board)
 		return NULL;
 	lane->thread = t;
 	lane->board = (uint16_t)board;
+	lane->gone = -FI_ECONNRESET;
 	lane->unit = t->hif->caps->space_bytes / GSAS_UNITS;
 	t->lane[board] = lane;
 	t->used[t->nused++] = board;
@@ -357,7 +398,7 @@ int gsas_lane_get(struct gsas_thread *t, int board, struct gsas_lane **out)
 	if (ret == 0 && lane->groups != gsas_group_count())
 		ret = lane_tell_groups(lane);
 	if (ret == 0 && lane->peer == NULL)
-		ret = -FI_ECONNRESET;
+		ret = lane->gone;
 	if (ret == 0)
 		*out = lane;
 	return ret;

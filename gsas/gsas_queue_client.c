@@ -217,7 +217,7 @@ static int look_at_window(struct gsas_queue_handle *q, struct gsas_thread *t)
 	       q->used == q->granted)
 		gsas_wait_step(t);
 	if (q->lane->peer == NULL)
-		return -FI_ECONNRESET;
+		return q->lane->gone;
 	if (q->error != 0)
 		return q->error;
 	return q->used == q->granted ? -FI_EAGAIN : 0;
@@ -338,7 +338,7 @@ int gsas_dequeue(struct gsas_queue_handle *q, uint64_t *word)
 		gsas_thread_progress(t);
 		gsas_thread_service(t);
 		if (lane->peer == NULL)
-			return -FI_ECONNRESET;
+			return lane->gone;
 	}
 	return ret;
 }

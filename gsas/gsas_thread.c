@@ -8,6 +8,7 @@
  * and begins anew; so no handler of fork() is left behind in a program.
  */
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -27,6 +28,9 @@
 #define SERVICE_NS	20000		/* between looks at connections */
 #define SLEEP_MS	100		/* longest sleep in one go */
 #define EVENTS		64		/* in one look */
+#define QUIET_MS	30000		/* of a service that is stopped */
+#define QUIET_STEP_NS	200000000	/* of it, at a time: this process may
+					 * have been stopped too */
 
 static const struct gsas_hot hot_none;	/* of a thread that has none */
 
@@ -108,11 +112,34 @@ static int open_hot(struct gsas_thread *t)
 	return 0;
 }
 
+/* GSAS_TIMEOUT: milliseconds, 0: no limit. -FI_EINVAL: it is no number. */
+static int read_limit(uint64_t *ns)
+{
+	const char *text = getenv("GSAS_TIMEOUT");
+	unsigned long ms = QUIET_MS;
+	char *end;
+
+	if (text != NULL && *text != '\0') {
+		errno = 0;
+		ms = strtoul(text, &end, 10);
+		if (*text < '0' || *text > '9' || *end != '\0' ||
+		    errno != 0 || ms > INT_MAX) {
+			gsas_say("GSAS_TIMEOUT=%s: give milliseconds, 0 for no "
+				 "limit", text);
+			return -FI_EINVAL;
+		}
+	}
+	*ns = (uint64_t)ms * 1000000;
+	return 0;
+}
+
 static int open_interface(struct gsas_thread *t)
 {
 	const struct hal_caps *caps;
-	int ret = hal_get(NULL, &t->hal);
+	int ret = read_limit(&t->quiet_limit);
 
+	if (ret == 0)
+		ret = hal_get(NULL, &t->hal);
 	if (ret != 0)
 		return ret;
 	caps = &t->hal->caps;
@@ -271,6 +298,23 @@ static void nap(struct gsas_thread *t)
 	gsas_thread_service(t);
 }
 
+static void look_at_quiet(struct gsas_thread *t, uint64_t now)
+{
+	uint64_t step = now - t->last_look;
+
+	t->last_look = now;
+	if (t->quiet_limit == 0)
+		return;
+	if (step > QUIET_STEP_NS)
+		step = QUIET_STEP_NS;
+	for (uint32_t i = 0; i < t->nused; i++) {
+		struct gsas_lane *lane = t->lane[t->used[i]];
+
+		if (lane->peer != NULL)
+			gsas_lane_quiet(lane, step, t->quiet_limit);
+	}
+}
+
 void gsas_wait_step(struct gsas_thread *t)
 {
 	uint64_t now;
@@ -286,6 +330,8 @@ void gsas_wait_step(struct gsas_thread *t)
 	now = gsas_now_ns();
 	if (now >= t->next_service)
 		gsas_thread_service(t);
+	if (now - t->last_look >= SERVICE_NS)
+		look_at_quiet(t, now);
 	if (t->polls < t->yield.spin + YIELDS ||
 	    !(t->hif->caps->flags & HAL_CAP_EVENT))
 		give_way(t, now);

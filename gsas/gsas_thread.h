@@ -100,6 +100,10 @@ struct gsas_lane {
 	bool broken;		/* what it says is nonsense: not any more */
 	bool posted;		/* requests, since the last fence */
 	bool lost;		/* and the service ended since */
+	bool full;		/* the thread waits for room for a packet */
+	bool probed;		/* a request was sent to see if it lives */
+	int gone;		/* error of calls that find it ended */
+	uint64_t quiet;		/* ns of waiting in which nothing came */
 	int status;		/* why it ended, the last time */
 	uint32_t life;		/* connections so far */
 	uint32_t groups;	/* of gsas_job.c that this service knows */
@@ -157,6 +161,8 @@ struct gsas_thread {
 	bool wants_room;	/* for a packet: nobody wakes us for that */
 	uint64_t next_service;	/* ns */
 	uint64_t deadline;	/* ns: no sleep is longer; 0: none */
+	uint64_t quiet_limit;	/* ns without an answer; 0: none */
+	uint64_t last_look;	/* ns: at lanes that are quiet */
 };
 
 extern _Thread_local struct gsas_hot *gsas_hot
@@ -209,6 +215,9 @@ int gsas_lane_try(struct gsas_lane *lane, const struct gsas_ask *ask,
 bool gsas_lane_poll(struct gsas_lane *lane);
 /* The service ended; what it answered before counts. */
 void gsas_lane_end(struct gsas_lane *lane, int status);
+/* So much more time has gone by with nothing from the service: a lane on which
+ * something is waited for ends at the limit, with -FI_ETIMEDOUT. */
+void gsas_lane_quiet(struct gsas_lane *lane, uint64_t ns, uint64_t limit);
 /* End what is under way, and forget the peer. */
 void gsas_lane_drop(struct gsas_lane *lane);
 

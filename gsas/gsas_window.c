@@ -191,12 +191,12 @@ static int import(struct gsas_lane *lane, const struct gsas_map_info *info,
 	int ret;
 
 	if (lane->peer == NULL)
-		return -FI_ECONNRESET;
+		return lane->gone;
 	gsas_wait_begin(t);
 	while ((ret = hal_mem_import(lane->peer, &key, rmem)) == -FI_EAGAIN) {
 		gsas_wait_step(t);
 		if (lane->peer == NULL)
-			return -FI_ECONNRESET;
+			return lane->gone;
 	}
 	return ret;
 }
@@ -282,7 +282,7 @@ static int segment_new(struct gsas_lane *lane, uint64_t address,
 		ret = map_segment(&map, &info);
 	/* it ended meanwhile: nothing is known of the next one's */
 	if (ret == 0 && lane->peer == NULL)
-		ret = -FI_ECONNRESET;
+		ret = lane->gone;
 	if (ret != 0)
 		return ret;
 	map.base = info.base;
@@ -313,7 +313,7 @@ static int segment_get(struct gsas_thread *t, uint64_t address,
 	ret = segment_new(lane, address, map);
 	/* the next service of that board has other memory there */
 	if (lane->peer == NULL)
-		return -FI_ECONNRESET;
+		return lane->gone;
 	*told = true;
 	return ret;
 }
