@@ -4,9 +4,13 @@
  * control group?
  *
  * Taking shared memory beyond that ends in a SIGKILL, of this process or of
- * another one, not in an error: whoever wants much looks here first. Groups
- * without a limit cost nothing after the first look. It is a look and no
- * promise; others take memory too.
+ * another one, not in an error: whoever wants much asks here first. Groups
+ * without a limit cost nothing after the first time. The answer is no promise;
+ * others take memory too.
+ *
+ * Control groups are nested, and each limit holds for all below: every group
+ * from the process's own to the root is looked at, in version 2 and in the
+ * memory hierarchy of version 1.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -16,39 +20,45 @@
 #include <unistd.h>
 
 #include "hal_emu.h"
+#include "hal_limit.h"
 
 #define MACHINE_MIN	(16u << 20)	/* bytes; less is not worth a look */
-#define GROUPS_MAX	8		/* levels with a limit of their own */
+#define GROUPS_MAX	16		/* levels with a limit of their own */
 #define NO_LIMIT	(UINT64_C(1) << 60)	/* version 1 has no "max" */
+#define DIR_MAX		1024		/* containers have long names */
 
 static const struct group_kind {
 	const char *root;		/* where it is mounted */
-	const char *mark;		/* before the path in /proc/self */
+	const char *controller;		/* in /proc/self/cgroup */
 	const char *limit, *usage;
-	const char *swap_limit, *swap_usage;	/* version 1: memory and swap */
+	const char *swap_limit, *swap_usage;
+	bool swap_is_all;		/* version 1: memory and swap */
 	const char *cache[2];		/* of memory.stat: can be reclaimed */
 } kinds[] = {
-	{ "/sys/fs/cgroup", "0::", "memory.max", "memory.current",
-	  "memory.swap.max", "memory.swap.current",
+	{ "/sys/fs/cgroup", "", "memory.max", "memory.current",
+	  "memory.swap.max", "memory.swap.current", false,
 	  { "\nactive_file ", "\ninactive_file " } },
-	{ "/sys/fs/cgroup/unified", "0::", "memory.max", "memory.current",
-	  "memory.swap.max", "memory.swap.current",
+	{ "/sys/fs/cgroup/unified", "", "memory.max", "memory.current",
+	  "memory.swap.max", "memory.swap.current", false,
 	  { "\nactive_file ", "\ninactive_file " } },
-	{ "/sys/fs/cgroup/memory", ":memory:", "memory.limit_in_bytes",
+	{ "/sys/fs/cgroup/memory", "memory", "memory.limit_in_bytes",
 	  "memory.usage_in_bytes",
-	  "memory.memsw.limit_in_bytes", "memory.memsw.usage_in_bytes",
+	  "memory.memsw.limit_in_bytes", "memory.memsw.usage_in_bytes", true,
 	  { "\ntotal_active_file ", "\ntotal_inactive_file " } },
+};
+
+/* A group that had a limit when it was looked for. */
+struct group {
+	const struct group_kind *kind;
+	char dir[DIR_MAX];
 };
 
 static struct {
 	struct hal_lock lock;
 	bool looked;
 	int n;
-	struct {
-		const struct group_kind *kind;
-		char dir[256];
-		uint64_t limit;
-	} group[GROUPS_MAX];
+	struct group group[GROUPS_MAX];
+	char root[256];			/* tests */
 } g_limit;
 
 static bool read_text(const char *dir, const char *name, char *text,
@@ -58,7 +68,7 @@ static bool read_text(const char *dir, const char *name, char *text,
 	ssize_t n;
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	snprintf(path, sizeof(path), "%s%s/%s", g_limit.root, dir, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
@@ -81,24 +91,29 @@ static bool read_number(const char *dir, const char *name, uint64_t *val)
 	return end != text + 1;		/* "max": no number */
 }
 
-/* Note the limits of one hierarchy, from the process's group upwards. */
+/* ---- The groups ------------------------------------------------------ */
+
+static bool group_limit(const struct group *group, uint64_t *limit)
+{
+	return read_number(group->dir, group->kind->limit, limit) &&
+	       *limit < NO_LIMIT;
+}
+
+/* Note the groups of one hierarchy with a limit, from the process's upwards. */
 static void look_at(const struct group_kind *kind, char *path)
 {
 	uint64_t limit;
 	char *slash;
 
-	for (;;) {
-		char *dir = g_limit.group[g_limit.n].dir;
-		size_t size = sizeof(g_limit.group[0].dir);
+	while (g_limit.n < GROUPS_MAX) {
+		struct group *group = &g_limit.group[g_limit.n];
+		int len = snprintf(group->dir, sizeof(group->dir), "%s%s",
+				   kind->root, path);
 
-		if (snprintf(dir, size, "%s%s", kind->root, path) <
-		    (int)size && read_number(dir, kind->limit, &limit) &&
-		    limit < NO_LIMIT) {
-			g_limit.group[g_limit.n].kind = kind;
-			g_limit.group[g_limit.n].limit = limit;
-			if (++g_limit.n == GROUPS_MAX)
-				return;
-		}
+		group->kind = kind;
+		if (len < (int)sizeof(group->dir) &&
+		    group_limit(group, &limit))
+			g_limit.n++;
 		slash = strrchr(path, '/');
 		if (slash == NULL)
 			return;
@@ -106,25 +121,49 @@ static void look_at(const struct group_kind *kind, char *path)
 	}
 }
 
+/* The group of a process, from "ID:CONTROLLER,CONTROLLER:PATH". */
+static bool own_group(const char *text, const char *controller, char *path,
+		      size_t size)
+{
+	size_t want = strlen(controller);
+
+	for (const char *line = text; (line = strchr(line, '\n')) != NULL;) {
+		const char *at = line + 1 + strcspn(line + 1, ":\n");
+		bool found = want == 0 && strncmp(line, "\n0::", 4) == 0;
+		size_t len;
+
+		line++;
+		while (*at == ':' || *at == ',') {
+			len = strcspn(++at, ",:\n");
+			found |= want != 0 && len == want &&
+				strncmp(at, controller, len) == 0;
+			at += len;
+			if (*at == ':')
+				break;
+		}
+		if (!found || *at != ':')
+			continue;
+		len = strcspn(++at, "\n");
+		if (len >= size)
+			return false;
+		memcpy(path, at, len);
+		path[len] = '\0';
+		return true;
+	}
+	return false;
+}
+
 static void look(void)
 {
-	char text[4096], path[256];
+	char text[8192], path[DIR_MAX];
 
 	g_limit.looked = true;
+	g_limit.n = 0;
 	if (!read_text("/proc/self", "cgroup", text, sizeof(text)))
 		return;
 	for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		const char *at = strstr(text, kinds[i].mark);
-		size_t n;
-
-		if (at == NULL || g_limit.n == GROUPS_MAX)
+		if (!own_group(text, kinds[i].controller, path, sizeof(path)))
 			continue;
-		at += strlen(kinds[i].mark);
-		n = strcspn(at, "\n");
-		if (n >= sizeof(path))
-			continue;
-		memcpy(path, at, n);
-		path[n] = '\0';
 		if (strcmp(path, "/") == 0)
 			path[0] = '\0';
 		look_at(&kinds[i], path);
@@ -132,107 +171,152 @@ static void look(void)
 }
 
 /* Pages of files the kernel would give up before it kills. */
-static uint64_t reclaimable(const char *dir, const struct group_kind *kind)
+static uint64_t reclaimable(const struct group *group)
 {
 	uint64_t sum = 0;
 	char text[8192];
 
-	if (!read_text(dir, "memory.stat", text, sizeof(text)))
+	if (!read_text(group->dir, "memory.stat", text, sizeof(text)))
 		return 0;
 	for (int i = 0; i < 2; i++) {
-		const char *at = strstr(text, kind->cache[i]);
+		const char *cache = group->kind->cache[i];
+		const char *at = strstr(text, cache);
 
 		if (at != NULL)
-			sum += strtoull(at + strlen(kind->cache[i]), NULL, 10);
+			sum += strtoull(at + strlen(cache), NULL, 10);
 	}
 	return sum;
 }
 
-static bool swap_on(void)
-{
-	char text[512], *line;
-
-	/* a heading and, per swap area, a line */
-	if (!read_text("/proc", "swaps", text, sizeof(text)))
-		return false;
-	line = strchr(text + 1, '\n');
-	return line != NULL && line[1] != '\0';
-}
-
-/* May this group put so much into swap? */
-static bool swap_left(const char *dir, const struct group_kind *kind,
-		      size_t bytes)
-{
-	uint64_t max, used;
-
-	return swap_on() && (!read_number(dir, kind->swap_limit, &max) ||
-			     !read_number(dir, kind->swap_usage, &used) ||
-			     (used < max && max - used >= bytes));
-}
-
 /* A field of /proc/meminfo in bytes, 0: none. */
-static uint64_t meminfo(const char *text, const char *name)
+static uint64_t field(const char *text, const char *name)
 {
 	const char *at = strstr(text, name);
 
 	return at == NULL ? 0 : strtoull(at + strlen(name), NULL, 10) * 1024;
 }
 
-/*
- * Has the machine so much? Shared memory that it has not ends in processes the
- * kernel picks, not in an error. Small amounts are not worth the look.
- */
-static int machine_check(const char *what, size_t bytes)
+static uint64_t meminfo(const char *name)
 {
 	char text[4096];
-	uint64_t left;
 
-	if (bytes < MACHINE_MIN || !read_text("/proc", "meminfo", text,
-					      sizeof(text)) ||
-	    strstr(text, "MemAvailable:") == NULL)
-		return 0;
-	left = meminfo(text, "MemAvailable:") + meminfo(text, "SwapFree:");
-	if (bytes <= left)
-		return 0;
-	hal_log(0, "%s needs %zu bytes, this machine has %llu left: ask for "
-		"less or end other programs", what, bytes,
-		(unsigned long long)left);
-	return -FI_ENOMEM;
+	return read_text("/proc", "meminfo", text, sizeof(text)) ?
+		field(text, name) : 0;
 }
 
-int hal_limit_check(const char *what, size_t bytes)
+/* Bytes that this group may put into swap, beside left bytes of memory. */
+static uint64_t swap_left(const struct group *group, uint64_t left)
 {
-	uint64_t used, room = UINT64_MAX, limit = 0;
-	int ret = machine_check(what, bytes);
+	const struct group_kind *kind = group->kind;
+	uint64_t max, used, room = meminfo("\nSwapFree:");
 
-	if (ret != 0)
-		return ret;
+	if (room == 0 || !read_number(group->dir, kind->swap_limit, &max) ||
+	    !read_number(group->dir, kind->swap_usage, &used))
+		return room;
+	used += kind->swap_is_all ? left : 0;
+	max = used < max ? max - used : 0;
+	return max < room ? max : room;
+}
+
+/* What a group has left, looked at closely if that is less than bytes.
+ * UINT64_MAX: it has no limit any more. */
+static uint64_t group_left(const struct group *group, uint64_t bytes,
+			   uint64_t *max)
+{
+	uint64_t used, left;
+
+	if (!group_limit(group, max) ||
+	    !read_number(group->dir, group->kind->usage, &used))
+		return UINT64_MAX;
+	left = used < *max ? *max - used : 0;
+	if (left < bytes)
+		left += reclaimable(group);
+	if (left < bytes)
+		left += swap_left(group, left);
+	return left;
+}
+
+/* That of all groups: the least. *limit: of the group that has it. */
+static uint64_t groups_left(uint64_t bytes, uint64_t *limit)
+{
+	uint64_t room = UINT64_MAX, left, max;
 
 	hal_lock(&g_limit.lock);
 	if (!g_limit.looked)
 		look();
 	for (int i = 0; i < g_limit.n; i++) {
-		const char *dir = g_limit.group[i].dir;
-		const struct group_kind *kind = g_limit.group[i].kind;
-		uint64_t max = g_limit.group[i].limit, left;
-
-		if (!read_number(dir, kind->usage, &used))
-			continue;
-		left = used < max ? max - used : 0;
-		if (left < bytes)
-			left += reclaimable(dir, kind);
-		if (left < bytes && swap_left(dir, kind, bytes))
-			continue;
+		left = group_left(&g_limit.group[i], bytes, &max);
 		if (left < room) {
 			room = left;
-			limit = max;
+			*limit = max;
 		}
 	}
 	hal_unlock(&g_limit.lock);
-	if (bytes <= room)
+	return room;
+}
+
+/* ---- What others ask ------------------------------------------------- */
+
+/* UINT64_MAX: the system does not tell. */
+static uint64_t machine_left(void)
+{
+	uint64_t left = 0;
+	char text[4096];
+
+	if (read_text("/proc", "meminfo", text, sizeof(text)))
+		left = field(text, "\nMemAvailable:");
+	return left == 0 ? UINT64_MAX : left + field(text, "\nSwapFree:");
+}
+
+int hal_limit_check(const char *what, size_t bytes)
+{
+	uint64_t left, limit = 0;
+
+	/* Small amounts are not worth the look. */
+	left = bytes < MACHINE_MIN ? UINT64_MAX : machine_left();
+	if (bytes > left) {
+		hal_log(0, "%s needs %zu bytes, this machine has %llu left: "
+			"ask for less or end other programs", what, bytes,
+			(unsigned long long)left);
+		return -FI_ENOMEM;
+	}
+	left = groups_left(bytes, &limit);
+	if (bytes <= left)
 		return 0;
 	hal_log(0, "%s needs %zu bytes, the memory control group has %llu left "
 		"of %llu: raise its limit or start fewer processes", what,
-		bytes, (unsigned long long)room, (unsigned long long)limit);
+		bytes, (unsigned long long)left, (unsigned long long)limit);
 	return -FI_ENOMEM;
+}
+
+uint64_t hal_memory_left(uint64_t enough)
+{
+	uint64_t limit, left = groups_left(enough, &limit);
+	uint64_t machine = machine_left();
+
+	return left < machine ? left : machine;
+}
+
+uint64_t hal_memory_total(void)
+{
+	uint64_t total = meminfo("\nMemTotal:"), limit;
+
+	if (total == 0)
+		total = UINT64_MAX;
+	hal_lock(&g_limit.lock);
+	if (!g_limit.looked)
+		look();
+	for (int i = 0; i < g_limit.n; i++)
+		if (group_limit(&g_limit.group[i], &limit) && limit < total)
+			total = limit;
+	hal_unlock(&g_limit.lock);
+	return total;
+}
+
+void hal_limit_root(const char *root)
+{
+	hal_lock(&g_limit.lock);
+	snprintf(g_limit.root, sizeof(g_limit.root), "%s", root);
+	g_limit.looked = false;
+	hal_unlock(&g_limit.lock);
 }

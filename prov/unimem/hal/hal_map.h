@@ -7,6 +7,7 @@
 #define HAL_MAP_H
 
 #include "hal.h"
+#include "hal_limit.h"
 
 extern const struct hal_ops hal_emu_ops;	/* hal_emu.c */
 extern const struct hal_ops hal_dev_ops;	/* hal_dev.c: boards */
@@ -44,9 +45,5 @@ int hal_seg_reserve(int fd, size_t from, size_t to);
 /* This process's rank on the host and the number of ranks there, as the
  * launcher tells; -1: it does not. */
 void hal_ranks(long *rank, long *nranks);
-
-/* Room for bytes in the machine and in the memory control group? -FI_ENOMEM
- * after one line. */
-int hal_limit_check(const char *what, size_t bytes);
 
 #endif /* HAL_MAP_H */
