@@ -15,12 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "gsas_board.h"
+#include "gsas_memory.h"
 #include "unm_list.h"
 
 #define BURST		16		/* requests of one peer in a row */
@@ -39,6 +39,7 @@
 struct gsas_board {
 	struct hal *hal;
 	struct hal_if *hif;
+	struct gsas_source *source;
 	struct gsas_service *service;
 	struct gsas_stat *stat;
 	void (*log)(const char *line);
@@ -73,59 +74,6 @@ static uint64_t now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
-/* ---- Memory, by the core and its worker ---------------------------------- */
-
-static int memory_alloc(void *ctx, uint64_t bytes, bool mapped,
-			struct gsas_block *block)
-{
-	struct gsas_board *board = ctx;
-	struct hal_mem *mem = NULL;
-	void *at;
-
-	if (mapped) {
-		int ret = hal_mem_alloc(board->hal, board->hif->addr.board,
-					(size_t)bytes, &mem, &at);
-
-		if (ret != 0)
-			return ret;
-	} else {
-		at = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		if (at == MAP_FAILED)
-			return -FI_ENOMEM;
-	}
-	block->memory = at;
-	block->bytes = bytes;
-	block->cookie = mem;
-	return 0;
-}
-
-static void memory_free(void *ctx, struct gsas_block *block)
-{
-	struct gsas_board *board = ctx;
-
-	if (block->cookie != NULL)
-		hal_mem_free(board->hal, block->cookie);
-	else
-		munmap(block->memory, (size_t)block->bytes);
-	block->memory = NULL;
-}
-
-static int memory_key(void *ctx, const struct gsas_block *block,
-		      uint64_t key[2])
-{
-	struct gsas_board *board = ctx;
-	struct hal_key hal_key;
-	int ret;
-
-	if (block->cookie == NULL)
-		return -FI_EINVAL;
-	ret = hal_mem_key(board->hal, block->cookie, &hal_key);
-	if (ret == 0)
-		memcpy(key, hal_key.word, sizeof(hal_key.word));
-	return ret;
 }
 
 /* ---- A client, as the core reaches it ------------------------------------ */
@@ -570,10 +518,7 @@ static int open_service(const struct gsas_board_attr *attr,
 			.max_job_mapped = JOB_MAPPED,
 			.first = attr->end == 0 ? first_offset() : 0,
 			.end = attr->end,
-			.memory = {
-				.alloc = memory_alloc, .free = memory_free,
-				.key = memory_key, .ctx = board,
-			},
+			.memory = gsas_source_memory(board->source),
 		},
 		.io = {
 			.in = lane_in, .room = lane_room, .out = lane_out,
@@ -612,13 +557,19 @@ int gsas_board_open(const struct gsas_board_attr *attr,
 	ret = hal_if_open_service(b->hal, attr->board, &b->hif);
 	if (ret != 0)
 		goto err_hal;
-	ret = open_service(attr, b);
+	ret = gsas_source_new(b->hal, b->hif->addr.board, attr->budget,
+			      &b->source);
 	if (ret != 0)
 		goto err_if;
+	ret = open_service(attr, b);
+	if (ret != 0)
+		goto err_source;
 	b->stat = gsas_service_stat(b->service);
 	*board = b;
 	return 0;
 
+err_source:
+	gsas_source_free(b->source);
 err_if:
 	hal_if_close(b->hif);
 err_hal:
@@ -644,6 +595,7 @@ void gsas_board_close(struct gsas_board *board)
 			hal_peer_free(hif->inbound[0]);
 	}
 	gsas_service_free(board->service);
+	gsas_source_free(board->source);
 	hal_if_close(hif);
 	hal_put(board->hal);
 	close(board->bell);

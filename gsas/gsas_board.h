@@ -19,6 +19,8 @@ struct gsas_board;
 struct gsas_board_attr {
 	int board;			/* -1: the process's own */
 	uint64_t max_pages, max_job_pages;	/* 0: no limit */
+	uint64_t budget;		/* bytes of all boards of this host
+					 * together, 0: no limit */
 	enum gsas_error (*spawn)(void *ctx, const struct gsas_spawn *spawn,
 				 uint64_t *pid);	/* NULL: no forks */
 	void *spawn_ctx;

@@ -12,6 +12,8 @@
 #ifndef GSAS_SERVE_H
 #define GSAS_SERVE_H
 
+#include <stdatomic.h>
+
 #include <rdma/fi_errno.h>
 
 #include "gsas_op.h"
@@ -40,6 +42,7 @@ struct gsas_service {
 	struct gsas_pages *pages;
 	struct gsas_worker *worker[GSAS_WORKERS];
 	uint64_t later;			/* works under way */
+	_Atomic uint32_t leaving;	/* of these, memory to be given back */
 	struct unm_list clients;
 	struct unm_list stuck;		/* clients with answers to take */
 	struct unm_list queues;		/* all of them */

@@ -4,6 +4,7 @@
  * processes. A worker does it, and the client is answered when that is over, if
  * it is still there.
  */
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,8 @@
 #define WORKS_AT_ONCE	4		/* of a client in a worker's line: who
 					 * wants much is not in the way of who
 					 * wants little */
+
+#define LEAVING_MS	10000		/* until memory has been given back */
 
 /* A request that is answered later. */
 struct later {
@@ -169,6 +172,9 @@ static void trash_run(struct gsas_work *work)
 	struct trash *trash = unm_container(work, struct trash, work);
 
 	block_free(trash->service, &trash->block);
+	/* pairs with the acquire in is_leaving() */
+	atomic_fetch_sub_explicit(&trash->service->leaving, 1,
+				  memory_order_release);
 }
 
 static void trash_done(struct gsas_work *work)
@@ -197,6 +203,7 @@ static void throw_away(struct gsas_service *service, struct gsas_block *block)
 		.block = *block,
 	};
 	service->later++;
+	atomic_fetch_add_explicit(&service->leaving, 1, memory_order_relaxed);
 	gsas_worker_give(worker, &trash->work);
 }
 
@@ -265,12 +272,35 @@ static enum gsas_error region_add(struct gsas_service *service,
 	return error;
 }
 
+/* Is memory on its way back to the system? */
+static bool is_leaving(struct gsas_service *service)
+{
+	/* pairs with the release in trash_run() */
+	return atomic_load_explicit(&service->leaving,
+				    memory_order_acquire) != 0;
+}
+
+/* By the worker. What was freed before may be on its way back to the system: if
+ * there is no memory, once more when it is there. */
+static enum gsas_error fill_patiently(struct gsas_service *service,
+				      struct gsas_plan *plan)
+{
+	bool again = is_leaving(service);
+	enum gsas_error error = gsas_region_fill(service->pages, plan);
+
+	if (error != GSAS_E_MEMORY || !again)
+		return error;
+	for (int ms = 0; ms < LEAVING_MS && is_leaving(service); ms++)
+		poll(NULL, 0, 1);
+	return gsas_region_fill(service->pages, plan);
+}
+
 static void alloc_run(struct gsas_work *work)
 {
 	struct later *later = later_of(work);
 	struct alloc *alloc = unm_container(later, struct alloc, later);
 
-	later->error = gsas_region_fill(later->service->pages, &alloc->plan);
+	later->error = fill_patiently(later->service, &alloc->plan);
 	if (later->error == GSAS_OK && alloc->quota != 0)
 		gsas_region_hollow(alloc->plan.region);
 }

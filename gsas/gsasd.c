@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "hal_limit.h"
 #include "gsas_board.h"
 #include "gsas_spawn.h"
 #include "gsas_yield.h"
@@ -42,6 +43,7 @@ static struct options {
 	int board;
 	bool alone;			/* --auto */
 	int linger_ms;
+	bool limited;			/* --pages */
 	uint64_t pages, job_pages;
 	unsigned children;
 	const char *logs;
@@ -193,7 +195,8 @@ static void usage(FILE *out)
 	      "                   user (default: 256; 0: no limit)\n"
 	      "  --logs DIR       where their output goes (default: .)\n"
 	      "  --pages N        pages of 4096 bytes it hands out at most\n"
-	      "                   (default: half of the memory)\n"
+	      "                   (default: half of the memory, together\n"
+	      "                   with the other boards of this host)\n"
 	      "  --job-pages N    the same for each job (default: no limit)\n"
 	      "  --auto           go to the background; end when nobody is\n"
 	      "                   connected and no page is held\n"
@@ -244,6 +247,7 @@ static void option(int c, const char *name)
 		break;
 	case 'p':
 		opt.pages = number(name, optarg, UINT64_MAX);
+		opt.limited = true;
 		break;
 	case 'r':
 		opt.ready_fd = (int)number(name, optarg, 1 << 20);
@@ -276,11 +280,8 @@ static void options(int argc, char *argv[])
 		{ "version", no_argument, NULL, 'v' },
 		{ NULL, 0, NULL, 0 },
 	};
-	long memory = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
 	int c, at = 0;
 
-	if (memory > 0 && page > 0)
-		opt.pages = (uint64_t)memory * ((uint64_t)page / 4096) / 2;
 	while ((c = getopt_long(argc, argv, "", longs, &at)) != -1)
 		option(c, longs[at].name);
 	if (optind < argc)
@@ -464,7 +465,13 @@ static struct gsas_board *open_board(struct gsas_spawner *spawner)
 		.spawn_ctx = spawner, .log = board_says,
 	};
 	struct gsas_board *board;
-	int ret = gsas_board_open(&attr, &board);
+	int ret;
+
+	if (!opt.limited) {
+		attr.budget = hal_memory_total() / 2;
+		attr.max_pages = attr.budget >> GSAS_PAGE_SHIFT;
+	}
+	ret = gsas_board_open(&attr, &board);
 
 	if (ret == -FI_EBUSY) {
 		tell_starter("busy");

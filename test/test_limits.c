@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "memory_group.h"
 #include "procs.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -266,49 +267,6 @@ static void one_limit(struct limit *l, bool attach)
 
 /* ---- Limits of a group -------------------------------------------------- */
 
-static bool put(const char *dir, const char *file, const char *text)
-{
-	char path[512];
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/%s", dir, file);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	n = write(fd, text, strlen(text));
-	close(fd);
-	return n == (ssize_t)strlen(text);
-}
-
-/* A group with a limit of memory, of either version; false: not allowed. */
-static bool group_make(char *dir, size_t len, rlim_t bytes)
-{
-	static const char *const roots[][2] = {
-		{ "/sys/fs/cgroup", "memory.max" },
-		{ "/sys/fs/cgroup/memory", "memory.limit_in_bytes" },
-	};
-	char text[32];
-
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)bytes);
-	for (int i = 0; i < 2; i++) {
-		snprintf(dir, len, "%s/unimem-test-%d", roots[i][0],
-			 getpid());
-		if (mkdir(dir, 0755) != 0)
-			continue;
-		if (put(dir, roots[i][1], text))
-			return true;
-		rmdir(dir);
-	}
-	return false;
-}
-
-static void group_end(const char *dir)
-{
-	for (int i = 0; i < 100 && rmdir(dir) != 0; i++)
-		procs_nap(10000);
-}
-
 static const size_t lens[] = { 8, 4096 };
 
 /* In a group with too little memory, if arg. word[2]: it has an endpoint and
@@ -320,14 +278,12 @@ static int grouped(int fd, int index, void *arg)
 	struct traffic *t;
 	struct node_error err;
 	struct node n;
-	char pid[16];
 
 	(void)index;
 	if (arg != NULL) {
 		touch_stack();
 		listen_to_stderr();
-		snprintf(pid, sizeof(pid), "%d", getpid());
-		CHECK(put(arg, "cgroup.procs", pid));
+		CHECK(group_enter(arg, getpid()));
 		if (node_try_open(&n, NODE_WAIT, &err) != 0) {
 			if (lines_said() != 1)
 				FAIL("%s: %s", err.call, g_lines);
