@@ -83,6 +83,59 @@ static void if_exhausted(void **state)
 	assert_null(none);
 }
 
+/* Take an interface by number, once nobody has it: in the emulation peers of
+ * its last holder have to have looked. */
+static struct hal_if *open_number(int board, int number)
+{
+	struct hal_if *hif = NULL;
+	uint64_t end = ct_deadline();
+	int ret;
+
+	while ((ret = hal_if_open_number(ct_hal, board, number, &hif)) ==
+	       -FI_EADDRINUSE && ct_now() < end) {
+		ct_step_all();
+		ct_nap(1000);
+	}
+	assert_int_equal(ret, 0);
+	return hif;
+}
+
+/* The interface of a number is given to one at a time, and that or none. */
+static void if_of_a_number(void **state)
+{
+	struct ct_if *ci = ct_open(0);
+	struct hal_if *none = NULL;
+	struct hal_addr was;
+	int board, number;
+
+	(void)state;
+	if (ct_opt.service)		/* the first is that of the service */
+		ci = ct_open(0);
+	was = ci->hif->addr;
+	board = was.board;
+	number = (int)was.iface;
+	for (int i = 0; i < 3; i++) {
+		struct hal_addr *now;
+
+		assert_int_equal(hal_if_open_number(ct_hal, board, number,
+						    &none), -FI_EADDRINUSE);
+		assert_null(none);
+		ct_close(ci);
+		ci->hif = open_number(board, number);
+		now = &ci->hif->addr;
+		assert_int_equal(now->board, board);
+		assert_int_equal(now->iface, number);
+		assert_true(now->nonce != was.nonce);
+		was = *now;
+	}
+	assert_int_equal(hal_if_open_number(ct_hal, board, 0, &none),
+			 -FI_EINVAL);
+	assert_int_equal(hal_if_open_number(ct_hal, board,
+					    (int)ct_caps->ifs_per_board + 1,
+					    &none), -FI_EINVAL);
+	assert_null(none);
+}
+
 static void if_page_names_its_owner(void **state)
 {
 	struct ct_if *ci = ct_open(0);
@@ -531,6 +584,7 @@ const struct CMUnitTest ct_conn_tests[] = {
 	CT_TEST(hal_is_one_per_process),
 	CT_TEST(if_boards_and_addresses),
 	CT_TEST(if_exhausted),
+	CT_TEST(if_of_a_number),
 	CT_TEST(if_page_names_its_owner),
 	CT_TEST(conn_first_contact),
 	CT_TEST(conn_one_object),

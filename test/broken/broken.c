@@ -155,10 +155,10 @@ static int broken_send(struct hal_peer *peer, uint64_t head, const uint64_t *w,
 	       broken_forward(bp, &p);
 }
 
-static int broken_if_open(struct hal *hal, int board, bool service,
+static int broken_if_open(struct hal *hal, int board, int number,
 			  struct hal_if **hif)
 {
-	int ret = broken_base->if_open(hal, board, service, hif);
+	int ret = broken_base->if_open(hal, board, number, hif);
 
 	if (ret == 0)
 		(*hif)->ops = &ops;

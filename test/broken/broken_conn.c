@@ -288,15 +288,33 @@ static void install_leak_memory(struct hal_ops *ops)
 	ops->if_close = close_leaks_memory;
 }
 
-static int open_any_board(struct hal *hal, int board, bool service,
+static int open_any_board(struct hal *hal, int board, int number,
 			  struct hal_if **hif)
 {
 	int ret = broken_base->if_open(hal, board % (int)hal->caps.boards,
-				       service, hif);
+				       number, hif);
 
 	if (ret == 0)
 		(*hif)->ops = hal->ops;
 	return ret;
+}
+
+/* Another interface will do. */
+static int open_any_number(struct hal *hal, int board, int number,
+			   struct hal_if **hif)
+{
+	int ret = broken_base->if_open(hal, board, number, hif);
+
+	if (ret == -FI_EADDRINUSE)
+		ret = broken_base->if_open(hal, board, HAL_IF_ANY, hif);
+	if (ret == 0)
+		(*hif)->ops = hal->ops;
+	return ret;
+}
+
+static void install_any_number(struct hal_ops *ops)
+{
+	ops->if_open = open_any_number;
 }
 
 static void install_any_board(struct hal_ops *ops)
@@ -305,6 +323,8 @@ static void install_any_board(struct hal_ops *ops)
 }
 
 const struct mutation broken_conn[] = {
+	{ "any-number-will-do", "if_of_a_number",
+	  .install = install_any_number },
 	{ "old-address-reaches-the-next", "conn_stale_nonce",
 	  .install = install_connect_any },
 	{ "nobody-is-waited-for", "conn_nobody",

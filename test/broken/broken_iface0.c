@@ -4,19 +4,19 @@
  */
 #include "broken.h"
 
-static int (*good_open)(struct hal *hal, int board, bool service,
+static int (*good_open)(struct hal *hal, int board, int number,
 			struct hal_if **hif);
 static int (*good_connect)(struct hal_if *hif, const struct hal_addr *to,
 			   struct hal_peer **peer);
 
 /* Where there is a service, one more gets another number. */
-static int open_twice(struct hal *hal, int board, bool service,
+static int open_twice(struct hal *hal, int board, int number,
 		      struct hal_if **hif)
 {
-	int ret = good_open(hal, board, service, hif);
+	int ret = good_open(hal, board, number, hif);
 
-	return ret == -FI_EBUSY && service ?
-	       good_open(hal, board, false, hif) : ret;
+	return ret == -FI_EBUSY && number == HAL_IF_SERVICE ?
+	       good_open(hal, board, HAL_IF_ANY, hif) : ret;
 }
 
 static void install_twice(struct hal_ops *ops)
@@ -26,14 +26,14 @@ static void install_twice(struct hal_ops *ops)
 }
 
 /* Who has been the service will not be it again. */
-static int open_once(struct hal *hal, int board, bool service,
+static int open_once(struct hal *hal, int board, int number,
 		     struct hal_if **hif)
 {
 	static atomic_bool spent;
-	int ret = spent && service ? -FI_EBUSY :
-		  good_open(hal, board, service, hif);
+	int ret = spent && number == HAL_IF_SERVICE ? -FI_EBUSY :
+		  good_open(hal, board, number, hif);
 
-	if (ret == 0 && service)
+	if (ret == 0 && number == HAL_IF_SERVICE)
 		spent = true;
 	return ret;
 }
@@ -45,19 +45,19 @@ static void install_once(struct hal_ops *ops)
 }
 
 /* The service is one of those that a board hands out. */
-static int open_with_room(struct hal *hal, int board, bool service,
+static int open_with_room(struct hal *hal, int board, int number,
 			  struct hal_if **hif)
 {
 	struct hal_if *room;
 
-	if (service) {
-		int ret = good_open(hal, board, false, &room);
+	if (number == HAL_IF_SERVICE) {
+		int ret = good_open(hal, board, HAL_IF_ANY, &room);
 
 		if (ret != 0)
 			return ret;
 		hal_if_close(room);
 	}
-	return good_open(hal, board, service, hif);
+	return good_open(hal, board, number, hif);
 }
 
 static void install_needs_room(struct hal_ops *ops)
@@ -67,13 +67,13 @@ static void install_needs_room(struct hal_ops *ops)
 }
 
 /* Who comes late gets the service's. */
-static int open_last(struct hal *hal, int board, bool service,
+static int open_last(struct hal *hal, int board, int number,
 		     struct hal_if **hif)
 {
-	int ret = good_open(hal, board, service, hif);
+	int ret = good_open(hal, board, number, hif);
 
-	return ret == -FI_EBUSY && !service ?
-	       good_open(hal, board, true, hif) : ret;
+	return ret == -FI_EBUSY && number == HAL_IF_ANY ?
+	       good_open(hal, board, HAL_IF_SERVICE, hif) : ret;
 }
 
 static void install_last_of_all(struct hal_ops *ops)

@@ -96,13 +96,20 @@ void hal_log(int level, const char *fmt, ...)
 
 /* ---- The one HAL ----------------------------------------------------- */
 
-static int open_backend(const struct hal_params *params, struct hal **hal)
+const char *hal_backend(const struct hal_params *params)
 {
 	const char *name = params->hal;
-	unsigned i;
 
 	if (*name == '\0' || strcmp(name, "auto") == 0)
 		name = hal_dev_present(params) ? "dev" : "emu";
+	return name;
+}
+
+static int open_backend(const struct hal_params *params, struct hal **hal)
+{
+	const char *name = hal_backend(params);
+	unsigned i;
+
 	for (i = 0; i < NBACKENDS; i++)
 		if (strcmp(name, backends[i].name) == 0)
 			break;

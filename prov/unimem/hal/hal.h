@@ -4,8 +4,7 @@
  *
  * Everything above this header (provider, GSAS) reaches boards, packets,
  * remote windows and the cDMA engine through the calls declared here;
- * docs/hal.md
- * states the laws and test/hal_conform.c checks them on every backend.
+ * docs/hal.md states the laws, test/hal_conform.c checks them on every backend.
  *
  * Objects
  *   hal        the process's one connection to the hardware (reference counted)
@@ -34,6 +33,8 @@
 
 #include <rdma/fi_errno.h>
 
+#include "hal_copy.h"
+
 #define HAL_EXPORT	__attribute__((visibility("default")))
 #define HAL_LINE	64		/* cache line, bytes */
 #define HAL_PKT_MAX	56		/* widest payload of any backend */
@@ -52,6 +53,7 @@ struct hal_rmem;
 #define HAL_ADDR_VERSION	1
 #define HAL_ADDR_ANY		0	/* nonce: whoever holds the interface */
 #define HAL_IF_SERVICE		0	/* interface: the atomic service's */
+#define HAL_IF_ANY		(-1)	/* any but the atomic service's */
 
 /*
  * An interface's address: equal bytes, equal incarnation. The nonce makes an
@@ -68,27 +70,6 @@ struct hal_addr {
 	uint64_t nonce;			/* HAL_ADDR_ANY: any incarnation */
 };
 _Static_assert(sizeof(struct hal_addr) == 24, "address is wire format");
-
-/* Copy up to HAL_PKT_MAX bytes without a call: a packet's payload. */
-static inline __attribute__((always_inline))
-void hal_copy_small(void *dst, const void *src, size_t len)
-{
-	char *d = dst;
-	const char *s = src;
-
-	if (len >= 8) {
-		for (size_t i = 0; i + 8 < len; i += 8)
-			__builtin_memcpy(d + i, s + i, 8);
-		__builtin_memcpy(d + len - 8, s + len - 8, 8);
-	} else if (len >= 4) {
-		__builtin_memcpy(d, s, 4);
-		__builtin_memcpy(d + len - 4, s + len - 4, 4);
-	} else if (len != 0) {
-		d[0] = s[0];
-		d[len >> 1] = s[len >> 1];
-		d[len - 1] = s[len - 1];
-	}
-}
 
 /* ---- Capabilities ---------------------------------------------------- */
 
@@ -168,8 +149,7 @@ _Static_assert(sizeof(struct hal_cell) == HAL_LINE, "a cell is a line");
 #define HAL_BACK_WORDS	6		/* words the receiver may store back */
 
 /*
- * Written by the receiver of a link, read by its sender. done counts the
- * packets
+ * Written by the receiver of a link, read by its sender. done counts packets
  * the receiver released; word[] is the caller's (credits, for the provider).
  */
 struct hal_back {
@@ -306,7 +286,8 @@ struct hal_ops {
 	const char *name;
 	int (*open)(const struct hal_params *params, struct hal **hal);
 	void (*close)(struct hal *hal);
-	int (*if_open)(struct hal *hal, int board, bool service,
+	/* number: HAL_IF_ANY, HAL_IF_SERVICE, or that of the interface */
+	int (*if_open)(struct hal *hal, int board, int number,
 		       struct hal_if **hif);
 	void (*if_close)(struct hal_if *hif);
 	int (*service)(struct hal_if *hif, struct hal_event *ev, int max);
@@ -361,6 +342,10 @@ struct hal {
  * variable, its value and what is allowed. */
 HAL_EXPORT int hal_params_load(struct hal_params *params);
 
+/* The backend that the parameters choose, by name; nothing is opened, but
+ * "auto" looks whether there are boards. */
+HAL_EXPORT const char *hal_backend(const struct hal_params *params);
+
 /* The process's HAL, opened at first use. params NULL: hal_params_load().
  * Errors: -FI_EINVAL, -FI_ENODEV, -FI_ENOMEM, each with one line logged. */
 HAL_EXPORT int hal_get(const struct hal_params *params, struct hal **hal);
@@ -378,7 +363,17 @@ HAL_EXPORT void hal_log(int level, const char *fmt, ...)
  * where HAL_CAP_ANY_BOARD is missing; -FI_EMFILE, -FI_ENOMEM: limits. */
 static inline int hal_if_open(struct hal *hal, int board, struct hal_if **hif)
 {
-	return hal->ops->if_open(hal, board, false, hif);
+	return hal->ops->if_open(hal, board, HAL_IF_ANY, hif);
+}
+
+/* Take the interface of that number, 1 to caps.ifs_per_board. -FI_EADDRINUSE:
+ * somebody has it, or the end of its last holder is not known to all yet;
+ * -FI_EINVAL: no such number; and as above. */
+static inline int hal_if_open_number(struct hal *hal, int board, int number,
+				     struct hal_if **hif)
+{
+	return number < 1 || number > (int)hal->caps.ifs_per_board ?
+	       -FI_EINVAL : hal->ops->if_open(hal, board, number, hif);
 }
 
 /*
@@ -392,7 +387,7 @@ static inline int hal_if_open(struct hal *hal, int board, struct hal_if **hif)
 static inline int hal_if_open_service(struct hal *hal, int board,
 				      struct hal_if **hif)
 {
-	return hal->ops->if_open(hal, board, true, hif);
+	return hal->ops->if_open(hal, board, HAL_IF_SERVICE, hif);
 }
 
 /* Give it back: peers see HAL_EV_DEAD after they drained what was sent;

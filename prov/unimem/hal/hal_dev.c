@@ -390,14 +390,36 @@ static int ask_for_service(struct dev_if *dif, struct hal_kdev_claim *c)
 	return ret == -ENOTTY ? -FI_ENOSYS : ret;
 }
 
-static int claim(struct dev_if *dif, bool service)
+/* The driver looks from the hint on: another interface than that goes back. */
+static int ask_for_number(struct dev_if *dif, struct hal_kdev_claim *c,
+			  int number)
+{
+	int ret;
+
+	c->hint = (uint32_t)number;
+	ret = dif->io->ioctl(dif->mm, HAL_KDEV_IO_CLAIM, c);
+	if (ret == 0 && c->iface != c->hint) {
+		dif->io->ioctl(dif->mm, HAL_KDEV_IO_RELEASE, NULL);
+		ret = -EBUSY;
+	}
+	if (ret != -EBUSY)
+		return ret;
+	hal_log(0, "interface %u:%d is in use: wait for its holder to end, or "
+		"choose another number", dif->info.board, number);
+	return -FI_EADDRINUSE;
+}
+
+static int claim(struct dev_if *dif, int number)
 {
 	struct hal_kdev_claim c = { 0 };
 	int ret;
 
-	ret = service ? ask_for_service(dif, &c) : ask_for_any(dif, &c);
-	if (ret == -FI_EBUSY || (service && (ret == -FI_EACCES ||
-					     ret == -FI_ENOSYS)))
+	ret = number == HAL_IF_ANY ? ask_for_any(dif, &c) :
+	      number == HAL_IF_SERVICE ? ask_for_service(dif, &c) :
+					 ask_for_number(dif, &c, number);
+	if (ret == -FI_EBUSY || ret == -FI_EADDRINUSE ||
+	    (number == HAL_IF_SERVICE && (ret == -FI_EACCES ||
+					  ret == -FI_ENOSYS)))
 		return ret;		/* it was said why */
 	HAL_POINT(HAL_POINT_BOUND);
 	if (ret == 0) {
@@ -485,7 +507,7 @@ static int open_board(struct dev_if *dif, uint32_t board)
 
 static void dev_if_close(struct hal_if *hif);
 
-static int dev_if_open(struct hal *hal, int board, bool service,
+static int dev_if_open(struct hal *hal, int board, int number,
 		       struct hal_if **hif)
 {
 	struct hal_dev *dev = (struct hal_dev *)hal;
@@ -508,7 +530,7 @@ static int dev_if_open(struct hal *hal, int board, bool service,
 	ret = open_fds(dif);
 	if (ret != 0)
 		goto err_board;
-	ret = claim(dif, service);
+	ret = claim(dif, number);
 	if (ret != 0)
 		goto err_fds;
 	ret = open_page(dif);

@@ -174,17 +174,21 @@ static void cannot_take(const struct emu_if *eif, int ret)
 		eif->i.addr.board, strerror(-ret));
 }
 
-/* Number 0, and no other. */
-static int take_service(struct emu_if *eif)
+/* That number, HAL_IF_SERVICE or another, and no other. */
+static int take_number(struct emu_if *eif, uint32_t number)
 {
-	int ret = take_one(eif, HAL_IF_SERVICE);
+	int ret = take_one(eif, number);
 
-	if (ret == -FI_EADDRINUSE) {
+	if (ret == -FI_EADDRINUSE && number == HAL_IF_SERVICE) {
 		hal_log(1, "board %u has an atomic service already",
 			eif->i.addr.board);
 		return -FI_EBUSY;
 	}
-	if (ret != 0)
+	if (ret == -FI_EADDRINUSE)
+		hal_log(0, "interface %u:%u is in use: wait for its holder to "
+			"end, or choose another number",
+			eif->i.addr.board, number);
+	else if (ret != 0)
 		cannot_take(eif, ret);
 	return ret;
 }
@@ -193,7 +197,7 @@ static int take_service(struct emu_if *eif)
  * Take the first free number. The search starts where this process's interfaces
  * come to lie if every local rank opens as many as we do.
  */
-static int take_number(struct emu_if *eif)
+static int take_any(struct emu_if *eif)
 {
 	struct hal_emu *emu = eif->emu;
 	uint32_t ifs = emu->hal.caps.ifs_per_board;
@@ -322,7 +326,7 @@ static struct emu_if *if_new(struct hal_emu *emu, int board)
 	return eif;
 }
 
-static int emu_if_open(struct hal *hal, int board, bool service,
+static int emu_if_open(struct hal *hal, int board, int number,
 		       struct hal_if **hif)
 {
 	struct hal_emu *emu = (struct hal_emu *)hal;
@@ -347,7 +351,8 @@ static int emu_if_open(struct hal *hal, int board, bool service,
 	ret = open_sources(eif);
 	if (ret != 0)
 		goto err_free;
-	ret = service ? take_service(eif) : take_number(eif);
+	ret = number == HAL_IF_ANY ? take_any(eif) :
+				     take_number(eif, (uint32_t)number);
 	if (ret != 0)
 		goto err_sources;
 	ret = open_page(eif);

@@ -357,7 +357,7 @@ static void flush(struct fault *f, struct fault_if *fi)
 
 /* ---- Interfaces and peers -------------------------------------------- */
 
-static int fault_if_open(struct hal *hal, int board, bool service,
+static int fault_if_open(struct hal *hal, int board, int number,
 			 struct hal_if **hif)
 {
 	struct fault *f = fault_of(hal->ops);
@@ -369,7 +369,7 @@ static int fault_if_open(struct hal *hal, int board, bool service,
 	fi->dma = calloc(hal->caps.dma_depth, sizeof(*fi->dma));
 	if (fi->dma == NULL)
 		goto free_fi;
-	ret = f->base->if_open(hal, board, service, hif);
+	ret = f->base->if_open(hal, board, number, hif);
 	if (ret != 0)
 		goto free_dma;
 	fi->hif = *hif;
