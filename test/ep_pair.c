@@ -63,11 +63,19 @@ static struct fi_provider *provider(void)
 	return prov;
 }
 
-int ep_getinfo(const struct fi_info *hints, struct fi_info **info)
+int ep_getinfo_at(const char *node, const char *service, uint64_t flags,
+		  const struct fi_info *hints, struct fi_info **info)
 {
 	if (!ep_inside())
-		return fi_getinfo(EP_VERSION, NULL, NULL, 0, hints, info);
-	return provider()->getinfo(EP_VERSION, NULL, NULL, 0, hints, info);
+		return fi_getinfo(EP_VERSION, node, service, flags, hints,
+				  info);
+	return provider()->getinfo(EP_VERSION, node, service, flags, hints,
+				   info);
+}
+
+int ep_getinfo(const struct fi_info *hints, struct fi_info **info)
+{
+	return ep_getinfo_at(NULL, NULL, 0, hints, info);
 }
 
 int ep_fabric(struct fi_info *info, struct fid_fabric **fabric)
@@ -169,7 +177,9 @@ struct ep *ep_open(const struct ep_want *want)
 	e->open = true;
 	e->want = want != NULL ? *want : none;
 	hints = ep_hints(&e->want);
-	assert_int_equal(ep_getinfo(hints, &e->info), 0);
+	assert_int_equal(ep_getinfo_at(NULL, e->want.service,
+				       e->want.service != NULL ? FI_SOURCE : 0,
+				       hints, &e->info), 0);
 	fi_freeinfo(hints);
 	/* a domain takes modes that fi_getinfo() does not ask for */
 	e->info->domain_attr->mr_mode = e->want.mr_mode;

@@ -55,6 +55,7 @@ struct ep_want {
 	bool no_txcq, no_rxcq;		/* not bound */
 	bool cntrs;			/* txcntr and rxcntr bound */
 	bool disabled;			/* fi_enable() is left to the test */
+	const char *service;		/* interface to take, by number */
 	struct ep *with;		/* use its fabric, domain and vector */
 };
 
@@ -85,6 +86,8 @@ struct ep *ep_open(const struct ep_want *want);
 void ep_close(struct ep *e);
 /* Its parts, for tests of opening itself: 0 or a negative fi_errno. */
 int ep_getinfo(const struct fi_info *hints, struct fi_info **info);
+int ep_getinfo_at(const char *node, const char *service, uint64_t flags,
+		  const struct fi_info *hints, struct fi_info **info);
 int ep_fabric(struct fi_info *info, struct fid_fabric **fabric);
 struct fi_info *ep_hints(const struct ep_want *want);
 /* cmocka teardown: close what a test left open. */

@@ -228,7 +228,7 @@ static void test_insertsvc_of_nonsense(void **state)
 	static const char *const bad[] = {
 		"", "unimem", "unimem://", "unimem://0", "unimem://0:",
 		"unimem://0:0", "unimem://0:1x", "unimem://65536:1",
-		"unimem://0:65536", "unimem://a:b", "localhost",
+		"unimem://0:65536", "unimem://a:b", "localhost", "192.0.2.1",
 		"unimem://0:1/", "unimem://0:99999999999999999999",
 		"unimem://-1:1", "unimem:// 0:1", "unimem://+0:1",
 		"unimem://0:4294967297", "unimem:///0:1", "UNIMEM://0:1",
@@ -240,11 +240,11 @@ static void test_insertsvc_of_nonsense(void **state)
 		"unimem://0:1/00000000000000ab?uid=1?uid=1",
 	};
 	static const char *const pair[][2] = {
-		{ "unimem://0:1", "1" }, { "unimem://0", "" },
+		{ "unimem://0:0", "1" }, { "unimem://0", "" },
 		{ "unimem://0", "0" }, { "unimem://0", "65536" },
-		{ "unimem://0", "1/00000000000000ab" }, { "0", "1" },
+		{ "unimem://0", "1/00000000000000ab" }, { "0", "x" },
 		{ "unimem://", "1" }, { "unimem://0:", "1" },
-		{ "unimem://65536", "1" }, { "localhost", "1" },
+		{ "unimem://65536", "1" }, { "localhost", "0" },
 		{ "unimem://0", "ssh" }, { "unimem://0", "+1" },
 		{ "unimem://0", "1?uid=1" },
 	};
@@ -270,6 +270,36 @@ static void test_insertsvc_of_nonsense(void **state)
 	assert_int_equal(fi_av_insertsvc(e->av, "unimem://0:1", NULL, &addr,
 					 FI_EVENT, NULL), -FI_EBADFLAGS);
 	assert_int_equal(ep_insert(e, e), 0);
+}
+
+/* A host's name and a number: an interface of the own board. A node that has
+ * its interface takes a service beside it. */
+static void test_insertsvc_of_a_host(void **state)
+{
+	char text[64], service[16];
+	const char *const node[] = { "localhost", "127.0.0.1", text };
+	struct ep *a = ep_open(NULL), *b = ep_open(NULL);
+	struct hal_addr name = name_of(b), got;
+	fi_addr_t addr, from = ep_insert(b, a);
+	size_t len = sizeof(got);
+
+	(void)state;
+	snprintf(service, sizeof(service), "%u", name.iface);
+	snprintf(text, sizeof(text), "unimem://%u:%u", name.board, name.iface);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(fi_av_insertsvc(a->av, node[i], service,
+						 &addr, 0, NULL), 1);
+		assert_int_equal(fi_av_lookup(a->av, addr, &got, &len), 0);
+		assert_int_equal(got.board, name.board);
+		assert_int_equal(got.iface, name.iface);
+		assert_int_equal(got.reserved, 0);
+		assert_int_equal(source_seen(a, addr, b), from);
+	}
+	/* hosts are not counted up, interfaces of one are */
+	assert_true(fi_av_insertsym(a->av, "localhost", 2, "7", 1, &addr, 0,
+				    NULL) <= 0);
+	assert_int_equal(fi_av_insertsym(a->av, "localhost", 1, "7", 3, NULL,
+					 0, NULL), 3);
 }
 
 /* Board by board, and on each the interfaces in turn. */
@@ -425,6 +455,7 @@ int main(void)
 		EP_TEST(test_straddr_parses_back),
 		EP_TEST(test_insertsvc),
 		EP_TEST(test_insertsvc_of_nonsense),
+		EP_TEST(test_insertsvc_of_a_host),
 		EP_TEST(test_insertsym),
 		EP_TEST(test_insertsym_over_the_end),
 		EP_TEST(test_duplicates_are_one_peer),

@@ -300,10 +300,12 @@ static void set_domain(struct fi_info *h)
 	h->domain_attr->name = strdup("eth0");
 }
 
-static const char says_src_iface[] = "interface of src_addr";
-static void set_src_iface(struct fi_info *h)
+static const char says_src_nonce[] =
+	"src_addr asked unimem://0:9/0000000000000007, offered";
+static void set_src_nonce(struct fi_info *h)
 {
-	struct hal_addr a = { .version = HAL_ADDR_VERSION, .iface = 9 };
+	struct hal_addr a = { .version = HAL_ADDR_VERSION, .iface = 9,
+			      .uid = geteuid(), .nonce = 7 };
 
 	h->src_addr = malloc(sizeof(a));
 	memcpy(h->src_addr, &a, sizeof(a));
@@ -317,10 +319,11 @@ static void set_src_addrlen(struct fi_info *h)
 	h->src_addrlen = 16;
 }
 
-static const char says_src_board[] = "board of src_addr";
+static const char says_src_board[] = "src_addr asked unimem://1:0";
 static void set_src_board(struct fi_info *h)
 {
-	struct hal_addr a = { .version = HAL_ADDR_VERSION, .board = 1 };
+	struct hal_addr a = { .version = HAL_ADDR_VERSION, .board = 1,
+			      .uid = geteuid() };
 
 	h->src_addr = malloc(sizeof(a));
 	memcpy(h->src_addr, &a, sizeof(a));
@@ -347,7 +350,7 @@ static const struct {
 	BAD(control_progress), BAD(data_progress), BAD(resource_mgmt),
 	BAD(cq_data_size), BAD(tx_ctx_cnt), BAD(rx_ctx_cnt), BAD(shared_ctx),
 	BAD(protocol), BAD(ep_cnt), BAD(auth_key), BAD(domain_auth_key),
-	BAD(src_iface), BAD(src_addrlen),
+	BAD(src_nonce), BAD(src_addrlen),
 	BAD(rx_order), BAD(tx_comp_order), BAD(rx_comp_order), BAD(rma_iov),
 	BAD(buffered_recv), BAD(domain_caps), BAD(cq_cnt), BAD(cntr_cnt),
 	BAD(tx_ctx_cnt_all), BAD(rx_ctx_cnt_all), BAD(max_ep_tx_ctx),
@@ -434,84 +437,7 @@ static void test_refusals_name_values(void **state)
 	}
 }
 
-/* ---- Nodes ----------------------------------------------------------- */
-
-static void test_nodes(void **state)
-{
-	static const char *const strange[] = {
-		"g00n13s.invalid", "192.0.2.1", "unimem://", "unimem://0:",
-		"224.0.0.1", "255.255.255.255", "ff02::1", "unimem://0:7",
-	};
-	static const char *const here[] = { "localhost", "127.0.0.1",
-		"127.0.1.1", "0.0.0.0" };
-	struct fi_info *info = NULL;
-
-	(void)state;
-	assert_int_equal(prov->getinfo(EP_VERSION, "unimem://0:7", NULL, 0,
-				       NULL, &info), 0);
-	assert_non_null(info->dest_addr);
-	assert_int_equal(info->dest_addrlen, sizeof(struct hal_addr));
-	assert_int_equal(((struct hal_addr *)info->dest_addr)->iface, 7);
-	fi_freeinfo(info);
-	/* a service only where the node has no interface */
-	for (int i = 0; i < 8; i++)
-		assert_int_equal(prov->getinfo(EP_VERSION, strange[i], "1", 0,
-					       NULL, &info), -FI_ENODATA);
-	for (int i = 0; i < 8; i++) {
-		uint64_t flags = i & 1 ? FI_SOURCE : 0;
-
-		assert_int_equal(prov->getinfo(EP_VERSION, here[i / 2], "1",
-					       flags, NULL, &info), 0);
-		assert_non_null(info->src_addr);
-		assert_int_equal(info->dest_addr == NULL, flags != 0);
-		fi_freeinfo(info);
-	}
-	assert_int_equal(prov->getinfo(EP_VERSION, "unimem://0:7", NULL,
-				       FI_SOURCE, NULL, &info), -FI_ENODATA);
-	assert_int_equal(prov->getinfo(EP_VERSION, "unimem://0", NULL, 0,
-				       NULL, &info), -FI_ENODATA);
-	assert_int_equal(prov->getinfo(EP_VERSION, "unimem://0", "7",
-				       FI_SOURCE, NULL, &info), -FI_ENODATA);
-	/* no name is looked up */
-	assert_int_equal(prov->getinfo(EP_VERSION, "localhost", NULL,
-				       FI_NUMERICHOST, NULL, &info),
-			 -FI_ENODATA);
-}
-
-/* A board as node and an interface as service are the address of both. */
-static void test_node_and_service(void **state)
-{
-	static const uint64_t flags[] = { 0, FI_NUMERICHOST };
-	struct fi_info *one, *two;
-
-	(void)state;
-	for (int i = 0; i < 2; i++) {
-		assert_int_equal(prov->getinfo(EP_VERSION, "unimem://3:7",
-					       NULL, flags[i], NULL, &one), 0);
-		assert_int_equal(prov->getinfo(EP_VERSION, "unimem://3", "7",
-					       flags[i], NULL, &two), 0);
-		assert_int_equal(one->dest_addrlen, sizeof(struct hal_addr));
-		assert_int_equal(two->dest_addrlen, sizeof(struct hal_addr));
-		assert_memory_equal(one->dest_addr, two->dest_addr,
-				    sizeof(struct hal_addr));
-		assert_int_equal(((struct hal_addr *)two->dest_addr)->board,
-				 3);
-		/* of our own, nothing is known yet */
-		assert_int_equal(((struct hal_addr *)two->src_addr)->board, 0);
-		assert_int_equal(((struct hal_addr *)two->src_addr)->iface, 0);
-		fi_freeinfo(one);
-		fi_freeinfo(two);
-	}
-	/* without a node, a service names nothing: programs pass the port of
-	 * some exchange of their own */
-	for (int i = 0; i < 2; i++) {
-		assert_int_equal(prov->getinfo(EP_VERSION, NULL, "5", i == 0 ?
-					       0 : FI_SOURCE, NULL, &one), 0);
-		assert_null(one->dest_addr);
-		assert_non_null(one->src_addr);
-		fi_freeinfo(one);
-	}
-}
+/* ---- Addresses and sources ------------------------------------------- */
 
 /* Asked for, and with the capability it needs; never given unasked, as it would
  * make errors of completions. */
@@ -557,6 +483,23 @@ static void test_destination_in_hints(void **state)
 	info = offer(hints);
 	assert_int_equal(info->dest_addrlen, sizeof(a));
 	assert_memory_equal(info->dest_addr, &a, sizeof(a));
+	fi_freeinfo(info);
+	fi_freeinfo(hints);
+}
+
+/* An interface to take, in hints as in an answer. */
+static void test_source_in_hints(void **state)
+{
+	struct fi_info *hints, *info = NULL;
+
+	(void)state;
+	assert_int_equal(prov->getinfo(EP_VERSION, NULL, "9228", FI_SOURCE,
+				       NULL, &hints), 0);
+	assert_int_equal(prov->getinfo(EP_VERSION, "unimem://0:7", NULL, 0,
+				       hints, &info), 0);
+	assert_memory_equal(info->src_addr, hints->src_addr,
+			    sizeof(struct hal_addr));
+	assert_int_equal(((struct hal_addr *)info->dest_addr)->iface, 7);
 	fi_freeinfo(info);
 	fi_freeinfo(hints);
 }
@@ -662,6 +605,33 @@ static void test_mistakes_in_parameters_are_told_in_one_line(void **state)
 	}
 }
 
+/* The emulation's boards are all on this host; those of a machine are hosts of
+ * their own, which node names may mean. */
+static void test_other_hosts_may_be_boards(void **state)
+{
+	static const struct {
+		const char *setting, *what;
+		int code;
+	} t[] = {
+		{ "FI_UNIMEM_HAL=dev", "node:192.0.2.1", 0 },
+		{ "FI_UNIMEM_HAL=dev", "node:127.0.0.1", 0 },
+		{ "FI_UNIMEM_HAL=dev", "node:g00n13s.invalid", 1 },
+		{ "FI_UNIMEM_HAL=dev", "from:192.0.2.1", 1 },
+		{ "FI_UNIMEM_HAL=emu", "node:192.0.2.1", 1 },
+		{ "FI_UNIMEM_HAL=sim", "node:192.0.2.1", 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		char text[4096];
+		int code = child(t[i].setting, t[i].what, text, sizeof(text));
+
+		if (code != t[i].code)
+			unit_fail("%s %s: exit %d, said: \"%s\"",
+				  t[i].setting, t[i].what, code, text);
+	}
+}
+
 /* ---- The child ------------------------------------------------------- */
 
 static unsigned opened;		/* by the provider that is linked in */
@@ -729,9 +699,27 @@ static int open_interfaces(long n)
 	_exit(ret != 0);		/* closing is tested elsewhere */
 }
 
+/* 0: the host is accepted, and names an interface if it is this one. */
+static int ask_node(const char *node, uint64_t flags)
+{
+	bool here = strncmp(node, "127.", 4) == 0;
+	const struct hal_addr *a;
+	struct fi_info *info;
+
+	if (prov->getinfo(EP_VERSION, node, "7", flags, NULL, &info) != 0)
+		return 1;
+	a = flags & FI_SOURCE ? info->src_addr : info->dest_addr;
+	return (a->iface == 0) == here ? 2 : 0;
+}
+
 static int child_main(const char *what)
 {
 	struct fi_info *info;
+
+	if (strncmp(what, "node:", 5) == 0)
+		return ask_node(what + 5, 0);
+	if (strncmp(what, "from:", 5) == 0)
+		return ask_node(what + 5, FI_SOURCE);
 
 	if (strcmp(what, "info") == 0) {
 		int ret = ask(EP_VERSION, NULL, &info);
@@ -755,13 +743,13 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_capabilities_as_asked),
 		cmocka_unit_test(test_refusals_are_told_in_one_line),
 		cmocka_unit_test(test_refusals_name_values),
-		cmocka_unit_test(test_nodes),
-		cmocka_unit_test(test_node_and_service),
 		cmocka_unit_test(test_source_err_on_request_only),
 		cmocka_unit_test(test_destination_in_hints),
+		cmocka_unit_test(test_source_in_hints),
 		cmocka_unit_test(test_parameters_are_known_to_libfabric),
 		cmocka_unit_test(
 			test_mistakes_in_parameters_are_told_in_one_line),
+		cmocka_unit_test(test_other_hosts_may_be_boards),
 	};
 	struct unit_ear ear;
 	struct fi_info *info;

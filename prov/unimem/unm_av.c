@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "unm_addr.h"
 #include "unm_av.h"
 #include "unm_ep.h"
 #include "unm_log.h"
@@ -13,7 +11,6 @@
 
 #define UNM_AV_MIN	64
 #define UNM_AV_FLAGS	(FI_MORE | FI_SYNC_ERR)	/* of insertions */
-#define UNM_ADDR_IFACE_MAX UINT16_MAX	/* of any profile */
 
 /* Board and interface only: an entry for any incarnation is found too. */
 static uint32_t unm_av_hash(const struct unm_av *av,
@@ -205,6 +202,7 @@ static int unm_av_add_all(struct unm_av *av, const struct unm_av_src *src,
 	for (size_t i = 0; i < src->count; i++) {
 		struct hal_addr a = unm_av_nth(src, i);
 
+		unm_addr_settle(av->domain->hal, &a);
 		if (unm_addr_valid(&a)) {
 			unm_av_tell(fi_addr, errs, i, unm_av_add(av, &a), 0);
 			done++;
@@ -252,92 +250,6 @@ static int unm_av_insert(struct fid_av *fid, const void *addr, size_t count,
 
 /* ---- Names ----------------------------------------------------------- */
 
-static const char unm_addr_scheme[] = "unimem://";
-
-bool unm_addr_typed(const char *node)
-{
-	return strncmp(node, unm_addr_scheme, sizeof(unm_addr_scheme) - 1) ==
-		0;
-}
-
-/* Digits only, up to max; *str moves behind them. -1: no such number. */
-static int64_t unm_addr_number(const char **str, int64_t max)
-{
-	int64_t val = -1;
-
-	for (; **str >= '0' && **str <= '9' && val <= max; (*str)++)
-		val = (val < 0 ? 0 : 10 * val) + **str - '0';
-	return val <= max ? val : -1;
-}
-
-/* 16 hexadecimal digits, which name one incarnation. */
-static int unm_addr_nonce(const char **str, uint64_t *nonce)
-{
-	static const char digits[] = "0123456789abcdef";
-	uint64_t val = 0;
-
-	for (int i = 0; i < 16; i++, (*str)++) {
-		const char *digit = strchr(digits, **str);
-
-		if (digit == NULL || *digit == '\0')
-			return -FI_EINVAL;
-		val = val << 4 | (uint64_t)(digit - digits);
-	}
-	if (val == HAL_ADDR_ANY)	/* that is written without */
-		return -FI_EINVAL;
-	*nonce = val;
-	return 0;
-}
-
-/* What may follow an interface: [/nonce][?uid=user], and the end. */
-static int unm_addr_rest(const char *str, struct hal_addr *addr)
-{
-	static const char uid[] = "?uid=";
-	int64_t val;
-
-	if (*str == '/') {
-		str++;
-		if (unm_addr_nonce(&str, &addr->nonce) != 0)
-			return -FI_EINVAL;
-	}
-	if (strncmp(str, uid, sizeof(uid) - 1) == 0) {
-		str += sizeof(uid) - 1;
-		val = unm_addr_number(&str, UINT32_MAX);
-		if (val < 0)
-			return -FI_EINVAL;
-		addr->uid = (uint32_t)val;
-	}
-	return *str == '\0' ? 0 : -FI_EINVAL;
-}
-
-int unm_addr_parse(const char *node, const char *service,
-		   struct hal_addr *addr)
-{
-	struct hal_addr a = {
-		.version = HAL_ADDR_VERSION, .uid = geteuid(),
-		.nonce = HAL_ADDR_ANY,
-	};
-	const char *str = node;
-	int64_t board, iface;
-
-	if (!unm_addr_typed(node))
-		return -FI_EINVAL;
-	str += sizeof(unm_addr_scheme) - 1;
-	board = unm_addr_number(&str, UINT16_MAX);
-	if (*str != (service != NULL ? '\0' : ':'))
-		return -FI_EINVAL;
-	str = service != NULL ? service : str + 1;
-	iface = unm_addr_number(&str, UNM_ADDR_IFACE_MAX);
-	if (board < 0 || iface <= 0)
-		return -FI_EINVAL;
-	if (service != NULL ? *str != '\0' : unm_addr_rest(str, &a) != 0)
-		return -FI_EINVAL;
-	a.board = (uint16_t)board;
-	a.iface = (uint32_t)iface;
-	*addr = a;
-	return 0;
-}
-
 static int unm_av_insertsym(struct fid_av *fid, const char *node,
 			    size_t nodecnt, const char *service, size_t svccnt,
 			    fi_addr_t *fi_addr, uint64_t flags, void *context)
@@ -354,16 +266,19 @@ static int unm_av_insertsym(struct fid_av *fid, const char *node,
 	src.count = nodecnt * svccnt;
 	if (src.count == 0)
 		return 0;
-	if (unm_addr_parse(node, service, &src.first) != 0) {
+	if (unm_addr_parse(node, service, 0, &src.first) != 0 ||
+	    src.first.iface == 0) {
 		UNM_INFO(AV, "node %s service %s asked, offered: "
-			 "unimem://board:interface, or unimem://board and an "
-			 "interface as service\n", node,
+			 "unimem://board:interface, or unimem://board or this "
+			 "host and an interface as service\n", node,
 			 service != NULL ? service : "none");
 		return unm_av_none(fi_addr, errs, src.count, -FI_EINVAL);
 	}
-	/* one incarnation is not counted up from */
-	if (src.count != 1 && src.first.nonce != HAL_ADDR_ANY)
+	/* neither one incarnation nor a host is counted up from */
+	if (src.count != 1 && (src.first.nonce != HAL_ADDR_ANY ||
+			       (nodecnt != 1 && !unm_addr_typed(node))))
 		return unm_av_none(fi_addr, errs, src.count, -FI_EINVAL);
+	unm_addr_settle(unm_av(fid)->domain->hal, &src.first);
 	return unm_av_insert_src(unm_av(fid), &src, fi_addr, flags, context);
 }
 
@@ -456,18 +371,10 @@ static const char *unm_av_straddr(struct fid_av *fid, const void *addr,
 				  char *buf, size_t *len)
 {
 	struct hal_addr a;
-	char nonce[20] = "", uid[20] = "";
-	int n;
 
 	(void)fid;
 	memcpy(&a, addr, sizeof(a));
-	if (a.nonce != HAL_ADDR_ANY)
-		snprintf(nonce, sizeof(nonce), "/%016" PRIx64, a.nonce);
-	if (a.uid != geteuid())
-		snprintf(uid, sizeof(uid), "?uid=%u", a.uid);
-	n = snprintf(buf, *len, "%s%u:%u%s%s", unm_addr_scheme, a.board,
-		     a.iface, nonce, uid);
-	*len = n + 1;
+	*len = (size_t)unm_addr_print(&a, buf, *len) + 1;
 	return buf;
 }
 

@@ -51,18 +51,4 @@ static inline struct unm_av *unm_av(struct fid_av *fid)
  * HAL_ADDR_ANY is found for every incarnation. */
 fi_addr_t unm_av_find(const struct unm_av *av, const struct hal_addr *addr);
 
-/* Does a node begin as our addresses do? */
-bool unm_addr_typed(const char *node);
-
-/*
- * The address that a node and a service (may be NULL) name, 0 or -FI_EINVAL:
- * unimem://board:interface	whoever holds that interface
- * unimem://board, interface	the same, the interface as service
- * and, without a service, what fi_av_straddr() gives:
- * unimem://board:interface[/nonce][?uid=user], where the nonce names one
- * incarnation, and the user is the caller unless told.
- */
-int unm_addr_parse(const char *node, const char *service,
-		   struct hal_addr *addr);
-
 #endif /* UNM_AV_H */

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "unm_addr.h"
 #include "unm_alias.h"
 #include "unm_env.h"
 #include "unm_ep.h"
@@ -628,8 +629,18 @@ static int unm_ep_construct(struct unm_ep *ep)
  * is short shows where an application expects it. */
 static int unm_ep_place(struct unm_ep *ep)
 {
-	int ret = hal_if_open(ep->domain->hal, -1, &ep->hif);
+	struct hal *hal = ep->domain->hal;
+	struct hal_addr addr = { .iface = 0 };
+	int ret;
 
+	if (ep->info->src_addr != NULL)
+		memcpy(&addr, ep->info->src_addr, sizeof(addr));
+	unm_addr_settle(hal, &addr);
+	if (addr.iface == 0)
+		ret = hal_if_open(hal, -1, &ep->hif);
+	else
+		ret = hal_if_open_number(hal, addr.board, (int)addr.iface,
+					 &ep->hif);
 	if (ret != 0)
 		return ret;
 	ep->hif->user = ep;

@@ -3,18 +3,13 @@
  * unm_info.c - what we offer and whether it is what hints ask for. Every hint
  * refused gives one line at FI_LOG_LEVEL=info: what was asked, what is offered.
  */
-#include <ifaddrs.h>
-#include <inttypes.h>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "hal/hal.h"
-#include "unm_av.h"
+#include "unm_addr.h"
 #include "unm_env.h"
 #include "unm_info.h"
 #include "unm_log.h"
@@ -204,9 +199,32 @@ static bool unm_match_caps(const struct fi_info *h)
 			       unm_err_data(h->caps));
 }
 
+/* The address that an endpoint shall have: an interface of the board, by its
+ * number or that of a service; no incarnation of one. */
+static bool unm_match_src(const void *src, size_t len)
+{
+	struct hal_addr addr;
+	char text[80];
+
+	if (src == NULL)
+		return true;
+	if (len != sizeof(addr))
+		return unm_refuse("src_addrlen", UNM_TYPE_NUMBER, len,
+				  sizeof(addr));
+	memcpy(&addr, src, sizeof(addr));
+	if (unm_addr_takes(&addr))
+		return true;
+	unm_addr_print(&addr, text, sizeof(text));
+	UNM_INFO(FABRIC, "no match: src_addr asked %s, offered any interface "
+		 "of this user by number\n", text);
+	return false;
+}
+
 bool unm_info_offered(const struct fi_info *info)
 {
-	return unm_match_caps(info) && unm_match_ep(info->ep_attr) &&
+	return unm_match_caps(info) &&
+		unm_match_src(info->src_addr, info->src_addrlen) &&
+		unm_match_ep(info->ep_attr) &&
 		unm_match_tx(info->tx_attr) && unm_match_rx(info->rx_attr);
 }
 
@@ -272,21 +290,6 @@ static bool unm_match_domain(const struct fi_domain_attr *h)
 		 unm_check_most("domain tx_ctx_cnt", h->tx_ctx_cnt, 4096) &&
 		 unm_check_most("domain rx_ctx_cnt", h->rx_ctx_cnt, 4096) &&
 		 unm_check_most("domain auth_key_size", h->auth_key_size, 0));
-}
-
-/* Which interface an endpoint takes is not for the caller to say. */
-static bool unm_match_src(const void *src, size_t len)
-{
-	struct hal_addr addr;
-
-	if (src == NULL)
-		return true;
-	if (len != sizeof(addr))
-		return unm_refuse("src_addrlen", UNM_TYPE_NUMBER, len,
-				  sizeof(addr));
-	memcpy(&addr, src, sizeof(addr));
-	return unm_check_most("interface of src_addr", addr.iface, 0) &&
-		unm_check_most("board of src_addr", addr.board, 0);
 }
 
 static bool unm_match_hints(const struct fi_info *h)
@@ -393,102 +396,58 @@ static int unm_set_addr(const void *src, size_t len, void **dst,
 	return 0;
 }
 
-/* Is an IP address one of this host's? The unspecified one is all of them, and
- * all of 127.0.0.0/8 is here, though the interface lists but one. */
-static bool unm_ip_is_here(const struct sockaddr *sa,
-			   const struct ifaddrs *list)
+static void unm_log_node(const char *node, const char *service,
+			 const char *offered)
 {
-	static const struct in6_addr any6;
-	size_t off, len;
-	const char *ip;
-
-	if (sa->sa_family == AF_INET) {
-		off = offsetof(struct sockaddr_in, sin_addr);
-		len = sizeof(struct in_addr);
-	} else if (sa->sa_family == AF_INET6) {
-		off = offsetof(struct sockaddr_in6, sin6_addr);
-		len = sizeof(struct in6_addr);
-	} else {
-		return false;
-	}
-	ip = (const char *)sa + off;
-	if (memcmp(ip, &any6, len) == 0 ||
-	    (sa->sa_family == AF_INET && ip[0] == IN_LOOPBACKNET))
-		return true;
-	for (; list != NULL; list = list->ifa_next)
-		if (list->ifa_addr != NULL &&
-		    list->ifa_addr->sa_family == sa->sa_family &&
-		    memcmp((const char *)list->ifa_addr + off, ip, len) == 0)
-			return true;
-	return false;
+	UNM_INFO(FABRIC, "no match: node %s service %s asked, offered: %s\n",
+		 node != NULL ? node : "none",
+		 service != NULL ? service : "none", offered);
 }
 
-/* Does a host name or IP address mean this host? */
-static bool unm_node_is_here(const char *node, uint64_t flags)
-{
-	struct addrinfo hints = {
-		.ai_flags = flags & FI_NUMERICHOST ? AI_NUMERICHOST : 0,
-		.ai_socktype = SOCK_DGRAM,
-	};
-	struct addrinfo *list, *ai;
-	struct ifaddrs *own;
-	bool here = false;
-
-	if (getaddrinfo(node, NULL, &hints, &list) != 0)
-		return false;
-	if (getifaddrs(&own) != 0)
-		own = NULL;
-	for (ai = list; ai != NULL && !here; ai = ai->ai_next)
-		here = unm_ip_is_here(ai->ai_addr, own);
-	freeifaddrs(own);
-	freeaddrinfo(list);
-	return here;
-}
-
-/*
- * A node is the typed address of a peer, with its interface or with that as
- * service, or a name of this host, where all peers are: then which interface is
- * told by whoever exchanges addresses, and a service means nothing here. Nor
- * does one without a node. Our own interface is chosen when an endpoint is
- * opened.
- */
-static bool unm_node_offered(const char *node, const char *service,
-			     uint64_t flags, struct hal_addr *addr)
-{
-	if (node == NULL)
-		return true;
-	if (unm_addr_typed(node) ? !(flags & FI_SOURCE) &&
-	    unm_addr_parse(node, service, addr) == 0 :
-	    unm_node_is_here(node, flags))
-		return true;
-	UNM_INFO(FABRIC, "no match: node %s service %s asked, offered: "
-		 "unimem://board:interface of a peer, unimem://board and an "
-		 "interface as service, or this host\n", node,
-		 service != NULL ? service : "none");
-	return false;
-}
-
-static int unm_answer_addr(struct fi_info *info, const char *node,
-			   const char *service, uint64_t flags,
-			   const struct fi_info *h)
+/* Our own address in an answer: that of FI_SOURCE, else that of the hints, else
+ * one that says nothing: an interface is chosen when the endpoint is opened. */
+static int unm_answer_src(struct fi_info *info, const char *node,
+			  const char *service, uint64_t flags,
+			  const struct fi_info *h)
 {
 	struct hal_addr addr = {
 		.version = HAL_ADDR_VERSION, .uid = geteuid(),
 	};
 
-	if (!unm_node_offered(node, service, flags, &addr))
+	if (flags & FI_SOURCE) {
+		if (unm_addr_parse(node, service, flags, &addr) != 0) {
+			unm_log_node(node, service, "unimem://board:interface,"
+				     " unimem://board or this host and a "
+				     "number as service, to take that "
+				     "interface");
+			return -FI_ENODATA;
+		}
+	} else if (h != NULL && h->src_addr != NULL) {
+		memcpy(&addr, h->src_addr, sizeof(addr));	/* checked */
+	}
+	return unm_set_addr(&addr, sizeof(addr), &info->src_addr,
+			    &info->src_addrlen);
+}
+
+/* The peer's address in an answer: of node and service without FI_SOURCE, else
+ * that of the hints, else none. */
+static int unm_answer_dest(struct fi_info *info, const char *node,
+			   const char *service, uint64_t flags,
+			   const struct fi_info *h)
+{
+	struct hal_addr addr = { .iface = 0 };
+
+	if (!(flags & FI_SOURCE) &&
+	    unm_addr_parse(node, service, flags, &addr) != 0) {
+		unm_log_node(node, service, "unimem://board:interface, "
+			     "unimem://board or this host and a number as "
+			     "service, of a peer");
 		return -FI_ENODATA;
-	if (node != NULL && !(flags & FI_SOURCE) &&
-	    unm_set_addr(&addr, sizeof(addr), &info->dest_addr,
-			 &info->dest_addrlen) != 0)
-		return -FI_ENOMEM;
-	addr = (struct hal_addr){
-		.version = HAL_ADDR_VERSION, .uid = geteuid(),
-	};
-	if (unm_set_addr(&addr, sizeof(addr), &info->src_addr,
-			 &info->src_addrlen) != 0)
-		return -FI_ENOMEM;
-	if (node != NULL || h == NULL || h->dest_addr == NULL)
+	}
+	if (!(flags & FI_SOURCE) && (node != NULL || addr.iface != 0))
+		return unm_set_addr(&addr, sizeof(addr), &info->dest_addr,
+				    &info->dest_addrlen);
+	if (h == NULL || h->dest_addr == NULL)
 		return 0;
 	if (h->dest_addrlen != sizeof(addr)) {
 		unm_refuse("dest_addrlen", UNM_TYPE_NUMBER, h->dest_addrlen,
@@ -516,7 +475,9 @@ int unm_getinfo(uint32_t version, const char *node, const char *service,
 		return -FI_ENOMEM;
 	unm_answer(offer, hints);
 	offer->domain_attr->mr_mode = unm_answer_mr_mode(version, hints);
-	ret = unm_answer_addr(offer, node, service, flags, hints);
+	ret = unm_answer_src(offer, node, service, flags, hints);
+	if (ret == 0)
+		ret = unm_answer_dest(offer, node, service, flags, hints);
 	if (ret != 0) {
 		fi_freeinfo(offer);
 		return ret;

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unm_addr.c - addresses as people type them. Two forms: the provider's own
+ * (unimem://board:interface), and a name or IP address of this host with a
+ * service number, as programs for IP networks pass them. Where such an address
+ * leads is decided by unm_addr_settle(), once the hardware is open.
+ *
+ * Entry points: unm_addr_parse() for nodes and services, unm_addr_print() for
+ * the way back. Not here: address vectors (unm_av.c), and which argument of
+ * fi_getinfo(3) is the source and which the destination (unm_info.c).
+ */
+#include <ifaddrs.h>
+#include <inttypes.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "unm_addr.h"
+#include "unm_env.h"
+
+/* ---- unimem:// ------------------------------------------------------- */
+
+static const char unm_addr_scheme[] = "unimem://";
+
+bool unm_addr_typed(const char *node)
+{
+	return strncmp(node, unm_addr_scheme, sizeof(unm_addr_scheme) - 1) ==
+		0;
+}
+
+/* Digits only, up to max; *str moves behind them. -1: no such number. */
+static int64_t unm_addr_number(const char **str, int64_t max)
+{
+	int64_t val = -1;
+
+	for (; **str >= '0' && **str <= '9' && val <= max; (*str)++)
+		val = (val < 0 ? 0 : 10 * val) + **str - '0';
+	return val <= max ? val : -1;
+}
+
+/* 16 hexadecimal digits, which name one incarnation. */
+static int unm_addr_nonce(const char **str, uint64_t *nonce)
+{
+	static const char digits[] = "0123456789abcdef";
+	uint64_t val = 0;
+
+	for (int i = 0; i < 16; i++, (*str)++) {
+		const char *digit = strchr(digits, **str);
+
+		if (digit == NULL || *digit == '\0')
+			return -FI_EINVAL;
+		val = val << 4 | (uint64_t)(digit - digits);
+	}
+	if (val == HAL_ADDR_ANY)	/* that is written without */
+		return -FI_EINVAL;
+	*nonce = val;
+	return 0;
+}
+
+/* What may follow an interface: [/nonce][?uid=user], and the end. */
+static int unm_addr_rest(const char *str, struct hal_addr *addr)
+{
+	static const char uid[] = "?uid=";
+	int64_t val;
+
+	if (*str == '/') {
+		str++;
+		if (unm_addr_nonce(&str, &addr->nonce) != 0)
+			return -FI_EINVAL;
+	}
+	if (strncmp(str, uid, sizeof(uid) - 1) == 0) {
+		str += sizeof(uid) - 1;
+		val = unm_addr_number(&str, UINT32_MAX);
+		if (val < 0)
+			return -FI_EINVAL;
+		addr->uid = (uint32_t)val;
+	}
+	return *str == '\0' ? 0 : -FI_EINVAL;
+}
+
+/* unimem://board:interface..., where a service means nothing; or unimem://board
+ * with the interface as service. */
+static int unm_addr_own_form(const char *node, const char *service,
+			     struct hal_addr *addr)
+{
+	const char *str = node + sizeof(unm_addr_scheme) - 1;
+	int64_t board, iface;
+
+	board = unm_addr_number(&str, UINT16_MAX);
+	if (*str == ':') {
+		str++;
+		iface = unm_addr_number(&str, UNM_ADDR_IFACE_MAX);
+		if (unm_addr_rest(str, addr) != 0)
+			return -FI_EINVAL;
+	} else {
+		if (*str != '\0' || service == NULL)
+			return -FI_EINVAL;
+		iface = unm_addr_number(&service, UNM_ADDR_IFACE_MAX);
+		if (*service != '\0')
+			return -FI_EINVAL;
+	}
+	if (board < 0 || iface <= 0)
+		return -FI_EINVAL;
+	addr->board = (uint16_t)board;
+	addr->iface = (uint32_t)iface;
+	return 0;
+}
+
+/* ---- Hosts ----------------------------------------------------------- */
+
+/* Is an IP address one of this host's? The unspecified one is all of them, and
+ * all of 127.0.0.0/8 is here, though the interface lists but one. */
+static bool unm_ip_is_here(const struct sockaddr *sa,
+			   const struct ifaddrs *list)
+{
+	static const struct in6_addr any6;
+	size_t off, len;
+	const char *ip;
+
+	if (sa->sa_family == AF_INET) {
+		off = offsetof(struct sockaddr_in, sin_addr);
+		len = sizeof(struct in_addr);
+	} else if (sa->sa_family == AF_INET6) {
+		off = offsetof(struct sockaddr_in6, sin6_addr);
+		len = sizeof(struct in6_addr);
+	} else {
+		return false;
+	}
+	ip = (const char *)sa + off;
+	if (memcmp(ip, &any6, len) == 0 ||
+	    (sa->sa_family == AF_INET && ip[0] == IN_LOOPBACKNET))
+		return true;
+	for (; list != NULL; list = list->ifa_next)
+		if (list->ifa_addr != NULL &&
+		    list->ifa_addr->sa_family == sa->sa_family &&
+		    memcmp((const char *)list->ifa_addr + off, ip, len) == 0)
+			return true;
+	return false;
+}
+
+/* Where a host name or IP address leads. */
+enum unm_host { UNM_HOST_NONE, UNM_HOST_HERE, UNM_HOST_OTHER };
+
+static enum unm_host unm_host_of(const char *node, uint64_t flags)
+{
+	struct addrinfo hints = {
+		.ai_flags = flags & FI_NUMERICHOST ? AI_NUMERICHOST : 0,
+		.ai_socktype = SOCK_DGRAM,
+	};
+	struct addrinfo *list, *ai;
+	struct ifaddrs *own;
+	bool here = false;
+
+	if (getaddrinfo(node, NULL, &hints, &list) != 0)
+		return UNM_HOST_NONE;
+	if (getifaddrs(&own) != 0)
+		own = NULL;
+	for (ai = list; ai != NULL && !here; ai = ai->ai_next)
+		here = unm_ip_is_here(ai->ai_addr, own);
+	freeifaddrs(own);
+	freeaddrinfo(list);
+	return here ? UNM_HOST_HERE : UNM_HOST_OTHER;
+}
+
+/* Boards may be other hosts; which board such a host is, its name does not say.
+ * The emulation's boards are all on this host. */
+static bool unm_host_is_board(uint64_t flags)
+{
+	return !(flags & FI_SOURCE) &&
+		strcmp(hal_backend(&g_unm_env.hal), "dev") == 0;
+}
+
+/* A host and a service number; no service is service 0. */
+static int unm_addr_host_form(const char *node, const char *service,
+			      uint64_t flags, struct hal_addr *addr)
+{
+	enum unm_host host = node == NULL ? UNM_HOST_HERE :
+		unm_host_of(node, flags);
+	int64_t number = 0;
+
+	if (service != NULL) {
+		number = unm_addr_number(&service, UINT32_MAX);
+		if (number < 0 || *service != '\0')
+			return -FI_EINVAL;
+	}
+	if (host == UNM_HOST_OTHER && unm_host_is_board(flags))
+		number = 0;
+	else if (host != UNM_HOST_HERE)
+		return -FI_EINVAL;
+	addr->iface = (uint32_t)number;
+	if (number != 0)
+		addr->reserved = UNM_ADDR_SERVICE;
+	return 0;
+}
+
+/* ---- Both forms ------------------------------------------------------ */
+
+int unm_addr_parse(const char *node, const char *service, uint64_t flags,
+		   struct hal_addr *addr)
+{
+	struct hal_addr a = {
+		.version = HAL_ADDR_VERSION, .uid = geteuid(),
+		.nonce = HAL_ADDR_ANY,
+	};
+	int ret;
+
+	if (node != NULL && unm_addr_typed(node))
+		ret = unm_addr_own_form(node, service, &a);
+	else
+		ret = unm_addr_host_form(node, service, flags, &a);
+	/* an incarnation is not for its owner to choose */
+	if (ret == 0 && (flags & FI_SOURCE) && !unm_addr_takes(&a))
+		ret = -FI_EINVAL;
+	if (ret == 0)
+		*addr = a;
+	return ret;
+}
+
+bool unm_addr_takes(const struct hal_addr *addr)
+{
+	return addr->version == HAL_ADDR_VERSION &&
+		addr->uid == geteuid() && addr->nonce == HAL_ADDR_ANY &&
+		(addr->reserved == 0 ||
+		 addr->reserved == UNM_ADDR_SERVICE) &&
+		(addr->iface != 0 || addr->board == 0);
+}
+
+void unm_addr_settle(const struct hal *hal, struct hal_addr *addr)
+{
+	if (addr->reserved != UNM_ADDR_SERVICE || addr->iface == 0)
+		return;
+	addr->reserved = 0;
+	addr->board = (uint16_t)hal->own_board;
+	addr->iface = (addr->iface - 1) % hal->caps.ifs_per_board + 1;
+}
+
+int unm_addr_print(const struct hal_addr *addr, char *buf, size_t len)
+{
+	char nonce[20] = "", uid[20] = "";
+
+	if (addr->nonce != HAL_ADDR_ANY)
+		snprintf(nonce, sizeof(nonce), "/%016" PRIx64, addr->nonce);
+	if (addr->uid != geteuid())
+		snprintf(uid, sizeof(uid), "?uid=%u", addr->uid);
+	return snprintf(buf, len, "%s%u:%u%s%s", unm_addr_scheme, addr->board,
+			addr->iface, nonce, uid);
+}
