@@ -123,6 +123,40 @@ class Mpich(Base):
             self.assertEqual(sorted(got.values()),
                              ["ok"] * tests + ["skip"] * lists)
 
+    def test_thinned_lists_are_even_and_counted(self):
+        module = load("run-mpich")
+        cases = [module.Case(folder, ["p%d" % i]) for folder, count in
+                 (("pt2pt", 400), ("coll", 400), ("rma", 2)) for i in
+                 range(count)]
+        kept, rest = module.thinned(cases, 4, lambda case: True)
+        self.assertEqual(kept, module.thinned(cases, 4, lambda _: True)[0])
+        for folder, count in (("pt2pt", 400), ("coll", 400), ("rma", 2)):
+            mine = len([c for c in kept if c.folder == folder])
+            self.assertIn(mine, range(max(1, count // 6),
+                                      max(2, count // 3) + 1))
+            self.assertEqual(dict(rest).get("%s/testlist, thinned" % folder,
+                                            0), count - mine)
+        self.assertEqual(module.thinned(cases, 1, lambda _: True),
+                         (cases, []))
+        # those that do not run anyway stay, each with its own reason
+        kept, rest = module.thinned(cases, 4, lambda c: c.folder == "rma")
+        self.assertGreaterEqual(len(kept), 801)
+
+    def test_only_missing_programs_are_built(self):
+        module = load("run-mpich")
+        made = []
+        module.run = lambda log, argv, cwd: made.append((argv[3:], cwd))
+        os.makedirs(os.path.join(self.work, "pt2pt"), exist_ok=True)
+        script(os.path.join(self.work, "pt2pt", "there"), "exit 0")
+        cases = [module.Case("pt2pt", [name, ranks]) for name in
+                 ("there", "b", "a") for ranks in ("2", "4")]
+        with contextlib.redirect_stdout(io.StringIO()):
+            module.build_programs(self.work, cases)
+            self.assertEqual(made, [(["a", "b"], os.path.join(
+                self.work, "pt2pt"))])
+            module.build_programs(self.work, cases[:2])
+        self.assertEqual(len(made), 1)
+
     def test_slow_tests_run_in_the_other_sets(self):
         self.assertTrue(self.runner("quick")[2].slow)
         for chosen in ("whole", "full"):
