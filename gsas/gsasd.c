@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -486,6 +487,18 @@ static struct gsas_board *open_board(struct gsas_spawner *spawner)
 	return board;
 }
 
+/*
+ * No process of the user reads or writes the pages of a job here, by
+ * /proc/PID/mem or as a debugger; nor does a core file have them. The model of
+ * boards is the exception: its processes find each other's descriptors in /proc.
+ */
+static void conceal(const struct hal *hal)
+{
+	if (strcmp(hal->caps.backend, "sim") != 0 &&
+	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
+		fail("cannot be hidden from debuggers: %s", strerror(errno));
+}
+
 int main(int argc, char *argv[])
 {
 	struct gsas_spawner spawner;
@@ -500,6 +513,7 @@ int main(int argc, char *argv[])
 	signals();
 	if (hal_get(NULL, &hal) != 0)
 		fail("%s", *g_last != '\0' ? g_last : "no Unimem here");
+	conceal(hal);
 	if (opt.board < 0)
 		opt.board = hal->own_board;
 	allow(&spawner, (unsigned)opt.board);
