@@ -274,6 +274,7 @@ check()
 	packages_need build
 	packages_need check
 	packages_need ompi
+	packages_need debian
 	mpich_have default || mpich_need_tarball
 	beside check_mpi
 	build_tree
@@ -284,6 +285,7 @@ check()
 		"./quickstart build does only that."
 	suite smoke "first steps and the demo in short" count_line smoke
 	suite ompi "Debian's Open MPI over unimem" count_line ompi
+	suite debian "Debian's programs for MPICH over unimem" count_line debian
 	check_script fabtests "fabtests, RDM part" test/run-fabtests
 	check_script mpich "MPICH's tests and examples, one of $CHECK_THIN" \
 		test/run-mpich --thin "$CHECK_THIN"

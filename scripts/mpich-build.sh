@@ -38,6 +38,7 @@ mpich_build_locked()
 		../src/configure --prefix="$dir" --silent "${flags[@]}"
 	make -s -j"$JOBS" V=0
 	make -s install V=0
+	mpich_debian_names "$dir/lib"
 	mpich_keep_source "$work/src" "$dir"
 	cd "$CACHE" || return
 	rm -rf "$work"

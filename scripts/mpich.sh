@@ -21,7 +21,6 @@ mpich_flags()
 	--with-libfabric=/usr
 	--with-hwloc=/usr
 	--with-datatype-engine=dataloop
-	--disable-cxx
 	--disable-static
 	--enable-fast=all
 	--enable-g=none
@@ -39,12 +38,25 @@ mpich_flags()
 		;;
 	posix)
 		# MPICH's own shared memory, to compare with; C only.
-		echo --disable-fortran
+		printf '%s\n' --disable-fortran --disable-cxx
 		;;
 	*)
 		die "no MPICH variant '$1': default or posix"
 		;;
 	esac
+}
+
+# Debian calls MPICH's libraries libmpich*.so.12 where MPICH itself calls them
+# libmpi*.so.12. The interface is the same: with these links in $1, programs
+# that Debian linked to its own MPICH run with this MPICH.
+mpich_debian_names()
+{
+	local lib
+
+	for lib in "" fort cxx; do
+		[ -e "$1/libmpi$lib.so.12" ] || continue
+		ln -sf "libmpi$lib.so.12" "$1/libmpich$lib.so.12"
+	done
 }
 
 # What the built library depends on; a change builds another one.
@@ -60,6 +72,7 @@ mpich_key()
 		mpich_series
 		[ ${#patches[@]} -eq 0 ] || cat -- "${patches[@]}"
 		mpich_flags "$1"
+		declare -f mpich_debian_names
 		uname -m
 		gcc -dumpfullversion
 		pkg-config --modversion libfabric

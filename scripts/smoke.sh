@@ -167,6 +167,21 @@ smoke_onesided()
 	onesided_prove "$stats" "$1" "$out"
 }
 
+# A C++ program: build/env.sh makes mpicxx that of this MPICH
+smoke_cxx()
+{
+	local stats=$BUILD/demo/smoke-cxx
+
+	[ "$(command -v mpicxx)" -ef "$BUILD/mpich/bin/mpicxx" ] ||
+		die "mpicxx is $(command -v mpicxx)"
+	rm -rf "$stats"
+	mkdir -p "$stats"
+	mpicxx -O2 -Wall -o "$stats/ring" "$TOP/test/mpi/ring.cpp"
+	FI_UNIMEM_STATS=$stats mpirun -n 3 "$stats/ring" |
+		grep -x "ring: right"
+	ompi_busy "$stats" tx_msgs 3
+}
+
 # On the register model, a rank on each of four boards
 smoke_sim()
 {
@@ -193,6 +208,7 @@ smoke()
 	smoke_one "unimem_info runs" smoke_info
 	smoke_one "fi_pingpong, all sizes, data checked" smoke_pingpong
 	smoke_one "MPICH in native mode" smoke_native
+	smoke_one "a C++ program, built by mpicxx" smoke_cxx
 	smoke_one "the program of the next" native_build
 	for n in create allocate dynamic; do
 		smoke_one "MPI one-sided, windows by $n: native" \
