@@ -5,7 +5,7 @@
 
 export UNM_TEST_LIBFABRIC=1
 ep_again "transfer receive order peek cancel multi complete wait object av
-	mem alias trigger work" || exit
+	av_remove mem alias trigger work" || exit
 
 # tests cannot switch it off in there
 export FI_UNIMEM_DIRECT=0
