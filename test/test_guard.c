@@ -7,7 +7,7 @@
  * consistency both loads may pass their stores, also on x86.
  *
  * The initiator's half is unm_guard_enter() itself; the owner's is what
- * unm_revoke_tell() of unm_target.c does. Two threads start each round together,
+ * unm_revoke_tell() of unm_target.c does. Two threads start each round at once,
  * with short delays that differ.
  *
  * UNM_TEST_ROUNDS: rounds (500,000); fewer where they take more than ten

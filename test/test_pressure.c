@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "ep_xfer.h"
+#include "hal_map.h"
 #include "unm_env.h"
 #include "unm_ep.h"
 
@@ -601,6 +602,81 @@ static void test_many_receives_posted(void **state)
 	free(in);
 }
 
+/* ---- No memory for receive space --------------------------------------- */
+
+static unsigned starved;		/* calls that are to fail still */
+
+static int space_ready(struct hal_peer *hp, uint32_t bytes)
+{
+	if (starved == 0)
+		return hal_emu_ops.space_ready(hp, bytes);
+	starved--;
+	return -FI_ENOMEM;
+}
+
+/* A pair of which a knows b, and from now on gets its memory as we like. */
+static struct unm_peer *starve(struct ep_pair *p, struct hal_ops *ops)
+{
+	struct unm_peer *peer;
+
+	EP_OK(fi_inject(p->a->ep, "", 1, p->ab));
+	ep_settle();
+	peer = ((struct unm_ep *)p->a->ep)->peer_of[p->ab];
+	if (peer->hp->ops != &hal_emu_ops)
+		return NULL;
+	*ops = hal_emu_ops;
+	ops->space_ready = space_ready;
+	peer->hp->ops = ops;
+	return peer;
+}
+
+static void test_no_space_is_back_pressure(void **state)
+{
+	char out[4096] = "x", in[4096];
+	struct ep_pair p = ep_pair(NULL);
+	struct hal_ops ops;
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	if (starve(&p, &ops) == NULL)
+		skip();			/* a decorator, or a device */
+	EP_OK(fi_recv(p.b->ep, in, 1, NULL, p.ba, in));
+	ep_received(p.b, in);
+	starved = 3;
+	EP_OK(fi_recv(p.b->ep, in, sizeof(in), NULL, p.ba, in));
+	assert_int_equal(fi_send(p.a->ep, out, sizeof(out), NULL, p.ab, out),
+			 -FI_EAGAIN);
+	EP_OK(fi_send(p.a->ep, out, sizeof(out), NULL, p.ab, out));
+	ep_sent(p.a, out);
+	ep_received(p.b, in);
+	assert_int_equal(starved, 0);
+}
+
+static void test_no_space_for_long_ends(void **state)
+{
+	char out[4096] = "x";
+	struct ep_pair p = ep_pair(NULL);
+	struct unm_peer *peer;
+	struct hal_ops ops;
+	ssize_t ret;
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	peer = starve(&p, &ops);
+	if (peer == NULL)
+		skip();
+	starved = UINT32_MAX;
+	assert_int_equal(fi_send(p.a->ep, out, sizeof(out), NULL, p.ab, out),
+			 -FI_EAGAIN);
+	peer->space_since -= 31000000;	/* as if it had begun then */
+	ret = EP_TRY(fi_send(p.a->ep, out, sizeof(out), NULL, p.ab, out));
+	if (ret == 0)			/* it waited in the backlog */
+		assert_int_not_equal(ep_wait(p.a, out).err, 0);
+	else
+		assert_int_equal(ret, -FI_ECONNRESET);
+	starved = 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -618,6 +694,8 @@ int main(void)
 		EP_TEST(test_sends_in_flight_are_bounded),
 		EP_TEST(test_posted_receives_are_bounded),
 		EP_TEST(test_many_receives_posted),
+		EP_TEST(test_no_space_is_back_pressure),
+		EP_TEST(test_no_space_for_long_ends),
 	};
 
 	return unit_run(tests);

@@ -8,6 +8,8 @@
 #include "unm_onesided.h"
 
 #define UNM_EVENTS	16	/* taken from the HAL at once */
+#define UNM_SPACE_PAUSE	10000	/* us between tries for receive space ... */
+#define UNM_SPACE_LAST	30000000	/* ... of which the last comes then */
 
 _Static_assert(UNM_WIRE_ROUTE < HAL_PKT_RESERVED,
 	       "types of the HAL begin here");
@@ -320,6 +322,21 @@ void unm_peer_allow_held(struct unm_ep *ep)
 		unm_peer_allow(unm_container(pos, struct unm_peer, held));
 }
 
+/*
+ * There was no memory for receive space, and the HAL said so in one line. That
+ * may pass: what wants the space is refused or waits until the next try. A peer
+ * for which there is none for long is dropped.
+ */
+static void unm_peer_starved(struct unm_peer *peer, uint64_t now)
+{
+	if (peer->space_since == 0)
+		peer->space_since = now;
+	else if (now - peer->space_since > UNM_SPACE_LAST)
+		unm_peer_spoiled(peer, "no memory for receive space in 30 "
+				 "seconds", 0);
+	peer->space_retry = now + UNM_SPACE_PAUSE;
+}
+
 /* First use of the peer's receive space. */
 static bool unm_peer_space(struct unm_peer *peer)
 {
@@ -327,10 +344,16 @@ static bool unm_peer_space(struct unm_peer *peer)
 	uint32_t bytes = caps->space_bytes < UNM_PEER_SPACE ?
 		caps->space_bytes : UNM_PEER_SPACE;
 
-	if (hal_space_ready(peer->hp, bytes) != 0) {
-		unm_peer_drop(peer);	/* the HAL said why */
+	if (peer->space_since != 0 && unm_now_us() < peer->space_retry) {
+		unm_room(peer->ep);	/* no event tells of free memory */
 		return false;
 	}
+	if (hal_space_ready(peer->hp, bytes) != 0) {
+		unm_peer_starved(peer, unm_now_us());
+		unm_room(peer->ep);
+		return false;
+	}
+	peer->space_since = 0;
 	peer->space = unm_space_new(bytes, caps->pkt_depth);
 	return peer->space != NULL;
 }

@@ -95,6 +95,9 @@ struct unm_peer {
 	bool known;			/* HELLO came */
 	bool wants;			/* refused a send, to be looked at */
 	bool retry;			/* wants: worth another try at once */
+	uint64_t space_since;		/* us: no memory for space since then,
+					 * 0: there was */
+	uint64_t space_retry;		/* us: not tried again before */
 	bool space_fixed;		/* no memory for more of it */
 	bool spoiled;			/* broke the protocol, to be dropped */
 	bool attach_off;		/* cross-memory attach failed */

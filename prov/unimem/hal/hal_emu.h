@@ -220,6 +220,8 @@ struct emu_peer {
 	int ev_status;			/* of HAL_EV_DEAD */
 	uint8_t ev_pending;		/* bit per enum hal_event_type */
 	bool ev_queued;
+	bool starved;			/* no memory for its receive space:
+					 * said once */
 	bool welcomed;			/* pidsrc.fd is its own hand-over */
 	bool told_out;			/* CONNECTED was reported */
 	bool met_first;			/* it answered before it called us: a

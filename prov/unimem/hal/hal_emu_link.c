@@ -378,17 +378,22 @@ int emu_space_ready(struct hal_peer *hp, uint32_t bytes)
 		bytes = geo->space_bytes;
 	if (bytes <= peer->space)
 		return 0;
-	if (hal_limit_check("receive space", bytes - peer->space) != 0)
+	if (peer->starved ? hal_memory_left(bytes) < bytes :
+	    hal_limit_check("receive space", bytes - peer->space) != 0) {
+		peer->starved = true;
 		return -FI_ENOMEM;
+	}
 	while (madvise(hp->tx.space, bytes, MADV_POPULATE_WRITE) != 0) {
 		if ((errno == EINTR || errno == EAGAIN) &&
 		    tries++ < POPULATE_TRIES)
 			continue;
-		hal_log(0, "no memory for %u bytes of receive space at "
-			"interface %u:%u: %s", bytes,
+		hal_log(peer->starved, "no memory for %u bytes of receive "
+			"space at interface %u:%u: %s", bytes,
 			hp->addr.board, hp->addr.iface, strerror(errno));
+		peer->starved = true;
 		return -FI_ENOMEM;
 	}
 	peer->space = bytes;
+	peer->starved = false;
 	return 0;
 }
