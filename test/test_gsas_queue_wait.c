@@ -223,8 +223,9 @@ static void test_no_more(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_only_the_quota_stops),
+		/* first: what others free goes back later */
 		cmocka_unit_test(test_empty_commits_nothing),
+		cmocka_unit_test(test_only_the_quota_stops),
 		cmocka_unit_test(test_each_gets_one),
 		cmocka_unit_test(test_time_is_over),
 		cmocka_unit_test(test_no_more),
