@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "hal_process.h"
 #include "gsas_board.h"
 #include "gsas_memory.h"
 #include "unm_list.h"
@@ -134,6 +135,13 @@ static void lane_block(struct lane *lane, bool on)
 		unm_list_remove(&lane->blocked);
 		hal_tx_sleep(lane->peer, false);
 	}
+}
+
+static int lane_process(void *ctx, uint64_t *id)
+{
+	struct lane *lane = ctx;
+
+	return hal_peer_process(lane->peer, id);
 }
 
 static int lane_answer(void *ctx, const struct gsas_answer *answer)
@@ -522,7 +530,7 @@ static int open_service(const struct gsas_board_attr *attr,
 		},
 		.io = {
 			.in = lane_in, .room = lane_room, .out = lane_out,
-			.answer = lane_answer,
+			.answer = lane_answer, .process = lane_process,
 		},
 		.spawn = attr->spawn, .spawn_ctx = attr->spawn_ctx,
 		.log = attr->log,

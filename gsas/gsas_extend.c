@@ -17,6 +17,21 @@
 
 /* ---- Who one is ---------------------------------------------------------- */
 
+/* Its process keeps the job's pages from being orphans. */
+static enum gsas_error join_process(struct gsas_client *client)
+{
+	const struct gsas_io *io = &client->service->attr.io;
+	uint64_t id;
+	int fd = io->process != NULL ? io->process(client->io_ctx, &id) :
+		-FI_ENOSYS;
+
+	/* the platform does not know, or the process has ended */
+	if (fd == -FI_ENOSYS || fd == -FI_ECONNRESET)
+		return GSAS_OK;
+	return fd >= 0 && gsas_job_process(client->job, id, fd) == 0 ?
+		GSAS_OK : GSAS_E_QUOTA;
+}
+
 enum gsas_error gsas_serve_join(struct gsas_call *call)
 {
 	struct gsas_client *client = call->client;
@@ -27,6 +42,11 @@ enum gsas_error gsas_serve_join(struct gsas_call *call)
 	client->job = gsas_job_get(client->service->pages, client->uid, key);
 	if (client->job == NULL)
 		return GSAS_E_QUOTA;
+	if (join_process(client) != GSAS_OK) {
+		gsas_job_put(client->service->pages, client->job);
+		client->job = NULL;
+		return GSAS_E_QUOTA;
+	}
 	call->result = client->job->number;
 	return GSAS_OK;
 }
@@ -248,6 +268,14 @@ enum gsas_error gsas_serve_stat(struct gsas_call *call)
 	return error;
 }
 
+/* Interfaces of a job; if there are none, processes. 0: it has orphans. */
+static uint32_t living(struct gsas_job *job)
+{
+	if (!gsas_job_lives(job))
+		return 0;
+	return job->clients > 0 ? job->clients : job->processes;
+}
+
 enum gsas_error gsas_serve_list(struct gsas_call *call)
 {
 	struct gsas_service *service = call->client->service;
@@ -269,7 +297,7 @@ enum gsas_error gsas_serve_list(struct gsas_call *call)
 				.pages = region->pages,
 				.attr = region->attr,
 				.job = region->job->number,
-				.clients = region->job->clients,
+				.clients = living(region->job),
 			};
 		region = gsas_region_from(service->pages, region->address + 1);
 	}
@@ -282,7 +310,7 @@ enum gsas_error gsas_serve_list(struct gsas_call *call)
 /* Nobody of the job that owns it is there any more. */
 static bool is_orphan(const struct gsas_region *region, uint32_t uid)
 {
-	return region->job->clients == 0 && region->job->uid == uid;
+	return region->job->uid == uid && !gsas_job_lives(region->job);
 }
 
 /* Of the caller's user only. */

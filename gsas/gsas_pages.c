@@ -30,7 +30,7 @@ struct gsas_pages {
 	uint64_t seed;			/* clients choose keys, not buckets */
 	uint32_t jobs, groups;		/* there are */
 	uint32_t job_number, group_number;	/* last given */
-	uint64_t pages, regions, nsegments, orphans;	/* with plans */
+	uint64_t pages, regions, nsegments;	/* with plans */
 	struct gsas_job *job[BUCKETS];
 	struct gsas_group *group[BUCKETS];
 	struct gsas_segment *open[BUCKETS];
@@ -109,6 +109,7 @@ void gsas_pages_free(struct gsas_pages *p)
 	for (uint32_t i = 0; i < BUCKETS; i++) {
 		while ((job = p->job[i]) != NULL) {
 			p->job[i] = job->next;
+			gsas_job_forget(job);
 			free(job);
 		}
 		while ((group = p->group[i]) != NULL) {
@@ -120,6 +121,19 @@ void gsas_pages_free(struct gsas_pages *p)
 	free(p);
 }
 
+/* Regions of jobs of which nobody lives. */
+static uint64_t gsas_orphans(const struct gsas_pages *p)
+{
+	uint64_t count = 0;
+
+	for (uint32_t i = 0; i < BUCKETS; i++)
+		for (struct gsas_job *job = p->job[i]; job != NULL;
+		     job = job->next)
+			if (!gsas_job_lives(job))
+				count += job->regions;
+	return count;
+}
+
 void gsas_pages_stat(const struct gsas_pages *p, struct gsas_stat *stat)
 {
 	stat->pages = p->pages;
@@ -127,7 +141,7 @@ void gsas_pages_stat(const struct gsas_pages *p, struct gsas_stat *stat)
 	stat->regions = p->regions;
 	stat->segments = p->nsegments;
 	stat->jobs = p->jobs;
-	stat->orphans = p->orphans;
+	stat->orphans = gsas_orphans(p);
 }
 
 /* ---- Jobs and groups ---------------------------------------------------- */
@@ -142,8 +156,6 @@ struct gsas_job *gsas_job_get(struct gsas_pages *p, uint32_t uid,
 		if (job->uid != uid || job->key[0] != key[0] ||
 		    job->key[1] != key[1])
 			continue;
-		if (job->clients == 0)
-			p->orphans -= job->regions;
 		job->clients++;
 		return job;
 	}
@@ -174,13 +186,13 @@ static void gsas_job_release(struct gsas_pages *p, struct gsas_job *job)
 		at = &(*at)->next;
 	*at = job->next;
 	p->jobs--;
+	gsas_job_forget(job);
 	free(job);
 }
 
 void gsas_job_put(struct gsas_pages *p, struct gsas_job *job)
 {
-	if (--job->clients == 0)
-		p->orphans += job->regions;
+	job->clients--;
 	gsas_job_release(p, job);
 }
 
@@ -259,8 +271,6 @@ static void gsas_region_charge(struct gsas_pages *p,
 	job->pages += region->pages;
 	p->regions++;
 	p->pages += region->pages;
-	if (job->clients == 0)
-		p->orphans++;
 	if (region->group != NULL)
 		region->group->refs++;
 }
@@ -274,8 +284,6 @@ static void gsas_region_uncharge(struct gsas_pages *p,
 	job->pages -= region->pages;
 	p->regions--;
 	p->pages -= region->pages;
-	if (job->clients == 0)
-		p->orphans--;
 	gsas_job_release(p, job);
 	if (region->group != NULL)
 		gsas_group_put(p, region->group);

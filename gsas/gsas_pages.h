@@ -51,6 +51,8 @@ struct gsas_job {
 	uint32_t uid;			/* keys of different users differ */
 	uint32_t number;		/* from 1, never used again */
 	uint32_t clients;		/* interfaces that joined */
+	struct gsas_process *process;	/* that joined and may live still */
+	uint32_t processes, prune_at;
 	uint64_t regions, pages;
 	uint32_t mapped;		/* segments that can be mapped */
 };
@@ -103,6 +105,15 @@ void gsas_pages_free(struct gsas_pages *p);
 struct gsas_job *gsas_job_get(struct gsas_pages *p, uint32_t uid,
 			      const uint64_t key[2]);
 void gsas_job_put(struct gsas_pages *p, struct gsas_job *job);
+/*
+ * A process belongs to the job until it ends, whatever becomes of its
+ * interfaces. fd becomes readable then, and is ours from now on; id is the same
+ * for a process that is known. 0, -FI_ENOMEM.
+ */
+int gsas_job_process(struct gsas_job *job, uint64_t id, int fd);
+/* Is there an interface or a process of it? Else its regions are orphans. */
+bool gsas_job_lives(struct gsas_job *job);
+void gsas_job_forget(struct gsas_job *job);	/* all its processes */
 /* One more member of a group. NULL: the table is full. */
 struct gsas_group *gsas_group_get(struct gsas_pages *p, uint32_t uid,
 				  const uint64_t name[2]);

@@ -46,6 +46,8 @@ struct gsas_io {
 	void (*out)(void *ctx, uint64_t off, const void *src, uint64_t len);
 	/* 0, or -FI_EAGAIN: not now; any other error: it has gone */
 	int (*answer)(void *ctx, const struct gsas_answer *answer);
+	/* NULL, or hal_peer_process() */
+	int (*process)(void *ctx, uint64_t *id);
 };
 
 /* What to start for a GSAS_FORK; strings are the service's own copies. */

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "gsas_names.h"
 #include "gsas_thread.h"
@@ -21,6 +22,7 @@
 static struct {
 	int board;			/* -1: all */
 	bool orphans;
+	bool yes;
 } opt = { .board = -1 };
 
 static struct gsas_thread *thread;
@@ -217,6 +219,24 @@ static int reclaim_from(struct gsas_lane *lane, uint64_t address,
 	return 0;
 }
 
+/* Show the orphans, and ask unless --yes was given. */
+static void confirm(void)
+{
+	char answer[8] = "";
+
+	opt.orphans = true;
+	pages();
+	if (opt.yes)
+		return;
+	if (!isatty(STDIN_FILENO))
+		fail("nothing was freed: look at this list, then add --yes");
+	printf("Free all of these? [y/N] ");
+	fflush(stdout);
+	if (fgets(answer, sizeof(answer), stdin) == NULL ||
+	    (*answer != 'y' && *answer != 'Y'))
+		fail("nothing was freed");
+}
+
 static int reclaim_board(struct gsas_lane *lane, int board)
 {
 	uint64_t freed = 0;
@@ -254,8 +274,10 @@ static void reclaim_address(const char *text)
 
 static void reclaim(int argc, char *argv[])
 {
-	if (argc == 0)
+	if (argc == 0) {
+		confirm();
 		need_service(each_board(reclaim_board));
+	}
 	for (int i = 0; i < argc; i++)
 		reclaim_address(argv[i]);
 }
@@ -278,8 +300,8 @@ static void usage(FILE *out)
 	      "  boards             which have one, and what it holds\n"
 	      "  pages [--orphans]  regions of this user; those without owner\n"
 	      "  stat               what was asked of it, what was refused\n"
-	      "  reclaim [ADDRESS...]\n"
-	      "                     free this user's orphans, or these\n"
+	      "  reclaim [--yes]    show this user's orphans, ask, free them\n"
+	      "  reclaim ADDRESS... free these orphans\n"
 	      "  new-job            print a key for GSAS_JOB\n"
 	      "  --help, --version\n", out);
 }
@@ -289,6 +311,7 @@ static void options(int argc, char *argv[])
 	static const struct option longs[] = {
 		{ "board", required_argument, NULL, 'b' },
 		{ "orphans", no_argument, NULL, 'o' },
+		{ "yes", no_argument, NULL, 'y' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'v' },
 		{ NULL, 0, NULL, 0 },
@@ -308,6 +331,9 @@ static void options(int argc, char *argv[])
 			break;
 		case 'o':
 			opt.orphans = true;
+			break;
+		case 'y':
+			opt.yes = true;
 			break;
 		case 'h':
 			usage(stdout);

@@ -490,7 +490,7 @@ static struct gsas_board *open_board(struct gsas_spawner *spawner)
 /*
  * No process of the user reads or writes the pages of a job here, by
  * /proc/PID/mem or as a debugger; nor does a core file have them. The model of
- * boards is the exception: its processes find each other's descriptors in /proc.
+ * boards is the exception: its processes find each other's files in /proc.
  */
 static void conceal(const struct hal *hal)
 {

@@ -125,7 +125,7 @@ kill -KILL $holder
 wait $holder 2>/dev/null
 pids=
 within "mapped.* 0$" ctl pages --orphans
-within "3 pages freed" ctl reclaim
+within "3 pages freed" ctl reclaim --yes
 gone
 
 # ---- by hand: one for each board, clean ends, successors

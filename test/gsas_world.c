@@ -147,7 +147,8 @@ struct world *world_new(const struct gsas_service_attr *attr)
 	a.pages.memory = (struct gsas_memory){
 		memory_alloc, memory_free, memory_key, world
 	};
-	a.io = (struct gsas_io){ io_in, io_room, io_out, io_answer };
+	a.io = (struct gsas_io){ .in = io_in, .room = io_room,
+					 .out = io_out, .answer = io_answer };
 	a.spawn_ctx = world;
 	a.log = keep_line;
 	a.wake = wake;

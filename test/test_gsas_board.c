@@ -4,6 +4,7 @@
  * every way a request and its answer can take, clients that end in the middle,
  * that are many; no memory. (Clients that take no answers: test_gsas_stall.c.)
  */
+#include "gsas_serve.h"
 #include "gsas_raw.h"
 
 /* By words of the packets alone. */
@@ -156,6 +157,8 @@ static void test_gone_before_seen(void **state)
 	uint64_t at;
 
 	(void)state;
+	/* all are of this process, which lives: as if it were not known */
+	gsas_board_service(g_board)->attr.io.process = NULL;
 	raw_join(other);
 	at = ask(other, GSAS_ALLOC, 0, 1, GSAS_MODE_WORLD);
 	for (int round = 0; round < 20; round++) {

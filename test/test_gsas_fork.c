@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -424,6 +425,57 @@ static int parent(int fd, int index)
 	return 0;
 }
 
+static void *allocate(void *arg)
+{
+	*(uint64_t **)arg = allocSharedPage(5, (uint64_t)whole_board(0));
+	return NULL;
+}
+
+/* Has pages by a thread that has ended, and does not call again. */
+static int keeper(int fd, int index)
+{
+	uint64_t *page = NULL;
+	pthread_t thread;
+
+	(void)index;
+	CHECK(pthread_create(&thread, NULL, allocate, &page) == 0);
+	CHECK(pthread_join(thread, NULL) == 0 && page != NULL);
+	tell_word(fd, (uint64_t)page);
+	hear_word(fd);
+	return 0;
+}
+
+/* Its pages are no orphans while the process lives. */
+static void kept_by_a_process(void)
+{
+	char text[STATUS_BYTES];
+	struct proc *service, *p;
+	struct folder f;
+	uint64_t page;
+
+	make_folder(&f);
+	whole_share(sizeof(f));
+	service = serve(0, &f);
+	whole_job();
+	p = whole_start("keeper", 0, whole_env(0));
+	page = hear_word(p->fd);
+	for (int i = 0; i < 20; i++)	/* the thread's end is seen meanwhile */
+		CHECK(!listed("pages --orphans", page));
+	CHECK_MSG(gsasctl(text, sizeof(text), "reclaim --yes") == 0, "%s",
+		  text);
+	CHECK(listed("pages", page));
+	proc_kill(p);
+	while (!listed("pages --orphans", page))
+		;
+	/* nobody is asked here, and nobody has said yes */
+	CHECK(gsasctl(text, sizeof(text), "reclaim </dev/null") != 0);
+	CHECK(strstr(text, "--yes") != NULL && listed("pages", page));
+	CHECK(gsasctl(text, sizeof(text), "reclaim --yes") == 0);
+	CHECK(!listed("pages", page));
+	whole_end(service);
+	remove_folder(f.path);
+}
+
 static void orphans(void)
 {
 	char text[STATUS_BYTES];
@@ -453,7 +505,8 @@ static void orphans(void)
 		;			/* the service has yet to see it */
 	CHECK(listed("pages --orphans", childs[0]));
 	CHECK(!listed("pages --orphans", own[1]));
-	CHECK_MSG(gsasctl(text, sizeof(text), "reclaim") == 0, "%s", text);
+	CHECK_MSG(gsasctl(text, sizeof(text), "reclaim --yes") == 0, "%s",
+		  text);
 	for (int i = 0; i < 2; i++) {
 		CHECK(listed("pages", own[i]) == (i == 1));
 		CHECK(listed("pages", childs[i]) == (i == 1));
@@ -463,7 +516,7 @@ static void orphans(void)
 	/* one who ends and does not free is no better */
 	while (!listed("pages --orphans", own[1]))
 		;
-	CHECK(gsasctl(text, sizeof(text), "reclaim") == 0);
+	CHECK(gsasctl(text, sizeof(text), "reclaim --yes") == 0);
 	CHECK(!listed("pages", own[1]) && !listed("pages", childs[1]));
 	whole_end(service);
 	remove_folder(f.path);
@@ -475,14 +528,16 @@ static const struct procs_case cases[] = {
 	{ "none_allowed", none_allowed, 60 },
 	{ "children", children, 60 },
 	{ "orphans", orphans, 60 },
+	{ "kept_by_a_process", kept_by_a_process, 60 },
 };
 
 static const struct whole_role roles[] = {
 	{ "parent", parent },
+	{ "keeper", keeper },
 };
 
 int main(int argc, char **argv)
 {
-	whole_roles(argc, argv, roles, 1);
+	whole_roles(argc, argv, roles, 2);
 	return procs_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }
