@@ -60,7 +60,7 @@ check_only()
 	list=$(check_list "$1" "$2")
 	for t in $list; do
 		case $t in
-		*/check-hal-*)	programs+=" test/hal_conform" ;;
+		*/check-hal-*)	programs+=" test/hal_conform test/exec_heir" ;;
 		*.sh)		programs+=" test/check_dso test/check_info" ;;
 		*/test_gsas_fork) programs+=" $t test/gsas_forked" ;;
 		*)		programs+=" $t" ;;
