@@ -309,8 +309,13 @@ static uint64_t stamp(struct sim_mm *mm, struct sim_board *b, uint32_t n)
 	uint64_t id = atomic_load(&b->pid[n]);
 
 	if (mm->w->par.mutant == SIM_MUTANT_FORGED &&
-	    sim_below(mm, 16) == 0)
-		id = atomic_load(&b->pid[(n + 1) % HAL_REG_IFS]);
+	    sim_below(mm, 16) == 0) {
+		uint64_t other = atomic_load(&b->pid[(n + 1) % HAL_REG_IFS]);
+
+		/* without a neighbour, one that a packetizer could have: a word
+		 * without a possible identity is no packet to the driver */
+		id = other != 0 ? other : id ^ 1;
+	}
 	return id & HAL_ID_MASK;
 }
 
