@@ -12,6 +12,7 @@
  *	(50). UNM_TEST_KILLS: writers killed, each way (20).
  */
 #include <inttypes.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -97,15 +98,22 @@ static void owner_check(const struct owner *o, uint64_t round)
 	     i, o->mem[i]);
 }
 
-static void owner_begin(struct owner *o, const struct plan *plan)
+/* flags: of its node, besides NODE_ONESIDED. */
+static void owner_begin_with(struct owner *o, const struct plan *plan,
+			     int flags)
 {
 	memset(o, 0, sizeof(*o));
 	o->plan = *plan;
-	node_open(&o->n, NODE_ONESIDED);
+	node_open(&o->n, NODE_ONESIDED | flags);
 	o->mem = plan->dmable ? node_alloc(&o->n, LEN) :
 		aligned_alloc(4096, LEN);
 	CHECK(o->mem != NULL);
 	memcpy(g_shared->bytes, &o->n.addr, sizeof(o->n.addr));
+}
+
+static void owner_begin(struct owner *o, const struct plan *plan)
+{
+	owner_begin_with(o, plan, 0);
 }
 
 static void owner_end(struct owner *o)
@@ -386,6 +394,90 @@ static int uses_it(int fd, int index, void *arg)
 	return 0;
 }
 
+/* Another thread of the owner closes another region. */
+static void *closes_other(void *arg)
+{
+	struct fid_mr *mr = arg;
+
+	CHECK(fi_close(&mr->fid) == -FI_EBUSY);
+	return NULL;
+}
+
+/* One thread gives up while another one still waits for the same peer: the
+ * second thread must not take that for the end of the peer's access. */
+static int closes_two(int fd, int index, void *arg)
+{
+	static uint8_t other[4096];
+	pthread_t thread;
+	struct fid_mr *mr;
+	struct owner o;
+
+	(void)index;
+	owner_begin_with(&o, arg, NODE_SAFE);
+	owner_open(&o);
+	mr = node_reg(&o.n, other, sizeof(other), OTHER_KEY);
+	tell_word(fd, 0);
+	node_idle(&o.n, fd);
+	CHECK(pthread_create(&thread, NULL, closes_other, mr) == 0);
+	procs_nap(CLOSE_MS * 1000 / 2);
+	CHECK(fi_close(&o.mr->fid) == -FI_EBUSY);
+	pthread_join(thread, NULL);
+	tell_word(fd, 0);
+	node_idle(&o.n, fd);		/* the access ends */
+	FI(fi_close(&mr->fid));
+	owner_close(&o);
+	tell_word(fd, 0);
+	node_idle(&o.n, fd);
+	owner_check(&o, 0);
+	owner_end(&o);
+	return 0;
+}
+
+/* It gets a remote key of the other region. */
+static int asks_once(int fd, int index, void *arg)
+{
+	struct writer w;
+
+	(void)arg;
+	writer_begin(&w, fd, index);
+	w.index = 0;			/* that one is short */
+	CHECK(writer_call(&w, GET, 8, OTHER_KEY) == 0);
+	tell_word(fd, 0);
+	node_idle(&w.n, fd);
+	writer_end(&w);
+	return 0;
+}
+
+static void two_close(const struct plan *plan)
+{
+	const char *const bound[] = { "FI_UNIMEM_CLOSE_MS=" STR(CLOSE_MS),
+				      NULL };
+	const char *const stops[] = { "FI_UNIMEM_POINT=inside:3:stop", NULL };
+	struct proc *owner = proc_start(closes_two, (void *)plan, bound);
+	struct proc *victim, *other;
+	siginfo_t info;
+
+	hear_word(owner->fd);
+	other = start_writer(asks_once, plan, NULL);
+	hear_word(other->fd);
+	victim = start_writer(goes_inside, plan, stops);
+	CHECK(waitid(P_PID, victim->pid, &info, WSTOPPED | WNOWAIT) == 0);
+	CHECK(info.si_code == CLD_STOPPED);
+	tell_word(owner->fd, 0);
+	hear_word(owner->fd);		/* -FI_EBUSY, twice */
+	proc_signal(victim, SIGCONT);
+	tell_word(owner->fd, 0);
+	hear_word(owner->fd);		/* closed, both */
+	hear_word(victim->fd);
+	tell_word(owner->fd, 0);
+	proc_expect(owner, 0);
+	tell_word(victim->fd, 0);
+	proc_expect(victim, 0);
+	tell_word(other->fd, 0);
+	proc_expect(other, 0);
+	procs_forget();
+}
+
 static void too_long(const struct plan *plan, bool dies)
 {
 	const char *const bound[] = { "FI_UNIMEM_CLOSE_MS=" STR(CLOSE_MS),
@@ -461,6 +553,13 @@ static void stopped_too_long(void)
 		if (goes(&plans[i / 2]))
 			too_long(&plans[i / 2], i & 1);
 }
+
+static void two_too_long(void)
+{
+	static const struct plan plan = { true, 1 << PUT, 8 };
+
+	two_close(&plan);
+}
 #else
 static void stopped_inside(void)
 {
@@ -472,6 +571,7 @@ static void stopped_inside(void)
 
 #define killed_inside stopped_inside
 #define stopped_too_long stopped_inside
+#define two_too_long stopped_inside
 #endif
 
 /* ---- Over and over ------------------------------------------------------- */
@@ -653,6 +753,7 @@ static const struct procs_case cases[] = {
 	{ "stopped_inside", stopped_inside, 100 },
 	{ "killed_inside", killed_inside, 100 },
 	{ "stopped_too_long", stopped_too_long, 100 },
+	{ "two_too_long", two_too_long, 100 },
 	{ "rounds_through_windows", rounds_through_windows, 300 },
 	{ "rounds_by_attach", rounds_by_attach, 300 },
 	{ "killed_writers", killed_writers, 100 },

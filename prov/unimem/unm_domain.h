@@ -51,6 +51,8 @@ struct unm_domain {
 	struct unm_work *starts;	/* the one that is being started */
 	struct unm_list *next;		/* ... and the one to be so next */
 	uint32_t awaits;		/* threads that wait for its end */
+	uint32_t revokers;		/* threads that wait for peers inside
+					 * memory: unm_target.c */
 	uint32_t passes;		/* over ready, begun so far */
 	bool moved;			/* since this one began something did */
 	bool fruitless;			/* and in the last one nothing */

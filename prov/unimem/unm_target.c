@@ -264,8 +264,10 @@ static void unm_target_route(struct unm_peer *peer, uint64_t key,
 	peer->routed = true;
 	an->w[0] = key;
 	an->w[1] = (uint64_t)mr->number << 32 | reach;
-	/* while fi_close() waits: void, so that the peer asks again */
-	an->w[2] = peer->epoch - mr->closing;
+	/* while fi_close() waits: an epoch that is not near, so that it is
+	 * void, also to a peer that other revocations have not reached yet,
+	 * and the peer asks again */
+	an->w[2] = peer->epoch ^ (uint32_t)mr->closing << 31;
 	an->w[3] = mr->base;
 	an->w[4] = mr->len;
 	an->w[5] = (uintptr_t)mr->iov[0].iov_base;
@@ -563,8 +565,8 @@ static bool unm_revoke_waits(struct unm_ep *ep)
 	return waits;
 }
 
-/* The time is over: name the first of those who are still inside, in one line,
- * and wait for none of them. */
+/* The time is over: name the first peer that is still inside, in one line. If
+ * no other thread waits for the peers, wait for none of them any more. */
 static void unm_revoke_give_up(struct unm_ep *ep, bool *named)
 {
 	unm_list_for_each(pos, &ep->peers) {
@@ -580,6 +582,8 @@ static void unm_revoke_give_up(struct unm_ep *ep, bool *named)
 				 peer->hp->addr.iface);
 			*named = true;
 		}
+		if (ep->domain->revokers != 0)
+			continue;
 		peer->waited = 0;
 		peer->untold = false;
 	}
@@ -603,11 +607,10 @@ static bool unm_revoke_all_out(struct unm_domain *domain)
 static int unm_revoke_wait(struct unm_domain *domain)
 {
 	uint64_t end = unm_now_us() + (uint64_t)g_unm_env.close_ms * 1000;
-	bool late = false, named = false;
+	bool late = false, named = false, out;
 
-	while (!unm_revoke_all_out(domain)) {
-		if (late)
-			goto busy;
+	domain->revokers++;
+	while (!(out = unm_revoke_all_out(domain)) && !late) {
 		/* one more look after it: this process may have been stopped */
 		late = unm_now_us() > end;
 		unm_list_for_each(pos, &domain->eps)
@@ -617,9 +620,9 @@ static int unm_revoke_wait(struct unm_domain *domain)
 		sched_yield();
 		unm_lock(domain);
 	}
-	return 0;
-
-busy:
+	domain->revokers--;
+	if (out)
+		return 0;
 	unm_list_for_each(pos, &domain->eps)
 		unm_revoke_give_up(unm_container(pos, struct unm_ep_links,
 						 node)->ep, &named);
