@@ -276,6 +276,62 @@ static void test_a_used_index_again(void **state)
 	assert_int_equal(ep_received(p.b, &in[3]).src, p.ba);
 }
 
+/* Opens an endpoint with a vector of its own, where the index that b has for a
+ * is a's too. Its completions are in b's queue. */
+static struct fid_ep *second_of_b(const struct ep_pair *p, struct fid_av **av,
+				  fi_addr_t *ab)
+{
+	struct fi_av_attr attr = { .type = FI_AV_TABLE };
+	struct hal_addr name = name_of(p->a), other = made_up(1);
+	size_t len = sizeof(name);
+	struct fid_ep *ep;
+
+	assert_int_equal(fi_av_open(p->b->domain, &attr, av, NULL), 0);
+	for (fi_addr_t i = 0; i < p->ba; i++)
+		assert_int_equal(fi_av_insert(*av, &other, 1, NULL, 0, NULL),
+				 1);
+	assert_int_equal(fi_av_insert(*av, &name, 1, NULL, 0, NULL), 1);
+	assert_int_equal(fi_endpoint(p->b->domain, p->b->info, &ep, NULL), 0);
+	assert_int_equal(fi_ep_bind(ep, &(*av)->fid, 0), 0);
+	assert_int_equal(fi_ep_bind(ep, &p->b->cq->fid, FI_TRANSMIT | FI_RECV),
+			 0);
+	assert_int_equal(fi_enable(ep), 0);
+	assert_int_equal(fi_getname(&ep->fid, &name, &len), 0);
+	assert_int_equal(fi_av_insert(p->a->av, &name, 1, ab, 0, NULL), 1);
+	return ep;
+}
+
+/* A queue has unread completions of two endpoints with different vectors: a
+ * removal is about those of one vector only. */
+static void test_two_vectors_of_one_queue(void **state)
+{
+	struct ep_pair p = ep_pair(NULL);
+	struct fi_cq_tagged_entry e;
+	struct fid_ep *second;
+	struct fid_av *av;
+	fi_addr_t to, src = 0;
+	char in[2], out = 6;
+
+	(void)state;
+	second = second_of_b(&p, &av, &to);
+	EP_OK(fi_recv(p.b->ep, &in[0], 1, NULL, p.ba, &in[0]));
+	EP_OK(fi_recv(second, &in[1], 1, NULL, p.ba, &in[1]));
+	EP_OK(fi_inject(p.a->ep, &out, 1, p.ab));
+	EP_OK(fi_inject(p.a->ep, &out, 1, to));
+	for (int i = 0; i < 2000; i++) {
+		fi_cq_read(p.a->cq, NULL, 0);
+		fi_cq_read(p.b->cq, NULL, 0);
+	}
+	assert_int_equal(fi_av_remove(p.b->av, &p.ba, 1, 0), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(fi_cq_readfrom(p.b->cq, &e, 1, &src), 1);
+		assert_int_equal(src, e.op_context == &in[0] ?
+				 FI_ADDR_NOTAVAIL : p.ba);
+	}
+	assert_int_equal(fi_close(&second->fid), 0);
+	assert_int_equal(fi_close(&av->fid), 0);
+}
+
 /* The first of two indices goes, the second still names the peer. */
 static void test_removal_of_the_first_duplicate(void **state)
 {
@@ -410,6 +466,7 @@ int main(void)
 		EP_TEST(test_the_lowest_free_index),
 		EP_TEST(test_a_lower_index_is_not_an_earlier_name),
 		EP_TEST(test_a_used_index_again),
+		EP_TEST(test_two_vectors_of_one_queue),
 		EP_TEST(test_receives_of_the_second_duplicate),
 		EP_TEST(test_deferred_work_of_a_used_index),
 		EP_TEST(test_removal_of_the_first_duplicate),

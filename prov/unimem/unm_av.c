@@ -444,6 +444,9 @@ int unm_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr,
 	av->domain = domain;
 	unm_list_init(&av->eps);
 	unm_ref_get(&domain->ref);
+	unm_lock(domain);
+	av->number = ++domain->av_number;
+	unm_unlock(domain);
 	unm_fid_init(&av->fid.fid, FI_CLASS_AV, &unm_ops_av_fid, context);
 	av->fid.ops = &unm_ops_av;
 	*fid = &av->fid;

@@ -31,6 +31,7 @@ struct unm_av {
 	struct unm_domain *domain;
 	struct unm_ref ref;
 	struct unm_list eps;		/* endpoints, told of insertions */
+	uint32_t number;		/* of the vector in its domain, >= 1 */
 	struct unm_av_entry *entry;
 	uint64_t *taken;		/* bitmap of valid entries */
 	uint32_t count;			/* highest index ever given out + 1 */

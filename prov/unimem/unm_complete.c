@@ -167,6 +167,7 @@ void unm_complete_rx(struct unm_ep *ep, const struct unm_rx_done *done)
 		cqe->tag = done->tag;
 		cqe->src = done->src;
 		cqe->err = 0;
+		cqe->vector = ep->av_number;
 		unm_cq_push(ep->rx_cq);
 	}
 	if (ep->rx_cntr != NULL && !done->peek)
@@ -238,6 +239,7 @@ void unm_complete_target(struct unm_peer *peer, const struct unm_mr *mr,
 			.len = data->len,
 			.data = data->data,
 			.src = peer->fi_addr,
+			.vector = ep->av_number,
 		};
 		unm_cq_push(ep->rx_cq);
 	}

@@ -76,30 +76,15 @@ static void unm_cq_relieve(struct unm_cq *cq)
 	}
 }
 
-/* Is av the address vector of every endpoint that receives here? */
-static bool unm_cq_has_av(const struct unm_cq *cq, const struct unm_av *av)
-{
-	unm_list_for_each(pos, &cq->eps) {
-		const struct unm_ep *ep = unm_container(pos,
-						struct unm_ep_links, node)->ep;
-
-		if (ep->rx_cq == cq && ep->av != av)
-			return false;
-	}
-	return true;
-}
-
 void unm_cq_removed(struct unm_cq *cq, const struct unm_av *av)
 {
-	/* with several vectors a source is ambiguous to its reader, too */
-	if (cq->head == cq->tail || !unm_cq_has_av(cq, av))
-		return;
 	for (uint64_t i = cq->head; i != cq->tail; i++) {
 		struct unm_cqe *cqe = &cq->ring[i & cq->mask];
 
 		if (cqe->err != 0)
 			i += cqe->err_bytes != 0;
-		else if (cqe->src < av->count && !av->entry[cqe->src].valid)
+		else if (cqe->src < av->count && cqe->vector == av->number &&
+			 !av->entry[cqe->src].valid)
 			cqe->src = FI_ADDR_NOTAVAIL;
 	}
 }

@@ -35,7 +35,10 @@ struct unm_cqe {
 		uint64_t olen;		/* of an error entry */
 	};
 	int32_t err;			/* positive fi_errno: an error entry */
-	uint32_t err_bytes;		/* of one: data, in the next place */
+	union {
+		uint32_t err_bytes;	/* of one: data, in the next place */
+		uint32_t vector;	/* unm_av.number of src */
+	};
 };
 
 struct unm_cq {
@@ -90,8 +93,8 @@ bool unm_cq_news(struct unm_cq *cq);
 /* fi_trywait() of one. */
 int unm_cq_trywait(struct unm_cq *cq);
 
-/* Indices were removed from an address vector: unread completions of messages
- * from there have no source any more. */
+/* Indices were removed from an address vector: unread completions whose source
+ * is one of these indices have no source any more. */
 struct unm_av;
 void unm_cq_removed(struct unm_cq *cq, const struct unm_av *av);
 

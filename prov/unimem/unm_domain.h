@@ -35,6 +35,7 @@ struct unm_domain {
 	void *regions;			/* those open, by key: unm_mr.c */
 	struct unm_mr *region_hit;	/* the one found last, or NULL */
 	uint32_t region_number;		/* given last */
+	uint32_t av_number;		/* of the vector opened last */
 	/*
 	 * One lock for the domain's endpoints, queues and vectors, taken at the
 	 * API and only where the application asked for more than

@@ -280,6 +280,7 @@ static int unm_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 		if (ep->av != NULL || av->domain != ep->domain)
 			return -FI_EINVAL;
 		ep->av = av;
+		ep->av_number = av->number;
 		unm_ep_link(ep, &ep->in_av, &ep->av->ref);
 		return 0;
 	case FI_CLASS_CQ:

@@ -45,6 +45,7 @@ struct unm_ep {
 	bool recv_ok;			/* a receive queue is bound */
 	bool directed;			/* receives may name their source */
 	bool source_err;		/* strangers are told with addresses */
+	uint32_t av_number;		/* unm_av.number of av; 0: no vector */
 	uint64_t tx_flags;		/* of calls without flags */
 	uint64_t tx_msg_flags;		/* added to those with flags */
 	uint64_t rx_flags;
