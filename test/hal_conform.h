@@ -213,6 +213,8 @@ const char *ct_sleep(struct ct_if *ci, struct hal_peer *peer);
 int ct_import(struct hal_peer *peer, const struct hal_key *key,
 	      struct hal_rmem **rmem);
 /* Post, with retries while it is refused. */
+/* Open descriptors of this process. */
+int ct_descriptors(void);
 int ct_dma_post(struct ct_if *ci, const struct hal_dma *dma, uint64_t token);
 /* One transfer from start to end, again after an injected failure. */
 int ct_dma_run(struct ct_if *ci, const struct hal_dma *dma);

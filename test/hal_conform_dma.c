@@ -591,6 +591,50 @@ static void dma_ordinary_bad_address(void **state)
 	test_free(local);
 }
 
+/* Memory that its owner may only read is not written: no kernel interface that
+ * overrides page protections. Nor does reaching memory cost a descriptor. */
+static void dma_ordinary_read_only(void **state)
+{
+	struct ct_pair p = ct_pair(0, 0);
+	size_t len = 4 * 4096;
+	uint8_t *local, *map;
+	struct hal_dma d;
+	int fds;
+
+	(void)state;
+	if (!p.ab->dma_any)
+		skip();
+	local = test_calloc(1, len);
+	map = mmap(NULL, len, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(map != MAP_FAILED);
+	memset(map, 0x3C, len);
+	d = (struct hal_dma){ .peer = p.ab, .raddr = (uintptr_t)map,
+			      .local = local };
+	fds = ct_descriptors();
+	for (int i = 0; i < 4; i++) {
+		d.len = i & 1 ? 8 : len;
+		d.op = HAL_DMA_PUT;
+		assert_int_equal(mprotect(map, len, PROT_READ), 0);
+		assert_int_equal(ct_dma_run(p.a, &d), -FI_EFAULT);
+		for (size_t k = 0; k < len; k++)
+			assert_int_equal(map[k], 0x3C);
+		d.op = HAL_DMA_GET;
+		assert_int_equal(ct_dma_run(p.a, &d), 0);
+		assert_int_equal(local[d.len - 1], 0x3C);
+		assert_int_equal(mprotect(map, len, PROT_NONE), 0);
+		assert_int_equal(ct_dma_run(p.a, &d), -FI_EFAULT);
+		d.op = HAL_DMA_PUT;
+		assert_int_equal(ct_dma_run(p.a, &d), -FI_EFAULT);
+		assert_int_equal(mprotect(map, len, PROT_READ | PROT_WRITE),
+				 0);
+		assert_int_equal(ct_dma_run(p.a, &d), 0);
+	}
+	assert_int_equal(ct_descriptors(), fds);
+	munmap(map, len);
+	test_free(local);
+}
+
 /* Where only dmable memory is reached, the post says so. */
 static void dma_ordinary_refused(void **state)
 {
@@ -699,6 +743,7 @@ const struct CMUnitTest ct_dma_tests[] = {
 	CT_TEST(dma_between_threads),
 	CT_TEST(dma_ordinary_memory),
 	CT_TEST(dma_ordinary_bad_address),
+	CT_TEST(dma_ordinary_read_only),
 	CT_TEST(dma_ordinary_refused),
 };
 const size_t ct_dma_count = CT_COUNT(ct_dma_tests);

@@ -14,7 +14,7 @@
 
 #define CYCLES	70
 
-static int descriptors(void)
+int ct_descriptors(void)
 {
 	DIR *d = opendir("/proc/self/fd");
 	int n = 0;
@@ -88,7 +88,7 @@ static void leak_nothing_over_cycles(void **state)
 	for (int i = 0; i < 20; i++)
 		cycle(i & 1);
 	heap_growth(&heap);
-	fds = descriptors();
+	fds = ct_descriptors();
 	maps = mappings();
 	for (int i = 0; i < CYCLES; i++)
 		cycle(i & 1);
@@ -96,7 +96,7 @@ static void leak_nothing_over_cycles(void **state)
 	for (int i = 0; i < CYCLES; i++)
 		cycle(i & 1);
 	later = heap_growth(&heap);
-	assert_int_equal(descriptors(), fds);
+	assert_int_equal(ct_descriptors(), fds);
 	/* the kernel may split or join some that have nothing to do with it */
 	assert_in_range(mappings(), 0, maps + 4);
 	/* less than a smallest block per cycle; a table may grow once */
@@ -112,9 +112,9 @@ static void leak_nothing_over_opens(void **state)
 	for (int i = 0; i < 20; i++) {
 		ct_hal_close();
 		if (i == 2)
-			fds = descriptors();
+			fds = ct_descriptors();
 		if (i > 2)
-			assert_int_equal(descriptors(), fds);
+			assert_int_equal(ct_descriptors(), fds);
 		assert_int_equal(ct_hal_open(), 0);
 		cycle(i & 1);
 	}
@@ -164,7 +164,7 @@ static void starved_cycle(void)
 static void leak_nothing_when_starved(void **state)
 {
 	struct rlimit kept, lim;
-	int fds = descriptors();
+	int fds = ct_descriptors();
 
 	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &kept), 0);
@@ -175,7 +175,7 @@ static void leak_nothing_when_starved(void **state)
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &lim), 0);
 		starved_cycle();
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &kept), 0);
-		assert_int_equal(descriptors(), fds);
+		assert_int_equal(ct_descriptors(), fds);
 	}
 	hal_log_set(NULL);
 	/* and with room again all is well */

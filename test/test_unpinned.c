@@ -242,6 +242,14 @@ static void test_bad_addresses(void **state)
 	assert_int_equal(get(&s, 65536), FI_EFAULT);
 	s.local = good;
 	both_ways(&s);
+	/* memory that its owner may only read */
+	memset(plain, 0x3C, LEN);
+	assert_int_equal(mprotect(plain, LEN, PROT_READ), 0);
+	assert_int_equal(put(&s, 8), FI_EFAULT);
+	assert_int_equal(put(&s, LEN), FI_EFAULT);
+	assert_int_equal(plain[0], 0x3C);
+	assert_int_equal(plain[LEN - 1], 0x3C);
+	assert_int_equal(get(&s, LEN), 0);
 	assert_int_equal(mprotect(plain, LEN, PROT_NONE), 0);
 	assert_int_equal(get(&s, LEN), FI_EFAULT);
 	assert_int_equal(munmap(plain, LEN), 0);

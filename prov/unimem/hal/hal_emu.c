@@ -103,7 +103,7 @@ static int emu_open(const struct hal_params *params, struct hal **hal)
 		goto err_board;
 	}
 	emu->proc_ours = emu_proc_ours(emu);
-	emu->probe = random_nonzero();
+	emu_attach_open(emu);
 	emu->populate = populate_works();
 	emu->membarrier = membarrier(
 		MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0;
@@ -126,6 +126,7 @@ static void emu_close(struct hal *hal)
 			emu_mem_free(emu->mems[i].mem);
 	if (emu->pid == getpid())
 		close(emu->pidfd);
+	emu_attach_close(emu);
 	emu_board_fini(emu);
 	free(emu->mems);
 	free(emu);
@@ -562,7 +563,6 @@ static void declare_dead(struct emu_if *eif, struct emu_peer *peer)
 		peer->pidsrc.fd = -1;
 	}
 	emu_dma_cancel(peer);
-	emu_attach_close(peer);
 	emu_event(peer, HAL_EV_DEAD, status);
 }
 

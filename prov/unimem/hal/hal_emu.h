@@ -68,7 +68,10 @@ struct hal_emu {
 	bool membarrier;		/* registered for global barriers */
 	bool proc_ours;			/* /proc has our pid namespace */
 	struct emu_place *place;	/* boards on memory nodes, or NULL */
-	_Atomic uint64_t probe;		/* peers read it to probe their cDMA */
+	uint64_t *word;			/* in a page of its own, NULL: none.
+					 * Peers read it, and write what is
+					 * there (hal_emu_attach.c) */
+	uint64_t word_value;
 };
 
 /* ---- Messages on connections ----------------------------------------- */
@@ -213,9 +216,6 @@ struct emu_peer {
 	struct emu_src pidsrc;
 	struct hal_rmem *rmems;
 	uint64_t probe_addr, probe_word;
-	int mem_fd;			/* its address space, for PUT; -1: not
-					 * opened */
-	bool mem_denied;		/* the kernel does not open mem_fd */
 	pid_t pid;			/* the kernel's word; 0: not visible */
 	int ev_status;			/* of HAL_EV_DEAD */
 	uint8_t ev_pending;		/* bit per enum hal_event_type */
@@ -382,15 +382,14 @@ void emu_dma_cancel(struct emu_peer *peer);
 /*
  * hal_emu_attach.c
  *
+ * emu_attach_open, emu_attach_close: make and remove this process's word.
  * emu_attach_probe: set peer->p.dma_any, from the facts of its hello.
- * emu_attach_ready: can a transfer without rmem be posted? A PUT opens mem_fd.
  * emu_attach_move: copy n bytes from offset done of a transfer on; the number
  * of bytes copied, > 0, or a negative status of struct hal_dma_comp.
- * emu_attach_close: the peer has ended or is freed.
  */
+void emu_attach_open(struct hal_emu *emu);
+void emu_attach_close(struct hal_emu *emu);
 void emu_attach_probe(struct emu_peer *peer);
-bool emu_attach_ready(struct emu_peer *peer, const struct hal_dma *d);
 int64_t emu_attach_move(const struct hal_dma *d, uint64_t done, uint64_t n);
-void emu_attach_close(struct emu_peer *peer);
 
 #endif /* HAL_EMU_H */

@@ -2,29 +2,91 @@
 /*
  * hal_emu_attach.c - reading and writing ordinary memory of a peer's process.
  *
- * Entry points: emu_attach_probe(), emu_attach_ready(), emu_attach_move(),
- * emu_attach_close(). The turns of transfers are in hal_emu_dma.c. docs/hal.md,
+ * Entry points: emu_attach_open(), emu_attach_close(), emu_attach_probe(),
+ * emu_attach_move(). The turns of transfers are in hal_emu_dma.c. docs/hal.md,
  * section 7, has the law: a transfer reaches the address space that the peer
  * had when it connected, and no other. A process number alone does not promise
  * that: exec() keeps the number and the pidfd, and replaces the memory.
  *
- * Each HAL holds a random word, whose address and value travel in its hello.
+ * Each HAL holds a random word in a page of its own at a random address, which
+ * both travel in its hello. The page lies where the kernel puts no program,
+ * library, heap or stack: a program has memory there only if it asks for that
+ * one of 2^26 to 2^33 pages. Forked children do not have it.
  * - GET is one process_vm_readv() of the data and of that word behind them. The
  *   kernel looks the address space up once per call, so if the word is right,
  *   the data are of the same address space.
- * - PUT writes through /proc/PID/mem. Such a descriptor stays with the address
- *   space that it was opened on; after exec() or exit a write moves 0 bytes.
- *   The word is read through the descriptor before it is used first.
- * Neither has a window in which a transfer could reach another program.
+ * - PUT is one process_vm_writev() of the same word, to where it is already,
+ *   and of the data behind it. The kernel fills the pieces in order and stops
+ *   at the first that it cannot write: without that page no data are moved.
+ * Neither has a window between a check and the copy, and neither needs a
+ * descriptor. /proc/PID/mem, which stays with an address space, is not used:
+ * the kernel writes through it to memory that is mapped read-only or PROT_NONE.
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "hal_emu.h"
+
+#define TRIES		16	/* random addresses per range */
+
+/* ---- The word of this process ---------------------------------------- */
+
+/* Between the lowest addresses and two thirds of the address space, where the
+ * kernel puts programs: of 47 bits and more, then of 39 bits. */
+static const struct range {
+	uint64_t from, bytes;		/* bytes: a power of 2 */
+} ranges[] = {
+	{ UINT64_C(0x180000000000), UINT64_C(1) << 45 },
+	{ UINT64_C(0x0800000000), UINT64_C(1) << 38 },
+};
+
+static void *map_at(uintptr_t at, size_t page)
+{
+	void *want = (void *)at, *got;
+
+	/* a hint is enough: not every tool knows MAP_FIXED_NOREPLACE */
+	got = mmap(want, page, PROT_READ | PROT_WRITE, MAP_PRIVATE |
+		   MAP_ANONYMOUS, -1, 0);
+	if (got == MAP_FAILED)
+		return NULL;
+	if (got == want && madvise(got, page, MADV_DONTFORK) == 0)
+		return got;
+	munmap(got, page);
+	return NULL;
+}
+
+void emu_attach_open(struct hal_emu *emu)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint64_t rnd[2];
+
+	for (int i = 0; i < 2 * TRIES && emu->word == NULL; i++) {
+		const struct range *r = &ranges[i / TRIES];
+
+		if (getrandom(rnd, sizeof(rnd), 0) != (ssize_t)sizeof(rnd))
+			continue;
+		emu->word_value = rnd[0];
+		emu->word = map_at((uintptr_t)(r->from + (rnd[1] &
+				   (r->bytes - 1) & ~(uint64_t)(page - 1))),
+				   page);
+	}
+	if (emu->word != NULL)
+		*emu->word = emu->word_value;
+	else
+		hal_log(1, "no page at a random address: other processes do "
+			"not reach ordinary memory of this one");
+}
+
+void emu_attach_close(struct hal_emu *emu)
+{
+	/* a forked child does not have it, and may have others there */
+	if (emu->word != NULL && emu->pid == getpid())
+		munmap(emu->word, (size_t)sysconf(_SC_PAGESIZE));
+}
 
 /* ---- The word of the peer -------------------------------------------- */
 
@@ -59,54 +121,10 @@ static int peer_replaced(struct emu_peer *peer)
 	return -FI_ECANCELED;
 }
 
-/* ---- The descriptor for PUT ------------------------------------------ */
-
-/* Open the address space of the peer; false: not possible now, or ever. */
-static bool mem_open(struct emu_peer *peer)
-{
-	uint64_t word = 0;
-	char path[32];
-	int fd;
-
-	if (peer->mem_denied)
-		return false;
-	snprintf(path, sizeof(path), "/proc/%d/mem", (int)peer->pid);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0) {
-		/* of descriptors there may be enough next time */
-		peer->mem_denied = errno != EMFILE && errno != ENFILE;
-		return false;
-	}
-	if (pread(fd, &word, sizeof(word), (off_t)peer->probe_addr) !=
-	    (ssize_t)sizeof(word) || word != peer->probe_word) {
-		/* exec() came first, or /proc has other process numbers */
-		close(fd);
-		peer->mem_denied = true;
-		return false;
-	}
-	peer->mem_fd = fd;
-	return true;
-}
-
-void emu_attach_close(struct emu_peer *peer)
-{
-	if (peer->mem_fd >= 0)
-		close(peer->mem_fd);
-	peer->mem_fd = -1;
-}
-
-bool emu_attach_ready(struct emu_peer *peer, const struct hal_dma *d)
-{
-	if (!peer->p.dma_any)
-		return false;
-	return d->op == HAL_DMA_GET || d->len == 0 || peer->mem_fd >= 0 ||
-		mem_open(peer);
-}
-
 /* ---- Transfers ------------------------------------------------------- */
 
-/* Why did reading fail? Decides whether this peer stays reachable. */
-static int get_failed(struct emu_peer *peer, int err)
+/* Why did a transfer fail? Decides whether this peer stays reachable. */
+static int failed(struct emu_peer *peer, int err)
 {
 	if (err == ESRCH || emu_pidfd_dead(peer->pidsrc.fd))
 		return -FI_ECANCELED;
@@ -131,38 +149,42 @@ static int64_t get(struct emu_peer *peer, void *to, uint64_t from, uint64_t n)
 		{ (void *)(uintptr_t)peer->probe_addr, sizeof(word) },
 	};
 	ssize_t moved;
+	int err;
 
 	moved = process_vm_readv(peer->pid, local, 2, remote, 2, 0);
 	if (moved <= 0)
-		return get_failed(peer, moved == 0 ? EFAULT : errno);
+		return failed(peer, moved == 0 ? EFAULT : errno);
 	if ((uint64_t)moved == n + sizeof(word)) {
 		if (word != peer->probe_word)
 			return peer_replaced(peer);
-	} else if (word_missing(peer) != 0) {
+	} else {
 		/* stopped short of the word: exec() is for good, so that the
 		 * word read later vouches for the data as well */
-		return peer_replaced(peer);
+		err = word_missing(peer);
+		if (err != 0)
+			return failed(peer, err);
 	}
-	/* the number may be that of a forked child, which has the word too */
-	if (emu_pidfd_dead(peer->pidsrc.fd))
-		return -FI_ECANCELED;
 	return (uint64_t)moved < n ? moved : (int64_t)n;
 }
 
 static int64_t put(struct emu_peer *peer, const void *from, uint64_t to,
 		   uint64_t n)
 {
+	uint64_t word = peer->probe_word;
+	struct iovec local[] = {
+		{ &word, sizeof(word) }, { (void *)(uintptr_t)from, n },
+	};
+	struct iovec remote[] = {
+		{ (void *)(uintptr_t)peer->probe_addr, sizeof(word) },
+		{ (void *)(uintptr_t)to, n },
+	};
 	ssize_t moved;
 
-	/* offsets of files have a sign */
-	if (to > INT64_MAX || n > INT64_MAX - to)
-		return -FI_EFAULT;
-	moved = pwrite(peer->mem_fd, from, n, (off_t)to);
-	if (moved == 0)
-		return peer_replaced(peer);
-	if (moved < 0)
-		return errno == ENOMEM ? -FI_EIO : -FI_EFAULT;
-	return moved;
+	moved = process_vm_writev(peer->pid, local, 2, remote, 2, 0);
+	if (moved <= 0)
+		return failed(peer, moved == 0 ? EFAULT : errno);
+	moved -= (ssize_t)sizeof(word);
+	return moved > 0 ? moved : -FI_EFAULT;
 }
 
 int64_t emu_attach_move(const struct hal_dma *d, uint64_t done, uint64_t n)

@@ -336,8 +336,7 @@ static int check_post(struct emu_if *eif, const struct hal_dma *d)
 	if (!(eif->i.caps->flags & HAL_CAP_DMA_ANY) && d->len != 0 &&
 	    !mem_covers(eif->emu, d->local, d->len))
 		return -FI_EINVAL;
-	if (d->rmem == NULL && !d->peer->dead &&
-	    !emu_attach_ready(emu_peer(d->peer), d))
+	if (d->rmem == NULL && !d->peer->dma_any && !d->peer->dead)
 		return -FI_EACCES;
 	return 0;
 }

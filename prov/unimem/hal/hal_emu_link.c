@@ -124,7 +124,6 @@ int emu_peer_new(struct emu_if *eif, const struct hal_addr *addr,
 	peer->p.rx_slot = UINT32_MAX;
 	peer->pidsrc.kind = EMU_SRC_PIDFD;
 	peer->pidsrc.fd = -1;
-	peer->mem_fd = -1;
 	hash_insert(eif, peer);
 	eif->npeers++;
 	*out = peer;
@@ -172,7 +171,6 @@ void emu_peer_drop(struct emu_peer *peer)
 	struct emu_if *eif = emu_if(peer->p.hif);
 
 	emu_dma_cancel(peer);
-	emu_attach_close(peer);
 	emu_rmems_free(peer);
 	events_remove(eif, peer);
 	inbound_remove(eif, peer);

@@ -30,8 +30,8 @@ static void hello_fill(struct emu_if *eif, struct emu_peer *peer,
 	m->geo = emu->geo;
 	m->flags = emu->membarrier ? EMU_F_BARRIER : 0;
 	m->first = peer->p.tx.next;
-	m->probe_addr = (uint64_t)(uintptr_t)&emu->probe;
-	m->probe_word = emu->probe;
+	m->probe_addr = (uint64_t)(uintptr_t)emu->word;
+	m->probe_word = emu->word_value;
 }
 
 /* Answer what opened this connection or the reverse link; resent if need be. */
