@@ -16,7 +16,8 @@
  *			may be; a request or queue of another thread's
  *	-ENXIO		no such board
  *	-ENOMEM		the board has no more memory
- *	-EDQUOT		the job has its share of it, or a table is full
+ *	-EDQUOT		the user's jobs have their share of it, or a table is
+ *			full
  *	-EPERM		the operation has one executor and its page may be
  *			mapped, or the reverse; of gsas_fork(): not allowed
  *	-ENOSYS		no such operation on that type

@@ -33,8 +33,12 @@
 #define RETRY_NS	1000000		/* between two tries to connect */
 #define NAP_MAX_MS	4		/* a sleep that perhaps nobody ends */
 #define NAP_BLOCKED_MS	64		/* the same, but for who is blocked */
-#define JOB_MAPPED	1024		/* segments of a job: the emulation has
-					 * room for 4096 */
+/* Of a user: half of what the board has room for, of segments half of what the
+ * emulation has. */
+#define USER_REGIONS	(1 << 21)
+#define USER_JOBS	(1 << 15)
+#define USER_GROUPS	(1 << 15)
+#define USER_MAPPED	2048
 #define FIRST_SEGMENTS	(UINT32_C(1) << 27)	/* half a partition of them */
 
 struct gsas_board {
@@ -522,8 +526,11 @@ static int open_service(const struct gsas_board_attr *attr,
 		.pages = {
 			.board = board->hif->addr.board,
 			.max_pages = attr->max_pages,
-			.max_job_pages = attr->max_job_pages,
-			.max_job_mapped = JOB_MAPPED,
+			.max_user = {
+				.pages = attr->max_user_pages,
+				.regions = USER_REGIONS, .jobs = USER_JOBS,
+				.groups = USER_GROUPS, .mapped = USER_MAPPED,
+			},
 			.first = attr->end == 0 ? first_offset() : 0,
 			.end = attr->end,
 			.memory = gsas_source_memory(board->source),

@@ -18,7 +18,7 @@ struct gsas_board;
 
 struct gsas_board_attr {
 	int board;			/* -1: the process's own */
-	uint64_t max_pages, max_job_pages;	/* 0: no limit */
+	uint64_t max_pages, max_user_pages;	/* 0: no limit */
 	uint64_t budget;		/* bytes of all boards of this host
 					 * together, 0: no limit */
 	enum gsas_error (*spawn)(void *ctx, const struct gsas_spawn *spawn,

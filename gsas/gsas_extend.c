@@ -291,7 +291,7 @@ enum gsas_error gsas_serve_list(struct gsas_call *call)
 		return error;
 	region = gsas_region_from(service->pages, call->address);
 	for (int i = 0; region != NULL && count < max && i < VISITS_MAX; i++) {
-		if (region->job->uid == call->client->uid)
+		if (region->job->user->uid == call->client->uid)
 			entry[count++] = (struct gsas_list_entry){
 				.address = region->address,
 				.pages = region->pages,
@@ -310,7 +310,7 @@ enum gsas_error gsas_serve_list(struct gsas_call *call)
 /* Nobody of the job that owns it is there any more. */
 static bool is_orphan(const struct gsas_region *region, uint32_t uid)
 {
-	return region->job->uid == uid && !gsas_job_lives(region->job);
+	return region->job->user->uid == uid && !gsas_job_lives(region->job);
 }
 
 /* Of the caller's user only. */
@@ -321,7 +321,7 @@ static enum gsas_error reclaim_one(struct gsas_call *call)
 
 	if (call->memory == NULL)
 		return error;
-	if (call->region->job->uid != call->client->uid)
+	if (call->region->job->user->uid != call->client->uid)
 		return GSAS_E_ACCESS;
 	if (!is_orphan(call->region, call->client->uid))
 		return GSAS_E_STATE;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_pages.c - jobs, groups, and the regions they hold.
+ * gsas_pages.c - users, jobs, groups, and the regions they hold.
  */
 #include <stdlib.h>
 #include <sys/random.h>
@@ -14,6 +14,7 @@
 #define GROUPS_MAX	65536
 #define REGIONS_MAX	(1 << 22)
 #define BUCKETS		65536		/* of each table */
+#define USER_BUCKETS	256
 
 _Static_assert(GSAS_PAGES_MAX << GSAS_PAGE_SHIFT >> GSAS_PART_SHIFT == 1,
 	       "a partition");
@@ -31,6 +32,7 @@ struct gsas_pages {
 	uint32_t jobs, groups;		/* there are */
 	uint32_t job_number, group_number;	/* last given */
 	uint64_t pages, regions, nsegments;	/* with plans */
+	struct gsas_user *user[USER_BUCKETS];
 	struct gsas_job *job[BUCKETS];
 	struct gsas_group *group[BUCKETS];
 	struct gsas_segment *open[BUCKETS];
@@ -98,6 +100,17 @@ static void gsas_pages_free_segments(struct gsas_pages *p)
 	}
 }
 
+static void gsas_users_free(struct gsas_pages *p)
+{
+	struct gsas_user *user;
+
+	for (uint32_t i = 0; i < USER_BUCKETS; i++)
+		while ((user = p->user[i]) != NULL) {
+			p->user[i] = user->next;
+			free(user);
+		}
+}
+
 void gsas_pages_free(struct gsas_pages *p)
 {
 	struct gsas_job *job;
@@ -117,6 +130,7 @@ void gsas_pages_free(struct gsas_pages *p)
 			free(group);
 		}
 	}
+	gsas_users_free(p);
 	gsas_mmu_free(p->mmu);
 	free(p);
 }
@@ -144,7 +158,64 @@ void gsas_pages_stat(const struct gsas_pages *p, struct gsas_stat *stat)
 	stat->orphans = gsas_orphans(p);
 }
 
+/* ---- Users -------------------------------------------------------------- */
+
+/* used: never above max */
+static bool gsas_above(uint64_t used, uint64_t more, uint64_t max)
+{
+	return max != 0 && more > max - used;
+}
+
+/* NULL: no memory. gsas_user_release() when it got no job or group. */
+static struct gsas_user *gsas_user_get(struct gsas_pages *p, uint32_t uid)
+{
+	struct gsas_user **head = &p->user[uid % USER_BUCKETS], *user = *head;
+
+	while (user != NULL && user->uid != uid)
+		user = user->next;
+	if (user != NULL)
+		return user;
+	user = calloc(1, sizeof(*user));
+	if (user == NULL)
+		return NULL;
+	user->uid = uid;
+	user->next = *head;
+	*head = user;
+	return user;
+}
+
+static void gsas_user_release(struct gsas_pages *p, struct gsas_user *user)
+{
+	struct gsas_user **at = &p->user[user->uid % USER_BUCKETS];
+
+	if (user->has.jobs > 0 || user->has.groups > 0)
+		return;
+	while (*at != user)
+		at = &(*at)->next;
+	*at = user->next;
+	free(user);
+}
+
 /* ---- Jobs and groups ---------------------------------------------------- */
+
+/* A job without a client, of a user that may have one more. */
+static struct gsas_job *gsas_job_new(struct gsas_pages *p, uint32_t uid)
+{
+	struct gsas_user *user = gsas_user_get(p, uid);
+	struct gsas_job *job = NULL;
+
+	if (user == NULL)
+		return NULL;
+	if (!gsas_above(user->has.jobs, 1, p->attr.max_user.jobs))
+		job = calloc(1, sizeof(*job));
+	if (job == NULL) {
+		gsas_user_release(p, user);
+		return NULL;
+	}
+	job->user = user;
+	user->has.jobs++;
+	return job;
+}
 
 struct gsas_job *gsas_job_get(struct gsas_pages *p, uint32_t uid,
 			      const uint64_t key[2])
@@ -153,7 +224,7 @@ struct gsas_job *gsas_job_get(struct gsas_pages *p, uint32_t uid,
 	struct gsas_job *job;
 
 	for (job = *head; job != NULL; job = job->next) {
-		if (job->uid != uid || job->key[0] != key[0] ||
+		if (job->user->uid != uid || job->key[0] != key[0] ||
 		    job->key[1] != key[1])
 			continue;
 		job->clients++;
@@ -161,10 +232,9 @@ struct gsas_job *gsas_job_get(struct gsas_pages *p, uint32_t uid,
 	}
 	if (p->jobs >= p->attr.max_jobs || p->job_number == UINT32_MAX)
 		return NULL;
-	job = calloc(1, sizeof(*job));
+	job = gsas_job_new(p, uid);
 	if (job == NULL)
 		return NULL;
-	job->uid = uid;
 	job->key[0] = key[0];
 	job->key[1] = key[1];
 	job->number = ++p->job_number;
@@ -181,11 +251,13 @@ static void gsas_job_release(struct gsas_pages *p, struct gsas_job *job)
 
 	if (job->clients > 0 || job->regions > 0)
 		return;
-	at = &p->job[gsas_bucket(p, job->key[0], job->key[1], job->uid)];
+	at = &p->job[gsas_bucket(p, job->key[0], job->key[1], job->user->uid)];
 	while (*at != job)
 		at = &(*at)->next;
 	*at = job->next;
 	p->jobs--;
+	job->user->has.jobs--;
+	gsas_user_release(p, job->user);
 	gsas_job_forget(job);
 	free(job);
 }
@@ -196,6 +268,25 @@ void gsas_job_put(struct gsas_pages *p, struct gsas_job *job)
 	gsas_job_release(p, job);
 }
 
+/* The same for groups. */
+static struct gsas_group *gsas_group_new(struct gsas_pages *p, uint32_t uid)
+{
+	struct gsas_user *user = gsas_user_get(p, uid);
+	struct gsas_group *group = NULL;
+
+	if (user == NULL)
+		return NULL;
+	if (!gsas_above(user->has.groups, 1, p->attr.max_user.groups))
+		group = calloc(1, sizeof(*group));
+	if (group == NULL) {
+		gsas_user_release(p, user);
+		return NULL;
+	}
+	group->user = user;
+	user->has.groups++;
+	return group;
+}
+
 struct gsas_group *gsas_group_get(struct gsas_pages *p, uint32_t uid,
 				  const uint64_t name[2])
 {
@@ -203,7 +294,7 @@ struct gsas_group *gsas_group_get(struct gsas_pages *p, uint32_t uid,
 
 	head = &p->group[gsas_bucket(p, name[0], name[1], uid)];
 	for (group = *head; group != NULL; group = group->next) {
-		if (group->uid != uid || group->name[0] != name[0] ||
+		if (group->user->uid != uid || group->name[0] != name[0] ||
 		    group->name[1] != name[1])
 			continue;
 		group->refs++;
@@ -211,10 +302,9 @@ struct gsas_group *gsas_group_get(struct gsas_pages *p, uint32_t uid,
 	}
 	if (p->groups >= p->attr.max_groups || p->group_number == UINT32_MAX)
 		return NULL;
-	group = calloc(1, sizeof(*group));
+	group = gsas_group_new(p, uid);
 	if (group == NULL)
 		return NULL;
-	group->uid = uid;
 	group->name[0] = name[0];
 	group->name[1] = name[1];
 	group->number = ++p->group_number;
@@ -232,30 +322,30 @@ void gsas_group_put(struct gsas_pages *p, struct gsas_group *group)
 	if (--group->refs > 0)
 		return;
 	at = &p->group[gsas_bucket(p, group->name[0], group->name[1],
-				   group->uid)];
+				   group->user->uid)];
 	while (*at != group)
 		at = &(*at)->next;
 	*at = group->next;
 	p->groups--;
+	group->user->has.groups--;
+	gsas_user_release(p, group->user);
 	free(group);
 }
 
 /* ---- Shares ------------------------------------------------------------- */
 
-/* used: never above max */
-static bool gsas_above(uint64_t used, uint64_t more, uint64_t max)
-{
-	return max != 0 && more > max - used;
-}
-
 static enum gsas_error gsas_region_check(const struct gsas_pages *p,
 					 const struct gsas_job *job,
 					 uint64_t pages)
 {
+	const struct gsas_account *has = &job->user->has;
+	const struct gsas_account *max = &p->attr.max_user;
+
 	if (pages == 0 || pages > GSAS_PAGES_MAX)
 		return GSAS_E_ARGUMENT;
 	if (p->regions >= p->attr.max_regions ||
-	    gsas_above(job->pages, pages, p->attr.max_job_pages))
+	    gsas_above(has->regions, 1, max->regions) ||
+	    gsas_above(has->pages, pages, max->pages))
 		return GSAS_E_QUOTA;
 	if (gsas_above(p->pages, pages, p->attr.max_pages))
 		return GSAS_E_MEMORY;
@@ -268,7 +358,8 @@ static void gsas_region_charge(struct gsas_pages *p,
 	struct gsas_job *job = region->job;
 
 	job->regions++;
-	job->pages += region->pages;
+	job->user->has.regions++;
+	job->user->has.pages += region->pages;
 	p->regions++;
 	p->pages += region->pages;
 	if (region->group != NULL)
@@ -281,7 +372,8 @@ static void gsas_region_uncharge(struct gsas_pages *p,
 	struct gsas_job *job = region->job;
 
 	job->regions--;
-	job->pages -= region->pages;
+	job->user->has.regions--;
+	job->user->has.pages -= region->pages;
 	p->regions--;
 	p->pages -= region->pages;
 	gsas_job_release(p, job);
@@ -321,8 +413,7 @@ static void gsas_open_remove(struct gsas_pages *p,
 static bool at_mapped_limit(const struct gsas_pages *p,
 			    const struct gsas_job *job)
 {
-	return p->attr.max_job_mapped != 0 &&
-	       job->mapped >= p->attr.max_job_mapped;
+	return gsas_above(job->user->has.mapped, 1, p->attr.max_user.mapped);
 }
 
 static struct gsas_segment *gsas_segment_make(struct gsas_pages *p,
@@ -342,7 +433,7 @@ static struct gsas_segment *gsas_segment_make(struct gsas_pages *p,
 		return NULL;
 	p->reserved += bytes;
 	p->nsegments++;
-	share->job->mapped += mapped;
+	share->job->user->has.mapped += mapped;
 	return segment;
 }
 
@@ -416,7 +507,7 @@ static void gsas_segment_drop(struct gsas_pages *p, struct gsas_node *node,
 		return;
 	gsas_open_remove(p, segment);
 	*trash = segment->block;
-	segment->share.job->mapped -=
+	segment->share.job->user->has.mapped -=
 		(segment->share.attr & GSAS_ATTR_MAPPED) != 0;
 	p->nsegments--;
 	if (segment->base == 0) {

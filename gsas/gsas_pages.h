@@ -4,6 +4,7 @@
  * they are, what is left of whom. Knows no packet and no HAL; memory comes from
  * a table of functions.
  *
+ *   user	has an account, on which all jobs of the user draw
  *   job	who owns pages: the processes that know a key. It stays while it
  *		has an interface or a page.
  *   region	one allocation, of one job, with one mode
@@ -45,23 +46,38 @@ struct gsas_memory {
 	void *ctx;
 };
 
+/* What all jobs of a user have together, or may have. */
+struct gsas_account {
+	uint64_t pages, regions;
+	uint32_t jobs, groups;
+	uint32_t mapped;		/* segments that can be mapped */
+};
+
+/* A user of the board, as long as there is a job or group of that user. The
+ * number is from the HAL, so a client cannot have a second account. */
+struct gsas_user {
+	struct gsas_user *next;
+	uint32_t uid;
+	struct gsas_account has;	/* plans are among pages and regions */
+};
+
 struct gsas_job {
 	struct gsas_job *next;
 	uint64_t key[2];
-	uint32_t uid;			/* keys of different users differ */
+	struct gsas_user *user;		/* keys of different users differ */
 	uint32_t number;		/* from 1, never used again */
 	uint32_t clients;		/* interfaces that joined */
 	struct gsas_process *process;	/* that joined and may live still */
 	uint32_t processes, prune_at;
-	uint64_t regions, pages;
-	uint32_t mapped;		/* segments that can be mapped */
+	uint64_t regions;
 };
 
 /* A group: members know its name. */
 struct gsas_group {
 	struct gsas_group *next;
 	uint64_t name[2];
-	uint32_t uid, number;
+	struct gsas_user *user;
+	uint32_t number;
 	uint64_t refs;			/* interfaces and regions */
 };
 
@@ -81,10 +97,8 @@ struct gsas_pages;
 struct gsas_pages_attr {
 	uint32_t board;
 	uint64_t max_pages;		/* of the board, 0: no limit */
-	uint64_t max_job_pages;		/* of a job, 0: no limit */
 	uint32_t max_jobs, max_groups, max_regions;	/* 0: a default */
-	uint32_t max_job_mapped;	/* segments of a job that can be mapped,
-					 * 0: no limit */
+	struct gsas_account max_user;	/* of each user, 0: no limit */
 	/* Where addresses begin, 0: as low as can be; a multiple of
 	 * GSAS_SEGMENT. By chance, so that one of an earlier service is known
 	 * to be none of this one's. */
@@ -101,7 +115,8 @@ void gsas_pages_free(struct gsas_pages *p);
 
 /* ---- Jobs and groups ----------------------------------------------------- */
 
-/* One more interface of that job. NULL: the table is full. */
+/* One more interface of that job. NULL: the table is full, or the user has all
+ * jobs that a user may have. */
 struct gsas_job *gsas_job_get(struct gsas_pages *p, uint32_t uid,
 			      const uint64_t key[2]);
 void gsas_job_put(struct gsas_pages *p, struct gsas_job *job);
@@ -114,7 +129,7 @@ int gsas_job_process(struct gsas_job *job, uint64_t id, int fd);
 /* Is there an interface or a process of it? Else its regions are orphans. */
 bool gsas_job_lives(struct gsas_job *job);
 void gsas_job_forget(struct gsas_job *job);	/* all its processes */
-/* One more member of a group. NULL: the table is full. */
+/* One more member of a group. NULL: as above. */
 struct gsas_group *gsas_group_get(struct gsas_pages *p, uint32_t uid,
 				  const uint64_t name[2]);
 void gsas_group_put(struct gsas_pages *p, struct gsas_group *group);
@@ -137,7 +152,7 @@ struct gsas_plan {
 
 /*
  * GSAS_OK, or an error and nothing is left of it: GSAS_E_ARGUMENT: no pages, or
- * more than a partition has; GSAS_E_QUOTA: the job's share, or max_regions;
+ * more than a partition has; GSAS_E_QUOTA: max_user, or max_regions;
  * GSAS_E_MEMORY: max_pages, or too few addresses are left. Only pages of
  * regions count, and plans like regions. The attributes and the group, if any,
  * are the caller's to have checked.

@@ -119,7 +119,7 @@ enum gsas_error {
 	GSAS_E_ACCESS	= 4,	/* somebody else's */
 	GSAS_E_ARGUMENT	= 5,	/* zero or too many pages, bad range ... */
 	GSAS_E_MEMORY	= 6,	/* the board has no more */
-	GSAS_E_QUOTA	= 7,	/* the job has its share, or a table is full */
+	GSAS_E_QUOTA	= 7,	/* the user has its share, or a table is full */
 	GSAS_E_MAPPED	= 8,	/* has one executor, and the page is mapped;
 				 * or the reverse: cannot be mapped */
 	GSAS_E_PATH	= 9,	/* no end within the page, or no such file */

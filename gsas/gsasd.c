@@ -45,7 +45,7 @@ static struct options {
 	bool alone;			/* --auto */
 	int linger_ms;
 	bool limited;			/* --pages */
-	uint64_t pages, job_pages;
+	uint64_t pages, user_pages;
 	unsigned children;
 	const char *logs;
 	unsigned nexec;
@@ -198,7 +198,7 @@ static void usage(FILE *out)
 	      "  --pages N        pages of 4096 bytes it hands out at most\n"
 	      "                   (default: half of the memory, together\n"
 	      "                   with the other boards of this host)\n"
-	      "  --job-pages N    the same for each job (default: no limit)\n"
+	      "  --user-pages N   the same for each user (default: no limit)\n"
 	      "  --auto           go to the background; end when nobody is\n"
 	      "                   connected and no page is held\n"
 	      "  --linger MS      ... for so long (default: 1000)\n"
@@ -240,9 +240,6 @@ static void option(int c, const char *name)
 	case 'g':
 		opt.logs = optarg;
 		break;
-	case 'j':
-		opt.job_pages = number(name, optarg, UINT64_MAX);
-		break;
 	case 'l':
 		opt.linger_ms = (int)number(name, optarg, 3600000);
 		break;
@@ -252,6 +249,9 @@ static void option(int c, const char *name)
 		break;
 	case 'r':
 		opt.ready_fd = (int)number(name, optarg, 1 << 20);
+		break;
+	case 'u':
+		opt.user_pages = number(name, optarg, UINT64_MAX);
 		break;
 	case 'h':
 		usage(stdout);
@@ -273,10 +273,10 @@ static void options(int argc, char *argv[])
 		{ "children", required_argument, NULL, 'c' },
 		{ "exec", required_argument, NULL, 'e' },
 		{ "logs", required_argument, NULL, 'g' },
-		{ "job-pages", required_argument, NULL, 'j' },
 		{ "linger", required_argument, NULL, 'l' },
 		{ "pages", required_argument, NULL, 'p' },
 		{ "ready-fd", required_argument, NULL, 'r' },
+		{ "user-pages", required_argument, NULL, 'u' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'v' },
 		{ NULL, 0, NULL, 0 },
@@ -462,7 +462,7 @@ static struct gsas_board *open_board(struct gsas_spawner *spawner)
 {
 	struct gsas_board_attr attr = {
 		.board = opt.board, .max_pages = opt.pages,
-		.max_job_pages = opt.job_pages, .spawn = gsas_spawner_start,
+		.max_user_pages = opt.user_pages, .spawn = gsas_spawner_start,
 		.spawn_ctx = spawner, .log = board_says,
 	};
 	struct gsas_board *board;

@@ -129,12 +129,17 @@ within "3 pages freed" ctl reclaim --yes
 gone
 
 # ---- by hand: one for each board, clean ends, successors
-${UNM_EXEC:+"$UNM_EXEC"} "$GSASD" --board 0 2>"$tmp/err" &
+${UNM_EXEC:+"$UNM_EXEC"} "$GSASD" --board 0 --user-pages 4 2>"$tmp/err" &
 daemon=$!
 pids=$daemon
 within "^1 of 2 boards" ctl boards
 refused "board 0 has a service already" gsasd --board 0
-tool alloc 0 1 0 >/dev/null || bad "alloc from a service started by hand"
+tool alloc 0 3 0 >/dev/null || bad "alloc from a service started by hand"
+# the quota is the user's: what one job holds, no other job gets
+quota() { GSAS_JOB=22222222222222222222222222222222 tool alloc 0 "$1" 0; }
+refused "quota" quota 2
+quota 1 >/dev/null || bad "the last page of the user"
+refused "quota" quota 1
 kill -TERM $daemon
 wait $daemon || bad "ended with $?, not 0, on SIGTERM"
 within "^0 of 2 boards" ctl boards

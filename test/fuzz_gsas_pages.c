@@ -6,11 +6,12 @@
 #include "gsas_rig.h"
 
 #define JOBS		4
+#define USERS		2			/* each has half of the jobs */
 #define GROUPS		3
 #define REGIONS		300		/* at a time */
 #define PLANS		8
 #define PAGES		(1 << 18)	/* of the partition that are watched */
-#define JOB_SHARE	6000
+#define USER_SHARE	6000
 #define BOARD_SHARE	15000
 
 enum page_state { NEVER, LIVE, FREED };
@@ -36,7 +37,7 @@ static uint8_t g_state[PAGES];		/* enum page_state */
 static struct gsas_job *g_jobs[JOBS];
 static int g_clients[JOBS];		/* jobs with 0 may be gone */
 static struct gsas_group *g_groups[GROUPS];
-static uint64_t g_job_pages[JOBS], g_job_regions[JOBS], g_all_pages;
+static uint64_t g_user_pages[USERS], g_job_regions[JOBS], g_all_pages;
 static uint64_t g_rng;
 static uint8_t g_mark;
 
@@ -57,14 +58,14 @@ static uint8_t *state_of(uint64_t address)
 
 static void count(int job, uint64_t pages, int sign)
 {
-	g_job_pages[job] += (uint64_t)sign * pages;
+	g_user_pages[job % USERS] += (uint64_t)sign * pages;
 	g_job_regions[job] += (uint64_t)sign;
 	g_all_pages += (uint64_t)sign * pages;
 }
 
 static enum gsas_error expected(int job, uint64_t pages)
 {
-	if (g_job_pages[job] + pages > JOB_SHARE)
+	if (g_user_pages[job % USERS] + pages > USER_SHARE)
 		return GSAS_E_QUOTA;
 	if (g_all_pages + pages > BOARD_SHARE)
 		return GSAS_E_MEMORY;
@@ -195,10 +196,12 @@ static void client_step(void)
 	bool come = g_clients[job] == 0 || (g_clients[job] < 3 && below(2));
 
 	if (come) {
-		g_jobs[job] = job_get(100 + (uint64_t)job);
+		g_jobs[job] = job_of(2000 + (uint32_t)job % USERS,
+				     100 + (uint64_t)job);
 		g_clients[job]++;
 		assert_int_equal(g_jobs[job]->clients, g_clients[job]);
-		assert_int_equal(g_jobs[job]->pages, g_job_pages[job]);
+		assert_int_equal(g_jobs[job]->user->has.pages,
+				 g_user_pages[job % USERS]);
 	} else {
 		g_clients[job]--;
 		gsas_job_put(g_p, g_jobs[job]);
@@ -340,7 +343,7 @@ static void end(void)
 static void fuzz(uint64_t seed, int steps)
 {
 	struct gsas_pages_attr limits = {
-		.max_pages = BOARD_SHARE, .max_job_pages = JOB_SHARE,
+		.max_pages = BOARD_SHARE, .max_user.pages = USER_SHARE,
 	};
 
 	g_rng = seed;

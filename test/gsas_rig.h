@@ -15,13 +15,18 @@ static struct gsas_mem g_mem;
 static struct gsas_pages *g_p;
 static struct gsas_job *g_job;
 
-static inline struct gsas_job *job_get(uint64_t key)
+static inline struct gsas_job *job_of(uint32_t uid, uint64_t key)
 {
 	const uint64_t k[2] = { key, ~key };
-	struct gsas_job *job = gsas_job_get(g_p, 1000, k);
+	struct gsas_job *job = gsas_job_get(g_p, uid, k);
 
 	assert_non_null(job);
 	return job;
+}
+
+static inline struct gsas_job *job_get(uint64_t key)
+{
+	return job_of(1000, key);
 }
 
 static inline void board(const struct gsas_pages_attr *limits)

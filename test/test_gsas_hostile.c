@@ -28,7 +28,7 @@
 #define RANGES	256
 #define OPCODES	HAL_PKT_RESERVED
 #define STORM	50			/* packets of each opcode */
-#define LIMITS	"--job-pages", "4096"
+#define LIMITS	"--user-pages", "4096"
 
 /* ---- The other job ------------------------------------------------------- */
 

@@ -63,7 +63,7 @@ static enum gsas_error plan_only(struct gsas_job *job, uint64_t pages,
 static void test_shares_to_the_page(void **state)
 {
 	struct gsas_pages_attr limits = {
-		.max_pages = 1000, .max_job_pages = 600,
+		.max_pages = 1000, .max_user.pages = 600,
 	};
 	struct gsas_job *other;
 	struct gsas_region *r;
@@ -71,7 +71,7 @@ static void test_shares_to_the_page(void **state)
 
 	(void)state;
 	board(&limits);
-	other = job_get(2);
+	other = job_of(1001, 2);
 	assert_int_equal(plan_only(g_job, 0, 0), GSAS_E_ARGUMENT);
 	assert_int_equal(plan_only(g_job, PARTITION + 1, 0), GSAS_E_ARGUMENT);
 	assert_int_equal(plan_only(g_job, UINT64_MAX, 0), GSAS_E_ARGUMENT);
@@ -90,13 +90,71 @@ static void test_shares_to_the_page(void **state)
 	alloc(other, 400, 0);
 	assert_int_equal(stat_of().pages, 1000);
 	assert_int_equal(stat_of().pages_max, 1000);
-	assert_int_equal(g_job->pages, 600);
-	assert_int_equal(other->pages, 400);
+	assert_int_equal(g_job->user->has.pages, 600);
+	assert_int_equal(other->user->has.pages, 400);
 	assert_int_equal(plan_only(other, 1, 0), GSAS_E_MEMORY);
 	release(r);
 	assert_int_equal(plan_only(other, 201, 0), GSAS_E_QUOTA);
 	assert_int_equal(plan_only(other, 200, 0), GSAS_OK);
 	assert_int_equal(stat_of().pages, 401);
+	board_end();
+}
+
+/* All jobs of a user draw on one account; a user without a job has none. */
+static void test_a_user_has_one_account(void **state)
+{
+	struct gsas_pages_attr limits = {
+		.max_user = { .pages = 600, .regions = 4, .mapped = 2,
+			      .jobs = 3 },
+	};
+	struct gsas_job *second, *third, *other;
+	const uint64_t key[2] = { 9, 9 };
+	struct gsas_region *r;
+
+	(void)state;
+	board(&limits);
+	second = job_get(2);
+	third = job_get(3);
+	other = job_of(1001, 1);
+	assert_ptr_equal(second->user, g_job->user);
+	assert_ptr_not_equal(other->user, g_job->user);
+	assert_null(gsas_job_get(g_p, 1000, key));
+	gsas_job_put(g_p, job_of(1001, 2));
+
+	r = alloc(g_job, 500, MAPPED);
+	assert_int_equal(plan_only(second, 101, 0), GSAS_E_QUOTA);
+	alloc(second, 1, MAPPED);
+	assert_int_equal(plan_only(third, 1, MAPPED), GSAS_E_QUOTA);
+	alloc(third, 99, 0);
+	assert_int_equal(plan_only(second, 1, 0), GSAS_E_QUOTA);
+	assert_int_equal(plan_only(other, 600, MAPPED), GSAS_OK);
+	release(r);
+	alloc(third, 1, MAPPED);
+	alloc(second, 1, 0);
+	/* pages are left, regions are not */
+	assert_int_equal(plan_only(g_job, 1, 0), GSAS_E_QUOTA);
+	assert_int_equal(plan_only(other, 1, 0), GSAS_OK);
+	/* orphans stay on the account */
+	gsas_job_put(g_p, second);
+	gsas_job_put(g_p, third);
+	assert_int_equal(plan_only(g_job, 1, 0), GSAS_E_QUOTA);
+	board_end();
+}
+
+static void test_groups_of_a_user(void **state)
+{
+	struct gsas_pages_attr limits = { .max_user.groups = 2 };
+	struct gsas_group *group[3];
+
+	(void)state;
+	board(&limits);
+	for (uint64_t i = 0; i < 3; i++)
+		group[i] = gsas_group_get(g_p, 1000, (uint64_t[]){ i, 0 });
+	assert_non_null(group[1]);
+	assert_null(group[2]);
+	assert_non_null(gsas_group_get(g_p, 1001, (uint64_t[]){ 2, 0 }));
+	gsas_group_put(g_p, group[0]);
+	assert_non_null(gsas_group_get(g_p, 1000, (uint64_t[]){ 2, 0 }));
 	board_end();
 }
 
@@ -360,6 +418,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_shares_to_the_page),
+		cmocka_unit_test(test_a_user_has_one_account),
+		cmocka_unit_test(test_groups_of_a_user),
 		cmocka_unit_test(test_tables_are_bounded),
 		cmocka_unit_test(test_a_job_is_its_key_and_user),
 		cmocka_unit_test(test_a_crowd_of_jobs),

@@ -281,7 +281,7 @@ struct scene {
 
 static struct scene scene_new(void)
 {
-	struct gsas_service_attr attr = { .pages.max_job_pages = 100,
+	struct gsas_service_attr attr = { .pages.max_user.pages = 100,
 					  .spawn = world_spawn };
 	struct scene s = { .w = world_new(&attr) };
 	uint64_t queue = 64 | UINT64_C(8) << 32, group, word = 1;

@@ -157,10 +157,10 @@ static void test_groups(void **state)
 static void test_alloc(void **state)
 {
 	struct gsas_service_attr attr = { .pages.max_pages = 2000,
-					  .pages.max_job_pages = 1500 };
+					  .pages.max_user.pages = 1500 };
 	struct world *w = world_new(&attr);
 	struct world_client *c = world_client(w, 1, 1);
-	struct world_client *d = world_client(w, 1, 2);
+	struct world_client *d = world_client(w, 2, 2);
 	uint64_t last = 0, addr, zero[64] = { 0 };
 
 	(void)state;
@@ -180,6 +180,9 @@ static void test_alloc(void **state)
 	assert_int_equal(stat_of(w)->pages, 0);
 	addr = world_alloc(c, 1500, 0);
 	assert_int_equal(world_error(c, GSAS_ALLOC, 0, 1, 0), GSAS_E_QUOTA);
+	/* another job of the user has no share of its own, another user has */
+	assert_int_equal(world_error(world_client(w, 1, 3), GSAS_ALLOC, 0, 1,
+				     0), GSAS_E_QUOTA);
 	world_alloc(d, 499, 0);
 	assert_int_equal(world_error(d, GSAS_ALLOC, 0, 2, 0), GSAS_E_MEMORY);
 	world_result(c, GSAS_FREE, 0, addr, 0);

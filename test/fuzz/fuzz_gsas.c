@@ -157,7 +157,7 @@ static void check_kept(void)
 static void begin(void)
 {
 	static const struct gsas_service_attr attr = {
-		.pages = { .max_pages = 3000, .max_job_pages = 1000,
+		.pages = { .max_pages = 3000, .max_user.pages = 1000,
 			   .max_regions = 500 },
 		.spawn = world_spawn,
 	};
