@@ -108,7 +108,8 @@ enum {
 	COMPARE = UNM_WIRE_COMPARE, RESULT = UNM_WIRE_RESULT,
 	REFUSED = UNM_WIRE_REFUSED, ROUTE = UNM_WIRE_ROUTE,
 	CARRIED = UNM_WIRE_CARRIED, MORE = UNM_WIRE_MORE,
-	ASK = UNM_WIRE_ASK_ROUTE,
+	ASK = UNM_WIRE_ASK_ROUTE, PUT_CHECK = UNM_WIRE_PUT_CHECK,
+	GET_CHECK = UNM_WIRE_GET_CHECK,
 };
 
 /* ---- What breaks the protocol -------------------------------------------- */
@@ -116,6 +117,7 @@ enum {
 static const struct packet broken[] = {
 	/* bytes a packet does not hold */
 	{ PUT, 63, { KEY } }, { PUT, 57, { KEY } }, { ATOMIC, 33, { KEY } },
+	{ PUT_CHECK, 63, { KEY } },
 	{ RESULT, 63, { 0 } },
 	/* operations that do not exist, of types that do not */
 	{ ATOMIC, 8, { KEY, 0, HOW(19, 7, 1) } },
@@ -143,6 +145,8 @@ static const struct packet broken[] = {
 	{ COMPARE, 16, { KEY, 0, HOW(GSAS_OP_CSWAP, 7, 0x80000001), 1 } },
 	/* a GET has no bytes, and is never cut */
 	{ GET, 1, { KEY, 0, 8, 1 } }, { GET, MORE, { KEY, 0, 8, 1, 8 } },
+	{ GET_CHECK, 1, { KEY, 0, 8, 1 } },
+	{ GET_CHECK, MORE, { KEY, 0, 8, 1, 8 } },
 	/* results of nothing, or of what others asked for */
 	{ RESULT, 0, { 0, 0 } }, { RESULT, 8, { 1, 0 } },
 	{ RESULT, MORE, { UINT64_C(1) << 32, 0 } },
@@ -154,8 +158,7 @@ static const struct packet broken[] = {
 	/* a write of more bytes than there can be */
 	{ PUT_DATA, UNM_WIRE_EARLIER | 8, { KEY, 0, 1, UINT64_MAX - 7 } },
 	/* a type that is none */
-	{ 0x36, 0, { 0 } }, { 0x37, 0, { 0 } }, { 0x3B, 0, { 0 } },
-	{ 0x3F, 0, { 0 } },
+	{ 0x3B, 0, { 0 } }, { 0x3C, 0, { 0 } }, { 0x3F, 0, { 0 } },
 	/* carried: shorter than the words, outside, with lengths twice */
 	{ CARRIED, 0, { EXT(0, 0), HEAD(PUT) } },
 	{ CARRIED, 0, { EXT(0, 8), HEAD(PUT) } },
@@ -168,7 +171,7 @@ static const struct packet broken[] = {
 	{ CARRIED, 0, { EXT(0, 0xffffffff), HEAD(PUT) } },
 	{ CARRIED, 0, { EXT(4, 16), HEAD(PUT) } },
 	{ CARRIED, 0, { EXT(0, 16), HEAD(PUT) | UINT64_C(1) << 48 } },
-	{ CARRIED, 0, { EXT(0, 16), HEAD(0x36) } },
+	{ CARRIED, 0, { EXT(0, 16), HEAD(0x3B) } },
 };
 
 static void test_broken_packets(void **state)
@@ -202,6 +205,8 @@ static const struct {
 	{ { PUT, MORE | 8, { KEY, 0, UINT64_MAX } }, FI_EINVAL },
 	{ { PUT, MORE | 8, { KEY, 0, UINT64_MAX - 7 } }, FI_EINVAL },
 	{ { PUT, ASK | 8, { KEY, ROOM } }, FI_EINVAL },
+	{ { PUT_CHECK, 8, { READ_KEY, 0 } }, FI_EACCES },
+	{ { PUT_CHECK, 8, { KEY, ROOM - 7 } }, FI_EINVAL },
 	{ { PUT_DATA, 8, { KEY, ROOM, 1 } }, FI_EINVAL },
 	{ { ATOMIC, 8, { KEY, ROOM - 7, SUM8(1) } }, FI_EINVAL },
 	{ { ATOMIC, 8, { READ_KEY, 0, SUM8(1) } }, FI_EACCES },
@@ -210,6 +215,8 @@ static const struct {
 	{ { GET, 0, { WRITE_KEY, 0, 8, 1 } }, FI_EACCES },
 	{ { GET, 0, { KEY, 0, ROOM + 1, 1 } }, FI_EINVAL },
 	{ { GET, 0, { KEY, 8, UINT64_MAX - 7, 1 } }, FI_EINVAL },
+	{ { GET_CHECK, 0, { WRITE_KEY, 0, 8, 1 } }, FI_EACCES },
+	{ { GET_CHECK, 0, { KEY, 0, UINT64_MAX, 1 } }, FI_EINVAL },
 	{ { GET, 0, { KEY, 0, UINT64_MAX, 1 } }, FI_EINVAL },
 	{ { FETCH, 8, { KEY, ROOM - 4, SUM8(1), 1 } }, FI_EINVAL },
 	{ { FETCH, 8, { WRITE_KEY, 0, SUM8(1), 1 } }, FI_EACCES },
@@ -226,7 +233,8 @@ static void test_refused_requests(void **state)
 	s = scene();
 	for (size_t i = 0, number = 0; i < sizeof(refused) /
 	     sizeof(refused[0]); i++) {
-		bool posted = refused[i].p.type <= ATOMIC;
+		bool posted = refused[i].p.type <= ATOMIC ||
+			refused[i].p.type == PUT_CHECK;
 		uint64_t w[UNM_WIRE_WORDS_MAX];
 
 		number += posted;

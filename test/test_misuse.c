@@ -287,8 +287,10 @@ MISUSE(insertsvc_flags, -FI_EBADFLAGS, fi_av_insertsvc(g->a->av,
 	"unimem://0:1", NULL, NULL, FI_EVENT, NULL))
 MISUSE(insertsvc_null, -FI_EINVAL,
        fi_av_insertsvc(g->a->av, NULL, "1", NULL, 0, NULL))
-MISUSE(insertsvc_both, -FI_EINVAL,
+MISUSE(insertsvc_both, 1,
        fi_av_insertsvc(g->a->av, "unimem://0:1", "1", NULL, 0, NULL))
+MISUSE(insertsvc_word, -FI_EINVAL,
+       fi_av_insertsvc(g->a->av, "unimem://0", "one", NULL, 0, NULL))
 MISUSE(insertsym_null, -FI_EINVAL,
        fi_av_insertsym(g->a->av, NULL, 1, NULL, 1, NULL, 0, NULL))
 MISUSE(insertsym_too_many, -FI_EINVAL, fi_av_insertsym(g->a->av,
