@@ -17,7 +17,7 @@
  *                     before its end is taken first
  *   util/unm_pool.h   tokens: an operation's index and generation
  *   hal_emu_dma.c     emu_dma_post(), emu_dma_poll(), emu_dma_cancel(),
- *                     attach_move(), here an engine that runs when it likes
+ *                     emu_attach_move(), here an engine that runs when it likes
  *   docs/protocol.md, sections 7 and 9
  * Packets arrive whole and in order, and what they say of each other's memory
  * with them, by ring.pml and space.pml.
