@@ -17,6 +17,7 @@
 #define KEY	9
 #define READ_KEY 10			/* may only be read ... */
 #define WRITE_KEY 11			/* ... only be written */
+#define BIG_KEY	12
 
 struct scene {
 	struct ep *v, *t;		/* victim, third party */
@@ -248,6 +249,53 @@ static void test_refused_requests(void **state)
 		others_are_well(&s);
 	}
 	assert_false(s.r->dead);
+	scene_ends(&s);
+}
+
+/* ---- Long requests ------------------------------------------------------- */
+
+/* Bytes of a mapping that are in memory. */
+static size_t resident(void *mem, size_t len)
+{
+	size_t pages = len / 4096, n = 0;
+	unsigned char *in = malloc(pages);
+
+	assert_non_null(in);
+	assert_int_equal(mincore(mem, len, in), 0);
+	for (size_t i = 0; i < pages; i++)
+		n += in[i] & 1;
+	free(in);
+	return n * 4096;
+}
+
+/* One packet asks for a long region to be checked and read. The target checks
+ * what it is about to send, not all of it in one call. */
+static void test_long_gets_with_check(void **state)
+{
+	const size_t len = (size_t)128 << 20;
+	struct packet get = { GET_CHECK, 0, { BIG_KEY, 0, len, 1 } };
+	uint64_t w[UNM_WIRE_WORDS_MAX], head;
+	struct fid_mr *mr;
+	struct scene s;
+	void *mem;
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	s = scene();
+	mem = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED |
+		   MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	assert_true(mem != MAP_FAILED);
+	mr = os_reg(s.v, mem, len, OS_ALL, BIG_KEY);
+	send_packet(&s, &get);
+	raw_expect(s.r, UNM_WIRE_HELLO, w);
+	/* some parts of the result come, and are not released */
+	RAW_UNTIL(raw_next(s.r, &head) != NULL);
+	for (int i = 0; i < 200; i++)
+		raw_step();
+	assert_true(resident(mem, len) > 0);
+	assert_true(resident(mem, len) <= len / 8);
+	assert_int_equal(fi_close(&mr->fid), 0);
+	munmap(mem, len);
 	scene_ends(&s);
 }
 
@@ -512,6 +560,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		RAW_TEST(test_broken_packets),
 		RAW_TEST(test_refused_requests),
+		RAW_TEST(test_long_gets_with_check),
 		RAW_TEST(test_floods),
 		RAW_TEST(test_bad_results),
 		RAW_TEST(test_bad_refusals),

@@ -18,6 +18,7 @@
 #define UNM_ANSWERS_MAX	(4 * 32768)
 #define UNM_ANSWER_BYTES (8u << 20)
 #define UNM_ANSWER_BURST 16	/* parts in a row: others wait, too */
+#define UNM_CHECK_STEP	(256u << 10)	/* bytes checked in a row, >= a part */
 
 /* What we have to tell a peer. */
 struct unm_answer {
@@ -32,6 +33,7 @@ struct unm_answer {
 	void *buf;			/* copy of what was fetched */
 	uint64_t w[UNM_WIRE_WORDS_MAX];
 	uint64_t len, sent;		/* RESULT: bytes */
+	uint64_t checked;		/* of len: memory that may be read */
 	struct iovec iov[UNM_IOV_MAX];
 };
 
@@ -60,6 +62,7 @@ static struct unm_answer *unm_answer_new(struct unm_peer *peer, uint8_t type)
 	an->count = 0;
 	an->len = 0;
 	an->sent = 0;
+	an->checked = UINT64_MAX;
 	unm_list_init(&an->in_mr);
 	unm_list_init(&an->link);
 	return an;
@@ -96,18 +99,75 @@ static int unm_answer_send(struct unm_peer *peer, uint64_t head,
 	return ret;
 }
 
+/* Is there memory behind these pieces? 0 or -FI_EFAULT. */
+static int unm_target_present(struct unm_domain *domain,
+			      const struct iovec *iov, size_t count,
+			      uint64_t access)
+{
+	/* (a driver's memory may be none that the kernel looks into) */
+	if (count == 1 && unm_mem_find(domain, iov->iov_base,
+				       iov->iov_len) != NULL)
+		return 0;
+	return unm_mr_present(iov, count, access);
+}
+
+/* It ends with what was sent so far, and an error. */
+static void unm_answer_cut(struct unm_answer *an, int err)
+{
+	unm_list_remove(&an->in_mr);
+	an->mr = NULL;
+	an->w[1] = (uint64_t)-err;
+	an->len = an->sent;
+}
+
+/*
+ * Check the memory that the next parts are read from. In steps: the peer says
+ * how long the result is, and others wait meanwhile.
+ */
+static void unm_answer_check(struct unm_peer *peer, struct unm_answer *an)
+{
+	uint64_t skip = an->checked, left = an->len - skip;
+	int ret = 0;
+
+	if (left > UNM_CHECK_STEP)
+		left = UNM_CHECK_STEP;
+	an->checked += left;
+	for (size_t i = 0; i < an->count && left != 0 && ret == 0; i++) {
+		struct iovec piece = an->iov[i];
+
+		if (skip >= piece.iov_len) {
+			skip -= piece.iov_len;
+			continue;
+		}
+		piece.iov_base = (char *)piece.iov_base + skip;
+		piece.iov_len -= skip;
+		skip = 0;
+		if (piece.iov_len > left)
+			piece.iov_len = left;
+		left -= piece.iov_len;
+		ret = unm_target_present(peer->ep->domain, &piece, 1,
+					 FI_REMOTE_READ);
+	}
+	if (ret != 0)
+		unm_answer_cut(an, ret);
+}
+
 /* The next part of a result. 0: it went. */
 static int unm_answer_part(struct unm_peer *peer, struct unm_answer *an)
 {
 	uint64_t max = peer->ep->eager_max - 8 * UNM_WIRE_WORDS_MAX;
-	uint64_t left = an->len - an->sent;
-	struct unm_part part = {
-		an->iov, an->count, an->sent, left < max ? left : max,
-	};
-	uint8_t more = part.len < left ? UNM_WIRE_MORE : 0;
-	int ret = unm_answer_send(peer, hal_head(UNM_WIRE_RESULT, more), an->w,
-				  2, part.len != 0 ? &part : NULL);
+	uint64_t left;
+	struct unm_part part = { an->iov, an->count, an->sent, 0 };
+	uint8_t more;
+	int ret;
 
+	if (an->checked < an->len && an->checked - an->sent < max)
+		unm_answer_check(peer, an);
+	left = an->len - an->sent;
+	part.len = left < max ? left : max;
+	more = part.len < left ? UNM_WIRE_MORE : 0;
+	ret = unm_answer_send(peer, hal_head(UNM_WIRE_RESULT, more), an->w, 2,
+			      part.len != 0 ? &part : NULL);
 	if (ret == 0)
 		an->sent += part.len;
 	return ret;
@@ -305,11 +365,10 @@ static int unm_target_find(struct unm_peer *peer, const struct unm_wire_msg *m,
 			ret = -FI_EINVAL;	/* an element in two */
 	if (ret == 0 && m->rest != 0)
 		ret = unm_mr_reach(mr, m->addr, len, access, iov, count);
-	/* (a driver's memory may be none that the kernel looks into) */
-	if (ret == 0 && (mr->holes || m->check) &&
-	    (*count != 1 || unm_mem_find(peer->ep->domain, iov->iov_base,
-					 iov->iov_len) == NULL))
-		ret = unm_mr_present(iov, *count, access);
+	/* that of a get is checked as it is read */
+	if (ret == 0 && (mr->holes || m->check) && m->type != UNM_WIRE_GET)
+		ret = unm_target_present(peer->ep->domain, iov, *count,
+					 access);
 	if (ret == 0)
 		*out = mr;
 	return ret;
@@ -364,6 +423,7 @@ static int unm_target_get(struct unm_peer *peer, const struct unm_wire_msg *m)
 		an->count = count;
 		an->len = m->len;
 		an->last = !m->more;
+		an->checked = mr->holes || m->check ? 0 : UINT64_MAX;
 		an->mr = mr;
 		unm_list_append(&mr->users, &an->in_mr);
 	} else {
@@ -651,10 +711,7 @@ void unm_mr_end_streams(struct unm_mr *mr)
 		struct unm_answer *an = unm_container(pos, struct unm_answer,
 						      in_mr);
 
-		unm_list_remove(&an->in_mr);
-		an->mr = NULL;
-		an->w[1] = FI_EKEYREJECTED;
-		an->len = an->sent;
+		unm_answer_cut(an, -FI_EKEYREJECTED);
 	}
 }
 
