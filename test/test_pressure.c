@@ -677,6 +677,38 @@ static void test_no_space_for_long_ends(void **state)
 	starved = 0;
 }
 
+/* Two shortages with a minute between, in which nobody wanted space, are not
+ * one long shortage. */
+static void test_no_space_twice_is_back_pressure(void **state)
+{
+	char out[4096] = "x", in[4096];
+	struct ep_pair p = ep_pair(NULL);
+	struct unm_peer *peer;
+	struct hal_ops ops;
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	peer = starve(&p, &ops);
+	if (peer == NULL)
+		skip();
+	EP_OK(fi_recv(p.b->ep, in, 1, NULL, p.ba, in));
+	ep_received(p.b, in);
+	starved = 1;
+	assert_int_equal(fi_send(p.a->ep, out, sizeof(out), NULL, p.ab, out),
+			 -FI_EAGAIN);
+	assert_int_equal(starved, 0);
+	peer->space_since -= 60000000;	/* as if a minute had passed */
+	peer->space_retry -= 60000000;
+	starved = 1;
+	assert_int_equal(fi_send(p.a->ep, out, sizeof(out), NULL, p.ab, out),
+			 -FI_EAGAIN);
+	assert_int_equal(starved, 0);
+	EP_OK(fi_recv(p.b->ep, in, sizeof(in), NULL, p.ba, in));
+	EP_OK(fi_send(p.a->ep, out, sizeof(out), NULL, p.ab, out));
+	ep_sent(p.a, out);
+	ep_received(p.b, in);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -696,6 +728,7 @@ int main(void)
 		EP_TEST(test_many_receives_posted),
 		EP_TEST(test_no_space_is_back_pressure),
 		EP_TEST(test_no_space_for_long_ends),
+		EP_TEST(test_no_space_twice_is_back_pressure),
 	};
 
 	return unit_run(tests);

@@ -10,6 +10,7 @@
 #define UNM_EVENTS	16	/* taken from the HAL at once */
 #define UNM_SPACE_PAUSE	10000	/* us between tries for receive space ... */
 #define UNM_SPACE_LAST	30000000	/* ... of which the last comes then */
+#define UNM_SPACE_GAP	5000000	/* us without a try end a shortage */
 
 _Static_assert(UNM_WIRE_ROUTE < HAL_PKT_RESERVED,
 	       "types of the HAL begin here");
@@ -325,11 +326,12 @@ void unm_peer_allow_held(struct unm_ep *ep)
 /*
  * There was no memory for receive space, and the HAL said so in one line. That
  * may pass: what wants the space is refused or waits until the next try. A peer
- * for which there is none for long is dropped.
+ * for which there is none for long, in tries that follow each other, is dropped.
  */
 static void unm_peer_starved(struct unm_peer *peer, uint64_t now)
 {
-	if (peer->space_since == 0)
+	if (peer->space_since == 0 ||
+	    now > peer->space_retry + UNM_SPACE_GAP)
 		peer->space_since = now;
 	else if (now - peer->space_since > UNM_SPACE_LAST)
 		unm_peer_spoiled(peer, "no memory for receive space in 30 "
@@ -348,14 +350,15 @@ static bool unm_peer_space(struct unm_peer *peer)
 		unm_room(peer->ep);	/* no event tells of free memory */
 		return false;
 	}
-	if (hal_space_ready(peer->hp, bytes) != 0) {
+	if (hal_space_ready(peer->hp, bytes) == 0)
+		peer->space = unm_space_new(bytes, caps->pkt_depth);
+	if (peer->space == NULL) {
 		unm_peer_starved(peer, unm_now_us());
 		unm_room(peer->ep);
 		return false;
 	}
 	peer->space_since = 0;
-	peer->space = unm_space_new(bytes, caps->pkt_depth);
-	return peer->space != NULL;
+	return true;
 }
 
 /* A busy peer gets all of its space: twice the bandwidth for four times the
