@@ -326,7 +326,8 @@ void unm_peer_allow_held(struct unm_ep *ep)
 /*
  * There was no memory for receive space, and the HAL said so in one line. That
  * may pass: what wants the space is refused or waits until the next try. A peer
- * for which there is none for long, in tries that follow each other, is dropped.
+ * for which there is none for long, in tries that follow each other, is
+ * dropped.
  */
 static void unm_peer_starved(struct unm_peer *peer, uint64_t now)
 {
