@@ -16,6 +16,10 @@
 
 #define TAKE_TRIES	16	/* before the service is asked to tell */
 #define WINDOW_LOW	8	/* look for acknowledgements from here on */
+#define WAITS_MAX	128	/* requests for words under way on a lane: each
+				 * has a tag until a word comes */
+#define POLL_NS		1000000	/* between looks at a queue without such a
+				 * request */
 
 struct gsas_queue_handle {
 	struct gsas_queue_handle *next;
@@ -343,10 +347,21 @@ int gsas_dequeue(struct gsas_queue_handle *q, uint64_t *word)
 	return ret;
 }
 
-/* Until the service says that there may be a word. -FI_ETIMEDOUT; else 0, or
- * what the service says. A request that was not answered in time is the next
- * call's. */
-static int await_word(struct gsas_queue_handle *q, uint64_t end)
+static bool may_wait(const struct gsas_lane *lane)
+{
+	const struct gsas_queue_handle *q;
+	uint32_t waits = 0;
+
+	for (q = lane->thread->queues; q != NULL; q = q->next)
+		waits += q->lane == lane && q->waits &&
+			 q->wait.status == -FI_EINPROGRESS;
+	return waits < WAITS_MAX;
+}
+
+/* Ask the service to answer when a word is inside. A request that was not
+ * answered in time is the next call's; so a thread that looks at many queues in
+ * turn leaves one at each, and no tag for anything else without a bound. */
+static int ask_for_word(struct gsas_queue_handle *q)
 {
 	struct gsas_ask ask = {
 		.opcode = GSAS_QUEUE_WAIT, .address = q->address,
@@ -355,18 +370,35 @@ static int await_word(struct gsas_queue_handle *q, uint64_t end)
 	struct gsas_lane *lane;
 	int ret = queue_lane(q, &t, &lane);
 
-	if (ret == 0 && !q->waits) {
-		gsas_trip_begin(&q->wait, t, GSAS_KIND_ONE);
-		ret = gsas_lane_send(lane, &ask, &q->wait);
-		q->waits = ret == 0;
-	}
+	if (ret != 0 || q->waits || !may_wait(lane))
+		return ret;
+	gsas_trip_begin(&q->wait, t, GSAS_KIND_ONE);
+	ret = gsas_lane_send(lane, &ask, &q->wait);
+	q->waits = ret == 0;
+	return ret;
+}
+
+/* Until the service says that there may be a word; or, where it is not asked,
+ * for a while. -FI_ETIMEDOUT; else 0, or what the service says. */
+static int await_word(struct gsas_queue_handle *q, uint64_t end)
+{
+	struct gsas_thread *t = q->lane->thread;
+	int ret = ask_for_word(q);
+	uint64_t until = end, poll_end;
+
 	if (ret != 0)
 		return ret;
+	poll_end = gsas_now_ns() + POLL_NS;
+	if (!q->waits && poll_end < end)
+		until = poll_end;
 	gsas_wait_begin(t);
-	t->deadline = end;
-	while (q->wait.status == -FI_EINPROGRESS && gsas_now_ns() < end)
+	t->deadline = until;
+	while ((!q->waits || q->wait.status == -FI_EINPROGRESS) &&
+	       gsas_now_ns() < until)
 		gsas_wait_step(t);
 	t->deadline = 0;
+	if (!q->waits)
+		return gsas_now_ns() < end ? -FI_EAGAIN : -FI_ETIMEDOUT;
 	if (q->wait.status == -FI_EINPROGRESS)
 		return -FI_ETIMEDOUT;
 	q->waits = false;

@@ -195,6 +195,35 @@ static void test_time_is_over(void **state)
 	queue_end(addr, q);
 }
 
+#define CROWD	300			/* queues; a lane has 255 tags */
+
+/* A thread looks at more queues than it can have requests under way: requests
+ * that wait for words leave tags for all others. */
+static void test_many_queues(void **state)
+{
+	static struct gsas_queue_handle *q[CROWD];
+	static gsas_addr addr[CROWD];
+	uint64_t word;
+	gsas_addr at;
+
+	(void)state;
+	for (int i = 0; i < CROWD; i++)
+		addr[i] = queue_new(8, &q[i]);
+	for (int i = 0; i < CROWD; i++)
+		assert_int_equal(gsas_dequeue_wait(q[i], &word, 0), -ETIMEDOUT);
+	assert_int_equal(gsas_dequeue_wait(q[CROWD - 1], &word, 20),
+			 -ETIMEDOUT);
+	assert_int_equal(gsas_alloc(1, g_first, 0, NULL, &at), 0);
+	assert_int_equal(gsas_free(at), 0);
+	for (int i = 0; i < CROWD; i++) {
+		assert_int_equal(gsas_enqueue(q[i], 1 + (uint64_t)i), 0);
+		assert_int_equal(gsas_dequeue_wait(q[i], &word, -1), 0);
+		assert_int_equal(word, 1 + i);
+	}
+	for (int i = 0; i < CROWD; i++)
+		queue_end(addr[i], q[i]);
+}
+
 /* It is freed, or its service ends: no thread waits on. */
 static void test_no_more(void **state)
 {
@@ -228,6 +257,7 @@ int main(void)
 		cmocka_unit_test(test_only_the_quota_stops),
 		cmocka_unit_test(test_each_gets_one),
 		cmocka_unit_test(test_time_is_over),
+		cmocka_unit_test(test_many_queues),
 		cmocka_unit_test(test_no_more),
 	};
 
