@@ -17,6 +17,7 @@ static struct hal_ops ops;
 struct hal *hal;
 char said[512];
 unsigned lines;
+unsigned errors;
 struct lie lie;
 char order[256];
 unsigned bad_drops;
@@ -248,9 +249,9 @@ int descriptors(void)
 
 static void listen_to(int level, const char *line)
 {
-	(void)level;
 	snprintf(said, sizeof(said), "%s", line);
 	lines++;
+	errors += level == 0;
 }
 
 int open_hal(void)

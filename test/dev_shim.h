@@ -14,6 +14,7 @@ extern struct hal_mmio_ops io;	/* the model's, some replaced */
 extern struct hal *hal;
 extern char said[512];		/* the last line that was logged */
 extern unsigned lines;		/* how many there were */
+extern unsigned errors;		/* ... of those that users see */
 
 /* What is not as the model does it. */
 extern struct lie {

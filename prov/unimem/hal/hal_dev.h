@@ -183,6 +183,8 @@ struct dev_peer {
 	uint8_t hello;			/* enum dev_hello */
 	bool wake;			/* WAKE to be sent */
 	bool in_backlog;
+	bool starved;			/* no memory for its receive space:
+					 * said once */
 	bool told_out;			/* CONNECTED was reported */
 	/* inbound */
 	struct dev_region rlink;	/* our page it stores to */

@@ -451,11 +451,14 @@ int dev_space_ready(struct hal_peer *hp, uint32_t bytes)
 	if (ret == -ESRCH || ret == -EHOSTDOWN)
 		return 0;		/* gone: into a void */
 	if (ret != 0) {
-		hal_log(0, "no memory for %u bytes of receive space at "
-			"interface %u:%u: %s", dif->i.caps->space_bytes,
-			hp->addr.board, hp->addr.iface, strerror(-ret));
+		hal_log(peer->starved ? 1 : 0, "no memory for %u bytes of "
+			"receive space at interface %u:%u: %s",
+			dif->i.caps->space_bytes, hp->addr.board,
+			hp->addr.iface, strerror(-ret));
+		peer->starved = true;
 		return -FI_ENOMEM;
 	}
+	peer->starved = false;
 	dif->io->store(&peer->link.map,
 		       offsetof(struct dev_link, space_secret), &secret,
 		       sizeof(secret));
