@@ -136,12 +136,50 @@ static void handler_goes_with_the_last(void **state)
 	assert_int_equal(sigaction(SIGBUS, &first, NULL), 0);
 }
 
+static struct sigaction below;		/* what chained() found */
+
+static void chained(int sig, siginfo_t *info, void *context)
+{
+	if (++theirs > 2)
+		_exit(3);		/* round and round */
+	below.sa_sigaction(sig, info, context);
+}
+
+/* A handler that is installed over ours and passes on to it stays there when
+ * the device is closed, and is below ours when one is opened again. */
+static void handlers_end_where_they_began(void **state)
+{
+	struct sigaction sa = { .sa_sigaction = chained,
+				.sa_flags = SA_SIGINFO };
+	int status;
+	pid_t pid = fork();
+
+	(void)state;
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		theirs = 0;
+		signal(SIGBUS, SIG_DFL);
+		dev_bus_open();
+		sigaction(SIGBUS, &sa, &below);
+		for (int i = 0; i < 8; i++) {
+			dev_bus_close();
+			dev_bus_open();
+		}
+		raise(SIGBUS);
+		_exit(2);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGBUS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bus_error_is_an_error),
 		cmocka_unit_test(bus_error_of_others_ends_it),
 		cmocka_unit_test(handler_goes_with_the_last),
+		cmocka_unit_test(handlers_end_where_they_began),
 	};
 	int fd = mkstemp(path), ret;
 

@@ -89,69 +89,132 @@ int dev_bus_load(const volatile void *from)
 
 /* ---- The handler ------------------------------------------------------- */
 
+#define INSTALLS	4
+
+/*
+ * A handler that others install over ours and that passes on to it keeps ours
+ * in its chain after a close. Each further installation is therefore a function
+ * of its own, which passes on to what it found: so no chain is a ring.
+ */
 static struct {
 	struct hal_lock lock;
 	unsigned opens;
-	struct sigaction before;	/* does not change while we handle */
+	unsigned used;			/* installed, in a chain perhaps */
+	struct sigaction before[INSTALLS];	/* does not change while in
+						 * use */
 } g_bus;
 
-static void pass_on(int sig, siginfo_t *info, void *context)
+/* Did an access of this thread cause it? */
+static bool at_access(const siginfo_t *info)
+{
+	return info->si_code > 0 && info->si_code != BUS_MCEERR_AO;
+}
+
+static void pass_on(const struct sigaction *to, int sig, siginfo_t *info,
+		    void *context)
 {
 	struct sigaction dfl = { .sa_handler = SIG_DFL };
 
-	if (g_bus.before.sa_flags & SA_SIGINFO) {
-		g_bus.before.sa_sigaction(sig, info, context);
-	} else if (g_bus.before.sa_handler != SIG_DFL &&
-		   g_bus.before.sa_handler != SIG_IGN) {
-		g_bus.before.sa_handler(sig);
-	} else if (g_bus.before.sa_handler == SIG_DFL || info->si_code > 0) {
+	if (to->sa_flags & SA_SIGINFO) {
+		to->sa_sigaction(sig, info, context);
+	} else if (to->sa_handler != SIG_DFL && to->sa_handler != SIG_IGN) {
+		to->sa_handler(sig);
+	} else if (to->sa_handler == SIG_DFL || at_access(info)) {
 		/* the access happens again and ends the process there, with
 		 * its own core; a signal that was sent comes again */
 		sigaction(sig, &dfl, NULL);
-		if (info->si_code <= 0)
+		if (!at_access(info))
 			raise(sig);
 	}
 }
 
-static void on_bus_error(int sig, siginfo_t *info, void *context)
+static void on_bus_error(unsigned install, int sig, siginfo_t *info,
+			 void *context)
 {
 #if defined(__aarch64__) || defined(__x86_64__)
 	ucontext_t *uc = context;
 
-	if (info->si_code > 0 &&
+	if (at_access(info) &&
 	    (uintptr_t)CONTEXT_PC(uc) == (uintptr_t)unm_bus_at) {
 		CONTEXT_PC(uc) = (uintptr_t)unm_bus_failed;
 		return;
 	}
 #endif
-	pass_on(sig, info, context);
+	pass_on(&g_bus.before[install], sig, info, context);
+}
+
+#define HANDLER(n)						\
+static void handler_##n(int sig, siginfo_t *info, void *context)	\
+{								\
+	on_bus_error(n, sig, info, context);			\
+}
+
+HANDLER(0)
+HANDLER(1)
+HANDLER(2)
+HANDLER(3)
+
+static void (*const handlers[INSTALLS])(int, siginfo_t *, void *) = {
+	handler_0, handler_1, handler_2, handler_3,
+};
+
+static bool is_ours(const struct sigaction *sa)
+{
+	for (unsigned i = 0; i < INSTALLS; i++)
+		if ((sa->sa_flags & SA_SIGINFO) &&
+		    sa->sa_sigaction == handlers[i])
+			return true;
+	return false;
+}
+
+static void install(void)
+{
+	struct sigaction now, sa = {
+		.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART,
+	};
+
+	if (sigaction(SIGBUS, NULL, &now) != 0 || is_ours(&now))
+		return;
+	if (g_bus.used == INSTALLS) {
+		hal_log(0, "SIGBUS was taken from the library %d times: a bus "
+			"error of a board may end this process", INSTALLS);
+		return;
+	}
+	/* known before the handler may want it */
+	g_bus.before[g_bus.used] = now;
+	sa.sa_sigaction = handlers[g_bus.used++];
+	sigaction(SIGBUS, &sa, NULL);
+}
+
+/* Give SIGBUS back, unless others have it: they may call ours. */
+static void remove_handler(void)
+{
+	struct sigaction now;
+
+	if (g_bus.used == 0 || sigaction(SIGBUS, NULL, &now) != 0 ||
+	    !(now.sa_flags & SA_SIGINFO) ||
+	    now.sa_sigaction != handlers[g_bus.used - 1])
+		return;
+	sigaction(SIGBUS, &g_bus.before[g_bus.used - 1], NULL);
+	g_bus.used--;
 }
 
 void dev_bus_open(void)
 {
-	struct sigaction sa = {
-		.sa_sigaction = on_bus_error,
-		.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART,
-	};
-
 	if (!BUS_WORKS)
 		return;
 	hal_lock(&g_bus.lock);
 	if (g_bus.opens++ == 0)
-		sigaction(SIGBUS, &sa, &g_bus.before);
+		install();
 	hal_unlock(&g_bus.lock);
 }
 
 void dev_bus_close(void)
 {
-	struct sigaction now;
-
 	if (!BUS_WORKS)
 		return;
 	hal_lock(&g_bus.lock);
-	/* who set another one since may call ours, which stays where it is */
-	if (--g_bus.opens == 0 && sigaction(SIGBUS, NULL, &now) == 0 &&
-	    (now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_bus_error)
-		sigaction(SIGBUS, &g_bus.before, NULL);
+	if (--g_bus.opens == 0)
+		remove_handler();
 	hal_unlock(&g_bus.lock);
 }
