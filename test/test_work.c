@@ -457,6 +457,29 @@ static void test_refused_work_may_be_slept_over(void **state)
 	waker_close(&k);
 }
 
+/* The same, and then another thread removes the index that the work names: the
+ * sleeper is woken, as the work can end now. */
+static void test_removal_wakes_for_refused_work(void **state)
+{
+	struct waker k;
+	struct work w;
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	waker_open(&k, A_SEND);
+	while (fi_inject(k.p.a->ep, "", 1, k.p.ab) == 0)
+		;
+	work_msg(&w, FI_OP_SEND, k.p.a, &k.sent, k.p.ab, 0, 0);
+	assert_int_equal(queue(k.p.a, &w, k.p.a->txcntr, 1, k.done), 0);
+	until_trywait(&k);
+	assert_false(readable(&k));
+	assert_int_equal(fi_av_remove(k.p.a->av, &k.p.ab, 1, 0), 0);
+	assert_true(readable(&k));
+	until_trywait(&k);
+	assert_int_equal(fi_cntr_readerr(k.done), 1);
+	waker_close(&k);
+}
+
 /* ---- While it is being started --------------------------------------- */
 
 /* Between a call of ours and the endpoint: it lasts until it is let go. */
@@ -716,6 +739,7 @@ int main(void)
 		EP_TEST(test_trywait_knows_of_ready_work),
 		EP_TEST(test_ready_work_wakes_the_descriptor),
 		EP_TEST(test_refused_work_may_be_slept_over),
+		EP_TEST(test_removal_wakes_for_refused_work),
 		EP_TEST(test_cancel_of_what_starts),
 		EP_TEST(test_cancel_of_receives),
 		EP_TEST(test_close),

@@ -266,27 +266,35 @@ void unm_trigger_await(struct unm_domain *domain)
 	w->state = UNM_WORK_GOES;
 }
 
+/*
+ * Work can start, or end. The call that made that so may not be a poll, so
+ * whoever sleeps has to poll: any endpoint's sleeper will do, as each poll
+ * starts the work of the whole domain.
+ */
+static void unm_trigger_wake(struct unm_domain *domain)
+{
+	unm_trigger_again(domain);
+	unm_auto_kick(domain);
+	unm_list_for_each(pos, &domain->eps)
+		unm_disturb(unm_container(pos, struct unm_ep_links, node)->ep);
+}
+
 void unm_trigger_removed(struct unm_av *av, fi_addr_t index)
 {
+	bool ready = false;
+
 	unm_list_for_each(pos, &av->domain->works) {
 		struct unm_work *w = unm_container(pos, struct unm_work, all);
 
 		if (w->state <= UNM_WORK_READY && w->ep != NULL &&
 		    w->ep->av == av && w->to == index &&
-		    (!unm_work_receives(w) || w->ep->directed))
+		    (!unm_work_receives(w) || w->ep->directed)) {
 			w->gone = true;
+			ready |= w->state == UNM_WORK_READY;
+		}
 	}
-}
-
-/*
- * Work is ready. The call that made it ready may not be a poll, so whoever
- * sleeps has to poll: any endpoint's sleeper will do, as each poll starts the
- * work of the whole domain.
- */
-static void unm_trigger_wake(struct unm_domain *domain)
-{
-	unm_list_for_each(pos, &domain->eps)
-		unm_disturb(unm_container(pos, struct unm_ep_links, node)->ep);
+	if (ready)			/* it may have been refused before */
+		unm_trigger_wake(av->domain);
 }
 
 void unm_trigger_moved(struct unm_cntr *cntr)
@@ -311,11 +319,8 @@ void unm_trigger_moved(struct unm_cntr *cntr)
 		cntr->nworks--;
 		ready = true;
 	}
-	if (!ready)
-		return;
-	unm_trigger_again(cntr->domain);
-	unm_auto_kick(cntr->domain);
-	unm_trigger_wake(cntr->domain);
+	if (ready)
+		unm_trigger_wake(cntr->domain);
 }
 
 /* ---- Giving ---------------------------------------------------------- */
