@@ -341,6 +341,33 @@ static void test_insertsym(void **state)
 	assert_int_equal(ep_insert(e, e), first + 1 + 2 * N + 4);
 }
 
+/* Service numbers beyond the board's interfaces begin again at 1, also those
+ * that are counted up to. */
+static void test_insertsym_of_ports(void **state)
+{
+	static const char *const from[] = { "65535", "131070", "4294967295" };
+	struct ep *e = ep_open(NULL);
+	struct hal_addr got[2];
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		fi_addr_t addr[2];
+
+		assert_int_equal(fi_av_insertsym(e->av, "localhost", 1,
+						 from[i], 2 - i / 2, addr, 0,
+						 NULL), 2 - i / 2);
+		for (int k = 0; k < 2 - i / 2; k++) {
+			size_t len = sizeof(got[k]);
+
+			assert_int_equal(fi_av_lookup(e->av, addr[k], &got[k],
+						      &len), 0);
+			assert_int_equal(got[k].board, got[0].board);
+		}
+		if (i < 2 && got[1].iface != got[0].iface + 1)
+			assert_int_equal(got[1].iface, 1);
+	}
+}
+
 /* A range over the end of what there can be: that part is not inserted. */
 static void test_insertsym_over_the_end(void **state)
 {
@@ -457,6 +484,7 @@ int main(void)
 		EP_TEST(test_insertsvc_of_nonsense),
 		EP_TEST(test_insertsvc_of_a_host),
 		EP_TEST(test_insertsym),
+		EP_TEST(test_insertsym_of_ports),
 		EP_TEST(test_insertsym_over_the_end),
 		EP_TEST(test_duplicates_are_one_peer),
 		EP_TEST(test_trap4_named_vectors_are_refused),

@@ -146,7 +146,7 @@ static bool unm_addr_valid(const struct hal_addr *addr)
 }
 
 /* What an insertion names: an array of the caller's, or interfaces of boards,
- * counted up. */
+ * or service numbers, counted up. */
 struct unm_av_src {
 	const void *array;
 	struct hal_addr first;		/* without an array */
@@ -171,7 +171,8 @@ static struct hal_addr unm_av_nth(const struct unm_av_src *src, size_t i)
 	iface = a.iface + i % src->ifaces;
 	a.board = (uint16_t)board;
 	a.iface = (uint32_t)iface;
-	if (board > UINT16_MAX || iface > UNM_ADDR_IFACE_MAX)
+	if (board > UINT16_MAX || (iface > UNM_ADDR_IFACE_MAX &&
+				   a.reserved != UNM_ADDR_SERVICE))
 		a.iface = 0;
 	return a;
 }
@@ -278,7 +279,6 @@ static int unm_av_insertsym(struct fid_av *fid, const char *node,
 	if (src.count != 1 && (src.first.nonce != HAL_ADDR_ANY ||
 			       (nodecnt != 1 && !unm_addr_typed(node))))
 		return unm_av_none(fi_addr, errs, src.count, -FI_EINVAL);
-	unm_addr_settle(unm_av(fid)->domain->hal, &src.first);
 	return unm_av_insert_src(unm_av(fid), &src, fi_addr, flags, context);
 }
 
