@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_gsas_pages.c - regions and the segments they lie in, law by law. The
- * same at random, against a model: fuzz_gsas_pages.c. Jobs and shares:
+ * same at random, against a model: fuzz/fuzz_gsas_pages.c. Jobs and shares:
  * test_gsas_jobs.c.
  */
 #include <errno.h>
@@ -674,6 +674,33 @@ static void test_drop_gives_memory_back(void **state)
 	board_end();
 }
 
+/* As many as a board may have to list: each is found by its address. */
+static void test_a_million_regions(void **state)
+{
+	uint64_t many = UNIT_SLOW ? 20000 : 1000000, n = 0, from = 0;
+	struct gsas_region *region;
+	uint64_t base;
+
+	(void)state;
+	board(NULL);
+	base = alloc(g_job, 1, 0)->address;
+	for (uint64_t i = 1; i < many; i++)
+		alloc(g_job, 1, 0);
+	while ((region = gsas_region_from(g_p, from)) != NULL) {
+		assert_true(region->address >= from);
+		from = region->address + 1;
+		n++;
+	}
+	assert_int_equal(n, many);
+	/* back in another order: a stride that meets all of them */
+	for (uint64_t i = 0; i < many; i++) {
+		from = base + i * 7919 % many * PAGE;
+		release(gsas_region_at(g_p, from));
+	}
+	assert_int_equal(stat_of().segments, 0);
+	board_end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -696,6 +723,7 @@ int main(void)
 		cmocka_unit_test(test_the_tree_of_segments),
 		cmocka_unit_test(test_plans_share_a_segment),
 		cmocka_unit_test(test_drop_gives_memory_back),
+		cmocka_unit_test(test_a_million_regions),
 	};
 
 	return unit_run(tests);

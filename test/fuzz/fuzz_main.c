@@ -3,8 +3,9 @@
  * fuzz_main.c - runs a fuzz target without libFuzzer: each file of its corpus,
  * test/fuzz/corpus/<name>/, as it is, then FUZZ_RUNS random changes of them.
  *
- * The seed is FUZZ_SEED, 1 unless set, so that `make check` runs the same
- * inputs each time. An input that breaks a rule is written to
+ * Unless FUZZ_RUNS is set these are 2000, or as many as 2 seconds of the
+ * processor allow for a slow target. The seed is FUZZ_SEED, 1 unless set, so
+ * that `make check` runs the same inputs each time. An input that breaks a rule is written to
  * <program>.crash, which libFuzzer's build of the target takes as argument.
  */
 #define _GNU_SOURCE
@@ -13,6 +14,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fuzz.h"
@@ -144,20 +146,26 @@ static void start(uint32_t from)
 	memcpy(now, corpus[from].bytes, now_len);
 }
 
-static void run_all(long runs, uint64_t seed)
+/* Returns how many random inputs were run; limit: of the processor's time. */
+static long run_all(long runs, uint64_t seed, clock_t limit)
 {
 	uint64_t rng = seed;
+	clock_t end;
 
 	for (uint32_t i = 0; i < files; i++) {
 		start(i);
 		LLVMFuzzerTestOneInput(now, now_len);
 	}
+	end = clock() + limit;
 	for (long i = 0; i < runs; i++) {
+		if (limit != 0 && clock() > end)
+			return i;
 		start(unit_below(&rng, files));
 		for (uint32_t n = 1 + unit_below(&rng, 5); n > 0; n--)
 			change(&rng);
 		LLVMFuzzerTestOneInput(now, now_len);
 	}
+	return runs;
 }
 
 static long number(const char *name, long otherwise)
@@ -172,8 +180,8 @@ int main(int argc, char **argv)
 {
 	const char *src = getenv("UNM_SRCDIR"), *name = strrchr(argv[0], '/');
 	char dir[PATH_MAX], crash[2 * PATH_MAX];
-	long seed = number("FUZZ_SEED", 1);
-	long runs = number("FUZZ_RUNS", UNIT_SLOW ? 200 : 2000);
+	long seed = number("FUZZ_SEED", 1), runs = number("FUZZ_RUNS", 0);
+	clock_t limit = runs == 0 ? 2 * CLOCKS_PER_SEC : 0;
 
 	name = name != NULL ? name + 1 : argv[0];
 	name = strncmp(name, "lt-", 3) == 0 ? name + 3 : name;
@@ -184,12 +192,11 @@ int main(int argc, char **argv)
 	crash_fd = open(crash, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0666);
 	signal(SIGABRT, on_abort);
 	signal(SIGSEGV, on_abort);
-	printf("%s: %u files of the corpus, %ld random inputs, FUZZ_SEED=%ld\n",
-	       name, files, runs, seed);
-	fflush(stdout);
 	if (LLVMFuzzerInitialize != NULL)
 		LLVMFuzzerInitialize(&argc, &argv);
-	run_all(runs, (uint64_t)seed);
+	runs = run_all(runs != 0 ? runs : 2000, (uint64_t)seed, limit);
+	printf("%s: %u files of the corpus, %ld random inputs, FUZZ_SEED=%ld\n",
+	       name, files, runs, seed);
 	unlink(crash);
 	for (uint32_t i = 0; i < files; i++)
 		free(corpus[i].bytes);

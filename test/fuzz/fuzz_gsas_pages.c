@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fuzz_gsas_pages.c - regions at random, by several jobs, against a model that
- * knows each page by itself: what it was, whose it is and what is in it.
+ * fuzz_gsas_pages.c - fuzz target: several jobs plan, fill, add and free
+ * regions of a board. A model knows of each page what it was, which job owns
+ * it and what is in it; the board has to agree with the model.
  */
 #include "gsas_rig.h"
+
+#include "fuzz.h"
 
 #define JOBS		4
 #define USERS		2			/* each has half of the jobs */
@@ -38,10 +41,17 @@ static struct gsas_job *g_jobs[JOBS];
 static int g_clients[JOBS];		/* jobs with 0 may be gone */
 static struct gsas_group *g_groups[GROUPS];
 static uint64_t g_user_pages[USERS], g_job_regions[JOBS], g_all_pages;
-static uint64_t g_rng;
+static struct fuzz_input g_in;
+static uint64_t g_rng;			/* what is checked, if not all is */
 static uint8_t g_mark;
 
+/* What happens next is the input's choice. */
 static uint32_t below(uint32_t n)
+{
+	return (uint32_t)fuzz_take(&g_in, n > 256 ? 2 : 1) % n;
+}
+
+static uint32_t sample(uint32_t n)
 {
 	return unit_below(&g_rng, n);
 }
@@ -177,7 +187,7 @@ static void free_one(int i)
 	struct model_region r = g_region[i];
 
 	check_contents(&r);
-	assert_ptr_equal(gsas_region_at(g_p, r.address + below(PAGE)),
+	assert_ptr_equal(gsas_region_at(g_p, r.address + sample(PAGE)),
 			 r.region);
 	g_region[i] = g_region[--g_nregions];
 	release(r.region);
@@ -251,7 +261,7 @@ static void check_order(void)
 	}
 	assert_null(gsas_region_from(g_p, from));
 	for (int i = 0; i < 50; i++) {
-		some = gsas_base(BOARD) + below(PAGES) * PAGE + below(2);
+		some = gsas_base(BOARD) + sample(PAGES) * PAGE + sample(2);
 		for (next = 0; next < g_nregions; next++)
 			if (g_region[next].address >= some)
 				break;
@@ -268,8 +278,8 @@ static void check_pages(void)
 	uint64_t left, address;
 	uint8_t *memory;
 
-	for (uint64_t i = 0; i < PAGES; i += 1 + below(3)) {
-		address = gsas_base(BOARD) + i * PAGE + below(PAGE);
+	for (uint64_t i = 0; i < PAGES; i += 1 + sample(64)) {
+		address = gsas_base(BOARD) + i * PAGE + sample(PAGE);
 		memory = gsas_pages_find(g_p, address, &region, &left, &error);
 		assert_int_equal(memory != NULL, g_state[i] == LIVE);
 		if (g_state[i] == FREED)
@@ -326,7 +336,7 @@ static void end(void)
 		if (g_plan[i].used)
 			drop(&g_plan[i]);
 	while (g_nregions > 0)
-		free_one((int)below((uint32_t)g_nregions));
+		free_one((int)sample((uint32_t)g_nregions));
 	for (int i = 0; i < JOBS; i++)
 		for (; g_clients[i] > 0; g_clients[i]--)
 			gsas_job_put(g_p, g_jobs[i]);
@@ -340,73 +350,37 @@ static void end(void)
 	board_end();
 }
 
-static void fuzz(uint64_t seed, int steps)
+static void begin(void)
 {
 	struct gsas_pages_attr limits = {
 		.max_pages = BOARD_SHARE, .max_user.pages = USER_SHARE,
 	};
 
-	g_rng = seed;
 	memset(g_state, NEVER, sizeof(g_state));
+	g_rng = 1;
+	g_mark = 0;
 	board(&limits);
 	for (uint64_t i = 0; i < GROUPS; i++)
 		g_groups[i] = gsas_group_get(g_p, 1000, (uint64_t[]){ i, i });
-	for (int i = 0; i < steps; i++) {
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
+{
+	g_in = (struct fuzz_input){ bytes, len };
+	begin();
+	for (unsigned int i = 1; g_in.len > 0; i++) {
 		uint32_t what = below(100);
 
 		if (what < 60)
 			plan_step();
-		else if (what < 90 && g_nregions > (i / 1000 % 2 ? 20 : 200))
+		else if (what < 90 && g_nregions > 0)
 			free_one((int)below((uint32_t)g_nregions));
 		else if (what > 97)
 			client_step();
 		check_stat();
-		if (i % 251 == 0)
+		if (i % 512 == 0)
 			check_all();
 	}
 	end();
-}
-
-static void test_like_the_model(void **state)
-{
-	(void)state;
-	for (uint64_t seed = 1; seed <= (UNIT_SLOW ? 1 : 4); seed++)
-		fuzz(seed, 5000);
-}
-
-/* As many as a board may have to list: each is found by its address. */
-static void test_a_million_regions(void **state)
-{
-	uint64_t many = UNIT_SLOW ? 20000 : 1000000, n = 0, from = 0;
-	struct gsas_region *region;
-	uint64_t base;
-
-	(void)state;
-	board(NULL);
-	base = alloc(g_job, 1, 0)->address;
-	for (uint64_t i = 1; i < many; i++)
-		alloc(g_job, 1, 0);
-	while ((region = gsas_region_from(g_p, from)) != NULL) {
-		assert_true(region->address >= from);
-		from = region->address + 1;
-		n++;
-	}
-	assert_int_equal(n, many);
-	/* back in another order: a stride that meets all of them */
-	for (uint64_t i = 0; i < many; i++) {
-		from = base + i * 7919 % many * PAGE;
-		release(gsas_region_at(g_p, from));
-	}
-	assert_int_equal(stat_of().segments, 0);
-	board_end();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_like_the_model),
-		cmocka_unit_test(test_a_million_regions),
-	};
-
-	return unit_run(tests);
+	return 0;
 }
