@@ -5,8 +5,9 @@
  *
  * Unless FUZZ_RUNS is set these are 2000, or as many as 2 seconds of the
  * processor allow for a slow target. The seed is FUZZ_SEED, 1 unless set, so
- * that `make check` runs the same inputs each time. An input that breaks a rule is written to
- * <program>.crash, which libFuzzer's build of the target takes as argument.
+ * that `make check` runs the same inputs each time. An input that breaks a rule
+ * is written to <program>.crash, which libFuzzer's build of the target takes as
+ * argument.
  */
 #define _GNU_SOURCE
 #include <dirent.h>

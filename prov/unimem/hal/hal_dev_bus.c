@@ -154,7 +154,9 @@ HANDLER(1)
 HANDLER(2)
 HANDLER(3)
 
-static void (*const handlers[INSTALLS])(int, siginfo_t *, void *) = {
+typedef void (*handler_fn)(int sig, siginfo_t *info, void *context);
+
+static const handler_fn handlers[INSTALLS] = {
 	handler_0, handler_1, handler_2, handler_3,
 };
 
