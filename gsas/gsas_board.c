@@ -21,6 +21,7 @@
 
 #include "hal_process.h"
 #include "gsas_board.h"
+#include "gsas_hold.h"
 #include "gsas_memory.h"
 #include "unm_list.h"
 
@@ -59,6 +60,7 @@ struct gsas_board {
 	bool again;			/* the core has to be called */
 	int nap_ms;
 	int bell;			/* an eventfd: gsas_board_wake() */
+	int hold;			/* gsas_hold.h; negative: not there */
 };
 
 /* peer->user */
@@ -519,6 +521,13 @@ static uint64_t first_offset(void)
 	return (uint64_t)(chance % FIRST_SEGMENTS) * GSAS_SEGMENT;
 }
 
+static bool job_held(void *ctx, uint32_t uid, const uint64_t key[2])
+{
+	const struct gsas_board *board = ctx;
+
+	return gsas_hold_held(board->hold, uid, key);
+}
+
 static int open_service(const struct gsas_board_attr *attr,
 			struct gsas_board *board)
 {
@@ -534,6 +543,8 @@ static int open_service(const struct gsas_board_attr *attr,
 			.first = attr->end == 0 ? first_offset() : 0,
 			.end = attr->end,
 			.memory = gsas_source_memory(board->source),
+			.held = board->hold >= 0 ? job_held : NULL,
+			.held_ctx = board,
 		},
 		.io = {
 			.in = lane_in, .room = lane_room, .out = lane_out,
@@ -576,14 +587,17 @@ int gsas_board_open(const struct gsas_board_attr *attr,
 			      &b->source);
 	if (ret != 0)
 		goto err_if;
+	b->hold = gsas_hold_open();
 	ret = open_service(attr, b);
 	if (ret != 0)
-		goto err_source;
+		goto err_hold;
 	b->stat = gsas_service_stat(b->service);
 	*board = b;
 	return 0;
 
-err_source:
+err_hold:
+	if (b->hold >= 0)
+		close(b->hold);
 	gsas_source_free(b->source);
 err_if:
 	hal_if_close(b->hif);
@@ -614,6 +628,8 @@ void gsas_board_close(struct gsas_board *board)
 	hal_if_close(hif);
 	hal_put(board->hal);
 	close(board->bell);
+	if (board->hold >= 0)
+		close(board->hold);
 	free(board);
 }
 

@@ -268,12 +268,13 @@ enum gsas_error gsas_serve_stat(struct gsas_call *call)
 	return error;
 }
 
-/* Interfaces of a job; if there are none, processes. 0: it has orphans. */
-static uint32_t living(struct gsas_job *job)
+/* Interfaces of a job; if there are none, processes; if these hold it only, 1.
+ * 0: it has orphans. */
+static uint32_t living(const struct gsas_pages *p, struct gsas_job *job)
 {
-	if (!gsas_job_lives(job))
-		return 0;
-	return job->clients > 0 ? job->clients : job->processes;
+	if (gsas_job_present(job))
+		return job->clients > 0 ? job->clients : job->processes;
+	return gsas_job_lives(p, job);
 }
 
 enum gsas_error gsas_serve_list(struct gsas_call *call)
@@ -297,7 +298,8 @@ enum gsas_error gsas_serve_list(struct gsas_call *call)
 				.pages = region->pages,
 				.attr = region->attr,
 				.job = region->job->number,
-				.clients = living(region->job),
+				.clients = living(service->pages,
+						  region->job),
 			};
 		region = gsas_region_from(service->pages, region->address + 1);
 	}
@@ -308,9 +310,11 @@ enum gsas_error gsas_serve_list(struct gsas_call *call)
 }
 
 /* Nobody of the job that owns it is there any more. */
-static bool is_orphan(const struct gsas_region *region, uint32_t uid)
+static bool is_orphan(const struct gsas_call *call,
+		      const struct gsas_region *region)
 {
-	return region->job->user->uid == uid && !gsas_job_lives(region->job);
+	return region->job->user->uid == call->client->uid &&
+	       !gsas_job_lives(call->client->service->pages, region->job);
 }
 
 /* Of the caller's user only. */
@@ -323,7 +327,7 @@ static enum gsas_error reclaim_one(struct gsas_call *call)
 		return error;
 	if (call->region->job->user->uid != call->client->uid)
 		return GSAS_E_ACCESS;
-	if (!is_orphan(call->region, call->client->uid))
+	if (!is_orphan(call, call->region))
 		return GSAS_E_STATE;
 	if (call->region->address != call->address)
 		return GSAS_E_ARGUMENT;
@@ -345,7 +349,7 @@ enum gsas_error gsas_serve_reclaim(struct gsas_call *call)
 	     call->result < RECLAIM_PAGES && i < VISITS_MAX; i++) {
 		uint64_t address = region->address;
 
-		if (is_orphan(region, call->client->uid)) {
+		if (is_orphan(call, region)) {
 			call->result += region->pages;
 			gsas_service_drop(service, region);
 			freed++;

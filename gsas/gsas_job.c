@@ -15,12 +15,14 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "gsas_hold.h"
 #include "gsas_thread.h"
 
 #define DIGITS	16			/* of each of the key's two words */
 
 static uint64_t job_key[2];
 static int job_status;			/* 0, or why there is no key */
+static int job_held = -1;		/* descriptor of gsas_hold.h */
 
 static bool parse_word(const char *text, uint64_t *word)
 {
@@ -34,8 +36,19 @@ static bool parse_word(const char *text, uint64_t *word)
 	return true;
 }
 
+/* Its pages are no orphans while this process or a forked child lives. */
+static void hold(void)
+{
+	job_held = gsas_hold_open();
+	if (job_held >= 0)
+		(void)gsas_hold_take(job_held, geteuid(), job_key);
+}
+
 int gsas_job_own(void)
 {
+	if (job_held >= 0)
+		close(job_held);
+	job_held = -1;
 	job_status = getrandom(job_key, sizeof(job_key), 0) ==
 		     sizeof(job_key) ? 0 : -errno;
 	return job_status;
@@ -64,6 +77,8 @@ static void load(void)
 		 !parse_word(text, &job_key[0]) ||
 		 !parse_word(text + DIGITS, &job_key[1]))
 		job_status = -FI_EINVAL;
+	if (job_status == 0)
+		hold();
 }
 
 int gsas_job_key(uint64_t key[2])

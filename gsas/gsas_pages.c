@@ -135,6 +135,13 @@ void gsas_pages_free(struct gsas_pages *p)
 	free(p);
 }
 
+bool gsas_job_lives(const struct gsas_pages *p, struct gsas_job *job)
+{
+	return gsas_job_present(job) ||
+	       (p->attr.held != NULL &&
+		p->attr.held(p->attr.held_ctx, job->user->uid, job->key));
+}
+
 /* Regions of jobs of which nobody lives. */
 static uint64_t gsas_orphans(const struct gsas_pages *p)
 {
@@ -143,7 +150,7 @@ static uint64_t gsas_orphans(const struct gsas_pages *p)
 	for (uint32_t i = 0; i < BUCKETS; i++)
 		for (struct gsas_job *job = p->job[i]; job != NULL;
 		     job = job->next)
-			if (!gsas_job_lives(job))
+			if (!gsas_job_lives(p, job))
 				count += job->regions;
 	return count;
 }

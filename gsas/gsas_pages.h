@@ -106,6 +106,9 @@ struct gsas_pages_attr {
 	uint64_t end;			/* where addresses end, 0: with the
 					 * partition; in GSAS_SEGMENTs */
 	struct gsas_memory memory;
+	/* Does a process hold that job? NULL: nobody knows. */
+	bool (*held)(void *ctx, uint32_t uid, const uint64_t key[2]);
+	void *held_ctx;
 };
 
 /* 0; -FI_ENOMEM, -FI_EINVAL: no such board. */
@@ -126,8 +129,11 @@ void gsas_job_put(struct gsas_pages *p, struct gsas_job *job);
  * for a process that is known. 0, -FI_ENOMEM.
  */
 int gsas_job_process(struct gsas_job *job, uint64_t id, int fd);
-/* Is there an interface or a process of it? Else its regions are orphans. */
-bool gsas_job_lives(struct gsas_job *job);
+/* Is there an interface of it, or a process that had one? */
+bool gsas_job_present(struct gsas_job *job);
+/* Or one that holds the job and has not joined here? If there is none the
+ * regions of the job are orphans. */
+bool gsas_job_lives(const struct gsas_pages *p, struct gsas_job *job);
 void gsas_job_forget(struct gsas_job *job);	/* all its processes */
 /* One more member of a group. NULL: as above. */
 struct gsas_group *gsas_group_get(struct gsas_pages *p, uint32_t uid,

@@ -75,7 +75,7 @@ int gsas_job_process(struct gsas_job *job, uint64_t id, int fd)
 	return 0;
 }
 
-bool gsas_job_lives(struct gsas_job *job)
+bool gsas_job_present(struct gsas_job *job)
 {
 	if (job->clients > 0)
 		return true;

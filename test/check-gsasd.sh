@@ -128,6 +128,27 @@ within "mapped.* 0$" ctl pages --orphans
 within "3 pages freed" ctl reclaim --yes
 gone
 
+# ---- a process of the job lives that never called this board's service: a
+# child that has called nothing, one that called another board
+${UNM_EXEC:+"$UNM_EXEC"} "$tool" alloc 1 3 0 child >"$tmp/a" </dev/null
+pids=$(sed -n 2p "$tmp/a")
+within "packets .* 1$" ctl --board 1 pages
+ctl pages --orphans | grep -q "^0x" && bad "orphans while a child lives"
+refused "not an orphan" ctl reclaim "$(head -n 1 "$tmp/a")"
+kill -KILL "$pids"
+within "packets .* 0$" ctl pages --orphans
+${UNM_EXEC:+"$UNM_EXEC"} "$tool" alloc 0 1 0 hold >"$tmp/b" &
+holder=$!
+pids=$holder
+within "^0x" cat "$tmp/b"
+ctl pages --orphans | grep -q "^0x" &&
+	bad "orphans while one lives that called another board"
+kill -KILL $holder
+wait $holder 2>/dev/null
+pids=
+within "board 1: 3 pages freed" ctl reclaim --yes
+gone
+
 # ---- by hand: one for each board, clean ends, successors
 ${UNM_EXEC:+"$UNM_EXEC"} "$GSASD" --board 0 --user-pages 4 2>"$tmp/err" &
 daemon=$!

@@ -65,7 +65,18 @@ static int run(const char *what, char *const arg[])
 	return -ret;
 }
 
-/* gsas_tool CALL ARGUMENT... ["hold": stay until killed] */
+/* The process ends, and leaves a child that calls nothing. Prints its pid. */
+static void leave_child(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		pause();
+	printf("%d\n", (int)pid);
+}
+
+/* gsas_tool CALL ARGUMENT... ["hold": stay until killed; "child": a child
+ * does] */
 int main(int argc, char *argv[])
 {
 	int ret;
@@ -75,5 +86,7 @@ int main(int argc, char *argv[])
 	ret = run(argv[1], argv + 2);
 	if (ret == 0 && strcmp(argv[argc - 1], "hold") == 0)
 		pause();
+	if (ret == 0 && strcmp(argv[argc - 1], "child") == 0)
+		leave_child();
 	return ret;
 }

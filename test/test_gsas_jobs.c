@@ -4,7 +4,11 @@
  * allocation of memory may fail.
  */
 #include <errno.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "gsas_hold.h"
 #include "gsas_rig.h"
 
 #define PARTITION	(UINT64_C(1) << 36)	/* pages */
@@ -321,6 +325,73 @@ static void test_orphans(void **state)
 }
 
 /* A job and a group that only a plan holds. */
+static bool held_by_hand(void *ctx, uint32_t uid, const uint64_t key[2])
+{
+	return *(bool *)ctx && uid == 1000 && key[0] == 5 && key[1] == ~5ULL;
+}
+
+/* Nobody is connected, but a process says that it belongs to the job. */
+static void test_held_is_no_orphan(void **state)
+{
+	bool held = true;
+	struct gsas_pages_attr attr = {
+		.held = held_by_hand, .held_ctx = &held,
+	};
+	struct gsas_job *job, *other;
+
+	(void)state;
+	board(&attr);
+	job = job_get(5);
+	other = job_of(1001, 5);
+	alloc(job, 1, 0);
+	alloc(other, 1, 0);
+	gsas_job_put(g_p, job);
+	assert_int_equal(stat_of().orphans, 0);
+	gsas_job_put(g_p, other);
+	assert_int_equal(stat_of().orphans, 1);
+	assert_true(gsas_job_lives(g_p, job));
+	assert_false(gsas_job_lives(g_p, other));
+	held = false;
+	assert_false(gsas_job_lives(g_p, job));
+	assert_int_equal(stat_of().orphans, 2);
+	board_end();
+}
+
+/* Each process of a job holds it, and so does a child that was forked. */
+static void test_processes_hold_their_job(void **state)
+{
+	const uint64_t key[2] = { getpid(), 1 }, near[2] = { getpid(), 2 };
+	int fd = gsas_hold_open(), look = gsas_hold_open();
+	pid_t pid;
+
+	(void)state;
+	if (fd == -ENOENT)
+		skip();			/* no /proc */
+	assert_true(fd >= 0 && look >= 0);
+	assert_false(gsas_hold_held(look, 7, key));
+	assert_int_equal(gsas_hold_take(fd, 7, key), 0);
+	assert_true(gsas_hold_held(look, 7, key));
+	assert_false(gsas_hold_held(look, 8, key));
+	assert_false(gsas_hold_held(look, 7, near));
+	/* who asks does not count */
+	assert_false(gsas_hold_held(fd, 7, key));
+	/* a second one */
+	assert_int_equal(gsas_hold_take(look, 7, key), 0);
+	close(look);
+	look = gsas_hold_open();
+	pid = fork();
+	if (pid == 0) {
+		pause();
+		_exit(0);
+	}
+	close(fd);
+	assert_true(gsas_hold_held(look, 7, key));
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_false(gsas_hold_held(look, 7, key));
+	close(look);
+}
+
 static void test_a_plan_holds_its_owner(void **state)
 {
 	const uint64_t name[2] = { 3, 4 };
@@ -425,6 +496,8 @@ int main(void)
 		cmocka_unit_test(test_a_crowd_of_jobs),
 		cmocka_unit_test(test_a_crowd_of_groups),
 		cmocka_unit_test(test_orphans),
+		cmocka_unit_test(test_held_is_no_orphan),
+		cmocka_unit_test(test_processes_hold_their_job),
 		cmocka_unit_test(test_a_plan_holds_its_owner),
 		cmocka_unit_test(test_every_allocation_may_fail),
 	};
