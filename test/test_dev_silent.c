@@ -133,6 +133,36 @@ static void not_configured_beside_an_old_nack(void **state)
 	unpair(&p);
 }
 
+/* Nothing says that CLR_REQ clears ACK: what stands after it is no answer to
+ * the next packet. */
+static void ack_outlives_a_clear(void **state)
+{
+	struct pair p = pair_with_ack("world=115,fifo=64");
+	struct dev_if *dif = dev_if(p.a);
+	struct pair q = { .a = p.a };
+
+	(void)state;
+	assert_int_equal(hal_if_open(hal, 1, &q.b), 0);
+	assert_true(until(&q, hal_connect(p.a, &q.b->addr, &q.ab) == 0));
+	assert_true(until(&q, q.ba != NULL && dev_peer(q.ab)->told_out));
+	/* no echo is due, which would prove more than one packet */
+	assert_true(until(&p, !dif->unproven && dif->echo == DEV_ECHO_NONE &&
+			      dif->pif_holds == DEV_PIF_FREE));
+	lie.pending = true;
+	lie.pif_or = HAL_PIF_ACK;
+	assert_int_equal(send_word(p.ab, 3), 0);
+	assert_true(until(&p, dev_peer(p.ab)->p.dead));
+	assert_non_null(strstr(said, "no answer to a packet"));
+	lie.pending = false;
+	bit_is_off(p.a, true);
+	assert_int_equal(send_word(q.ab, 4), 0);
+	assert_true(until(&p, dev_peer(q.ab)->p.dead));
+	assert_int_equal(dev_peer(q.ab)->ev_status, -FI_EIO);
+	assert_non_null(strstr(said, "PID_CONF"));
+	hal_if_close(q.b);
+	unpair(&p);
+}
+
 /* What the last holder's packet left is no answer for the next holder. */
 static void status_of_the_last_holder(void **state)
 {
@@ -346,6 +376,7 @@ int main(void)
 		DEV_TEST(illegal_beside_an_old_ack),
 		DEV_TEST(not_configured_beside_an_old_ack),
 		DEV_TEST(not_configured_beside_an_old_nack),
+		DEV_TEST(ack_outlives_a_clear),
 		DEV_TEST(status_of_the_last_holder),
 		DEV_TEST(echoes_prove),
 		DEV_TEST(empty_pattern_is_learnt),

@@ -144,6 +144,7 @@ static void pif_stuck(struct dev_if *dif)
 {
 	struct dev_peer *peer = dif->pif_peer;
 	int ret = dif->io->ioctl(dif->mm, HAL_KDEV_IO_CLEAR, NULL);
+	uint64_t status[2];
 
 	dif->pif_since = 0;
 	if (ret == 0 || !dif->stuck_told)
@@ -163,8 +164,9 @@ static void pif_stuck(struct dev_if *dif)
 	}
 	dif->pif_holds = DEV_PIF_FREE;
 	dif->pif_peer = NULL;
-	/* the status of the packet before is not kept either */
-	dif->pif_answer = 0;
+	/* what stands now is no answer to the next packet */
+	dif->io->read128(&dif->pif, HAL_PIF_STATUS, status);
+	dif->pif_answer = status[0] & (HAL_PIF_ACK | HAL_PIF_NACK);
 	if (dif->echo == DEV_ECHO_IN_PIF)
 		dif->echo = DEV_ECHO_NONE;
 	if (peer != NULL && !peer->p.dead)

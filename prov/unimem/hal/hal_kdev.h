@@ -132,9 +132,10 @@ _Static_assert(sizeof(struct hal_kdev_claim) == 32, "ABI");
 
 /*
  * CLEAR (no argument): drop what the packetizer of the file's interface has
- * pending (CLR_REQ). Afterwards PEND is 0. Whether the packet was taken is not
- * known. For a packet to a board that does not answer, which would keep the one
- * buffer of the packetizer for ever. -EINVAL: the file has no interface.
+ * pending (CLR_REQ). Afterwards PEND is 0; ACK and NACK may be anything. It is
+ * not known whether the packet was taken. For a packet to a board that does not
+ * answer, which would keep the one buffer of the packetizer for ever. -EINVAL:
+ * the file has no interface.
  */
 
 /*
