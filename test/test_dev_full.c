@@ -383,6 +383,58 @@ static void full_mailbox_of_processes(void **state)
 	hal->ops->close(hal);
 }
 
+/* The event of a sender, which may have closed. Returns true at its end. */
+static bool one_event(const struct hal_event *ev, const uint64_t *nonce)
+{
+	int s = 0;
+
+	while (s < SENDERS && nonce[s] != ev->peer->addr.nonce)
+		s++;
+	assert_true(s < SENDERS);
+	senders[s].seen = ev->peer;
+	if (ev->type != HAL_EV_DEAD)
+		return false;
+	take(&senders[s]);
+	assert_true(senders[s].got == senders[s].sent);
+	senders[s].seen = NULL;
+	hal_peer_free(ev->peer);
+	return true;
+}
+
+/* Senders close while their packets wait for the mailbox: all still come. */
+static void full_mailbox_of_the_closed(void **state)
+{
+	uint64_t nonce[SENDERS];
+	struct hal_event ev[4];
+	int ended = 0;
+
+	(void)state;
+	open_all("fifo=8,depth=16,world=85");
+	for (last = now(); now() - last < 0.2;)
+		for (int s = 0; s < SENDERS; s++) {
+			push(&senders[s]);
+			pump(&senders[s]);
+		}
+	for (int s = 0; s < SENDERS; s++) {
+		assert_true(senders[s].sent == 16);
+		nonce[s] = senders[s].hif->addr.nonce;
+		hal_if_close(senders[s].hif);
+	}
+	for (last = now(); ended < SENDERS;) {
+		int n;
+
+		hal_if_pump(to);
+		n = hal_if_service(to, ev, 4);
+		for (int i = 0; i < n; i++)
+			ended += one_event(&ev[i], nonce);
+		for (int s = 0; s < SENDERS; s++)
+			take(&senders[s]);
+		assert_true(now() - last < PATIENCE);
+	}
+	hal_if_close(to);
+	hal->ops->close(hal);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -390,6 +442,7 @@ int main(void)
 		cmocka_unit_test(full_mailbox_slow_answers),
 		cmocka_unit_test(full_mailbox_of_another),
 		cmocka_unit_test(full_mailbox_of_processes),
+		cmocka_unit_test(full_mailbox_of_the_closed),
 	};
 
 	return unit_run(tests);
