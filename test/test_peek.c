@@ -128,6 +128,29 @@ static void test_peek_finds_the_oldest(void **state)
 	check_peeked(p.b, &ctx, 3, 7);
 }
 
+/* Counters count messages that were received: no peek, found or not. */
+static void test_peek_is_not_counted(void **state)
+{
+	struct ep_want want = { .cntrs = true };
+	struct ep_pair p = ep_pair(&want);
+	uint64_t out = 1, in;
+	int ctx;
+
+	(void)state;
+	EP_OK(peek(p.b, FI_ADDR_UNSPEC, 7, 0, &ctx, 0));
+	assert_int_equal(ep_wait(p.b, &ctx).err, FI_ENOMSG);
+	leave(&p, &out, sizeof(out), 7);
+	EP_OK(peek(p.b, FI_ADDR_UNSPEC, 7, 0, &ctx, 0));
+	check_peeked(p.b, &ctx, sizeof(out), 7);
+	assert_int_equal(fi_cntr_read(p.b->rxcntr), 0);
+	assert_int_equal(fi_cntr_readerr(p.b->rxcntr), 0);
+	EP_OK(fi_trecv(p.b->ep, &in, sizeof(in), NULL, FI_ADDR_UNSPEC, 7, 0,
+		       &ctx));
+	ep_received(p.b, &ctx);
+	assert_int_equal(fi_cntr_read(p.b->rxcntr), 1);
+	ep_wait(p.a, &out);
+}
+
 /* A program that only peeks must see what comes. */
 static void test_peek_drives_progress(void **state)
 {
@@ -387,6 +410,7 @@ int main(void)
 		EP_TEST(test_trap6_peek_of_nothing_completes),
 		EP_TEST(test_trap5_peek_tells_tag_data_and_length),
 		EP_TEST(test_peek_finds_the_oldest),
+		EP_TEST(test_peek_is_not_counted),
 		EP_TEST(test_peek_drives_progress),
 		EP_TEST(test_peek_does_not_see_untagged),
 		EP_TEST(test_trap6_claim_goes_by_context),
