@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* gsas_whole.c - see gsas_whole.h. */
 #include <errno.h>
+#include <fcntl.h>
 #include <libgen.h>
 #include <signal.h>
 #include <stdio.h>
@@ -8,6 +9,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "gsas_whole.h"
@@ -87,6 +90,46 @@ static void become(const char *program, const char **args)
 	FAIL("%s: %s", args[0], strerror(errno));
 }
 
+static char own_service[64];		/* whole_own_service(); "": none */
+
+static void copy_file(const char *from, int to)
+{
+	int fd = open(from, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	off_t at = 0;
+
+	CHECK_MSG(fd >= 0 && fstat(fd, &st) == 0, "%s: %s", from,
+		  strerror(errno));
+	while (at < st.st_size)
+		CHECK(sendfile(to, fd, &at, (size_t)(st.st_size - at)) > 0);
+	close(fd);
+}
+
+void whole_own_service(void)
+{
+	char from[4096], libs[4096];
+	int fd;
+
+	/* libtool: "gsasd" may be a script that starts this program */
+	whole_program(".libs/gsasd", from, sizeof(from));
+	if (access(from, X_OK) != 0)
+		whole_program("gsasd", from, sizeof(from));
+	whole_program(".libs", libs, sizeof(libs));
+	setenv("LD_LIBRARY_PATH", libs, 1);
+	snprintf(own_service, sizeof(own_service), "/tmp/gsasd.XXXXXX");
+	fd = mkstemp(own_service);
+	CHECK(fd >= 0);
+	copy_file(from, fd);
+	CHECK(fchmod(fd, 0755) == 0);
+	close(fd);
+}
+
+void whole_own_service_end(void)
+{
+	unlink(own_service);
+	own_service[0] = '\0';
+}
+
 static int run_service(int fd, int index, void *arg)
 {
 	const struct service *s = arg;
@@ -96,7 +139,10 @@ static int run_service(int fd, int index, void *arg)
 
 	(void)fd;
 	(void)index;
-	whole_program("gsasd", path, sizeof(path));
+	if (own_service[0] != '\0')
+		snprintf(path, sizeof(path), "%s", own_service);
+	else
+		whole_program("gsasd", path, sizeof(path));
 	snprintf(board, sizeof(board), "%d", s->board);
 	args[3] = board;
 	for (const char *const *o = s->options; o != NULL && *o != NULL; o++) {

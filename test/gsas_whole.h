@@ -43,6 +43,11 @@ void whole_program(const char *name, char *path, size_t len);
 /* In a director: run gsasd for a board until it serves; options: more of its
  * arguments, ends with NULL. */
 struct proc *whole_serve(int i, const char *const *options);
+/* Services from now on run a copy of gsasd, which nobody else runs: services of
+ * one program share a memory budget, also with those of other tests. The file
+ * goes with whole_own_service_end(), which may come as soon as they run. */
+void whole_own_service(void);
+void whole_own_service_end(void);
 /* It lives, is the same process, and ends when it is told to. */
 void whole_end(struct proc *service);
 

@@ -102,8 +102,10 @@ static void in_group(const char *const *options, const struct ask *asks, int n)
 	snprintf(parent, sizeof(parent), "%s", dir);
 	*strrchr(parent, '/') = '\0';
 	CHECK(group_enter(dir, getpid()));
+	whole_own_service();
 	for (int i = 0; i < 2; i++)
 		service[i] = whole_serve(i, options);
+	whole_own_service_end();
 	CHECK(group_enter(parent, getpid()));
 	for (int i = 0; i < n; i++)
 		proc_expect(proc_start(eater, (void *)&asks[i], whole_env(0)),
