@@ -304,8 +304,8 @@ static int lane_call(struct gsas_lane *lane)
 		return ret != 0 ? ret : -FI_EAGAIN;
 	}
 	if (ret == -FI_EACCES)
-		gsas_say("board %u: its service is another user's",
-			 lane->board);
+		gsas_say("board %u: another user holds its service, or all "
+			 "names of it", lane->board);
 	if (ret != 0)
 		return ret;
 	lane_reset(lane, peer);

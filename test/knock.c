@@ -138,7 +138,7 @@ struct hal_addr knock_addr(uint32_t k)
 int knock_name(int fd, const char *kind, const struct hal_addr *addr)
 {
 	struct sockaddr_un sun;
-	socklen_t len = emu_sock_name(&sun, kind, addr);
+	socklen_t len = emu_sock_name(&sun, kind, addr, 0);
 	int ret;
 
 	/* a letter that has the name may still be unread */
@@ -167,7 +167,7 @@ int knock_dial(const struct hal_addr *to)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	struct sockaddr_un sun;
-	socklen_t len = emu_sock_name(&sun, "unimem", to);
+	socklen_t len = emu_sock_name(&sun, "unimem", to, 0);
 
 	assert_true(fd >= 0);
 	assert_int_equal(connect(fd, (struct sockaddr *)&sun, len), 0);

@@ -99,7 +99,7 @@ static void flaw_proof_stale(struct letter *l)
 	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	int caller = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	struct sockaddr_un sun;
-	socklen_t len = emu_sock_name(&sun, "unimem.held", &l->m.hello.from);
+	socklen_t len = emu_sock_name(&sun, "unimem.held", &l->m.hello.from, 0);
 
 	knock_name(listener, "unimem.held", &l->m.hello.from);
 	assert_int_equal(listen(listener, 1), 0);

@@ -368,7 +368,8 @@ static inline int hal_if_open(struct hal *hal, int board, struct hal_if **hif)
 
 /* Take the interface of that number, 1 to caps.ifs_per_board. -FI_EADDRINUSE:
  * somebody has it, or the end of its last holder is not known to all yet;
- * -FI_EINVAL: no such number; and as above. */
+ * -FI_EACCES: other users hold all its names; -FI_EINVAL: no such number; and
+ * as above. */
 static inline int hal_if_open_number(struct hal *hal, int board, int number,
 				     struct hal_if **hif)
 {
@@ -381,8 +382,8 @@ static inline int hal_if_open_number(struct hal *hal, int board, int number,
  * other, but that there is one, whoever has the rest, and that who looks for
  * the service knows its number. -FI_EBUSY: the board has a service, or its last
  * one's end is not known to all yet (told at level 1: another one is as good);
- * -FI_EACCES, -FI_ENOSYS: not for this process, not by this board's driver; and
- * as above.
+ * -FI_EACCES, -FI_ENOSYS: not for this process (other users hold all its
+ * names), not by this board's driver; and as above.
  */
 static inline int hal_if_open_service(struct hal *hal, int board,
 				      struct hal_if **hif)
@@ -436,7 +437,7 @@ static inline void hal_if_disarm(struct hal_if *hif)
  * at once, before the peer has looked; HAL_EV_CONNECTED or HAL_EV_DEAD follows.
  * If the peer opened its half first, the same object is returned.
  * -FI_EAGAIN: it cannot take a connection now, try again; -FI_ECONNREFUSED:
- * nobody holds that interface; -FI_EACCES: another user does; limits as above.
+ * nobody holds that interface; -FI_EACCES: other users do; limits as above.
  */
 static inline int hal_connect(struct hal_if *hif, const struct hal_addr *to,
 			      struct hal_peer **peer)

@@ -152,82 +152,6 @@ void emu_unwatch(struct emu_if *eif, struct emu_src *src)
 	epoll_ctl(eif->epfd, EPOLL_CTL_DEL, src->fd, NULL);
 }
 
-static int take_one(struct emu_if *eif, uint32_t iface)
-{
-	int ret;
-
-	ret = emu_proof_bind(eif, iface);
-	if (ret != 0)
-		return ret;
-	eif->i.addr.iface = iface;
-	ret = emu_sock_bind(eif, iface);
-	if (ret != -FI_EADDRINUSE)
-		return ret;
-	/* a build that knows no proofs holds it: this one is spent */
-	close(eif->proof_fd);
-	ret = emu_proof_open(eif);
-	return ret != 0 ? ret : -FI_EADDRINUSE;
-}
-
-static void cannot_take(const struct emu_if *eif, int ret)
-{
-	hal_log(0, "cannot take an interface of board %u: %s",
-		eif->i.addr.board, strerror(-ret));
-}
-
-/* That number, HAL_IF_SERVICE or another, and no other. */
-static int take_number(struct emu_if *eif, uint32_t number)
-{
-	int ret = take_one(eif, number);
-
-	if (ret == -FI_EADDRINUSE && number == HAL_IF_SERVICE) {
-		hal_log(1, "board %u has an atomic service already",
-			eif->i.addr.board);
-		return -FI_EBUSY;
-	}
-	if (ret == -FI_EADDRINUSE)
-		hal_log(0, "interface %u:%u is in use: wait for its holder to "
-			"end, or choose another number",
-			eif->i.addr.board, number);
-	else if (ret != 0)
-		cannot_take(eif, ret);
-	return ret;
-}
-
-/*
- * Take the first free number. The search starts where this process's interfaces
- * come to lie if every local rank opens as many as we do.
- */
-static int take_any(struct emu_if *eif)
-{
-	struct hal_emu *emu = eif->emu;
-	uint32_t ifs = emu->hal.caps.ifs_per_board;
-	uint32_t k, start;
-	int ret;
-
-	/* a counter, orders nothing */
-	k = atomic_fetch_add_explicit(&emu->ifs_opened, 1,
-				      memory_order_relaxed);
-	start = (uint32_t)emu->start +
-		k * (uint32_t)(emu->nranks > 0 ? emu->nranks : 1);
-	for (uint32_t i = 0; i < ifs; i++) {
-		ret = take_one(eif, (start + i) % ifs + 1);
-		if (ret == 0)
-			return 0;
-		if (ret != -FI_EADDRINUSE)
-			goto failed;
-	}
-	hal_log(0, "board %u has no free interface (%u of %u in use): start "
-		"fewer processes per board, set FI_UNIMEM_BOARDS%s",
-		eif->i.addr.board, ifs, ifs,
-		ifs < 65535 ? ", or use FI_UNIMEM_PROFILE=host" : "");
-	return -FI_EBUSY;
-
-failed:
-	cannot_take(eif, ret);
-	return ret;
-}
-
 static int open_page(struct emu_if *eif)
 {
 	struct hal_page_head *head;
@@ -352,8 +276,8 @@ static int emu_if_open(struct hal *hal, int board, int number,
 	ret = open_sources(eif);
 	if (ret != 0)
 		goto err_free;
-	ret = number == HAL_IF_ANY ? take_any(eif) :
-				     take_number(eif, (uint32_t)number);
+	ret = number == HAL_IF_ANY ? emu_take_any(eif) :
+				     emu_take_number(eif, (uint32_t)number);
 	if (ret != 0)
 		goto err_sources;
 	ret = open_page(eif);

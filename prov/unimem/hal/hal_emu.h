@@ -6,6 +6,7 @@
  *   hal_emu_board.c profiles, boards and where their memory lies
  *   hal_emu_sock.c  connections between interfaces: names, descriptors, ends
  *   hal_emu_msg.c   what is said on them: the handshake, imports
+ *   hal_emu_name.c  names of interfaces, and who holds them
  *   hal_emu_proof.c who is at their other ends
  *   hal_emu_link.c  links: the memory packets and stores travel through
  *   hal_emu_dma.c   dmable memory and cDMA
@@ -79,6 +80,7 @@ struct hal_emu {
 #define EMU_MAGIC	UINT32_C(0x6d696e55)	/* "Unim" */
 #define EMU_WIRE	3		/* raise when a layout changes */
 #define EMU_FDS_MAX	3
+#define EMU_NAMES	4		/* forms of each name */
 #define EMU_REQS_MAX	16		/* imports asked for and unanswered */
 #define EMU_ANSWERS_MAX	64		/* answered and not fetched, more than
 					 * who fetches them all ever leaves */
@@ -172,6 +174,8 @@ enum emu_said {
 	EMU_SAID_UNSEEN,	/* of a peer in another pid namespace */
 	EMU_SAID_MUTE,		/* too many who say nothing */
 	EMU_SAID_FLIGHT,	/* too many descriptors on their way */
+	EMU_SAID_SKIPPED,	/* another user holds a name of a peer */
+	EMU_SAID_BLOCKED,	/* other users hold all of them */
 };
 
 struct emu_conn {
@@ -262,6 +266,7 @@ struct emu_if {
 	uint32_t inbound_max;
 	uint32_t nmute, mute_max;	/* connections that said nothing */
 	uint32_t nlinks;		/* made so far */
+	uint32_t nfull;			/* calls that found a full queue */
 	uint32_t nticks;		/* peers without part in barriers */
 	uint32_t said;			/* bit per enum emu_said */
 	uint32_t nmet;
@@ -319,9 +324,6 @@ int emu_space_ready(struct hal_peer *hp, uint32_t bytes);
 int emu_rx_pending(struct emu_if *eif);
 
 /* hal_emu_sock.c */
-socklen_t emu_sock_name(struct sockaddr_un *sun, const char *kind,
-			const struct hal_addr *addr);
-int emu_sock_bind(struct emu_if *eif, uint32_t iface);
 int emu_sock_connect(struct emu_if *eif, const struct hal_addr *to,
 		     struct emu_conn **conn);
 void emu_not_there(struct emu_if *eif, const struct hal_addr *to);
@@ -350,9 +352,33 @@ int emu_hello_check(struct emu_conn *conn, const struct emu_hello *m,
 bool emu_hello_hold(struct emu_conn *conn, const struct emu_hello *m);
 void emu_refuse(struct emu_conn *conn, int type, int status);
 
+/*
+ * hal_emu_name.c
+ *
+ * emu_sock_name: form k, 0 to EMU_NAMES - 1, of a name of an interface; kind is
+ * "unimem" (where it listens) or "unimem.held" (who holds it).
+ * emu_take_number, emu_take_any: hold an interface and listen; as hal_if_open()
+ * and its like.
+ * emu_name_owner: whose is a name that is in use, of a socket of that type
+ * (SOCK_SEQPACKET for "unimem", SOCK_DGRAM for "unimem.held")? *uid is set if
+ * it is another user's.
+ * emu_name_listener: 0, or -FI_EACCES: a connected socket's other end is
+ * another user's; *uid is set.
+ * emu_name_earlier: does our user hold a form of "unimem.held" before form k?
+ */
+enum emu_owner { EMU_OWNER_OURS, EMU_OWNER_OTHER };
+
+socklen_t emu_sock_name(struct sockaddr_un *sun, const char *kind,
+			const struct hal_addr *addr, int k);
+int emu_take_number(struct emu_if *eif, uint32_t number);
+int emu_take_any(struct emu_if *eif);
+enum emu_owner emu_name_owner(int type, const struct hal_addr *addr, int k,
+			      uid_t *uid);
+int emu_name_listener(int fd, uid_t *uid);
+bool emu_name_earlier(struct emu_if *eif, const struct hal_addr *addr, int k);
+
 /* hal_emu_proof.c */
 int emu_proof_open(struct emu_if *eif);
-int emu_proof_bind(struct emu_if *eif, uint32_t iface);
 int emu_proof_check(const struct emu_conn *conn, const struct hal_addr *addr,
 		    int fd);
 int emu_peer_pidfd(int sock, pid_t pid);

@@ -51,20 +51,6 @@ int emu_proof_open(struct emu_if *eif)
 	return 0;
 }
 
-/* -FI_EADDRINUSE: taken, or word of its last holder is still unread. */
-int emu_proof_bind(struct emu_if *eif, uint32_t iface)
-{
-	struct hal_addr addr = eif->i.addr;
-	struct sockaddr_un sun;
-	socklen_t len;
-
-	addr.iface = iface;
-	len = emu_sock_name(&sun, "unimem.held", &addr);
-	if (bind(eif->proof_fd, (struct sockaddr *)&sun, len) != 0)
-		return -errno;
-	return 0;
-}
-
 /* ---- Processes ------------------------------------------------------- */
 
 /* The process at the other end of a socket, if the kernel tells: pidfd. */
@@ -221,20 +207,36 @@ static bool same_net(int a, int b)
 	       ca == cb;
 }
 
+/* Which form of the name of an interface a socket has; -1: none. */
+static int form_of(int fd, const struct hal_addr *addr)
+{
+	struct sockaddr_un want, sun;
+	socklen_t len = sizeof(sun);
+
+	memset(&sun, 0, sizeof(sun));
+	if (getsockname(fd, (struct sockaddr *)&sun, &len) != 0)
+		return -1;
+	for (int k = 0; k < EMU_NAMES; k++)
+		if (emu_sock_name(&want, "unimem.held", addr, k) == len &&
+		    memcmp(&sun, &want, len) == 0)
+			return k;
+	return -1;
+}
+
 /* Does this socket show that who is at the other end holds an interface? */
 int emu_proof_check(const struct emu_conn *conn, const struct hal_addr *addr,
 		    int fd)
 {
-	struct sockaddr_un want, sun;
 	struct ucred cred;
-	socklen_t want_len, len = sizeof(sun), cred_len = sizeof(cred);
+	socklen_t cred_len = sizeof(cred);
+	int k;
 
-	want_len = emu_sock_name(&want, "unimem.held", addr);
 	if (!sock_is(fd, SO_DOMAIN, AF_UNIX) ||
 	    !sock_is(fd, SO_TYPE, SOCK_DGRAM) ||
-	    getsockname(fd, (struct sockaddr *)&sun, &len) != 0 ||
-	    len != want_len || memcmp(&sun, &want, len) != 0 ||
 	    !same_net(conn->src.fd, fd))
+		return -FI_EACCES;
+	k = form_of(fd, addr);
+	if (k < 0 || emu_name_earlier(conn->eif, addr, k))
 		return -FI_EACCES;
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &cred_len) != 0 ||
 	    cred.uid != geteuid() || cred.pid != conn->pid)

@@ -2,8 +2,8 @@
 /*
  * hal_emu_sock.c - connections between interfaces.
  *
- * An interface listens on an abstract local socket; to hold that name is to
- * hold the interface. A connection carries the descriptors of two peers to
+ * An interface listens on an abstract local socket, whose name hal_emu_name.c
+ * takes. A connection carries the descriptors of two peers to
  * each other, later wake-ups and imports; its end tells a closed interface, the
  * pidfd that came over it tells a process that died.
  */
@@ -20,42 +20,10 @@
 
 #include "hal_emu.h"
 
-#define BACKLOG		4096
 #define ACCEPT_BURST	64		/* connections taken per service */
 #define INPUT_BURST	256		/* messages read per connection */
 #define DRAIN_ROUNDS	64		/* of these, at the end of a peer */
-
-/* ---- Names ----------------------------------------------------------- */
-
-socklen_t emu_sock_name(struct sockaddr_un *sun, const char *kind,
-			const struct hal_addr *addr)
-{
-	int len;
-
-	memset(sun, 0, sizeof(*sun));
-	sun->sun_family = AF_UNIX;
-	len = snprintf(sun->sun_path + 1, sizeof(sun->sun_path) - 1,
-		       "%s.%u.%u.%u", kind, addr->uid, addr->board,
-		       addr->iface);
-	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len);
-}
-
-/* Try to hold one interface. -FI_EADDRINUSE: somebody else does. */
-int emu_sock_bind(struct emu_if *eif, uint32_t iface)
-{
-	struct hal_addr addr = eif->i.addr;
-	struct sockaddr_un sun;
-	socklen_t len;
-
-	addr.iface = iface;
-	len = emu_sock_name(&sun, "unimem", &addr);
-	if (bind(eif->listen.fd, (struct sockaddr *)&sun, len) != 0)
-		return -errno;
-	HAL_POINT(HAL_POINT_BOUND);
-	if (listen(eif->listen.fd, BACKLOG) != 0)
-		return -errno;
-	return 0;
-}
+#define FULL_ROUND	64		/* calls, see full_of_others() */
 
 /* ---- Sending --------------------------------------------------------- */
 
@@ -274,31 +242,117 @@ void emu_not_there(struct emu_if *eif, const struct hal_addr *to)
 		to->iface);
 }
 
+/* A socket to connect with; negative errno, and one line that says why. */
+static int caller_open(const struct hal_addr *to)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK,
+			0);
+	int ret;
+
+	if (fd >= 0)
+		return fd;
+	ret = -errno;
+	hal_log(0, "cannot connect to interface %u:%u: %s%s",
+		to->board, to->iface, strerror(-ret),
+		ret == -FI_EMFILE ? " (RLIMIT_NOFILE): raise it with "
+		"ulimit -n" : "");
+	return ret;
+}
+
+/*
+ * Connect to form k of the name of an interface. -FI_EACCES: another user
+ * listens there, *uid; or, then *uid is ours, the system does not permit it.
+ */
+static int connect_form(int fd, const struct hal_addr *to, int k, uid_t *uid)
+{
+	struct sockaddr_un sun;
+	socklen_t len = emu_sock_name(&sun, "unimem", to, k);
+
+	if (connect(fd, (struct sockaddr *)&sun, len) == 0)
+		return emu_name_listener(fd, uid);
+	*uid = geteuid();
+	return errno == EINTR ? -FI_EAGAIN :
+	       errno == EPERM ? -FI_EACCES : -errno;
+}
+
+/*
+ * Connect to the first form of the name that another user does not hold.
+ * -FI_EACCES: other users hold all of them. -FI_EAGAIN: the queues of the forms
+ * in *full are full, bit k for form k. *uid is the last other user found.
+ */
+static int connect_forms(const struct hal_addr *to, int *fd, unsigned *full,
+			 uid_t *uid)
+{
+	int ret = -FI_ECONNREFUSED, others = 0;
+	uid_t who;
+
+	for (int k = 0; k < EMU_NAMES; k++) {
+		ret = connect_form(*fd, to, k, &who);
+		if (ret == -FI_EAGAIN)
+			*full |= 1u << k;
+		if (ret == -FI_EAGAIN || ret == -FI_ECONNREFUSED)
+			continue;
+		if (ret != -FI_EACCES || who == geteuid())
+			return ret;
+		*uid = who;
+		others++;
+		close(*fd);
+		*fd = caller_open(to);
+		if (*fd < 0)
+			return *fd;
+	}
+	if (others == EMU_NAMES)
+		return -FI_EACCES;
+	return *full != 0 ? -FI_EAGAIN : -FI_ECONNREFUSED;
+}
+
+/* Are all queues that are full those of other users, who may never accept? To
+ * ask takes long where there are many sockets: do so now and then. */
+static bool full_of_others(struct emu_if *eif, const struct hal_addr *to,
+			   unsigned full, uid_t *uid)
+{
+	if (eif->nfull++ % FULL_ROUND != 0)
+		return false;
+	for (int k = 0; k < EMU_NAMES; k++)
+		if ((full & 1u << k) &&
+		    emu_name_owner(SOCK_SEQPACKET, to, k, uid) !=
+		    EMU_OWNER_OTHER)
+			return false;
+	return true;
+}
+
+static void say_skipped(struct emu_if *eif, const struct hal_addr *to, int ret,
+			uid_t uid)
+{
+	if (ret == -FI_EACCES)
+		hal_log(emu_said(eif, EMU_SAID_BLOCKED), "user %u holds all "
+			"names of interface %u:%u: it cannot be reached",
+			(unsigned)uid, to->board, to->iface);
+	else
+		hal_log(emu_said(eif, EMU_SAID_SKIPPED) ? 2 : 1, "user %u "
+			"holds a name of interface %u:%u, which is skipped",
+			(unsigned)uid, to->board, to->iface);
+}
+
 int emu_sock_connect(struct emu_if *eif, const struct hal_addr *to,
 		     struct emu_conn **conn)
 {
-	struct sockaddr_un sun;
-	socklen_t len;
-	int fd, ret;
+	int fd = caller_open(to), ret;
+	uid_t self = geteuid(), uid = self;
+	unsigned full = 0;
 
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0) {
-		ret = -errno;
-		hal_log(0, "cannot connect to interface %u:%u: %s%s",
-			to->board, to->iface, strerror(-ret),
-			ret == -FI_EMFILE ? " (RLIMIT_NOFILE): raise it with "
-			"ulimit -n" : "");
-		return ret;
-	}
-	len = emu_sock_name(&sun, "unimem", to);
-	if (connect(fd, (struct sockaddr *)&sun, len) == 0)
+	if (fd < 0)
+		return fd;
+	ret = connect_forms(to, &fd, &full, &uid);
+	if (ret == -FI_EAGAIN && full_of_others(eif, to, full, &uid))
+		ret = -FI_ECONNREFUSED;
+	if (uid != self)
+		say_skipped(eif, to, ret, uid);
+	if (ret == 0)
 		ret = conn_new(eif, fd, conn);
-	else
-		ret = errno == EINTR ? -FI_EAGAIN :
-		      errno == EPERM ? -FI_EACCES : -errno;
-	if (ret == -FI_ECONNREFUSED)
+	else if (ret == -FI_ECONNREFUSED)
 		emu_not_there(eif, to);
-	if (ret != 0)
+	if (ret != 0 && fd >= 0)
 		close(fd);
 	return ret;
 }
