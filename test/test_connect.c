@@ -125,6 +125,42 @@ static const struct flaw {
 	FLAW(proof_stale),
 };
 
+/* A later form of a name that shows who holds an interface counts only while
+ * nobody of this user holds an earlier one. */
+static void test_later_form_of_the_name(void **state)
+{
+	struct hal_addr from;
+	struct sockaddr_un sun;
+	struct letter l;
+	int held, later;
+	socklen_t len;
+
+	(void)state;
+	if (knock.hal == NULL)
+		skip();
+	from = knock_addr(1);
+	for (int k = EMU_NAMES; k > 0; k--) {
+		len = emu_sock_name(&sun, "unimem.held", &from, k);
+		l = knock_hello(&from, &knock.v->addr);
+		held = fcntl(l.fds[2], F_DUPFD_CLOEXEC, 0);
+		later = knock_half(SOCK_DGRAM);
+		assert_true(held >= 0);
+		assert_int_equal(bind(later, (struct sockaddr *)&sun, len), 0);
+		knock_put(&l, 2, later);
+		assert_int_equal(knock_say(&l), -EACCES);
+		close(held);
+		knock_gone();
+	}
+	/* held by nobody, and then it is its holder's */
+	l = knock_hello(&from, &knock.v->addr);
+	later = knock_half(SOCK_DGRAM);
+	len = emu_sock_name(&sun, "unimem.held", &from, 1);
+	assert_int_equal(bind(later, (struct sockaddr *)&sun, len), 0);
+	knock_put(&l, 2, later);
+	assert_int_equal(knock_say(&l), 0);
+	knock_gone();
+}
+
 static void test_one_flaw_each(void **state)
 {
 	struct hal_addr from;
@@ -522,6 +558,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CONN_TEST(test_one_flaw_each),
+		CONN_TEST(test_later_form_of_the_name),
 		CONN_TEST(test_a_proof_cannot_be_handed_on),
 		CONN_TEST(test_names_of_other_networks),
 		CONN_TEST(test_nobody_has_a_number),
