@@ -51,7 +51,7 @@ debian_netpipe()
 	! grep -i 'fail' "$DEBIAN/out" || die "wrong data"
 	# "  9:      97 bytes    300 times -->  Integrity check passed"
 	want=$(awk '/ bytes .* times .* passed$/ { sum += $2 * $4 }
-		END { print sum + 0 }' "$DEBIAN/out")
+		END { printf "%.0f\n", sum }' "$DEBIAN/out")
 	[ "$want" -gt 0 ] || die "nothing was compared"
 	echo "compared: $want bytes"
 	debian_carried 2 "$want"
