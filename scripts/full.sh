@@ -229,5 +229,9 @@ check_full()
 	packages_need build
 	packages_need check
 	build_all
+	# jobs that are named run before check has built the tests
+	step tests "building the tests" \
+		"make -C build/obj check TESTS= shows the commands." \
+		make -s -C "$OBJ" -j"$JOBS" check TESTS=
 	full_run "$@"
 }
