@@ -332,6 +332,35 @@ static void test_two_vectors_of_one_queue(void **state)
 	assert_int_equal(fi_close(&av->fid), 0);
 }
 
+/* The endpoint of a completion that is not read yet is closed, and no other
+ * uses its vector: a removal takes the source all the same. */
+static void test_a_completion_outlives_its_endpoint(void **state)
+{
+	struct ep_pair p = ep_pair(NULL);
+	struct fi_cq_tagged_entry e;
+	fi_addr_t src[2] = { 0, 0 };
+	uint64_t end = ep_deadline();
+	char in[2], out = 6;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		EP_OK(fi_recv(p.b->ep, &in[i], 1, NULL, p.ba, &in[i]));
+		EP_OK(fi_inject(p.a->ep, &out, 1, p.ab));
+	}
+	for (int i = 0; i < 2000; i++) {
+		fi_cq_read(p.a->cq, NULL, 0);
+		fi_cq_read(p.b->cq, NULL, 0);
+		ep_in_time(end, "two messages");
+	}
+	assert_int_equal(fi_close(&p.b->ep->fid), 0);
+	p.b->ep = NULL;
+	assert_int_equal(fi_cq_readfrom(p.b->cq, &e, 1, &src[0]), 1);
+	assert_int_equal(src[0], p.ba);
+	assert_int_equal(fi_av_remove(p.b->av, &p.ba, 1, 0), 0);
+	assert_int_equal(fi_cq_readfrom(p.b->cq, &e, 1, &src[1]), 1);
+	assert_int_equal(src[1], FI_ADDR_NOTAVAIL);
+}
+
 /* The first of two indices goes, the second still names the peer. */
 static void test_removal_of_the_first_duplicate(void **state)
 {
@@ -467,6 +496,7 @@ int main(void)
 		EP_TEST(test_a_lower_index_is_not_an_earlier_name),
 		EP_TEST(test_a_used_index_again),
 		EP_TEST(test_two_vectors_of_one_queue),
+		EP_TEST(test_a_completion_outlives_its_endpoint),
 		EP_TEST(test_receives_of_the_second_duplicate),
 		EP_TEST(test_deferred_work_of_a_used_index),
 		EP_TEST(test_removal_of_the_first_duplicate),

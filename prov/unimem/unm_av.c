@@ -338,9 +338,8 @@ static int unm_av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count,
 
 		unm_peer_rename(ep);
 		unm_recv_removed(ep);
-		if (ep->rx_cq != NULL)
-			unm_cq_removed(ep->rx_cq, av);
 	}
+	unm_cq_removed(av);
 	unm_unlock(av->domain);
 	return ret;
 }

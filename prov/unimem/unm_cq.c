@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "unm_env.h"
 #include "unm_ep.h"
@@ -76,7 +77,7 @@ static void unm_cq_relieve(struct unm_cq *cq)
 	}
 }
 
-void unm_cq_removed(struct unm_cq *cq, const struct unm_av *av)
+static void unm_cq_unname(struct unm_cq *cq, const struct unm_av *av)
 {
 	for (uint64_t i = cq->head; i != cq->tail; i++) {
 		struct unm_cqe *cqe = &cq->ring[i & cq->mask];
@@ -87,6 +88,13 @@ void unm_cq_removed(struct unm_cq *cq, const struct unm_av *av)
 			 !av->entry[cqe->src].valid)
 			cqe->src = FI_ADDR_NOTAVAIL;
 	}
+}
+
+void unm_cq_removed(const struct unm_av *av)
+{
+	unm_list_for_each(pos, &av->domain->cqs)
+		unm_cq_unname(unm_container(pos, struct unm_cq, in_domain),
+			      av);
 }
 
 /* Entries up to the next error; the lock is held. */
@@ -354,6 +362,10 @@ static int unm_cq_close(struct fid *fid)
 	if (unm_ref_busy(&cq->ref))
 		return -FI_EBUSY;
 	unm_wait_close(&cq->wait);
+	if (unm_lock_close(cq->domain, cq->owner)) {
+		unm_list_remove(&cq->in_domain);
+		unm_unlock(cq->domain);
+	}
 	free(cq->ring);
 	unm_ref_put(&cq->domain->ref);
 	free(cq);
@@ -426,6 +438,10 @@ int unm_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr,
 		goto free_ring;
 	attr->format = cq->format;
 	attr->size = size;
+	cq->owner = getpid();
+	unm_lock(domain);
+	unm_list_append(&domain->cqs, &cq->in_domain);
+	unm_unlock(domain);
 	unm_ref_get(&domain->ref);
 	*fid = &cq->fid;
 	return 0;

@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <string.h>
+#include <sys/types.h>
 
 #include <rdma/fi_eq.h>
 
@@ -56,6 +57,9 @@ struct unm_cq {
 	struct unm_idle idle;
 	enum fi_cq_format format;
 	struct unm_list eps;		/* endpoints to progress */
+	struct unm_list in_domain;	/* link in domain->cqs */
+	pid_t owner;			/* process that opened it, not a child
+					 */
 	struct unm_wait wait;
 	uint32_t readers;		/* threads in fi_cq_sread() */
 	uint32_t signals;		/* given to them */
@@ -94,9 +98,10 @@ bool unm_cq_news(struct unm_cq *cq);
 int unm_cq_trywait(struct unm_cq *cq);
 
 /* Indices were removed from an address vector: unread completions whose source
- * is one of these indices have no source any more. */
+ * is one of these indices have no source any more, in each queue of the domain.
+ * The endpoint that they came through may be closed. */
 struct unm_av;
-void unm_cq_removed(struct unm_cq *cq, const struct unm_av *av);
+void unm_cq_removed(const struct unm_av *av);
 
 /* Make room, before it is needed. Slow path of unm_cq_slot; false: there is no
  * room at all, the queue is overrun. */

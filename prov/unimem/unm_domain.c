@@ -164,6 +164,7 @@ int unm_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 	pthread_mutex_init(&domain->cond_lock, NULL);
 	unm_list_init(&domain->eps);
 	unm_list_init(&domain->cntrs);
+	unm_list_init(&domain->cqs);
 	unm_list_init(&domain->conds);
 	unm_list_init(&domain->works);
 	unm_list_init(&domain->ready);

@@ -48,6 +48,7 @@ struct unm_domain {
 	pthread_mutex_t lock;
 	struct unm_list eps;		/* enabled ones */
 	struct unm_list cntrs;		/* those that any of them moves */
+	struct unm_list cqs;		/* all completion queues */
 	struct unm_list works;		/* all of it */
 	struct unm_work *starts;	/* the one that is being started */
 	struct unm_list *next;		/* ... and the one to be so next */
