@@ -4,7 +4,7 @@
 . "$(dirname "$0")/ep-lib.sh"
 
 export FI_UNIMEM_HAL=sim
-ep_again "garbage golden mem mem_find transfer pressure rma atomic address
+ep_again "garbage golden mem mem_find transfer pressure rma edges atomic address
 	data asleep safe gsas_board gsas_client gsas_life gsas_published
 	litmus litmus_msg" || exit
 

@@ -103,6 +103,19 @@ bool raw_send(struct raw *r, uint64_t head, const uint64_t *w, unsigned nw,
 	return false;
 }
 
+bool raw_send_words(struct raw *r, uint8_t type, const uint64_t *w,
+		    unsigned nw)
+{
+	uint64_t carried[2] = {
+		unm_wire_extent_word(0, 8 * nw), hal_head(type, 0),
+	};
+
+	if (8 * nw <= r->hif->caps->pkt_payload)
+		return raw_send(r, hal_head(type, 0), w, nw, NULL, 0);
+	raw_space(r, 0, w, 8 * nw);
+	return raw_send(r, hal_head(UNM_WIRE_CARRIED, 0), carried, 2, NULL, 0);
+}
+
 bool raw_hello_as(struct raw *r, uint16_t version, uint16_t least)
 {
 	const uint64_t hello = version | (uint64_t)least << 16;

@@ -44,6 +44,10 @@ fi_addr_t raw_insert(struct ep *into, struct raw *r);
 /* Send, waiting for room. False: we were dropped. */
 bool raw_send(struct raw *r, uint64_t head, const uint64_t *w, unsigned nw,
 	      const void *data, size_t len);
+/* A message of words, in a packet if it fits, else at the begin of the receive
+ * space. False: we were dropped. */
+bool raw_send_words(struct raw *r, uint8_t type, const uint64_t *w,
+		    unsigned nw);
 bool raw_hello(struct raw *r);
 /* ... of versions from least to version */
 bool raw_hello_as(struct raw *r, uint16_t version, uint16_t least);

@@ -282,8 +282,7 @@ static void test_no_routes_while_closing(void **state)
 		raw_insert(v, r[i]);
 		raw_connect(r[i], v);
 		assert_true(raw_hello(r[i]));
-		assert_true(raw_send(r[i], hal_head(UNM_WIRE_GET, 0), get, 4,
-				     NULL, 0));
+		assert_true(raw_send_words(r[i], UNM_WIRE_GET, get, 4));
 		raw_expect(r[i], UNM_WIRE_HELLO, w);
 		raw_expect(r[i], UNM_WIRE_RESULT, w);
 	}
