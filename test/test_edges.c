@@ -4,14 +4,18 @@
  * ranges of which one is refused or counts, regions without memory behind
  * them, more regions than routes, an endpoint that closes meanwhile.
  */
+#include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "os_pair.h"
 #include "raw_peer.h"
 #include "unm_env.h"
 #include "unm_ep.h"
+#include "unm_maps.h"
+#include "unm_mr.h"
 
 #define SECOND	77			/* key of another region */
 #define LEN	4096
@@ -147,6 +151,106 @@ static void test_holes(void **state)
 	g_unm_env.direct = true;
 	assert_int_equal(fi_close(&mr->fid), 0);
 	munmap(mem, 2 * page);
+}
+
+/* Puts 8 bytes, adds a number and gets 8 bytes, each by request. */
+static void expect_all(struct ep_pair *p, uint64_t addr, uint64_t key, int err)
+{
+	uint64_t one = 1, in = 0;
+
+	EP_OK(fi_write(p->a->ep, &one, 8, NULL, p->ab, addr, key, &in));
+	assert_int_equal(ep_wait(p->a, &in).err, err);
+	EP_OK(fi_atomic(p->a->ep, &one, 1, NULL, p->ab, addr, key, FI_UINT64,
+			FI_SUM, &in));
+	assert_int_equal(ep_wait(p->a, &in).err, err);
+	if (err != 0)
+		return;
+	EP_OK(fi_read(p->a->ep, &in, 8, NULL, p->ab, addr, key, &in));
+	assert_int_equal(ep_wait(p->a, &in).err, 0);
+	assert_int_equal(in, 2);
+}
+
+/* Registered with rights that the memory does not have everywhere: the error is
+ * the peer's, and the other pages are as good as any. Memory that comes later
+ * is no exception, and fi_mr_refresh() ends the checks. */
+static void test_memory_without_the_rights(void **state)
+{
+	struct ep_pair p = ep_pair(NULL);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	const int all = PROT_READ | PROT_WRITE;
+	char *mem = mmap(NULL, 3 * page, all, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			 0);
+	struct iovec whole = { mem, 3 * page };
+	struct fid_mr *mr[4];
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	assert_true(mem != MAP_FAILED);
+	assert_int_equal(mprotect(mem + page, page, PROT_READ), 0);
+	assert_int_equal(munmap(mem + 2 * page, page), 0);
+	for (uint64_t i = 0; i < 3; i++)
+		mr[i] = os_reg(p.b, mem + i * page, page, OS_ALL, i);
+	mr[3] = os_reg(p.b, mem, 3 * page, OS_ALL, 3);
+	assert_false(((struct unm_mr *)mr[0])->holes);
+	g_unm_env.direct = false;
+	expect_all(&p, 0, 0, 0);
+	expect_all(&p, 0, 1, FI_EFAULT);
+	expect_all(&p, 0, 2, FI_EFAULT);
+	memset(mem, 0, page);
+	expect_all(&p, 8, 3, 0);
+	expect_all(&p, page, 3, FI_EFAULT);
+	expect_all(&p, 2 * page - 4, 3, FI_EFAULT);
+	assert_int_equal(mprotect(mem + page, page, all), 0);
+	assert_true(mmap(mem + 2 * page, page, all, MAP_PRIVATE |
+			 MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED);
+	expect_all(&p, 16, 1, 0);
+	expect_all(&p, 16, 2, 0);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(fi_mr_refresh(mr[i], &whole, 1, 0), 0);
+		assert_false(((struct unm_mr *)mr[i])->holes);
+		assert_int_equal(fi_close(&mr[i]->fid), 0);
+	}
+	g_unm_env.direct = true;
+	munmap(mem, 3 * page);
+}
+
+/* What the kernel says of the mappings, both ways to ask. */
+static void test_mappings(void **state)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *mem = mmap(NULL, 4 * page, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const struct { size_t off, len; int prot, ret; } asked[] = {
+		{ 0, page, PROT_READ | PROT_WRITE, 0 },
+		{ page - 1, 1, PROT_WRITE, 0 },
+		{ page - 1, 2, PROT_WRITE, -FI_EACCES },
+		{ page - 1, 2, PROT_READ, 0 },
+		{ 0, 2 * page, PROT_READ, 0 },
+		{ 0, 2 * page + 1, PROT_READ, -FI_EFAULT },
+		{ 2 * page, page, PROT_READ, -FI_EFAULT },
+		{ 3 * page - 1, 2, PROT_READ, -FI_EFAULT },
+		{ 3 * page, 1, PROT_READ, -FI_EACCES },
+		{ 2 * page, 0, PROT_READ, 0 },
+	};
+
+	(void)state;
+	assert_true(mem != MAP_FAILED);
+	assert_int_equal(mprotect(mem + page, page, PROT_READ), 0);
+	assert_int_equal(munmap(mem + 2 * page, page), 0);
+	assert_int_equal(mprotect(mem + 3 * page, page, PROT_NONE), 0);
+	for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
+		int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+
+		assert_int_equal(unm_maps_allow(mem + asked[i].off,
+						asked[i].len, asked[i].prot),
+				 asked[i].ret);
+		assert_int_equal(unm_maps_allow_text(fd, mem + asked[i].off,
+						     asked[i].len,
+						     asked[i].prot),
+				 asked[i].ret);
+		close(fd);
+	}
+	munmap(mem, 4 * page);
 }
 
 /* ---- Routes ------------------------------------------------------------ */
@@ -316,6 +420,8 @@ int main(void)
 		RAW_TEST(test_every_region_counts),
 		RAW_TEST(test_lengths_beyond_all),
 		RAW_TEST(test_holes),
+		RAW_TEST(test_memory_without_the_rights),
+		RAW_TEST(test_mappings),
 		RAW_TEST(test_direct_beside_requests),
 		RAW_TEST(test_many_regions),
 		RAW_TEST(test_injected_steps_are_not_lost),

@@ -2,12 +2,15 @@
 /*
  * unm_mr.c - memory regions (unm_mr.h): registering, keys, binding, closing.
  *
- * Registering pins and maps nothing: any addresses will do, mapped or not. For
- * sends and receives nobody needs a region; programs that register their
+ * Registering pins and maps nothing: any addresses will do, mapped or not, as
+ * fi_mr(3) promises. Where a region has not everywhere memory that its rights
+ * are good for, each access by request is checked before it touches memory.
+ * For sends and receives nobody needs a region; programs that register their
  * buffers anyway, for whatever provider, get one.
  */
 #include <endian.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +26,7 @@
 #include "unm_log.h"
 #include "unm_mr.h"
 #include "unm_ops.h"
+#include "util/unm_maps.h"
 
 #define UNM_MR_ACCESS	(FI_SEND | FI_RECV | FI_READ | FI_WRITE | \
 			 FI_REMOTE_READ | FI_REMOTE_WRITE)
@@ -147,6 +151,34 @@ static bool unm_mr_has_holes(const struct unm_mr *mr)
 			return true;
 	}
 	return false;
+}
+
+/*
+ * Is there memory behind all pieces now, with the protection that peers' rights
+ * need? Where the kernel does not say, it is as if there were not. Protection
+ * that the application changes later is not noticed: an access of a peer then
+ * ends the process, as the application's own would.
+ */
+static bool unm_mr_backed(const struct unm_mr *mr)
+{
+	int prot = (mr->access & FI_REMOTE_READ ? PROT_READ : 0) |
+		(mr->access & FI_REMOTE_WRITE ? PROT_WRITE : 0);
+	int ret = 0;
+
+	for (size_t i = 0; prot != 0 && ret == 0 && i < mr->count; i++)
+		ret = unm_maps_allow(mr->iov[i].iov_base, mr->iov[i].iov_len,
+				     prot);
+	if (ret != 0)
+		UNM_INFO(MR, "region at %p of %" PRIu64 " bytes has not "
+			 "everywhere memory that peers may %s: every access "
+			 "is checked\n", mr->iov[0].iov_base, mr->len,
+			 prot & PROT_WRITE ? "write" : "read");
+	return ret == 0;
+}
+
+static bool unm_mr_must_check(const struct unm_mr *mr)
+{
+	return unm_mr_has_holes(mr) || !unm_mr_backed(mr);
 }
 
 /*
@@ -349,13 +381,21 @@ int unm_mr_domain_control(struct fid *fid, int command, void *arg)
 	}
 }
 
-/* Nothing of ours knows which pages are behind an address. */
-static int unm_mr_refresh(const struct fi_mr_modify *modify)
+/* Pages are behind addresses now, or no more. Which ones does not matter: the
+ * whole region is checked. */
+static int unm_mr_refresh(struct unm_mr *mr, const struct fi_mr_modify *modify)
 {
+	bool holes;
+
 	if (modify->flags != 0)
 		return -FI_EBADFLAGS;
-	return modify->attr.mr_iov == NULL && modify->attr.iov_count != 0 ?
-		-FI_EINVAL : 0;
+	if (modify->attr.mr_iov == NULL && modify->attr.iov_count != 0)
+		return -FI_EINVAL;
+	holes = unm_mr_must_check(mr);
+	unm_lock(mr->domain);
+	mr->holes = holes;
+	unm_unlock(mr->domain);
+	return 0;
 }
 
 static int unm_mr_control(struct fid *fid, int command, void *arg)
@@ -368,7 +408,7 @@ static int unm_mr_control(struct fid *fid, int command, void *arg)
 	case FI_GET_RAW_MR:
 		return arg != NULL ? unm_mr_raw_attr(mr, arg) : -FI_EINVAL;
 	case FI_REFRESH:
-		return arg != NULL ? unm_mr_refresh(arg) : -FI_EINVAL;
+		return arg != NULL ? unm_mr_refresh(mr, arg) : -FI_EINVAL;
 	default:
 		return -FI_ENOSYS;
 	}
@@ -498,7 +538,6 @@ static int unm_mr_set_pieces(struct unm_mr *mr, const struct fi_mr_attr *attr)
 		mr->len += len;
 	}
 	mr->count = attr->iov_count;
-	mr->holes = unm_mr_has_holes(mr);
 	return 0;
 }
 
@@ -516,6 +555,7 @@ static int unm_mr_construct(struct unm_mr *mr, struct unm_domain *domain,
 	ret = unm_mr_set_pieces(mr, attr);
 	if (ret != 0)
 		return ret;
+	mr->holes = unm_mr_must_check(mr);
 	if (mr->mode & FI_MR_VIRT_ADDR)
 		mr->base = (uintptr_t)mr->iov[0].iov_base;
 	draw = mr->mode & FI_MR_PROV_KEY;

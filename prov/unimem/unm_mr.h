@@ -40,7 +40,9 @@ struct unm_mr {
 	uint64_t nonce;			/* of the only endpoint it serves, 0:
 					 * all of the domain */
 	bool enabled;
-	bool holes;			/* it cannot have memory everywhere */
+	bool holes;			/* not everywhere memory that its rights
+					 * are good for, at registration or
+					 * the last fi_mr_refresh() */
 	/* the core's */
 	bool routed;			/* peers may access it directly */
 	bool closing;			/* in unm_mr_unroute() */
