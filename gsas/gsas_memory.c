@@ -32,6 +32,7 @@
 #define RESERVE_PART	16			/* of what there is ... */
 #define RESERVE_MIN	(UINT64_C(8) << 20)	/* ... in these bounds */
 #define RESERVE_MAX	(UINT64_C(256) << 20)
+#define AHEAD		(UINT64_C(1) << 20)	/* see source_refill() */
 #define TURN_MS		10000			/* until our turn comes */
 #define SHOWN_SHIFT	40			/* pages of one process */
 #define SHOWN_MAX	4096			/* processes */
@@ -47,6 +48,8 @@ struct gsas_source {
 	int fd;				/* the program's file; -1: not open */
 	pthread_mutex_t lock;		/* of used and what is shown of it */
 	uint64_t used;			/* bytes */
+	uint64_t ahead;			/* bytes that the system had and that
+					 * are not refilled yet */
 };
 
 /* ---- What services show to each other ------------------------------------ */
@@ -257,6 +260,26 @@ static int source_alloc(void *ctx, uint64_t bytes, bool mapped,
 	return 0;
 }
 
+/*
+ * Called by the thread that serves, so it waits for no turn. To ask the system
+ * takes long: it asks for AHEAD bytes more, and takes these by and by. They are
+ * far less than the reserve.
+ */
+static bool source_refill(void *ctx, void *at, uint64_t bytes)
+{
+	struct gsas_source *s = ctx;
+	bool there;
+
+	pthread_mutex_lock(&s->lock);
+	if (s->ahead < bytes && has_room(s, bytes + AHEAD))
+		s->ahead = bytes + AHEAD;
+	there = s->ahead >= bytes;
+	if (there)
+		s->ahead -= bytes;
+	pthread_mutex_unlock(&s->lock);
+	return there && populate(at, bytes);
+}
+
 static void source_free(void *ctx, struct gsas_block *block)
 {
 	struct gsas_source *s = ctx;
@@ -288,7 +311,7 @@ struct gsas_memory gsas_source_memory(struct gsas_source *source)
 {
 	return (struct gsas_memory){
 		.alloc = source_alloc, .free = source_free,
-		.key = source_key, .ctx = source,
+		.key = source_key, .ctx = source, .refill = source_refill,
 	};
 }
 

@@ -44,6 +44,10 @@ struct gsas_memory {
 	void (*free)(void *ctx, struct gsas_block *block);
 	int (*key)(void *ctx, const struct gsas_block *block, uint64_t key[2]);
 	void *ctx;
+	/* Bytes of a block that can be mapped were given back to the system,
+	 * and shall have memory again: few, as the caller serves meanwhile.
+	 * false: there is none. NULL: they get memory when they are touched. */
+	bool (*refill)(void *ctx, void *at, uint64_t bytes);
 };
 
 /* What all jobs of a user have together, or may have. */

@@ -50,6 +50,7 @@ struct gsas_queue {
 	uint32_t *next;			/* by buffer */
 
 	struct gsas_queue_system system;
+	bool starved;			/* it had no memory, see give() */
 	uint32_t stock;			/* free buffers that have memory */
 	uint32_t per_slab, slab_bytes;
 	uint64_t slab_free;		/* all its bits */
@@ -151,8 +152,9 @@ static bool slab_ready(struct gsas_queue *q)
 
 	s = unm_list_empty(&q->cold) ? &q->slab[q->made] : slab_of_list(list);
 	if (q->system.populate != NULL &&
-	    !q->system.populate((char *)q->words + (uint64_t)(s - q->slab) *
-				q->slab_bytes, q->slab_bytes))
+	    !q->system.populate(q->system.ctx, (char *)q->words +
+				(uint64_t)(s - q->slab) * q->slab_bytes,
+				q->slab_bytes))
 		return false;
 	if (s == &q->slab[q->made]) {
 		q->made++;
@@ -318,7 +320,8 @@ static bool give(struct gsas_producer *p, uint32_t words)
 {
 	struct gsas_queue *q = p->queue;
 
-	if (!stock(q, words))
+	q->starved = !stock(q, words);
+	if (q->starved)
 		return false;
 	unlist(p);
 	q->unused += words;
@@ -358,8 +361,10 @@ static struct gsas_producer *grant_none(struct gsas_queue *q)
 	struct gsas_producer *p = of_wants(q->none.next);
 	uint32_t words = available(q);
 
-	if (words == 0)
+	if (words == 0) {
+		q->starved = false;	/* it is the quota that is used up */
 		return NULL;
+	}
 	words = words < q->none_count ? 1 : words / q->none_count;
 	return give(p, words < p->window ? words : p->window) ? p : NULL;
 }
@@ -471,8 +476,11 @@ enum gsas_error gsas_producer_open(struct gsas_queue *queue, void *user,
 	unm_list_init(&p->wants);
 	unm_list_init(&p->untold);
 	list_none(p);
-	if (queue->none_count == 1)
-		grant_none(queue);
+	if (queue->none_count == 1 && grant_none(queue) == NULL &&
+	    queue->starved) {
+		gsas_producer_close(p);
+		return GSAS_E_MEMORY;
+	}
 	*producer = p;
 	return GSAS_OK;
 }
@@ -497,6 +505,11 @@ uint64_t gsas_producer_granted(const struct gsas_producer *producer)
 bool gsas_producer_full(const struct gsas_producer *producer)
 {
 	return producer->unused == 0;
+}
+
+bool gsas_queue_starved(const struct gsas_queue *queue)
+{
+	return queue->starved;
 }
 
 void *gsas_producer_user(const struct gsas_producer *producer)

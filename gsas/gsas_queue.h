@@ -103,7 +103,8 @@ struct gsas_queue_system {
 	 * such thing. */
 	void (*give_back)(void *memory, uint64_t bytes);
 	/* They shall have memory; false: there is none. NULL: they have. */
-	bool (*populate)(void *memory, uint64_t bytes);
+	bool (*populate)(void *ctx, void *memory, uint64_t bytes);
+	void *ctx;			/* of populate */
 };
 
 /* Lay out a new queue in zeroed memory of gsas_queue_bytes(). 0, -FI_ENOMEM,
@@ -118,7 +119,7 @@ void gsas_queue_free(struct gsas_queue *queue);	/* with its producers */
  * full or others wait: then gsas_queue_grant() returns it when it may.
  * GSAS_OK; GSAS_E_QUOTA: too many producers for its words, which is so with as
  * many as words, and never below half as many; GSAS_E_STATE: see
- * gsas_queue_put(); GSAS_E_MEMORY.
+ * gsas_queue_put(); GSAS_E_MEMORY: also if the system has none for its window.
  */
 enum gsas_error gsas_producer_open(struct gsas_queue *queue, void *user,
 				struct gsas_producer **producer);
@@ -130,6 +131,10 @@ uint64_t gsas_producer_granted(const struct gsas_producer *producer);
 /* It has put all of them in, and there is no place for more. */
 bool gsas_producer_full(const struct gsas_producer *producer);
 void *gsas_producer_user(const struct gsas_producer *producer);
+
+/* There is place for more words, but the system had no memory for them when it
+ * was last asked. */
+bool gsas_queue_starved(const struct gsas_queue *queue);
 
 /*
  * GSAS_OK; GSAS_E_AGAIN: it was not granted, nothing is put in; GSAS_E_STATE:

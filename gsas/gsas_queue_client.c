@@ -31,7 +31,9 @@ struct gsas_queue_handle {
 	uint32_t refs;		/* opened so often */
 	bool producer;
 	int error;		/* why it takes no more words, 0: it does */
-	bool full;			/* the service has no place for more */
+	int full;			/* the service has no place for more,
+					 * -FI_EAGAIN, or no memory, -FI_ENOMEM;
+					 * 0: it has */
 	uint64_t granted, used;		/* words that may be sent, that were,
 					 * since it is a producer */
 	struct gsas_queue_view view;	/* head NULL: none yet */
@@ -97,12 +99,13 @@ static int queue_new(struct gsas_lane *lane, gsas_addr address,
 	struct gsas_thread *t = lane->thread;
 	struct gsas_queue_handle *q;
 	uint64_t result;
-	/* is it one? as many producers as words are no reason not to take */
+	/* is it one? as many producers as words, or no memory for more words,
+	 * are no reason not to take */
 	int ret = simple(lane, GSAS_QUEUE_OPEN, address, &result);
 
 	if (ret == 0)
 		ret = simple(lane, GSAS_QUEUE_CLOSE, address, &result);
-	if (ret != 0 && ret != -EDQUOT)
+	if (ret != 0 && ret != -EDQUOT && ret != -FI_ENOMEM)
 		return ret;
 	q = calloc(1, sizeof(*q));
 	if (q == NULL)
@@ -196,21 +199,21 @@ void gsas_queue_told(struct gsas_lane *lane, uint64_t address, int error,
 
 	if (q == NULL || !q->producer)
 		return;
-	if (error != 0 && error != -FI_EAGAIN) {
+	if (error != 0 && error != -FI_EAGAIN && error != -FI_ENOMEM) {
 		q->error = error;
 		q->granted = q->used;	/* so that it is looked at */
 		return;
 	}
 	if (q->granted < words)
 		q->granted = words;
-	q->full = error != 0;
+	q->full = error;
 }
 
 /* ---- In ------------------------------------------------------------------ */
 
 /* What the service said meanwhile of the window. When nothing of it is left,
  * wait for the answer to the last word that was sent: more, or that the queue
- * is full. 0; -FI_EAGAIN. */
+ * is full, or that there is no memory. 0; -FI_EAGAIN, -FI_ENOMEM. */
 static int look_at_window(struct gsas_queue_handle *q, struct gsas_thread *t)
 {
 	gsas_thread_progress(t);
@@ -224,7 +227,7 @@ static int look_at_window(struct gsas_queue_handle *q, struct gsas_thread *t)
 		return q->lane->gone;
 	if (q->error != 0)
 		return q->error;
-	return q->used == q->granted ? -FI_EAGAIN : 0;
+	return q->used == q->granted ? q->full : 0;
 }
 
 static int become_producer(struct gsas_queue_handle *q,
@@ -234,13 +237,13 @@ static int become_producer(struct gsas_queue_handle *q,
 	int ret;
 
 	q->granted = q->used = 0;
-	q->full = false;
+	q->full = 0;
 	q->producer = true;		/* may be told of more at once */
 	ret = simple(lane, GSAS_QUEUE_OPEN, q->address, &granted);
 	if (ret == 0 && q->error == 0 && q->granted < granted)
 		q->granted = granted;
 	if (ret == 0 && q->granted == 0)
-		q->full = true;
+		q->full = -FI_EAGAIN;
 	q->producer = ret == 0;
 	return ret;
 }

@@ -3,7 +3,6 @@
  * gsas_serve_queue.c - queues as regions: who has them open, and who is told of
  * grants. What is in their memory: gsas_queue.h.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -228,17 +227,13 @@ static void give_back(void *memory, uint64_t bytes)
 	(void)madvise(memory, bytes, MADV_REMOVE);
 }
 
-/* A system without this option (before Linux 5.14) gives memory at the first
- * access, or ends the process. */
-static bool populate(void *memory, uint64_t bytes)
+static bool populate(void *ctx, void *at, uint64_t bytes)
 {
-	return madvise(memory, bytes, MADV_POPULATE_WRITE) == 0 ||
-	       errno == EINVAL;
-}
+	const struct gsas_memory *memory = ctx;
 
-static const struct gsas_queue_system queue_system = {
-	.give_back = give_back, .populate = populate,
-};
+	return memory->refill == NULL ||
+		memory->refill(memory->ctx, at, bytes);
+}
 
 void gsas_region_hollow(const struct gsas_region *region)
 {
@@ -251,6 +246,10 @@ enum gsas_error gsas_region_enqueue(struct gsas_service *service,
 				    struct gsas_region *region,
 				    uint32_t quota, uint32_t buffer)
 {
+	struct gsas_queue_system system = {
+		.give_back = give_back, .populate = populate,
+		.ctx = &service->attr.pages.memory,
+	};
 	struct served_queue *q = calloc(1, sizeof(*q));
 	enum gsas_error error;
 	uint64_t left;
@@ -261,7 +260,7 @@ enum gsas_error gsas_region_enqueue(struct gsas_service *service,
 	q->service = service;
 	memory = gsas_pages_find(service->pages, region->address, &region,
 				 &left, &error);
-	if (gsas_queue_new(memory, quota, buffer, &queue_system,
+	if (gsas_queue_new(memory, quota, buffer, &system,
 			   &q->queue) != 0)
 		goto free_q;
 	if (gsas_queue_view(memory, left, &q->view) != 0)
@@ -471,7 +470,8 @@ static bool open_tell(struct gsas_open *open)
 	else
 		answer.response.error = GSAS_E_FREED;
 	if (open->producer != NULL && gsas_producer_full(open->producer))
-		answer.response.error = GSAS_E_AGAIN;
+		answer.response.error = gsas_queue_starved(open->queue->queue) ?
+			GSAS_E_MEMORY : GSAS_E_AGAIN;
 	if (!gsas_client_tell(open->client, &answer))
 		return false;
 	unm_list_remove(&open->tells);

@@ -145,7 +145,8 @@ struct world *world_new(const struct gsas_service_attr *attr)
 		a = *attr;
 	a.pages.board = WORLD_BOARD;
 	a.pages.memory = (struct gsas_memory){
-		memory_alloc, memory_free, memory_key, world
+		.alloc = memory_alloc, .free = memory_free,
+		.key = memory_key, .ctx = world,
 	};
 	a.io = (struct gsas_io){ .in = io_in, .room = io_room,
 					 .out = io_out, .answer = io_answer };

@@ -89,8 +89,54 @@ static int eater(int fd, int index, void *arg)
 	return 0;
 }
 
-/* Two services in a group, one client. */
-static void in_group(const char *const *options, const struct ask *asks, int n)
+/* A queue gets memory when words come. There is none: that is the error of who
+ * puts words in, and neither the service nor a word is lost. */
+static int queuer(int fd, int index, void *arg)
+{
+	const uint64_t quota = UINT64_C(1) << 23;	/* 64 MiB of words */
+	struct gsas_queue_handle *q;
+	uint64_t n = 0, word;
+	gsas_addr addr;
+	int ret = 0;
+
+	(void)fd;
+	(void)index;
+	(void)arg;
+	GSAS(gsas_queue_create(quota, 512, whole_board(0), 0, NULL, &addr));
+	GSAS(gsas_queue_open(addr, &q));
+	take_all(0);
+	while (n < quota && (ret = gsas_enqueue(q, n)) == 0)
+		n++;
+	GSAS_IS(-ENOMEM, ret);
+	procs_note("%llu words", (unsigned long long)n);
+	GSAS_IS(-ENOMEM, gsas_enqueue(q, n));
+	gsas_queue_close(q);
+	GSAS(gsas_queue_open(addr, &q));
+	GSAS_IS(-ENOMEM, gsas_enqueue(q, n));
+	/* the pieces are not touched by that, and some give way */
+	GSAS(gsas_write64(held[0], 1));
+	for (int i = 0; i < 8; i++)
+		GSAS(gsas_free(held[--nheld]));
+	while ((ret = gsas_enqueue(q, n)) == -ENOMEM)
+		procs_nap(1000);
+	GSAS(ret);
+	for (n++; n < 200000; n++)
+		GSAS(gsas_enqueue(q, n));
+	GSAS(gsas_fence(-1));
+	for (uint64_t i = 0; i < n; i++) {
+		GSAS(gsas_dequeue(q, &word));
+		CHECK(word == i);
+	}
+	gsas_queue_close(q);
+	GSAS(gsas_free(addr));
+	while (nheld > 0)
+		GSAS(gsas_free(held[--nheld]));
+	return 0;
+}
+
+/* Two services in a group, and clients one after the other. */
+static void in_group(const char *const *options, proc_fn fn,
+		     const struct ask *asks, int n)
 {
 	struct proc *service[2];
 	char dir[256], parent[256];
@@ -108,8 +154,7 @@ static void in_group(const char *const *options, const struct ask *asks, int n)
 	whole_own_service_end();
 	CHECK(group_enter(parent, getpid()));
 	for (int i = 0; i < n; i++)
-		proc_expect(proc_start(eater, (void *)&asks[i], whole_env(0)),
-			    0);
+		proc_expect(proc_start(fn, (void *)&asks[i], whole_env(0)), 0);
 	for (int i = 0; i < 2; i++)
 		whole_end(service[i]);
 	procs_forget();
@@ -124,7 +169,7 @@ static void budget(void)
 		{ 2, GROUP * 3 / 8, GROUP / 2 },
 	};
 
-	in_group(NULL, asks, 2);
+	in_group(NULL, eater, asks, 2);
 }
 
 /* With no limit but that of the group. */
@@ -133,7 +178,15 @@ static void group(void)
 	static const char *const options[] = { "--pages", "0", NULL };
 	static const struct ask ask = { 2, GROUP / 2, GROUP };
 
-	in_group(options, &ask, 1);
+	in_group(options, eater, &ask, 1);
+}
+
+static void queue(void)
+{
+	static const char *const options[] = { "--pages", "0", NULL };
+	static const struct ask none;
+
+	in_group(options, queuer, &none, 1);
 }
 
 int main(int argc, char **argv)
@@ -141,7 +194,8 @@ int main(int argc, char **argv)
 	static const struct procs_case cases[] = {
 		{ "budget", budget, 120 },
 		{ "group", group, 120 },
+		{ "queue", queue, 120 },
 	};
 
-	return procs_main(argc, argv, cases, 2);
+	return procs_main(argc, argv, cases, 3);
 }
