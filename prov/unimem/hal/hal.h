@@ -47,6 +47,7 @@ struct hal_if;
 struct hal_peer;
 struct hal_mem;
 struct hal_rmem;
+struct hal_window;
 
 /* ---- Addresses ------------------------------------------------------- */
 
@@ -79,6 +80,7 @@ enum hal_cap_flags {
 	HAL_CAP_EVENT	 = 1 << 2,	/* hal_if_fd() can wake a sleeper */
 	HAL_CAP_ANY_BOARD = 1 << 3,	/* interfaces of every board are to be
 					 * had, not of the own one only */
+	HAL_CAP_ALIAS	 = 1 << 4,	/* hal_window.h: shared mappings */
 };
 
 struct hal_caps {
@@ -255,8 +257,7 @@ enum hal_dma_op { HAL_DMA_GET = 1, HAL_DMA_PUT };
 /*
  * One transfer between local memory and a peer's. With rmem the remote side is
  * dmable and raddr an offset into it; without, raddr is an address in the
- * peer's
- * process and needs peer->dma_any. local must stay valid until completion.
+ * peer's process and needs peer->dma_any. local must stay valid until then.
  */
 struct hal_dma {
 	enum hal_dma_op op;
@@ -321,6 +322,12 @@ struct hal_ops {
 	void (*mem_release)(struct hal_rmem *rmem);
 	/* NULL: by transfers only */
 	void *(*mem_window)(struct hal_rmem *rmem, uint64_t *bytes);
+	/* hal_window.h; NULL: no HAL_CAP_ALIAS */
+	int (*alias_key)(const void *addr, uint64_t len, uint32_t access,
+			 struct hal_key *key);
+	int (*alias_open)(const struct hal_key *key, uint64_t len,
+			  uint32_t access, struct hal_window *win);
+	void (*alias_close)(struct hal *hal, const struct hal_window *win);
 	int (*dma_post)(struct hal_if *hif, const struct hal_dma *dma,
 			uint64_t token);
 	int (*dma_poll)(struct hal_if *hif, struct hal_dma_comp *comp, int max);
@@ -729,45 +736,6 @@ static inline void hal_mem_release(struct hal_peer *peer, struct hal_rmem *rmem)
 }
 
 /*
- * An imported region as a processor may access it; addr NULL: by transfers
- * only (no HAL_CAP_COHERENT). It lasts as long as the import, also if the owner
- * frees the region or ends. Stores are ordered before a packet sent, and a word
- * stored back, after them; atomics on it (hal_win_word) are so for every
- * processor that reaches the region. Any thread may use it.
- */
-struct hal_window {
-	uint8_t *addr;
-	uint64_t bytes;
-};
-
-static inline void hal_mem_window(struct hal_peer *peer, struct hal_rmem *rmem,
-				  struct hal_window *win)
-{
-	win->bytes = 0;
-	win->addr = peer->ops->mem_window == NULL ? NULL :
-		peer->ops->mem_window(rmem, &win->bytes);
-}
-
-/* off + len <= win->bytes: nobody checks, here and below */
-static inline void hal_win_store(const struct hal_window *win, uint64_t off,
-				 const void *src, size_t len)
-{
-	__builtin_memcpy(win->addr + off, src, len);
-}
-
-static inline void hal_win_load(const struct hal_window *win, uint64_t off,
-				void *dst, size_t len)
-{
-	__builtin_memcpy(dst, win->addr + off, len);
-}
-
-/* Where an atomic operation finds its operand. */
-static inline void *hal_win_word(const struct hal_window *win, uint64_t off)
-{
-	return win->addr + off;
-}
-
-/*
  * Start a transfer. Never completes inline, never calls back; an accepted token
  * yields exactly one completion from hal_dma_poll(), its data visible before.
  * -FI_EAGAIN: caps.dma_depth transfers are outstanding; -FI_EINVAL: bad range;
@@ -791,5 +759,7 @@ static inline void hal_dump(struct hal_if *hif, FILE *out)
 {
 	hif->ops->dump(hif, out);
 }
+
+#include "hal_window.h"
 
 #endif /* HAL_H */

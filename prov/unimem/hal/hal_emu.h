@@ -11,6 +11,7 @@
  *   hal_emu_link.c  links: the memory packets and stores travel through
  *   hal_emu_dma.c   dmable memory and cDMA
  *   hal_emu_attach.c ordinary memory of peers
+ *   hal_emu_alias.c memory that peers have mapped from the same file
  *   hal_map.c       one mapping per segment and process
  *
  * A link is one direction of a pair of interfaces, a sealed memfd made by its
@@ -417,5 +418,12 @@ void emu_attach_open(struct hal_emu *emu);
 void emu_attach_close(struct hal_emu *emu);
 void emu_attach_probe(struct emu_peer *peer);
 int64_t emu_attach_move(const struct hal_dma *d, uint64_t done, uint64_t n);
+
+/* hal_emu_alias.c: as hal_window.h says. */
+int emu_alias_key(const void *addr, uint64_t len, uint32_t access,
+		  struct hal_key *key);
+int emu_alias_open(const struct hal_key *key, uint64_t len, uint32_t access,
+		   struct hal_window *win);
+void emu_alias_close(struct hal *hal, const struct hal_window *win);
 
 #endif /* HAL_EMU_H */

@@ -27,7 +27,7 @@ static const struct emu_profile {
 } profiles[] = {
 	{ "host", { 128, 56, 12288, 262144, 274432 }, 65535, 1,
 	  HAL_CAP_COHERENT | HAL_CAP_EVENT | HAL_CAP_DMA_ANY |
-	  HAL_CAP_ANY_BOARD },
+	  HAL_CAP_ANY_BOARD | HAL_CAP_ALIAS },
 	{ "exanode", { 64, 24, 8192, 16384, 24576 }, 63, 4,
 	  HAL_CAP_COHERENT | HAL_CAP_EVENT | HAL_CAP_ANY_BOARD },
 };
