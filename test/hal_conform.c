@@ -197,6 +197,7 @@ static const struct {
 	{ "memory", ct_mem_tests, &ct_mem_count, false },
 	{ "cdma", ct_dma_tests, &ct_dma_count, false },
 	{ "shared words", ct_shared_tests, &ct_shared_count, false },
+	{ "shared mappings", ct_alias_tests, &ct_alias_count, false },
 	{ "processes", ct_proc_tests, &ct_proc_count, true },
 	{ "processes that exec", ct_exec_tests, &ct_exec_count, true },
 	{ "service of processes", ct_service_proc_tests,

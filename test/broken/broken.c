@@ -27,6 +27,7 @@ static const struct {
 	{ broken_conn, &broken_conn_count },
 	{ broken_shared, &broken_shared_count },
 	{ broken_iface0, &broken_iface0_count },
+	{ broken_alias, &broken_alias_count },
 };
 #define NLISTS		(sizeof(lists) / sizeof(lists[0]))
 

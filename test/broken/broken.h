@@ -74,8 +74,8 @@ int broken_forward(struct bpeer *bp, const struct packet *p);
 void broken_veil_back(struct bpeer *bp);
 
 extern const struct mutation broken_pkt[], broken_dma[], broken_conn[],
-	broken_shared[], broken_iface0[];
+	broken_shared[], broken_iface0[], broken_alias[];
 extern const int broken_pkt_count, broken_dma_count, broken_conn_count,
-	broken_shared_count, broken_iface0_count;
+	broken_shared_count, broken_iface0_count, broken_alias_count;
 
 #endif /* BROKEN_H */
