@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "fi_ext_unimem.h"
 #include "os_pair.h"
@@ -18,6 +21,35 @@ static const struct fi_unimem_mem_ops *mem_ops(struct ep *e)
 	return ops;
 }
 
+/* Shared memory of a file without a name or a descriptor, not aligned to more
+ * than a line; its length lies in the page before. */
+#define PAGE	((size_t)4096)
+#define HEAD	(PAGE + 64)
+
+static void *shared_alloc(size_t len)
+{
+	int fd = memfd_create("os-shared", MFD_CLOEXEC);
+	size_t bytes = HEAD + len;
+	void *map;
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
+	map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_true(map != MAP_FAILED);
+	close(fd);
+	memcpy(map, &bytes, sizeof(bytes));
+	return (char *)map + HEAD;
+}
+
+static void shared_free(void *mem)
+{
+	char *map = (char *)mem - HEAD;
+	size_t bytes;
+
+	memcpy(&bytes, map, sizeof(bytes));
+	assert_int_equal(munmap(map, bytes), 0);
+}
+
 void *os_alloc(struct ep *e, enum os_way way, size_t len)
 {
 	void *mem = NULL;
@@ -28,7 +60,7 @@ void *os_alloc(struct ep *e, enum os_way way, size_t len)
 		assert_int_equal(mem_ops(e)->alloc(e->domain, len, 0, 0, &mem),
 				 0);
 	else
-		mem = calloc(1, len);
+		mem = way == OS_SHARED ? shared_alloc(len) : calloc(1, len);
 	assert_non_null(mem);
 	return mem;
 }
@@ -37,6 +69,8 @@ void os_free(struct ep *e, enum os_way way, void *mem)
 {
 	if (way == OS_DMABLE)
 		assert_int_equal(mem_ops(e)->free(e->domain, mem), 0);
+	else if (way == OS_SHARED)
+		shared_free(mem);
 	else
 		free(mem);
 }
@@ -97,7 +131,8 @@ bool os_goes(enum os_way way)
 	ep_settle();
 	hp = ((struct unm_ep *)p.a->ep)->peer_of[p.ab]->hp;
 	goes = way == OS_ATTACH ? g_unm_env.attach && hp->dma_any :
-		hp->ops->mem_window != NULL;
+		way == OS_DMABLE ? hp->ops->mem_window != NULL :
+		g_unm_env.alias && (hp->hif->caps->flags & HAL_CAP_ALIAS);
 	ep_close(p.a);
 	ep_close(p.b);
 	return goes;
@@ -106,7 +141,7 @@ bool os_goes(enum os_way way)
 bool os_runs_in(enum os_way way, const char *test)
 {
 	static const char *const names[OS_WAYS] = {
-		"requests", "attach", "dmable",
+		"requests", "attach", "dmable", "shared",
 	};
 	static const char *last;	/* loops ask again and again */
 	static unsigned told;

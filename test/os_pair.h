@@ -2,7 +2,8 @@
 /*
  * os_pair.h - one-sided operations between two endpoints of a test, each way
  * there is: by requests the target executes, by cross-memory attach, through
- * dmable memory. What comes out is the same.
+ * dmable memory, through a second mapping of shared memory. What comes out is
+ * the same.
  */
 #ifndef OS_PAIR_H
 #define OS_PAIR_H
@@ -12,7 +13,13 @@
 
 #include "ep_pair.h"
 
-enum os_way { OS_REQUESTS, OS_ATTACH, OS_DMABLE, OS_WAYS };
+enum os_way { OS_REQUESTS, OS_ATTACH, OS_DMABLE, OS_SHARED, OS_WAYS };
+
+/* Does a processor access the memory itself, atomics too? */
+static inline bool os_window(enum os_way way)
+{
+	return way == OS_DMABLE || way == OS_SHARED;
+}
 
 struct os_pair {
 	struct ep *a, *b;		/* a accesses memory of b */

@@ -272,7 +272,7 @@ static void add_and_swap(struct sleeper *s)
 /* What is direct there leaves no trace at the target. */
 static void undisturbed(enum os_way way, enum bed bed)
 {
-	bool atomics = way == OS_DMABLE || bed != DEAF;
+	bool atomics = os_window(way) || bed != DEAF;
 	struct sleeper s = { .bed = bed };
 	uint64_t requests;
 
@@ -289,7 +289,7 @@ static void undisturbed(enum os_way way, enum bed bed)
 		nap_ms(2);
 		if (atomics)
 			add_and_swap(&s);
-		if (way == OS_DMABLE)
+		if (os_window(way))
 			assert_int_equal(os_requests(&s.p), requests);
 		nap_ms(2);
 	}

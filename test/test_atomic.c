@@ -133,7 +133,7 @@ static void every_operation(enum os_way way)
 	/* what MPICH asks, and how many at once */
 	assert_int_equal(fi_atomicvalid(p.a->ep, FI_DOUBLE, FI_LAND, &max), 0);
 	assert_true(max >= 65536);
-	if (way == OS_DMABLE)
+	if (os_window(way))
 		assert_true(os_direct(&p) > 500);
 	else
 		assert_int_equal(os_direct(&p), way == OS_REQUESTS ? 0 :
@@ -157,6 +157,14 @@ static void test_every_operation_on_dmable_memory(void **state)
 {
 	(void)state;
 	every_operation(OS_DMABLE);
+}
+
+static void test_every_operation_on_shared_memory(void **state)
+{
+	(void)state;
+	if (!os_goes(OS_SHARED))
+		skip();
+	every_operation(OS_SHARED);
 }
 
 /* ---- Vectors, messages, inject --------------------------------------- */
@@ -450,6 +458,7 @@ int main(void)
 		EP_TEST(test_every_operation_by_requests),
 		EP_TEST(test_every_operation_beside_attach),
 		EP_TEST(test_every_operation_on_dmable_memory),
+		EP_TEST(test_every_operation_on_shared_memory),
 		EP_TEST(test_vectors),
 		EP_TEST(test_bad_calls),
 		EP_TEST(test_bad_accesses),

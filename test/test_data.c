@@ -493,7 +493,7 @@ static void test_operands_of_fetches_are_free_at_once(void **state)
 		for (int call = 0; call < FETCHES; call++)
 			for (int i = 0; i < 7; i++)
 				many_fetches(&p, call, flag, lens[i]);
-		assert_int_equal(os_direct(&p) != direct, way == OS_DMABLE);
+		assert_int_equal(os_direct(&p) != direct, os_window(way));
 		longer_fetches(&p, flag);
 		os_close(&p);
 	}

@@ -101,7 +101,7 @@ static ssize_t issue(struct scene *s, enum kind kind, uint64_t off, size_t len,
 /* Is it executed without b, once the remote key is known? */
 static bool is_direct(const struct scene *s, enum kind kind)
 {
-	return s->p.way == OS_DMABLE || (s->p.way == OS_ATTACH && kind <= GET);
+	return os_window(s->p.way) || (s->p.way == OS_ATTACH && kind <= GET);
 }
 
 static void same(const uint8_t *bytes, uint8_t value, size_t len)

@@ -184,7 +184,7 @@ static void test_no_hello(void **state)
 /* A provider of another protocol: one line, what there is and what to do. */
 static void test_other_version(void **state)
 {
-	static const uint16_t other[][2] = { { 2, 2 }, { 0, 0 }, { 9, 4 } };
+	static const uint16_t other[][2] = { { 3, 3 }, { 0, 0 }, { 9, 5 } };
 
 	(void)state;
 	EP_NEEDS_INSIDE();

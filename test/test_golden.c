@@ -44,7 +44,7 @@ static void begin(struct wire *g)
 {
 	next(g);
 	assert_int_equal(g->head, UINT64_C(0x0100000000000000));
-	assert_int_equal(g->w[0], UINT64_C(0x0000000000030003));
+	assert_int_equal(g->w[0], UINT64_C(0x0000000000040004));
 }
 
 static uint32_t payload(const struct wire *g)
@@ -366,15 +366,15 @@ static void test_send_ends_by_fin(void **state)
 
 /* ---- Versions -------------------------------------------------------- */
 
-/* A later provider that still understands version 3 is welcome, with feature
+/* A later provider that still understands version 4 is welcome, with feature
  * bits we do not know; one that does not is dropped. */
 static void test_other_versions(void **state)
 {
 	static const struct { uint64_t hello; bool fine; } t[] = {
-		{ 0x0000000000030003, true }, { 0x0000000000030007, true },
-		{ 0xffffffff00030007, true }, { 0x0000000000000003, true },
-		{ 0x0000000000040004, false }, { 0x00000000ffffffff, false },
-		{ 0x0000000000020002, false }, { 0x0000000000000000, false },
+		{ 0x0000000000040004, true }, { 0x0000000000040007, true },
+		{ 0xffffffff00040007, true }, { 0x0000000000000004, true },
+		{ 0x0000000000050005, false }, { 0x00000000ffffffff, false },
+		{ 0x0000000000030003, false }, { 0x0000000000000000, false },
 	};
 	char in;
 

@@ -255,6 +255,7 @@ static void locked(enum os_way way, bool one)
 APART(apart_by_requests, OS_REQUESTS)
 APART(apart_by_attach, OS_ATTACH)
 APART(apart_through_windows, OS_DMABLE)
+APART(apart_in_shared_memory, OS_SHARED)
 LOCKED(locked_by_requests, OS_REQUESTS, false)
 LOCKED(locked_by_attach, OS_ATTACH, false)
 LOCKED(locked_through_windows, OS_DMABLE, false)
@@ -268,6 +269,7 @@ int main(void)
 		EP_TEST(test_apart_by_requests),
 		EP_TEST(test_apart_by_attach),
 		EP_TEST(test_apart_through_windows),
+		EP_TEST(test_apart_in_shared_memory),
 		EP_TEST(test_locked_by_requests),
 		EP_TEST(test_locked_by_attach),
 		EP_TEST(test_locked_through_windows),

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -41,8 +42,13 @@
 
 enum call { PUT, GET, ADD, CALLS };
 
+static uint8_t *g_arena;		/* LEN bytes that all children map */
+
+/* The owner's memory: of its heap, dmable, or mapped by all. */
+enum memory { ORDINARY, DMABLE, SHARED };
+
 struct plan {
-	bool dmable;			/* else by cross-memory attach */
+	enum memory memory;		/* ORDINARY: by cross-memory attach */
 	unsigned calls;			/* bits of those to be made */
 	size_t len;			/* of each; 0: by turns */
 };
@@ -105,8 +111,8 @@ static void owner_begin_with(struct owner *o, const struct plan *plan,
 	memset(o, 0, sizeof(*o));
 	o->plan = *plan;
 	node_open(&o->n, NODE_ONESIDED | flags);
-	o->mem = plan->dmable ? node_alloc(&o->n, LEN) :
-		aligned_alloc(4096, LEN);
+	o->mem = plan->memory == DMABLE ? node_alloc(&o->n, LEN) :
+		plan->memory == SHARED ? g_arena : aligned_alloc(4096, LEN);
 	CHECK(o->mem != NULL);
 	memcpy(g_shared->bytes, &o->n.addr, sizeof(o->n.addr));
 }
@@ -119,7 +125,7 @@ static void owner_begin(struct owner *o, const struct plan *plan)
 static void owner_end(struct owner *o)
 {
 	node_close(&o->n);
-	if (!o->plan.dmable)
+	if (o->plan.memory == ORDINARY)
 		free(o->mem);
 }
 
@@ -282,8 +288,8 @@ static bool goes(const struct plan *plan)
 	char from = 1, to = 0;
 	struct iovec local = { &to, 1 }, remote = { &from, 1 };
 
-	return plan->dmable || process_vm_readv(getpid(), &local, 1, &remote,
-						1, 0) == 1;
+	return plan->memory != ORDINARY ||
+		process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 1;
 }
 
 #ifdef HAL_FAULT_POINTS
@@ -517,10 +523,12 @@ static void too_long(const struct plan *plan, bool dies)
 static void inside(bool dies)
 {
 	static const struct plan plans[] = {
-		{ true, 1 << PUT, 8 }, { true, 1 << PUT, PART },
-		{ true, 1 << GET, 8 }, { true, 1 << GET, PART },
-		{ true, 1 << ADD, 8 }, { false, 1 << PUT, 8 },
-		{ false, 1 << PUT, PART }, { false, 1 << GET, PART },
+		{ DMABLE, 1 << PUT, 8 }, { DMABLE, 1 << PUT, PART },
+		{ DMABLE, 1 << GET, 8 }, { DMABLE, 1 << GET, PART },
+		{ DMABLE, 1 << ADD, 8 }, { ORDINARY, 1 << PUT, 8 },
+		{ SHARED, 1 << PUT, 8 }, { SHARED, 1 << GET, PART },
+		{ SHARED, 1 << ADD, 8 },
+		{ ORDINARY, 1 << PUT, PART }, { ORDINARY, 1 << GET, PART },
 	};
 	int n = 0;
 
@@ -546,7 +554,7 @@ static void killed_inside(void)
 static void stopped_too_long(void)
 {
 	static const struct plan plans[] = {
-		{ true, 1 << PUT, 8 }, { false, 1 << GET, PART },
+		{ DMABLE, 1 << PUT, 8 }, { ORDINARY, 1 << GET, PART },
 	};
 
 	for (int i = 0; i < 4; i++)
@@ -556,7 +564,7 @@ static void stopped_too_long(void)
 
 static void two_too_long(void)
 {
-	static const struct plan plan = { true, 1 << PUT, 8 };
+	static const struct plan plan = { DMABLE, 1 << PUT, 8 };
 
 	two_close(&plan);
 }
@@ -699,7 +707,16 @@ static void rounds(const struct plan *plan)
 static void rounds_through_windows(void)
 {
 	static const struct plan plan = {
-		true, 1 << PUT | 1 << GET | 1 << ADD, 0,
+		DMABLE, 1 << PUT | 1 << GET | 1 << ADD, 0,
+	};
+
+	rounds(&plan);
+}
+
+static void rounds_in_shared_memory(void)
+{
+	static const struct plan plan = {
+		SHARED, 1 << PUT | 1 << GET | 1 << ADD, 0,
 	};
 
 	rounds(&plan);
@@ -707,7 +724,7 @@ static void rounds_through_windows(void)
 
 static void rounds_by_attach(void)
 {
-	static const struct plan plan = { false, 1 << PUT | 1 << GET, 0 };
+	static const struct plan plan = { ORDINARY, 1 << PUT | 1 << GET, 0 };
 
 	rounds(&plan);
 }
@@ -716,13 +733,14 @@ static void rounds_by_attach(void)
 static void killed_writers(void)
 {
 	static const struct plan plans[] = {
-		{ true, 1 << PUT | 1 << GET | 1 << ADD, 0 },
-		{ false, 1 << PUT | 1 << GET, 0 },
+		{ DMABLE, 1 << PUT | 1 << GET | 1 << ADD, 0 },
+		{ ORDINARY, 1 << PUT | 1 << GET, 0 },
+		{ SHARED, 1 << PUT | 1 << GET | 1 << ADD, 0 },
 	};
 	long kills = procs_number("UNM_TEST_KILLS", 20);
 	uint64_t seed = 11;
 
-	for (int k = 0; k < 2; k++) {
+	for (int k = 0; k < 3; k++) {
 		struct proc *w[WRITERS], *owner;
 
 		if (!goes(&plans[k]))
@@ -746,7 +764,7 @@ static void killed_writers(void)
 		procs_forget();
 		memset(g_shared, 0, sizeof(*g_shared));
 	}
-	procs_note("%ld writers killed", 2 * kills);
+	procs_note("%ld writers killed", 3 * kills);
 }
 
 static const struct procs_case cases[] = {
@@ -755,11 +773,16 @@ static const struct procs_case cases[] = {
 	{ "stopped_too_long", stopped_too_long, 100 },
 	{ "two_too_long", two_too_long, 100 },
 	{ "rounds_through_windows", rounds_through_windows, 300 },
+	{ "rounds_in_shared_memory", rounds_in_shared_memory, 300 },
 	{ "rounds_by_attach", rounds_by_attach, 300 },
 	{ "killed_writers", killed_writers, 100 },
 };
 
 int main(int argc, char **argv)
 {
+	/* MAP_SHARED, and a file that has no name */
+	g_arena = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED |
+		       MAP_ANONYMOUS, -1, 0);
+	CHECK(g_arena != MAP_FAILED);
 	return procs_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

@@ -173,6 +173,12 @@ static void test_every_call_through_dmable_memory(void **state)
 	every_call(OS_DMABLE);
 }
 
+static void test_every_call_through_shared_memory(void **state)
+{
+	(void)state;
+	every_call(OS_SHARED);
+}
+
 /* From dmable memory, too: this is for engines that know no other. */
 static void test_from_dmable_to_dmable_memory(void **state)
 {
@@ -672,6 +678,7 @@ int main(void)
 		EP_TEST(test_every_call_by_requests),
 		EP_TEST(test_every_call_by_attach),
 		EP_TEST(test_every_call_through_dmable_memory),
+		EP_TEST(test_every_call_through_shared_memory),
 		EP_TEST(test_from_dmable_to_dmable_memory),
 		EP_TEST(test_bad_accesses),
 		EP_TEST(test_answers_are_not_mixed_up),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_wire.c - what packets mean, byte by byte. The bytes below are those of
- * docs/protocol.md; they never change while the version is 2. (What endpoints
+ * docs/protocol.md; they never change while the version is 4. (What endpoints
  * really send is compared in test_golden.c.)
  */
 #include <errno.h>
@@ -45,7 +45,7 @@ static int decode(struct unm_wire_msg *m, const uint8_t *bytes, size_t len,
 static void test_numbers_are_fixed(void **state)
 {
 	(void)state;
-	assert_int_equal(UNM_WIRE_VERSION, 3);
+	assert_int_equal(UNM_WIRE_VERSION, 4);
 	assert_int_equal(UNM_WIRE_HELLO, 0x01);
 	assert_int_equal(UNM_WIRE_CARRIED, 0x02);
 	assert_int_equal(UNM_WIRE_INLINE, 0x10);

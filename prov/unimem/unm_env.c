@@ -24,6 +24,9 @@ static const struct hal_param unm_params[] = {
 	    "shortest message read by cross-memory attach, bytes"),
 	ROW("DIRECT", HAL_PARAM_BOOL, direct, 0, 1, "1",
 	    "access memory regions of a peer without its help"),
+	ROW("ALIAS", HAL_PARAM_BOOL, alias, 0, 1, "1",
+	    "access memory regions of a peer through an own mapping of the "
+	    "same shared memory"),
 	ROW("UNEXPECTED_MAX", HAL_PARAM_SIZE, unexpected_max, 4096, LONG_MAX,
 	    "1G", "memory for unexpected messages of an endpoint, bytes; "
 	    "beyond it senders get -FI_EAGAIN"),

@@ -16,6 +16,7 @@ struct unm_env {
 	size_t attach_min;	/* cross-memory attach from this length on */
 	bool attach;		/* cross-memory attach allowed */
 	bool direct;		/* peers' regions accessed without them */
+	bool alias;		/* so, through mappings of the same memory */
 	size_t unexpected_max;	/* memory for unexpected messages, bytes */
 	int tx_size;		/* sends in flight per endpoint */
 	int rx_size;		/* receives posted per endpoint */

@@ -381,11 +381,15 @@ int unm_mr_domain_control(struct fid *fid, int command, void *arg)
 	}
 }
 
-/* Pages are behind addresses now, or no more. Which ones does not matter: the
- * whole region is checked. */
+/*
+ * Pages are behind addresses now, or no more. Which ones does not matter: the
+ * whole region is checked. Peers that access shared memory through mappings of
+ * their own ask again which memory it is.
+ */
 static int unm_mr_refresh(struct unm_mr *mr, const struct fi_mr_modify *modify)
 {
 	bool holes;
+	int ret = 0;
 
 	if (modify->flags != 0)
 		return -FI_EBADFLAGS;
@@ -394,8 +398,14 @@ static int unm_mr_refresh(struct unm_mr *mr, const struct fi_mr_modify *modify)
 	holes = unm_mr_must_check(mr);
 	unm_lock(mr->domain);
 	mr->holes = holes;
+	if (mr->shared)
+		ret = unm_mr_unroute(mr);
+	if (ret == 0) {
+		mr->identified = false;
+		mr->shared = false;
+	}
 	unm_unlock(mr->domain);
-	return 0;
+	return ret;
 }
 
 static int unm_mr_control(struct fid *fid, int command, void *arg)

@@ -20,6 +20,7 @@
 
 #include <rdma/fi_domain.h>
 
+#include "hal/hal.h"
 #include "unm_domain.h"
 #include "unm_info.h"
 #include "util/unm_list.h"
@@ -46,6 +47,10 @@ struct unm_mr {
 	/* the core's */
 	bool routed;			/* peers may access it directly */
 	bool closing;			/* in unm_mr_unroute() */
+	bool identified;		/* share_key was looked for ... */
+	bool shared;			/* ... and is there: peers may have the
+					 * memory mapped themselves */
+	struct hal_key share_key;
 	uint32_t number;		/* of this region in its domain: the
 					 * next one of its key has another */
 	struct unm_list users;		/* operations that stream from it */

@@ -100,6 +100,8 @@ struct unm_route {
 	bool stale;			/* not to be used any more */
 	struct hal_key mem_key;
 	struct unm_import *mem;		/* DMABLE, once imported */
+	struct hal *alias;		/* SHARED: win is an alias of its;
+					 * NULL: of mem */
 	struct hal_window win;
 };
 

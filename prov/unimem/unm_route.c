@@ -95,6 +95,8 @@ static void unm_route_free(struct unm_route *r)
 {
 	if (r->mem != NULL)
 		unm_import_put(r->mem);
+	if (r->alias != NULL)
+		hal_alias_close(r->alias, &r->win);
 	free(r);
 }
 
@@ -128,8 +130,14 @@ void unm_route_clear(struct unm_peer *peer)
 {
 	struct unm_list *node;
 
-	while ((node = unm_list_pop(&peer->routes)) != NULL)
-		free(unm_container(node, struct unm_route, link));
+	while ((node = unm_list_pop(&peer->routes)) != NULL) {
+		struct unm_route *r = unm_container(node, struct unm_route,
+						    link);
+
+		if (r->alias != NULL)
+			hal_alias_close(r->alias, &r->win);
+		free(r);		/* imports are dropped elsewhere */
+	}
 	free(peer->route_hash);
 	peer->route_hash = NULL;
 }
@@ -201,6 +209,26 @@ static bool unm_route_import(struct unm_peer *peer, struct unm_route *r)
 	return false;
 }
 
+/*
+ * The region is memory that its owner shares: if this process has mapped it,
+ * too, access it there. Else it is reached as other memory of the owner.
+ */
+static void unm_route_alias(struct unm_peer *peer, struct unm_route *r)
+{
+	uint32_t access = (r->reach & UNM_REACH_READ ? HAL_ALIAS_READ : 0) |
+		(r->reach & UNM_REACH_WRITE ? HAL_ALIAS_WRITE : 0);
+
+	if (!g_unm_env.alias ||
+	    hal_alias_open(peer->hp, &r->mem_key, r->len, access,
+			   &r->win) != 0) {
+		r->reach = (r->reach & ~UNM_REACH_HOW) | UNM_REACH_ATTACH;
+		return;
+	}
+	r->alias = peer->ep->hif->hal;
+	r->base = 0;			/* in the alias */
+	peer->ep->stats->aliases++;
+}
+
 int unm_route_told(struct unm_peer *peer, const struct unm_wire_msg *m)
 {
 	struct unm_route *r = unm_route_entry(peer, m->key);
@@ -223,6 +251,8 @@ int unm_route_told(struct unm_peer *peer, const struct unm_wire_msg *m)
 	r->mem_key.word[1] = m->mem_key[1];
 	if ((r->reach & UNM_REACH_HOW) == UNM_REACH_DMABLE)
 		unm_route_import(peer, r);
+	if ((r->reach & UNM_REACH_HOW) == UNM_REACH_SHARED)
+		unm_route_alias(peer, r);
 	peer->ep->stats->routes++;
 	return 0;
 }
@@ -243,6 +273,8 @@ struct unm_route *unm_route_find(struct unm_peer *peer, uint64_t key)
 	switch (r->reach & UNM_REACH_HOW) {
 	case UNM_REACH_DMABLE:
 		return unm_route_import(peer, r) ? r : NULL;
+	case UNM_REACH_SHARED:
+		return r;
 	case UNM_REACH_ATTACH:
 		return peer->hp->dma_any && !peer->attach_off &&
 			g_unm_env.attach ? r : NULL;

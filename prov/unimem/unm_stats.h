@@ -37,6 +37,7 @@
 	X(tx_requests, "requests sent for the others") \
 	X(rx_requests, "requests of peers executed") \
 	X(routes, "routes to peers' regions learned") \
+	X(aliases, "of these, to memory that is mapped here as well") \
 	X(revokes, "routes to our regions revoked") \
 	X(polls, "empty calls of progress, 16 for each look at the clock") \
 	X(yields, "processor given away while idle") \

@@ -297,11 +297,26 @@ void unm_target_abort(struct unm_peer *peer)
 
 /* ---- Routes ---------------------------------------------------------- */
 
+/* What hal_alias_key() says of a region, asked once. */
+static bool unm_target_shared(struct unm_ep *ep, struct unm_mr *mr)
+{
+	uint32_t access = (mr->access & FI_REMOTE_READ ? HAL_ALIAS_READ : 0) |
+		(mr->access & FI_REMOTE_WRITE ? HAL_ALIAS_WRITE : 0);
+
+	if (!mr->identified)
+		mr->shared = g_unm_env.alias && !mr->holes && mr->len != 0 &&
+			hal_alias_key(ep->hif->hal, mr->iov[0].iov_base,
+				      mr->len, access, &mr->share_key) == 0;
+	mr->identified = true;
+	return mr->shared;
+}
+
 /* Tell how the region may be accessed without us. */
 static void unm_target_route(struct unm_peer *peer, uint64_t key,
 			     struct unm_mr *mr)
 {
 	struct unm_ep *ep = peer->ep;
+	const struct hal_key *key_of = NULL;
 	struct unm_mem_seg *seg = NULL;
 	uint32_t reach = UNM_REACH_ASK;
 	struct unm_answer *an;
@@ -316,7 +331,12 @@ static void unm_target_route(struct unm_peer *peer, uint64_t key,
 	if (mr->count == 1 && mr->remote_cntr == NULL &&
 	    ep->rem_rd_cntr == NULL && ep->rem_wr_cntr == NULL) {
 		seg = unm_mem_find(ep->domain, mr->iov[0].iov_base, mr->len);
-		reach = (seg != NULL ? UNM_REACH_DMABLE : UNM_REACH_ATTACH) |
+		if (seg != NULL)
+			key_of = &seg->key;
+		else if (unm_target_shared(ep, mr))
+			key_of = &mr->share_key;
+		reach = (seg != NULL ? UNM_REACH_DMABLE : key_of != NULL ?
+			 UNM_REACH_SHARED : UNM_REACH_ATTACH) |
 			(mr->access & FI_REMOTE_READ ? UNM_REACH_READ : 0) |
 			(mr->access & FI_REMOTE_WRITE ? UNM_REACH_WRITE : 0);
 	}
@@ -331,10 +351,11 @@ static void unm_target_route(struct unm_peer *peer, uint64_t key,
 	an->w[3] = mr->base;
 	an->w[4] = mr->len;
 	an->w[5] = (uintptr_t)mr->iov[0].iov_base;
-	if (seg != NULL) {
+	if (seg != NULL)
 		an->w[5] -= (uintptr_t)seg->base;
-		an->w[6] = seg->key.word[0];
-		an->w[7] = seg->key.word[1];
+	if (key_of != NULL) {
+		an->w[6] = key_of->word[0];
+		an->w[7] = key_of->word[1];
 	}
 	unm_answer_queue(peer, an);
 }

@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define UNM_WIRE_VERSION	3
-#define UNM_WIRE_VERSION_MIN	3	/* oldest version we talk to */
+#define UNM_WIRE_VERSION	4
+#define UNM_WIRE_VERSION_MIN	4	/* oldest version we talk to */
 
 enum unm_wire_type {
 	UNM_WIRE_HELLO		= 0x01,	/* first packet of every link */
@@ -101,6 +101,8 @@ enum unm_wire_reach {
 	UNM_REACH_ASK	 = 0,		/* by requests only */
 	UNM_REACH_ATTACH = 1,		/* base is an address in the process */
 	UNM_REACH_DMABLE = 2,		/* base is an offset behind mem_key */
+	UNM_REACH_SHARED = 3,		/* as ATTACH; and mem_key names the
+					 * bytes of the file mapped there */
 };
 #define UNM_REACH_HOW		0x0F
 #define UNM_REACH_READ		0x10

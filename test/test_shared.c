@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_shared.c - regions of memory that the initiator has mapped as well: it
+ * accesses them through an alias of its own mapping (docs/protocol.md, section
+ * 11). Which memory qualifies, what happens where it does not, and when an
+ * alias ends. test_rma.c, test_atomic.c and test_direct.c do every operation
+ * this way, test_revoke.c closes regions under writers.
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "os_pair.h"
+#include "unm_env.h"
+#include "unm_ep.h"
+
+#define PAGE	((size_t)4096)
+#define LEN	(4 * PAGE)
+#define KEY	5
+#define RW	(PROT_READ | PROT_WRITE)
+
+/* A file of LEN without a name, of which two mappings begin in the pages of
+ * the scene. */
+struct scene {
+	struct os_pair p;
+	int fd;
+	uint8_t *mem;			/* b's region is made of this */
+	struct fid_mr *mr;
+};
+
+static const struct unm_stats *stats(const struct scene *s)
+{
+	return ((struct unm_ep *)s->p.a->ep)->stats;
+}
+
+static int file_new(void)
+{
+	int fd = memfd_create("test-shared", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, LEN), 0);
+	return fd;
+}
+
+static void *map(int fd, int prot, int flags, void *at)
+{
+	void *mem = mmap(at, LEN, prot, flags, fd, 0);
+
+	assert_true(mem != MAP_FAILED);
+	return mem;
+}
+
+static void open_scene(struct scene *s, int prot, int flags)
+{
+	memset(s, 0, sizeof(*s));
+	s->p = os_open(OS_REQUESTS, 64);
+	g_unm_env.direct = true;
+	s->fd = file_new();
+	s->mem = map(s->fd, prot, flags, NULL);
+}
+
+static void close_scene(struct scene *s)
+{
+	if (s->mr != NULL)
+		assert_int_equal(fi_close(&s->mr->fid), 0);
+	if (s->mem != NULL)
+		munmap(s->mem, LEN);
+	close(s->fd);
+	os_close(&s->p);
+}
+
+/* Adds 1 to a word of the region. Returns true if b was not asked. */
+static bool adds(struct scene *s, uint64_t at)
+{
+	uint64_t one = 1, was = os_requests(&s->p);
+
+	EP_OK(fi_atomic(s->p.a->ep, &one, 1, NULL, s->p.ab, at, KEY,
+			FI_UINT64, FI_SUM, s));
+	assert_int_equal(ep_wait(s->p.a, s).err, 0);
+	ep_settle();
+	return os_requests(&s->p) == was;
+}
+
+static uint64_t word(const void *mem, size_t at)
+{
+	uint64_t value;
+
+	memcpy(&value, (const uint8_t *)mem + at, sizeof(value));
+	return value;
+}
+
+static bool there_are_aliases(void)
+{
+	return ep_inside() && os_goes(OS_SHARED);
+}
+#define NEEDS_ALIASES()	do { if (!there_are_aliases()) skip(); } while (0)
+
+/* ---- Which memory ---------------------------------------------------- */
+
+/* Region of part of it; atomics by attach there are none. */
+static void found(int prot, int flags, uint64_t access, bool alias)
+{
+	struct scene s;
+	char byte = 0;
+
+	open_scene(&s, prot, flags);
+	s.mr = os_reg(s.p.b, s.mem + 24, LEN - 100, access, KEY);
+	if (access & FI_REMOTE_WRITE) {
+		assert_false(adds(&s, 8));	/* asks for the remote key */
+		assert_true(adds(&s, 8) == alias);
+		assert_int_equal(word(s.mem, 32), 2);
+	} else {
+		for (int i = 0; i < 2; i++) {
+			EP_OK(fi_read(s.p.a->ep, &byte, 1, NULL, s.p.ab, 8,
+				      KEY, &s));
+			assert_int_equal(ep_wait(s.p.a, &s).err, 0);
+			ep_settle();
+		}
+	}
+	assert_int_equal(stats(&s)->routes, 1);
+	assert_int_equal(stats(&s)->aliases, alias);
+	close_scene(&s);
+}
+
+static void test_shared_mappings(void **state)
+{
+	(void)state;
+	NEEDS_ALIASES();
+	found(RW, MAP_SHARED, OS_ALL, true);
+	found(RW, MAP_SHARED, FI_REMOTE_READ, true);
+	found(PROT_READ, MAP_SHARED, FI_REMOTE_READ, true);
+}
+
+static void test_other_mappings(void **state)
+{
+	(void)state;
+	NEEDS_ALIASES();
+	found(RW, MAP_PRIVATE, OS_ALL, false);
+	found(RW, MAP_PRIVATE, FI_REMOTE_READ, false);
+	g_unm_env.alias = false;	/* FI_UNIMEM_ALIAS=0 */
+	found(RW, MAP_SHARED, OS_ALL, false);
+	g_unm_env.alias = true;
+}
+
+/* A region of all the address space: its memory is looked at when accessed. */
+static void test_all_of_the_address_space(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	NEEDS_ALIASES();
+	open_scene(&s, RW, MAP_SHARED);
+	s.mr = os_reg(s.p.b, NULL, SIZE_MAX, OS_ALL, KEY);
+	for (int i = 0; i < 3; i++)
+		assert_false(adds(&s, (uintptr_t)s.mem));
+	assert_int_equal(word(s.mem, 0), 3);
+	assert_int_equal(stats(&s)->aliases, 0);
+	close_scene(&s);
+}
+
+/* What an initiator cannot map it reaches as any other memory. */
+static void test_initiator_without_the_mapping(void **state)
+{
+	uint64_t value = 7, requests;
+	struct scene s;
+
+	(void)state;
+	NEEDS_ALIASES();
+	open_scene(&s, RW, MAP_SHARED);
+	s.mr = os_reg(s.p.b, s.mem, LEN, OS_ALL, KEY);
+	EP_OK(fi_write(s.p.a->ep, &value, 8, NULL, s.p.ab, 0, KEY, &s));
+	for (int i = 0; i < 100; i++)
+		ep_poll(s.p.b);		/* it says which memory it is */
+	g_unm_env.alias = false;
+	assert_int_equal(ep_wait(s.p.a, &s).err, 0);
+	ep_settle();
+	g_unm_env.alias = true;
+	assert_int_equal(stats(&s)->routes, 1);
+	assert_int_equal(stats(&s)->aliases, 0);
+	requests = os_requests(&s.p);
+	value = 8;
+	EP_OK(fi_write(s.p.a->ep, &value, 8, NULL, s.p.ab, 8, KEY, &s));
+	assert_int_equal(ep_wait(s.p.a, &s).err, 0);
+	assert_int_equal(os_requests(&s.p) == requests, os_goes(OS_ATTACH));
+	assert_int_equal(word(s.mem, 0), 7);
+	assert_int_equal(word(s.mem, 8), 8);
+	close_scene(&s);
+}
+
+/* ---- When it ends ---------------------------------------------------- */
+
+/* Mappings of the file that this process has. */
+static int mappings(void)
+{
+	FILE *f = fopen("/proc/self/maps", "r");
+	char line[512];
+	int n = 0;
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f) != NULL)
+		n += strstr(line, "/memfd:test-shared") != NULL;
+	fclose(f);
+	return n;
+}
+
+/* The alias goes soon after the region, so that the memory is given back,
+ * though nobody accesses that peer any more. */
+static void test_memory_is_given_back(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	NEEDS_ALIASES();
+	open_scene(&s, RW, MAP_SHARED);
+	s.mr = os_reg(s.p.b, s.mem, LEN, OS_ALL, KEY);
+	adds(&s, 0);
+	assert_int_equal(mappings(), 2);
+	munmap(s.mem, LEN);
+	s.mem = NULL;
+	assert_int_equal(mappings(), 1);
+	assert_int_equal(fi_close(&s.mr->fid), 0);
+	s.mr = NULL;
+	EP_UNTIL(mappings() == 0);
+	close_scene(&s);
+}
+
+/* So it does with the endpoint. */
+static void test_gone_with_its_endpoint(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	NEEDS_ALIASES();
+	open_scene(&s, RW, MAP_SHARED);
+	s.mr = os_reg(s.p.b, s.mem, LEN, OS_ALL, KEY);
+	adds(&s, 0);
+	munmap(s.mem, LEN);
+	s.mem = NULL;
+	assert_int_equal(mappings(), 1);
+	close_scene(&s);
+	assert_int_equal(mappings(), 0);
+}
+
+/* Other memory is behind the addresses; fi_mr_refresh() says so. */
+static void test_refresh(void **state)
+{
+	struct iovec iov = { NULL, LEN };
+	struct scene s;
+	uint8_t *old;
+	int fd;
+
+	(void)state;
+	NEEDS_ALIASES();
+	open_scene(&s, RW, MAP_SHARED);
+	s.mr = os_reg(s.p.b, s.mem, LEN, OS_ALL, KEY);
+	adds(&s, 64);
+	assert_true(adds(&s, 64));
+	old = map(s.fd, RW, MAP_SHARED, NULL);
+	fd = file_new();
+	map(fd, RW, MAP_SHARED | MAP_FIXED, s.mem);
+	iov.iov_base = s.mem;
+	assert_int_equal(fi_mr_refresh(s.mr, &iov, 1, 0), 0);
+	assert_false(adds(&s, 64));
+	assert_true(adds(&s, 64));
+	assert_int_equal(word(old, 64), 2);
+	assert_int_equal(word(s.mem, 64), 2);
+	assert_int_equal(stats(&s)->aliases, 2);
+	munmap(old, LEN);
+	close(fd);
+	close_scene(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		EP_TEST(test_shared_mappings),
+		EP_TEST(test_other_mappings),
+		EP_TEST(test_all_of_the_address_space),
+		EP_TEST(test_initiator_without_the_mapping),
+		EP_TEST(test_memory_is_given_back),
+		EP_TEST(test_gone_with_its_endpoint),
+		EP_TEST(test_refresh),
+	};
+
+	return unit_run(tests);
+}
