@@ -44,7 +44,7 @@ aarch64_fetch()
 {
 	local root=$1 deb
 
-	apt_private deb -o APT::Architecture=arm64 \
+	apt_private deb bookworm -o APT::Architecture=arm64 \
 		-o APT::Architectures::=arm64
 	# shellcheck disable=SC2046 # a list of names
 	(cd "$APT_DIR/get" && "${APT[@]}" download $(packages aarch64-libs))

@@ -2,8 +2,8 @@
 # shellcheck shell=bash
 # Load the whole library; wants TOP set.
 
-UNIMEM_LIBS="common packages mpich mpich-build build demo count user native"
-UNIMEM_LIBS+=" smoke ompi debian"
+UNIMEM_LIBS="common packages tarball libfabric mpich mpich-build build demo"
+UNIMEM_LIBS+=" count user native smoke ompi debian"
 for lib in $UNIMEM_LIBS check aarch64 fuzz mutants systemd bare full; do
 	# shellcheck source=/dev/null
 	. "$TOP/scripts/$lib.sh"

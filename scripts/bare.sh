@@ -45,7 +45,7 @@ bare_make()
 			mv "$tar.tmp" "$tar"
 			return 0
 		fi
-	done < <(mirrors deb | sed -E 's/\[[^]]*\] //' | sort -u)
+	done < <(mirrors deb "$BARE_SUITE" | sed -E 's/\[[^]]*\] //' | sort -u)
 	die "no mirror of apt's lists gave a $BARE_SUITE"
 }
 

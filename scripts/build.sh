@@ -115,6 +115,10 @@ build_env()
 	# parameters; "man fi_unimem" explains them.)
 	export FI_PROVIDER=unimem
 
+	# MPICH runs on the libfabric of build/libfabric, with which MPI_Init is
+	# short. To run it on the system's libfabric instead:
+	#   export LD_LIBRARY_PATH="$BUILD/libfabric-system"
+
 	# The manual pages: fi_unimem(7) and MPICH's. (The colon at the end
 	# keeps the system's own.)
 	export MANPATH="$PREFIX/share/man:$BUILD/mpich/share/man:\${MANPATH:-}"

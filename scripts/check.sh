@@ -32,8 +32,9 @@ CHECK_AGAIN+=" test/test_death test/test_fork"
 CHECK_USER="test/test_ns test/test_limits test/test_info"
 CHECK_USER+=" test/test_quiet"
 
-# One of so many lines of MPICH's lists
+# One of so many lines of MPICH's lists; again, on the lean libfabric
 CHECK_THIN=4
+CHECK_THIN_LEAN=16
 
 # check_list OBJDIR LIST : its names; those in capitals are lists of Makefile.am
 check_list()
@@ -260,6 +261,23 @@ check_broken()
 	conclude
 }
 
+# MPICH runs on the lean libfabric by default (scripts/libfabric.sh). Here most
+# of its tests run on the system's, as all other suites but smoke and debian do,
+# and some on the lean one.
+check_mpich()
+{
+	check_script mpich "MPICH's tests and examples, one of $CHECK_THIN, on \
+the system's libfabric" \
+		test/run-mpich --thin "$CHECK_THIN" --system-libfabric
+	if libfabric_have; then
+		check_script mpich-lean "MPICH's tests and examples, one of \
+$CHECK_THIN_LEAN, on the lean libfabric" \
+			test/run-mpich --thin "$CHECK_THIN_LEAN"
+	else
+		skip_suite mpich-lean "no source of a lean libfabric"
+	fi
+}
+
 # What the later suites need of MPICH takes minutes to build on a bare machine.
 check_mpi()
 {
@@ -287,8 +305,7 @@ check()
 	suite ompi "Debian's Open MPI over unimem" count_line ompi
 	suite debian "Debian's programs for MPICH over unimem" count_line debian
 	check_script fabtests "fabtests, RDM part" test/run-fabtests
-	check_script mpich "MPICH's tests and examples, one of $CHECK_THIN" \
-		test/run-mpich --thin "$CHECK_THIN"
+	check_mpich
 	check_user
 	check_no_cma
 	conclude

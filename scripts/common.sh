@@ -183,22 +183,31 @@ last_lines()
 	printf -- '---\n' >&2
 }
 
-# step NAME TITLE HINT COMMAND... : a step that must succeed. COMMAND runs in
-# a fresh shell (scripts/step) with all of scripts/*.sh loaded, so that
-# "set -e" holds in it.
-step()
+# attempt NAME TITLE COMMAND... : a step that may fail. COMMAND runs in a fresh
+# shell (scripts/step) with all of scripts/*.sh loaded, so that "set -e" holds
+# in it.
+attempt()
 {
-	local name=$1 title=$2 hint=$3 start=$SECONDS rc=0
-	shift 3
+	local name=$1 title=$2 start=$SECONDS
+	shift 2
 
 	say "==> $title"
 	run_logged "$LOGS/$name.log" "$title" \
-		"$BASH" "$TOP/scripts/step" "$@" || rc=$?
+		"$BASH" "$TOP/scripts/step" "$@" || return
+	note "done in $(elapsed $((SECONDS - start)))"
+}
+
+# step NAME TITLE HINT COMMAND... : a step that must succeed
+step()
+{
+	local name=$1 title=$2 hint=$3 rc=0
+	shift 3
+
+	attempt "$name" "$title" "$@" || rc=$?
 	if [ "$rc" -ne 0 ]; then
 		last_lines "$LOGS/$name.log"
 		die "$title failed (exit $rc). $hint"
 	fi
-	note "done in $(elapsed $((SECONDS - start)))"
 }
 
 # beside COMMAND... : a step while others run; beside_end waits for it. One at a

@@ -9,7 +9,8 @@ mpich_unpack()
 
 	rm -rf "$1"
 	mkdir -p "$1"
-	tar -xf "$(mpich_tarball)" -C "$1" --strip-components=1
+	tar -xf "$(tarball_path "$MPICH_SUMS" "${MPICH_TARBALL:-}")" \
+		-C "$1" --strip-components=1
 	while read -r p opts; do
 		echo "patch $p"
 		# shellcheck disable=SC2086
@@ -74,6 +75,7 @@ mpich_need()
 	[ "$variant" = default ] || link=$BUILD/mpich-$variant
 	mpich_flags "$variant" >/dev/null
 	mkdir -p "$CACHE" || die "cannot write $CACHE: set UNIMEM_CACHE"
+	libfabric_need
 	dir=$(mpich_dir "$variant")
 	if ! mpich_have "$variant"; then
 		mpich_need_tarball

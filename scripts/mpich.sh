@@ -1,19 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
-# MPICH on the system's libfabric: fetch, patch, build, keep in the cache.
+# MPICH over libfabric: fetch, patch, build, keep in the cache.
 
 MPICH_PATCHES=$TOP/mpich-patches
-
-# The one line of upstream.sha256 that is not a comment: sum and file name.
-mpich_sum()  { awk '!/^#/ && NF == 2 { print $1; exit }' \
-	"$MPICH_PATCHES/upstream.sha256"; }
-mpich_file() { awk '!/^#/ && NF == 2 { print $2; exit }' \
-	"$MPICH_PATCHES/upstream.sha256"; }
+MPICH_SUMS=$MPICH_PATCHES/upstream.sha256
 
 mpich_series() { sed -e 's/[[:space:]]*#.*//' -e '/^[[:space:]]*$/d' \
 	"$MPICH_PATCHES/series"; }
 
-# mpich_flags VARIANT : one configure argument per line
+# mpich_flags VARIANT : one configure argument per line. The library is linked
+# with the system's libfabric and looks for the lean one first, at run time
+# (RUNPATH: LD_LIBRARY_PATH comes before it).
 mpich_flags()
 {
 	cat <<-EOF
@@ -25,6 +22,7 @@ mpich_flags()
 	--enable-fast=all
 	--enable-g=none
 	--enable-error-messages=all
+	LDFLAGS=-Wl,--enable-new-dtags,-rpath,$(libfabric_dir)/lib
 	EOF
 	case $1 in
 	default)
@@ -68,7 +66,7 @@ mpich_key()
 		patches+=("$MPICH_PATCHES/$p")
 	done < <(mpich_series)
 	{
-		mpich_sum
+		tarball_sum "$MPICH_SUMS"
 		mpich_series
 		[ ${#patches[@]} -eq 0 ] || cat -- "${patches[@]}"
 		mpich_flags "$1"
@@ -82,45 +80,17 @@ mpich_key()
 
 mpich_dir() { printf '%s/mpich-%s-%s\n' "$CACHE" "$1" "$(mpich_key "$1")"; }
 
-# Fetch the tarball with apt.
-mpich_fetch()
-{
-	local out=$CACHE/tarballs
-
-	apt_private deb-src
-	(cd "$APT_DIR/get" && "${APT[@]}" source \
-		--download-only --tar-only mpich)
-	mpich_check "$APT_DIR/get/$(mpich_file)"
-	mkdir -p "$out"
-	mv -f "$APT_DIR/get/$(mpich_file)" "$out/"
-}
-
-mpich_check()
-{
-	printf '%s  %s\n' "$(mpich_sum)" "$1" | sha256sum -c -
-}
-
-mpich_tarball()
-{
-	printf '%s\n' "${MPICH_TARBALL:-$CACHE/tarballs/$(mpich_file)}"
-}
-
 mpich_need_tarball()
 {
-	local t
-
-	t=$(mpich_tarball)
 	if [ -n "${MPICH_TARBALL:-}" ]; then
-		[ -r "$t" ] || die "MPICH_TARBALL=$t cannot be read"
-		mpich_check "$t" >/dev/null 2>&1 ||
-			die "$t is not $(mpich_file): its sha256 differs from" \
-			    "the one in mpich-patches/upstream.sha256"
+		tarball_named "$MPICH_SUMS" "$MPICH_TARBALL" MPICH_TARBALL
 		return 0
 	fi
-	[ -r "$t" ] && mpich_check "$t" >/dev/null 2>&1 && return 0
+	! tarball_have "$MPICH_SUMS" || return 0
 	have apt-get || die "MPICH's source comes by apt-get: name the file" \
-		"$(mpich_file) with MPICH_TARBALL="
+		"$(tarball_name "$MPICH_SUMS") with MPICH_TARBALL="
 	step mpich-fetch "fetching MPICH's source" \
 		"Is a Debian mirror reachable? Else name the file \
-$(mpich_file) with MPICH_TARBALL=." mpich_fetch
+$(tarball_name "$MPICH_SUMS") with MPICH_TARBALL=." \
+		tarball_fetch "$MPICH_SUMS" bookworm mpich
 }

@@ -67,8 +67,8 @@ packages_need()
 
 DEBIAN_SUITES='(bookworm|trixie|forky|sid|(old|un)?stable)'
 
-# mirrors KIND : those this system uses, as a list of KIND (deb, deb-src) for
-# bookworm. Reads both forms of apt's lists; entries of other archives are left
+# mirrors KIND SUITE : those this system uses, as a list of KIND (deb, deb-src)
+# for SUITE. Reads both forms of apt's lists; entries of other archives are left
 # out by their suite.
 mirrors()
 {
@@ -76,11 +76,11 @@ mirrors()
 
 	for f in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do
 		[ -r "$f" ] || continue
-		mirrors_oneline "$1" <"$f"
+		mirrors_oneline "$1" "$2" <"$f"
 	done
 	for f in /etc/apt/sources.list.d/*.sources; do
 		[ -r "$f" ] || continue
-		mirrors_deb822 "$1" <"$f"
+		mirrors_deb822 "$1" "$2" <"$f"
 	done
 }
 
@@ -93,7 +93,7 @@ mirrors_oneline()
 
 	sed -nE -e 's/#.*//' \
 	    -e "s/\$/ /" -e "t new" -e ":new" \
-	    -e "s,$from,$1 \2 \3 bookworm main," \
+	    -e "s,$from,$1 \2 \3 $2 main," \
 	    -e T \
 	    -e 's/arch[+-]?=[^] ]*//' \
 	    -e 's/\[[[:space:]]*\]//' \
@@ -102,7 +102,7 @@ mirrors_oneline()
 
 mirrors_deb822()
 {
-	awk -v kind="$1" -v suite=" $DEBIAN_SUITES " '
+	awk -v kind="$1" -v out="$2" -v suite=" $DEBIAN_SUITES " '
 	function flush(  n, i, u, opt) {
 		if (tolower(v["enabled"]) != "no" &&
 		    v["types"] ~ /deb/ &&
@@ -112,7 +112,7 @@ mirrors_deb822()
 				opt = "[signed-by=" v["signed-by"] "] "
 			n = split(v["uris"], u, " ")
 			for (i = 1; i <= n; i++)
-				print kind " " opt u[i] " bookworm main"
+				print kind " " opt u[i] " " out " main"
 		}
 		delete v
 	}
@@ -129,13 +129,13 @@ mirrors_deb822()
 
 apt_private_end() { rm -rf "$APT_DIR"; }
 
-# apt_private KIND OPTION... : sets APT to an apt-get for packages that are not
-# for this system: its lists, cache and state are in the folder APT_DIR, which
-# goes with this shell; the system's configuration is not touched.
+# apt_private KIND SUITE OPTION... : sets APT to an apt-get for packages that
+# are not for this system: its lists, cache and state are in the folder APT_DIR,
+# which goes with this shell; the system's configuration is not touched.
 apt_private()
 {
-	local kind=$1 d
-	shift
+	local kind=$1 suite=$2 d
+	shift 2
 
 	mkdir -p "$CACHE"
 	d=$(mktemp -d "$CACHE/apt.XXXXXX")
@@ -144,7 +144,7 @@ apt_private()
 	chmod 755 "$d"
 	mkdir -p "$d/lists/partial" "$d/cache/archives/partial" "$d/get"
 	: >"$d/status"
-	mirrors "$kind" | sort -u >"$d/src.list"
+	mirrors "$kind" "$suite" | sort -u >"$d/src.list"
 	if ! [ -s "$d/src.list" ]; then
 		warn "no Debian mirror in /etc/apt/sources.list(.d)"
 		return 1

@@ -89,6 +89,21 @@ smoke_native()
 	done
 }
 
+# MPICH on the lean libfabric, and on the system's where a user asks for it
+smoke_libfabric()
+{
+	local on mpi=$BUILD/mpich/lib/libmpi.so.12
+
+	on=$(libfabric_of "$mpi")
+	echo "by default: $on"
+	! libfabric_have || [ "$on" -ef "$BUILD/libfabric/lib/libfabric.so.1" ]
+	export LD_LIBRARY_PATH=$BUILD/libfabric-system
+	on=$(libfabric_of "$mpi")
+	echo "with LD_LIBRARY_PATH: $on"
+	! [ "$on" -ef "$BUILD/libfabric/lib/libfabric.so.1" ]
+	mpirun -n 2 "$BUILD/bench/unm_lat" -c -m 0:64K -i 20 -x 2
+}
+
 # The demo in short, counters compared.
 smoke_carried()
 {
@@ -208,6 +223,8 @@ smoke()
 	smoke_one "unimem_info runs" smoke_info
 	smoke_one "fi_pingpong, all sizes, data checked" smoke_pingpong
 	smoke_one "MPICH in native mode" smoke_native
+	smoke_one "MPICH on the lean libfabric and on the system's" \
+		smoke_libfabric
 	smoke_one "a C++ program, built by mpicxx" smoke_cxx
 	smoke_one "the program of the next" native_build
 	for n in create allocate dynamic; do
