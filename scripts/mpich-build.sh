@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # The second half of mpich.sh: from the tarball to build/mpich.
 
-# Unpack and patch into $1.
+# mpich_unpack DIR VARIANT : unpack and patch
 mpich_unpack()
 {
 	local p opts
@@ -16,7 +16,7 @@ mpich_unpack()
 		# shellcheck disable=SC2086
 		patch -d "$1" ${opts:--p1} --forward --batch \
 			<"$MPICH_PATCHES/$p"
-	done < <(mpich_series)
+	done < <(mpich_series "$2")
 }
 
 # Configure, build, install one variant; runs under the cache's lock.
@@ -29,7 +29,7 @@ mpich_build_locked()
 		return 0
 	fi
 	rm -rf "$dir"
-	mpich_unpack "$work/src"
+	mpich_unpack "$work/src" "$variant"
 	mkdir -p "$work/obj"
 	mapfile -t flags < <(mpich_flags "$variant")
 	cd "$work/obj" || return

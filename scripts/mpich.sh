@@ -5,8 +5,13 @@
 MPICH_PATCHES=$TOP/mpich-patches
 MPICH_SUMS=$MPICH_PATCHES/upstream.sha256
 
-mpich_series() { sed -e 's/[[:space:]]*#.*//' -e '/^[[:space:]]*$/d' \
-	"$MPICH_PATCHES/series"; }
+# mpich_series VARIANT : the patches of that variant
+mpich_series()
+{
+	[ "$1" = default ] || return 0
+	sed -e 's/[[:space:]]*#.*//' -e '/^[[:space:]]*$/d' \
+		"$MPICH_PATCHES/series"
+}
 
 # mpich_flags VARIANT : one configure argument per line. The library is linked
 # with the system's libfabric and looks for the lean one first, at run time
@@ -25,7 +30,7 @@ mpich_flags()
 	LDFLAGS=-Wl,--enable-new-dtags,-rpath,$(libfabric_dir)/lib
 	EOF
 	case $1 in
-	default)
+	default|unpatched)
 		# All ranks talk through the fabric, on one board or many.
 		cat <<-EOF
 		--with-ch4-shmmods=none
@@ -39,7 +44,7 @@ mpich_flags()
 		printf '%s\n' --disable-fortran --disable-cxx
 		;;
 	*)
-		die "no MPICH variant '$1': default or posix"
+		die "no MPICH variant '$1': default, unpatched or posix"
 		;;
 	esac
 }
@@ -64,10 +69,10 @@ mpich_key()
 
 	while read -r p _; do
 		patches+=("$MPICH_PATCHES/$p")
-	done < <(mpich_series)
+	done < <(mpich_series "$1")
 	{
 		tarball_sum "$MPICH_SUMS"
-		mpich_series
+		mpich_series "$1"
 		[ ${#patches[@]} -eq 0 ] || cat -- "${patches[@]}"
 		mpich_flags "$1"
 		declare -f mpich_debian_names
