@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * One-sided latency: rank 0 works on a window of rank 1 and flushes after each
- * operation; rank 1 waits in a barrier. MPI_Put and MPI_Get of all sizes, then
+ * operation; rank 1 waits in a barrier. MPI_Put and MPI_Get of all sizes, puts
+ * with a flush after 64 of them (put_window: time of one put), then
  * MPI_Fetch_and_op and MPI_Compare_and_swap of 8 bytes. UNM_RMA_WIN=create: a
  * window of ordinary memory, else one from MPI_Win_allocate.
  */
@@ -12,6 +13,7 @@
 #include "unm_bench.h"
 
 #define CHECK_ROUNDS	10
+#define WINDOW		64	/* puts before a flush */
 
 struct rma {
 	struct unm_run *run;
@@ -39,6 +41,18 @@ static void get(void *arg)
 	MPI_Get(r->buf, (int)r->size, MPI_CHAR, 1, 0, (int)r->size, MPI_CHAR,
 		r->win);
 	MPI_Win_flush(1, r->win);
+}
+
+/* A window of puts, and one flush. */
+static void put_window(void *arg)
+{
+	struct rma *r = arg;
+
+	for (int i = 0; i < WINDOW; i++)
+		MPI_Put(r->buf, (int)r->size, MPI_CHAR, 1, 0, (int)r->size,
+			MPI_CHAR, r->win);
+	MPI_Win_flush(1, r->win);
+	r->run->sent += WINDOW * r->size;
 }
 
 static void fetch_and_op(void *arg)
@@ -104,6 +118,7 @@ static void transfers(struct rma *r)
 	MPI_Win_sync(r->win);
 	MPI_Barrier(MPI_COMM_WORLD);
 	report(r, "put", measure(r, put));
+	report(r, "put_window", measure(r, put_window) / WINDOW);
 	if (r->run->rank == 1) {
 		MPI_Win_sync(r->win);
 		unm_expect(r->run, r->mem, r->size, seed);

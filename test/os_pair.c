@@ -187,6 +187,7 @@ struct os_pair os_open_as(enum os_way way, size_t len,
 	p.a->want.disabled = false;
 	p.b = ep_open(b);
 	g_unm_env.direct = way != OS_REQUESTS;
+	g_unm_env.prompt_us = 0;	/* by attach means by attach */
 	ep_insert(p.a, p.a);
 	p.ab = ep_insert(p.a, p.b);
 	p.ba = ep_insert(p.b, p.a);

@@ -108,6 +108,7 @@ enum {
 	ATOMIC = UNM_WIRE_ATOMIC, GET = UNM_WIRE_GET, FETCH = UNM_WIRE_FETCH,
 	COMPARE = UNM_WIRE_COMPARE, RESULT = UNM_WIRE_RESULT,
 	REFUSED = UNM_WIRE_REFUSED, ROUTE = UNM_WIRE_ROUTE,
+	PROBE = UNM_WIRE_PROBE,
 	CARRIED = UNM_WIRE_CARRIED, MORE = UNM_WIRE_MORE,
 	ASK = UNM_WIRE_ASK_ROUTE, PUT_CHECK = UNM_WIRE_PUT_CHECK,
 	GET_CHECK = UNM_WIRE_GET_CHECK,
@@ -159,7 +160,8 @@ static const struct packet broken[] = {
 	/* a write of more bytes than there can be */
 	{ PUT_DATA, UNM_WIRE_EARLIER | 8, { KEY, 0, 1, UINT64_MAX - 7 } },
 	/* a type that is none */
-	{ 0x3B, 0, { 0 } }, { 0x3C, 0, { 0 } }, { 0x3F, 0, { 0 } },
+	{ PROBE, 8, { 0 } }, { PROBE, ASK, { 0 } }, { PROBE, MORE, { 0 } },
+	{ 0x3C, 0, { 0 } }, { 0x3D, 0, { 0 } }, { 0x3F, 0, { 0 } },
 	/* carried: shorter than the words, outside, with lengths twice */
 	{ CARRIED, 0, { EXT(0, 0), HEAD(PUT) } },
 	{ CARRIED, 0, { EXT(0, 8), HEAD(PUT) } },
@@ -172,7 +174,7 @@ static const struct packet broken[] = {
 	{ CARRIED, 0, { EXT(0, 0xffffffff), HEAD(PUT) } },
 	{ CARRIED, 0, { EXT(4, 16), HEAD(PUT) } },
 	{ CARRIED, 0, { EXT(0, 16), HEAD(PUT) | UINT64_C(1) << 48 } },
-	{ CARRIED, 0, { EXT(0, 16), HEAD(0x3B) } },
+	{ CARRIED, 0, { EXT(0, 16), HEAD(PROBE) } },
 };
 
 static void test_broken_packets(void **state)

@@ -316,11 +316,14 @@ static void start(struct proc **p, const struct job *job)
 	static char text[80];
 
 	for (int i = 0; i < MEMBERS; i++) {
-		const char *env[3] = { NULL, NULL, NULL };
+		const char *env[4] = { NULL, NULL, NULL, NULL };
 		int n = 0;
 
 		if (i >= INITIATOR && job->way == REQUEST)
 			env[n++] = "FI_UNIMEM_DIRECT=0";
+		/* at random moments also as requests, while targets poll */
+		if (i >= INITIATOR && job->way == ATTACH && job->point != NULL)
+			env[n++] = "FI_UNIMEM_PROMPT_US=0";
 		if (i == (int)job->victim && job->point != NULL) {
 			snprintf(text, sizeof(text), "FI_UNIMEM_POINT=%s:%d:"
 				 "kill", job->point, job->pass);

@@ -68,6 +68,7 @@ static void test_numbers_are_fixed(void **state)
 	assert_int_equal(UNM_WIRE_RESULT, 0x38);
 	assert_int_equal(UNM_WIRE_REFUSED, 0x39);
 	assert_int_equal(UNM_WIRE_ROUTE, 0x3a);
+	assert_int_equal(UNM_WIRE_PROBE, 0x3b);
 	assert_int_equal(UNM_WIRE_FAULT, 0x01);
 	assert_int_equal(UNM_WIRE_ASK_ROUTE, 0x40);
 	assert_int_equal(UNM_WIRE_MORE, 0x80);
@@ -114,6 +115,7 @@ static void test_words_of_each_type(void **state)
 		{ 0x30, 2 }, { 0x31, 3 }, { 0x32, 3 }, { 0x33, 4 },
 		{ 0x34, 4 }, { 0x35, 4 }, { 0x36, 2 }, { 0x37, 4 },
 		{ 0x38, 2 }, { 0x39, 2 }, { 0x3a, 8 },
+		{ 0x3b, 0 },
 	};
 	int known = 0;
 
@@ -136,7 +138,7 @@ static void test_words_of_each_type(void **state)
 			assert_int_equal(unm_wire_words(type, 0x80), want + 1);
 		assert_true(unm_wire_words(type, 0xff) <= UNM_WIRE_WORDS_MAX);
 	}
-	assert_int_equal(known, 22);
+	assert_int_equal(known, 23);
 	assert_int_equal(unm_wire_words(0x15, 0x40), 5);
 	assert_int_equal(unm_wire_words(0x3a, 0), UNM_WIRE_WORDS_MAX);
 }

@@ -382,6 +382,9 @@ int unm_direct(struct unm_peer *peer, const struct unm_access *a)
 		return 1;
 	if (a->kind >= UNM_ATOMIC)
 		return unm_window_may(r, a) ? unm_direct_now(peer, r, a) : 1;
+	if ((r->reach & UNM_REACH_HOW) == UNM_REACH_ATTACH &&
+	    unm_prompt(peer, a->len))
+		return 1;
 	if (a->len == 0 || (r->win.addr != NULL && a->len <= UNM_STEP))
 		return unm_direct_now(peer, r, a);
 	return unm_direct_start(peer, r, a);

@@ -27,6 +27,11 @@ static const struct hal_param unm_params[] = {
 	ROW("ALIAS", HAL_PARAM_BOOL, alias, 0, 1, "1",
 	    "access memory regions of a peer through an own mapping of the "
 	    "same shared memory"),
+	ROW("PROMPT_US", HAL_PARAM_INT, prompt_us, 0, 1000000000, "30",
+	    "microseconds for which a peer that was seen to make progress is "
+	    "asked to access its ordinary memory itself; 0: attach always"),
+	ROW("PROMPT_MAX", HAL_PARAM_SIZE, prompt_max, 0, LONG_MAX, "1K",
+	    "longest access that it is asked for, bytes"),
 	ROW("UNEXPECTED_MAX", HAL_PARAM_SIZE, unexpected_max, 4096, LONG_MAX,
 	    "1G", "memory for unexpected messages of an endpoint, bytes; "
 	    "beyond it senders get -FI_EAGAIN"),

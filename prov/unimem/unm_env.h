@@ -17,6 +17,9 @@ struct unm_env {
 	bool attach;		/* cross-memory attach allowed */
 	bool direct;		/* peers' regions accessed without them */
 	bool alias;		/* so, through mappings of the same memory */
+	int prompt_us;		/* a peer that made progress is asked to access
+				 * its memory, not attached to */
+	size_t prompt_max;	/* longest such access, bytes */
 	size_t unexpected_max;	/* memory for unexpected messages, bytes */
 	int tx_size;		/* sends in flight per endpoint */
 	int rx_size;		/* receives posted per endpoint */

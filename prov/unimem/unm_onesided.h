@@ -5,6 +5,7 @@
  *   unm_rma.c, unm_atomic.c	fi_rma(3), fi_atomic(3): arguments to operations
  *   unm_onesided.c		ours, by requests that the target executes
  *   unm_direct.c		ours, where no target needs to look
+ *   unm_prompt.c		which of both, where either would do
  *   unm_route.c		what is known about peers' regions
  *   unm_target.c		peers' requests on our regions
  *
@@ -128,6 +129,9 @@ void unm_direct_progress(struct unm_ep *ep);
 void unm_direct_dma(struct unm_ep *ep, const struct hal_dma_comp *comp);
 void unm_direct_abort(struct unm_peer *peer, int err);
 void unm_direct_drop(struct unm_ep *ep);
+
+/* unm_prompt.c: shall the peer access its ordinary memory itself? */
+bool unm_prompt(struct unm_peer *peer, uint64_t len);
 
 /* unm_route.c: the route to a region, or NULL: by requests. */
 struct unm_route *unm_route_find(struct unm_peer *peer, uint64_t key);

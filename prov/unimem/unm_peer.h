@@ -75,6 +75,9 @@ struct unm_peer {
 	uint64_t posted_got;		/* its ... */
 	uint64_t posted_told;		/* ... as it knows from us */
 	uint64_t refused_packet;	/* told the oldest one; 0: not yet */
+	/* unm_prompt.c: when it was last looked at, packets it had released
+	 * then, and since when it is known to make progress; ns, 0: not */
+	uint64_t looked_ns, looked_done, prompt_ns;
 	uint64_t revoked;		/* its word as we last acted upon it */
 	uint64_t guard;			/* our word to it */
 	uint64_t waited;		/* its guard, while we wait for that */

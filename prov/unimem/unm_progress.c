@@ -19,7 +19,7 @@
 #define UNM_SPIN_MIN	8		/* polls before a yield, crowded */
 #define UNM_LEVELS_NS	5000000		/* between refreshes of levels */
 
-static uint64_t unm_now_ns(void)
+uint64_t unm_now_ns(void)
 {
 	struct timespec ts;
 
@@ -129,6 +129,8 @@ static int unm_dispatch(struct unm_peer *peer, struct unm_wire_msg *m)
 			unm_onesided_refused(peer, m);
 	case UNM_WIRE_ROUTE:
 		return m->nbytes != 0 ? -FI_EINVAL : unm_route_told(peer, m);
+	case UNM_WIRE_PROBE:		/* that it is released is the answer */
+		return m->nbytes != 0 ? -FI_EINVAL : 0;
 	default:
 		return -FI_EINVAL;
 	}

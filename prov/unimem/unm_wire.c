@@ -15,6 +15,8 @@ int unm_wire_words(uint8_t type, uint8_t flags)
 	int more = !!(flags & UNM_WIRE_MORE);
 
 	switch (type) {
+	case UNM_WIRE_PROBE:
+		return 0;
 	case UNM_WIRE_HELLO:
 		return 1;
 	case UNM_WIRE_CARRIED:
@@ -153,6 +155,8 @@ static int unm_wire_decode_onesided(struct unm_wire_msg *msg, uint8_t flags,
 		msg->status = word[1];
 		return msg->status == 0 || msg->status > INT32_MAX ?
 			-EINVAL : 0;
+	case UNM_WIRE_PROBE:
+		return 0;
 	default:			/* ROUTE */
 		msg->key = word[0];
 		msg->reach = (uint32_t)word[1];
@@ -243,6 +247,7 @@ const char *unm_wire_name(uint8_t type)
 		[UNM_WIRE_RESULT] = "result",
 		[UNM_WIRE_REFUSED] = "refused",
 		[UNM_WIRE_ROUTE] = "route",
+		[UNM_WIRE_PROBE] = "probe",
 	};
 	const char *name = NULL;
 

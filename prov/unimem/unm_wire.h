@@ -43,6 +43,8 @@ enum unm_wire_type {
 	UNM_WIRE_RESULT		= 0x38,
 	UNM_WIRE_REFUSED	= 0x39,
 	UNM_WIRE_ROUTE		= 0x3A,
+	/* nothing to be done: does the target make progress? */
+	UNM_WIRE_PROBE		= 0x3B,
 	/* 0xCA is the empty pattern of the hardware and never a type */
 };
 

@@ -531,6 +531,15 @@ static inline void hal_tx_sleep(struct hal_peer *peer, bool on)
 				      memory_order_relaxed);
 }
 
+/* Does the receiver want to be woken by the next packet? A hint. */
+static inline bool hal_tx_wakes(const struct hal_peer *peer)
+{
+	return peer->tx.sleep == NULL ||
+		/* as the look in hal_pkt_send(): orders nothing */
+		atomic_load_explicit(&peer->tx.sleep->asleep,
+				     memory_order_relaxed) != 0;
+}
+
 /* A word the receiver stored back to us with hal_rx_back(). */
 static inline uint64_t hal_tx_back(struct hal_peer *peer, int word)
 {
