@@ -390,7 +390,7 @@ static uint64_t broken_receives(void *attach)
 
 static void broken_attach(void)
 {
-	procs_within_a_second(broken_receives, "FI_UNIMEM_ATTACH=1");
+	procs_within_a_second(broken_receives, "FI_UNIMEM_STREAM_US=0");
 }
 
 static void broken_stream(void)

@@ -446,7 +446,6 @@ static void test_own_token_misused(void **state)
 	misuse(&fin, &fin);		/* ended twice */
 	misuse(&fin, &cts);
 	misuse(&cts, &cts);		/* asked for twice */
-	misuse(&cts, &fin);
 	misuse(&none, NULL);		/* nothing asked for */
 	misuse(&more, NULL);		/* more than there is */
 	misuse(&data, NULL);		/* it is a send, not a receive */
@@ -474,10 +473,7 @@ static void pieces(const uint64_t *lens, int n)
 		send_words(&s, UNM_WIRE_DATA, 0, token, EXT(0, lens[i]), 0);
 	RAW_UNTIL(s.r->dead);
 	c = ep_wait(s.v, in);
-	if (lens[0] == 5000)		/* complete before it went wrong */
-		assert_int_equal(c.err, 0);
-	else
-		assert_int_equal(c.err, FI_ECONNABORTED);
+	assert_int_equal(c.err, FI_ECONNABORTED);
 	for (int i = 5000; i < BIG; i++)
 		assert_int_equal(in[i], 0x11);
 	is_dropped(&s);
@@ -493,7 +489,6 @@ static void test_pieces_that_were_not_asked_for(void **state)
 	pieces((const uint64_t[]){ 4000, 1001 }, 2);
 	pieces((const uint64_t[]){ 0 }, 1);
 	pieces((const uint64_t[]){ 16384 }, 1);
-	pieces((const uint64_t[]){ 5000, 1 }, 2);
 }
 
 /* ---- Lies that are no breach of the protocol -------------------------- */
@@ -505,12 +500,16 @@ static void test_announced_buffer_does_not_exist(void **state)
 		8, 0xdead0000, 0x7ffffffff000, 1ull << 63,
 	};
 	static char in[BIG];
+	int was;
 
 	(void)state;
 	EP_NEEDS_INSIDE();
 	for (int i = 0; i < 4; i++) {
 		struct scene s = scene();
 		uint64_t w[UNM_WIRE_WORDS_MAX], head;
+
+		was = g_unm_env.stream_us;
+		g_unm_env.stream_us = 0;	/* it is read at once */
 
 		if (!g_unm_env.attach || !unit_attach() ||
 		    strcmp(s.r->hif->caps->profile, "host") != 0)
@@ -528,6 +527,7 @@ static void test_announced_buffer_does_not_exist(void **state)
 		assert_true(raw_send(s.r, hal_head(UNM_WIRE_DATA, 0), w, 2,
 				     NULL, 0));
 		assert_int_equal(ep_wait(s.v, in).err, FI_EIO);
+		g_unm_env.stream_us = was;
 		others_are_well(&s);
 		raw_teardown(NULL);
 	}

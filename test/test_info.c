@@ -510,7 +510,7 @@ static void test_source_in_hints(void **state)
 static void test_parameters_are_known_to_libfabric(void **state)
 {
 	static const char *const own[] = {
-		"EAGER_MAX", "ATTACH", "ATTACH_MIN", "UNEXPECTED_MAX",
+		"EAGER_MAX", "ATTACH", "STREAM_US", "UNEXPECTED_MAX",
 		"TX_SIZE", "RX_SIZE", "CQ_SIZE", "SPIN", "SERVICE_US",
 		"STATS",
 	};

@@ -100,7 +100,7 @@ struct job {
 static const struct protocol protocols[] = {
 	{ "inline", { 8, 0, 40 }, "FI_UNIMEM_ATTACH=1", 100 },
 	{ "eager", { 200, 4096, 16384 }, "FI_UNIMEM_ATTACH=1", 100 },
-	{ "attach", { 17000, 300000, 20000 }, "FI_UNIMEM_ATTACH=1", 12 },
+	{ "attach", { 17000, 300000, 20000 }, "FI_UNIMEM_STREAM_US=0", 12 },
 	{ "stream", { 17000, 70000, 20000 }, "FI_UNIMEM_ATTACH=0", 12 },
 };
 
@@ -287,6 +287,7 @@ static const char *const point_names[POINTS] = {
 	[HAL_POINT_MATCHED] = "matched",
 	[HAL_POINT_DMA_HALF] = "dma-half",
 	[HAL_POINT_FIN] = "fin",
+	[HAL_POINT_PIECE] = "piece",
 	[HAL_POINT_CLOSING] = "closing",
 };
 
@@ -294,7 +295,7 @@ static const char *const point_names[POINTS] = {
 static const unsigned point_must[] = {
 	[SENDER] = BIT(CLAIMED) | BIT(COPIED) | BIT(PUBLISHED) | BIT(SPACE) |
 		BIT(BOUND) | BIT(HELLO_SENT) | BIT(RTS_SENT) | BIT(MAPPED) |
-		BIT(CLOSING),
+		BIT(PIECE) | BIT(CLOSING),
 	[RECEIVER] = BIT(CREDIT) | BIT(BOUND) | BIT(ACCEPTED) | BIT(MAPPED) |
 		BIT(MATCHED) | BIT(DMA_HALF) | BIT(FIN) | BIT(CLAIMED) |
 		BIT(CLOSING),
@@ -385,6 +386,7 @@ static void points_stopped(void)
 	} at[] = {
 		{ HAL_POINT_RTS_SENT, SENDER },
 		{ HAL_POINT_PUBLISHED, SENDER },
+		{ HAL_POINT_PIECE, SENDER },
 		{ HAL_POINT_MATCHED, RECEIVER },
 		{ HAL_POINT_DMA_HALF, RECEIVER },
 		{ HAL_POINT_FIN, RECEIVER },

@@ -586,7 +586,7 @@ static const struct misuse misuses[] = {
 	  { "FI_UNIMEM_SERVICE", "FI_UNIMEM_SERVICE_US" } },
 	{ { "FI_UNIMEM_PROFIL=host" }, true,
 	  { "FI_UNIMEM_PROFIL", "FI_UNIMEM_PROFILE" } },
-	{ { "FI_UNIMEM_ATTACH_MIN=4K" }, true, { NULL } },
+	{ { "FI_UNIMEM_STREAM_US=4" }, true, { NULL } },
 };
 
 static int misusing(int fd, int index, void *arg)

@@ -42,7 +42,7 @@ static void shape(const struct talk *t, bool tagged, uint64_t i,
 {
 	const struct unm_ep *ep = (struct unm_ep *)t->p.a->ep;
 	uint64_t rng = 2 * i + tagged;
-	size_t around[] = { ep->eager_max, g_unm_env.attach_min,
+	size_t around[] = { ep->eager_max, 2 * ep->eager_max,
 			    LONGEST - 2, UNM_INJECT_MAX };
 
 	x->tagged = tagged;

@@ -20,8 +20,10 @@ static const struct hal_param unm_params[] = {
 	    "longest message sent eagerly through receive space, bytes"),
 	ROW("ATTACH", HAL_PARAM_BOOL, attach, 0, 1, "1",
 	    "read ordinary memory of a peer by cross-memory attach"),
-	ROW("ATTACH_MIN", HAL_PARAM_SIZE, attach_min, 1, LONG_MAX, "16K",
-	    "shortest message read by cross-memory attach, bytes"),
+	ROW("STREAM_US", HAL_PARAM_INT, stream_us, 0, 1000000, "20",
+	    "microseconds that a receiver waits at most for the next piece of "
+	    "a long message before it reads the rest by cross-memory attach; "
+	    "0: reads all of it so"),
 	ROW("DIRECT", HAL_PARAM_BOOL, direct, 0, 1, "1",
 	    "access memory regions of a peer without its help"),
 	ROW("ALIAS", HAL_PARAM_BOOL, alias, 0, 1, "1",

@@ -13,7 +13,7 @@
 
 struct unm_env {
 	size_t eager_max;	/* longest eager message, bytes */
-	size_t attach_min;	/* cross-memory attach from this length on */
+	int stream_us;		/* longest wait for a piece of a stream */
 	bool attach;		/* cross-memory attach allowed */
 	bool direct;		/* peers' regions accessed without them */
 	bool alias;		/* so, through mappings of the same memory */

@@ -609,6 +609,7 @@ static int unm_ep_construct(struct unm_ep *ep)
 				   UINT32_MAX);
 	unm_list_init(&ep->busy);
 	unm_list_init(&ep->dma_wait);
+	unm_list_init(&ep->streams);
 	unm_list_init(&ep->direct);
 	unm_list_init(&ep->claimed);
 	unm_list_init(&ep->peers);

@@ -61,11 +61,13 @@ struct unm_ep {
 	struct unm_pool buf_pool[UNM_BUF_CLASSES];
 	struct unm_list busy;		/* peers with something to send */
 	struct unm_list dma_wait;	/* rx_ops with transfers to post */
+	struct unm_list streams;	/* rx_ops in STREAM that are readable */
 	struct unm_list direct;		/* os_ops we do in steps */
 	struct unm_list claimed;	/* unexpected messages, FI_CLAIM */
 	struct unm_list peers;		/* every peer */
 	struct unm_list strangers;	/* those not in the vector */
 	uint32_t dma_out;		/* transfers outstanding */
+	uint64_t ended_ns;		/* clock when a rendezvous last ended */
 	struct unm_wire_limits limits;
 	/* idling */
 	uint32_t turns;			/* calls of progress */
@@ -122,6 +124,7 @@ void unm_room(struct unm_ep *ep);
  * still sleeps has to look. */
 void unm_awake_list(struct unm_list *eps);
 void unm_leave_list(struct unm_list *eps);
+uint64_t unm_now_ns(void);
 uint64_t unm_now_us(void);
 uint64_t unm_now_ns(void);
 
@@ -147,6 +150,8 @@ struct unm_pool_node *unm_buf_alloc(struct unm_ep *ep, size_t len,
 				   uint8_t *class);
 /* Tell a peer what it is to be told. Returns packets sent. */
 int unm_recv_progress(struct unm_peer *peer);
+/* Read the rest of a stream whose sender is silent; for empty polls. */
+void unm_recv_streams(struct unm_ep *ep);
 void unm_recv_dma_post(struct unm_ep *ep);
 void unm_recv_dma_done(struct unm_ep *ep, const struct hal_dma_comp *comp);
 void unm_recv_abort(struct unm_peer *peer, int err);

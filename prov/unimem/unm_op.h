@@ -39,8 +39,9 @@ struct unm_send {
 enum unm_tx_state {
 	UNM_TX_BACKLOG = 1,	/* not sent yet */
 	UNM_TX_AWAIT,		/* sent; done when the peer released packet */
-	UNM_TX_RTS,		/* announced, peer reads or asks */
-	UNM_TX_STREAM,		/* peer asked for pieces */
+	UNM_TX_RTS,		/* announced: the peer reads it or asks */
+	UNM_TX_STREAM,		/* the peer asked for pieces, some are left */
+	UNM_TX_STREAMED,	/* every piece is sent: FIN will come */
 };
 
 /* When unm_levels.c first met an operation; 0 in a new object. */
@@ -80,7 +81,7 @@ enum unm_rx_state {
 	UNM_RX_DMA_WAIT,	/* rendezvous: transfers to be posted */
 	UNM_RX_DMA,		/* rendezvous: transfers under way */
 	UNM_RX_CTS,		/* rendezvous: wants to ask for pieces */
-	UNM_RX_STREAM,		/* rendezvous: pieces come */
+	UNM_RX_STREAM,		/* rendezvous: pieces come, or are read */
 	UNM_RX_FIN,		/* rendezvous: wants to tell the sender */
 };
 
@@ -105,15 +106,24 @@ struct unm_rx_op {
 	/* transfer */
 	struct unm_rx_op *parent;	/* buffer this one goes into */
 	struct unm_list link;		/* peer's recvs */
-	struct unm_list control;	/* peer's control, or dma_wait */
+	struct unm_list control;	/* peer's control, or the endpoint's
+					 * dma_wait or streams */
 	struct unm_peer *peer;
 	uint64_t tag;			/* the message's */
 	uint64_t data;
 	bool has_data;
 	bool fault;			/* a transfer ended with -FI_EFAULT */
+	bool readable;			/* by cross-memory attach, at addr */
+	bool streamed;			/* at first, see unm_way.h */
+	uint64_t begun_ns;		/* clock, when it met its receive */
 	uint64_t msg_len;		/* as sent */
 	uint64_t wanted;		/* min(msg_len, len) */
-	uint64_t got;
+	uint64_t got;			/* STREAM: bytes from the first one on
+					 * that came in pieces */
+	uint64_t end;			/* STREAM: offset from which on the
+					 * receiver has read the rest itself */
+	uint64_t reading;		/* STREAM: bytes below end that a
+					 * transfer under way reads */
 	uint64_t peer_token;		/* sender's operation */
 	uint64_t addr;			/* sender's buffer */
 	struct unm_import *mem;		/* addr is in that, or NULL */

@@ -20,6 +20,7 @@
 #include "hal/hal.h"
 #include "unm_op.h"
 #include "unm_space.h"
+#include "unm_way.h"
 
 #define UNM_PEER_CREDITS	256	/* messages allowed at first */
 #define UNM_PEER_SPACE		65536	/* receive space used at first */
@@ -44,7 +45,7 @@ struct unm_peer {
 					 * gone or others wait to be sent */
 	struct unm_space *space;	/* towards it, at first use */
 	struct unm_list await;		/* tx_ops, by packet */
-	struct unm_list rts;		/* tx_ops announced */
+	struct unm_list rts;		/* tx_ops that await CTS or FIN */
 	struct unm_list streams;	/* tx_ops being streamed, in order */
 	struct unm_list control;	/* rx_ops with a packet to send */
 	struct unm_list recvs;		/* rx_ops in transfer from it */
@@ -104,6 +105,10 @@ struct unm_peer {
 	bool space_fixed;		/* no memory for more of it */
 	bool spoiled;			/* broke the protocol, to be dropped */
 	bool attach_off;		/* cross-memory attach failed */
+	struct unm_way way[UNM_WAY_CLASSES];	/* of its long messages */
+	uint64_t life;			/* packets that it sent or released,
+					 * when a stream was last checked */
+	uint64_t life_ns;		/* clock when life last changed */
 };
 
 /* Peer for an AV index, connected; 0, -FI_EAGAIN, -FI_ECONNRESET (it is dead),

@@ -17,6 +17,7 @@
 #define UNM_YIELD_NS	1000		/* a yield this long helped someone */
 #define UNM_YIELD_QUICK	64		/* so many did not: we are alone */
 #define UNM_SPIN_MIN	8		/* polls before a yield, crowded */
+#define UNM_STREAM_POLLS	64	/* busy polls per check of a stream */
 #define UNM_LEVELS_NS	5000000		/* between refreshes of levels */
 
 uint64_t unm_now_ns(void)
@@ -415,6 +416,9 @@ int unm_progress(struct unm_ep *ep)
 		unm_dma_poll(ep);
 		done++;
 	}
+	if (!unm_list_empty(&ep->streams) &&
+	    (done == 0 || ep->turns % UNM_STREAM_POLLS == 0))
+		unm_recv_streams(ep);
 	if (!unm_list_empty(&ep->direct)) {
 		unm_direct_progress(ep);
 		done++;
@@ -453,7 +457,7 @@ bool unm_poll(struct unm_list *eps, struct unm_idle *idle)
 static int unm_arm(struct unm_ep *ep)
 {
 	if (ep->dma_out != 0 || !unm_list_empty(&ep->dma_wait) ||
-	    !unm_list_empty(&ep->direct))
+	    !unm_list_empty(&ep->direct) || !unm_list_empty(&ep->streams))
 		return -FI_EAGAIN;
 	if (ep->armed)
 		unm_disarm(ep);

@@ -1,13 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_rendezvous.c - the receiving side of rendezvous: read the sender's buffer
- * where it can be reached, else ask for pieces.
+ * unm_rendezvous.c - the receiving side of rendezvous. It owns the receives
+ * that are in transfer.
+ *
+ * A message in dmable memory is read from there. Any other message is streamed:
+ * the sender copies pieces into receive space, the receiver copies them out.
+ * When no piece comes for some microseconds, the receiver reads the rest of the
+ * message by cross-memory attach, from its end towards the pieces, so that a
+ * sender that computes does not hold up the receiver. The sender's side is in
+ * unm_send.c; docs/protocol.md, section 7, defines both.
  */
+#include "unm_env.h"
 #include "unm_import.h"
 #include "unm_log.h"
 #include "unm_mem.h"
 #include "unm_mr.h"
 #include "unm_recv.h"
+
+#define UNM_READ_BYTES	(256u << 10)	/* of a stream, by one transfer */
+#define UNM_WAIT_MIN_NS	2000	/* shortest wait for a piece */
 
 /* It leaves the lists of its peer and of the engine. */
 static void unm_rdv_release(struct unm_ep *ep, struct unm_rx_op *op)
@@ -20,6 +31,19 @@ static void unm_rdv_release(struct unm_ep *ep, struct unm_rx_op *op)
 }
 
 /* ---- Control packets ------------------------------------------------- */
+
+/* The pieces of an operation are asked for. */
+static void unm_rdv_stream(struct unm_ep *ep, struct unm_rx_op *op)
+{
+	op->state = UNM_RX_STREAM;
+	unm_list_remove(&op->control);
+	if (!op->readable)
+		return;
+	unm_list_append(&ep->streams, &op->control);
+	op->peer->life = UINT64_MAX;	/* the wait for a piece begins */
+	if (ep->armed)			/* nobody would read the rest */
+		unm_disturb(ep);
+}
 
 /* CTS or FIN; true if it went. The operation may be gone then. */
 static bool unm_rdv_tell(struct unm_peer *peer, struct unm_rx_op *op)
@@ -48,8 +72,7 @@ static bool unm_rdv_tell(struct unm_peer *peer, struct unm_rx_op *op)
 		return false;
 	}
 	if (cts) {
-		op->state = UNM_RX_STREAM;
-		unm_list_remove(&op->control);
+		unm_rdv_stream(ep, op);
 		return true;
 	}
 	HAL_POINT(HAL_POINT_FIN);
@@ -129,19 +152,47 @@ static bool unm_rdv_engine(const struct unm_ep *ep, const struct unm_rx_op *op)
 	return true;
 }
 
-/* Dmable memory that we have not imported yet we ask for, so that the next
- * message finds it; this one comes in pieces. */
-static bool unm_rdv_can_read(struct unm_ep *ep, struct unm_rx_op *op,
+static struct unm_way *unm_rdv_way(const struct unm_rx_op *op)
+{
+	return &op->peer->way[unm_way_class(op->wanted)];
+}
+
+/* How long the message took, for the choice of later ones. Of several messages
+ * under way each took the time since the one before it ended. */
+static void unm_rdv_measure(struct unm_ep *ep, const struct unm_rx_op *op)
+{
+	uint64_t now = unm_now_ns();
+	uint64_t begun = op->begun_ns > ep->ended_ns ? op->begun_ns :
+		ep->ended_ns;
+
+	unm_way_measured(unm_rdv_way(op), !op->streamed, op->wanted,
+			 now - begun);
+	ep->ended_ns = now;
+}
+
+/* Is the whole message to be read now? Dmable memory that is not imported yet
+ * is asked for, so that the next message finds it; this message is streamed. */
+static bool unm_rdv_read_now(struct unm_ep *ep, struct unm_rx_op *op,
 			     const struct unm_got *got)
 {
-	struct unm_peer *peer = op->peer;
+	if (got->dmable)
+		return g_unm_env.direct && unm_rdv_engine(ep, op) &&
+			unm_import_get(op->peer, &got->key, &op->mem) == 0;
+	if (!op->readable)
+		return false;
+	op->begun_ns = unm_now_ns();
+	op->streamed = g_unm_env.stream_us != 0 &&
+		!unm_way_choose(unm_rdv_way(op));
+	return !op->streamed;
+}
 
-	if (!got->dmable)
-		return op->addr != 0 && peer->hp->dma_any &&
-			!peer->attach_off && g_unm_env.attach &&
-			op->wanted >= g_unm_env.attach_min;
-	return g_unm_env.direct && unm_rdv_engine(ep, op) &&
-		unm_import_get(peer, &got->key, &op->mem) == 0;
+/* The kernel forbids cross-memory attach with this peer: pieces only. */
+static void unm_rdv_forbidden(struct unm_peer *peer)
+{
+	if (!peer->attach_off)
+		UNM_INFO(EP_DATA, "cross-memory attach refused by the "
+			 "kernel, copying through cells instead\n");
+	peer->attach_off = true;
 }
 
 /* A transfer into part of a multi-receive buffer is an operation of its own. */
@@ -183,6 +234,9 @@ void unm_rendezvous_begin(struct unm_ep *ep, struct unm_rx_op *op,
 	op->msg_len = got->len;
 	op->wanted = got->len < op->len ? got->len : op->len;
 	op->got = 0;
+	op->end = op->wanted;
+	op->reading = 0;
+	op->begun_ns = 0;
 	op->peer_token = got->token;
 	op->addr = got->addr;
 	op->mem = NULL;
@@ -197,11 +251,13 @@ void unm_rendezvous_begin(struct unm_ep *ep, struct unm_rx_op *op,
 		unm_rdv_finish(ep, op);
 		return;
 	}
+	op->readable = !got->dmable && op->addr != 0 && g_unm_env.attach &&
+		op->peer->hp->dma_any && !op->peer->attach_off;
 	unm_list_append(&got->peer->recvs, &op->link);
 	if (op->wanted == 0) {
 		unm_rdv_complete(ep, op);
 		unm_rdv_control(op, UNM_RX_FIN);
-	} else if (unm_rdv_can_read(ep, op, got)) {
+	} else if (unm_rdv_read_now(ep, op, got)) {
 		op->state = UNM_RX_DMA_WAIT;
 		unm_list_append(&ep->dma_wait, &op->control);
 		if (ep->armed)	/* nobody would move it */
@@ -246,6 +302,22 @@ int unm_recv_progress(struct unm_peer *peer)
 	return done;
 }
 
+/* ---- Streams ----------------------------------------------------------- */
+
+/* Everything has come, or was read: the receive is complete, and the sender is
+ * to know. */
+static void unm_stream_end(struct unm_ep *ep, struct unm_rx_op *op)
+{
+	if (op->begun_ns != 0)
+		unm_rdv_measure(ep, op);
+	if (op->end != op->wanted)
+		ep->stats->rx_attach++;
+	op->got = op->wanted;
+	unm_list_remove(&op->control);
+	unm_rdv_complete(ep, op);
+	unm_rdv_control(op, UNM_RX_FIN);
+}
+
 /* A piece of a streamed message; an empty one: the sender's buffer is none. 0
  * or -FI_EINVAL. */
 int unm_recv_data(struct unm_peer *peer, const struct unm_wire_msg *m,
@@ -253,22 +325,131 @@ int unm_recv_data(struct unm_peer *peer, const struct unm_wire_msg *m,
 {
 	struct unm_ep *ep = peer->ep;
 	struct unm_rx_op *op = unm_pool_find(&ep->rx_pool, m->token);
+	uint64_t len = m->extent.len;
 
-	if (op == NULL || op->peer != peer || op->state != UNM_RX_STREAM ||
-	    (m->extent.len == 0 && !op->fault) ||
-	    m->extent.len > op->wanted - op->got)
+	/* The receiver has read the message, and the sender did not know that
+	 * when it sent this piece. */
+	if (op == NULL)
+		return unm_pool_released(&ep->rx_pool, m->token) ?
+			0 : -FI_EINVAL;
+	if (op->peer == peer && op->state == UNM_RX_FIN)
+		return 0;
+	if (op->peer != peer || op->state != UNM_RX_STREAM ||
+	    (len == 0 && !op->fault) || len > op->wanted - op->got)
 		return -FI_EINVAL;
-	if (m->extent.len == 0) {
+	if (len == 0) {
 		op->status = -FI_EIO;
 		op->got = 0;
 		unm_rdv_finish(ep, op);
 		return 0;
 	}
-	op->got += unm_iov_fill(op->iov, op->count, op->got, bytes,
-				m->extent.len);
-	if (op->got == op->wanted)
-		unm_rdv_finish(ep, op);
+	if (op->got < op->end)
+		unm_iov_fill(op->iov, op->count, op->got, bytes,
+			     len < op->end - op->got ? len :
+			     op->end - op->got);
+	op->got += len;
+	if (op->got >= op->end && op->reading == 0)
+		unm_stream_end(ep, op);
 	return 0;
+}
+
+/* The last bytes that are missing, at most UNM_READ_BYTES and in one piece of
+ * the receive buffer. Returns how many. */
+static uint64_t unm_stream_tail(const struct unm_rx_op *op, void **at)
+{
+	uint64_t off = 0, from = op->got;
+	size_t i = 0;
+
+	while (off + op->iov[i].iov_len < op->end)
+		off += op->iov[i++].iov_len;
+	if (from < off)
+		from = off;
+	if (op->end - from > UNM_READ_BYTES)
+		from = op->end - UNM_READ_BYTES;
+	*at = (char *)op->iov[i].iov_base + (from - off);
+	return op->end - from;
+}
+
+/* The rest can not be read, or need not be: pieces bring it. */
+static void unm_stream_leave(struct unm_rx_op *op)
+{
+	op->readable = false;
+	unm_list_remove(&op->control);
+}
+
+static void unm_stream_read(struct unm_ep *ep, struct unm_rx_op *op)
+{
+	struct hal_dma dma = { .op = HAL_DMA_GET, .peer = op->peer->hp };
+	int ret;
+
+	dma.len = unm_stream_tail(op, &dma.local);
+	dma.raddr = op->addr + op->end - dma.len;
+	ret = hal_dma_post(ep->hif, &dma, unm_pool_token(op));
+	if (ret == 0) {
+		op->reading = dma.len;
+		ep->dma_out++;
+	} else if (ret != -FI_EAGAIN) {
+		unm_stream_leave(op);
+	}
+}
+
+/* The transfer of unm_stream_read() has ended. */
+static void unm_stream_done(struct unm_ep *ep, struct unm_rx_op *op, int status)
+{
+	uint64_t from = op->end - op->reading;
+
+	op->reading = 0;
+	if (status == 0) {
+		op->end = from;
+	} else {
+		if (status == -FI_EACCES)
+			unm_rdv_forbidden(op->peer);
+		unm_stream_leave(op);
+		/* The sender closed its endpoint: what the transfer wrote over
+		 * the pieces may be other bytes. */
+		if (status == -FI_ECANCELED && op->got > from) {
+			op->status = -FI_ECONNRESET;
+			op->got = 0;
+			unm_rdv_finish(ep, op);
+			return;
+		}
+	}
+	if (op->got >= op->end)
+		unm_stream_end(ep, op);
+}
+
+/* How long to wait for a piece, in ns: as long as the read of the rest takes,
+ * so that waiting in vain at most doubles the time. */
+static uint64_t unm_stream_wait(const struct unm_rx_op *op)
+{
+	uint64_t max = (uint64_t)g_unm_env.stream_us * 1000;
+	uint64_t ns = unm_way_read_ns(unm_rdv_way(op), op->end - op->got);
+
+	if (ns < UNM_WAIT_MIN_NS)
+		ns = UNM_WAIT_MIN_NS;
+	return ns < max ? ns : max;
+}
+
+void unm_recv_streams(struct unm_ep *ep)
+{
+	struct unm_rx_op *op = unm_container(ep->streams.next,
+					     struct unm_rx_op, control);
+	struct unm_peer *peer = op->peer;
+	uint64_t life, now;
+
+	/* the next one, in the next call */
+	unm_list_remove(&op->control);
+	unm_list_append(&ep->streams, &op->control);
+	if (op->reading != 0 || peer->hp == NULL || peer->hp->dead)
+		return;
+	life = peer->hp->rx.next + hal_tx_done(peer->hp);
+	now = unm_now_ns();
+	if (life != peer->life) {
+		peer->life = life;
+		peer->life_ns = now;
+	} else if (now - peer->life_ns >= unm_stream_wait(op)) {
+		unm_stream_read(ep, op);
+	}
 }
 
 /* ---- Reading the sender's buffer ------------------------------------- */
@@ -333,17 +514,14 @@ static bool unm_rdv_fault(struct unm_rx_op *op)
 /* Every transfer of an operation has ended. */
 static void unm_rdv_read(struct unm_ep *ep, struct unm_rx_op *op)
 {
-	if (op->status == -FI_EACCES && op->mem == NULL) {
-		/* the kernel forbids it: pieces from now on */
-		if (!op->peer->attach_off)
-			UNM_INFO(EP_DATA, "cross-memory attach refused by the "
-				 "kernel, copying through cells instead\n");
-		op->peer->attach_off = true;
-	}
+	if (op->status == -FI_EACCES && op->mem == NULL)
+		unm_rdv_forbidden(op->peer);
 	if (op->status == -FI_EACCES ||
 	    (op->status == -FI_EFAULT && unm_rdv_fault(op))) {
 		op->status = 0;
 		op->got = 0;
+		op->readable = false;
+		op->begun_ns = 0;	/* both ways: says nothing of either */
 		unm_rdv_control(op, UNM_RX_CTS);
 		return;
 	}
@@ -355,12 +533,14 @@ static void unm_rdv_read(struct unm_ep *ep, struct unm_rx_op *op)
 			 fi_strerror(-op->status));
 		op->status = -FI_EIO;
 	}
-	if (op->status != 0)
+	if (op->status != 0) {
 		op->got = 0;
-	else if (op->mem != NULL)
+	} else if (op->mem != NULL) {
 		ep->stats->rx_dmable++;
-	else
+	} else {
 		ep->stats->rx_attach++;
+		unm_rdv_measure(ep, op);
+	}
 	unm_rdv_complete(ep, op);
 	unm_rdv_control(op, UNM_RX_FIN);
 }
@@ -384,6 +564,10 @@ void unm_recv_dma_done(struct unm_ep *ep, const struct hal_dma_comp *comp)
 
 	if (op == NULL)			/* its peer died meanwhile */
 		return;
+	if (op->state == UNM_RX_STREAM) {
+		unm_stream_done(ep, op, comp->status);
+		return;
+	}
 	if (comp->status != 0)
 		op->status = comp->status;
 	if (--op->dma_left == 0 && op->state == UNM_RX_DMA)

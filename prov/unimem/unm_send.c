@@ -226,22 +226,6 @@ static int unm_send_short(struct unm_peer *peer, const struct unm_send *s,
 	return 0;
 }
 
-/*
- * Short or rendezvous? One copy by cross-memory attach, where it works, beats
- * two through receive space from some length on. An injected buffer is the
- * application's again when the call returns.
- */
-static bool unm_send_is_short(const struct unm_peer *peer,
-			      const struct unm_send *s)
-{
-	if (s->inject)
-		return true;
-	if (s->len > peer->ep->eager_max)
-		return false;
-	return s->len < g_unm_env.attach_min || s->count != 1 ||
-		!g_unm_env.attach || !peer->hp->dma_any || peer->attach_off;
-}
-
 static int unm_send_now(struct unm_peer *peer, const struct unm_send *s,
 			struct unm_tx_op *waiting)
 {
@@ -252,7 +236,8 @@ static int unm_send_now(struct unm_peer *peer, const struct unm_send *s,
 		ep->stats->again_credit++;
 		return -FI_EAGAIN;
 	}
-	if (unm_send_is_short(peer, s))
+	/* an injected buffer is the application's when the call returns */
+	if (s->inject || s->len <= ep->eager_max)
 		ret = unm_send_short(peer, s, waiting);
 	else
 		ret = unm_send_rendezvous(peer, s, waiting);
@@ -395,14 +380,15 @@ ssize_t unm_tx_iov(struct unm_ep *ep, fi_addr_t dest, struct unm_send *s)
 /* ---- Answers --------------------------------------------------------- */
 
 /*
- * NULL: no such send of this peer's. The last words of a dead one may be about
- * sends that ended when its first connection did; they are passed over.
+ * The rendezvous that a peer's token names; NULL: there is none with this peer.
+ * The last packets of a dead peer may name sends that ended when its first
+ * connection did; those packets are ignored.
  */
 static struct unm_tx_op *unm_tx_op_find(struct unm_peer *peer, uint64_t token)
 {
 	struct unm_tx_op *op = unm_pool_find(&peer->ep->tx_pool, token);
 
-	if (op == NULL || op->peer != peer || op->state != UNM_TX_RTS)
+	if (op == NULL || op->peer != peer || op->state < UNM_TX_RTS)
 		return NULL;
 	return op;
 }
@@ -414,7 +400,8 @@ void unm_send_on_cts(struct unm_peer *peer, const struct unm_wire_msg *m)
 
 	if (op == NULL && peer->hp->dead)
 		return;
-	if (op == NULL || m->len > op->len || m->len == 0) {
+	if (op == NULL || op->state != UNM_TX_RTS || m->len > op->len ||
+	    m->len == 0) {
 		unm_peer_spoiled(peer, "cts for no such send", m->token);
 		return;
 	}
@@ -431,7 +418,8 @@ void unm_send_on_cts(struct unm_peer *peer, const struct unm_wire_msg *m)
 	unm_peer_busy(peer);
 }
 
-/* The peer has read the message itself, or will not. */
+/* The peer has the message, whichever way it came, or does not want it. It may
+ * have read the pieces that are not sent yet. */
 void unm_send_on_fin(struct unm_peer *peer, const struct unm_wire_msg *m)
 {
 	struct unm_tx_op *op = unm_tx_op_find(peer, m->token);
@@ -482,6 +470,7 @@ static int unm_stream_push(struct unm_peer *peer, struct unm_tx_op *op)
 			return done;
 		unm_peer_put(peer, off, op->iov, op->count, op->sent, len);
 		hal_space_barrier(peer->hp);
+		HAL_POINT(HAL_POINT_PIECE);
 		w[1] = unm_wire_extent_word(off, len);
 		if (hal_pkt_send(peer->hp, hal_head(UNM_WIRE_DATA, 0), w, 2,
 				 NULL, 0) != 0)
@@ -491,8 +480,11 @@ static int unm_stream_push(struct unm_peer *peer, struct unm_tx_op *op)
 		op->sent += len;
 		done++;
 	}
-	if (op->sent == op->wanted)
-		unm_tx_op_await(op);
+	if (op->sent == op->wanted) {
+		op->state = UNM_TX_STREAMED;
+		unm_list_remove(&op->link);
+		unm_list_append(&peer->rts, &op->link);
+	}
 	return done;
 }
 

@@ -4,15 +4,16 @@
  * one of them, or of what two have with each other, at any moment.
  *
  * Each sender announces one message of two pieces (RTS); the receiver posts
- * receives when it likes, reads the sender's buffer where it can be reached
- * (one transfer a piece, FIN) or asks for it (CTS, a DATA packet a piece).
+ * receives when it likes. It reads the sender's buffer where it can be reached
+ * (one transfer a piece), or asks for it (CTS, a DATA packet a piece). A sender
+ * that was asked may be silent at any time: then the receiver reads the last
+ * piece that is missing itself, where it can. Both ways end with FIN.
  * A sender or the receiver is killed; that sender closes and lives on; the
  * receiver gives up on it. An application takes its buffer back the moment its
  * operation completes or its endpoint is closed. Models
  *   unm_rendezvous.c  all but multi-receive and truncation
  *   unm_send.c        unm_send_rendezvous(), unm_send_on_cts(),
- *                     unm_send_on_fin(), unm_stream_push(),
- *                     unm_send_progress(), unm_send_abort()
+ *                     unm_send_on_fin(), unm_stream_push(), unm_send_abort()
  *   unm_peer.c        unm_peer_gone(), unm_peer_event(): what a peer sent
  *                     before its end is taken first
  *   util/unm_pool.h   tokens: an operation's index and generation
@@ -37,7 +38,7 @@
  * Mutants, and what rejects them
  *   FIN_EARLY      whole      FIN goes out before the get is done
  *   FIN_PIECE      whole      ... when the first of its transfers is done
- *   CTS_EARLY      untouched  CTS while other transfers are still under way
+ *   CTS_EARLY      whole      CTS while other transfers are still under way
  *   CTS_KEEPS_GOT  honest     pieces are asked for as if some had come
  *   DEAD_UNSEEN    whole      nobody looks whether the process read from lives
  *   CLOSE_UNSEEN   whole      ... or whether the endpoint read from is closed
@@ -47,8 +48,15 @@
  *   ABORT_FIN      once       ... and once more when its FIN is still owed
  *   NO_GENERATION  settled    a transfer counts for who has the place now
  *   NO_DRAIN       heard      a death is told before the last words are read
- *   AWAIT_UNSEEN   heard      ... or before its last releases are
  *   STREAM_EARLY   told_true  a send completes with its last DATA packet
+ *   AWAIT_RELEASE  told_true  ... or when that is released, though the receiver
+ *                             reads the buffer
+ *   LATE_REFUSED   honest     a piece of a message that was read breaks the
+ *                             protocol
+ *   READ_UNAWAITED untouched  a receive completes with its last piece while a
+ *                             transfer into its buffer is under way
+ *   OVERLAP_KEPT   whole      ... or although that transfer was cancelled after
+ *                             it wrote over a piece
  *   EACCES_FATAL   spared     a get the kernel refuses is not asked for
  */
 #define SENDERS	2
@@ -58,7 +66,7 @@
 #define SLOTS	2			/* of the engine */
 
 mtype = { RTS, DATA, CTS, FIN };		/* packets */
-mtype = { ANNOUNCED, STREAM, AWAIT, OK, ERR, CLOSED };	/* sends */
+mtype = { ANNOUNCED, STREAM, STREAMED, OK, ERR, CLOSED };	/* sends */
 mtype = { FREE, POSTED, DMA_WAIT, DMA, WANT_CTS, PULL, WANT_FIN };
 mtype = { RUNS, READ, CANCELED, REFUSED };	/* transfers; OK, FREE */
 
@@ -68,7 +76,6 @@ mtype = { RUNS, READ, CANCELED, REFUSED };	/* transfers; OK, FREE */
 chan to_r[SENDERS] = [2] of { mtype, byte, byte, bool };
 /* CTS: operation, generation; FIN: status */
 chan to_s[SENDERS] = [1] of { mtype, byte, byte };
-byte released[SENDERS];			/* of the packets to the receiver */
 bool killed[SENDERS], closed[SENDERS];	/* the kernel knows */
 bool r_ended;				/* killed */
 bool left[SENDERS];			/* the receiver gave up on it */
@@ -90,23 +97,20 @@ inline claim(what, cond)
 
 mtype tx[SENDERS];
 byte tx_pieces[SENDERS];		/* sent */
+#ifdef AWAIT_RELEASE
 byte tx_packets[SENDERS];		/* sent, RTS and DATA */
+byte released[SENDERS];			/* of these */
+#endif
 byte tx_op[SENDERS], tx_gen[SENDERS];	/* receiver's token */
 bool received[SENDERS], fin_sent[SENDERS];	/* for claims */
 
 #define TX_BUSY(s)	(tx[s] == ANNOUNCED || tx[s] == STREAM || \
-			 tx[s] == AWAIT)
-#define TX_RELEASED(s)	(tx[s] == AWAIT && released[s] == tx_packets[s])
+			 tx[s] == STREAMED)
 
 #ifdef NO_DRAIN
 #define TX_HEARD(s)	true
 #else
 #define TX_HEARD(s)	(len(to_s[s]) == 0)
-#endif
-#ifdef AWAIT_UNSEEN
-#define TX_SEEN(s)	true
-#else
-#define TX_SEEN(s)	(!TX_RELEASED(s))
 #endif
 
 /* The application has its buffer back, and uses it. */
@@ -115,7 +119,7 @@ inline tx_complete(s, how)
 	d_step {
 		claim(once, TX_BUSY(s));
 		claim(told_true, how != OK || received[s]);
-		claim(heard, how != ERR || (!fin_sent[s] && !TX_RELEASED(s)));
+		claim(heard, how != ERR || !fin_sent[s]);
 		tx[s] = how;
 		tx_op[s] = 0;
 		tx_gen[s] = 0;
@@ -142,7 +146,9 @@ inline announce(s)
 {
 	intact[s] = true;
 	tx[s] = ANNOUNCED;
+#ifdef AWAIT_RELEASE
 	tx_packets[s] = 1;
+#endif
 	to_r[s] ! RTS, 0, 0, true
 }
 
@@ -154,7 +160,6 @@ proctype sender(byte s)
 		do
 		:: atomic { TX_BUSY(s) && to_s[s] ? [FIN, _, _] ->
 			to_s[s] ? FIN, status, _;
-			claim(honest, tx[s] == ANNOUNCED);
 			tx_complete(s, (status == 0 -> OK : ERR));
 			status = 0 }
 		:: atomic { TX_BUSY(s) && to_s[s] ? [CTS, _, _] ->
@@ -163,21 +168,25 @@ proctype sender(byte s)
 			tx[s] = STREAM }
 		:: atomic { tx[s] == STREAM && nfull(to_r[s]) ->
 			to_r[s] ! DATA, tx_op[s], tx_gen[s], intact[s];
+#ifdef AWAIT_RELEASE
 			tx_packets[s]++;
+#endif
 			tx_pieces[s]++;
 			if
 			:: tx_pieces[s] == PIECES ->
 #ifdef STREAM_EARLY
 				tx_complete(s, OK)
 #else
-				tx[s] = AWAIT
+				tx[s] = STREAMED
 #endif
 			:: else
 			fi }
-		:: atomic { TX_RELEASED(s) ->
+#ifdef AWAIT_RELEASE
+		:: atomic { tx[s] == STREAMED && released[s] == tx_packets[s] ->
 			tx_complete(s, OK) }
+#endif
 		:: atomic { (r_ended || left[s]) && TX_BUSY(s) &&
-			    TX_HEARD(s) && TX_SEEN(s) ->
+			    TX_HEARD(s) ->
 			tx_complete(s, ERR) }
 		:: MORTAL(s) ->
 			tx_close(s);
@@ -201,6 +210,8 @@ typedef op_t {
 	byte from;
 	byte next, out;			/* transfers: to post, outstanding */
 	byte got;			/* pieces, posted or come */
+	byte end;			/* PULL: pieces from here on were read */
+	bool alone;			/* PULL: its pieces are not read */
 	mtype status
 };
 typedef slot_t {
@@ -228,6 +239,8 @@ inline op_release(o)
 		op[o].next = 0;
 		op[o].out = 0;
 		op[o].got = 0;
+		op[o].end = 0;
+		op[o].alone = false;
 		op[o].status = OK
 	}
 }
@@ -281,13 +294,14 @@ inline begin(o)
 		op[o].from = 1
 	fi;
 	unexpected[op[o].from] = false;
+	op[o].end = PIECES;
 	if
 	:: gone[op[o].from] ->
 		rx_complete(o, ERR);
 		op_release(o)
 	:: !gone[op[o].from] && reach[op[o].from] ->
 		op[o].state = DMA_WAIT
-	:: else ->
+	:: !gone[op[o].from] ->
 		op[o].state = WANT_CTS
 	fi
 }
@@ -327,18 +341,69 @@ inline post_piece(o)
 			 op[slot[e].op].gen == slot[e].gen)
 #endif
 
+/* unm_stream_end() */
+inline stream_end(o)
+{
+	rx_complete(o, OK);
+	op[o].state = WANT_FIN
+}
+
+/* unm_stream_read(): the last piece that is missing */
+inline stream_read(o)
+{
+	k = (slot[0].state == FREE -> 0 : 1);
+	op[o].end--;
+	slot[k].state = RUNS;
+	slot[k].op = o;
+	slot[k].gen = op[o].gen;
+	slot[k].recv = op[o].recv;
+	slot[k].piece = op[o].end;
+	slot[k].from = op[o].from;
+	op[o].end++;
+	op[o].out = 1;
+	k = 0
+}
+
+/* unm_stream_done() */
+inline stream_done(o, how)
+{
+	if
+	:: how == OK ->
+		op[o].end--
+	:: how != OK ->
+		op[o].alone = true
+	fi;
+	if
+#ifndef OVERLAP_KEPT
+	:: how == CANCELED && op[o].got >= op[o].end ->
+		rx_complete(o, ERR);
+		op_release(o)
+#endif
+	:: (how != CANCELED || op[o].got < op[o].end) &&
+	   op[o].got >= op[o].end ->
+		stream_end(o)
+#ifdef OVERLAP_KEPT
+	:: how == CANCELED && op[o].got >= op[o].end ->
+		stream_end(o)
+#endif
+	:: op[o].got < op[o].end
+	fi
+}
+
 /* A completion of hal_dma_poll(), in unm_recv_dma_done() */
 inline dma_comp(e)
 {
 	k = slot[e].op;
 	if
 	:: MINE(e) ->
+		op[k].out--;
 		if
-		:: slot[e].state != OK ->
+		:: op[k].state == PULL ->
+			stream_done(k, slot[e].state)
+		:: op[k].state != PULL && slot[e].state != OK ->
 			op[k].status = slot[e].state
 		:: else
-		fi;
-		op[k].out--
+		fi
 	:: else				/* its peer died meanwhile */
 	fi;
 	k = 0;
@@ -395,16 +460,30 @@ inline tell(o)
 /* unm_recv_data() */
 inline on_data(s)
 {
-	claim(honest, op[k].state == PULL && op[k].gen == gen &&
-	      op[k].from == s && op[k].got < PIECES);
-	claim(untouched, !done[op[k].recv]);
-	good[op[k].recv * PIECES + op[k].got] = fine;
-	op[k].got++;
 	if
-	:: op[k].got == PIECES ->
-		rx_complete(k, OK);
-		op_release(k)
-	:: else
+#ifndef LATE_REFUSED
+	:: op[k].gen != gen || op[k].state == FREE ||
+	   op[k].state == WANT_FIN
+#endif
+	:: else ->
+		claim(honest, op[k].state == PULL && op[k].gen == gen &&
+		      op[k].from == s && op[k].got < PIECES);
+		if
+		:: op[k].got < op[k].end ->
+			claim(untouched, !done[op[k].recv]);
+			good[op[k].recv * PIECES + op[k].got] = fine
+		:: else
+		fi;
+		op[k].got++;
+		if
+#ifdef READ_UNAWAITED
+		:: op[k].got >= op[k].end ->
+#else
+		:: op[k].got >= op[k].end && op[k].out == 0 ->
+#endif
+			stream_end(k)
+		:: else
+		fi
 	fi;
 	k = 0;
 	gen = 0;
@@ -418,8 +497,10 @@ inline packet(s)
 		unexpected[s] = true
 	:: to_r[s] ? DATA, k, gen, fine ->
 		on_data(s)
-	fi;
-	released[s]++
+	fi
+#ifdef AWAIT_RELEASE
+	; released[s]++
+#endif
 }
 
 /* emu_dma_cancel(): hal_peer_free() sees to it */
@@ -460,14 +541,16 @@ inline rx_abort(s)
 	k = 0
 }
 
-#define PULLS(o, s)	(op[o].state == PULL && op[o].from == s)
+/* A piece is missing. */
+#define STARVES(o, s)	(op[o].state == PULL && op[o].from == s && \
+			 op[o].got < op[o].end)
 
 /* unm_peer_gone(): it has ended, or lives and is given up */
 inline peer_gone(s)
 {
 	left[s] = !ENDED(s);
 	claim(heard, left[s] || tx_pieces[s] < PIECES ||
-	      (!PULLS(0, s) && !PULLS(1, s)));
+	      !(STARVES(0, s) || STARVES(1, s)));
 	reach[s] = false;
 	gone[s] = true;
 #ifndef CANCEL_NOT
@@ -485,6 +568,12 @@ inline peer_gone(s)
 #define MEETS(o)	(op[o].state == POSTED && \
 			 (unexpected[0] || unexpected[1]))
 #define POSTS(o)	(op[o].state == DMA_WAIT && \
+			 (slot[0].state == FREE || slot[1].state == FREE))
+/* Of the sender that may end; of the other only to see that it is spared. */
+#define READS(o)	(op[o].state == PULL && reach[op[o].from] && \
+			 MORTAL(op[o].from) && \
+			 !op[o].alone && op[o].out == 0 && \
+			 op[o].got < op[o].end && \
 			 (slot[0].state == FREE || slot[1].state == FREE))
 #define IS_READ(o)	(op[o].state == DMA && READ_ALL(o))
 #define TELLS(o)	((op[o].state == WANT_CTS || \
@@ -512,6 +601,7 @@ end:		do
 			post_recv() }
 		:: atomic { EITHER(MEETS); begin(i); i = 0 }
 		:: atomic { EITHER(POSTS); post_piece(i); i = 0 }
+		:: atomic { EITHER(READS); stream_read(i); i = 0 }
 		:: atomic { EITHER(COMPLETES); dma_comp(i); i = 0 }
 		:: atomic { EITHER(IS_READ); rdv_read(i); i = 0 }
 		:: atomic { EITHER(TELLS); tell(i); i = 0 }

@@ -46,6 +46,7 @@ static const char *const names[HAL_POINT_COUNT] = {
 	[HAL_POINT_MATCHED] = "matched",
 	[HAL_POINT_DMA_HALF] = "dma-half",
 	[HAL_POINT_FIN] = "fin",
+	[HAL_POINT_PIECE] = "piece",
 	[HAL_POINT_CLOSING] = "closing",
 	[HAL_POINT_INSIDE] = "inside",
 	[HAL_POINT_SIM_TAKEN] = "sim-taken",

@@ -24,6 +24,7 @@ enum hal_point {
 	HAL_POINT_MATCHED,	/* rendezvous matched, nothing transferred */
 	HAL_POINT_DMA_HALF,	/* transfer begun, not finished */
 	HAL_POINT_FIN,		/* transferred, sender not told */
+	HAL_POINT_PIECE,	/* piece in receive space, packet not sent */
 	HAL_POINT_CLOSING,	/* interface half closed */
 	HAL_POINT_INSIDE,	/* in a peer's memory, nothing accessed */
 	/* the register model's (hal_sim*.c) */

@@ -9,6 +9,7 @@
 #ifndef UNM_POOL_H
 #define UNM_POOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -81,6 +82,17 @@ static inline void *unm_pool_find(const struct unm_pool *pool, uint64_t token)
 	    pool->node[index]->gen != gen)
 		return NULL;
 	return pool->node[index];
+}
+
+/* Did a token name an object that was released since? */
+static inline bool unm_pool_released(const struct unm_pool *pool,
+				     uint64_t token)
+{
+	uint32_t index = (uint32_t)token;
+	uint32_t gen = token >> 32;
+
+	return index < pool->count && (gen & 1) &&
+		(int32_t)(pool->node[index]->gen - gen) > 0;
 }
 
 #endif /* UNM_POOL_H */
