@@ -97,8 +97,13 @@ build_bench()
 # build_env : build/env.sh, which a user sources
 build_env()
 {
-	local tmp=$BUILD/env.sh.tmp
+	local tmp=$BUILD/env.sh.tmp t=$BUILD/tuning
+	local mpir=MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE
+	local ch4=MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE
 
+	step tuning "writing MPICH's tables of collectives" \
+		"./quickstart clean --cache, and build again." \
+		"$TOP/bench/tune" --tables "$t"
 	cat >"$tmp" <<-EOF
 	# Made by ./quickstart. Use it with:  . $BUILD/env.sh
 
@@ -118,6 +123,13 @@ build_env()
 	# MPICH runs on the libfabric of build/libfabric, with which MPI_Init is
 	# short. To run it on the system's libfabric instead:
 	#   export LD_LIBRARY_PATH="$BUILD/libfabric-system"
+
+	# Which algorithms MPICH uses for collectives (bench/tune). A table of
+	# yours, or MPIR_CVAR_BCAST_INTRA_ALGORITHM and the like, comes first.
+	if [ -r "$t/mpir.json" ] && [ -r "$t/ch4.json" ]; then
+		export $mpir="\${$mpir-$t/mpir.json}"
+		export $ch4="\${$ch4-$t/ch4.json}"
+	fi
 
 	# The manual pages: fi_unimem(7) and MPICH's. (The colon at the end
 	# keeps the system's own.)

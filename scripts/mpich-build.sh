@@ -47,12 +47,12 @@ mpich_build_locked()
 }
 
 # The parts of the source that the test runners build: MPICH's own tests and
-# examples, and libfabric's fabtests.
+# examples, and libfabric's fabtests; and the tables that bench/tune changes.
 mpich_keep_source()
 {
 	local part
 
-	for part in test/mpi examples modules/libfabric; do
+	for part in test/mpi examples modules/libfabric maint/tuning; do
 		mkdir -p "$2/source/$part"
 		cp -a "$1/$part/." "$2/source/$part/"
 	done

@@ -165,7 +165,37 @@ smoke_proof()
 smoke_ranks()
 {
 	mpirun -n "$1" "$BUILD/bench/unm_allreduce" -c -m 8:64K -i 20 -x 2
+	mpirun -n "$1" "$BUILD/bench/unm_coll" -c -m 8:64K -i 10 -x 2
 	mpirun -n "$1" "$BUILD/bench/unm_mbw_mr" -c -m 1:64K -i 5 -x 1
+}
+
+# smoke_messages [NAME=VALUE...] : how many messages some broadcasts of 64 KiB
+# among 16 ranks take, by the provider's own counters
+smoke_messages()
+{
+	local stats=$BUILD/demo/smoke-tables
+
+	rm -rf "$stats"
+	mkdir -p "$stats"
+	env UNM_COLL=bcast FI_UNIMEM_STATS="$stats" "$@" mpirun -n 16 \
+		"$BUILD/bench/unm_coll" -m 64K:64K -i 5 -x 0 >"$stats/log"
+	ompi_sum "$stats" tx_msgs
+}
+
+# The tables of build/env.sh are in use, and a user's own choice comes first.
+smoke_tables()
+{
+	local own binomial ring
+	local forced=MPIR_CVAR_BCAST_INTRA_ALGORITHM
+
+	own=$(smoke_messages)
+	binomial=$(smoke_messages $forced=binomial)
+	ring=$(smoke_messages $forced=scatter_ring_allgather)
+	echo "messages: $own, binomial $binomial, ring $ring"
+	[ "$own" -gt 0 ] && [ "$own" -eq "$binomial" ] &&
+		[ "$own" -lt "$ring" ]
+	! [ "$own" -eq "$(smoke_messages \
+		MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE=)" ]
 }
 
 # One-sided calls of RANKS by MPICH, every result checked
@@ -237,6 +267,9 @@ smoke()
 		native_not MPIR_CVAR_CH4_OFI_ENABLE_ATOMICS fop:8
 	smoke_one "latency: unimem carried the bytes" smoke_carried lat
 	smoke_one "bandwidth: unimem carried the bytes" smoke_carried bw
+	smoke_one "MPICH's tables for collectives" smoke_tables
+	smoke_one "collectives of 6 ranks" mpirun -n 6 \
+		"$BUILD/bench/unm_coll" -c -m 8:64K -i 10 -x 2
 	for n in 4 8 16; do
 		smoke_one "allreduce and bandwidth of $n ranks" smoke_ranks "$n"
 	done
