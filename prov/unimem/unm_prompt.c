@@ -35,12 +35,13 @@ bool unm_prompt(struct unm_peer *peer, uint64_t len)
 		return false;
 	now = unm_now_ns();
 	done = hal_tx_done(peer->hp);
-	/* it did so after the last look; when is not known */
-	if (done != peer->looked_done)
+	/* The peer released packets after the last check, at a time that is not
+	 * known. Before the first check, that may be long ago. */
+	if (done != peer->looked_done && peer->looked_ns != 0)
 		peer->prompt_ns = peer->looked_ns;
 	peer->looked_done = done;
 	peer->looked_ns = now;
-	if (now - peer->prompt_ns <= bound)
+	if (peer->prompt_ns != 0 && now - peer->prompt_ns <= bound)
 		return true;
 	if (done == hal_tx_sent(peer->hp))
 		unm_probe(peer);
