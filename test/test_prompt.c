@@ -196,6 +196,59 @@ static void test_target_that_stops(void **state)
 	close_pair(&p);
 }
 
+/* A target that was seen to make progress; then it polls no more, and the bound
+ * has no end. */
+static struct os_pair open_stopped(void)
+{
+	struct os_pair p = open_pair(LONG_US);
+	uint64_t value = 0;
+
+	for (int i = 0; i < 3; i++) {
+		put(&p, 0, &value, 8, true);
+		ep_settle();
+	}
+	return p;
+}
+
+/* Requests of a long operation that wait for the target do not hold up what
+ * attach can do: its CQ data are why the long one cannot go by attach. */
+static void test_put_past_unsent_requests(void **state)
+{
+	static uint8_t buf[LEN];
+	uint64_t value = 5, direct, n = 0, end = ep_deadline();
+	struct fi_context2 ctx;
+	struct ep_comp c;
+	struct os_pair p;
+
+	(void)state;
+	NEEDS_ATTACH();
+	p = open_stopped();
+	while (fi_writedata(p.a->ep, buf, LEN - 8, NULL, 1, p.ab, p.base,
+			    p.key, &ctx) == 0) {
+		n++;
+		ep_poll(p.a);
+		ep_in_time(end, "requests that wait");
+	}
+	assert_true(n != 0);
+	direct = os_direct(&p);
+	for (int i = 0; i < OPS; i++, value++) {
+		assert_int_equal(fi_write(p.a->ep, &value, 8, NULL, p.ab,
+					  p.base + LEN - 8, p.key, &p), 0);
+		while (!ep_take(p.a, &p, &c)) {
+			ep_poll(p.a);
+			ep_in_time(end, "a put");
+		}
+		assert_int_equal(c.err, 0);
+		assert_memory_equal(p.mem + LEN - 8, &value, 8);
+	}
+	assert_int_equal(os_direct(&p), direct + OPS);
+	p.nwr += n + OPS;
+	for (; n != 0; n--)
+		assert_int_equal(ep_wait(p.a, &ctx).err, 0);
+	os_all_done(&p);
+	close_pair(&p);
+}
+
 /* One that sleeps is not woken. */
 static void test_target_that_sleeps(void **state)
 {
@@ -225,6 +278,7 @@ int main(void)
 		EP_TEST(test_target_that_does_not_poll),
 		EP_TEST(test_target_that_polled),
 		EP_TEST(test_target_that_stops),
+		EP_TEST(test_put_past_unsent_requests),
 		EP_TEST(test_target_that_sleeps),
 	};
 

@@ -383,8 +383,17 @@ int unm_direct(struct unm_peer *peer, const struct unm_access *a)
 	if (a->kind >= UNM_ATOMIC)
 		return unm_window_may(r, a) ? unm_direct_now(peer, r, a) : 1;
 	if ((r->reach & UNM_REACH_HOW) == UNM_REACH_ATTACH &&
-	    unm_prompt(peer, a->len))
-		return 1;
+	    unm_prompt(peer, a->len)) {
+		int ret = unm_os_try(peer, a);
+
+		if (ret != -FI_EAGAIN)
+			return ret;
+		/* Requests of other operations wait. Attach need not, unless
+		 * the failed send found that the peer revoked the key. */
+		r = unm_route_find(peer, a->remote->key);
+		if (r == NULL || !unm_direct_covers(r, a))
+			return 1;
+	}
 	if (a->len == 0 || (r->win.addr != NULL && a->len <= UNM_STEP))
 		return unm_direct_now(peer, r, a);
 	return unm_direct_start(peer, r, a);

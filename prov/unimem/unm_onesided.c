@@ -338,15 +338,13 @@ int unm_os_keep(struct unm_ep *ep, struct unm_os_op *op)
 	return 0;
 }
 
-static int unm_os_start(struct unm_peer *peer, const struct unm_access *a)
+int unm_os_try(struct unm_peer *peer, const struct unm_access *a)
 {
 	struct unm_os_op *op;
 	int ret = 0;
 
-	if (!unm_list_empty(&peer->unsent)) {
-		unm_peer_refused(peer);
+	if (!unm_list_empty(&peer->unsent))
 		return -FI_EAGAIN;
-	}
 	op = unm_os_new(peer, a);
 	if (op == NULL)
 		return -FI_EAGAIN;
@@ -358,14 +356,21 @@ static int unm_os_start(struct unm_peer *peer, const struct unm_access *a)
 		ret = unm_os_request(peer, op);
 	if (ret != 0 && op->number == 0 && op->due == 0) {
 		unm_os_undo(op);
-		if (ret == -FI_EAGAIN)
-			unm_peer_refused(peer);
 		return ret;
 	}
 	if (ret != 0 && ret != -FI_EAGAIN)
 		unm_os_fail(op, ret);
 	unm_os_queue(op);
 	return 0;
+}
+
+static int unm_os_start(struct unm_peer *peer, const struct unm_access *a)
+{
+	int ret = unm_os_try(peer, a);
+
+	if (ret == -FI_EAGAIN)
+		unm_peer_refused(peer);
+	return ret;
 }
 
 static int unm_os_begin(struct unm_ep *ep, fi_addr_t dest,

@@ -117,6 +117,9 @@ void unm_os_done(struct unm_os_op *op);
 void unm_os_undo(struct unm_os_op *op);
 void unm_os_queue(struct unm_os_op *op);
 int unm_os_keep(struct unm_ep *ep, struct unm_os_op *op);
+/* Send an operation as requests. Returns 0 if it was begun, or -FI_EAGAIN if no
+ * request can be sent now: then nothing asks the application to try again. */
+int unm_os_try(struct unm_peer *peer, const struct unm_access *a);
 int unm_onesided_progress(struct unm_peer *peer);
 void unm_onesided_abort(struct unm_peer *peer, int err);
 int unm_onesided_result(struct unm_peer *peer, const struct unm_wire_msg *m);
