@@ -15,6 +15,7 @@
 #include "os_pair.h"
 #include "unm_env.h"
 #include "unm_ep.h"
+#include "unm_onesided.h"
 
 #define PAGE	((size_t)4096)
 #define LEN	(4 * PAGE)
@@ -272,6 +273,47 @@ static void test_refresh(void **state)
 	close_scene(&s);
 }
 
+/* a's connection to b. */
+static struct unm_peer *peer_of(const struct scene *s)
+{
+	return ((struct unm_ep *)s->p.a->ep)->peer_of[s->p.ab];
+}
+
+/* fi_mr_refresh() that gives up on a peer in the middle of an access: no remote
+ * key of the old memory is sent any more, and the next call waits again. */
+static void test_refresh_gives_up(void **state)
+{
+	int fd, kept = g_unm_env.close_ms;
+	struct iovec iov = { NULL, LEN };
+	struct scene s;
+	uint8_t *old;
+
+	(void)state;
+	NEEDS_ALIASES();
+	open_scene(&s, RW, MAP_SHARED);
+	s.mr = os_reg(s.p.b, s.mem, LEN, OS_ALL, KEY);
+	adds(&s, 64);
+	assert_true(adds(&s, 64));
+	old = map(s.fd, RW, MAP_SHARED, NULL);
+	fd = file_new();
+	g_unm_env.close_ms = 1;
+	assert_true(unm_guard_enter(peer_of(&s)));
+	map(fd, RW, MAP_SHARED | MAP_FIXED, s.mem);
+	iov.iov_base = s.mem;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(fi_mr_refresh(s.mr, &iov, 1, 0), -FI_EBUSY);
+	unm_guard_leave(peer_of(&s));
+	g_unm_env.close_ms = kept;
+	assert_false(adds(&s, 64));
+	assert_true(adds(&s, 64));
+	assert_int_equal(word(old, 64), 2);
+	assert_int_equal(word(s.mem, 64), 2);
+	assert_int_equal(fi_mr_refresh(s.mr, &iov, 1, 0), 0);
+	munmap(old, LEN);
+	close(fd);
+	close_scene(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -282,6 +324,7 @@ int main(void)
 		EP_TEST(test_memory_is_given_back),
 		EP_TEST(test_gone_with_its_endpoint),
 		EP_TEST(test_refresh),
+		EP_TEST(test_refresh_gives_up),
 	};
 
 	return unit_run(tests);

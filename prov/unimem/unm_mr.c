@@ -398,12 +398,12 @@ static int unm_mr_refresh(struct unm_mr *mr, const struct fi_mr_modify *modify)
 	holes = unm_mr_must_check(mr);
 	unm_lock(mr->domain);
 	mr->holes = holes;
-	if (mr->shared)
+	if (mr->exported)
 		ret = unm_mr_unroute(mr);
-	if (ret == 0) {
-		mr->identified = false;
-		mr->shared = false;
-	}
+	/* also if a peer is still inside: whoever asks now shall not be sent
+	 * the key of the old memory */
+	mr->identified = false;
+	mr->shared = false;
 	unm_unlock(mr->domain);
 	return ret;
 }

@@ -50,6 +50,8 @@ struct unm_mr {
 	bool identified;		/* share_key was looked for ... */
 	bool shared;			/* ... and is there: peers may have the
 					 * memory mapped themselves */
+	bool exported;			/* a peer was sent share_key, and may
+					 * access the memory by it still */
 	struct hal_key share_key;
 	uint32_t number;		/* of this region in its domain: the
 					 * next one of its key has another */

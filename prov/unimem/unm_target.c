@@ -335,6 +335,7 @@ static void unm_target_route(struct unm_peer *peer, uint64_t key,
 			key_of = &seg->key;
 		else if (unm_target_shared(ep, mr))
 			key_of = &mr->share_key;
+		mr->exported |= key_of == &mr->share_key;
 		reach = (seg != NULL ? UNM_REACH_DMABLE : key_of != NULL ?
 			 UNM_REACH_SHARED : UNM_REACH_ATTACH) |
 			(mr->access & FI_REMOTE_READ ? UNM_REACH_READ : 0) |
@@ -723,6 +724,7 @@ int unm_mr_unroute(struct unm_mr *mr)
 	ret = unm_revoke_wait(mr->domain);
 	mr->closing = false;
 	mr->routed = ret != 0;
+	mr->exported = mr->exported && ret != 0;
 	return ret;
 }
 
