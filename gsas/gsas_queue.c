@@ -315,12 +315,13 @@ static void unlist(struct gsas_producer *p)
 	unm_list_remove(&p->untold);
 }
 
-/* false: there is no memory for them */
+/* false: there is no memory for them. Of a dead queue they need none: they will
+ * be refused. */
 static bool give(struct gsas_producer *p, uint32_t words)
 {
 	struct gsas_queue *q = p->queue;
 
-	q->starved = !stock(q, words);
+	q->starved = !q->dead && !stock(q, words);
 	if (q->starved)
 		return false;
 	unlist(p);

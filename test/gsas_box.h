@@ -37,18 +37,25 @@ static inline void memory_free(void *memory, uint64_t bytes)
 	       (bytes + page - 1) / page * page + 2 * page);
 }
 
+static inline struct box box_new_of(uint32_t quota, uint32_t buffer,
+				    const struct gsas_queue_system *system)
+{
+	struct box b = { .bytes = gsas_queue_bytes(quota, buffer) };
+
+	b.head = memory_new(b.bytes);
+	assert_int_equal(gsas_queue_new(b.head, quota, buffer, system,
+					&b.queue), 0);
+	assert_int_equal(gsas_queue_view(b.head, b.bytes, &b.view), 0);
+	return b;
+}
+
 static inline struct box box_new(uint32_t quota, uint32_t buffer,
 				 void (*give_back)(void *memory,
 						   uint64_t bytes))
 {
-	struct box b = { .bytes = gsas_queue_bytes(quota, buffer) };
 	const struct gsas_queue_system system = { .give_back = give_back };
 
-	b.head = memory_new(b.bytes);
-	assert_int_equal(gsas_queue_new(b.head, quota, buffer, &system,
-					&b.queue), 0);
-	assert_int_equal(gsas_queue_view(b.head, b.bytes, &b.view), 0);
-	return b;
+	return box_new_of(quota, buffer, &system);
 }
 
 static inline void box_free(struct box *b)

@@ -494,6 +494,50 @@ static void test_drained_at_once(void **state)
 	box_free(&b);
 }
 
+static bool populate(void *pages, void *memory, uint64_t bytes)
+{
+	uint64_t *left = pages;
+
+	(void)memory;
+	assert_int_equal(bytes, GSAS_PAGE_BYTES);
+	return *left > 0 && (*left)--;
+}
+
+/* A queue with place, a producer that has sent what it may, and no memory for
+ * more. The test has the pages. */
+static struct box box_starved(uint64_t *pages, struct gsas_producer **p)
+{
+	const struct gsas_queue_system system = {
+		.populate = populate, .ctx = pages,
+	};
+	struct box b = box_new_of(10000, 512, &system);
+	uint64_t n = 0;
+
+	*p = box_open(&b, NULL);
+	assert_true(box_fill(&b, *p, &n, 10000) < 10000);
+	assert_int_equal(*pages, 0);
+	assert_true(gsas_producer_full(*p) && gsas_queue_starved(b.queue));
+	return b;
+}
+
+/* Damaged, it grants words that will be refused: they need no memory. */
+static void test_dead_one_needs_no_memory(void **state)
+{
+	uint64_t pages = 4, had;
+	struct gsas_producer *p;
+	struct box b = box_starved(&pages, &p);
+	bool waits;
+
+	(void)state;
+	had = gsas_producer_granted(p);
+	b.head->head = UINT64_MAX;
+	assert_ptr_equal(gsas_queue_grant(b.queue, &waits), p);
+	assert_true(gsas_producer_granted(p) > had);
+	assert_false(waits || gsas_queue_starved(b.queue));
+	assert_int_equal(gsas_queue_put(p, 5), GSAS_E_STATE);
+	box_free(&b);
+}
+
 /* ---- Memory that others write -------------------------------------------- */
 
 /* A head outside of what is inside ends the queue, and lets nobody wait. */
@@ -634,6 +678,7 @@ int main(void)
 		cmocka_unit_test(test_memory_is_given_back),
 		cmocka_unit_test(test_short_queue_stays_warm),
 		cmocka_unit_test(test_drained_at_once),
+		cmocka_unit_test(test_dead_one_needs_no_memory),
 		cmocka_unit_test(test_bad_head_ends_it),
 		cmocka_unit_test(test_bad_memory_is_told),
 		cmocka_unit_test(test_scribbled_memory),
