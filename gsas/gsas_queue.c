@@ -477,8 +477,10 @@ enum gsas_error gsas_producer_open(struct gsas_queue *queue, void *user,
 	unm_list_init(&p->wants);
 	unm_list_init(&p->untold);
 	list_none(p);
-	if (queue->none_count == 1 && grant_none(queue) == NULL &&
-	    queue->starved) {
+	if (queue->none_count == 1)
+		(void)grant_none(queue);
+	/* those before it wait for memory, or it would */
+	if (p->unused == 0 && queue->starved) {
 		gsas_producer_close(p);
 		return GSAS_E_MEMORY;
 	}

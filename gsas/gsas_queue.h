@@ -119,7 +119,8 @@ void gsas_queue_free(struct gsas_queue *queue);	/* with its producers */
  * full or others wait: then gsas_queue_grant() returns it when it may.
  * GSAS_OK; GSAS_E_QUOTA: too many producers for its words, which is so with as
  * many as words, and never below half as many; GSAS_E_STATE: see
- * gsas_queue_put(); GSAS_E_MEMORY: also if the system has none for its window.
+ * gsas_queue_put(); GSAS_E_MEMORY: also if the system has none for its window,
+ * or for those that wait.
  */
 enum gsas_error gsas_producer_open(struct gsas_queue *queue, void *user,
 				struct gsas_producer **producer);

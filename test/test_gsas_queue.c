@@ -520,6 +520,26 @@ static struct box box_starved(uint64_t *pages, struct gsas_producer **p)
 	return b;
 }
 
+/* One more producer is told so, not that the queue is full; and it gets words
+ * when there is memory. */
+static void test_open_says_no_memory(void **state)
+{
+	uint64_t pages = 4;
+	struct gsas_producer *p, *late;
+	struct box b = box_starved(&pages, &p);
+
+	(void)state;
+	assert_int_equal(gsas_producer_open(b.queue, NULL, &late),
+			 GSAS_E_MEMORY);
+	assert_true(box_grant(&b));
+	pages = 4;
+	box_grant(&b);
+	assert_false(gsas_producer_full(p));
+	late = box_open(&b, NULL);
+	assert_false(gsas_producer_full(late));
+	box_free(&b);
+}
+
 /* Damaged, it grants words that will be refused: they need no memory. */
 static void test_dead_one_needs_no_memory(void **state)
 {
@@ -678,6 +698,7 @@ int main(void)
 		cmocka_unit_test(test_memory_is_given_back),
 		cmocka_unit_test(test_short_queue_stays_warm),
 		cmocka_unit_test(test_drained_at_once),
+		cmocka_unit_test(test_open_says_no_memory),
 		cmocka_unit_test(test_dead_one_needs_no_memory),
 		cmocka_unit_test(test_bad_head_ends_it),
 		cmocka_unit_test(test_bad_memory_is_told),
