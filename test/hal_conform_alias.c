@@ -6,9 +6,11 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -272,6 +274,123 @@ static void alias_opens_what_is_mapped_only(void **state)
 	file_free(&other);
 }
 
+/* Aliases that are open do not count as mapped, beside each other or apart. */
+static void alias_of_no_alias(void **state)
+{
+	struct hal_peer *peer = some_peer();
+	struct hal_window win[3], again;
+	struct hal_key key[3];
+	struct file f;
+
+	(void)state;
+	NEEDS_ALIASES();
+	f = file_new();
+	for (int i = 2; i >= 0; i--) {
+		uint8_t *at = f.map + (size_t)i * PAGE;
+
+		assert_int_equal(key_of(at, PAGE, RW, &key[i]), 0);
+		assert_int_equal(hal_alias_open(peer, &key[i], PAGE, RW,
+						&win[i]), 0);
+	}
+	munmap(f.map, 2 * PAGE);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(hal_alias_open(peer, &key[i], PAGE, RW,
+						&again), -FI_ENOENT);
+	/* this one is mapped still */
+	assert_int_equal(hal_alias_open(peer, &key[2], PAGE, RW, &again), 0);
+	hal_alias_close(ct_hal, &again);
+	for (int i = 0; i < 3; i++)
+		hal_alias_close(ct_hal, &win[i]);
+	munmap(f.map + 2 * PAGE, BYTES - 2 * PAGE);
+	close(f.fd);
+}
+
+/* No more than the process can have mappings: the first that goes, comes. */
+static void alias_number_is_bounded(void **state)
+{
+	struct hal_window *win = calloc(HAL_ALIASES_MAX, sizeof(*win)), more;
+	struct hal_peer *peer = some_peer();
+	struct hal_key key;
+	struct file f;
+
+	(void)state;
+	assert_non_null(win);
+	if (!has_aliases())
+		free(win);
+	NEEDS_ALIASES();
+	f = file_new();
+	assert_int_equal(key_of(f.map, PAGE, RW, &key), 0);
+	for (int i = 0; i < HAL_ALIASES_MAX; i++)
+		assert_int_equal(hal_alias_open(peer, &key, PAGE, RW, &win[i]),
+				 0);
+	assert_int_equal(hal_alias_open(peer, &key, PAGE, RW, &more),
+			 -FI_ENOMEM);
+	hal_alias_close(ct_hal, &win[7]);
+	assert_int_equal(hal_alias_open(peer, &key, PAGE, RW, &win[7]), 0);
+	for (int i = 0; i < HAL_ALIASES_MAX; i++)
+		hal_alias_close(ct_hal, &win[i]);
+	file_free(&f);
+	free(win);
+}
+
+static int shm_file(const char *name, off_t bytes)
+{
+	int fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, bytes), 0);
+	return fd;
+}
+
+/* Holes of a file in /dev/shm have pages once there is an alias. */
+static void alias_has_no_holes(void **state)
+{
+	static const size_t much = (size_t)1 << 40;
+	struct hal_peer *peer = some_peer();
+	struct hal_window win;
+	struct stat st;
+	char name[64];
+	uint8_t *map;
+	int fd;
+
+	(void)state;
+	NEEDS_ALIASES();
+	snprintf(name, sizeof(name), "/dev/shm/unm-conform-%d", getpid());
+	fd = shm_file(name, (off_t)much);
+	unlink(name);
+	map = map_file(fd, 0, much, PROTS, MAP_SHARED | MAP_NORESERVE);
+	assert_int_equal(alias_of(peer, map + PAGE, BYTES, RW, &win), 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_true(st.st_blocks >= (blkcnt_t)(BYTES / 512));
+	hal_alias_close(ct_hal, &win);
+	/* more than there can be */
+	assert_int_equal(alias_of(peer, map, much, RW, &win), -FI_ENOENT);
+	munmap(map, much);
+	close(fd);
+}
+
+/* A file whose name only says that it has none. */
+static void alias_of_no_named_file(void **state)
+{
+	struct hal_peer *peer = some_peer();
+	struct hal_window win;
+	char name[64];
+	uint8_t *map;
+	int fd;
+
+	(void)state;
+	NEEDS_ALIASES();
+	snprintf(name, sizeof(name), "/dev/shm/unm-conform-%d (deleted)",
+		 getpid());
+	fd = shm_file(name, BYTES);
+	map = map_file(fd, 0, BYTES, PROTS, MAP_SHARED);
+	close(fd);
+	fd = alias_of(peer, map, BYTES, RW, &win);
+	unlink(name);
+	assert_int_equal(fd, -FI_ENOENT);
+	munmap(map, BYTES);
+}
+
 /* A file that is shorter than its mapping by then: no alias, and no signal. */
 static void alias_of_a_file_cut_short(void **state)
 {
@@ -363,6 +482,10 @@ const struct CMUnitTest ct_alias_tests[] = {
 	CT_TEST(alias_of_each_kind),
 	CT_TEST(alias_key_of_shared_memory_only),
 	CT_TEST(alias_opens_what_is_mapped_only),
+	CT_TEST(alias_of_no_alias),
+	CT_TEST(alias_number_is_bounded),
+	CT_TEST(alias_has_no_holes),
+	CT_TEST(alias_of_no_named_file),
 	CT_TEST(alias_of_a_file_cut_short),
 	CT_TEST(alias_atomics),
 	CT_TEST(alias_is_not_inherited),

@@ -55,8 +55,10 @@ static inline void *hal_win_word(const struct hal_window *win, uint64_t off)
  * process that has mapped the same bytes itself opens the key and gets a second
  * mapping of them, an alias, which lasts until it is closed, whatever the
  * program does with its own mapping meanwhile. A process gets no memory that
- * its program has not mapped.
+ * its program has not mapped then; other aliases of it do not count.
  */
+#define HAL_ALIASES_MAX	1024	/* of all peers of a process */
+
 enum hal_alias_access {
 	HAL_ALIAS_READ	= 1 << 0,
 	HAL_ALIAS_WRITE	= 1 << 1,
@@ -79,7 +81,8 @@ static inline int hal_alias_key(struct hal *hal, const void *addr, uint64_t len,
 /*
  * Map len bytes that a peer's key names once more; *win is the alias. 0;
  * -FI_ENOENT: this process has not mapped all of them with that access, or the
- * file ends before; -FI_ENOMEM; -FI_ENOSYS. A key that the peer made up opens
+ * file ends before, or has holes that cannot be filled now; -FI_ENOMEM, also
+ * for more than HAL_ALIASES_MAX; -FI_ENOSYS. A key that the peer made up opens
  * nothing but what this process has mapped. Costs and threads as above.
  */
 static inline int hal_alias_open(struct hal_peer *peer,
