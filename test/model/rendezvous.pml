@@ -53,7 +53,7 @@
  *                             reads the buffer
  *   LATE_REFUSED   honest     a piece of a message that was read breaks the
  *                             protocol
- *   READ_UNAWAITED untouched  a receive completes with its last piece while a
+ *   UNAWAITED      untouched  a receive completes with its last piece while a
  *                             transfer into its buffer is under way
  *   OVERLAP_KEPT   whole      ... or although that transfer was cancelled after
  *                             it wrote over a piece
@@ -476,7 +476,7 @@ inline on_data(s)
 		fi;
 		op[k].got++;
 		if
-#ifdef READ_UNAWAITED
+#ifdef UNAWAITED
 		:: op[k].got >= op[k].end ->
 #else
 		:: op[k].got >= op[k].end && op[k].out == 0 ->
