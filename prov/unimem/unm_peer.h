@@ -106,8 +106,10 @@ struct unm_peer {
 	bool spoiled;			/* broke the protocol, to be dropped */
 	bool attach_off;		/* cross-memory attach failed */
 	struct unm_way way[UNM_WAY_CLASSES];	/* of its long messages */
-	uint64_t life;			/* packets that it sent or released,
-					 * when a stream was last checked */
+	uint64_t pieces;		/* of streams, that it sent */
+	uint64_t life;			/* pieces that it sent and packets that
+					 * it released, when a stream was last
+					 * checked */
 	uint64_t life_ns;		/* clock when life last changed */
 };
 

@@ -80,6 +80,15 @@ static bool unm_rdv_tell(struct unm_peer *peer, struct unm_rx_op *op)
 	return true;
 }
 
+/* Read all of the message, in progress. */
+static void unm_rdv_read_all(struct unm_ep *ep, struct unm_rx_op *op)
+{
+	op->state = UNM_RX_DMA_WAIT;
+	unm_list_append(&ep->dma_wait, &op->control);
+	if (ep->armed)			/* nobody would move it */
+		unm_disturb(ep);
+}
+
 /* Have something told, at once if possible: the application may not call again
  * for long. The operation may be gone after this. */
 static void unm_rdv_control(struct unm_rx_op *op, enum unm_rx_state state)
@@ -90,6 +99,12 @@ static void unm_rdv_control(struct unm_rx_op *op, enum unm_rx_state state)
 	if (unm_list_empty(&peer->control) && unm_rdv_tell(peer, op))
 		return;
 	unm_list_remove(&op->control);
+	if (state == UNM_RX_CTS && op->readable) {
+		/* the peer takes no packets: do not wait for it */
+		op->streamed = false;
+		unm_rdv_read_all(peer->ep, op);
+		return;
+	}
 	unm_list_append(&peer->control, &op->control);
 	unm_peer_busy(peer);
 }
@@ -258,10 +273,7 @@ void unm_rendezvous_begin(struct unm_ep *ep, struct unm_rx_op *op,
 		unm_rdv_complete(ep, op);
 		unm_rdv_control(op, UNM_RX_FIN);
 	} else if (unm_rdv_read_now(ep, op, got)) {
-		op->state = UNM_RX_DMA_WAIT;
-		unm_list_append(&ep->dma_wait, &op->control);
-		if (ep->armed)	/* nobody would move it */
-			unm_disturb(ep);
+		unm_rdv_read_all(ep, op);
 	} else {
 		unm_rdv_control(op, UNM_RX_CTS);
 	}
@@ -348,6 +360,7 @@ int unm_recv_data(struct unm_peer *peer, const struct unm_wire_msg *m,
 			     len < op->end - op->got ? len :
 			     op->end - op->got);
 	op->got += len;
+	peer->pieces++;
 	if (op->got >= op->end && op->reading == 0)
 		unm_stream_end(ep, op);
 	return 0;
@@ -389,8 +402,17 @@ static void unm_stream_read(struct unm_ep *ep, struct unm_rx_op *op)
 		op->reading = dma.len;
 		ep->dma_out++;
 	} else if (ret != -FI_EAGAIN) {
+		if (ret == -FI_EACCES)
+			unm_rdv_forbidden(op->peer);
 		unm_stream_leave(op);
 	}
+}
+
+/* What shows that a peer makes progress. Its messages do not: a send call that
+ * moves nothing else sends them. */
+static uint64_t unm_stream_life(const struct unm_peer *peer)
+{
+	return peer->pieces + hal_tx_done(peer->hp);
 }
 
 /* The transfer of unm_stream_read() has ended. */
@@ -416,6 +438,8 @@ static void unm_stream_done(struct unm_ep *ep, struct unm_rx_op *op, int status)
 	}
 	if (op->got >= op->end)
 		unm_stream_end(ep, op);
+	else if (op->readable && unm_stream_life(op->peer) == op->peer->life)
+		unm_stream_read(ep, op);
 }
 
 /* How long to wait for a piece, in ns: as long as the read of the rest takes,
@@ -435,14 +459,16 @@ void unm_recv_streams(struct unm_ep *ep)
 	struct unm_rx_op *op = unm_container(ep->streams.next,
 					     struct unm_rx_op, control);
 	struct unm_peer *peer = op->peer;
-	uint64_t life, now;
+	uint64_t life, now, head;
 
 	/* the next one, in the next call */
 	unm_list_remove(&op->control);
 	unm_list_append(&ep->streams, &op->control);
-	if (op->reading != 0 || peer->hp == NULL || peer->hp->dead)
+	/* packets that are there come first: they may be pieces */
+	if (op->reading != 0 || peer->hp == NULL || peer->hp->dead ||
+	    hal_rx_peek(peer->hp, &head) != NULL)
 		return;
-	life = peer->hp->rx.next + hal_tx_done(peer->hp);
+	life = unm_stream_life(peer);
 	now = unm_now_ns();
 	if (life != peer->life) {
 		peer->life = life;
