@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -475,6 +476,88 @@ static void alias_is_not_inherited(void **state)
 	file_free(&f);
 }
 
+#define FORKS		100
+#define CHILD_SECONDS	20	/* a child that waits longer is killed */
+
+struct maker {
+	struct hal_peer *peer;
+	struct file f;
+	atomic_bool stop;
+	unsigned long made;
+	int failed;			/* of a call; 0: none */
+};
+
+/* Open an alias, which holds the lock of all aliases of the process. */
+static int open_one(const struct maker *m)
+{
+	struct hal_window win;
+	int ret = alias_of(m->peer, m->f.map, PAGE, RW, &win);
+
+	if (ret == 0)
+		hal_alias_close(ct_hal, &win);
+	return ret;
+}
+
+static void *make_aliases(void *arg)
+{
+	struct maker *m = arg;
+	struct hal *hal;
+
+	while (!atomic_load(&m->stop) && m->failed == 0) {
+		m->failed = open_one(m);
+		if (m->failed == 0)
+			m->failed = hal_get(NULL, &hal);
+		if (m->failed == 0)
+			hal_put(hal);
+		m->made++;
+	}
+	return NULL;
+}
+
+/* The aliases and the HAL of a child are its own. */
+static void child_of_maker(const struct maker *m)
+{
+	struct hal *hal;
+
+	alarm(CHILD_SECONDS);
+	if (open_one(m) != 0 || open_one(m) != 0)
+		_exit(1);
+	if (hal_get(NULL, &hal) != 0)
+		_exit(2);
+	hal_put(hal);
+	_exit(0);
+}
+
+/*
+ * A process forks while another of its threads holds a lock of the HAL. That
+ * thread does not exist in the child, so the child must not wait for it.
+ */
+static void alias_lock_is_not_inherited(void **state)
+{
+	struct maker m = { .peer = some_peer() };
+	pthread_t thread;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	NEEDS_ALIASES();
+	m.f = file_new();
+	assert_int_equal(pthread_create(&thread, NULL, make_aliases, &m), 0);
+	for (int i = 0; i < FORKS; i++) {
+		pid = fork();
+		assert_true(pid >= 0);
+		if (pid == 0)
+			child_of_maker(&m);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+	}
+	atomic_store(&m.stop, true);
+	pthread_join(thread, NULL);
+	assert_int_equal(m.failed, 0);
+	assert_true(m.made > FORKS / 10);
+	file_free(&m.f);
+}
+
 const struct CMUnitTest ct_alias_tests[] = {
 	CT_TEST(alias_where_capable),
 	CT_TEST(alias_is_the_same_memory),
@@ -489,5 +572,6 @@ const struct CMUnitTest ct_alias_tests[] = {
 	CT_TEST(alias_of_a_file_cut_short),
 	CT_TEST(alias_atomics),
 	CT_TEST(alias_is_not_inherited),
+	CT_TEST(alias_lock_is_not_inherited),
 };
 const size_t ct_alias_count = CT_COUNT(ct_alias_tests);
