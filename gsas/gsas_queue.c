@@ -65,8 +65,9 @@ struct gsas_queue {
 	struct unm_list none, few;	/* those that may send no word; those
 					 * with less than half of the window */
 	uint32_t none_count;
-	struct unm_list untold;		/* of none, to be told that there is no
-					 * place */
+	struct unm_list untold;		/* of none, to be notified why */
+	bool why;			/* starved, as all of none were notified
+					 * that are not in untold */
 };
 
 struct gsas_producer {
@@ -271,7 +272,8 @@ static void want(struct gsas_queue *q, uint64_t words)
  * of its window again when all words were taken out, whatever others hold back.
  *
  * A producer without a word to send is served first, in turn. If there is no
- * place it is told so, once.
+ * place, or no memory for one more word, it is notified once, and again when it
+ * is the other of the two.
  */
 
 static uint32_t available(const struct gsas_queue *q)
@@ -400,10 +402,28 @@ static struct gsas_producer *grant(struct gsas_queue *q)
 	return unm_list_empty(&q->none) ? grant_few(q) : grant_none(q);
 }
 
-/* One that is to be told that there is no place. */
+/* The queue was full and the system has no memory for the next word, or the
+ * reverse: notify all producers that may send no word once more. */
+static void update_why(struct gsas_queue *q)
+{
+	if (q->why == q->starved)
+		return;
+	q->why = q->starved;
+	unm_list_for_each(pos, &q->none) {
+		struct gsas_producer *p = of_wants(pos);
+
+		unm_list_remove(&p->untold);
+		unm_list_append(&q->untold, &p->untold);
+	}
+}
+
+/* The next producer to be notified that it may send no word. */
 static struct gsas_producer *full(struct gsas_queue *q)
 {
-	struct unm_list *list = unm_list_pop(&q->untold);
+	struct unm_list *list;
+
+	update_why(q);
+	list = unm_list_pop(&q->untold);
 
 	return list == NULL ? NULL :
 		unm_container(list, struct gsas_producer, untold);
@@ -484,6 +504,7 @@ enum gsas_error gsas_producer_open(struct gsas_queue *queue, void *user,
 		gsas_producer_close(p);
 		return GSAS_E_MEMORY;
 	}
+	update_why(queue);		/* the new one takes it for full */
 	*producer = p;
 	return GSAS_OK;
 }

@@ -129,7 +129,7 @@ void gsas_producer_close(struct gsas_producer *producer);
 
 /* Words it may send since it was opened, put in or not. */
 uint64_t gsas_producer_granted(const struct gsas_producer *producer);
-/* It has put all of them in, and there is no place for more. */
+/* It has put all of them in, and there is no place or memory for more. */
 bool gsas_producer_full(const struct gsas_producer *producer);
 void *gsas_producer_user(const struct gsas_producer *producer);
 
@@ -146,11 +146,11 @@ enum gsas_error gsas_queue_put(struct gsas_producer *producer, uint64_t word);
 
 /*
  * Look at what was taken out, and grant: the next producer that may send more
- * than the last time it was returned, or that has just become full, or NULL.
- * Then *waits: some want more than
- * there is, or memory is still to be given back: look again when told (by who
- * takes, gsas_queue_head.wanted), and by clock, as who is killed before it
- * tells does not.
+ * than the last time it was returned, or that has just become full, or is full
+ * for another reason (gsas_queue_starved()), or NULL. Then *waits: some want
+ * more than there is, or memory is still to be given back: look again when told
+ * (by who takes, gsas_queue_head.wanted), and by clock, as who is killed before
+ * it tells does not.
  */
 struct gsas_producer *gsas_queue_grant(struct gsas_queue *queue, bool *waits);
 

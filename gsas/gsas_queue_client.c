@@ -242,7 +242,8 @@ static int become_producer(struct gsas_queue_handle *q,
 	ret = simple(lane, GSAS_QUEUE_OPEN, q->address, &granted);
 	if (ret == 0 && q->error == 0 && q->granted < granted)
 		q->granted = granted;
-	if (ret == 0 && q->granted == 0)
+	/* or it was notified already that there is no memory */
+	if (ret == 0 && q->granted == 0 && q->full == 0)
 		q->full = -FI_EAGAIN;
 	q->producer = ret == 0;
 	return ret;

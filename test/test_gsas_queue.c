@@ -540,6 +540,96 @@ static void test_open_says_no_memory(void **state)
 	box_free(&b);
 }
 
+#define WAITERS		200
+
+/* A producer, and why it was last told that it may send nothing: GSAS_E_AGAIN,
+ * GSAS_E_MEMORY; GSAS_OK: it may. */
+struct waiter {
+	struct gsas_producer *p;
+	enum gsas_error why;
+};
+
+/*
+ * Notify all that are to be notified: then no producer without a word to send
+ * believes that the queue is full where it has no memory, or the reverse.
+ * Returns how many had believed so.
+ */
+static unsigned long notify_all(struct box *b, const struct waiter *w)
+{
+	unsigned long changed = 0;
+	struct gsas_producer *p;
+	enum gsas_error why;
+	bool waits;
+
+	while ((p = gsas_queue_grant(b->queue, &waits)) != NULL) {
+		struct waiter *one = gsas_producer_user(p);
+
+		why = !gsas_producer_full(p) ? GSAS_OK :
+			gsas_queue_starved(b->queue) ? GSAS_E_MEMORY :
+			GSAS_E_AGAIN;
+		changed += one->why != GSAS_OK && why != GSAS_OK &&
+			one->why != why;
+		one->why = why;
+	}
+	why = gsas_queue_starved(b->queue) ? GSAS_E_MEMORY : GSAS_E_AGAIN;
+	for (int i = 0; i < WAITERS; i++)
+		if (w[i].p != NULL && gsas_producer_full(w[i].p))
+			assert_int_equal(w[i].why, why);
+	return changed;
+}
+
+static void open_waiter(struct box *b, struct waiter *w)
+{
+	if (w->p == NULL &&
+	    gsas_producer_open(b->queue, w, &w->p) == GSAS_OK)
+		w->why = gsas_producer_full(w->p) ? GSAS_E_AGAIN : GSAS_OK;
+}
+
+/* Up to so many words of any producers. */
+static void put_some(struct box *b, struct waiter *w, uint32_t max,
+		     uint64_t *rng)
+{
+	while (max-- > 0) {
+		struct waiter *one = &w[unit_below(rng, WAITERS)];
+
+		open_waiter(b, one);
+		if (one->p != NULL && !gsas_producer_full(one->p))
+			assert_int_equal(gsas_queue_put(one->p, 0), GSAS_OK);
+	}
+}
+
+/* Words come and go, and so does memory. */
+static void test_reason_is_the_last_one(void **state)
+{
+	static struct waiter w[WAITERS];
+	unsigned long changed = 0;
+	uint64_t rng = 7;
+
+	(void)state;
+	for (int round = 0; round < 10; round++) {
+		uint64_t pages = 3;
+		const struct gsas_queue_system system = {
+			.populate = populate, .ctx = &pages,
+		};
+		struct box b = box_new_of(600 + unit_below(&rng, 3000), 512,
+					  &system);
+		bool tell;
+
+		memset(w, 0, sizeof(w));
+		for (int step = 0; step < 1000; step++) {
+			put_some(&b, w, unit_below(&rng, 600), &rng);
+			changed += notify_all(&b, w);
+			for (uint32_t n = unit_below(&rng, 300);
+			     n > 0 && gsas_queue_words(b.queue) > 0; n--)
+				box_take(&b, &tell);
+			pages = unit_below(&rng, 4) == 0;
+			changed += notify_all(&b, w);
+		}
+		box_free(&b);
+	}
+	assert_true(changed > 0);
+}
+
 /* Damaged, it grants words that will be refused: they need no memory. */
 static void test_dead_one_needs_no_memory(void **state)
 {
@@ -699,6 +789,7 @@ int main(void)
 		cmocka_unit_test(test_short_queue_stays_warm),
 		cmocka_unit_test(test_drained_at_once),
 		cmocka_unit_test(test_open_says_no_memory),
+		cmocka_unit_test(test_reason_is_the_last_one),
 		cmocka_unit_test(test_dead_one_needs_no_memory),
 		cmocka_unit_test(test_bad_head_ends_it),
 		cmocka_unit_test(test_bad_memory_is_told),

@@ -1,21 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * gsas_window.pml - windows and acknowledgements of a queue: two producers, the
- * service, and a thread that takes words out only when the producers cannot go
- * on: each has sent all its words, or was told that the queue is full.
+ * service, a thread that takes words out, and memory that comes and goes. Both
+ * of these help only when the producers cannot go on, by what the producers
+ * know: words are taken out when each producer has sent all its words or was
+ * told that it may send none, and not only for want of memory; memory comes
+ * back when a producer was told that there is none.
  *
  * Models
- *   gsas_queue.c         gsas_queue_put(), use(), gsas_queue_grant(), full()
+ *   gsas_queue.c         gsas_queue_put(), use(), gsas_queue_grant(), full(),
+ *                        update_why()
  *   gsas_queue_client.c  become_producer(), gsas_enqueue(), look_at_window(),
  *                        gsas_queue_told()
  * with messages that arrive in order, and words that are numbers only: that the
- * service finds out what was taken is gsas_queue.pml.
+ * service finds out what was taken is gsas_queue.pml. Words that were granted
+ * have memory.
  *
  * Claims
  *   granted  the service puts in no word that it has not allowed
+ *   stocked  it allows no word without memory
  *   quota    words inside, and those that may be sent, are at most the quota
- *   is_full  who is told that the queue is full has no word left to send, and
- *            there is no place
+ *   is_full  who is told that the queue is full, or that there is no memory,
+ *            has no word left to send, and it is so
  *   (no invalid end state) all words come out: no producer waits for an answer
  *            that does not come, and none is full for ever
  *
@@ -29,6 +35,9 @@
  *   MORE_UNTOLD    deadlock  the producer is not told of its new window
  *   FULL_STAYS     deadlock  the producer does not see that it may send again
  *   ONE_SERVED     deadlock  only the first producer is served again
+ *   NO_MEMORY      stocked   a window is refilled without a look at memory
+ *   REASON_STAYS   deadlock  who was told why it may send no word is not told
+ *                            when there is another reason
  */
 #define PRODUCERS	2
 #define WORDS		4		/* of each */
@@ -36,23 +45,31 @@
 #define WINDOW		2		/* ... of the first, 1 of the second */
 #define SIZE(p)		(WINDOW - p)
 
-#define FULL	1
 #define MORE	0
+#define FULL	1
+#define STARVED	2			/* there is a place, and no memory */
+#define SHORTAGES	2		/* how often memory is used up */
 
 chan put[PRODUCERS] = [WINDOW + 1] of { bit };
-chan told[PRODUCERS] = [4] of { bit, byte };	/* MORE or FULL, words so far */
+chan told[PRODUCERS] = [4] of { byte, byte };	/* MORE, FULL or STARVED; words
+						 * so far */
 
 /* of the producers */
 byte sent[PRODUCERS], may[PRODUCERS];
-bool stopped[PRODUCERS] = true;		/* full, as far as it knows: as when it
-					 * opened the queue without a word */
+byte stopped[PRODUCERS] = FULL;		/* or STARVED, as far as it knows: as
+					 * when it opened the queue without a
+					 * word; MORE: it may send */
 /* of the service */
 byte allowed[PRODUCERS], got[PRODUCERS];
-bool silent[PRODUCERS];			/* full, and not told */
+bool silent[PRODUCERS];			/* it may send no word, and was not told
+					 * why */
+byte why = FULL;			/* as all of these were told that are
+					 * not silent */
 byte inside;
 byte taken;				/* by the taker */
+bool memory = true;
 
-bool granted = true, quota = true, is_full = true;
+bool granted = true, stocked = true, quota = true, is_full = true;
 
 inline claim(what, cond)
 {
@@ -78,8 +95,7 @@ inline claim(what, cond)
 
 proctype producer(byte p)
 {
-	bit what;
-	byte words;
+	byte what, words;
 
 end:	do
 	:: atomic { LEFT(p) -> put[p]!0; sent[p]++ }
@@ -91,14 +107,18 @@ end:	do
 		:: else
 		fi;
 #ifdef FULL_STAYS
-		stopped[p] = stopped[p] || what == FULL;
 		if
-		:: stopped[p] ->
+		:: what != MORE ->
+			stopped[p] = what
+		:: else
+		fi;
+		if
+		:: stopped[p] != MORE ->
 			may[p] = sent[p]
 		:: else
 		fi;
 #else
-		stopped[p] = what == FULL;
+		stopped[p] = what;
 #endif
 		what = 0;
 		words = 0
@@ -125,31 +145,45 @@ inline give(p)
 				   PLACE : SIZE(p) - UNUSED(p));
 #endif
 	claim(quota, inside + OPEN <= QUOTA);
+	claim(stocked, memory);
 	tell_more(p)
 }
 
+#define REASON		(PLACE == 0 -> FULL : STARVED)
+
 inline tell_full(p)
 {
-	claim(is_full, UNUSED(p) == 0 && PLACE == 0);
+	claim(is_full, UNUSED(p) == 0 && (PLACE == 0 || !memory));
 #ifndef FULL_UNTOLD
-	told[p]!FULL, allowed[p];
+	told[p]!why, allowed[p];
 #endif
 	silent[p] = false
 }
 
+inline change_why()
+{
+	why = REASON;
+#ifndef REASON_STAYS
+	silent[0] = silent[0] || UNUSED(0) == 0;
+	silent[1] = silent[1] || UNUSED(1) == 0
+#endif
+}
+
 #ifdef NO_PLACE
-#define MAY_GIVE	true
-#else
+#define MAY_GIVE	memory
+#elif defined(NO_MEMORY)
 #define MAY_GIVE	(PLACE > 0)
+#else
+#define MAY_GIVE	(PLACE > 0 && memory)
 #endif
 #ifdef FULL_EARLY
-#define SAYS_FULL(p)	(silent[p] && PLACE == 0)
+#define SAYS_FULL(p)	(silent[p] && !MAY_GIVE && REASON == why)
 #define FALLS_SILENT(p)	(UNUSED(p) <= SIZE(p) / 2)
 #elif defined(FULL_ALWAYS)
 #define SAYS_FULL(p)	(silent[p])
 #define FALLS_SILENT(p)	(UNUSED(p) == 0)
 #else
-#define SAYS_FULL(p)	(silent[p] && !MAY_GIVE)
+#define SAYS_FULL(p)	(silent[p] && !MAY_GIVE && REASON == why)
 #define FALLS_SILENT(p)	(UNUSED(p) == 0)
 #endif
 #ifdef ONE_SERVED
@@ -178,12 +212,13 @@ end:	do
 		give(1) }
 	:: atomic { SAYS_FULL(0) && nfull(told[0]) -> tell_full(0) }
 	:: atomic { SAYS_FULL(1) && nfull(told[1]) -> tell_full(1) }
+	:: atomic { !MAY_GIVE && REASON != why -> change_why() }
 	od
 }
 
-/* ---- Who takes out ------------------------------------------------------- */
+/* ---- Who helps ----------------------------------------------------------- */
 
-#define STANDS(p)	(sent[p] == WORDS || stopped[p])
+#define STANDS(p)	(sent[p] == WORDS || stopped[p] == FULL)
 
 proctype taker()
 {
@@ -196,11 +231,26 @@ proctype taker()
 	od
 }
 
+proctype system()
+{
+	byte shortages;
+
+end:	do
+	:: atomic { memory && shortages < SHORTAGES ->
+		memory = false;
+		shortages++ }
+	:: atomic { !memory && (stopped[0] == STARVED ||
+				stopped[1] == STARVED) ->
+		memory = true }
+	od
+}
+
 init {
 	atomic {
 		run producer(0);
 		run producer(1);
 		run service();
-		run taker()
+		run taker();
+		run system()
 	}
 }
