@@ -255,6 +255,12 @@ bool gsas_op_direct(enum gsas_type type, uint64_t address)
 	return types[t].align < 16 || gsas_op_wide() != 0;
 }
 
+bool gsas_op_read_stores(enum gsas_type type, uint64_t address)
+{
+	return gsas_type_size(type) == 16 && gsas_op_direct(type, address) &&
+		!(gsas_op_wide() & GSAS_WIDE_LOAD);
+}
+
 void gsas_op_apply(enum gsas_op op, enum gsas_type type, size_t count,
 		   void *target, const void *operand, const void *compare,
 		   void *result)

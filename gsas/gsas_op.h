@@ -89,12 +89,19 @@ bool gsas_op_valid(enum gsas_op op, enum gsas_type type, enum gsas_form form);
 bool gsas_op_direct(enum gsas_type type, uint64_t address);
 
 /*
+ * Does READ of the element store back what is there? It does for an aligned one
+ * of 128 bits where the machine has no load of 16 bytes; READ of memory that is
+ * mapped read-only then ends the process by a signal.
+ */
+bool gsas_op_read_stores(enum gsas_type type, uint64_t address);
+
+/*
  * Do it, on count elements one after the other, each atomic by itself and
  * sequentially consistent; no order or atomicity between the elements.
  *
  * (op, type) is valid in some form; what is not valid does nothing.
- * target: of any alignment, and writable unless op is READ (also then, for 128
- *	bit on machines without a load of 16 bytes; docs/atomics.md).
+ * target: of any alignment, and writable unless op is READ and
+ *	gsas_op_read_stores() says no.
  * operand: one element each, any alignment; not looked at by READ
  * compare: the same; looked at by CSWAP* and MSWAP only
  * result: where the elements go as they were before, any alignment, or NULL. It

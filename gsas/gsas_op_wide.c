@@ -3,11 +3,8 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
-#include <stdatomic.h>
 
 #include "gsas_op_wide.h"
-
-#define ASKED	4
 
 #if defined(__x86_64__)
 
@@ -38,15 +35,18 @@ static int ask(void)
 
 #endif
 
+atomic_int g_gsas_op_wide;
+
 /* Virtual machines take microseconds to answer: once is enough. */
 int gsas_op_wide(void)
 {
-	static atomic_int known;	/* whoever asks finds the same */
-	int have = atomic_load_explicit(&known, memory_order_relaxed);
+	/* relaxed: whoever asks finds the same */
+	int have = atomic_load_explicit(&g_gsas_op_wide, memory_order_relaxed);
 
 	if (__builtin_expect(have == 0, 0)) {
-		have = ask() | ASKED;
-		atomic_store_explicit(&known, have, memory_order_relaxed);
+		have = ask() | GSAS_WIDE_ASKED;
+		atomic_store_explicit(&g_gsas_op_wide, have,
+				      memory_order_relaxed);
 	}
-	return have & ~ASKED;
+	return have & ~GSAS_WIDE_ASKED;
 }

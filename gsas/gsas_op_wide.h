@@ -9,6 +9,7 @@
 #ifndef GSAS_OP_WIDE_H
 #define GSAS_OP_WIDE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -18,10 +19,15 @@ typedef unsigned __int128 gsas_w128 __attribute__((may_alias));
 enum {
 	GSAS_WIDE_CAS	= 1,		/* gsas_wide_cas() works */
 	GSAS_WIDE_LOAD	= 2,		/* and a load needs no store */
+	GSAS_WIDE_ASKED	= 4,
 };
 
 /* What this machine has: the processor is asked once. Thread-safe. */
 int gsas_op_wide(void);
+
+/* What gsas_op_wide() found, and GSAS_WIDE_ASKED; 0: not asked yet. A test
+ * stores here what another machine has. */
+extern atomic_int g_gsas_op_wide;
 
 #if defined(__SANITIZE_THREAD__)
 #define GSAS_WIDE_TSAN	1

@@ -623,7 +623,7 @@ static void test_bits_are_not_numbers(void **state)
 	assert_true(old == nan);
 }
 
-/* READ of memory that is mapped to be read only (docs/atomics.md: 128 bit) */
+/* READ of memory that is mapped read-only */
 static void test_read_stores_nothing(void **state)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
@@ -633,8 +633,10 @@ static void test_read_stores_nothing(void **state)
 
 	(void)state;
 	assert_true(mem != MAP_FAILED);
-	for (int type = 0; type < GSAS_TYPE_INT128; type++)
+	for (int type = 0; type < GSAS_TYPES; type++)
 		for (int place = 0; place < 2; place++) {
+			if (gsas_op_read_stores(type, (uintptr_t)mem + place))
+				continue;
 			memset(old, GUARD, sizeof(old));
 			gsas_op_apply(GSAS_OP_READ, type, 1, mem + place, NULL,
 				      NULL, old);

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "gsas_op_wide.h"
 #include "os_pair.h"
 #include "unm_env.h"
 #include "unm_ep.h"
@@ -190,6 +191,77 @@ static void test_initiator_without_the_mapping(void **state)
 	close_scene(&s);
 }
 
+/* ---- READ of 128 bits --------------------------------------------------- */
+
+/* READ an element at the start of the region. Returns the error, 0: none;
+ * *asked: b executed it. */
+static int reads(struct scene *s, enum fi_datatype type, uint64_t got[2],
+		 bool *asked)
+{
+	uint64_t was = os_requests(&s->p);
+	int err;
+
+	EP_OK(fi_fetch_atomic(s->p.a->ep, NULL, 1, NULL, got, NULL, s->p.ab, 0,
+			      KEY, type, FI_ATOMIC_READ, s));
+	err = ep_wait(s->p.a, s).err;
+	ep_settle();
+	*asked = os_requests(&s->p) != was;
+	return err;
+}
+
+/*
+ * A region that peers may only read, and an initiator whose own mapping is
+ * read-only, on a machine that has so much of 16 bytes: is READ of 128 bits
+ * executed by the owner, and what comes of it?
+ */
+static void wide_read(int have, int prot, bool owner, int error)
+{
+	const uint64_t want[2] = { 3, 5 };
+	uint64_t got[2] = { 0 };
+	int was = gsas_op_wide() | GSAS_WIDE_ASKED;
+	struct scene s;
+	uint8_t *low;
+	bool asked;
+
+	atomic_store(&g_gsas_op_wide, have | GSAS_WIDE_ASKED);
+	open_scene(&s, prot, MAP_SHARED);
+	assert_int_equal(pwrite(s.fd, want, sizeof(want), 0), sizeof(want));
+	/* of two mappings the kernel names the lower one first */
+	munmap(s.mem, LEN);
+	low = mmap(NULL, 3 * LEN, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		   0);
+	assert_true(low != MAP_FAILED);
+	map(s.fd, PROT_READ, MAP_SHARED | MAP_FIXED, low);
+	s.mem = map(s.fd, prot, MAP_SHARED | MAP_FIXED, low + 2 * LEN);
+	s.mr = os_reg(s.p.b, s.mem, LEN, FI_REMOTE_READ, KEY);
+	/* asks for the remote key */
+	assert_int_equal(reads(&s, FI_UINT64, got, &asked), 0);
+	assert_int_equal(reads(&s, FI_UINT64, got, &asked), 0);
+	assert_true(!asked && got[0] == 3);
+	assert_int_equal(stats(&s)->aliases, 1);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(reads(&s, FI_UINT128, got, &asked), error);
+		assert_int_equal(asked, owner);
+	}
+	if (error == 0)
+		assert_memory_equal(got, want, sizeof(want));
+	munmap(low, 2 * LEN);
+	close_scene(&s);
+	atomic_store(&g_gsas_op_wide, was);
+}
+
+/* Where READ of 128 bits stores what it has read, nobody does so in memory that
+ * is mapped read-only. */
+static void test_wide_read(void **state)
+{
+	(void)state;
+	NEEDS_ALIASES();
+	wide_read(GSAS_WIDE_CAS, RW, true, 0);
+	wide_read(GSAS_WIDE_CAS, PROT_READ, true, FI_EFAULT);
+	if (gsas_op_wide() & GSAS_WIDE_LOAD)
+		wide_read(gsas_op_wide(), PROT_READ, false, 0);
+}
+
 /* ---- When it ends ---------------------------------------------------- */
 
 /* Mappings of the file that this process has. */
@@ -321,6 +393,7 @@ int main(void)
 		EP_TEST(test_other_mappings),
 		EP_TEST(test_all_of_the_address_space),
 		EP_TEST(test_initiator_without_the_mapping),
+		EP_TEST(test_wide_read),
 		EP_TEST(test_memory_is_given_back),
 		EP_TEST(test_gone_with_its_endpoint),
 		EP_TEST(test_refresh),

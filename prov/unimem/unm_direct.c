@@ -124,13 +124,23 @@ static void unm_window_atomic(const struct unm_route *r,
 	}
 }
 
+/* May the processor store through the window? An alias of memory that peers may
+ * only read can be mapped read-only. */
+static bool unm_window_writable(const struct unm_route *r)
+{
+	return (r->reach & UNM_REACH_HOW) != UNM_REACH_SHARED ||
+		(r->reach & UNM_REACH_WRITE);
+}
+
 /* All elements for any core to execute; docs/atomics.md. */
 static bool unm_window_may(const struct unm_route *r,
 			   const struct unm_access *a)
 {
+	uintptr_t at = (uintptr_t)r->win.addr + unm_direct_at(r, a);
+
 	return r->win.addr != NULL && a->len <= UNM_STEP &&
-		gsas_op_direct(a->type, (uintptr_t)r->win.addr +
-			       unm_direct_at(r, a));
+		gsas_op_direct(a->type, at) &&
+		(unm_window_writable(r) || !gsas_op_read_stores(a->type, at));
 }
 
 /* ---- Steps ----------------------------------------------------------- */

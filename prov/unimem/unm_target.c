@@ -485,6 +485,23 @@ static uint64_t unm_atomic_check(const struct unm_wire_msg *m)
 	return len;
 }
 
+/*
+ * READ of 128 bits stores on machines without a load of 16 bytes, and a region
+ * that peers may only read can be mapped read-only: -FI_EFAULT then, no signal.
+ */
+static int unm_atomic_storable(struct unm_peer *peer,
+			       const struct unm_wire_msg *m,
+			       const struct iovec *iov, size_t count)
+{
+	bool stores = false;
+
+	for (size_t i = 0; m->how.op == GSAS_OP_READ && i < count; i++)
+		stores |= gsas_op_read_stores(m->how.type,
+					      (uintptr_t)iov[i].iov_base);
+	return stores ? unm_target_present(peer->ep->domain, iov, count,
+					   FI_REMOTE_WRITE) : 0;
+}
+
 /* All elements, in pieces of memory that hold whole ones. */
 static void unm_atomic_apply(const struct unm_wire_msg *m,
 			     const struct iovec *iov, size_t count,
@@ -553,6 +570,8 @@ static int unm_target_atomic(struct unm_peer *peer,
 		return -FI_EINVAL;
 	peer->posted_got += posted;
 	ret = unm_target_find(peer, m, len, access, &mr, iov, &count);
+	if (ret == 0)
+		ret = unm_atomic_storable(peer, m, iov, count);
 	if (ret != 0) {
 		if (posted)
 			unm_target_refuse(peer, ret);
