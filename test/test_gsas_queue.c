@@ -520,8 +520,8 @@ static struct box box_starved(uint64_t *pages, struct gsas_producer **p)
 	return b;
 }
 
-/* One more producer is told so, not that the queue is full; and it gets words
- * when there is memory. */
+/* The open of one more producer fails with GSAS_E_MEMORY, not as if the queue
+ * were full; it is granted words when there is memory. */
 static void test_open_says_no_memory(void **state)
 {
 	uint64_t pages = 4;
