@@ -278,7 +278,19 @@ static int mappings(void)
 	return n;
 }
 
-/* The alias goes soon after the region, so that the memory is given back,
+/* A region of which only the alias is left: the program has unmapped it. */
+static void open_alias_only(struct scene *s)
+{
+	open_scene(s, RW, MAP_SHARED);
+	s->mr = os_reg(s->p.b, s->mem, LEN, OS_ALL, KEY);
+	adds(s, 0);
+	assert_int_equal(mappings(), 2);
+	munmap(s->mem, LEN);
+	s->mem = NULL;
+	assert_int_equal(mappings(), 1);
+}
+
+/* The alias is closed soon after the region, so that the memory is given back,
  * though nobody accesses that peer any more. */
 static void test_memory_is_given_back(void **state)
 {
@@ -286,32 +298,21 @@ static void test_memory_is_given_back(void **state)
 
 	(void)state;
 	NEEDS_ALIASES();
-	open_scene(&s, RW, MAP_SHARED);
-	s.mr = os_reg(s.p.b, s.mem, LEN, OS_ALL, KEY);
-	adds(&s, 0);
-	assert_int_equal(mappings(), 2);
-	munmap(s.mem, LEN);
-	s.mem = NULL;
-	assert_int_equal(mappings(), 1);
+	open_alias_only(&s);
 	assert_int_equal(fi_close(&s.mr->fid), 0);
 	s.mr = NULL;
 	EP_UNTIL(mappings() == 0);
 	close_scene(&s);
 }
 
-/* So it does with the endpoint. */
+/* So it is when the endpoint is closed. */
 static void test_gone_with_its_endpoint(void **state)
 {
 	struct scene s;
 
 	(void)state;
 	NEEDS_ALIASES();
-	open_scene(&s, RW, MAP_SHARED);
-	s.mr = os_reg(s.p.b, s.mem, LEN, OS_ALL, KEY);
-	adds(&s, 0);
-	munmap(s.mem, LEN);
-	s.mem = NULL;
-	assert_int_equal(mappings(), 1);
+	open_alias_only(&s);
 	close_scene(&s);
 	assert_int_equal(mappings(), 0);
 }
