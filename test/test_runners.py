@@ -13,8 +13,11 @@ import importlib.util
 import io
 import os
 import re
+import signal
+import socket
 import sys
 import tempfile
+import time
 import unittest
 
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -195,6 +198,63 @@ class Fabtests(Base):
                 ("requires unsupported feature x", True),
                 ("FAIL ordering", False), ("no verdict", False)):
             self.assertEqual(bool(module.NOT_SUPPORTED.match(why)), good)
+
+class Lanes(Base):
+    def lanes(self, act, first=()):
+        """What eight tests of three lanes print, and their report; act(number,
+        report) is a test."""
+        lib = load("lib_lanes.py")
+        if lib.lanes_here() == 1:
+            self.skipTest("no network namespaces")
+        report = load("lib_run.py").Report("lanes")
+
+        def begin():
+            return lambda n: act(n, report), report, lambda: None
+
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            lib.in_lanes(3, ["t%d" % n for n in range(8)], first, begin,
+                         report)
+        return out.getvalue().splitlines(), report
+
+    def test_each_test_runs_once_and_is_counted(self):
+        def act(number, report):
+            time.sleep(0.3 if number == 0 else 0.05)
+            if number == 5:
+                report.not_ok("t5", "because")
+            elif number == 6:
+                report.skip("t6", "because")
+            else:
+                report.ok("t%d" % number, 0)
+
+        words, report = self.lanes(act, [7])
+        self.assertEqual([re.search("t[0-9]", w)[0] for w in words],
+                         ["t%d" % n for n in range(8)])
+        self.assertEqual(report.count, {"ok": 6, "not ok": 1, "skip": 1})
+        self.assertEqual(report.failed, ["t5"])
+
+    def test_a_lane_that_ends_is_a_failure(self):
+        def act(number, report):
+            if number == 3:
+                os.kill(os.getpid(), signal.SIGKILL)
+            report.ok("t%d" % number, 0)
+
+        words, report = self.lanes(act)
+        self.assertEqual(report.count, {"ok": 7, "not ok": 1, "skip": 0})
+        self.assertEqual(report.failed, ["t3"])
+        self.assertEqual(len(words), 8)
+
+    def test_a_lane_has_a_network_of_its_own(self):
+        port = socket.socket()
+        self.addCleanup(port.close)
+        port.bind(("127.0.0.1", 0))
+
+        def act(number, report):
+            with socket.socket() as other:
+                other.bind(port.getsockname())
+            report.ok("t%d" % number, 0)
+
+        self.assertEqual(self.lanes(act)[1].count["ok"], 8)
 
 
 if __name__ == "__main__":
