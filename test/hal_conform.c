@@ -5,11 +5,13 @@
  *	hal_conform [--hal emu|fault|sim|dev] [--profile host|exanode]
  *		[--fault SPEC] [--test PATTERN] [--packets N]
  *		[--patience SECONDS] [--seq-start N] [--no-procs]
- *		[--service] [--broken NAME] [--list]
+ *		[--passes N] [--service] [--broken NAME] [--list]
  *
  * "fault" is the emulation under the decorator of hal_fault.c. Exit code 77 if
  * the backend is not there. --broken puts a deliberately wrong decorator of
  * test/broken around the backend; the test must then fail (test/broken/run).
+ * "--passes": at how many passes of a fault point, 1 to 3, a process is killed
+ * or stopped.
  * "--service": the first interface of each test is interface 0 of its board.
  * "--broken list" prints their names, each with the test that must fail.
  */
@@ -33,6 +35,7 @@ struct ct_options ct_opt = {
 	.fault = "",
 	.patience = 20,
 	.packets = 1000000,
+	.passes = 3,
 	.procs = true,
 };
 struct hal *ct_hal;
@@ -214,7 +217,7 @@ static int usage(void)
 	fprintf(stderr, "usage: hal_conform [--hal NAME] [--profile NAME] "
 		"[--fault SPEC] [--test PATTERN]\n\t[--packets N] [--patience "
 		"SECONDS] [--seq-start N] [--no-procs] [--service]\n"
-		"\t[--broken NAME] [--list]\n");
+		"\t[--passes N] [--broken NAME] [--list]\n");
 	return 2;
 }
 
@@ -236,7 +239,7 @@ static int options(int argc, char **argv, bool *child)
 		{ "packets", 1, NULL, 'n' }, { "patience", 1, NULL, 'w' },
 		{ "seq-start", 1, NULL, 's' }, { "no-procs", 0, NULL, '1' },
 		{ "broken", 1, NULL, 'b' }, { "list", 0, NULL, 'l' },
-		{ "service", 0, NULL, '0' },
+		{ "service", 0, NULL, '0' }, { "passes", 1, NULL, 'm' },
 		{ "child", 0, NULL, 'c' }, { NULL, 0, NULL, 0 },
 	};
 	int c;
@@ -249,6 +252,7 @@ static int options(int argc, char **argv, bool *child)
 		case 't': ct_opt.filter = optarg; break;
 		case 'n': ct_opt.packets = atol(optarg); break;
 		case 'w': ct_opt.patience = atof(optarg); break;
+		case 'm': ct_opt.passes = (unsigned)atol(optarg); break;
 		case 's': ct_opt.seq_start = atol(optarg); break;
 		case '1': ct_opt.procs = false; break;
 		case '0': ct_opt.service = true; break;
@@ -258,7 +262,8 @@ static int options(int argc, char **argv, bool *child)
 		default: return usage();
 		}
 	}
-	if (optind != argc || ct_opt.packets < 1000 || ct_opt.patience <= 0)
+	if (optind != argc || ct_opt.packets < 1000 || ct_opt.patience <= 0 ||
+	    ct_opt.passes < 1 || ct_opt.passes > 3)
 		return usage();
 	if (strcmp(ct_opt.hal, "fault") == 0 && !ct_faulty())
 		ct_opt.fault = FAULTS;

@@ -41,6 +41,7 @@ struct ct_options {
 	double patience;		/* seconds without progress */
 	long packets;			/* of the long streams */
 	long seq_start;
+	unsigned passes;		/* of each fault point */
 	bool service;			/* ct_open() begins with it */
 	bool procs;			/* tests with a second process */
 };

@@ -270,7 +270,7 @@ static void all_of(const enum hal_point *list, unsigned n, unsigned npasses,
 static void every_point(const char *action)
 {
 	scene_open();
-	all_of(points, CT_COUNT(points), 3, action);
+	all_of(points, CT_COUNT(points), ct_opt.passes, action);
 	if (strcmp(ct_opt.hal, "sim") == 0)
 		all_of(sim_points, CT_COUNT(sim_points), 1, action);
 	scene_close();

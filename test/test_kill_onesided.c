@@ -11,7 +11,7 @@
  * what it wrote, and is counted there exactly once. The living close, and
  * nothing is left.
  *
- * UNM_TEST_KILLS: kills at random moments, for each victim and way (4).
+ * UNM_TEST_KILLS_EACH: kills at random moments, for each victim and way (4).
  */
 #include <inttypes.h>
 #include <sched.h>
@@ -421,7 +421,7 @@ static bool goes(enum way way)
 
 static void random_moments(enum member victim)
 {
-	long kills = procs_number("UNM_TEST_KILLS", 4);
+	long kills = procs_number("UNM_TEST_KILLS_EACH", 4);
 	uint64_t seed = 5;
 	int n = 0;
 

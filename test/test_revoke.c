@@ -9,7 +9,7 @@
  * owner filled in.
  *
  * UNM_TEST_ROUNDS: regions opened and closed in each case of the second part
- *	(50). UNM_TEST_KILLS: writers killed, each way (20).
+ *	(50). UNM_TEST_KILLS_EACH: writers killed, each way (20).
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -737,7 +737,7 @@ static void killed_writers(void)
 		{ ORDINARY, 1 << PUT | 1 << GET, 0 },
 		{ SHARED, 1 << PUT | 1 << GET | 1 << ADD, 0 },
 	};
-	long kills = procs_number("UNM_TEST_KILLS", 20);
+	long kills = procs_number("UNM_TEST_KILLS_EACH", 20);
 	uint64_t seed = 11;
 
 	for (int k = 0; k < 3; k++) {
