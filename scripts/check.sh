@@ -73,16 +73,17 @@ check_only()
 }
 CHECK_ONLY=()
 
-# check_make OBJDIR [MAKE'S ARGUMENTS] : build and run tests, two at a time
-# where each can have a network namespace of its own (test/alone.sh), else one
-# after another. Each test runs once: there is no verdict by retry. A test that
-# is named in test/quarantine.txt is counted apart.
+# check_make OBJDIR [MAKE'S ARGUMENTS] : build and run tests, three at a time
+# (they sleep half of their time) where each can have a network namespace of its
+# own (test/alone.sh), else one after another. Each test runs once: there is no
+# verdict by retry. A test that is named in test/quarantine.txt is counted
+# apart.
 check_make()
 {
 	local obj=$1 rc=0 at_once=1 bad
 	shift
 
-	! unshare --net true 2>/dev/null || at_once=2
+	! unshare --net true 2>/dev/null || at_once=3
 	make -C "$obj" -s -j"$JOBS" check TESTS= "${CHECK_ONLY[@]}"
 	find "$obj" -name '*.trs' -delete
 	make -C "$obj" -k -j"$at_once" "${@:-check}" "${CHECK_ONLY[@]}" ||
@@ -296,8 +297,9 @@ check()
 	mpich_have default || mpich_need_tarball
 	beside check_mpi
 	build_tree
+	# MORE_TESTS has the longest: they go first
 	suite make "unit tests, make check" count_automake \
-		check_lists "$BUILD/obj" "TESTS MORE_TESTS"
+		check_lists "$BUILD/obj" "MORE_TESTS TESTS"
 	check_flavours
 	beside_end "building MPICH, begun before" \
 		"./quickstart build does only that."
