@@ -148,4 +148,36 @@ END
 	$RUNNER_SUITE
 END
 fi
+
+# thin.sh: the commit decides which third of the lines it keeps, all have their
+# turn; it keeps all lines if a file was changed; a wrong number is an error
+GIT_AUTHOR_DATE=2000-01-01T00:00:00Z	# the same commits in each run
+GIT_COMMITTER_DATE=$GIT_AUTHOR_DATE
+export GIT_AUTHOR_DATE GIT_COMMITTER_DATE
+git() { command git -C "$top/repo" -c user.name=n -c user.email=e "$@"; }
+if command -v git >/dev/null 2>&1; then
+	thin=$PWD/test/thin.sh
+	mkdir "$top/repo"
+	git init -q
+	echo a >"$top/repo/a"
+	git add a
+	for i in 1 2 3 4 5 6 7 8 9 10 11 12; do
+		git commit -q --allow-empty -m $i
+		(cd "$top/repo" && seq 10 | sh "$thin" 3 | paste -s -d ' ')
+	done | sort -u >"$top/kept"
+	if [ "$(cat "$top/kept")" != "1 4 7 10
+2 5 8
+3 6 9" ]; then
+		echo "FAIL: thin.sh keeps other lines:"
+		cat "$top/kept"
+		failed=1
+	fi
+	echo b >"$top/repo/a"
+	all=$(cd "$top/repo" && seq 10 | sh "$thin" 3 a | wc -l)
+	if [ "$all" -ne 10 ] || sh "$thin" 0 </dev/null 2>&1; then
+		echo "FAIL: thin.sh: $all of 10 lines of a changed file; or" \
+			"it takes 0"
+		failed=1
+	fi
+fi
 exit $failed

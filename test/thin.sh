@@ -1,7 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# thin.sh N - a filter that keeps every N-th line. The commit decides where it
-# begins: one source always gives the same lines, and all lines get their turn.
+# thin.sh N [FILE...] - a filter that keeps every N-th line, or all lines if one
+# of these files was changed by the last commit or since. Which line is the
+# first follows from the commit: the same source gives the same lines each time.
 n=${1:?}
-commit=$(git -C "$(dirname "$0")" rev-parse HEAD 2>/dev/null | cut -c 1-6)
-exec awk -v n="$n" -v turn="$((0x${commit:-0} % n))" 'NR % n == turn'
+shift
+[ "$n" -gt 0 ] || exit
+if [ "$n" -eq 1 ] || { [ $# -gt 0 ] &&
+	git rev-parse -q --verify HEAD~1 >/dev/null 2>&1 &&
+	! git diff --quiet HEAD~1 -- "$@"; }; then
+	exec cat
+fi
+commit=$(git rev-parse HEAD 2>/dev/null | cut -c 1-6)
+exec awk -v n="$n" -v first="$((0x${commit:-0} % n))" 'NR % n == first'
