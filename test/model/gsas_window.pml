@@ -36,8 +36,10 @@
  *   FULL_STAYS     deadlock  the producer does not see that it may send again
  *   ONE_SERVED     deadlock  only the first producer is served again
  *   NO_MEMORY      stocked   a window is refilled without a look at memory
- *   REASON_STAYS   deadlock  who was told why it may send no word is not told
- *                            when there is another reason
+ *   REASON_STAYS   deadlock  who knows why it may send no word does not hear of
+ *                            another reason
+ *   WRONG_REASON   is_full   "full" is said where memory is short, and the
+ *                            other way round
  */
 #define PRODUCERS	2
 #define WORDS		4		/* of each */
@@ -151,11 +153,20 @@ inline give(p)
 
 #define REASON		(PLACE == 0 -> FULL : STARVED)
 
+#ifdef WRONG_REASON
+#define SAID		(FULL + STARVED - why)
+#else
+#define SAID		why
+#endif
+
+#define TRUE_REASON	(SAID == FULL && PLACE == 0 || \
+			 SAID == STARVED && PLACE > 0 && !memory)
+
 inline tell_full(p)
 {
-	claim(is_full, UNUSED(p) == 0 && (PLACE == 0 || !memory));
+	claim(is_full, UNUSED(p) == 0 && TRUE_REASON);
 #ifndef FULL_UNTOLD
-	told[p]!why, allowed[p];
+	told[p]!SAID, allowed[p];
 #endif
 	silent[p] = false
 }
