@@ -11,6 +11,22 @@ check_env()
 	export UNIMEM_TOP=$TOP UNIMEM_BUILD=$BUILD
 	export UNIMEM_MPICH=$BUILD/mpich
 	export UNIMEM_MPICH_SOURCE=$BUILD/mpich-source
+	UNM_AT_ONCE=$(tests_at_once)
+	export UNM_AT_ONCE
+}
+
+# How many tests run at a time: one more than processors, as tests sleep half of
+# their time. Only one where they can't have network namespaces of their own
+# (test/alone.sh).
+tests_at_once()
+{
+	if ! unshare --net true 2>/dev/null; then
+		echo 1
+	elif [ "$JOBS" -lt 8 ]; then
+		echo "$((JOBS + 1))"
+	else
+		echo 8
+	fi
 }
 
 # gcc 12's sanitizers want the addresses less random than some kernels do.
@@ -73,21 +89,18 @@ check_only()
 }
 CHECK_ONLY=()
 
-# check_make OBJDIR [MAKE'S ARGUMENTS] : build and run tests, three at a time
-# (they sleep half of their time) where each can have a network namespace of its
-# own (test/alone.sh), else one after another. Each test runs once: there is no
-# verdict by retry. A test that is named in test/quarantine.txt is counted
-# apart.
+# check_make OBJDIR [MAKE'S ARGUMENTS] : build and run tests. Each test runs
+# once: there is no verdict by retry. A test that is named in
+# test/quarantine.txt is counted apart.
 check_make()
 {
-	local obj=$1 rc=0 at_once=1 bad
+	local obj=$1 rc=0 bad
 	shift
 
-	! unshare --net true 2>/dev/null || at_once=3
 	make -C "$obj" -s -j"$JOBS" check TESTS= "${CHECK_ONLY[@]}"
 	find "$obj" -name '*.trs' -delete
-	make -C "$obj" -k -j"$at_once" "${@:-check}" "${CHECK_ONLY[@]}" ||
-		rc=$?
+	make -C "$obj" -k -j"$(tests_at_once)" "${@:-check}" \
+		"${CHECK_ONLY[@]}" || rc=$?
 	check_make_skips "$obj"
 	check_make_quarantined "$obj"
 	[ "$rc" -ne 0 ] || return 0

@@ -6,7 +6,8 @@
  * from a producer that lived on comes out once, and in order; of one that was
  * killed comes a beginning. The quota is kept, and all of it is to be had.
  *
- * UNM_TEST_WORDS: words in all (200,000). UNM_TEST_KILLS: producers killed (8).
+ * UNM_TEST_WORDS: words in all (200,000).
+ * UNM_TEST_KILLED: producers killed (8).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -261,7 +262,7 @@ static int count_done(const struct line *line)
 static void produce(struct line *line, struct proc *taker, gsas_addr queue,
 		    uint64_t words)
 {
-	uint64_t kills = (uint64_t)procs_number("UNM_TEST_KILLS", 8);
+	uint64_t kills = (uint64_t)procs_number("UNM_TEST_KILLED", 8);
 	uint64_t killed = 0, seed = 1;
 
 	while (count_done(line) < PRODUCERS) {
