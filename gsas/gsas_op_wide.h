@@ -19,7 +19,7 @@ typedef unsigned __int128 gsas_w128 __attribute__((may_alias));
 enum {
 	GSAS_WIDE_CAS	= 1,		/* gsas_wide_cas() works */
 	GSAS_WIDE_LOAD	= 2,		/* and a load needs no store */
-	GSAS_WIDE_ASKED	= 4,
+	GSAS_WIDE_ASKED	= 4,		/* the answer is known */
 };
 
 /* What this machine has: the processor is asked once. Thread-safe. */

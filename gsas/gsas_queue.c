@@ -403,7 +403,7 @@ static struct gsas_producer *grant(struct gsas_queue *q)
 }
 
 /* The queue was full and the system has no memory for the next word, or the
- * reverse: notify all producers that may send no word once more. */
+ * reverse: notify again every producer that may not send. */
 static void update_why(struct gsas_queue *q)
 {
 	if (q->why == q->starved)
