@@ -27,6 +27,7 @@ CACHE = os.environ.get("UNIMEM_CACHE") or os.path.join(
     os.environ.get("XDG_CACHE_HOME") or
     os.path.join(os.environ.get("HOME") or "/tmp", ".cache"), "unimem")
 PR_SET_CHILD_SUBREAPER = 36
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def die(text):
@@ -158,20 +159,66 @@ def become(user, paths):
 
 # --- children ---------------------------------------------------------------
 
-class Jail:
-    """Starts the processes of one test after another and ends them all."""
+def become_reaper():
+    """Adopt the processes that our children leave behind when they end."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        die("cannot become the reaper of the tests' processes")
 
-    def __init__(self, account):
+
+def interrupted(number, _frame):
+    """End, by the runner's finally: here subprocess may hold the lock of
+    a child, for which close() would wait for ever."""
+    for other in STOPS:
+        signal.signal(other, signal.SIG_IGN)
+    raise SystemExit(128 + number)
+
+
+def end_by_finally():
+    """Let a signal that stops us run the runner's finally first."""
+    for number in STOPS:
+        signal.signal(number, interrupted)
+
+
+def orphans(known=()):
+    """Our children that live on after the test that made them; known are
+    children that are no test's."""
+    left = []
+    with open("/proc/self/task/%d/children" % os.getpid()) as data:
+        for pid in map(int, data.read().split()):
+            with contextlib.suppress(ChildProcessError):
+                if pid not in known and os.waitpid(pid, os.WNOHANG)[0] == 0:
+                    left.append(pid)
+    return left
+
+
+def end_orphans(known=()):
+    """Kill orphans() and what these leave behind; their process ids."""
+    killed = set()
+    for _ in range(200):
+        left = orphans(known)
+        if not left:
+            break
+        killed.update(left)
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.01)
+    return killed
+
+
+class Jail:
+    """Starts the processes of one test after another and ends them all. Their
+    files are in the folder work, which is made here if not given."""
+
+    def __init__(self, account, work=None):
         self.account = account
         self.live = []
-        libc = ctypes.CDLL(None, use_errno=True)
-        if libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
-            die("cannot become the reaper of the tests' processes")
-        self.work = tempfile.mkdtemp(prefix="unimem-test-", dir="/tmp")
+        become_reaper()
+        self.work = work or tempfile.mkdtemp(prefix="unimem-test-", dir="/tmp")
         if account:
             os.chown(self.work, *account)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, self.interrupted)
+        end_by_finally()
 
     def start(self, argv, log, env, text="", cwd=None):
         """Start one process, text on its standard input."""
@@ -214,38 +261,9 @@ class Jail:
                 child.wait()
         self.live = []
         end = time.monotonic() + grace
-        while self.orphans() and time.monotonic() < end:
+        while orphans() and time.monotonic() < end:
             time.sleep(0.005)
-        strays = set()
-        for _ in range(200):
-            left = self.orphans()
-            if not left:
-                break
-            strays.update(left)
-            for pid in left:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            time.sleep(0.01)
-        return len(strays)
-
-    @staticmethod
-    def orphans():
-        """Our children that live on after the test that made them."""
-        left = []
-        with open("/proc/self/task/%d/children" % os.getpid()) as data:
-            for pid in map(int, data.read().split()):
-                with contextlib.suppress(ChildProcessError):
-                    if os.waitpid(pid, os.WNOHANG)[0] == 0:
-                        left.append(pid)
-        return left
-
-    @staticmethod
-    def interrupted(number, _frame):
-        """End, by the runner's finally: here subprocess may hold the lock of
-        a child, for which close() would wait for ever."""
-        for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(other, signal.SIG_IGN)
-        raise SystemExit(128 + number)
+        return len(end_orphans())
 
     def close(self):
         self.clear()
