@@ -8,6 +8,8 @@ names; a hang, a process left behind or another assertion is a failure.
 """
 import argparse
 import contextlib
+import ctypes
+import glob
 import importlib.machinery
 import importlib.util
 import io
@@ -15,10 +17,13 @@ import os
 import re
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import time
+import traceback
 import unittest
+import unittest.mock
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, HERE)
@@ -58,7 +63,7 @@ class Base(unittest.TestCase):
         self.addCleanup(work.cleanup)
         self.work = work.name
         # its reports go there, too
-        for name in ("lib_run", "run_mpich", "run_fabtests"):
+        for name in ("lib_run", "lib_lanes", "run_mpich", "run_fabtests"):
             sys.modules.pop(name, None)
         os.environ["UNIMEM_BUILD"] = self.work
 
@@ -200,22 +205,97 @@ class Fabtests(Base):
             self.assertEqual(bool(module.NOT_SUPPORTED.match(why)), good)
 
 class Lanes(Base):
-    def lanes(self, act, first=()):
-        """What eight tests of three lanes print, and their report; act(number,
+    def setUp(self):
+        super().setUp()
+        self.lib = load("lib_lanes.py")
+        # as a runner begins: the Jail of another test has changed both
+        ctypes.CDLL(None).prctl(sys.modules["lib_run"].PR_SET_CHILD_SUBREAPER,
+                                0, 0, 0, 0)
+        for number in self.lib.STOPS:
+            signal.signal(number, signal.SIG_DFL)
+        self.folders = set(glob.glob("/tmp/unimem-test-*"))
+        self.own_network = self.lib.namespaces_here()
+        if not self.own_network:
+            self.lib.leave_network = lambda: None
+
+    def new_folders(self):
+        """Folders of lanes of ours, by what the tests put there."""
+        return [path for path in set(glob.glob("/tmp/unimem-test-*")) -
+                self.folders if os.path.exists(os.path.join(path, self.mark))]
+
+    @property
+    def mark(self):
+        return "of-" + os.path.basename(self.work)
+
+    def path(self, name):
+        return os.path.join(self.work, name)
+
+    def run_lanes(self, act, first, lanes, tests):
+        run = load("lib_run.py")
+        report = run.Report("lanes")
+
+        def begin(folder):
+            self.jail = run.Jail(None, folder)
+            with open(os.path.join(folder, self.mark), "w"):
+                pass
+            return lambda n: act(n, report), report, self.jail.close
+
+        self.lib.in_lanes(lanes, ["t%d" % n for n in range(tests)], first,
+                          begin, report)
+        return report
+
+    def lanes(self, act, first=(), lanes=3, tests=8):
+        """What tests of some lanes print, and their report; act(number,
         report) is a test."""
-        lib = load("lib_lanes.py")
-        if lib.lanes_here() == 1:
-            self.skipTest("no network namespaces")
-        report = load("lib_run.py").Report("lanes")
-
-        def begin():
-            return lambda n: act(n, report), report, lambda: None
-
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
-            lib.in_lanes(3, ["t%d" % n for n in range(8)], first, begin,
-                         report)
+            report = self.run_lanes(act, first, lanes, tests)
+        self.assertEqual(self.new_folders(), [])
         return out.getvalue().splitlines(), report
+
+    def apart(self, act, lanes, tests):
+        """Process id of a runner whose output is in the file "out"."""
+        pid = os.fork()
+        if pid == 0:
+            try:
+                with open(self.path("out"), "w") as out:
+                    with contextlib.redirect_stdout(out):
+                        self.run_lanes(act, (), lanes, tests)
+            except SystemExit:
+                pass
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(0)
+        return pid
+
+    def until(self, condition):
+        """Wait for it; an end for what hangs."""
+        end = time.monotonic() + 60
+        while not condition():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
+
+    def holds(self, name, text):
+        with contextlib.suppress(FileNotFoundError):
+            with open(self.path(name)) as data:
+                return text in data.read()
+        return False
+
+    def sleeper(self):
+        """In a lane: start a test's process, and write its number and ours."""
+        child = self.jail.start(["sleep", "1000"], subprocess.DEVNULL,
+                                os.environ)
+        with open(self.path("new"), "w") as out:
+            out.write("%d %d" % (child.pid, os.getpid()))
+        os.rename(self.path("new"), self.path("pids"))
+        return child
+
+    def sleeping(self):
+        """(process, lane) of sleeper(), which is awaited"""
+        self.until(lambda: os.path.exists(self.path("pids")))
+        with open(self.path("pids")) as data:
+            return map(int, data.read().split())
 
     def test_each_test_runs_once_and_is_counted(self):
         def act(number, report):
@@ -227,11 +307,21 @@ class Lanes(Base):
             else:
                 report.ok("t%d" % number, 0)
 
-        words, report = self.lanes(act, [7])
-        self.assertEqual([re.search("t[0-9]", w)[0] for w in words],
+        output, report = self.lanes(act, [7])
+        self.assertEqual([re.search("t[0-9]", w)[0] for w in output],
                          ["t%d" % n for n in range(8)])
         self.assertEqual(report.count, {"ok": 6, "not ok": 1, "skip": 1})
         self.assertEqual(report.failed, ["t5"])
+
+    def test_results_are_printed_as_they_come(self):
+        def act(number, report):
+            if number == 2:
+                self.until(lambda: self.holds("out", "ok - t1"))
+            report.ok("t%d" % number, 0)
+
+        pid = self.apart(act, 1, 3)
+        os.waitpid(pid, 0)
+        self.assertTrue(self.holds("out", "ok - t2"))
 
     def test_a_lane_that_ends_is_a_failure(self):
         def act(number, report):
@@ -239,12 +329,123 @@ class Lanes(Base):
                 os.kill(os.getpid(), signal.SIGKILL)
             report.ok("t%d" % number, 0)
 
-        words, report = self.lanes(act)
+        output, report = self.lanes(act)
         self.assertEqual(report.count, {"ok": 7, "not ok": 1, "skip": 0})
         self.assertEqual(report.failed, ["t3"])
-        self.assertEqual(len(words), 8)
+        self.assertEqual(len(output), 8)
+        self.assertRegex(output[3], r"^not ok - t3 # lane [0-2] ended in it: "
+                         r"signal 9 \(Killed\)$")
+
+    def test_a_lane_says_why_it_ends(self):
+        def act(number, report):
+            report.ok("t%d/part" % number, 0)
+            if number == 0:
+                sys.exit("fabtests have no fi_x")
+            if number == 1:
+                raise SystemExit(143)
+
+        output, report = self.lanes(act, lanes=2, tests=4)
+        self.assertEqual(report.count, {"ok": 2, "not ok": 4, "skip": 0})
+        self.assertEqual(sorted(report.failed), ["t0", "t1", "t2", "t3"])
+        self.assertRegex("\n".join(output), r"""^ok - t0/part # .*
+not ok - t0 # lane [01] ended in it: fabtests have no fi_x
+ok - t1/part # .*
+not ok - t1 # lane [01] ended in it: exit 143
+not ok - t2 # no lane was left for it: lane 0: .*, lane 1: .*
+not ok - t3 # no lane was left for it: lane 0: .*, lane 1: .*$""")
+
+    def test_an_error_in_a_test_has_a_name(self):
+        def act(number, report):
+            if number == 2:
+                raise ValueError("of something")
+            report.ok("t%d" % number, 0)
+
+        with unittest.mock.patch.object(traceback, "print_exc"):
+            output, report = self.lanes(act)
+        self.assertEqual(report.failed, ["t2"])
+        self.assertIn("ended in it: ValueError: of something", output[2])
+
+    def test_a_killed_lane_leaves_nothing(self):
+        def act(number, report):
+            if number == 1:
+                self.sleeper().wait()
+            elif number == 2:
+                process, lane = self.sleeping()
+                os.kill(lane, signal.SIGKILL)
+                # while other lanes go on, too
+                self.until(lambda: not os.path.exists("/proc/%d" % process))
+                self.until(lambda: len(self.new_folders()) == 1)
+            report.ok("t%d" % number, 0)
+
+        _, report = self.lanes(act, lanes=2, tests=3)
+        self.assertEqual(report.failed, ["t1"])
+
+    def test_a_killed_runner_leaves_nothing(self):
+        pid = self.apart(lambda *_: self.sleeper().wait(), 1, 1)
+        process, lane = self.sleeping()
+        self.lib.become_reaper()
+        os.kill(pid, signal.SIGKILL)
+        for ended in (pid, lane):
+            os.waitpid(ended, 0)
+        self.assertFalse(os.path.exists("/proc/%d" % process))
+        self.assertEqual(self.new_folders(), [])
+
+    def test_a_lane_whose_runner_has_ended_ends(self):
+        with unittest.mock.patch.object(os, "getppid", return_value=1):
+            output, report = self.lanes(lambda *_: None, tests=2)
+        self.assertEqual(report.failed, ["t0", "t1"])
+        self.assertIn("lane 0: the runner has ended", output[-1])
+
+    def test_a_stopped_run_prints_what_is_there(self):
+        def act(number, report):
+            if number == 1:
+                self.sleeper().wait()
+            report.ok("t%d" % number, 0)
+
+        take_end = self.lib.Run.take_end
+
+        def noted(run, lane):
+            name = "ended%d" % lane.test
+            take_end(run, lane)
+            with open(self.path(name), "w"):
+                pass
+
+        with unittest.mock.patch.object(self.lib.Run, "take_end", noted):
+            pid = self.apart(act, 2, 4)
+        process, lane = self.sleeping()
+        self.until(lambda: os.path.exists(self.path("ended3")))
+        os.kill(pid, signal.SIGTERM)
+        os.waitpid(pid, 0)
+        with open(self.path("out")) as data:
+            self.assertRegex(data.read(), r"""^ok - t0 # .*
+ok - t2 # .*
+ok - t3 # .*
+# stopped: 1 of 4 tests have no result
+$""")
+        for gone in (process, lane):
+            self.assertFalse(os.path.exists("/proc/%d" % gone))
+        self.assertEqual(self.new_folders(), [])
+
+    def test_a_lane_holds_no_other_lanes_pipe(self):
+        def pipes():
+            links = []
+            for name in os.listdir("/proc/self/fd"):
+                with contextlib.suppress(OSError):
+                    links.append(os.readlink("/proc/self/fd/" + name))
+            return len([link for link in links if link.startswith("pipe:")])
+
+        before = pipes()
+
+        def act(number, report):
+            # the queue, and its own messages
+            if pipes() == before + 2:
+                report.ok("t%d" % number, 0)
+
+        self.assertEqual(self.lanes(act)[1].count["ok"], 8)
 
     def test_a_lane_has_a_network_of_its_own(self):
+        if not self.own_network:
+            self.skipTest("no network namespaces")
         port = socket.socket()
         self.addCleanup(port.close)
         port.bind(("127.0.0.1", 0))
