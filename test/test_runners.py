@@ -154,15 +154,17 @@ class Mpich(Base):
         module = load("run-mpich")
         made = []
         module.run = lambda log, argv, cwd: made.append((argv[3:], cwd))
-        os.makedirs(os.path.join(self.work, "pt2pt"), exist_ok=True)
-        script(os.path.join(self.work, "pt2pt", "there"), "exit 0")
+        # its lock and log are beside it
+        suite = os.path.join(self.work, "suite")
+        os.makedirs(os.path.join(suite, "pt2pt"))
+        script(os.path.join(suite, "pt2pt", "there"), "exit 0")
         cases = [module.Case("pt2pt", [name, ranks]) for name in
                  ("there", "b", "a") for ranks in ("2", "4")]
         with contextlib.redirect_stdout(io.StringIO()):
-            module.build_programs(self.work, cases)
+            module.build_programs(suite, cases)
             self.assertEqual(made, [(["a", "b"], os.path.join(
-                self.work, "pt2pt"))])
-            module.build_programs(self.work, cases[:2])
+                suite, "pt2pt"))])
+            module.build_programs(suite, cases[:2])
         self.assertEqual(len(made), 1)
 
     def test_slow_tests_run_in_the_other_sets(self):
@@ -203,6 +205,78 @@ class Fabtests(Base):
                 ("requires unsupported feature x", True),
                 ("FAIL ordering", False), ("no verdict", False)):
             self.assertEqual(bool(module.NOT_SUPPORTED.match(why)), good)
+
+    def everything(self, lanes):
+        """Exit codes and verdicts of a run of scripts."""
+        module = load("run-fabtests")
+        unit = os.path.join(self.work, "src", "unit")
+        os.makedirs(unit, exist_ok=True)
+        os.makedirs(os.path.join(self.work, "src", "ubertest"), exist_ok=True)
+        for code in (0, 1, 61):
+            script(os.path.join(unit, "fi_%d" % code), "exit %d" % code)
+        script(os.path.join(self.work, "src", "ubertest", "fi_ubertest"),
+               "echo 'Success : 3'; for e in ENODATA ENOSYS EIO ERROR; do "
+               "echo \"$e : 0\"; done")
+        module.EXCLUDE = os.path.join(self.work, "exclude")
+        with open(module.EXCLUDE, "w") as out:
+            out.write("fi_61 listed: because\n")
+        args = argparse.Namespace(prov="unimem", set="all", timeout=60,
+                                  lanes=lanes)
+        wanted = [("one", "fi_0 -a"), ("one", "fi_1"), ("one", "fi_61"),
+                  ("one", "fi_61 listed"), ("neg", "fi_61 no data"),
+                  ("uber", "quick")]
+        codes = []
+        told = self.told(lambda: codes.append(
+            module.everything(args, wanted, self.work, None)))
+        return codes, told
+
+    WANT = {"fi_0 -a": "ok", "fi_1": "not ok", "fi_61": "not ok",
+            "fi_61 listed": "skip", "fi_61 no data": "ok",
+            "fi_ubertest quick": "ok"}
+
+    def test_one_after_another(self):
+        codes, told = self.everything(1)
+        self.assertEqual((codes, told), ([1], self.WANT))
+        self.assertEqual(list(told), list(self.WANT))
+
+    def test_in_lanes_is_the_same(self):
+        lib = load("lib_lanes.py")
+        sys.modules["lib_lanes"] = lib
+        if not lib.namespaces_here():
+            lib.leave_network = lambda: None
+        codes, told = self.everything(2)
+        self.assertEqual((codes, told), ([1], self.WANT))
+        self.assertEqual(list(told), list(self.WANT))
+
+    def test_ubertest_goes_first(self):
+        lib = load("lib_lanes.py")
+        sys.modules["lib_lanes"] = lib
+        with unittest.mock.patch.object(lib, "in_lanes") as called:
+            self.everything(2)
+        lanes, names, first = called.call_args.args[:3]
+        self.assertEqual((lanes, names, first), (2, list(self.WANT), [5]))
+
+    def refused(self, *argv):
+        module = load("run-fabtests")
+        module.namespaces_here = lambda: self.namespaces
+        with unittest.mock.patch.object(sys, "argv", ["x", *argv]):
+            try:
+                module.arguments()
+            except SystemExit as end:
+                return end.code
+        return None
+
+    def test_lanes_that_cannot_be_had_are_refused(self):
+        self.namespaces = True
+        for argv in (("--prov", "tcp"), ("--prov", "tcp", "--lanes", "1"),
+                     ("--lanes", "3"), ()):
+            self.assertIsNone(self.refused(*argv))
+        self.assertRegex(self.refused("--prov", "tcp", "--lanes", "2"),
+                         "^x: --lanes is for unimem: [^\n]*$")
+        self.assertRegex(self.refused("--lanes", "0"), "at least one")
+        self.namespaces = False
+        self.assertRegex(self.refused("--lanes", "2"), "no network namespace")
+
 
 class Lanes(Base):
     def setUp(self):
@@ -312,6 +386,14 @@ class Lanes(Base):
                          ["t%d" % n for n in range(8)])
         self.assertEqual(report.count, {"ok": 6, "not ok": 1, "skip": 1})
         self.assertEqual(report.failed, ["t5"])
+
+    def test_first_goes_first(self):
+        def act(number, _report):
+            with open(self.path("order"), "a") as out:
+                out.write(str(number))
+
+        self.lanes(act, [6, 3], lanes=1)
+        self.assertTrue(self.holds("order", "36012457"))
 
     def test_results_are_printed_as_they_come(self):
         def act(number, report):
@@ -456,6 +538,15 @@ $""")
             report.ok("t%d" % number, 0)
 
         self.assertEqual(self.lanes(act)[1].count["ok"], 8)
+
+    def test_the_number_of_lanes_has_a_bound(self):
+        self.lib.namespaces_here = lambda: True
+        for cpus, lanes in ((1, 2), (2, 4), (64, 8)):
+            with unittest.mock.patch.object(
+                    os, "sched_getaffinity", return_value=range(cpus)):
+                self.assertEqual(self.lib.lanes_here(), lanes)
+        self.lib.namespaces_here = lambda: False
+        self.assertEqual(self.lib.lanes_here(), 1)
 
 
 if __name__ == "__main__":
