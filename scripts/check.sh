@@ -172,7 +172,8 @@ check_again()
 }
 
 # What the programs that just ran have skipped inside, a line for each: of
-# cmocka, "[  SKIPPED ] NAME", and of test/procs.c, "skip NAME (TIME)"
+# cmocka, "[  SKIPPED ] NAME", of test/procs.c, "skip NAME (TIME)", and of
+# test_runners.py, "skip CLASS_NAME (REASON)"
 check_make_skips()
 {
 	local log

@@ -5,6 +5,9 @@
 Shell scripts stand for the suites' programs and for mpiexec. A failure that a
 list names is counted as skipped only if it is the assertion that the list
 names; a hang, a process left behind or another assertion is a failure.
+
+A test that is skipped is a line "skip CLASS_NAME (REASON)", without the name's
+"test_", for test/skips.txt.
 """
 import argparse
 import contextlib
@@ -549,5 +552,13 @@ $""")
         self.assertEqual(self.lib.lanes_here(), 1)
 
 
+def main():
+    result = unittest.main(exit=False).result
+    for test, why in result.skipped:
+        print("skip %s_%s (%s)" % (
+            type(test).__name__, test.id().rsplit(".test_")[-1], why))
+    return 0 if result.wasSuccessful() else 1
+
+
 if __name__ == "__main__":
-    unittest.main()
+    sys.exit(main())
