@@ -5,9 +5,6 @@
  * part. Each line: the name, the size of one rank's block, the average over the
  * ranks, the least and the greatest rank. The environment's UNM_COLL selects
  * names, by commas. The root is rank 0. Results are compared before the timing.
- *
- * Called unm_allreduce, the program measures allreduce only, up to 1 MiB, and
- * prints the lines of osu_allreduce, which begin with the size.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -21,8 +18,7 @@
 struct coll {
 	struct unm_run *run;
 	size_t size;			/* bytes of one block */
-	double *in, *out;		/* see main() for their size */
-	bool alone;			/* allreduce only, as OSU prints it */
+	double *in, *out;		/* room for a block of each rank */
 };
 
 struct kind {
@@ -191,20 +187,15 @@ static void print_line(const struct kind *k, const struct coll *c, double mine)
 	MPI_Reduce(&mine, &most, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
 	if (c->run->rank)
 		return;
-	if (!c->alone)
-		printf("%-12s", k->name);
-	printf("%-10zu%*.3f%*.3f%*.3f\n", c->size,
-	       c->alone ? 20 : 16, sum / c->run->ranks * 1e6,
-	       c->alone ? 20 : 16, least * 1e6,
-	       c->alone ? 20 : 16, most * 1e6);
+	printf("%-12s%-10zu%16.3f%16.3f%16.3f\n", k->name, c->size,
+	       sum / c->run->ranks * 1e6, least * 1e6, most * 1e6);
 	fflush(stdout);
 }
 
 /* Is the name among those of the environment? */
-static bool wanted(const struct coll *c, const char *name)
+static bool wanted(const char *name)
 {
-	const char *list = c->alone ? "allreduce" : getenv("UNM_COLL");
-	const char *at = list;
+	const char *list = getenv("UNM_COLL"), *at = list;
 	size_t len = strlen(name);
 
 	if (list == NULL || *list == '\0')
@@ -218,38 +209,25 @@ static bool wanted(const struct coll *c, const char *name)
 	return false;
 }
 
-static bool called(const char *path, const char *name)
-{
-	const char *slash = strrchr(path, '/');
-
-	return strcmp(slash != NULL ? slash + 1 : path, name) == 0;
-}
-
 int main(int argc, char **argv)
 {
-	bool alone = called(argv[0], "unm_allreduce");
 	struct unm_run run = { .o = {
 		.min = sizeof(double),
-		.max = alone ? UNM_MIB : 64 * UNM_KIB,
+		.max = 64 * UNM_KIB,
 		.iters = { 1000, 100 },
 		.skip = { 200, 10 },
 	} };
-	struct coll c = { .run = &run, .alone = alone };
+	struct coll c = { .run = &run };
 	size_t room;
 
 	unm_start(&run, &argc, &argv, 1, INT_MAX);
-	if (alone)
-		unm_header(&run, "Allreduce", "    Avg Latency(us)"
-			   "     Min Latency(us)     Max Latency(us)");
-	else
-		unm_header(&run, "Collectives", "            Avg Latency(us)"
-			   "     Min        Max");
-	/* a block of each rank, where there is one */
-	room = run.o.max * (size_t)(alone ? 1 : run.ranks);
+	unm_header(&run, "Collectives", "            Avg Latency(us)"
+		   "     Min        Max");
+	room = run.o.max * (size_t)run.ranks;
 	c.in = unm_alloc(room);
 	c.out = unm_alloc(room);
 	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
-		if (!wanted(&c, kinds[k].name))
+		if (!wanted(kinds[k].name))
 			continue;
 		for (c.size = run.o.min; c.size <= run.o.max;
 		     c.size = unm_next(c.size)) {

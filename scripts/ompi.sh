@@ -92,7 +92,7 @@ ompi_all()
 }
 
 ompi_rate()      { ompi_all unm_mbw_mr -c -m 1:16K -i 2 -x 1; }
-ompi_allreduce() { ompi_all unm_allreduce -c -m 8:64K -i 10 -x 2; }
+ompi_coll()      { ompi_all unm_coll -c -m 8:64K -i 10 -x 2; }
 ompi_twosided()  { ompi_all twosided; }
 
 # Open MPI's own protocol for messages, which reads and writes large ones
@@ -141,7 +141,7 @@ ompi()
 	smoke_one "Open MPI, mtl/ofi: latency" ompi_lat
 	smoke_one "Open MPI, mtl/ofi: bandwidth" ompi_bw
 	smoke_one "Open MPI, mtl/ofi: rate of 4 ranks" ompi_rate
-	smoke_one "Open MPI, mtl/ofi: allreduce of 4 ranks" ompi_allreduce
+	smoke_one "Open MPI, mtl/ofi: collectives of 4 ranks" ompi_coll
 	smoke_one "Open MPI, mtl/ofi: probes, cancels and the like" \
 		ompi_twosided
 	smoke_one "Open MPI, btl/ofi: latency" ompi_ob1

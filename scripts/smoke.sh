@@ -164,7 +164,6 @@ smoke_proof()
 # The benches at as many ranks as a laptop has none of the cores for
 smoke_ranks()
 {
-	mpirun -n "$1" "$BUILD/bench/unm_allreduce" -c -m 8:64K -i 20 -x 2
 	mpirun -n "$1" "$BUILD/bench/unm_coll" -c -m 8:64K -i 10 -x 2
 	mpirun -n "$1" "$BUILD/bench/unm_mbw_mr" -c -m 1:64K -i 5 -x 1
 }
@@ -233,7 +232,8 @@ smoke_sim()
 	export FI_UNIMEM_HAL=sim FI_UNIMEM_BOARDS=4
 
 	smoke_pingpong fi_pingpong fi_pingpong
-	mpirun -n 4 "$BUILD/bench/unm_allreduce" -c -m 8:64K -i 20 -x 2
+	UNM_COLL=allreduce mpirun -n 4 "$BUILD/bench/unm_coll" -c -m 8:64K \
+		-i 20 -x 2
 }
 
 # The line that count_line reads
