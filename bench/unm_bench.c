@@ -14,6 +14,7 @@
 
 static const char usage_text[] =
 	"  -m [MIN:]MAX   message sizes in bytes (suffix K, M)\n"
+	"  -m A,B[,...]   these sizes only, in ascending order\n"
 	"  -i N[:LARGE]   timed rounds per size (LARGE: above 8 KiB)\n"
 	"  -x N[:LARGE]   warm-up rounds per size\n"
 	"  -W N           messages in flight (bandwidth, message rate)\n"
@@ -35,6 +36,24 @@ static void leave(struct unm_run *run, const char *prog, const char *why,
 	}
 	MPI_Finalize();
 	exit(code);
+}
+
+static int parse_list(const char *s, struct unm_opts *o)
+{
+	char *end;
+	size_t n;
+
+	for (o->sizes = 0; o->sizes < UNM_SIZES; s = end + 1) {
+		if (unm_parse_size(s, &end, &n) || n > INT_MAX ||
+		    (o->sizes && n <= o->max))
+			return -1;
+		o->size[o->sizes++] = n;
+		o->max = n;
+		if (*end != ',')
+			break;
+	}
+	o->min = o->size[0];
+	return *end ? -1 : 0;
 }
 
 static int parse_range(const char *s, struct unm_opts *o)
@@ -93,7 +112,8 @@ static int parse_opt(struct unm_opts *o, int c)
 {
 	switch (c) {
 	case 'm':
-		return parse_range(optarg, o);
+		return strchr(optarg, ',') ? parse_list(optarg, o) :
+			parse_range(optarg, o);
 	case 'i':
 		return parse_counts(optarg, 1, o->iters);
 	case 'x':
@@ -164,9 +184,16 @@ void unm_print_sent(struct unm_run *run)
 	}
 }
 
-size_t unm_next(size_t size)
+size_t unm_next(const struct unm_run *run, size_t size)
 {
-	return size ? 2 * size : 1;
+	const struct unm_opts *o = &run->o;
+
+	if (!o->sizes)
+		return size ? 2 * size : 1;
+	for (int i = 0; i < o->sizes; i++)
+		if (o->size[i] > size)
+			return o->size[i];
+	return o->max + 1;
 }
 
 static int fit(int wanted, double seconds, double round_s)

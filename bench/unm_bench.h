@@ -18,8 +18,12 @@
 #define UNM_TAG		1
 #define UNM_TAG_ACK	2
 
+#define UNM_SIZES	16		/* sizes that one -m can list */
+
 struct unm_opts {
 	size_t min, max;		/* message sizes, bytes */
+	size_t size[UNM_SIZES];		/* these only, if there are any */
+	int sizes;
 	int iters[2];			/* timed rounds: small, large */
 	int skip[2];			/* warm-up rounds: small, large */
 	int window;			/* messages in flight */
@@ -48,8 +52,9 @@ void unm_header(const struct unm_run *run, const char *title,
 /* Print "# sent_bytes_rank0 N" and "# sent_bytes_rank1 N". */
 void unm_print_sent(struct unm_run *run);
 
-/* The size after this one: 0, 1, 2, 4 ... */
-size_t unm_next(size_t size);
+/* The size after this one: the next of the list, or of 0, 1, 2, 4 ...; behind
+ * the last one a size above run->o.max. */
+size_t unm_next(const struct unm_run *run, size_t size);
 
 /*
  * Rounds for this size. With -t the counts shrink to what fits in the

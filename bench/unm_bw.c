@@ -25,7 +25,7 @@ int main(int argc, char **argv)
 	unm_window_open(&w, &run, run.rank > 1 ? -1 : !run.rank,
 			run.rank == 0);
 	for (w.size = run.o.min; w.size <= run.o.max;
-	     w.size = unm_next(w.size)) {
+	     w.size = unm_next(&run, w.size)) {
 		round_s = unm_window_measure(&w);
 		if (run.rank == 0) {
 			printf("%-10zu%20.2f\n", w.size,

@@ -230,7 +230,7 @@ int main(int argc, char **argv)
 		if (!wanted(kinds[k].name))
 			continue;
 		for (c.size = run.o.min; c.size <= run.o.max;
-		     c.size = unm_next(c.size)) {
+		     c.size = unm_next(&run, c.size)) {
 			if (c.size % sizeof(double))
 				continue;
 			print_line(&kinds[k], &c, measure(&kinds[k], &c));

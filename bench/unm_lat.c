@@ -85,7 +85,7 @@ int main(int argc, char **argv)
 	l.out = unm_alloc(run.o.max);
 	l.in = unm_alloc(run.o.max);
 	for (l.size = run.o.min; l.size <= run.o.max;
-	     l.size = unm_next(l.size)) {
+	     l.size = unm_next(&run, l.size)) {
 		round_s = measure(&l);
 		if (run.rank == 0) {
 			printf("%-10zu%20.3f\n", l.size, round_s * 1e6 / 2);

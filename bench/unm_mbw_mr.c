@@ -46,7 +46,7 @@ int main(int argc, char **argv)
 		       run.o.window);
 	unm_window_open(&w, &run, partner(&run), run.rank < run.o.pairs);
 	for (w.size = run.o.min; w.size <= run.o.max;
-	     w.size = unm_next(w.size)) {
+	     w.size = unm_next(&run, w.size)) {
 		mine = unm_window_measure(&w);
 		if (!w.sender)
 			mine = 0;

@@ -173,7 +173,7 @@ int main(int argc, char **argv)
 	}
 	MPI_Win_lock_all(0, r.win);
 	for (r.size = run.o.min; r.size <= run.o.max;
-	     r.size = unm_next(r.size))
+	     r.size = unm_next(&run, r.size))
 		transfers(&r);
 	atomics(&r);
 	MPI_Win_unlock_all(r.win);

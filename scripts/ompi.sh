@@ -92,7 +92,7 @@ ompi_all()
 }
 
 ompi_rate()      { ompi_all unm_mbw_mr -c -m 1:16K -i 2 -x 1; }
-ompi_coll()      { ompi_all unm_coll -c -m 8:64K -i 10 -x 2; }
+ompi_coll()      { ompi_all unm_coll -c -m 8,1K,64K -i 10 -x 2; }
 ompi_twosided()  { ompi_all twosided; }
 
 # Open MPI's own protocol for messages, which reads and writes large ones
