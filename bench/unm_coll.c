@@ -2,9 +2,10 @@
 /*
  * unm_coll.c - collective operations of all ranks: bcast, reduce, allreduce,
  * alltoall, allgather, barrier. A barrier follows each call, outside the timed
- * part. Each line: the name, the size of one rank's block, the average over the
- * ranks, the least and the greatest rank. The environment's UNM_COLL selects
- * names, by commas. The root is rank 0. Results are compared before the timing.
+ * part. Each line: the name, the size of one rank's block (0: a barrier), the
+ * average over the ranks with its unit, the least and the greatest rank. The
+ * environment's UNM_COLL selects names, by commas. The root is rank 0. Results
+ * are compared before the timing.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -187,7 +188,8 @@ static void print_line(const struct kind *k, const struct coll *c, double mine)
 	MPI_Reduce(&mine, &most, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
 	if (c->run->rank)
 		return;
-	printf("%-12s%-10zu%16.3f%16.3f%16.3f\n", k->name, c->size,
+	printf("%-20s%-10zu%14.3f us%14.3f%14.3f\n", k->name,
+	       k->call == call_barrier ? 0 : c->size,
 	       sum / c->run->ranks * 1e6, least * 1e6, most * 1e6);
 	fflush(stdout);
 }
@@ -221,8 +223,8 @@ int main(int argc, char **argv)
 	size_t room;
 
 	unm_start(&run, &argc, &argv, 1, INT_MAX);
-	unm_header(&run, "Collectives", "            Avg Latency(us)"
-		   "     Min        Max");
+	unm_header(&run, "Collectives",
+		   "Bytes        Avg Latency       Min (us)      Max (us)");
 	room = run.o.max * (size_t)run.ranks;
 	c.in = unm_alloc(room);
 	c.out = unm_alloc(room);

@@ -65,14 +65,3 @@ void unm_child_end(pid_t pid)
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 }
-
-void unm_row(const char *test, size_t size, double value, const char *unit)
-{
-	printf("%-20s%-10zu%14.2f %s\n", test, size, value, unit);
-	fflush(stdout);
-}
-
-void unm_row_header(void)
-{
-	printf("%-20s%-10s%14s %s\n", "# Test", "Size", "Value", "Unit");
-}

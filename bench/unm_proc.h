@@ -24,10 +24,4 @@ pid_t unm_child(void (*body)(void *), void *arg, int core);
 /* Kill and reap a child of unm_child(). */
 void unm_child_end(pid_t pid);
 
-/* One line of results. */
-void unm_row(const char *test, size_t size, double value, const char *unit);
-
-/* The line above the results. */
-void unm_row_header(void);
-
 #endif

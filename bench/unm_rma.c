@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * One-sided latency: rank 0 works on a window of rank 1 and flushes after each
- * operation; rank 1 waits in a barrier. MPI_Put and MPI_Get of all sizes, puts
- * with a flush after 64 of them (put_window: time of one put), then
- * MPI_Fetch_and_op and MPI_Compare_and_swap of 8 bytes. UNM_RMA_WIN=create: a
- * window of ordinary memory, else one from MPI_Win_allocate.
+ * unm_rma.c - one-sided operations: rank 0 works on a window of rank 1, which
+ * waits in a barrier. MPI_Put and MPI_Get of all sizes; MPI_Accumulate,
+ * MPI_Fetch_and_op and MPI_Compare_and_swap of 8 bytes. Of each the latency
+ * (put: a flush after each) and the rate (put_rate: a flush after 64, each at
+ * a place of its own while these fit in ROOM). UNM_RMA_WIN=create: a window of
+ * ordinary memory, else a window from MPI_Win_allocate.
+ *
+ * A figure is printed once its data have been checked. Wrong bytes end the job;
+ * after an atomic with a wrong result the next one is measured. Both are exit
+ * code WRONG.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,76 +18,92 @@
 #include "unm_bench.h"
 
 #define CHECK_ROUNDS	10
-#define WINDOW		64	/* puts before a flush */
+#define WINDOW		64		/* operations before a flush */
+#define ROOM		(4 * UNM_MIB)
+#define WRONG		3
 
 struct rma {
 	struct unm_run *run;
 	size_t size;
+	void (*op)(struct rma *r, int i);
 	char *buf;			/* of rank 0 */
 	char *mem;			/* the window's */
+	size_t room;			/* bytes of each of the two */
+	int slots;			/* places of this size */
 	MPI_Win win;
-	uint64_t one, old, next;
+	uint64_t value;			/* of rank 1's word, when all is done */
+	bool wrong;			/* has it been another one? */
+	int last;			/* index of the last atomic */
+	uint64_t operand[WINDOW], compare[WINDOW], old[WINDOW];
 };
 
-static void put(void *arg)
-{
-	struct rma *r = arg;
+/* ---- Operation i of a window of them --------------------------------- */
 
-	MPI_Put(r->buf, (int)r->size, MPI_CHAR, 1, 0, (int)r->size, MPI_CHAR,
-		r->win);
-	MPI_Win_flush(1, r->win);
+static void put(struct rma *r, int i)
+{
+	size_t at = (size_t)(i % r->slots) * r->size;
+
+	MPI_Put(r->buf + at, (int)r->size, MPI_CHAR, 1, (MPI_Aint)at,
+		(int)r->size, MPI_CHAR, r->win);
 	r->run->sent += r->size;
 }
 
-static void get(void *arg)
+static void get(struct rma *r, int i)
+{
+	size_t at = (size_t)(i % r->slots) * r->size;
+
+	MPI_Get(r->buf + at, (int)r->size, MPI_CHAR, 1, (MPI_Aint)at,
+		(int)r->size, MPI_CHAR, r->win);
+}
+
+static void acc(struct rma *r, int i)
+{
+	r->operand[i] = 1;
+	r->value++;
+	MPI_Accumulate(&r->operand[i], 1, MPI_UINT64_T, 1, 0, 1, MPI_UINT64_T,
+		       MPI_SUM, r->win);
+}
+
+static void fop(struct rma *r, int i)
+{
+	r->operand[i] = 1;
+	r->value++;
+	r->last = i;
+	MPI_Fetch_and_op(&r->operand[i], &r->old[i], MPI_UINT64_T, 1, 0,
+			 MPI_SUM, r->win);
+}
+
+/* Each swap finds what the one before it left. */
+static void cas(struct rma *r, int i)
+{
+	r->compare[i] = r->value++;
+	r->operand[i] = r->value;
+	r->last = i;
+	MPI_Compare_and_swap(&r->operand[i], &r->compare[i], &r->old[i],
+			     MPI_UINT64_T, 1, 0, r->win);
+}
+
+/* ---- Measuring ------------------------------------------------------- */
+
+static void single(void *arg)
 {
 	struct rma *r = arg;
 
-	MPI_Get(r->buf, (int)r->size, MPI_CHAR, 1, 0, (int)r->size, MPI_CHAR,
-		r->win);
+	r->op(r, 0);
 	MPI_Win_flush(1, r->win);
 }
 
-/* A window of puts, and one flush. */
-static void put_window(void *arg)
+static void window(void *arg)
 {
 	struct rma *r = arg;
 
 	for (int i = 0; i < WINDOW; i++)
-		MPI_Put(r->buf, (int)r->size, MPI_CHAR, 1, 0, (int)r->size,
-			MPI_CHAR, r->win);
-	MPI_Win_flush(1, r->win);
-	r->run->sent += WINDOW * r->size;
-}
-
-static void fetch_and_op(void *arg)
-{
-	struct rma *r = arg;
-
-	MPI_Fetch_and_op(&r->one, &r->old, MPI_UINT64_T, 1, 0, MPI_SUM,
-			 r->win);
+		r->op(r, i);
 	MPI_Win_flush(1, r->win);
 }
 
-/* Each swap finds what the last one left. */
-static void compare_and_swap(void *arg)
-{
-	struct rma *r = arg;
-	uint64_t now = r->next++;
-
-	MPI_Compare_and_swap(&r->next, &now, &r->old, MPI_UINT64_T, 1, 0,
-			     r->win);
-	MPI_Win_flush(1, r->win);
-}
-
-static void fail(struct rma *r, const char *what)
-{
-	fprintf(stderr, "%s of %zu bytes: wrong result\n", what, r->size);
-	MPI_Abort(MPI_COMM_WORLD, 1);
-}
-
-/* Seconds of one; rank 1 only waits. */
-static double measure(struct rma *r, void (*round)(void *))
+/* Seconds of one round; rank 1 only waits. */
+static double timed(struct rma *r, void (*round)(void *))
 {
 	int iters = 0, skip = 0;
 	double s = 0;
@@ -98,12 +119,19 @@ static double measure(struct rma *r, void (*round)(void *))
 	return s;
 }
 
-static void report(struct rma *r, const char *what, double s)
+static void print_one(struct rma *r, const char *name, double round_s)
 {
-	if (r->run->rank != 0)
-		return;
-	printf("%-20s%-10zu%20.3f\n", what, r->size, s * 1e6);
-	fflush(stdout);
+	if (r->run->rank == 0)
+		unm_row(name, r->size, round_s * 1e6, "us");
+}
+
+static void print_rate(struct rma *r, const char *name, double round_s)
+{
+	char rate[32];
+
+	snprintf(rate, sizeof(rate), "%s_rate", name);
+	if (r->run->rank == 0)
+		unm_row(rate, r->size, WINDOW / round_s / 1e6, "M/s");
 }
 
 /* What rank 0 has put is in rank 1's memory, and what it gets comes from
@@ -111,40 +139,81 @@ static void report(struct rma *r, const char *what, double s)
 static void transfers(struct rma *r)
 {
 	uint64_t seed = r->size * 3 + 1;
+	double one, all;
+	size_t bytes;
 
+	r->slots = r->size && r->room / r->size < WINDOW ?
+		(int)(r->room / r->size) : WINDOW;
+	bytes = (size_t)r->slots * r->size;
 	if (r->run->rank == 1)
-		unm_clear(r->mem, r->size);
-	unm_fill(r->buf, r->size, seed);
+		unm_clear(r->mem, bytes);
+	unm_fill(r->buf, bytes, seed);
 	MPI_Win_sync(r->win);
 	MPI_Barrier(MPI_COMM_WORLD);
-	report(r, "put", measure(r, put));
-	report(r, "put_window", measure(r, put_window) / WINDOW);
+	r->op = put;
+	one = timed(r, single);
+	all = timed(r, window);
 	if (r->run->rank == 1) {
 		MPI_Win_sync(r->win);
-		unm_expect(r->run, r->mem, r->size, seed);
+		unm_expect(r->run, r->mem, bytes, seed);
 	}
-	unm_clear(r->buf, r->size);
-	report(r, "get", measure(r, get));
-	if (r->run->rank == 0)
-		unm_expect(r->run, r->buf, r->size, seed);
 	MPI_Barrier(MPI_COMM_WORLD);
+	print_one(r, "put", one);
+	print_rate(r, "put", all);
+	unm_clear(r->buf, bytes);
+	r->op = get;
+	one = timed(r, single);
+	all = timed(r, window);
+	if (r->run->rank == 0)
+		unm_expect(r->run, r->buf, bytes, seed);
+	MPI_Barrier(MPI_COMM_WORLD);
+	print_one(r, "get", one);
+	print_rate(r, "get", all);
+}
+
+/* At rank 0: is the word what it has to be, and did the last atomic see the
+ * value before? */
+static bool right(struct rma *r, const char *name)
+{
+	uint64_t none = 0, word = 0, want = r->value;
+	bool seen = r->op == acc || r->old[r->last] + 1 == want;
+
+	if (r->run->rank != 0)
+		return true;
+	MPI_Fetch_and_op(&none, &word, MPI_UINT64_T, 1, 0, MPI_NO_OP, r->win);
+	MPI_Win_flush(1, r->win);
+	if (word == want && seen)
+		return true;
+	fprintf(stderr, "%s: the word is %llu, not %llu%s\n", name,
+		(unsigned long long)word, (unsigned long long)want,
+		seen ? "" : ", or another one was returned");
+	r->value = word;
+	r->wrong = true;
+	return false;
 }
 
 static void atomics(struct rma *r)
 {
-	uint64_t *word = (uint64_t *)(void *)r->mem;
+	static const struct {
+		const char *name;
+		void (*op)(struct rma *r, int i);
+	} kinds[] = { { "acc", acc }, { "fop", fop }, { "cas", cas } };
+	double round_s;
 
-	r->size = sizeof(*word);
-	r->one = 1;
+	r->size = sizeof(uint64_t);
 	if (r->run->rank == 1)
-		*word = 0;
+		memset(r->mem, 0, r->size);
 	MPI_Win_sync(r->win);
 	MPI_Barrier(MPI_COMM_WORLD);
-	report(r, "fetch_and_op", measure(r, fetch_and_op));
-	r->next = r->old + 1;
-	report(r, "compare_and_swap", measure(r, compare_and_swap));
-	if (r->run->rank == 0 && r->old + 1 != r->next)
-		fail(r, "compare_and_swap");
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		r->op = kinds[i].op;
+		round_s = timed(r, single);
+		if (right(r, kinds[i].name))
+			print_one(r, kinds[i].name, round_s);
+		round_s = timed(r, window);
+		if (right(r, kinds[i].name))
+			print_rate(r, kinds[i].name, round_s);
+	}
 }
 
 int main(int argc, char **argv)
@@ -159,12 +228,13 @@ int main(int argc, char **argv)
 	MPI_Aint bytes;
 
 	unm_start(&run, &argc, &argv, 2, 2);
-	unm_header(&run, "One-sided Latency",
-		   "Bytes               Latency (us)");
-	bytes = (MPI_Aint)run.o.max + UNM_GUARD;
-	r.buf = unm_alloc((size_t)bytes);
+	if (run.rank == 0)
+		unm_row_header();
+	r.room = run.o.max > ROOM ? run.o.max : ROOM;
+	bytes = (MPI_Aint)r.room + UNM_GUARD;
+	r.buf = unm_alloc(r.room);
 	if (kind != NULL && strcmp(kind, "create") == 0) {
-		r.mem = unm_alloc((size_t)bytes);
+		r.mem = unm_alloc(r.room);
 		MPI_Win_create(r.mem, bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD,
 			       &r.win);
 	} else {
@@ -180,5 +250,5 @@ int main(int argc, char **argv)
 	MPI_Win_free(&r.win);
 	unm_print_sent(&run);
 	MPI_Finalize();
-	return 0;
+	return r.wrong ? WRONG : 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Helpers of the bench programs that need no MPI: sizes, medians, pinning,
- * test patterns.
+ * Helpers of the bench programs that need no MPI: sizes, medians, lines of
+ * results, pinning, test patterns.
  */
 #ifndef UNM_STAT_H
 #define UNM_STAT_H
@@ -23,6 +23,12 @@ double unm_median(double *v, int n);
 
 /* "64", "64K", "4M": 0 and *end behind the number, or -1. */
 int unm_parse_size(const char *s, char **end, size_t *size);
+
+/* Print one line of results. size is 0 where the test has none. */
+void unm_row(const char *test, size_t size, double value, const char *unit);
+
+/* Print the line above the results. */
+void unm_row_header(void);
 
 /* Bind the calling process to one core: 0 or -errno. */
 int unm_pin(int core);
