@@ -19,6 +19,7 @@ static const char usage_text[] =
 	"  -x N[:LARGE]   warm-up rounds per size\n"
 	"  -W N           messages in flight (bandwidth, message rate)\n"
 	"  -p N           pairs of ranks (message rate)\n"
+	"  -b             both directions at once (bandwidth)\n"
 	"  -t SECONDS     fewer rounds where a size would take longer\n"
 	"  -c             check the data of every message, not only of\n"
 	"                 the pass before the timed ones\n"
@@ -124,6 +125,9 @@ static int parse_opt(struct unm_opts *o, int c)
 		return parse_count(optarg, &o->pairs);
 	case 't':
 		return parse_budget(optarg, &o->budget);
+	case 'b':
+		o->both = true;
+		return 0;
 	case 'c':
 		o->validate = true;
 		return 0;
@@ -143,7 +147,7 @@ void unm_start(struct unm_run *run, int *argc, char ***argv, int min_ranks,
 	MPI_Comm_rank(MPI_COMM_WORLD, &run->rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &run->ranks);
 	opterr = 0;
-	while ((c = getopt(*argc, *argv, "m:i:x:W:p:t:ch")) != -1) {
+	while ((c = getopt(*argc, *argv, "m:i:x:W:p:t:bch")) != -1) {
 		if (c == 'h')
 			leave(run, prog, NULL, 0);
 		if (parse_opt(&run->o, c))

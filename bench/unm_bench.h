@@ -30,6 +30,7 @@ struct unm_opts {
 	int pairs;			/* unm_mbw_mr */
 	double budget;			/* seconds per size, 0: no limit */
 	bool validate;			/* check every message */
+	bool both;			/* windows in both directions */
 };
 
 struct unm_run {

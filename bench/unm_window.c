@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A window of messages one way, one short answer back.
+ * unm_window.c - a window of messages one way, one short answer back; or a
+ * window each way.
  *
  * Timed rounds use one buffer for the whole window, as the OSU programs do.
  * Checked rounds give each message its own buffer while these fit in
@@ -13,45 +14,67 @@
 #define CHECK_BYTES	(16 * UNM_MIB)
 #define CHECK_ROUNDS	2
 
+enum { OUT, IN };
+
 static size_t stride(size_t size)
 {
 	return (size + UNM_GUARD + 63) & ~(size_t)63;
 }
 
-static char *slot(struct unm_window *w, int i)
+static char *slot(struct unm_window *w, int way, int i)
 {
-	return w->buf + (size_t)(i % w->slots) * stride(w->size);
+	return w->buf[way] + (size_t)(i % w->slots) * stride(w->size);
+}
+
+static void post_sends(struct unm_window *w, MPI_Request *req)
+{
+	for (int i = 0; i < w->run->o.window; i++)
+		MPI_Isend(slot(w, OUT, i), (int)w->size, MPI_CHAR, w->peer,
+			  UNM_TAG, MPI_COMM_WORLD, &req[i]);
+	w->run->sent += w->run->o.window * w->size;
+}
+
+static void post_recvs(struct unm_window *w, MPI_Request *req)
+{
+	for (int i = 0; i < w->run->o.window; i++)
+		MPI_Irecv(slot(w, IN, i), (int)w->size, MPI_CHAR, w->peer,
+			  UNM_TAG, MPI_COMM_WORLD, &req[i]);
 }
 
 static void send_round(void *arg)
 {
 	struct unm_window *w = arg;
-	int n = w->run->o.window;
 	char ack[4];
 
-	for (int i = 0; i < n; i++)
-		MPI_Isend(slot(w, i), (int)w->size, MPI_CHAR, w->peer,
-			  UNM_TAG, MPI_COMM_WORLD, &w->req[i]);
-	MPI_Waitall(n, w->req, w->status);
-	w->run->sent += n * w->size;
+	post_sends(w, w->req);
+	MPI_Waitall(w->run->o.window, w->req, w->status);
 	unm_recv(ack, sizeof(ack), w->peer, UNM_TAG_ACK);
 }
 
 static void recv_round(void *arg)
 {
 	struct unm_window *w = arg;
-	int n = w->run->o.window;
 	char ack[4] = "ack";
 
-	for (int i = 0; i < n; i++)
-		MPI_Irecv(slot(w, i), (int)w->size, MPI_CHAR, w->peer,
-			  UNM_TAG, MPI_COMM_WORLD, &w->req[i]);
-	MPI_Waitall(n, w->req, w->status);
+	post_recvs(w, w->req);
+	MPI_Waitall(w->run->o.window, w->req, w->status);
 	unm_send(w->run, ack, sizeof(ack), w->peer, UNM_TAG_ACK);
+}
+
+static void both_round(void *arg)
+{
+	struct unm_window *w = arg;
+	int n = w->run->o.window;
+
+	post_recvs(w, w->req);
+	post_sends(w, w->req + n);
+	MPI_Waitall(2 * n, w->req, w->status);
 }
 
 static double plain(struct unm_window *w, int n)
 {
+	if (w->run->o.both)
+		return unm_loop(n, both_round, w);
 	if (w->sender)
 		return unm_loop(n, send_round, w);
 	return unm_loop(n, recv_round, w);
@@ -69,6 +92,8 @@ static int check_slots(const struct unm_window *w)
 /* Every message checked; the time is that of the transfers alone. */
 static double checked(struct unm_window *w, int n)
 {
+	bool sends = w->sender || w->run->o.both;
+	bool receives = !w->sender || w->run->o.both;
 	uint64_t seed;
 	double total = 0;
 
@@ -76,17 +101,19 @@ static double checked(struct unm_window *w, int n)
 	for (int i = 0; i < n; i++) {
 		seed = ((uint64_t)i + w->size) * w->slots;
 		for (int j = 0; w->peer >= 0 && j < w->slots; j++) {
-			if (w->sender)
-				unm_fill(slot(w, j), w->size, seed + j);
-			else
-				unm_clear(slot(w, j), w->size);
+			if (sends)
+				unm_fill(slot(w, OUT, j), w->size,
+					 seed + j + !w->sender);
+			if (receives)
+				unm_clear(slot(w, IN, j), w->size);
 		}
 		MPI_Barrier(MPI_COMM_WORLD);
 		if (w->peer < 0)
 			continue;
 		total += plain(w, 1);
-		for (int j = 0; !w->sender && j < w->slots; j++)
-			unm_expect(w->run, slot(w, j), w->size, seed + j);
+		for (int j = 0; receives && j < w->slots; j++)
+			unm_expect(w->run, slot(w, IN, j), w->size,
+				   seed + j + w->sender);
 	}
 	w->slots = 1;
 	return total;
@@ -96,15 +123,16 @@ void unm_window_open(struct unm_window *w, struct unm_run *run, int peer,
 		     bool sender)
 {
 	size_t most = stride(run->o.max);
+	size_t bytes = most > CHECK_BYTES ? most : CHECK_BYTES;
 
 	w->run = run;
 	w->peer = peer;
 	w->sender = sender;
 	w->slots = 1;
-	w->buf_size = most > CHECK_BYTES ? most : CHECK_BYTES;
-	w->buf = unm_alloc(w->buf_size);
-	w->req = calloc(run->o.window, sizeof(*w->req));
-	w->status = calloc(run->o.window, sizeof(*w->status));
+	w->buf[OUT] = sender || run->o.both ? unm_alloc(bytes) : NULL;
+	w->buf[IN] = !sender || run->o.both ? unm_alloc(bytes) : NULL;
+	w->req = calloc(2 * (size_t)run->o.window, sizeof(*w->req));
+	w->status = calloc(2 * (size_t)run->o.window, sizeof(*w->status));
 	if (!w->req || !w->status)
 		MPI_Abort(MPI_COMM_WORLD, 1);
 }
@@ -132,5 +160,6 @@ void unm_window_close(struct unm_window *w)
 {
 	free(w->status);
 	free(w->req);
-	free(w->buf);
+	free(w->buf[IN]);
+	free(w->buf[OUT]);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A window of messages one way, one short answer back: the round of the
- * bandwidth and the message rate program.
+ * A window of messages one way, one short answer back; or a window each way
+ * (-b): the round of the bandwidth and the message rate program.
  */
 #ifndef UNM_WINDOW_H
 #define UNM_WINDOW_H
@@ -10,12 +10,11 @@
 
 struct unm_window {
 	struct unm_run *run;
-	bool sender;
+	bool sender;			/* one of the two; with -b both send */
 	int peer;			/* < 0: takes no part */
 	size_t size;
-	size_t buf_size;
-	char *buf;
-	MPI_Request *req;
+	char *buf[2];			/* to send, to receive */
+	MPI_Request *req;		/* of both windows */
 	MPI_Status *status;
 	int slots;			/* buffers used in turn by a round */
 };
