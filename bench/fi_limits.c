@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * fi_limits.c - what operations take over any libfabric provider with RDM
- * endpoints: fetching sum and compare-and-swap of a word until the result is
- * here, and the rate of sums with WINDOW of them under way.
+ * endpoints: tagged messages (half a round trip), writes until they are
+ * complete at the target, fetching sum and compare-and-swap of a word until the
+ * result is here; and the rate of each with WINDOW of them under way.
  *
- * The parent, on the first core, measures; the child, on the second, owns the
- * memory, and reads its completion queue, as providers demand it that have no
- * progress of their own. Each part (-o) asks the provider for the one
- * capability that it needs. All data are checked.
+ * The parent, on the first core, measures; the child, on the second, answers
+ * messages, owns the memory, and reads its completion queue, as providers
+ * demand it that have no progress of their own. Each part (-o) asks the
+ * provider for the one capability that it needs. All data are checked.
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -27,6 +28,8 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
 
 #include "unm_proc.h"
 #include "unm_stat.h"
@@ -35,14 +38,17 @@
 #define WINDOW		64		/* operations under way for a rate */
 #define WINDOWS		8		/* between two readings of the clock */
 #define BATCH		(WINDOW * WINDOWS)
+#define MOST		4096		/* bytes of the longest message */
 #define POLLS		(1 << 20)	/* empty, until the peer is checked */
 #define PATIENCE	20.0		/* seconds for one operation */
 #define NAME_MAX_LEN	256
+#define TAG		1
 #define NOT_OFFERED	77		/* exit code */
+#define CONTEXTS	(2 * WINDOW)	/* receives behind sends */
 
 enum { PARENT, CHILD };
 
-enum job { JOB_NONE, JOB_END };
+enum job { JOB_NONE, JOB_ECHO, JOB_WINDOWS, JOB_END };
 
 /* How the two processes meet beside the fabric. */
 struct shared {
@@ -52,12 +58,14 @@ struct shared {
 	uint64_t addr, key;		/* of the child's memory */
 	_Atomic uint64_t jobs;		/* given to the child so far */
 	enum job job;
-	uint64_t word;			/* the child's, in the end */
+	size_t size;
+	uint64_t word, stamp[WINDOW];	/* the child's memory in the end */
 };
 
 /* Registered; operation i of a window has element i. */
 struct memory {
 	uint64_t target, operand[WINDOW], compare[WINDOW], result[WINDOW];
+	char out[WINDOW][MOST], in[WINDOW][MOST];
 };
 
 struct end {
@@ -72,7 +80,8 @@ struct end {
 	void *desc;
 	fi_addr_t peer;
 	unsigned int done;		/* completions read, not yet awaited */
-	struct fi_context2 context[WINDOW];
+	size_t size;			/* of messages and writes */
+	struct fi_context2 context[CONTEXTS];
 };
 
 struct part {
@@ -151,7 +160,7 @@ static void end_open(struct end *e)
 {
 	struct fi_av_attr av = { .type = FI_AV_UNSPEC };
 	struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_CONTEXT,
-		.size = 2 * WINDOW };
+		.size = 2 * CONTEXTS };
 
 	info_get(e);
 	must(fi_fabric(e->info->fabric_attr, &e->fabric, NULL), "fi_fabric");
@@ -234,6 +243,25 @@ static void await(struct end *e, unsigned int n)
 /* Operation i of a window: its place in the memory, its context. */
 typedef ssize_t post_fn(struct end *e, int i);
 
+static ssize_t post_send(struct end *e, int i)
+{
+	return fi_tsend(e->ep, e->mem->out[i], e->size, e->desc, e->peer, TAG,
+			&e->context[i]);
+}
+
+static ssize_t post_recv(struct end *e, int i)
+{
+	return fi_trecv(e->ep, e->mem->in[i], e->size, e->desc, e->peer, TAG,
+			0, &e->context[WINDOW + i]);
+}
+
+static ssize_t post_write(struct end *e, int i)
+{
+	return fi_write(e->ep, e->mem->out[i], e->size, e->desc, e->peer,
+			sh->addr + offsetof(struct memory, in[i]), sh->key,
+			&e->context[i]);
+}
+
 static ssize_t post_fetch_add(struct end *e, int i)
 {
 	struct memory *m = e->mem;
@@ -268,7 +296,44 @@ static void post(struct end *e, post_fn *op, int i)
 	must(ret, "an operation is refused");
 }
 
+/* The first and the last 8 bytes of a message or write. */
+static void stamp(struct end *e, int i, uint64_t n)
+{
+	memcpy(e->mem->out[i], &n, sizeof(n));
+	memcpy(e->mem->out[i] + e->size - sizeof(n), &n, sizeof(n));
+}
+
+static void stamp_check(struct end *e, int i, uint64_t n)
+{
+	if (memcmp(e->mem->in[i], &n, sizeof(n)) ||
+	    memcmp(e->mem->in[i] + e->size - sizeof(n), &n, sizeof(n)))
+		fail("a message has wrong data", 0);
+}
+
 /* ---- The child --------------------------------------------------------- */
+
+static void echo(struct end *e, uint64_t n)
+{
+	post(e, post_recv, 0);
+	await(e, 1);
+	stamp_check(e, 0, n);
+	stamp(e, 0, n);
+	post(e, post_send, 0);
+	await(e, 1);
+}
+
+/* One window comes, the first message of it goes back. */
+static void drain(struct end *e)
+{
+	for (int i = 0; i < WINDOW; i++)
+		post(e, post_recv, i);
+	await(e, WINDOW);
+	for (int i = 0; i < WINDOW; i++)
+		stamp_check(e, i, (uint64_t)i);
+	stamp(e, 0, 0);
+	post(e, post_send, 0);
+	await(e, 1);
+}
 
 static void child_main(void *arg)
 {
@@ -285,18 +350,26 @@ static void child_main(void *arg)
 			continue;
 		known++;
 		job = sh->job;		/* the next one may be given early */
+		e.size = sh->size;
 		if (job == JOB_END)
 			break;
+		for (uint64_t i = 0; job == JOB_ECHO && i < BATCH; i++)
+			echo(&e, i);
+		for (int i = 0; job == JOB_WINDOWS && i < WINDOWS; i++)
+			drain(&e);
 	}
 	sh->word = *(volatile uint64_t *)&e.mem->target;
+	for (int i = 0; i < WINDOW; i++)
+		memcpy(&sh->stamp[i], e.mem->in[i], sizeof(sh->stamp[i]));
 	end_close(&e);
 }
 
 /* ---- The parent -------------------------------------------------------- */
 
-static void job_give(enum job job)
+static void job_give(struct end *e, enum job job)
 {
 	sh->job = job;
+	sh->size = e->size;
 	atomic_fetch_add_explicit(&sh->jobs, 1, memory_order_release);
 }
 
@@ -319,6 +392,87 @@ static double seconds(struct end *e, void (*batch)(struct end *, void *),
 		v[i] = t / (double)n;
 	}
 	return unm_median(v, UNM_PASSES);
+}
+
+static void echo_batch(struct end *e, void *arg)
+{
+	(void)arg;
+	job_give(e, JOB_ECHO);
+	for (uint64_t i = 0; i < BATCH; i++) {
+		stamp(e, 0, i);
+		post(e, post_recv, 0);
+		post(e, post_send, 0);
+		await(e, 2);
+		stamp_check(e, 0, i);
+	}
+}
+
+static void send_batch(struct end *e, void *arg)
+{
+	(void)arg;
+	job_give(e, JOB_WINDOWS);
+	for (int i = 0; i < WINDOWS; i++) {
+		post(e, post_recv, 0);
+		for (int j = 0; j < WINDOW; j++)
+			post(e, post_send, j);
+		await(e, WINDOW + 1);
+	}
+}
+
+static void measure_messages(struct end *e)
+{
+	static const size_t sizes[] = { 8, MOST };
+
+	for (int i = 0; i < 2; i++) {
+		e->size = sizes[i];
+		unm_row("tsend", e->size,
+			seconds(e, echo_batch, NULL) / 2 * 1e9, "ns");
+		for (int j = 0; j < WINDOW; j++)
+			stamp(e, j, (uint64_t)j);
+		unm_row("tsend_rate", e->size,
+			1e-6 / seconds(e, send_batch, NULL), "M/s");
+	}
+}
+
+static void write_batch(struct end *e, void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < BATCH; i++) {
+		post(e, post_write, 0);
+		await(e, 1);
+	}
+}
+
+static void writes_batch(struct end *e, void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < WINDOWS; i++) {
+		for (int j = 0; j < WINDOW; j++)
+			post(e, post_write, j);
+		await(e, WINDOW);
+	}
+}
+
+static void measure_writes(struct end *e)
+{
+	static const size_t sizes[] = { 8, MOST };
+
+	for (int i = 0; i < 2; i++) {
+		e->size = sizes[i];
+		for (int j = 0; j < WINDOW; j++)
+			stamp(e, j, e->size + (uint64_t)j);
+		unm_row("write", e->size, seconds(e, write_batch, NULL) * 1e9,
+			"ns");
+		unm_row("write_rate", e->size,
+			1e-6 / seconds(e, writes_batch, NULL), "M/s");
+	}
+}
+
+static void writes_check(void)
+{
+	for (uint64_t i = 0; i < WINDOW; i++)
+		if (sh->stamp[i] != MOST + i)
+			fail("a write has not arrived", 0);
 }
 
 /* arg: the value of the word. */
@@ -386,6 +540,8 @@ static void measure_atomics(struct end *e)
 /* ---- The program ------------------------------------------------------- */
 
 static const struct part parts[] = {
+	{ "messages", FI_TAGGED, 0, measure_messages },
+	{ "writes", FI_RMA, FI_DELIVERY_COMPLETE, measure_writes },
 	{ "atomics", FI_ATOMIC, 0, measure_atomics },
 	{ NULL, 0, 0, NULL }
 };
@@ -394,7 +550,7 @@ static void usage(void)
 {
 	fprintf(stderr, "usage: fi_limits -o PART [-p PROVIDER] [-c CORE,CORE]"
 		" [-t SECONDS]\n"
-		"  -o  atomics\n"
+		"  -o  messages, writes or atomics\n"
 		"  -p  libfabric's name of the provider (unimem)\n"
 		"  -c  cores of the initiator and of the target (0,1)\n"
 		"  -t  time of one pass, of %d per figure (0.05)\n",
@@ -442,10 +598,12 @@ int main(int argc, char **argv)
 	       pair.core[0], pair.core[1], UNM_PASSES);
 	unm_row_header();
 	part->measure(&e);
-	job_give(JOB_END);
+	job_give(&e, JOB_END);
 	if (waitpid(child, &status, 0) != child || status)
 		fail("the other process failed", 0);
 	child = 0;
+	if (part->measure == measure_writes)
+		writes_check();
 	if (part->measure == measure_atomics && sh->word != e.mem->result[0])
 		fail("the word is not the sum of what was added", 0);
 	end_close(&e);
