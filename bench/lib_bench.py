@@ -200,9 +200,9 @@ def gauge_of(out, prefix, cores):
 
 
 def gate_of(out, prefix, cores, quick):
-    """That of a session. A quick one is to show that everything runs, on a
+    """The gate of a session. A quick one is to show that everything runs, on a
     busy machine too: it hardly waits."""
-    seconds, tries, patience = (0.1, 2, 20) if quick else (1, 8, 300)
+    seconds, tries, patience = (0.1, 2, 5) if quick else (0.3, 8, 150)
     return Gate(gauge_of(out, prefix, cores), lambda: look(seconds), tries,
                 patience)
 

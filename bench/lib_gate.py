@@ -61,14 +61,16 @@ def farthest(before, *readings):
 
 
 class Gate:
-    """Wants two functions without arguments, a gauge (ns, or None) and a look;
-    how often a run may be made; for how many looks it may wait in all."""
+    """Functions without arguments: a gauge (ns, or None), a look, a clock (s).
+    tries: how often a run may be made. patience: how many seconds of the session
+    may go to waiting and to runs that do not count."""
 
-    def __init__(self, gauge, look, tries, patience):
+    def __init__(self, gauge, look, tries, patience, clock=time.monotonic):
         self.gauge = gauge
         self.look = look
         self.tries = tries
         self.patience = patience
+        self.clock = clock
         self.least = None               # of runs that did not move ...
         self.nearest = None             # ... and the next to it
 
@@ -78,6 +80,9 @@ class Gate:
             known = [ns for ns in (self.least, self.nearest) if ns]
             known = sorted(known + [max(before, after)]) + [None]
             self.least, self.nearest = known[:2]
+
+    def spend(self, since):
+        self.patience = max(0, self.patience - (self.clock() - since))
 
     def tell(self, what, *readings):
         print("placement %s: %s ns, nearest %.0f"
@@ -89,6 +94,7 @@ class Gate:
         were, reading)."""
         told = False
         while True:
+            start = self.clock()
             busy, before = self.look(), self.gauge()
             if doubt(before, before, self.nearest) != FAR or \
                     not self.patience:
@@ -96,7 +102,7 @@ class Gate:
             if not told:
                 self.tell("far, waiting", before)
             told = True
-            self.patience -= 1
+            self.spend(start)
 
     def run(self, once, inside=None):
         """Call once() until its run counts, or was made often enough. It
@@ -104,6 +110,7 @@ class Gate:
         GATE_FIELDS). inside(tuple): readings that the run has made itself."""
         for left in reversed(range(self.tries)):
             busy, before = self.wait()
+            start = self.clock()
             made = once()
             after = farthest(before, self.gauge(),
                              *(inside(made) if inside else ()))
@@ -111,23 +118,27 @@ class Gate:
             why = doubt(before, after, self.nearest)
             if made[0] != "ok" or why not in OTHER:
                 break
-            # far, and no waiting any more: it would be again
-            again = left and (why != FAR or self.patience)
+            again = left and self.patience
             self.tell(why + (", again" if again else ", kept with a mark"),
                       before, after)
             if not again:
                 break
+            self.spend(start)
         fields = ["%.1f" % (ns or 0) for ns in (before, after, self.nearest)]
         return made, dict(zip(GATE_FIELDS, fields + ["%.2f" % busy]))
 
     def in_turn(self, jobs):
         """Functions that return the GATE_FIELDS of their run, or None if it
-        failed. Those that do not count, for there was no better time or only
-        later, have another turn; their new rows replace the others."""
+        failed. Runs that do not count, because there was no better time or only
+        later, have another turn while patience lasts; their new rows replace
+        the others."""
         made = [(job, job()) for job in jobs]
         for job, fields in made:
-            if fields and row_doubt(fields, self.nearest) in OTHER:
+            start = self.clock()
+            if self.patience and fields and \
+                    row_doubt(fields, self.nearest) in OTHER:
                 job()
+                self.spend(start)
 
 
 # ------------------------------------------------------------ rows of a file

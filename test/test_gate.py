@@ -26,8 +26,10 @@ class Session:
         self.looks = self.runs = 0
         self.status = status
         self.told = io.StringIO()
+        # a look takes a second, and so does a run
         self.gate = lib_gate.Gate(lambda: next(self.readings), self.look,
-                                  tries, patience)
+                                  tries, patience,
+                                  lambda: self.looks + self.runs)
         for _ in range(known):          # runs of before
             self.job()
         self.looks = self.runs = 0
@@ -94,6 +96,19 @@ class TestGate(unittest.TestCase):
         for _ in range(3):
             s.job()
         self.assertEqual((s.runs, s.looks, s.doubt()), (3, 7, "far"))
+
+    def test_repeats_no_more(self):
+        """Repeated runs use up the patience of the session, too."""
+        s = Session([NEAR, FAR] * 9, tries=8)
+        s.job()
+        s.job()
+        self.assertEqual((s.runs, s.doubt()), (6, "moved"))
+
+    def test_no_other_turn(self):
+        """Nor does the end of the session take longer than it may."""
+        s = Session([FAR] * 4 + [NEAR] * 8, patience=1)
+        s.gate.in_turn([s.job, s.job, s.job])
+        self.assertEqual(s.runs, 4)
 
     def test_nearer_later(self):
         """All looked well, but it was far: another turn for the first."""
