@@ -10,7 +10,8 @@
 
 #include "unm_bench.h"
 
-#define MIN_ROUNDS	10
+#define MIN_ROUNDS	5
+#define MIN_SKIP	1		/* behind those of the checks */
 
 static const char usage_text[] =
 	"  -m [MIN:]MAX   message sizes in bytes (suffix K, M)\n"
@@ -200,15 +201,15 @@ size_t unm_next(const struct unm_run *run, size_t size)
 	return o->max + 1;
 }
 
-static int fit(int wanted, double seconds, double round_s)
+static int fit(int wanted, int least, double seconds, double round_s)
 {
 	double n = round_s > 0 ? seconds / round_s : wanted;
 
 	if (n >= wanted)
 		return wanted;
-	if (n >= MIN_ROUNDS)
+	if (n >= least)
 		return (int)n;
-	return wanted < MIN_ROUNDS ? wanted : MIN_ROUNDS;
+	return wanted < least ? wanted : least;
 }
 
 void unm_rounds(struct unm_run *run, size_t size, double round_s, int *iters,
@@ -219,8 +220,8 @@ void unm_rounds(struct unm_run *run, size_t size, double round_s, int *iters,
 	int n[2] = { o->iters[large], o->skip[large] };
 
 	if (o->budget > 0) {
-		n[0] = fit(n[0], 0.9 * o->budget, round_s);
-		n[1] = fit(n[1], 0.1 * o->budget, round_s);
+		n[0] = fit(n[0], MIN_ROUNDS, 0.9 * o->budget, round_s);
+		n[1] = fit(n[1], MIN_SKIP, 0.1 * o->budget, round_s);
 		if (run->rank == 0)
 			run->sent += sizeof(n);
 		MPI_Bcast(n, 2, MPI_INT, 0, MPI_COMM_WORLD);
