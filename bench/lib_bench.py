@@ -84,6 +84,7 @@ def build_plain(out, prefix, target, program):
 
 # ------------------------------------------------------------- processes
 
+LEFT_BEHIND = re.compile(r"\d+(:\d+)*$|vader_segment\.|ucx_shm_")
 KEPT = set()                            # services, by pid: they outlive a run
 
 
@@ -142,17 +143,32 @@ def clean_up():
             time.sleep(0.02)
 
 
-def remove_named_memory(pids):
-    """Segments of libfabric's shm provider outlive a killed process."""
-    for name in os.listdir("/dev/shm"):
-        m = re.fullmatch(r"(\d+)(:\d+)*", name)
-        if m and int(m.group(1)) in pids:
-            os.unlink(os.path.join("/dev/shm", name))
+def mapped(path):
+    """Has any process mapped this file?"""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/maps" % pid, encoding="utf-8",
+                      errors="replace") as f:
+                if any(line.rstrip().endswith(path) for line in f):
+                    return True
+        except OSError:
+            continue
+    return False
+
+
+def remove_named_memory(before):
+    """Segments of libfabric's shm provider, Open MPI and UCX outlive a killed
+    process. before: the names before our processes began."""
+    for name in set(os.listdir("/dev/shm")) - before:
+        path = os.path.join("/dev/shm", name)
+        if LEFT_BEHIND.match(name) and not mapped(path):
+            os.unlink(path)
 
 
 def execute(words, env, timeout):
     """Run one command: (status, output, errors, seconds)."""
     start = time.monotonic()
+    named = set(os.listdir("/dev/shm"))
     try:
         child = subprocess.Popen(words, env=env, stdin=subprocess.DEVNULL,
                                  stdout=subprocess.PIPE,
@@ -164,20 +180,17 @@ def execute(words, env, timeout):
         out, err = child.communicate(timeout=timeout)
         status = "ok" if child.returncode == 0 else \
             "failed: exit %d" % child.returncode
-        if child.returncode:
-            remove_named_memory({child.pid})
     except subprocess.TimeoutExpired:
         status = "timeout: %g s" % timeout
-        pids = set(descendants())
         child.terminate()               # lets mpirun end its ranks
         try:
             out, err = child.communicate(timeout=2)
         except subprocess.TimeoutExpired:
             clean_up()
             out, err = child.communicate()
-        clean_up()
-        remove_named_memory(pids)
     clean_up()
+    if status != "ok":
+        remove_named_memory(named)
     return status, out, err, time.monotonic() - start
 
 
