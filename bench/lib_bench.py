@@ -230,6 +230,7 @@ class Results:
         self.rows = []
         self.values = {}        # (metric, peer, ranks, size): [value]
         self.doubted = {}       # the same, of runs that do not count
+        self.placed = {}        # (the same, doubted?): [hand-over in ns]
         self.marked = set()     # keys that have no others
         self.status = {}        # (metric, peer, ranks): first that failed
         self.units = {}
@@ -245,9 +246,12 @@ class Results:
             return
         key = (metric, peer, ranks, int(row["size"]))
         # wrong words are wrong in any placement
-        values = self.doubted if doubt and row["unit"] != "words" else \
-            self.values
+        doubted = bool(doubt and row["unit"] != "words")
+        values = self.doubted if doubted else self.values
         values.setdefault(key, []).append(float(row["value"]))
+        if row.get("after"):
+            self.placed.setdefault((key, doubted), []).append(
+                float(row["after"]))
         self.units[key] = row["unit"]
 
     def settle(self):
@@ -284,6 +288,11 @@ class Results:
 
     def median(self, metric, peer, ranks, size):
         v = self.values.get((metric, peer, ranks, size))
+        return statistics.median(v) if v else None
+
+    def line(self, *key):
+        """The hand-over between the cores beside these values, or None."""
+        v = self.placed.get((key, key in self.marked))
         return statistics.median(v) if v else None
 
     def version(self, peer):

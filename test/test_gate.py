@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""bench/lib_gate.py, with readings of our own in place of the gauge's."""
+"""bench/lib_gate.py, with readings of our own in place of the gauge's, and
+bench/lib_table.py, with results of our own."""
 
 import io
 import os
@@ -13,6 +14,7 @@ sys.path.insert(0, os.path.join(TOP, "bench"))
 
 import lib_bench                        # noqa: E402
 import lib_gate                         # noqa: E402
+import lib_table                        # noqa: E402
 
 NEAR, FAR, THREADS = 105, 520, 53       # ns; two threads of one core
 
@@ -143,21 +145,26 @@ class TestGate(unittest.TestCase):
         self.assertGreaterEqual(lib_gate.look(0.05), 0)
 
 
+def loaded(rows, kind):
+    """The results of rows that say what is not usual in them."""
+    text = ",".join(lib_bench.FIELDS) + "\n"
+    for row in rows:
+        row = {"metric": "m", "ranks": 2, "size": 8, "unit": "us", "rep": 1,
+               "status": "ok", "set": "core", "profile": "host", **row}
+        text += ",".join(str(row.get(f, "")) for f in lib_bench.FIELDS) + "\n"
+    with tempfile.NamedTemporaryFile("w", suffix=".csv") as f:
+        f.write(text)
+        f.flush()
+        return lib_bench.load([f.name], kind)["host"]
+
+
 class TestRows(unittest.TestCase):
     def load(self, readings, unit):
         """One value for each (rep, before, after, nearest)."""
-        text = ",".join(lib_bench.FIELDS) + "\n"
-        for i, (rep, *gate) in enumerate(readings):
-            row = dict.fromkeys(lib_bench.FIELDS, "")
-            row.update(metric="m", peer="p", ranks=2, size=8, value=i,
-                       unit=unit, rep=rep, status="ok", set="core",
-                       profile="host")
-            row.update(zip(lib_gate.GATE_FIELDS, gate))
-            text += ",".join(str(row[f]) for f in lib_bench.FIELDS) + "\n"
-        with tempfile.NamedTemporaryFile("w", suffix=".csv") as f:
-            f.write(text)
-            f.flush()
-            return lib_bench.load([f.name])["host"]
+        return loaded([{"peer": "p", "value": i, "unit": unit, "rep": rep,
+                        **dict(zip(lib_gate.GATE_FIELDS, gate))}
+                       for i, (rep, *gate) in enumerate(readings)],
+                      lib_bench.Results)
 
     def shown(self, readings, unit="ns"):
         res = self.load(readings, unit)
@@ -190,6 +197,67 @@ class TestRows(unittest.TestCase):
 
     def test_old_file(self):
         self.assertEqual(self.shown([(1,), (2,)]), (0.5, ""))
+
+
+class TestTable(unittest.TestCase):
+    """Of two peers the better one counts, and no failure is silent."""
+
+    def results(self, own, shm, tcp, unit="us", gate=(NEAR, NEAR, NEAR)):
+        rows = [{"peer": peer, "unit": unit, **dict(zip(
+            lib_gate.GATE_FIELDS, gate))} for peer in
+            ("unimem", "ofi-shm", "ofi-tcp")]
+        for row, value in zip(rows, (own, shm, tcp)):
+            row.update({"value": value} if value else
+                       {"size": "", "status": "failed: exit 1"})
+        return loaded(rows, lib_table.Compared)
+
+    def line(self, *values, **more):
+        res = self.results(*values, **more)
+        line, = res.lines()
+        return (line.best, line.verdict, lib_table.reached(res),
+                "RUNS OF UNIMEM FAILED" in lib_table.summary(res))
+
+    def test_less_is_better(self):
+        self.assertEqual(self.line(1, 2, 3), ("ofi-shm", "ahead", True, False))
+        self.assertEqual(self.line(1, 2, 3, unit="M/s"),
+                         ("ofi-tcp", "behind", False, False))
+
+    def test_goal(self):
+        """One line may be behind, but not far."""
+        self.assertEqual(self.line(1.02, 2, 1)[1:3], ("level", True))
+        self.assertEqual(self.line(1.15, 2, 1)[1:3], ("behind", True))
+        self.assertEqual(self.line(1.25, 2, 1)[1:3], ("behind", False))
+
+    def test_peer_failed(self):
+        """It is named, and the other peer counts."""
+        res = self.results(1, None, 2)
+        self.assertEqual(self.line(1, None, 2)[:3],
+                         ("ofi-tcp", "ahead", True))
+        self.assertIn("ofi-shm: failed: exit 1", lib_table.text_table(res))
+        self.assertIn("ofi-shm: failed: exit 1", lib_table.block(res))
+
+    def test_own_failed(self):
+        self.assertEqual(self.line(None, 1, 2),
+                         ("ofi-shm", "open", False, True))
+
+    def test_no_peer(self):
+        self.assertEqual(self.line(1, None, None),
+                         (None, "open", False, False))
+
+    def test_doubted(self):
+        """A ratio of figures that do not count is no verdict."""
+        res = self.results(1, 2, 3, gate=(NEAR, FAR, NEAR))
+        self.assertEqual(res.lines()[0].verdict, "open")
+        self.assertIn(" *", lib_table.text_table(res))
+
+    def test_line(self):
+        """Where the cores were stands beside the figures."""
+        self.assertEqual(self.results(1, 2, 3).lines()[0].cells()[-1],
+                         "%d, %d" % (NEAR, NEAR))
+
+    def test_summary(self):
+        self.assertTrue(lib_table.summary(self.results(1.25, 2, 1)).startswith(
+            "1 line: 0 ahead, 0 level, 1 behind (the worst by 1.25)"))
 
 
 if __name__ == "__main__":
