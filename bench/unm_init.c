@@ -18,8 +18,8 @@
 
 #include "unm_stat.h"
 
-#define ROUNDS		4		/* few: ranks that spin take turns */
-#define MESSAGES	5		/* to each peer in a round */
+#define ROUNDS		10		/* few: ranks that spin take turns */
+#define MESSAGES	2		/* to each peer in a round */
 #define BYTES		1024
 
 static int rank, ranks;
@@ -83,7 +83,8 @@ static void release(void)
 		MPI_Send(&go, 1, MPI_CHAR, i, 0, MPI_COMM_WORLD);
 }
 
-/* At rank 0: the memory of all ranks, of which "before" is none. */
+/* At rank 0: the memory of all ranks, minus the shared memory from before the
+ * job. */
 static double memory(double before)
 {
 	double sum = gather(own_memory());
@@ -132,9 +133,9 @@ static void measure_memory(double before)
 	if (rank)
 		return;
 	unm_row("memory", 0, idle / ranks, "KiB");
-	/* all ordered pairs but those with rank 0 */
-	unm_row("peer_memory", 0, (active - idle) /
-		((ranks - 1.0) * (ranks - 2.0)), "KiB");
+	/* all ordered pairs: rank 0 has had few messages with the others */
+	unm_row("peer_memory", 0, (active - idle) / (ranks * (ranks - 1.0)),
+		"KiB");
 }
 
 int main(int argc, char **argv)

@@ -8,8 +8,8 @@
  * ordinary memory, else a window from MPI_Win_allocate.
  *
  * A figure is printed once its data have been checked. Wrong bytes end the job;
- * after an atomic with a wrong result the next one is measured. Both are exit
- * code WRONG.
+ * if an atomic had a wrong result, the next one is measured. Both are exit code
+ * WRONG.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ struct rma {
 	int slots;			/* places of this size */
 	MPI_Win win;
 	uint64_t value;			/* of rank 1's word, when all is done */
-	bool wrong;			/* has it been another one? */
+	bool wrong;			/* an atomic had a wrong result */
 	int last;			/* index of the last atomic */
 	uint64_t operand[WINDOW], compare[WINDOW], old[WINDOW];
 };
@@ -122,7 +122,7 @@ static double timed(struct rma *r, void (*round)(void *))
 static void print_one(struct rma *r, const char *name, double round_s)
 {
 	if (r->run->rank == 0)
-		unm_row(name, r->size, round_s * 1e6, "us");
+		unm_row(name, r->size, round_s * 1e9, "ns");
 }
 
 static void print_rate(struct rma *r, const char *name, double round_s)
@@ -186,7 +186,7 @@ static bool right(struct rma *r, const char *name)
 		return true;
 	fprintf(stderr, "%s: the word is %llu, not %llu%s\n", name,
 		(unsigned long long)word, (unsigned long long)want,
-		seen ? "" : ", or another one was returned");
+		seen ? "" : ", and the last call returned a wrong value");
 	r->value = word;
 	r->wrong = true;
 	return false;
