@@ -84,7 +84,9 @@ def build_plain(out, prefix, target, program):
 
 # ------------------------------------------------------------- processes
 
-LEFT_BEHIND = re.compile(r"\d+(:\d+)*$|vader_segment\.|ucx_shm_")
+# The first number of libfabric's names is its owner's pid.
+LEFT_BEHIND = re.compile(r"(\d+)(:\d+)*$|vader_segment\.|ucx_shm_")
+SHM = "/dev/shm"
 KEPT = set()                            # services, by pid: they outlive a run
 
 
@@ -159,23 +161,41 @@ def mapped(path):
 def remove_named_memory(before):
     """Segments of libfabric's shm provider, Open MPI and UCX outlive a killed
     process. before: the names before our processes began."""
-    for name in set(os.listdir("/dev/shm")) - before:
-        path = os.path.join("/dev/shm", name)
-        if LEFT_BEHIND.match(name) and not mapped(path):
-            os.unlink(path)
+    for name in set(os.listdir(SHM)) - before:
+        path = os.path.join(SHM, name)
+        known = LEFT_BEHIND.match(name)
+        if not known or known[1] and os.path.exists("/proc/" + known[1]):
+            continue
+        try:
+            if os.stat(path).st_uid == os.geteuid() and not mapped(path):
+                os.unlink(path)
+        except OSError:                 # another has been faster
+            continue
 
 
 def execute(words, env, timeout):
     """Run one command: (status, output, errors, seconds)."""
     start = time.monotonic()
-    named = set(os.listdir("/dev/shm"))
+    named = set(os.listdir(SHM))
+    status = "interrupted"
+    try:
+        status, out, err = finish(words, env, timeout)
+    finally:
+        clean_up()
+        if status != "ok":
+            remove_named_memory(named)
+    return status, out, err, time.monotonic() - start
+
+
+def finish(words, env, timeout):
+    """(status, output, errors) of a command; it may leave processes."""
     try:
         child = subprocess.Popen(words, env=env, stdin=subprocess.DEVNULL,
                                  stdout=subprocess.PIPE,
                                  stderr=subprocess.PIPE, text=True,
                                  start_new_session=True)
     except OSError as e:
-        return "failed: " + e.strerror, "", "", 0.0
+        return "failed: " + e.strerror, "", ""
     try:
         out, err = child.communicate(timeout=timeout)
         status = "ok" if child.returncode == 0 else \
@@ -188,10 +208,7 @@ def execute(words, env, timeout):
         except subprocess.TimeoutExpired:
             clean_up()
             out, err = child.communicate()
-    clean_up()
-    if status != "ok":
-        remove_named_memory(named)
-    return status, out, err, time.monotonic() - start
+    return status, out, err
 
 
 # ------------------------------------------------------------------ gate
