@@ -19,15 +19,21 @@ TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PR_SET_CHILD_SUBREAPER = 36
 
 # The columns of a CSV file of results.
+# run: what the row's program is called in a list of failures.
 FIELDS = ["metric", "peer", "ranks", "size", "value", "unit", "rep", "status",
           "seconds", "set", "profile", "version", "commit", "cpu", "cores",
-          "kernel", "date", "command"] + GATE_FIELDS
+          "kernel", "date", "command", "run"] + GATE_FIELDS
+
+NOT_OFFERED = "unavailable: not offered"
+# Exit codes with a meaning: of fi_limits, and of all
+MEANING = {"failed: exit 77": NOT_OFFERED,
+           "failed: exit 3": "failed: wrong data"}
 
 KIB, MIB = 1024, 1024 * 1024
 
 # Settings of the caller that would change a peer silently.
 FOREIGN = re.compile(r"^(FI|MPI|MPICH|MPIR|OMPI|OPAL|ORTE|PMIX?|UCX|HYDRA|"
-                     r"HYDI|PRTE|PSM2?|I_MPI)_")
+                     r"HYDI|PRTE|PSM2?|I_MPI|UNM)_")
 
 
 # ----------------------------------------------------------- the machine
@@ -249,7 +255,8 @@ class Results:
         self.doubted = {}       # the same, of runs that do not count
         self.placed = {}        # (the same, doubted?): [hand-over in ns]
         self.marked = set()     # keys that have no others
-        self.status = {}        # (metric, peer, ranks): first that failed
+        self.status = {}        # (run, peer, ranks): first that failed
+        self.run_of = {}        # (metric, ranks, size): its run
         self.units = {}
         self.commands = {}
 
@@ -261,6 +268,8 @@ class Results:
         if row["status"] != "ok":
             self.status.setdefault((metric, peer, ranks), row["status"])
             return
+        # files of before have no runs
+        self.run_of[metric, ranks, int(row["size"])] = row.get("run") or metric
         key = (metric, peer, ranks, int(row["size"]))
         # wrong words are wrong in any placement
         doubted = bool(doubt and row["unit"] != "words")

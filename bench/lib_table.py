@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The one table of bench/run: a line for each figure, with unimem, the best of
-its peers, their ratio and where the cores were; and what the lines add up to."""
+its peers, their ratio and where the cores were; and the counts of verdicts."""
 
-from lib_bench import KIB, MIB, Results, digits, markdown, size_name
+from lib_bench import (KIB, MIB, NOT_OFFERED, Results, digits, markdown,
+                       size_name)
 
 OWN = "unimem"
 LIMITS = ("raw", "hal")                 # what the machine allows: no peers
@@ -25,7 +26,7 @@ LEVEL, MOST_BEHIND, FARTHEST_BEHIND = 1.03, 3, 1.2
 VERDICTS = AHEAD, SAME, BEHIND, OPEN = "ahead", "level", "behind", "open"
 
 HEADER = ["figure", "size", "ranks", "unit", OWN, "best peer", "which",
-          "ratio", "", "line, ns"]
+          "ratio", "verdict", "line, ns (unimem, peer)"]
 
 
 class Line:
@@ -38,19 +39,36 @@ class Line:
                        if res.median(metric, p, ranks, size) is not None}
         self.unit = res.units[self.at(next(iter(self.values)))]
         self.own = self.values.pop(OWN, None)
+        self.doubted = [p for p in self.values if self.marked(p)]
+        sure = [p for p in self.values if p not in self.doubted]
         best = min if self.unit in LESS else max
-        self.best = best(self.values, key=self.values.get) \
-            if self.values else None
+        self.best = best(sure or self.values, key=self.values.get,
+                         default=None)
         self.ratio, self.verdict = None, OPEN
-        if self.own and self.best and self.values[self.best]:
+        if self.best and self.own is not None and \
+                min(self.own, self.values[self.best]) > 0:
             self.judge(self.values[self.best])
 
     def judge(self, peer):
+        """A peer whose figure does not count may be the best one: only what
+        is behind another already is no longer open."""
         self.ratio = peer / self.own if self.unit in LESS else self.own / peer
-        if self.marked(OWN) or self.marked(self.best):
-            return
-        self.verdict = AHEAD if self.ratio > LEVEL else \
+        verdict = AHEAD if self.ratio > LEVEL else \
             BEHIND if self.ratio < 1 / LEVEL else SAME
+        if not self.marked(OWN) and not self.marked(self.best) and (
+                verdict == BEHIND or not self.doubted):
+            self.verdict = verdict
+
+    def missing(self):
+        """The peers that ran, without a figure, and do offer it."""
+        metric, ranks, _ = self.key
+        run = self.res.run_of[self.key]
+        ran = {r["peer"] for r in self.res.rows
+               if (r.get("run") or r["metric"]) == run and
+               int(r["ranks"]) == ranks}
+        return [p for p in ABOUT if p in ran and p != OWN and
+                p not in self.values and
+                self.res.status.get((run, p, ranks)) != NOT_OFFERED]
 
     def at(self, peer):
         metric, ranks, size = self.key
@@ -69,14 +87,18 @@ class Line:
     def cells(self):
         metric, ranks, size = self.key
         peers = [OWN] + ([self.best] if self.best else [])
-        lines = ["%.0f" % ns for ns in
-                 (self.res.line(*self.at(p)) for p in peers) if ns]
+        lines = [self.res.line(*self.at(p)) for p in peers]
+        lines = ["%.0f" % ns if ns else "-" for ns in lines] \
+            if any(lines) else []
+        which = [self.best or ""] + [p + " *" for p in self.doubted
+                                     if p != self.best]
         return [metric, size_name(size) if size else "", str(ranks),
                 SHOWN.get(self.unit, (1, self.unit))[1],
                 self.shown(OWN, self.own),
                 self.shown(self.best, self.values.get(self.best)),
-                self.best or "",
-                "%.3g" % self.ratio if self.ratio else "", self.verdict,
+                ", ".join(which),
+                digits(self.ratio, 2 if self.ratio >= 0.1 else 4)
+                if self.ratio else "", self.verdict,
                 ", ".join(lines)]
 
 
@@ -91,11 +113,29 @@ class Compared(Results):
         """In the order in which they were measured first."""
         keys = dict.fromkeys((r["metric"], int(r["ranks"]), int(r["size"]))
                              for r in self.rows if r["status"] == "ok" and
-                             r["metric"] not in LIMITS)
+                             r["peer"] in ABOUT)
         return [Line(self, *key) for key in keys]
 
     def own_failed(self):
-        return [run for run, peer, _ in self.status if peer == OWN]
+        """The HAL without a peer is ours, too."""
+        return [run for run, peer, _ in self.status
+                if peer == OWN or run == "hal"]
+
+    def part(self):
+        """Is a row of a session that left something out?"""
+        return any("part" in r["set"].split() for r in self.rows)
+
+    def absent(self):
+        """Peers that any line lacks."""
+        lacked = {p for line in self.lines() for p in line.missing()}
+        return [p for p in self.peers() if p in lacked]
+
+    def gone(self):
+        """Peers that have no figure at all, though they offer some."""
+        offer = {p for (_, p, _), why in self.status.items()
+                 if why != NOT_OFFERED}
+        return [p for p in self.peers() if p in offer and
+                not any(key[1] == p for key in self.values)]
 
 
 def count(lines):
@@ -119,6 +159,11 @@ def summary(res):
     if found[OPEN]:
         text += ", %d open: no figure of unimem or of any peer, or none " \
             "that counts" % found[OPEN]
+    lacking = sum(1 for line in lines if line.missing())
+    if lacking:
+        text += "; %d line%s a peer: %s" % (
+            lacking, " lacks" if lacking == 1 else "s lack",
+            ", ".join(res.absent()))
     if res.own_failed():
         text += "; RUNS OF UNIMEM FAILED: " + \
             ", ".join(sorted(set(res.own_failed())))
@@ -126,9 +171,11 @@ def summary(res):
 
 
 def reached(res):
-    """Is the goal reached? Only a whole session says so."""
-    found, worst = count(res.lines())
-    return not res.own_failed() and not found[OPEN] and \
+    """Is the goal reached? Only a whole session of all peers says so."""
+    lines = res.lines()
+    found, worst = count(lines)
+    return bool(lines) and not res.own_failed() and not res.gone() and \
+        not found[OPEN] and \
         found[BEHIND] <= MOST_BEHIND and worst <= FARTHEST_BEHIND
 
 
@@ -145,8 +192,9 @@ def failures(res):
 
 NOTE = """\
 Medians. Ratio: above 1, unimem is better, whatever the unit; level: within
-%d %%. Line: a cache line from one core to the other and back, in ns, beside the
-runs of unimem and of the best peer.""" % round(100 * (LEVEL - 1))
+%d %%. Line: a cache line from one core to the other and back, beside the runs of
+unimem and of the best peer. Best is the best peer whose figure counts; those
+with a * might be better.""" % round(100 * (LEVEL - 1))
 
 
 def text_table(res):
@@ -186,7 +234,7 @@ def head_block(res):
 
 
 def limits_block(res, metric, title, note):
-    """A table of what depends on the size, a list of what does not."""
+    """A table of figures by size, a list of the others."""
     tests = {}
     for (m, test, ranks, size) in sorted(res.values):
         if m == metric:

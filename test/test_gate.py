@@ -4,10 +4,12 @@ bench/lib_table.py, with results of our own."""
 
 import io
 import os
+import subprocess
 import sys
 import tempfile
 import unittest
 from contextlib import redirect_stderr
+from unittest import mock
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(TOP, "bench"))
@@ -145,16 +147,21 @@ class TestGate(unittest.TestCase):
         self.assertGreaterEqual(lib_gate.look(0.05), 0)
 
 
-def loaded(rows, kind):
-    """The results of rows that say what is not usual in them."""
+def csv_of(rows):
+    """A file of rows that say what is not usual in them."""
     text = ",".join(lib_bench.FIELDS) + "\n"
     for row in rows:
         row = {"metric": "m", "ranks": 2, "size": 8, "unit": "us", "rep": 1,
                "status": "ok", "set": "core", "profile": "host", **row}
         text += ",".join(str(row.get(f, "")) for f in lib_bench.FIELDS) + "\n"
-    with tempfile.NamedTemporaryFile("w", suffix=".csv") as f:
-        f.write(text)
-        f.flush()
+    f = tempfile.NamedTemporaryFile("w", suffix=".csv")
+    f.write(text)
+    f.flush()
+    return f
+
+
+def loaded(rows, kind):
+    with csv_of(rows) as f:
         return lib_bench.load([f.name], kind)["host"]
 
 
@@ -202,14 +209,18 @@ class TestRows(unittest.TestCase):
 class TestTable(unittest.TestCase):
     """Of two peers the better one counts, and no failure is silent."""
 
-    def results(self, own, shm, tcp, unit="us", gate=(NEAR, NEAR, NEAR)):
+    def results(self, own, shm, tcp, unit="us", gate=(NEAR, NEAR, NEAR),
+                far=None, status="failed: exit 1", more=()):
+        """far: the peer whose figure does not count."""
         rows = [{"peer": peer, "unit": unit, **dict(zip(
             lib_gate.GATE_FIELDS, gate))} for peer in
             ("unimem", "ofi-shm", "ofi-tcp")]
         for row, value in zip(rows, (own, shm, tcp)):
-            row.update({"value": value} if value else
-                       {"size": "", "status": "failed: exit 1"})
-        return loaded(rows, lib_table.Compared)
+            row.update({"value": value} if value is not None else
+                       {"size": "", "status": status})
+            if row["peer"] == far:
+                row["after"] = FAR
+        return loaded(rows + list(more), lib_table.Compared)
 
     def line(self, *values, **more):
         res = self.results(*values, **more)
@@ -232,7 +243,9 @@ class TestTable(unittest.TestCase):
         """It is named, and the other peer counts."""
         res = self.results(1, None, 2)
         self.assertEqual(self.line(1, None, 2)[:3],
-                         ("ofi-tcp", "ahead", True))
+                         ("ofi-tcp", "ahead", False))
+        self.assertIn("; 1 line lacks a peer: ofi-shm.",
+                      lib_table.summary(res))
         self.assertIn("ofi-shm: failed: exit 1", lib_table.text_table(res))
         self.assertIn("ofi-shm: failed: exit 1", lib_table.block(res))
 
@@ -250,6 +263,55 @@ class TestTable(unittest.TestCase):
         self.assertEqual(res.lines()[0].verdict, "open")
         self.assertIn(" *", lib_table.text_table(res))
 
+    def test_one_peer_doubted(self):
+        """It may be the best one, unless unimem is behind another already."""
+        far = {"far": "ofi-shm"}
+        for values in ((1, 2, 3), (1, 9, 3), (2, 1, 3)):
+            self.assertEqual(self.line(*values, **far),
+                             ("ofi-tcp", "open", False, False))
+        self.assertEqual(self.line(2, 9, 1, **far)[:2], ("ofi-tcp", "behind"))
+        cells = self.results(1, 2, 3, **far).lines()[0].cells()
+        self.assertIn("ofi-tcp, ofi-shm *", cells)
+        self.assertEqual(self.line(1, 2, 3, far="unimem")[1], "open")
+
+    def test_not_positive(self):
+        """A difference of memories may be no size at all."""
+        for values in ((-1, 1, 2), (0, 1, 2), (1, -2, 2), (1, 0, 2)):
+            self.assertEqual(self.line(*values, unit="KiB")[1:3],
+                             ("open", False))
+            self.assertEqual(self.results(*values).lines()[0].cells()[7], "")
+
+    def test_not_offered(self):
+        """No peer is missing where it cannot take part."""
+        no = {"status": "unavailable: not offered"}
+        self.assertEqual(self.line(1, None, 2, **no)[:3],
+                         ("ofi-tcp", "ahead", True))
+        self.assertNotIn("lack", lib_table.summary(
+            self.results(1, None, 2, **no)))
+
+    def test_peer_lacks_a_line(self):
+        """It has others, so that the goal may be reached."""
+        res = self.results(1, None, 2, more=[
+            {"metric": "other", "peer": p, "value": 1} for p in
+            ("unimem", "ofi-shm")])
+        self.assertIn("2 lines: 1 ahead, 1 level, 0 behind; "
+                      "1 line lacks a peer: ofi-shm.", lib_table.summary(res))
+        self.assertTrue(lib_table.reached(res))
+
+    def test_hal_failed(self):
+        res = self.results(1, 2, 3, more=[
+            {"metric": "hal", "peer": "-", "status": "failed: exit 1"}])
+        self.assertEqual(res.own_failed(), ["hal"])
+
+    def test_foreign(self):
+        """Rows of peers that no one knows are no lines."""
+        res = loaded([{"peer": "other", "value": 1}], lib_table.Compared)
+        self.assertEqual((res.lines(), lib_table.reached(res)), ([], False))
+
+    def test_large_ratio(self):
+        self.assertEqual(self.results(1, 1690, 2000).lines()[0].cells()[7],
+                         "1,690")
+
     def test_line(self):
         """Where the cores were stands beside the figures."""
         self.assertEqual(self.results(1, 2, 3).lines()[0].cells()[-1],
@@ -258,6 +320,32 @@ class TestTable(unittest.TestCase):
     def test_summary(self):
         self.assertTrue(lib_table.summary(self.results(1.25, 2, 1)).startswith(
             "1 line: 0 ahead, 0 level, 1 behind (the worst by 1.25)"))
+
+
+class TestLeftBehind(unittest.TestCase):
+    def test_named_memory(self):
+        """Only segments that are ours, without an owner, and new."""
+        gone = subprocess.Popen(["true"])
+        gone.wait()
+        names = {"%d:0:0" % gone.pid, "%d" % os.getpid(), "other",
+                 "vader_segment.x", "ucx_shm_old"}
+        with tempfile.TemporaryDirectory() as folder, \
+                mock.patch.object(lib_bench, "SHM", folder):
+            for name in names:
+                with open(os.path.join(folder, name), "w"):
+                    pass
+            with mock.patch.object(os, "geteuid", lambda: 12345):
+                lib_bench.remove_named_memory(set())
+            self.assertEqual(set(os.listdir(folder)), names)
+            lib_bench.remove_named_memory({"ucx_shm_old"})
+            self.assertEqual(set(os.listdir(folder)),
+                             {"%d" % os.getpid(), "other", "ucx_shm_old"})
+            with mock.patch.object(os, "unlink", side_effect=OSError):
+                lib_bench.remove_named_memory(set())
+
+    def test_foreign(self):
+        for name in ("UNM_COLL", "UNM_RMA_WIN", "MPIR_CVAR_X", "FI_PROVIDER"):
+            self.assertTrue(lib_bench.FOREIGN.match(name))
 
 
 if __name__ == "__main__":
