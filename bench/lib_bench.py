@@ -65,14 +65,14 @@ def commit():
     return rev + ("+" if changed else "")
 
 
-def sourced(path):
-    """The variables that a shell file sets or changes."""
+def sourced(path, env):
+    """The variables that a shell file sets or changes in an environment."""
     r = subprocess.run(["bash", "-c", '. "$0" >&2 && env -0', path],
-                       stdout=subprocess.PIPE, check=True)
+                       stdout=subprocess.PIPE, env=env, check=True)
     new = dict(item.split("=", 1)
                for item in r.stdout.decode().split("\0") if "=" in item)
     return {k: v for k, v in new.items()
-            if os.environ.get(k) != v and k not in ("_", "SHLVL", "PWD")}
+            if env.get(k) != v and k not in ("_", "SHLVL", "PWD")}
 
 
 def build_plain(out, prefix, target, program):

@@ -19,8 +19,7 @@ BUSY = 0.1                              # processors: others spoil figures
 OTHER = MOVED, FAR, NEARER = "moved", "far", "nearer"
 
 # What a row of results has of its gate: the two readings and that of the
-# nearest placement so far, in ns; how many processors others used in the second
-# before.
+# nearest placement so far, in ns; how many processors others used just before.
 GATE_FIELDS = ["before", "after", "nearest", "busy"]
 
 

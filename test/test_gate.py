@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """bench/lib_gate.py, with readings of our own in place of the gauge's, and
-bench/lib_table.py, with results of our own."""
+bench/lib_table.py and bench/run, with results of our own."""
 
+import argparse
 import io
 import os
 import subprocess
 import sys
 import tempfile
 import unittest
-from contextlib import redirect_stderr
+from contextlib import redirect_stderr, redirect_stdout
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 from unittest import mock
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -17,6 +20,11 @@ sys.path.insert(0, os.path.join(TOP, "bench"))
 import lib_bench                        # noqa: E402
 import lib_gate                         # noqa: E402
 import lib_table                        # noqa: E402
+
+RUN = os.path.join(TOP, "bench", "run")
+loader = SourceFileLoader("bench_run", RUN)
+run = module_from_spec(spec_from_loader("bench_run", loader))
+loader.exec_module(run)
 
 NEAR, FAR, THREADS = 105, 520, 53       # ns; two threads of one core
 
@@ -322,6 +330,73 @@ class TestTable(unittest.TestCase):
             "1 line: 0 ahead, 0 level, 1 behind (the worst by 1.25)"))
 
 
+class Twice:
+    """A gate that has every run made twice."""
+
+    def run(self, once):
+        once()
+        return once(), dict.fromkeys(lib_gate.GATE_FIELDS, "")
+
+
+class TestRun(unittest.TestCase):
+    """bench/run, without a program of the peers."""
+
+    def tries(self, *statuses):
+        """What the rows say after runs with these statuses."""
+        metric, peer = run.METRICS[0], run.peers()[-1]
+        bench = run.Bench.__new__(run.Bench)
+        bench.opts = argparse.Namespace(cores="0,1", quick=False, timeout=1)
+        bench.machine, bench.constant = {"cores": 2}, {}
+        bench.profile, bench.gate, bench.gave_up = "host", Twice(), {}
+        rows = []
+        bench.write = lambda **row: rows.append(row["status"])
+        made = [(s, "8 1.5\n", "", 0.1) for s in statuses]
+        with mock.patch.object(run, "execute", side_effect=made), \
+                redirect_stdout(io.StringIO()):
+            bench.one(peer, metric, 1)
+        return rows
+
+    def test_every_try(self):
+        """A failure does not vanish because the run was made again."""
+        self.assertEqual(self.tries("ok", "ok"), ["ok"])
+        self.assertEqual(self.tries("failed: exit 1", "ok"),
+                         ["failed: exit 1, then ok", "ok"])
+        self.assertEqual(self.tries("ok", "failed: exit 3"),
+                         ["ok", "failed: wrong data"])
+
+    def call(self, *words):
+        r = subprocess.run([RUN, *words], stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, text=True, check=False)
+        return r.returncode, r.stderr.strip().splitlines()[-1:]
+
+    def test_doc_of_a_part(self):
+        """What is whole in the document is not replaced by a part."""
+        with tempfile.TemporaryDirectory() as folder:
+            doc = os.path.join(folder, "x.md")
+            for words in (["--only", "latency"], ["--peers", "unimem"]):
+                self.assertEqual(self.call(*words, "--doc", doc)[0], 2)
+            for name in ("part", "quick part"):
+                with csv_of([{"peer": "unimem", "value": 1,
+                              "set": name}]) as f:
+                    status, told = self.call("--from", f.name, "--doc", doc)
+                self.assertEqual(status, 1)
+                self.assertIn("no part", told[0])
+            self.assertEqual(os.listdir(folder), [])
+
+    def test_no_rows(self):
+        with csv_of([]) as f:
+            status, told = self.call("--from", f.name)
+        self.assertEqual((status, told), (1, ["bench/run: no rows in "
+                                              + f.name]))
+
+    def test_goal_of_host(self):
+        """Other profiles are emulations that are slow on purpose."""
+        row = {"peer": "unimem", "value": 1}
+        for profile, status in (("host", 3), ("exanode", 0)):
+            with csv_of([{**row, "profile": profile}]) as f:
+                self.assertEqual(self.call("--from", f.name)[0], status)
+
+
 class TestLeftBehind(unittest.TestCase):
     def test_named_memory(self):
         """Only segments that are ours, without an owner, and new."""
@@ -342,6 +417,15 @@ class TestLeftBehind(unittest.TestCase):
                              {"%d" % os.getpid(), "other", "ucx_shm_old"})
             with mock.patch.object(os, "unlink", side_effect=OSError):
                 lib_bench.remove_named_memory(set())
+
+    def test_caller_of_sourced(self):
+        """What the caller has sourced itself is set again."""
+        with tempfile.NamedTemporaryFile("w", suffix=".sh") as f:
+            f.write("export FI_X=1\n")
+            f.flush()
+            with mock.patch.dict(os.environ, FI_X="1"):
+                self.assertEqual(lib_bench.sourced(
+                    f.name, {"PATH": os.environ["PATH"]}), {"FI_X": "1"})
 
     def test_foreign(self):
         for name in ("UNM_COLL", "UNM_RMA_WIN", "MPIR_CVAR_X", "FI_PROVIDER"):
