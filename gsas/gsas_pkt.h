@@ -88,9 +88,10 @@ enum gsas_opcode {
 	GSAS_ENQUEUE	= 75,	/* address; arg1 word. Posted. Acknowledged now
 				 * and then: address in the third word, result:
 				 * words that may be sent since the open;
-				 * GSAS_E_AGAIN: all of them were, and there is
-				 * no place; GSAS_E_MEMORY: ... and there is no
-				 * memory; GSAS_E_FREED: the queue is gone */
+				 * GSAS_E_AGAIN: all of them were sent, and the
+				 * queue is full; GSAS_E_MEMORY: all were sent,
+				 * and the service has no memory for more;
+				 * GSAS_E_FREED: the queue is gone */
 	GSAS_DEQUEUE	= 76,	/* address; arg1 words at most 0-31, where in
 				 * the caller's space 32-63; result: words. 0
 				 * at most: only tells that some were taken */

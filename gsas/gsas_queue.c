@@ -65,9 +65,9 @@ struct gsas_queue {
 	struct unm_list none, few;	/* those that may send no word; those
 					 * with less than half of the window */
 	uint32_t none_count;
-	struct unm_list untold;		/* of none, to be notified why */
-	bool why;			/* starved, as all of none were notified
-					 * that are not in untold */
+	struct unm_list to_notify;	/* those of none that are to hear why */
+	bool why;			/* the value of starved that all of none
+					 * but those were notified of */
 };
 
 struct gsas_producer {
@@ -78,7 +78,7 @@ struct gsas_producer {
 	uint32_t window;		/* most that unused ever is */
 	struct unm_list all;
 	struct unm_list wants;		/* in none or few, or by itself */
-	struct unm_list untold;		/* in that list, or by itself */
+	struct unm_list to_notify;	/* in that list, or by itself */
 };
 
 /* ---- Buffers ------------------------------------------------------------- */
@@ -314,7 +314,7 @@ static void unlist(struct gsas_producer *p)
 	if (p->unused == 0 && !unm_list_empty(&p->wants))
 		p->queue->none_count--;
 	unm_list_remove(&p->wants);
-	unm_list_remove(&p->untold);
+	unm_list_remove(&p->to_notify);
 }
 
 /* false: there is no memory for them. Of a dead queue they need none: they will
@@ -348,7 +348,7 @@ static void use(struct gsas_producer *p)
 	q->unused--;
 	if (p->unused == 0) {
 		list_none(p);
-		unm_list_append(&q->untold, &p->untold);
+		unm_list_append(&q->to_notify, &p->to_notify);
 	} else if (2 * p->unused < p->window && unm_list_empty(&p->wants)) {
 		unm_list_append(&q->few, &p->wants);
 	}
@@ -412,8 +412,8 @@ static void update_why(struct gsas_queue *q)
 	unm_list_for_each(pos, &q->none) {
 		struct gsas_producer *p = of_wants(pos);
 
-		unm_list_remove(&p->untold);
-		unm_list_append(&q->untold, &p->untold);
+		unm_list_remove(&p->to_notify);
+		unm_list_append(&q->to_notify, &p->to_notify);
 	}
 }
 
@@ -423,10 +423,10 @@ static struct gsas_producer *full(struct gsas_queue *q)
 	struct unm_list *list;
 
 	update_why(q);
-	list = unm_list_pop(&q->untold);
+	list = unm_list_pop(&q->to_notify);
 
 	return list == NULL ? NULL :
-		unm_container(list, struct gsas_producer, untold);
+		unm_container(list, struct gsas_producer, to_notify);
 }
 
 /*
@@ -495,7 +495,7 @@ enum gsas_error gsas_producer_open(struct gsas_queue *queue, void *user,
 	queue->reserved += window;
 	unm_list_append(&queue->all, &p->all);
 	unm_list_init(&p->wants);
-	unm_list_init(&p->untold);
+	unm_list_init(&p->to_notify);
 	list_none(p);
 	if (queue->none_count == 1)
 		(void)grant_none(queue);
@@ -597,7 +597,7 @@ int gsas_queue_new(void *memory, uint32_t quota, uint32_t buffer,
 	unm_list_init(&q->all);
 	unm_list_init(&q->none);
 	unm_list_init(&q->few);
-	unm_list_init(&q->untold);
+	unm_list_init(&q->to_notify);
 	q->head = memory;
 	q->words = (void *)((char *)memory + q->shape.words);
 	q->head->quota = quota;

@@ -148,9 +148,9 @@ enum gsas_error gsas_queue_put(struct gsas_producer *producer, uint64_t word);
  * Look at what was taken out, and grant: the next producer that may send more
  * than the last time it was returned, or that has just become full, or is full
  * for another reason (gsas_queue_starved()), or NULL. Then *waits: some want
- * more than there is, or memory is still to be given back: look again when told
- * (by who takes, gsas_queue_head.wanted), and by clock, as who is killed before
- * it tells does not.
+ * more than there is, or memory is still to be given back. Call again when a
+ * taker notifies the service (gsas_queue_head.wanted), and by clock: a taker
+ * that is killed before that notifies nobody.
  */
 struct gsas_producer *gsas_queue_grant(struct gsas_queue *queue, bool *waits);
 

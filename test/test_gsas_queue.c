@@ -542,8 +542,8 @@ static void test_open_says_no_memory(void **state)
 
 #define WAITERS		200
 
-/* A producer, and why it was last told that it may send nothing: GSAS_E_AGAIN,
- * GSAS_E_MEMORY; GSAS_OK: it may. */
+/* A producer, and the last notice to it: GSAS_E_AGAIN or GSAS_E_MEMORY, it may
+ * not send; GSAS_OK, it may. */
 struct waiter {
 	struct gsas_producer *p;
 	enum gsas_error why;
