@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
-# ./quickstart check: what each change has to pass, in 17 minutes on
+# ./quickstart check: what each change has to pass, in a quarter of an hour on
 # two cores; the same laws at length are check-full's (scripts/full.list).
 
 # check_env : what the runners of test/ find their things by

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/ep-lib.sh"
 
 export FI_UNIMEM_PROFILE=exanode FI_UNIMEM_BOARD=3
-ep_again "transfer receive order peek cancel multi complete wait object av
+ep_some "transfer receive order peek cancel multi complete wait object av
 	golden garbage mem mem_find pressure threads rma edges atomic address
 	data asleep safe cntr regions gsas_board gsas_client gsas_life
 	gsas_published litmus litmus_msg"

@@ -5,4 +5,4 @@
 # 1 to 3, a process is killed or stopped.
 exec ${UNM_EXEC:+"$UNM_EXEC"} \
 	"${UNM_BUILDDIR:?run by make check}/test/hal_conform" --hal emu \
-	--packets "${UNM_TEST_PACKETS-200000}" --passes "${UNM_TEST_POINTS-3}"
+	--packets "${UNM_TEST_PACKETS-50000}" --passes "${UNM_TEST_POINTS-3}"

@@ -11,6 +11,7 @@ export UNM_TEST_LITMUS
 ep_again()
 {
 	failed=0
+	[ -n "$1" ] || failed=1
 	for t in $1; do
 		echo "==== $t"
 		${UNM_EXEC:+"$UNM_EXEC"} \
@@ -18,4 +19,16 @@ ep_again()
 			failed=1
 	done
 	return $failed
+}
+
+# ep_some "program ...": every UNM_TEST_THIN-th of them; all in check-full's
+# jobs ep and asan-more.
+ep_some()
+{
+	thin=${UNM_TEST_THIN-3}
+	# shellcheck disable=SC2086
+	some=$(printf '%s\n' $1 |
+		sh "$(dirname "$0")/thin.sh" "$thin") || return
+	[ "$thin" -eq 1 ] || echo "skip endpoint_tests (one in $thin runs)"
+	ep_again "$some"
 }
