@@ -413,7 +413,7 @@ static void job_give(struct end *e, enum job job)
 	atomic_fetch_add_explicit(&sh->jobs, 1, memory_order_release);
 }
 
-/* Have the child look at its memory, after all that is complete. */
+/* Have the child check its memory, after all operations are complete. */
 static void child_look(struct end *e)
 {
 	uint64_t before = atomic_load_explicit(&sh->looks,
@@ -518,7 +518,8 @@ static void written(int i, uint64_t n)
 		wrong("a write has not arrived");
 }
 
-/* A complete write is in the target's memory, which may look at once. */
+/* A complete write is in the target's memory, and the target may read it
+ * immediately. */
 static void writes_delivered(struct end *e)
 {
 	for (int i = 0; i < WINDOW; i++) {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Where a virtual machine's host has put two cores: the hand-over of a cache
- * line between them, read in 35 ms. Their places may change at any time, and
- * every figure of two processes with them; lib_gate.py takes a reading before
- * and after each run. It is no figure itself: that is in raw_limits.
+ * gauge.c - read where a virtual machine's host has put two cores.
+ *
+ * Prints the time that a cache line takes between the two cores, read in 35 ms.
+ * The host may move virtual cores at any time, and each figure of two processes
+ * depends on their places. lib_gate.py therefore runs this program before and
+ * after each measurement, and compares readings only with each other: the
+ * figure that is published is that of raw_limits.c. unm_handover.c measures.
  */
 #define _GNU_SOURCE
 #include <stdio.h>

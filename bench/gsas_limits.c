@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What the global address space can do, by its public interface, beside what
- * the machine can: atomic operations bare, on mapped pages and through the
- * service; stores and loads as curves, after figures 6 to 9 of the paper on the
- * HyperTransport engine.
+ * gsas_limits.c - the rates and latencies of the global address space.
  *
- * The service's place is the second core, where the rival and the echo of
- * this program run too: it sleeps while they do. The caller's is the first.
+ * Calls the public interface (gsas.h): atomic operations by the processor
+ * alone, on mapped pages and through the service; stores and loads as curves
+ * over their size, after figures 6 to 9 of the paper on the HyperTransport
+ * engine. A part of the table parts[] measures the bare machine, too, where
+ * there is a figure to compare with.
+ *
+ * The caller runs on the first core. The service runs on the second core, as do
+ * the rival and the echo process of this program: it sleeps while they run.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -44,7 +47,7 @@ struct way {
 	gsas_addr at;
 };
 
-/* What the two processes share beside the address space. */
+/* Memory that the two processes share beside the address space. */
 struct shared {
 	struct unm_handover handover;
 	struct unm_word cpu;		/* what bare atomics work on */
@@ -346,7 +349,8 @@ static void puts_start(const struct way *w, size_t size, uint64_t first)
 	}
 }
 
-/* What was put is there, and what is behind it was left alone. */
+/* The bytes that were put have arrived, and the bytes behind them are
+ * unchanged. */
 static void puts_check(const struct way *w, size_t size)
 {
 	static char got[PUT_MAX + UNM_GUARD], guard[UNM_GUARD];
@@ -542,8 +546,9 @@ static void loads(const struct way *w)
 static struct way mapped = { .name = "mapped", .flags = GSAS_MAPPED };
 static struct way packets = { .name = "service" };
 
-/* What -o chooses: a few seconds, with the machine's own figure that the others
- * are held against, for both are to see the same machine. */
+/* The parts that -o chooses, of a few seconds each. A part contains the figure
+ * of the machine with which its GSAS figures are compared, because both have to
+ * be measured in the same state of the machine. */
 static const struct part {
 	const char *name;
 	struct way *way;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What the software MMU of GSAS costs: to look a page up at random, with 1e3 to
- * 1e7 pages there; to look one up that is not; to put one in and take one out.
- * Beside it what the memory itself costs: one dependent load at random from a
- * table as large. Nothing is looked up before the last one is there.
+ * gsas_mmu.c - the cost of the software MMU of GSAS, gsas/gsas_mmu.c.
  *
- * Processor time, so that others on the machine do not count: in particular for
- * the longest insertion, which says that none waits for the table to grow.
+ * With 1e3 to 1e7 pages in the table: the look-up of a random page, the look-up
+ * of a page that is not in it, an insertion and a removal. Beside these, as the
+ * least that memory allows: one dependent load at random from a table of the
+ * same size. Each look-up starts after the result of the one before.
+ *
+ * All times are processor time, so that other programs on the machine do not
+ * count, in particular in the longest insertion. That figure shows that no
+ * insertion waits until the whole table has grown.
  */
 #define _GNU_SOURCE
 #include <stdio.h>

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Random updates after HPC Challenge's RandomAccess: several processes change
- * words of a table that lies on all boards, each word by exclusive or, in the
- * order of a pseudo-random sequence of which each process has a part.
+ * gsas_random.c - random updates, after HPC Challenge's RandomAccess.
  *
- * HPCC allows one wrong word in a hundred, as it allows updates that are lost.
- * Here they are atomic, and none may be: exit status 1.
+ * Several processes change words of a table that is spread over all boards,
+ * each word by exclusive or, in the order of a pseudo-random sequence of which
+ * each process executes a part.
+ *
+ * HPC Challenge allows one wrong word in a hundred, because it allows lost
+ * updates. Here updates are atomic: a single wrong word is exit status 1.
  */
 #define _GNU_SOURCE
 #include <sched.h>

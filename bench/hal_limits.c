@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What the HAL itself can do, without libfabric and MPI above it: packets
- * both ways and one way, cDMA between dmable regions, and between ordinary
- * memory where the backend offers it.
+ * hal_limits.c - the figures of the HAL, without libfabric and MPI above it.
  *
- * Two processes, each with an interface of its own. The parent measures; the
- * child does what the shared mode word says.
+ * Packets both ways and one way, transfers (cDMA) between dmable regions, and
+ * between ordinary memory where the backend offers that.
+ *
+ * Two processes have an interface each. The parent measures; the child does
+ * what the shared word `mode` says.
  */
 #define _GNU_SOURCE
 #include <stdatomic.h>
@@ -25,12 +26,12 @@
 #define TYPE		0x21		/* any packet type but the empty one */
 #define BURST		16		/* packets released at a time */
 #define DEPTH		4		/* transfers in flight */
-#define EMPTY_POLLS	4096		/* between two looks at the clock */
+#define EMPTY_POLLS	4096		/* between two readings of the clock */
 #define PATIENCE	10.0		/* seconds for setting up, and a pass */
 
 enum mode { MODE_SETUP, MODE_PONG, MODE_SINK, MODE_IDLE, MODE_EXIT };
 
-/* What the two tell each other beside the HAL. */
+/* Memory by which the two processes agree on each step, beside the HAL. */
 struct shared {
 	_Atomic int mode;		/* what the child shall do */
 	_Atomic int doing;		/* what it does */
@@ -314,7 +315,8 @@ static void dma_round(struct end *e, const struct hal_dma *dma, int depth)
 	}
 }
 
-/* One transfer, its data looked at; what was put is fetched again for that. */
+/* Make one transfer and check its data; data that were put are fetched again
+ * for the check. */
 static void dma_check(struct end *e, const struct hal_dma *dma)
 {
 	struct hal_dma get = *dma;

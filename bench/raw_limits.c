@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What the machine can do, without MPI and without Unimem: the hand-over of a
- * cache line between two cores, memcpy, the two copies of a pipeline through
- * shared memory, cross-memory attach. The other figures are to be read
- * against these.
+ * raw_limits.c - the figures of the machine, without MPI and without Unimem.
  *
- * Two processes: the parent on the first core, a child on the second; they
- * share one anonymous mapping, so that nothing has a name.
+ * The transfer of a cache line between two cores, memcpy, the two copies of a
+ * pipeline through shared memory, and cross-memory attach. All other figures
+ * are compared with these.
+ *
+ * The parent runs on the first core, a child on the second. They share one
+ * anonymous mapping, so that no file or segment can be left behind.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -37,7 +38,7 @@ struct shared {
 static struct unm_pair pair = { .core = { 0, 1 }, .pass_s = 0.05 };
 static struct shared *sh;
 
-/* ---------------------------------------------- hand-over of a cache line */
+/* ----------------------------------------------- transfer of a cache line */
 
 static void handover_child(void)
 {

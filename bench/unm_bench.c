@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What the MPI bench programs share.
+ * unm_bench.c - functions that the MPI bench programs share; see unm_bench.h.
+ *
+ * Everything that needs no MPI is in unm_stat.c.
  */
 #include <limits.h>
 #include <stdio.h>

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the MPI bench programs share: options, start and end, counted sends,
- * loops. The method is that of the OSU micro-benchmarks: warm-up rounds,
- * iteration counts that depend on the size, one line per size.
+ * unm_bench.h - functions that the MPI bench programs share: options, start and
+ * end of a program, counted sends, loops, checks of received data.
+ *
+ * The method is that of the OSU micro-benchmarks: warm-up rounds, iteration
+ * counts that depend on the size, one line per size.
  */
 #ifndef UNM_BENCH_H
 #define UNM_BENCH_H

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The hand-over of a cache line between two processes.
+ * unm_handover.c - the time of a cache-line transfer between two processes; see
+ * unm_handover.h.
+ *
+ * One process runs unm_handover_echo(), the other one of the two functions that
+ * measure. unm_proc.c starts and ends the processes.
  */
 #include "unm_handover.h"
 #include "unm_proc.h"
 #include "unm_stat.h"
 
-#define ROUNDS		64		/* between two looks at the clock */
-#define READINGS	8192		/* of a quick look */
+#define ROUNDS		64		/* between two readings of the clock */
+#define READINGS	8192		/* of unm_handover_quick_ns() */
 
-/* Without it the core has many loads of the word under way, and takes them all
- * back when another core writes it, before it goes on. */
+/* Without this instruction the core has many loads of the word in flight, and
+ * cancels them all when another core writes the word. */
 static void relax(void)
 {
 #if defined(__x86_64__)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The hand-over of a cache line between two processes, the least that any
- * word from one to the other takes; and the words that two share.
+ * unm_handover.h - the time of a cache-line transfer between two processes,
+ * which is the least time that a word takes from one to the other; and struct
+ * unm_word, a shared word that has its cache lines for itself.
  */
 #ifndef UNM_HANDOVER_H
 #define UNM_HANDOVER_H
@@ -29,8 +30,9 @@ void unm_handover_echo(struct unm_handover *h);
  * unm_handover_echo(). */
 double unm_handover_ns(struct unm_handover *h, double pass_s);
 
-/* The same, of some time: the lower quartile of readings of a few us, which
- * tells of the cores, and little of who else is on them. */
+/* The round trip in ns, measured for so many seconds: the lower quartile of
+ * readings of a few us each. It depends on the places of the cores and hardly
+ * on other processes that run there. */
 double unm_handover_quick_ns(struct unm_handover *h, double seconds);
 
 #endif

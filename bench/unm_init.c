@@ -54,8 +54,8 @@ static double own_memory(void)
 /* ---- All ranks and rank 0 ---------------------------------------------- */
 
 /*
- * Rank 0 gets the sum over all ranks, and the others wait for release(). Rank 0
- * alone exchanges messages with every other rank here, so that hardly any pair
+ * Rank 0 gets the sum over all ranks, all other ranks wait for release(). Only
+ * rank 0 exchanges messages with every other rank here, so that hardly any pair
  * of ranks becomes active.
  */
 static double gather(double mine)
@@ -133,7 +133,7 @@ static void measure_memory(double before)
 	if (rank)
 		return;
 	unm_row("memory", 0, idle / ranks, "KiB");
-	/* all ordered pairs: rank 0 has had few messages with the others */
+	/* all ordered pairs: rank 0 has had few messages with other ranks */
 	unm_row("peer_memory", 0, (active - idle) / (ranks * (ranks - 1.0)),
 		"KiB");
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Latency: rank 0 sends, rank 1 answers with the same size, blocking calls.
- * Printed is half the average round trip.
+ * unm_lat.c - latency of messages: rank 0 sends, rank 1 answers with a message
+ * of the same size, both by blocking calls. The figure is half the average time
+ * of a round trip.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Message rate: rank i < pairs sends windows of messages to rank i + pairs;
- * the rates of all pairs are summed over the time of the slowest.
+ * unm_mbw_mr.c - message rate of one or more pairs of ranks: rank i < pairs
+ * sends windows of messages (unm_window.c) to rank i + pairs. The figure is the
+ * sum over all pairs, for the time of the slowest pair.
  */
 #include <limits.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The second process of the programs that measure without MPI.
+ * unm_proc.c - options and the second process of the bench programs without
+ * MPI; see unm_proc.h.
  */
 #define _GNU_SOURCE
 #include <signal.h>

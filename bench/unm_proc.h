@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The second process of the programs that measure without MPI.
+ * unm_proc.h - options and the second process of the bench programs without
+ * MPI: which cores the two processes run on, how long a pass takes, fork and
+ * end.
  */
 #ifndef UNM_PROC_H
 #define UNM_PROC_H
 
 #include <sys/types.h>
 
-/* What -p and -t choose. */
+/* Values of the options -p and -t. */
 struct unm_pair {
 	int core[2];
 	double pass_s;			/* how long one pass may take */

@@ -134,8 +134,8 @@ static void print_rate(struct rma *r, const char *name, double round_s)
 		unm_row(rate, r->size, WINDOW / round_s / 1e6, "M/s");
 }
 
-/* What rank 0 has put is in rank 1's memory, and what it gets comes from
- * there. */
+/* Bytes that rank 0 has put are in rank 1's memory, and bytes that rank 0 gets
+ * come from there. */
 static void transfers(struct rma *r)
 {
 	uint64_t seed = r->size * 3 + 1;

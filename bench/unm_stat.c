@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Helpers of the bench programs that need no MPI.
+ * unm_stat.c - functions of the bench programs that need no MPI; see
+ * unm_stat.h.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Helpers of the bench programs that need no MPI: sizes, medians, lines of
- * results, pinning, test patterns.
+ * unm_stat.h - functions of the bench programs that need no MPI: sizes,
+ * medians, lines of results, pinning, memory with a guard and patterns in it.
  */
 #ifndef UNM_STAT_H
 #define UNM_STAT_H

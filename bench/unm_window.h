@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A window of messages one way, one short answer back; or a window each way
- * (-b): the round of the bandwidth and the message rate program.
+ * unm_window.h - one round of the bandwidth and the message rate program: a
+ * window of messages one way and one short answer back, or a window each way
+ * (-b).
  */
 #ifndef UNM_WINDOW_H
 #define UNM_WINDOW_H

@@ -295,7 +295,7 @@ static const char *age(char buf[32], const struct iface *it, uint64_t us)
 	return buf;
 }
 
-/* What an interface did since the look before: the answer at a hang. */
+/* The activity of an interface since it was last read: it explains a hang. */
 static const char *doing(const struct iface *it, const struct list *before)
 {
 	const struct unm_stats *now = &it->stats, *old = NULL;

@@ -321,7 +321,7 @@ static const char *try_dma(struct side *s, struct hal_peer *peer, double *gbs)
 
 /* ---- Boards ---------------------------------------------------------- */
 
-/* Who answers there: an interface of ours, or anybody who waits. */
+/* Connect to a board: to our interface there, or to any process that waits. */
 static const char *reach(struct side *s, uint32_t board, struct hal_peer **peer)
 {
 	struct hal_addr to = s->hif->addr;
