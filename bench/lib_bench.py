@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the runners share: the machine, programs and their processes, tables."""
+"""Shared by the runners: the machine, programs and their processes, tables."""
 
 import csv
 import ctypes
@@ -97,7 +97,7 @@ KEPT = set()                            # services, by pid: they outlive a run
 
 
 def become_reaper():
-    """What our descendants leave behind is ours; SIGTERM ends us cleanly."""
+    """Become the parent of orphaned descendants; end cleanly by SIGTERM."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
@@ -220,7 +220,8 @@ def finish(words, env, timeout):
 # ------------------------------------------------------------------ gate
 
 def gauge_of(out, prefix, cores):
-    """A function: the hand-over between two cores in ns, or None."""
+    """A function that measures a cache-line transfer between two cores, in
+    ns, or None."""
     bad = build_plain(out, prefix, "gauge", "gauge")
     if bad:
         print("placement not gauged: " + bad, file=sys.stderr)
@@ -253,7 +254,7 @@ class Results:
         self.rows = []
         self.values = {}        # (metric, peer, ranks, size): [value]
         self.doubted = {}       # the same, of runs that do not count
-        self.placed = {}        # (the same, doubted?): [hand-over in ns]
+        self.placed = {}        # (the same, doubted?): [transfer in ns]
         self.marked = set()     # keys that have no others
         self.status = {}        # (run, peer, ranks): first that failed
         self.run_of = {}        # (metric, ranks, size): its run
@@ -317,7 +318,7 @@ class Results:
         return statistics.median(v) if v else None
 
     def line(self, *key):
-        """The hand-over between the cores beside these values, or None."""
+        """The cache-line transfer, in ns, beside these values, or None."""
         v = self.placed.get((key, key in self.marked))
         return statistics.median(v) if v else None
 

@@ -3,11 +3,11 @@
 
 The host of a virtual machine moves its processors, for seconds or minutes, to
 where a cache line takes several times as long from one to the other, and every
-figure of two processes with it. So the hand-over of a line is read before and
-after each run, and figures are held against each other that were made in one
-placement: the nearest that lasted for two runs. Nearer ones come and go within
-a fraction of a second, when both are for a moment threads of one core. How busy
-others keep the processors is told, and no more.
+figure of two processes depends on it. So the transfer time of a cache line is
+read before and after each run, and only figures of the same placement are
+compared: the nearest placement that lasted for two runs. Nearer placements come
+and go within a fraction of a second, when both processors are for a moment
+threads of one core. The load by other processes is printed and has no effect.
 """
 
 import os
@@ -15,11 +15,11 @@ import sys
 import time
 
 LIMIT = 1.5                             # between readings in one placement
-BUSY = 0.1                              # processors: others spoil figures
+BUSY = 0.1                              # processors: above, figures are worse
 OTHER = MOVED, FAR, NEARER = "moved", "far", "nearer"
 
-# What a row of results has of its gate: the two readings and that of the
-# nearest placement so far, in ns; how many processors others used just before.
+# The gate's fields in a row of results: the two readings and the reading of the
+# nearest placement so far, in ns; the processors that others used just before.
 GATE_FIELDS = ["before", "after", "nearest", "busy"]
 
 
@@ -74,7 +74,7 @@ class Gate:
         self.nearest = None             # ... and the next to it
 
     def settle(self, before, after):
-        """What a run tells of the placements that there are."""
+        """Update the known placements by the readings of a run."""
         if not doubt(before, after, None):
             known = [ns for ns in (self.least, self.nearest) if ns]
             known = sorted(known + [max(before, after)]) + [None]
@@ -130,7 +130,7 @@ class Gate:
         """Functions that return the GATE_FIELDS of their run, or None if it
         failed. Runs that do not count, because there was no better time or only
         later, have another turn while patience lasts; their new rows replace
-        the others."""
+        the first ones."""
         made = [(job, job()) for job in jobs]
         for job, fields in made:
             start = self.clock()
@@ -150,7 +150,7 @@ def row_doubt(row, nearest):
 
 
 def nearest_of(rows):
-    """What a session knew of it in the end, or None."""
+    """The nearest placement at the end of a session, in ns, or None."""
     known = [float(r.get("nearest") or 0) for r in rows]
     return next((ns for ns in reversed(known) if ns), None)
 

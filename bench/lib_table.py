@@ -234,7 +234,7 @@ def head_block(res):
 
 
 def limits_block(res, metric, title, note):
-    """A table of figures by size, a list of the others."""
+    """A table of figures by size, a list of figures without a size."""
     tests = {}
     for (m, test, ranks, size) in sorted(res.values):
         if m == metric:
@@ -265,7 +265,7 @@ def limits_block(res, metric, title, note):
 
 
 def against_limits(res):
-    """What is left between unimem and the machine."""
+    """The ratios of unimem to the machine."""
     rows = []
     for title, own, limit, scale in [
             ("8 B latency / one-way hand-over", ("latency", OWN, 2, 8),
@@ -284,7 +284,7 @@ def against_limits(res):
 
 
 def block(res):
-    """What stands in the document."""
+    """The text of the document."""
     parts = [head_block(res)]
     rows = [line.cells() for line in res.lines()]
     if rows:
