@@ -63,7 +63,7 @@ bare_remove() { rm -rf --one-file-system "$BARE_ROOT"; }
 
 # ---- Inside ----------------------------------------------------------------
 
-# What a started system has mounted; a device is one of the kernel's.
+# Mount the file systems of a started system; devices are the kernel's.
 bare_mounts()
 {
 	local dev=$BARE_ROOT/dev d

@@ -24,7 +24,7 @@ build_autogen()
 # build_in DIR COMMAND...
 build_in() { cd "$1" || return; shift; "$@"; }
 
-# What configure would find, for a package may have come since.
+# The libraries that configure would find: a package may be new since then.
 build_libraries()
 {
 	pkg-config --modversion libfabric hwloc cmocka libseccomp 2>&1 || :
@@ -111,8 +111,8 @@ build_env()
 	# unimem_info, before any other in the system.
 	export PATH="$BUILD/mpich/bin:$PREFIX/bin:\$PATH"
 
-	# Where libfabric looks for libunimem-fi.so. This replaces the folder
-	# built into libfabric; its built-in providers stay available.
+	# The folder in which libfabric finds libunimem-fi.so. It replaces the
+	# folder built into libfabric; built-in providers stay available.
 	export FI_PROVIDER_PATH="$PREFIX/lib/libfabric"
 
 	# Use only this provider. Without it MPICH takes the one that scores

@@ -41,7 +41,7 @@ fixed_addresses()
 	fi
 }
 
-# What is worth a second run under other circumstances; check-full runs all.
+# Tests that run again under other circumstances; check-full runs all again.
 CHECK_AGAIN="test/check-hal-emu.sh test/test_transfer test/test_multi"
 CHECK_AGAIN+=" test/test_death test/test_fork"
 # ... and as an ordinary user besides: namespaces, limits, words to the user
@@ -171,7 +171,7 @@ check_again()
 	check_few "$1" "$tests"
 }
 
-# What the programs that just ran have skipped inside, a line for each: of
+# The tests that the programs just run have skipped inside, a line for each: of
 # cmocka, "[  SKIPPED ] NAME", of test/procs.c, "skip NAME (TIME)", and of
 # test_runners.py, "skip CLASS_NAME (REASON)"
 check_make_skips()
@@ -187,7 +187,7 @@ check_make_skips()
 	done
 }
 
-# What each failed test said of it, and the end of its log
+# The lines of errors of each failed test, and the end of its log
 check_make_why()
 {
 	local t
@@ -293,7 +293,7 @@ $CHECK_THIN_LEAN, on the lean libfabric" \
 	fi
 }
 
-# What the later suites need of MPICH takes minutes to build on a bare machine.
+# Build the parts of MPICH that later suites need: minutes on a bare machine.
 check_mpi()
 {
 	build_mpi

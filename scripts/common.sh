@@ -117,7 +117,7 @@ run_exit_hooks()
 trap run_exit_hooks EXIT
 trap on_signal INT TERM HUP
 
-# One quickstart at a time in a tree. What it starts itself goes ahead.
+# One quickstart at a time in a tree. Those that it starts itself do not wait.
 lock_tree()
 {
 	[ -z "${UNIMEM_LOCKED:-}" ] || return 0

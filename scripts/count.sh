@@ -64,7 +64,7 @@ skip_reason() { reason_in "$TOP/test/skips.txt" "$1"; }
 # quarantine_reason NAME : why test/quarantine.txt says it is counted apart
 quarantine_reason() { reason_in "$TOP/test/quarantine.txt" "$1"; }
 
-# What automake skipped. (The runners of test/ check their own skips.)
+# The tests that automake skipped. (The runners of test/ check their skips.)
 skipped_names() { sed -nE 's/^SKIP(PED)?: ([^ ]+).*/\2/p' "$1" | sort -u; }
 
 # Each skip has its reason in test/skips.txt; one without is a failure.

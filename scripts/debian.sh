@@ -63,7 +63,7 @@ debian_blacs()
 	local data=/usr/share/scalapack/BLACS
 
 	mkdir -p "$DEBIAN"
-	# of its four parts the first, in one precision: the others take minutes
+	# the first of its four parts, in one precision: all parts take minutes
 	sed -E -e "s/^'T'(.*(BSBR|COMB|AUX))/'F'\1/" -e 's/^5 /1 /' \
 		-e "s/^'I' 'S' 'D' 'C' 'Z'/'D'/" $data/bt.dat >"$DEBIAN/bt.dat"
 	cp $data/sdrv.dat "$DEBIAN/"

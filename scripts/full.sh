@@ -22,7 +22,7 @@ full_files()
 		-prune -o -type f -print
 }
 
-# What is being tested
+# A hash of the source that is tested
 full_key()
 {
 	(cd "$TOP" && full_files | LC_ALL=C sort |

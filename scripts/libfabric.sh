@@ -25,7 +25,7 @@ libfabric_flags()
 	EOF
 }
 
-# What the library depends on; a change builds another one.
+# A hash of all that the library depends on; a change builds another one.
 libfabric_key()
 {
 	{

@@ -14,7 +14,7 @@ mpich_series()
 }
 
 # mpich_flags VARIANT : one configure argument per line. The library is linked
-# with the system's libfabric and looks for the lean one first, at run time
+# with the system's libfabric and loads the lean one if it exists, at run time
 # (RUNPATH: LD_LIBRARY_PATH comes before it).
 mpich_flags()
 {
@@ -62,7 +62,7 @@ mpich_debian_names()
 	done
 }
 
-# What the built library depends on; a change builds another one.
+# A hash of all that the library depends on; a change builds another one.
 mpich_key()
 {
 	local p patches=()

@@ -61,7 +61,8 @@ native_window()
 	done
 }
 
-# What MPICH does without native RMA, or without native atomics, is seen.
+# native_not VARIABLE KIND : MPICH without native RMA, or without native atomics
+# (VARIABLE=0), does not pass for one that has them
 native_not()
 {
 	local none

@@ -133,8 +133,8 @@ smoke_counters()
 	done
 }
 
-# What fails the demo: in either direction, at either end, a byte less than was
-# sent; and a process too few or too many. Each in one line.
+# The demo fails, each time in one line, if a byte less arrives than was sent
+# (in either direction, at either end), or a process is missing or too many.
 smoke_proof()
 {
 	local LOGS=$BUILD/demo/smoke-proof pairs
