@@ -268,7 +268,7 @@ def against_limits(res):
     """The ratios of unimem to the machine."""
     rows = []
     for title, own, limit, scale in [
-            ("8 B latency / one-way hand-over", ("latency", OWN, 2, 8),
+            ("8 B latency / one-way cache-line transfer", ("latency", OWN, 2, 8),
              ("raw", "handover_one_way", 2, 64), 1000)] + [
             ("%s bandwidth / memcpy" % size_name(n),
              ("bandwidth", OWN, 2, n), ("raw", "memcpy", 2, n), 1 / 1000)
