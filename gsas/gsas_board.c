@@ -23,7 +23,7 @@
 #include "gsas_board.h"
 #include "gsas_hold.h"
 #include "gsas_memory.h"
-#include "unm_list.h"
+#include "util/unm_list.h"
 
 #define BURST		16		/* requests of one peer in a row */
 #define HOT		16		/* peers looked at in every round */

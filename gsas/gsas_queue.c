@@ -12,7 +12,7 @@
 #include <rdma/fi_errno.h>
 
 #include "gsas_queue.h"
-#include "unm_list.h"
+#include "util/unm_list.h"
 
 /* Bytes of free buffers that are kept. With more than twice as many the oldest
  * are given back, so that it is not done for each. */

@@ -20,7 +20,7 @@
 #include "gsas_queue.h"
 #include "gsas_service.h"
 #include "gsas_work.h"
-#include "unm_list.h"
+#include "util/unm_list.h"
 
 #define GSAS_GROUPS_MAX	64		/* of a client */
 #define GSAS_LATER_MAX	255		/* works of a client under way */

@@ -22,7 +22,7 @@
 
 #include "hal_process.h"
 #include "gsas_thread.h"
-#include "unm_list.h"
+#include "util/unm_list.h"
 
 #define STACK_BYTES	(256 << 10)	/* enough for sanitizers */
 

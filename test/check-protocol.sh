@@ -5,7 +5,7 @@
 . "$(dirname "$0")/check-lib.sh"
 
 doc=docs/protocol.md
-wire=prov/unimem/unm_wire.h
+wire=prov/unimem/core/unm_wire.h
 failed=0
 bad()
 {
@@ -52,6 +52,6 @@ value()
 version=$(value UNM_WIRE_VERSION $wire)
 grep -q "^# .*version $version\$" "$doc" ||
 	bad "its title does not say version $version"
-credits=$(value UNM_PEER_CREDITS prov/unimem/unm_peer.h)
+credits=$(value UNM_PEER_CREDITS prov/unimem/core/unm_peer.h)
 grep -q "$credits messages" "$doc" || bad "does not say $credits messages"
 exit $failed

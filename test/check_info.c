@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "hal/hal.h"
-#include "unm_stats.h"
+#include "core/unm_stats.h"
 
 static void fill(void *page)
 {

@@ -7,7 +7,7 @@
 
 #include "ep_pair.h"
 #include "fi_ext_unimem.h"
-#include "unm_mem.h"
+#include "rma/unm_mem.h"
 
 #define MIB		((size_t)1 << 20)
 

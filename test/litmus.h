@@ -17,7 +17,7 @@
 
 #include "ep_pair.h"
 #include "unm_env.h"
-#include "unm_ep.h"
+#include "api/unm_ep.h"
 
 #define HANG_US	(UINT64_C(60000000) * (UNIT_SLOW ? 5 : 1))
 

@@ -8,7 +8,7 @@
 #include "fi_ext_unimem.h"
 #include "os_pair.h"
 #include "unm_env.h"
-#include "unm_ep.h"
+#include "api/unm_ep.h"
 
 #define KEY	(UINT64_C(1) << 63 | 0x1234)
 

@@ -9,7 +9,7 @@
 
 #include "ep_pair.h"
 #include "hal.h"
-#include "unm_wire.h"
+#include "core/unm_wire.h"
 
 struct raw {
 	struct hal *hal;

@@ -17,7 +17,7 @@
 #include "ep_xfer.h"
 #include "os_pair.h"
 #include "unm_env.h"
-#include "unm_ep.h"
+#include "api/unm_ep.h"
 
 #define LEN	((size_t)300000)
 #define LONG_MS	(UNIT_SLOW ? 120000 : 20000)	/* a wait that is too long */

@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "ep_pair.h"
-#include "unm_auto.h"
-#include "unm_ep.h"
+#include "progress/unm_auto.h"
+#include "api/unm_ep.h"
 
 #define BIG	(1 << 20)	/* goes by rendezvous: both sides have to act */
 

@@ -14,7 +14,7 @@
 
 #include "ep_xfer.h"
 #include "unm_env.h"
-#include "unm_ep.h"
+#include "api/unm_ep.h"
 
 #define SENDS	600		/* more than any ring or credit allows */
 #define TRIES	20000		/* more than it takes to be believed */

@@ -10,7 +10,7 @@
 
 #include "ep_xfer.h"
 #include "unm_env.h"
-#include "unm_ep.h"
+#include "api/unm_ep.h"
 
 static const size_t kinds[] = { 8, 4000, 100000 };
 #define NKINDS	3

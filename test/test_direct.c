@@ -14,7 +14,7 @@
 
 #include "ep_xfer.h"
 #include "os_pair.h"
-#include "unm_ep.h"
+#include "api/unm_ep.h"
 
 #define ROOM	((size_t)2 << 20)
 #define START	((size_t)128 << 10)	/* of the region in the memory */

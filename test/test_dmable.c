@@ -8,7 +8,7 @@
 #include "ep_xfer.h"
 #include "raw_peer.h"
 #include "unm_env.h"
-#include "unm_ep.h"
+#include "api/unm_ep.h"
 
 #define LEN	(100 * 1000)
 #define STATS(e) (((struct unm_ep *)(e)->ep)->stats)

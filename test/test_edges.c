@@ -13,9 +13,9 @@
 #include "os_pair.h"
 #include "raw_peer.h"
 #include "unm_env.h"
-#include "unm_ep.h"
-#include "unm_maps.h"
-#include "unm_mr.h"
+#include "api/unm_ep.h"
+#include "util/unm_maps.h"
+#include "api/unm_mr.h"
 
 #define SECOND	77			/* key of another region */
 #define LEN	4096

@@ -11,7 +11,7 @@
 #include "gsas_op.h"
 #include "os_pair.h"
 #include "raw_peer.h"
-#include "unm_ep.h"
+#include "api/unm_ep.h"
 
 #define ROOM	4096
 #define KEY	9

@@ -10,7 +10,7 @@
 #include "ep_xfer.h"
 #include "raw_peer.h"
 #include "unm_env.h"
-#include "unm_ep.h"
+#include "api/unm_ep.h"
 
 #define BIG	100000
 

@@ -20,8 +20,8 @@
 #include <time.h>
 
 #include "unit.h"
-#include "unm_ep.h"
-#include "unm_onesided.h"
+#include "api/unm_ep.h"
+#include "rma/unm_onesided.h"
 
 static struct hal_back to_owner, to_initiator;	/* what each stores */
 static struct hal_peer owner_hp = {		/* the initiator's view */

@@ -26,7 +26,7 @@
 #include <rdma/fi_rma.h>
 
 #include "procs.h"
-#include "unm_ep.h"
+#include "api/unm_ep.h"
 
 enum way { WINDOW, ATTACH, REQUEST, WAYS };
 enum member { TARGET, MORTAL, INITIATOR, OTHER, MEMBERS };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* test_list.c - the intrusive list: order, removal, popping while walking. */
 #include "unit.h"
-#include "unm_list.h"
+#include "util/unm_list.h"
 
 struct item {
 	int val;

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "unit.h"
-#include "unm_match.h"
+#include "core/unm_match.h"
 
 #define TOP	(UINT64_C(1) << 63)
 /* quadratic code takes hours */

@@ -9,7 +9,7 @@
 
 #include "ep_xfer.h"
 #include "unm_env.h"
-#include "unm_ep.h"
+#include "api/unm_ep.h"
 
 enum { LEN = 2048, BIG = 2 << 20 };
 

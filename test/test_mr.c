@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 
 #include "ep_xfer.h"
-#include "unm_mr.h"
+#include "api/unm_mr.h"
 
 #define LOCAL	(FI_SEND | FI_RECV)
 #define REMOTE	(FI_REMOTE_READ | FI_REMOTE_WRITE)

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "ep_pair.h"
-#include "unm_ep.h"
-#include "unm_mr.h"
+#include "api/unm_ep.h"
+#include "api/unm_mr.h"
 
 #define REMOTE	(FI_REMOTE_READ | FI_REMOTE_WRITE)
 #define BIT63	(UINT64_C(1) << 63)

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "ep_xfer.h"
-#include "unm_ep.h"
+#include "api/unm_ep.h"
 #include "unm_info.h"
 
 /* Every call that moves data. */

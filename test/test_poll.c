@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "ep_pair.h"
-#include "unm_ep.h"
+#include "api/unm_ep.h"
 
 #define LONG_MS	(UNIT_SLOW ? 120000 : 20000)	/* a wait that is too long */
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "unit.h"
-#include "unm_pool.h"
+#include "util/unm_pool.h"
 
 struct thing {
 	struct unm_pool_node node;

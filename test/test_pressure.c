@@ -13,7 +13,7 @@
 #include "ep_xfer.h"
 #include "hal_map.h"
 #include "unm_env.h"
-#include "unm_ep.h"
+#include "api/unm_ep.h"
 
 #define BIG	100000
 

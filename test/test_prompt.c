@@ -11,7 +11,7 @@
 
 #include "os_pair.h"
 #include "unm_env.h"
-#include "unm_ep.h"
+#include "api/unm_ep.h"
 
 #define LEN	((size_t)64 << 10)
 /* As nanoseconds in 64 bits without sign, 500 years: the clock counts from the

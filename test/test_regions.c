@@ -15,7 +15,7 @@
 
 #include "os_pair.h"
 #include "unm_env.h"
-#include "unm_ep.h"
+#include "api/unm_ep.h"
 
 #define ROUNDS	(UNIT_SLOW ? 100 : 400)
 #define REGIONS	2

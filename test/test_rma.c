@@ -10,7 +10,7 @@
 #include "ep_xfer.h"
 #include "os_pair.h"
 #include "unm_env.h"
-#include "unm_ep.h"
+#include "api/unm_ep.h"
 
 #define ROOM	((size_t)6 << 20)
 

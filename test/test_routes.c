@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "os_pair.h"
-#include "unm_ep.h"
+#include "api/unm_ep.h"
 
 #define FEW		8
 #define MANY		1000	/* a peer's routes are 1,024 at most */

@@ -15,7 +15,7 @@
 
 #include "safe.h"
 #include "unm_env.h"
-#include "unm_ep.h"
+#include "api/unm_ep.h"
 
 static const uint64_t cntr_flags[] = { FI_SEND, FI_RECV, FI_WRITE, FI_READ };
 

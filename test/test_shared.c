@@ -15,8 +15,8 @@
 #include "gsas_op_wide.h"
 #include "os_pair.h"
 #include "unm_env.h"
-#include "unm_ep.h"
-#include "unm_onesided.h"
+#include "api/unm_ep.h"
+#include "rma/unm_onesided.h"
 
 #define PAGE	((size_t)4096)
 #define LEN	(4 * PAGE)

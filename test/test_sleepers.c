@@ -18,7 +18,7 @@
 #include <time.h>
 
 #include "ep_pair.h"
-#include "unm_ep.h"
+#include "api/unm_ep.h"
 
 #define LONG_MS		(UNIT_SLOW ? 120000 : 20000)	/* too long a wait */
 #define SLEEPERS	3

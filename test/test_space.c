@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "unit.h"
-#include "unm_space.h"
+#include "core/unm_space.h"
 
 #define BYTES	4096u
 #define DEPTH	64u

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "unit.h"
-#include "unm_span.h"
+#include "util/unm_span.h"
 
 #define UNIT	UNM_SPAN_UNIT
 #define BASE	((uintptr_t)0x7000001000)	/* of a page, of no more */

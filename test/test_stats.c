@@ -9,7 +9,7 @@
 
 #include "ep_pair.h"
 #include "unm_env.h"
-#include "unm_ep.h"
+#include "api/unm_ep.h"
 
 #define BIG	1000000		/* more than receive space holds */
 #define AGE_US	20000

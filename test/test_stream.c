@@ -10,7 +10,7 @@
 #include "ep_xfer.h"
 #include "raw_peer.h"
 #include "unm_env.h"
-#include "unm_ep.h"
+#include "api/unm_ep.h"
 
 #define LEN	700000			/* several reads of 256 KiB */
 #define TOKEN	UINT64_C(0x700000005)	/* of the sender's operation */

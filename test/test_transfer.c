@@ -9,7 +9,7 @@
 
 #include "ep_xfer.h"
 #include "unm_env.h"
-#include "unm_ep.h"
+#include "api/unm_ep.h"
 #include "unm_info.h"
 
 /* around packet payloads of both profiles less tag and data, eager limits of

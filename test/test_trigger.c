@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "ep_work.h"
-#include "unm_op.h"
+#include "core/unm_op.h"
 
 #define MANY	3000		/* more than a peer takes at once */
 

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "os_pair.h"
-#include "unm_ep.h"
-#include "unm_mr.h"
-#include "unm_onesided.h"
+#include "api/unm_ep.h"
+#include "api/unm_mr.h"
+#include "rma/unm_onesided.h"
 
 #define KEYS	3
 #define KEY	70

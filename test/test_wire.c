@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "unit.h"
-#include "unm_wire.h"
+#include "core/unm_wire.h"
 
 static const struct unm_wire_limits host = { 56, 65536 };
 static const struct unm_wire_limits exanode = { 24, 16384 };

@@ -15,8 +15,8 @@
 
 #include "ep_work.h"
 #include "os_pair.h"
-#include "unm_cntr.h"
-#include "unm_trigger.h"
+#include "api/unm_cntr.h"
+#include "trigger/unm_trigger.h"
 
 #define STUCK	3000		/* more than a peer takes that does not look */
 #define WAYS	300		/* more than are tried in one poll */

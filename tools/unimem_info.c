@@ -23,7 +23,7 @@
 
 #include "hal/hal.h"
 #include "unimem_selftest.h"
-#include "unm_stats.h"
+#include "core/unm_stats.h"
 
 #define COUNTERS \
 	((sizeof(struct unm_stats) - offsetof(struct unm_stats, tx_msgs)) / 8)

@@ -20,7 +20,7 @@
 #include "unm_env.h"
 #include "unm_info.h"
 #include "unm_nic.h"
-#include "unm_ops.h"
+#include "api/unm_ops.h"
 #include "util/unm_list.h"
 
 /* ---- Parts ----------------------------------------------------------- */

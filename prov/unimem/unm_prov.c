@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* unm_prov.c - the one symbol libfabric looks for. */
 #include "hal/hal.h"
-#include "unm_domain.h"
+#include "api/unm_domain.h"
 #include "unm_env.h"
 #include "unm_info.h"
 #include "unm_log.h"

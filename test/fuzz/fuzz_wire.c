@@ -4,7 +4,7 @@
  * accepts must lie within the packet and the receive space, and it must not
  * read beyond the words that unm_wire_words() gave.
  */
-#include "unm_wire.h"
+#include "core/unm_wire.h"
 
 #include "fuzz.h"
 

@@ -5,7 +5,7 @@
  * Two regions, each closed and opened anew; the initiator asks for a route to
  * one, goes inside by it when it likes, or is killed anywhere. The owner's
  * application uses the memory when fi_close() has returned. Models
- *   unm_route.c   unm_guard_enter(), unm_guard_leave(), unm_route_look(),
+ *   unm_rkey.c   unm_guard_enter(), unm_guard_leave(), unm_route_look(),
  *                 unm_route_told()
  *   unm_target.c  unm_target_route(), unm_mr_unroute()
  *   hal.h         hal_rx_back_sync(), hal_tx_back_sync(), hal_rx_back()

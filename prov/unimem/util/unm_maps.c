@@ -13,7 +13,7 @@
 
 #include <rdma/fi_errno.h>
 
-#include "unm_maps.h"
+#include "util/unm_maps.h"
 
 #define MAPS_CHUNK	4096		/* bytes of text read at once */
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "unm_pool.h"
+#include "util/unm_pool.h"
 
 #define UNM_POOL_BYTES	32768	/* a chunk, about */
 #define UNM_POOL_MOST	64	/* objects a chunk */

@@ -9,7 +9,7 @@
  */
 #include <stdlib.h>
 
-#include "unm_span.h"
+#include "util/unm_span.h"
 
 #define TAG_FIRST	(UINT32_C(1) << 31)
 #define TAG_USED	(UINT32_C(1) << 30)

@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "unm_addr.h"
+#include "api/unm_av.h"
+#include "api/unm_ep.h"
+#include "unm_log.h"
+#include "api/unm_ops.h"
+#include "trigger/unm_trigger.h"
+
+#define UNM_AV_MIN	64
+#define UNM_AV_FLAGS	(FI_MORE | FI_SYNC_ERR)	/* of insertions */
+
+/* Board and interface only: an entry for any incarnation is found too. */
+static uint32_t unm_av_hash(const struct unm_av *av,
+			    const struct hal_addr *addr)
+{
+	uint64_t key = (uint64_t)addr->board << 32 | addr->iface;
+
+	return (key * UINT64_C(0x9E3779B97F4A7C15) >> 32) & av->hash_mask;
+}
+
+static bool unm_addr_same(const struct hal_addr *entry,
+			  const struct hal_addr *addr)
+{
+	return entry->board == addr->board && entry->iface == addr->iface &&
+		entry->uid == addr->uid &&
+		(entry->nonce == addr->nonce || entry->nonce == HAL_ADDR_ANY);
+}
+
+fi_addr_t unm_av_find(const struct unm_av *av, const struct hal_addr *addr)
+{
+	uint32_t i = av->hash[unm_av_hash(av, addr)];
+
+	for (; i != 0; i = av->entry[i - 1].next) {
+		struct unm_av_entry *e = &av->entry[i - 1];
+
+		if (unm_addr_same(&e->addr, addr))
+			return i - 1;
+	}
+	return FI_ADDR_NOTAVAIL;
+}
+
+/* Spread the chains of a smaller table over av->hash. The order within a chain
+ * is kept: the entries of a new chain all come from the same old one. */
+static void unm_av_rehash(struct unm_av *av, const uint32_t *old, uint32_t n)
+{
+	for (uint32_t b = 0; b < n; b++) {
+		uint32_t last = 0, next;
+
+		for (uint32_t i = old[b]; i != 0; i = next) {
+			next = av->entry[i - 1].next;
+			av->entry[i - 1].next = last;
+			last = i;
+		}
+		for (uint32_t i = last; i != 0; i = next) {
+			struct unm_av_entry *e = &av->entry[i - 1];
+			uint32_t *head = &av->hash[unm_av_hash(av, &e->addr)];
+
+			next = e->next;
+			e->next = *head;
+			*head = i;
+		}
+	}
+}
+
+static int unm_av_grow(struct unm_av *av, size_t need)
+{
+	uint32_t size = av->size ? av->size : UNM_AV_MIN;
+	uint32_t *hash, *old = av->hash, n = av->size;
+	struct unm_av_entry *entry;
+	uint64_t *taken;
+
+	if (need <= av->size)
+		return 0;
+	if (need > UINT32_MAX / 2)
+		return -FI_EINVAL;
+	while (size < need)
+		size *= 2;
+	entry = realloc(av->entry, size * sizeof(*entry));
+	if (entry == NULL)
+		return -FI_ENOMEM;
+	av->entry = entry;
+	taken = realloc(av->taken, size / 8);
+	if (taken == NULL)
+		return -FI_ENOMEM;
+	memset((char *)taken + n / 8, 0, (size - n) / 8);
+	av->taken = taken;
+	hash = calloc(size, sizeof(*hash));
+	if (hash == NULL)
+		return -FI_ENOMEM;
+	av->hash = hash;
+	av->hash_mask = size - 1;
+	av->size = size;
+	unm_av_rehash(av, old, n);
+	free(old);
+	return 0;
+}
+
+/* The lowest free index, taken. There is one below av->size. */
+static uint32_t unm_av_take(struct unm_av *av)
+{
+	uint32_t word = av->lowest / 64, i;
+
+	while (av->taken[word] == UINT64_MAX)
+		word++;
+	i = 64 * word + (uint32_t)__builtin_ctzll(~av->taken[word]);
+	av->taken[word] |= UINT64_C(1) << i % 64;
+	av->lowest = i + 1;
+	av->valid++;
+	if (i >= av->count)
+		av->count = i + 1;
+	return i;
+}
+
+static void unm_av_free(struct unm_av *av, uint32_t i)
+{
+	av->taken[i / 64] &= ~(UINT64_C(1) << i % 64);
+	av->valid--;
+	if (i < av->lowest)
+		av->lowest = i;
+}
+
+static fi_addr_t unm_av_add(struct unm_av *av, const struct hal_addr *addr)
+{
+	fi_addr_t first = unm_av_find(av, addr);
+	uint32_t i = unm_av_take(av);
+	struct unm_av_entry *e = &av->entry[i];
+	uint32_t *tail = &av->hash[unm_av_hash(av, addr)];
+
+	e->addr = *addr;
+	e->first = first == FI_ADDR_NOTAVAIL ? i : first;
+	e->next = 0;
+	e->valid = true;
+	while (*tail != 0)
+		tail = &av->entry[*tail - 1].next;
+	*tail = i + 1;
+	return i;
+}
+
+static bool unm_addr_valid(const struct hal_addr *addr)
+{
+	return addr->version == HAL_ADDR_VERSION && addr->iface != 0 &&
+		addr->reserved == 0;
+}
+
+/* What an insertion names: an array of the caller's, or interfaces of boards,
+ * or service numbers, counted up. */
+struct unm_av_src {
+	const void *array;
+	struct hal_addr first;		/* without an array */
+	size_t ifaces;			/* of each board */
+	size_t count;			/* addresses in all */
+};
+
+/* The i-th; one beyond the last board or interface there can be is not valid.
+ */
+static struct hal_addr unm_av_nth(const struct unm_av_src *src, size_t i)
+{
+	struct hal_addr a;
+	size_t board, iface;
+
+	if (src->array != NULL) {
+		memcpy(&a, (const char *)src->array + i * sizeof(a),
+		       sizeof(a));
+		return a;
+	}
+	a = src->first;
+	board = a.board + i / src->ifaces;
+	iface = a.iface + i % src->ifaces;
+	a.board = (uint16_t)board;
+	a.iface = (uint32_t)iface;
+	if (board > UINT16_MAX || (iface > UNM_ADDR_IFACE_MAX &&
+				   a.reserved != UNM_ADDR_SERVICE))
+		a.iface = 0;
+	return a;
+}
+
+/* The outcome of one: its index, and the reason where it has none. */
+static void unm_av_tell(fi_addr_t *fi_addr, int *errs, size_t i,
+			fi_addr_t index, int err)
+{
+	if (fi_addr != NULL)
+		fi_addr[i] = index;
+	if (errs != NULL)
+		errs[i] = err;
+}
+
+/* A call that inserts nothing says so of each address. */
+static int unm_av_none(fi_addr_t *fi_addr, int *errs, size_t count, int ret)
+{
+	for (size_t i = 0; i < count; i++)
+		unm_av_tell(fi_addr, errs, i, FI_ADDR_NOTAVAIL, -ret);
+	return ret;
+}
+
+static int unm_av_add_all(struct unm_av *av, const struct unm_av_src *src,
+			  fi_addr_t *fi_addr, int *errs)
+{
+	int done = 0;
+
+	for (size_t i = 0; i < src->count; i++) {
+		struct hal_addr a = unm_av_nth(src, i);
+
+		unm_addr_settle(av->domain->hal, &a);
+		if (unm_addr_valid(&a)) {
+			unm_av_tell(fi_addr, errs, i, unm_av_add(av, &a), 0);
+			done++;
+			continue;
+		}
+		unm_av_tell(fi_addr, errs, i, FI_ADDR_NOTAVAIL, FI_EINVAL);
+		UNM_INFO(AV, "address %zu of %zu is not a unimem address\n",
+			 i, src->count);
+	}
+	unm_list_for_each(pos, &av->eps)
+		unm_peer_inserted(unm_container(pos, struct unm_ep_links,
+						node)->ep);
+	return done;
+}
+
+static int unm_av_insert_src(struct unm_av *av, const struct unm_av_src *src,
+			     fi_addr_t *fi_addr, uint64_t flags, void *context)
+{
+	int *errs = flags & FI_SYNC_ERR ? context : NULL;
+	int ret;
+
+	unm_lock(av->domain);
+	ret = unm_av_grow(av, av->valid + src->count);
+	if (ret == 0)
+		ret = unm_av_add_all(av, src, fi_addr, errs);
+	else
+		unm_av_none(fi_addr, errs, src->count, ret);
+	unm_unlock(av->domain);
+	return ret;
+}
+
+static int unm_av_insert(struct fid_av *fid, const void *addr, size_t count,
+			 fi_addr_t *fi_addr, uint64_t flags, void *context)
+{
+	struct unm_av_src src = { .array = addr, .count = count };
+
+	if (flags & ~UNM_AV_FLAGS)
+		return -FI_EBADFLAGS;
+	if (count == 0)
+		return 0;
+	if (addr == NULL || count > UINT32_MAX)
+		return -FI_EINVAL;
+	return unm_av_insert_src(unm_av(fid), &src, fi_addr, flags, context);
+}
+
+/* ---- Names ----------------------------------------------------------- */
+
+static int unm_av_insertsym(struct fid_av *fid, const char *node,
+			    size_t nodecnt, const char *service, size_t svccnt,
+			    fi_addr_t *fi_addr, uint64_t flags, void *context)
+{
+	struct unm_av_src src = { .ifaces = svccnt };
+	int *errs = flags & FI_SYNC_ERR ? context : NULL;
+
+	if (flags & ~UNM_AV_FLAGS)
+		return -FI_EBADFLAGS;
+	/* more than there can be: a number that was computed wrong */
+	if (node == NULL || nodecnt > UINT16_MAX + 1 ||
+	    svccnt > UNM_ADDR_IFACE_MAX)
+		return -FI_EINVAL;
+	src.count = nodecnt * svccnt;
+	if (src.count == 0)
+		return 0;
+	if (unm_addr_parse(node, service, 0, &src.first) != 0 ||
+	    src.first.iface == 0) {
+		UNM_INFO(AV, "node %s service %s asked, offered: "
+			 "unimem://board:interface, or unimem://board or this "
+			 "host and an interface as service\n", node,
+			 service != NULL ? service : "none");
+		return unm_av_none(fi_addr, errs, src.count, -FI_EINVAL);
+	}
+	/* neither one incarnation nor a host is counted up from */
+	if (src.count != 1 && (src.first.nonce != HAL_ADDR_ANY ||
+			       (nodecnt != 1 && !unm_addr_typed(node))))
+		return unm_av_none(fi_addr, errs, src.count, -FI_EINVAL);
+	return unm_av_insert_src(unm_av(fid), &src, fi_addr, flags, context);
+}
+
+static int unm_av_insertsvc(struct fid_av *fid, const char *node,
+			    const char *service, fi_addr_t *fi_addr,
+			    uint64_t flags, void *context)
+{
+	return unm_av_insertsym(fid, node, 1, service, 1, fi_addr, flags,
+				context);
+}
+
+/* ---- Removal, lookup ------------------------------------------------- */
+
+/* An entry leaves its chain. Later ones that had its name, all in the same
+ * chain, get that of the oldest left. */
+static void unm_av_drop(struct unm_av *av, uint32_t gone)
+{
+	struct unm_av_entry *e = &av->entry[gone];
+	uint32_t *link = &av->hash[unm_av_hash(av, &e->addr)];
+
+	while (*link != gone + 1)
+		link = &av->entry[*link - 1].next;
+	*link = e->next;
+	e->valid = false;
+	unm_av_free(av, gone);
+	for (uint32_t i = e->next; i != 0; i = av->entry[i - 1].next)
+		if (av->entry[i - 1].first == gone)
+			av->entry[i - 1].first =
+				unm_av_find(av, &av->entry[i - 1].addr);
+}
+
+static int unm_av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count,
+			 uint64_t flags)
+{
+	struct unm_av *av = unm_av(fid);
+	int ret = 0;
+
+	if (flags != 0)
+		return -FI_EBADFLAGS;
+	unm_lock(av->domain);
+	unm_trigger_await(av->domain);
+	for (size_t i = 0; i < count; i++) {
+		if (fi_addr[i] >= av->count || !av->entry[fi_addr[i]].valid) {
+			ret = -FI_EINVAL;
+			continue;
+		}
+		unm_av_drop(av, fi_addr[i]);
+		unm_trigger_removed(av, fi_addr[i]);
+		unm_list_for_each(pos, &av->eps)
+			unm_peer_removed(unm_container(pos,
+						struct unm_ep_links,
+						node)->ep, fi_addr[i]);
+	}
+	unm_list_for_each(pos, &av->eps) {
+		struct unm_ep *ep = unm_container(pos, struct unm_ep_links,
+						  node)->ep;
+
+		unm_peer_rename(ep);
+		unm_recv_removed(ep);
+	}
+	unm_cq_removed(av);
+	unm_unlock(av->domain);
+	return ret;
+}
+
+static int unm_av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr,
+			 size_t *addrlen)
+{
+	struct unm_av *av = unm_av(fid);
+	size_t room = *addrlen;
+	int ret = 0;
+
+	unm_lock(av->domain);
+	if (fi_addr >= av->count || !av->entry[fi_addr].valid) {
+		ret = -FI_EINVAL;
+	} else {
+		if (room > sizeof(struct hal_addr))
+			room = sizeof(struct hal_addr);
+		if (room != 0)
+			memcpy(addr, &av->entry[fi_addr].addr, room);
+		*addrlen = sizeof(struct hal_addr);
+	}
+	unm_unlock(av->domain);
+	return ret;
+}
+
+/* What unm_addr_parse() reads; the user only if it is not the reader's. */
+static const char *unm_av_straddr(struct fid_av *fid, const void *addr,
+				  char *buf, size_t *len)
+{
+	struct hal_addr a;
+
+	(void)fid;
+	memcpy(&a, addr, sizeof(a));
+	*len = (size_t)unm_addr_print(&a, buf, *len) + 1;
+	return buf;
+}
+
+static struct fi_ops_av unm_ops_av = {
+	.size = sizeof(struct fi_ops_av),
+	.insert = unm_av_insert,
+	.insertsvc = unm_av_insertsvc,
+	.insertsym = unm_av_insertsym,
+	.remove = unm_av_remove,
+	.lookup = unm_av_lookup,
+	.straddr = unm_av_straddr,
+	.av_set = unm_no_av_set,
+};
+
+static int unm_av_close(struct fid *fid)
+{
+	struct unm_av *av = unm_container(fid, struct unm_av, fid.fid);
+
+	if (unm_ref_busy(&av->ref))
+		return -FI_EBUSY;
+	free(av->entry);
+	free(av->taken);
+	free(av->hash);
+	unm_ref_put(&av->domain->ref);
+	free(av);
+	return 0;
+}
+
+static struct fi_ops unm_ops_av_fid = {
+	.size = sizeof(struct fi_ops),
+	.close = unm_av_close,
+	.bind = unm_no_bind,
+	.control = unm_no_control,
+	.ops_open = unm_no_ops_open,
+	.tostr = unm_no_tostr,
+	.ops_set = unm_no_ops_set,
+};
+
+int unm_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr,
+		struct fid_av **fid, void *context)
+{
+	struct unm_domain *domain = unm_domain(domain_fid);
+	struct unm_av *av;
+	int ret;
+
+	if (attr == NULL || attr->type > FI_AV_TABLE)
+		return -FI_EINVAL;
+	/* a shared vector would have to be filled by its creator; MPICH tries
+	 * one and reads its map at once */
+	if (attr->name != NULL || (attr->flags & FI_READ)) {
+		UNM_INFO(AV, "shared address vector asked, offered: none\n");
+		return -FI_ENOSYS;
+	}
+	if (attr->flags & ~FI_SYMMETRIC || attr->rx_ctx_bits != 0)
+		return -FI_ENOSYS;
+	av = calloc(1, sizeof(*av));
+	if (av == NULL)
+		return -FI_ENOMEM;
+	ret = unm_av_grow(av, attr->count ? attr->count : UNM_AV_MIN);
+	if (ret != 0) {
+		free(av->entry);
+		free(av->taken);
+		free(av);
+		return ret;
+	}
+	attr->type = attr->type == FI_AV_MAP ? FI_AV_MAP : FI_AV_TABLE;
+	av->domain = domain;
+	unm_list_init(&av->eps);
+	unm_ref_get(&domain->ref);
+	unm_lock(domain);
+	av->number = ++domain->av_number;
+	unm_unlock(domain);
+	unm_fid_init(&av->fid.fid, FI_CLASS_AV, &unm_ops_av_fid, context);
+	av->fid.ops = &unm_ops_av;
+	*fid = &av->fid;
+	return 0;
+}

@@ -1,0 +1,638 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unm_mr.c - memory regions (unm_mr.h): registering, keys, binding, closing.
+ *
+ * Registering pins and maps nothing: any addresses will do, mapped or not, as
+ * fi_mr(3) promises. Where a region has not everywhere memory that its rights
+ * are good for, each access by request is checked before it touches memory.
+ * For sends and receives nobody needs a region; programs that register their
+ * buffers anyway, for whatever provider, get one.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "api/unm_alias.h"
+#include "api/unm_cntr.h"
+#include "api/unm_ep.h"
+#include "unm_log.h"
+#include "api/unm_mr.h"
+#include "api/unm_ops.h"
+#include "util/unm_maps.h"
+
+#define UNM_MR_ACCESS	(FI_SEND | FI_RECV | FI_READ | FI_WRITE | \
+			 FI_REMOTE_READ | FI_REMOTE_WRITE)
+
+/* What no program has memory at, both ends of the address space. */
+#define UNM_LOW		4096
+#ifdef __aarch64__
+#define UNM_HIGH	(UINT64_C(1) << 48)
+#else
+#define UNM_HIGH	(UINT64_C(1) << 47)
+#endif
+
+#ifndef MADV_POPULATE_READ	/* from Linux 5.14 on */
+#define MADV_POPULATE_READ	22
+#define MADV_POPULATE_WRITE	23
+#endif
+
+/* ---- Keys ------------------------------------------------------------ */
+
+static int unm_mr_by_key(const void *left, const void *right)
+{
+	const uint64_t *a = left, *b = right;
+
+	return (*a > *b) - (*a < *b);
+}
+
+int unm_mr_lookup(struct unm_domain *domain, uint64_t key, struct unm_mr **out)
+{
+	uint64_t **found = tfind(&key, &domain->regions, unm_mr_by_key);
+	struct unm_mr *mr;
+
+	if (found == NULL)
+		return -FI_EKEYREJECTED;
+	mr = unm_container(*found, struct unm_mr, key);
+	if (!mr->enabled)
+		return -FI_EKEYREJECTED;
+	domain->region_hit = mr;
+	*out = mr;
+	return 0;
+}
+
+/* One that a peer does not guess. */
+static int unm_mr_draw(uint64_t *key)
+{
+	do {
+		if (getrandom(key, sizeof(*key), 0) !=
+		    (ssize_t)sizeof(*key)) {
+			UNM_WARN(MR, "no key for a memory region: getrandom: "
+				 "%s: use keys of your own, without "
+				 "FI_MR_PROV_KEY", strerror(errno));
+			return -FI_EIO;
+		}
+	} while (*key == FI_KEY_NOTAVAIL);
+	return 0;
+}
+
+/* 0, -FI_ENOKEY (another open region has its key), -FI_ENOMEM, -FI_EIO. */
+static int unm_mr_enter(struct unm_mr *mr, bool draw)
+{
+	uint64_t **found;
+	int ret;
+
+	unm_lock(mr->domain);
+	mr->number = ++mr->domain->region_number;
+	do {
+		ret = draw ? unm_mr_draw(&mr->key) : 0;
+		if (ret != 0)
+			break;
+		found = tsearch(&mr->key, &mr->domain->regions, unm_mr_by_key);
+		if (found == NULL)
+			ret = -FI_ENOMEM;
+		else if (*found != &mr->key)
+			ret = -FI_ENOKEY;
+	} while (draw && ret == -FI_ENOKEY);
+	unm_unlock(mr->domain);
+	return ret;
+}
+
+/* With the domain's lock. */
+static void unm_mr_leave(struct unm_mr *mr)
+{
+	tdelete(&mr->key, &mr->domain->regions, unm_mr_by_key);
+	if (mr->domain->region_hit == mr)
+		mr->domain->region_hit = NULL;
+}
+
+/* ---- Reaching -------------------------------------------------------- */
+
+void unm_mr_pieces(const struct unm_mr *mr, uint64_t off, uint64_t len,
+		   struct iovec *pieces, size_t *count)
+{
+	size_t i = 0, n = 0;
+
+	while (i + 1 < mr->count && off >= mr->iov[i].iov_len)
+		off -= mr->iov[i++].iov_len;
+	do {
+		uint64_t here = mr->iov[i].iov_len - off;
+
+		if (here > len)
+			here = len;
+		if (here != 0 || len == 0) {
+			pieces[n].iov_base = (void *)
+				((uintptr_t)mr->iov[i].iov_base + off);
+			pieces[n++].iov_len = here;
+		}
+		len -= here;
+		off = 0;
+		i++;
+	} while (len != 0);
+	*count = n;
+}
+
+/* Not all of it can be memory: is every access to be checked? */
+static bool unm_mr_has_holes(const struct unm_mr *mr)
+{
+	for (size_t i = 0; i < mr->count; i++) {
+		uintptr_t start = (uintptr_t)mr->iov[i].iov_base;
+		size_t len = mr->iov[i].iov_len;
+
+		if (len != 0 && (start < UNM_LOW ||
+				 start + (len - 1) >= UNM_HIGH))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Is there memory behind all pieces now, with the protection that peers' rights
+ * need? Where the kernel does not say, it is as if there were not. Protection
+ * that the application changes later is not noticed: an access of a peer then
+ * ends the process, as the application's own would.
+ */
+static bool unm_mr_backed(const struct unm_mr *mr)
+{
+	int prot = (mr->access & FI_REMOTE_READ ? PROT_READ : 0) |
+		(mr->access & FI_REMOTE_WRITE ? PROT_WRITE : 0);
+	int ret = 0;
+
+	for (size_t i = 0; prot != 0 && ret == 0 && i < mr->count; i++)
+		ret = unm_maps_allow(mr->iov[i].iov_base, mr->iov[i].iov_len,
+				     prot);
+	if (ret != 0)
+		UNM_INFO(MR, "region at %p of %" PRIu64 " bytes has not "
+			 "everywhere memory that peers may %s: every access "
+			 "is checked\n", mr->iov[0].iov_base, mr->len,
+			 prot & PROT_WRITE ? "write" : "read");
+	return ret == 0;
+}
+
+static bool unm_mr_must_check(const struct unm_mr *mr)
+{
+	return unm_mr_has_holes(mr) || !unm_mr_backed(mr);
+}
+
+/*
+ * Can the processor access the aligned 32-bit word around an address? Two calls
+ * of futex(2) that wake nobody of ours and change nothing: one compares the
+ * word, one adds 0 to it. The kernel does that by an ordinary access, which
+ * also reaches memory that it does not pin.
+ */
+static bool unm_mr_word(uintptr_t at, bool write)
+{
+	uint32_t *word = (uint32_t *)(at & ~(uintptr_t)3), other = 0;
+	long ret;
+
+	if (write)
+		ret = syscall(SYS_futex, &other, FUTEX_WAKE_OP |
+			      FUTEX_PRIVATE_FLAG, 0, NULL, word,
+			      FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_LT, 0));
+	else
+		ret = syscall(SYS_futex, word, FUTEX_CMP_REQUEUE |
+			      FUTEX_PRIVATE_FLAG, 0, NULL, &other, 0);
+	return ret >= 0 || errno != EFAULT;
+}
+
+/* The same of each page of a piece. */
+static bool unm_mr_pages(const struct iovec *piece, uintptr_t page, bool write)
+{
+	uintptr_t at = (uintptr_t)piece->iov_base;
+	uintptr_t last = at + (piece->iov_len - 1);
+
+	for (;;) {
+		if (!unm_mr_word(at, write))
+			return false;
+		at &= ~(page - 1);
+		if (last - at < page)
+			return true;
+		at += page;
+	}
+}
+
+int unm_mr_present(const struct iovec *pieces, size_t count, uint64_t access)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	bool write = access & FI_REMOTE_WRITE;
+	int advice = write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
+
+	for (size_t i = 0; i < count; i++) {
+		uintptr_t at = (uintptr_t)pieces[i].iov_base & ~(page - 1);
+		size_t len = (uintptr_t)pieces[i].iov_base - at +
+			pieces[i].iov_len;
+
+		/* memory that the kernel does not pin it does not populate */
+		if (pieces[i].iov_len != 0 &&
+		    madvise((void *)at, len, advice) != 0 &&
+		    !unm_mr_pages(&pieces[i], page, write))
+			return -FI_EFAULT;
+	}
+	return 0;
+}
+
+/* ---- Binding and enabling -------------------------------------------- */
+
+static int unm_mr_bind_ep(struct unm_mr *mr, const struct unm_ep *ep,
+			  uint64_t flags)
+{
+	if (flags != 0)
+		return -FI_EBADFLAGS;
+	if (ep->domain != mr->domain)
+		return -FI_EINVAL;
+	if (!(mr->mode & FI_MR_ENDPOINT))
+		return 0;		/* all endpoints serve it already */
+	if (mr->enabled)
+		return -FI_EOPBADSTATE;
+	if (mr->nonce != 0)
+		return -FI_EINVAL;
+	mr->nonce = ep->hif->addr.nonce;
+	return 0;
+}
+
+/* Without FI_MR_ENDPOINT at any time: the region counts from then on. */
+static int unm_mr_bind_cntr(struct unm_mr *mr, struct unm_cntr *cntr,
+			    uint64_t flags)
+{
+	int ret;
+
+	if (flags != FI_REMOTE_WRITE)
+		return -FI_EBADFLAGS;
+	if (!(mr->domain->info->caps & FI_RMA_EVENT)) {
+		UNM_INFO(MR, "a counter for a region asked of a domain without "
+			 "FI_RMA_EVENT: ask fi_getinfo() for it\n");
+		return -FI_ENOSYS;
+	}
+	if (cntr->domain != mr->domain || mr->remote_cntr != NULL)
+		return -FI_EINVAL;
+	if ((mr->mode & FI_MR_ENDPOINT) && mr->enabled)
+		return -FI_EOPBADSTATE;
+	ret = unm_cntr_of_all(cntr);
+	if (ret != 0)
+		return ret;
+	mr->remote_cntr = cntr;
+	ret = unm_mr_unroute(mr);	/* what is direct is not counted */
+	if (ret != 0) {
+		mr->remote_cntr = NULL;
+		unm_ref_put(&cntr->ref);
+	}
+	return ret;
+}
+
+static int unm_mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	struct unm_mr *mr = unm_container(fid, struct unm_mr, fid.fid);
+	int ret;
+
+	unm_lock(mr->domain);
+	switch (bfid->fclass) {
+	case FI_CLASS_EP:
+		ret = unm_mr_bind_ep(mr, unm_alias_ep(unm_container(bfid,
+					struct fid_ep, fid)), flags);
+		break;
+	case FI_CLASS_CNTR:
+		ret = unm_mr_bind_cntr(mr, unm_container(bfid,
+					struct unm_cntr, fid.fid), flags);
+		break;
+	default:
+		UNM_INFO(MR, "binding class %zu asked, offered: ep, cntr\n",
+			 bfid->fclass);
+		ret = -FI_EINVAL;
+		break;
+	}
+	unm_unlock(mr->domain);
+	return ret;
+}
+
+static int unm_mr_enable(struct unm_mr *mr)
+{
+	int ret = 0;
+
+	unm_lock(mr->domain);
+	if ((mr->mode & FI_MR_ENDPOINT) && mr->nonce == 0) {
+		UNM_INFO(MR, "region enabled, bound to no endpoint: "
+			 "FI_MR_ENDPOINT asks for fi_mr_bind() first\n");
+		ret = -FI_EOPBADSTATE;
+	} else {
+		mr->fid.key = mr->key;
+		mr->enabled = true;
+	}
+	unm_unlock(mr->domain);
+	return ret;
+}
+
+/* ---- Raw keys: the same 8 bytes, little-endian ----------------------- */
+
+static int unm_mr_raw_attr(const struct unm_mr *mr,
+			   const struct fi_mr_raw_attr *attr)
+{
+	uint64_t raw = htole64(mr->key);
+	size_t room;
+
+	if (attr->flags != 0)
+		return -FI_EBADFLAGS;
+	if (!mr->enabled)
+		return -FI_EOPBADSTATE;
+	if (attr->key_size == NULL)
+		return -FI_EINVAL;
+	room = *attr->key_size;
+	*attr->key_size = sizeof(raw);
+	if (room < sizeof(raw))
+		return -FI_ETOOSMALL;
+	if (attr->raw_key == NULL)
+		return -FI_EINVAL;
+	memcpy(attr->raw_key, &raw, sizeof(raw));
+	if (attr->base_addr != NULL)
+		*attr->base_addr = mr->base;
+	return 0;
+}
+
+static int unm_mr_map_raw(const struct fi_mr_map_raw *map)
+{
+	uint64_t raw;
+
+	if (map->flags != 0)
+		return -FI_EBADFLAGS;
+	if (map->raw_key == NULL || map->key == NULL ||
+	    map->key_size != sizeof(raw))
+		return -FI_EINVAL;
+	memcpy(&raw, map->raw_key, sizeof(raw));
+	*map->key = le64toh(raw);
+	return 0;
+}
+
+int unm_mr_domain_control(struct fid *fid, int command, void *arg)
+{
+	(void)fid;
+	switch (command) {
+	case FI_MAP_RAW_MR:
+		return arg != NULL ? unm_mr_map_raw(arg) : -FI_EINVAL;
+	case FI_UNMAP_KEY:		/* mapping took nothing */
+		return 0;
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
+/*
+ * Pages are behind addresses now, or no more. Which ones does not matter: the
+ * whole region is checked. Peers that access shared memory through mappings of
+ * their own ask again which memory it is.
+ */
+static int unm_mr_refresh(struct unm_mr *mr, const struct fi_mr_modify *modify)
+{
+	bool holes;
+	int ret = 0;
+
+	if (modify->flags != 0)
+		return -FI_EBADFLAGS;
+	if (modify->attr.mr_iov == NULL && modify->attr.iov_count != 0)
+		return -FI_EINVAL;
+	holes = unm_mr_must_check(mr);
+	unm_lock(mr->domain);
+	mr->holes = holes;
+	if (mr->exported)
+		ret = unm_mr_unroute(mr);
+	/* also if a peer is still inside: whoever asks now shall not be sent
+	 * the key of the old memory */
+	mr->identified = false;
+	mr->shared = false;
+	unm_unlock(mr->domain);
+	return ret;
+}
+
+static int unm_mr_control(struct fid *fid, int command, void *arg)
+{
+	struct unm_mr *mr = unm_container(fid, struct unm_mr, fid.fid);
+
+	switch (command) {
+	case FI_ENABLE:
+		return unm_mr_enable(mr);
+	case FI_GET_RAW_MR:
+		return arg != NULL ? unm_mr_raw_attr(mr, arg) : -FI_EINVAL;
+	case FI_REFRESH:
+		return arg != NULL ? unm_mr_refresh(mr, arg) : -FI_EINVAL;
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
+/* ---- Closing --------------------------------------------------------- */
+
+static void unm_mr_unref(struct unm_mr *mr)
+{
+	if (mr->remote_cntr != NULL)
+		unm_ref_put(&mr->remote_cntr->ref);
+	mr->remote_cntr = NULL;
+	unm_ref_put(&mr->domain->ref);
+}
+
+/*
+ * In a forked child: nobody accesses its copy of the region. But another thread
+ * of the parent may have had the lock when it forked, and here has it for ever.
+ * Then the table may be half changed, and is left alone with what is in it.
+ */
+static void unm_mr_close_copy(struct unm_mr *mr)
+{
+	struct unm_domain *domain = mr->domain;
+
+	if (domain->locked && pthread_mutex_trylock(&domain->lock) != 0) {
+		unm_mr_unref(mr);
+		return;
+	}
+	unm_mr_leave(mr);
+	unm_unlock(domain);
+	unm_mr_unref(mr);
+	free(mr);
+}
+
+static int unm_mr_close(struct fid *fid)
+{
+	struct unm_mr *mr = unm_container(fid, struct unm_mr, fid.fid);
+	int ret;
+
+	if (mr->owner != getpid()) {
+		unm_mr_close_copy(mr);
+		return 0;
+	}
+	unm_lock(mr->domain);
+	ret = unm_mr_unroute(mr);
+	if (ret != 0) {
+		unm_unlock(mr->domain);
+		return ret;
+	}
+	unm_mr_leave(mr);
+	unm_mr_end_streams(mr);
+	unm_unlock(mr->domain);
+	unm_mr_unref(mr);
+	free(mr);
+	return 0;
+}
+
+static struct fi_ops unm_ops_mr_fid = {
+	.size = sizeof(struct fi_ops),
+	.close = unm_mr_close,
+	.bind = unm_mr_bind,
+	.control = unm_mr_control,
+	.ops_open = unm_no_ops_open,
+	.tostr = unm_no_tostr,
+	.ops_set = unm_no_ops_set,
+};
+
+/* ---- Registering ----------------------------------------------------- */
+
+/* FI_MR_BASIC is a name of old APIs for three bits, FI_MR_SCALABLE for none. */
+static int unm_mr_mode(const struct unm_domain *domain)
+{
+	int mode = domain->info->domain_attr->mr_mode;
+
+	if (mode == FI_MR_BASIC)
+		return FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	return mode & UNM_MR_MODES;
+}
+
+static int unm_mr_refuse(const char *what, uint64_t asked, uint64_t offered,
+			 int err)
+{
+	UNM_INFO(MR, "region refused: %s asked 0x%llx, offered 0x%llx\n", what,
+		 (unsigned long long)asked, (unsigned long long)offered);
+	return -err;
+}
+
+static int unm_mr_check(const struct unm_domain *domain,
+			const struct fi_mr_attr *attr, uint64_t flags)
+{
+	uint64_t event = domain->info->caps & FI_RMA_EVENT;
+	uint32_t api = domain->fabric->fid.api_version;
+
+	if (flags & ~event)
+		return unm_mr_refuse("flags", flags, event, FI_EBADFLAGS);
+	if (attr->mr_iov == NULL || attr->iov_count == 0 ||
+	    attr->iov_count > UNM_IOV_MAX)
+		return unm_mr_refuse("iov_count", attr->iov_count,
+				     UNM_IOV_MAX, FI_EINVAL);
+	if (attr->access & ~UNM_MR_ACCESS)
+		return unm_mr_refuse("access", attr->access, UNM_MR_ACCESS,
+				     FI_EINVAL);
+	if (attr->offset != 0)
+		return unm_mr_refuse("offset", attr->offset, 0, FI_EINVAL);
+	/* applications of old APIs do not have the field */
+	if (FI_VERSION_GE(api, FI_VERSION(1, 5)) && attr->auth_key_size != 0)
+		return unm_mr_refuse("auth_key_size", attr->auth_key_size, 0,
+				     FI_EINVAL);
+	return 0;
+}
+
+/* A piece ends at the end of the address space at the latest, and all of them
+ * have a length that 64 bits can hold. */
+static int unm_mr_set_pieces(struct unm_mr *mr, const struct fi_mr_attr *attr)
+{
+	for (size_t i = 0; i < attr->iov_count; i++) {
+		uintptr_t start = (uintptr_t)attr->mr_iov[i].iov_base;
+		size_t len = attr->mr_iov[i].iov_len;
+
+		if (len != 0 && len - 1 > UINTPTR_MAX - start)
+			return unm_mr_refuse("iov_len", len,
+					     UINTPTR_MAX - start, FI_EINVAL);
+		if (len > UINT64_MAX - mr->len)
+			return unm_mr_refuse("length of all", len,
+					     UINT64_MAX - mr->len, FI_EINVAL);
+		mr->iov[i] = attr->mr_iov[i];
+		mr->len += len;
+	}
+	mr->count = attr->iov_count;
+	return 0;
+}
+
+static int unm_mr_construct(struct unm_mr *mr, struct unm_domain *domain,
+			    const struct fi_mr_attr *attr)
+{
+	bool draw;
+	int ret;
+
+	mr->domain = domain;
+	mr->owner = getpid();
+	mr->mode = unm_mr_mode(domain);
+	mr->access = attr->access;
+	unm_list_init(&mr->users);
+	ret = unm_mr_set_pieces(mr, attr);
+	if (ret != 0)
+		return ret;
+	mr->holes = unm_mr_must_check(mr);
+	if (mr->mode & FI_MR_VIRT_ADDR)
+		mr->base = (uintptr_t)mr->iov[0].iov_base;
+	draw = mr->mode & FI_MR_PROV_KEY;
+	mr->key = attr->requested_key;
+	mr->enabled = !(mr->mode & FI_MR_ENDPOINT);
+	ret = unm_mr_enter(mr, draw);
+	if (ret != 0)
+		return ret;
+	mr->fid.key = mr->enabled || !draw ? mr->key : FI_KEY_NOTAVAIL;
+	return 0;
+}
+
+static int unm_mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
+			  uint64_t flags, struct fid_mr **out)
+{
+	struct unm_domain *domain;
+	struct unm_mr *mr;
+	int ret;
+
+	if (fid->fclass != FI_CLASS_DOMAIN || attr == NULL)
+		return -FI_EINVAL;
+	domain = unm_container(fid, struct unm_domain, fid.fid);
+	ret = unm_mr_check(domain, attr, flags);
+	if (ret != 0)
+		return ret;
+	mr = calloc(1, sizeof(*mr));
+	if (mr == NULL)
+		return -FI_ENOMEM;
+	unm_fid_init(&mr->fid.fid, FI_CLASS_MR, &unm_ops_mr_fid,
+		     attr->context);
+	ret = unm_mr_construct(mr, domain, attr);
+	if (ret != 0) {
+		free(mr);
+		return ret;
+	}
+	unm_ref_get(&domain->ref);
+	*out = &mr->fid;
+	return 0;
+}
+
+static int unm_mr_regv(struct fid *fid, const struct iovec *iov, size_t count,
+		       uint64_t access, uint64_t offset,
+		       uint64_t requested_key, uint64_t flags,
+		       struct fid_mr **mr, void *context)
+{
+	struct fi_mr_attr attr = {
+		.mr_iov = iov, .iov_count = count, .access = access,
+		.offset = offset, .requested_key = requested_key,
+		.context = context,
+	};
+
+	return unm_mr_regattr(fid, &attr, flags, mr);
+}
+
+static int unm_mr_reg(struct fid *fid, const void *buf, size_t len,
+		      uint64_t access, uint64_t offset, uint64_t requested_key,
+		      uint64_t flags, struct fid_mr **mr, void *context)
+{
+	struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
+
+	return unm_mr_regv(fid, &iov, 1, access, offset, requested_key, flags,
+			   mr, context);
+}
+
+struct fi_ops_mr unm_ops_mr = {
+	.size = sizeof(struct fi_ops_mr),
+	.reg = unm_mr_reg,
+	.regv = unm_mr_regv,
+	.regattr = unm_mr_regattr,
+};

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* unm_msg.c - fi_msg(3): arguments to operations, nothing more. */
+#include "api/unm_ops.h"
+#include "trigger/unm_trigger.h"
+#include "msg/unm_tx.h"
+
+#define UNM_RX_ODD	(~(UNM_RX_OP_FLAGS | FI_MORE))
+
+static ssize_t unm_msg_recv(struct fid_ep *fid, void *buf, size_t len,
+			    void *desc, fi_addr_t src, void *context)
+{
+	(void)desc;
+	return unm_recv_buf(unm_ep(fid), false, buf, len, src, 0, 0, context,
+			    unm_ep(fid)->rx_flags);
+}
+
+static ssize_t unm_msg_recvv(struct fid_ep *fid, const struct iovec *iov,
+			     void **desc, size_t count, fi_addr_t src,
+			     void *context)
+{
+	(void)desc;
+	return unm_recv_vector(unm_ep(fid), false, iov, count, src, 0, 0,
+			       context, unm_ep(fid)->rx_flags);
+}
+
+static ssize_t unm_msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg,
+			       uint64_t flags)
+{
+	struct unm_ep *ep = unm_ep(fid);
+	uint64_t more = ep->rx_msg_flags;
+
+	if (__builtin_expect((flags & UNM_RX_ODD) != 0, 0)) {
+		ssize_t ret = unm_trigger(ep, &(struct unm_call){
+			.type = FI_OP_RECV, .msg = msg, .flags = flags,
+			.context = msg->context }, flags & UNM_RX_ODD);
+
+		if (ret != 1)
+			return ret;
+		more = 0;		/* work: its own flags alone */
+	}
+	return unm_recv_vector(ep, false, msg->msg_iov, msg->iov_count,
+			       msg->addr, 0, 0, msg->context, flags | more);
+}
+
+static ssize_t unm_msg_send(struct fid_ep *fid, const void *buf, size_t len,
+			    void *desc, fi_addr_t dest, void *context)
+{
+	struct unm_ep *ep = unm_ep(fid);
+
+	(void)desc;
+	return unm_tx(ep, false, false, false, buf, len, dest, 0, 0, context,
+		      ep->tx_flags);
+}
+
+static ssize_t unm_msg_sendv(struct fid_ep *fid, const struct iovec *iov,
+			     void **desc, size_t count, fi_addr_t dest,
+			     void *context)
+{
+	struct unm_send s = {
+		.iov = iov, .count = count, .context = context,
+		.flags = unm_ep(fid)->tx_flags,
+	};
+
+	(void)desc;
+	return unm_tx_iov(unm_ep(fid), dest, &s);
+}
+
+static ssize_t unm_msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg,
+			       uint64_t flags)
+{
+	struct unm_send s = {
+		.iov = msg->msg_iov, .count = msg->iov_count,
+		.context = msg->context, .data = msg->data,
+		.has_data = flags & FI_REMOTE_CQ_DATA,
+		.flags = flags | unm_ep(fid)->tx_msg_flags,
+	};
+
+	if (__builtin_expect((flags & ~UNM_TX_MSG_FLAGS) != 0, 0)) {
+		ssize_t ret = unm_trigger(unm_ep(fid), &(struct unm_call){
+			.type = FI_OP_SEND, .msg = msg, .flags = flags,
+			.context = msg->context }, flags & ~UNM_TX_MSG_FLAGS);
+
+		if (ret != 1)
+			return ret;
+		s.flags = flags;	/* work: its own alone */
+	}
+	return unm_tx_iov(unm_ep(fid), msg->addr, &s);
+}
+
+static ssize_t unm_msg_inject(struct fid_ep *fid, const void *buf, size_t len,
+			      fi_addr_t dest)
+{
+	return unm_tx(unm_ep(fid), false, true, false, buf, len, dest, 0, 0,
+		      NULL, 0);
+}
+
+static ssize_t unm_msg_senddata(struct fid_ep *fid, const void *buf,
+				size_t len, void *desc, uint64_t data,
+				fi_addr_t dest, void *context)
+{
+	struct unm_ep *ep = unm_ep(fid);
+
+	(void)desc;
+	return unm_tx(ep, false, false, true, buf, len, dest, 0, data, context,
+		      ep->tx_flags);
+}
+
+static ssize_t unm_msg_injectdata(struct fid_ep *fid, const void *buf,
+				  size_t len, uint64_t data, fi_addr_t dest)
+{
+	return unm_tx(unm_ep(fid), false, true, true, buf, len, dest, 0, data,
+		      NULL, 0);
+}
+
+struct fi_ops_msg unm_ops_msg = {
+	.size = sizeof(struct fi_ops_msg),
+	.recv = unm_msg_recv,
+	.recvv = unm_msg_recvv,
+	.recvmsg = unm_msg_recvmsg,
+	.send = unm_msg_send,
+	.sendv = unm_msg_sendv,
+	.sendmsg = unm_msg_sendmsg,
+	.inject = unm_msg_inject,
+	.senddata = unm_msg_senddata,
+	.injectdata = unm_msg_injectdata,
+};

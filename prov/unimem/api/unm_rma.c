@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* unm_rma.c - fi_rma(3): arguments to operations, nothing more. */
+#include "rma/unm_onesided.h"
+#include "api/unm_ops.h"
+#include "trigger/unm_trigger.h"
+
+/* What a call without flags asks for. */
+static ssize_t unm_rma(struct unm_ep *ep, enum unm_kind kind,
+		       const struct iovec *iov, size_t count, fi_addr_t peer,
+		       uint64_t addr, uint64_t key, void *context)
+{
+	struct fi_rma_iov remote = { .addr = addr, .key = key };
+	struct unm_vec vec = { iov, count };
+	struct unm_access a = {
+		.kind = kind, .unit = 1, .remote = &remote, .nremote = 1,
+		.flags = ep->tx_flags, .context = context,
+		.inject = kind == UNM_PUT && (ep->tx_flags & FI_INJECT),
+	};
+
+	if (count > UNM_IOV_MAX)
+		return -FI_EINVAL;
+	if (kind == UNM_PUT)
+		a.src = vec;
+	else
+		a.dst = vec;
+	a.len = unm_iov_len(iov, count);
+	remote.len = a.len;
+	return unm_onesided(ep, peer, &a);
+}
+
+static ssize_t unm_rma_msg(struct unm_ep *ep, enum unm_kind kind,
+			   const struct fi_msg_rma *msg, uint64_t flags)
+{
+	struct unm_vec vec = { msg->msg_iov, msg->iov_count };
+	struct unm_access a = {
+		.kind = kind, .unit = 1, .remote = msg->rma_iov,
+		.nremote = msg->rma_iov_count, .data = msg->data,
+		.flags = flags | ep->tx_msg_flags, .context = msg->context,
+		.inject = flags & FI_INJECT,
+		.has_data = flags & FI_REMOTE_CQ_DATA,
+	};
+	uint64_t allowed = UNM_TX_MSG_FLAGS;
+
+	if (kind == UNM_GET)
+		allowed &= ~(FI_INJECT | FI_REMOTE_CQ_DATA);
+	if (__builtin_expect((flags & ~allowed) != 0, 0)) {
+		ssize_t ret = unm_trigger(ep, &(struct unm_call){
+			.type = kind == UNM_GET ? FI_OP_READ : FI_OP_WRITE,
+			.msg = msg, .flags = flags, .context = msg->context,
+			}, flags & ~allowed);
+
+		if (ret != 1)
+			return ret;
+		a.flags = flags;	/* work: its own alone */
+	}
+	if (msg->iov_count > UNM_IOV_MAX || msg->rma_iov_count == 0 ||
+	    msg->rma_iov_count > UNM_REMOTES_MAX)
+		return -FI_EINVAL;
+	for (size_t i = 0; i < msg->rma_iov_count; i++)
+		if (__builtin_add_overflow(a.len, msg->rma_iov[i].len, &a.len))
+			return -FI_EINVAL;
+	if (a.len != unm_iov_len(msg->msg_iov, msg->iov_count))
+		return -FI_EINVAL;
+	if (kind == UNM_PUT)
+		a.src = vec;
+	else
+		a.dst = vec;
+	return unm_onesided(ep, msg->addr, &a);
+}
+
+/* Injected, or with remote CQ data. */
+static ssize_t unm_rma_put(struct unm_ep *ep, const void *buf, size_t len,
+			   const uint64_t *data, fi_addr_t peer, uint64_t addr,
+			   uint64_t key, bool inject, void *context)
+{
+	struct iovec iov = { (void *)buf, len };
+	struct fi_rma_iov remote = { addr, len, key };
+	struct unm_access a = {
+		.kind = UNM_PUT, .unit = 1,
+		.inject = inject || (ep->tx_flags & FI_INJECT),
+		.has_data = data != NULL, .src = { &iov, 1 },
+		.remote = &remote, .nremote = 1, .len = len,
+		.data = data != NULL ? *data : 0,
+		.flags = inject ? 0 : ep->tx_flags, .context = context,
+	};
+
+	return unm_onesided(ep, peer, &a);
+}
+
+static ssize_t unm_rma_read(struct fid_ep *ep, void *buf, size_t len,
+			    void *desc, fi_addr_t src, uint64_t addr,
+			    uint64_t key, void *context)
+{
+	struct iovec iov = { buf, len };
+
+	(void)desc;
+	return unm_rma(unm_ep(ep), UNM_GET, &iov, 1, src, addr, key, context);
+}
+
+static ssize_t unm_rma_readv(struct fid_ep *ep, const struct iovec *iov,
+			     void **desc, size_t count, fi_addr_t src,
+			     uint64_t addr, uint64_t key, void *context)
+{
+	(void)desc;
+	return unm_rma(unm_ep(ep), UNM_GET, iov, count, src, addr, key,
+		       context);
+}
+
+static ssize_t unm_rma_readmsg(struct fid_ep *ep, const struct fi_msg_rma *msg,
+			       uint64_t flags)
+{
+	return unm_rma_msg(unm_ep(ep), UNM_GET, msg, flags);
+}
+
+static ssize_t unm_rma_write(struct fid_ep *ep, const void *buf, size_t len,
+			     void *desc, fi_addr_t dest, uint64_t addr,
+			     uint64_t key, void *context)
+{
+	struct iovec iov = { (void *)buf, len };
+
+	(void)desc;
+	return unm_rma(unm_ep(ep), UNM_PUT, &iov, 1, dest, addr, key, context);
+}
+
+static ssize_t unm_rma_writev(struct fid_ep *ep, const struct iovec *iov,
+			      void **desc, size_t count, fi_addr_t dest,
+			      uint64_t addr, uint64_t key, void *context)
+{
+	(void)desc;
+	return unm_rma(unm_ep(ep), UNM_PUT, iov, count, dest, addr, key,
+		       context);
+}
+
+static ssize_t unm_rma_writemsg(struct fid_ep *ep,
+				const struct fi_msg_rma *msg, uint64_t flags)
+{
+	return unm_rma_msg(unm_ep(ep), UNM_PUT, msg, flags);
+}
+
+static ssize_t unm_rma_inject(struct fid_ep *ep, const void *buf, size_t len,
+			      fi_addr_t dest, uint64_t addr, uint64_t key)
+{
+	return unm_rma_put(unm_ep(ep), buf, len, NULL, dest, addr, key, true,
+			   NULL);
+}
+
+static ssize_t unm_rma_writedata(struct fid_ep *ep, const void *buf,
+				 size_t len, void *desc, uint64_t data,
+				 fi_addr_t dest, uint64_t addr, uint64_t key,
+				 void *context)
+{
+	(void)desc;
+	return unm_rma_put(unm_ep(ep), buf, len, &data, dest, addr, key, false,
+			   context);
+}
+
+static ssize_t unm_rma_injectdata(struct fid_ep *ep, const void *buf,
+				  size_t len, uint64_t data, fi_addr_t dest,
+				  uint64_t addr, uint64_t key)
+{
+	return unm_rma_put(unm_ep(ep), buf, len, &data, dest, addr, key, true,
+			   NULL);
+}
+
+struct fi_ops_rma unm_ops_rma = {
+	.size = sizeof(struct fi_ops_rma),
+	.read = unm_rma_read,
+	.readv = unm_rma_readv,
+	.readmsg = unm_rma_readmsg,
+	.write = unm_rma_write,
+	.writev = unm_rma_writev,
+	.writemsg = unm_rma_writemsg,
+	.inject = unm_rma_inject,
+	.writedata = unm_rma_writedata,
+	.injectdata = unm_rma_injectdata,
+};

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* unm_tagged.c - fi_tagged(3): arguments to operations, nothing more. */
+#include "api/unm_ops.h"
+#include "trigger/unm_trigger.h"
+#include "msg/unm_tx.h"
+
+#define UNM_TRX_ODD	(~(FI_COMPLETION | FI_PEEK | FI_CLAIM | \
+			   FI_DISCARD | FI_MORE))
+
+static ssize_t unm_tagged_recv(struct fid_ep *fid, void *buf, size_t len,
+			       void *desc, fi_addr_t src, uint64_t tag,
+			       uint64_t ignore, void *context)
+{
+	(void)desc;
+	return unm_recv_buf(unm_ep(fid), true, buf, len, src, tag, ignore,
+			    context, unm_ep(fid)->rx_flags);
+}
+
+static ssize_t unm_tagged_recvv(struct fid_ep *fid, const struct iovec *iov,
+				void **desc, size_t count, fi_addr_t src,
+				uint64_t tag, uint64_t ignore, void *context)
+{
+	(void)desc;
+	return unm_recv_vector(unm_ep(fid), true, iov, count, src, tag, ignore,
+			       context, unm_ep(fid)->rx_flags);
+}
+
+static ssize_t unm_tagged_recvmsg(struct fid_ep *fid,
+				  const struct fi_msg_tagged *msg,
+				  uint64_t flags)
+{
+	struct unm_ep *ep = unm_ep(fid);
+	uint64_t more = ep->rx_msg_flags;
+
+	if (__builtin_expect((flags & UNM_TRX_ODD) != 0, 0)) {
+		ssize_t ret = unm_trigger(ep, &(struct unm_call){
+			.type = FI_OP_TRECV, .msg = msg, .flags = flags,
+			.context = msg->context }, flags & UNM_TRX_ODD);
+
+		if (ret != 1)
+			return ret;
+		more = 0;		/* work: its own flags alone */
+	}
+	flags |= more;
+	if (flags & FI_PEEK)
+		return unm_recv_peek(ep, msg->tag, msg->ignore, msg->addr,
+				     msg->context, flags);
+	if (flags & FI_CLAIM)
+		return unm_recv_claimed(ep, msg->msg_iov, msg->iov_count,
+					msg->context, flags);
+	if (flags & FI_DISCARD)		/* only of what was peeked at */
+		return -FI_EINVAL;
+	return unm_recv_vector(ep, true, msg->msg_iov, msg->iov_count,
+			       msg->addr, msg->tag, msg->ignore, msg->context,
+			       flags);
+}
+
+static ssize_t unm_tagged_send(struct fid_ep *fid, const void *buf, size_t len,
+			       void *desc, fi_addr_t dest, uint64_t tag,
+			       void *context)
+{
+	struct unm_ep *ep = unm_ep(fid);
+
+	(void)desc;
+	return unm_tx(ep, true, false, false, buf, len, dest, tag, 0, context,
+		      ep->tx_flags);
+}
+
+static ssize_t unm_tagged_sendv(struct fid_ep *fid, const struct iovec *iov,
+				void **desc, size_t count, fi_addr_t dest,
+				uint64_t tag, void *context)
+{
+	struct unm_send s = {
+		.iov = iov, .count = count, .tag = tag, .tagged = true,
+		.context = context, .flags = unm_ep(fid)->tx_flags,
+	};
+
+	(void)desc;
+	return unm_tx_iov(unm_ep(fid), dest, &s);
+}
+
+static ssize_t unm_tagged_sendmsg(struct fid_ep *fid,
+				  const struct fi_msg_tagged *msg,
+				  uint64_t flags)
+{
+	struct unm_send s = {
+		.iov = msg->msg_iov, .count = msg->iov_count, .tag = msg->tag,
+		.tagged = true, .context = msg->context, .data = msg->data,
+		.has_data = flags & FI_REMOTE_CQ_DATA,
+		.flags = flags | unm_ep(fid)->tx_msg_flags,
+	};
+
+	if (__builtin_expect((flags & ~UNM_TX_MSG_FLAGS) != 0, 0)) {
+		ssize_t ret = unm_trigger(unm_ep(fid), &(struct unm_call){
+			.type = FI_OP_TSEND, .msg = msg, .flags = flags,
+			.context = msg->context }, flags & ~UNM_TX_MSG_FLAGS);
+
+		if (ret != 1)
+			return ret;
+		s.flags = flags;	/* work: its own alone */
+	}
+	return unm_tx_iov(unm_ep(fid), msg->addr, &s);
+}
+
+static ssize_t unm_tagged_inject(struct fid_ep *fid, const void *buf,
+				 size_t len, fi_addr_t dest, uint64_t tag)
+{
+	return unm_tx(unm_ep(fid), true, true, false, buf, len, dest, tag, 0,
+		      NULL, 0);
+}
+
+static ssize_t unm_tagged_senddata(struct fid_ep *fid, const void *buf,
+				   size_t len, void *desc, uint64_t data,
+				   fi_addr_t dest, uint64_t tag, void *context)
+{
+	struct unm_ep *ep = unm_ep(fid);
+
+	(void)desc;
+	return unm_tx(ep, true, false, true, buf, len, dest, tag, data,
+		      context, ep->tx_flags);
+}
+
+static ssize_t unm_tagged_injectdata(struct fid_ep *fid, const void *buf,
+				     size_t len, uint64_t data,
+				     fi_addr_t dest, uint64_t tag)
+{
+	return unm_tx(unm_ep(fid), true, true, true, buf, len, dest, tag, data,
+		      NULL, 0);
+}
+
+struct fi_ops_tagged unm_ops_tagged = {
+	.size = sizeof(struct fi_ops_tagged),
+	.recv = unm_tagged_recv,
+	.recvv = unm_tagged_recvv,
+	.recvmsg = unm_tagged_recvmsg,
+	.send = unm_tagged_send,
+	.sendv = unm_tagged_sendv,
+	.sendmsg = unm_tagged_sendmsg,
+	.inject = unm_tagged_inject,
+	.senddata = unm_tagged_senddata,
+	.injectdata = unm_tagged_injectdata,
+};

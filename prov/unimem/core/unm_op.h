@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* unm_op.h - operations under way: sends, receives, unexpected messages. */
+#ifndef UNM_OP_H
+#define UNM_OP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "hal/hal.h"
+#include "unm_info.h"
+#include "core/unm_match.h"
+#include "core/unm_wire.h"
+#include "util/unm_list.h"
+#include "util/unm_pool.h"
+
+struct unm_import;
+struct unm_peer;
+
+/* A flag of ours: the operation's context is deferred work (unm_trigger.h). */
+#define UNM_OP_WORK	(UINT64_C(1) << 62)
+
+/* What a send call asks for; lives on the caller's stack. */
+struct unm_send {
+	const struct iovec *iov;
+	size_t count;
+	size_t len;			/* sum of iov */
+	uint64_t tag;
+	uint64_t data;
+	void *context;
+	uint64_t flags;			/* UNM_TX_MSG_FLAGS */
+	bool tagged;
+	bool has_data;
+	bool inject;
+};
+
+enum unm_tx_state {
+	UNM_TX_BACKLOG = 1,	/* not sent yet */
+	UNM_TX_AWAIT,		/* sent; done when the peer released packet */
+	UNM_TX_RTS,		/* announced: the peer reads it or asks */
+	UNM_TX_STREAM,		/* the peer asked for pieces, some are left */
+	UNM_TX_STREAMED,	/* every piece is sent: FIN will come */
+};
+
+/* When unm_gauge.c first met an operation; 0 in a new object. */
+struct unm_seen {
+	uint64_t us;
+	uint32_t stamp;			/* which operation that was */
+};
+
+/* A send that outlives its call. */
+struct unm_tx_op {
+	struct unm_pool_node node;
+	struct unm_list link;		/* in one list of its peer */
+	struct unm_peer *peer;
+	enum unm_tx_state state;
+	bool tagged;
+	bool has_data;
+	bool inject;
+	bool bad;			/* STREAM: iov is no memory to read */
+	uint8_t count;
+	uint8_t buf_class;
+	void *buf;			/* BACKLOG: copy of injected bytes */
+	uint64_t packet;		/* AWAIT: number it waits for */
+	uint64_t peer_token;		/* STREAM: receiver's operation */
+	uint64_t sent;			/* STREAM: bytes so far ... */
+	uint64_t wanted;		/* ... of these */
+	uint64_t len;
+	uint64_t tag;
+	uint64_t data;
+	uint64_t flags;
+	struct unm_seen seen;
+	void *context;
+	struct iovec iov[UNM_IOV_MAX];
+};
+
+enum unm_rx_state {
+	UNM_RX_POSTED = 1,	/* waits for a message */
+	UNM_RX_DMA_WAIT,	/* rendezvous: transfers to be posted */
+	UNM_RX_DMA,		/* rendezvous: transfers under way */
+	UNM_RX_CTS,		/* rendezvous: wants to ask for pieces */
+	UNM_RX_STREAM,		/* rendezvous: pieces come, or are read */
+	UNM_RX_FIN,		/* rendezvous: wants to tell the sender */
+};
+
+/* A receive: posted, or in transfer. Posting and delivery touch no more than
+ * its first two lines. */
+struct unm_rx_op {
+	struct unm_pool_node node;
+	struct unm_match_recv match;
+	uint64_t flags;			/* FI_COMPLETION, FI_MULTI_RECV */
+	uint64_t len;			/* sum of iov */
+	uint8_t state;			/* enum unm_rx_state */
+	uint8_t count;			/* of iov */
+	bool tagged;
+	bool retired : 1;		/* multi-receive: matches no more */
+	bool canceled : 1;
+	uint32_t from;			/* index in the address vector that the
+					 * receive names, if match.src is not
+					 * UNM_MATCH_ANY */
+	struct iovec iov[UNM_IOV_MAX];	/* multi-receive: [0] shrinks */
+	/* ---- the second line ends in iov[0] ---- */
+	uint32_t children;		/* multi-receive: transfers into it */
+	/* transfer */
+	struct unm_rx_op *parent;	/* buffer this one goes into */
+	struct unm_list link;		/* peer's recvs */
+	struct unm_list control;	/* peer's control, or the endpoint's
+					 * dma_wait or streams */
+	struct unm_peer *peer;
+	uint64_t tag;			/* the message's */
+	uint64_t data;
+	bool has_data;
+	bool fault;			/* a transfer ended with -FI_EFAULT */
+	bool readable;			/* by cross-memory attach, at addr */
+	bool streamed;			/* at first, see unm_way.h */
+	uint64_t begun_ns;		/* clock, when it met its receive */
+	uint64_t msg_len;		/* as sent */
+	uint64_t wanted;		/* min(msg_len, len) */
+	uint64_t got;			/* STREAM: bytes from the first one on
+					 * that came in pieces */
+	uint64_t end;			/* STREAM: offset from which on the
+					 * receiver has read the rest itself */
+	uint64_t reading;		/* STREAM: bytes below end that a
+					 * transfer under way reads */
+	uint64_t peer_token;		/* sender's operation */
+	uint64_t addr;			/* sender's buffer */
+	struct unm_import *mem;		/* addr is in that, or NULL */
+	uint8_t dma_next;		/* next iov entry to post */
+	uint8_t dma_left;		/* transfers outstanding */
+	int status;			/* negative fi_errno */
+	struct unm_seen seen;
+};
+_Static_assert(offsetof(struct unm_rx_op, iov[1]) == 128, "two lines");
+
+/* An unexpected message. */
+struct unm_msg {
+	struct unm_pool_node node;
+	struct unm_match_msg match;
+	struct unm_peer *peer;
+	struct unm_list of_peer;	/* peer's msgs, until it is received */
+	void *claim;			/* context that claimed it */
+	struct unm_list claimed;
+	uint64_t data;
+	uint64_t len;
+	uint64_t token;			/* rendezvous: sender's operation */
+	uint64_t addr;			/* ... and buffer */
+	struct hal_key key;
+	bool dmable;
+	void *buf;			/* copy of the bytes, or NULL */
+	uint8_t buf_class;
+	bool rendezvous;
+	bool has_data;
+	bool tagged;
+	uint8_t bytes[UNM_WIRE_INLINE_MAX];	/* copy, if it fits */
+};
+
+/* Copy between a vector at an offset and one range; returns bytes copied. */
+size_t unm_iov_fill(const struct iovec *iov, size_t count, size_t off,
+		    const void *src, size_t len);
+size_t unm_iov_fetch(const struct iovec *iov, size_t count, size_t off,
+		     void *dst, size_t len);
+
+static inline size_t unm_iov_len(const struct iovec *iov, size_t count)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < count; i++)
+		len += iov[i].iov_len;
+	return len;
+}
+
+#endif /* UNM_OP_H */

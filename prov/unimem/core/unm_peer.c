@@ -1,0 +1,602 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "unm_env.h"
+#include "api/unm_ep.h"
+#include "unm_log.h"
+#include "rma/unm_onesided.h"
+
+#define UNM_EVENTS	16	/* taken from the HAL at once */
+#define UNM_SPACE_PAUSE	10000	/* us between tries for receive space ... */
+#define UNM_SPACE_LAST	30000000	/* ... of which the last comes then */
+#define UNM_SPACE_GAP	5000000	/* us without a try end a shortage */
+
+_Static_assert(UNM_WIRE_ROUTE < HAL_PKT_RESERVED,
+	       "types of the HAL begin here");
+
+/* ---- Objects --------------------------------------------------------- */
+
+static struct unm_peer *unm_peer_new(struct unm_ep *ep, struct hal_peer *hp)
+{
+	struct unm_peer *peer = calloc(1, sizeof(*peer));
+
+	if (peer == NULL)
+		return NULL;
+	peer->ep = ep;
+	peer->hp = hp;
+	peer->msg_limit = UNM_PEER_CREDITS;
+	peer->allowed = UNM_PEER_CREDITS;
+	peer->fi_addr = FI_ADDR_NOTAVAIL;
+	unm_list_init(&peer->backlog);
+	unm_list_init(&peer->await);
+	unm_list_init(&peer->rts);
+	unm_list_init(&peer->streams);
+	unm_list_init(&peer->control);
+	unm_list_init(&peer->recvs);
+	unm_list_init(&peer->busy);
+	unm_list_init(&peer->held);
+	unm_list_init(&peer->msgs);
+	unm_list_init(&peer->posted);
+	unm_list_init(&peer->asked);
+	unm_list_init(&peer->unsent);
+	unm_list_init(&peer->routes);
+	unm_list_init(&peer->imports);
+	unm_list_init(&peer->answers);
+	unm_list_init(&peer->nacks);
+	unm_list_append(&ep->peers, &peer->all);
+	unm_list_append(&ep->strangers, &peer->stranger);
+	hp->user = peer;
+	ep->stats->peers++;
+	return peer;
+}
+
+static void unm_peer_delete(struct unm_peer *peer)
+{
+	unm_list_remove(&peer->all);
+	unm_list_remove(&peer->stranger);
+	unm_list_remove(&peer->busy);
+	unm_list_remove(&peer->held);
+	unm_route_clear(peer);
+	unm_import_clear(peer);
+	free(peer->space);
+	free(peer);
+}
+
+void unm_peer_ref(struct unm_peer *peer)
+{
+	peer->refs++;
+}
+
+void unm_peer_unref(struct unm_peer *peer)
+{
+	if (--peer->refs == 0 && peer->hp == NULL)
+		unm_peer_delete(peer);
+}
+
+void unm_peer_busy(struct unm_peer *peer)
+{
+	if (!unm_list_empty(&peer->busy))
+		return;
+	unm_list_append(&peer->ep->busy, &peer->busy);
+	if (peer->ep->armed)	/* not asked to wake us */
+		unm_disturb(peer->ep);
+}
+
+/* ---- Names ----------------------------------------------------------- */
+
+static void unm_peer_named(struct unm_peer *peer, fi_addr_t name)
+{
+	if (name == peer->fi_addr)
+		return;
+	peer->fi_addr = name;
+	unm_list_remove(&peer->stranger);
+	if (name == FI_ADDR_NOTAVAIL)
+		unm_list_append(&peer->ep->strangers, &peer->stranger);
+	unm_recv_renamed(peer);
+}
+
+/* What the address vector calls it. */
+static void unm_peer_name(struct unm_peer *peer)
+{
+	struct unm_ep *ep = peer->ep;
+
+	if (ep->av != NULL)
+		unm_peer_named(peer, unm_av_find(ep->av,
+						 unm_peer_addr(peer)));
+}
+
+void unm_peer_inserted(struct unm_ep *ep)
+{
+	/* also those gone: messages of theirs may be queued */
+	unm_list_for_each_safe(pos, tmp, &ep->strangers)
+		unm_peer_name(unm_container(pos, struct unm_peer, stranger));
+}
+
+void unm_peer_removed(struct unm_ep *ep, fi_addr_t index)
+{
+	if (index < ep->peer_slots && ep->peer_of[index] != NULL) {
+		struct unm_peer *peer = ep->peer_of[index];
+
+		ep->peer_of[index] = NULL;
+		unm_peer_unref(peer);
+	}
+}
+
+void unm_peer_rename(struct unm_ep *ep)
+{
+	unm_list_for_each(pos, &ep->peers) {
+		struct unm_peer *peer = unm_container(pos, struct unm_peer,
+						      all);
+
+		if (peer->fi_addr != FI_ADDR_NOTAVAIL &&
+		    !ep->av->entry[peer->fi_addr].valid)
+			unm_peer_name(peer);	/* a duplicate's index */
+	}
+}
+
+/* ---- Connecting ------------------------------------------------------ */
+
+static int unm_peer_slots(struct unm_ep *ep, uint32_t need)
+{
+	uint32_t n = ep->peer_slots ? ep->peer_slots : 64;
+	struct unm_peer **slot;
+
+	while (n < need)
+		n *= 2;
+	slot = realloc(ep->peer_of, n * sizeof(*slot));
+	if (slot == NULL)
+		return -FI_ENOMEM;
+	for (uint32_t i = ep->peer_slots; i < n; i++)
+		slot[i] = NULL;
+	ep->peer_of = slot;
+	ep->peer_slots = n;
+	return 0;
+}
+
+/* Open the outbound half, unless it is, and say hello on it. */
+int unm_peer_greet(struct unm_peer *peer)
+{
+	struct unm_wire_hello hello = {
+		.version = UNM_WIRE_VERSION,
+		.version_min = UNM_WIRE_VERSION_MIN,
+	};
+	struct hal_peer *hp;
+	uint64_t w;
+	int ret;
+
+	if (peer->greeted)
+		return 0;
+	if (!peer->hp->tx.open) {
+		ret = hal_connect(peer->ep->hif, &peer->hp->addr, &hp);
+		if (ret != 0)
+			return ret;
+	}
+	memcpy(&w, &hello, sizeof(w));
+	ret = hal_pkt_send(peer->hp, hal_head(UNM_WIRE_HELLO, 0), &w, 1,
+			   NULL, 0);
+	if (ret == 0)
+		peer->greeted = true;
+	return ret;
+}
+
+static int unm_peer_connect(struct unm_ep *ep, fi_addr_t dest,
+			    struct unm_peer **out)
+{
+	struct hal_peer *hp;
+	struct unm_peer *peer;
+	int ret;
+
+	ret = hal_connect(ep->hif, &ep->av->entry[dest].addr, &hp);
+	if (ret != 0) {
+		if (ret != -FI_EAGAIN)
+			UNM_INFO(EP_CTRL, "no connection to address %" PRIu64
+				 ": %s\n", dest, fi_strerror(-ret));
+		return ret;
+	}
+	peer = hp->user;
+	if (peer == NULL) {
+		peer = unm_peer_new(ep, hp);
+		if (peer == NULL) {
+			hal_peer_free(hp);
+			return -FI_ENOMEM;
+		}
+	}
+	if (peer->fi_addr == FI_ADDR_NOTAVAIL)
+		unm_peer_named(peer, ep->av->entry[dest].first);
+	*out = peer;
+	return 0;
+}
+
+/* The peer of an index that has none yet, greeted. */
+static int unm_peer_reach(struct unm_ep *ep, fi_addr_t dest,
+			  struct unm_peer **out)
+{
+	const struct unm_av_entry *entry = ep->av->entry;
+	fi_addr_t first = entry[dest].first;
+	int ret;
+
+	/* an entry for any incarnation is the first of all of them */
+	if (first != dest && entry[first].addr.nonce == entry[dest].addr.nonce)
+		ret = unm_peer_open(ep, first, out);
+	else
+		ret = unm_peer_connect(ep, dest, out);
+	if (ret == 0)
+		ret = unm_peer_greet(*out);
+	if (ret != 0)
+		return ret;
+	ep->peer_of[dest] = *out;
+	unm_peer_ref(*out);
+	return 0;
+}
+
+int unm_peer_open(struct unm_ep *ep, fi_addr_t dest, struct unm_peer **out)
+{
+	struct unm_peer *peer;
+	int ret;
+
+	if (__builtin_expect(!ep->enabled, 0))
+		return -FI_EOPBADSTATE;
+	if (dest >= ep->av->count || !ep->av->entry[dest].valid)
+		return -FI_EINVAL;
+	if (dest >= ep->peer_slots) {
+		ret = unm_peer_slots(ep, dest + 1);
+		if (ret != 0)
+			return ret;
+	}
+	peer = ep->peer_of[dest];
+	if (peer != NULL && peer->hp == NULL &&
+	    ep->av->entry[dest].addr.nonce == HAL_ADDR_ANY) {
+		/* whoever holds that interface now */
+		ep->peer_of[dest] = NULL;
+		unm_peer_unref(peer);
+		peer = NULL;
+	}
+	if (peer == NULL) {
+		ret = unm_peer_reach(ep, dest, &peer);
+		if (ret != 0)
+			return ret;
+	}
+	if (peer->hp == NULL)
+		return -FI_ECONNRESET;
+	*out = peer;
+	return 0;
+}
+
+/* ---- Credits and space ----------------------------------------------- */
+
+uint64_t unm_peer_limit(const struct unm_peer *peer)
+{
+	uint64_t limit = hal_tx_back(peer->hp, UNM_PEER_BACK_LIMIT);
+
+	/* it says nothing before the first are used up by half */
+	return limit > UNM_PEER_CREDITS ? limit : UNM_PEER_CREDITS;
+}
+
+bool unm_peer_credit(struct unm_peer *peer)
+{
+	uint64_t limit = unm_peer_limit(peer);
+
+	if (limit > peer->msg_limit)
+		peer->msg_limit = limit;
+	return peer->msg_limit != peer->msgs_sent;
+}
+
+/* The completion queue is full: once it is read, it calls for those held. */
+static bool unm_peer_choked(struct unm_ep *ep)
+{
+	if (!unm_cq_full(ep->rx_cq))
+		return false;
+	ep->rx_cq->choked = true;
+	return true;
+}
+
+/* Credits are held back from everyone while completions wait to be read, and
+ * from those whose messages do while these take all the memory they may. */
+static bool unm_peer_hold(const struct unm_peer *peer)
+{
+	struct unm_ep *ep = peer->ep;
+
+	if (unm_peer_choked(ep))
+		return true;
+	return !unm_list_empty(&peer->msgs) &&
+		ep->unexpected_bytes >= g_unm_env.unexpected_max;
+}
+
+void unm_peer_allow(struct unm_peer *peer)
+{
+	if (unm_peer_hold(peer)) {
+		if (unm_list_empty(&peer->held))
+			unm_list_append(&peer->ep->held, &peer->held);
+		return;
+	}
+	unm_list_remove(&peer->held);
+	peer->allowed = peer->msgs_got + UNM_PEER_CREDITS;
+	hal_rx_back(peer->hp, UNM_PEER_BACK_LIMIT, peer->allowed);
+}
+
+void unm_peer_allow_held(struct unm_ep *ep)
+{
+	if (unm_peer_choked(ep))
+		return;
+	unm_list_for_each_safe(pos, tmp, &ep->held)
+		unm_peer_allow(unm_container(pos, struct unm_peer, held));
+}
+
+/*
+ * There was no memory for receive space, and the HAL said so in one line. That
+ * may pass: what wants the space is refused or waits until the next try. A peer
+ * for which there is none for long, in tries that follow each other, is
+ * dropped.
+ */
+static void unm_peer_starved(struct unm_peer *peer, uint64_t now)
+{
+	if (peer->space_since == 0 ||
+	    now > peer->space_retry + UNM_SPACE_GAP)
+		peer->space_since = now;
+	else if (now - peer->space_since > UNM_SPACE_LAST)
+		unm_peer_spoiled(peer, "no memory for receive space in 30 "
+				 "seconds", 0);
+	peer->space_retry = now + UNM_SPACE_PAUSE;
+}
+
+/* First use of the peer's receive space. */
+static bool unm_peer_space(struct unm_peer *peer)
+{
+	const struct hal_caps *caps = peer->ep->hif->caps;
+	uint32_t bytes = caps->space_bytes < UNM_PEER_SPACE ?
+		caps->space_bytes : UNM_PEER_SPACE;
+
+	if (peer->space_since != 0 && unm_now_us() < peer->space_retry) {
+		unm_room(peer->ep);	/* no event tells of free memory */
+		return false;
+	}
+	if (hal_space_ready(peer->hp, bytes) == 0)
+		peer->space = unm_space_new(bytes, caps->pkt_depth);
+	if (peer->space == NULL) {
+		unm_peer_starved(peer, unm_now_us());
+		unm_room(peer->ep);
+		return false;
+	}
+	peer->space_since = 0;
+	return true;
+}
+
+/* A busy peer gets all of its space: twice the bandwidth for four times the
+ * memory (docs/optimization.md). */
+static void unm_peer_space_grow(struct unm_peer *peer)
+{
+	uint32_t all = peer->ep->hif->caps->space_bytes;
+
+	if (peer->space_fixed || !unm_space_worn(peer->space))
+		return;
+	peer->space_fixed = true;	/* one try */
+	if (peer->space->bytes < all && hal_space_ready(peer->hp, all) == 0)
+		unm_space_resize(peer->space, all);
+}
+
+uint32_t unm_peer_room(struct unm_peer *peer, uint32_t len)
+{
+	uint32_t off;
+
+	if (__builtin_expect(peer->space == NULL, 0) && !unm_peer_space(peer))
+		return UNM_SPACE_NONE;
+	off = unm_space_find(peer->space, len);
+	if (off == UNM_SPACE_NONE) {
+		unm_space_reclaim(peer->space, hal_tx_done(peer->hp));
+		unm_peer_space_grow(peer);
+		unm_space_restart(peer->space);
+		off = unm_space_find(peer->space, len);
+	}
+	return off;
+}
+
+void unm_peer_put(struct unm_peer *peer, uint32_t off, const struct iovec *iov,
+		  size_t count, size_t skip, size_t len)
+{
+	for (size_t i = 0; i < count && len != 0; i++) {
+		size_t n = iov[i].iov_len;
+
+		if (skip >= n) {
+			skip -= n;
+			continue;
+		}
+		n -= skip;
+		if (n > len)
+			n = len;
+		hal_space_write(peer->hp, off,
+				(const char *)iov[i].iov_base + skip, n);
+		off += n;
+		len -= n;
+		skip = 0;
+	}
+}
+
+/* It fits a packet. */
+static int unm_peer_packet(struct unm_peer *peer, uint64_t head,
+			   const uint64_t *w, unsigned nw,
+			   const struct unm_part *part, unsigned nparts)
+{
+	uint8_t bytes[HAL_PKT_MAX];
+	size_t len = 0;
+
+	for (unsigned i = 0; i < nparts; i++)
+		len += unm_iov_fetch(part[i].iov, part[i].count, part[i].off,
+				     bytes + len, part[i].len);
+	return hal_pkt_send(peer->hp, head | hal_head(0, len), w, nw, bytes,
+			    len);
+}
+
+int unm_peer_send(struct unm_peer *peer, uint64_t head, const uint64_t *w,
+		  unsigned nw, const struct unm_part *part, unsigned nparts)
+{
+	uint32_t off, at, len = 8 * nw;
+	uint64_t carried[2];
+	int ret;
+
+	ret = unm_peer_greet(peer);
+	if (ret != 0)
+		return ret;
+	for (unsigned i = 0; i < nparts; i++)
+		len += part[i].len;
+	if (len <= peer->ep->limits.pkt_payload)
+		return unm_peer_packet(peer, head, w, nw, part, nparts);
+	off = unm_peer_room(peer, len);
+	if (off == UNM_SPACE_NONE)
+		return -FI_EAGAIN;
+	hal_space_write(peer->hp, off, w, 8 * nw);
+	at = off + 8 * nw;
+	for (unsigned i = 0; i < nparts; i++) {
+		unm_peer_put(peer, at, part[i].iov, part[i].count,
+			     part[i].off, part[i].len);
+		at += part[i].len;
+	}
+	hal_space_barrier(peer->hp);
+	HAL_POINT(HAL_POINT_SPACE);
+	carried[0] = unm_wire_extent_word(off, len);
+	carried[1] = head;
+	ret = hal_pkt_send(peer->hp, hal_head(UNM_WIRE_CARRIED, 0), carried, 2,
+			   NULL, 0);
+	if (ret == 0)
+		unm_space_take(peer->space, off, len,
+			       hal_tx_sent(peer->hp) - 1);
+	return ret;
+}
+
+/* ---- Death ----------------------------------------------------------- */
+
+void unm_peer_drop(struct unm_peer *peer)
+{
+	if (peer->hp == NULL)
+		return;
+	peer->spoiled = true;
+	unm_peer_busy(peer);
+}
+
+/*
+ * What the peer released after the refusal and before this is no news any more:
+ * then the application shall try once again before it sleeps.
+ */
+void unm_peer_refused(struct unm_peer *peer)
+{
+	uint64_t released = hal_tx_done(peer->hp);
+
+	peer->retry = released != peer->refused_at;
+	peer->refusals = peer->retry ? 0 : peer->refusals + 1;
+	peer->refused_at = released;
+	peer->wants = true;
+	unm_peer_busy(peer);
+}
+
+void unm_peer_spoiled(struct unm_peer *peer, const char *what, uint64_t head)
+{
+	if (peer->spoiled || peer->hp == NULL)
+		return;
+	UNM_WARN(EP_DATA, "peer on board %u interface %u dropped: %s "
+		 "(0x%016" PRIx64 ")", peer->hp->addr.board,
+		 peer->hp->addr.iface, what, head);
+	unm_peer_drop(peer);
+}
+
+/* Whoever sends to it learns that it is gone, also where nothing was sent to it
+ * before: its address is nobody else's ever. */
+static void unm_peer_bury(struct unm_peer *peer)
+{
+	struct unm_ep *ep = peer->ep;
+	fi_addr_t name = peer->fi_addr;
+
+	if (name == FI_ADDR_NOTAVAIL ||
+	    ep->av->entry[name].addr.nonce == HAL_ADDR_ANY ||
+	    (name >= ep->peer_slots && unm_peer_slots(ep, name + 1) != 0) ||
+	    ep->peer_of[name] != NULL)
+		return;
+	ep->peer_of[name] = peer;
+	unm_peer_ref(peer);
+}
+
+void unm_peer_gone(struct unm_peer *peer, int err)
+{
+	struct unm_ep *ep = peer->ep;
+	struct hal_peer *hp = peer->hp;
+
+	unm_peer_ref(peer);
+	unm_route_forget(peer);
+	unm_import_forget(peer);
+	peer->addr = hp->addr;
+	peer->hp = NULL;
+	peer->msg_limit = peer->msgs_sent;	/* no fast path any more */
+	hal_peer_free(hp);			/* no transfer writes now */
+	unm_list_remove(&peer->busy);
+	unm_list_remove(&peer->held);
+	unm_send_abort(peer, err);
+	unm_recv_abort(peer, err);
+	unm_onesided_abort(peer, err);
+	unm_direct_abort(peer, err);
+	unm_target_abort(peer);
+	ep->stats->deaths++;
+	unm_peer_bury(peer);
+	unm_peer_unref(peer);
+}
+
+static void unm_peer_event(struct unm_ep *ep, const struct hal_event *ev)
+{
+	struct unm_peer *peer = ev->peer->user;
+
+	if (peer == NULL && ev->type != HAL_EV_DEAD) {
+		peer = unm_peer_new(ep, ev->peer);
+		if (peer == NULL)	/* no memory: deaf to this peer */
+			return;
+	}
+	switch (ev->type) {
+	case HAL_EV_INBOUND:
+	case HAL_EV_CONNECTED:
+		unm_peer_name(peer);
+		break;
+	case HAL_EV_DEAD:
+		if (peer == NULL) {
+			hal_peer_free(ev->peer);
+			break;
+		}
+		UNM_INFO(EP_CTRL, "peer on board %u interface %u is gone: %s\n",
+			 ev->peer->addr.board, ev->peer->addr.iface,
+			 fi_strerror(-ev->status));
+		/* what it had sent; a ring's worth, if it still writes */
+		for (uint32_t i = 0; i <= ev->peer->rx.mask; i++)
+			if (unm_progress_peer(peer) == 0)
+				break;
+		/* and what it had taken */
+		unm_send_progress(peer);
+		unm_onesided_progress(peer);
+		unm_peer_gone(peer, FI_ECONNRESET);
+		break;
+	}
+}
+
+void unm_peer_service(struct unm_ep *ep)
+{
+	struct hal_event ev[UNM_EVENTS];
+	int n;
+
+	ep->stats->services++;
+	do {
+		n = hal_if_service(ep->hif, ev, UNM_EVENTS);
+		for (int i = 0; i < n; i++)
+			unm_peer_event(ep, &ev[i]);
+	} while (n == UNM_EVENTS);
+}
+
+void unm_peer_close_all(struct unm_ep *ep)
+{
+	struct unm_list *node;
+
+	while ((node = unm_list_pop(&ep->peers)) != NULL) {
+		struct unm_peer *peer = unm_container(node, struct unm_peer,
+						      all);
+
+		unm_target_abort(peer);		/* regions know of answers */
+		unm_peer_delete(peer);
+	}
+	free(ep->peer_of);
+	ep->peer_of = NULL;
+	ep->peer_slots = 0;
+}

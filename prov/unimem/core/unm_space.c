@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "core/unm_space.h"
+
+struct unm_space *unm_space_new(uint32_t bytes, uint32_t depth)
+{
+	struct unm_space *s;
+
+	s = calloc(1, sizeof(*s) + depth * sizeof(s->mark[0]));
+	if (s == NULL)
+		return NULL;
+	s->bytes = unm_space_pow2(bytes);
+	s->mark_mask = depth - 1;
+	return s;
+}

@@ -1,0 +1,620 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unm_recv.c - messages meet receives: delivery, unexpected messages, the
+ * receiving side of rendezvous. docs/protocol.md is the definition.
+ */
+#include "msg/unm_recv.h"
+#include "unm_log.h"
+
+/* ---- Finished receives ----------------------------------------------- */
+
+/* A multi-receive buffer takes no more: stop matching it. */
+static void unm_multi_retire(struct unm_ep *ep, struct unm_rx_op *buf)
+{
+	if (buf->retired)
+		return;
+	buf->retired = true;
+	unm_match_unpost(&ep->match[0], &buf->match);
+}
+
+/* The last transfer into a retired buffer ended: it is the application's again.
+ * Returns the flag for the completion that tells so. */
+uint64_t unm_multi_put(struct unm_ep *ep, struct unm_rx_op *buf)
+{
+	struct unm_rx_done canceled = {
+		.context = buf->match.context, .err = FI_ECANCELED,
+		.src = FI_ADDR_NOTAVAIL,
+	};
+	bool was_canceled = buf->canceled;
+
+	if (!buf->retired || buf->children != 0)
+		return 0;
+	unm_pool_release(&ep->rx_pool, buf);
+	if (!was_canceled)
+		return FI_MULTI_RECV;
+	unm_complete_rx(ep, &canceled);
+	return 0;
+}
+
+/* Bytes of a message that go into a receive, and where. */
+size_t unm_multi_take(struct unm_ep *ep, struct unm_rx_op *buf,
+			     uint64_t msg_len, void **where)
+{
+	size_t len = msg_len < buf->len ? msg_len : buf->len;
+
+	*where = buf->iov[0].iov_base;
+	buf->iov[0].iov_base = (char *)buf->iov[0].iov_base + len;
+	buf->iov[0].iov_len -= len;
+	buf->len -= len;
+	if (buf->len < ep->min_multi_recv || buf->len == 0)
+		unm_multi_retire(ep, buf);
+	return len;
+}
+
+static void unm_rx_done(struct unm_rx_done *done, const struct unm_rx_op *op,
+			const struct unm_got *got, void *buf, uint64_t len)
+{
+	done->context = op->match.context;
+	done->flags = (op->flags & (FI_COMPLETION | UNM_OP_WORK)) |
+		(got->has_data ? FI_REMOTE_CQ_DATA : 0);
+	done->tagged = op->tagged;
+	done->peek = false;
+	done->len = len;
+	done->olen = got->len - len;
+	done->buf = buf;
+	done->data = got->data;
+	done->tag = got->tag;
+	done->src = got->peer->fi_addr;
+	done->peer = got->peer;
+	done->err = len < got->len ? FI_ETRUNC : 0;
+}
+
+/* Bytes that are here go into a matched receive; it is finished. */
+static void unm_deliver(struct unm_ep *ep, struct unm_rx_op *op,
+			const struct unm_got *got)
+{
+	struct unm_rx_done done;
+	size_t len;
+
+	ep->stats->rx_msgs++;
+	ep->stats->rx_bytes += got->len;
+	if (op->flags & FI_MULTI_RECV) {
+		void *where;
+
+		len = unm_multi_take(ep, op, got->len, &where);
+		memcpy(where, got->bytes, len);
+		unm_rx_done(&done, op, got, where, len);
+		done.flags |= unm_multi_put(ep, op);
+		unm_complete_rx(ep, &done);
+		return;
+	}
+	if (op->count == 1) {
+		len = got->len < op->len ? got->len : op->len;
+		if (len <= UNM_WIRE_INLINE_MAX)
+			hal_copy_small(op->iov[0].iov_base, got->bytes, len);
+		else
+			memcpy(op->iov[0].iov_base, got->bytes, len);
+	} else {
+		len = unm_iov_fill(op->iov, op->count, 0, got->bytes,
+				   got->len);
+	}
+	unm_rx_done(&done, op, got, op->iov[0].iov_base, len);
+	unm_pool_release(&ep->rx_pool, op);
+	unm_complete_rx(ep, &done);
+}
+
+/* ---- Unexpected messages --------------------------------------------- */
+
+static const uint32_t unm_buf_bytes[UNM_BUF_CLASSES] = {
+	256, 1024, 4096, UNM_WIRE_EAGER_LIMIT,
+};
+
+uint32_t unm_buf_size(int class)
+{
+	return unm_buf_bytes[class] + sizeof(struct unm_pool_node);
+}
+
+/* Memory a message takes from its pools. */
+static size_t unm_msg_cost(const struct unm_ep *ep, const struct unm_msg *msg)
+{
+	return ep->msg_pool.size +
+		(msg->buf != NULL ? ep->buf_pool[msg->buf_class].size : 0);
+}
+
+struct unm_pool_node *unm_buf_alloc(struct unm_ep *ep, size_t len,
+				    uint8_t *class)
+{
+	*class = 0;
+	while (len > unm_buf_bytes[*class])
+		++*class;
+	return unm_pool_alloc(&ep->buf_pool[*class]);
+}
+
+static int unm_msg_copy(struct unm_ep *ep, struct unm_msg *msg,
+			const void *bytes)
+{
+	struct unm_pool_node *node;
+
+	msg->buf = NULL;
+	if (msg->len <= UNM_WIRE_INLINE_MAX) {
+		hal_copy_small(msg->bytes, bytes, msg->len);
+		return 0;
+	}
+	node = unm_buf_alloc(ep, msg->len, &msg->buf_class);
+	if (node == NULL)
+		return -FI_ENOMEM;
+	msg->buf = node;
+	memcpy(node + 1, bytes, msg->len);
+	return 0;
+}
+
+/* Nobody waits for it: keep it. */
+static void unm_msg_store(struct unm_ep *ep, const struct unm_got *got)
+{
+	struct unm_msg *msg = unm_pool_alloc(&ep->msg_pool);
+
+	if (msg == NULL)
+		goto nomem;
+	msg->len = got->len;
+	msg->rendezvous = got->rendezvous;
+	msg->buf = NULL;
+	if (!msg->rendezvous && unm_msg_copy(ep, msg, got->bytes) != 0) {
+		unm_pool_release(&ep->msg_pool, msg);
+		goto nomem;
+	}
+	msg->peer = got->peer;
+	msg->claim = NULL;
+	msg->data = got->data;
+	msg->has_data = got->has_data;
+	msg->tagged = got->tagged;
+	msg->token = got->token;
+	msg->addr = got->addr;
+	msg->dmable = got->dmable;
+	if (msg->dmable)
+		msg->key = got->key;
+	msg->match.tag = got->tag;
+	msg->match.src = &got->peer->fi_addr;
+	unm_match_store(&ep->match[got->tagged], &msg->match);
+	unm_peer_ref(got->peer);
+	unm_list_append(&got->peer->msgs, &msg->of_peer);
+	ep->unexpected_bytes += unm_msg_cost(ep, msg);
+	ep->stats->rx_unexpected++;
+	return;
+nomem:
+	unm_peer_spoiled(got->peer, "out of memory for its message", 0);
+}
+
+static void unm_msg_release(struct unm_ep *ep, struct unm_msg *msg)
+{
+	struct unm_peer *peer = msg->peer;
+
+	ep->unexpected_bytes -= unm_msg_cost(ep, msg);
+	if (msg->buf != NULL)
+		unm_pool_release(&ep->buf_pool[msg->buf_class], msg->buf);
+	unm_list_remove(&msg->of_peer);
+	unm_pool_release(&ep->msg_pool, msg);
+	if (unm_list_empty(&peer->msgs) && !unm_list_empty(&peer->held))
+		unm_peer_allow(peer);
+	unm_peer_unref(peer);
+	if (!unm_list_empty(&ep->held) &&
+	    ep->unexpected_bytes < g_unm_env.unexpected_max)
+		unm_peer_allow_held(ep);
+}
+
+void unm_recv_renamed(struct unm_peer *peer)
+{
+	unm_list_for_each(pos, &peer->msgs) {
+		struct unm_msg *msg = unm_container(pos, struct unm_msg,
+						    of_peer);
+
+		if (!unm_list_empty(&msg->match.all))	/* not claimed */
+			unm_match_renamed(&peer->ep->match[msg->tagged],
+					  &msg->match);
+	}
+}
+
+static struct unm_got unm_msg_got(const struct unm_msg *msg)
+{
+	return (struct unm_got){
+		.peer = msg->peer, .tagged = msg->tagged,
+		.has_data = msg->has_data, .rendezvous = msg->rendezvous,
+		.tag = msg->match.tag, .data = msg->data, .len = msg->len,
+		.token = msg->token, .addr = msg->addr,
+		.dmable = msg->dmable,
+		.key = msg->dmable ? msg->key : (struct hal_key){ { 0 } },
+		.bytes = msg->rendezvous ? NULL :
+			msg->buf != NULL ?
+			(const void *)((struct unm_pool_node *)msg->buf + 1) :
+			msg->bytes,
+	};
+}
+
+/* ---- Arrivals -------------------------------------------------------- */
+
+void unm_recv_message(struct unm_ep *ep, const struct unm_got *got)
+{
+	struct unm_match *match = &ep->match[got->tagged];
+	struct unm_match_recv *recv;
+	struct unm_rx_op *op;
+
+	if (got->peer->msgs_got == got->peer->allowed) {
+		unm_peer_spoiled(got->peer, "more messages than allowed", 0);
+		return;
+	}
+	got->peer->msgs_got++;
+	recv = unm_match_find_recv(match, got->tag, got->peer->fi_addr);
+	if (recv == NULL) {
+		unm_msg_store(ep, got);
+		return;
+	}
+	op = unm_container(recv, struct unm_rx_op, match);
+	if (!(op->flags & FI_MULTI_RECV))
+		unm_match_unpost(match, recv);
+	if (got->rendezvous)
+		unm_rendezvous_begin(ep, op, got);
+	else
+		unm_deliver(ep, op, got);
+}
+
+/* ---- Posting --------------------------------------------------------- */
+
+void unm_rx_op_vector(struct unm_rx_op *op, const struct iovec *iov,
+		      size_t count)
+{
+	op->count = count;
+	op->len = 0;
+	op->iov[0] = (struct iovec){ 0 };
+	for (size_t i = 0; i < count; i++) {
+		op->iov[i] = iov[i];
+		op->len += iov[i].iov_len;
+	}
+}
+
+struct unm_rx_op *unm_rx_op_new(struct unm_ep *ep, void *context,
+				uint64_t flags, bool tagged)
+{
+	struct unm_rx_op *op = unm_pool_alloc(&ep->rx_pool);
+
+	if (op == NULL)
+		return NULL;
+	op->match.context = context;
+	op->flags = flags;
+	op->state = UNM_RX_POSTED;
+	op->tagged = tagged;
+	return op;
+}
+
+/* A stored message goes into a receive. */
+static void unm_msg_deliver(struct unm_ep *ep, struct unm_rx_op *op,
+			    struct unm_msg *msg)
+{
+	struct unm_got got = unm_msg_got(msg);
+
+	if (got.rendezvous)
+		unm_rendezvous_begin(ep, op, &got);
+	else
+		unm_deliver(ep, op, &got);
+	unm_msg_release(ep, msg);
+}
+
+/* A multi-receive buffer takes what is waiting; it is queued first, so that it
+ * retires as it would for arriving messages. */
+static void unm_multi_drain(struct unm_ep *ep, struct unm_rx_op *op)
+{
+	uint64_t token = unm_pool_token(op);
+	struct unm_match_msg *found;
+
+	/* the message that fills it may release it */
+	while (unm_pool_find(&ep->rx_pool, token) == op && !op->retired &&
+	       (found = unm_match_find_msg(&ep->match[0], 0, 0,
+					   op->match.src)) != NULL) {
+		unm_match_unstore(&ep->match[0], found);
+		unm_msg_deliver(ep, op, unm_container(found, struct unm_msg,
+						      match));
+	}
+}
+
+/* It takes a message that is waiting, or waits for one. */
+static inline void unm_recv_start(struct unm_ep *ep, struct unm_rx_op *op)
+{
+	struct unm_match *match = &ep->match[op->tagged];
+	struct unm_match_msg *found;
+
+	if (op->flags & FI_MULTI_RECV) {
+		op->children = 0;
+		op->retired = false;
+		op->canceled = false;
+		unm_match_post(match, &op->match);
+		unm_multi_drain(ep, op);
+		return;
+	}
+	found = match->nmsg == 0 ? NULL :
+		unm_match_find_msg(match, op->match.tag, op->match.ignore,
+				   op->match.src);
+	if (found == NULL) {
+		unm_match_post(match, &op->match);
+		return;
+	}
+	unm_match_unstore(match, found);
+	unm_msg_deliver(ep, op, unm_container(found, struct unm_msg, match));
+}
+
+/* The source a receive names, as messages name theirs: the first index of the
+ * same address. FI_ADDR_UNSPEC without FI_DIRECTED_RECV. */
+static inline int unm_recv_src(const struct unm_ep *ep, fi_addr_t addr,
+			       uint64_t *src)
+{
+	if (addr == FI_ADDR_UNSPEC || !ep->directed) {
+		*src = UNM_MATCH_ANY;
+		return 0;
+	}
+	if (addr >= ep->av->count || !ep->av->entry[addr].valid)
+		return -FI_EINVAL;
+	*src = ep->av->entry[addr].first;
+	return 0;
+}
+
+/* The source of a posted receive after removals from the address vector. A
+ * receive that names a removed index takes no message any more: the index may
+ * be given to another address. */
+static uint64_t unm_recv_src_now(const struct unm_match_recv *recv,
+				 const void *arg)
+{
+	const struct unm_rx_op *op = unm_container(recv, struct unm_rx_op,
+						   match);
+	uint64_t src;
+
+	return unm_recv_src(arg, op->from, &src) == 0 ? src : UNM_MATCH_NONE;
+}
+
+void unm_recv_removed(struct unm_ep *ep)
+{
+	if (!ep->directed)
+		return;
+	for (int tagged = 0; tagged < 2; tagged++)
+		if (ep->match[tagged].nrecv != 0)
+			unm_match_rename_recvs(&ep->match[tagged],
+					       unm_recv_src_now, ep);
+}
+
+/* A buffer; or a vector, if iov is not NULL. */
+static inline __attribute__((always_inline))
+ssize_t unm_recv_queue(struct unm_ep *ep, bool tagged, void *buf, size_t len,
+		       const struct iovec *iov, fi_addr_t addr, uint64_t tag,
+		       uint64_t ignore, void *context, uint64_t flags)
+{
+	struct unm_rx_op *op;
+	uint64_t src;
+	int ret;
+
+	ret = unm_recv_src(ep, addr, &src);
+	if (ret != 0)
+		return ret;
+	if (ep->rx_pool.used >= (uint32_t)g_unm_env.rx_size)
+		return -FI_EAGAIN;
+	if (unm_cq_full(ep->rx_cq) &&
+	    (flags & (FI_COMPLETION | UNM_OP_WORK)) != UNM_OP_WORK) {
+		ep->stats->again_queue++;
+		return -FI_EAGAIN;
+	}
+	op = unm_rx_op_new(ep, context, flags, tagged);
+	if (op == NULL)
+		return -FI_EAGAIN;
+	op->match.tag = tag;
+	op->match.ignore = ignore;
+	op->match.src = src;
+	op->from = (uint32_t)addr;
+	if (iov == NULL) {
+		op->count = 1;
+		op->len = len;
+		op->iov[0].iov_base = buf;
+		op->iov[0].iov_len = len;
+	} else {
+		unm_rx_op_vector(op, iov, len);
+	}
+	unm_recv_start(ep, op);
+	return 0;
+}
+
+ssize_t unm_recv_buf(struct unm_ep *ep, bool tagged, void *buf, size_t len,
+		     fi_addr_t addr, uint64_t tag, uint64_t ignore,
+		     void *context, uint64_t flags)
+{
+	ssize_t ret;
+
+	if (__builtin_expect(!ep->recv_ok, 0))
+		return -FI_EOPBADSTATE;
+	if (tagged)
+		flags &= ~FI_MULTI_RECV;
+	unm_lock(ep->domain);
+	ret = unm_recv_queue(ep, tagged, buf, len, NULL, addr, tag, ignore,
+			     context, flags);
+	unm_unlock(ep->domain);
+	return ret;
+}
+
+ssize_t unm_recv_vector(struct unm_ep *ep, bool tagged,
+			const struct iovec *iov, size_t count, fi_addr_t addr,
+			uint64_t tag, uint64_t ignore, void *context,
+			uint64_t flags)
+{
+	static const struct iovec none;
+	ssize_t ret;
+
+	if (__builtin_expect(!ep->recv_ok, 0))
+		return -FI_EOPBADSTATE;
+	if (count > UNM_IOV_MAX || ((flags & FI_MULTI_RECV) && count != 1))
+		return -FI_EINVAL;
+	if (tagged)
+		flags &= ~FI_MULTI_RECV;
+	if (count == 0)
+		iov = &none;
+	unm_lock(ep->domain);
+	ret = unm_recv_queue(ep, tagged, NULL, count, iov, addr, tag, ignore,
+			     context, flags);
+	unm_unlock(ep->domain);
+	return ret;
+}
+
+/* ---- Peek, claim, discard, cancel ------------------------------------ */
+
+/* Drop a message; a sender in rendezvous is told it is done. */
+static void unm_msg_discard(struct unm_ep *ep, struct unm_msg *msg)
+{
+	struct unm_got got = unm_msg_got(msg);
+
+	if (msg->rendezvous)
+		unm_rendezvous_refuse(ep, &got);
+	unm_msg_release(ep, msg);
+}
+
+/* What a call learns of a message that it does not receive. */
+static struct unm_rx_done unm_msg_told(const struct unm_msg *msg,
+				       void *context, uint64_t flags)
+{
+	return (struct unm_rx_done){
+		.context = context,
+		.flags = (flags & FI_COMPLETION) |
+			(msg->has_data ? FI_REMOTE_CQ_DATA : 0),
+		.tagged = true, .peek = true,
+		.len = msg->len,
+		.data = msg->data,
+		.tag = msg->match.tag,
+		.src = msg->peer->fi_addr, .peer = msg->peer,
+	};
+}
+
+static void unm_peek_found(struct unm_ep *ep, struct unm_msg *msg,
+			   void *context, uint64_t flags)
+{
+	struct unm_rx_done done = unm_msg_told(msg, context, flags);
+
+	if (flags & (FI_CLAIM | FI_DISCARD))
+		unm_match_unstore(&ep->match[1], &msg->match);
+	if (flags & FI_DISCARD) {
+		unm_msg_discard(ep, msg);
+	} else if (flags & FI_CLAIM) {
+		msg->claim = context;
+		unm_list_append(&ep->claimed, &msg->claimed);
+	}
+	unm_complete_rx(ep, &done);
+}
+
+ssize_t unm_recv_peek(struct unm_ep *ep, uint64_t tag, uint64_t ignore,
+		      fi_addr_t addr, void *context, uint64_t flags)
+{
+	struct unm_match_msg *found;
+	uint64_t src;
+	int ret;
+
+	if (!ep->recv_ok)
+		return -FI_EOPBADSTATE;
+	unm_lock(ep->domain);
+	ret = unm_recv_src(ep, addr, &src);
+	if (ret == 0 && unm_cq_full(ep->rx_cq))
+		ret = -FI_EAGAIN;
+	if (ret != 0)
+		goto out;
+	unm_progress(ep);
+	found = unm_match_find_msg(&ep->match[1], tag, ignore, src);
+	if (found != NULL) {
+		unm_peek_found(ep, unm_container(found, struct unm_msg, match),
+			       context, flags);
+	} else {
+		struct unm_rx_done done = {
+			.context = context, .tagged = true, .peek = true,
+			.tag = tag, .src = FI_ADDR_NOTAVAIL, .err = FI_ENOMSG,
+		};
+
+		unm_complete_rx(ep, &done);
+	}
+out:
+	unm_unlock(ep->domain);
+	return ret;
+}
+
+/* A claimed message goes into its buffer, or away. */
+static int unm_claim_take(struct unm_ep *ep, struct unm_msg *msg,
+			  const struct iovec *iov, size_t count,
+			  uint64_t flags)
+{
+	struct unm_rx_op *op;
+
+	if (flags & FI_DISCARD) {
+		struct unm_rx_done done = unm_msg_told(msg, msg->claim, flags);
+
+		unm_list_remove(&msg->claimed);
+		unm_msg_discard(ep, msg);
+		unm_complete_rx(ep, &done);
+		return 0;
+	}
+	op = unm_rx_op_new(ep, msg->claim, flags & FI_COMPLETION, true);
+	if (op == NULL)
+		return -FI_EAGAIN;
+	unm_rx_op_vector(op, iov, count);
+	unm_list_remove(&msg->claimed);
+	unm_msg_deliver(ep, op, msg);
+	return 0;
+}
+
+ssize_t unm_recv_claimed(struct unm_ep *ep, const struct iovec *iov,
+			 size_t count, void *context, uint64_t flags)
+{
+	ssize_t ret = -FI_EINVAL;
+
+	if (!ep->recv_ok)
+		return -FI_EOPBADSTATE;
+	if (count > UNM_IOV_MAX)
+		return -FI_EINVAL;
+	unm_lock(ep->domain);
+	unm_list_for_each(pos, &ep->claimed) {
+		struct unm_msg *msg = unm_container(pos, struct unm_msg,
+						    claimed);
+
+		if (msg->claim == context) {
+			ret = unm_claim_take(ep, msg, iov, count, flags);
+			break;
+		}
+	}
+	unm_unlock(ep->domain);
+	return ret;
+}
+
+ssize_t unm_recv_cancel_locked(struct unm_ep *ep, void *context)
+{
+	struct unm_match_recv *found;
+	struct unm_rx_op *op;
+	struct unm_rx_done done;
+
+	found = unm_match_find_context(&ep->match[1], context);
+	if (found == NULL)
+		found = unm_match_find_context(&ep->match[0], context);
+	if (found == NULL)
+		return -FI_ENOENT;
+	op = unm_container(found, struct unm_rx_op, match);
+	if (op->flags & FI_MULTI_RECV) {
+		op->canceled = true;
+		unm_multi_retire(ep, op);
+		unm_multi_put(ep, op);
+		return 0;
+	}
+	done = (struct unm_rx_done){
+		.context = context, .tagged = op->tagged,
+		.flags = op->flags & (FI_COMPLETION | UNM_OP_WORK),
+		.err = FI_ECANCELED, .src = FI_ADDR_NOTAVAIL,
+	};
+	unm_match_unpost(&ep->match[op->tagged], &op->match);
+	unm_pool_release(&ep->rx_pool, op);
+	unm_complete_rx(ep, &done);
+	return 0;
+}
+
+ssize_t unm_recv_cancel(struct unm_ep *ep, void *context)
+{
+	ssize_t ret;
+
+	unm_lock(ep->domain);
+	ret = unm_recv_cancel_locked(ep, context);
+	unm_unlock(ep->domain);
+	return ret;
+}

@@ -1,0 +1,620 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unm_rendezvous.c - the receiving side of rendezvous. It owns the receives
+ * that are in transfer.
+ *
+ * A message in dmable memory is read from there. Any other message is streamed:
+ * the sender copies pieces into receive space, the receiver copies them out.
+ * When no piece comes for some microseconds, the receiver reads the rest of the
+ * message by cross-memory attach, from its end towards the pieces, so that a
+ * sender that computes does not hold up the receiver. The sender's side is in
+ * unm_send.c; docs/protocol.md, section 7, defines both.
+ */
+#include "unm_env.h"
+#include "rma/unm_import.h"
+#include "unm_log.h"
+#include "rma/unm_mem.h"
+#include "api/unm_mr.h"
+#include "msg/unm_recv.h"
+
+#define UNM_READ_BYTES	(256u << 10)	/* of a stream, by one transfer */
+#define UNM_WAIT_MIN_NS	2000	/* shortest wait for a piece */
+
+/* It leaves the lists of its peer and of the engine. */
+static void unm_rdv_release(struct unm_ep *ep, struct unm_rx_op *op)
+{
+	unm_list_remove(&op->link);
+	unm_list_remove(&op->control);
+	if (op->mem != NULL)
+		unm_import_put(op->mem);
+	unm_pool_release(&ep->rx_pool, op);
+}
+
+/* ---- Control packets ------------------------------------------------- */
+
+/* The pieces of an operation are asked for. */
+static void unm_rdv_stream(struct unm_ep *ep, struct unm_rx_op *op)
+{
+	op->state = UNM_RX_STREAM;
+	unm_list_remove(&op->control);
+	if (!op->readable)
+		return;
+	unm_list_append(&ep->streams, &op->control);
+	op->peer->life = UINT64_MAX;	/* the wait for a piece begins */
+	if (ep->armed)			/* nobody would read the rest */
+		unm_disturb(ep);
+}
+
+/* CTS or FIN; true if it went. The operation may be gone then. */
+static bool unm_rdv_tell(struct unm_peer *peer, struct unm_rx_op *op)
+{
+	struct unm_ep *ep = peer->ep;
+	bool cts = op->state == UNM_RX_CTS;
+	uint64_t w[3] = {
+		op->peer_token,
+		cts ? unm_pool_token(op) : (uint64_t)-op->status,
+		op->wanted,
+	};
+	uint64_t head = cts ? hal_head(UNM_WIRE_CTS, op->fault ?
+				       UNM_WIRE_FAULT : 0) :
+		hal_head(UNM_WIRE_FIN, 0);
+	int ret = unm_peer_send(peer, head, w, cts ? 3 : 2, NULL, 0);
+
+	/* nothing tells when there is a connection to be had */
+	if (ret == -FI_EAGAIN && !peer->greeted)
+		ep->stuck = true;
+	/* if it has ended, that is told when its last words are read */
+	if (ret == -FI_EAGAIN || ret == -FI_ECONNREFUSED ||
+	    ret == -FI_ECONNRESET)
+		return false;
+	if (ret != 0) {
+		unm_peer_spoiled(peer, "no way to answer it", -ret);
+		return false;
+	}
+	if (cts) {
+		unm_rdv_stream(ep, op);
+		return true;
+	}
+	HAL_POINT(HAL_POINT_FIN);
+	unm_rdv_release(ep, op);
+	return true;
+}
+
+/* Read all of the message, in progress. */
+static void unm_rdv_read_all(struct unm_ep *ep, struct unm_rx_op *op)
+{
+	op->state = UNM_RX_DMA_WAIT;
+	unm_list_append(&ep->dma_wait, &op->control);
+	if (ep->armed)			/* nobody would move it */
+		unm_disturb(ep);
+}
+
+/* Have something told, at once if possible: the application may not call again
+ * for long. The operation may be gone after this. */
+static void unm_rdv_control(struct unm_rx_op *op, enum unm_rx_state state)
+{
+	struct unm_peer *peer = op->peer;
+
+	op->state = state;
+	if (unm_list_empty(&peer->control) && unm_rdv_tell(peer, op))
+		return;
+	unm_list_remove(&op->control);
+	if (state == UNM_RX_CTS && op->readable) {
+		/* the peer takes no packets: do not wait for it */
+		op->streamed = false;
+		unm_rdv_read_all(peer->ep, op);
+		return;
+	}
+	unm_list_append(&peer->control, &op->control);
+	unm_peer_busy(peer);
+}
+
+/* The application gets its completion. */
+static void unm_rdv_complete(struct unm_ep *ep, struct unm_rx_op *op)
+{
+	struct unm_rx_op *buf = op->parent;
+	struct unm_rx_done done = {
+		.context = op->match.context,
+		.flags = (op->flags & (FI_COMPLETION | UNM_OP_WORK)) |
+			(op->has_data ? FI_REMOTE_CQ_DATA : 0),
+		.tagged = op->tagged,
+		.len = op->got,
+		.olen = op->msg_len - op->wanted,
+		.buf = op->iov[0].iov_base,
+		.data = op->data,
+		.tag = op->tag,
+		.src = op->peer->fi_addr, .peer = op->peer,
+	};
+	bool canceled = false;
+
+	if (op->status != 0)
+		done.err = -op->status;
+	else if (op->wanted < op->msg_len)
+		done.err = FI_ETRUNC;
+	if (buf != NULL) {
+		op->parent = NULL;
+		buf->children--;
+		canceled = buf->canceled;
+		if (!canceled)
+			done.flags |= unm_multi_put(ep, buf);
+	}
+	if (op->status == 0) {	/* (also when it was cut) */
+		ep->stats->rx_msgs++;
+		ep->stats->rx_bytes += op->got;
+	}
+	unm_complete_rx(ep, &done);
+	if (canceled)		/* told after the last of its data */
+		unm_multi_put(ep, buf);
+}
+
+static void unm_rdv_finish(struct unm_ep *ep, struct unm_rx_op *op)
+{
+	unm_rdv_complete(ep, op);
+	unm_rdv_release(ep, op);
+}
+
+/* ---- Where the sender's buffer is -------------------------------------- */
+
+/* Does the engine reach our buffers? All memory, or dmable memory only. */
+static bool unm_rdv_engine(const struct unm_ep *ep, const struct unm_rx_op *op)
+{
+	if (ep->hif->caps->flags & HAL_CAP_DMA_ANY)
+		return true;
+	for (size_t i = 0; i < op->count; i++)
+		if (unm_mem_find(ep->domain, op->iov[i].iov_base,
+				 op->iov[i].iov_len) == NULL)
+			return false;
+	return true;
+}
+
+static struct unm_way *unm_rdv_way(const struct unm_rx_op *op)
+{
+	return &op->peer->way[unm_way_class(op->wanted)];
+}
+
+/* How long the message took, for the choice of later ones. Of several messages
+ * under way each took the time since the one before it ended. */
+static void unm_rdv_measure(struct unm_ep *ep, const struct unm_rx_op *op)
+{
+	uint64_t now = unm_now_ns();
+	uint64_t begun = op->begun_ns > ep->ended_ns ? op->begun_ns :
+		ep->ended_ns;
+
+	unm_way_measured(unm_rdv_way(op), !op->streamed, op->wanted,
+			 now - begun);
+	ep->ended_ns = now;
+}
+
+/* Is the whole message to be read now? Dmable memory that is not imported yet
+ * is asked for, so that the next message finds it; this message is streamed. */
+static bool unm_rdv_read_now(struct unm_ep *ep, struct unm_rx_op *op,
+			     const struct unm_got *got)
+{
+	if (got->dmable)
+		return g_unm_env.direct && unm_rdv_engine(ep, op) &&
+			unm_import_get(op->peer, &got->key, &op->mem) == 0;
+	if (!op->readable)
+		return false;
+	op->begun_ns = unm_now_ns();
+	op->streamed = g_unm_env.stream_us != 0 &&
+		!unm_way_choose(unm_rdv_way(op));
+	return !op->streamed;
+}
+
+/* The kernel forbids cross-memory attach with this peer: pieces only. */
+static void unm_rdv_forbidden(struct unm_peer *peer)
+{
+	if (!peer->attach_off)
+		UNM_INFO(EP_DATA, "cross-memory attach refused by the "
+			 "kernel, copying through cells instead\n");
+	peer->attach_off = true;
+}
+
+/* A transfer into part of a multi-receive buffer is an operation of its own. */
+static struct unm_rx_op *unm_rdv_child(struct unm_ep *ep,
+				       struct unm_rx_op *buf, uint64_t len)
+{
+	struct unm_rx_op *op;
+	struct iovec iov;
+
+	op = unm_rx_op_new(ep, buf->match.context, buf->flags & FI_COMPLETION,
+			   buf->tagged);
+	if (op == NULL)
+		return NULL;
+	buf->children++;
+	iov.iov_len = unm_multi_take(ep, buf, len, &iov.iov_base);
+	unm_rx_op_vector(op, &iov, 1);
+	op->parent = buf;
+	return op;
+}
+
+void unm_rendezvous_begin(struct unm_ep *ep, struct unm_rx_op *op,
+			  const struct unm_got *got)
+{
+	HAL_POINT(HAL_POINT_MATCHED);
+	if (op->flags & FI_MULTI_RECV) {
+		op = unm_rdv_child(ep, op, got->len);
+		if (op == NULL) {
+			unm_peer_spoiled(got->peer,
+					 "out of memory for its message", 0);
+			return;
+		}
+	} else {
+		op->parent = NULL;
+	}
+	op->peer = got->peer;
+	op->tag = got->tag;
+	op->data = got->data;
+	op->has_data = got->has_data;
+	op->msg_len = got->len;
+	op->wanted = got->len < op->len ? got->len : op->len;
+	op->got = 0;
+	op->end = op->wanted;
+	op->reading = 0;
+	op->begun_ns = 0;
+	op->peer_token = got->token;
+	op->addr = got->addr;
+	op->mem = NULL;
+	op->dma_next = 0;
+	op->dma_left = 0;
+	op->fault = false;
+	op->status = 0;
+	unm_list_init(&op->link);
+	unm_list_init(&op->control);
+	if (got->peer->hp == NULL) {
+		op->status = -FI_ECONNRESET;
+		unm_rdv_finish(ep, op);
+		return;
+	}
+	op->readable = !got->dmable && op->addr != 0 && g_unm_env.attach &&
+		op->peer->hp->dma_any && !op->peer->attach_off;
+	unm_list_append(&got->peer->recvs, &op->link);
+	if (op->wanted == 0) {
+		unm_rdv_complete(ep, op);
+		unm_rdv_control(op, UNM_RX_FIN);
+	} else if (unm_rdv_read_now(ep, op, got)) {
+		unm_rdv_read_all(ep, op);
+	} else {
+		unm_rdv_control(op, UNM_RX_CTS);
+	}
+}
+
+void unm_rendezvous_refuse(struct unm_ep *ep, const struct unm_got *got)
+{
+	struct unm_rx_op *op;
+
+	if (got->peer->hp == NULL)
+		return;
+	op = unm_rx_op_new(ep, NULL, 0, got->tagged);
+	if (op == NULL) {
+		unm_peer_spoiled(got->peer, "out of memory for its message", 0);
+		return;
+	}
+	op->peer = got->peer;
+	op->peer_token = got->token;
+	op->mem = NULL;
+	op->status = 0;
+	unm_list_init(&op->control);
+	unm_list_append(&got->peer->recvs, &op->link);
+	unm_rdv_control(op, UNM_RX_FIN);
+}
+
+int unm_recv_progress(struct unm_peer *peer)
+{
+	int done = 0;
+
+	while (!unm_list_empty(&peer->control)) {
+		struct unm_rx_op *op = unm_container(peer->control.next,
+						struct unm_rx_op, control);
+
+		if (!unm_rdv_tell(peer, op))
+			break;
+		done++;
+	}
+	return done;
+}
+
+/* ---- Streams ----------------------------------------------------------- */
+
+/* Everything has come, or was read: the receive is complete, and the sender is
+ * to know. */
+static void unm_stream_end(struct unm_ep *ep, struct unm_rx_op *op)
+{
+	if (op->begun_ns != 0)
+		unm_rdv_measure(ep, op);
+	if (op->end != op->wanted)
+		ep->stats->rx_attach++;
+	op->got = op->wanted;
+	unm_list_remove(&op->control);
+	unm_rdv_complete(ep, op);
+	unm_rdv_control(op, UNM_RX_FIN);
+}
+
+/* A piece of a streamed message; an empty one: the sender's buffer is none. 0
+ * or -FI_EINVAL. */
+int unm_recv_data(struct unm_peer *peer, const struct unm_wire_msg *m,
+		  const void *bytes)
+{
+	struct unm_ep *ep = peer->ep;
+	struct unm_rx_op *op = unm_pool_find(&ep->rx_pool, m->token);
+	uint64_t len = m->extent.len;
+
+	/* The receiver has read the message, and the sender did not know that
+	 * when it sent this piece. */
+	if (op == NULL)
+		return unm_pool_released(&ep->rx_pool, m->token) ?
+			0 : -FI_EINVAL;
+	if (op->peer == peer && op->state == UNM_RX_FIN)
+		return 0;
+	if (op->peer != peer || op->state != UNM_RX_STREAM ||
+	    (len == 0 && !op->fault) || len > op->wanted - op->got)
+		return -FI_EINVAL;
+	if (len == 0) {
+		op->status = -FI_EIO;
+		op->got = 0;
+		unm_rdv_finish(ep, op);
+		return 0;
+	}
+	if (op->got < op->end)
+		unm_iov_fill(op->iov, op->count, op->got, bytes,
+			     len < op->end - op->got ? len :
+			     op->end - op->got);
+	op->got += len;
+	peer->pieces++;
+	if (op->got >= op->end && op->reading == 0)
+		unm_stream_end(ep, op);
+	return 0;
+}
+
+/* The last bytes that are missing, at most UNM_READ_BYTES and in one piece of
+ * the receive buffer. Returns how many. */
+static uint64_t unm_stream_tail(const struct unm_rx_op *op, void **at)
+{
+	uint64_t off = 0, from = op->got;
+	size_t i = 0;
+
+	while (off + op->iov[i].iov_len < op->end)
+		off += op->iov[i++].iov_len;
+	if (from < off)
+		from = off;
+	if (op->end - from > UNM_READ_BYTES)
+		from = op->end - UNM_READ_BYTES;
+	*at = (char *)op->iov[i].iov_base + (from - off);
+	return op->end - from;
+}
+
+/* The rest can not be read, or need not be: pieces bring it. */
+static void unm_stream_leave(struct unm_rx_op *op)
+{
+	op->readable = false;
+	unm_list_remove(&op->control);
+}
+
+static void unm_stream_read(struct unm_ep *ep, struct unm_rx_op *op)
+{
+	struct hal_dma dma = { .op = HAL_DMA_GET, .peer = op->peer->hp };
+	int ret;
+
+	dma.len = unm_stream_tail(op, &dma.local);
+	dma.raddr = op->addr + op->end - dma.len;
+	ret = hal_dma_post(ep->hif, &dma, unm_pool_token(op));
+	if (ret == 0) {
+		op->reading = dma.len;
+		ep->dma_out++;
+	} else if (ret != -FI_EAGAIN) {
+		if (ret == -FI_EACCES)
+			unm_rdv_forbidden(op->peer);
+		unm_stream_leave(op);
+	}
+}
+
+/* What shows that a peer makes progress. Its messages do not: a send call that
+ * moves nothing else sends them. */
+static uint64_t unm_stream_life(const struct unm_peer *peer)
+{
+	return peer->pieces + hal_tx_done(peer->hp);
+}
+
+/* The transfer of unm_stream_read() has ended. */
+static void unm_stream_done(struct unm_ep *ep, struct unm_rx_op *op, int status)
+{
+	uint64_t from = op->end - op->reading;
+
+	op->reading = 0;
+	if (status == 0) {
+		op->end = from;
+	} else {
+		if (status == -FI_EACCES)
+			unm_rdv_forbidden(op->peer);
+		unm_stream_leave(op);
+		/* The sender closed its endpoint: what the transfer wrote over
+		 * the pieces may be other bytes. */
+		if (status == -FI_ECANCELED && op->got > from) {
+			op->status = -FI_ECONNRESET;
+			op->got = 0;
+			unm_rdv_finish(ep, op);
+			return;
+		}
+	}
+	if (op->got >= op->end)
+		unm_stream_end(ep, op);
+	else if (op->readable && unm_stream_life(op->peer) == op->peer->life)
+		unm_stream_read(ep, op);
+}
+
+/* How long to wait for a piece, in ns: as long as the read of the rest takes,
+ * so that waiting in vain at most doubles the time. */
+static uint64_t unm_stream_wait(const struct unm_rx_op *op)
+{
+	uint64_t max = (uint64_t)g_unm_env.stream_us * 1000;
+	uint64_t ns = unm_way_read_ns(unm_rdv_way(op), op->end - op->got);
+
+	if (ns < UNM_WAIT_MIN_NS)
+		ns = UNM_WAIT_MIN_NS;
+	return ns < max ? ns : max;
+}
+
+void unm_recv_streams(struct unm_ep *ep)
+{
+	struct unm_rx_op *op = unm_container(ep->streams.next,
+					     struct unm_rx_op, control);
+	struct unm_peer *peer = op->peer;
+	uint64_t life, now, head;
+
+	/* the next one, in the next call */
+	unm_list_remove(&op->control);
+	unm_list_append(&ep->streams, &op->control);
+	/* packets that are there come first: they may be pieces */
+	if (op->reading != 0 || peer->hp == NULL || peer->hp->dead ||
+	    hal_rx_peek(peer->hp, &head) != NULL)
+		return;
+	life = unm_stream_life(peer);
+	now = unm_now_ns();
+	if (life != peer->life) {
+		peer->life = life;
+		peer->life_ns = now;
+	} else if (now - peer->life_ns >= unm_stream_wait(op)) {
+		unm_stream_read(ep, op);
+	}
+}
+
+/* ---- Reading the sender's buffer ------------------------------------- */
+
+/* Post the transfers of one operation; false: the engine is full. */
+static bool unm_rdv_post(struct unm_ep *ep, struct unm_rx_op *op)
+{
+	while (op->dma_next < op->count) {
+		struct iovec *iov = &op->iov[op->dma_next];
+		uint64_t left = op->wanted - op->got;
+		struct hal_dma dma = {
+			.op = HAL_DMA_GET,
+			.peer = op->peer->hp,
+			.rmem = op->mem != NULL ? op->mem->rmem : NULL,
+			.raddr = op->addr + op->got,
+			.local = iov->iov_base,
+			.len = iov->iov_len < left ? iov->iov_len : left,
+		};
+		int ret;
+
+		if (dma.len != 0) {
+			ret = hal_dma_post(ep->hif, &dma, unm_pool_token(op));
+			if (ret == -FI_EAGAIN)
+				return false;
+			if (ret != 0) {
+				op->status = ret;
+				break;
+			}
+			op->dma_left++;
+			ep->dma_out++;
+			op->got += dma.len;
+		}
+		op->dma_next++;
+	}
+	op->state = UNM_RX_DMA;
+	unm_list_remove(&op->control);
+	return true;
+}
+
+/*
+ * The engine or the kernel did not reach one of the two buffers, which may be
+ * good memory all the same (docs/protocol.md, section 7). Is ours? Then the
+ * message comes in pieces, and its sender checks the other one.
+ */
+static bool unm_rdv_fault(struct unm_rx_op *op)
+{
+	uint64_t left = op->wanted;
+
+	for (size_t i = 0; i < op->count && left != 0; i++) {
+		struct iovec part = op->iov[i];
+
+		if (part.iov_len > left)
+			part.iov_len = left;
+		if (unm_mr_present(&part, 1, FI_REMOTE_WRITE) != 0)
+			return false;
+		left -= part.iov_len;
+	}
+	op->fault = true;
+	return true;
+}
+
+/* Every transfer of an operation has ended. */
+static void unm_rdv_read(struct unm_ep *ep, struct unm_rx_op *op)
+{
+	if (op->status == -FI_EACCES && op->mem == NULL)
+		unm_rdv_forbidden(op->peer);
+	if (op->status == -FI_EACCES ||
+	    (op->status == -FI_EFAULT && unm_rdv_fault(op))) {
+		op->status = 0;
+		op->got = 0;
+		op->readable = false;
+		op->begun_ns = 0;	/* both ways: says nothing of either */
+		unm_rdv_control(op, UNM_RX_CTS);
+		return;
+	}
+	if (op->status == -FI_ECANCELED) {
+		/* the peer ended; FI_ECANCELED is what fi_cancel() gives */
+		op->status = -FI_ECONNRESET;
+	} else if (op->status != 0 && op->status != -FI_EFAULT) {
+		UNM_INFO(EP_DATA, "reading a message failed: %s\n",
+			 fi_strerror(-op->status));
+		op->status = -FI_EIO;
+	}
+	if (op->status != 0) {
+		op->got = 0;
+	} else if (op->mem != NULL) {
+		ep->stats->rx_dmable++;
+	} else {
+		ep->stats->rx_attach++;
+		unm_rdv_measure(ep, op);
+	}
+	unm_rdv_complete(ep, op);
+	unm_rdv_control(op, UNM_RX_FIN);
+}
+
+void unm_recv_dma_post(struct unm_ep *ep)
+{
+	while (!unm_list_empty(&ep->dma_wait)) {
+		struct unm_rx_op *op = unm_container(ep->dma_wait.next,
+						struct unm_rx_op, control);
+
+		if (!unm_rdv_post(ep, op))
+			break;
+		if (op->dma_left == 0)
+			unm_rdv_read(ep, op);
+	}
+}
+
+void unm_recv_dma_done(struct unm_ep *ep, const struct hal_dma_comp *comp)
+{
+	struct unm_rx_op *op = unm_pool_find(&ep->rx_pool, comp->token);
+
+	if (op == NULL)			/* its peer died meanwhile */
+		return;
+	if (op->state == UNM_RX_STREAM) {
+		unm_stream_done(ep, op, comp->status);
+		return;
+	}
+	if (comp->status != 0)
+		op->status = comp->status;
+	if (--op->dma_left == 0 && op->state == UNM_RX_DMA)
+		unm_rdv_read(ep, op);
+}
+
+/* The peer is gone: what it had begun to send ends in error. */
+void unm_recv_abort(struct unm_peer *peer, int err)
+{
+	struct unm_ep *ep = peer->ep;
+
+	while (!unm_list_empty(&peer->recvs)) {
+		struct unm_rx_op *op = unm_container(peer->recvs.next,
+						struct unm_rx_op, link);
+
+		if (op->state == UNM_RX_FIN) {
+			unm_rdv_release(ep, op);
+			continue;
+		}
+		op->status = -err;
+		op->got = 0;
+		unm_rdv_finish(ep, op);
+	}
+}

@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unm_send.c - sends that are not one packet at once: eager through receive
+ * space, rendezvous, what they await, and the backlog of those a peer does not
+ * take yet. docs/protocol.md is the definition.
+ */
+#include "unm_env.h"
+#include "api/unm_ep.h"
+#include "unm_log.h"
+#include "rma/unm_mem.h"
+#include "api/unm_mr.h"
+#include "msg/unm_tx.h"
+
+#define UNM_STREAM_MIN	1024	/* smallest piece, while the space is crowded */
+#define UNM_STREAM_BURST 16	/* pieces in a row: others wait, too */
+#define UNM_BACKLOG_POLLS 64	/* of these one tries though nothing changed */
+
+static struct unm_tx_op *unm_tx_op_new(struct unm_peer *peer,
+				       const struct unm_send *s)
+{
+	struct unm_ep *ep = peer->ep;
+	struct unm_tx_op *op = unm_pool_alloc(&ep->tx_pool);
+
+	if (op == NULL) {
+		ep->stats->again_op++;
+		ep->ops_wanted = true;
+		return NULL;
+	}
+	op->peer = peer;
+	op->tagged = s->tagged;
+	op->has_data = s->has_data;
+	op->inject = s->inject;
+	op->buf = NULL;
+	op->count = s->count;
+	op->len = s->len;
+	op->tag = s->tag;
+	op->data = s->data;
+	op->flags = s->flags;
+	op->context = s->context;
+	for (size_t i = 0; i < s->count; i++)
+		op->iov[i] = s->iov[i];
+	unm_list_init(&op->link);
+	return op;
+}
+
+/* One that a refused call has made for itself: nothing is news in that. */
+static void unm_tx_op_undo(struct unm_tx_op *op)
+{
+	struct unm_ep *ep = op->peer->ep;
+
+	unm_list_remove(&op->link);
+	if (op->buf != NULL)
+		unm_pool_release(&ep->buf_pool[op->buf_class], op->buf);
+	unm_pool_release(&ep->tx_pool, op);
+}
+
+static void unm_tx_op_release(struct unm_tx_op *op)
+{
+	struct unm_ep *ep = op->peer->ep;
+
+	unm_tx_op_undo(op);
+	if (ep->ops_wanted) {
+		ep->ops_wanted = false;
+		unm_room(ep);
+	}
+}
+
+static void unm_tx_op_done(struct unm_tx_op *op, int err)
+{
+	struct unm_ep *ep = op->peer->ep;
+
+	if (err == 0)
+		unm_complete_tx(ep, op->tagged, op->flags, op->context);
+	else
+		unm_complete_tx_err(ep, op, err);
+	unm_tx_op_release(op);
+}
+
+/* Complete once the packet just sent is released by the peer. */
+static void unm_tx_op_await(struct unm_tx_op *op)
+{
+	struct unm_peer *peer = op->peer;
+
+	op->state = UNM_TX_AWAIT;
+	op->packet = hal_tx_sent(peer->hp) - 1;
+	unm_list_remove(&op->link);
+	unm_list_append(&peer->await, &op->link);
+	unm_peer_busy(peer);
+}
+
+/* Tag and data words of a message; returns how many. */
+static unsigned unm_lead_words(const struct unm_send *s, uint64_t *w)
+{
+	unsigned n = 0;
+
+	if (s->tagged)
+		w[n++] = s->tag;
+	if (s->has_data)
+		w[n++] = s->data;
+	return n;
+}
+
+static uint64_t unm_msg_head(const struct unm_send *s, uint8_t type,
+			     uint8_t flags)
+{
+	return hal_head(type | (s->tagged ? UNM_WIRE_TAGGED : 0),
+			flags | (s->has_data ? UNM_WIRE_HAS_DATA : 0));
+}
+
+static int unm_send_inline(struct unm_peer *peer, const struct unm_send *s)
+{
+	struct unm_ep *ep = peer->ep;
+	uint8_t bytes[UNM_WIRE_INLINE_MAX];
+	uint64_t w[2];
+	unsigned n = unm_lead_words(s, w);
+	int ret;
+
+	unm_iov_fetch(s->iov, s->count, 0, bytes, s->len);
+	ret = hal_pkt_send(peer->hp, unm_msg_head(s, UNM_WIRE_INLINE, s->len),
+			   w, n, bytes, s->len);
+	if (ret != 0) {
+		ep->stats->again_packet++;
+		return ret;
+	}
+	ep->stats->tx_inline++;
+	return 0;
+}
+
+static int unm_send_eager(struct unm_peer *peer, const struct unm_send *s)
+{
+	struct unm_ep *ep = peer->ep;
+	uint32_t off = unm_peer_room(peer, s->len);
+	uint64_t w[3];
+	unsigned n = unm_lead_words(s, w);
+	int ret;
+
+	if (off == UNM_SPACE_NONE) {
+		ep->stats->again_space++;
+		return -FI_EAGAIN;
+	}
+	unm_peer_put(peer, off, s->iov, s->count, 0, s->len);
+	hal_space_barrier(peer->hp);
+	HAL_POINT(HAL_POINT_SPACE);
+	w[n++] = unm_wire_extent_word(off, s->len);
+	ret = hal_pkt_send(peer->hp, unm_msg_head(s, UNM_WIRE_EAGER, 0), w, n,
+			   NULL, 0);
+	if (ret != 0) {
+		ep->stats->again_packet++;
+		return ret;
+	}
+	unm_space_take(peer->space, off, s->len, hal_tx_sent(peer->hp) - 1);
+	ep->stats->tx_eager++;
+	return 0;
+}
+
+/* From here to unm_send_now(): s may have its operation already, waiting. */
+static int unm_send_rendezvous(struct unm_peer *peer, const struct unm_send *s,
+			       struct unm_tx_op *waiting)
+{
+	struct unm_ep *ep = peer->ep;
+	struct unm_tx_op *op = waiting;
+	struct unm_mem_seg *seg = NULL;
+	uint64_t w[UNM_WIRE_WORDS_MAX];
+	unsigned n = unm_lead_words(s, w);
+	int ret;
+
+	if (op == NULL)
+		op = unm_tx_op_new(peer, s);
+	if (op == NULL)
+		return -FI_EAGAIN;
+	if (s->count == 1 && g_unm_env.direct)
+		seg = unm_mem_find(ep->domain, s->iov[0].iov_base, s->len);
+	w[n++] = s->len;
+	w[n++] = unm_pool_token(op);
+	w[n++] = s->count == 1 ? (uintptr_t)s->iov[0].iov_base : 0;
+	if (seg != NULL) {
+		w[n - 1] -= seg->base;
+		w[n++] = seg->key.word[0];
+		w[n++] = seg->key.word[1];
+	}
+	ret = unm_peer_send(peer, unm_msg_head(s, UNM_WIRE_RTS, seg != NULL ?
+					       UNM_WIRE_DMABLE : 0), w, n,
+			    NULL, 0);
+	if (ret != 0) {
+		if (waiting == NULL)
+			unm_tx_op_undo(op);
+		return ret;
+	}
+	HAL_POINT(HAL_POINT_RTS_SENT);
+	op->state = UNM_TX_RTS;
+	unm_list_remove(&op->link);
+	unm_list_append(&peer->rts, &op->link);
+	ep->stats->tx_rendezvous++;
+	return 0;
+}
+
+/* Inline or eager: the buffer is free when this returns. */
+static int unm_send_short(struct unm_peer *peer, const struct unm_send *s,
+			  struct unm_tx_op *waiting)
+{
+	struct unm_ep *ep = peer->ep;
+	struct unm_tx_op *op = waiting;
+	int ret;
+
+	if ((s->flags & FI_DELIVERY_COMPLETE) && op == NULL) {
+		op = unm_tx_op_new(peer, s);
+		if (op == NULL)
+			return -FI_EAGAIN;
+	}
+	if (s->len <= ep->inline_max[s->tagged][s->has_data])
+		ret = unm_send_inline(peer, s);
+	else
+		ret = unm_send_eager(peer, s);
+	if (ret != 0) {
+		if (op != waiting)
+			unm_tx_op_undo(op);
+		return ret;
+	}
+	if (s->flags & FI_DELIVERY_COMPLETE) {
+		unm_tx_op_await(op);
+	} else {
+		unm_complete_tx(ep, s->tagged, s->flags, s->context);
+		if (op != NULL)
+			unm_tx_op_release(op);
+	}
+	return 0;
+}
+
+static int unm_send_now(struct unm_peer *peer, const struct unm_send *s,
+			struct unm_tx_op *waiting)
+{
+	struct unm_ep *ep = peer->ep;
+	int ret;
+
+	if (peer->msgs_sent == peer->msg_limit && !unm_peer_credit(peer)) {
+		ep->stats->again_credit++;
+		return -FI_EAGAIN;
+	}
+	/* an injected buffer is the application's when the call returns */
+	if (s->inject || s->len <= ep->eager_max)
+		ret = unm_send_short(peer, s, waiting);
+	else
+		ret = unm_send_rendezvous(peer, s, waiting);
+	if (ret == 0) {
+		peer->msgs_sent++;
+		peer->refusals = 0;
+		ep->stats->tx_msgs++;
+		ep->stats->tx_bytes += s->len;
+	}
+	return ret;
+}
+
+/* ---- Backlog ----------------------------------------------------------- */
+
+/*
+ * A peer that takes nothing may be busy with something else for long; sends
+ * wait for it, in order, in up to half of the endpoint's operations: the others
+ * are for peers that look. Nothing is sent past those that wait: the fast path
+ * stays shut as long as there are any.
+ */
+static int unm_backlog_add(struct unm_peer *peer, const struct unm_send *s)
+{
+	struct unm_ep *ep = peer->ep;
+	struct unm_pool_node *node;
+	struct unm_tx_op *op;
+
+	if (ep->tx_pool.used >= (ep->tx_pool.max + 1) / 2) {
+		ep->stats->again_op++;
+		ep->ops_wanted = true;
+		return -FI_EAGAIN;
+	}
+	op = unm_tx_op_new(peer, s);
+	if (op == NULL)
+		return -FI_EAGAIN;
+	if (s->inject && s->len != 0) {
+		node = unm_buf_alloc(ep, s->len, &op->buf_class);
+		if (node == NULL) {
+			unm_tx_op_undo(op);
+			return -FI_ENOMEM;
+		}
+		op->buf = node;
+		op->iov[0] = (struct iovec){ node + 1, s->len };
+		unm_iov_fetch(s->iov, s->count, 0, node + 1, s->len);
+		op->count = 1;
+	}
+	op->state = UNM_TX_BACKLOG;
+	unm_list_append(&peer->backlog, &op->link);
+	peer->msg_limit = peer->msgs_sent;
+	unm_peer_busy(peer);
+	ep->stats->tx_backlog++;
+	return 0;
+}
+
+static int unm_backlog_push(struct unm_peer *peer)
+{
+	uint64_t released = hal_tx_done(peer->hp);
+	uint64_t allowed = unm_peer_limit(peer);
+	int ret = 0, done = 0;
+
+	/* nothing has changed; but a HAL may refuse for reasons of its own */
+	if (released == peer->tried_at && allowed == peer->tried_with &&
+	    !peer->ep->armed && peer->ep->turns % UNM_BACKLOG_POLLS != 0)
+		return 0;
+	peer->tried_at = released;
+	peer->tried_with = allowed;
+	while (!unm_list_empty(&peer->backlog) && ret != -FI_EAGAIN) {
+		struct unm_tx_op *op = unm_container(peer->backlog.next,
+						struct unm_tx_op, link);
+		struct unm_send s = {
+			.iov = op->iov, .count = op->count, .len = op->len,
+			.tag = op->tag, .data = op->data,
+			.context = op->context, .flags = op->flags,
+			.tagged = op->tagged, .has_data = op->has_data,
+			.inject = op->inject,
+		};
+
+		ret = unm_send_now(peer, &s, op);
+		if (ret != 0 && ret != -FI_EAGAIN)
+			unm_tx_op_done(op, -ret);
+		done += ret != -FI_EAGAIN;
+	}
+	if (!unm_list_empty(&peer->backlog)) {
+		peer->msg_limit = peer->msgs_sent;
+	} else if (peer->ep->ops_wanted) {
+		/* what was refused behind it need not wait any longer */
+		peer->ep->ops_wanted = false;
+		unm_room(peer->ep);
+	}
+	return done;
+}
+
+/* ---- Calls ------------------------------------------------------------- */
+
+ssize_t unm_send_slow(struct unm_ep *ep, fi_addr_t dest, struct unm_send *s)
+{
+	struct unm_peer *peer;
+	int ret;
+
+	if (s->inject && s->len > ep->info->tx_attr->inject_size)
+		return -FI_EMSGSIZE;
+	if ((s->flags & FI_COMPLETION) && unm_cq_full(ep->tx_cq)) {
+		ep->stats->again_queue++;
+		return -FI_EAGAIN;
+	}
+	ret = unm_peer_open(ep, dest, &peer);
+	if (ret != 0) {
+		/* nothing tells when there is a connection to be had: the
+		 * application is not to sleep on it */
+		if (ret == -FI_EAGAIN)
+			unm_room(ep);
+		return ret;
+	}
+	if (unm_list_empty(&peer->backlog)) {
+		ret = unm_send_now(peer, s, NULL);
+		if (ret != -FI_EAGAIN)
+			return ret;
+		unm_peer_refused(peer);
+		if (peer->refusals < UNM_PEER_REFUSALS)
+			return ret;
+	}
+	return unm_backlog_add(peer, s);
+}
+
+ssize_t unm_tx_iov(struct unm_ep *ep, fi_addr_t dest, struct unm_send *s)
+{
+	ssize_t ret;
+
+	if (s->count > UNM_IOV_MAX)
+		return -FI_EINVAL;
+	if (s->flags & ~(UNM_TX_MSG_FLAGS | UNM_OP_WORK))
+		return -FI_EBADFLAGS;
+	s->len = unm_iov_len(s->iov, s->count);
+	s->inject = s->flags & FI_INJECT;
+	unm_lock(ep->domain);
+	ret = unm_send_slow(ep, dest, s);
+	unm_unlock(ep->domain);
+	return ret;
+}
+
+/* ---- Answers --------------------------------------------------------- */
+
+/*
+ * The rendezvous that a peer's token names; NULL: there is none with this peer.
+ * The last packets of a dead peer may name sends that ended when its first
+ * connection did; those packets are ignored.
+ */
+static struct unm_tx_op *unm_tx_op_find(struct unm_peer *peer, uint64_t token)
+{
+	struct unm_tx_op *op = unm_pool_find(&peer->ep->tx_pool, token);
+
+	if (op == NULL || op->peer != peer || op->state < UNM_TX_RTS)
+		return NULL;
+	return op;
+}
+
+/* The peer wants len bytes in pieces. */
+void unm_send_on_cts(struct unm_peer *peer, const struct unm_wire_msg *m)
+{
+	struct unm_tx_op *op = unm_tx_op_find(peer, m->token);
+
+	if (op == NULL && peer->hp->dead)
+		return;
+	if (op == NULL || op->state != UNM_TX_RTS || m->len > op->len ||
+	    m->len == 0) {
+		unm_peer_spoiled(peer, "cts for no such send", m->token);
+		return;
+	}
+	op->state = UNM_TX_STREAM;
+	/* a small message from there would end in a signal, in this process */
+	op->bad = m->check &&
+		unm_mr_present(op->iov, op->count, FI_REMOTE_READ) != 0;
+	op->peer_token = m->peer_token;
+	op->sent = 0;
+	op->wanted = m->len;
+	unm_list_remove(&op->link);
+	unm_list_append(&peer->streams, &op->link);
+	peer->ep->stats->tx_stream++;
+	unm_peer_busy(peer);
+}
+
+/* The peer has the message, whichever way it came, or does not want it. It may
+ * have read the pieces that are not sent yet. */
+void unm_send_on_fin(struct unm_peer *peer, const struct unm_wire_msg *m)
+{
+	struct unm_tx_op *op = unm_tx_op_find(peer, m->token);
+
+	if (op == NULL && peer->hp->dead)
+		return;
+	if (op == NULL) {
+		unm_peer_spoiled(peer, "fin for no such send", m->token);
+		return;
+	}
+	unm_tx_op_done(op, m->status == 0 ? 0 : FI_EIO);
+}
+
+/* ---- Progress -------------------------------------------------------- */
+
+/* An empty piece: there are none. Returns pieces sent. */
+static int unm_stream_refuse(struct unm_peer *peer, struct unm_tx_op *op)
+{
+	uint64_t w[2] = { op->peer_token, unm_wire_extent_word(0, 0) };
+
+	if (hal_pkt_send(peer->hp, hal_head(UNM_WIRE_DATA, 0), w, 2, NULL,
+			 0) != 0)
+		return 0;
+	unm_tx_op_done(op, FI_EFAULT);
+	return 1;
+}
+
+/* Send some pieces of a stream, while there is room. Returns pieces sent. */
+static int unm_stream_push(struct unm_peer *peer, struct unm_tx_op *op)
+{
+	int done = 0;
+
+	if (op->bad)
+		return unm_stream_refuse(peer, op);
+	while (op->sent < op->wanted && done < UNM_STREAM_BURST) {
+		uint64_t left = op->wanted - op->sent;
+		uint32_t len = left < peer->ep->eager_max ? left :
+			peer->ep->eager_max;
+		uint32_t off = unm_peer_room(peer, len);
+		uint64_t w[2] = { op->peer_token };
+
+		if (off == UNM_SPACE_NONE && len > UNM_STREAM_MIN) {
+			/* sends of the application take what comes free */
+			len = UNM_STREAM_MIN;
+			off = unm_peer_room(peer, len);
+		}
+		if (off == UNM_SPACE_NONE)
+			return done;
+		unm_peer_put(peer, off, op->iov, op->count, op->sent, len);
+		hal_space_barrier(peer->hp);
+		HAL_POINT(HAL_POINT_PIECE);
+		w[1] = unm_wire_extent_word(off, len);
+		if (hal_pkt_send(peer->hp, hal_head(UNM_WIRE_DATA, 0), w, 2,
+				 NULL, 0) != 0)
+			return done;
+		unm_space_take(peer->space, off, len,
+			       hal_tx_sent(peer->hp) - 1);
+		op->sent += len;
+		done++;
+	}
+	if (op->sent == op->wanted) {
+		op->state = UNM_TX_STREAMED;
+		unm_list_remove(&op->link);
+		unm_list_append(&peer->rts, &op->link);
+	}
+	return done;
+}
+
+/* Has what a send was refused for changed since? */
+static bool unm_send_may_retry(struct unm_peer *peer)
+{
+	if (peer->retry || hal_tx_done(peer->hp) != peer->refused_at)
+		return true;
+	return unm_list_empty(&peer->backlog) &&
+		peer->msgs_sent == peer->msg_limit &&
+		hal_tx_back(peer->hp, UNM_PEER_BACK_LIMIT) > peer->msg_limit;
+}
+
+int unm_send_progress(struct unm_peer *peer)
+{
+	int done = 0;
+
+	if (!unm_list_empty(&peer->await)) {
+		uint64_t released = hal_tx_done(peer->hp);
+
+		while (!unm_list_empty(&peer->await)) {
+			struct unm_tx_op *op = unm_container(peer->await.next,
+						struct unm_tx_op, link);
+
+			if (op->packet >= released)
+				break;
+			unm_tx_op_done(op, 0);
+			done++;
+		}
+	}
+	if (peer->wants && unm_send_may_retry(peer)) {
+		peer->wants = false;
+		unm_room(peer->ep);
+		done++;
+	}
+	if (!unm_list_empty(&peer->streams))
+		done += unm_stream_push(peer,
+				unm_container(peer->streams.next,
+					      struct unm_tx_op, link));
+	if (!unm_list_empty(&peer->backlog) && !peer->hp->dead)
+		done += unm_backlog_push(peer);
+	return done;
+}
+
+void unm_send_abort(struct unm_peer *peer, int err)
+{
+	struct unm_list *lists[] = {
+		&peer->backlog, &peer->await, &peer->rts, &peer->streams,
+	};
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+		while (!unm_list_empty(lists[i]))
+			unm_tx_op_done(unm_container(lists[i]->next,
+						struct unm_tx_op, link), err);
+}

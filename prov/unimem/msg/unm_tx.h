@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unm_tx.h - the path of a small message, from the API call to the peer's
+ * memory:
+ * peer by index, one packet, counters. Everything else is unm_send_slow().
+ */
+#ifndef UNM_TX_H
+#define UNM_TX_H
+
+#include "api/unm_ep.h"
+
+/* Sends that await something, or whose buffer must be copied. */
+#define UNM_TX_LATER	(FI_DELIVERY_COMPLETE | FI_INJECT)
+
+static inline __attribute__((always_inline))
+ssize_t unm_tx(struct unm_ep *ep, const bool tagged, const bool inject,
+	       const bool has_data, const void *buf, size_t len,
+	       fi_addr_t dest, uint64_t tag, uint64_t data, void *context,
+	       uint64_t flags)
+{
+	struct unm_domain *domain = ep->domain;
+	struct unm_peer *peer;
+	struct iovec iov;
+	struct unm_send s;
+	uint64_t w[2] = { tagged ? tag : data, data };
+	ssize_t ret;
+
+	unm_lock(domain);
+	if (__builtin_expect(dest >= ep->peer_slots, 0))
+		goto slow;
+	peer = ep->peer_of[dest];
+	if (__builtin_expect(peer == NULL ||
+			     len > ep->inline_max[tagged][has_data] ||
+			     peer->msgs_sent == peer->msg_limit ||
+			     (!inject && ((flags & UNM_TX_LATER) ||
+					  unm_cq_full(ep->tx_cq))), 0))
+		goto slow;
+	ret = hal_pkt_send(peer->hp,
+			   hal_head(tagged ? UNM_WIRE_INLINE_TAGGED :
+				    UNM_WIRE_INLINE,
+				    len | (has_data ? UNM_WIRE_HAS_DATA : 0)),
+			   w, tagged + has_data, buf, len);
+	if (__builtin_expect(ret != 0, 0)) {
+		ep->stats->again_packet++;
+		unm_peer_refused(peer);
+		if (ret == -FI_EAGAIN &&
+		    peer->refusals >= UNM_PEER_REFUSALS)
+			goto slow;
+		goto out;
+	}
+	peer->msgs_sent++;
+	ep->stats->tx_msgs++;
+	ep->stats->tx_inline++;
+	ep->stats->tx_bytes += len;
+	if (!inject)
+		unm_complete_tx(ep, tagged, flags, context);
+	else if (__builtin_expect(ep->tx_cntr != NULL, 0))
+		unm_complete_tx(ep, tagged, 0, NULL);
+out:
+	unm_unlock(domain);
+	return ret;
+slow:
+	iov.iov_base = (void *)buf;
+	iov.iov_len = len;
+	s = (struct unm_send){
+		.iov = &iov, .count = 1, .len = len, .tag = tag, .data = data,
+		.context = context, .tagged = tagged, .has_data = has_data,
+		.flags = inject ? 0 : flags,
+		.inject = inject || (flags & FI_INJECT),
+	};
+	ret = unm_send_slow(ep, dest, &s);
+	goto out;
+}
+
+/* sendmsg and sendv: vectors, flags. */
+ssize_t unm_tx_iov(struct unm_ep *ep, fi_addr_t dest, struct unm_send *s);
+
+#endif /* UNM_TX_H */

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unm_gauge.c - the levels among an endpoint's counters: queues, credits and
+ * ages. They are refreshed by clock, so that no message pays for them: an
+ * operation gets its time when a refresh first meets it, not when it begins.
+ */
+#include "rma/unm_onesided.h"
+
+#define UNM_SWEEP	256	/* operations looked at in one refresh */
+
+/* The earlier of two times; 0 is none. */
+static void unm_earlier(uint64_t *oldest, uint64_t us)
+{
+	if (*oldest == 0 || us < *oldest)
+		*oldest = us;
+}
+
+/* An operation in a pool is another one, and one in transfer another than it
+ * was while it was posted, if its stamp is not the one we left. */
+static uint64_t unm_seen(struct unm_seen *seen, uint32_t stamp, uint64_t now_us)
+{
+	if (seen->stamp != stamp) {
+		seen->stamp = stamp;
+		seen->us = now_us;
+	}
+	return seen->us;
+}
+
+static void unm_sweep_send(struct unm_sweep *s, struct unm_tx_op *op,
+			   uint64_t now_us)
+{
+	if (op->node.gen & 1)
+		unm_earlier(&s->oldest,
+			    unm_seen(&op->seen, op->node.gen, now_us));
+}
+
+/* A multi-receive buffer is to lie there for long: that it does says nothing.
+ * (What goes into one is an operation of its own.) */
+static void unm_sweep_recv(struct unm_sweep *s, struct unm_rx_op *op,
+			   uint64_t now_us)
+{
+	bool posted = op->state == UNM_RX_POSTED;
+
+	if (!(op->node.gen & 1) || (op->flags & FI_MULTI_RECV))
+		return;
+	unm_earlier(posted ? &s->oldest_recv : &s->oldest,
+		    unm_seen(&op->seen, op->node.gen + posted, now_us));
+}
+
+static uint64_t unm_age(uint64_t us, uint64_t now_us)
+{
+	return us == 0 ? 0 : now_us > us ? now_us - us : 1;
+}
+
+/*
+ * Ages: some operations in each refresh, so that one costs the same however
+ * many there are; both pools once are a sweep, which finds the oldest.
+ */
+static void unm_levels_sweep(struct unm_ep *ep, uint64_t now_us)
+{
+	struct unm_sweep *s = &ep->sweep;
+
+	for (int i = 0; i < UNM_SWEEP; i++, s->next++) {
+		uint32_t recv = s->next - ep->tx_pool.count;
+
+		if (s->next < ep->tx_pool.count) {
+			unm_sweep_send(s, (void *)ep->tx_pool.node[s->next],
+				       now_us);
+		} else if (recv < ep->rx_pool.count) {
+			unm_sweep_recv(s, (void *)ep->rx_pool.node[recv],
+				       now_us);
+		} else {
+			ep->stats->oldest_us = unm_age(s->oldest, now_us);
+			ep->stats->oldest_recv_us = unm_age(s->oldest_recv,
+							    now_us);
+			*s = (struct unm_sweep){ 0 };
+			return;
+		}
+	}
+}
+
+void unm_levels_refresh(struct unm_ep *ep, uint64_t now_us)
+{
+	struct unm_stats *st = ep->stats;
+	uint64_t credits = UNM_PEER_CREDITS;
+
+	st->posted = ep->match[0].nrecv + ep->match[1].nrecv;
+	st->unexpected = ep->match[0].nmsg + ep->match[1].nmsg;
+	st->unexpected_bytes = ep->unexpected_bytes;
+	st->inflight = ep->tx_pool.used + ep->os_pool.used;
+	st->transfers = ep->rx_pool.used - st->posted;
+	unm_list_for_each(pos, &ep->peers) {
+		struct unm_peer *peer = unm_container(pos, struct unm_peer,
+						      all);
+		uint64_t limit;
+
+		if (peer->hp == NULL)
+			continue;
+		if (peer->nroutes != 0)	/* memory that went is let go */
+			unm_route_look(peer);
+		if (peer->nimports != 0)
+			unm_import_tidy(peer, now_us);
+		limit = peer->greeted ? unm_peer_limit(peer) :
+			UNM_PEER_CREDITS;
+		if (limit - peer->msgs_sent < credits)
+			credits = limit - peer->msgs_sent;
+	}
+	st->credits_min = credits;
+	unm_levels_sweep(ep, now_us);
+	/* a sweep may take a while; of none there is no age */
+	if (st->inflight + st->transfers == 0)
+		st->oldest_us = 0;
+	if (st->posted == 0)
+		st->oldest_recv_us = 0;
+}

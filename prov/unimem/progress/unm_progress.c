@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unm_progress.c - one bounded loop that moves everything: packets in, answers
+ * out, transfers on. It runs inside the calls an application polls with, and
+ * when nothing moves it looks at connections by clock and gives the processor
+ * away, so that more ranks than cores need no setting.
+ */
+#include <sched.h>
+#include <time.h>
+
+#include "unm_log.h"
+#include "rma/unm_onesided.h"
+#include "msg/unm_recv.h"
+
+#define UNM_BURST	32		/* packets from one peer in a row */
+#define UNM_HOT		16		/* peers looked at in every round */
+#define UNM_YIELD_NS	1000		/* a yield this long helped someone */
+#define UNM_YIELD_QUICK	64		/* so many did not: we are alone */
+#define UNM_SPIN_MIN	8		/* polls before a yield, crowded */
+#define UNM_STREAM_POLLS	64	/* busy polls per check of a stream */
+#define UNM_LEVELS_NS	5000000		/* between refreshes of levels */
+
+uint64_t unm_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+uint64_t unm_now_us(void)
+{
+	return unm_now_ns() / 1000;
+}
+
+/* ---- Packets in ------------------------------------------------------ */
+
+/* Does a packet of this type name bytes of receive space? */
+static bool unm_in_space(uint8_t type)
+{
+	return type == UNM_WIRE_CARRIED || type == UNM_WIRE_DATA ||
+		(type & ~UNM_WIRE_TAGGED) == UNM_WIRE_EAGER;
+}
+
+/* Words of a message longer than a packet, from receive space. */
+static int unm_carried(struct unm_peer *peer, struct unm_wire_msg *m)
+{
+	uint64_t word[UNM_WIRE_WORDS_MAX] = { 0 };
+	uint64_t head = m->token;
+	uint8_t type = hal_head_type(head);
+	int n = unm_wire_words(type, hal_head_flags(head));
+	const uint8_t *at = hal_space(peer->hp, m->extent.off);
+
+	if (n <= 0 || m->extent.len < 8u * n || type < UNM_WIRE_RTS)
+		return -FI_EINVAL;
+	m->nbytes = m->extent.len - 8u * n;
+	m->bytes = at + 8 * n;
+	if (unm_wire_onesided(type) ? hal_head_flags(head) & UNM_WIRE_LEN_MASK :
+	    m->nbytes)
+		return -FI_EINVAL;
+	memcpy(word, at, 8u * n);
+	return unm_wire_decode(m, head, word, &peer->ep->limits);
+}
+
+static int unm_hello(struct unm_peer *peer, const struct unm_wire_msg *m)
+{
+	if (peer->known)
+		return -FI_EINVAL;
+	if (m->hello.version < UNM_WIRE_VERSION_MIN ||
+	    m->hello.version_min > UNM_WIRE_VERSION) {
+		UNM_WARN(EP_CTRL, "peer speaks protocol version %u (%u at "
+			 "least), this provider %u: install the same unimem "
+			 "everywhere", m->hello.version,
+			 m->hello.version_min, UNM_WIRE_VERSION);
+		unm_peer_drop(peer);
+		return 0;
+	}
+	peer->known = true;
+	return 0;
+}
+
+/* A message of which the packet tells more than it holds. */
+static void unm_message(struct unm_peer *peer, const struct unm_wire_msg *m)
+{
+	bool eager = (m->type & ~UNM_WIRE_TAGGED) == UNM_WIRE_EAGER;
+	struct unm_got got = {
+		.peer = peer, .tagged = m->type & UNM_WIRE_TAGGED,
+		.has_data = m->has_data, .rendezvous = !eager,
+		.tag = m->tag, .data = m->data,
+		.len = eager ? m->extent.len : m->len,
+		.bytes = eager ? hal_space(peer->hp, m->extent.off) : NULL,
+		.token = m->token, .addr = m->addr, .dmable = m->dmable,
+		.key = { { m->mem_key[0], m->mem_key[1] } },
+	};
+
+	unm_recv_message(peer->ep, &got);
+}
+
+static int unm_dispatch(struct unm_peer *peer, struct unm_wire_msg *m)
+{
+	switch (m->type) {
+	case UNM_WIRE_HELLO:
+		return unm_hello(peer, m);
+	case UNM_WIRE_EAGER:
+	case UNM_WIRE_EAGER_TAGGED:
+	case UNM_WIRE_RTS:
+	case UNM_WIRE_RTS_TAGGED:
+		unm_message(peer, m);
+		return 0;
+	case UNM_WIRE_CTS:
+		unm_send_on_cts(peer, m);
+		return 0;
+	case UNM_WIRE_DATA:
+		return unm_recv_data(peer, m,
+				     hal_space(peer->hp, m->extent.off));
+	case UNM_WIRE_FIN:
+		unm_send_on_fin(peer, m);
+		return 0;
+	case UNM_WIRE_PUT:
+	case UNM_WIRE_PUT_DATA:
+	case UNM_WIRE_ATOMIC:
+	case UNM_WIRE_GET:
+	case UNM_WIRE_FETCH:
+	case UNM_WIRE_COMPARE:
+		return unm_target_request(peer, m);
+	case UNM_WIRE_RESULT:
+		return unm_onesided_result(peer, m);
+	case UNM_WIRE_REFUSED:
+		return m->nbytes != 0 ? -FI_EINVAL :
+			unm_onesided_refused(peer, m);
+	case UNM_WIRE_ROUTE:
+		return m->nbytes != 0 ? -FI_EINVAL : unm_route_told(peer, m);
+	case UNM_WIRE_PROBE:		/* that it is released is the answer */
+		return m->nbytes != 0 ? -FI_EINVAL : 0;
+	default:
+		return -FI_EINVAL;
+	}
+}
+
+/* Any packet: words read once, checked, acted upon. */
+static __attribute__((noinline))
+void unm_packet(struct unm_peer *peer, const struct hal_cell *cell,
+		uint64_t head)
+{
+	const struct unm_wire_limits *lim = &peer->ep->limits;
+	uint64_t word[UNM_WIRE_WORDS_MAX] = { 0 };
+	int n = unm_wire_words(hal_head_type(head), hal_head_flags(head));
+	struct unm_wire_msg m = { 0 };
+	int ret = -FI_EINVAL;
+
+	if (n < 0 || 8u * n > lim->pkt_payload)
+		goto out;
+	if (!peer->known && hal_head_type(head) != UNM_WIRE_HELLO)
+		goto out;
+	for (int i = 0; i < n; i++)
+		word[i] = hal_cell_word(cell, i);
+	if (unm_wire_onesided(hal_head_type(head))) {
+		m.bytes = cell->payload + 8 * n;
+		m.nbytes = hal_head_flags(head) & UNM_WIRE_LEN_MASK;
+		if (8u * n + m.nbytes > lim->pkt_payload)
+			goto out;
+	}
+	ret = unm_wire_decode(&m, head, word, lim);
+	/* a sender announces its space before it writes there */
+	if (ret == 0 && unm_in_space(m.type) && peer->hp->rx.space == NULL)
+		ret = -FI_EINVAL;
+	if (ret == 0 && m.type == UNM_WIRE_CARRIED)
+		ret = unm_carried(peer, &m);
+	if (ret == 0)
+		ret = unm_dispatch(peer, &m);
+out:
+	if (ret != 0)
+		unm_peer_spoiled(peer, "malformed packet", head);
+}
+
+/* The common packet, a message that is all here. False: not such a one. */
+static inline bool unm_packet_inline(struct unm_peer *peer,
+				     const struct hal_cell *cell,
+				     uint64_t head)
+{
+	uint8_t type = hal_head_type(head);
+	uint8_t flags = hal_head_flags(head);
+	struct unm_got got;
+	unsigned lead = 0;
+
+	if ((type & ~UNM_WIRE_TAGGED) != UNM_WIRE_INLINE || !peer->known ||
+	    (flags & UNM_WIRE_RESERVED))
+		return false;
+	got.peer = peer;
+	got.tagged = type & UNM_WIRE_TAGGED;
+	got.has_data = flags & UNM_WIRE_HAS_DATA;
+	got.rendezvous = false;
+	got.dmable = false;
+	got.tag = got.tagged ? hal_cell_word(cell, lead++) : 0;
+	got.data = got.has_data ? hal_cell_word(cell, lead++) : 0;
+	got.len = flags & UNM_WIRE_LEN_MASK;
+	if (got.len + 8 * lead > peer->ep->limits.pkt_payload)
+		return false;
+	got.bytes = cell->payload + 8 * lead;
+	unm_recv_message(peer->ep, &got);
+	return true;
+}
+
+int unm_progress_peer(struct unm_peer *peer)
+{
+	struct hal_peer *hp = peer->hp;
+	const struct hal_cell *cell;
+	uint64_t head;
+	int n = 0;
+
+	if (hp->rx.cells == NULL)
+		return 0;
+	while (n < UNM_BURST && !peer->spoiled &&
+	       (cell = hal_rx_peek(hp, &head)) != NULL) {
+		if (!unm_packet_inline(peer, cell, head))
+			unm_packet(peer, cell, head);
+		hal_rx_release(hp);
+		n++;
+	}
+	if (n == 0)
+		return 0;
+	if (peer->posted_got != peer->posted_told)
+		unm_target_tell(peer);
+	hal_rx_flush(hp);
+	if (peer->msgs_got + UNM_PEER_CREDITS - peer->allowed >=
+	    UNM_PEER_CREDITS / 2)
+		unm_peer_allow(peer);
+	return n;
+}
+
+/* The ring alone tells whether there is anything: an idle peer costs its slot.
+ * */
+static inline int unm_progress_hal_peer(struct hal_peer *hp)
+{
+	uint64_t head;
+
+	if (hal_rx_peek(hp, &head) == NULL || hp->user == NULL)
+		return 0;
+	return unm_progress_peer(hp->user);
+}
+
+/*
+ * Every peer that may send to us: the first UNM_HOT in each round, the others
+ * in turn; one that sends moves towards the front.
+ */
+static int unm_progress_inbound(struct unm_ep *ep)
+{
+	struct hal_if *hif = ep->hif;
+	uint32_t n = hif->ninbound;
+	uint32_t hot = n < UNM_HOT ? n : UNM_HOT;
+	int done = 0;
+
+	for (uint32_t i = 0; i < hot; i++)
+		done += unm_progress_hal_peer(hif->inbound[i]);
+	for (uint32_t k = 0; n > hot && k < UNM_HOT; k++) {
+		int got;
+
+		if (ep->cold < hot || ep->cold >= n)
+			ep->cold = hot;
+		got = unm_progress_hal_peer(hif->inbound[ep->cold]);
+		if (got != 0)
+			hal_if_promote(hif, ep->cold, k);
+		ep->cold++;
+		done += got;
+	}
+	return done;
+}
+
+/* ---- Answers and transfers out --------------------------------------- */
+
+static int unm_progress_busy(struct unm_ep *ep)
+{
+	struct unm_list *last = ep->busy.prev;
+	struct unm_list *pos = ep->busy.next;
+	int done = 0;
+	bool end;
+
+	do {
+		struct unm_peer *peer = unm_container(pos, struct unm_peer,
+						      busy);
+		end = pos == last;
+		pos = pos->next;
+		if (peer->spoiled) {
+			/* it may go on without us */
+			if (!peer->hp->dead && !unm_target_expel(peer)) {
+				ep->stuck = true;
+				continue;
+			}
+			unm_peer_gone(peer, FI_ECONNABORTED);
+			done++;		/* its operations have ended */
+			continue;
+		}
+		done += unm_recv_progress(peer);
+		done += unm_send_progress(peer);
+		done += unm_target_progress(peer);
+		done += unm_onesided_progress(peer);
+		if (!unm_peer_waits(peer)) {
+			if (ep->armed)	/* nothing to be woken for */
+				hal_tx_sleep(peer->hp, false);
+			unm_list_remove(&peer->busy);
+		}
+	} while (!end);
+	return done;
+}
+
+/* ---- Idling ---------------------------------------------------------- */
+
+/* Look at connections and deaths, if it is time. */
+static void unm_progress_clock(struct unm_ep *ep)
+{
+	uint64_t now = unm_now_ns();
+
+	ep->stats->polls += UNM_CLOCK_POLLS;
+	if (now < ep->next_service)
+		return;
+	ep->next_service = now + (uint64_t)g_unm_env.service_us * 1000;
+	unm_peer_service(ep);
+	if (now < ep->next_levels)
+		return;
+	ep->next_levels = now + UNM_LEVELS_NS;
+	unm_levels_refresh(ep, now / 1000);
+}
+
+/*
+ * How long a yield took tells whether somebody was waiting for the processor:
+ * then we hardly spin at all next time; if not, it was a system call for
+ * nothing and we spin longer first.
+ */
+void unm_yield(struct unm_idle *idle)
+{
+	uint64_t start = unm_now_ns();
+	uint32_t quick;
+
+	sched_yield();
+	quick = unm_idle_get(&idle->quick) + 1;
+	if (unm_now_ns() - start > UNM_YIELD_NS) {
+		unm_idle_set(&idle->spin, UNM_SPIN_MIN);
+		quick = 0;
+	} else if (quick >= UNM_YIELD_QUICK) {
+		unm_idle_set(&idle->spin, (uint32_t)g_unm_env.spin);
+		unm_idle_set(&idle->polls, 0);
+		quick = 0;
+	}
+	unm_idle_set(&idle->quick, quick);
+}
+
+/* Peers we await something of shall wake us, or no longer. */
+static void unm_busy_sleep(struct unm_ep *ep, bool on)
+{
+	unm_list_for_each(pos, &ep->busy) {
+		struct unm_peer *peer = unm_container(pos, struct unm_peer,
+						      busy);
+
+		if (peer->hp != NULL)
+			hal_tx_sleep(peer->hp, on);
+	}
+}
+
+static void unm_disarm(struct unm_ep *ep)
+{
+	ep->armed = false;
+	hal_if_disarm(ep->hif);
+	unm_busy_sleep(ep, false);
+}
+
+void unm_awake_list(struct unm_list *eps)
+{
+	unm_list_for_each(pos, eps) {
+		struct unm_ep *ep = unm_container(pos, struct unm_ep_links,
+						  node)->ep;
+
+		if (ep->armed)
+			unm_disarm(ep);
+	}
+}
+
+void unm_leave_list(struct unm_list *eps)
+{
+	unm_list_for_each(pos, eps) {
+		struct unm_ep *ep = unm_container(pos, struct unm_ep_links,
+						  node)->ep;
+
+		if (!ep->armed)
+			unm_disturb(ep);
+	}
+}
+
+void unm_dma_poll(struct unm_ep *ep)
+{
+	struct hal_dma_comp comp[16];
+	int n = hal_dma_poll(ep->hif, comp, 16);
+
+	for (int i = 0; i < n; i++) {
+		ep->dma_out--;
+		if (comp[i].token & UNM_DMA_ONESIDED)
+			unm_direct_dma(ep, &comp[i]);
+		else
+			unm_recv_dma_done(ep, &comp[i]);
+	}
+}
+
+int unm_progress(struct unm_ep *ep)
+{
+	int done;
+
+	if (__builtin_expect(ep->armed, 0)) {
+		unm_disarm(ep);
+		unm_disturb(ep);
+	}
+	hal_if_pump(ep->hif);
+	done = unm_progress_inbound(ep);
+	if (!unm_list_empty(&ep->busy))
+		done += unm_progress_busy(ep);
+	if (ep->dma_out != 0 || !unm_list_empty(&ep->dma_wait)) {
+		unm_recv_dma_post(ep);
+		unm_dma_poll(ep);
+		done++;
+	}
+	if (!unm_list_empty(&ep->streams) &&
+	    (done == 0 || ep->turns % UNM_STREAM_POLLS == 0))
+		unm_recv_streams(ep);
+	if (!unm_list_empty(&ep->direct)) {
+		unm_direct_progress(ep);
+		done++;
+	}
+	/* deaths are looked for when nothing comes; now and then all the same
+	 * */
+	if ((++ep->turns & (done == 0 ? UNM_CLOCK_POLLS - 1 :
+			    UNM_CLOCK_BUSY - 1)) == 0)
+		unm_progress_clock(ep);
+	return done;
+}
+
+bool unm_poll(struct unm_list *eps, struct unm_idle *idle)
+{
+	struct unm_ep *ep = NULL;
+	int done = 0;
+
+	unm_list_for_each(pos, eps) {
+		ep = unm_container(pos, struct unm_ep_links, node)->ep;
+		done += unm_progress(ep);
+	}
+	if (done != 0) {
+		unm_idle_set(&idle->polls, 0);
+		return false;
+	}
+	unm_idle_set(&idle->polls, unm_idle_get(&idle->polls) + 1);
+	if (!unm_idle_long(idle))
+		return false;
+	if (ep != NULL)
+		ep->stats->yields++;
+	return true;
+}
+
+/* ---- Sleeping -------------------------------------------------------- */
+
+static int unm_arm(struct unm_ep *ep)
+{
+	if (ep->dma_out != 0 || !unm_list_empty(&ep->dma_wait) ||
+	    !unm_list_empty(&ep->direct) || !unm_list_empty(&ep->streams))
+		return -FI_EAGAIN;
+	if (ep->armed)
+		unm_disarm(ep);
+	unm_busy_sleep(ep, true);
+	if (hal_if_arm(ep->hif) != 0) {
+		unm_busy_sleep(ep, false);
+		unm_disturb(ep);
+		return -FI_EAGAIN;
+	}
+	ep->armed = true;
+	/* what was released before the peers saw our flag; what still waits for
+	 * a connection */
+	ep->stuck = false;
+	if (!unm_list_empty(&ep->busy) &&
+	    (unm_progress_busy(ep) != 0 || ep->stuck)) {
+		unm_disarm(ep);
+		unm_disturb(ep);
+		return -FI_EAGAIN;
+	}
+	return 0;
+}
+
+int unm_arm_list(struct unm_list *eps)
+{
+	unm_list_for_each(pos, eps) {
+		int ret = unm_arm(unm_container(pos, struct unm_ep_links,
+						node)->ep);
+
+		if (ret != 0)
+			return ret;
+	}
+	return 0;
+}
+
+void unm_slept_list(struct unm_list *eps)
+{
+	unm_list_for_each(pos, eps) {
+		struct unm_ep *ep = unm_container(pos, struct unm_ep_links,
+						  node)->ep;
+
+		ep->stats->sleeps++;
+		ep->next_service = 0;
+		unm_progress_clock(ep);
+	}
+}

@@ -1,0 +1,781 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unm_target.c - peers' requests on our regions. A posted one (put, atomic) is
+ * executed when its packet is read, and counted; a refused one holds the count
+ * until the peer has read why. What is asked for is answered at once if there
+ * is room, else in order when there is. docs/protocol.md, section 10.
+ */
+#include <sched.h>
+
+#include "gsas_op.h"
+#include "unm_env.h"
+#include "unm_log.h"
+#include "rma/unm_mem.h"
+#include "api/unm_mr.h"
+#include "rma/unm_onesided.h"
+
+/* owed to one peer: more than what it may ask */
+#define UNM_ANSWERS_MAX	(4 * 32768)
+#define UNM_ANSWER_BYTES (8u << 20)
+#define UNM_ANSWER_BURST 16	/* parts in a row: others wait, too */
+#define UNM_CHECK_STEP	(256u << 10)	/* bytes checked in a row, >= a part */
+
+/* What we have to tell a peer. */
+struct unm_answer {
+	struct unm_pool_node node;
+	struct unm_list link;		/* peer's answers or refusals */
+	struct unm_list in_mr;		/* region's users, while it reads it */
+	struct unm_mr *mr;
+	uint8_t type;			/* RESULT, ROUTE, REFUSED */
+	uint8_t buf_class;
+	uint8_t count;
+	bool last;			/* of its operation */
+	void *buf;			/* copy of what was fetched */
+	uint64_t w[UNM_WIRE_WORDS_MAX];
+	uint64_t len, sent;		/* RESULT: bytes */
+	uint64_t checked;		/* of len: memory that may be read */
+	struct iovec iov[UNM_IOV_MAX];
+};
+
+uint32_t unm_answer_size(void)
+{
+	return sizeof(struct unm_answer);
+}
+
+/* ---- Answers --------------------------------------------------------- */
+
+static struct unm_answer *unm_answer_new(struct unm_peer *peer, uint8_t type)
+{
+	struct unm_ep *ep = peer->ep;
+	struct unm_answer *an = NULL;
+
+	if (peer->nanswers < UNM_ANSWERS_MAX)
+		an = unm_pool_alloc(&ep->answer_pool);
+	if (an == NULL) {
+		unm_peer_spoiled(peer, "no memory for answers to it", type);
+		return NULL;
+	}
+	peer->nanswers++;
+	an->type = type;
+	an->mr = NULL;
+	an->buf = NULL;
+	an->count = 0;
+	an->len = 0;
+	an->sent = 0;
+	an->checked = UINT64_MAX;
+	unm_list_init(&an->in_mr);
+	unm_list_init(&an->link);
+	return an;
+}
+
+static void unm_answer_release(struct unm_peer *peer, struct unm_answer *an)
+{
+	struct unm_ep *ep = peer->ep;
+
+	unm_list_remove(&an->link);
+	unm_list_remove(&an->in_mr);
+	if (an->buf != NULL) {
+		unm_pool_release(&ep->buf_pool[an->buf_class], an->buf);
+		peer->answer_bytes -= an->len;
+	}
+	unm_pool_release(&ep->answer_pool, an);
+	peer->nanswers--;
+}
+
+/* One message. 0, or it goes later. */
+static int unm_answer_send(struct unm_peer *peer, uint64_t head,
+			   const uint64_t *w, unsigned nw,
+			   const struct unm_part *part)
+{
+	int ret = unm_peer_send(peer, head, w, nw, part, part != NULL);
+
+	/* nothing tells when there is a connection to be had */
+	if (ret == -FI_EAGAIN && !peer->greeted)
+		peer->ep->stuck = true;
+	/* if it has ended, that is told when its last words are read */
+	if (ret != 0 && ret != -FI_EAGAIN && ret != -FI_ECONNREFUSED &&
+	    ret != -FI_ECONNRESET)
+		unm_peer_spoiled(peer, "no way to answer it", -ret);
+	return ret;
+}
+
+/* Is there memory behind these pieces? 0 or -FI_EFAULT. */
+static int unm_target_present(struct unm_domain *domain,
+			      const struct iovec *iov, size_t count,
+			      uint64_t access)
+{
+	/* (a driver's memory may be none that the kernel looks into) */
+	if (count == 1 && unm_mem_find(domain, iov->iov_base,
+				       iov->iov_len) != NULL)
+		return 0;
+	return unm_mr_present(iov, count, access);
+}
+
+/* It ends with what was sent so far, and an error. */
+static void unm_answer_cut(struct unm_answer *an, int err)
+{
+	unm_list_remove(&an->in_mr);
+	an->mr = NULL;
+	an->w[1] = (uint64_t)-err;
+	an->len = an->sent;
+}
+
+/*
+ * Check the memory that the next parts are read from. In steps: the peer says
+ * how long the result is, and others wait meanwhile.
+ */
+static void unm_answer_check(struct unm_peer *peer, struct unm_answer *an)
+{
+	uint64_t skip = an->checked, left = an->len - skip;
+	int ret = 0;
+
+	if (left > UNM_CHECK_STEP)
+		left = UNM_CHECK_STEP;
+	an->checked += left;
+	for (size_t i = 0; i < an->count && left != 0 && ret == 0; i++) {
+		struct iovec piece = an->iov[i];
+
+		if (skip >= piece.iov_len) {
+			skip -= piece.iov_len;
+			continue;
+		}
+		piece.iov_base = (char *)piece.iov_base + skip;
+		piece.iov_len -= skip;
+		skip = 0;
+		if (piece.iov_len > left)
+			piece.iov_len = left;
+		left -= piece.iov_len;
+		ret = unm_target_present(peer->ep->domain, &piece, 1,
+					 FI_REMOTE_READ);
+	}
+	if (ret != 0)
+		unm_answer_cut(an, ret);
+}
+
+/* The next part of a result. 0: it went. */
+static int unm_answer_part(struct unm_peer *peer, struct unm_answer *an)
+{
+	uint64_t max = peer->ep->eager_max - 8 * UNM_WIRE_WORDS_MAX;
+	uint64_t left;
+	struct unm_part part = { an->iov, an->count, an->sent, 0 };
+	uint8_t more;
+	int ret;
+
+	if (an->checked < an->len && an->checked - an->sent < max)
+		unm_answer_check(peer, an);
+	left = an->len - an->sent;
+	part.len = left < max ? left : max;
+	more = part.len < left ? UNM_WIRE_MORE : 0;
+	ret = unm_answer_send(peer, hal_head(UNM_WIRE_RESULT, more), an->w, 2,
+			      part.len != 0 ? &part : NULL);
+	if (ret == 0)
+		an->sent += part.len;
+	return ret;
+}
+
+static void unm_answer_over(struct unm_peer *peer, struct unm_answer *an)
+{
+	if (an->mr != NULL && an->last)
+		unm_complete_target(peer, an->mr, FI_REMOTE_READ, true, NULL);
+	unm_answer_release(peer, an);
+}
+
+/* Returns messages sent. */
+static int unm_answers_push(struct unm_peer *peer)
+{
+	int done = 0;
+
+	while (!unm_list_empty(&peer->answers) && done < UNM_ANSWER_BURST) {
+		struct unm_answer *an = unm_container(peer->answers.next,
+						struct unm_answer, link);
+		int ret;
+
+		if (an->type == UNM_WIRE_RESULT)
+			ret = unm_answer_part(peer, an);
+		else
+			ret = unm_answer_send(peer, hal_head(an->type, 0),
+					      an->w, unm_wire_words(an->type,
+								    0), NULL);
+		if (ret != 0)
+			break;
+		if (an->sent == an->len)
+			unm_answer_over(peer, an);
+		done++;
+	}
+	return done;
+}
+
+/* In order behind those that wait. */
+static void unm_answer_queue(struct unm_peer *peer, struct unm_answer *an)
+{
+	unm_list_append(&peer->answers, &an->link);
+	unm_answers_push(peer);
+	if (!unm_list_empty(&peer->answers))
+		unm_peer_busy(peer);
+}
+
+/* A result without bytes: why there are none. */
+static void unm_answer_error(struct unm_peer *peer, uint64_t token, int err)
+{
+	struct unm_answer *an = unm_answer_new(peer, UNM_WIRE_RESULT);
+
+	if (an == NULL)
+		return;
+	an->w[0] = token;
+	an->w[1] = (uint64_t)-err;
+	unm_answer_queue(peer, an);
+}
+
+/* ---- Refusals of posted requests ------------------------------------- */
+
+void unm_target_tell(struct unm_peer *peer)
+{
+	uint64_t count = peer->posted_got;
+
+	if (!unm_list_empty(&peer->nacks))
+		count = unm_container(peer->nacks.next, struct unm_answer,
+				      link)->w[0] - 1;
+	if (count == peer->posted_told)
+		return;
+	peer->posted_told = count;
+	hal_rx_back(peer->hp, UNM_PEER_BACK_APPLIED, count);
+}
+
+static void unm_target_refuse(struct unm_peer *peer, int err)
+{
+	struct unm_answer *an = unm_answer_new(peer, UNM_WIRE_REFUSED);
+
+	if (an == NULL)
+		return;
+	an->w[0] = peer->posted_got;
+	an->w[1] = (uint64_t)-err;
+	unm_list_append(&peer->nacks, &an->link);
+	unm_peer_busy(peer);
+}
+
+/* The oldest one is told, and then the count goes on once that was read. */
+static int unm_nacks_push(struct unm_peer *peer)
+{
+	struct unm_answer *an = unm_container(peer->nacks.next,
+					      struct unm_answer, link);
+
+	if (peer->refused_packet == 0) {
+		if (unm_answer_send(peer, hal_head(UNM_WIRE_REFUSED, 0),
+				    an->w, 2, NULL) != 0)
+			return 0;
+		peer->refused_packet = hal_tx_sent(peer->hp);
+		return 1;
+	}
+	if (hal_tx_done(peer->hp) < peer->refused_packet)
+		return 0;
+	peer->refused_packet = 0;
+	unm_answer_release(peer, an);
+	unm_target_tell(peer);
+	return 1;
+}
+
+int unm_target_progress(struct unm_peer *peer)
+{
+	int done = 0;
+
+	if (!unm_list_empty(&peer->answers))
+		done += unm_answers_push(peer);
+	if (!unm_list_empty(&peer->nacks))
+		done += unm_nacks_push(peer);
+	return done;
+}
+
+void unm_target_abort(struct unm_peer *peer)
+{
+	struct unm_list *lists[] = { &peer->answers, &peer->nacks };
+
+	for (int i = 0; i < 2; i++)
+		while (!unm_list_empty(lists[i]))
+			unm_answer_release(peer, unm_container(lists[i]->next,
+						struct unm_answer, link));
+}
+
+/* ---- Routes ---------------------------------------------------------- */
+
+/* What hal_alias_key() says of a region, asked once. */
+static bool unm_target_shared(struct unm_ep *ep, struct unm_mr *mr)
+{
+	uint32_t access = (mr->access & FI_REMOTE_READ ? HAL_ALIAS_READ : 0) |
+		(mr->access & FI_REMOTE_WRITE ? HAL_ALIAS_WRITE : 0);
+
+	if (!mr->identified)
+		mr->shared = g_unm_env.alias && !mr->holes && mr->len != 0 &&
+			hal_alias_key(ep->hif->hal, mr->iov[0].iov_base,
+				      mr->len, access, &mr->share_key) == 0;
+	mr->identified = true;
+	return mr->shared;
+}
+
+/* Tell how the region may be accessed without us. */
+static void unm_target_route(struct unm_peer *peer, uint64_t key,
+			     struct unm_mr *mr)
+{
+	struct unm_ep *ep = peer->ep;
+	const struct hal_key *key_of = NULL;
+	struct unm_mem_seg *seg = NULL;
+	uint32_t reach = UNM_REACH_ASK;
+	struct unm_answer *an;
+
+	if (ep->closing)		/* nobody would revoke it */
+		return;
+	an = unm_answer_new(peer, UNM_WIRE_ROUTE);
+	if (an == NULL)
+		return;
+	memset(an->w, 0, sizeof(an->w));
+	/* what is to be counted here goes through here */
+	if (mr->count == 1 && mr->remote_cntr == NULL &&
+	    ep->rem_rd_cntr == NULL && ep->rem_wr_cntr == NULL) {
+		seg = unm_mem_find(ep->domain, mr->iov[0].iov_base, mr->len);
+		if (seg != NULL)
+			key_of = &seg->key;
+		else if (unm_target_shared(ep, mr))
+			key_of = &mr->share_key;
+		mr->exported |= key_of == &mr->share_key;
+		reach = (seg != NULL ? UNM_REACH_DMABLE : key_of != NULL ?
+			 UNM_REACH_SHARED : UNM_REACH_ATTACH) |
+			(mr->access & FI_REMOTE_READ ? UNM_REACH_READ : 0) |
+			(mr->access & FI_REMOTE_WRITE ? UNM_REACH_WRITE : 0);
+	}
+	mr->routed = true;
+	peer->routed = true;
+	an->w[0] = key;
+	an->w[1] = (uint64_t)mr->number << 32 | reach;
+	/* while fi_close() waits: an epoch that is not near, so that it is
+	 * void, also to a peer that other revocations have not reached yet,
+	 * and the peer asks again */
+	an->w[2] = peer->epoch ^ (uint32_t)mr->closing << 31;
+	an->w[3] = mr->base;
+	an->w[4] = mr->len;
+	an->w[5] = (uintptr_t)mr->iov[0].iov_base;
+	if (seg != NULL)
+		an->w[5] -= (uintptr_t)seg->base;
+	if (key_of != NULL) {
+		an->w[6] = key_of->word[0];
+		an->w[7] = key_of->word[1];
+	}
+	unm_answer_queue(peer, an);
+}
+
+/* ---- Requests -------------------------------------------------------- */
+
+/* The memory a request means. */
+static int unm_target_find(struct unm_peer *peer, const struct unm_wire_msg *m,
+			   uint64_t len, uint64_t access, struct unm_mr **out,
+			   struct iovec *iov, size_t *count)
+{
+	size_t unit = m->type == UNM_WIRE_ATOMIC || m->type >= UNM_WIRE_FETCH ?
+		gsas_type_size(m->how.type) : 1;
+	struct unm_mr *mr;
+	int ret;
+
+	ret = unm_mr_find(peer->ep->domain, m->key, &mr);
+	if (ret == 0 && !unm_mr_serves(mr, peer->ep->hif->addr.nonce))
+		ret = -FI_EKEYREJECTED;
+	/* all of a range, before any of it is touched */
+	if (ret == 0 && len > UINT64_MAX - m->rest)
+		ret = -FI_EINVAL;
+	if (ret == 0)
+		ret = unm_mr_reach(mr, m->addr, len + m->rest, access, iov,
+				   count);
+	for (size_t i = 0; ret == 0 && i < *count; i++)
+		if (iov[i].iov_len % unit != 0)
+			ret = -FI_EINVAL;	/* an element in two */
+	if (ret == 0 && m->rest != 0)
+		ret = unm_mr_reach(mr, m->addr, len, access, iov, count);
+	/* that of a get is checked as it is read */
+	if (ret == 0 && (mr->holes || m->check) && m->type != UNM_WIRE_GET)
+		ret = unm_target_present(peer->ep->domain, iov, *count,
+					 access);
+	if (ret == 0)
+		*out = mr;
+	return ret;
+}
+
+static int unm_target_put(struct unm_peer *peer, const struct unm_wire_msg *m)
+{
+	bool data = m->type == UNM_WIRE_PUT_DATA;
+	struct unm_target_data entry = { m->data, m->earlier + m->nbytes };
+	struct iovec iov[UNM_IOV_MAX];
+	struct unm_mr *mr;
+	size_t count;
+	int ret;
+
+	if (data && peer->msgs_got++ == peer->allowed)
+		return -FI_EINVAL;
+	if (m->earlier > UINT64_MAX - m->nbytes)
+		return -FI_EINVAL;
+	peer->posted_got++;
+	ret = unm_target_find(peer, m, m->nbytes, FI_REMOTE_WRITE, &mr, iov,
+			      &count);
+	if (ret != 0) {
+		unm_target_refuse(peer, ret);
+		return 0;
+	}
+	unm_iov_fill(iov, count, 0, m->bytes, m->nbytes);
+	if (m->rest == 0)
+		unm_complete_target(peer, mr, FI_REMOTE_WRITE, !m->more,
+				    data ? &entry : NULL);
+	if (m->ask_route)
+		unm_target_route(peer, m->key, mr);
+	return 0;
+}
+
+static int unm_target_get(struct unm_peer *peer, const struct unm_wire_msg *m)
+{
+	struct unm_answer *an;
+	struct unm_mr *mr;
+	size_t count;
+	int ret;
+
+	if (m->nbytes != 0 || m->rest != 0)
+		return -FI_EINVAL;
+	an = unm_answer_new(peer, UNM_WIRE_RESULT);
+	if (an == NULL)
+		return 0;
+	an->w[0] = m->token;
+	an->w[1] = 0;
+	ret = unm_target_find(peer, m, m->len, FI_REMOTE_READ, &mr, an->iov,
+			      &count);
+	if (ret == 0) {
+		an->count = count;
+		an->len = m->len;
+		an->last = !m->more;
+		an->checked = mr->holes || m->check ? 0 : UINT64_MAX;
+		an->mr = mr;
+		unm_list_append(&mr->users, &an->in_mr);
+	} else {
+		an->w[1] = (uint64_t)-ret;
+	}
+	unm_answer_queue(peer, an);
+	if (ret == 0 && m->ask_route)
+		unm_target_route(peer, m->key, mr);
+	return 0;
+}
+
+/* The rights that an atomic needs, which are also the events it counts as: a
+ * fetch or compare that can change memory is a read and a write. */
+static uint64_t unm_atomic_access(const struct unm_wire_msg *m)
+{
+	if (m->type == UNM_WIRE_ATOMIC)
+		return FI_REMOTE_WRITE;
+	if (m->how.op == GSAS_OP_READ)
+		return FI_REMOTE_READ;
+	return FI_REMOTE_READ | FI_REMOTE_WRITE;
+}
+
+/* Is it one there is, with the operands it takes? Returns bytes of elements,
+ * 0: no. */
+static uint64_t unm_atomic_check(const struct unm_wire_msg *m)
+{
+	enum gsas_form form = m->type == UNM_WIRE_ATOMIC ? GSAS_FORM_UPDATE :
+		m->type == UNM_WIRE_FETCH ? GSAS_FORM_FETCH :
+		GSAS_FORM_COMPARE;
+	uint64_t len = (uint64_t)gsas_type_size(m->how.type) * m->how.count;
+	uint64_t nbytes = m->type == UNM_WIRE_COMPARE ? 2 * len :
+		m->how.op == GSAS_OP_READ ? 0 : len;
+
+	if (!gsas_op_valid(m->how.op, m->how.type, form) ||
+	    m->nbytes != nbytes || len > UNM_WIRE_EAGER_LIMIT)
+		return 0;
+	return len;
+}
+
+/*
+ * READ of 128 bits stores on machines without a load of 16 bytes, and a region
+ * that peers may only read can be mapped read-only: -FI_EFAULT then, no signal.
+ */
+static int unm_atomic_storable(struct unm_peer *peer,
+			       const struct unm_wire_msg *m,
+			       const struct iovec *iov, size_t count)
+{
+	bool stores = false;
+
+	for (size_t i = 0; m->how.op == GSAS_OP_READ && i < count; i++)
+		stores |= gsas_op_read_stores(m->how.type,
+					      (uintptr_t)iov[i].iov_base);
+	return stores ? unm_target_present(peer->ep->domain, iov, count,
+					   FI_REMOTE_WRITE) : 0;
+}
+
+/* All elements, in pieces of memory that hold whole ones. */
+static void unm_atomic_apply(const struct unm_wire_msg *m,
+			     const struct iovec *iov, size_t count,
+			     uint64_t len, uint8_t *result)
+{
+	const uint8_t *cmp = m->type == UNM_WIRE_COMPARE ? m->bytes : NULL;
+	const uint8_t *src = (const uint8_t *)m->bytes + (cmp ? len : 0);
+	size_t unit = gsas_type_size(m->how.type);
+	uint64_t at = 0;
+
+	for (size_t i = 0; i < count; at += iov[i++].iov_len)
+		gsas_op_apply(m->how.op, m->how.type, iov[i].iov_len / unit,
+			      iov[i].iov_base, src + at,
+			      cmp ? cmp + at : NULL,
+			      result ? result + at : NULL);
+}
+
+/* What was fetched: at once, or a copy of it later. */
+static void unm_target_fetched(struct unm_peer *peer, uint64_t token,
+			       const uint8_t *bytes, uint64_t len)
+{
+	struct iovec iov = { (void *)bytes, len };
+	struct unm_part part = { &iov, 1, 0, len };
+	uint64_t w[2] = { token, 0 };
+	struct unm_pool_node *node;
+	struct unm_answer *an;
+
+	if (unm_list_empty(&peer->answers) &&
+	    unm_answer_send(peer, hal_head(UNM_WIRE_RESULT, 0), w, 2,
+			    &part) == 0)
+		return;
+	an = unm_answer_new(peer, UNM_WIRE_RESULT);
+	if (an == NULL)
+		return;
+	node = peer->answer_bytes + len > UNM_ANSWER_BYTES ? NULL :
+		unm_buf_alloc(peer->ep, len, &an->buf_class);
+	if (node == NULL) {
+		unm_answer_release(peer, an);
+		unm_peer_spoiled(peer, "no memory for answers to it", len);
+		return;
+	}
+	memcpy(node + 1, bytes, len);
+	an->buf = node;
+	peer->answer_bytes += len;
+	an->w[0] = token;
+	an->w[1] = 0;
+	an->iov[0] = (struct iovec){ node + 1, len };
+	an->count = 1;
+	an->len = len;
+	unm_answer_queue(peer, an);
+}
+
+static int unm_target_atomic(struct unm_peer *peer,
+			     const struct unm_wire_msg *m)
+{
+	bool posted = m->type == UNM_WIRE_ATOMIC;
+	uint64_t access = unm_atomic_access(m);
+	uint64_t len = unm_atomic_check(m);
+	uint8_t result[UNM_WIRE_EAGER_LIMIT];
+	struct iovec iov[UNM_IOV_MAX];
+	struct unm_mr *mr;
+	size_t count;
+	int ret;
+
+	if (len == 0)
+		return -FI_EINVAL;
+	peer->posted_got += posted;
+	ret = unm_target_find(peer, m, len, access, &mr, iov, &count);
+	if (ret == 0)
+		ret = unm_atomic_storable(peer, m, iov, count);
+	if (ret != 0) {
+		if (posted)
+			unm_target_refuse(peer, ret);
+		else
+			unm_answer_error(peer, m->token, ret);
+		return 0;
+	}
+	unm_atomic_apply(m, iov, count, len, posted ? NULL : result);
+	if (m->rest == 0)
+		unm_complete_target(peer, mr, access, !m->more, NULL);
+	if (!posted)
+		unm_target_fetched(peer, m->token, result, len);
+	if (m->ask_route)
+		unm_target_route(peer, m->key, mr);
+	return 0;
+}
+
+int unm_target_request(struct unm_peer *peer, const struct unm_wire_msg *m)
+{
+	peer->ep->stats->rx_requests++;
+	switch (m->type) {
+	case UNM_WIRE_PUT:
+	case UNM_WIRE_PUT_DATA:
+		return unm_target_put(peer, m);
+	case UNM_WIRE_GET:
+		return unm_target_get(peer, m);
+	default:
+		return unm_target_atomic(peer, m);
+	}
+}
+
+/* ---- Closing --------------------------------------------------------- */
+
+/*
+ * It is told of the last revocation; if it is inside, that is noted. One that
+ * came before and may not have arrived needs no word of its own: the epoch has
+ * gone on by two since the peer looked, or it has seen that one.
+ */
+static void unm_revoke_tell(struct unm_peer *peer)
+{
+	uint64_t word = (uint64_t)peer->epoch << 32 | peer->revoking;
+
+	peer->waited = 0;
+	peer->untold = hal_rx_back_sync(peer->hp, UNM_PEER_BACK_REVOKED,
+					word) != 0;
+	/* who was sent nothing has no route */
+	if (peer->untold || !peer->greeted)
+		return;
+	word = hal_tx_back_sync(peer->hp, UNM_PEER_BACK_GUARD);
+	if (word & 1)
+		peer->waited = word;
+}
+
+/* Peers that know a route; by: one revocation, of that region, or more, of
+ * all. */
+static void unm_revoke_ep(struct unm_ep *ep, uint32_t region, uint32_t by)
+{
+	unm_list_for_each(pos, &ep->peers) {
+		struct unm_peer *peer = unm_container(pos, struct unm_peer,
+						      all);
+
+		if (peer->hp == NULL || !peer->routed)
+			continue;
+		peer->epoch += by;
+		peer->revoking = region;
+		unm_revoke_tell(peer);
+		ep->stats->revokes++;
+	}
+}
+
+/* Is one still inside? */
+static bool unm_revoke_waits(struct unm_ep *ep)
+{
+	bool waits = false;
+
+	unm_list_for_each(pos, &ep->peers) {
+		struct unm_peer *peer = unm_container(pos, struct unm_peer,
+						      all);
+
+		if (peer->hp == NULL || peer->hp->dead) {
+			peer->untold = false;
+			peer->waited = 0;
+		}
+		if (peer->untold)
+			unm_revoke_tell(peer);
+		if (peer->waited != 0 &&
+		    hal_tx_back_sync(peer->hp, UNM_PEER_BACK_GUARD) !=
+		    peer->waited)
+			peer->waited = 0;
+		waits |= peer->waited != 0 || peer->untold;
+	}
+	return waits;
+}
+
+/* The time is over: name the first peer that is still inside, in one line. If
+ * no other thread waits for the peers, wait for none of them any more. */
+static void unm_revoke_give_up(struct unm_ep *ep, bool *named)
+{
+	unm_list_for_each(pos, &ep->peers) {
+		struct unm_peer *peer = unm_container(pos, struct unm_peer,
+						      all);
+
+		if (!*named && (peer->waited != 0 || peer->untold)) {
+			UNM_WARN(MR, "fi_close() gives up after %d ms: the "
+				 "peer on board %u interface %u has been in "
+				 "the middle of an access all the time. It is "
+				 "stopped, or FI_UNIMEM_CLOSE_MS is too short",
+				 g_unm_env.close_ms, peer->hp->addr.board,
+				 peer->hp->addr.iface);
+			*named = true;
+		}
+		if (ep->domain->revokers != 0)
+			continue;
+		peer->waited = 0;
+		peer->untold = false;
+	}
+}
+
+static bool unm_revoke_all_out(struct unm_domain *domain)
+{
+	bool waits = false;
+
+	unm_list_for_each(pos, &domain->eps)
+		waits |= unm_revoke_waits(unm_container(pos,
+				struct unm_ep_links, node)->ep);
+	return !waits;
+}
+
+/*
+ * Wait for peers inside. All endpoints of the domain go on: one of them may be
+ * inside another, and two processes may wait for each other's. 0, or -FI_EBUSY
+ * after FI_UNIMEM_CLOSE_MS: a peer may be inside for as long as it is stopped.
+ */
+static int unm_revoke_wait(struct unm_domain *domain)
+{
+	uint64_t end = unm_now_us() + (uint64_t)g_unm_env.close_ms * 1000;
+	bool late = false, named = false, out;
+
+	domain->revokers++;
+	while (!(out = unm_revoke_all_out(domain)) && !late) {
+		/* one more look after it: this process may have been stopped */
+		late = unm_now_us() > end;
+		unm_list_for_each(pos, &domain->eps)
+			unm_progress(unm_container(pos, struct unm_ep_links,
+						   node)->ep);
+		unm_unlock(domain);
+		sched_yield();
+		unm_lock(domain);
+	}
+	domain->revokers--;
+	if (out)
+		return 0;
+	unm_list_for_each(pos, &domain->eps)
+		unm_revoke_give_up(unm_container(pos, struct unm_ep_links,
+						 node)->ep, &named);
+	return -FI_EBUSY;
+}
+
+int unm_mr_unroute(struct unm_mr *mr)
+{
+	int ret;
+
+	if (!mr->routed)
+		return 0;
+	mr->closing = true;
+	unm_list_for_each(pos, &mr->domain->eps)
+		unm_revoke_ep(unm_container(pos, struct unm_ep_links,
+					    node)->ep, mr->number, 1);
+	ret = unm_revoke_wait(mr->domain);
+	mr->closing = false;
+	mr->routed = ret != 0;
+	mr->exported = mr->exported && ret != 0;
+	return ret;
+}
+
+void unm_mr_end_streams(struct unm_mr *mr)
+{
+	unm_list_for_each_safe(pos, tmp, &mr->users) {
+		struct unm_answer *an = unm_container(pos, struct unm_answer,
+						      in_mr);
+
+		unm_answer_cut(an, -FI_EKEYREJECTED);
+	}
+}
+
+int unm_target_close(struct unm_ep *ep)
+{
+	int ret;
+
+	ep->closing = true;
+	unm_revoke_ep(ep, 0, 2);
+	ret = unm_revoke_wait(ep->domain);
+	ep->closing = ret == 0;
+	return ret;
+}
+
+bool unm_target_expel(struct unm_peer *peer)
+{
+	if (!peer->routed)
+		return true;
+	peer->epoch += 2;
+	if (hal_rx_back_sync(peer->hp, UNM_PEER_BACK_REVOKED,
+			     (uint64_t)peer->epoch << 32) != 0)
+		return false;
+	peer->routed = false;
+	return true;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unm_work.h - one triggered or deferred operation: everything that its start
+ * needs, copied when the application queues it. unm_trigger.c owns the lists
+ * and the states; unm_work.c makes the copy.
+ *
+ * An instance lives from unm_work_give() until it is started, cancelled or, if
+ * deferred, complete. The domain's lock protects it.
+ */
+#ifndef UNM_WORK_H
+#define UNM_WORK_H
+
+#include "api/unm_ep.h"
+#include "trigger/unm_trigger.h"
+
+enum unm_work_state {
+	UNM_WORK_WAITS = 1,	/* for its counter */
+	UNM_WORK_READY,		/* to be started */
+	UNM_WORK_STARTS,	/* in the endpoint's call, now */
+	UNM_WORK_GOES,		/* under way */
+	UNM_WORK_ENDED,		/* before the call returned */
+};
+
+struct unm_work {
+	struct unm_list link;		/* of its counter, or domain->ready */
+	struct unm_list all;		/* domain->works */
+	struct unm_domain *domain;
+	enum unm_work_state state;
+	enum fi_op_type type;
+	bool deferred;
+	const void *key;		/* deferred: what cancels it */
+	struct unm_ep *ep;		/* NULL: an operation on a counter */
+	struct unm_cntr *cntr;		/* it waits for this one */
+	uint64_t threshold;
+	struct unm_cntr *done;		/* counts its completion, may be NULL */
+	void *context;			/* the application's */
+	uint64_t flags;
+	fi_addr_t to;			/* index it names, in w->ep->av */
+	bool gone;			/* that index was removed: fail with
+					 * FI_EINVAL instead of starting */
+	union {
+		struct fi_msg msg;
+		struct fi_msg_tagged tagged;
+		struct fi_msg_rma rma;
+		struct fi_msg_atomic atomic;
+		struct fi_op_cntr cntr;
+	} m;
+	struct fi_msg_fetch fetch;
+	struct fi_msg_compare compare;
+	struct iovec iov[UNM_IOV_MAX];
+	struct fi_rma_iov remote[UNM_IOV_MAX];
+	struct fi_ioc result[UNM_IOV_MAX], compared[UNM_IOV_MAX];
+};
+_Static_assert(sizeof(struct fi_ioc) == sizeof(struct iovec) &&
+	       sizeof(struct fi_rma_ioc) == sizeof(struct fi_rma_iov),
+	       "one place for both");
+
+/* Copy the call's structures into w, whose type is set. 0, or -FI_EINVAL: a
+ * vector is longer than UNM_IOV_MAX or missing. */
+int unm_work_copy(struct unm_work *w, const struct unm_call *call);
+
+#endif /* UNM_WORK_H */
