@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "gsas_mmu.h"
+#include "service/gsas_mmu.h"
 #include "unm_proc.h"
 #include "unm_stat.h"
 

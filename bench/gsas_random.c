@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "gsas.h"
-#include "gsas_op.h"
+#include "op/gsas_op.h"
 #include "unm_proc.h"
 #include "unm_stat.h"
 

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "hal.h"
+#include "hal/hal.h"
 #include "unm_proc.h"
 #include "unm_stat.h"
 

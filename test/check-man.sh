@@ -32,8 +32,8 @@ options()
 	failed=1
 }
 
-options gsas/gsasd.c man/gsasd.8
-options gsas/gsasctl.c man/gsasctl.1
+options gsas/daemon/gsasd.c man/gsasd.8
+options gsas/daemon/gsasctl.c man/gsasctl.1
 [ $failed -eq 0 ] || exit 1
 
 command -v mandoc >/dev/null 2>&1 || skip "mandoc is not installed"

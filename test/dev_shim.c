@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "dev_shim.h"
-#include "hal_sim.h"
+#include "hal/sim/hal_sim.h"
 
 /* ---- The shim ---------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
 #ifndef DEV_SHIM_H
 #define DEV_SHIM_H
 
-#include "hal_dev.h"
+#include "hal/dev/hal_dev.h"
 #include "unit.h"
 
 extern struct hal_mmio_ops io;	/* the model's, some replaced */

@@ -4,7 +4,7 @@
 #define EP_AV_H
 
 #include "ep_pair.h"
-#include "hal.h"
+#include "hal/hal.h"
 
 static inline struct hal_addr name_of(struct ep *e)
 {

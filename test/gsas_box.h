@@ -6,7 +6,7 @@
 #include <rdma/fi_errno.h>
 
 #include "unit.h"
-#include "gsas_queue.h"
+#include "service/gsas_queue.h"
 
 struct box {
 	struct gsas_queue *queue;

@@ -12,8 +12,8 @@
 
 #include "unit.h"
 #include "gsas.h"
-#include "gsas_board.h"
-#include "gsas_thread.h"
+#include "service/gsas_board.h"
+#include "client/gsas_thread.h"
 
 #define HOSTS	2
 

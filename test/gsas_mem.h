@@ -11,7 +11,7 @@
 
 #include <rdma/fi_errno.h>
 
-#include "gsas_pages.h"
+#include "service/gsas_pages.h"
 #include "unit.h"
 
 struct gsas_mem {

@@ -14,8 +14,8 @@
 #include <time.h>
 
 #include "unit.h"
-#include "gsas_board.h"
-#include "gsas_op.h"
+#include "service/gsas_board.h"
+#include "op/gsas_op.h"
 
 #define CLIENTS		64
 #define SECONDS		120		/* until a test hangs */

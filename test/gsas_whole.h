@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 #include "gsas.h"
-#include "gsas_pkt.h"
-#include "hal.h"
+#include "common/gsas_pkt.h"
+#include "hal/hal.h"
 #include "procs.h"
 
 /* A libgsas call that has to succeed. */

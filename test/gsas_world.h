@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "gsas_service.h"
+#include "service/gsas_service.h"
 
 #define WORLD_SPACE	(GSAS_BULK_MAX + 8192)	/* bytes of a receive space */
 #define WORLD_ANSWERS	4096			/* kept for one client */

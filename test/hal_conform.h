@@ -17,7 +17,7 @@
 #include <cmocka.h>
 #include <sys/types.h>
 
-#include "../prov/unimem/hal/hal.h"
+#include "hal/hal.h"
 
 #define CT_IFS		80		/* interfaces a test may have open */
 #define CT_CHILDREN	4

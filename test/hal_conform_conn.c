@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "hal_conform.h"
-#include "hal_process.h"
+#include "hal/hal_process.h"
 
 /* ---- The process's HAL and its interfaces ---------------------------- */
 

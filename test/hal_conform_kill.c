@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "../prov/unimem/hal/hal_fault.h"
+#include "hal/hal_fault.h"
 #include "hal_conform.h"
 
 #define PINGS		12

@@ -6,7 +6,7 @@
 #ifndef KNOCK_H
 #define KNOCK_H
 
-#include "hal_emu.h"
+#include "hal/emu/hal_emu.h"
 #include "unit.h"
 
 #define KNOCK_FDS	5		/* sent at most */

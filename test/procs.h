@@ -28,7 +28,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
 
-#include "hal.h"
+#include "hal/hal.h"
 
 #define PROCS_MAX	64		/* children of a case */
 #define PROCS_SECOND	1000000		/* clock ticks */

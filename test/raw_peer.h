@@ -8,7 +8,7 @@
 #define RAW_PEER_H
 
 #include "ep_pair.h"
-#include "hal.h"
+#include "hal/hal.h"
 #include "core/unm_wire.h"
 
 struct raw {

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "hal_sim.h"
+#include "hal/sim/hal_sim.h"
 #include "unit.h"
 
 #define BOARDS	2

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gsas_op.h"
+#include "op/gsas_op.h"
 #include "os_pair.h"
 
 #define ROOM	65536

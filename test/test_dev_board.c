@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "dev_shim.h"
-#include "hal_sim.h"
+#include "hal/sim/hal_sim.h"
 
 #define DEAD_S	(HAL_KDEV_DEAD_MS / 1000.0)
 

@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "hal_dev.h"
-#include "hal_dev_bus.h"
+#include "hal/dev/hal_dev.h"
+#include "hal/dev/hal_dev_bus.h"
 #include "unit.h"
 
 static char path[] = "/tmp/test_dev_bus.XXXXXX";

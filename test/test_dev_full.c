@@ -12,7 +12,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-#include "hal_dev.h"
+#include "hal/dev/hal_dev.h"
 #include "unit.h"
 
 #define SENDERS		16

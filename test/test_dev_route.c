@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "dev_shim.h"
-#include "hal_sim.h"
+#include "hal/sim/hal_sim.h"
 
 /* Routes that were asked for and are not wanted any more go back. */
 static void routes_go_back(void **state)

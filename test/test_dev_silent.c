@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "dev_shim.h"
-#include "hal_sim.h"
+#include "hal/sim/hal_sim.h"
 
 static struct hal_mmio_map trusted(struct hal_if *hif)
 {

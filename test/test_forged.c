@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gsas_op.h"
+#include "op/gsas_op.h"
 #include "os_pair.h"
 #include "raw_peer.h"
 #include "api/unm_ep.h"

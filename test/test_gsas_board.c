@@ -4,7 +4,7 @@
  * every way a request and its answer can take, clients that end in the middle,
  * that are many; no memory. (Clients that take no answers: test_gsas_stall.c.)
  */
-#include "gsas_serve.h"
+#include "service/gsas_serve.h"
 #include "gsas_raw.h"
 
 /* By words of the packets alone. */

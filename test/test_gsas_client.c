@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "gsas_host.h"
-#include "gsas_op.h"
+#include "op/gsas_op.h"
 
 #define ROUNDS	(UNIT_SLOW ? 2000 : 20000)
 #define THREADS	4

@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "gsas_copy.h"
+#include "common/gsas_copy.h"
 #include "unit.h"
 
 #define BYTES	256

@@ -18,7 +18,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "gsas_op.h"
+#include "op/gsas_op.h"
 #include "gsas_whole.h"
 
 #define VICTIMS	2			/* processes of the other job */

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gsas_hold.h"
+#include "common/gsas_hold.h"
 #include "gsas_rig.h"
 
 #define PARTITION	(UINT64_C(1) << 36)	/* pages */

@@ -11,7 +11,7 @@
 #include <sys/prctl.h>
 
 #include "gsas_host.h"
-#include "gsas_op.h"
+#include "op/gsas_op.h"
 
 #define ROUNDS	(UNIT_SLOW ? 100 : 1000)
 

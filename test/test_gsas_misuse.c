@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "unit.h"
-#include "gsas_op.h"
-#include "gsas_queue.h"
+#include "op/gsas_op.h"
+#include "service/gsas_queue.h"
 #include "gsas_world.h"
 
 /* Where a request goes. */

@@ -20,7 +20,7 @@
 
 #include <rdma/fi_atomic.h>
 
-#include "gsas_op.h"
+#include "op/gsas_op.h"
 #include "gsas_whole.h"
 
 #define OWNER	0			/* allocates, and registers */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "unit.h"
-#include "gsas_op.h"
+#include "op/gsas_op.h"
 #include "gsas_world.h"
 
 #define PAGES	4

@@ -7,7 +7,7 @@
 #include <errno.h>
 
 #include "gsas_rig.h"
-#include "gsas_segment.h"
+#include "service/gsas_segment.h"
 
 #define PARTITION	(UINT64_C(1) << 36)	/* pages */
 

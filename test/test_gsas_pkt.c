@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "unit.h"
-#include "gsas_queue.h"
+#include "service/gsas_queue.h"
 #include "gsas_world.h"
-#include "gsas_yield.h"
+#include "client/gsas_yield.h"
 
 #define IS(name, number)						\
 	_Static_assert((name) == (number), #name " is fixed for ever")

@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "gsas_queue.h"
+#include "service/gsas_queue.h"
 #include "procs.h"
 
 #define TAKERS		4

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "gsas.h"
-#include "hal_param.h"
+#include "hal/hal_param.h"
 #include "unit.h"
 
 #define PLAIN	20			/* exit codes of the role */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "unit.h"
-#include "gsas_queue.h"
+#include "service/gsas_queue.h"
 #include "gsas_world.h"
 
 static uint64_t queue_new(struct world_client *c, uint32_t quota, uint64_t attr)

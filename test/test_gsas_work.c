@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "gsas_mem.h"
-#include "gsas_work.h"
+#include "service/gsas_work.h"
 
 static bool g_no_thread;
 static int g_threads;			/* started so far */

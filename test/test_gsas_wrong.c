@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "gsas_host.h"
-#include "gsas_op.h"
+#include "op/gsas_op.h"
 
 static void misuse_of_memory(void)
 {

@@ -21,7 +21,7 @@
 #include <rdma/providers/fi_prov.h>
 
 #include "ep_pair.h"
-#include "hal_param.h"
+#include "hal/hal_param.h"
 #include "unm_env.h"
 #include "unm_info.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_kill.c - SIGKILL anywhere: at every named fault point (hal_point.h), as
- * sender and as receiver, in every protocol, and at random moments of traffic.
+ * test_kill.c - SIGKILL anywhere: at every named fault point
+ * (hal_fault_point.h), as sender and as receiver, in every protocol, and at
+ * random moments of traffic.
  *
  * The living lose nothing and keep nothing of the dead a second later; a second
  * after the last process has ended no name and no file is left; the next job

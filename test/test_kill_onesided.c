@@ -2,8 +2,8 @@
 /*
  * test_kill_onesided.c - SIGKILL under one-sided traffic: the target of puts,
  * gets and atomics, or one of their initiators, at random moments and at each
- * fault point (hal_point.h); through windows, by cross-memory attach, and by
- * requests.
+ * fault point (hal_fault_point.h); through windows, by cross-memory attach, and
+ * by requests.
  *
  * A job is two targets and two initiators; the victim is one of them. Each
  * operation of the living initiator ends in exactly one completion, in error

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "hal_limit.h"
+#include "hal/hal_limit.h"
 #include "unit.h"
 
 #define MIB	(UINT64_C(1) << 20)

@@ -11,7 +11,7 @@
  * target looks at the memory meanwhile: values only rise. Between the two of a
  * pair others go, or nothing, or the route comes, or it is revoked.
  */
-#include "gsas_op.h"
+#include "op/gsas_op.h"
 #include "litmus.h"
 #include "os_pair.h"
 

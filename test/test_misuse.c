@@ -12,7 +12,7 @@
 #include <rdma/fi_rma.h>
 
 #include "ep_pair.h"
-#include "hal.h"
+#include "hal/hal.h"
 #include "unm_info.h"
 
 /* What a row works with. Those of a are enabled and in use. */

@@ -5,7 +5,7 @@
  * here each stands once more, as it is printed in hardware.md (in brackets:
  * the section) or in Xilinx PG034. What packs is tried with literals, too.
  */
-#include "hal_regs.h"
+#include "hal/dev/hal_regs.h"
 #include "unit.h"
 
 #define IS(name, number)	_Static_assert((name) == (number), #name)

@@ -10,7 +10,7 @@
 #include <rdma/fi_domain.h>
 
 #include "unit.h"
-#include "gsas_op.h"
+#include "op/gsas_op.h"
 
 typedef unsigned __int128 u128;
 

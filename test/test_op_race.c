@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "unit.h"
-#include "gsas_op.h"
+#include "op/gsas_op.h"
 
 #define THREADS	4
 

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "hal_dev.h"
+#include "hal/dev/hal_dev.h"
 #include "unit.h"
 
 static char said[512];

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "ep_xfer.h"
-#include "hal_map.h"
+#include "hal/hal_map.h"
 #include "unm_env.h"
 #include "api/unm_ep.h"
 

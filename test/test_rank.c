@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hal.h"
-#include "hal_map.h"
+#include "hal/hal.h"
+#include "hal/hal_map.h"
 #include "unit.h"
 
 static const char *const vars[] = {

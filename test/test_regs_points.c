@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_regs_points.c - a process of the register model that is killed or
- * stopped at each of the model's points (hal_point.h), and one that is killed
- * where it puts right what another left: the next finds nothing wrong. Needs
- * --enable-fault-points.
+ * stopped at each of the model's points (hal_fault_point.h), and one that is
+ * killed where it puts right what another left: the next finds nothing wrong.
+ * Needs --enable-fault-points.
  */
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include "hal_fault.h"
+#include "hal/hal_fault.h"
 #include "regs.h"
 
 #define WORLD	"fifo=8,route=0,reorder=500"

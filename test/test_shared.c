@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "gsas_op_wide.h"
+#include "op/gsas_op_wide.h"
 #include "os_pair.h"
 #include "unm_env.h"
 #include "api/unm_ep.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "ep_pair.h"
-#include "hal.h"
+#include "hal/hal.h"
 
 #define BIG	200000			/* bytes: rendezvous */
 

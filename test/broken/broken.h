@@ -9,7 +9,7 @@
 #ifndef BROKEN_H
 #define BROKEN_H
 
-#include "../../prov/unimem/hal/hal.h"
+#include "hal/hal.h"
 
 /* Put a mutation around an opened backend; it goes with the backend. */
 void broken_wrap(struct hal *hal, const char *name);

@@ -6,7 +6,7 @@
 
 #include <sys/uio.h>
 
-#include "../../prov/unimem/hal/hal_emu.h"
+#include "hal/emu/hal_emu.h"
 #include "broken.h"
 
 #define QUEUE	4096

@@ -9,7 +9,7 @@
 
 #include <rdma/fabric.h>
 
-#include "hal.h"
+#include "hal/hal.h"
 #include "unm_addr.h"
 
 #include "fuzz.h"

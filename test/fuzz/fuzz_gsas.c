@@ -4,7 +4,7 @@
  * at once. The service goes on, answers every tag exactly once, and a job that
  * no other job may access finds its memory unchanged.
  */
-#include "gsas_op.h"
+#include "op/gsas_op.h"
 #include "gsas_world.h"
 
 #include "fuzz.h"

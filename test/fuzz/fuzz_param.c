@@ -8,7 +8,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
-#include "hal_param.h"
+#include "hal/hal_param.h"
 
 #include "fuzz.h"
 

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "hal_dev.h"
+#include "hal/dev/hal_dev.h"
 
 #include "fuzz.h"
 

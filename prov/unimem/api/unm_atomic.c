@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* unm_atomic.c - fi_atomic(3): arguments to operations, nothing more. What the
- * operations do: gsas/gsas_op.h. */
+ * operations do: gsas/op/gsas_op.h. */
 #include <rdma/fi_atomic.h>
 
-#include "gsas_op.h"
+#include "op/gsas_op.h"
 #include "rma/unm_onesided.h"
 #include "api/unm_ops.h"
 #include "trigger/unm_trigger.h"

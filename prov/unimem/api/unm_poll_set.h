@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_poll_set.h - fi_poll(3): poll sets of the queues and counters of a domain,
- * and what wait sets share with them.
+ * unm_poll_set.h - fi_poll(3): poll sets, of queues and counters of a domain,
+ * and wait sets, of what was opened for one. Several threads may use both.
  */
 #ifndef UNM_POLL_H
 #define UNM_POLL_H

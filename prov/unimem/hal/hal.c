@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "hal_fault.h"
-#include "hal_map.h"
-#include "hal_param.h"
+#include "hal/hal_fault.h"
+#include "hal/hal_map.h"
+#include "hal/hal_param.h"
 
 static const struct {
 	const char *name;

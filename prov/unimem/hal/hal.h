@@ -33,7 +33,7 @@
 
 #include <rdma/fi_errno.h>
 
-#include "hal_copy.h"
+#include "hal/hal_copy.h"
 
 #define HAL_EXPORT	__attribute__((visibility("default")))
 #define HAL_LINE	64		/* cache line, bytes */
@@ -459,8 +459,8 @@ static inline void hal_peer_free(struct hal_peer *peer)
 	peer->ops->peer_free(peer);
 }
 
-/* Fault points: where a test may stop or kill the process (hal_point.h). */
-#include "hal_point.h"
+/* Fault points: where a test may stop or kill the process. */
+#include "hal/hal_fault_point.h"
 
 /*
  * Send one packet: nw 8-byte words, then len bytes of data. All or nothing,
@@ -769,6 +769,6 @@ static inline void hal_dump(struct hal_if *hif, FILE *out)
 	hif->ops->dump(hif, out);
 }
 
-#include "hal_window.h"
+#include "hal/hal_window.h"
 
 #endif /* HAL_H */

@@ -5,7 +5,7 @@
 #ifndef HAL_FAULT_H
 #define HAL_FAULT_H
 
-#include "hal.h"
+#include "hal/hal.h"
 
 /*
  * Put the decorator around an opened backend, before its first interface is

@@ -6,7 +6,7 @@
 #ifndef HAL_LIMIT_H
 #define HAL_LIMIT_H
 
-#include "hal.h"
+#include "hal/hal.h"
 
 /* Room for bytes in the machine and in the memory control group? -FI_ENOMEM
  * after one line. */

@@ -17,7 +17,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "hal_emu.h"
+#include "hal/emu/hal_emu.h"
 
 #define MAPS_HASH	256
 #define HUGE_BYTES	((size_t)1 << 21)

@@ -6,8 +6,8 @@
 #ifndef HAL_MAP_H
 #define HAL_MAP_H
 
-#include "hal.h"
-#include "hal_limit.h"
+#include "hal/hal.h"
+#include "hal/hal_limit.h"
 
 extern const struct hal_ops hal_emu_ops;	/* hal_emu.c */
 extern const struct hal_ops hal_dev_ops;	/* hal_dev.c: boards */

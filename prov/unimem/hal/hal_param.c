@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "hal_param.h"
+#include "hal/hal_param.h"
 
 #define NAME_MAX_LEN	64	/* of a variable, for the spelling aid */
 #define WARNED_MAX	64	/* unknown variables told per process */
@@ -42,7 +42,7 @@ const struct hal_param hal_param_table[] = {
 	    .max = sizeof(((struct hal_params *)0)->fault), .def = "",
 	    .help = "faults to inject, for tests; empty: none"),
 #ifdef HAL_FAULT_POINTS
-	/* read by hal_point.c when the first point is passed */
+	/* read by hal_fault_point.c when the first point is passed */
 	{ .name = "POINT", .type = HAL_PARAM_STRING, .max = 0, .def = NULL,
 	  .help = "name:n:kill or name:n:stop, where a test ends a process" },
 #endif

@@ -10,7 +10,7 @@
 #ifndef HAL_PARAM_H
 #define HAL_PARAM_H
 
-#include "hal.h"
+#include "hal/hal.h"
 
 #define HAL_PARAM_PREFIX	"FI_UNIMEM_"
 

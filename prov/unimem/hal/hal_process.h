@@ -6,7 +6,7 @@
 #ifndef HAL_PROCESS_H
 #define HAL_PROCESS_H
 
-#include "hal.h"
+#include "hal/hal.h"
 
 /*
  * A descriptor of the caller's own that becomes readable when the peer's

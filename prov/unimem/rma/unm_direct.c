@@ -6,7 +6,7 @@
  * call takes long and nobody is inside a peer's memory between calls (but for
  * transfers of an engine that works on its own).
  */
-#include "gsas_op.h"
+#include "op/gsas_op.h"
 #include "unm_env.h"
 #include "unm_log.h"
 #include "rma/unm_mem.h"

@@ -7,7 +7,7 @@
  */
 #include <sched.h>
 
-#include "gsas_op.h"
+#include "op/gsas_op.h"
 #include "unm_env.h"
 #include "unm_log.h"
 #include "rma/unm_mem.h"

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * gsas_access.c - operations on single words: at once where the page is mapped
+ * here, else by a packet; waited for, started, or posted.
+ *
+ * Each is one line of arguments to three inline functions, which the compiler
+ * folds to what the opcode needs.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "client/gsas_direct.h"
+#include "op/gsas_op.h"
+
+#define INLINE	static inline __attribute__((always_inline))
+
+/* Where the answer goes. */
+struct into {
+	void *out;		/* NULL: of no interest */
+	int *done;		/* CAS64 only, never NULL there */
+};
+
+/* Bytes of a result; also what an address is aligned to. */
+INLINE unsigned op_bytes(uint8_t opcode)
+{
+	switch (opcode) {
+	case GSAS_READ8:
+	case GSAS_WRITE8:
+		return 1;
+	case GSAS_READ32:
+	case GSAS_WRITE32:
+		return 4;
+	default:
+		return 8;
+	}
+}
+
+/* On memory that is mapped here: sequentially consistent, as gsas_op_apply() */
+INLINE void apply(uint8_t opcode, void *at, uint64_t arg1, uint64_t arg2,
+		  struct into into)
+{
+	uint64_t was = arg1;
+
+	switch (opcode) {
+	case GSAS_READ8:
+		was = atomic_load((_Atomic uint8_t *)at);
+		break;
+	case GSAS_READ32:
+		was = atomic_load((_Atomic uint32_t *)at);
+		break;
+	case GSAS_READ64:
+		was = atomic_load((_Atomic uint64_t *)at);
+		break;
+	case GSAS_WRITE8:
+		atomic_store((_Atomic uint8_t *)at, (uint8_t)arg1);
+		return;
+	case GSAS_WRITE32:
+		atomic_store((_Atomic uint32_t *)at, (uint32_t)arg1);
+		return;
+	case GSAS_WRITE64:
+		atomic_store((_Atomic uint64_t *)at, arg1);
+		return;
+	case GSAS_CAS64:
+		*into.done = atomic_compare_exchange_strong(
+			(_Atomic uint64_t *)at, &was, arg2);
+		break;
+	case GSAS_FAD64:
+		was = atomic_fetch_add((_Atomic uint64_t *)at, arg1);
+		break;
+	case GSAS_SWAP64:
+		was = atomic_exchange((_Atomic uint64_t *)at, arg1);
+		break;
+	}
+	if (into.out != NULL)
+		memcpy(into.out, &was, op_bytes(opcode));
+}
+
+/* ---- The other way ------------------------------------------------------- */
+
+static __attribute__((noinline))
+int by_packet(uint8_t opcode, uint64_t address, uint64_t arg1, uint64_t arg2,
+	      struct into into, struct gsas_trip *trip)
+{
+	struct gsas_ask ask = {
+		.opcode = opcode, .address = address,
+		.arg1 = arg1, .arg2 = arg2,
+	};
+	struct gsas_lane *lane;
+	struct gsas_thread *t;
+	int ret = gsas_thread_get(&t);
+
+	if (ret == 0)
+		ret = gsas_lane_of(t, address, &lane);
+	if (ret != 0)
+		return ret;
+	gsas_trip_begin(trip, t, GSAS_KIND_ONE);
+	trip->out = into.out;
+	trip->done = into.done;
+	trip->bytes = op_bytes(opcode);
+	return gsas_lane_send(lane, &ask, trip);
+}
+
+static int wait_for(uint64_t address, struct gsas_trip *trip)
+{
+	struct gsas_thread *t;
+	int ret = gsas_thread_get(&t);
+
+	if (ret == 0)
+		ret = gsas_trip_wait(t, trip);
+	if (ret == -ESTALE)
+		gsas_window_freed(t, address);
+	return ret;
+}
+
+/* Where it is here, NULL: by packets. */
+static __attribute__((noinline)) int reach(uint64_t address, void **at)
+{
+	struct gsas_thread *t;
+	int ret = gsas_thread_get(&t);
+
+	return ret != 0 ? ret : gsas_window_find(t, address, at);
+}
+
+/* ---- Three forms --------------------------------------------------------- */
+
+INLINE int run(uint8_t opcode, uint64_t address, uint64_t arg1, uint64_t arg2,
+	       struct into into)
+{
+	struct gsas_trip trip;
+	void *at;
+	int ret;
+
+	address &= -(uint64_t)op_bytes(opcode);
+	at = gsas_direct(address);
+	if (__builtin_expect(at == NULL, 0)) {
+		ret = reach(address, &at);
+		if (ret != 0)
+			return ret;
+	}
+	if (__builtin_expect(at != NULL, 1)) {
+		apply(opcode, at, arg1, arg2, into);
+		return 0;
+	}
+	ret = by_packet(opcode, address, arg1, arg2, into, &trip);
+	return ret != 0 ? ret : wait_for(address, &trip);
+}
+
+/* What could not be started has ended, too: to test it is no harm. */
+static int ended(struct gsas_req *req, int status)
+{
+	struct gsas_trip *trip = (struct gsas_trip *)req;
+	struct gsas_thread *t;
+	int ret = gsas_thread_get(&t);
+
+	if (ret != 0)
+		return ret;
+	gsas_trip_begin(trip, t, GSAS_KIND_ONE);
+	trip->status = status;
+	return status;
+}
+
+INLINE int start(uint8_t opcode, uint64_t address, uint64_t arg1,
+		 uint64_t arg2, struct into into, struct gsas_req *req)
+{
+	void *at;
+	int ret;
+
+	address &= -(uint64_t)op_bytes(opcode);
+	at = gsas_direct(address);
+	if (at == NULL) {
+		ret = reach(address, &at);
+		if (ret != 0)
+			return ended(req, ret);
+	}
+	if (at != NULL) {
+		apply(opcode, at, arg1, arg2, into);
+		return ended(req, 0);
+	}
+	ret = by_packet(opcode, address, arg1, arg2, into,
+			(struct gsas_trip *)req);
+	return ret != 0 ? ended(req, ret) : 0;
+}
+
+static int post(uint8_t opcode, uint64_t address, uint64_t arg1, uint64_t arg2)
+{
+	struct gsas_ask ask = {
+		.opcode = opcode, .address = address,
+		.arg1 = arg1, .arg2 = arg2,
+	};
+	struct gsas_lane *lane;
+	struct gsas_thread *t;
+	int ret = gsas_thread_get(&t);
+
+	if (ret == 0)
+		ret = gsas_lane_of(t, address, &lane);
+	return ret != 0 ? ret : gsas_lane_send(lane, &ask, NULL);
+}
+
+/* ---- The calls ----------------------------------------------------------- */
+
+#define TO(out)		((struct into){ (out), NULL })
+#define TO_CAS(out, done) ((struct into){ (out), (done) })
+#define NOWHERE		((struct into){ NULL, NULL })
+
+int gsas_read8(gsas_addr addr, uint8_t *value)
+{
+	return run(GSAS_READ8, addr, 0, 0, TO(value));
+}
+
+int gsas_read32(gsas_addr addr, uint32_t *value)
+{
+	return run(GSAS_READ32, addr, 0, 0, TO(value));
+}
+
+int gsas_read64(gsas_addr addr, uint64_t *value)
+{
+	return run(GSAS_READ64, addr, 0, 0, TO(value));
+}
+
+int gsas_write8(gsas_addr addr, uint8_t value)
+{
+	return run(GSAS_WRITE8, addr, value, 0, NOWHERE);
+}
+
+int gsas_write32(gsas_addr addr, uint32_t value)
+{
+	return run(GSAS_WRITE32, addr, value, 0, NOWHERE);
+}
+
+int gsas_write64(gsas_addr addr, uint64_t value)
+{
+	return run(GSAS_WRITE64, addr, value, 0, NOWHERE);
+}
+
+/* Mapped and not for any processor: the service says so. */
+int gsas_write128(gsas_addr addr, const uint64_t value[2])
+{
+	struct gsas_trip trip;
+	void *at;
+	int ret;
+
+	addr &= -(uint64_t)8;
+	ret = reach(addr, &at);
+	if (ret != 0)
+		return ret;
+	if (at != NULL && gsas_op_direct(GSAS_TYPE_UINT128, addr)) {
+		gsas_op_apply(GSAS_OP_WRITE, GSAS_TYPE_UINT128, 1, at, value,
+			      NULL, NULL);
+		return 0;
+	}
+	ret = by_packet(GSAS_WRITE128, addr, value[0], value[1], NOWHERE,
+			&trip);
+	return ret != 0 ? ret : wait_for(addr, &trip);
+}
+
+int gsas_cas64(gsas_addr addr, uint64_t expected, uint64_t value,
+	       uint64_t *was)
+{
+	int done;
+	int ret = run(GSAS_CAS64, addr, expected, value, TO_CAS(was, &done));
+
+	return ret != 0 ? ret : done;
+}
+
+int gsas_fad64(gsas_addr addr, int64_t summand, int64_t *was)
+{
+	return run(GSAS_FAD64, addr, (uint64_t)summand, 0, TO(was));
+}
+
+int gsas_swap64(gsas_addr addr, uint64_t value, uint64_t *was)
+{
+	return run(GSAS_SWAP64, addr, value, 0, TO(was));
+}
+
+int gsas_read64_start(gsas_addr addr, uint64_t *value, struct gsas_req *req)
+{
+	return start(GSAS_READ64, addr, 0, 0, TO(value), req);
+}
+
+int gsas_write64_start(gsas_addr addr, uint64_t value, struct gsas_req *req)
+{
+	return start(GSAS_WRITE64, addr, value, 0, NOWHERE, req);
+}
+
+int gsas_cas64_start(gsas_addr addr, uint64_t expected, uint64_t value,
+		     uint64_t *was, int *done, struct gsas_req *req)
+{
+	if (done == NULL)
+		return ended(req, -FI_EINVAL);
+	return start(GSAS_CAS64, addr, expected, value, TO_CAS(was, done),
+		     req);
+}
+
+int gsas_fad64_start(gsas_addr addr, int64_t summand, int64_t *was,
+		     struct gsas_req *req)
+{
+	return start(GSAS_FAD64, addr, (uint64_t)summand, 0, TO(was), req);
+}
+
+int gsas_swap64_start(gsas_addr addr, uint64_t value, uint64_t *was,
+		      struct gsas_req *req)
+{
+	return start(GSAS_SWAP64, addr, value, 0, TO(was), req);
+}
+
+int gsas_write64_post(gsas_addr addr, uint64_t value)
+{
+	void *at = gsas_direct(addr & -(uint64_t)8);
+	int ret = at != NULL ? 0 : reach(addr & -(uint64_t)8, &at);
+
+	if (ret != 0)
+		return ret;
+	if (at == NULL)
+		return post(GSAS_WRITE64, addr & -(uint64_t)8, value, 0);
+	apply(GSAS_WRITE64, at, value, 0, NOWHERE);
+	return 0;
+}
+
+int gsas_update64_post(gsas_addr addr, int op, uint64_t operand)
+{
+	void *at;
+	int ret;
+
+	if (op < 0 || op >= GSAS_OPS ||
+	    !gsas_op_valid((enum gsas_op)op, GSAS_TYPE_UINT64,
+			   GSAS_FORM_UPDATE))
+		return -FI_ENOSYS;
+	addr &= -(uint64_t)8;
+	at = gsas_direct(addr);
+	ret = at != NULL ? 0 : reach(addr, &at);
+	if (ret != 0)
+		return ret;
+	if (at == NULL)
+		return post(GSAS_UPDATE, addr, (uint64_t)op |
+			    GSAS_TYPE_UINT64 << 8, operand);
+	gsas_op_apply((enum gsas_op)op, GSAS_TYPE_UINT64, 1, at, &operand,
+		      NULL, NULL);
+	return 0;
+}

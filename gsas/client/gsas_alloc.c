@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* gsas_alloc.c - boards, and memory on them. */
+#include <errno.h>
+#include <limits.h>
+
+#include "client/gsas_direct.h"
+
+/* ---- Boards -------------------------------------------------------------- */
+
+static _Atomic int boards, own_board;	/* plus 1; 0: not looked yet */
+
+/* A look at the hardware; no interface is taken for it. */
+static int look(void)
+{
+	struct hal *hal;
+	int ret = hal_get(NULL, &hal);
+
+	if (ret != 0)
+		return ret;
+	atomic_store_explicit(&own_board, hal->own_board + 1,
+			      memory_order_relaxed);
+	atomic_store_explicit(&boards, (int)hal->caps.boards + 1,
+			      memory_order_relaxed);
+	hal_put(hal);
+	return 0;
+}
+
+static int known(_Atomic int *what)
+{
+	int seen = atomic_load_explicit(what, memory_order_relaxed);
+	int ret = seen == 0 ? look() : 0;
+
+	return ret != 0 ? ret :
+		atomic_load_explicit(what, memory_order_relaxed) - 1;
+}
+
+int gsas_boards(void)
+{
+	return known(&boards);
+}
+
+int gsas_board(void)
+{
+	return known(&own_board);
+}
+
+int gsas_board_of_address(gsas_addr addr)
+{
+	int board = gsas_board_of(addr), n = gsas_boards();
+
+	if (n < 0)
+		return n;
+	return board >= 0 && board < n ? board : -FI_EFAULT;
+}
+
+/* ---- Allocation ---------------------------------------------------------- */
+
+/* The next in turn, of the threads of this process together. */
+static int spread(const struct gsas_thread *t)
+{
+	static _Atomic uint32_t turn;
+
+	return (int)(((uint32_t)t->hal->own_board +
+		      atomic_fetch_add_explicit(&turn, 1,
+						memory_order_relaxed)) %
+		     t->boards);
+}
+
+int gsas_alloc_lane(struct gsas_thread *t, int board, unsigned flags,
+		    const char *group, struct gsas_lane **lane,
+		    uint64_t *attr)
+{
+	unsigned mode = GSAS_ATTR_MODE(flags);
+	uint32_t index = 0;
+	int ret = 0;
+
+	_Static_assert(GSAS_JOB == (int)GSAS_MODE_JOB &&
+		       GSAS_GROUP_ONLY == (int)GSAS_MODE_GROUP &&
+		       GSAS_WORLD == (int)GSAS_MODE_WORLD &&
+		       GSAS_MAPPED == GSAS_ATTR_MAPPED,
+		       "flags are what travels");
+	if ((flags & ~(0xffu | GSAS_MAPPED)) != 0 || mode > GSAS_WORLD ||
+	    (group != NULL) != (mode == GSAS_GROUP_ONLY))
+		return -FI_EINVAL;
+	if (board == GSAS_HERE)
+		board = t->hal->own_board;
+	else if (board == GSAS_SPREAD)
+		board = spread(t);
+	if (group != NULL)
+		ret = gsas_group_index(group, &index);
+	if (ret == 0)
+		ret = gsas_lane_get(t, board, lane);
+	if (ret != 0)
+		return ret;
+	*attr = flags;
+	if (group == NULL)
+		return 0;
+	*attr |= (uint64_t)(*lane)->group[index] << 32;
+	return (*lane)->group[index] != 0 ? 0 : -EDQUOT;
+}
+
+int gsas_alloc(uint64_t pages, int board, unsigned flags, const char *group,
+	       gsas_addr *addr)
+{
+	struct gsas_ask ask = { .opcode = GSAS_ALLOC, .arg1 = pages };
+	struct gsas_thread *t;
+	struct gsas_lane *lane;
+	struct gsas_trip trip;
+	int ret;
+
+	if (pages == 0 || addr == NULL)
+		return -FI_EINVAL;
+	ret = gsas_thread_get(&t);
+	if (ret == 0)
+		ret = gsas_alloc_lane(t, board, flags, group, &lane,
+				      &ask.arg2);
+	if (ret == 0)
+		ret = gsas_trip_do(lane, &ask, &trip);
+	if (ret == 0)
+		*addr = trip.result;
+	return ret;
+}
+
+int gsas_free(gsas_addr addr)
+{
+	struct gsas_ask ask = { .opcode = GSAS_FREE, .arg1 = addr };
+	struct gsas_thread *t;
+	struct gsas_lane *lane;
+	struct gsas_trip trip;
+	int ret = gsas_thread_get(&t);
+
+	if (ret == 0)
+		ret = gsas_lane_of(t, addr, &lane);
+	if (ret == 0)
+		ret = gsas_trip_do(lane, &ask, &trip);
+	if (ret == 0)
+		gsas_window_freed(t, addr);
+	return ret;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * gsas_array.c - the whole table of operations (gsas_op.h) on one element or
+ * many: at once where they are mapped here and any processor may, else by the
+ * service, one packet for a small element, the spaces for the rest.
+ */
+#include <string.h>
+
+#include "client/gsas_direct.h"
+#include "op/gsas_op.h"
+
+#define PIECE_UNITS	8	/* of the spaces, for operands and compares */
+
+struct array {
+	enum gsas_op op;
+	enum gsas_type type;
+	enum gsas_form form;
+	size_t size;			/* of an element */
+	uint64_t address;
+	size_t count;
+	const uint8_t *operand, *compare;
+	uint8_t *result;
+};
+
+static int check(const struct array *a)
+{
+	if (a->op >= GSAS_OPS || a->type >= GSAS_TYPES ||
+	    a->form > GSAS_FORM_COMPARE ||
+	    !gsas_op_valid(a->op, a->type, a->form))
+		return -FI_ENOSYS;
+	if (a->count == 0)
+		return 0;
+	if (a->count > GSAS_WHOLE_MAX / GSAS_TYPE_MAX ||
+	    (a->operand == NULL && a->op != GSAS_OP_READ) ||
+	    (a->compare == NULL && a->form == GSAS_FORM_COMPARE) ||
+	    (a->result == NULL && a->form != GSAS_FORM_UPDATE))
+		return -FI_EINVAL;
+	return 0;
+}
+
+/* All of them mapped here, and for any processor. */
+static int array_here(struct gsas_thread *t, const struct array *a, void **at)
+{
+	size_t bytes = a->count * a->size;
+	int ret = gsas_window_find(t, a->address, at);
+
+	if (ret == 0 && *at != NULL &&
+	    (!gsas_op_direct(a->type, a->address) ||
+	     gsas_window_left(t, a->address, bytes) < bytes))
+		*at = NULL;
+	return ret;
+}
+
+/* One element in one packet. */
+static int small(struct gsas_lane *lane, const struct array *a)
+{
+	struct gsas_ask ask = {
+		.opcode = GSAS_UPDATE, .address = a->address,
+		.arg1 = (uint64_t)a->op | (uint64_t)a->type << 8,
+	};
+	struct gsas_trip trip;
+	int ret;
+
+	if (a->operand != NULL)
+		memcpy(&ask.arg2, a->operand, a->size);
+	ret = gsas_trip_do(lane, &ask, &trip);
+	if (ret == 0 && a->result != NULL)
+		memcpy(a->result, &trip.result, a->size);
+	return ret;
+}
+
+static int piece(struct gsas_lane *lane, const struct array *a, uint32_t count)
+{
+	uint32_t bytes = count * (uint32_t)a->size;
+	bool has_in = a->op != GSAS_OP_READ;
+	bool has_compare = a->form == GSAS_FORM_COMPARE;
+	bool has_out = a->form != GSAS_FORM_UPDATE;
+	struct gsas_ask ask = {
+		.opcode = GSAS_ATOMIC, .address = a->address,
+		.arg1 = (uint64_t)a->op | (uint64_t)a->type << 8 |
+			(uint64_t)a->form << 16 | (uint64_t)count << 32,
+		.into = a->result, .len = has_out ? bytes : 0,
+	};
+	struct gsas_trip trip;
+	uint32_t at = 0;
+	int ret = gsas_space_wait(lane, (has_in + has_compare) * bytes,
+				  has_out ? bytes : 0, &ask, &at);
+
+	if (ret == 0 && has_in)
+		ret = gsas_space_put(lane, at, a->operand, bytes);
+	if (ret == 0 && has_compare)
+		ret = gsas_space_put(lane, at + bytes, a->compare, bytes);
+	if (ret != 0) {
+		if (lane->peer != NULL)
+			gsas_space_undo(lane, &ask);
+		return ret;
+	}
+	ask.arg2 = at | (uint64_t)ask.off << 32;
+	return gsas_trip_do(lane, &ask, &trip);
+}
+
+/* All of them are in one allocation: of several pieces none is done else. */
+static int whole(struct gsas_lane *lane, const struct array *a)
+{
+	struct gsas_part part = { .whole = a->count * a->size };
+	struct gsas_ask ask = { .opcode = GSAS_GET, .address = a->address };
+	struct gsas_trip trip;
+	uint64_t arg[2];
+
+	gsas_part_encode(&part, a->address, arg);
+	ask.arg1 = arg[0];
+	return gsas_trip_do(lane, &ask, &trip);
+}
+
+static uint32_t piece_max(const struct gsas_lane *lane, const struct array *a)
+{
+	return lane->unit * PIECE_UNITS / 2 / (uint32_t)a->size;
+}
+
+static int by_packets(struct gsas_thread *t, struct array *a)
+{
+	struct gsas_lane *lane;
+	int ret = gsas_lane_of(t, a->address, &lane);
+
+	if (ret == 0 && a->count > piece_max(lane, a))
+		ret = whole(lane, a);
+	if (ret != 0)
+		return ret;
+	if (a->count == 1 && a->size <= 8 && a->form != GSAS_FORM_COMPARE)
+		return small(lane, a);
+	while (ret == 0 && a->count != 0) {
+		uint32_t n = piece_max(lane, a);
+
+		if (n > a->count)
+			n = (uint32_t)a->count;
+		ret = lane->peer == NULL ? lane->gone : piece(lane, a, n);
+		a->count -= n;
+		a->address += n * a->size;
+		a->operand += a->operand != NULL ? n * a->size : 0;
+		a->compare += a->compare != NULL ? n * a->size : 0;
+		a->result += a->result != NULL ? n * a->size : 0;
+	}
+	return ret;
+}
+
+int gsas_atomic(gsas_addr addr, int op, int type, int form, size_t count,
+		const void *operand, const void *compare, void *result)
+{
+	struct array a = {
+		.op = (enum gsas_op)op, .type = (enum gsas_type)type,
+		.form = (enum gsas_form)form, .address = addr, .count = count,
+		.operand = operand, .compare = compare, .result = result,
+	};
+	struct gsas_thread *t;
+	void *at;
+	int ret = op < 0 || type < 0 || form < 0 ? -FI_ENOSYS : check(&a);
+
+	if (ret != 0 || count == 0)
+		return ret;
+	a.size = gsas_type_size(a.type);
+	if (form == GSAS_FORM_UPDATE)
+		a.result = NULL;
+	ret = gsas_thread_get(&t);
+	if (ret == 0)
+		ret = array_here(t, &a, &at);
+	if (ret != 0)
+		return ret;
+	if (at == NULL)
+		return by_packets(t, &a);
+	gsas_op_apply(a.op, a.type, count, at, operand, compare, a.result);
+	return 0;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * gsas_fork.c - programs on other boards: the path travels in a page there, as
+ * published [D 2.2.3].
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/gsas_thread.h"
+
+static int fork_there(gsas_addr page, uint64_t arg, uint64_t *pid)
+{
+	struct gsas_ask ask = {
+		.opcode = GSAS_FORK, .arg1 = page, .arg2 = arg,
+	};
+	struct gsas_thread *t;
+	struct gsas_lane *lane;
+	struct gsas_trip trip;
+	int ret = gsas_thread_get(&t);
+
+	if (ret == 0)
+		ret = gsas_lane_of(t, page, &lane);
+	if (ret == 0)
+		ret = gsas_trip_do(lane, &ask, &trip);
+	if (ret == 0 && pid != NULL)
+		*pid = trip.result;
+	return ret;
+}
+
+int gsas_fork(const char *path, uint64_t arg, int board, uint64_t *pid)
+{
+	size_t len = path == NULL ? 0 : strnlen(path, GSAS_PATH);
+	gsas_addr page;
+	int ret;
+
+	if (path == NULL)
+		return -FI_EINVAL;
+	if (len == 0)
+		return -FI_ENOENT;
+	if (len == GSAS_PATH)
+		return -ENAMETOOLONG;
+	ret = gsas_alloc(1, board, GSAS_JOB, NULL, &page);
+	if (ret != 0)
+		return ret;
+	ret = gsas_put(page, path, len + 1);
+	if (ret == 0)
+		ret = fork_there(page, arg, pid);
+	gsas_free(page);		/* the process has its own copy */
+	return ret;
+}
+
+int gsas_argument(uint64_t *arg)
+{
+	const char *text = getenv("GSAS_ARGUMENT");
+	uint64_t value;
+	char *end;
+
+	if (text == NULL || *text == '\0')
+		return -FI_ENOENT;
+	errno = 0;
+	value = strtoull(text, &end, 16);
+	if (*end != '\0' || errno != 0)
+		return -FI_ENOENT;
+	*arg = value;
+	return 0;
+}

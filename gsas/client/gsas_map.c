@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * gsas_map.c - pointers into shared memory for programs: gsas_map() and
+ * gsas_unmap().
+ *
+ * A thread's own mappings (gsas_window.c) end with its interface. A pointer
+ * that a program has lasts until gsas_unmap(), whichever threads or services
+ * end before. So the first gsas_map() in a segment makes a second mapping of
+ * the segment, which belongs to the process; later calls share that mapping.
+ * All mappings are in one list, under gsas_lock().
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "client/gsas_thread.h"
+
+struct process_map {
+	struct process_map *next;
+	uint64_t base;			/* of the segment, an address of GSAS */
+	uint64_t key[2];		/* of the segment, no other has it */
+	uint8_t *memory;
+	size_t bytes;
+	uint64_t refs;			/* calls of gsas_map() not yet undone */
+};
+
+static struct process_map *maps;
+static int maps_pid;			/* the process that made them */
+
+/* A forked child has none of its parent's mappings (MADV_DONTFORK). */
+static void leave_parents(void)
+{
+	int pid = (int)getpid();
+
+	if (pid == maps_pid)
+		return;
+	while (maps != NULL) {
+		struct process_map *map = maps;
+
+		maps = map->next;
+		free(map);
+	}
+	maps_pid = pid;
+}
+
+static struct process_map *map_find(const struct gsas_window *win)
+{
+	struct process_map *map = maps;
+
+	while (map != NULL && (map->base != win->base ||
+			       memcmp(map->key, win->key, sizeof(map->key))))
+		map = map->next;
+	return map;
+}
+
+/* mremap() of 0 bytes of a shared mapping makes another one of the same
+ * memory. */
+static int map_new(const struct gsas_window *win, struct process_map **out)
+{
+	struct process_map *map = calloc(1, sizeof(*map));
+	void *at;
+
+	if (map == NULL)
+		return -FI_ENOMEM;
+	at = mremap(win->memory, 0, win->bytes, MREMAP_MAYMOVE);
+	if (at == MAP_FAILED) {
+		free(map);
+		return -FI_ENOMEM;
+	}
+	if (madvise(at, win->bytes, MADV_DONTFORK) != 0) {
+		munmap(at, win->bytes);
+		free(map);
+		return -FI_ENOMEM;
+	}
+	map->base = win->base;
+	memcpy(map->key, win->key, sizeof(map->key));
+	map->memory = at;
+	map->bytes = win->bytes;
+	map->next = maps;
+	maps = map;
+	*out = map;
+	return 0;
+}
+
+int gsas_map(gsas_addr addr, void **ptr, size_t *bytes)
+{
+	struct process_map *map;
+	struct gsas_window win;
+	struct gsas_thread *t;
+	uint64_t left;
+	int ret = gsas_thread_get(&t);
+
+	if (ret == 0)
+		ret = gsas_window_map(t, addr, &win);
+	if (ret != 0)
+		return ret;
+	left = gsas_window_left(t, addr, UINT64_MAX);
+	if (left == 0)
+		return -ESTALE;
+	gsas_lock();
+	leave_parents();
+	map = map_find(&win);
+	if (map == NULL)
+		ret = map_new(&win, &map);
+	if (ret == 0) {
+		map->refs++;
+		*ptr = map->memory + (addr - win.base);
+		*bytes = left;
+	}
+	gsas_unlock();
+	return ret;
+}
+
+int gsas_unmap(void *ptr)
+{
+	struct process_map **at = &maps, *map;
+
+	gsas_lock();
+	leave_parents();
+	while ((map = *at) != NULL &&
+	       (uintptr_t)ptr - (uintptr_t)map->memory >= map->bytes)
+		at = &map->next;
+	if (map != NULL && --map->refs == 0) {
+		*at = map->next;
+		munmap(map->memory, map->bytes);
+		free(map);
+	}
+	gsas_unlock();
+	return map != NULL ? 0 : -FI_EINVAL;
+}

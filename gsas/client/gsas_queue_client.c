@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * gsas_queue_client.c - a thread's view of a queue. It puts words in by packets
+ * nobody answers, as many as it was granted; it takes them out of the queue's
+ * memory where that can be mapped, else it asks for them one by one, so that a
+ * thread that ends takes no word with it.
+ *
+ * Who only takes out is granted nothing: grants are asked for with the first
+ * word that is put in.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "service/gsas_queue.h"
+#include "client/gsas_thread.h"
+
+#define TAKE_TRIES	16	/* before the service is asked to tell */
+#define WINDOW_LOW	8	/* look for acknowledgements from here on */
+#define WAITS_MAX	128	/* requests for words under way on a lane: each
+				 * has a tag until a word comes */
+#define POLL_NS		1000000	/* between looks at a queue without such a
+				 * request */
+
+struct gsas_queue_handle {
+	struct gsas_queue_handle *next;
+	uint64_t owner;		/* number of its thread */
+	gsas_addr address;
+	struct gsas_lane *lane;
+	uint32_t life;		/* of the lane: there is no other service that
+				 * knows the queue */
+	uint32_t refs;		/* opened so often */
+	bool producer;
+	int error;		/* why it takes no more words, 0: it does */
+	int full;			/* the service has no place for more,
+					 * -FI_EAGAIN, or no memory, -FI_ENOMEM;
+					 * 0: it has */
+	uint64_t granted, used;		/* words that may be sent, that were,
+					 * since it is a producer */
+	struct gsas_queue_view view;	/* head NULL: none yet */
+	bool waits;			/* wait was sent, and not looked at */
+	struct gsas_trip wait;		/* answered when a word is inside */
+};
+
+int gsas_queue_create(uint64_t quota, uint32_t buffer, int board,
+		      unsigned flags, const char *group, gsas_addr *addr)
+{
+	struct gsas_ask ask = {
+		.opcode = GSAS_QUEUE_NEW,
+		.arg1 = (uint64_t)buffer << 32 | quota,
+	};
+	struct gsas_thread *t;
+	struct gsas_lane *lane;
+	struct gsas_trip trip;
+	int ret;
+
+	if (quota == 0 || quota > GSAS_QUEUE_QUOTA_MAX || addr == NULL ||
+	    (flags & GSAS_MAPPED) != 0)
+		return -FI_EINVAL;
+	ret = gsas_thread_get(&t);
+	if (ret == 0)
+		ret = gsas_alloc_lane(t, board, flags, group, &lane,
+				      &ask.arg2);
+	if (ret == 0)
+		ret = gsas_trip_do(lane, &ask, &trip);
+	if (ret == 0)
+		*addr = trip.result;
+	return ret;
+}
+
+/* ---- Handles ------------------------------------------------------------- */
+
+/* A request about the queue that has nothing but its address. */
+static int simple(struct gsas_lane *lane, uint8_t opcode, gsas_addr address,
+		  uint64_t *result)
+{
+	struct gsas_ask ask = { .opcode = opcode, .address = address };
+	struct gsas_trip trip;
+	int ret = gsas_trip_do(lane, &ask, &trip);
+
+	if (ret == 0)
+		*result = trip.result;
+	return ret;
+}
+
+static struct gsas_queue_handle *queue_find(const struct gsas_lane *lane,
+					    gsas_addr address)
+{
+	struct gsas_queue_handle *q = lane->thread->queues;
+
+	while (q != NULL && (q->address != address || q->lane != lane ||
+			     q->life != lane->life))
+		q = q->next;
+	return q;
+}
+
+static int queue_new(struct gsas_lane *lane, gsas_addr address,
+		     struct gsas_queue_handle **out)
+{
+	struct gsas_thread *t = lane->thread;
+	struct gsas_queue_handle *q;
+	uint64_t result;
+	/* is it one? as many producers as words, or no memory for more words,
+	 * are no reason not to take */
+	int ret = simple(lane, GSAS_QUEUE_OPEN, address, &result);
+
+	if (ret == 0)
+		ret = simple(lane, GSAS_QUEUE_CLOSE, address, &result);
+	if (ret != 0 && ret != -EDQUOT && ret != -FI_ENOMEM)
+		return ret;
+	q = calloc(1, sizeof(*q));
+	if (q == NULL)
+		return -FI_ENOMEM;
+	q->owner = t->number;
+	q->address = address;
+	q->lane = lane;
+	q->life = lane->life;
+	q->next = t->queues;
+	t->queues = q;
+	*out = q;
+	return 0;
+}
+
+int gsas_queue_open(gsas_addr addr, struct gsas_queue_handle **out)
+{
+	struct gsas_queue_handle *q;
+	struct gsas_thread *t;
+	struct gsas_lane *lane;
+	int ret = gsas_thread_get(&t);
+
+	if (ret == 0)
+		ret = gsas_lane_of(t, addr, &lane);
+	if (ret != 0)
+		return ret;
+	q = queue_find(lane, addr);
+	if (q == NULL)
+		ret = queue_new(lane, addr, &q);
+	if (ret != 0)
+		return ret;
+	q->refs++;
+	*out = q;
+	return 0;
+}
+
+/* Its thread and lane, if they are there still. */
+static int queue_lane(struct gsas_queue_handle *q, struct gsas_thread **t,
+		      struct gsas_lane **lane)
+{
+	int ret = gsas_thread_get(t);
+
+	if (ret != 0)
+		return ret;
+	if (q->owner != (*t)->number)
+		return -FI_EINVAL;
+	if (q->lane->peer == NULL || q->lane->life != q->life)
+		return -FI_ECONNRESET;
+	*lane = q->lane;
+	if (__builtin_expect(q->lane->bulk == NULL, 1))
+		return 0;
+	/* waits; and it may be another service's when that is over */
+	ret = gsas_lane_get(*t, q->lane->board, lane);
+	return ret == 0 && q->lane->life != q->life ? -FI_ECONNRESET : ret;
+}
+
+void gsas_queue_close(struct gsas_queue_handle *q)
+{
+	struct gsas_queue_handle **at;
+	struct gsas_thread *t;
+	struct gsas_lane *lane;
+	uint64_t result;
+
+	if (q == NULL || gsas_thread_get(&t) != 0 || q->owner != t->number ||
+	    --q->refs != 0)
+		return;
+	if ((q->producer || q->waits) && queue_lane(q, &t, &lane) == 0)
+		(void)simple(lane, GSAS_QUEUE_CLOSE, q->address, &result);
+	if (q->waits)			/* the service ends it */
+		(void)gsas_trip_wait(t, &q->wait);
+	for (at = &t->queues; *at != q; at = &(*at)->next)
+		;
+	*at = q->next;
+	free(q);
+}
+
+/* A forked child has handles of its parent's still: they say so when used. */
+void gsas_queue_forget(struct gsas_thread *t)
+{
+	struct gsas_queue_handle *q;
+
+	while (t->hot->live && (q = t->queues) != NULL) {
+		t->queues = q->next;
+		free(q);
+	}
+}
+
+void gsas_queue_told(struct gsas_lane *lane, uint64_t address, int error,
+		     uint64_t words)
+{
+	struct gsas_queue_handle *q = queue_find(lane, address);
+
+	if (q == NULL || !q->producer)
+		return;
+	if (error != 0 && error != -FI_EAGAIN && error != -FI_ENOMEM) {
+		q->error = error;
+		q->granted = q->used;	/* so that it is looked at */
+		return;
+	}
+	if (q->granted < words)
+		q->granted = words;
+	q->full = error;
+}
+
+/* ---- In ------------------------------------------------------------------ */
+
+/* What the service said meanwhile of the window. When nothing of it is left,
+ * wait for the answer to the last word that was sent: more, or that the queue
+ * is full, or that there is no memory. 0; -FI_EAGAIN, -FI_ENOMEM. */
+static int look_at_window(struct gsas_queue_handle *q, struct gsas_thread *t)
+{
+	gsas_thread_progress(t);
+	if (q->used == q->granted && gsas_now_ns() >= t->next_service)
+		gsas_thread_service(t);
+	gsas_wait_begin(t);
+	while (q->lane->peer != NULL && q->error == 0 && !q->full &&
+	       q->used == q->granted)
+		gsas_wait_step(t);
+	if (q->lane->peer == NULL)
+		return q->lane->gone;
+	if (q->error != 0)
+		return q->error;
+	return q->used == q->granted ? q->full : 0;
+}
+
+static int become_producer(struct gsas_queue_handle *q,
+			   struct gsas_lane *lane)
+{
+	uint64_t granted;
+	int ret;
+
+	q->granted = q->used = 0;
+	q->full = 0;
+	q->producer = true;		/* may be told of more at once */
+	ret = simple(lane, GSAS_QUEUE_OPEN, q->address, &granted);
+	if (ret == 0 && q->error == 0 && q->granted < granted)
+		q->granted = granted;
+	/* or it was notified already that there is no memory */
+	if (ret == 0 && q->granted == 0 && q->full == 0)
+		q->full = -FI_EAGAIN;
+	q->producer = ret == 0;
+	return ret;
+}
+
+int gsas_enqueue(struct gsas_queue_handle *q, uint64_t word)
+{
+	struct gsas_ask ask = {
+		.opcode = GSAS_ENQUEUE, .address = q->address, .arg1 = word,
+	};
+	struct gsas_thread *t;
+	struct gsas_lane *lane;
+	int ret = queue_lane(q, &t, &lane);
+
+	if (ret != 0)
+		return ret;
+	if (__builtin_expect(!q->producer, 0))
+		ret = become_producer(q, lane);
+	if (ret == 0 && q->granted - q->used <= WINDOW_LOW)
+		ret = look_at_window(q, t);
+	if (ret == 0)
+		ret = gsas_lane_send(lane, &ask, NULL);
+	if (ret == 0)
+		q->used++;
+	return ret;
+}
+
+/* ---- Out ----------------------------------------------------------------- */
+
+static int take_by_packet(struct gsas_queue_handle *q,
+			  struct gsas_lane *lane, uint64_t *word)
+{
+	uint64_t value;
+	struct gsas_ask ask = {
+		.opcode = GSAS_DEQUEUE, .address = q->address,
+		.into = &value, .len = sizeof(value),
+	};
+	struct gsas_trip trip;
+	int ret = gsas_space_wait(lane, 0, sizeof(value), &ask, NULL);
+
+	if (ret != 0)
+		return ret;
+	ask.arg1 = (uint64_t)ask.off << 32 | 1;
+	ret = gsas_trip_do(lane, &ask, &trip);
+	if (ret == 0 && trip.result == 0)
+		ret = -FI_EAGAIN;
+	if (ret == 0)
+		*word = value;
+	return ret;
+}
+
+/* The queue's memory here, looked at anew whenever it is not where it was. */
+static int queue_view(struct gsas_queue_handle *q, struct gsas_thread *t,
+		      bool *mapped)
+{
+	uint64_t left;
+	void *at;
+	int ret = gsas_window_queue(t, q->address, &at);
+
+	*mapped = ret == 0 && at != NULL;
+	if (!*mapped || at == (void *)q->view.head)
+		return ret;
+	left = gsas_window_left(t, q->address, UINT64_MAX);
+	return left == 0 ? -ESTALE : gsas_queue_view(at, left, &q->view);
+}
+
+/*
+ * The service shall look at what was taken. It answers, so that a queue freed
+ * just then is no failure of what was posted; what it answers nobody wants. A
+ * lane too full for it has a service that is awake, and looks by clock.
+ */
+static void kick(struct gsas_queue_handle *q, struct gsas_lane *lane)
+{
+	struct gsas_ask ask = {
+		.opcode = GSAS_DEQUEUE, .address = q->address,
+	};
+
+	if (lane->peer != NULL)
+		gsas_lane_poll(lane);	/* those before */
+	(void)gsas_lane_try(lane, &ask, &lane->kick);
+}
+
+int gsas_dequeue(struct gsas_queue_handle *q, uint64_t *word)
+{
+	bool mapped, tell = false;
+	struct gsas_thread *t;
+	struct gsas_lane *lane;
+	int ret = queue_lane(q, &t, &lane);
+
+	if (ret == 0)
+		ret = queue_view(q, t, &mapped);
+	if (ret != 0)
+		return ret;
+	if (!mapped)
+		return take_by_packet(q, lane, word);
+	ret = gsas_queue_take(&q->view, word, &tell);
+	if (ret == 0 && tell)
+		kick(q, lane);
+	if (ret == -FI_EAGAIN && gsas_now_ns() >= t->next_service) {
+		gsas_thread_progress(t);
+		gsas_thread_service(t);
+		if (lane->peer == NULL)
+			return lane->gone;
+	}
+	return ret;
+}
+
+static bool may_wait(const struct gsas_lane *lane)
+{
+	const struct gsas_queue_handle *q;
+	uint32_t waits = 0;
+
+	for (q = lane->thread->queues; q != NULL; q = q->next)
+		waits += q->lane == lane && q->waits &&
+			 q->wait.status == -FI_EINPROGRESS;
+	return waits < WAITS_MAX;
+}
+
+/* Ask the service to answer when a word is inside. A request that was not
+ * answered in time is the next call's; so a thread that looks at many queues in
+ * turn leaves one at each, and no tag for anything else without a bound. */
+static int ask_for_word(struct gsas_queue_handle *q)
+{
+	struct gsas_ask ask = {
+		.opcode = GSAS_QUEUE_WAIT, .address = q->address,
+	};
+	struct gsas_thread *t;
+	struct gsas_lane *lane;
+	int ret = queue_lane(q, &t, &lane);
+
+	if (ret != 0 || q->waits || !may_wait(lane))
+		return ret;
+	gsas_trip_begin(&q->wait, t, GSAS_KIND_ONE);
+	ret = gsas_lane_send(lane, &ask, &q->wait);
+	q->waits = ret == 0;
+	return ret;
+}
+
+/* Until the service says that there may be a word; or, where it is not asked,
+ * for a while. -FI_ETIMEDOUT; else 0, or what the service says. */
+static int await_word(struct gsas_queue_handle *q, uint64_t end)
+{
+	struct gsas_thread *t = q->lane->thread;
+	int ret = ask_for_word(q);
+	uint64_t until = end, poll_end;
+
+	if (ret != 0)
+		return ret;
+	poll_end = gsas_now_ns() + POLL_NS;
+	if (!q->waits && poll_end < end)
+		until = poll_end;
+	gsas_wait_begin(t);
+	t->deadline = until;
+	while ((!q->waits || q->wait.status == -FI_EINPROGRESS) &&
+	       gsas_now_ns() < until)
+		gsas_wait_step(t);
+	t->deadline = 0;
+	if (!q->waits)
+		return gsas_now_ns() < end ? -FI_EAGAIN : -FI_ETIMEDOUT;
+	if (q->wait.status == -FI_EINPROGRESS)
+		return -FI_ETIMEDOUT;
+	q->waits = false;
+	return q->wait.status;
+}
+
+int gsas_dequeue_wait(struct gsas_queue_handle *q, uint64_t *word, int ms)
+{
+	uint64_t end = ms < 0 ? UINT64_MAX :
+		gsas_now_ns() + (uint64_t)ms * 1000000;
+	int ret, last;
+
+	for (;;) {
+		for (int i = 0; i < TAKE_TRIES; i++) {
+			ret = gsas_dequeue(q, word);
+			if (ret != -FI_EAGAIN)
+				return ret;
+		}
+		ret = await_word(q, end);
+		if (ret == -FI_ETIMEDOUT) {
+			last = gsas_dequeue(q, word);
+			return last != -FI_EAGAIN ? last : ret;
+		}
+		if (ret != 0 && ret != -FI_EAGAIN)
+			return ret;
+	}
+}

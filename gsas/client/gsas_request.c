@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* gsas_request.c - calls: what becomes of an answer, waiting, fences. */
+#include <errno.h>
+#include <string.h>
+
+#include "client/gsas_thread.h"
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "a result's first bytes are its lowest"
+#endif
+
+int gsas_errno(uint64_t error)
+{
+	static const int of[GSAS_ERRORS] = {
+		[GSAS_OK] = 0,
+		[GSAS_E_OPCODE] = -FI_ENOSYS,
+		[GSAS_E_ADDRESS] = -FI_EFAULT,
+		[GSAS_E_FREED] = -ESTALE,
+		[GSAS_E_ACCESS] = -FI_EACCES,
+		[GSAS_E_ARGUMENT] = -FI_EINVAL,
+		[GSAS_E_MEMORY] = -FI_ENOMEM,
+		[GSAS_E_QUOTA] = -EDQUOT,
+		[GSAS_E_MAPPED] = -FI_EPERM,
+		[GSAS_E_PATH] = -FI_ENOENT,
+		[GSAS_E_EXEC] = -FI_EPERM,
+		[GSAS_E_JOIN] = -EPROTO,
+		[GSAS_E_AGAIN] = -FI_EAGAIN,
+		[GSAS_E_STATE] = -FI_EINVAL,
+	};
+
+	return error < GSAS_ERRORS ? of[error] : -EPROTO;
+}
+
+/* ---- Answers ------------------------------------------------------------- */
+
+void gsas_trip_begin(struct gsas_trip *trip, struct gsas_thread *t,
+		     enum gsas_kind kind)
+{
+	memset(trip, 0, sizeof(*trip));
+	trip->status = -FI_EINPROGRESS;
+	trip->owner = t->number;
+	trip->kind = (uint8_t)kind;
+}
+
+/* What came through our receive space. */
+static int take_data(struct gsas_lane *lane, const struct gsas_tag *tag)
+{
+	if (tag->len == 0)
+		return 0;
+	if (lane->peer->rx.space == NULL)
+		return -EPROTO;
+	memcpy(tag->into, hal_space(lane->peer, tag->off), tag->len);
+	return 0;
+}
+
+void gsas_trip_answer(struct gsas_lane *lane, const struct gsas_tag *tag,
+		      int error, uint64_t result, uint64_t more)
+{
+	struct gsas_trip *trip = tag->trip;
+
+	if (error == 0)
+		error = take_data(lane, tag);
+	if (trip->kind == GSAS_KIND_BULK) {
+		gsas_bulk_answer(trip, error);
+		return;
+	}
+	trip->result = result;
+	trip->more = more;
+	if (error == 0 && trip->out != NULL)
+		memcpy(trip->out, trip->done != NULL ? &more : &result,
+		       trip->bytes);
+	if (error == 0 && trip->done != NULL)
+		*trip->done = result != 0;
+	trip->status = error;
+}
+
+int gsas_trip_wait(struct gsas_thread *t, struct gsas_trip *trip)
+{
+	gsas_wait_begin(t);
+	while (trip->status == -FI_EINPROGRESS)
+		gsas_wait_step(t);
+	return trip->status;
+}
+
+int gsas_trip_do(struct gsas_lane *lane, const struct gsas_ask *ask,
+		 struct gsas_trip *trip)
+{
+	int ret;
+
+	gsas_trip_begin(trip, lane->thread, GSAS_KIND_ONE);
+	ret = gsas_lane_send(lane, ask, trip);
+	return ret != 0 ? ret : gsas_trip_wait(lane->thread, trip);
+}
+
+/* ---- What programs wait with --------------------------------------------- */
+
+/* Its thread, if that is the calling one. */
+static int call_thread(struct gsas_trip *trip, struct gsas_thread **t)
+{
+	int ret = gsas_thread_get(t);
+
+	if (ret == 0 && trip->owner != (*t)->number)
+		ret = -FI_EINVAL;
+	return ret;
+}
+
+int gsas_test(struct gsas_req *req)
+{
+	struct gsas_trip *trip = (struct gsas_trip *)req;
+	struct gsas_thread *t;
+	int ret = call_thread(trip, &t);
+
+	if (ret != 0 || trip->status != -FI_EINPROGRESS)
+		return ret != 0 ? ret : trip->status;
+	if (!gsas_thread_progress(t) && gsas_now_ns() >= t->next_service)
+		gsas_thread_service(t);
+	return trip->status;
+}
+
+int gsas_wait(struct gsas_req *req)
+{
+	struct gsas_trip *trip = (struct gsas_trip *)req;
+	struct gsas_thread *t;
+	int ret = call_thread(trip, &t);
+
+	return ret != 0 ? ret : gsas_trip_wait(t, trip);
+}
+
+static int lane_fence(struct gsas_thread *t, struct gsas_lane *lane)
+{
+	struct gsas_ask ask = { .opcode = GSAS_FENCE };
+	struct gsas_trip trip = { 0 };
+	int ret = 0;
+
+	if (lane->peer != NULL) {
+		ret = gsas_lane_get(t, lane->board, &lane);
+		if (ret == 0)
+			ret = gsas_trip_do(lane, &ask, &trip);
+		if (ret == 0)
+			lane->posted = false;
+	}
+	if (lane->lost) {
+		lane->lost = false;
+		return -FI_ECONNRESET;
+	}
+	return ret == 0 && trip.result != 0 ? gsas_errno(trip.more) : ret;
+}
+
+int gsas_fence(int board)
+{
+	struct gsas_thread *t;
+	int ret = gsas_thread_get(&t), first = 0;
+
+	if (ret != 0)
+		return ret;
+	if (board >= 0 && (uint32_t)board >= t->boards)
+		return -ENXIO;
+	if (board < -1)
+		return -FI_EINVAL;
+	for (uint32_t i = 0; i < t->nused; i++) {
+		if (board >= 0 && t->used[i] != (uint32_t)board)
+			continue;
+		ret = lane_fence(t, t->lane[t->used[i]]);
+		if (first == 0)
+			first = ret;
+	}
+	return first;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * gsas_start.c - the service of an emulated board, started by who needs it
+ * first.
+ *
+ * gsasd --auto leaves this process by itself: what is started here is a process
+ * that ends at once, and is waited for. By posix_spawn, which is fit for
+ * programs with threads and much memory.
+ *
+ * A set-id program (AT_SECURE) runs the installed gsasd and nothing else: GSASD
+ * and PATH belong to the caller of the program, not to its owner.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "client/gsas_start.h"
+#include "client/gsas_thread.h"
+
+#define READY_FD	3		/* in gsasd: where it says so */
+#define HIGH_FD		10		/* above those it gets */
+#define READY_NS	UINT64_C(10000000000)
+#define ARGS_MAX	10
+
+extern char **environ;
+
+/* The directory of this program, for gsas_fork(); "": not known. */
+static void own_dir(char *dir, size_t max)
+{
+	ssize_t len = readlink("/proc/self/exe", dir, max - 1);
+	char *slash;
+
+	dir[len < 0 ? 0 : len] = '\0';
+	slash = strrchr(dir, '/');
+	if (slash != NULL)
+		*slash = '\0';
+	if (access(dir, X_OK) != 0)
+		*dir = '\0';		/* it was removed meanwhile */
+}
+
+static int spawn_attr(posix_spawnattr_t *attr,
+		      posix_spawn_file_actions_t *actions, int ready)
+{
+	sigset_t all, none;
+	int ret;
+
+	sigfillset(&all);
+	sigemptyset(&none);
+	ret = posix_spawnattr_setflags(attr, POSIX_SPAWN_SETSIGDEF |
+				       POSIX_SPAWN_SETSIGMASK);
+	if (ret == 0)
+		ret = posix_spawnattr_setsigdefault(attr, &all);
+	if (ret == 0)
+		ret = posix_spawnattr_setsigmask(attr, &none);
+	for (int fd = 0; fd < 3 && ret == 0; fd++)
+		ret = posix_spawn_file_actions_addopen(actions, fd,
+						       "/dev/null", O_RDWR, 0);
+	if (ret == 0)
+		ret = posix_spawn_file_actions_adddup2(actions, ready,
+						       READY_FD);
+	if (ret == 0)
+		ret = posix_spawn_file_actions_addclosefrom_np(actions,
+							       READY_FD + 1);
+	return ret;
+}
+
+static bool is_secure(void)
+{
+	return getauxval(AT_SECURE) != 0;
+}
+
+/*
+ * The environment of a gsasd that a set-id program starts: the parameters of
+ * the HAL, of which gsasd ignores those that name files, and no other variable
+ * of the caller. NULL: no memory.
+ */
+static char **secure_environ(void)
+{
+	static const char prefix[] = "FI_UNIMEM_";
+	size_t n = 0, kept = 0;
+	char **env;
+
+	while (environ != NULL && environ[n] != NULL)
+		n++;
+	env = calloc(n + 1, sizeof(env[0]));
+	for (size_t i = 0; env != NULL && i < n; i++)
+		if (strncmp(environ[i], prefix, sizeof(prefix) - 1) == 0)
+			env[kept++] = environ[i];
+	return env;
+}
+
+/* Run GSASD, else the installed gsasd, else the first in PATH; of a set-id
+ * program: the installed gsasd only. 0, errno. */
+static int spawn_found(char *const argv[],
+		       const posix_spawn_file_actions_t *actions,
+		       const posix_spawnattr_t *attr, pid_t *pid)
+{
+	static const char path[] = GSAS_BINDIR "/gsasd";
+	const char *named = getenv("GSASD");
+	char **env;
+	int ret;
+
+	if (is_secure()) {
+		env = secure_environ();
+		if (env == NULL)
+			return ENOMEM;
+		ret = posix_spawn(pid, path, actions, attr, argv, env);
+		free(env);
+		return ret;
+	}
+	if (named != NULL && *named != '\0')
+		return posix_spawn(pid, named, actions, attr, argv, environ);
+	ret = posix_spawn(pid, path, actions, attr, argv, environ);
+	if (ret == ENOENT)
+		ret = posix_spawnp(pid, "gsasd", actions, attr, argv, environ);
+	return ret;
+}
+
+/* 0, errno. */
+static int spawn(char *const argv[], int ready, pid_t *pid)
+{
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attr;
+	int ret = posix_spawnattr_init(&attr);
+
+	if (ret != 0)
+		return ret;
+	ret = posix_spawn_file_actions_init(&actions);
+	if (ret != 0)
+		goto destroy_attr;
+	ret = spawn_attr(&attr, &actions, ready);
+	if (ret != 0)
+		goto destroy_actions;
+	ret = spawn_found(argv, &actions, &attr, pid);
+destroy_actions:
+	posix_spawn_file_actions_destroy(&actions);
+destroy_attr:
+	posix_spawnattr_destroy(&attr);
+	return ret;
+}
+
+/* Its one line, without the newline; "" if it said nothing in time. */
+static void hear(int fd, char *line, size_t max)
+{
+	uint64_t now, end = gsas_now_ns() + READY_NS;
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	size_t len = 0;
+
+	while (len < max - 1 && (now = gsas_now_ns()) < end) {
+		ssize_t n;
+
+		if (poll(&pfd, 1, (int)((end - now) / 1000000) + 1) <= 0)
+			continue;
+		n = read(fd, line + len, 1);
+		if (n == 0 || (n > 0 && line[len] == '\n') ||
+		    (n < 0 && errno != EINTR))
+			break;
+		if (n > 0)
+			len++;
+	}
+	line[len] = '\0';
+}
+
+static int judge(unsigned board, const char *line)
+{
+	if (strcmp(line, "ready") == 0 || strcmp(line, "busy") == 0)
+		return 0;
+	gsas_say("board %u has no service, and gsasd cannot be one: %s", board,
+		 *line != '\0' ? line : "it ended, or hangs, without a word");
+	return -FI_ECONNREFUSED;
+}
+
+/* With nothing of ours but what it is told. */
+static int start(unsigned board, int pipe_end, int ready)
+{
+	char number[16], fd[16], dir[4096], line[512];
+	char *argv[ARGS_MAX] = { "gsasd", "--auto", "--board", number,
+				 "--ready-fd", fd, NULL };
+	pid_t pid;
+	int ret;
+
+	snprintf(number, sizeof(number), "%u", board);
+	snprintf(fd, sizeof(fd), "%d", READY_FD);
+	own_dir(dir, sizeof(dir));
+	if (secure_getenv("GSAS_EXEC_PATH") == NULL && *dir != '\0') {
+		argv[6] = "--exec";
+		argv[7] = dir;
+	}
+	ret = spawn(argv, ready, &pid);
+	close(ready);
+	if (ret != 0) {
+		gsas_say("board %u has no service, and gsasd cannot be started:"
+			 " %s; %s", board, strerror(ret), is_secure() ?
+			 "a set-id program starts " GSAS_BINDIR "/gsasd only" :
+			 "set GSASD to where it is");
+		return -FI_ECONNREFUSED;
+	}
+	hear(pipe_end, line, sizeof(line));
+	if (*line == '\0')
+		kill(pid, SIGKILL);	/* whatever it is: it does not leave */
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	return judge(board, line);
+}
+
+int gsas_start(unsigned board)
+{
+	int fds[2], ready, ret;
+
+	if (pipe2(fds, O_CLOEXEC) != 0)
+		return -errno;
+	ready = fcntl(fds[1], F_DUPFD_CLOEXEC, HIGH_FD);
+	ret = -errno;
+	close(fds[1]);
+	if (ready >= 0)
+		ret = start(board, fds[0], ready);
+	close(fds[0]);
+	return ret;
+}

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * gsas_window.c - segments that this thread has mapped: asking for them,
+ * finding them, letting go of them.
+ *
+ * Whether a segment can be mapped is asked once. Whether a page is allocated is
+ * looked up before each access, in the segment itself.
+ *
+ * The service may use addresses again, long after they were freed. What is
+ * known here may then be of a segment that is gone: its words are 0 for ever.
+ * So if no page of a segment is allocated the service is asked anew. A segment
+ * that cannot be mapped has no words here: its addresses are reached by packets
+ * even if they have become another segment's.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/gsas_direct.h"
+
+#define SEGMENTS_MIN	16		/* room for, at first */
+#define SEGMENTS_ENOUGH	8192		/* known at once, if there are others */
+
+struct gsas_segment_map {
+	uint64_t base, bytes;
+	uint8_t *memory;	/* NULL: not to be mapped, ever */
+	struct gsas_lane *lane;
+	struct hal_rmem *rmem;
+	uint64_t key[2];
+	struct gsas_watch *watch;
+	bool queue;
+};
+
+/* ---- The table, by address ----------------------------------------------- */
+
+/* Those before this one end at or before the address. */
+static uint32_t segment_rank(const struct gsas_thread *t, uint64_t address)
+{
+	uint32_t low = 0, high = t->nsegments;
+
+	while (low < high) {
+		uint32_t mid = (low + high) / 2;
+
+		if (t->segment[mid].base + t->segment[mid].bytes <= address)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static struct gsas_segment_map *segment_find(const struct gsas_thread *t,
+					     uint64_t address)
+{
+	uint32_t at = segment_rank(t, address);
+
+	return at < t->nsegments && t->segment[at].base <= address ?
+		&t->segment[at] : NULL;
+}
+
+/* Is a page of it allocated? */
+static bool segment_used(const struct gsas_segment_map *map)
+{
+	if (map->memory == NULL)
+		return true;
+	for (uint64_t i = 0; i < map->bytes / GSAS_PAGE_BYTES; i++)
+		if (gsas_direct_word(map->memory, i) != 0)
+			return true;
+	return false;
+}
+
+static void hot_forget(struct gsas_thread *t)
+{
+	memset(t->hot->segment, 0, sizeof(t->hot->segment));
+}
+
+static void segment_unmap(struct gsas_segment_map *map)
+{
+	if (map->memory == NULL)
+		return;
+	gsas_watch_remove(map->watch);
+	hal_mem_release(map->lane->peer, map->rmem);
+}
+
+/* Let go of what no page is left of; forget: and of what is not mapped, of
+ * which nobody knows whether it is still there. */
+static void sweep(struct gsas_thread *t, bool forget)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < t->nsegments; i++) {
+		struct gsas_segment_map *map = &t->segment[i];
+
+		if (map->memory == NULL ? !forget :
+		    segment_used(map))
+			t->segment[kept++] = *map;
+		else
+			segment_unmap(map);
+	}
+	if (kept != t->nsegments)
+		hot_forget(t);
+	t->nsegments = kept;
+}
+
+/* Let go of entries of the table. */
+static void entries_drop(struct gsas_thread *t, uint32_t at, uint32_t end)
+{
+	for (uint32_t i = at; i < end; i++) {
+		struct gsas_segment_map *map = &t->segment[i];
+
+		segment_unmap(map);
+	}
+	memmove(&t->segment[at], &t->segment[end],
+		(t->nsegments - end) * sizeof(t->segment[0]));
+	t->nsegments -= end - at;
+	hot_forget(t);
+}
+
+/* Is an entry possibly of a segment that is gone? */
+static bool entry_stale(const struct gsas_segment_map *map)
+{
+	return map->memory == NULL || !segment_used(map);
+}
+
+/* There is a segment now where others were: let go of these. -EPROTO: one is
+ * there still. */
+static int forget(struct gsas_thread *t, const struct gsas_map_info *info)
+{
+	uint32_t at = segment_rank(t, info->base), end;
+
+	for (end = at; end < t->nsegments &&
+	     t->segment[end].base < info->base + info->bytes; end++)
+		if (!entry_stale(&t->segment[end]))
+			return -EPROTO;
+	if (end != at)
+		entries_drop(t, at, end);
+	return 0;
+}
+
+/* The service shall be asked anew about an address. false: what is known of it
+ * is true. */
+static bool forget_at(struct gsas_thread *t, uint64_t address)
+{
+	uint32_t at = segment_rank(t, address);
+
+	if (at == t->nsegments || t->segment[at].base > address ||
+	    !entry_stale(&t->segment[at]))
+		return false;
+	entries_drop(t, at, at + 1);
+	return true;
+}
+
+/* Room for one more. */
+static int segment_room(struct gsas_thread *t)
+{
+	uint32_t max = t->max_segments;
+	void *more;
+
+	if (t->nsegments < max)
+		return 0;
+	sweep(t, max >= SEGMENTS_ENOUGH);
+	if (t->nsegments < max / 2)
+		return 0;
+	max = max != 0 ? 2 * max : SEGMENTS_MIN;
+	more = realloc(t->segment, max * sizeof(t->segment[0]));
+	if (more == NULL)
+		return -FI_ENOMEM;
+	t->segment = more;
+	t->max_segments = max;
+	return 0;
+}
+
+static void segment_insert(struct gsas_thread *t,
+			   const struct gsas_segment_map *map)
+{
+	uint32_t at = segment_rank(t, map->base);
+
+	memmove(&t->segment[at + 1], &t->segment[at],
+		(t->nsegments - at) * sizeof(t->segment[0]));
+	t->segment[at] = *map;
+	t->nsegments++;
+}
+
+/* ---- Mapping ------------------------------------------------------------- */
+
+static int import(struct gsas_lane *lane, const struct gsas_map_info *info,
+		  struct hal_rmem **rmem)
+{
+	struct hal_key key = { { info->key[0], info->key[1] } };
+	struct gsas_thread *t = lane->thread;
+	int ret;
+
+	if (lane->peer == NULL)
+		return lane->gone;
+	gsas_wait_begin(t);
+	while ((ret = hal_mem_import(lane->peer, &key, rmem)) == -FI_EAGAIN) {
+		gsas_wait_step(t);
+		if (lane->peer == NULL)
+			return lane->gone;
+	}
+	return ret;
+}
+
+/* In the partition, around the address? */
+static bool info_valid(const struct gsas_map_info *info, uint64_t address)
+{
+	uint64_t board = gsas_base((uint32_t)gsas_board_of(address));
+
+	return info->base % GSAS_SEGMENT == 0 &&
+	       info->bytes % GSAS_SEGMENT == 0 &&
+	       info->base >= board && info->base <= address &&
+	       info->bytes > address - info->base &&
+	       info->bytes <= GSAS_OFFSET_MASK + 1 - (info->base - board);
+}
+
+/* Ask the service. 0, or the error of the address, which its packet will tell
+ * as well. */
+static int ask(struct gsas_lane *lane, uint64_t address,
+	       struct gsas_map_info *info, uint64_t *attr)
+{
+	struct gsas_ask ask = {
+		.opcode = GSAS_MAP, .address = address,
+		.into = info, .len = sizeof(*info),
+	};
+	struct gsas_trip trip;
+	int ret = gsas_space_wait(lane, 0, sizeof(*info), &ask, NULL);
+
+	if (ret != 0)
+		return ret;
+	ask.arg2 = ask.off;
+	ret = gsas_trip_do(lane, &ask, &trip);
+	if (ret == 0)
+		*attr = trip.result;
+	return ret;
+}
+
+/* Map it, or note that it cannot be. */
+static int map_segment(struct gsas_segment_map *map,
+		       const struct gsas_map_info *info)
+{
+	struct gsas_lane *lane = map->lane;
+	struct gsas_thread *t = lane->thread;
+	struct hal_window win;
+	int ret = import(lane, info, &map->rmem);
+
+	if (ret == -FI_ENOMEM || ret == -FI_EMFILE) {
+		/* what is not used any more makes room */
+		sweep(t, false);
+		ret = import(lane, info, &map->rmem);
+	}
+	if (ret != 0)
+		return ret;
+	hal_mem_window(lane->peer, map->rmem, &win);
+	if (win.addr == NULL || win.bytes < info->bytes) {
+		hal_mem_release(lane->peer, map->rmem);
+		return win.addr == NULL ? 0 : -EPROTO;
+	}
+	ret = gsas_watch_add(lane->peer, win.addr, info->bytes, &map->watch);
+	if (ret == 0)
+		map->memory = win.addr;
+	else
+		hal_mem_release(lane->peer, map->rmem);
+	return ret;
+}
+
+static int segment_new(struct gsas_lane *lane, uint64_t address,
+		       struct gsas_segment_map **out)
+{
+	struct gsas_thread *t = lane->thread;
+	struct gsas_segment_map map = { .lane = lane };
+	struct gsas_map_info info;
+	uint64_t attr = 0;
+	int ret = ask(lane, address, &info, &attr);
+
+	if (ret == 0 && !info_valid(&info, address))
+		ret = -EPROTO;
+	if (ret == 0)
+		ret = forget(t, &info);
+	if (ret == 0)
+		ret = segment_room(t);
+	if (ret == 0 && attr & GSAS_ATTR_MAPPED)
+		ret = map_segment(&map, &info);
+	/* it ended meanwhile: nothing is known of the next one's */
+	if (ret == 0 && lane->peer == NULL)
+		ret = lane->gone;
+	if (ret != 0)
+		return ret;
+	map.base = info.base;
+	map.bytes = info.bytes;
+	map.queue = attr & GSAS_ATTR_QUEUE;
+	memcpy(map.key, info.key, sizeof(map.key));
+	segment_insert(t, &map);
+	*out = segment_find(t, info.base);
+	return 0;
+}
+
+/* The segment of an address: what is known of it, or asked now. 0; what the
+ * service says of the address; or what kept us from asking. */
+static int segment_get(struct gsas_thread *t, uint64_t address,
+		       struct gsas_segment_map **map, bool *told)
+{
+	struct gsas_lane *lane;
+	int ret;
+
+	*told = true;
+	*map = segment_find(t, address);
+	if (*map != NULL)
+		return 0;
+	*told = false;
+	ret = gsas_lane_of(t, address, &lane);
+	if (ret != 0)
+		return ret;
+	ret = segment_new(lane, address, map);
+	/* the next service of that board has other memory there */
+	if (lane->peer == NULL)
+		return lane->gone;
+	*told = true;
+	return ret;
+}
+
+static void hot_fill(struct gsas_thread *t, uint64_t address,
+		     const struct gsas_segment_map *map)
+{
+	uint64_t granule = address >> GSAS_SEGMENT_SHIFT;
+	struct gsas_hot_segment *hot = gsas_hot_slot(t->hot, granule);
+
+	hot->granule = granule + 1;
+	hot->delta = (uintptr_t)map->memory - (uintptr_t)map->base;
+	hot->words = (uintptr_t)map->memory -
+		(uintptr_t)(map->base >> GSAS_PAGE_SHIFT) * sizeof(uint32_t);
+}
+
+/* told: it was the service that said no, and so it will to a packet */
+static int find_known(struct gsas_thread *t, uint64_t address, bool queue,
+		      void **at, bool *told)
+{
+	struct gsas_segment_map *map;
+	uint64_t off;
+	int ret = segment_get(t, address, &map, told);
+
+	if (ret != 0)
+		return ret;
+	if (map->queue != queue)
+		return -FI_EINVAL;
+	if (map->memory == NULL)
+		return -FI_EPERM;
+	off = address - map->base;
+	if (gsas_direct_word(map->memory, off >> GSAS_PAGE_SHIFT) == 0)
+		return -ESTALE;
+	if (!queue)
+		hot_fill(t, address, map);
+	*at = map->memory + off;
+	return 0;
+}
+
+static int find(struct gsas_thread *t, uint64_t address, bool queue, void **at,
+		bool *told)
+{
+	int ret = find_known(t, address, queue, at, told);
+
+	return ret == -ESTALE && forget_at(t, address) ?
+		find_known(t, address, queue, at, told) : ret;
+}
+
+static int find_or_none(struct gsas_thread *t, uint64_t address, bool queue,
+			void **at)
+{
+	bool told;
+	int ret;
+
+	*at = NULL;
+	if (!t->windows)
+		return 0;
+	ret = find(t, address, queue, at, &told);
+	return told ? 0 : ret;
+}
+
+int gsas_window_find(struct gsas_thread *t, uint64_t address, void **at)
+{
+	*at = gsas_direct(address);
+	if (*at != NULL)
+		return 0;
+	return find_or_none(t, address, false, at);
+}
+
+int gsas_window_queue(struct gsas_thread *t, uint64_t address, void **at)
+{
+	return find_or_none(t, address, true, at);
+}
+
+int gsas_window_map(struct gsas_thread *t, uint64_t address,
+		    struct gsas_window *win)
+{
+	const struct gsas_segment_map *map;
+	int board = gsas_board_of(address);
+	bool told;
+	void *at;
+	int ret;
+
+	if (board < 0 || (uint32_t)board >= t->boards)
+		return -FI_EFAULT;
+	if (!t->windows)
+		return -FI_EOPNOTSUPP;
+	ret = find(t, address, false, &at, &told);
+	if ((ret == -FI_EPERM || ret == -FI_EINVAL) && forget_at(t, address))
+		ret = find(t, address, false, &at, &told);
+	if (ret != 0)
+		return ret;
+	map = segment_find(t, address);
+	*win = (struct gsas_window){
+		.base = map->base, .bytes = map->bytes,
+		.key = { map->key[0], map->key[1] }, .memory = map->memory,
+	};
+	return 0;
+}
+
+uint64_t gsas_window_left(const struct gsas_thread *t, uint64_t address,
+			  uint64_t max)
+{
+	const struct gsas_segment_map *map = segment_find(t, address);
+	uint64_t left = GSAS_PAGE_BYTES - address % GSAS_PAGE_BYTES;
+	uint64_t page;
+	uint32_t region;
+
+	if (map == NULL || map->memory == NULL)
+		return 0;
+	page = (address - map->base) >> GSAS_PAGE_SHIFT;
+	region = gsas_direct_word(map->memory, page);
+	if (region == 0)
+		return 0;
+	while (left < max && ++page < map->bytes >> GSAS_PAGE_SHIFT &&
+	       gsas_direct_word(map->memory, page) == region)
+		left += GSAS_PAGE_BYTES;
+	return left < max ? left : max;
+}
+
+/* ---- Letting go ---------------------------------------------------------- */
+
+void gsas_window_freed(struct gsas_thread *t, uint64_t address)
+{
+	struct gsas_segment_map *map = segment_find(t, address);
+
+	if (map != NULL && !segment_used(map))
+		sweep(t, false);
+}
+
+void gsas_window_drop(struct gsas_lane *lane)
+{
+	struct gsas_thread *t = lane->thread;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < t->nsegments; i++) {
+		struct gsas_segment_map *map = &t->segment[i];
+
+		if (map->lane != lane) {
+			t->segment[kept++] = *map;
+			continue;
+		}
+		segment_unmap(map);
+	}
+	t->nsegments = kept;
+	hot_forget(t);
+}
+
+void gsas_window_end(struct gsas_thread *t)
+{
+	for (uint32_t i = 0; i < t->nsegments; i++)
+		gsas_watch_remove(t->segment[i].watch);
+	t->nsegments = 0;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * gsas_spawn.h - remoteFork at the service's end [D 2.2.8, 2.3.5]: programs
+ * below configured directories, started with their argument and their place in
+ * the fabric.
+ */
+#ifndef GSAS_SPAWN_H
+#define GSAS_SPAWN_H
+
+#include "service/gsas_service.h"
+
+#define GSAS_SPAWN_DIRS	32
+#define GSAS_SPAWN_CHILDREN 256		/* of a user at a time, by default */
+
+struct gsas_spawn_child;
+
+struct gsas_spawner {
+	unsigned board;
+	int logs;			/* folder of the log files */
+	unsigned ndirs;
+	char *dir[GSAS_SPAWN_DIRS];	/* real paths, without a last slash */
+	unsigned max_children;		/* of a user that live; 0: no limit */
+	unsigned nchildren;		/* entries of child[] */
+	struct gsas_spawn_child *child;	/* started, not yet found to have
+					 * ended: by the starting thread */
+	void (*log)(const char *line);	/* why something was not started */
+};
+
+/* logs: folder, NULL: the working directory. log: by any thread. 0, -errno. */
+int gsas_spawner_init(struct gsas_spawner *s, unsigned board,
+		      const char *logs, void (*log)(const char *line));
+void gsas_spawner_fini(struct gsas_spawner *s);
+
+/* Programs below dir may be started. 0; -errno: there is no such folder;
+ * -FI_ENOMEM; -FI_EINVAL: it is the root, or there are too many. */
+int gsas_spawner_allow(struct gsas_spawner *s, const char *dir);
+
+/* As struct gsas_service_attr has it; ctx: struct gsas_spawner. By one thread
+ * at a time. GSAS_E_QUOTA: max_children of the user's live. */
+enum gsas_error gsas_spawner_start(void *ctx, const struct gsas_spawn *spawn,
+				   uint64_t *pid);
+
+#endif /* GSAS_SPAWN_H */

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * gsasctl.c - look at the services of the boards, and free what nobody owns any
+ * more: gsasctl(1). It starts no service.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "daemon/gsas_names.h"
+#include "client/gsas_thread.h"
+
+#define LIST_MAX	32		/* regions asked for at a time */
+
+static struct {
+	int board;			/* -1: all */
+	bool orphans;
+	bool yes;
+} opt = { .board = -1 };
+
+static struct gsas_thread *thread;
+
+__attribute__((format(printf, 1, 2), noreturn))
+static void fail(const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("gsasctl: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	exit(EXIT_FAILURE);
+}
+
+/* ---- Requests ------------------------------------------------------------ */
+
+/* A request whose answer comes with len bytes. 0, or an error. */
+static int ask_for(struct gsas_lane *lane, struct gsas_ask *ask, void *into,
+		   uint32_t len, struct gsas_trip *trip)
+{
+	int ret = 0;
+
+	ask->into = into;
+	ask->len = len;
+	if (len > 0)
+		ret = gsas_space_wait(lane, 0, len, ask, NULL);
+	ask->arg2 = ask->off;
+	return ret != 0 ? ret : gsas_trip_do(lane, ask, trip);
+}
+
+static int get_stat(struct gsas_lane *lane, struct gsas_stat *stat)
+{
+	struct gsas_ask ask = { .opcode = GSAS_STAT };
+	struct gsas_trip trip;
+
+	return ask_for(lane, &ask, stat, sizeof(*stat), &trip);
+}
+
+/* Up to LIST_MAX regions from *address on, which becomes the next one's, 0:
+ * that was all. Returns how many, or an error. */
+static int get_list(struct gsas_lane *lane, uint64_t *address,
+		    struct gsas_list_entry *list)
+{
+	struct gsas_ask ask = {
+		.opcode = GSAS_LIST, .address = *address, .arg1 = LIST_MAX,
+	};
+	struct gsas_trip trip;
+	int ret = ask_for(lane, &ask, list, LIST_MAX * sizeof(*list), &trip);
+
+	if (ret != 0)
+		return ret;
+	*address = trip.more;
+	return trip.result <= LIST_MAX ? (int)trip.result : -EPROTO;
+}
+
+/* ---- Commands ------------------------------------------------------------ */
+
+typedef int (*board_fn)(struct gsas_lane *lane, int board);
+
+/* For each board that is wanted and has a service. Returns how many had. */
+static int each_board(board_fn fn)
+{
+	int found = 0;
+
+	for (int b = 0; b < (int)thread->boards; b++) {
+		struct gsas_lane *lane;
+		int ret;
+
+		if (opt.board >= 0 && b != opt.board)
+			continue;
+		ret = gsas_lane_get(thread, b, &lane);
+		if (ret == -FI_ECONNREFUSED)
+			continue;
+		if (ret == 0)
+			ret = fn(lane, b);
+		if (ret != 0)
+			fail("board %d: %s", b, strerror(-ret));
+		found++;
+	}
+	return found;
+}
+
+static void need_service(int found)
+{
+	if (found > 0)
+		return;
+	if (opt.board >= 0)
+		fail("board %d has no service", opt.board);
+	fail("no board has a service");
+}
+
+static int show_board(struct gsas_lane *lane, int board)
+{
+	struct gsas_stat stat;
+	int ret = get_stat(lane, &stat);
+
+	if (ret == 0)
+		printf("%5d %12" PRIu64 " %12" PRIu64 " %8" PRIu64 " %8" PRIu64
+		       " %8" PRIu64 "\n", board, stat.pages, stat.pages_max,
+		       stat.regions, stat.orphans, stat.clients - 1);
+	return ret;
+}
+
+static void boards(void)
+{
+	int found;
+
+	printf("%5s %12s %12s %8s %8s %8s\n", "BOARD", "PAGES", "OF", "REGIONS",
+	       "ORPHANS", "CLIENTS");
+	found = each_board(show_board);
+	printf("%d of %u boards have a service\n", found,
+	       opt.board >= 0 ? 1 : thread->boards);
+}
+
+static void show_region(const struct gsas_list_entry *e)
+{
+	static const char *const modes[] = { "job", "group", "world" };
+	uint64_t mode = GSAS_ATTR_MODE(e->attr);
+
+	if (opt.orphans && e->clients != 0)
+		return;
+	printf("0x%016" PRIx64 " %10" PRIu64 " %-6s %-7s %6u %8u\n", e->address,
+	       e->pages, mode < 3 ? modes[mode] : "?",
+	       e->attr & GSAS_ATTR_QUEUE ? "queue" :
+	       e->attr & GSAS_ATTR_MAPPED ? "mapped" : "packets", e->job,
+	       e->clients);
+}
+
+static int show_pages(struct gsas_lane *lane, int board)
+{
+	struct gsas_list_entry list[LIST_MAX];
+	uint64_t address = 0;
+	int n;
+
+	(void)board;
+	do {
+		n = get_list(lane, &address, list);
+		for (int i = 0; i < n; i++)
+			show_region(&list[i]);
+	} while (n >= 0 && address != 0);
+	return n < 0 ? n : 0;
+}
+
+static void pages(void)
+{
+	printf("%-18s %10s %-6s %-7s %6s %8s\n", "ADDRESS", "PAGES", "MODE",
+	       "KIND", "JOB", "CLIENTS");
+	need_service(each_board(show_pages));
+}
+
+static int show_stat(struct gsas_lane *lane, int board)
+{
+	struct gsas_stat stat;
+	int ret = get_stat(lane, &stat);
+
+	if (ret != 0)
+		return ret;
+	printf("board %d\n", board);
+	printf("  %-28s %12" PRIu64 "\n", "requests", stat.requests);
+	printf("  %-28s %12" PRIu64 "\n", "refused", stat.refused);
+	printf("  %-28s %12" PRIu64 "\n", "sleeps", stat.sleeps);
+	printf("  %-28s %12" PRIu64 "\n", "woken", stat.wakes);
+	printf("  %-28s %12" PRIu64 "\n", "programs started", stat.forks);
+	printf("  %-28s %12" PRIu64 "\n", "words in queues", stat.words);
+	for (unsigned i = 0; i < sizeof(stat.op) / sizeof(stat.op[0]); i++)
+		if (stat.op[i] != 0 && gsas_opcode_name(i) != NULL)
+			printf("  %-28s %12" PRIu64 "\n", gsas_opcode_name(i),
+			       stat.op[i]);
+	for (unsigned i = 1; i < GSAS_ERRORS; i++)
+		if (stat.error[i] != 0)
+			printf("  refused: %-19s %12" PRIu64 "\n",
+			       gsas_error_name(i), stat.error[i]);
+	return 0;
+}
+
+/* address 0: all there are. Pages freed are added to *freed. */
+static int reclaim_from(struct gsas_lane *lane, uint64_t address,
+			uint64_t *freed)
+{
+	struct gsas_ask ask = { .opcode = GSAS_RECLAIM, .address = address };
+	struct gsas_trip trip;
+	int ret;
+
+	do {
+		ret = gsas_trip_do(lane, &ask, &trip);
+		if (ret != 0)
+			return ret;
+		*freed += trip.result;
+		ask.arg1 = trip.more;
+	} while (address == 0 && trip.more != 0);
+	return 0;
+}
+
+/* Show the orphans, and ask unless --yes was given. */
+static void confirm(void)
+{
+	char answer[8] = "";
+
+	opt.orphans = true;
+	pages();
+	if (opt.yes)
+		return;
+	if (!isatty(STDIN_FILENO))
+		fail("nothing was freed: look at this list, then add --yes");
+	printf("Free all of these? [y/N] ");
+	fflush(stdout);
+	if (fgets(answer, sizeof(answer), stdin) == NULL ||
+	    (*answer != 'y' && *answer != 'Y'))
+		fail("nothing was freed");
+}
+
+static int reclaim_board(struct gsas_lane *lane, int board)
+{
+	uint64_t freed = 0;
+	int ret = reclaim_from(lane, 0, &freed);
+
+	if (ret == 0)
+		printf("board %d: %" PRIu64 " pages freed\n", board, freed);
+	return ret;
+}
+
+static void reclaim_address(const char *text)
+{
+	struct gsas_lane *lane;
+	uint64_t address, freed = 0;
+	char *end;
+	int ret;
+
+	errno = 0;
+	address = strtoull(text, &end, 0);
+	if (!isdigit((unsigned char)text[0]) || *end != '\0' || errno != 0 ||
+	    address == 0)
+		fail("%s: no address; gsasctl pages --orphans shows them",
+		     text);
+	ret = gsas_lane_of(thread, address, &lane);
+	if (ret == -FI_ECONNREFUSED)
+		fail("%s: board %d has no service", text,
+		     gsas_board_of(address));
+	if (ret == 0)
+		ret = reclaim_from(lane, address, &freed);
+	if (ret != 0)
+		fail("%s: %s", text, ret == -EACCES || ret == -EINVAL ?
+		     "not an orphan of this user" : strerror(-ret));
+	printf("%s: %" PRIu64 " pages freed\n", text, freed);
+}
+
+static void reclaim(int argc, char *argv[])
+{
+	if (argc == 0) {
+		confirm();
+		need_service(each_board(reclaim_board));
+	}
+	for (int i = 0; i < argc; i++)
+		reclaim_address(argv[i]);
+}
+
+static void new_job(void)
+{
+	uint64_t key[2];
+
+	if (getrandom(key, sizeof(key), 0) != sizeof(key))
+		fail("no random numbers: %s", strerror(errno));
+	printf("GSAS_JOB=%016" PRIx64 "%016" PRIx64 "\n", key[0], key[1]);
+}
+
+/* ---- Command line -------------------------------------------------------- */
+
+static void usage(FILE *out)
+{
+	fputs("usage: gsasctl COMMAND [--board N]\n"
+	      "The services of the GSAS environment, board by board.\n\n"
+	      "  boards             which have one, and what it holds\n"
+	      "  pages [--orphans]  regions of this user; those without owner\n"
+	      "  stat               what was asked of it, what was refused\n"
+	      "  reclaim [--yes]    show this user's orphans, ask, free them\n"
+	      "  reclaim ADDRESS... free these orphans\n"
+	      "  new-job            print a key for GSAS_JOB\n"
+	      "  --help, --version\n", out);
+}
+
+static void options(int argc, char *argv[])
+{
+	static const struct option longs[] = {
+		{ "board", required_argument, NULL, 'b' },
+		{ "orphans", no_argument, NULL, 'o' },
+		{ "yes", no_argument, NULL, 'y' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'v' },
+		{ NULL, 0, NULL, 0 },
+	};
+	long board;
+	char *end;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1)
+		switch (c) {
+		case 'b':
+			board = strtol(optarg, &end, 10);
+			if (!isdigit((unsigned char)optarg[0]) ||
+			    *end != '\0' || board > UINT16_MAX)
+				fail("--board %s: give a number", optarg);
+			opt.board = (int)board;
+			break;
+		case 'o':
+			opt.orphans = true;
+			break;
+		case 'y':
+			opt.yes = true;
+			break;
+		case 'h':
+			usage(stdout);
+			exit(EXIT_SUCCESS);
+		case 'v':
+			printf("gsasctl (unimem) %s\n", PACKAGE_VERSION);
+			exit(EXIT_SUCCESS);
+		default:
+			usage(stderr);
+			exit(EXIT_FAILURE);
+		}
+}
+
+static void begin(void)
+{
+	int ret = gsas_job_own();
+
+	if (ret == 0)
+		ret = gsas_thread_get(&thread);
+	if (ret != 0)
+		fail("no way to the boards: %s", strerror(-ret));
+	thread->starts = false;
+	if (opt.board >= (int)thread->boards)
+		fail("--board %d: there are %u boards, from 0 on", opt.board,
+		     thread->boards);
+}
+
+int main(int argc, char *argv[])
+{
+	const char *command;
+
+	options(argc, argv);
+	command = optind < argc ? argv[optind++] : "";
+	if (optind < argc && strcmp(command, "reclaim") != 0)
+		fail("%s: what is this for? see gsasctl --help", argv[optind]);
+	if (strcmp(command, "new-job") == 0) {
+		new_job();
+		return EXIT_SUCCESS;
+	}
+	begin();
+	if (strcmp(command, "boards") == 0)
+		boards();
+	else if (strcmp(command, "pages") == 0)
+		pages();
+	else if (strcmp(command, "stat") == 0)
+		need_service(each_board(show_stat));
+	else if (strcmp(command, "reclaim") == 0)
+		reclaim(argc - optind, argv + optind);
+	else
+		fail("no command \"%s\": see gsasctl --help", command);
+	return EXIT_SUCCESS;
+}

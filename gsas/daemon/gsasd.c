@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * gsasd.c - the atomic service of a board, as a program: gsasd(8).
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <linux/close_range.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <syslog.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "hal/hal_limit.h"
+#include "service/gsas_board.h"
+#include "daemon/gsas_spawn.h"
+#include "client/gsas_yield.h"
+
+#define SPIN_NS		50000		/* polling, before a sleep */
+#define SPIN_MIN	32		/* polls in vain before a yield, where
+					 * clients share our processors */
+#define SPIN_MAX	2048		/* the same where no thread waits for
+					 * the processor */
+#define LINGER_MS	1000
+#define SAID_MAX	512
+#define REFUSAL_BURST	32		/* lines about refusals at once, */
+#define REFUSAL_MS	250		/* then one in that time */
+#define REFUSAL_NS	(UINT64_C(1000000) * REFUSAL_MS)
+#define REFUSAL_QUIET	4		/* lines not used: the flood is over */
+
+static struct options {
+	int board;
+	bool alone;			/* --auto */
+	int linger_ms;
+	bool limited;			/* --pages */
+	uint64_t pages, user_pages;
+	unsigned children;
+	const char *logs;
+	unsigned nexec;
+	const char *exec[GSAS_SPAWN_DIRS];
+	int ready_fd;
+} opt = {
+	.board = -1, .linger_ms = LINGER_MS, .ready_fd = -1,
+	.children = GSAS_SPAWN_CHILDREN,
+};
+
+static struct gsas_board *volatile g_board;
+static volatile sig_atomic_t g_stop;
+static char g_last[SAID_MAX];		/* of the HAL's errors */
+
+/* ---- What is said -------------------------------------------------------- */
+
+static void say(const char *line)
+{
+	if (opt.alone)
+		syslog(LOG_NOTICE, "%s", line);
+	else
+		fprintf(stderr, "gsasd: %s\n", line);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/*
+ * Each client is refused with a line, and whoever comes again is another
+ * client: without a bound, anybody could fill the log. A token bucket, as the
+ * time at which it is full again. Touched by the thread that serves only.
+ */
+static struct {
+	uint64_t full;
+	uint64_t left_out;		/* since the last line */
+} refusals;
+
+/* Is there a token, and spare ones beside it? Then it is taken. */
+static bool refusal_take(unsigned spare)
+{
+	uint64_t now = now_ns();
+
+	if (refusals.full < now)
+		refusals.full = now;
+	if (refusals.full - now > (REFUSAL_BURST - 1 - spare) * REFUSAL_NS)
+		return false;
+	refusals.full += REFUSAL_NS;
+	return true;
+}
+
+static void tell_left_out(void)
+{
+	char line[80];
+
+	if (refusals.left_out == 0)
+		return;
+	snprintf(line, sizeof(line), "refused: %" PRIu64 " more, of which "
+		 "there are no lines", refusals.left_out);
+	refusals.left_out = 0;
+	say(line);
+}
+
+static void board_says(const char *line)
+{
+	static const char refused[] = "refused: ";
+
+	if (strncmp(line, refused, sizeof(refused) - 1) != 0) {
+		say(line);
+	} else if (refusal_take(0)) {
+		tell_left_out();
+		say(line);
+	} else {
+		refusals.left_out++;
+	}
+}
+
+static void hal_says(int level, const char *line)
+{
+	if (level > 0)
+		return;
+	snprintf(g_last, sizeof(g_last), "%s", line);
+	say(line);
+}
+
+/* To who waits for us to serve: "ready", "busy", or what is wrong. */
+static void tell_starter(const char *line)
+{
+	if (opt.ready_fd < 0)
+		return;
+	if (dprintf(opt.ready_fd, "%s\n", line) < 0)
+		say("who started this process has gone");
+	close(opt.ready_fd);
+	opt.ready_fd = -1;
+}
+
+__attribute__((format(printf, 1, 2), noreturn))
+static void fail(const char *fmt, ...)
+{
+	char line[SAID_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	say(line);
+	tell_starter(line);
+	exit(EXIT_FAILURE);
+}
+
+/* sd_notify(3): a datagram to a socket, which may be an abstract one */
+static void tell_systemd(void)
+{
+	static const char ready[] = "READY=1";
+	const char *name = secure_getenv("NOTIFY_SOCKET");
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	size_t len = name != NULL ? strlen(name) : 0;
+	int fd;
+
+	if (len < 2 || len >= sizeof(sun.sun_path))
+		return;
+	memcpy(sun.sun_path, name, len);
+	if (name[0] == '@')
+		sun.sun_path[0] = '\0';
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	len += offsetof(struct sockaddr_un, sun_path);
+	if (fd < 0 || sendto(fd, ready, sizeof(ready) - 1, MSG_NOSIGNAL,
+			     (struct sockaddr *)&sun, (socklen_t)len) < 0)
+		say("systemd cannot be told that this service is ready");
+	if (fd >= 0)
+		close(fd);
+}
+
+/* ---- Options ------------------------------------------------------------- */
+
+static void usage(FILE *out)
+{
+	fputs("usage: gsasd [--board N] [options]\n"
+	      "The atomic service of a board of the GSAS environment.\n\n"
+	      "  --board N        the board (default: this process's own)\n"
+	      "  --exec DIR       programs below DIR may be started from\n"
+	      "                   afar; may be repeated (default: none)\n"
+	      "  --children N     how many of them live at a time, for each\n"
+	      "                   user (default: 256; 0: no limit)\n"
+	      "  --logs DIR       where their output goes (default: .)\n"
+	      "  --pages N        pages of 4096 bytes it hands out at most\n"
+	      "                   (default: half of the memory, together\n"
+	      "                   with the other boards of this host)\n"
+	      "  --user-pages N   the same for each user (default: no limit)\n"
+	      "  --auto           go to the background; end when nobody is\n"
+	      "                   connected and no page is held\n"
+	      "  --linger MS      ... for so long (default: 1000)\n"
+	      "  --ready-fd N     write a line there when serving\n"
+	      "  --help, --version\n", out);
+}
+
+static uint64_t number(const char *name, const char *text, uint64_t max)
+{
+	uint64_t value;
+	char *end;
+
+	errno = 0;
+	value = strtoull(text, &end, 0);
+	if (!isdigit((unsigned char)text[0]) || *end != '\0' || errno != 0 ||
+	    value > max)
+		fail("--%s %s: give a number from 0 to %llu", name, text,
+		     (unsigned long long)max);
+	return value;
+}
+
+static void option(int c, const char *name)
+{
+	switch (c) {
+	case 'a':
+		opt.alone = true;
+		break;
+	case 'b':
+		opt.board = (int)number(name, optarg, UINT16_MAX - 1);
+		break;
+	case 'c':
+		opt.children = (unsigned)number(name, optarg, INT32_MAX);
+		break;
+	case 'e':
+		if (opt.nexec == GSAS_SPAWN_DIRS)
+			fail("--exec: %d directories at most", GSAS_SPAWN_DIRS);
+		opt.exec[opt.nexec++] = optarg;
+		break;
+	case 'g':
+		opt.logs = optarg;
+		break;
+	case 'l':
+		opt.linger_ms = (int)number(name, optarg, 3600000);
+		break;
+	case 'p':
+		opt.pages = number(name, optarg, UINT64_MAX);
+		opt.limited = true;
+		break;
+	case 'r':
+		opt.ready_fd = (int)number(name, optarg, 1 << 20);
+		break;
+	case 'u':
+		opt.user_pages = number(name, optarg, UINT64_MAX);
+		break;
+	case 'h':
+		usage(stdout);
+		exit(EXIT_SUCCESS);
+	case 'v':
+		printf("gsasd (unimem) %s\n", PACKAGE_VERSION);
+		exit(EXIT_SUCCESS);
+	default:
+		usage(stderr);
+		exit(EXIT_FAILURE);
+	}
+}
+
+static void options(int argc, char *argv[])
+{
+	static const struct option longs[] = {
+		{ "auto", no_argument, NULL, 'a' },
+		{ "board", required_argument, NULL, 'b' },
+		{ "children", required_argument, NULL, 'c' },
+		{ "exec", required_argument, NULL, 'e' },
+		{ "logs", required_argument, NULL, 'g' },
+		{ "linger", required_argument, NULL, 'l' },
+		{ "pages", required_argument, NULL, 'p' },
+		{ "ready-fd", required_argument, NULL, 'r' },
+		{ "user-pages", required_argument, NULL, 'u' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'v' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int c, at = 0;
+
+	while ((c = getopt_long(argc, argv, "", longs, &at)) != -1)
+		option(c, longs[at].name);
+	if (optind < argc)
+		fail("%s: what is this for? see gsasd --help", argv[optind]);
+}
+
+/* GSAS_EXEC_PATH: directories with colons between them */
+static void allow_listed(struct gsas_spawner *spawner, const char *list)
+{
+	char *copy = strdup(list), *save = copy, *dir;
+
+	while (copy != NULL && (dir = strsep(&save, ":")) != NULL)
+		if (*dir != '\0' && gsas_spawner_allow(spawner, dir) != 0)
+			fail("GSAS_EXEC_PATH: %s: not a directory, or the "
+			     "root, or one too many", dir);
+	free(copy);
+}
+
+static void allow(struct gsas_spawner *spawner, unsigned board)
+{
+	const char *list = secure_getenv("GSAS_EXEC_PATH");
+	int ret = gsas_spawner_init(spawner, board, opt.logs, say);
+
+	if (ret != 0)
+		fail("--logs %s: %s", opt.logs != NULL ? opt.logs : ".",
+		     strerror(-ret));
+	spawner->max_children = opt.children;
+	for (unsigned i = 0; i < opt.nexec; i++) {
+		ret = gsas_spawner_allow(spawner, opt.exec[i]);
+		if (ret != 0)
+			fail("--exec %s: %s", opt.exec[i], ret == -FI_EINVAL ?
+			     "not the root, please" : strerror(-ret));
+	}
+	if (opt.nexec == 0 && opt.alone && list != NULL)
+		allow_listed(spawner, list);
+}
+
+/* ---- Serving ------------------------------------------------------------- */
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	g_stop = 1;
+	if (g_board != NULL)
+		gsas_board_wake(g_board);
+}
+
+static void signals(void)
+{
+	struct sigaction stop = { .sa_handler = on_signal };
+	struct sigaction child = {
+		.sa_handler = SIG_DFL, .sa_flags = SA_NOCLDWAIT,
+	};
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
+
+	sigaction(SIGTERM, &stop, NULL);
+	sigaction(SIGINT, &stop, NULL);
+	sigaction(SIGHUP, &stop, NULL);
+	sigaction(SIGCHLD, &child, NULL);
+	sigaction(SIGPIPE, &ignore, NULL);
+}
+
+/*
+ * Poll until something moves, for a while. Whether it did. A client may wait
+ * for this processor, so a yield comes after some polls in vain. A yield that
+ * helps nobody delays the answer to a client that works between its calls, so
+ * gsas_yield_took() decides after how many polls.
+ */
+static bool spin(struct gsas_board *board)
+{
+	static struct gsas_yield yield = {
+		.spin = SPIN_MIN, .min = SPIN_MIN, .max = SPIN_MAX,
+	};
+	uint64_t now = now_ns(), end = now + SPIN_NS, before;
+
+	do {
+		for (uint32_t i = 0; i < yield.spin; i++)
+			if (gsas_board_poll(board))
+				return true;
+		before = now_ns();
+		sched_yield();
+		now = now_ns();
+		gsas_yield_took(&yield, now - before);
+	} while (now < end);
+	return false;
+}
+
+/* How long to sleep: -1 as long as nothing happens. 0: it is over. */
+static int linger(const struct gsas_board *board, uint64_t *empty_since)
+{
+	uint64_t now, end;
+
+	if (!opt.alone)
+		return -1;
+	if (!gsas_board_empty(board)) {
+		*empty_since = 0;
+		return -1;
+	}
+	now = now_ns();
+	if (*empty_since == 0)
+		*empty_since = now;
+	end = *empty_since + (uint64_t)opt.linger_ms * 1000000;
+	return now >= end ? 0 : (int)((end - now) / 1000000) + 1;
+}
+
+/* What no later refusal brings up is told when all is quiet. How long to sleep,
+ * of ms. */
+static int quiet(int ms)
+{
+	if (refusals.left_out != 0 && refusal_take(REFUSAL_QUIET))
+		tell_left_out();
+	if (refusals.left_out == 0 || (ms >= 0 && ms < REFUSAL_MS))
+		return ms;
+	return REFUSAL_MS;
+}
+
+static void serve(struct gsas_board *board)
+{
+	uint64_t empty_since = 0;
+
+	while (!g_stop) {
+		int ms;
+
+		if (spin(board))
+			continue;
+		ms = linger(board, &empty_since);
+		if (ms == 0)
+			return;
+		gsas_board_sleep(board, quiet(ms));
+	}
+}
+
+/*
+ * Descriptors: 0 to 2 are there, whatever comes later gets none of these; what
+ * we were given beyond goes to no program that we start. Each segment takes
+ * one: as many as the system allows.
+ */
+static void descriptors(void)
+{
+	struct rlimit limit;
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	} while (fd >= 0 && fd < 3);
+	if (fd >= 0)
+		close(fd);
+	for (fd = 0; fd < 3; fd++)
+		fcntl(fd, F_SETFD, 0);
+	close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+	    limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+/* Apart from who started us, before there is anything else. */
+static void leave(void)
+{
+	pid_t pid = fork();
+	int null;
+
+	if (pid < 0)
+		fail("no process: %s", strerror(errno));
+	if (pid > 0)
+		_exit(EXIT_SUCCESS);
+	if (setsid() < 0)
+		fail("no session: %s", strerror(errno));
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int fd = 0; fd < 3 && null >= 0; fd++)
+		dup2(null, fd);
+	openlog("gsasd", LOG_PID, LOG_DAEMON);
+}
+
+static struct gsas_board *open_board(struct gsas_spawner *spawner)
+{
+	struct gsas_board_attr attr = {
+		.board = opt.board, .max_pages = opt.pages,
+		.max_user_pages = opt.user_pages, .spawn = gsas_spawner_start,
+		.spawn_ctx = spawner, .log = board_says,
+	};
+	struct gsas_board *board;
+	int ret;
+
+	if (!opt.limited) {
+		attr.budget = hal_memory_total() / 2;
+		attr.max_pages = attr.budget >> GSAS_PAGE_SHIFT;
+	}
+	ret = gsas_board_open(&attr, &board);
+
+	if (ret == -FI_EBUSY) {
+		tell_starter("busy");
+		fail("board %d has a service already", opt.board);
+	}
+	if (ret == -FI_EINVAL)
+		fail("board %d: %s", opt.board, *g_last != '\0' ? g_last :
+		     "there is no such board");
+	if (ret != 0)
+		fail("board %d: %s", opt.board, *g_last != '\0' ? g_last :
+		     strerror(-ret));
+	return board;
+}
+
+/*
+ * No process of the user reads or writes the pages of a job here, by
+ * /proc/PID/mem or as a debugger; nor does a core file have them. The model of
+ * boards is the exception: its processes find each other's files in /proc.
+ */
+static void conceal(const struct hal *hal)
+{
+	if (strcmp(hal->caps.backend, "sim") != 0 &&
+	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
+		fail("cannot be hidden from debuggers: %s", strerror(errno));
+}
+
+int main(int argc, char *argv[])
+{
+	struct gsas_spawner spawner;
+	struct gsas_board *board;
+	struct hal *hal;
+
+	options(argc, argv);
+	descriptors();
+	if (opt.alone)
+		leave();
+	hal_log_set(hal_says);
+	signals();
+	if (hal_get(NULL, &hal) != 0)
+		fail("%s", *g_last != '\0' ? g_last : "no Unimem here");
+	conceal(hal);
+	if (opt.board < 0)
+		opt.board = hal->own_board;
+	allow(&spawner, (unsigned)opt.board);
+	board = open_board(&spawner);
+	g_board = board;
+	tell_starter("ready");
+	if (!opt.alone)			/* then the unit is who started us */
+		tell_systemd();
+	serve(board);
+	tell_left_out();
+	g_board = NULL;			/* a signal has nobody to wake now */
+	gsas_board_close(board);
+	gsas_spawner_fini(&spawner);
+	hal_put(hal);
+	return EXIT_SUCCESS;
+}

@@ -1,0 +1,645 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * gsas_board.c - the service core on the HAL: interface 0, one lane for each
+ * client, memory from the board.
+ *
+ * A client is a peer object of interface 0, from the moment it opened its half
+ * until the HAL tells of its end: who comes again is another one. Its requests
+ * are packets, served where they lie and released afterwards, so that what they
+ * name in our receive space stays as long as it is looked at.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "hal/hal_process.h"
+#include "service/gsas_board.h"
+#include "common/gsas_hold.h"
+#include "service/gsas_memory.h"
+#include "util/unm_list.h"
+
+#define BURST		16		/* requests of one peer in a row */
+#define HOT		16		/* peers looked at in every round */
+#define EVENTS		16		/* taken from the HAL at a time */
+#define CLOCK_IDLE	16		/* rounds between looks at the clock */
+#define CLOCK_BUSY	64
+#define SERVICE_NS	20000		/* between two looks at connections */
+#define RETRY_NS	1000000		/* between two tries to connect */
+#define NAP_MAX_MS	4		/* a sleep that perhaps nobody ends */
+#define NAP_BLOCKED_MS	64		/* the same, but for who is blocked */
+/* Of a user: half of what the board has room for, of segments half of what the
+ * emulation has. */
+#define USER_REGIONS	(1 << 21)
+#define USER_JOBS	(1 << 15)
+#define USER_GROUPS	(1 << 15)
+#define USER_MAPPED	2048
+#define FIRST_SEGMENTS	(UINT32_C(1) << 27)	/* half a partition of them */
+
+struct gsas_board {
+	struct hal *hal;
+	struct hal_if *hif;
+	struct gsas_source *source;
+	struct gsas_service *service;
+	struct gsas_stat *stat;
+	void (*log)(const char *line);
+	struct unm_list deaf;		/* lanes without a way back */
+	struct unm_list dying;		/* lanes to the dead, being drained */
+	struct unm_list blocked;	/* lanes without room for answers */
+	uint64_t next_service, next_retry;
+	uint32_t cold;			/* of the peers looked at in turn */
+	uint32_t turns;
+	bool refused;			/* some peer could not be kept */
+	bool changed;			/* what is blocked */
+	bool again;			/* the core has to be called */
+	int nap_ms;
+	int bell;			/* an eventfd: gsas_board_wake() */
+	int hold;			/* gsas_hold.h; negative: not there */
+};
+
+/* peer->user */
+struct lane {
+	struct gsas_board *board;
+	struct hal_peer *peer;
+	struct gsas_client *client;	/* NULL: deaf */
+	uint32_t ready;			/* bytes of its space we may write */
+	bool stored;			/* in it, since the last answer */
+	bool told;			/* why it is deaf */
+	struct unm_list list;		/* deaf or dying */
+	struct unm_list blocked;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* ---- A client, as the core reaches it ------------------------------------ */
+
+static bool in_space(const struct lane *lane, uint64_t off, uint64_t len)
+{
+	uint64_t max = lane->board->hif->caps->space_bytes;
+
+	return off <= max && len <= max - off;
+}
+
+static const void *lane_in(void *ctx, uint64_t off, uint64_t len)
+{
+	struct lane *lane = ctx;
+
+	/* a peer announces its space before it names anything there */
+	if (!in_space(lane, off, len) || lane->peer->rx.space == NULL)
+		return NULL;
+	return hal_space(lane->peer, (uint32_t)off);
+}
+
+static int lane_room(void *ctx, uint64_t off, uint64_t len)
+{
+	struct lane *lane = ctx;
+
+	if (!in_space(lane, off, len))
+		return -FI_EINVAL;
+	/* to the dead there may never have been a way */
+	if (off + len <= lane->ready || lane->peer->dead)
+		return 0;
+	if (hal_space_ready(lane->peer, (uint32_t)(off + len)) != 0)
+		return -FI_ENOMEM;
+	lane->ready = (uint32_t)(off + len);
+	return 0;
+}
+
+static void lane_out(void *ctx, uint64_t off, const void *src, uint64_t len)
+{
+	struct lane *lane = ctx;
+
+	if (lane->peer->dead)
+		return;
+	hal_space_write(lane->peer, (uint32_t)off, src, (size_t)len);
+	lane->stored = true;
+}
+
+/* Is there no room for its answers? */
+static void lane_block(struct lane *lane, bool on)
+{
+	bool was = !unm_list_empty(&lane->blocked);
+
+	if (on == was)
+		return;
+	lane->board->changed = true;
+	if (on) {
+		unm_list_append(&lane->board->blocked, &lane->blocked);
+	} else {
+		unm_list_remove(&lane->blocked);
+		hal_tx_sleep(lane->peer, false);
+	}
+}
+
+static int lane_process(void *ctx, uint64_t *id)
+{
+	struct lane *lane = ctx;
+
+	return hal_peer_process(lane->peer, id);
+}
+
+static int lane_answer(void *ctx, const struct gsas_answer *answer)
+{
+	struct lane *lane = ctx;
+	uint64_t w[GSAS_WORDS] = {
+		answer->response.error, answer->response.result, answer->more,
+	};
+	int ret = -FI_ECONNRESET;
+
+	if (!lane->peer->dead) {
+		if (lane->stored)
+			hal_space_barrier(lane->peer);
+		lane->stored = false;
+		ret = hal_pkt_send(lane->peer,
+				   hal_head(answer->opcode, answer->tag), w,
+				   GSAS_WORDS, NULL, 0);
+	}
+	lane_block(lane, ret == -FI_EAGAIN);
+	return ret;
+}
+
+/* ---- Peers --------------------------------------------------------------- */
+
+static void lane_free(struct lane *lane)
+{
+	if (lane->client != NULL)
+		gsas_client_free(lane->client);
+	unm_list_remove(&lane->list);
+	unm_list_remove(&lane->blocked);
+	hal_peer_free(lane->peer);
+	free(lane);
+}
+
+/* Why requests of a peer wait, if that is not just its time. */
+static void lane_complain(struct lane *lane, int error)
+{
+	char line[160];
+
+	if (lane->told || error == -FI_EAGAIN || error == -FI_ECONNREFUSED ||
+	    lane->board->log == NULL)
+		return;
+	lane->told = true;
+	snprintf(line, sizeof(line), "cannot answer interface %u:%u: %s; its "
+		 "requests wait", lane->peer->addr.board,
+		 lane->peer->addr.iface, strerror(-error));
+	lane->board->log(line);
+}
+
+/* What identity and user are, the HAL vouches for. */
+static int lane_client(struct lane *lane)
+{
+	return gsas_client_new(lane->board->service, lane->peer->rx.identity,
+			       lane->peer->addr.uid, lane, &lane->client);
+}
+
+/* Open our half, without which there is no answer: until then its requests stay
+ * where they are. */
+static void lane_open(struct lane *lane)
+{
+	struct gsas_board *board = lane->board;
+	struct hal_peer *peer;
+	int ret = hal_connect(board->hif, &lane->peer->addr, &peer);
+
+	if (ret == 0)
+		ret = lane_client(lane);
+	if (ret == 0)
+		unm_list_remove(&lane->list);
+	else
+		lane_complain(lane, ret);
+}
+
+static void on_inbound(struct gsas_board *board, struct hal_peer *peer)
+{
+	struct lane *lane = calloc(1, sizeof(*lane));
+
+	peer->user = lane;
+	if (lane == NULL) {
+		board->refused = true;
+		return;
+	}
+	lane->board = board;
+	lane->peer = peer;
+	unm_list_init(&lane->list);
+	unm_list_init(&lane->blocked);
+	unm_list_append(&board->deaf, &lane->list);
+	lane_open(lane);
+}
+
+/* What it sent before its end is served, as everything else, and answers go
+ * nowhere: so there need not be a way back. */
+static void on_dead(struct gsas_board *board, struct hal_peer *peer)
+{
+	struct lane *lane = peer->user;
+
+	if (lane == NULL) {
+		hal_peer_free(peer);
+		return;
+	}
+	if (lane->client == NULL)
+		lane_client(lane);
+	unm_list_remove(&lane->list);
+	unm_list_append(&board->dying, &lane->list);
+}
+
+static bool take_events(struct gsas_board *board)
+{
+	struct hal_event ev[EVENTS];
+	bool some = false;
+	int n;
+
+	do {
+		n = hal_if_service(board->hif, ev, EVENTS);
+		for (int i = 0; i < n; i++) {
+			if (ev[i].type == HAL_EV_INBOUND)
+				on_inbound(board, ev[i].peer);
+			else if (ev[i].type == HAL_EV_DEAD)
+				on_dead(board, ev[i].peer);
+		}
+		some |= n > 0;
+	} while (n == EVENTS);
+	for (uint32_t i = 0; board->refused && i < board->hif->ninbound;) {
+		if (board->hif->inbound[i]->user == NULL)
+			hal_peer_free(board->hif->inbound[i]);
+		else
+			i++;
+	}
+	board->refused = false;
+	return some;
+}
+
+/* Connections: not at every look, as it is a system call. */
+static bool take_care(struct gsas_board *board, uint64_t now)
+{
+	bool some;
+
+	if (now < board->next_service)
+		return false;
+	board->next_service = now + SERVICE_NS;
+	some = take_events(board);
+	if (now < board->next_retry)
+		return some;
+	board->next_retry = now + RETRY_NS;
+	unm_list_for_each_safe(pos, tmp, &board->deaf)
+		lane_open(unm_container(pos, struct lane, list));
+	return some;
+}
+
+/* ---- Serving ------------------------------------------------------------- */
+
+/* What cannot be served now (for its client has to take answers first, or a
+ * work has to be over, or there is no way back) keeps nobody awake. */
+static uint32_t serve(struct hal_peer *peer)
+{
+	const struct lane *lane = peer->user;
+	const struct hal_cell *cell;
+	uint32_t n = 0;
+	uint64_t head;
+	bool held = lane == NULL || lane->client == NULL;
+
+	while (!held && n < BURST &&
+	       (cell = hal_rx_peek(peer, &head)) != NULL) {
+		uint64_t w[GSAS_WORDS];
+
+		for (unsigned i = 0; i < GSAS_WORDS; i++)
+			w[i] = hal_cell_word(cell, i);
+		held = !gsas_service_request(lane->client, head, w);
+		if (held)
+			break;
+		/* with it goes what it named in its space */
+		hal_rx_release(peer);
+		n++;
+	}
+	hal_rx_hold(peer, held);
+	if (n != 0)
+		hal_rx_flush(peer);
+	return n;
+}
+
+/*
+ * The first HOT peers in each round, and as many of the others in turn; one
+ * that sends moves to the front. A burst each: nobody waits for somebody else's
+ * flood.
+ */
+static uint32_t serve_some(struct gsas_board *board)
+{
+	struct hal_if *hif = board->hif;
+	uint32_t n = hif->ninbound;
+	uint32_t hot = n < HOT ? n : HOT;
+	uint32_t done = 0;
+
+	for (uint32_t i = 0; i < hot; i++)
+		done += serve(hif->inbound[i]);
+	for (uint32_t k = 0; n > hot && k < HOT; k++) {
+		uint32_t got;
+
+		if (board->cold < hot || board->cold >= n)
+			board->cold = hot;
+		got = serve(hif->inbound[board->cold]);
+		if (got != 0)
+			hal_if_promote(hif, board->cold, k);
+		board->cold++;
+		done += got;
+	}
+	return done;
+}
+
+static uint32_t serve_all(struct gsas_board *board)
+{
+	uint32_t done = 0;
+
+	for (uint32_t i = 0; i < board->hif->ninbound; i++)
+		done += serve(board->hif->inbound[i]);
+	return done;
+}
+
+/* Those whose last request was served. (A fence waits for a work, even now.) */
+static uint32_t bury(struct gsas_board *board)
+{
+	uint32_t done = 0;
+
+	unm_list_for_each_safe(pos, tmp, &board->dying) {
+		struct lane *lane = unm_container(pos, struct lane, list);
+		uint64_t head;
+
+		done += serve(lane->peer);
+		if (lane->client != NULL &&
+		    hal_rx_peek(lane->peer, &head) != NULL)
+			continue;
+		lane_free(lane);
+		done++;
+	}
+	return done;
+}
+
+bool gsas_board_poll(struct gsas_board *board)
+{
+	uint32_t done, mask;
+	bool some = false;
+
+	hal_if_pump(board->hif);
+	done = serve_some(board);
+	board->again = gsas_service_progress(board->service);
+	mask = done == 0 ? CLOCK_IDLE - 1 : CLOCK_BUSY - 1;
+	if ((++board->turns & mask) == 0)
+		some = take_care(board, now_ns());
+	done += bury(board);
+	if (done != 0)
+		board->nap_ms = 1;
+	return some || done != 0;
+}
+
+/* ---- Sleeping ------------------------------------------------------------ */
+
+void gsas_board_wake(struct gsas_board *board)
+{
+	uint64_t one = 1;
+	int was = errno;
+	ssize_t n = write(board->bell, &one, sizeof(one));
+
+	(void)n;			/* full: a wake-up is pending */
+	errno = was;
+}
+
+/* true: woken; false: the time is over. */
+static bool doze(struct gsas_board *board, int ms)
+{
+	struct pollfd pfd[] = {
+		{ .fd = board->bell, .events = POLLIN },
+		{ .fd = hal_if_fd(board->hif), .events = POLLIN },
+	};
+	bool woken = poll(pfd, 2, ms) != 0;
+	uint64_t count;
+
+	if (pfd[0].revents != 0 &&
+	    read(board->bell, &count, sizeof(count)) < 0)
+		return true;		/* somebody else's read: impossible */
+	return woken;
+}
+
+/* Everything there is to do, of everybody. Whether there was something. */
+static bool look(struct gsas_board *board)
+{
+	bool some;
+
+	hal_if_pump(board->hif);
+	some = take_events(board);
+	board->again = gsas_service_progress(board->service);
+	return serve_all(board) + bury(board) != 0 || some;
+}
+
+/* Who has no room for answers tells when there is. */
+static void mark_blocked(struct gsas_board *board, bool on)
+{
+	unm_list_for_each_safe(pos, tmp, &board->blocked)
+		hal_tx_sleep(unm_container(pos, struct lane, blocked)->peer,
+			     on);
+}
+
+/* The longest sleep that loses nothing. -1: any. */
+static int nap_max(const struct gsas_board *board, bool armed)
+{
+	if (!armed || board->again || !unm_list_empty(&board->deaf) ||
+	    !(board->hif->caps->flags & HAL_CAP_EVENT))
+		return NAP_MAX_MS;
+	return unm_list_empty(&board->blocked) ? -1 : NAP_BLOCKED_MS;
+}
+
+/* Whether something came. */
+static bool nap(struct gsas_board *board, int ms, bool armed)
+{
+	int max = nap_max(board, armed);
+	bool woken;
+
+	if (max >= 0) {
+		if (board->nap_ms > max)
+			board->nap_ms = max;
+		if (ms < 0 || ms > board->nap_ms)
+			ms = board->nap_ms;
+		board->nap_ms *= 2;
+	}
+	board->stat->sleeps++;
+	woken = doze(board, ms);
+	board->stat->wakes += woken;
+	return woken && armed;
+}
+
+/*
+ * There may be nothing to be done about what is there: words of a queue that
+ * nobody takes, somebody to whom there is no way. Nobody tells when that
+ * changes, so it is looked at by clock, ever more seldom. Whoever else comes
+ * meanwhile ends the sleep.
+ */
+void gsas_board_sleep(struct gsas_board *board, int ms)
+{
+	bool busy = look(board), armed;
+
+	if (!busy) {
+		mark_blocked(board, true);
+		armed = hal_if_arm(board->hif) == 0;
+		/* who took answers before that was not asked to tell */
+		board->changed = false;
+		board->again = gsas_service_progress(board->service);
+		busy = board->changed || (!armed && look(board)) ||
+			nap(board, ms, armed);
+		if (armed)
+			hal_if_disarm(board->hif);
+		mark_blocked(board, false);
+	}
+	board->next_service = board->next_retry = 0;
+	if (take_care(board, now_ns()) || busy)
+		board->nap_ms = 1;
+}
+
+/* ---- Beginning and end --------------------------------------------------- */
+
+static void board_wake(void *ctx)
+{
+	gsas_board_wake(ctx);
+}
+
+/* Somewhere in the lower half of the partition: no two services in a row give
+ * out the same addresses, but by a chance of one in millions. */
+static uint64_t first_offset(void)
+{
+	uint32_t chance;
+
+	if (getrandom(&chance, sizeof(chance), GRND_NONBLOCK) !=
+	    sizeof(chance))
+		chance = (uint32_t)now_ns();
+	return (uint64_t)(chance % FIRST_SEGMENTS) * GSAS_SEGMENT;
+}
+
+static bool job_held(void *ctx, uint32_t uid, const uint64_t key[2])
+{
+	const struct gsas_board *board = ctx;
+
+	return gsas_hold_held(board->hold, uid, key);
+}
+
+static int open_service(const struct gsas_board_attr *attr,
+			struct gsas_board *board)
+{
+	const struct gsas_service_attr service = {
+		.pages = {
+			.board = board->hif->addr.board,
+			.max_pages = attr->max_pages,
+			.max_user = {
+				.pages = attr->max_user_pages,
+				.regions = USER_REGIONS, .jobs = USER_JOBS,
+				.groups = USER_GROUPS, .mapped = USER_MAPPED,
+			},
+			.first = attr->end == 0 ? first_offset() : 0,
+			.end = attr->end,
+			.memory = gsas_source_memory(board->source),
+			.held = board->hold >= 0 ? job_held : NULL,
+			.held_ctx = board,
+		},
+		.io = {
+			.in = lane_in, .room = lane_room, .out = lane_out,
+			.answer = lane_answer, .process = lane_process,
+		},
+		.spawn = attr->spawn, .spawn_ctx = attr->spawn_ctx,
+		.log = attr->log,
+		.wake = board_wake, .wake_ctx = board,
+		.threaded = true,
+	};
+
+	return gsas_service_new(&service, &board->service);
+}
+
+int gsas_board_open(const struct gsas_board_attr *attr,
+		    struct gsas_board **board)
+{
+	struct gsas_board *b = calloc(1, sizeof(*b));
+	int ret = -FI_ENOMEM;
+
+	if (b == NULL)
+		return ret;
+	unm_list_init(&b->deaf);
+	unm_list_init(&b->dying);
+	unm_list_init(&b->blocked);
+	b->log = attr->log;
+	b->nap_ms = 1;
+	b->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (b->bell < 0) {
+		ret = -errno;
+		goto err_free;
+	}
+	ret = hal_get(NULL, &b->hal);
+	if (ret != 0)
+		goto err_bell;
+	ret = hal_if_open_service(b->hal, attr->board, &b->hif);
+	if (ret != 0)
+		goto err_hal;
+	ret = gsas_source_new(b->hal, b->hif->addr.board, attr->budget,
+			      &b->source);
+	if (ret != 0)
+		goto err_if;
+	b->hold = gsas_hold_open();
+	ret = open_service(attr, b);
+	if (ret != 0)
+		goto err_hold;
+	b->stat = gsas_service_stat(b->service);
+	*board = b;
+	return 0;
+
+err_hold:
+	if (b->hold >= 0)
+		close(b->hold);
+	gsas_source_free(b->source);
+err_if:
+	hal_if_close(b->hif);
+err_hal:
+	hal_put(b->hal);
+err_bell:
+	close(b->bell);
+err_free:
+	free(b);
+	return ret;
+}
+
+/* Its clients see the end of it after the last answer. */
+void gsas_board_close(struct gsas_board *board)
+{
+	struct hal_if *hif = board->hif;
+
+	while (hif->ninbound != 0) {
+		struct lane *lane = hif->inbound[0]->user;
+
+		if (lane != NULL)
+			lane_free(lane);
+		else
+			hal_peer_free(hif->inbound[0]);
+	}
+	gsas_service_free(board->service);
+	gsas_source_free(board->source);
+	hal_if_close(hif);
+	hal_put(board->hal);
+	close(board->bell);
+	if (board->hold >= 0)
+		close(board->hold);
+	free(board);
+}
+
+bool gsas_board_empty(const struct gsas_board *board)
+{
+	return board->hif->ninbound == 0 &&
+	       gsas_service_empty(board->service);
+}
+
+struct gsas_service *gsas_board_service(struct gsas_board *board)
+{
+	return board->service;
+}

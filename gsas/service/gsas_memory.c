@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * gsas_memory.c - memory of a board's service: what can be mapped is from the
+ * HAL, all other memory is private.
+ *
+ * A client that asks for too much gets an error. If the system were asked for
+ * memory that it has not, it would kill a process, perhaps this one, and all
+ * memory of the board would be lost. So:
+ *
+ *   - memory is there when it is allocated: none is promised and taken later;
+ *   - before, it is checked that the machine and the control groups of this
+ *     process have it and a reserve beside it (hal_memory_left());
+ *   - one process at a time does both, of those that run the same program;
+ *   - the services of a host share a budget. Each shows how many pages it has
+ *     by the length of a lock on the file of its program: the kernel releases
+ *     the lock when the process ends, and shows it to all others.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "hal/hal_limit.h"
+#include "service/gsas_memory.h"
+
+#define STEP		(UINT64_C(16) << 20)	/* bytes taken at a time */
+#define RESERVE_PART	16			/* of what there is ... */
+#define RESERVE_MIN	(UINT64_C(8) << 20)	/* ... in these bounds */
+#define RESERVE_MAX	(UINT64_C(256) << 20)
+#define AHEAD		(UINT64_C(1) << 20)	/* see source_refill() */
+#define TURN_MS		10000			/* until our turn comes */
+#define SHOWN_SHIFT	40			/* pages of one process */
+#define SHOWN_MAX	4096			/* processes */
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+struct gsas_source {
+	struct hal *hal;
+	int board;
+	uint64_t budget, reserve;
+	int fd;				/* the program's file; -1: not open */
+	pthread_mutex_t lock;		/* of used and what is shown of it */
+	uint64_t used;			/* bytes */
+	uint64_t ahead;			/* bytes that the system had and that
+					 * are not refilled yet */
+};
+
+/* ---- What services show to each other ------------------------------------ */
+
+static struct flock pages_lock(short type, uint64_t start, uint64_t len)
+{
+	return (struct flock){
+		.l_type = type, .l_whence = SEEK_SET,
+		.l_start = (off_t)start, .l_len = (off_t)len,
+	};
+}
+
+/* From page number process << SHOWN_SHIFT on: as many as there are. */
+static void show(const struct gsas_source *s)
+{
+	uint64_t start = (uint64_t)getpid() << SHOWN_SHIFT;
+	uint64_t pages = s->used >> GSAS_PAGE_SHIFT;
+	struct flock on = pages_lock(F_RDLCK, start, pages);
+	struct flock off = pages_lock(F_UNLCK, start + pages,
+				      (UINT64_C(1) << SHOWN_SHIFT) - pages);
+
+	if (s->fd < 0)
+		return;
+	if (pages != 0)
+		fcntl(s->fd, F_OFD_SETLK, &on);
+	fcntl(s->fd, F_OFD_SETLK, &off);
+}
+
+/* Pages that others show between start and end. The kernel names any one lock
+ * of those in a range. */
+static uint64_t shown(const struct gsas_source *s, uint64_t start,
+		      uint64_t end, int *max)
+{
+	uint64_t sum = 0;
+
+	while (start < end && --*max > 0) {
+		struct flock lock = pages_lock(F_WRLCK, start, end - start);
+		uint64_t at;
+
+		if (fcntl(s->fd, F_OFD_GETLK, &lock) != 0 ||
+		    lock.l_type == F_UNLCK)
+			break;
+		if (lock.l_len <= 0)		/* not one of ours */
+			return sum;
+		at = (uint64_t)lock.l_start;
+		if (at > start)
+			sum += shown(s, start, at, max);
+		sum += (uint64_t)lock.l_len;
+		start = at + (uint64_t)lock.l_len;
+	}
+	return sum;
+}
+
+static bool in_budget(const struct gsas_source *s, uint64_t bytes)
+{
+	uint64_t others = 0;
+	int max = SHOWN_MAX;
+
+	if (s->budget == 0)
+		return true;
+	if (s->fd >= 0)
+		others = shown(s, 0, INT64_MAX, &max) << GSAS_PAGE_SHIFT;
+	others += s->used;
+	return others <= s->budget && bytes <= s->budget - others;
+}
+
+/* Within the budget? Then they are counted. */
+static bool take(struct gsas_source *s, uint64_t bytes)
+{
+	bool fits;
+
+	pthread_mutex_lock(&s->lock);
+	fits = in_budget(s, bytes);
+	if (fits) {
+		s->used += bytes;
+		show(s);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return fits;
+}
+
+static void give_back(struct gsas_source *s, uint64_t bytes)
+{
+	pthread_mutex_lock(&s->lock);
+	s->used -= bytes;
+	show(s);
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- What the system has ------------------------------------------------- */
+
+static uint64_t reserve(void)
+{
+	uint64_t bytes = hal_memory_total() / RESERVE_PART;
+
+	if (bytes < RESERVE_MIN)
+		return RESERVE_MIN;
+	return bytes < RESERVE_MAX ? bytes : RESERVE_MAX;
+}
+
+static bool has_room(const struct gsas_source *s, uint64_t bytes)
+{
+	return bytes < UINT64_MAX - s->reserve &&
+	       hal_memory_left(bytes + s->reserve) >= bytes + s->reserve;
+}
+
+/*
+ * From the check until the memory is taken nobody else takes any. A process
+ * that was stopped in between holds the others up for a while only: then the
+ * reserve has to do. Returns what turn_end() closes.
+ */
+static int turn_begin(void)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	for (int ms = 0; fd >= 0 && ms < TURN_MS &&
+	     flock(fd, LOCK_EX | LOCK_NB) != 0; ms++)
+		poll(NULL, 0, 1);
+	return fd;
+}
+
+static void turn_end(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+/* ---- Memory -------------------------------------------------------------- */
+
+/* Zero, and from now on there. */
+static bool populate(uint8_t *at, uint64_t bytes)
+{
+	volatile uint8_t *byte = at;
+
+	if (madvise(at, (size_t)bytes, MADV_POPULATE_WRITE) == 0)
+		return true;
+	if (errno != EINVAL)
+		return false;
+	/* a system before Linux 5.14 */
+	for (uint64_t i = 0; i < bytes; i += GSAS_PAGE_BYTES)
+		byte[i] = 0;
+	return true;
+}
+
+/* A step at a time, so that nobody waits for long for a turn. */
+static bool fill(const struct gsas_source *s, uint8_t *at, uint64_t bytes)
+{
+	bool done = true;
+	uint64_t n;
+
+	for (; done && bytes > 0; at += n, bytes -= n) {
+		int fd = turn_begin();
+
+		n = bytes < STEP ? bytes : STEP;
+		done = has_room(s, n) && populate(at, n);
+		turn_end(fd);
+	}
+	return done;
+}
+
+static int alloc_private(const struct gsas_source *s, uint64_t bytes,
+			 void **at)
+{
+	/* what there is not is not begun with */
+	if (bytes > STEP && !has_room(s, bytes))
+		return -FI_ENOMEM;
+	*at = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (*at == MAP_FAILED)
+		return -FI_ENOMEM;
+	if (fill(s, *at, bytes))
+		return 0;
+	munmap(*at, (size_t)bytes);
+	return -FI_ENOMEM;
+}
+
+static int alloc_mapped(const struct gsas_source *s, uint64_t bytes,
+			struct hal_mem **mem, void **at)
+{
+	int fd = turn_begin();
+	int ret = has_room(s, bytes) ? hal_mem_alloc(s->hal, s->board,
+						  (size_t)bytes, mem, at) :
+		-FI_ENOMEM;
+
+	turn_end(fd);
+	return ret;
+}
+
+static int source_alloc(void *ctx, uint64_t bytes, bool mapped,
+			struct gsas_block *block)
+{
+	struct gsas_source *s = ctx;
+	struct hal_mem *mem = NULL;
+	void *at;
+	int ret;
+
+	if (!take(s, bytes))
+		return -FI_ENOMEM;
+	ret = mapped ? alloc_mapped(s, bytes, &mem, &at) :
+		alloc_private(s, bytes, &at);
+	if (ret != 0) {
+		give_back(s, bytes);
+		return ret;
+	}
+	block->memory = at;
+	block->bytes = bytes;
+	block->cookie = mem;
+	return 0;
+}
+
+/*
+ * Called by the thread that serves, so it waits for no turn. To ask the system
+ * takes long: it asks for AHEAD bytes more, and takes these by and by. They are
+ * far less than the reserve.
+ */
+static bool source_refill(void *ctx, void *at, uint64_t bytes)
+{
+	struct gsas_source *s = ctx;
+	bool there;
+
+	pthread_mutex_lock(&s->lock);
+	if (s->ahead < bytes && has_room(s, bytes + AHEAD))
+		s->ahead = bytes + AHEAD;
+	there = s->ahead >= bytes;
+	if (there)
+		s->ahead -= bytes;
+	pthread_mutex_unlock(&s->lock);
+	return there && populate(at, bytes);
+}
+
+static void source_free(void *ctx, struct gsas_block *block)
+{
+	struct gsas_source *s = ctx;
+
+	if (block->cookie != NULL)
+		hal_mem_free(s->hal, block->cookie);
+	else
+		munmap(block->memory, (size_t)block->bytes);
+	give_back(s, block->bytes);
+	block->memory = NULL;
+}
+
+static int source_key(void *ctx, const struct gsas_block *block,
+		      uint64_t key[2])
+{
+	struct gsas_source *s = ctx;
+	struct hal_key hal_key;
+	int ret;
+
+	if (block->cookie == NULL)
+		return -FI_EINVAL;
+	ret = hal_mem_key(s->hal, block->cookie, &hal_key);
+	if (ret == 0)
+		memcpy(key, hal_key.word, sizeof(hal_key.word));
+	return ret;
+}
+
+struct gsas_memory gsas_source_memory(struct gsas_source *source)
+{
+	return (struct gsas_memory){
+		.alloc = source_alloc, .free = source_free,
+		.key = source_key, .ctx = source, .refill = source_refill,
+	};
+}
+
+int gsas_source_new(struct hal *hal, int board, uint64_t budget,
+		    struct gsas_source **source)
+{
+	struct gsas_source *s = calloc(1, sizeof(*s));
+
+	if (s == NULL)
+		return -FI_ENOMEM;
+	if (pthread_mutex_init(&s->lock, NULL) != 0) {
+		free(s);
+		return -FI_ENOMEM;
+	}
+	s->hal = hal;
+	s->board = board;
+	s->budget = budget;
+	s->reserve = reserve();
+	s->fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	*source = s;
+	return 0;
+}
+
+void gsas_source_free(struct gsas_source *source)
+{
+	if (source->fd >= 0)
+		close(source->fd);
+	pthread_mutex_destroy(&source->lock);
+	free(source);
+}

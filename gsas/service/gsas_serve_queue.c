@@ -1,0 +1,562 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * gsas_serve_queue.c - queues as regions: who has them open, and who is told of
+ * grants. What is in their memory: gsas_queue.h.
+ */
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include <rdma/fi_errno.h>
+
+#include "service/gsas_segment.h"
+#include "service/gsas_serve.h"
+
+#define TAKE_MAX	512		/* words a request takes, to be short */
+
+/* What region->queue is. */
+struct served_queue {
+	struct gsas_service *service;
+	struct gsas_queue *queue;
+	struct gsas_queue_view view;
+	struct unm_list list;		/* service->queues */
+	struct unm_list look;		/* service->look or service->waiting */
+	bool changed;			/* it is the first of these */
+	struct unm_list opens;
+	struct unm_list sleeps;		/* struct gsas_sleep */
+};
+
+/* A client that waits until a word is put in. Freed when it was answered. */
+struct gsas_sleep {
+	struct gsas_client *client;
+	uint64_t address;
+	uint8_t tag;
+	enum gsas_error error;		/* of the answer */
+	struct unm_list list;		/* of the queue's */
+	struct unm_list mine;		/* client->sleeps or client->woken */
+};
+
+/* A queue that a client has open. Freed: until the client was told so. */
+struct gsas_open {
+	uint64_t address;
+	struct gsas_producer *producer;	/* NULL: the queue was freed */
+	struct gsas_client *client;
+	struct served_queue *queue;
+	struct gsas_open *next;		/* in its bucket */
+	struct unm_list list;		/* of the queue's */
+	struct unm_list tells;		/* of the client's: granted or freed,
+					 * not told */
+};
+
+/* Look at it in the next progress. */
+static void queue_changed(struct served_queue *q)
+{
+	if (q->changed)
+		return;
+	q->changed = true;
+	unm_list_remove(&q->look);
+	unm_list_append(&q->service->look, &q->look);
+}
+
+/* ---- Those that wait for words ------------------------------------------- */
+
+static void sleep_free(struct gsas_sleep *sleep)
+{
+	sleep->client->sleep_count--;
+	unm_list_remove(&sleep->list);
+	unm_list_remove(&sleep->mine);
+	free(sleep);
+}
+
+static bool sleep_answer(struct gsas_sleep *sleep)
+{
+	struct gsas_answer answer = {
+		.opcode = GSAS_QUEUE_WAIT, .tag = sleep->tag,
+		.response.error = sleep->error,
+	};
+
+	if (!gsas_client_tell(sleep->client, &answer))
+		return false;
+	sleep_free(sleep);
+	return true;
+}
+
+/* After those of the client that were not answered before. */
+static void sleep_end(struct gsas_sleep *sleep, enum gsas_error error)
+{
+	struct gsas_client *client = sleep->client;
+	struct gsas_answer answer = {
+		.opcode = GSAS_QUEUE_WAIT, .tag = sleep->tag,
+		.response.error = error,
+	};
+
+	(void)gsas_client_count(client, &answer, sleep->address);
+	sleep->error = error;
+	unm_list_remove(&sleep->list);
+	unm_list_remove(&sleep->mine);
+	unm_list_append(&client->woken, &sleep->mine);
+	if (!gsas_client_tell_woken(client))
+		gsas_client_stuck(client);
+}
+
+bool gsas_client_tell_woken(struct gsas_client *client)
+{
+	while (!unm_list_empty(&client->woken))
+		if (!sleep_answer(unm_container(client->woken.next,
+						struct gsas_sleep, mine)))
+			return false;
+	return true;
+}
+
+/* All of them: the first one may not want the word any more. */
+static void wake_all(struct served_queue *q, enum gsas_error error)
+{
+	while (!unm_list_empty(&q->sleeps))
+		sleep_end(unm_container(q->sleeps.next, struct gsas_sleep,
+					list), error);
+}
+
+/* Those of a client at a queue. How many there were. */
+static uint32_t wake_own(struct gsas_client *client, uint64_t address)
+{
+	uint32_t n = 0;
+
+	unm_list_for_each_safe(pos, tmp, &client->sleeps) {
+		struct gsas_sleep *sleep = unm_container(pos, struct gsas_sleep,
+							 mine);
+
+		if (sleep->address != address)
+			continue;
+		sleep_end(sleep, GSAS_E_AGAIN);
+		n++;
+	}
+	return n;
+}
+
+static void drop_sleeps(struct unm_list *sleeps)
+{
+	while (!unm_list_empty(sleeps))
+		sleep_free(unm_container(sleeps->next, struct gsas_sleep,
+					 mine));
+}
+
+/* ---- Those that a client has open, by address ---------------------------- */
+
+static struct gsas_open **open_bucket(struct gsas_client *client,
+				      uint64_t address)
+{
+	uint64_t hash = (address >> GSAS_PAGE_SHIFT) *
+			UINT64_C(0x9E3779B97F4A7C15);
+
+	return &client->opens[(hash >> 32) % GSAS_OPEN_BUCKETS];
+}
+
+static struct gsas_open *open_find(struct gsas_client *client, uint64_t address)
+{
+	struct gsas_open *open = client->recent;
+
+	if (open != NULL && open->address == address)
+		return open;
+	if (client->opens == NULL)
+		return NULL;
+	open = *open_bucket(client, address);
+	while (open != NULL && open->address != address)
+		open = open->next;
+	if (open != NULL)
+		client->recent = open;
+	return open;
+}
+
+/* Its client finds it no more. */
+static void open_close(struct gsas_open *open)
+{
+	struct gsas_client *client = open->client;
+	struct gsas_open **at = open_bucket(client, open->address);
+
+	while (*at != open)
+		at = &(*at)->next;
+	*at = open->next;
+	if (client->recent == open)
+		client->recent = NULL;
+	gsas_producer_close(open->producer);
+	open->producer = NULL;
+	unm_list_remove(&open->list);
+}
+
+static void open_free(struct gsas_open *open)
+{
+	open->client->open_count--;
+	unm_list_remove(&open->tells);
+	free(open);
+}
+
+static void open_end(struct gsas_open *open)
+{
+	open_close(open);
+	open_free(open);
+}
+
+void gsas_client_close_queues(struct gsas_client *client)
+{
+	drop_sleeps(&client->sleeps);
+	drop_sleeps(&client->woken);
+	if (client->opens == NULL)
+		return;
+	while (!unm_list_empty(&client->tells)) {
+		struct gsas_open *open = unm_container(client->tells.next,
+						       struct gsas_open, tells);
+
+		if (open->producer == NULL)
+			open_free(open);
+		else
+			unm_list_remove(&open->tells);
+	}
+	for (int i = 0; i < GSAS_OPEN_BUCKETS; i++) {
+		while (client->opens[i] != NULL) {
+			queue_changed(client->opens[i]->queue);
+			open_end(client->opens[i]);
+		}
+	}
+	free(client->opens);
+}
+
+/* ---- Their beginning and end --------------------------------------------- */
+
+/* A hole in shared memory. If the system makes none, the memory just stays. */
+static void give_back(void *memory, uint64_t bytes)
+{
+	(void)madvise(memory, bytes, MADV_REMOVE);
+}
+
+static bool populate(void *ctx, void *at, uint64_t bytes)
+{
+	const struct gsas_memory *memory = ctx;
+
+	return memory->refill == NULL ||
+		memory->refill(memory->ctx, at, bytes);
+}
+
+void gsas_region_hollow(const struct gsas_region *region)
+{
+	const struct gsas_block *block = &region->segment->block;
+
+	give_back(block->memory, block->bytes);
+}
+
+enum gsas_error gsas_region_enqueue(struct gsas_service *service,
+				    struct gsas_region *region,
+				    uint32_t quota, uint32_t buffer)
+{
+	struct gsas_queue_system system = {
+		.give_back = give_back, .populate = populate,
+		.ctx = &service->attr.pages.memory,
+	};
+	struct served_queue *q = calloc(1, sizeof(*q));
+	enum gsas_error error;
+	uint64_t left;
+	void *memory;
+
+	if (q == NULL)
+		return GSAS_E_MEMORY;
+	q->service = service;
+	memory = gsas_pages_find(service->pages, region->address, &region,
+				 &left, &error);
+	if (gsas_queue_new(memory, quota, buffer, &system,
+			   &q->queue) != 0)
+		goto free_q;
+	if (gsas_queue_view(memory, left, &q->view) != 0)
+		goto free_queue;
+	unm_list_init(&q->opens);
+	unm_list_init(&q->sleeps);
+	unm_list_init(&q->look);
+	unm_list_append(&service->queues, &q->list);
+	region->queue = q;
+	return GSAS_OK;
+
+free_queue:
+	gsas_queue_free(q->queue);
+free_q:
+	free(q);
+	return GSAS_E_MEMORY;
+}
+
+/* ---- Requests ------------------------------------------------------------ */
+
+enum gsas_error gsas_serve_queue_new(struct gsas_call *call)
+{
+	uint32_t quota = (uint32_t)call->arg[0];
+	uint32_t buffer = (uint32_t)(call->arg[0] >> 32);
+	uint64_t bytes = gsas_queue_bytes(quota, buffer);
+
+	if (bytes == 0)
+		return GSAS_E_ARGUMENT;
+	return gsas_call_alloc(call, (bytes + GSAS_PAGE_BYTES - 1) /
+			       GSAS_PAGE_BYTES, call->arg[1], quota, buffer);
+}
+
+/* The queue at the address that was found. */
+static enum gsas_error queue_of(const struct gsas_call *call,
+				struct served_queue **q)
+{
+	if (call->region->queue == NULL)
+		return GSAS_E_STATE;
+	if (call->region->address != call->address)
+		return GSAS_E_ARGUMENT;
+	*q = call->region->queue;
+	return GSAS_OK;
+}
+
+static enum gsas_error open_begin(struct gsas_call *call,
+				  struct served_queue *q)
+{
+	struct gsas_client *client = call->client;
+	struct gsas_open *open, **bucket;
+	enum gsas_error error;
+
+	if (client->opens == NULL)
+		client->opens = calloc(GSAS_OPEN_BUCKETS,
+				       sizeof(*client->opens));
+	open = calloc(1, sizeof(*open));
+	if (client->opens == NULL || open == NULL)
+		error = GSAS_E_MEMORY;
+	else
+		error = gsas_producer_open(q->queue, open, &open->producer);
+	if (error != GSAS_OK) {
+		free(open);
+		return error;
+	}
+	open->address = call->address;
+	open->client = client;
+	open->queue = q;
+	bucket = open_bucket(client, call->address);
+	open->next = *bucket;
+	*bucket = open;
+	client->open_count++;
+	unm_list_append(&q->opens, &open->list);
+	unm_list_init(&open->tells);
+	queue_changed(q);
+	call->result = gsas_producer_granted(open->producer);
+	return GSAS_OK;
+}
+
+enum gsas_error gsas_serve_queue_open(struct gsas_call *call)
+{
+	struct served_queue *q;
+	enum gsas_error error = queue_of(call, &q);
+
+	if (error != GSAS_OK)
+		return error;
+	if (open_find(call->client, call->address) != NULL)
+		return GSAS_E_STATE;
+	if (call->client->open_count >= GSAS_OPENS_MAX)
+		return GSAS_E_QUOTA;
+	return open_begin(call, q);
+}
+
+/* Why the client has nothing open there. */
+static enum gsas_error not_open(struct gsas_call *call)
+{
+	enum gsas_error error = gsas_call_find(call);
+
+	return error != GSAS_OK ? error : GSAS_E_STATE;
+}
+
+enum gsas_error gsas_serve_queue_close(struct gsas_call *call)
+{
+	struct gsas_open *open = open_find(call->client, call->address);
+	uint32_t woken = wake_own(call->client, call->address);
+
+	if (open == NULL)
+		return woken != 0 ? GSAS_OK : not_open(call);
+	queue_changed(open->queue);
+	open_end(open);
+	return GSAS_OK;
+}
+
+enum gsas_error gsas_serve_enqueue(struct gsas_call *call)
+{
+	struct gsas_open *open = open_find(call->client, call->address);
+	enum gsas_error error;
+
+	if (open == NULL)
+		return not_open(call);
+	error = gsas_queue_put(open->producer, call->arg[0]);
+	queue_changed(open->queue);
+	if (error == GSAS_OK)
+		wake_all(open->queue, GSAS_OK);
+	call->result = gsas_producer_granted(open->producer);
+	call->more = call->address;
+	return error;
+}
+
+/* Words come by requests only, so none is missed between the look and the
+ * list. */
+enum gsas_error gsas_serve_queue_wait(struct gsas_call *call)
+{
+	struct gsas_client *client = call->client;
+	struct gsas_sleep *sleep;
+	struct served_queue *q;
+	enum gsas_error error;
+
+	if (call->region->job != client->job)
+		return GSAS_E_ACCESS;
+	error = queue_of(call, &q);
+	if (error == GSAS_OK && call->tag == GSAS_TAG_POSTED)
+		error = GSAS_E_ARGUMENT;
+	if (error != GSAS_OK || gsas_queue_words(q->queue) != 0)
+		return error;
+	if (client->sleep_count >= GSAS_LATER_MAX)
+		return GSAS_E_AGAIN;
+	sleep = calloc(1, sizeof(*sleep));
+	if (sleep == NULL)
+		return GSAS_E_MEMORY;
+	sleep->client = client;
+	sleep->address = call->address;
+	sleep->tag = call->tag;
+	client->sleep_count++;
+	unm_list_append(&q->sleeps, &sleep->list);
+	unm_list_append(&client->sleeps, &sleep->mine);
+	return GSAS_LATER;
+}
+
+/* For those that cannot map it. */
+enum gsas_error gsas_serve_dequeue(struct gsas_call *call)
+{
+	uint32_t max = (uint32_t)call->arg[0], count = 0;
+	uint64_t off = call->arg[0] >> 32;
+	uint64_t *words = (uint64_t *)(void *)call->client->service->stage;
+	struct served_queue *q;
+	enum gsas_error error;
+	bool tell = max == 0;
+	int ret = 0;
+
+	if (call->region->job != call->client->job)
+		return GSAS_E_ACCESS;
+	error = queue_of(call, &q);
+	if (error == GSAS_OK && max > GSAS_BULK_MAX / sizeof(*words))
+		error = GSAS_E_ARGUMENT;
+	if (error == GSAS_OK)
+		error = gsas_call_room(call, off, max * sizeof(*words));
+	if (error != GSAS_OK)
+		return error;
+	while (count < max && count < TAKE_MAX) {
+		bool told = false;
+
+		ret = gsas_queue_take(&q->view, &words[count], &told);
+		tell = tell || told;
+		if (ret != 0)
+			break;
+		count++;
+	}
+	if (tell)
+		queue_changed(q);
+	if (count == 0 && ret == -FI_EIO)
+		return GSAS_E_STATE;
+	gsas_call_out(call, off, words, count * sizeof(*words));
+	call->result = count;
+	return GSAS_OK;
+}
+
+/* ---- Grants -------------------------------------------------------------- */
+
+/* How many it is by now, or that there is no queue any more. */
+static bool open_tell(struct gsas_open *open)
+{
+	struct gsas_answer answer = {
+		.opcode = GSAS_ENQUEUE, .more = open->address,
+	};
+
+	if (open->producer != NULL)
+		answer.response.result = gsas_producer_granted(open->producer);
+	else
+		answer.response.error = GSAS_E_FREED;
+	if (open->producer != NULL && gsas_producer_full(open->producer))
+		answer.response.error = gsas_queue_starved(open->queue->queue) ?
+			GSAS_E_MEMORY : GSAS_E_AGAIN;
+	if (!gsas_client_tell(open->client, &answer))
+		return false;
+	unm_list_remove(&open->tells);
+	if (open->producer == NULL)
+		open_free(open);
+	return true;
+}
+
+bool gsas_client_tell_grants(struct gsas_client *client)
+{
+	while (!unm_list_empty(&client->tells))
+		if (!open_tell(unm_container(client->tells.next,
+					     struct gsas_open, tells)))
+			return false;
+	return true;
+}
+
+/* Who does not take answers is told when it does: how it is by then. */
+static void tell_or_keep(struct gsas_open *open)
+{
+	struct gsas_client *client = open->client;
+
+	if (!unm_list_empty(&open->tells) ||
+	    (unm_list_empty(&client->stuck) && open_tell(open)))
+		return;
+	unm_list_append(&client->tells, &open->tells);
+	gsas_client_stuck(client);
+}
+
+/* Whether it is to be looked at again, by clock. */
+static bool queue_grant(struct served_queue *q)
+{
+	struct gsas_producer *producer;
+	bool waits;
+
+	while ((producer = gsas_queue_grant(q->queue, &waits)) != NULL)
+		tell_or_keep(gsas_producer_user(producer));
+	return waits;
+}
+
+bool gsas_service_grant(struct gsas_service *service)
+{
+	struct unm_list *pos;
+
+	/* who took words out and was killed before it told: one at a time */
+	if (!unm_list_empty(&service->waiting))
+		queue_changed(unm_container(service->waiting.next,
+					    struct served_queue, look));
+	while ((pos = unm_list_pop(&service->look)) != NULL) {
+		struct served_queue *q = unm_container(pos, struct served_queue,
+						       look);
+
+		q->changed = false;
+		if (queue_grant(q))
+			unm_list_append(&service->waiting, &q->look);
+	}
+	return !unm_list_empty(&service->waiting);
+}
+
+/* Who waits for more of its words would do so for ever: is told. */
+void gsas_region_unqueue(struct gsas_region *region)
+{
+	struct served_queue *q = region->queue;
+
+	while (!unm_list_empty(&q->opens)) {
+		struct gsas_open *open = unm_container(q->opens.next,
+						       struct gsas_open, list);
+
+		open_close(open);
+		tell_or_keep(open);
+	}
+	wake_all(q, GSAS_E_FREED);
+	unm_list_remove(&q->list);
+	unm_list_remove(&q->look);
+	gsas_queue_free(q->queue);
+	free(q);
+	region->queue = NULL;
+}
+
+uint64_t gsas_service_words(const struct gsas_service *service)
+{
+	uint64_t words = 0;
+
+	unm_list_for_each(pos, &service->queues)
+		words += gsas_queue_words(unm_container(pos,
+				struct served_queue, list)->queue);
+	return words;
+}

@@ -1,0 +1,752 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_dev.c - boards: device and interfaces. The same code drives the silicon
+ * (hal_dev_ops) and the register model (hal_sim_ops); hal_mmio.h is between.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "hal/dev/hal_dev.h"
+
+#define SPACE_BYTES	65536u		/* receive space, unless configured */
+#define TICK_SOON_NS	1000000		/* asleep, with something to look at */
+#define TICK_IDLE_NS	20000000	/* asleep: who lives */
+#define SERVICE_PACKETS	256u
+
+/* ---- Small things ------------------------------------------------------ */
+
+uint64_t dev_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t dev_random(void)
+{
+	uint64_t val = 0;
+
+	while (val == 0)
+		if (getrandom(&val, sizeof(val), 0) != (ssize_t)sizeof(val))
+			val = 0;
+	return val;
+}
+
+/* ---- Device ------------------------------------------------------------ */
+
+/* One line: what, where, which command fixes it. */
+int dev_explain_open(const struct hal_dev *dev, uint32_t board, int err)
+{
+	char node[96];
+
+	if (dev_platform_node(&dev->platform, board, node, sizeof(node)) != 0)
+		snprintf(node, sizeof(node), "%s", dev->platform.node);
+	switch (err) {
+	case -ENOENT:
+	case -ENXIO:
+	case -ENODEV:
+		hal_log(0, "FI_UNIMEM_HAL=%s: no kernel device %s: load the "
+			"board's driver (modprobe unimem), name its node in "
+			"FI_UNIMEM_DEV, or use FI_UNIMEM_HAL=emu",
+			dev->io->backend, node);
+		break;
+	case -EACCES:
+	case -EPERM:
+		hal_log(0, "not allowed to open %s: join the group that \"ls "
+			"-l %s\" shows (usermod -aG), or have a udev rule "
+			"set it", node, node);
+		break;
+	default:
+		hal_log(0, "cannot open %s: %s%s", node, strerror(-err),
+			err == -EMFILE ? " (RLIMIT_NOFILE): raise it with "
+			"ulimit -n" : ": dmesg shows the driver's reason; "
+			"FI_UNIMEM_HAL=emu does without boards");
+	}
+	return err == -EMFILE ? -FI_EMFILE :
+	       err == -ENOMEM ? -FI_ENOMEM : -FI_ENODEV;
+}
+
+static int read_info(struct hal_dev *dev, struct hal_mmio *mm,
+		     struct hal_kdev_info *info)
+{
+	int ret;
+
+	memset(info, 0, sizeof(*info));
+	info->magic = HAL_KDEV_MAGIC;
+	info->version = HAL_KDEV_VERSION;
+	ret = dev->io->ioctl(mm, HAL_KDEV_IO_INFO, info);
+	if (ret == 0 && info->magic == HAL_KDEV_MAGIC &&
+	    info->version == HAL_KDEV_VERSION)
+		return 0;
+	if ((ret == 0 || ret == -EPROTO) && info->magic == HAL_KDEV_MAGIC)
+		hal_log(0, "the driver behind %s speaks version %u, this "
+			"library version %d: install driver and library of "
+			"the same unimem", dev->platform.node, info->version,
+			HAL_KDEV_VERSION);
+	else
+		hal_log(0, "%s is no unimem device: name the right node in "
+			"FI_UNIMEM_DEV", dev->platform.node);
+	return -FI_ENODEV;
+}
+
+static int check_info(const struct hal_dev *dev,
+		      const struct hal_kdev_info *info)
+{
+	if (info->boards >= 1 && info->boards <= HAL_REG_BOARDS_MAX &&
+	    info->board < info->boards && info->ifs >= 1 &&
+	    info->ifs < HAL_REG_IFS && info->fifo_words >= 8 &&
+	    info->fifo_words % HAL_MIF_PKT_WORDS == 0 &&
+	    info->xfer_depth != 0 && info->xfer_max != 0)
+		return 0;
+	hal_log(0, "the driver behind %s tells nonsense: board %u of %u, %u "
+		"interfaces, mailboxes of %u words, %u transfers of up to %llu "
+		"bytes: install driver and library of the same unimem, then "
+		"modprobe -r unimem; modprobe unimem", dev->platform.node,
+		info->board, info->boards, info->ifs, info->fifo_words,
+		info->xfer_depth, (unsigned long long)info->xfer_max);
+	return -FI_ENODEV;
+}
+
+/* Is it the device of the board it was opened for? */
+static int check_number(const struct hal_dev *dev,
+			const struct hal_kdev_info *info, uint32_t board)
+{
+	const struct hal_platform *pf = &dev->platform;
+	const char *file = dev_platform_file(&dev->hal.params);
+
+	if (info->board == board)
+		return 0;
+	if (board == pf->board)
+		hal_log(0, "%s is of board %u, %s says board = %u: correct the "
+			"line, or leave it out", pf->node, info->board, file,
+			board);
+	else
+		hal_log(0, "%s is of board %u, wanted is board %u: write node "
+			"= in %s with %%u for the number of the board",
+			pf->node, info->board, board, file);
+	return -FI_ENODEV;
+}
+
+/* Packets per peer: a few peers fit a mailbox without a refusal. */
+static uint32_t default_depth(const struct hal_kdev_info *info)
+{
+	uint32_t depth = 4;
+
+	while (depth < 16 && depth * 2 * 4 <= info->fifo_words /
+	       HAL_MIF_PKT_WORDS)
+		depth *= 2;
+	return depth;
+}
+
+static void set_caps(struct hal_dev *dev)
+{
+	const struct hal_platform *pf = &dev->platform;
+	struct hal_caps *caps = &dev->hal.caps;
+
+	caps->backend = dev->io->backend;
+	caps->profile = dev->io->profile;
+	caps->flags = HAL_CAP_EVENT;
+	if (dev->info.flags & HAL_KDEV_ANY_BOARD)
+		caps->flags |= HAL_CAP_ANY_BOARD;
+	caps->boards = pf->boards != 0 && pf->boards < dev->info.boards ?
+		       pf->boards : dev->info.boards;
+	caps->ifs_per_board = dev->info.ifs;
+	caps->pkt_payload = 8 * (HAL_PKT_WORDS - 1);
+	caps->pkt_depth = pf->pkt_depth != 0 ? pf->pkt_depth :
+			  default_depth(&dev->info);
+	caps->space_bytes = pf->space_bytes != 0 ? pf->space_bytes :
+			    SPACE_BYTES;
+	caps->dma_depth = DEV_DMA_DEPTH;
+	dev->hal.own_board = (int)dev->info.board;
+}
+
+static int open_device(struct hal_dev *dev, const struct hal_params *params)
+{
+	int ret;
+
+	ret = dev->io->probe(params, &dev->platform);
+	if (ret != 0)
+		return ret;
+	ret = dev->io->open(&dev->platform, dev->platform.board, &dev->mm);
+	if (ret != 0)
+		return dev_explain_open(dev, dev->platform.board, ret);
+	ret = read_info(dev, dev->mm, &dev->info);
+	if (ret == 0)
+		ret = check_info(dev, &dev->info);
+	if (ret == 0 && dev->platform.board != UINT32_MAX)
+		ret = check_number(dev, &dev->info, dev->platform.board);
+	if (ret != 0)
+		goto err_close;
+	set_caps(dev);
+	if (dev->platform.engine != HAL_ENGINE_KERNEL) {
+		ret = dev_engine_open(dev);
+		if (ret != 0)
+			goto err_close;
+	}
+	return 0;
+
+err_close:
+	dev->io->close(dev->mm);
+	return ret;
+}
+
+/* The device behind an implementation of hal_mmio.h. */
+int dev_open_with(const struct hal_ops *ops, const struct hal_mmio_ops *io,
+		  const struct hal_params *params, struct hal **hal)
+{
+	struct hal_dev *dev = calloc(1, sizeof(*dev));
+	int ret;
+
+	if (dev == NULL) {
+		hal_log(0, "no memory for the device");
+		return -FI_ENOMEM;
+	}
+	dev->hal.ops = ops;
+	dev->hal.params = *params;
+	dev->io = io;
+	dev->pid = getpid();
+	ret = open_device(dev, params);
+	if (ret != 0) {
+		free(dev);
+		return ret;
+	}
+	*hal = &dev->hal;
+	return 0;
+}
+
+static int dev_open(const struct hal_params *params, struct hal **hal)
+{
+	return dev_open_with(&hal_dev_ops, &hal_mmio_dev_ops, params, hal);
+}
+
+static int sim_open(const struct hal_params *params, struct hal **hal)
+{
+	return dev_open_with(&hal_sim_ops, &hal_sim_mmio_ops, params, hal);
+}
+
+static void dev_close(struct hal *hal)
+{
+	struct hal_dev *dev = (struct hal_dev *)hal;
+
+	while (dev->mems != NULL)
+		dev_mem_free(dev->mems);
+	if (dev->engine != NULL)
+		dev_engine_close(dev);
+	dev->io->close(dev->mm);
+	free(dev);
+}
+
+/* ---- Interfaces -------------------------------------------------------- */
+
+static int watch(struct dev_if *dif, int fd)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+
+	return epoll_ctl(dif->epfd, EPOLL_CTL_ADD, fd, &ev) != 0 ? -errno : 0;
+}
+
+static int open_fds(struct dev_if *dif)
+{
+	int ret;
+
+	dif->epfd = epoll_create1(EPOLL_CLOEXEC);
+	if (dif->epfd < 0)
+		goto err_log;
+	dif->timer_fd = timerfd_create(CLOCK_MONOTONIC,
+				       TFD_CLOEXEC | TFD_NONBLOCK);
+	if (dif->timer_fd < 0)
+		goto err_epfd;
+	ret = watch(dif, dif->timer_fd);
+	if (ret == 0)
+		return 0;
+	close(dif->timer_fd);
+	errno = -ret;
+err_epfd:
+	ret = errno;
+	close(dif->epfd);
+	errno = ret;
+err_log:
+	ret = -errno;
+	hal_log(0, "cannot open an interface: %s%s", strerror(-ret),
+		ret == -EMFILE ? " (RLIMIT_NOFILE): raise it with ulimit -n" :
+		"");
+	return ret;
+}
+
+static void close_fds(struct dev_if *dif)
+{
+	close(dif->timer_fd);
+	close(dif->epfd);
+}
+
+static int open_page(struct dev_if *dif)
+{
+	struct hal_page_head *head;
+	int ret;
+
+	ret = hal_seg_create(HAL_PAGE_NAME, HAL_PAGE_BYTES, HAL_PAGE_BYTES,
+			     &dif->page_fd);
+	if (ret != 0)
+		return ret;
+	ret = hal_map_get(dif->page_fd, HAL_PAGE_BYTES, &dif->page_map);
+	if (ret != 0) {
+		hal_log(0, "cannot map a page: %s", strerror(-ret));
+		close(dif->page_fd);
+		return ret;
+	}
+	/* a child that counts in it by mistake does less harm than a signal */
+	madvise(dif->page_map->addr, HAL_PAGE_BYTES, MADV_DOFORK);
+	dif->i.page = dif->page_map->addr;
+	head = dif->i.page;
+	head->version = HAL_ADDR_VERSION;
+	head->board = dif->i.addr.board;
+	head->iface = dif->i.addr.iface;
+	head->pid = (uint32_t)dif->pid;
+	head->nonce = dif->i.addr.nonce;
+	strncpy(head->backend, dif->i.caps->backend,
+		sizeof(head->backend) - 1);
+	strncpy(head->profile, dif->i.caps->profile,
+		sizeof(head->profile) - 1);
+	/* a monitor takes the page only with the magic in it */
+	atomic_store_explicit(&head->magic, HAL_PAGE_MAGIC,
+			      memory_order_release);
+	return 0;
+}
+
+/* What wakes a sleeper. */
+static int open_event(struct dev_if *dif)
+{
+	dif->event_fd = dif->io->event_fd(dif->mm);
+	return dif->event_fd < 0 ? dif->event_fd : watch(dif, dif->event_fd);
+}
+
+/* The mailbox's and the packetizer's page. */
+static int open_pages(struct dev_if *dif)
+{
+	uint32_t n = dif->i.addr.iface;
+	uint64_t status[2];
+	int ret;
+
+	ret = dif->io->map(dif->mm, hal_kdev_off(HAL_KDEV_MIF,
+			   HAL_MIF_PAGE(n)), HAL_REG_PAGE, &dif->mif);
+	if (ret != 0) {
+		dev_explain_map(dif->dev, HAL_KDEV_MIF, ret);
+		return ret;
+	}
+	ret = dif->io->map(dif->mm, hal_kdev_off(HAL_KDEV_PIF,
+			   HAL_PIF_PAGE(n)), HAL_REG_PAGE, &dif->pif);
+	if (ret != 0) {
+		dev_explain_map(dif->dev, HAL_KDEV_PIF, ret);
+		dif->io->unmap(&dif->mif);
+		return ret;
+	}
+	/* what the holder before us left there */
+	dif->io->read128(&dif->pif, HAL_PIF_STATUS, status);
+	dif->pif_answer = status[0] & (HAL_PIF_ACK | HAL_PIF_NACK);
+	return 0;
+}
+
+static int ask_for_any(struct dev_if *dif, struct hal_kdev_claim *c)
+{
+	struct hal_dev *dev = dif->dev;
+	int ret;
+
+	/* a counter, orders nothing */
+	c->hint = 1 + atomic_fetch_add_explicit(&dev->ifs_opened, 1,
+						memory_order_relaxed) %
+		  dev->info.ifs;
+	ret = dif->io->ioctl(dif->mm, HAL_KDEV_IO_CLAIM, c);
+	if (ret == -EBUSY)
+		hal_log(0, "board %u has no free interface (%u of %u in use): "
+			"start fewer processes per board", dif->info.board,
+			dif->info.ifs, dif->info.ifs);
+	return ret;
+}
+
+static int ask_for_service(struct dev_if *dif, struct hal_kdev_claim *c)
+{
+	int ret = dif->io->ioctl(dif->mm, HAL_KDEV_IO_SERVICE, c);
+
+	if (ret == -EBUSY)
+		hal_log(1, "board %u has an atomic service already",
+			dif->info.board);
+	else if (ret == -EACCES)
+		hal_log(0, "this process may not be the atomic service of "
+			"board %u: run it as the user whom the driver allows "
+			"it", dif->info.board);
+	else if (ret == -ENOTTY)
+		hal_log(0, "the driver of board %u keeps its interface 0 to "
+			"itself: the atomic service needs one with "
+			"HAL_KDEV_IO_SERVICE", dif->info.board);
+	return ret == -ENOTTY ? -FI_ENOSYS : ret;
+}
+
+/* The driver looks from the hint on: another interface than that goes back. */
+static int ask_for_number(struct dev_if *dif, struct hal_kdev_claim *c,
+			  int number)
+{
+	int ret;
+
+	c->hint = (uint32_t)number;
+	ret = dif->io->ioctl(dif->mm, HAL_KDEV_IO_CLAIM, c);
+	if (ret == 0 && c->iface != c->hint) {
+		dif->io->ioctl(dif->mm, HAL_KDEV_IO_RELEASE, NULL);
+		ret = -EBUSY;
+	}
+	if (ret != -EBUSY)
+		return ret;
+	hal_log(0, "interface %u:%d is in use: wait for its holder to end, or "
+		"choose another number", dif->info.board, number);
+	return -FI_EADDRINUSE;
+}
+
+static int claim(struct dev_if *dif, int number)
+{
+	struct hal_kdev_claim c = { 0 };
+	int ret;
+
+	ret = number == HAL_IF_ANY ? ask_for_any(dif, &c) :
+	      number == HAL_IF_SERVICE ? ask_for_service(dif, &c) :
+					 ask_for_number(dif, &c, number);
+	if (ret == -FI_EBUSY || ret == -FI_EADDRINUSE ||
+	    (number == HAL_IF_SERVICE && (ret == -FI_EACCES ||
+					  ret == -FI_ENOSYS)))
+		return ret;		/* it was said why */
+	HAL_POINT(HAL_POINT_BOUND);
+	if (ret == 0) {
+		dif->identity = c.identity;
+		dif->i.addr.iface = c.iface;
+		dif->i.addr.nonce = c.nonce;
+		ret = open_event(dif);
+	}
+	if (ret != 0) {
+		hal_log(0, "cannot take an interface of board %u: %s%s",
+			dif->info.board, strerror(-ret), ret == -EMFILE ?
+			" (RLIMIT_NOFILE): raise it with ulimit -n" :
+			": dmesg shows the driver's reason");
+		return ret;
+	}
+	return open_pages(dif);
+}
+
+static struct dev_if *if_new(struct hal_dev *dev)
+{
+	struct dev_if *dif = calloc(1, sizeof(*dif));
+
+	if (dif == NULL)
+		return NULL;
+	dif->tables = calloc(dev->hal.caps.boards, sizeof(*dif->tables));
+	if (dif->tables == NULL) {
+		free(dif);
+		return NULL;
+	}
+	dif->i.ops = dev->hal.ops;
+	dif->i.caps = &dev->hal.caps;
+	dif->i.hal = &dev->hal;
+	dif->i.addr.version = HAL_ADDR_VERSION;
+	dif->i.addr.uid = geteuid();
+	dif->dev = dev;
+	dif->io = dev->io;
+	dif->pid = getpid();
+	dif->backlog_tail = &dif->backlog;
+	return dif;
+}
+
+static void if_delete(struct dev_if *dif)
+{
+	free(dif->i.inbound);
+	free(dif->tables);
+	free(dif);
+}
+
+static int check_board(const struct hal_dev *dev, int board)
+{
+	if (board >= (int)dev->hal.caps.boards) {
+		hal_log(0, "there is no board %d: %u in all, numbered from 0",
+			board, dev->hal.caps.boards);
+		return -FI_EINVAL;
+	}
+	if (board != dev->hal.own_board &&
+	    !(dev->hal.caps.flags & HAL_CAP_ANY_BOARD)) {
+		hal_log(0, "interfaces of board %d are to be had on that board "
+			"only, this is board %d", board, dev->hal.own_board);
+		return -FI_EINVAL;
+	}
+	return 0;
+}
+
+static int open_board(struct dev_if *dif, uint32_t board)
+{
+	struct hal_dev *dev = dif->dev;
+	int ret;
+
+	ret = dif->io->open(&dev->platform, board, &dif->mm);
+	if (ret != 0) {
+		dev_explain_open(dev, board, ret);
+		return ret;
+	}
+	ret = read_info(dev, dif->mm, &dif->info);
+	if (ret == 0)
+		ret = check_info(dev, &dif->info);
+	if (ret == 0)
+		ret = check_number(dev, &dif->info, board);
+	if (ret != 0)
+		dif->io->close(dif->mm);
+	dif->i.addr.board = (uint16_t)board;
+	return ret;
+}
+
+static void dev_if_close(struct hal_if *hif);
+
+static int dev_if_open(struct hal *hal, int board, int number,
+		       struct hal_if **hif)
+{
+	struct hal_dev *dev = (struct hal_dev *)hal;
+	struct dev_if *dif;
+	int ret;
+
+	if (board < 0)
+		board = hal->own_board;
+	ret = check_board(dev, board);
+	if (ret != 0)
+		return ret;
+	dif = if_new(dev);
+	if (dif == NULL) {
+		hal_log(0, "no memory for an interface");
+		return -FI_ENOMEM;
+	}
+	ret = open_board(dif, (uint32_t)board);
+	if (ret != 0)
+		goto err_free;
+	ret = open_fds(dif);
+	if (ret != 0)
+		goto err_board;
+	ret = claim(dif, number);
+	if (ret != 0)
+		goto err_fds;
+	ret = open_page(dif);
+	if (ret != 0)
+		goto err_claim;
+	ret = dev_mbox_learn(dif);
+	if (ret != 0) {
+		/* it may have peers already */
+		dev_if_close(&dif->i);
+		return ret;
+	}
+	*hif = &dif->i;
+	return 0;
+
+err_claim:
+	dif->io->unmap(&dif->pif);
+	dif->io->unmap(&dif->mif);
+err_fds:
+	close_fds(dif);
+err_board:
+	dif->io->close(dif->mm);
+err_free:
+	if_delete(dif);
+	return ret;
+}
+
+static void unmap_tables(struct dev_if *dif)
+{
+	for (uint32_t b = 0; b < dif->i.caps->boards; b++)
+		if (dif->tables[b].mm != NULL)
+			dif->io->unmap(&dif->tables[b]);
+}
+
+static void dev_if_close(struct hal_if *hif)
+{
+	struct dev_if *dif = dev_if(hif);
+	bool own = dif->pid == getpid();
+
+	HAL_POINT(HAL_POINT_CLOSING);
+	while (dif->peers != NULL) {
+		if (own)
+			dev_peer_free(&dif->peers->p);
+		else
+			dev_peer_forget(dif->peers);
+	}
+	if (own) {
+		dev_dma_cancel(dif, NULL);
+		dif->io->ioctl(dif->mm, HAL_KDEV_IO_RELEASE, NULL);
+		close(dif->page_fd);
+		close_fds(dif);
+	}
+	unmap_tables(dif);
+	dif->io->unmap(&dif->pif);
+	dif->io->unmap(&dif->mif);
+	dif->io->close(dif->mm);
+	hal_map_put(dif->page_map);
+	if_delete(dif);
+}
+
+static int dev_fd(struct hal_if *hif)
+{
+	return dev_if(hif)->epfd;
+}
+
+/* ---- Service ----------------------------------------------------------- */
+
+static int dev_service(struct hal_if *hif, struct hal_event *ev, int max)
+{
+	struct dev_if *dif = dev_if(hif);
+	uint64_t count;
+
+	if (dif->signalled &&
+	    read(dif->event_fd, &count, sizeof(count)) == sizeof(count))
+		dif->signalled = dif->armed;
+	dev_mbox_run(dif, SERVICE_PACKETS);
+	if (dif->backlog != NULL)
+		dev_backlog_run(dif);
+	if (dif->unproven || dif->echo != DEV_ECHO_NONE)
+		dev_echo_run(dif);
+	dev_look_around(dif);
+	if (dif->ndying != 0)
+		dev_bury(dif);
+	return dif->nevents != 0 ? dev_take_events(dif, ev, max) : 0;
+}
+
+/* ---- Sleeping ---------------------------------------------------------- */
+
+static void set_tick(struct dev_if *dif, long ns)
+{
+	struct itimerspec tick = { { 0, ns }, { 0, ns } };
+
+	timerfd_settime(dif->timer_fd, 0, &tick, NULL);
+}
+
+/* Does something go on that no packet tells of? */
+static bool must_look_soon(const struct dev_if *dif)
+{
+	if (dif->backlog != NULL || dif->naccepting != 0 ||
+	    dif->ndying != 0 || dif->pif_holds != DEV_PIF_FREE ||
+	    dif->unproven || dif->echo != DEV_ECHO_NONE)
+		return true;
+	for (const struct dev_peer *p = dif->peers; p != NULL; p = p->next)
+		/* set by this thread */
+		if ((p->hello != DEV_HELLO_NONE && !p->told_out) ||
+		    atomic_load_explicit(&p->sleep.tx_asleep,
+					 memory_order_relaxed))
+			return true;
+	return false;
+}
+
+static void dev_disarm(struct hal_if *hif)
+{
+	struct dev_if *dif = dev_if(hif);
+
+	if (!dif->armed)
+		return;
+	dif->armed = false;
+	set_tick(dif, 0);
+}
+
+/*
+ * Packets wake by the mailbox's event. What peers store, and their ends, have
+ * none: the timer looks for them.
+ */
+static int dev_arm(struct hal_if *hif)
+{
+	struct dev_if *dif = dev_if(hif);
+
+	dev_mbox_run(dif, SERVICE_PACKETS);
+	if (dif->nevents != 0 || dev_rx_pending(dif))
+		return -FI_EAGAIN;
+	dif->armed = true;
+	dif->signalled = true;
+	set_tick(dif, must_look_soon(dif) ? TICK_SOON_NS : TICK_IDLE_NS);
+	if (dif->io->ioctl(dif->mm, HAL_KDEV_IO_ARM, NULL) == 0)
+		return 0;
+	dev_disarm(hif);
+	return -FI_EAGAIN;
+}
+
+/* ---- Dump -------------------------------------------------------------- */
+
+static void dump_peer(const struct dev_peer *peer, FILE *out)
+{
+	const struct hal_peer *p = &peer->p;
+
+	fprintf(out, "  peer %u:%u%s%s", p->addr.board, p->addr.iface,
+		p->dead ? " dead" : peer->dying != 0 ? " ending" : "",
+		peer->hello != DEV_HELLO_NONE && !peer->told_out ?
+		" connecting" : "");
+	if (p->tx.open)
+		fprintf(out, " sent %llu released %llu waiting %u",
+			(unsigned long long)p->tx.next,
+			(unsigned long long)atomic_load_explicit(
+				&p->tx.back->done, memory_order_relaxed),
+			peer->q_last - peer->q_first);
+	if (p->rx.cells != NULL)
+		fprintf(out, " came %llu received %llu told %llu",
+			(unsigned long long)peer->came,
+			(unsigned long long)p->rx.next,
+			(unsigned long long)p->rx.told);
+	fputc('\n', out);
+}
+
+static void dev_dump(struct hal_if *hif, FILE *out)
+{
+	struct dev_if *dif = dev_if(hif);
+	const struct dev_stats *st = &dif->stats;
+
+	fprintf(out, "interface %u:%u %s %s nonce %016llx peers %u inbound %u "
+		"transfers %u%s\n", hif->addr.board, hif->addr.iface,
+		hif->caps->backend, hif->caps->profile,
+		(unsigned long long)hif->addr.nonce, dif->npeers,
+		hif->ninbound, dif->dma_busy, dif->armed ? " asleep" : "");
+	fprintf(out, "  packets sent %llu refused %llu queued %llu resent %llu "
+		"came %llu of strangers %llu last words %llu overwritten "
+		"%llu\n",
+		(unsigned long long)st->sent, (unsigned long long)st->nacks,
+		(unsigned long long)st->queued, (unsigned long long)st->resent,
+		(unsigned long long)st->came, (unsigned long long)st->strange,
+		(unsigned long long)st->last_words,
+		(unsigned long long)st->overwritten);
+	for (const struct dev_peer *p = dif->peers; p != NULL; p = p->next)
+		dump_peer(p, out);
+}
+
+/* ---- Tables ------------------------------------------------------------ */
+
+#define DEV_OPS(backend, opener)					\
+	.name = backend,						\
+	.open = opener,							\
+	.close = dev_close,						\
+	.if_open = dev_if_open,						\
+	.if_close = dev_if_close,					\
+	.service = dev_service,						\
+	.fd = dev_fd,							\
+	.arm = dev_arm,							\
+	.disarm = dev_disarm,						\
+	.connect = dev_connect,						\
+	.peer_free = dev_peer_free,					\
+	.wake = dev_wake,						\
+	.pkt_send = dev_pkt_send,					\
+	.space_ready = dev_space_ready,					\
+	.space_write = dev_space_write,					\
+	.space_barrier = dev_space_barrier,				\
+	.back_store = dev_back_store,					\
+	.back_barrier = dev_back_barrier,				\
+	.pump = dev_pump,						\
+	.mem_alloc = dev_mem_alloc,					\
+	.mem_free = dev_mem_free,					\
+	.mem_key = dev_mem_key,						\
+	.mem_import = dev_mem_import,					\
+	.mem_release = dev_mem_release,					\
+	.dma_post = dev_dma_post,					\
+	.dma_poll = dev_dma_poll,					\
+	.dump = dev_dump
+
+const struct hal_ops hal_dev_ops = { DEV_OPS("dev", dev_open) };
+const struct hal_ops hal_sim_ops = { DEV_OPS("sim", sim_open) };

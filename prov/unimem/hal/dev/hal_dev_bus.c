@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_dev_bus.c - a load that survives a bus error.
+ *
+ * A load from a board that does not answer may end in a bus error, which Linux
+ * reports to the thread by SIGBUS. The action for a signal belongs to the whole
+ * process, so this is done only while a kernel device is open (FI_UNIMEM_HAL=
+ * dev; never in the emulation or the model), and it is as narrow as it can be:
+ * the handler acts on one instruction, the load of dev_bus_load(), which it
+ * knows by its address, and passes every other SIGBUS to the handler that was
+ * there before. It reads and writes the interrupted context only.
+ *
+ * Not covered: docs/porting.md, section 6.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <ucontext.h>
+
+#include "hal/dev/hal_dev_bus.h"
+#include "hal/hal_map.h"
+
+/* ---- The load ---------------------------------------------------------- */
+
+/* int load(from): 0, or 1 where the handler goes on at "failed". */
+int unm_bus_load(const volatile void *from)
+	__attribute__((visibility("hidden")));
+extern const char unm_bus_at[] __attribute__((visibility("hidden")));
+extern const char unm_bus_failed[] __attribute__((visibility("hidden")));
+
+#if defined(__aarch64__)
+
+/* the value is used, so that the load is over before the return */
+__asm__(".text\n"
+	".balign 4\n"
+	".hidden unm_bus_load, unm_bus_at, unm_bus_failed\n"
+	".globl unm_bus_load, unm_bus_at, unm_bus_failed\n"
+	".type unm_bus_load, %function\n"
+	"unm_bus_load:\n"
+	"unm_bus_at:\n"
+	"\tldr x0, [x0]\n"
+	"\tand x0, x0, xzr\n"
+	"\tret\n"
+	"unm_bus_failed:\n"
+	"\tmov w0, #1\n"
+	"\tret\n"
+	".size unm_bus_load, . - unm_bus_load\n");
+
+#define BUS_WORKS	true
+#define CONTEXT_PC(uc)	((uc)->uc_mcontext.pc)
+
+#elif defined(__x86_64__)
+
+__asm__(".text\n"
+	".hidden unm_bus_load, unm_bus_at, unm_bus_failed\n"
+	".globl unm_bus_load, unm_bus_at, unm_bus_failed\n"
+	".type unm_bus_load, @function\n"
+	"unm_bus_load:\n"
+	"unm_bus_at:\n"
+	"\tmovq (%rdi), %rax\n"
+	"\txorl %eax, %eax\n"
+	"\tret\n"
+	"unm_bus_failed:\n"
+	"\tmovl $1, %eax\n"
+	"\tret\n"
+	".size unm_bus_load, . - unm_bus_load\n");
+
+#define BUS_WORKS	true
+#define CONTEXT_PC(uc)	((uc)->uc_mcontext.gregs[REG_RIP])
+
+#else	/* no boards have such a processor: mmio_open() refuses */
+
+int unm_bus_load(const volatile void *from)
+{
+	(void)*(const volatile uint64_t *)from;
+	return 0;
+}
+
+#define BUS_WORKS	false
+
+#endif
+
+int dev_bus_load(const volatile void *from)
+{
+	return unm_bus_load(from) == 0 ? 0 : -EIO;
+}
+
+/* ---- The handler ------------------------------------------------------- */
+
+#define INSTALLS	4
+
+/*
+ * A handler that others install over ours and that passes on to it keeps ours
+ * in its chain after a close. Each further installation is therefore a function
+ * of its own, which passes on to what it found: so no chain is a ring.
+ */
+static struct {
+	struct hal_lock lock;
+	unsigned opens;
+	unsigned used;			/* installed, in a chain perhaps */
+	struct sigaction before[INSTALLS];	/* does not change while in
+						 * use */
+} g_bus;
+
+/* Did an access of this thread cause it? */
+static bool at_access(const siginfo_t *info)
+{
+	return info->si_code > 0 && info->si_code != BUS_MCEERR_AO;
+}
+
+static void pass_on(const struct sigaction *to, int sig, siginfo_t *info,
+		    void *context)
+{
+	struct sigaction dfl = { .sa_handler = SIG_DFL };
+
+	if (to->sa_flags & SA_SIGINFO) {
+		to->sa_sigaction(sig, info, context);
+	} else if (to->sa_handler != SIG_DFL && to->sa_handler != SIG_IGN) {
+		to->sa_handler(sig);
+	} else if (to->sa_handler == SIG_DFL || at_access(info)) {
+		/* the access happens again and ends the process there, with
+		 * its own core; a signal that was sent comes again */
+		sigaction(sig, &dfl, NULL);
+		if (!at_access(info))
+			raise(sig);
+	}
+}
+
+static void on_bus_error(unsigned install, int sig, siginfo_t *info,
+			 void *context)
+{
+#if defined(__aarch64__) || defined(__x86_64__)
+	ucontext_t *uc = context;
+
+	if (at_access(info) &&
+	    (uintptr_t)CONTEXT_PC(uc) == (uintptr_t)unm_bus_at) {
+		CONTEXT_PC(uc) = (uintptr_t)unm_bus_failed;
+		return;
+	}
+#endif
+	pass_on(&g_bus.before[install], sig, info, context);
+}
+
+#define HANDLER(n)						\
+static void handler_##n(int sig, siginfo_t *info, void *context)	\
+{								\
+	on_bus_error(n, sig, info, context);			\
+}
+
+HANDLER(0)
+HANDLER(1)
+HANDLER(2)
+HANDLER(3)
+
+typedef void (*handler_fn)(int sig, siginfo_t *info, void *context);
+
+static const handler_fn handlers[INSTALLS] = {
+	handler_0, handler_1, handler_2, handler_3,
+};
+
+static bool is_ours(const struct sigaction *sa)
+{
+	for (unsigned i = 0; i < INSTALLS; i++)
+		if ((sa->sa_flags & SA_SIGINFO) &&
+		    sa->sa_sigaction == handlers[i])
+			return true;
+	return false;
+}
+
+static void install(void)
+{
+	struct sigaction now, sa = {
+		.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTART,
+	};
+
+	if (sigaction(SIGBUS, NULL, &now) != 0 || is_ours(&now))
+		return;
+	if (g_bus.used == INSTALLS) {
+		hal_log(0, "SIGBUS was taken from the library %d times: a bus "
+			"error of a board may end this process", INSTALLS);
+		return;
+	}
+	/* known before the handler may want it */
+	g_bus.before[g_bus.used] = now;
+	sa.sa_sigaction = handlers[g_bus.used++];
+	sigaction(SIGBUS, &sa, NULL);
+}
+
+/* Give SIGBUS back, unless others have it: they may call ours. */
+static void remove_handler(void)
+{
+	struct sigaction now;
+
+	if (g_bus.used == 0 || sigaction(SIGBUS, NULL, &now) != 0 ||
+	    !(now.sa_flags & SA_SIGINFO) ||
+	    now.sa_sigaction != handlers[g_bus.used - 1])
+		return;
+	sigaction(SIGBUS, &g_bus.before[g_bus.used - 1], NULL);
+	g_bus.used--;
+}
+
+void dev_bus_open(void)
+{
+	if (!BUS_WORKS)
+		return;
+	hal_lock(&g_bus.lock);
+	if (g_bus.opens++ == 0)
+		install();
+	hal_unlock(&g_bus.lock);
+}
+
+void dev_bus_close(void)
+{
+	if (!BUS_WORKS)
+		return;
+	hal_lock(&g_bus.lock);
+	if (--g_bus.opens == 0)
+		remove_handler();
+	hal_unlock(&g_bus.lock);
+}

@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_dev_conn.c - connecting and accepting, receive space, words stored back.
+ *
+ * Who holds an interface, and with which identity and nonce, is read from the
+ * table its board's driver writes; an address is stale or good before a packet
+ * is sent. Who a HELLO is of is the packetizer's word (its identity) and the
+ * driver's (who allocated the pages it names).
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hal/dev/hal_dev.h"
+
+#define IMPORT_TRIES	1000	/* where one may wait for it */
+#define BACK_NS		1000000u	/* first wait for a route, doubled */
+#define BACK_NS_MAX	64000000u
+
+/* ---- Connecting -------------------------------------------------------- */
+
+static bool addr_valid(const struct dev_if *dif, const struct hal_addr *a)
+{
+	return a->version == HAL_ADDR_VERSION && a->reserved == 0 &&
+	       a->iface <= dif->i.caps->ifs_per_board &&
+	       a->board < dif->i.caps->boards;
+}
+
+/* What the peer finds when it looks: who we are comes from the driver. */
+static int link_init(struct dev_peer *peer, uint64_t first)
+{
+	struct dev_if *dif = dev_if(peer->p.hif);
+	struct dev_link link = {
+		.magic = DEV_LINK_MAGIC,
+		.wire = DEV_WIRE,
+		.first = first,
+		.space_bytes = dif->i.caps->space_bytes,
+		.session = peer->session,
+	};
+
+	dif->io->store(&peer->link.map, 0, &link,
+		       offsetof(struct dev_link, words));
+	return dev_stored(peer, &peer->link.map);
+}
+
+/* Make what the outbound half needs; the HELLO is still to be sent. */
+static int open_out(struct dev_peer *peer)
+{
+	struct dev_if *dif = dev_if(peer->p.hif);
+	uint64_t first = (uint64_t)dif->dev->hal.params.seq_start;
+	uint64_t nonce = peer->p.addr.nonce;
+	struct hal_tx *tx = &peer->p.tx;
+	int ret;
+
+	peer->queue = calloc(dif->i.caps->pkt_depth, sizeof(*peer->queue));
+	if (peer->queue == NULL)
+		return -FI_ENOMEM;
+	ret = dev_region_alloc(dif->mm, dif->i.addr.board, DEV_PAGE, nonce, 0,
+			       &peer->back);
+	if (ret != 0)
+		goto err_queue;
+	ret = dev_region_alloc(dif->mm, peer->p.addr.board, DEV_PAGE, nonce,
+			       peer->identity, &peer->link);
+	if (ret != 0)
+		goto err_back;
+	tx->back = &dev_back(peer)->back;
+	tx->sleep = &peer->sleep;
+	tx->mask = dif->i.caps->pkt_depth - 1;
+	tx->next = first;
+	tx->limit = first;
+	/* the HELLO orders it */
+	atomic_store_explicit(&tx->back->done, first, memory_order_relaxed);
+	ret = link_init(peer, first);
+	if (ret != 0)
+		goto err_link;
+	peer->hello = DEV_HELLO_UNSENT;
+	return 0;
+
+err_link:
+	tx->back = NULL;
+	dev_region_drop(&peer->link);
+err_back:
+	dev_region_drop(&peer->back);
+err_queue:
+	free(peer->queue);
+	peer->queue = NULL;
+	return ret == -ESRCH || ret == -EHOSTDOWN || ret == -FI_ECONNRESET ?
+	       -FI_ECONNREFUSED : ret;
+}
+
+static int connect_new(struct dev_if *dif, const struct hal_addr *to,
+		       struct dev_peer **out)
+{
+	struct hal_kdev_entry e;
+	struct hal_addr addr = *to;
+	struct dev_peer *peer;
+	int ret;
+
+	ret = dev_holder(dif, to->board, to->iface, &e);
+	if (ret != 0)
+		return ret;
+	if (to->nonce != HAL_ADDR_ANY && to->nonce != e.nonce)
+		return -FI_ECONNREFUSED;
+	if (to->uid != e.uid || e.uid != dif->i.addr.uid)
+		return -FI_EACCES;
+	addr.nonce = e.nonce;
+	ret = dev_peer_new(dif, &addr, e.identity, &peer);
+	if (ret != 0)
+		return ret;
+	ret = open_out(peer);
+	if (ret != 0) {
+		dev_peer_drop(peer);
+		return ret;
+	}
+	*out = peer;
+	return 0;
+}
+
+int dev_connect(struct hal_if *hif, const struct hal_addr *to,
+		struct hal_peer **hp)
+{
+	struct dev_if *dif = dev_if(hif);
+	struct dev_peer *peer;
+	int ret = 0;
+
+	if (!addr_valid(dif, to))
+		return -FI_EINVAL;
+	peer = dev_peer_find(dif, to);
+	if (peer != NULL && !dev_lives(peer)) {
+		if (to->nonce != HAL_ADDR_ANY)
+			return -FI_ECONNREFUSED;
+		peer = NULL;		/* somebody else may hold it now */
+	}
+	if (peer == NULL)
+		ret = connect_new(dif, to, &peer);
+	else if (peer->hello == DEV_HELLO_NONE)
+		ret = open_out(peer);
+	if (ret != 0)
+		return ret;
+	if (!dev_hello_send(peer))
+		return dev_lives(peer) ? -FI_EAGAIN : -FI_ECONNREFUSED;
+	peer->p.tx.open = true;
+	peer->known = true;
+	*hp = &peer->p;
+	return 0;
+}
+
+/* ---- Accepting --------------------------------------------------------- */
+
+static int import_soon(struct dev_if *dif, uint64_t ref, uint64_t secret,
+		       struct dev_region *region, struct hal_kdev_import *imp)
+{
+	int ret = -EAGAIN;
+
+	for (int i = 0; i < IMPORT_TRIES && ret == -EAGAIN; i++)
+		ret = dev_region_import(dif->mm, ref, secret, region, imp);
+	if (ret != 0)
+		dev_region_abandon(dif->mm, region);
+	return ret;
+}
+
+/* Tell the sender of a HELLO that we will not have it: best effort. */
+static void answer_no(struct dev_if *dif, uint64_t back, uint64_t answer)
+{
+	struct dev_region region = { 0 };
+	struct hal_kdev_import imp;
+
+	if (import_soon(dif, back, dif->i.addr.nonce, &region, &imp) != 0)
+		return;
+	if (imp.bytes >= DEV_PAGE) {
+		dif->io->store(&region.map, offsetof(struct dev_back, answer),
+			       &answer, sizeof(answer));
+		/* no peer, and nothing to end: it may not answer */
+		(void)dif->io->stores_before_notify(&region.map);
+	}
+	dev_region_drop(&region);
+}
+
+/* The page the sender stores to, in our memory; whose it is, is the driver's
+ * word. */
+static int map_link(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS],
+		    struct dev_region *link, struct hal_kdev_import *imp)
+{
+	uint64_t ref = w[3];
+	int ret;
+
+	ret = import_soon(dif, ref, dif->i.addr.nonce, link, imp);
+	if (ret != 0)
+		return ret;
+	if (imp->bytes >= DEV_PAGE && link->map.base != NULL &&
+	    hal_gaddr_board(ref) == dif->i.addr.board &&
+	    imp->owner == (w[0] & HAL_HEAD_ID_MASK) &&
+	    imp->owner_uid == dif->i.addr.uid)
+		return 0;
+	dev_region_drop(link);
+	return -EPERM;
+}
+
+/* 0, or what the sender is answered. */
+static enum dev_answer check_link(struct dev_if *dif,
+				  const struct dev_link *link, uint64_t head)
+{
+	uint8_t flags = hal_head_flags(head);
+	uint32_t depth = 1u << (flags & 0xF);
+
+	if (flags >> 4 == DEV_WIRE && link->magic == DEV_LINK_MAGIC &&
+	    link->wire == DEV_WIRE && depth == dif->i.caps->pkt_depth &&
+	    link->space_bytes == dif->i.caps->space_bytes)
+		return DEV_ANSWER_NONE;
+	hal_log(0, "interface %u:%u speaks version %u of the device protocol "
+		"with %u packets and %llu bytes of space, this process version "
+		"%u with %u and %u: use one unimem build and one platform file "
+		"for all processes of a job",
+		hal_id_board(head & HAL_HEAD_ID_MASK),
+		hal_id_if(head & HAL_HEAD_ID_MASK), flags >> 4, depth,
+		(unsigned long long)link->space_bytes, DEV_WIRE,
+		dif->i.caps->pkt_depth, dif->i.caps->space_bytes);
+	return DEV_ANSWER_VERSION;
+}
+
+/* What passes, where an import is asked for again. */
+static bool passes(int err)
+{
+	return err == -EAGAIN || err == -ENOSPC || err == -ENOMEM ||
+	       err == -EMFILE;
+}
+
+static int import_back(struct dev_peer *peer)
+{
+	struct dev_if *dif = dev_if(peer->p.hif);
+	struct hal_kdev_import imp;
+	int ret;
+
+	ret = dev_region_import(dif->mm, peer->hello_back, dif->i.addr.nonce,
+				&peer->rback, &imp);
+	if (ret == -ENOSPC) {
+		dev_routes_trim(dif);
+		ret = dev_region_import(dif->mm, peer->hello_back,
+					dif->i.addr.nonce, &peer->rback, &imp);
+	}
+	if (ret == 0 && (imp.owner != peer->identity || imp.bytes < DEV_PAGE)) {
+		dev_region_drop(&peer->rback);
+		ret = -EPERM;
+	}
+	return ret;
+}
+
+/* Ask again: at once for a route that is being set up, with a back-off where
+ * there is no room, as each try takes the routes that others keep. */
+static void back_wait(struct dev_peer *peer, int err)
+{
+	if (err == -EAGAIN)
+		return;
+	if (peer->back_wait == 0)
+		hal_log(0, "waiting for a route to the page of interface "
+			"%u:%u: %s", peer->p.addr.board, peer->p.addr.iface,
+			strerror(-err));
+	peer->back_wait = peer->back_wait == 0 ? BACK_NS :
+			  peer->back_wait * 2;
+	if (peer->back_wait > BACK_NS_MAX)
+		peer->back_wait = BACK_NS_MAX;
+	peer->back_at = dev_now() + peer->back_wait;
+}
+
+/* The sender's page we store to needs a route, which may take a while. */
+void dev_accept_back(struct dev_peer *peer)
+{
+	static const uint64_t welcome = DEV_ANSWER_WELCOME;
+	struct dev_if *dif = dev_if(peer->p.hif);
+	bool last = dev_silent(peer) || (peer->dying != 0 && dev_late(peer));
+	int ret;
+
+	if (!last && peer->back_at != 0 && dev_now() < peer->back_at)
+		return;
+	peer->back_at = 0;
+	ret = import_back(peer);
+	if (passes(ret) && !last) {
+		back_wait(peer, ret);
+		return;
+	}
+	if (ret != 0 && ret != -ESTALE && !last) {
+		hal_log(0, "cannot reach the page of interface %u:%u: %s",
+			peer->p.addr.board, peer->p.addr.iface,
+			strerror(-ret));
+		dev_cut(peer);
+	}
+	/* stale: it has ended; what it sent is here all the same */
+	HAL_POINT(HAL_POINT_MAPPED);
+	peer->accept = DEV_ACCEPT_DONE;
+	peer->p.rx.cells = peer->cells;
+	dif->naccepting--;
+	if (peer->rback.mm != NULL)
+		dif->io->store(&peer->rback.map,
+			       offsetof(struct dev_back, answer), &welcome,
+			       sizeof(welcome));
+	dev_event(peer, HAL_EV_INBOUND, 0);
+	/* it may sleep until we have answered */
+	dev_wake(&peer->p);
+}
+
+/*
+ * Did the object a peer of ours was connected with end before the HELLO of that
+ * session was sent?
+ */
+static bool let_go(struct dev_peer *peer, uint64_t session)
+{
+	uint64_t closed;
+
+	if (peer->accept != DEV_ACCEPT_NONE)
+		/* pairs with the release of end, by dev_last_words() */
+		return atomic_load_explicit(&dev_rlink(peer)->end,
+					    memory_order_acquire) != 0;
+	if (dev_back(peer) == NULL)
+		return false;
+	/* nothing is read that it orders */
+	closed = atomic_load_explicit(&dev_back(peer)->back.closed,
+				      memory_order_relaxed);
+	return closed != 0 && closed != session;
+}
+
+/*
+ * The peer a HELLO is of: one we are connected to, also if it has ended since,
+ * or a new one. NULL: nobody's.
+ */
+static struct dev_peer *hello_peer(struct dev_if *dif, uint64_t identity,
+				   uint64_t session)
+{
+	struct hal_addr addr = {
+		.version = HAL_ADDR_VERSION,
+		.board = (uint16_t)hal_id_board(identity),
+		.iface = hal_id_if(identity),
+		.uid = dif->i.addr.uid,
+	};
+	struct dev_peer *peer = dev_peer_of(dif, identity);
+
+	if (peer != NULL && !peer->p.dead && !peer->cut) {
+		if (let_go(peer, session))
+			dev_doom(peer, -FI_ECONNRESET);
+		else if (peer->accept == DEV_ACCEPT_NONE)
+			return peer;
+		else
+			return NULL;	/* a second one is a lie */
+	}
+	/* the table of interfaces has no entry of any other */
+	if (addr.board >= dif->i.caps->boards || addr.iface >= HAL_REG_IFS ||
+	    dev_peer_new(dif, &addr, identity, &peer) != 0)
+		return NULL;
+	return peer;
+}
+
+/* The inbound half opens over a page that is what it should be. */
+static enum dev_answer open_in(struct dev_if *dif,
+			       const uint64_t w[HAL_PKT_WORDS],
+			       struct dev_region *rlink,
+			       const struct hal_kdev_import *imp)
+{
+	const struct dev_link *link = rlink->map.base;
+	uint32_t depth = 1u << (hal_head_flags(w[0]) & 0xF);
+	struct dev_peer *peer;
+	enum dev_answer no;
+
+	no = check_link(dif, link, w[0]);
+	if (no != DEV_ANSWER_NONE)
+		return no;
+	peer = hello_peer(dif, w[0] & HAL_HEAD_ID_MASK, link->session);
+	if (peer == NULL)
+		return DEV_ANSWER_FAILED;
+	if (dev_inbound_reserve(dif) != 0 ||
+	    dev_ring_new(peer, link->first, depth) != 0) {
+		if (peer->hello == DEV_HELLO_NONE)
+			dev_peer_drop(peer);
+		return DEV_ANSWER_FAILED;
+	}
+	peer->rlink = *rlink;
+	peer->p.addr.nonce = imp->owner_nonce;
+	peer->hello_back = w[2];
+	peer->accept = DEV_ACCEPT_BACK;
+	dif->naccepting++;
+	dev_accept_back(peer);
+	return DEV_ANSWER_NONE;
+}
+
+void dev_hello_came(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS])
+{
+	struct dev_region link = { 0 };
+	struct hal_kdev_import imp;
+	enum dev_answer no = DEV_ANSWER_FAILED;
+
+	if (w[1] != dif->i.addr.nonce) {
+		dif->stats.strange++;	/* meant for the one before us */
+		return;
+	}
+	HAL_POINT(HAL_POINT_ACCEPTED);
+	if (map_link(dif, w, &link, &imp) == 0) {
+		no = open_in(dif, w, &link, &imp);
+		if (no != DEV_ANSWER_NONE)
+			dev_region_drop(&link);
+	}
+	if (no != DEV_ANSWER_NONE)
+		answer_no(dif, w[2], no);
+}
+
+/* ---- Receive space ----------------------------------------------------- */
+
+/* Map the space a sender announced in its link page, if it did. False: that
+ * cannot be done, and the peer is cut off. */
+bool dev_space_map(struct dev_peer *peer)
+{
+	struct dev_if *dif = dev_if(peer->p.hif);
+	struct dev_link *link = dev_rlink(peer);
+	struct hal_kdev_import imp;
+	uint64_t ref;
+	int ret;
+
+	/* visible before the packet that names it, by dev_space_ready() */
+	ref = atomic_load_explicit(&link->space_ref, memory_order_acquire);
+	if (ref == 0)
+		return true;
+	ret = import_soon(dif, ref, link->space_secret, &peer->rspace, &imp);
+	if (ret == 0 && (imp.owner != peer->identity ||
+			 imp.bytes < dif->i.caps->space_bytes ||
+			 hal_gaddr_board(ref) != dif->i.addr.board ||
+			 peer->rspace.map.base == NULL)) {
+		dev_region_drop(&peer->rspace);
+		ret = -EPERM;
+	}
+	if (ret != 0) {
+		hal_log(0, "cannot map the receive space of interface %u:%u: "
+			"%s", peer->p.addr.board, peer->p.addr.iface,
+			strerror(-ret));
+		dev_cut(peer);
+		return false;
+	}
+	peer->p.rx.space = peer->rspace.map.base;
+	return true;
+}
+
+int dev_space_ready(struct hal_peer *hp, uint32_t bytes)
+{
+	struct dev_peer *peer = dev_peer(hp);
+	struct dev_if *dif = dev_if(hp->hif);
+	uint64_t secret = dev_random();
+	int ret;
+
+	if (peer->space.mm != NULL || bytes == 0 || !dev_lives(peer))
+		return 0;
+	ret = dev_region_alloc(dif->mm, hp->addr.board,
+			       dif->i.caps->space_bytes, secret,
+			       peer->identity, &peer->space);
+	if (ret == -ESRCH || ret == -EHOSTDOWN)
+		return 0;		/* gone: into a void */
+	if (ret != 0) {
+		hal_log(peer->starved ? 1 : 0, "no memory for %u bytes of "
+			"receive space at interface %u:%u: %s",
+			dif->i.caps->space_bytes, hp->addr.board,
+			hp->addr.iface, strerror(-ret));
+		peer->starved = true;
+		return -FI_ENOMEM;
+	}
+	peer->starved = false;
+	dif->io->store(&peer->link.map,
+		       offsetof(struct dev_link, space_secret), &secret,
+		       sizeof(secret));
+	if (dev_stored(peer, &peer->link.map) != 0)
+		return 0;
+	dif->io->store(&peer->link.map, offsetof(struct dev_link, space_ref),
+		       &peer->space.ref, sizeof(peer->space.ref));
+	dev_stored(peer, &peer->link.map);
+	return 0;
+}
+
+void dev_space_write(struct hal_peer *hp, uint32_t off, const void *src,
+		     size_t len)
+{
+	struct dev_peer *peer = dev_peer(hp);
+
+	if (peer->space.mm != NULL && !hp->dead && !peer->gone)
+		dev_if(hp->hif)->io->store(&peer->space.map, off, src, len);
+}
+
+void dev_space_barrier(struct hal_peer *hp)
+{
+	struct dev_peer *peer = dev_peer(hp);
+
+	if (peer->space.mm != NULL && !hp->dead)
+		dev_stored(peer, &peer->space.map);
+}
+
+/* ---- Words stored back ------------------------------------------------- */
+
+void dev_back_store(struct hal_peer *hp, int word, uint64_t val)
+{
+	struct dev_peer *peer = dev_peer(hp);
+	struct dev_if *dif = dev_if(hp->hif);
+	uint64_t off = offsetof(struct dev_back, back.done);
+
+	if (peer->rback.mm == NULL || hp->dead || peer->gone)
+		return;
+	if (word >= 0)
+		off = offsetof(struct dev_back, back.word) +
+		      (uint64_t)word * sizeof(val);
+	/* it says that what we have read may be written over */
+	dif->io->loads_before_store(dif->mm);
+	dif->io->store(&peer->rback.map, off, &val, sizeof(val));
+}
+
+int dev_back_barrier(struct hal_peer *hp)
+{
+	struct dev_peer *peer = dev_peer(hp);
+
+	if (peer->rback.mm == NULL || hp->dead)
+		return -FI_EAGAIN;
+	return dev_stored(peer, &peer->rback.map) == 0 ? 0 : -FI_EAGAIN;
+}

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_dev_mem.c - memory of the driver's: regions held and mapped, dmable
+ * memory of the process, routes to that of peers.
+ *
+ * The driver counts generations and holds; what it refuses is stale. A route is
+ * kept when its last import is released, as setting one up takes more than
+ * 10 us [O 2.1], and is asked for again before it is used again.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "hal/dev/hal_dev.h"
+
+#define MEM_MAX		(UINT64_C(1) << HAL_GADDR_BOARD_SHIFT)
+#define ROUTES_KEPT	8		/* per peer, not in use */
+#define ASKED_MAX	64		/* per peer, being set up */
+#define ASKED_NS	UINT64_C(100000000)	/* not asked for again: who
+						 * wanted it may have left */
+
+/* ---- Regions ----------------------------------------------------------- */
+
+static uint64_t whole_pages(uint64_t bytes)
+{
+	return (bytes + DEV_PAGE - 1) & ~(uint64_t)(DEV_PAGE - 1);
+}
+
+static void drop_hold(struct hal_mmio *mm, uint32_t hold)
+{
+	struct hal_kdev_hold h = { .hold = hold };
+
+	mm->ops->ioctl(mm, HAL_KDEV_IO_DROP, &h);
+}
+
+static int region_map(struct hal_mmio *mm, uint64_t map_off, uint64_t bytes,
+		      struct dev_region *region)
+{
+	int ret;
+
+	ret = mm->ops->map(mm, map_off, bytes, &region->map);
+	if (ret != 0) {
+		drop_hold(mm, region->hold);
+		memset(region, 0, sizeof(*region));
+		return ret;
+	}
+	region->mm = mm;
+	return 0;
+}
+
+int dev_region_alloc(struct hal_mmio *mm, uint32_t board, uint64_t bytes,
+		     uint64_t secret, uint64_t to, struct dev_region *region)
+{
+	struct hal_kdev_alloc a = {
+		.bytes = bytes, .secret = secret, .to = to, .board = board,
+	};
+	int ret;
+
+	ret = mm->ops->ioctl(mm, HAL_KDEV_IO_ALLOC, &a);
+	if (ret != 0)
+		return ret;
+	region->ref = a.ref;
+	region->hold = a.hold;
+	return region_map(mm, a.map_off, a.bytes, region);
+}
+
+int dev_region_import(struct hal_mmio *mm, uint64_t ref, uint64_t secret,
+		      struct dev_region *region, struct hal_kdev_import *imp)
+{
+	int ret;
+
+	memset(imp, 0, sizeof(*imp));
+	imp->ref = ref;
+	imp->secret = secret;
+	imp->hold = region->hold;
+	ret = mm->ops->ioctl(mm, HAL_KDEV_IO_IMPORT, imp);
+	if (ret == 0 || ret == -EAGAIN)
+		region->hold = imp->hold;
+	if (ret != 0)
+		return ret;
+	region->ref = ref;
+	return region_map(mm, imp->map_off, imp->bytes, region);
+}
+
+/* An import that said -EAGAIN is asked for no more. */
+void dev_region_abandon(struct hal_mmio *mm, struct dev_region *region)
+{
+	if (region->mm != NULL || region->hold == 0)
+		return;
+	drop_hold(mm, region->hold);
+	region->hold = 0;
+}
+
+void dev_region_drop(struct dev_region *region)
+{
+	if (region->mm == NULL)
+		return;
+	region->mm->ops->unmap(&region->map);
+	drop_hold(region->mm, region->hold);
+	memset(region, 0, sizeof(*region));
+}
+
+/* ---- Own dmable memory ------------------------------------------------- */
+
+int dev_mem_alloc(struct hal *hal, int board, size_t bytes,
+		  struct hal_mem **out, void **addr)
+{
+	struct hal_dev *dev = (struct hal_dev *)hal;
+	struct hal_mem *mem;
+	int ret;
+
+	if (board >= (int)hal->caps.boards || bytes == 0)
+		return -FI_EINVAL;
+	if (board < 0)
+		board = hal->own_board;
+	/* it would be Device memory: no plain pointer */
+	if (board != hal->own_board &&
+	    !(hal->caps.flags & HAL_CAP_ANY_BOARD))
+		return -FI_EINVAL;
+	mem = calloc(1, sizeof(*mem));
+	if (mem == NULL)
+		return -FI_ENOMEM;
+	mem->dev = dev;
+	mem->secret = dev_random();
+	mem->bytes = whole_pages(bytes);
+	hal_lock(&dev->lock);
+	ret = bytes > MEM_MAX ? -FI_ENOMEM :
+		dev_region_alloc(dev->mm, (uint32_t)board, mem->bytes,
+				 mem->secret, 0, &mem->region);
+	if (ret == 0) {
+		mem->next = dev->mems;
+		mem->pprev = &dev->mems;
+		if (mem->next != NULL)
+			mem->next->pprev = &mem->next;
+		dev->mems = mem;
+	}
+	hal_unlock(&dev->lock);
+	if (ret != 0) {
+		hal_log(0, "cannot get %zu bytes of dmable memory on board %d: "
+			"%s", bytes, board, strerror(-ret));
+		free(mem);
+		return ret;
+	}
+	*out = mem;
+	*addr = mem->region.map.base;
+	return 0;
+}
+
+void dev_mem_free(struct hal_mem *mem)
+{
+	struct hal_dev *dev = mem->dev;
+
+	hal_lock(&dev->lock);
+	*mem->pprev = mem->next;
+	if (mem->next != NULL)
+		mem->next->pprev = mem->pprev;
+	dev_region_drop(&mem->region);
+	hal_unlock(&dev->lock);
+	free(mem);
+}
+
+int dev_mem_key(struct hal_mem *mem, struct hal_key *key)
+{
+	key->word[0] = mem->region.ref;
+	key->word[1] = mem->secret;
+	return 0;
+}
+
+/* Global address of a range of ours. -FI_EINVAL: it is in no region. */
+int dev_mem_gaddr(struct hal_dev *dev, const void *addr, uint64_t len,
+		  uint64_t *gaddr)
+{
+	int ret = -FI_EINVAL;
+
+	hal_lock(&dev->lock);
+	for (struct hal_mem *mem = dev->mems; mem != NULL; mem = mem->next) {
+		uint64_t off = (uintptr_t)addr -
+			       (uintptr_t)mem->region.map.base;
+
+		if (off > mem->bytes || len > mem->bytes - off)
+			continue;
+		*gaddr = dev_ref_gaddr(mem->region.ref) + off;
+		ret = 0;
+		break;
+	}
+	hal_unlock(&dev->lock);
+	return ret;
+}
+
+/* ---- Regions of peers -------------------------------------------------- */
+
+static struct hal_rmem **rmem_find(struct dev_peer *peer,
+				   const struct hal_key *key)
+{
+	struct hal_rmem **at = &peer->rmems;
+
+	while (*at != NULL && ((*at)->key.word[0] != key->word[0] ||
+			       (*at)->key.word[1] != key->word[1]))
+		at = &(*at)->next;
+	return at;
+}
+
+static void rmem_drop(struct hal_rmem **at)
+{
+	struct hal_rmem *rmem = *at;
+
+	*at = rmem->next;
+	if (rmem->hold != 0)
+		drop_hold(dev_if(rmem->peer->p.hif)->mm, rmem->hold);
+	free(rmem);
+}
+
+/* Let go of routes that nobody uses, the oldest first, until so many are
+ * left; new ones are put at the head. And of those being set up that were asked
+ * for last before that time. */
+static void routes_trim(struct dev_peer *peer, unsigned keep, uint64_t before)
+{
+	struct hal_rmem **at = &peer->rmems;
+	unsigned idle = 0;
+
+	while (*at != NULL) {
+		if ((*at)->asked ? (*at)->asked_at < before :
+		    (*at)->refs == 0 && ++idle > keep)
+			rmem_drop(at);
+		else
+			at = &(*at)->next;
+	}
+}
+
+/* Make room for another route. */
+void dev_routes_trim(struct dev_if *dif)
+{
+	for (struct dev_peer *p = dif->peers; p != NULL; p = p->next)
+		routes_trim(p, 0, dev_now() - ASKED_NS);
+}
+
+/* Ask the driver for the route; with -FI_EAGAIN it is kept, to ask again. */
+static int route_ask(struct dev_if *dif, struct hal_rmem *rmem)
+{
+	struct hal_kdev_import imp = {
+		.ref = rmem->key.word[0], .secret = rmem->key.word[1],
+		.hold = rmem->hold,
+	};
+	int ret;
+
+	rmem->asked_at = dev_now();
+	ret = dif->io->ioctl(dif->mm, HAL_KDEV_IO_IMPORT, &imp);
+	if (ret == -ENOSPC) {
+		dev_routes_trim(dif);
+		ret = dif->io->ioctl(dif->mm, HAL_KDEV_IO_IMPORT, &imp);
+	}
+	rmem->asked = ret == -EAGAIN;
+	if (ret == 0 || ret == -EAGAIN)
+		rmem->hold = imp.hold;
+	rmem->bytes = imp.bytes;
+	return ret == 0 ? 0 : ret == -EAGAIN ? -FI_EAGAIN :
+	       ret == -ESTALE || ret == -EACCES ? -FI_EKEYREJECTED :
+	       -FI_ENOMEM;
+}
+
+static unsigned asked_for(const struct dev_peer *peer)
+{
+	unsigned n = 0;
+
+	for (struct hal_rmem *r = peer->rmems; r != NULL; r = r->next)
+		n += r->asked;
+	return n;
+}
+
+/* Who asked may never ask again: of too many those go that nobody has asked for
+ * in a while. Others stay, or none of many would ever be ready. */
+static int route_new(struct dev_peer *peer, const struct hal_key *key,
+		     struct hal_rmem **out)
+{
+	struct hal_rmem *rmem;
+
+	if (asked_for(peer) >= ASKED_MAX)
+		routes_trim(peer, ROUTES_KEPT, dev_now() - ASKED_NS);
+	if (asked_for(peer) >= ASKED_MAX)
+		return -FI_EAGAIN;
+	rmem = calloc(1, sizeof(*rmem));
+	if (rmem == NULL)
+		return -FI_ENOMEM;
+	rmem->peer = peer;
+	rmem->key = *key;
+	rmem->asked = true;
+	rmem->next = peer->rmems;
+	peer->rmems = rmem;
+	*out = rmem;
+	return 0;
+}
+
+/* A route kept from before is good as long as its region is there. */
+static bool route_stale(struct dev_if *dif, const struct hal_rmem *rmem)
+{
+	struct hal_kdev_hold h = { .hold = rmem->hold };
+
+	return dif->io->ioctl(dif->mm, HAL_KDEV_IO_CHECK, &h) != 0;
+}
+
+/* From the dead nothing is imported. */
+static int still_there(struct dev_peer *peer)
+{
+	int holds;
+
+	if (!dev_lives(peer))
+		return -FI_ECONNRESET;
+	holds = dev_holds(peer);
+	return holds < 0 ? holds : holds == 0 ? -FI_ECONNRESET : 0;
+}
+
+int dev_mem_import(struct hal_peer *hp, const struct hal_key *key,
+		   struct hal_rmem **out)
+{
+	struct dev_peer *peer = dev_peer(hp);
+	struct dev_if *dif = dev_if(hp->hif);
+	struct hal_rmem *rmem;
+	int ret;
+
+	ret = still_there(peer);
+	if (ret != 0)
+		return ret;
+	rmem = *rmem_find(peer, key);
+	if (rmem == NULL) {
+		ret = route_new(peer, key, &rmem);
+		if (ret != 0)
+			return ret;
+	}
+	if (rmem->asked)
+		ret = route_ask(dif, rmem);
+	else if (route_stale(dif, rmem))
+		ret = -FI_EKEYREJECTED;
+	if (ret != 0) {
+		/* found again: asking may have freed those before it */
+		if (rmem->refs == 0 && ret != -FI_EAGAIN)
+			rmem_drop(rmem_find(peer, key));
+		return ret;
+	}
+	rmem->refs++;
+	*out = rmem;
+	return 0;
+}
+
+void dev_mem_release(struct hal_rmem *rmem)
+{
+	if (--rmem->refs == 0)
+		routes_trim(rmem->peer, ROUTES_KEPT, 0);
+}
+
+void dev_rmems_free(struct dev_peer *peer)
+{
+	while (peer->rmems != NULL)
+		rmem_drop(&peer->rmems);
+}

@@ -1,0 +1,619 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_dev_pkt.c - packets: out by the packetizer, in by the mailbox.
+ *
+ * The packetizer has one buffer [D 5.2.4]: the fate of a packet is read from
+ * its status before the next one is set up, so that a refused packet (NACK) is
+ * known before another could overtake it. It then waits in a queue of its
+ * destination, as do those behind it, and is tried again with growing pauses;
+ * other destinations go on. A peer has at most pkt_depth packets that were not
+ * released, queued ones included.
+ *
+ * Refusals are no end: a process that is stopped, or computes, leaves its
+ * mailbox full for as long as it likes. That it ended, the table says.
+ */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+
+#include "hal/dev/hal_dev.h"
+
+#define LOOKS_SEND	100		/* at PEND, before a packet waits */
+#define LOOKS_END	100000		/* before a close gives up on it */
+#define PEND_MAX	UINT64_C(20000000)	/* ns; answers take some us */
+#define PUMP_PACKETS	32
+#define RUN_PACKETS	16		/* of one peer in a row */
+#define BACKOFF_MIN	2000u		/* ns */
+#define BACKOFF_MAX	1000000u
+#define REFUSED_TELL	UINT64_C(5000000000)	/* ns without a packet taken */
+#define REFUSED_GAP	UINT64_C(100000000)	/* ns between tries of ours */
+
+/* ---- Packetizer -------------------------------------------------------- */
+
+static void refused(struct dev_peer *peer)
+{
+	uint64_t now = dev_now();
+
+	dev_if(peer->p.hif)->stats.nacks++;
+	/* that we were elsewhere for long is not its doing */
+	if (peer->backoff == 0 || now - peer->retry_at > REFUSED_GAP)
+		peer->refused_at = now;
+	peer->backoff = peer->backoff == 0 ? BACKOFF_MIN : peer->backoff * 2;
+	if (peer->backoff > BACKOFF_MAX)
+		peer->backoff = BACKOFF_MAX;
+	peer->retry_at = now + peer->backoff;
+	dev_backlog_add(peer);
+	if (peer->refusal_told || now - peer->refused_at < REFUSED_TELL)
+		return;
+	peer->refusal_told = true;
+	hal_log(1, "interface %u:%u has taken no packet for %u s: its process "
+		"is stopped or makes no calls, packets wait for it",
+		peer->p.addr.board, peer->p.addr.iface,
+		(unsigned)(REFUSED_TELL / 1000000000));
+}
+
+/* The packet it held stays ours: the oldest of the queue. */
+static void queue_again(struct dev_if *dif, struct dev_peer *peer)
+{
+	uint32_t mask = dif->i.caps->pkt_depth - 1;
+
+	peer->queue[--peer->q_first & mask] = dif->pif_pkt;
+}
+
+/* Neither taken nor refused: that is no answer a packetizer may give. */
+static void failed(struct dev_peer *peer, uint64_t status)
+{
+	hal_log(0, "packetizer of interface %u:%u: a packet to %u:%u ended "
+		"with status 0x%llx%s: docs/porting.md, section 5, says where "
+		"to look", peer->p.hif->addr.board, peer->p.hif->addr.iface,
+		peer->p.addr.board, peer->p.addr.iface,
+		(unsigned long long)status, status & HAL_PIF_ILLEGAL ?
+		" (ILLEGAL): the driver's BASE_DEST does not match its "
+		"base_dest" : "");
+	dev_cut(peer);
+}
+
+/*
+ * OVERWR_BUF is a debug bit [D 5.2.3]: somebody wrote to the page while a
+ * packet was in it. The packet's fate is what ACK or NACK says, with or without
+ * it; but we never write then, so there is another who has the page.
+ */
+static void overwritten(struct dev_if *dif)
+{
+	const struct hal_dev *dev = dif->dev;
+	bool uio = dev->platform.pif.node[0] != '\0';
+
+	if (dif->stats.overwritten++ != 0)
+		return;
+	hal_log(0, "packetizer of interface %u:%u: somebody else writes to it "
+		"(OVERWR_BUF): %s%s", dif->i.addr.board, dif->i.addr.iface,
+		uio ? "let the driver map it, without pif = in " :
+		"docs/porting.md, section 5, says where to look",
+		uio ? dev_platform_file(&dev->hal.params) : "");
+}
+
+/*
+ * Its packet is over. ILLEGAL comes first: nothing was transmitted then, and
+ * ACK and NACK are those of the packet before [D table 5]. Where nothing was
+ * transmitted for another reason, dev_echo_settled() finds out.
+ */
+static void pif_settle(struct dev_if *dif, uint64_t status)
+{
+	struct dev_peer *peer = dif->pif_peer;
+	enum dev_pif held = dif->pif_holds;
+	bool illegal = (status & HAL_PIF_ILLEGAL) != 0;
+
+	dif->pif_holds = DEV_PIF_FREE;
+	dif->pif_peer = NULL;
+	if (status & HAL_PIF_OVERWR && status & (HAL_PIF_ACK | HAL_PIF_NACK))
+		overwritten(dif);
+	if (!illegal || held == DEV_PIF_ECHO)
+		dev_echo_settled(dif, status & (HAL_PIF_ACK | HAL_PIF_NACK),
+				 held == DEV_PIF_ECHO);
+	if (peer == NULL || !dev_lives(peer))
+		return;
+	if (illegal) {
+		failed(peer, status);
+		return;
+	}
+	if (held == DEV_PIF_WAKE)
+		return;		/* a peer that refuses it is awake */
+	if (status & HAL_PIF_NACK) {
+		if (held == DEV_PIF_HELLO)
+			peer->hello = DEV_HELLO_UNSENT;
+		else
+			queue_again(dif, peer);
+		refused(peer);
+	} else if (status & HAL_PIF_ACK) {
+		peer->backoff = 0;
+		peer->refusal_told = false;
+		if (held == DEV_PIF_HELLO)
+			peer->hello = DEV_HELLO_TAKEN;
+	} else {
+		failed(peer, status);
+	}
+}
+
+/*
+ * No answer to a packet for long: its board does not answer. Have the driver
+ * clear the packetizer, whose one buffer all others need too. What became of
+ * the packet is not known, so its peer is cut off; where the packetizer cannot
+ * be cleared nothing can be sent any more, and all are.
+ */
+static void pif_stuck(struct dev_if *dif)
+{
+	struct dev_peer *peer = dif->pif_peer;
+	int ret = dif->io->ioctl(dif->mm, HAL_KDEV_IO_CLEAR, NULL);
+	uint64_t status[2];
+
+	dif->pif_since = 0;
+	if (ret == 0 || !dif->stuck_told)
+		hal_log(0, "packetizer of interface %u:%u: no answer to a "
+			"packet to %u:%u for %u ms: %s", dif->i.addr.board,
+			dif->i.addr.iface,
+			peer != NULL ? peer->p.addr.board : dif->i.addr.board,
+			peer != NULL ? peer->p.addr.iface : dif->i.addr.iface,
+			(unsigned)(PEND_MAX / 1000000), ret == 0 ?
+			"is that board alive? Its connection ends" :
+			"and it cannot be cleared: the driver must know "
+			"HAL_KDEV_IO_CLEAR");
+	if (ret != 0) {
+		dif->stuck_told = true;
+		dev_cut_all(dif);
+		return;
+	}
+	dif->pif_holds = DEV_PIF_FREE;
+	dif->pif_peer = NULL;
+	/* what stands now is no answer to the next packet */
+	dif->io->read128(&dif->pif, HAL_PIF_STATUS, status);
+	dif->pif_answer = status[0] & (HAL_PIF_ACK | HAL_PIF_NACK);
+	if (dif->echo == DEV_ECHO_IN_PIF)
+		dif->echo = DEV_ECHO_NONE;
+	if (peer != NULL && !peer->p.dead)
+		dev_cut(peer);
+}
+
+/* PEND was read: for too long? */
+static bool pif_waits(struct dev_if *dif)
+{
+	uint64_t now = dev_now();
+
+	if (dif->pif_since == 0)
+		dif->pif_since = now;
+	return now - dif->pif_since <= PEND_MAX;
+}
+
+/* Is the packetizer ready for a packet? Looks at most so often. */
+bool dev_pif_idle(struct dev_if *dif, unsigned looks)
+{
+	uint64_t status[2];
+
+	if (dif->pif_holds == DEV_PIF_FREE)
+		return true;
+	while (looks-- != 0) {
+		dif->io->read128(&dif->pif, HAL_PIF_STATUS, status);
+		if (status[0] & HAL_PIF_PEND)
+			continue;
+		dif->pif_since = 0;
+		pif_settle(dif, status[0] & HAL_PIF_STATUS_MASK);
+		return true;
+	}
+	if (pif_waits(dif))
+		return false;
+	pif_stuck(dif);
+	return dif->pif_holds == DEV_PIF_FREE;
+}
+
+bool dev_pif_ready(struct dev_if *dif)
+{
+	return dev_pif_idle(dif, LOOKS_SEND);
+}
+
+/* Set it up; the third write sends. It must be idle. peer is NULL for a packet
+ * to the interface itself. */
+static void pif_put(struct dev_if *dif, enum dev_pif what,
+		    struct dev_peer *peer, const struct dev_pkt *pkt)
+{
+	const uint64_t dest[2] = {
+		peer != NULL ? peer->dest :
+		hal_dest(hal_id_board(dif->identity), hal_id_if(dif->identity),
+			 dif->info.base_dest), 0
+	};
+
+	HAL_POINT(HAL_POINT_CLAIMED);
+	dif->pif_holds = what;
+	dif->pif_peer = peer;
+	dif->pif_pkt = *pkt;
+	dif->stats.sent++;
+	dif->io->write128(&dif->pif, HAL_PIF_PAYLOAD0, &pkt->w[0]);
+	dif->io->write128(&dif->pif, HAL_PIF_PAYLOAD1, &pkt->w[2]);
+	HAL_POINT(HAL_POINT_COPIED);
+	/* own memory the packet tells of, which the peer may GET */
+	dif->io->memory_before_start(dif->mm);
+	dif->io->write128(&dif->pif, HAL_PIF_DEST, dest);
+	HAL_POINT(HAL_POINT_PUBLISHED);
+}
+
+static void put_hello(struct dev_peer *peer)
+{
+	struct hal_if *hif = peer->p.hif;
+	uint8_t log2 = (uint8_t)__builtin_ctz(hif->caps->pkt_depth);
+	struct dev_pkt pkt = { {
+		hal_head(DEV_PKT_HELLO, (uint8_t)(DEV_WIRE << 4 | log2)),
+		peer->p.addr.nonce, peer->back.ref, peer->link.ref,
+	} };
+
+	peer->hello = DEV_HELLO_IN_PIF;
+	pif_put(dev_if(hif), DEV_PIF_HELLO, peer, &pkt);
+	HAL_POINT(HAL_POINT_HELLO_SENT);
+}
+
+void dev_echo_put(struct dev_if *dif, uint64_t number)
+{
+	struct dev_pkt pkt = { {
+		hal_head(DEV_PKT_ECHO, 0), number,
+	} };
+
+	pif_put(dif, DEV_PIF_ECHO, NULL, &pkt);
+}
+
+/* Get the HELLO into the peer's mailbox; false: not now. */
+bool dev_hello_send(struct dev_peer *peer)
+{
+	struct dev_if *dif = dev_if(peer->p.hif);
+
+	for (int i = 0; i < 2 && peer->hello != DEV_HELLO_TAKEN; i++) {
+		if (!dev_pif_idle(dif, LOOKS_SEND) || !dev_lives(peer))
+			break;
+		if (peer->hello == DEV_HELLO_UNSENT &&
+		    (peer->backoff == 0 || dev_now() >= peer->retry_at))
+			put_hello(peer);
+	}
+	if (peer->hello == DEV_HELLO_IN_PIF)
+		dev_pif_idle(dif, LOOKS_SEND);
+	return peer->hello == DEV_HELLO_TAKEN;
+}
+
+/* ---- Packets that wait ------------------------------------------------- */
+
+static bool has_backlog(const struct dev_peer *peer)
+{
+	return dev_lives(peer) && (peer->q_first != peer->q_last ||
+				   peer->hello == DEV_HELLO_UNSENT ||
+				   peer->wake);
+}
+
+void dev_backlog_add(struct dev_peer *peer)
+{
+	struct dev_if *dif = dev_if(peer->p.hif);
+
+	if (peer->in_backlog)
+		return;
+	peer->in_backlog = true;
+	peer->log_next = NULL;
+	*dif->backlog_tail = peer;
+	dif->backlog_tail = &peer->log_next;
+}
+
+static void backlog_take(struct dev_if *dif, struct dev_peer **at)
+{
+	struct dev_peer *peer = *at;
+
+	*at = peer->log_next;
+	if (dif->backlog_tail == &peer->log_next)
+		dif->backlog_tail = at;
+	peer->in_backlog = false;
+}
+
+void dev_backlog_remove(struct dev_peer *peer)
+{
+	struct dev_if *dif = dev_if(peer->p.hif);
+	struct dev_peer **at = &dif->backlog;
+
+	if (!peer->in_backlog)
+		return;
+	while (*at != peer)
+		at = &(*at)->log_next;
+	backlog_take(dif, at);
+}
+
+static void put_next(struct dev_if *dif, struct dev_peer *peer)
+{
+	static const struct dev_pkt wake = { { (uint64_t)DEV_PKT_WAKE << 56 } };
+	uint32_t mask = dif->i.caps->pkt_depth - 1;
+
+	if (peer->hello == DEV_HELLO_UNSENT) {
+		put_hello(peer);
+	} else if (peer->q_first != peer->q_last) {
+		dif->stats.resent++;
+		pif_put(dif, DEV_PIF_DATA, peer,
+			&peer->queue[peer->q_first++ & mask]);
+	} else {
+		peer->wake = false;
+		pif_put(dif, DEV_PIF_WAKE, peer, &wake);
+	}
+}
+
+/* Send what waits for a peer, as far as it is taken; false: the packetizer is
+ * busy. */
+static bool peer_run(struct dev_if *dif, struct dev_peer *peer, uint64_t now)
+{
+	for (int n = 0; n <= RUN_PACKETS; n++) {
+		if (!dev_pif_idle(dif, LOOKS_SEND))
+			return false;
+		if (n == RUN_PACKETS || !has_backlog(peer) ||
+		    (peer->backoff != 0 && now < peer->retry_at))
+			break;
+		put_next(dif, peer);
+	}
+	return true;
+}
+
+void dev_backlog_run(struct dev_if *dif)
+{
+	struct dev_peer **at = &dif->backlog;
+	uint64_t now = dev_now();
+
+	while (*at != NULL) {
+		struct dev_peer *peer = *at;
+
+		if (!peer_run(dif, peer, now))
+			return;
+		if (has_backlog(peer))
+			at = &peer->log_next;
+		else
+			backlog_take(dif, at);
+	}
+}
+
+static int enqueue(struct dev_peer *peer, const struct dev_pkt *pkt)
+{
+	struct dev_if *dif = dev_if(peer->p.hif);
+	uint32_t depth = dif->i.caps->pkt_depth;
+	bool in_pif = dif->pif_peer == peer;
+
+	/* one place is for what the packetizer may give back; more can only be
+	 * wanted if the peer told of releases that cannot be */
+	if (peer->q_last - peer->q_first + in_pif >= depth)
+		return -FI_EAGAIN;
+	peer->queue[peer->q_last++ & (depth - 1)] = *pkt;
+	dif->stats.queued++;
+	dev_backlog_add(peer);
+	return 0;
+}
+
+/* ---- Sending ----------------------------------------------------------- */
+
+/* May one more packet be on its way? */
+static bool has_room(const struct hal_peer *hp)
+{
+	/* pairs with the store of the peer's flush; a made-up count makes the
+	 * difference huge */
+	uint64_t done = atomic_load_explicit(&hp->tx.back->done,
+					     memory_order_acquire);
+
+	return hp->tx.next - done < hp->hif->caps->pkt_depth;
+}
+
+int dev_pkt_send(struct hal_peer *hp, uint64_t head, const uint64_t *w,
+		 unsigned nw, const void *data, size_t len)
+{
+	struct dev_peer *peer = dev_peer(hp);
+	struct dev_if *dif = dev_if(hp->hif);
+	struct dev_pkt pkt = { { head } };
+	uint8_t *payload = (uint8_t *)&pkt.w[1];
+	int ret = 0;
+
+	if (!has_room(hp))
+		return -FI_EAGAIN;
+	for (unsigned i = 0; i < nw; i++)
+		memcpy(payload + 8 * i, &w[i], 8);
+	hal_copy_small(payload + 8 * nw, data, len);
+	/* what waits goes first */
+	if (peer->q_first != peer->q_last)
+		dev_backlog_run(dif);
+	if (peer->q_first != peer->q_last ||
+	    !dev_pif_idle(dif, LOOKS_SEND) ||
+	    peer->q_first != peer->q_last)
+		ret = enqueue(peer, &pkt);
+	else if (dev_lives(peer))	/* else into a void */
+		pif_put(dif, DEV_PIF_DATA, peer, &pkt);
+	if (ret == 0)
+		hp->tx.next++;
+	return ret;
+}
+
+/* A packet that says nothing makes the mailbox signal. If it is refused, the
+ * mailbox is not empty, and the peer has been told. */
+void dev_wake(struct hal_peer *hp)
+{
+	struct dev_peer *peer = dev_peer(hp);
+
+	if (!dev_lives(peer) || peer->dest == 0)
+		return;
+	peer->wake = true;
+	dev_backlog_add(peer);
+	dev_backlog_run(dev_if(hp->hif));
+}
+
+/* ---- The end ----------------------------------------------------------- */
+
+/*
+ * The outbound half ends. What still waits goes into the link page, and so does
+ * the number of all, by which the receiver knows when it has got everything.
+ */
+void dev_last_words(struct dev_peer *peer)
+{
+	struct dev_if *dif = dev_if(peer->p.hif);
+	struct hal_mmio_map *map = &peer->link.map;
+	uint32_t mask = dif->i.caps->pkt_depth - 1;
+	uint64_t last, end = peer->p.tx.next + 1;
+	uint32_t n;
+
+	if (dif->pif_peer == peer)
+		dev_pif_idle(dif, LOOKS_END);
+	n = peer->q_last - peer->q_first;
+	last = peer->p.tx.next - n;
+	for (uint32_t i = 0; i < n; i++)
+		dif->io->store(map, offsetof(struct dev_link, words) +
+			       i * sizeof(struct dev_pkt),
+			       &peer->queue[(peer->q_first + i) & mask],
+			       sizeof(struct dev_pkt));
+	dif->stats.last_words += n;
+	dif->io->store(map, offsetof(struct dev_link, last), &last,
+		       sizeof(last));
+	if (dev_stored(peer, map) != 0)
+		return;
+	dif->io->store(map, offsetof(struct dev_link, end), &end, sizeof(end));
+	dev_stored(peer, map);
+}
+
+/* One try, for a peer that is let go of: its sleep ends by the clock else. */
+void dev_wake_now(struct dev_peer *peer)
+{
+	static const struct dev_pkt wake = { { (uint64_t)DEV_PKT_WAKE << 56 } };
+	struct dev_if *dif = dev_if(peer->p.hif);
+
+	if (dev_pif_idle(dif, LOOKS_SEND))
+		pif_put(dif, DEV_PIF_WAKE, peer, &wake);
+}
+
+/* ---- Receiving --------------------------------------------------------- */
+
+/*
+ * A ring in private memory for the packets of one sender. Slots are marked as
+ * of the lap before, so that none looks like the packet to come.
+ */
+int dev_ring_new(struct dev_peer *peer, uint64_t first, uint32_t depth)
+{
+	struct hal_rx *rx = &peer->p.rx;
+	struct hal_cell *cells = aligned_alloc(HAL_LINE,
+					       depth * sizeof(*cells));
+
+	if (cells == NULL)
+		return -FI_ENOMEM;
+	memset(cells, 0, depth * sizeof(*cells));
+	for (uint64_t n = first; n < first + depth; n++)
+		atomic_store_explicit(&cells[n & (depth - 1)].head,
+				      (n + 1 - depth) & HAL_HEAD_ID_MASK,
+				      memory_order_relaxed);
+	rx->mask = depth - 1;
+	rx->next = first;
+	rx->told = first;
+	rx->identity = peer->identity;
+	peer->cells = cells;		/* the caller's once accepted */
+	peer->came = first;
+	return 0;
+}
+
+void dev_ring_push(struct dev_peer *peer, const uint64_t w[HAL_PKT_WORDS])
+{
+	struct hal_rx *rx = &peer->p.rx;
+	struct hal_cell *cell = &peer->cells[peer->came & rx->mask];
+
+	if (peer->came - rx->next > rx->mask) {
+		hal_log(0, "interface %u:%u sent more than was released to it: "
+			"dropped", peer->p.addr.board, peer->p.addr.iface);
+		dev_cut(peer);
+		return;
+	}
+	memcpy(cell->payload, &w[1], 8 * (HAL_PKT_WORDS - 1));
+	peer->came++;
+	/* pairs with the acquire in hal_rx_peek() */
+	atomic_store_explicit(&cell->head, (w[0] & ~HAL_HEAD_ID_MASK) |
+			      (peer->came & HAL_HEAD_ID_MASK),
+			      memory_order_release);
+}
+
+static void take_packet(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS])
+{
+	uint8_t type = hal_head_type(w[0]);
+	struct dev_peer *peer;
+
+	if (type == DEV_PKT_HELLO) {
+		dev_hello_came(dif, w);
+		return;
+	}
+	if (type == DEV_PKT_ECHO) {
+		dev_echo_came(dif, w);
+		return;
+	}
+	if (type >= HAL_PKT_RESERVED && type <= HAL_PKT_EMPTY)
+		return;			/* WAKE, or of a later version */
+	peer = dev_peer_of(dif, w[0] & HAL_HEAD_ID_MASK);
+	/* of one that is gone: what the mailbox took while it lived counts */
+	if (peer == NULL || peer->cells == NULL || peer->p.dead || peer->cut) {
+		dif->stats.strange++;	/* sent to one before us */
+		return;
+	}
+	/* stores that it names may be the first into the receive space */
+	if (peer->rspace.mm == NULL && !dev_space_map(peer))
+		return;
+	dev_ring_push(peer, w);
+}
+
+/* Words 0 and 1 of a packet were read: read the others and take it. */
+void dev_mbox_take(struct dev_if *dif, uint64_t w[HAL_PKT_WORDS])
+{
+	dif->io->read128(&dif->mif, HAL_MIF_DATA, &w[2]);
+	/* what the packet names is read after it */
+	dif->io->status_before_memory(dif->mm);
+	take_packet(dif, w);
+}
+
+/* Empty the mailbox, up to so many packets; their number. What is neither a
+ * packet nor the pattern of an empty mailbox counts as a packet. */
+unsigned dev_mbox_run(struct dev_if *dif, unsigned max)
+{
+	uint64_t w[HAL_PKT_WORDS], strange = dif->stats.strange;
+	unsigned n;
+
+	for (n = 0; n < max; n++) {
+		dif->io->read128(&dif->mif, HAL_MIF_DATA, &w[0]);
+		/* no packet has that identity: not its type alone, which a
+		 * liar may send, and then halves would pass for packets */
+		if (w[0] == dif->empty)
+			break;
+		if (!hal_id_possible(w[0] & HAL_HEAD_ID_MASK)) {
+			/* one word: a packet may begin at the next */
+			dif->io->status_before_memory(dif->mm);
+			if (!dev_mbox_nonsense(dif, w))
+				break;
+			continue;
+		}
+		dif->nonsense = 0;
+		dev_mbox_take(dif, w);
+	}
+	dif->stats.came += n;
+	if (n == max && dif->stats.strange - strange == n)
+		dev_mbox_strange(dif, n);
+	else
+		dif->strange_run = 0;
+	return n;
+}
+
+void dev_pump(struct hal_if *hif)
+{
+	struct dev_if *dif = dev_if(hif);
+
+	if (dif->pif_holds != DEV_PIF_FREE)
+		dev_pif_idle(dif, 1);
+	if (dif->backlog != NULL)
+		dev_backlog_run(dif);
+	dev_mbox_run(dif, PUMP_PACKETS);
+}
+
+/* Does any ring hold a packet? */
+int dev_rx_pending(struct dev_if *dif)
+{
+	uint64_t head;
+
+	for (uint32_t i = 0; i < dif->i.ninbound; i++) {
+		struct hal_peer *hp = dif->i.inbound[i];
+
+		if (hp->rx.cells != NULL && !hp->rx.held &&
+		    hal_rx_peek(hp, &head) != NULL)
+			return 1;
+	}
+	return 0;
+}

@@ -1,0 +1,724 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_emu.c - emulation of boards in shared memory: device and interfaces.
+ *
+ * No thread, no signal handler, no name in a file system, nothing that outlives
+ * its last user. An interface is a listening socket, an epoll set and a public
+ * page; house-keeping happens in service(), which the caller calls by clock.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/membarrier.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "hal/emu/hal_emu.h"
+
+#define IF_ROOM		(1u << 20)	/* of memory, to open one at all */
+#define EVENTS_BURST	64		/* of the epoll set, per service */
+#define ACCEPT_ROUNDS	64		/* for those who came before an end */
+#define MUTE_SHARE	4		/* of our descriptors, for who says */
+#define MUTE_MOST	65536		/* nothing, and at most so many */
+#define ARMED_TICK_NS	1000000		/* where no global barrier exists */
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE	23
+#endif
+
+/* ---- Device ---------------------------------------------------------- */
+
+static int membarrier(int cmd)
+{
+	return (int)syscall(SYS_membarrier, cmd, 0, 0);
+}
+
+/* Can pages of a mapping be allocated without a fault, with an error? */
+static bool populate_works(void)
+{
+	char *page;
+	int policy = '0', fd;
+	bool works;
+
+	/* under strict accounting a late page may be refused by a signal */
+	fd = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		if (read(fd, &policy, 1) != 1)
+			policy = '0';
+		close(fd);
+	}
+	if ((policy & 0xff) == '2')
+		return false;
+	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (page == MAP_FAILED)
+		return false;
+	works = madvise(page, 4096, MADV_POPULATE_WRITE) == 0;
+	munmap(page, 4096);
+	return works;
+}
+
+static uint64_t random_nonzero(void)
+{
+	uint64_t val = 0;
+
+	while (val == 0)
+		if (getrandom(&val, sizeof(val), 0) != (ssize_t)sizeof(val))
+			val = 0;
+	return val;
+}
+
+static int emu_open(const struct hal_params *params, struct hal **hal)
+{
+	struct hal_emu *emu;
+	int ret;
+
+	emu = calloc(1, sizeof(*emu));
+	if (emu == NULL) {
+		hal_log(0, "no memory for the emulation");
+		return -FI_ENOMEM;
+	}
+	emu->hal.ops = &hal_emu_ops;
+	emu->hal.params = *params;
+	emu->pid = getpid();
+	ret = emu_board_init(emu);
+	if (ret != 0)
+		goto err_free;
+	emu->pidfd = pidfd_open(emu->pid, 0);
+	if (emu->pidfd < 0) {
+		ret = -errno;
+		hal_log(0, "cannot open a pidfd: %s%s", strerror(-ret),
+			ret == -FI_EMFILE ? " (RLIMIT_NOFILE): raise it with "
+			"ulimit -n" : ": the emulation needs Linux 5.3 and a "
+			"seccomp filter that allows pidfd_open");
+		goto err_board;
+	}
+	emu->proc_ours = emu_proc_ours(emu);
+	emu_attach_open(emu);
+	emu->populate = populate_works();
+	emu->membarrier = membarrier(
+		MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0;
+	*hal = &emu->hal;
+	return 0;
+
+err_board:
+	emu_board_fini(emu);
+err_free:
+	free(emu);
+	return ret;
+}
+
+static void emu_close(struct hal *hal)
+{
+	struct hal_emu *emu = (struct hal_emu *)hal;
+
+	for (uint32_t i = 0; i < emu->nmems; i++)
+		if (emu->mems[i].mem != NULL)
+			emu_mem_free(emu->mems[i].mem);
+	if (emu->pid == getpid())
+		close(emu->pidfd);
+	emu_attach_close(emu);
+	emu_board_fini(emu);
+	free(emu->mems);
+	free(emu);
+}
+
+/* ---- Interfaces ------------------------------------------------------ */
+
+int emu_watch(struct emu_if *eif, struct emu_src *src)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = src };
+	int ret;
+
+	if (epoll_ctl(eif->epfd, EPOLL_CTL_ADD, src->fd, &ev) == 0)
+		return 0;
+	ret = -errno;
+	hal_log(0, "cannot watch a peer: %s", strerror(-ret));
+	return ret;
+}
+
+/* Always before close(): a forked child keeps what is in the set alive. */
+void emu_unwatch(struct emu_if *eif, struct emu_src *src)
+{
+	epoll_ctl(eif->epfd, EPOLL_CTL_DEL, src->fd, NULL);
+}
+
+static int open_page(struct emu_if *eif)
+{
+	struct hal_page_head *head;
+	int ret;
+
+	ret = hal_seg_create(HAL_PAGE_NAME, HAL_PAGE_BYTES, HAL_PAGE_BYTES,
+			     &eif->page_fd);
+	if (ret != 0)
+		return ret;
+	ret = hal_map_get(eif->page_fd, HAL_PAGE_BYTES, &eif->page_map);
+	if (ret != 0) {
+		hal_log(0, "cannot map a page: %s", strerror(-ret));
+		close(eif->page_fd);
+		return ret;
+	}
+	/* a child that counts in it by mistake does less harm than a signal */
+	madvise(eif->page_map->addr, HAL_PAGE_BYTES, MADV_DOFORK);
+	emu_board_place(eif->emu, eif->i.addr.board, eif->page_map);
+	eif->i.page = eif->page_map->addr;
+	head = eif->i.page;
+	head->version = HAL_ADDR_VERSION;
+	head->board = eif->i.addr.board;
+	head->iface = eif->i.addr.iface;
+	head->pid = (uint32_t)eif->pid;
+	head->nonce = eif->i.addr.nonce;
+	strncpy(head->backend, eif->i.caps->backend,
+		sizeof(head->backend) - 1);
+	strncpy(head->profile, eif->i.caps->profile,
+		sizeof(head->profile) - 1);
+	/* a monitor takes the page only with the magic in it */
+	atomic_store_explicit(&head->magic, HAL_PAGE_MAGIC,
+			      memory_order_release);
+	return 0;
+}
+
+static int open_sources(struct emu_if *eif)
+{
+	int ret;
+
+	eif->listen.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC |
+				SOCK_NONBLOCK, 0);
+	if (eif->listen.fd < 0)
+		goto err_log;
+	eif->epfd = epoll_create1(EPOLL_CLOEXEC);
+	if (eif->epfd < 0)
+		goto err_listen;
+	eif->spare_fd = fcntl(eif->listen.fd, F_DUPFD_CLOEXEC, 0);
+	if (eif->spare_fd < 0)
+		goto err_epfd;
+	ret = emu_proof_open(eif);
+	if (ret == 0)
+		return 0;
+
+	close(eif->spare_fd);
+	errno = -ret;
+err_epfd:
+	ret = errno;
+	close(eif->epfd);
+	errno = ret;
+err_listen:
+	ret = errno;
+	close(eif->listen.fd);
+	errno = ret;
+err_log:
+	ret = -errno;
+	hal_log(0, "cannot open an interface: %s%s", strerror(-ret),
+		ret == -FI_EMFILE ? " (RLIMIT_NOFILE): raise it with ulimit -n"
+		: "");
+	return ret;
+}
+
+static struct emu_if *if_new(struct hal_emu *emu, int board)
+{
+	struct emu_if *eif = calloc(1, sizeof(*eif));
+	struct rlimit files = { 1024, 1024 };
+
+	if (eif == NULL)
+		return NULL;
+	getrlimit(RLIMIT_NOFILE, &files);
+	eif->mute_max = files.rlim_cur / MUTE_SHARE < MUTE_MOST ?
+		(uint32_t)files.rlim_cur / MUTE_SHARE : MUTE_MOST;
+	eif->i.ops = emu->hal.ops;
+	eif->i.caps = &emu->hal.caps;
+	eif->i.hal = &emu->hal;
+	eif->i.addr.version = HAL_ADDR_VERSION;
+	eif->i.addr.board = (uint16_t)board;
+	eif->i.addr.uid = geteuid();
+	eif->i.addr.nonce = random_nonzero();
+	eif->emu = emu;
+	eif->pid = getpid();
+	eif->listen.kind = EMU_SRC_LISTEN;
+	eif->timer.kind = EMU_SRC_TIMER;
+	eif->timer.fd = -1;
+	eif->ev_tail = &eif->ev_head;
+	eif->conns_tail = &eif->conns;
+	eif->nticks = !emu->membarrier;	/* its own peer, so to say */
+	return eif;
+}
+
+static int emu_if_open(struct hal *hal, int board, int number,
+		       struct hal_if **hif)
+{
+	struct hal_emu *emu = (struct hal_emu *)hal;
+	struct emu_if *eif;
+	int ret;
+
+	if (board < 0)
+		board = hal->own_board;
+	if (board >= (int)hal->caps.boards) {
+		hal_log(0, "there is no board %d: %u in all, numbered from 0",
+			board, hal->caps.boards);
+		return -FI_EINVAL;
+	}
+	ret = hal_limit_check("an interface with a few peers", IF_ROOM);
+	if (ret != 0)
+		return ret;
+	eif = if_new(emu, board);
+	if (eif == NULL) {
+		hal_log(0, "no memory for an interface");
+		return -FI_ENOMEM;
+	}
+	ret = open_sources(eif);
+	if (ret != 0)
+		goto err_free;
+	ret = number == HAL_IF_ANY ? emu_take_any(eif) :
+				     emu_take_number(eif, (uint32_t)number);
+	if (ret != 0)
+		goto err_sources;
+	ret = open_page(eif);
+	if (ret != 0)
+		goto err_sources;
+	ret = emu_watch(eif, &eif->listen);
+	if (ret != 0)
+		goto err_page;
+	*hif = &eif->i;
+	return 0;
+
+err_page:
+	hal_map_put(eif->page_map);
+	close(eif->page_fd);
+err_sources:
+	if (eif->proof_fd >= 0)
+		close(eif->proof_fd);
+	close(eif->spare_fd);
+	close(eif->epfd);
+	close(eif->listen.fd);
+err_free:
+	free(eif);
+	return ret;
+}
+
+static void free_buried(struct emu_if *eif)
+{
+	while (eif->buried != NULL) {
+		struct emu_conn *conn = eif->buried;
+
+		eif->buried = conn->next;
+		free(conn->reqs);
+		free(conn);
+	}
+}
+
+/*
+ * In a forked child: sockets, epoll set and links are the parent's; only our
+ * copy of the private memory goes. Link mappings were not inherited.
+ */
+static void forget_all(struct emu_if *eif)
+{
+	for (uint32_t i = 0; i < eif->hash_size; i++) {
+		while (eif->hash[i] != NULL) {
+			struct emu_peer *peer = eif->hash[i];
+
+			eif->hash[i] = peer->hash_next;
+			emu_rmems_free(peer);
+			hal_map_put(peer->tx_map);
+			hal_map_put(peer->rx_map);
+			free(peer);
+		}
+	}
+	while (eif->conns != NULL) {
+		struct emu_conn *conn = eif->conns;
+
+		eif->conns = conn->next;
+		conn->next = eif->buried;
+		eif->buried = conn;
+	}
+}
+
+static void close_all(struct emu_if *eif)
+{
+	int fd;
+
+	/* nobody comes in any more, also if a child holds the socket */
+	shutdown(eif->listen.fd, SHUT_RDWR);
+	HAL_POINT(HAL_POINT_CLOSING);
+	for (uint32_t i = 0; i < eif->hash_size; i++)
+		while (eif->hash[i] != NULL)
+			emu_peer_free(&eif->hash[i]->p);
+	while (eif->conns != NULL)
+		emu_conn_close(eif->conns);
+	/* those who wait to be accepted must see the end as well */
+	while ((fd = accept4(eif->listen.fd, NULL, NULL,
+			     SOCK_CLOEXEC)) >= 0) {
+		shutdown(fd, SHUT_RDWR);
+		close(fd);
+	}
+	emu_unwatch(eif, &eif->listen);
+	if (eif->timer.fd >= 0) {
+		emu_unwatch(eif, &eif->timer);
+		close(eif->timer.fd);
+	}
+	close(eif->page_fd);
+	close(eif->spare_fd);
+	close(eif->epfd);
+	close(eif->listen.fd);
+	close(eif->proof_fd);
+}
+
+static void emu_if_close(struct hal_if *hif)
+{
+	struct emu_if *eif = emu_if(hif);
+
+	if (eif->pid == getpid())
+		close_all(eif);
+	else
+		forget_all(eif);
+	free_buried(eif);
+	hal_map_put(eif->page_map);
+	free(eif->hash);
+	free(eif->i.inbound);
+	free(eif);
+}
+
+static int emu_fd(struct hal_if *hif)
+{
+	return emu_if(hif)->epfd;
+}
+
+/* ---- Events ---------------------------------------------------------- */
+
+/* Queue an event; a peer has at most one of each kind. */
+void emu_event(struct emu_peer *peer, enum hal_event_type type, int status)
+{
+	struct emu_if *eif = emu_if(peer->p.hif);
+
+	peer->ev_pending |= (uint8_t)(1u << type);
+	if (type == HAL_EV_DEAD)
+		peer->ev_status = status;
+	if (peer->ev_queued)
+		return;
+	peer->ev_queued = true;
+	peer->ev_next = NULL;
+	*eif->ev_tail = peer;
+	eif->ev_tail = &peer->ev_next;
+}
+
+/* A peer is listed when its opening is told, not before the caller knows it. */
+static void list_inbound(struct emu_if *eif, struct emu_peer *peer)
+{
+	peer->p.rx_slot = eif->i.ninbound;
+	eif->i.inbound[eif->i.ninbound++] = &peer->p;
+}
+
+static int take_events(struct emu_if *eif, struct hal_event *ev, int max)
+{
+	int n = 0;
+
+	while (n < max && eif->ev_head != NULL) {
+		struct emu_peer *peer = eif->ev_head;
+		enum hal_event_type type = HAL_EV_INBOUND;
+
+		while (!(peer->ev_pending & 1u << type))
+			type++;
+		peer->ev_pending &= (uint8_t)~(1u << type);
+		if (type == HAL_EV_INBOUND)
+			list_inbound(eif, peer);
+		ev[n].type = type;
+		ev[n].status = type == HAL_EV_DEAD ? peer->ev_status : 0;
+		ev[n].peer = &peer->p;
+		n++;
+		if (peer->ev_pending != 0)
+			continue;
+		peer->ev_queued = false;
+		eif->ev_head = peer->ev_next;
+		if (eif->ev_head == NULL)
+			eif->ev_tail = &eif->ev_head;
+	}
+	return n;
+}
+
+/* ---- Deaths ---------------------------------------------------------- */
+
+/* The peer ended or broke the rules; bury() declares it after this round. */
+void emu_doom(struct emu_peer *peer, int status)
+{
+	if (peer->dying != 0)
+		return;
+	peer->dying = status;
+	emu_if(peer->p.hif)->ndying++;
+}
+
+/*
+ * Refused is who never took us nor spoke to us, whichever word of its end came
+ * first, or who says so. One that spoke and is gone is a peer that went.
+ */
+static int last_status(const struct emu_peer *peer)
+{
+	bool strange = peer->p.tx.open && !peer->told_out &&
+		       peer->p.rx.cells == NULL;
+
+	if (peer->dying == -FI_ECONNRESET && strange)
+		return -FI_ECONNREFUSED;
+	if (peer->dying == -FI_ECONNREFUSED && !strange && !peer->refused)
+		return peer->in != NULL && peer->in->bye ? -FI_ESHUTDOWN :
+			-FI_ECONNRESET;
+	return peer->dying;
+}
+
+static void declare_dead(struct emu_if *eif, struct emu_peer *peer)
+{
+	int status = last_status(peer);
+
+	peer->p.dead = true;
+	peer->p.dma_any = false;
+	eif->ndying--;
+	if (peer->in != NULL)
+		emu_conn_close(peer->in);
+	if (peer->out != NULL)
+		emu_conn_close(peer->out);
+	if (peer->pidsrc.fd >= 0) {
+		emu_unwatch(eif, &peer->pidsrc);
+		close(peer->pidsrc.fd);
+		peer->pidsrc.fd = -1;
+	}
+	emu_dma_cancel(peer);
+	emu_event(peer, HAL_EV_DEAD, status);
+}
+
+/*
+ * What a peer did before its end counts: a link it handed over may wait on
+ * another connection of its, or be not even accepted yet.
+ */
+static void bury(struct emu_if *eif)
+{
+	struct emu_conn *conn, *next;
+	int i = 0;
+
+	while (i++ < ACCEPT_ROUNDS && emu_accept(eif))
+		;
+	for (conn = eif->conns; conn != NULL; conn = next) {
+		next = conn->next;
+		if (conn->peer == NULL && !conn->held)
+			emu_conn_input(conn);
+	}
+	for (uint32_t b = 0; b < eif->hash_size; b++) {
+		struct emu_peer *peer = eif->hash[b];
+
+		for (; peer != NULL; peer = peer->hash_next) {
+			if (peer->dying == 0 || peer->p.dead)
+				continue;
+			emu_conn_drain(peer->in);
+			emu_conn_drain(peer->out);
+			declare_dead(eif, peer);
+		}
+	}
+}
+
+/* ---- Service --------------------------------------------------------- */
+
+static struct emu_peer *peer_of_pidsrc(struct emu_src *src)
+{
+	return (struct emu_peer *)((char *)src -
+				   offsetof(struct emu_peer, pidsrc));
+}
+
+static void handle(struct emu_if *eif, struct emu_src *src)
+{
+	uint64_t ticks;
+
+	if (src->fd < 0)
+		return;			/* closed earlier in this round */
+	switch (src->kind) {
+	case EMU_SRC_LISTEN:
+		emu_accept(eif);
+		break;
+	case EMU_SRC_CONN:
+		emu_conn_input((struct emu_conn *)src);
+		break;
+	case EMU_SRC_PIDFD:
+		/* the set's word may be of the one it had before */
+		if (emu_pidfd_dead(src->fd))
+			emu_doom(peer_of_pidsrc(src), -FI_ECONNRESET);
+		break;
+	case EMU_SRC_TIMER:
+		if (read(src->fd, &ticks, sizeof(ticks)) < 0)
+			return;
+		break;
+	}
+}
+
+static void retry_todo(struct emu_if *eif)
+{
+	struct emu_conn *conn, *next;
+
+	for (conn = eif->conns; conn != NULL; conn = next) {
+		next = conn->next;
+		if (conn->todo != 0)
+			emu_conn_todo(conn);
+	}
+}
+
+static int emu_service(struct hal_if *hif, struct hal_event *ev, int max)
+{
+	struct emu_if *eif = emu_if(hif);
+	struct epoll_event evs[EVENTS_BURST];
+	int n;
+
+	/* first: who comes now comes after those who wait */
+	if (eif->place_free)
+		emu_unhold(eif);
+	n = epoll_wait(eif->epfd, evs, EVENTS_BURST, 0);
+	for (int i = 0; i < n; i++)
+		handle(eif, evs[i].data.ptr);
+	if (eif->ntodo != 0)
+		retry_todo(eif);
+	if (eif->ndying != 0)
+		bury(eif);
+	if (eif->buried != NULL)
+		free_buried(eif);
+	return eif->ev_head != NULL ? take_events(eif, ev, max) : 0;
+}
+
+/* ---- Sleeping -------------------------------------------------------- */
+
+static void set_asleep(struct emu_if *eif, uint32_t sleep)
+{
+	for (uint32_t i = 0; i < eif->i.ninbound; i++) {
+		struct hal_rx *rx = &eif->i.inbound[i]->rx;
+
+		/* ordered by the barrier in emu_arm() */
+		atomic_store_explicit(&rx->sleep->asleep, rx->held ? 0 : sleep,
+				      memory_order_relaxed);
+	}
+}
+
+/* Without a barrier in every sender, sleep in rounds of a millisecond. */
+static int set_tick(struct emu_if *eif, long ns)
+{
+	struct itimerspec tick = { { 0, ns }, { 0, ns } };
+
+	if (eif->timer.fd < 0) {
+		int fd = timerfd_create(CLOCK_MONOTONIC,
+					TFD_CLOEXEC | TFD_NONBLOCK);
+
+		if (fd < 0)
+			return -FI_EAGAIN;
+		eif->timer.fd = fd;
+		if (emu_watch(eif, &eif->timer) != 0) {
+			close(fd);
+			eif->timer.fd = -1;
+			return -FI_EAGAIN;
+		}
+	}
+	timerfd_settime(eif->timer.fd, 0, &tick, NULL);
+	return 0;
+}
+
+static void emu_disarm(struct hal_if *hif)
+{
+	struct emu_if *eif = emu_if(hif);
+
+	if (!eif->armed)
+		return;
+	eif->armed = false;
+	set_asleep(eif, 0);
+	if (eif->timer.fd >= 0)
+		set_tick(eif, 0);
+}
+
+/*
+ * A sender stores its packet and then loads asleep, with no fence between. We
+ * store asleep, make every sender's processor pass a barrier, and look at the
+ * rings: either we see the packet or the sender sees that we sleep.
+ */
+static int emu_arm(struct hal_if *hif)
+{
+	struct emu_if *eif = emu_if(hif);
+	int ret = 0;
+
+	if (eif->ev_head != NULL || eif->ntodo != 0 || eif->place_free)
+		return -FI_EAGAIN;
+	if (++eif->sleeps == 0)
+		eif->sleeps = 1;
+	set_asleep(eif, eif->sleeps);
+	eif->armed = true;
+	if (eif->nticks != 0 ||
+	    membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED) != 0)
+		ret = set_tick(eif, ARMED_TICK_NS);
+	if (ret != 0 || emu_rx_pending(eif) != 0) {
+		emu_disarm(hif);
+		return -FI_EAGAIN;
+	}
+	return 0;
+}
+
+/* ---- Dump ------------------------------------------------------------ */
+
+static void dump_peer(const struct emu_peer *peer, FILE *out)
+{
+	const struct hal_peer *p = &peer->p;
+
+	fprintf(out, "  peer %u:%u pid %d%s%s%s", p->addr.board, p->addr.iface,
+		(int)peer->pid, p->dead ? " dead" : "",
+		p->dma_any ? " dma-any" : "",
+		p->tx.open && !peer->told_out ? " connecting" : "");
+	if (p->tx.open)
+		fprintf(out, " sent %llu released %llu",
+			(unsigned long long)p->tx.next,
+			(unsigned long long)atomic_load_explicit(
+				&p->tx.back->done, memory_order_relaxed));
+	if (p->rx.cells != NULL)
+		fprintf(out, " received %llu told %llu",
+			(unsigned long long)p->rx.next,
+			(unsigned long long)p->rx.told);
+	fputc('\n', out);
+}
+
+static void emu_dump(struct hal_if *hif, FILE *out)
+{
+	struct emu_if *eif = emu_if(hif);
+
+	fprintf(out, "interface %u:%u emu %s nonce %016llx peers %u inbound "
+		"%u transfers %u%s\n", hif->addr.board, hif->addr.iface,
+		hif->caps->profile, (unsigned long long)hif->addr.nonce,
+		eif->npeers, hif->ninbound, eif->dma_busy,
+		eif->armed ? " asleep" : "");
+	for (uint32_t i = 0; i < eif->hash_size; i++)
+		for (struct emu_peer *p = eif->hash[i]; p != NULL;
+		     p = p->hash_next)
+			dump_peer(p, out);
+}
+
+const struct hal_ops hal_emu_ops = {
+	.name = "emu",
+	.open = emu_open,
+	.close = emu_close,
+	.if_open = emu_if_open,
+	.if_close = emu_if_close,
+	.service = emu_service,
+	.fd = emu_fd,
+	.arm = emu_arm,
+	.disarm = emu_disarm,
+	.connect = emu_connect,
+	.peer_free = emu_peer_free,
+	.peer_process = emu_peer_process,
+	.wake = emu_wake,
+	.space_ready = emu_space_ready,
+	.mem_alloc = emu_mem_alloc,
+	.mem_free = emu_mem_free,
+	.mem_key = emu_mem_key,
+	.mem_import = emu_mem_import,
+	.mem_release = emu_mem_release,
+	.mem_window = emu_mem_window,
+	.alias_key = emu_alias_key,
+	.alias_open = emu_alias_open,
+	.alias_close = emu_alias_close,
+	.dma_post = emu_dma_post,
+	.dma_poll = emu_dma_poll,
+	.dump = emu_dump,
+};

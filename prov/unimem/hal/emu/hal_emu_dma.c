@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_emu_dma.c - dmable memory and the cDMA engine.
+ *
+ * Dmable memory is a sealed memfd; a peer that imports it maps it, and a
+ * transfer is a copy. Ordinary memory of a peer is reached as hal_emu_attach.c
+ * says. The engine moves a bounded amount in each dma_poll(), taking turns
+ * between the transfers.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "hal/emu/hal_emu.h"
+
+#define POLL_BYTES	(1u << 20)	/* moved by one dma_poll() */
+#define TURN_BYTES	(1u << 18)	/* of one transfer before the next */
+#define MEM_MAX		((size_t)1 << 46)
+
+/* ---- Own regions ----------------------------------------------------- */
+
+/* A free entry of the table, which is locked. */
+static int slot_take(struct hal_emu *emu, struct hal_mem *mem)
+{
+	struct emu_mem_slot *grown;
+	uint32_t i, max;
+
+	for (i = 0; i < emu->nmems; i++)
+		if (emu->mems[i].mem == NULL)
+			goto found;
+	if (emu->nmems >= EMU_MEMS_MAX)
+		return -FI_ENOMEM;
+	max = emu->nmems != 0 ? emu->nmems * 2 : 16;
+	grown = realloc(emu->mems, max * sizeof(*grown));
+	if (grown == NULL)
+		return -FI_ENOMEM;
+	memset(grown + emu->nmems, 0, (max - emu->nmems) * sizeof(*grown));
+	emu->mems = grown;
+	emu->nmems = max;
+found:
+	emu->mems[i].mem = mem;
+	mem->index = i;
+	mem->gen = ++emu->mems[i].gen;
+	return 0;
+}
+
+static int mem_back(struct hal_mem *mem, size_t bytes)
+{
+	int ret;
+
+	ret = hal_seg_create("unimem-mem", bytes, bytes, &mem->fd);
+	if (ret != 0)
+		return ret;
+	ret = hal_map_get(mem->fd, bytes, &mem->map);
+	if (ret != 0) {
+		hal_log(0, "cannot map %zu bytes of dmable memory: %s", bytes,
+			strerror(-ret));
+		close(mem->fd);
+	}
+	return ret;
+}
+
+int emu_mem_alloc(struct hal *hal, int board, size_t bytes,
+		  struct hal_mem **out, void **addr)
+{
+	struct hal_emu *emu = (struct hal_emu *)hal;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct hal_mem *mem;
+	int ret;
+
+	if (board >= (int)hal->caps.boards || bytes == 0)
+		return -FI_EINVAL;
+	if (bytes > MEM_MAX) {
+		hal_log(0, "cannot get %zu bytes of dmable memory: no machine "
+			"has so much", bytes);
+		return -FI_ENOMEM;
+	}
+	bytes = (bytes + page - 1) & ~(page - 1);
+	mem = calloc(1, sizeof(*mem));
+	if (mem == NULL)
+		return -FI_ENOMEM;
+	mem->emu = emu;
+	if (board < 0)
+		board = hal->own_board;
+	if (getrandom(&mem->secret, sizeof(mem->secret), 0) < 0) {
+		ret = -errno;
+		goto err_free;
+	}
+	ret = mem_back(mem, bytes);
+	if (ret != 0)
+		goto err_free;
+	emu_board_place(emu, (uint32_t)board, mem->map);
+	hal_lock(&emu->lock);
+	ret = slot_take(emu, mem);
+	hal_unlock(&emu->lock);
+	if (ret != 0)
+		goto err_back;
+	*out = mem;
+	*addr = mem->map->addr;
+	return 0;
+
+err_back:
+	hal_map_put(mem->map);
+	close(mem->fd);
+err_free:
+	free(mem);
+	return ret;
+}
+
+/* The generation was in the key: from here on it opens nothing. */
+void emu_mem_free(struct hal_mem *mem)
+{
+	struct hal_emu *emu = mem->emu;
+
+	hal_lock(&emu->lock);
+	emu->mems[mem->index].mem = NULL;
+	hal_unlock(&emu->lock);
+	if (emu->pid == getpid())
+		close(mem->fd);
+	hal_map_put(mem->map);
+	free(mem);
+}
+
+int emu_mem_key(struct hal_mem *mem, struct hal_key *key)
+{
+	key->word[0] = (uint64_t)mem->gen << 32 | mem->index;
+	key->word[1] = mem->secret;
+	return 0;
+}
+
+/* What a key opens: a descriptor of the caller's own, and the size. */
+int emu_mem_lookup(struct hal_emu *emu, const struct hal_key *key, int *fd,
+		   uint64_t *bytes)
+{
+	uint32_t index = (uint32_t)key->word[0];
+	struct hal_mem *mem = NULL;
+	int ret = -FI_EKEYREJECTED;
+
+	hal_lock(&emu->lock);
+	if (index < emu->nmems)
+		mem = emu->mems[index].mem;
+	if (mem != NULL && mem->gen == key->word[0] >> 32 &&
+	    mem->secret == key->word[1]) {
+		*bytes = mem->map->len;
+		*fd = fcntl(mem->fd, F_DUPFD_CLOEXEC, 0);
+		ret = *fd < 0 ? -errno : 0;
+	}
+	hal_unlock(&emu->lock);
+	return ret;
+}
+
+/* Is this range inside one dmable region of ours? */
+static bool mem_covers(struct hal_emu *emu, const void *addr, uint64_t len)
+{
+	bool inside = false;
+
+	hal_lock(&emu->lock);
+	for (uint32_t i = 0; i < emu->nmems && !inside; i++) {
+		const struct hal_mem *mem = emu->mems[i].mem;
+		uint64_t off;
+
+		if (mem == NULL)
+			continue;
+		off = (uintptr_t)addr - (uintptr_t)mem->map->addr;
+		inside = off <= mem->map->len && len <= mem->map->len - off;
+	}
+	hal_unlock(&emu->lock);
+	return inside;
+}
+
+/* ---- Regions of peers ------------------------------------------------ */
+
+static bool key_equal(const struct hal_key *a, const struct hal_key *b)
+{
+	return a->word[0] == b->word[0] && a->word[1] == b->word[1];
+}
+
+static struct hal_rmem *rmem_find(struct emu_peer *peer,
+				  const struct hal_key *key)
+{
+	struct hal_rmem *rmem = peer->rmems;
+
+	while (rmem != NULL && !key_equal(&rmem->key, key))
+		rmem = rmem->next;
+	return rmem;
+}
+
+static void rmem_drop(struct hal_rmem *rmem)
+{
+	struct hal_rmem **at = &rmem->peer->rmems;
+
+	while (*at != rmem)
+		at = &(*at)->next;
+	*at = rmem->next;
+	hal_map_put(rmem->map);
+	free(rmem);
+}
+
+/* Who asked may never come for the answer: of too many the oldest goes. */
+static void rmems_tidy(struct emu_peer *peer)
+{
+	struct hal_rmem *rmem, *oldest = NULL;
+	int n = 0;
+
+	for (rmem = peer->rmems; rmem != NULL; rmem = rmem->next) {
+		if (rmem->refs != 0 || rmem->status == -FI_EAGAIN)
+			continue;
+		oldest = rmem;		/* the list has the newest first */
+		n++;
+	}
+	if (n >= EMU_ANSWERS_MAX)
+		rmem_drop(oldest);
+}
+
+/* Ask the peer for a region; at most EMU_REQS_MAX questions are open. */
+static int import_ask(struct emu_peer *peer, const struct hal_key *key)
+{
+	struct emu_conn *conn = peer->out != NULL ? peer->out : peer->in;
+	struct hal_rmem *rmem;
+	union emu_msg msg;
+	int ret;
+
+	if (peer->nreqs == EMU_REQS_MAX || (conn->todo & EMU_TODO_ANSWER))
+		return -FI_EAGAIN;
+	rmems_tidy(peer);
+	rmem = calloc(1, sizeof(*rmem));
+	if (rmem == NULL)
+		return -FI_ENOMEM;
+	memset(&msg.mem, 0, sizeof(msg.mem));
+	msg.mem.key = *key;
+	ret = emu_conn_send(conn, &msg, sizeof(msg.mem), EMU_MEM_REQ, 0, NULL,
+			    0);
+	if (ret != 0) {
+		free(rmem);
+		return ret;
+	}
+	rmem->peer = peer;
+	rmem->key = *key;
+	rmem->status = -FI_EAGAIN;
+	rmem->next = peer->rmems;
+	peer->rmems = rmem;
+	peer->nreqs++;
+	return -FI_EAGAIN;
+}
+
+int emu_mem_import(struct hal_peer *hp, const struct hal_key *key,
+		   struct hal_rmem **out)
+{
+	struct emu_peer *peer = emu_peer(hp);
+	struct hal_rmem *rmem;
+	int ret;
+
+	if (hp->dead || peer->dying != 0)
+		return -FI_ECONNRESET;
+	rmem = rmem_find(peer, key);
+	if (rmem == NULL)
+		return import_ask(peer, key);
+	ret = rmem->status;
+	if (ret == 0) {
+		rmem->refs++;
+		*out = rmem;
+	} else if (ret != -FI_EAGAIN) {
+		rmem_drop(rmem);
+	}
+	return ret;
+}
+
+/* The answer to an import, whatever the peer thinks it is. */
+void emu_mem_reply(struct emu_peer *peer, const struct emu_mem_msg *msg,
+		   const struct emu_fds *fds)
+{
+	struct hal_rmem *rmem = rmem_find(peer, &msg->key);
+	int ret;
+
+	if (rmem == NULL || rmem->status != -FI_EAGAIN)
+		return;
+	peer->nreqs--;
+	if (msg->head.status == -FI_EMFILE || msg->head.status == -FI_ENOMEM)
+		ret = msg->head.status;
+	else if (msg->head.status != 0)
+		ret = -FI_EKEYREJECTED;
+	else if (fds->n != 1 || msg->bytes == 0 || msg->bytes > MEM_MAX)
+		ret = fds->lost ? -FI_EMFILE : -FI_EIO;
+	else
+		ret = hal_seg_check(fds->fd[0], msg->bytes);
+	if (ret == 0)
+		ret = hal_map_get(fds->fd[0], msg->bytes, &rmem->map);
+	if (ret != 0 && ret != -FI_EKEYREJECTED)
+		hal_log(0, "cannot import %llu bytes of interface %u:%u: %s",
+			(unsigned long long)msg->bytes, peer->p.addr.board,
+			peer->p.addr.iface, strerror(-ret));
+	rmem->bytes = msg->bytes;
+	rmem->status = ret;
+}
+
+/*
+ * The mapping goes with its last user: a region the peer frees is kept as long
+ * as one import of it is, and its key opens it here as long.
+ */
+void emu_mem_release(struct hal_rmem *rmem)
+{
+	if (--rmem->refs == 0)
+		rmem_drop(rmem);
+}
+
+void *emu_mem_window(struct hal_rmem *rmem, uint64_t *bytes)
+{
+	*bytes = rmem->bytes;
+	return rmem->map->addr;
+}
+
+void emu_rmems_free(struct emu_peer *peer)
+{
+	while (peer->rmems != NULL)
+		rmem_drop(peer->rmems);
+}
+
+/* ---- Engine ---------------------------------------------------------- */
+
+static int check_post(struct emu_if *eif, const struct hal_dma *d)
+{
+	uint64_t limit = d->rmem != NULL ? d->rmem->bytes : UINT64_MAX;
+
+	if (d->peer == NULL || d->peer->hif != &eif->i ||
+	    (d->op != HAL_DMA_GET && d->op != HAL_DMA_PUT) ||
+	    (d->local == NULL && d->len != 0) ||
+	    (d->rmem != NULL && d->rmem->peer != emu_peer(d->peer)) ||
+	    d->raddr > limit || d->len > limit - d->raddr)
+		return -FI_EINVAL;
+	/* the prototype's engine knows dmable memory only, on both sides */
+	if (!(eif->i.caps->flags & HAL_CAP_DMA_ANY) && d->len != 0 &&
+	    !mem_covers(eif->emu, d->local, d->len))
+		return -FI_EINVAL;
+	if (d->rmem == NULL && !d->peer->dma_any && !d->peer->dead)
+		return -FI_EACCES;
+	return 0;
+}
+
+int emu_dma_post(struct hal_if *hif, const struct hal_dma *d, uint64_t token)
+{
+	struct emu_if *eif = emu_if(hif);
+	struct emu_dma *dma = eif->dma;
+	int ret;
+
+	ret = check_post(eif, d);
+	if (ret != 0)
+		return ret;
+	if (eif->dma_busy == EMU_DMA_DEPTH)
+		return -FI_EAGAIN;
+	while (dma->busy)
+		dma++;
+	dma->d = *d;
+	dma->token = token;
+	dma->done = 0;
+	dma->busy = true;
+	dma->status = d->peer->dead ? -FI_ECANCELED : -FI_EINPROGRESS;
+	if (d->rmem != NULL)
+		d->rmem->refs++;
+	eif->dma_busy++;
+	return 0;
+}
+
+/*
+ * Were the bytes the peer's message to the end? Not if it closed its half
+ * meanwhile: then they may be what its application wrote afterwards.
+ */
+static bool dma_valid(const struct hal_dma *d)
+{
+	const struct hal_sleep *sleep = d->peer->rx.sleep;
+
+	/* pairs with the exchange in emu_peer_free() */
+	return sleep == NULL ||
+		atomic_load_explicit(&sleep->tx_closed,
+				     memory_order_acquire) == 0;
+}
+
+/* One turn of a transfer. Returns the bytes moved. */
+static uint64_t dma_turn(struct emu_dma *dma, uint64_t budget)
+{
+	const struct hal_dma *d = &dma->d;
+	uint64_t n = d->len - dma->done;
+	int64_t moved;
+
+	if (n > budget)
+		n = budget;
+	if (n > TURN_BYTES)
+		n = TURN_BYTES;
+	moved = (int64_t)n;
+	if (n != 0 && d->rmem == NULL) {
+		moved = emu_attach_move(d, dma->done, n);
+	} else if (n != 0) {
+		uint8_t *local = (uint8_t *)d->local + dma->done;
+		uint8_t *remote = (uint8_t *)d->rmem->map->addr + d->raddr +
+				  dma->done;
+
+		if (d->op == HAL_DMA_GET)
+			memcpy(local, remote, n);
+		else
+			memcpy(remote, local, n);
+	}
+	if (moved < 0) {
+		dma->status = (int)moved;
+		return 0;
+	}
+	dma->done += (uint64_t)moved;
+	if (dma->done == d->len)
+		dma->status = dma_valid(d) ? 0 : -FI_ECANCELED;
+	else
+		HAL_POINT(HAL_POINT_DMA_HALF);
+	return (uint64_t)moved;
+}
+
+int emu_dma_poll(struct hal_if *hif, struct hal_dma_comp *comp, int max)
+{
+	struct emu_if *eif = emu_if(hif);
+	uint64_t budget = POLL_BYTES;
+	int n = 0;
+
+	while (n < max && eif->dma_busy != 0 && budget != 0) {
+		struct emu_dma *dma = &eif->dma[eif->dma_at];
+
+		eif->dma_at = (eif->dma_at + 1) % EMU_DMA_DEPTH;
+		if (!dma->busy)
+			continue;
+		if (dma->status == -FI_EINPROGRESS)
+			budget -= dma_turn(dma, budget);
+		if (dma->status == -FI_EINPROGRESS)
+			continue;
+		comp[n].token = dma->token;
+		comp[n].status = dma->status;
+		n++;
+		dma->busy = false;
+		eif->dma_busy--;
+		if (dma->d.rmem != NULL)
+			emu_mem_release(dma->d.rmem);
+	}
+	return n;
+}
+
+/* The peer is gone: what was posted to it completes, cancelled. */
+void emu_dma_cancel(struct emu_peer *peer)
+{
+	struct emu_if *eif = emu_if(peer->p.hif);
+
+	for (int i = 0; i < EMU_DMA_DEPTH && eif->dma_busy != 0; i++) {
+		struct emu_dma *dma = &eif->dma[i];
+
+		if (!dma->busy || dma->d.peer != &peer->p)
+			continue;
+		dma->status = -FI_ECANCELED;
+		if (dma->d.rmem != NULL)
+			emu_mem_release(dma->d.rmem);
+		dma->d.rmem = NULL;
+		dma->d.peer = NULL;
+	}
+}

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_emu_link.c - peers of an interface and the links between them.
+ *
+ *   0               struct hal_back, stored by the receiver
+ *   256             struct hal_sleep, stored by the receiver
+ *   4096            struct hal_cell[depth]
+ *   geo.space_off   receive space, allocated when first wanted
+ *
+ * The sender makes the link, so that it may send before the receiver has
+ * looked. All before the space is allocated at once; no page of a link can then
+ * be missing when the memory is short, which would be a signal.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "hal/emu/hal_emu.h"
+
+#define LINK_SLEEP_OFF	256
+#define LINK_CELLS_OFF	4096
+#define HASH_FIRST	16
+#define LINKS_AHEAD	16
+#define POPULATE_TRIES	1000
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE	23
+#endif
+
+/* ---- Peers by address ------------------------------------------------ */
+
+static struct emu_peer **peer_bucket(const struct emu_if *eif,
+				     const struct hal_addr *addr)
+{
+	uint32_t key = (addr->iface ^ (uint32_t)addr->board << 16) *
+		       2654435761u;
+
+	return &eif->hash[key >> 8 & (eif->hash_size - 1)];
+}
+
+static bool peer_live(const struct emu_peer *peer)
+{
+	return !peer->p.dead && peer->dying == 0;
+}
+
+struct emu_peer *emu_peer_find(struct emu_if *eif, const struct hal_addr *addr)
+{
+	struct emu_peer *peer, *dead = NULL;
+
+	if (eif->hash_size == 0)
+		return NULL;
+	for (peer = *peer_bucket(eif, addr); peer != NULL;
+	     peer = peer->hash_next) {
+		const struct hal_addr *a = &peer->p.addr;
+
+		if (a->board != addr->board || a->iface != addr->iface ||
+		    a->uid != addr->uid)
+			continue;
+		/* not yet resolved: it may or may not be the one asked for */
+		if (peer_live(peer) && (a->nonce == addr->nonce ||
+					a->nonce == HAL_ADDR_ANY ||
+					addr->nonce == HAL_ADDR_ANY))
+			return peer;
+		if (a->nonce == addr->nonce)
+			dead = peer;
+	}
+	return dead;
+}
+
+static void hash_insert(struct emu_if *eif, struct emu_peer *peer)
+{
+	struct emu_peer **at = peer_bucket(eif, &peer->p.addr);
+
+	peer->hash_next = *at;
+	*at = peer;
+}
+
+static int hash_grow(struct emu_if *eif)
+{
+	uint32_t old_size = eif->hash_size;
+	uint32_t size = old_size != 0 ? old_size * 2 : HASH_FIRST;
+	struct emu_peer **old = eif->hash, **fresh;
+
+	fresh = calloc(size, sizeof(*fresh));
+	if (fresh == NULL)
+		return old_size != 0 ? 0 : -FI_ENOMEM;	/* longer chains do */
+	eif->hash = fresh;
+	eif->hash_size = size;
+	for (uint32_t i = 0; i < old_size; i++) {
+		while (old[i] != NULL) {
+			struct emu_peer *peer = old[i];
+
+			old[i] = peer->hash_next;
+			hash_insert(eif, peer);
+		}
+	}
+	free(old);
+	return 0;
+}
+
+int emu_peer_new(struct emu_if *eif, const struct hal_addr *addr,
+		 struct emu_peer **out)
+{
+	struct emu_peer *peer;
+	int ret;
+
+	if (eif->npeers >= eif->hash_size) {
+		ret = hash_grow(eif);
+		if (ret != 0)
+			return ret;
+	}
+	/* the hot halves of a peer start on lines of their own */
+	peer = aligned_alloc(HAL_LINE, (sizeof(*peer) + HAL_LINE - 1) &
+				       ~(size_t)(HAL_LINE - 1));
+	if (peer == NULL)
+		return -FI_ENOMEM;
+	memset(peer, 0, sizeof(*peer));
+	peer->p.hif = &eif->i;
+	peer->p.ops = eif->i.ops;
+	peer->p.addr = *addr;
+	peer->p.rx_slot = UINT32_MAX;
+	peer->pidsrc.kind = EMU_SRC_PIDFD;
+	peer->pidsrc.fd = -1;
+	hash_insert(eif, peer);
+	eif->npeers++;
+	*out = peer;
+	return 0;
+}
+
+static void hash_remove(struct emu_if *eif, struct emu_peer *peer)
+{
+	struct emu_peer **at = peer_bucket(eif, &peer->p.addr);
+
+	while (*at != peer)
+		at = &(*at)->hash_next;
+	*at = peer->hash_next;
+	eif->npeers--;
+}
+
+static void events_remove(struct emu_if *eif, struct emu_peer *peer)
+{
+	struct emu_peer **at;
+
+	if (!peer->ev_queued)
+		return;
+	for (at = &eif->ev_head; *at != peer; at = &(*at)->ev_next)
+		;
+	*at = peer->ev_next;
+	if (eif->ev_tail == &peer->ev_next)
+		eif->ev_tail = at;
+}
+
+static void inbound_remove(struct emu_if *eif, struct emu_peer *peer)
+{
+	uint32_t slot = peer->p.rx_slot;
+	struct hal_peer *last;
+
+	if (slot == UINT32_MAX)
+		return;
+	last = eif->i.inbound[--eif->i.ninbound];
+	eif->i.inbound[slot] = last;
+	last->rx_slot = slot;
+}
+
+/* Undo emu_peer_new() and all that was attached since. */
+void emu_peer_drop(struct emu_peer *peer)
+{
+	struct emu_if *eif = emu_if(peer->p.hif);
+
+	emu_dma_cancel(peer);
+	emu_rmems_free(peer);
+	events_remove(eif, peer);
+	inbound_remove(eif, peer);
+	hash_remove(eif, peer);
+	eif->place_free = true;
+	eif->nticks -= peer->ticks;
+	if (peer->told_out || peer->p.rx.cells != NULL)
+		eif->met[eif->nmet++ % EMU_MET_MAX] = peer->p.addr.nonce;
+	if (peer->dying != 0 && !peer->p.dead)
+		eif->ndying--;
+	if (peer->in != NULL)
+		emu_conn_close(peer->in);
+	if (peer->out != NULL)
+		emu_conn_close(peer->out);
+	if (peer->pidsrc.fd >= 0) {
+		emu_unwatch(eif, &peer->pidsrc);
+		close(peer->pidsrc.fd);
+	}
+	emu_link_unmake(peer);
+	hal_map_put(peer->rx_map);
+	free(peer);
+}
+
+void emu_peer_free(struct hal_peer *hp)
+{
+	struct emu_peer *peer = emu_peer(hp);
+	struct emu_conn *const conns[] = { peer->out, peer->in };
+	union emu_msg bye;
+
+	if (emu_if(hp->hif)->pid != getpid())
+		return;		/* a forked child: if_close frees the rest */
+	if (hp->tx.sleep != NULL)
+		/* before the application writes to buffers the peer may be
+		 * reading still; pairs with the acquire in dma_valid() */
+		atomic_exchange_explicit(&hp->tx.sleep->tx_closed, 1,
+					 memory_order_seq_cst);
+	for (int i = 0; i < 2; i++) {
+		if (conns[i] == NULL)
+			continue;
+		if (!(conns[i]->todo & EMU_TODO_ANSWER))
+			emu_conn_send(conns[i], &bye, sizeof(bye.head),
+				      EMU_BYE, 0, NULL, 0);
+		else if (conns[i]->answer == EMU_WELCOME && peer->out == NULL)
+			emu_refuse(conns[i], EMU_WELCOME, EMU_LET_GO);
+	}
+	emu_peer_drop(peer);
+}
+
+/* ---- Links ----------------------------------------------------------- */
+
+/*
+ * A fresh slot is all zero, which is how the packet whose number plus one wraps
+ * to zero would look: mark that slot if the first lap meets it.
+ */
+static void cells_guard(struct hal_cell *cells, uint32_t depth, uint64_t first)
+{
+	uint64_t wraps = ~first & HAL_HEAD_ID_MASK;	/* packets until then */
+
+	if (wraps < depth)
+		/* nobody else has the link yet */
+		atomic_store_explicit(&cells[(first + wraps) & (depth - 1)]
+				      .head, 1, memory_order_relaxed);
+}
+
+int emu_link_make(struct emu_peer *peer, int *out)
+{
+	struct emu_if *eif = emu_if(peer->p.hif);
+	struct hal_emu *emu = eif->emu;
+	const struct emu_geo *geo = &emu->geo;
+	uint64_t first = (uint64_t)emu->hal.params.seq_start;
+	struct hal_tx *tx = &peer->p.tx;
+	uint8_t *base;
+	int fd, ret;
+
+	/* a full memory group kills: look before every so many */
+	if (eif->nlinks % LINKS_AHEAD == 0) {
+		ret = hal_limit_check("links to a few more peers",
+				      LINKS_AHEAD * (size_t)geo->space_off);
+		if (ret != 0)
+			return ret;
+	}
+	ret = hal_seg_create("unimem-link", geo->bytes,
+			     emu->populate ? geo->space_off : geo->bytes, &fd);
+	if (ret != 0)
+		return ret;
+	ret = hal_map_get(fd, geo->bytes, &peer->tx_map);
+	if (ret != 0) {
+		hal_log(0, "cannot map a link of %u bytes: %s%s", geo->bytes,
+			strerror(-ret), ret == -FI_ENOMEM ?
+			" (see ulimit -v and vm.max_map_count)" : "");
+		goto err_fd;
+	}
+	/* the memory of a link belongs to who receives from it */
+	emu_board_place(emu, peer->p.addr.board, peer->tx_map);
+	base = peer->tx_map->addr;
+	tx->back = (struct hal_back *)base;
+	tx->sleep = (struct hal_sleep *)(base + LINK_SLEEP_OFF);
+	tx->cells = (struct hal_cell *)(base + LINK_CELLS_OFF);
+	tx->space = base + geo->space_off;
+	tx->mask = geo->depth - 1;
+	tx->next = first;
+	tx->limit = first + geo->depth;
+	cells_guard(tx->cells, geo->depth, first);
+	/* the descriptor's way to the peer orders it */
+	atomic_store_explicit(&tx->back->done, first, memory_order_relaxed);
+	tx->open = true;
+	eif->nlinks++;
+	*out = fd;
+	return 0;
+
+err_fd:
+	close(fd);
+	return ret;
+}
+
+void emu_link_unmake(struct emu_peer *peer)
+{
+	hal_map_put(peer->tx_map);
+	peer->tx_map = NULL;
+	peer->space = 0;
+	memset(&peer->p.tx, 0, sizeof(peer->p.tx));
+}
+
+static int inbound_reserve(struct emu_if *eif)
+{
+	uint32_t max = eif->inbound_max != 0 ? eif->inbound_max * 2 : 16;
+	struct hal_peer **grown;
+
+	/* every peer may become inbound, also those whose event still waits */
+	if (eif->npeers <= eif->inbound_max)
+		return 0;
+	while (max < eif->npeers)
+		max *= 2;
+	grown = realloc(eif->i.inbound, max * sizeof(*grown));
+	if (grown == NULL)
+		return -FI_ENOMEM;
+	eif->i.inbound = grown;
+	eif->inbound_max = max;
+	return 0;
+}
+
+/* Open the inbound half over a link a peer handed us. */
+int emu_link_take(struct emu_peer *peer, int fd, uint64_t first)
+{
+	struct emu_if *eif = emu_if(peer->p.hif);
+	const struct emu_geo *geo = &eif->emu->geo;
+	const struct hal_addr *addr = &peer->p.addr;
+	struct hal_rx *rx = &peer->p.rx;
+	uint8_t *base;
+	int ret;
+
+	ret = hal_seg_check(fd, geo->bytes);
+	if (ret == 0)
+		ret = inbound_reserve(eif);
+	if (ret == 0)
+		ret = hal_map_get(fd, geo->bytes, &peer->rx_map);
+	if (ret != 0) {
+		hal_log(emu_said(eif, EMU_SAID_LINK),
+			"cannot map the link of interface %u:%u: %s",
+			addr->board, addr->iface, strerror(-ret));
+		return ret;
+	}
+	base = peer->rx_map->addr;
+	rx->back = (struct hal_back *)base;
+	rx->sleep = (struct hal_sleep *)(base + LINK_SLEEP_OFF);
+	rx->space = base + geo->space_off;
+	rx->mask = geo->depth - 1;
+	rx->next = first;
+	rx->told = first;
+	rx->identity = (uint64_t)addr->board << 32 | addr->iface;
+	rx->cells = (struct hal_cell *)(base + LINK_CELLS_OFF);
+	if (eif->armed)
+		/* what came before is announced when the sender is told */
+		atomic_store_explicit(&rx->sleep->asleep, eif->sleeps,
+				      memory_order_relaxed);
+	return 0;
+}
+
+/* Does any ring hold a packet? */
+int emu_rx_pending(struct emu_if *eif)
+{
+	uint64_t head;
+
+	for (uint32_t i = 0; i < eif->i.ninbound; i++) {
+		struct hal_peer *hp = eif->i.inbound[i];
+
+		if (!hp->rx.held && hal_rx_peek(hp, &head) != NULL)
+			return 1;
+	}
+	return 0;
+}
+
+int emu_space_ready(struct hal_peer *hp, uint32_t bytes)
+{
+	struct emu_if *eif = emu_if(hp->hif);
+	const struct emu_geo *geo = &eif->emu->geo;
+	struct emu_peer *peer = emu_peer(hp);
+	int tries = 0;
+
+	if (!eif->emu->populate || hp->tx.space == NULL)
+		return 0;
+	if (bytes > geo->space_bytes)
+		bytes = geo->space_bytes;
+	if (bytes <= peer->space)
+		return 0;
+	if (peer->starved ? hal_memory_left(bytes) < bytes :
+	    hal_limit_check("receive space", bytes - peer->space) != 0) {
+		peer->starved = true;
+		return -FI_ENOMEM;
+	}
+	while (madvise(hp->tx.space, bytes, MADV_POPULATE_WRITE) != 0) {
+		if ((errno == EINTR || errno == EAGAIN) &&
+		    tries++ < POPULATE_TRIES)
+			continue;
+		hal_log(peer->starved, "no memory for %u bytes of receive "
+			"space at interface %u:%u: %s", bytes,
+			hp->addr.board, hp->addr.iface, strerror(errno));
+		peer->starved = true;
+		return -FI_ENOMEM;
+	}
+	peer->space = bytes;
+	peer->starved = false;
+	return 0;
+}

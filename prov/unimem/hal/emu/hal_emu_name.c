@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_emu_name.c - names of interfaces, in spite of other users.
+ *
+ * An interface has two names in the abstract namespace of local sockets. The
+ * first, of a datagram socket, shows who holds its number: see hal_emu_proof.c.
+ * At the second it listens: see hal_emu_sock.c. Any user may bind any abstract
+ * name first. So each name has EMU_NAMES forms, numbered k. docs/hal.md,
+ * section 2, has the rule: a process takes the first form that no other user
+ * holds, and callers try all forms in order and skip those of other users.
+ *
+ * Of the first name at most one form is held by processes of one user. It stays
+ * so when another user ends in between: a process that takes a form polls all
+ * others before its bind() and again after it. Of two processes that take
+ * different forms at the same time at least one finds the other and gives way.
+ * The poll before the bind() is why a process that holds a number is never
+ * disturbed by one that tries to take it.
+ *
+ * The owner of a name is asked for only where a name is found that is in the
+ * way. The kernel shows the owners of all sockets by netlink (unix_diag). Where
+ * it does not, a socket that listens shows its owner to who connects; any other
+ * name counts as one of our user, so that a number has one holder.
+ *
+ * Entry points: emu_sock_name(), emu_take_number(), emu_take_any(),
+ * emu_name_owner(), emu_name_listener(), emu_name_earlier().
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <linux/unix_diag.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "hal/emu/hal_emu.h"
+
+#define BACKLOG		4096
+#define STATE_ESTABLISHED	1	/* net/tcp_states.h of the kernel */
+#define STATE_CLOSE		7
+#define STATE_LISTEN		10
+#define SKIPPED_MAX	64		/* see try_skipped() */
+
+_Static_assert(EMU_NAMES <= 10, "one digit per form");
+
+/* Form k of a name of which form 0 is there, len bytes with the family. */
+static socklen_t to_form(struct sockaddr_un *sun, socklen_t len, int k)
+{
+	char *end = (char *)sun + len;
+
+	if (k == 0)
+		return len;
+	end[0] = '.';
+	end[1] = (char)('0' + k);
+	return len + 2;
+}
+
+socklen_t emu_sock_name(struct sockaddr_un *sun, const char *kind,
+			const struct hal_addr *addr, int k)
+{
+	socklen_t len = offsetof(struct sockaddr_un, sun_path) + 1;
+
+	memset(sun, 0, sizeof(*sun));
+	sun->sun_family = AF_UNIX;
+	len += (socklen_t)snprintf(sun->sun_path + 1, sizeof(sun->sun_path) - 3,
+				   "%s.%u.%u.%u", kind, addr->uid, addr->board,
+				   addr->iface);
+	return to_form(sun, len, k);
+}
+
+static socklen_t typed_name(struct sockaddr_un *sun, int type,
+			    const struct hal_addr *addr, int k)
+{
+	return emu_sock_name(sun, type == SOCK_DGRAM ? "unimem.held" :
+			     "unimem", addr, k);
+}
+
+/* ---- Owners of all sockets, from the kernel ----------------------------- */
+
+/* A socket that has an abstract name. */
+struct named {
+	int type;
+	char name[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
+	size_t len;			/* of name, its first byte is 0 */
+	uid_t uid;			/* who made the socket */
+};
+
+typedef void (*named_fn)(const struct named *n, void *arg);
+
+/* Pass on one socket, unless it is one that was accepted: such a socket bears
+ * the name of the socket that listened. */
+static void show_one(const struct nlmsghdr *h, named_fn fn, void *arg)
+{
+	const struct unix_diag_msg *m = NLMSG_DATA(h);
+	size_t left = h->nlmsg_len - NLMSG_LENGTH(sizeof(*m));
+	const char *at = (const char *)(m + 1);
+	struct named n = { .type = m->udiag_type };
+	bool owned = false;
+
+	if (m->udiag_type != SOCK_DGRAM && m->udiag_state == STATE_ESTABLISHED)
+		return;
+	while (left >= sizeof(struct nlattr)) {
+		const struct nlattr *a = (const struct nlattr *)at;
+		size_t len = a->nla_len, step = NLMSG_ALIGN(len);
+
+		if (len < sizeof(*a) || len > left)
+			break;
+		len -= sizeof(*a);
+		if (a->nla_type == UNIX_DIAG_NAME && len <= sizeof(n.name)) {
+			n.len = len;
+			memcpy(n.name, a + 1, len);
+		} else if (a->nla_type == UNIX_DIAG_UID &&
+			   len == sizeof(uint32_t)) {
+			memcpy(&n.uid, a + 1, len);
+			owned = true;
+		}
+		if (step >= left)
+			break;
+		at += step;
+		left -= step;
+	}
+	if (owned && n.len > 1 && n.name[0] == '\0')
+		fn(&n, arg);
+}
+
+/* What one receive brought. 1: there is more; 0: that was all; -FI_EIO. */
+static int show_some(const void *buf, size_t len, named_fn fn, void *arg)
+{
+	const struct nlmsghdr *h = buf;
+
+	for (; NLMSG_OK(h, len); h = NLMSG_NEXT(h, len)) {
+		if (h->nlmsg_type == NLMSG_DONE)
+			return 0;
+		if (h->nlmsg_type != SOCK_DIAG_BY_FAMILY ||
+		    h->nlmsg_len < NLMSG_LENGTH(sizeof(struct unix_diag_msg)))
+			return -FI_EIO;
+		show_one(h, fn, arg);
+	}
+	return 1;
+}
+
+/* Call fn for each socket of this network namespace that has an abstract name.
+ * Negative errno: the kernel does not show them, or not all. */
+static int show_all(named_fn fn, void *arg)
+{
+	struct {
+		struct nlmsghdr h;
+		struct unix_diag_req r;
+	} ask = {
+		.h = { .nlmsg_len = sizeof(ask), .nlmsg_seq = 1,
+		       .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+		       .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
+		.r = { .sdiag_family = AF_UNIX,
+		       .udiag_states = 1 << STATE_ESTABLISHED |
+				1 << STATE_CLOSE | 1 << STATE_LISTEN,
+		       .udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_UID },
+	};
+	struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
+	union {
+		struct nlmsghdr align;
+		char bytes[16384];
+	} buf;
+	int fd, ret = 1;
+
+	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+	if (fd < 0)
+		return -errno;
+	if (sendto(fd, &ask, sizeof(ask), 0, (struct sockaddr *)&kernel,
+		   sizeof(kernel)) < 0)
+		ret = -errno;
+	while (ret == 1) {
+		socklen_t from = sizeof(kernel);
+		ssize_t n = recvfrom(fd, &buf, sizeof(buf), MSG_DONTWAIT,
+				     (struct sockaddr *)&kernel, &from);
+
+		if (n < 0 && errno != EINTR)
+			ret = -errno;
+		else if (n == 0)
+			ret = -FI_EIO;
+		else if (n > 0 && kernel.nl_pid == 0)
+			ret = show_some(&buf, (size_t)n, fn, arg);
+	}
+	close(fd);
+	return ret;
+}
+
+/* ---- Owner of one name -------------------------------------------------- */
+
+struct wanted {
+	int type;
+	const char *name;
+	size_t len;
+	bool found;
+	uid_t uid;
+};
+
+static void take_wanted(const struct named *n, void *arg)
+{
+	struct wanted *w = arg;
+
+	if (n->type == w->type && n->len == w->len &&
+	    memcmp(n->name, w->name, w->len) == 0) {
+		w->found = true;
+		w->uid = n->uid;
+	}
+}
+
+int emu_name_listener(int fd, uid_t *uid)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) != 0)
+		return -errno;
+	*uid = cred.uid;
+	return cred.uid == geteuid() ? 0 : -FI_EACCES;
+}
+
+/* The kernel does not show the owner: a connection may. */
+static bool shown_by_listener(const struct sockaddr_un *sun, socklen_t len,
+			      uid_t *uid)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK,
+			0);
+	bool other;
+
+	if (fd < 0)
+		return false;
+	other = connect(fd, (const struct sockaddr *)sun, len) == 0 &&
+		emu_name_listener(fd, uid) == -FI_EACCES;
+	close(fd);
+	return other;
+}
+
+enum emu_owner emu_name_owner(int type, const struct hal_addr *addr, int k,
+			      uid_t *uid)
+{
+	struct sockaddr_un sun;
+	socklen_t len = typed_name(&sun, type, addr, k);
+	struct wanted w = {
+		.type = type, .name = sun.sun_path,
+		.len = len - offsetof(struct sockaddr_un, sun_path),
+	};
+
+	if (show_all(take_wanted, &w) == 0 || w.found) {
+		if (!w.found || w.uid == geteuid())
+			return EMU_OWNER_OURS;
+		*uid = w.uid;
+		return EMU_OWNER_OTHER;
+	}
+	return type == SOCK_SEQPACKET && shown_by_listener(&sun, len, uid) ?
+	       EMU_OWNER_OTHER : EMU_OWNER_OURS;
+}
+
+/* ---- One holder of a number --------------------------------------------- */
+
+/*
+ * Does our user hold one of the forms 0 to last, but not form k, of the name
+ * that shows who holds a number? Asked by our own datagram socket: connect()
+ * fails with ECONNREFUSED if no socket has the name, and only if one has, the
+ * kernel is asked for its owner. Connected or not, our own socket is shut down.
+ */
+static bool our_user_holds(struct emu_if *eif, const struct hal_addr *addr,
+			   int last, int k)
+{
+	struct sockaddr_un sun;
+	socklen_t len = typed_name(&sun, SOCK_DGRAM, addr, 0);
+	uid_t uid;
+
+	for (int j = 0; j <= last; j++) {
+		if (j == k ||
+		    (connect(eif->proof_fd, (struct sockaddr *)&sun,
+			     to_form(&sun, len, j)) != 0 &&
+		     errno == ECONNREFUSED))
+			continue;
+		if (emu_name_owner(SOCK_DGRAM, addr, j, &uid) ==
+		    EMU_OWNER_OURS)
+			return true;
+	}
+	return false;
+}
+
+bool emu_name_earlier(struct emu_if *eif, const struct hal_addr *addr, int k)
+{
+	return k > 0 && our_user_holds(eif, addr, k - 1, k);
+}
+
+/* Is a form other than k held by our user? */
+static bool held_elsewhere(struct emu_if *eif, const struct hal_addr *addr,
+			   int k)
+{
+	return our_user_holds(eif, addr, EMU_NAMES - 1, k);
+}
+
+/* ---- Taking ------------------------------------------------------------- */
+
+/* How far to go where a name is in use. */
+enum effort {
+	EFFORT_FIRST,		/* ask for no owner: take another number */
+	EFFORT_ALL,		/* skip names of other users */
+};
+
+/* Bind form k of a name. 1: another user, *uid, holds it; -FI_EADDRINUSE: our
+ * user does, or it is not worth the effort; other errors. */
+static int bind_form(int fd, int type, const struct hal_addr *addr, int k,
+		     enum effort effort, uid_t *uid)
+{
+	struct sockaddr_un sun;
+	socklen_t len = typed_name(&sun, type, addr, k);
+
+	if (bind(fd, (struct sockaddr *)&sun, len) == 0)
+		return 0;
+	if (errno != EADDRINUSE || effort == EFFORT_FIRST)
+		return -errno;
+	return emu_name_owner(type, addr, k, uid) == EMU_OWNER_OTHER ? 1 :
+	       -FI_EADDRINUSE;
+}
+
+/* A socket whose name has been used up, or is to be free again. */
+static int renew_proof(struct emu_if *eif, int ret)
+{
+	int err;
+
+	close(eif->proof_fd);
+	err = emu_proof_open(eif);
+	return err != 0 ? err : ret;
+}
+
+/* -FI_EADDRINUSE: taken, or word of its last holder is still unread.
+ * -FI_EACCES: other users hold all forms; the last one is *uid. */
+static int take_proof(struct emu_if *eif, const struct hal_addr *addr,
+		      enum effort effort, uid_t *uid)
+{
+	for (int k = 0; k < EMU_NAMES; k++) {
+		int ret;
+
+		if (held_elsewhere(eif, addr, k))
+			return -FI_EADDRINUSE;
+		ret = bind_form(eif->proof_fd, SOCK_DGRAM, addr, k, effort,
+				uid);
+		if (ret < 0)
+			return ret;
+		if (ret == 0)
+			return held_elsewhere(eif, addr, k) ?
+			       renew_proof(eif, -FI_EADDRINUSE) : 0;
+	}
+	return -FI_EACCES;
+}
+
+/* Listen. -FI_EADDRINUSE: a build that knows no proofs holds the number. */
+static int take_name(struct emu_if *eif, const struct hal_addr *addr,
+		     enum effort effort, uid_t *uid)
+{
+	int ret = 1;
+
+	for (int k = 0; k < EMU_NAMES && ret == 1; k++)
+		ret = bind_form(eif->listen.fd, SOCK_SEQPACKET, addr, k,
+				effort, uid);
+	if (ret != 0)
+		return ret < 0 ? ret : -FI_EACCES;
+	HAL_POINT(HAL_POINT_BOUND);
+	return listen(eif->listen.fd, BACKLOG) != 0 ? -errno : 0;
+}
+
+static int take_one(struct emu_if *eif, uint32_t iface, enum effort effort,
+		    uid_t *uid)
+{
+	struct hal_addr addr = eif->i.addr;
+	uid_t self = geteuid();
+	int ret;
+
+	*uid = self;
+	addr.iface = iface;
+	ret = take_proof(eif, &addr, effort, uid);
+	if (ret != 0)
+		return ret;
+	eif->i.addr.iface = iface;
+	ret = take_name(eif, &addr, effort, uid);
+	if (ret == 0 && *uid != self)
+		hal_log(0, "user %u holds a name of interface %u:%u, which is "
+			"skipped", (unsigned)*uid, addr.board, iface);
+	return ret == -FI_EADDRINUSE || ret == -FI_EACCES ?
+	       renew_proof(eif, ret) : ret;
+}
+
+static void cannot_take(const struct emu_if *eif, int ret)
+{
+	hal_log(0, "cannot take an interface of board %u: %s",
+		eif->i.addr.board, strerror(-ret));
+}
+
+/* That number, HAL_IF_SERVICE or another, and no other. */
+int emu_take_number(struct emu_if *eif, uint32_t number)
+{
+	uid_t uid;
+	int ret = take_one(eif, number, EFFORT_ALL, &uid);
+
+	if (ret == -FI_EADDRINUSE && number == HAL_IF_SERVICE) {
+		hal_log(1, "board %u has an atomic service already",
+			eif->i.addr.board);
+		return -FI_EBUSY;
+	}
+	if (ret == -FI_EADDRINUSE)
+		hal_log(0, "interface %u:%u is in use: wait for its holder to "
+			"end, or choose another number",
+			eif->i.addr.board, number);
+	else if (ret == -FI_EACCES && uid != geteuid())
+		hal_log(0, "user %u holds all names of interface %u:%u: "
+			"processes of that user must end first, or this user's "
+			"run in a network namespace of their own",
+			(unsigned)uid, eif->i.addr.board, number);
+	else if (ret != 0)
+		cannot_take(eif, ret);
+	return ret;
+}
+
+/* ---- Any number --------------------------------------------------------- */
+
+/* Numbers of a board that other users hold a name of. */
+struct skipped {
+	const struct hal_addr *addr;
+	uint32_t ifs, n;
+	uint32_t number[SKIPPED_MAX];
+	uid_t uid;
+};
+
+static void take_skipped(const struct named *n, void *arg)
+{
+	struct skipped *s = arg;
+	char text[sizeof(n->name)];
+	unsigned uid, board, iface;
+
+	if (n->uid == geteuid() || s->n == SKIPPED_MAX)
+		return;
+	memcpy(text, n->name + 1, n->len - 1);
+	text[n->len - 1] = '\0';
+	if (sscanf(text, n->type == SOCK_DGRAM ? "unimem.held.%u.%u.%u" :
+		   "unimem.%u.%u.%u", &uid, &board, &iface) != 3 ||
+	    uid != s->addr->uid || board != s->addr->board || iface == 0 ||
+	    iface > s->ifs)
+		return;
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->number[i] == iface)
+			return;
+	s->uid = n->uid;
+	s->number[s->n++] = iface;
+}
+
+/* No number is free: take one in spite of another user who holds its name. */
+static int try_skipped(struct emu_if *eif, uint32_t ifs)
+{
+	struct skipped s = { .addr = &eif->i.addr, .ifs = ifs };
+	uid_t uid;
+
+	show_all(take_skipped, &s);
+	for (uint32_t i = 0; i < s.n; i++) {
+		int ret = take_one(eif, s.number[i], EFFORT_ALL, &uid);
+
+		if (ret != -FI_EADDRINUSE && ret != -FI_EACCES)
+			return ret;
+	}
+	if (s.n != 0)
+		hal_log(0, "user %u holds names of interfaces of board %u",
+			(unsigned)s.uid, eif->i.addr.board);
+	return -FI_EADDRINUSE;
+}
+
+/*
+ * Take the first free number. The search starts where this process's interfaces
+ * come to lie if every local rank opens as many as we do.
+ */
+int emu_take_any(struct emu_if *eif)
+{
+	struct hal_emu *emu = eif->emu;
+	uint32_t ifs = emu->hal.caps.ifs_per_board;
+	int ret = -FI_EADDRINUSE;
+	uint32_t k, start;
+	uid_t uid;
+
+	/* a counter, orders nothing */
+	k = atomic_fetch_add_explicit(&emu->ifs_opened, 1,
+				      memory_order_relaxed);
+	start = (uint32_t)emu->start +
+		k * (uint32_t)(emu->nranks > 0 ? emu->nranks : 1);
+	for (uint32_t i = 0; i < ifs && ret == -FI_EADDRINUSE; i++)
+		ret = take_one(eif, (start + i) % ifs + 1, EFFORT_FIRST, &uid);
+	if (ret == -FI_EADDRINUSE)
+		ret = try_skipped(eif, ifs);
+	if (ret == -FI_EADDRINUSE) {
+		hal_log(0, "board %u has no free interface (%u of %u in use): "
+			"start fewer processes per board, set FI_UNIMEM_BOARDS"
+			"%s", eif->i.addr.board, ifs, ifs,
+			ifs < 65535 ? ", or use FI_UNIMEM_PROFILE=host" : "");
+		return -FI_EBUSY;
+	}
+	if (ret != 0)
+		cannot_take(eif, ret);
+	return ret;
+}

@@ -1,0 +1,580 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_sim.c - the register model behind hal_mmio.h: parameters, open files, and
+ * which register an access is of.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "hal/hal_param.h"
+#include "hal/sim/hal_sim.h"
+
+#define SWEEP_NS	500000		/* between two looks at old stores */
+
+/* ---- Parameters -------------------------------------------------------- */
+
+#define ROW(row_name, row_type, field, ...)				\
+	{ .name = row_name, .type = row_type,				\
+	  .offset = offsetof(struct sim_params, field), __VA_ARGS__ }
+#define SIM_SPACE_MIN	4096	/* as of a platform file */
+
+#define NUMBER(field, low, high, text)					\
+	ROW(#field, HAL_PARAM_LONG, field, .min = low, .max = high,	\
+	    .def = text)
+
+/* What FI_UNIMEM_SIM may hold; fi_unimem(7) explains. */
+static const struct hal_param rows[] = {
+	NUMBER(world, 0, INT32_MAX, "0"),
+	NUMBER(ifs, 1, HAL_REG_IFS - 1, "63"),
+	NUMBER(fifo, 8, SIM_FIFO_MAX, "128"),
+	NUMBER(pairs, 0, 1, "1"),
+	NUMBER(mem, 1, SIM_MEM_MAX >> 20, "1024"),
+	NUMBER(xfers, 1, 1024, "64"),
+	NUMBER(btt, HAL_CDMA_BTT_BITS_MIN, HAL_CDMA_BTT_BITS_MAX, "23"),
+	NUMBER(sg, 0, 1, "1"),
+	NUMBER(seed, 0, INT32_MAX, "1"),
+	NUMBER(tick, 0, 1000000000, "0"),
+	NUMBER(delay, 0, 1000000000, "0"),
+	NUMBER(ack, 0, 1000000000, "0"),
+	NUMBER(prep, 0, 1, "0"),
+	NUMBER(illegal, 0, 1, "1"),
+	NUMBER(reorder, 0, 1000, "250"),
+	NUMBER(route, 0, 1000000000, "10000"),
+	NUMBER(dma, 0, 1000000000, "0"),
+	NUMBER(slverr, 0, 1000, "0"),
+	NUMBER(any, 0, 1, "1"),
+	NUMBER(depth, 0, 64, "0"),
+	NUMBER(space, 0, 1 << 24, "0"),
+	ROW("engine", HAL_PARAM_WORD, engine, .words = "kernel|simple|sg",
+	    .def = "kernel"),
+	ROW("empty", HAL_PARAM_WORD, empty, .words = "beaf|beef",
+	    .def = "beaf"),
+	ROW("mutant", HAL_PARAM_WORD, mutant, .def = "none",
+	    .words = "none|nonack|twice|early|forged"),
+};
+
+/* The model this process has, and the parameters of the last probe. */
+static struct {
+	struct hal_lock lock;
+	struct sim_params par;
+	struct sim_world *world;
+} g_sim;
+
+static int load_params(const struct hal_params *params,
+		       struct sim_params *par)
+{
+	int ret;
+
+	memset(par, 0, sizeof(*par));
+	ret = hal_param_parse("FI_UNIMEM_SIM", params->sim, rows,
+			      sizeof(rows) / sizeof(rows[0]), par);
+	if (ret != 0)
+		return ret;
+	par->boards = params->boards != 0 ? params->boards : 4;
+	if (par->boards > HAL_REG_BOARDS_MAX) {
+		hal_log(0, "FI_UNIMEM_BOARDS=%ld: the register model has at "
+			"most %u", par->boards, HAL_REG_BOARDS_MAX);
+		return -FI_EINVAL;
+	}
+	if (par->fifo % 2 != 0) {
+		hal_log(0, "FI_UNIMEM_SIM: fifo=%ld: use an even number",
+			par->fifo);
+		return -FI_EINVAL;
+	}
+	if (par->space != 0 && (par->space < SIM_SPACE_MIN ||
+				(par->space & (par->space - 1)) != 0)) {
+		hal_log(0, "FI_UNIMEM_SIM: space=%ld: use a power of 2 from "
+			"%d on", par->space, SIM_SPACE_MIN);
+		return -FI_EINVAL;
+	}
+	return 0;
+}
+
+static int find_board(const struct hal_params *params, long boards,
+		      uint32_t *board)
+{
+	long rank, nranks;
+
+	if (params->board >= boards) {
+		hal_log(0, "FI_UNIMEM_BOARD=%d: there are %ld boards, numbered "
+			"from 0", params->board, boards);
+		return -FI_EINVAL;
+	}
+	hal_ranks(&rank, &nranks);
+	*board = params->board >= 0 ? (uint32_t)params->board :
+		 rank >= 0 && nranks > 0 ? (uint32_t)(rank * boards / nranks) :
+		 0;
+	return 0;
+}
+
+static int sim_probe(const struct hal_params *params,
+		     struct hal_platform *platform)
+{
+	struct sim_params par;
+	uint32_t board;
+	int ret;
+
+	ret = load_params(params, &par);
+	if (ret == 0)
+		ret = find_board(params, par.boards, &board);
+	if (ret != 0)
+		return ret;
+	memset(platform, 0, sizeof(*platform));
+	snprintf(platform->node, sizeof(platform->node), "the register model");
+	platform->boards = (uint32_t)par.boards;
+	platform->board = board;
+	platform->pkt_depth = (uint32_t)par.depth;
+	platform->space_bytes = (uint32_t)par.space;
+	platform->engine = (enum hal_platform_engine)par.engine;
+	hal_lock(&g_sim.lock);
+	g_sim.par = par;
+	hal_unlock(&g_sim.lock);
+	return 0;
+}
+
+/* ---- Open files -------------------------------------------------------- */
+
+/* The model; lock held. A forked child's copy of its parent's is none. */
+static int get_world(struct sim_world **w)
+{
+	int ret = 0;
+
+	if (g_sim.world != NULL && g_sim.world->pid != getpid())
+		g_sim.world = NULL;
+	if (g_sim.world == NULL)
+		ret = sim_join(&g_sim.par, &g_sim.world);
+	else if (memcmp(&g_sim.world->par, &g_sim.par,
+			sizeof(g_sim.par)) != 0)
+		ret = -EBUSY;
+	if (ret == 0)
+		*w = g_sim.world;
+	return ret;
+}
+
+static void put_world(struct sim_world *w)
+{
+	if (w->refs != 0)
+		return;
+	g_sim.world = NULL;
+	sim_leave(w);
+}
+
+static struct sim_mm *mm_new(struct sim_world *w, uint32_t board)
+{
+	struct sim_mm *mm = calloc(1, sizeof(*mm));
+
+	if (mm == NULL)
+		return NULL;
+	mm->xfers = calloc((size_t)w->par.xfers, sizeof(*mm->xfers));
+	if (mm->xfers == NULL) {
+		free(mm);
+		return NULL;
+	}
+	mm->m.ops = &hal_sim_mmio_ops;
+	mm->m.board = board;
+	mm->w = w;
+	mm->b = w->board[board];
+	mm->event_fd = -1;
+	return mm;
+}
+
+static void mm_free(struct sim_mm *mm)
+{
+	free(mm->xfers);
+	free(mm);
+}
+
+static int mm_open(struct sim_world *w, uint32_t board, struct hal_mmio **out)
+{
+	struct sim_mm *mm;
+	int ret;
+
+	if (board >= w->boards)
+		return -ENODEV;
+	mm = mm_new(w, board);
+	if (mm == NULL)
+		return -ENOMEM;
+	ret = sim_file_open(mm);
+	if (ret != 0) {
+		mm_free(mm);
+		return ret;
+	}
+	mm->rng = (uint64_t)w->par.seed << 32 ^ w->me << 16 ^
+		  (uint64_t)board << 10 ^ mm->file;
+	hal_lock(&w->mms_lock);
+	mm->next = w->mms;
+	mm->pprev = &w->mms;
+	if (mm->next != NULL)
+		mm->next->pprev = &mm->next;
+	w->mms = mm;
+	hal_unlock(&w->mms_lock);
+	w->refs++;
+	*out = &mm->m;
+	return 0;
+}
+
+static int sim_open(const struct hal_platform *platform, uint32_t board,
+		    struct hal_mmio **mm)
+{
+	struct sim_world *w;
+	int ret;
+
+	if (board == UINT32_MAX)
+		board = platform->board;
+	hal_lock(&g_sim.lock);
+	ret = get_world(&w);
+	if (ret == 0) {
+		ret = mm_open(w, board, mm);
+		put_world(w);
+	}
+	hal_unlock(&g_sim.lock);
+	return ret;
+}
+
+static bool inherited(const struct sim_mm *mm)
+{
+	return mm->w->pid != getpid();
+}
+
+/* In a forked child: only our copy of what is private goes. */
+static void forget(struct sim_world *w)
+{
+	if (--w->refs != 0)
+		return;
+	if (g_sim.world == w)
+		g_sim.world = NULL;
+	sim_forget(w);
+}
+
+static void sim_close(struct hal_mmio *hm)
+{
+	struct sim_mm *mm = sim_mm(hm);
+	struct sim_world *w = mm->w;
+
+	hal_lock(&g_sim.lock);
+	if (inherited(mm)) {
+		forget(w);
+		hal_unlock(&g_sim.lock);
+		mm_free(mm);
+		return;
+	}
+	hal_lock(&w->mms_lock);
+	*mm->pprev = mm->next;
+	if (mm->next != NULL)
+		mm->next->pprev = mm->pprev;
+	hal_unlock(&w->mms_lock);
+	sim_file_close(mm);
+	w->refs--;
+	put_world(w);
+	hal_unlock(&g_sim.lock);
+	mm_free(mm);
+}
+
+/* ---- Accesses ---------------------------------------------------------- */
+
+void sim_misuse(const char *fmt, ...)
+{
+	char line[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	hal_log(0, "register model: %s", line);
+	abort();
+}
+
+/* By clock, from where nothing happens. */
+void sim_sweep(struct sim_mm *mm)
+{
+	uint64_t now = sim_now(mm->w);
+
+	if (now - mm->swept < SWEEP_NS)
+		return;
+	mm->swept = now;
+	sim_part_hang_up(mm->w);
+	sim_store_sweep(mm, now);
+}
+
+void sim_start(struct sim_mm *mm, const char *what)
+{
+	if (!mm->ready)
+		sim_misuse("%s without memory_before_start() since the last "
+			   "start: it may be overtaken by what it tells of",
+			   what);
+	mm->ready = false;
+}
+
+void sim_access(const struct sim_mm *mm)
+{
+	if (mm->unseen)
+		sim_misuse("a packet, or that a transfer is over, was read, "
+			   "and another access follows without "
+			   "status_before_memory()");
+}
+
+/* Every access lets time pass. */
+static struct sim_mm *touch(struct hal_mmio *hm)
+{
+	struct sim_mm *mm = sim_mm(hm);
+
+	sim_access(mm);
+	if (mm->w->par.tick != 0)
+		/* a clock, orders nothing */
+		atomic_fetch_add_explicit(&mm->w->board[0]->common.clock,
+					  (uint64_t)mm->w->par.tick,
+					  memory_order_relaxed);
+	if (mm->held != 0)
+		sim_store_some(mm);
+	if (mm->nxfers != 0)
+		sim_xfer_run(mm);
+	return mm;
+}
+
+static void wrong(const struct hal_mmio_map *map, const char *what,
+		  uint32_t off, unsigned bytes)
+{
+	static const char *const blocks[] = {
+		"memory", "a mailbox page", "a packetizer page",
+		"the trusted page", "the cDMA engine", "a table",
+	};
+
+	sim_misuse("%s of %u bytes at offset 0x%x of %s, which takes no such "
+		   "access", what, bytes, off, blocks[sim_block(map) % 6]);
+}
+
+static uint32_t sim_read32(const struct hal_mmio_map *map, uint32_t off)
+{
+	struct sim_mm *mm = touch(map->mm);
+
+	if (sim_block(map) != HAL_KDEV_CDMA)
+		wrong(map, "a read", off, 4);
+	return sim_cdma_read(mm, off);
+}
+
+static void sim_write32(const struct hal_mmio_map *map, uint32_t off,
+			uint32_t val)
+{
+	struct sim_mm *mm = touch(map->mm);
+
+	if (sim_block(map) != HAL_KDEV_CDMA)
+		wrong(map, "a write", off, 4);
+	sim_cdma_write(mm, off, val);
+}
+
+static uint64_t sim_read64(const struct hal_mmio_map *map, uint32_t off)
+{
+	struct sim_mm *mm = touch(map->mm);
+
+	if (sim_block(map) != HAL_KDEV_TIF)
+		wrong(map, "a read", off, 8);
+	return sim_tif_read(mm, off);
+}
+
+static void sim_write64(const struct hal_mmio_map *map, uint32_t off,
+			uint64_t val)
+{
+	struct sim_mm *mm = touch(map->mm);
+
+	if (sim_block(map) != HAL_KDEV_TIF)
+		wrong(map, "a write", off, 8);
+	sim_tif_write(mm, off, val);
+}
+
+static void sim_read128(const struct hal_mmio_map *map, uint32_t off,
+			uint64_t w[2])
+{
+	struct sim_mm *mm = touch(map->mm);
+	uint32_t n = (uint32_t)sim_what(map);
+
+	if (sim_block(map) == HAL_KDEV_MIF && off == HAL_MIF_DATA)
+		sim_mif_read(mm, n, w);
+	else if (sim_block(map) == HAL_KDEV_PIF)
+		sim_pif_read(mm, n, off, w);
+	else
+		wrong(map, "a read", off, 16);
+}
+
+static void sim_write128(const struct hal_mmio_map *map, uint32_t off,
+			 const uint64_t w[2])
+{
+	struct sim_mm *mm = touch(map->mm);
+	uint32_t n = (uint32_t)sim_what(map);
+
+	if (sim_block(map) == HAL_KDEV_MIF && off == HAL_MIF_DATA)
+		sim_mif_write(mm, n, w);
+	else if (sim_block(map) == HAL_KDEV_PIF)
+		sim_pif_write(mm, n, off, w);
+	else
+		wrong(map, "a write", off, 16);
+}
+
+static int sim_stores_before_notify(const struct hal_mmio_map *map)
+{
+	struct sim_mm *mm = sim_mm(map->mm);
+	uint32_t board = hal_gaddr_board(sim_what(map));
+
+	if (mm->held != 0)
+		sim_store_flush(mm, board);
+	return sim_load_answered(mm, board) ? 0 : -EIO;
+}
+
+/* What the engine and others read and write is ordered by the model's own
+ * acquires and releases: it sees to it that those of the silicon are called. */
+static void sim_memory_before_start(struct hal_mmio *mm)
+{
+	sim_mm(mm)->ready = true;
+}
+
+static void sim_status_before_memory(struct hal_mmio *mm)
+{
+	sim_mm(mm)->unseen = false;
+}
+
+static void sim_loads_before_store(struct hal_mmio *mm)
+{
+	(void)mm;
+}
+
+/* ---- Kernel device ----------------------------------------------------- */
+
+static int sim_ioctl(struct hal_mmio *hm, unsigned long cmd, void *arg)
+{
+	if (inherited(sim_mm(hm)))
+		return -EPERM;
+	return sim_kdev_ioctl(touch(hm), cmd, arg);
+}
+
+static ssize_t sim_write(struct hal_mmio *hm, const void *buf, size_t len)
+{
+	if (inherited(sim_mm(hm)))
+		return -EPERM;
+	return sim_xfer_write(touch(hm), buf, len);
+}
+
+static ssize_t sim_read(struct hal_mmio *hm, void *buf, size_t len)
+{
+	if (inherited(sim_mm(hm)))
+		return -EPERM;
+	return sim_xfer_read(touch(hm), buf, len);
+}
+
+static int map_block(struct sim_mm *mm, enum hal_kdev_block block,
+		     uint64_t off, struct hal_mmio_map *map)
+{
+	uint32_t n = (uint32_t)(off / HAL_REG_PAGE);
+
+	switch (block) {
+	case HAL_KDEV_MIF:
+	case HAL_KDEV_PIF:
+		if (mm->f->claimed != n + 1)
+			return -EACCES;
+		break;
+	case HAL_KDEV_CDMA:
+		if (off != 0 || atomic_load(&mm->b->engine) != mm->file + 1)
+			return -EACCES;
+		break;
+	case HAL_KDEV_TABLE:
+		if (n >= mm->w->boards)
+			return -EINVAL;
+		break;
+	default:
+		return -EPERM;		/* the trusted page is the driver's */
+	}
+	map->impl = sim_impl(block, n);
+	return 0;
+}
+
+static int sim_map(struct hal_mmio *hm, uint64_t off, size_t len,
+		   struct hal_mmio_map *map)
+{
+	enum hal_kdev_block block = off >> HAL_KDEV_OFF_SHIFT;
+	struct sim_mm *mm = sim_mm(hm);
+	int ret;
+
+	if (inherited(mm))
+		return -EPERM;
+	off &= (UINT64_C(1) << HAL_KDEV_OFF_SHIFT) - 1;
+	if (off % SIM_PAGE != 0 || len % SIM_PAGE != 0 || len == 0)
+		return -EINVAL;
+	memset(map, 0, sizeof(*map));
+	if (block == HAL_KDEV_MEM)
+		ret = sim_mem_map(mm, off, len, map);
+	else
+		ret = len == HAL_REG_PAGE ? map_block(mm, block, off, map) :
+					    -EINVAL;
+	if (ret != 0)
+		return ret;
+	map->ops = &hal_sim_mmio_ops;
+	map->mm = hm;
+	map->len = len;
+	return 0;
+}
+
+static void sim_unmap(struct hal_mmio_map *map)
+{
+	struct sim_mm *mm = sim_mm(map->mm);
+
+	if (sim_block(map) == HAL_KDEV_MEM && !inherited(mm))
+		sim_mem_unmap(mm, sim_what(map));
+	memset(map, 0, sizeof(*map));
+}
+
+void hal_sim_death(struct hal_mmio *mm, uint32_t board, enum sim_death death)
+{
+	struct sim_board *b = sim_mm(mm)->w->board[board];
+
+	atomic_store(&b->died, sim_host_ns());
+	atomic_store(&b->death, (uint32_t)death);
+}
+
+bool sim_known_dead(struct sim_world *w, uint32_t board)
+{
+	return sim_death(w, board) != SIM_LIVES &&
+	       sim_host_ns() - atomic_load(&w->board[board]->died) >
+	       HAL_KDEV_DEAD_MS * UINT64_C(1000000);
+}
+
+void hal_sim_trusted(struct hal_mmio *mm, struct hal_mmio_map *map)
+{
+	memset(map, 0, sizeof(*map));
+	map->ops = &hal_sim_mmio_ops;
+	map->mm = mm;
+	map->len = HAL_REG_PAGE;
+	map->impl = sim_impl(HAL_KDEV_TIF, 0);
+}
+
+static int sim_event(struct hal_mmio *hm)
+{
+	return inherited(sim_mm(hm)) ? -EPERM : sim_event_fd(sim_mm(hm));
+}
+
+const struct hal_mmio_ops hal_sim_mmio_ops = {
+	.backend = "sim",
+	.profile = "model",
+	.probe = sim_probe,
+	.open = sim_open,
+	.close = sim_close,
+	.ioctl = sim_ioctl,
+	.write = sim_write,
+	.read = sim_read,
+	.map = sim_map,
+	.unmap = sim_unmap,
+	.event_fd = sim_event,
+	.read32 = sim_read32,
+	.write32 = sim_write32,
+	.read64 = sim_read64,
+	.write64 = sim_write64,
+	.read128 = sim_read128,
+	.write128 = sim_write128,
+	.store = sim_store,
+	.load = sim_load,
+	.stores_before_notify = sim_stores_before_notify,
+	.memory_before_start = sim_memory_before_start,
+	.status_before_memory = sim_status_before_memory,
+	.loads_before_store = sim_loads_before_store,
+};

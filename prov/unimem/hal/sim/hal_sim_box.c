@@ -1,0 +1,618 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_sim_box.c - packetizer and mailboxes [D 5.1, 5.2].
+ *
+ * A packet is an operation on a FIFO that anybody may carry on: who finds one
+ * in progress (fifo->cur) finishes it before he begins his own. First it is
+ * decided where its words go and how many of them (op->at), then they are
+ * written to cells that know their lap, then the tail is moved, and last the
+ * sender's status tells. Doing a step a second time changes nothing, however
+ * late.
+ */
+#define _GNU_SOURCE
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "hal/sim/hal_sim.h"
+
+#define STATE_SHIFT	8		/* of the number in sim_op.state */
+#define NUMBER_MASK	((UINT64_C(1) << 28) - 1)
+
+/* How an operation was decided: 1 + words that fit, or: */
+#define AT_NOT_YET	0u
+#define AT_DROPPED	15u
+
+#define PORT_MIF	HAL_REG_IFS	/* words written to a mailbox page */
+
+/* ---- Names of operations ----------------------------------------------- */
+
+static struct sim_op *op_of(struct sim_world *w, uint64_t ref)
+{
+	struct sim_board *b = w->board[ref >> 48 & (HAL_REG_BOARDS_MAX - 1)];
+	uint32_t port = ref >> 40 & 0x7f;
+
+	return port < PORT_MIF ? &b->pif[port].op : &b->mif[port - PORT_MIF];
+}
+
+static uint64_t op_ref(uint32_t board, uint32_t port, uint64_t number)
+{
+	return UINT64_C(1) << 63 | (uint64_t)board << 48 |
+	       (uint64_t)port << 40 | number;
+}
+
+static uint64_t op_number(uint64_t state)
+{
+	return state >> STATE_SHIFT;
+}
+
+static bool op_pending(const struct sim_op *op, uint64_t ref, uint64_t *state)
+{
+	*state = atomic_load(&op->state);
+	return op_number(*state) == (ref & NUMBER_MASK) &&
+	       (*state & HAL_PIF_PEND) != 0;
+}
+
+static uint64_t make_at(uint64_t number, uint32_t code, uint64_t tail)
+{
+	return number << 36 | (uint64_t)code << 32 | (uint32_t)tail;
+}
+
+static uint32_t at_code(uint64_t at)
+{
+	return at >> 32 & 0xf;
+}
+
+static struct sim_fifo *fifo_of(struct sim_world *w, const struct sim_op *op)
+{
+	uint32_t where = atomic_load(&op->fifo);
+
+	return &w->board[where >> 8 & (HAL_REG_BOARDS_MAX - 1)]->
+		fifo[where & (HAL_REG_IFS - 1)];
+}
+
+/* ---- Steps ------------------------------------------------------------- */
+
+/*
+ * How many words fit now? The first of a burst decides what is answered. That a
+ * FIFO of packets refuses cleanly (docs/hal.md, 13) needs its writers to
+ * see freed words by twos, else a reader between two reads makes room for half
+ * a packet: par.pairs.
+ */
+static void decide(struct sim_world *w, struct sim_fifo *fifo,
+		   struct sim_op *op, uint64_t ref)
+{
+	uint64_t number = ref & NUMBER_MASK;
+	uint64_t none = make_at(number, AT_NOT_YET, 0);
+	uint64_t tail = atomic_load(&fifo->tail);
+	uint64_t head = atomic_load(&fifo->head) & ~(uint64_t)w->par.pairs;
+	uint64_t room = (uint64_t)w->par.fifo - (tail - head);
+	uint32_t words = atomic_load(&op->words);
+
+	if (atomic_load(&fifo->cur) != ref)
+		return;			/* tail may be of another time */
+	if (room > (uint64_t)w->par.fifo)
+		room = 0;		/* head was read late */
+	if (words > room)
+		words = (uint32_t)room;
+	atomic_compare_exchange_strong(&op->at, &none,
+				       make_at(number, 1 + words, tail));
+}
+
+static void put_cell(_Atomic uint64_t *cell, uint32_t lap, uint32_t data)
+{
+	uint64_t old = atomic_load(cell);
+
+	while ((int32_t)((uint32_t)(old >> 32) - lap) < 0 &&
+	       !atomic_compare_exchange_weak(cell, &old,
+					     (uint64_t)lap << 32 | data))
+		;
+}
+
+static void put_word(struct sim_world *w, struct sim_fifo *fifo, uint64_t pos,
+		     const uint64_t data[2])
+{
+	uint64_t depth = (uint64_t)w->par.fifo;
+	_Atomic uint64_t *cell = &fifo->cell[pos % depth * SIM_CELLS];
+	uint32_t lap = (uint32_t)(pos / depth) + 1;
+
+	for (int i = 0; i < 2; i++) {
+		put_cell(&cell[2 * i], lap, (uint32_t)data[i]);
+		put_cell(&cell[2 * i + 1], lap, (uint32_t)(data[i] >> 32));
+	}
+}
+
+/* Words, tail, and the FIFO is free for the next. */
+static void carry_out(struct sim_world *w, struct sim_fifo *fifo,
+		      struct sim_op *op, uint64_t ref, uint64_t at)
+{
+	uint32_t code = at_code(at), n = code == AT_DROPPED ? 0 : code - 1;
+	uint64_t now = atomic_load(&fifo->tail);
+	uint64_t tail = now - (uint32_t)((uint32_t)now - (uint32_t)at);
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t data[2] = {
+			atomic_load(&op->w[2 * i]),
+			atomic_load(&op->w[2 * i + 1]),
+		};
+
+		put_word(w, fifo, tail + i, data);
+	}
+	if (n != 0) {
+		now = tail;
+		atomic_compare_exchange_strong(&fifo->tail, &now, tail + n);
+	}
+	HAL_POINT(HAL_POINT_SIM_MOVED);
+	atomic_compare_exchange_strong(&fifo->cur, &ref, 0);
+	if (n != 0)
+		sim_signal(w, fifo);
+}
+
+static void answer(struct sim_world *w, struct sim_op *op, uint64_t ref,
+		   uint32_t code)
+{
+	uint64_t result = code == AT_DROPPED ? 0 :
+			  code == 1 ? HAL_PIF_NACK : HAL_PIF_ACK;
+	uint64_t state;
+
+	if (w->par.mutant == SIM_MUTANT_NONACK && code == 1)
+		result = HAL_PIF_ACK;
+	HAL_POINT(HAL_POINT_SIM_UNTOLD);
+	while (op_pending(op, ref, &state) &&
+	       !atomic_compare_exchange_weak(&op->state, &state,
+					     (state & ~(uint64_t)HAL_PIF_PEND) |
+					     result))
+		;
+}
+
+/* When: by the clock; the FIFO's part now, its answer by the clock; now. */
+enum { RUN_BY_CLOCK, RUN_FIFO, RUN_NOW };
+static bool op_step(struct sim_world *w, struct sim_fifo *fifo, uint64_t ref,
+		    int how);
+
+/*
+ * What somebody finds in fifo->cur. It may have been put there by one who came
+ * late, when it was over.
+ */
+static void help(struct sim_world *w, struct sim_fifo *fifo, uint64_t cur)
+{
+	uint64_t state;
+
+	if (op_pending(op_of(w, cur), cur, &state))
+		op_step(w, fifo, cur, RUN_FIFO);
+	else
+		atomic_compare_exchange_strong(&fifo->cur, &cur, 0);
+}
+
+/* Make it the FIFO's present operation until it is decided. */
+static void op_enter(struct sim_world *w, struct sim_fifo *fifo,
+		     struct sim_op *op, uint64_t ref)
+{
+	uint64_t state;
+
+	while (op_pending(op, ref, &state) &&
+	       at_code(atomic_load(&op->at)) == AT_NOT_YET) {
+		uint64_t cur = 0;
+
+		if (atomic_compare_exchange_strong(&fifo->cur, &cur, ref) ||
+		    cur == ref) {
+			HAL_POINT(HAL_POINT_SIM_ENTERED);
+			decide(w, fifo, op, ref);
+			HAL_POINT(HAL_POINT_SIM_DECIDED);
+		} else {
+			help(w, fifo, cur);
+		}
+	}
+}
+
+/* Is it a packet to a board that is dead and where nothing answers? */
+static bool never_arrives(struct sim_world *w, const struct sim_op *op,
+			  uint64_t ref)
+{
+	uint32_t to = atomic_load(&op->fifo) >> 8 & (HAL_REG_BOARDS_MAX - 1);
+	uint32_t from = ref >> 48 & (HAL_REG_BOARDS_MAX - 1);
+
+	return to != from && to < w->boards &&
+	       sim_death(w, to) == SIM_DEAD_SILENT;
+}
+
+/* Carry an operation on as far as it is time for; true: it is over. fifo is
+ * that of this operation, the op may have become another. */
+static bool op_step(struct sim_world *w, struct sim_fifo *fifo, uint64_t ref,
+		    int how)
+{
+	struct sim_op *op = op_of(w, ref);
+	uint64_t at = atomic_load(&op->at), cur = ref;
+
+	if (at_code(at) == AT_NOT_YET && how != RUN_NOW &&
+	    never_arrives(w, op, ref))
+		return false;
+	if (at_code(at) == AT_NOT_YET && how == RUN_BY_CLOCK &&
+	    w->par.delay != 0 && sim_now(w) < atomic_load(&op->due))
+		return false;
+	op_enter(w, fifo, op, ref);
+	at = atomic_load(&op->at);
+	if (at >> 36 != (ref & NUMBER_MASK) || at_code(at) == AT_NOT_YET) {
+		atomic_compare_exchange_strong(&fifo->cur, &cur, 0);
+		return true;
+	}
+	carry_out(w, fifo, op, ref, at);
+	if (how != RUN_NOW && w->par.ack != 0 &&
+	    sim_now(w) < atomic_load(&op->ack_due))
+		return false;
+	answer(w, op, ref, at_code(at));
+	return true;
+}
+
+static bool op_run(struct sim_world *w, uint64_t ref, int how)
+{
+	struct sim_op *op = op_of(w, ref);
+	/* before the look whether it is still that operation's */
+	struct sim_fifo *fifo = fifo_of(w, op);
+	uint64_t state;
+
+	return !op_pending(op, ref, &state) || op_step(w, fifo, ref, how);
+}
+
+/* ---- Sending ----------------------------------------------------------- */
+
+/* Publish an operation whose words are set; it is the port's own. */
+static void op_start(struct sim_mm *mm, uint32_t board, uint32_t port,
+		     struct sim_op *op, uint32_t fifo, uint32_t words)
+{
+	struct sim_world *w = mm->w;
+	uint64_t number = (op_number(atomic_load(&op->state)) + 1) &
+			  NUMBER_MASK;
+	uint64_t ref = op_ref(board, port, number), due = 0;
+
+	if (w->par.delay != 0 || w->par.ack != 0) {
+		due = sim_now(w) + sim_below(mm, w->par.delay);
+		atomic_store(&op->due, due);
+		atomic_store(&op->ack_due, due + sim_below(mm, w->par.ack));
+	}
+	atomic_store(&op->fifo, fifo);
+	atomic_store(&op->words, words);
+	atomic_store(&op->at, make_at(number, AT_NOT_YET, 0));
+	atomic_store(&op->state, number << STATE_SHIFT | HAL_PIF_PEND);
+	if (!op_run(w, ref, RUN_BY_CLOCK))
+		/* its reader shall look for it */
+		atomic_fetch_or(&fifo_of(w, op)->expect,
+				UINT64_C(1) << board);
+}
+
+/*
+ * A request ends and no mailbox answered. keep: status bits that stay as they
+ * were. Without a transmission these are ACK and NACK: they belong to the last
+ * packet that was transmitted, and only the next transmission clears them
+ * [D table 5].
+ */
+static void pif_end(struct sim_op *op, uint64_t keep, uint64_t status)
+{
+	uint64_t old = atomic_load(&op->state);
+	uint64_t number = (op_number(old) + 1) & NUMBER_MASK;
+
+	atomic_store(&op->state, number << STATE_SHIFT | (old & keep) |
+		     status);
+}
+
+/* Status bits that a request which is not transmitted leaves as they were. The
+ * paper does not say how long ILLEGAL stays: par.illegal. */
+static uint64_t untransmitted_keeps(const struct sim_world *w)
+{
+	return HAL_PIF_ACK | HAL_PIF_NACK |
+	       (w->par.illegal ? HAL_PIF_ILLEGAL : 0);
+}
+
+/* The identity is not the sender's to choose [D 2.2.3, figure 8]. */
+static uint64_t stamp(struct sim_mm *mm, struct sim_board *b, uint32_t n)
+{
+	uint64_t id = atomic_load(&b->pid[n]);
+
+	if (mm->w->par.mutant == SIM_MUTANT_FORGED &&
+	    sim_below(mm, 16) == 0) {
+		uint64_t other = atomic_load(&b->pid[(n + 1) % HAL_REG_IFS]);
+
+		/* without a neighbour, one that a packetizer could have: a word
+		 * without a possible identity is no packet to the driver */
+		id = other != 0 ? other : id ^ 1;
+	}
+	return id & HAL_ID_MASK;
+}
+
+/* The third write was made [D 5.2.3]. */
+static void pif_send(struct sim_mm *mm, struct sim_board *b, uint32_t n)
+{
+	struct sim_pif *pif = &b->pif[n];
+	struct sim_world *w = mm->w;
+	uint64_t dest = atomic_load(&pif->reg[4]) & HAL_GADDR_MASK;
+	uint32_t board = hal_gaddr_board(dest);
+
+	sim_start(mm, "a packet");
+	atomic_store(&pif->written, 0);
+	if (!(atomic_load(&b->pid_conf) >> n & 1)) {
+		pif_end(&pif->op, untransmitted_keeps(w), 0);
+		return;
+	}
+	if ((dest ^ atomic_load(&b->base_dest)) & HAL_DEST_BASE_MASK) {
+		pif_end(&pif->op, untransmitted_keeps(w), HAL_PIF_ILLEGAL);
+		return;
+	}
+	if (board >= w->boards || (dest & HAL_DEST_OFF_MASK) != HAL_MIF_DATA) {
+		/* transmitted; nobody answers there */
+		pif_end(&pif->op, 0, HAL_PIF_NACK);
+		return;
+	}
+	if (board != mm->m.board && sim_death(w, board) == SIM_DEAD_ABORTS) {
+		pif_end(&pif->op, 0, HAL_PIF_NACK);
+		return;
+	}
+	atomic_store(&pif->op.w[0], stamp(mm, b, n) |
+		     (atomic_load(&pif->reg[0]) & ~HAL_ID_MASK));
+	for (uint32_t i = 1; i < HAL_PKT_WORDS; i++)
+		atomic_store(&pif->op.w[i], atomic_load(&pif->reg[i]));
+	op_start(mm, mm->m.board, n, &pif->op,
+		 board << 8 | hal_dest_if(dest), HAL_MIF_PKT_WORDS);
+}
+
+/* What it has under way goes on; its status then. */
+static uint64_t pif_look(struct sim_world *w, uint32_t board, uint32_t n,
+			 int how)
+{
+	struct sim_op *op = &w->board[board]->pif[n].op;
+	uint64_t state = atomic_load(&op->state);
+
+	if (state & HAL_PIF_PEND) {
+		op_run(w, op_ref(board, n, op_number(state)), how);
+		state = atomic_load(&op->state);
+	}
+	return state & HAL_PIF_STATUS_MASK;
+}
+
+void sim_pif_write(struct sim_mm *mm, uint32_t n, uint32_t off,
+		   const uint64_t w[2])
+{
+	struct sim_pif *pif = &mm->b->pif[n];
+	uint32_t reg = off / HAL_MIF_WORD;
+
+	if (off >= HAL_PIF_STATUS || off % HAL_MIF_WORD != 0)
+		sim_misuse("write to offset 0x%x of a packetizer page, where "
+			   "no register is to be written [D table 5]", off);
+	if (pif_look(mm->w, mm->m.board, n, RUN_BY_CLOCK) & HAL_PIF_PEND) {
+		/* one buffer: the write is lost [D 5.2.4] */
+		atomic_fetch_or(&pif->op.state, HAL_PIF_OVERWR);
+		return;
+	}
+	atomic_store(&pif->reg[2 * reg], w[0]);
+	atomic_store(&pif->reg[2 * reg + 1], w[1]);
+	if ((atomic_fetch_or(&pif->written, 1u << reg) | 1u << reg) ==
+	    (1u << HAL_PIF_WRITES) - 1)
+		pif_send(mm, mm->b, n);
+}
+
+void sim_pif_read(struct sim_mm *mm, uint32_t n, uint32_t off, uint64_t w[2])
+{
+	struct sim_pif *pif = &mm->b->pif[n];
+	uint32_t reg = off / HAL_MIF_WORD;
+
+	if (off > HAL_PIF_STATUS || off % HAL_MIF_WORD != 0)
+		sim_misuse("read of offset 0x%x of a packetizer page, where "
+			   "there is no register [D table 5]", off);
+	if (off == HAL_PIF_STATUS) {
+		w[0] = pif_look(mm->w, mm->m.board, n, RUN_BY_CLOCK);
+		if (mm->w->par.prep && atomic_load(&pif->written) != 0)
+			w[0] |= HAL_PIF_PEND;
+		w[1] = 0;
+	} else {
+		w[0] = atomic_load(&pif->reg[2 * reg]);
+		w[1] = atomic_load(&pif->reg[2 * reg + 1]);
+	}
+}
+
+void sim_pif_settle(struct sim_world *w, uint32_t board, uint32_t n)
+{
+	while (pif_look(w, board, n, RUN_NOW) & HAL_PIF_PEND)
+		;
+}
+
+/* ---- Receiving --------------------------------------------------------- */
+
+/* What is on its way to this FIFO and due. */
+static void collect(struct sim_world *w, struct sim_fifo *fifo,
+		    uint32_t board)
+{
+	for (uint32_t n = 0; n < 2 * HAL_REG_IFS; n++) {
+		uint64_t ref = op_ref(board, n, 0), state;
+		struct sim_op *op = op_of(w, ref);
+
+		state = atomic_load(&op->state);
+		if ((state & HAL_PIF_PEND) && fifo_of(w, op) == fifo &&
+		    !op_run(w, ref | op_number(state), RUN_BY_CLOCK) &&
+		    at_code(atomic_load(&op->at)) == AT_NOT_YET)
+			atomic_fetch_or(&fifo->expect, UINT64_C(1) << board);
+	}
+}
+
+/* Anything that is not in the FIFO yet. Cheap if there is nothing. */
+static void look_out(struct sim_world *w, struct sim_fifo *fifo)
+{
+	uint64_t boards, cur;
+
+	cur = atomic_load_explicit(&fifo->cur, memory_order_relaxed);
+	if (cur != 0)
+		help(w, fifo, cur);
+	if (atomic_load_explicit(&fifo->expect, memory_order_relaxed) == 0)
+		return;
+	boards = atomic_exchange(&fifo->expect, 0);
+	for (; boards != 0; boards &= boards - 1)
+		collect(w, fifo, (uint32_t)__builtin_ctzll(boards));
+}
+
+static void get_word(struct sim_world *w, struct sim_fifo *fifo, uint64_t pos,
+		     uint64_t data[2])
+{
+	uint64_t at = pos % (uint64_t)w->par.fifo;
+	_Atomic uint64_t *cell = &fifo->cell[at * SIM_CELLS];
+
+	for (int i = 0; i < 2; i++)
+		/* ordered by the tail that was read before */
+		data[i] = (uint32_t)atomic_load_explicit(&cell[2 * i],
+				memory_order_relaxed) |
+			  atomic_load_explicit(&cell[2 * i + 1],
+				memory_order_relaxed) << 32;
+}
+
+/* One word of the FIFO; false: it is empty. */
+static bool dequeue(struct sim_world *w, struct sim_fifo *fifo,
+		    uint64_t data[2])
+{
+	uint64_t head = atomic_load_explicit(&fifo->head,
+					     memory_order_relaxed);
+
+	do {
+		/* pairs with the swap in carry_out() */
+		if (head == atomic_load_explicit(&fifo->tail,
+						 memory_order_acquire))
+			return false;
+		get_word(w, fifo, head, data);
+	} while (!atomic_compare_exchange_weak(&fifo->head, &head, head + 1));
+	return true;
+}
+
+void sim_mif_read(struct sim_mm *mm, uint32_t n, uint64_t w[2])
+{
+	struct sim_fifo *fifo = &mm->b->fifo[n];
+	bool any = dequeue(mm->w, fifo, w);
+
+	if (!any) {
+		look_out(mm->w, fifo);
+		any = dequeue(mm->w, fifo, w);
+	}
+	mm->half = any ? (mm->half + 1) % HAL_MIF_PKT_WORDS : 0;
+	mm->unseen = any && mm->half == 0;
+	if (any)
+		return;
+	w[0] = mm->w->par.empty == SIM_EMPTY_BEEF ? HAL_MIF_EMPTY_BEEF :
+						    HAL_MIF_EMPTY;
+	w[1] = w[0];
+	if (++mm->idle % 64 == 0)
+		sim_sweep(mm);
+}
+
+/* A write to the page enqueues a word; if it does not fit it is lost, and the
+ * bus tells nobody. */
+void sim_mif_write(struct sim_mm *mm, uint32_t n, const uint64_t w[2])
+{
+	struct sim_op *op = &mm->b->mif[n];
+	uint64_t state = atomic_load(&op->state);
+
+	if (state & HAL_PIF_PEND)	/* the bus does one after the other */
+		op_run(mm->w, op_ref(mm->m.board, PORT_MIF + n,
+				     op_number(state)), RUN_NOW);
+	atomic_store(&op->w[0], w[0]);
+	atomic_store(&op->w[1], w[1]);
+	op_start(mm, mm->m.board, PORT_MIF + n, op, mm->m.board << 8 | n, 1);
+}
+
+bool sim_fifo_quiet(struct sim_world *w, uint32_t board, uint32_t n)
+{
+	struct sim_fifo *fifo = &w->board[board]->fifo[n];
+
+	look_out(w, fifo);
+	return atomic_load(&fifo->head) == atomic_load(&fifo->tail) &&
+	       atomic_load(&fifo->expect) == 0;
+}
+
+void sim_if_reset(struct sim_world *w, uint32_t board, uint32_t n)
+{
+	struct sim_fifo *fifo = &w->board[board]->fifo[n];
+	uint64_t head = atomic_load(&fifo->head);
+
+	sim_pif_settle(w, board, n);
+	atomic_store(&w->board[board]->pif[n].written, 0);
+	while (!atomic_compare_exchange_weak(&fifo->head, &head,
+					     atomic_load(&fifo->tail)))
+		;
+}
+
+/* ---- Signals ----------------------------------------------------------- */
+
+/*
+ * Told first, disarmed then: who dies in between tells once too often. Arming
+ * has numbers, which go on from one holder to the next, so that who comes late
+ * disarms no later one.
+ */
+void sim_signal(struct sim_world *w, struct sim_fifo *fifo)
+{
+	static const uint64_t one = 1;
+	uint32_t armed = atomic_load(&fifo->armed);
+	struct sockaddr_un sun;
+	socklen_t len;
+
+	if (armed == 0)
+		return;
+	len = sim_name(&sun, "event", w->hash, atomic_load(&fifo->event));
+	/* if it does not fit, signals wait there already */
+	sendto(w->send_fd, &one, sizeof(one), MSG_DONTWAIT | MSG_NOSIGNAL,
+	       (struct sockaddr *)&sun, len);
+	atomic_compare_exchange_strong(&fifo->armed, &armed, 0);
+}
+
+/* ---- Trusted page [D table 4] ------------------------------------------ */
+
+uint64_t sim_tif_read(struct sim_mm *mm, uint32_t off)
+{
+	struct sim_board *b = mm->b;
+
+	if (off < HAL_TIF_BASE_DEST && off % 8 == 0)
+		return atomic_load(&b->pid[off / 8]);
+	switch (off) {
+	case HAL_TIF_BASE_DEST:
+		return atomic_load(&b->base_dest);
+	case HAL_TIF_PID_CONF:
+		return atomic_load(&b->pid_conf);
+	}
+	sim_misuse("read of offset 0x%x of the trusted page, where nothing is "
+		   "to be read [D table 4]", off);
+}
+
+/* A request that is decided is on its way, and nothing calls it back. */
+static void drop_request(struct sim_mm *mm, uint32_t n)
+{
+	struct sim_pif *pif = &mm->b->pif[n];
+	uint64_t state = atomic_load(&pif->op.state), number, none;
+
+	atomic_store(&pif->written, 0);
+	number = op_number(state);
+	none = make_at(number, AT_NOT_YET, 0);
+	if (state & HAL_PIF_PEND) {
+		atomic_compare_exchange_strong(&pif->op.at, &none,
+				make_at(number, AT_DROPPED, 0));
+		op_run(mm->w, op_ref(mm->m.board, n, number), RUN_NOW);
+	}
+}
+
+void sim_tif_write(struct sim_mm *mm, uint32_t off, uint64_t val)
+{
+	struct sim_board *b = mm->b;
+
+	if (off < HAL_TIF_BASE_DEST && off % 8 == 0) {
+		atomic_store(&b->pid[off / 8], val & HAL_ID_MASK);
+		return;
+	}
+	switch (off) {
+	case HAL_TIF_BASE_DEST:
+		atomic_store(&b->base_dest, val & HAL_DEST_BASE_MASK);
+		break;
+	case HAL_TIF_PID_CONF:
+		atomic_store(&b->pid_conf, val);
+		break;
+	case HAL_TIF_CLR_REQ:
+		for (uint32_t n = 0; n < HAL_REG_IFS; n++)
+			if (val >> n & 1)
+				drop_request(mm, n);
+		break;
+	default:
+		sim_misuse("write to offset 0x%x of the trusted page, where "
+			   "there is no register [D table 4]", off);
+	}
+}

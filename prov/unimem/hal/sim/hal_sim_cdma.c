@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_sim_cdma.c - the registers of the AXI CDMA engine [PG034].
+ *
+ * It belongs to one process at a time, and moves when that accesses any of its
+ * registers. Where the guide says that software must not do a thing, doing it
+ * is the end of the process.
+ */
+#define _GNU_SOURCE
+#include <string.h>
+
+#include "hal/sim/hal_sim.h"
+
+#define STEP		65536u		/* bytes moved by an access */
+#define RESET_CR	UINT32_C(0x00010000)	/* threshold 1 */
+#define CR_WRITABLE	(HAL_CDMA_CR_SGMODE | HAL_CDMA_CR_IOC_EN |	\
+			 HAL_CDMA_CR_DLY_EN | HAL_CDMA_CR_ERR_EN |	\
+			 UINT32_C(0xFFFF0000))
+#define SR_IRQS		(HAL_CDMA_SR_IOC_IRQ | HAL_CDMA_SR_DLY_IRQ |	\
+			 HAL_CDMA_SR_ERR_IRQ)
+#define ADDR_LOW	UINT64_C(0xFFFFFFFF)
+
+void sim_cdma_reset(struct sim_world *w, struct sim_board *b)
+{
+	struct sim_cdma *c = &b->cdma;
+
+	memset(c, 0, sizeof(*c));
+	c->cr = RESET_CR | HAL_CDMA_CR_TAIL_EN;
+	c->sr = UINT32_C(0x00010000) | HAL_CDMA_SR_IDLE |
+		(w->par.sg ? HAL_CDMA_SR_SGINCLD : 0);
+}
+
+static uint32_t btt_mask(const struct sim_world *w)
+{
+	return (UINT32_C(1) << w->par.btt) - 1;
+}
+
+/* ---- Ends -------------------------------------------------------------- */
+
+static struct hal_cdma_desc *desc_at(struct sim_world *w, uint64_t addr)
+{
+	if (addr % HAL_CDMA_DESC_BYTES != 0 ||
+	    !sim_mem_decodes(w, addr, HAL_CDMA_DESC_BYTES))
+		return NULL;
+	return sim_memory(w, addr, HAL_CDMA_DESC_BYTES);
+}
+
+/* After an error only a reset helps. */
+static void halt(struct sim_cdma *c, uint32_t error)
+{
+	c->busy = 0;
+	c->sr |= error | HAL_CDMA_SR_ERR_IRQ | HAL_CDMA_SR_IDLE;
+}
+
+static void put32(uint32_t *to, uint32_t val)
+{
+	__atomic_store_n(to, val, __ATOMIC_RELEASE);
+}
+
+/* Pairs with put32(); what the program wrote comes before its start. */
+static uint32_t get32(const uint32_t *from)
+{
+	return __atomic_load_n(from, __ATOMIC_ACQUIRE);
+}
+
+static uint64_t get_addr(const uint32_t *low)
+{
+	return get32(&low[0]) | (uint64_t)get32(&low[1]) << 32;
+}
+
+static void fetch(struct sim_mm *mm, struct sim_cdma *c);
+
+/* The transfer of a descriptor is over: say so in it, go on to the next. */
+static void desc_over(struct sim_mm *mm, struct sim_cdma *c)
+{
+	struct hal_cdma_desc *d = desc_at(mm->w, c->desc);
+	uint64_t at = c->desc;
+
+	if (d == NULL) {
+		halt(c, HAL_CDMA_SR_SGDECERR);
+		return;
+	}
+	/* bits 28 to 30 are those of 4 to 6 of the status register */
+	put32(&d->status, HAL_CDMA_DESC_DONE | c->fail << 24);
+	c->cur = get_addr(&d->next);
+	c->sr |= HAL_CDMA_SR_IOC_IRQ;
+	if (c->fail != 0) {
+		halt(c, c->fail);
+	} else if (at == c->tail) {
+		c->busy = 0;
+		c->untold = 1;
+		c->sr |= HAL_CDMA_SR_IDLE;
+	} else {
+		fetch(mm, c);
+	}
+}
+
+static void over(struct sim_mm *mm, struct sim_cdma *c)
+{
+	if (c->desc != 0) {
+		desc_over(mm, c);
+	} else if (c->fail != 0) {
+		halt(c, c->fail);
+	} else {
+		c->busy = 0;
+		c->untold = 1;
+		c->sr |= HAL_CDMA_SR_IOC_IRQ | HAL_CDMA_SR_IDLE;
+	}
+}
+
+/* ---- Beginnings -------------------------------------------------------- */
+
+static void begin(struct sim_mm *mm, struct sim_cdma *c, uint64_t src,
+		  uint64_t dst, uint32_t bytes)
+{
+	struct sim_world *w = mm->w;
+
+	c->busy = 1;
+	c->sr &= ~HAL_CDMA_SR_IDLE;
+	c->src = src & HAL_GADDR_MASK;
+	c->dst = dst & HAL_GADDR_MASK;
+	c->left = bytes & btt_mask(w);
+	c->due = w->par.dma == 0 ? 0 : sim_now(w) + (uint64_t)w->par.dma *
+		 ((c->left + SIM_PAGE - 1) / SIM_PAGE);
+	c->fail = 0;
+	if (c->left == 0)
+		c->fail = HAL_CDMA_SR_INTERR;
+	else if (!sim_mem_decodes(w, c->src, c->left) ||
+		 !sim_mem_decodes(w, c->dst, c->left))
+		c->fail = HAL_CDMA_SR_DECERR;
+	else if (sim_below(mm, 1000) < (uint64_t)w->par.slverr)
+		c->fail = HAL_CDMA_SR_SLVERR;
+}
+
+static void fetch(struct sim_mm *mm, struct sim_cdma *c)
+{
+	struct hal_cdma_desc *d = desc_at(mm->w, c->cur);
+
+	c->desc = c->cur;
+	if (d == NULL)
+		halt(c, HAL_CDMA_SR_SGDECERR);
+	else if (get32(&d->status) & HAL_CDMA_DESC_DONE)
+		halt(c, HAL_CDMA_SR_SGINTERR);
+	else
+		begin(mm, c, get_addr(&d->src), get_addr(&d->dst),
+		      get32(&d->control));
+}
+
+/* ---- In between -------------------------------------------------------- */
+
+static void move(struct sim_mm *mm, struct sim_cdma *c, uint64_t n)
+{
+	void *to = sim_memory(mm->w, c->dst, n);
+	const void *from = sim_memory(mm->w, c->src, n);
+
+	if (to != NULL && from != NULL)
+		memmove(to, from, n);
+	c->src += n;
+	c->dst += n;
+	c->left -= n;
+}
+
+/* SIM_MUTANT_EARLY: what should have been there. */
+static void move_late(struct sim_mm *mm, struct sim_cdma *c)
+{
+	void *to = sim_memory(mm->w, c->late_dst, c->late);
+	const void *from = sim_memory(mm->w, c->late_src, c->late);
+
+	if (sim_below(mm, 256) != 0)
+		return;
+	if (to != NULL && from != NULL)
+		memmove(to, from, c->late);
+	c->late = 0;
+}
+
+static void run(struct sim_mm *mm, struct sim_cdma *c)
+{
+	uint64_t n = c->left < STEP ? c->left : STEP;
+
+	if (c->late != 0)
+		move_late(mm, c);
+	if (!c->busy)
+		return;
+	if (c->fail == 0 && n != 0 && n == c->left && c->late == 0 &&
+	    mm->w->par.mutant == SIM_MUTANT_EARLY) {
+		c->late_src = c->src;
+		c->late_dst = c->dst;
+		c->late = n;
+		c->left = 0;
+	} else if (c->fail == 0 && n != 0) {
+		move(mm, c, n);
+	}
+	if ((c->fail != 0 || c->left == 0) &&
+	    (c->due == 0 || sim_now(mm->w) >= c->due))
+		over(mm, c);
+}
+
+/* ---- Registers --------------------------------------------------------- */
+
+static void set_low(uint64_t *reg, uint32_t val)
+{
+	*reg = (*reg & ~ADDR_LOW) | val;
+}
+
+static void set_high(uint64_t *reg, uint32_t val)
+{
+	*reg = (*reg & ADDR_LOW) | (uint64_t)val << 32;
+}
+
+static void must_be_idle(const struct sim_cdma *c, uint32_t off)
+{
+	if (c->busy)
+		sim_misuse("write to offset 0x%x of the cDMA engine while it "
+			   "is busy [PG034]", off);
+}
+
+static void write_cr(struct sim_mm *mm, struct sim_cdma *c, uint32_t val)
+{
+	if (val & HAL_CDMA_CR_RESET) {
+		sim_cdma_reset(mm->w, mm->b);
+		c->cr |= HAL_CDMA_CR_RESET;	/* a while */
+		return;
+	}
+	if ((val ^ c->cr) & HAL_CDMA_CR_SGMODE)
+		must_be_idle(c, HAL_CDMA_CR);
+	if (!mm->w->par.sg)
+		val &= ~HAL_CDMA_CR_SGMODE;
+	c->cr = (val & CR_WRITABLE) | HAL_CDMA_CR_TAIL_EN;
+	if (!(val & HAL_CDMA_CR_SGMODE)) {
+		c->cur = 0;
+		c->tail = 0;
+	}
+}
+
+static bool can_start(const struct sim_cdma *c, bool sg)
+{
+	return ((c->cr & HAL_CDMA_CR_SGMODE) != 0) == sg &&
+	       !(c->sr & HAL_CDMA_SR_ERRORS);
+}
+
+/* With addresses of more than 32 bits this write starts, or goes on. */
+static void write_tail(struct sim_mm *mm, struct sim_cdma *c, uint32_t val)
+{
+	if (!can_start(c, true))
+		return;
+	sim_start(mm, "a chain of descriptors");
+	set_high(&c->tail, val);
+	if (!c->busy)
+		fetch(mm, c);
+}
+
+static void write_btt(struct sim_mm *mm, struct sim_cdma *c, uint32_t val)
+{
+	if (!can_start(c, false))
+		return;
+	must_be_idle(c, HAL_CDMA_BTT);
+	sim_start(mm, "a transfer");
+	c->btt = val & btt_mask(mm->w);
+	c->desc = 0;
+	begin(mm, c, c->sa, c->da, c->btt);
+}
+
+static void write_addr(struct sim_cdma *c, uint32_t off, uint32_t val)
+{
+	uint64_t *reg = off < HAL_CDMA_DA ? &c->sa : &c->da;
+
+	must_be_idle(c, off);
+	if (off & 4)
+		set_high(reg, val);
+	else
+		set_low(reg, val);
+}
+
+static void write_desc(struct sim_cdma *c, uint32_t off, uint32_t val)
+{
+	if (!(c->cr & HAL_CDMA_CR_SGMODE))
+		return;
+	val &= off & 4 ? ~0u : ~(HAL_CDMA_DESC_BYTES - 1);
+	if (off == HAL_CDMA_TAILDESC)
+		set_low(&c->tail, val);
+	else if (c->busy)
+		return;			/* it is the engine's now */
+	else if (off == HAL_CDMA_CURDESC)
+		set_low(&c->cur, val);
+	else
+		set_high(&c->cur, val);
+}
+
+void sim_cdma_write(struct sim_mm *mm, uint32_t off, uint32_t val)
+{
+	struct sim_cdma *c = &mm->b->cdma;
+
+	run(mm, c);
+	switch (off) {
+	case HAL_CDMA_CR:
+		write_cr(mm, c, val);
+		break;
+	case HAL_CDMA_SR:
+		c->sr &= ~(val & SR_IRQS);
+		break;
+	case HAL_CDMA_CURDESC:
+	case HAL_CDMA_CURDESC_MSB:
+	case HAL_CDMA_TAILDESC:
+		write_desc(c, off, val);
+		break;
+	case HAL_CDMA_TAILDESC_MSB:
+		write_tail(mm, c, val);
+		break;
+	case HAL_CDMA_SA:
+	case HAL_CDMA_SA_MSB:
+	case HAL_CDMA_DA:
+	case HAL_CDMA_DA_MSB:
+		write_addr(c, off, val);
+		break;
+	case HAL_CDMA_BTT:
+		write_btt(mm, c, val);
+		break;
+	default:
+		sim_misuse("write to offset 0x%x of the cDMA engine, where "
+			   "there is no register [PG034]", off);
+	}
+}
+
+static uint32_t read_cr(struct sim_mm *mm, struct sim_cdma *c)
+{
+	uint32_t cr = c->cr;
+
+	if (sim_below(mm, 4) == 0)
+		c->cr &= ~HAL_CDMA_CR_RESET;
+	return cr;
+}
+
+static uint32_t read_sr(struct sim_mm *mm, struct sim_cdma *c)
+{
+	mm->unseen = c->untold != 0;
+	c->untold = 0;
+	return c->sr;
+}
+
+uint32_t sim_cdma_read(struct sim_mm *mm, uint32_t off)
+{
+	struct sim_cdma *c = &mm->b->cdma;
+
+	run(mm, c);
+	switch (off) {
+	case HAL_CDMA_CR:
+		return read_cr(mm, c);
+	case HAL_CDMA_SR:
+		return read_sr(mm, c);
+	case HAL_CDMA_CURDESC:
+		return (uint32_t)c->cur;
+	case HAL_CDMA_CURDESC_MSB:
+		return (uint32_t)(c->cur >> 32);
+	case HAL_CDMA_TAILDESC:
+		return (uint32_t)c->tail;
+	case HAL_CDMA_TAILDESC_MSB:
+		return (uint32_t)(c->tail >> 32);
+	case HAL_CDMA_SA:
+		return (uint32_t)c->sa;
+	case HAL_CDMA_SA_MSB:
+		return (uint32_t)(c->sa >> 32);
+	case HAL_CDMA_DA:
+		return (uint32_t)c->da;
+	case HAL_CDMA_DA_MSB:
+		return (uint32_t)(c->da >> 32);
+	case HAL_CDMA_BTT:
+		return c->btt;
+	}
+	sim_misuse("read of offset 0x%x of the cDMA engine, where there is no "
+		   "register [PG034]", off);
+}

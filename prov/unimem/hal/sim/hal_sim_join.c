@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_sim_join.c - how the processes of a model find its segments and each
+ * other.
+ *
+ * Every process of a model listens on a name of its own in the abstract
+ * namespace, where nobody is ever spoken to: the kernel tells a newcomer who
+ * listens, and the newcomer opens the segments of that process under /proc. So
+ * nobody has to answer, and the segments go with the last process that has
+ * them. Joining happens one at a time, behind a name that is bound for that
+ * long; names go with their process. That a process lives, its lock on a byte
+ * of the first segment says, which no forked child inherits.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "hal/sim/hal_sim.h"
+
+#define GATE_NAP_NS	100000
+#define GATE_NAPS	100000		/* 10 s */
+#define BACKLOG		4096
+#define LOOK_SPINS	64		/* at the lock, before who holds it */
+
+_Static_assert(sizeof(void *) == 8, "the model needs 64-bit addresses");
+
+/* ---- Names ------------------------------------------------------------- */
+
+socklen_t sim_name(void *name, const char *what, uint64_t hash, uint64_t n)
+{
+	struct sockaddr_un *sun = name;
+	int len;
+
+	memset(sun, 0, sizeof(*sun));
+	sun->sun_family = AF_UNIX;
+	len = snprintf(sun->sun_path + 1, sizeof(sun->sun_path) - 1,
+		       "unimem.sim.%u.%s.%016llx.%llx", (unsigned)geteuid(),
+		       what, (unsigned long long)hash, (unsigned long long)n);
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+			   (size_t)len);
+}
+
+static int new_socket(int type)
+{
+	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* A socket of that name; -EADDRINUSE: somebody has it. */
+static int bind_name(const char *what, uint64_t hash, uint64_t n)
+{
+	struct sockaddr_un sun;
+	socklen_t len = sim_name(&sun, what, hash, n);
+	int fd = new_socket(SOCK_SEQPACKET), ret;
+
+	if (fd < 0 || bind(fd, (struct sockaddr *)&sun, len) == 0)
+		return fd;
+	ret = -errno;
+	close(fd);
+	return ret;
+}
+
+/* Only one joins at a time. */
+static int gate_enter(uint64_t hash)
+{
+	const struct timespec nap = { 0, GATE_NAP_NS };
+	int fd = -EADDRINUSE;
+
+	for (int i = 0; i < GATE_NAPS; i++) {
+		fd = bind_name("gate", hash, 0);
+		if (fd != -EADDRINUSE)
+			break;
+		nanosleep(&nap, NULL);
+	}
+	return fd;
+}
+
+/* FNV-1a; processes share a model if all their parameters are the same. */
+static uint64_t hash_params(const struct sim_params *par)
+{
+	const uint8_t *p = (const uint8_t *)par;
+	uint64_t hash = UINT64_C(0xcbf29ce484222325) + SIM_VERSION;
+
+	for (size_t i = 0; i < sizeof(*par); i++)
+		hash = (hash ^ p[i]) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+/* ---- Segments ---------------------------------------------------------- */
+
+static size_t segment_bytes(const struct sim_world *w)
+{
+	return SIM_STATE_BYTES + w->mem_bytes;
+}
+
+static void segment_name(const struct sim_world *w, char name[64])
+{
+	snprintf(name, 64, "unimem-board.%016llx.",
+		 (unsigned long long)w->hash);
+}
+
+static void drop_segments(struct sim_world *w)
+{
+	for (uint32_t b = 0; b < w->boards; b++) {
+		hal_map_put(w->map[b]);
+		w->map[b] = NULL;
+		if (w->fd[b] >= 0)
+			close(w->fd[b]);
+		w->fd[b] = -1;
+	}
+}
+
+static int map_segments(struct sim_world *w)
+{
+	for (uint32_t b = 0; b < w->boards; b++) {
+		int ret = hal_map_get(w->fd[b], segment_bytes(w), &w->map[b]);
+
+		if (ret != 0)
+			return ret;
+		w->board[b] = w->map[b]->addr;
+	}
+	return 0;
+}
+
+/* A descriptor of another process; is it one of our segments? */
+static void take_segment(struct sim_world *w, int dir, const char *name,
+			 const char *prefix)
+{
+	char text[128], *end;
+	unsigned long b;
+	ssize_t n;
+
+	n = readlinkat(dir, name, text, sizeof(text) - 1);
+	if (n <= 0 || strncmp(text, "/memfd:", 7) != 0)
+		return;
+	text[n] = '\0';
+	if (strncmp(text + 7, prefix, strlen(prefix)) != 0)
+		return;
+	b = strtoul(text + 7 + strlen(prefix), &end, 10);
+	if (*end != ' ' || b >= w->boards || w->fd[b] >= 0)
+		return;
+	w->fd[b] = openat(dir, name, O_RDWR | O_CLOEXEC);
+	if (w->fd[b] >= 0 && hal_seg_check(w->fd[b], segment_bytes(w)) != 0) {
+		close(w->fd[b]);
+		w->fd[b] = -1;
+	}
+}
+
+/* The segments of a process that has them all. */
+static int take_segments(struct sim_world *w, pid_t pid)
+{
+	char path[32], prefix[64];
+	struct dirent *e;
+	DIR *dir;
+	int ret = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	segment_name(w, prefix);
+	dir = opendir(path);
+	if (dir == NULL)
+		return errno == EMFILE ? -EMFILE : -ESRCH;
+	while ((e = readdir(dir)) != NULL)
+		take_segment(w, dirfd(dir), e->d_name, prefix);
+	closedir(dir);
+	for (uint32_t b = 0; b < w->boards; b++)
+		if (w->fd[b] < 0)
+			ret = -ESRCH;
+	if (ret == 0)
+		ret = map_segments(w);
+	/* pairs with the release in make_segments() */
+	if (ret == 0 && atomic_load_explicit(&w->board[0]->magic,
+					     memory_order_acquire) != SIM_MAGIC)
+		ret = -ESRCH;
+	if (ret != 0)
+		drop_segments(w);
+	return ret;
+}
+
+static int make_segments(struct sim_world *w)
+{
+	char prefix[64], name[96];
+
+	segment_name(w, prefix);
+	for (uint32_t b = 0; b < w->boards; b++) {
+		int ret;
+
+		snprintf(name, sizeof(name), "%s%u", prefix, b);
+		ret = hal_seg_create(name, segment_bytes(w), 0, &w->fd[b]);
+		if (ret != 0)
+			return ret;
+	}
+	if (map_segments(w) != 0)
+		return -ENOMEM;
+	for (uint32_t b = 0; b < w->boards; b++) {
+		struct sim_board *board = w->board[b];
+
+		board->version = SIM_VERSION;
+		board->params = w->par;
+		atomic_store(&board->base_dest, SIM_VMBOX_BASE);
+		sim_cdma_reset(w, board);
+		/* nobody looks before we listen */
+		atomic_store_explicit(&board->magic, SIM_MAGIC,
+				      memory_order_release);
+	}
+	return 0;
+}
+
+/* ---- Joining ----------------------------------------------------------- */
+
+/* Who listens there? 0: nobody. */
+static int holder_of(int fd, uint64_t hash, uint64_t n, pid_t *pid)
+{
+	struct sockaddr_un sun;
+	socklen_t len = sim_name(&sun, "part", hash, n);
+	struct ucred cred;
+
+	if (connect(fd, (struct sockaddr *)&sun, len) != 0)
+		return -errno;
+	len = sizeof(cred);
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) != 0)
+		return -errno;
+	*pid = cred.uid == geteuid() ? cred.pid : 0;
+	return 0;
+}
+
+/* The segments of anybody who lives. -ESRCH: there is nobody. */
+static int find_segments(struct sim_world *w)
+{
+	int found = -ESRCH, fd = -1;
+
+	for (uint64_t n = 0; n < SIM_PARTS; n++) {
+		pid_t pid = 0;
+		int ret;
+
+		if (fd < 0)
+			fd = new_socket(SOCK_SEQPACKET);
+		if (fd < 0)
+			return fd;
+		ret = holder_of(fd, w->hash, n, &pid);
+		if (ret == -ECONNREFUSED)
+			continue;
+		close(fd);
+		fd = -1;
+		if (ret == -EAGAIN)	/* there is one, it cannot be asked */
+			found = -EAGAIN;
+		if (ret != 0 || pid == 0)
+			continue;
+		ret = take_segments(w, pid);
+		if (ret != -ESRCH)
+			return ret;
+	}
+	if (fd >= 0)
+		close(fd);
+	return found;
+}
+
+static int lock_byte(struct sim_world *w, int cmd, short type, uint64_t n,
+		     short *is)
+{
+	struct flock fl = {
+		.l_type = type, .l_whence = SEEK_SET,
+		.l_start = (off_t)n, .l_len = 1,
+	};
+	int ret;
+
+	do
+		ret = fcntl(w->fd[0], cmd, &fl);
+	while (ret != 0 && errno == EINTR);
+	if (is != NULL)
+		*is = fl.l_type;
+	return ret != 0 ? -errno : 0;
+}
+
+/* Become a part of it: a free byte and the name of that number. */
+static int take_part(struct sim_world *w)
+{
+	struct sim_common *c = &w->board[0]->common;
+
+	for (uint64_t n = 0; n < SIM_PARTS; n++) {
+		uint64_t gen;
+		int fd;
+
+		if (lock_byte(w, F_SETLK, F_WRLCK, n, NULL) != 0)
+			continue;
+		/* what the one before us left is now seen to be a dead one's,
+		 * and nobody has this generation yet */
+		gen = atomic_fetch_or(&c->part[n], 1) | 1;
+		fd = bind_name("part", w->hash, n);
+		if (fd == -EADDRINUSE) {	/* by a child of a dead one */
+			lock_byte(w, F_SETLK, F_UNLCK, n, NULL);
+			continue;
+		}
+		if (fd < 0)
+			return fd;
+		atomic_store(&c->part[n], ++gen);
+		w->me = gen << 16 | (n + 1);
+		w->listen_fd = fd;
+		return listen(fd, BACKLOG) != 0 ? -errno : 0;
+	}
+	return -EBUSY;
+}
+
+static int enter(struct sim_world *w)
+{
+	int ret;
+
+	w->send_fd = new_socket(SOCK_DGRAM);
+	if (w->send_fd < 0)
+		return w->send_fd;
+	ret = find_segments(w);
+	if (ret == -ESRCH)
+		ret = make_segments(w);
+	return ret != 0 ? ret : take_part(w);
+}
+
+static void world_free(struct sim_world *w)
+{
+	drop_segments(w);
+	if (w->listen_fd >= 0)
+		close(w->listen_fd);
+	if (w->send_fd >= 0)
+		close(w->send_fd);
+	free(w);
+}
+
+int sim_join(const struct sim_params *par, struct sim_world **out)
+{
+	struct sim_world *w = calloc(1, sizeof(*w));
+	int gate, ret;
+
+	if (w == NULL)
+		return -ENOMEM;
+	w->par = *par;
+	w->boards = (uint32_t)par->boards;
+	w->mem_bytes = (uint64_t)par->mem << 20;
+	w->pid = getpid();
+	w->hash = hash_params(par);
+	w->listen_fd = -1;
+	w->send_fd = -1;
+	for (uint32_t b = 0; b < HAL_REG_BOARDS_MAX; b++)
+		w->fd[b] = -1;
+	gate = gate_enter(w->hash);
+	if (gate < 0) {
+		free(w);
+		return gate;
+	}
+	ret = enter(w);
+	close(gate);
+	if (ret != 0) {
+		world_free(w);
+		return ret;
+	}
+	*out = w;
+	return 0;
+}
+
+/* Who joined since: the kernel has told them what they asked. */
+void sim_part_hang_up(struct sim_world *w)
+{
+	int fd;
+
+	while ((fd = accept4(w->listen_fd, NULL, NULL, SOCK_CLOEXEC)) >= 0)
+		close(fd);
+}
+
+/* All files are closed. */
+void sim_leave(struct sim_world *w)
+{
+	world_free(w);
+}
+
+/* A child's copy of what its parent joined; the descriptors stay. */
+void sim_forget(struct sim_world *w)
+{
+	for (uint32_t b = 0; b < w->boards; b++)
+		hal_map_put(w->map[b]);
+	free(w);
+}
+
+/* ---- Who lives --------------------------------------------------------- */
+
+bool sim_alive(struct sim_world *w, uint64_t owner)
+{
+	_Atomic uint64_t *part = w->board[0]->common.part;
+	uint64_t n = (owner & 0xffff) - 1;
+	short type;
+
+	if (owner == w->me)
+		return true;
+	if (n >= SIM_PARTS || atomic_load(&part[n]) != owner >> 16)
+		return false;
+	return lock_byte(w, F_GETLK, F_WRLCK, n, &type) == 0 &&
+	       type != F_UNLCK;
+}
+
+/* ---- The driver's lock ------------------------------------------------- */
+
+void sim_lock(struct sim_world *w)
+{
+	_Atomic uint64_t *lock = &w->board[0]->common.lock;
+
+	hal_lock(&w->lock);
+	for (int spins = 1; ; spins++) {
+		uint64_t seen = 0;
+
+		if (atomic_compare_exchange_strong(lock, &seen, w->me))
+			return;
+		if (spins % LOOK_SPINS != 0) {
+			sched_yield();
+			continue;
+		}
+		if (!sim_alive(w, seen) &&
+		    atomic_compare_exchange_strong(lock, &seen, w->me)) {
+			HAL_POINT(HAL_POINT_SIM_TAKEN);
+			sim_mem_rebuild(w);
+			return;
+		}
+	}
+}
+
+void sim_unlock(struct sim_world *w)
+{
+	atomic_store(&w->board[0]->common.lock, 0);
+	hal_unlock(&w->lock);
+}
+
+/* ---- Time -------------------------------------------------------------- */
+
+uint64_t sim_host_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* The model's, in ns. */
+uint64_t sim_now(struct sim_world *w)
+{
+	return w->par.tick == 0 ? sim_host_ns() :
+	       atomic_load_explicit(&w->board[0]->common.clock,
+				    memory_order_relaxed);
+}

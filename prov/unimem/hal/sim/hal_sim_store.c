@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_sim_store.c - remote stores and loads [D 2.1; docs/hal.md, 13].
+ *
+ * A store is cut at lines. Some pieces are held back in the file's buffer, so
+ * that later ones overtake them; the file's own accesses let them go one by
+ * one, in no order, the barrier all of them. The buffer is in the shared
+ * state: when a process does not come back to it for long, or has died, others
+ * carry its stores out.
+ */
+#define _GNU_SOURCE
+#include <sched.h>
+#include <string.h>
+#include <time.h>
+
+#include "hal/sim/hal_sim.h"
+
+#define STALE_NS	2000000		/* then others look after it */
+#define WAIT_SPINS	64		/* for who carries it out, to be dead */
+#define STOPPED_S	2		/* then he is taken to be stopped */
+#define BUS_LIMIT_NS	1000000		/* a load that nothing answers */
+
+/* ---- Memory ------------------------------------------------------------ */
+
+/*
+ * Aligned 8 bytes in one piece, and visible to who loads them with acquire. In
+ * one order with hal_tx_back_sync(), as on a board a store that was read back
+ * is: stores_before_notify() finds nothing to do if none is held.
+ */
+static void put(uint8_t *to, const uint8_t *from, size_t len)
+{
+	while (len != 0) {
+		uint64_t word;
+
+		if (((uintptr_t)to & 7) != 0 || len < 8) {
+			__atomic_store_n(to++, *from++, __ATOMIC_RELEASE);
+			len--;
+			continue;
+		}
+		memcpy(&word, from, 8);
+		__atomic_store_n((uint64_t *)(void *)to, word,
+				 __ATOMIC_SEQ_CST);
+		to += 8;
+		from += 8;
+		len -= 8;
+	}
+}
+
+/* Pairs with the releases of put(), and put64() of hal_sim_kdev.c. */
+static void get(uint8_t *to, const uint8_t *from, size_t len)
+{
+	while (len != 0) {
+		uint64_t word;
+
+		if (((uintptr_t)from & 7) != 0 || len < 8) {
+			*to++ = __atomic_load_n(from++, __ATOMIC_ACQUIRE);
+			len--;
+			continue;
+		}
+		word = __atomic_load_n((const uint64_t *)(const void *)from,
+				       __ATOMIC_ACQUIRE);
+		memcpy(to, &word, 8);
+		to += 8;
+		from += 8;
+		len -= 8;
+	}
+}
+
+/* ---- The buffer -------------------------------------------------------- */
+
+static uint64_t line_bit(uint64_t gaddr)
+{
+	uint64_t line = gaddr / SIM_LINE;
+
+	return UINT64_C(1) << ((line ^ line >> 6) & 63);
+}
+
+/*
+ * Write our name on a store, to carry it out. Threads of a process have one
+ * name, and any of them may be stopped: a number tells this time from others.
+ */
+static bool take(struct sim_world *w, struct sim_post *p, uint64_t state,
+		 uint64_t *name)
+{
+	static _Atomic uint64_t takes;
+
+	*name = w->me | atomic_fetch_add(&takes, 1) << SIM_NAME_BITS;
+	return atomic_compare_exchange_strong(&p->state, &state, *name);
+}
+
+/*
+ * Of a store that got this name. Stopped on the way it may have been taken from
+ * us, and its entry filled anew: what is copied counts if the name is still
+ * there after it, and nothing is read from the entry later.
+ */
+static void carry_out(struct sim_world *w, struct sim_post *p, uint64_t name)
+{
+	/* acquire: before the look at the name; of hold_back() */
+	uint64_t gaddr = __atomic_load_n(&p->gaddr, __ATOMIC_ACQUIRE);
+	uint32_t len = __atomic_load_n(&p->len, __ATOMIC_ACQUIRE);
+	uint8_t data[SIM_LINE], *to;
+
+	HAL_POINT(HAL_POINT_SIM_STORING);
+	get(data, p->data, sizeof(data));
+	if (atomic_load(&p->state) == name) {
+		to = sim_memory(w, gaddr, len);
+		if (to != NULL)
+			put(to, data, len);
+	}
+	atomic_compare_exchange_strong(&p->state, &name, SIM_POST_FREE);
+}
+
+static uint64_t seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec;
+}
+
+/* Is who wrote his name on it not going to do it? */
+static bool given_up(struct sim_world *w, uint64_t name, uint64_t *since)
+{
+	if (*since == 0)
+		*since = seconds();
+	return !sim_alive(w, name & ((UINT64_C(1) << SIM_NAME_BITS) - 1)) ||
+	       seconds() - *since > STOPPED_S;
+}
+
+/* By its owner, or for a dead one; somebody may be about it. */
+static void let_go(struct sim_world *w, struct sim_post *p)
+{
+	uint64_t since = 0, name;
+
+	for (int spins = 1; ; spins++) {
+		uint64_t state = atomic_load(&p->state);
+
+		if (state == SIM_POST_FREE)
+			return;
+		if ((state == SIM_POST_FULL ||
+		     (spins % WAIT_SPINS == 0 &&
+		      given_up(w, state, &since))) &&
+		    take(w, p, state, &name)) {
+			carry_out(w, p, name);
+			return;
+		}
+		sched_yield();
+	}
+}
+
+static void all_gone(struct sim_mm *mm)
+{
+	mm->lines = 0;
+	atomic_fetch_and(&mm->b->posting[mm->file / 64],
+			 ~(UINT64_C(1) << mm->file % 64));
+}
+
+static void let_go_of(struct sim_mm *mm, unsigned i)
+{
+	let_go(mm->w, &mm->f->post[i]);
+	mm->held &= ~(1u << i);
+	if (mm->held == 0)
+		all_gone(mm);
+}
+
+/* The n-th of the marked entries. */
+static unsigned nth(uint32_t marked, uint64_t n)
+{
+	while (n-- != 0)
+		marked &= marked - 1;
+	return (unsigned)__builtin_ctz(marked);
+}
+
+/* One of those held, any of them. */
+static void let_one_go(struct sim_mm *mm, uint32_t among)
+{
+	let_go_of(mm, nth(among, sim_below(mm, __builtin_popcount(among))));
+}
+
+static void hold_back(struct sim_mm *mm, uint64_t gaddr, const void *src,
+		      size_t len)
+{
+	struct sim_post *p;
+	unsigned i;
+
+	if (mm->held == (1u << SIM_POSTS) - 1)
+		let_one_go(mm, mm->held);
+	i = (unsigned)__builtin_ctz(~mm->held);
+	p = &mm->f->post[i];
+	/* released: one who reads this instead of what was there finds in
+	 * carry_out() that his name is gone */
+	__atomic_store_n(&p->gaddr, gaddr, __ATOMIC_RELEASE);
+	__atomic_store_n(&p->len, (uint32_t)len, __ATOMIC_RELEASE);
+	put(p->data, src, len);
+	atomic_store(&p->born, sim_now(mm->w));
+	atomic_store(&p->state, SIM_POST_FULL);
+	if (mm->held == 0)
+		atomic_fetch_or(&mm->b->posting[mm->file / 64],
+				UINT64_C(1) << mm->file % 64);
+	mm->held |= 1u << i;
+	mm->lines |= line_bit(gaddr);
+}
+
+/* Stores to the same place stay in order. */
+static void overtake_not(struct sim_mm *mm, uint64_t gaddr)
+{
+	for (uint32_t held = mm->held; held != 0; held &= held - 1) {
+		unsigned i = (unsigned)__builtin_ctz(held);
+
+		if (mm->f->post[i].gaddr / SIM_LINE == gaddr / SIM_LINE)
+			let_go_of(mm, i);
+	}
+}
+
+/* ---- Stores and loads -------------------------------------------------- */
+
+static void check_range(const struct hal_mmio_map *map, uint64_t off,
+			size_t len)
+{
+	if (off > map->len || len > map->len - off)
+		sim_misuse("an access of %zu bytes at 0x%llx of a map of %zu",
+			   len, (unsigned long long)off, map->len);
+}
+
+void sim_store(struct hal_mmio_map *map, uint64_t off, const void *src,
+	       size_t len)
+{
+	struct sim_mm *mm = sim_mm(map->mm);
+	uint64_t gaddr = sim_what(map) + off;
+	const uint8_t *from = src;
+
+	sim_access(mm);
+	if (sim_block(map) != HAL_KDEV_MEM)
+		sim_misuse("a store of %zu bytes into registers", len);
+	check_range(map, off, len);
+	if (hal_gaddr_board(gaddr) != mm->m.board &&
+	    sim_death(mm->w, hal_gaddr_board(gaddr)) != SIM_LIVES)
+		return;			/* posted, and lost */
+	while (len != 0) {
+		size_t n = SIM_LINE - gaddr % SIM_LINE;
+
+		if (n > len)
+			n = len;
+		if (mm->held != 0 && (mm->lines & line_bit(gaddr)))
+			overtake_not(mm, gaddr);
+		if (mm->w->par.reorder != 0 && sim_below(mm, 1000) <
+		    (uint64_t)mm->w->par.reorder)
+			hold_back(mm, gaddr, from, n);
+		else
+			put(sim_memory(mm->w, gaddr, n), from, n);
+		gaddr += n;
+		from += n;
+		len -= n;
+	}
+}
+
+/*
+ * A load from a dead board ends in a bus error, after the interconnect's own
+ * time limit where nothing answers. Once the driver of this board knows that
+ * the other is dead no load may be tried: a process that polls it ends here.
+ */
+bool sim_load_answered(struct sim_mm *mm, uint32_t board)
+{
+	const struct timespec limit = { 0, BUS_LIMIT_NS };
+	enum sim_death death = sim_death(mm->w, board);
+
+	if (board == mm->m.board || death == SIM_LIVES)
+		return true;
+	if (sim_known_dead(mm->w, board))
+		sim_misuse("a load from board %u, which the driver knows to be "
+			   "dead", board);
+	if (death == SIM_DEAD_SILENT)
+		nanosleep(&limit, NULL);
+	return false;
+}
+
+static void look_at_table(const struct hal_mmio_map *map, uint64_t off,
+			  size_t len)
+{
+	uint64_t size = sizeof(struct hal_kdev_entry);
+
+	for (uint64_t n = off / size; n * size < off + len; n++)
+		sim_table_look(sim_mm(map->mm)->w, (uint32_t)sim_what(map),
+			       (uint32_t)n);
+}
+
+void sim_load(const struct hal_mmio_map *map, uint64_t off, void *dst,
+	      size_t len)
+{
+	struct sim_world *w = sim_mm(map->mm)->w;
+
+	sim_access(sim_mm(map->mm));
+	check_range(map, off, len);
+	sim_mm(map->mm)->loads += (len + 7) / 8;
+	switch (sim_block(map)) {
+	case HAL_KDEV_MEM:
+		if (!sim_load_answered(sim_mm(map->mm),
+				       hal_gaddr_board(sim_what(map))))
+			sim_misuse("a load of %zu bytes from a dead board: a "
+				   "bus error", len);
+		get(dst, sim_memory(w, sim_what(map) + off, len), len);
+		break;
+	case HAL_KDEV_TABLE:
+		look_at_table(map, off, len);
+		if (sim_known_dead(w, (uint32_t)sim_what(map)))
+			memset(dst, 0, len);
+		else
+			get(dst, (uint8_t *)w->board[sim_what(map)]->table +
+			    off, len);
+		break;
+	default:
+		sim_misuse("a load of %zu bytes from registers", len);
+	}
+}
+
+/* ---- Letting go -------------------------------------------------------- */
+
+void sim_store_flush(struct sim_mm *mm, uint32_t board)
+{
+	uint32_t mine = 0;
+
+	for (uint32_t held = mm->held; held != 0; held &= held - 1) {
+		unsigned i = (unsigned)__builtin_ctz(held);
+
+		if (hal_gaddr_board(mm->f->post[i].gaddr) == board)
+			mine |= 1u << i;
+	}
+	for (; mine != 0; mine &= mm->held)
+		let_one_go(mm, mine);
+}
+
+/* An access of the file was made: time passes for its stores too. */
+void sim_store_some(struct sim_mm *mm)
+{
+	if (sim_below(mm, 4) == 0)
+		let_one_go(mm, mm->held);
+}
+
+/* Those of a file that are old. */
+static void sweep_file(struct sim_mm *mm, struct sim_file *f, uint64_t now)
+{
+	for (unsigned i = 0; i < SIM_POSTS; i++) {
+		struct sim_post *p = &f->post[i];
+		uint64_t name;
+
+		if (atomic_load(&p->state) == SIM_POST_FULL &&
+		    now - atomic_load(&p->born) >= STALE_NS &&
+		    take(mm->w, p, SIM_POST_FULL, &name))
+			carry_out(mm->w, p, name);
+	}
+}
+
+void sim_store_sweep(struct sim_mm *mm, uint64_t now)
+{
+	for (uint32_t b = 0; b < mm->w->boards; b++) {
+		struct sim_board *board = mm->w->board[b];
+
+		for (uint32_t i = 0; i < SIM_FILES / 64; i++) {
+			uint64_t bits = atomic_load(&board->posting[i]);
+
+			for (; bits != 0; bits &= bits - 1)
+				sweep_file(mm, &board->file[64 * i +
+					   (uint32_t)__builtin_ctzll(bits)],
+					   now);
+		}
+	}
+}
+
+/* Its process is dead, or closes it. */
+void sim_store_file_over(struct sim_world *w, uint32_t board, uint32_t file)
+{
+	struct sim_board *b = w->board[board];
+
+	for (unsigned i = 0; i < SIM_POSTS; i++)
+		let_go(w, &b->file[file].post[i]);
+	atomic_fetch_and(&b->posting[file / 64],
+			 ~(UINT64_C(1) << file % 64));
+}

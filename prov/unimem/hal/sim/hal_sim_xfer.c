@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_sim_xfer.c - the kernel device's transfers: started in order, moved bit
+ * by bit whenever their process accesses the device, ended in any order. They
+ * end with their process, so that nobody else needs to know of them.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <string.h>
+
+#include "hal/sim/hal_sim.h"
+
+#define STEP		65536u		/* bytes moved by an access */
+
+/* ---- Moving ------------------------------------------------------------ */
+
+static void move(struct sim_world *w, struct sim_xfer *x, uint64_t n)
+{
+	void *to = sim_memory(w, x->x.dst + x->moved, n);
+	const void *from = sim_memory(w, x->x.src + x->moved, n);
+
+	if (to != NULL && from != NULL)
+		memmove(to, from, n);
+	x->moved += n;
+}
+
+static void end(struct sim_mm *mm, struct sim_xfer *x, uint32_t state)
+{
+	x->state = state;
+	x->ended = ++mm->ends;
+}
+
+/* From or to a dead board: an error at once, or by the driver's time limit. */
+static bool lost(struct sim_mm *mm, struct sim_xfer *x)
+{
+	const uint32_t boards[] = { hal_gaddr_board(x->x.src),
+				    hal_gaddr_board(x->x.dst) };
+
+	for (int i = 0; i < 2; i++) {
+		enum sim_death death = sim_death(mm->w, boards[i]);
+
+		if (boards[i] == mm->m.board || death == SIM_LIVES)
+			continue;
+		if (death == SIM_DEAD_ABORTS ||
+		    sim_known_dead(mm->w, boards[i])) {
+			x->error = HAL_CDMA_SR_DECERR;
+			end(mm, x, HAL_KDEV_FAILED);
+		}
+		return true;
+	}
+	return false;
+}
+
+static void step(struct sim_mm *mm, struct sim_xfer *x)
+{
+	struct sim_world *w = mm->w;
+	uint64_t n = x->x.size - x->moved;
+
+	if (n > STEP)
+		n = STEP;
+	x->state = HAL_KDEV_STARTED;
+	if (lost(mm, x))
+		return;
+	if (x->error != 0) {
+		if (w->par.dma == 0 || sim_now(w) >= x->due)
+			end(mm, x, HAL_KDEV_FAILED);
+		return;
+	}
+	if (w->par.mutant == SIM_MUTANT_EARLY && x->moved + n == x->x.size) {
+		x->late = n;
+		end(mm, x, HAL_KDEV_COMPLETED);
+		return;
+	}
+	move(w, x, n);
+	if (x->moved != x->x.size)
+		return;
+	if (w->par.dma == 0 || sim_now(w) >= x->due)
+		end(mm, x, HAL_KDEV_COMPLETED);
+}
+
+static void forget(struct sim_mm *mm, struct sim_xfer *x)
+{
+	x->x.id = 0;
+	atomic_store(&mm->f->xfers, --mm->nxfers);
+}
+
+static bool under_way(const struct sim_xfer *x)
+{
+	return x->x.id != 0 && x->state < HAL_KDEV_COMPLETED;
+}
+
+/* The mutant's: told long ago. */
+static void move_late(struct sim_mm *mm, struct sim_xfer *x)
+{
+	if (x->x.id == 0 || x->late == 0 || x->ended != 0 ||
+	    sim_below(mm, 256) != 0)
+		return;
+	move(mm->w, x, x->late);
+	forget(mm, x);
+}
+
+void sim_xfer_run(struct sim_mm *mm)
+{
+	uint64_t n = 0, which;
+
+	for (uint32_t i = 0; i < mm->w->par.xfers; i++) {
+		n += under_way(&mm->xfers[i]);
+		move_late(mm, &mm->xfers[i]);
+	}
+	if (n == 0)
+		return;
+	which = sim_below(mm, (long)n);
+	for (uint32_t i = 0; i < mm->w->par.xfers; i++) {
+		if (under_way(&mm->xfers[i]) && which-- == 0) {
+			step(mm, &mm->xfers[i]);
+			return;
+		}
+	}
+}
+
+/* ---- write() ----------------------------------------------------------- */
+
+static int check(struct sim_mm *mm, const struct hal_kdev_xfer *k)
+{
+	if (k->size == 0 || k->size >> mm->w->par.btt != 0 || k->id == 0)
+		return -EINVAL;
+	if (!sim_mem_held(mm->w, k->src, k->size) ||
+	    !sim_mem_held(mm->w, k->dst, k->size))
+		return -EFAULT;
+	return 0;
+}
+
+static void start(struct sim_mm *mm, const struct hal_kdev_xfer *k)
+{
+	struct sim_world *w = mm->w;
+	struct sim_xfer *x = mm->xfers;
+
+	while (x->x.id != 0)
+		x++;
+	memset(x, 0, sizeof(*x));
+	x->x = *k;
+	if (w->par.dma != 0)
+		x->due = sim_now(w) + (uint64_t)w->par.dma *
+			 ((k->size + SIM_PAGE - 1) / SIM_PAGE);
+	if (sim_below(mm, 1000) < (uint64_t)w->par.slverr)
+		x->error = HAL_CDMA_SR_SLVERR;
+	mm->nxfers++;
+}
+
+ssize_t sim_xfer_write(struct sim_mm *mm, const void *buf, size_t len)
+{
+	size_t n = len / sizeof(struct hal_kdev_xfer), i;
+	int ret = 0;
+
+	if (n == 0 || len % sizeof(struct hal_kdev_xfer) != 0)
+		return -EINVAL;
+	sim_start(mm, "a write() of transfers");
+	for (i = 0; i < n; i++) {
+		struct hal_kdev_xfer k;
+
+		memcpy(&k, (const char *)buf + i * sizeof(k), sizeof(k));
+		ret = check(mm, &k);
+		if (ret == 0 && mm->nxfers == (uint32_t)mm->w->par.xfers)
+			ret = -EAGAIN;
+		if (ret != 0)
+			break;
+		/* counted first: who claims the engine looks the other way */
+		atomic_store(&mm->f->xfers, mm->nxfers + 1);
+		if (atomic_load(&mm->b->engine) != 0) {
+			atomic_store(&mm->f->xfers, mm->nxfers);
+			ret = -EBUSY;
+			break;
+		}
+		start(mm, &k);
+	}
+	return i != 0 ? (ssize_t)(i * sizeof(struct hal_kdev_xfer)) : ret;
+}
+
+/* ---- read() ------------------------------------------------------------ */
+
+/* The one that ended first, or NULL. */
+static struct sim_xfer *oldest(struct sim_mm *mm)
+{
+	struct sim_xfer *first = NULL;
+
+	for (uint32_t i = 0; i < mm->w->par.xfers; i++) {
+		struct sim_xfer *x = &mm->xfers[i];
+
+		if (x->x.id != 0 && x->ended != 0 &&
+		    (first == NULL || x->ended < first->ended))
+			first = x;
+	}
+	return first;
+}
+
+ssize_t sim_xfer_read(struct sim_mm *mm, void *buf, size_t len)
+{
+	size_t n = len / sizeof(struct hal_kdev_status), i;
+	struct sim_xfer *x;
+
+	for (i = 0; i < n && (x = oldest(mm)) != NULL; i++) {
+		struct hal_kdev_status st = {
+			.id = x->x.id, .state = x->state, .error = x->error,
+		};
+
+		memcpy((char *)buf + i * sizeof(st), &st, sizeof(st));
+		mm->unseen |= st.state == HAL_KDEV_COMPLETED;
+		if (mm->w->par.mutant == SIM_MUTANT_TWICE && !x->told_twice) {
+			x->told_twice = true;
+			x->ended = ++mm->ends;
+			continue;
+		}
+		if (x->late != 0)
+			x->ended = 0;	/* the rest comes after its status */
+		else
+			forget(mm, x);
+	}
+	return i != 0 ? (ssize_t)(i * sizeof(struct hal_kdev_status)) :
+			-EAGAIN;
+}
+
+/* ---- CANCEL ------------------------------------------------------------ */
+
+int sim_xfer_cancel(struct sim_mm *mm, uint64_t id)
+{
+	for (uint32_t i = 0; i < mm->w->par.xfers; i++) {
+		struct sim_xfer *x = &mm->xfers[i];
+
+		if (under_way(x) && (id == 0 || x->x.id == id))
+			end(mm, x, HAL_KDEV_CANCELLED);
+	}
+	return 0;
+}
