@@ -11,26 +11,32 @@ AARCH64_OUT=$BUILD/aarch64
 # Atomics by load and store exclusive, as on the boards: what updates shared
 # words in more than one thread or process, the layouts, and the laws of the HAL
 # with the sizes of the boards.
-AARCH64_LLSC="test/fuzz/fuzz_wire test/test_golden test/test_wire"
-AARCH64_LLSC+=" test/test_match"
-AARCH64_LLSC+=" test/test_object test/test_order test/test_threads"
-AARCH64_LLSC+=" test/test_transfer test/test_wait test/test_crowd"
-AARCH64_LLSC+=" test/test_death test/test_fork test/check-hal-exanode.sh"
-AARCH64_LLSC+=" test/test_op test/test_op_race"
-AARCH64_LLSC+=" test/test_rma test/test_atomic test/test_safe"
+AARCH64_LLSC="test/fuzz/fuzz_wire test/unit/test_golden test/unit/test_wire"
+AARCH64_LLSC+=" test/unit/test_match"
+AARCH64_LLSC+=" test/unit/test_object test/unit/test_order"
+AARCH64_LLSC+=" test/unit/test_threads"
+AARCH64_LLSC+=" test/unit/test_transfer test/unit/test_wait"
+AARCH64_LLSC+=" test/multi/test_crowd"
+AARCH64_LLSC+=" test/multi/test_death test/multi/test_fork"
+AARCH64_LLSC+=" test/check/check-hal-exanode.sh"
+AARCH64_LLSC+=" test/unit/test_op test/unit/test_op_race"
+AARCH64_LLSC+=" test/unit/test_rma test/unit/test_atomic test/unit/test_safe"
 
 # Atomics of ARMv8.1 (LSE): the same kind of tests; all: every test program,
 # and the laws of the HAL.
-AARCH64_LSE="test/test_wire test/test_golden test/test_order test/test_threads"
-AARCH64_LSE+=" test/test_op test/test_op_race test/test_rma test/test_atomic"
-AARCH64_LSE+=" test/test_litmus test/check-dso.sh test/check-info.sh"
-AARCH64_ALL="UNIT_TESTS PROC_TESTS PLAIN_TESTS test/check-hal-emu.sh"
-AARCH64_ALL+=" test/check-dso.sh test/check-info.sh"
+AARCH64_LSE="test/unit/test_wire test/unit/test_golden"
+AARCH64_LSE+=" test/unit/test_order test/unit/test_threads"
+AARCH64_LSE+=" test/unit/test_op test/unit/test_op_race"
+AARCH64_LSE+=" test/unit/test_rma test/unit/test_atomic"
+AARCH64_LSE+=" test/unit/test_litmus test/check/check-dso.sh"
+AARCH64_LSE+=" test/check/check-info.sh"
+AARCH64_ALL="UNIT_TESTS PROC_TESTS PLAIN_TESTS test/check/check-hal-emu.sh"
+AARCH64_ALL+=" test/check/check-dso.sh test/check/check-info.sh"
 
 # Not here: they take long and prove nothing about a processor (4 GiB, limits of
 # a process; and the rest of CHECKS, EP_CHECKS, HAL_CHECKS: other settings of
 # the same code).
-AARCH64_NOT="test/test_big test/test_limits"
+AARCH64_NOT="test/multi/test_big test/multi/test_limits"
 
 # ---- The target's libraries -----------------------------------------------
 
@@ -158,7 +164,7 @@ aarch64_ordered()
 aarch64_silicon()
 {
 	OBJDUMP=aarch64-linux-gnu-objdump UNM_SRCDIR=$TOP \
-		UNM_BUILDDIR=$AARCH64_OBJ sh "$TOP/test/check-mmio.sh"
+		UNM_BUILDDIR=$AARCH64_OBJ sh "$TOP/test/check/check-mmio.sh"
 }
 
 # aarch64_atomics CPU : which instructions ran in the compiler's helpers, that
@@ -169,7 +175,7 @@ aarch64_atomics()
 	local log=$AARCH64_OUT/instructions-$1
 
 	QEMU_CPU=$1 FI_PROVIDER_PATH=$AARCH64_OBJ/.libs qemu-aarch64 \
-		-d in_asm -D "$log" "$AARCH64_OBJ/test/test_order" >&2
+		-d in_asm -D "$log" "$AARCH64_OBJ/test/unit/test_order" >&2
 	awk '
 	/^IN: / { helper = $2 ~ /^__aarch64_/ }
 	helper && $3 ~ /^(ld|st)[al]?xr$/ { exclusive++ }
@@ -228,7 +234,7 @@ check_aarch64()
 	case ${1:-} in
 	'')	;;
 	all)	lse=$AARCH64_ALL
-		AARCH64_LLSC+=" test/check-hal-sim.sh" ;;
+		AARCH64_LLSC+=" test/check/check-hal-sim.sh" ;;
 	*)	die "check-aarch64: no '$1', there is: all" ;;
 	esac
 

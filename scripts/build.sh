@@ -11,7 +11,8 @@ build_autogen()
 	local inputs key
 
 	mapfile -t inputs < <(cd "$TOP" && find . -path ./build -prune -o \
-		\( -name configure.ac -o -name 'Makefile.am' -o -name '*.m4' \
+		\( -name configure.ac -o -name Makefile.am -o \
+		   -name local.mk -o -name '*.m4' \
 		   -o -name autogen.sh \) ! -name aclocal.m4 ! -path './m4/l*' \
 		-print | sort)
 	key=$(cd "$TOP" && hash_of "${inputs[@]}")

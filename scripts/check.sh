@@ -17,7 +17,7 @@ check_env()
 
 # How many tests run at a time: one more than processors, as tests sleep half of
 # their time. Only one where they can't have network namespaces of their own
-# (test/alone.sh).
+# (test/check/alone.sh).
 tests_at_once()
 {
 	if ! unshare --net true 2>/dev/null; then
@@ -42,11 +42,11 @@ fixed_addresses()
 }
 
 # Tests that run again under other circumstances; check-full runs all again.
-CHECK_AGAIN="test/check-hal-emu.sh test/test_transfer test/test_multi"
-CHECK_AGAIN+=" test/test_death test/test_fork"
+CHECK_AGAIN="test/check/check-hal-emu.sh test/unit/test_transfer"
+CHECK_AGAIN+=" test/unit/test_multi test/multi/test_death test/multi/test_fork"
 # ... and as an ordinary user besides: namespaces, limits, words to the user
-CHECK_USER="test/test_ns test/test_limits test/test_info"
-CHECK_USER+=" test/test_quiet"
+CHECK_USER="test/multi/test_ns test/multi/test_limits test/unit/test_info"
+CHECK_USER+=" test/unit/test_quiet"
 
 # One of so many lines of MPICH's lists; again, on the lean libfabric
 CHECK_THIN=4
@@ -77,9 +77,11 @@ check_only()
 	list=$(check_list "$1" "$2")
 	for t in $list; do
 		case $t in
-		*/check-hal-*)	programs+=" test/hal_conform test/exec_heir" ;;
-		*.sh)		programs+=" test/check_dso test/check_info" ;;
-		*/test_gsas_fork) programs+=" $t test/gsas_forked" ;;
+		*/check-hal-*)	programs+=" test/conform/hal_conform"
+				programs+=" test/conform/exec_heir" ;;
+		*.sh)		programs+=" test/check/check_dso"
+				programs+=" test/check/check_info" ;;
+		*/test_gsas_fork) programs+=" $t test/multi/gsas_forked" ;;
 		*)		programs+=" $t" ;;
 		esac
 	done
@@ -172,18 +174,18 @@ check_again()
 }
 
 # The tests that the programs just run have skipped inside, a line for each: of
-# cmocka, "[  SKIPPED ] NAME", of test/procs.c, "skip NAME (TIME)", and of
+# cmocka, "[  SKIPPED ] NAME", of test/lib/procs.c, "skip NAME (TIME)", and of
 # test_runners.py, "skip CLASS_NAME (REASON)"
 check_make_skips()
 {
-	local log
+	local log name
 
 	find "$1/test" -name '*.trs' | sort |
 	while read -r log; do
 		log=${log%.trs}.log
+		name=${log#"$1"/}
 		sed -nE 's/^(\[  SKIPPED \]|skip) (\w+)( \(.*)?$/\2/p' \
-			"$log" | sort -u |
-			sed "s|^|SKIPPED: test/$(basename "$log" .log)/|"
+			"$log" | sort -u | sed "s|^|SKIPPED: ${name%.log}/|"
 	done
 }
 
@@ -202,7 +204,7 @@ check_make_why()
 		} | sed 's/^/#   /'
 	done
 }
-# ... by cmocka, test/procs.c, a sanitizer, the shell
+# ... by cmocka, test/lib/procs.c, a sanitizer, the shell
 CHECK_WORDS='^\[  (ERROR|FAILED) |^not ok|: (FAIL|failed)|ERROR:|WARNING: Thr'
 CHECK_WORDS+='|runtime error|^Error|stopped after|[Tt]imeout|[Ss]egmentation'
 
@@ -241,7 +243,7 @@ no_cma()
 {
 	local w
 
-	for w in "$TOP/test/no-cma" "$BUILD/obj/test/no-cma"; do
+	for w in "$TOP/test/lib/no-cma" "$BUILD/obj/test/lib/no-cma"; do
 		[ -x "$w" ] && [ ! -d "$w" ] && printf '%s\n' "$w" && return 0
 	done
 	return 1
@@ -252,7 +254,7 @@ check_no_cma()
 	local w
 
 	if ! w=$(no_cma); then
-		skip_suite no-cma "test/no-cma is not in this tree yet"
+		skip_suite no-cma "test/lib/no-cma is not in this tree yet"
 		return 0
 	fi
 	suite no-cma-unit "unit tests without cross-memory attach" \

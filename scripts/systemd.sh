@@ -3,7 +3,7 @@
 # ./quickstart check-systemd: the unit of gsasd under systemd. Apart from check,
 # as it wants root and one more package.
 
-SYSTEMD_PROGRAMS="test/gsas_tool gsas/examples/counter gsas/examples/list"
+SYSTEMD_PROGRAMS="test/check/gsas_tool gsas/examples/counter gsas/examples/list"
 SYSTEMD_PROGRAMS+=" gsas/examples/tree"
 
 systemd_command()
@@ -16,6 +16,6 @@ systemd_command()
 	build_tree
 	suite systemd "gsasd as a unit of systemd" count_automake \
 		check_only "$OBJ" "$SYSTEMD_PROGRAMS" \
-		check_make "$OBJ" check TESTS=test/check-systemd.sh
+		check_make "$OBJ" check TESTS=test/check/check-systemd.sh
 	conclude || [ "$FAILED" -eq 0 ]
 }

@@ -3,7 +3,7 @@
 
 A lane is a forked child that takes one test after another from a common queue.
 Its namespace has a loopback interface and nothing else: ports, boards and the
-numbers of interfaces are the lane's own, as for the tests of test/alone.sh. The
+numbers of interfaces are the lane's own, as for the tests of test/check/alone.sh. The
 parent starts no test; it prints the output of each test in the order of the
 list and adds up the counts. Each test runs once, in one lane.
 

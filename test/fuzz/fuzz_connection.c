@@ -13,7 +13,7 @@
 #include <sys/pidfd.h>
 #include <sys/socket.h>
 
-#include "knock.h"
+#include "lib/connect_attempts.h"
 
 #include "fuzz.h"
 

@@ -5,7 +5,7 @@
  * no other job may access finds its memory unchanged.
  */
 #include "op/gsas_op.h"
-#include "gsas_world.h"
+#include "lib/gsas_service_fixture.h"
 
 #include "fuzz.h"
 

@@ -4,7 +4,7 @@
  * regions of a board. A model knows of each page what it was, which job owns
  * it and what is in it; the board has to agree with the model.
  */
-#include "gsas_rig.h"
+#include "lib/gsas_pages_fixture.h"
 
 #include "fuzz.h"
 

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "unit.h"
+#include "lib/unit.h"
 
 #define FILES_MAX	4096
 #define LEN_MAX		32768

@@ -2,9 +2,9 @@
 /*
  * hal.h - what the Unimem hardware offers, and nothing else.
  *
- * Everything above this header (provider, GSAS) reaches boards, packets,
- * remote windows and the cDMA engine through the calls declared here;
- * docs/hal.md states the laws, test/hal_conform.c checks them on every backend.
+ * Everything above this header (provider, GSAS) reaches boards, packets, remote
+ * windows and the cDMA engine through the calls declared here; docs/hal.md
+ * states the laws, test/conform/hal_conform.c checks them on every backend.
  *
  * Objects
  *   hal        the process's one connection to the hardware (reference counted)

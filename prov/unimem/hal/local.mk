@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# The HAL. A new source is one line in the list.
+
+# ---- HAL: libunimem-hal.so, private to this project ----------------------
+
+noinst_LTLIBRARIES += libunm_hal.la
+libunm_hal_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
+libunm_hal_la_CPPFLAGS = $(UNM_CPPFLAGS) -I$(PROV) \
+	$(COMMON_CPPFLAGS) $(HWLOC_CFLAGS)
+libunm_hal_la_SOURCES = \
+	prov/unimem/hal/dev/hal_dev.c \
+	prov/unimem/hal/dev/hal_dev.h \
+	prov/unimem/hal/dev/hal_dev_bus.c \
+	prov/unimem/hal/dev/hal_dev_bus.h \
+	prov/unimem/hal/dev/hal_dev_check.c \
+	prov/unimem/hal/dev/hal_dev_conf.c \
+	prov/unimem/hal/dev/hal_dev_conn.c \
+	prov/unimem/hal/dev/hal_dev_dma.c \
+	prov/unimem/hal/dev/hal_dev_engine.c \
+	prov/unimem/hal/dev/hal_dev_mem.c \
+	prov/unimem/hal/dev/hal_dev_peer.c \
+	prov/unimem/hal/dev/hal_dev_pkt.c \
+	prov/unimem/hal/dev/hal_kdev.h \
+	prov/unimem/hal/dev/hal_mmio.h \
+	prov/unimem/hal/dev/hal_mmio_dev.c \
+	prov/unimem/hal/dev/hal_regs.h \
+	prov/unimem/hal/emu/hal_emu.c \
+	prov/unimem/hal/emu/hal_emu.h \
+	prov/unimem/hal/emu/hal_emu_alias.c \
+	prov/unimem/hal/emu/hal_emu_attach.c \
+	prov/unimem/hal/emu/hal_emu_board.c \
+	prov/unimem/hal/emu/hal_emu_dma.c \
+	prov/unimem/hal/emu/hal_emu_link.c \
+	prov/unimem/hal/emu/hal_emu_msg.c \
+	prov/unimem/hal/emu/hal_emu_name.c \
+	prov/unimem/hal/emu/hal_emu_proof.c \
+	prov/unimem/hal/emu/hal_emu_sock.c \
+	prov/unimem/hal/hal.c \
+	prov/unimem/hal/hal.h \
+	prov/unimem/hal/hal_copy.h \
+	prov/unimem/hal/hal_fault.c \
+	prov/unimem/hal/hal_fault.h \
+	prov/unimem/hal/hal_fault_point.c \
+	prov/unimem/hal/hal_fault_point.h \
+	prov/unimem/hal/hal_launcher.c \
+	prov/unimem/hal/hal_limit.c \
+	prov/unimem/hal/hal_limit.h \
+	prov/unimem/hal/hal_map.c \
+	prov/unimem/hal/hal_map.h \
+	prov/unimem/hal/hal_param.c \
+	prov/unimem/hal/hal_param.h \
+	prov/unimem/hal/hal_process.h \
+	prov/unimem/hal/hal_window.h \
+	prov/unimem/hal/sim/hal_sim.c \
+	prov/unimem/hal/sim/hal_sim.h \
+	prov/unimem/hal/sim/hal_sim_box.c \
+	prov/unimem/hal/sim/hal_sim_cdma.c \
+	prov/unimem/hal/sim/hal_sim_join.c \
+	prov/unimem/hal/sim/hal_sim_kdev.c \
+	prov/unimem/hal/sim/hal_sim_mem.c \
+	prov/unimem/hal/sim/hal_sim_state.h \
+	prov/unimem/hal/sim/hal_sim_store.c \
+	prov/unimem/hal/sim/hal_sim_xfer.c
+
+# current:revision:age - raise current when hal.h changes
+lib_LTLIBRARIES += libunimem-hal.la
+libunimem_hal_la_SOURCES =
+libunimem_hal_la_LIBADD = libunm_hal.la
+libunimem_hal_la_LDFLAGS = $(AM_LDFLAGS) $(UNM_LDFLAGS) -version-info 0:0:0

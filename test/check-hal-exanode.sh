@@ -1,6 +1,0 @@
-#!/bin/sh
-# SPDX-License-Identifier: BSD-2-Clause
-# The laws of the HAL hold for the emulation, profile exanode.
-exec ${UNM_EXEC:+"$UNM_EXEC"} \
-	"${UNM_BUILDDIR:?run by make check}/test/hal_conform" --hal emu \
-	--profile exanode --packets 200000

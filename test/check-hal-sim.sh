@@ -1,6 +1,0 @@
-#!/bin/sh
-# SPDX-License-Identifier: BSD-2-Clause
-# The laws of the HAL hold for the register model under the device backend.
-exec ${UNM_EXEC:+"$UNM_EXEC"} \
-	"${UNM_BUILDDIR:?run by make check}/test/hal_conform" --hal sim \
-	--packets 10000

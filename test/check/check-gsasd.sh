@@ -1,0 +1,221 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# gsasd begins and ends as gsasd(8) says, and gsasctl shows and frees what is
+# left of the dead.
+. "$(dirname "$0")/check-lib.sh"
+
+GSASD=${UNM_BUILDDIR:?run by make check}/gsasd
+FI_UNIMEM_BOARDS=2
+GSAS_JOB=00000000000000010000000000000002
+export GSASD FI_UNIMEM_BOARDS GSAS_JOB
+[ -n "${UNM_ALONE:-}" ] || skip "needs boards of its own, a namespace"
+tmp=$(mktemp -d)
+pids=
+failed=0
+# shellcheck disable=SC2317 # by the trap
+end()
+{
+	for p in $pids; do
+		kill -KILL "$p" 2>/dev/null
+	done
+	rm -rf "$tmp"
+}
+trap end EXIT
+
+tool=$UNM_BUILDDIR/test/check/gsas_tool
+tool() { ${UNM_EXEC:+"$UNM_EXEC"} "$tool" "$@"; }
+ctl() { ${UNM_EXEC:+"$UNM_EXEC"} "$UNM_BUILDDIR/gsasctl" "$@"; }
+# shellcheck disable=SC2317 # by refused()
+gsasd() { ${UNM_EXEC:+"$UNM_EXEC"} "$GSASD" "$@"; }
+
+bad()
+{
+	echo "FAILED: $*"
+	failed=1
+}
+
+# within TEXT COMMAND... : in 10 seconds its output has that text
+within()
+{
+	text=$1
+	shift
+	for _ in $(seq 100); do
+		"$@" 2>&1 | grep -q -e "$text" && return 0
+		sleep 0.1
+	done
+	bad "no '$text' in what $* says:"
+	"$@"
+	return 1
+}
+
+# Nobody serves any more, soon. (To look is to be there: not too often.)
+gone()
+{
+	for _ in 1 2 3 4 5 6; do
+		sleep 1.6
+		ctl boards | grep -q "^0 of 2 boards" && return 0
+	done
+	bad "still there:"
+	ctl boards
+	ctl pages
+}
+
+# refused TEXT COMMAND... : it fails, with one line that has that text
+refused()
+{
+	text=$1
+	shift
+	if "$@" >"$tmp/out" 2>"$tmp/err" </dev/null; then
+		bad "$* succeeded"
+	elif [ "$(wc -l <"$tmp/err")" -ne 1 ] || ! grep -q "$text" "$tmp/err"
+	then
+		bad "$* does not say '$text' but"
+		cat "$tmp/err"
+	fi
+}
+
+# who serves board $1, by its process: the only ones of this namespace
+serves() { ctl boards | awk -v b="$1" '$1 == b { found = 1 }
+	END { exit !found }'; }
+
+# how many refusals are told of, or left out and counted
+# shellcheck disable=SC2317 # by within()
+refusals() { awk '/refused: [0-9]+ more/ { n += $3; next } /refused:/ { n++ }
+	END { print n + 0 }' "$tmp/said"; }
+
+# ---- nobody there
+within "^0 of 2 boards" ctl boards
+refused "no board has a service" ctl stat
+refused "there are 2 boards" ctl --board 2 boards
+refused "no command" ctl frobnicate
+refused "give a number" gsasd --board x
+refused "no such file\|No such file" gsasd --exec "$tmp/none"
+refused "not the root" gsasd --exec /
+refused "what is this for" gsasd rest
+
+# ---- at first use, by two at once; gone again when nobody is left
+tool alloc 0 1 0 >"$tmp/a" &
+first=$!
+tool alloc 0 2 0 >"$tmp/b" || bad "second starter"
+wait $first || bad "first starter"
+serves 0 || bad "nobody serves board 0"
+within "^1 of 2 boards" ctl boards
+sleep 1.5
+serves 0 || bad "it ended although pages are held"
+[ "$(ctl pages --orphans | grep -c "^0x")" -eq 2 ] || bad "not two orphans"
+tool write "$(cat "$tmp/a")" 77 || bad "same job, later: write"
+[ "$(tool read "$(cat "$tmp/a")")" = 0x4d ] || bad "same job, later: read"
+GSAS_JOB=11111111111111111111111111111111 tool read "$(cat "$tmp/a")" \
+	2>"$tmp/err" && bad "another job reads"
+grep -q "Permission denied" "$tmp/err" || bad "not by permission"
+tool free "$(cat "$tmp/a")" || bad "free"
+tool read "$(cat "$tmp/a")" 2>"$tmp/err" && bad "freed and read"
+grep -q "Stale" "$tmp/err" || bad "freed is not stale"
+ctl reclaim "$(cat "$tmp/b")" | grep -q "2 pages freed" || bad "reclaim"
+refused "not an orphan\|Stale" ctl reclaim "$(cat "$tmp/b")"
+gone
+
+# ---- a user that is killed; its pages are orphans then, not before
+${UNM_EXEC:+"$UNM_EXEC"} "$tool" alloc 1 3 0x100 hold >"$tmp/a" &
+holder=$!
+pids=$holder
+within "mapped.* 1$" ctl --board 1 pages
+ctl pages --orphans | grep -q "^0x" && bad "orphans while their owner lives"
+kill -KILL $holder
+wait $holder 2>/dev/null
+pids=
+within "mapped.* 0$" ctl pages --orphans
+within "3 pages freed" ctl reclaim --yes
+gone
+
+# ---- a process of the job lives that never called this board's service: a
+# child that has called nothing, one that called another board
+${UNM_EXEC:+"$UNM_EXEC"} "$tool" alloc 1 3 0 child >"$tmp/a" </dev/null
+pids=$(sed -n 2p "$tmp/a")
+within "packets .* 1$" ctl --board 1 pages
+ctl pages --orphans | grep -q "^0x" && bad "orphans while a child lives"
+refused "not an orphan" ctl reclaim "$(head -n 1 "$tmp/a")"
+kill -KILL "$pids"
+within "packets .* 0$" ctl pages --orphans
+${UNM_EXEC:+"$UNM_EXEC"} "$tool" alloc 0 1 0 hold >"$tmp/b" &
+holder=$!
+pids=$holder
+within "^0x" cat "$tmp/b"
+ctl pages --orphans | grep -q "^0x" &&
+	bad "orphans while one lives that called another board"
+kill -KILL $holder
+wait $holder 2>/dev/null
+pids=
+within "board 1: 3 pages freed" ctl reclaim --yes
+gone
+
+# ---- by hand: one for each board, clean ends, successors
+${UNM_EXEC:+"$UNM_EXEC"} "$GSASD" --board 0 --user-pages 4 2>"$tmp/err" &
+daemon=$!
+pids=$daemon
+within "^1 of 2 boards" ctl boards
+refused "board 0 has a service already" gsasd --board 0
+tool alloc 0 3 0 >/dev/null || bad "alloc from a service started by hand"
+# the quota is the user's: what one job holds, no other job gets
+quota() { GSAS_JOB=22222222222222222222222222222222 tool alloc 0 "$1" 0; }
+refused "quota" quota 2
+quota 1 >/dev/null || bad "the last page of the user"
+refused "quota" quota 1
+kill -TERM $daemon
+wait $daemon || bad "ended with $?, not 0, on SIGTERM"
+within "^0 of 2 boards" ctl boards
+${UNM_EXEC:+"$UNM_EXEC"} "$GSASD" --board 0 &
+daemon=$!
+pids=$daemon
+within "^1 of 2 boards" ctl boards
+ctl pages | grep -q "^0x" && bad "pages of the one before"
+kill -KILL $daemon
+wait $daemon 2>/dev/null
+a=$(tool alloc 0 1 0) || bad "no successor after SIGKILL"
+within "^1 of 2 boards" ctl boards
+tool free "$a" || bad "free after SIGKILL"
+gone
+pids=
+
+# ---- who comes again and again to be refused: few lines, all are counted.
+# Other lines are told meanwhile: no log for a program that shall start (that is
+# one refusal more).
+mkdir "$tmp/bin" "$tmp/logs" "$tmp/logs/no-log-0-stdout.log"
+printf '#!/bin/sh\n' >"$tmp/bin/no-log"
+chmod 755 "$tmp/bin/no-log"
+start=$(date +%s)
+${UNM_EXEC:+"$UNM_EXEC"} "$GSASD" --board 0 --exec "$tmp/bin" \
+	--logs "$tmp/logs" 2>"$tmp/said" &
+daemon=$!
+pids=$daemon
+within "^1 of 2 boards" ctl boards
+a=$(tool alloc 0 1 0) || bad "alloc before the flood"
+[ "$(GSAS_JOB=11111111111111111111111111111111 tool in-turn "$a" 1000)" = \
+	0x0 ] || bad "a stranger reads"
+tool fork 0 "$tmp/bin/no-log" 1 2>"$tmp/err" && bad "a program without a log"
+within "no log file for" cat "$tmp/said"
+within "^1001$" refusals
+seconds=$(($(date +%s) - start + 1))
+told=$(grep -c "refused: [A-Z]" "$tmp/said")
+if [ "$told" -lt 32 ] || [ "$told" -gt $((32 + 4 * seconds)) ]; then
+	bad "$told lines about refusals in $seconds seconds"
+fi
+kill -TERM $daemon
+wait $daemon || bad "ended with $?"
+pids=
+
+# ---- idle, it takes no processor time
+${UNM_EXEC:+"$UNM_EXEC"} "$GSASD" --board 1 &
+daemon=$!
+pids=$daemon
+within "^1 of 2 boards" ctl boards
+sleep 0.5
+before=$(awk '{ print $14 + $15 }' /proc/$daemon/stat)
+sleep 2
+after=$(awk '{ print $14 + $15 }' /proc/$daemon/stat)
+[ $((after - before)) -le 2 ] ||
+	bad "$((after - before)) ticks of processor time in two idle seconds"
+kill -TERM $daemon
+wait $daemon || bad "ended with $?"
+pids=
+exit $failed

@@ -1,0 +1,74 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# unimem_info finds interfaces of stopped processes, and of dead ones whose
+# children hold them; it says so when there are none.
+. "$(dirname "$0")/check-lib.sh"
+
+hold=${UNM_BUILDDIR:?run by make check}/test/check/check_info
+name=${UNM_EXEC:-check_info}		# as the system calls it
+pids=
+failed=0
+trap 'for p in $pids; do kill -KILL "$p"; done 2>/dev/null' EXIT
+
+info() { ${UNM_EXEC:+"$UNM_EXEC"} "$UNM_BUILDDIR/unimem_info" "$@"; }
+
+bad()
+{
+	echo "$*"
+	info
+	failed=1
+}
+
+# of PID WHAT : wait until the interface of PID shows WHAT, in 5 seconds
+of()
+{
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		info --json | tr '{' '\n' | grep "\"pid\":$1," |
+			grep -q "$2" && return 0
+		sleep 0.5
+	done
+	return 1
+}
+
+${UNM_EXEC:+"$UNM_EXEC"} "$hold" stop &
+pids=$!
+of $! '"owner":true.*"state":"T"' || bad "no stopped owner $!"
+info --json | grep -A1 "\"pid\":$!," | tr '{' '\n' |
+	grep -q '"tx_msgs":1,"tx_bytes":2,"rx_msgs":3,' ||
+	bad "its counters are not 1, 2, 3"
+info | grep -q " $!  *T ${name##*/}" || bad "it is not in the table"
+info -v | grep -q 'tx_bytes  *2  payload' || bad "-v shows no counters"
+
+child=$(${UNM_EXEC:+"$UNM_EXEC"} "$hold" orphan)
+pids="$pids $child"
+of "$child" '"owner":false' || bad "no interface without its owner, $child"
+info | grep -q " $child\*" || bad "the table does not mark it"
+
+${UNM_EXEC:+"$UNM_EXEC"} "$hold" serve &
+if of $! '"iface":0,'; then
+	pids="$pids $!"
+	info -v | grep -A1 " $!  *T ${name##*/}" | grep -q "atomic service" ||
+		bad "-v does not tell that it is the service"
+else
+	kill -KILL $! 2>/dev/null
+	wait $!
+	[ $? -eq 77 ] || bad "no service $!"
+fi
+
+for p in $pids; do
+	kill -KILL "$p"
+done
+wait
+for p in $pids; do		# one of them is not our child: it may linger
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		info | grep -q " ${p}[ *]" || continue 2
+		sleep 0.1
+	done
+	bad "an interface of $p, which is dead"
+done
+info -w x 2>/dev/null
+[ $? -eq 2 ] || bad "-w x is not refused"
+version=$(sed -n 's/^AC_INIT(\[unimem\], \[\(.*\)\])/\1/p' configure.ac)
+[ "$(info --version)" = "unimem_info $version" ] ||
+	bad "--version: $(info --version), not $version"
+exit $failed

@@ -1,0 +1,437 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""bench/lib_gate.py, with readings of our own in place of the gauge's, and
+bench/lib_table.py and bench/run, with results of our own."""
+
+import argparse
+import io
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from contextlib import redirect_stderr, redirect_stdout
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from unittest import mock
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(TOP, "bench"))
+
+import lib_bench                        # noqa: E402
+import lib_gate                         # noqa: E402
+import lib_table                        # noqa: E402
+
+RUN = os.path.join(TOP, "bench", "run")
+loader = SourceFileLoader("bench_run", RUN)
+run = module_from_spec(spec_from_loader("bench_run", loader))
+loader.exec_module(run)
+
+NEAR, FAR, THREADS = 105, 520, 53       # ns; two threads of one core
+
+
+class Session:
+    """A gate, the readings that it will see, and what it lets happen."""
+
+    def __init__(self, readings, tries=3, patience=4, status="ok",
+                 known=0):
+        self.readings = iter([NEAR] * 2 * known + readings)
+        self.looks = self.runs = 0
+        self.status = status
+        self.told = io.StringIO()
+        # a look takes a second, and so does a run
+        self.gate = lib_gate.Gate(lambda: next(self.readings), self.look,
+                                  tries, patience,
+                                  lambda: self.looks + self.runs)
+        for _ in range(known):          # runs of before
+            self.job()
+        self.looks = self.runs = 0
+
+    def look(self):
+        self.looks += 1
+        return 0.25
+
+    def once(self):
+        self.runs += 1
+        return self.status, self.runs
+
+    def job(self):
+        with redirect_stderr(self.told):
+            self.made, self.fields = self.gate.run(self.once)
+        return self.fields
+
+    def doubt(self):
+        return lib_gate.row_doubt(self.fields, self.gate.nearest)
+
+
+class TestGate(unittest.TestCase):
+    def test_near(self):
+        s = Session([NEAR + 10, NEAR, NEAR, NEAR + 10], known=1)
+        s.job()
+        s.job()
+        self.assertEqual((s.runs, s.made, s.doubt()), (2, ("ok", 2), ""))
+        self.assertEqual(s.fields, {"before": "105.0", "after": "115.0",
+                                    "nearest": "115.0", "busy": "0.25"})
+        self.assertEqual(s.told.getvalue(), "")
+
+    def test_moved(self):
+        """Away, then back, while it runs: the third run counts."""
+        s = Session([NEAR, FAR, NEAR, FAR, NEAR, NEAR])
+        s.job()
+        self.assertEqual((s.made, s.doubt()), (("ok", 3), ""))
+        self.assertEqual(s.told.getvalue().count("moved, again"), 2)
+
+    def test_moved_inside(self):
+        """Away and back within a run, which has seen it."""
+        s = Session([NEAR] * 4)
+        inside = iter([[NEAR, FAR], [NEAR - 1, NEAR + 3]])
+        with redirect_stderr(s.told):
+            made, fields = s.gate.run(s.once, lambda made: next(inside))
+        self.assertEqual((made, fields["after"]), (("ok", 2), "108.0"))
+        self.assertEqual(s.told.getvalue().count("moved, again"), 1)
+
+    def test_moved_always(self):
+        s = Session([NEAR, FAR] * 9)
+        s.job()
+        self.assertEqual((s.runs, s.doubt()), (3, "moved"))
+        self.assertIn("kept with a mark", s.told.getvalue())
+
+    def test_waits(self):
+        """It does not run while it is far, and says once that it waits."""
+        s = Session([FAR, FAR, FAR, NEAR, NEAR], known=2)
+        s.job()
+        self.assertEqual((s.runs, s.looks, s.doubt()), (1, 4, ""))
+        self.assertEqual(s.told.getvalue().count("waiting"), 1)
+
+    def test_waits_no_more(self):
+        """Patience is that of the session; behind it one run each."""
+        s = Session([FAR] * 99, known=2)
+        for _ in range(3):
+            s.job()
+        self.assertEqual((s.runs, s.looks, s.doubt()), (3, 7, "far"))
+
+    def test_repeats_no_more(self):
+        """Repeated runs use up the patience of the session, too."""
+        s = Session([NEAR, FAR] * 9, tries=8)
+        s.job()
+        s.job()
+        self.assertEqual((s.runs, s.doubt()), (6, "moved"))
+
+    def test_no_other_turn(self):
+        """Nor does the end of the session take longer than it may."""
+        s = Session([FAR] * 4 + [NEAR] * 8, patience=1)
+        s.gate.in_turn([s.job, s.job, s.job])
+        self.assertEqual(s.runs, 4)
+
+    def test_nearer_later(self):
+        """All looked well, but it was far: another turn for the first."""
+        s = Session([FAR] * 4 + [NEAR] * 8)
+        s.gate.in_turn([s.job, s.job, s.job])
+        self.assertEqual((s.runs, s.doubt()), (6, ""))
+        self.assertEqual(s.told.getvalue().count("nearer, again"), 1)
+
+    def test_nearer_for_a_moment(self):
+        """One run, or one reading, does not make a placement."""
+        s = Session([THREADS, NEAR, THREADS, THREADS, NEAR, NEAR], known=2)
+        s.job()
+        self.assertEqual((s.runs, s.doubt(), s.gate.nearest), (3, "", NEAR))
+
+    def test_nearer_at_first(self):
+        s = Session([THREADS] * 2 + [NEAR] * 8)
+        s.gate.in_turn([s.job, s.job, s.job])
+        self.assertEqual((s.runs, s.looks, s.doubt()), (4, 4, ""))
+
+    def test_failed(self):
+        """What failed has no figures, so it is not repeated."""
+        s = Session([NEAR, FAR], status="failed: exit 1")
+        s.gate.in_turn([lambda: s.job() and None])
+        self.assertEqual(s.runs, 1)
+
+    def test_no_gauge(self):
+        s = Session([None] * 2)
+        s.gate.in_turn([s.job])
+        self.assertEqual((s.runs, s.doubt()), (1, "not gauged"))
+
+    def test_busy(self):
+        self.assertGreaterEqual(lib_gate.look(0.05), 0)
+
+
+def csv_of(rows):
+    """A file of rows that say what is not usual in them."""
+    text = ",".join(lib_bench.FIELDS) + "\n"
+    for row in rows:
+        row = {"metric": "m", "ranks": 2, "size": 8, "unit": "us", "rep": 1,
+               "status": "ok", "set": "core", "profile": "host", **row}
+        text += ",".join(str(row.get(f, "")) for f in lib_bench.FIELDS) + "\n"
+    f = tempfile.NamedTemporaryFile("w", suffix=".csv")
+    f.write(text)
+    f.flush()
+    return f
+
+
+def loaded(rows, kind):
+    with csv_of(rows) as f:
+        return lib_bench.load([f.name], kind)["host"]
+
+
+class TestRows(unittest.TestCase):
+    def load(self, readings, unit):
+        """One value for each (rep, before, after, nearest)."""
+        return loaded([{"peer": "p", "value": i, "unit": unit, "rep": rep,
+                        **dict(zip(lib_gate.GATE_FIELDS, gate))}
+                       for i, (rep, *gate) in enumerate(readings)],
+                      lib_bench.Results)
+
+    def shown(self, readings, unit="ns"):
+        res = self.load(readings, unit)
+        return res.median("m", "p", 2, 8), res.mark("m", "p", 2, 8)
+
+    def test_counts(self):
+        self.assertEqual(self.shown([(1, NEAR, NEAR, NEAR)]), (0, ""))
+
+    def test_only_what_counts(self):
+        self.assertEqual(self.shown([(1, FAR, FAR, FAR),
+                                     (2, NEAR, NEAR, NEAR)]), (1, ""))
+
+    def test_marked(self):
+        self.assertEqual(self.shown([(1, FAR, FAR, NEAR)]), (0, " *"))
+
+    def test_wrong_words(self):
+        """They are so in any placement."""
+        self.assertEqual(self.shown([(1, NEAR, NEAR, NEAR),
+                                     (2, FAR, FAR, NEAR)], "words"),
+                         (0.5, ""))
+
+    def test_nearer(self):
+        """The file's last word on what is near holds."""
+        self.assertEqual(self.shown([(1, THREADS, THREADS, THREADS),
+                                     (2, NEAR, NEAR, NEAR)]), (1, ""))
+
+    def test_another_turn(self):
+        self.assertEqual(self.shown([(1, FAR, FAR, FAR),
+                                     (1, NEAR, NEAR, NEAR)]), (1, ""))
+
+    def test_old_file(self):
+        self.assertEqual(self.shown([(1,), (2,)]), (0.5, ""))
+
+
+class TestTable(unittest.TestCase):
+    """Of two peers the better one counts, and no failure is silent."""
+
+    def results(self, own, shm, tcp, unit="us", gate=(NEAR, NEAR, NEAR),
+                far=None, status="failed: exit 1", more=()):
+        """far: the peer whose figure does not count."""
+        rows = [{"peer": peer, "unit": unit, **dict(zip(
+            lib_gate.GATE_FIELDS, gate))} for peer in
+            ("unimem", "ofi-shm", "ofi-tcp")]
+        for row, value in zip(rows, (own, shm, tcp)):
+            row.update({"value": value} if value is not None else
+                       {"size": "", "status": status})
+            if row["peer"] == far:
+                row["after"] = FAR
+        return loaded(rows + list(more), lib_table.Compared)
+
+    def line(self, *values, **more):
+        res = self.results(*values, **more)
+        line, = res.lines()
+        return (line.best, line.verdict, lib_table.reached(res),
+                "RUNS OF UNIMEM FAILED" in lib_table.summary(res))
+
+    def test_less_is_better(self):
+        self.assertEqual(self.line(1, 2, 3), ("ofi-shm", "ahead", True, False))
+        self.assertEqual(self.line(1, 2, 3, unit="M/s"),
+                         ("ofi-tcp", "behind", False, False))
+
+    def test_goal(self):
+        """One line may be behind, but not far."""
+        self.assertEqual(self.line(1.02, 2, 1)[1:3], ("level", True))
+        self.assertEqual(self.line(1.15, 2, 1)[1:3], ("behind", True))
+        self.assertEqual(self.line(1.25, 2, 1)[1:3], ("behind", False))
+
+    def test_peer_failed(self):
+        """It is named, and the other peer counts."""
+        res = self.results(1, None, 2)
+        self.assertEqual(self.line(1, None, 2)[:3],
+                         ("ofi-tcp", "ahead", False))
+        self.assertIn("; 1 line lacks a peer: ofi-shm.",
+                      lib_table.summary(res))
+        self.assertIn("ofi-shm: failed: exit 1", lib_table.text_table(res))
+        self.assertIn("ofi-shm: failed: exit 1", lib_table.block(res))
+
+    def test_own_failed(self):
+        self.assertEqual(self.line(None, 1, 2),
+                         ("ofi-shm", "open", False, True))
+
+    def test_no_peer(self):
+        self.assertEqual(self.line(1, None, None),
+                         (None, "open", False, False))
+
+    def test_doubted(self):
+        """A ratio of figures that do not count is no verdict."""
+        res = self.results(1, 2, 3, gate=(NEAR, FAR, NEAR))
+        self.assertEqual(res.lines()[0].verdict, "open")
+        self.assertIn(" *", lib_table.text_table(res))
+
+    def test_one_peer_doubted(self):
+        """It may be the best one, unless unimem is behind another already."""
+        far = {"far": "ofi-shm"}
+        for values in ((1, 2, 3), (1, 9, 3), (2, 1, 3)):
+            self.assertEqual(self.line(*values, **far),
+                             ("ofi-tcp", "open", False, False))
+        self.assertEqual(self.line(2, 9, 1, **far)[:2], ("ofi-tcp", "behind"))
+        cells = self.results(1, 2, 3, **far).lines()[0].cells()
+        self.assertIn("ofi-tcp, ofi-shm *", cells)
+        self.assertEqual(self.line(1, 2, 3, far="unimem")[1], "open")
+
+    def test_not_positive(self):
+        """A difference of memories may be no size at all."""
+        for values in ((-1, 1, 2), (0, 1, 2), (1, -2, 2), (1, 0, 2)):
+            self.assertEqual(self.line(*values, unit="KiB")[1:3],
+                             ("open", False))
+            self.assertEqual(self.results(*values).lines()[0].cells()[7], "")
+
+    def test_not_offered(self):
+        """No peer is missing where it cannot take part."""
+        no = {"status": "unavailable: not offered"}
+        self.assertEqual(self.line(1, None, 2, **no)[:3],
+                         ("ofi-tcp", "ahead", True))
+        self.assertNotIn("lack", lib_table.summary(
+            self.results(1, None, 2, **no)))
+
+    def test_peer_lacks_a_line(self):
+        """It has others, so that the goal may be reached."""
+        res = self.results(1, None, 2, more=[
+            {"metric": "other", "peer": p, "value": 1} for p in
+            ("unimem", "ofi-shm")])
+        self.assertIn("2 lines: 1 ahead, 1 level, 0 behind; "
+                      "1 line lacks a peer: ofi-shm.", lib_table.summary(res))
+        self.assertTrue(lib_table.reached(res))
+
+    def test_hal_failed(self):
+        res = self.results(1, 2, 3, more=[
+            {"metric": "hal", "peer": "-", "status": "failed: exit 1"}])
+        self.assertEqual(res.own_failed(), ["hal"])
+
+    def test_foreign(self):
+        """Rows of peers that no one knows are no lines."""
+        res = loaded([{"peer": "other", "value": 1}], lib_table.Compared)
+        self.assertEqual((res.lines(), lib_table.reached(res)), ([], False))
+
+    def test_large_ratio(self):
+        self.assertEqual(self.results(1, 1690, 2000).lines()[0].cells()[7],
+                         "1,690")
+
+    def test_line(self):
+        """Where the cores were stands beside the figures."""
+        self.assertEqual(self.results(1, 2, 3).lines()[0].cells()[-1],
+                         "%d, %d" % (NEAR, NEAR))
+
+    def test_summary(self):
+        self.assertTrue(lib_table.summary(self.results(1.25, 2, 1)).startswith(
+            "1 line: 0 ahead, 0 level, 1 behind (the worst by 1.25)"))
+
+
+class Twice:
+    """A gate that has every run made twice."""
+
+    def run(self, once):
+        once()
+        return once(), dict.fromkeys(lib_gate.GATE_FIELDS, "")
+
+
+class TestRun(unittest.TestCase):
+    """bench/run, without a program of the peers."""
+
+    def tries(self, *statuses):
+        """What the rows say after runs with these statuses."""
+        metric, peer = run.METRICS[0], run.peers()[-1]
+        bench = run.Bench.__new__(run.Bench)
+        bench.opts = argparse.Namespace(cores="0,1", quick=False, timeout=1)
+        bench.machine, bench.constant = {"cores": 2}, {}
+        bench.profile, bench.gate, bench.gave_up = "host", Twice(), {}
+        rows = []
+        bench.write = lambda **row: rows.append(row["status"])
+        made = [(s, "8 1.5\n", "", 0.1) for s in statuses]
+        with mock.patch.object(run, "execute", side_effect=made), \
+                redirect_stdout(io.StringIO()):
+            bench.one(peer, metric, 1)
+        return rows
+
+    def test_every_try(self):
+        """A failure does not vanish because the run was made again."""
+        self.assertEqual(self.tries("ok", "ok"), ["ok"])
+        self.assertEqual(self.tries("failed: exit 1", "ok"),
+                         ["failed: exit 1, then ok", "ok"])
+        self.assertEqual(self.tries("ok", "failed: exit 3"),
+                         ["ok", "failed: wrong data"])
+
+    def call(self, *words):
+        r = subprocess.run([RUN, *words], stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, text=True, check=False)
+        return r.returncode, r.stderr.strip().splitlines()[-1:]
+
+    def test_doc_of_a_part(self):
+        """What is whole in the document is not replaced by a part."""
+        with tempfile.TemporaryDirectory() as folder:
+            doc = os.path.join(folder, "x.md")
+            for words in (["--only", "latency"], ["--peers", "unimem"]):
+                self.assertEqual(self.call(*words, "--doc", doc)[0], 2)
+            for name in ("part", "quick part"):
+                with csv_of([{"peer": "unimem", "value": 1,
+                              "set": name}]) as f:
+                    status, told = self.call("--from", f.name, "--doc", doc)
+                self.assertEqual(status, 1)
+                self.assertIn("no part", told[0])
+            self.assertEqual(os.listdir(folder), [])
+
+    def test_no_rows(self):
+        with csv_of([]) as f:
+            status, told = self.call("--from", f.name)
+        self.assertEqual((status, told), (1, ["bench/run: no rows in "
+                                              + f.name]))
+
+    def test_goal_of_host(self):
+        """Other profiles are emulations that are slow on purpose."""
+        row = {"peer": "unimem", "value": 1}
+        for profile, status in (("host", 3), ("exanode", 0)):
+            with csv_of([{**row, "profile": profile}]) as f:
+                self.assertEqual(self.call("--from", f.name)[0], status)
+
+
+class TestLeftBehind(unittest.TestCase):
+    def test_named_memory(self):
+        """Only segments that are ours, without an owner, and new."""
+        gone = subprocess.Popen(["true"])
+        gone.wait()
+        names = {"%d:0:0" % gone.pid, "%d" % os.getpid(), "other",
+                 "vader_segment.x", "ucx_shm_old"}
+        with tempfile.TemporaryDirectory() as folder, \
+                mock.patch.object(lib_bench, "SHM", folder):
+            for name in names:
+                with open(os.path.join(folder, name), "w"):
+                    pass
+            with mock.patch.object(os, "geteuid", lambda: 12345):
+                lib_bench.remove_named_memory(set())
+            self.assertEqual(set(os.listdir(folder)), names)
+            lib_bench.remove_named_memory({"ucx_shm_old"})
+            self.assertEqual(set(os.listdir(folder)),
+                             {"%d" % os.getpid(), "other", "ucx_shm_old"})
+            with mock.patch.object(os, "unlink", side_effect=OSError):
+                lib_bench.remove_named_memory(set())
+
+    def test_caller_of_sourced(self):
+        """What the caller has sourced itself is set again."""
+        with tempfile.NamedTemporaryFile("w", suffix=".sh") as f:
+            f.write("export FI_X=1\n")
+            f.flush()
+            with mock.patch.dict(os.environ, FI_X="1"):
+                self.assertEqual(lib_bench.sourced(
+                    f.name, {"PATH": os.environ["PATH"]}), {"FI_X": "1"})
+
+    def test_foreign(self):
+        for name in ("UNM_COLL", "UNM_RMA_WIN", "MPIR_CVAR_X", "FI_PROVIDER"):
+            self.assertTrue(lib_bench.FOREIGN.match(name))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_conform_kill.c - a process killed or stopped at any place neither blocks
+ * nor corrupts the living, and leaves nothing behind.
+ */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "hal/hal_fault.h"
+#include "conform/hal_conform.h"
+
+#define PINGS		12
+#define REGION		(3u << 20)
+
+/* What goes on beside the one that is killed. */
+struct scene {
+	struct ct_if *ci;
+	struct ct_child *other;
+	struct hal_peer *living;
+	struct hal_mem *mem;
+	struct hal_key key;
+	uint64_t word;
+};
+static struct scene scene;
+
+static void scene_open(void)
+{
+	void *addr;
+
+	memset(&scene, 0, sizeof(scene));
+	scene.ci = ct_open(0);
+	scene.other = ct_spawn();
+	scene.living = ct_connect(scene.ci, &scene.other->addr);
+	assert_int_equal(ct_mem_alloc(0, REGION, &scene.mem, &addr), 0);
+	assert_int_equal(hal_mem_key(ct_hal, scene.mem, &scene.key), 0);
+}
+
+/* The living go on. */
+static void scene_check(void)
+{
+	for (int i = 0; i < 20; i++) {
+		assert_int_equal(ct_send(scene.ci, scene.living, CT_TYPE_PING,
+					 ++scene.word), 0);
+		assert_true(ct_recv(scene.living, CT_TYPE_PONG) == scene.word);
+	}
+	assert_false(scene.living->dead);
+}
+
+static void scene_close(void)
+{
+	scene_check();
+	ct_finish(scene.other);
+	hal_mem_free(ct_hal, scene.mem);
+}
+
+/* ---- The one that is killed ------------------------------------------ */
+
+struct victim {
+	struct ct_child *c;
+	struct hal_peer *peer;		/* NULL: never met */
+	bool we_first;			/* who connects */
+	uint64_t pinged, ponged, heard;
+};
+
+/* Take what it sent: pings and pongs, each in order, with their space. */
+static void listen_to(struct victim *v)
+{
+	const struct hal_cell *cell;
+	uint64_t head, word;
+
+	while (v->peer != NULL && (cell = ct_peek(v->peer, &head)) != NULL) {
+		word = hal_cell_word(cell, 0);
+		if (hal_head_type(head) == CT_TYPE_PING) {
+			assert_true(word == v->heard++);
+			assert_true(ct_filled(hal_space(v->peer, word * 64), 64,
+					      word));
+		} else {
+			assert_int_equal(hal_head_type(head), CT_TYPE_PONG);
+			assert_true(word == v->ponged++);
+		}
+		hal_rx_release(v->peer);
+		hal_rx_flush(v->peer);
+	}
+}
+
+/* The peer by which we know it, if it came that far. */
+static void find_peer(struct victim *v)
+{
+	struct hal_event ev;
+
+	while (v->peer == NULL &&
+	       ct_take_event(scene.ci, HAL_EV_INBOUND, NULL, &ev)) {
+		if (ev.peer != scene.living)
+			v->peer = ev.peer;
+	}
+}
+
+/* Gone: told within a second, nothing after it, and the living go on. */
+static void mourn(struct victim *v)
+{
+	struct hal_event ev;
+	bool late = false;
+	uint64_t since;
+
+	ct_await_end(v->c, false);
+	since = ct_now();
+	/* it may have come so late that we learn of it only now */
+	for (int i = 0; i < 20; i++)
+		ct_step_all();
+	find_peer(v);
+	while (v->peer != NULL &&
+	       !ct_take_event(scene.ci, HAL_EV_DEAD, v->peer, &ev)) {
+		if (late)
+			ct_fail("no HAL_EV_DEAD within a second");
+		late = ct_now() > since + CT_SECOND;
+		ct_step_all();
+		listen_to(v);
+	}
+	listen_to(v);
+	scene_check();
+	if (v->peer != NULL)
+		hal_peer_free(v->peer);
+	while (ct_take_event(scene.ci, HAL_EV_CONNECTED, NULL, &ev) ||
+	       ct_take_event(scene.ci, HAL_EV_INBOUND, NULL, &ev))
+		;
+	assert_int_equal(scene.ci->nev, 0);
+}
+
+#ifdef HAL_FAULT_POINTS
+
+/* Tell it something; false if it is gone. */
+static bool order(struct victim *v, const char *what, const char *arg)
+{
+	char line[256];
+
+	ct_tell(v->c, "%s %s", what, arg);
+	if (!ct_hear(v->c, line, sizeof(line)))
+		return false;
+	if (strncmp(line, "ok", 2) != 0)
+		print_message("told %s it says %s\n", what, line);
+	find_peer(v);
+	listen_to(v);
+	return true;
+}
+
+static void send_pings(struct victim *v)
+{
+	uint64_t end = ct_deadline();
+
+	if (v->peer == NULL || v->peer->dead ||
+	    (!v->peer->tx.open &&
+	     ct_try_connect(scene.ci, &v->peer->addr, &v->peer) != 0))
+		return;
+	while (v->pinged < PINGS) {
+		if (ct_send(scene.ci, v->peer, CT_TYPE_PING, v->pinged) != 0)
+			return;
+		v->pinged++;
+	}
+	while (v->ponged < v->pinged && !v->peer->dead) {
+		if (ct_now() > end)
+			ct_fail("neither an answer nor the news of its end");
+		ct_ended(v->c);
+		ct_step_all();
+		listen_to(v);
+	}
+}
+
+/* All it can do, until it is gone; some of it may happen. */
+static void live(struct victim *v)
+{
+	char addr[CT_ADDR_TEXT], transfer[128];
+
+	ct_addr_format(&scene.ci->hif->addr, addr);
+	snprintf(transfer, sizeof(transfer), "%" PRIx64 " %" PRIx64 " %u",
+		 scene.key.word[0], scene.key.word[1], REGION);
+	if (v->we_first &&
+	    ct_try_connect(scene.ci, &v->c->addr, &v->peer) != 0)
+		v->peer = NULL;
+	if (v->we_first)
+		send_pings(v);
+	if (!order(v, "connect", addr) || !order(v, "burst", "10"))
+		return;
+	send_pings(v);
+	if (order(v, "alloc", "3145728"))
+		order(v, "transfer", transfer);
+	ct_tell(v->c, "close");
+}
+
+/* The points of the HAL; the others are the provider's. */
+static const enum hal_point points[] = {
+	HAL_POINT_CLAIMED, HAL_POINT_COPIED, HAL_POINT_PUBLISHED,
+	HAL_POINT_CREDIT, HAL_POINT_SPACE, HAL_POINT_BOUND,
+	HAL_POINT_HELLO_SENT, HAL_POINT_ACCEPTED, HAL_POINT_MAPPED,
+	HAL_POINT_DMA_HALF, HAL_POINT_CLOSING,
+};
+
+/* Those of the register model, which test_regs_points.c passes more often. */
+static const enum hal_point sim_points[] = {
+	HAL_POINT_SIM_ENTERED, HAL_POINT_SIM_DECIDED, HAL_POINT_SIM_MOVED,
+	HAL_POINT_SIM_UNTOLD, HAL_POINT_SIM_STORING, HAL_POINT_SIM_MAKING,
+	HAL_POINT_SIM_HOLDING, HAL_POINT_SIM_LETTING, HAL_POINT_SIM_FREEING,
+	HAL_POINT_SIM_CLAIMED, HAL_POINT_SIM_RELEASED,
+};
+
+static unsigned stops;
+
+static void stopped(struct ct_child *c)
+{
+	stops++;
+	/* the scene is not set while it is being set */
+	if (scene.living != NULL)
+		scene_check();
+	kill(c->pid, SIGCONT);
+}
+
+/* One life with one point armed; whether it was reached. */
+static bool one_life(enum hal_point p, unsigned pass, const char *action,
+		     bool we_first)
+{
+	struct victim v = { .we_first = we_first };
+	char point[64];
+	int status = 0;
+
+	snprintf(point, sizeof(point), "%s:%u:%s", hal_point_name(p), pass,
+		 action);
+	stops = 0;
+	v.c = ct_spawn_try(point, stopped, &status);
+	if (v.c != NULL) {
+		live(&v);
+		mourn(&v);
+		status = ct_reap(v.c);
+	} else {
+		scene_check();
+	}
+	if (strcmp(action, "stop") == 0) {
+		if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+			ct_fail("%s: wait status %x", point, status);
+		if (v.heard != 10 || v.ponged != PINGS)
+			ct_fail("%s: %" PRIu64 " pings, %" PRIu64 " pongs",
+				point, v.heard, v.ponged);
+		return stops != 0;
+	}
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return false;
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	return true;
+}
+
+static void all_of(const enum hal_point *list, unsigned n, unsigned npasses,
+		   const char *action)
+{
+	static const unsigned passes[] = { 1, 2, 7 };
+
+	for (unsigned i = 0; i < n; i++) {
+		unsigned reached = 0;
+
+		for (unsigned k = 0; k < npasses; k++) {
+			reached += one_life(list[i], passes[k], action, false);
+			reached += one_life(list[i], passes[k], action, true);
+		}
+		if (reached == 0)
+			ct_fail("nobody passes the point %s",
+				hal_point_name(list[i]));
+	}
+}
+
+static void every_point(const char *action)
+{
+	scene_open();
+	all_of(points, CT_COUNT(points), ct_opt.passes, action);
+	if (strcmp(ct_opt.hal, "sim") == 0)
+		all_of(sim_points, CT_COUNT(sim_points), 1, action);
+	scene_close();
+}
+
+static void kill_at_every_point(void **state)
+{
+	(void)state;
+	every_point("kill");
+}
+
+static void stop_at_every_point(void **state)
+{
+	(void)state;
+	every_point("stop");
+}
+
+/* What no point understands ends the process instead of testing nothing. */
+static void points_are_checked(void **state)
+{
+	static const char *const bad[] = { "nosuch:1:kill", "bound", "bound:1",
+		"bound:0:kill", "bound:x:kill", "bound:1:stab",
+		"bound:1:kill:1", "claimed:9:kill,bound:1" };
+	int status = 0;
+
+	(void)state;
+	assert_null(ct_spawn_try("claimed:9:stop,bound:1:exit", NULL, &status));
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 86);
+	for (unsigned i = 0; i < CT_COUNT(bad); i++) {
+		assert_null(ct_spawn_try(bad[i], NULL, &status));
+		assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 87);
+	}
+}
+
+#else
+
+static void points_are_checked(void **state)
+{
+	(void)state;
+	skip();				/* needs --enable-fault-points */
+}
+
+static void kill_at_every_point(void **state)
+{
+	(void)state;
+	skip();				/* needs --enable-fault-points */
+}
+
+static void stop_at_every_point(void **state)
+{
+	(void)state;
+	skip();				/* needs --enable-fault-points */
+}
+
+#endif
+
+/* In the middle of a stream each way, at no particular moment. */
+static void kill_at_random(void **state)
+{
+	uint32_t payload = ct_caps->pkt_payload;
+	uint64_t rng = 5;
+
+	(void)state;
+	scene_open();
+	for (int round = 0; round < 60; round++) {
+		struct victim v = { .c = ct_spawn() };
+		struct ct_stream out = { .seed = 2 }, in = { .seed = 1 };
+		char addr[CT_ADDR_TEXT];
+		uint64_t end;
+		int ret = 0;
+
+		ct_addr_format(&scene.ci->hif->addr, addr);
+		ct_ask(v.c, NULL, 0, "connect %s", addr);
+		v.peer = ct_connect(scene.ci, &v.c->addr);
+		ct_tell(v.c, "stream 1000000000");
+		end = ct_now() + ct_random(&rng) % (CT_SECOND / 50);
+		while (ct_now() < end && ret >= 0) {
+			ct_stream_send(v.peer, &out, payload);
+			ret = ct_stream_take(v.peer, &in, payload);
+			hal_rx_flush(v.peer);
+			if (ret == 0)
+				ct_step_all();
+		}
+		kill(v.c->pid, SIGKILL);
+		ct_await_end(v.c, true);
+		/* its last packet may come with the news of its end */
+		end = ct_deadline();
+		while (ret >= 0) {
+			bool dead = v.peer->dead;
+
+			if (ct_now() > end)
+				ct_fail("round %d: no news of its end", round);
+			ct_step_all();
+			ret = ct_stream_take(v.peer, &in, payload);
+			hal_rx_flush(v.peer);
+			if (ret == 0 && dead)
+				break;
+		}
+		if (ret < 0)
+			ct_fail("round %d: %s", round, in.error);
+		mourn(&v);
+		ct_reap(v.c);
+	}
+	scene_close();
+}
+
+const struct CMUnitTest ct_kill_tests[] = {
+	CT_TEST(kill_at_every_point),
+	CT_TEST(stop_at_every_point),
+	CT_TEST(kill_at_random),
+	CT_TEST(points_are_checked),
+};
+const size_t ct_kill_count = CT_COUNT(ct_kill_tests);

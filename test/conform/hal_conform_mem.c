@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_conform_mem.c - laws of dmable memory: keys, generations, imports.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conform/hal_conform.h"
+
+int ct_import(struct hal_peer *peer, const struct hal_key *key,
+	      struct hal_rmem **rmem)
+{
+	uint64_t end = ct_deadline();
+	int ret;
+
+	while ((ret = hal_mem_import(peer, key, rmem)) == -FI_EAGAIN) {
+		if (ct_now() > end)
+			return -FI_ETIMEDOUT;
+		ct_step_all();
+	}
+	return ret;
+}
+
+static bool all_zero(const uint8_t *p, size_t n)
+{
+	while (n > 0 && p[n - 1] == 0)
+		n--;
+	return n == 0;
+}
+
+/* Fresh, zero, writable, disjoint, on every board. */
+static void mem_alloc_gives_clean_memory(void **state)
+{
+	static const size_t sizes[] = { 1, 4095, 4096, 4097, 1 << 20,
+		(5 << 20) + 3 };
+	enum { N = 6 };
+	struct hal_mem *mem[N];
+	void *addr[N];
+
+	(void)state;
+	for (int round = 0; round < 6; round++) {
+		for (int i = 0; i < N; i++) {
+			int board = (i + round) % (int)ct_caps->boards;
+
+			assert_int_equal(ct_mem_alloc(board, sizes[i], &mem[i],
+						      &addr[i]), 0);
+			assert_true(all_zero(addr[i], sizes[i]));
+			ct_fill(addr[i], sizes[i], i);
+		}
+		for (int i = 0; i < N; i++)
+			assert_true(ct_filled(addr[i], sizes[i], i));
+		for (int i = 0; i < N; i++)
+			hal_mem_free(ct_hal, mem[i]);
+	}
+}
+
+static void mem_alloc_refuses_nonsense(void **state)
+{
+	struct hal_mem *mem = NULL;
+	void *addr = NULL;
+
+	(void)state;
+	assert_int_equal(hal_mem_alloc(ct_hal, (int)ct_caps->boards, 4096,
+				       &mem, &addr), -FI_EINVAL);
+	assert_int_equal(hal_mem_alloc(ct_hal, 0, 0, &mem, &addr),
+			 -FI_EINVAL);
+	assert_true(hal_mem_alloc(ct_hal, 0, SIZE_MAX / 2, &mem, &addr) < 0);
+	assert_null(mem);
+	assert_null(addr);
+}
+
+/* ---- Too much -------------------------------------------------------- */
+
+#define TOO_MUCH	((size_t)1 << 45)
+
+static unsigned complaints;
+
+static void count_complaints(int level, const char *line)
+{
+	(void)line;
+	complaints += level == 0;
+}
+
+/* Is it, for this machine, by much? Else it would be taken in earnest. */
+static bool too_much(void)
+{
+	FILE *f = fopen("/proc/meminfo", "r");
+	unsigned long long kb, sum = 0;
+	char line[256];
+	int known = 0;
+
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
+		if (sscanf(line, "MemAvailable: %llu", &kb) == 1)
+			known = 1;
+		else if (sscanf(line, "SwapFree: %llu", &kb) != 1)
+			continue;
+		sum += kb;
+	}
+	if (f != NULL)
+		fclose(f);
+	return known && sum < TOO_MUCH / 1024 / 8;
+}
+
+/* More than the machine has is refused at once, with one line, and nobody is
+ * the worse for it. */
+static void mem_too_much(void **state)
+{
+	struct ct_pair p = ct_pair(0, 0);
+	struct hal_mem *mem = NULL, *little;
+	void *addr = NULL, *at;
+
+	(void)state;
+	if (!too_much())
+		skip();
+	for (uint64_t i = 0; i < 10; i++) {
+		int ret;
+
+		complaints = 0;
+		hal_log_set(count_complaints);
+		ret = ct_mem_alloc(0, i == 0 ? SIZE_MAX / 2 : TOO_MUCH,
+				   &mem, &addr);
+		hal_log_set(NULL);
+		assert_int_equal(ret, -FI_ENOMEM);
+		assert_int_equal(complaints, 1);
+		assert_true(mem == NULL && addr == NULL);
+		assert_int_equal(ct_mem_alloc(0, 1 << 20, &little, &at), 0);
+		assert_true(all_zero(at, 1 << 20));
+		hal_mem_free(ct_hal, little);
+		assert_int_equal(ct_send(p.a, p.ab, CT_TYPE_PING, i), 0);
+		assert_true(ct_recv(p.ba, CT_TYPE_PING) == i);
+	}
+}
+
+/* ---- Keys and imports ------------------------------------------------ */
+
+/* A region of b's, and what a needs to reach it. */
+struct region {
+	struct hal_mem *mem;
+	uint8_t *addr;
+	struct hal_key key;
+};
+
+static struct region region(size_t bytes)
+{
+	struct region r;
+	void *addr;
+
+	assert_int_equal(ct_mem_alloc(0, bytes, &r.mem, &addr), 0);
+	assert_int_equal(hal_mem_key(ct_hal, r.mem, &r.key), 0);
+	r.addr = addr;
+	return r;
+}
+
+static int put_byte(struct ct_if *ci, struct hal_peer *peer,
+		    struct hal_rmem *rmem, uint8_t *local, uint64_t at)
+{
+	struct hal_dma d = { .op = HAL_DMA_PUT, .peer = peer, .rmem = rmem,
+			     .raddr = at, .local = local, .len = 1 };
+
+	return ct_dma_run(ci, &d);
+}
+
+/* Each import counts, and each release only for one. */
+static void mem_imports_are_counted(void **state)
+{
+	struct ct_pair p = ct_pair(0, (int)ct_caps->boards - 1);
+	struct region r = region(10000), l = region(1);
+	struct hal_rmem *rmem[3];
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(ct_import(p.ab, &r.key, &rmem[i]), 0);
+	for (int i = 0; i < 3; i++) {
+		l.addr[0] = i + 1;
+		assert_int_equal(put_byte(p.a, p.ab, rmem[i], l.addr, 100 + i),
+				 0);
+		assert_int_equal(r.addr[100 + i], i + 1);
+		hal_mem_release(p.ab, rmem[i]);
+	}
+	/* and again from nothing */
+	assert_int_equal(ct_import(p.ab, &r.key, &rmem[0]), 0);
+	assert_int_equal(put_byte(p.a, p.ab, rmem[0], l.addr, 9999), 0);
+	hal_mem_release(p.ab, rmem[0]);
+	hal_mem_free(ct_hal, l.mem);
+	hal_mem_free(ct_hal, r.mem);
+}
+
+/* A key opens one region; freed, it opens nothing, ever again. */
+static void mem_stale_key_is_refused(void **state)
+{
+	struct ct_pair p = ct_pair(0, 0);
+	struct hal_rmem *rmem = NULL;
+
+	(void)state;
+	for (int i = 0; i < 40; i++) {
+		struct region old = region(4096), next;
+
+		if (i & 1) {
+			/* known to the importer, or not */
+			assert_int_equal(ct_import(p.ab, &old.key, &rmem), 0);
+			hal_mem_release(p.ab, rmem);
+		}
+		hal_mem_free(ct_hal, old.mem);
+		rmem = NULL;
+		assert_int_equal(ct_import(p.ab, &old.key, &rmem),
+				 -FI_EKEYREJECTED);
+		/* most likely in the same place */
+		next = region(4096);
+		assert_int_equal(ct_import(p.ab, &old.key, &rmem),
+				 -FI_EKEYREJECTED);
+		assert_null(rmem);
+		assert_int_equal(ct_import(p.ab, &next.key, &rmem), 0);
+		hal_mem_release(p.ab, rmem);
+		hal_mem_free(ct_hal, next.mem);
+	}
+}
+
+/* A key that was not given out opens nothing: a bit off, or all random. */
+static void mem_wrong_key_is_refused(void **state)
+{
+	struct ct_pair p = ct_pair(0, 0);
+	struct region r = region(4096);
+	struct hal_rmem *rmem = NULL;
+	uint64_t rng = 11;
+
+	(void)state;
+	for (int i = 0; i < 328; i++) {
+		struct hal_key key = r.key;
+
+		if (i < 128)
+			key.word[i / 64] ^= UINT64_C(1) << i % 64;
+		else if (i < 228)
+			key.word[i & 1] = ct_random(&rng);
+		else
+			ct_fill(&key, sizeof(key), i);
+		assert_int_equal(ct_import(p.ab, &key, &rmem),
+				 -FI_EKEYREJECTED);
+		assert_null(rmem);
+	}
+	assert_int_equal(ct_import(p.ab, &r.key, &rmem), 0);
+	hal_mem_release(p.ab, rmem);
+	hal_mem_free(ct_hal, r.mem);
+}
+
+/* Freed while a peer has it: transfers end, one way or the other, once. */
+static void mem_freed_while_imported(void **state)
+{
+	struct ct_pair p = ct_pair(0, 0);
+	struct region l = region(64);
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		struct region r = region(4096), other;
+		struct hal_rmem *rmem, *again;
+		int ret;
+
+		assert_int_equal(ct_import(p.ab, &r.key, &rmem), 0);
+		hal_mem_free(ct_hal, r.mem);
+		other = region(4096);
+		/* while it is held, the key may open it once more */
+		ret = ct_import(p.ab, &r.key, &again);
+		assert_true(ret == 0 || ret == -FI_EKEYREJECTED);
+		if (ret == 0) {
+			put_byte(p.a, p.ab, again, l.addr, 6);
+			hal_mem_release(p.ab, again);
+		}
+		memset(other.addr, 0x77, 4096);
+		l.addr[0] = 0x11;
+		assert_true(put_byte(p.a, p.ab, rmem, l.addr, 5) <= 0);
+		/* whatever it wrote to, it was not the next region */
+		assert_true(other.addr[5] == 0x77 && other.addr[6] == 0x77);
+		hal_mem_release(p.ab, rmem);
+		assert_int_equal(ct_import(p.ab, &r.key, &again),
+				 -FI_EKEYREJECTED);
+		hal_mem_free(ct_hal, other.mem);
+	}
+	hal_mem_free(ct_hal, l.mem);
+}
+
+/* Many questions at once are all answered. */
+static void mem_many_imports(void **state)
+{
+	enum { N = 200 };
+	struct ct_pair p = ct_pair(0, 0);
+	struct region r[N];
+	struct hal_rmem *rmem[N] = { NULL };
+	uint64_t end = ct_deadline();
+	int left = N;
+
+	(void)state;
+	for (int i = 0; i < N; i++)
+		r[i] = region(100 + i);
+	while (left > 0) {
+		assert_true(ct_now() < end);
+		for (int i = 0; i < N; i++) {
+			int ret;
+
+			if (rmem[i] != NULL)
+				continue;
+			ret = hal_mem_import(p.ab, &r[i].key, &rmem[i]);
+			assert_true(ret == 0 || ret == -FI_EAGAIN);
+			assert_true((rmem[i] != NULL) == (ret == 0));
+			left -= ret == 0;
+		}
+		ct_step_all();
+	}
+	for (int i = 0; i < N; i++) {
+		hal_mem_release(p.ab, rmem[i]);
+		hal_mem_free(ct_hal, r[i].mem);
+	}
+}
+
+static int count_regions_mapped(void)
+{
+	FILE *f = fopen("/proc/self/maps", "r");
+	char line[512];
+	int n = 0;
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f) != NULL)
+		n += strstr(line, "/memfd:unimem-mem") != NULL;
+	fclose(f);
+	return n;
+}
+
+/* Asked for and never fetched, regions that are long freed do not pile up. */
+static void mem_imports_abandoned(void **state)
+{
+	struct ct_pair p = ct_pair(0, 0);
+
+	(void)state;
+	for (int i = 0; i < 400; i++) {
+		struct region r = region(4096);
+		struct hal_rmem *rmem;
+
+		if (hal_mem_import(p.ab, &r.key, &rmem) == 0)
+			hal_mem_release(p.ab, rmem);
+		for (int k = 0; k < 5; k++)
+			ct_step_all();
+		hal_mem_free(ct_hal, r.mem);
+	}
+	assert_in_range(count_regions_mapped(), 0, 100);
+}
+
+/* Of one who is gone nothing can be imported, and nobody waits for it. */
+static void mem_import_from_the_dead(void **state)
+{
+	struct ct_pair p = ct_pair(0, 0);
+	struct region r = region(4096);
+	struct hal_rmem *rmem = NULL;
+	int ret;
+
+	(void)state;
+	ct_close(p.b);
+	ret = hal_mem_import(p.ab, &r.key, &rmem);
+	assert_true(ret < 0);
+	ct_wait_event(p.a, HAL_EV_DEAD, p.ab);
+	ret = ct_import(p.ab, &r.key, &rmem);
+	assert_true(ret < 0 && ret != -FI_ETIMEDOUT);
+	assert_null(rmem);
+	hal_peer_free(p.ab);
+	hal_mem_free(ct_hal, r.mem);
+}
+
+/* What was not freed goes with the HAL; the leak check looks. */
+static void mem_left_is_freed(void **state)
+{
+	struct ct_pair p = ct_pair(0, 0);
+	struct hal_rmem *rmem;
+
+	(void)state;
+	for (int i = 0; i < 5; i++) {
+		struct region r = region(1 << 16);
+
+		assert_int_equal(ct_import(p.ab, &r.key, &rmem), 0);
+	}
+}
+
+const struct CMUnitTest ct_mem_tests[] = {
+	CT_TEST(mem_alloc_gives_clean_memory),
+	CT_TEST(mem_alloc_refuses_nonsense),
+	CT_TEST(mem_too_much),
+	CT_TEST(mem_imports_are_counted),
+	CT_TEST(mem_stale_key_is_refused),
+	CT_TEST(mem_wrong_key_is_refused),
+	CT_TEST(mem_freed_while_imported),
+	CT_TEST(mem_many_imports),
+	CT_TEST(mem_imports_abandoned),
+	CT_TEST(mem_import_from_the_dead),
+	CT_TEST(mem_left_is_freed),
+};
+const size_t ct_mem_count = CT_COUNT(ct_mem_tests);

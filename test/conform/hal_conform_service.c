@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_conform_service.c - laws of interface 0: each board has one, which is its
+ * atomic service's, whatever becomes of the others; whoever looks for a service
+ * knows where. That it works as any other does is for "hal_conform --service".
+ */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conform/hal_conform.h"
+
+/* The address of whoever is a board's service. */
+static struct hal_addr service_of(const struct hal_addr *own, unsigned board)
+{
+	struct hal_addr addr = *own;
+
+	addr.board = (uint16_t)board;
+	addr.iface = HAL_IF_SERVICE;
+	addr.nonce = HAL_ADDR_ANY;
+	return addr;
+}
+
+static bool alone(void)
+{
+	return getenv("UNM_ALONE") != NULL;	/* see test/check/alone.sh */
+}
+
+static void expect_busy(int board)
+{
+	struct hal_if *none = NULL;
+
+	assert_int_equal(hal_if_open_service(ct_hal, board, &none), -FI_EBUSY);
+	assert_null(none);
+}
+
+/* ---- Who has it ------------------------------------------------------ */
+
+/* One per board, which no other call gives, and again when it was closed. */
+static void service_is_one_per_board(void **state)
+{
+	struct ct_if *s = ct_open_service(0), *other;
+	struct hal_page_head *head = s->hif->page;
+	struct hal_addr a = s->hif->addr;
+	struct hal_if *none = NULL;
+	uint32_t boards = ct_caps->boards;
+
+	(void)state;
+	assert_int_equal(a.version, HAL_ADDR_VERSION);
+	assert_int_equal(a.iface, HAL_IF_SERVICE);
+	assert_true(a.nonce != HAL_ADDR_ANY && a.reserved == 0);
+	assert_true(head->iface == HAL_IF_SERVICE && head->board == a.board &&
+		    head->nonce == a.nonce);
+	expect_busy(a.board);
+	for (unsigned i = 0; i < 12; i++)
+		assert_in_range(ct_open((int)(i % boards))->hif->addr.iface, 1,
+				ct_caps->ifs_per_board);
+	expect_busy(a.board);
+	if (ct_caps->flags & HAL_CAP_ANY_BOARD && boards > 1) {
+		other = ct_open_service((int)boards - 1);
+		assert_int_equal(other->hif->addr.board, boards - 1);
+		assert_int_equal(other->hif->addr.iface, HAL_IF_SERVICE);
+		expect_busy((int)boards - 1);
+	}
+	assert_int_equal(hal_if_open_service(ct_hal, (int)boards, &none),
+			 -FI_EINVAL);
+	for (int i = 0; i < 20; i++) {
+		ct_close(s);
+		s = ct_open_service(a.board);
+		assert_int_equal(s->hif->addr.iface, HAL_IF_SERVICE);
+		assert_true(s->hif->addr.nonce != a.nonce);
+		a = s->hif->addr;
+	}
+}
+
+/* Every interface that a board still has; their number. */
+static unsigned take_all(int board, struct ct_if **all)
+{
+	unsigned n = 0;
+	int ret;
+
+	for (struct ct_if *ci = ct_ifs; ci < ct_ifs + CT_IFS; ci++) {
+		if (ci->hif != NULL)
+			continue;
+		ret = hal_if_open(ct_hal, board, &ci->hif);
+		if (ret != 0) {
+			assert_int_equal(ret, -FI_EBUSY);
+			return n;
+		}
+		assert_true(ci->hif->addr.iface != HAL_IF_SERVICE);
+		all[n++] = ci;
+	}
+	ct_fail("a board has more interfaces than it says");
+	return 0;
+}
+
+/* Each of them asks the service something, before it looks at any. */
+static void all_ask(struct ct_if *s, struct ct_if **all, unsigned n)
+{
+	struct hal_addr to = service_of(&s->hif->addr, s->hif->addr.board);
+	struct hal_peer *ask[CT_IFS], *from;
+
+	for (unsigned i = 0; i < n; i++) {
+		ask[i] = ct_connect(all[i], &to);
+		assert_int_equal(ct_send(all[i], ask[i], CT_TYPE_PING, i), 0);
+	}
+	for (unsigned i = 0; i < n; i++) {
+		from = ct_inbound_from(s, &all[i]->hif->addr);
+		assert_true(ct_recv(from, CT_TYPE_PING) == i);
+		assert_ptr_equal(ct_connect(s, &all[i]->hif->addr), from);
+		assert_int_equal(ct_send(s, from, CT_TYPE_PONG, ~i), 0);
+	}
+	for (unsigned i = 0; i < n; i++)
+		assert_true(ct_recv(ask[i], CT_TYPE_PONG) == ~i);
+}
+
+/* A board that has given out all others still has it; and the other way. */
+static void service_beside_a_full_board(void **state)
+{
+	int board = ct_caps->flags & HAL_CAP_ANY_BOARD ?
+		    (int)ct_caps->boards - 1 : -1;
+	struct ct_if *all[CT_IFS], *s;
+	struct hal_if *none = NULL;
+	unsigned n;
+
+	(void)state;
+	if (ct_caps->ifs_per_board >= CT_IFS)
+		skip();
+	n = take_all(board, all);
+	s = ct_open_service(board);
+	all_ask(s, all, n);
+	ct_close(s);
+	/* which was nobody's of theirs, and is not now */
+	assert_int_equal(hal_if_open(ct_hal, board, &none), -FI_EBUSY);
+	assert_null(none);
+	for (unsigned i = 0; i < n; i++)
+		ct_close(all[i]);
+	s = ct_open_service(board);
+	n = take_all(board, all);
+	/* other jobs may hold some, but not most */
+	assert_in_range(n, alone() ? ct_caps->ifs_per_board :
+			ct_caps->ifs_per_board / 2, ct_caps->ifs_per_board);
+	expect_busy(board);
+}
+
+/* ---- Whom one reaches ------------------------------------------------ */
+
+/* By its number alone, or as an incarnation; never as one that was before. */
+static void service_is_reached(void **state)
+{
+	struct ct_if *s = ct_open_service(0), *a = ct_open(0), *b = ct_open(0);
+	struct hal_addr any = service_of(&a->hif->addr, s->hif->addr.board);
+	struct hal_addr old = s->hif->addr, stale = old;
+	struct hal_peer *as = ct_connect(a, &any), *again;
+
+	(void)state;
+	assert_int_equal(ct_send(a, as, CT_TYPE_PING, 7), 0);
+	assert_true(ct_recv(ct_inbound_from(s, &a->hif->addr), CT_TYPE_PING)
+		    == 7);
+	ct_wait_event(a, HAL_EV_CONNECTED, as);
+	assert_true(ct_same_addr(&as->addr, &s->hif->addr));
+	assert_ptr_equal(ct_connect(a, &old), as);
+	stale.nonce ^= 1;
+	ct_expect_refused(b, &stale);
+	for (int i = 0; i < 20; i++)
+		ct_step_all();
+	assert_int_equal(s->hif->ninbound, 1);
+	assert_int_equal(s->nev, 0);
+	ct_close(s);
+	ct_wait_event(a, HAL_EV_DEAD, as);
+	ct_expect_refused(b, &old);
+	if (alone())
+		ct_expect_refused(b, &any);
+	/* who still has the old one reaches the next */
+	s = ct_open_service(0);
+	ct_expect_refused(b, &old);
+	again = ct_connect(a, &any);
+	assert_ptr_not_equal(again, as);
+	assert_int_equal(ct_send(a, again, CT_TYPE_PING, 8), 0);
+	assert_true(ct_recv(ct_inbound_from(s, &a->hif->addr), CT_TYPE_PING)
+		    == 8);
+	ct_wait_event(a, HAL_EV_CONNECTED, again);
+	assert_true(ct_same_addr(&again->addr, &s->hif->addr));
+	hal_peer_free(as);
+}
+
+/* Its packets are its own: of interface 0 of that board, to all alike. */
+static void service_has_an_identity(void **state)
+{
+	enum { N = 3 };
+	struct ct_if *s = ct_open_service(0), *ci[N];
+	uint64_t id = 0, head;
+
+	(void)state;
+	for (int i = 0; i < N; i++) {
+		struct hal_peer *out, *in;
+
+		ci[i] = ct_open(i == 0 ? 0 : (int)ct_caps->boards - 1);
+		out = ct_connect(s, &ci[i]->hif->addr);
+		assert_int_equal(ct_send(s, out, CT_TYPE_PING, 1), 0);
+		in = ct_inbound_from(ci[i], &s->hif->addr);
+		assert_int_equal(in->addr.board, s->hif->addr.board);
+		assert_int_equal(in->addr.iface, HAL_IF_SERVICE);
+		ct_await(in, &head);
+		head &= HAL_HEAD_ID_MASK;
+		assert_true(head == in->rx.identity);
+		assert_true(i == 0 || head == id);
+		id = head;
+		/* and nobody else's */
+		out = ct_connect(ci[i], &s->hif->addr);
+		assert_int_equal(ct_send(ci[i], out, CT_TYPE_PING, 1), 0);
+		in = ct_inbound_from(s, &ci[i]->hif->addr);
+		ct_await(in, &head);
+		assert_true((head & HAL_HEAD_ID_MASK) != id);
+	}
+}
+
+/* ---- Processes ------------------------------------------------------- */
+
+/* How a service ends; what it leaves behind. */
+enum end { END_CLOSE, END_KILL, END_KILL_STOPPED, END_EXIT, END_HEIR, ENDS };
+
+static void end_service(struct ct_child *c, enum end how)
+{
+	struct ct_heir heir = { 0 };
+
+	if (how == END_KILL_STOPPED)
+		ct_stop(c);
+	if (how == END_HEIR)
+		heir = ct_heir_leave(c);
+	if (how == END_CLOSE) {
+		ct_ask(c, NULL, 0, "shut");
+		ct_finish(c);
+	} else if (how == END_EXIT) {
+		ct_finish(c);
+	} else {
+		ct_kill(c);
+	}
+	/* it holds copies of all the service had */
+	if (how == END_HEIR)
+		ct_heir_end(&heir);
+}
+
+/* One process of all has it, until its end, whatever end. */
+static void proc_service_is_one(void **state)
+{
+	struct ct_if *ci = ct_open(-1), *s;
+	struct ct_child *c, *late = ct_spawn();
+	struct hal_peer *peer;
+	char line[128], busy[32];
+
+	(void)state;
+	snprintf(busy, sizeof(busy), "error serve %d", -FI_EBUSY);
+	for (int how = 0; how < ENDS; how++) {
+		c = ct_spawn();
+		ct_serve(c);
+		assert_int_equal(c->addr.iface, HAL_IF_SERVICE);
+		assert_int_equal(c->addr.board, ct_hal->own_board);
+		peer = ct_join_child(ci, c);
+		expect_busy(-1);
+		ct_tell(late, "serve");
+		assert_true(ct_hear(late, line, sizeof(line)));
+		assert_string_equal(line, busy);
+		assert_true(ct_open(-1)->hif->addr.iface != HAL_IF_SERVICE);
+		end_service(c, how);
+		s = ct_open_service(-1);
+		ct_wait_event(ci, HAL_EV_DEAD, peer);
+		hal_peer_free(peer);
+		ct_close(s);
+	}
+	ct_serve(late);
+	ct_finish(late);
+}
+
+static void ping(struct ct_if *ci, struct hal_peer *peer, uint64_t word)
+{
+	assert_int_equal(ct_send(ci, peer, CT_TYPE_PING, word), 0);
+	assert_true(ct_recv(peer, CT_TYPE_PONG) == word);
+}
+
+/* A client sees the end of its service, and finds the next in its place. */
+static void proc_service_is_followed(void **state)
+{
+	struct ct_if *ci = ct_open(-1), *fresh = ct_open(-1);
+	struct hal_addr any = service_of(&ci->hif->addr, ci->hif->addr.board);
+	struct ct_child *c = ct_spawn(), *next;
+	struct hal_peer *peer, *old;
+	struct hal_addr was;
+	uint64_t since;
+
+	(void)state;
+	ct_serve(c);
+	peer = ct_connect(ci, &any);
+	for (int how = 0; how < ENDS; how++) {
+		ping(ci, peer, (uint64_t)how);
+		ct_wait_event(ci, HAL_EV_CONNECTED, peer);
+		assert_true(ct_same_addr(&peer->addr, &c->addr));
+		was = c->addr;
+		next = ct_spawn();
+		end_service(c, how);
+		since = ct_now();
+		ct_expect_death(ci, peer, since);
+		ct_expect_refused(fresh, &was);
+		ct_serve(next);
+		assert_true(next->addr.nonce != was.nonce);
+		ct_expect_refused(fresh, &was);
+		old = peer;
+		peer = ct_connect(ci, &any);
+		assert_ptr_not_equal(peer, old);
+		hal_peer_free(old);
+		c = next;
+	}
+	ping(ci, peer, ENDS);
+	ct_finish(c);
+}
+
+const struct CMUnitTest ct_service_tests[] = {
+	CT_TEST(service_is_one_per_board),
+	CT_TEST(service_beside_a_full_board),
+	CT_TEST(service_is_reached),
+	CT_TEST(service_has_an_identity),
+};
+const size_t ct_service_count = CT_COUNT(ct_service_tests);
+
+const struct CMUnitTest ct_service_proc_tests[] = {
+	CT_TEST(proc_service_is_one),
+	CT_TEST(proc_service_is_followed),
+};
+const size_t ct_service_proc_count = CT_COUNT(ct_service_proc_tests);

@@ -1,0 +1,616 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_conform_shared.c - laws of memory that two sides have in use at once:
+ * back words in one order, and windows.
+ */
+#include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "conform/hal_conform.h"
+
+#define WORD_GAME	0		/* back words of the games */
+#define WORD_SCORE	1		/* and the next, by turns */
+#define SPINS		64		/* between looks at the interface */
+#define ADD64		72		/* words of ct_window_add() */
+#define ADD32		132
+
+static uint64_t rounds_of(void)
+{
+	return (uint64_t)ct_opt.packets / 10;
+}
+
+/* ---- Two at a time --------------------------------------------------- */
+
+/* Usable from any thread: look at our interface now and then; false: for too
+ * long. spins counts from 1. */
+static bool look_on(struct ct_if *ci, unsigned spins, uint64_t end)
+{
+	if (spins % SPINS != 0)
+		return true;
+	ct_step(ci);
+	sched_yield();
+	return ct_now() < end;
+}
+
+/* Until a word of the peer's, which only grows, is as large. */
+static bool wait_word(struct ct_if *ci, struct hal_peer *peer, int word,
+		      uint64_t val)
+{
+	uint64_t end = ct_deadline();
+
+	for (unsigned spins = 1; hal_tx_back(peer, word) < val; spins++) {
+		if (!look_on(ci, spins, end))
+			return false;
+	}
+	return true;
+}
+
+static bool wait_packet(struct ct_if *ci, struct hal_peer *peer, uint64_t want)
+{
+	uint64_t end = ct_deadline(), head, got;
+	const struct hal_cell *cell;
+
+	for (unsigned spins = 1; (cell = ct_peek(peer, &head)) == NULL;
+	     spins++) {
+		if (!look_on(ci, spins, end))
+			return false;
+	}
+	got = hal_cell_word(cell, 0);
+	hal_rx_release(peer);
+	hal_rx_flush(peer);
+	return got == want;
+}
+
+/* One side of it in a thread of its own. */
+struct side {
+	struct ct_if *ci;
+	struct hal_peer *peer;
+	const uint8_t *mem;		/* of ct_window_take() */
+	uint64_t rounds;
+	const char *error;
+};
+
+/* ---- Back words in one order ----------------------------------------- */
+
+/* Tell it again while it is not known to be there. */
+static int store_sync(struct ct_if *ci, struct hal_peer *peer, int word,
+		      uint64_t val)
+{
+	uint64_t end = ct_deadline();
+	int ret;
+
+	while ((ret = hal_rx_back_sync(peer, word, val)) == -FI_EAGAIN) {
+		if (ct_now() > end)
+			return -FI_ETIMEDOUT;
+		ct_step(ci);
+	}
+	return ret;
+}
+
+/*
+ * Each round: store its number, look at the other's word, tell what one saw.
+ * The next round begins for both when the other has told, at about the same
+ * time; as one may tell of it before the other has read what was told of this
+ * one, there are two words for it.
+ */
+const char *ct_sync_game(struct ct_if *ci, struct hal_peer *peer,
+			 uint64_t rounds)
+{
+	for (uint64_t i = 1; i <= rounds; i++) {
+		int score = WORD_SCORE + (int)(i & 1);
+		bool saw;
+
+		if (store_sync(ci, peer, WORD_GAME, i) != 0)
+			return "hal_rx_back_sync failed";
+		saw = hal_tx_back_sync(peer, WORD_GAME) >= i;
+		hal_rx_back(peer, score, 2 * i + saw);
+		if (!wait_word(ci, peer, score, 2 * i))
+			return "a word stored back did not come";
+		if (!saw && !(hal_tx_back(peer, score) & 1))
+			return "both stored and looked, and neither saw";
+	}
+	return NULL;
+}
+
+/* What was stored is there when the call returns: the next look sees it. */
+static void back_sync_by_turns(void **state)
+{
+	struct ct_pair p = ct_pair(0, (int)ct_caps->boards - 1);
+
+	(void)state;
+	for (uint64_t i = 1; i <= 2000; i++) {
+		int word = (int)(i % HAL_BACK_WORDS);
+
+		assert_int_equal(store_sync(p.a, p.ab, word, i), 0);
+		assert_true(hal_tx_back_sync(p.ba, word) == i);
+		assert_int_equal(store_sync(p.b, p.ba, word, ~i), 0);
+		assert_true(hal_tx_back_sync(p.ab, word) == ~i);
+		/* mixed with the others, which come no later than it */
+		hal_rx_back(p.ab, word, i + 1);
+		assert_int_equal(store_sync(p.a, p.ab, word, i + 2), 0);
+		assert_true(hal_tx_back(p.ba, word) == i + 2);
+	}
+	assert_int_equal(ct_drain(p.ab) + ct_drain(p.ba), 0);
+}
+
+static void *sync_thread(void *arg)
+{
+	struct side *s = arg;
+
+	s->error = ct_sync_game(s->ci, s->peer, s->rounds);
+	return NULL;
+}
+
+static void back_sync_threads(void **state)
+{
+	struct ct_pair p = ct_pair(0, (int)ct_caps->boards - 1);
+	struct side b = { p.b, p.ba, NULL, rounds_of(), NULL };
+	const char *error;
+	pthread_t thread;
+
+	(void)state;
+	/* qemu-user has no barrier between STLR and LDAR: they may pass */
+	if (ct_opt.via != NULL)
+		skip();
+	assert_int_equal(pthread_create(&thread, NULL, sync_thread, &b), 0);
+	error = ct_sync_game(p.a, p.ab, b.rounds);
+	pthread_join(thread, NULL);
+	if (error != NULL || b.error != NULL)
+		ct_fail("%s", error != NULL ? error : b.error);
+}
+
+static void proc_back_sync(void **state)
+{
+	char line[256] = "";
+	struct hal_peer *peer;
+	struct ct_child *c;
+	const char *error;
+	struct ct_if *ci;
+
+	(void)state;
+	/* qemu-user leaves out the barriers of a process with one thread */
+	if (ct_opt.via != NULL)
+		skip();
+	ci = ct_open(0);
+	c = ct_spawn();
+	peer = ct_join_child(ci, c);
+	ct_tell(c, "sync %" PRIu64, rounds_of());
+	error = ct_sync_game(ci, peer, rounds_of());
+	if (error != NULL)
+		ct_fail("%s", error);
+	assert_true(ct_hear(c, line, sizeof(line)));
+	assert_string_equal(line, "ok");
+	ct_finish(c);
+}
+
+/* ---- Windows --------------------------------------------------------- */
+
+/* A region of ours, and what a peer needs to reach it. */
+struct own {
+	struct hal_mem *mem;
+	uint8_t *addr;
+	struct hal_key key;
+};
+
+static struct own own_memory(size_t bytes)
+{
+	struct own o;
+	void *addr;
+
+	assert_int_equal(ct_mem_alloc(0, bytes, &o.mem, &addr), 0);
+	assert_int_equal(hal_mem_key(ct_hal, o.mem, &o.key), 0);
+	o.addr = addr;
+	return o;
+}
+
+/* An import, and the window it gives. */
+struct view {
+	struct hal_rmem *rmem;
+	struct hal_window win;
+};
+
+static struct view view_of(struct hal_peer *peer, const struct hal_key *key,
+			   size_t bytes)
+{
+	struct view v;
+
+	assert_int_equal(ct_import(peer, key, &v.rmem), 0);
+	hal_mem_window(peer, v.rmem, &v.win);
+	assert_non_null(v.win.addr);
+	assert_true(v.win.bytes >= bytes);
+	return v;
+}
+
+static bool has_windows(void)
+{
+	return ct_caps->flags & HAL_CAP_COHERENT;
+}
+
+/* They are where processors can reach another's memory, and nowhere else. */
+static void window_where_coherent(void **state)
+{
+	struct ct_pair p = ct_pair(0, (int)ct_caps->boards - 1);
+
+	(void)state;
+	for (size_t bytes = 1; bytes < 1 << 20; bytes = 3 * bytes + 1) {
+		struct own o = own_memory(bytes);
+		struct hal_window win = { NULL, 1 };
+		struct hal_rmem *rmem;
+
+		assert_int_equal(ct_import(p.ab, &o.key, &rmem), 0);
+		hal_mem_window(p.ab, rmem, &win);
+		assert_int_equal(win.addr != NULL, has_windows());
+		assert_true(has_windows() ? win.bytes >= bytes :
+			    win.bytes == 0);
+		hal_mem_release(p.ab, rmem);
+		hal_mem_free(ct_hal, o.mem);
+	}
+}
+
+/* Some range of a region, of any size and alignment. */
+static size_t some_range(uint64_t *rng, size_t bytes, size_t *off)
+{
+	uint64_t r = ct_random(rng);
+	size_t len = r % 3 == 0 ? (r >> 8) % bytes : (r >> 8) % 130;
+
+	*off = (r >> 32) % (bytes - len + 1);
+	return len;
+}
+
+/* Stores go where they are told, nowhere else, and are there for who sees what
+ * follows them. */
+static void store_by_window(bool by_word)
+{
+	enum { BYTES = CT_WINDOW_BYTES };
+	struct ct_pair p = ct_pair(0, (int)ct_caps->boards - 1);
+	struct own o = own_memory(BYTES);
+	struct view v = view_of(p.ab, &o.key, BYTES);
+	uint8_t want[BYTES] = { 0 }, buf[BYTES];
+	uint64_t rng = 5, end;
+
+	for (uint64_t i = 1; i <= 1000; i++) {
+		size_t off, len = some_range(&rng, BYTES, &off);
+
+		ct_fill(buf, len, i);
+		memcpy(want + off, buf, len);
+		hal_win_store(&v.win, off, buf, len);
+		if (by_word) {
+			hal_rx_back(p.ab, WORD_GAME, i);
+			end = ct_deadline();
+			while (hal_tx_back(p.ba, WORD_GAME) != i) {
+				assert_true(ct_now() < end);
+				ct_step_all();
+			}
+		} else {
+			assert_int_equal(ct_send(p.a, p.ab, CT_TYPE_PING, i),
+					 0);
+			assert_true(ct_recv(p.ba, CT_TYPE_PING) == i);
+		}
+		assert_memory_equal(o.addr, want, BYTES);
+	}
+	hal_mem_release(p.ab, v.rmem);
+	hal_mem_free(ct_hal, o.mem);
+}
+
+static void window_store_before_packet(void **state)
+{
+	(void)state;
+	if (!has_windows())
+		skip();
+	store_by_window(false);
+}
+
+static void window_store_before_back_word(void **state)
+{
+	(void)state;
+	if (!has_windows())
+		skip();
+	store_by_window(true);
+}
+
+static void window_load(void **state)
+{
+	enum { BYTES = CT_WINDOW_BYTES };
+	uint8_t buf[BYTES], kept[BYTES];
+	uint64_t rng = 6;
+	struct ct_pair p;
+	struct own o;
+	struct view v;
+
+	(void)state;
+	if (!has_windows())
+		skip();
+	p = ct_pair(0, (int)ct_caps->boards - 1);
+	o = own_memory(BYTES);
+	v = view_of(p.ab, &o.key, BYTES);
+	for (uint64_t i = 1; i <= 300; i++) {
+		size_t off, len = some_range(&rng, BYTES, &off);
+
+		ct_fill(o.addr, BYTES, i);
+		assert_int_equal(ct_send(p.b, p.ba, CT_TYPE_PING, i), 0);
+		assert_true(ct_recv(p.ab, CT_TYPE_PING) == i);
+		ct_fill(buf, BYTES, ~i);
+		memcpy(kept, buf, BYTES);
+		memcpy(kept, o.addr + off, len);
+		hal_win_load(&v.win, off, buf, len);
+		assert_memory_equal(buf, kept, BYTES);
+		assert_ptr_equal(hal_win_word(&v.win, off), v.win.addr + off);
+	}
+	hal_mem_release(p.ab, v.rmem);
+	hal_mem_free(ct_hal, o.mem);
+}
+
+/* Freed by its owner it can be accessed as long as it is imported, and is
+ * nobody else's. */
+static void window_after_free(void **state)
+{
+	enum { BYTES = 5000 };
+	struct ct_pair p;
+	uint8_t buf[BYTES], got[BYTES];
+
+	(void)state;
+	if (!has_windows())
+		skip();
+	p = ct_pair(0, (int)ct_caps->boards - 1);
+	for (uint64_t i = 0; i < 50; i++) {
+		struct own o = own_memory(BYTES), other[4];
+		struct view v = view_of(p.ab, &o.key, BYTES);
+
+		hal_mem_free(ct_hal, o.mem);
+		for (int k = 0; k < 4; k++) {
+			other[k] = own_memory(BYTES);
+			memset(other[k].addr, 0x77, BYTES);
+		}
+		ct_step_all();
+		ct_fill(buf, BYTES, i);
+		hal_win_store(&v.win, 0, buf, BYTES);
+		ct_step_all();
+		hal_win_load(&v.win, 0, got, BYTES);
+		assert_memory_equal(got, buf, BYTES);
+		memset(buf, 0x77, BYTES);
+		for (int k = 0; k < 4; k++) {
+			assert_memory_equal(other[k].addr, buf, BYTES);
+			hal_mem_free(ct_hal, other[k].mem);
+		}
+		hal_mem_release(p.ab, v.rmem);
+	}
+}
+
+/* ---- Windows, two at a time ------------------------------------------ */
+
+/* Where the stores of a round go. */
+static size_t range_of(uint64_t i, size_t *off)
+{
+	return some_range(&i, CT_WINDOW_BYTES, off);
+}
+
+/* By turns a packet and a back word tell of it; the answer is a back word. */
+const char *ct_window_send(struct ct_if *ci, struct hal_peer *peer,
+			   const struct hal_window *win, uint64_t rounds)
+{
+	static _Thread_local uint8_t buf[CT_WINDOW_BYTES];
+
+	for (uint64_t i = 1; i <= rounds; i++) {
+		size_t off, len = range_of(i, &off);
+
+		ct_fill(buf, len, i);
+		hal_win_store(win, off, buf, len);
+		if (i & 1)
+			hal_rx_back(peer, WORD_GAME, i);
+		else if (ct_send(ci, peer, CT_TYPE_SPACE, i) != 0)
+			return "hal_pkt_send failed";
+		if (!wait_word(ci, peer, WORD_SCORE, i))
+			return "no answer came";
+	}
+	return NULL;
+}
+
+const char *ct_window_take(struct ct_if *ci, struct hal_peer *peer,
+			   const uint8_t *mem, uint64_t rounds)
+{
+	for (uint64_t i = 1; i <= rounds; i++) {
+		size_t off, len = range_of(i, &off);
+		bool told = i & 1 ? wait_word(ci, peer, WORD_GAME, i) :
+			wait_packet(ci, peer, i);
+
+		if (!told)
+			return "neither packet nor word came";
+		if (!ct_filled(mem + off, len, i))
+			return "stores came after what tells of them";
+		hal_rx_back(peer, WORD_SCORE, i);
+	}
+	return NULL;
+}
+
+static void *take_thread(void *arg)
+{
+	struct side *s = arg;
+
+	s->error = ct_window_take(s->ci, s->peer, s->mem, s->rounds);
+	return NULL;
+}
+
+static void window_store_threads(void **state)
+{
+	struct side b = { .rounds = rounds_of() };
+	const char *error;
+	pthread_t thread;
+	struct ct_pair p;
+	struct own o;
+	struct view v;
+
+	(void)state;
+	if (!has_windows())
+		skip();
+	p = ct_pair(0, (int)ct_caps->boards - 1);
+	o = own_memory(CT_WINDOW_BYTES);
+	v = view_of(p.ab, &o.key, CT_WINDOW_BYTES);
+	b.ci = p.b;
+	b.peer = p.ba;
+	b.mem = o.addr;
+	assert_int_equal(pthread_create(&thread, NULL, take_thread, &b), 0);
+	error = ct_window_send(p.a, p.ab, &v.win, b.rounds);
+	pthread_join(thread, NULL);
+	if (error != NULL || b.error != NULL)
+		ct_fail("%s", b.error != NULL ? b.error : error);
+	hal_mem_release(p.ab, v.rmem);
+	hal_mem_free(ct_hal, o.mem);
+}
+
+/* A child's memory of that size. */
+static struct hal_key far_key(struct ct_child *c, size_t bytes)
+{
+	struct hal_key key = { { 0 } };
+	char rest[128];
+
+	ct_ask(c, rest, sizeof(rest), "alloc %zu", bytes);
+	assert_int_equal(sscanf(rest, "%" SCNx64 " %" SCNx64, &key.word[0],
+				&key.word[1]), 2);
+	return key;
+}
+
+static void proc_window_store(void **state)
+{
+	struct hal_peer *peer;
+	struct ct_child *c;
+	struct hal_key key;
+	struct ct_if *ci;
+	char line[256] = "";
+	const char *error;
+	struct view v;
+
+	(void)state;
+	if (!has_windows())
+		skip();
+	ci = ct_open(0);
+	c = ct_spawn();
+	peer = ct_join_child(ci, c);
+	key = far_key(c, CT_WINDOW_BYTES);
+	v = view_of(peer, &key, CT_WINDOW_BYTES);
+	ct_tell(c, "window %" PRIu64, rounds_of());
+	error = ct_window_send(ci, peer, &v.win, rounds_of());
+	if (error != NULL)
+		ct_fail("%s", error);
+	assert_true(ct_hear(c, line, sizeof(line)));
+	assert_string_equal(line, "ok");
+	hal_mem_release(peer, v.rmem);
+	ct_finish(c);
+}
+
+/* ---- Atomics --------------------------------------------------------- */
+
+static void add_one(void *word64, void *word32)
+{
+	__atomic_fetch_add((uint64_t *)word64, 1, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add((uint32_t *)word32, 1, __ATOMIC_SEQ_CST);
+}
+
+const char *ct_window_add(struct hal_peer *peer, const struct hal_key *key,
+			  uint64_t rounds)
+{
+	struct hal_window win;
+	struct hal_rmem *rmem;
+
+	if (ct_import(peer, key, &rmem) != 0)
+		return "import";
+	hal_mem_window(peer, rmem, &win);
+	for (uint64_t i = 0; win.addr != NULL && i < rounds; i++)
+		add_one(hal_win_word(&win, ADD64), hal_win_word(&win, ADD32));
+	hal_mem_release(peer, rmem);
+	return win.addr == NULL ? "no window" : NULL;
+}
+
+/* Its owner and two processes with windows add to the same words. */
+static void proc_window_atomics(void **state)
+{
+	uint64_t rounds = rounds_of(), sum;
+	struct ct_child *c[2];
+	char line[256] = "";
+	struct ct_if *ci;
+	uint32_t sum32;
+	struct own o;
+
+	(void)state;
+	if (!has_windows())
+		skip();
+	ci = ct_open(0);
+	o = own_memory(4096);
+	for (int i = 0; i < 2; i++) {
+		c[i] = ct_spawn();
+		ct_join_child(ci, c[i]);
+	}
+	for (int i = 0; i < 2; i++)
+		ct_tell(c[i], "add %" PRIx64 " %" PRIx64 " %" PRIu64,
+			o.key.word[0], o.key.word[1], rounds);
+	for (uint64_t i = 0; i < rounds; i++) {
+		/* they may be asking for the region */
+		if (i % SPINS == 0)
+			ct_step_all();
+		add_one(o.addr + ADD64, o.addr + ADD32);
+	}
+	for (int i = 0; i < 2; i++) {
+		assert_true(ct_hear(c[i], line, sizeof(line)));
+		assert_string_equal(line, "ok");
+	}
+	memcpy(&sum, o.addr + ADD64, sizeof(sum));
+	memcpy(&sum32, o.addr + ADD32, sizeof(sum32));
+	assert_true(sum == 3 * rounds);
+	assert_true(sum32 == (uint32_t)(3 * rounds));
+	for (int i = 0; i < 2; i++)
+		ct_finish(c[i]);
+	hal_mem_free(ct_hal, o.mem);
+}
+
+/* The memory of one who was killed stays until it is released. */
+static void proc_window_of_the_dead(void **state)
+{
+	uint8_t buf[CT_WINDOW_BYTES], got[CT_WINDOW_BYTES];
+	struct hal_peer *peer;
+	struct ct_child *c;
+	struct hal_key key;
+	struct ct_if *ci;
+	struct view v;
+
+	(void)state;
+	if (!has_windows())
+		skip();
+	ci = ct_open(0);
+	c = ct_spawn();
+	peer = ct_join_child(ci, c);
+	key = far_key(c, sizeof(buf));
+	ct_ask(c, NULL, 0, "fill 9");
+	v = view_of(peer, &key, sizeof(buf));
+	ct_kill(c);
+	hal_win_load(&v.win, 0, got, sizeof(got));
+	assert_true(ct_filled(got, sizeof(got), 9));
+	ct_wait_event(ci, HAL_EV_DEAD, peer);
+	ct_fill(buf, sizeof(buf), 10);
+	hal_win_store(&v.win, 0, buf, sizeof(buf));
+	hal_win_load(&v.win, 0, got, sizeof(got));
+	assert_memory_equal(got, buf, sizeof(buf));
+	hal_mem_release(peer, v.rmem);
+	hal_peer_free(peer);
+}
+
+const struct CMUnitTest ct_shared_tests[] = {
+	CT_TEST(back_sync_by_turns),
+	CT_TEST(back_sync_threads),
+	CT_TEST(window_where_coherent),
+	CT_TEST(window_store_before_packet),
+	CT_TEST(window_store_before_back_word),
+	CT_TEST(window_load),
+	CT_TEST(window_after_free),
+	CT_TEST(window_store_threads),
+};
+const size_t ct_shared_count = CT_COUNT(ct_shared_tests);
+
+const struct CMUnitTest ct_shared_proc_tests[] = {
+	CT_TEST(proc_back_sync),
+	CT_TEST(proc_window_store),
+	CT_TEST(proc_window_atomics),
+	CT_TEST(proc_window_of_the_dead),
+};
+const size_t ct_shared_proc_count = CT_COUNT(ct_shared_proc_tests);

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* ep_work.h - triggered operations and deferred work, for tests. */
+#ifndef EP_WORK_H
+#define EP_WORK_H
+
+#include <string.h>
+
+#include <rdma/fi_trigger.h>
+
+#include "lib/ep_pair.h"
+
+static inline struct ep_pair trigger_pair(void)
+{
+	struct ep_want want = { .cntrs = true, .threading = FI_THREAD_SAFE };
+
+	return ep_pair(&want);
+}
+
+static inline struct fid_cntr *open_cntr(struct ep *e)
+{
+	struct fid_cntr *cntr;
+
+	assert_int_equal(fi_cntr_open(e->domain, NULL, &cntr, NULL), 0);
+	return cntr;
+}
+
+static inline struct fi_triggered_context at(struct fid_cntr *cntr,
+					     size_t threshold)
+{
+	return (struct fi_triggered_context){
+		.event_type = FI_TRIGGER_THRESHOLD,
+		.trigger.threshold = { cntr, threshold },
+	};
+}
+
+struct work {
+	struct fi_deferred_work w;
+	struct iovec iov;
+	union {
+		struct fi_op_msg msg;
+		struct fi_op_tagged tagged;
+		struct fi_op_cntr cntr;
+	} op;
+};
+
+/* One byte; k->iov.iov_len may be changed. */
+static inline void work_msg(struct work *k, enum fi_op_type type, struct ep *e,
+			    void *buf, fi_addr_t to, uint64_t tag,
+			    uint64_t flags)
+{
+	k->w.op_type = type;
+	k->iov = (struct iovec){ buf, 1 };
+	if (type == FI_OP_SEND || type == FI_OP_RECV) {
+		k->op.msg = (struct fi_op_msg){ .ep = e->ep, .flags = flags };
+		k->op.msg.msg.msg_iov = &k->iov;
+		k->op.msg.msg.iov_count = 1;
+		k->op.msg.msg.addr = to;
+		k->op.msg.msg.context = &k->w.context;
+		k->w.op.msg = &k->op.msg;
+		return;
+	}
+	k->op.tagged = (struct fi_op_tagged){ .ep = e->ep, .flags = flags };
+	k->op.tagged.msg.msg_iov = &k->iov;
+	k->op.tagged.msg.iov_count = 1;
+	k->op.tagged.msg.addr = to;
+	k->op.tagged.msg.tag = tag;
+	k->op.tagged.msg.context = &k->w.context;
+	k->w.op.tagged = &k->op.tagged;
+}
+
+/* All but k->w is overwritten afterwards: it was copied. */
+static inline int queue(struct ep *e, struct work *k, struct fid_cntr *trigger,
+			uint64_t threshold, struct fid_cntr *done)
+{
+	int ret;
+
+	k->w.triggering_cntr = trigger;
+	k->w.threshold = threshold;
+	k->w.completion_cntr = done;
+	ret = fi_control(&e->domain->fid, FI_QUEUE_WORK, &k->w);
+	memset(&k->iov, 0xff, sizeof(k->iov));
+	memset(&k->op, 0xff, sizeof(k->op));
+	return ret;
+}
+
+static inline int queue_op(struct ep *e, enum fi_op_type type, void *op,
+			   struct fid_cntr *trigger, uint64_t threshold,
+			   struct fid_cntr *done)
+{
+	struct fi_deferred_work w = {
+		.triggering_cntr = trigger, .threshold = threshold,
+		.completion_cntr = done, .op_type = type, .op.msg = op,
+	};
+
+	return fi_control(&e->domain->fid, FI_QUEUE_WORK, &w);
+}
+
+#endif /* EP_WORK_H */

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * gsas_bare_client.h - the atomic service on the HAL, met by bare interfaces.
+ * It is served by turns with them, in one thread, so that what comes first is
+ * known; or by a thread of its own (serve_apart()).
+ */
+#ifndef GSAS_RAW_H
+#define GSAS_RAW_H
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/unit.h"
+#include "service/gsas_board.h"
+#include "op/gsas_op.h"
+
+#define CLIENTS		64
+#define SECONDS		120		/* until a test hangs */
+#define ROUNDS		(UNIT_SLOW ? 200 : 2000)
+#define JOB		UINT64_C(0x123456789abcdef)
+
+static struct gsas_board *g_board;
+static struct hal *g_hal;
+static int g_number;
+static pthread_t g_thread;
+static _Atomic bool g_stop;
+static bool g_threaded;			/* it serves by itself */
+static _Atomic int g_lines;		/* it logged */
+
+static inline void count_line(const char *line)
+{
+	(void)line;
+	atomic_fetch_add(&g_lines, 1);
+}
+
+static inline enum gsas_error spawn(void *ctx, const struct gsas_spawn *s,
+			     uint64_t *pid)
+{
+	assert_ptr_equal(ctx, &g_stop);
+	if (strcmp(s->path, "/bin/none") == 0)
+		return GSAS_E_PATH;
+	*pid = s->argument + s->job[0];
+	return GSAS_OK;
+}
+
+static inline int board_open(int number, struct gsas_board **board)
+{
+	struct gsas_board_attr attr = {
+		.board = number, .max_pages = 100000, .spawn = spawn,
+		.spawn_ctx = &g_stop, .log = count_line,
+	};
+
+	return gsas_board_open(&attr, board);
+}
+
+static inline int setup(void **state)
+{
+	int ret;
+
+	(void)state;
+	atomic_store(&g_lines, 0);
+	/* the end of the one before may not be known to all yet */
+	while ((ret = board_open(g_number, &g_board)) == -FI_EBUSY)
+		usleep(1000);
+	return ret;
+}
+
+static inline void *serve(void *arg)
+{
+	(void)arg;
+	/* without end: who does not wake it hangs the test */
+	while (!atomic_load(&g_stop))
+		if (!gsas_board_poll(g_board))
+			gsas_board_sleep(g_board, -1);
+	return NULL;
+}
+
+static inline void serve_apart(void)
+{
+	atomic_store(&g_stop, false);
+	g_threaded = true;
+	assert_int_equal(pthread_create(&g_thread, NULL, serve, NULL), 0);
+}
+
+static inline void serve_here(void)
+{
+	atomic_store(&g_stop, true);
+	gsas_board_wake(g_board);
+	pthread_join(g_thread, NULL);
+	g_threaded = false;
+}
+
+/* ---- Clients ------------------------------------------------------------- */
+
+struct raw {
+	struct hal_if *hif;
+	struct hal_peer *peer;
+	bool dead;
+};
+
+struct answer {
+	uint8_t opcode, tag;
+	uint64_t error, result, more;
+};
+
+static struct raw g_raw[CLIENTS];
+
+static inline void raw_look(struct raw *r)
+{
+	struct hal_event ev[4];
+	int n = hal_if_service(r->hif, ev, 4);
+
+	hal_if_pump(r->hif);
+	for (int i = 0; i < n; i++)
+		if (ev[i].type == HAL_EV_DEAD)
+			r->dead = true;
+}
+
+static inline uint64_t now_s(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec;
+}
+
+static inline void step(struct raw *r)
+{
+	if (r != NULL)
+		raw_look(r);
+	if (g_threaded)
+		sched_yield();
+	else
+		gsas_board_poll(g_board);
+}
+
+#define UNTIL(r, cond)	do {						\
+		uint64_t until_ = now_s() + SECONDS;			\
+		while (!(cond)) {					\
+			step(r);					\
+			if (now_s() > until_)				\
+				unit_fail("%s:%d: never: %s", __FILE__,	\
+					  __LINE__, #cond);		\
+		}							\
+	} while (0)
+
+static inline struct gsas_stat *stat(void)
+{
+	return gsas_service_stat(gsas_board_service(g_board));
+}
+
+static inline int raw_connect(struct raw *r)
+{
+	const struct hal_addr to = {
+		.version = HAL_ADDR_VERSION, .board = (uint16_t)g_number,
+		.iface = HAL_IF_SERVICE, .uid = r->hif->addr.uid,
+	};
+
+	return hal_connect(r->hif, &to, &r->peer);
+}
+
+static inline void raw_open(struct raw *r)
+{
+	int ret;
+
+	*r = (struct raw){ 0 };
+	assert_int_equal(hal_if_open(g_hal, g_number, &r->hif), 0);
+	UNTIL(r, (ret = raw_connect(r)) != -FI_EAGAIN);
+	assert_int_equal(ret, 0);
+}
+
+static inline void raw_close(struct raw *r)
+{
+	if (r->hif != NULL)
+		hal_if_close(r->hif);
+	*r = (struct raw){ 0 };
+}
+
+static inline bool raw_send(struct raw *r, uint8_t opcode, uint8_t tag,
+		     uint64_t address, uint64_t arg1, uint64_t arg2)
+{
+	uint64_t w[GSAS_WORDS] = { address, arg1, arg2 };
+
+	return hal_pkt_send(r->peer, hal_head(opcode, tag), w, GSAS_WORDS,
+			    NULL, 0) == 0;
+}
+
+static inline bool raw_take(struct raw *r, struct answer *a)
+{
+	const struct hal_cell *cell;
+	uint64_t head;
+
+	if (r->peer->rx.cells == NULL ||
+	    (cell = hal_rx_peek(r->peer, &head)) == NULL)
+		return false;
+	*a = (struct answer){
+		.opcode = hal_head_type(head), .tag = hal_head_flags(head),
+		.error = hal_cell_word(cell, 0),
+		.result = hal_cell_word(cell, 1),
+		.more = hal_cell_word(cell, 2),
+	};
+	hal_rx_release(r->peer);
+	hal_rx_flush(r->peer);
+	return true;
+}
+
+static inline struct answer raw_ask(struct raw *r, uint8_t opcode,
+				    uint64_t address, uint64_t arg1,
+				    uint64_t arg2)
+{
+	static uint8_t tag;
+	struct answer a;
+
+	tag = tag % GSAS_TAGS + 1;
+	UNTIL(r, raw_send(r, opcode, tag, address, arg1, arg2));
+	UNTIL(r, raw_take(r, &a));
+	assert_int_equal(a.opcode, opcode);
+	assert_int_equal(a.tag, tag);
+	return a;
+}
+
+static inline uint64_t ask(struct raw *r, uint8_t opcode, uint64_t address,
+		    uint64_t arg1, uint64_t arg2)
+{
+	struct answer a = raw_ask(r, opcode, address, arg1, arg2);
+
+	assert_int_equal(a.error, GSAS_OK);
+	return a.result;
+}
+
+#define REFUSED(why, ...)						\
+	assert_int_equal(raw_ask(__VA_ARGS__).error, GSAS_E_##why)
+
+static inline void raw_join(struct raw *r)
+{
+	raw_open(r);
+	ask(r, GSAS_JOIN, JOB, JOB, 0);
+}
+
+/* Store into the space the service keeps for us. */
+static inline void raw_store(struct raw *r, uint32_t off, const void *src,
+			     size_t len)
+{
+	assert_int_equal(hal_space_ready(r->peer, off + (uint32_t)len), 0);
+	hal_space_write(r->peer, off, src, len);
+	hal_space_barrier(r->peer);
+}
+
+static inline int teardown(void **state)
+{
+	(void)state;
+	if (g_threaded)
+		serve_here();
+	for (int i = 0; i < CLIENTS; i++)
+		raw_close(&g_raw[i]);
+	if (g_board != NULL)
+		gsas_board_close(g_board);
+	g_board = NULL;
+	return 0;
+}
+
+/* ---- main() -------------------------------------------------------------- */
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+static inline int raw_begin(void)
+{
+	/* boards that no other test on the machine uses */
+	if (getenv("FI_UNIMEM_BOARDS") == NULL &&
+	    getenv("FI_UNIMEM_HAL") == NULL) {
+		g_number = 1000 + (int)(getpid() % 30000);
+		setenv("FI_UNIMEM_BOARDS", "60010", 1);
+	}
+	return hal_get(NULL, &g_hal);
+}
+
+static inline int raw_end(int ret)
+{
+	hal_put(g_hal);
+	return ret;
+}
+
+#endif /* GSAS_RAW_H */

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* gsas_processes.c - see gsas_processes.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/gsas_processes.h"
+
+#define ARGS	16			/* of gsasd */
+#define EVENTS	8
+#define TAG	1			/* of whole_raw_ask() */
+
+static int base_board;			/* of a role */
+
+int whole_board(int i)
+{
+	return (base_board != 0 ? base_board : procs_board()) - i;
+}
+
+const char *const *whole_env(int i)
+{
+	static char text[2][32];
+	static const char *env[2][2];
+
+	snprintf(text[i], sizeof(text[i]), "FI_UNIMEM_BOARD=%d",
+		 whole_board(i));
+	env[i][0] = text[i];
+	return env[i];
+}
+
+static void own_program(char *path, size_t len)
+{
+	ssize_t n = readlink("/proc/self/exe", path, len - 1);
+
+	CHECK(n > 0);
+	path[n] = '\0';
+}
+
+void whole_program(const char *name, char *path, size_t len)
+{
+	char exe[4000];
+
+	own_program(exe, sizeof(exe));
+	CHECK(snprintf(path, len, "%s/../../%s", dirname(exe), name) <
+	      (int)len);
+}
+
+/* ---- Services ------------------------------------------------------------ */
+
+/* Is the name of a board's interface 0 taken? */
+static bool is_served(int board)
+{
+	char name[64], text[512];
+	FILE *f = fopen("/proc/net/unix", "re");
+	bool found = false;
+
+	CHECK(f != NULL);
+	snprintf(name, sizeof(name), "@unimem.%u.%d.0\n", (unsigned)geteuid(),
+		 board);
+	while (!found && fgets(text, sizeof(text), f) != NULL)
+		found = strstr(text, name) != NULL;
+	fclose(f);
+	return found;
+}
+
+struct service {
+	int board;
+	const char *const *options;
+};
+
+/* Become a program of the build tree. args: its own from 1 on, NULL. */
+static void become(const char *program, const char **args)
+{
+	const char *exec = getenv("UNM_EXEC");
+
+	args[1] = program;
+	if (exec != NULL && *exec != '\0')
+		args[0] = exec;
+	else
+		args++;
+	execvp(args[0], (char *const *)args);
+	FAIL("%s: %s", args[0], strerror(errno));
+}
+
+static char own_service[64];		/* whole_own_service(); "": none */
+
+static void copy_file(const char *from, int to)
+{
+	int fd = open(from, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	off_t at = 0;
+
+	CHECK_MSG(fd >= 0 && fstat(fd, &st) == 0, "%s: %s", from,
+		  strerror(errno));
+	while (at < st.st_size)
+		CHECK(sendfile(to, fd, &at, (size_t)(st.st_size - at)) > 0);
+	close(fd);
+}
+
+void whole_own_service(void)
+{
+	char from[4096], libs[4096];
+	int fd;
+
+	/* libtool: "gsasd" may be a script that starts this program */
+	whole_program(".libs/gsasd", from, sizeof(from));
+	if (access(from, X_OK) != 0)
+		whole_program("gsasd", from, sizeof(from));
+	whole_program(".libs", libs, sizeof(libs));
+	setenv("LD_LIBRARY_PATH", libs, 1);
+	snprintf(own_service, sizeof(own_service), "/tmp/gsasd.XXXXXX");
+	fd = mkstemp(own_service);
+	CHECK(fd >= 0);
+	copy_file(from, fd);
+	CHECK(fchmod(fd, 0755) == 0);
+	close(fd);
+}
+
+void whole_own_service_end(void)
+{
+	unlink(own_service);
+	own_service[0] = '\0';
+}
+
+static int run_service(int fd, int index, void *arg)
+{
+	const struct service *s = arg;
+	const char *args[ARGS] = { NULL, NULL, "--board" };
+	char path[4096], board[16];
+	int n = 4;
+
+	(void)fd;
+	(void)index;
+	if (own_service[0] != '\0')
+		snprintf(path, sizeof(path), "%s", own_service);
+	else
+		whole_program("gsasd", path, sizeof(path));
+	snprintf(board, sizeof(board), "%d", s->board);
+	args[3] = board;
+	for (const char *const *o = s->options; o != NULL && *o != NULL; o++) {
+		CHECK(n < ARGS - 1);
+		args[n++] = *o;
+	}
+	become(path, args);
+	return 1;
+}
+
+struct proc *whole_serve(int i, const char *const *options)
+{
+	struct service s = { whole_board(i), options };
+	struct proc *p;
+
+	setenv("GSASD", "/dev/null", 1);	/* nobody starts another one */
+	p = proc_start(run_service, &s, whole_env(i));
+	while (!is_served(s.board))
+		CHECK_MSG(!proc_ended(p, 1), "gsasd ended");
+	return p;
+}
+
+void whole_end(struct proc *service)
+{
+	CHECK_MSG(!proc_ended(service, 0), "gsasd ended");
+	proc_signal(service, SIGTERM);
+	proc_expect(service, 0);
+}
+
+/* ---- Jobs ---------------------------------------------------------------- */
+
+#define ROLE	"--role"		/* NAME INDEX BOARD FD MEMORY BYTES */
+
+void *g_whole;
+static int whole_fd = -1;
+static size_t whole_bytes;
+
+void whole_share(size_t bytes)
+{
+	whole_fd = memfd_create("test", 0);
+	CHECK(whole_fd >= 0 && ftruncate(whole_fd, (off_t)bytes) == 0);
+	whole_bytes = bytes;
+	g_whole = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+		       whole_fd, 0);
+	CHECK(g_whole != MAP_FAILED);
+}
+
+void whole_roles(int argc, char **argv, const struct whole_role *roles, int n)
+{
+	long number[5];
+
+	if (argc != 8 || strcmp(argv[1], ROLE) != 0)
+		return;
+	for (int i = 0; i < 5; i++)
+		number[i] = strtol(argv[3 + i], NULL, 10);
+	base_board = (int)number[1];
+	g_whole = mmap(NULL, (size_t)number[4], PROT_READ | PROT_WRITE,
+		       MAP_SHARED, (int)number[3], 0);
+	CHECK(g_whole != MAP_FAILED);
+	for (int i = 0; i < n; i++)
+		if (strcmp(roles[i].name, argv[2]) == 0)
+			exit(roles[i].fn((int)number[2], (int)number[0]));
+	FAIL("no role %s", argv[2]);
+}
+
+void whole_job(void)
+{
+	uint64_t key[2];
+	char text[40];
+
+	CHECK(getrandom(key, sizeof(key), 0) == sizeof(key));
+	snprintf(text, sizeof(text), "%016llx%016llx",
+		 (unsigned long long)key[0], (unsigned long long)key[1]);
+	setenv("GSAS_JOB", text, 1);
+}
+
+struct role {
+	const char *name;
+	int index;
+};
+
+static int run_role(int fd, int index, void *arg)
+{
+	const struct role *r = arg;
+	/* the descriptor that is not closed */
+	const long value[5] = {
+		r->index, whole_board(0), dup(fd), whole_fd, (long)whole_bytes,
+	};
+	const char *args[ARGS] = { NULL, NULL, ROLE, r->name };
+	char path[4096], number[5][24];
+
+	(void)index;
+	for (int i = 0; i < 5; i++) {
+		snprintf(number[i], sizeof(number[i]), "%ld", value[i]);
+		args[4 + i] = number[i];
+	}
+	own_program(path, sizeof(path));
+	become(path, args);
+	return 1;
+}
+
+struct proc *whole_start(const char *role, int index, const char *const *env)
+{
+	struct role r = { role, index };
+
+	return proc_start(run_role, &r, env);
+}
+
+/* ---- Bare clients -------------------------------------------------------- */
+
+static void look(struct whole_raw *r)
+{
+	struct hal_event ev[EVENTS];
+	int n;
+
+	hal_if_pump(r->hif);
+	n = hal_if_service(r->hif, ev, EVENTS);
+	for (int i = 0; i < n; i++) {
+		if (ev[i].type != HAL_EV_DEAD)
+			continue;
+		if (ev[i].peer == r->peer) {
+			r->dead = true;
+			r->peer = NULL;
+		}
+		hal_peer_free(ev[i].peer);
+	}
+}
+
+void whole_raw_open(struct whole_raw *r, int board)
+{
+	struct hal_addr to = {
+		.version = HAL_ADDR_VERSION,
+		.board = (uint16_t)board,
+		.iface = HAL_IF_SERVICE,
+		.uid = (uint32_t)geteuid(),
+	};
+	int ret;
+
+	memset(r, 0, sizeof(*r));
+	GSAS(hal_get(NULL, &r->hal));
+	GSAS(hal_if_open(r->hal, -1, &r->hif));
+	while ((ret = hal_connect(r->hif, &to, &r->peer)) == -FI_EAGAIN)
+		look(r);
+	GSAS(ret);
+	GSAS(hal_space_ready(r->peer, r->hif->caps->space_bytes));
+}
+
+void whole_raw_close(struct whole_raw *r)
+{
+	hal_if_close(r->hif);
+	hal_put(r->hal);
+}
+
+bool whole_raw_send(struct whole_raw *r, uint8_t opcode, uint8_t tag,
+		    const uint64_t w[GSAS_WORDS])
+{
+	if (r->peer == NULL)
+		return false;
+	if (hal_pkt_send(r->peer, hal_head(opcode, tag), w, GSAS_WORDS, NULL,
+			 0) == 0)
+		return true;
+	look(r);
+	return false;
+}
+
+/* The next answer; false: there is none. */
+static bool answer(struct whole_raw *r, uint64_t *head, uint64_t w[GSAS_WORDS])
+{
+	const struct hal_cell *cell;
+
+	hal_if_pump(r->hif);
+	if (r->peer == NULL || r->peer->rx.cells == NULL)
+		return false;
+	cell = hal_rx_peek(r->peer, head);
+	if (cell == NULL)
+		return false;
+	for (unsigned i = 0; i < GSAS_WORDS; i++)
+		w[i] = hal_cell_word(cell, i);
+	hal_rx_release(r->peer);
+	hal_rx_flush(r->peer);
+	return true;
+}
+
+int whole_raw_drain(struct whole_raw *r)
+{
+	uint64_t head, w[GSAS_WORDS];
+	int n = 0;
+
+	while (answer(r, &head, w))
+		n++;
+	if (n == 0)
+		look(r);
+	return n;
+}
+
+uint64_t whole_raw_ask(struct whole_raw *r, uint8_t opcode, uint64_t address,
+		       uint64_t arg1, uint64_t arg2, uint64_t *result,
+		       uint64_t *more)
+{
+	const uint64_t ask[GSAS_WORDS] = { address, arg1, arg2 };
+	uint64_t head, w[GSAS_WORDS];
+
+	while (!whole_raw_send(r, opcode, TAG, ask))
+		CHECK_MSG(!r->dead, "the service let go of us");
+	do {
+		for (int i = 0; !answer(r, &head, w); i++) {
+			CHECK_MSG(!r->dead, "the service let go of us");
+			if (i < 100)
+				continue;
+			i = 0;
+			look(r);
+			procs_nap(10);
+		}
+	} while (hal_head_flags(head) != TAG);	/* grants, of tag 0 */
+	CHECK(hal_head_type(head) == opcode);
+	if (result != NULL)
+		*result = w[1];
+	if (more != NULL)
+		*more = w[2];
+	return w[0];
+}
+
+void whole_raw_join(struct whole_raw *r)
+{
+	uint64_t key[2];
+
+	CHECK(getrandom(key, sizeof(key), 0) == sizeof(key));
+	CHECK(whole_raw_ask(r, GSAS_JOIN, key[0], key[1], 0, NULL, NULL) ==
+	      GSAS_OK);
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* gsas_queue_fixture.h - a queue in private memory, to test gsas_queue.h. */
+#ifndef GSAS_BOX_H
+#define GSAS_BOX_H
+
+#include <rdma/fi_errno.h>
+
+#include "lib/unit.h"
+#include "service/gsas_queue.h"
+
+struct box {
+	struct gsas_queue *queue;
+	struct gsas_queue_head *head;
+	struct gsas_queue_view view;
+	uint64_t bytes;
+};
+
+/* Between two pages that nobody may touch. */
+static inline void *memory_new(uint64_t bytes)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t all = (bytes + page - 1) / page * page + 2 * page;
+	char *p = mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		       0);
+
+	assert_true(p != MAP_FAILED);
+	assert_int_equal(mprotect(p + page, all - 2 * page,
+				  PROT_READ | PROT_WRITE), 0);
+	return p + page;
+}
+
+static inline void memory_free(void *memory, uint64_t bytes)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	munmap((char *)memory - page,
+	       (bytes + page - 1) / page * page + 2 * page);
+}
+
+static inline struct box box_new_of(uint32_t quota, uint32_t buffer,
+				    const struct gsas_queue_system *system)
+{
+	struct box b = { .bytes = gsas_queue_bytes(quota, buffer) };
+
+	b.head = memory_new(b.bytes);
+	assert_int_equal(gsas_queue_new(b.head, quota, buffer, system,
+					&b.queue), 0);
+	assert_int_equal(gsas_queue_view(b.head, b.bytes, &b.view), 0);
+	return b;
+}
+
+static inline struct box box_new(uint32_t quota, uint32_t buffer,
+				 void (*give_back)(void *memory,
+						   uint64_t bytes))
+{
+	const struct gsas_queue_system system = { .give_back = give_back };
+
+	return box_new_of(quota, buffer, &system);
+}
+
+static inline void box_free(struct box *b)
+{
+	gsas_queue_free(b->queue);
+	memory_free(b->head, b->bytes);
+}
+
+static inline struct gsas_producer *box_open(struct box *b, void *user)
+{
+	struct gsas_producer *p = NULL;
+
+	assert_int_equal(gsas_producer_open(b->queue, user, &p), GSAS_OK);
+	assert_ptr_equal(gsas_producer_user(p), user);
+	return p;
+}
+
+static inline uint64_t box_take(struct box *b, bool *tell)
+{
+	uint64_t word = 0;
+
+	assert_int_equal(gsas_queue_take(&b->view, &word, tell), 0);
+	return word;
+}
+
+/* All grants there are now; does somebody wait? */
+static inline bool box_grant(struct box *b)
+{
+	bool waits;
+
+	while (gsas_queue_grant(b->queue, &waits) != NULL)
+		;
+	return waits;
+}
+
+/* Put in what p may, at most max, numbered from *n on. */
+static inline uint32_t box_fill(struct box *b, struct gsas_producer *p,
+				uint64_t *n, uint64_t max)
+{
+	uint32_t count = 0;
+
+	while (count < max) {
+		enum gsas_error err = gsas_queue_put(p, *n);
+		bool waits;
+
+		if (err == GSAS_OK) {
+			++*n;
+			count++;
+			continue;
+		}
+		assert_int_equal(err, GSAS_E_AGAIN);
+		if (gsas_queue_grant(b->queue, &waits) == NULL) {
+			assert_true(waits);
+			break;
+		}
+	}
+	return count;
+}
+
+static inline void box_empty(struct box *b)
+{
+	uint64_t word = 77;
+	bool tell = true;
+
+	assert_int_equal(gsas_queue_take(&b->view, &word, &tell), -FI_EAGAIN);
+	assert_true(word == 77 && tell);	/* outputs on success only */
+	assert_int_equal(gsas_queue_words(b->queue), 0);
+}
+
+/* ---- Producers ----------------------------------------------------------- */
+
+struct user {
+	struct gsas_producer *p;
+	uint64_t used, told, full;
+};
+
+static inline uint64_t unused(const struct user *u)
+{
+	return gsas_producer_granted(u->p) - u->used;
+}
+
+#endif /* GSAS_BOX_H */

@@ -1,0 +1,568 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Tests. A new test is one line in UNIT_TESTS, PROC_TESTS or CHECKS.
+
+# ---- Tests ---------------------------------------------------------------
+
+# Exit codes: 0 passed, 77 skipped (with a line that says why), 99 cannot go
+# on, else failed. A test that takes longer than CHECK_TIMEOUT seconds failed.
+# UNM_EXEC=qemu-aarch64: one word that runs the programs of a cross build; what
+# starts one of them, in a script or in C, puts it in front.
+
+CHECKS = \
+	test/check/check-commits.sh \
+	test/check/check-dso.sh \
+	test/check/check-gate.sh \
+	test/check/check-gsasd.sh \
+	test/check/check-gsas.sh \
+	test/check/check-header.sh \
+	test/check/check-help.sh \
+	test/check/check-includes.sh \
+	test/check/check-info.sh \
+	test/check/check-man.sh \
+	test/check/check-mmio.sh \
+	test/check/check-model.sh \
+	test/check/check-mutants.sh \
+	test/check/check-params.sh \
+	test/check/check-protocol.sh \
+	test/check/check-record.sh \
+	test/check/check-runners.sh \
+	test/check/check-selftest.sh \
+	test/check/check-shell.sh \
+	test/check/check-size.sh \
+	test/check/check-sources.sh \
+	test/check/check-spdx.sh \
+	test/check/check-style.sh \
+	test/check/check-todo.sh \
+	test/check/check-verdict.sh
+
+# hal_conform, once for each backend
+HAL_CHECKS = \
+	test/check/check-hal-broken.sh \
+	test/check/check-hal-dev.sh \
+	test/check/check-hal-emu.sh \
+	test/check/check-hal-exanode.sh \
+	test/check/check-hal-fault.sh \
+	test/check/check-hal-mutants.sh \
+	test/check/check-hal-service.sh \
+	test/check/check-hal-sim.sh \
+	test/check/check-hal-sim-odd.sh \
+	test/check/check-hal-wrap.sh
+
+# endpoint tests of UNIT_TESTS again, under other circumstances
+EP_CHECKS = \
+	test/check/check-ep-exanode.sh \
+	test/check/check-ep-fault.sh \
+	test/check/check-ep-libfabric.sh \
+	test/check/check-ep-sim.sh \
+	test/check/check-ep-stream.sh \
+	test/check/check-ep-wrap.sh
+
+# fuzz targets: with --enable-fuzz programs of libFuzzer (make fuzz), else
+# programs that replay their corpus with a few random changes
+FUZZERS = \
+	test/fuzz/fuzz_address \
+	test/fuzz/fuzz_connection \
+	test/fuzz/fuzz_gsas \
+	test/fuzz/fuzz_gsas_pages \
+	test/fuzz/fuzz_param \
+	test/fuzz/fuzz_platform \
+	test/fuzz/fuzz_wire
+
+# cmocka programs, each of one source file
+UNIT_TESTS = \
+	$(FUZZERS) \
+	test/unit/test_address \
+	test/unit/test_alias \
+	test/unit/test_auto \
+	test/unit/test_asleep \
+	test/unit/test_atomic \
+	test/unit/test_attach \
+	test/unit/test_av \
+	test/unit/test_av_remove \
+	test/unit/test_cancel \
+	test/unit/test_cntr \
+	test/unit/test_complete \
+	test/unit/test_connect \
+	test/unit/test_connect_crowd \
+	test/unit/test_filter \
+	test/unit/test_gsas_queue \
+	test/unit/test_gsas_queue_race \
+	test/unit/test_gsas_queue_wait \
+	test/unit/test_forged \
+	test/unit/test_garbage \
+	test/unit/test_gsas_again \
+	test/unit/test_guard \
+	test/unit/test_gsas_board \
+	test/unit/test_gsas_stall \
+	test/unit/test_gsas_jobs \
+	test/unit/test_gsas_client \
+	test/unit/test_gsas_copy \
+	test/unit/test_gsas_life \
+	test/unit/test_gsas_lies \
+	test/unit/test_gsas_published \
+	test/unit/test_gsas_map \
+	test/unit/test_gsas_mmu \
+	test/unit/test_gsas_misuse \
+	test/unit/test_gsas_ops \
+	test/unit/test_gsas_pkt \
+	test/unit/test_gsas_serve_queue \
+	test/unit/test_gsas_service \
+	test/unit/test_gsas_pages \
+	test/unit/test_gsas_secure \
+	test/unit/test_gsas_timeout \
+	test/unit/test_gsas_work \
+	test/unit/test_gsas_wrong \
+	test/unit/test_data \
+	test/unit/test_dev \
+	test/unit/test_dev_bus \
+	test/unit/test_dev_board \
+	test/unit/test_dev_full \
+	test/unit/test_dev_hello \
+	test/unit/test_dev_peer \
+	test/unit/test_dev_refused \
+	test/unit/test_dev_route \
+	test/unit/test_dev_silent \
+	test/unit/test_dma_fail \
+	test/unit/test_eq \
+	test/unit/test_golden \
+	test/unit/test_info \
+	test/unit/test_list \
+	test/unit/test_limit_left \
+	test/unit/test_litmus \
+	test/unit/test_litmus_msg \
+	test/unit/test_match \
+	test/unit/test_direct \
+	test/unit/test_dmable \
+	test/unit/test_edges \
+	test/unit/test_mem \
+	test/unit/test_mem_find \
+	test/unit/test_missed_events \
+	test/unit/test_mr \
+	test/unit/test_mr_info \
+	test/unit/test_mr_reach \
+	test/unit/test_misuse \
+	test/unit/test_multi \
+	test/unit/test_nic \
+	test/unit/test_node \
+	test/unit/test_number \
+	test/unit/test_numbers \
+	test/unit/test_object \
+	test/unit/test_op \
+	test/unit/test_op_race \
+	test/unit/test_order \
+	test/unit/test_peek \
+	test/unit/test_platform \
+	test/unit/test_poll \
+	test/unit/test_pool \
+	test/unit/test_pressure \
+	test/unit/test_launcher \
+	test/unit/test_backlog \
+	test/unit/test_receive \
+	test/unit/test_regions \
+	test/unit/test_regs \
+	test/unit/test_regs_dma \
+	test/unit/test_rma \
+	test/unit/test_rkeys \
+	test/unit/test_prompt \
+	test/unit/test_shared \
+	test/unit/test_safe \
+	test/unit/test_sleepers \
+	test/unit/test_source \
+	test/unit/test_space \
+	test/unit/test_span \
+	test/unit/test_stats \
+	test/unit/test_stream \
+	test/unit/test_threads \
+	test/unit/test_transfer \
+	test/unit/test_trigger \
+	test/unit/test_revoke_lost \
+	test/unit/test_unpinned \
+	test/unit/test_wait \
+	test/unit/test_way \
+	test/unit/test_wire \
+	test/unit/test_work
+
+# of GSAS as a whole: with libgsas.so and gsasd
+GSAS_TESTS = \
+	test/multi/test_gsas_fork \
+	test/multi/test_gsas_hostile \
+	test/multi/test_gsas_memory \
+	test/multi/test_gsas_mix \
+	test/multi/test_gsas_queue_all \
+	test/multi/test_gsas_secret \
+	test/multi/test_gsas_threads
+
+# programs that start processes of their own, and kill or crowd them
+KILL_TESTS = \
+	test/multi/test_crowd \
+	test/multi/test_gsas_queue_kill \
+	test/multi/test_kill \
+	test/multi/test_kill_onesided \
+	test/multi/test_limits \
+	test/multi/test_mix \
+	test/multi/test_ns \
+	test/multi/test_regs_points \
+	test/multi/test_regs_proc \
+	test/multi/test_regs_stop \
+	test/multi/test_revoke \
+	test/multi/test_signals \
+	test/multi/test_squat
+
+PROC_TESTS = \
+	test/multi/test_death \
+	test/multi/test_fork \
+	$(GSAS_TESTS) \
+	$(KILL_TESTS)
+
+# the same, of which a sanitizer sees nothing more: they have a malloc of their
+# own, or do what others do, only longer
+PLAIN_TESTS = \
+	test/unit/test_dev_nomem \
+	test/unit/test_nomem \
+	test/unit/test_quiet
+
+# Of all these make check leaves out MORE_TESTS, which ./quickstart check runs:
+# processes killed, and the laws under other circumstances. LONG_TESTS are left
+# to check-full: the same laws under rarer circumstances, or by the gigabyte.
+# make check-all runs them all.
+MORE_TESTS = \
+	test/check/check-ep-exanode.sh \
+	test/check/check-ep-libfabric.sh \
+	test/check/check-ep-sim.sh \
+	test/check/check-hal-broken.sh \
+	test/check/check-hal-dev.sh \
+	test/check/check-hal-exanode.sh \
+	test/check/check-hal-fault.sh \
+	test/check/check-hal-mutants.sh \
+	test/check/check-hal-sim.sh \
+	$(KILL_TESTS)
+
+LONG_TESTS = \
+	test/check/check-ep-fault.sh \
+	test/check/check-ep-stream.sh \
+	test/check/check-ep-wrap.sh \
+	test/check/check-hal-service.sh \
+	test/check/check-hal-sim-odd.sh \
+	test/check/check-hal-wrap.sh \
+	test/multi/test_big
+
+ALL_TESTS = $(UNIT_TESTS) $(PROC_TESTS) $(PLAIN_TESTS) test/multi/test_big \
+	$(EP_CHECKS) $(HAL_CHECKS) $(CHECKS)
+
+# for AddressSanitizer: with --enable-fault-points the one build in which
+# processes die at named points, too; the longest goes first
+ASAN_TESTS = \
+	test/check/check-hal-emu.sh \
+	$(UNIT_TESTS) \
+	$(PROC_TESTS)
+
+# Of ASAN_TESTS those that ./quickstart check runs: their input is hostile, or
+# memory comes, moves and goes, or processes die at fault points. The rest,
+# tables and orders, are for check-full.
+ASAN_MEMORY_TESTS = \
+	test/check/check-hal-emu.sh \
+	test/multi/test_kill \
+	test/multi/test_regs_points \
+	test/multi/test_revoke \
+	test/multi/test_death \
+	test/multi/test_fork \
+	test/multi/test_kill_onesided \
+	$(FUZZERS) \
+	test/unit/test_address \
+	test/unit/test_alias \
+	test/unit/test_atomic \
+	test/unit/test_av \
+	test/unit/test_cancel \
+	test/unit/test_connect \
+	test/unit/test_connect_crowd \
+	test/unit/test_dev_hello \
+	test/unit/test_dev_peer \
+	test/unit/test_direct \
+	test/unit/test_forged \
+	test/unit/test_garbage \
+	test/unit/test_gsas_client \
+	test/multi/test_gsas_hostile \
+	test/unit/test_gsas_jobs \
+	test/unit/test_gsas_lies \
+	test/unit/test_gsas_life \
+	test/unit/test_gsas_misuse \
+	test/unit/test_gsas_pages \
+	test/unit/test_gsas_pkt \
+	test/unit/test_gsas_serve_queue \
+	test/unit/test_gsas_wrong \
+	test/unit/test_mem \
+	test/unit/test_mem_find \
+	test/unit/test_misuse \
+	test/unit/test_mr \
+	test/unit/test_multi \
+	test/unit/test_peek \
+	test/unit/test_platform \
+	test/unit/test_pool \
+	test/unit/test_receive \
+	test/unit/test_regions \
+	test/unit/test_regs \
+	test/unit/test_rma \
+	test/unit/test_safe \
+	test/unit/test_transfer \
+	test/unit/test_trigger \
+	test/unit/test_unpinned
+
+# those that run both peers as threads of one process: for ThreadSanitizer,
+# which is blind to a second process
+TSAN_TESTS = \
+	test/check/check-hal-threads.sh \
+	test/unit/test_mem_find \
+	test/unit/test_mr \
+	test/unit/test_asleep \
+	test/unit/test_auto \
+	test/unit/test_cntr \
+	test/unit/test_gsas_client \
+	test/unit/test_gsas_life \
+	test/unit/test_gsas_board \
+	test/unit/test_gsas_ops \
+	test/unit/test_gsas_queue_race \
+	test/unit/test_gsas_service \
+	test/unit/test_gsas_stall \
+	test/unit/test_gsas_work \
+	test/unit/test_guard \
+	test/unit/test_litmus \
+	test/unit/test_litmus_msg \
+	test/unit/test_op_race \
+	test/unit/test_poll \
+	test/unit/test_regions \
+	test/unit/test_safe \
+	test/unit/test_sleepers \
+	test/unit/test_threads \
+	test/unit/test_trigger \
+	test/unit/test_wait \
+	test/unit/test_work
+
+# those that open no interface: Debian 12's valgrind (3.19) does not know
+# pidfd_open, without which there is no emulation (not test_op: to valgrind a
+# long double is a double)
+VALGRIND_TESTS = \
+	test/unit/test_list \
+	test/unit/test_match \
+	test/unit/test_pool \
+	test/unit/test_space \
+	test/unit/test_span \
+	test/unit/test_wire
+
+# what the programs above share; a program has of it what it calls
+if HAVE_CMOCKA
+TEST_LIB = libtest.la
+check_LTLIBRARIES = $(TEST_LIB)
+endif
+libtest_la_SOURCES = \
+	test/fuzz/fuzz.h \
+	test/lib/connect_attempts.c \
+	test/lib/connect_attempts.h \
+	test/lib/dev_shim.c \
+	test/lib/dev_shim.h \
+	test/lib/ep_av.h \
+	test/lib/ep_mem.h \
+	test/lib/ep_pair.c \
+	test/lib/ep_pair.h \
+	test/lib/ep_work.h \
+	test/lib/ep_xfer.c \
+	test/lib/ep_xfer.h \
+	test/lib/gsas_bare_client.h \
+	test/lib/gsas_forked.h \
+	test/lib/gsas_memory_fixture.h \
+	test/lib/gsas_pages_fixture.h \
+	test/lib/gsas_processes.c \
+	test/lib/gsas_processes.h \
+	test/lib/gsas_queue_fixture.h \
+	test/lib/gsas_service_fixture.c \
+	test/lib/gsas_service_fixture.h \
+	test/lib/gsas_services.h \
+	test/lib/litmus.h \
+	test/lib/memory_group.h \
+	test/lib/os_pair.c \
+	test/lib/os_pair.h \
+	test/lib/procs.c \
+	test/lib/procs.h \
+	test/lib/procs_mem.c \
+	test/lib/procs_time.c \
+	test/lib/procs_traffic.c \
+	test/lib/raw_peer.c \
+	test/lib/raw_peer.h \
+	test/lib/regs_fixture.h \
+	test/lib/unit.h
+if !FUZZ
+libtest_la_SOURCES += test/fuzz/fuzz_main.c
+endif
+
+check_PROGRAMS += \
+	test/check/check_dso \
+	test/check/check_info \
+	test/check/gsas_tool
+test_check_check_dso_LDADD = $(LIBFABRIC_LIBS)
+test_unit_test_gsas_secure_CPPFLAGS = $(AM_CPPFLAGS) -DGSAS_BINDIR='"$(bindir)"'
+
+# to run the tests on a system without cross-memory attach
+if HAVE_SECCOMP
+check_PROGRAMS += test/lib/no-cma
+test_lib_no_cma_CPPFLAGS = $(SECCOMP_CFLAGS) $(AM_CPPFLAGS)
+test_lib_no_cma_LDADD = $(SECCOMP_LIBS)
+endif
+
+# one HAL in a process: the shared one, which libgsas and the provider have
+WITH_GSAS = libtest.la libgsas.la libunimem-hal.la libgsas_op.la \
+	$(LIBFABRIC_LIBS)
+check_PROGRAMS += test/multi/gsas_forked
+test_multi_gsas_forked_LDADD = libgsas.la
+test_multi_gsas_forked_LDFLAGS = $(UNWRAPPED)
+test_multi_test_gsas_fork_LDADD = $(WITH_GSAS)
+test_multi_test_gsas_fork_LDFLAGS = $(UNWRAPPED)
+test_multi_test_gsas_hostile_LDADD = $(WITH_GSAS)
+test_multi_test_gsas_hostile_LDFLAGS = $(UNWRAPPED)
+test_multi_test_gsas_mix_LDADD = $(WITH_GSAS)
+test_multi_test_gsas_mix_LDFLAGS = $(UNWRAPPED)
+test_multi_test_gsas_queue_all_LDADD = $(WITH_GSAS)
+test_multi_test_gsas_queue_all_LDFLAGS = $(UNWRAPPED)
+test_multi_test_gsas_threads_LDADD = $(WITH_GSAS)
+test_multi_test_gsas_threads_LDFLAGS = $(UNWRAPPED)
+
+# something between us and the system
+test_unit_test_gsas_lies_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=gsas_region_map_info
+test_unit_test_gsas_board_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc
+test_unit_test_gsas_jobs_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc \
+	-Wl,--wrap=free -Wl,--wrap=mmap
+test_unit_test_gsas_pages_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=madvise \
+	-Wl,--wrap=sysconf
+test_unit_test_gsas_work_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=pthread_create
+
+test_unit_test_safe_SOURCES = \
+	test/unit/safe.h \
+	test/unit/safe_acts.c \
+	test/unit/test_safe.c
+
+test_conform_hal_conform_SOURCES = \
+	test/broken/broken.c \
+	test/broken/broken.h \
+	test/broken/broken_alias.c \
+	test/broken/broken_conn.c \
+	test/broken/broken_dma.c \
+	test/broken/broken_iface0.c \
+	test/broken/broken_pkt.c \
+	test/broken/broken_shared.c \
+	test/conform/hal_conform.c \
+	test/conform/hal_conform.h \
+	test/conform/hal_conform_alias.c \
+	test/conform/hal_conform_child.c \
+	test/conform/hal_conform_close.c \
+	test/conform/hal_conform_conn.c \
+	test/conform/hal_conform_dma.c \
+	test/conform/hal_conform_exec.c \
+	test/conform/hal_conform_kill.c \
+	test/conform/hal_conform_leak.c \
+	test/conform/hal_conform_mem.c \
+	test/conform/hal_conform_pkt.c \
+	test/conform/hal_conform_proc.c \
+	test/conform/hal_conform_service.c \
+	test/conform/hal_conform_shared.c \
+	test/conform/hal_conform_sleep.c \
+	test/conform/hal_conform_space.c \
+	test/conform/hal_conform_spawn.c \
+	test/conform/hal_conform_stream.c \
+	test/conform/hal_conform_util.c
+
+# its memory lies where the linker says, in each process
+check_PROGRAMS += test/conform/exec_heir
+test_conform_exec_heir_SOURCES = test/conform/exec_heir.c
+test_conform_exec_heir_CFLAGS = $(UNM_CFLAGS) -fno-pie
+test_conform_exec_heir_LDFLAGS = -no-pie
+test_conform_exec_heir_LDADD =
+EXTRA_test_conform_hal_conform_DEPENDENCIES = test/conform/exec_heir
+EXTRA_test_multi_test_gsas_fork_DEPENDENCIES = test/multi/gsas_forked
+
+if FUZZ
+# their main() is libFuzzer's
+LINK_FUZZER = $(AM_LDFLAGS) -fsanitize=fuzzer
+test_fuzz_fuzz_address_LDFLAGS = $(LINK_FUZZER)
+test_fuzz_fuzz_connection_LDFLAGS = $(LINK_FUZZER)
+test_fuzz_fuzz_gsas_LDFLAGS = $(LINK_FUZZER)
+test_fuzz_fuzz_gsas_pages_LDFLAGS = $(LINK_FUZZER)
+test_fuzz_fuzz_param_LDFLAGS = $(LINK_FUZZER)
+test_fuzz_fuzz_platform_LDFLAGS = $(LINK_FUZZER)
+test_fuzz_fuzz_wire_LDFLAGS = $(LINK_FUZZER)
+
+check_PROGRAMS += $(FUZZERS)
+TESTS += $(FUZZERS)
+else !FUZZ
+if HAVE_CMOCKA
+check_PROGRAMS += test/conform/hal_conform test/multi/test_big \
+	$(UNIT_TESTS) $(PROC_TESTS) $(PLAIN_TESTS)
+# the longest goes first
+TESTS += test/check/check-hal-emu.sh \
+	test/multi/test_death test/multi/test_fork \
+	$(GSAS_TESTS) $(UNIT_TESTS) $(PLAIN_TESTS)
+EXTRA_TESTS = $(MORE_TESTS) $(LONG_TESTS)
+# Never true: automake writes the rules that run a program only for programs in
+# TESTS, whatever the condition is.
+if NEVER
+TESTS += $(KILL_TESTS) test/multi/test_big
+endif NEVER
+else !HAVE_CMOCKA
+TESTS += test/check/check-cmocka.sh
+check-local:
+	@echo "make check: most tests are missing, as configure did not find" \
+		"cmocka. Install it (Debian: libcmocka-dev), configure again."
+endif !HAVE_CMOCKA
+TESTS += $(CHECKS)
+endif !FUZZ
+EXTRA_DIST += test/fuzz/corpus test/fuzz/run test/mutants
+EXTRA_DIST += $(CHECKS) $(EP_CHECKS) $(HAL_CHECKS) test/check/check-cmocka.sh \
+	test/check/alone.sh test/check/check-hal-sim-points.sh \
+	test/check/check-hal-threads.sh \
+	test/check/check-lib.sh test/check/thin.sh \
+	test/check/check-systemd.sh \
+	test/check/ep-lib.sh \
+	test/check/systemd-root.sh
+
+# UNM_TEST_TIME: times the limits of single cases (procs.h), which say where it
+# hangs and so have to end first. A hang is a hang, a slow machine is none.
+CHECK_TIMEOUT = 900
+# Sanitized programs take long to start: fewer of them. check-full's job
+# asan-all has the numbers of a plain build, but for forks.
+if SANITIZED
+UNM_TEST_TIME = 5
+UNM_TEST_FEWER = UNM_TEST_FORKS="$${UNM_TEST_FORKS-600}"; \
+	UNM_TEST_KILLS="$${UNM_TEST_KILLS-60}"; \
+	UNM_TEST_PACKETS="$${UNM_TEST_PACKETS-40000}"; \
+	UNM_TEST_POINTS="$${UNM_TEST_POINTS-1}"; \
+	export UNM_TEST_FORKS UNM_TEST_KILLS UNM_TEST_PACKETS UNM_TEST_POINTS;
+else
+UNM_TEST_TIME = 3
+UNM_TEST_FEWER =
+endif
+TEST_EXTENSIONS = .sh
+LOG_COMPILER = $(UNM_FIXED) timeout
+AM_SH_LOG_FLAGS = --kill-after=5 $(CHECK_TIMEOUT) \
+	$(SHELL) $(abs_top_srcdir)/test/check/alone.sh
+AM_LOG_FLAGS = $(AM_SH_LOG_FLAGS) $(UNM_EXEC)
+SH_LOG_COMPILER = $(LOG_COMPILER)
+# die_after_fork: a forked child of a process with threads starts its own
+UNM_TSAN_OPTIONS = second_deadlock_stack=1:die_after_fork=0
+AM_TESTS_ENVIRONMENT = $(UNM_TEST_FEWER) \
+	UNM_TEST_TIME="$${UNM_TEST_TIME-$(UNM_TEST_TIME)}"; \
+	FI_PROVIDER_PATH='$(abs_top_builddir)/.libs'; \
+	FI_PROVIDER=unimem; \
+	UNM_SRCDIR='$(abs_top_srcdir)'; \
+	UNM_BUILDDIR='$(abs_top_builddir)'; \
+	GSASD='$(abs_top_builddir)/gsasd'; \
+	NM='$(NM)'; \
+	ASAN_OPTIONS="$${ASAN_OPTIONS-detect_stack_use_after_return=1}"; \
+	UBSAN_OPTIONS="$${UBSAN_OPTIONS-print_stacktrace=1}"; \
+	TSAN_OPTIONS="$${TSAN_OPTIONS-$(UNM_TSAN_OPTIONS)}"; \
+	export FI_PROVIDER_PATH FI_PROVIDER UNM_SRCDIR UNM_BUILDDIR NM GSASD; \
+	export UNM_TEST_TIME; \
+	export ASAN_OPTIONS UBSAN_OPTIONS TSAN_OPTIONS;
+
+# make installcheck: what was installed loads, from where it was installed
+installcheck-local: test/check/check_dso
+	./test/check/check_dso '$(DESTDIR)$(provdir)/libunimem-fi.so'
+	'$(DESTDIR)$(bindir)/unimem_info' --version

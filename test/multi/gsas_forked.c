@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * gsas_forked.c - what test_gsas_fork.c has started on boards. Its argument is
+ * the address of a page that says what to do, and takes what it has to tell.
+ */
+#include <dirent.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "atomic.h"
+#include "lib/gsas_forked.h"
+
+/* By which libgsas shows that this process lives (gsas_hold.h)? */
+static bool is_hold(DIR *dir, const char *name)
+{
+	char to[8] = "";
+
+	return readlinkat(dirfd(dir), name, to, sizeof(to)) >= 5 &&
+	       memcmp(to, "net:[", 5) == 0;
+}
+
+static uint64_t descriptors(void)
+{
+	bool holds = false;
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *d;
+	uint64_t n = 0;
+
+	while (dir != NULL && (d = readdir(dir)) != NULL) {
+		if (!holds && is_hold(dir, d->d_name))
+			holds = true;
+		else
+			n += d->d_name[0] != '.' &&
+			     atoi(d->d_name) != dirfd(dir);
+	}
+	if (dir != NULL)
+		closedir(dir);
+	return n;
+}
+
+int main(void)
+{
+	const uint64_t files = descriptors();
+	uint64_t *page = (uint64_t *)readThreadArgument();
+	uint64_t *mine, what;
+
+	if ((uint64_t)page == _EMPTY_THREAD_ARGUMENT_)
+		return 2;
+	what = READ64(page + FORKED_WHAT);
+	mine = page + FORKED_TELLS + FORKED_WORDS *
+		FAD64((int64_t *)(page + FORKED_COUNT), 1);
+	WRITE64(mine + FORKED_BOARD, getBoardPid());
+	WRITE64(mine + FORKED_PID, (uint64_t)getpid());
+	WRITE64(mine + FORKED_FILES, files);
+	printf("out of %d\n", (int)getpid());
+	fprintf(stderr, "err of %d\n", (int)getpid());
+	fflush(NULL);
+	if (what == FORKED_DIE)
+		WRITE64(mine + FORKED_PAGES,
+			(uint64_t)allocSharedPage(3, getBoardPid()));
+	FAD64((int64_t *)(page + FORKED_TOLD), 1);
+	if (what == FORKED_DIE)
+		raise(SIGKILL);
+	while (what == FORKED_STAY && READ64(page + FORKED_WHAT) == FORKED_STAY)
+		usleep(1000);
+	return 3;			/* and that is reaped, too */
+}

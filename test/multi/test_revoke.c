@@ -1,0 +1,790 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_revoke.c - fi_close() of a region that peers access without asking: it
+ * waits for who is inside, stopped or not, but not for the dead; and when it
+ * has returned, nobody writes there or reads any more.
+ *
+ * The owner fills the memory right after fi_close() and looks at it later,
+ * while writers go on until each was refused; a good read never shows what the
+ * owner filled in.
+ *
+ * UNM_TEST_ROUNDS: regions opened and closed in each case of the second part
+ *	(50). UNM_TEST_KILLS_EACH: writers killed, each way (20).
+ */
+#include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_rma.h>
+
+#include "lib/procs.h"
+
+#define OWNER		0
+#define WRITERS		3
+#define KEY		5
+#define OTHER_KEY	6
+#define PART		(272u << 10)	/* of the region, for each writer */
+#define LEN		(WRITERS * PART)
+#define CLOSED		0xA5		/* no byte of theirs */
+#define STOPPED_US	100000
+#define CLOSE_MS	300		/* of an owner that gives up */
+#define STR_(x)		#x
+#define STR(x)		STR_(x)
+
+enum call { PUT, GET, ADD, CALLS };
+
+static uint8_t *g_arena;		/* LEN bytes that all children map */
+
+/* The owner's memory: of its heap, dmable, or mapped by all. */
+enum memory { ORDINARY, DMABLE, SHARED };
+
+struct plan {
+	enum memory memory;		/* ORDINARY: by cross-memory attach */
+	unsigned calls;			/* bits of those to be made */
+	size_t len;			/* of each; 0: by turns */
+};
+
+/* What all say, in g_shared->word[]. */
+#define WROTE(i)	g_shared->word[i]	/* good operations */
+#define REFUSED(i)	g_shared->word[8 + (i)]	/* with -FI_EKEYREJECTED */
+#define CLOSING		g_shared->word[16]	/* times fi_close() began */
+#define OPEN		g_shared->word[17]	/* ... and ended */
+#define ENOUGH		g_shared->word[18]
+#define THERE(i)	g_shared->word[20 + (i)]	/* it takes part */
+
+/* ---- The owner ---------------------------------------------------------- */
+
+struct owner {
+	struct node n;
+	struct plan plan;
+	uint8_t *mem;
+	struct fid_mr *mr;
+};
+
+static void owner_poll(struct owner *o)
+{
+	struct fi_cq_tagged_entry entry;
+	struct fi_cq_err_entry error;
+
+	CHECK(node_poll(&o->n, &entry, &error) == 0);
+}
+
+static void owner_open(struct owner *o)
+{
+	memset(o->mem, 0, LEN);
+	o->mr = node_reg(&o->n, o->mem, LEN, KEY);
+}
+
+static void owner_close(struct owner *o)
+{
+	atomic_fetch_add(&CLOSING, 1);
+	FI(fi_close(&o->mr->fid));
+	atomic_fetch_add(&OPEN, 1);
+	memset(o->mem, CLOSED, LEN);
+}
+
+static void owner_check(const struct owner *o, uint64_t round)
+{
+	size_t i = 0;
+
+	if (o->mem[0] == CLOSED && memcmp(o->mem, o->mem + 1, LEN - 1) == 0)
+		return;
+	while (i < LEN && o->mem[i] == CLOSED)
+		i++;
+	FAIL("round %" PRIu64 ": byte %zu is 0x%02x after fi_close()", round,
+	     i, o->mem[i]);
+}
+
+/* flags: of its node, besides NODE_ONESIDED. */
+static void owner_begin_with(struct owner *o, const struct plan *plan,
+			     int flags)
+{
+	memset(o, 0, sizeof(*o));
+	o->plan = *plan;
+	node_open(&o->n, NODE_ONESIDED | flags);
+	o->mem = plan->memory == DMABLE ? node_alloc(&o->n, LEN) :
+		plan->memory == SHARED ? g_arena : aligned_alloc(4096, LEN);
+	CHECK(o->mem != NULL);
+	memcpy(g_shared->bytes, &o->n.addr, sizeof(o->n.addr));
+}
+
+static void owner_begin(struct owner *o, const struct plan *plan)
+{
+	owner_begin_with(o, plan, 0);
+}
+
+static void owner_end(struct owner *o)
+{
+	node_close(&o->n);
+	if (o->plan.memory == ORDINARY)
+		free(o->mem);
+}
+
+/* ---- Writers ------------------------------------------------------------ */
+
+struct writer {
+	struct node n;
+	int index;
+	fi_addr_t to;
+	uint64_t count;
+	uint8_t *buf;
+};
+
+static void writer_begin(struct writer *w, int fd, int index)
+{
+	struct hal_addr addr;
+
+	memset(w, 0, sizeof(*w));
+	w->index = index - 1;
+	w->buf = malloc(PART);
+	CHECK(w->buf != NULL);
+	node_open(&w->n, NODE_ONESIDED);
+	tell_word(fd, 0);
+	hear_word(fd);
+	memcpy(&addr, g_shared->bytes, sizeof(addr));
+	w->to = node_insert(&w->n, &addr);
+}
+
+static void writer_end(struct writer *w)
+{
+	node_close(&w->n);
+	free(w->buf);
+}
+
+/* 0, or a positive fi_errno. */
+static int writer_await(struct writer *w)
+{
+	struct fi_cq_tagged_entry entry;
+	struct fi_cq_err_entry error;
+	int ret;
+
+	while ((ret = node_poll(&w->n, &entry, &error)) == 0)
+		;
+	return ret > 0 ? 0 : error.err;
+}
+
+static int writer_call(struct writer *w, enum call call, size_t len,
+		       uint64_t key)
+{
+	uint64_t at = (uint64_t)w->index * PART, one = 1, was = 0;
+	struct fid_ep *ep = w->n.ep;
+	ssize_t ret;
+	int err;
+
+	if (call == PUT)
+		memset(w->buf, (int)(w->count % CLOSED), len);
+	do {
+		ret = call == PUT ? fi_write(ep, w->buf, len, NULL, w->to, at,
+					     key, w) :
+			call == GET ? fi_read(ep, w->buf, len, NULL, w->to, at,
+					      key, w) :
+			fi_fetch_atomic(ep, &one, 1, NULL, &was, NULL, w->to,
+					at, key, FI_UINT64, FI_SUM, w);
+		if (ret == -FI_EAGAIN)
+			fi_cq_read(w->n.cq, NULL, 0);
+	} while (ret == -FI_EAGAIN);
+	FI(ret);
+	err = writer_await(w);
+	for (size_t i = 0; call == GET && err == 0 && i < len; i++)
+		CHECK_MSG(w->buf[i] != CLOSED, "read after fi_close(), byte "
+			  "%zu of %zu", i, len);
+	CHECK_MSG(call != ADD || err != 0 || was >> 56 != CLOSED,
+		  "atomic after fi_close()");
+	return err;
+}
+
+/* One operation; is the region there? */
+static bool writer_step(struct writer *w, const struct plan *plan)
+{
+	static const size_t lens[] = { 8, 1000, 20000, 8, 64, PART, 4096 };
+	uint64_t i = w->count++;
+	enum call call = i % CALLS;
+	int err;
+
+	while (!(plan->calls >> call & 1))
+		call = (call + 1) % CALLS;
+	err = writer_call(w, call, plan->len != 0 ? plan->len : lens[i % 7],
+			  KEY);
+	CHECK_MSG(err == 0 || err == FI_EKEYREJECTED, "%s", fi_strerror(err));
+	atomic_fetch_add(err == 0 ? &WROTE(w->index) : &REFUSED(w->index), 1);
+	return err == 0;
+}
+
+/* ---- Stopped inside ----------------------------------------------------- */
+
+static int closes_once(int fd, int index, void *arg)
+{
+	static uint8_t other[4096];
+	struct fid_mr *mr;
+	struct owner o;
+
+	(void)index;
+	owner_begin(&o, arg);
+	owner_open(&o);
+	mr = node_reg(&o.n, other, sizeof(other), OTHER_KEY);
+	tell_word(fd, 0);
+	node_idle(&o.n, fd);
+	owner_close(&o);
+	tell_word(fd, 0);
+	node_idle(&o.n, fd);		/* the others are refused */
+	owner_check(&o, 0);
+	FI(fi_close(&mr->fid));
+	owner_end(&o);
+	return 0;
+}
+
+static int goes_inside(int fd, int index, void *arg)
+{
+	struct writer w;
+
+	writer_begin(&w, fd, index);
+	while (writer_step(&w, arg))
+		;
+	tell_word(fd, 0);
+	node_idle(&w.n, fd);
+	writer_end(&w);
+	return 0;
+}
+
+/* It asks for memory of another region all the time. */
+static int is_served(int fd, int index, void *arg)
+{
+	struct writer w;
+	uint64_t word;
+
+	(void)arg;
+	writer_begin(&w, fd, index);
+	w.index = 0;			/* that one is short */
+	while (hear(fd, &word, sizeof(word), 0) < 0) {
+		CHECK(writer_call(&w, GET, 8, OTHER_KEY) == 0);
+		atomic_fetch_add(&WROTE(2), 1);
+	}
+	writer_end(&w);
+	return 0;
+}
+
+static struct proc *start_writer(proc_fn fn, const struct plan *plan,
+				 const char *const *env)
+{
+	struct proc *p = proc_start(fn, (void *)plan, env);
+
+	hear_word(p->fd);
+	tell_word(p->fd, 0);
+	return p;
+}
+
+/* Where cross-memory attach is denied, nobody is inside ordinary memory. */
+static bool goes(const struct plan *plan)
+{
+	char from = 1, to = 0;
+	struct iovec local = { &to, 1 }, remote = { &from, 1 };
+
+	return plan->memory != ORDINARY ||
+		process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 1;
+}
+
+#ifdef HAL_FAULT_POINTS
+static void stopped(const struct plan *plan, bool dies)
+{
+	const char *const asks[] = { "FI_UNIMEM_DIRECT=0", NULL };
+	const char *const stops[] = { "FI_UNIMEM_POINT=inside:3:stop", NULL };
+	struct proc *owner = proc_start(closes_once, (void *)plan, NULL);
+	struct proc *victim, *other;
+	siginfo_t info;
+	uint64_t was;
+
+	hear_word(owner->fd);
+	victim = start_writer(goes_inside, plan, stops);
+	other = start_writer(is_served, plan, asks);
+	CHECK(waitid(P_PID, victim->pid, &info, WSTOPPED | WNOWAIT) == 0);
+	CHECK(info.si_code == CLD_STOPPED);
+	CLOSING = OPEN = 0;
+	tell_word(owner->fd, 0);
+	while (CLOSING == 0)
+		procs_nap(100);
+	was = WROTE(2);
+	procs_nap(STOPPED_US);
+	CHECK_MSG(OPEN == 0, "fi_close() did not wait for who is inside");
+	while (WROTE(2) < was + 10)
+		procs_nap(100);
+	proc_signal(victim, dies ? SIGKILL : SIGCONT);
+	hear_word(owner->fd);
+	if (!dies)
+		hear_word(victim->fd);
+	tell_word(other->fd, 0);
+	proc_expect(other, 0);		/* while there is an owner to ask */
+	tell_word(owner->fd, 0);
+	proc_expect(owner, 0);
+	if (!dies) {
+		tell_word(victim->fd, 0);
+		proc_expect(victim, 0);
+	}
+	while (!proc_ended(victim, 1000))
+		;
+	procs_forget();
+}
+
+/* ---- Stopped inside for too long ---------------------------------------- */
+
+/* Lines that name a peer in what fi_close() said. */
+static int lines_of(const char *path)
+{
+	char line[512];
+	FILE *in = fopen(path, "r");
+	int n = 0;
+
+	CHECK(in != NULL);
+	while (fgets(line, sizeof(line), in) != NULL)
+		n += strstr(line, "fi_close() gives up") != NULL &&
+			strstr(line, "interface") != NULL;
+	fclose(in);
+	return n;
+}
+
+static int closes_in_time(int fd, int index, void *arg)
+{
+	char path[] = "/tmp/unimem-revoke-XXXXXX";
+	int err, kept = dup(STDERR_FILENO);
+	struct owner o;
+	uint64_t since;
+
+	(void)index;
+	owner_begin(&o, arg);
+	owner_open(&o);
+	tell_word(fd, 0);
+	node_idle(&o.n, fd);
+	err = mkstemp(path);
+	CHECK(err >= 0 && kept >= 0);
+	g_fail_fd = kept;
+	dup2(err, STDERR_FILENO);
+	since = procs_now();
+	CHECK(fi_close(&o.mr->fid) == -FI_EBUSY);
+	CHECK(procs_now() - since >= CLOSE_MS * 1000);
+	CHECK(lines_of(path) == 1);
+	unlink(path);
+	tell_word(fd, 0);
+	node_idle(&o.n, fd);		/* another peer uses it meanwhile */
+	owner_close(&o);
+	tell_word(fd, 0);
+	node_idle(&o.n, fd);
+	owner_check(&o, 0);
+	owner_end(&o);
+	close(err);
+	return 0;
+}
+
+/* Puts to the region until it hears from the director; then it must be refused
+ * at last. */
+static int uses_it(int fd, int index, void *arg)
+{
+	struct writer w;
+	uint64_t word;
+
+	writer_begin(&w, fd, index);
+	for (int i = 0; i < 100; i++)
+		CHECK(writer_step(&w, arg));
+	tell_word(fd, 0);
+	while (hear(fd, &word, sizeof(word), 0) < 0)
+		writer_step(&w, arg);
+	CHECK(!writer_step(&w, arg));
+	writer_end(&w);
+	return 0;
+}
+
+/* Another thread of the owner closes another region. */
+static void *closes_other(void *arg)
+{
+	struct fid_mr *mr = arg;
+
+	CHECK(fi_close(&mr->fid) == -FI_EBUSY);
+	return NULL;
+}
+
+/* One thread gives up while another one still waits for the same peer: the
+ * second thread must not take that for the end of the peer's access. */
+static int closes_two(int fd, int index, void *arg)
+{
+	static uint8_t other[4096];
+	pthread_t thread;
+	struct fid_mr *mr;
+	struct owner o;
+
+	(void)index;
+	owner_begin_with(&o, arg, NODE_SAFE);
+	owner_open(&o);
+	mr = node_reg(&o.n, other, sizeof(other), OTHER_KEY);
+	tell_word(fd, 0);
+	node_idle(&o.n, fd);
+	CHECK(pthread_create(&thread, NULL, closes_other, mr) == 0);
+	procs_nap(CLOSE_MS * 1000 / 2);
+	CHECK(fi_close(&o.mr->fid) == -FI_EBUSY);
+	pthread_join(thread, NULL);
+	tell_word(fd, 0);
+	node_idle(&o.n, fd);		/* the access ends */
+	FI(fi_close(&mr->fid));
+	owner_close(&o);
+	tell_word(fd, 0);
+	node_idle(&o.n, fd);
+	owner_check(&o, 0);
+	owner_end(&o);
+	return 0;
+}
+
+/* It gets a remote key of the other region. */
+static int asks_once(int fd, int index, void *arg)
+{
+	struct writer w;
+
+	(void)arg;
+	writer_begin(&w, fd, index);
+	w.index = 0;			/* that one is short */
+	CHECK(writer_call(&w, GET, 8, OTHER_KEY) == 0);
+	tell_word(fd, 0);
+	node_idle(&w.n, fd);
+	writer_end(&w);
+	return 0;
+}
+
+static void two_close(const struct plan *plan)
+{
+	const char *const bound[] = { "FI_UNIMEM_CLOSE_MS=" STR(CLOSE_MS),
+				      NULL };
+	const char *const stops[] = { "FI_UNIMEM_POINT=inside:3:stop", NULL };
+	struct proc *owner = proc_start(closes_two, (void *)plan, bound);
+	struct proc *victim, *other;
+	siginfo_t info;
+
+	hear_word(owner->fd);
+	other = start_writer(asks_once, plan, NULL);
+	hear_word(other->fd);
+	victim = start_writer(goes_inside, plan, stops);
+	CHECK(waitid(P_PID, victim->pid, &info, WSTOPPED | WNOWAIT) == 0);
+	CHECK(info.si_code == CLD_STOPPED);
+	tell_word(owner->fd, 0);
+	hear_word(owner->fd);		/* -FI_EBUSY, twice */
+	proc_signal(victim, SIGCONT);
+	tell_word(owner->fd, 0);
+	hear_word(owner->fd);		/* closed, both */
+	hear_word(victim->fd);
+	tell_word(owner->fd, 0);
+	proc_expect(owner, 0);
+	tell_word(victim->fd, 0);
+	proc_expect(victim, 0);
+	tell_word(other->fd, 0);
+	proc_expect(other, 0);
+	procs_forget();
+}
+
+static void too_long(const struct plan *plan, bool dies)
+{
+	const char *const bound[] = { "FI_UNIMEM_CLOSE_MS=" STR(CLOSE_MS),
+				      NULL };
+	const char *const stops[] = { "FI_UNIMEM_POINT=inside:3:stop", NULL };
+	struct proc *owner = proc_start(closes_in_time, (void *)plan, bound);
+	struct proc *victim, *other;
+	siginfo_t info;
+
+	hear_word(owner->fd);
+	victim = start_writer(goes_inside, plan, stops);
+	CHECK(waitid(P_PID, victim->pid, &info, WSTOPPED | WNOWAIT) == 0);
+	CHECK(info.si_code == CLD_STOPPED);
+	tell_word(owner->fd, 0);
+	hear_word(owner->fd);		/* -FI_EBUSY */
+	other = start_writer(uses_it, plan, NULL);
+	hear_word(other->fd);
+	proc_signal(victim, dies ? SIGKILL : SIGCONT);
+	if (dies)
+		while (!proc_ended(victim, 1000))
+			;
+	tell_word(owner->fd, 0);
+	hear_word(owner->fd);		/* closed */
+	tell_word(other->fd, 0);
+	proc_expect(other, 0);
+	if (!dies)
+		hear_word(victim->fd);
+	tell_word(owner->fd, 0);
+	proc_expect(owner, 0);
+	if (!dies) {
+		tell_word(victim->fd, 0);
+		proc_expect(victim, 0);
+	}
+	procs_forget();
+}
+
+static void inside(bool dies)
+{
+	static const struct plan plans[] = {
+		{ DMABLE, 1 << PUT, 8 }, { DMABLE, 1 << PUT, PART },
+		{ DMABLE, 1 << GET, 8 }, { DMABLE, 1 << GET, PART },
+		{ DMABLE, 1 << ADD, 8 }, { ORDINARY, 1 << PUT, 8 },
+		{ SHARED, 1 << PUT, 8 }, { SHARED, 1 << GET, PART },
+		{ SHARED, 1 << ADD, 8 },
+		{ ORDINARY, 1 << PUT, PART }, { ORDINARY, 1 << GET, PART },
+	};
+	int n = 0;
+
+	for (size_t i = 0; i < sizeof(plans) / sizeof(plans[0]); i++) {
+		if (!goes(&plans[i]))
+			continue;
+		stopped(&plans[i], dies);
+		n++;
+	}
+	procs_note("%d processes stopped inside", n);
+}
+
+static void stopped_inside(void)
+{
+	inside(false);
+}
+
+static void killed_inside(void)
+{
+	inside(true);
+}
+
+static void stopped_too_long(void)
+{
+	static const struct plan plans[] = {
+		{ DMABLE, 1 << PUT, 8 }, { ORDINARY, 1 << GET, PART },
+	};
+
+	for (int i = 0; i < 4; i++)
+		if (goes(&plans[i / 2]))
+			too_long(&plans[i / 2], i & 1);
+}
+
+static void two_too_long(void)
+{
+	static const struct plan plan = { DMABLE, 1 << PUT, 8 };
+
+	two_close(&plan);
+}
+#else
+static void stopped_inside(void)
+{
+	(void)closes_once;
+	(void)goes_inside;
+	(void)is_served;
+	procs_skip("no fault points in this build (--enable-fault-points)");
+}
+
+#define killed_inside stopped_inside
+#define stopped_too_long stopped_inside
+#define two_too_long stopped_inside
+#endif
+
+/* ---- Over and over ------------------------------------------------------- */
+
+static int writes_on(int fd, int index, void *arg)
+{
+	struct writer w;
+
+	writer_begin(&w, fd, index);
+	THERE(w.index) = 1;
+	while (!ENOUGH)
+		if (writer_step(&w, arg) && w.count % 8 == 0)
+			sched_yield();	/* or the owner hardly runs */
+	THERE(w.index) = 0;
+	tell_word(fd, 0);
+	hear_word(fd);
+	writer_end(&w);
+	return 0;
+}
+
+/* Until each writer was refused. */
+static void each_refused(struct owner *o)
+{
+	uint64_t was[WRITERS];
+
+	for (int i = 0; i < WRITERS; i++)
+		was[i] = REFUSED(i);
+	for (int i = 0; i < WRITERS; ) {
+		if (!THERE(i) || REFUSED(i) != was[i])
+			i++;
+		else
+			owner_poll(o);
+	}
+}
+
+/* Until each gets on without us: the first of two operations may have been
+ * answered before we stopped to look. */
+static void each_inside(struct owner *o)
+{
+	for (int i = 0; i < WRITERS; i++) {
+		bool gets_on = false;
+
+		while (THERE(i) && !gets_on) {
+			uint64_t was = WROTE(i);
+
+			for (int k = 0; k < 4 && WROTE(i) < was + 2; k++)
+				sched_yield();
+			gets_on = WROTE(i) >= was + 2;
+			for (int k = 0; k < 20 && !gets_on; k++)
+				owner_poll(o);
+		}
+	}
+}
+
+static int opens_and_closes(int fd, int index, void *arg)
+{
+	uint64_t word, round = 0, seed = 7;
+	struct owner o;
+
+	(void)index;
+	owner_begin(&o, arg);
+	tell_word(fd, 0);
+	for (; hear(fd, &word, sizeof(word), 0) < 0; round++) {
+		owner_open(&o);
+		each_inside(&o);
+		for (uint32_t k = procs_random(&seed) % 8; k != 0; k--)
+			sched_yield();
+		owner_close(&o);
+		each_refused(&o);
+		owner_check(&o, round);
+		g_shared->word[19] = round + 1;
+	}
+	ENOUGH = 1;
+	tell_word(fd, 0);
+	/* a writer may still wait for an answer */
+	node_idle(&o.n, fd);
+	owner_end(&o);
+	return 0;
+}
+
+static struct proc *start_rounds(struct proc **w, const struct plan *plan)
+{
+	struct proc *owner = proc_start(opens_and_closes, (void *)plan, NULL);
+
+	hear_word(owner->fd);
+	for (int i = 0; i < WRITERS; i++)
+		w[i] = start_writer(writes_on, plan, NULL);
+	return owner;
+}
+
+static void end_rounds(struct proc *owner, struct proc **w)
+{
+	tell_word(owner->fd, 0);
+	hear_word(owner->fd);
+	for (int i = 0; i < WRITERS; i++)
+		hear_word(w[i]->fd);
+	tell_word(owner->fd, 0);
+	proc_expect(owner, 0);
+	for (int i = 0; i < WRITERS; i++) {
+		tell_word(w[i]->fd, 0);
+		proc_expect(w[i], 0);
+	}
+	procs_note("%" PRIu64 " regions closed, %" PRIu64 " good operations",
+		   g_shared->word[19], WROTE(0) + WROTE(1) + WROTE(2));
+}
+
+static void await_rounds(struct proc *owner, uint64_t rounds)
+{
+	while (g_shared->word[19] < rounds)
+		CHECK_MSG(!proc_ended(owner, 1), "the owner: %d",
+			  owner->status);
+}
+
+static void rounds(const struct plan *plan)
+{
+	struct proc *w[WRITERS], *owner;
+
+	if (!goes(plan))
+		procs_skip("no cross-memory attach here");
+	owner = start_rounds(w, plan);
+	await_rounds(owner, (uint64_t)procs_number("UNM_TEST_ROUNDS", 50));
+	end_rounds(owner, w);
+}
+
+static void rounds_through_windows(void)
+{
+	static const struct plan plan = {
+		DMABLE, 1 << PUT | 1 << GET | 1 << ADD, 0,
+	};
+
+	rounds(&plan);
+}
+
+static void rounds_in_shared_memory(void)
+{
+	static const struct plan plan = {
+		SHARED, 1 << PUT | 1 << GET | 1 << ADD, 0,
+	};
+
+	rounds(&plan);
+}
+
+static void rounds_by_attach(void)
+{
+	static const struct plan plan = { ORDINARY, 1 << PUT | 1 << GET, 0 };
+
+	rounds(&plan);
+}
+
+/* A writer is killed at any moment, and another one comes. */
+static void killed_writers(void)
+{
+	static const struct plan plans[] = {
+		{ DMABLE, 1 << PUT | 1 << GET | 1 << ADD, 0 },
+		{ ORDINARY, 1 << PUT | 1 << GET, 0 },
+		{ SHARED, 1 << PUT | 1 << GET | 1 << ADD, 0 },
+	};
+	long kills = procs_number("UNM_TEST_KILLS_EACH", 20);
+	uint64_t seed = 11;
+
+	for (int k = 0; k < 3; k++) {
+		struct proc *w[WRITERS], *owner;
+
+		if (!goes(&plans[k]))
+			continue;
+		owner = start_rounds(w, &plans[k]);
+		for (long n = 0; n < kills; n++) {
+			int i = (int)n % WRITERS;
+
+			procs_nap(procs_random(&seed) % 5000);
+			proc_stop(w[i]);
+			proc_kill(w[i]);
+			THERE(i) = 0;
+			await_rounds(owner, g_shared->word[19] + 2);
+			proc_restart(w[i], writes_on, (void *)&plans[k], NULL);
+			hear_word(w[i]->fd);
+			tell_word(w[i]->fd, 0);
+			while (!THERE(i))
+				procs_nap(100);
+		}
+		end_rounds(owner, w);
+		procs_forget();
+		memset(g_shared, 0, sizeof(*g_shared));
+	}
+	procs_note("%ld writers killed", 3 * kills);
+}
+
+static const struct procs_case cases[] = {
+	{ "stopped_inside", stopped_inside, 100 },
+	{ "killed_inside", killed_inside, 100 },
+	{ "stopped_too_long", stopped_too_long, 100 },
+	{ "two_too_long", two_too_long, 100 },
+	{ "rounds_through_windows", rounds_through_windows, 300 },
+	{ "rounds_in_shared_memory", rounds_in_shared_memory, 300 },
+	{ "rounds_by_attach", rounds_by_attach, 300 },
+	{ "killed_writers", killed_writers, 100 },
+};
+
+int main(int argc, char **argv)
+{
+	/* MAP_SHARED, and a file that has no name */
+	g_arena = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED |
+		       MAP_ANONYMOUS, -1, 0);
+	CHECK(g_arena != MAP_FAILED);
+	/* ordinary memory by attach, whether its owner polls or not */
+	setenv("FI_UNIMEM_PROMPT_US", "0", 1);
+	return procs_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * safe.h - threads that do everything at once on two endpoints: what they share
+ * (test_safe.c), and what each of them does (safe_acts.c).
+ */
+#ifndef SAFE_H
+#define SAFE_H
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "lib/ep_xfer.h"
+#include "lib/os_pair.h"
+
+#define THREADS	8
+#define SHOTS	4			/* operations of a thread under way */
+#define RECVS	4			/* receives it keeps for anybody */
+#define LEN_MAX	20000
+#define SLOTS	4096			/* words before, slots from here on */
+#define KEY	7			/* of the first side's region */
+#define OWN_KEY	100			/* of the first thread's */
+#define OWN_LEN	4096
+#define OPEN	0x3C			/* what an open region begins with */
+#define CLOSED	0xA5			/* and one that is not open */
+#define NOBODY	(UINT64_C(1) << 63)	/* tags that are never sent */
+#define HANG_US	(UINT64_C(100000000) * (UNIT_SLOW ? 5 : 1))
+
+/* words of a side's region */
+enum { SUM_AT = 0, TICKET_AT = 64, SWAP_AT = 128 };
+enum { SND, RCV, WR, RD, CNTRS };
+
+/* No asserts in threads: they note what went wrong first. */
+#define CHECK(s, cond)	do {						\
+		const char *fine = NULL;				\
+		if (!(cond))						\
+			atomic_compare_exchange_strong(&(s)->wrong,	\
+				&fine, __FILE__ ": " #cond);		\
+	} while (0)
+
+/* ---- The stage ----------------------------------------------------------- */
+
+/* What one completion is awaited for; a context points to it. */
+struct half {
+	struct fi_context2 ctx;
+	_Atomic enum { IDLE, POSTED, ENDING, ENDED } state;
+	int err;
+	uint64_t flags, len, data;
+};
+
+enum kind { TAGGED, MESSAGE, PUT, INJECT, SUM, TICKET, SWAP, LONELY, REGION,
+	    STRANGE, GUEST, KINDS };
+
+/* Any operation of a thread. */
+struct shot {
+	struct half tx, rx;
+	enum kind kind;
+	bool busy;
+	int step, form, from;
+	uint64_t id, tag, src, cmp, was;
+	size_t len, slot;
+	fi_addr_t to;			/* an entry of its own, or the usual */
+	struct fid_mr *mr;
+	uint8_t out[LEN_MAX], in[LEN_MAX];
+};
+
+/* A receive for whichever message comes. */
+struct catch {
+	struct half rx;
+	uint8_t in[LEN_MAX];
+};
+
+struct side {
+	struct ep *e;
+	fi_addr_t to;			/* the other side, in its vector */
+	struct fid_cntr *cntr[CNTRS];
+	uint8_t *mem;
+	struct fid_mr *mr;
+	uint64_t *injected;		/* what is to be in mem at the end */
+	_Atomic uint64_t begun[CNTRS], failed[CNTRS];
+	_Atomic uint64_t sent, got;	/* messages to it for anybody */
+	_Atomic uint64_t sum, tickets, swaps;
+	_Atomic uint8_t *taken;		/* tickets */
+};
+
+struct hand;
+
+struct stage {
+	struct side side[2];
+	struct hand *hand;		/* THREADS */
+	uint32_t ops;
+	uint64_t end;
+	_Atomic uint64_t posted, remote, entries;
+	_Atomic uint64_t told, canceled;
+	_Atomic int working, alive;
+	_Atomic(const char *) wrong;	/* first, NULL: nothing */
+};
+
+struct hand {
+	struct stage *s;
+	int index;
+	pthread_t thread;
+	uint64_t rng;
+	uint32_t ids, injects;
+	struct shot shot[SHOTS];
+	struct catch catch[RECVS];
+	uint8_t *own[2];		/* regions that come and go */
+	bool own_busy;
+	uint64_t guess[2];		/* of the words that are swapped */
+	/* by number: told to the other side, heard there */
+	uint8_t *due;
+	_Atomic uint8_t *heard;
+};
+
+static inline bool goes_on(struct stage *s)
+{
+	CHECK(s, ep_now() < s->end);
+	return s->wrong == NULL;
+}
+
+static inline uint32_t below(struct hand *h, uint32_t n)
+{
+	return unit_below(&h->rng, n);
+}
+
+static inline struct side *side_from(struct hand *h, const struct shot *x)
+{
+	return &h->s->side[x->from];
+}
+
+static inline struct side *side_to(struct hand *h, const struct shot *x)
+{
+	return &h->s->side[!x->from];
+}
+
+static inline uint64_t key_to(const struct shot *x)
+{
+	return KEY + !x->from;
+}
+
+/* A number nobody else has. */
+static inline uint64_t fresh_id(struct hand *h)
+{
+	return (uint64_t)h->index << 32 | h->ids++;
+}
+
+/* The other side shall hear this number, once. */
+static inline uint64_t due_id(struct hand *h, uint64_t id)
+{
+	h->due[(uint32_t)id] = 1;
+	return id;
+}
+
+static inline size_t injected_at(void)
+{
+	return SLOTS + (size_t)THREADS * SHOTS * LEN_MAX;
+}
+
+static inline bool all_bytes(const uint8_t *p, size_t len, uint8_t byte)
+{
+	return p[0] == byte && memcmp(p, p + 1, len - 1) == 0;
+}
+
+/* ---- test_safe.c --------------------------------------------------------- */
+
+/* One more completion is to come. */
+void safe_arm(struct hand *h, struct half *half);
+/* Is it over, or was it never begun? It ends well and like this. */
+bool safe_over(struct hand *h, struct half *half, uint64_t flags);
+/* Read something, somehow: this is what makes progress. */
+void safe_look(struct hand *h);
+/* The other side was told this number. */
+void safe_heard(struct stage *s, uint64_t id);
+
+#define TRY(h, call)	do {						\
+		ssize_t try_ret;					\
+		while ((try_ret = (call)) == -FI_EAGAIN &&		\
+		       goes_on((h)->s))					\
+			safe_look(h);					\
+		CHECK((h)->s, try_ret == 0);				\
+	} while (0)
+
+#define UNTIL(h, cond)	do {						\
+		while (!(cond) && goes_on((h)->s))			\
+			safe_look(h);					\
+	} while (0)
+
+/* ---- safe_acts.c --------------------------------------------------------- */
+
+struct act {
+	void (*begin)(struct hand *h, struct shot *x);
+	bool (*end)(struct hand *h, struct shot *x);	/* true: it is over */
+	int weight;
+};
+extern const struct act safe_acts[KINDS];
+
+void safe_cancel(struct stage *s, struct side *d, struct half *half);
+/* Receives for anybody: look after them; end them. */
+void safe_post_catches(struct hand *h);
+void safe_close_catches(struct hand *h);
+
+#endif /* SAFE_H */

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_attach.c - the random word of a HAL by which hal_emu_attach.c proves
+ * that an address space is the peer's: where it lies, and who has it. What
+ * transfers do with it: hal_conform_exec.c.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "hal/emu/hal_emu.h"
+#include "lib/unit.h"
+
+#define OPENS	8
+/* above programs without PIE, below all that the kernel places by itself where
+ * addresses have 47 bits or more (an emulated processor places lower) */
+#define LOWEST	(UINT64_C(1) << 35)
+#define HIGHEST	(UINT64_C(0x380000000000) - 1)
+
+static struct hal *open_emu(void)
+{
+	struct hal_params params;
+	struct hal *hal;
+
+	assert_int_equal(hal_params_load(&params), 0);
+	snprintf(params.hal, sizeof(params.hal), "emu");
+	params.fault[0] = '\0';
+	assert_int_equal(hal_get(&params, &hal), 0);
+	return hal;
+}
+
+static const struct hal_emu *emu_of(const struct hal *hal)
+{
+	return (const struct hal_emu *)hal;
+}
+
+static bool mapped(const void *page)
+{
+	return msync((void *)(uintptr_t)page, 1, MS_ASYNC) == 0;
+}
+
+/* Another program has memory there only if it asks for that very address: the
+ * kernel puts programs, heaps, libraries and stacks into the upper third. */
+static void test_word_is_where_no_program_is(void **state)
+{
+	uintptr_t at[OPENS];
+
+	(void)state;
+	for (int i = 0; i < OPENS; i++) {
+		struct hal *hal = open_emu();
+		const struct hal_emu *emu = emu_of(hal);
+
+		at[i] = (uintptr_t)emu->word;
+		assert_int_equal(*emu->word, emu->word_value);
+		assert_in_range(at[i], LOWEST, HIGHEST);
+		for (int k = 0; k < i; k++)
+			assert_int_not_equal(at[k], at[i]);
+		hal_put(hal);
+		assert_false(mapped((void *)at[i]));
+	}
+}
+
+/* A child may have its parent's process number one day: it has no word. */
+static void test_children_have_no_word(void **state)
+{
+	struct hal *hal = open_emu();
+	const struct hal_emu *emu = emu_of(hal);
+	int status;
+	pid_t pid;
+
+	(void)state;
+	assert_true(mapped(emu->word));
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(mapped(emu->word) ? 1 : 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(*emu->word, emu->word_value);
+	hal_put(hal);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_word_is_where_no_program_is),
+		cmocka_unit_test(test_children_have_no_word),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

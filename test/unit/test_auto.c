@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_auto.c - FI_PROGRESS_AUTO: a thread of the domain moves what nobody
+ * polls for, costs nothing while there is nothing, goes with the domain, and is
+ * not missed in a forked child.
+ */
+#include <dirent.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/ep_pair.h"
+#include "progress/unm_auto.h"
+#include "api/unm_ep.h"
+
+#define BIG	(1 << 20)	/* goes by rendezvous: both sides have to act */
+
+static void nap_ms(long ms)
+{
+	struct timespec ts = { ms / 1000, ms % 1000 * 1000000 };
+
+	nanosleep(&ts, NULL);
+}
+
+static int threads(void)
+{
+	DIR *dir = opendir("/proc/self/task");
+	int n = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir) != NULL)
+		n++;
+	closedir(dir);
+	return n - 2;
+}
+
+/* One that was joined is listed a little longer. */
+static void threads_become(int n)
+{
+	uint64_t end = ep_deadline();
+
+	while (threads() != n) {
+		nap_ms(1);
+		ep_in_time(end, "the threads of a domain");
+	}
+}
+
+struct node {
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_av *av;
+	struct fid_cq *cq;
+	struct fid_ep *ep;
+};
+
+static void node_open(struct node *n, enum fi_progress control,
+		      enum fi_progress data)
+{
+	struct ep_want want = { .threading = FI_THREAD_DOMAIN };
+	struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_CONTEXT,
+				 .wait_obj = FI_WAIT_UNSPEC };
+	struct fi_av_attr av = { .type = FI_AV_TABLE };
+	struct fi_info *hints = ep_hints(&want);
+
+	hints->domain_attr->control_progress = control;
+	hints->domain_attr->data_progress = data;
+	assert_int_equal(ep_getinfo(hints, &n->info), 0);
+	fi_freeinfo(hints);
+	if (control != FI_PROGRESS_UNSPEC)
+		assert_int_equal(n->info->domain_attr->control_progress,
+				 control);
+	if (data != FI_PROGRESS_UNSPEC)
+		assert_int_equal(n->info->domain_attr->data_progress, data);
+	assert_int_equal(ep_fabric(n->info, &n->fabric), 0);
+	assert_int_equal(fi_domain(n->fabric, n->info, &n->domain, NULL), 0);
+	assert_int_equal(fi_av_open(n->domain, &av, &n->av, NULL), 0);
+	assert_int_equal(fi_cq_open(n->domain, &cq, &n->cq, NULL), 0);
+	assert_int_equal(fi_endpoint(n->domain, n->info, &n->ep, NULL), 0);
+	assert_int_equal(fi_ep_bind(n->ep, &n->av->fid, 0), 0);
+	assert_int_equal(fi_ep_bind(n->ep, &n->cq->fid, FI_SEND | FI_RECV), 0);
+	assert_int_equal(fi_enable(n->ep), 0);
+}
+
+static int node_close(struct node *n)
+{
+	int ret = fi_close(&n->ep->fid) | fi_close(&n->cq->fid) |
+		fi_close(&n->av->fid) | fi_close(&n->domain->fid) |
+		fi_close(&n->fabric->fid);
+
+	fi_freeinfo(n->info);
+	return ret;
+}
+
+static fi_addr_t node_knows(struct node *n, struct node *other)
+{
+	size_t len = 64;
+	fi_addr_t to;
+	char name[64];
+
+	assert_int_equal(fi_getname(&other->ep->fid, name, &len), 0);
+	assert_int_equal(fi_av_insert(n->av, name, 1, &to, 0, NULL), 1);
+	return to;
+}
+
+static int node_comp(struct node *n, void *context, int polls)
+{
+	struct fi_cq_entry c = { NULL };
+	uint64_t end = ep_deadline();
+
+	while (polls == 0 || polls-- > 1) {
+		ssize_t ret = fi_cq_read(n->cq, &c, 1);
+
+		if (ret == 1)
+			return c.op_context == context ? 0 : -1;
+		if (ret != -FI_EAGAIN || ep_now() > end)
+			return -2;
+	}
+	return -3;
+}
+
+static void test_no_thread_unless_asked_for(void **state)
+{
+	static const enum fi_progress kinds[][2] = {
+		{ FI_PROGRESS_UNSPEC, FI_PROGRESS_UNSPEC },
+		{ FI_PROGRESS_MANUAL, FI_PROGRESS_MANUAL },
+		{ FI_PROGRESS_AUTO, FI_PROGRESS_MANUAL },
+		{ FI_PROGRESS_MANUAL, FI_PROGRESS_AUTO },
+		{ FI_PROGRESS_AUTO, FI_PROGRESS_AUTO },
+	};
+	struct node n;
+	int before;
+
+	(void)state;
+	/* a sanitizer may have a thread of its own from the first one on */
+	node_open(&n, FI_PROGRESS_AUTO, FI_PROGRESS_AUTO);
+	before = threads() - 1;
+	assert_int_equal(node_close(&n), 0);
+	threads_become(before);
+	for (int i = 0; i < 5; i++) {
+		node_open(&n, kinds[i][0], kinds[i][1]);
+		threads_become(before + (i >= 2));
+		assert_int_equal(node_close(&n), 0);
+		threads_become(before);
+	}
+}
+
+/* A sends by rendezvous and polls; B has a receive posted and does nothing at
+ * all: A's send ends. */
+static void test_it_moves_what_nobody_polls_for(void **state)
+{
+	struct node a, b;
+	char *out = malloc(BIG), *in = malloc(BIG);
+	fi_addr_t to;
+
+	(void)state;
+	node_open(&a, FI_PROGRESS_MANUAL, FI_PROGRESS_MANUAL);
+	node_open(&b, FI_PROGRESS_AUTO, FI_PROGRESS_AUTO);
+	to = node_knows(&a, &b);
+	for (int i = 0; i < 20; i++) {
+		ssize_t ret;
+
+		memset(out, i + 1, BIG);
+		assert_int_equal(fi_recv(b.ep, in, BIG, NULL, FI_ADDR_UNSPEC,
+					 in), 0);
+		if (i % 4 == 3)
+			nap_ms(150);	/* it is asleep, surely */
+		while ((ret = fi_send(a.ep, out, BIG, NULL, to, out)) ==
+		       -FI_EAGAIN)
+			fi_cq_read(a.cq, NULL, 0);
+		assert_int_equal(ret, 0);
+		assert_int_equal(node_comp(&a, out, 0), 0);
+		assert_int_equal(node_comp(&b, in, 0), 0);
+		assert_memory_equal(in, out, BIG);
+	}
+	assert_int_equal(node_close(&a), 0);
+	assert_int_equal(node_close(&b), 0);
+	free(out);
+	free(in);
+}
+
+/* Both sides poll and both have threads: they do not get into each other's
+ * way, and one that sleeps in a call is woken by what the thread finds. */
+static void test_it_shares_with_who_polls(void **state)
+{
+	struct node a, b;
+	fi_addr_t to;
+	char in, out = 1;
+
+	(void)state;
+	node_open(&a, FI_PROGRESS_AUTO, FI_PROGRESS_AUTO);
+	node_open(&b, FI_PROGRESS_AUTO, FI_PROGRESS_AUTO);
+	to = node_knows(&a, &b);
+	for (int i = 0; i < (UNIT_SLOW ? 200 : 2000); i++) {
+		struct fi_cq_entry c = { NULL };
+
+		assert_int_equal(fi_recv(b.ep, &in, 1, NULL, FI_ADDR_UNSPEC,
+					 &in), 0);
+		while (fi_inject(a.ep, &out, 1, to) == -FI_EAGAIN)
+			fi_cq_read(a.cq, NULL, 0);
+		if (i % 2 == 0) {
+			assert_int_equal(node_comp(&b, &in, 0), 0);
+			continue;
+		}
+		assert_int_equal(fi_cq_sread(b.cq, &c, 1, NULL, 60000), 1);
+		assert_ptr_equal(c.op_context, &in);
+	}
+	assert_int_equal(node_close(&a), 0);
+	assert_int_equal(node_close(&b), 0);
+}
+
+static struct unm_stats stats_of(struct node *n)
+{
+	struct unm_ep *ep = (struct unm_ep *)n->ep;
+	struct unm_stats st;
+
+	unm_lock(ep->domain);
+	st = *ep->stats;
+	unm_unlock(ep->domain);
+	return st;
+}
+
+/* Every tenth of a second it looks, and the endpoint counts that as a sleep and
+ * as many polls as it takes to look at the clock; one that naps a millisecond
+ * polls a thousand times a second, one that polls on a hundred thousand. */
+static void test_it_sleeps(void **state)
+{
+	struct unm_stats was[4], is;
+	struct node n[4];
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	for (int i = 0; i < 4; i++)
+		node_open(&n[i], FI_PROGRESS_AUTO, FI_PROGRESS_AUTO);
+	nap_ms(200);
+	for (int i = 0; i < 4; i++)
+		was[i] = stats_of(&n[i]);
+	nap_ms(1500);
+	for (int i = 0; i < 4; i++) {
+		uint64_t sleeps, polls;
+
+		is = stats_of(&n[i]);
+		sleeps = is.sleeps - was[i].sleeps;
+		polls = is.polls - was[i].polls;
+		assert_in_range(sleeps, 1, 100);
+		assert_in_range(polls, 0, sleeps * UNM_CLOCK_POLLS + 500);
+	}
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(node_close(&n[i]), 0);
+}
+
+/* ---- One thread, however it comes about ------------------------------- */
+
+#define OPENERS	4
+
+struct opener {
+	struct ep *e;
+	int nr, failed;
+	pthread_barrier_t *start;
+};
+
+/* One enables the endpoint, the others open what needs the thread. */
+static void *open_at_once(void *arg)
+{
+	struct fi_cq_attr attr = { .wait_obj = FI_WAIT_MUTEX_COND };
+	struct opener *o = arg;
+	struct fid_cq *cq;
+
+	pthread_barrier_wait(o->start);
+	if (o->nr == 0) {
+		o->failed = fi_enable(o->e->ep) != 0;
+		return NULL;
+	}
+	o->failed = fi_cq_open(o->e->domain, &attr, &cq, NULL) != 0 ||
+		fi_close(&cq->fid) != 0;
+	return NULL;
+}
+
+/* Is a descriptor in an epoll set? */
+static bool has_fd(int epfd, int fd)
+{
+	char path[64], line[256];
+	bool has = false;
+	int tfd;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", epfd);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f) != NULL)
+		has |= sscanf(line, "tfd: %d", &tfd) == 1 && tfd == fd;
+	fclose(f);
+	return has;
+}
+
+static void test_objects_opened_at_once(void **state)
+{
+	struct ep_want want = { .disabled = true,
+				.threading = FI_THREAD_SAFE };
+	pthread_barrier_t start;
+	int before = 0;
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	pthread_barrier_init(&start, NULL, OPENERS);
+	/* the first one shows how many there are without */
+	for (int i = 0; i <= (UNIT_SLOW ? 10 : 40); i++) {
+		struct opener o[OPENERS];
+		pthread_t t[OPENERS];
+		struct unm_ep *ep;
+		struct ep *e = ep_open(&want);
+
+		for (int k = 0; k < OPENERS; k++) {
+			o[k] = (struct opener){ .e = e, .nr = k,
+						.start = &start };
+			pthread_create(&t[k], NULL, open_at_once, &o[k]);
+		}
+		for (int k = 0; k < OPENERS; k++) {
+			pthread_join(t[k], NULL);
+			assert_int_equal(o[k].failed, 0);
+		}
+		if (i == 0)
+			before = threads() - 1;
+		threads_become(before + 1);
+		ep = (struct unm_ep *)e->ep;
+		assert_true(has_fd(unm_auto_wait(ep->domain)->epfd,
+				   hal_if_fd(ep->hif)));
+		ep_close(e);
+		threads_become(before);
+	}
+	pthread_barrier_destroy(&start);
+}
+
+/* What threads of ours, but for the first, do not want to hear of. */
+static uint64_t blocked_signals(void)
+{
+	DIR *dir = opendir("/proc/self/task");
+	uint64_t blocked = 0, mask;
+	struct dirent *d;
+
+	assert_non_null(dir);
+	while ((d = readdir(dir)) != NULL) {
+		char path[512], line[256];
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/status",
+			 d->d_name);
+		f = d->d_name[0] != '.' && atoi(d->d_name) != getpid() ?
+			fopen(path, "r") : NULL;
+		if (f == NULL)
+			continue;
+		while (fgets(line, sizeof(line), f) != NULL)
+			if (sscanf(line, "SigBlk: %" SCNx64, &mask) == 1)
+				blocked |= mask;
+		fclose(f);
+	}
+	closedir(dir);
+	return blocked;
+}
+
+/* Signals go to the application's threads, a fault of its own ends it. */
+static void test_signals(void **state)
+{
+	static const int faults[] = {
+		SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP,
+	};
+	uint64_t end = ep_deadline(), own = 0, blocked;
+	struct node n;
+
+	(void)state;
+	if (UNIT_SLOW)			/* it may have threads, too */
+		skip();
+	node_open(&n, FI_PROGRESS_AUTO, FI_PROGRESS_AUTO);
+	for (int i = 0; i < 5; i++)
+		own |= UINT64_C(1) << (faults[i] - 1);
+	/* one that begins or ends blocks all of them */
+	while (((blocked = blocked_signals()) & own) != 0 || blocked == 0) {
+		nap_ms(1);
+		ep_in_time(end, "signals of the thread");
+	}
+	assert_true(blocked >> (SIGTERM - 1) & 1);
+	assert_true(blocked >> (SIGUSR1 - 1) & 1);
+	assert_int_equal(node_close(&n), 0);
+}
+
+/* ---- fork() ---------------------------------------------------------- */
+
+/* Children forked at any moment close what they inherited, and the parent goes
+ * on. */
+static void test_fork(void **state)
+{
+	struct node a, b;
+	fi_addr_t to;
+	char in, out = 1;
+
+	(void)state;
+	node_open(&a, FI_PROGRESS_AUTO, FI_PROGRESS_AUTO);
+	node_open(&b, FI_PROGRESS_AUTO, FI_PROGRESS_AUTO);
+	to = node_knows(&a, &b);
+	for (int i = 0; i < (UNIT_SLOW ? 20 : 100); i++) {
+		int status;
+		pid_t pid;
+
+		assert_int_equal(fi_recv(b.ep, &in, 1, NULL, FI_ADDR_UNSPEC,
+					 &in), 0);
+		while (fi_inject(a.ep, &out, 1, to) == -FI_EAGAIN)
+			fi_cq_read(a.cq, NULL, 0);
+		pid = fork();
+		assert_true(pid >= 0);
+		if (pid == 0) {
+			alarm(60);
+			_exit(node_close(&a) != 0 || node_close(&b) != 0);
+		}
+		assert_int_equal(node_comp(&b, &in, 0), 0);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+	}
+	assert_int_equal(node_close(&a), 0);
+	assert_int_equal(node_close(&b), 0);
+}
+
+/* A thread is in a call, and stays there: the child has its lock for ever, and
+ * closes what it inherited all the same. */
+struct holder {
+	struct unm_domain *domain;
+	_Atomic bool holds, stop;
+};
+
+static void *hold_lock(void *arg)
+{
+	struct holder *h = arg;
+
+	pthread_mutex_lock(&h->domain->cond_lock);
+	unm_lock(h->domain);
+	atomic_store(&h->holds, true);
+	while (!atomic_load(&h->stop))
+		nap_ms(1);
+	unm_unlock(h->domain);
+	pthread_mutex_unlock(&h->domain->cond_lock);
+	return NULL;
+}
+
+static void test_fork_in_a_call(void **state)
+{
+	struct ep_want want = { .wait = FI_WAIT_MUTEX_COND, .cntrs = true,
+				.threading = FI_THREAD_SAFE };
+	struct holder h = { .domain = NULL };
+	struct fid_mr *mr;
+	pthread_t thread;
+	struct ep *e;
+	char mem[8];
+	int status;
+	pid_t pid;
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	e = ep_open(&want);
+	assert_int_equal(fi_mr_reg(e->domain, mem, sizeof(mem),
+				   FI_REMOTE_WRITE, 0, 1, 0, &mr, NULL), 0);
+	assert_int_equal(fi_mr_bind(mr, &e->rxcntr->fid, FI_REMOTE_WRITE), 0);
+	h.domain = ((struct unm_ep *)e->ep)->domain;
+	pthread_create(&thread, NULL, hold_lock, &h);
+	while (!atomic_load(&h.holds))
+		nap_ms(1);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		alarm(20);
+		_exit(fi_close(&mr->fid) != 0 || ep_teardown(NULL) != 0);
+	}
+	atomic_store(&h.stop, true);
+	pthread_join(thread, NULL);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(fi_close(&mr->fid), 0);
+	ep_close(e);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		EP_TEST(test_no_thread_unless_asked_for),
+		EP_TEST(test_it_moves_what_nobody_polls_for),
+		EP_TEST(test_it_shares_with_who_polls),
+		EP_TEST(test_it_sleeps),
+		EP_TEST(test_objects_opened_at_once),
+		EP_TEST(test_signals),
+		EP_TEST(test_fork),
+		EP_TEST(test_fork_in_a_call),
+	};
+
+	ep_threads();
+	return unit_run(tests);
+}

@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_av_remove.c - removal from address vectors: what waited under an index,
+ * who is named by which index afterwards, and indices that are used again.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/ep_av.h"
+#include "lib/ep_work.h"
+#include "lib/ep_xfer.h"
+
+static double cpu_seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* Many at once, and many incarnations of one interface after each other: what
+ * was removed costs nothing any more. */
+static void test_removal_is_quick(void **state)
+{
+	uint32_t n = UNIT_SLOW ? 50000 : 200000;
+	struct ep *e = ep_open(NULL);
+	struct hal_addr *a = calloc(n, sizeof(*a));
+	fi_addr_t *addr = calloc(n, sizeof(*addr)), one;
+	double start = cpu_seconds();
+
+	(void)state;
+	for (uint32_t i = 0; i < n; i++)
+		a[i] = made_up(i);
+	assert_int_equal(fi_av_insert(e->av, a, n, addr, 0, NULL), n);
+	assert_int_equal(fi_av_remove(e->av, addr, n, 0), 0);
+	assert_true(cpu_seconds() - start < 8);
+	for (uint32_t i = 0; i < n && cpu_seconds() - start < 16; i++) {
+		a[0].nonce = i + 1;
+		assert_int_equal(fi_av_insert(e->av, a, 1, &one, 0, NULL), 1);
+		assert_int_equal(fi_av_remove(e->av, &one, 1, 0), 0);
+	}
+	assert_true(cpu_seconds() - start < 16);
+	free(a);
+	free(addr);
+}
+
+/* unimem://board:interface goes: whom it named are named by their own again,
+ * each by its own. */
+static void test_removal_of_a_name_for_all(void **state)
+{
+	struct ep *a = ep_open(NULL), *b = ep_open(NULL);
+	struct hal_addr name = name_of(b), other = name;
+	fi_addr_t typed, old, exact, from = ep_insert(b, a);
+	char node[64], in;
+
+	(void)state;
+	snprintf(node, sizeof(node), "unimem://%u:%u", name.board, name.iface);
+	assert_int_equal(fi_av_insertsvc(a->av, node, NULL, &typed, 0, NULL),
+			 1);
+	other.nonce ^= 1;
+	assert_int_equal(fi_av_insert(a->av, &other, 1, &old, 0, NULL), 1);
+	exact = ep_insert(a, b);
+	assert_int_equal(source_seen(b, from, a), typed);
+	assert_int_equal(fi_av_remove(a->av, &typed, 1, 0), 0);
+	assert_int_equal(source_seen(b, from, a), exact);
+	EP_OK(fi_recv(a->ep, &in, 1, NULL, old, &old));
+	EP_OK(fi_recv(a->ep, &in, 1, NULL, exact, &exact));
+	EP_OK(fi_inject(b->ep, &in, 1, from));
+	assert_int_equal(ep_received(a, &exact).src, exact);
+	ep_quiet(a);
+}
+
+/* An address of one incarnation reaches that one or none, also where another
+ * index means whoever holds the interface. */
+static void test_exact_beside_a_name_for_all(void **state)
+{
+	struct ep *a = ep_open(NULL), *b = ep_open(NULL);
+	struct hal_addr name = name_of(b), other = name;
+	uint64_t end = ep_deadline();
+	fi_addr_t typed, old;
+	char node[64], c = 0;
+	ssize_t ret;
+
+	(void)state;
+	snprintf(node, sizeof(node), "unimem://%u:%u", name.board, name.iface);
+	assert_int_equal(fi_av_insertsvc(a->av, node, NULL, &typed, 0, NULL),
+			 1);
+	other.nonce ^= 1;
+	assert_int_equal(fi_av_insert(a->av, &other, 1, &old, 0, NULL), 1);
+	do {
+		ret = fi_inject(a->ep, &c, 1, old);
+		ep_step();
+		ep_in_time(end, "refusal");
+	} while (ret == 0 || ret == -FI_EAGAIN);
+	ep_insert(b, a);
+	ep_settle();
+	EP_OK(fi_recv(b->ep, &c, 1, NULL, FI_ADDR_UNSPEC, &c));
+	ep_quiet(b);
+	assert_int_equal(fi_cancel(&b->ep->fid, &c), 0);
+	assert_int_equal(ep_wait(b, &c).err, FI_ECANCELED);
+	source_seen(a, typed, b);
+}
+
+/* And it reaches the next holder, when the one it reached is gone. */
+static void test_name_for_all_outlives_its_holder(void **state)
+{
+	struct ep *a = ep_open(NULL), *b = ep_open(NULL), *c;
+	struct hal_addr name = name_of(b);
+	uint64_t end = ep_deadline();
+	fi_addr_t typed, dup;
+	char node[64], in, out = 3;
+	ssize_t ret;
+
+	(void)state;
+	snprintf(node, sizeof(node), "unimem://%u:%u", name.board, name.iface);
+	assert_int_equal(fi_av_insertsvc(a->av, node, NULL, &typed, 0, NULL),
+			 1);
+	assert_int_equal(fi_av_insertsvc(a->av, node, NULL, &dup, 0, NULL), 1);
+	ep_insert(b, a);
+	source_seen(a, typed, b);
+	source_seen(a, dup, b);
+	/* a message of the first one is still to be received */
+	EP_OK(fi_tinject(b->ep, &out, 1, 0, 7));
+	ep_settle();
+	ep_close(b);
+	do {				/* until that is known */
+		ret = fi_inject(a->ep, &in, 1, typed);
+		ep_step();
+		ep_in_time(end, "death of the first");
+	} while (ret == 0 || ret == -FI_EAGAIN);
+	for (;;) {
+		c = ep_open(NULL);
+		if (name_of(c).iface == name.iface)
+			break;
+		ep_close(c);
+		ep_in_time(end, "the same interface");
+	}
+	ep_insert(c, a);
+	source_seen(a, typed, c);
+	source_seen(a, dup, c);
+	assert_int_equal(source_seen(c, 0, a), typed);
+	EP_OK(fi_trecv(a->ep, &in, 1, NULL, typed, 7, 0, &in));
+	assert_int_equal(ep_received(a, &in).src, typed);
+	assert_int_equal(in, 3);
+}
+
+static void test_removed_is_gone(void **state)
+{
+	struct ep_pair p = ep_pair(NULL);
+	struct hal_addr got;
+	size_t len = sizeof(got);
+	fi_addr_t again;
+	char c = 0;
+
+	(void)state;
+	assert_int_equal(source_seen(p.a, p.ab, p.b), p.ba);
+	assert_int_equal(fi_av_remove(p.a->av, &p.ab, 1, 0), 0);
+	assert_int_equal(fi_av_lookup(p.a->av, p.ab, &got, &len), -FI_EINVAL);
+	assert_int_equal(fi_send(p.a->ep, &c, 1, NULL, p.ab, &c), -FI_EINVAL);
+	assert_int_equal(fi_recv(p.a->ep, &c, 1, NULL, p.ab, &c), -FI_EINVAL);
+	assert_int_equal(fi_av_remove(p.a->av, &p.ab, 1, 0), -FI_EINVAL);
+	assert_int_equal(fi_av_remove(p.a->av, &(fi_addr_t){ 99 }, 1, 0),
+			 -FI_EINVAL);
+	/* what it sends comes from a stranger now */
+	assert_int_equal(source_seen(p.b, p.ba, p.a), FI_ADDR_NOTAVAIL);
+	/* inserted again: the lowest free index, which is the old one */
+	again = ep_insert(p.a, p.b);
+	assert_int_equal(again, p.ab);
+	assert_int_equal(source_seen(p.a, again, p.b), p.ba);
+	assert_int_equal(source_seen(p.b, p.ba, p.a), again);
+}
+
+/* A removed index is given out again, the lowest first: pairs of insertions and
+ * removals need no memory. */
+static void test_the_lowest_free_index(void **state)
+{
+	enum { N = 1000 };
+	static const fi_addr_t gone[] = { 999, 64, 63, 0, 500, 1 };
+	static const fi_addr_t again[] = { 0, 1, 63, 64, 500, 999, 1000 };
+	struct ep *e = ep_open(NULL);
+	struct hal_addr a[N];
+	fi_addr_t addr[N];
+
+	(void)state;
+	for (uint32_t i = 0; i < N; i++)
+		a[i] = made_up(i);
+	for (int i = 0; i < 100000; i++) {
+		assert_int_equal(fi_av_insert(e->av, a, 1, addr, 0, NULL), 1);
+		assert_int_equal(addr[0], 0);
+		assert_int_equal(fi_av_remove(e->av, addr, 1, 0), 0);
+	}
+	assert_int_equal(fi_av_insert(e->av, a, N, addr, 0, NULL), N);
+	for (uint32_t i = 0; i < N; i++)
+		assert_int_equal(addr[i], i);
+	for (int i = 0; i < 6; i++)
+		assert_int_equal(fi_av_remove(e->av, &(fi_addr_t){ gone[i] },
+					      1, 0), 0);
+	for (int i = 0; i < 7; i++) {
+		struct hal_addr got;
+		size_t len = sizeof(got);
+
+		a[0] = made_up(N + i);
+		assert_int_equal(fi_av_insert(e->av, a, 1, addr, 0, NULL), 1);
+		assert_int_equal(addr[0], again[i]);
+		assert_int_equal(fi_av_lookup(e->av, again[i], &got, &len), 0);
+		assert_memory_equal(&got, a, sizeof(got));
+	}
+}
+
+/* Which of two indices of an address names it is decided by the order of
+ * insertion, also where the later one is lower, and when the table has grown
+ * meanwhile. */
+static void test_a_lower_index_is_not_an_earlier_name(void **state)
+{
+	struct ep_pair p = ep_pair(NULL);
+	struct hal_addr a[300], zero = made_up(1);
+	fi_addr_t low, high;
+
+	(void)state;
+	for (uint32_t i = 0; i < 300; i++)
+		a[i] = made_up(i);
+	assert_int_equal(fi_av_remove(p.b->av, &p.ba, 1, 0), 0);
+	assert_int_equal(fi_av_insert(p.b->av, &zero, 1, &low, 0, NULL), 1);
+	high = ep_insert(p.b, p.a);
+	assert_int_equal(fi_av_remove(p.b->av, &low, 1, 0), 0);
+	assert_true(ep_insert(p.b, p.a) < high);
+	assert_int_equal(fi_av_insert(p.b->av, a, 300, NULL, 0, NULL), 300);
+	assert_int_equal(source_seen(p.a, p.ab, p.b), high);
+	assert_int_equal(fi_av_remove(p.b->av, &high, 1, 0), 0);
+	assert_int_equal(source_seen(p.a, p.ab, p.b), low);
+}
+
+/* What was posted, queued or completed under an index is never that of the
+ * address which has the index now. */
+static void test_a_used_index_again(void **state)
+{
+	struct ep_pair p = ep_pair(NULL);
+	struct ep *c = ep_open(NULL);
+	fi_addr_t from_c = ep_insert(c, p.b), src = 0, other;
+	struct fi_cq_tagged_entry e;
+	char in[4], out = 6;
+	uint64_t end = ep_deadline();
+
+	(void)state;
+	/* a completion that is not read yet: fi_cq_read() of none polls */
+	EP_OK(fi_recv(p.b->ep, &in[0], 1, NULL, p.ba, &in[0]));
+	EP_OK(fi_inject(p.a->ep, &out, 1, p.ab));
+	for (int i = 0; i < 2000; i++) {
+		fi_cq_read(p.a->cq, NULL, 0);
+		fi_cq_read(p.b->cq, NULL, 0);
+		ep_in_time(end, "a message");
+	}
+	EP_OK(fi_trecv(p.b->ep, &in[1], 1, NULL, p.ba, 7, 0, &in[1]));
+	EP_OK(fi_trecv(p.b->ep, &in[2], 1, NULL, p.ba, 7, ~0ULL, &in[2]));
+	EP_OK(fi_recv(p.b->ep, &in[3], 1, NULL, p.ba, &in[3]));
+	assert_int_equal(fi_av_remove(p.b->av, &p.ba, 1, 0), 0);
+	assert_int_equal(ep_insert(p.b, c), p.ba);
+	/* another removal looks at these receives again */
+	other = ep_insert(p.b, ep_open(NULL));
+	assert_int_equal(fi_av_remove(p.b->av, &other, 1, 0), 0);
+	assert_int_equal(fi_cq_readfrom(p.b->cq, &e, 1, &src), 1);
+	assert_ptr_equal(e.op_context, &in[0]);
+	assert_int_equal(src, FI_ADDR_NOTAVAIL);
+	EP_OK(fi_tinject(c->ep, &out, 1, from_c, 7));
+	EP_OK(fi_inject(c->ep, &out, 1, from_c));
+	ep_quiet(p.b);
+	for (int i = 1; i < 4; i++) {
+		assert_int_equal(fi_cancel(&p.b->ep->fid, &in[i]), 0);
+		assert_int_equal(ep_wait(p.b, &in[i]).err, FI_ECANCELED);
+	}
+	EP_OK(fi_trecv(p.b->ep, &in[1], 1, NULL, p.ba, 7, 0, &in[1]));
+	assert_int_equal(ep_received(p.b, &in[1]).src, p.ba);
+	EP_OK(fi_recv(p.b->ep, &in[3], 1, NULL, p.ba, &in[3]));
+	assert_int_equal(ep_received(p.b, &in[3]).src, p.ba);
+}
+
+/* Opens an endpoint with a vector of its own, where the index that b has for a
+ * is a's too. Its completions are in b's queue. */
+static struct fid_ep *second_of_b(const struct ep_pair *p, struct fid_av **av,
+				  fi_addr_t *ab)
+{
+	struct fi_av_attr attr = { .type = FI_AV_TABLE };
+	struct hal_addr name = name_of(p->a), other = made_up(1);
+	size_t len = sizeof(name);
+	struct fid_ep *ep;
+
+	assert_int_equal(fi_av_open(p->b->domain, &attr, av, NULL), 0);
+	for (fi_addr_t i = 0; i < p->ba; i++)
+		assert_int_equal(fi_av_insert(*av, &other, 1, NULL, 0, NULL),
+				 1);
+	assert_int_equal(fi_av_insert(*av, &name, 1, NULL, 0, NULL), 1);
+	assert_int_equal(fi_endpoint(p->b->domain, p->b->info, &ep, NULL), 0);
+	assert_int_equal(fi_ep_bind(ep, &(*av)->fid, 0), 0);
+	assert_int_equal(fi_ep_bind(ep, &p->b->cq->fid, FI_TRANSMIT | FI_RECV),
+			 0);
+	assert_int_equal(fi_enable(ep), 0);
+	assert_int_equal(fi_getname(&ep->fid, &name, &len), 0);
+	assert_int_equal(fi_av_insert(p->a->av, &name, 1, ab, 0, NULL), 1);
+	return ep;
+}
+
+/* A queue has unread completions of two endpoints with different vectors: a
+ * removal is about those of one vector only. */
+static void test_two_vectors_of_one_queue(void **state)
+{
+	struct ep_pair p = ep_pair(NULL);
+	struct fi_cq_tagged_entry e;
+	struct fid_ep *second;
+	struct fid_av *av;
+	fi_addr_t to, src = 0;
+	char in[2], out = 6;
+
+	(void)state;
+	second = second_of_b(&p, &av, &to);
+	EP_OK(fi_recv(p.b->ep, &in[0], 1, NULL, p.ba, &in[0]));
+	EP_OK(fi_recv(second, &in[1], 1, NULL, p.ba, &in[1]));
+	EP_OK(fi_inject(p.a->ep, &out, 1, p.ab));
+	EP_OK(fi_inject(p.a->ep, &out, 1, to));
+	for (int i = 0; i < 2000; i++) {
+		fi_cq_read(p.a->cq, NULL, 0);
+		fi_cq_read(p.b->cq, NULL, 0);
+	}
+	assert_int_equal(fi_av_remove(p.b->av, &p.ba, 1, 0), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(fi_cq_readfrom(p.b->cq, &e, 1, &src), 1);
+		assert_int_equal(src, e.op_context == &in[0] ?
+				 FI_ADDR_NOTAVAIL : p.ba);
+	}
+	assert_int_equal(fi_close(&second->fid), 0);
+	assert_int_equal(fi_close(&av->fid), 0);
+}
+
+/* The endpoint of a completion that is not read yet is closed, and no other
+ * uses its vector: a removal takes the source all the same. */
+static void test_a_completion_outlives_its_endpoint(void **state)
+{
+	struct ep_pair p = ep_pair(NULL);
+	struct fi_cq_tagged_entry e;
+	fi_addr_t src[2] = { 0, 0 };
+	uint64_t end = ep_deadline();
+	char in[2], out = 6;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		EP_OK(fi_recv(p.b->ep, &in[i], 1, NULL, p.ba, &in[i]));
+		EP_OK(fi_inject(p.a->ep, &out, 1, p.ab));
+	}
+	for (int i = 0; i < 2000; i++) {
+		fi_cq_read(p.a->cq, NULL, 0);
+		fi_cq_read(p.b->cq, NULL, 0);
+		ep_in_time(end, "two messages");
+	}
+	assert_int_equal(fi_close(&p.b->ep->fid), 0);
+	p.b->ep = NULL;
+	assert_int_equal(fi_cq_readfrom(p.b->cq, &e, 1, &src[0]), 1);
+	assert_int_equal(src[0], p.ba);
+	assert_int_equal(fi_av_remove(p.b->av, &p.ba, 1, 0), 0);
+	assert_int_equal(fi_cq_readfrom(p.b->cq, &e, 1, &src[1]), 1);
+	assert_int_equal(src[1], FI_ADDR_NOTAVAIL);
+}
+
+/* The first of two indices goes, the second still names the peer. */
+static void test_removal_of_the_first_duplicate(void **state)
+{
+	struct ep_pair p = ep_pair(NULL);
+	fi_addr_t dup = ep_insert(p.b, p.a), dup2 = ep_insert(p.a, p.b);
+	char in, out = 5;
+
+	(void)state;
+	assert_int_equal(source_seen(p.a, p.ab, p.b), p.ba);
+	/* a message lies there while its sender changes its name */
+	EP_OK(fi_tinject(p.a->ep, &out, 1, p.ab, 7));
+	ep_settle();
+	assert_int_equal(fi_av_remove(p.b->av, &p.ba, 1, 0), 0);
+	EP_OK(fi_trecv(p.b->ep, &in, 1, NULL, dup, 7, 0, &in));
+	assert_int_equal(ep_received(p.b, &in).src, dup);
+	assert_int_equal(source_seen(p.a, p.ab, p.b), dup);
+	/* and the way there is the same */
+	assert_int_equal(fi_av_remove(p.a->av, &p.ab, 1, 0), 0);
+	assert_int_equal(source_seen(p.a, dup2, p.b), dup);
+	assert_int_equal(source_seen(p.b, dup, p.a), dup2);
+}
+
+/* Receives posted from the second index wait for that peer as before, and are
+ * not overtaken by later ones. */
+static void test_receives_of_the_second_duplicate(void **state)
+{
+	struct ep_pair p = ep_pair(NULL);
+	fi_addr_t dup = ep_insert(p.b, p.a);
+	char in[6], out;
+
+	(void)state;
+	EP_OK(fi_recv(p.b->ep, &in[0], 1, NULL, dup, &in[0]));
+	EP_OK(fi_trecv(p.b->ep, &in[1], 1, NULL, dup, 7, 0, &in[1]));
+	EP_OK(fi_trecv(p.b->ep, &in[2], 1, NULL, dup, 7, ~0ULL, &in[2]));
+	assert_int_equal(fi_av_remove(p.b->av, &p.ba, 1, 0), 0);
+	EP_OK(fi_recv(p.b->ep, &in[3], 1, NULL, dup, &in[3]));
+	EP_OK(fi_trecv(p.b->ep, &in[4], 1, NULL, dup, 7, 0, &in[4]));
+	EP_OK(fi_trecv(p.b->ep, &in[5], 1, NULL, dup, 7, ~0ULL, &in[5]));
+	for (int i = 0; i < 2; i++) {
+		out = (char)(10 + i);
+		EP_OK(fi_inject(p.a->ep, &out, 1, p.ab));
+	}
+	for (int i = 0; i < 4; i++) {
+		out = (char)(20 + i);
+		EP_OK(fi_tinject(p.a->ep, &out, 1, p.ab, 7));
+	}
+	for (int i = 0; i < 6; i++)
+		assert_int_equal(ep_received(p.b, &in[i]).src, dup);
+	assert_int_equal(in[0], 10);
+	assert_int_equal(in[3], 11);
+	assert_int_equal(in[1], 20);
+	assert_int_equal(in[2], 21);
+	assert_int_equal(in[4], 22);
+	assert_int_equal(in[5], 23);
+}
+
+/* The second goes: nothing changes for the first. */
+static void test_removal_of_the_second_duplicate(void **state)
+{
+	struct ep_pair p = ep_pair(NULL);
+	fi_addr_t dup = ep_insert(p.b, p.a);
+
+	(void)state;
+	assert_int_equal(source_seen(p.a, p.ab, p.b), p.ba);
+	assert_int_equal(fi_av_remove(p.b->av, &dup, 1, 0), 0);
+	assert_int_equal(source_seen(p.a, p.ab, p.b), p.ba);
+	assert_int_equal(source_seen(p.b, p.ba, p.a), p.ab);
+}
+
+/* Removed with everything under way: what was begun ends. */
+static void test_removal_during_a_rendezvous(void **state)
+{
+	struct ep_pair p = ep_pair(NULL);
+	char *out = malloc(100000), *in = malloc(100000);
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		xfer_fill(out, 100000, i, 0);
+		EP_OK(fi_tsend(p.a->ep, out, 100000, NULL, p.ab, 7, out));
+		EP_OK(fi_trecv(p.b->ep, in, 100000, NULL, FI_ADDR_UNSPEC, 7,
+			       0, in));
+		if (i == 0)
+			ep_poll(p.b);
+		assert_int_equal(fi_av_remove(p.a->av, &p.ab, 1, 0), 0);
+		assert_int_equal(fi_av_remove(p.b->av, &p.ba, 1, 0), 0);
+		ep_sent(p.a, out);
+		ep_received(p.b, in);
+		assert_true(xfer_filled(in, 100000, i, 0));
+		p.ab = ep_insert(p.a, p.b);
+		p.ba = ep_insert(p.b, p.a);
+	}
+	free(out);
+	free(in);
+}
+
+/* Deferred work that names a removed index fails, whoever has the index when
+ * the work's turn comes. */
+static void test_deferred_work_of_a_used_index(void **state)
+{
+	static const enum fi_op_type type[] = { FI_OP_SEND, FI_OP_TSEND,
+		FI_OP_RECV, FI_OP_TRECV };
+	struct ep_pair p = trigger_pair();
+	struct ep *c = ep_open(NULL);
+	struct fid_cntr *go = open_cntr(p.a);
+	struct work k[4];
+	char byte = 3, in;
+
+	(void)state;
+	ep_insert(c, p.a);
+	for (int i = 0; i < 4; i++) {
+		work_msg(&k[i], type[i], p.a, &byte, p.ab, 7, FI_COMPLETION);
+		assert_int_equal(queue(p.a, &k[i], go, 1, NULL), 0);
+	}
+	assert_int_equal(fi_av_remove(p.a->av, &p.ab, 1, 0), 0);
+	assert_int_equal(ep_insert(p.a, c), p.ab);
+	EP_OK(fi_recv(c->ep, &in, 1, NULL, FI_ADDR_UNSPEC, &in));
+	assert_int_equal(fi_cntr_add(go, 1), 0);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(ep_wait(p.a, &k[i].w.context).err, FI_EINVAL);
+	ep_quiet(c);
+	assert_int_equal(fi_close(&go->fid), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		EP_TEST(test_removal_is_quick),
+		EP_TEST(test_removal_of_a_name_for_all),
+		EP_TEST(test_exact_beside_a_name_for_all),
+		EP_TEST(test_name_for_all_outlives_its_holder),
+		EP_TEST(test_removed_is_gone),
+		EP_TEST(test_the_lowest_free_index),
+		EP_TEST(test_a_lower_index_is_not_an_earlier_name),
+		EP_TEST(test_a_used_index_again),
+		EP_TEST(test_two_vectors_of_one_queue),
+		EP_TEST(test_a_completion_outlives_its_endpoint),
+		EP_TEST(test_receives_of_the_second_duplicate),
+		EP_TEST(test_deferred_work_of_a_used_index),
+		EP_TEST(test_removal_of_the_first_duplicate),
+		EP_TEST(test_removal_of_the_second_duplicate),
+		EP_TEST(test_removal_during_a_rendezvous),
+	};
+
+	/* one of very many ranks: the search for a free interface starts where
+	 * it did before */
+	setenv("MPI_LOCALRANKID", "0", 1);
+	setenv("MPI_LOCALNRANKS", "65535", 1);
+	return unit_run(tests);
+}

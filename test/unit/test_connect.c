@@ -1,0 +1,571 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_connect.c - connection messages of the emulation with one flaw each: a
+ * wrong field, a wrong descriptor, a false identity, another version. They are
+ * refused; the interface goes on exchanging packets with a correct peer, and no
+ * descriptor is left. (Random messages: fuzz/fuzz_connection.c.)
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+
+#include "lib/connect_attempts.h"
+
+#define PIDFS_MAGIC_NR	0x50494446	/* linux/magic.h */
+
+/* ---- One flaw each --------------------------------------------------- */
+
+static void flaw_magic(struct letter *l) { l->m.head.magic++; }
+static void flaw_version(struct letter *l) { l->m.head.version++; }
+static void flaw_type(struct letter *l) { l->m.head.type = EMU_LINK; }
+static void flaw_bytes(struct letter *l) { l->m.head.bytes--; }
+static void flaw_short(struct letter *l) { l->m.head.bytes = l->len -= 8; }
+static void flaw_long(struct letter *l) { l->m.head.bytes = l->len += 8; }
+static void flaw_head(struct letter *l) { l->len = 7; }
+static void flaw_depth(struct letter *l) { l->m.hello.geo.depth *= 2; }
+static void flaw_space(struct letter *l) { l->m.hello.geo.space_off += 64; }
+static void flaw_to(struct letter *l) { l->m.hello.to.iface++; }
+static void flaw_stale(struct letter *l) { l->m.hello.to.nonce++; }
+static void flaw_zero(struct letter *l) { l->m.hello.from.iface = 0; }
+static void flaw_iface(struct letter *l) { l->m.hello.from.iface = ~0u; }
+static void flaw_board(struct letter *l) { l->m.hello.from.board = 0xffff; }
+static void flaw_format(struct letter *l) { l->m.hello.from.version++; }
+static void flaw_user(struct letter *l) { l->m.hello.from.uid++; }
+static void flaw_other(struct letter *l) { l->m.hello.from.iface--; }
+static void flaw_any(struct letter *l) { l->m.hello.from.nonce = HAL_ADDR_ANY; }
+static void flaw_no_fds(struct letter *l) { knock_burn(l); }
+static void flaw_no_proof(struct letter *l) { close(l->fds[--l->nfds]); }
+static void flaw_more_fds(struct letter *l) { knock_put(l, 3, dup(0)); }
+
+static void flaw_victim(struct letter *l)
+{
+	l->m.hello.from = knock.t->addr;	/* whom the victim knows */
+}
+
+static void flaw_pidfd_pipe(struct letter *l) { knock_put(l, 0, knock_pipe()); }
+static void flaw_pidfd_file(struct letter *l) { knock_put(l, 0, knock_file()); }
+static void flaw_link_pipe(struct letter *l) { knock_put(l, 1, knock_pipe()); }
+static void flaw_link_file(struct letter *l) { knock_put(l, 1, knock_file()); }
+static void flaw_proof_pipe(struct letter *l) { knock_put(l, 2, knock_pipe()); }
+
+static void flaw_pidfd_parent(struct letter *l)
+{
+	knock_put(l, 0, pidfd_open(getppid(), 0));
+}
+
+static void flaw_link_pidfd(struct letter *l)
+{
+	knock_put(l, 1, pidfd_open(getpid(), 0));
+}
+
+static void flaw_link_size(struct letter *l)
+{
+	knock_put(l, 1, knock_link(l->m.hello.geo.bytes - 4096));
+}
+
+static void flaw_link_sealed(struct letter *l)
+{
+	int fd = memfd_create("open", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	assert_int_equal(ftruncate(fd, l->m.hello.geo.bytes), 0);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_GROW), 0);
+	knock_put(l, 1, fd);
+}
+
+static void flaw_proof_noname(struct letter *l)
+{
+	knock_put(l, 2, knock_half(SOCK_DGRAM));
+}
+
+/* The right name, but the kernel knows of no maker. */
+static void flaw_proof_single(struct letter *l)
+{
+	close(l->fds[2]);
+	l->fds[2] = knock_name(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0),
+				"unimem.held", &l->m.hello.from);
+}
+
+/* Accepted from one who had the name: it bears it when it is another's. */
+static void flaw_proof_stale(struct letter *l)
+{
+	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	int caller = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	struct sockaddr_un sun;
+	socklen_t len = emu_sock_name(&sun, "unimem.held", &l->m.hello.from, 0);
+
+	knock_name(listener, "unimem.held", &l->m.hello.from);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(connect(caller, (struct sockaddr *)&sun, len), 0);
+	knock_put(l, 2, accept4(listener, NULL, NULL, SOCK_CLOEXEC));
+	close(listener);
+	close(caller);
+}
+
+#define FLAW(f)	{ #f, flaw_##f }
+static const struct flaw {
+	const char *name;
+	void (*make)(struct letter *l);
+} flaws[] = {
+	FLAW(magic), FLAW(version), FLAW(type), FLAW(bytes), FLAW(short),
+	FLAW(long), FLAW(head), FLAW(depth), FLAW(space), FLAW(to),
+	FLAW(stale), FLAW(zero), FLAW(iface), FLAW(board), FLAW(format),
+	FLAW(user), FLAW(other), FLAW(any), FLAW(no_fds), FLAW(no_proof),
+	FLAW(more_fds), FLAW(victim), FLAW(pidfd_pipe), FLAW(pidfd_file),
+	FLAW(pidfd_parent), FLAW(link_pipe), FLAW(link_file),
+	FLAW(link_pidfd), FLAW(link_size), FLAW(link_sealed),
+	FLAW(proof_pipe), FLAW(proof_noname), FLAW(proof_single),
+	FLAW(proof_stale),
+};
+
+/* A later form of a name that shows who holds an interface counts only while
+ * nobody of this user holds an earlier one. */
+static void test_later_form_of_the_name(void **state)
+{
+	struct hal_addr from;
+	struct sockaddr_un sun;
+	struct letter l;
+	int held, later;
+	socklen_t len;
+
+	(void)state;
+	if (knock.hal == NULL)
+		skip();
+	from = knock_addr(1);
+	for (int k = EMU_NAMES; k > 0; k--) {
+		len = emu_sock_name(&sun, "unimem.held", &from, k);
+		l = knock_hello(&from, &knock.v->addr);
+		held = fcntl(l.fds[2], F_DUPFD_CLOEXEC, 0);
+		later = knock_half(SOCK_DGRAM);
+		assert_true(held >= 0);
+		assert_int_equal(bind(later, (struct sockaddr *)&sun, len), 0);
+		knock_put(&l, 2, later);
+		assert_int_equal(knock_say(&l), -EACCES);
+		close(held);
+		knock_gone();
+	}
+	/* held by nobody, and then it is its holder's */
+	l = knock_hello(&from, &knock.v->addr);
+	later = knock_half(SOCK_DGRAM);
+	len = emu_sock_name(&sun, "unimem.held", &from, 1);
+	assert_int_equal(bind(later, (struct sockaddr *)&sun, len), 0);
+	knock_put(&l, 2, later);
+	assert_int_equal(knock_say(&l), 0);
+	knock_gone();
+}
+
+static void test_one_flaw_each(void **state)
+{
+	struct hal_addr from;
+
+	(void)state;
+	if (knock.hal == NULL)
+		skip();
+	from = knock_addr(1);
+	for (size_t i = 0; i < sizeof(flaws) / sizeof(flaws[0]); i++) {
+		struct letter l = knock_hello(&from, &knock.v->addr);
+
+		/* only then it is the flaw that is refused */
+		assert_int_equal(knock_say(&l), 0);
+		KNOCK_UNTIL(knock.dead == i + 1);
+		l = knock_hello(&from, &knock.v->addr);
+		flaws[i].make(&l);
+		if (knock_say(&l) >= 0)
+			unit_fail("accepted: %s", flaws[i].name);
+		assert_int_equal(knock.inbound, i + 1);
+		knock_friends();
+	}
+	knock_gone();
+}
+
+/* ---- Lies about who it is, with another process's proof --------------- */
+
+static void send_fd(int sock, int fd)
+{
+	struct letter l = { .len = 1, .fds = { fd }, .nfds = 1 };
+
+	knock_post(sock, &l);
+}
+
+static int take_fd(int sock)
+{
+	union {
+		char buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} ctl;
+	char byte;
+	struct iovec iov = { &byte, 1 };
+	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1,
+			     .msg_control = &ctl,
+			     .msg_controllen = sizeof(ctl) };
+	int fd = -1;
+
+	assert_int_equal(recvmsg(sock, &mh, MSG_CMSG_CLOEXEC), 1);
+	assert_non_null(CMSG_FIRSTHDR(&mh));
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&mh)), sizeof(fd));
+	return fd;
+}
+
+/* Another process holds a number; what it would show for it, in our hands. */
+static pid_t holder(const struct hal_addr *addr, int *proof)
+{
+	int sv[2];
+	pid_t pid;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
+				    sv), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		send_fd(sv[1], knock_proof(addr));
+		for (;;)
+			pause();
+	}
+	*proof = take_fd(sv[0]);
+	close(sv[0]);
+	close(sv[1]);
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void test_a_proof_cannot_be_handed_on(void **state)
+{
+	struct hal_addr mine, other;
+	struct letter l;
+	pid_t pid;
+	int proof;
+
+	(void)state;
+	if (knock.hal == NULL)
+		skip();
+	mine = knock_addr(1);
+	other = knock_addr(2);
+	pid = holder(&other, &proof);
+	for (int i = 0; i < 2; i++) {
+		/* whatever is done to it */
+		if (i == 1) {
+			assert_int_not_equal(listen(proof, 1), 0);
+			connect(proof, &(struct sockaddr){ AF_UNSPEC },
+				sizeof(struct sockaddr));
+		}
+		l = knock_hello(&mine, &knock.v->addr);
+		l.m.hello.from = other;
+		knock_put(&l, 2, dup(proof));
+		assert_true(knock_say(&l) < 0);
+	}
+	end(pid);
+	close(proof);
+	assert_int_equal(knock.inbound, 0);
+	knock_gone();
+}
+
+/* In a child: the same name in another network namespace has two holders. */
+static int pose_from_elsewhere(const struct hal_addr *from, bool elsewhere)
+{
+	int conn = knock_dial(&knock.v->addr);
+	const struct hal_addr to = knock.v->addr;
+	union emu_msg m;
+	struct letter l;
+
+	knock.v = NULL;			/* the parent's */
+	if (elsewhere && unshare(CLONE_NEWNET) != 0 &&
+	    unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
+		return 77;
+	l = knock_hello(from, &to);
+	knock_post(conn, &l);
+	return knock_answer(conn, &m) == 0 ? 0 : 1;
+}
+
+static int child_code(pid_t pid)
+{
+	int status = 0;
+
+	KNOCK_UNTIL(waitpid(pid, &status, WNOHANG) == pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void test_names_of_other_networks(void **state)
+{
+	struct hal_addr from;
+
+	(void)state;
+	if (knock.hal == NULL)
+		skip();
+	from = knock_addr(1);
+	for (int elsewhere = 0; elsewhere < 2; elsewhere++) {
+		pid_t pid = fork();
+		int code;
+
+		assert_true(pid >= 0);
+		if (pid == 0)
+			_exit(pose_from_elsewhere(&from, elsewhere));
+		code = child_code(pid);
+		if (code == 77)
+			print_message("no network namespace to be had\n");
+		else
+			assert_int_equal(code, elsewhere);
+		KNOCK_UNTIL(knock.dead == 1);
+	}
+	knock_gone();
+}
+
+/* ---- In a pid namespace: nobody out there has a number ---------------- */
+
+/* The victim is in there: hears whoever comes until it is told to stop. */
+static void hear_from_inside(int fd)
+{
+	struct hal_event ev[8];
+	struct hal_if *hif;
+	struct hal *hal;
+	char byte;
+
+	if (hal_get(NULL, &hal) != 0 || hal_if_open(hal, -1, &hif) != 0 ||
+	    send(fd, &hif->addr, sizeof(hif->addr), 0) < 0)
+		_exit(1);
+	while (recv(fd, &byte, 1, MSG_DONTWAIT) != 0) {
+		int n = hal_if_service(hif, ev, 8);
+
+		for (int i = 0; i < n; i++)
+			if (ev[i].type == HAL_EV_DEAD)
+				hal_peer_free(ev[i].peer);
+	}
+	_exit(0);
+}
+
+/* Forked; it ends with 77 if there is no such namespace to be had. */
+static pid_t victim_inside(const int *sv)
+{
+	pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (pid != 0)
+		return pid;
+	close(sv[0]);
+	if (unshare(CLONE_NEWPID) != 0 &&
+	    unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0)
+		_exit(77);
+	pid = fork();
+	if (pid == 0)
+		hear_from_inside(sv[1]);
+	close(sv[1]);
+	_exit(waitpid(pid, &status, 0) == pid && WIFEXITED(status) ?
+	      WEXITSTATUS(status) : 1);
+}
+
+static bool has_pidfs(void)
+{
+	int fd = pidfd_open(getpid(), 0);
+	struct statfs fs;
+	bool has = fstatfs(fd, &fs) == 0 && fs.f_type == PIDFS_MAGIC_NR;
+
+	close(fd);
+	return has;
+}
+
+static int say_to(const struct hal_addr *to, const struct hal_addr *from,
+		  int proof)
+{
+	struct letter l = knock_hello(from, to);
+	int conn = knock_dial(to), ret;
+	union emu_msg m;
+
+	if (proof >= 0) {
+		l.m.hello.from = knock_addr(2);
+		knock_put(&l, 2, dup(proof));
+	}
+	knock_post(conn, &l);
+	ret = knock_answer(conn, &m);
+	close(conn);
+	return ret;
+}
+
+static void test_nobody_has_a_number(void **state)
+{
+	struct hal_addr mine, other, to;
+	int sv[2], proof;
+	pid_t pid, third;
+
+	(void)state;
+	if (knock.hal == NULL || !has_pidfs())
+		skip();
+	mine = knock_addr(1);
+	other = knock_addr(2);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
+				    sv), 0);
+	pid = victim_inside(sv);
+	close(sv[1]);
+	if (recv(sv[0], &to, sizeof(to), 0) != (ssize_t)sizeof(to)) {
+		assert_int_equal(child_code(pid), 77);
+		close(sv[0]);
+		skip();
+	}
+	third = holder(&other, &proof);
+	assert_int_equal(say_to(&to, &mine, -1), 0);
+	assert_true(say_to(&to, &mine, proof) < 0);
+	end(third);
+	/* gone, it cannot be told from others any more; its name is kept */
+	assert_true(say_to(&to, &mine, proof) < 0);
+	close(proof);
+	close(sv[0]);
+	assert_int_equal(child_code(pid), 0);
+}
+
+/* ---- Listeners ------------------------------------------------------- */
+
+/* The victim calls us, and our answer to its hello. */
+static int call_us(const struct hal_addr *addr, struct letter *l)
+{
+	unsigned connected = knock.connected, dead = knock.dead;
+	int conn = knock_called(addr);
+
+	knock_post(conn, l);
+	KNOCK_UNTIL(knock.connected > connected || knock.dead > dead);
+	connected = knock.connected - connected;
+	close(conn);
+	KNOCK_UNTIL(knock.dead == dead + 1);
+	return connected != 0 ? 0 : knock.dead_status;
+}
+
+static struct letter welcome(const struct hal_addr *from)
+{
+	struct letter l = knock_hello(from, &knock.v->addr);
+
+	l.m.head.type = EMU_WELCOME;
+	close(l.fds[2]);
+	close(l.fds[1]);
+	l.nfds = 1;
+	return l;
+}
+
+static void flaw_from(struct letter *l) { l->m.hello.from.nonce++; }
+static void flaw_is_hello(struct letter *l) { l->m.head.type = EMU_HELLO; }
+static void flaw_status(struct letter *l) { l->m.head.status = 5; }
+
+static const struct flaw answers[] = {
+	FLAW(magic), FLAW(version), FLAW(type), FLAW(bytes), FLAW(short),
+	FLAW(long), FLAW(head), FLAW(iface), FLAW(any), FLAW(from),
+	FLAW(is_hello), FLAW(status), FLAW(no_fds), FLAW(pidfd_pipe),
+	FLAW(pidfd_parent), FLAW(link_pipe),
+};
+
+static void test_bad_answers(void **state)
+{
+	struct hal_addr addr;
+	struct letter l;
+
+	(void)state;
+	if (knock.hal == NULL)
+		skip();
+	addr = knock_addr(3);
+	l = welcome(&addr);
+	assert_int_equal(call_us(&addr, &l), 0);
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		addr.nonce++;
+		l = welcome(&addr);
+		answers[i].make(&l);
+		if (call_us(&addr, &l) >= 0)
+			unit_fail("accepted: %s", answers[i].name);
+		knock_friends();
+	}
+	knock_gone();
+}
+
+/* ---- Versions -------------------------------------------------------- */
+
+/* It said one line, which names both versions and what to do. */
+static void one_line(struct unit_ear *ear)
+{
+	char text[4096], both[64];
+	int n = unit_heard(ear, text, sizeof(text));
+
+	snprintf(both, sizeof(both), "version %d of the emulation, this "
+		 "process version %d", EMU_WIRE + 1, EMU_WIRE);
+	if (n != 1 || strstr(text, both) == NULL ||
+	    strstr(text, "use one unimem build") == NULL)
+		unit_fail("it said: %s", text);
+}
+
+/* A process of another build knocks: both are told, and only once. */
+static void test_other_version_connects(void **state)
+{
+	struct unit_ear ear;
+	struct hal_addr from;
+	union emu_msg m;
+
+	(void)state;
+	if (knock.hal == NULL)
+		skip();
+	from = knock_addr(1);
+	ear = unit_listen();
+	for (int i = 0; i < 3; i++) {
+		struct letter l = knock_hello(&from, &knock.v->addr);
+		int conn = knock_dial(&knock.v->addr);
+
+		l.m.head.version = EMU_WIRE + 1;
+		knock_post(conn, &l);
+		/* what the other one needs to say the same */
+		assert_int_equal(knock_answer(conn, &m), -EPROTONOSUPPORT);
+		assert_int_equal(m.head.magic, EMU_MAGIC);
+		assert_int_equal(m.head.type, EMU_WELCOME);
+		assert_int_equal(m.head.version, EMU_WIRE);
+		close(conn);
+	}
+	one_line(&ear);
+	knock_gone();
+}
+
+static void test_other_version_answers(void **state)
+{
+	struct unit_ear ear;
+	struct hal_addr addr;
+
+	(void)state;
+	if (knock.hal == NULL)
+		skip();
+	addr = knock_addr(3);
+	ear = unit_listen();
+	for (int i = 0; i < 3; i++, addr.nonce++) {
+		struct letter l = welcome(&addr);
+
+		/* as it refuses us */
+		knock_burn(&l);
+		l.len = l.m.head.bytes = sizeof(l.m.head);
+		l.m.head.status = -EPROTONOSUPPORT;
+		l.m.head.version = EMU_WIRE + 1;
+		assert_int_equal(call_us(&addr, &l), -FI_ECONNREFUSED);
+	}
+	one_line(&ear);
+	knock_gone();
+}
+
+#define CONN_TEST(f)	cmocka_unit_test_setup_teardown(f, knock_setup, \
+				knock_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CONN_TEST(test_one_flaw_each),
+		CONN_TEST(test_later_form_of_the_name),
+		CONN_TEST(test_a_proof_cannot_be_handed_on),
+		CONN_TEST(test_names_of_other_networks),
+		CONN_TEST(test_nobody_has_a_number),
+		CONN_TEST(test_bad_answers),
+		CONN_TEST(test_other_version_connects),
+		CONN_TEST(test_other_version_answers),
+	};
+
+	return unit_run(tests);
+}

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_connect_crowd.c - processes that connect to an interface of the
+ * emulation at the wrong time: again before their earlier connection is freed,
+ * when descriptors run out, in crowds, or without sending anything. Each costs
+ * a bounded number of descriptors and delays no other peer.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/pidfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include "lib/connect_attempts.h"
+
+/* ---- Two hellos that cross ------------------------------------------- */
+
+static struct letter short_answer(int type, int status)
+{
+	struct letter l = { .len = sizeof(l.m.head), .m.head = {
+		EMU_MAGIC, EMU_WIRE, (uint16_t)type, sizeof(l.m.head),
+		status } };
+
+	return l;
+}
+
+/* The victim called us, is refused, and we call it; it has not looked since. */
+static int refuse_and_call(const struct hal_addr *addr, struct letter *refusal)
+{
+	int conn = knock_called(addr), again;
+	struct letter l;
+	union emu_msg m;
+
+	knock_post(conn, refusal);
+	close(conn);
+	l = knock_hello(addr, &knock.v->addr);
+	again = knock_dial(&knock.v->addr);
+	knock_post(again, &l);
+	assert_int_equal(knock_answer(again, &m), 0);
+	return again;
+}
+
+/*
+ * We refused the victim, or took its hello and gave up before we could say so,
+ * and call it: that is another relation, which outlives the first one.
+ */
+static void test_refused_and_called_again(void **state)
+{
+	static const int why[] = { EMU_LET_GO, -EMFILE, -FI_ECONNREFUSED };
+	struct hal_addr addr;
+	union emu_msg m;
+
+	(void)state;
+	if (knock.hal == NULL)
+		skip();
+	addr = knock_addr(3);
+	for (unsigned i = 0; i < 3; i++, addr.nonce++) {
+		struct letter l = short_answer(EMU_WELCOME, why[i]);
+		int again = refuse_and_call(&addr, &l);
+
+		assert_int_equal(knock.dead, 2 * i + 1);
+		KNOCK_UNTIL(knock.inbound == i + 1);
+		knock_friends();
+		assert_true(recv(again, &m, sizeof(m), MSG_DONTWAIT) < 0);
+		close(again);
+		KNOCK_UNTIL(knock.dead == 2 * i + 2);
+	}
+	knock_gone();
+}
+
+/* We had called it before we refused it: the hello is of the first one. */
+static void test_refused_when_called(void **state)
+{
+	struct hal_addr addr;
+	struct letter l;
+	int again;
+
+	(void)state;
+	if (knock.hal == NULL)
+		skip();
+	addr = knock_addr(3);
+	l = short_answer(EMU_WELCOME, -EMFILE);
+	l.m.hello.flags = EMU_F_CROSSED;
+	l.len = l.m.head.bytes = sizeof(l.m.hello);
+	again = refuse_and_call(&addr, &l);
+	KNOCK_UNTIL(knock.dead == 1);
+	assert_int_equal(knock.inbound, 1);
+	close(again);
+	knock_gone();
+	assert_int_equal(knock.dead, 1);
+}
+
+/* The victim refuses us: it says if it has called us. */
+static void test_refusal_tells_of_a_call(void **state)
+{
+	(void)state;
+	if (knock.hal == NULL)
+		skip();
+	for (uint32_t called = 0; called < 2; called++) {
+		struct hal_addr addr = knock_addr(1 + called);
+		int conn = called ? knock_called(&addr) : -1, ours;
+		struct letter l = knock_hello(&addr, &knock.v->addr);
+		union emu_msg m = { .hello = { .flags = 0 } };
+
+		knock_burn(&l);
+		ours = knock_dial(&knock.v->addr);
+		knock_post(ours, &l);
+		assert_int_equal(knock_answer(ours, &m), -FI_EINVAL);
+		assert_int_equal(m.hello.flags, called ? EMU_F_CROSSED : 0);
+		close(ours);
+		if (called)
+			close(conn);
+	}
+	KNOCK_UNTIL(knock.dead == 1);
+	knock_gone();
+}
+
+/* The victim was called, and calls back over that: we may say no to it. */
+static void test_link_is_refused(void **state)
+{
+	struct hal_peer *peer = NULL;
+	struct hal_addr addr;
+	struct letter l;
+	union emu_msg m;
+	int conn;
+
+	(void)state;
+	if (knock.hal == NULL)
+		skip();
+	addr = knock_addr(1);
+	l = knock_hello(&addr, &knock.v->addr);
+	conn = knock_dial(&knock.v->addr);
+	knock_post(conn, &l);
+	assert_int_equal(knock_answer(conn, &m), 0);
+	assert_int_equal(hal_connect(knock.v, &addr, &peer), 0);
+	assert_int_equal(knock_answer(conn, &m), 0);
+	assert_int_equal(m.head.type, EMU_LINK);
+	l = short_answer(EMU_LINK_OK, -EMFILE);
+	knock_post(conn, &l);
+	KNOCK_UNTIL(knock.dead == 1);
+	assert_int_equal(knock.dead_status, -FI_ECONNREFUSED);
+	close(conn);
+	knock_gone();
+}
+
+static bool fail_watch;
+
+/* In the way of libc's: of what can be watched the kernel has its fill. */
+int epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
+{
+	int type;
+	socklen_t len = sizeof(type);
+
+	if (fail_watch && op == EPOLL_CTL_ADD &&
+	    getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) != 0) {
+		errno = ENOSPC;
+		return -1;
+	}
+	return (int)syscall(SYS_epoll_ctl, epfd, op, fd, ev);
+}
+
+/* A hello of one we know that cannot be taken now leaves nothing half open. */
+static void test_known_and_not_taken(void **state)
+{
+	struct hal_addr addr;
+	struct letter l;
+	int conn;
+
+	(void)state;
+	if (knock.hal == NULL)
+		skip();
+	addr = knock_addr(3);
+	conn = knock_called(&addr);
+	l = knock_hello(&addr, &knock.v->addr);
+	fail_watch = true;
+	assert_int_equal(knock_say(&l), -ENOSPC);
+	fail_watch = false;
+	assert_int_equal(knock.inbound, 0);
+	l = knock_hello(&addr, &knock.v->addr);
+	assert_int_equal(knock_say(&l), 0);
+	KNOCK_UNTIL(knock.dead == 1);
+	assert_int_equal(knock.inbound, 1);
+	close(conn);
+	knock_gone();
+}
+
+/* ---- Few descriptors ------------------------------------------------- */
+
+/* Begin anew in a process that may have so many descriptors; or all again. */
+static void allow_fds(rlim_t n)
+{
+	static struct rlimit was;
+	struct rlimit few;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &few), 0);
+	if (was.rlim_cur == 0)
+		was = few;
+	few.rlim_cur = n != 0 ? n : was.rlim_cur;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+}
+
+/* Not even one to accept with: it is told, not only hung up on. */
+static void test_no_descriptor_to_accept(void **state)
+{
+	int conn, fill[256], n = 0;
+	struct hal_addr from;
+	union emu_msg m;
+	struct letter l;
+
+	(void)state;
+	if (knock.hal == NULL)
+		skip();
+	from = knock_addr(1);
+	l = knock_hello(&from, &knock.v->addr);
+	conn = knock_dial(&knock.v->addr);
+	knock_post(conn, &l);
+	allow_fds(200);
+	while ((fill[n] = dup(conn)) >= 0)
+		n++;
+	assert_int_equal(knock_answer(conn, &m), -EMFILE);
+	while (n > 0)
+		close(fill[--n]);
+	allow_fds(0);
+	close(conn);
+	assert_int_equal(knock.inbound, 0);
+	knock_gone();
+}
+
+/* Without one to spare nobody can be told from others: all are refused. */
+static void test_no_descriptor_to_look(void **state)
+{
+	int conn, fill[256], n = 0;
+	struct hal_addr from;
+	union emu_msg m;
+	struct letter l;
+
+	(void)state;
+	if (knock.hal == NULL)
+		skip();
+	from = knock_addr(1);
+	l = knock_hello(&from, &knock.v->addr);
+	knock_put(&l, 0, pidfd_open(getppid(), 0));
+	conn = knock_dial(&knock.v->addr);
+	knock_post(conn, &l);
+	allow_fds(200);
+	while ((fill[n] = dup(conn)) >= 0)
+		n++;
+	/* what it takes to accept, and what comes with the hello */
+	for (int i = 0; i < 4; i++)
+		close(fill[--n]);
+	assert_int_equal(knock_answer(conn, &m), -EMFILE);
+	while (n > 0)
+		close(fill[--n]);
+	allow_fds(0);
+	close(conn);
+	assert_int_equal(knock.inbound, 0);
+	knock_gone();
+}
+
+static bool fail_send;
+static int flight_lines;
+
+/* In the way of libc's: this user has too many descriptors on their way. */
+ssize_t sendmsg(int fd, const struct msghdr *mh, int flags)
+{
+	if (fail_send && mh->msg_controllen != 0) {
+		errno = ETOOMANYREFS;
+		return -1;
+	}
+	return syscall(SYS_sendmsg, fd, mh, flags);
+}
+
+static void count_flight(int level, const char *line)
+{
+	flight_lines += level == 0 && strstr(line, "ulimit -n") != NULL;
+}
+
+/* Who cannot be called for that is called later, and it is said once why. */
+static void test_descriptors_on_their_way(void **state)
+{
+	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	struct hal_peer *peer = NULL;
+	struct hal_addr addr;
+
+	(void)state;
+	if (knock.hal == NULL) {
+		close(listener);
+		skip();
+	}
+	addr = knock_addr(3);
+	knock_name(listener, "unimem", &addr);
+	assert_int_equal(listen(listener, 5), 0);
+	hal_log_set(count_flight);
+	fail_send = true;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(hal_connect(knock.v, &addr, &peer),
+				 -FI_EAGAIN);
+	fail_send = false;
+	hal_log_set(NULL);
+	assert_int_equal(flight_lines, 1);
+	assert_int_equal(hal_connect(knock.v, &addr, &peer), 0);
+	hal_peer_free(peer);
+	close(listener);
+	knock_gone();
+}
+
+/* A hello as if called again, with a proof that is not unread before it. */
+static int call_again(const struct hal_addr *from, int proof)
+{
+	const struct hal_addr other = knock_addr(7);
+	struct letter l = knock_hello(&other, &knock.v->addr);
+	int conn = knock_dial(&knock.v->addr);
+
+	l.m.hello.from = *from;
+	knock_put(&l, 2, proof);
+	knock_post(conn, &l);
+	return conn;
+}
+
+#define AGAIN	100
+
+/* Who calls again before its old self is freed waits: who is another does not,
+ * and of too many the first do not. */
+static void test_called_again_and_again(void **state)
+{
+	struct hal_event ev = { 0 };
+	int conn[AGAIN], proof, dead = 0;
+	struct hal_addr from;
+	union emu_msg m;
+	struct letter l;
+
+	(void)state;
+	if (knock.hal == NULL)
+		skip();
+	knock_teardown(NULL);
+	allow_fds(256);
+	knock_setup(NULL);
+	allow_fds(0);
+	from = knock_addr(1);
+	l = knock_hello(&from, &knock.v->addr);
+	proof = dup(l.fds[2]);
+	assert_int_equal(knock_say(&l), 0);
+	while (ev.type != HAL_EV_DEAD || ev.peer == knock.vt)
+		hal_if_service(knock.v, &ev, 1);
+	for (int i = 0; i < 10; i++) {
+		conn[0] = call_again(&from, knock_half(SOCK_DGRAM));
+		assert_true(knock_answer(conn[0], &m) < 0);
+		close(conn[0]);
+	}
+	for (int i = 0; i < AGAIN; i++) {
+		conn[i] = call_again(&from, dup(proof));
+		knock_pump();
+	}
+	knock_friends();
+	for (int i = 0; i < AGAIN; i++)
+		dead += recv(conn[i], &m, sizeof(m), MSG_DONTWAIT) == 0 ||
+			errno == ECONNRESET;
+	assert_int_equal(dead, AGAIN - 256 / 4);
+	hal_peer_free(ev.peer);
+	assert_int_equal(knock_answer(conn[AGAIN - 256 / 4], &m), 0);
+	for (int i = 0; i < AGAIN; i++)
+		close(conn[i]);
+	close(proof);
+	knock.inbound--;		/* told above, and freed here */
+	knock_gone();
+}
+
+/* ---- Silence --------------------------------------------------------- */
+
+#define SILENT	200
+
+/* Who says nothing costs at most a quarter of the descriptors. */
+static void test_silence(void **state)
+{
+	int conn[SILENT], spoken, ended = 0;
+	struct hal_addr from;
+	union emu_msg m;
+	struct letter l;
+
+	(void)state;
+	if (knock.hal == NULL)
+		skip();
+	knock_teardown(NULL);
+	allow_fds(256);
+	knock_setup(NULL);
+	allow_fds(0);
+	from = knock_addr(1);
+	l = knock_hello(&from, &knock.v->addr);
+	spoken = knock_dial(&knock.v->addr);
+	knock_post(spoken, &l);
+	assert_int_equal(knock_answer(spoken, &m), 0);
+	for (int i = 0; i < SILENT; i++) {
+		conn[i] = knock_dial(&knock.v->addr);
+		knock_pump();
+	}
+	knock_friends();
+	for (int i = 0; i < SILENT; i++) {
+		bool end = recv(conn[i], &m, sizeof(m), MSG_DONTWAIT) == 0;
+
+		/* the oldest first */
+		assert_int_equal(end, i < SILENT - 256 / 4);
+		ended += end;
+	}
+	assert_int_equal(ended, SILENT - 256 / 4);
+	/* who has spoken stays */
+	assert_true(recv(spoken, &m, sizeof(m), MSG_DONTWAIT) < 0);
+	for (int i = 0; i < SILENT; i++)
+		close(conn[i]);
+	close(spoken);
+	knock_gone();
+}
+
+#define CROWD_TEST(f)	cmocka_unit_test_setup_teardown(f, knock_setup, \
+				knock_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CROWD_TEST(test_refused_and_called_again),
+		CROWD_TEST(test_refused_when_called),
+		CROWD_TEST(test_refusal_tells_of_a_call),
+		CROWD_TEST(test_link_is_refused),
+		CROWD_TEST(test_known_and_not_taken),
+		CROWD_TEST(test_no_descriptor_to_accept),
+		CROWD_TEST(test_no_descriptor_to_look),
+		CROWD_TEST(test_descriptors_on_their_way),
+		CROWD_TEST(test_called_again_and_again),
+		CROWD_TEST(test_silence),
+	};
+
+	return unit_run(tests);
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_dev_hello.c - the device backend while it gets to know a peer: what the
+ * pages that a HELLO names say, whose they are, and who has ended meanwhile.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <string.h>
+
+#include "lib/dev_shim.h"
+
+/* a has said HELLO, b has not looked. */
+static struct pair half(void)
+{
+	struct pair p = { 0 };
+
+	assert_int_equal(open_hal(), 0);
+	assert_int_equal(hal_if_open(hal, 0, &p.a), 0);
+	assert_int_equal(hal_if_open(hal, 1, &p.b), 0);
+	assert_true(until(&(struct pair){ .a = p.a },
+			  hal_connect(p.a, &p.b->addr, &p.ab) == 0));
+	return p;
+}
+
+static void over(struct pair *p)
+{
+	unpair(p);
+	assert_int_equal(bad_drops, 0);
+	be_honest();
+	hal->ops->close(hal);
+	hal = NULL;
+}
+
+static void another_magic(struct dev_link *link)
+{
+	link->magic ^= 1;
+}
+
+static void another_space(struct dev_link *link)
+{
+	link->space_bytes *= 2;
+}
+
+/* Each word of the link page that both must agree on. */
+static void link_page_differs(void **state)
+{
+	static void (*const spoil[])(struct dev_link *) = {
+		another_magic, another_space,
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(spoil) / sizeof(spoil[0]); i++) {
+		struct pair p = half();
+
+		spoil[i](dev_peer(p.ab)->link.map.base);
+		assert_true(until(&p, p.dead_a != 0));
+		assert_int_equal(p.dead_a, -FI_ECONNREFUSED);
+		assert_null(p.ba);
+		over(&p);
+	}
+}
+
+/* A link page that is not to be had is no reason to wait for ever; nobody is
+ * told, as the other page is not to be had either. */
+static void link_page_never_comes(void **state)
+{
+	struct pair p = half();
+	struct hal_event ev[4];
+
+	(void)state;
+	lie.cmd = HAL_KDEV_IO_IMPORT;
+	lie.times = 1 << 30;
+	lie.ret = -EAGAIN;
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(hal_if_service(p.b, ev, 4), 0);
+	assert_true(lie.times < 1 << 30);
+	be_honest();
+	for (int i = 0; i < 100; i++)
+		step(&p);
+	assert_null(p.ba);
+	assert_int_equal(p.dead_b, 0);
+	over(&p);
+}
+
+/* Receive space of a sender that is too small, or its own and not ours. */
+static void space_is_not_where_it_should_be(void **state)
+{
+	(void)state;
+	for (uint32_t board = 0; board < 2; board++) {
+		struct pair p = pair();
+		struct dev_peer *ab = dev_peer(p.ab);
+		struct dev_link *link = ab->link.map.base;
+		struct dev_region r = { 0 };
+
+		assert_int_equal(dev_region_alloc(dev_if(p.a)->mm, board,
+				 board == 0 ? hal->caps.space_bytes : DEV_PAGE,
+				 77, ab->identity, &r), 0);
+		link->space_secret = 77;
+		atomic_store(&link->space_ref, r.ref);
+		assert_int_equal(send_word(p.ab, 1), 0);
+		assert_true(until(&p, p.dead_b != 0));
+		assert_int_equal(p.dead_b, -FI_EIO);
+		assert_non_null(strstr(said, "cannot map the receive space"));
+		dev_region_drop(&r);
+		over(&p);
+	}
+}
+
+/* Stores and barriers for one that has ended go into a void. */
+static void space_of_the_dead(void **state)
+{
+	struct pair p = pair();
+
+	(void)state;
+	assert_int_equal(hal_space_ready(p.ab, 0), 0);
+	assert_null(dev_peer(p.ab)->space.mm);
+	assert_int_equal(hal_space_ready(p.ab, 64), 0);
+	hal_space_write(p.ab, 0, "x", 1);
+	hal_space_barrier(p.ab);
+	hal_if_close(p.b);
+	p.b = NULL;
+	assert_true(until(&p, p.dead_a != 0));
+	lie.note = true;
+	hal_space_write(p.ab, 0, "x", 1);
+	hal_space_barrier(p.ab);
+	lie.note = false;
+	assert_string_equal(order, "");
+	over(&p);
+}
+
+static uint32_t own_uid;
+
+static void foreign_entry(const struct hal_mmio_map *map, uint64_t off,
+			  void *dst, size_t len)
+{
+	hal_sim_mmio_ops.load(map, off, dst, len);
+	if (len == sizeof(struct hal_kdev_entry))
+		((struct hal_kdev_entry *)dst)->uid = own_uid + 1;
+}
+
+/* An address that says truly that it is another user's. */
+static void peer_of_another_user(void **state)
+{
+	struct hal_peer *peer = NULL;
+	struct pair p = { 0 };
+	struct hal_addr addr;
+
+	(void)state;
+	assert_int_equal(open_hal(), 0);
+	assert_int_equal(hal_if_open(hal, 0, &p.a), 0);
+	assert_int_equal(hal_if_open(hal, 1, &p.b), 0);
+	addr = p.b->addr;
+	own_uid = addr.uid++;
+	io.load = foreign_entry;
+	assert_int_equal(hal_connect(p.a, &addr, &peer), -FI_EACCES);
+	assert_null(peer);
+	io.load = hal_sim_mmio_ops.load;
+	over(&p);
+}
+
+/* It ended and is not freed, or was cut off just now, and the same interface
+ * says HELLO again: a second object. */
+static void hello_after_an_end(void **state)
+{
+	(void)state;
+	for (int cut = 0; cut < 2; cut++) {
+		struct pair p = pair(), only_a = { .a = p.a };
+		struct hal_peer *old = p.ba;
+
+		if (cut)
+			dev_cut(dev_peer(old));
+		hal_peer_free(p.ab);
+		if (!cut)
+			assert_true(until(&p, p.dead_b != 0));
+		p.ba = NULL;
+		assert_true(until(&only_a, hal_connect(p.a, &p.b->addr,
+						       &p.ab) == 0));
+		assert_int_equal(send_word(p.ab, 9), 0);
+		assert_true(until(&p, p.dead_b != 0));
+		assert_int_equal(p.dead_b, cut ? -FI_EIO : -FI_ECONNRESET);
+		hal_peer_free(old);
+		assert_true(until(&p, p.ba != NULL));
+		assert_true(until(&p, next_is(p.ba, 9)));
+		over(&p);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		DEV_TEST(link_page_differs),
+		DEV_TEST(link_page_never_comes),
+		DEV_TEST(space_is_not_where_it_should_be),
+		DEV_TEST(space_of_the_dead),
+		DEV_TEST(peer_of_another_user),
+		DEV_TEST(hello_after_an_end),
+	};
+
+	return unit_run(tests);
+}

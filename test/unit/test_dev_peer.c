@@ -1,0 +1,745 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_dev_peer.c - the device backend and its peers: those that lie by what
+ * they send and store, those that refuse, those that end.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <string.h>
+
+#include "lib/dev_shim.h"
+
+/* ---- Peers that lie ---------------------------------------------------- */
+
+/* Who sends more than was released to it is cut off. */
+static void peer_sends_too_much(void **state)
+{
+	struct pair p = pair();
+	uint32_t depth = hal->caps.pkt_depth;
+
+	(void)state;
+	for (uint32_t i = 0; i <= 2 * depth && p.dead_b == 0; i++) {
+		atomic_store(&p.ab->tx.back->done, hal_tx_sent(p.ab));
+		send_word(p.ab, i);
+		step(&p);
+	}
+	assert_true(until(&p, p.dead_b != 0));
+	assert_int_equal(p.dead_b, -FI_EIO);
+	assert_non_null(strstr(said, "more than was released"));
+	for (uint32_t i = 0; i < depth; i++)
+		assert_true(next_is(p.ba, i));
+	unpair(&p);
+}
+
+/* A HELLO as a sender may write it; nothing comes of those that lie. */
+/* A packet of a's to b that is not as the backend sends them. */
+static void packet(struct pair *p, uint64_t head, uint64_t w1, uint64_t w2,
+		   uint64_t w3)
+{
+	const uint64_t p0[2] = { head, w1 };
+	const uint64_t p1[2] = { w2, w3 };
+	const uint64_t dest[2] = { dev_peer(p->ab)->dest, 0 };
+	struct dev_if *dif = dev_if(p->a);
+
+	/* by its registers: also where its peer is dead to it */
+	assert_true(until(p, dev_pif_idle(dif, 1)));
+	dif->pif_holds = DEV_PIF_WAKE;
+	io.write128(&dif->pif, HAL_PIF_PAYLOAD0, p0);
+	io.write128(&dif->pif, HAL_PIF_PAYLOAD1, p1);
+	io.memory_before_start(dif->mm);
+	io.write128(&dif->pif, HAL_PIF_DEST, dest);
+}
+
+static void hello(struct pair *p, uint8_t flags, uint64_t nonce, uint64_t back,
+		  uint64_t link)
+{
+	uint64_t came = dev_if(p->b)->stats.came;
+
+	packet(p, hal_head(DEV_PKT_HELLO, flags), nonce, back, link);
+	for (int i = 0; i < 200; i++)
+		step(p);
+	assert_true(dev_if(p->b)->stats.came > came);
+}
+
+/* Types that no packet may have, that of an empty mailbox too: what follows is
+ * not read in halves. */
+static void peer_sends_reserved_types(void **state)
+{
+	struct pair p = pair();
+
+	(void)state;
+	for (unsigned type = HAL_PKT_RESERVED + 1; type <= HAL_PKT_EMPTY;
+	     type++) {
+		packet(&p, hal_head(type, 0), 1, hal_head(5, 0), 2);
+		/* the next one is there when b looks */
+		while (!dev_pif_idle(dev_if(p.a), 1))
+			;
+		assert_int_equal(send_word(p.ab, type), 0);
+		assert_true(until(&p, next_is(p.ba, type)));
+	}
+	unpair(&p);
+}
+
+static void peer_hello_lies(void **state)
+{
+	struct pair p = pair();
+	struct dev_peer *ab = dev_peer(p.ab);
+	uint64_t nonce = p.b->addr.nonce;
+	uint8_t flags = DEV_WIRE << 4 | 4;
+
+	(void)state;
+	hello(&p, flags, nonce ^ 1, ab->back.ref, ab->link.ref);
+	hello(&p, flags, nonce, ab->back.ref, ab->link.ref);
+	hello(&p, flags, nonce, 1, 2);
+	assert_int_equal(p.dead_b, 0);
+	assert_int_equal(p.b->ninbound, 1);
+	/* nor does it take what the pages of the first are held by */
+	assert_int_equal(send_word(p.ab, 3), 0);
+	assert_true(until(&p, next_is(p.ba, 3)));
+	/* where it may say one, the pages must be its own, and there */
+	hal_peer_free(p.ba);
+	p.ba = NULL;
+	assert_int_equal(bad_drops, 0);
+	hello(&p, (uint8_t)(flags - 1), nonce, ab->back.ref, ab->link.ref);
+	assert_non_null(strstr(said, "with 8 packets"));
+	hello(&p, flags ^ 0x10, nonce, ab->back.ref, ab->link.ref);
+	assert_non_null(strstr(said, "speaks version 0 "));
+	/* an interface that no board has [hal_regs.h] */
+	lie.id = dev_if(p.a)->identity;
+	lie.false_id = hal_id(0, 200, 1);
+	hello(&p, flags, nonce, ab->back.ref, ab->link.ref);
+	lie.false_id = hal_id(0, HAL_REG_IFS, 1);
+	hello(&p, flags, nonce, ab->back.ref, ab->link.ref);
+	lie.false_id = hal_id(63, 1, 1);
+	hello(&p, flags, nonce, ab->back.ref, ab->link.ref);
+	be_honest();
+	hello(&p, flags, nonce, 1, 2);
+	hello(&p, flags, nonce, ab->link.ref, ab->back.ref);
+	hello(&p, flags | 0xF0, nonce, ab->back.ref, ab->back.ref);
+	assert_null(p.ba);
+	assert_int_equal(p.b->ninbound, 0);
+	unpair(&p);
+	assert_int_equal(bad_drops, 0);
+}
+
+/* A version that is not ours is answered, and both say so. */
+static void peer_of_another_version(void **state)
+{
+	struct pair p = { 0 };
+	struct dev_link *link;
+	struct dev_peer *peer;
+
+	(void)state;
+	assert_int_equal(open_hal(), 0);
+	assert_int_equal(hal_if_open(hal, 0, &p.a), 0);
+	assert_int_equal(hal_if_open(hal, 1, &p.b), 0);
+	assert_true(until(&(struct pair){ .a = p.a },
+			  hal_connect(p.a, &p.b->addr, &p.ab) == 0));
+	peer = dev_peer(p.ab);
+	link = (struct dev_link *)peer->link.map.base;
+	link->wire = DEV_WIRE + 1;
+	assert_true(until(&p, p.dead_a != 0));
+	assert_int_equal(p.dead_a, -FI_ECONNREFUSED);
+	assert_null(p.ba);
+	unpair(&p);
+}
+
+/* An end that cannot be ends the peer and brings no packet. */
+static void peer_ends_in_a_lie(void **state)
+{
+	static const struct { uint64_t last, end; } lies[] = {
+		{ 0, 1 + 65 }, { 7, 3 }, { UINT64_MAX, 1 }, { 0, UINT64_MAX },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+		struct pair p = pair();
+		struct dev_link *link = dev_peer(p.ab)->link.map.base;
+
+		link->last = lies[i].last;
+		atomic_store(&link->end, lies[i].end);
+		assert_true(until(&p, p.dead_b != 0));
+		assert_false(next_is(p.ba, 0));
+		unpair(&p);
+		hal->ops->close(hal);
+		hal = NULL;
+	}
+}
+
+static void peer_space_lies(void **state)
+{
+	struct pair p = pair();
+	struct dev_link *link = dev_peer(p.ab)->link.map.base;
+
+	(void)state;
+	atomic_store(&link->space_ref, 12345);
+	assert_int_equal(send_word(p.ab, 1), 0);
+	assert_true(until(&p, p.dead_b != 0));
+	assert_non_null(strstr(said, "receive space"));
+	unpair(&p);
+}
+
+/* ---- Ends -------------------------------------------------------------- */
+
+static struct pair *ending;
+static bool killed;
+
+/* It sends, and is no more, between two looks of its peer. */
+static void sends_and_ends(void)
+{
+	struct dev_if *dif = dev_if(ending->a);
+
+	for (uint64_t i = 0; i < 8; i++)
+		assert_int_equal(send_word(ending->ab, i), 0);
+	if (killed) {
+		dev_pif_idle(dif, 1000);
+		assert_int_equal(hal_sim_mmio_ops.ioctl(dif->mm,
+				 HAL_KDEV_IO_RELEASE, NULL), 0);
+	} else {
+		hal_if_close(ending->a);
+		ending->a = NULL;
+	}
+}
+
+/* Packets that the mailbox took, and those of the link page, are received: also
+ * if the end is seen first (hal.md, 6.1 and 6.2). */
+static void ends_between(const char *sim, unsigned come)
+{
+	struct hal_event ev[4];
+	struct pair p;
+	int n = 0;
+
+	lie.sim = sim;
+	p = pair();
+	ending = &p;
+	lie.meanwhile = sends_and_ends;
+	for (double end = now() + 5; lie.meanwhile != NULL && now() < end;)
+		n = hal_if_service(p.b, ev, 4);
+	assert_null(lie.meanwhile);
+	for (int i = 0; i < n; i++)
+		if (ev[i].type == HAL_EV_DEAD)
+			p.dead_b = ev[i].status;
+	assert_true(until(&(struct pair){ .b = p.b }, p.dead_b != 0 ||
+			  dev_peer(p.ba)->p.dead));
+	for (uint64_t i = 0; i < come; i++)
+		assert_true(next_is(p.ba, i));
+	unpair(&p);
+	be_honest();
+	hal->ops->close(hal);
+	hal = NULL;
+}
+
+static void ends_lose_no_packet(void **state)
+{
+	(void)state;
+	killed = false;
+	ends_between("world=91", 8);
+	ends_between("world=91,fifo=8,depth=8", 8);
+	killed = true;
+	ends_between("world=91", 8);
+	ends_between("world=91,fifo=8,depth=8", 4);
+}
+
+/* Who is refused by one it has accepted lets go of it, and says so. */
+static void refused_one_tells(void **state)
+{
+	struct hal_event ev[4];
+	struct pair p = { 0 };
+
+	(void)state;
+	assert_int_equal(open_hal(), 0);
+	assert_int_equal(hal_if_open(hal, 0, &p.a), 0);
+	assert_int_equal(hal_if_open(hal, 1, &p.b), 0);
+	assert_int_equal(hal_connect(p.a, &p.b->addr, &p.ab), 0);
+	assert_int_equal(hal_connect(p.b, &p.a->addr, &p.ba), 0);
+	for (double end = now() + 5; p.a->ninbound == 0 && now() < end;)
+		hal_if_service(p.a, ev, 4);
+	assert_int_equal(p.a->ninbound, 1);
+	lie.cmd = HAL_KDEV_IO_IMPORT;
+	lie.times = 1;
+	lie.ret = -ENOMEM;
+	hal_if_service(p.b, ev, 4);
+	assert_true(lie.times <= 0);
+	be_honest();
+	assert_true(until(&p, p.dead_a != 0));
+	assert_int_equal(p.dead_a, -FI_ECONNREFUSED);
+	assert_int_equal(p.dead_b, 0);
+	hal_peer_free(p.ab);
+	assert_true(until(&p, p.dead_b != 0));
+	assert_int_equal(p.dead_b, -FI_ECONNRESET);
+	unpair(&p);
+}
+
+/* ---- Who lives --------------------------------------------------------- */
+
+#define CROWD	100
+
+/* One who sleeps between services finds an end as soon as one who does not:
+ * whoever of many peers it is (hal.md, 6.3). */
+static void sleeper_finds_an_end(void **state)
+{
+	struct hal_peer *peer[CROWD];
+	struct hal_if *hif[CROWD], *to;
+	struct hal_event ev[4];
+	int n = 0, ticks = 0;
+	struct dev_if *dif;
+
+	(void)state;
+	assert_int_equal(open_hal(), 0);
+	assert_int_equal(hal_if_open(hal, 0, &to), 0);
+	dif = dev_if(to);
+	for (int i = 0; i < CROWD; i++) {
+		assert_int_equal(hal_if_open(hal, i % 2, &hif[i]), 0);
+		while (hal_connect(hif[i], &to->addr, &peer[i]) == -FI_EAGAIN)
+			hal_if_service(to, ev, 4);
+	}
+	for (double end = now() + 5; to->ninbound != CROWD && now() < end;)
+		hal_if_service(to, ev, 4);
+	assert_int_equal(to->ninbound, CROWD);
+	while (hal_if_service(to, ev, 4) != 0)
+		;
+	/* its turn was just now */
+	dif->life = dif->peers->next;
+	for (int i = 0; i < CROWD; i++)
+		if (hif[i]->addr.nonce == dif->peers->p.addr.nonce)
+			hal_sim_mmio_ops.ioctl(dev_if(hif[i])->mm,
+					       HAL_KDEV_IO_RELEASE, NULL);
+	for (; n == 0 && ticks < 10; ticks++) {
+		usleep(20000);
+		n = hal_if_service(to, ev, 4);
+	}
+	assert_int_equal(n, 1);
+	assert_int_equal(ev[0].type, HAL_EV_DEAD);
+	for (int i = 0; i < CROWD; i++)
+		hal_if_close(hif[i]);
+	hal_if_close(to);
+}
+
+/* ---- Order ------------------------------------------------------------- */
+
+/* An entry: the nonce, the rest, the nonce again. A release: what was read is
+ * read before the sender is told. */
+static void accesses_are_ordered(void **state)
+{
+	struct pair p = pair();
+	struct hal_kdev_entry e;
+
+	(void)state;
+	lie.note = true;
+	assert_int_equal(dev_holder(dev_if(p.a), 1, p.b->addr.iface, &e), 0);
+	assert_string_equal(order, "lmlml");
+	assert_int_equal(send_word(p.ab, 1), 0);
+	while (dev_peer(p.ba)->came == p.ba->rx.next)
+		hal_if_pump(p.b);
+	order[0] = '\0';
+	assert_true(next_is(p.ba, 1));
+	assert_string_equal(order, "bs");
+	lie.note = false;
+	unpair(&p);
+}
+
+/* How many of the words that b stores back in one order with a's look are not
+ * there when the call returns. */
+static unsigned words_not_there(struct pair *p)
+{
+	unsigned n = 0;
+
+	for (uint64_t i = 1; i <= 100; i++) {
+		uint64_t word = (uint64_t)n << 32 | i;
+
+		assert_int_equal(hal_rx_back_sync(p->ba, 1, word), 0);
+		n += hal_tx_back_sync(p->ab, 1) != word;
+	}
+	return n;
+}
+
+/*
+ * Such a word is read back before the look (hal.md, 4.9 and 12), which is what
+ * brings it there where stores are late: without, it is not. Who has no page to
+ * store to, or whose peer is dead, is told.
+ */
+static void back_words_are_read_back(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	lie.sim = "world=96,reorder=1000";
+	p = pair();
+	assert_int_equal(hal_rx_back_sync(p.ab, 1, 1), -FI_EAGAIN);
+	lie.note = true;
+	assert_int_equal(hal_rx_back_sync(p.ba, 1, 1), 0);
+	assert_string_equal(order, "bsln");
+	lie.note = false;
+	assert_int_equal(words_not_there(&p), 0);
+	lie.unread = true;
+	assert_true(words_not_there(&p) > 0);
+	lie.unread = false;
+	assert_int_equal(words_not_there(&p), 0);
+	hal_if_close(p.a);
+	p.a = NULL;
+	assert_true(until(&p, p.dead_b != 0));
+	assert_int_equal(hal_rx_back_sync(p.ba, 1, 2), -FI_EAGAIN);
+	unpair(&p);
+}
+
+/* The entry was found cleared, and only then the mailbox empty: what its driver
+ * saw into the mailbox before it cleared the entry is received [hal.md 12]. */
+static void end_is_ordered(void **state)
+{
+	struct pair p = pair();
+	struct dev_if *dif = dev_if(p.b);
+	struct hal_event ev[4];
+	const char *after;
+
+	(void)state;
+	assert_int_equal(hal_sim_mmio_ops.ioctl(dev_if(p.a)->mm,
+			 HAL_KDEV_IO_RELEASE, NULL), 0);
+	dif->life_at = 0;		/* a look at the table is due */
+	lie.mif = &dif->mif;
+	lie.note = true;
+	assert_int_equal(hal_if_service(p.b, ev, 4), 1);
+	lie.note = false;
+	assert_int_equal(ev[0].type, HAL_EV_DEAD);
+	after = strrchr(order, 'l');
+	assert_non_null(after);
+	assert_int_equal(strncmp(after, "lmr", 3), 0);
+	unpair(&p);
+}
+
+/* An entry that changes all the time, or cannot be read, is not an end. */
+static void table_is_not_read(void **state)
+{
+	struct pair p = pair();
+	struct hal_key key = { { 0 } };
+	struct hal_rmem *rmem;
+	struct dev_if *dif = dev_if(p.a);
+	struct hal_kdev_entry e;
+
+	(void)state;
+	lie.flicker = true;
+	assert_int_equal(dev_holder(dif, 1, p.b->addr.iface, &e), -FI_EAGAIN);
+	lie.flicker = false;
+	dif->io->unmap(&dif->tables[1]);
+	lie.map_after = 0;
+	assert_int_equal(hal_mem_import(p.ab, &key, &rmem), -FI_ENOMEM);
+	be_honest();
+	assert_int_equal(hal_mem_import(p.ab, &key, &rmem), -FI_EKEYREJECTED);
+	unpair(&p);
+}
+
+/* ---- Accepting --------------------------------------------------------- */
+
+/* Routes that nobody uses make room for a new peer's page. */
+static void accept_makes_room(void **state)
+{
+	struct pair p = pair(), q = { 0 };
+	struct hal_rmem *rmem = NULL;
+	struct hal_mem *mem;
+	struct hal_key key;
+	void *addr;
+
+	(void)state;
+	assert_int_equal(hal_mem_alloc(hal, 0, 4096, &mem, &addr), 0);
+	assert_int_equal(hal_mem_key(hal, mem, &key), 0);
+	assert_true(until(&p, hal_mem_import(p.ba, &key, &rmem) == 0));
+	hal_mem_release(p.ba, rmem);
+	assert_non_null(dev_peer(p.ba)->rmems);
+	q.b = p.b;
+	assert_int_equal(hal_if_open(hal, 0, &q.a), 0);
+	assert_true(until(&q, hal_connect(q.a, &p.b->addr, &q.ab) == 0));
+	lie.cmd = HAL_KDEV_IO_IMPORT;
+	lie.skip = 1;			/* the link page */
+	lie.times = 1;
+	lie.ret = -ENOSPC;
+	assert_true(until(&q, q.ba != NULL));
+	assert_true(lie.times <= 0);
+	assert_null(dev_peer(p.ba)->rmems);
+	be_honest();
+	hal_mem_free(hal, mem);
+	hal_if_close(q.a);
+	unpair(&p);
+}
+
+/* What passes is asked for again. */
+static void accept_waits(void **state)
+{
+	static const int errs[] = { -EAGAIN, -ENOSPC, -ENOMEM, -EMFILE };
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(errs) / sizeof(errs[0]); i++) {
+		struct pair p = { 0 };
+
+		assert_int_equal(open_hal(), 0);
+		assert_int_equal(hal_if_open(hal, 0, &p.a), 0);
+		assert_int_equal(hal_if_open(hal, 1, &p.b), 0);
+		assert_int_equal(hal_connect(p.a, &p.b->addr, &p.ab), 0);
+		lie.cmd = HAL_KDEV_IO_IMPORT;
+		lie.skip = 1;
+		lie.times = 8;
+		lie.ret = errs[i];
+		assert_true(until(&p, p.ba != NULL));
+		assert_true(lie.times <= 0);
+		assert_int_equal(p.dead_b, 0);
+		unpair(&p);
+		be_honest();
+		hal->ops->close(hal);
+		hal = NULL;
+	}
+}
+
+/* What never passes ends it. */
+static void accept_gives_up(void **state)
+{
+	struct pair p = { 0 };
+
+	(void)state;
+	assert_int_equal(open_hal(), 0);
+	assert_int_equal(hal_if_open(hal, 0, &p.a), 0);
+	assert_int_equal(hal_if_open(hal, 1, &p.b), 0);
+	assert_int_equal(hal_connect(p.a, &p.b->addr, &p.ab), 0);
+	lie.cmd = HAL_KDEV_IO_IMPORT;
+	lie.skip = 1;
+	lie.times = 1 << 30;
+	lie.ret = -EIO;
+	assert_true(until(&p, p.dead_b != 0));
+	assert_int_equal(p.dead_b, -FI_EIO);
+	assert_non_null(strstr(said, "cannot reach the page"));
+	unpair(&p);
+}
+
+/* Where there is no room for its page, it is tried now and then, as each try
+ * takes the routes of others; and not for longer than it is there. */
+static void accept_finds_no_room(void **state)
+{
+	struct pair p = { 0 };
+	double start = now();
+	int tries;
+
+	(void)state;
+	assert_int_equal(open_hal(), 0);
+	assert_int_equal(hal_if_open(hal, 0, &p.a), 0);
+	assert_int_equal(hal_if_open(hal, 1, &p.b), 0);
+	assert_int_equal(hal_connect(p.a, &p.b->addr, &p.ab), 0);
+	lie.cmd = HAL_KDEV_IO_IMPORT;
+	lie.skip = 1;
+	lie.times = 1 << 30;
+	lie.ret = -ENOSPC;
+	lines = 0;
+	for (int i = 0; i < 2000; i++)
+		step(&p);
+	/* two to a try, at most one try a millisecond */
+	tries = ((1 << 30) - lie.times) / 2;
+	assert_in_range(tries, 1, 2 + (int)((now() - start) * 1000));
+	assert_int_equal(lines, 1);
+	assert_non_null(strstr(said, "waiting for a route"));
+	start = now();
+	hal_peer_free(p.ab);
+	assert_true(until(&p, p.dead_b != 0));
+	assert_true(now() - start < 2);
+	assert_int_equal(p.dead_b, -FI_ECONNRESET);
+	assert_int_equal(lines, 1);
+	be_honest();
+	unpair(&p);
+}
+
+static void of_another_user(struct hal_kdev_import *imp)
+{
+	imp->owner_uid++;
+}
+
+static void too_small(struct hal_kdev_import *imp)
+{
+	imp->bytes = 64;
+}
+
+static void too_small_back(struct hal_kdev_import *imp)
+{
+	if (hal_gaddr_board(imp->ref) == 0)
+		imp->bytes = 64;
+}
+
+static void of_another_board(struct hal_kdev_import *imp)
+{
+	imp->owner ^= UINT64_C(1) << 32;
+}
+
+/* What the driver says of the pages of a HELLO is checked. */
+static void accept_checks_pages(void **state)
+{
+	static void (*const lies[])(struct hal_kdev_import *) = {
+		of_another_user, too_small, of_another_board,
+	};
+
+	(void)state;
+	for (unsigned i = 0; i <= sizeof(lies) / sizeof(lies[0]); i++) {
+		bool back = i == sizeof(lies) / sizeof(lies[0]);
+		struct pair p = { 0 };
+
+		assert_int_equal(open_hal(), 0);
+		assert_int_equal(hal_if_open(hal, 0, &p.a), 0);
+		assert_int_equal(hal_if_open(hal, 1, &p.b), 0);
+		assert_int_equal(hal_connect(p.a, &p.b->addr, &p.ab), 0);
+		lie.import = back ? too_small_back : lies[i];
+		for (int k = 0; k < 1000; k++)
+			step(&p);
+		assert_int_equal(p.ba != NULL, back);
+		assert_int_equal(p.dead_b, back ? -FI_EIO : 0);
+		unpair(&p);
+		assert_int_equal(bad_drops, 0);
+		be_honest();
+		hal->ops->close(hal);
+		hal = NULL;
+	}
+}
+
+/* So it is of the receive space that a packet wants. */
+static void space_is_checked(void **state)
+{
+	static void (*const lies[])(struct hal_kdev_import *) = {
+		too_small, of_another_board,
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+		struct pair p = pair();
+
+		assert_int_equal(hal_space_ready(p.ab, 64), 0);
+		assert_int_equal(send_word(p.ab, 1), 0);
+		lie.import = lies[i];
+		assert_true(until(&p, p.dead_b != 0));
+		assert_int_equal(p.dead_b, -FI_EIO);
+		assert_non_null(strstr(said, "cannot map the receive space"));
+		unpair(&p);
+		be_honest();
+		hal->ops->close(hal);
+		hal = NULL;
+	}
+}
+
+/* Whom one may not, or can no longer, connect to. */
+static void connect_is_refused(void **state)
+{
+	struct pair p = pair();
+	struct hal_addr addr = p.b->addr;
+	struct hal_peer *peer = NULL;
+
+	(void)state;
+	addr.uid++;
+	assert_int_equal(hal_connect(p.a, &addr, &peer), -FI_EACCES);
+	addr = p.b->addr;
+	hal_if_close(p.b);
+	p.b = NULL;
+	assert_true(until(&p, p.dead_a != 0));
+	assert_int_equal(hal_connect(p.a, &addr, &peer), -FI_ECONNREFUSED);
+	addr.nonce = HAL_ADDR_ANY;
+	assert_int_equal(hal_connect(p.a, &addr, &peer), -FI_ECONNREFUSED);
+	assert_null(peer);
+	/* the dead: nothing is made, written or imported for it */
+	assert_int_equal(hal_space_ready(p.ab, 64), 0);
+	assert_int_equal(send_word(p.ab, 1), 0);
+	hal_peer_wake(p.ab);
+	unpair(&p);
+}
+
+/* A HELLO that finds the packetizer busy goes later. */
+static void connect_waits(void **state)
+{
+	struct pair p = pair(), q = { 0 };
+
+	(void)state;
+	q.a = p.a;
+	assert_int_equal(hal_if_open(hal, 0, &q.b), 0);
+	lie.pending = true;
+	assert_int_equal(send_word(p.ab, 1), 0);
+	assert_int_equal(hal_connect(p.a, &q.b->addr, &q.ab), -FI_EAGAIN);
+	assert_int_equal(hal_connect(p.a, &q.b->addr, &q.ab), -FI_EAGAIN);
+	lie.pending = false;
+	assert_true(until(&q, hal_connect(p.a, &q.b->addr, &q.ab) == 0));
+	assert_true(until(&q, q.ba != NULL));
+	hal_if_close(q.b);
+	assert_true(until(&p, next_is(p.ba, 1)));
+	unpair(&p);
+}
+
+/* A HELLO that is refused is sent again without the caller. */
+static void hello_is_sent_again(void **state)
+{
+	struct pair p, q = { 0 };
+	struct hal_event ev[4];
+
+	(void)state;
+	lie.sim = "world=94,fifo=8,depth=16";
+	p = pair();
+	q.b = p.b;
+	assert_int_equal(hal_if_open(hal, 0, &q.a), 0);
+	for (uint64_t i = 0; i < 8; i++)
+		assert_int_equal(send_word(p.ab, i), 0);
+	assert_int_equal(hal_connect(q.a, &p.b->addr, &q.ab), -FI_EAGAIN);
+	for (double end = now() + 5; q.ba == NULL && now() < end;) {
+		hal_if_service(q.a, ev, 4);
+		hal_if_service(p.a, ev, 4);
+		if (hal_if_service(p.b, ev, 4) != 0)
+			q.ba = ev[0].peer;
+	}
+	assert_non_null(q.ba);
+	assert_true(dev_if(q.a)->stats.nacks != 0);
+	assert_int_equal(hal_connect(q.a, &p.b->addr, &q.ab), 0);
+	hal_if_close(q.a);
+	unpair(&p);
+}
+
+/* There is one object per peer: the next is told of when the last is freed. */
+static void one_object_at_a_time(void **state)
+{
+	struct pair p = pair();
+	struct hal_peer *old = p.ba, *again = NULL;
+	struct hal_addr any = p.b->addr;
+
+	(void)state;
+	any.nonce = HAL_ADDR_ANY;
+	assert_int_equal(hal_connect(p.a, &any, &again), 0);
+	assert_ptr_equal(again, p.ab);
+	hal_peer_free(p.ab);
+	assert_true(until(&p, hal_connect(p.a, &any, &p.ab) == 0));
+	p.ba = NULL;
+	assert_true(until(&p, p.dead_b != 0));
+	assert_int_equal(send_word(p.ab, 9), 0);
+	for (int i = 0; i < 1000; i++)
+		step(&p);
+	assert_null(p.ba);
+	hal_peer_free(old);
+	assert_true(until(&p, p.ba != NULL));
+	assert_true(until(&p, next_is(p.ba, 9)));
+	unpair(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		DEV_TEST(peer_sends_too_much),
+		DEV_TEST(peer_sends_reserved_types),
+		DEV_TEST(peer_hello_lies),
+		DEV_TEST(peer_of_another_version),
+		DEV_TEST(peer_ends_in_a_lie),
+		DEV_TEST(peer_space_lies),
+		DEV_TEST(ends_lose_no_packet),
+		DEV_TEST(refused_one_tells),
+		DEV_TEST(sleeper_finds_an_end),
+		DEV_TEST(accesses_are_ordered),
+		DEV_TEST(back_words_are_read_back),
+		DEV_TEST(end_is_ordered),
+		DEV_TEST(table_is_not_read),
+		DEV_TEST(accept_makes_room),
+		DEV_TEST(accept_waits),
+		DEV_TEST(accept_gives_up),
+		DEV_TEST(accept_finds_no_room),
+		DEV_TEST(accept_checks_pages),
+		DEV_TEST(space_is_checked),
+		DEV_TEST(connect_is_refused),
+		DEV_TEST(connect_waits),
+		DEV_TEST(hello_is_sent_again),
+		DEV_TEST(one_object_at_a_time),
+	};
+
+	return unit_run(tests);
+}

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_dev_route.c - the device backend and routes to the memory of peers:
+ * those that are set up, those that nobody fetches, and too many of them. And
+ * transfers over a route: which are refused, and which end.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/dev_shim.h"
+#include "hal/sim/hal_sim.h"
+
+/* Routes that were asked for and are not wanted any more go back. */
+static void routes_go_back(void **state)
+{
+	struct pair p = { 0 };
+	struct hal_rmem *rmem;
+	struct hal_event ev[4];
+	struct hal_mem *mem;
+	struct hal_key key;
+	unsigned before;
+	void *addr;
+
+	(void)state;
+	/* by the model's clock: it is never ready */
+	lie.sim = "world=92,tick=1,route=1000000000";
+	assert_int_equal(open_hal(), 0);
+	assert_int_equal(hal_if_open(hal, 0, &p.a), 0);
+	assert_int_equal(hal_if_open(hal, 1, &p.b), 0);
+	assert_int_equal(hal_mem_alloc(hal, 1, 4096, &mem, &addr), 0);
+	assert_int_equal(hal_mem_key(hal, mem, &key), 0);
+	before = holds(p.a);
+	assert_int_equal(hal_connect(p.a, &p.b->addr, &p.ab), 0);
+	assert_int_equal(hal_mem_import(p.ab, &key, &rmem), -FI_EAGAIN);
+	assert_int_equal(hal_mem_import(p.ab, &key, &rmem), -FI_EAGAIN);
+	assert_int_equal(holds(p.a), before + 3);
+	/* b answers it, and is let go of before its page is reached */
+	assert_int_equal(hal_connect(p.b, &p.a->addr, &p.ba), 0);
+	hal_if_service(p.a, ev, 4);
+	assert_int_equal(holds(p.a), before + 5);
+	hal_peer_free(p.ab);
+	assert_int_equal(holds(p.a), before);
+	hal_mem_free(hal, mem);
+	unpair(&p);
+}
+
+static struct hal_mem *region_on(int board, struct hal_key *key)
+{
+	struct hal_mem *mem;
+	void *addr;
+
+	assert_int_equal(hal_mem_alloc(hal, board, 4096, &mem, &addr), 0);
+	assert_int_equal(hal_mem_key(hal, mem, key), 0);
+	return mem;
+}
+
+static struct pair pair_in(const char *sim)
+{
+	struct pair p = { 0 };
+
+	lie.sim = sim;
+	assert_int_equal(open_hal(), 0);
+	assert_int_equal(hal_if_open(hal, 0, &p.a), 0);
+	assert_int_equal(hal_if_open(hal, 1, &p.b), 0);
+	assert_int_equal(hal_connect(p.a, &p.b->addr, &p.ab), 0);
+	return p;
+}
+
+/* Two imports of one region that go on at a time: by one interface, of two
+ * peers. Each has its own hold, as the first has when it is ready. */
+static void imports_at_a_time(void **state)
+{
+	struct pair p = pair_in("world=92,tick=1,route=100000"), q = { 0 };
+	unsigned before = holds(p.a);
+	struct hal_rmem *rmem;
+	struct hal_kdev_hold h;
+	struct hal_mem *mem;
+	struct hal_key key;
+
+	(void)state;
+	q.a = p.a;
+	assert_int_equal(hal_if_open(hal, 1, &q.b), 0);
+	assert_true(until(&p, hal_connect(q.a, &q.b->addr, &q.ab) == 0));
+	mem = region_on(1, &key);
+	assert_int_equal(hal_mem_import(p.ab, &key, &rmem), -FI_EAGAIN);
+	assert_int_equal(hal_mem_import(q.ab, &key, &rmem), -FI_EAGAIN);
+	/* a peer has two pages */
+	assert_int_equal(holds(p.a), before + 4);
+	assert_true(until(&p, hal_mem_import(p.ab, &key, &rmem) == 0));
+	h.hold = dev_peer(p.ab)->rmems->hold;
+	hal_peer_free(q.ab);
+	assert_int_equal(io.ioctl(dev_if(p.a)->mm, HAL_KDEV_IO_CHECK, &h), 0);
+	hal_mem_release(p.ab, rmem);
+	hal_peer_free(p.ab);
+	assert_int_equal(bad_drops, 0);
+	hal_mem_free(hal, mem);
+	hal_if_close(q.b);
+	unpair(&p);
+}
+
+/* An import that fails for want of routes, after one was let go of that is
+ * before it in the list. */
+static void import_makes_room_and_fails(void **state)
+{
+	struct pair p = pair_in("world=92,tick=1,route=100000");
+	unsigned before = holds(p.a);
+	struct hal_rmem *rmem, *idle;
+	struct hal_mem *mem[2];
+	struct hal_key key[2];
+
+	(void)state;
+	mem[0] = region_on(1, &key[0]);
+	mem[1] = region_on(0, &key[1]);
+	assert_int_equal(hal_mem_import(p.ab, &key[0], &rmem), -FI_EAGAIN);
+	assert_int_equal(hal_mem_import(p.ab, &key[1], &idle), 0);
+	hal_mem_release(p.ab, idle);
+	assert_int_equal(holds(p.a), before + 2);
+	lie.cmd = HAL_KDEV_IO_IMPORT;
+	lie.times = 2;
+	lie.ret = -ENOSPC;
+	assert_int_equal(hal_mem_import(p.ab, &key[0], &rmem), -FI_ENOMEM);
+	assert_null(dev_peer(p.ab)->rmems);
+	assert_int_equal(holds(p.a), before);
+	assert_int_equal(bad_drops, 0);
+	be_honest();
+	hal_mem_free(hal, mem[0]);
+	hal_mem_free(hal, mem[1]);
+	unpair(&p);
+}
+
+#define ASKED_FEW	64		/* hal_dev_mem.c: ASKED_MAX */
+#define ASKED_US	110000		/* and more than ASKED_NS */
+
+/* What is asked for and never fetched is bounded, and makes room later: for
+ * one more, and for the page of a new peer. */
+static void imports_never_fetched(void **state)
+{
+	struct pair p = pair_in("world=92,tick=1,route=1000000000");
+	unsigned before = holds(p.a);
+	struct hal_rmem *rmem;
+	struct hal_event ev[4];
+	struct hal_mem *mem;
+	struct hal_key key;
+
+	(void)state;
+	for (int i = 0; i < 5 * ASKED_FEW; i++) {
+		mem = region_on(1, &key);
+		assert_int_equal(hal_mem_import(p.ab, &key, &rmem),
+				 -FI_EAGAIN);
+		hal_mem_free(hal, mem);
+		assert_in_range(holds(p.a), before, before + ASKED_FEW);
+	}
+	mem = region_on(1, &key);
+	usleep(ASKED_US);
+	assert_int_equal(hal_mem_import(p.ab, &key, &rmem), -FI_EAGAIN);
+	assert_memory_equal(&dev_peer(p.ab)->rmems->key, &key, sizeof(key));
+	usleep(ASKED_US);
+	assert_int_equal(hal_connect(p.b, &p.a->addr, &p.ba), 0);
+	lie.cmd = HAL_KDEV_IO_IMPORT;
+	lie.skip = 1;			/* the link page */
+	lie.times = 1;
+	lie.ret = -ENOSPC;
+	hal_if_service(p.a, ev, 4);
+	assert_int_equal(holds(p.a), before + 2);
+	assert_int_equal(bad_drops, 0);
+	be_honest();
+	hal_mem_free(hal, mem);
+	unpair(&p);
+}
+
+#define MANY	(3 * ASKED_FEW)
+
+/* More than are set up at a time: all get theirs. */
+static void many_imports_at_a_time(void **state)
+{
+	struct pair p = pair_in("world=92,tick=1,route=10000");
+	struct hal_rmem *rmem[MANY] = { NULL };
+	struct hal_mem *mem[MANY];
+	struct hal_key key[MANY];
+	int ready = 0;
+
+	(void)state;
+	for (int i = 0; i < MANY; i++)
+		mem[i] = region_on(1, &key[i]);
+	for (double end = now() + 5; ready != MANY && now() < end;)
+		for (int i = 0; i < MANY; i++)
+			ready += rmem[i] == NULL &&
+				 hal_mem_import(p.ab, &key[i], &rmem[i]) == 0;
+	assert_int_equal(ready, MANY);
+	for (int i = 0; i < MANY; i++) {
+		hal_mem_release(p.ab, rmem[i]);
+		hal_mem_free(hal, mem[i]);
+	}
+	unpair(&p);
+	assert_int_equal(bad_drops, 0);
+}
+
+static uint64_t loads(const struct pair *p)
+{
+	return sim_mm(dev_if(p->a)->mm)->loads;
+}
+
+/* Whether its peer still holds its interface costs an import one load, that of
+ * the nonce: a new import, one that is asked for again, one of a kept route. */
+static void import_loads_once(void **state)
+{
+	struct pair p = pair_in("world=93,tick=1,route=10000");
+	struct hal_rmem *rmem[3];
+	uint64_t before, asked = 0;
+	struct hal_mem *mem;
+	struct hal_key key;
+	int ret;
+
+	(void)state;
+	mem = region_on(1, &key);
+	for (int i = 0; i < 3; i++) {
+		before = loads(&p);
+		asked = 0;
+		do {
+			ret = hal_mem_import(p.ab, &key, &rmem[i]);
+			asked++;
+		} while (ret == -FI_EAGAIN);
+		assert_int_equal(ret, 0);
+		assert_in_range(asked, i == 0 ? 2 : 1, i == 0 ? 100000 : 1);
+		assert_int_equal(loads(&p) - before, asked);
+		if (i == 1) {		/* the third finds a kept route */
+			hal_mem_release(p.ab, rmem[0]);
+			hal_mem_release(p.ab, rmem[1]);
+		}
+	}
+	hal_mem_release(p.ab, rmem[2]);
+	hal_mem_free(hal, mem);
+	unpair(&p);
+}
+
+/* ---- Transfers --------------------------------------------------------- */
+
+static struct hal_dma put(struct pair *p, struct hal_rmem *rmem, void *local)
+{
+	return (struct hal_dma){ .op = HAL_DMA_PUT, .peer = p->ab,
+				 .rmem = rmem, .local = local, .len = 64 };
+}
+
+/* Each for one reason; nothing is started, nothing completes. And one to a peer
+ * that has ended completes so. */
+static void posts_are_checked(void **state)
+{
+	struct pair p = pair_in(NULL), q = { 0 };
+	struct hal_dma_comp comp = { 0 };
+	struct hal_rmem *rmem, *other;
+	struct hal_mem *mem;
+	struct hal_key key;
+	struct hal_dma d;
+	void *addr;
+
+	(void)state;
+	assert_int_equal(hal_mem_alloc(hal, 0, 4096, &mem, &addr), 0);
+	assert_int_equal(hal_mem_key(hal, mem, &key), 0);
+	assert_int_equal(hal_if_open(hal, 0, &q.a), 0);
+	q.b = p.b;
+	assert_true(until(&q, hal_connect(q.a, &p.b->addr, &q.ab) == 0));
+	assert_true(until(&p, hal_mem_import(p.ab, &key, &rmem) == 0));
+	assert_true(until(&q, hal_mem_import(q.ab, &key, &other) == 0));
+	for (int i = 0; i < 4; i++) {
+		d = put(&p, rmem, addr);
+		if (i == 0)
+			d.peer = NULL;
+		else if (i == 1)	/* of another interface */
+			d = put(&q, other, addr);
+		else if (i == 2)
+			d.local = NULL;
+		else
+			d.rmem = NULL;
+		assert_int_equal(hal_dma_post(p.a, &d, 1), i < 3 ? -FI_EINVAL :
+				 -FI_EACCES);
+	}
+	d = put(&q, rmem, addr);	/* imported by another */
+	assert_int_equal(hal_dma_post(q.a, &d, 1), -FI_EINVAL);
+	assert_int_equal(hal_dma_poll(p.a, &comp, 1), 0);
+	d = put(&p, rmem, addr);
+	hal_if_close(p.b);
+	p.b = NULL;
+	assert_true(until(&p, p.dead_a != 0));
+	assert_int_equal(hal_dma_post(p.a, &d, 5), 0);
+	assert_int_equal(hal_dma_poll(p.a, &comp, 1), 1);
+	assert_int_equal(comp.token, 5);
+	assert_int_equal(comp.status, -FI_ECANCELED);
+	hal_mem_release(p.ab, rmem);
+	hal_mem_release(q.ab, other);
+	hal_mem_free(hal, mem);
+	hal_if_close(q.a);
+	unpair(&p);
+}
+
+/* What the driver tells of: no transfer, one not started, none in that place,
+ * another in that place, and the one there is. */
+static const uint64_t told[] = { 0, 0x10002, 0x10003, 0x20001, 0x10001 };
+static unsigned turn;
+
+static ssize_t read_lies(struct hal_mmio *mm, void *buf, size_t len)
+{
+	static struct hal_kdev_status is;
+	ssize_t n = sizeof(is);
+
+	if (turn == sizeof(told) / sizeof(told[0]))
+		return hal_sim_mmio_ops.read(mm, buf, len);
+	if (turn == 0) {
+		n = hal_sim_mmio_ops.read(mm, &is, sizeof(is));
+		if (n != sizeof(is))
+			return n;
+		assert_true(is.id == 0x10001);
+	}
+	is.id = told[turn++];
+	memcpy(buf, &is, sizeof(is));
+	return n;
+}
+
+static void statuses_of_nothing(void **state)
+{
+	struct pair p = pair_in(NULL);
+	struct hal_dma_comp comp[2];
+	struct hal_rmem *rmem;
+	struct hal_mem *mem;
+	struct hal_key key;
+	struct hal_dma d;
+	void *addr;
+
+	(void)state;
+	assert_int_equal(hal_mem_alloc(hal, 0, 4096, &mem, &addr), 0);
+	assert_int_equal(hal_mem_key(hal, mem, &key), 0);
+	assert_true(until(&p, hal_mem_import(p.ab, &key, &rmem) == 0));
+	d = put(&p, rmem, addr);
+	assert_int_equal(hal_dma_post(p.a, &d, 1), 0);
+	lie.write_ret = 4;		/* half of it, which is not accepted */
+	assert_int_equal(hal_dma_post(p.a, &d, 2), 0);
+	turn = 0;
+	io.read = read_lies;
+	assert_true(until(&p, hal_dma_poll(p.a, comp, 2) != 0));
+	assert_int_equal(turn, sizeof(told) / sizeof(told[0]));
+	assert_int_equal(comp[0].token, 1);
+	assert_int_equal(comp[0].status, 0);
+	be_honest();
+	assert_true(until(&p, hal_dma_poll(p.a, comp, 2) != 0));
+	assert_int_equal(comp[0].token, 2);
+	assert_int_equal(comp[0].status, 0);
+	hal_mem_release(p.ab, rmem);
+	hal_mem_free(hal, mem);
+	unpair(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		DEV_TEST(import_loads_once),
+		DEV_TEST(routes_go_back),
+		DEV_TEST(imports_at_a_time),
+		DEV_TEST(import_makes_room_and_fails),
+		DEV_TEST(imports_never_fetched),
+		DEV_TEST(many_imports_at_a_time),
+		DEV_TEST(posts_are_checked),
+		DEV_TEST(statuses_of_nothing),
+	};
+
+	return unit_run(tests);
+}

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_dev_silent.c - hardware that loses packets without a sign: ACK and NACK
+ * stay until the next packet is transmitted [D table 5], so where nothing is
+ * transmitted they say what became of the packet before. And mailboxes that do
+ * not read as they should. Nothing may be lost without an event.
+ */
+#define _GNU_SOURCE
+#include <string.h>
+
+#include "lib/dev_shim.h"
+#include "hal/sim/hal_sim.h"
+
+static struct hal_mmio_map trusted(struct hal_if *hif)
+{
+	struct hal_mmio_map tif;
+
+	hal_sim_trusted(dev_if(hif)->mm, &tif);
+	return tif;
+}
+
+/* The driver's registers of an interface's board are set wrong. */
+static void base_dest_is_wrong(struct hal_if *hif)
+{
+	struct hal_mmio_map tif = trusted(hif);
+	uint64_t base = hal_sim_mmio_ops.read64(&tif, HAL_TIF_BASE_DEST);
+
+	hal_sim_mmio_ops.write64(&tif, HAL_TIF_BASE_DEST,
+				 base ^ UINT64_C(1) << 20);
+}
+
+static void bit_is_off(struct hal_if *hif, bool off)
+{
+	struct hal_mmio_map tif = trusted(hif);
+	uint64_t bit = UINT64_C(1) << hif->addr.iface;
+	uint64_t conf = hal_sim_mmio_ops.read64(&tif, HAL_TIF_PID_CONF);
+
+	hal_sim_mmio_ops.write64(&tif, HAL_TIF_PID_CONF,
+				 off ? conf & ~bit : conf | bit);
+}
+
+/* A pair whose last packet was taken: ACK stands. */
+static struct pair pair_with_ack(const char *sim)
+{
+	struct pair p;
+
+	lie.sim = sim;
+	p = pair();
+	assert_true(until(&p, dev_peer(p.ab)->told_out));
+	for (uint64_t i = 0; i < 3; i++) {
+		assert_int_equal(send_word(p.ab, i), 0);
+		assert_true(until(&p, next_is(p.ba, i)));
+	}
+	assert_true(until(&p, dev_if(p.a)->pif_holds == DEV_PIF_FREE));
+	assert_true(dev_if(p.a)->pif_answer == HAL_PIF_ACK);
+	lines = 0;
+	return p;
+}
+
+/* What is illegal is not transmitted, whatever ACK and NACK say. */
+static void illegal(const char *sim)
+{
+	struct pair p = pair_with_ack(sim);
+
+	base_dest_is_wrong(p.a);
+	assert_int_equal(send_word(p.ab, 3), 0);
+	assert_int_equal(send_word(p.ab, 4), 0);
+	assert_true(until(&p, p.dead_a != 0));
+	assert_int_equal(p.dead_a, -FI_EIO);
+	assert_int_equal(lines, 1);
+	assert_non_null(strstr(said, "ILLEGAL"));
+	assert_false(next_is(p.ba, 3));
+	unpair(&p);
+	hal->ops->close(hal);
+	hal = NULL;
+}
+
+static void illegal_beside_an_old_ack(void **state)
+{
+	(void)state;
+	illegal("world=100,fifo=64");
+	illegal("world=101,fifo=64,illegal=0");
+	illegal("world=102,fifo=64,prep=1");
+}
+
+/* Two peers: both end, as neither can be reached. */
+static void not_configured_beside_an_old_ack(void **state)
+{
+	struct pair p = pair_with_ack("world=103,fifo=64");
+	struct pair q = { .a = p.a };
+
+	(void)state;
+	assert_int_equal(hal_if_open(hal, 1, &q.b), 0);
+	assert_true(until(&q, hal_connect(p.a, &q.b->addr, &q.ab) == 0));
+	assert_true(until(&q, q.ba != NULL && dev_peer(q.ab)->told_out));
+	lines = 0;
+	bit_is_off(p.a, true);
+	assert_int_equal(send_word(p.ab, 3), 0);
+	assert_int_equal(send_word(p.ab, 4), 0);
+	assert_true(until(&p, dev_peer(p.ab)->p.dead &&
+			      dev_peer(q.ab)->p.dead));
+	assert_int_equal(dev_peer(p.ab)->ev_status, -FI_EIO);
+	assert_int_equal(dev_peer(q.ab)->ev_status, -FI_EIO);
+	assert_int_equal(lines, 1);
+	assert_non_null(strstr(said, "PID_CONF"));
+	assert_false(next_is(p.ba, 3));
+	hal_if_close(q.b);
+	unpair(&p);
+}
+
+/* An old NACK is no refusal: the mailbox had room. */
+static void not_configured_beside_an_old_nack(void **state)
+{
+	struct pair p = pair_with_ack("world=104,fifo=8,depth=16");
+	struct dev_if *dif = dev_if(p.a);
+	struct hal_event ev[4];
+
+	(void)state;
+	for (uint64_t i = 3; i < 8; i++)
+		assert_int_equal(send_word(p.ab, i), 0);
+	while (dif->pif_holds != DEV_PIF_FREE || dif->stats.nacks == 0)
+		hal_if_pump(p.a);
+	assert_true(dif->pif_answer == HAL_PIF_NACK);
+	bit_is_off(p.a, true);
+	for (uint64_t i = 3; i < 7; i++)
+		assert_true(until(&p, next_is(p.ba, i)));
+	for (double end = now() + 5; p.dead_a == 0 && now() < end;)
+		if (hal_if_service(p.a, ev, 1) == 1)
+			p.dead_a = ev[0].type == HAL_EV_DEAD ?
+				   ev[0].status : 0;
+	assert_int_equal(p.dead_a, -FI_EIO);
+	assert_non_null(strstr(said, "PID_CONF"));
+	unpair(&p);
+}
+
+/* Nothing says that CLR_REQ clears ACK: what stands after it is no answer to
+ * the next packet. */
+static void ack_outlives_a_clear(void **state)
+{
+	struct pair p = pair_with_ack("world=115,fifo=64");
+	struct dev_if *dif = dev_if(p.a);
+	struct pair q = { .a = p.a };
+
+	(void)state;
+	assert_int_equal(hal_if_open(hal, 1, &q.b), 0);
+	assert_true(until(&q, hal_connect(p.a, &q.b->addr, &q.ab) == 0));
+	assert_true(until(&q, q.ba != NULL && dev_peer(q.ab)->told_out));
+	/* no echo is due, which would prove more than one packet */
+	assert_true(until(&p, !dif->unproven && dif->echo == DEV_ECHO_NONE &&
+			      dif->pif_holds == DEV_PIF_FREE));
+	lie.pending = true;
+	lie.pif_or = HAL_PIF_ACK;
+	assert_int_equal(send_word(p.ab, 3), 0);
+	assert_true(until(&p, dev_peer(p.ab)->p.dead));
+	assert_non_null(strstr(said, "no answer to a packet"));
+	lie.pending = false;
+	bit_is_off(p.a, true);
+	assert_int_equal(send_word(q.ab, 4), 0);
+	assert_true(until(&p, dev_peer(q.ab)->p.dead));
+	assert_int_equal(dev_peer(q.ab)->ev_status, -FI_EIO);
+	assert_non_null(strstr(said, "PID_CONF"));
+	hal_if_close(q.b);
+	unpair(&p);
+}
+
+/* What the last holder's packet left is no answer for the next holder. */
+static void status_of_the_last_holder(void **state)
+{
+	struct pair p = pair_with_ack("world=105,fifo=64,ifs=1");
+	struct hal_peer *ab;
+
+	(void)state;
+	hal_if_close(p.a);
+	p.a = NULL;
+	assert_true(until(&p, p.dead_b != 0));
+	assert_int_equal(hal_if_open(hal, 0, &p.a), 0);
+	assert_true(dev_if(p.a)->pif_answer == HAL_PIF_ACK);
+	p.dead_b = 0;
+	bit_is_off(p.a, true);
+	/* the HELLO seems to be taken, and is not */
+	assert_int_equal(hal_connect(p.a, &p.b->addr, &ab), 0);
+	assert_true(until(&p, p.dead_a != 0));
+	assert_int_equal(p.dead_a, -FI_EIO);
+	unpair(&p);
+}
+
+/* Where all is well nothing ends: not by one packet after the other that is
+ * taken or refused, nor where the mailbox of the sender itself is full. */
+static void echoes_prove(void **state)
+{
+	struct pair p = pair_with_ack("world=106,fifo=8,depth=16");
+	struct dev_if *dif = dev_if(p.a);
+	struct hal_peer *ba;
+	uint64_t sent = 0, echoes;
+
+	(void)state;
+	assert_true(until(&p, !dif->unproven && dif->echo == DEV_ECHO_NONE));
+	assert_true(until(&p, hal_connect(p.b, &p.a->addr, &ba) == 0));
+	assert_true(until(&p, dev_peer(ba)->told_out));
+	for (double end = now() + 0.2; now() < end; sent++) {
+		assert_int_equal(send_word(p.ab, sent), 0);
+		assert_int_equal(send_word(ba, sent), 0);
+		assert_true(until(&p, next_is(p.ba, sent)));
+		assert_true(until(&p, next_is(p.ab, sent)));
+	}
+	echoes = dif->echo_number;
+	assert_in_range(echoes, 2, 30);
+	/* b does not read: a's packets are refused, its echoes are taken */
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(send_word(p.ab, sent + (uint64_t)i), 0);
+	for (double end = now() + 0.1; now() < end;) {
+		struct hal_event ev[4];
+
+		hal_if_pump(p.a);
+		assert_int_equal(hal_if_service(p.a, ev, 4), 0);
+	}
+	assert_true(dif->stats.nacks != 0);
+	for (int i = 0; i < 5; i++)
+		assert_true(until(&p, next_is(p.ba, sent + (uint64_t)i)));
+	/* nothing is sent: no echo either */
+	assert_true(until(&p, !dif->unproven && dif->echo == DEV_ECHO_NONE));
+	echoes = dif->echo_number;
+	for (double end = now() + 0.05; now() < end;)
+		step(&p);
+	assert_int_equal(dif->echo_number, echoes);
+	assert_int_equal(p.dead_a, 0);
+	assert_int_equal(p.dead_b, 0);
+	unpair(&p);
+}
+
+/* ---- Mailboxes that do not read as they should ------------------------- */
+
+/* The pattern is learnt, whichever it is [D 5.1.1, 2.3.3], and packets arrive,
+ * also such whose payload looks like it. */
+static void empty_by(const char *sim, uint64_t pattern, uint64_t is)
+{
+	struct pair p;
+
+	lie.sim = sim;
+	lie.empty[0] = lie.empty[1] = pattern;
+	p = pair();
+	assert_true(dev_if(p.a)->empty == is && dev_if(p.b)->empty == is);
+	for (int i = 0; i < 20; i++)
+		step(&p);
+	lines = 0;
+	assert_int_equal(send_word(p.ab, is), 0);
+	assert_true(until(&p, next_is(p.ba, is)));
+	assert_int_equal(dev_if(p.b)->stats.strange, 0);
+	assert_int_equal(lines, 0);
+	assert_int_equal(p.dead_a, 0);
+	unpair(&p);
+	hal->ops->close(hal);
+	hal = NULL;
+}
+
+static void empty_pattern_is_learnt(void **state)
+{
+	(void)state;
+	empty_by("world=107", 0, HAL_MIF_EMPTY);
+	empty_by("world=107,empty=beef", 0, HAL_MIF_EMPTY_BEEF);
+	empty_by("world=107", UINT64_MAX, UINT64_MAX);
+}
+
+/* One who connects as soon as the address can be known is not lost. */
+static struct hal_if *early;
+static struct hal_peer *early_peer;
+
+static void connect_early(void)
+{
+	struct hal_addr to = early->addr;
+
+	to.board = 1;
+	to.iface = 1;
+	to.nonce = HAL_ADDR_ANY;
+	assert_int_equal(hal_connect(early, &to, &early_peer), 0);
+}
+
+static void packets_while_it_is_learnt(void **state)
+{
+	struct pair p = { 0 };
+
+	(void)state;
+	lie.sim = "world=108,ifs=1";
+	assert_int_equal(open_hal(), 0);
+	assert_int_equal(hal_if_open(hal, 0, &p.a), 0);
+	early = p.a;
+	lie.first_read = connect_early;
+	assert_int_equal(hal_if_open(hal, 1, &p.b), 0);
+	assert_null(lie.first_read);
+	assert_true(until(&p, p.ba != NULL));
+	assert_int_equal(send_word(early_peer, 5), 0);
+	assert_true(until(&p, next_is(p.ba, 5)));
+	unpair(&p);
+}
+
+/* It never reads as empty: no interface, one line, nothing left. */
+static void never_empty(void **state)
+{
+	struct hal_if *hif = NULL, *other;
+	int fds;
+
+	(void)state;
+	lie.sim = "world=109";
+	assert_int_equal(open_hal(), 0);
+	assert_int_equal(hal_if_open(hal, 0, &other), 0);
+	fds = descriptors();
+	lines = 0;
+	lie.empty[0] = HAL_MIF_EMPTY;
+	lie.empty[1] = HAL_MIF_EMPTY_BEEF;
+	assert_int_equal(hal_if_open(hal, 0, &hif), -FI_EIO);
+	assert_null(hif);
+	assert_int_equal(lines, 1);
+	assert_non_null(strstr(said, "does not read as empty"));
+	assert_int_equal(descriptors(), fds);
+	lie.empty[0] = 0;
+	assert_int_equal(hal_if_open(hal, 0, &hif), 0);
+	hal_if_close(hif);
+	hal_if_close(other);
+}
+
+/* It did, and does no more: every call ends, one line, the peers end. For a
+ * while only, it is as if packets came: nothing ends. */
+static void empty_no_more(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	lie.sim = "world=110,fifo=64";
+	p = pair();
+	lines = 0;
+	lie.empty[0] = lie.empty[1] = HAL_MIF_EMPTY_BEEF;
+	lie.empty_for = 60;
+	for (int i = 0; i < 20; i++)
+		step(&p);
+	assert_int_equal(lie.empty[0], 0);
+	assert_int_equal(send_word(p.ab, 1), 0);
+	assert_true(until(&p, next_is(p.ba, 1)));
+	assert_int_equal(lines, 0);
+	lie.empty[0] = lie.empty[1] = HAL_MIF_EMPTY_BEEF;
+	assert_true(until(&p, p.dead_a != 0 && p.dead_b != 0));
+	assert_int_equal(p.dead_a, -FI_EIO);
+	for (int i = 0; i < 20; i++)
+		step(&p);
+	assert_int_equal(lines, 2);	/* one for each of the two */
+	assert_non_null(strstr(said, "without end"));
+	be_honest();
+	unpair(&p);
+}
+
+/* A read that does not dequeue: the same packet of nobody's for ever. */
+static void same_packet_without_end(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	lie.sim = "world=111";
+	p = pair();
+	lines = 0;
+	lie.empty[0] = lie.empty[1] = hal_head(1, 0) | hal_id(1, 63, 9);
+	assert_true(until(&p, lines != 0));
+	assert_non_null(strstr(said, "does a read dequeue"));
+	for (int i = 0; i < 20000; i++)
+		step(&p);
+	assert_int_equal(lines, 2);
+	assert_int_equal(p.dead_a, 0);
+	be_honest();
+	/* packets of the last holder's peers are few */
+	assert_int_equal(send_word(p.ab, 1), 0);
+	assert_true(until(&p, next_is(p.ba, 1)));
+	unpair(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		DEV_TEST(illegal_beside_an_old_ack),
+		DEV_TEST(not_configured_beside_an_old_ack),
+		DEV_TEST(not_configured_beside_an_old_nack),
+		DEV_TEST(ack_outlives_a_clear),
+		DEV_TEST(status_of_the_last_holder),
+		DEV_TEST(echoes_prove),
+		DEV_TEST(empty_pattern_is_learnt),
+		DEV_TEST(packets_while_it_is_learnt),
+		DEV_TEST(never_empty),
+		DEV_TEST(empty_no_more),
+		DEV_TEST(same_packet_without_end),
+	};
+
+	return unit_run(tests);
+}

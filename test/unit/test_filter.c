@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_filter.c - system calls that fail, as under the seccomp filters of
+ * containers or in a shortage of memory: what can go on without them does. A
+ * filter is a thread's for good, so each runs in a thread of its own.
+ */
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include "lib/connect_attempts.h"
+
+struct filtered {
+	int call, err;			/* this one fails with that */
+	int (*run)(void);
+	int ret;
+	bool none;			/* no filter to be had */
+};
+
+static void *filtered_main(void *arg)
+{
+	struct filtered *f = arg;
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)f->call, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K,
+			 SECCOMP_RET_ERRNO | (unsigned)f->err),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog prog = { sizeof(code) / sizeof(code[0]), code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) != 0)
+		f->none = true;
+	else
+		f->ret = f->run();
+	return NULL;
+}
+
+/* No asserts in there. */
+static int run_filtered(int call, int err, int (*run)(void))
+{
+	struct filtered f = { call, err, run, 0, false };
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, filtered_main, &f), 0);
+	pthread_join(thread, NULL);
+	if (f.none)
+		skip();
+	return f.ret;
+}
+
+/* ---- A wake-up for which the kernel has no memory ---------------------- */
+
+static bool readable(struct hal_if *hif)
+{
+	struct pollfd pfd = { .fd = hal_if_fd(hif), .events = POLLIN };
+
+	return poll(&pfd, 1, 0) > 0;
+}
+
+/* What came before may still make it readable. */
+static bool asleep(void)
+{
+	if (hal_if_arm(knock.v) != 0)
+		return false;
+	if (!readable(knock.v))
+		return true;
+	hal_if_disarm(knock.v);
+	return false;
+}
+
+static int send_one(void)
+{
+	uint64_t word = 1;
+
+	return hal_pkt_send(knock.tv, hal_head(1, 0), &word, 1, NULL, 0);
+}
+
+static int service_friend(void)
+{
+	struct hal_event ev;
+
+	return hal_if_service(knock.t, &ev, 1);
+}
+
+static void test_wake_up_is_sent_later(void **state)
+{
+	uint64_t head;
+	int ret;
+
+	(void)state;
+	if (knock.hal == NULL)
+		skip();
+	KNOCK_UNTIL(asleep());
+	ret = run_filtered(SYS_sendmsg, ENOBUFS, send_one);
+	assert_int_equal(ret, 0);
+	/* it sleeps on, and the sender may not, before it has tried again */
+	assert_false(readable(knock.v));
+	assert_int_equal(hal_if_arm(knock.t), -FI_EAGAIN);
+	run_filtered(SYS_sendmsg, ENOMEM, service_friend);
+	assert_false(readable(knock.v));
+	assert_int_equal(hal_if_arm(knock.t), -FI_EAGAIN);
+	assert_int_equal(service_friend(), 0);
+	assert_true(readable(knock.v));
+	hal_if_disarm(knock.v);
+	assert_non_null(hal_rx_peek(knock.vt, &head));
+	hal_rx_release(knock.vt);
+	hal_rx_flush(knock.vt);
+	knock_friends();
+	/* and that was all there was to do */
+	KNOCK_UNTIL(hal_if_arm(knock.t) == 0);
+	hal_if_disarm(knock.t);
+}
+
+/* ---- Ordinary memory, where signals may not be sent --------------------- */
+
+static char from[300000], to[300000];
+
+static int move(enum hal_dma_op op)
+{
+	struct hal_dma d = {
+		.op = op, .peer = knock.vt, .local = to,
+		.raddr = (uint64_t)(uintptr_t)from, .len = sizeof(from),
+	};
+	struct hal_dma_comp comp;
+	int ret = hal_dma_post(knock.v, &d, 1);
+
+	while (ret == 0 && hal_dma_poll(knock.v, &comp, 1) == 0)
+		;
+	return ret != 0 ? ret : comp.status;
+}
+
+static int get(void)
+{
+	return move(HAL_DMA_GET);
+}
+
+static int put(void)
+{
+	return move(HAL_DMA_PUT);
+}
+
+static void test_a_peer_lives_though_no_signal_may_be_sent(void **state)
+{
+	(void)state;
+	if (knock.hal == NULL || !knock.vt->dma_any)
+		skip();
+	memset(from, 0x5a, sizeof(from));
+	assert_int_equal(run_filtered(SYS_pidfd_send_signal, EPERM, get), 0);
+	assert_memory_equal(from, to, sizeof(from));
+	memset(to, 0x33, sizeof(to));
+	assert_int_equal(run_filtered(SYS_pidfd_send_signal, ENOSYS, put), 0);
+	assert_memory_equal(from, to, sizeof(from));
+	assert_true(knock.vt->dma_any);
+}
+
+#define FILTER_TEST(f)	cmocka_unit_test_setup_teardown(f, knock_setup, \
+				knock_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FILTER_TEST(test_wake_up_is_sent_later),
+		FILTER_TEST(test_a_peer_lives_though_no_signal_may_be_sent),
+	};
+
+	return unit_run(tests);
+}

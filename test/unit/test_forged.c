@@ -1,0 +1,575 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_forged.c - a peer that lies about one-sided operations: every bad field
+ * of requests to a region, of answers to our own operations, and of routes. It
+ * is dropped or gets an error; memory it has no right to stays as it is, and
+ * others are served all the while. Best run under ASan.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "op/gsas_op.h"
+#include "lib/os_pair.h"
+#include "lib/raw_peer.h"
+#include "api/unm_ep.h"
+
+#define ROOM	4096
+#define KEY	9
+#define READ_KEY 10			/* may only be read ... */
+#define WRITE_KEY 11			/* ... only be written */
+#define BIG_KEY	12
+
+struct scene {
+	struct ep *v, *t;		/* victim, third party */
+	fi_addr_t tv, vr;
+	struct raw *r;			/* the one who misbehaves */
+	uint8_t *mem;
+	struct fid_mr *mr[3];
+	uint64_t beat;
+};
+
+static struct scene scene(void)
+{
+	struct scene s = { .v = ep_open(NULL), .t = ep_open(NULL),
+			   .r = raw_open() };
+
+	s.tv = ep_insert(s.t, s.v);
+	s.vr = raw_insert(s.v, s.r);
+	/* between pages that are nobody's */
+	s.mem = mmap(NULL, 3 * ROOM, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
+		     -1, 0);
+	assert_true(s.mem != MAP_FAILED);
+	s.mem += ROOM;
+	assert_int_equal(mprotect(s.mem, ROOM, PROT_READ | PROT_WRITE), 0);
+	s.mr[0] = os_reg(s.v, s.mem, ROOM, OS_ALL, KEY);
+	s.mr[1] = os_reg(s.v, s.mem, ROOM, FI_REMOTE_READ, READ_KEY);
+	s.mr[2] = os_reg(s.v, s.mem, ROOM, FI_REMOTE_WRITE, WRITE_KEY);
+	raw_connect(s.r, s.v);
+	raw_hello(s.r);
+	memset(s.mem, 0x3C, ROOM);
+	return s;
+}
+
+/* The third party writes and reads: what it does is not disturbed. */
+static void others_are_well(struct scene *s)
+{
+	uint64_t v = ++s->beat, was = 0;
+
+	EP_OK(fi_write(s->t->ep, &v, 8, NULL, s->tv, 0, KEY, &v));
+	assert_int_equal(ep_wait(s->t, &v).err, 0);
+	EP_OK(fi_read(s->t->ep, &was, 8, NULL, s->tv, 0, KEY, &was));
+	assert_int_equal(ep_wait(s->t, &was).err, 0);
+	assert_int_equal(was, v);
+	memset(s->mem, 0x3C, 8);
+}
+
+static void untouched(const struct scene *s)
+{
+	for (int i = 0; i < ROOM; i++)
+		assert_int_equal(s->mem[i], 0x3C);
+}
+
+static void scene_ends(struct scene *s)
+{
+	untouched(s);
+	others_are_well(s);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(fi_close(&s->mr[i]->fid), 0);
+	raw_teardown(NULL);
+	munmap(s->mem - ROOM, 3 * ROOM);
+}
+
+static void dropped(struct scene *s, const char *what, size_t i)
+{
+	for (uint64_t end = ep_deadline(); !s->r->dead; raw_step())
+		if (ep_now() > end)
+			unit_fail("accepted: %s %zu", what, i);
+	scene_ends(s);
+}
+
+struct packet {
+	uint8_t type, flags;
+	uint64_t w[6];
+};
+
+static bool send_packet(struct scene *s, const struct packet *p)
+{
+	return raw_send(s->r, hal_head(p->type, p->flags), p->w, 6, NULL, 0);
+}
+
+#define HOW(op, type, count)						\
+	((uint64_t)(op) | (uint64_t)(type) << 8 | (uint64_t)(count) << 32)
+#define HEAD(type)	((uint64_t)(type) << 56)
+#define EXT(off, len)	((uint64_t)(len) << 32 | (uint32_t)(off))
+#define SUM8(n)		HOW(GSAS_OP_SUM, GSAS_TYPE_UINT64, n)
+
+enum {
+	PUT = UNM_WIRE_PUT, PUT_DATA = UNM_WIRE_PUT_DATA,
+	ATOMIC = UNM_WIRE_ATOMIC, GET = UNM_WIRE_GET, FETCH = UNM_WIRE_FETCH,
+	COMPARE = UNM_WIRE_COMPARE, RESULT = UNM_WIRE_RESULT,
+	REFUSED = UNM_WIRE_REFUSED, ROUTE = UNM_WIRE_ROUTE,
+	PROBE = UNM_WIRE_PROBE,
+	CARRIED = UNM_WIRE_CARRIED, MORE = UNM_WIRE_MORE,
+	ASK = UNM_WIRE_ASK_ROUTE, PUT_CHECK = UNM_WIRE_PUT_CHECK,
+	GET_CHECK = UNM_WIRE_GET_CHECK,
+};
+
+/* ---- What breaks the protocol -------------------------------------------- */
+
+static const struct packet broken[] = {
+	/* bytes a packet does not hold */
+	{ PUT, 63, { KEY } }, { PUT, 57, { KEY } }, { ATOMIC, 33, { KEY } },
+	{ PUT_CHECK, 63, { KEY } },
+	{ RESULT, 63, { 0 } },
+	/* operations that do not exist, of types that do not */
+	{ ATOMIC, 8, { KEY, 0, HOW(19, 7, 1) } },
+	{ ATOMIC, 8, { KEY, 0, HOW(255, 7, 1) } },
+	{ ATOMIC, 8, { KEY, 0, HOW(2, 16, 1) } },
+	{ ATOMIC, 8, { KEY, 0, HOW(2, 255, 1) } },
+	{ ATOMIC, 8, { KEY, 0, HOW(GSAS_OP_BOR, GSAS_TYPE_DOUBLE, 1) } },
+	{ ATOMIC, 8, { KEY, 0, HOW(GSAS_OP_READ, 7, 1) } },
+	{ ATOMIC, 8, { KEY, 0, HOW(GSAS_OP_CSWAP, 7, 1) } },
+	{ FETCH, 8, { KEY, 0, HOW(GSAS_OP_CSWAP, 7, 1), 1 } },
+	{ FETCH, 8, { KEY, 0, HOW(2, 16, 1), 1 } },
+	{ COMPARE, 16, { KEY, 0, HOW(GSAS_OP_SUM, 7, 1), 1 } },
+	{ ATOMIC, 8, { KEY, 0, SUM8(1) | 1 << 16 } },
+	/* as many elements as it has no operands for */
+	{ ATOMIC, 8, { KEY, 0, SUM8(0) } }, { ATOMIC, 8, { KEY, 0, SUM8(2) } },
+	{ ATOMIC, 0, { KEY, 0, SUM8(1) } }, { ATOMIC, 7, { KEY, 0, SUM8(1) } },
+	{ ATOMIC, 8, { KEY, 0, SUM8(0xffffffff) } },
+	{ ATOMIC, 8, { KEY, 0, SUM8(0x20000001) } },
+	{ FETCH, 8, { KEY, 0, SUM8(3), 1 } },
+	{ FETCH, 8, { KEY, 0, HOW(GSAS_OP_READ, 7, 1), 1 } },
+	{ FETCH, 0, { KEY, 0, HOW(GSAS_OP_READ, 7, 2049), 1 } },
+	{ FETCH, 0, { KEY, 0, HOW(GSAS_OP_READ, 7, 0xffffffff), 1 } },
+	{ COMPARE, 8, { KEY, 0, HOW(GSAS_OP_CSWAP, 7, 1), 1 } },
+	{ COMPARE, 16, { KEY, 0, HOW(GSAS_OP_CSWAP, 7, 2), 1 } },
+	{ COMPARE, 16, { KEY, 0, HOW(GSAS_OP_CSWAP, 7, 0x80000001), 1 } },
+	/* a GET has no bytes, and is never cut */
+	{ GET, 1, { KEY, 0, 8, 1 } }, { GET, MORE, { KEY, 0, 8, 1, 8 } },
+	{ GET_CHECK, 1, { KEY, 0, 8, 1 } },
+	{ GET_CHECK, MORE, { KEY, 0, 8, 1, 8 } },
+	/* results of nothing, or of what others asked for */
+	{ RESULT, 0, { 0, 0 } }, { RESULT, 8, { 1, 0 } },
+	{ RESULT, MORE, { UINT64_C(1) << 32, 0 } },
+	{ RESULT, 0, { UINT64_MAX, 5 } }, { RESULT, ASK, { 0, 0 } },
+	/* refusals of what was never sent, or without a reason */
+	{ REFUSED, 0, { 1, FI_EINVAL } }, { REFUSED, 0, { 0, FI_EINVAL } },
+	{ REFUSED, 0, { UINT64_MAX, FI_EINVAL } }, { REFUSED, 0, { 1, 0 } },
+	{ REFUSED, MORE, { 1, 5 } },
+	/* a write of more bytes than there can be */
+	{ PUT_DATA, UNM_WIRE_EARLIER | 8, { KEY, 0, 1, UINT64_MAX - 7 } },
+	/* a type that is none */
+	{ PROBE, 8, { 0 } }, { PROBE, ASK, { 0 } }, { PROBE, MORE, { 0 } },
+	{ 0x3C, 0, { 0 } }, { 0x3D, 0, { 0 } }, { 0x3F, 0, { 0 } },
+	/* carried: shorter than the words, outside, with lengths twice */
+	{ CARRIED, 0, { EXT(0, 0), HEAD(PUT) } },
+	{ CARRIED, 0, { EXT(0, 8), HEAD(PUT) } },
+	{ CARRIED, 0, { EXT(0, 15), HEAD(PUT) } },
+	{ CARRIED, 0, { EXT(0, 23), HEAD(PUT) | (uint64_t)MORE << 48 } },
+	{ CARRIED, 0, { EXT(0, 31), HEAD(GET) } },
+	{ CARRIED, 0, { EXT(0, 39), HEAD(FETCH) | (uint64_t)MORE << 48 } },
+	{ CARRIED, 0, { EXT(0, 63), HEAD(ROUTE) } },
+	{ CARRIED, 0, { EXT(-8, 16), HEAD(PUT) } },
+	{ CARRIED, 0, { EXT(0, 0xffffffff), HEAD(PUT) } },
+	{ CARRIED, 0, { EXT(4, 16), HEAD(PUT) } },
+	{ CARRIED, 0, { EXT(0, 16), HEAD(PUT) | UINT64_C(1) << 48 } },
+	{ CARRIED, 0, { EXT(0, 16), HEAD(PROBE) } },
+};
+
+static void test_broken_packets(void **state)
+{
+	(void)state;
+	EP_NEEDS_INSIDE();
+	for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
+		struct scene s = scene();
+
+		send_packet(&s, &broken[i]);
+		/* what follows is not executed */
+		send_packet(&s, &(struct packet){ PUT, 8, { KEY, 0, 1 } });
+		dropped(&s, "packet", i);
+	}
+}
+
+/* ---- What is refused ----------------------------------------------------- */
+
+/* Keys, rights and bounds: an error of its own, and no byte is touched. */
+static const struct {
+	struct packet p;
+	int err;
+} refused[] = {
+	{ { PUT, 8, { KEY + 70, 0 } }, FI_EKEYREJECTED },
+	{ { PUT, 8, { READ_KEY, 0 } }, FI_EACCES },
+	{ { PUT, 8, { KEY, ROOM - 7 } }, FI_EINVAL },
+	{ { PUT, 8, { KEY, ROOM } }, FI_EINVAL },
+	{ { PUT, 8, { KEY, UINT64_MAX } }, FI_EINVAL },
+	{ { PUT, 8, { KEY, -8 } }, FI_EINVAL },
+	{ { PUT, MORE | 8, { KEY, 0, ROOM - 7 } }, FI_EINVAL },
+	{ { PUT, MORE | 8, { KEY, 0, UINT64_MAX } }, FI_EINVAL },
+	{ { PUT, MORE | 8, { KEY, 0, UINT64_MAX - 7 } }, FI_EINVAL },
+	{ { PUT, ASK | 8, { KEY, ROOM } }, FI_EINVAL },
+	{ { PUT_CHECK, 8, { READ_KEY, 0 } }, FI_EACCES },
+	{ { PUT_CHECK, 8, { KEY, ROOM - 7 } }, FI_EINVAL },
+	{ { PUT_DATA, 8, { KEY, ROOM, 1 } }, FI_EINVAL },
+	{ { ATOMIC, 8, { KEY, ROOM - 7, SUM8(1) } }, FI_EINVAL },
+	{ { ATOMIC, 8, { READ_KEY, 0, SUM8(1) } }, FI_EACCES },
+	{ { ATOMIC, MORE | 8, { KEY, 0, SUM8(1), ROOM - 7 } }, FI_EINVAL },
+	{ { GET, 0, { KEY + 70, 0, 8, 1 } }, FI_EKEYREJECTED },
+	{ { GET, 0, { WRITE_KEY, 0, 8, 1 } }, FI_EACCES },
+	{ { GET, 0, { KEY, 0, ROOM + 1, 1 } }, FI_EINVAL },
+	{ { GET, 0, { KEY, 8, UINT64_MAX - 7, 1 } }, FI_EINVAL },
+	{ { GET_CHECK, 0, { WRITE_KEY, 0, 8, 1 } }, FI_EACCES },
+	{ { GET_CHECK, 0, { KEY, 0, UINT64_MAX, 1 } }, FI_EINVAL },
+	{ { GET, 0, { KEY, 0, UINT64_MAX, 1 } }, FI_EINVAL },
+	{ { FETCH, 8, { KEY, ROOM - 4, SUM8(1), 1 } }, FI_EINVAL },
+	{ { FETCH, 8, { WRITE_KEY, 0, SUM8(1), 1 } }, FI_EACCES },
+	{ { FETCH, 0, { KEY, 8, HOW(GSAS_OP_READ, 7, 512), 1 } }, FI_EINVAL },
+	{ { FETCH, MORE | 8, { KEY, 0, SUM8(1), 1, UINT64_MAX } }, FI_EINVAL },
+};
+
+static void test_refused_requests(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	s = scene();
+	for (size_t i = 0, number = 0; i < sizeof(refused) /
+	     sizeof(refused[0]); i++) {
+		bool posted = refused[i].p.type <= ATOMIC ||
+			refused[i].p.type == PUT_CHECK;
+		uint64_t w[UNM_WIRE_WORDS_MAX];
+
+		number += posted;
+		send_packet(&s, &refused[i].p);
+		if (i == 0)
+			raw_expect(s.r, UNM_WIRE_HELLO, w);
+		raw_expect(s.r, posted ? REFUSED : RESULT, w);
+		assert_int_equal(w[0], posted ? number : 1);
+		assert_int_equal(w[1], refused[i].err);
+		untouched(&s);
+		others_are_well(&s);
+	}
+	assert_false(s.r->dead);
+	scene_ends(&s);
+}
+
+/* ---- Long requests ------------------------------------------------------- */
+
+/* Bytes of a mapping that are in memory. */
+static size_t resident(void *mem, size_t len)
+{
+	size_t pages = len / 4096, n = 0;
+	unsigned char *in = malloc(pages);
+
+	assert_non_null(in);
+	assert_int_equal(mincore(mem, len, in), 0);
+	for (size_t i = 0; i < pages; i++)
+		n += in[i] & 1;
+	free(in);
+	return n * 4096;
+}
+
+/* One packet asks for a long region to be checked and read. The target checks
+ * what it is about to send, not all of it in one call. */
+static void test_long_gets_with_check(void **state)
+{
+	const size_t len = (size_t)128 << 20;
+	struct packet get = { GET_CHECK, 0, { BIG_KEY, 0, len, 1 } };
+	uint64_t w[UNM_WIRE_WORDS_MAX], head;
+	struct fid_mr *mr;
+	struct scene s;
+	void *mem;
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	s = scene();
+	mem = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED |
+		   MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	assert_true(mem != MAP_FAILED);
+	mr = os_reg(s.v, mem, len, OS_ALL, BIG_KEY);
+	send_packet(&s, &get);
+	raw_expect(s.r, UNM_WIRE_HELLO, w);
+	/* some parts of the result come, and are not released */
+	RAW_UNTIL(raw_next(s.r, &head) != NULL);
+	for (int i = 0; i < 200; i++)
+		raw_step();
+	assert_true(resident(mem, len) > 0);
+	assert_true(resident(mem, len) <= len / 8);
+	assert_int_equal(fi_close(&mr->fid), 0);
+	munmap(mem, len);
+	scene_ends(&s);
+}
+
+/* ---- Floods -------------------------------------------------------------- */
+
+/* Answers nobody reads: as many as are allowed twice, then it is over. */
+static void flood(const struct packet *p)
+{
+	struct scene s = scene();
+	uint32_t n = 0;
+
+	while (n < 200000 && send_packet(&s, p))
+		n++;
+	assert_in_range(n, 32768, 199999);
+	dropped(&s, "flood", p->type);
+}
+
+static void test_floods(void **state)
+{
+	(void)state;
+	EP_NEEDS_INSIDE();
+	flood(&(struct packet){ GET, 0, { KEY, 0, 8, 1 } });
+	flood(&(struct packet){ PUT, 8, { KEY, ROOM } });
+	flood(&(struct packet){ FETCH, ASK, { KEY, 0, HOW(GSAS_OP_READ, 7, 4),
+			      1 } });
+}
+
+/* ---- Answers to our own -------------------------------------------------- */
+
+/* The victim asks it for something; the words of that request. */
+static void asked(struct scene *s, uint8_t kind, uint8_t *buf, uint64_t *w)
+{
+	struct fid_ep *ep = s->v->ep;
+
+	if (kind == PUT)
+		EP_OK(fi_write(ep, buf, 16, NULL, s->vr, 0, 1, buf));
+	else if (kind == GET)
+		EP_OK(fi_read(ep, buf, 16, NULL, s->vr, 0, 1, buf));
+	else
+		EP_OK(fi_fetch_atomic(ep, buf, 2, NULL, buf, NULL, s->vr, 0, 1,
+				      FI_UINT64, FI_SUM, buf));
+	raw_expect(s->r, UNM_WIRE_HELLO, w);
+	raw_expect(s->r, kind, w);
+}
+
+/* Its own token, but a bad answer: 16 bytes are asked for. */
+static void test_bad_results(void **state)
+{
+	static const struct {
+		uint8_t kind, flags;
+		uint64_t status;
+		bool twice;
+	} t[] = {
+		{ GET, 15, 0, false }, { GET, 17, 0, false },
+		{ GET, 0, 0, false }, { GET, 40, 0, false },
+		{ GET, MORE | 17, 0, false }, { GET, MORE | 9, 0, true },
+		{ GET, 16, 0, true }, { GET, 0, FI_EINVAL, true },
+		{ FETCH, 8, 0, false }, { FETCH, 24, 0, false },
+		{ FETCH, MORE | 16, 0, true },
+		{ GET, 0, UINT64_C(1) << 31, false },
+		{ GET, 0, UINT64_C(1) << 32, false },
+		{ GET, 0, UINT64_C(1) << 63, false },
+	};
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		struct scene s = scene();
+		uint64_t w[UNM_WIRE_WORDS_MAX] = { 0 };
+		struct packet p = { RESULT, t[i].flags, { 0, t[i].status } };
+		uint8_t buf[64];
+		struct ep_comp c;
+
+		memset(buf, 0x22, sizeof(buf));
+		asked(&s, t[i].kind, buf, w);
+		/* "key, address, length or how, token" */
+		p.w[0] = w[3];
+		send_packet(&s, &p);
+		if (t[i].twice)
+			send_packet(&s, &p);
+		for (int k = 16; k < 64; k++)
+			assert_int_equal(buf[k], 0x22);
+		c = ep_wait(s.v, buf);
+		/* the first of two may have been a good one */
+		if (!t[i].twice || t[i].flags & MORE)
+			assert_int_equal(c.err, FI_ECONNABORTED);
+		for (int k = 16; k < 64; k++)
+			assert_int_equal(buf[k], 0x22);
+		dropped(&s, "result", i);
+	}
+}
+
+static void test_bad_refusals(void **state)
+{
+	static const uint64_t t[][2] = {
+		{ 2, FI_EINVAL }, { UINT64_MAX, FI_EINVAL },
+		{ 1, 0 }, { 1, UINT64_C(1) << 31 }, { 1, UINT64_C(1) << 40 },
+	};
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		struct scene s = scene();
+		uint64_t w[UNM_WIRE_WORDS_MAX] = { 0 };
+		uint8_t buf[64] = { 0 };
+
+		asked(&s, PUT, buf, w);
+		send_packet(&s, &(struct packet){ REFUSED, 0,
+			    { t[i][0], t[i][1] } });
+		assert_int_equal(ep_wait(s.v, buf).err, FI_ECONNABORTED);
+		dropped(&s, "refusal", i);
+	}
+}
+
+/* A count of more than was sent tells no lie about anybody else. */
+static void test_counts_beyond(void **state)
+{
+	struct scene s;
+	uint64_t w[UNM_WIRE_WORDS_MAX] = { 0 };
+	uint8_t buf[64] = { 0 };
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	s = scene();
+	asked(&s, PUT, buf, w);
+	hal_rx_back(s.r->peer, UNM_PEER_BACK_APPLIED, UINT64_MAX);
+	assert_int_equal(ep_wait(s.v, buf).err, 0);
+	/* the same of the guard and of revocations: odd, and others always */
+	for (uint64_t i = 1; i < 100; i++) {
+		hal_rx_back(s.r->peer, UNM_PEER_BACK_REVOKED, i << 32 | i);
+		hal_rx_back(s.r->peer, UNM_PEER_BACK_GUARD, 2 * i);
+		EP_OK(fi_write(s.v->ep, buf, 16, NULL, s.vr, 0, 1, buf));
+		assert_int_equal(ep_wait(s.v, buf).err, 0);
+	}
+	assert_false(s.r->dead);
+	scene_ends(&s);
+}
+
+/* ---- Routes -------------------------------------------------------------- */
+
+static void send_route(struct scene *s, const uint64_t *w)
+{
+	if (s->v->info != NULL && ((struct unm_ep *)s->v->ep)->
+	    limits.pkt_payload >= 64) {
+		raw_send(s->r, hal_head(ROUTE, 0), w, 8, NULL, 0);
+		return;
+	}
+	raw_space(s->r, 0, w, 64);
+	raw_send(s->r, hal_head(CARRIED, 0), (uint64_t[2]){ EXT(0, 64),
+		 HEAD(ROUTE) }, 2, NULL, 0);
+}
+
+#define REACH(how)	((uint64_t)(how) | UNM_REACH_READ | UNM_REACH_WRITE)
+
+/* Key, reach, epoch, address, length, base, key of the memory: the victim's
+ * own accesses go nowhere they should not, and end. */
+static const uint64_t routes[][8] = {
+	/* one nobody asked for */
+	{ 2, REACH(1), 0, 0, ROOM, 0x1000 },
+	/* memory that is not there */
+	{ 1, REACH(1), 0, 0, ROOM, 0 }, { 1, REACH(1), 0, 0, ROOM, 0x1000 },
+	{ 1, REACH(1), 0, 0, UINT64_MAX, UINT64_MAX - 4095 },
+	{ 1, REACH(1), 0, 0, UINT64_MAX, 1ull << 63 },
+	{ 1, REACH(1), 0, -8, UINT64_MAX, 8 },
+	/* dmable memory that is not, offsets beyond what it is */
+	{ 1, REACH(2), 0, 0, ROOM, 0, 0, 0 },
+	{ 1, REACH(2), 0, 0, ROOM, 0, -1, -1 },
+	{ 1, REACH(2), 0, 0, UINT64_MAX, UINT64_MAX, 1, 1 },
+	/* ways there are not */
+	{ 1, REACH(3), 0, 0, ROOM, 0x1000 }, { 1, REACH(15), 0, 0, ROOM, 8 },
+	{ 1, 0xffffffff, 0, 0, ROOM, 8 },
+	/* not now, not any more; nothing at all */
+	{ 1, REACH(1), 1, 0, ROOM, 8 }, { 1, REACH(1), -1, 0, ROOM, 8 },
+	{ 1, REACH(1), 0, 0, 0, 8 }, { 1, REACH(1), 0, ROOM, ROOM, 8 },
+};
+
+static void accesses_end(struct scene *s)
+{
+	uint8_t buf[64] = { 0 };
+	struct ep_comp c = { 0 };
+
+	for (int i = 0; i < 3; i++) {
+		ssize_t ret = fi_write(s->v->ep, buf, 16, NULL, s->vr, 0, 1,
+				       buf);
+
+		if (ret == -FI_ECONNRESET)
+			return;
+		assert_int_equal(ret, 0);
+		/* requests are executed, whatever it does with them */
+		for (uint64_t end = ep_deadline(); !ep_take(s->v, buf, &c);
+		     raw_step()) {
+			ep_in_time(end, "an access");
+			if (s->r->peer != NULL)
+				hal_rx_back(s->r->peer, UNM_PEER_BACK_APPLIED,
+					    1000);
+		}
+	}
+}
+
+static void test_forged_routes(void **state)
+{
+	(void)state;
+	EP_NEEDS_INSIDE();
+	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
+		struct scene s = scene();
+		uint64_t w[UNM_WIRE_WORDS_MAX] = { 0 };
+		uint8_t buf[64] = { 0 };
+
+		asked(&s, PUT, buf, w);
+		assert_int_equal(w[0], 1);
+		send_route(&s, routes[i]);
+		send_route(&s, routes[i]);	/* once more, unasked */
+		hal_rx_back(s.r->peer, UNM_PEER_BACK_APPLIED, 1);
+		assert_int_equal(ep_wait(s.v, buf).err, 0);
+		for (int k = 0; k < 50; k++)
+			raw_step();
+		accesses_end(&s);
+		scene_ends(&s);
+	}
+}
+
+/* Real dmable memory, and a region of it that is longer than it. */
+static void test_routes_beyond_their_memory(void **state)
+{
+	static const uint64_t beyond[][2] = {	/* base, length */
+		{ 0, UINT64_MAX }, { UINT64_MAX - 7, 16 }, { 1ull << 40, 16 },
+		{ 0, 1ull << 40 }, { UINT64_MAX, UINT64_MAX },
+	};
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	for (size_t i = 0; i < sizeof(beyond) / sizeof(beyond[0]); i++) {
+		struct scene s = scene();
+		uint64_t w[UNM_WIRE_WORDS_MAX] = { 0 };
+		uint64_t route[8] = { 1, REACH(2) };
+		uint8_t buf[64] = { 0 };
+		struct hal_key key;
+		struct hal_mem *mem;
+		void *addr;
+
+		assert_int_equal(hal_mem_alloc(s.r->hal, s.r->hif->addr.board,
+					       65536, &mem, &addr), 0);
+		assert_int_equal(hal_mem_key(s.r->hal, mem, &key), 0);
+		asked(&s, PUT, buf, w);
+		route[4] = beyond[i][1];
+		route[5] = beyond[i][0];
+		route[6] = key.word[0];
+		route[7] = key.word[1];
+		send_route(&s, route);
+		hal_rx_back(s.r->peer, UNM_PEER_BACK_APPLIED, 1);
+		assert_int_equal(ep_wait(s.v, buf).err, 0);
+		for (int k = 0; k < 200; k++)
+			raw_step();
+		accesses_end(&s);
+		hal_mem_free(s.r->hal, mem);
+		scene_ends(&s);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		RAW_TEST(test_broken_packets),
+		RAW_TEST(test_refused_requests),
+		RAW_TEST(test_long_gets_with_check),
+		RAW_TEST(test_floods),
+		RAW_TEST(test_bad_results),
+		RAW_TEST(test_bad_refusals),
+		RAW_TEST(test_counts_beyond),
+		RAW_TEST(test_forged_routes),
+		RAW_TEST(test_routes_beyond_their_memory),
+	};
+
+	return unit_run(tests);
+}

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_gsas_board.c - the atomic service on the HAL, met by bare interfaces:
+ * every way a request and its answer can take, clients that end in the middle,
+ * that are many; no memory. (Clients that take no answers: test_gsas_stall.c.)
+ */
+#include "service/gsas_serve.h"
+#include "lib/gsas_bare_client.h"
+
+/* By words of the packets alone. */
+static void test_words(void **state)
+{
+	struct raw *r = &g_raw[0];
+	struct answer a;
+	uint64_t at;
+
+	(void)state;
+	raw_open(r);
+	REFUSED(JOIN, r, GSAS_READ64, 0, 0, 0);
+	ask(r, GSAS_JOIN, JOB, JOB, 0);
+	at = ask(r, GSAS_ALLOC, 0, 3, 0);
+	assert_int_equal(gsas_board_of(at), g_number);
+	ask(r, GSAS_WRITE64, at, UINT64_C(0xCAFEBEBEDEADBEEF), 0);
+	assert_true(ask(r, GSAS_READ64, at, 0, 0) ==
+		    UINT64_C(0xCAFEBEBEDEADBEEF));
+	assert_int_equal(ask(r, GSAS_READ8, at + 1, 0, 0), 0xBE);
+	ask(r, GSAS_WRITE8, at + 8, 200, 0);
+	ask(r, GSAS_WRITE32, at + 12, 7, 0);
+	assert_int_equal(ask(r, GSAS_READ32, at + 12, 0, 0), 7);
+	ask(r, GSAS_WRITE128, at + 16, 3, 4);
+	assert_int_equal(ask(r, GSAS_READ64, at + 24, 0, 0), 4);
+	assert_int_equal(ask(r, GSAS_FAD64, at + 24, 6, 0), 4);
+	assert_int_equal(ask(r, GSAS_SWAP64, at + 24, 1, 0), 10);
+	a = raw_ask(r, GSAS_CAS64, at + 24, 1, 9);
+	assert_true(a.error == GSAS_OK && a.result == 1 && a.more == 1);
+	a = raw_ask(r, GSAS_CAS64, at + 24, 1, 5);
+	assert_true(a.error == GSAS_OK && a.result == 0 && a.more == 9);
+	assert_int_equal(ask(r, GSAS_UPDATE, at + 24, GSAS_OP_SUM |
+			     GSAS_TYPE_UINT64 << 8, 1), 9);
+	/* nobody answers those, and the fence tells */
+	UNTIL(r, raw_send(r, GSAS_WRITE64, 0, at, 77, 0));
+	UNTIL(r, raw_send(r, GSAS_WRITE64, 0, 1, 77, 0));
+	a = raw_ask(r, GSAS_FENCE, 0, 0, 0);
+	assert_int_equal(a.result, 1);
+	assert_int_equal(a.more, GSAS_E_ADDRESS);
+	assert_int_equal(ask(r, GSAS_READ64, at, 0, 0), 77);
+	assert_false(gsas_board_empty(g_board));
+	ask(r, GSAS_FREE, 0, at, 0);
+	REFUSED(FREED, r, GSAS_READ64, at, 0, 0);
+	assert_false(gsas_board_empty(g_board));
+	raw_close(r);
+	UNTIL(NULL, gsas_board_empty(g_board));
+}
+
+/* ... and by the spaces of either side. */
+static void test_spaces(void **state)
+{
+	const uint64_t max = g_hal->caps.space_bytes;
+	const uint64_t bad[] = { max, max - 8, UINT64_MAX, UINT64_MAX - 15,
+				 UINT64_C(1) << 32 };
+	struct raw *r = &g_raw[0];
+	struct gsas_list_entry entry;
+	struct gsas_stat st;
+	uint64_t at, text[2] = { 11, 12 };
+
+	(void)state;
+	raw_join(r);
+	at = ask(r, GSAS_ALLOC, 0, 2, 0);
+	/* nothing was ever stored there: a space, or none, but no crash */
+	raw_ask(r, GSAS_PUT, at, 16, 0);
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		REFUSED(ARGUMENT, r, GSAS_PUT, at, 16, bad[i]);
+		REFUSED(ARGUMENT, r, GSAS_GET, at, 16, bad[i]);
+		REFUSED(ARGUMENT, r, GSAS_READ4K, at, bad[i], 0);
+		REFUSED(ARGUMENT, r, GSAS_STAT, 0, 0, bad[i]);
+	}
+	raw_store(r, 8, text, 16);
+	assert_int_equal(ask(r, GSAS_PUT, at + 4, 16, 8), 16);
+	assert_int_equal(ask(r, GSAS_READ64, at + 8, 0, 0) >> 32, 12);
+	assert_int_equal(ask(r, GSAS_GET, at + 4, 16, max - 16), 16);
+	assert_memory_equal(hal_space(r->peer, (uint32_t)max - 16), text, 16);
+	assert_int_equal(ask(r, GSAS_READ4K, at, 0, 0), 4096);
+	assert_memory_equal(hal_space(r->peer, 4), text, 16);
+	ask(r, GSAS_STAT, 0, 0, 64);
+	memcpy(&st, hal_space(r->peer, 64), sizeof(st));
+	assert_int_equal(st.pages, 2);
+	assert_int_equal(st.clients, 1);
+	assert_int_equal(st.op[GSAS_READ4K], 1 + sizeof(bad) / sizeof(bad[0]));
+	assert_int_equal(ask(r, GSAS_LIST, 0, 1, 0), 1);
+	memcpy(&entry, hal_space(r->peer, 0), sizeof(entry));
+	assert_true(entry.address == at && entry.pages == 2);
+	ask(r, GSAS_FREE, 0, at, 0);
+}
+
+/* What takes long is answered later, and memory that may be mapped can be. */
+static void test_works(void **state)
+{
+	const bool coherent = g_hal->caps.flags & HAL_CAP_COHERENT;
+	struct raw *r = &g_raw[0];
+	struct gsas_map_info info;
+	struct hal_window win;
+	struct hal_rmem *rmem;
+	struct hal_key key;
+	uint64_t at, word = 0;
+	int ret;
+
+	(void)state;
+	raw_join(r);
+	at = ask(r, GSAS_ALLOC, 0, 1, GSAS_ATTR_MAPPED);
+	ask(r, GSAS_WRITE64, at, 4711, 0);
+	ask(r, GSAS_MAP, at, 0, 0);
+	memcpy(&info, hal_space(r->peer, 0), sizeof(info));
+	assert_true(at - info.base < info.bytes);
+	memcpy(key.word, info.key, sizeof(key.word));
+	UNTIL(r, (ret = hal_mem_import(r->peer, &key, &rmem)) != -FI_EAGAIN);
+	assert_int_equal(ret, 0);
+	hal_mem_window(r->peer, rmem, &win);
+	assert_true(coherent == (win.addr != NULL));
+	if (win.addr != NULL) {
+		assert_true(win.bytes >= info.bytes);
+		hal_win_load(&win, at - info.base, &word, sizeof(word));
+		assert_int_equal(word, 4711);
+		word = 4712;
+		hal_win_store(&win, at - info.base, &word, sizeof(word));
+		assert_int_equal(ask(r, GSAS_READ64, at, 0, 0), 4712);
+	}
+	hal_mem_release(r->peer, rmem);
+	ask(r, GSAS_FREE, 0, at, 0);
+	at = ask(r, GSAS_ALLOC, 0, 1, 0);
+	assert_int_equal(ask(r, GSAS_MAP, at, 0, 0), 0);
+	memcpy(&info, hal_space(r->peer, 0), sizeof(info));
+	assert_true(at - info.base < info.bytes);
+	assert_true((info.key[0] | info.key[1]) == 0);
+	raw_store(r, 0, "/bin/none", 10);
+	ask(r, GSAS_PUT, at, 10, 0);
+	REFUSED(PATH, r, GSAS_FORK, 0, at, 0);
+	ask(r, GSAS_WRITE8, at + 5, 0, 0);
+	assert_true(ask(r, GSAS_FORK, 0, at, 5) == JOB + 5);
+	ask(r, GSAS_FREE, 0, at, 0);
+}
+
+static void test_one_service(void **state)
+{
+	struct gsas_board *other;
+
+	(void)state;
+	assert_int_equal(board_open(g_number, &other), -FI_EBUSY);
+	assert_int_equal(board_open((int)g_hal->caps.boards, &other),
+			 -FI_EINVAL);
+}
+
+/* It came, spoke and went before anybody looked; a work and a fence are among
+ * what it said. */
+static void test_gone_before_seen(void **state)
+{
+	struct raw *r = &g_raw[0], *other = &g_raw[1];
+	uint64_t at;
+
+	(void)state;
+	/* all are of this process, which lives: as if it were not known */
+	gsas_board_service(g_board)->attr.io.process = NULL;
+	raw_join(other);
+	at = ask(other, GSAS_ALLOC, 0, 1, GSAS_MODE_WORLD);
+	for (int round = 0; round < 20; round++) {
+		*r = (struct raw){ 0 };
+		assert_int_equal(hal_if_open(g_hal, g_number, &r->hif), 0);
+		UNTIL(NULL, raw_connect(r) == 0);
+		if (round % 2 == 0)
+			UNTIL(r, stat()->clients == 2);
+		UNTIL(NULL, raw_send(r, GSAS_JOIN, 1, JOB, JOB + 1, 0));
+		UNTIL(NULL, raw_send(r, GSAS_ALLOC, 2, 0, 3000, 0));
+		UNTIL(NULL, raw_send(r, GSAS_FENCE, 3, 0, 0, 0));
+		UNTIL(NULL, raw_send(r, GSAS_FAD64, 0, at, 1, 0));
+		raw_close(r);
+		/* (does the board know of the end before the memory is there?
+		 * else the pages are its job's now) */
+		UNTIL(other, stat()->clients == 1 &&
+		      stat()->op[GSAS_FAD64] == round + 1u);
+		assert_int_equal(ask(other, GSAS_READ64, at, 0, 0), round + 1);
+		ask(other, GSAS_RECLAIM, 0, 0, 0);
+		assert_int_equal(stat()->pages, 1);
+	}
+	ask(other, GSAS_FREE, 0, at, 0);
+}
+
+/* A flood delays nobody: a burst of it, and everybody else is looked at within
+ * a few polls. */
+static void test_many(void **state)
+{
+	const int ifs = (int)g_hal->caps.ifs_per_board;
+	const int n = ifs < CLIENTS ? ifs : CLIENTS;
+	struct answer a;
+	uint64_t at;
+	int left;
+
+	(void)state;
+	for (int i = 0; i < n; i++)
+		raw_join(&g_raw[i]);
+	at = ask(&g_raw[0], GSAS_ALLOC, 0, 1, 0);
+	for (int i = 0; i < n; i++)
+		for (int k = 0; k < i + 1; k++)
+			ask(&g_raw[i], GSAS_FAD64, at + 8 * (unsigned)i, 1, 0);
+	for (int i = 0; i < n; i++)
+		assert_int_equal(ask(&g_raw[0], GSAS_READ64,
+				     at + 8 * (unsigned)i, 0, 0), i + 1);
+	if (getenv("FI_UNIMEM_FAULT") == NULL) {
+		for (int i = 0; i < n; i++)
+			assert_true(raw_send(&g_raw[i], GSAS_READ64, 1, at, 0,
+					     0));
+		for (left = n; raw_send(&g_raw[0], GSAS_WRITE64, 0, at, 1, 0);)
+			;
+		gsas_board_poll(g_board);
+		assert_true(stat()->op[GSAS_WRITE64] < 32);
+		for (int poll = 0; poll < 1 + n / 16; poll++) {
+			gsas_board_poll(g_board);
+			for (int i = 0; i < n; i++) {
+				raw_look(&g_raw[i]);
+				left -= raw_take(&g_raw[i], &a);
+			}
+		}
+		assert_int_equal(left, 0);
+	}
+	assert_int_equal(atomic_load(&g_lines), 0);
+}
+
+static void *hammer(void *arg)
+{
+	struct raw *r = arg;
+	uint64_t at = (uint64_t)(uintptr_t)r->hif->user;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		uint8_t tag = (uint8_t)(i % 200 + 1);
+		struct answer a = { 0 };
+
+		while (!raw_send(r, GSAS_FAD64, tag, at, 1, 0))
+			sched_yield();
+		while (!raw_take(r, &a)) {
+			raw_look(r);
+			sched_yield();
+		}
+		if (a.tag != tag || a.error != GSAS_OK)
+			abort();
+	}
+	return NULL;
+}
+
+/* Each in its thread, the service too. */
+static void test_threads(void **state)
+{
+	pthread_t thread[4];
+	uint64_t at;
+
+	(void)state;
+	serve_apart();
+	raw_join(&g_raw[4]);
+	at = ask(&g_raw[4], GSAS_ALLOC, 0, 1, 0);
+	for (int i = 0; i < 4; i++) {
+		raw_join(&g_raw[i]);
+		g_raw[i].hif->user = (void *)(uintptr_t)at;
+		assert_int_equal(pthread_create(&thread[i], NULL, hammer,
+						&g_raw[i]), 0);
+	}
+	/* others come and go meanwhile */
+	for (int i = 0; i < 20; i++) {
+		raw_join(&g_raw[5]);
+		raw_send(&g_raw[5], GSAS_FAD64, 0, at + 8, 1, 0);
+		raw_close(&g_raw[5]);
+	}
+	for (int i = 0; i < 4; i++)
+		pthread_join(thread[i], NULL);
+	assert_int_equal(ask(&g_raw[4], GSAS_READ64, at, 0, 0), 4 * ROUNDS);
+	ask(&g_raw[4], GSAS_FREE, 0, at, 0);
+}
+
+/* ---- Ends ---------------------------------------------------------------- */
+
+/* Clients see it end, after the answers to what was served. */
+static void test_service_ends(void **state)
+{
+	const unsigned n = g_hal->caps.pkt_depth / 2;
+	struct answer a;
+	uint64_t at;
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		raw_join(&g_raw[i]);
+	at = ask(&g_raw[0], GSAS_ALLOC, 0, 1, 0);
+	for (unsigned i = 0; i < n; i++)
+		UNTIL(&g_raw[0], raw_send(&g_raw[0], GSAS_FAD64, 1, at, 1, 0));
+	UNTIL(&g_raw[0], stat()->op[GSAS_FAD64] == n);
+	UNTIL(NULL, raw_send(&g_raw[1], GSAS_ALLOC, 1, 0, 5000, 0));
+	gsas_board_poll(g_board);
+	gsas_board_close(g_board);
+	g_board = NULL;
+	for (int i = 0; i < 3; i++)
+		while (!g_raw[i].dead)
+			raw_look(&g_raw[i]);
+	for (unsigned i = 0; i < n; i++) {
+		assert_true(raw_take(&g_raw[0], &a));
+		assert_int_equal(a.result, i);
+	}
+	assert_false(raw_take(&g_raw[0], &a));
+	assert_int_equal(setup(NULL), 0);
+	assert_true(gsas_board_empty(g_board));
+}
+
+/* ---- No memory ----------------------------------------------------------- */
+
+static long g_callocs, g_fail_at;	/* 0: none fails */
+
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	if (g_fail_at != 0 && ++g_callocs == g_fail_at)
+		return NULL;
+	return __real_calloc(n, size);
+}
+
+/* Any one piece of memory is not there: a client is served, or told that it is
+ * not. Every other one ends before anybody looked. */
+static void test_no_memory(void **state)
+{
+	struct raw *r = &g_raw[0];
+	struct answer a;
+	int refused = 0;
+	long at, most = 2;
+
+	(void)state;
+	for (at = 1; at <= most; at++) {
+		for (int round = 0; round < 2; round++) {
+			bool heard = false;
+
+			*r = (struct raw){ 0 };
+			assert_int_equal(hal_if_open(g_hal, g_number, &r->hif),
+					 0);
+			g_callocs = 0;
+			g_fail_at = at;
+			while (raw_connect(r) != 0)
+				step(r);
+			while (!raw_send(r, GSAS_JOIN, 1, JOB, JOB, 0))
+				step(r);
+			if (round == 1)
+				raw_close(r);
+			UNTIL(r->hif != NULL ? r : NULL, round == 1 ?
+			      gsas_board_empty(g_board) : r->dead ||
+			      (heard = raw_take(r, &a)));
+			g_fail_at = 0;
+			refused += round == 0 && !heard;
+			raw_close(r);
+			if (g_callocs > most)
+				most = g_callocs;
+			UNTIL(NULL, gsas_board_empty(g_board));
+		}
+	}
+	assert_true(refused > 0);
+	raw_join(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_words),
+		TEST(test_spaces),
+		TEST(test_works),
+		TEST(test_one_service),
+		TEST(test_gone_before_seen),
+		TEST(test_many),
+		TEST(test_threads),
+		TEST(test_service_ends),
+		TEST(test_no_memory),
+	};
+
+	return raw_begin() != 0 ? 99 : raw_end(unit_run(tests));
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_gsas_lies.c - a service that says of a segment what cannot be: nothing
+ * is mapped by it, nothing known of others is lost, and words are reached all
+ * the same, by packets.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "lib/gsas_services.h"
+
+static struct gsas_map_info g_lie;	/* added to what is true */
+
+enum gsas_error __real_gsas_region_map_info(const struct gsas_pages *p,
+					    const struct gsas_region *region,
+					    struct gsas_map_info *info);
+enum gsas_error __wrap_gsas_region_map_info(const struct gsas_pages *p,
+					    const struct gsas_region *region,
+					    struct gsas_map_info *info);
+
+enum gsas_error __wrap_gsas_region_map_info(const struct gsas_pages *p,
+					    const struct gsas_region *region,
+					    struct gsas_map_info *info)
+{
+	enum gsas_error error = __real_gsas_region_map_info(p, region, info);
+
+	info->base += g_lie.base;
+	info->bytes += g_lie.bytes;
+	return error;
+}
+
+/* What is there is 300 pages: of a segment of 2 MiB. */
+#define MIB	(UINT64_C(1) << 20)
+#define PART	(GSAS_OFFSET_MASK + 1)
+
+static const struct {
+	const char *what;
+	struct gsas_map_info lie;
+} lies[] = {
+	{ "no bytes", { .bytes = -2 * MIB } },
+	{ "a page too many", { .bytes = GSAS_PAGE } },
+	{ "a page too early", { .base = -(uint64_t)GSAS_PAGE } },
+	{ "before the address", { .base = -2 * MIB } },
+	{ "behind the address", { .base = 2 * MIB } },
+	{ "another board's", { .base = PART } },
+	{ "to the next board", { .bytes = PART } },
+	{ "to boards that are not", { .bytes = UINT64_C(1) << 60 } },
+	{ "around the world", { .bytes = -(PART + 4 * MIB) } },
+	{ "nobody's", { .base = -PART, .bytes = PART } },
+	/* to the end: one that is mapped, and has pages */
+	{ "over one that is known", { .bytes = 4 * MIB } },
+	{ "under one that is known", { .base = -4 * MIB, .bytes = 4 * MIB } },
+};
+#define OF_MAPPED	2	/* of these: what is not mapped can be gone */
+
+static void lie_about(gsas_addr addr, size_t i, struct gsas_thread *t)
+{
+	uint32_t known = t->nsegments;
+	uint64_t value = 0;
+	size_t bytes;
+	void *p;
+	int ret;
+
+	g_lie = lies[i].lie;
+	ret = gsas_map(addr, &p, &bytes);
+	if (ret != -EPROTO)
+		unit_fail("%s: %d", lies[i].what, ret);
+	assert_int_equal(gsas_read64(addr, &value), 0);
+	assert_int_equal(value, addr);
+	g_lie = (struct gsas_map_info){ .base = 0 };
+	assert_int_equal(t->nsegments, known);
+}
+
+/* The one between two that are known. */
+static void test_lies(void **state)
+{
+	struct gsas_thread *t;
+	gsas_addr a[3];
+	uint64_t value;
+
+	(void)state;
+	assert_int_equal(gsas_thread_get(&t), 0);
+	if (!t->windows)
+		skip();
+	for (unsigned flags = 0; flags <= GSAS_MAPPED; flags += GSAS_MAPPED) {
+		for (int i = 0; i < 3; i++)
+			a[i] = host_alloc(300, 0, flags);
+		g_lie.bytes = GSAS_PAGE;	/* by packets, not known */
+		assert_int_equal(gsas_write64(a[1], a[1]), 0);
+		g_lie.bytes = 0;
+		for (int i = 0; i < 3; i += 2)
+			assert_int_equal(gsas_write64(a[i], a[i]), 0);
+		for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]) -
+		     (flags == 0 ? OF_MAPPED : 0); i++)
+			lie_about(a[1], i, t);
+		for (int i = 0; i < 3; i++) {
+			assert_int_equal(gsas_read64(a[i], &value), 0);
+			assert_int_equal(value, a[i]);
+			assert_int_equal(gsas_free(a[i]), 0);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lies),
+	};
+
+	host_boards();
+	cmocka_set_test_filter(getenv("UNIT_TEST"));
+	return cmocka_run_group_tests(tests, host_setup, host_teardown);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_gsas_map.c - pointers of gsas_map(): for all threads, past the end of
+ * the thread that asked and of the service, until as many gsas_unmap().
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "lib/gsas_services.h"
+
+static struct {
+	gsas_addr addr;
+	uint64_t *ptr;
+	size_t bytes;
+	int ret;
+} g;
+
+static bool windows(void)
+{
+	struct gsas_thread *t;
+
+	assert_int_equal(gsas_thread_get(&t), 0);
+	return t->windows;
+}
+
+static void *map_in_thread(void *arg)
+{
+	void *ptr = NULL;
+
+	(void)arg;
+	g.ret = gsas_map(g.addr, &ptr, &g.bytes);
+	g.ptr = ptr;
+	return NULL;
+}
+
+static void in_thread(void *(*fn)(void *))
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, fn, NULL), 0);
+	pthread_join(thread, NULL);
+}
+
+static bool is_there(const void *ptr)
+{
+	unsigned char vec;
+	uintptr_t page = (uintptr_t)ptr & ~(uintptr_t)(GSAS_PAGE - 1);
+
+	return mincore((void *)page, 1, &vec) == 0;
+}
+
+/* All threads use a pointer that another one asked for, past its end. */
+static void test_outlives_its_thread(void **state)
+{
+	uint64_t value;
+	void *again;
+	size_t bytes;
+
+	(void)state;
+	if (!windows())
+		skip();
+	g.addr = host_alloc(3, 0, GSAS_MAPPED);
+	in_thread(map_in_thread);
+	assert_int_equal(g.ret, 0);
+	assert_int_equal(g.bytes, 3 * GSAS_PAGE);
+	assert_true(is_there(g.ptr));
+	assert_int_equal(gsas_write64(g.addr + 8, 5), 0);
+	assert_int_equal(g.ptr[1], 5);
+	atomic_store((_Atomic uint64_t *)&g.ptr[1], 6);
+	assert_int_equal(gsas_read64(g.addr + 8, &value), 0);
+	assert_int_equal(value, 6);
+	/* the same memory at the same place, however often */
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(gsas_map(g.addr + 16, &again, &bytes), 0);
+		assert_ptr_equal(again, &g.ptr[2]);
+		assert_int_equal(bytes, 3 * GSAS_PAGE - 16);
+	}
+	for (int i = 0; i < 4; i++) {
+		assert_true(is_there(g.ptr));
+		assert_int_equal(gsas_unmap((uint8_t *)g.ptr + i), 0);
+	}
+	assert_false(is_there(g.ptr));
+	assert_int_equal(gsas_unmap(g.ptr), -EINVAL);
+	assert_int_equal(gsas_unmap(NULL), -EINVAL);
+	assert_int_equal(gsas_unmap(&value), -EINVAL);
+	/* its own way to the memory is another one */
+	assert_int_equal(gsas_read64(g.addr + 8, &value), 0);
+	assert_int_equal(gsas_free(g.addr), 0);
+}
+
+/* Nothing is left when the calling thread and the service have ended. */
+static void test_outlives_the_service(void **state)
+{
+	uint64_t *first, *second;
+	gsas_addr a;
+
+	(void)state;
+	if (!windows())
+		skip();
+	g.addr = host_alloc(1, 1, GSAS_MAPPED);
+	assert_int_equal(gsas_write64(g.addr, 7), 0);
+	in_thread(map_in_thread);
+	assert_int_equal(g.ret, 0);
+	first = g.ptr;
+	host_stop(1);
+	assert_int_equal(*first, 7);
+	host_start(1);
+	/* the first call finds the end of the service */
+	a = host_alloc(1, 0, 0);
+	while (gsas_alloc(1, g_first + 1, GSAS_MAPPED, NULL, &g.addr) != 0)
+		;
+	in_thread(map_in_thread);
+	assert_int_equal(g.ret, 0);
+	second = g.ptr;
+	assert_ptr_not_equal(first, second);
+	*second = 8;
+	assert_int_equal(*first, 7);
+	assert_int_equal(gsas_unmap(first), 0);
+	assert_false(is_there(first));
+	assert_int_equal(*second, 8);
+	assert_int_equal(gsas_unmap(second), 0);
+	assert_int_equal(gsas_free(g.addr), 0);
+	assert_int_equal(gsas_free(a), 0);
+}
+
+static void test_child_has_none(void **state)
+{
+	int status;
+	pid_t pid;
+
+	(void)state;
+	if (!windows())
+		skip();
+	g.addr = host_alloc(1, 0, GSAS_MAPPED);
+	map_in_thread(NULL);
+	assert_int_equal(g.ret, 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(gsas_unmap(g.ptr) == -EINVAL && !is_there(g.ptr) ? 0 : 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	*g.ptr = 1;
+	assert_int_equal(gsas_unmap(g.ptr), 0);
+	assert_int_equal(gsas_free(g.addr), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_outlives_its_thread),
+		cmocka_unit_test(test_outlives_the_service),
+		cmocka_unit_test(test_child_has_none),
+	};
+
+	host_boards();
+	cmocka_set_test_filter(getenv("UNIT_TEST"));
+	return cmocka_run_group_tests(tests, host_setup, host_teardown);
+}

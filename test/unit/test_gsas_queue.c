@@ -1,0 +1,800 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_gsas_queue.c - a queue's words and buffers, who is granted what, and
+ * what somebody who scribbles over its memory can do: nothing to us.
+ */
+#include <string.h>
+
+#include "lib/gsas_queue_fixture.h"
+
+#define PRODUCERS	8
+
+/* ---- What is in its memory ----------------------------------------------- */
+
+static void test_shape(void **state)
+{
+	struct gsas_queue_shape s;
+	struct gsas_queue *q;
+	uint64_t page = GSAS_PAGE_BYTES;
+
+	(void)state;
+	assert_int_equal(gsas_queue_bytes(0, 64), 0);
+	assert_int_equal(gsas_queue_bytes(GSAS_QUEUE_QUOTA_MAX + 1, 64), 0);
+	assert_int_equal(gsas_queue_bytes(64, 0), 0);
+	assert_int_equal(gsas_queue_bytes(64, 4), 0);
+	assert_int_equal(gsas_queue_bytes(64, 12), 0);
+	assert_int_equal(gsas_queue_bytes(64, 8192), 0);
+	assert_int_equal(gsas_queue_new(NULL, 64, 12, NULL, &q), -FI_EINVAL);
+	assert_int_equal(gsas_queue_bytes(1, 8), 2 * page);
+	assert_int_equal(gsas_queue_bytes(1024, 512), 5 * page);
+	for (uint32_t buffer = 8; buffer <= 4096; buffer *= 2) {
+		for (uint32_t quota = 1; quota <= GSAS_QUEUE_QUOTA_MAX;
+		     quota = quota * 5 / 4 + 1) {
+			assert_true(gsas_queue_shape(quota, buffer, &s));
+			assert_true(s.buffers >= quota / buffer + 2);
+			assert_true(s.entries >= s.buffers);
+			assert_int_equal(s.entries & (s.entries - 1), 0);
+			assert_true(s.words >= sizeof(struct gsas_queue_head) +
+				    s.entries * UINT64_C(4));
+			assert_int_equal(s.words % page, 0);
+			assert_int_equal(s.bytes % page, 0);
+			assert_int_equal(s.bytes, s.words + s.buffers *
+					 (buffer * UINT64_C(8)));
+			assert_true(s.bytes < quota * UINT64_C(12) +
+				    (2 * buffer * UINT64_C(8)) + 3 * page);
+		}
+	}
+}
+
+static void test_view_is_checked(void **state)
+{
+	struct box b = box_new(100, 16, NULL);
+	struct gsas_queue_view view;
+
+	(void)state;
+	for (uint64_t bytes = 0; bytes < b.bytes; bytes++)
+		assert_int_equal(gsas_queue_view(b.head, bytes, &view),
+				 -FI_EINVAL);
+	b.head->quota = 0;
+	assert_int_equal(gsas_queue_view(b.head, b.bytes, &view), -FI_EINVAL);
+	b.head->quota = 100000;
+	assert_int_equal(gsas_queue_view(b.head, b.bytes, &view), -FI_EINVAL);
+	b.head->quota = UINT32_MAX;
+	assert_int_equal(gsas_queue_view(b.head, b.bytes, &view), -FI_EINVAL);
+	b.head->quota = 100;
+	b.head->buffer = 17;
+	assert_int_equal(gsas_queue_view(b.head, b.bytes, &view), -FI_EINVAL);
+	b.head->buffer = 16;
+	assert_int_equal(gsas_queue_view(b.head, b.bytes, &view), 0);
+	b.head->magic++;
+	assert_int_equal(gsas_queue_view(b.head, b.bytes, &view), -FI_EINVAL);
+	box_free(&b);
+}
+
+/* The quota fits, wherever in a buffer it begins, and not a word more; words
+ * come out as they went in. */
+static void test_quota_fits(void **state)
+{
+	static const uint32_t quotas[] = { 1, 2, 3, 7, 8, 9, 64, 100, 1000 };
+
+	(void)state;
+	for (uint32_t buffer = 8; buffer <= 128; buffer *= 4)
+		for (size_t i = 0; i < sizeof(quotas) / sizeof(*quotas); i++) {
+			struct box b = box_new(quotas[i], buffer, NULL);
+			struct gsas_producer *p = box_open(&b, &b);
+			uint64_t in = 0, out = 0;
+			bool tell;
+
+			for (uint32_t lap = 0; lap < 3 * buffer; lap++) {
+				assert_int_equal(box_fill(&b, p, &in, 5000),
+						 quotas[i]);
+				assert_int_equal(gsas_queue_words(b.queue),
+						 quotas[i]);
+				while (out < in)
+					assert_int_equal(box_take(&b, &tell),
+							 out++);
+				box_empty(&b);
+				/* one further into the buffer each time */
+				box_grant(&b);
+				assert_int_equal(box_fill(&b, p, &in, 1), 1);
+				assert_int_equal(box_take(&b, &tell), out++);
+				box_grant(&b);
+			}
+			box_free(&b);
+		}
+}
+
+/* ---- Grants -------------------------------------------------------------- */
+
+/* One of what may happen; in: words put in, out: taken. */
+static void move(struct box *b, struct user *u, uint32_t what, uint64_t *in,
+		 uint64_t *out)
+{
+	struct gsas_producer *p;
+	bool flag;
+
+	if (what == 0 && u->p != NULL) {
+		gsas_producer_close(u->p);
+		u->p = NULL;
+	} else if (what < 15 && u->p == NULL) {
+		u->used = u->full = 0;
+		if (gsas_producer_open(b->queue, u, &u->p) == GSAS_OK)
+			u->told = unused(u);
+	} else if (what < 15 && unused(u) == 0) {
+		assert_int_equal(gsas_queue_put(u->p, 0), GSAS_E_AGAIN);
+	} else if (what < 15) {
+		assert_int_equal(gsas_queue_put(u->p, (*in)++), GSAS_OK);
+		u->used++;
+	} else if (what < 25) {
+		p = gsas_queue_grant(b->queue, &flag);
+		if (p == NULL)
+			return;
+		u = gsas_producer_user(p);
+		assert_ptr_equal(u->p, p);
+		/* more, or once that there is no more */
+		if (gsas_producer_full(p)) {
+			assert_int_equal(unused(u), 0);
+			assert_int_equal(gsas_producer_granted(p), u->told);
+			assert_int_not_equal(u->full, u->told);
+			u->full = u->told;
+			return;
+		}
+		assert_true(gsas_producer_granted(p) > u->told);
+		u->told = gsas_producer_granted(p);
+	} else if (*out == *in) {
+		box_empty(b);
+	} else {
+		assert_int_equal(box_take(b, &flag), (*out)++);
+	}
+}
+
+/* Words inside and those granted are never more than the quota, and who is
+ * returned by gsas_queue_grant() has more than before. */
+static void test_random_moves(void **state)
+{
+	static struct user user[PRODUCERS];
+	uint64_t rng = 5;
+
+	(void)state;
+	for (int round = 0; round < 60; round++) {
+		uint32_t quota = 1 + unit_below(&rng, 300);
+		struct box b = box_new(quota, 8u << unit_below(&rng, 4), NULL);
+		uint64_t in = 0, out = 0;
+
+		memset(user, 0, sizeof(user));
+		for (int step = 0; step < 5000; step++) {
+			uint64_t sum = 0;
+
+			move(&b, &user[unit_below(&rng, PRODUCERS)],
+			     unit_below(&rng, 40), &in, &out);
+			for (int i = 0; i < PRODUCERS; i++)
+				sum += user[i].p != NULL ? unused(&user[i]) : 0;
+			assert_true(sum + in - out <= quota);
+			assert_int_equal(gsas_queue_words(b.queue), in - out);
+		}
+		box_free(&b);
+	}
+}
+
+/* Whatever others keep and never use: as many producers come as half the words
+ * at least, and when all is taken out each of them is granted one. */
+static void test_idle_ones_starve_nobody(void **state)
+{
+	static const uint32_t quotas[] = { 1, 2, 3, 5, 16, 100, 128, 500 };
+	static struct gsas_producer *p[512];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(quotas) / sizeof(*quotas); i++) {
+		uint32_t quota = quotas[i], count = 0;
+		struct box b = box_new(quota, 8, NULL);
+		uint64_t n = 0, out = 0;
+		bool tell;
+
+		while (gsas_producer_open(b.queue, NULL, &p[count]) ==
+		       GSAS_OK) {
+			/* they come one after the other, and take what they
+			 * can get */
+			box_grant(&b);
+			assert_true(++count <= quota);
+		}
+		assert_true(count >= quota - quota / 2);
+		for (uint32_t k = count; k-- > 0; ) {
+			assert_true(box_fill(&b, p[k], &n, 3) > 0);
+			for (; out < n; out++)
+				assert_int_equal(box_take(&b, &tell), out);
+			assert_true(box_fill(&b, p[k], &n, 1) == 1);
+			assert_int_equal(box_take(&b, &tell), out++);
+		}
+		assert_true(count == 1 || gsas_producer_open(b.queue, NULL,
+							  &p[count]) != GSAS_OK
+			    || count < quota);
+		box_free(&b);
+	}
+}
+
+/* Many words in few messages for one, and about the same for each of many. */
+static void test_grants_are_large(void **state)
+{
+	struct gsas_producer *p[16];
+	struct box b = box_new(4096, 64, NULL);
+
+	(void)state;
+	for (int i = 0; i < 16; i++) {
+		p[i] = box_open(&b, NULL);
+		assert_int_equal(gsas_producer_granted(p[i]),
+				 GSAS_QUEUE_WINDOW);
+	}
+	for (int i = 0; i < 32; i++)
+		assert_int_equal(gsas_queue_put(p[3], 0), GSAS_OK);
+	assert_false(box_grant(&b));
+	assert_int_equal(gsas_producer_granted(p[3]), GSAS_QUEUE_WINDOW);
+	assert_int_equal(gsas_queue_put(p[3], 0), GSAS_OK);
+	assert_false(box_grant(&b));
+	assert_int_equal(gsas_producer_granted(p[3]), GSAS_QUEUE_WINDOW + 33);
+	box_free(&b);
+	/* a small one: the first leave something for the last */
+	b = box_new(256, 64, NULL);
+	for (int i = 0; i < 8; i++) {
+		p[i] = box_open(&b, NULL);
+		assert_in_range(gsas_producer_granted(p[i]), 5, 33);
+	}
+	box_free(&b);
+}
+
+/* Those who have none are served in turn, and share what there is. */
+static void test_turns(void **state)
+{
+	struct gsas_producer *p[PRODUCERS], *order[PRODUCERS], *g;
+	struct box b = box_new(64, 8, NULL);
+	uint64_t n = 0;
+	bool tell, waits;
+
+	(void)state;
+	for (int i = 0; i < PRODUCERS; i++)
+		p[i] = box_open(&b, NULL);
+	for (int i = 0; i < PRODUCERS; i++)
+		while (gsas_queue_put(p[i], n) == GSAS_OK)
+			n++;
+	while ((g = gsas_queue_grant(b.queue, &waits)) != NULL)
+		while (gsas_queue_put(g, n) == GSAS_OK)
+			n++;
+	assert_int_equal(n, 64);
+	assert_true(waits);
+	for (int lap = 0; lap < 4 * PRODUCERS; lap++) {
+		box_take(&b, &tell);
+		g = gsas_queue_grant(b.queue, &waits);
+		assert_non_null(g);
+		/* the first lap says what the order is */
+		for (int i = 0; i < lap && lap < PRODUCERS; i++)
+			assert_ptr_not_equal(g, order[i]);
+		if (lap < PRODUCERS)
+			order[lap] = g;
+		assert_ptr_equal(g, order[lap % PRODUCERS]);
+		assert_int_equal(gsas_queue_put(g, n++), GSAS_OK);
+		assert_int_equal(gsas_queue_put(g, n), GSAS_E_AGAIN);
+	}
+	for (int i = 0; i < 16; i++)
+		box_take(&b, &tell);
+	for (int i = 0; i < PRODUCERS; i++) {
+		uint64_t had = gsas_producer_granted(order[i]);
+
+		g = gsas_queue_grant(b.queue, &waits);
+		assert_ptr_equal(g, order[i]);
+		assert_int_equal(gsas_producer_granted(g) - had, 2);
+	}
+	box_free(&b);
+}
+
+/* What a producer had not used is there for others when it goes. */
+static void test_close_returns_grants(void **state)
+{
+	struct box b = box_new(100, 8, NULL);
+	struct gsas_producer *idle = box_open(&b, NULL);
+	struct gsas_producer *p = box_open(&b, NULL);
+	uint64_t n = 0, kept = gsas_producer_granted(idle);
+
+	(void)state;
+	assert_true(kept > 1);
+	assert_int_equal(box_fill(&b, p, &n, 1000), 100 - kept);
+	gsas_producer_close(idle);
+	assert_int_equal(box_fill(&b, p, &n, 1000), kept);
+	gsas_producer_close(p);		/* it waited */
+	assert_false(box_grant(&b));
+	p = box_open(&b, NULL);
+	assert_int_equal(gsas_producer_granted(p), 0);
+	assert_true(box_grant(&b));
+	/* the windows of all of these together are more than the quota */
+	for (int i = 0; i < 200; i++)
+		gsas_producer_close(box_open(&b, NULL));
+	box_free(&b);
+}
+
+/* Told once, when half of what was inside is taken out, or 32 words; never when
+ * nobody waits. */
+static void test_told_when_wanted(void **state)
+{
+	static const uint32_t quotas[] = { 1, 2, 4, 10, 64, 100, 1000 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(quotas) / sizeof(*quotas); i++) {
+		uint32_t quota = quotas[i], at = quota / 2;
+		struct box b = box_new(quota, 8, NULL);
+		struct gsas_producer *p = box_open(&b, NULL);
+		uint64_t n = 0, had;
+		bool tell;
+
+		if (at == 0 || at > GSAS_QUEUE_WINDOW / 2)
+			at = at == 0 ? 1 : GSAS_QUEUE_WINDOW / 2;
+		assert_int_equal(gsas_queue_put(p, n++), GSAS_OK);
+		box_grant(&b);
+		assert_int_equal(box_take(&b, &tell), 0);
+		assert_true(!tell || quota == 1);
+		n = 0;
+		box_grant(&b);
+		assert_int_equal(box_fill(&b, p, &n, 5000), quota);
+		had = gsas_producer_granted(p);
+		for (uint32_t k = 1; k <= quota; k++) {
+			box_take(&b, &tell);
+			assert_int_equal(tell, k == at);
+		}
+		box_grant(&b);
+		assert_true(gsas_producer_granted(p) > had);
+		box_free(&b);
+	}
+}
+
+/* ---- Memory -------------------------------------------------------------- */
+
+static struct {
+	struct box *box;
+	uint8_t *there;			/* by page: touched, not given back */
+	uint64_t calls, pages;
+} g_given;
+
+/* The worst a system may do; the buffers are free, so nobody shall see it. */
+static void give_back(void *memory, uint64_t bytes)
+{
+	uint64_t off = (uint64_t)((char *)memory - (char *)g_given.box->head);
+
+	assert_int_equal(off % GSAS_PAGE_BYTES, 0);
+	assert_int_equal(bytes % GSAS_PAGE_BYTES, 0);
+	assert_true(off >= g_given.box->view.shape.words);
+	assert_true(bytes > 0 && off + bytes <= g_given.box->bytes);
+	memset(memory, 0xEE, bytes);
+	memset(g_given.there + off / GSAS_PAGE_BYTES, 0,
+	       bytes / GSAS_PAGE_BYTES);
+	g_given.calls++;
+	g_given.pages += bytes / GSAS_PAGE_BYTES;
+}
+
+/* Where the words put in lie, by the directory. */
+static void note_touched(struct box *b, uint64_t tail)
+{
+	uint32_t shift = b->view.shape.shift;
+	uint64_t buffer = b->head->directory[(tail - 1) >> shift &
+					     (b->view.shape.entries - 1)];
+	uint64_t off = b->view.shape.words +
+		((buffer << shift) + ((tail - 1) & ((1u << shift) - 1))) * 8;
+
+	g_given.there[off / GSAS_PAGE_BYTES] = 1;
+}
+
+static uint64_t pages_there(struct box *b)
+{
+	uint64_t n = 0;
+
+	for (uint64_t i = 0; i < b->bytes / GSAS_PAGE_BYTES; i++)
+		n += g_given.there[i];
+	return n;
+}
+
+/* However many words there were inside: drained, it is 64 KiB and the last
+ * buffer; and the words that went through are as they were. */
+static void test_memory_is_given_back(void **state)
+{
+	enum { QUOTA = 200000 };
+
+	(void)state;
+	for (uint32_t buffer = 8; buffer <= 4096; buffer *= 8) {
+		struct box b = box_new(QUOTA, buffer, give_back);
+		struct gsas_producer *p = box_open(&b, NULL);
+		uint64_t in = 0, out = 0, told = 0;
+
+		memset(&g_given, 0, sizeof(g_given));
+		g_given.box = &b;
+		g_given.there = calloc(1, b.bytes / GSAS_PAGE_BYTES);
+		for (int lap = 0; lap < 3; lap++) {
+			uint64_t end = in + (lap == 1 ? 100000 : QUOTA);
+			bool tell;
+
+			while (in < end && box_fill(&b, p, &in, 1) == 1)
+				note_touched(&b, in);
+			assert_true(pages_there(&b) >= (in - out) * 8 /
+				    GSAS_PAGE_BYTES);
+			box_grant(&b);
+			/* the service looks when told, and by clock as long as
+			 * it is asked to */
+			while (out < in) {
+				assert_int_equal(box_take(&b, &tell), out++);
+				told += tell;
+				while (tell && box_grant(&b))
+					;
+			}
+			assert_true(pages_there(&b) <=
+				    16 + 1 + 7 * (buffer / 512 + 1));
+			box_empty(&b);
+		}
+		assert_true(told > 0 && told < 40);
+		assert_true(g_given.calls * 7 < g_given.pages);
+		free(g_given.there);
+		box_free(&b);
+	}
+}
+
+/* A queue that is never long uses the same few pages for ever, and nothing is
+ * given back. */
+static void test_short_queue_stays_warm(void **state)
+{
+	struct box b = box_new(100000, 64, give_back);
+	struct gsas_producer *p = box_open(&b, NULL);
+	uint64_t in = 0, out = 0;
+	bool tell;
+
+	(void)state;
+	memset(&g_given, 0, sizeof(g_given));
+	g_given.box = &b;
+	g_given.there = calloc(1, b.bytes / GSAS_PAGE_BYTES);
+	while (in < 1000000) {
+		for (int i = 0; i < 1000; i++) {
+			assert_int_equal(box_fill(&b, p, &in, 1), 1);
+			note_touched(&b, in);
+		}
+		while (out < in)
+			assert_int_equal(box_take(&b, &tell), out++);
+		assert_false(box_grant(&b));
+	}
+	assert_int_equal(g_given.calls, 0);
+	assert_true(pages_there(&b) <= 6);
+	/* and a shorter one the last two of them */
+	memset(g_given.there, 0, b.bytes / GSAS_PAGE_BYTES);
+	for (int i = 0; i < 10000; i++) {
+		assert_int_equal(box_fill(&b, p, &in, 1), 1);
+		note_touched(&b, in);
+		assert_int_equal(box_take(&b, &tell), out++);
+		assert_false(box_grant(&b));
+	}
+	assert_true(pages_there(&b) <= 2);
+	free(g_given.there);
+	box_free(&b);
+}
+
+/* A long queue is drained at once, and filled again as fast as can be: buffers
+ * are found although they are taken back by and by. */
+static void test_drained_at_once(void **state)
+{
+	enum { QUOTA = 40000, MANY = 1000 };
+	struct box b = box_new(QUOTA, 8, NULL);
+	struct gsas_producer **p = calloc(MANY, sizeof(*p));
+	uint64_t in = 0, out = 0;
+	bool tell, waits;
+
+	(void)state;
+	for (int i = 0; i < MANY; i++)
+		p[i] = box_open(&b, NULL);
+	for (int lap = 0; lap < 4; lap++) {
+		for (int i = 0; i < MANY; i++)
+			box_fill(&b, p[i], &in, 1000);
+		while (out < in)
+			assert_int_equal(box_take(&b, &tell), out++);
+		for (int i = 0; i < MANY; i++)
+			gsas_queue_grant(b.queue, &waits);
+	}
+	assert_true(in > 3 * QUOTA);
+	free(p);
+	box_free(&b);
+}
+
+static bool populate(void *pages, void *memory, uint64_t bytes)
+{
+	uint64_t *left = pages;
+
+	(void)memory;
+	assert_int_equal(bytes, GSAS_PAGE_BYTES);
+	return *left > 0 && (*left)--;
+}
+
+/* A queue with place, a producer that has sent what it may, and no memory for
+ * more. The test has the pages. */
+static struct box box_starved(uint64_t *pages, struct gsas_producer **p)
+{
+	const struct gsas_queue_system system = {
+		.populate = populate, .ctx = pages,
+	};
+	struct box b = box_new_of(10000, 512, &system);
+	uint64_t n = 0;
+
+	*p = box_open(&b, NULL);
+	assert_true(box_fill(&b, *p, &n, 10000) < 10000);
+	assert_int_equal(*pages, 0);
+	assert_true(gsas_producer_full(*p) && gsas_queue_starved(b.queue));
+	return b;
+}
+
+/* The open of one more producer fails with GSAS_E_MEMORY, not as if the queue
+ * were full; it is granted words when there is memory. */
+static void test_open_says_no_memory(void **state)
+{
+	uint64_t pages = 4;
+	struct gsas_producer *p, *late;
+	struct box b = box_starved(&pages, &p);
+
+	(void)state;
+	assert_int_equal(gsas_producer_open(b.queue, NULL, &late),
+			 GSAS_E_MEMORY);
+	assert_true(box_grant(&b));
+	pages = 4;
+	box_grant(&b);
+	assert_false(gsas_producer_full(p));
+	late = box_open(&b, NULL);
+	assert_false(gsas_producer_full(late));
+	box_free(&b);
+}
+
+#define WAITERS		200
+
+/* A producer, and the last notice to it: GSAS_E_AGAIN or GSAS_E_MEMORY, it may
+ * not send; GSAS_OK, it may. */
+struct waiter {
+	struct gsas_producer *p;
+	enum gsas_error why;
+};
+
+/*
+ * Notify all that are to be notified: then no producer without a word to send
+ * believes that the queue is full where it has no memory, or the reverse.
+ * Returns how many had believed so.
+ */
+static unsigned long notify_all(struct box *b, const struct waiter *w)
+{
+	unsigned long changed = 0;
+	struct gsas_producer *p;
+	enum gsas_error why;
+	bool waits;
+
+	while ((p = gsas_queue_grant(b->queue, &waits)) != NULL) {
+		struct waiter *one = gsas_producer_user(p);
+
+		why = !gsas_producer_full(p) ? GSAS_OK :
+			gsas_queue_starved(b->queue) ? GSAS_E_MEMORY :
+			GSAS_E_AGAIN;
+		changed += one->why != GSAS_OK && why != GSAS_OK &&
+			one->why != why;
+		one->why = why;
+	}
+	why = gsas_queue_starved(b->queue) ? GSAS_E_MEMORY : GSAS_E_AGAIN;
+	for (int i = 0; i < WAITERS; i++)
+		if (w[i].p != NULL && gsas_producer_full(w[i].p))
+			assert_int_equal(w[i].why, why);
+	return changed;
+}
+
+static void open_waiter(struct box *b, struct waiter *w)
+{
+	if (w->p == NULL &&
+	    gsas_producer_open(b->queue, w, &w->p) == GSAS_OK)
+		w->why = gsas_producer_full(w->p) ? GSAS_E_AGAIN : GSAS_OK;
+}
+
+/* Up to so many words of any producers. */
+static void put_some(struct box *b, struct waiter *w, uint32_t max,
+		     uint64_t *rng)
+{
+	while (max-- > 0) {
+		struct waiter *one = &w[unit_below(rng, WAITERS)];
+
+		open_waiter(b, one);
+		if (one->p != NULL && !gsas_producer_full(one->p))
+			assert_int_equal(gsas_queue_put(one->p, 0), GSAS_OK);
+	}
+}
+
+/* Words come and go, and so does memory. */
+static void test_reason_is_the_last_one(void **state)
+{
+	static struct waiter w[WAITERS];
+	unsigned long changed = 0;
+	uint64_t rng = 7;
+
+	(void)state;
+	for (int round = 0; round < 10; round++) {
+		uint64_t pages = 3;
+		const struct gsas_queue_system system = {
+			.populate = populate, .ctx = &pages,
+		};
+		struct box b = box_new_of(600 + unit_below(&rng, 3000), 512,
+					  &system);
+		bool tell;
+
+		memset(w, 0, sizeof(w));
+		for (int step = 0; step < 1000; step++) {
+			put_some(&b, w, unit_below(&rng, 600), &rng);
+			changed += notify_all(&b, w);
+			for (uint32_t n = unit_below(&rng, 300);
+			     n > 0 && gsas_queue_words(b.queue) > 0; n--)
+				box_take(&b, &tell);
+			pages = unit_below(&rng, 4) == 0;
+			changed += notify_all(&b, w);
+		}
+		box_free(&b);
+	}
+	assert_true(changed > 0);
+}
+
+/* Damaged, it grants words that will be refused: they need no memory. */
+static void test_dead_one_needs_no_memory(void **state)
+{
+	uint64_t pages = 4, had;
+	struct gsas_producer *p;
+	struct box b = box_starved(&pages, &p);
+	bool waits;
+
+	(void)state;
+	had = gsas_producer_granted(p);
+	b.head->head = UINT64_MAX;
+	assert_ptr_equal(gsas_queue_grant(b.queue, &waits), p);
+	assert_true(gsas_producer_granted(p) > had);
+	assert_false(waits || gsas_queue_starved(b.queue));
+	assert_int_equal(gsas_queue_put(p, 5), GSAS_E_STATE);
+	box_free(&b);
+}
+
+/* ---- Memory that others write -------------------------------------------- */
+
+/* A head outside of what is inside ends the queue, and lets nobody wait. */
+static void test_bad_head_ends_it(void **state)
+{
+	static const int64_t off[] = { -1, -6, INT64_MIN, 101, 5000,
+				       INT64_MAX };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(off) / sizeof(*off); i++) {
+		struct box b = box_new(100, 8, NULL);
+		struct gsas_producer *p = box_open(&b, NULL), *waiting, *g;
+		uint64_t n = 0, word, had;
+		bool tell, waits;
+
+		assert_int_equal(box_fill(&b, p, &n, 6), 6);
+		for (int k = 0; k < 6; k++)
+			box_take(&b, &tell);
+		box_grant(&b);
+		assert_int_equal(box_fill(&b, p, &n, 1000), 100);
+		waiting = box_open(&b, NULL);
+		assert_int_equal(gsas_producer_granted(waiting), 0);
+		assert_int_equal(b.head->head, 6);
+		b.head->head += (uint64_t)off[i];
+		had = gsas_producer_granted(p);
+		assert_int_equal(gsas_producer_open(b.queue, NULL, &g),
+				 GSAS_E_STATE);
+		for (int k = 0; k < 2; k++) {
+			g = gsas_queue_grant(b.queue, &waits);
+			assert_ptr_equal(g, k == 0 ? p : waiting);
+		}
+		assert_null(gsas_queue_grant(b.queue, &waits));
+		assert_false(waits);
+		assert_true(gsas_producer_granted(p) > had);
+		b.head->head = 6;		/* for good */
+		for (int k = 0; k < 1000; k++) {
+			assert_int_equal(gsas_queue_put(p, 5), GSAS_E_STATE);
+			box_grant(&b);
+		}
+		assert_int_equal(gsas_queue_put(waiting, 5), GSAS_E_STATE);
+		for (int k = 0; k < 100; k++)
+			assert_int_equal(gsas_queue_take(&b.view, &word, &tell),
+					 0);
+		assert_int_equal(gsas_queue_take(&b.view, &word, &tell),
+				 -FI_EAGAIN);
+		gsas_producer_close(waiting);
+		box_free(&b);
+	}
+}
+
+static void test_bad_memory_is_told(void **state)
+{
+	struct box b = box_new(100, 8, NULL);
+	struct gsas_producer *p = box_open(&b, NULL);
+	uint64_t n = 0, word = 5;
+	uint32_t entry;
+	bool tell = true;
+
+	(void)state;
+	assert_int_equal(box_fill(&b, p, &n, 20), 20);
+	box_take(&b, &tell);
+	tell = true;
+	b.head->head = 0;
+	b.head->head = 21;			/* beyond the tail */
+	assert_int_equal(gsas_queue_take(&b.view, &word, &tell), -FI_EIO);
+	b.head->head = 1;
+	b.head->tail = 102;
+	assert_int_equal(gsas_queue_take(&b.view, &word, &tell), -FI_EIO);
+	b.head->tail = 20;
+	entry = b.head->directory[0];
+	b.head->directory[0] = b.view.shape.buffers;
+	assert_int_equal(gsas_queue_take(&b.view, &word, &tell), -FI_EIO);
+	b.head->directory[0] = UINT32_MAX;
+	assert_int_equal(gsas_queue_take(&b.view, &word, &tell), -FI_EIO);
+	assert_true(word == 5 && tell);
+	b.head->directory[0] = entry;
+	assert_int_equal(box_take(&b, &tell), 1);
+	box_free(&b);
+}
+
+/* Anything, anywhere: nothing outside of the memory is touched, nothing hangs,
+ * and what the service counts is right. */
+static void test_scribbled_memory(void **state)
+{
+	uint64_t rng = 9;
+
+	(void)state;
+	for (int round = 0; round < 300; round++) {
+		uint32_t quota = 1 + unit_below(&rng, 500);
+		struct box b = box_new(quota, 8u << unit_below(&rng, 8), NULL);
+		struct gsas_producer *p[3];
+		uint64_t put = 0, used[3] = { 0 }, word;
+		int count = 0;
+		bool flag;
+
+		while (count < 3 && gsas_producer_open(b.queue, NULL, &p[count])
+		       == GSAS_OK)
+			count++;
+		for (int step = 0; step < 2000; step++) {
+			uint32_t i = unit_below(&rng, (uint32_t)count);
+			_Atomic uint64_t *at = (_Atomic uint64_t *)b.head +
+				unit_below(&rng, unit_below(&rng, 2) ? 32 :
+					   (uint32_t)(b.bytes / 8));
+
+			if (unit_below(&rng, 4) == 0)
+				*at = unit_below(&rng, 2) ? unit_random(&rng) :
+				      *at + unit_below(&rng, 5) - 2;
+			if (gsas_queue_put(p[i], 1) != GSAS_E_AGAIN) {
+				put++;
+				used[i]++;
+			}
+			gsas_queue_take(&b.view, &word, &flag);
+			gsas_queue_grant(b.queue, &flag);
+			assert_true(used[i] <= gsas_producer_granted(p[i]));
+			assert_true(gsas_queue_words(b.queue) <= quota);
+		}
+		/* if it still goes, it goes; if it does not, all are told */
+		for (int k = 0; k < 200; k++)
+			if (gsas_queue_put(p[0], 1) == GSAS_E_STATE)
+				box_grant(&b);
+		assert_true(put > 0);
+		box_free(&b);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_shape),
+		cmocka_unit_test(test_view_is_checked),
+		cmocka_unit_test(test_quota_fits),
+		cmocka_unit_test(test_random_moves),
+		cmocka_unit_test(test_idle_ones_starve_nobody),
+		cmocka_unit_test(test_grants_are_large),
+		cmocka_unit_test(test_turns),
+		cmocka_unit_test(test_close_returns_grants),
+		cmocka_unit_test(test_told_when_wanted),
+		cmocka_unit_test(test_memory_is_given_back),
+		cmocka_unit_test(test_short_queue_stays_warm),
+		cmocka_unit_test(test_drained_at_once),
+		cmocka_unit_test(test_open_says_no_memory),
+		cmocka_unit_test(test_reason_is_the_last_one),
+		cmocka_unit_test(test_dead_one_needs_no_memory),
+		cmocka_unit_test(test_bad_head_ends_it),
+		cmocka_unit_test(test_bad_memory_is_told),
+		cmocka_unit_test(test_scribbled_memory),
+	};
+
+	return unit_run(tests);
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_gsas_queue_race.c - several threads take words out of a queue while they
+ * are put in, or write into its memory what they like.
+ *
+ * UNM_TEST_WORDS: words through the queue in each test (300,000; under a
+ *	sanitizer 30,000).
+ */
+#include <pthread.h>
+#include <semaphore.h>
+
+#include "lib/gsas_queue_fixture.h"
+
+#define PRODUCERS	8
+#define TAKERS	4
+
+struct crowd {
+	struct box box;
+	uint64_t words;			/* of each producer */
+	_Atomic uint8_t *taken;
+	sem_t told;
+	_Atomic bool over;		/* no more is put in */
+	_Atomic uint64_t wrong, tells, errors;
+};
+
+static uint64_t words_number(void)
+{
+	const char *s = getenv("UNM_TEST_WORDS");
+	uint64_t n = s != NULL ? strtoull(s, NULL, 10) : 0;
+
+	return n != 0 ? n : UNIT_SLOW ? 30000 : 300000;
+}
+
+/* Words of one producer come to one taker in the order they went in. */
+static void *taker_main(void *arg)
+{
+	struct crowd *c = arg;
+	uint64_t next[PRODUCERS] = { 0 };
+
+	for (;;) {
+		bool over = c->over, tell;
+		uint64_t word, from, n;
+		int ret = gsas_queue_take(&c->box.view, &word, &tell);
+
+		if (ret == -FI_EAGAIN) {
+			if (over)
+				return NULL;
+			sched_yield();
+			continue;
+		}
+		if (ret != 0) {
+			c->errors++;
+			return NULL;
+		}
+		from = word % PRODUCERS;
+		n = word / PRODUCERS;
+		if (n >= c->words || n < next[from])
+			c->wrong++;
+		else if (c->taken[word]++ != 0)
+			c->wrong++;
+		next[from] = n + 1;
+		if (tell) {
+			c->tells++;
+			sem_post(&c->told);
+		}
+	}
+}
+
+/* The service: puts in as granted; asleep, without a clock, when it cannot. */
+static void crowd_put(struct crowd *c)
+{
+	struct user user[PRODUCERS] = { 0 };
+	uint64_t rng = 11, left = c->words * PRODUCERS;
+
+	for (int i = 0; i < PRODUCERS; i++)
+		user[i].p = box_open(&c->box, &user[i]);
+	while (left > 0) {
+		uint64_t put = 0;
+		bool waits;
+
+		for (int i = 0; i < PRODUCERS; i++) {
+			struct user *u = &user[i];
+			uint32_t burst = unit_below(&rng, 20);
+
+			while (burst-- > 0 && u->used < c->words &&
+			       gsas_queue_put(u->p, u->used * PRODUCERS +
+					      (uint64_t)i) == GSAS_OK) {
+				u->used++;
+				put++;
+			}
+		}
+		left -= put;
+		while (gsas_queue_grant(c->box.queue, &waits) != NULL)
+			put++;
+		if (left == 0 || put != 0)
+			continue;
+		for (int i = 0; i < PRODUCERS; i++)
+			put += user[i].used < c->words ? unused(&user[i]) : 0;
+		if (put == 0) {
+			if (!waits)
+				c->errors++;
+			sem_wait(&c->told);
+		}
+	}
+	c->over = true;
+}
+
+static void crowd_run(uint32_t quota, uint32_t buffer)
+{
+	struct crowd c = { .box = box_new(quota, buffer, NULL) };
+	uint64_t all;
+	pthread_t taker[TAKERS];
+
+	c.words = words_number() / PRODUCERS;
+	all = c.words * PRODUCERS;
+	c.taken = calloc(1, all);
+	sem_init(&c.told, 0, 0);
+	for (int i = 0; i < TAKERS; i++)
+		assert_int_equal(pthread_create(&taker[i], NULL, taker_main,
+						&c), 0);
+	crowd_put(&c);
+	for (int i = 0; i < TAKERS; i++)
+		pthread_join(taker[i], NULL);
+	assert_int_equal(c.errors, 0);
+	assert_int_equal(c.wrong, 0);
+	for (uint64_t i = 0; i < all; i++)
+		assert_int_equal(c.taken[i], 1);
+	assert_int_equal(c.box.head->head, all);
+	/* each was asked for, and most words needed none */
+	assert_true(quota < 100 || c.tells < all / 8);
+	sem_destroy(&c.told);
+	free((void *)c.taken);
+	box_free(&c.box);
+}
+
+static void test_many_takers(void **state)
+{
+	(void)state;
+	crowd_run(2 * PRODUCERS, 8);
+	crowd_run(100, 8);
+	crowd_run(5000, 64);
+}
+
+/* A member of the job that writes whatever it likes, at the same time. */
+static void *vandal_main(void *arg)
+{
+	struct crowd *c = arg;
+	uint64_t rng = 13;
+
+	for (int i = 0; i < (UNIT_SLOW ? 30000 : 300000); i++) {
+		_Atomic uint64_t *at = (_Atomic uint64_t *)c->box.head + 8 +
+			unit_below(&rng, unit_below(&rng, 2) ? 16 : 64);
+
+		atomic_store_explicit(at, unit_below(&rng, 2) ?
+				      unit_random(&rng) : *at + 1,
+				      memory_order_relaxed);
+	}
+	c->over = true;
+	return NULL;
+}
+
+static void *victim_main(void *arg)
+{
+	struct crowd *c = arg;
+	uint64_t word;
+	bool tell;
+
+	while (!c->over)
+		gsas_queue_take(&c->box.view, &word, &tell);
+	return NULL;
+}
+
+static void test_vandals(void **state)
+{
+	struct crowd c = { .box = box_new(60, 8, NULL) };
+	struct gsas_producer *p = box_open(&c.box, NULL);
+	pthread_t thread[3];
+	bool waits;
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, i == 0 ?
+				 vandal_main : victim_main, &c), 0);
+	while (!c.over) {
+		if (gsas_queue_put(p, 1) == GSAS_E_STATE &&
+		    gsas_queue_words(c.box.queue) > 60)
+			break;
+		gsas_queue_grant(c.box.queue, &waits);
+	}
+	for (int i = 0; i < 3; i++)
+		pthread_join(thread[i], NULL);
+	box_grant(&c.box);
+	assert_int_equal(gsas_queue_put(p, 1), GSAS_E_STATE);
+	box_free(&c.box);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_many_takers),
+		cmocka_unit_test(test_vandals),
+	};
+
+	return unit_run(tests);
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_gsas_queue_wait.c - a queue as programs see it: no -EAGAIN before the
+ * quota is reached, no memory before there are words, and gsas_dequeue_wait().
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "lib/gsas_services.h"
+
+#define QUOTA	(UINT32_C(1) << 20)
+#define WAITERS	4
+
+static gsas_addr queue_new(uint64_t quota, struct gsas_queue_handle **q)
+{
+	gsas_addr addr;
+
+	assert_int_equal(gsas_queue_create(quota, 512, g_first, GSAS_WORLD,
+					   NULL, &addr), 0);
+	assert_int_equal(gsas_queue_open(addr, q), 0);
+	return addr;
+}
+
+static void queue_end(gsas_addr addr, struct gsas_queue_handle *q)
+{
+	gsas_queue_close(q);
+	assert_int_equal(gsas_free(addr), 0);
+}
+
+/* Bytes of all shared memory that this process has descriptors of. */
+static uint64_t committed(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	uint64_t bytes = 0;
+	struct dirent *d;
+
+	assert_non_null(dir);
+	while ((d = readdir(dir)) != NULL) {
+		char name[300], to[64];
+		struct stat st;
+		ssize_t n;
+
+		snprintf(name, sizeof(name), "/proc/self/fd/%s", d->d_name);
+		n = readlink(name, to, sizeof(to));
+		if (n > 7 && memcmp(to, "/memfd:", 7) == 0 &&
+		    stat(name, &st) == 0)
+			bytes += (uint64_t)st.st_blocks * 512;
+	}
+	closedir(dir);
+	return bytes;
+}
+
+/* However fast a thread is: the quota stops it, and not a word sooner. */
+static void test_only_the_quota_stops(void **state)
+{
+	struct gsas_queue_handle *q;
+	gsas_addr addr = queue_new(QUOTA, &q);
+	uint64_t word, before;
+
+	(void)state;
+	before = committed();
+	for (uint64_t i = 0; i < QUOTA; i++)
+		assert_int_equal(gsas_enqueue(q, i), 0);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(gsas_enqueue(q, 0), -EAGAIN);
+	assert_int_equal(gsas_fence(-1), 0);
+	if (before != 0)
+		assert_true(committed() - before >= QUOTA * 8);
+	for (uint64_t i = 0; i < QUOTA; i++) {
+		assert_int_equal(gsas_dequeue(q, &word), 0);
+		assert_int_equal(word, i);
+	}
+	assert_int_equal(gsas_dequeue(q, &word), -EAGAIN);
+	/* the service looks by clock at what was taken, if by nothing else */
+	while (gsas_enqueue(q, 1) == -EAGAIN)
+		;
+	assert_int_equal(gsas_dequeue_wait(q, &word, -1), 0);
+	queue_end(addr, q);
+}
+
+static void test_empty_commits_nothing(void **state)
+{
+	struct gsas_queue_handle *q;
+	uint64_t before = committed();
+	gsas_addr addr = queue_new(QUOTA, &q);
+
+	(void)state;
+	if (before == 0) {
+		queue_end(addr, q);
+		skip();			/* no shared memory of this kind */
+	}
+	assert_true(committed() - before <= 16 * GSAS_PAGE);
+	assert_int_equal(gsas_enqueue(q, 1), 0);
+	assert_int_equal(gsas_fence(-1), 0);
+	assert_true(committed() - before <= 16 * GSAS_PAGE);
+	queue_end(addr, q);
+}
+
+/* ---- Waiting for a word -------------------------------------------------- */
+
+struct waiter {
+	pthread_t thread;
+	gsas_addr addr;
+	bool packets;
+	int ms, ret;
+	uint64_t word;
+	_Atomic int *ready;
+};
+
+static void *wait_for_word(void *arg)
+{
+	struct waiter *w = arg;
+	struct gsas_queue_handle *q;
+
+	host_packets(w->packets);
+	HOLDS(gsas_queue_open(w->addr, &q) == 0);
+	atomic_fetch_add(w->ready, 1);
+	w->ret = gsas_dequeue_wait(q, &w->word, w->ms);
+	gsas_queue_close(q);
+	return NULL;
+}
+
+/* They wait, or are about to. */
+static void waiters_start(struct waiter *w, int n, gsas_addr addr, bool packets)
+{
+	static _Atomic int ready;
+
+	atomic_store(&ready, 0);
+	for (int i = 0; i < n; i++) {
+		w[i] = (struct waiter){
+			.addr = addr, .packets = packets, .ms = -1,
+			.ready = &ready,
+		};
+		assert_int_equal(pthread_create(&w[i].thread, NULL,
+						wait_for_word, &w[i]), 0);
+	}
+	while (atomic_load(&ready) != n)
+		usleep(100);
+	usleep(20000);			/* asleep, mostly */
+}
+
+static void each_gets_one(bool packets)
+{
+	struct gsas_queue_handle *q;
+	gsas_addr addr = queue_new(1000, &q);
+	struct waiter w[WAITERS];
+	uint64_t sum = 0;
+
+	waiters_start(w, WAITERS, addr, packets);
+	for (uint64_t i = 0; i < WAITERS; i++) {
+		assert_int_equal(gsas_enqueue(q, UINT64_C(1) << i), 0);
+		if (i % 2)
+			usleep(3000);
+	}
+	for (int i = 0; i < WAITERS; i++) {
+		pthread_join(w[i].thread, NULL);
+		assert_int_equal(w[i].ret, 0);
+		sum += w[i].word;
+	}
+	assert_int_equal(sum, (1 << WAITERS) - 1);
+	queue_end(addr, q);
+}
+
+static void test_each_gets_one(void **state)
+{
+	(void)state;
+	each_gets_one(false);
+	each_gets_one(true);
+}
+
+static void test_time_is_over(void **state)
+{
+	struct gsas_queue_handle *q;
+	gsas_addr addr = queue_new(8, &q);
+	uint64_t word = 5, begin = gsas_now_ns();
+
+	(void)state;
+	assert_int_equal(gsas_dequeue_wait(q, &word, 0), -ETIMEDOUT);
+	assert_int_equal(gsas_dequeue_wait(q, &word, 30), -ETIMEDOUT);
+	assert_true(gsas_now_ns() - begin >= 30000000);
+	assert_int_equal(word, 5);
+	/* the request of before is still under way: for the next word */
+	assert_int_equal(gsas_enqueue(q, 6), 0);
+	assert_int_equal(gsas_dequeue_wait(q, &word, -1), 0);
+	assert_int_equal(word, 6);
+	assert_int_equal(gsas_dequeue_wait(q, &word, 1), -ETIMEDOUT);
+	queue_end(addr, q);		/* with one under way */
+	addr = queue_new(8, &q);
+	assert_int_equal(gsas_enqueue(q, 7), 0);
+	assert_int_equal(gsas_dequeue_wait(q, &word, 0), 0);
+	assert_int_equal(word, 7);
+	queue_end(addr, q);
+}
+
+#define CROWD	300			/* queues; a lane has 255 tags */
+
+/* A thread looks at more queues than it can have requests under way: requests
+ * that wait for words leave tags for all others. */
+static void test_many_queues(void **state)
+{
+	static struct gsas_queue_handle *q[CROWD];
+	static gsas_addr addr[CROWD];
+	uint64_t word;
+	gsas_addr at;
+
+	(void)state;
+	for (int i = 0; i < CROWD; i++)
+		addr[i] = queue_new(8, &q[i]);
+	for (int i = 0; i < CROWD; i++)
+		assert_int_equal(gsas_dequeue_wait(q[i], &word, 0), -ETIMEDOUT);
+	assert_int_equal(gsas_dequeue_wait(q[CROWD - 1], &word, 20),
+			 -ETIMEDOUT);
+	assert_int_equal(gsas_alloc(1, g_first, 0, NULL, &at), 0);
+	assert_int_equal(gsas_free(at), 0);
+	for (int i = 0; i < CROWD; i++) {
+		assert_int_equal(gsas_enqueue(q[i], 1 + (uint64_t)i), 0);
+		assert_int_equal(gsas_dequeue_wait(q[i], &word, -1), 0);
+		assert_int_equal(word, 1 + i);
+	}
+	for (int i = 0; i < CROWD; i++)
+		queue_end(addr[i], q[i]);
+}
+
+/* It is freed, or its service ends: no thread waits on. */
+static void test_no_more(void **state)
+{
+	struct gsas_queue_handle *q;
+	struct waiter w[WAITERS];
+	gsas_addr addr = queue_new(8, &q);
+
+	(void)state;
+	waiters_start(w, WAITERS, addr, false);
+	queue_end(addr, q);
+	for (int i = 0; i < WAITERS; i++) {
+		pthread_join(w[i].thread, NULL);
+		assert_int_equal(w[i].ret, -ESTALE);
+	}
+	addr = queue_new(8, &q);
+	waiters_start(w, WAITERS, addr, false);
+	host_stop(0);
+	for (int i = 0; i < WAITERS; i++) {
+		pthread_join(w[i].thread, NULL);
+		assert_int_equal(w[i].ret, -ECONNRESET);
+	}
+	host_start(0);
+	gsas_queue_close(q);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		/* first: what others free goes back later */
+		cmocka_unit_test(test_empty_commits_nothing),
+		cmocka_unit_test(test_only_the_quota_stops),
+		cmocka_unit_test(test_each_gets_one),
+		cmocka_unit_test(test_time_is_over),
+		cmocka_unit_test(test_many_queues),
+		cmocka_unit_test(test_no_more),
+	};
+
+	host_boards();
+	cmocka_set_test_filter(getenv("UNIT_TEST"));
+	return cmocka_run_group_tests(tests, host_setup, host_teardown);
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_gsas_secure.c - a set-id program that needs a service: no program that
+ * the caller names in the environment is started in its name.
+ *
+ * The test copies itself into a folder, gives the copy another group and the
+ * set-group-ID bit, and starts the copy with a GSASD and a PATH that lead to a
+ * script which leaves a mark. The same without the bit shows that the script is
+ * found. Skipped where the caller has no second group, or where the kernel does
+ * not honour the bit (nosuid, no_new_privs).
+ */
+#include <fcntl.h>
+#include <grp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "gsas.h"
+#include "hal/hal_param.h"
+#include "lib/unit.h"
+
+#define PLAIN	20			/* exit codes of the role */
+#define SECURE	21
+#define CHOSEN	22			/* a string of the caller's was taken */
+
+static char g_dir[64], g_copy[80], g_mark[80], g_script[80];
+
+/* What the copy does. */
+static int role(void)
+{
+	struct hal_params params;
+	gsas_addr addr;
+
+	/* nobody serves this board: a service is started, or not */
+	(void)gsas_alloc(1, GSAS_HERE, GSAS_JOB, NULL, &addr);
+	if (getauxval(AT_SECURE) == 0)
+		return PLAIN;
+	setenv("FI_UNIMEM_DEV", "/caller", 1);
+	if (hal_params_load(&params) != 0 ||
+	    strcmp(params.dev, "/caller") == 0)
+		return CHOSEN;
+	return SECURE;
+}
+
+static void copy_self(void)
+{
+	char buf[65536];
+	int in = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	int out = open(g_copy, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
+	ssize_t n;
+
+	assert_true(in >= 0 && out >= 0);
+	while ((n = read(in, buf, sizeof(buf))) > 0)
+		assert_int_equal(write(out, buf, (size_t)n), n);
+	close(in);
+	close(out);
+}
+
+static void write_script(void)
+{
+	FILE *file = fopen(g_script, "we");
+
+	assert_non_null(file);
+	fprintf(file, "#!/bin/sh\necho \"$@\" >>%s\n", g_mark);
+	fclose(file);
+	assert_int_equal(chmod(g_script, 0755), 0);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	snprintf(g_dir, sizeof(g_dir), "/tmp/test_gsas_secure.XXXXXX");
+	assert_non_null(mkdtemp(g_dir));
+	snprintf(g_copy, sizeof(g_copy), "%s/copy", g_dir);
+	snprintf(g_mark, sizeof(g_mark), "%s/mark", g_dir);
+	snprintf(g_script, sizeof(g_script), "%s/gsasd", g_dir);
+	copy_self();
+	write_script();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	unlink(g_copy);
+	unlink(g_mark);
+	unlink(g_script);
+	return rmdir(g_dir);
+}
+
+/* The group that the copy gets: not the caller's own. -1: there is none. */
+static gid_t other_group(void)
+{
+	gid_t groups[256];
+	int n;
+
+	if (geteuid() == 0)
+		return getegid() + 1;
+	n = getgroups(256, groups);
+	for (int i = 0; i < n; i++)
+		if (groups[i] != getegid())
+			return groups[i];
+	return (gid_t)-1;
+}
+
+/* Start the copy, with GSASD or with PATH. Its exit code. */
+static int start_copy(bool named)
+{
+	char board[16];
+	int status;
+	pid_t pid;
+
+	unlink(g_mark);
+	snprintf(board, sizeof(board), "%d", (int)(getpid() % 30000));
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		setenv("FI_UNIMEM_BOARDS", "30000", 1);
+		setenv("FI_UNIMEM_BOARD", board, 1);
+		unsetenv("GSASD");
+		if (named)
+			setenv("GSASD", g_script, 1);
+		else
+			setenv("PATH", g_dir, 1);
+		execl(g_copy, g_copy, "role", (char *)NULL);
+		_exit(1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void test_plain_finds_it(void **state)
+{
+	(void)state;
+	assert_int_equal(chmod(g_copy, 0755), 0);
+	assert_int_equal(start_copy(true), PLAIN);
+	assert_int_equal(access(g_mark, F_OK), 0);
+	if (access(GSAS_BINDIR "/gsasd", F_OK) == 0)
+		return;			/* comes before PATH */
+	assert_int_equal(start_copy(false), PLAIN);
+	assert_int_equal(access(g_mark, F_OK), 0);
+}
+
+static void test_secure_does_not(void **state)
+{
+	gid_t gid = other_group();
+	int code;
+
+	(void)state;
+	if (gid == (gid_t)-1) {
+		print_message("skipped: the caller has one group only\n");
+		skip();
+	}
+	assert_int_equal(chown(g_copy, (uid_t)-1, gid), 0);
+	assert_int_equal(chmod(g_copy, 02755), 0);
+	for (int named = 0; named < 2; named++) {
+		code = start_copy(named);
+		if (code == PLAIN) {
+			print_message("skipped: set-group-ID has no effect\n");
+			skip();
+		}
+		assert_int_equal(code, SECURE);
+		assert_int_not_equal(access(g_mark, F_OK), 0);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_plain_finds_it, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_secure_does_not, setup,
+						teardown),
+	};
+
+	if (argc > 1 && strcmp(argv[1], "role") == 0)
+		return role();
+	return unit_run(tests);
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_gsas_stall.c - clients of the atomic service that take no answers, and
+ * its sleep, beside them and alone.
+ */
+#include "lib/gsas_bare_client.h"
+
+/* ---- Who takes no answers ------------------------------------------------ */
+
+/* Send until neither requests nor answers go anywhere. How many. */
+static uint64_t stall(struct raw *r, uint64_t at)
+{
+	uint64_t sent = 0;
+
+	for (int quiet = 0; quiet < 1000; quiet++) {
+		for (; raw_send(r, GSAS_FAD64, (uint8_t)(sent % 255 + 1), at,
+				1, 0); sent++)
+			quiet = 0;
+		step(r);
+	}
+	return sent;
+}
+
+/* Others are served, it is napped meanwhile, and nothing is lost. */
+static void test_no_answers_taken(void **state)
+{
+	struct raw *deaf = &g_raw[0], *other = &g_raw[1];
+	uint64_t at, sent, sleeps;
+	struct answer a;
+
+	(void)state;
+	raw_join(deaf);
+	raw_join(other);
+	at = ask(other, GSAS_ALLOC, 0, 1, 0);
+	sent = stall(deaf, at);
+	assert_true(sent >= g_hal->caps.pkt_depth);
+	for (uint64_t i = 0; i < 1000; i++)
+		assert_int_equal(ask(other, GSAS_FAD64, at + 8, 1, 0), i);
+	/* there are requests, and nothing can be done about them */
+	sleeps = stat()->sleeps;
+	for (int i = 0; i < 10; i++)
+		gsas_board_sleep(g_board, -1);
+	assert_true(stat()->sleeps >= sleeps + 9);
+	assert_true(ask(other, GSAS_READ64, at, 0, 0) < sent);
+	for (uint64_t i = 0; i < sent; i++) {
+		UNTIL(deaf, raw_take(deaf, &a));
+		assert_int_equal(a.error, GSAS_OK);
+		assert_int_equal(a.tag, i % 255 + 1);
+		assert_int_equal(a.result, i);
+	}
+	ask(other, GSAS_FREE, 0, at, 0);
+}
+
+static void drain(struct raw *r, uint64_t sent)
+{
+	struct answer a;
+
+	for (uint64_t i = 0; i < sent; i++) {
+		UNTIL(r, raw_take(r, &a));
+		assert_int_equal(a.result, i);
+	}
+}
+
+/* The service sleeps beside requests that have to wait, and not as long as it
+ * has set its clock: others wake it, and so does room for answers. */
+static void test_no_nap_delays_others(void **state)
+{
+	struct raw *deaf = &g_raw[0], *other = &g_raw[1];
+	uint64_t at, sent, wakes;
+
+	(void)state;
+	if (getenv("FI_UNIMEM_FAULT") != NULL ||
+	    !(g_hal->caps.flags & HAL_CAP_EVENT))
+		skip();
+	raw_join(deaf);
+	raw_join(other);
+	at = ask(other, GSAS_ALLOC, 0, 1, 0);
+	sent = stall(deaf, at);
+	wakes = stat()->wakes;
+	serve_apart();
+	for (uint64_t i = 0; i < 50; i++) {
+		usleep(1000);
+		assert_int_equal(ask(other, GSAS_FAD64, at + 8, 1, 0), i);
+	}
+	serve_here();
+	/* (one was ours) */
+	assert_true(stat()->wakes > wakes + 10);
+	wakes = stat()->wakes;
+	serve_apart();
+	usleep(20000);
+	drain(deaf, sent);
+	serve_here();
+	assert_true(stat()->wakes > wakes + 1);
+	ask(other, GSAS_FREE, 0, at, 0);
+}
+
+/* The same, but it ends instead: what it asked for is done. */
+static void test_last_words(void **state)
+{
+	struct raw *deaf = &g_raw[0], *other = &g_raw[1];
+	uint64_t at, sent;
+
+	(void)state;
+	raw_join(deaf);
+	raw_join(other);
+	at = ask(other, GSAS_ALLOC, 0, 1, 0);
+	sent = stall(deaf, at);
+	raw_close(deaf);
+	UNTIL(other, stat()->clients == 1);
+	assert_int_equal(ask(other, GSAS_READ64, at, 0, 0), sent);
+	ask(other, GSAS_FREE, 0, at, 0);
+}
+
+/* An answer that never arrives tells of nothing: what was allocated is not. */
+static void test_allocation_not_told(void **state)
+{
+	struct raw *deaf = &g_raw[0], *other = &g_raw[1];
+	const uint64_t depth = g_hal->caps.pkt_depth;
+	uint64_t at;
+
+	(void)state;
+	raw_join(other);
+	at = ask(other, GSAS_ALLOC, 0, 1, 0);
+	for (int i = 0; i < 2; i++) {
+		/* the first is memory to be had at once, the second a work */
+		const uint64_t pages = i == 0 ? 1 : 5000;
+		const uint64_t allocs = stat()->op[GSAS_ALLOC];
+
+		raw_join(deaf);
+		for (uint64_t k = 0; k < depth; k++)
+			UNTIL(deaf, raw_send(deaf, GSAS_READ64, 1, at, 0, 0));
+		UNTIL(deaf, raw_send(deaf, GSAS_ALLOC, 2, 0, pages, 0));
+		UNTIL(deaf, stat()->op[GSAS_ALLOC] == allocs + 1);
+		assert_int_equal(stat()->pages, 1 + pages);
+		/* it has something to say still, when it ends */
+		UNTIL(deaf, raw_send(deaf, GSAS_FENCE, 3, 0, 0, 0));
+		raw_close(deaf);
+		UNTIL(other, stat()->clients == 1 && stat()->pages == 1);
+	}
+	ask(other, GSAS_FREE, 0, at, 0);
+}
+
+/* ---- Sleeping ------------------------------------------------------------ */
+
+/* Whatever comes ends a sleep that has no end of its own. */
+static void test_sleeps_and_wakes(void **state)
+{
+	struct raw *r = &g_raw[0];
+	uint64_t rng = 1, at;
+
+	(void)state;
+	serve_apart();
+	raw_join(r);
+	at = ask(r, GSAS_ALLOC, 0, 1, 0);
+	for (uint32_t i = 0; i < ROUNDS / 4; i++) {
+		usleep(unit_below(&rng, 300));
+		assert_int_equal(ask(r, GSAS_FAD64, at, 1, 0), i);
+		if (i % 16 == 0)	/* a new peer, and its end */
+			raw_join(&g_raw[1]);
+		if (i % 16 == 8)
+			raw_close(&g_raw[1]);
+		if (i % 32 == 4)	/* a work */
+			ask(r, GSAS_FREE, 0, ask(r, GSAS_ALLOC, 0, 256, 0), 0);
+		if (i % 32 == 20)
+			gsas_board_wake(g_board);
+	}
+	ask(r, GSAS_FREE, 0, at, 0);
+	serve_here();
+	assert_true(stat()->sleeps > 0);
+	assert_true(stat()->wakes > 0 && stat()->wakes <= stat()->sleeps);
+}
+
+/* By turns: it does not sleep over what is there. */
+static void test_no_sleep_with_work(void **state)
+{
+	struct raw *r = &g_raw[0];
+	uint64_t at, wakes;
+	struct answer a;
+
+	(void)state;
+	if (getenv("FI_UNIMEM_FAULT") != NULL)
+		skip();			/* what we sent may be held here */
+	raw_join(r);
+	at = ask(r, GSAS_ALLOC, 0, 1, 0);
+	for (uint64_t i = 0; i < 100; i++) {
+		UNTIL(r, raw_send(r, GSAS_FAD64, 1, at, 1, 0));
+		/* each would be for ever */
+		do {
+			gsas_board_sleep(g_board, -1);
+			gsas_board_poll(g_board);
+			raw_look(r);
+		} while (!raw_take(r, &a));
+		assert_int_equal(a.result, i);
+	}
+	/* one sleep each */
+	gsas_board_wake(g_board);
+	gsas_board_sleep(g_board, -1);
+	wakes = stat()->wakes;
+	for (int i = 0; i < 10; i++)
+		gsas_board_sleep(g_board, 1);
+	assert_true(stat()->wakes < wakes + 10);
+	ask(r, GSAS_FREE, 0, at, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_no_answers_taken),
+		TEST(test_no_nap_delays_others),
+		TEST(test_last_words),
+		TEST(test_allocation_not_told),
+		TEST(test_sleeps_and_wakes),
+		TEST(test_no_sleep_with_work),
+	};
+
+	return raw_begin() != 0 ? 99 : raw_end(unit_run(tests));
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_gsas_timeout.c - a service that is stopped (SIGSTOP, a debugger): calls
+ * end with -ETIMEDOUT after GSAS_TIMEOUT, whatever they wait for; the service
+ * that lives and takes its time is waited for.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "lib/gsas_services.h"
+
+#define LIMIT_MS	300
+#define FLOOD		1000000		/* more than any board takes */
+
+extern char **environ;
+
+/* A service that is a process: it stands in for the second host. */
+static int serve(int ready)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	host_start(1);
+	HOLDS(write(ready, "!", 1) == 1);
+	for (;;)
+		pause();
+}
+
+static pid_t service_process(void)
+{
+	char *argv[] = { "test_gsas_timeout", "serve", NULL, NULL };
+	char number[16], c;
+	int fds[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(fds), 0);
+	snprintf(number, sizeof(number), "%d", fds[1]);
+	argv[2] = number;
+	assert_int_equal(posix_spawn(&pid, "/proc/self/exe", NULL, NULL, argv,
+				     environ), 0);
+	close(fds[1]);
+	assert_int_equal(read(fds[0], &c, 1), 1);
+	close(fds[0]);
+	return pid;
+}
+
+static void stop(pid_t pid)
+{
+	int status;
+
+	assert_int_equal(kill(pid, SIGSTOP), 0);
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	assert_true(WIFSTOPPED(status));
+}
+
+/* The service runs again, and serves. */
+static gsas_addr resume(pid_t pid)
+{
+	gsas_addr a;
+
+	assert_int_equal(kill(pid, SIGCONT), 0);
+	while (gsas_alloc(1, g_first + 1, 0, NULL, &a) != 0)
+		;
+	/* from now on it is known how to reach it: no start asks */
+	assert_int_equal(gsas_write64(a, 1), 0);
+	return a;
+}
+
+static void test_stopped(void **state)
+{
+	static uint8_t bytes[1 << 20];
+	gsas_addr here = host_alloc(1, 0, 0), a;
+	uint64_t value, begin;
+	struct gsas_req one, put;
+	pid_t pid;
+	int ret;
+
+	(void)state;
+	host_stop(1);
+	pid = service_process();
+	a = resume(pid);
+	/* one that waits for an answer */
+	stop(pid);
+	begin = gsas_now_ns();
+	assert_int_equal(gsas_read64(a, &value), -ETIMEDOUT);
+	assert_true(gsas_now_ns() - begin >= LIMIT_MS * UINT64_C(1000000));
+	/* the other board is not concerned */
+	assert_int_equal(gsas_write64(here, 3), 0);
+	/* nor is a call made while it is stopped, or it ends, too */
+	assert_true(gsas_read64(a, &value) < 0);
+	a = resume(pid);
+	/* many started, of which one cannot be sent as a whole */
+	stop(pid);
+	assert_int_equal(gsas_fad64_start(a, 1, NULL, &one), 0);
+	assert_int_equal(gsas_put_start(a, bytes, GSAS_PAGE, &put), 0);
+	assert_int_equal(gsas_wait(&put), -ETIMEDOUT);
+	assert_int_equal(gsas_wait(&one), -ETIMEDOUT);
+	a = resume(pid);
+	/* room for posted ones */
+	stop(pid);
+	ret = 0;
+	for (int i = 0; i < FLOOD && ret == 0; i++)
+		ret = gsas_write64_post(a, 1);
+	assert_int_equal(ret, -ETIMEDOUT);
+	assert_true(gsas_fence(-1) < 0);
+	a = resume(pid);
+	assert_int_equal(gsas_write64(a, 5), 0);
+	assert_int_equal(gsas_read64(a, &value), 0);
+	assert_int_equal(value, 5);
+	assert_int_equal(gsas_free(here), 0);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	host_start(1);
+}
+
+static void *put_late(void *arg)
+{
+	struct gsas_queue_handle *q;
+
+	usleep(4 * LIMIT_MS * 1000);
+	HOLDS(gsas_queue_open(*(gsas_addr *)arg, &q) == 0);
+	HOLDS(gsas_enqueue(q, 9) == 0);
+	gsas_queue_close(q);
+	return NULL;
+}
+
+/* A request that is answered late is no stopped service. */
+static void test_slow(void **state)
+{
+	struct gsas_queue_handle *q;
+	pthread_t thread;
+	gsas_addr addr;
+	uint64_t word;
+
+	(void)state;
+	assert_int_equal(gsas_queue_create(8, 8, g_first, 0, NULL, &addr), 0);
+	assert_int_equal(gsas_queue_open(addr, &q), 0);
+	assert_int_equal(pthread_create(&thread, NULL, put_late, &addr), 0);
+	assert_int_equal(gsas_dequeue_wait(q, &word, -1), 0);
+	assert_int_equal(word, 9);
+	pthread_join(thread, NULL);
+	gsas_queue_close(q);
+	assert_int_equal(gsas_free(addr), 0);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_stopped),
+		cmocka_unit_test(test_slow),
+	};
+	char text[16];
+
+	if (argc == 3 && strcmp(argv[1], "serve") == 0) {
+		g_first = atoi(getenv("FI_UNIMEM_BOARD"));
+		return serve(atoi(argv[2]));
+	}
+	host_boards();
+	snprintf(text, sizeof(text), "%d", LIMIT_MS);
+	setenv("GSAS_TIMEOUT", text, 1);
+	cmocka_set_test_filter(getenv("UNIT_TEST"));
+	return cmocka_run_group_tests(tests, host_setup, host_teardown);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_guard.c - the litmus of guard and epoch (docs/memory-ordering.md): an
+ * initiator that enters a peer's memory stores GUARD and then loads REVOKED;
+ * the owner stores REVOKED and then loads GUARD. Never may the initiator be
+ * inside while the owner saw nobody there. With anything weaker than sequential
+ * consistency both loads may pass their stores, also on x86.
+ *
+ * The initiator's half is unm_guard_enter() itself; the owner's is what
+ * unm_revoke_tell() of unm_target.c does. Two threads start each round at once,
+ * with short delays that differ.
+ *
+ * UNM_TEST_ROUNDS: rounds (500,000); fewer where they take more than ten
+ * seconds, as two threads that never run at the same time learn nothing.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "lib/unit.h"
+#include "api/unm_ep.h"
+#include "rma/unm_onesided.h"
+
+static struct hal_back to_owner, to_initiator;	/* what each stores */
+static struct hal_peer owner_hp = {		/* the initiator's view */
+	.rx.back = &to_owner, .tx.back = &to_initiator,
+};
+static struct hal_peer initiator_hp = {		/* the owner's view */
+	.rx.back = &to_initiator, .tx.back = &to_owner,
+};
+
+/* Both sides count the rounds that they have begun, and have ended. */
+static struct {
+	_Atomic uint64_t begun, ended;
+} side[2] __attribute__((aligned(128)));
+static _Atomic uint64_t saw;			/* the guard the owner saw */
+static _Atomic uint64_t rounds;			/* lowered when time is over */
+
+static void delay(uint64_t *rng)
+{
+	for (uint32_t n = unit_below(rng, 64); n != 0; n--)
+		atomic_signal_fence(memory_order_seq_cst);
+}
+
+static void meet(_Atomic uint64_t *mine, _Atomic uint64_t *theirs, uint64_t n)
+{
+	unsigned spins = 0;
+
+	atomic_store_explicit(mine, n, memory_order_release);
+	while (atomic_load_explicit(theirs, memory_order_acquire) < n)
+		if (++spins % 4096 == 0)
+			sched_yield();
+}
+
+static void *owner(void *arg)
+{
+	uint64_t rng = 2;
+
+	for (uint64_t n = 1; n <= rounds; n++) {
+		meet(&side[1].begun, &side[0].begun, n);
+		delay(&rng);
+		hal_rx_back_sync(&initiator_hp, UNM_PEER_BACK_REVOKED,
+				 n << 32);
+		saw = hal_tx_back_sync(&initiator_hp, UNM_PEER_BACK_GUARD);
+		meet(&side[1].ended, &side[0].ended, n);
+	}
+	return arg;
+}
+
+static void test_one_of_two_sees_the_other(void **state)
+{
+	const char *env = getenv("UNM_TEST_ROUNDS");
+	struct unm_peer peer = { .hp = &owner_hp };
+	uint64_t rng = 1, inside = 0, wrong = 0;
+	time_t end = time(NULL) + 10;
+	cpu_set_t cpus;
+	pthread_t thread;
+
+	(void)state;
+	if (sched_getaffinity(0, sizeof(cpus), &cpus) != 0 ||
+	    CPU_COUNT(&cpus) < 2)
+		skip();			/* nothing passes anything */
+	rounds = env != NULL ? strtoull(env, NULL, 0) :
+		UNIT_SLOW ? 50000 : 500000;
+	unm_list_init(&peer.routes);
+	assert_int_equal(pthread_create(&thread, NULL, owner, NULL), 0);
+	for (uint64_t n = 1; n <= rounds; n++) {
+		bool in;
+
+		meet(&side[0].begun, &side[1].begun, n);
+		delay(&rng);
+		in = unm_guard_enter(&peer);
+		if (n % 1024 == 0 && time(NULL) > end)
+			rounds = n;
+		meet(&side[0].ended, &side[1].ended, n);
+		inside += in;
+		wrong += in && !(saw & 1);
+		if (in)
+			unm_guard_leave(&peer);
+		unm_route_look(&peer);
+	}
+	pthread_join(thread, NULL);
+	assert_int_equal(wrong, 0);
+	/* a busy machine may never have run both threads at once: then neither
+	 * came first now and then, and the rounds have shown nothing */
+	if (inside == 0 || inside == atomic_load(&rounds))
+		skip();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_one_of_two_sees_the_other),
+	};
+
+	return unit_run(tests);
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_launcher.c - what launchers say of a process, and the board that
+ * follows.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "hal/hal.h"
+#include "hal/hal_map.h"
+#include "lib/unit.h"
+
+static const char *const vars[] = {
+	"MPI_LOCALRANKID", "MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_RANK",
+	"OMPI_COMM_WORLD_LOCAL_SIZE", "SLURM_LOCALID", "SLURM_NODEID",
+	"SLURM_STEP_TASKS_PER_NODE",
+};
+#define VARS	7
+
+/* Their values, "-" for one that is not set. */
+static void launch(const char *const value[VARS])
+{
+	for (int i = 0; i < VARS; i++)
+		if (strcmp(value[i], "-") == 0)
+			unsetenv(vars[i]);
+		else
+			setenv(vars[i], value[i], 1);
+}
+
+static const struct {
+	const char *value[VARS];
+	long rank, nranks;
+} t[] = {
+	{ { "-", "-", "-", "-", "-", "-", "-" }, -1, -1 },
+	{ { "3", "4", "-", "-", "-", "-", "-" }, 3, 4 },
+	{ { "3", "-", "-", "-", "-", "-", "-" }, 3, -1 },
+	{ { "4", "4", "-", "-", "-", "-", "-" }, 4, -1 },
+	{ { "-", "-", "1", "2", "-", "-", "-" }, 1, 2 },
+	{ { "x", "9", "1", "2", "-", "-", "-" }, 1, 2 },
+	{ { "99999999999", "9", "-", "-", "-", "-", "-" }, -1, -1 },
+	/* srun */
+	{ { "-", "-", "-", "-", "3", "0", "4" }, 3, 4 },
+	{ { "-", "-", "-", "-", "3", "1", "4(x2),5" }, 3, 4 },
+	{ { "-", "-", "-", "-", "4", "2", "4(x2),5" }, 4, 5 },
+	{ { "-", "-", "-", "-", "0", "12", "2(x3),1,16(x1000)" }, 0, 16 },
+	{ { "-", "-", "-", "-", "0", "3", "2(x3),1,16(x1000)" }, 0, 1 },
+	/* it does not say, or nothing that makes sense */
+	{ { "-", "-", "-", "-", "3", "0", "-" }, 3, -1 },
+	{ { "-", "-", "-", "-", "3", "-", "4" }, 3, -1 },
+	{ { "-", "-", "-", "-", "3", "1", "4" }, 3, -1 },
+	{ { "-", "-", "-", "-", "3", "2", "4(x2)" }, 3, -1 },
+	{ { "-", "-", "-", "-", "3", "1", "4(x0),5" }, 3, -1 },
+	{ { "-", "-", "-", "-", "3", "1", "4(x2" }, 3, -1 },
+	{ { "-", "-", "-", "-", "3", "0", "4(x" }, 3, -1 },
+	{ { "-", "-", "-", "-", "3", "0", "-4" }, 3, -1 },
+	{ { "-", "-", "-", "-", "3", "0", "" }, 3, -1 },
+	{ { "-", "-", "-", "-", "3", "0", "99999999999999999999" }, 3, -1 },
+	{ { "-", "-", "-", "-", "4", "0", "4" }, 4, -1 },
+	/* mpirun in srun's only task of the node; the inner one says it */
+	{ { "3", "4", "-", "-", "0", "0", "1" }, 3, 4 },
+	{ { "0", "-", "-", "-", "0", "0", "1" }, 0, -1 },
+};
+
+static void test_what_launchers_say(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		long rank, nranks;
+
+		launch(t[i].value);
+		hal_ranks(&rank, &nranks);
+		if (rank != t[i].rank || nranks != t[i].nranks)
+			unit_fail("row %zu: %ld of %ld", i, rank, nranks);
+	}
+}
+
+/* Ranks in blocks: 5 of 8 is on board 2 of 4. */
+static void test_board_of_a_slurm_task(void **state)
+{
+	static const char *const value[VARS] = {
+		"-", "-", "-", "-", "5", "1", "2,8(x3)",
+	};
+	struct hal *hal;
+
+	(void)state;
+	launch(value);
+	setenv("FI_UNIMEM_BOARDS", "4", 1);
+	assert_int_equal(hal_get(NULL, &hal), 0);
+	assert_int_equal(hal->caps.boards, 4);
+	assert_int_equal(hal->own_board, 2);
+	hal_put(hal);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_what_launchers_say),
+		cmocka_unit_test(test_board_of_a_slurm_task),
+	};
+
+	return unit_run(tests);
+}

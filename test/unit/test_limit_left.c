@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_limit_left.c - how much memory is left, by what a kernel says of its
+ * control groups: folders of both versions, made here. What happens in a real
+ * group: test_limits.c, test_gsas_memory.c.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "hal/hal_limit.h"
+#include "lib/unit.h"
+
+#define MIB	(UINT64_C(1) << 20)
+#define V1	"/sys/fs/cgroup/memory"
+#define V2	"/sys/fs/cgroup"
+#define NONE	"9223372036854771712"	/* version 1 without a limit */
+
+static char g_root[64];
+
+/* A file below the root, with its folders. */
+static void say(const char *path, const char *text)
+{
+	char name[2048];
+	FILE *f;
+
+	assert_true(snprintf(name, sizeof(name), "%s%s", g_root, path) <
+		    (int)sizeof(name));
+	for (char *at = name + strlen(g_root) + 1;
+	     (at = strchr(at, '/')) != NULL; at++) {
+		*at = '\0';
+		mkdir(name, 0700);
+		*at = '/';
+	}
+	f = fopen(name, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static void say_mib(const char *path, uint64_t mib)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%llu\n", (unsigned long long)(mib * MIB));
+	say(path, text);
+}
+
+/* 1000 MiB, of which 600 are available, and no swap. */
+static int begin(void **state)
+{
+	(void)state;
+	snprintf(g_root, sizeof(g_root), "/tmp/test_limit_left.XXXXXX");
+	assert_non_null(mkdtemp(g_root));
+	say("/proc/meminfo", "MemTotal:    1024000 kB\nMemFree: 1 kB\n"
+	    "MemAvailable: 614400 kB\nSwapFree:          0 kB\n");
+	say("/proc/self/cgroup", "0::/\n");
+	hal_limit_root(g_root);
+	return 0;
+}
+
+static int end(void **state)
+{
+	char command[128];
+
+	(void)state;
+	hal_limit_root("");
+	snprintf(command, sizeof(command), "rm -rf %s", g_root);
+	return system(command);
+}
+
+static void test_machine(void **state)
+{
+	(void)state;
+	assert_true(hal_memory_left(UINT64_MAX) == 600 * MIB);
+	assert_true(hal_memory_total() == 1000 * MIB);
+	say("/proc/meminfo", "MemTotal:    1024000 kB\n"
+	    "MemAvailable: 614400 kB\nSwapFree:     102400 kB\n");
+	assert_true(hal_memory_left(UINT64_MAX) == 700 * MIB);
+	say("/proc/meminfo", "\n");
+	assert_true(hal_memory_left(UINT64_MAX) == UINT64_MAX);
+	assert_true(hal_memory_total() == UINT64_MAX);
+}
+
+/* Whichever group on the way to the root has the least. */
+static void test_version_2(void **state)
+{
+	(void)state;
+	say("/proc/self/cgroup", "0::/a.slice/b.scope/c\n");
+	say(V2 "/a.slice/b.scope/c/memory.max", "max\n");
+	say_mib(V2 "/a.slice/b.scope/c/memory.current", 1);
+	say_mib(V2 "/a.slice/b.scope/memory.max", 500);
+	say_mib(V2 "/a.slice/b.scope/memory.current", 100);
+	say_mib(V2 "/a.slice/memory.max", 300);
+	say_mib(V2 "/a.slice/memory.current", 10);
+	hal_limit_root(g_root);
+	assert_true(hal_memory_left(UINT64_MAX) == 290 * MIB);
+	assert_true(hal_memory_total() == 300 * MIB);
+	/* somebody else in the tightest one */
+	say_mib(V2 "/a.slice/memory.current", 295);
+	assert_true(hal_memory_left(UINT64_MAX) == 5 * MIB);
+	say_mib(V2 "/a.slice/memory.current", 301);
+	assert_true(hal_memory_left(UINT64_MAX) == 0);
+	/* of which some are of files */
+	say(V2 "/a.slice/memory.stat", "anon 5\nactive_file 1048576\n"
+	    "inactive_file 2097152\nother 7\n");
+	assert_true(hal_memory_left(UINT64_MAX) == 3 * MIB);
+	assert_true(hal_memory_left(0) == 0);
+	/* a limit that is changed while we run */
+	say_mib(V2 "/a.slice/memory.max", 3000);
+	assert_true(hal_memory_left(UINT64_MAX) == 400 * MIB);
+	say(V2 "/a.slice/b.scope/memory.max", "max\n");
+	assert_true(hal_memory_left(UINT64_MAX) == 600 * MIB);
+}
+
+static void test_version_1(void **state)
+{
+	(void)state;
+	say("/proc/self/cgroup", "9:name=systemd:/x\n8:pids:/memory:/y\n"
+	    "4:hugetlb,memory:/box/inner\n1:cpu:/\n0::/\n");
+	say(V1 "/box/inner/memory.limit_in_bytes", NONE);
+	say_mib(V1 "/box/memory.limit_in_bytes", 64);
+	say_mib(V1 "/box/memory.usage_in_bytes", 24);
+	say(V1 "/memory.limit_in_bytes", NONE);
+	hal_limit_root(g_root);
+	assert_true(hal_memory_left(UINT64_MAX) == 40 * MIB);
+	assert_true(hal_memory_total() == 64 * MIB);
+	/* memory and swap are limited together there */
+	say("/proc/meminfo", "MemTotal:    1024000 kB\n"
+	    "MemAvailable: 614400 kB\nSwapFree:     102400 kB\n");
+	say_mib(V1 "/box/memory.memsw.limit_in_bytes", 70);
+	say_mib(V1 "/box/memory.memsw.usage_in_bytes", 24);
+	assert_true(hal_memory_left(UINT64_MAX) == 46 * MIB);
+}
+
+/* The namespace of a container does not show the path that the kernel says; its
+ * own group is the root there. */
+static void test_container(void **state)
+{
+	char path[1000];
+
+	(void)state;
+	memset(path, 'a', sizeof(path));
+	for (int i = 100; i < (int)sizeof(path); i += 100)
+		path[i] = '/';
+	memcpy(path, "0::/", 4);
+	path[sizeof(path) - 1] = '\0';
+	say("/proc/self/cgroup", path);
+	say_mib(V2 "/memory.max", 80);
+	say_mib(V2 "/memory.current", 30);
+	hal_limit_root(g_root);
+	assert_true(hal_memory_left(UINT64_MAX) == 50 * MIB);
+	say("/proc/self/cgroup", "0::/../..\n");
+	hal_limit_root(g_root);
+	assert_true(hal_memory_left(UINT64_MAX) == 50 * MIB);
+}
+
+/* What is no line of a group is none. */
+static void test_nonsense(void **state)
+{
+	static const char *const lines[] = {
+		"", "\n", ":", "::", "4:memory", "10::/box\n", "4:xmemory:/box",
+		"4:memory,:", "4:memoryx,cpu:/box\n",
+	};
+
+	(void)state;
+	say_mib(V1 "/box/memory.limit_in_bytes", 1);
+	say_mib(V1 "/box/memory.usage_in_bytes", 1);
+	say_mib(V2 "/box/memory.max", 1);
+	say_mib(V2 "/box/memory.current", 1);
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		say("/proc/self/cgroup", lines[i]);
+		hal_limit_root(g_root);
+		assert_true(hal_memory_left(UINT64_MAX) == 600 * MIB);
+	}
+}
+
+#define TEST(name)	cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_machine),
+		TEST(test_version_2),
+		TEST(test_version_1),
+		TEST(test_container),
+		TEST(test_nonsense),
+	};
+
+	cmocka_set_test_filter(getenv("UNIT_TEST"));
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,679 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_mem.c - dmable memory for the application, fi_unimem_mem(3).
+ * UNM_TEST_PAIRS: how often memory is taken and given back.
+ */
+#include <dirent.h>
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "lib/ep_mem.h"
+
+#define PAIRS		100000
+
+static unsigned open_files(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned n = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir) != NULL)
+		n++;
+	closedir(dir);
+	return n;
+}
+
+static unsigned mappings(void)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	char line[512];
+	unsigned n = 0;
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f) != NULL)
+		n += strstr(line, "unimem-mem") != NULL;
+	fclose(f);
+	return n;
+}
+
+/* ---- The calls ------------------------------------------------------- */
+
+static void test_open(void **state)
+{
+	struct ep *e = ep_open(NULL);
+	void *ops = NULL, *again = NULL;
+
+	(void)state;
+	assert_int_equal(fi_open_ops(&e->domain->fid, "unimem_men", 0, &ops,
+				     NULL), -FI_ENOSYS);
+	assert_int_equal(fi_open_ops(&e->domain->fid, NULL, 0, &ops, NULL),
+			 -FI_ENOSYS);
+	assert_int_equal(fi_open_ops(&e->domain->fid, FI_UNIMEM_MEM, 1, &ops,
+				     NULL), -FI_EBADFLAGS);
+	assert_null(ops);
+	assert_int_equal(fi_open_ops(&e->domain->fid, "unimem_mem", 0, &ops,
+				     NULL), 0);
+	assert_int_equal(((struct fi_unimem_mem_ops *)ops)->size,
+			 sizeof(struct fi_unimem_mem_ops));
+	assert_int_equal(fi_open_ops(&e->domain->fid, FI_UNIMEM_MEM, 0, &again,
+				     NULL), 0);
+	assert_ptr_equal(ops, again);
+	ep_close(e);
+}
+
+/* Each is refused in one line, which names the size. */
+static void test_nonsense_is_refused(void **state)
+{
+	static const struct {
+		size_t bytes, align;
+		uint64_t flags;
+		int ret;
+		const char *word;
+	} t[] = {
+		{ 0, 0, 0, -FI_EINVAL, "0 bytes" },
+		{ 4711, 3, 0, -FI_EINVAL, "4711" },
+		{ 4711, 65, 0, -FI_EINVAL, "4711" },
+		{ 4711, (size_t)1 << 22, 0, -FI_EINVAL, "4711" },
+		{ 4711, SIZE_MAX, 0, -FI_EINVAL, "4711" },
+		{ 4711, 0, 1, -FI_EBADFLAGS, "4711" },
+		{ 4711, 0, UINT64_C(1) << 63, -FI_EBADFLAGS, "4711" },
+		{ (size_t)1 << 45, 0, 0, -FI_ENOMEM, "35184372088832" },
+		{ ((size_t)1 << 46) + 1, 0, 0, -FI_ENOMEM, "70368744177665" },
+		{ SIZE_MAX, 0, 0, -FI_ENOMEM, "18446744073709551615" },
+		{ SIZE_MAX - 64, (size_t)2 << 20, 0, -FI_ENOMEM, "18446744" },
+	};
+	struct ep *e = ep_open(NULL);
+	struct fid_domain *domain = domain_open(e);
+	uint8_t *block = get(domain, 1000, 0);
+	uint8_t *big = get(domain, 33 * MIB, 0);
+	char text[1024];
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		struct unit_ear ear = unit_listen();
+		void *addr = NULL;
+		int ret = g_ops->alloc(domain, t[i].bytes, t[i].align,
+				       t[i].flags, &addr);
+
+		assert_int_equal(unit_heard(&ear, text, sizeof(text)), 1);
+		assert_int_equal(ret, t[i].ret);
+		assert_null(addr);
+		if (strstr(text, t[i].word) == NULL)
+			unit_fail("%s is not in: %s", t[i].word, text);
+	}
+	put(domain, block);
+	for (int i = 0; i < 7; i++) {
+		void *const bad[] = { NULL, block, block + 64, e, &ep_now,
+				      big + 64, big + 33 * MIB };
+		struct unit_ear ear = unit_listen();
+		int ret = g_ops->free(domain, bad[i]);
+
+		assert_int_equal(unit_heard(&ear, text, sizeof(text)), 1);
+		assert_int_equal(ret, -FI_EINVAL);
+	}
+	put(domain, big);
+	assert_int_equal(fi_close(&domain->fid), 0);
+	ep_close(e);
+}
+
+static void test_query(void **state)
+{
+	struct ep *e = ep_open(NULL);
+	struct fid_domain *domain = domain_open(e);
+	uint8_t *small = get(domain, 65, 0);
+	uint8_t *big = get(domain, 40 * MIB + 1, 0);
+	struct fi_unimem_mem_attr a, untouched;
+
+	(void)state;
+	memset(&untouched, 0xee, sizeof(untouched));
+	for (int i = 0; i < 128; i++) {
+		memset(&a, 0xff, sizeof(a));
+		assert_int_equal(g_ops->query(domain, small + i, &a), 0);
+		assert_ptr_equal(a.addr, small);
+		assert_int_equal(a.bytes, 128);
+		assert_true((uint8_t *)a.segment <= small && small + 128 <=
+			    (uint8_t *)a.segment + a.segment_bytes);
+		for (int k = 0; k < 4; k++)
+			assert_int_equal(a.reserved[k], 0);
+	}
+	assert_int_equal(g_ops->query(domain, big + 40 * MIB, &a), 0);
+	assert_ptr_equal(a.addr, big);
+	assert_int_equal(a.bytes, 40 * MIB + 64);
+	a = untouched;
+	assert_int_equal(g_ops->query(domain, small + 128, &a), -FI_ENOENT);
+	assert_int_equal(g_ops->query(domain, big - 1, &a), -FI_ENOENT);
+	assert_int_equal(g_ops->query(domain, big + 40 * MIB + 64, &a),
+			 -FI_ENOENT);
+	assert_int_equal(g_ops->query(domain, &a, &a), -FI_ENOENT);
+	assert_int_equal(g_ops->query(domain, NULL, &a), -FI_ENOENT);
+	put(domain, small);
+	assert_int_equal(g_ops->query(domain, small, &a), -FI_ENOENT);
+	put(domain, big);
+	assert_int_equal(g_ops->query(domain, big, &a), -FI_ENOENT);
+	assert_memory_equal(&a, &untouched, sizeof(a));
+	assert_int_equal(fi_close(&domain->fid), 0);
+	ep_close(e);
+}
+
+/* ---- Blocks ---------------------------------------------------------- */
+
+static void test_alignment(void **state)
+{
+	static const size_t sizes[] = { 1, 64, 4097, 3 * MIB, 33 * MIB };
+	struct ep *e = ep_open(NULL);
+	struct fid_domain *domain = domain_open(e);
+
+	(void)state;
+	for (size_t align = 1; align <= FI_UNIMEM_MEM_ALIGN_MAX; align *= 2) {
+		for (int i = 0; i < (align < MIB / 2 ? 4 : 5); i++) {
+			uint8_t *odd = get(domain, 100, 0);
+			uint8_t *p = get(domain, sizes[i], align);
+
+			assert_int_equal((uintptr_t)p % align, 0);
+			assert_int_equal((uintptr_t)p % 64, 0);
+			p[0] = p[sizes[i] - 1] = 1;
+			put(domain, p);
+			put(domain, odd);
+		}
+	}
+	assert_int_equal(fi_close(&domain->fid), 0);
+	ep_close(e);
+}
+
+/* Memory that was in nobody's hands yet, over some segments. */
+static void test_new_memory_is_zero(void **state)
+{
+	static const size_t bytes[] = { MIB, 100000, 64, 5 * MIB, 33 * MIB };
+	struct ep *e = ep_open(NULL);
+	struct fid_domain *domain = domain_open(e);
+
+	(void)state;
+	for (int i = 0; i < 15; i++) {
+		uint8_t *p = get(domain, bytes[i % 5], 0);
+
+		assert_true(all(p, bytes[i % 5], 0));
+		if (i % 5 == 4)
+			put(domain, p);
+		else
+			memset(p, 0xff, bytes[i % 5]);
+	}
+	assert_int_equal(fi_close(&domain->fid), 0);
+	/* nor does the next domain see what this one wrote */
+	domain = domain_open(e);
+	for (int i = 0; i < 5; i++)
+		assert_true(all(get(domain, bytes[i], 0), bytes[i], 0));
+	assert_int_equal(fi_close(&domain->fid), 0);
+	ep_close(e);
+}
+
+struct block {
+	uint8_t *p;
+	size_t bytes;
+	uint8_t mark;
+};
+
+/* Take or give back one of many, all of its bytes its own. */
+static void toggle(struct fid_domain *domain, struct block *b, uint64_t *rng,
+		   unsigned bits)
+{
+	if (b->p != NULL) {
+		assert_true(all(b->p, b->bytes, b->mark));
+		put(domain, b->p);
+		b->p = NULL;
+		return;
+	}
+	b->bytes = 1 + unit_below(rng, 1u << (1 + unit_below(rng, bits)));
+	b->p = get(domain, b->bytes, unit_below(rng, 4) != 0 ? 0 :
+		   (size_t)1 << unit_below(rng, 15));
+	b->mark = (uint8_t)unit_random(rng);
+	memset(b->p, b->mark, b->bytes);
+}
+
+static void test_random_blocks_are_apart(void **state)
+{
+	struct ep *e = ep_open(NULL);
+	struct fid_domain *domain = domain_open(e);
+	struct block block[128] = { { NULL } };
+	uint64_t rng = 3;
+
+	(void)state;
+	for (int i = 0; i < (UNIT_SLOW ? 1000 : 4000); i++)
+		toggle(domain, &block[unit_below(&rng, 128)], &rng, 21);
+	for (int i = 0; i < 128; i++)
+		if (block[i].p != NULL)
+			toggle(domain, &block[i], &rng, 21);
+	if (ep_inside()) {
+		assert_int_equal(heap_of(domain)->blocks, 0);
+		assert_int_equal(heap_of(domain)->used, 0);
+		assert_in_range(segments(domain), 0, 1);
+	}
+	assert_int_equal(fi_close(&domain->fid), 0);
+	ep_close(e);
+}
+
+/* The books lie elsewhere: a peer may write over all there is. */
+static void test_what_peers_write_harms_nobody(void **state)
+{
+	struct ep *e = ep_open(NULL);
+	struct fid_domain *domain = domain_open(e);
+	struct block block[64] = { { NULL } };
+	uint64_t rng = 9;
+
+	(void)state;
+	for (int i = 0; i < 600; i++) {
+		struct block *b = &block[unit_below(&rng, 64)];
+		struct fi_unimem_mem_attr a;
+
+		if (b->p != NULL && i % 3 == 0) {
+			assert_int_equal(g_ops->query(domain, b->p, &a), 0);
+			memset(a.segment, 0x55, a.segment_bytes);
+			for (int k = 0; k < 64; k++)
+				if (block[k].p != NULL)
+					memset(block[k].p, block[k].mark,
+					       block[k].bytes);
+		}
+		toggle(domain, b, &rng, 14);
+	}
+	assert_int_equal(fi_close(&domain->fid), 0);
+	ep_close(e);
+}
+
+/* ---- Segments -------------------------------------------------------- */
+
+static void test_segments_go_back(void **state)
+{
+	struct ep *e = ep_open(NULL);
+	struct fid_domain *domain = domain_open(e);
+	unsigned fds = open_files(), maps = mappings();
+	uint8_t *p[120];
+
+	(void)state;
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < 120; i++)
+			p[i] = get(domain, MIB, 0);
+		/* one here and there keeps them all */
+		for (int i = 0; i < 120; i++)
+			if (i % 4 != 0)
+				put(domain, p[i]);
+		if (ep_inside())
+			assert_in_range(segments(domain), 2, 8);
+		for (int i = 0; i < 120; i += 4)
+			put(domain, p[i]);
+		if (ep_inside())
+			assert_int_equal(segments(domain), 1);
+		assert_in_range(open_files(), fds, fds + 1);
+		assert_in_range(mappings(), maps, maps + 1);
+	}
+	assert_int_equal(fi_close(&domain->fid), 0);
+	assert_int_equal(open_files(), fds);
+	assert_int_equal(mappings(), maps);
+	ep_close(e);
+}
+
+static long pairs(void)
+{
+	const char *text = getenv("UNM_TEST_PAIRS");
+
+	return text != NULL ? atol(text) : PAIRS;
+}
+
+/* All that is mapped, be it memory or not. */
+static size_t address_space(void)
+{
+	FILE *f = fopen("/proc/self/statm", "re");
+	size_t pages = 0;
+
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%zu", &pages), 1);
+	fclose(f);
+	return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Neither mappings nor descriptors grow, and no segment is made anew. */
+static void test_pairs_grow_nothing(void **state)
+{
+	static const size_t bytes[] = { 1, 4096, MIB, 3 * MIB, 32 * MIB };
+	struct ep *e = ep_open(NULL);
+	struct fid_domain *domain = domain_open(e);
+	size_t space;
+
+	(void)state;
+	for (int i = 0; i < 5; i++) {
+		uint8_t *p = get(domain, bytes[i], 0);
+		struct hal_key key = { { 0 } };
+		unsigned fds, maps;
+
+		put(domain, p);		/* the one kept is now this one */
+		p = get(domain, bytes[i], 0);
+		fds = open_files();
+		maps = mappings();
+		if (ep_inside())
+			key = unm_mem_find(unm_domain(domain), p, 1)->key;
+		for (long n = pairs() / 5; n > 0; n--) {
+			put(domain, p);
+			p = get(domain, bytes[i], 0);
+		}
+		assert_int_equal(open_files(), fds);
+		assert_int_equal(mappings(), maps);
+		if (ep_inside())
+			assert_memory_equal(&unm_mem_find(unm_domain(domain),
+							  p, 1)->key, &key,
+					    sizeof(key));
+		put(domain, p);
+	}
+	space = address_space();
+	for (int n = 0; n < 20; n++)	/* those of their own do go back */
+		put(domain, get(domain, 33 * MIB, 0));
+	assert_in_range(address_space(), 0, space + 4 * MIB);
+	assert_int_equal(fi_close(&domain->fid), 0);
+	ep_close(e);
+}
+
+/* What was not freed goes with the domain, which closes all the same. */
+static void test_close_with_blocks_in_use(void **state)
+{
+	struct ep *e = ep_open(NULL);
+	unsigned fds = open_files(), maps = mappings();
+	struct fid_domain *domain = domain_open(e);
+	struct unit_ear ear;
+	char text[256];
+
+	(void)state;
+	for (int i = 0; i < 20; i++)
+		get(domain, i * MIB + 1, 0);
+	get(domain, 70 * MIB, 0);
+	ear = unit_listen();
+	assert_int_equal(fi_close(&domain->fid), 0);
+	assert_int_equal(unit_heard(&ear, text, sizeof(text)), 0);
+	assert_int_equal(open_files(), fds);
+	assert_int_equal(mappings(), maps);
+	ep_close(e);
+}
+
+/* ---- Limits ---------------------------------------------------------- */
+
+/*
+ * Where so large a segment is not to be had a smaller one will do, and nobody
+ * hears of it; where the block is not, one line says why.
+ */
+static void test_a_limit_is_an_error(void **state)
+{
+	struct ep *e = ep_open(NULL);
+	struct fid_domain *domain;
+	struct rlimit lim;
+	uint8_t *p, *q;
+	struct unit_ear ear;
+	void *addr = NULL;
+	char text[1024];
+	int ret;
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	if (!on_emu(e))
+		skip();			/* of files' sizes no other knows */
+	domain = domain_open(e);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &lim), 0);
+	ear = unit_listen();
+	lim.rlim_cur = MIB;
+	setrlimit(RLIMIT_FSIZE, &lim);
+	p = get(domain, 100000, 0);
+	q = get(domain, MIB, 0);
+	ret = g_ops->alloc(domain, MIB + 1, 0, 0, &addr);
+	lim.rlim_cur = lim.rlim_max;
+	setrlimit(RLIMIT_FSIZE, &lim);
+	assert_int_equal(unit_heard(&ear, text, sizeof(text)), 1);
+	assert_int_equal(ret, -FI_ENOMEM);
+	assert_non_null(strstr(text, "1048577"));
+	assert_non_null(strstr(text, "RLIMIT_FSIZE"));
+	assert_null(addr);
+	put(domain, p);
+	put(domain, q);
+	put(domain, get(domain, MIB + 1, 0));
+	assert_int_equal(fi_close(&domain->fid), 0);
+	ep_close(e);
+}
+
+/* All of a small board, as check-ep-sim.sh has it, and again. */
+static void test_small_board(void **state)
+{
+	enum { MAX = 1 << 10, BYTES = 65536 };
+	const char *text = getenv("FI_UNIMEM_SIM");
+	struct ep *e;
+	struct fid_domain *domain;
+	uint8_t *p[MAX];
+	int had = 0;
+
+	(void)state;
+	if (text == NULL || strcmp(text, "mem=15") != 0)
+		skip();
+	e = ep_open(NULL);
+	domain = domain_open(e);
+	for (int round = 0; round < 3; round++) {
+		struct unit_ear ear = unit_listen();
+		char line[512];
+		void *addr;
+		int n = 0;
+
+		while (n < MAX && g_ops->alloc(domain, BYTES, 0, 0,
+					       &addr) == 0) {
+			p[n] = addr;
+			memset(p[n++], round, BYTES);
+		}
+		assert_int_equal(unit_heard(&ear, line, sizeof(line)), 1);
+		/* all of it, in whatever pieces, every time */
+		assert_in_range(n, 14 * MIB / BYTES, 15 * MIB / BYTES);
+		assert_true(round == 0 || n == had);
+		had = n;
+		while (n > 0) {
+			assert_true(all(p[--n], BYTES, (uint8_t)round));
+			put(domain, p[n]);
+		}
+	}
+	assert_int_equal(fi_close(&domain->fid), 0);
+	ep_close(e);
+}
+
+/* ---- Forked children ------------------------------------------------- */
+
+static int child(struct fid_domain *domain, uint8_t *p)
+{
+	struct unit_ear ear = unit_listen();
+	struct fi_unimem_mem_attr a;
+	void *addr = NULL;
+	char text[512];
+	int ret = g_ops->alloc(domain, 4711, 0, 0, &addr);
+
+	if (unit_heard(&ear, text, sizeof(text)) != 1 || addr != NULL ||
+	    strstr(text, "4711") == NULL || strstr(text, "fork") == NULL)
+		return 1;
+	if (ret != -FI_EPERM)
+		return 2;
+	if (g_ops->query(domain, p, &a) != -FI_ENOENT)
+		return 3;
+	if (g_ops->free(domain, p) != 0)
+		return 4;
+	return fi_close(&domain->fid) != 0 ? 5 : 0;
+}
+
+static void test_a_forked_child_has_none(void **state)
+{
+	struct ep *e = ep_open(NULL);
+	struct fid_domain *domain = domain_open(e);
+	uint8_t *p = get(domain, 5 * MIB, 0), *q = get(domain, 50 * MIB, 0);
+	int status;
+	pid_t pid;
+
+	(void)state;
+	memset(p, 1, 5 * MIB);
+	memset(q, 2, 50 * MIB);
+	pid = fork();
+	if (pid == 0)
+		_exit(child(domain, p));
+	assert_true(pid > 0);
+	assert_true(waitpid(pid, &status, 0) == pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	assert_true(all(p, 5 * MIB, 1) && all(q, 50 * MIB, 2));
+	put(domain, p);
+	put(domain, q);
+	assert_int_equal(fi_close(&domain->fid), 0);
+	ep_close(e);
+}
+
+/* ---- While another thread allocates ---------------------------------- */
+
+/* What the HAL is about to say: it waits there until it may go on. */
+static _Atomic bool g_inside, g_leave;
+
+static void held_line(int level, const char *line)
+{
+	(void)level;
+	(void)unm_mem_hears(line);
+	g_inside = true;
+	while (!g_leave)
+		sched_yield();
+}
+
+static void *alloc_too_much(void *domain)
+{
+	void *addr = NULL;
+
+	return (void *)(intptr_t)g_ops->alloc(domain, (size_t)1 << 45, 0, 0,
+					      &addr);
+}
+
+static void begin(pthread_t *thread, struct fid_domain *domain)
+{
+	hal_log_set(held_line);
+	g_inside = false;
+	g_leave = false;
+	assert_int_equal(pthread_create(thread, NULL, alloc_too_much, domain),
+			 0);
+	while (!g_inside)
+		sched_yield();
+}
+
+/* It is refused, in a line of its own. */
+static void end(pthread_t thread)
+{
+	struct unit_ear ear = unit_listen();
+	char text[1024];
+	void *ret;
+	int lines;
+
+	g_leave = true;
+	pthread_join(thread, &ret);
+	lines = unit_heard(&ear, text, sizeof(text));
+	assert_int_equal(lines, 1);
+	assert_int_equal((intptr_t)ret, -FI_ENOMEM);
+}
+
+static void *alloc_small(void *domain)
+{
+	void *addr = NULL;
+
+	return g_ops->alloc(domain, 100, 0, 0, &addr) == 0 ? addr : NULL;
+}
+
+/* A domain that waits for the HAL does not keep another one waiting. */
+static void test_domains_do_not_wait(void **state)
+{
+	struct fid_domain *slow, *quick;
+	pthread_t thread, other;
+	struct ep *e;
+	uint8_t *p;
+	void *q;
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	e = ep_open(NULL);
+	slow = domain_open(e);
+	quick = domain_open(e);
+	p = get(quick, 100, 0);
+	begin(&thread, slow);
+	alarm(60);			/* it does not come back */
+	assert_int_equal(pthread_create(&other, NULL, alloc_small, quick), 0);
+	pthread_join(other, &q);
+	alarm(0);
+	end(thread);
+	assert_non_null(q);
+	put(quick, p);
+	put(quick, q);
+	assert_int_equal(fi_close(&quick->fid), 0);
+	assert_int_equal(fi_close(&slow->fid), 0);
+	ep_close(e);
+}
+
+/* With objects of its own. */
+static int child_allocates(struct fi_info *info)
+{
+	struct fi_unimem_mem_ops *ops;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	void *addr = NULL;
+
+	alarm(60);
+	if (ep_fabric(info, &fabric) != 0)
+		return 1;
+	if (fi_domain(fabric, info, &domain, NULL) != 0)
+		return 2;
+	if (fi_open_ops(&domain->fid, FI_UNIMEM_MEM, 0, (void **)&ops,
+			NULL) != 0)
+		return 3;
+	if (ops->alloc(domain, 100, 0, 0, &addr) != 0)
+		return 4;
+	memset(addr, 1, 100);
+	if (ops->free(domain, addr) != 0)
+		return 5;
+	return fi_close(&domain->fid) != 0 || fi_close(&fabric->fid) != 0 ?
+		6 : 0;
+}
+
+static void test_fork_during_an_alloc(void **state)
+{
+	struct fid_domain *domain;
+	pthread_t thread;
+	struct ep *e;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	e = ep_open(NULL);
+	domain = domain_open(e);
+	begin(&thread, domain);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(child_allocates(e->info));
+	assert_true(waitpid(pid, &status, 0) == pid);
+	end(thread);
+	assert_int_equal(status, 0);
+	assert_int_equal(fi_close(&domain->fid), 0);
+	ep_close(e);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		EP_TEST(test_open),
+		EP_TEST(test_nonsense_is_refused),
+		EP_TEST(test_query),
+		EP_TEST(test_alignment),
+		EP_TEST(test_new_memory_is_zero),
+		EP_TEST(test_random_blocks_are_apart),
+		EP_TEST(test_what_peers_write_harms_nobody),
+		EP_TEST(test_segments_go_back),
+		EP_TEST(test_pairs_grow_nothing),
+		EP_TEST(test_close_with_blocks_in_use),
+		EP_TEST(test_a_limit_is_an_error),
+		EP_TEST(test_small_board),
+		EP_TEST(test_a_forked_child_has_none),
+		EP_TEST(test_domains_do_not_wait),
+		EP_TEST(test_fork_during_an_alloc),
+	};
+
+	return unit_run(tests);
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_missed_events.c - what happens between two looks is seen all the same:
+ * before a sleep, during a transfer. Each was found by test/model or by reading
+ * it.
+ */
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/ep_xfer.h"
+#include "unm_env.h"
+#include "api/unm_ep.h"
+
+enum { LEN = 2048, BIG = 2 << 20 };
+
+static const struct ep_want with_fd = { .wait = FI_WAIT_FD };
+
+static int trywait(struct ep *e)
+{
+	struct fid *fid = &e->cq->fid;
+
+	return fi_trywait(e->fabric, &fid, 1);
+}
+
+static struct unm_peer *peer_of(struct ep *e, fi_addr_t to)
+{
+	return unm_ep(e->ep)->peer_of[to];
+}
+
+/* Two that have talked to each other. */
+static struct ep_pair acquainted(const struct ep_want *want)
+{
+	struct ep_pair p = ep_pair(want);
+	static char in[8], ctx;
+
+	EP_OK(fi_recv(p.b->ep, in, sizeof(in), NULL, FI_ADDR_UNSPEC, in));
+	EP_OK(fi_send(p.a->ep, "x", 1, NULL, p.ab, &ctx));
+	ep_sent(p.a, &ctx);
+	ep_received(p.b, in);
+	ep_settle();
+	return p;
+}
+
+static void read_all(struct ep *e)
+{
+	struct fi_cq_tagged_entry c[8];
+
+	while (fi_cq_read(e->cq, c, 8) > 0)
+		;
+}
+
+/* Everything is released after a send was refused and before that is noted. */
+static void test_room_comes_as_a_send_is_refused(void **state)
+{
+	static char out[LEN], in[LEN];
+	struct unm_peer *peer;
+	struct ep_pair p;
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	p = acquainted(&with_fd);
+	peer = peer_of(p.a, p.ab);
+	for (int i = 0; i < 200; i++)
+		EP_OK(fi_recv(p.b->ep, in, LEN, NULL, FI_ADDR_UNSPEC, in));
+	while (unm_peer_room(peer, LEN) != UNM_SPACE_NONE &&
+	       fi_inject(p.a->ep, out, LEN, p.ab) == 0)
+		;
+	/* fi_inject() sees that there is no room ... */
+	for (int i = 0; i < 1000; i++)
+		read_all(p.b);
+	unm_peer_refused(peer);		/* ... and goes on */
+	read_all(p.a);
+	assert_int_equal(trywait(p.a), -FI_EAGAIN);
+	EP_OK(fi_inject(p.a->ep, out, LEN, p.ab));
+}
+
+/* One that broke the protocol is dropped on the way to sleep. */
+static void test_errors_come_as_one_falls_asleep(void **state)
+{
+	struct fi_cq_tagged_entry c;
+	struct unm_peer *peer;
+	struct ep_pair p;
+	char *out;
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	p = acquainted(&with_fd);
+	peer = peer_of(p.a, p.ab);
+	out = calloc(1, 1 << 20);
+	EP_OK(fi_send(p.a->ep, out, 1 << 20, NULL, p.ab, out));
+	read_all(p.a);
+	unm_peer_spoiled(peer, "(not: a test)", 0);
+	assert_int_equal(trywait(p.a), -FI_EAGAIN);
+	assert_int_equal(fi_cq_read(p.a->cq, &c, 1), -FI_EAVAIL);
+	free(out);
+}
+
+/* A peer that nothing is awaited of any more does not wake us for ever. */
+static void test_nobody_is_left_to_wake_us(void **state)
+{
+	static char in[8], ctx;
+	struct iovec iov = { "y", 1 };
+	struct fi_msg msg = {
+		.msg_iov = &iov, .iov_count = 1, .context = &ctx,
+	};
+	struct unm_peer *peer;
+	struct ep_pair p;
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	p = acquainted(&with_fd);
+	peer = peer_of(p.a, p.ab);
+	if (peer->hp->tx.sleep == NULL)
+		skip();			/* this backend tells it otherwise */
+	msg.addr = p.ab;
+	EP_OK(fi_recv(p.b->ep, in, 8, NULL, FI_ADDR_UNSPEC, in));
+	EP_OK(fi_sendmsg(p.a->ep, &msg, FI_DELIVERY_COMPLETE | FI_COMPLETION));
+	for (int i = 0; i < 1000; i++)
+		read_all(p.b);
+	/* armed, and found delivered while at it */
+	trywait(p.a);
+	for (int i = 0; i < 100; i++)
+		read_all(p.a);
+	assert_int_equal(atomic_load(&peer->hp->tx.sleep->tx_asleep), 0);
+}
+
+/* The sender closes in the middle of a transfer; the buffer is its own again,
+ * the process lives on. Half of it must not pass for a message. */
+static void closed_while_it_is_read(char *out, char *in)
+{
+	struct fi_cq_tagged_entry c;
+	struct fi_cq_err_entry err = { 0 };
+	struct ep_pair p = acquainted(NULL);
+	ssize_t ret;
+
+	memset(out, 1, BIG);
+	EP_OK(fi_recv(p.b->ep, in, BIG, NULL, FI_ADDR_UNSPEC, in));
+	EP_OK(fi_send(p.a->ep, out, BIG, NULL, p.ab, out));
+	ret = fi_cq_read(p.b->cq, &c, 1);
+	ep_close(p.a);
+	memset(out, 2, BIG);
+	while (ret == -FI_EAGAIN)
+		ret = fi_cq_read(p.b->cq, &c, 1);
+	if (ret == 1) {
+		for (size_t i = 0; i < BIG; i += 4096)
+			assert_int_equal(in[i], 1);
+	} else {
+		assert_int_equal(ret, -FI_EAVAIL);
+		assert_int_equal(fi_cq_readerr(p.b->cq, &err, 0), 1);
+		assert_int_equal(err.err, FI_ECONNRESET);
+	}
+	ep_close(p.b);
+}
+
+static void test_closed_while_it_is_read(void **state)
+{
+	static char out[BIG], in[BIG];
+
+	(void)state;
+	for (int i = 0; i < 20; i++)
+		closed_while_it_is_read(out, in);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		EP_TEST(test_room_comes_as_a_send_is_refused),
+		EP_TEST(test_errors_come_as_one_falls_asleep),
+		EP_TEST(test_nobody_is_left_to_wake_us),
+		EP_TEST(test_closed_while_it_is_read),
+	};
+
+	return unit_run(tests);
+}

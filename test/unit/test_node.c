@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* test_node.c - what fi_getinfo() makes of nodes and services. */
+#include <string.h>
+
+#include <rdma/providers/fi_prov.h>
+
+#include "lib/ep_pair.h"
+#include "unm_addr.h"
+
+extern struct fi_provider *fi_prov_ini(void);
+static struct fi_provider *prov;
+
+static void test_nodes(void **state)
+{
+	static const char *const strange[] = {
+		"g00n13s.invalid", "192.0.2.1", "unimem://", "unimem://0:",
+		"224.0.0.1", "255.255.255.255", "ff02::1", "unimem://0:0",
+	};
+	static const char *const here[] = { "localhost", "127.0.0.1",
+		"127.0.1.1", "0.0.0.0" };
+	struct fi_info *info = NULL;
+
+	(void)state;
+	assert_int_equal(prov->getinfo(EP_VERSION, "unimem://0:7", NULL, 0,
+				       NULL, &info), 0);
+	assert_non_null(info->dest_addr);
+	assert_int_equal(info->dest_addrlen, sizeof(struct hal_addr));
+	assert_int_equal(((struct hal_addr *)info->dest_addr)->iface, 7);
+	fi_freeinfo(info);
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(prov->getinfo(EP_VERSION, strange[i], "1", 0,
+					       NULL, &info), -FI_ENODATA);
+	for (int i = 0; i < 8; i++) {
+		uint64_t flags = i & 1 ? FI_SOURCE : 0;
+
+		assert_int_equal(prov->getinfo(EP_VERSION, here[i / 2], "1",
+					       flags, NULL, &info), 0);
+		assert_non_null(info->src_addr);
+		assert_int_equal(info->dest_addr == NULL, flags != 0);
+		fi_freeinfo(info);
+	}
+	assert_int_equal(prov->getinfo(EP_VERSION, "unimem://0", NULL, 0,
+				       NULL, &info), -FI_ENODATA);
+	/* an incarnation is nobody's to take */
+	assert_int_equal(prov->getinfo(EP_VERSION,
+				       "unimem://0:7/00000000000000ab", NULL,
+				       FI_SOURCE, NULL, &info), -FI_ENODATA);
+	/* no name is looked up */
+	assert_int_equal(prov->getinfo(EP_VERSION, "localhost", NULL,
+				       FI_NUMERICHOST, NULL, &info),
+			 -FI_ENODATA);
+}
+
+/* What fi_getinfo() makes of a node and a service, as destination or source. */
+static struct hal_addr named(const char *node, const char *service,
+			     uint64_t flags)
+{
+	struct fi_info *info = NULL;
+	struct hal_addr a;
+	int ret = prov->getinfo(EP_VERSION, node, service, flags, NULL, &info);
+
+	if (ret != 0)
+		unit_fail("node %s service %s: %d", node, service, ret);
+	if (flags & FI_SOURCE) {
+		assert_null(info->dest_addr);
+		memcpy(&a, info->src_addr, sizeof(a));
+	} else {
+		assert_int_equal(info->dest_addrlen, sizeof(a));
+		memcpy(&a, info->dest_addr, sizeof(a));
+		/* of our own, nothing is known yet */
+		assert_int_equal(((struct hal_addr *)info->src_addr)->iface,
+				 0);
+	}
+	assert_int_equal(info->src_addrlen, sizeof(a));
+	fi_freeinfo(info);
+	return a;
+}
+
+/* A board as node and an interface as service are the address of both; a node
+ * that has its interface takes any service. */
+static void test_node_and_service(void **state)
+{
+	static const uint64_t flags[] = { 0, FI_NUMERICHOST, FI_SOURCE };
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct hal_addr one = named("unimem://3:7", NULL, flags[i]);
+		struct hal_addr two = named("unimem://3", "7", flags[i]);
+		struct hal_addr three = named("unimem://3:7", "9228",
+					      flags[i]);
+
+		assert_memory_equal(&one, &two, sizeof(one));
+		assert_memory_equal(&one, &three, sizeof(one));
+		assert_int_equal(one.board, 3);
+		assert_int_equal(one.iface, 7);
+		assert_int_equal(one.reserved, 0);
+	}
+}
+
+/* A name of this host, or none, with a number is an interface of the own board;
+ * which one is known when there is a board. */
+static void test_host_and_number(void **state)
+{
+	static const char *const here[] = { NULL, "localhost", "127.0.0.1",
+		"127.1.2.3" };
+	static const char *const odd[] = { "ssh", "-1", "+1", "", "1x",
+		"4294967296", " 1" };
+	const struct hal big = { .own_board = 2, .caps.ifs_per_board = 65535 };
+	const struct hal small = { .own_board = 1, .caps.ifs_per_board = 63 };
+	struct fi_info *info = NULL;
+
+	(void)state;
+	for (int i = 0; i < 8; i++) {
+		uint64_t flags = i & 1 ? FI_SOURCE : 0;
+		struct hal_addr a = named(here[i / 2], "9228", flags), b = a;
+
+		assert_int_equal(a.nonce, HAL_ADDR_ANY);
+		unm_addr_settle(&big, &a);
+		assert_int_equal(a.board, 2);
+		assert_int_equal(a.iface, 9228);
+		assert_int_equal(a.reserved, 0);
+		/* beyond the last interface the first one follows */
+		unm_addr_settle(&small, &b);
+		assert_int_equal(b.board, 1);
+		assert_int_equal(b.iface, 9228 - 146 * 63);
+		a = named(here[i / 2], "63", flags);
+		unm_addr_settle(&small, &a);
+		assert_int_equal(a.iface, 63);
+		a = named(here[i / 2], "64", flags);
+		unm_addr_settle(&small, &a);
+		assert_int_equal(a.iface, 1);
+		for (int k = 0; k < 7; k++)
+			assert_int_equal(prov->getinfo(EP_VERSION,
+					here[i / 2], odd[k], flags, NULL,
+					&info), -FI_ENODATA);
+	}
+	/* neither an interface nor a peer is named */
+	assert_int_equal(named(NULL, "0", FI_SOURCE).iface, 0);
+	assert_int_equal(prov->getinfo(EP_VERSION, NULL, "0", 0, NULL, &info),
+			 0);
+	assert_null(info->dest_addr);
+	fi_freeinfo(info);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nodes),
+		cmocka_unit_test(test_node_and_service),
+		cmocka_unit_test(test_host_and_number),
+	};
+
+	prov = fi_prov_ini();
+	return unit_run(tests);
+}

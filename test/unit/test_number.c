@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_number.c - interfaces taken by number, and endpoints that meet by it, as
+ * programs with options for host and port do: nothing is exchanged by another
+ * way.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "lib/ep_av.h"
+
+/* A number that no other test of this machine takes. */
+static const char *number(void)
+{
+	static char text[16];
+
+	snprintf(text, sizeof(text), "%d", 20000 + (int)getpid() % 40000);
+	return text;
+}
+
+static struct ep *open_at(const char *service)
+{
+	struct ep_want want = { .service = service };
+
+	return ep_open(&want);
+}
+
+/* The interface of a number has one holder at a time. */
+static void test_taken_once(void **state)
+{
+	struct ep *a = open_at(number());
+	struct hal_addr name = name_of(a);
+	struct fi_info *info = NULL;
+	struct unit_ear ear;
+	struct fid_ep *ep;
+	char text[256];
+
+	(void)state;
+	assert_int_equal(name.iface, strtol(number(), NULL, 10));
+	ear = unit_listen();
+	assert_int_equal(fi_endpoint(a->domain, a->info, &ep, NULL),
+			 -FI_EADDRINUSE);
+	assert_int_equal(unit_heard(&ear, text, sizeof(text)), 1);
+	assert_non_null(strstr(text, number()));
+	/* also by the provider's own form */
+	snprintf(text, sizeof(text), "unimem://%u:%u", name.board, name.iface);
+	assert_int_equal(ep_getinfo_at(text, "9228", FI_SOURCE, NULL, &info),
+			 0);
+	ear = unit_listen();
+	assert_int_equal(fi_endpoint(a->domain, info, &ep, NULL),
+			 -FI_EADDRINUSE);
+	unit_heard(&ear, text, sizeof(text));
+	ep_close(a);
+	a = ep_open(NULL);
+	assert_int_equal(fi_endpoint(a->domain, info, &ep, NULL), 0);
+	assert_int_equal(fi_close(&ep->fid), 0);
+	fi_freeinfo(info);
+}
+
+/* A source that an endpoint cannot have is refused when it is opened, too. */
+static void test_impossible_sources(void **state)
+{
+	struct ep *a = ep_open(NULL);
+	struct hal_addr *src = a->info->src_addr;
+	struct fid_ep *ep;
+
+	(void)state;
+	*src = name_of(a);		/* its nonce is for nobody to choose */
+	assert_int_equal(fi_endpoint(a->domain, a->info, &ep, NULL),
+			 -FI_EINVAL);
+	src->nonce = HAL_ADDR_ANY;
+	src->iface = 70000;
+	assert_int_equal(fi_endpoint(a->domain, a->info, &ep, NULL),
+			 -FI_EINVAL);
+	a->info->src_addrlen = 3;
+	assert_int_equal(fi_endpoint(a->domain, a->info, &ep, NULL),
+			 -FI_EINVAL);
+	a->info->src_addrlen = sizeof(*src);
+}
+
+/* The server knows its number, the client host and number. */
+static void test_meet_by_number(void **state)
+{
+	static const char *const node[] = { NULL, "localhost", "127.0.0.1" };
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct ep *server = open_at(number()), *client = ep_open(NULL);
+		struct hal_addr name = name_of(client), heard;
+		struct fi_info *info = NULL;
+		fi_addr_t to, back;
+		char in, out = 4;
+
+		assert_int_equal(ep_getinfo_at(node[i], number(), 0, NULL,
+					       &info), 0);
+		assert_int_equal(fi_av_insert(client->av, info->dest_addr, 1,
+					      &to, 0, NULL), 1);
+		fi_freeinfo(info);
+		EP_OK(fi_recv(server->ep, &heard, sizeof(heard), NULL,
+			      FI_ADDR_UNSPEC, &heard));
+		EP_OK(fi_inject(client->ep, &name, sizeof(name), to));
+		ep_received(server, &heard);
+		assert_int_equal(fi_av_insert(server->av, &heard, 1, &back, 0,
+					      NULL), 1);
+		EP_OK(fi_recv(client->ep, &in, 1, NULL, to, &in));
+		EP_OK(fi_inject(server->ep, &out, 1, back));
+		assert_int_equal(ep_received(client, &in).src, to);
+		ep_close(client);
+		ep_close(server);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		EP_TEST(test_taken_once),
+		EP_TEST(test_impossible_sources),
+		EP_TEST(test_meet_by_number),
+	};
+
+	return unit_run(tests);
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_prompt.c - puts and gets of ordinary memory are sent as requests to a
+ * target that makes progress, and executed by attach where it does not. No
+ * verdict comes from a clock: the bound is either longer than any machine has
+ * been running, or shorter than any pause of the test.
+ */
+#define _GNU_SOURCE
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/os_pair.h"
+#include "unm_env.h"
+#include "api/unm_ep.h"
+
+#define LEN	((size_t)64 << 10)
+/* As nanoseconds in 64 bits without sign, 500 years: the clock counts from the
+ * start of the machine, and a bound that its value exceeds hides what compares
+ * with a time that was never set. */
+#define LONG_US	(-1)
+#define OPS	100
+
+static struct hal_peer *peer_of(const struct os_pair *p)
+{
+	return ((struct unm_ep *)p->a->ep)->peer_of[p->ab]->hp;
+}
+
+/* The bound of this many microseconds. */
+static struct os_pair open_pair(int prompt_us)
+{
+	struct os_pair p = os_open(OS_ATTACH, LEN);
+
+	ep_settle();
+	g_unm_env.prompt_us = prompt_us;
+	return p;
+}
+
+static void close_pair(struct os_pair *p)
+{
+	g_unm_env.prompt_us = 0;
+	os_close(p);
+}
+
+#define NEEDS_ATTACH()	do {						\
+		if (!ep_inside() || !os_goes(OS_ATTACH))		\
+			skip();						\
+	} while (0)
+
+/* Without progress of b, unless polls says so. */
+static void put(struct os_pair *p, size_t at, const void *from, size_t len,
+		bool polls)
+{
+	uint64_t end = ep_deadline();
+	struct ep_comp c;
+
+	EP_OK(fi_write(p->a->ep, from, len, NULL, p->ab, p->base + at, p->key,
+		       p));
+	while (!ep_take(p->a, p, &c)) {
+		ep_poll(p->a);
+		if (polls)
+			ep_poll(p->b);
+		ep_in_time(end, "a put");
+	}
+	assert_int_equal(c.err, 0);
+	p->nwr++;
+}
+
+static void get(struct os_pair *p, size_t at, void *to, size_t len)
+{
+	EP_OK(fi_read(p->a->ep, to, len, NULL, p->ab, p->base + at, p->key,
+		      p));
+	assert_int_equal(ep_wait(p->a, p).err, 0);
+	p->nrd++;
+}
+
+/* A target that polls: the probe of the first operation comes back, and from
+ * then on all are requests; long ones are not. */
+static void test_target_that_polls(void **state)
+{
+	uint64_t direct, requests;
+	size_t kept;
+	struct os_pair p;
+	uint64_t value;
+
+	(void)state;
+	NEEDS_ATTACH();
+	p = open_pair(LONG_US);
+	for (value = 0; value < 3; value++) {
+		put(&p, 0, &value, 8, true);
+		ep_settle();
+	}
+	direct = os_direct(&p);
+	requests = os_requests(&p);
+	for (value = 0; value < OPS; value++) {
+		uint64_t back = 0;
+
+		put(&p, 8 * value, &value, 8, true);
+		get(&p, 8 * value, &back, 8);
+		assert_int_equal(back, value);
+	}
+	assert_int_equal(os_direct(&p), direct);
+	assert_int_equal(os_requests(&p), requests + 2 * OPS);
+	kept = g_unm_env.prompt_max;
+	g_unm_env.prompt_max = 4096;
+	for (size_t len = 4096; len <= 4097; len++) {
+		static uint8_t buf[4097];
+
+		put(&p, 0, buf, len, true);
+	}
+	g_unm_env.prompt_max = kept;
+	assert_int_equal(os_direct(&p), direct + 1);
+	close_pair(&p);
+}
+
+/* A target that does not: nothing waits for it, and it gets one probe. */
+static void test_target_that_does_not_poll(void **state)
+{
+	uint64_t direct, requests, sent;
+	struct os_pair p;
+	uint64_t value;
+
+	(void)state;
+	NEEDS_ATTACH();
+	p = open_pair(LONG_US);
+	direct = os_direct(&p);
+	requests = os_requests(&p);
+	sent = hal_tx_sent(peer_of(&p));
+	for (value = 0; value < OPS; value++) {
+		put(&p, 16, &value, 8, false);
+		assert_memory_equal(p.mem + 16, &value, 8);
+	}
+	assert_int_equal(os_direct(&p), direct + OPS);
+	assert_int_equal(os_requests(&p), requests);
+	assert_int_equal(hal_tx_sent(peer_of(&p)), sent + 1);
+	close_pair(&p);
+}
+
+/* Seen once, long ago, counts no more. */
+static void test_target_that_polled(void **state)
+{
+	uint64_t value = 1, requests;
+	struct os_pair p;
+
+	(void)state;
+	NEEDS_ATTACH();
+	p = open_pair(1);
+	for (int i = 0; i < 10; i++) {
+		put(&p, 0, &value, 8, true);
+		ep_settle();
+		usleep(100);
+		requests = os_requests(&p);
+		put(&p, 0, &value, 8, false);
+		assert_int_equal(os_requests(&p), requests);
+		ep_settle();
+	}
+	close_pair(&p);
+}
+
+/* It polls no more just when a request was sent: that one waits, is executed
+ * once, and holds up none of those after it. */
+static void test_target_that_stops(void **state)
+{
+	uint64_t value[] = { 7, 8 }, direct;
+	struct fi_context2 ctx;
+	struct ep_comp c;
+	struct os_pair p;
+
+	(void)state;
+	NEEDS_ATTACH();
+	p = open_pair(LONG_US);
+	for (int i = 0; i < 3; i++) {
+		put(&p, 0, &value[0], 8, true);
+		ep_settle();
+	}
+	direct = os_direct(&p);
+	EP_OK(fi_write(p.a->ep, &value[1], 8, NULL, p.ab, p.base, p.key,
+		       &ctx));
+	p.nwr++;
+	assert_int_equal(os_direct(&p), direct);
+	usleep(100);
+	g_unm_env.prompt_us = 1;
+	for (int i = 0; i < OPS; i++) {
+		put(&p, 64, &value[0], 8, false);
+		assert_false(ep_take(p.a, &ctx, &c));
+	}
+	assert_int_equal(os_direct(&p), direct + OPS);
+	assert_memory_equal(p.mem, &value[0], 8);
+	assert_int_equal(ep_wait(p.a, &ctx).err, 0);
+	assert_memory_equal(p.mem, &value[1], 8);
+	/* and not again */
+	memset(p.mem, 0, 8);
+	ep_settle();
+	assert_int_equal(p.mem[0], 0);
+	os_all_done(&p);
+	ep_quiet(p.a);
+	close_pair(&p);
+}
+
+/* A target that was seen to make progress; then it polls no more, and the bound
+ * has no end. */
+static struct os_pair open_stopped(void)
+{
+	struct os_pair p = open_pair(LONG_US);
+	uint64_t value = 0;
+
+	for (int i = 0; i < 3; i++) {
+		put(&p, 0, &value, 8, true);
+		ep_settle();
+	}
+	return p;
+}
+
+/* Requests of a long operation that wait for the target do not hold up what
+ * attach can do: its CQ data are why the long one cannot go by attach. */
+static void test_put_past_unsent_requests(void **state)
+{
+	static uint8_t buf[LEN];
+	uint64_t value = 5, direct, n = 0, end = ep_deadline();
+	struct fi_context2 ctx;
+	struct ep_comp c;
+	struct os_pair p;
+
+	(void)state;
+	NEEDS_ATTACH();
+	p = open_stopped();
+	while (fi_writedata(p.a->ep, buf, LEN - 8, NULL, 1, p.ab, p.base,
+			    p.key, &ctx) == 0) {
+		n++;
+		ep_poll(p.a);
+		ep_in_time(end, "requests that wait");
+	}
+	assert_true(n != 0);
+	direct = os_direct(&p);
+	for (int i = 0; i < OPS; i++, value++) {
+		assert_int_equal(fi_write(p.a->ep, &value, 8, NULL, p.ab,
+					  p.base + LEN - 8, p.key, &p), 0);
+		while (!ep_take(p.a, &p, &c)) {
+			ep_poll(p.a);
+			ep_in_time(end, "a put");
+		}
+		assert_int_equal(c.err, 0);
+		assert_memory_equal(p.mem + LEN - 8, &value, 8);
+	}
+	assert_int_equal(os_direct(&p), direct + OPS);
+	p.nwr += n + OPS;
+	for (; n != 0; n--)
+		assert_int_equal(ep_wait(p.a, &ctx).err, 0);
+	os_all_done(&p);
+	close_pair(&p);
+}
+
+/* One that sleeps is not woken. */
+static void test_target_that_sleeps(void **state)
+{
+	const struct ep_want any = { 0 }, sleeps = { .wait = FI_WAIT_FD };
+	struct fid *fids[1];
+	uint64_t value = 3, sent;
+	struct os_pair p;
+
+	(void)state;
+	NEEDS_ATTACH();
+	p = os_open_as(OS_ATTACH, LEN, &any, &sleeps);
+	g_unm_env.prompt_us = LONG_US;
+	fids[0] = &p.b->cq->fid;
+	ep_settle();
+	EP_UNTIL(fi_trywait(p.b->fabric, fids, 1) == 0);
+	sent = hal_tx_sent(peer_of(&p));
+	for (int i = 0; i < OPS; i++)
+		put(&p, 0, &value, 8, false);
+	assert_int_equal(hal_tx_sent(peer_of(&p)), sent);
+	close_pair(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		EP_TEST(test_target_that_polls),
+		EP_TEST(test_target_that_does_not_poll),
+		EP_TEST(test_target_that_polled),
+		EP_TEST(test_target_that_stops),
+		EP_TEST(test_put_past_unsent_requests),
+		EP_TEST(test_target_that_sleeps),
+	};
+
+	return unit_run(tests);
+}

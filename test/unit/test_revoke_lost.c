@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_revoke_lost.c - a revocation whose word may not have arrived: it is told
+ * again as it was, whoever waits meanwhile, and whatever else is closed; a peer
+ * that is dropped is not forgotten before it knows.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "lib/os_pair.h"
+#include "api/unm_ep.h"
+#include "api/unm_mr.h"
+#include "rma/unm_onesided.h"
+
+#define KEYS	3
+#define KEY	70
+#define LEN	64
+
+/* The way back to one peer, as on a board: what is stored may have to be stored
+ * again. */
+static struct {
+	struct hal_ops ops;
+	const struct hal_ops *real;
+	struct hal_peer *hp;
+	struct hal_back *back;
+	uint64_t word;			/* REVOKED that was stored last */
+	_Atomic bool lost;		/* what is stored is */
+	pthread_t first;		/* who stored first, and in vain */
+	_Atomic int tries;
+	bool second;			/* another one's arrives */
+	bool last;			/* that arrives is: as it was then */
+} way;
+
+static void way_shut(void)
+{
+	way.hp->rx.back = way.back;
+	way.hp->ops = way.real;
+}
+
+static void way_store(struct hal_peer *hp, int word, uint64_t val)
+{
+	if (hp != way.hp) {
+		way.real->back_store(hp, word, val);
+		return;
+	}
+	if (word == UNM_PEER_BACK_REVOKED) {
+		way.word = val;
+		return;
+	}
+	if (word < 0)
+		atomic_store(&way.back->done, val);
+	else
+		atomic_store(&way.back->word[word], val);
+}
+
+static int way_barrier(struct hal_peer *hp)
+{
+	if (hp != way.hp)
+		return way.real->back_barrier(hp);
+	if (atomic_fetch_add(&way.tries, 1) == 0)
+		way.first = pthread_self();
+	if (way.lost && !(way.second &&
+			  !pthread_equal(way.first, pthread_self())))
+		return -FI_EAGAIN;
+	way.lost = false;
+	atomic_store(&way.back->word[UNM_PEER_BACK_REVOKED], way.word);
+	if (way.last)
+		way_shut();
+	return 0;
+}
+
+static struct unm_peer *peer_of(struct ep *e, fi_addr_t addr)
+{
+	struct unm_peer *peer = ((struct unm_ep *)e->ep)->peer_of[addr];
+
+	assert_non_null(peer);
+	return peer;
+}
+
+static void way_open(struct unm_peer *peer)
+{
+	memset(&way, 0, sizeof(way));
+	way.hp = peer->hp;
+	way.real = peer->hp->ops;
+	way.ops = *way.real;
+	way.ops.back_store = way_store;
+	way.ops.back_barrier = way_barrier;
+	way.back = peer->hp->rx.back;
+	assert_non_null(way.back);
+	peer->hp->rx.back = NULL;
+	peer->hp->ops = &way.ops;
+}
+
+/* ---- Two regions at once --------------------------------------------- */
+
+struct scene {
+	struct ep *a, *b, *c;		/* a and c access memory of b */
+	fi_addr_t ab, cb, ba, bc;
+	uint8_t *mem[KEYS];
+	struct fid_mr *mr[KEYS];
+};
+
+static void write_to(struct ep *from, fi_addr_t to, int key, int err)
+{
+	static uint8_t one[LEN];
+
+	memset(one, 1, sizeof(one));
+	EP_OK(fi_write(from->ep, one, LEN, NULL, to, 0, KEY + key, one));
+	assert_int_equal(ep_wait(from, one).err, err);
+}
+
+static uint64_t direct(struct ep *e)
+{
+	return ((struct unm_ep *)e->ep)->stats->tx_direct;
+}
+
+/* a knows its way to that region. */
+static void learn_route(struct scene *s, int key)
+{
+	uint64_t was = direct(s->a);
+
+	write_to(s->c, s->cb, key, 0);
+	for (uint64_t end = ep_deadline(); direct(s->a) == was; ep_settle()) {
+		write_to(s->a, s->ab, key, 0);
+		ep_in_time(end, "a route");
+	}
+}
+
+static void scene_open(struct scene *s)
+{
+	struct ep_want want = { .threading = FI_THREAD_SAFE };
+
+	memset(s, 0, sizeof(*s));
+	s->a = ep_open(&want);
+	s->b = ep_open(&want);
+	s->c = ep_open(&want);
+	s->ab = ep_insert(s->a, s->b);
+	s->cb = ep_insert(s->c, s->b);
+	s->ba = ep_insert(s->b, s->a);
+	s->bc = ep_insert(s->b, s->c);
+	for (int i = 0; i < KEYS; i++) {
+		s->mem[i] = os_alloc(s->b, OS_DMABLE, LEN);
+		s->mr[i] = os_reg(s->b, s->mem[i], LEN, OS_ALL, KEY + i);
+		learn_route(s, i);
+	}
+	/* b's peers are by the names it knows them by */
+	EP_OK(fi_inject(s->b->ep, NULL, 0, s->ba));
+	EP_OK(fi_inject(s->b->ep, NULL, 0, s->bc));
+}
+
+struct closer {
+	struct fid_mr *mr;
+	pthread_t thread;
+};
+
+static void *closes(void *arg)
+{
+	struct closer *c = arg;
+
+	return (void *)(intptr_t)fi_close(&c->mr->fid);
+}
+
+static void start(struct closer *c, struct fid_mr *mr)
+{
+	c->mr = mr;
+	assert_int_equal(pthread_create(&c->thread, NULL, closes, c), 0);
+}
+
+static void join(struct closer *c)
+{
+	void *ret;
+
+	pthread_join(c->thread, &ret);
+	assert_null(ret);
+}
+
+static void until_told(struct hal_back *back, uint32_t region)
+{
+	uint64_t end = ep_deadline();
+
+	while ((uint32_t)atomic_load(&back->word[UNM_PEER_BACK_REVOKED]) !=
+	       region) {
+		sched_yield();
+		ep_in_time(end, "a revocation");
+	}
+}
+
+/*
+ * The first region's closing waits for c, that is inside; a was told of it. The
+ * second one's word is lost, and it is the first one's thread that tells again:
+ * the second's.
+ */
+static void test_two_regions(void **state)
+{
+	struct closer first, second;
+	struct unm_peer *inside;
+	struct unm_mr *mr[2];
+	struct scene s;
+	uint64_t end;
+
+	(void)state;
+	scene_open(&s);
+	mr[0] = (struct unm_mr *)s.mr[0];
+	mr[1] = (struct unm_mr *)s.mr[1];
+	inside = peer_of(s.c, s.cb);
+	assert_true(unm_guard_enter(inside));
+	way_open(peer_of(s.b, s.ba));
+	start(&first, s.mr[0]);
+	until_told(way.back, mr[0]->number);
+	write_to(s.a, s.ab, 2, 0);	/* it looks */
+	way.lost = true;
+	way.tries = 0;
+	way.second = true;
+	start(&second, s.mr[1]);
+	for (end = ep_deadline(); way.lost || way.tries < 2; sched_yield())
+		ep_in_time(end, "the word again");
+	unm_guard_leave(inside);
+	join(&first);
+	join(&second);
+	for (int i = 0; i < KEYS; i++)
+		memset(s.mem[i], 0, LEN);
+	write_to(s.a, s.ab, 2, 0);	/* it looks again */
+	write_to(s.a, s.ab, 0, FI_EKEYREJECTED);
+	write_to(s.a, s.ab, 1, FI_EKEYREJECTED);
+	for (int i = 0; i < LEN; i++)
+		assert_int_equal(s.mem[0][i] | s.mem[1][i] << 1 |
+				 s.mem[2][i] << 2, 4);
+	way_shut();
+	assert_int_equal(fi_close(&s.mr[2]->fid), 0);
+}
+
+/* ---- Dropped --------------------------------------------------------- */
+
+static void test_dropped_when_it_knows(void **state)
+{
+	struct unm_peer *peer;
+	struct scene s;
+	uint64_t was;
+
+	(void)state;
+	scene_open(&s);
+	peer = peer_of(s.b, s.ba);
+	way_open(peer);
+	way.lost = true;
+	unm_peer_drop(peer);
+	was = direct(s.a);
+	EP_FOR_US(1000)
+		ep_poll(s.b);
+	/* not told, and so not forgotten: who closes a region waits for it */
+	assert_non_null(peer->hp);
+	assert_true(way.tries > 2);
+	way.last = true;
+	way.lost = false;
+	ep_poll(s.b);
+	assert_null(peer->hp);
+	fi_write(s.a->ep, &was, sizeof(was), NULL, s.ab, 0, KEY, NULL);
+	assert_int_equal(direct(s.a), was);
+	for (int i = 0; i < KEYS; i++)
+		assert_int_equal(fi_close(&s.mr[i]->fid), 0);
+	ep_teardown(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		EP_TEST(test_two_regions),
+		EP_TEST(test_dropped_when_it_knows),
+	};
+
+	return unit_run(tests);
+}

@@ -1,0 +1,764 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_sleepers.c - who is woken where several sleep: on one object, on a
+ * counter that any endpoint moves, after a refused send. Only a wait that never
+ * ends fails.
+ *
+ * UNM_TEST_ROUNDS: wake-ups of each form; 200 unless set.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_trigger.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/ep_pair.h"
+#include "api/unm_ep.h"
+
+#define LONG_MS		(UNIT_SLOW ? 120000 : 20000)	/* too long a wait */
+#define SLEEPERS	3
+#define REMOTE		(FI_REMOTE_READ | FI_REMOTE_WRITE)
+
+static int rounds(void)
+{
+	const char *text = getenv("UNM_TEST_ROUNDS");
+
+	return text != NULL ? atoi(text) : UNIT_SLOW ? 50 : 200;
+}
+
+static void nap_us(long us)
+{
+	struct timespec ts = { us / 1000000, us % 1000000 * 1000 };
+
+	nanosleep(&ts, NULL);
+}
+
+static struct unm_ep *inside(struct ep *e)
+{
+	return (struct unm_ep *)e->ep;
+}
+
+static struct fid_cntr *open_cntr(struct ep *e, enum fi_wait_obj wait)
+{
+	struct fi_cntr_attr attr = { .wait_obj = wait };
+	struct fid_cntr *cntr;
+
+	assert_int_equal(fi_cntr_open(e->domain, &attr, &cntr, NULL), 0);
+	return cntr;
+}
+
+static int get_fd(struct fid *fid)
+{
+	int fd = -1;
+
+	assert_int_equal(fi_control(fid, FI_GETWAIT, &fd), 0);
+	assert_true(fd >= 0);
+	return fd;
+}
+
+/* Block as fi_trywait() allowed it, until woken. */
+static void block(struct fid *fid, enum fi_wait_obj obj)
+{
+	struct pollfd pfd = { .events = POLLIN };
+	struct fi_mutex_cond mc;
+	struct timespec end;
+
+	if (obj == FI_WAIT_FD) {
+		pfd.fd = get_fd(fid);
+		assert_int_equal(poll(&pfd, 1, LONG_MS), 1);
+		return;
+	}
+	assert_int_equal(fi_control(fid, FI_GETWAIT, &mc), 0);
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += LONG_MS / 1000;
+	assert_int_equal(pthread_cond_timedwait(mc.cond, mc.mutex, &end), 0);
+}
+
+static void hold(struct fid *fid, enum fi_wait_obj obj, bool on)
+{
+	struct fi_mutex_cond mc;
+
+	if (obj != FI_WAIT_MUTEX_COND)
+		return;
+	assert_int_equal(fi_control(fid, FI_GETWAIT, &mc), 0);
+	if (on)
+		pthread_mutex_lock(mc.mutex);
+	else
+		pthread_mutex_unlock(mc.mutex);
+}
+
+/* ---- Several asleep on one object ------------------------------------ */
+
+struct crowd {
+	struct fid_cntr *cntr;
+	struct ep *e;
+	_Atomic int got, failed;
+	_Atomic bool stop;
+	int rounds;
+};
+
+static void *wait_for_each(void *arg)
+{
+	struct crowd *c = arg;
+
+	for (int i = 1; i <= c->rounds; i++) {
+		if (fi_cntr_wait(c->cntr, i, LONG_MS) != 0)
+			atomic_fetch_add(&c->failed, 1);
+		atomic_fetch_add(&c->got, 1);
+	}
+	return NULL;
+}
+
+static void crowd_start(struct crowd *c, pthread_t *t, void *(*fn)(void *))
+{
+	for (int i = 0; i < SLEEPERS; i++)
+		assert_int_equal(pthread_create(&t[i], NULL, fn, c), 0);
+}
+
+static void crowd_end(struct crowd *c, pthread_t *t)
+{
+	for (int i = 0; i < SLEEPERS; i++)
+		pthread_join(t[i], NULL);
+	assert_int_equal(atomic_load(&c->failed), 0);
+}
+
+/* Every one is woken, every time, also while some are still on their way. */
+static void test_all_who_wait_for_a_counter_wake(void **state)
+{
+	static const enum fi_wait_obj objs[] = {
+		FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_MUTEX_COND,
+	};
+	struct ep_want want = { .threading = FI_THREAD_SAFE };
+	uint64_t rng = 1;
+
+	(void)state;
+	for (int k = 0; k < 3; k++) {
+		struct ep *e = ep_open(&want);
+		struct crowd c = { .cntr = open_cntr(e, objs[k]),
+				   .rounds = rounds() };
+		pthread_t t[SLEEPERS];
+
+		crowd_start(&c, t, wait_for_each);
+		for (int i = 1; i <= c.rounds; i++) {
+			/* they may lag behind by some */
+			while (atomic_load(&c.got) < (i - 3) * SLEEPERS)
+				nap_us(50);
+			nap_us(unit_below(&rng, 400));
+			assert_int_equal(fi_cntr_add(c.cntr, 1), 0);
+		}
+		crowd_end(&c, t);
+		assert_int_equal(fi_close(&c.cntr->fid), 0);
+		ep_close(e);
+	}
+}
+
+static void *read_until_stopped(void *arg)
+{
+	struct crowd *c = arg;
+	struct fi_cq_tagged_entry comp;
+	ssize_t ret;
+
+	while (!atomic_load(&c->stop)) {
+		uint64_t start = ep_now();
+
+		ret = fi_cq_sread(c->e->cq, &comp, 1, NULL, LONG_MS);
+		if (ret == 1)
+			atomic_fetch_add(&c->got, 1);
+		else if (ret != -FI_EAGAIN ||
+			 ep_now() - start >= (uint64_t)LONG_MS * 1000)
+			atomic_fetch_add(&c->failed, 1);
+	}
+	return NULL;
+}
+
+/* Each message wakes one at least, a signal all. */
+static void test_all_who_read_a_queue_wake(void **state)
+{
+	struct ep_want want = { .wait = FI_WAIT_FD,
+				.threading = FI_THREAD_SAFE };
+	struct ep_pair p = ep_pair(&want);
+	struct crowd c = { .e = p.b, .rounds = rounds() };
+	pthread_t t[SLEEPERS];
+	uint64_t rng = 2;
+	char in, out = 1;
+
+	(void)state;
+	for (int i = 0; i < c.rounds; i++)
+		assert_int_equal(fi_recv(p.b->ep, &in, 1, NULL,
+					 FI_ADDR_UNSPEC, NULL), 0);
+	crowd_start(&c, t, read_until_stopped);
+	for (int i = 1; i <= c.rounds; i++) {
+		while (fi_inject(p.a->ep, &out, 1, p.ab) == -FI_EAGAIN)
+			fi_cq_read(p.a->cq, NULL, 0);
+		nap_us(unit_below(&rng, 400));
+	}
+	for (uint64_t end = ep_deadline();
+	     atomic_load(&c.got) < c.rounds; nap_us(100)) {
+		fi_cq_read(p.a->cq, NULL, 0);
+		ep_in_time(end, "readers of one queue");
+	}
+	atomic_store(&c.stop, true);
+	assert_int_equal(fi_cq_signal(p.b->cq), 0);
+	crowd_end(&c, t);
+	assert_int_equal(atomic_load(&c.got), c.rounds);
+}
+
+/* Whoever is on his way is not rung for again; who is not, is. */
+static void test_one_ring_for_many_completions(void **state)
+{
+	struct ep_want want = { .threading = FI_THREAD_SAFE };
+	struct crowd c = { .rounds = 1 };
+	pthread_t t[SLEEPERS];
+	struct unm_cntr *cntr;
+	uint32_t before, once, twice;
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	c.e = ep_open(&want);
+	c.cntr = open_cntr(c.e, FI_WAIT_FD);
+	cntr = unm_cntr(c.cntr);
+	crowd_start(&c, t, wait_for_each);
+	for (uint32_t asleep = 0; asleep != SLEEPERS; nap_us(100)) {
+		unm_lock(cntr->domain);
+		asleep = cntr->wait.asleep;
+		unm_unlock(cntr->domain);
+	}
+	unm_lock(cntr->domain);
+	before = cntr->wait.epoch;
+	for (int i = 0; i < 100; i++)
+		unm_cntr_add(cntr, 1);
+	once = cntr->wait.epoch - before;
+	cntr->wait.asleep++;		/* as if one more had come */
+	unm_cntr_add(cntr, 1);
+	twice = cntr->wait.epoch - before;
+	cntr->wait.asleep--;
+	cntr->wait.unaware--;
+	unm_unlock(cntr->domain);
+	crowd_end(&c, t);
+	assert_int_equal(once, 1);
+	assert_int_equal(twice, 2);
+	assert_int_equal(fi_close(&c.cntr->fid), 0);
+}
+
+/* ---- Counters that any endpoint moves -------------------------------- */
+
+struct writer {
+	struct ep *a;
+	fi_addr_t to;
+	uint64_t key;
+	_Atomic int asked;
+	int count;
+	int failed;
+};
+
+static int write_one(struct writer *w)
+{
+	uint64_t end = ep_now() + (uint64_t)LONG_MS * 1000;
+	static char word[8];
+	struct fi_cq_tagged_entry c;
+	ssize_t ret;
+
+	do {
+		ret = fi_write(w->a->ep, word, 8, NULL, w->to, 0, w->key, w);
+		fi_cq_read(w->a->cq, NULL, 0);
+	} while (ret == -FI_EAGAIN && ep_now() < end);
+	do {
+		ret = fi_cq_read(w->a->cq, &c, 1);
+	} while (ret == -FI_EAGAIN && ep_now() < end);
+	return ret == 1 ? 0 : -1;
+}
+
+static void *write_when_asked(void *arg)
+{
+	struct writer *w = arg;
+
+	for (int i = 1; i <= w->count && !w->failed; i++) {
+		while (atomic_load(&w->asked) < i)
+			nap_us(20);
+		nap_us(i % 3 * 2000);
+		w->failed = write_one(w) != 0;
+	}
+	return NULL;
+}
+
+static struct fid_mr *counted(struct ep *e, void *mem, size_t len,
+			      struct fid_cntr *cntr)
+{
+	struct fid_mr *mr;
+
+	assert_int_equal(fi_mr_reg(e->domain, mem, len, REMOTE, 0, 7, 0, &mr,
+				   NULL), 0);
+	assert_int_equal(fi_mr_bind(mr, &cntr->fid, FI_REMOTE_WRITE), 0);
+	return mr;
+}
+
+static void *read_now_and_then(void *arg)
+{
+	struct crowd *c = arg;
+	struct fi_cq_tagged_entry comp;
+
+	while (!atomic_load(&c->stop)) {
+		fi_cq_read(c->e->cq, &comp, 1);
+		nap_us(1500);
+	}
+	return NULL;
+}
+
+/* A region counts; the endpoint is enabled after the counter was bound, and
+ * another thread may poll it now and then. */
+static void region_wakes(enum fi_wait_obj obj, bool polled)
+{
+	struct ep_want late = { .disabled = true,
+				.threading = FI_THREAD_SAFE };
+	struct ep *b = ep_open(&late), *a = ep_open(NULL);
+	struct fid_cntr *cntr = open_cntr(b, obj);
+	struct writer w = { .a = a, .key = 7, .count = rounds() / 10 };
+	struct crowd c = { .e = b };
+	struct fid *fids[] = { &cntr->fid };
+	pthread_t writer, reader;
+	char mem[8];
+	struct fid_mr *mr = counted(b, mem, sizeof(mem), cntr);
+
+	assert_int_equal(fi_enable(b->ep), 0);
+	w.to = ep_insert(a, b);
+	pthread_create(&writer, NULL, write_when_asked, &w);
+	if (polled)
+		pthread_create(&reader, NULL, read_now_and_then, &c);
+	for (int i = 1; i <= w.count; i++) {
+		atomic_store(&w.asked, i);
+		if (i % 4 == 0) {
+			assert_int_equal(fi_cntr_wait(cntr, i, LONG_MS), 0);
+			continue;
+		}
+		hold(fids[0], obj, true);
+		while (fi_cntr_read(cntr) < (uint64_t)i)
+			if (fi_trywait(b->fabric, fids, 1) == 0)
+				block(fids[0], obj);
+		hold(fids[0], obj, false);
+	}
+	/* the last answer */
+	for (uint64_t end = ep_deadline(); atomic_load(&w.asked) == w.count &&
+	     pthread_tryjoin_np(writer, NULL) != 0; nap_us(100)) {
+		fi_cntr_read(cntr);
+		ep_in_time(end, "a write");
+	}
+	atomic_store(&c.stop, true);
+	if (polled)
+		pthread_join(reader, NULL);
+	assert_int_equal(w.failed, 0);
+	assert_int_equal(fi_cntr_read(cntr), w.count);
+	assert_int_equal(fi_close(&mr->fid), 0);
+	assert_int_equal(fi_close(fids[0]), 0);
+	ep_close(a);
+	ep_close(b);
+}
+
+static void test_a_region_wakes_who_waits_for_its_counter(void **state)
+{
+	(void)state;
+	for (int polled = 0; polled < 2; polled++) {
+		region_wakes(FI_WAIT_FD, polled);
+		region_wakes(FI_WAIT_MUTEX_COND, polled);
+	}
+}
+
+/* A thread blocks on the counter's descriptor; another one polls the endpoint
+ * once, and by that takes over from what would wake it. (One thread does both
+ * here.) It is told. */
+static void test_a_poll_elsewhere_tells_who_waits(void **state)
+{
+	struct ep *a = ep_open(NULL), *b = ep_open(NULL);
+	struct fid_cntr *cntr = open_cntr(b, FI_WAIT_FD);
+	struct pollfd pfd = { .fd = get_fd(&cntr->fid), .events = POLLIN };
+	struct fid *fids[] = { &cntr->fid };
+	struct fi_cq_tagged_entry c;
+	char mem[8], word[8] = { 1 };
+	struct fid_mr *mr = counted(b, mem, sizeof(mem), cntr);
+	fi_addr_t to = ep_insert(a, b);
+
+	(void)state;
+	EP_OK(fi_write(a->ep, word, 8, NULL, to, 0, 7, word));
+	assert_int_equal(ep_wait(a, word).err, 0);
+	assert_int_equal(fi_cntr_read(cntr), 1);
+	ep_settle();
+	for (uint64_t end = ep_deadline(); ; ep_in_time(end, "asleep")) {
+		EP_OK(fi_trywait(b->fabric, fids, 1));
+		if (poll(&pfd, 1, 0) == 0)
+			break;
+	}
+	assert_int_equal(fi_cq_read(b->cq, &c, 1), -FI_EAGAIN);
+	assert_int_equal(fi_write(a->ep, word, 8, NULL, to, 0, 7, word), 0);
+	assert_int_equal(poll(&pfd, 1, LONG_MS), 1);
+	assert_int_equal(ep_wait(a, word).err, 0);
+	assert_int_equal(fi_close(&mr->fid), 0);
+	assert_int_equal(fi_close(fids[0]), 0);
+}
+
+/* Entries of an epoll set. */
+static int entries(int epfd)
+{
+	char path[64], line[256];
+	int n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", epfd);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f) != NULL)
+		n += strncmp(line, "tfd:", 4) == 0;
+	fclose(f);
+	return n;
+}
+
+/* An endpoint is in the set of such a counter from when it is enabled until it
+ * is closed, also if a child has a copy of the descriptor. */
+static void test_the_set_of_a_counter_of_all(void **state)
+{
+	struct ep_want want = { .disabled = true };
+	struct fid_cntr *cntr;
+	struct fid_mr *mr;
+	struct ep *e;
+	char mem[8];
+	pid_t child;
+	int epfd;
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	e = ep_open(&want);
+	cntr = open_cntr(e, FI_WAIT_FD);
+	epfd = unm_cntr(cntr)->wait.epfd;
+	mr = counted(e, mem, sizeof(mem), cntr);
+	assert_int_equal(entries(epfd), 0);
+	assert_int_equal(fi_enable(e->ep), 0);
+	assert_int_equal(entries(epfd), 1);
+	child = fork();
+	if (child == 0)
+		for (;;)
+			pause();
+	assert_true(child > 0);
+	assert_int_equal(fi_close(&e->ep->fid), 0);
+	e->ep = NULL;
+	assert_int_equal(entries(epfd), 0);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	assert_int_equal(fi_close(&mr->fid), 0);
+	assert_int_equal(fi_close(&cntr->fid), 0);
+}
+
+/* Who would not be woken is told so: the descriptors are not to be had. */
+static void test_a_counter_that_cannot_wait_for_all(void **state)
+{
+	struct fi_op_cntr op = { .value = 1 };
+	struct fi_deferred_work work = { .threshold = 1,
+					 .op_type = FI_OP_CNTR_ADD };
+	struct fid_cntr *cntr, *first;
+	struct fid_mr *mr;
+	char text[512], mem[8];
+	struct unm_wait *wait;
+	struct unit_ear ear;
+	int epfd, null;
+	struct ep *e;
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	e = ep_open(NULL);
+	first = open_cntr(e, FI_WAIT_NONE);
+	cntr = open_cntr(e, FI_WAIT_FD);
+	wait = &unm_cntr(cntr)->wait;
+	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	assert_true(null >= 0);
+	assert_int_equal(fi_mr_reg(e->domain, mem, sizeof(mem), REMOTE, 0, 7,
+				   0, &mr, NULL), 0);
+	op.cntr = cntr;
+	work.triggering_cntr = first;
+	work.op.cntr = &op;
+	epfd = wait->epfd;
+	wait->epfd = null;
+	ear = unit_listen();
+	assert_int_equal(fi_mr_bind(mr, &cntr->fid, FI_REMOTE_WRITE),
+			 -FI_EINVAL);
+	assert_int_equal(fi_control(&e->domain->fid, FI_QUEUE_WORK, &work),
+			 -FI_EINVAL);
+	assert_int_equal(unit_heard(&ear, text, sizeof(text)), 2);
+	assert_non_null(strstr(text, "cannot wait for a descriptor"));
+	wait->epfd = epfd;
+	close(null);
+	assert_int_equal(fi_mr_bind(mr, &cntr->fid, FI_REMOTE_WRITE), 0);
+	assert_int_equal(fi_control(&e->domain->fid, FI_QUEUE_WORK, &work), 0);
+	assert_int_equal(entries(epfd), 1);
+	assert_int_equal(fi_cntr_add(first, 1), 0);
+	assert_int_equal(fi_cntr_read(cntr), 1);
+	assert_int_equal(fi_close(&mr->fid), 0);
+	/* no reference was lost, none is left */
+	assert_int_equal(fi_close(&cntr->fid), 0);
+	assert_int_equal(fi_close(&first->fid), 0);
+}
+
+/* ---- Refused sends --------------------------------------------------- */
+
+/* An endpoint of that kind, connected to one that nobody polls for. */
+static struct ep_pair lonely(const struct ep_want *want)
+{
+	struct ep_pair p = { .a = ep_open(want), .b = ep_open(NULL) };
+	char c = 0;
+
+	p.ab = ep_insert(p.a, p.b);
+	EP_OK(fi_recv(p.b->ep, &c, 1, NULL, FI_ADDR_UNSPEC, &c));
+	EP_OK(fi_inject(p.a->ep, &c, 1, p.ab));
+	ep_received(p.b, &c);
+	ep_settle();
+	return p;
+}
+
+/* Send until it is refused and whoever sent may sleep for that. */
+static void send_until_promised(struct ep *a, fi_addr_t to, struct fid *fid)
+{
+	char c = 1;
+
+	for (;;) {
+		ssize_t ret = fi_inject(a->ep, &c, 1, to);
+
+		if (ret == 0)
+			continue;
+		assert_int_equal(ret, -FI_EAGAIN);
+		if (fi_trywait(a->fabric, &fid, 1) == 0)
+			return;
+	}
+}
+
+static void *drain_later(void *arg)
+{
+	struct crowd *c = arg;
+	struct fi_cq_tagged_entry comp;
+
+	nap_us(20000);
+	while (!atomic_load(&c->stop)) {
+		fi_cq_read(c->e->cq, &comp, 1);
+		nap_us(100);
+	}
+	return NULL;
+}
+
+/* Who was refused sleeps, its peer takes what there is: it wakes, and can send.
+ * Nobody else polls but the library's thread, if there is one. */
+static void refused_sleeper(const struct ep_want *want)
+{
+	struct ep_pair p = lonely(want);
+	struct crowd c = { .e = p.b };
+	struct fid *fid = &p.a->cq->fid;
+	pthread_t thread;
+	char out = 1;
+	ssize_t ret;
+
+	hold(fid, want->wait, true);
+	send_until_promised(p.a, p.ab, fid);
+	pthread_create(&thread, NULL, drain_later, &c);
+	do {
+		block(fid, want->wait);
+		do {
+			ret = fi_inject(p.a->ep, &out, 1, p.ab);
+		} while (ret != 0 && fi_trywait(p.a->fabric, &fid, 1) != 0);
+	} while (ret != 0);
+	hold(fid, want->wait, false);
+	atomic_store(&c.stop, true);
+	pthread_join(thread, NULL);
+	ep_close(p.a);
+	ep_close(p.b);
+}
+
+static const struct ep_want kinds[] = {
+	{ .wait = FI_WAIT_FD, .threading = FI_THREAD_SAFE },
+	{ .wait = FI_WAIT_MUTEX_COND, .threading = FI_THREAD_SAFE },
+	{ .wait = FI_WAIT_FD, .progress = FI_PROGRESS_AUTO },
+	{ .wait = FI_WAIT_MUTEX_COND, .progress = FI_PROGRESS_AUTO },
+};
+#define KINDS	(int)(sizeof(kinds) / sizeof(kinds[0]))
+
+static void test_a_refused_sender_wakes(void **state)
+{
+	(void)state;
+	for (int i = 0; i < KINDS; i++)
+		refused_sleeper(&kinds[i]);
+}
+
+static void *sread_until_signalled(void *arg)
+{
+	struct ep *e = arg;
+	struct fi_cq_tagged_entry c;
+
+	fi_cq_sread(e->cq, &c, 1, NULL, LONG_MS);
+	return NULL;
+}
+
+static bool refused(struct ep *e, fi_addr_t to)
+{
+	bool wants;
+
+	unm_lock(inside(e)->domain);
+	wants = inside(e)->peer_of[to]->wants;
+	unm_unlock(inside(e)->domain);
+	return wants;
+}
+
+/* Others find that it may go on, before who was refused is asleep: it is told,
+ * whoever of them sleeps first. */
+static void told_in_time(const struct ep_want *want, bool reader)
+{
+	struct ep_pair p = lonely(want);
+	struct fid *fid = &p.a->txcq->fid;
+	uint64_t end = ep_deadline();
+	pthread_t thread;
+
+	send_until_promised(p.a, p.ab, fid);
+	if (reader)
+		pthread_create(&thread, NULL, sread_until_signalled, p.a);
+	while (refused(p.a, p.ab)) {
+		fi_cq_read(p.b->cq, NULL, 0);
+		nap_us(100);
+		ep_in_time(end, "progress by others");
+	}
+	nap_us(50000);			/* now they are asleep again, surely */
+	assert_int_equal(fi_trywait(p.a->fabric, &fid, 1), -FI_EAGAIN);
+	if (reader) {
+		fi_cq_signal(p.a->cq);
+		pthread_join(thread, NULL);
+	}
+	ep_close(p.a);
+	ep_close(p.b);
+}
+
+static void test_a_refused_sender_is_told_in_time(void **state)
+{
+	(void)state;
+	EP_NEEDS_INSIDE();
+	for (int i = 0; i < KINDS; i++) {
+		struct ep_want want = kinds[i];
+
+		want.two_cqs = true;
+		if (want.wait == FI_WAIT_FD)
+			told_in_time(&want, true);
+		if (i != 0)
+			told_in_time(&want, false);
+	}
+}
+
+/* A send was refused as no connection is to be had just now, whoever else makes
+ * progress: no sleep before it is tried again. */
+static int connect_later(struct hal_if *hif, const struct hal_addr *addr,
+			 struct hal_peer **peer)
+{
+	(void)hif;
+	(void)addr;
+	(void)peer;
+	return -FI_EAGAIN;
+}
+
+static const struct hal_ops *ops_set(struct ep *e, const struct hal_ops *ops)
+{
+	struct hal_if *hif = inside(e)->hif;
+	const struct hal_ops *was;
+
+	unm_lock(inside(e)->domain);
+	was = hif->ops;
+	hif->ops = ops;
+	unm_unlock(inside(e)->domain);
+	return was;
+}
+
+static void test_no_sleep_without_a_connection(void **state)
+{
+	static struct hal_ops later;
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	for (int i = 0; i < KINDS; i++) {
+		struct ep_pair p = ep_pair(&kinds[i]);
+		struct fid *fids[] = { &p.a->cq->fid };
+		const struct hal_ops *was = inside(p.a)->hif->ops;
+		char out = 1;
+
+		later = *was;
+		later.connect = connect_later;
+		ep_settle();
+		EP_OK(fi_trywait(p.a->fabric, fids, 1));
+		ops_set(p.a, &later);
+		for (int k = 0; k < 3; k++) {
+			assert_int_equal(fi_inject(p.a->ep, &out, 1, p.ab),
+					 -FI_EAGAIN);
+			nap_us(30000);	/* somebody else may sleep first */
+			assert_int_equal(fi_trywait(p.a->fabric, fids, 1),
+					 -FI_EAGAIN);
+			/* told once */
+			EP_OK(fi_trywait(p.a->fabric, fids, 1));
+		}
+		ops_set(p.a, was);
+		EP_OK(fi_inject(p.a->ep, &out, 1, p.ab));
+		ep_close(p.a);
+		ep_close(p.b);
+	}
+}
+
+/* ---- Closing --------------------------------------------------------- */
+
+static void *close_when_left(void *arg)
+{
+	struct fid_wait *set = arg;
+
+	while (fi_close(&set->fid) == -FI_EBUSY)
+		;
+	return NULL;
+}
+
+/* One thread closes a set as soon as another has closed what was in it, while
+ * the library's thread signals its condition variable. */
+static void test_a_member_and_its_set_are_closed_at_once(void **state)
+{
+	struct ep_want want = { .threading = FI_THREAD_SAFE };
+	struct fi_wait_attr attr = { .wait_obj = FI_WAIT_MUTEX_COND };
+	struct fi_cntr_attr member = { .wait_obj = FI_WAIT_SET };
+	struct ep *e = ep_open(&want);
+
+	(void)state;
+	for (int i = 0; i < rounds(); i++) {
+		struct fid_cntr *cntr;
+		struct fid *fids[1];
+		pthread_t thread;
+
+		assert_int_equal(fi_wait_open(e->fabric, &attr,
+					      &member.wait_set), 0);
+		assert_int_equal(fi_cntr_open(e->domain, &member, &cntr, NULL),
+				 0);
+		fids[0] = &member.wait_set->fid;
+		EP_OK(fi_trywait(e->fabric, fids, 1));
+		pthread_create(&thread, NULL, close_when_left,
+			       member.wait_set);
+		fi_cntr_add(cntr, 1);
+		assert_int_equal(fi_close(&cntr->fid), 0);
+		pthread_join(thread, NULL);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		EP_TEST(test_all_who_wait_for_a_counter_wake),
+		EP_TEST(test_all_who_read_a_queue_wake),
+		EP_TEST(test_one_ring_for_many_completions),
+		EP_TEST(test_a_region_wakes_who_waits_for_its_counter),
+		EP_TEST(test_a_poll_elsewhere_tells_who_waits),
+		EP_TEST(test_the_set_of_a_counter_of_all),
+		EP_TEST(test_a_counter_that_cannot_wait_for_all),
+		EP_TEST(test_a_refused_sender_wakes),
+		EP_TEST(test_a_refused_sender_is_told_in_time),
+		EP_TEST(test_no_sleep_without_a_connection),
+		EP_TEST(test_a_member_and_its_set_are_closed_at_once),
+	};
+
+	ep_threads();
+	return unit_run(tests);
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* test_space.c - the receive space a peer keeps for us, as a byte ring. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/unit.h"
+#include "core/unm_space.h"
+
+#define BYTES	4096u
+#define DEPTH	64u
+
+/* Find and take, as the provider does. */
+static uint32_t take(struct unm_space *s, uint32_t len, uint64_t packet)
+{
+	uint32_t off = unm_space_find(s, len);
+
+	if (off != UNM_SPACE_NONE)
+		unm_space_take(s, off, len, packet);
+	return off;
+}
+
+static void test_rounds_to_lines(void **state)
+{
+	(void)state;
+	assert_int_equal(unm_space_round(0), 0);
+	assert_int_equal(unm_space_round(1), 64);
+	assert_int_equal(unm_space_round(64), 64);
+	assert_int_equal(unm_space_round(65), 128);
+	assert_int_equal(unm_space_round(16384), 16384);
+}
+
+static void test_find_takes_nothing(void **state)
+{
+	struct unm_space *s = unm_space_new(BYTES, DEPTH);
+
+	(void)state;
+	assert_int_equal(unm_space_find(s, 100), 0);
+	assert_int_equal(unm_space_find(s, 100), 0);
+	assert_int_equal(take(s, 100, 0), 0);
+	assert_int_equal(unm_space_find(s, 100), 128);
+	free(s);
+}
+
+static void test_full_and_reclaim(void **state)
+{
+	struct unm_space *s = unm_space_new(BYTES, DEPTH);
+
+	(void)state;
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(take(s, 1024, i), i * 1024);
+	/* not a byte left */
+	assert_int_equal(unm_space_find(s, 1), UNM_SPACE_NONE);
+	/* packet 0 is released when done exceeds 0 */
+	unm_space_reclaim(s, 0);
+	assert_int_equal(unm_space_find(s, 1), UNM_SPACE_NONE);
+	unm_space_reclaim(s, 1);
+	assert_int_equal(unm_space_find(s, 1025), UNM_SPACE_NONE);
+	assert_int_equal(take(s, 1024, 4), 0);
+	assert_int_equal(unm_space_find(s, 1), UNM_SPACE_NONE);
+	/* all at once */
+	unm_space_reclaim(s, 5);
+	assert_int_equal(s->head, s->tail);
+	free(s);
+}
+
+static void test_whole_ring_in_one_piece(void **state)
+{
+	struct unm_space *s = unm_space_new(BYTES, DEPTH);
+
+	(void)state;
+	assert_int_equal(unm_space_find(s, BYTES + 1), UNM_SPACE_NONE);
+	assert_int_equal(take(s, BYTES, 0), 0);
+	assert_int_equal(unm_space_find(s, 1), UNM_SPACE_NONE);
+	unm_space_reclaim(s, 1);
+	assert_int_equal(take(s, BYTES, 1), 0);
+	free(s);
+}
+
+/* What does not fit before the end starts at 0; the gap comes free with it. */
+static void test_wrap_skips_the_end(void **state)
+{
+	struct unm_space *s = unm_space_new(BYTES, DEPTH);
+
+	(void)state;
+	assert_int_equal(take(s, 3072, 0), 0);
+	assert_int_equal(take(s, 512, 1), 3072);
+	/* 512 left at the end, 0 at the start */
+	assert_int_equal(unm_space_find(s, 513), UNM_SPACE_NONE);
+	unm_space_reclaim(s, 1);
+	/* 3072 at the start: but the gap of 512 must be paid as well */
+	assert_int_equal(unm_space_find(s, 3073), UNM_SPACE_NONE);
+	assert_int_equal(take(s, 3072, 2), 0);
+	assert_int_equal(unm_space_find(s, 1), UNM_SPACE_NONE);
+	unm_space_reclaim(s, 2);
+	/* packet 1's 512 at 3072; the gap behind them is packet 2's */
+	assert_int_equal(unm_space_find(s, 512), 3072);
+	assert_int_equal(unm_space_find(s, 513), UNM_SPACE_NONE);
+	unm_space_reclaim(s, 3);
+	assert_int_equal(s->head, s->tail);
+	assert_int_equal(take(s, 64, 3), 3072);
+	free(s);
+}
+
+/* An exact fit at the end does not skip. */
+static void test_exact_fit_at_the_end(void **state)
+{
+	struct unm_space *s = unm_space_new(BYTES, DEPTH);
+
+	(void)state;
+	assert_int_equal(take(s, 4032, 0), 0);
+	assert_int_equal(take(s, 64, 1), 4032);
+	unm_space_reclaim(s, 1);
+	assert_int_equal(take(s, 64, 2), 0);
+	assert_int_equal(s->tail - s->head, 128);
+	free(s);
+}
+
+/* Packets that name no space lie between; order is by packet number. */
+static void test_reclaim_goes_by_packet(void **state)
+{
+	struct unm_space *s = unm_space_new(BYTES, DEPTH);
+
+	(void)state;
+	take(s, 1024, 10);
+	take(s, 1024, 20);
+	take(s, 1024, 21);
+	unm_space_reclaim(s, 10);
+	assert_int_equal(s->head, 0);
+	unm_space_reclaim(s, 20);
+	assert_int_equal(s->head, 1024);
+	unm_space_reclaim(s, 21);
+	assert_int_equal(s->head, 2048);
+	unm_space_reclaim(s, 21);
+	assert_int_equal(s->head, 2048);
+	unm_space_reclaim(s, 22);
+	assert_int_equal(s->head, 3072);
+	free(s);
+}
+
+/* A ring that was filled often enough is replaced by a larger one, but only
+ * while nothing is in it. */
+static void test_worn_ring_grows(void **state)
+{
+	struct unm_space *s = unm_space_new(BYTES, DEPTH);
+	uint64_t packet = 0;
+
+	(void)state;
+	assert_false(unm_space_worn(s));
+	while (s->tail < (uint64_t)UNM_SPACE_LAPS * BYTES) {
+		assert_false(unm_space_worn(s));
+		assert_true(take(s, 1024, packet) != UNM_SPACE_NONE);
+		assert_false(unm_space_worn(s));	/* not empty */
+		unm_space_reclaim(s, ++packet);
+	}
+	assert_true(unm_space_worn(s));
+	assert_true(take(s, 64, packet++) != UNM_SPACE_NONE);
+	assert_false(unm_space_worn(s));
+	unm_space_reclaim(s, packet);
+	unm_space_resize(s, 4 * BYTES);
+	assert_false(unm_space_worn(s));
+	assert_int_equal(take(s, 4 * BYTES, packet++), 0);
+	assert_int_equal(unm_space_find(s, 1), UNM_SPACE_NONE);
+	unm_space_reclaim(s, packet);
+	assert_int_equal(unm_space_find(s, 4 * BYTES), 0);
+	free(s);
+}
+
+/* Wherever the last extent ended: what the ring can hold, it takes once it is
+ * empty. */
+static void test_empty_ring_starts_over(void **state)
+{
+	(void)state;
+	for (uint32_t first = 64; first < BYTES; first += 64) {
+		struct unm_space *s = unm_space_new(BYTES, DEPTH);
+
+		assert_int_equal(take(s, first, 0), 0);
+		unm_space_restart(s);		/* not empty */
+		assert_int_equal(unm_space_find(s, 64), first);
+		assert_int_equal(unm_space_find(s, BYTES), UNM_SPACE_NONE);
+		unm_space_reclaim(s, 1);
+		assert_int_equal(unm_space_find(s, BYTES), UNM_SPACE_NONE);
+		unm_space_restart(s);
+		assert_int_equal(take(s, BYTES, 1), 0);
+		assert_int_equal(unm_space_find(s, 1), UNM_SPACE_NONE);
+		unm_space_reclaim(s, 2);
+		unm_space_restart(s);		/* at the first byte already */
+		assert_int_equal(s->tail, 2 * BYTES);
+		free(s);
+	}
+}
+
+struct extent {
+	uint32_t off, len;
+	uint64_t packet;
+};
+
+/*
+ * Random traffic against a map of who owns each byte: no extent overlaps one in
+ * use or leaves the ring, and room is found whenever the ring is empty.
+ */
+static void run_model(uint32_t bytes, uint32_t depth, uint64_t seed)
+{
+	struct unm_space *s = unm_space_new(bytes, depth);
+	struct extent *live = calloc(depth, sizeof(*live));
+	uint8_t *owned = calloc(bytes, 1);
+	uint64_t packet = 0, done = 0, first = 0, last = 0;
+	uint32_t refused = 0;
+
+	for (int step = 0; step < 100000; step++) {
+		uint32_t len = 1 + unit_below(&seed, step % 7 == 0 ? bytes :
+					      step & 1 ? bytes / 2 : 200);
+		uint32_t off;
+
+		/* as many packets in flight as the ring of packets has */
+		off = packet - done < depth ? unm_space_find(s, len) :
+			UNM_SPACE_NONE;
+		if (off != UNM_SPACE_NONE) {
+			assert_int_equal(off % UNM_SPACE_ALIGN, 0);
+			assert_true(off + len <= bytes);
+			for (uint32_t i = off; i < off + len; i++)
+				assert_int_equal(owned[i], 0);
+			memset(owned + off, 1, len);
+			live[last++ % depth] =
+				(struct extent){ off, len, packet };
+			unm_space_take(s, off, len, packet);
+			packet += 1 + unit_below(&seed, 2);
+			continue;
+		}
+		refused++;
+		/* the peer releases some packets */
+		done += 1 + unit_below(&seed, (uint32_t)(packet - done));
+		for (; first != last && live[first % depth].packet < done;
+		     first++)
+			memset(owned + live[first % depth].off, 0,
+			       live[first % depth].len);
+		unm_space_reclaim(s, done);
+		unm_space_restart(s);
+		if (done == packet)
+			assert_true(unm_space_find(s, bytes) !=
+				    UNM_SPACE_NONE);
+	}
+	assert_true(refused > 100);
+	free(owned);
+	free(live);
+	free(s);
+}
+
+static void test_random_model(void **state)
+{
+	(void)state;
+	run_model(BYTES, DEPTH, 1);
+	run_model(16384, 64, 2);	/* exanode */
+	run_model(65536, 128, 3);	/* host */
+	run_model(65536, 4, 4);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rounds_to_lines),
+		cmocka_unit_test(test_find_takes_nothing),
+		cmocka_unit_test(test_full_and_reclaim),
+		cmocka_unit_test(test_whole_ring_in_one_piece),
+		cmocka_unit_test(test_wrap_skips_the_end),
+		cmocka_unit_test(test_exact_fit_at_the_end),
+		cmocka_unit_test(test_reclaim_goes_by_packet),
+		cmocka_unit_test(test_worn_ring_grows),
+		cmocka_unit_test(test_empty_ring_starts_over),
+		cmocka_unit_test(test_random_model),
+	};
+
+	return unit_run(tests);
+}

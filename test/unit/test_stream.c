@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_stream.c - a streamed message whose sender falls silent: the receiver
+ * reads what is missing. The sender is a bare interface (raw_peer.h), which
+ * sends exactly the pieces that a test wants; docs/protocol.md, section 7.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/ep_xfer.h"
+#include "lib/raw_peer.h"
+#include "unm_env.h"
+#include "api/unm_ep.h"
+
+#define LEN	700000			/* several reads of 256 KiB */
+#define TOKEN	UINT64_C(0x700000005)	/* of the sender's operation */
+#define PIECE	4096
+
+/* What the sender's memory holds, and what its pieces hold, differ, so that a
+ * test sees which way each byte came. */
+#define BY_READ	1
+#define BY_PIECE 2
+
+struct talk {
+	struct ep *v;			/* the receiver */
+	struct raw *r;			/* the sender */
+	fi_addr_t vr;
+	char *out, *in;
+	uint64_t token;			/* of the receiver's operation */
+	bool greeted;			/* HELLO came */
+};
+
+static struct talk talk(void)
+{
+	struct talk t = { .v = ep_open(NULL), .r = raw_open() };
+
+	t.vr = raw_insert(t.v, t.r);
+	raw_connect(t.r, t.v);
+	raw_hello(t.r);
+	t.out = malloc(LEN);
+	t.in = calloc(1, LEN);
+	assert_true(t.out != NULL && t.in != NULL);
+	memset(t.out, BY_READ, LEN);
+	return t;
+}
+
+static void talk_end(struct talk *t)
+{
+	free(t->out);
+	free(t->in);
+}
+
+/* Can the receiver read the sender's memory? Not where the engine knows dmable
+ * memory only, nor where the kernel forbids it. */
+static bool reads(struct talk *t)
+{
+	struct unm_list *peers = &((struct unm_ep *)t->v->ep)->peers;
+	struct unm_peer *peer;
+
+	RAW_UNTIL(!unm_list_empty(peers));
+	peer = unm_container(peers->next, struct unm_peer, all);
+	RAW_UNTIL(peer->known);
+	return peer->hp->dma_any && g_unm_env.attach;
+}
+
+/*
+ * A conversation with a receive posted for len bytes of t.in; 0: no receive.
+ * Skips the test where the receiver cannot read the sender's memory.
+ */
+static struct talk talk_of(size_t len)
+{
+	struct talk t = talk();
+
+	if (len != 0)
+		EP_OK(fi_recv(t.v->ep, t.in, len, NULL, t.vr, t.in));
+	if (!reads(&t)) {
+		talk_end(&t);
+		skip();
+	}
+	return t;
+}
+
+static void announce(struct talk *t, uint64_t len)
+{
+	const uint64_t w[] = { len, TOKEN, (uintptr_t)t->out };
+
+	raw_send(t->r, hal_head(UNM_WIRE_RTS, 0), w, 3, NULL, 0);
+}
+
+/* The next message of the receiver's; returns its type. */
+static uint8_t next(struct talk *t, uint64_t *w)
+{
+	const struct hal_cell *cell;
+	uint64_t head;
+
+	if (!t->greeted)
+		raw_expect(t->r, UNM_WIRE_HELLO, w);
+	t->greeted = true;
+	cell = raw_next(t->r, &head);
+	memcpy(w, cell->payload, 8 * 3);
+	return hal_head_type(head);
+}
+
+/* Announce a message; the receiver asks for its pieces. */
+static void begin(struct talk *t, uint64_t len, uint64_t wanted)
+{
+	uint64_t w[UNM_WIRE_WORDS_MAX];
+
+	announce(t, len);
+	assert_int_equal(next(t, w), UNM_WIRE_CTS);
+	assert_int_equal(w[0], TOKEN);
+	assert_int_equal(w[2], wanted);
+	t->token = w[1];
+}
+
+static void piece(struct talk *t, uint32_t off, uint32_t len)
+{
+	char bytes[PIECE];
+	uint64_t w[] = { t->token, (uint64_t)len << 32 | off };
+
+	memset(bytes, BY_PIECE, len);
+	raw_space(t->r, off, bytes, len);
+	raw_send(t->r, hal_head(UNM_WIRE_DATA, 0), w, 2, NULL, 0);
+}
+
+static void fin(struct talk *t, uint64_t status)
+{
+	uint64_t w[UNM_WIRE_WORDS_MAX];
+
+	assert_int_equal(next(t, w), UNM_WIRE_FIN);
+	assert_int_equal(w[0], TOKEN);
+	assert_int_equal(w[1], status);
+}
+
+static bool all(const char *buf, char what, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (buf[i] != what)
+			return false;
+	return true;
+}
+
+/* The link still works: a short message comes through. */
+static void is_alive(struct talk *t)
+{
+	uint64_t in = 0, word = 0x1234;
+
+	EP_OK(fi_recv(t->v->ep, &in, 8, NULL, t->vr, &in));
+	raw_send(t->r, hal_head(UNM_WIRE_INLINE, 8), &word, 1, NULL, 0);
+	ep_received(t->v, &in);
+	assert_int_equal(in, word);
+	assert_false(t->r->dead);
+	ep_quiet(t->v);
+}
+
+static const struct unm_stats *stats(const struct talk *t)
+{
+	return ((struct unm_ep *)t->v->ep)->stats;
+}
+
+/* ---- Silence ----------------------------------------------------------- */
+
+static void test_silent_sender_is_read(void **state)
+{
+	struct talk t;
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	t = talk_of(LEN);
+	begin(&t, LEN, LEN);
+	assert_int_equal(ep_received(t.v, t.in).len, LEN);
+	assert_true(all(t.in, BY_READ, LEN));
+	assert_int_equal(stats(&t)->rx_attach, 1);
+	fin(&t, 0);
+	is_alive(&t);
+	talk_end(&t);
+}
+
+/* It computes, and sends short messages meanwhile: a send call moves nothing
+ * else, so they are no sign that pieces will come. */
+static void test_short_messages_are_no_progress(void **state)
+{
+	uint64_t in[1000], word = 7, n = 0;
+	struct talk t;
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	t = talk_of(0);
+	EP_OK(fi_trecv(t.v->ep, t.in, LEN, NULL, t.vr, 1, 0, t.in));
+	for (int i = 0; i < 1000; i++)
+		EP_OK(fi_recv(t.v->ep, &in[i], 8, NULL, t.vr, &in[i]));
+	raw_send(t.r, hal_head(UNM_WIRE_RTS_TAGGED, 0),
+		 (uint64_t[]){ 1, LEN, TOKEN, (uintptr_t)t.out }, 4, NULL, 0);
+	for (struct ep_comp c; !ep_take(t.v, t.in, &c); raw_step())
+		if (n < 1000) {
+			raw_send(t.r, hal_head(UNM_WIRE_INLINE, 8), &word, 1,
+				 NULL, 0);
+			n++;
+		}
+	/* it did not wait for their end */
+	assert_in_range(n, 1, 999);
+	talk_end(&t);
+}
+
+/* It computes, and its ring is full of our messages: the receiver can not ask
+ * for pieces, and need not. */
+static void test_a_full_ring_stops_no_receive(void **state)
+{
+	char c = 0;
+	struct talk t;
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	t = talk_of(LEN);
+	EP_OK(fi_inject(t.v->ep, &c, 1, t.vr));
+	while (fi_inject(t.v->ep, &c, 1, t.vr) == 0)
+		;
+	announce(&t, LEN);
+	assert_int_equal(ep_received(t.v, t.in).len, LEN);
+	assert_true(all(t.in, BY_READ, LEN));
+	talk_end(&t);
+}
+
+/* It sends two pieces and computes then. */
+static void test_pieces_and_then_silence(void **state)
+{
+	struct talk t;
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	t = talk_of(LEN);
+	begin(&t, LEN, LEN);
+	piece(&t, 0, PIECE);
+	piece(&t, PIECE, PIECE);
+	assert_int_equal(ep_received(t.v, t.in).len, LEN);
+	assert_true(all(t.in, BY_PIECE, 2 * PIECE));
+	assert_true(all(t.in + 2 * PIECE, BY_READ, LEN - 2 * PIECE));
+	fin(&t, 0);
+	is_alive(&t);
+	talk_end(&t);
+}
+
+/* Into several buffers, and less than the message. */
+static void test_the_rest_goes_where_it_belongs(void **state)
+{
+	static const size_t cut[] = { 1, 5000, 300001 };
+	struct iovec iov[3];
+	struct talk t;
+	size_t n = 0;
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	t = talk_of(0);
+	for (size_t i = 0; i < LEN; i++)
+		t.out[i] = (char)(i * 2654435761u >> 24);
+	for (int i = 0; i < 3; i++) {
+		iov[i] = (struct iovec){ t.in + n, cut[i] };
+		n += cut[i];
+	}
+	EP_OK(fi_recvv(t.v->ep, iov, NULL, 3, t.vr, t.in));
+	begin(&t, LEN, n);
+	assert_int_equal(ep_wait(t.v, t.in).err, FI_ETRUNC);
+	assert_memory_equal(t.in, t.out, n);
+	assert_true(all(t.in + n, 0, LEN - n));
+	fin(&t, 0);
+	is_alive(&t);
+	talk_end(&t);
+}
+
+/* ---- Pieces too late --------------------------------------------------- */
+
+/* The sender did not know yet that the receiver has read the message: its
+ * pieces touch nothing, and are no mistake. */
+static void test_late_pieces_are_ignored(void **state)
+{
+	struct talk t;
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	t = talk_of(LEN);
+	begin(&t, LEN, LEN);
+	ep_received(t.v, t.in);
+	memset(t.in, 0, LEN);		/* the application's again */
+	/* a receive that took the place of the ended one is not meant */
+	EP_OK(fi_recv(t.v->ep, t.in, LEN, NULL, t.vr, t.in));
+	piece(&t, 0, PIECE);
+	piece(&t, PIECE, PIECE);
+	fin(&t, 0);
+	for (int i = 0; i < 300; i++)
+		raw_step();
+	assert_true(all(t.in, 0, LEN));
+	announce(&t, 0);
+	assert_int_equal(ep_received(t.v, t.in).len, 0);
+	fin(&t, 0);
+	is_alive(&t);
+	talk_end(&t);
+}
+
+/* More than was asked for, or a token that was never given out: both break the
+ * protocol, also while a stream is under way. */
+static void test_wrong_pieces_are_refused(void **state)
+{
+	bool was;
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	for (int i = 0; i < 2; i++) {
+		struct talk t = talk();
+
+		was = g_unm_env.attach;
+		g_unm_env.attach = false;	/* pieces only */
+		EP_OK(fi_recv(t.v->ep, t.in, 100, NULL, t.vr, t.in));
+		begin(&t, LEN, 100);
+		g_unm_env.attach = was;
+		if (i == 0)
+			t.token += UINT64_C(2) << 32;
+		piece(&t, 0, i == 0 ? 100 : 101);
+		RAW_UNTIL(t.r->dead);
+		ep_wait(t.v, t.in);
+		talk_end(&t);
+		raw_teardown(NULL);
+	}
+}
+
+/* ---- Pieces and reads at the same time ----------------------------------- */
+
+/* Begin a message of two pieces; return when its read is posted, which the next
+ * call of progress carries out, after it has taken packets. */
+static void begin_and_read(struct talk *t)
+{
+	struct unm_list *streams = &((struct unm_ep *)t->v->ep)->streams;
+
+	begin(t, 2 * PIECE, 2 * PIECE);
+	assert_false(unm_list_empty(streams));
+	RAW_UNTIL(unm_container(streams->next, struct unm_rx_op,
+				control)->reading != 0);
+	piece(t, 0, PIECE);
+	piece(t, PIECE, PIECE);
+	assert_int_equal(t->v->ncomp, 0);
+}
+
+/* The last piece comes while a transfer into the buffer is under way: the
+ * receive completes when that has ended, and counts as read. */
+static void test_pieces_cross_a_read(void **state)
+{
+	struct talk t;
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	t = talk_of(2 * PIECE);
+	begin_and_read(&t);
+	ep_received(t.v, t.in);
+	assert_int_equal(stats(&t)->rx_attach, 1);
+	assert_true(all(t.in, BY_READ, 2 * PIECE));
+	fin(&t, 0);
+	is_alive(&t);
+	talk_end(&t);
+}
+
+/* The sender closes at that moment: what was read may not be the message. */
+static void test_closed_under_a_read(void **state)
+{
+	struct talk t;
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	t = talk_of(2 * PIECE);
+	begin_and_read(&t);
+	raw_close(t.r);
+	assert_int_equal(ep_wait(t.v, t.in).err, FI_ECONNRESET);
+	talk_end(&t);
+}
+
+/* ---- Which way ------------------------------------------------ */
+
+/* One message; true: it was read at once, without being asked for. */
+static bool read_at_once(struct talk *t)
+{
+	uint64_t w[UNM_WIRE_WORDS_MAX];
+	uint8_t type;
+
+	EP_OK(fi_recv(t->v->ep, t->in, LEN, NULL, t->vr, t->in));
+	announce(t, LEN);
+	type = next(t, w);
+	assert_true(type == UNM_WIRE_FIN || type == UNM_WIRE_CTS);
+	ep_received(t->v, t->in);
+	if (type == UNM_WIRE_CTS)
+		fin(t, 0);
+	return type == UNM_WIRE_FIN;
+}
+
+static void test_the_faster_way_is_taken(void **state)
+{
+	struct unm_way *way;
+	struct talk t;
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	t = talk_of(0);
+	/* by what was measured of earlier ones: see test_way.c */
+	way = &unm_container(((struct unm_ep *)t.v->ep)->peers.next,
+			     struct unm_peer, all)->way[unm_way_class(LEN)];
+	for (int i = 0; i < 8; i++) {
+		*way = (struct unm_way){ .cost = { 2000, 1000 },
+					 .gap = UNM_WAY_GAP_MAX };
+		assert_true(read_at_once(&t));
+		*way = (struct unm_way){ .cost = { 1000, 2000 },
+					 .gap = UNM_WAY_GAP_MAX };
+		assert_false(read_at_once(&t));
+	}
+	is_alive(&t);
+	talk_end(&t);
+}
+
+/* FI_UNIMEM_STREAM_US=0 */
+static void test_no_patience(void **state)
+{
+	int was = g_unm_env.stream_us;
+	struct talk t;
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	t = talk_of(0);
+	was = g_unm_env.stream_us;
+	g_unm_env.stream_us = 0;
+	for (int i = 0; i < 20; i++)
+		assert_true(read_at_once(&t));
+	g_unm_env.stream_us = was;
+	is_alive(&t);
+	talk_end(&t);
+}
+
+/* ---- Asleep -------------------------------------------------------------- */
+
+/* A receiver that sleeps is woken by nobody: it reads first. */
+static void test_sleepers_do_not_wait_for_pieces(void **state)
+{
+	struct ep_want want = { .wait = FI_WAIT_UNSPEC };
+	struct fi_cq_tagged_entry entry;
+	struct talk t;
+	struct ep *e;
+	fi_addr_t er;
+
+	(void)state;
+	EP_NEEDS_INSIDE();
+	t = talk_of(0);
+	e = ep_open(&want);
+	er = raw_insert(e, t.r);
+	raw_connect(t.r, e);
+	raw_hello(t.r);
+	EP_OK(fi_recv(e->ep, t.in, LEN, NULL, er, t.in));
+	announce(&t, LEN);
+	assert_int_equal(fi_cq_sread(e->cq, &entry, 1, NULL, 30000), 1);
+	assert_ptr_equal(entry.op_context, t.in);
+	assert_true(all(t.in, BY_READ, LEN));
+	talk_end(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		RAW_TEST(test_silent_sender_is_read),
+		RAW_TEST(test_short_messages_are_no_progress),
+		RAW_TEST(test_a_full_ring_stops_no_receive),
+		RAW_TEST(test_pieces_and_then_silence),
+		RAW_TEST(test_the_rest_goes_where_it_belongs),
+		RAW_TEST(test_late_pieces_are_ignored),
+		RAW_TEST(test_wrong_pieces_are_refused),
+		RAW_TEST(test_pieces_cross_a_read),
+		RAW_TEST(test_closed_under_a_read),
+		RAW_TEST(test_the_faster_way_is_taken),
+		RAW_TEST(test_no_patience),
+		RAW_TEST(test_sleepers_do_not_wait_for_pieces),
+	};
+
+	return unit_run(tests);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* test_way.c - the faster one of two ways is found, kept, and found anew. */
+#include "msg/unm_way.h"
+#include "lib/unit.h"
+
+#define LEN	100000
+
+/* n messages of which streamed and read ones take so long; returns how many
+ * were read. */
+static int run(struct unm_way *w, int n, uint64_t stream_ns, uint64_t read_ns)
+{
+	int reads = 0;
+
+	for (int i = 0; i < n; i++) {
+		bool read = unm_way_choose(w);
+
+		unm_way_measured(w, read, LEN, read ? read_ns : stream_ns);
+		reads += read;
+	}
+	return reads;
+}
+
+/* The first message of each way may take long for reasons that do not come
+ * again. */
+static void test_first_messages_go_both_ways(void **state)
+{
+	struct unm_way w = { .gap = 0 };
+
+	(void)state;
+	run(&w, 2, 2000000, 1000000);
+	assert_in_range(run(&w, UNM_WAY_GAP_MIN - 2, 9000, 4000),
+			UNM_WAY_GAP_MIN / 2 - 2, UNM_WAY_GAP_MIN / 2);
+	assert_in_range(run(&w, 100, 9000, 4000), 90, 100);
+	w = (struct unm_way){ .gap = 0 };
+	run(&w, 2, 1000000, 2000000);
+	run(&w, UNM_WAY_GAP_MIN - 2, 9000, 4000);
+	assert_in_range(run(&w, 100, 9000, 4000), 90, 100);
+}
+
+static void test_the_faster_way_is_taken(void **state)
+{
+	struct unm_way w = { .gap = 0 };
+
+	(void)state;
+	run(&w, 20, 9000, 4000);
+	assert_in_range(run(&w, 1000, 9000, 4000), 970, 999);
+	w = (struct unm_way){ .gap = 0 };
+	run(&w, 20, 4000, 9000);
+	assert_in_range(run(&w, 1000, 4000, 9000), 1, 30);
+}
+
+/* The slower way is tried less and less, but not never. */
+static void test_trials_get_rarer(void **state)
+{
+	struct unm_way w = { .gap = 0 };
+
+	(void)state;
+	run(&w, 2000, 9000, 4000);
+	assert_in_range(10000 - run(&w, 10000, 9000, 4000), 10000 /
+			UNM_WAY_GAP_MAX - 1, 10000 / UNM_WAY_GAP_MAX + 1);
+}
+
+/* Processors were moved: what was slow is fast now. */
+static void test_a_change_is_noticed(void **state)
+{
+	struct unm_way w = { .gap = 0 };
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		run(&w, 3000, 9000, 4000);
+		assert_in_range(run(&w, 100, 9000, 4000), 90, 100);
+		run(&w, 3000, 2000, 4000);
+		assert_in_range(run(&w, 100, 2000, 4000), 0, 10);
+	}
+}
+
+/* A message that took a thousand times as long as others does not decide. */
+static void test_exceptions_do_not_count(void **state)
+{
+	struct unm_way w = { .gap = 0 };
+	int reads = 0;
+
+	(void)state;
+	run(&w, 100, 2000, 4000);
+	for (int i = 0; i < 100; i++) {
+		unm_way_measured(&w, false, LEN, 2000000);
+		reads += run(&w, 50, 2000, 4000);
+	}
+	assert_in_range(reads, 0, 1000);
+}
+
+static void test_extremes(void **state)
+{
+	struct unm_way w = { .gap = 0 };
+
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		unm_way_choose(&w);
+		unm_way_measured(&w, i & 1, 1, UINT64_MAX);
+		unm_way_measured(&w, i & 1, UINT64_MAX, 0);
+		assert_int_not_equal(w.cost[i & 1], 0);
+	}
+	assert_true(unm_way_read_ns(&w, UINT64_MAX) > 0);
+	assert_int_equal(unm_way_read_ns(&w, 0), 0);
+	assert_int_equal(unm_way_class(0), 0);
+	assert_int_equal(unm_way_class(UINT64_MAX), UNM_WAY_CLASSES - 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_first_messages_go_both_ways),
+		cmocka_unit_test(test_the_faster_way_is_taken),
+		cmocka_unit_test(test_trials_get_rarer),
+		cmocka_unit_test(test_a_change_is_noticed),
+		cmocka_unit_test(test_exceptions_do_not_count),
+		cmocka_unit_test(test_extremes),
+	};
+
+	return unit_run(tests);
+}
