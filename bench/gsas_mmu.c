@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * gsas_mmu.c - the cost of the software MMU of GSAS, gsas/gsas_mmu.c.
+ * gsas_mmu.c - the cost of the software MMU of GSAS.
  *
  * With 1e3 to 1e7 pages in the table: the look-up of a random page, the look-up
  * of a page that is not in it, an insertion and a removal. Beside these, as the
