@@ -303,7 +303,7 @@ class Run:
 
 def in_lanes(lanes, names, first, begin, report):
     """Run the tests of these names; those whose numbers are in first go first.
-    What a lane's report counted is added to report."""
+    The counts of each lane's report are added to report."""
     become_reaper()
     end_by_finally()
     queue, write = os.pipe()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What run-fabtests and run-mpich share: places, children, the report.
+"""Shared by run-fabtests and run-mpich: places, children, the report.
 
 Every process a runner starts is its child in a session of its own, and the
 runner is the reaper of whatever its children leave behind. So a test ends by
@@ -238,7 +238,7 @@ class Jail:
 
     def wait(self, children, limit, grace=None):
         """Wait for all; False if the time was over. With grace, once one
-        has failed the others get only that many seconds more."""
+        has failed all that still run get that many seconds more."""
         end = time.monotonic() + limit
         pause = 0.002
         while None in [c.poll() for c in children]:

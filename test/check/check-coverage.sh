@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # check-coverage.sh BUILD SOURCE: what "make coverage" says after the tests, by
 # gcov: of each file the lines that ran, and the branches that were taken at
-# least once. What only boards run has no second test: of the device backend
-# more than 90 % of the branches must be. GCOV: that of the compiler.
+# least once. Code that only boards run has no second test: of the device
+# backend's branches more than 90 % must be taken. GCOV: the compiler's own.
 set -e
 build=$1
 src=$(cd "$2" && pwd)

@@ -3,7 +3,8 @@
 # The examples of GSAS on four boards, as a user runs them: in both profiles of
 # the emulation, on the register model, with pages that are mapped and without.
 # Services start by themselves, and are gone when nobody needs them any more; no
-# page is left, no file. What fails is told, hangs nobody, and leaves nothing.
+# page is left, no file. A failure is
+# reported, hangs nobody, and leaves nothing behind.
 . "$(dirname "$0")/check-lib.sh"
 
 examples=${UNM_BUILDDIR:?run by make check}/gsas/examples

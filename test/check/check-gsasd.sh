@@ -78,7 +78,7 @@ refused()
 serves() { ctl boards | awk -v b="$1" '$1 == b { found = 1 }
 	END { exit !found }'; }
 
-# how many refusals are told of, or left out and counted
+# how many refusals are reported, or left out and counted
 # shellcheck disable=SC2317 # by within()
 refusals() { awk '/refused: [0-9]+ more/ { n += $3; next } /refused:/ { n++ }
 	END { print n + 0 }' "$tmp/said"; }
@@ -178,7 +178,7 @@ gone
 pids=
 
 # ---- who comes again and again to be refused: few lines, all are counted.
-# Other lines are told meanwhile: no log for a program that shall start (that is
+# Other lines come meanwhile: no log for a program that shall start (that is
 # one refusal more).
 mkdir "$tmp/bin" "$tmp/logs" "$tmp/logs/no-log-0-stdout.log"
 printf '#!/bin/sh\n' >"$tmp/bin/no-log"

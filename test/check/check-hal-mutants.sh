@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # A register model that does what no hardware may - an acknowledged packet
-# lost, another's identity, an end told twice or before its data - is found out
+# lost, another's identity, an end signalled twice or before its data - is found
 # through the device backend, too: the named test fails on it, and passes
 # without.
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The laws hold for interface 0, and for boards that are unlike the others:
+# The laws hold for interface 0, and for boards that differ from usual ones:
 # under the fault decorator; with slow answers, late packets, stores in any
 # order, PEND in preparation and the other empty pattern; with the engine in our
 # hands, simple and scatter-gather; with transfers split by what the engine

@@ -79,7 +79,7 @@ for std in c99 gnu17; do
 done
 compiles c++ -x c++ -std=c++11
 
-# What is declared twice, and not alike, is an error.
+# A name that is declared twice, with different types, is an error.
 for header in gsas.h atomic.h; do
 	what="the synopsis of $header"
 	prototypes "$header" man/gsas*.3 >"$tmp/$header.man"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # Each mistake of test/mutants still applies to the source, in its place, and
-# names a test that exists. What the tests say of them: ./quickstart
-# check-mutants.
+# names a test that exists. That each test notices its mistake is shown by
+# ./quickstart check-mutants.
 . "$(dirname "$0")/check-lib.sh"
 
 command -v patch >/dev/null 2>&1 || skip "patch is not installed"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# docs/protocol.md defines what unm_wire.h tells the compiler: every message
+# docs/protocol.md defines the same as unm_wire.h: every message
 # type with its number and name, the version, the credits.
 . "$(dirname "$0")/check-lib.sh"
 

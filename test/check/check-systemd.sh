@@ -104,9 +104,9 @@ within()
 
 # ---- What is done with a unit ----------------------------------------------
 
-# Whose: the system's for root or for a user, and a user's own. What one is that
-# user by, and who may start it; the user's number, the manager, the folders of
-# settings, of units and of logs.
+# Whose: the system's for root or for a user, and a user's own. as: runs a
+# command as the user of the unit; by: as a user who may start it. Then the
+# user's number, the manager, the folders of settings, of units and of logs.
 as=
 by=
 scope=

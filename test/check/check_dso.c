@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * check_dso FILE: load a provider the way libfabric does (RTLD_NOW, so that an
- * unresolved symbol is an error and not a provider that silently is not there),
- * and look at what its entry returns.
+ * check_dso.c - load a provider as libfabric does and check its entry.
+ *
+ *	check_dso FILE
+ *
+ * FILE is loaded with RTLD_NOW, so that an unresolved symbol is an error here;
+ * libfabric would silently leave the provider out. check-dso.sh runs this.
  */
 #include <dlfcn.h>
 #include <stdio.h>

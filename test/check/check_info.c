@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * check_info: an interface for check-info.sh to look at, with counters 1, 2, 3
+ * check_info.c - an interface with counters 1, 2, 3, ... for check-info.sh.
  *
- *	check_info stop		... of a process that is stopped
- *	check_info orphan	... whose owner is gone; prints the pid of the
+ *	check_info stop		of a process that is stopped
+ *	check_info orphan	whose owner has ended; prints the pid of the
  *				child that still holds its page
  *	check_info serve	interface 0, without counters, of a process
- *				that is stopped; 77 if another has it
+ *				that is stopped; 77 if it belongs to another
+ *				process already
  */
 #include <signal.h>
 #include <stdio.h>

@@ -142,7 +142,7 @@ class TestGate(unittest.TestCase):
         self.assertEqual((s.runs, s.looks, s.doubt()), (4, 4, ""))
 
     def test_failed(self):
-        """What failed has no figures, so it is not repeated."""
+        """A failed run has no figures, so it is not repeated."""
         s = Session([NEAR, FAR], status="failed: exit 1")
         s.gate.in_turn([lambda: s.job() and None])
         self.assertEqual(s.runs, 1)
@@ -343,7 +343,7 @@ class TestRun(unittest.TestCase):
     """bench/run, without a program of the peers."""
 
     def tries(self, *statuses):
-        """What the rows say after runs with these statuses."""
+        """The text of the rows after runs with these statuses."""
         metric, peer = run.METRICS[0], run.peers()[-1]
         bench = run.Bench.__new__(run.Bench)
         bench.opts = argparse.Namespace(cores="0,1", quick=False, timeout=1)
@@ -371,7 +371,7 @@ class TestRun(unittest.TestCase):
         return r.returncode, r.stderr.strip().splitlines()[-1:]
 
     def test_doc_of_a_part(self):
-        """What is whole in the document is not replaced by a part."""
+        """A whole session in the document is not replaced by a part."""
         with tempfile.TemporaryDirectory() as folder:
             doc = os.path.join(folder, "x.md")
             for words in (["--only", "latency"], ["--peers", "unimem"]):
@@ -420,7 +420,7 @@ class TestLeftBehind(unittest.TestCase):
                 lib_bench.remove_named_memory(set())
 
     def test_caller_of_sourced(self):
-        """What the caller has sourced itself is set again."""
+        """Variables that the caller has sourced itself are set again."""
         with tempfile.NamedTemporaryFile("w", suffix=".sh") as f:
             f.write("export FI_X=1\n")
             f.flush()

@@ -1,6 +1,6 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: BSD-2-Clause
-"""What run-mpich and run-fabtests count as passed, failed and skipped.
+"""Tests of the counts of run-mpich and run-fabtests: passed, failed, skipped.
 
 Shell scripts stand for the suites' programs and for mpiexec. A failure that a
 list names is counted as skipped only if it is the assertion that the list
@@ -322,7 +322,7 @@ class Lanes(Base):
         return report
 
     def lanes(self, act, first=(), lanes=3, tests=8):
-        """What tests of some lanes print, and their report; act(number,
+        """The output of tests of some lanes, and their report; act(number,
         report) is a test."""
         out = io.StringIO()
         with contextlib.redirect_stdout(out):

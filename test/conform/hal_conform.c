@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_conform - do the laws of docs/hal.md hold for a backend?
+ * hal_conform.c - run the conformance tests of docs/hal.md on a backend
  *
  *	hal_conform [--hal emu|fault|sim|dev] [--profile host|exanode]
  *		[--fault SPEC] [--test PATTERN] [--packets N]

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * connect_attempts.c - unknown senders at the socket of an interface of the
+ * emulation; see connect_attempts.h.
+ *
+ * Owns the interface under test, the interface of its regular peer, and the
+ * sockets of the unknown senders.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ep_pair.c - endpoints of one process, for tests; see ep_pair.h.
+ *
+ * Owns the table of all open endpoints, which every wait polls, and closes the
+ * endpoints that a failed test left open. Messages are in ep_xfer.c, one-sided
+ * operations in os_pair.c.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

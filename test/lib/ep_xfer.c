@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ep_xfer.c - one message by any of the calls that send and receive; see
+ * ep_xfer.h.
+ *
+ * Owns the pattern of the bytes (xfer_fill(), xfer_filled()), the buffers of a
+ * message and the checks of its completions. ep_pair.c owns the endpoints.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * no-cma: run a command on a system without cross-memory attach.
+ * no-cma.c - run a command on a system without cross-memory attach.
  *
  *	no-cma COMMAND [ARGUMENT...]
  *

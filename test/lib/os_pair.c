@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * os_pair.c - one-sided operations between two endpoints, each way there is;
+ * see os_pair.h.
+ *
+ * Owns the memory of each way, its registration, the counters of operations,
+ * and os_goes(), which decides whether this machine offers a way.
+ */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * raw_peer.c - a bare interface that exchanges packets with endpoints of the
+ * same process; see raw_peer.h.
+ *
+ * Owns the table of bare interfaces. raw_step() accepts their connections and
+ * notes the end of their peers.
+ */
 #include <string.h>
 
 #include "lib/raw_peer.h"

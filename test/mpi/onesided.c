@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * One-sided MPI, every result checked: put, get, accumulate, get_accumulate,
- * fetch_and_op, compare_and_swap; with fences, passive locks and lock_all; in
- * memory of the program and of MPI. Any MPI, at least two ranks.
+ * onesided.c - one-sided MPI with every result checked: put, get, accumulate,
+ * get_accumulate, fetch_and_op, compare_and_swap; with fences, passive locks
+ * and lock_all; in memory of the program and of MPI. Any MPI, at least two
+ * ranks.
  *
  * onesided [-r ROUNDS] [-s] [-v]
  *   -r  how often each atomic operation is repeated (50)
@@ -147,7 +148,7 @@ static void clear(struct mem *m)
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* What others did to my part becomes visible to my loads, and stays so. */
+/* Let my loads see the changes of other ranks to my part, until looked(). */
 static void look(struct mem *m)
 {
 	MPI_Win_lock(MPI_LOCK_SHARED, g_rank, 0, m->win);
@@ -441,7 +442,7 @@ static const struct op g_op[] = {
 	{ "get_accumulate", get_accumulate },
 };
 
-/* What comes next; with -v, rank 0 says so. */
+/* Name the next test; with -v rank 0 prints the name. */
 __attribute__((format(printf, 1, 2)))
 static void next(const char *fmt, ...)
 {

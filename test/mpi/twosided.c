@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What the bench programs leave out of two-sided MPI: messages from anybody,
- * truncated ones, probes with and without a claim, synchronous sends, receives
- * that are cancelled, many unexpected messages at once. Any MPI, two ranks or
- * more; each sends to the one behind it.
+ * twosided.c - two-sided MPI that the bench programs do not use: receives from
+ * any rank, truncated messages, MPI_Probe and MPI_Mprobe, synchronous sends,
+ * cancelled receives, many unexpected messages at once. Any MPI, at least two
+ * ranks; each rank sends to the next.
  */
 #include <mpi.h>
 #include <stdint.h>
@@ -34,7 +34,7 @@ static void fill(int len)
 		g_out[i] = (unsigned char)(g_rank + i * 5 + (i >> 8) + len);
 }
 
-/* What the one before us has sent */
+/* Check a message of the previous rank. */
 static void expect_message(int len, int tag, const MPI_Status *st)
 {
 	int count;

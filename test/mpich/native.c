@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * native OPERATION COUNT BYTES WINDOW - one-sided operations of MPI
+ * native.c - one-sided operations of MPI, to be counted by the provider
  *
- * Rank 0 does COUNT of them, BYTES each, on the memory of rank 1, which waits
- * in a barrier, and both check what came of it. scripts/native.sh compares the
- * provider's counters of two runs: with COUNT 0, what windows and barriers
- * need; with more, the operations beside it.
+ *	native OPERATION COUNT BYTES WINDOW
+ *
+ * Rank 0 makes COUNT operations of BYTES each on the memory of rank 1, which
+ * waits in a barrier; both ranks check the result. scripts/native.sh compares
+ * the provider's counters of two runs: with COUNT 0 they count the operations
+ * of windows and barriers only.
  *
  *   OPERATION	put, get, acc, gacc, fop or cas (the last two: 8 bytes)
  *   WINDOW	create, allocate or dynamic
@@ -68,7 +70,7 @@ static void close_window(const char *kind)
 		free(t.memory);
 }
 
-/* What the operation itself brings back */
+/* Make one operation of rank 0 and wait until it is complete. */
 static void issue(int round)
 {
 	int64_t cmp = 1 + round;
