@@ -10,8 +10,10 @@
 # starts one of them, in a script or in C, puts it in front.
 
 CHECKS = \
+	test/check/check-calls.sh \
 	test/check/check-commits.sh \
 	test/check/check-dso.sh \
+	test/check/check-file-comment.sh \
 	test/check/check-gate.sh \
 	test/check/check-gsasd.sh \
 	test/check/check-gsas.sh \
@@ -519,6 +521,7 @@ EXTRA_DIST += $(CHECKS) $(EP_CHECKS) $(HAL_CHECKS) test/check/check-cmocka.sh \
 	test/check/alone.sh test/check/check-hal-sim-points.sh \
 	test/check/check-hal-threads.sh \
 	test/check/check-lib.sh test/check/thin.sh \
+	test/check/source_rules.py test/check/unclean.txt test/check/words.txt \
 	test/check/check-systemd.sh \
 	test/check/ep-lib.sh \
 	test/check/systemd-root.sh
