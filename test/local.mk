@@ -36,7 +36,8 @@ CHECKS = \
 	test/check/check-spdx.sh \
 	test/check/check-style.sh \
 	test/check/check-todo.sh \
-	test/check/check-verdict.sh
+	test/check/check-verdict.sh \
+	test/check/check-words.sh
 
 # hal_conform, once for each backend
 HAL_CHECKS = \

@@ -27,6 +27,20 @@ c_files()
 		LC_ALL=C sort
 }
 
+# Python scripts, by name or by first line
+python_files()
+{
+	find scripts test bench -type f -size -200k 2>/dev/null |
+	while read -r f; do
+		case $f in
+		*.py)		echo "$f" ;;
+		*.[a-z]*)	;;
+		*)		head -c 64 "$f" | LC_ALL=C grep -aq \
+					'^#!.*python' && echo "$f" ;;
+		esac
+	done | LC_ALL=C sort
+}
+
 # shell scripts, by name or by first line
 sh_files()
 {
