@@ -5,9 +5,10 @@
 . "$(dirname "$0")/check-lib.sh"
 
 # So many commits are checked, but only those after FROM: if a commit that
-# breaks a rule has been published, FROM names it, with the reason.
+# breaks a rule has been published, FROM names it, with the reason. Now: the
+# files moved into folders, and 1,400 lines of lists and paths with them.
 COMMITS=20
-FROM=
+FROM=518f51d
 
 command -v git >/dev/null 2>&1 || skip "git is not installed"
 script=$PWD/scripts/commit-msg
@@ -18,9 +19,14 @@ failed=0
 unset GIT_DIR GIT_INDEX_FILE GIT_WORK_TREE
 repo() { git -C "$top" -c user.name=n -c user.email=e "$@"; }
 
-# verdict NAME TEXT OUTPUT : OUTPUT contains TEXT, or nothing if TEXT is empty
+# verdict NAME TEXT OUTPUT CODE : OUTPUT contains TEXT and CODE is 1; without
+# TEXT there is no OUTPUT and CODE is 0
 verdict()
 {
+	if [ "$4" -ne $((${#2} > 0)) ]; then
+		echo "FAIL: $1: exit code $4"
+		failed=1
+	fi
 	if [ -z "$2" ] && [ -n "$3" ]; then
 		printf 'FAIL: %s: refused:\n%s\n' "$1" "$3"
 		failed=1
@@ -36,7 +42,8 @@ message()
 {
 	# shellcheck disable=SC2059 # a format
 	printf "$3" >"$top/.git/message"
-	verdict "$1" "$2" "$(cd "$top" && sh "$script" .git/message 2>&1)"
+	out=$(cd "$top" && sh "$script" .git/message 2>&1)
+	verdict "$1" "$2" "$out" $?
 }
 
 # commit NAME TEXT MESSAGE : --commit prints TEXT about a commit of what is
@@ -45,7 +52,8 @@ commit()
 {
 	# shellcheck disable=SC2059 # a format
 	printf "$3" | repo commit -q -F -
-	verdict "$1" "$2" "$(cd "$top" && sh "$script" --commit HEAD 2>&1)"
+	out=$(cd "$top" && sh "$script" --commit HEAD 2>&1)
+	verdict "$1" "$2" "$out" $?
 }
 
 # Messages
@@ -107,6 +115,8 @@ repo add .
 commit "500 lines" "500 added lines" "hal: Add it$why"
 repo mv first fourth
 commit "renamed" "" "hal: Move it$why"
+out=$(cd "$top" && sh "$script" --commit HEAD~1 HEAD)
+verdict "a right commit after a wrong one" "500 added lines" "$out" $?
 mkdir -p "$top/test/fuzz/corpus/a" "$top/test/mutants" "$top/docs"
 for file in test/fuzz/corpus/a/b test/mutants/a.patch docs/check-full.txt; do
 	seq 2000 2500 >"$top/$file"
