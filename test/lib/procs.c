@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * procs.c - tests with processes of their own, see procs.h. Cases and children
- * first, then endpoints; traffic that checks itself is at the end.
+ * procs.c - the framework of tests with several processes, see procs.h
+ *
+ * Owns the table of child processes and the memory they share with the
+ * director. procs_main() runs the cases, proc_*() control children, node_*()
+ * open and use endpoints. Traffic that checks itself is in procs_traffic.c.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -31,8 +34,9 @@ struct procs_shared *g_shared;
 
 static struct proc g_proc[PROCS_MAX];
 static int g_nprocs;
-static char g_who[48] = "director";	/* for messages */
-static pid_t g_runner;			/* of the case under way */
+static char g_who[48] = "director";	/* this process, in messages */
+static pid_t g_runner;			/* director of the running case, 0: no
+					 * case runs */
 static int g_board;
 
 /* ---- Verdicts ---------------------------------------------------------- */
@@ -113,7 +117,7 @@ int procs_board(void)
 
 /* ---- Cases ------------------------------------------------------------- */
 
-/* The group holds nothing but what the runner forked. */
+/* Kill the director and its children, which are in one process group. */
 static void end_case(void)
 {
 	kill(-g_runner, SIGKILL);
@@ -126,7 +130,7 @@ static void on_term(int sig)
 	_exit(128 + sig);
 }
 
-/* What a hanging case is doing, for whoever reads the log. */
+/* Print the shared words and the processes of a case that hangs. */
 static void tell_hang(const char *name, int seconds)
 {
 	struct dirent *d;
@@ -156,7 +160,8 @@ static void tell_hang(const char *name, int seconds)
 	fflush(stdout);
 }
 
-/* Orphans come to us; true: the runner itself has ended, not reaped yet. */
+/* Reap orphans, whose subreaper this process is. Returns true once the director
+ * has ended; the director is not reaped, so that its number is not reused. */
 static bool reap_orphans(void)
 {
 	siginfo_t info;
@@ -172,7 +177,8 @@ static bool reap_orphans(void)
 	}
 }
 
-/* Exit code of the case's process; 1 if it took too long or was killed. */
+/* Wait for the end of a case. Returns the director's exit code, or 1 if the
+ * case took too long or the director was killed. */
 static int await_case(const struct procs_case *c)
 {
 	int seconds = (c->seconds != 0 ? c->seconds : CASE_SECONDS) *
@@ -185,7 +191,8 @@ static int await_case(const struct procs_case *c)
 		procs_nap(2000);
 	if (!ended)
 		tell_hang(c->name, seconds);
-	/* not reaped yet: the group's number is still ours */
+	/* The director is not reaped yet, so the number of its process group
+	 * cannot have been reused. */
 	end_case();
 	waitpid(g_runner, &status, 0);
 	while (waitpid(-1, NULL, 0) > 0)
@@ -218,7 +225,8 @@ static int run_case(const struct procs_case *c)
 		fflush(NULL);
 		_exit(0);
 	}
-	setpgid(g_runner, g_runner);	/* whoever of both comes first */
+	/* Parent and child both call setpgid(): either may run first. */
+	setpgid(g_runner, g_runner);
 	code = await_case(c);
 	g_runner = 0;
 	printf("%s %s (%.1f s)\n", code == 0 ? "ok" : code == EXIT_SKIP ?
@@ -227,7 +235,8 @@ static int run_case(const struct procs_case *c)
 	return code;
 }
 
-/* Run by hand, a test finds the provider next to itself. */
+/* Set the environment of libfabric and of the provider. A test that is run by
+ * hand finds the provider in the build tree. */
 static void environment(void)
 {
 	char exe[4000], value[sizeof(exe) + 16];
@@ -244,14 +253,16 @@ static void environment(void)
 	setenv("FI_UNIMEM_BOARDS", value, 1);
 	snprintf(value, sizeof(value), "%d", g_board);
 	setenv("FI_UNIMEM_BOARD", value, 1);
-	/* where there are several memory nodes each child would look at all */
+	/* Each child would scan the topology of a machine with several memory
+	 * nodes: describe a small machine instead. */
 	setenv("HWLOC_SYNTHETIC", "numa:1 pu:2", 0);
 }
 
 /*
- * Start libfabric here, once: system libraries spend a tenth of a second on it
- * (some of their providers read /proc/kallsyms). Our provider is loaded but not
- * asked, so that each child still reads its own environment.
+ * Initialize libfabric once, before the children are forked: a system's
+ * libfabric takes 0.1 s for it (some of its providers read /proc/kallsyms). The
+ * provider unimem is loaded, but its getinfo() is not called, so that each
+ * child still reads its own environment.
  */
 static void warm_up(void)
 {
@@ -259,7 +270,7 @@ static void warm_up(void)
 	int err = dup(STDERR_FILENO), null = open("/dev/null", O_WRONLY);
 
 	CHECK(hints != NULL && err >= 0 && null >= 0);
-	dup2(null, STDERR_FILENO);	/* what others have to say */
+	dup2(null, STDERR_FILENO);	/* other providers print warnings */
 	close(null);
 	hints->fabric_attr->prov_name = strdup("nobody");
 	if (fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &info) == 0)
@@ -316,7 +327,7 @@ static void child_main(struct proc *p, int fd, proc_fn fn, void *arg,
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	snprintf(g_who, sizeof(g_who), "child %d", p->index);
-	/* libraries of other providers catch these, and exit */
+	/* Libraries of other providers install handlers that exit. */
 	for (int sig = 1; sig < 32; sig++)
 		if (sig != SIGPIPE)
 			signal(sig, SIG_DFL);
@@ -431,7 +442,7 @@ void proc_stop(struct proc *p)
 	CHECK(info.si_code == CLD_STOPPED);
 }
 
-/* ---- Talk -------------------------------------------------------------- */
+/* ---- Messages between director and children ----------------------------- */
 
 bool tell(int fd, const void *msg, size_t len)
 {
@@ -481,7 +492,7 @@ void procs_join(struct proc *const *p, int n)
 			tell(p[i]->fd, addr, n * sizeof(addr[0]));
 }
 
-/* ---- What there is of us in the system ---------------------------------- */
+/* ---- Names and segments in the system ----------------------------------- */
 
 int procs_names(char *line, size_t len)
 {
@@ -515,7 +526,8 @@ uint64_t procs_clean(void)
 	return procs_now() - start;
 }
 
-/* Every unimem segment a process maps or has open. */
+/* Count the mappings and descriptors of unimem segments that a process has, and
+ * store the inode numbers of the first max. */
 static int each_segment(pid_t pid, uint64_t *ino, int max)
 {
 	char path[320], text[512];
@@ -695,7 +707,7 @@ void node_join(struct node *n, int fd)
 	CHECK(n->self >= 0);
 }
 
-/* What the queue gave. */
+/* Turn the result of reading the queue into that of node_poll(). */
 static int node_given(struct node *n, ssize_t ret,
 		      struct fi_cq_err_entry *error)
 {
@@ -739,7 +751,8 @@ uint64_t node_idle(struct node *n, int fd)
 	}
 }
 
-/* The one completion expected; none other may come. */
+/* Wait for the completion of context; no other completion may come. Returns its
+ * length. */
 static size_t node_await(struct node *n, void *context)
 {
 	struct fi_cq_tagged_entry entry;

@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * procs.h - tests with processes of their own: cases with a time limit,
- * children that talk with their director, endpoints, and traffic that checks
- * itself.
+ * procs.h - the framework of tests with several processes: cases with a time
+ * limit, child processes, endpoints, and message traffic that checks itself.
  *
- * A test is a table of cases. Each runs in a process of its own, the director,
- * which opens no endpoint and forks the children that do. What is left of a
- * case when it ends or its time is over is killed: its process group, which
- * holds nothing but what it forked.
+ * A test program is a table of cases, which procs_main() runs one after the
+ * other. Each case runs in a process of its own, the director. The director
+ * opens no endpoint: it forks the child processes that do. The director leads a
+ * process group, which its children inherit. When a case ends or exceeds its
+ * time limit, procs_main() kills the whole group.
  *
- * Every test works on a board number of its own (FI_UNIMEM_BOARD), so that its
- * interfaces and names are told from those of other tests on the machine.
+ * Each test program uses a board number of its own (FI_UNIMEM_BOARD), so that
+ * its interfaces and socket names differ from those of other tests that run on
+ * the machine at the same time.
+ *
+ * The functions are in procs.c, except: procs_time.c holds
+ * procs_within_a_second() and procs_note_waited(), procs_mem.c holds
+ * node_alloc() and node_reg(), procs_traffic.c holds traffic_*().
  */
 #ifndef PROCS_H
 #define PROCS_H
@@ -35,21 +40,24 @@
 
 /* ---- Verdicts ---------------------------------------------------------- */
 
-/* One line that says where and what; ends this process. */
+/* Print one line (file, line, process, message) to g_fail_fd, and end the
+ * calling process with exit code 1. Use the macros below. */
 void procs_fail(const char *file, int line, const char *fmt, ...)
 	__attribute__((noreturn, format(printf, 3, 4)));
-/* In a director: this case cannot be run here. */
+/* Director only: print the reason why this machine cannot run the case, and end
+ * the case as skipped. */
 void procs_skip(const char *fmt, ...)
 	__attribute__((noreturn, format(printf, 1, 2)));
-/* A line of the report. */
+/* Add a comment line to the test's report on standard output. */
 void procs_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-extern int g_fail_fd;		/* where to: stderr, unless that is kept */
+extern int g_fail_fd;		/* where procs_fail() prints: stderr, unless a
+				 * test captures stderr */
 #define FAIL(...)	procs_fail(__FILE__, __LINE__, __VA_ARGS__)
 #define CHECK(cond)	((cond) ? (void)0 : FAIL("not so: %s", #cond))
 #define CHECK_MSG(cond, ...)	((cond) ? (void)0 : FAIL(__VA_ARGS__))
 
-/* A libfabric call that has to succeed. */
+/* Fail unless a libfabric call returns 0 or a positive value. */
 #define FI(call)							\
 	do {								\
 		ssize_t fi_ret_ = (call);				\
@@ -57,102 +65,142 @@ extern int g_fail_fd;		/* where to: stderr, unless that is kept */
 			FAIL("%s: %s", #call, fi_strerror((int)-fi_ret_)); \
 	} while (0)
 
+/* One case of a test: a line of the constant table for procs_main(). */
 struct procs_case {
 	const char *name;
-	void (*run)(void);
-	int seconds;			/* limit; 0: 60; times UNM_TEST_TIME */
+	void (*run)(void);		/* runs in the director; returning
+					 * passes the case */
+	int seconds;			/* time limit, multiplied by
+					 * UNM_TEST_TIME; 0: 60 seconds */
 };
 
-/* Runs the cases, or those named in argv: 0, 1, or 77 if all were skipped. */
+/* Run the n cases, or only those named in argv. Returns the exit code of the
+ * test: 0 passed, 1 a case failed, 77 all cases were skipped. */
 int procs_main(int argc, char **argv, const struct procs_case *cases, int n);
 
-uint64_t procs_now(void);		/* microseconds */
-void procs_nap(uint64_t us);
-/* A number from the environment, for tests that can run longer. */
+uint64_t procs_now(void);		/* monotonic clock, microseconds */
+void procs_nap(uint64_t us);		/* sleep, microseconds */
+/* The number in an environment variable, def if it is unset or empty: for
+ * tests that can run longer. */
 long procs_number(const char *name, long def);
-/* Repeatable random numbers. */
+/* The next of a repeatable sequence of random numbers (31 bits). */
 uint32_t procs_random(uint64_t *seed);
+/* The board number of this test program. */
 int procs_board(void);
 
 /* ---- Shared by director and children ----------------------------------- */
 
-/* Zeroed before each case. */
+/*
+ * Memory that the director and its children share. There is one instance,
+ * g_shared, for the life of the test program; it is zeroed before each case.
+ */
 struct procs_shared {
-	_Atomic uint64_t gone;		/* bit per child: dead, ended by us */
-	_Atomic uint64_t waited;	/* most that a child waited for a
-					 * processor, microseconds */
-	_Atomic uint64_t word[32];	/* as the case likes */
-	uint8_t bytes[4096];
+	_Atomic uint64_t gone;		/* a bit per child index: the child was
+					 * ended by proc_kill() */
+	_Atomic uint64_t waited;	/* longest time that a child was ready
+					 * to run and waited for a processor,
+					 * microseconds */
+	_Atomic uint64_t word[32];	/* free for use by the case */
+	uint8_t bytes[4096];		/* free for use by the case */
 };
 extern struct procs_shared *g_shared;
 
 /* ---- Children ---------------------------------------------------------- */
 
+/*
+ * A child process as its director knows it. Instances are in a table of
+ * procs.c, PROCS_MAX for a case; only the director uses them.
+ */
 struct proc {
 	pid_t pid;
 	int index;			/* order of start, from 0 */
-	int fd;				/* to it; -1 once it ended */
-	int status;			/* of waitpid */
-	bool ended;
+	int fd;				/* socket to the child; -1 once the
+					 * child has ended */
+	int status;			/* status of waitpid(), valid if
+					 * ended */
+	bool ended;			/* the child has been reaped */
 };
 
-/* A child's function; its return value is the exit code. fd: to the
- * director. */
+/* The main function of a child. fd is the socket to the director, index is that
+ * of struct proc; the return value is the child's exit code. */
 typedef int (*proc_fn)(int fd, int index, void *arg);
 
-/* env: NAME=value or NULL, for this child only. */
+/* Fork a child that runs fn. env is NULL or a list of NAME=value strings that
+ * ends with NULL, for the environment of this child only. */
 struct proc *proc_start(proc_fn fn, void *arg, const char *const *env);
-/* One more, whose number is that of a child that ended. */
+/* Fork a child in the place of p, which has ended: the index is the same. */
 struct proc *proc_restart(struct proc *p, proc_fn fn, void *arg,
 			  const char *const *env);
-/* Every child has ended: the next one is the first again. */
+/* Empty the table of children, all of which must have ended: the next child
+ * has index 0. */
 void procs_forget(void);
-/* Its end within ms; false: it lives. */
+/* Wait at most ms milliseconds for the end of a child, and reap the child.
+ * Returns whether it has ended. */
 bool proc_ended(struct proc *p, int ms);
-/* It has to end with this exit code (in time: the case's limit is the
- * limit). */
+/* Wait for the end of a child, and fail unless its exit code is code. Only the
+ * time limit of the case bounds the wait. */
 void proc_expect(struct proc *p, int code);
+/* Send a signal to a child that has not ended. */
 void proc_signal(struct proc *p, int sig);
-/* SIGKILL, reaped, its bit set in g_shared->gone; the moment of the end. */
+/* Kill a child by SIGKILL, reap it, and set its bit in g_shared->gone. Returns
+ * the time of its end, as procs_now() counts. */
 uint64_t proc_kill(struct proc *p);
-void proc_stop(struct proc *p);		/* SIGSTOP, and wait for it */
+/* Stop a child by SIGSTOP, and wait until it has stopped. */
+void proc_stop(struct proc *p);
 
-/* Messages of up to 4 KiB, with their bounds. tell: false if it is gone. hear:
- * bytes, 0 if it is gone, -1 if nothing came within ms (-1: for ever). */
+/*
+ * Messages between the director and a child, over the socket fd of either side.
+ * A message has at most 4 KiB; its boundaries are kept.
+ * tell() returns false if the other process has ended.
+ * hear() returns the bytes received, 0 if the other process has ended, -1 if no
+ * message came within ms milliseconds (-1: no limit).
+ */
 bool tell(int fd, const void *msg, size_t len);
 ssize_t hear(int fd, void *msg, size_t len, int ms);
-/* A word each way; the other must be there. */
+/* Send or receive one word. The test fails if the other process has ended. */
 void tell_word(int fd, uint64_t word);
 uint64_t hear_word(int fd);
 
-/* Director: gather the addresses of children and hand all to each. A child that
- * died first is left out; see node_join(). */
+/* Director only: collect the addresses of n children, and send the table of all
+ * addresses to each child. A child that died before is left out of the table.
+ * Each child calls node_join() at the same time. */
 void procs_join(struct proc *const *p, int n);
 
-/* In a director: nothing of a job is left now or in a moment; after how many
- * microseconds. For procs_within_a_second(). */
+/* Director only: wait until no socket name of this test's board is left, and
+ * fail after a minute. Returns the time waited in microseconds, for
+ * procs_within_a_second(). */
 uint64_t procs_clean(void);
 
-/* In a director: call attempt, which returns how many microseconds the law
- * under test took, and fail if that is more than a second (times
- * UNM_TEST_TIME). The time in which this process or the slowest child was ready
- * to run and waited for a processor does not count, so that a busy machine
- * fails no test: there is one attempt. All children must have ended after it.
+/*
+ * Director only: call attempt(arg) once. It returns how many microseconds the
+ * action under test took; the test fails if that is more than a second (times
+ * UNM_TEST_TIME). The time for which this process or the slowest child was
+ * ready to run and waited for a processor does not count, so that a test does
+ * not fail because the machine is busy. All children must have ended when
+ * attempt() returns.
  */
 void procs_within_a_second(uint64_t (*attempt)(void *arg), void *arg);
-/* In a child, at its end: tell the director how long it waited. */
+/* Child only, at its end: record in g_shared->waited how long the child has
+ * waited for a processor. Children that return from proc_fn need not call. */
 void procs_note_waited(void);
 
-/* Lines /proc/net/unix has of this test's board; the first, if line != NULL. */
+/* The number of lines that /proc/net/unix has of this test's board. The first
+ * line is copied to line (len bytes), if line is not NULL. */
 int procs_names(char *line, size_t len);
-/* Descriptors and mappings of unimem memory a process has. */
+/* The number of descriptors and mappings of unimem segments a process has. */
 int procs_segments(pid_t pid);
-/* Inode numbers of such memory that a process has; how many. */
+/* Store the inode numbers of these segments, max at most. Returns how many are
+ * stored. */
 int procs_inodes(pid_t pid, uint64_t *ino, int max);
+/* The number of threads of a process. */
 int procs_threads(pid_t pid);
 
 /* ---- Endpoints --------------------------------------------------------- */
 
+/*
+ * An enabled RDM endpoint with the objects it needs. A child owns its nodes;
+ * one thread uses a node, unless it was opened with NODE_SAFE.
+ */
 struct node {
 	struct fi_info *info;
 	struct fid_fabric *fabric;
@@ -160,13 +208,16 @@ struct node {
 	struct fid_av *av;
 	struct fid_cq *cq;
 	struct fid_ep *ep;
-	struct hal_addr addr;
-	int self, count;		/* place in the table of peers */
-	fi_addr_t peer[PROCS_MAX];	/* FI_ADDR_NOTAVAIL: not there */
+	struct hal_addr addr;		/* address of ep */
+	int self, count;		/* index of this node in peer[], and
+					 * the length of peer[] */
+	fi_addr_t peer[PROCS_MAX];	/* peers by index, set by node_join();
+					 * FI_ADDR_NOTAVAIL: the peer died
+					 * before it joined */
 	uint64_t events;		/* entries read from the queue */
 };
 
-/* Where opening failed, if it did. */
+/* The call that failed in node_try_open(), and its negative fi_errno. */
 struct node_error {
 	const char *call;
 	int ret;
@@ -174,72 +225,96 @@ struct node_error {
 
 enum node_flags {
 	NODE_WAIT = 1 << 0,		/* queue with a wait object */
-	NODE_SAFE = 1 << 1,		/* FI_THREAD_SAFE, not _DOMAIN */
+	NODE_SAFE = 1 << 1,		/* FI_THREAD_SAFE instead of
+					 * FI_THREAD_DOMAIN */
 	NODE_ONESIDED = 1 << 2,		/* with FI_RMA and FI_ATOMIC */
 };
 
+/* Open a node; flags of enum node_flags. Returns 0, or a negative fi_errno with
+ * err filled and nothing left open. */
 int node_try_open(struct node *n, int flags, struct node_error *err);
+/* Open a node; the test fails if that fails. */
 void node_open(struct node *n, int flags);
+/* Close everything that is open of a node. */
 void node_close(struct node *n);
-/* Hand in our address, insert everybody's. */
+/* Send the address of a node to the director, which runs procs_join(), and
+ * insert the addresses of all nodes into the address vector. */
 void node_join(struct node *n, int fd);
+/* Insert one address into the node's vector. */
 fi_addr_t node_insert(struct node *n, const struct hal_addr *addr);
-/* Memory peers may access without asking (dmable), until the domain closes. */
+/* Allocate dmable memory, which peers access directly. It is freed when the
+ * domain is closed. */
 void *node_alloc(struct node *n, size_t len);
-/* A region of all rights, its addresses from 0. */
+/* Register memory for remote reads and writes; the offset of its first byte is
+ * 0. */
 struct fid_mr *node_reg(struct node *n, void *mem, size_t len, uint64_t key);
 
-/* Next completion: 1 entry, -FI_EAVAIL error, 0 nothing. */
+/* Read one completion. Returns 1 with entry filled, -FI_EAVAIL with error
+ * filled, 0 if there is none. */
 int node_poll(struct node *n, struct fi_cq_tagged_entry *entry,
 	      struct fi_cq_err_entry *error);
-/* The same, asleep for ms at most. */
+/* As node_poll(), but sleep at most ms milliseconds until there is a
+ * completion. Needs NODE_WAIT. */
 int node_sleep(struct node *n, struct fi_cq_tagged_entry *entry,
 	       struct fi_cq_err_entry *error, int ms);
-/* Keep the endpoint going until the director speaks; its word. */
+/* Drive progress until the director sends a word, and return the word. The
+ * test fails if there is a completion. */
 uint64_t node_idle(struct node *n, int fd);
-/* Send or receive one message, with progress, to its completion. */
+/* Send to peer[to], or receive from any peer, one message with this tag, and
+ * wait for its completion; no other completion may come. node_recv() returns
+ * the length of the message. */
 void node_send(struct node *n, int to, const void *buf, size_t len,
 	       uint64_t tag);
 size_t node_recv(struct node *n, void *buf, size_t len, uint64_t tag);
 
 /* ---- Traffic ----------------------------------------------------------- */
 
-/*
- * count messages to each peer of to and from each of from, with lengths by
- * turns from a list; every byte, the order and the number are checked. A peer
- * of mortal may die; what it sent is a prefix.
- */
-#define TRAFFIC_NONE	(UINT64_C(1) << 63)
+#define TRAFFIC_NONE	(UINT64_C(1) << 63)	/* an empty set of peers */
 
+/*
+ * What a node sends and expects. Each peer in "to" is sent "count" messages,
+ * and each peer in "from" sends messages, whose lengths cycle through lens[].
+ * Every byte, the order and the number of the messages are checked. Sets of
+ * peers have a bit for each index of node.peer[].
+ */
 struct traffic_opt {
-	uint64_t count;
-	uint64_t to, from;		/* bits of peers; 0: all others,
-					 * TRAFFIC_NONE: nobody */
-	uint64_t mortal;
-	const size_t *lens;
+	uint64_t count;			/* messages to each peer */
+	uint64_t to, from;		/* sets of peers; 0: all other nodes,
+					 * TRAFFIC_NONE: no peer */
+	uint64_t mortal;		/* peers that may die: their messages
+					 * may end early, operations may fail */
+	const size_t *lens;		/* message lengths, bytes */
 	int nlens;
-	int window;			/* sends under way per peer */
-	bool endless;			/* count is a least; until told */
-	bool sleeps;			/* in fi_cq_sread, when it has nothing
-					 * to do; wants NODE_WAIT */
-	bool scarce;			/* we have too little of something: to
-					 * be refused for that is a peer's
-					 * death; sends until all is heard */
+	int window;			/* sends in flight per peer; 0: 16 */
+	bool endless;			/* send until traffic_stop(), instead
+					 * of count messages */
+	bool sleeps;			/* sleep in fi_cq_sread() when there is
+					 * nothing to send; needs NODE_WAIT */
+	bool scarce;			/* this node is short of memory or
+					 * descriptors: an operation that fails
+					 * for that reason counts as the death
+					 * of its peer. Sends until all
+					 * messages were received. */
 };
 
 struct traffic;
 
+/* Start the traffic of a node that has joined. *opt is copied, its lens[] must
+ * stay valid until traffic_free(). */
 struct traffic *traffic_new(struct node *n, const struct traffic_opt *opt);
-/* A bounded step; false: all done. */
+/* Read and post a bounded number of operations. Returns false once all messages
+ * were sent and received. */
 bool traffic_step(struct traffic *t);
+/* Cancel the receives that are still posted, and free everything. */
 void traffic_free(struct traffic *t);
 /* Overwrite every buffer, as a forked child may do with its copies. */
 void traffic_scribble(struct traffic *t);
-/* Endless traffic: stop sending, and let every peer know where it ends. */
+/* Stop sending, and send each peer the number of its messages. */
 void traffic_stop(struct traffic *t);
+/* The messages received and sent so far, of all peers. */
 uint64_t traffic_received(const struct traffic *t);
 uint64_t traffic_sent(const struct traffic *t);
-/* Bits of the peers that take no more from us. */
+/* The set of peers to which a send has failed for good. */
 uint64_t traffic_refused(const struct traffic *t);
 
 #endif /* PROCS_H */

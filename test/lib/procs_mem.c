@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* procs_mem.c - memory that peers access, see procs.h. */
+/* procs_mem.c - allocate and register memory that peers access, see procs.h */
 #include "fi_ext_unimem.h"
 #include "lib/procs.h"
 

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * procs_time.c - the law "within a second", judged in one attempt on a machine
- * that has other things to do.
+ * procs_time.c - check "within a second" on a busy machine, see procs.h
+ *
+ * A limit of wall-clock time fails on a busy machine, and a retry would hide
+ * rare faults. The check therefore subtracts the time for which the processes
+ * waited for a processor, as /proc/thread-self/schedstat reports it.
  */
 #include <stdio.h>
 
 #include "lib/procs.h"
 
-/* How long this thread was ready to run and waited for a processor, in
- * microseconds since its start; 0 if the kernel does not say. */
+/* The time for which this thread was ready to run and waited for a processor,
+ * in microseconds since its start; 0 if the kernel does not report it. */
 static uint64_t waited(void)
 {
 	unsigned long long ran, ns = 0;

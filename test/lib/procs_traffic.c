@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * procs_traffic.c - traffic that checks itself, see procs.h: every byte of
- * every message, their order, their number.
+ * procs_traffic.c - message traffic that checks itself, see procs.h
  *
- * A tag is the sender in bits 48-62 and the message's number below. After its
- * last message a sender sends one more, empty, with bit 63 set and the number
- * of messages before it, so that the receiver knows that nothing is missing.
- * Messages take turns in how they are sent, too: as usual, injected if short
- * enough, with FI_DELIVERY_COMPLETE.
+ * Checks every byte of every message, the order and the number of messages.
+ *
+ * A tag holds the index of the sender in bits 48-62 and the number of the
+ * message below. After its last message a sender sends an empty end message,
+ * whose tag has bit 63 set and holds the number of messages before it: so the
+ * receiver detects that messages at the end are missing. One message in eight
+ * is injected, if it is short enough, and one in eight is sent with
+ * FI_DELIVERY_COMPLETE.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,44 +19,54 @@
 
 #define TAG_END		(UINT64_C(1) << 63)
 #define TAG_SEQ		((UINT64_C(1) << 48) - 1)
-#define STEP_SENDS	8		/* to one peer, per step */
-#define STEP_READS	64
-#define NAP_MS		10		/* it may be told to stop */
-#define RECVS		128		/* posted, at most */
-#define RECV_BYTES	(64u << 20)	/* in them, at most */
+#define STEP_SENDS	8		/* sends to a peer in a step, at most */
+#define STEP_READS	64		/* completions in a step, at most */
+#define NAP_MS		10		/* a sleep, at most: the caller may
+					 * call traffic_stop() */
+#define RECVS		128		/* posted receives, at most */
+#define RECV_BYTES	(64u << 20)	/* bytes of their buffers, at most */
 
-struct slot {				/* a send or a receive */
+/* One send or one receive, and its buffer; owned by struct traffic. */
+struct slot {
 	struct fi_context2 context;
-	int peer;			/* send: to whom; -1: free */
-	bool posted;			/* receive */
-	uint64_t order;			/* when it was */
+	int peer;			/* send: index of the peer; -1: free */
+	bool posted;			/* receive: it is posted */
+	uint64_t order;			/* receive: number of its posting */
 	uint8_t *buf;
 };
 
-struct seen {				/* a message that came, out of order */
-	uint64_t order;
-	bool here;
+/* A received message that an earlier message has yet to precede. */
+struct seen {
+	uint64_t order;			/* slot.order of its receive */
+	bool here;			/* the entry holds a message */
 };
 
+/* The traffic with one peer, in both directions. */
 struct side {
-	uint64_t sent, out;		/* posted; without a completion */
-	bool end_sent, end_seen;
-	bool tx_dead;			/* it takes no more */
-	uint64_t got, total;
-	uint64_t next, last_order;	/* all before next came, in order */
-	struct seen *seen;		/* ring of RECVS * 2 */
+	uint64_t sent, out;		/* messages posted; sends in flight */
+	bool end_sent, end_seen;	/* end message sent, received */
+	bool tx_dead;			/* a send failed: send no more */
+	uint64_t got, total;		/* messages received; number in the end
+					 * message */
+	uint64_t next, last_order;	/* all messages below next came in
+					 * order; order of the last of them */
+	struct seen *seen;		/* ring of RECVS * 2 entries */
 };
 
+/* The traffic of a node. The caller of traffic_new() owns it; one thread. */
 struct traffic {
 	struct node *n;
 	struct traffic_opt opt;
-	size_t max_len;
-	struct slot *tx, *rx;
-	int ntx, nrx;
-	uint64_t orders, received, sent;
-	uint64_t slept_at;		/* messages sent by then */
-	bool stopping, ending;
-	struct side side[PROCS_MAX];
+	size_t max_len;			/* longest message, bytes */
+	struct slot *tx, *rx;		/* tx: opt.window slots per peer */
+	int ntx, nrx;			/* slots in tx and rx */
+	uint64_t orders, received, sent;	/* receives posted; messages of
+						 * all peers */
+	uint64_t slept_at;		/* value of sent at the last step: if
+					 * sent is unchanged, sleep */
+	bool stopping, ending;		/* send end messages only; post nothing
+					 * (traffic_free() runs) */
+	struct side side[PROCS_MAX];	/* by index of the peer */
 };
 
 /* ---- Content ----------------------------------------------------------- */
@@ -114,7 +126,12 @@ static void post_recv(struct traffic *t, struct slot *s)
 	s->order = t->orders++;
 }
 
-/* Receives are matched in the order they were posted: the sender's order. */
+/*
+ * Check that message seq of peer src, which arrived in the receive number
+ * order, is neither lost nor doubled, and that it did not overtake: receives
+ * match in the order they were posted, so order must rise with seq. Completions
+ * may come in any order, hence the ring.
+ */
 static void in_order(struct traffic *t, int src, uint64_t seq, uint64_t order)
 {
 	struct side *side = &t->side[src];
@@ -148,7 +165,8 @@ static void received(struct traffic *t, struct slot *s,
 	struct side *side = &t->side[src];
 
 	CHECK(src < t->n->count);
-	if (!(t->opt.from >> src & 1)) {	/* last words */
+	/* A message that a peer sent before it was killed. */
+	if (!(t->opt.from >> src & 1)) {
 		CHECK_MSG(t->opt.mortal >> src & 1, "peer %d was not to send",
 			  src);
 		post_recv(t, s);
@@ -207,7 +225,7 @@ static ssize_t post(struct traffic *t, struct slot *s, int peer, size_t len,
 
 static void check_mortal(struct traffic *t, int peer, int err)
 {
-	/* who has no memory for a peer's message drops that peer */
+	/* A node without memory for a peer's message disconnects the peer. */
 	bool scarce = t->opt.scarce && (err == FI_ENOMEM || err == FI_EMFILE ||
 					err == EFBIG || err == FI_ECONNABORTED);
 
@@ -216,7 +234,8 @@ static void check_mortal(struct traffic *t, int peer, int err)
 		  "peer %d: %s", peer, fi_strerror(err));
 }
 
-/* One message, or the end. False: not now. */
+/* Send a peer its next message, or the end message. Returns false if there is
+ * nothing more to send in this step. */
 static bool send_one(struct traffic *t, int peer)
 {
 	struct side *side = &t->side[peer];
@@ -230,7 +249,7 @@ static bool send_one(struct traffic *t, int peer)
 	if (s == NULL)
 		return false;
 	content(s->buf, len, key_of(t->n->self, peer, side->sent));
-	/* an end is an ordinary send, whatever its number */
+	/* Number 0 makes an end message an ordinary send, see post(). */
 	ret = post(t, s, peer, len, end ? tag | TAG_END : tag,
 		   end ? 0 : side->sent);
 	if (ret != 0) {
@@ -313,7 +332,7 @@ static bool rx_done(const struct traffic *t, int i, bool gone)
 	return s->end_seen && s->got == s->total;
 }
 
-/* Take completions; sleep for the first one if there is none. */
+/* Handle at most max completions; sleep until the first one if asked to. */
 static void take(struct traffic *t, int max, bool sleep)
 {
 	for (int i = 0; i < max; i++) {
@@ -403,7 +422,7 @@ static void slots_free(struct slot *s, int n)
 	free(s);
 }
 
-/* Peers that are there and not we ourselves. */
+/* The peers of a set that have joined, without this node; 0: all of them. */
 static uint64_t others(const struct node *n, uint64_t asked)
 {
 	uint64_t mask = 0;
@@ -450,8 +469,9 @@ void traffic_scribble(struct traffic *t)
 		memset(t->rx[i].buf, 0xee, t->max_len);
 }
 
-/* The receives still posted are taken back: their buffers go. One that is in
- * transfer, from a peer that died, ends in error by itself. */
+/* Cancel the posted receives before their buffers are freed. A receive whose
+ * message was being transferred from a peer that died cannot be cancelled: it
+ * completes in error by itself. */
 void traffic_free(struct traffic *t)
 {
 	t->ending = true;
