@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ep_av.h - addresses and the names that completions give them, for tests. */
+/* ep_av.h - endpoint addresses, and the source address of a completion, for
+ * tests of the address vector; uses ep_pair.h */
 #ifndef EP_AV_H
 #define EP_AV_H
 
 #include "lib/ep_pair.h"
 #include "hal/hal.h"
 
+/* The address of an endpoint. */
 static inline struct hal_addr name_of(struct ep *e)
 {
 	struct hal_addr a;
@@ -16,7 +18,7 @@ static inline struct hal_addr name_of(struct ep *e)
 	return a;
 }
 
-/* A valid address nobody has. */
+/* A valid address that no endpoint has, a different one for each i. */
 static inline struct hal_addr made_up(uint32_t i)
 {
 	return (struct hal_addr){ .version = HAL_ADDR_VERSION, .board = i % 7,
@@ -24,7 +26,8 @@ static inline struct hal_addr made_up(uint32_t i)
 				  .nonce = i + 1 };
 }
 
-/* One message, and where the receiver thinks it came from. */
+/* Send one message from one endpoint to another. Returns the source address in
+ * the receiver's completion. */
 static inline fi_addr_t source_seen(struct ep *from, fi_addr_t to,
 				    struct ep *at)
 {

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ep_pair.h - endpoints of one process, for tests: each has a fabric, a domain,
- * an address vector and a completion queue of its own and shares nothing with
- * the others but the HAL, as if they were in different processes.
+ * ep_pair.h - open and poll several endpoints in one process, for tests
  *
- * The provider linked into the test is used, so that a test may look inside.
- * With UNM_TEST_LIBFABRIC=1 it is the one libfabric finds (FI_PROVIDER_PATH);
- * tests that need the inside then skip (EP_NEEDS_INSIDE).
+ * Each endpoint has a fabric, a domain, an address vector and a completion
+ * queue of its own. Endpoints share only the HAL, as if they were in different
+ * processes.
  *
- * Nothing moves unless somebody polls: the helpers below poll all endpoints. As
- * one thread plays all parts, giving the processor away would only let others
- * have it; a test with threads takes that back, see ep_threads().
+ * A test uses the provider that is linked into the test program, so that it may
+ * read the provider's structures. With UNM_TEST_LIBFABRIC=1 a test uses the
+ * provider that libfabric loads (FI_PROVIDER_PATH); tests that read structures
+ * are then skipped (EP_NEEDS_INSIDE).
+ *
+ * Endpoints progress manually, so the functions below poll all open endpoints.
+ * They never yield the processor, because one thread polls every endpoint: a
+ * test with several threads calls ep_threads() first.
  */
 #ifndef EP_PAIR_H
 #define EP_PAIR_H
@@ -28,114 +31,140 @@
 #define EP_MAX		16
 #define EP_VERSION	FI_VERSION(1, 17)
 
-/* A completion as it was read, errors included. */
+/* A completion, or an error completion, as read from a queue of any format. */
 struct ep_comp {
 	void *context;
 	uint64_t flags, len, data, tag;
 	void *buf;
-	fi_addr_t src;
-	int err;			/* positive, 0: a good one */
-	int prov_errno;
-	size_t olen;
+	fi_addr_t src;			/* source; FI_ADDR_NOTAVAIL: an error */
+	int err;			/* positive fi_errno; 0: success */
+	int prov_errno;			/* valid if err is not 0 */
+	size_t olen;			/* bytes truncated; valid likewise */
 };
 
-/* What an endpoint shall be like; all zero: as most tests want it. */
+/* The attributes of an endpoint for ep_open(); a field that is 0 selects the
+ * default in its comment. */
 struct ep_want {
-	uint64_t caps;			/* 0: all that is offered */
+	uint64_t caps;			/* 0: all that the provider offers */
 	uint64_t tx_op_flags, rx_op_flags;
 	uint64_t cq_flags;		/* FI_SELECTIVE_COMPLETION */
 	enum fi_threading threading;	/* 0: FI_THREAD_DOMAIN */
-	enum fi_progress progress;	/* of data; 0: any */
+	enum fi_progress progress;	/* data progress; 0: any */
 	enum fi_cq_format format;	/* 0: FI_CQ_FORMAT_TAGGED */
 	enum fi_wait_obj wait;
 	enum fi_av_type av_type;	/* 0: FI_AV_TABLE */
 	int mr_mode;
 	size_t cq_size, av_count;
-	bool two_cqs;			/* txcq for sends */
-	bool no_txcq, no_rxcq;		/* not bound */
-	bool cntrs;			/* txcntr and rxcntr bound */
-	bool disabled;			/* fi_enable() is left to the test */
-	const char *service;		/* interface to take, by number */
-	struct ep *with;		/* use its fabric, domain and vector */
+	bool two_cqs;			/* bind txcq for sends */
+	bool no_txcq, no_rxcq;		/* bind no queue for sends, receives */
+	bool cntrs;			/* bind txcntr and rxcntr */
+	bool disabled;			/* the test calls fi_enable() */
+	const char *service;		/* number of the interface to use */
+	struct ep *with;		/* endpoint whose fabric, domain and
+					 * address vector are used */
 };
 
+/*
+ * An endpoint and the objects that it needs. ep_open() takes an instance from a
+ * table of EP_MAX; it is valid until ep_close() or the test's teardown. The
+ * main thread of the test uses it.
+ */
 struct ep {
 	struct fi_info *info;
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
 	struct fid_av *av;
 	struct fid_cq *cq;		/* receives; sends too unless two_cqs */
-	struct fid_cq *txcq;
-	struct fid_cntr *txcntr, *rxcntr;
+	struct fid_cq *txcq;		/* sends, if want.two_cqs */
+	struct fid_cntr *txcntr, *rxcntr;	/* if want.cntrs */
 	struct fid_ep *ep;
-	struct ep_want want;
-	struct ep_comp *comp;		/* read and not yet asked for */
-	size_t ncomp, comp_max;
-	bool open;
+	struct ep_want want;		/* attributes given to ep_open() */
+	struct ep_comp *comp;		/* completions read from the queues and
+					 * not yet taken by the test, oldest
+					 * first */
+	size_t ncomp, comp_max;		/* completions in comp; its size */
+	bool open;			/* this entry of the table is in use */
 };
 
-/* Before anything is opened: endpoints yield as they do by default. */
+/* Let endpoints yield the processor, as they do by default. Call before the
+ * first endpoint is opened. */
 void ep_threads(void);
 
-/* Is the provider linked in (true), or libfabric's? */
+/* Returns whether the test uses the provider that is linked in (true) or the
+ * one that libfabric loads. */
 bool ep_inside(void);
 #define EP_NEEDS_INSIDE()	do { if (!ep_inside()) skip(); } while (0)
 
-/* Opening and closing; a failure fails the test. */
+/* Open an endpoint with these attributes (NULL: all defaults). The test fails
+ * if that fails. */
 struct ep *ep_open(const struct ep_want *want);
+/* Close an endpoint, after those that use its domain (ep_want.with). The test
+ * fails if an object cannot be closed. */
 void ep_close(struct ep *e);
-/* Its parts, for tests of opening itself: 0 or a negative fi_errno. */
+/* The calls that ep_open() starts with, for tests of these calls: fi_getinfo()
+ * and fi_fabric() of the provider under test. Return 0 or a negative
+ * fi_errno. */
 int ep_getinfo(const struct fi_info *hints, struct fi_info **info);
 int ep_getinfo_at(const char *node, const char *service, uint64_t flags,
 		  const struct fi_info *hints, struct fi_info **info);
 int ep_fabric(struct fi_info *info, struct fid_fabric **fabric);
+/* The hints for an endpoint with these attributes; the caller frees them. */
 struct fi_info *ep_hints(const struct ep_want *want);
-/* cmocka teardown: close what a test left open. */
+/* cmocka teardown: close the endpoints that a test left open. */
 int ep_teardown(void **state);
 #define EP_TEST(f)	cmocka_unit_test_teardown(f, ep_teardown)
 
-/* Put the address of one into the vector of another. */
+/* Insert the address of one endpoint into the address vector of another. */
 fi_addr_t ep_insert(struct ep *into, struct ep *whose);
 
+/* Two endpoints. The caller holds it by value, and closes a and b or leaves
+ * that to ep_teardown(). */
 struct ep_pair {
 	struct ep *a, *b;
 	fi_addr_t ab, ba;		/* b in a's vector, a in b's */
 };
-/* Two, each in the other's vector at different indices. */
+/* Open two endpoints with these attributes (NULL: all defaults), each in the
+ * other's address vector, at different indices. */
 struct ep_pair ep_pair(const struct ep_want *want);
 
 /* ---- Time ------------------------------------------------------------ */
 
-uint64_t ep_now(void);			/* us */
-uint64_t ep_deadline(void);		/* now and a generous while */
-/* The test fails if the deadline has passed. */
+uint64_t ep_now(void);			/* monotonic clock, microseconds */
+uint64_t ep_deadline(void);		/* the time at which a wait that starts
+					 * now counts as a hang */
+/* Fail the test, naming what it waits for, if the deadline has passed. */
 void ep_in_time(uint64_t deadline, const char *what);
-/* For so long, and often enough even if another process takes the core. */
+/* Loop for a time in microseconds, and at least 200 times: another process may
+ * occupy the processor meanwhile. */
 #define EP_FOR_US(us)							\
 	for (uint64_t for_n = 0, for_end = ep_now() + (us);		\
 	     for_n < 200 || ep_now() < for_end; for_n++)
 
 /* ---- Completions ----------------------------------------------------- */
 
-/* Read what its queues hold; returns completions read. */
+/* Read each queue of an endpoint once, at most 8 entries, into e->comp. Returns
+ * the number of completions read. */
 int ep_poll(struct ep *e);
-/* The same for every endpoint. */
+/* ep_poll() for each enabled endpoint. */
 void ep_step(void);
-/* Poll all until nothing can be on its way any more. */
+/* Poll all endpoints long enough for every packet in flight to be handled. */
 void ep_settle(void);
-/* Oldest completion of a context that was read: taken out. */
+/* Remove the oldest completion of a context from e->comp. Returns false if
+ * there is none. */
 bool ep_take(struct ep *e, const void *context, struct ep_comp *c);
-/* Poll all until it comes. */
+/* Poll all endpoints until the completion of a context was read; remove it. */
 struct ep_comp ep_wait(struct ep *e, const void *context);
-/* Poll all until any comes: the oldest. */
+/* Poll all endpoints until any completion was read; remove the oldest. */
 struct ep_comp ep_next(struct ep *e);
-/* Poll all, then the test fails if a completion is left. */
+/* Poll all endpoints as ep_settle() does, then fail if a completion is left. */
 void ep_quiet(struct ep *e);
-/* A good completion of that context, of a send or of a receive. */
+/* ep_wait() for the completion of a send or of a receive, which must not be an
+ * error. */
 void ep_sent(struct ep *e, const void *context);
 struct ep_comp ep_received(struct ep *e, const void *context);
 
-/* Call until it is not refused for the moment, polling all. */
+/* Repeat a call while it returns -FI_EAGAIN, polling all endpoints; the value
+ * is what the call returned last. */
 #define EP_TRY(call)	__extension__ ({				\
 		uint64_t try_end = ep_deadline();			\
 		ssize_t try_ret;					\
@@ -147,7 +176,7 @@ struct ep_comp ep_received(struct ep *e, const void *context);
 	})
 #define EP_OK(call)	assert_int_equal(EP_TRY(call), 0)
 
-/* Poll all until it is so. */
+/* Poll all endpoints until a condition holds. */
 #define EP_UNTIL(cond)	do {						\
 		uint64_t until_end = ep_deadline();			\
 		while (!(cond)) {					\

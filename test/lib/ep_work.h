@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ep_work.h - triggered operations and deferred work, for tests. */
+/* ep_work.h - triggered operations and deferred work (FI_QUEUE_WORK), for tests
+ * of trigger/; uses ep_pair.h for endpoints */
 #ifndef EP_WORK_H
 #define EP_WORK_H
 
@@ -9,6 +10,7 @@
 
 #include "lib/ep_pair.h"
 
+/* Two endpoints with counters. */
 static inline struct ep_pair trigger_pair(void)
 {
 	struct ep_want want = { .cntrs = true, .threading = FI_THREAD_SAFE };
@@ -24,6 +26,7 @@ static inline struct fid_cntr *open_cntr(struct ep *e)
 	return cntr;
 }
 
+/* The context of an operation that starts when cntr reaches the threshold. */
 static inline struct fi_triggered_context at(struct fid_cntr *cntr,
 					     size_t threshold)
 {
@@ -33,6 +36,8 @@ static inline struct fi_triggered_context at(struct fid_cntr *cntr,
 	};
 }
 
+/* A deferred message operation and its arguments. The test owns it; w must stay
+ * valid until the operation has completed. */
 struct work {
 	struct fi_deferred_work w;
 	struct iovec iov;
@@ -43,7 +48,9 @@ struct work {
 	} op;
 };
 
-/* One byte; k->iov.iov_len may be changed. */
+/* Fill k with a send or receive of one byte; the caller may then change
+ * k->iov.iov_len. type is FI_OP_SEND, _RECV, _TSEND or _TRECV; tag is ignored
+ * for the first two. */
 static inline void work_msg(struct work *k, enum fi_op_type type, struct ep *e,
 			    void *buf, fi_addr_t to, uint64_t tag,
 			    uint64_t flags)
@@ -68,7 +75,8 @@ static inline void work_msg(struct work *k, enum fi_op_type type, struct ep *e,
 	k->w.op.tagged = &k->op.tagged;
 }
 
-/* All but k->w is overwritten afterwards: it was copied. */
+/* Queue k. Everything but k->w is then overwritten, because the provider must
+ * have copied it. Returns what fi_control() returns. */
 static inline int queue(struct ep *e, struct work *k, struct fid_cntr *trigger,
 			uint64_t threshold, struct fid_cntr *done)
 {
@@ -83,6 +91,7 @@ static inline int queue(struct ep *e, struct work *k, struct fid_cntr *trigger,
 	return ret;
 }
 
+/* Queue an operation of any type, whose description is op. */
 static inline int queue_op(struct ep *e, enum fi_op_type type, void *op,
 			   struct fid_cntr *trigger, uint64_t threshold,
 			   struct fid_cntr *done)
