@@ -191,7 +191,7 @@ static void cmd_burst(struct role *r, const char *arg)
 		ct_fill(buf, sizeof(buf), i);
 		hal_space_write(r->peer, 64 * i, buf, sizeof(buf));
 		hal_space_barrier(r->peer);
-		HAL_POINT(HAL_POINT_SPACE);
+		HAL_FAULT_POINT(HAL_FAULT_POINT_SPACE);
 		ret = ct_send(r->ci, r->peer, CT_TYPE_PING, i);
 	}
 	say(ret == 0 ? NULL : "send");

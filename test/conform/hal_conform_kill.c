@@ -190,19 +190,23 @@ static void live(struct victim *v)
 }
 
 /* The points of the HAL; the others are the provider's. */
-static const enum hal_point points[] = {
-	HAL_POINT_CLAIMED, HAL_POINT_COPIED, HAL_POINT_PUBLISHED,
-	HAL_POINT_CREDIT, HAL_POINT_SPACE, HAL_POINT_BOUND,
-	HAL_POINT_HELLO_SENT, HAL_POINT_ACCEPTED, HAL_POINT_MAPPED,
-	HAL_POINT_DMA_HALF, HAL_POINT_CLOSING,
+static const enum hal_fault_point points[] = {
+	HAL_FAULT_POINT_CLAIMED, HAL_FAULT_POINT_COPIED,
+	HAL_FAULT_POINT_PUBLISHED, HAL_FAULT_POINT_CREDIT,
+	HAL_FAULT_POINT_SPACE, HAL_FAULT_POINT_BOUND,
+	HAL_FAULT_POINT_HELLO_SENT, HAL_FAULT_POINT_ACCEPTED,
+	HAL_FAULT_POINT_MAPPED, HAL_FAULT_POINT_DMA_HALF,
+	HAL_FAULT_POINT_CLOSING,
 };
 
 /* Those of the register model, which test_regs_points.c passes more often. */
-static const enum hal_point sim_points[] = {
-	HAL_POINT_SIM_ENTERED, HAL_POINT_SIM_DECIDED, HAL_POINT_SIM_MOVED,
-	HAL_POINT_SIM_UNTOLD, HAL_POINT_SIM_STORING, HAL_POINT_SIM_MAKING,
-	HAL_POINT_SIM_HOLDING, HAL_POINT_SIM_LETTING, HAL_POINT_SIM_FREEING,
-	HAL_POINT_SIM_CLAIMED, HAL_POINT_SIM_RELEASED,
+static const enum hal_fault_point sim_points[] = {
+	HAL_FAULT_POINT_SIM_ENTERED, HAL_FAULT_POINT_SIM_DECIDED,
+	HAL_FAULT_POINT_SIM_MOVED, HAL_FAULT_POINT_SIM_UNTOLD,
+	HAL_FAULT_POINT_SIM_STORING, HAL_FAULT_POINT_SIM_MAKING,
+	HAL_FAULT_POINT_SIM_HOLDING, HAL_FAULT_POINT_SIM_LETTING,
+	HAL_FAULT_POINT_SIM_FREEING, HAL_FAULT_POINT_SIM_CLAIMED,
+	HAL_FAULT_POINT_SIM_RELEASED,
 };
 
 static unsigned stops;
@@ -217,15 +221,15 @@ static void stopped(struct ct_child *c)
 }
 
 /* One life with one point armed; whether it was reached. */
-static bool one_life(enum hal_point p, unsigned pass, const char *action,
+static bool one_life(enum hal_fault_point p, unsigned pass, const char *action,
 		     bool we_first)
 {
 	struct victim v = { .we_first = we_first };
 	char point[64];
 	int status = 0;
 
-	snprintf(point, sizeof(point), "%s:%u:%s", hal_point_name(p), pass,
-		 action);
+	snprintf(point, sizeof(point), "%s:%u:%s", hal_fault_point_name(p),
+		 pass, action);
 	stops = 0;
 	v.c = ct_spawn_try(point, stopped, &status);
 	if (v.c != NULL) {
@@ -249,8 +253,8 @@ static bool one_life(enum hal_point p, unsigned pass, const char *action,
 	return true;
 }
 
-static void all_of(const enum hal_point *list, unsigned n, unsigned npasses,
-		   const char *action)
+static void all_of(const enum hal_fault_point *list, unsigned n,
+		   unsigned npasses, const char *action)
 {
 	static const unsigned passes[] = { 1, 2, 7 };
 
@@ -263,7 +267,7 @@ static void all_of(const enum hal_point *list, unsigned n, unsigned npasses,
 		}
 		if (reached == 0)
 			ct_fail("nobody passes the point %s",
-				hal_point_name(list[i]));
+				hal_fault_point_name(list[i]));
 	}
 }
 

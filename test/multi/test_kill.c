@@ -271,25 +271,25 @@ static bool stop_job(struct job *job)
 }
 
 #ifdef HAL_FAULT_POINTS
-#define BIT(p)	(1u << HAL_POINT_##p)
-#define POINTS	(HAL_POINT_CLOSING + 1)	/* those behind are others' */
+#define BIT(p)	(1u << HAL_FAULT_POINT_##p)
+#define POINTS	(HAL_FAULT_POINT_CLOSING + 1)	/* those behind are others' */
 
 static const char *const point_names[POINTS] = {
-	[HAL_POINT_CLAIMED] = "claimed",
-	[HAL_POINT_COPIED] = "copied",
-	[HAL_POINT_PUBLISHED] = "published",
-	[HAL_POINT_CREDIT] = "credit",
-	[HAL_POINT_SPACE] = "space",
-	[HAL_POINT_BOUND] = "bound",
-	[HAL_POINT_HELLO_SENT] = "hello-sent",
-	[HAL_POINT_ACCEPTED] = "accepted",
-	[HAL_POINT_MAPPED] = "mapped",
-	[HAL_POINT_RTS_SENT] = "rts-sent",
-	[HAL_POINT_MATCHED] = "matched",
-	[HAL_POINT_DMA_HALF] = "dma-half",
-	[HAL_POINT_FIN] = "fin",
-	[HAL_POINT_PIECE] = "piece",
-	[HAL_POINT_CLOSING] = "closing",
+	[HAL_FAULT_POINT_CLAIMED] = "claimed",
+	[HAL_FAULT_POINT_COPIED] = "copied",
+	[HAL_FAULT_POINT_PUBLISHED] = "published",
+	[HAL_FAULT_POINT_CREDIT] = "credit",
+	[HAL_FAULT_POINT_SPACE] = "space",
+	[HAL_FAULT_POINT_BOUND] = "bound",
+	[HAL_FAULT_POINT_HELLO_SENT] = "hello-sent",
+	[HAL_FAULT_POINT_ACCEPTED] = "accepted",
+	[HAL_FAULT_POINT_MAPPED] = "mapped",
+	[HAL_FAULT_POINT_RTS_SENT] = "rts-sent",
+	[HAL_FAULT_POINT_MATCHED] = "matched",
+	[HAL_FAULT_POINT_DMA_HALF] = "dma-half",
+	[HAL_FAULT_POINT_FIN] = "fin",
+	[HAL_FAULT_POINT_PIECE] = "piece",
+	[HAL_FAULT_POINT_CLOSING] = "closing",
 };
 
 /* A point that is never passed was not tested: those that each role passes. */
@@ -382,15 +382,15 @@ static void points_exanode(void)
 static void points_stopped(void)
 {
 	static const struct {
-		enum hal_point point;
+		enum hal_fault_point point;
 		enum role role;
 	} at[] = {
-		{ HAL_POINT_RTS_SENT, SENDER },
-		{ HAL_POINT_PUBLISHED, SENDER },
-		{ HAL_POINT_PIECE, SENDER },
-		{ HAL_POINT_MATCHED, RECEIVER },
-		{ HAL_POINT_DMA_HALF, RECEIVER },
-		{ HAL_POINT_FIN, RECEIVER },
+		{ HAL_FAULT_POINT_RTS_SENT, SENDER },
+		{ HAL_FAULT_POINT_PUBLISHED, SENDER },
+		{ HAL_FAULT_POINT_PIECE, SENDER },
+		{ HAL_FAULT_POINT_MATCHED, RECEIVER },
+		{ HAL_FAULT_POINT_DMA_HALF, RECEIVER },
+		{ HAL_FAULT_POINT_FIN, RECEIVER },
 	};
 	int stopped = 0;
 

@@ -53,13 +53,13 @@ static void live(void)
 	_exit(0);
 }
 
-static pid_t victim(enum hal_point p, unsigned pass, const char *action)
+static pid_t victim(enum hal_fault_point p, unsigned pass, const char *action)
 {
 	char point[64];
 	pid_t pid;
 
-	snprintf(point, sizeof(point), "%s:%u:%s", hal_point_name(p), pass,
-		 action);
+	snprintf(point, sizeof(point), "%s:%u:%s", hal_fault_point_name(p),
+		 pass, action);
 	fflush(NULL);
 	pid = fork();
 	assert_true(pid >= 0);
@@ -67,7 +67,7 @@ static pid_t victim(enum hal_point p, unsigned pass, const char *action)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setenv("FI_UNIMEM_POINT", point, 1);
-	hal_point_reload();
+	hal_fault_point_reload();
 	live();
 	_exit(4);
 }
@@ -119,7 +119,8 @@ static void at_every_point(const char *action)
 
 	alarm(600);
 	heir = box(WORLD, 1);
-	for (int p = HAL_POINT_SIM_TAKEN + 1; p < HAL_POINT_COUNT; p++) {
+	for (int p = HAL_FAULT_POINT_SIM_TAKEN + 1; p < HAL_FAULT_POINT_COUNT;
+	     p++) {
 		unsigned reached = 0, stops;
 
 		for (unsigned i = 0; i < sizeof(passes) / sizeof(*passes);
@@ -138,7 +139,7 @@ static void at_every_point(const char *action)
 			expect_nothing_left(&heir);
 		}
 		if (reached == 0)
-			unit_fail("nobody passes %s", hal_point_name(p));
+			unit_fail("nobody passes %s", hal_fault_point_name(p));
 	}
 	alarm(0);
 	box_close(&heir);
@@ -159,10 +160,10 @@ static void stopped_at_every_point(void **state)
 /* One is killed in the driver's lock, one where it takes the lock over. */
 static void killed_in_taking_over(void **state)
 {
-	static const enum hal_point inside[] = {
-		HAL_POINT_SIM_MAKING, HAL_POINT_SIM_HOLDING,
-		HAL_POINT_SIM_LETTING, HAL_POINT_SIM_FREEING,
-		HAL_POINT_SIM_CLAIMED, HAL_POINT_SIM_RELEASED,
+	static const enum hal_fault_point inside[] = {
+		HAL_FAULT_POINT_SIM_MAKING, HAL_FAULT_POINT_SIM_HOLDING,
+		HAL_FAULT_POINT_SIM_LETTING, HAL_FAULT_POINT_SIM_FREEING,
+		HAL_FAULT_POINT_SIM_CLAIMED, HAL_FAULT_POINT_SIM_RELEASED,
 	};
 	unsigned stops;
 	uint64_t next;
@@ -175,7 +176,7 @@ static void killed_in_taking_over(void **state)
 
 		assert_true(WIFSIGNALED(status));
 		for (int k = 0; k < 2; k++) {
-			status = see_off(victim(HAL_POINT_SIM_TAKEN, 1,
+			status = see_off(victim(HAL_FAULT_POINT_SIM_TAKEN, 1,
 						"kill"), &next, &stops);
 			assert_true(WIFSIGNALED(status));
 			assert_int_equal(WTERMSIG(status), SIGKILL);

@@ -68,7 +68,7 @@ static void test_what_launchers_say(void **state)
 		long rank, nranks;
 
 		launch(t[i].value);
-		hal_ranks(&rank, &nranks);
+		hal_launcher_ranks(&rank, &nranks);
 		if (rank != t[i].rank || nranks != t[i].nranks)
 			unit_fail("row %zu: %ld of %ld", i, rank, nranks);
 	}

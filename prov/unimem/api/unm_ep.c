@@ -564,7 +564,7 @@ static int unm_ep_close(struct fid *fid)
 			unm_unlock(domain);
 			return ret;
 		}
-		HAL_POINT(HAL_POINT_CLOSING);
+		HAL_FAULT_POINT(HAL_FAULT_POINT_CLOSING);
 		unm_ep_print_stats(ep);
 	}
 	unm_trigger_drop(ep);

@@ -452,7 +452,7 @@ int unm_peer_send(struct unm_peer *peer, uint64_t head, const uint64_t *w,
 		at += part[i].len;
 	}
 	hal_space_barrier(peer->hp);
-	HAL_POINT(HAL_POINT_SPACE);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_SPACE);
 	carried[0] = unm_wire_extent_word(off, len);
 	carried[1] = head;
 	ret = hal_pkt_send(peer->hp, hal_head(UNM_WIRE_CARRIED, 0), carried, 2,

@@ -488,18 +488,18 @@ int hal_pkt_send(struct hal_peer *peer, uint64_t head, const uint64_t *w,
 			return -FI_EAGAIN;
 		}
 	}
-	HAL_POINT(HAL_POINT_CLAIMED);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_CLAIMED);
 	cell = &tx->cells[tx->next & tx->mask];
 	for (unsigned i = 0; i < nw; i++)
 		__builtin_memcpy(cell->payload + 8 * i, &w[i], 8);
 	hal_copy_small(cell->payload + 8 * nw, data, len);
-	HAL_POINT(HAL_POINT_COPIED);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_COPIED);
 	tx->next++;
 	/* publishes the payload; pairs with the acquire in hal_rx_peek() */
 	atomic_store_explicit(&cell->head,
 			      head | (tx->next & HAL_HEAD_ID_MASK),
 			      memory_order_release);
-	HAL_POINT(HAL_POINT_PUBLISHED);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_PUBLISHED);
 	/* no fence: a sleeper issues it for us, see hal_if_arm() */
 	if (__builtin_expect(atomic_load_explicit(&tx->sleep->asleep,
 						  memory_order_relaxed), 0))
@@ -606,7 +606,7 @@ static inline void hal_rx_flush(struct hal_peer *peer)
 	if (rx->told == rx->next)
 		return;
 	rx->told = rx->next;
-	HAL_POINT(HAL_POINT_CREDIT);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_CREDIT);
 	if (rx->back != NULL)
 		/* slots may be reused; pairs with hal_pkt_send, hal_tx_done */
 		atomic_store_explicit(&rx->back->done, rx->next,

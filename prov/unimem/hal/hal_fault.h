@@ -30,10 +30,10 @@ int hal_fault_open(const struct hal_params *params,
 
 #ifdef HAL_FAULT_POINTS
 /* Name of a point as FI_UNIMEM_POINT spells it, NULL past the last. */
-HAL_EXPORT const char *hal_point_name(enum hal_point p);
+HAL_EXPORT const char *hal_fault_point_name(enum hal_fault_point p);
 /* Take FI_UNIMEM_POINT as it is now, and count from 1 again: for a forked child
  * of a test; no other thread may be about. */
-HAL_EXPORT void hal_point_reload(void);
+HAL_EXPORT void hal_fault_point_reload(void);
 #endif
 
 #endif /* HAL_FAULT_H */

@@ -7,7 +7,7 @@
  *
  *	kill	SIGKILL to itself, nothing runs after it
  *	stop	SIGSTOP to itself, goes on after SIGCONT
- *	exit	_exit(HAL_POINT_EXIT): gone without closing anything
+ *	exit	_exit(HAL_FAULT_POINT_EXIT): gone without closing anything
  *
  * Compiled to nothing unless configured with --enable-fault-points.
  */
@@ -21,46 +21,46 @@
 #include <string.h>
 #include <unistd.h>
 
-#define HAL_POINT_EXIT	86
+#define HAL_FAULT_POINT_EXIT	86
 #define MAX_RULES	16
 
 enum action { ACT_KILL, ACT_STOP, ACT_EXIT };
 
 struct rule {
-	enum hal_point point;
+	enum hal_fault_point point;
 	unsigned long pass;
 	enum action action;
 };
 
-static const char *const names[HAL_POINT_COUNT] = {
-	[HAL_POINT_CLAIMED] = "claimed",
-	[HAL_POINT_COPIED] = "copied",
-	[HAL_POINT_PUBLISHED] = "published",
-	[HAL_POINT_CREDIT] = "credit",
-	[HAL_POINT_SPACE] = "space",
-	[HAL_POINT_BOUND] = "bound",
-	[HAL_POINT_HELLO_SENT] = "hello-sent",
-	[HAL_POINT_ACCEPTED] = "accepted",
-	[HAL_POINT_MAPPED] = "mapped",
-	[HAL_POINT_RTS_SENT] = "rts-sent",
-	[HAL_POINT_MATCHED] = "matched",
-	[HAL_POINT_DMA_HALF] = "dma-half",
-	[HAL_POINT_FIN] = "fin",
-	[HAL_POINT_PIECE] = "piece",
-	[HAL_POINT_CLOSING] = "closing",
-	[HAL_POINT_INSIDE] = "inside",
-	[HAL_POINT_SIM_TAKEN] = "sim-taken",
-	[HAL_POINT_SIM_ENTERED] = "sim-entered",
-	[HAL_POINT_SIM_DECIDED] = "sim-decided",
-	[HAL_POINT_SIM_MOVED] = "sim-moved",
-	[HAL_POINT_SIM_UNTOLD] = "sim-untold",
-	[HAL_POINT_SIM_STORING] = "sim-storing",
-	[HAL_POINT_SIM_MAKING] = "sim-making",
-	[HAL_POINT_SIM_HOLDING] = "sim-holding",
-	[HAL_POINT_SIM_LETTING] = "sim-letting",
-	[HAL_POINT_SIM_FREEING] = "sim-freeing",
-	[HAL_POINT_SIM_CLAIMED] = "sim-claimed",
-	[HAL_POINT_SIM_RELEASED] = "sim-released",
+static const char *const names[HAL_FAULT_POINT_COUNT] = {
+	[HAL_FAULT_POINT_CLAIMED] = "claimed",
+	[HAL_FAULT_POINT_COPIED] = "copied",
+	[HAL_FAULT_POINT_PUBLISHED] = "published",
+	[HAL_FAULT_POINT_CREDIT] = "credit",
+	[HAL_FAULT_POINT_SPACE] = "space",
+	[HAL_FAULT_POINT_BOUND] = "bound",
+	[HAL_FAULT_POINT_HELLO_SENT] = "hello-sent",
+	[HAL_FAULT_POINT_ACCEPTED] = "accepted",
+	[HAL_FAULT_POINT_MAPPED] = "mapped",
+	[HAL_FAULT_POINT_RTS_SENT] = "rts-sent",
+	[HAL_FAULT_POINT_MATCHED] = "matched",
+	[HAL_FAULT_POINT_DMA_HALF] = "dma-half",
+	[HAL_FAULT_POINT_FIN] = "fin",
+	[HAL_FAULT_POINT_PIECE] = "piece",
+	[HAL_FAULT_POINT_CLOSING] = "closing",
+	[HAL_FAULT_POINT_INSIDE] = "inside",
+	[HAL_FAULT_POINT_SIM_TAKEN] = "sim-taken",
+	[HAL_FAULT_POINT_SIM_ENTERED] = "sim-entered",
+	[HAL_FAULT_POINT_SIM_DECIDED] = "sim-decided",
+	[HAL_FAULT_POINT_SIM_MOVED] = "sim-moved",
+	[HAL_FAULT_POINT_SIM_UNTOLD] = "sim-untold",
+	[HAL_FAULT_POINT_SIM_STORING] = "sim-storing",
+	[HAL_FAULT_POINT_SIM_MAKING] = "sim-making",
+	[HAL_FAULT_POINT_SIM_HOLDING] = "sim-holding",
+	[HAL_FAULT_POINT_SIM_LETTING] = "sim-letting",
+	[HAL_FAULT_POINT_SIM_FREEING] = "sim-freeing",
+	[HAL_FAULT_POINT_SIM_CLAIMED] = "sim-claimed",
+	[HAL_FAULT_POINT_SIM_RELEASED] = "sim-released",
 };
 
 static const char *const actions[] = {
@@ -71,12 +71,12 @@ static const char *const actions[] = {
 
 static struct rule rules[MAX_RULES];
 static unsigned nrules;
-static atomic_ulong passes[HAL_POINT_COUNT];
+static atomic_ulong passes[HAL_FAULT_POINT_COUNT];
 static pthread_once_t loaded = PTHREAD_ONCE_INIT;
 
-const char *hal_point_name(enum hal_point p)
+const char *hal_fault_point_name(enum hal_fault_point p)
 {
-	return p < HAL_POINT_COUNT ? names[p] : NULL;
+	return p < HAL_FAULT_POINT_COUNT ? names[p] : NULL;
 }
 
 /* Index of a word in a table, -1 if it is not there. */
@@ -101,7 +101,7 @@ static int parse_rule(char *text)
 	if (act == NULL || strtok_r(NULL, ":", &save) != NULL ||
 	    nrules == MAX_RULES)
 		return -1;
-	point = find(name, names, HAL_POINT_COUNT);
+	point = find(name, names, HAL_FAULT_POINT_COUNT);
 	action = find(act, actions, sizeof(actions) / sizeof(actions[0]));
 	rules[nrules].pass = strtoul(pass, &end, 10);
 	if (point < 0 || action < 0 || *end != '\0' || rules[nrules].pass == 0)
@@ -116,13 +116,13 @@ static int parse_rule(char *text)
  * A mistyped point would turn a test of survival into a test of nothing, so
  * a bad value ends the process.
  */
-void hal_point_reload(void)
+void hal_fault_point_reload(void)
 {
 	const char *spec = secure_getenv("FI_UNIMEM_POINT");
 	char *copy, *part, *save = NULL;
 
 	nrules = 0;
-	for (int i = 0; i < HAL_POINT_COUNT; i++)
+	for (int i = 0; i < HAL_FAULT_POINT_COUNT; i++)
 		atomic_store_explicit(&passes[i], 0, memory_order_relaxed);
 	if (spec == NULL || *spec == '\0')
 		return;
@@ -136,7 +136,7 @@ void hal_point_reload(void)
 		hal_log(0, "FI_UNIMEM_POINT=%s: want name:n:kill|stop|exit, "
 			"at most %d of them, names as in hal_fault_point.h in "
 			"lower case with dashes", spec, MAX_RULES);
-		_exit(HAL_POINT_EXIT + 1);
+		_exit(HAL_FAULT_POINT_EXIT + 1);
 	}
 	free(copy);
 }
@@ -152,15 +152,15 @@ static void act(enum action action)
 		raise(SIGSTOP);
 		return;
 	case ACT_EXIT:
-		_exit(HAL_POINT_EXIT);
+		_exit(HAL_FAULT_POINT_EXIT);
 	}
 }
 
-void hal_point_hit(enum hal_point p)
+void hal_fault_point_hit(enum hal_fault_point p)
 {
 	unsigned long pass;
 
-	pthread_once(&loaded, hal_point_reload);
+	pthread_once(&loaded, hal_fault_point_reload);
 	pass = 1 + atomic_fetch_add_explicit(&passes[p], 1,
 					     memory_order_relaxed);
 	for (unsigned i = 0; i < nrules; i++) {
@@ -172,6 +172,6 @@ void hal_point_hit(enum hal_point p)
 #else
 
 /* ISO C wants something in a translation unit. */
-typedef int hal_point_unused;
+typedef int hal_fault_point_unused;
 
 #endif /* HAL_FAULT_POINTS */

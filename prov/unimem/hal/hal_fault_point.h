@@ -1,54 +1,84 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_fault_point.h - named fault points.
+ * hal_fault_point.h - fault points: named places at which a test may have the
+ * process killed or stopped.
  *
- * In a build configured with --enable-fault-points a test may have a process
- * stopped or killed when it passes a point for the n-th time
- * (FI_UNIMEM_POINT=name:n:kill|stop). Other builds compile them to nothing, so
- * that the path of a message is not touched.
+ * HAL_FAULT_POINT(p) marks a place. In a build configured with
+ * --enable-fault-points the environment variable
+ * FI_UNIMEM_POINT=name:n:kill|stop|exit[,...] arms places
+ * (hal_fault_point.c). Other builds compile HAL_FAULT_POINT to nothing, so
+ * that the path of a message is not touched. docs/hal.md, section 10, defines
+ * both; tests read names and rules with the functions of hal_fault.h.
  */
-#ifndef HAL_POINT_H
-#define HAL_POINT_H
+#ifndef HAL_FAULT_POINT_H
+#define HAL_FAULT_POINT_H
 
-enum hal_point {
-	HAL_POINT_CLAIMED,	/* a slot is ours, nothing written */
-	HAL_POINT_COPIED,	/* payload written, not published */
-	HAL_POINT_PUBLISHED,	/* packet visible, sender's state behind */
-	HAL_POINT_CREDIT,	/* packets consumed, not yet told */
-	HAL_POINT_SPACE,	/* receive space written, packet not sent */
-	HAL_POINT_BOUND,	/* interface name taken, not listening */
-	HAL_POINT_HELLO_SENT,	/* hello sent, no answer yet */
-	HAL_POINT_ACCEPTED,	/* connection accepted, hello unread */
-	HAL_POINT_MAPPED,	/* link mapped, welcome not sent */
-	HAL_POINT_RTS_SENT,	/* rendezvous announced */
-	HAL_POINT_MATCHED,	/* rendezvous matched, nothing transferred */
-	HAL_POINT_DMA_HALF,	/* transfer begun, not finished */
-	HAL_POINT_FIN,		/* transferred, sender not told */
-	HAL_POINT_PIECE,	/* piece in receive space, packet not sent */
-	HAL_POINT_CLOSING,	/* interface half closed */
-	HAL_POINT_INSIDE,	/* in a peer's memory, nothing accessed */
-	/* the register model's (hal_sim*.c) */
-	HAL_POINT_SIM_TAKEN,	/* a dead one's lock is ours, nothing rebuilt */
-	HAL_POINT_SIM_ENTERED,	/* a packet has its FIFO, is not decided */
-	HAL_POINT_SIM_DECIDED,	/* decided, no word of it written */
-	HAL_POINT_SIM_MOVED,	/* in the FIFO, which is not free yet */
-	HAL_POINT_SIM_UNTOLD,	/* over, its sender was not answered */
-	HAL_POINT_SIM_STORING,	/* our name is on a store, nothing stored */
-	HAL_POINT_SIM_MAKING,	/* pages marked, the region not found by them */
-	HAL_POINT_SIM_HOLDING,	/* a hold is there and not counted */
-	HAL_POINT_SIM_LETTING,	/* a hold is gone and still counted */
-	HAL_POINT_SIM_FREEING,	/* pages unmarked, their region is there */
-	HAL_POINT_SIM_CLAIMED,	/* an interface taken, not in the table */
-	HAL_POINT_SIM_RELEASED,	/* not in the table, not free yet */
-	HAL_POINT_COUNT
+/*
+ * Each comment says how far the process has come at this place. A name in
+ * FI_UNIMEM_POINT is the part after HAL_FAULT_POINT_, in lower case with
+ * dashes.
+ */
+enum hal_fault_point {
+	HAL_FAULT_POINT_CLAIMED,	/* ring slot claimed, not written */
+	HAL_FAULT_POINT_COPIED,		/* payload written, not published */
+	HAL_FAULT_POINT_PUBLISHED,	/* packet published, sleeping receiver
+					 * not woken */
+	HAL_FAULT_POINT_CREDIT,		/* packets consumed, sender does not
+					 * see them released */
+	HAL_FAULT_POINT_SPACE,		/* receive space written, packet that
+					 * names it not sent */
+	HAL_FAULT_POINT_BOUND,		/* interface claimed, no connection
+					 * accepted */
+	HAL_FAULT_POINT_HELLO_SENT,	/* HELLO sent, not answered */
+	HAL_FAULT_POINT_ACCEPTED,	/* HELLO received, not acted on */
+	HAL_FAULT_POINT_MAPPED,		/* link mapped, answer not sent */
+	HAL_FAULT_POINT_RTS_SENT,	/* rendezvous announced */
+	HAL_FAULT_POINT_MATCHED,	/* rendezvous matched, no byte
+					 * transferred */
+	HAL_FAULT_POINT_DMA_HALF,	/* DMA transfer begun, not finished */
+	HAL_FAULT_POINT_FIN,		/* rendezvous transferred, sender not
+					 * notified */
+	HAL_FAULT_POINT_PIECE,		/* piece of a message in the receive
+					 * space, its packet not sent */
+	HAL_FAULT_POINT_CLOSING,	/* interface half closed */
+	HAL_FAULT_POINT_INSIDE,		/* guard of a peer's memory entered,
+					 * memory not accessed */
+	/* fault points of the register model (hal/sim) */
+	HAL_FAULT_POINT_SIM_TAKEN,	/* lock of a dead process taken over,
+					 * its work not repaired */
+	HAL_FAULT_POINT_SIM_ENTERED,	/* packet is current in its FIFO, ACK
+					 * or NACK not decided */
+	HAL_FAULT_POINT_SIM_DECIDED,	/* ACK or NACK decided, no word of the
+					 * packet written */
+	HAL_FAULT_POINT_SIM_MOVED,	/* packet in the FIFO, FIFO not free
+					 * for the next packet */
+	HAL_FAULT_POINT_SIM_UNTOLD,	/* packet finished, result not in the
+					 * sender's status */
+	HAL_FAULT_POINT_SIM_STORING,	/* remote store claimed, not
+					 * performed */
+	HAL_FAULT_POINT_SIM_MAKING,	/* pages of a new region marked,
+					 * region not valid */
+	HAL_FAULT_POINT_SIM_HOLDING,	/* reference to a region recorded, not
+					 * counted */
+	HAL_FAULT_POINT_SIM_LETTING,	/* reference to a region removed,
+					 * still counted */
+	HAL_FAULT_POINT_SIM_FREEING,	/* pages of a region unmarked, region
+					 * still valid */
+	HAL_FAULT_POINT_SIM_CLAIMED,	/* interface claimed, not in the
+					 * driver's table */
+	HAL_FAULT_POINT_SIM_RELEASED,	/* interface out of the driver's
+					 * table, not free */
+	HAL_FAULT_POINT_COUNT		/* number of fault points */
 };
 
 #ifdef HAL_FAULT_POINTS
-/* Acts if the environment armed this point; thread-safe. */
-__attribute__((visibility("default"))) void hal_point_hit(enum hal_point p);
-#define HAL_POINT(p)	hal_point_hit(p)
+/* Count one pass of fault point p, and act if FI_UNIMEM_POINT arms this pass.
+ * May not return. Any thread may call this. */
+__attribute__((visibility("default")))
+void hal_fault_point_hit(enum hal_fault_point p);
+#define HAL_FAULT_POINT(p)	hal_fault_point_hit(p)
 #else
-#define HAL_POINT(p)	((void)0)
+#define HAL_FAULT_POINT(p)	((void)0)
 #endif
 
-#endif /* HAL_POINT_H */
+#endif /* HAL_FAULT_POINT_H */

@@ -60,7 +60,7 @@ static long slurm_tasks(void)
 	return list != NULL ? tasks_on(list, number_in("SLURM_NODEID")) : -1;
 }
 
-void hal_ranks(long *rank, long *nranks)
+void hal_launcher_ranks(long *rank, long *nranks)
 {
 	/* the count is the launcher's that gave the rank: one may run below
 	 * another */

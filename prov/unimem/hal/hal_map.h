@@ -44,6 +44,6 @@ int hal_seg_reserve(int fd, size_t from, size_t to);
 
 /* This process's rank on the host and the number of ranks there, as the
  * launcher tells; -1: it does not. */
-void hal_ranks(long *rank, long *nranks);
+void hal_launcher_ranks(long *rank, long *nranks);
 
 #endif /* HAL_MAP_H */

@@ -75,7 +75,7 @@ static bool unm_rdv_tell(struct unm_peer *peer, struct unm_rx_op *op)
 		unm_rdv_stream(ep, op);
 		return true;
 	}
-	HAL_POINT(HAL_POINT_FIN);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_FIN);
 	unm_rdv_release(ep, op);
 	return true;
 }
@@ -231,7 +231,7 @@ static struct unm_rx_op *unm_rdv_child(struct unm_ep *ep,
 void unm_rendezvous_begin(struct unm_ep *ep, struct unm_rx_op *op,
 			  const struct unm_got *got)
 {
-	HAL_POINT(HAL_POINT_MATCHED);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_MATCHED);
 	if (op->flags & FI_MULTI_RECV) {
 		op = unm_rdv_child(ep, op, got->len);
 		if (op == NULL) {

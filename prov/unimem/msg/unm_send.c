@@ -140,7 +140,7 @@ static int unm_send_eager(struct unm_peer *peer, const struct unm_send *s)
 	}
 	unm_peer_put(peer, off, s->iov, s->count, 0, s->len);
 	hal_space_barrier(peer->hp);
-	HAL_POINT(HAL_POINT_SPACE);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_SPACE);
 	w[n++] = unm_wire_extent_word(off, s->len);
 	ret = hal_pkt_send(peer->hp, unm_msg_head(s, UNM_WIRE_EAGER, 0), w, n,
 			   NULL, 0);
@@ -186,7 +186,7 @@ static int unm_send_rendezvous(struct unm_peer *peer, const struct unm_send *s,
 			unm_tx_op_undo(op);
 		return ret;
 	}
-	HAL_POINT(HAL_POINT_RTS_SENT);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_RTS_SENT);
 	op->state = UNM_TX_RTS;
 	unm_list_remove(&op->link);
 	unm_list_append(&peer->rts, &op->link);
@@ -470,7 +470,7 @@ static int unm_stream_push(struct unm_peer *peer, struct unm_tx_op *op)
 			return done;
 		unm_peer_put(peer, off, op->iov, op->count, op->sent, len);
 		hal_space_barrier(peer->hp);
-		HAL_POINT(HAL_POINT_PIECE);
+		HAL_FAULT_POINT(HAL_FAULT_POINT_PIECE);
 		w[1] = unm_wire_extent_word(off, len);
 		if (hal_pkt_send(peer->hp, hal_head(UNM_WIRE_DATA, 0), w, 2,
 				 NULL, 0) != 0)

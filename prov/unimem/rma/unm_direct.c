@@ -225,7 +225,7 @@ static void unm_direct_step(struct unm_os_op *op)
 	}
 	if (!unm_guard_enter(peer))
 		return;			/* the next step sees why */
-	HAL_POINT(HAL_POINT_INSIDE);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_INSIDE);
 	if (op->route->win.addr == NULL) {
 		unm_direct_transfer(op);
 		return;
@@ -344,7 +344,7 @@ static int unm_direct_now(struct unm_peer *peer, const struct unm_route *r,
 
 	if (!unm_guard_enter(peer))
 		return 1;		/* r may be gone */
-	HAL_POINT(HAL_POINT_INSIDE);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_INSIDE);
 	if (a->kind >= UNM_ATOMIC)
 		unm_window_atomic(r, a);
 	else

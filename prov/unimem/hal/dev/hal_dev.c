@@ -421,7 +421,7 @@ static int claim(struct dev_if *dif, int number)
 	    (number == HAL_IF_SERVICE && (ret == -FI_EACCES ||
 					  ret == -FI_ENOSYS)))
 		return ret;		/* it was said why */
-	HAL_POINT(HAL_POINT_BOUND);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_BOUND);
 	if (ret == 0) {
 		dif->identity = c.identity;
 		dif->i.addr.iface = c.iface;
@@ -569,7 +569,7 @@ static void dev_if_close(struct hal_if *hif)
 	struct dev_if *dif = dev_if(hif);
 	bool own = dif->pid == getpid();
 
-	HAL_POINT(HAL_POINT_CLOSING);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_CLOSING);
 	while (dif->peers != NULL) {
 		if (own)
 			dev_peer_free(&dif->peers->p);

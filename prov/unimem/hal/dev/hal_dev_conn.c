@@ -286,7 +286,7 @@ void dev_accept_back(struct dev_peer *peer)
 		dev_cut(peer);
 	}
 	/* stale: it has ended; what it sent is here all the same */
-	HAL_POINT(HAL_POINT_MAPPED);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_MAPPED);
 	peer->accept = DEV_ACCEPT_DONE;
 	peer->p.rx.cells = peer->cells;
 	dif->naccepting--;
@@ -391,7 +391,7 @@ void dev_hello_came(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS])
 		dif->stats.strange++;	/* meant for the one before us */
 		return;
 	}
-	HAL_POINT(HAL_POINT_ACCEPTED);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_ACCEPTED);
 	if (map_link(dif, w, &link, &imp) == 0) {
 		no = open_in(dif, w, &link, &imp);
 		if (no != DEV_ANSWER_NONE)

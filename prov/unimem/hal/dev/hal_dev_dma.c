@@ -106,7 +106,7 @@ static void piece_over(struct dev_xfer *x, int result)
 	else if (x->moved == x->d.len)
 		x->status = 0;
 	if (x->status != 0)
-		HAL_POINT(HAL_POINT_DMA_HALF);
+		HAL_FAULT_POINT(HAL_FAULT_POINT_DMA_HALF);
 }
 
 static void take_status(struct dev_if *dif, const struct hal_kdev_status *st)

@@ -220,18 +220,18 @@ static void pif_put(struct dev_if *dif, enum dev_pif what,
 			 dif->info.base_dest), 0
 	};
 
-	HAL_POINT(HAL_POINT_CLAIMED);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_CLAIMED);
 	dif->pif_holds = what;
 	dif->pif_peer = peer;
 	dif->pif_pkt = *pkt;
 	dif->stats.sent++;
 	dif->io->write128(&dif->pif, HAL_PIF_PAYLOAD0, &pkt->w[0]);
 	dif->io->write128(&dif->pif, HAL_PIF_PAYLOAD1, &pkt->w[2]);
-	HAL_POINT(HAL_POINT_COPIED);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_COPIED);
 	/* own memory the packet tells of, which the peer may GET */
 	dif->io->memory_before_start(dif->mm);
 	dif->io->write128(&dif->pif, HAL_PIF_DEST, dest);
-	HAL_POINT(HAL_POINT_PUBLISHED);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_PUBLISHED);
 }
 
 static void put_hello(struct dev_peer *peer)
@@ -245,7 +245,7 @@ static void put_hello(struct dev_peer *peer)
 
 	peer->hello = DEV_HELLO_IN_PIF;
 	pif_put(dev_if(hif), DEV_PIF_HELLO, peer, &pkt);
-	HAL_POINT(HAL_POINT_HELLO_SENT);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_HELLO_SENT);
 }
 
 void dev_echo_put(struct dev_if *dif, uint64_t number)

@@ -346,7 +346,7 @@ static void close_all(struct emu_if *eif)
 
 	/* nobody comes in any more, also if a child holds the socket */
 	shutdown(eif->listen.fd, SHUT_RDWR);
-	HAL_POINT(HAL_POINT_CLOSING);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_CLOSING);
 	for (uint32_t i = 0; i < eif->hash_size; i++)
 		while (eif->hash[i] != NULL)
 			emu_peer_free(&eif->hash[i]->p);

@@ -38,7 +38,7 @@ static void find_ranks(struct hal_emu *emu)
 {
 	static const char *const any_rank[] = { "PMI_RANK", NULL };
 
-	hal_ranks(&emu->rank, &emu->nranks);
+	hal_launcher_ranks(&emu->rank, &emu->nranks);
 	/* a job-wide rank is as good to keep processes apart */
 	emu->start = emu->rank >= 0 ? emu->rank :
 		     hal_param_first_number(any_rank);

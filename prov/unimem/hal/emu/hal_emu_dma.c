@@ -411,7 +411,7 @@ static uint64_t dma_turn(struct emu_dma *dma, uint64_t budget)
 	if (dma->done == d->len)
 		dma->status = dma_valid(d) ? 0 : -FI_ECANCELED;
 	else
-		HAL_POINT(HAL_POINT_DMA_HALF);
+		HAL_FAULT_POINT(HAL_FAULT_POINT_DMA_HALF);
 	return (uint64_t)moved;
 }
 

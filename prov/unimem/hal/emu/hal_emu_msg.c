@@ -139,7 +139,7 @@ static int send_hello(struct emu_peer *peer, int link)
 	hello_fill(eif, peer, &msg.hello);
 	ret = emu_conn_send(peer->out, &msg, sizeof(msg.hello), EMU_HELLO, 0,
 			    fds, EMU_FDS_MAX);
-	HAL_POINT(HAL_POINT_HELLO_SENT);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_HELLO_SENT);
 	return ret == -FI_ECONNRESET ? -FI_ECONNREFUSED : ret;
 }
 
@@ -398,7 +398,7 @@ static int take_hello(struct emu_conn *conn, const struct emu_hello *m,
 	bool fresh;
 	int ret;
 
-	HAL_POINT(HAL_POINT_ACCEPTED);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_ACCEPTED);
 	ret = emu_hello_check(conn, m, len, fds);
 	if (ret == 0)
 		ret = hello_peer(conn, &m->from, &peer, &fresh);
@@ -416,7 +416,7 @@ static int take_hello(struct emu_conn *conn, const struct emu_hello *m,
 	ret = emu_link_take(peer, fds->fd[1], m->first);
 	if (ret != 0)
 		goto err_peer;
-	HAL_POINT(HAL_POINT_MAPPED);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_MAPPED);
 	peer->in = conn;
 	conn->peer = peer;
 	emu_conn_spoke(conn);
@@ -519,7 +519,7 @@ static int take_link(struct emu_conn *conn, const struct emu_link_msg *m,
 		emu_refuse(conn, EMU_LINK_OK, ret);
 		return ret;
 	}
-	HAL_POINT(HAL_POINT_MAPPED);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_MAPPED);
 	emu_event(peer, HAL_EV_INBOUND, 0);
 	conn->answer = EMU_LINK_OK;
 	send_answer(conn);

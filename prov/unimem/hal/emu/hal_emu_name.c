@@ -361,7 +361,7 @@ static int take_name(struct emu_if *eif, const struct hal_addr *addr,
 				effort, uid);
 	if (ret != 0)
 		return ret < 0 ? ret : -FI_EACCES;
-	HAL_POINT(HAL_POINT_BOUND);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_BOUND);
 	return listen(eif->listen.fd, BACKLOG) != 0 ? -errno : 0;
 }
 

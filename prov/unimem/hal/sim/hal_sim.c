@@ -104,7 +104,7 @@ static int find_board(const struct hal_params *params, long boards,
 			"from 0", params->board, boards);
 		return -FI_EINVAL;
 	}
-	hal_ranks(&rank, &nranks);
+	hal_launcher_ranks(&rank, &nranks);
 	*board = params->board >= 0 ? (uint32_t)params->board :
 		 rank >= 0 && nranks > 0 ? (uint32_t)(rank * boards / nranks) :
 		 0;

@@ -142,7 +142,7 @@ static void carry_out(struct sim_world *w, struct sim_fifo *fifo,
 		now = tail;
 		atomic_compare_exchange_strong(&fifo->tail, &now, tail + n);
 	}
-	HAL_POINT(HAL_POINT_SIM_MOVED);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_SIM_MOVED);
 	atomic_compare_exchange_strong(&fifo->cur, &ref, 0);
 	if (n != 0)
 		sim_signal(w, fifo);
@@ -157,7 +157,7 @@ static void answer(struct sim_world *w, struct sim_op *op, uint64_t ref,
 
 	if (w->par.mutant == SIM_MUTANT_NONACK && code == 1)
 		result = HAL_PIF_ACK;
-	HAL_POINT(HAL_POINT_SIM_UNTOLD);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_SIM_UNTOLD);
 	while (op_pending(op, ref, &state) &&
 	       !atomic_compare_exchange_weak(&op->state, &state,
 					     (state & ~(uint64_t)HAL_PIF_PEND) |
@@ -196,9 +196,9 @@ static void op_enter(struct sim_world *w, struct sim_fifo *fifo,
 
 		if (atomic_compare_exchange_strong(&fifo->cur, &cur, ref) ||
 		    cur == ref) {
-			HAL_POINT(HAL_POINT_SIM_ENTERED);
+			HAL_FAULT_POINT(HAL_FAULT_POINT_SIM_ENTERED);
 			decide(w, fifo, op, ref);
-			HAL_POINT(HAL_POINT_SIM_DECIDED);
+			HAL_FAULT_POINT(HAL_FAULT_POINT_SIM_DECIDED);
 		} else {
 			help(w, fifo, cur);
 		}

@@ -421,7 +421,7 @@ void sim_lock(struct sim_world *w)
 		}
 		if (!sim_alive(w, seen) &&
 		    atomic_compare_exchange_strong(lock, &seen, w->me)) {
-			HAL_POINT(HAL_POINT_SIM_TAKEN);
+			HAL_FAULT_POINT(HAL_FAULT_POINT_SIM_TAKEN);
 			sim_mem_rebuild(w);
 			return;
 		}

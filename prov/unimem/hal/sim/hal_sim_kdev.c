@@ -55,7 +55,7 @@ static void if_release(struct sim_world *w, uint32_t board, uint32_t n)
 	put64(&e->nonce, 0);
 	put64(&e->identity, 0);
 	atomic_store(&b->pid[n], 0);
-	HAL_POINT(HAL_POINT_SIM_RELEASED);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_SIM_RELEASED);
 	b->iface[n].file = 0;
 }
 
@@ -76,7 +76,7 @@ static void if_take(struct sim_mm *mm, uint32_t n, struct hal_kdev_claim *c)
 	atomic_store(&b->pid[n], c->identity);
 	atomic_fetch_or(&b->pid_conf, UINT64_C(1) << n);
 	mm->f->claimed = n + 1;
-	HAL_POINT(HAL_POINT_SIM_CLAIMED);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_SIM_CLAIMED);
 	put64(&e->identity, c->identity);
 	__atomic_store_n(&e->uid, geteuid(), __ATOMIC_SEQ_CST);
 	put64(&e->nonce, c->nonce);

@@ -133,7 +133,7 @@ static struct sim_region *region_make(struct sim_mm *mm, uint32_t board,
 	r->maker_file = mm->file;
 	atomic_store(&r->state, SIM_REGION_BUSY);
 	mark(b, page, pages, true);
-	HAL_POINT(HAL_POINT_SIM_MAKING);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_SIM_MAKING);
 	b->first[page] = (uint16_t)(i + 1);
 	return r;
 }
@@ -152,7 +152,7 @@ static void region_free(struct sim_world *w, uint32_t board,
 			 (off_t)(r->pages * SIM_PAGE)) != 0 && errno == EINTR)
 		;
 	mark(b, page, r->pages, false);
-	HAL_POINT(HAL_POINT_SIM_FREEING);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_SIM_FREEING);
 	b->first[page] = 0;
 	atomic_store(&r->state, SIM_REGION_FREE);
 }
@@ -200,7 +200,7 @@ static void hold_set(struct sim_world *w, struct sim_hold *h,
 	h->region = (uint32_t)(r - b->region);
 	h->maps = 0;
 	atomic_store(&h->ref, ref);
-	HAL_POINT(HAL_POINT_SIM_HOLDING);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_SIM_HOLDING);
 	r->holds++;
 	if (flags & SIM_HOLD_MAKER)
 		atomic_store(&r->kept, 1);
@@ -213,7 +213,7 @@ static void hold_free(struct sim_world *w, struct sim_hold *h)
 	struct sim_region *r = &w->board[board]->region[h->region];
 
 	atomic_store(&h->ref, 0);
-	HAL_POINT(HAL_POINT_SIM_LETTING);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_SIM_LETTING);
 	if (atomic_load(&h->flags) & SIM_HOLD_MAKER)
 		atomic_store(&r->kept, 0);
 	if (--r->holds == 0)

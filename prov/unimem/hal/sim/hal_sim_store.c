@@ -100,7 +100,7 @@ static void carry_out(struct sim_world *w, struct sim_post *p, uint64_t name)
 	uint32_t len = __atomic_load_n(&p->len, __ATOMIC_ACQUIRE);
 	uint8_t data[SIM_LINE], *to;
 
-	HAL_POINT(HAL_POINT_SIM_STORING);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_SIM_STORING);
 	get(data, p->data, sizeof(data));
 	if (atomic_load(&p->state) == name) {
 		to = sim_memory(w, gaddr, len);
