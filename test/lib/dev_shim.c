@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* dev_shim.c - see dev_shim.h. */
+/*
+ * dev_shim.c - the device backend over a register model with injected errors,
+ * see dev_shim.h
+ *
+ * Owns the shim's operations (shim_*()), which consult struct lie, and the pair
+ * of interfaces that most tests use.
+ */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -136,7 +142,7 @@ static void note(char what)
 	}
 }
 
-/* Another pattern, or none. */
+/* Replace what an empty mailbox reads as by lie.empty[]. */
 static void false_empty(uint64_t w[2])
 {
 	static unsigned turn;
@@ -220,7 +226,8 @@ static uint32_t shim_read32(const struct hal_mmio_map *map, uint32_t off)
 	uint32_t val = hal_sim_mmio_ops.read32(map, off);
 
 	if (off == HAL_CDMA_SR && lie.sr_and_not != 0)
-		/* an end that is hidden was not seen */
+		/* The caller does not see that the transfer has ended, and so
+		 * omits the barrier that the model demands. */
 		hal_sim_mmio_ops.status_before_memory(map->mm);
 	if (off == HAL_CDMA_SR)
 		val = (val | lie.sr_or) & ~lie.sr_and_not;

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * dev_shim.h - a shim over the register model, for test_dev*.c: it makes single
- * calls fail, single registers lie, and notes the order of accesses. And two
- * interfaces of the device backend over it.
+ * dev_shim.h - the device backend over a register model with injected errors,
+ * for test_dev*.c
+ *
+ * The shim stands between the device backend (hal/dev) and the register model
+ * (hal/sim). It makes chosen calls fail, returns wrong values for chosen
+ * registers, and records the order of accesses. All state is global: a test is
+ * one process with one HAL, and dev_setup() resets the state.
  */
 #ifndef DEV_SHIM_H
 #define DEV_SHIM_H
@@ -10,77 +14,106 @@
 #include "hal/dev/hal_dev.h"
 #include "lib/unit.h"
 
-extern struct hal_mmio_ops io;	/* the model's, some replaced */
-extern struct hal *hal;
-extern char said[512];		/* the last line that was logged */
-extern unsigned lines;		/* how many there were */
-extern unsigned errors;		/* ... of those that users see */
+extern struct hal_mmio_ops io;	/* the model's operations, some replaced */
+extern struct hal *hal;		/* set by open_hal(); closed by the teardown */
+extern char said[512];		/* last line that was logged */
+extern unsigned lines;		/* lines logged since open_hal() */
+extern unsigned errors;		/* lines of the level that users see */
 
-/* What is not as the model does it. */
+/*
+ * The injected errors. A test sets fields; 0 or NULL means that the shim passes
+ * the model's value on, unless the comment says otherwise. The shim runs in the
+ * thread of the test.
+ */
 extern struct lie {
-	unsigned long cmd;		/* ioctl that fails, 0: none */
-	int skip, times, ret;		/* how often it does not, does, with */
-	int map_after;			/* maps that work; -1: all */
-	int open_ret, probe_ret;
-	int event_ret;
-	int write_ret;			/* 0: as the model */
-	uint32_t state;			/* of transfers, 0: as the model */
-	uint64_t pif_status;		/* of a packet that is over, 0: model */
-	uint64_t pif_or;		/* bits that are set in it besides */
-	uint32_t sr_or, sr_and_not;	/* of the engine */
-	uint32_t cr_or;
-	uint32_t engine;		/* enum hal_platform_engine */
-	struct hal_kdev_info info;	/* fields not 0: lies; flags: which are
-					 * missing */
-	void (*spoil)(struct hal_kdev_info *info);
-	void (*import)(struct hal_kdev_import *imp);
-	struct hal_platform platform;	/* boards and space not 0: so many */
-	uint32_t btt_bits;		/* of the engine, 0: the model's */
-	bool pending;			/* packets are, for ever */
-	int boards;			/* of the model, 0: two */
-	const char *sim;		/* FI_UNIMEM_SIM, NULL: as it is */
-	bool flicker;			/* table entries change all the time */
-	bool note;			/* accesses, in order[] */
-	bool unread;			/* what was stored is not read back */
-	const struct hal_mmio_map *mif;	/* the mailbox whose reads are noted */
-	uint64_t id, false_id;		/* who sent it: what is told instead */
-	uint64_t empty[2];		/* what an empty mailbox reads as, not
-					 * 0: in turn by empty_for reads */
-	unsigned empty_for;		/* so often, then as the model; 0:
-					 * always */
+	unsigned long cmd;		/* ioctl that fails */
+	int skip, times, ret;		/* calls of cmd that succeed first, that
+					 * fail then, and their result */
+	int map_after;			/* maps that succeed before maps fail;
+					 * -1: maps do not fail */
+	int open_ret, probe_ret;	/* result of open(), of probe() */
+	int event_ret;			/* result of event_fd() */
+	int write_ret;			/* result of write() */
+	uint32_t state;			/* state of each transfer read */
+	uint64_t pif_status;		/* status of a packet that is not
+					 * pending any more */
+	uint64_t pif_or;		/* bits set in the packet status */
+	uint32_t sr_or, sr_and_not;	/* bits set, then bits cleared in the
+					 * DMA engine's status register */
+	uint32_t cr_or;			/* bits set in its control register */
+	uint32_t engine;		/* enum hal_platform_engine that probe()
+					 * reports; always used */
+	struct hal_kdev_info info;	/* fields that are not 0 replace those
+					 * of the driver; flags are removed */
+	void (*spoil)(struct hal_kdev_info *info);	/* changes the info */
+	void (*import)(struct hal_kdev_import *imp);	/* changes an import */
+	struct hal_platform platform;	/* boards and space_bytes that probe()
+					 * reports */
+	uint32_t btt_bits;		/* width of the engine's length field */
+	bool pending;			/* each packet stays pending */
+	int boards;			/* boards of the model; 0: two */
+	const char *sim;		/* FI_UNIMEM_SIM; NULL: unchanged */
+	bool flicker;			/* the nonces of table entries change
+					 * with each load */
+	bool note;			/* record accesses in order[] */
+	bool unread;			/* stores_before_notify() reads nothing
+					 * back */
+	const struct hal_mmio_map *mif;	/* mailbox whose reads are recorded */
+	uint64_t id, false_id;		/* identity of a sender or an owner, and
+					 * the identity reported instead */
+	uint64_t empty[2];		/* values that an empty mailbox reads
+					 * as, alternating */
+	unsigned empty_for;		/* reads for which empty[] is used; 0:
+					 * all reads */
 	void (*first_read)(void);	/* called once, before the next read of
 					 * a mailbox */
-	void (*meanwhile)(void);	/* called once, before the next look
-					 * whether a peer lives */
+	void (*meanwhile)(void);	/* called once, before the next load:
+					 * the backend loads a table entry to
+					 * check whether a peer is alive */
 } lie;
 
-/* Accesses so far, if lie.note: s store, l load, r of the mailbox lie.mif,
- * b loads_before_store(), m status_before_memory(), n stores_before_notify().
- */
+/* The accesses so far, if lie.note is set, a letter each: s store, l load, r
+ * read of the mailbox lie.mif, b loads_before_store(), m
+ * status_before_memory(), n stores_before_notify(). */
 extern char order[256];
-extern unsigned bad_drops;	/* holds that were dropped and not held */
+extern unsigned bad_drops;	/* DROP ioctls that the driver refused */
 
+/* Inject no errors any more. */
 void be_honest(void);
+/* cmocka set-up and teardown. dev_setup() installs the shim, and opens nothing;
+ * dev_teardown() closes the HAL. */
 int dev_setup(void **state);
 int dev_teardown(void **state);
+/* The number of descriptors that this process has open. */
 int descriptors(void);
+/* Open the device backend over the shim. Returns 0 or a negative errno. */
 int open_hal(void);
 
+/* Interfaces a and b on boards 0 and 1, connected both ways; the test holds it
+ * by value, from pair() to unpair(). */
 struct pair {
-	struct hal_if *a, *b;
-	struct hal_peer *ab, *ba;
-	int dead_a, dead_b;		/* status, 0: no news of an end */
+	struct hal_if *a, *b;		/* NULL: closed by the test */
+	struct hal_peer *ab, *ba;	/* b as a peer of a, a as one of b */
+	int dead_a, dead_b;		/* status of a HAL_EV_DEAD event at a,
+					 * at b; 0: there was none */
 };
 
-double now(void);
+double now(void);			/* monotonic clock, seconds */
+/* Pump both interfaces, and handle their events. */
 void step(struct pair *p);
+/* Open the HAL and both interfaces, and connect them. */
 struct pair pair(void);
+/* Close the interfaces. */
 void unpair(struct pair *p);
+/* Send a packet of one word; returns what hal_pkt_send() returns. */
 int send_word(struct hal_peer *peer, uint64_t word);
+/* If the next packet holds this word, release it and return true. */
 bool next_is(struct hal_peer *peer, uint64_t word);
-unsigned holds(struct hal_if *hif);	/* of its file, at the driver */
+/* The number of holds that the model's driver keeps for an interface. */
+unsigned holds(struct hal_if *hif);
 
-/* Until a condition holds; false: it does not within a few seconds. */
+/* Call step() until a condition holds. The value is false if the condition does
+ * not hold within 5 seconds. */
 #define until(p, what)							\
 	({								\
 		double end_ = now() + 5;				\

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * litmus.h - for the tests of each order that fi_info claims (test_litmus.c:
- * atomics, test_litmus_msg.c: messages), one program each.
+ * litmus.h - helpers of the litmus tests, which check each ordering guarantee
+ * that fi_info reports (test_litmus.c: atomics, test_litmus_msg.c: messages)
  *
- * UNM_TEST_LITMUS: pairs of operations, or messages, of each order in each
- * test; 20,000 unless set.
+ * The environment variable UNM_TEST_LITMUS sets how many pairs of operations,
+ * or messages, each test runs (default: 20,000).
  */
 #ifndef LITMUS_H
 #define LITMUS_H
@@ -21,6 +21,7 @@
 
 #define HANG_US	(UINT64_C(60000000) * (UNIT_SLOW ? 5 : 1))
 
+/* The number of rounds of a test. */
 static inline uint64_t count(void)
 {
 	const char *env = getenv("UNM_TEST_LITMUS");
@@ -28,14 +29,16 @@ static inline uint64_t count(void)
 	return env != NULL ? strtoull(env, NULL, 0) : UNIT_SLOW ? 2000 : 20000;
 }
 
+/* True with probability 1/n. */
 static inline bool one_in(uint64_t *rng, uint32_t n)
 {
 	return unit_below(rng, n) == 0;
 }
 
-/* What went wrong first, in either thread: no asserts while there are two. */
-static _Atomic int g_line;
-static char g_why[200];
+/* The first failed CHECK() of either thread: cmocka's asserts may only run in
+ * the main thread. */
+static _Atomic int g_line;		/* its line; 0: none has failed */
+static char g_why[200];			/* its message */
 
 #define CHECK(cond, ...)	do {					\
 		int none = 0;						\
@@ -44,7 +47,8 @@ static char g_why[200];
 			snprintf(g_why, sizeof(g_why), __VA_ARGS__);	\
 	} while (0)
 
-/* Try number i of something that has until end: another one? */
+/* In a loop that waits until the time end, at round i: returns whether to
+ * continue. Reads the clock in one round of 1024. */
 static inline bool goes_on(uint32_t i, uint64_t end)
 {
 	if (i % 1024 == 1023)
@@ -52,14 +56,17 @@ static inline bool goes_on(uint32_t i, uint64_t end)
 	return g_line == 0;
 }
 
-/* When there is but one thread. */
+/* Fail the test if a CHECK() has failed. Call when the second thread has
+ * ended. */
 static inline void all_well(void)
 {
 	if (g_line != 0)
 		unit_fail("line %d: %s", g_line, g_why);
 }
 
-/* The same test in one thread that polls both, and with a thread for each. */
+/* Define two tests that call run(how, threads): one thread polls both
+ * endpoints, or each endpoint has its thread. They are skipped unless "goes"
+ * holds. */
 #define LITMUS(name, goes, run, how)					\
 	static void test_##name##_by_turns(void **state)		\
 	{								\

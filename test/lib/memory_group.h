@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * memory_group.h - control groups with a limit of memory, of either version,
- * for tests that a superuser runs.
+ * memory_group.h - control groups with a memory limit (cgroup v1 and v2), for
+ * tests that run as the superuser; uses procs.h
  */
 #ifndef MEMORY_GROUP_H
 #define MEMORY_GROUP_H
@@ -16,6 +16,7 @@
 
 #include "lib/procs.h"
 
+/* Write a text to a control file of a group. Returns false if that fails. */
 static inline bool group_put(const char *dir, const char *file,
 			     const char *text)
 {
@@ -32,7 +33,7 @@ static inline bool group_put(const char *dir, const char *file,
 	return n == (ssize_t)strlen(text);
 }
 
-/* A process enters; false: it may not. */
+/* Move a process into a group. Returns false if that is not permitted. */
 static inline bool group_enter(const char *dir, pid_t pid)
 {
 	char text[16];
@@ -41,7 +42,9 @@ static inline bool group_enter(const char *dir, pid_t pid)
 	return group_put(dir, "cgroup.procs", text);
 }
 
-/* false: not allowed, or there are no control groups */
+/* Create a group with a limit in bytes, and store its path in dir (len bytes).
+ * Returns false if that is not permitted or no cgroup file system is
+ * mounted. */
 static inline bool group_make(char *dir, size_t len, rlim_t bytes)
 {
 	static const char *const roots[][2] = {
@@ -63,6 +66,7 @@ static inline bool group_make(char *dir, size_t len, rlim_t bytes)
 	return false;
 }
 
+/* Remove a group, waiting up to a second for its processes to end. */
 static inline void group_end(const char *dir)
 {
 	for (int i = 0; i < 100 && rmdir(dir) != 0; i++)

@@ -4,10 +4,10 @@
  *
  *	no-cma COMMAND [ARGUMENT...]
  *
- * process_vm_readv and process_vm_writev fail with EPERM, as they do under
- * the seccomp profile of many containers, in COMMAND and in all of its
- * children. Without arguments it says whether the calls are denied: exit
- * code 0 if so, 1 if not.
+ * Installs a seccomp filter and executes COMMAND. In COMMAND and its children
+ * process_vm_readv() and process_vm_writev() fail with EPERM, as they do under
+ * the seccomp profile of many containers. Without arguments the program prints
+ * whether the calls are denied, and exits with 0 if they are, with 1 if not.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -42,7 +42,8 @@ static int deny_cma(void)
 	return ret;
 }
 
-/* Whether reading this very process by cross-memory attach is denied. */
+/* Returns whether this process may not access its own memory by cross-memory
+ * attach. */
 static int is_denied(void)
 {
 	char from = 'x', to = 0;

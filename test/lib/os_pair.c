@@ -28,8 +28,9 @@ static const struct fi_unimem_mem_ops *mem_ops(struct ep *e)
 	return ops;
 }
 
-/* Shared memory of a file without a name or a descriptor, not aligned to more
- * than a line; its length lies in the page before. */
+/* Shared memory of a memfd whose descriptor is closed. The address is aligned
+ * to a cache line only, so that the provider cannot rely on page alignment. The
+ * page before holds the length of the mapping. */
 #define PAGE	((size_t)4096)
 #define HEAD	(PAGE + 64)
 
@@ -150,8 +151,9 @@ bool os_runs_in(enum os_way way, const char *test)
 	static const char *const names[OS_WAYS] = {
 		"requests", "attach", "dmable", "shared",
 	};
-	static const char *last;	/* loops ask again and again */
-	static unsigned told;
+	static const char *last;	/* test that called last: it may call
+					 * in a loop */
+	static unsigned told;		/* bit per way: line was printed */
 
 	if (os_goes(way))
 		return true;
@@ -164,7 +166,8 @@ bool os_runs_in(enum os_way way, const char *test)
 	return false;
 }
 
-/* Once, so that a route is asked for; then it comes. */
+/* Write until the provider executes a write directly: the first request makes b
+ * send a remote key. Give up after five requests. */
 static void learn_route(struct os_pair *p)
 {
 	uint64_t end = ep_deadline();
@@ -194,7 +197,7 @@ struct os_pair os_open_as(enum os_way way, size_t len,
 	p.a->want.disabled = false;
 	p.b = ep_open(b);
 	g_unm_env.direct = way != OS_REQUESTS;
-	g_unm_env.prompt_us = 0;	/* by attach means by attach */
+	g_unm_env.prompt_us = 0;	/* small writes: attach, no requests */
 	ep_insert(p.a, p.a);
 	p.ab = ep_insert(p.a, p.b);
 	p.ba = ep_insert(p.b, p.a);

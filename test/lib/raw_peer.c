@@ -149,7 +149,7 @@ const struct hal_cell *raw_next(struct raw *r, uint64_t *head)
 	assert_false(r->dead);
 	RAW_UNTIL(r->dead || (cell = hal_rx_peek(r->peer, head)) != NULL);
 	assert_non_null(cell);
-	/* valid until the sender fills its ring once more */
+	/* The caller may read the packet until the ring wraps around. */
 	hal_rx_release(r->peer);
 	hal_rx_flush(r->peer);
 	return cell;

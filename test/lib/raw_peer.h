@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * raw_peer.h - a bare interface that talks to endpoints of this process by
- * packets of the test's making: to see what the provider really sends, and to
- * be the peer that breaks every rule. Needs the provider inside (ep_inside()).
+ * raw_peer.h - a peer without a provider: a HAL interface that exchanges
+ * hand-made packets with endpoints of the same process
+ *
+ * Tests use it to inspect the packets that the provider sends, and to violate
+ * the protocol of docs/protocol.md. Needs the provider that is linked in, see
+ * ep_inside(). Uses ep_pair.h for the endpoints.
  */
 #ifndef RAW_PEER_H
 #define RAW_PEER_H
@@ -11,22 +14,27 @@
 #include "hal/hal.h"
 #include "core/unm_wire.h"
 
+/* A raw peer, from raw_open() to raw_close() or the teardown; an entry of a
+ * table of raw_peer.c. */
 struct raw {
 	struct hal *hal;
 	struct hal_if *hif;
-	struct hal_peer *peer;		/* the endpoint, NULL: none yet */
-	bool dead;			/* it dropped us */
-	bool open;
+	struct hal_peer *peer;		/* the endpoint connected to; NULL: not
+					 * connected */
+	bool dead;			/* the endpoint has disconnected */
+	bool open;			/* this entry of the table is in use */
 };
 
-/* Open a bare interface; raw_teardown() closes what a test left. */
+/* Open an interface without a provider. */
 struct raw *raw_open(void);
 void raw_close(struct raw *r);
-int raw_teardown(void **state);		/* closes endpoints as well */
+/* cmocka teardown: close the raw peers and the endpoints that a test left. */
+int raw_teardown(void **state);
 #define RAW_TEST(f)	cmocka_unit_test_teardown(f, raw_teardown)
 
-/* House-keeping of all bare interfaces and polls of all endpoints. */
+/* Service the interfaces of all raw peers, and poll all endpoints. */
 void raw_step(void);
+/* Call raw_step() until a condition holds; a hang fails the test. */
 #define RAW_UNTIL(cond)	do {						\
 		uint64_t raw_end = ep_deadline();			\
 		while (!(cond)) {					\
@@ -35,29 +43,36 @@ void raw_step(void);
 		}							\
 	} while (0)
 
-/* Connect to an endpoint, in silence: and announce receive space, or not. */
+/* Connect to an endpoint, without sending a packet. raw_connect() also reserves
+ * the receive space that the endpoint provides, for raw_space(). */
 void raw_reach(struct raw *r, struct ep *e);
 void raw_connect(struct raw *r, struct ep *e);
-/* Its address into an endpoint's vector. */
+/* Insert the address of a raw peer into the address vector of an endpoint. */
 fi_addr_t raw_insert(struct ep *into, struct raw *r);
 
-/* Send, waiting for room. False: we were dropped. */
+/* Send a packet of nw words and len bytes, waiting for credits. Returns false
+ * if the endpoint has disconnected. */
 bool raw_send(struct raw *r, uint64_t head, const uint64_t *w, unsigned nw,
 	      const void *data, size_t len);
-/* A message of words, in a packet if it fits, else at the begin of the receive
- * space. False: we were dropped. */
+/* Send a message of nw words: in one packet if the words fit, otherwise at the
+ * start of the receive space (UNM_WIRE_CARRIED). Returns false if the endpoint
+ * has disconnected. */
 bool raw_send_words(struct raw *r, uint8_t type, const uint64_t *w,
 		    unsigned nw);
+/* Send HELLO: of the present protocol version, or of the versions from least to
+ * version. */
 bool raw_hello(struct raw *r);
-/* ... of versions from least to version */
 bool raw_hello_as(struct raw *r, uint16_t version, uint16_t least);
-/* Write into the receive space the endpoint keeps for us. */
+/* Write len bytes at offset off of the receive space that the endpoint provides
+ * for this peer. */
 void raw_space(struct raw *r, uint32_t off, const void *src, size_t len);
 
-/* The next packet the endpoint sent, released when the next one is asked for.
- * */
+/* Wait for the next packet from the endpoint. Its slot has been released: it is
+ * valid until the endpoint has filled the ring once more. */
 const struct hal_cell *raw_next(struct raw *r, uint64_t *head);
-/* Words of a message of that type; one carried in space is unpacked. */
+/* Wait for the next message, which must be of this type, and copy its words to
+ * w (UNM_WIRE_WORDS_MAX words), also those carried in the receive space.
+ * Returns its head. */
 uint64_t raw_expect(struct raw *r, uint8_t type, uint64_t *w);
 
 #endif /* RAW_PEER_H */

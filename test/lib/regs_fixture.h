@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * regs_fixture.h - a model of one's own, and an interface of it, for
- * test_regs*.c.
+ * regs_fixture.h - a register model and one interface of it, for test_regs*.c
+ *
+ * The tests use the operations of the model (hal/sim/hal_sim.h) without the
+ * device backend. Each test program has a model of its own, which it shares
+ * with the children that it forks.
  */
 #ifndef REGS_H
 #define REGS_H
@@ -14,16 +17,19 @@
 
 #define BOARDS	2
 
-/* An interface and its pages. */
+/* An interface that was claimed, and its mapped register pages. The test holds
+ * it by value, from box() to box_close(). */
 struct box {
-	struct hal_mmio *mm;
-	struct hal_kdev_claim c;
-	struct hal_mmio_map mif, pif, tif;
+	struct hal_mmio *mm;		/* open file of the driver */
+	struct hal_kdev_claim c;	/* number and identity */
+	struct hal_mmio_map mif, pif, tif;	/* mailbox, packetizer, trusted
+						 * page */
 };
 
 static const struct hal_mmio_ops *const io = &hal_sim_mmio_ops;
 
-/* Models of this test and the children it forks are its own. */
+/* The number of this test program's model, for FI_UNIMEM_SIM. It is the process
+ * id of the first caller; children that are forked later inherit it. */
 static inline int regs_world(void)
 {
 	static int world;
@@ -33,6 +39,7 @@ static inline int regs_world(void)
 	return world;
 }
 
+/* Describe the model. more: further options in the format of FI_UNIMEM_SIM. */
 static inline struct hal_platform model(const char *more)
 {
 	struct hal_params params = { .boards = BOARDS, .board = 0 };
@@ -44,6 +51,7 @@ static inline struct hal_platform model(const char *more)
 	return pf;
 }
 
+/* Open the driver's file of a board. */
 static inline struct hal_mmio *device(const char *more, uint32_t board)
 {
 	struct hal_platform pf = model(more);
@@ -58,6 +66,8 @@ static inline int kdev(struct hal_mmio *mm, unsigned long cmd, void *arg)
 	return io->ioctl(mm, cmd, arg);
 }
 
+/* Claim an interface by this ioctl, and map its pages; box() claims one of any
+ * number. */
 static inline struct box box_by(unsigned long cmd, const char *more,
 				uint32_t board)
 {
@@ -85,14 +95,16 @@ static inline void box_close(struct box *b)
 	io->close(b->mm);
 }
 
+/* The destination of packets to an interface. */
 static inline uint64_t dest_of(const struct box *to)
 {
 	return hal_dest(hal_id_board(to->c.identity), to->c.iface,
 			SIM_VMBOX_BASE);
 }
 
-/* The three writes; word: what the packet says. Each start wants the barrier
- * before it, each packet read the one after it: the model insists. */
+/* Start a packet with three register writes; its contents derive from word. The
+ * model reports an error if the barrier before the start is missing, or the one
+ * after reading a packet (take_word()). */
 static inline void put_packet(const struct box *b, uint64_t dest,
 			      uint64_t word)
 {
@@ -106,6 +118,7 @@ static inline void put_packet(const struct box *b, uint64_t dest,
 	io->write128(&b->pif, HAL_PIF_DEST, da);
 }
 
+/* The status register of the packetizer. */
 static inline uint32_t status_of(const struct box *b)
 {
 	uint64_t w[2];
@@ -115,6 +128,7 @@ static inline uint32_t status_of(const struct box *b)
 	return (uint32_t)w[0];
 }
 
+/* Wait until the packet is not pending any more; returns the status. */
 static inline uint32_t settled(const struct box *b)
 {
 	uint32_t status;
@@ -124,6 +138,7 @@ static inline uint32_t settled(const struct box *b)
 	return status;
 }
 
+/* Send a packet; returns the status. */
 static inline uint32_t send_packet(const struct box *b, const struct box *to,
 				   uint64_t word)
 {
@@ -131,7 +146,7 @@ static inline uint32_t send_packet(const struct box *b, const struct box *to,
 	return settled(b);
 }
 
-/* One word of its mailbox; false: empty. */
+/* Read 16 bytes of the mailbox. Returns false if the mailbox is empty. */
 static inline bool take_word(const struct box *b, uint64_t w[2])
 {
 	io->read128(&b->mif, HAL_MIF_DATA, w);
@@ -139,7 +154,8 @@ static inline bool take_word(const struct box *b, uint64_t w[2])
 	return w[0] != HAL_MIF_EMPTY || w[1] != HAL_MIF_EMPTY;
 }
 
-/* The packet at the head of its mailbox is that one. */
+/* Read a packet from the mailbox. Returns whether it is the packet that
+ * put_packet(from, ..., word) sent. */
 static inline bool take_packet(const struct box *b, const struct box *from,
 			       uint64_t word)
 {
@@ -152,12 +168,14 @@ static inline bool take_packet(const struct box *b, const struct box *from,
 
 /* ---- Memory ------------------------------------------------------------ */
 
+/* Memory of a board, from memory() to memory_free(). */
 struct memory {
-	struct hal_kdev_alloc a;
-	struct hal_mmio_map map;
-	uint64_t gaddr;
+	struct hal_kdev_alloc a;	/* the driver's answer */
+	struct hal_mmio_map map;	/* mapping of all bytes */
+	uint64_t gaddr;			/* global address */
 };
 
+/* Allocate and map memory of a board. */
 static inline struct memory memory(struct hal_mmio *mm, uint32_t board,
 				   uint64_t bytes)
 {
@@ -179,6 +197,7 @@ static inline void memory_free(struct memory *m)
 	assert_int_equal(kdev(mm, HAL_KDEV_IO_DROP, &h), 0);
 }
 
+/* Fill n bytes with the pattern of a seed, or return whether they hold it. */
 static inline void fill(void *p, size_t n, uint64_t seed)
 {
 	for (size_t i = 0; i < n; i++)
@@ -194,8 +213,9 @@ static inline bool filled(const void *p, size_t n, uint64_t seed)
 	return true;
 }
 
-/* ---- The dead ---------------------------------------------------------- */
+/* ---- Resources of processes that were killed ---------------------------- */
 
+/* Drop every hold of an interface: those that killed processes gave it. */
 static inline void drop_gifts(const struct box *heir)
 {
 	struct sim_file *f = sim_mm(heir->mm)->f;
@@ -209,7 +229,9 @@ static inline void drop_gifts(const struct box *heir)
 	}
 }
 
-/* Nothing is left of the dead: pages, regions, interfaces, the lock. */
+/* Reap the killed processes as the driver does, and check that no page, region
+ * or interface is in use any more but the interface heir, and that the model's
+ * lock is free. */
 static inline void expect_nothing_left(const struct box *heir)
 {
 	struct sim_world *w = sim_mm(heir->mm)->w;

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unit.h - what every cmocka program of ours includes first. */
+/*
+ * unit.h - includes cmocka with the headers it needs, and helpers that all
+ * cmocka programs share: random numbers, captured log output, test selection.
+ *
+ * Each cmocka program includes it before any other header.
+ */
 #ifndef UNIT_H
 #define UNIT_H
 
@@ -17,7 +22,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-/* splitmix64: the same numbers in every run */
+/* The next number of the sequence splitmix64. A test seeds *rng with a
+ * constant, so that each run uses the same numbers. */
 static inline uint64_t unit_random(uint64_t *rng)
 {
 	uint64_t z = *rng += UINT64_C(0x9E3779B97F4A7C15);
@@ -27,14 +33,16 @@ static inline uint64_t unit_random(uint64_t *rng)
 	return z ^ z >> 31;
 }
 
+/* A random number from 0 to n - 1. */
 static inline uint32_t unit_below(uint64_t *rng, uint32_t n)
 {
 	return (uint32_t)(unit_random(rng) >> 32) % n;
 }
 
 /*
- * Is cross-memory attach to be had, of a child of ours? Not under qemu-user nor
- * some filters; of oneself it nearly always is.
+ * Returns whether this process may read a child's memory by cross-memory
+ * attach. qemu-user and some seccomp filters forbid it. A process may nearly
+ * always read its own memory, so the check needs a child.
  */
 static inline bool unit_attach(void)
 {
@@ -54,11 +62,13 @@ static inline bool unit_attach(void)
 	return can;
 }
 
-/* What goes to standard error from unit_listen() to unit_heard(). */
+/* A capture of standard error, from unit_listen() to unit_heard(); the test
+ * holds it by value. */
 struct unit_ear {
-	int fd, was;
+	int fd, was;			/* captured text; original stderr */
 };
 
+/* Start to capture what the process writes to standard error. */
 static inline struct unit_ear unit_listen(void)
 {
 	struct unit_ear ear;
@@ -71,6 +81,7 @@ static inline struct unit_ear unit_listen(void)
 	return ear;
 }
 
+/* The number of newlines in a text. */
 static inline int unit_lines(const char *text)
 {
 	int n = 0;
@@ -80,7 +91,8 @@ static inline int unit_lines(const char *text)
 	return n;
 }
 
-/* The text, in a buffer of size bytes; returns how many lines it has. */
+/* End a capture, and copy its text to a buffer of size bytes. Returns the
+ * number of lines copied. */
 static inline int unit_heard(struct unit_ear *ear, char *text, size_t size)
 {
 	ssize_t n;
@@ -95,7 +107,8 @@ static inline int unit_heard(struct unit_ear *ear, char *text, size_t size)
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define UNIT_SLOW	1		/* built with a sanitizer */
+#define UNIT_SLOW	1	/* built with a sanitizer: fewer rounds, longer
+				 * time limits */
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define UNIT_SLOW	1
@@ -105,12 +118,13 @@ static inline int unit_heard(struct unit_ear *ear, char *text, size_t size)
 #define UNIT_SLOW	0
 #endif
 
-/* Run them all, or those that match UNIT_TEST ("test_trap8*"). */
+/* Run the tests of a table, or only those whose names match the environment
+ * variable UNIT_TEST ("test_trap8*"). The value is the exit code of main(). */
 #define unit_run(tests)							\
 	(cmocka_set_test_filter(getenv("UNIT_TEST")),			\
 	 cmocka_run_group_tests(tests, NULL, NULL))
 
-/* Failing for a reason that a plain assert would not show. */
+/* Print a formatted message, and fail the test. */
 #define unit_fail(...)	do {						\
 		print_error(__VA_ARGS__);				\
 		print_error("\n");					\
