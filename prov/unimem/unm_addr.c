@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "hal/hal.h"
 #include "unm_addr.h"
 #include "unm_env.h"
 

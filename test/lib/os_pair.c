@@ -12,10 +12,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "api/unm_ep.h"
+#include "core/unm_peer.h"
 #include "fi_ext_unimem.h"
 #include "lib/os_pair.h"
 #include "unm_env.h"
-#include "api/unm_ep.h"
 
 #define KEY	(UINT64_C(1) << 63 | 0x1234)
 

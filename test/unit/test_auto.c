@@ -15,9 +15,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "api/unm_domain.h"
+#include "api/unm_ep.h"
+#include "api/unm_wait.h"
 #include "lib/ep_pair.h"
 #include "progress/unm_auto.h"
-#include "api/unm_ep.h"
 
 #define BIG	(1 << 20)	/* goes by rendezvous: both sides have to act */
 

@@ -12,9 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/unm_ep.h"
+#include "core/unm_peer.h"
 #include "lib/ep_xfer.h"
 #include "unm_env.h"
-#include "api/unm_ep.h"
+#include "unm_info.h"
 
 #define SENDS	600		/* more than any ring or credit allows */
 #define TRIES	20000		/* more than it takes to be believed */

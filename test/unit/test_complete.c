@@ -8,9 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/unm_cntr.h"
+#include "api/unm_cq.h"
+#include "api/unm_ep.h"
 #include "lib/ep_xfer.h"
 #include "unm_env.h"
-#include "api/unm_ep.h"
 
 static const size_t kinds[] = { 8, 4000, 100000 };
 #define NKINDS	3

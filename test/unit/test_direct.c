@@ -12,9 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/unm_ep.h"
+#include "core/unm_peer.h"
 #include "lib/ep_xfer.h"
 #include "lib/os_pair.h"
-#include "api/unm_ep.h"
 
 #define ROOM	((size_t)2 << 20)
 #define START	((size_t)128 << 10)	/* of the region in the memory */

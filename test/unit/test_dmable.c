@@ -4,11 +4,12 @@
  * the receiver reads them where they are, whatever its kernel thinks of
  * cross-memory attach.
  */
+#include "api/unm_ep.h"
+#include "core/unm_peer.h"
 #include "lib/ep_mem.h"
 #include "lib/ep_xfer.h"
 #include "lib/raw_peer.h"
 #include "unm_env.h"
-#include "api/unm_ep.h"
 
 #define LEN	(100 * 1000)
 #define STATS(e) (((struct unm_ep *)(e)->ep)->stats)

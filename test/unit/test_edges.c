@@ -10,12 +10,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "api/unm_ep.h"
+#include "api/unm_mr.h"
+#include "core/unm_peer.h"
 #include "lib/os_pair.h"
 #include "lib/raw_peer.h"
 #include "unm_env.h"
-#include "api/unm_ep.h"
 #include "util/unm_maps.h"
-#include "api/unm_mr.h"
 
 #define SECOND	77			/* key of another region */
 #define LEN	4096

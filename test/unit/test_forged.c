@@ -8,10 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "op/gsas_op.h"
+#include "api/unm_ep.h"
+#include "core/unm_peer.h"
 #include "lib/os_pair.h"
 #include "lib/raw_peer.h"
-#include "api/unm_ep.h"
+#include "op/gsas_op.h"
 
 #define ROOM	4096
 #define KEY	9

@@ -7,10 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/unm_ep.h"
+#include "core/unm_peer.h"
 #include "lib/ep_xfer.h"
 #include "lib/raw_peer.h"
 #include "unm_env.h"
-#include "api/unm_ep.h"
 
 #define BIG	100000
 

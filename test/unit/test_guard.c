@@ -19,8 +19,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "lib/unit.h"
 #include "api/unm_ep.h"
+#include "core/unm_peer.h"
+#include "lib/unit.h"
 #include "rma/unm_onesided.h"
 
 static struct hal_back to_owner, to_initiator;	/* what each stores */

@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/unm_ep.h"
+#include "core/unm_peer.h"
+#include "core/unm_space.h"
 #include "lib/ep_xfer.h"
 #include "unm_env.h"
-#include "api/unm_ep.h"
 
 enum { LEN = 2048, BIG = 2 << 20 };
 

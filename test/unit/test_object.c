@@ -10,8 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lib/ep_xfer.h"
+#include "api/unm_cq.h"
 #include "api/unm_ep.h"
+#include "lib/ep_xfer.h"
 #include "unm_info.h"
 
 /* Every call that moves data. */

@@ -10,10 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/ep_xfer.h"
-#include "hal/hal_map.h"
-#include "unm_env.h"
 #include "api/unm_ep.h"
+#include "core/unm_op.h"
+#include "core/unm_peer.h"
+#include "hal/hal_map.h"
+#include "lib/ep_xfer.h"
+#include "unm_env.h"
 
 #define BIG	100000
 

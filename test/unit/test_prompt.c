@@ -9,9 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/unm_ep.h"
+#include "core/unm_peer.h"
 #include "lib/os_pair.h"
 #include "unm_env.h"
-#include "api/unm_ep.h"
 
 #define LEN	((size_t)64 << 10)
 /* As nanoseconds in 64 bits without sign, 500 years: the clock counts from the

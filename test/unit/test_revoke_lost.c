@@ -9,9 +9,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "lib/os_pair.h"
 #include "api/unm_ep.h"
 #include "api/unm_mr.h"
+#include "core/unm_peer.h"
+#include "lib/os_pair.h"
 #include "rma/unm_onesided.h"
 
 #define KEYS	3

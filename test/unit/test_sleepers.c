@@ -17,8 +17,12 @@
 #include <string.h>
 #include <time.h>
 
-#include "lib/ep_pair.h"
+#include "api/unm_cntr.h"
+#include "api/unm_domain.h"
 #include "api/unm_ep.h"
+#include "api/unm_wait.h"
+#include "core/unm_peer.h"
+#include "lib/ep_pair.h"
 
 #define LONG_MS		(UNIT_SLOW ? 120000 : 20000)	/* too long a wait */
 #define SLEEPERS	3

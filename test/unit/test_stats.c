@@ -7,9 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/unm_ep.h"
+#include "core/unm_peer.h"
 #include "lib/ep_pair.h"
 #include "unm_env.h"
-#include "api/unm_ep.h"
 
 #define BIG	1000000		/* more than receive space holds */
 #define AGE_US	20000

@@ -7,10 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/unm_ep.h"
+#include "core/unm_op.h"
+#include "core/unm_peer.h"
 #include "lib/ep_xfer.h"
 #include "lib/raw_peer.h"
+#include "msg/unm_way.h"
 #include "unm_env.h"
-#include "api/unm_ep.h"
 
 #define LEN	700000			/* several reads of 256 KiB */
 #define TOKEN	UINT64_C(0x700000005)	/* of the sender's operation */

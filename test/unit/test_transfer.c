@@ -7,9 +7,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "api/unm_ep.h"
+#include "core/unm_peer.h"
 #include "lib/ep_xfer.h"
 #include "unm_env.h"
-#include "api/unm_ep.h"
 #include "unm_info.h"
 
 /* around packet payloads of both profiles less tag and data, eager limits of

@@ -11,8 +11,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "lib/ep_xfer.h"
+#include "api/unm_domain.h"
 #include "api/unm_ep.h"
+#include "lib/ep_xfer.h"
 
 #define LONG_MS	(UNIT_SLOW ? 120000 : 20000)	/* a wait that is too long */
 

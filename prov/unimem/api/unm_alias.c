@@ -8,8 +8,11 @@
 
 #include "api/unm_alias.h"
 #include "api/unm_ep.h"
-#include "unm_log.h"
 #include "api/unm_ops.h"
+#include "core/unm_obj.h"
+#include "core/unm_op.h"
+#include "unm_info.h"
+#include "util/unm_list.h"
 
 struct unm_alias {
 	struct fid_ep fid;

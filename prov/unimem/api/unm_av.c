@@ -2,12 +2,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "unm_addr.h"
 #include "api/unm_av.h"
+#include "api/unm_cq.h"
+#include "api/unm_domain.h"
 #include "api/unm_ep.h"
-#include "unm_log.h"
 #include "api/unm_ops.h"
+#include "core/unm_obj.h"
+#include "core/unm_peer.h"
+#include "hal/hal.h"
 #include "trigger/unm_trigger.h"
+#include "unm_addr.h"
+#include "unm_log.h"
+#include "util/unm_list.h"
 
 #define UNM_AV_MIN	64
 #define UNM_AV_FLAGS	(FI_MORE | FI_SYNC_ERR)	/* of insertions */

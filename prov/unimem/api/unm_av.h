@@ -14,8 +14,11 @@
 
 #include <stdbool.h>
 
+#include <rdma/fabric.h>
+#include <rdma/fi_domain.h>
+
+#include "core/unm_obj.h"
 #include "hal/hal.h"
-#include "api/unm_domain.h"
 #include "util/unm_list.h"
 
 struct unm_av_entry {

@@ -3,11 +3,17 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "unm_env.h"
+#include "api/unm_cntr.h"
+#include "api/unm_domain.h"
 #include "api/unm_ep.h"
-#include "unm_log.h"
 #include "api/unm_ops.h"
+#include "api/unm_wait.h"
+#include "core/unm_obj.h"
+#include "progress/unm_idle.h"
 #include "trigger/unm_trigger.h"
+#include "unm_env.h"
+#include "unm_log.h"
+#include "util/unm_list.h"
 
 #define UNM_CNTR_YIELDS	64	/* before a sleep: what a counter counts is
 				 * often answered at once */

@@ -4,12 +4,14 @@
 #define UNM_CNTR_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include <rdma/fi_eq.h>
 
 #include "api/unm_domain.h"
-#include "progress/unm_idle.h"
 #include "api/unm_wait.h"
+#include "core/unm_obj.h"
+#include "progress/unm_idle.h"
 #include "util/unm_list.h"
 
 struct unm_cntr {

@@ -4,11 +4,19 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "unm_env.h"
+#include "api/unm_av.h"
+#include "api/unm_cq.h"
+#include "api/unm_domain.h"
 #include "api/unm_ep.h"
-#include "unm_log.h"
 #include "api/unm_ops.h"
+#include "api/unm_wait.h"
+#include "core/unm_obj.h"
+#include "core/unm_peer.h"
+#include "progress/unm_idle.h"
 #include "trigger/unm_trigger.h"
+#include "unm_env.h"
+#include "unm_log.h"
+#include "util/unm_list.h"
 
 #define UNM_CQ_MAX	(1 << 24)	/* entries */
 

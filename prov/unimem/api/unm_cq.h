@@ -18,10 +18,9 @@
 
 #include <rdma/fi_eq.h>
 
-#include "api/unm_domain.h"
-#include "progress/unm_idle.h"
 #include "api/unm_wait.h"
-#include "util/unm_list.h"
+#include "core/unm_obj.h"
+#include "progress/unm_idle.h"
 
 /* Begins as struct fi_cq_tagged_entry does. */
 struct unm_cqe {

@@ -4,19 +4,23 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "fi_ext_unimem.h"
-#include "hal/hal.h"
-#include "progress/unm_auto.h"
-#include "api/unm_ep.h"
-#include "unm_env.h"
+#include "api/unm_cntr.h"
+#include "api/unm_cq.h"
+#include "api/unm_domain.h"
 #include "api/unm_eq.h"
-#include "unm_info.h"
-#include "unm_log.h"
-#include "rma/unm_mem.h"
 #include "api/unm_mr.h"
 #include "api/unm_ops.h"
 #include "api/unm_poll_set.h"
+#include "core/unm_obj.h"
+#include "fi_ext_unimem.h"
+#include "hal/hal.h"
+#include "progress/unm_auto.h"
+#include "rma/unm_mem.h"
 #include "trigger/unm_trigger.h"
+#include "unm_env.h"
+#include "unm_info.h"
+#include "unm_log.h"
+#include "util/unm_list.h"
 
 /* ---- Lock ------------------------------------------------------------ */
 

@@ -5,17 +5,31 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "unm_addr.h"
 #include "api/unm_alias.h"
-#include "unm_env.h"
+#include "api/unm_av.h"
+#include "api/unm_cntr.h"
+#include "api/unm_cq.h"
+#include "api/unm_domain.h"
 #include "api/unm_ep.h"
+#include "api/unm_ops.h"
+#include "api/unm_wait.h"
+#include "core/unm_match.h"
+#include "core/unm_obj.h"
+#include "core/unm_op.h"
+#include "core/unm_peer.h"
+#include "core/unm_stats.h"
+#include "core/unm_wire.h"
+#include "hal/hal.h"
+#include "msg/unm_recv.h"
+#include "rma/unm_onesided.h"
+#include "trigger/unm_trigger.h"
+#include "unm_addr.h"
+#include "unm_env.h"
 #include "unm_info.h"
 #include "unm_log.h"
-#include "rma/unm_onesided.h"
-#include "api/unm_ops.h"
-#include "msg/unm_recv.h"
 #include "unm_refuse.h"
-#include "trigger/unm_trigger.h"
+#include "util/unm_list.h"
+#include "util/unm_pool.h"
 
 #define UNM_MIN_MULTI_RECV	64	/* default, bytes */
 #define UNM_LINGER_MS		2000	/* close waits so long for transfers */

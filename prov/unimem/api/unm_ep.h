@@ -7,15 +7,16 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_tagged.h>
 
-#include "hal/hal.h"
-#include "api/unm_av.h"
-#include "api/unm_cntr.h"
-#include "api/unm_cq.h"
-#include "api/unm_domain.h"
-#include "core/unm_op.h"
-#include "core/unm_peer.h"
+#include "core/unm_match.h"
+#include "core/unm_obj.h"
 #include "core/unm_stats.h"
 #include "core/unm_wire.h"
+#include "hal/hal.h"
+#include "util/unm_list.h"
+#include "util/unm_pool.h"
+
+struct unm_send;
+struct unm_tx_op;
 
 #define UNM_CLOCK_POLLS	16		/* empty polls per look at the clock */
 #define UNM_CLOCK_BUSY	1024		/* polls that are not empty */
@@ -130,7 +131,6 @@ uint64_t unm_now_us(void);
 /* unm_gauge.c: queues, credits and ages, for unimem_info. */
 void unm_levels_refresh(struct unm_ep *ep, uint64_t now_us);
 
-
 /* unm_send.c: the slow half of sending (eager, rendezvous). 0 or error. */
 ssize_t unm_send_slow(struct unm_ep *ep, fi_addr_t dest, struct unm_send *s);
 void unm_send_on_cts(struct unm_peer *peer, const struct unm_wire_msg *m);
@@ -194,7 +194,6 @@ struct unm_rx_done {			/* a finished receive */
 	int err;			/* positive fi_errno, 0 fine */
 };
 void unm_complete_rx(struct unm_ep *ep, const struct unm_rx_done *done);
-
 
 struct unm_access;
 struct unm_mr;

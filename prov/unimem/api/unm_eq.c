@@ -3,10 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/unm_ep.h"
+#include "api/unm_domain.h"
 #include "api/unm_eq.h"
 #include "api/unm_ops.h"
 #include "api/unm_wait.h"
+#include "core/unm_obj.h"
 #include "util/unm_list.h"
 
 struct unm_eq {

@@ -22,10 +22,14 @@
 
 #include "api/unm_alias.h"
 #include "api/unm_cntr.h"
+#include "api/unm_domain.h"
 #include "api/unm_ep.h"
-#include "unm_log.h"
 #include "api/unm_mr.h"
 #include "api/unm_ops.h"
+#include "core/unm_obj.h"
+#include "unm_info.h"
+#include "unm_log.h"
+#include "util/unm_list.h"
 #include "util/unm_maps.h"
 
 #define UNM_MR_ACCESS	(FI_SEND | FI_RECV | FI_READ | FI_WRITE | \

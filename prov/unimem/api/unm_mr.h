@@ -20,8 +20,8 @@
 
 #include <rdma/fi_domain.h>
 
-#include "hal/hal.h"
 #include "api/unm_domain.h"
+#include "hal/hal.h"
 #include "unm_info.h"
 #include "util/unm_list.h"
 

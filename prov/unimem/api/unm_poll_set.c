@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <errno.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "api/unm_ep.h"
+#include "api/unm_cntr.h"
+#include "api/unm_cq.h"
+#include "api/unm_domain.h"
 #include "api/unm_eq.h"
-#include "unm_log.h"
 #include "api/unm_ops.h"
 #include "api/unm_poll_set.h"
+#include "api/unm_wait.h"
+#include "core/unm_obj.h"
 #include "trigger/unm_trigger.h"
+#include "unm_log.h"
+#include "util/unm_list.h"
 
 #define UNM_SET_SLEEP_MS	100	/* longest sleep in one go */
 

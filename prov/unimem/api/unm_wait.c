@@ -7,11 +7,17 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "progress/unm_auto.h"
+#include "api/unm_cntr.h"
+#include "api/unm_cq.h"
+#include "api/unm_domain.h"
 #include "api/unm_ep.h"
-#include "unm_log.h"
-#include "trigger/unm_trigger.h"
 #include "api/unm_wait.h"
+#include "hal/hal.h"
+#include "progress/unm_auto.h"
+#include "progress/unm_idle.h"
+#include "trigger/unm_trigger.h"
+#include "unm_log.h"
+#include "util/unm_list.h"
 
 #define UNM_SLEEP_MS	100		/* longest sleep in one go */
 

@@ -3,10 +3,14 @@
  * unm_complete.c - the one way out of every operation: queue entry, counter,
  * error. What a flag means for completions is decided here and nowhere else.
  */
+#include "api/unm_cntr.h"
+#include "api/unm_cq.h"
 #include "api/unm_ep.h"
-#include "trigger/unm_trigger.h"
 #include "api/unm_mr.h"
+#include "core/unm_op.h"
+#include "core/unm_peer.h"
 #include "rma/unm_onesided.h"
+#include "trigger/unm_trigger.h"
 
 /*
  * Where the next entry goes; it is filled there, word by word: a structure

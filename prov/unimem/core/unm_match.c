@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/unm_match.h"
+#include "util/unm_list.h"
 
 #define UNM_MATCH_MIN_LOG2	6	/* buckets at start: 64 */
 #define UNM_MATCH_MAX_LOG2	16

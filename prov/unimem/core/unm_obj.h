@@ -7,6 +7,7 @@
 #define UNM_OBJ_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>

@@ -9,10 +9,10 @@
 #include <string.h>
 #include <sys/uio.h>
 
-#include "hal/hal.h"
-#include "unm_info.h"
 #include "core/unm_match.h"
 #include "core/unm_wire.h"
+#include "hal/hal.h"
+#include "unm_info.h"
 #include "util/unm_list.h"
 #include "util/unm_pool.h"
 

@@ -2,10 +2,19 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "unm_env.h"
+#include "api/unm_av.h"
+#include "api/unm_cq.h"
 #include "api/unm_ep.h"
-#include "unm_log.h"
+#include "core/unm_op.h"
+#include "core/unm_peer.h"
+#include "core/unm_space.h"
+#include "core/unm_wire.h"
+#include "hal/hal.h"
+#include "rma/unm_import.h"
 #include "rma/unm_onesided.h"
+#include "unm_env.h"
+#include "unm_log.h"
+#include "util/unm_list.h"
 
 #define UNM_EVENTS	16	/* taken from the HAL at once */
 #define UNM_SPACE_PAUSE	10000	/* us between tries for receive space ... */

@@ -18,9 +18,8 @@
 #include <rdma/fabric.h>
 
 #include "hal/hal.h"
-#include "core/unm_op.h"
-#include "core/unm_space.h"
 #include "msg/unm_way.h"
+#include "util/unm_list.h"
 
 #define UNM_PEER_CREDITS	256	/* messages allowed at first */
 #define UNM_PEER_SPACE		65536	/* receive space used at first */

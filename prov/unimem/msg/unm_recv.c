@@ -3,8 +3,20 @@
  * unm_recv.c - messages meet receives: delivery, unexpected messages, the
  * receiving side of rendezvous. docs/protocol.md is the definition.
  */
+#include "api/unm_av.h"
+#include "api/unm_cq.h"
+#include "api/unm_domain.h"
+#include "api/unm_ep.h"
+#include "core/unm_match.h"
+#include "core/unm_op.h"
+#include "core/unm_peer.h"
+#include "core/unm_wire.h"
+#include "hal/hal.h"
 #include "msg/unm_recv.h"
-#include "unm_log.h"
+#include "unm_env.h"
+#include "unm_info.h"
+#include "util/unm_list.h"
+#include "util/unm_pool.h"
 
 /* ---- Finished receives ----------------------------------------------- */
 

@@ -4,8 +4,14 @@
 #ifndef UNM_RECV_H
 #define UNM_RECV_H
 
-#include "unm_env.h"
-#include "api/unm_ep.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "hal/hal.h"
+
+struct unm_ep;
 
 /* A message that arrived. */
 struct unm_got {

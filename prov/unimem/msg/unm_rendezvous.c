@@ -10,12 +10,20 @@
  * sender that computes does not hold up the receiver. The sender's side is in
  * unm_send.c; docs/protocol.md, section 7, defines both.
  */
-#include "unm_env.h"
-#include "rma/unm_import.h"
-#include "unm_log.h"
-#include "rma/unm_mem.h"
+#include "api/unm_ep.h"
 #include "api/unm_mr.h"
+#include "core/unm_op.h"
+#include "core/unm_peer.h"
+#include "core/unm_wire.h"
+#include "hal/hal.h"
 #include "msg/unm_recv.h"
+#include "msg/unm_way.h"
+#include "rma/unm_import.h"
+#include "rma/unm_mem.h"
+#include "unm_env.h"
+#include "unm_log.h"
+#include "util/unm_list.h"
+#include "util/unm_pool.h"
 
 #define UNM_READ_BYTES	(256u << 10)	/* of a stream, by one transfer */
 #define UNM_WAIT_MIN_NS	2000	/* shortest wait for a piece */

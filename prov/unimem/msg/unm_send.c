@@ -4,12 +4,21 @@
  * space, rendezvous, what they await, and the backlog of those a peer does not
  * take yet. docs/protocol.md is the definition.
  */
-#include "unm_env.h"
+#include "api/unm_cq.h"
+#include "api/unm_domain.h"
 #include "api/unm_ep.h"
-#include "unm_log.h"
-#include "rma/unm_mem.h"
 #include "api/unm_mr.h"
+#include "core/unm_op.h"
+#include "core/unm_peer.h"
+#include "core/unm_space.h"
+#include "core/unm_wire.h"
+#include "hal/hal.h"
 #include "msg/unm_tx.h"
+#include "rma/unm_mem.h"
+#include "unm_env.h"
+#include "unm_info.h"
+#include "util/unm_list.h"
+#include "util/unm_pool.h"
 
 #define UNM_STREAM_MIN	1024	/* smallest piece, while the space is crowded */
 #define UNM_STREAM_BURST 16	/* pieces in a row: others wait, too */

@@ -7,7 +7,13 @@
 #ifndef UNM_TX_H
 #define UNM_TX_H
 
+#include "api/unm_cq.h"
+#include "api/unm_domain.h"
 #include "api/unm_ep.h"
+#include "core/unm_op.h"
+#include "core/unm_peer.h"
+#include "core/unm_wire.h"
+#include "hal/hal.h"
 
 /* Sends that await something, or whose buffer must be copied. */
 #define UNM_TX_LATER	(FI_DELIVERY_COMPLETE | FI_INJECT)

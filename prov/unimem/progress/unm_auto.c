@@ -12,17 +12,18 @@
  * but not for long, as a signal handler may fork in the middle of one. Then the
  * lock stays taken in the child, and what closes objects there does without.
  */
-#include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "progress/unm_auto.h"
-#include "unm_env.h"
+#include "api/unm_domain.h"
 #include "api/unm_ep.h"
-#include "unm_log.h"
+#include "api/unm_wait.h"
+#include "progress/unm_auto.h"
 #include "trigger/unm_trigger.h"
+#include "unm_log.h"
+#include "util/unm_list.h"
 
 #define UNM_FORK_US	200000		/* for a lock that is not let go */
 

@@ -6,10 +6,7 @@
 #ifndef UNM_AUTO_H
 #define UNM_AUTO_H
 
-#include "api/unm_domain.h"
-#include "api/unm_wait.h"
-
-struct unm_auto;
+struct unm_domain;
 
 /* Start it if there is none yet; the domain is locked from here on. Where it
  * was not before, no other thread is in a call on the domain: its application

@@ -4,7 +4,12 @@
  * ages. They are refreshed by clock, so that no message pays for them: an
  * operation gets its time when a refresh first meets it, not when it begins.
  */
+#include "api/unm_ep.h"
+#include "core/unm_op.h"
+#include "core/unm_peer.h"
+#include "rma/unm_import.h"
 #include "rma/unm_onesided.h"
+#include "util/unm_list.h"
 
 #define UNM_SWEEP	256	/* operations looked at in one refresh */
 

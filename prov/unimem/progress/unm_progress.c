@@ -8,9 +8,16 @@
 #include <sched.h>
 #include <time.h>
 
-#include "unm_log.h"
-#include "rma/unm_onesided.h"
+#include "api/unm_ep.h"
+#include "core/unm_peer.h"
+#include "core/unm_wire.h"
+#include "hal/hal.h"
 #include "msg/unm_recv.h"
+#include "progress/unm_idle.h"
+#include "rma/unm_onesided.h"
+#include "unm_env.h"
+#include "unm_log.h"
+#include "util/unm_list.h"
 
 #define UNM_BURST	32		/* packets from one peer in a row */
 #define UNM_HOT		16		/* peers looked at in every round */

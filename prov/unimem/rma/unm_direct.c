@@ -6,12 +6,18 @@
  * call takes long and nobody is inside a peer's memory between calls (but for
  * transfers of an engine that works on its own).
  */
-#include "op/gsas_op.h"
-#include "unm_env.h"
-#include "unm_log.h"
-#include "rma/unm_mem.h"
+#include "api/unm_ep.h"
 #include "api/unm_mr.h"
+#include "core/unm_op.h"
+#include "core/unm_peer.h"
+#include "core/unm_wire.h"
+#include "hal/hal.h"
+#include "op/gsas_op.h"
+#include "rma/unm_import.h"
+#include "rma/unm_mem.h"
 #include "rma/unm_onesided.h"
+#include "util/unm_list.h"
+#include "util/unm_pool.h"
 
 #define UNM_STEP	(256u << 10)	/* bytes of one step */
 #define UNM_STEP_POLLS	64		/* of the engine, for one step */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
-#include "rma/unm_import.h"
 #include "core/unm_peer.h"
+#include "hal/hal.h"
+#include "rma/unm_import.h"
+#include "util/unm_list.h"
 
 static struct unm_import *unm_import_find(const struct unm_peer *peer,
 					  const struct hal_key *key)

@@ -8,9 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/unm_domain.h"
 #include "fi_ext_unimem.h"
-#include "unm_log.h"
+#include "hal/hal.h"
 #include "rma/unm_mem.h"
+#include "unm_log.h"
+#include "util/unm_list.h"
+#include "util/unm_span.h"
 
 #define PAGE		((size_t)4096)	/* least alignment of a region */
 #define SEG_MIN		((size_t)4 << 20)	/* of shared segments */

@@ -21,8 +21,8 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
-#include "hal/hal.h"
 #include "api/unm_domain.h"
+#include "hal/hal.h"
 #include "util/unm_list.h"
 #include "util/unm_span.h"
 

@@ -5,8 +5,16 @@
  * comes back) are done when the peer's count of executed requests passes them,
  * the others with the last of their results. docs/protocol.md, section 10.
  */
+#include "api/unm_cq.h"
+#include "api/unm_domain.h"
+#include "api/unm_ep.h"
+#include "core/unm_op.h"
+#include "core/unm_peer.h"
+#include "core/unm_wire.h"
+#include "hal/hal.h"
 #include "rma/unm_onesided.h"
-#include "unm_log.h"
+#include "util/unm_list.h"
+#include "util/unm_pool.h"
 
 #define UNM_DUE_MAX	32768	/* requests one peer may owe us ... */
 #define UNM_DUE_BYTES	(4u << 20)	/* ... and bytes fetched from it */

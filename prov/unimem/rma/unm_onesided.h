@@ -16,8 +16,13 @@
 
 #include <rdma/fi_rma.h>
 
-#include "api/unm_ep.h"
-#include "rma/unm_import.h"
+#include "hal/hal.h"
+#include "unm_info.h"
+#include "util/unm_list.h"
+#include "util/unm_pool.h"
+
+struct unm_ep;
+struct unm_wire_msg;
 
 #define UNM_REMOTES_MAX	UNM_IOV_MAX	/* remote ranges of one call */
 

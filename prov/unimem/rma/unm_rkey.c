@@ -13,9 +13,14 @@
  */
 #include <stdlib.h>
 
-#include "unm_env.h"
-#include "unm_log.h"
+#include "api/unm_ep.h"
+#include "core/unm_peer.h"
+#include "core/unm_wire.h"
+#include "hal/hal.h"
+#include "rma/unm_import.h"
 #include "rma/unm_onesided.h"
+#include "unm_env.h"
+#include "util/unm_list.h"
 
 #define UNM_ROUTES_MAX	1024	/* per peer: those used last */
 #define UNM_ROUTE_BITS	4	/* 16 buckets at first */

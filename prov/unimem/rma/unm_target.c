@@ -7,12 +7,21 @@
  */
 #include <sched.h>
 
-#include "op/gsas_op.h"
-#include "unm_env.h"
-#include "unm_log.h"
-#include "rma/unm_mem.h"
+#include "api/unm_domain.h"
+#include "api/unm_ep.h"
 #include "api/unm_mr.h"
+#include "core/unm_op.h"
+#include "core/unm_peer.h"
+#include "core/unm_wire.h"
+#include "hal/hal.h"
+#include "op/gsas_op.h"
+#include "rma/unm_mem.h"
 #include "rma/unm_onesided.h"
+#include "unm_env.h"
+#include "unm_info.h"
+#include "unm_log.h"
+#include "util/unm_list.h"
+#include "util/unm_pool.h"
 
 /* owed to one peer: more than what it may ask */
 #define UNM_ANSWERS_MAX	(4 * 32768)

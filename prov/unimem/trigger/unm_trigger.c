@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "api/unm_alias.h"
-#include "progress/unm_auto.h"
+#include "api/unm_av.h"
+#include "api/unm_cntr.h"
+#include "api/unm_domain.h"
 #include "api/unm_ep.h"
-#include "unm_log.h"
+#include "core/unm_obj.h"
+#include "core/unm_op.h"
+#include "progress/unm_auto.h"
 #include "rma/unm_onesided.h"
 #include "trigger/unm_trigger.h"
 #include "trigger/unm_work.h"
+#include "unm_info.h"
+#include "unm_log.h"
+#include "util/unm_list.h"
 
 #define UNM_LOOKS_MAX	256	/* at work, in one go: the next goes on there */
 #define UNM_REFUSED_MAX	16	/* ... and calls in vain: they cost more */

@@ -6,7 +6,9 @@
  */
 #include <string.h>
 
+#include "trigger/unm_trigger.h"
 #include "trigger/unm_work.h"
+#include "unm_info.h"
 
 static int unm_work_vector(void *to, const void *from, size_t count,
 			   size_t bytes)

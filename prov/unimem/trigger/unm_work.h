@@ -10,8 +10,16 @@
 #ifndef UNM_WORK_H
 #define UNM_WORK_H
 
-#include "api/unm_ep.h"
-#include "trigger/unm_trigger.h"
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
+#include <rdma/fi_trigger.h>
+
+#include "unm_info.h"
+#include "util/unm_list.h"
+
+struct unm_call;
 
 enum unm_work_state {
 	UNM_WORK_WAITS = 1,	/* for its counter */
