@@ -13,6 +13,7 @@ libunm_la_SOURCES = \
 	prov/unimem/api/unm_alias.c \
 	prov/unimem/api/unm_alias.h \
 	prov/unimem/api/unm_atomic.c \
+	prov/unimem/api/unm_atomic.h \
 	prov/unimem/api/unm_av.c \
 	prov/unimem/api/unm_av.h \
 	prov/unimem/api/unm_cntr.c \
@@ -28,12 +29,13 @@ libunm_la_SOURCES = \
 	prov/unimem/api/unm_mr.c \
 	prov/unimem/api/unm_mr.h \
 	prov/unimem/api/unm_msg.c \
-	prov/unimem/api/unm_nosys.c \
-	prov/unimem/api/unm_ops.h \
+	prov/unimem/api/unm_msg.h \
 	prov/unimem/api/unm_poll_set.c \
 	prov/unimem/api/unm_poll_set.h \
 	prov/unimem/api/unm_rma.c \
+	prov/unimem/api/unm_rma.h \
 	prov/unimem/api/unm_tagged.c \
+	prov/unimem/api/unm_tagged.h \
 	prov/unimem/api/unm_wait.c \
 	prov/unimem/api/unm_wait.h \
 	prov/unimem/core/unm_complete.c \
@@ -84,6 +86,9 @@ libunm_la_SOURCES = \
 	prov/unimem/unm_log.h \
 	prov/unimem/unm_nic.c \
 	prov/unimem/unm_nic.h \
+	prov/unimem/unm_nosys.c \
+	prov/unimem/unm_nosys.h \
+	prov/unimem/unm_offer.h \
 	prov/unimem/unm_prov.c \
 	prov/unimem/unm_refuse.c \
 	prov/unimem/unm_refuse.h \

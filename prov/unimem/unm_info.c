@@ -14,6 +14,7 @@
 #include "unm_info.h"
 #include "unm_log.h"
 #include "unm_nic.h"
+#include "unm_offer.h"
 #include "unm_refuse.h"
 
 #define UNM_ORDER	(FI_ORDER_SAS | FI_ORDER_ATOMIC_RAR | \

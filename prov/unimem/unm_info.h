@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unm_info.h - what we offer, in one place, and the matching of hints. */
+/* unm_info.h - fi_getinfo(3): hints are compared with what the provider offers
+ * (unm_offer.h). */
 #ifndef UNM_INFO_H
 #define UNM_INFO_H
 
@@ -8,36 +9,6 @@
 
 #include <rdma/fabric.h>
 
-#define UNM_NAME		"unimem"
-#define UNM_VERSION		FI_VERSION(0, 1)
-#define UNM_ADDR_FORMAT		(FI_PROV_SPECIFIC | 0x756e)	/* hal_addr */
-#define UNM_IOV_MAX		8
-#define UNM_CQ_DATA_BYTES	8
-#define UNM_MR_KEY_BYTES	8
-#define UNM_MR_COUNT		(1 << 20)	/* there is no limit */
-
-/* modes of memory regions that a domain can be opened with; none is needed, and
- * fi_getinfo() returns none */
-#define UNM_MR_MODES	(FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | \
-			 FI_MR_ENDPOINT)
-
-#define UNM_CAPS_TX	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | \
-			 FI_READ | FI_WRITE | FI_TRIGGER)
-#define UNM_CAPS_RX	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_RECV | \
-			 FI_REMOTE_READ | FI_REMOTE_WRITE | FI_MULTI_RECV | \
-			 FI_DIRECTED_RECV | FI_SOURCE | FI_RMA_EVENT | \
-			 FI_TRIGGER)
-#define UNM_CAPS_DOMAIN	(FI_LOCAL_COMM | FI_REMOTE_COMM)
-#define UNM_CAPS	(UNM_CAPS_TX | UNM_CAPS_RX | UNM_CAPS_DOMAIN)
-/* given only to those that ask: it makes errors of completions */
-#define UNM_CAPS_ASKED	FI_SOURCE_ERR
-
-/* flags a send may have, as operation default or in fi_sendmsg() */
-#define UNM_TX_OP_FLAGS	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | \
-			 FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
-#define UNM_TX_MSG_FLAGS (UNM_TX_OP_FLAGS | FI_REMOTE_CQ_DATA | FI_MORE)
-#define UNM_RX_OP_FLAGS	(FI_COMPLETION | FI_MULTI_RECV)
-
 int unm_getinfo(uint32_t version, const char *node, const char *service,
 		uint64_t flags, const struct fi_info *hints,
 		struct fi_info **info);
@@ -45,8 +16,5 @@ int unm_getinfo(uint32_t version, const char *node, const char *service,
 /* Is what an endpoint shall be still what we offer? Applications change the
  * answer of unm_getinfo(). Says what is not. */
 bool unm_info_offered(const struct fi_info *info);
-
-#define UNM_INJECT_MAX		4096	/* bytes; the smallest receive
-					 * space (of a device) holds it */
 
 #endif /* UNM_INFO_H */

@@ -4,6 +4,12 @@
 #include <stdio.h>
 
 #include "unm_log.h"
+#include "unm_offer.h"
+
+struct fi_provider g_unm_prov = {
+	.version = UNM_VERSION,
+	.name = UNM_NAME,
+};
 
 void unm_warn(int subsys, const char *func, int line, const char *fmt, ...)
 {

@@ -7,6 +7,7 @@
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_prov.h>
 
+/* The name that each line begins with. fi_prov_ini() sets the calls. */
 extern struct fi_provider g_unm_prov;
 
 /*

@@ -18,9 +18,9 @@
 #include <string.h>
 
 #include "unm_env.h"
-#include "unm_info.h"
 #include "unm_nic.h"
-#include "api/unm_ops.h"
+#include "unm_nosys.h"
+#include "unm_offer.h"
 #include "util/unm_list.h"
 
 /* ---- Parts ----------------------------------------------------------- */

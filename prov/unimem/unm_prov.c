@@ -15,14 +15,6 @@ static void unm_cleanup(void)
 	hal_log_set(NULL);
 }
 
-struct fi_provider g_unm_prov = {
-	.version = UNM_VERSION,
-	.name = UNM_NAME,
-	.getinfo = unm_getinfo,
-	.fabric = unm_fabric_open,
-	.cleanup = unm_cleanup,
-};
-
 struct fi_provider *fi_prov_ini(void);
 
 __attribute__((visibility("default")))
@@ -31,6 +23,9 @@ struct fi_provider *fi_prov_ini(void)
 	/* the libfabric that loads us may be newer than our headers; it skips
 	 * providers older than what an application asks for */
 	g_unm_prov.fi_version = fi_version();
+	g_unm_prov.getinfo = unm_getinfo;
+	g_unm_prov.fabric = unm_fabric_open;
+	g_unm_prov.cleanup = unm_cleanup;
 	unm_env_define();
 	return &g_unm_prov;
 }

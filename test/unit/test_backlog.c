@@ -17,6 +17,7 @@
 #include "lib/ep_xfer.h"
 #include "unm_env.h"
 #include "unm_info.h"
+#include "unm_offer.h"
 
 #define SENDS	600		/* more than any ring or credit allows */
 #define TRIES	20000		/* more than it takes to be believed */

@@ -24,6 +24,7 @@
 #include "hal/hal_param.h"
 #include "unm_env.h"
 #include "unm_info.h"
+#include "unm_offer.h"
 
 extern struct fi_provider *fi_prov_ini(void);
 static struct fi_provider *prov;

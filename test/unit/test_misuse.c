@@ -14,6 +14,7 @@
 #include "lib/ep_pair.h"
 #include "hal/hal.h"
 #include "unm_info.h"
+#include "unm_offer.h"
 
 /* What a row works with. Those of a are enabled and in use. */
 struct ground {

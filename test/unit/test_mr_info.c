@@ -9,6 +9,7 @@
 
 #include "lib/ep_pair.h"
 #include "unm_info.h"
+#include "unm_offer.h"
 
 extern struct fi_provider *fi_prov_ini(void);
 

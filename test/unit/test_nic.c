@@ -9,6 +9,7 @@
 #include "unm_env.h"
 #include "unm_info.h"
 #include "unm_nic.h"
+#include "unm_offer.h"
 
 static struct fi_info *offer(void)
 {

@@ -14,6 +14,7 @@
 #include "api/unm_ep.h"
 #include "lib/ep_xfer.h"
 #include "unm_info.h"
+#include "unm_offer.h"
 
 /* Every call that moves data. */
 static void all_calls(struct ep *e, fi_addr_t to, int want_send, int want_recv)

@@ -12,6 +12,7 @@
 #include "lib/ep_xfer.h"
 #include "unm_env.h"
 #include "unm_info.h"
+#include "unm_offer.h"
 
 /* around packet payloads of both profiles less tag and data, eager limits of
  * both, size classes of unexpected messages, receive space */

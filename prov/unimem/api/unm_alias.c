@@ -8,10 +8,10 @@
 
 #include "api/unm_alias.h"
 #include "api/unm_ep.h"
-#include "api/unm_ops.h"
 #include "core/unm_obj.h"
 #include "core/unm_op.h"
-#include "unm_info.h"
+#include "unm_nosys.h"
+#include "unm_offer.h"
 #include "util/unm_list.h"
 
 struct unm_alias {

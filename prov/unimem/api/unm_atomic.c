@@ -3,12 +3,12 @@
  * operations do: gsas/op/gsas_op.h. */
 #include <rdma/fi_atomic.h>
 
+#include "api/unm_atomic.h"
 #include "api/unm_ep.h"
-#include "api/unm_ops.h"
 #include "op/gsas_op.h"
 #include "rma/unm_onesided.h"
 #include "trigger/unm_trigger.h"
-#include "unm_info.h"
+#include "unm_offer.h"
 
 #define UNM_ATOMIC_MAX	(1u << 24)	/* bytes of one call */
 

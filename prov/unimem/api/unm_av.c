@@ -6,13 +6,13 @@
 #include "api/unm_cq.h"
 #include "api/unm_domain.h"
 #include "api/unm_ep.h"
-#include "api/unm_ops.h"
 #include "core/unm_obj.h"
 #include "core/unm_peer.h"
 #include "hal/hal.h"
 #include "trigger/unm_trigger.h"
 #include "unm_addr.h"
 #include "unm_log.h"
+#include "unm_nosys.h"
 #include "util/unm_list.h"
 
 #define UNM_AV_MIN	64

@@ -6,13 +6,13 @@
 #include "api/unm_cntr.h"
 #include "api/unm_domain.h"
 #include "api/unm_ep.h"
-#include "api/unm_ops.h"
 #include "api/unm_wait.h"
 #include "core/unm_obj.h"
 #include "progress/unm_idle.h"
 #include "trigger/unm_trigger.h"
 #include "unm_env.h"
 #include "unm_log.h"
+#include "unm_nosys.h"
 #include "util/unm_list.h"
 
 #define UNM_CNTR_YIELDS	64	/* before a sleep: what a counter counts is

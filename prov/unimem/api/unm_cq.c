@@ -8,7 +8,6 @@
 #include "api/unm_cq.h"
 #include "api/unm_domain.h"
 #include "api/unm_ep.h"
-#include "api/unm_ops.h"
 #include "api/unm_wait.h"
 #include "core/unm_obj.h"
 #include "core/unm_peer.h"
@@ -16,6 +15,7 @@
 #include "trigger/unm_trigger.h"
 #include "unm_env.h"
 #include "unm_log.h"
+#include "unm_nosys.h"
 #include "util/unm_list.h"
 
 #define UNM_CQ_MAX	(1 << 24)	/* entries */

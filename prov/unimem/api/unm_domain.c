@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "api/unm_atomic.h"
 #include "api/unm_cntr.h"
 #include "api/unm_cq.h"
 #include "api/unm_domain.h"
 #include "api/unm_eq.h"
 #include "api/unm_mr.h"
-#include "api/unm_ops.h"
 #include "api/unm_poll_set.h"
 #include "core/unm_obj.h"
 #include "fi_ext_unimem.h"
@@ -18,8 +18,9 @@
 #include "rma/unm_mem.h"
 #include "trigger/unm_trigger.h"
 #include "unm_env.h"
-#include "unm_info.h"
 #include "unm_log.h"
+#include "unm_nosys.h"
+#include "unm_offer.h"
 #include "util/unm_list.h"
 
 /* ---- Lock ------------------------------------------------------------ */

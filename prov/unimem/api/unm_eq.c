@@ -5,9 +5,9 @@
 
 #include "api/unm_domain.h"
 #include "api/unm_eq.h"
-#include "api/unm_ops.h"
 #include "api/unm_wait.h"
 #include "core/unm_obj.h"
+#include "unm_nosys.h"
 #include "util/unm_list.h"
 
 struct unm_eq {

@@ -25,10 +25,10 @@
 #include "api/unm_domain.h"
 #include "api/unm_ep.h"
 #include "api/unm_mr.h"
-#include "api/unm_ops.h"
 #include "core/unm_obj.h"
-#include "unm_info.h"
 #include "unm_log.h"
+#include "unm_nosys.h"
+#include "unm_offer.h"
 #include "util/unm_list.h"
 #include "util/unm_maps.h"
 

@@ -22,7 +22,7 @@
 
 #include "api/unm_domain.h"
 #include "hal/hal.h"
-#include "unm_info.h"
+#include "unm_offer.h"
 #include "util/unm_list.h"
 
 struct unm_cntr;
@@ -147,5 +147,8 @@ void unm_mr_end_streams(struct unm_mr *mr);
 /* Commands of fi_control() on the domain that are about keys: fi_mr_map_raw(),
  * fi_mr_unmap_key(). -FI_ENOSYS: it is about something else. */
 int unm_mr_domain_control(struct fid *fid, int command, void *arg);
+
+/* fi_mr(3): the calls of a domain that register memory. */
+extern struct fi_ops_mr unm_ops_mr;
 
 #endif /* UNM_MR_H */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* unm_msg.c - fi_msg(3): arguments to operations, nothing more. */
 #include "api/unm_ep.h"
-#include "api/unm_ops.h"
+#include "api/unm_msg.h"
 #include "msg/unm_tx.h"
 #include "trigger/unm_trigger.h"
-#include "unm_info.h"
+#include "unm_offer.h"
 
 #define UNM_RX_ODD	(~(UNM_RX_OP_FLAGS | FI_MORE))
 

@@ -9,12 +9,12 @@
 #include "api/unm_cq.h"
 #include "api/unm_domain.h"
 #include "api/unm_eq.h"
-#include "api/unm_ops.h"
 #include "api/unm_poll_set.h"
 #include "api/unm_wait.h"
 #include "core/unm_obj.h"
 #include "trigger/unm_trigger.h"
 #include "unm_log.h"
+#include "unm_nosys.h"
 #include "util/unm_list.h"
 
 #define UNM_SET_SLEEP_MS	100	/* longest sleep in one go */

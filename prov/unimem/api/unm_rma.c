@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* unm_rma.c - fi_rma(3): arguments to operations, nothing more. */
 #include "api/unm_ep.h"
-#include "api/unm_ops.h"
+#include "api/unm_rma.h"
 #include "core/unm_op.h"
 #include "rma/unm_onesided.h"
 #include "trigger/unm_trigger.h"
-#include "unm_info.h"
+#include "unm_offer.h"
 
 /* What a call without flags asks for. */
 static ssize_t unm_rma(struct unm_ep *ep, enum unm_kind kind,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* unm_tagged.c - fi_tagged(3): arguments to operations, nothing more. */
 #include "api/unm_ep.h"
-#include "api/unm_ops.h"
+#include "api/unm_tagged.h"
 #include "msg/unm_tx.h"
 #include "trigger/unm_trigger.h"
-#include "unm_info.h"
+#include "unm_offer.h"
 
 #define UNM_TRX_ODD	(~(FI_COMPLETION | FI_PEEK | FI_CLAIM | \
 			   FI_DISCARD | FI_MORE))

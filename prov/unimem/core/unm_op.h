@@ -12,7 +12,7 @@
 #include "core/unm_match.h"
 #include "core/unm_wire.h"
 #include "hal/hal.h"
-#include "unm_info.h"
+#include "unm_offer.h"
 #include "util/unm_list.h"
 #include "util/unm_pool.h"
 

@@ -14,7 +14,7 @@
 #include "hal/hal.h"
 #include "msg/unm_recv.h"
 #include "unm_env.h"
-#include "unm_info.h"
+#include "unm_offer.h"
 #include "util/unm_list.h"
 #include "util/unm_pool.h"
 

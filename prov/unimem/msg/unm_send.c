@@ -16,7 +16,7 @@
 #include "msg/unm_tx.h"
 #include "rma/unm_mem.h"
 #include "unm_env.h"
-#include "unm_info.h"
+#include "unm_offer.h"
 #include "util/unm_list.h"
 #include "util/unm_pool.h"
 

@@ -17,7 +17,7 @@
 #include <rdma/fi_rma.h>
 
 #include "hal/hal.h"
-#include "unm_info.h"
+#include "unm_offer.h"
 #include "util/unm_list.h"
 #include "util/unm_pool.h"
 

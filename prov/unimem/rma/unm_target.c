@@ -18,8 +18,8 @@
 #include "rma/unm_mem.h"
 #include "rma/unm_onesided.h"
 #include "unm_env.h"
-#include "unm_info.h"
 #include "unm_log.h"
+#include "unm_offer.h"
 #include "util/unm_list.h"
 #include "util/unm_pool.h"
 

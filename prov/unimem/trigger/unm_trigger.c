@@ -14,8 +14,8 @@
 #include "rma/unm_onesided.h"
 #include "trigger/unm_trigger.h"
 #include "trigger/unm_work.h"
-#include "unm_info.h"
 #include "unm_log.h"
+#include "unm_offer.h"
 #include "util/unm_list.h"
 
 #define UNM_LOOKS_MAX	256	/* at work, in one go: the next goes on there */

@@ -8,7 +8,7 @@
 
 #include "trigger/unm_trigger.h"
 #include "trigger/unm_work.h"
-#include "unm_info.h"
+#include "unm_offer.h"
 
 static int unm_work_vector(void *to, const void *from, size_t count,
 			   size_t bytes)

@@ -10,13 +10,15 @@
 #ifndef UNM_WORK_H
 #define UNM_WORK_H
 
+#include <stdbool.h>
+
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 #include <rdma/fi_trigger.h>
 
-#include "unm_info.h"
+#include "unm_offer.h"
 #include "util/unm_list.h"
 
 struct unm_call;

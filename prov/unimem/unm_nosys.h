@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_ops.h - operation tables and what is not supported: libfabric calls
- * through its tables without looking, so that every slot has a function. There
- * is no table of collectives: fi_query_collective() and fi_join_collective(),
- * which come before one, say so.
+ * unm_nosys.h - calls that are not supported. libfabric calls through its
+ * tables without looking, so every slot has a function. There is no table of
+ * collectives: fi_query_collective() and fi_join_collective(), which come
+ * before one, say so.
  */
-#ifndef UNM_OPS_H
-#define UNM_OPS_H
+#ifndef UNM_NOSYS_H
+#define UNM_NOSYS_H
 
 #include <rdma/fabric.h>
 #include <rdma/fi_atomic.h>
@@ -15,12 +15,6 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
-
-extern struct fi_ops_msg unm_ops_msg;
-extern struct fi_ops_tagged unm_ops_tagged;
-extern struct fi_ops_rma unm_ops_rma;
-extern struct fi_ops_atomic unm_ops_atomic;
-extern struct fi_ops_mr unm_ops_mr;
 
 int unm_no_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
 int unm_no_control(struct fid *fid, int command, void *arg);
@@ -50,9 +44,6 @@ int unm_no_stx_ctx(struct fid_domain *domain, struct fi_tx_attr *attr,
 		   struct fid_stx **stx, void *context);
 int unm_no_srx_ctx(struct fid_domain *domain, struct fi_rx_attr *attr,
 		   struct fid_ep **rx_ep, void *context);
-int unm_query_atomic(struct fid_domain *domain, enum fi_datatype datatype,
-		     enum fi_op op, struct fi_atomic_attr *attr,
-		     uint64_t flags);
 int unm_no_query_collective(struct fid_domain *domain,
 			    enum fi_collective_op coll,
 			    struct fi_collective_attr *attr, uint64_t flags);
@@ -65,4 +56,4 @@ int unm_no_rx_ctx(struct fid_ep *sep, int index, struct fi_rx_attr *attr,
 int unm_no_av_set(struct fid_av *av, struct fi_av_set_attr *attr,
 		  struct fid_av_set **av_set, void *context);
 
-#endif /* UNM_OPS_H */
+#endif /* UNM_NOSYS_H */

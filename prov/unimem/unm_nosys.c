@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unm_nosys.c - typed stubs for what is not supported (unm_ops.h). */
+/* unm_nosys.c - typed stubs for what is not supported (unm_nosys.h). */
 #include <rdma/fi_errno.h>
 
-#include "api/unm_ops.h"
+#include "unm_nosys.h"
 
 /* One stub: return type, name, unnamed parameters. The types come from the
  * tables they are in, so that a stub of the wrong shape does not compile. */

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* unm_atomic.h - fi_atomic(3): the calls of an endpoint for atomics. */
+#ifndef UNM_ATOMIC_H
+#define UNM_ATOMIC_H
+
+#include <rdma/fi_atomic.h>
+
+extern struct fi_ops_atomic unm_ops_atomic;
+
+/* fi_query_atomic(3) */
+int unm_query_atomic(struct fid_domain *domain, enum fi_datatype datatype,
+		     enum fi_op op, struct fi_atomic_attr *attr,
+		     uint64_t flags);
+
+#endif /* UNM_ATOMIC_H */
