@@ -92,6 +92,8 @@ libunm_la_SOURCES = \
 	prov/unimem/unm_prov.c \
 	prov/unimem/unm_refuse.c \
 	prov/unimem/unm_refuse.h \
+	prov/unimem/util/unm_clock.c \
+	prov/unimem/util/unm_clock.h \
 	prov/unimem/util/unm_list.h \
 	prov/unimem/util/unm_maps.c \
 	prov/unimem/util/unm_maps.h \

@@ -33,6 +33,7 @@
 #include "unm_nosys.h"
 #include "unm_offer.h"
 #include "unm_refuse.h"
+#include "util/unm_clock.h"
 #include "util/unm_list.h"
 #include "util/unm_pool.h"
 

@@ -125,8 +125,6 @@ void unm_room(struct unm_ep *ep);
  * still sleeps has to look. */
 void unm_awake_list(struct unm_list *eps);
 void unm_leave_list(struct unm_list *eps);
-uint64_t unm_now_ns(void);
-uint64_t unm_now_us(void);
 
 /* unm_gauge.c: queues, credits and ages, for unimem_info. */
 void unm_levels_refresh(struct unm_ep *ep, uint64_t now_us);

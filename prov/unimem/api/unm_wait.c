@@ -17,6 +17,7 @@
 #include "progress/unm_idle.h"
 #include "trigger/unm_trigger.h"
 #include "unm_log.h"
+#include "util/unm_clock.h"
 #include "util/unm_list.h"
 
 #define UNM_SLEEP_MS	100		/* longest sleep in one go */

@@ -14,6 +14,7 @@
 #include "rma/unm_onesided.h"
 #include "unm_env.h"
 #include "unm_log.h"
+#include "util/unm_clock.h"
 #include "util/unm_list.h"
 
 #define UNM_EVENTS	16	/* taken from the HAL at once */

@@ -22,6 +22,7 @@
 #include "rma/unm_mem.h"
 #include "unm_env.h"
 #include "unm_log.h"
+#include "util/unm_clock.h"
 #include "util/unm_list.h"
 #include "util/unm_pool.h"
 

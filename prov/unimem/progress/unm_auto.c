@@ -23,6 +23,7 @@
 #include "progress/unm_auto.h"
 #include "trigger/unm_trigger.h"
 #include "unm_log.h"
+#include "util/unm_clock.h"
 #include "util/unm_list.h"
 
 #define UNM_FORK_US	200000		/* for a lock that is not let go */

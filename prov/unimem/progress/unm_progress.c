@@ -6,7 +6,6 @@
  * away, so that more ranks than cores need no setting.
  */
 #include <sched.h>
-#include <time.h>
 
 #include "api/unm_ep.h"
 #include "core/unm_peer.h"
@@ -17,6 +16,7 @@
 #include "rma/unm_onesided.h"
 #include "unm_env.h"
 #include "unm_log.h"
+#include "util/unm_clock.h"
 #include "util/unm_list.h"
 
 #define UNM_BURST	32		/* packets from one peer in a row */
@@ -26,19 +26,6 @@
 #define UNM_SPIN_MIN	8		/* polls before a yield, crowded */
 #define UNM_STREAM_POLLS	64	/* busy polls per check of a stream */
 #define UNM_LEVELS_NS	5000000		/* between refreshes of levels */
-
-uint64_t unm_now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
-uint64_t unm_now_us(void)
-{
-	return unm_now_ns() / 1000;
-}
 
 /* ---- Packets in ------------------------------------------------------ */
 

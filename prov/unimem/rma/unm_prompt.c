@@ -15,12 +15,12 @@
  * until the peer goes on; the operations after it go by attach. It is not sent
  * a second way: the peer would execute it again, later.
  */
-#include "api/unm_ep.h"
 #include "core/unm_peer.h"
 #include "core/unm_wire.h"
 #include "hal/hal.h"
 #include "rma/unm_onesided.h"
 #include "unm_env.h"
+#include "util/unm_clock.h"
 
 static void unm_probe(struct unm_peer *peer)
 {

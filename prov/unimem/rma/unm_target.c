@@ -20,6 +20,7 @@
 #include "unm_env.h"
 #include "unm_log.h"
 #include "unm_offer.h"
+#include "util/unm_clock.h"
 #include "util/unm_list.h"
 #include "util/unm_pool.h"
 
