@@ -39,6 +39,7 @@ libunm_la_SOURCES = \
 	prov/unimem/api/unm_wait.c \
 	prov/unimem/api/unm_wait.h \
 	prov/unimem/core/unm_complete.c \
+	prov/unimem/core/unm_complete.h \
 	prov/unimem/core/unm_match.c \
 	prov/unimem/core/unm_match.h \
 	prov/unimem/core/unm_obj.h \
@@ -54,15 +55,20 @@ libunm_la_SOURCES = \
 	prov/unimem/msg/unm_recv.c \
 	prov/unimem/msg/unm_recv.h \
 	prov/unimem/msg/unm_rendezvous.c \
+	prov/unimem/msg/unm_rendezvous.h \
 	prov/unimem/msg/unm_send.c \
+	prov/unimem/msg/unm_send.h \
 	prov/unimem/msg/unm_tx.h \
 	prov/unimem/msg/unm_way.h \
 	prov/unimem/progress/unm_auto.c \
 	prov/unimem/progress/unm_auto.h \
 	prov/unimem/progress/unm_gauge.c \
+	prov/unimem/progress/unm_gauge.h \
 	prov/unimem/progress/unm_idle.h \
 	prov/unimem/progress/unm_progress.c \
+	prov/unimem/progress/unm_progress.h \
 	prov/unimem/rma/unm_direct.c \
+	prov/unimem/rma/unm_direct.h \
 	prov/unimem/rma/unm_import.c \
 	prov/unimem/rma/unm_import.h \
 	prov/unimem/rma/unm_mem.c \
@@ -70,8 +76,11 @@ libunm_la_SOURCES = \
 	prov/unimem/rma/unm_onesided.c \
 	prov/unimem/rma/unm_onesided.h \
 	prov/unimem/rma/unm_prompt.c \
+	prov/unimem/rma/unm_prompt.h \
 	prov/unimem/rma/unm_rkey.c \
+	prov/unimem/rma/unm_rkey.h \
 	prov/unimem/rma/unm_target.c \
+	prov/unimem/rma/unm_target.h \
 	prov/unimem/trigger/unm_trigger.c \
 	prov/unimem/trigger/unm_trigger.h \
 	prov/unimem/trigger/unm_work.c \

@@ -15,6 +15,7 @@
 #include "api/unm_ep.h"
 #include "core/unm_peer.h"
 #include "lib/ep_xfer.h"
+#include "progress/unm_progress.h"
 #include "unm_env.h"
 #include "unm_info.h"
 #include "unm_offer.h"

@@ -23,6 +23,7 @@
 #include "core/unm_peer.h"
 #include "lib/unit.h"
 #include "rma/unm_onesided.h"
+#include "rma/unm_rkey.h"
 
 static struct hal_back to_owner, to_initiator;	/* what each stores */
 static struct hal_peer owner_hp = {		/* the initiator's view */

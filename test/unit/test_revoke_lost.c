@@ -14,6 +14,7 @@
 #include "core/unm_peer.h"
 #include "lib/os_pair.h"
 #include "rma/unm_onesided.h"
+#include "rma/unm_rkey.h"
 
 #define KEYS	3
 #define KEY	70

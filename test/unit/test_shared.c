@@ -12,11 +12,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "op/gsas_op_wide.h"
-#include "lib/os_pair.h"
-#include "unm_env.h"
 #include "api/unm_ep.h"
+#include "lib/os_pair.h"
+#include "op/gsas_op_wide.h"
 #include "rma/unm_onesided.h"
+#include "rma/unm_rkey.h"
+#include "unm_env.h"
 
 #define PAGE	((size_t)4096)
 #define LEN	(4 * PAGE)

@@ -9,6 +9,7 @@
 #include "core/unm_obj.h"
 #include "core/unm_peer.h"
 #include "hal/hal.h"
+#include "msg/unm_recv.h"
 #include "trigger/unm_trigger.h"
 #include "unm_addr.h"
 #include "unm_log.h"

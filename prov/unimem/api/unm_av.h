@@ -55,4 +55,7 @@ static inline struct unm_av *unm_av(struct fid_av *fid)
  * HAL_ADDR_ANY is found for every incarnation. */
 fi_addr_t unm_av_find(const struct unm_av *av, const struct hal_addr *addr);
 
+int unm_av_open(struct fid_domain *domain, struct fi_av_attr *attr,
+		struct fid_av **av, void *context);
+
 #endif /* UNM_AV_H */

@@ -5,10 +5,10 @@
 
 #include "api/unm_cntr.h"
 #include "api/unm_domain.h"
-#include "api/unm_ep.h"
 #include "api/unm_wait.h"
 #include "core/unm_obj.h"
 #include "progress/unm_idle.h"
+#include "progress/unm_progress.h"
 #include "trigger/unm_trigger.h"
 #include "unm_env.h"
 #include "unm_log.h"

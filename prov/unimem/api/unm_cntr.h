@@ -88,4 +88,7 @@ static inline struct unm_cntr *unm_cntr(struct fid_cntr *fid)
 	return (struct unm_cntr *)fid;
 }
 
+int unm_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
+		  struct fid_cntr **cntr, void *context);
+
 #endif /* UNM_CNTR_H */

@@ -12,6 +12,7 @@
 #include "core/unm_obj.h"
 #include "core/unm_peer.h"
 #include "progress/unm_idle.h"
+#include "progress/unm_progress.h"
 #include "trigger/unm_trigger.h"
 #include "unm_env.h"
 #include "unm_log.h"

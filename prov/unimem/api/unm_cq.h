@@ -125,4 +125,7 @@ static inline void unm_cq_push(struct unm_cq *cq)
 		unm_wait_wake(&cq->wait);
 }
 
+int unm_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
+		struct fid_cq **cq, void *context);
+
 #endif /* UNM_CQ_H */

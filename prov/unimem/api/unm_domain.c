@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include "api/unm_atomic.h"
+#include "api/unm_av.h"
 #include "api/unm_cntr.h"
 #include "api/unm_cq.h"
 #include "api/unm_domain.h"
+#include "api/unm_ep.h"
 #include "api/unm_eq.h"
 #include "api/unm_mr.h"
 #include "api/unm_poll_set.h"

@@ -94,18 +94,6 @@ int unm_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
 		    void *context);
 int unm_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 		    struct fid_domain **domain, void *context);
-int unm_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr,
-		struct fid_eq **eq, void *context);
-/* The users of a queue of that fabric; NULL: of another one. */
-struct unm_ref *unm_eq_ref(struct fid *eq, const struct unm_fabric *fabric);
-int unm_av_open(struct fid_domain *domain, struct fi_av_attr *attr,
-		struct fid_av **av, void *context);
-int unm_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
-		struct fid_cq **cq, void *context);
-int unm_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
-		  struct fid_cntr **cntr, void *context);
-int unm_ep_open(struct fid_domain *domain, struct fi_info *info,
-		struct fid_ep **ep, void *context);
 int unm_trywait(struct fid_fabric *fabric, struct fid **fids, int count);
 
 #endif /* UNM_DOMAIN_H */

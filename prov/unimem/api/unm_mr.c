@@ -26,6 +26,7 @@
 #include "api/unm_ep.h"
 #include "api/unm_mr.h"
 #include "core/unm_obj.h"
+#include "rma/unm_target.h"
 #include "unm_log.h"
 #include "unm_nosys.h"
 #include "unm_offer.h"

@@ -134,16 +134,6 @@ static inline int unm_mr_reach(const struct unm_mr *mr, uint64_t addr,
  */
 int unm_mr_present(const struct iovec *pieces, size_t count, uint64_t access);
 
-/*
- * Revoke all cached remote keys of a region and wait until no peer accesses it
- * directly any more. 0, or -FI_EBUSY: FI_UNIMEM_CLOSE_MS is over, a peer may
- * still be inside, and the region is as it was. Called with the domain's lock,
- * which is released meanwhile and held again on return: requests are executed.
- */
-int unm_mr_unroute(struct unm_mr *mr);
-/* Its key is out of the table: end what streams from it. */
-void unm_mr_end_streams(struct unm_mr *mr);
-
 /* Commands of fi_control() on the domain that are about keys: fi_mr_map_raw(),
  * fi_mr_unmap_key(). -FI_ENOSYS: it is about something else. */
 int unm_mr_domain_control(struct fid *fid, int command, void *arg);

@@ -2,6 +2,8 @@
 /* unm_msg.c - fi_msg(3): arguments to operations, nothing more. */
 #include "api/unm_ep.h"
 #include "api/unm_msg.h"
+#include "msg/unm_recv.h"
+#include "msg/unm_send.h"
 #include "msg/unm_tx.h"
 #include "trigger/unm_trigger.h"
 #include "unm_offer.h"

@@ -2,6 +2,8 @@
 /* unm_tagged.c - fi_tagged(3): arguments to operations, nothing more. */
 #include "api/unm_ep.h"
 #include "api/unm_tagged.h"
+#include "msg/unm_recv.h"
+#include "msg/unm_send.h"
 #include "msg/unm_tx.h"
 #include "trigger/unm_trigger.h"
 #include "unm_offer.h"

@@ -14,7 +14,7 @@
 #include "api/unm_wait.h"
 #include "hal/hal.h"
 #include "progress/unm_auto.h"
-#include "progress/unm_idle.h"
+#include "progress/unm_progress.h"
 #include "trigger/unm_trigger.h"
 #include "unm_log.h"
 #include "util/unm_clock.h"

@@ -147,4 +147,12 @@ void unm_wait_set_leave(struct unm_wait_set *set, struct unm_wait *w);
 /* Its condition variable, NULL: it has none. */
 struct unm_wait *unm_wait_set_cond(struct unm_wait_set *set);
 
+/* What a thread blocked on a descriptor was promised by fi_trywait() is no
+ * longer so, by another thread's doing: have it look again. */
+void unm_disturb(struct unm_ep *ep);
+
+/* What was refused may be tried again: whoever blocks on a descriptor is woken,
+ * and fi_trywait() refuses once, for each queue and counter. */
+void unm_room(struct unm_ep *ep);
+
 #endif /* UNM_WAIT_H */

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+#include <rdma/fabric.h>
+
 #include "hal/hal.h"
 
 struct unm_ep;
@@ -29,7 +31,7 @@ struct unm_got {
 	struct hal_key key;
 };
 
-/* unm_recv.c: a message came; it meets a receive, or is kept. */
+/* A message came; it meets a receive, or is kept. */
 void unm_recv_message(struct unm_ep *ep, const struct unm_got *got);
 struct unm_rx_op *unm_rx_op_new(struct unm_ep *ep, void *context,
 				uint64_t flags, bool tagged);
@@ -40,11 +42,29 @@ size_t unm_multi_take(struct unm_ep *ep, struct unm_rx_op *buf,
 uint64_t unm_multi_put(struct unm_ep *ep, struct unm_rx_op *buf);
 uint32_t unm_buf_size(int class);
 
-/* unm_rendezvous.c: a matched receive takes a message still at its sender. The
- * operation may be gone when this returns. */
-void unm_rendezvous_begin(struct unm_ep *ep, struct unm_rx_op *op,
-			  const struct unm_got *got);
-/* Tell the sender its message is not wanted. */
-void unm_rendezvous_refuse(struct unm_ep *ep, const struct unm_got *got);
+/* Memory for bytes that outlive a call, up to UNM_WIRE_EAGER_LIMIT, behind the
+ * node; its class says which pool it goes back to. NULL: no memory. */
+struct unm_pool_node *unm_buf_alloc(struct unm_ep *ep, size_t len,
+				   uint8_t *class);
+void unm_recv_renamed(struct unm_peer *peer);
+
+/* Indices were removed from the address vector: posted receives that name one
+ * match no more, and those that name a duplicate match its new name. */
+void unm_recv_removed(struct unm_ep *ep);
+ssize_t unm_recv_buf(struct unm_ep *ep, bool tagged, void *buf, size_t len,
+		     fi_addr_t src, uint64_t tag, uint64_t ignore,
+		     void *context, uint64_t flags);
+ssize_t unm_recv_vector(struct unm_ep *ep, bool tagged,
+			const struct iovec *iov, size_t count, fi_addr_t src,
+			uint64_t tag, uint64_t ignore, void *context,
+			uint64_t flags);
+ssize_t unm_recv_peek(struct unm_ep *ep, uint64_t tag, uint64_t ignore,
+		      fi_addr_t src, void *context, uint64_t flags);
+ssize_t unm_recv_claimed(struct unm_ep *ep, const struct iovec *iov,
+			 size_t count, void *context, uint64_t flags);
+ssize_t unm_recv_cancel(struct unm_ep *ep, void *context);
+
+/* The same for a caller that has the domain's lock. */
+ssize_t unm_recv_cancel_locked(struct unm_ep *ep, void *context);
 
 #endif /* UNM_RECV_H */

@@ -10,10 +10,12 @@
 #include "api/unm_cq.h"
 #include "api/unm_domain.h"
 #include "api/unm_ep.h"
+#include "core/unm_complete.h"
 #include "core/unm_op.h"
 #include "core/unm_peer.h"
 #include "core/unm_wire.h"
 #include "hal/hal.h"
+#include "msg/unm_send.h"
 
 /* Sends that await something, or whose buffer must be copied. */
 #define UNM_TX_LATER	(FI_DELIVERY_COMPLETE | FI_INJECT)
@@ -77,8 +79,5 @@ slow:
 	ret = unm_send_slow(ep, dest, &s);
 	goto out;
 }
-
-/* sendmsg and sendv: vectors, flags. */
-ssize_t unm_tx_iov(struct unm_ep *ep, fi_addr_t dest, struct unm_send *s);
 
 #endif /* UNM_TX_H */

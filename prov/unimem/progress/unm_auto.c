@@ -21,6 +21,8 @@
 #include "api/unm_ep.h"
 #include "api/unm_wait.h"
 #include "progress/unm_auto.h"
+#include "progress/unm_idle.h"
+#include "progress/unm_progress.h"
 #include "trigger/unm_trigger.h"
 #include "unm_log.h"
 #include "util/unm_clock.h"

@@ -7,8 +7,10 @@
 #include "api/unm_ep.h"
 #include "core/unm_op.h"
 #include "core/unm_peer.h"
+#include "core/unm_stats.h"
+#include "progress/unm_gauge.h"
 #include "rma/unm_import.h"
-#include "rma/unm_onesided.h"
+#include "rma/unm_rkey.h"
 #include "util/unm_list.h"
 
 #define UNM_SWEEP	256	/* operations looked at in one refresh */

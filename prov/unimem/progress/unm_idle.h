@@ -14,8 +14,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct unm_list;
-
 struct unm_idle {
 	_Atomic uint32_t polls;		/* empty ones in a row */
 	_Atomic uint32_t spin;		/* of these before a yield */
@@ -37,10 +35,5 @@ static inline bool unm_idle_long(const struct unm_idle *idle)
 {
 	return unm_idle_get(&idle->polls) > unm_idle_get(&idle->spin);
 }
-
-/* unm_progress.c: progress the endpoints of a list (unm_ep_links), the domain
- * locked. True: nothing moved for long; unm_yield() once the lock is free. */
-bool unm_poll(struct unm_list *eps, struct unm_idle *idle);
-void unm_yield(struct unm_idle *idle);
 
 #endif /* UNM_IDLE_H */

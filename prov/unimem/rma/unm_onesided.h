@@ -92,30 +92,10 @@ struct unm_os_op {
 	struct fi_rma_iov remote[UNM_REMOTES_MAX];
 };
 
-/* A peer's region as its owner described it. */
-struct unm_route {
-	struct unm_list link;		/* peer's routes, last used first */
-	struct unm_route *chain;	/* next one of its bucket */
-	uint64_t key;
-	uint64_t start, len;		/* addresses of the region */
-	uint64_t base;			/* memory of start */
-	uint32_t region;		/* its number */
-	uint32_t refs;			/* operations that use it */
-	uint8_t reach;			/* enum unm_wire_reach and for what */
-	bool told;			/* else it was asked for */
-	bool stale;			/* not to be used any more */
-	struct hal_key mem_key;
-	struct unm_import *mem;		/* DMABLE, once imported */
-	struct hal *alias;		/* SHARED: win is an alias of its;
-					 * NULL: of mem */
-	struct hal_window win;
-};
-
 /* Start one: 0, -FI_EAGAIN, or why not. */
 ssize_t unm_onesided(struct unm_ep *ep, fi_addr_t dest,
 		     const struct unm_access *a);
 
-/* unm_onesided.c */
 struct unm_os_op *unm_os_new(struct unm_peer *peer,
 			     const struct unm_access *a);
 void unm_os_done(struct unm_os_op *op);
@@ -129,46 +109,5 @@ int unm_onesided_progress(struct unm_peer *peer);
 void unm_onesided_abort(struct unm_peer *peer, int err);
 int unm_onesided_result(struct unm_peer *peer, const struct unm_wire_msg *m);
 int unm_onesided_refused(struct unm_peer *peer, const struct unm_wire_msg *m);
-
-/* unm_direct.c: 0: done, or under way; 1: not this way; -FI_EAGAIN. */
-int unm_direct(struct unm_peer *peer, const struct unm_access *a);
-/* Go on with those under way; a transfer ended. */
-void unm_direct_progress(struct unm_ep *ep);
-void unm_direct_dma(struct unm_ep *ep, const struct hal_dma_comp *comp);
-void unm_direct_abort(struct unm_peer *peer, int err);
-void unm_direct_drop(struct unm_ep *ep);
-
-/* unm_prompt.c: shall the peer access its ordinary memory itself? */
-bool unm_prompt(struct unm_peer *peer, uint64_t len);
-
-/* unm_rkey.c: the route to a region, or NULL: by requests. */
-struct unm_route *unm_route_find(struct unm_peer *peer, uint64_t key);
-/* Shall a request ask for one? It did. */
-bool unm_route_wanted(const struct unm_peer *peer, uint64_t key);
-void unm_route_asked(struct unm_peer *peer, uint64_t key);
-void unm_route_unasked(struct unm_peer *peer, uint64_t key);
-int unm_route_told(struct unm_peer *peer, const struct unm_wire_msg *m);
-void unm_route_put(struct unm_route *route);
-void unm_route_forget(struct unm_peer *peer);
-void unm_route_look(struct unm_peer *peer);
-/* The peer's object goes; the HAL knows it no more. */
-void unm_route_clear(struct unm_peer *peer);
-/* Peers' memory is accessed between these two only; false: not now. */
-bool unm_guard_enter(struct unm_peer *peer);
-void unm_guard_leave(struct unm_peer *peer);
-
-/* unm_target.c */
-uint32_t unm_answer_size(void);
-int unm_target_request(struct unm_peer *peer, const struct unm_wire_msg *m);
-/* Tell how many posted requests were executed. */
-void unm_target_tell(struct unm_peer *peer);
-int unm_target_progress(struct unm_peer *peer);
-void unm_target_abort(struct unm_peer *peer);
-/* Our endpoint is closed: nobody is in our memory any more. -FI_EBUSY: a peer
- * is, and the endpoint stays open. */
-int unm_target_close(struct unm_ep *ep);
-/* We are about to forget a peer that lives: it knows no route any more. false:
- * it may not have been told; again, until it was, or is dead. */
-bool unm_target_expel(struct unm_peer *peer);
 
 #endif /* UNM_ONESIDED_H */

@@ -18,7 +18,7 @@
 #include "core/unm_peer.h"
 #include "core/unm_wire.h"
 #include "hal/hal.h"
-#include "rma/unm_onesided.h"
+#include "rma/unm_prompt.h"
 #include "unm_env.h"
 #include "util/unm_clock.h"
 

@@ -18,7 +18,7 @@
 #include "core/unm_wire.h"
 #include "hal/hal.h"
 #include "rma/unm_import.h"
-#include "rma/unm_onesided.h"
+#include "rma/unm_rkey.h"
 #include "unm_env.h"
 #include "util/unm_list.h"
 

@@ -20,7 +20,7 @@
 #include <rdma/fi_trigger.h>
 
 #include "api/unm_domain.h"
-#include "progress/unm_idle.h"
+#include "progress/unm_progress.h"
 #include "util/unm_list.h"
 
 struct unm_av;

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unm_complete.h - the one way out of every operation: entries of completion
+ * queues, counters, errors.
+ */
+#ifndef UNM_COMPLETE_H
+#define UNM_COMPLETE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rdma/fabric.h>
+
+struct unm_access;
+struct unm_ep;
+struct unm_mr;
+struct unm_tx_op;
+
+void unm_complete_tx(struct unm_ep *ep, bool tagged, uint64_t flags,
+		     void *context);
+void unm_complete_tx_err(struct unm_ep *ep, const struct unm_tx_op *op,
+			 int err);
+
+struct unm_rx_done {			/* a finished receive */
+	void *context;
+	uint64_t flags;			/* FI_COMPLETION wanted, FI_MULTI_RECV
+					 * released, FI_REMOTE_CQ_DATA */
+	bool tagged;
+	bool peek;			/* not received: no counter */
+	uint64_t len;			/* bytes in the buffer */
+	uint64_t olen;			/* bytes that did not fit */
+	void *buf;
+	uint64_t data;
+	uint64_t tag;
+	fi_addr_t src;
+	const struct unm_peer *peer;	/* its sender, NULL: none */
+	int err;			/* positive fi_errno, 0 fine */
+};
+void unm_complete_rx(struct unm_ep *ep, const struct unm_rx_done *done);
+
+/* One of ours on a peer's memory is over; err: positive fi_errno, 0 fine. */
+void unm_complete_onesided(struct unm_ep *ep, const struct unm_access *a,
+			   int err);
+
+/* Remote CQ data of a write by a peer. */
+struct unm_target_data {
+	uint64_t data;
+	uint64_t len;			/* bytes that the operation wrote */
+};
+
+/* A peer has accessed all of a range in a region of this endpoint's domain.
+ * what: FI_REMOTE_READ, FI_REMOTE_WRITE, or both for an atomic that fetches and
+ * can change the range. last: the range is the operation's last one. data: NULL
+ * without remote CQ data. */
+void unm_complete_target(struct unm_peer *peer, const struct unm_mr *mr,
+			 uint64_t what, bool last,
+			 const struct unm_target_data *data);
+
+#endif /* UNM_COMPLETE_H */
