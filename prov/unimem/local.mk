@@ -38,8 +38,12 @@ libunm_la_SOURCES = \
 	prov/unimem/api/unm_tagged.h \
 	prov/unimem/api/unm_wait.c \
 	prov/unimem/api/unm_wait.h \
+	prov/unimem/core/unm_buf.c \
+	prov/unimem/core/unm_buf.h \
 	prov/unimem/core/unm_complete.c \
 	prov/unimem/core/unm_complete.h \
+	prov/unimem/core/unm_idle.c \
+	prov/unimem/core/unm_idle.h \
 	prov/unimem/core/unm_match.c \
 	prov/unimem/core/unm_match.h \
 	prov/unimem/core/unm_obj.h \
@@ -47,9 +51,12 @@ libunm_la_SOURCES = \
 	prov/unimem/core/unm_op.h \
 	prov/unimem/core/unm_peer.c \
 	prov/unimem/core/unm_peer.h \
+	prov/unimem/core/unm_region.c \
+	prov/unimem/core/unm_region.h \
 	prov/unimem/core/unm_space.c \
 	prov/unimem/core/unm_space.h \
 	prov/unimem/core/unm_stats.h \
+	prov/unimem/core/unm_way.h \
 	prov/unimem/core/unm_wire.c \
 	prov/unimem/core/unm_wire.h \
 	prov/unimem/msg/unm_recv.c \
@@ -59,12 +66,10 @@ libunm_la_SOURCES = \
 	prov/unimem/msg/unm_send.c \
 	prov/unimem/msg/unm_send.h \
 	prov/unimem/msg/unm_tx.h \
-	prov/unimem/msg/unm_way.h \
 	prov/unimem/progress/unm_auto.c \
 	prov/unimem/progress/unm_auto.h \
 	prov/unimem/progress/unm_gauge.c \
 	prov/unimem/progress/unm_gauge.h \
-	prov/unimem/progress/unm_idle.h \
 	prov/unimem/progress/unm_progress.c \
 	prov/unimem/progress/unm_progress.h \
 	prov/unimem/rma/unm_direct.c \

@@ -10,9 +10,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "api/unm_domain.h"
 #include "api/unm_ep.h"
 #include "api/unm_mr.h"
 #include "core/unm_peer.h"
+#include "core/unm_region.h"
 #include "lib/os_pair.h"
 #include "lib/raw_peer.h"
 #include "unm_env.h"

@@ -11,8 +11,12 @@
 #include <sys/random.h>
 #include <sys/syscall.h>
 
-#include "lib/ep_xfer.h"
+#include "api/unm_domain.h"
 #include "api/unm_mr.h"
+#include "core/unm_region.h"
+#include "lib/ep_xfer.h"
+#include "unm_offer.h"
+#include "util/unm_list.h"
 
 #define LOCAL	(FI_SEND | FI_RECV)
 #define REMOTE	(FI_REMOTE_READ | FI_REMOTE_WRITE)

@@ -7,9 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/ep_pair.h"
+#include "api/unm_domain.h"
 #include "api/unm_ep.h"
 #include "api/unm_mr.h"
+#include "core/unm_region.h"
+#include "lib/ep_pair.h"
+#include "unm_offer.h"
 
 #define REMOTE	(FI_REMOTE_READ | FI_REMOTE_WRITE)
 #define BIT63	(UINT64_C(1) << 63)

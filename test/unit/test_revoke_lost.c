@@ -12,6 +12,7 @@
 #include "api/unm_ep.h"
 #include "api/unm_mr.h"
 #include "core/unm_peer.h"
+#include "core/unm_region.h"
 #include "lib/os_pair.h"
 #include "rma/unm_onesided.h"
 #include "rma/unm_rkey.h"

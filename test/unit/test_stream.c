@@ -10,9 +10,9 @@
 #include "api/unm_ep.h"
 #include "core/unm_op.h"
 #include "core/unm_peer.h"
+#include "core/unm_way.h"
 #include "lib/ep_xfer.h"
 #include "lib/raw_peer.h"
-#include "msg/unm_way.h"
 #include "unm_env.h"
 
 #define LEN	700000			/* several reads of 256 KiB */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* test_way.c - the faster one of two ways is found, kept, and found anew. */
-#include "msg/unm_way.h"
+#include "core/unm_way.h"
 #include "lib/unit.h"
 
 #define LEN	100000

@@ -5,6 +5,7 @@
 
 #include "api/unm_atomic.h"
 #include "api/unm_ep.h"
+#include "core/unm_op.h"
 #include "op/gsas_op.h"
 #include "rma/unm_onesided.h"
 #include "trigger/unm_trigger.h"

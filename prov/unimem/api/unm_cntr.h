@@ -10,8 +10,8 @@
 
 #include "api/unm_domain.h"
 #include "api/unm_wait.h"
+#include "core/unm_idle.h"
 #include "core/unm_obj.h"
-#include "progress/unm_idle.h"
 #include "util/unm_list.h"
 
 struct unm_cntr {

@@ -19,8 +19,8 @@
 #include <rdma/fi_eq.h>
 
 #include "api/unm_wait.h"
+#include "core/unm_idle.h"
 #include "core/unm_obj.h"
-#include "progress/unm_idle.h"
 
 /* Begins as struct fi_cq_tagged_entry does. */
 struct unm_cqe {

@@ -17,6 +17,7 @@
 #include "api/unm_rma.h"
 #include "api/unm_tagged.h"
 #include "api/unm_wait.h"
+#include "core/unm_buf.h"
 #include "core/unm_match.h"
 #include "core/unm_obj.h"
 #include "core/unm_op.h"

@@ -12,6 +12,7 @@
 #include "api/unm_domain.h"
 #include "api/unm_ep.h"
 #include "api/unm_wait.h"
+#include "core/unm_idle.h"
 #include "hal/hal.h"
 #include "progress/unm_auto.h"
 #include "progress/unm_progress.h"

@@ -6,11 +6,10 @@
 #include "api/unm_cntr.h"
 #include "api/unm_cq.h"
 #include "api/unm_ep.h"
-#include "api/unm_mr.h"
 #include "core/unm_complete.h"
 #include "core/unm_op.h"
 #include "core/unm_peer.h"
-#include "rma/unm_onesided.h"
+#include "core/unm_region.h"
 #include "trigger/unm_trigger.h"
 
 /*

@@ -36,6 +36,38 @@ struct unm_send {
 	bool inject;
 };
 
+enum unm_kind {
+	UNM_PUT = 1,
+	UNM_GET,
+	UNM_ATOMIC,			/* nothing comes back */
+	UNM_FETCH,
+	UNM_COMPARE,
+};
+
+/* A vector of local memory. */
+struct unm_vec {
+	const struct iovec *iov;
+	size_t count;
+};
+
+/* What a one-sided call asks for; lives on the caller's stack. */
+struct unm_access {
+	enum unm_kind kind;
+	uint8_t op, type;		/* atomics: enum gsas_op, gsas_type */
+	uint8_t unit;			/* bytes of an element; 1: PUT, GET */
+	bool inject;
+	bool has_data;
+	struct unm_vec src;		/* what goes there */
+	struct unm_vec cmp;		/* COMPARE: what is compared */
+	struct unm_vec dst;		/* what comes back */
+	const struct fi_rma_iov *remote;	/* ranges, len in bytes */
+	size_t nremote;
+	uint64_t len;			/* sum of the ranges */
+	uint64_t data;
+	uint64_t flags;
+	void *context;
+};
+
 enum unm_tx_state {
 	UNM_TX_BACKLOG = 1,	/* not sent yet */
 	UNM_TX_AWAIT,		/* sent; done when the peer released packet */

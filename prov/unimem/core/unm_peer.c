@@ -6,12 +6,12 @@
 #include "api/unm_cq.h"
 #include "api/unm_ep.h"
 #include "api/unm_wait.h"
+#include "core/unm_match.h"
 #include "core/unm_op.h"
 #include "core/unm_peer.h"
 #include "core/unm_space.h"
 #include "core/unm_wire.h"
 #include "hal/hal.h"
-#include "msg/unm_recv.h"
 #include "msg/unm_rendezvous.h"
 #include "msg/unm_send.h"
 #include "progress/unm_progress.h"
@@ -103,6 +103,19 @@ void unm_peer_busy(struct unm_peer *peer)
 
 /* ---- Names ----------------------------------------------------------- */
 
+/* Its stored messages come from another name now. */
+static void unm_peer_rematch(struct unm_peer *peer)
+{
+	unm_list_for_each(pos, &peer->msgs) {
+		struct unm_msg *msg = unm_container(pos, struct unm_msg,
+						    of_peer);
+
+		if (!unm_list_empty(&msg->match.all))	/* not claimed */
+			unm_match_renamed(&peer->ep->match[msg->tagged],
+					  &msg->match);
+	}
+}
+
 static void unm_peer_named(struct unm_peer *peer, fi_addr_t name)
 {
 	if (name == peer->fi_addr)
@@ -111,7 +124,7 @@ static void unm_peer_named(struct unm_peer *peer, fi_addr_t name)
 	unm_list_remove(&peer->stranger);
 	if (name == FI_ADDR_NOTAVAIL)
 		unm_list_append(&peer->ep->strangers, &peer->stranger);
-	unm_recv_renamed(peer);
+	unm_peer_rematch(peer);
 }
 
 /* What the address vector calls it. */

@@ -17,8 +17,8 @@
 
 #include <rdma/fabric.h>
 
+#include "core/unm_way.h"
 #include "hal/hal.h"
-#include "msg/unm_way.h"
 #include "util/unm_list.h"
 
 #define UNM_PEER_CREDITS	256	/* messages allowed at first */

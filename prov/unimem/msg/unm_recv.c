@@ -7,6 +7,7 @@
 #include "api/unm_cq.h"
 #include "api/unm_domain.h"
 #include "api/unm_ep.h"
+#include "core/unm_buf.h"
 #include "core/unm_complete.h"
 #include "core/unm_match.h"
 #include "core/unm_op.h"
@@ -120,29 +121,11 @@ static void unm_deliver(struct unm_ep *ep, struct unm_rx_op *op,
 
 /* ---- Unexpected messages --------------------------------------------- */
 
-static const uint32_t unm_buf_bytes[UNM_BUF_CLASSES] = {
-	256, 1024, 4096, UNM_WIRE_EAGER_LIMIT,
-};
-
-uint32_t unm_buf_size(int class)
-{
-	return unm_buf_bytes[class] + sizeof(struct unm_pool_node);
-}
-
 /* Memory a message takes from its pools. */
 static size_t unm_msg_cost(const struct unm_ep *ep, const struct unm_msg *msg)
 {
 	return ep->msg_pool.size +
 		(msg->buf != NULL ? ep->buf_pool[msg->buf_class].size : 0);
-}
-
-struct unm_pool_node *unm_buf_alloc(struct unm_ep *ep, size_t len,
-				    uint8_t *class)
-{
-	*class = 0;
-	while (len > unm_buf_bytes[*class])
-		++*class;
-	return unm_pool_alloc(&ep->buf_pool[*class]);
 }
 
 static int unm_msg_copy(struct unm_ep *ep, struct unm_msg *msg,
@@ -214,18 +197,6 @@ static void unm_msg_release(struct unm_ep *ep, struct unm_msg *msg)
 	if (!unm_list_empty(&ep->held) &&
 	    ep->unexpected_bytes < g_unm_env.unexpected_max)
 		unm_peer_allow_held(ep);
-}
-
-void unm_recv_renamed(struct unm_peer *peer)
-{
-	unm_list_for_each(pos, &peer->msgs) {
-		struct unm_msg *msg = unm_container(pos, struct unm_msg,
-						    of_peer);
-
-		if (!unm_list_empty(&msg->match.all))	/* not claimed */
-			unm_match_renamed(&peer->ep->match[msg->tagged],
-					  &msg->match);
-	}
 }
 
 static struct unm_got unm_msg_got(const struct unm_msg *msg)

@@ -40,13 +40,6 @@ void unm_rx_op_vector(struct unm_rx_op *op, const struct iovec *iov,
 size_t unm_multi_take(struct unm_ep *ep, struct unm_rx_op *buf,
 		      uint64_t msg_len, void **where);
 uint64_t unm_multi_put(struct unm_ep *ep, struct unm_rx_op *buf);
-uint32_t unm_buf_size(int class);
-
-/* Memory for bytes that outlive a call, up to UNM_WIRE_EAGER_LIMIT, behind the
- * node; its class says which pool it goes back to. NULL: no memory. */
-struct unm_pool_node *unm_buf_alloc(struct unm_ep *ep, size_t len,
-				   uint8_t *class);
-void unm_recv_renamed(struct unm_peer *peer);
 
 /* Indices were removed from the address vector: posted receives that name one
  * match no more, and those that name a duplicate match its new name. */

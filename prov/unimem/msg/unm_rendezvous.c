@@ -11,16 +11,16 @@
  * unm_send.c; docs/protocol.md, section 7, defines both.
  */
 #include "api/unm_ep.h"
-#include "api/unm_mr.h"
 #include "api/unm_wait.h"
 #include "core/unm_complete.h"
 #include "core/unm_op.h"
 #include "core/unm_peer.h"
+#include "core/unm_region.h"
+#include "core/unm_way.h"
 #include "core/unm_wire.h"
 #include "hal/hal.h"
 #include "msg/unm_recv.h"
 #include "msg/unm_rendezvous.h"
-#include "msg/unm_way.h"
 #include "rma/unm_import.h"
 #include "rma/unm_mem.h"
 #include "unm_env.h"

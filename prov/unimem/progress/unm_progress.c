@@ -5,10 +5,10 @@
  * when nothing moves it looks at connections by clock and gives the processor
  * away, so that more ranks than cores need no setting.
  */
-#include <sched.h>
 
 #include "api/unm_ep.h"
 #include "api/unm_wait.h"
+#include "core/unm_idle.h"
 #include "core/unm_peer.h"
 #include "core/unm_wire.h"
 #include "hal/hal.h"
@@ -16,7 +16,6 @@
 #include "msg/unm_rendezvous.h"
 #include "msg/unm_send.h"
 #include "progress/unm_gauge.h"
-#include "progress/unm_idle.h"
 #include "progress/unm_progress.h"
 #include "rma/unm_direct.h"
 #include "rma/unm_onesided.h"
@@ -29,9 +28,6 @@
 
 #define UNM_BURST	32		/* packets from one peer in a row */
 #define UNM_HOT		16		/* peers looked at in every round */
-#define UNM_YIELD_NS	1000		/* a yield this long helped someone */
-#define UNM_YIELD_QUICK	64		/* so many did not: we are alone */
-#define UNM_SPIN_MIN	8		/* polls before a yield, crowded */
 #define UNM_STREAM_POLLS	64	/* busy polls per check of a stream */
 #define UNM_LEVELS_NS	5000000		/* between refreshes of levels */
 
@@ -321,29 +317,6 @@ static void unm_progress_clock(struct unm_ep *ep)
 		return;
 	ep->next_levels = now + UNM_LEVELS_NS;
 	unm_levels_refresh(ep, now / 1000);
-}
-
-/*
- * How long a yield took tells whether somebody was waiting for the processor:
- * then we hardly spin at all next time; if not, it was a system call for
- * nothing and we spin longer first.
- */
-void unm_yield(struct unm_idle *idle)
-{
-	uint64_t start = unm_now_ns();
-	uint32_t quick;
-
-	sched_yield();
-	quick = unm_idle_get(&idle->quick) + 1;
-	if (unm_now_ns() - start > UNM_YIELD_NS) {
-		unm_idle_set(&idle->spin, UNM_SPIN_MIN);
-		quick = 0;
-	} else if (quick >= UNM_YIELD_QUICK) {
-		unm_idle_set(&idle->spin, (uint32_t)g_unm_env.spin);
-		unm_idle_set(&idle->polls, 0);
-		quick = 0;
-	}
-	unm_idle_set(&idle->quick, quick);
 }
 
 /* Peers we await something of shall wake us, or no longer. */

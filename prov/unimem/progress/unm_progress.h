@@ -26,7 +26,6 @@ void unm_dma_poll(struct unm_ep *ep);
 /* Progress the endpoints of a list (unm_ep_links), the domain
  * locked. True: nothing moved for long; unm_yield() once the lock is free. */
 bool unm_poll(struct unm_list *eps, struct unm_idle *idle);
-void unm_yield(struct unm_idle *idle);
 
 /* A thread slept on them: look at connections and deaths, whatever the clock
  * says. */

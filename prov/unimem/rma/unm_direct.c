@@ -7,11 +7,11 @@
  * transfers of an engine that works on its own).
  */
 #include "api/unm_ep.h"
-#include "api/unm_mr.h"
 #include "api/unm_wait.h"
 #include "core/unm_complete.h"
 #include "core/unm_op.h"
 #include "core/unm_peer.h"
+#include "core/unm_region.h"
 #include "core/unm_wire.h"
 #include "hal/hal.h"
 #include "op/gsas_op.h"

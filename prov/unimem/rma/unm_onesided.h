@@ -16,6 +16,7 @@
 
 #include <rdma/fi_rma.h>
 
+#include "core/unm_op.h"
 #include "hal/hal.h"
 #include "unm_offer.h"
 #include "util/unm_list.h"
@@ -25,38 +26,6 @@ struct unm_ep;
 struct unm_wire_msg;
 
 #define UNM_REMOTES_MAX	UNM_IOV_MAX	/* remote ranges of one call */
-
-enum unm_kind {
-	UNM_PUT = 1,
-	UNM_GET,
-	UNM_ATOMIC,			/* nothing comes back */
-	UNM_FETCH,
-	UNM_COMPARE,
-};
-
-/* A vector of local memory. */
-struct unm_vec {
-	const struct iovec *iov;
-	size_t count;
-};
-
-/* What a call asks for; lives on the caller's stack. */
-struct unm_access {
-	enum unm_kind kind;
-	uint8_t op, type;		/* atomics: enum gsas_op, gsas_type */
-	uint8_t unit;			/* bytes of an element; 1: PUT, GET */
-	bool inject;
-	bool has_data;
-	struct unm_vec src;		/* what goes there */
-	struct unm_vec cmp;		/* COMPARE: what is compared */
-	struct unm_vec dst;		/* what comes back */
-	const struct fi_rma_iov *remote;	/* ranges, len in bytes */
-	size_t nremote;
-	uint64_t len;			/* sum of the ranges */
-	uint64_t data;
-	uint64_t flags;
-	void *context;
-};
 
 enum unm_os_state {
 	UNM_OS_SEND = 1,		/* requests are still to be sent */

@@ -14,7 +14,6 @@
 #include "core/unm_op.h"
 #include "msg/unm_recv.h"
 #include "progress/unm_auto.h"
-#include "rma/unm_onesided.h"
 #include "trigger/unm_trigger.h"
 #include "trigger/unm_work.h"
 #include "unm_log.h"

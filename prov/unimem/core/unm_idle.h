@@ -36,4 +36,7 @@ static inline bool unm_idle_long(const struct unm_idle *idle)
 	return unm_idle_get(&idle->polls) > unm_idle_get(&idle->spin);
 }
 
+/* Give the processor away. No lock is held. */
+void unm_yield(struct unm_idle *idle);
+
 #endif /* UNM_IDLE_H */
