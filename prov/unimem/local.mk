@@ -38,10 +38,19 @@ libunm_la_SOURCES = \
 	prov/unimem/api/unm_tagged.h \
 	prov/unimem/api/unm_wait.c \
 	prov/unimem/api/unm_wait.h \
+	prov/unimem/core/unm_av_table.c \
+	prov/unimem/core/unm_av_table.h \
 	prov/unimem/core/unm_buf.c \
 	prov/unimem/core/unm_buf.h \
+	prov/unimem/core/unm_cntr_value.c \
+	prov/unimem/core/unm_cntr_value.h \
 	prov/unimem/core/unm_complete.c \
 	prov/unimem/core/unm_complete.h \
+	prov/unimem/core/unm_cq_ring.c \
+	prov/unimem/core/unm_cq_ring.h \
+	prov/unimem/core/unm_domain_state.c \
+	prov/unimem/core/unm_domain_state.h \
+	prov/unimem/core/unm_ep_state.h \
 	prov/unimem/core/unm_idle.c \
 	prov/unimem/core/unm_idle.h \
 	prov/unimem/core/unm_match.c \

@@ -13,7 +13,9 @@
 #include <unistd.h>
 
 #include "api/unm_ep.h"
+#include "core/unm_ep_state.h"
 #include "core/unm_peer.h"
+#include "core/unm_stats.h"
 #include "fi_ext_unimem.h"
 #include "lib/os_pair.h"
 #include "unm_env.h"

@@ -25,8 +25,9 @@
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
 
-#include "lib/procs.h"
 #include "api/unm_ep.h"
+#include "core/unm_ep_state.h"
+#include "lib/procs.h"
 
 enum way { WINDOW, ATTACH, REQUEST, WAYS };
 enum member { TARGET, MORTAL, INITIATOR, OTHER, MEMBERS };

@@ -14,10 +14,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "api/unm_ep.h"
+#include "core/unm_ep_state.h"
+#include "core/unm_stats.h"
 #include "lib/ep_xfer.h"
 #include "lib/os_pair.h"
 #include "unm_env.h"
-#include "api/unm_ep.h"
 
 #define LEN	((size_t)300000)
 #define LONG_MS	(UNIT_SLOW ? 120000 : 20000)	/* a wait that is too long */

@@ -18,6 +18,9 @@
 #include "api/unm_domain.h"
 #include "api/unm_ep.h"
 #include "api/unm_wait.h"
+#include "core/unm_domain_state.h"
+#include "core/unm_ep_state.h"
+#include "core/unm_stats.h"
 #include "lib/ep_pair.h"
 #include "progress/unm_auto.h"
 

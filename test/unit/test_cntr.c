@@ -13,6 +13,9 @@
 
 #include "api/unm_domain.h"
 #include "api/unm_ep.h"
+#include "core/unm_domain_state.h"
+#include "core/unm_ep_state.h"
+#include "core/unm_stats.h"
 #include "lib/ep_pair.h"
 
 #define LONG_MS	(UNIT_SLOW ? 120000 : 20000)	/* a wait that is too long */

@@ -11,6 +11,8 @@
 #include "api/unm_cntr.h"
 #include "api/unm_cq.h"
 #include "api/unm_ep.h"
+#include "core/unm_cntr_value.h"
+#include "core/unm_cq_ring.h"
 #include "lib/ep_xfer.h"
 #include "unm_env.h"
 

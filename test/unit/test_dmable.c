@@ -5,6 +5,7 @@
  * cross-memory attach.
  */
 #include "api/unm_ep.h"
+#include "core/unm_ep_state.h"
 #include "core/unm_peer.h"
 #include "lib/ep_mem.h"
 #include "lib/ep_xfer.h"

@@ -13,6 +13,7 @@
 #include "api/unm_domain.h"
 #include "api/unm_ep.h"
 #include "api/unm_mr.h"
+#include "core/unm_ep_state.h"
 #include "core/unm_peer.h"
 #include "core/unm_region.h"
 #include "lib/os_pair.h"

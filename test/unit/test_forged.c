@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "api/unm_ep.h"
+#include "core/unm_ep_state.h"
 #include "core/unm_peer.h"
 #include "lib/os_pair.h"
 #include "lib/raw_peer.h"

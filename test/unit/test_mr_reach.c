@@ -10,6 +10,7 @@
 #include "api/unm_domain.h"
 #include "api/unm_ep.h"
 #include "api/unm_mr.h"
+#include "core/unm_ep_state.h"
 #include "core/unm_region.h"
 #include "lib/ep_pair.h"
 #include "unm_offer.h"

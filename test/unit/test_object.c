@@ -12,6 +12,7 @@
 
 #include "api/unm_cq.h"
 #include "api/unm_ep.h"
+#include "core/unm_cq_ring.h"
 #include "lib/ep_xfer.h"
 #include "unm_info.h"
 #include "unm_offer.h"

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "api/unm_ep.h"
+#include "core/unm_ep_state.h"
 #include "core/unm_op.h"
 #include "core/unm_peer.h"
 #include "hal/hal_map.h"

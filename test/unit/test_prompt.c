@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "api/unm_ep.h"
+#include "core/unm_ep_state.h"
 #include "core/unm_peer.h"
 #include "lib/os_pair.h"
 #include "unm_env.h"

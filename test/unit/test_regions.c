@@ -13,9 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/unm_ep.h"
+#include "core/unm_ep_state.h"
 #include "lib/os_pair.h"
 #include "unm_env.h"
-#include "api/unm_ep.h"
 
 #define ROUNDS	(UNIT_SLOW ? 100 : 400)
 #define REGIONS	2

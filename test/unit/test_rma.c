@@ -7,10 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/unm_ep.h"
+#include "core/unm_ep_state.h"
+#include "core/unm_stats.h"
 #include "lib/ep_xfer.h"
 #include "lib/os_pair.h"
 #include "unm_env.h"
-#include "api/unm_ep.h"
 
 #define ROOM	((size_t)6 << 20)
 

@@ -13,9 +13,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "api/unm_ep.h"
+#include "core/unm_ep_state.h"
 #include "unit/safe.h"
 #include "unm_env.h"
-#include "api/unm_ep.h"
 
 static const uint64_t cntr_flags[] = { FI_SEND, FI_RECV, FI_WRITE, FI_READ };
 
@@ -137,7 +138,6 @@ void safe_look(struct hand *h)
 		break;
 	}
 }
-
 
 /* Is it over, or was it never begun? It ends well and like this. */
 bool safe_over(struct hand *h, struct half *half, uint64_t flags)

@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "api/unm_ep.h"
+#include "core/unm_ep_state.h"
+#include "core/unm_stats.h"
 #include "lib/os_pair.h"
 #include "op/gsas_op_wide.h"
 #include "rma/unm_onesided.h"

@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "api/unm_ep.h"
+#include "core/unm_ep_state.h"
 #include "core/unm_peer.h"
+#include "core/unm_stats.h"
 #include "lib/ep_pair.h"
 #include "unm_env.h"
 

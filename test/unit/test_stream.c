@@ -8,8 +8,10 @@
 #include <string.h>
 
 #include "api/unm_ep.h"
+#include "core/unm_ep_state.h"
 #include "core/unm_op.h"
 #include "core/unm_peer.h"
+#include "core/unm_stats.h"
 #include "core/unm_way.h"
 #include "lib/ep_xfer.h"
 #include "lib/raw_peer.h"

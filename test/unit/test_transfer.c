@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "api/unm_ep.h"
+#include "core/unm_ep_state.h"
 #include "core/unm_peer.h"
 #include "lib/ep_xfer.h"
 #include "unm_env.h"

@@ -13,7 +13,15 @@
 
 #include "api/unm_domain.h"
 #include "api/unm_ep.h"
+#include "core/unm_domain_state.h"
+#include "core/unm_ep_state.h"
+#include "core/unm_stats.h"
+#include "hal/hal.h"
 #include "lib/ep_xfer.h"
+
+struct hal_addr;
+struct hal_if;
+struct hal_peer;
 
 #define LONG_MS	(UNIT_SLOW ? 120000 : 20000)	/* a wait that is too long */
 

@@ -13,9 +13,10 @@
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
 
+#include "api/unm_cntr.h"
+#include "core/unm_cntr_value.h"
 #include "lib/ep_work.h"
 #include "lib/os_pair.h"
-#include "api/unm_cntr.h"
 #include "trigger/unm_trigger.h"
 
 #define STUCK	3000		/* more than a peer takes that does not look */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "api/unm_alias.h"
-#include "api/unm_ep.h"
+#include "core/unm_ep_state.h"
 #include "core/unm_obj.h"
 #include "core/unm_op.h"
 #include "unm_nosys.h"

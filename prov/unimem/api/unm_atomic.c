@@ -4,7 +4,7 @@
 #include <rdma/fi_atomic.h>
 
 #include "api/unm_atomic.h"
-#include "api/unm_ep.h"
+#include "core/unm_ep_state.h"
 #include "core/unm_op.h"
 #include "op/gsas_op.h"
 #include "rma/unm_onesided.h"

@@ -4,8 +4,9 @@
 #include <unistd.h>
 
 #include "api/unm_cntr.h"
-#include "api/unm_domain.h"
 #include "api/unm_wait.h"
+#include "core/unm_cntr_value.h"
+#include "core/unm_domain_state.h"
 #include "core/unm_idle.h"
 #include "core/unm_obj.h"
 #include "progress/unm_progress.h"
@@ -17,14 +18,6 @@
 
 #define UNM_CNTR_YIELDS	64	/* before a sleep: what a counter counts is
 				 * often answered at once */
-
-void unm_cntr_moved(struct unm_cntr *cntr)
-{
-	if (cntr->nworks != 0)
-		unm_trigger_moved(cntr);
-	if (cntr->wait.wanted != 0)
-		unm_wait_wake(&cntr->wait);
-}
 
 static uint64_t unm_cntr_look(struct unm_cntr *cntr, _Atomic uint64_t *word,
 			      uint64_t *seen)
@@ -149,24 +142,6 @@ static int unm_cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 	unm_leave_list(unm_cntr_eps(cntr));
 	unm_unlock(cntr->domain);
 	return ret;
-}
-
-int unm_cntr_of_all(struct unm_cntr *cntr)
-{
-	int ret = 0;
-
-	/* also if that fails: what was added goes with its endpoint */
-	if (unm_list_empty(&cntr->in_domain))
-		unm_list_append(&cntr->domain->cntrs, &cntr->in_domain);
-	if (!cntr->of_all)
-		ret = unm_wait_add_all(&cntr->wait);
-	if (ret != 0)
-		return ret;
-	unm_ref_get(&cntr->ref);
-	if (!cntr->of_all && cntr->wait.wanted != 0)
-		unm_wait_wake(&cntr->wait);	/* to wait for all of them */
-	cntr->of_all = true;
-	return 0;
 }
 
 int unm_cntr_trywait(struct unm_cntr *cntr)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "api/unm_av.h"
 #include "api/unm_cq.h"
-#include "api/unm_domain.h"
-#include "api/unm_ep.h"
 #include "api/unm_wait.h"
+#include "core/unm_av_table.h"
+#include "core/unm_cq_ring.h"
+#include "core/unm_domain_state.h"
+#include "core/unm_ep_state.h"
 #include "core/unm_idle.h"
 #include "core/unm_obj.h"
 #include "core/unm_peer.h"
@@ -20,30 +20,6 @@
 #include "util/unm_list.h"
 
 #define UNM_CQ_MAX	(1 << 24)	/* entries */
-
-/* Half full is early enough to fail at, and to try again at the next entry. */
-bool unm_cq_grow(struct unm_cq *cq)
-{
-	uint64_t old = cq->mask + 1;
-	struct unm_cqe *ring = malloc(2 * old * sizeof(*ring));
-
-	if (ring == NULL) {
-		if (cq->tail - cq->head <= cq->mask)
-			return true;
-		if (!cq->overrun)
-			UNM_WARN(CQ, "out of memory: completions are lost from "
-				 "here on, after %" PRIu64 " that wait to be "
-				 "read", old);
-		cq->overrun = true;
-		return false;
-	}
-	for (uint64_t i = cq->head; i != cq->tail; i++)
-		ring[i & (2 * old - 1)] = cq->ring[i & cq->mask];
-	free(cq->ring);
-	cq->ring = ring;
-	cq->mask = 2 * old - 1;
-	return true;
-}
 
 /* ---- Reading --------------------------------------------------------- */
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* unm_domain.c - fabric and domain: what the other objects hang on. */
-#include <sched.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "api/unm_atomic.h"
 #include "api/unm_av.h"
@@ -13,6 +11,8 @@
 #include "api/unm_eq.h"
 #include "api/unm_mr.h"
 #include "api/unm_poll_set.h"
+#include "core/unm_cntr_value.h"
+#include "core/unm_cq_ring.h"
 #include "core/unm_obj.h"
 #include "fi_ext_unimem.h"
 #include "hal/hal.h"
@@ -24,38 +24,6 @@
 #include "unm_nosys.h"
 #include "unm_offer.h"
 #include "util/unm_list.h"
-
-/* ---- Lock ------------------------------------------------------------ */
-
-void unm_lock_wait(struct unm_domain *domain)
-{
-	/* a hint to unm_lock_pass(); orders nothing */
-	atomic_fetch_add_explicit(&domain->waiters, 1, memory_order_relaxed);
-	pthread_mutex_lock(&domain->lock);
-	atomic_fetch_sub_explicit(&domain->waiters, 1, memory_order_relaxed);
-}
-
-/* A thread that polls for long lets the others in: a mutex is not fair. */
-void unm_lock_pass(struct unm_domain *domain)
-{
-	if (!domain->locked ||
-	    atomic_load_explicit(&domain->waiters, memory_order_relaxed) == 0)
-		return;
-	pthread_mutex_unlock(&domain->lock);
-	for (int i = 0; i < 100 && atomic_load_explicit(&domain->waiters,
-						memory_order_relaxed); i++)
-		sched_yield();
-	unm_lock(domain);
-}
-
-bool unm_lock_close(struct unm_domain *domain, pid_t opener)
-{
-	if (opener == getpid())
-		unm_lock(domain);
-	else if (domain->locked && pthread_mutex_trylock(&domain->lock) != 0)
-		return false;
-	return true;
-}
 
 /* ---- Domain ---------------------------------------------------------- */
 

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/unm_domain.h"
 #include "api/unm_eq.h"
 #include "api/unm_wait.h"
+#include "core/unm_domain_state.h"
 #include "core/unm_obj.h"
 #include "unm_nosys.h"
 #include "util/unm_list.h"

@@ -16,10 +16,10 @@
 #include <unistd.h>
 
 #include "api/unm_alias.h"
-#include "api/unm_cntr.h"
-#include "api/unm_domain.h"
-#include "api/unm_ep.h"
 #include "api/unm_mr.h"
+#include "core/unm_cntr_value.h"
+#include "core/unm_domain_state.h"
+#include "core/unm_ep_state.h"
 #include "core/unm_obj.h"
 #include "core/unm_region.h"
 #include "rma/unm_target.h"

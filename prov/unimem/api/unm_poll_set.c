@@ -7,10 +7,12 @@
 
 #include "api/unm_cntr.h"
 #include "api/unm_cq.h"
-#include "api/unm_domain.h"
 #include "api/unm_eq.h"
 #include "api/unm_poll_set.h"
 #include "api/unm_wait.h"
+#include "core/unm_cntr_value.h"
+#include "core/unm_cq_ring.h"
+#include "core/unm_domain_state.h"
 #include "core/unm_obj.h"
 #include "trigger/unm_trigger.h"
 #include "unm_log.h"

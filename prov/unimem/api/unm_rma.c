@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* unm_rma.c - fi_rma(3): arguments to operations, nothing more. */
-#include "api/unm_ep.h"
 #include "api/unm_rma.h"
+#include "core/unm_ep_state.h"
 #include "core/unm_op.h"
 #include "rma/unm_onesided.h"
 #include "trigger/unm_trigger.h"

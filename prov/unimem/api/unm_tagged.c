@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* unm_tagged.c - fi_tagged(3): arguments to operations, nothing more. */
-#include "api/unm_ep.h"
 #include "api/unm_tagged.h"
+#include "core/unm_ep_state.h"
 #include "msg/unm_recv.h"
 #include "msg/unm_send.h"
 #include "msg/unm_tx.h"

@@ -7,16 +7,15 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "api/unm_cntr.h"
-#include "api/unm_cq.h"
-#include "api/unm_domain.h"
-#include "api/unm_ep.h"
 #include "api/unm_wait.h"
+#include "core/unm_cntr_value.h"
+#include "core/unm_cq_ring.h"
+#include "core/unm_domain_state.h"
+#include "core/unm_ep_state.h"
 #include "core/unm_idle.h"
 #include "hal/hal.h"
 #include "progress/unm_auto.h"
 #include "progress/unm_progress.h"
-#include "trigger/unm_trigger.h"
 #include "unm_log.h"
 #include "util/unm_clock.h"
 #include "util/unm_list.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* unm_buf.c - memory for copies of message bytes, see unm_buf.h. */
-#include "api/unm_ep.h"
 #include "core/unm_buf.h"
+#include "core/unm_ep_state.h"
 #include "core/unm_wire.h"
 #include "util/unm_pool.h"
 

@@ -3,10 +3,10 @@
  * unm_complete.c - the one way out of every operation: queue entry, counter,
  * error. What a flag means for completions is decided here and nowhere else.
  */
-#include "api/unm_cntr.h"
-#include "api/unm_cq.h"
-#include "api/unm_ep.h"
+#include "core/unm_cntr_value.h"
 #include "core/unm_complete.h"
+#include "core/unm_cq_ring.h"
+#include "core/unm_ep_state.h"
 #include "core/unm_op.h"
 #include "core/unm_peer.h"
 #include "core/unm_region.h"

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "api/unm_domain.h"
+#include "core/unm_domain_state.h"
 #include "core/unm_region.h"
 #include "unm_log.h"
 #include "util/unm_list.h"

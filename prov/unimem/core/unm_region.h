@@ -20,7 +20,7 @@
 
 #include <rdma/fi_domain.h>
 
-#include "api/unm_domain.h"
+#include "core/unm_domain_state.h"
 #include "hal/hal.h"
 #include "unm_offer.h"
 #include "util/unm_list.h"

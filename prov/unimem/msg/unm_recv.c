@@ -3,12 +3,12 @@
  * unm_recv.c - messages meet receives: delivery, unexpected messages, the
  * receiving side of rendezvous. docs/protocol.md is the definition.
  */
-#include "api/unm_av.h"
-#include "api/unm_cq.h"
-#include "api/unm_domain.h"
-#include "api/unm_ep.h"
+#include "core/unm_av_table.h"
 #include "core/unm_buf.h"
 #include "core/unm_complete.h"
+#include "core/unm_cq_ring.h"
+#include "core/unm_domain_state.h"
+#include "core/unm_ep_state.h"
 #include "core/unm_match.h"
 #include "core/unm_op.h"
 #include "core/unm_peer.h"

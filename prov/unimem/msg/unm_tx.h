@@ -7,10 +7,10 @@
 #ifndef UNM_TX_H
 #define UNM_TX_H
 
-#include "api/unm_cq.h"
-#include "api/unm_domain.h"
-#include "api/unm_ep.h"
 #include "core/unm_complete.h"
+#include "core/unm_cq_ring.h"
+#include "core/unm_domain_state.h"
+#include "core/unm_ep_state.h"
 #include "core/unm_op.h"
 #include "core/unm_peer.h"
 #include "core/unm_wire.h"

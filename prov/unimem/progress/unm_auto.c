@@ -17,9 +17,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "api/unm_domain.h"
-#include "api/unm_ep.h"
 #include "api/unm_wait.h"
+#include "core/unm_domain_state.h"
+#include "core/unm_ep_state.h"
 #include "core/unm_idle.h"
 #include "progress/unm_auto.h"
 #include "progress/unm_progress.h"

@@ -4,7 +4,7 @@
  * ages. They are refreshed by clock, so that no message pays for them: an
  * operation gets its time when a refresh first meets it, not when it begins.
  */
-#include "api/unm_ep.h"
+#include "core/unm_ep_state.h"
 #include "core/unm_op.h"
 #include "core/unm_peer.h"
 #include "core/unm_stats.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "api/unm_domain.h"
+#include "core/unm_domain_state.h"
 #include "fi_ext_unimem.h"
 #include "hal/hal.h"
 #include "rma/unm_mem.h"

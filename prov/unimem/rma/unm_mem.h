@@ -21,7 +21,7 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
-#include "api/unm_domain.h"
+#include "core/unm_domain_state.h"
 #include "hal/hal.h"
 #include "util/unm_list.h"
 #include "util/unm_span.h"

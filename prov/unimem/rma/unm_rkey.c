@@ -13,7 +13,7 @@
  */
 #include <stdlib.h>
 
-#include "api/unm_ep.h"
+#include "core/unm_ep_state.h"
 #include "core/unm_peer.h"
 #include "core/unm_wire.h"
 #include "hal/hal.h"

@@ -7,10 +7,10 @@
  */
 #include <sched.h>
 
-#include "api/unm_domain.h"
-#include "api/unm_ep.h"
 #include "core/unm_buf.h"
 #include "core/unm_complete.h"
+#include "core/unm_domain_state.h"
+#include "core/unm_ep_state.h"
 #include "core/unm_op.h"
 #include "core/unm_peer.h"
 #include "core/unm_region.h"

@@ -19,9 +19,8 @@
 
 #include <rdma/fi_trigger.h>
 
-#include "api/unm_domain.h"
+#include "core/unm_domain_state.h"
 #include "progress/unm_progress.h"
-#include "util/unm_list.h"
 
 struct unm_av;
 struct unm_cntr;
@@ -71,31 +70,6 @@ void unm_trigger_moved(struct unm_cntr *cntr);
  * and for moments it is not.
  */
 int unm_trigger_run(struct unm_domain *domain);
-
-/* What was refused may go now: all of it is worth a look. */
-static inline void unm_trigger_again(struct unm_domain *domain)
-{
-	domain->moved = true;
-	domain->fruitless = false;
-}
-
-static inline bool unm_trigger_waits(const struct unm_domain *domain)
-{
-	return !unm_list_empty(&domain->ready);
-}
-
-/*
- * True: work is ready that may start now, so nobody may sleep before a poll has
- * tried it. False: two passes over the ready work were refused everywhere, and
- * nothing has changed since; unm_room() wakes the sleepers when some of it can
- * start. The domain is locked.
- */
-static inline bool unm_trigger_news(const struct unm_domain *domain)
-{
-	return unm_trigger_waits(domain) &&
-		(domain->moved || !domain->fruitless ||
-		 domain->next != &domain->ready);
-}
 
 /* unm_poll(), and then what that set off. */
 static inline bool unm_trigger_poll(struct unm_domain *domain,

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* unm_ep_state.h - endpoint: one HAL interface and all that goes on over it. */
+#ifndef UNM_EP_STATE_H
+#define UNM_EP_STATE_H
+
+#include <rdma/fi_cm.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_tagged.h>
+
+#include "core/unm_match.h"
+#include "core/unm_obj.h"
+#include "core/unm_stats.h"
+#include "core/unm_wire.h"
+#include "hal/hal.h"
+#include "util/unm_list.h"
+#include "util/unm_pool.h"
+
+#define UNM_CLOCK_POLLS	16		/* empty polls per look at the clock */
+#define UNM_CLOCK_BUSY	1024		/* polls that are not empty */
+#define UNM_EP_CNTRS	6		/* one per event a counter may count */
+#define UNM_BUF_CLASSES	4		/* of copies of unexpected messages */
+
+struct unm_ep_links {		/* places in other objects' lists */
+	struct unm_list node;
+	struct unm_ep *ep;
+};
+
+struct unm_sweep {		/* over the operations, for their ages */
+	uint32_t next;			/* of tx_pool, then rx_pool */
+	uint64_t oldest;		/* us; 0: none found yet */
+	uint64_t oldest_recv;
+};
+
+struct unm_ep {
+	struct fid_ep fid;
+	struct hal_if *hif;		/* its place in the fabric */
+	struct unm_domain *domain;
+	struct unm_peer **peer_of;	/* by AV index; NULL: not connected */
+	uint32_t peer_slots;
+	uint16_t inline_max[2][2];	/* [tagged][has_data] */
+	uint32_t eager_max;
+	bool enabled;
+	bool recv_ok;			/* a receive queue is bound */
+	bool directed;			/* receives may name their source */
+	bool source_err;		/* strangers are told with addresses */
+	uint32_t av_number;		/* unm_av.number of av; 0: no vector */
+	uint64_t tx_flags;		/* of calls without flags */
+	uint64_t tx_msg_flags;		/* added to those with flags */
+	uint64_t rx_flags;
+	uint64_t rx_msg_flags;
+	struct unm_cq *tx_cq, *rx_cq;
+	struct unm_cntr *tx_cntr, *rx_cntr;
+	struct unm_cntr *rd_cntr, *wr_cntr;	/* own reads, writes */
+	struct unm_cntr *rem_rd_cntr, *rem_wr_cntr;	/* those of peers */
+	struct unm_stats *stats;
+	struct unm_match match[2];	/* [tagged] */
+	struct unm_pool tx_pool, rx_pool, msg_pool;
+	struct unm_pool os_pool, answer_pool;	/* one-sided */
+	struct unm_pool buf_pool[UNM_BUF_CLASSES];
+	struct unm_list busy;		/* peers with something to send */
+	struct unm_list dma_wait;	/* rx_ops with transfers to post */
+	struct unm_list streams;	/* rx_ops in STREAM that are readable */
+	struct unm_list direct;		/* os_ops we do in steps */
+	struct unm_list claimed;	/* unexpected messages, FI_CLAIM */
+	struct unm_list peers;		/* every peer */
+	struct unm_list strangers;	/* those not in the vector */
+	uint32_t dma_out;		/* transfers outstanding */
+	uint64_t ended_ns;		/* clock when a rendezvous last ended */
+	struct unm_wire_limits limits;
+	/* idling */
+	uint32_t turns;			/* calls of progress */
+	uint32_t cold;			/* next peer beyond the hot ones */
+	uint64_t next_service;		/* clock ticks */
+	bool armed;
+	bool closing;			/* no routes to it any more */
+	bool ops_wanted;		/* a send was refused for want of one */
+	bool stuck;			/* an answer waits for what nothing
+					 * tells of: no sleep */
+	/* unexpected messages */
+	uint64_t unexpected_bytes;
+	struct unm_list held;		/* peers that get no credits */
+	size_t min_multi_recv;
+	struct unm_av *av;
+	struct unm_ref *eq;		/* of the event queue, may be NULL */
+	struct fi_info *info;
+	struct unm_cntr *cntr[UNM_EP_CNTRS];	/* every one bound */
+	uint64_t cntr_events;		/* what they count, as flags */
+	struct unm_ep_links in_tx_cq, in_rx_cq, in_av, in_cntr[UNM_EP_CNTRS];
+	struct unm_ep_links in_domain;
+	struct unm_ref aliases;		/* fi_ep_alias(): unm_alias.c */
+	uint64_t tx_bind_flags, rx_bind_flags;
+	pid_t owner;			/* who opened it, not a child */
+	struct unm_stats no_page;	/* stats without a place */
+	uint64_t next_levels;		/* clock, as next_service */
+	struct unm_sweep sweep;
+};
+
+static inline struct unm_ep *unm_ep(struct fid_ep *fid)
+{
+	return (struct unm_ep *)fid;
+}
+
+#endif /* UNM_EP_STATE_H */
