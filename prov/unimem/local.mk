@@ -38,6 +38,8 @@ libunm_la_SOURCES = \
 	prov/unimem/api/unm_tagged.h \
 	prov/unimem/api/unm_wait.c \
 	prov/unimem/api/unm_wait.h \
+	prov/unimem/api/unm_wait_set.c \
+	prov/unimem/api/unm_wait_set.h \
 	prov/unimem/core/unm_av_table.c \
 	prov/unimem/core/unm_av_table.h \
 	prov/unimem/core/unm_buf.c \

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "api/unm_wait.h"
+#include "api/unm_wait_set.h"
 #include "core/unm_cntr_value.h"
 #include "core/unm_cq_ring.h"
 #include "core/unm_domain_state.h"

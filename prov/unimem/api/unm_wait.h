@@ -139,14 +139,6 @@ bool unm_wait_conds(struct unm_domain *domain);
 int64_t unm_wait_left(uint64_t end, int timeout);
 uint64_t unm_wait_end(int timeout);
 
-/* ---- Wait sets: unm_poll_set.c ------------------------------------------- */
-
-struct unm_wait_set *unm_wait_set(struct fid_wait *fid);
-int unm_wait_set_join(struct unm_wait_set *set, struct unm_wait *w);
-void unm_wait_set_leave(struct unm_wait_set *set, struct unm_wait *w);
-/* Its condition variable, NULL: it has none. */
-struct unm_wait *unm_wait_set_cond(struct unm_wait_set *set);
-
 /* What a thread blocked on a descriptor was promised by fi_trywait() is no
  * longer so, by another thread's doing: have it look again. */
 void unm_disturb(struct unm_ep *ep);
