@@ -26,7 +26,6 @@
 #include "util/unm_list.h"
 
 struct unm_domain;
-struct unm_ep;
 struct unm_idle;
 struct unm_wait_set;
 
@@ -121,14 +120,8 @@ void unm_wait_broadcast(struct unm_wait *w);
 /* Block until there is something to read: 0, or after so long (ms). */
 void unm_wait_there(struct unm_wait *w, int64_t ms);
 
-/* An endpoint is enabled, or closed: those that wait on what it may move are
- * woken by it, or no longer. The domain is locked. 0, or a negative fi_errno,
- * one line says so; then some may be woken already. */
-int unm_wait_add_ep(struct unm_ep *ep);
-void unm_wait_remove_ep(struct unm_ep *ep);
-/* The same of one, by all endpoints of the domain there are, locked; by any
- * descriptor. */
-int unm_wait_add_all(struct unm_wait *w);
+/* It is woken by any descriptor that is readable. 0, or a negative fi_errno,
+ * one line says so. */
 int unm_wait_add_fd(struct unm_wait *w, int fd);
 
 /* Signal the condition variables that are due; the domain is not locked. False:
@@ -138,13 +131,5 @@ bool unm_wait_conds(struct unm_domain *domain);
 /* ms until a time (us), rounded up, at least 0; -1 if timeout is negative */
 int64_t unm_wait_left(uint64_t end, int timeout);
 uint64_t unm_wait_end(int timeout);
-
-/* What a thread blocked on a descriptor was promised by fi_trywait() is no
- * longer so, by another thread's doing: have it look again. */
-void unm_disturb(struct unm_ep *ep);
-
-/* What was refused may be tried again: whoever blocks on a descriptor is woken,
- * and fi_trywait() refuses once, for each queue and counter. */
-void unm_room(struct unm_ep *ep);
 
 #endif /* UNM_WAIT_H */

@@ -2,6 +2,7 @@
 /* unm_cntr_value.c - a counter that somebody waits for. */
 #include "api/unm_wait.h"
 #include "core/unm_cntr_value.h"
+#include "core/unm_ep_wake.h"
 #include "core/unm_obj.h"
 #include "trigger/unm_trigger.h"
 #include "util/unm_list.h"

@@ -2,10 +2,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "api/unm_wait.h"
 #include "core/unm_av_table.h"
 #include "core/unm_cq_ring.h"
 #include "core/unm_ep_state.h"
+#include "core/unm_ep_wake.h"
 #include "core/unm_match.h"
 #include "core/unm_op.h"
 #include "core/unm_peer.h"

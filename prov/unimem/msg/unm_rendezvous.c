@@ -10,9 +10,9 @@
  * sender that computes does not hold up the receiver. The sender's side is in
  * unm_send.c; docs/protocol.md, section 7, defines both.
  */
-#include "api/unm_wait.h"
 #include "core/unm_complete.h"
 #include "core/unm_ep_state.h"
+#include "core/unm_ep_wake.h"
 #include "core/unm_op.h"
 #include "core/unm_peer.h"
 #include "core/unm_region.h"

@@ -4,12 +4,12 @@
  * space, rendezvous, what they await, and the backlog of those a peer does not
  * take yet. docs/protocol.md is the definition.
  */
-#include "api/unm_wait.h"
 #include "core/unm_buf.h"
 #include "core/unm_complete.h"
 #include "core/unm_cq_ring.h"
 #include "core/unm_domain_state.h"
 #include "core/unm_ep_state.h"
+#include "core/unm_ep_wake.h"
 #include "core/unm_op.h"
 #include "core/unm_peer.h"
 #include "core/unm_region.h"

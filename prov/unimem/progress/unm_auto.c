@@ -20,6 +20,7 @@
 #include "api/unm_wait.h"
 #include "core/unm_domain_state.h"
 #include "core/unm_ep_state.h"
+#include "core/unm_ep_wake.h"
 #include "core/unm_idle.h"
 #include "progress/unm_auto.h"
 #include "progress/unm_progress.h"

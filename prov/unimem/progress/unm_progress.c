@@ -6,8 +6,8 @@
  * away, so that more ranks than cores need no setting.
  */
 
-#include "api/unm_wait.h"
 #include "core/unm_ep_state.h"
+#include "core/unm_ep_wake.h"
 #include "core/unm_idle.h"
 #include "core/unm_peer.h"
 #include "core/unm_wire.h"

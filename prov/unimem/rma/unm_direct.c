@@ -6,9 +6,9 @@
  * call takes long and nobody is inside a peer's memory between calls (but for
  * transfers of an engine that works on its own).
  */
-#include "api/unm_wait.h"
 #include "core/unm_complete.h"
 #include "core/unm_ep_state.h"
+#include "core/unm_ep_wake.h"
 #include "core/unm_op.h"
 #include "core/unm_peer.h"
 #include "core/unm_region.h"

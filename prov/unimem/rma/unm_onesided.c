@@ -5,12 +5,12 @@
  * comes back) are done when the peer's count of executed requests passes them,
  * the others with the last of their results. docs/protocol.md, section 10.
  */
-#include "api/unm_wait.h"
 #include "core/unm_buf.h"
 #include "core/unm_complete.h"
 #include "core/unm_cq_ring.h"
 #include "core/unm_domain_state.h"
 #include "core/unm_ep_state.h"
+#include "core/unm_ep_wake.h"
 #include "core/unm_op.h"
 #include "core/unm_peer.h"
 #include "core/unm_wire.h"

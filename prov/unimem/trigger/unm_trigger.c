@@ -4,12 +4,12 @@
 #include <unistd.h>
 
 #include "api/unm_alias.h"
-#include "api/unm_wait.h"
 #include "core/unm_av_table.h"
 #include "core/unm_cntr_value.h"
 #include "core/unm_complete.h"
 #include "core/unm_domain_state.h"
 #include "core/unm_ep_state.h"
+#include "core/unm_ep_wake.h"
 #include "core/unm_obj.h"
 #include "core/unm_op.h"
 #include "msg/unm_recv.h"

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* unm_ep_wake.c - the wait objects that an endpoint wakes. */
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "api/unm_wait.h"
+#include "core/unm_cntr_value.h"
+#include "core/unm_cq_ring.h"
+#include "core/unm_domain_state.h"
+#include "core/unm_ep_state.h"
+#include "core/unm_ep_wake.h"
+#include "hal/hal.h"
+#include "progress/unm_auto.h"
+#include "util/unm_list.h"
+
+#define UNM_WAIT_OF_EP	(2 + UNM_EP_CNTRS)
+
+int unm_wait_add_all(struct unm_wait *w)
+{
+	int ret = 0;
+
+	unm_list_for_each(pos, &w->domain->eps) {
+		struct unm_ep *ep = unm_container(pos, struct unm_ep_links,
+						  node)->ep;
+
+		ret = unm_wait_add_fd(w, hal_if_fd(ep->hif));
+		if (ret != 0)
+			break;
+	}
+	return ret;
+}
+
+/* Wait objects of what an endpoint is bound to, some NULL. */
+static struct unm_wait *unm_wait_of_ep(const struct unm_ep *ep, int i)
+{
+	if (i == 0)
+		return ep->tx_cq != NULL ? &ep->tx_cq->wait : NULL;
+	if (i == 1)
+		return ep->rx_cq != NULL ? &ep->rx_cq->wait : NULL;
+	return ep->cntr[i - 2] != NULL ? &ep->cntr[i - 2]->wait : NULL;
+}
+
+/* All that an endpoint wakes: these, counters that any endpoint moves, and the
+ * progress thread. Until fn fails. */
+static int unm_wait_each(struct unm_ep *ep,
+			 int (*fn)(struct unm_wait *w, struct unm_ep *ep))
+{
+	struct unm_wait *w = unm_auto_wait(ep->domain);
+	int ret = w != NULL ? fn(w, ep) : 0;
+
+	for (int i = 0; ret == 0 && i < UNM_WAIT_OF_EP; i++) {
+		w = unm_wait_of_ep(ep, i);
+		if (w != NULL)
+			ret = fn(w, ep);
+	}
+	unm_list_for_each(pos, &ep->domain->cntrs) {
+		if (ret != 0)
+			break;
+		ret = fn(&unm_container(pos, struct unm_cntr,
+					in_domain)->wait, ep);
+	}
+	return ret;
+}
+
+static int unm_wait_add(struct unm_wait *w, struct unm_ep *ep)
+{
+	return unm_wait_add_fd(w, hal_if_fd(ep->hif));
+}
+
+int unm_wait_add_ep(struct unm_ep *ep)
+{
+	return unm_wait_each(ep, unm_wait_add);
+}
+
+static int unm_wait_remove(struct unm_wait *w, struct unm_ep *ep)
+{
+	if (w->epfd >= 0)
+		epoll_ctl(w->epfd, EPOLL_CTL_DEL, hal_if_fd(ep->hif), NULL);
+	return 0;
+}
+
+/* A forked child has our descriptor, too: closed here only, it would stay in
+ * the set, perhaps readable for ever. The set is shared as well, and not for
+ * the child to change. */
+void unm_wait_remove_ep(struct unm_ep *ep)
+{
+	if (ep->owner == getpid())
+		unm_wait_each(ep, unm_wait_remove);
+}
+
+static int unm_wait_disturb(struct unm_wait *w, struct unm_ep *ep)
+{
+	(void)ep;
+	if (w->wanted != 0)
+		unm_wait_wake(w);
+	return 0;
+}
+
+void unm_disturb(struct unm_ep *ep)
+{
+	unm_wait_each(ep, unm_wait_disturb);
+}
+
+/* Ours need not know: they sleep until something completes. */
+void unm_room(struct unm_ep *ep)
+{
+	unm_trigger_again(ep->domain);
+	for (int i = 0; i < UNM_WAIT_OF_EP; i++) {
+		struct unm_wait *w = unm_wait_of_ep(ep, i);
+
+		if (w != NULL && w->epfd >= 0)
+			unm_wait_signal(w);
+	}
+}
