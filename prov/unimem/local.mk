@@ -69,6 +69,8 @@ libunm_la_SOURCES = \
 	prov/unimem/core/unm_space.c \
 	prov/unimem/core/unm_space.h \
 	prov/unimem/core/unm_stats.h \
+	prov/unimem/core/unm_wake.c \
+	prov/unimem/core/unm_wake.h \
 	prov/unimem/core/unm_way.h \
 	prov/unimem/core/unm_wire.c \
 	prov/unimem/core/unm_wire.h \
@@ -85,6 +87,8 @@ libunm_la_SOURCES = \
 	prov/unimem/progress/unm_gauge.h \
 	prov/unimem/progress/unm_progress.c \
 	prov/unimem/progress/unm_progress.h \
+	prov/unimem/progress/unm_sleep.c \
+	prov/unimem/progress/unm_sleep.h \
 	prov/unimem/rma/unm_direct.c \
 	prov/unimem/rma/unm_direct.h \
 	prov/unimem/rma/unm_import.c \

@@ -21,6 +21,7 @@
 #include "core/unm_domain_state.h"
 #include "core/unm_ep_state.h"
 #include "core/unm_stats.h"
+#include "core/unm_wake.h"
 #include "lib/ep_pair.h"
 #include "progress/unm_auto.h"
 
@@ -334,7 +335,7 @@ static void test_objects_opened_at_once(void **state)
 			before = threads() - 1;
 		threads_become(before + 1);
 		ep = (struct unm_ep *)e->ep;
-		assert_true(has_fd(unm_auto_wait(ep->domain)->epfd,
+		assert_true(has_fd(ep->domain->thread_wait->epfd,
 				   hal_if_fd(ep->hif)));
 		ep_close(e);
 		threads_become(before);

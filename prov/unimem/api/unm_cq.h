@@ -17,6 +17,9 @@ bool unm_cq_news(struct unm_cq *cq);
 /* fi_trywait() of one. */
 int unm_cq_trywait(struct unm_cq *cq);
 
+/* Indices were removed from an address vector: unread completions whose source
+ * is one of these indices have no source any more, in each queue of the domain.
+ * The endpoint that they came through may be closed. */
 void unm_cq_removed(const struct unm_av *av);
 
 int unm_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,

@@ -7,6 +7,7 @@
 #include "api/unm_wait.h"
 #include "core/unm_domain_state.h"
 #include "core/unm_obj.h"
+#include "core/unm_wake.h"
 #include "unm_nosys.h"
 #include "util/unm_list.h"
 

@@ -14,6 +14,7 @@
 #include "core/unm_cq_ring.h"
 #include "core/unm_domain_state.h"
 #include "core/unm_obj.h"
+#include "core/unm_wake.h"
 #include "trigger/unm_trigger.h"
 #include "unm_log.h"
 #include "unm_nosys.h"

@@ -1,103 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unm_wait.c - opening, arming, sleeping on and waking wait objects. */
-#include <errno.h>
+/* unm_wait.c - opening and closing wait objects, see unm_wait.h. */
 #include <poll.h>
-#include <sched.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "api/unm_wait.h"
 #include "api/unm_wait_set.h"
-#include "core/unm_domain_state.h"
-#include "core/unm_idle.h"
-#include "hal/hal.h"
+#include "core/unm_wake.h"
 #include "progress/unm_auto.h"
-#include "progress/unm_progress.h"
-#include "unm_log.h"
-#include "util/unm_clock.h"
-#include "util/unm_list.h"
-
-#define UNM_SLEEP_MS	100		/* longest sleep in one go */
-
-/* ---- Opening --------------------------------------------------------- */
-
-int unm_wait_add_fd(struct unm_wait *w, int fd)
-{
-	struct epoll_event ev = { .events = EPOLLIN };
-	int ret;
-
-	if (w->epfd < 0 ||
-	    epoll_ctl(w->epfd, EPOLL_CTL_ADD, fd, &ev) == 0 || errno == EEXIST)
-		return 0;
-	ret = -errno;
-	UNM_WARN(CORE, "cannot wait for a descriptor: %s "
-		 "(fs.epoll.max_user_watches?)", fi_strerror(-ret));
-	return ret;
-}
-
-/* A set has no bell of its own, and in a set there is none to be given out:
- * the kernel nests only so many epoll sets. */
-static int unm_wait_descriptors(struct unm_wait *w)
-{
-	struct epoll_event ev = { .events = EPOLLIN };
-
-	w->epfd = epoll_create1(EPOLL_CLOEXEC);
-	if (w->epfd < 0)
-		return -errno;
-	if (w->fid != NULL && w->fid->fclass == FI_CLASS_WAIT)
-		return 0;
-	w->evfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (w->evfd < 0)
-		return -errno;
-	if (w->obj == FI_WAIT_UNSPEC || w->obj == FI_WAIT_MUTEX_COND)
-		return 0;
-	w->appev = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (w->appev < 0)
-		return -errno;
-	if (w->obj == FI_WAIT_SET)
-		return 0;
-	w->appfd = epoll_create1(EPOLL_CLOEXEC);
-	if (w->appfd < 0 ||
-	    epoll_ctl(w->appfd, EPOLL_CTL_ADD, w->epfd, &ev) != 0 ||
-	    epoll_ctl(w->appfd, EPOLL_CTL_ADD, w->appev, &ev) != 0)
-		return -errno;
-	return 0;
-}
-
-/* Recursive: an application may hold it and call what signals. */
-static int unm_wait_mutex_cond(struct unm_wait *w)
-{
-	pthread_mutexattr_t attr;
-
-	pthread_mutexattr_init(&attr);
-	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
-	pthread_mutex_init(&w->mutex, &attr);
-	pthread_mutexattr_destroy(&attr);
-	pthread_cond_init(&w->cond, NULL);
-	return 0;
-}
-
-static bool unm_wait_has_cond(struct unm_wait *w)
-{
-	return w->obj == FI_WAIT_MUTEX_COND ||
-		(w->set != NULL && unm_wait_set_cond(w->set) != NULL);
-}
-
-static void unm_wait_shut(struct unm_wait *w)
-{
-	int *const fds[] = { &w->appfd, &w->appev, &w->epfd, &w->evfd };
-
-	for (int i = 0; i < 4; i++) {
-		if (*fds[i] >= 0)
-			close(*fds[i]);
-		*fds[i] = -1;
-	}
-	if (w->obj == FI_WAIT_MUTEX_COND) {
-		pthread_mutex_destroy(&w->mutex);
-		pthread_cond_destroy(&w->cond);
-	}
-}
 
 static int unm_wait_join(struct unm_wait *w)
 {
@@ -105,7 +13,7 @@ static int unm_wait_join(struct unm_wait *w)
 
 	if (w->set != NULL)
 		ret = unm_wait_set_join(w->set, w);
-	if (ret != 0 || !unm_wait_has_cond(w) || w->domain == NULL)
+	if (ret != 0 || w->cond_of == NULL || w->domain == NULL)
 		return ret;
 	/* a condition variable is signalled by somebody */
 	ret = unm_auto_start(w->domain);
@@ -118,63 +26,23 @@ static int unm_wait_join(struct unm_wait *w)
 	return 0;
 }
 
-static const char *unm_wait_name(const struct unm_wait *w)
-{
-	switch (w->fid != NULL ? w->fid->fclass : FI_CLASS_UNSPEC) {
-	case FI_CLASS_CQ:
-		return "cq";
-	case FI_CLASS_CNTR:
-		return "cntr";
-	case FI_CLASS_EQ:
-		return "eq";
-	case FI_CLASS_WAIT:
-		return "wait set";
-	default:
-		return "progress thread";
-	}
-}
-
 int unm_wait_open(struct unm_wait *w, struct fid *fid,
 		  struct unm_domain *domain, enum fi_wait_obj obj,
 		  struct fid_wait *set)
 {
-	int ret = 0;
+	int ret;
 
-	w->obj = obj;
-	w->fid = fid;
-	w->domain = domain;
-	w->epfd = w->evfd = w->appfd = w->appev = -1;
-	unm_list_init(&w->in_conds);
-	unm_list_init(&w->in_set);
-	switch (obj) {
-	case FI_WAIT_NONE:
-	case FI_WAIT_YIELD:
-		return 0;
-	case FI_WAIT_UNSPEC:
-	case FI_WAIT_FD:
-	case FI_WAIT_POLLFD:
-		break;
-	case FI_WAIT_MUTEX_COND:
-		ret = unm_wait_mutex_cond(w);
-		break;
-	case FI_WAIT_SET:
-		if (set == NULL || set->fid.fclass != FI_CLASS_WAIT)
-			return -FI_EINVAL;
+	if (obj == FI_WAIT_SET &&
+	    (set == NULL || set->fid.fclass != FI_CLASS_WAIT))
+		return -FI_EINVAL;
+	ret = unm_wait_make(w, fid, domain, obj);
+	if (ret != 0)
+		return ret;
+	if (obj == FI_WAIT_SET) {
 		w->set = unm_wait_set(set);
-		break;
-	default:
-		UNM_INFO(CORE, "%s: wait object %d asked, offered: none, "
-			 "unspec, set, fd, mutex_cond, yield, pollfd\n",
-			 unm_wait_name(w), obj);
-		return -FI_ENOSYS;
+		w->cond_of = unm_wait_set_cond(w->set);
 	}
-	if (ret == 0)
-		ret = unm_wait_descriptors(w);
-	if (ret == -EMFILE || ret == -ENFILE || ret == -ENOMEM)
-		UNM_WARN(CORE, "cannot make a wait object of a %s: %s "
-			 "(ulimit -n?)", unm_wait_name(w), fi_strerror(-ret));
-	if (ret == 0)
-		ret = unm_wait_join(w);
+	ret = unm_wait_join(w);
 	if (ret != 0)
 		unm_wait_shut(w);
 	return ret;
@@ -183,7 +51,7 @@ int unm_wait_open(struct unm_wait *w, struct fid *fid,
 void unm_wait_close(struct unm_wait *w)
 {
 	/* while it is known there, its set is looked at */
-	if (w->domain != NULL && unm_wait_has_cond(w))
+	if (w->domain != NULL && w->cond_of != NULL)
 		unm_auto_forget(w);
 	if (w->set != NULL)
 		unm_wait_set_leave(w->set, w);
@@ -223,229 +91,4 @@ int unm_wait_control(struct unm_wait *w, int command, void *arg)
 	default:
 		return -FI_ENOSYS;
 	}
-}
-
-/* ---- Waking ---------------------------------------------------------- */
-
-static void unm_wait_raise(int fd)
-{
-	uint64_t one = 1;
-	ssize_t n = write(fd, &one, sizeof(one));
-
-	(void)n;			/* full: a wake-up is pending */
-}
-
-static void unm_wait_lower(int fd)
-{
-	uint64_t count;
-	ssize_t n = read(fd, &count, sizeof(count));
-
-	(void)n;			/* nobody was woken */
-}
-
-static void unm_wait_may(struct unm_wait *w, bool waited)
-{
-	w->wanted += waited - w->waited;
-	w->waited = waited;
-}
-
-void unm_wait_tell(struct unm_wait *w)
-{
-	unm_wait_may(w, false);
-	w->told = true;
-	if (w->appev >= 0)
-		unm_wait_raise(w->appev);
-	if (w->domain != NULL && unm_wait_has_cond(w)) {
-		w->due = true;
-		unm_auto_kick(w->domain);
-	}
-}
-
-void unm_wait_wake(struct unm_wait *w)
-{
-	if (w->unaware != w->asleep) {	/* else all of them are on their way */
-		w->epoch++;
-		w->unaware = w->asleep;
-		unm_wait_raise(w->evfd);
-	}
-	if (w->waited)
-		unm_wait_tell(w);
-}
-
-void unm_wait_signal(struct unm_wait *w)
-{
-	w->signalled = w->obj != FI_WAIT_UNSPEC;
-	if (w->waited)
-		unm_wait_tell(w);
-}
-
-/*
- * The lock of the domain is not held: whoever calls fi_trywait() holds the
- * mutex and wants the lock. Nor do we wait for a mutex, as its owner may be
- * about to close another object.
- */
-bool unm_wait_conds(struct unm_domain *domain)
-{
-	bool all = true;
-
-	pthread_mutex_lock(&domain->cond_lock);
-	unm_list_for_each(pos, &domain->conds) {
-		struct unm_wait *w = unm_container(pos, struct unm_wait,
-						   in_conds);
-		struct unm_wait *c = w->set != NULL ?
-			unm_wait_set_cond(w->set) : w;
-		bool due;
-
-		unm_lock(domain);
-		due = w->due;
-		w->due = false;
-		unm_unlock(domain);
-		if (!due)
-			continue;
-		if (pthread_mutex_trylock(&c->mutex) != 0) {
-			unm_lock(domain);
-			w->due = true;
-			unm_unlock(domain);
-			all = false;
-			continue;
-		}
-		pthread_cond_broadcast(&c->cond);
-		pthread_mutex_unlock(&c->mutex);
-	}
-	pthread_mutex_unlock(&domain->cond_lock);
-	return all;
-}
-
-/* ---- Sleeping -------------------------------------------------------- */
-
-int unm_wait_try(struct unm_wait *w, bool news, struct unm_list *eps)
-{
-	bool rung = w->told && w->appev >= 0;
-	bool owed = w->waited || rung;
-	int ret = 0;
-
-	if (w->obj == FI_WAIT_NONE || w->obj == FI_WAIT_YIELD)
-		return -FI_EINVAL;
-	if (rung)
-		unm_wait_lower(w->appev);
-	w->told = false;
-	unm_wait_may(w, false);
-	if (news || w->signalled ||
-	    (w->domain != NULL && unm_trigger_news(w->domain)))
-		ret = -FI_EAGAIN;
-	else if (eps != NULL)
-		ret = unm_arm_list(eps);
-	if (w->obj != FI_WAIT_SET)	/* a set looks at it for itself */
-		w->signalled = false;
-	if (ret == 0)
-		unm_wait_may(w, true);
-	else if (owed)			/* perhaps to another thread */
-		unm_wait_tell(w);
-	return ret;
-}
-
-/* Blocks; the lock is free meanwhile. */
-static void unm_wait_block(struct unm_wait *w, bool on_eps, int ms)
-{
-	struct pollfd pfd[2] = {
-		{ .fd = w->evfd, .events = POLLIN },
-		{ .fd = w->epfd, .events = POLLIN },
-	};
-	uint32_t epoch = w->epoch;
-
-	w->asleep++;
-	w->wanted++;
-	unm_unlock(w->domain);
-	poll(pfd, on_eps ? 2 : 1, ms);
-	unm_lock(w->domain);
-	w->asleep--;
-	w->wanted--;
-	/* the last that was woken puts the bell down */
-	if (epoch != w->epoch && w->unaware != 0 && --w->unaware == 0)
-		unm_wait_lower(w->evfd);
-}
-
-void unm_wait_sleep(struct unm_wait *w, struct unm_list *eps, int64_t ms)
-{
-	struct unm_domain *domain = w->domain;
-
-	if (eps != NULL && unm_arm_list(eps) != 0) {
-		/* not now: whoever we wait for may want this processor */
-		unm_unlock(domain);
-		sched_yield();
-		unm_lock(domain);
-		return;
-	}
-	if (ms < 0 || ms > UNM_SLEEP_MS)
-		ms = UNM_SLEEP_MS;
-	if (ms != 0 && unm_trigger_waits(domain))
-		ms = 1;			/* refused work is tried again */
-	unm_wait_block(w, true, (int)ms);
-	if (eps != NULL)
-		unm_slept_list(eps);
-}
-
-void unm_wait_idle(struct unm_wait *w, struct unm_list *eps,
-		   struct unm_idle *idle, int64_t ms)
-{
-	if (unm_wait_sleeps(w)) {
-		unm_wait_sleep(w, eps, ms);
-		return;
-	}
-	unm_unlock(w->domain);
-	unm_yield(idle);
-	unm_lock(w->domain);
-}
-
-void unm_wait_nap(struct unm_wait *w)
-{
-	unm_wait_block(w, false, 1);
-}
-
-uint64_t unm_wait_end(int timeout)
-{
-	return timeout < 0 ? 0 : unm_now_us() + (uint64_t)timeout * 1000;
-}
-
-int64_t unm_wait_left(uint64_t end, int timeout)
-{
-	int64_t left = (int64_t)(end - unm_now_us());
-
-	if (timeout < 0)
-		return -1;
-	return left > 0 ? (left + 999) / 1000 : 0;
-}
-
-/* ---- Event queues ---------------------------------------------------- */
-
-void unm_wait_level(struct unm_wait *w, bool there)
-{
-	int fds[] = { w->evfd, w->appev };
-
-	for (int i = 0; i < 2; i++)
-		if (fds[i] >= 0 && there)
-			unm_wait_raise(fds[i]);
-		else if (fds[i] >= 0)
-			unm_wait_lower(fds[i]);
-}
-
-void unm_wait_broadcast(struct unm_wait *w)
-{
-	struct unm_wait *c = w->set != NULL ? unm_wait_set_cond(w->set) : w;
-
-	if (!unm_wait_has_cond(w))
-		return;
-	pthread_mutex_lock(&c->mutex);
-	pthread_cond_broadcast(&c->cond);
-	pthread_mutex_unlock(&c->mutex);
-}
-
-void unm_wait_there(struct unm_wait *w, int64_t ms)
-{
-	struct pollfd pfd = { .fd = w->evfd, .events = POLLIN };
-
-	if (w->evfd < 0)
-		sched_yield();
-	else
-		poll(&pfd, 1, (int)ms);
 }

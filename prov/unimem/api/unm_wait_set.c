@@ -3,9 +3,9 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "api/unm_wait.h"
 #include "api/unm_wait_set.h"
 #include "core/unm_obj.h"
+#include "core/unm_wake.h"
 #include "util/unm_list.h"
 
 struct unm_wait_set *unm_wait_set(struct fid_wait *fid)

@@ -11,8 +11,8 @@
 
 #include <rdma/fi_eq.h>
 
-#include "api/unm_wait.h"
 #include "core/unm_obj.h"
+#include "core/unm_wake.h"
 #include "util/unm_list.h"
 
 struct unm_wait_set {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_av_table.h - address vector: its table. A fi_addr_t is an index (a FI_AV_MAP request gets
- * the same), and an insertion takes the lowest free index. A removed index is
+ * unm_av_table.h - address vector: its table. A fi_addr_t is an index (a
+ * FI_AV_MAP request gets the same), and an insertion takes the lowest free
+ * index. A removed index is
  * free at once: whatever the provider holds under the index is given up or
  * renamed before unm_av_remove() returns (peers, posted receives, triggered
  * operations, unread completions). The same address inserted twice gets two

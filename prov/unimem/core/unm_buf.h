@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_buf.h - memory for copies of message bytes that outlive a call, in classes
- * of four sizes; each class is a pool of the endpoint.
+ * unm_buf.h - memory for copies of message bytes that outlive a call, in
+ * classes of four sizes; each class is a pool of the endpoint.
  */
 #ifndef UNM_BUF_H
 #define UNM_BUF_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* unm_cntr_value.c - a counter that somebody waits for. */
-#include "api/unm_wait.h"
 #include "core/unm_cntr_value.h"
 #include "core/unm_ep_wake.h"
 #include "core/unm_obj.h"
+#include "core/unm_wake.h"
 #include "trigger/unm_trigger.h"
 #include "util/unm_list.h"
 

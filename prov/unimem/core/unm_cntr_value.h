@@ -9,10 +9,10 @@
 
 #include <rdma/fi_eq.h>
 
-#include "api/unm_wait.h"
 #include "core/unm_domain_state.h"
 #include "core/unm_idle.h"
 #include "core/unm_obj.h"
+#include "core/unm_wake.h"
 #include "util/unm_list.h"
 
 struct unm_cntr {

@@ -19,9 +19,9 @@
 
 #include <rdma/fi_eq.h>
 
-#include "api/unm_wait.h"
 #include "core/unm_idle.h"
 #include "core/unm_obj.h"
+#include "core/unm_wake.h"
 
 /* Begins as struct fi_cq_tagged_entry does. */
 struct unm_cqe {
@@ -91,10 +91,6 @@ static inline void unm_cq_err_data(struct unm_cq *cq, struct unm_cqe *cqe,
 	memcpy(&cq->ring[++cq->tail & cq->mask], data, bytes);
 	cqe->err_bytes = bytes;
 }
-
-/* Indices were removed from an address vector: unread completions whose source
- * is one of these indices have no source any more, in each queue of the domain.
- * The endpoint that they came through may be closed. */
 
 /* Make room, before it is needed. Slow path of unm_cq_slot; false: there is no
  * room at all, the queue is overrun. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unm_domain_state.h - fabric and domain: their state, and the lock that protects
- * what belongs to a domain. */
+/*
+ * unm_domain_state.h - fabric and domain: their state, and the lock that
+ * protects what belongs to a domain.
+ */
 #ifndef UNM_DOMAIN_STATE_H
 #define UNM_DOMAIN_STATE_H
 
@@ -61,6 +63,8 @@ struct unm_domain {
 	bool fruitless;			/* and in the last one nothing */
 	uint64_t refused[UNM_WAYS / 64];	/* ways, in this one */
 	struct unm_auto *progress;	/* thread, or NULL: unm_auto.c */
+	struct unm_wait *thread_wait;	/* what it sleeps on, or NULL */
+	bool kicked;			/* it was woken since it last polled */
 	struct unm_list conds;		/* wait objects it has to signal ... */
 	pthread_mutex_t cond_lock;	/* ... and their lock, before ours */
 };

@@ -3,14 +3,13 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "api/unm_wait.h"
 #include "core/unm_cntr_value.h"
 #include "core/unm_cq_ring.h"
 #include "core/unm_domain_state.h"
 #include "core/unm_ep_state.h"
 #include "core/unm_ep_wake.h"
+#include "core/unm_wake.h"
 #include "hal/hal.h"
-#include "progress/unm_auto.h"
 #include "util/unm_list.h"
 
 #define UNM_WAIT_OF_EP	(2 + UNM_EP_CNTRS)
@@ -45,7 +44,7 @@ static struct unm_wait *unm_wait_of_ep(const struct unm_ep *ep, int i)
 static int unm_wait_each(struct unm_ep *ep,
 			 int (*fn)(struct unm_wait *w, struct unm_ep *ep))
 {
-	struct unm_wait *w = unm_auto_wait(ep->domain);
+	struct unm_wait *w = ep->domain->thread_wait;
 	int ret = w != NULL ? fn(w, ep) : 0;
 
 	for (int i = 0; ret == 0 && i < UNM_WAIT_OF_EP; i++) {

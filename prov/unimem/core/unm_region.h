@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_region.h - memory regions: pieces of the application's memory that peers may
- * read or write, each found by its key. The domain has a table of them; whoever
- * executes a peer's operation looks its region up, asks what memory it means,
- * and touches nothing else.
+ * unm_region.h - memory regions: pieces of the application's memory that peers
+ * may read or write, each found by its key. The domain has a table of them;
+ * whoever executes a peer's operation looks its region up, asks what memory it
+ * means, and touches nothing else.
  *
  * Not here: how bytes get there (unm_target.c), and memory that is not
  * registered. Which memory is dmable does not matter here either.

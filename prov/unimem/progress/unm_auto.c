@@ -17,13 +17,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "api/unm_wait.h"
 #include "core/unm_domain_state.h"
 #include "core/unm_ep_state.h"
 #include "core/unm_ep_wake.h"
 #include "core/unm_idle.h"
+#include "core/unm_wake.h"
 #include "progress/unm_auto.h"
 #include "progress/unm_progress.h"
+#include "progress/unm_sleep.h"
 #include "trigger/unm_trigger.h"
 #include "unm_log.h"
 #include "util/unm_clock.h"
@@ -40,7 +41,6 @@ struct unm_auto {
 	pid_t pid;			/* whose thread it is */
 	uint32_t turns;			/* of the endpoints, as it left them */
 	bool stop;
-	bool kicked;			/* since it last looked */
 	bool held, held_conds;		/* its domain's locks, over a fork() */
 };
 
@@ -135,13 +135,13 @@ static void *unm_auto_main(void *arg)
 		bool others = unm_auto_turns(a) != a->turns;
 		bool conds;
 
-		a->kicked = false;
+		domain->kicked = false;
 		empty = unm_auto_poll(a) == 0 ? empty + 1 : 0;
 		a->turns = unm_auto_turns(a);
 		unm_unlock(domain);
 		conds = unm_wait_conds(domain);
 		unm_lock(domain);
-		if (a->stop || a->kicked || empty < UNM_CLOCK_POLLS)
+		if (a->stop || domain->kicked || empty < UNM_CLOCK_POLLS)
 			;
 		else if (others || !conds)
 			unm_wait_nap(&a->wait);
@@ -186,8 +186,10 @@ static int unm_auto_begin(struct unm_auto *a)
 	ret = unm_wait_add_all(&a->wait);
 	if (ret == 0)
 		ret = unm_auto_thread(a);
-	if (ret == 0)
+	if (ret == 0) {
 		domain->progress = a;
+		domain->thread_wait = &a->wait;
+	}
 	unm_unlock(domain);
 	if (ret != 0)
 		UNM_WARN(DOMAIN, "no progress thread: %s (ulimit -u, "
@@ -204,7 +206,7 @@ static int unm_auto_open(struct unm_domain *domain)
 		return -FI_ENOMEM;
 	a->domain = domain;
 	a->pid = getpid();
-	ret = unm_wait_open(&a->wait, NULL, domain, FI_WAIT_UNSPEC, NULL);
+	ret = unm_wait_make(&a->wait, NULL, domain, FI_WAIT_UNSPEC);
 	if (ret != 0)
 		goto free_auto;
 	ret = unm_auto_begin(a);
@@ -213,7 +215,7 @@ static int unm_auto_open(struct unm_domain *domain)
 	unm_list_append(&g_unm_autos, &a->link);
 	return 0;
 close_wait:
-	unm_wait_close(&a->wait);
+	unm_wait_shut(&a->wait);
 free_auto:
 	free(a);
 	return ret;
@@ -242,26 +244,14 @@ void unm_auto_stop(struct unm_domain *domain)
 	if (a->pid == getpid()) {
 		unm_lock(domain);
 		a->stop = true;
-		unm_auto_kick(domain);
+		unm_wait_kick(domain);
 		unm_unlock(domain);
 		pthread_join(a->thread, NULL);
 	}
 	domain->progress = NULL;
-	unm_wait_close(&a->wait);
+	domain->thread_wait = NULL;
+	unm_wait_shut(&a->wait);
 	free(a);
-}
-
-void unm_auto_kick(struct unm_domain *domain)
-{
-	if (domain->progress == NULL)
-		return;
-	domain->progress->kicked = true;
-	unm_wait_wake(&domain->progress->wait);
-}
-
-struct unm_wait *unm_auto_wait(struct unm_domain *domain)
-{
-	return domain->progress != NULL ? &domain->progress->wait : NULL;
 }
 
 void unm_auto_heed(struct unm_wait *w)

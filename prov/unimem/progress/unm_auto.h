@@ -7,6 +7,7 @@
 #define UNM_AUTO_H
 
 struct unm_domain;
+struct unm_wait;
 
 /* Start it if there is none yet; the domain is locked from here on. Where it
  * was not before, no other thread is in a call on the domain: its application
@@ -17,12 +18,6 @@ int unm_auto_start(struct unm_domain *domain);
 /* Stop and join it, if there is one; in a forked child there is nothing to be
  * joined. */
 void unm_auto_stop(struct unm_domain *domain);
-
-/* Have it look; the domain is locked. */
-void unm_auto_kick(struct unm_domain *domain);
-
-/* What it sleeps on, NULL: there is no thread. */
-struct unm_wait *unm_auto_wait(struct unm_domain *domain);
 
 /* Its condition variable is the thread's to signal, or no longer. */
 void unm_auto_heed(struct unm_wait *w);

@@ -12,8 +12,8 @@
 #include "core/unm_ep_wake.h"
 #include "core/unm_obj.h"
 #include "core/unm_op.h"
+#include "core/unm_wake.h"
 #include "msg/unm_recv.h"
-#include "progress/unm_auto.h"
 #include "trigger/unm_trigger.h"
 #include "trigger/unm_work.h"
 #include "unm_log.h"
@@ -282,7 +282,7 @@ void unm_trigger_await(struct unm_domain *domain)
 static void unm_trigger_wake(struct unm_domain *domain)
 {
 	unm_trigger_again(domain);
-	unm_auto_kick(domain);
+	unm_wait_kick(domain);
 	unm_list_for_each(pos, &domain->eps)
 		unm_disturb(unm_container(pos, struct unm_ep_links, node)->ep);
 }

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* unm_sleep.c - sleeping on wait objects, see unm_sleep.h. */
+#include <poll.h>
+#include <sched.h>
+
+#include "core/unm_domain_state.h"
+#include "core/unm_idle.h"
+#include "core/unm_wake.h"
+#include "progress/unm_progress.h"
+#include "progress/unm_sleep.h"
+
+#define UNM_SLEEP_MS	100		/* longest sleep in one go */
+
+int unm_wait_try(struct unm_wait *w, bool news, struct unm_list *eps)
+{
+	bool rung = w->told && w->appev >= 0;
+	bool owed = w->waited || rung;
+	int ret = 0;
+
+	if (w->obj == FI_WAIT_NONE || w->obj == FI_WAIT_YIELD)
+		return -FI_EINVAL;
+	if (rung)
+		unm_wait_lower(w->appev);
+	w->told = false;
+	unm_wait_may(w, false);
+	if (news || w->signalled ||
+	    (w->domain != NULL && unm_trigger_news(w->domain)))
+		ret = -FI_EAGAIN;
+	else if (eps != NULL)
+		ret = unm_arm_list(eps);
+	if (w->obj != FI_WAIT_SET)	/* a set looks at it for itself */
+		w->signalled = false;
+	if (ret == 0)
+		unm_wait_may(w, true);
+	else if (owed)			/* perhaps to another thread */
+		unm_wait_tell(w);
+	return ret;
+}
+
+/* Blocks; the lock is free meanwhile. */
+static void unm_wait_block(struct unm_wait *w, bool on_eps, int ms)
+{
+	struct pollfd pfd[2] = {
+		{ .fd = w->evfd, .events = POLLIN },
+		{ .fd = w->epfd, .events = POLLIN },
+	};
+	uint32_t epoch = w->epoch;
+
+	w->asleep++;
+	w->wanted++;
+	unm_unlock(w->domain);
+	poll(pfd, on_eps ? 2 : 1, ms);
+	unm_lock(w->domain);
+	w->asleep--;
+	w->wanted--;
+	/* the last that was woken puts the bell down */
+	if (epoch != w->epoch && w->unaware != 0 && --w->unaware == 0)
+		unm_wait_lower(w->evfd);
+}
+
+void unm_wait_sleep(struct unm_wait *w, struct unm_list *eps, int64_t ms)
+{
+	struct unm_domain *domain = w->domain;
+
+	if (eps != NULL && unm_arm_list(eps) != 0) {
+		/* not now: whoever we wait for may want this processor */
+		unm_unlock(domain);
+		sched_yield();
+		unm_lock(domain);
+		return;
+	}
+	if (ms < 0 || ms > UNM_SLEEP_MS)
+		ms = UNM_SLEEP_MS;
+	if (ms != 0 && unm_trigger_waits(domain))
+		ms = 1;			/* refused work is tried again */
+	unm_wait_block(w, true, (int)ms);
+	if (eps != NULL)
+		unm_slept_list(eps);
+}
+
+void unm_wait_idle(struct unm_wait *w, struct unm_list *eps,
+		   struct unm_idle *idle, int64_t ms)
+{
+	if (unm_wait_sleeps(w)) {
+		unm_wait_sleep(w, eps, ms);
+		return;
+	}
+	unm_unlock(w->domain);
+	unm_yield(idle);
+	unm_lock(w->domain);
+}
+
+void unm_wait_nap(struct unm_wait *w)
+{
+	unm_wait_block(w, false, 1);
+}
