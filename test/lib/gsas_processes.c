@@ -17,22 +17,22 @@
 
 #define ARGS	16			/* of gsasd */
 #define EVENTS	8
-#define TAG	1			/* of whole_raw_ask() */
+#define TAG	1			/* of bare_ask() */
 
 static int base_board;			/* of a role */
 
-int whole_board(int i)
+int board_number(int i)
 {
 	return (base_board != 0 ? base_board : procs_board()) - i;
 }
 
-const char *const *whole_env(int i)
+const char *const *board_env(int i)
 {
 	static char text[2][32];
 	static const char *env[2][2];
 
 	snprintf(text[i], sizeof(text[i]), "FI_UNIMEM_BOARD=%d",
-		 whole_board(i));
+		 board_number(i));
 	env[i][0] = text[i];
 	return env[i];
 }
@@ -45,7 +45,7 @@ static void own_program(char *path, size_t len)
 	path[n] = '\0';
 }
 
-void whole_program(const char *name, char *path, size_t len)
+void build_program(const char *name, char *path, size_t len)
 {
 	char exe[4000];
 
@@ -91,7 +91,7 @@ static void become(const char *program, const char **args)
 	FAIL("%s: %s", args[0], strerror(errno));
 }
 
-static char own_service[64];		/* whole_own_service(); "": none */
+static char gsasd_path[64];		/* gsasd_copy(); "": none */
 
 static void copy_file(const char *from, int to)
 {
@@ -106,29 +106,29 @@ static void copy_file(const char *from, int to)
 	close(fd);
 }
 
-void whole_own_service(void)
+void gsasd_copy(void)
 {
 	char from[4096], libs[4096];
 	int fd;
 
 	/* libtool: "gsasd" may be a script that starts this program */
-	whole_program(".libs/gsasd", from, sizeof(from));
+	build_program(".libs/gsasd", from, sizeof(from));
 	if (access(from, X_OK) != 0)
-		whole_program("gsasd", from, sizeof(from));
-	whole_program(".libs", libs, sizeof(libs));
+		build_program("gsasd", from, sizeof(from));
+	build_program(".libs", libs, sizeof(libs));
 	setenv("LD_LIBRARY_PATH", libs, 1);
-	snprintf(own_service, sizeof(own_service), "/tmp/gsasd.XXXXXX");
-	fd = mkstemp(own_service);
+	snprintf(gsasd_path, sizeof(gsasd_path), "/tmp/gsasd.XXXXXX");
+	fd = mkstemp(gsasd_path);
 	CHECK(fd >= 0);
 	copy_file(from, fd);
 	CHECK(fchmod(fd, 0755) == 0);
 	close(fd);
 }
 
-void whole_own_service_end(void)
+void gsasd_copy_remove(void)
 {
-	unlink(own_service);
-	own_service[0] = '\0';
+	unlink(gsasd_path);
+	gsasd_path[0] = '\0';
 }
 
 static int run_service(int fd, int index, void *arg)
@@ -140,10 +140,10 @@ static int run_service(int fd, int index, void *arg)
 
 	(void)fd;
 	(void)index;
-	if (own_service[0] != '\0')
-		snprintf(path, sizeof(path), "%s", own_service);
+	if (gsasd_path[0] != '\0')
+		snprintf(path, sizeof(path), "%s", gsasd_path);
 	else
-		whole_program("gsasd", path, sizeof(path));
+		build_program("gsasd", path, sizeof(path));
 	snprintf(board, sizeof(board), "%d", s->board);
 	args[3] = board;
 	for (const char *const *o = s->options; o != NULL && *o != NULL; o++) {
@@ -154,19 +154,19 @@ static int run_service(int fd, int index, void *arg)
 	return 1;
 }
 
-struct proc *whole_serve(int i, const char *const *options)
+struct proc *gsasd_start(int i, const char *const *options)
 {
-	struct service s = { whole_board(i), options };
+	struct service s = { board_number(i), options };
 	struct proc *p;
 
 	setenv("GSASD", "/dev/null", 1);	/* nobody starts another one */
-	p = proc_start(run_service, &s, whole_env(i));
+	p = proc_start(run_service, &s, board_env(i));
 	while (!is_served(s.board))
 		CHECK_MSG(!proc_ended(p, 1), "gsasd ended");
 	return p;
 }
 
-void whole_end(struct proc *service)
+void gsasd_stop(struct proc *service)
 {
 	CHECK_MSG(!proc_ended(service, 0), "gsasd ended");
 	proc_signal(service, SIGTERM);
@@ -177,21 +177,21 @@ void whole_end(struct proc *service)
 
 #define ROLE	"--role"		/* NAME INDEX BOARD FD MEMORY BYTES */
 
-void *g_whole;
-static int whole_fd = -1;
-static size_t whole_bytes;
+void *g_role_memory;
+static int role_fd = -1;
+static size_t role_bytes;
 
-void whole_share(size_t bytes)
+void role_share(size_t bytes)
 {
-	whole_fd = memfd_create("test", 0);
-	CHECK(whole_fd >= 0 && ftruncate(whole_fd, (off_t)bytes) == 0);
-	whole_bytes = bytes;
-	g_whole = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-		       whole_fd, 0);
-	CHECK(g_whole != MAP_FAILED);
+	role_fd = memfd_create("test", 0);
+	CHECK(role_fd >= 0 && ftruncate(role_fd, (off_t)bytes) == 0);
+	role_bytes = bytes;
+	g_role_memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+			     role_fd, 0);
+	CHECK(g_role_memory != MAP_FAILED);
 }
 
-void whole_roles(int argc, char **argv, const struct whole_role *roles, int n)
+void role_main(int argc, char **argv, const struct gsas_role *roles, int n)
 {
 	long number[5];
 
@@ -200,16 +200,16 @@ void whole_roles(int argc, char **argv, const struct whole_role *roles, int n)
 	for (int i = 0; i < 5; i++)
 		number[i] = strtol(argv[3 + i], NULL, 10);
 	base_board = (int)number[1];
-	g_whole = mmap(NULL, (size_t)number[4], PROT_READ | PROT_WRITE,
-		       MAP_SHARED, (int)number[3], 0);
-	CHECK(g_whole != MAP_FAILED);
+	g_role_memory = mmap(NULL, (size_t)number[4], PROT_READ | PROT_WRITE,
+			     MAP_SHARED, (int)number[3], 0);
+	CHECK(g_role_memory != MAP_FAILED);
 	for (int i = 0; i < n; i++)
 		if (strcmp(roles[i].name, argv[2]) == 0)
 			exit(roles[i].fn((int)number[2], (int)number[0]));
 	FAIL("no role %s", argv[2]);
 }
 
-void whole_job(void)
+void role_new_job(void)
 {
 	uint64_t key[2];
 	char text[40];
@@ -230,7 +230,7 @@ static int run_role(int fd, int index, void *arg)
 	const struct role *r = arg;
 	/* the descriptor that is not closed */
 	const long value[5] = {
-		r->index, whole_board(0), dup(fd), whole_fd, (long)whole_bytes,
+		r->index, board_number(0), dup(fd), role_fd, (long)role_bytes,
 	};
 	const char *args[ARGS] = { NULL, NULL, ROLE, r->name };
 	char path[4096], number[5][24];
@@ -245,7 +245,7 @@ static int run_role(int fd, int index, void *arg)
 	return 1;
 }
 
-struct proc *whole_start(const char *role, int index, const char *const *env)
+struct proc *role_start(const char *role, int index, const char *const *env)
 {
 	struct role r = { role, index };
 
@@ -254,7 +254,7 @@ struct proc *whole_start(const char *role, int index, const char *const *env)
 
 /* ---- Bare clients -------------------------------------------------------- */
 
-static void look(struct whole_raw *r)
+static void look(struct bare *r)
 {
 	struct hal_event ev[EVENTS];
 	int n;
@@ -272,7 +272,7 @@ static void look(struct whole_raw *r)
 	}
 }
 
-void whole_raw_open(struct whole_raw *r, int board)
+void bare_open(struct bare *r, int board)
 {
 	struct hal_addr to = {
 		.version = HAL_ADDR_VERSION,
@@ -291,14 +291,14 @@ void whole_raw_open(struct whole_raw *r, int board)
 	GSAS(hal_space_ready(r->peer, r->hif->caps->space_bytes));
 }
 
-void whole_raw_close(struct whole_raw *r)
+void bare_close(struct bare *r)
 {
 	hal_if_close(r->hif);
 	hal_put(r->hal);
 }
 
-bool whole_raw_send(struct whole_raw *r, uint8_t opcode, uint8_t tag,
-		    const uint64_t w[GSAS_WORDS])
+bool bare_send(struct bare *r, uint8_t opcode, uint8_t tag,
+	       const uint64_t w[GSAS_WORDS])
 {
 	if (r->peer == NULL)
 		return false;
@@ -310,7 +310,7 @@ bool whole_raw_send(struct whole_raw *r, uint8_t opcode, uint8_t tag,
 }
 
 /* The next answer; false: there is none. */
-static bool answer(struct whole_raw *r, uint64_t *head, uint64_t w[GSAS_WORDS])
+static bool answer(struct bare *r, uint64_t *head, uint64_t w[GSAS_WORDS])
 {
 	const struct hal_cell *cell;
 
@@ -327,7 +327,7 @@ static bool answer(struct whole_raw *r, uint64_t *head, uint64_t w[GSAS_WORDS])
 	return true;
 }
 
-int whole_raw_drain(struct whole_raw *r)
+int bare_drain(struct bare *r)
 {
 	uint64_t head, w[GSAS_WORDS];
 	int n = 0;
@@ -339,14 +339,14 @@ int whole_raw_drain(struct whole_raw *r)
 	return n;
 }
 
-uint64_t whole_raw_ask(struct whole_raw *r, uint8_t opcode, uint64_t address,
-		       uint64_t arg1, uint64_t arg2, uint64_t *result,
-		       uint64_t *more)
+uint64_t bare_ask(struct bare *r, uint8_t opcode, uint64_t address,
+		  uint64_t arg1, uint64_t arg2, uint64_t *result,
+		  uint64_t *more)
 {
 	const uint64_t ask[GSAS_WORDS] = { address, arg1, arg2 };
 	uint64_t head, w[GSAS_WORDS];
 
-	while (!whole_raw_send(r, opcode, TAG, ask))
+	while (!bare_send(r, opcode, TAG, ask))
 		CHECK_MSG(!r->dead, "the service let go of us");
 	do {
 		for (int i = 0; !answer(r, &head, w); i++) {
@@ -366,11 +366,11 @@ uint64_t whole_raw_ask(struct whole_raw *r, uint8_t opcode, uint64_t address,
 	return w[0];
 }
 
-void whole_raw_join(struct whole_raw *r)
+void bare_join(struct bare *r)
 {
 	uint64_t key[2];
 
 	CHECK(getrandom(key, sizeof(key), 0) == sizeof(key));
-	CHECK(whole_raw_ask(r, GSAS_JOIN, key[0], key[1], 0, NULL, NULL) ==
+	CHECK(bare_ask(r, GSAS_JOIN, key[0], key[1], 0, NULL, NULL) ==
 	      GSAS_OK);
 }

@@ -60,7 +60,7 @@ static void make_folder(struct folder *f)
 	NAME(name, "%s/allowed-not", f->path);
 	CHECK(mkdir(f->allowed, 0700) == 0 && mkdir(name, 0700) == 0);
 	NAME(f->forked, "%s/gsas_forked", f->allowed);
-	whole_program("test/multi/gsas_forked", program, sizeof(program));
+	build_program("test/multi/gsas_forked", program, sizeof(program));
 	copy_file(program, f->forked, 0700);
 	NAME(name, "%s/allowed-not/gsas_forked", f->path);
 	copy_file(program, name, 0700);
@@ -94,7 +94,7 @@ static struct proc *serve(int board, const struct folder *f)
 	const char *options[] = { "--exec", f->allowed, "--logs", f->path,
 				  NULL };
 
-	return whole_serve(board, options);
+	return gsasd_start(board, options);
 }
 
 /* ---- remoteFork ---------------------------------------------------------- */
@@ -119,7 +119,7 @@ static void check_log(const struct folder *f, int board, const char *what,
 	int lines = 0, fd;
 	ssize_t n;
 
-	NAME(name, "%s/gsas_forked-%d-std%s.log", f->path, whole_board(board),
+	NAME(name, "%s/gsas_forked-%d-std%s.log", f->path, board_number(board),
 	     what);
 	fd = open(name, O_RDONLY | O_CLOEXEC);
 	CHECK_MSG(fd >= 0, "%s: %s", name, strerror(errno));
@@ -141,7 +141,7 @@ static int forker(int fd, int index, void *arg)
 {
 	struct folder *f = arg;
 	uint64_t pid[2][FORKS];
-	uint64_t *page = allocSharedPage(1, (uint64_t)whole_board(0));
+	uint64_t *page = allocSharedPage(1, (uint64_t)board_number(0));
 
 	(void)index;
 	CHECK(page != NULL);
@@ -150,14 +150,14 @@ static int forker(int fd, int index, void *arg)
 		uint64_t *at = &pid[i % 2][i / 2];
 
 		*at = remoteFork(f->forked, (uint64_t)page,
-				 (uint64_t)whole_board(i % 2));
+				 (uint64_t)board_number(i % 2));
 		CHECK(*at != 0);
 	}
 	await(page, (uint64_t)2 * FORKS);
 	for (int i = 0; i < 2 * FORKS; i++) {
 		uint64_t p = READ64(word(page, i, FORKED_PID));
 		uint64_t board = READ64(word(page, i, FORKED_BOARD));
-		int b = whole_board(0) - (int)board, found = 0;
+		int b = board_number(0) - (int)board, found = 0;
 
 		CHECK_MSG(b == 0 || b == 1, "one ran on board %d", (int)board);
 		for (int k = 0; k < FORKS; k++)
@@ -218,7 +218,7 @@ static void forks(void)
 	for (int i = 0; i < 2; i++)
 		service[i] = serve(i, &f);
 	close(extra);
-	p = proc_start(forker, &f, whole_env(0));
+	p = proc_start(forker, &f, board_env(0));
 	CHECK(hear(p->fd, pid, sizeof(pid), -1) == sizeof(pid));
 	/* each ends, and is reaped: none is left, dead or alive */
 	for (int i = 0; i < 2; i++)
@@ -233,7 +233,7 @@ static void forks(void)
 	tell_word(p->fd, 0);
 	proc_expect(p, 0);
 	for (int i = 0; i < 2; i++)
-		whole_end(service[i]);
+		gsasd_stop(service[i]);
 	remove_folder(f.path);
 }
 
@@ -242,11 +242,11 @@ static void forks(void)
 static void refused(const char *path, int error)
 {
 	uint64_t pid = 0;
-	int ret = gsas_fork(path, 1, whole_board(0), &pid);
+	int ret = gsas_fork(path, 1, board_number(0), &pid);
 
 	CHECK_MSG(ret == error && pid == 0, "%.200s: %d, not %d", path, ret,
 		  error);
-	CHECK(remoteFork((char *)path, 1, (uint64_t)whole_board(0)) == 0);
+	CHECK(remoteFork((char *)path, 1, (uint64_t)board_number(0)) == 0);
 }
 
 static int chooser(int fd, int index, void *arg)
@@ -268,14 +268,14 @@ static int chooser(int fd, int index, void *arg)
 	refused(path, -ENOENT);
 	refused("", -ENOENT);
 	NAME(path, "%s/plain", f->allowed);
-	CHECK(gsas_fork(path, 1, whole_board(0), &pid) < 0);
-	CHECK(gsas_fork(f->allowed, 1, whole_board(0), &pid) < 0);
+	CHECK(gsas_fork(path, 1, board_number(0), &pid) < 0);
+	CHECK(gsas_fork(f->allowed, 1, board_number(0), &pid) < 0);
 	memset(path, 'x', sizeof(path));
 	path[GSAS_PATH] = '\0';		/* a byte too long, with its 0 */
 	refused(path, -ENAMETOOLONG);
 	path[0] = '/';
 	path[GSAS_PATH - 1] = '\0';
-	CHECK(gsas_fork(path, 1, whole_board(0), &pid) < 0);
+	CHECK(gsas_fork(path, 1, board_number(0), &pid) < 0);
 	GSAS_IS(-ENXIO, gsas_fork(f->forked, 1, 65535, &pid));
 	GSAS_IS(-ENOENT, gsas_argument(&argument));
 	return 0;
@@ -288,10 +288,10 @@ static void allowed(void)
 
 	make_folder(&f);
 	service = serve(0, &f);
-	p = proc_start(chooser, &f, whole_env(0));
+	p = proc_start(chooser, &f, board_env(0));
 	proc_expect(p, 0);
 	CHECK(zombies(service->pid) == 0);
-	whole_end(service);
+	gsasd_stop(service);
 	remove_folder(f.path);
 }
 
@@ -312,10 +312,10 @@ static void none_allowed(void)
 	struct folder f;
 
 	make_folder(&f);
-	service = whole_serve(0, NULL);
-	p = proc_start(nothing, &f, whole_env(0));
+	service = gsasd_start(0, NULL);
+	p = proc_start(nothing, &f, board_env(0));
 	proc_expect(p, 0);
-	whole_end(service);
+	gsasd_stop(service);
 	remove_folder(f.path);
 }
 
@@ -331,12 +331,12 @@ static int crowder(int fd, int index, void *arg)
 
 	(void)fd;
 	(void)index;
-	GSAS(gsas_alloc(1, whole_board(0), GSAS_JOB, NULL, &page));
+	GSAS(gsas_alloc(1, board_number(0), GSAS_JOB, NULL, &page));
 	GSAS(gsas_write64(page + 8 * FORKED_WHAT, FORKED_STAY));
 	for (int i = 0; i < CHILDREN; i++)
-		GSAS(gsas_fork(f->forked, page, whole_board(0), &pid[i]));
+		GSAS(gsas_fork(f->forked, page, board_number(0), &pid[i]));
 	for (int i = 0; i < 2; i++)
-		GSAS_IS(-EDQUOT, gsas_fork(f->forked, page, whole_board(0),
+		GSAS_IS(-EDQUOT, gsas_fork(f->forked, page, board_number(0),
 					   &extra));
 	CHECK(extra == 0);
 	await((uint64_t *)page, CHILDREN);
@@ -344,8 +344,8 @@ static int crowder(int fd, int index, void *arg)
 	CHECK(kill((pid_t)pid[1], SIGKILL) == 0);
 	while (lives(pid[1]))
 		procs_nap(1000);
-	GSAS(gsas_fork(f->forked, page, whole_board(0), &pid[1]));
-	GSAS_IS(-EDQUOT, gsas_fork(f->forked, page, whole_board(0), &extra));
+	GSAS(gsas_fork(f->forked, page, board_number(0), &pid[1]));
+	GSAS_IS(-EDQUOT, gsas_fork(f->forked, page, board_number(0), &extra));
 	await((uint64_t *)page, CHILDREN + 1);
 	GSAS(gsas_write64(page + 8 * FORKED_WHAT, FORKED_TELL));
 	for (int i = 0; i < CHILDREN; i++)
@@ -361,12 +361,12 @@ static void children(void)
 	struct folder f;
 
 	make_folder(&f);
-	service = whole_serve(0, (const char *[]){
+	service = gsasd_start(0, (const char *[]){
 		"--exec", f.allowed, "--logs", f.path, "--children", "3", NULL,
 	});
-	p = proc_start(crowder, &f, whole_env(0));
+	p = proc_start(crowder, &f, board_env(0));
 	proc_expect(p, 0);
-	whole_end(service);
+	gsasd_stop(service);
 	remove_folder(f.path);
 }
 
@@ -381,10 +381,10 @@ static int gsasctl(char *text, size_t len, const char *args)
 	FILE *f;
 	int status;
 
-	whole_program("gsasctl", program, sizeof(program));
+	build_program("gsasctl", program, sizeof(program));
 	NAME(line, "FI_UNIMEM_BOARD=%d %s %s %s --board %d 2>&1",
-	     whole_board(0), exec != NULL ? exec : "", program, args,
-	     whole_board(0));
+	     board_number(0), exec != NULL ? exec : "", program, args,
+	     board_number(0));
 	f = popen(line, "r");
 	CHECK(f != NULL);
 	n = fread(text, 1, len - 1, f);
@@ -409,8 +409,8 @@ static bool listed(const char *args, uint64_t address)
 /* Has pages, and starts another one that has and is killed. */
 static int parent(int fd, int index)
 {
-	const struct folder *f = g_whole;
-	uint64_t board = (uint64_t)whole_board(0);
+	const struct folder *f = g_role_memory;
+	uint64_t board = (uint64_t)board_number(0);
 	uint64_t *page = allocSharedPage(5, board);
 
 	(void)index;
@@ -427,7 +427,7 @@ static int parent(int fd, int index)
 
 static void *allocate(void *arg)
 {
-	*(uint64_t **)arg = allocSharedPage(5, (uint64_t)whole_board(0));
+	*(uint64_t **)arg = allocSharedPage(5, (uint64_t)board_number(0));
 	return NULL;
 }
 
@@ -454,10 +454,10 @@ static void kept_by_a_process(void)
 	uint64_t page;
 
 	make_folder(&f);
-	whole_share(sizeof(f));
+	role_share(sizeof(f));
 	service = serve(0, &f);
-	whole_job();
-	p = whole_start("keeper", 0, whole_env(0));
+	role_new_job();
+	p = role_start("keeper", 0, board_env(0));
 	page = hear_word(p->fd);
 	for (int i = 0; i < 20; i++)	/* the thread's end is seen meanwhile */
 		CHECK(!listed("pages --orphans", page));
@@ -472,7 +472,7 @@ static void kept_by_a_process(void)
 	CHECK(strstr(text, "--yes") != NULL && listed("pages", page));
 	CHECK(gsasctl(text, sizeof(text), "reclaim --yes") == 0);
 	CHECK(!listed("pages", page));
-	whole_end(service);
+	gsasd_stop(service);
 	remove_folder(f.path);
 }
 
@@ -484,12 +484,12 @@ static void orphans(void)
 	struct folder f;
 
 	make_folder(&f);
-	whole_share(sizeof(f));
-	memcpy(g_whole, &f, sizeof(f));
+	role_share(sizeof(f));
+	memcpy(g_role_memory, &f, sizeof(f));
 	service = serve(0, &f);
 	for (int i = 0; i < 2; i++) {
-		whole_job();
-		p[i] = whole_start("parent", i, whole_env(0));
+		role_new_job();
+		p[i] = role_start("parent", i, board_env(0));
 		own[i] = hear_word(p[i]->fd);
 		childs[i] = hear_word(p[i]->fd);
 		CHECK(own[i] != 0 && childs[i] != 0);
@@ -518,7 +518,7 @@ static void orphans(void)
 		;
 	CHECK(gsasctl(text, sizeof(text), "reclaim --yes") == 0);
 	CHECK(!listed("pages", own[1]) && !listed("pages", childs[1]));
-	whole_end(service);
+	gsasd_stop(service);
 	remove_folder(f.path);
 }
 
@@ -531,13 +531,13 @@ static const struct procs_case cases[] = {
 	{ "kept_by_a_process", kept_by_a_process, 60 },
 };
 
-static const struct whole_role roles[] = {
+static const struct gsas_role roles[] = {
 	{ "parent", parent },
 	{ "keeper", keeper },
 };
 
 int main(int argc, char **argv)
 {
-	whole_roles(argc, argv, roles, 2);
+	role_main(argc, argv, roles, 2);
 	return procs_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

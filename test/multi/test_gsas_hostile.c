@@ -47,7 +47,7 @@ struct shared {
 
 static struct shared *shared(void)
 {
-	return g_whole;
+	return g_role_memory;
 }
 
 static uint64_t pattern(uint64_t at)
@@ -63,7 +63,7 @@ static void write_patterns(void)
 	for (int r = 0; r < REGIONS; r++) {
 		gsas_addr at;
 
-		GSAS(gsas_alloc(PAGES, whole_board(0), region_flags[r], NULL,
+		GSAS(gsas_alloc(PAGES, board_number(0), region_flags[r], NULL,
 				&at));
 		for (size_t i = 0; i < PAGES * GSAS_PAGE / 8; i++)
 			page[i] = i == 0 ? 0 : pattern(at + i);
@@ -184,9 +184,9 @@ static void acquire(struct holdings *h)
 	size_t len;
 	void *at;
 
-	GSAS(gsas_alloc(4, whole_board(0), GSAS_JOB, NULL, &h->own));
-	GSAS(gsas_alloc(4, whole_board(0), GSAS_MAPPED, NULL, &h->mapped));
-	GSAS(gsas_queue_create(100, 8, whole_board(0), GSAS_JOB, NULL,
+	GSAS(gsas_alloc(4, board_number(0), GSAS_JOB, NULL, &h->own));
+	GSAS(gsas_alloc(4, board_number(0), GSAS_MAPPED, NULL, &h->mapped));
+	GSAS(gsas_queue_create(100, 8, board_number(0), GSAS_JOB, NULL,
 			       &h->queue));
 	GSAS(gsas_map(h->mapped, &at, &len));
 	/* after another one, its page words say nothing */
@@ -216,12 +216,12 @@ static void use(const struct holdings *h)
 /* What earlier ones left: their memory, and not the victims'. */
 static void reclaim(void)
 {
-	struct whole_raw r;
+	struct bare r;
 
-	whole_raw_open(&r, whole_board(0));
-	whole_raw_join(&r);
-	CHECK(whole_raw_ask(&r, GSAS_RECLAIM, 0, 0, 0, NULL, NULL) == GSAS_OK);
-	whole_raw_close(&r);
+	bare_open(&r, board_number(0));
+	bare_join(&r);
+	CHECK(bare_ask(&r, GSAS_RECLAIM, 0, 0, 0, NULL, NULL) == GSAS_OK);
+	bare_close(&r);
 }
 
 /* From now on a call that hangs ends the process. */
@@ -276,7 +276,7 @@ static uint64_t sense(uint64_t *seed, const uint64_t *known, int n)
 	case 2:
 		return r % 100000;
 	case 3:
-		return gsas_base((uint32_t)whole_board(0)) + r % (1 << 26);
+		return gsas_base((uint32_t)board_number(0)) + r % (1 << 26);
 	case 4:
 		return r << (r % 64);
 	default:
@@ -289,16 +289,16 @@ static void storm(uint64_t seed, bool joined, bool deaf)
 {
 	uint64_t known[REGIONS + 1] = { 0 }, w[GSAS_WORDS];
 	uint32_t space;
-	struct whole_raw r;
+	struct bare r;
 
-	whole_raw_open(&r, whole_board(0));
+	bare_open(&r, board_number(0));
 	space = r.hif->caps->space_bytes;
 	for (int i = 0; i < REGIONS; i++)
 		known[i] = shared()->address[i];
 	if (joined) {
-		whole_raw_join(&r);
-		CHECK(whole_raw_ask(&r, GSAS_ALLOC, 0, 4, 0, &known[REGIONS],
-				    NULL) == GSAS_OK);
+		bare_join(&r);
+		CHECK(bare_ask(&r, GSAS_ALLOC, 0, 4, 0, &known[REGIONS],
+			       NULL) == GSAS_OK);
 	}
 	for (uint32_t i = 0; i + 8 <= space; i += 8) {
 		uint64_t x = sense(&seed, known, REGIONS + 1);
@@ -309,15 +309,15 @@ static void storm(uint64_t seed, bool joined, bool deaf)
 	for (int i = 0; i < OPCODES * STORM && !r.dead; i++) {
 		for (int k = 0; k < GSAS_WORDS; k++)
 			w[k] = sense(&seed, known, REGIONS + 1);
-		if (!whole_raw_send(&r, (uint8_t)(i % OPCODES),
-				    (uint8_t)procs_random(&seed), w) && deaf)
+		if (!bare_send(&r, (uint8_t)(i % OPCODES),
+			       (uint8_t)procs_random(&seed), w) && deaf)
 			break;
 		if (!deaf)
-			shared()->answers += (uint64_t)whole_raw_drain(&r);
+			shared()->answers += (uint64_t)bare_drain(&r);
 	}
 	CHECK_MSG(!r.dead, "the service let go of a client that kept the rules "
 		  "of packets");
-	whole_raw_close(&r);
+	bare_close(&r);
 }
 
 static int stormy(int fd, int index, void *arg)
@@ -337,11 +337,11 @@ static void begin(struct proc **service, struct proc *p[VICTIMS])
 {
 	static const char *const options[] = { LIMITS, NULL };
 
-	whole_share(sizeof(struct shared));
-	*service = whole_serve(0, options);
-	whole_job();
+	role_share(sizeof(struct shared));
+	*service = gsasd_start(0, options);
+	role_new_job();
 	for (int i = 0; i < VICTIMS; i++) {
-		p[i] = whole_start("victim", i, whole_env(i));
+		p[i] = role_start("victim", i, board_env(i));
 		hear_word(p[i]->fd);
 	}
 	for (int i = 0; i < VICTIMS; i++)
@@ -358,7 +358,7 @@ static void end(struct proc *service, struct proc *p[VICTIMS])
 	for (int i = 0; i < VICTIMS; i++)
 		proc_expect(p[i], 0);
 	CHECK(shared()->done[0] > 0 && shared()->done[1] > 0);
-	whole_end(service);
+	gsasd_stop(service);
 	procs_note("%" PRIu64 " additions",
 		   shared()->done[0] + shared()->done[1]);
 }
@@ -368,9 +368,9 @@ static void attack(struct proc **p, proc_fn fn, uint64_t seed,
 		   struct proc *service)
 {
 	if (*p == NULL)
-		*p = proc_start(fn, &seed, whole_env(seed % 2));
+		*p = proc_start(fn, &seed, board_env(seed % 2));
 	else
-		proc_restart(*p, fn, &seed, whole_env(seed % 2));
+		proc_restart(*p, fn, &seed, board_env(seed % 2));
 	while (!proc_ended(*p, 10))
 		CHECK_MSG(!proc_ended(service, 0), "gsasd ended");
 }
@@ -416,12 +416,12 @@ static const struct procs_case cases[] = {
 	{ "nonsense", nonsense, 300 },
 };
 
-static const struct whole_role roles[] = {
+static const struct gsas_role roles[] = {
 	{ "victim", victim },
 };
 
 int main(int argc, char **argv)
 {
-	whole_roles(argc, argv, roles, 1);
+	role_main(argc, argv, roles, 1);
 	return procs_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

@@ -37,7 +37,7 @@ static void take_all(int board)
 
 	while (ret == 0) {
 		CHECK(nheld < PIECES);
-		ret = gsas_alloc(PIECE, whole_board(board), nheld % 2 != 0 ?
+		ret = gsas_alloc(PIECE, board_number(board), nheld % 2 != 0 ?
 				 GSAS_MAPPED : 0, NULL, &held[nheld]);
 		nheld += ret == 0;
 	}
@@ -73,9 +73,9 @@ static int eater(int fd, int index, void *arg)
 		CHECK_MSG(got >= ask->least && got <= ask->most,
 			  "%llu bytes", (unsigned long long)got);
 		/* much too much, of both kinds */
-		GSAS_IS(-ENOMEM, gsas_alloc(GROUP / GSAS_PAGE, whole_board(0),
+		GSAS_IS(-ENOMEM, gsas_alloc(GROUP / GSAS_PAGE, board_number(0),
 					    0, NULL, &big));
-		GSAS_IS(-ENOMEM, gsas_alloc(GROUP / GSAS_PAGE, whole_board(0),
+		GSAS_IS(-ENOMEM, gsas_alloc(GROUP / GSAS_PAGE, board_number(0),
 					    GSAS_MAPPED, NULL, &big));
 		for (int i = 0; i < nheld; i++)
 			for (uint64_t p = 0; p < PIECE; p++)
@@ -102,7 +102,7 @@ static int queuer(int fd, int index, void *arg)
 	(void)fd;
 	(void)index;
 	(void)arg;
-	GSAS(gsas_queue_create(quota, 512, whole_board(0), 0, NULL, &addr));
+	GSAS(gsas_queue_create(quota, 512, board_number(0), 0, NULL, &addr));
 	GSAS(gsas_queue_open(addr, &q));
 	take_all(0);
 	while (n < quota && (ret = gsas_enqueue(q, n)) == 0)
@@ -148,15 +148,15 @@ static void in_group(const char *const *options, proc_fn fn,
 	snprintf(parent, sizeof(parent), "%s", dir);
 	*strrchr(parent, '/') = '\0';
 	CHECK(group_enter(dir, getpid()));
-	whole_own_service();
+	gsasd_copy();
 	for (int i = 0; i < 2; i++)
-		service[i] = whole_serve(i, options);
-	whole_own_service_end();
+		service[i] = gsasd_start(i, options);
+	gsasd_copy_remove();
 	CHECK(group_enter(parent, getpid()));
 	for (int i = 0; i < n; i++)
-		proc_expect(proc_start(fn, (void *)&asks[i], whole_env(0)), 0);
+		proc_expect(proc_start(fn, (void *)&asks[i], board_env(0)), 0);
 	for (int i = 0; i < 2; i++)
-		whole_end(service[i]);
+		gsasd_stop(service[i]);
 	procs_forget();
 	group_end(dir);
 }

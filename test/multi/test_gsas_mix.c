@@ -78,7 +78,7 @@ static uint64_t g_ops;			/* of each process */
 
 struct mixer {
 	struct node n;
-	struct whole_raw raw[PLACES];	/* to the service of a region */
+	struct bare raw[PLACES];	/* to the service of a region */
 	gsas_addr base[PLACES];
 	uint8_t *window;		/* of MAPPED */
 	int index;
@@ -150,8 +150,8 @@ static uint64_t bare(struct mixer *m, enum place place, uint8_t opcode,
 {
 	uint64_t result, error;
 
-	error = whole_raw_ask(&m->raw[place], opcode, word(m, place, at), arg1,
-			      arg2, &result, more);
+	error = bare_ask(&m->raw[place], opcode, word(m, place, at), arg1,
+			 arg2, &result, more);
 	CHECK_MSG(error == GSAS_OK, "opcode %u: error %" PRIu64, opcode, error);
 	return result;
 }
@@ -392,10 +392,10 @@ static void misuse(struct mixer *m)
 
 	GSAS_IS(-FI_EPERM, gsas_read4k(m->base[MAPPED], page));
 	GSAS_IS(-FI_EPERM, gsas_write128(at, pair));
-	CHECK(whole_raw_ask(&m->raw[MAPPED], GSAS_READ4K, m->base[MAPPED], 0, 0,
-			    NULL, NULL) == GSAS_E_MAPPED);
-	CHECK(whole_raw_ask(&m->raw[MAPPED], GSAS_WRITE128, at, 1, 2, NULL,
-			    NULL) == GSAS_E_MAPPED);
+	CHECK(bare_ask(&m->raw[MAPPED], GSAS_READ4K, m->base[MAPPED], 0, 0,
+		       NULL, NULL) == GSAS_E_MAPPED);
+	CHECK(bare_ask(&m->raw[MAPPED], GSAS_WRITE128, at, 1, 2, NULL,
+		       NULL) == GSAS_E_MAPPED);
 	g_all->refused += 4;
 }
 
@@ -483,7 +483,7 @@ static void allocate(struct mixer *m, int fd)
 	};
 
 	for (int i = 0; i < PLACES; i++) {
-		GSAS(gsas_alloc(1, whole_board(i), flags[i], NULL,
+		GSAS(gsas_alloc(1, board_number(i), flags[i], NULL,
 				&m->base[i]));
 		tell_word(fd, m->base[i]);
 	}
@@ -501,8 +501,8 @@ static int mixer(int fd, int index, void *arg)
 		allocate(&m, fd);
 	for (int i = 0; i < PLACES; i++) {
 		m.base[i] = hear_word(fd);
-		whole_raw_open(&m.raw[i], gsas_board_of_address(m.base[i]));
-		whole_raw_join(&m.raw[i]);
+		bare_open(&m.raw[i], gsas_board_of_address(m.base[i]));
+		bare_join(&m.raw[i]);
 	}
 	GSAS(gsas_map(m.base[MAPPED], &at, &bytes));
 	CHECK(bytes == GSAS_PAGE);
@@ -516,7 +516,7 @@ static int mixer(int fd, int index, void *arg)
 	node_idle(&m.n, fd);
 	for (int i = 0; i < PLACES; i++) {
 		check_region(&m, i);
-		whole_raw_close(&m.raw[i]);
+		bare_close(&m.raw[i]);
 	}
 	tell_word(fd, 0);
 	hear_word(fd);			/* all have looked */
@@ -547,9 +547,9 @@ static void mix(int boards)
 		procs_skip("this processor has no atomics of 16 bytes");
 	set_up();
 	for (int i = 0; i < 2; i++)
-		service[i] = whole_serve(i, NULL);
+		service[i] = gsasd_start(i, NULL);
 	for (int i = 0; i < NPROCS; i++)
-		p[i] = proc_start(mixer, NULL, whole_env(i % boards));
+		p[i] = proc_start(mixer, NULL, board_env(i % boards));
 	for (int i = 0; i < PLACES; i++)
 		base[i] = hear_word(p[OWNER]->fd);
 	for (int i = 0; i < NPROCS; i++)
@@ -568,7 +568,7 @@ static void mix(int boards)
 		proc_expect(p[i], 0);
 	}
 	for (int i = 0; i < 2; i++)
-		whole_end(service[i]);
+		gsasd_stop(service[i]);
 	for (int i = 0; i < WAYS; i++)
 		CHECK(g_ops < 1000 || g_all->by[i] > 0);
 	procs_note("%" PRIu64 " operations by others, %" PRIu64 " of them of "

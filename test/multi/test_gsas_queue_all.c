@@ -188,7 +188,7 @@ static int consumer(int fd, int index, void *arg)
 	gsas_addr queue;
 	int n = *(int *)arg;
 
-	GSAS(gsas_queue_create(QUOTA, BUFFER, whole_board(0), GSAS_WORLD, NULL,
+	GSAS(gsas_queue_create(QUOTA, BUFFER, board_number(0), GSAS_WORLD, NULL,
 			       &queue));
 	tell_word(fd, queue);
 	for (int i = 0; i < n; i++) {
@@ -246,7 +246,7 @@ static void kill_one(struct line *line, gsas_addr queue, int board)
 	line->words -= life->accepted;
 	o = new_life(queue, line->words);
 	line->life = o->life;
-	proc_restart(line->p, producer, o, whole_env(board));
+	proc_restart(line->p, producer, o, board_env(board));
 }
 
 static int count_done(const struct line *line)
@@ -327,7 +327,7 @@ static void set_up(struct proc *service[2], uint64_t words)
 	/* each kill may leave marks as long as a producer's share unused */
 	g_mark = shared_bytes(words * (LIVES / PRODUCERS + 1) + LIVES);
 	for (int i = 0; i < 2; i++)
-		service[i] = whole_serve(i, NULL);
+		service[i] = gsasd_start(i, NULL);
 }
 
 static void run(int takers)
@@ -338,14 +338,14 @@ static void run(int takers)
 	gsas_addr queue;
 
 	set_up(service, words);
-	taker = proc_start(consumer, &takers, whole_env(0));
+	taker = proc_start(consumer, &takers, board_env(0));
 	queue = hear_word(taker->fd);
 	for (int i = 0; i < PRODUCERS; i++) {
 		struct orders *o = new_life(queue, words / PRODUCERS);
 
 		line[i].life = o->life;
 		line[i].words = o->words;
-		line[i].p = proc_start(producer, o, whole_env(i % 2));
+		line[i].p = proc_start(producer, o, board_env(i % 2));
 	}
 	produce(line, taker, queue, words);
 	while (!all_came()) {
@@ -358,7 +358,7 @@ static void run(int takers)
 	/* takers stop for milliseconds: the quota was reached */
 	CHECK(words < 20 * QUOTA || g_all->refused > 0);
 	for (int i = 0; i < 2; i++)
-		whole_end(service[i]);
+		gsasd_stop(service[i]);
 }
 
 static void one_taker(void)
@@ -381,7 +381,7 @@ static int owner(int fd, int index, void *arg)
 	gsas_addr queue;
 
 	(void)index;
-	GSAS(gsas_queue_create(quota, BUFFER, whole_board(0), GSAS_WORLD, NULL,
+	GSAS(gsas_queue_create(quota, BUFFER, board_number(0), GSAS_WORLD, NULL,
 			       &queue));
 	tell_word(fd, queue);
 	hear_word(fd);
@@ -403,10 +403,10 @@ static void quota(void)
 	gsas_addr queue;
 
 	set_up(service, 0);
-	taker = proc_start(owner, &words, whole_env(0));
+	taker = proc_start(owner, &words, board_env(0));
 	queue = hear_word(taker->fd);
 	for (int i = 0; i < PRODUCERS; i++)
-		p[i] = proc_start(filler, &queue, whole_env(i % 2));
+		p[i] = proc_start(filler, &queue, board_env(i % 2));
 	while (g_all->accepted < words || g_all->full < PRODUCERS)
 		procs_nap(500);
 	g_all->stop = 1;
@@ -421,7 +421,7 @@ static void quota(void)
 	tell_word(taker->fd, 0);
 	proc_expect(taker, 0);
 	for (int i = 0; i < 2; i++)
-		whole_end(service[i]);
+		gsasd_stop(service[i]);
 }
 
 /* Puts one word in, and sits on what else it was granted. */
@@ -445,14 +445,14 @@ static void grants_of_the_killed(void)
 	gsas_addr queue;
 
 	set_up(service, 0);
-	taker = proc_start(owner, &words, whole_env(0));
+	taker = proc_start(owner, &words, board_env(0));
 	queue = hear_word(taker->fd);
 	for (int i = 0; i < 4; i++) {
-		p = proc_start(hoarder, &queue, whole_env(1));
+		p = proc_start(hoarder, &queue, board_env(1));
 		hear_word(p->fd);
 		proc_kill(p);
 	}
-	p = proc_start(filler, &queue, whole_env(1));
+	p = proc_start(filler, &queue, board_env(1));
 	while (g_all->accepted < words)
 		CHECK(!proc_ended(p, 1));
 	g_all->stop = 1;
@@ -463,7 +463,7 @@ static void grants_of_the_killed(void)
 	tell_word(taker->fd, 0);
 	proc_expect(taker, 0);
 	for (int i = 0; i < 2; i++)
-		whole_end(service[i]);
+		gsasd_stop(service[i]);
 }
 
 static const struct procs_case cases[] = {

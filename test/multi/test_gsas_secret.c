@@ -45,7 +45,7 @@ static int client(int fd, int index, void *arg)
 	(void)index;
 	(void)arg;
 	for (unsigned kind = 0; kind <= GSAS_MAPPED; kind += GSAS_MAPPED) {
-		GSAS(gsas_alloc(1, whole_board(0), kind, NULL, &at));
+		GSAS(gsas_alloc(1, board_number(0), kind, NULL, &at));
 		GSAS(gsas_write64(at, 5));
 		GSAS(gsas_read64(at, &value));
 		CHECK(value == 5);
@@ -68,10 +68,10 @@ static void ordinary_user(void)
 	if (getuid() == 0 && (setresgid(NOBODY, NOBODY, NOBODY) != 0 ||
 			      setresuid(NOBODY, NOBODY, NOBODY) != 0))
 		procs_skip("root cannot become an ordinary user");
-	whole_program("gsasd", path, sizeof(path));
+	build_program("gsasd", path, sizeof(path));
 	if (access(path, X_OK) != 0)
 		procs_skip("an ordinary user may not run %s", path);
-	service = whole_serve(0, NULL);
+	service = gsasd_start(0, NULL);
 	CHECK(is_denied(open_of(service->pid, "mem", O_RDWR)));
 	CHECK(is_denied(open_of(service->pid, "mem", O_RDONLY)));
 	CHECK(is_denied(open_of(service->pid, "map_files", O_RDONLY |
@@ -83,8 +83,8 @@ static void ordinary_user(void)
 	      errno == EPERM);
 	/* by comparison: a process that hides nothing */
 	CHECK(open_of(getpid(), "fd", O_RDONLY | O_DIRECTORY) == 0);
-	proc_expect(proc_start(client, NULL, whole_env(0)), 0);
-	whole_end(service);
+	proc_expect(proc_start(client, NULL, board_env(0)), 0);
+	gsasd_stop(service);
 	procs_forget();
 }
 

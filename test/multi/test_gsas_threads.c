@@ -21,7 +21,7 @@ static const char *const *exanode(void)
 {
 	static const char *env[3];
 
-	env[0] = whole_env(0)[0];
+	env[0] = board_env(0)[0];
 	env[1] = "FI_UNIMEM_PROFILE=exanode";
 	return env;
 }
@@ -141,10 +141,10 @@ static void last_interface(void)
 
 	/* the same profile: a child of ours with the same environment */
 	setenv("FI_UNIMEM_PROFILE", "exanode", 1);
-	service = whole_serve(0, NULL);
+	service = gsasd_start(0, NULL);
 	p = proc_start(user, NULL, exanode());
 	proc_expect(p, 0);
-	whole_end(service);
+	gsasd_stop(service);
 }
 
 static int holder(int fd, int index, void *arg)
@@ -166,13 +166,13 @@ static void killed(void)
 	struct proc *service, *p;
 
 	setenv("FI_UNIMEM_PROFILE", "exanode", 1);
-	service = whole_serve(0, NULL);
+	service = gsasd_start(0, NULL);
 	for (int i = 0; i < 5; i++) {
 		p = proc_start(holder, NULL, exanode());
 		hear_word(p->fd);
 		proc_kill(p);
 	}
-	whole_end(service);
+	gsasd_stop(service);
 }
 
 static const struct procs_case cases[] = {

@@ -49,7 +49,7 @@ static void bind_form(const struct squat *s, unsigned iface, int k)
 	socklen_t n;
 
 	len = snprintf(sun.sun_path + 1, room, "%s.%u.%d.%u", s->kind,
-		       (unsigned)USER, whole_board(0), iface);
+		       (unsigned)USER, board_number(0), iface);
 	if (k > 0)
 		len += snprintf(sun.sun_path + 1 + len, room - (size_t)len,
 				".%d", k);
@@ -139,7 +139,7 @@ static struct hal *hal_here(void)
 	struct hal *hal;
 
 	hal_log_set(take_line);
-	CHECK(setenv("FI_UNIMEM_BOARD", whole_env(0)[0] +
+	CHECK(setenv("FI_UNIMEM_BOARD", board_env(0)[0] +
 		     strlen("FI_UNIMEM_BOARD="), 1) == 0);
 	CHECK(hal_get(NULL, &hal) == 0);
 	return hal;
@@ -149,9 +149,9 @@ static struct hal *hal_here(void)
 static int open_if(struct hal *hal, int number, struct hal_if **hif)
 {
 	return number == HAL_IF_SERVICE ?
-	       hal_if_open_service(hal, whole_board(0), hif) :
-	       number < 0 ? hal_if_open(hal, whole_board(0), hif) :
-	       hal_if_open_number(hal, whole_board(0), number, hif);
+	       hal_if_open_service(hal, board_number(0), hif) :
+	       number < 0 ? hal_if_open(hal, board_number(0), hif) :
+	       hal_if_open_number(hal, board_number(0), number, hif);
 }
 
 static void service(struct hal_if *hif, struct hal_peer *out)
@@ -435,11 +435,11 @@ static void conformance(void)
 	pid_t pid;
 
 	squat(s, 2);
-	whole_program("test/conform/hal_conform", path, sizeof(path));
+	build_program("test/conform/hal_conform", path, sizeof(path));
 	if (access(path, X_OK) != 0)
 		procs_skip("an ordinary user may not run %s", path);
-	snprintf(board, sizeof(board), "%d", whole_board(0));
-	snprintf(boards, sizeof(boards), "%d", whole_board(0) + 1);
+	snprintf(board, sizeof(board), "%d", board_number(0));
+	snprintf(boards, sizeof(boards), "%d", board_number(0) + 1);
 	setenv("FI_UNIMEM_BOARD", board, 1);
 	setenv("FI_UNIMEM_BOARDS", boards, 1);
 	out = memfd_create("out", MFD_CLOEXEC);
@@ -468,7 +468,7 @@ static void need_gsasd(void)
 {
 	char path[4096];
 
-	whole_program("gsasd", path, sizeof(path));
+	build_program("gsasd", path, sizeof(path));
 	if (access(path, X_OK) != 0)
 		procs_skip("an ordinary user may not run %s", path);
 	setenv("GSASD", path, 1);
@@ -481,7 +481,7 @@ static int client(int fd, int index, void *arg)
 	uint64_t value;
 
 	(void)arg;
-	GSAS(gsas_alloc(1, whole_board(0), 0, NULL, &own));
+	GSAS(gsas_alloc(1, board_number(0), 0, NULL, &own));
 	GSAS(gsas_write64(own, 5 + (uint64_t)index));
 	tell_word(fd, own);
 	at = hear_word(fd);		/* of the other */
@@ -499,7 +499,7 @@ static void gsas_meet(void)
 	uint64_t at[2];
 
 	for (int i = 0; i < 2; i++)
-		p[i] = proc_start(client, NULL, whole_env(0));
+		p[i] = proc_start(client, NULL, board_env(0));
 	for (int i = 0; i < 2; i++)
 		at[i] = hear_word(p[i]->fd);
 	for (int i = 0; i < 2; i++)
@@ -534,7 +534,7 @@ static int barred(int fd, int index, void *arg)
 	(void)fd;
 	(void)index;
 	CHECK(f != NULL && dup2(fileno(f), STDERR_FILENO) >= 0);
-	CHECK(gsas_alloc(1, whole_board(0), 0, NULL, &at) ==
+	CHECK(gsas_alloc(1, board_number(0), 0, NULL, &at) ==
 	      *(const int *)arg);
 	rewind(f);
 	n = fread(line, 1, sizeof(line) - 1, f);
@@ -554,7 +554,7 @@ static void gsas_barred(void)
 
 	squat(s, 1);
 	need_gsasd();
-	proc_expect(proc_start(barred, &ret, whole_env(0)), 0);
+	proc_expect(proc_start(barred, &ret, board_env(0)), 0);
 	procs_forget();
 }
 
@@ -567,7 +567,7 @@ static void gsas_barred_listens(void)
 
 	squat(s, 2);
 	need_gsasd();
-	proc_expect(proc_start(barred, &ret, whole_env(0)), 0);
+	proc_expect(proc_start(barred, &ret, board_env(0)), 0);
 	procs_forget();
 }
 
