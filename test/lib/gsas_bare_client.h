@@ -4,8 +4,8 @@
  * It is served by turns with them, in one thread, so that what comes first is
  * known; or by a thread of its own (serve_apart()).
  */
-#ifndef GSAS_RAW_H
-#define GSAS_RAW_H
+#ifndef GSAS_BARE_CLIENT_H
+#define GSAS_BARE_CLIENT_H
 
 #include <pthread.h>
 #include <sched.h>
@@ -95,7 +95,7 @@ static inline void serve_here(void)
 
 /* ---- Clients ------------------------------------------------------------- */
 
-struct raw {
+struct bare {
 	struct hal_if *hif;
 	struct hal_peer *peer;
 	bool dead;
@@ -106,9 +106,9 @@ struct answer {
 	uint64_t error, result, more;
 };
 
-static struct raw g_raw[CLIENTS];
+static struct bare g_bare[CLIENTS];
 
-static inline void raw_look(struct raw *r)
+static inline void bare_service(struct bare *r)
 {
 	struct hal_event ev[4];
 	int n = hal_if_service(r->hif, ev, 4);
@@ -127,10 +127,10 @@ static inline uint64_t now_s(void)
 	return (uint64_t)ts.tv_sec;
 }
 
-static inline void step(struct raw *r)
+static inline void step(struct bare *r)
 {
 	if (r != NULL)
-		raw_look(r);
+		bare_service(r);
 	if (g_threaded)
 		sched_yield();
 	else
@@ -152,7 +152,7 @@ static inline struct gsas_stat *stat(void)
 	return gsas_service_stat(gsas_board_service(g_board));
 }
 
-static inline int raw_connect(struct raw *r)
+static inline int bare_connect(struct bare *r)
 {
 	const struct hal_addr to = {
 		.version = HAL_ADDR_VERSION, .board = (uint16_t)g_number,
@@ -162,24 +162,24 @@ static inline int raw_connect(struct raw *r)
 	return hal_connect(r->hif, &to, &r->peer);
 }
 
-static inline void raw_open(struct raw *r)
+static inline void bare_open(struct bare *r)
 {
 	int ret;
 
-	*r = (struct raw){ 0 };
+	*r = (struct bare){ 0 };
 	assert_int_equal(hal_if_open(g_hal, g_number, &r->hif), 0);
-	UNTIL(r, (ret = raw_connect(r)) != -FI_EAGAIN);
+	UNTIL(r, (ret = bare_connect(r)) != -FI_EAGAIN);
 	assert_int_equal(ret, 0);
 }
 
-static inline void raw_close(struct raw *r)
+static inline void bare_close(struct bare *r)
 {
 	if (r->hif != NULL)
 		hal_if_close(r->hif);
-	*r = (struct raw){ 0 };
+	*r = (struct bare){ 0 };
 }
 
-static inline bool raw_send(struct raw *r, uint8_t opcode, uint8_t tag,
+static inline bool bare_send(struct bare *r, uint8_t opcode, uint8_t tag,
 		     uint64_t address, uint64_t arg1, uint64_t arg2)
 {
 	uint64_t w[GSAS_WORDS] = { address, arg1, arg2 };
@@ -188,7 +188,7 @@ static inline bool raw_send(struct raw *r, uint8_t opcode, uint8_t tag,
 			    NULL, 0) == 0;
 }
 
-static inline bool raw_take(struct raw *r, struct answer *a)
+static inline bool bare_take(struct bare *r, struct answer *a)
 {
 	const struct hal_cell *cell;
 	uint64_t head;
@@ -207,42 +207,42 @@ static inline bool raw_take(struct raw *r, struct answer *a)
 	return true;
 }
 
-static inline struct answer raw_ask(struct raw *r, uint8_t opcode,
-				    uint64_t address, uint64_t arg1,
-				    uint64_t arg2)
+static inline struct answer bare_ask(struct bare *r, uint8_t opcode,
+				     uint64_t address, uint64_t arg1,
+				     uint64_t arg2)
 {
 	static uint8_t tag;
 	struct answer a;
 
 	tag = tag % GSAS_TAGS + 1;
-	UNTIL(r, raw_send(r, opcode, tag, address, arg1, arg2));
-	UNTIL(r, raw_take(r, &a));
+	UNTIL(r, bare_send(r, opcode, tag, address, arg1, arg2));
+	UNTIL(r, bare_take(r, &a));
 	assert_int_equal(a.opcode, opcode);
 	assert_int_equal(a.tag, tag);
 	return a;
 }
 
-static inline uint64_t ask(struct raw *r, uint8_t opcode, uint64_t address,
+static inline uint64_t ask(struct bare *r, uint8_t opcode, uint64_t address,
 		    uint64_t arg1, uint64_t arg2)
 {
-	struct answer a = raw_ask(r, opcode, address, arg1, arg2);
+	struct answer a = bare_ask(r, opcode, address, arg1, arg2);
 
 	assert_int_equal(a.error, GSAS_OK);
 	return a.result;
 }
 
 #define REFUSED(why, ...)						\
-	assert_int_equal(raw_ask(__VA_ARGS__).error, GSAS_E_##why)
+	assert_int_equal(bare_ask(__VA_ARGS__).error, GSAS_E_##why)
 
-static inline void raw_join(struct raw *r)
+static inline void bare_join(struct bare *r)
 {
-	raw_open(r);
+	bare_open(r);
 	ask(r, GSAS_JOIN, JOB, JOB, 0);
 }
 
 /* Store into the space the service keeps for us. */
-static inline void raw_store(struct raw *r, uint32_t off, const void *src,
-			     size_t len)
+static inline void bare_store(struct bare *r, uint32_t off, const void *src,
+			      size_t len)
 {
 	assert_int_equal(hal_space_ready(r->peer, off + (uint32_t)len), 0);
 	hal_space_write(r->peer, off, src, len);
@@ -255,7 +255,7 @@ static inline int teardown(void **state)
 	if (g_threaded)
 		serve_here();
 	for (int i = 0; i < CLIENTS; i++)
-		raw_close(&g_raw[i]);
+		bare_close(&g_bare[i]);
 	if (g_board != NULL)
 		gsas_board_close(g_board);
 	g_board = NULL;
@@ -266,7 +266,7 @@ static inline int teardown(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-static inline int raw_begin(void)
+static inline int bare_begin(void)
 {
 	/* boards that no other test on the machine uses */
 	if (getenv("FI_UNIMEM_BOARDS") == NULL &&
@@ -277,10 +277,10 @@ static inline int raw_begin(void)
 	return hal_get(NULL, &g_hal);
 }
 
-static inline int raw_end(int ret)
+static inline int bare_end(int ret)
 {
 	hal_put(g_hal);
 	return ret;
 }
 
-#endif /* GSAS_RAW_H */
+#endif /* GSAS_BARE_CLIENT_H */

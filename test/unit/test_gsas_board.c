@@ -10,12 +10,12 @@
 /* By words of the packets alone. */
 static void test_words(void **state)
 {
-	struct raw *r = &g_raw[0];
+	struct bare *r = &g_bare[0];
 	struct answer a;
 	uint64_t at;
 
 	(void)state;
-	raw_open(r);
+	bare_open(r);
 	REFUSED(JOIN, r, GSAS_READ64, 0, 0, 0);
 	ask(r, GSAS_JOIN, JOB, JOB, 0);
 	at = ask(r, GSAS_ALLOC, 0, 3, 0);
@@ -31,16 +31,16 @@ static void test_words(void **state)
 	assert_int_equal(ask(r, GSAS_READ64, at + 24, 0, 0), 4);
 	assert_int_equal(ask(r, GSAS_FAD64, at + 24, 6, 0), 4);
 	assert_int_equal(ask(r, GSAS_SWAP64, at + 24, 1, 0), 10);
-	a = raw_ask(r, GSAS_CAS64, at + 24, 1, 9);
+	a = bare_ask(r, GSAS_CAS64, at + 24, 1, 9);
 	assert_true(a.error == GSAS_OK && a.result == 1 && a.more == 1);
-	a = raw_ask(r, GSAS_CAS64, at + 24, 1, 5);
+	a = bare_ask(r, GSAS_CAS64, at + 24, 1, 5);
 	assert_true(a.error == GSAS_OK && a.result == 0 && a.more == 9);
 	assert_int_equal(ask(r, GSAS_UPDATE, at + 24, GSAS_OP_SUM |
 			     GSAS_TYPE_UINT64 << 8, 1), 9);
 	/* nobody answers those, and the fence tells */
-	UNTIL(r, raw_send(r, GSAS_WRITE64, 0, at, 77, 0));
-	UNTIL(r, raw_send(r, GSAS_WRITE64, 0, 1, 77, 0));
-	a = raw_ask(r, GSAS_FENCE, 0, 0, 0);
+	UNTIL(r, bare_send(r, GSAS_WRITE64, 0, at, 77, 0));
+	UNTIL(r, bare_send(r, GSAS_WRITE64, 0, 1, 77, 0));
+	a = bare_ask(r, GSAS_FENCE, 0, 0, 0);
 	assert_int_equal(a.result, 1);
 	assert_int_equal(a.more, GSAS_E_ADDRESS);
 	assert_int_equal(ask(r, GSAS_READ64, at, 0, 0), 77);
@@ -48,7 +48,7 @@ static void test_words(void **state)
 	ask(r, GSAS_FREE, 0, at, 0);
 	REFUSED(FREED, r, GSAS_READ64, at, 0, 0);
 	assert_false(gsas_board_empty(g_board));
-	raw_close(r);
+	bare_close(r);
 	UNTIL(NULL, gsas_board_empty(g_board));
 }
 
@@ -58,23 +58,23 @@ static void test_spaces(void **state)
 	const uint64_t max = g_hal->caps.space_bytes;
 	const uint64_t bad[] = { max, max - 8, UINT64_MAX, UINT64_MAX - 15,
 				 UINT64_C(1) << 32 };
-	struct raw *r = &g_raw[0];
+	struct bare *r = &g_bare[0];
 	struct gsas_list_entry entry;
 	struct gsas_stat st;
 	uint64_t at, text[2] = { 11, 12 };
 
 	(void)state;
-	raw_join(r);
+	bare_join(r);
 	at = ask(r, GSAS_ALLOC, 0, 2, 0);
 	/* nothing was ever stored there: a space, or none, but no crash */
-	raw_ask(r, GSAS_PUT, at, 16, 0);
+	bare_ask(r, GSAS_PUT, at, 16, 0);
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		REFUSED(ARGUMENT, r, GSAS_PUT, at, 16, bad[i]);
 		REFUSED(ARGUMENT, r, GSAS_GET, at, 16, bad[i]);
 		REFUSED(ARGUMENT, r, GSAS_READ4K, at, bad[i], 0);
 		REFUSED(ARGUMENT, r, GSAS_STAT, 0, 0, bad[i]);
 	}
-	raw_store(r, 8, text, 16);
+	bare_store(r, 8, text, 16);
 	assert_int_equal(ask(r, GSAS_PUT, at + 4, 16, 8), 16);
 	assert_int_equal(ask(r, GSAS_READ64, at + 8, 0, 0) >> 32, 12);
 	assert_int_equal(ask(r, GSAS_GET, at + 4, 16, max - 16), 16);
@@ -96,7 +96,7 @@ static void test_spaces(void **state)
 static void test_works(void **state)
 {
 	const bool coherent = g_hal->caps.flags & HAL_CAP_COHERENT;
-	struct raw *r = &g_raw[0];
+	struct bare *r = &g_bare[0];
 	struct gsas_map_info info;
 	struct hal_window win;
 	struct hal_rmem *rmem;
@@ -105,7 +105,7 @@ static void test_works(void **state)
 	int ret;
 
 	(void)state;
-	raw_join(r);
+	bare_join(r);
 	at = ask(r, GSAS_ALLOC, 0, 1, GSAS_ATTR_MAPPED);
 	ask(r, GSAS_WRITE64, at, 4711, 0);
 	ask(r, GSAS_MAP, at, 0, 0);
@@ -131,7 +131,7 @@ static void test_works(void **state)
 	memcpy(&info, hal_space(r->peer, 0), sizeof(info));
 	assert_true(at - info.base < info.bytes);
 	assert_true((info.key[0] | info.key[1]) == 0);
-	raw_store(r, 0, "/bin/none", 10);
+	bare_store(r, 0, "/bin/none", 10);
 	ask(r, GSAS_PUT, at, 10, 0);
 	REFUSED(PATH, r, GSAS_FORK, 0, at, 0);
 	ask(r, GSAS_WRITE8, at + 5, 0, 0);
@@ -153,25 +153,25 @@ static void test_one_service(void **state)
  * what it said. */
 static void test_gone_before_seen(void **state)
 {
-	struct raw *r = &g_raw[0], *other = &g_raw[1];
+	struct bare *r = &g_bare[0], *other = &g_bare[1];
 	uint64_t at;
 
 	(void)state;
 	/* all are of this process, which lives: as if it were not known */
 	gsas_board_service(g_board)->attr.io.process = NULL;
-	raw_join(other);
+	bare_join(other);
 	at = ask(other, GSAS_ALLOC, 0, 1, GSAS_MODE_WORLD);
 	for (int round = 0; round < 20; round++) {
-		*r = (struct raw){ 0 };
+		*r = (struct bare){ 0 };
 		assert_int_equal(hal_if_open(g_hal, g_number, &r->hif), 0);
-		UNTIL(NULL, raw_connect(r) == 0);
+		UNTIL(NULL, bare_connect(r) == 0);
 		if (round % 2 == 0)
 			UNTIL(r, stat()->clients == 2);
-		UNTIL(NULL, raw_send(r, GSAS_JOIN, 1, JOB, JOB + 1, 0));
-		UNTIL(NULL, raw_send(r, GSAS_ALLOC, 2, 0, 3000, 0));
-		UNTIL(NULL, raw_send(r, GSAS_FENCE, 3, 0, 0, 0));
-		UNTIL(NULL, raw_send(r, GSAS_FAD64, 0, at, 1, 0));
-		raw_close(r);
+		UNTIL(NULL, bare_send(r, GSAS_JOIN, 1, JOB, JOB + 1, 0));
+		UNTIL(NULL, bare_send(r, GSAS_ALLOC, 2, 0, 3000, 0));
+		UNTIL(NULL, bare_send(r, GSAS_FENCE, 3, 0, 0, 0));
+		UNTIL(NULL, bare_send(r, GSAS_FAD64, 0, at, 1, 0));
+		bare_close(r);
 		/* (does the board know of the end before the memory is there?
 		 * else the pages are its job's now) */
 		UNTIL(other, stat()->clients == 1 &&
@@ -195,27 +195,28 @@ static void test_many(void **state)
 
 	(void)state;
 	for (int i = 0; i < n; i++)
-		raw_join(&g_raw[i]);
-	at = ask(&g_raw[0], GSAS_ALLOC, 0, 1, 0);
+		bare_join(&g_bare[i]);
+	at = ask(&g_bare[0], GSAS_ALLOC, 0, 1, 0);
 	for (int i = 0; i < n; i++)
 		for (int k = 0; k < i + 1; k++)
-			ask(&g_raw[i], GSAS_FAD64, at + 8 * (unsigned)i, 1, 0);
+			ask(&g_bare[i], GSAS_FAD64, at + 8 * (unsigned)i, 1, 0);
 	for (int i = 0; i < n; i++)
-		assert_int_equal(ask(&g_raw[0], GSAS_READ64,
+		assert_int_equal(ask(&g_bare[0], GSAS_READ64,
 				     at + 8 * (unsigned)i, 0, 0), i + 1);
 	if (getenv("FI_UNIMEM_FAULT") == NULL) {
 		for (int i = 0; i < n; i++)
-			assert_true(raw_send(&g_raw[i], GSAS_READ64, 1, at, 0,
-					     0));
-		for (left = n; raw_send(&g_raw[0], GSAS_WRITE64, 0, at, 1, 0);)
+			assert_true(bare_send(&g_bare[i], GSAS_READ64, 1, at, 0,
+					      0));
+		for (left = n;
+		     bare_send(&g_bare[0], GSAS_WRITE64, 0, at, 1, 0);)
 			;
 		gsas_board_poll(g_board);
 		assert_true(stat()->op[GSAS_WRITE64] < 32);
 		for (int poll = 0; poll < 1 + n / 16; poll++) {
 			gsas_board_poll(g_board);
 			for (int i = 0; i < n; i++) {
-				raw_look(&g_raw[i]);
-				left -= raw_take(&g_raw[i], &a);
+				bare_service(&g_bare[i]);
+				left -= bare_take(&g_bare[i], &a);
 			}
 		}
 		assert_int_equal(left, 0);
@@ -225,17 +226,17 @@ static void test_many(void **state)
 
 static void *hammer(void *arg)
 {
-	struct raw *r = arg;
+	struct bare *r = arg;
 	uint64_t at = (uint64_t)(uintptr_t)r->hif->user;
 
 	for (int i = 0; i < ROUNDS; i++) {
 		uint8_t tag = (uint8_t)(i % 200 + 1);
 		struct answer a = { 0 };
 
-		while (!raw_send(r, GSAS_FAD64, tag, at, 1, 0))
+		while (!bare_send(r, GSAS_FAD64, tag, at, 1, 0))
 			sched_yield();
-		while (!raw_take(r, &a)) {
-			raw_look(r);
+		while (!bare_take(r, &a)) {
+			bare_service(r);
 			sched_yield();
 		}
 		if (a.tag != tag || a.error != GSAS_OK)
@@ -252,24 +253,24 @@ static void test_threads(void **state)
 
 	(void)state;
 	serve_apart();
-	raw_join(&g_raw[4]);
-	at = ask(&g_raw[4], GSAS_ALLOC, 0, 1, 0);
+	bare_join(&g_bare[4]);
+	at = ask(&g_bare[4], GSAS_ALLOC, 0, 1, 0);
 	for (int i = 0; i < 4; i++) {
-		raw_join(&g_raw[i]);
-		g_raw[i].hif->user = (void *)(uintptr_t)at;
+		bare_join(&g_bare[i]);
+		g_bare[i].hif->user = (void *)(uintptr_t)at;
 		assert_int_equal(pthread_create(&thread[i], NULL, hammer,
-						&g_raw[i]), 0);
+						&g_bare[i]), 0);
 	}
 	/* others come and go meanwhile */
 	for (int i = 0; i < 20; i++) {
-		raw_join(&g_raw[5]);
-		raw_send(&g_raw[5], GSAS_FAD64, 0, at + 8, 1, 0);
-		raw_close(&g_raw[5]);
+		bare_join(&g_bare[5]);
+		bare_send(&g_bare[5], GSAS_FAD64, 0, at + 8, 1, 0);
+		bare_close(&g_bare[5]);
 	}
 	for (int i = 0; i < 4; i++)
 		pthread_join(thread[i], NULL);
-	assert_int_equal(ask(&g_raw[4], GSAS_READ64, at, 0, 0), 4 * ROUNDS);
-	ask(&g_raw[4], GSAS_FREE, 0, at, 0);
+	assert_int_equal(ask(&g_bare[4], GSAS_READ64, at, 0, 0), 4 * ROUNDS);
+	ask(&g_bare[4], GSAS_FREE, 0, at, 0);
 }
 
 /* ---- Ends ---------------------------------------------------------------- */
@@ -283,23 +284,24 @@ static void test_service_ends(void **state)
 
 	(void)state;
 	for (int i = 0; i < 3; i++)
-		raw_join(&g_raw[i]);
-	at = ask(&g_raw[0], GSAS_ALLOC, 0, 1, 0);
+		bare_join(&g_bare[i]);
+	at = ask(&g_bare[0], GSAS_ALLOC, 0, 1, 0);
 	for (unsigned i = 0; i < n; i++)
-		UNTIL(&g_raw[0], raw_send(&g_raw[0], GSAS_FAD64, 1, at, 1, 0));
-	UNTIL(&g_raw[0], stat()->op[GSAS_FAD64] == n);
-	UNTIL(NULL, raw_send(&g_raw[1], GSAS_ALLOC, 1, 0, 5000, 0));
+		UNTIL(&g_bare[0],
+		      bare_send(&g_bare[0], GSAS_FAD64, 1, at, 1, 0));
+	UNTIL(&g_bare[0], stat()->op[GSAS_FAD64] == n);
+	UNTIL(NULL, bare_send(&g_bare[1], GSAS_ALLOC, 1, 0, 5000, 0));
 	gsas_board_poll(g_board);
 	gsas_board_close(g_board);
 	g_board = NULL;
 	for (int i = 0; i < 3; i++)
-		while (!g_raw[i].dead)
-			raw_look(&g_raw[i]);
+		while (!g_bare[i].dead)
+			bare_service(&g_bare[i]);
 	for (unsigned i = 0; i < n; i++) {
-		assert_true(raw_take(&g_raw[0], &a));
+		assert_true(bare_take(&g_bare[0], &a));
 		assert_int_equal(a.result, i);
 	}
-	assert_false(raw_take(&g_raw[0], &a));
+	assert_false(bare_take(&g_bare[0], &a));
 	assert_int_equal(setup(NULL), 0);
 	assert_true(gsas_board_empty(g_board));
 }
@@ -322,7 +324,7 @@ void *__wrap_calloc(size_t n, size_t size)
  * not. Every other one ends before anybody looked. */
 static void test_no_memory(void **state)
 {
-	struct raw *r = &g_raw[0];
+	struct bare *r = &g_bare[0];
 	struct answer a;
 	int refused = 0;
 	long at, most = 2;
@@ -332,30 +334,30 @@ static void test_no_memory(void **state)
 		for (int round = 0; round < 2; round++) {
 			bool heard = false;
 
-			*r = (struct raw){ 0 };
+			*r = (struct bare){ 0 };
 			assert_int_equal(hal_if_open(g_hal, g_number, &r->hif),
 					 0);
 			g_callocs = 0;
 			g_fail_at = at;
-			while (raw_connect(r) != 0)
+			while (bare_connect(r) != 0)
 				step(r);
-			while (!raw_send(r, GSAS_JOIN, 1, JOB, JOB, 0))
+			while (!bare_send(r, GSAS_JOIN, 1, JOB, JOB, 0))
 				step(r);
 			if (round == 1)
-				raw_close(r);
+				bare_close(r);
 			UNTIL(r->hif != NULL ? r : NULL, round == 1 ?
 			      gsas_board_empty(g_board) : r->dead ||
-			      (heard = raw_take(r, &a)));
+			      (heard = bare_take(r, &a)));
 			g_fail_at = 0;
 			refused += round == 0 && !heard;
-			raw_close(r);
+			bare_close(r);
 			if (g_callocs > most)
 				most = g_callocs;
 			UNTIL(NULL, gsas_board_empty(g_board));
 		}
 	}
 	assert_true(refused > 0);
-	raw_join(r);
+	bare_join(r);
 }
 
 int main(void)
@@ -372,5 +374,5 @@ int main(void)
 		TEST(test_no_memory),
 	};
 
-	return raw_begin() != 0 ? 99 : raw_end(unit_run(tests));
+	return bare_begin() != 0 ? 99 : bare_end(unit_run(tests));
 }

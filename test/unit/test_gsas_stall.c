@@ -8,13 +8,13 @@
 /* ---- Who takes no answers ------------------------------------------------ */
 
 /* Send until neither requests nor answers go anywhere. How many. */
-static uint64_t stall(struct raw *r, uint64_t at)
+static uint64_t stall(struct bare *r, uint64_t at)
 {
 	uint64_t sent = 0;
 
 	for (int quiet = 0; quiet < 1000; quiet++) {
-		for (; raw_send(r, GSAS_FAD64, (uint8_t)(sent % 255 + 1), at,
-				1, 0); sent++)
+		for (; bare_send(r, GSAS_FAD64, (uint8_t)(sent % 255 + 1), at,
+				 1, 0); sent++)
 			quiet = 0;
 		step(r);
 	}
@@ -24,13 +24,13 @@ static uint64_t stall(struct raw *r, uint64_t at)
 /* Others are served, it is napped meanwhile, and nothing is lost. */
 static void test_no_answers_taken(void **state)
 {
-	struct raw *deaf = &g_raw[0], *other = &g_raw[1];
+	struct bare *deaf = &g_bare[0], *other = &g_bare[1];
 	uint64_t at, sent, sleeps;
 	struct answer a;
 
 	(void)state;
-	raw_join(deaf);
-	raw_join(other);
+	bare_join(deaf);
+	bare_join(other);
 	at = ask(other, GSAS_ALLOC, 0, 1, 0);
 	sent = stall(deaf, at);
 	assert_true(sent >= g_hal->caps.pkt_depth);
@@ -43,7 +43,7 @@ static void test_no_answers_taken(void **state)
 	assert_true(stat()->sleeps >= sleeps + 9);
 	assert_true(ask(other, GSAS_READ64, at, 0, 0) < sent);
 	for (uint64_t i = 0; i < sent; i++) {
-		UNTIL(deaf, raw_take(deaf, &a));
+		UNTIL(deaf, bare_take(deaf, &a));
 		assert_int_equal(a.error, GSAS_OK);
 		assert_int_equal(a.tag, i % 255 + 1);
 		assert_int_equal(a.result, i);
@@ -51,12 +51,12 @@ static void test_no_answers_taken(void **state)
 	ask(other, GSAS_FREE, 0, at, 0);
 }
 
-static void drain(struct raw *r, uint64_t sent)
+static void drain(struct bare *r, uint64_t sent)
 {
 	struct answer a;
 
 	for (uint64_t i = 0; i < sent; i++) {
-		UNTIL(r, raw_take(r, &a));
+		UNTIL(r, bare_take(r, &a));
 		assert_int_equal(a.result, i);
 	}
 }
@@ -65,15 +65,15 @@ static void drain(struct raw *r, uint64_t sent)
  * has set its clock: others wake it, and so does room for answers. */
 static void test_no_nap_delays_others(void **state)
 {
-	struct raw *deaf = &g_raw[0], *other = &g_raw[1];
+	struct bare *deaf = &g_bare[0], *other = &g_bare[1];
 	uint64_t at, sent, wakes;
 
 	(void)state;
 	if (getenv("FI_UNIMEM_FAULT") != NULL ||
 	    !(g_hal->caps.flags & HAL_CAP_EVENT))
 		skip();
-	raw_join(deaf);
-	raw_join(other);
+	bare_join(deaf);
+	bare_join(other);
 	at = ask(other, GSAS_ALLOC, 0, 1, 0);
 	sent = stall(deaf, at);
 	wakes = stat()->wakes;
@@ -97,15 +97,15 @@ static void test_no_nap_delays_others(void **state)
 /* The same, but it ends instead: what it asked for is done. */
 static void test_last_words(void **state)
 {
-	struct raw *deaf = &g_raw[0], *other = &g_raw[1];
+	struct bare *deaf = &g_bare[0], *other = &g_bare[1];
 	uint64_t at, sent;
 
 	(void)state;
-	raw_join(deaf);
-	raw_join(other);
+	bare_join(deaf);
+	bare_join(other);
 	at = ask(other, GSAS_ALLOC, 0, 1, 0);
 	sent = stall(deaf, at);
-	raw_close(deaf);
+	bare_close(deaf);
 	UNTIL(other, stat()->clients == 1);
 	assert_int_equal(ask(other, GSAS_READ64, at, 0, 0), sent);
 	ask(other, GSAS_FREE, 0, at, 0);
@@ -114,27 +114,27 @@ static void test_last_words(void **state)
 /* An answer that never arrives tells of nothing: what was allocated is not. */
 static void test_allocation_not_told(void **state)
 {
-	struct raw *deaf = &g_raw[0], *other = &g_raw[1];
+	struct bare *deaf = &g_bare[0], *other = &g_bare[1];
 	const uint64_t depth = g_hal->caps.pkt_depth;
 	uint64_t at;
 
 	(void)state;
-	raw_join(other);
+	bare_join(other);
 	at = ask(other, GSAS_ALLOC, 0, 1, 0);
 	for (int i = 0; i < 2; i++) {
 		/* the first is memory to be had at once, the second a work */
 		const uint64_t pages = i == 0 ? 1 : 5000;
 		const uint64_t allocs = stat()->op[GSAS_ALLOC];
 
-		raw_join(deaf);
+		bare_join(deaf);
 		for (uint64_t k = 0; k < depth; k++)
-			UNTIL(deaf, raw_send(deaf, GSAS_READ64, 1, at, 0, 0));
-		UNTIL(deaf, raw_send(deaf, GSAS_ALLOC, 2, 0, pages, 0));
+			UNTIL(deaf, bare_send(deaf, GSAS_READ64, 1, at, 0, 0));
+		UNTIL(deaf, bare_send(deaf, GSAS_ALLOC, 2, 0, pages, 0));
 		UNTIL(deaf, stat()->op[GSAS_ALLOC] == allocs + 1);
 		assert_int_equal(stat()->pages, 1 + pages);
 		/* it has something to say still, when it ends */
-		UNTIL(deaf, raw_send(deaf, GSAS_FENCE, 3, 0, 0, 0));
-		raw_close(deaf);
+		UNTIL(deaf, bare_send(deaf, GSAS_FENCE, 3, 0, 0, 0));
+		bare_close(deaf);
 		UNTIL(other, stat()->clients == 1 && stat()->pages == 1);
 	}
 	ask(other, GSAS_FREE, 0, at, 0);
@@ -145,20 +145,20 @@ static void test_allocation_not_told(void **state)
 /* Whatever comes ends a sleep that has no end of its own. */
 static void test_sleeps_and_wakes(void **state)
 {
-	struct raw *r = &g_raw[0];
+	struct bare *r = &g_bare[0];
 	uint64_t rng = 1, at;
 
 	(void)state;
 	serve_apart();
-	raw_join(r);
+	bare_join(r);
 	at = ask(r, GSAS_ALLOC, 0, 1, 0);
 	for (uint32_t i = 0; i < ROUNDS / 4; i++) {
 		usleep(unit_below(&rng, 300));
 		assert_int_equal(ask(r, GSAS_FAD64, at, 1, 0), i);
 		if (i % 16 == 0)	/* a new peer, and its end */
-			raw_join(&g_raw[1]);
+			bare_join(&g_bare[1]);
 		if (i % 16 == 8)
-			raw_close(&g_raw[1]);
+			bare_close(&g_bare[1]);
 		if (i % 32 == 4)	/* a work */
 			ask(r, GSAS_FREE, 0, ask(r, GSAS_ALLOC, 0, 256, 0), 0);
 		if (i % 32 == 20)
@@ -173,23 +173,23 @@ static void test_sleeps_and_wakes(void **state)
 /* By turns: it does not sleep over what is there. */
 static void test_no_sleep_with_work(void **state)
 {
-	struct raw *r = &g_raw[0];
+	struct bare *r = &g_bare[0];
 	uint64_t at, wakes;
 	struct answer a;
 
 	(void)state;
 	if (getenv("FI_UNIMEM_FAULT") != NULL)
 		skip();			/* what we sent may be held here */
-	raw_join(r);
+	bare_join(r);
 	at = ask(r, GSAS_ALLOC, 0, 1, 0);
 	for (uint64_t i = 0; i < 100; i++) {
-		UNTIL(r, raw_send(r, GSAS_FAD64, 1, at, 1, 0));
+		UNTIL(r, bare_send(r, GSAS_FAD64, 1, at, 1, 0));
 		/* each would be for ever */
 		do {
 			gsas_board_sleep(g_board, -1);
 			gsas_board_poll(g_board);
-			raw_look(r);
-		} while (!raw_take(r, &a));
+			bare_service(r);
+		} while (!bare_take(r, &a));
 		assert_int_equal(a.result, i);
 	}
 	/* one sleep each */
@@ -213,5 +213,5 @@ int main(void)
 		TEST(test_no_sleep_with_work),
 	};
 
-	return raw_begin() != 0 ? 99 : raw_end(unit_run(tests));
+	return bare_begin() != 0 ? 99 : bare_end(unit_run(tests));
 }
