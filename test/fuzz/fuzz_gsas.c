@@ -16,8 +16,8 @@
 
 static struct {
 	int at;
-	struct world *w;
-	struct world_client *victim, *c[STRANGERS];
+	struct fixture *w;
+	struct fixture_client *victim, *c[STRANGERS];
 	uint64_t kept, kept_mapped, kept_queue;	/* the victim's */
 	uint64_t address[ADDRESSES];	/* seen in answers */
 	unsigned int addresses;
@@ -32,8 +32,8 @@ static struct {
 static uint64_t number(struct fuzz_input *in)
 {
 	static const uint64_t borders[] = {
-		GSAS_PAGE_BYTES, GSAS_BULK_MAX, WORLD_SPACE, UINT32_MAX,
-		GSAS_SEGMENT, UINT64_MAX, WORLD_BASE, UINT64_C(1) << 32,
+		GSAS_PAGE_BYTES, GSAS_BULK_MAX, FIXTURE_SPACE, UINT32_MAX,
+		GSAS_SEGMENT, UINT64_MAX, FIXTURE_BASE, UINT64_C(1) << 32,
 		UINT64_C(8) << 32, UINT64_C(64) << 32,
 	};
 	uint64_t kind = fuzz_take(in, 1), small = fuzz_take(in, 1);
@@ -114,7 +114,7 @@ static void remember(const struct gsas_answer *a)
 
 static void check_answers(int who)
 {
-	struct world_client *c = fuzz.c[who];
+	struct fixture_client *c = fuzz.c[who];
 
 	for (; fuzz.read[who] < c->answers; fuzz.read[who]++) {
 		const struct gsas_answer *a = &c->answer[fuzz.read[who]];
@@ -130,28 +130,28 @@ static void check_answers(int who)
 		fuzz.pending[who][a->tag]--;
 		remember(a);
 	}
-	if (c->answers > WORLD_ANSWERS / 2) {
-		world_forget(c);
+	if (c->answers > FIXTURE_ANSWERS / 2) {
+		fixture_forget(c);
 		fuzz.read[who] = 0;
 	}
 }
 
 static void check_kept(void)
 {
-	struct world_client *v = fuzz.victim;
+	struct fixture_client *v = fuzz.victim;
 
-	world_result(v, GSAS_GET, fuzz.kept, KEPT_BYTES, 0);
+	fixture_result(v, GSAS_GET, fuzz.kept, KEPT_BYTES, 0);
 	for (uint64_t i = 0; i < KEPT_BYTES; i++)
 		MUST(v->out[i] == (uint8_t)(i * 7 + 1));
-	world_result(v, GSAS_GET, fuzz.kept_mapped, KEPT_BYTES, 0);
+	fixture_result(v, GSAS_GET, fuzz.kept_mapped, KEPT_BYTES, 0);
 	for (uint64_t i = 0; i < KEPT_BYTES; i++)
 		MUST(v->out[i] == (uint8_t)(i * 7 + 1));
-	MUST(world_result(v, GSAS_DEQUEUE, fuzz.kept_queue, 1, 0) == 1);
+	MUST(fixture_result(v, GSAS_DEQUEUE, fuzz.kept_queue, 1, 0) == 1);
 	MUST(memcmp(v->out, "\1\2\3\4\5\6\7\10", 8) == 0);
-	world_result(v, GSAS_DEQUEUE, fuzz.kept_queue, 0, 0);
-	world_settle(fuzz.w);
-	world_result(v, GSAS_ENQUEUE, fuzz.kept_queue,
-		     UINT64_C(0x0807060504030201), 0);
+	fixture_result(v, GSAS_DEQUEUE, fuzz.kept_queue, 0, 0);
+	fixture_settle(fuzz.w);
+	fixture_result(v, GSAS_ENQUEUE, fuzz.kept_queue,
+		       UINT64_C(0x0807060504030201), 0);
 }
 
 static void begin(void)
@@ -159,49 +159,49 @@ static void begin(void)
 	static const struct gsas_service_attr attr = {
 		.pages = { .max_pages = 3000, .max_user.pages = 1000,
 			   .max_regions = 500 },
-		.spawn = world_spawn,
+		.spawn = fixture_spawn,
 	};
 
 	memset(&fuzz, 0, sizeof(fuzz));
-	fuzz.w = world_new(&attr);
-	fuzz.victim = world_client(fuzz.w, 1, 99);
+	fuzz.w = fixture_new(&attr);
+	fuzz.victim = fixture_client(fuzz.w, 1, 99);
 	for (uint64_t i = 0; i < KEPT_BYTES; i++)
 		fuzz.victim->in[i] = (uint8_t)(i * 7 + 1);
-	fuzz.kept = world_alloc(fuzz.victim, KEPT_PAGES, 0);
-	fuzz.kept_mapped = world_alloc(fuzz.victim, KEPT_PAGES,
-				       GSAS_ATTR_MAPPED);
-	fuzz.kept_queue = world_result(fuzz.victim, GSAS_QUEUE_NEW, 0,
-				       4 | UINT64_C(8) << 32, 0);
-	world_result(fuzz.victim, GSAS_PUT, fuzz.kept, KEPT_BYTES, 0);
-	world_result(fuzz.victim, GSAS_PUT, fuzz.kept_mapped, KEPT_BYTES, 0);
-	world_result(fuzz.victim, GSAS_QUEUE_OPEN, fuzz.kept_queue, 0, 0);
-	world_result(fuzz.victim, GSAS_ENQUEUE, fuzz.kept_queue,
-		     UINT64_C(0x0807060504030201), 0);
+	fuzz.kept = fixture_alloc(fuzz.victim, KEPT_PAGES, 0);
+	fuzz.kept_mapped = fixture_alloc(fuzz.victim, KEPT_PAGES,
+					 GSAS_ATTR_MAPPED);
+	fuzz.kept_queue = fixture_result(fuzz.victim, GSAS_QUEUE_NEW, 0,
+					 4 | UINT64_C(8) << 32, 0);
+	fixture_result(fuzz.victim, GSAS_PUT, fuzz.kept, KEPT_BYTES, 0);
+	fixture_result(fuzz.victim, GSAS_PUT, fuzz.kept_mapped, KEPT_BYTES, 0);
+	fixture_result(fuzz.victim, GSAS_QUEUE_OPEN, fuzz.kept_queue, 0, 0);
+	fixture_result(fuzz.victim, GSAS_ENQUEUE, fuzz.kept_queue,
+		       UINT64_C(0x0807060504030201), 0);
 	for (unsigned int i = 0; i < ADDRESSES; i++)
 		fuzz.address[i] = i % 2 ? fuzz.kept : fuzz.kept_queue;
 	/* two of the same job; one is of nobody's yet */
 	for (uint64_t i = 0; i + 1 < STRANGERS; i++)
-		fuzz.c[i] = world_client(fuzz.w, 1 + (uint32_t)(i == 2),
-					 i == 1 ? 0 : i);
-	fuzz.c[STRANGERS - 1] = world_stranger(fuzz.w, 1);
+		fuzz.c[i] = fixture_client(fuzz.w, 1 + (uint32_t)(i == 2),
+					   i == 1 ? 0 : i);
+	fuzz.c[STRANGERS - 1] = fixture_unjoined(fuzz.w, 1);
 }
 
 static void end(void)
 {
 	for (int i = 0; i < STRANGERS; i++)
 		fuzz.c[i]->refuse = 0;
-	world_settle(fuzz.w);
+	fixture_settle(fuzz.w);
 	for (int i = 0; i < STRANGERS; i++) {
 		check_answers(i);
 		for (int tag = 1; tag < 256; tag++)
 			MUST(fuzz.pending[i][tag] == 0);
-		world_forget(fuzz.c[i]);
+		fixture_forget(fuzz.c[i]);
 		/* it is served as ever */
-		MUST(world_error(fuzz.c[i], GSAS_FENCE, 0, 0, 0) == GSAS_OK ||
+		MUST(fixture_error(fuzz.c[i], GSAS_FENCE, 0, 0, 0) == GSAS_OK ||
 		     i == STRANGERS - 1);
 	}
 	check_kept();
-	world_free(fuzz.w);
+	fixture_free(fuzz.w);
 }
 
 /* ---- One input ----------------------------------------------------------- */
@@ -210,7 +210,7 @@ static void one_request(struct fuzz_input *in)
 {
 	uint8_t flags = (uint8_t)fuzz_take(in, 1), op = opcode(in);
 	int who = flags % STRANGERS;
-	struct world_client *c = fuzz.c[who];
+	struct fixture_client *c = fuzz.c[who];
 	uint8_t tag = (uint8_t)fuzz_take(in, 1);
 	uint64_t w[3] = { number(in), number(in), number(in) };
 
@@ -226,7 +226,7 @@ static void one_request(struct fuzz_input *in)
 		memset(c->in + fuzz_take(in, 2) % 60000,
 		       (int)fuzz_take(in, 1), 256);
 	/* two under one tag: each has its answer */
-	if (world_send(c, op, tag, w[0], w[1], w[2]))
+	if (fixture_send(c, op, tag, w[0], w[1], w[2]))
 		fuzz.pending[who][tag] += tag != 0;
 	else
 		gsas_service_progress(fuzz.w->service);

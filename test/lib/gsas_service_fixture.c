@@ -8,19 +8,19 @@
 #include "lib/unit.h"
 #include "lib/gsas_service_fixture.h"
 
-/* the log has no context: one world at a time */
-static struct world *g_world;
+/* the log has no context: one fixture at a time */
+static struct fixture *g_fixture;
 
 /* ---- Memory -------------------------------------------------------------- */
 
 static int memory_alloc(void *ctx, uint64_t bytes, bool mapped,
 			struct gsas_block *block)
 {
-	struct world *world = ctx;
+	struct fixture *fixture = ctx;
 
 	(void)mapped;
-	if (world->fail_alloc > 0) {
-		world->fail_alloc--;
+	if (fixture->fail_alloc > 0) {
+		fixture->fail_alloc--;
 		return -FI_ENOMEM;
 	}
 	block->memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED |
@@ -29,27 +29,27 @@ static int memory_alloc(void *ctx, uint64_t bytes, bool mapped,
 		return -FI_ENOMEM;
 	block->bytes = bytes;
 	block->cookie = block->memory;
-	pthread_mutex_lock(&world->lock);
-	if (world->blocks == WORLD_BLOCKS)
+	pthread_mutex_lock(&fixture->lock);
+	if (fixture->blocks == FIXTURE_BLOCKS)
 		abort();	/* no assertion: this may be the worker */
-	world->block[world->blocks++] = *block;
-	pthread_mutex_unlock(&world->lock);
+	fixture->block[fixture->blocks++] = *block;
+	pthread_mutex_unlock(&fixture->lock);
 	return 0;
 }
 
 static void memory_free(void *ctx, struct gsas_block *block)
 {
-	struct world *world = ctx;
+	struct fixture *fixture = ctx;
 
 	int i = 0;
 
-	pthread_mutex_lock(&world->lock);
-	while (i < world->blocks && world->block[i].memory != block->memory)
+	pthread_mutex_lock(&fixture->lock);
+	while (i < fixture->blocks && fixture->block[i].memory != block->memory)
 		i++;
-	if (i == world->blocks)
+	if (i == fixture->blocks)
 		abort();
-	world->block[i] = world->block[--world->blocks];
-	pthread_mutex_unlock(&world->lock);
+	fixture->block[i] = fixture->block[--fixture->blocks];
+	pthread_mutex_unlock(&fixture->lock);
 	munmap(block->memory, block->bytes);
 }
 
@@ -66,12 +66,12 @@ static int memory_key(void *ctx, const struct gsas_block *block,
 
 static bool in_space(uint64_t off, uint64_t len)
 {
-	return off <= WORLD_SPACE && len <= WORLD_SPACE - off;
+	return off <= FIXTURE_SPACE && len <= FIXTURE_SPACE - off;
 }
 
 static const void *io_in(void *ctx, uint64_t off, uint64_t len)
 {
-	struct world_client *client = ctx;
+	struct fixture_client *client = ctx;
 
 	return in_space(off, len) ? client->in + off : NULL;
 }
@@ -84,7 +84,7 @@ static int io_room(void *ctx, uint64_t off, uint64_t len)
 
 static void io_out(void *ctx, uint64_t off, const void *src, uint64_t len)
 {
-	struct world_client *client = ctx;
+	struct fixture_client *client = ctx;
 
 	assert_true(in_space(off, len));
 	memcpy(client->out + off, src, len);
@@ -92,112 +92,113 @@ static void io_out(void *ctx, uint64_t off, const void *src, uint64_t len)
 
 static int io_answer(void *ctx, const struct gsas_answer *answer)
 {
-	struct world_client *client = ctx;
+	struct fixture_client *client = ctx;
 
 	if (client->refuse > 0) {
 		client->refuse--;
 		return -FI_EAGAIN;
 	}
-	assert_true(client->answers < WORLD_ANSWERS);
+	assert_true(client->answers < FIXTURE_ANSWERS);
 	client->answer[client->answers++] = *answer;
 	return 0;
 }
 
 static void wake(void *ctx)
 {
-	struct world *world = ctx;
+	struct fixture *fixture = ctx;
 
-	world->wakes++;
+	fixture->wakes++;
 }
 
 static void keep_line(const char *line)
 {
-	g_world->lines++;
-	snprintf(g_world->line, sizeof(g_world->line), "%s", line);
+	g_fixture->lines++;
+	snprintf(g_fixture->line, sizeof(g_fixture->line), "%s", line);
 }
 
-enum gsas_error world_spawn(void *ctx, const struct gsas_spawn *spawn,
-			    uint64_t *pid)
+enum gsas_error fixture_spawn(void *ctx, const struct gsas_spawn *spawn,
+			      uint64_t *pid)
 {
-	struct world *world = ctx;
+	struct fixture *fixture = ctx;
 
-	if (world->spawn_error != GSAS_OK)
-		return world->spawn_error;
-	snprintf(world->spawned.path, sizeof(world->spawned.path), "%s",
+	if (fixture->spawn_error != GSAS_OK)
+		return fixture->spawn_error;
+	snprintf(fixture->spawned.path, sizeof(fixture->spawned.path), "%s",
 		 spawn->path);
-	world->spawned.argument = spawn->argument;
-	world->spawned.job[0] = spawn->job[0];
-	world->spawned.job[1] = spawn->job[1];
-	world->spawned.uid = spawn->uid;
+	fixture->spawned.argument = spawn->argument;
+	fixture->spawned.job[0] = spawn->job[0];
+	fixture->spawned.job[1] = spawn->job[1];
+	fixture->spawned.uid = spawn->uid;
 	*pid = 4711;
 	return GSAS_OK;
 }
 
 /* ---- World and clients --------------------------------------------------- */
 
-struct world *world_new(const struct gsas_service_attr *attr)
+struct fixture *fixture_new(const struct gsas_service_attr *attr)
 {
-	struct gsas_service_attr a = { .spawn = world_spawn };
-	struct world *world = calloc(1, sizeof(*world));
+	struct gsas_service_attr a = { .spawn = fixture_spawn };
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
 
-	assert_non_null(world);
+	assert_non_null(fixture);
 	if (attr != NULL)
 		a = *attr;
-	a.pages.board = WORLD_BOARD;
+	a.pages.board = FIXTURE_BOARD;
 	a.pages.memory = (struct gsas_memory){
 		.alloc = memory_alloc, .free = memory_free,
-		.key = memory_key, .ctx = world,
+		.key = memory_key, .ctx = fixture,
 	};
 	a.io = (struct gsas_io){ .in = io_in, .room = io_room,
 					 .out = io_out, .answer = io_answer };
-	a.spawn_ctx = world;
+	a.spawn_ctx = fixture;
 	a.log = keep_line;
 	a.wake = wake;
-	a.wake_ctx = world;
-	assert_int_equal(gsas_service_new(&a, &world->service), 0);
-	pthread_mutex_init(&world->lock, NULL);
-	g_world = world;
-	return world;
+	a.wake_ctx = fixture;
+	assert_int_equal(gsas_service_new(&a, &fixture->service), 0);
+	pthread_mutex_init(&fixture->lock, NULL);
+	g_fixture = fixture;
+	return fixture;
 }
 
-void world_free(struct world *world)
+void fixture_free(struct fixture *fixture)
 {
-	for (unsigned int i = 0; i < world->clients; i++)
+	for (unsigned int i = 0; i < fixture->clients; i++)
 		if (i % 2 == 0)		/* the service ends the others */
-			world_end(world->client[i]);
-	gsas_service_free(world->service);
-	assert_int_equal(world->blocks, 0);
-	for (unsigned int i = 0; i < world->clients; i++)
-		free(world->client[i]);
-	pthread_mutex_destroy(&world->lock);
-	free(world);
+			fixture_end(fixture->client[i]);
+	gsas_service_free(fixture->service);
+	assert_int_equal(fixture->blocks, 0);
+	for (unsigned int i = 0; i < fixture->clients; i++)
+		free(fixture->client[i]);
+	pthread_mutex_destroy(&fixture->lock);
+	free(fixture);
 }
 
-struct world_client *world_stranger(struct world *world, uint32_t uid)
+struct fixture_client *fixture_unjoined(struct fixture *fixture, uint32_t uid)
 {
-	struct world_client *client = calloc(1, sizeof(*client));
+	struct fixture_client *client = calloc(1, sizeof(*client));
 
 	assert_non_null(client);
-	assert_true(world->clients < WORLD_CLIENTS);
-	client->world = world;
-	client->identity = UINT64_C(1) << 32 | world->clients;
-	assert_int_equal(gsas_client_new(world->service, client->identity, uid,
-					 client, &client->client), 0);
-	world->client[world->clients++] = client;
+	assert_true(fixture->clients < FIXTURE_CLIENTS);
+	client->fixture = fixture;
+	client->identity = UINT64_C(1) << 32 | fixture->clients;
+	assert_int_equal(gsas_client_new(fixture->service, client->identity,
+					 uid, client, &client->client),
+			 0);
+	fixture->client[fixture->clients++] = client;
 	return client;
 }
 
-struct world_client *world_client(struct world *world, uint32_t uid,
-				  uint64_t job)
+struct fixture_client *fixture_client(struct fixture *fixture, uint32_t uid,
+				      uint64_t job)
 {
-	struct world_client *client = world_stranger(world, uid);
+	struct fixture_client *client = fixture_unjoined(fixture, uid);
 
-	world_result(client, GSAS_JOIN, job, ~job, 0);
-	world_forget(client);
+	fixture_result(client, GSAS_JOIN, job, ~job, 0);
+	fixture_forget(client);
 	return client;
 }
 
-void world_end(struct world_client *client)
+void fixture_end(struct fixture_client *client)
 {
 	if (client->client != NULL)
 		gsas_client_free(client->client);
@@ -206,8 +207,8 @@ void world_end(struct world_client *client)
 
 /* ---- Requests ------------------------------------------------------------ */
 
-bool world_send(struct world_client *client, uint8_t opcode, uint8_t tag,
-		uint64_t address, uint64_t arg1, uint64_t arg2)
+bool fixture_send(struct fixture_client *client, uint8_t opcode, uint8_t tag,
+		  uint64_t address, uint64_t arg1, uint64_t arg2)
 {
 	const uint64_t w[GSAS_WORDS] = { address, arg1, arg2 };
 
@@ -215,8 +216,8 @@ bool world_send(struct world_client *client, uint8_t opcode, uint8_t tag,
 				    (uint64_t)tag << 48 | client->identity, w);
 }
 
-const struct gsas_answer *world_answer(const struct world_client *client,
-				       uint8_t tag)
+const struct gsas_answer *fixture_answer(const struct fixture_client *client,
+					 uint8_t tag)
 {
 	const struct gsas_answer *found = NULL;
 
@@ -229,59 +230,60 @@ const struct gsas_answer *world_answer(const struct world_client *client,
 	return found;
 }
 
-void world_forget(struct world_client *client)
+void fixture_forget(struct fixture_client *client)
 {
 	client->answers = 0;
 }
 
-struct gsas_answer world_ask(struct world_client *client, uint8_t opcode,
-			     uint64_t address, uint64_t arg1, uint64_t arg2)
+struct gsas_answer fixture_ask(struct fixture_client *client, uint8_t opcode,
+			       uint64_t address, uint64_t arg1, uint64_t arg2)
 {
 	const struct gsas_answer *answer = NULL;
 
 	client->tag = client->tag % GSAS_TAGS + 1;
-	if (client->answers > WORLD_ANSWERS / 2 || client->tag == 1)
-		world_forget(client);
-	while (!world_send(client, opcode, client->tag, address, arg1, arg2))
-		gsas_service_progress(client->world->service);
-	while ((answer = world_answer(client, client->tag)) == NULL) {
-		gsas_service_progress(client->world->service);
+	if (client->answers > FIXTURE_ANSWERS / 2 || client->tag == 1)
+		fixture_forget(client);
+	while (!fixture_send(client, opcode, client->tag, address, arg1, arg2))
+		gsas_service_progress(client->fixture->service);
+	while ((answer = fixture_answer(client, client->tag)) == NULL) {
+		gsas_service_progress(client->fixture->service);
 		sched_yield();
 	}
 	return *answer;
 }
 
-uint64_t world_error(struct world_client *client, uint8_t opcode,
-		     uint64_t address, uint64_t arg1, uint64_t arg2)
+uint64_t fixture_error(struct fixture_client *client, uint8_t opcode,
+		       uint64_t address, uint64_t arg1, uint64_t arg2)
 {
-	struct gsas_answer answer = world_ask(client, opcode, address, arg1,
-					      arg2);
+	struct gsas_answer answer = fixture_ask(client, opcode, address, arg1,
+						arg2);
 
 	if (answer.response.error != GSAS_OK)
 		assert_int_equal(answer.response.result, 0);
 	return answer.response.error;
 }
 
-uint64_t world_result(struct world_client *client, uint8_t opcode,
-		      uint64_t address, uint64_t arg1, uint64_t arg2)
+uint64_t fixture_result(struct fixture_client *client, uint8_t opcode,
+			uint64_t address, uint64_t arg1, uint64_t arg2)
 {
-	struct gsas_answer answer = world_ask(client, opcode, address, arg1,
-					      arg2);
+	struct gsas_answer answer = fixture_ask(client, opcode, address, arg1,
+						arg2);
 
 	assert_int_equal(answer.response.error, GSAS_OK);
 	assert_int_equal(answer.opcode, opcode);
 	return answer.response.result;
 }
 
-uint64_t world_alloc(struct world_client *client, uint64_t pages, uint64_t attr)
+uint64_t fixture_alloc(struct fixture_client *client, uint64_t pages,
+		       uint64_t attr)
 {
-	return world_result(client, GSAS_ALLOC, 0, pages, attr);
+	return fixture_result(client, GSAS_ALLOC, 0, pages, attr);
 }
 
-void world_settle(struct world *world)
+void fixture_settle(struct fixture *fixture)
 {
 	for (int i = 0; i < 100; i++)	/* works go a few at a time */
-		gsas_service_progress(world->service);
+		gsas_service_progress(fixture->service);
 }
 
 static uint64_t mix(uint64_t hash, const void *from, uint64_t bytes)
@@ -297,14 +299,14 @@ static uint64_t mix(uint64_t hash, const void *from, uint64_t bytes)
 	return hash;
 }
 
-uint64_t world_hash(struct world *world)
+uint64_t fixture_hash(struct fixture *fixture)
 {
 	uint64_t hash = 1;
 
-	for (int i = 0; i < world->blocks; i++)
-		hash = mix(hash, world->block[i].memory,
-			   world->block[i].bytes);
-	for (unsigned int i = 0; i < world->clients; i++)
-		hash = mix(hash, world->client[i]->out, WORLD_SPACE);
+	for (int i = 0; i < fixture->blocks; i++)
+		hash = mix(hash, fixture->block[i].memory,
+			   fixture->block[i].bytes);
+	for (unsigned int i = 0; i < fixture->clients; i++)
+		hash = mix(hash, fixture->client[i]->out, FIXTURE_SPACE);
 	return hash;
 }

@@ -27,9 +27,9 @@ enum place {
 
 #define PAGE		GSAS_PAGE_BYTES
 #define END		(2 * PAGE)
-#define BEHIND		(WORLD_BASE + (UINT64_C(1) << 40))
+#define BEHIND		(FIXTURE_BASE + (UINT64_C(1) << 40))
 #define BOARD(b)	((uint64_t)((b) + 1) << GSAS_PART_SHIFT)
-#define OUTSIDE		((uint64_t)WORLD_SPACE)
+#define OUTSIDE		((uint64_t)FIXTURE_SPACE)
 #define ATOMIC(op, type, form, count)					\
 	((uint64_t)(op) | (uint64_t)(type) << 8 | (uint64_t)(form) << 16 | \
 	 (uint64_t)(count) << 32)
@@ -58,7 +58,7 @@ static const uint8_t memory_ops[] = {
 
 static const struct misuse places[] = {
 	{ "null", 0, NOWHERE, 0, 0, 0, GSAS_E_ADDRESS },
-	{ "the partition's first byte", 0, NOWHERE, WORLD_BASE, 0, 0,
+	{ "the partition's first byte", 0, NOWHERE, FIXTURE_BASE, 0, 0,
 	  GSAS_E_ADDRESS },
 	{ "never allocated", 0, NOWHERE, BEHIND, 0, 0, GSAS_E_ADDRESS },
 	{ "behind a region", 0, PLAIN, END, 0, 0, GSAS_E_ADDRESS },
@@ -273,8 +273,8 @@ static const struct misuse misuses[] = {
 };
 
 struct scene {
-	struct world *w;
-	struct world_client *me, *other, *stranger;
+	struct fixture *w;
+	struct fixture_client *me, *other, *stranger;
 	uint64_t place[PLACES];
 	uint64_t hash;			/* of all memory, as it stays */
 };
@@ -282,38 +282,38 @@ struct scene {
 static struct scene scene_new(void)
 {
 	struct gsas_service_attr attr = { .pages.max_user.pages = 100,
-					  .spawn = world_spawn };
-	struct scene s = { .w = world_new(&attr) };
+					  .spawn = fixture_spawn };
+	struct scene s = { .w = fixture_new(&attr) };
 	uint64_t queue = 64 | UINT64_C(8) << 32, group, word = 1;
 
-	s.me = world_client(s.w, 1, 1);
-	s.other = world_client(s.w, 2, 2);
-	s.stranger = world_stranger(s.w, 1);
-	group = world_result(s.other, GSAS_GROUP, 'g', 0, 0);
+	s.me = fixture_client(s.w, 1, 1);
+	s.other = fixture_client(s.w, 2, 2);
+	s.stranger = fixture_unjoined(s.w, 1);
+	group = fixture_result(s.other, GSAS_GROUP, 'g', 0, 0);
 	assert_int_equal(group, 1);
-	world_result(s.me, GSAS_GROUP, 'g', 0, 0);	/* user 1's */
-	s.place[PLAIN] = world_alloc(s.me, 2, 0);
-	s.place[MAPPED] = world_alloc(s.me, 2, GSAS_ATTR_MAPPED);
-	s.place[BIG] = world_alloc(s.me, 20, GSAS_MODE_WORLD);
-	s.place[QUEUE] = world_result(s.me, GSAS_QUEUE_NEW, 0, queue, 0);
-	s.place[QUEUE_WORLD] = world_result(s.other, GSAS_QUEUE_NEW, 0, queue,
-					    GSAS_MODE_WORLD);
-	s.place[FOREIGN] = world_alloc(s.other, 2, 0);
-	s.place[GROUP] = world_alloc(s.other, 1, GSAS_MODE_GROUP |
-				     group << 32);
-	s.place[FREED] = world_alloc(s.other, 1, GSAS_MODE_WORLD);
-	world_result(s.other, GSAS_FREE, 0, s.place[FREED], 0);
+	fixture_result(s.me, GSAS_GROUP, 'g', 0, 0);	/* user 1's */
+	s.place[PLAIN] = fixture_alloc(s.me, 2, 0);
+	s.place[MAPPED] = fixture_alloc(s.me, 2, GSAS_ATTR_MAPPED);
+	s.place[BIG] = fixture_alloc(s.me, 20, GSAS_MODE_WORLD);
+	s.place[QUEUE] = fixture_result(s.me, GSAS_QUEUE_NEW, 0, queue, 0);
+	s.place[QUEUE_WORLD] = fixture_result(s.other, GSAS_QUEUE_NEW, 0, queue,
+					      GSAS_MODE_WORLD);
+	s.place[FOREIGN] = fixture_alloc(s.other, 2, 0);
+	s.place[GROUP] = fixture_alloc(s.other, 1, GSAS_MODE_GROUP |
+				       group << 32);
+	s.place[FREED] = fixture_alloc(s.other, 1, GSAS_MODE_WORLD);
+	fixture_result(s.other, GSAS_FREE, 0, s.place[FREED], 0);
 	memset(s.me->in, 'x', sizeof(s.me->in));
-	world_result(s.me, GSAS_PUT, s.place[PLAIN], PAGE, 0);
-	world_result(s.me, GSAS_PUT, s.place[MAPPED], END, 0);
-	world_result(s.me, GSAS_QUEUE_OPEN, s.place[QUEUE], 0, 0);
-	world_result(s.me, GSAS_ENQUEUE, s.place[QUEUE], word, 0);
-	world_settle(s.w);
-	s.hash = world_hash(s.w);
+	fixture_result(s.me, GSAS_PUT, s.place[PLAIN], PAGE, 0);
+	fixture_result(s.me, GSAS_PUT, s.place[MAPPED], END, 0);
+	fixture_result(s.me, GSAS_QUEUE_OPEN, s.place[QUEUE], 0, 0);
+	fixture_result(s.me, GSAS_ENQUEUE, s.place[QUEUE], word, 0);
+	fixture_settle(s.w);
+	s.hash = fixture_hash(s.w);
 	return s;
 }
 
-static void check(struct scene *s, struct world_client *who,
+static void check(struct scene *s, struct fixture_client *who,
 		  const struct misuse *m, uint8_t opcode, enum gsas_error want)
 {
 	bool in_arg1 = opcode == GSAS_FREE || opcode == GSAS_FORK;
@@ -321,13 +321,13 @@ static void check(struct scene *s, struct world_client *who,
 	uint64_t error;
 	struct gsas_stat stat = *gsas_service_stat(s->w->service);
 
-	error = world_error(who, opcode, in_arg1 ? 0 : address,
-			    in_arg1 ? address : m->arg1, m->arg2);
+	error = fixture_error(who, opcode, in_arg1 ? 0 : address,
+			      in_arg1 ? address : m->arg1, m->arg2);
 	if (error != want)
 		unit_fail("opcode %d, %s: error %d, not %d", opcode, m->what,
 			  (int)error, (int)want);
-	world_settle(s->w);
-	if (world_hash(s->w) != s->hash)
+	fixture_settle(s->w);
+	if (fixture_hash(s->w) != s->hash)
 		unit_fail("opcode %d, %s: memory was changed", opcode,
 			  m->what);
 	gsas_service_stat(s->w->service);
@@ -357,7 +357,7 @@ static void test_places(void **state)
 			plausible(memory_ops[i], &m);
 			check(&s, s.me, &m, memory_ops[i], m.error);
 		}
-	world_free(s.w);
+	fixture_free(s.w);
 }
 
 static void test_table(void **state)
@@ -368,7 +368,7 @@ static void test_table(void **state)
 	for (size_t i = 0; i < sizeof(misuses) / sizeof(*misuses); i++)
 		check(&s, s.me, &misuses[i], misuses[i].opcode,
 		      misuses[i].error);
-	world_free(s.w);
+	fixture_free(s.w);
 }
 
 /* Who has no job can do nothing but get one, whatever it is. */
@@ -388,9 +388,9 @@ static void test_stranger(void **state)
 		check(&s, s.stranger, &m, (uint8_t)opcode,
 		      known ? GSAS_E_JOIN : GSAS_E_OPCODE);
 	}
-	world_result(s.stranger, GSAS_JOIN, 1, ~UINT64_C(1), 0);
-	world_result(s.stranger, GSAS_READ64, s.place[PLAIN], 0, 0);
-	world_free(s.w);
+	fixture_result(s.stranger, GSAS_JOIN, 1, ~UINT64_C(1), 0);
+	fixture_result(s.stranger, GSAS_READ64, s.place[PLAIN], 0, 0);
+	fixture_free(s.w);
 }
 
 /* The board has no more: of jobs, of groups, of regions. */
@@ -399,23 +399,23 @@ static void test_tables_full(void **state)
 	struct gsas_service_attr attr = { .pages = {
 		.max_jobs = 2, .max_groups = 1, .max_regions = 2,
 	} };
-	struct world *w = world_new(&attr);
-	struct world_client *a = world_client(w, 1, 1);
-	struct world_client *b = world_client(w, 1, 2);
-	struct world_client *c = world_stranger(w, 1);
+	struct fixture *w = fixture_new(&attr);
+	struct fixture_client *a = fixture_client(w, 1, 1);
+	struct fixture_client *b = fixture_client(w, 1, 2);
+	struct fixture_client *c = fixture_unjoined(w, 1);
 
 	(void)state;
-	assert_int_equal(world_error(c, GSAS_JOIN, 3, ~UINT64_C(3), 0),
+	assert_int_equal(fixture_error(c, GSAS_JOIN, 3, ~UINT64_C(3), 0),
 			 GSAS_E_QUOTA);
-	assert_int_equal(world_error(c, GSAS_ALLOC, 0, 1, 0), GSAS_E_JOIN);
-	world_result(c, GSAS_JOIN, 1, ~UINT64_C(1), 0);
-	world_result(a, GSAS_GROUP, 1, 0, 0);
-	assert_int_equal(world_error(b, GSAS_GROUP, 2, 0, 0), GSAS_E_QUOTA);
-	world_result(b, GSAS_GROUP, 1, 0, 0);
-	world_alloc(a, 1, 0);
-	world_alloc(b, 1, 0);
-	assert_int_equal(world_error(a, GSAS_ALLOC, 0, 1, 0), GSAS_E_QUOTA);
-	world_free(w);
+	assert_int_equal(fixture_error(c, GSAS_ALLOC, 0, 1, 0), GSAS_E_JOIN);
+	fixture_result(c, GSAS_JOIN, 1, ~UINT64_C(1), 0);
+	fixture_result(a, GSAS_GROUP, 1, 0, 0);
+	assert_int_equal(fixture_error(b, GSAS_GROUP, 2, 0, 0), GSAS_E_QUOTA);
+	fixture_result(b, GSAS_GROUP, 1, 0, 0);
+	fixture_alloc(a, 1, 0);
+	fixture_alloc(b, 1, 0);
+	assert_int_equal(fixture_error(a, GSAS_ALLOC, 0, 1, 0), GSAS_E_QUOTA);
+	fixture_free(w);
 }
 
 int main(void)

@@ -15,22 +15,22 @@
 static const uint64_t attrs[] = { 0, GSAS_ATTR_MAPPED };
 
 /* Memory as the service has it. */
-static void read_all(struct world_client *c, uint64_t addr, uint8_t *to)
+static void read_all(struct fixture_client *c, uint64_t addr, uint8_t *to)
 {
 	uint64_t len = PAGES * GSAS_PAGE_BYTES;
 
-	assert_int_equal(world_result(c, GSAS_GET, addr, len, 0), len);
+	assert_int_equal(fixture_result(c, GSAS_GET, addr, len, 0), len);
 	memcpy(to, c->out, len);
 }
 
-static void write_random(struct world_client *c, uint64_t addr, uint64_t *rng,
+static void write_random(struct fixture_client *c, uint64_t addr, uint64_t *rng,
 			 uint8_t *copy)
 {
 	uint64_t len = PAGES * GSAS_PAGE_BYTES;
 
 	for (uint64_t i = 0; i < len; i++)
 		copy[i] = c->in[i] = (uint8_t)unit_random(rng);
-	assert_int_equal(world_result(c, GSAS_PUT, addr, len, 0), len);
+	assert_int_equal(fixture_result(c, GSAS_PUT, addr, len, 0), len);
 }
 
 /*
@@ -49,8 +49,8 @@ static const struct {
 	{ GSAS_FAD64, 3, 8, true },	{ GSAS_SWAP64, 3, 8, true },
 };
 
-static void check_published(struct world_client *c, uint64_t addr, uint8_t *mem,
-			    unsigned int row, uint64_t off,
+static void check_published(struct fixture_client *c, uint64_t addr,
+			    uint8_t *mem, unsigned int row, uint64_t off,
 			    const uint64_t arg[2])
 {
 	uint8_t opcode = published[row].opcode, bytes = published[row].bytes;
@@ -60,7 +60,7 @@ static void check_published(struct world_client *c, uint64_t addr, uint8_t *mem,
 	struct gsas_answer a;
 
 	memcpy(&was, at, bytes < 8 ? bytes : 8);
-	a = world_ask(c, opcode, addr + off, arg[0], arg[1]);
+	a = fixture_ask(c, opcode, addr + off, arg[0], arg[1]);
 	assert_int_equal(a.response.error, GSAS_OK);
 	switch (opcode) {
 	case GSAS_CAS64:
@@ -87,13 +87,13 @@ static void check_published(struct world_client *c, uint64_t addr, uint8_t *mem,
 static void test_published(void **state)
 {
 	static uint8_t mem[PAGES * GSAS_PAGE_BYTES], now[sizeof(mem)];
-	struct world *w = world_new(NULL);
-	struct world_client *c = world_client(w, 1, 1);
+	struct fixture *w = fixture_new(NULL);
+	struct fixture_client *c = fixture_client(w, 1, 1);
 	uint64_t rng = 1;
 
 	(void)state;
 	for (int m = 0; m < 2; m++) {
-		uint64_t addr = world_alloc(c, PAGES, attrs[m]);
+		uint64_t addr = fixture_alloc(c, PAGES, attrs[m]);
 
 		write_random(c, addr, &rng, mem);
 		for (int i = 0; i < 128 * 10; i++) {
@@ -112,26 +112,26 @@ static void test_published(void **state)
 		read_all(c, addr, now);
 		assert_memory_equal(mem, now, sizeof(mem));
 	}
-	world_free(w);
+	fixture_free(w);
 }
 
 static void test_read4k(void **state)
 {
 	static uint8_t mem[PAGES * GSAS_PAGE_BYTES];
-	struct world *w = world_new(NULL);
-	struct world_client *c = world_client(w, 1, 1);
-	uint64_t addr = world_alloc(c, PAGES, 0), rng = 2;
+	struct fixture *w = fixture_new(NULL);
+	struct fixture_client *c = fixture_client(w, 1, 1);
+	uint64_t addr = fixture_alloc(c, PAGES, 0), rng = 2;
 
 	(void)state;
 	write_random(c, addr, &rng, mem);
 	memset(c->out, 0xee, sizeof(c->out));
 	/* 12 low bits are ignored */
-	assert_int_equal(world_result(c, GSAS_READ4K, addr + 2 * 4096 + 4095,
-				      77, 0), 4096);
+	assert_int_equal(fixture_result(c, GSAS_READ4K, addr + 2 * 4096 + 4095,
+					77, 0), 4096);
 	assert_memory_equal(c->out + 77, mem + 2 * 4096, 4096);
 	assert_int_equal(c->out[76], 0xee);
 	assert_int_equal(c->out[77 + 4096], 0xee);
-	world_free(w);
+	fixture_free(w);
 }
 
 /* ---- The table of atomic operations -------------------------------------- */
@@ -143,7 +143,7 @@ static void fill_random(uint8_t *to, size_t len, uint64_t *rng)
 }
 
 /* One ATOMIC, and what gsas_op_apply() makes of a copy: tested by itself. */
-static void check_atomic(struct world_client *c, uint64_t addr, uint8_t *mem,
+static void check_atomic(struct fixture_client *c, uint64_t addr, uint8_t *mem,
 			 uint64_t off, int op, int type, int form,
 			 uint64_t *rng)
 {
@@ -157,9 +157,9 @@ static void check_atomic(struct world_client *c, uint64_t addr, uint8_t *mem,
 	fill_random(c->in + in, 2 * bytes, rng);
 	memcpy(copy, c->in + in, 2 * bytes);
 	memset(c->out, 0xee, out + bytes + 64);
-	error = world_error(c, GSAS_ATOMIC, addr + off, (uint64_t)op |
-			    (uint64_t)type << 8 | (uint64_t)form << 16 |
-			    count << 32, in | out << 32);
+	error = fixture_error(c, GSAS_ATOMIC, addr + off, (uint64_t)op |
+			      (uint64_t)type << 8 | (uint64_t)form << 16 |
+			      count << 32, in | out << 32);
 	if (mem == NULL) {		/* mapped, and it is not direct */
 		assert_int_equal(error, direct ? GSAS_OK : GSAS_E_MAPPED);
 		return;
@@ -175,10 +175,10 @@ static void check_atomic(struct world_client *c, uint64_t addr, uint8_t *mem,
 static void test_atomic(void **state)
 {
 	static uint8_t mem[PAGES * GSAS_PAGE_BYTES], now[sizeof(mem)];
-	struct world *w = world_new(NULL);
-	struct world_client *c = world_client(w, 1, 1);
-	uint64_t addr = world_alloc(c, PAGES, 0), rng = 3;
-	uint64_t mapped = world_alloc(c, PAGES, GSAS_ATTR_MAPPED);
+	struct fixture *w = fixture_new(NULL);
+	struct fixture_client *c = fixture_client(w, 1, 1);
+	uint64_t addr = fixture_alloc(c, PAGES, 0), rng = 3;
+	uint64_t mapped = fixture_alloc(c, PAGES, GSAS_ATTR_MAPPED);
 
 	(void)state;
 	write_random(c, addr, &rng, mem);
@@ -200,17 +200,17 @@ static void test_atomic(void **state)
 			}
 	read_all(c, addr, now);
 	assert_memory_equal(mem, now, sizeof(mem));
-	world_free(w);
+	fixture_free(w);
 }
 
 /* One element, operand in the request: misaligned ones across a page, too. */
 static void test_update(void **state)
 {
 	static uint8_t mem[PAGES * GSAS_PAGE_BYTES], now[sizeof(mem)];
-	struct world *w = world_new(NULL);
-	struct world_client *c = world_client(w, 1, 1);
-	uint64_t addr = world_alloc(c, PAGES, 0), rng = 4;
-	uint64_t mapped = world_alloc(c, PAGES, GSAS_ATTR_MAPPED);
+	struct fixture *w = fixture_new(NULL);
+	struct fixture_client *c = fixture_client(w, 1, 1);
+	uint64_t addr = fixture_alloc(c, PAGES, 0), rng = 4;
+	uint64_t mapped = fixture_alloc(c, PAGES, GSAS_ATTR_MAPPED);
 
 	(void)state;
 	write_random(c, addr, &rng, mem);
@@ -222,28 +222,28 @@ static void test_update(void **state)
 
 			if (!gsas_op_valid(op, type, GSAS_FORM_FETCH) ||
 			    gsas_type_size(type) > 8) {
-				assert_int_equal(world_error(c, GSAS_UPDATE,
+				assert_int_equal(fixture_error(c, GSAS_UPDATE,
 					addr, arg1, 0), GSAS_E_OPCODE);
 				continue;
 			}
 			gsas_op_apply(op, type, 1, mem + off, &operand, NULL,
 				      &was);
-			assert_int_equal(world_result(c, GSAS_UPDATE,
+			assert_int_equal(fixture_result(c, GSAS_UPDATE,
 				addr + off, arg1, operand), was);
-			assert_int_equal(world_error(c, GSAS_UPDATE,
+			assert_int_equal(fixture_error(c, GSAS_UPDATE,
 				mapped + off, arg1, operand),
 				gsas_op_direct(type, off) ? GSAS_OK :
 				GSAS_E_MAPPED);
 			/* posted, it does the same */
 			gsas_op_apply(op, type, 1, mem + off, &operand, NULL,
 				      NULL);
-			assert_true(world_send(c, GSAS_UPDATE, 0, addr + off,
-					       arg1, operand));
+			assert_true(fixture_send(c, GSAS_UPDATE, 0, addr + off,
+						 arg1, operand));
 		}
-	assert_int_equal(world_result(c, GSAS_FENCE, 0, 0, 0), 0);
+	assert_int_equal(fixture_result(c, GSAS_FENCE, 0, 0, 0), 0);
 	read_all(c, addr, now);
 	assert_memory_equal(mem, now, sizeof(mem));
-	world_free(w);
+	fixture_free(w);
 }
 
 /* ---- Bulk ---------------------------------------------------------------- */
@@ -251,13 +251,13 @@ static void test_update(void **state)
 static void test_bulk(void **state)
 {
 	static uint8_t mem[PAGES * GSAS_PAGE_BYTES], now[sizeof(mem)];
-	struct world *w = world_new(NULL);
-	struct world_client *c = world_client(w, 1, 1);
+	struct fixture *w = fixture_new(NULL);
+	struct fixture_client *c = fixture_client(w, 1, 1);
 	uint64_t rng = 5;
 
 	(void)state;
 	for (int m = 0; m < 2; m++) {
-		uint64_t addr = world_alloc(c, PAGES, attrs[m]);
+		uint64_t addr = fixture_alloc(c, PAGES, attrs[m]);
 
 		write_random(c, addr, &rng, mem);
 		for (uint64_t i = 0; i < 2000; i++) {
@@ -270,12 +270,12 @@ static void test_bulk(void **state)
 
 			fill_random(c->in + at, len, &rng);
 			memcpy(mem + off, c->in + at, len);
-			assert_int_equal(world_result(c, GSAS_PUT, addr + off,
-						      len, at), len);
+			assert_int_equal(fixture_result(c, GSAS_PUT, addr + off,
+							len, at), len);
 			off = unit_below(&rng, 7000);
 			memset(c->out, 0xee, at + len + 1);
-			assert_int_equal(world_result(c, GSAS_GET, addr + off,
-						      len, at), len);
+			assert_int_equal(fixture_result(c, GSAS_GET, addr + off,
+							len, at), len);
 			assert_memory_equal(c->out + at, mem + off, len);
 			assert_int_equal(c->out[at + len], 0xee);
 			assert_true(at == 0 || c->out[at - 1] == 0xee);
@@ -283,7 +283,7 @@ static void test_bulk(void **state)
 		read_all(c, addr, now);
 		assert_memory_equal(mem, now, sizeof(mem));
 	}
-	world_free(w);
+	fixture_free(w);
 }
 
 /* ---- Beside those that have it mapped ------------------------------------ */
@@ -329,15 +329,15 @@ static void same_halves(const uint8_t *at, size_t size)
 
 static void test_mapped(void **state)
 {
-	struct world *w = world_new(NULL);
-	struct world_client *c = world_client(w, 1, 1);
-	uint64_t addr = world_alloc(c, 1, GSAS_ATTR_MAPPED);
+	struct fixture *w = fixture_new(NULL);
+	struct fixture_client *c = fixture_client(w, 1, 1);
+	uint64_t addr = fixture_alloc(c, 1, GSAS_ATTR_MAPPED);
 	struct gsas_map_info info;
 	struct mapper m = { .added = 0 };
 	pthread_t thread;
 
 	(void)state;
-	world_result(c, GSAS_MAP, addr + 9, 0, 64);
+	fixture_result(c, GSAS_MAP, addr + 9, 0, 64);
 	memcpy(&info, c->out + 64, sizeof(info));
 	assert_int_equal(info.base % GSAS_SEGMENT, 0);
 	m.words = (void *)(uintptr_t)(info.key[0] + (addr - info.base));
@@ -353,22 +353,22 @@ static void test_mapped(void **state)
 			memcpy(c->in + 1 + 8 * k, &word, 8);
 			memcpy(c->in + 201 + 4 * k, &half, 4);
 		}
-		world_result(c, GSAS_PUT, addr, 128, 1);
-		world_result(c, GSAS_PUT, addr + 2048 + 4, 64, 201);
-		world_result(c, GSAS_GET, addr, 128, 3);
+		fixture_result(c, GSAS_PUT, addr, 128, 1);
+		fixture_result(c, GSAS_PUT, addr + 2048 + 4, 64, 201);
+		fixture_result(c, GSAS_GET, addr, 128, 3);
 		for (unsigned int k = 0; k < 16; k++)
 			same_halves(c->out + 3 + 8 * k, 8);
-		world_result(c, GSAS_GET, addr + 2048 + 4, 64, 3);
+		fixture_result(c, GSAS_GET, addr + 2048 + 4, 64, 3);
 		same_halves(c->out + 3, 4);
 		same_halves(c->out + 3 + 60, 4);
-		world_result(c, GSAS_FAD64, addr + 4000, 1, 0);
+		fixture_result(c, GSAS_FAD64, addr + 4000, 1, 0);
 	}
 	atomic_store(&m.stop, true);
 	pthread_join(thread, NULL);
 	assert_false(m.torn);
-	assert_int_equal(world_result(c, GSAS_READ64, addr + 4000, 0, 0),
+	assert_int_equal(fixture_result(c, GSAS_READ64, addr + 4000, 0, 0),
 			 TURNS + m.added);
-	world_free(w);
+	fixture_free(w);
 }
 
 int main(void)

@@ -151,7 +151,7 @@ static void bytes_of(const char *hex, uint8_t *bytes, size_t len)
 	}
 }
 
-static void send_bytes(struct world_client *c, const uint8_t bytes[32])
+static void send_bytes(struct fixture_client *c, const uint8_t bytes[32])
 {
 	struct gsas_request r;
 	uint64_t w[GSAS_WORDS];
@@ -163,8 +163,8 @@ static void send_bytes(struct world_client *c, const uint8_t bytes[32])
 
 static void test_golden(void **state)
 {
-	struct world *w = world_new(NULL);
-	struct world_client *c = world_stranger(w, 1);
+	struct fixture *w = fixture_new(NULL);
+	struct fixture_client *c = fixture_unjoined(w, 1);
 	uint8_t request[32], response[16], third[8];
 
 	(void)state;
@@ -173,12 +173,12 @@ static void test_golden(void **state)
 	for (size_t i = 0; i < sizeof(golden) / sizeof(*golden); i++) {
 		bytes_of(golden[i].request, request, sizeof(request));
 		if (golden[i].what != NULL) {
-			world_forget(c);
+			fixture_forget(c);
 			send_bytes(c, request);
 			if (golden[i].response != NULL && c->answers == 0)
-				world_settle(w);
+				fixture_settle(w);
 		} else {
-			world_settle(w);
+			fixture_settle(w);
 			assert_int_equal(c->answers, 2);
 			c->answer[0] = c->answer[1];
 			c->answers = 1;
@@ -195,7 +195,7 @@ static void test_golden(void **state)
 		assert_int_equal(c->answer[0].opcode, response[0] ==
 				 GSAS_E_OPCODE ? 0 : request[7]);
 	}
-	world_free(w);
+	fixture_free(w);
 }
 
 /* What went through the spaces in that session. */
@@ -203,18 +203,18 @@ static void test_spaces(void **state)
 {
 	static const char list[] = "0010200000000400" "0100000000000000"
 				   "0001000000000000" "01000000" "01000000";
-	struct world *w = world_new(NULL);
-	struct world_client *c = world_client(w, 1, 1);
-	uint64_t a = world_alloc(c, 2, 0), b = world_alloc(c, 1,
-							   GSAS_ATTR_MAPPED);
+	struct fixture *w = fixture_new(NULL);
+	struct fixture_client *c = fixture_client(w, 1, 1);
+	uint64_t a = fixture_alloc(c, 2, 0),
+		 b = fixture_alloc(c, 1, GSAS_ATTR_MAPPED);
 	uint8_t bytes[32];
 	struct gsas_map_info info;
 
 	(void)state;
-	world_result(c, GSAS_LIST, a + 1, 1, 0);
+	fixture_result(c, GSAS_LIST, a + 1, 1, 0);
 	bytes_of(list, bytes, 32);
 	assert_memory_equal(c->out, bytes, 32);
-	world_result(c, GSAS_MAP, b, 0, 100);
+	fixture_result(c, GSAS_MAP, b, 0, 100);
 	memcpy(&info, c->out + 100, sizeof(info));
 	assert_int_equal(info.base, UINT64_C(0x0004000000200000));
 	assert_int_equal(info.bytes, 1 << 20);
@@ -225,14 +225,14 @@ static void test_spaces(void **state)
 	c->in[16] = 6;
 	c->in[24] = 0;
 	c->in[32] = 1;			/* is not 0 */
-	world_result(c, GSAS_ATOMIC, a, 12 | 7 << 8 | 2 << 16 |
-		     UINT64_C(2) << 32, 8 | UINT64_C(48) << 32);
-	assert_int_equal(world_result(c, GSAS_READ64, a, 0, 0), 5);
-	assert_int_equal(world_result(c, GSAS_READ64, a + 8, 0, 0), 0);
-	world_result(c, GSAS_ATOMIC, a, 10 | 7 << 8 | 1 << 16 |
-		     UINT64_C(1) << 32, UINT64_C(48) << 32);
+	fixture_result(c, GSAS_ATOMIC, a, 12 | 7 << 8 | 2 << 16 |
+		       UINT64_C(2) << 32, 8 | UINT64_C(48) << 32);
+	assert_int_equal(fixture_result(c, GSAS_READ64, a, 0, 0), 5);
+	assert_int_equal(fixture_result(c, GSAS_READ64, a + 8, 0, 0), 0);
+	fixture_result(c, GSAS_ATOMIC, a, 10 | 7 << 8 | 1 << 16 |
+		       UINT64_C(1) << 32, UINT64_C(48) << 32);
 	assert_int_equal(c->out[48], 5);
-	world_free(w);
+	fixture_free(w);
 }
 
 static void test_addresses(void **state)

@@ -10,26 +10,27 @@
 #include "service/gsas_queue.h"
 #include "lib/gsas_service_fixture.h"
 
-static uint64_t queue_new(struct world_client *c, uint32_t quota, uint64_t attr)
+static uint64_t queue_new(struct fixture_client *c, uint32_t quota,
+			  uint64_t attr)
 {
-	return world_result(c, GSAS_QUEUE_NEW, 0, quota | UINT64_C(8) << 32,
-			    attr);
+	return fixture_result(c, GSAS_QUEUE_NEW, 0, quota | UINT64_C(8) << 32,
+			      attr);
 }
 
 /* A program that enqueues: what it was granted, and what it used. */
 struct producer {
-	struct world_client *c;
+	struct fixture_client *c;
 	uint64_t queue, granted, used;
 	unsigned int told;		/* messages that it may send more */
 	unsigned int full;		/* ... that there is no place */
 };
 
-static struct producer producer_open(struct world_client *c, uint64_t queue)
+static struct producer producer_open(struct fixture_client *c, uint64_t queue)
 {
 	struct producer p = { .c = c, .queue = queue };
 
-	p.granted = world_result(c, GSAS_QUEUE_OPEN, queue, 0, 0);
-	world_forget(c);
+	p.granted = fixture_result(c, GSAS_QUEUE_OPEN, queue, 0, 0);
+	fixture_forget(c);
 	return p;
 }
 
@@ -60,34 +61,34 @@ static bool producer_put(struct producer *p, uint64_t word)
 {
 	if (p->used == p->granted)
 		return false;
-	if (!world_send(p->c, GSAS_ENQUEUE, 0, p->queue, word, 0))
+	if (!fixture_send(p->c, GSAS_ENQUEUE, 0, p->queue, word, 0))
 		return false;
 	p->used++;
 	return true;
 }
 
-static uint64_t take(struct world_client *c, uint64_t queue, uint32_t max,
+static uint64_t take(struct fixture_client *c, uint64_t queue, uint32_t max,
 		     uint64_t *words)
 {
-	uint64_t n = world_result(c, GSAS_DEQUEUE, queue, max |
-				  UINT64_C(24) << 32, 0);
+	uint64_t n = fixture_result(c, GSAS_DEQUEUE, queue, max |
+				    UINT64_C(24) << 32, 0);
 
 	assert_true(n <= max);
 	memcpy(words, c->out + 24, n * sizeof(*words));
 	return n;
 }
 
-static void no_posted_errors(struct world_client *c)
+static void no_posted_errors(struct fixture_client *c)
 {
-	assert_int_equal(world_result(c, GSAS_FENCE, 0, 0, 0), 0);
+	assert_int_equal(fixture_result(c, GSAS_FENCE, 0, 0, 0), 0);
 }
 
 /* By packets only, several producers: nothing lost, each one's in order. */
 static void test_through(void **state)
 {
 	enum { PRODUCERS = 5, EACH = 3000 };
-	struct world *w = world_new(NULL);
-	struct world_client *owner = world_client(w, 1, 1);
+	struct fixture *w = fixture_new(NULL);
+	struct fixture_client *owner = fixture_client(w, 1, 1);
 	uint64_t queue = queue_new(owner, 100, GSAS_MODE_WORLD), rng = 1;
 	uint64_t next[PRODUCERS] = { 0 }, sent[PRODUCERS] = { 0 }, words[64];
 	struct producer p[PRODUCERS];
@@ -95,13 +96,13 @@ static void test_through(void **state)
 
 	(void)state;
 	for (uint64_t i = 0; i < PRODUCERS; i++)
-		p[i] = producer_open(world_client(w, 2, 2 + i), queue);
+		p[i] = producer_open(fixture_client(w, 2, 2 + i), queue);
 	while (out < PRODUCERS * EACH) {
 		uint32_t i = unit_below(&rng, PRODUCERS);
 		uint64_t n = 0;
 
 		producer_hear(&p[i]);
-		world_forget(p[i].c);
+		fixture_forget(p[i].c);
 		for (int k = 0; k < 20 && sent[i] < EACH; k++)
 			sent[i] += producer_put(&p[i], sent[i] |
 						(uint64_t)i << 32);
@@ -122,14 +123,14 @@ static void test_through(void **state)
 		no_posted_errors(p[i].c);
 		assert_true(p[i].told > 0);
 	}
-	world_free(w);
+	fixture_free(w);
 }
 
 /* By mapping, as programs of the owning job do. */
 static void test_mapped(void **state)
 {
-	struct world *w = world_new(NULL);
-	struct world_client *owner = world_client(w, 1, 1);
+	struct fixture *w = fixture_new(NULL);
+	struct fixture_client *owner = fixture_client(w, 1, 1);
 	uint64_t queue = queue_new(owner, 1000, 0), word;
 	struct producer p = producer_open(owner, queue);
 	struct gsas_queue_view view;
@@ -137,7 +138,7 @@ static void test_mapped(void **state)
 	bool tell;
 
 	(void)state;
-	world_result(owner, GSAS_MAP, queue, 0, 0);
+	fixture_result(owner, GSAS_MAP, queue, 0, 0);
 	memcpy(&info, owner->out, sizeof(info));
 	assert_int_equal(gsas_queue_view((void *)(uintptr_t)(info.key[0] +
 			 (queue - info.base)), gsas_queue_bytes(1000, 8),
@@ -146,14 +147,14 @@ static void test_mapped(void **state)
 	assert_int_equal(gsas_queue_take(&view, &word, &tell), 0);
 	assert_int_equal(word, 0xabc);
 	assert_int_not_equal(gsas_queue_take(&view, &word, &tell), 0);
-	world_free(w);
+	fixture_free(w);
 }
 
 /* Nobody is told more than once, and nobody is asked when nothing changed. */
 static void test_grants(void **state)
 {
-	struct world *w = world_new(NULL);
-	struct world_client *owner = world_client(w, 1, 1);
+	struct fixture *w = fixture_new(NULL);
+	struct fixture_client *owner = fixture_client(w, 1, 1);
 	uint64_t queue = queue_new(owner, 4, 0), words[8], used;
 	struct producer p = producer_open(owner, queue);
 
@@ -162,7 +163,7 @@ static void test_grants(void **state)
 	while (p.used < 4) {
 		gsas_service_progress(w->service);
 		producer_hear(&p);
-		world_forget(owner);
+		fixture_forget(owner);
 		gsas_service_progress(w->service);
 		assert_int_equal(owner->answers, 0);
 		assert_true(producer_put(&p, p.used));
@@ -170,21 +171,21 @@ static void test_grants(void **state)
 	/* full: it waits, by clock, until one was taken out */
 	assert_int_equal(p.used, p.granted);
 	assert_int_equal(gsas_service_stat(w->service)->words, 4);
-	world_settle(w);
+	fixture_settle(w);
 	assert_true(gsas_service_progress(w->service));
 	/* it is told so, once */
 	producer_hear(&p);
 	assert_int_equal(p.full, 1);
 	assert_int_equal(owner->answers, 1);
 	assert_int_equal(p.granted, 4);
-	world_forget(owner);
+	fixture_forget(owner);
 	used = p.used;
 	assert_false(producer_put(&p, 0));
 	/* and what was not granted is refused */
-	assert_true(world_send(owner, GSAS_ENQUEUE, 0, queue, 99, 0));
-	assert_int_equal(world_result(owner, GSAS_FENCE, 0, 0, 0), 1);
+	assert_true(fixture_send(owner, GSAS_ENQUEUE, 0, queue, 99, 0));
+	assert_int_equal(fixture_result(owner, GSAS_FENCE, 0, 0, 0), 1);
 	assert_int_equal(gsas_service_stat(w->service)->words, 4);
-	world_forget(owner);
+	fixture_forget(owner);
 	assert_int_equal(take(owner, queue, 8, words), 4);
 	for (uint64_t i = 0; i < 4; i++)
 		assert_int_equal(words[i], i);
@@ -192,14 +193,14 @@ static void test_grants(void **state)
 	producer_hear(&p);
 	assert_true(p.granted > used);
 	assert_false(gsas_service_progress(w->service));
-	world_free(w);
+	fixture_free(w);
 }
 
 /* Taken out by somebody who is killed before it tells: found by clock. */
 static void test_untold(void **state)
 {
-	struct world *w = world_new(NULL);
-	struct world_client *owner = world_client(w, 1, 1);
+	struct fixture *w = fixture_new(NULL);
+	struct fixture_client *owner = fixture_client(w, 1, 1);
 	uint64_t queue[8], word;
 	struct producer p[8];
 	bool tell;
@@ -207,11 +208,11 @@ static void test_untold(void **state)
 	(void)state;
 	for (int i = 0; i < 8; i++) {
 		queue[i] = queue_new(owner, 2, 0);
-		p[i] = producer_open(world_client(w, 1, 1), queue[i]);
+		p[i] = producer_open(fixture_client(w, 1, 1), queue[i]);
 		while (producer_put(&p[i], 1)) {
 			gsas_service_progress(w->service);
 			producer_hear(&p[i]);
-			world_forget(p[i].c);
+			fixture_forget(p[i].c);
 		}
 		assert_int_equal(p[i].used, 2);
 	}
@@ -219,14 +220,14 @@ static void test_untold(void **state)
 		struct gsas_queue_view view;
 		struct gsas_map_info info;
 
-		world_result(owner, GSAS_MAP, queue[i], 0, 0);
+		fixture_result(owner, GSAS_MAP, queue[i], 0, 0);
 		memcpy(&info, owner->out, sizeof(info));
 		gsas_queue_view((void *)(uintptr_t)(info.key[0] +
 				(queue[i] - info.base)),
 				gsas_queue_bytes(2, 8), &view);
 		assert_int_equal(gsas_queue_take(&view, &word, &tell), 0);
 		if (i % 2 == 0)		/* this one tells */
-			world_result(owner, GSAS_DEQUEUE, queue[i], 0, 0);
+			fixture_result(owner, GSAS_DEQUEUE, queue[i], 0, 0);
 	}
 	assert_true(gsas_service_progress(w->service));
 	for (int i = 0; i < 8; i += 2) {
@@ -239,23 +240,23 @@ static void test_untold(void **state)
 		producer_hear(&p[i]);
 		assert_int_equal(p[i].granted, 3);
 	}
-	world_free(w);
+	fixture_free(w);
 }
 
 /* Grants that are not taken now are told later, in their sum, and meanwhile the
  * requests of that client are not refused. */
 static void test_not_now(void **state)
 {
-	struct world *w = world_new(NULL);
-	struct world_client *owner = world_client(w, 1, 1);
-	struct world_client *c = world_client(w, 1, 1);
+	struct fixture *w = fixture_new(NULL);
+	struct fixture_client *owner = fixture_client(w, 1, 1);
+	struct fixture_client *c = fixture_client(w, 1, 1);
 	uint64_t queue = queue_new(owner, 4, 0), words[8];
 	struct producer p = producer_open(c, queue);
 
 	(void)state;
 	c->refuse = UINT32_MAX;
 	for (int i = 0; i < 10; i++) {
-		while (world_send(c, GSAS_ENQUEUE, 0, queue, p.used, 0) &&
+		while (fixture_send(c, GSAS_ENQUEUE, 0, queue, p.used, 0) &&
 		       ++p.used < 20)
 			gsas_service_progress(w->service);
 		take(owner, queue, 8, words);
@@ -268,23 +269,23 @@ static void test_not_now(void **state)
 	for (unsigned int i = 0; i < c->answers; i++)
 		assert_int_equal(c->answer[i].opcode, GSAS_ENQUEUE);
 	producer_hear(&p);
-	world_forget(c);
+	fixture_forget(c);
 	assert_int_equal(p.told, 1);
 	assert_true(p.granted > 2);
-	world_free(w);
+	fixture_free(w);
 }
 
 /* What was granted to one that ends goes back to the others. */
 static void test_ends(void **state)
 {
-	struct world *w = world_new(NULL);
-	struct world_client *owner = world_client(w, 1, 1);
+	struct fixture *w = fixture_new(NULL);
+	struct fixture_client *owner = fixture_client(w, 1, 1);
 	uint64_t queue = queue_new(owner, 64, GSAS_MODE_WORLD), words[64];
 	struct producer p = producer_open(owner, queue);
 
 	(void)state;
 	for (int i = 0; i < 500; i++) {
-		struct world_client *c = world_client(w, 2, 2);
+		struct fixture_client *c = fixture_client(w, 2, 2);
 		struct producer q = producer_open(c, queue);
 
 		gsas_service_progress(w->service);
@@ -292,27 +293,28 @@ static void test_ends(void **state)
 		assert_true(q.granted > 0);
 		assert_true(producer_put(&q, 1));
 		if (i % 2)
-			world_result(c, GSAS_QUEUE_CLOSE, queue, 0, 0);
+			fixture_result(c, GSAS_QUEUE_CLOSE, queue, 0, 0);
 		else
-			world_end(c);
+			fixture_end(c);
 		if (i % 2) {
-			assert_int_equal(world_error(c, GSAS_ENQUEUE, queue, 1,
-						     0), GSAS_E_STATE);
-			world_end(c);
+			assert_int_equal(fixture_error(c, GSAS_ENQUEUE, queue,
+						       1, 0),
+					 GSAS_E_STATE);
+			fixture_end(c);
 		}
 		assert_int_equal(take(owner, queue, 64, words), 1);
 		free(w->client[--w->clients]);
 	}
 	producer_hear(&p);
-	world_forget(owner);
+	fixture_forget(owner);
 	for (uint64_t i = 0; i < 64; i++) {
 		gsas_service_progress(w->service);
 		producer_hear(&p);
-		world_forget(owner);
+		fixture_forget(owner);
 		assert_true(producer_put(&p, i));
 	}
 	assert_int_equal(take(owner, queue, 64, words), 64);
-	world_free(w);
+	fixture_free(w);
 }
 
 /* Those that wait for words another one has are told as soon as it ends, in as
@@ -320,48 +322,48 @@ static void test_ends(void **state)
 static void test_handed_on(void **state)
 {
 	enum { QUEUES = 8 };
-	struct world *w = world_new(NULL);
-	struct world_client *owner = world_client(w, 1, 1);
+	struct fixture *w = fixture_new(NULL);
+	struct fixture_client *owner = fixture_client(w, 1, 1);
 
 	(void)state;
 	for (int by_end = 0; by_end < 2; by_end++) {
-		struct world_client *c = world_client(w, 1, 1);
+		struct fixture_client *c = fixture_client(w, 1, 1);
 		struct producer waiting[QUEUES];
 		uint64_t queue[QUEUES];
 
 		for (int i = 0; i < QUEUES; i++) {
 			queue[i] = queue_new(owner, 2, 0);
-			world_result(c, GSAS_QUEUE_OPEN, queue[i], 0, 0);
-			waiting[i] = producer_open(world_client(w, 1, 1),
+			fixture_result(c, GSAS_QUEUE_OPEN, queue[i], 0, 0);
+			waiting[i] = producer_open(fixture_client(w, 1, 1),
 						   queue[i]);
 			assert_true(producer_put(&waiting[i], 1));
 		}
-		world_settle(w);
+		fixture_settle(w);
 		for (int i = 0; i < QUEUES; i++) {
 			producer_hear(&waiting[i]);
 			assert_int_equal(waiting[i].told, 0);
 			assert_int_equal(waiting[i].full, 1);
-			world_forget(waiting[i].c);
+			fixture_forget(waiting[i].c);
 		}
 		for (int i = 0; i < QUEUES && !by_end; i++)
-			world_result(c, GSAS_QUEUE_CLOSE, queue[i], 0, 0);
+			fixture_result(c, GSAS_QUEUE_CLOSE, queue[i], 0, 0);
 		if (by_end)
-			world_end(c);
+			fixture_end(c);
 		gsas_service_progress(w->service);
 		for (int i = 0; i < QUEUES; i++) {
 			producer_hear(&waiting[i]);
 			assert_int_equal(waiting[i].told, 1);
 		}
 	}
-	world_free(w);
+	fixture_free(w);
 }
 
 /* It is freed under those that have it open. */
 static void test_freed(void **state)
 {
-	struct world *w = world_new(NULL);
-	struct world_client *owner = world_client(w, 1, 1);
-	struct world_client *c = world_client(w, 2, 2);
+	struct fixture *w = fixture_new(NULL);
+	struct fixture_client *owner = fixture_client(w, 1, 1);
+	struct fixture_client *c = fixture_client(w, 2, 2);
 	struct gsas_answer a;
 
 	(void)state;
@@ -375,37 +377,39 @@ static void test_freed(void **state)
 		assert_true(producer_put(&q, 1));
 		c->refuse = i % 2 ? 1 : 0;	/* with a grant to tell */
 		gsas_service_progress(w->service);
-		world_result(owner, GSAS_FREE, 0, queue, 0);
-		assert_true(world_send(c, GSAS_ENQUEUE, 0, queue, 2, 0));
-		a = world_ask(c, GSAS_FENCE, 0, 0, 0);
+		fixture_result(owner, GSAS_FREE, 0, queue, 0);
+		assert_true(fixture_send(c, GSAS_ENQUEUE, 0, queue, 2, 0));
+		a = fixture_ask(c, GSAS_FENCE, 0, 0, 0);
 		assert_int_equal(a.response.result, 1);
 		assert_int_equal(a.more, GSAS_E_FREED);
-		assert_int_equal(world_error(c, GSAS_QUEUE_CLOSE, queue, 0, 0),
+		assert_int_equal(fixture_error(c, GSAS_QUEUE_CLOSE, queue, 0,
+					       0),
 				 GSAS_E_FREED);
-		assert_int_equal(world_error(owner, GSAS_DEQUEUE, queue, 1, 0),
+		assert_int_equal(fixture_error(owner, GSAS_DEQUEUE, queue, 1,
+					       0),
 				 GSAS_E_FREED);
 		assert_true(producer_put(&q, 1));
 		no_posted_errors(c);
 		assert_int_equal(gsas_service_stat(w->service)->words, 2);
 		if (i < 2)
-			world_result(owner, GSAS_FREE, 0, other, 0);
+			fixture_result(owner, GSAS_FREE, 0, other, 0);
 		else
-			world_result(c, GSAS_QUEUE_CLOSE, other, 0, 0);
-		world_forget(c);
+			fixture_result(c, GSAS_QUEUE_CLOSE, other, 0, 0);
+		fixture_forget(c);
 		if (i >= 2)
-			world_result(owner, GSAS_FREE, 0, other, 0);
+			fixture_result(owner, GSAS_FREE, 0, other, 0);
 	}
-	world_settle(w);
+	fixture_settle(w);
 	assert_int_equal(w->blocks, 0);
-	world_free(w);
+	fixture_free(w);
 }
 
 /* Its job writes into its memory: an error for all, and the service lives. */
 static void test_overwritten(void **state)
 {
-	struct world *w = world_new(NULL);
-	struct world_client *owner = world_client(w, 1, 1);
-	struct world_client *c = world_client(w, 2, 2);
+	struct fixture *w = fixture_new(NULL);
+	struct fixture_client *owner = fixture_client(w, 1, 1);
+	struct fixture_client *c = fixture_client(w, 2, 2);
 	uint64_t rng = 3;
 
 	(void)state;
@@ -415,23 +419,23 @@ static void test_overwritten(void **state)
 		struct gsas_map_info info;
 		uint8_t *memory;
 
-		world_result(owner, GSAS_MAP, queue, 0, 0);
+		fixture_result(owner, GSAS_MAP, queue, 0, 0);
 		memcpy(&info, owner->out, sizeof(info));
 		memory = (void *)(uintptr_t)(info.key[0] + (queue -
 							    info.base));
 		for (int k = 0; k < 50; k++) {
-			world_send(c, GSAS_ENQUEUE, 0, queue, 1, 0);
+			fixture_send(c, GSAS_ENQUEUE, 0, queue, 1, 0);
 			for (int n = 0; n < 8; n++)
 				memory[unit_below(&rng, 8192)] =
 					(uint8_t)unit_random(&rng);
-			world_ask(owner, GSAS_DEQUEUE, queue, 4, 0);
+			fixture_ask(owner, GSAS_DEQUEUE, queue, 4, 0);
 			gsas_service_progress(w->service);
 		}
-		world_forget(c);
+		fixture_forget(c);
 		(void)p;
-		world_result(owner, GSAS_FREE, 0, queue, 0);
+		fixture_result(owner, GSAS_FREE, 0, queue, 0);
 	}
-	world_free(w);
+	fixture_free(w);
 }
 
 /* Many of them, each found by its address. */
@@ -439,33 +443,33 @@ static void test_many(void **state)
 {
 	enum { QUEUES = 1025 };
 	static uint64_t queue[QUEUES];
-	struct world *w = world_new(NULL);
-	struct world_client *c = world_client(w, 1, 1);
+	struct fixture *w = fixture_new(NULL);
+	struct fixture_client *c = fixture_client(w, 1, 1);
 	uint64_t words[2];
 
 	(void)state;
 	for (int i = 0; i < QUEUES; i++)
 		queue[i] = queue_new(c, 4, 0);
 	for (int i = 0; i < QUEUES - 1; i++)
-		assert_true(world_result(c, GSAS_QUEUE_OPEN, queue[i], 0, 0)
+		assert_true(fixture_result(c, GSAS_QUEUE_OPEN, queue[i], 0, 0)
 			    > 0);
-	assert_int_equal(world_error(c, GSAS_QUEUE_OPEN, queue[QUEUES - 1], 0,
-				     0), GSAS_E_QUOTA);
+	assert_int_equal(fixture_error(c, GSAS_QUEUE_OPEN, queue[QUEUES - 1], 0,
+				       0), GSAS_E_QUOTA);
 	for (int i = 0; i < QUEUES - 1; i++)
-		world_send(c, GSAS_ENQUEUE, 0, queue[i], (uint64_t)i, 0);
+		fixture_send(c, GSAS_ENQUEUE, 0, queue[i], (uint64_t)i, 0);
 	assert_int_equal(gsas_service_stat(w->service)->words, QUEUES - 1);
 	for (int i = 0; i < QUEUES - 1; i++) {
 		assert_int_equal(take(c, queue[i], 2, words), 1);
 		assert_int_equal(words[0], i);
 		if (i % 2)
-			world_result(c, GSAS_QUEUE_CLOSE, queue[i], 0, 0);
+			fixture_result(c, GSAS_QUEUE_CLOSE, queue[i], 0, 0);
 	}
-	world_result(c, GSAS_QUEUE_OPEN, queue[QUEUES - 1], 0, 0);
-	world_settle(w);
+	fixture_result(c, GSAS_QUEUE_OPEN, queue[QUEUES - 1], 0, 0);
+	fixture_settle(w);
 	for (int i = 0; i < QUEUES; i++)
-		assert_int_equal(world_error(c, GSAS_ENQUEUE, queue[i], 0, 0),
+		assert_int_equal(fixture_error(c, GSAS_ENQUEUE, queue[i], 0, 0),
 				 i % 2 ? GSAS_E_STATE : GSAS_OK);
-	world_free(w);
+	fixture_free(w);
 }
 
 int main(void)

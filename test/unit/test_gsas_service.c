@@ -10,7 +10,7 @@
 #include "lib/unit.h"
 #include "lib/gsas_service_fixture.h"
 
-static struct gsas_stat *stat_of(struct world *w)
+static struct gsas_stat *stat_of(struct fixture *w)
 {
 	return gsas_service_stat(w->service);
 }
@@ -20,34 +20,34 @@ static struct gsas_stat *stat_of(struct world *w)
 enum { OWNER, SIBLING, MEMBER, OTHER, OTHER_USER, WHO };
 
 struct people {
-	struct world *w;
-	struct world_client *who[WHO];
+	struct fixture *w;
+	struct fixture_client *who[WHO];
 	uint64_t group;			/* of owner and member */
 };
 
 static struct people people_new(void)
 {
-	struct people p = { .w = world_new(NULL) };
+	struct people p = { .w = fixture_new(NULL) };
 	uint64_t name = 0x70756f7267;
 
-	p.who[OWNER] = world_client(p.w, 1, 1);
-	p.who[SIBLING] = world_client(p.w, 1, 1);
-	p.who[MEMBER] = world_client(p.w, 1, 2);
-	p.who[OTHER] = world_client(p.w, 1, 3);
-	p.who[OTHER_USER] = world_client(p.w, 2, 1);	/* the same key */
-	p.group = world_result(p.who[OWNER], GSAS_GROUP, name, 0, 0);
-	assert_int_equal(world_result(p.who[MEMBER], GSAS_GROUP, name, 0, 0),
+	p.who[OWNER] = fixture_client(p.w, 1, 1);
+	p.who[SIBLING] = fixture_client(p.w, 1, 1);
+	p.who[MEMBER] = fixture_client(p.w, 1, 2);
+	p.who[OTHER] = fixture_client(p.w, 1, 3);
+	p.who[OTHER_USER] = fixture_client(p.w, 2, 1);	/* the same key */
+	p.group = fixture_result(p.who[OWNER], GSAS_GROUP, name, 0, 0);
+	assert_int_equal(fixture_result(p.who[MEMBER], GSAS_GROUP, name, 0, 0),
 			 p.group);
 	/* of another user the name is another group */
-	assert_int_not_equal(world_result(p.who[OTHER_USER], GSAS_GROUP, name,
-					  0, 0), p.group);
-	assert_int_not_equal(world_result(p.who[OTHER], GSAS_GROUP, name + 1,
-					  0, 0), p.group);
+	assert_int_not_equal(fixture_result(p.who[OTHER_USER], GSAS_GROUP, name,
+					    0, 0), p.group);
+	assert_int_not_equal(fixture_result(p.who[OTHER], GSAS_GROUP, name + 1,
+					    0, 0), p.group);
 	return p;
 }
 
 /* Is a key in what it was told last? */
-static bool mapped_by(struct world_client *c)
+static bool mapped_by(struct fixture_client *c)
 {
 	struct gsas_map_info info;
 
@@ -76,44 +76,44 @@ static void test_modes(void **state)
 
 		if (mode == GSAS_MODE_GROUP)
 			attr |= p.group << 32;
-		addr = world_alloc(p.who[OWNER], 1, attr);
+		addr = fixture_alloc(p.who[OWNER], 1, attr);
 		for (int i = 0; i < WHO; i++) {
 			bool may = modes[m / 2].may[i];
-			struct world_client *c = p.who[i];
+			struct fixture_client *c = p.who[i];
 			uint64_t error = may ? GSAS_OK : GSAS_E_ACCESS;
 
 			sum += may;
-			assert_int_equal(error, world_error(c, GSAS_FAD64,
-							    addr, 1, 0));
-			assert_int_equal(error, world_error(c, GSAS_GET, addr,
-							    8, 0));
+			assert_int_equal(error, fixture_error(c, GSAS_FAD64,
+							      addr, 1, 0));
+			assert_int_equal(error, fixture_error(c, GSAS_GET, addr,
+							      8, 0));
 			memset(c->out, 0, 64);
-			assert_int_equal(error, world_error(c, GSAS_MAP, addr,
-							    0, 0));
+			assert_int_equal(error, fixture_error(c, GSAS_MAP, addr,
+							      0, 0));
 			assert_int_equal(may && m % 2, mapped_by(c));
 		}
-		assert_int_equal(world_result(p.who[OWNER], GSAS_READ64, addr,
-					      0, 0), sum);
+		assert_int_equal(fixture_result(p.who[OWNER], GSAS_READ64, addr,
+						0, 0), sum);
 		for (int i = WHO - 1; i > SIBLING; i--)
-			assert_int_equal(world_error(p.who[i], GSAS_FREE, 0,
-						     addr, 0), GSAS_E_ACCESS);
-		world_result(p.who[SIBLING], GSAS_FREE, 0, addr, 0);
-		assert_int_equal(world_error(p.who[OWNER], GSAS_READ64, addr,
-					     0, 0), GSAS_E_FREED);
+			assert_int_equal(fixture_error(p.who[i], GSAS_FREE, 0,
+						       addr, 0), GSAS_E_ACCESS);
+		fixture_result(p.who[SIBLING], GSAS_FREE, 0, addr, 0);
+		assert_int_equal(fixture_error(p.who[OWNER], GSAS_READ64, addr,
+					       0, 0), GSAS_E_FREED);
 	}
-	world_free(p.w);
+	fixture_free(p.w);
 }
 
 /* One line for each client and kind of refusal, and it says who it was. */
 static void test_log(void **state)
 {
 	struct people p = people_new();
-	uint64_t addr = world_alloc(p.who[OWNER], 1, 0);
+	uint64_t addr = fixture_alloc(p.who[OWNER], 1, 0);
 	char want[64];
 
 	(void)state;
 	assert_int_equal(p.w->lines, 0);
-	world_error(p.who[OTHER], GSAS_READ64, addr, 0, 0);
+	fixture_error(p.who[OTHER], GSAS_READ64, addr, 0, 0);
 	assert_int_equal(p.w->lines, 1);
 	snprintf(want, sizeof(want), "READ64 at 0x%016llx",
 		 (unsigned long long)addr);
@@ -121,35 +121,35 @@ static void test_log(void **state)
 	assert_non_null(strstr(p.w->line, "identity 1:0x3"));
 	assert_non_null(strstr(p.w->line, "user 1, job 3"));
 	for (int i = 0; i < 100; i++) {
-		world_error(p.who[OTHER], GSAS_WRITE64, addr, 0, 0);
-		world_error(p.who[OTHER], GSAS_READ64, addr + 4096, 0, 0);
-		world_error(p.who[OWNER], GSAS_READ64, addr + 4096, 0, 0);
+		fixture_error(p.who[OTHER], GSAS_WRITE64, addr, 0, 0);
+		fixture_error(p.who[OTHER], GSAS_READ64, addr + 4096, 0, 0);
+		fixture_error(p.who[OWNER], GSAS_READ64, addr + 4096, 0, 0);
 	}
 	assert_int_equal(p.w->lines, 1);
-	world_error(p.who[OTHER], GSAS_JOIN, 1, 1, 0);
+	fixture_error(p.who[OTHER], GSAS_JOIN, 1, 1, 0);
 	assert_int_equal(p.w->lines, 2);
-	world_error(p.who[OTHER_USER], GSAS_READ64, addr, 0, 0);
+	fixture_error(p.who[OTHER_USER], GSAS_READ64, addr, 0, 0);
 	assert_int_equal(p.w->lines, 3);
-	world_free(p.w);
+	fixture_free(p.w);
 }
 
 static void test_groups(void **state)
 {
-	struct world *w = world_new(NULL);
-	struct world_client *c = world_client(w, 1, 1);
+	struct fixture *w = fixture_new(NULL);
+	struct fixture_client *c = fixture_client(w, 1, 1);
 	uint64_t number[64];
 
 	(void)state;
 	for (uint64_t i = 0; i < 64; i++) {
-		number[i] = world_result(c, GSAS_GROUP, i + 1, 0, 0);
+		number[i] = fixture_result(c, GSAS_GROUP, i + 1, 0, 0);
 		assert_true(number[i] != 0);
 		assert_true(i == 0 || number[i] != number[i - 1]);
 	}
-	assert_int_equal(world_error(c, GSAS_GROUP, 99, 0, 0), GSAS_E_QUOTA);
+	assert_int_equal(fixture_error(c, GSAS_GROUP, 99, 0, 0), GSAS_E_QUOTA);
 	/* once more is no more */
-	assert_int_equal(world_result(c, GSAS_GROUP, 64, 0, 0), number[63]);
-	world_alloc(c, 1, GSAS_MODE_GROUP | number[63] << 32);
-	world_free(w);
+	assert_int_equal(fixture_result(c, GSAS_GROUP, 64, 0, 0), number[63]);
+	fixture_alloc(c, 1, GSAS_MODE_GROUP | number[63] << 32);
+	fixture_free(w);
 }
 
 /* ---- Allocations --------------------------------------------------------- */
@@ -158,56 +158,58 @@ static void test_alloc(void **state)
 {
 	struct gsas_service_attr attr = { .pages.max_pages = 2000,
 					  .pages.max_user.pages = 1500 };
-	struct world *w = world_new(&attr);
-	struct world_client *c = world_client(w, 1, 1);
-	struct world_client *d = world_client(w, 2, 2);
+	struct fixture *w = fixture_new(&attr);
+	struct fixture_client *c = fixture_client(w, 1, 1);
+	struct fixture_client *d = fixture_client(w, 2, 2);
 	uint64_t last = 0, addr, zero[64] = { 0 };
 
 	(void)state;
 	for (int i = 0; i < 600; i++) {
-		addr = world_alloc(c, 1 + (uint64_t)i % 3, i % 2 ? 0 :
-				   GSAS_ATTR_MAPPED);
-		assert_true(gsas_board_of(addr) == WORLD_BOARD);
+		addr = fixture_alloc(c, 1 + (uint64_t)i % 3, i % 2 ? 0 :
+				     GSAS_ATTR_MAPPED);
+		assert_true(gsas_board_of(addr) == FIXTURE_BOARD);
 		assert_true(i < 2 || addr != last);
-		world_result(c, GSAS_GET, addr, sizeof(zero), 0);
+		fixture_result(c, GSAS_GET, addr, sizeof(zero), 0);
 		assert_memory_equal(c->out, zero, sizeof(zero));
-		world_result(c, GSAS_WRITE64, addr, UINT64_MAX, 0);
-		world_result(c, GSAS_FREE, 0, addr + 4095, 0);
-		assert_int_equal(world_error(c, GSAS_READ8, addr, 0, 0),
+		fixture_result(c, GSAS_WRITE64, addr, UINT64_MAX, 0);
+		fixture_result(c, GSAS_FREE, 0, addr + 4095, 0);
+		assert_int_equal(fixture_error(c, GSAS_READ8, addr, 0, 0),
 				 GSAS_E_FREED);
 		last = addr;
 	}
 	assert_int_equal(stat_of(w)->pages, 0);
-	addr = world_alloc(c, 1500, 0);
-	assert_int_equal(world_error(c, GSAS_ALLOC, 0, 1, 0), GSAS_E_QUOTA);
+	addr = fixture_alloc(c, 1500, 0);
+	assert_int_equal(fixture_error(c, GSAS_ALLOC, 0, 1, 0), GSAS_E_QUOTA);
 	/* another job of the user has no share of its own, another user has */
-	assert_int_equal(world_error(world_client(w, 1, 3), GSAS_ALLOC, 0, 1,
-				     0), GSAS_E_QUOTA);
-	world_alloc(d, 499, 0);
-	assert_int_equal(world_error(d, GSAS_ALLOC, 0, 2, 0), GSAS_E_MEMORY);
-	world_result(c, GSAS_FREE, 0, addr, 0);
-	world_alloc(d, 2, 0);
-	world_end(d);
+	assert_int_equal(fixture_error(fixture_client(w, 1, 3), GSAS_ALLOC, 0,
+				       1, 0),
+			 GSAS_E_QUOTA);
+	fixture_alloc(d, 499, 0);
+	assert_int_equal(fixture_error(d, GSAS_ALLOC, 0, 2, 0), GSAS_E_MEMORY);
+	fixture_result(c, GSAS_FREE, 0, addr, 0);
+	fixture_alloc(d, 2, 0);
+	fixture_end(d);
 	assert_int_equal(stat_of(w)->orphans, 2);
-	world_free(w);
+	fixture_free(w);
 }
 
 /* There is no memory: an answer, and nothing is left. */
 static void test_no_memory(void **state)
 {
-	struct world *w = world_new(NULL);
-	struct world_client *c = world_client(w, 1, 1);
+	struct fixture *w = fixture_new(NULL);
+	struct fixture_client *c = fixture_client(w, 1, 1);
 
 	(void)state;
 	w->fail_alloc = 2;
-	assert_int_equal(world_error(c, GSAS_ALLOC, 0, 1, 0), GSAS_E_MEMORY);
-	assert_int_equal(world_error(c, GSAS_QUEUE_NEW, 0, 64 | 8ULL << 32, 0),
+	assert_int_equal(fixture_error(c, GSAS_ALLOC, 0, 1, 0), GSAS_E_MEMORY);
+	assert_int_equal(fixture_error(c, GSAS_QUEUE_NEW, 0, 64 | 8ULL << 32,
+				       0),
 			 GSAS_E_MEMORY);
 	assert_int_equal(stat_of(w)->pages, 0);
 	assert_int_equal(stat_of(w)->regions, 0);
 	assert_int_equal(w->blocks, 0);
-	world_alloc(c, 1, 0);
-	world_free(w);
+	fixture_alloc(c, 1, 0);
+	fixture_free(w);
 }
 
 /*
@@ -219,33 +221,33 @@ static void test_unborn(void **state)
 {
 	(void)state;
 	for (int when = 0; when < 3; when++) {
-		struct world *w = world_new(NULL);
-		struct world_client *other = world_client(w, 1, 1);
-		struct world_client *c = world_client(w, 1, 1);
+		struct fixture *w = fixture_new(NULL);
+		struct fixture_client *other = fixture_client(w, 1, 1);
+		struct fixture_client *c = fixture_client(w, 1, 1);
 
 		if (when == 2)	/* there is a segment with room */
-			world_alloc(c, 1, 0);
-		world_forget(c);
+			fixture_alloc(c, 1, 0);
+		fixture_forget(c);
 		c->refuse = when > 0 ? 100 : 0;
-		assert_true(world_send(c, GSAS_ALLOC, 7, 0, 1, 0));
+		assert_true(fixture_send(c, GSAS_ALLOC, 7, 0, 1, 0));
 		if (when < 2) {
-			assert_true(world_send(c, GSAS_QUEUE_NEW, 8, 0,
-					       64 | 8ULL << 32, 0));
-			assert_true(world_send(c, GSAS_ALLOC, 9, 0, 9,
-					       GSAS_MODE_WORLD));
+			assert_true(fixture_send(c, GSAS_QUEUE_NEW, 8, 0,
+						 64 | 8ULL << 32, 0));
+			assert_true(fixture_send(c, GSAS_ALLOC, 9, 0, 9,
+						 GSAS_MODE_WORLD));
 		}
 		assert_false(gsas_service_empty(w->service));
 		if (when == 1)
-			world_settle(w);
+			fixture_settle(w);
 		assert_int_equal(c->answers, 0);
-		world_end(c);
-		world_settle(w);
+		fixture_end(c);
+		fixture_settle(w);
 		assert_int_equal(stat_of(w)->regions, when == 2 ? 1 : 0);
 		assert_int_equal(w->blocks, when == 2 ? 1 : 0);
-		world_end(other);
+		fixture_end(other);
 		assert_int_equal(stat_of(w)->jobs, when == 2 ? 1 : 0);
 		assert_int_equal(gsas_service_empty(w->service), when < 2);
-		world_free(w);
+		fixture_free(w);
 	}
 }
 
@@ -253,164 +255,167 @@ static void test_unborn(void **state)
 
 static void test_fence(void **state)
 {
-	struct world *w = world_new(NULL);
-	struct world_client *c = world_client(w, 1, 1);
-	struct world_client *d = world_client(w, 1, 1);
+	struct fixture *w = fixture_new(NULL);
+	struct fixture_client *c = fixture_client(w, 1, 1);
+	struct fixture_client *d = fixture_client(w, 1, 1);
 	uint64_t addr;
 	struct gsas_answer a;
 
 	(void)state;
 	/* after what is answered later, which others do not wait for */
-	assert_true(world_send(c, GSAS_ALLOC, 1, 0, 1, 0));
-	assert_false(world_send(c, GSAS_FENCE, 2, 0, 0, 0));
-	assert_true(world_send(d, GSAS_FENCE, 2, 0, 0, 0));
+	assert_true(fixture_send(c, GSAS_ALLOC, 1, 0, 1, 0));
+	assert_false(fixture_send(c, GSAS_FENCE, 2, 0, 0, 0));
+	assert_true(fixture_send(d, GSAS_FENCE, 2, 0, 0, 0));
 	assert_int_equal(d->answers, 1);
 	c->refuse = 1;
 	gsas_service_progress(w->service);
-	assert_false(world_send(c, GSAS_FENCE, 2, 0, 0, 0));
+	assert_false(fixture_send(c, GSAS_FENCE, 2, 0, 0, 0));
 	gsas_service_progress(w->service);
-	assert_true(world_send(c, GSAS_FENCE, 2, 0, 0, 0));
+	assert_true(fixture_send(c, GSAS_FENCE, 2, 0, 0, 0));
 	assert_int_equal(c->answers, 2);
 	assert_int_equal(c->answer[0].opcode, GSAS_ALLOC);
 	assert_int_equal(c->answer[1].opcode, GSAS_FENCE);
 	addr = c->answer[0].response.result;
-	world_forget(c);
+	fixture_forget(c);
 
 	/* posted ones are not answered but by it; the first error counts */
-	world_send(c, GSAS_WRITE64, 0, addr, 5, 0);
-	world_send(c, GSAS_FAD64, 0, addr, 2, 0);
-	world_send(c, GSAS_FREE, 0, 0, addr + 4096, 0);
-	world_send(c, 99, 0, 0, 0, 0);
-	world_send(c, GSAS_ALLOC, 0, 0, 1, 0);	/* who would know where? */
-	world_send(c, GSAS_FENCE, 0, 0, 0, 0);
+	fixture_send(c, GSAS_WRITE64, 0, addr, 5, 0);
+	fixture_send(c, GSAS_FAD64, 0, addr, 2, 0);
+	fixture_send(c, GSAS_FREE, 0, 0, addr + 4096, 0);
+	fixture_send(c, 99, 0, 0, 0, 0);
+	fixture_send(c, GSAS_ALLOC, 0, 0, 1, 0); /* who would know where? */
+	fixture_send(c, GSAS_FENCE, 0, 0, 0, 0);
 	assert_int_equal(c->answers, 0);
-	a = world_ask(c, GSAS_FENCE, 0, 0, 0);
+	a = fixture_ask(c, GSAS_FENCE, 0, 0, 0);
 	assert_int_equal(a.response.error, GSAS_OK);
 	assert_int_equal(a.response.result, 3);
 	assert_int_equal(a.more, GSAS_E_ADDRESS);
 	assert_int_equal(stat_of(w)->pages, 1);
-	a = world_ask(c, GSAS_FENCE, 0, 0, 0);
+	a = fixture_ask(c, GSAS_FENCE, 0, 0, 0);
 	assert_int_equal(a.response.result, 0);
 	assert_int_equal(a.more, 0);
-	assert_int_equal(world_result(c, GSAS_READ64, addr, 0, 0), 7);
+	assert_int_equal(fixture_result(c, GSAS_READ64, addr, 0, 0), 7);
 	/* of what is posted and done later, too */
 	w->spawn_error = GSAS_E_PATH;
-	world_result(c, GSAS_WRITE8, addr, 'x', 0);
-	world_send(c, GSAS_FORK, 0, 0, addr, 0);
-	a = world_ask(c, GSAS_FENCE, 0, 0, 0);
+	fixture_result(c, GSAS_WRITE8, addr, 'x', 0);
+	fixture_send(c, GSAS_FORK, 0, 0, addr, 0);
+	a = fixture_ask(c, GSAS_FENCE, 0, 0, 0);
 	assert_int_equal(a.response.result, 1);
 	assert_int_equal(a.more, GSAS_E_PATH);
-	world_free(w);
+	fixture_free(w);
 }
 
 /* Who does not take answers is not served until it does; others are. */
 static void test_stuck(void **state)
 {
-	struct world *w = world_new(NULL);
-	struct world_client *c = world_client(w, 1, 1);
-	struct world_client *d = world_client(w, 1, 1);
-	uint64_t addr = world_alloc(d, 1, 0);
+	struct fixture *w = fixture_new(NULL);
+	struct fixture_client *c = fixture_client(w, 1, 1);
+	struct fixture_client *d = fixture_client(w, 1, 1);
+	uint64_t addr = fixture_alloc(d, 1, 0);
 
 	(void)state;
 	c->refuse = UINT32_MAX;
-	assert_true(world_send(c, GSAS_ALLOC, 1, 0, 1, GSAS_MODE_WORLD));
-	assert_true(world_send(c, GSAS_FAD64, 2, addr, 1, 0));
-	assert_false(world_send(c, GSAS_FAD64, 3, addr, 1, 0));
+	assert_true(fixture_send(c, GSAS_ALLOC, 1, 0, 1, GSAS_MODE_WORLD));
+	assert_true(fixture_send(c, GSAS_FAD64, 2, addr, 1, 0));
+	assert_false(fixture_send(c, GSAS_FAD64, 3, addr, 1, 0));
 	for (int i = 0; i < 100; i++) {
 		gsas_service_progress(w->service);
-		assert_false(world_send(c, GSAS_FAD64, 3, addr, 1, 0));
-		assert_false(world_send(c, GSAS_FAD64, 0, addr, 1, 0));
-		assert_int_equal(world_result(d, GSAS_READ64, addr, 0, 0), 1);
+		assert_false(fixture_send(c, GSAS_FAD64, 3, addr, 1, 0));
+		assert_false(fixture_send(c, GSAS_FAD64, 0, addr, 1, 0));
+		assert_int_equal(fixture_result(d, GSAS_READ64, addr, 0, 0), 1);
 	}
 	c->refuse = 0;
 	gsas_service_progress(w->service);
-	assert_true(world_send(c, GSAS_FAD64, 3, addr, 1, 0));
+	assert_true(fixture_send(c, GSAS_FAD64, 3, addr, 1, 0));
 	assert_int_equal(c->answers, 3);
 	for (uint8_t tag = 1; tag <= 3; tag++)
-		assert_int_equal(world_answer(c, tag)->response.error, GSAS_OK);
-	assert_int_equal(world_answer(c, 3)->response.result, 1);
+		assert_int_equal(fixture_answer(c, tag)->response.error,
+				 GSAS_OK);
+	assert_int_equal(fixture_answer(c, 3)->response.result, 1);
 	assert_false(gsas_service_progress(w->service));
 	assert_int_equal(stat_of(w)->op[GSAS_FAD64], 2);
-	world_free(w);
+	fixture_free(w);
 }
 
 static void test_later_bound(void **state)
 {
-	struct world *w = world_new(NULL);
-	struct world_client *c = world_client(w, 1, 1);
-	struct world_client *d = world_client(w, 1, 1);
-	uint64_t addr = world_alloc(c, 1, 0);
+	struct fixture *w = fixture_new(NULL);
+	struct fixture_client *c = fixture_client(w, 1, 1);
+	struct fixture_client *d = fixture_client(w, 1, 1);
+	uint64_t addr = fixture_alloc(c, 1, 0);
 
 	(void)state;
-	world_forget(c);
-	world_result(c, GSAS_WRITE64, addr, 0x78, 0);
-	world_forget(c);
+	fixture_forget(c);
+	fixture_result(c, GSAS_WRITE64, addr, 0x78, 0);
+	fixture_forget(c);
 	for (unsigned int tag = 1; tag <= 255; tag++)
-		assert_true(world_send(c, GSAS_FORK, (uint8_t)tag, 0, addr, 0));
+		assert_true(
+			fixture_send(c, GSAS_FORK, (uint8_t)tag, 0, addr, 0));
 	assert_int_equal(c->answers, 0);
-	assert_true(world_send(c, GSAS_FORK, 0, 0, addr, 0));
-	assert_true(world_send(c, GSAS_ALLOC, 1, 0, 2, GSAS_MODE_WORLD));
+	assert_true(fixture_send(c, GSAS_FORK, 0, 0, addr, 0));
+	assert_true(fixture_send(c, GSAS_ALLOC, 1, 0, 2, GSAS_MODE_WORLD));
 	assert_int_equal(c->answers, 1);
 	assert_int_equal(c->answer[0].response.error, GSAS_E_AGAIN);
-	assert_true(world_send(d, GSAS_FORK, 1, 0, addr, 0));
-	world_settle(w);
+	assert_true(fixture_send(d, GSAS_FORK, 1, 0, addr, 0));
+	fixture_settle(w);
 	assert_int_equal(c->answers, 256);
 	assert_int_equal(d->answers, 1);
 	assert_int_equal(stat_of(w)->forks, 256);
-	world_forget(c);
-	assert_int_equal(world_result(c, GSAS_FENCE, 0, 0, 0), 1);
-	world_free(w);
+	fixture_forget(c);
+	assert_int_equal(fixture_result(c, GSAS_FENCE, 0, 0, 0), 1);
+	fixture_free(w);
 }
 
 /* Who has asked for much is not in the way of who asks for little. */
 static void test_later_in_turn(void **state)
 {
-	struct world *w = world_new(NULL);
-	struct world_client *c = world_client(w, 1, 1);
-	struct world_client *d = world_client(w, 1, 2);
+	struct fixture *w = fixture_new(NULL);
+	struct fixture_client *c = fixture_client(w, 1, 1);
+	struct fixture_client *d = fixture_client(w, 1, 2);
 	struct gsas_stat stat;
 
 	(void)state;
 	for (unsigned int tag = 1; tag <= 200; tag++)
-		assert_true(world_send(c, GSAS_ALLOC, (uint8_t)tag, 0, 300, 0));
-	assert_true(world_send(d, GSAS_ALLOC, 1, 0, 300, 0));
+		assert_true(
+			fixture_send(c, GSAS_ALLOC, (uint8_t)tag, 0, 300, 0));
+	assert_true(fixture_send(d, GSAS_ALLOC, 1, 0, 300, 0));
 	gsas_service_progress(w->service);
 	assert_int_equal(d->answers, 1);
 	assert_in_range(c->answers, 1, 20);
 	for (unsigned int i = 0; i < c->answers; i++)
 		assert_int_equal(c->answer[i].tag, i + 1);
 	/* it ends: what was not begun never is */
-	world_end(c);
-	world_settle(w);
+	fixture_end(c);
+	fixture_settle(w);
 	stat = *stat_of(w);
 	assert_int_equal(stat.pages, 300 * (1 + c->answers));
 	assert_int_equal(stat.segments, 1 + c->answers);
-	world_free(w);
+	fixture_free(w);
 }
 
 /* ---- Processes ----------------------------------------------------------- */
 
-static uint64_t fork_path(struct world_client *c, uint64_t addr,
+static uint64_t fork_path(struct fixture_client *c, uint64_t addr,
 			  const char *path, size_t len)
 {
 	for (size_t at = 0; at < len; at += GSAS_BULK_MAX) {
 		size_t n = len - at < GSAS_BULK_MAX ? len - at : GSAS_BULK_MAX;
 
 		memcpy(c->in, path + at, n);
-		world_result(c, GSAS_PUT, addr + at, n, 0);
+		fixture_result(c, GSAS_PUT, addr + at, n, 0);
 	}
-	return world_error(c, GSAS_FORK, 0, addr, 42);
+	return fixture_error(c, GSAS_FORK, 0, addr, 42);
 }
 
 static void test_fork(void **state)
 {
 	static char path[8192];
-	struct world *w = world_new(NULL);
-	struct world_client *c = world_client(w, 5, 7);
-	uint64_t addr = world_alloc(c, 3, 0);
+	struct fixture *w = fixture_new(NULL);
+	struct fixture_client *c = fixture_client(w, 5, 7);
+	uint64_t addr = fixture_alloc(c, 3, 0);
 
 	(void)state;
-	assert_int_equal(world_error(c, GSAS_FORK, 0, addr, 0), GSAS_E_PATH);
+	assert_int_equal(fixture_error(c, GSAS_FORK, 0, addr, 0), GSAS_E_PATH);
 	memset(path, 'p', sizeof(path));
 	path[GSAS_PATH_MAX - 1] = '\0';
 	assert_int_equal(fork_path(c, addr, path, GSAS_PATH_MAX), GSAS_OK);
@@ -419,7 +424,7 @@ static void test_fork(void **state)
 	assert_int_equal(w->spawned.uid, 5);
 	assert_int_equal(w->spawned.job[0], 7);
 	assert_int_equal(w->spawned.job[1], ~UINT64_C(7));
-	assert_int_equal(world_result(c, GSAS_FORK, 0, addr, 1), 4711);
+	assert_int_equal(fixture_result(c, GSAS_FORK, 0, addr, 1), 4711);
 	assert_int_equal(stat_of(w)->forks, 2);
 	/* too long by one */
 	path[GSAS_PATH_MAX - 1] = 'p';
@@ -433,30 +438,30 @@ static void test_fork(void **state)
 	assert_int_equal(fork_path(c, addr, "x", 2), GSAS_E_EXEC);
 	assert_int_equal(w->lines, 1);
 	assert_int_equal(stat_of(w)->forks, 2);
-	world_free(w);
+	fixture_free(w);
 }
 
 static void test_no_fork(void **state)
 {
 	struct gsas_service_attr attr = { .spawn = NULL };
-	struct world *w = world_new(&attr);
-	struct world_client *c = world_client(w, 1, 1);
-	uint64_t addr = world_alloc(c, 1, 0);
+	struct fixture *w = fixture_new(&attr);
+	struct fixture_client *c = fixture_client(w, 1, 1);
+	uint64_t addr = fixture_alloc(c, 1, 0);
 
 	(void)state;
 	assert_int_equal(fork_path(c, addr, "x", 2), GSAS_E_EXEC);
-	world_free(w);
+	fixture_free(w);
 }
 
 /* ---- What there is ------------------------------------------------------- */
 
-static uint64_t list_all(struct world_client *c, uint64_t max,
+static uint64_t list_all(struct fixture_client *c, uint64_t max,
 			 struct gsas_list_entry *entry)
 {
 	uint64_t from = 0, n = 0;
 
 	do {
-		struct gsas_answer a = world_ask(c, GSAS_LIST, from, max, 8);
+		struct gsas_answer a = fixture_ask(c, GSAS_LIST, from, max, 8);
 
 		assert_int_equal(a.response.error, GSAS_OK);
 		assert_true(a.response.result <= max);
@@ -472,18 +477,18 @@ static uint64_t list_all(struct world_client *c, uint64_t max,
 static void test_list(void **state)
 {
 	static struct gsas_list_entry entry[1024];
-	struct world *w = world_new(NULL);
-	struct world_client *a = world_client(w, 1, 1);
-	struct world_client *b = world_client(w, 1, 2);
-	struct world_client *x = world_client(w, 2, 1);
+	struct fixture *w = fixture_new(NULL);
+	struct fixture_client *a = fixture_client(w, 1, 1);
+	struct fixture_client *b = fixture_client(w, 1, 2);
+	struct fixture_client *x = fixture_client(w, 2, 1);
 	struct gsas_answer answer;
 	uint64_t n, pages = 0;
 
 	(void)state;
 	for (uint64_t i = 0; i < 300; i++) {
-		world_alloc(a, 1 + i % 2, 0);
-		world_alloc(x, 1, 0);
-		world_alloc(b, 3, GSAS_ATTR_MAPPED);
+		fixture_alloc(a, 1 + i % 2, 0);
+		fixture_alloc(x, 1, 0);
+		fixture_alloc(b, 3, GSAS_ATTR_MAPPED);
 	}
 	for (uint64_t max = 1; max < 700; max = max * 3 + 1) {
 		n = list_all(b, max, entry);
@@ -495,51 +500,53 @@ static void test_list(void **state)
 		assert_int_equal(entry[i].pages > 2, of_b);
 		assert_int_equal(entry[i].job, of_b ? 2 : 1);
 		assert_int_equal(entry[i].clients, 1);
-		assert_int_equal(world_error(of_b ? b : a, GSAS_READ8,
-					     entry[i].address, 0, 0), GSAS_OK);
+		assert_int_equal(fixture_error(of_b ? b : a, GSAS_READ8,
+					       entry[i].address, 0, 0),
+				 GSAS_OK);
 	}
 	assert_int_equal(list_all(x, 100, entry), 300);
 	/* orphans: of the living, of others, one, and all */
-	assert_int_equal(world_error(b, GSAS_RECLAIM, entry[0].address, 0, 0),
+	assert_int_equal(fixture_error(b, GSAS_RECLAIM, entry[0].address, 0, 0),
 			 GSAS_E_ACCESS);
-	assert_int_equal(world_result(b, GSAS_RECLAIM, 0, 0, 0), 0);
+	assert_int_equal(fixture_result(b, GSAS_RECLAIM, 0, 0, 0), 0);
 	list_all(a, 100, entry);
-	assert_int_equal(world_error(b, GSAS_RECLAIM, entry[0].address, 0, 0),
+	assert_int_equal(fixture_error(b, GSAS_RECLAIM, entry[0].address, 0, 0),
 			 GSAS_E_STATE);
-	world_end(a);
-	world_end(x);
+	fixture_end(a);
+	fixture_end(x);
 	assert_int_equal(stat_of(w)->orphans, 600);
 	for (n = 0; entry[n].job != 1; n++)
 		;
-	assert_int_equal(world_result(b, GSAS_RECLAIM, entry[n].address, 0, 0),
+	assert_int_equal(fixture_result(b, GSAS_RECLAIM, entry[n].address, 0,
+					0),
 			 entry[n].pages);
-	assert_int_equal(world_error(b, GSAS_RECLAIM, entry[n].address, 0, 0),
+	assert_int_equal(fixture_error(b, GSAS_RECLAIM, entry[n].address, 0, 0),
 			 GSAS_E_FREED);
 	answer.more = 0;
 	do {
-		answer = world_ask(b, GSAS_RECLAIM, 0, answer.more, 0);
+		answer = fixture_ask(b, GSAS_RECLAIM, 0, answer.more, 0);
 		assert_int_equal(answer.response.error, GSAS_OK);
 		pages += answer.response.result;
 	} while (answer.more != 0);
 	assert_int_equal(pages, 450 - entry[n].pages);
 	assert_int_equal(stat_of(w)->orphans, 300);
 	assert_int_equal(stat_of(w)->pages, 300 + 900);
-	world_free(w);
+	fixture_free(w);
 }
 
 static void test_stat(void **state)
 {
-	struct world *w = world_new(NULL);
-	struct world_client *c = world_client(w, 1, 1);
+	struct fixture *w = fixture_new(NULL);
+	struct fixture_client *c = fixture_client(w, 1, 1);
 	struct gsas_stat *now = stat_of(w);
-	uint64_t addr = world_alloc(c, 5, 0);
+	uint64_t addr = fixture_alloc(c, 5, 0);
 	struct gsas_stat s;
 
 	(void)state;
 	now->sleeps = 12;
-	world_error(c, GSAS_READ64, 8, 0, 0);
-	world_error(c, 200, 0, 0, 0);
-	world_result(c, GSAS_STAT, 0, 0, 16);
+	fixture_error(c, GSAS_READ64, 8, 0, 0);
+	fixture_error(c, 200, 0, 0, 0);
+	fixture_result(c, GSAS_STAT, 0, 0, 16);
 	memcpy(&s, c->out + 16, sizeof(s));
 	assert_int_equal(s.pages, 5);
 	assert_int_equal(s.regions, 1);
@@ -554,8 +561,8 @@ static void test_stat(void **state)
 	assert_int_equal(s.error[GSAS_OK], 2);
 	assert_int_equal(s.error[GSAS_E_ADDRESS], 1);
 	assert_int_equal(s.error[GSAS_E_OPCODE], 1);
-	world_result(c, GSAS_FREE, 0, addr, 0);
-	world_free(w);
+	fixture_result(c, GSAS_FREE, 0, addr, 0);
+	fixture_free(w);
 }
 
 /* ---- With a worker thread ------------------------------------------------ */
@@ -563,36 +570,36 @@ static void test_stat(void **state)
 static void test_threaded(void **state)
 {
 	struct gsas_service_attr attr = { .threaded = true };
-	struct world *w = world_new(&attr);
-	struct world_client *c[4];
+	struct fixture *w = fixture_new(&attr);
+	struct fixture_client *c[4];
 	uint64_t rng = 9, addr;
 
 	(void)state;
 	for (uint64_t i = 0; i < 4; i++)
-		c[i] = world_client(w, 1, i);
+		c[i] = fixture_client(w, 1, i);
 	for (uint64_t i = 0; i < (UNIT_SLOW ? 200 : 1000); i++) {
-		struct world_client *me = c[i % 4];
+		struct fixture_client *me = c[i % 4];
 
-		addr = world_alloc(me, 1 + unit_below(&rng, 600),
-				   i % 2 ? GSAS_ATTR_MAPPED : 0);
-		world_result(me, GSAS_WRITE64, addr, 1, 0);
+		addr = fixture_alloc(me, 1 + unit_below(&rng, 600),
+				     i % 2 ? GSAS_ATTR_MAPPED : 0);
+		fixture_result(me, GSAS_WRITE64, addr, 1, 0);
 		/* begun, and nobody waits for it */
-		world_forget(me);
+		fixture_forget(me);
 		me->tag = 0;
-		world_send(me, GSAS_ALLOC, 255, 0, 300, 0);
-		world_result(me, GSAS_FENCE, 0, 0, 0);
-		world_forget(me);
+		fixture_send(me, GSAS_ALLOC, 255, 0, 300, 0);
+		fixture_result(me, GSAS_FENCE, 0, 0, 0);
+		fixture_forget(me);
 		if (i % 3 != 0)
-			world_result(me, GSAS_FREE, 0, addr, 0);
+			fixture_result(me, GSAS_FREE, 0, addr, 0);
 		if (i % 50 != 0)
 			continue;
-		world_send(me, GSAS_QUEUE_NEW, 9, 0, 5000 | 64ULL << 32, 0);
-		world_end(me);
-		c[i % 4] = world_client(w, 1, i + 4);
+		fixture_send(me, GSAS_QUEUE_NEW, 9, 0, 5000 | 64ULL << 32, 0);
+		fixture_end(me);
+		c[i % 4] = fixture_client(w, 1, i + 4);
 	}
-	world_send(c[0], GSAS_ALLOC, 9, 0, 1000, 0);
+	fixture_send(c[0], GSAS_ALLOC, 9, 0, 1000, 0);
 	assert_true(w->wakes > 0);
-	world_free(w);
+	fixture_free(w);
 }
 
 static sem_t g_hung;
@@ -614,27 +621,27 @@ static void test_hung_fork(void **state)
 	struct gsas_service_attr attr = {
 		.threaded = true, .spawn = spawn_hangs,
 	};
-	struct world *w = world_new(&attr);
-	struct world_client *c = world_client(w, 1, 1);
-	struct world_client *d = world_client(w, 1, 2);
-	uint64_t addr = world_alloc(c, 1, 0), large;
+	struct fixture *w = fixture_new(&attr);
+	struct fixture_client *c = fixture_client(w, 1, 1);
+	struct fixture_client *d = fixture_client(w, 1, 2);
+	uint64_t addr = fixture_alloc(c, 1, 0), large;
 
 	(void)state;
 	sem_init(&g_hung, 0, 0);
-	world_result(c, GSAS_WRITE64, addr, 0x78, 0);
-	world_forget(c);
+	fixture_result(c, GSAS_WRITE64, addr, 0x78, 0);
+	fixture_forget(c);
 	for (uint8_t tag = 70; tag <= 77; tag++)
-		assert_true(world_send(c, GSAS_FORK, tag, 0, addr, 0));
-	large = world_alloc(d, 1000, 0);
-	world_result(d, GSAS_FREE, 0, large, 0);
-	world_result(c, GSAS_FREE, 0, world_alloc(c, 1000, 0), 0);
+		assert_true(fixture_send(c, GSAS_FORK, tag, 0, addr, 0));
+	large = fixture_alloc(d, 1000, 0);
+	fixture_result(d, GSAS_FREE, 0, large, 0);
+	fixture_result(c, GSAS_FREE, 0, fixture_alloc(c, 1000, 0), 0);
 	for (uint8_t tag = 70; tag <= 77; tag++) {
-		assert_null(world_answer(c, tag));
+		assert_null(fixture_answer(c, tag));
 		sem_post(&g_hung);
 	}
-	while (world_answer(c, 77) == NULL)
-		world_settle(w);
-	world_free(w);
+	while (fixture_answer(c, 77) == NULL)
+		fixture_settle(w);
+	fixture_free(w);
 	sem_destroy(&g_hung);
 }
 
