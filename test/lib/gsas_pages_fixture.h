@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* gsas_pages_fixture.h - the pages of a board and one job, for a test. */
-#ifndef GSAS_RIG_H
-#define GSAS_RIG_H
+#ifndef GSAS_PAGES_FIXTURE_H
+#define GSAS_PAGES_FIXTURE_H
 
 #include <string.h>
 
@@ -131,4 +131,4 @@ static inline uint32_t word_of(const struct gsas_map_info *info,
 	return word;
 }
 
-#endif /* GSAS_RIG_H */
+#endif /* GSAS_PAGES_FIXTURE_H */

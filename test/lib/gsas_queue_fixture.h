@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* gsas_queue_fixture.h - a queue in private memory, to test gsas_queue.h. */
-#ifndef GSAS_BOX_H
-#define GSAS_BOX_H
+#ifndef GSAS_QUEUE_FIXTURE_H
+#define GSAS_QUEUE_FIXTURE_H
 
 #include <rdma/fi_errno.h>
 
 #include "lib/unit.h"
 #include "service/gsas_queue.h"
 
-struct box {
+struct tq {
 	struct gsas_queue *queue;
 	struct gsas_queue_head *head;
 	struct gsas_queue_view view;
@@ -37,10 +37,10 @@ static inline void memory_free(void *memory, uint64_t bytes)
 	       (bytes + page - 1) / page * page + 2 * page);
 }
 
-static inline struct box box_new_of(uint32_t quota, uint32_t buffer,
-				    const struct gsas_queue_system *system)
+static inline struct tq tq_new_of(uint32_t quota, uint32_t buffer,
+				  const struct gsas_queue_system *system)
 {
-	struct box b = { .bytes = gsas_queue_bytes(quota, buffer) };
+	struct tq b = { .bytes = gsas_queue_bytes(quota, buffer) };
 
 	b.head = memory_new(b.bytes);
 	assert_int_equal(gsas_queue_new(b.head, quota, buffer, system,
@@ -49,22 +49,22 @@ static inline struct box box_new_of(uint32_t quota, uint32_t buffer,
 	return b;
 }
 
-static inline struct box box_new(uint32_t quota, uint32_t buffer,
-				 void (*give_back)(void *memory,
-						   uint64_t bytes))
+static inline struct tq tq_new(uint32_t quota, uint32_t buffer,
+			       void (*give_back)(void *memory,
+						 uint64_t bytes))
 {
 	const struct gsas_queue_system system = { .give_back = give_back };
 
-	return box_new_of(quota, buffer, &system);
+	return tq_new_of(quota, buffer, &system);
 }
 
-static inline void box_free(struct box *b)
+static inline void tq_free(struct tq *b)
 {
 	gsas_queue_free(b->queue);
 	memory_free(b->head, b->bytes);
 }
 
-static inline struct gsas_producer *box_open(struct box *b, void *user)
+static inline struct gsas_producer *tq_open(struct tq *b, void *user)
 {
 	struct gsas_producer *p = NULL;
 
@@ -73,7 +73,7 @@ static inline struct gsas_producer *box_open(struct box *b, void *user)
 	return p;
 }
 
-static inline uint64_t box_take(struct box *b, bool *tell)
+static inline uint64_t tq_take(struct tq *b, bool *tell)
 {
 	uint64_t word = 0;
 
@@ -82,7 +82,7 @@ static inline uint64_t box_take(struct box *b, bool *tell)
 }
 
 /* All grants there are now; does somebody wait? */
-static inline bool box_grant(struct box *b)
+static inline bool tq_grant(struct tq *b)
 {
 	bool waits;
 
@@ -92,8 +92,8 @@ static inline bool box_grant(struct box *b)
 }
 
 /* Put in what p may, at most max, numbered from *n on. */
-static inline uint32_t box_fill(struct box *b, struct gsas_producer *p,
-				uint64_t *n, uint64_t max)
+static inline uint32_t tq_fill(struct tq *b, struct gsas_producer *p,
+			       uint64_t *n, uint64_t max)
 {
 	uint32_t count = 0;
 
@@ -115,7 +115,7 @@ static inline uint32_t box_fill(struct box *b, struct gsas_producer *p,
 	return count;
 }
 
-static inline void box_empty(struct box *b)
+static inline void tq_empty(struct tq *b)
 {
 	uint64_t word = 77;
 	bool tell = true;
@@ -137,4 +137,4 @@ static inline uint64_t unused(const struct user *u)
 	return gsas_producer_granted(u->p) - u->used;
 }
 
-#endif /* GSAS_BOX_H */
+#endif /* GSAS_QUEUE_FIXTURE_H */

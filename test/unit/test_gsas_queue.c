@@ -48,7 +48,7 @@ static void test_shape(void **state)
 
 static void test_view_is_checked(void **state)
 {
-	struct box b = box_new(100, 16, NULL);
+	struct tq b = tq_new(100, 16, NULL);
 	struct gsas_queue_view view;
 
 	(void)state;
@@ -68,7 +68,7 @@ static void test_view_is_checked(void **state)
 	assert_int_equal(gsas_queue_view(b.head, b.bytes, &view), 0);
 	b.head->magic++;
 	assert_int_equal(gsas_queue_view(b.head, b.bytes, &view), -FI_EINVAL);
-	box_free(&b);
+	tq_free(&b);
 }
 
 /* The quota fits, wherever in a buffer it begins, and not a word more; words
@@ -80,34 +80,34 @@ static void test_quota_fits(void **state)
 	(void)state;
 	for (uint32_t buffer = 8; buffer <= 128; buffer *= 4)
 		for (size_t i = 0; i < sizeof(quotas) / sizeof(*quotas); i++) {
-			struct box b = box_new(quotas[i], buffer, NULL);
-			struct gsas_producer *p = box_open(&b, &b);
+			struct tq b = tq_new(quotas[i], buffer, NULL);
+			struct gsas_producer *p = tq_open(&b, &b);
 			uint64_t in = 0, out = 0;
 			bool tell;
 
 			for (uint32_t lap = 0; lap < 3 * buffer; lap++) {
-				assert_int_equal(box_fill(&b, p, &in, 5000),
+				assert_int_equal(tq_fill(&b, p, &in, 5000),
 						 quotas[i]);
 				assert_int_equal(gsas_queue_words(b.queue),
 						 quotas[i]);
 				while (out < in)
-					assert_int_equal(box_take(&b, &tell),
+					assert_int_equal(tq_take(&b, &tell),
 							 out++);
-				box_empty(&b);
+				tq_empty(&b);
 				/* one further into the buffer each time */
-				box_grant(&b);
-				assert_int_equal(box_fill(&b, p, &in, 1), 1);
-				assert_int_equal(box_take(&b, &tell), out++);
-				box_grant(&b);
+				tq_grant(&b);
+				assert_int_equal(tq_fill(&b, p, &in, 1), 1);
+				assert_int_equal(tq_take(&b, &tell), out++);
+				tq_grant(&b);
 			}
-			box_free(&b);
+			tq_free(&b);
 		}
 }
 
 /* ---- Grants -------------------------------------------------------------- */
 
 /* One of what may happen; in: words put in, out: taken. */
-static void move(struct box *b, struct user *u, uint32_t what, uint64_t *in,
+static void move(struct tq *b, struct user *u, uint32_t what, uint64_t *in,
 		 uint64_t *out)
 {
 	struct gsas_producer *p;
@@ -142,9 +142,9 @@ static void move(struct box *b, struct user *u, uint32_t what, uint64_t *in,
 		assert_true(gsas_producer_granted(p) > u->told);
 		u->told = gsas_producer_granted(p);
 	} else if (*out == *in) {
-		box_empty(b);
+		tq_empty(b);
 	} else {
-		assert_int_equal(box_take(b, &flag), (*out)++);
+		assert_int_equal(tq_take(b, &flag), (*out)++);
 	}
 }
 
@@ -158,7 +158,7 @@ static void test_random_moves(void **state)
 	(void)state;
 	for (int round = 0; round < 60; round++) {
 		uint32_t quota = 1 + unit_below(&rng, 300);
-		struct box b = box_new(quota, 8u << unit_below(&rng, 4), NULL);
+		struct tq b = tq_new(quota, 8u << unit_below(&rng, 4), NULL);
 		uint64_t in = 0, out = 0;
 
 		memset(user, 0, sizeof(user));
@@ -172,7 +172,7 @@ static void test_random_moves(void **state)
 			assert_true(sum + in - out <= quota);
 			assert_int_equal(gsas_queue_words(b.queue), in - out);
 		}
-		box_free(&b);
+		tq_free(&b);
 	}
 }
 
@@ -186,7 +186,7 @@ static void test_idle_ones_starve_nobody(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(quotas) / sizeof(*quotas); i++) {
 		uint32_t quota = quotas[i], count = 0;
-		struct box b = box_new(quota, 8, NULL);
+		struct tq b = tq_new(quota, 8, NULL);
 		uint64_t n = 0, out = 0;
 		bool tell;
 
@@ -194,21 +194,21 @@ static void test_idle_ones_starve_nobody(void **state)
 		       GSAS_OK) {
 			/* they come one after the other, and take what they
 			 * can get */
-			box_grant(&b);
+			tq_grant(&b);
 			assert_true(++count <= quota);
 		}
 		assert_true(count >= quota - quota / 2);
 		for (uint32_t k = count; k-- > 0; ) {
-			assert_true(box_fill(&b, p[k], &n, 3) > 0);
+			assert_true(tq_fill(&b, p[k], &n, 3) > 0);
 			for (; out < n; out++)
-				assert_int_equal(box_take(&b, &tell), out);
-			assert_true(box_fill(&b, p[k], &n, 1) == 1);
-			assert_int_equal(box_take(&b, &tell), out++);
+				assert_int_equal(tq_take(&b, &tell), out);
+			assert_true(tq_fill(&b, p[k], &n, 1) == 1);
+			assert_int_equal(tq_take(&b, &tell), out++);
 		}
 		assert_true(count == 1 || gsas_producer_open(b.queue, NULL,
 							  &p[count]) != GSAS_OK
 			    || count < quota);
-		box_free(&b);
+		tq_free(&b);
 	}
 }
 
@@ -216,42 +216,42 @@ static void test_idle_ones_starve_nobody(void **state)
 static void test_grants_are_large(void **state)
 {
 	struct gsas_producer *p[16];
-	struct box b = box_new(4096, 64, NULL);
+	struct tq b = tq_new(4096, 64, NULL);
 
 	(void)state;
 	for (int i = 0; i < 16; i++) {
-		p[i] = box_open(&b, NULL);
+		p[i] = tq_open(&b, NULL);
 		assert_int_equal(gsas_producer_granted(p[i]),
 				 GSAS_QUEUE_WINDOW);
 	}
 	for (int i = 0; i < 32; i++)
 		assert_int_equal(gsas_queue_put(p[3], 0), GSAS_OK);
-	assert_false(box_grant(&b));
+	assert_false(tq_grant(&b));
 	assert_int_equal(gsas_producer_granted(p[3]), GSAS_QUEUE_WINDOW);
 	assert_int_equal(gsas_queue_put(p[3], 0), GSAS_OK);
-	assert_false(box_grant(&b));
+	assert_false(tq_grant(&b));
 	assert_int_equal(gsas_producer_granted(p[3]), GSAS_QUEUE_WINDOW + 33);
-	box_free(&b);
+	tq_free(&b);
 	/* a small one: the first leave something for the last */
-	b = box_new(256, 64, NULL);
+	b = tq_new(256, 64, NULL);
 	for (int i = 0; i < 8; i++) {
-		p[i] = box_open(&b, NULL);
+		p[i] = tq_open(&b, NULL);
 		assert_in_range(gsas_producer_granted(p[i]), 5, 33);
 	}
-	box_free(&b);
+	tq_free(&b);
 }
 
 /* Those who have none are served in turn, and share what there is. */
 static void test_turns(void **state)
 {
 	struct gsas_producer *p[PRODUCERS], *order[PRODUCERS], *g;
-	struct box b = box_new(64, 8, NULL);
+	struct tq b = tq_new(64, 8, NULL);
 	uint64_t n = 0;
 	bool tell, waits;
 
 	(void)state;
 	for (int i = 0; i < PRODUCERS; i++)
-		p[i] = box_open(&b, NULL);
+		p[i] = tq_open(&b, NULL);
 	for (int i = 0; i < PRODUCERS; i++)
 		while (gsas_queue_put(p[i], n) == GSAS_OK)
 			n++;
@@ -261,7 +261,7 @@ static void test_turns(void **state)
 	assert_int_equal(n, 64);
 	assert_true(waits);
 	for (int lap = 0; lap < 4 * PRODUCERS; lap++) {
-		box_take(&b, &tell);
+		tq_take(&b, &tell);
 		g = gsas_queue_grant(b.queue, &waits);
 		assert_non_null(g);
 		/* the first lap says what the order is */
@@ -274,7 +274,7 @@ static void test_turns(void **state)
 		assert_int_equal(gsas_queue_put(g, n), GSAS_E_AGAIN);
 	}
 	for (int i = 0; i < 16; i++)
-		box_take(&b, &tell);
+		tq_take(&b, &tell);
 	for (int i = 0; i < PRODUCERS; i++) {
 		uint64_t had = gsas_producer_granted(order[i]);
 
@@ -282,31 +282,31 @@ static void test_turns(void **state)
 		assert_ptr_equal(g, order[i]);
 		assert_int_equal(gsas_producer_granted(g) - had, 2);
 	}
-	box_free(&b);
+	tq_free(&b);
 }
 
 /* What a producer had not used is there for others when it goes. */
 static void test_close_returns_grants(void **state)
 {
-	struct box b = box_new(100, 8, NULL);
-	struct gsas_producer *idle = box_open(&b, NULL);
-	struct gsas_producer *p = box_open(&b, NULL);
+	struct tq b = tq_new(100, 8, NULL);
+	struct gsas_producer *idle = tq_open(&b, NULL);
+	struct gsas_producer *p = tq_open(&b, NULL);
 	uint64_t n = 0, kept = gsas_producer_granted(idle);
 
 	(void)state;
 	assert_true(kept > 1);
-	assert_int_equal(box_fill(&b, p, &n, 1000), 100 - kept);
+	assert_int_equal(tq_fill(&b, p, &n, 1000), 100 - kept);
 	gsas_producer_close(idle);
-	assert_int_equal(box_fill(&b, p, &n, 1000), kept);
+	assert_int_equal(tq_fill(&b, p, &n, 1000), kept);
 	gsas_producer_close(p);		/* it waited */
-	assert_false(box_grant(&b));
-	p = box_open(&b, NULL);
+	assert_false(tq_grant(&b));
+	p = tq_open(&b, NULL);
 	assert_int_equal(gsas_producer_granted(p), 0);
-	assert_true(box_grant(&b));
+	assert_true(tq_grant(&b));
 	/* the windows of all of these together are more than the quota */
 	for (int i = 0; i < 200; i++)
-		gsas_producer_close(box_open(&b, NULL));
-	box_free(&b);
+		gsas_producer_close(tq_open(&b, NULL));
+	tq_free(&b);
 }
 
 /* Told once, when half of what was inside is taken out, or 32 words; never when
@@ -318,35 +318,35 @@ static void test_told_when_wanted(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(quotas) / sizeof(*quotas); i++) {
 		uint32_t quota = quotas[i], at = quota / 2;
-		struct box b = box_new(quota, 8, NULL);
-		struct gsas_producer *p = box_open(&b, NULL);
+		struct tq b = tq_new(quota, 8, NULL);
+		struct gsas_producer *p = tq_open(&b, NULL);
 		uint64_t n = 0, had;
 		bool tell;
 
 		if (at == 0 || at > GSAS_QUEUE_WINDOW / 2)
 			at = at == 0 ? 1 : GSAS_QUEUE_WINDOW / 2;
 		assert_int_equal(gsas_queue_put(p, n++), GSAS_OK);
-		box_grant(&b);
-		assert_int_equal(box_take(&b, &tell), 0);
+		tq_grant(&b);
+		assert_int_equal(tq_take(&b, &tell), 0);
 		assert_true(!tell || quota == 1);
 		n = 0;
-		box_grant(&b);
-		assert_int_equal(box_fill(&b, p, &n, 5000), quota);
+		tq_grant(&b);
+		assert_int_equal(tq_fill(&b, p, &n, 5000), quota);
 		had = gsas_producer_granted(p);
 		for (uint32_t k = 1; k <= quota; k++) {
-			box_take(&b, &tell);
+			tq_take(&b, &tell);
 			assert_int_equal(tell, k == at);
 		}
-		box_grant(&b);
+		tq_grant(&b);
 		assert_true(gsas_producer_granted(p) > had);
-		box_free(&b);
+		tq_free(&b);
 	}
 }
 
 /* ---- Memory -------------------------------------------------------------- */
 
 static struct {
-	struct box *box;
+	struct tq *tq;
 	uint8_t *there;			/* by page: touched, not given back */
 	uint64_t calls, pages;
 } g_given;
@@ -354,12 +354,12 @@ static struct {
 /* The worst a system may do; the buffers are free, so nobody shall see it. */
 static void give_back(void *memory, uint64_t bytes)
 {
-	uint64_t off = (uint64_t)((char *)memory - (char *)g_given.box->head);
+	uint64_t off = (uint64_t)((char *)memory - (char *)g_given.tq->head);
 
 	assert_int_equal(off % GSAS_PAGE_BYTES, 0);
 	assert_int_equal(bytes % GSAS_PAGE_BYTES, 0);
-	assert_true(off >= g_given.box->view.shape.words);
-	assert_true(bytes > 0 && off + bytes <= g_given.box->bytes);
+	assert_true(off >= g_given.tq->view.shape.words);
+	assert_true(bytes > 0 && off + bytes <= g_given.tq->bytes);
 	memset(memory, 0xEE, bytes);
 	memset(g_given.there + off / GSAS_PAGE_BYTES, 0,
 	       bytes / GSAS_PAGE_BYTES);
@@ -368,7 +368,7 @@ static void give_back(void *memory, uint64_t bytes)
 }
 
 /* Where the words put in lie, by the directory. */
-static void note_touched(struct box *b, uint64_t tail)
+static void note_touched(struct tq *b, uint64_t tail)
 {
 	uint32_t shift = b->view.shape.shift;
 	uint64_t buffer = b->head->directory[(tail - 1) >> shift &
@@ -379,7 +379,7 @@ static void note_touched(struct box *b, uint64_t tail)
 	g_given.there[off / GSAS_PAGE_BYTES] = 1;
 }
 
-static uint64_t pages_there(struct box *b)
+static uint64_t pages_there(struct tq *b)
 {
 	uint64_t n = 0;
 
@@ -396,38 +396,38 @@ static void test_memory_is_given_back(void **state)
 
 	(void)state;
 	for (uint32_t buffer = 8; buffer <= 4096; buffer *= 8) {
-		struct box b = box_new(QUOTA, buffer, give_back);
-		struct gsas_producer *p = box_open(&b, NULL);
+		struct tq b = tq_new(QUOTA, buffer, give_back);
+		struct gsas_producer *p = tq_open(&b, NULL);
 		uint64_t in = 0, out = 0, told = 0;
 
 		memset(&g_given, 0, sizeof(g_given));
-		g_given.box = &b;
+		g_given.tq = &b;
 		g_given.there = calloc(1, b.bytes / GSAS_PAGE_BYTES);
 		for (int lap = 0; lap < 3; lap++) {
 			uint64_t end = in + (lap == 1 ? 100000 : QUOTA);
 			bool tell;
 
-			while (in < end && box_fill(&b, p, &in, 1) == 1)
+			while (in < end && tq_fill(&b, p, &in, 1) == 1)
 				note_touched(&b, in);
 			assert_true(pages_there(&b) >= (in - out) * 8 /
 				    GSAS_PAGE_BYTES);
-			box_grant(&b);
+			tq_grant(&b);
 			/* the service looks when told, and by clock as long as
 			 * it is asked to */
 			while (out < in) {
-				assert_int_equal(box_take(&b, &tell), out++);
+				assert_int_equal(tq_take(&b, &tell), out++);
 				told += tell;
-				while (tell && box_grant(&b))
+				while (tell && tq_grant(&b))
 					;
 			}
 			assert_true(pages_there(&b) <=
 				    16 + 1 + 7 * (buffer / 512 + 1));
-			box_empty(&b);
+			tq_empty(&b);
 		}
 		assert_true(told > 0 && told < 40);
 		assert_true(g_given.calls * 7 < g_given.pages);
 		free(g_given.there);
-		box_free(&b);
+		tq_free(&b);
 	}
 }
 
@@ -435,37 +435,37 @@ static void test_memory_is_given_back(void **state)
  * given back. */
 static void test_short_queue_stays_warm(void **state)
 {
-	struct box b = box_new(100000, 64, give_back);
-	struct gsas_producer *p = box_open(&b, NULL);
+	struct tq b = tq_new(100000, 64, give_back);
+	struct gsas_producer *p = tq_open(&b, NULL);
 	uint64_t in = 0, out = 0;
 	bool tell;
 
 	(void)state;
 	memset(&g_given, 0, sizeof(g_given));
-	g_given.box = &b;
+	g_given.tq = &b;
 	g_given.there = calloc(1, b.bytes / GSAS_PAGE_BYTES);
 	while (in < 1000000) {
 		for (int i = 0; i < 1000; i++) {
-			assert_int_equal(box_fill(&b, p, &in, 1), 1);
+			assert_int_equal(tq_fill(&b, p, &in, 1), 1);
 			note_touched(&b, in);
 		}
 		while (out < in)
-			assert_int_equal(box_take(&b, &tell), out++);
-		assert_false(box_grant(&b));
+			assert_int_equal(tq_take(&b, &tell), out++);
+		assert_false(tq_grant(&b));
 	}
 	assert_int_equal(g_given.calls, 0);
 	assert_true(pages_there(&b) <= 6);
 	/* and a shorter one the last two of them */
 	memset(g_given.there, 0, b.bytes / GSAS_PAGE_BYTES);
 	for (int i = 0; i < 10000; i++) {
-		assert_int_equal(box_fill(&b, p, &in, 1), 1);
+		assert_int_equal(tq_fill(&b, p, &in, 1), 1);
 		note_touched(&b, in);
-		assert_int_equal(box_take(&b, &tell), out++);
-		assert_false(box_grant(&b));
+		assert_int_equal(tq_take(&b, &tell), out++);
+		assert_false(tq_grant(&b));
 	}
 	assert_true(pages_there(&b) <= 2);
 	free(g_given.there);
-	box_free(&b);
+	tq_free(&b);
 }
 
 /* A long queue is drained at once, and filled again as fast as can be: buffers
@@ -473,25 +473,25 @@ static void test_short_queue_stays_warm(void **state)
 static void test_drained_at_once(void **state)
 {
 	enum { QUOTA = 40000, MANY = 1000 };
-	struct box b = box_new(QUOTA, 8, NULL);
+	struct tq b = tq_new(QUOTA, 8, NULL);
 	struct gsas_producer **p = calloc(MANY, sizeof(*p));
 	uint64_t in = 0, out = 0;
 	bool tell, waits;
 
 	(void)state;
 	for (int i = 0; i < MANY; i++)
-		p[i] = box_open(&b, NULL);
+		p[i] = tq_open(&b, NULL);
 	for (int lap = 0; lap < 4; lap++) {
 		for (int i = 0; i < MANY; i++)
-			box_fill(&b, p[i], &in, 1000);
+			tq_fill(&b, p[i], &in, 1000);
 		while (out < in)
-			assert_int_equal(box_take(&b, &tell), out++);
+			assert_int_equal(tq_take(&b, &tell), out++);
 		for (int i = 0; i < MANY; i++)
 			gsas_queue_grant(b.queue, &waits);
 	}
 	assert_true(in > 3 * QUOTA);
 	free(p);
-	box_free(&b);
+	tq_free(&b);
 }
 
 static bool populate(void *pages, void *memory, uint64_t bytes)
@@ -505,16 +505,16 @@ static bool populate(void *pages, void *memory, uint64_t bytes)
 
 /* A queue with place, a producer that has sent what it may, and no memory for
  * more. The test has the pages. */
-static struct box box_starved(uint64_t *pages, struct gsas_producer **p)
+static struct tq tq_starved(uint64_t *pages, struct gsas_producer **p)
 {
 	const struct gsas_queue_system system = {
 		.populate = populate, .ctx = pages,
 	};
-	struct box b = box_new_of(10000, 512, &system);
+	struct tq b = tq_new_of(10000, 512, &system);
 	uint64_t n = 0;
 
-	*p = box_open(&b, NULL);
-	assert_true(box_fill(&b, *p, &n, 10000) < 10000);
+	*p = tq_open(&b, NULL);
+	assert_true(tq_fill(&b, *p, &n, 10000) < 10000);
 	assert_int_equal(*pages, 0);
 	assert_true(gsas_producer_full(*p) && gsas_queue_starved(b.queue));
 	return b;
@@ -526,18 +526,18 @@ static void test_open_says_no_memory(void **state)
 {
 	uint64_t pages = 4;
 	struct gsas_producer *p, *late;
-	struct box b = box_starved(&pages, &p);
+	struct tq b = tq_starved(&pages, &p);
 
 	(void)state;
 	assert_int_equal(gsas_producer_open(b.queue, NULL, &late),
 			 GSAS_E_MEMORY);
-	assert_true(box_grant(&b));
+	assert_true(tq_grant(&b));
 	pages = 4;
-	box_grant(&b);
+	tq_grant(&b);
 	assert_false(gsas_producer_full(p));
-	late = box_open(&b, NULL);
+	late = tq_open(&b, NULL);
 	assert_false(gsas_producer_full(late));
-	box_free(&b);
+	tq_free(&b);
 }
 
 #define WAITERS		200
@@ -554,7 +554,7 @@ struct waiter {
  * believes that the queue is full where it has no memory, or the reverse.
  * Returns how many had believed so.
  */
-static unsigned long notify_all(struct box *b, const struct waiter *w)
+static unsigned long notify_all(struct tq *b, const struct waiter *w)
 {
 	unsigned long changed = 0;
 	struct gsas_producer *p;
@@ -578,7 +578,7 @@ static unsigned long notify_all(struct box *b, const struct waiter *w)
 	return changed;
 }
 
-static void open_waiter(struct box *b, struct waiter *w)
+static void open_waiter(struct tq *b, struct waiter *w)
 {
 	if (w->p == NULL &&
 	    gsas_producer_open(b->queue, w, &w->p) == GSAS_OK)
@@ -586,7 +586,7 @@ static void open_waiter(struct box *b, struct waiter *w)
 }
 
 /* Up to so many words of any producers. */
-static void put_some(struct box *b, struct waiter *w, uint32_t max,
+static void put_some(struct tq *b, struct waiter *w, uint32_t max,
 		     uint64_t *rng)
 {
 	while (max-- > 0) {
@@ -611,8 +611,8 @@ static void test_reason_is_the_last_one(void **state)
 		const struct gsas_queue_system system = {
 			.populate = populate, .ctx = &pages,
 		};
-		struct box b = box_new_of(600 + unit_below(&rng, 3000), 512,
-					  &system);
+		struct tq b = tq_new_of(600 + unit_below(&rng, 3000), 512,
+					&system);
 		bool tell;
 
 		memset(w, 0, sizeof(w));
@@ -621,11 +621,11 @@ static void test_reason_is_the_last_one(void **state)
 			changed += notify_all(&b, w);
 			for (uint32_t n = unit_below(&rng, 300);
 			     n > 0 && gsas_queue_words(b.queue) > 0; n--)
-				box_take(&b, &tell);
+				tq_take(&b, &tell);
 			pages = unit_below(&rng, 4) == 0;
 			changed += notify_all(&b, w);
 		}
-		box_free(&b);
+		tq_free(&b);
 	}
 	assert_true(changed > 0);
 }
@@ -635,7 +635,7 @@ static void test_dead_one_needs_no_memory(void **state)
 {
 	uint64_t pages = 4, had;
 	struct gsas_producer *p;
-	struct box b = box_starved(&pages, &p);
+	struct tq b = tq_starved(&pages, &p);
 	bool waits;
 
 	(void)state;
@@ -645,7 +645,7 @@ static void test_dead_one_needs_no_memory(void **state)
 	assert_true(gsas_producer_granted(p) > had);
 	assert_false(waits || gsas_queue_starved(b.queue));
 	assert_int_equal(gsas_queue_put(p, 5), GSAS_E_STATE);
-	box_free(&b);
+	tq_free(&b);
 }
 
 /* ---- Memory that others write -------------------------------------------- */
@@ -658,17 +658,17 @@ static void test_bad_head_ends_it(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(off) / sizeof(*off); i++) {
-		struct box b = box_new(100, 8, NULL);
-		struct gsas_producer *p = box_open(&b, NULL), *waiting, *g;
+		struct tq b = tq_new(100, 8, NULL);
+		struct gsas_producer *p = tq_open(&b, NULL), *waiting, *g;
 		uint64_t n = 0, word, had;
 		bool tell, waits;
 
-		assert_int_equal(box_fill(&b, p, &n, 6), 6);
+		assert_int_equal(tq_fill(&b, p, &n, 6), 6);
 		for (int k = 0; k < 6; k++)
-			box_take(&b, &tell);
-		box_grant(&b);
-		assert_int_equal(box_fill(&b, p, &n, 1000), 100);
-		waiting = box_open(&b, NULL);
+			tq_take(&b, &tell);
+		tq_grant(&b);
+		assert_int_equal(tq_fill(&b, p, &n, 1000), 100);
+		waiting = tq_open(&b, NULL);
 		assert_int_equal(gsas_producer_granted(waiting), 0);
 		assert_int_equal(b.head->head, 6);
 		b.head->head += (uint64_t)off[i];
@@ -685,7 +685,7 @@ static void test_bad_head_ends_it(void **state)
 		b.head->head = 6;		/* for good */
 		for (int k = 0; k < 1000; k++) {
 			assert_int_equal(gsas_queue_put(p, 5), GSAS_E_STATE);
-			box_grant(&b);
+			tq_grant(&b);
 		}
 		assert_int_equal(gsas_queue_put(waiting, 5), GSAS_E_STATE);
 		for (int k = 0; k < 100; k++)
@@ -694,21 +694,21 @@ static void test_bad_head_ends_it(void **state)
 		assert_int_equal(gsas_queue_take(&b.view, &word, &tell),
 				 -FI_EAGAIN);
 		gsas_producer_close(waiting);
-		box_free(&b);
+		tq_free(&b);
 	}
 }
 
 static void test_bad_memory_is_told(void **state)
 {
-	struct box b = box_new(100, 8, NULL);
-	struct gsas_producer *p = box_open(&b, NULL);
+	struct tq b = tq_new(100, 8, NULL);
+	struct gsas_producer *p = tq_open(&b, NULL);
 	uint64_t n = 0, word = 5;
 	uint32_t entry;
 	bool tell = true;
 
 	(void)state;
-	assert_int_equal(box_fill(&b, p, &n, 20), 20);
-	box_take(&b, &tell);
+	assert_int_equal(tq_fill(&b, p, &n, 20), 20);
+	tq_take(&b, &tell);
 	tell = true;
 	b.head->head = 0;
 	b.head->head = 21;			/* beyond the tail */
@@ -724,8 +724,8 @@ static void test_bad_memory_is_told(void **state)
 	assert_int_equal(gsas_queue_take(&b.view, &word, &tell), -FI_EIO);
 	assert_true(word == 5 && tell);
 	b.head->directory[0] = entry;
-	assert_int_equal(box_take(&b, &tell), 1);
-	box_free(&b);
+	assert_int_equal(tq_take(&b, &tell), 1);
+	tq_free(&b);
 }
 
 /* Anything, anywhere: nothing outside of the memory is touched, nothing hangs,
@@ -737,7 +737,7 @@ static void test_scribbled_memory(void **state)
 	(void)state;
 	for (int round = 0; round < 300; round++) {
 		uint32_t quota = 1 + unit_below(&rng, 500);
-		struct box b = box_new(quota, 8u << unit_below(&rng, 8), NULL);
+		struct tq b = tq_new(quota, 8u << unit_below(&rng, 8), NULL);
 		struct gsas_producer *p[3];
 		uint64_t put = 0, used[3] = { 0 }, word;
 		int count = 0;
@@ -767,9 +767,9 @@ static void test_scribbled_memory(void **state)
 		/* if it still goes, it goes; if it does not, all are told */
 		for (int k = 0; k < 200; k++)
 			if (gsas_queue_put(p[0], 1) == GSAS_E_STATE)
-				box_grant(&b);
+				tq_grant(&b);
 		assert_true(put > 0);
-		box_free(&b);
+		tq_free(&b);
 	}
 }
 

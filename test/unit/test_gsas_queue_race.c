@@ -15,7 +15,7 @@
 #define TAKERS	4
 
 struct crowd {
-	struct box box;
+	struct tq tq;
 	uint64_t words;			/* of each producer */
 	_Atomic uint8_t *taken;
 	sem_t told;
@@ -40,7 +40,7 @@ static void *taker_main(void *arg)
 	for (;;) {
 		bool over = c->over, tell;
 		uint64_t word, from, n;
-		int ret = gsas_queue_take(&c->box.view, &word, &tell);
+		int ret = gsas_queue_take(&c->tq.view, &word, &tell);
 
 		if (ret == -FI_EAGAIN) {
 			if (over)
@@ -73,7 +73,7 @@ static void crowd_put(struct crowd *c)
 	uint64_t rng = 11, left = c->words * PRODUCERS;
 
 	for (int i = 0; i < PRODUCERS; i++)
-		user[i].p = box_open(&c->box, &user[i]);
+		user[i].p = tq_open(&c->tq, &user[i]);
 	while (left > 0) {
 		uint64_t put = 0;
 		bool waits;
@@ -90,7 +90,7 @@ static void crowd_put(struct crowd *c)
 			}
 		}
 		left -= put;
-		while (gsas_queue_grant(c->box.queue, &waits) != NULL)
+		while (gsas_queue_grant(c->tq.queue, &waits) != NULL)
 			put++;
 		if (left == 0 || put != 0)
 			continue;
@@ -107,7 +107,7 @@ static void crowd_put(struct crowd *c)
 
 static void crowd_run(uint32_t quota, uint32_t buffer)
 {
-	struct crowd c = { .box = box_new(quota, buffer, NULL) };
+	struct crowd c = { .tq = tq_new(quota, buffer, NULL) };
 	uint64_t all;
 	pthread_t taker[TAKERS];
 
@@ -125,12 +125,12 @@ static void crowd_run(uint32_t quota, uint32_t buffer)
 	assert_int_equal(c.wrong, 0);
 	for (uint64_t i = 0; i < all; i++)
 		assert_int_equal(c.taken[i], 1);
-	assert_int_equal(c.box.head->head, all);
+	assert_int_equal(c.tq.head->head, all);
 	/* each was asked for, and most words needed none */
 	assert_true(quota < 100 || c.tells < all / 8);
 	sem_destroy(&c.told);
 	free((void *)c.taken);
-	box_free(&c.box);
+	tq_free(&c.tq);
 }
 
 static void test_many_takers(void **state)
@@ -148,7 +148,7 @@ static void *vandal_main(void *arg)
 	uint64_t rng = 13;
 
 	for (int i = 0; i < (UNIT_SLOW ? 30000 : 300000); i++) {
-		_Atomic uint64_t *at = (_Atomic uint64_t *)c->box.head + 8 +
+		_Atomic uint64_t *at = (_Atomic uint64_t *)c->tq.head + 8 +
 			unit_below(&rng, unit_below(&rng, 2) ? 16 : 64);
 
 		atomic_store_explicit(at, unit_below(&rng, 2) ?
@@ -166,14 +166,14 @@ static void *victim_main(void *arg)
 	bool tell;
 
 	while (!c->over)
-		gsas_queue_take(&c->box.view, &word, &tell);
+		gsas_queue_take(&c->tq.view, &word, &tell);
 	return NULL;
 }
 
 static void test_vandals(void **state)
 {
-	struct crowd c = { .box = box_new(60, 8, NULL) };
-	struct gsas_producer *p = box_open(&c.box, NULL);
+	struct crowd c = { .tq = tq_new(60, 8, NULL) };
+	struct gsas_producer *p = tq_open(&c.tq, NULL);
 	pthread_t thread[3];
 	bool waits;
 
@@ -183,15 +183,15 @@ static void test_vandals(void **state)
 				 vandal_main : victim_main, &c), 0);
 	while (!c.over) {
 		if (gsas_queue_put(p, 1) == GSAS_E_STATE &&
-		    gsas_queue_words(c.box.queue) > 60)
+		    gsas_queue_words(c.tq.queue) > 60)
 			break;
-		gsas_queue_grant(c.box.queue, &waits);
+		gsas_queue_grant(c.tq.queue, &waits);
 	}
 	for (int i = 0; i < 3; i++)
 		pthread_join(thread[i], NULL);
-	box_grant(&c.box);
+	tq_grant(&c.tq);
 	assert_int_equal(gsas_queue_put(p, 1), GSAS_E_STATE);
-	box_free(&c.box);
+	tq_free(&c.tq);
 }
 
 int main(void)
