@@ -6,8 +6,8 @@
  * device backend. Each test program has a model of its own, which it shares
  * with the children that it forks.
  */
-#ifndef REGS_H
-#define REGS_H
+#ifndef REGS_FIXTURE_H
+#define REGS_FIXTURE_H
 
 #include <stdio.h>
 #include <string.h>
@@ -18,8 +18,8 @@
 #define BOARDS	2
 
 /* An interface that was claimed, and its mapped register pages. The test holds
- * it by value, from box() to box_close(). */
-struct box {
+ * it by value, from iface() to iface_close(). */
+struct iface {
 	struct hal_mmio *mm;		/* open file of the driver */
 	struct hal_kdev_claim c;	/* number and identity */
 	struct hal_mmio_map mif, pif, tif;	/* mailbox, packetizer, trusted
@@ -30,7 +30,7 @@ static const struct hal_mmio_ops *const io = &hal_sim_mmio_ops;
 
 /* The number of this test program's model, for FI_UNIMEM_SIM. It is the process
  * id of the first caller; children that are forked later inherit it. */
-static inline int regs_world(void)
+static inline int regs_model(void)
 {
 	static int world;
 
@@ -46,7 +46,7 @@ static inline struct hal_platform model(const char *more)
 	struct hal_platform pf;
 
 	snprintf(params.sim, sizeof(params.sim), "world=%d,mem=16,%s",
-		 regs_world(), more);
+		 regs_model(), more);
 	assert_int_equal(io->probe(&params, &pf), 0);
 	return pf;
 }
@@ -66,12 +66,12 @@ static inline int kdev(struct hal_mmio *mm, unsigned long cmd, void *arg)
 	return io->ioctl(mm, cmd, arg);
 }
 
-/* Claim an interface by this ioctl, and map its pages; box() claims one of any
- * number. */
-static inline struct box box_by(unsigned long cmd, const char *more,
-				uint32_t board)
+/* Claim an interface by this ioctl, and map its pages; iface() claims one of
+ * any number. */
+static inline struct iface iface_by(unsigned long cmd, const char *more,
+				    uint32_t board)
 {
-	struct box b = { .mm = device(more, board),
+	struct iface b = { .mm = device(more, board),
 			 .c = { .hint = cmd == HAL_KDEV_IO_CLAIM } };
 
 	assert_int_equal(kdev(b.mm, cmd, &b.c), 0);
@@ -83,12 +83,12 @@ static inline struct box box_by(unsigned long cmd, const char *more,
 	return b;
 }
 
-static inline struct box box(const char *more, uint32_t board)
+static inline struct iface iface(const char *more, uint32_t board)
 {
-	return box_by(HAL_KDEV_IO_CLAIM, more, board);
+	return iface_by(HAL_KDEV_IO_CLAIM, more, board);
 }
 
-static inline void box_close(struct box *b)
+static inline void iface_close(struct iface *b)
 {
 	io->unmap(&b->mif);
 	io->unmap(&b->pif);
@@ -96,7 +96,7 @@ static inline void box_close(struct box *b)
 }
 
 /* The destination of packets to an interface. */
-static inline uint64_t dest_of(const struct box *to)
+static inline uint64_t dest_of(const struct iface *to)
 {
 	return hal_dest(hal_id_board(to->c.identity), to->c.iface,
 			SIM_VMBOX_BASE);
@@ -105,7 +105,7 @@ static inline uint64_t dest_of(const struct box *to)
 /* Start a packet with three register writes; its contents derive from word. The
  * model reports an error if the barrier before the start is missing, or the one
  * after reading a packet (take_word()). */
-static inline void put_packet(const struct box *b, uint64_t dest,
+static inline void put_packet(const struct iface *b, uint64_t dest,
 			      uint64_t word)
 {
 	const uint64_t p0[2] = { hal_head(1, 2) | HAL_ID_MASK, word };
@@ -119,7 +119,7 @@ static inline void put_packet(const struct box *b, uint64_t dest,
 }
 
 /* The status register of the packetizer. */
-static inline uint32_t status_of(const struct box *b)
+static inline uint32_t status_of(const struct iface *b)
 {
 	uint64_t w[2];
 
@@ -129,7 +129,7 @@ static inline uint32_t status_of(const struct box *b)
 }
 
 /* Wait until the packet is not pending any more; returns the status. */
-static inline uint32_t settled(const struct box *b)
+static inline uint32_t settled(const struct iface *b)
 {
 	uint32_t status;
 
@@ -139,15 +139,15 @@ static inline uint32_t settled(const struct box *b)
 }
 
 /* Send a packet; returns the status. */
-static inline uint32_t send_packet(const struct box *b, const struct box *to,
-				   uint64_t word)
+static inline uint32_t send_packet(const struct iface *b,
+				   const struct iface *to, uint64_t word)
 {
 	put_packet(b, dest_of(to), word);
 	return settled(b);
 }
 
 /* Read 16 bytes of the mailbox. Returns false if the mailbox is empty. */
-static inline bool take_word(const struct box *b, uint64_t w[2])
+static inline bool take_word(const struct iface *b, uint64_t w[2])
 {
 	io->read128(&b->mif, HAL_MIF_DATA, w);
 	io->status_before_memory(b->mm);
@@ -156,7 +156,7 @@ static inline bool take_word(const struct box *b, uint64_t w[2])
 
 /* Read a packet from the mailbox. Returns whether it is the packet that
  * put_packet(from, ..., word) sent. */
-static inline bool take_packet(const struct box *b, const struct box *from,
+static inline bool take_packet(const struct iface *b, const struct iface *from,
 			       uint64_t word)
 {
 	uint64_t w[4];
@@ -216,7 +216,7 @@ static inline bool filled(const void *p, size_t n, uint64_t seed)
 /* ---- Resources of processes that were killed ---------------------------- */
 
 /* Drop every hold of an interface: those that killed processes gave it. */
-static inline void drop_gifts(const struct box *heir)
+static inline void drop_gifts(const struct iface *heir)
 {
 	struct sim_file *f = sim_mm(heir->mm)->f;
 
@@ -232,7 +232,7 @@ static inline void drop_gifts(const struct box *heir)
 /* Reap the killed processes as the driver does, and check that no page, region
  * or interface is in use any more but the interface heir, and that the model's
  * lock is free. */
-static inline void expect_nothing_left(const struct box *heir)
+static inline void expect_nothing_left(const struct iface *heir)
 {
 	struct sim_world *w = sim_mm(heir->mm)->w;
 
@@ -263,4 +263,4 @@ static inline void expect_nothing_left(const struct box *heir)
 	}
 }
 
-#endif /* REGS_H */
+#endif /* REGS_FIXTURE_H */

@@ -17,11 +17,11 @@
 
 #ifdef HAL_FAULT_POINTS
 
-static struct box heir;			/* ours, on board 1 */
+static struct iface heir;		/* ours, on board 1 */
 
 /* ---- The one that is killed -------------------------------------------- */
 
-static void use_memory(struct box *b, uint64_t to)
+static void use_memory(struct iface *b, uint64_t to)
 {
 	struct hal_kdev_alloc a = { .bytes = 20000, .secret = 1, .board = 1,
 				    .to = to };
@@ -43,13 +43,13 @@ static void use_memory(struct box *b, uint64_t to)
 /* All that a process does with the model; the heir takes while it sends. */
 static void live(void)
 {
-	struct box b = box(WORLD, 0);
+	struct iface b = iface(WORLD, 0);
 
 	for (uint64_t i = 0; i < PACKETS; )
 		i += send_packet(&b, &heir, i) == HAL_PIF_ACK;
 	use_memory(&b, 0);
 	use_memory(&b, heir.c.identity);
-	box_close(&b);
+	iface_close(&b);
 	_exit(0);
 }
 
@@ -118,7 +118,7 @@ static void at_every_point(const char *action)
 	uint64_t next;
 
 	alarm(600);
-	heir = box(WORLD, 1);
+	heir = iface(WORLD, 1);
 	for (int p = HAL_FAULT_POINT_SIM_TAKEN + 1; p < HAL_FAULT_POINT_COUNT;
 	     p++) {
 		unsigned reached = 0, stops;
@@ -142,7 +142,7 @@ static void at_every_point(const char *action)
 			unit_fail("nobody passes %s", hal_fault_point_name(p));
 	}
 	alarm(0);
-	box_close(&heir);
+	iface_close(&heir);
 }
 
 static void killed_at_every_point(void **state)
@@ -169,7 +169,7 @@ static void killed_in_taking_over(void **state)
 	uint64_t next;
 
 	(void)state;
-	heir = box(WORLD, 1);
+	heir = iface(WORLD, 1);
 	for (unsigned i = 0; i < sizeof(inside) / sizeof(*inside); i++) {
 		int status = see_off(victim(inside[i], 1, "kill"), &next,
 				     &stops);
@@ -184,7 +184,7 @@ static void killed_in_taking_over(void **state)
 		}
 		expect_nothing_left(&heir);
 	}
-	box_close(&heir);
+	iface_close(&heir);
 }
 
 #else
@@ -217,6 +217,6 @@ int main(void)
 		cmocka_unit_test(killed_in_taking_over),
 	};
 
-	regs_world();
+	regs_model();
 	return unit_run(tests);
 }

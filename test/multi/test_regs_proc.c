@@ -92,7 +92,7 @@ static void claims_are_exclusive(void **state)
  * is one beside those that CLAIM gives, which is never 0. */
 static void service_is_apart(void **state)
 {
-	struct box s = box_by(HAL_KDEV_IO_SERVICE, "ifs=3", 0);
+	struct iface s = iface_by(HAL_KDEV_IO_SERVICE, "ifs=3", 0);
 	struct hal_kdev_claim c = { .hint = 1 };
 	struct hal_mmio *mm[4];
 
@@ -123,13 +123,13 @@ static void service_is_apart(void **state)
 		    c.identity != s.c.identity && c.nonce != s.c.nonce);
 	for (int i = 0; i < 4; i++)
 		io->close(mm[i]);
-	box_close(&s);
+	iface_close(&s);
 }
 
 /* [K CLAIM] an identity is never 0, which stands for nobody. */
 static void identity_is_never_0(void **state)
 {
-	struct box s = box_by(HAL_KDEV_IO_SERVICE, "fifo=8", 0);
+	struct iface s = iface_by(HAL_KDEV_IO_SERVICE, "fifo=8", 0);
 	struct sim_board *board = sim_mm(s.mm)->b;
 	struct hal_kdev_claim c = { 0 };
 
@@ -138,14 +138,14 @@ static void identity_is_never_0(void **state)
 	board->iface[0].incarnation = HAL_ID_INCARNATION_MASK;
 	assert_int_equal(kdev(s.mm, HAL_KDEV_IO_SERVICE, &c), 0);
 	assert_true(c.identity == hal_id(0, 0, 1));
-	box_close(&s);
+	iface_close(&s);
 }
 
 /* [D 2.2.4] pages of others are out of reach, and so is the trusted one. */
 static void pages_are_private(void **state)
 {
-	struct box a = box("fifo=8", 0), b = box("fifo=8", 0);
-	struct box s = box_by(HAL_KDEV_IO_SERVICE, "fifo=8", 0);
+	struct iface a = iface("fifo=8", 0), b = iface("fifo=8", 0);
+	struct iface s = iface_by(HAL_KDEV_IO_SERVICE, "fifo=8", 0);
 	struct hal_mmio *none = device("fifo=8", 0);
 	struct hal_mmio_map map;
 
@@ -169,22 +169,22 @@ static void pages_are_private(void **state)
 	assert_int_equal(io->map(a.mm, hal_kdev_off(HAL_KDEV_TABLE,
 				 BOARDS * SIM_PAGE), SIM_PAGE, &map), -EINVAL);
 	io->close(none);
-	box_close(&s);
-	box_close(&a);
-	box_close(&b);
+	iface_close(&s);
+	iface_close(&a);
+	iface_close(&b);
 }
 
 /* hal_kdev.h: the table says who holds what, as long as he does. */
 static void table_says_who(void **state)
 {
 	struct hal_mmio *mm = device("fifo=8", 0);
-	struct box b = box("fifo=8", 1);
+	struct iface b = iface("fifo=8", 1);
 	struct hal_kdev_entry e = entry(mm, 1, b.c.iface);
 
 	(void)state;
 	assert_true(e.nonce == b.c.nonce && e.identity == b.c.identity);
 	assert_true(e.uid == geteuid() && b.c.nonce != 0);
-	box_close(&b);
+	iface_close(&b);
 	assert_true(entry(mm, 1, b.c.iface).nonce == 0);
 	io->close(mm);
 }
@@ -193,21 +193,21 @@ static void table_says_who(void **state)
 static void claim_clears(void **state)
 {
 	const uint64_t half[2] = { hal_head(9, 9), 9 };
-	struct box a = box("fifo=8", 0), b = box("fifo=8", 1), c;
+	struct iface a = iface("fifo=8", 0), b = iface("fifo=8", 1), c;
 	uint64_t w[2];
 
 	(void)state;
 	assert_int_equal(send_packet(&a, &b, 1), HAL_PIF_ACK);
 	io->write128(&b.pif, HAL_PIF_PAYLOAD0, half);
 	io->write128(&b.pif, HAL_PIF_PAYLOAD1, half);
-	box_close(&b);
-	c = box("fifo=8", 1);
+	iface_close(&b);
+	c = iface("fifo=8", 1);
 	assert_int_equal(c.c.iface, b.c.iface);
 	assert_false(take_word(&c, w));
 	assert_int_equal(send_packet(&c, &a, 2), HAL_PIF_ACK);
 	assert_true(take_packet(&a, &c, 2));
-	box_close(&a);
-	box_close(&c);
+	iface_close(&a);
+	iface_close(&c);
 }
 
 /* ---- Events ------------------------------------------------------------- */
@@ -226,7 +226,7 @@ static bool signalled(int fd)
 /* [K ARM; D 3.2.2] once, at the next packet, or now if there is one. */
 static void events_come_when_armed(void **state)
 {
-	struct box a = box("fifo=8", 0), b = box("fifo=8", 1);
+	struct iface a = iface("fifo=8", 0), b = iface("fifo=8", 1);
 	int fd = io->event_fd(b.mm);
 
 	(void)state;
@@ -251,8 +251,8 @@ static void events_come_when_armed(void **state)
 	/* there is nothing to arm, and 0 is the service's */
 	assert_int_equal(kdev(b.mm, HAL_KDEV_IO_RELEASE, NULL), 0);
 	assert_int_equal(kdev(b.mm, HAL_KDEV_IO_ARM, NULL), -EINVAL);
-	box_close(&a);
-	box_close(&b);
+	iface_close(&a);
+	iface_close(&b);
 }
 
 /* ---- Children ----------------------------------------------------------- */
@@ -291,7 +291,7 @@ static void end(pid_t pid, int fd)
 /* [K SERVICE] ends as others do: with its file, given back, or killed. */
 static void have_service(int fd)
 {
-	struct box s = box_by(HAL_KDEV_IO_SERVICE, "fifo=8", 0);
+	struct iface s = iface_by(HAL_KDEV_IO_SERVICE, "fifo=8", 0);
 
 	if (write(fd, &s.c, sizeof(s.c)) != sizeof(s.c))
 		_exit(1);
@@ -299,7 +299,7 @@ static void have_service(int fd)
 
 static void service_of_the_dead(void **state)
 {
-	struct box a = box("fifo=8", 1), s;
+	struct iface a = iface("fifo=8", 1), s;
 	struct hal_kdev_claim was;
 	int fd;
 	pid_t pid = child(have_service, &fd);
@@ -309,18 +309,18 @@ static void service_of_the_dead(void **state)
 	assert_true(entry(a.mm, 0, 0).nonce == was.nonce);
 	end(pid, fd);
 	assert_true(entry(a.mm, 0, 0).nonce == 0);
-	s = box_by(HAL_KDEV_IO_SERVICE, "fifo=8", 0);
+	s = iface_by(HAL_KDEV_IO_SERVICE, "fifo=8", 0);
 	assert_true(entry(a.mm, 0, 0).identity == s.c.identity);
 	assert_int_equal(send_packet(&a, &s, 1), HAL_PIF_ACK);
 	assert_true(take_packet(&s, &a, 1));
 	assert_int_equal(send_packet(&s, &a, 2), HAL_PIF_ACK);
 	assert_true(take_packet(&a, &s, 2));
-	box_close(&s);
+	iface_close(&s);
 	assert_true(entry(a.mm, 0, 0).nonce == 0);
-	box_close(&a);
+	iface_close(&a);
 }
 
-static struct box inherited;
+static struct iface inherited;
 
 static void use_inherited(int fd)
 {
@@ -331,9 +331,9 @@ static void use_inherited(int fd)
 		  io->read(inherited.mm, &c, sizeof(c)) == -EPERM;
 
 	io->close(inherited.mm);
-	inherited = box("fifo=8", 1);
+	inherited = iface("fifo=8", 1);
 	ok = ok && send_packet(&inherited, &inherited, 1) == HAL_PIF_ACK;
-	box_close(&inherited);
+	iface_close(&inherited);
 	if (write(fd, &ok, 1) != 1)
 		_exit(1);
 }
@@ -342,7 +342,7 @@ static void use_inherited(int fd)
  * leaves the parent's alone; the child may have its own. */
 static void children_have_their_own(void **state)
 {
-	struct box b = box("fifo=8", 1);
+	struct iface b = iface("fifo=8", 1);
 	char ok = 0;
 	pid_t pid;
 	int fd;
@@ -356,7 +356,7 @@ static void children_have_their_own(void **state)
 	assert_int_equal(send_packet(&b, &b, 5), HAL_PIF_ACK);
 	end(pid, fd);
 	assert_true(take_packet(&b, &b, 5));
-	box_close(&b);
+	iface_close(&b);
 }
 
 /* What one who will die tells. */
@@ -366,12 +366,12 @@ struct will {
 };
 
 #define DYING	"fifo=8,route=0,reorder=1000,delay=900000000"
-static struct box heir;
+static struct iface heir;
 
 /* A packet on its way, stores held back, memory for the heir: then no more. */
 static void leave_things(int fd)
 {
-	struct box b = box(DYING, 0);
+	struct iface b = iface(DYING, 0);
 	struct hal_kdev_alloc a = { .bytes = 4096, .secret = 7, .board = 1,
 				    .to = heir.c.identity };
 	struct will w = { .c = b.c };
@@ -395,14 +395,14 @@ static void leave_things(int fd)
 static void the_dead_give_back(void **state)
 {
 	struct hal_kdev_import imp = { .secret = 7 };
-	struct box from = { 0 };
+	struct iface from = { 0 };
 	struct hal_mmio_map map;
 	struct will w;
 	pid_t pid;
 	int fd;
 
 	(void)state;
-	heir = box(DYING, 1);
+	heir = iface(DYING, 1);
 	pid = child(leave_things, &fd);
 	assert_int_equal(read(fd, &w, sizeof(w)), sizeof(w));
 	assert_true(entry(heir.mm, 0, w.c.iface).nonce == w.c.nonce);
@@ -417,17 +417,17 @@ static void the_dead_give_back(void **state)
 	for (uint64_t i = 0; i < 8; i++)
 		assert_memory_equal((char *)map.base + i * 64, "testament", 9);
 	io->unmap(&map);
-	from = box(DYING, 0);
+	from = iface(DYING, 0);
 	assert_int_equal(from.c.iface, w.c.iface);
-	box_close(&from);
-	box_close(&heir);
+	iface_close(&from);
+	iface_close(&heir);
 }
 
 /* Two of the three writes: where they count as preparation, PEND is set. */
 static void half_a_packet(int fd)
 {
 	const uint64_t half[2] = { hal_head(9, 9), 9 };
-	struct box b = box("prep=1", 0);
+	struct iface b = iface("prep=1", 0);
 	struct will w = { .c = b.c };
 
 	io->write128(&b.pif, HAL_PIF_PAYLOAD0, half);
@@ -473,7 +473,7 @@ static void the_stopped_hold_nothing_up(void **state)
 	pid_t pid;
 
 	(void)state;
-	heir = box(DYING, 1);
+	heir = iface(DYING, 1);
 	pid = child(store_and_stop, &fd);
 	assert_int_equal(read(fd, &w, sizeof(w)), sizeof(w));
 	assert_int_equal(waitpid(pid, NULL, WUNTRACED), pid);
@@ -490,7 +490,7 @@ static void the_stopped_hold_nothing_up(void **state)
 	assert_true(entry(heir.mm, 0, w.c.iface).nonce == w.c.nonce);
 	io->unmap(&map);
 	end(pid, fd);
-	box_close(&heir);
+	iface_close(&heir);
 }
 
 /* ---- Killed anywhere ---------------------------------------------------- */
@@ -499,7 +499,7 @@ static void the_stopped_hold_nothing_up(void **state)
 #define VICTIMS	3
 #define ROUNDS	40
 
-static void use_memory(struct box *b, uint64_t *rng)
+static void use_memory(struct iface *b, uint64_t *rng)
 {
 	struct hal_kdev_alloc a = {
 		.bytes = 1 + unit_below(rng, 20000), .secret = 1,
@@ -529,7 +529,7 @@ static void live(int fd)
 	if (write(fd, &up, 1) != 1)
 		_exit(1);
 	for (;;) {
-		struct box b = box(KILLED, unit_below(&rng, BOARDS));
+		struct iface b = iface(KILLED, unit_below(&rng, BOARDS));
 		uint32_t lives = 1 + unit_below(&rng, 100);
 
 		for (next = 0; next < lives; ) {
@@ -538,7 +538,7 @@ static void live(int fd)
 			if (unit_below(&rng, 3) == 0)
 				use_memory(&b, &rng);
 		}
-		box_close(&b);
+		iface_close(&b);
 	}
 }
 
@@ -574,7 +574,7 @@ static void killed_anywhere(void **state)
 	uint64_t rng = 1, came = 0;
 
 	(void)state;
-	heir = box(KILLED, 1);
+	heir = iface(KILLED, 1);
 	for (int round = 0; round < ROUNDS; round++) {
 		pid_t pid[VICTIMS];
 		int fd[VICTIMS];
@@ -598,7 +598,7 @@ static void killed_anywhere(void **state)
 		came += receive();
 	}
 	assert_true(came > ROUNDS);
-	box_close(&heir);
+	iface_close(&heir);
 }
 
 /* ---- Segments of others ------------------------------------------------- */
@@ -692,6 +692,6 @@ int main(void)
 		cmocka_unit_test(segments_are_sealed),
 	};
 
-	regs_world();
+	regs_model();
 	return unit_run(tests);
 }

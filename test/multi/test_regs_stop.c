@@ -27,10 +27,10 @@ static pid_t bystander(uint64_t *name)
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		struct box b;
+		struct iface b;
 
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		b = box(WORLD, 0);
+		b = iface(WORLD, 0);
 		if (write(fds[1], &sim_mm(b.mm)->w->me, sizeof(*name)) < 0)
 			_exit(1);
 		for (;;)
@@ -48,7 +48,7 @@ static void end(pid_t pid)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-static struct hal_kdev_alloc region_of_ours(struct box *b, uint32_t board)
+static struct hal_kdev_alloc region_of_ours(struct iface *b, uint32_t board)
 {
 	struct hal_kdev_alloc a = { .bytes = 4096, .secret = 7,
 				    .board = board };
@@ -60,7 +60,7 @@ static struct hal_kdev_alloc region_of_ours(struct box *b, uint32_t board)
 /* One that is stopped with our store in its hands does not stop us. */
 static void a_helper_is_stopped(void **state)
 {
-	struct box b = box(WORLD, 0);
+	struct iface b = iface(WORLD, 0);
 	struct hal_kdev_alloc a = region_of_ours(&b, 1);
 	struct sim_mm *mm = sim_mm(b.mm);
 	struct hal_mmio_map map;
@@ -86,7 +86,7 @@ static void a_helper_is_stopped(void **state)
 	alarm(0);
 	io->unmap(&map);
 	end(pid);
-	box_close(&b);
+	iface_close(&b);
 }
 
 static int told[2], go[2];
@@ -110,13 +110,13 @@ static pid_t helper(uint64_t gaddr)
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	pid_t pid = fork();
 	char byte = 0;
-	struct box b;
+	struct iface b;
 
 	assert_true(pid >= 0);
 	if (pid != 0)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	b = box(WORLD, 0);
+	b = iface(WORLD, 0);
 	guarded = sim_memory(sim_mm(b.mm)->w, gaddr, 1);
 	guarded -= (uintptr_t)guarded % page;
 	signal(SIGSEGV, at_the_store);
@@ -134,7 +134,7 @@ static pid_t helper(uint64_t gaddr)
 /* One that is stopped in the middle of a store does not store another's. */
 static void a_store_is_its_own(void **state)
 {
-	struct box b = box(WORLD, 0);
+	struct iface b = iface(WORLD, 0);
 	struct hal_kdev_alloc a = region_of_ours(&b, 1);
 	struct hal_mmio_map map;
 	char byte = 0;
@@ -165,13 +165,13 @@ static void a_store_is_its_own(void **state)
 		close(go[i]);
 	}
 	io->unmap(&map);
-	box_close(&b);
+	iface_close(&b);
 }
 
 /* One that takes the place of a dead process is not that process. */
 static void a_place_is_taken(void **state)
 {
-	struct box b = box(WORLD, 0);
+	struct iface b = iface(WORLD, 0);
 	struct sim_world *w = sim_mm(b.mm)->w;
 	_Atomic uint64_t *part;
 	uint64_t name;
@@ -185,13 +185,14 @@ static void a_place_is_taken(void **state)
 	atomic_fetch_or(part, 1);
 	assert_false(sim_alive(w, name));
 	end(pid);
-	box_close(&b);
+	iface_close(&b);
 }
 
 /* The allocator died with its hold gone and its mark still there. */
 static void a_region_is_not_kept(void **state)
 {
-	struct box b = box(WORLD, 0), c = box(WORLD, 1), d = box(WORLD, 1);
+	struct iface b = iface(WORLD, 0), c = iface(WORLD, 1),
+		     d = iface(WORLD, 1);
 	struct hal_kdev_alloc a = region_of_ours(&b, 0);
 	struct hal_kdev_import imp = { .ref = a.ref, .secret = 7 };
 	struct sim_world *w = sim_mm(b.mm)->w;
@@ -211,12 +212,12 @@ static void a_region_is_not_kept(void **state)
 	assert_true(atomic_load(&r->kept) == 0);
 	imp.hold = 0;
 	assert_int_equal(kdev(d.mm, HAL_KDEV_IO_IMPORT, &imp), -ESTALE);
-	box_close(&d);
-	box_close(&c);
-	box_close(&b);
+	iface_close(&d);
+	iface_close(&c);
+	iface_close(&b);
 }
 
-static uint32_t arm(struct box *b)
+static uint32_t arm(struct iface *b)
 {
 	assert_true(io->event_fd(b->mm) >= 0);
 	assert_int_equal(kdev(b->mm, HAL_KDEV_IO_ARM, NULL), 0);
@@ -226,17 +227,17 @@ static uint32_t arm(struct box *b)
 /* A signaller of the holder before cannot disarm the one after. */
 static void arming_goes_on_counting(void **state)
 {
-	struct box b = box(WORLD, 0), other = box(WORLD, 1);
-	uint32_t iface = b.c.iface, first = arm(&b);
+	struct iface b = iface(WORLD, 0), other = iface(WORLD, 1);
+	uint32_t number = b.c.iface, first = arm(&b);
 
 	(void)state;
 	assert_true(first != 0);
-	box_close(&b);
-	b = box(WORLD, 0);
-	assert_int_equal(b.c.iface, iface);
+	iface_close(&b);
+	b = iface(WORLD, 0);
+	assert_int_equal(b.c.iface, number);
 	assert_true(arm(&b) != first);
-	box_close(&other);
-	box_close(&b);
+	iface_close(&other);
+	iface_close(&b);
 }
 
 /* Ask a process of the model who it is, as one who joins does. */
@@ -256,7 +257,7 @@ static int ask(struct sim_world *w)
 /* However many joined before, the next one can. */
 static void many_have_joined(void **state)
 {
-	struct box b = box(WORLD, 0);
+	struct iface b = iface(WORLD, 0);
 	struct hal_mmio *mm;
 
 	(void)state;
@@ -266,7 +267,7 @@ static void many_have_joined(void **state)
 	mm = device(WORLD, 0);
 	assert_int_equal(ask(sim_mm(b.mm)->w), 0);
 	io->close(mm);
-	box_close(&b);
+	iface_close(&b);
 }
 
 int main(void)

@@ -17,7 +17,7 @@
 /* [D 5.1.1] "A read request to an empty FIFO, will return CAFEBEBE..." */
 static void mif_empty_pattern(void **state)
 {
-	struct box b = box("fifo=8", 0);
+	struct iface b = iface("fifo=8", 0);
 	uint64_t w[2] = { 0 };
 
 	(void)state;
@@ -26,14 +26,14 @@ static void mif_empty_pattern(void **state)
 		assert_true(w[0] == UINT64_C(0xCAFEBEBEDEADBEAF));
 		assert_true(w[1] == w[0]);
 	}
-	box_close(&b);
+	iface_close(&b);
 }
 
 /* [D 2.3.3, 2.3.5] spell it CAFEBEBEDEADBEEF. */
 static void mif_empty_pattern_beef(void **state)
 {
-	struct box a = box("fifo=8,empty=beef", 0);
-	struct box b = box("fifo=8,empty=beef", 1);
+	struct iface a = iface("fifo=8,empty=beef", 0);
+	struct iface b = iface("fifo=8,empty=beef", 1);
 	uint64_t w[2] = { 0 };
 
 	(void)state;
@@ -43,15 +43,15 @@ static void mif_empty_pattern_beef(void **state)
 	assert_true(take_packet(&b, &a, 1));
 	io->read128(&b.mif, HAL_MIF_DATA, w);
 	assert_true(w[0] == UINT64_C(0xCAFEBEBEDEADBEEF) && w[1] == w[0]);
-	box_close(&a);
-	box_close(&b);
+	iface_close(&a);
+	iface_close(&b);
 }
 
 /* [D 5.1.1] a write enqueues, and reads return "the actual dequeues"; [13]
  * the pattern may be data: what follows a valid first word is no test. */
 static void mif_words_in_order(void **state)
 {
-	struct box b = box("fifo=8", 0);
+	struct iface b = iface("fifo=8", 0);
 	uint64_t w[2];
 
 	(void)state;
@@ -70,13 +70,13 @@ static void mif_words_in_order(void **state)
 		}
 		assert_false(take_word(&b, w));
 	}
-	box_close(&b);
+	iface_close(&b);
 }
 
 /* [D 5.1.1] "a single-word request to a full FIFO" is refused: it is lost. */
 static void mif_full_takes_no_word(void **state)
 {
-	struct box b = box("fifo=8", 0);
+	struct iface b = iface("fifo=8", 0);
 	uint64_t w[2];
 
 	(void)state;
@@ -88,14 +88,14 @@ static void mif_full_takes_no_word(void **state)
 	for (uint64_t i = 0; i < 8; i++)
 		assert_true(take_word(&b, w) && w[0] == i);
 	assert_false(take_word(&b, w));
-	box_close(&b);
+	iface_close(&b);
 }
 
 /* [D 5.1.1] "A multi-word request to a full FIFO will always return a negative
  * acknowledgment", and [D 5.2.3] NACK lasts until the next transmission. */
 static void mif_full_refuses(void **state)
 {
-	struct box a = box("fifo=8", 0), b = box("fifo=8", 1);
+	struct iface a = iface("fifo=8", 0), b = iface("fifo=8", 1);
 
 	(void)state;
 	for (uint64_t i = 0; i < 4; i++)
@@ -107,15 +107,15 @@ static void mif_full_refuses(void **state)
 		assert_int_equal(send_packet(&a, &b, i), HAL_PIF_ACK);
 		assert_int_equal(status_of(&a), HAL_PIF_ACK);
 	}
-	box_close(&a);
-	box_close(&b);
+	iface_close(&a);
+	iface_close(&b);
 }
 
 /* [D 5.1.2] a burst that does not fit: "the fourth will be rejected. However,
  * a positive acknowledgment will be returned". */
 static void mif_partial_burst(void **state)
 {
-	struct box a = box("fifo=8", 0), b = box("fifo=8", 1);
+	struct iface a = iface("fifo=8", 0), b = iface("fifo=8", 1);
 	uint64_t w[2] = { 0 };
 
 	(void)state;
@@ -127,8 +127,8 @@ static void mif_partial_burst(void **state)
 	assert_true(take_word(&b, w));
 	assert_true(w[0] == (hal_head(1, 2) | a.c.identity) && w[1] == 5);
 	assert_false(take_word(&b, w));
-	box_close(&a);
-	box_close(&b);
+	iface_close(&a);
+	iface_close(&b);
 }
 
 /*
@@ -138,7 +138,7 @@ static void mif_partial_burst(void **state)
  */
 static void mif_half_read(const char *sim, uint32_t status)
 {
-	struct box a = box(sim, 0), b = box(sim, 1);
+	struct iface a = iface(sim, 0), b = iface(sim, 1);
 	uint64_t w[2];
 	unsigned n = 0;
 
@@ -149,8 +149,8 @@ static void mif_half_read(const char *sim, uint32_t status)
 	while (take_word(&b, w))
 		n++;
 	assert_int_equal(n, status == HAL_PIF_ACK ? 8 : 7);
-	box_close(&a);
-	box_close(&b);
+	iface_close(&a);
+	iface_close(&b);
 }
 
 static void mif_full_refuses_readers_halfway(void **state)
@@ -163,8 +163,8 @@ static void mif_full_refuses_readers_halfway(void **state)
 /* [D 5.1] two FIFOs have nothing to do with each other. */
 static void mif_are_independent(void **state)
 {
-	struct box a = box("fifo=8", 0), b = box("fifo=8", 1);
-	struct box c = box("fifo=8", 1);
+	struct iface a = iface("fifo=8", 0), b = iface("fifo=8", 1);
+	struct iface c = iface("fifo=8", 1);
 	uint64_t w[2];
 
 	(void)state;
@@ -174,9 +174,9 @@ static void mif_are_independent(void **state)
 	assert_int_equal(send_packet(&a, &c, 9), HAL_PIF_ACK);
 	assert_true(take_packet(&c, &a, 9));
 	assert_false(take_word(&c, w));
-	box_close(&a);
-	box_close(&b);
-	box_close(&c);
+	iface_close(&a);
+	iface_close(&b);
+	iface_close(&c);
 }
 
 /* ---- Packetizers ------------------------------------------------------- */
@@ -192,7 +192,7 @@ static void three_writes(const char *sim, bool prep)
 		{ 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 },
 		{ 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 },
 	};
-	struct box a = box(sim, 0), b = box(sim, 1);
+	struct iface a = iface(sim, 0), b = iface(sim, 1);
 	uint64_t w[2];
 
 	for (uint64_t n = 0; n < 6; n++) {
@@ -218,8 +218,8 @@ static void three_writes(const char *sim, bool prep)
 		}
 		assert_true(take_packet(&b, &a, n));
 	}
-	box_close(&a);
-	box_close(&b);
+	iface_close(&a);
+	iface_close(&b);
 }
 
 static void pif_three_writes(void **state)
@@ -233,21 +233,21 @@ static void pif_three_writes(void **state)
 static void pif_same_write_twice(void **state)
 {
 	const uint64_t stale[2] = { hal_head(9, 9), 99 };
-	struct box a = box("fifo=8", 0), b = box("fifo=8", 1);
+	struct iface a = iface("fifo=8", 0), b = iface("fifo=8", 1);
 
 	(void)state;
 	io->write128(&a.pif, HAL_PIF_PAYLOAD0, stale);
 	assert_int_equal(send_packet(&a, &b, 3), HAL_PIF_ACK);
 	assert_true(take_packet(&b, &a, 3));
-	box_close(&a);
-	box_close(&b);
+	iface_close(&a);
+	iface_close(&b);
 }
 
 /* [D 2.2.3, figure 8; 5.2.2] bits 47:0 come from the PID table, whatever the
  * sender writes there (put_packet() writes ones). */
 static void pif_identity_is_stamped(void **state)
 {
-	struct box a = box("fifo=8", 0), b = box("fifo=8", 1);
+	struct iface a = iface("fifo=8", 0), b = iface("fifo=8", 1);
 	uint64_t w[2];
 
 	(void)state;
@@ -263,8 +263,8 @@ static void pif_identity_is_stamped(void **state)
 	assert_int_equal(send_packet(&a, &b, 1), HAL_PIF_ACK);
 	assert_true(take_word(&b, w));
 	assert_true(w[0] == (hal_head(1, 2) | UINT64_C(0x123456CABEBE)));
-	box_close(&a);
-	box_close(&b);
+	iface_close(&a);
+	iface_close(&b);
 }
 
 /* [D 5.2.3] PEND "as soon as it becomes zero, the user should check"; [D 5.2.4]
@@ -272,7 +272,7 @@ static void pif_identity_is_stamped(void **state)
 static void pif_pending_and_overwritten(void **state)
 {
 	static const char sim[] = "fifo=8,tick=1,delay=1000000";
-	struct box a = box(sim, 0), b = box(sim, 1);
+	struct iface a = iface(sim, 0), b = iface(sim, 1);
 	uint64_t w[2];
 
 	(void)state;
@@ -286,8 +286,8 @@ static void pif_pending_and_overwritten(void **state)
 	assert_false(take_word(&b, w));
 	assert_int_equal(send_packet(&a, &b, 3), HAL_PIF_ACK);
 	assert_true(take_packet(&b, &a, 3));
-	box_close(&a);
-	box_close(&b);
+	iface_close(&a);
+	iface_close(&b);
 }
 
 /* A packet arrives although its sender looks no more; it may be long there
@@ -295,7 +295,7 @@ static void pif_pending_and_overwritten(void **state)
 static void pif_arrives_by_itself(void **state)
 {
 	static const char sim[] = "fifo=8,tick=1,delay=10000,ack=1000000000";
-	struct box a = box(sim, 0), b = box(sim, 1);
+	struct iface a = iface(sim, 0), b = iface(sim, 1);
 	uint64_t w[2] = { 0 };
 	int looks = 0;
 
@@ -305,15 +305,15 @@ static void pif_arrives_by_itself(void **state)
 		looks++;
 	assert_true(w[0] == (hal_head(1, 2) | a.c.identity) && w[1] == 1);
 	assert_int_equal(status_of(&a), HAL_PIF_PEND);
-	box_close(&a);
-	box_close(&b);
+	iface_close(&a);
+	iface_close(&b);
 }
 
 /* [D 5.2.4] "consecutive PIF setups on different pages are freely allowed". */
 static void pif_are_independent(void **state)
 {
 	static const char sim[] = "fifo=8,tick=1,delay=1000000";
-	struct box a = box(sim, 0), c = box(sim, 0), b = box(sim, 1);
+	struct iface a = iface(sim, 0), c = iface(sim, 0), b = iface(sim, 1);
 
 	(void)state;
 	put_packet(&a, dest_of(&b), 1);
@@ -322,14 +322,14 @@ static void pif_are_independent(void **state)
 	assert_int_equal(status_of(&c), HAL_PIF_PEND);
 	assert_int_equal(settled(&a), HAL_PIF_ACK);
 	assert_int_equal(settled(&c), HAL_PIF_ACK);
-	box_close(&a);
-	box_close(&b);
-	box_close(&c);
+	iface_close(&a);
+	iface_close(&b);
+	iface_close(&c);
 }
 
 /* With its bit of PID_CONF off, a's packetizer sends nothing, and its status
  * is this. */
-static void not_configured(const struct box *a, const struct box *b,
+static void not_configured(const struct iface *a, const struct iface *b,
 			   uint32_t status)
 {
 	uint64_t conf = io->read64(&a->tif, HAL_TIF_PID_CONF), w[2];
@@ -351,7 +351,7 @@ static void not_configured(const struct box *a, const struct box *b,
  */
 static void illegal_destination(const char *sim, bool keeps)
 {
-	struct box a = box(sim, 0), b = box(sim, 1);
+	struct iface a = iface(sim, 0), b = iface(sim, 1);
 	uint64_t base = io->read64(&a.tif, HAL_TIF_BASE_DEST), w[2];
 
 	for (int bit = 18; bit <= 33; bit++) {
@@ -371,8 +371,8 @@ static void illegal_destination(const char *sim, bool keeps)
 	assert_true(io->read64(&a.tif, HAL_TIF_BASE_DEST) == base);
 	assert_int_equal(send_packet(&a, &b, 3), HAL_PIF_ACK);
 	assert_true(take_packet(&b, &a, 3));
-	box_close(&a);
-	box_close(&b);
+	iface_close(&a);
+	iface_close(&b);
 }
 
 static void pif_illegal_destination(void **state)
@@ -385,14 +385,14 @@ static void pif_illegal_destination(void **state)
 /* Where no mailbox is, nothing says yes. */
 static void pif_nowhere(void **state)
 {
-	struct box a = box("fifo=8", 0);
+	struct iface a = iface("fifo=8", 0);
 
 	(void)state;
 	put_packet(&a, hal_dest(BOARDS, 1, SIM_VMBOX_BASE), 1);
 	assert_int_equal(settled(&a), HAL_PIF_NACK);
 	put_packet(&a, dest_of(&a) + 16, 1);
 	assert_int_equal(settled(&a), HAL_PIF_NACK);
-	box_close(&a);
+	iface_close(&a);
 }
 
 /* [D table 4] PID_CONF: without its bit "any write to the PIF, will not
@@ -400,7 +400,7 @@ static void pif_nowhere(void **state)
  * stays as the last packet left it. */
 static void pif_not_configured(void **state)
 {
-	struct box a = box("fifo=8", 0), b = box("fifo=8", 1);
+	struct iface a = iface("fifo=8", 0), b = iface("fifo=8", 1);
 
 	(void)state;
 	not_configured(&a, &b, 0);
@@ -413,8 +413,8 @@ static void pif_not_configured(void **state)
 	for (uint64_t i = 0; i < 4; i++)
 		assert_true(take_packet(&b, &a, i));
 	not_configured(&a, &b, HAL_PIF_NACK);
-	box_close(&a);
-	box_close(&b);
+	iface_close(&a);
+	iface_close(&b);
 }
 
 /* [D 5.2.2, table 4] CLR_REQ "clears any active requests of the corresponding
@@ -423,7 +423,7 @@ static void pif_request_cleared(void **state)
 {
 	static const char sim[] = "fifo=8,tick=1,delay=1000000";
 	const uint64_t half[2] = { hal_head(9, 9), 9 };
-	struct box a = box(sim, 0), b = box(sim, 1);
+	struct iface a = iface(sim, 0), b = iface(sim, 1);
 	uint64_t bit = UINT64_C(1) << a.c.iface, w[2];
 
 	(void)state;
@@ -441,8 +441,8 @@ static void pif_request_cleared(void **state)
 	assert_int_equal(send_packet(&a, &b, 3), HAL_PIF_ACK);
 	assert_true(take_packet(&b, &a, 3));
 	assert_false(take_word(&b, w));
-	box_close(&a);
-	box_close(&b);
+	iface_close(&a);
+	iface_close(&b);
 }
 
 /* ---- Accesses that no hardware would survive --------------------------- */
@@ -453,65 +453,65 @@ static void quiet(int level, const char *line)
 	(void)line;
 }
 
-static void narrow_mif_read(const struct box *b)
+static void narrow_mif_read(const struct iface *b)
 {
 	io->read64(&b->mif, HAL_MIF_DATA);
 }
 
-static void narrower_mif_read(const struct box *b)
+static void narrower_mif_read(const struct iface *b)
 {
 	io->read32(&b->mif, HAL_MIF_DATA);
 }
 
-static void narrow_mif_write(const struct box *b)
+static void narrow_mif_write(const struct iface *b)
 {
 	io->write64(&b->mif, HAL_MIF_DATA, 0);
 }
 
-static void mif_beside(const struct box *b)
+static void mif_beside(const struct iface *b)
 {
 	uint64_t w[2];
 
 	io->read128(&b->mif, HAL_MIF_WORD, w);
 }
 
-static void narrow_pif_write(const struct box *b)
+static void narrow_pif_write(const struct iface *b)
 {
 	io->write64(&b->pif, HAL_PIF_PAYLOAD0, 0);
 }
 
-static void narrow_status(const struct box *b)
+static void narrow_status(const struct iface *b)
 {
 	io->read32(&b->pif, HAL_PIF_STATUS);
 }
 
-static void status_written(const struct box *b)
+static void status_written(const struct iface *b)
 {
 	const uint64_t w[2] = { 0, 0 };
 
 	io->write128(&b->pif, HAL_PIF_STATUS, w);
 }
 
-static void pif_unaligned(const struct box *b)
+static void pif_unaligned(const struct iface *b)
 {
 	const uint64_t w[2] = { 0, 0 };
 
 	io->write128(&b->pif, 8, w);
 }
 
-static void tif_wide(const struct box *b)
+static void tif_wide(const struct iface *b)
 {
 	uint64_t w[2];
 
 	io->read128(&b->tif, HAL_TIF_PID_CONF, w);
 }
 
-static void tif_beyond(const struct box *b)
+static void tif_beyond(const struct iface *b)
 {
 	io->write64(&b->tif, HAL_TIF_CLR_REQ + 8, 0);
 }
 
-static void store_into_page(const struct box *b)
+static void store_into_page(const struct iface *b)
 {
 	struct hal_mmio_map mif = b->mif;
 	uint64_t w = 0;
@@ -520,7 +520,7 @@ static void store_into_page(const struct box *b)
 }
 
 /* The packet tells of memory: its stores come first [hal_mmio.h]. */
-static void packet_without_barrier(const struct box *b)
+static void packet_without_barrier(const struct iface *b)
 {
 	const uint64_t p[2] = { 0, 0 }, da[2] = { dest_of(b), 0 };
 
@@ -530,7 +530,7 @@ static void packet_without_barrier(const struct box *b)
 	io->write128(&b->pif, HAL_PIF_DEST, da);
 }
 
-static void packet_read(const struct box *b)
+static void packet_read(const struct iface *b)
 {
 	uint64_t w[2];
 
@@ -539,13 +539,13 @@ static void packet_read(const struct box *b)
 	io->read128(&b->mif, HAL_MIF_DATA, w);
 }
 
-static void packet_and_no_barrier(const struct box *b)
+static void packet_and_no_barrier(const struct iface *b)
 {
 	packet_read(b);
 	status_of(b);
 }
 
-static void packet_and_no_barrier_load(const struct box *b)
+static void packet_and_no_barrier_load(const struct iface *b)
 {
 	struct hal_mmio_map map;
 	uint64_t w;
@@ -557,7 +557,7 @@ static void packet_and_no_barrier_load(const struct box *b)
 	io->load(&map, 0, &w, sizeof(w));
 }
 
-static void transfer_without_barrier(const struct box *b)
+static void transfer_without_barrier(const struct iface *b)
 {
 	struct memory m = memory(b->mm, 0, 4096);
 	struct hal_kdev_xfer x = { .src = m.gaddr, .dst = m.gaddr + 64,
@@ -569,7 +569,7 @@ static void transfer_without_barrier(const struct box *b)
 }
 
 /* What was transferred is read after it. */
-static void status_and_no_barrier(const struct box *b)
+static void status_and_no_barrier(const struct iface *b)
 {
 	struct memory m = memory(b->mm, 0, 4096);
 	struct hal_kdev_xfer x = { .src = m.gaddr, .dst = m.gaddr + 64,
@@ -584,7 +584,7 @@ static void status_and_no_barrier(const struct box *b)
 	status_of(b);
 }
 
-static void engine_without_barrier(const struct box *b, uint32_t mode,
+static void engine_without_barrier(const struct iface *b, uint32_t mode,
 				   uint32_t starts)
 {
 	struct hal_kdev_engine k;
@@ -598,17 +598,17 @@ static void engine_without_barrier(const struct box *b, uint32_t mode,
 	io->write32(&regs, starts, 0);
 }
 
-static void simple_without_barrier(const struct box *b)
+static void simple_without_barrier(const struct iface *b)
 {
 	engine_without_barrier(b, 0, HAL_CDMA_BTT);
 }
 
-static void chain_without_barrier(const struct box *b)
+static void chain_without_barrier(const struct iface *b)
 {
 	engine_without_barrier(b, HAL_CDMA_CR_SGMODE, HAL_CDMA_TAILDESC_MSB);
 }
 
-static void idle_and_no_barrier(const struct box *b)
+static void idle_and_no_barrier(const struct iface *b)
 {
 	struct memory m = memory(b->mm, 0, 4096);
 	struct hal_kdev_engine k;
@@ -637,7 +637,7 @@ static void idle_and_no_barrier(const struct box *b)
  * transfer without that after it. */
 static void wrong_accesses_end_it(void **state)
 {
-	static void (*const wrong[])(const struct box *b) = {
+	static void (*const wrong[])(const struct iface *b) = {
 		narrow_mif_read, narrower_mif_read, narrow_mif_write,
 		mif_beside, narrow_pif_write, narrow_status, status_written,
 		pif_unaligned, tif_wide, tif_beyond, store_into_page,
@@ -653,7 +653,7 @@ static void wrong_accesses_end_it(void **state)
 		int status;
 
 		if (pid == 0) {
-			struct box b = box("fifo=8", 0);
+			struct iface b = iface("fifo=8", 0);
 
 			signal(SIGABRT, SIG_DFL);
 			hal_log_set(quiet);
@@ -671,7 +671,7 @@ static void wrong_accesses_end_it(void **state)
 /* Is what is acknowledged there, once and in order? [D 5.2.3] */
 static bool acknowledged_arrive(const char *sim)
 {
-	struct box a = box(sim, 0), b = box(sim, 1);
+	struct iface a = iface(sim, 0), b = iface(sim, 1);
 	uint64_t sent = 0, came = 0;
 	bool good = true;
 
@@ -683,8 +683,8 @@ static bool acknowledged_arrive(const char *sim)
 	}
 	while (good && came < sent)
 		good = take_packet(&b, &a, came++);
-	box_close(&a);
-	box_close(&b);
+	iface_close(&a);
+	iface_close(&b);
 	return good;
 }
 
@@ -723,6 +723,6 @@ int main(void)
 		cmocka_unit_test(mutants_are_noticed),
 	};
 
-	regs_world();
+	regs_model();
 	return unit_run(tests);
 }

@@ -210,7 +210,7 @@ static void mapped_memory_stays(void **state)
  * every import its drop. */
 static void alloc_for_another(void **state)
 {
-	struct box a = box("route=0", 0), b = box("route=0", 1);
+	struct iface a = iface("route=0", 0), b = iface("route=0", 1);
 	struct hal_kdev_alloc al = { .bytes = 4096, .secret = 5, .board = 1,
 				     .to = b.c.identity };
 	struct hal_kdev_import imp = { .secret = 5 };
@@ -238,8 +238,8 @@ static void alloc_for_another(void **state)
 	assert_int_equal(kdev(b.mm, HAL_KDEV_IO_DROP, &h), 0);
 	imp.hold = 0;
 	assert_int_equal(kdev(b.mm, HAL_KDEV_IO_IMPORT, &imp), -ESTALE);
-	box_close(&a);
-	box_close(&b);
+	iface_close(&a);
+	iface_close(&b);
 }
 
 /* [O 2.1; K IMPORT] a route takes its time, to another board's memory only. */
@@ -794,6 +794,6 @@ int main(void)
 		cmocka_unit_test(mutants_are_noticed),
 	};
 
-	regs_world();
+	regs_model();
 	return unit_run(tests);
 }
