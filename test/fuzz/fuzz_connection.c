@@ -39,7 +39,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	(void)argc;
 	(void)argv;
 	hal_log_set(no_log);
-	knock_setup(NULL);
+	attempts_setup(NULL);
 	return 0;
 }
 
@@ -47,58 +47,59 @@ static int any_fd(uint8_t kind)
 {
 	switch (kind % 8) {
 	case 0:
-		return knock_pipe();
+		return attempt_pipe();
 	case 1:
 		return pidfd_open(getpid(), 0);
 	case 2:
-		return knock_half(SOCK_DGRAM);
+		return attempt_socket(SOCK_DGRAM);
 	case 3:
 		return memfd_create("any", MFD_CLOEXEC);
 	case 4:
-		return knock_link(4096);
+		return attempt_link(4096);
 	case 5:
-		return knock_link(((struct hal_emu *)knock.hal)->geo.bytes);
+		return attempt_link(
+			((struct hal_emu *)attempts.hal)->geo.bytes);
 	case 6:
-		return knock_half(SOCK_SEQPACKET);
+		return attempt_socket(SOCK_SEQPACKET);
 	default:
-		return knock_file();
+		return attempt_file();
 	}
 }
 
-static void other_fds(struct fuzz_input *in, struct letter *l)
+static void other_fds(struct fuzz_input *in, struct attempt *l)
 {
-	uint8_t n = (uint8_t)fuzz_take(in, 1) % (KNOCK_FDS + 1);
+	uint8_t n = (uint8_t)fuzz_take(in, 1) % (ATTEMPT_FDS + 1);
 
-	knock_burn(l);
+	attempt_close_fds(l);
 	for (int i = 0; i < n; i++)
-		knock_put(l, i, any_fd((uint8_t)fuzz_take(in, 1)));
+		attempt_put_fd(l, i, any_fd((uint8_t)fuzz_take(in, 1)));
 }
 
 /* A correct hello, or a message of the type the input names. */
-static struct letter base(struct fuzz_input *in, const struct hal_addr *from)
+static struct attempt base(struct fuzz_input *in, const struct hal_addr *from)
 {
 	static const size_t lens[] = {
 		sizeof(struct emu_head), sizeof(struct emu_mem_msg),
 		sizeof(struct emu_link_msg), sizeof(struct emu_hello),
 	};
 	uint8_t type = (uint8_t)fuzz_take(in, 1) % (EMU_BYE + 3);
-	struct letter l;
+	struct attempt l;
 
 	if (type == EMU_HELLO)
-		return knock_hello(from, &knock.v->addr);
+		return attempt_hello(from, &attempts.v->addr);
 	memset(&l, 0, sizeof(l));
 	l.len = lens[fuzz_take(in, 1) % 4];
 	l.m.head = (struct emu_head){ EMU_MAGIC, EMU_WIRE, type,
 				      (uint32_t)l.len, 0 };
 	if (l.len == sizeof(struct emu_link_msg))
-		l.m.link.geo = ((struct hal_emu *)knock.hal)->geo;
+		l.m.link.geo = ((struct hal_emu *)attempts.hal)->geo;
 	return l;
 }
 
-static struct letter message(struct fuzz_input *in, uint8_t flags,
-			     const struct hal_addr *from)
+static struct attempt message(struct fuzz_input *in, uint8_t flags,
+			      const struct hal_addr *from)
 {
-	struct letter l = base(in, from);
+	struct attempt l = base(in, from);
 	uint8_t *bytes = (uint8_t *)&l.m;
 
 	if (flags & F_RAW) {
@@ -127,18 +128,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 	struct hal_addr from;
 	int conn = -1;
 
-	if (knock.hal == NULL)
+	if (attempts.hal == NULL)
 		return 0;
-	from = knock_addr(1);
+	from = attempt_addr(1);
 	for (int i = 0; i < MESSAGES_MAX && in.len > 0; i++) {
 		uint8_t flags = (uint8_t)fuzz_take(&in, 1);
-		struct letter l = message(&in, flags, &from);
+		struct attempt l = message(&in, flags, &from);
 
 		if (conn < 0)
-			conn = knock_dial(&knock.v->addr);
-		knock_post(conn, &l);
+			conn = attempt_connect(&attempts.v->addr);
+		attempt_send(conn, &l);
 		if (flags & F_PUMP)
-			knock_pump();
+			attempts_pump();
 		if (flags & F_CLOSE) {
 			close(conn);
 			conn = -1;
@@ -146,10 +147,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 	}
 	if (conn >= 0)
 		close(conn);
-	KNOCK_UNTIL(knock.dead >= knock.inbound);
+	ATTEMPTS_UNTIL(attempts.dead >= attempts.inbound);
 	if (runs++ % 64 == 0)
-		knock_gone();		/* with descriptors counted, slow */
+		attempts_closed();	/* with descriptors counted, slow */
 	else
-		knock_friends();
+		attempts_exchange();
 	return 0;
 }

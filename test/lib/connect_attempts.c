@@ -17,8 +17,9 @@
 
 #include "lib/connect_attempts.h"
 
-struct knock knock;
-/* ---- The victim and its friend --------------------------------------- */
+struct attempts attempts;
+
+/* ---- The victim and its regular peer --------------------------------- */
 
 static int count_fds(void)
 {
@@ -29,7 +30,7 @@ static int count_fds(void)
 	return n;
 }
 
-time_t knock_seconds(void)
+time_t attempts_seconds(void)
 {
 	struct timespec ts;
 
@@ -39,26 +40,26 @@ time_t knock_seconds(void)
 
 static void take_event(struct hal_if *hif, const struct hal_event *ev)
 {
-	bool friends = ev->peer == knock.vt || ev->peer == knock.tv;
+	bool friends = ev->peer == attempts.vt || ev->peer == attempts.tv;
 
 	if (ev->type == HAL_EV_DEAD && friends)
-		unit_fail("a friend was given up: %d", ev->status);
-	if (ev->type == HAL_EV_INBOUND && hif == knock.t)
-		knock.tv = ev->peer;
-	if (hif == knock.v && !friends) {
-		knock.inbound += ev->type == HAL_EV_INBOUND;
-		knock.connected += ev->type == HAL_EV_CONNECTED;
-		knock.dead += ev->type == HAL_EV_DEAD;
+		unit_fail("the regular peer is dead: %d", ev->status);
+	if (ev->type == HAL_EV_INBOUND && hif == attempts.t)
+		attempts.tv = ev->peer;
+	if (hif == attempts.v && !friends) {
+		attempts.inbound += ev->type == HAL_EV_INBOUND;
+		attempts.connected += ev->type == HAL_EV_CONNECTED;
+		attempts.dead += ev->type == HAL_EV_DEAD;
 	}
 	if (ev->type == HAL_EV_DEAD) {
-		knock.dead_status = ev->status;
+		attempts.dead_status = ev->status;
 		hal_peer_free(ev->peer);
 	}
 }
 
-void knock_pump(void)
+void attempts_pump(void)
 {
-	struct hal_if *const ifs[] = { knock.v, knock.t };
+	struct hal_if *const ifs[] = { attempts.v, attempts.t };
 	struct hal_event ev[8];
 
 	for (int i = 0; i < 2; i++) {
@@ -71,92 +72,93 @@ void knock_pump(void)
 	}
 }
 
-/* Packets both ways between those who keep to the rules. */
-void knock_friends(void)
+void attempts_exchange(void)
 {
-	struct hal_peer *const from[] = { knock.vt, knock.tv };
-	struct hal_peer *const to[] = { knock.tv, knock.vt };
+	struct hal_peer *const from[] = { attempts.vt, attempts.tv };
+	struct hal_peer *const to[] = { attempts.tv, attempts.vt };
 
 	for (int i = 0; i < 16; i++) {
 		const struct hal_cell *cell = NULL;
-		uint64_t word = ++knock.sent, head;
+		uint64_t word = ++attempts.sent, head;
 
-		KNOCK_UNTIL(hal_pkt_send(from[i & 1], hal_head(1, 0), &word, 1,
-					NULL, 0) == 0);
-		KNOCK_UNTIL((cell = hal_rx_peek(to[i & 1], &head)) != NULL);
+		ATTEMPTS_UNTIL(hal_pkt_send(from[i & 1], hal_head(1, 0), &word,
+					    1, NULL, 0) == 0);
+		ATTEMPTS_UNTIL((cell = hal_rx_peek(to[i & 1], &head)) != NULL);
 		assert_true(hal_cell_word(cell, 0) == word);
 		hal_rx_release(to[i & 1]);
 		hal_rx_flush(to[i & 1]);
 	}
 }
 
-int knock_setup(void **state)
+int attempts_setup(void **state)
 {
 	(void)state;
-	memset(&knock, 0, sizeof(knock));
-	knock.rng = 20260101;
-	assert_int_equal(hal_get(NULL, &knock.hal), 0);
-	if (strcmp(knock.hal->caps.backend, "emu") != 0) {
-		hal_put(knock.hal);
-		knock.hal = NULL;
+	memset(&attempts, 0, sizeof(attempts));
+	attempts.rng = 20260101;
+	assert_int_equal(hal_get(NULL, &attempts.hal), 0);
+	if (strcmp(attempts.hal->caps.backend, "emu") != 0) {
+		hal_put(attempts.hal);
+		attempts.hal = NULL;
 		return 0;
 	}
-	assert_int_equal(hal_if_open(knock.hal, -1, &knock.v), 0);
-	assert_int_equal(hal_if_open(knock.hal, -1, &knock.t), 0);
-	assert_int_equal(hal_connect(knock.v, &knock.t->addr, &knock.vt), 0);
-	KNOCK_UNTIL(knock.tv != NULL);
-	assert_int_equal(hal_connect(knock.t, &knock.v->addr, &knock.tv), 0);
-	KNOCK_UNTIL(knock.v->ninbound == 1 && knock.t->ninbound == 1);
-	knock_friends();
-	knock.fds = count_fds();
+	assert_int_equal(hal_if_open(attempts.hal, -1, &attempts.v), 0);
+	assert_int_equal(hal_if_open(attempts.hal, -1, &attempts.t), 0);
+	assert_int_equal(
+		hal_connect(attempts.v, &attempts.t->addr, &attempts.vt), 0);
+	ATTEMPTS_UNTIL(attempts.tv != NULL);
+	assert_int_equal(
+		hal_connect(attempts.t, &attempts.v->addr, &attempts.tv), 0);
+	ATTEMPTS_UNTIL(attempts.v->ninbound == 1 && attempts.t->ninbound == 1);
+	attempts_exchange();
+	attempts.fds = count_fds();
 	return 0;
 }
 
-int knock_teardown(void **state)
+int attempts_teardown(void **state)
 {
 	(void)state;
-	if (knock.hal == NULL)
+	if (attempts.hal == NULL)
 		return 0;
-	hal_if_close(knock.v);
-	hal_if_close(knock.t);
-	hal_put(knock.hal);
+	hal_if_close(attempts.v);
+	hal_if_close(attempts.t);
+	hal_put(attempts.hal);
 	return 0;
 }
 
-/* All strangers have hung up: nothing of them is left. */
-void knock_gone(void)
+void attempts_closed(void)
 {
-	KNOCK_UNTIL(knock.dead >= knock.inbound && count_fds() == knock.fds);
-	knock_friends();
+	ATTEMPTS_UNTIL(attempts.dead >= attempts.inbound &&
+		       count_fds() == attempts.fds);
+	attempts_exchange();
 }
 
-/* ---- A stranger ------------------------------------------------------ */
+/* ---- Connection attempts --------------------------------------------- */
 
-/* One of the last numbers of the board, which nobody else gets to. */
-struct hal_addr knock_addr(uint32_t k)
+struct hal_addr attempt_addr(uint32_t k)
 {
-	struct hal_addr addr = knock.v->addr;
+	struct hal_addr addr = attempts.v->addr;
 
-	addr.iface = knock.v->caps->ifs_per_board - k;
+	addr.iface = attempts.v->caps->ifs_per_board - k;
 	addr.nonce = 4711 + k;
 	return addr;
 }
 
-int knock_name(int fd, const char *kind, const struct hal_addr *addr)
+int attempt_bind(int fd, const char *kind, const struct hal_addr *addr)
 {
 	struct sockaddr_un sun;
 	socklen_t len = emu_sock_name(&sun, kind, addr, 0);
 	int ret;
 
-	/* a letter that has the name may still be unread */
+	/* A socket of an earlier attempt has the name until the victim has
+	 * received and closed its descriptor. */
 	while ((ret = bind(fd, (struct sockaddr *)&sun, len)) != 0 &&
-	       errno == EADDRINUSE && knock.v != NULL)
-		knock_pump();
+	       errno == EADDRINUSE && attempts.v != NULL)
+		attempts_pump();
 	assert_int_equal(ret, 0);
 	return fd;
 }
 
-int knock_half(int type)
+int attempt_socket(int type)
 {
 	int fds[2];
 
@@ -165,12 +167,12 @@ int knock_half(int type)
 	return fds[0];
 }
 
-int knock_proof(const struct hal_addr *addr)
+int attempt_proof(const struct hal_addr *addr)
 {
-	return knock_name(knock_half(SOCK_DGRAM), "unimem.held", addr);
+	return attempt_bind(attempt_socket(SOCK_DGRAM), "unimem.held", addr);
 }
 
-int knock_dial(const struct hal_addr *to)
+int attempt_connect(const struct hal_addr *to)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	struct sockaddr_un sun;
@@ -181,7 +183,7 @@ int knock_dial(const struct hal_addr *to)
 	return fd;
 }
 
-int knock_link(size_t bytes)
+int attempt_link(size_t bytes)
 {
 	int fd;
 
@@ -189,12 +191,11 @@ int knock_link(size_t bytes)
 	return fd;
 }
 
-/* A hello with nothing wrong in it. */
-struct letter knock_hello(const struct hal_addr *from,
+struct attempt attempt_hello(const struct hal_addr *from,
 			   const struct hal_addr *to)
 {
-	const struct emu_geo *geo = &((struct hal_emu *)knock.hal)->geo;
-	struct letter l;
+	const struct emu_geo *geo = &((struct hal_emu *)attempts.hal)->geo;
+	struct attempt l;
 
 	memset(&l, 0, sizeof(l));
 	l.len = sizeof(l.m.hello);
@@ -205,20 +206,20 @@ struct letter knock_hello(const struct hal_addr *from,
 	l.m.hello.geo = *geo;
 	l.m.hello.flags = EMU_F_BARRIER;
 	l.fds[0] = pidfd_open(getpid(), 0);
-	l.fds[1] = knock_link(geo->bytes);
-	l.fds[2] = knock_proof(from);
+	l.fds[1] = attempt_link(geo->bytes);
+	l.fds[2] = attempt_proof(from);
 	l.nfds = 3;
 	return l;
 }
 
-void knock_burn(struct letter *l)
+void attempt_close_fds(struct attempt *l)
 {
 	for (int i = 0; i < l->nfds; i++)
 		close(l->fds[i]);
 	l->nfds = 0;
 }
 
-void knock_put(struct letter *l, int i, int fd)
+void attempt_put_fd(struct attempt *l, int i, int fd)
 {
 	if (i < l->nfds)
 		close(l->fds[i]);
@@ -227,11 +228,10 @@ void knock_put(struct letter *l, int i, int fd)
 	l->fds[i] = fd;
 }
 
-/* Sent or not (the other end may have hung up); its descriptors are closed. */
-void knock_post(int conn, struct letter *l)
+void attempt_send(int conn, struct attempt *l)
 {
 	union {
-		char buf[CMSG_SPACE(KNOCK_FDS * sizeof(int))];
+		char buf[CMSG_SPACE(ATTEMPT_FDS * sizeof(int))];
 		struct cmsghdr align;
 	} ctl = { { 0 } };
 	struct iovec iov = { &l->m, l->len };
@@ -250,61 +250,58 @@ void knock_post(int conn, struct letter *l)
 		memcpy(CMSG_DATA(c), l->fds, bytes);
 	}
 	sendmsg(conn, &mh, MSG_DONTWAIT | MSG_NOSIGNAL);
-	knock_burn(l);
+	attempt_close_fds(l);
 }
 
-/* What comes back: its status, or that the other end hung up. Descriptors that
- * come with it are dropped. */
-int knock_answer(int conn, union emu_msg *m)
+int attempt_answer(int conn, union emu_msg *m)
 {
-	time_t end = knock_seconds() + KNOCK_PATIENCE;
+	time_t end = attempts_seconds() + ATTEMPTS_PATIENCE;
 	ssize_t n;
 
 	while ((n = recv(conn, m, sizeof(*m), MSG_DONTWAIT)) < 0 &&
 	       errno == EAGAIN) {
-		if (knock.v != NULL)
-			knock_pump();
+		if (attempts.v != NULL)
+			attempts_pump();
 		else
 			sched_yield();
-		if (knock_seconds() > end)
+		if (attempts_seconds() > end)
 			unit_fail("no answer");
 	}
 	return n < (ssize_t)sizeof(m->head) ? -ECONNRESET : m->head.status;
 }
 
-int knock_say(struct letter *l)
+int attempt_ask(struct attempt *l)
 {
-	int conn = knock_dial(&knock.v->addr), ret;
+	int conn = attempt_connect(&attempts.v->addr), ret;
 	union emu_msg m;
 
-	knock_post(conn, l);
-	ret = knock_answer(conn, &m);
+	attempt_send(conn, l);
+	ret = attempt_answer(conn, &m);
 	assert_true(ret != 0 || m.head.type == EMU_WELCOME);
 	close(conn);
 	return ret;
 }
 
-/* Listen at a number, and the victim calls: the connection with its hello. */
-int knock_called(const struct hal_addr *addr)
+int attempt_accept(const struct hal_addr *addr)
 {
 	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	struct hal_peer *peer = NULL;
 	union emu_msg m;
 	int conn;
 
-	knock_name(listener, "unimem", addr);
+	attempt_bind(listener, "unimem", addr);
 	assert_int_equal(listen(listener, 1), 0);
-	assert_int_equal(hal_connect(knock.v, addr, &peer), 0);
+	assert_int_equal(hal_connect(attempts.v, addr, &peer), 0);
 	conn = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-	assert_int_equal(knock_answer(conn, &m), 0);
+	assert_int_equal(attempt_answer(conn, &m), 0);
 	assert_int_equal(m.head.type, EMU_HELLO);
 	close(listener);
 	return conn;
 }
 
-/* ---- Anything at all ------------------------------------------------- */
+/* ---- Random contents ------------------------------------------------- */
 
-int knock_pipe(void)
+int attempt_pipe(void)
 {
 	int fd[2];
 
@@ -313,60 +310,60 @@ int knock_pipe(void)
 	return fd[0];
 }
 
-int knock_file(void)
+int attempt_file(void)
 {
 	return open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 }
 
-void knock_any_fds(struct letter *l)
+void attempt_any_fds(struct attempt *l)
 {
-	int n = (int)unit_below(&knock.rng, KNOCK_FDS + 1);
+	int n = (int)unit_below(&attempts.rng, ATTEMPT_FDS + 1);
 
 	for (int i = 0; i < n; i++) {
-		switch (unit_below(&knock.rng, 6)) {
+		switch (unit_below(&attempts.rng, 6)) {
 		case 0:
-			knock_put(l, i, knock_pipe());
+			attempt_put_fd(l, i, attempt_pipe());
 			break;
 		case 1:
-			knock_put(l, i, pidfd_open(getpid(), 0));
+			attempt_put_fd(l, i, pidfd_open(getpid(), 0));
 			break;
 		case 2:
-			knock_put(l, i, knock_half(SOCK_DGRAM));
+			attempt_put_fd(l, i, attempt_socket(SOCK_DGRAM));
 			break;
 		case 3:
-			knock_put(l, i, memfd_create("any", MFD_CLOEXEC));
+			attempt_put_fd(l, i, memfd_create("any", MFD_CLOEXEC));
 			break;
 		case 4:
-			knock_put(l, i, knock_link(4096));
+			attempt_put_fd(l, i, attempt_link(4096));
 			break;
 		default:
-			knock_put(l, i, knock_file());
+			attempt_put_fd(l, i, attempt_file());
 		}
 	}
 }
 
-/* A message of a known type, with anything in it. */
-struct letter knock_any(void)
+struct attempt attempt_any(void)
 {
 	static const size_t lens[] = {
 		sizeof(struct emu_head), sizeof(struct emu_mem_msg),
 		sizeof(struct emu_link_msg), sizeof(struct emu_hello),
 	};
-	struct letter l;
+	struct attempt l;
 	uint8_t *bytes = (uint8_t *)&l.m;
 
 	memset(&l, 0, sizeof(l));
 	for (size_t i = 0; i < sizeof(l.m); i++)
-		bytes[i] = unit_below(&knock.rng, 3) ? 0 :
-			(uint8_t)unit_random(&knock.rng);
-	l.len = lens[unit_below(&knock.rng, 4)];
-	l.m.head = (struct emu_head){ EMU_MAGIC, EMU_WIRE,
-		(uint16_t)unit_below(&knock.rng, EMU_BYE + 3), (uint32_t)l.len,
-		-(int)unit_below(&knock.rng, 130) };
-	if (unit_below(&knock.rng, 2))
+		bytes[i] = unit_below(&attempts.rng, 3) ? 0 :
+			(uint8_t)unit_random(&attempts.rng);
+	l.len = lens[unit_below(&attempts.rng, 4)];
+	l.m.head = (struct emu_head){
+		EMU_MAGIC, EMU_WIRE,
+		(uint16_t)unit_below(&attempts.rng, EMU_BYE + 3),
+		(uint32_t)l.len, -(int)unit_below(&attempts.rng, 130)};
+	if (unit_below(&attempts.rng, 2))
 		l.m.head.status = 0;
-	if (unit_below(&knock.rng, 2))
-		l.m.link.geo = ((struct hal_emu *)knock.hal)->geo;
-	knock_any_fds(&l);
+	if (unit_below(&attempts.rng, 2))
+		l.m.link.geo = ((struct hal_emu *)attempts.hal)->geo;
+	attempt_any_fds(&l);
 	return l;
 }

@@ -168,7 +168,8 @@ static void meet_others(const struct limit *l, struct node *n, int fd)
 	while (traffic_step(t))
 		;
 	lines = lines_said();
-	/* of each partner one, that could not be sent to or that knocked */
+	/* One message for each partner to which a send failed, or whose
+	 * connection attempt was refused. */
 	if (lines > 2 * NPARTNERS)
 		FAIL("%s %llu: %d lines:\n%s", l->name,
 		    (unsigned long long)l->value, lines, g_lines);
@@ -234,7 +235,7 @@ static int partner(int fd, int index, void *arg)
 		if (traffic_refused(t) & 1)	/* nothing comes from us */
 			g_shared->gone |= UINT64_C(1) << index;
 	traffic_free(t);
-	tell_word(fd, 0);
+	procs_send_word(fd, 0);
 	node_idle(&n, fd);
 	node_close(&n);
 	return 0;
@@ -257,9 +258,9 @@ static void one_limit(struct limit *l, bool attach)
 	CHECK_MSG(p[0]->status == 0, "%s %llu: status 0x%x", l->name,
 		  (unsigned long long)l->value, p[0]->status);
 	for (int i = 1; i <= NPARTNERS; i++)
-		hear_word(p[i]->fd);
+		procs_recv_word(p[i]->fd);
 	for (int i = 1; i <= NPARTNERS; i++) {
-		tell_word(p[i]->fd, 0);
+		procs_send_word(p[i]->fd, 0);
 		proc_expect(p[i], 0);
 	}
 	procs_forget();
@@ -299,7 +300,7 @@ static int grouped(int fd, int index, void *arg)
 		g_shared->word[2] = 1;
 	while (traffic_step(t))
 		;
-	tell_word(fd, 0);
+	procs_send_word(fd, 0);
 	node_idle(&n, fd);
 	traffic_free(t);
 	node_close(&n);
@@ -323,7 +324,7 @@ static enum fate in_group(rlim_t bytes)
 	p[0] = proc_start(grouped, dir, NULL);
 	p[1] = proc_start(grouped, NULL, NULL);
 	procs_join(p, 2);
-	if (hear(p[0]->fd, text, 8, -1) == 0)
+	if (procs_recv(p[0]->fd, text, 8, -1) == 0)
 		proc_ended(p[0], 1000);
 	killed = p[0]->ended && WIFSIGNALED(p[0]->status);
 	CHECK_MSG(!killed || WTERMSIG(p[0]->status) == SIGKILL, "%llu: signal "
@@ -332,10 +333,10 @@ static enum fate in_group(rlim_t bytes)
 		  "it had its endpoint", (unsigned long long)bytes);
 	CHECK(!p[0]->ended || killed || p[0]->status == 0);
 	if (!p[0]->ended) {
-		CHECK(hear_word(p[1]->fd) == 0);
-		tell_word(p[0]->fd, 0);
+		CHECK(procs_recv_word(p[1]->fd) == 0);
+		procs_send_word(p[0]->fd, 0);
 		proc_expect(p[0], 0);
-		tell_word(p[1]->fd, 0);
+		procs_send_word(p[1]->fd, 0);
 		proc_expect(p[1], 0);
 	} else {
 		proc_kill(p[1]);
@@ -467,8 +468,8 @@ static int flooder(int fd, int index, void *arg)
 		  ret == -FI_ECONNREFUSED, "%s", fi_strerror((int)-ret));
 	g_shared->word[0] = sent;
 	g_shared->word[1] = (uint64_t)-ret;
-	tell_word(fd, 0);
-	hear_word(fd);
+	procs_send_word(fd, 0);
+	procs_recv_word(fd);
 	node_close(&n);
 	return 0;
 }
@@ -496,10 +497,10 @@ static void flood_one(void *arg, const char *max)
 			      proc_start(flooder, NULL, NULL) };
 
 	procs_join(p, 2);
-	hear_word(p[1]->fd);
-	tell_word(p[1]->fd, 0);
+	procs_recv_word(p[1]->fd);
+	procs_send_word(p[1]->fd, 0);
 	proc_expect(p[1], 0);
-	tell_word(p[0]->fd, 0);
+	procs_send_word(p[0]->fd, 0);
 	proc_expect(p[0], 0);
 	procs_note("%llu messages, then %s", (unsigned long long)
 		   g_shared->word[0], fi_strerror((int)g_shared->word[1]));

@@ -23,88 +23,106 @@
 
 /* ---- One flaw each --------------------------------------------------- */
 
-static void flaw_magic(struct letter *l) { l->m.head.magic++; }
-static void flaw_version(struct letter *l) { l->m.head.version++; }
-static void flaw_type(struct letter *l) { l->m.head.type = EMU_LINK; }
-static void flaw_bytes(struct letter *l) { l->m.head.bytes--; }
-static void flaw_short(struct letter *l) { l->m.head.bytes = l->len -= 8; }
-static void flaw_long(struct letter *l) { l->m.head.bytes = l->len += 8; }
-static void flaw_head(struct letter *l) { l->len = 7; }
-static void flaw_depth(struct letter *l) { l->m.hello.geo.depth *= 2; }
-static void flaw_space(struct letter *l) { l->m.hello.geo.space_off += 64; }
-static void flaw_to(struct letter *l) { l->m.hello.to.iface++; }
-static void flaw_stale(struct letter *l) { l->m.hello.to.nonce++; }
-static void flaw_zero(struct letter *l) { l->m.hello.from.iface = 0; }
-static void flaw_iface(struct letter *l) { l->m.hello.from.iface = ~0u; }
-static void flaw_board(struct letter *l) { l->m.hello.from.board = 0xffff; }
-static void flaw_format(struct letter *l) { l->m.hello.from.version++; }
-static void flaw_user(struct letter *l) { l->m.hello.from.uid++; }
-static void flaw_other(struct letter *l) { l->m.hello.from.iface--; }
-static void flaw_any(struct letter *l) { l->m.hello.from.nonce = HAL_ADDR_ANY; }
-static void flaw_no_fds(struct letter *l) { knock_burn(l); }
-static void flaw_no_proof(struct letter *l) { close(l->fds[--l->nfds]); }
-static void flaw_more_fds(struct letter *l) { knock_put(l, 3, dup(0)); }
-
-static void flaw_victim(struct letter *l)
+static void flaw_magic(struct attempt *l) { l->m.head.magic++; }
+static void flaw_version(struct attempt *l) { l->m.head.version++; }
+static void flaw_type(struct attempt *l) { l->m.head.type = EMU_LINK; }
+static void flaw_bytes(struct attempt *l) { l->m.head.bytes--; }
+static void flaw_short(struct attempt *l) { l->m.head.bytes = l->len -= 8; }
+static void flaw_long(struct attempt *l) { l->m.head.bytes = l->len += 8; }
+static void flaw_head(struct attempt *l) { l->len = 7; }
+static void flaw_depth(struct attempt *l) { l->m.hello.geo.depth *= 2; }
+static void flaw_space(struct attempt *l) { l->m.hello.geo.space_off += 64; }
+static void flaw_to(struct attempt *l) { l->m.hello.to.iface++; }
+static void flaw_stale(struct attempt *l) { l->m.hello.to.nonce++; }
+static void flaw_zero(struct attempt *l) { l->m.hello.from.iface = 0; }
+static void flaw_iface(struct attempt *l) { l->m.hello.from.iface = ~0u; }
+static void flaw_board(struct attempt *l) { l->m.hello.from.board = 0xffff; }
+static void flaw_format(struct attempt *l) { l->m.hello.from.version++; }
+static void flaw_user(struct attempt *l) { l->m.hello.from.uid++; }
+static void flaw_other(struct attempt *l) { l->m.hello.from.iface--; }
+static void flaw_any(struct attempt *l)
 {
-	l->m.hello.from = knock.t->addr;	/* whom the victim knows */
+	l->m.hello.from.nonce = HAL_ADDR_ANY;
+}
+static void flaw_no_fds(struct attempt *l) { attempt_close_fds(l); }
+static void flaw_no_proof(struct attempt *l) { close(l->fds[--l->nfds]); }
+static void flaw_more_fds(struct attempt *l) { attempt_put_fd(l, 3, dup(0)); }
+
+static void flaw_victim(struct attempt *l)
+{
+	l->m.hello.from = attempts.t->addr;	/* whom the victim knows */
 }
 
-static void flaw_pidfd_pipe(struct letter *l) { knock_put(l, 0, knock_pipe()); }
-static void flaw_pidfd_file(struct letter *l) { knock_put(l, 0, knock_file()); }
-static void flaw_link_pipe(struct letter *l) { knock_put(l, 1, knock_pipe()); }
-static void flaw_link_file(struct letter *l) { knock_put(l, 1, knock_file()); }
-static void flaw_proof_pipe(struct letter *l) { knock_put(l, 2, knock_pipe()); }
-
-static void flaw_pidfd_parent(struct letter *l)
+static void flaw_pidfd_pipe(struct attempt *l)
 {
-	knock_put(l, 0, pidfd_open(getppid(), 0));
+	attempt_put_fd(l, 0, attempt_pipe());
+}
+static void flaw_pidfd_file(struct attempt *l)
+{
+	attempt_put_fd(l, 0, attempt_file());
+}
+static void flaw_link_pipe(struct attempt *l)
+{
+	attempt_put_fd(l, 1, attempt_pipe());
+}
+static void flaw_link_file(struct attempt *l)
+{
+	attempt_put_fd(l, 1, attempt_file());
+}
+static void flaw_proof_pipe(struct attempt *l)
+{
+	attempt_put_fd(l, 2, attempt_pipe());
 }
 
-static void flaw_link_pidfd(struct letter *l)
+static void flaw_pidfd_parent(struct attempt *l)
 {
-	knock_put(l, 1, pidfd_open(getpid(), 0));
+	attempt_put_fd(l, 0, pidfd_open(getppid(), 0));
 }
 
-static void flaw_link_size(struct letter *l)
+static void flaw_link_pidfd(struct attempt *l)
 {
-	knock_put(l, 1, knock_link(l->m.hello.geo.bytes - 4096));
+	attempt_put_fd(l, 1, pidfd_open(getpid(), 0));
 }
 
-static void flaw_link_sealed(struct letter *l)
+static void flaw_link_size(struct attempt *l)
+{
+	attempt_put_fd(l, 1, attempt_link(l->m.hello.geo.bytes - 4096));
+}
+
+static void flaw_link_sealed(struct attempt *l)
 {
 	int fd = memfd_create("open", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	assert_int_equal(ftruncate(fd, l->m.hello.geo.bytes), 0);
 	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_GROW), 0);
-	knock_put(l, 1, fd);
+	attempt_put_fd(l, 1, fd);
 }
 
-static void flaw_proof_noname(struct letter *l)
+static void flaw_proof_noname(struct attempt *l)
 {
-	knock_put(l, 2, knock_half(SOCK_DGRAM));
+	attempt_put_fd(l, 2, attempt_socket(SOCK_DGRAM));
 }
 
 /* The right name, but the kernel knows of no maker. */
-static void flaw_proof_single(struct letter *l)
+static void flaw_proof_single(struct attempt *l)
 {
 	close(l->fds[2]);
-	l->fds[2] = knock_name(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0),
+	l->fds[2] = attempt_bind(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0),
 				"unimem.held", &l->m.hello.from);
 }
 
 /* Accepted from one who had the name: it bears it when it is another's. */
-static void flaw_proof_stale(struct letter *l)
+static void flaw_proof_stale(struct attempt *l)
 {
 	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	int caller = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	struct sockaddr_un sun;
 	socklen_t len = emu_sock_name(&sun, "unimem.held", &l->m.hello.from, 0);
 
-	knock_name(listener, "unimem.held", &l->m.hello.from);
+	attempt_bind(listener, "unimem.held", &l->m.hello.from);
 	assert_int_equal(listen(listener, 1), 0);
 	assert_int_equal(connect(caller, (struct sockaddr *)&sun, len), 0);
-	knock_put(l, 2, accept4(listener, NULL, NULL, SOCK_CLOEXEC));
+	attempt_put_fd(l, 2, accept4(listener, NULL, NULL, SOCK_CLOEXEC));
 	close(listener);
 	close(caller);
 }
@@ -112,7 +130,7 @@ static void flaw_proof_stale(struct letter *l)
 #define FLAW(f)	{ #f, flaw_##f }
 static const struct flaw {
 	const char *name;
-	void (*make)(struct letter *l);
+	void (*make)(struct attempt *l);
 } flaws[] = {
 	FLAW(magic), FLAW(version), FLAW(type), FLAW(bytes), FLAW(short),
 	FLAW(long), FLAW(head), FLAW(depth), FLAW(space), FLAW(to),
@@ -131,34 +149,34 @@ static void test_later_form_of_the_name(void **state)
 {
 	struct hal_addr from;
 	struct sockaddr_un sun;
-	struct letter l;
+	struct attempt l;
 	int held, later;
 	socklen_t len;
 
 	(void)state;
-	if (knock.hal == NULL)
+	if (attempts.hal == NULL)
 		skip();
-	from = knock_addr(1);
+	from = attempt_addr(1);
 	for (int k = EMU_NAMES; k > 0; k--) {
 		len = emu_sock_name(&sun, "unimem.held", &from, k);
-		l = knock_hello(&from, &knock.v->addr);
+		l = attempt_hello(&from, &attempts.v->addr);
 		held = fcntl(l.fds[2], F_DUPFD_CLOEXEC, 0);
-		later = knock_half(SOCK_DGRAM);
+		later = attempt_socket(SOCK_DGRAM);
 		assert_true(held >= 0);
 		assert_int_equal(bind(later, (struct sockaddr *)&sun, len), 0);
-		knock_put(&l, 2, later);
-		assert_int_equal(knock_say(&l), -EACCES);
+		attempt_put_fd(&l, 2, later);
+		assert_int_equal(attempt_ask(&l), -EACCES);
 		close(held);
-		knock_gone();
+		attempts_closed();
 	}
 	/* held by nobody, and then it is its holder's */
-	l = knock_hello(&from, &knock.v->addr);
-	later = knock_half(SOCK_DGRAM);
+	l = attempt_hello(&from, &attempts.v->addr);
+	later = attempt_socket(SOCK_DGRAM);
 	len = emu_sock_name(&sun, "unimem.held", &from, 1);
 	assert_int_equal(bind(later, (struct sockaddr *)&sun, len), 0);
-	knock_put(&l, 2, later);
-	assert_int_equal(knock_say(&l), 0);
-	knock_gone();
+	attempt_put_fd(&l, 2, later);
+	assert_int_equal(attempt_ask(&l), 0);
+	attempts_closed();
 }
 
 static void test_one_flaw_each(void **state)
@@ -166,32 +184,32 @@ static void test_one_flaw_each(void **state)
 	struct hal_addr from;
 
 	(void)state;
-	if (knock.hal == NULL)
+	if (attempts.hal == NULL)
 		skip();
-	from = knock_addr(1);
+	from = attempt_addr(1);
 	for (size_t i = 0; i < sizeof(flaws) / sizeof(flaws[0]); i++) {
-		struct letter l = knock_hello(&from, &knock.v->addr);
+		struct attempt l = attempt_hello(&from, &attempts.v->addr);
 
 		/* only then it is the flaw that is refused */
-		assert_int_equal(knock_say(&l), 0);
-		KNOCK_UNTIL(knock.dead == i + 1);
-		l = knock_hello(&from, &knock.v->addr);
+		assert_int_equal(attempt_ask(&l), 0);
+		ATTEMPTS_UNTIL(attempts.dead == i + 1);
+		l = attempt_hello(&from, &attempts.v->addr);
 		flaws[i].make(&l);
-		if (knock_say(&l) >= 0)
+		if (attempt_ask(&l) >= 0)
 			unit_fail("accepted: %s", flaws[i].name);
-		assert_int_equal(knock.inbound, i + 1);
-		knock_friends();
+		assert_int_equal(attempts.inbound, i + 1);
+		attempts_exchange();
 	}
-	knock_gone();
+	attempts_closed();
 }
 
 /* ---- Lies about who it is, with another process's proof --------------- */
 
 static void send_fd(int sock, int fd)
 {
-	struct letter l = { .len = 1, .fds = { fd }, .nfds = 1 };
+	struct attempt l = { .len = 1, .fds = { fd }, .nfds = 1 };
 
-	knock_post(sock, &l);
+	attempt_send(sock, &l);
 }
 
 static int take_fd(int sock)
@@ -224,7 +242,7 @@ static pid_t holder(const struct hal_addr *addr, int *proof)
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		send_fd(sv[1], knock_proof(addr));
+		send_fd(sv[1], attempt_proof(addr));
 		for (;;)
 			pause();
 	}
@@ -243,15 +261,15 @@ static void end(pid_t pid)
 static void test_a_proof_cannot_be_handed_on(void **state)
 {
 	struct hal_addr mine, other;
-	struct letter l;
+	struct attempt l;
 	pid_t pid;
 	int proof;
 
 	(void)state;
-	if (knock.hal == NULL)
+	if (attempts.hal == NULL)
 		skip();
-	mine = knock_addr(1);
-	other = knock_addr(2);
+	mine = attempt_addr(1);
+	other = attempt_addr(2);
 	pid = holder(&other, &proof);
 	for (int i = 0; i < 2; i++) {
 		/* whatever is done to it */
@@ -260,39 +278,39 @@ static void test_a_proof_cannot_be_handed_on(void **state)
 			connect(proof, &(struct sockaddr){ AF_UNSPEC },
 				sizeof(struct sockaddr));
 		}
-		l = knock_hello(&mine, &knock.v->addr);
+		l = attempt_hello(&mine, &attempts.v->addr);
 		l.m.hello.from = other;
-		knock_put(&l, 2, dup(proof));
-		assert_true(knock_say(&l) < 0);
+		attempt_put_fd(&l, 2, dup(proof));
+		assert_true(attempt_ask(&l) < 0);
 	}
 	end(pid);
 	close(proof);
-	assert_int_equal(knock.inbound, 0);
-	knock_gone();
+	assert_int_equal(attempts.inbound, 0);
+	attempts_closed();
 }
 
 /* In a child: the same name in another network namespace has two holders. */
 static int pose_from_elsewhere(const struct hal_addr *from, bool elsewhere)
 {
-	int conn = knock_dial(&knock.v->addr);
-	const struct hal_addr to = knock.v->addr;
+	int conn = attempt_connect(&attempts.v->addr);
+	const struct hal_addr to = attempts.v->addr;
 	union emu_msg m;
-	struct letter l;
+	struct attempt l;
 
-	knock.v = NULL;			/* the parent's */
+	attempts.v = NULL;		/* the parent's */
 	if (elsewhere && unshare(CLONE_NEWNET) != 0 &&
 	    unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
 		return 77;
-	l = knock_hello(from, &to);
-	knock_post(conn, &l);
-	return knock_answer(conn, &m) == 0 ? 0 : 1;
+	l = attempt_hello(from, &to);
+	attempt_send(conn, &l);
+	return attempt_answer(conn, &m) == 0 ? 0 : 1;
 }
 
 static int child_code(pid_t pid)
 {
 	int status = 0;
 
-	KNOCK_UNTIL(waitpid(pid, &status, WNOHANG) == pid);
+	ATTEMPTS_UNTIL(waitpid(pid, &status, WNOHANG) == pid);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
@@ -301,9 +319,9 @@ static void test_names_of_other_networks(void **state)
 	struct hal_addr from;
 
 	(void)state;
-	if (knock.hal == NULL)
+	if (attempts.hal == NULL)
 		skip();
-	from = knock_addr(1);
+	from = attempt_addr(1);
 	for (int elsewhere = 0; elsewhere < 2; elsewhere++) {
 		pid_t pid = fork();
 		int code;
@@ -316,9 +334,9 @@ static void test_names_of_other_networks(void **state)
 			print_message("no network namespace to be had\n");
 		else
 			assert_int_equal(code, elsewhere);
-		KNOCK_UNTIL(knock.dead == 1);
+		ATTEMPTS_UNTIL(attempts.dead == 1);
 	}
-	knock_gone();
+	attempts_closed();
 }
 
 /* ---- In a pid namespace: nobody out there has a number ---------------- */
@@ -378,16 +396,16 @@ static bool has_pidfs(void)
 static int say_to(const struct hal_addr *to, const struct hal_addr *from,
 		  int proof)
 {
-	struct letter l = knock_hello(from, to);
-	int conn = knock_dial(to), ret;
+	struct attempt l = attempt_hello(from, to);
+	int conn = attempt_connect(to), ret;
 	union emu_msg m;
 
 	if (proof >= 0) {
-		l.m.hello.from = knock_addr(2);
-		knock_put(&l, 2, dup(proof));
+		l.m.hello.from = attempt_addr(2);
+		attempt_put_fd(&l, 2, dup(proof));
 	}
-	knock_post(conn, &l);
-	ret = knock_answer(conn, &m);
+	attempt_send(conn, &l);
+	ret = attempt_answer(conn, &m);
 	close(conn);
 	return ret;
 }
@@ -399,10 +417,10 @@ static void test_nobody_has_a_number(void **state)
 	pid_t pid, third;
 
 	(void)state;
-	if (knock.hal == NULL || !has_pidfs())
+	if (attempts.hal == NULL || !has_pidfs())
 		skip();
-	mine = knock_addr(1);
-	other = knock_addr(2);
+	mine = attempt_addr(1);
+	other = attempt_addr(2);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
 				    sv), 0);
 	pid = victim_inside(sv);
@@ -426,22 +444,22 @@ static void test_nobody_has_a_number(void **state)
 /* ---- Listeners ------------------------------------------------------- */
 
 /* The victim calls us, and our answer to its hello. */
-static int call_us(const struct hal_addr *addr, struct letter *l)
+static int call_us(const struct hal_addr *addr, struct attempt *l)
 {
-	unsigned connected = knock.connected, dead = knock.dead;
-	int conn = knock_called(addr);
+	unsigned connected = attempts.connected, dead = attempts.dead;
+	int conn = attempt_accept(addr);
 
-	knock_post(conn, l);
-	KNOCK_UNTIL(knock.connected > connected || knock.dead > dead);
-	connected = knock.connected - connected;
+	attempt_send(conn, l);
+	ATTEMPTS_UNTIL(attempts.connected > connected || attempts.dead > dead);
+	connected = attempts.connected - connected;
 	close(conn);
-	KNOCK_UNTIL(knock.dead == dead + 1);
-	return connected != 0 ? 0 : knock.dead_status;
+	ATTEMPTS_UNTIL(attempts.dead == dead + 1);
+	return connected != 0 ? 0 : attempts.dead_status;
 }
 
-static struct letter welcome(const struct hal_addr *from)
+static struct attempt welcome(const struct hal_addr *from)
 {
-	struct letter l = knock_hello(from, &knock.v->addr);
+	struct attempt l = attempt_hello(from, &attempts.v->addr);
 
 	l.m.head.type = EMU_WELCOME;
 	close(l.fds[2]);
@@ -450,9 +468,9 @@ static struct letter welcome(const struct hal_addr *from)
 	return l;
 }
 
-static void flaw_from(struct letter *l) { l->m.hello.from.nonce++; }
-static void flaw_is_hello(struct letter *l) { l->m.head.type = EMU_HELLO; }
-static void flaw_status(struct letter *l) { l->m.head.status = 5; }
+static void flaw_from(struct attempt *l) { l->m.hello.from.nonce++; }
+static void flaw_is_hello(struct attempt *l) { l->m.head.type = EMU_HELLO; }
+static void flaw_status(struct attempt *l) { l->m.head.status = 5; }
 
 static const struct flaw answers[] = {
 	FLAW(magic), FLAW(version), FLAW(type), FLAW(bytes), FLAW(short),
@@ -464,12 +482,12 @@ static const struct flaw answers[] = {
 static void test_bad_answers(void **state)
 {
 	struct hal_addr addr;
-	struct letter l;
+	struct attempt l;
 
 	(void)state;
-	if (knock.hal == NULL)
+	if (attempts.hal == NULL)
 		skip();
-	addr = knock_addr(3);
+	addr = attempt_addr(3);
 	l = welcome(&addr);
 	assert_int_equal(call_us(&addr, &l), 0);
 	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
@@ -478,18 +496,18 @@ static void test_bad_answers(void **state)
 		answers[i].make(&l);
 		if (call_us(&addr, &l) >= 0)
 			unit_fail("accepted: %s", answers[i].name);
-		knock_friends();
+		attempts_exchange();
 	}
-	knock_gone();
+	attempts_closed();
 }
 
 /* ---- Versions -------------------------------------------------------- */
 
 /* It said one line, which names both versions and what to do. */
-static void one_line(struct unit_ear *ear)
+static void one_line(struct unit_capture *ear)
 {
 	char text[4096], both[64];
-	int n = unit_heard(ear, text, sizeof(text));
+	int n = unit_capture_end(ear, text, sizeof(text));
 
 	snprintf(both, sizeof(both), "version %d of the emulation, this "
 		 "process version %d", EMU_WIRE + 1, EMU_WIRE);
@@ -501,58 +519,58 @@ static void one_line(struct unit_ear *ear)
 /* A process of another build knocks: both are told, and only once. */
 static void test_other_version_connects(void **state)
 {
-	struct unit_ear ear;
+	struct unit_capture ear;
 	struct hal_addr from;
 	union emu_msg m;
 
 	(void)state;
-	if (knock.hal == NULL)
+	if (attempts.hal == NULL)
 		skip();
-	from = knock_addr(1);
-	ear = unit_listen();
+	from = attempt_addr(1);
+	ear = unit_capture_begin();
 	for (int i = 0; i < 3; i++) {
-		struct letter l = knock_hello(&from, &knock.v->addr);
-		int conn = knock_dial(&knock.v->addr);
+		struct attempt l = attempt_hello(&from, &attempts.v->addr);
+		int conn = attempt_connect(&attempts.v->addr);
 
 		l.m.head.version = EMU_WIRE + 1;
-		knock_post(conn, &l);
+		attempt_send(conn, &l);
 		/* what the other one needs to say the same */
-		assert_int_equal(knock_answer(conn, &m), -EPROTONOSUPPORT);
+		assert_int_equal(attempt_answer(conn, &m), -EPROTONOSUPPORT);
 		assert_int_equal(m.head.magic, EMU_MAGIC);
 		assert_int_equal(m.head.type, EMU_WELCOME);
 		assert_int_equal(m.head.version, EMU_WIRE);
 		close(conn);
 	}
 	one_line(&ear);
-	knock_gone();
+	attempts_closed();
 }
 
 static void test_other_version_answers(void **state)
 {
-	struct unit_ear ear;
+	struct unit_capture ear;
 	struct hal_addr addr;
 
 	(void)state;
-	if (knock.hal == NULL)
+	if (attempts.hal == NULL)
 		skip();
-	addr = knock_addr(3);
-	ear = unit_listen();
+	addr = attempt_addr(3);
+	ear = unit_capture_begin();
 	for (int i = 0; i < 3; i++, addr.nonce++) {
-		struct letter l = welcome(&addr);
+		struct attempt l = welcome(&addr);
 
 		/* as it refuses us */
-		knock_burn(&l);
+		attempt_close_fds(&l);
 		l.len = l.m.head.bytes = sizeof(l.m.head);
 		l.m.head.status = -EPROTONOSUPPORT;
 		l.m.head.version = EMU_WIRE + 1;
 		assert_int_equal(call_us(&addr, &l), -FI_ECONNREFUSED);
 	}
 	one_line(&ear);
-	knock_gone();
+	attempts_closed();
 }
 
-#define CONN_TEST(f)	cmocka_unit_test_setup_teardown(f, knock_setup, \
-				knock_teardown)
+#define CONN_TEST(f)	cmocka_unit_test_setup_teardown(f, attempts_setup, \
+				attempts_teardown)
 
 int main(void)
 {

@@ -17,9 +17,9 @@
 
 /* ---- Two hellos that cross ------------------------------------------- */
 
-static struct letter short_answer(int type, int status)
+static struct attempt short_answer(int type, int status)
 {
-	struct letter l = { .len = sizeof(l.m.head), .m.head = {
+	struct attempt l = { .len = sizeof(l.m.head), .m.head = {
 		EMU_MAGIC, EMU_WIRE, (uint16_t)type, sizeof(l.m.head),
 		status } };
 
@@ -27,18 +27,18 @@ static struct letter short_answer(int type, int status)
 }
 
 /* The victim called us, is refused, and we call it; it has not looked since. */
-static int refuse_and_call(const struct hal_addr *addr, struct letter *refusal)
+static int refuse_and_call(const struct hal_addr *addr, struct attempt *refusal)
 {
-	int conn = knock_called(addr), again;
-	struct letter l;
+	int conn = attempt_accept(addr), again;
+	struct attempt l;
 	union emu_msg m;
 
-	knock_post(conn, refusal);
+	attempt_send(conn, refusal);
 	close(conn);
-	l = knock_hello(addr, &knock.v->addr);
-	again = knock_dial(&knock.v->addr);
-	knock_post(again, &l);
-	assert_int_equal(knock_answer(again, &m), 0);
+	l = attempt_hello(addr, &attempts.v->addr);
+	again = attempt_connect(&attempts.v->addr);
+	attempt_send(again, &l);
+	assert_int_equal(attempt_answer(again, &m), 0);
 	return again;
 }
 
@@ -53,68 +53,68 @@ static void test_refused_and_called_again(void **state)
 	union emu_msg m;
 
 	(void)state;
-	if (knock.hal == NULL)
+	if (attempts.hal == NULL)
 		skip();
-	addr = knock_addr(3);
+	addr = attempt_addr(3);
 	for (unsigned i = 0; i < 3; i++, addr.nonce++) {
-		struct letter l = short_answer(EMU_WELCOME, why[i]);
+		struct attempt l = short_answer(EMU_WELCOME, why[i]);
 		int again = refuse_and_call(&addr, &l);
 
-		assert_int_equal(knock.dead, 2 * i + 1);
-		KNOCK_UNTIL(knock.inbound == i + 1);
-		knock_friends();
+		assert_int_equal(attempts.dead, 2 * i + 1);
+		ATTEMPTS_UNTIL(attempts.inbound == i + 1);
+		attempts_exchange();
 		assert_true(recv(again, &m, sizeof(m), MSG_DONTWAIT) < 0);
 		close(again);
-		KNOCK_UNTIL(knock.dead == 2 * i + 2);
+		ATTEMPTS_UNTIL(attempts.dead == 2 * i + 2);
 	}
-	knock_gone();
+	attempts_closed();
 }
 
 /* We had called it before we refused it: the hello is of the first one. */
 static void test_refused_when_called(void **state)
 {
 	struct hal_addr addr;
-	struct letter l;
+	struct attempt l;
 	int again;
 
 	(void)state;
-	if (knock.hal == NULL)
+	if (attempts.hal == NULL)
 		skip();
-	addr = knock_addr(3);
+	addr = attempt_addr(3);
 	l = short_answer(EMU_WELCOME, -EMFILE);
 	l.m.hello.flags = EMU_F_CROSSED;
 	l.len = l.m.head.bytes = sizeof(l.m.hello);
 	again = refuse_and_call(&addr, &l);
-	KNOCK_UNTIL(knock.dead == 1);
-	assert_int_equal(knock.inbound, 1);
+	ATTEMPTS_UNTIL(attempts.dead == 1);
+	assert_int_equal(attempts.inbound, 1);
 	close(again);
-	knock_gone();
-	assert_int_equal(knock.dead, 1);
+	attempts_closed();
+	assert_int_equal(attempts.dead, 1);
 }
 
 /* The victim refuses us: it says if it has called us. */
 static void test_refusal_tells_of_a_call(void **state)
 {
 	(void)state;
-	if (knock.hal == NULL)
+	if (attempts.hal == NULL)
 		skip();
 	for (uint32_t called = 0; called < 2; called++) {
-		struct hal_addr addr = knock_addr(1 + called);
-		int conn = called ? knock_called(&addr) : -1, ours;
-		struct letter l = knock_hello(&addr, &knock.v->addr);
+		struct hal_addr addr = attempt_addr(1 + called);
+		int conn = called ? attempt_accept(&addr) : -1, ours;
+		struct attempt l = attempt_hello(&addr, &attempts.v->addr);
 		union emu_msg m = { .hello = { .flags = 0 } };
 
-		knock_burn(&l);
-		ours = knock_dial(&knock.v->addr);
-		knock_post(ours, &l);
-		assert_int_equal(knock_answer(ours, &m), -FI_EINVAL);
+		attempt_close_fds(&l);
+		ours = attempt_connect(&attempts.v->addr);
+		attempt_send(ours, &l);
+		assert_int_equal(attempt_answer(ours, &m), -FI_EINVAL);
 		assert_int_equal(m.hello.flags, called ? EMU_F_CROSSED : 0);
 		close(ours);
 		if (called)
 			close(conn);
 	}
-	KNOCK_UNTIL(knock.dead == 1);
-	knock_gone();
+	ATTEMPTS_UNTIL(attempts.dead == 1);
+	attempts_closed();
 }
 
 /* The victim was called, and calls back over that: we may say no to it. */
@@ -122,27 +122,27 @@ static void test_link_is_refused(void **state)
 {
 	struct hal_peer *peer = NULL;
 	struct hal_addr addr;
-	struct letter l;
+	struct attempt l;
 	union emu_msg m;
 	int conn;
 
 	(void)state;
-	if (knock.hal == NULL)
+	if (attempts.hal == NULL)
 		skip();
-	addr = knock_addr(1);
-	l = knock_hello(&addr, &knock.v->addr);
-	conn = knock_dial(&knock.v->addr);
-	knock_post(conn, &l);
-	assert_int_equal(knock_answer(conn, &m), 0);
-	assert_int_equal(hal_connect(knock.v, &addr, &peer), 0);
-	assert_int_equal(knock_answer(conn, &m), 0);
+	addr = attempt_addr(1);
+	l = attempt_hello(&addr, &attempts.v->addr);
+	conn = attempt_connect(&attempts.v->addr);
+	attempt_send(conn, &l);
+	assert_int_equal(attempt_answer(conn, &m), 0);
+	assert_int_equal(hal_connect(attempts.v, &addr, &peer), 0);
+	assert_int_equal(attempt_answer(conn, &m), 0);
 	assert_int_equal(m.head.type, EMU_LINK);
 	l = short_answer(EMU_LINK_OK, -EMFILE);
-	knock_post(conn, &l);
-	KNOCK_UNTIL(knock.dead == 1);
-	assert_int_equal(knock.dead_status, -FI_ECONNREFUSED);
+	attempt_send(conn, &l);
+	ATTEMPTS_UNTIL(attempts.dead == 1);
+	assert_int_equal(attempts.dead_status, -FI_ECONNREFUSED);
 	close(conn);
-	knock_gone();
+	attempts_closed();
 }
 
 static bool fail_watch;
@@ -165,25 +165,25 @@ int epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
 static void test_known_and_not_taken(void **state)
 {
 	struct hal_addr addr;
-	struct letter l;
+	struct attempt l;
 	int conn;
 
 	(void)state;
-	if (knock.hal == NULL)
+	if (attempts.hal == NULL)
 		skip();
-	addr = knock_addr(3);
-	conn = knock_called(&addr);
-	l = knock_hello(&addr, &knock.v->addr);
+	addr = attempt_addr(3);
+	conn = attempt_accept(&addr);
+	l = attempt_hello(&addr, &attempts.v->addr);
 	fail_watch = true;
-	assert_int_equal(knock_say(&l), -ENOSPC);
+	assert_int_equal(attempt_ask(&l), -ENOSPC);
 	fail_watch = false;
-	assert_int_equal(knock.inbound, 0);
-	l = knock_hello(&addr, &knock.v->addr);
-	assert_int_equal(knock_say(&l), 0);
-	KNOCK_UNTIL(knock.dead == 1);
-	assert_int_equal(knock.inbound, 1);
+	assert_int_equal(attempts.inbound, 0);
+	l = attempt_hello(&addr, &attempts.v->addr);
+	assert_int_equal(attempt_ask(&l), 0);
+	ATTEMPTS_UNTIL(attempts.dead == 1);
+	assert_int_equal(attempts.inbound, 1);
 	close(conn);
-	knock_gone();
+	attempts_closed();
 }
 
 /* ---- Few descriptors ------------------------------------------------- */
@@ -207,25 +207,25 @@ static void test_no_descriptor_to_accept(void **state)
 	int conn, fill[256], n = 0;
 	struct hal_addr from;
 	union emu_msg m;
-	struct letter l;
+	struct attempt l;
 
 	(void)state;
-	if (knock.hal == NULL)
+	if (attempts.hal == NULL)
 		skip();
-	from = knock_addr(1);
-	l = knock_hello(&from, &knock.v->addr);
-	conn = knock_dial(&knock.v->addr);
-	knock_post(conn, &l);
+	from = attempt_addr(1);
+	l = attempt_hello(&from, &attempts.v->addr);
+	conn = attempt_connect(&attempts.v->addr);
+	attempt_send(conn, &l);
 	allow_fds(200);
 	while ((fill[n] = dup(conn)) >= 0)
 		n++;
-	assert_int_equal(knock_answer(conn, &m), -EMFILE);
+	assert_int_equal(attempt_answer(conn, &m), -EMFILE);
 	while (n > 0)
 		close(fill[--n]);
 	allow_fds(0);
 	close(conn);
-	assert_int_equal(knock.inbound, 0);
-	knock_gone();
+	assert_int_equal(attempts.inbound, 0);
+	attempts_closed();
 }
 
 /* Without one to spare nobody can be told from others: all are refused. */
@@ -234,29 +234,29 @@ static void test_no_descriptor_to_look(void **state)
 	int conn, fill[256], n = 0;
 	struct hal_addr from;
 	union emu_msg m;
-	struct letter l;
+	struct attempt l;
 
 	(void)state;
-	if (knock.hal == NULL)
+	if (attempts.hal == NULL)
 		skip();
-	from = knock_addr(1);
-	l = knock_hello(&from, &knock.v->addr);
-	knock_put(&l, 0, pidfd_open(getppid(), 0));
-	conn = knock_dial(&knock.v->addr);
-	knock_post(conn, &l);
+	from = attempt_addr(1);
+	l = attempt_hello(&from, &attempts.v->addr);
+	attempt_put_fd(&l, 0, pidfd_open(getppid(), 0));
+	conn = attempt_connect(&attempts.v->addr);
+	attempt_send(conn, &l);
 	allow_fds(200);
 	while ((fill[n] = dup(conn)) >= 0)
 		n++;
 	/* what it takes to accept, and what comes with the hello */
 	for (int i = 0; i < 4; i++)
 		close(fill[--n]);
-	assert_int_equal(knock_answer(conn, &m), -EMFILE);
+	assert_int_equal(attempt_answer(conn, &m), -EMFILE);
 	while (n > 0)
 		close(fill[--n]);
 	allow_fds(0);
 	close(conn);
-	assert_int_equal(knock.inbound, 0);
-	knock_gone();
+	assert_int_equal(attempts.inbound, 0);
+	attempts_closed();
 }
 
 static bool fail_send;
@@ -285,37 +285,37 @@ static void test_descriptors_on_their_way(void **state)
 	struct hal_addr addr;
 
 	(void)state;
-	if (knock.hal == NULL) {
+	if (attempts.hal == NULL) {
 		close(listener);
 		skip();
 	}
-	addr = knock_addr(3);
-	knock_name(listener, "unimem", &addr);
+	addr = attempt_addr(3);
+	attempt_bind(listener, "unimem", &addr);
 	assert_int_equal(listen(listener, 5), 0);
 	hal_log_set(count_flight);
 	fail_send = true;
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(hal_connect(knock.v, &addr, &peer),
+		assert_int_equal(hal_connect(attempts.v, &addr, &peer),
 				 -FI_EAGAIN);
 	fail_send = false;
 	hal_log_set(NULL);
 	assert_int_equal(flight_lines, 1);
-	assert_int_equal(hal_connect(knock.v, &addr, &peer), 0);
+	assert_int_equal(hal_connect(attempts.v, &addr, &peer), 0);
 	hal_peer_free(peer);
 	close(listener);
-	knock_gone();
+	attempts_closed();
 }
 
 /* A hello as if called again, with a proof that is not unread before it. */
 static int call_again(const struct hal_addr *from, int proof)
 {
-	const struct hal_addr other = knock_addr(7);
-	struct letter l = knock_hello(&other, &knock.v->addr);
-	int conn = knock_dial(&knock.v->addr);
+	const struct hal_addr other = attempt_addr(7);
+	struct attempt l = attempt_hello(&other, &attempts.v->addr);
+	int conn = attempt_connect(&attempts.v->addr);
 
 	l.m.hello.from = *from;
-	knock_put(&l, 2, proof);
-	knock_post(conn, &l);
+	attempt_put_fd(&l, 2, proof);
+	attempt_send(conn, &l);
 	return conn;
 }
 
@@ -329,42 +329,42 @@ static void test_called_again_and_again(void **state)
 	int conn[AGAIN], proof, dead = 0;
 	struct hal_addr from;
 	union emu_msg m;
-	struct letter l;
+	struct attempt l;
 
 	(void)state;
-	if (knock.hal == NULL)
+	if (attempts.hal == NULL)
 		skip();
-	knock_teardown(NULL);
+	attempts_teardown(NULL);
 	allow_fds(256);
-	knock_setup(NULL);
+	attempts_setup(NULL);
 	allow_fds(0);
-	from = knock_addr(1);
-	l = knock_hello(&from, &knock.v->addr);
+	from = attempt_addr(1);
+	l = attempt_hello(&from, &attempts.v->addr);
 	proof = dup(l.fds[2]);
-	assert_int_equal(knock_say(&l), 0);
-	while (ev.type != HAL_EV_DEAD || ev.peer == knock.vt)
-		hal_if_service(knock.v, &ev, 1);
+	assert_int_equal(attempt_ask(&l), 0);
+	while (ev.type != HAL_EV_DEAD || ev.peer == attempts.vt)
+		hal_if_service(attempts.v, &ev, 1);
 	for (int i = 0; i < 10; i++) {
-		conn[0] = call_again(&from, knock_half(SOCK_DGRAM));
-		assert_true(knock_answer(conn[0], &m) < 0);
+		conn[0] = call_again(&from, attempt_socket(SOCK_DGRAM));
+		assert_true(attempt_answer(conn[0], &m) < 0);
 		close(conn[0]);
 	}
 	for (int i = 0; i < AGAIN; i++) {
 		conn[i] = call_again(&from, dup(proof));
-		knock_pump();
+		attempts_pump();
 	}
-	knock_friends();
+	attempts_exchange();
 	for (int i = 0; i < AGAIN; i++)
 		dead += recv(conn[i], &m, sizeof(m), MSG_DONTWAIT) == 0 ||
 			errno == ECONNRESET;
 	assert_int_equal(dead, AGAIN - 256 / 4);
 	hal_peer_free(ev.peer);
-	assert_int_equal(knock_answer(conn[AGAIN - 256 / 4], &m), 0);
+	assert_int_equal(attempt_answer(conn[AGAIN - 256 / 4], &m), 0);
 	for (int i = 0; i < AGAIN; i++)
 		close(conn[i]);
 	close(proof);
-	knock.inbound--;		/* told above, and freed here */
-	knock_gone();
+	attempts.inbound--;		/* told above, and freed here */
+	attempts_closed();
 }
 
 /* ---- Silence --------------------------------------------------------- */
@@ -377,25 +377,25 @@ static void test_silence(void **state)
 	int conn[SILENT], spoken, ended = 0;
 	struct hal_addr from;
 	union emu_msg m;
-	struct letter l;
+	struct attempt l;
 
 	(void)state;
-	if (knock.hal == NULL)
+	if (attempts.hal == NULL)
 		skip();
-	knock_teardown(NULL);
+	attempts_teardown(NULL);
 	allow_fds(256);
-	knock_setup(NULL);
+	attempts_setup(NULL);
 	allow_fds(0);
-	from = knock_addr(1);
-	l = knock_hello(&from, &knock.v->addr);
-	spoken = knock_dial(&knock.v->addr);
-	knock_post(spoken, &l);
-	assert_int_equal(knock_answer(spoken, &m), 0);
+	from = attempt_addr(1);
+	l = attempt_hello(&from, &attempts.v->addr);
+	spoken = attempt_connect(&attempts.v->addr);
+	attempt_send(spoken, &l);
+	assert_int_equal(attempt_answer(spoken, &m), 0);
 	for (int i = 0; i < SILENT; i++) {
-		conn[i] = knock_dial(&knock.v->addr);
-		knock_pump();
+		conn[i] = attempt_connect(&attempts.v->addr);
+		attempts_pump();
 	}
-	knock_friends();
+	attempts_exchange();
 	for (int i = 0; i < SILENT; i++) {
 		bool end = recv(conn[i], &m, sizeof(m), MSG_DONTWAIT) == 0;
 
@@ -409,11 +409,11 @@ static void test_silence(void **state)
 	for (int i = 0; i < SILENT; i++)
 		close(conn[i]);
 	close(spoken);
-	knock_gone();
+	attempts_closed();
 }
 
-#define CROWD_TEST(f)	cmocka_unit_test_setup_teardown(f, knock_setup, \
-				knock_teardown)
+#define CROWD_TEST(f)	cmocka_unit_test_setup_teardown(f, attempts_setup, \
+				attempts_teardown)
 
 int main(void)
 {

@@ -69,11 +69,11 @@ static bool readable(struct hal_if *hif)
 /* What came before may still make it readable. */
 static bool asleep(void)
 {
-	if (hal_if_arm(knock.v) != 0)
+	if (hal_if_arm(attempts.v) != 0)
 		return false;
-	if (!readable(knock.v))
+	if (!readable(attempts.v))
 		return true;
-	hal_if_disarm(knock.v);
+	hal_if_disarm(attempts.v);
 	return false;
 }
 
@@ -81,14 +81,14 @@ static int send_one(void)
 {
 	uint64_t word = 1;
 
-	return hal_pkt_send(knock.tv, hal_head(1, 0), &word, 1, NULL, 0);
+	return hal_pkt_send(attempts.tv, hal_head(1, 0), &word, 1, NULL, 0);
 }
 
 static int service_friend(void)
 {
 	struct hal_event ev;
 
-	return hal_if_service(knock.t, &ev, 1);
+	return hal_if_service(attempts.t, &ev, 1);
 }
 
 static void test_wake_up_is_sent_later(void **state)
@@ -97,27 +97,27 @@ static void test_wake_up_is_sent_later(void **state)
 	int ret;
 
 	(void)state;
-	if (knock.hal == NULL)
+	if (attempts.hal == NULL)
 		skip();
-	KNOCK_UNTIL(asleep());
+	ATTEMPTS_UNTIL(asleep());
 	ret = run_filtered(SYS_sendmsg, ENOBUFS, send_one);
 	assert_int_equal(ret, 0);
 	/* it sleeps on, and the sender may not, before it has tried again */
-	assert_false(readable(knock.v));
-	assert_int_equal(hal_if_arm(knock.t), -FI_EAGAIN);
+	assert_false(readable(attempts.v));
+	assert_int_equal(hal_if_arm(attempts.t), -FI_EAGAIN);
 	run_filtered(SYS_sendmsg, ENOMEM, service_friend);
-	assert_false(readable(knock.v));
-	assert_int_equal(hal_if_arm(knock.t), -FI_EAGAIN);
+	assert_false(readable(attempts.v));
+	assert_int_equal(hal_if_arm(attempts.t), -FI_EAGAIN);
 	assert_int_equal(service_friend(), 0);
-	assert_true(readable(knock.v));
-	hal_if_disarm(knock.v);
-	assert_non_null(hal_rx_peek(knock.vt, &head));
-	hal_rx_release(knock.vt);
-	hal_rx_flush(knock.vt);
-	knock_friends();
+	assert_true(readable(attempts.v));
+	hal_if_disarm(attempts.v);
+	assert_non_null(hal_rx_peek(attempts.vt, &head));
+	hal_rx_release(attempts.vt);
+	hal_rx_flush(attempts.vt);
+	attempts_exchange();
 	/* and that was all there was to do */
-	KNOCK_UNTIL(hal_if_arm(knock.t) == 0);
-	hal_if_disarm(knock.t);
+	ATTEMPTS_UNTIL(hal_if_arm(attempts.t) == 0);
+	hal_if_disarm(attempts.t);
 }
 
 /* ---- Ordinary memory, where signals may not be sent --------------------- */
@@ -127,13 +127,13 @@ static char from[300000], to[300000];
 static int move(enum hal_dma_op op)
 {
 	struct hal_dma d = {
-		.op = op, .peer = knock.vt, .local = to,
+		.op = op, .peer = attempts.vt, .local = to,
 		.raddr = (uint64_t)(uintptr_t)from, .len = sizeof(from),
 	};
 	struct hal_dma_comp comp;
-	int ret = hal_dma_post(knock.v, &d, 1);
+	int ret = hal_dma_post(attempts.v, &d, 1);
 
-	while (ret == 0 && hal_dma_poll(knock.v, &comp, 1) == 0)
+	while (ret == 0 && hal_dma_poll(attempts.v, &comp, 1) == 0)
 		;
 	return ret != 0 ? ret : comp.status;
 }
@@ -151,7 +151,7 @@ static int put(void)
 static void test_a_peer_lives_though_no_signal_may_be_sent(void **state)
 {
 	(void)state;
-	if (knock.hal == NULL || !knock.vt->dma_any)
+	if (attempts.hal == NULL || !attempts.vt->dma_any)
 		skip();
 	memset(from, 0x5a, sizeof(from));
 	assert_int_equal(run_filtered(SYS_pidfd_send_signal, EPERM, get), 0);
@@ -159,11 +159,11 @@ static void test_a_peer_lives_though_no_signal_may_be_sent(void **state)
 	memset(to, 0x33, sizeof(to));
 	assert_int_equal(run_filtered(SYS_pidfd_send_signal, ENOSYS, put), 0);
 	assert_memory_equal(from, to, sizeof(from));
-	assert_true(knock.vt->dma_any);
+	assert_true(attempts.vt->dma_any);
 }
 
-#define FILTER_TEST(f)	cmocka_unit_test_setup_teardown(f, knock_setup, \
-				knock_teardown)
+#define FILTER_TEST(f)	cmocka_unit_test_setup_teardown(f, attempts_setup, \
+				attempts_teardown)
 
 int main(void)
 {
