@@ -444,12 +444,12 @@ void proc_stop(struct proc *p)
 
 /* ---- Messages between director and children ----------------------------- */
 
-bool tell(int fd, const void *msg, size_t len)
+bool procs_send(int fd, const void *msg, size_t len)
 {
 	return send(fd, msg, len, MSG_NOSIGNAL) == (ssize_t)len;
 }
 
-ssize_t hear(int fd, void *msg, size_t len, int ms)
+ssize_t procs_recv(int fd, void *msg, size_t len, int ms)
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
 	ssize_t n;
@@ -463,16 +463,16 @@ ssize_t hear(int fd, void *msg, size_t len, int ms)
 	return n > 0 ? n : 0;
 }
 
-void tell_word(int fd, uint64_t word)
+void procs_send_word(int fd, uint64_t word)
 {
-	CHECK_MSG(tell(fd, &word, sizeof(word)), "the other one is gone");
+	CHECK_MSG(procs_send(fd, &word, sizeof(word)), "the other one is gone");
 }
 
-uint64_t hear_word(int fd)
+uint64_t procs_recv_word(int fd)
 {
 	uint64_t word = 0;
 
-	CHECK_MSG(hear(fd, &word, sizeof(word), -1) == sizeof(word),
+	CHECK_MSG(procs_recv(fd, &word, sizeof(word), -1) == sizeof(word),
 		  "the other one is gone");
 	return word;
 }
@@ -484,12 +484,12 @@ void procs_join(struct proc *const *p, int n)
 	memset(addr, 0, sizeof(addr));
 	for (int i = 0; i < n; i++)
 		if (p[i]->ended ||
-		    hear(p[i]->fd, &addr[i], sizeof(addr[i]), -1) !=
+		    procs_recv(p[i]->fd, &addr[i], sizeof(addr[i]), -1) !=
 		    sizeof(addr[i]))
 			addr[i].iface = 0;
 	for (int i = 0; i < n; i++)
 		if (!p[i]->ended)
-			tell(p[i]->fd, addr, n * sizeof(addr[0]));
+			procs_send(p[i]->fd, addr, n * sizeof(addr[0]));
 }
 
 /* ---- Names and segments in the system ----------------------------------- */
@@ -691,8 +691,8 @@ void node_join(struct node *n, int fd)
 	struct hal_addr addr[PROCS_MAX];
 	ssize_t len;
 
-	CHECK(tell(fd, &n->addr, sizeof(n->addr)));
-	len = hear(fd, addr, sizeof(addr), -1);
+	CHECK(procs_send(fd, &n->addr, sizeof(n->addr)));
+	len = procs_recv(fd, addr, sizeof(addr), -1);
 	CHECK(len > 0 && len % sizeof(addr[0]) == 0);
 	n->count = (int)(len / sizeof(addr[0]));
 	n->self = -1;
@@ -746,7 +746,7 @@ uint64_t node_idle(struct node *n, int fd)
 		for (int i = 0; i < 100; i++)
 			CHECK_MSG(node_poll(n, &entry, &error) == 0,
 				  "a completion nobody waits for");
-		if (hear(fd, &word, sizeof(word), 0) == sizeof(word))
+		if (procs_recv(fd, &word, sizeof(word), 0) == sizeof(word))
 			return word;
 	}
 }

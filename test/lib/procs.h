@@ -150,16 +150,16 @@ void proc_stop(struct proc *p);
 
 /*
  * Messages between the director and a child, over the socket fd of either side.
- * A message has at most 4 KiB; its boundaries are kept.
- * tell() returns false if the other process has ended.
- * hear() returns the bytes received, 0 if the other process has ended, -1 if no
- * message came within ms milliseconds (-1: no limit).
+ * A message has at most 4 KiB; its boundaries are kept. procs_send() returns
+ * false if the other process has ended. procs_recv() returns the bytes
+ * received, 0 if the other process has ended, -1 if no message came within ms
+ * milliseconds (-1: no limit).
  */
-bool tell(int fd, const void *msg, size_t len);
-ssize_t hear(int fd, void *msg, size_t len, int ms);
+bool procs_send(int fd, const void *msg, size_t len);
+ssize_t procs_recv(int fd, void *msg, size_t len, int ms);
 /* Send or receive one word. The test fails if the other process has ended. */
-void tell_word(int fd, uint64_t word);
-uint64_t hear_word(int fd);
+void procs_send_word(int fd, uint64_t word);
+uint64_t procs_recv_word(int fd);
 
 /* Director only: collect the addresses of n children, and send the table of all
  * addresses to each child. A child that died before is left out of the table.

@@ -62,23 +62,23 @@ static inline bool unit_attach(void)
 	return can;
 }
 
-/* A capture of standard error, from unit_listen() to unit_heard(); the test
- * holds it by value. */
-struct unit_ear {
+/* A capture of standard error, from unit_capture_begin() to unit_capture_end();
+ * the test holds it by value. */
+struct unit_capture {
 	int fd, was;			/* captured text; original stderr */
 };
 
 /* Start to capture what the process writes to standard error. */
-static inline struct unit_ear unit_listen(void)
+static inline struct unit_capture unit_capture_begin(void)
 {
-	struct unit_ear ear;
+	struct unit_capture cap;
 
 	fflush(stderr);
-	ear.fd = memfd_create("stderr", MFD_CLOEXEC);
-	ear.was = dup(STDERR_FILENO);
-	assert_true(ear.fd >= 0 && ear.was >= 0);
-	dup2(ear.fd, STDERR_FILENO);
-	return ear;
+	cap.fd = memfd_create("stderr", MFD_CLOEXEC);
+	cap.was = dup(STDERR_FILENO);
+	assert_true(cap.fd >= 0 && cap.was >= 0);
+	dup2(cap.fd, STDERR_FILENO);
+	return cap;
 }
 
 /* The number of newlines in a text. */
@@ -93,15 +93,16 @@ static inline int unit_lines(const char *text)
 
 /* End a capture, and copy its text to a buffer of size bytes. Returns the
  * number of lines copied. */
-static inline int unit_heard(struct unit_ear *ear, char *text, size_t size)
+static inline int unit_capture_end(struct unit_capture *cap, char *text,
+				   size_t size)
 {
 	ssize_t n;
 
 	fflush(stderr);
-	dup2(ear->was, STDERR_FILENO);
-	close(ear->was);
-	n = pread(ear->fd, text, size - 1, 0);
-	close(ear->fd);
+	dup2(cap->was, STDERR_FILENO);
+	close(cap->was);
+	n = pread(cap->fd, text, size - 1, 0);
+	close(cap->fd);
 	text[n > 0 ? n : 0] = '\0';
 	return unit_lines(text);
 }

@@ -155,7 +155,7 @@ static int sender(int fd, int index, void *arg)
 		split(iov, b->tx_iovs, buf + i * SHIFT, b->len);
 		FI(fi_tsendmsg(n.ep, &msg, FI_COMPLETION));
 		await_one(&n, b->len);
-		hear_word(fd);		/* it was compared */
+		procs_recv_word(fd);	/* it was compared */
 	}
 	node_close(&n);
 	return 0;
@@ -189,7 +189,7 @@ static int receiver(int fd, int index, void *arg)
 		compare(buf, b->len, i * SHIFT, pattern);
 		CHECK_MSG(buf[b->len] == 0x77, "a byte too many");
 		procs_note("%s: %.1f s", b->name, since / 1e6);
-		tell_word(fd, 0);
+		procs_send_word(fd, 0);
 	}
 	node_close(&n);
 	return 0;
@@ -220,8 +220,8 @@ static void one_way(int file, const char *attach)
 	procs_join(p, 2);
 	for (int i = 0; i < NBIGS; i++)
 		if (is_wanted(&bigs[i])) {
-			hear_word(p[1]->fd);
-			tell_word(p[0]->fd, 0);
+			procs_recv_word(p[1]->fd);
+			procs_send_word(p[0]->fd, 0);
 		}
 	proc_expect(p[0], 0);
 	proc_expect(p[1], 0);

@@ -28,7 +28,7 @@ static int talker(int fd, int index, void *arg)
 	t = traffic_new(&n, &opt);
 	while (traffic_step(t))
 		;
-	tell_word(fd, 0);
+	procs_send_word(fd, 0);
 	node_idle(&n, fd);
 	traffic_free(t);
 	node_close(&n);
@@ -43,9 +43,9 @@ static void all_to_all(int n, uint64_t count, const char *const *env)
 		p[i] = proc_start(talker, &count, env);
 	procs_join(p, n);
 	for (int i = 0; i < n; i++)
-		hear_word(p[i]->fd);
+		procs_recv_word(p[i]->fd);
 	for (int i = 0; i < n; i++) {
-		tell_word(p[i]->fd, 0);
+		procs_send_word(p[i]->fd, 0);
 		proc_expect(p[i], 0);
 	}
 	procs_forget();
@@ -186,7 +186,7 @@ static int send_first(int fd, int index, void *arg)
 		flood_recv(f);
 		flood_poll(f);
 	}
-	tell_word(fd, 0);
+	procs_send_word(fd, 0);
 	node_idle(&f->n, fd);
 	node_close(&f->n);
 	return 0;
@@ -200,9 +200,9 @@ static void senders(const char *max, bool bound)
 
 	procs_join(p, 2);
 	for (int i = 0; i < 2; i++)
-		hear_word(p[i]->fd);
+		procs_recv_word(p[i]->fd);
 	for (int i = 0; i < 2; i++) {
-		tell_word(p[i]->fd, 0);
+		procs_send_word(p[i]->fd, 0);
 		proc_expect(p[i], 0);
 	}
 }
@@ -279,8 +279,8 @@ static int announcer(int fd, int index, void *arg)
 			FI(ret);
 			left++;
 		}
-	tell_word(fd, 0);		/* nobody receives before the last */
-	hear_word(fd);
+	procs_send_word(fd, 0);		/* nobody receives before the last */
+	procs_recv_word(fd);
 	for (int k = DEPTH - 1; k >= 0; k--)
 		for (int i = 0; i < NPEERS; i++) {
 			if (i == index)
@@ -317,9 +317,9 @@ static void announced(const char *attach)
 		p[i] = proc_start(announcer, NULL, env);
 	procs_join(p, NPEERS);
 	for (int i = 0; i < NPEERS; i++)
-		hear_word(p[i]->fd);
+		procs_recv_word(p[i]->fd);
 	for (int i = 0; i < NPEERS; i++)
-		tell_word(p[i]->fd, 0);
+		procs_send_word(p[i]->fd, 0);
 	for (int i = 0; i < NPEERS; i++)
 		proc_expect(p[i], 0);
 }

@@ -75,7 +75,7 @@ static int victim(int fd, int index, void *arg)
 		for (;;)
 			pause();
 	}
-	tell_word(fd, 0);
+	procs_send_word(fd, 0);
 	if (how == ASLEEP)
 		for (;;)
 			fi_cq_sread(n.cq, &entry, 1, NULL, -1);
@@ -171,15 +171,15 @@ static int survivor(int fd, int index, void *arg)
 	node_join(&n, fd);
 	node_send(&n, 1, g_shared->bytes, 8, 1);
 	node_recv(&n, g_shared->bytes, 8, 2);
-	tell_word(fd, 0);
-	hear_word(fd);
+	procs_send_word(fd, 0);
+	procs_recv_word(fd);
 	post_sends(&n, s);
 	while (how == STOPPED && full < 1000 &&
 	       fi_tinject(n.ep, s->buf, 8, n.peer[1], 7) == 0)
 		full++;
 	CHECK_MSG(full < 1000, "a stopped peer takes all that comes");
-	tell_word(fd, 0);
-	tell_word(fd, await_sends(&n, s, how));
+	procs_send_word(fd, 0);
+	procs_send_word(fd, await_sends(&n, s, how));
 	quiet_for(&n, CONFIRM_US);
 	for (int i = 0; i < 2 * NSENDS; i++)
 		CHECK_MSG(s->done[i] == 1, "send %d completed %d times", i,
@@ -202,25 +202,25 @@ static uint64_t sends_attempt(void *arg)
 	uint64_t since, last;
 
 	for (int i = 0; i < 2; i++)
-		CHECK(hear(p[i]->fd, &addr[i], sizeof(addr[i]), -1) > 0);
+		CHECK(procs_recv(p[i]->fd, &addr[i], sizeof(addr[i]), -1) > 0);
 	((struct hal_addr *)g_shared->bytes)[64] = addr[1];
 	for (int i = 0; i < 2; i++)
-		CHECK(tell(p[i]->fd, addr, sizeof(addr)));
-	hear_word(p[1]->fd);
-	hear_word(p[0]->fd);
+		CHECK(procs_send(p[i]->fd, addr, sizeof(addr)));
+	procs_recv_word(p[1]->fd);
+	procs_recv_word(p[0]->fd);
 	if (how == STOPPED)
 		proc_stop(p[1]);
-	tell_word(p[0]->fd, 0);
-	hear_word(p[0]->fd);
+	procs_send_word(p[0]->fd, 0);
+	procs_recv_word(p[0]->fd);
 	procs_nap(how == ASLEEP || how == SLEEPER ? 50000 : 5000);
 	if (how == PARENT_EXIT) {
-		tell_word(p[1]->fd, 0);
+		procs_send_word(p[1]->fd, 0);
 		proc_expect(p[1], 0);
 		since = procs_now();
 	} else {
 		since = proc_kill(p[1]);
 	}
-	last = hear_word(p[0]->fd);
+	last = procs_recv_word(p[0]->fd);
 	proc_expect(p[0], 0);
 	if (how == PARENT || how == PARENT_EXIT)
 		CHECK_MSG(kill((pid_t)g_shared->word[5], 0) == 0,
@@ -342,8 +342,8 @@ static int listener(int fd, int index, void *arg)
 	while (huge[0] == 0)
 		fi_cq_read(n.cq, NULL, 0);
 	CHECK_MSG(huge[HUGE_LEN - 1] == 0, "it came at once: make it longer");
-	tell_word(fd, 0);
-	killed = hear_word(fd);
+	procs_send_word(fd, 0);
+	killed = procs_recv_word(fd);
 	FI(fi_trecv(n.ep, (void *)huge, HUGE_LEN, NULL, FI_ADDR_UNSPEC, 21, 0,
 		    &ctx[1]));
 	for (int i = 0; i < 2; i++) {
@@ -382,8 +382,8 @@ static uint64_t broken_receives(void *attach)
 			      proc_start(speaker, NULL, env) };
 
 	procs_join(p, 2);
-	hear_word(p[0]->fd);
-	tell_word(p[0]->fd, proc_kill(p[1]));
+	procs_recv_word(p[0]->fd);
+	procs_send_word(p[0]->fd, proc_kill(p[1]));
 	proc_expect(p[0], 0);
 	return g_shared->word[6];
 }
@@ -418,8 +418,8 @@ static int director_of_receives(int fd, int index, void *arg)
 	for (int i = 0; i < NRECVS; i++)
 		FI(fi_trecv(n.ep, buf[i], 8, NULL, i & 1 ? n.peer[1] :
 			    FI_ADDR_UNSPEC, 5, 0, &ctx[i]));
-	tell_word(fd, 0);
-	hear_word(fd);
+	procs_send_word(fd, 0);
+	procs_recv_word(fd);
 	quiet_for(&n, PROCS_SECOND);
 	for (int i = 1; i < NRECVS; i += 2) {
 		FI(fi_cancel(&n.ep->fid, &ctx[i]));
@@ -432,7 +432,7 @@ static int director_of_receives(int fd, int index, void *arg)
 	FI(fi_cancel(&n.ep->fid, &ctx[1]));
 	expect_error(&n, &ctx[1], FI_RECV, FI_ECANCELED);
 	/* the others are as good as before */
-	tell_word(fd, 0);
+	procs_send_word(fd, 0);
 	for (int i = 0; i < NRECVS; i += 2) {
 		while (node_poll(&n, &entry, &error) == 0)
 			;
@@ -465,11 +465,11 @@ static void directed(void)
 			      proc_start(giver, NULL, NULL) };
 
 	procs_join(p, 3);
-	hear_word(p[0]->fd);
+	procs_recv_word(p[0]->fd);
 	proc_kill(p[1]);
-	tell_word(p[0]->fd, 0);
-	hear_word(p[0]->fd);
-	tell_word(p[2]->fd, 0);
+	procs_send_word(p[0]->fd, 0);
+	procs_recv_word(p[0]->fd);
+	procs_send_word(p[2]->fd, 0);
 	proc_expect(p[0], 0);
 	proc_expect(p[2], 0);
 }
@@ -494,10 +494,10 @@ static int talker(int fd, int index, void *arg)
 	t = traffic_new(&n, &opt);
 	while (traffic_step(t)) {
 		g_shared->word[index] = traffic_received(t);
-		if (hear(fd, &word, sizeof(word), 0) > 0)
+		if (procs_recv(fd, &word, sizeof(word), 0) > 0)
 			traffic_stop(t);
 	}
-	tell_word(fd, traffic_received(t));
+	procs_send_word(fd, traffic_received(t));
 	node_idle(&n, fd);
 	traffic_free(t);
 	node_close(&n);
@@ -544,10 +544,10 @@ static void living(void)
 	await_traffic(p, 5, 500);
 	for (int i = 0; i < 5; i++)
 		if (!p[i]->ended)
-			tell_word(p[i]->fd, 0);
+			procs_send_word(p[i]->fd, 0);
 	for (int i = 0; i < 5; i++)
 		if (!p[i]->ended)
-			hear_word(p[i]->fd);
+			procs_recv_word(p[i]->fd);
 	/* its page, mapped and open, and a link to and from each other one */
 	for (int i = 0; i < 5; i++)
 		if (!p[i]->ended)
@@ -555,7 +555,7 @@ static void living(void)
 	for (int i = 0; i < 5; i++) {
 		if (p[i]->ended)
 			continue;
-		tell_word(p[i]->fd, 0);
+		procs_send_word(p[i]->fd, 0);
 		proc_expect(p[i], 0);
 	}
 }
@@ -578,11 +578,11 @@ static void stopped(void)
 	proc_signal(p[1], SIGCONT);
 	await_traffic(p, 3, 1000);
 	for (int i = 0; i < 3; i++)
-		tell_word(p[i]->fd, 0);
+		procs_send_word(p[i]->fd, 0);
 	for (int i = 0; i < 3; i++)
-		hear_word(p[i]->fd);
+		procs_recv_word(p[i]->fd);
 	for (int i = 0; i < 3; i++) {
-		tell_word(p[i]->fd, 0);
+		procs_send_word(p[i]->fd, 0);
 		proc_expect(p[i], 0);
 	}
 }
@@ -605,7 +605,7 @@ static int leaver(int fd, int index, void *arg)
 	if (*(bool *)arg) {		/* meet first */
 		node_send(&n, 0, buf, 8, 1);
 		node_recv(&n, buf, 8, 2);
-		hear_word(fd);
+		procs_recv_word(fd);
 	}
 	for (int i = 0; i < NWORDS; i++) {
 		size_t len = word_lens[i % 6];
@@ -622,8 +622,8 @@ static int leaver(int fd, int index, void *arg)
 	}
 	node_close(&n);
 	if (*(bool *)arg) {		/* closed, not ended */
-		tell_word(fd, 0);
-		hear_word(fd);
+		procs_send_word(fd, 0);
+		procs_recv_word(fd);
 	}
 	return 0;
 }
@@ -641,8 +641,8 @@ static int stayer(int fd, int index, void *arg)
 		node_recv(&n, buf, 8, 1);
 		node_send(&n, 1, buf, 8, 2);
 	}
-	tell_word(fd, 0);
-	hear_word(fd);			/* it is gone by now */
+	procs_send_word(fd, 0);
+	procs_recv_word(fd);		/* it is gone by now */
 	for (int i = 0; i < NWORDS; i++) {
 		size_t len = word_lens[i % 6];
 
@@ -671,17 +671,17 @@ static void graceful(void)
 				      proc_start(leaver, &meet, NULL) };
 
 		procs_join(p, 2);
-		hear_word(p[0]->fd);
+		procs_recv_word(p[0]->fd);
 		if (meet) {
-			tell_word(p[1]->fd, 0);
-			hear_word(p[1]->fd);
+			procs_send_word(p[1]->fd, 0);
+			procs_recv_word(p[1]->fd);
 		} else {
 			proc_expect(p[1], 0);
 		}
-		tell_word(p[0]->fd, 0);
+		procs_send_word(p[0]->fd, 0);
 		proc_expect(p[0], 0);
 		if (meet) {
-			tell_word(p[1]->fd, 0);
+			procs_send_word(p[1]->fd, 0);
 			proc_expect(p[1], 0);
 		}
 	}
@@ -700,7 +700,7 @@ static int incarnation(int fd, int index, void *arg)
 	if (g_shared->word[7] == 0)
 		g_shared->word[7] = n.addr.iface;
 	node_join(&n, fd);
-	hear_word(fd);
+	procs_recv_word(fd);
 	/* only what was meant for this one comes */
 	CHECK(node_recv(&n, buf, 8, 60) == 8 && buf[0] == 2);
 	quiet_for(&n, CONFIRM_US);
@@ -724,8 +724,8 @@ static int acquaintance(int fd, int index, void *arg)
 	node_join(&n, fd);
 	if (index == 0)
 		FI(fi_tinject(n.ep, buf, 8, n.peer[2], 61));
-	tell_word(fd, 0);
-	CHECK(hear(fd, &again, sizeof(again), -1) == sizeof(again));
+	procs_send_word(fd, 0);
+	CHECK(procs_recv(fd, &again, sizeof(again), -1) == sizeof(again));
 	/* small ones may seem to be sent, before it is known who is there */
 	while ((ret = fi_tinject(n.ep, buf, 8, n.peer[2], 61)) == 0 ||
 	       ret == -FI_EAGAIN)
@@ -740,7 +740,7 @@ static int acquaintance(int fd, int index, void *arg)
 			fi_cq_read(n.cq, NULL, 0);
 		FI(ret);
 	}
-	tell_word(fd, 0);
+	procs_send_word(fd, 0);
 	node_idle(&n, fd);
 	node_close(&n);
 	return 0;
@@ -757,23 +757,23 @@ static void again(void)
 	p[1] = proc_start(acquaintance, NULL, NULL);
 	p[2] = proc_start(incarnation, NULL, env);
 	procs_join(p, 3);
-	hear_word(p[0]->fd);
-	hear_word(p[1]->fd);
+	procs_recv_word(p[0]->fd);
+	procs_recv_word(p[1]->fd);
 	proc_kill(p[2]);
 	proc_restart(p[2], incarnation, NULL, env);
-	CHECK(hear(p[2]->fd, &fresh, sizeof(fresh), -1) == sizeof(fresh));
+	CHECK(procs_recv(p[2]->fd, &fresh, sizeof(fresh), -1) == sizeof(fresh));
 	CHECK_MSG(fresh.iface == g_shared->word[7], "interface %u, not %u, "
 		  "the one of before", fresh.iface,
 		  (unsigned)g_shared->word[7]);
-	CHECK(tell(p[2]->fd, &fresh, sizeof(fresh)));
+	CHECK(procs_send(p[2]->fd, &fresh, sizeof(fresh)));
 	for (int i = 0; i < 2; i++)
-		CHECK(tell(p[i]->fd, &fresh, sizeof(fresh)));
-	tell_word(p[2]->fd, 0);
-	hear_word(p[0]->fd);
-	hear_word(p[1]->fd);
+		CHECK(procs_send(p[i]->fd, &fresh, sizeof(fresh)));
+	procs_send_word(p[2]->fd, 0);
+	procs_recv_word(p[0]->fd);
+	procs_recv_word(p[1]->fd);
 	proc_expect(p[2], 0);
 	for (int i = 0; i < 2; i++) {
-		tell_word(p[i]->fd, 0);
+		procs_send_word(p[i]->fd, 0);
 		proc_expect(p[i], 0);
 	}
 }

@@ -211,7 +211,7 @@ static int parent(int fd, int index, void *arg)
 	g_traffic = traffic_new(&g_node, &opt);
 	forks(&c, procs_number("UNM_TEST_FORKS", FORKS) / 3);
 	traffic_stop(g_traffic);
-	tell_word(fd, 0);
+	procs_send_word(fd, 0);
 	while (traffic_step(g_traffic))
 		;
 	procs_note("%lu system, %lu popen, %lu posix_spawn, %lu fork during "
@@ -221,7 +221,7 @@ static int parent(int fd, int index, void *arg)
 		   c.count[FORKING], (unsigned long long)
 		   (traffic_received(g_traffic) + traffic_sent(g_traffic)));
 	CHECK(procs_threads(getpid()) == threads);
-	tell_word(fd, 0);
+	procs_send_word(fd, 0);
 	node_idle(&g_node, fd);
 	traffic_free(g_traffic);
 	node_close(&g_node);
@@ -242,9 +242,9 @@ static int peer(int fd, int index, void *arg)
 	node_join(&n, fd);
 	t = traffic_new(&n, &opt);
 	while (traffic_step(t))
-		if (hear(fd, &word, sizeof(word), 0) > 0)
+		if (procs_recv(fd, &word, sizeof(word), 0) > 0)
 			traffic_stop(t);
-	tell_word(fd, 0);
+	procs_send_word(fd, 0);
 	node_idle(&n, fd);
 	traffic_free(t);
 	node_close(&n);
@@ -258,12 +258,12 @@ static void fork_with(const char *env, int flags)
 			      proc_start(peer, &flags, envs) };
 
 	procs_join(p, 2);
-	hear_word(p[0]->fd);
-	tell_word(p[1]->fd, 0);
+	procs_recv_word(p[0]->fd);
+	procs_send_word(p[1]->fd, 0);
 	for (int i = 0; i < 2; i++)
-		hear_word(p[i]->fd);
+		procs_recv_word(p[i]->fd);
 	for (int i = 0; i < 2; i++) {
-		tell_word(p[i]->fd, 0);
+		procs_send_word(p[i]->fd, 0);
 		proc_expect(p[i], 0);
 	}
 }

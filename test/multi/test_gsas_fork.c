@@ -166,8 +166,8 @@ static int forker(int fd, int index, void *arg)
 			  "remoteFork() said", (int)p, (int)board);
 		CHECK(READ64(word(page, i, FORKED_FILES)) == 3);
 	}
-	tell(fd, pid, sizeof(pid));
-	hear_word(fd);
+	procs_send(fd, pid, sizeof(pid));
+	procs_recv_word(fd);
 	CHECK(freeSharedPage(page) == 0);
 	return 0;
 }
@@ -219,7 +219,7 @@ static void forks(void)
 		service[i] = serve(i, &f);
 	close(extra);
 	p = proc_start(forker, &f, board_env(0));
-	CHECK(hear(p->fd, pid, sizeof(pid), -1) == sizeof(pid));
+	CHECK(procs_recv(p->fd, pid, sizeof(pid), -1) == sizeof(pid));
 	/* each ends, and is reaped: none is left, dead or alive */
 	for (int i = 0; i < 2; i++)
 		for (int k = 0; k < FORKS; k++)
@@ -230,7 +230,7 @@ static void forks(void)
 		check_log(&f, i, "out", pid[i]);
 		check_log(&f, i, "err", pid[i]);
 	}
-	tell_word(p->fd, 0);
+	procs_send_word(p->fd, 0);
 	proc_expect(p, 0);
 	for (int i = 0; i < 2; i++)
 		gsasd_stop(service[i]);
@@ -418,10 +418,10 @@ static int parent(int fd, int index)
 	WRITE64(page + FORKED_WHAT, FORKED_DIE);
 	CHECK(remoteFork((char *)f->forked, (uint64_t)page, board) != 0);
 	await(page, 1);
-	tell_word(fd, (uint64_t)page);
-	tell_word(fd, READ64(word(page, 0, FORKED_PAGES)));
-	tell_word(fd, READ64(word(page, 0, FORKED_PID)));
-	hear_word(fd);
+	procs_send_word(fd, (uint64_t)page);
+	procs_send_word(fd, READ64(word(page, 0, FORKED_PAGES)));
+	procs_send_word(fd, READ64(word(page, 0, FORKED_PID)));
+	procs_recv_word(fd);
 	return 0;
 }
 
@@ -440,8 +440,8 @@ static int keeper(int fd, int index)
 	(void)index;
 	CHECK(pthread_create(&thread, NULL, allocate, &page) == 0);
 	CHECK(pthread_join(thread, NULL) == 0 && page != NULL);
-	tell_word(fd, (uint64_t)page);
-	hear_word(fd);
+	procs_send_word(fd, (uint64_t)page);
+	procs_recv_word(fd);
 	return 0;
 }
 
@@ -458,7 +458,7 @@ static void kept_by_a_process(void)
 	service = serve(0, &f);
 	role_new_job();
 	p = role_start("keeper", 0, board_env(0));
-	page = hear_word(p->fd);
+	page = procs_recv_word(p->fd);
 	for (int i = 0; i < 20; i++)	/* the thread's end is seen meanwhile */
 		CHECK(!listed("pages --orphans", page));
 	CHECK_MSG(gsasctl(text, sizeof(text), "reclaim --yes") == 0, "%s",
@@ -490,10 +490,10 @@ static void orphans(void)
 	for (int i = 0; i < 2; i++) {
 		role_new_job();
 		p[i] = role_start("parent", i, board_env(0));
-		own[i] = hear_word(p[i]->fd);
-		childs[i] = hear_word(p[i]->fd);
+		own[i] = procs_recv_word(p[i]->fd);
+		childs[i] = procs_recv_word(p[i]->fd);
 		CHECK(own[i] != 0 && childs[i] != 0);
-		pid = hear_word(p[i]->fd);
+		pid = procs_recv_word(p[i]->fd);
 		while (lives(pid))
 			procs_nap(1000);
 	}
@@ -511,7 +511,7 @@ static void orphans(void)
 		CHECK(listed("pages", own[i]) == (i == 1));
 		CHECK(listed("pages", childs[i]) == (i == 1));
 	}
-	tell_word(p[1]->fd, 0);
+	procs_send_word(p[1]->fd, 0);
 	proc_expect(p[1], 0);
 	/* one who ends and does not free is no better */
 	while (!listed("pages --orphans", own[1]))

@@ -103,8 +103,8 @@ static int victim(int fd, int self)
 
 	if (self == 0)
 		write_patterns();
-	tell_word(fd, 0);
-	hear_word(fd);
+	procs_send_word(fd, 0);
+	procs_recv_word(fd);
 	for (uint64_t n = 0; !shared()->stop; n++) {
 		for (int r = OWN; r <= OWN_MAPPED; r++) {
 			int64_t was;
@@ -119,8 +119,8 @@ static int victim(int fd, int self)
 		if (n % 100 == 0)
 			check_patterns();
 	}
-	tell_word(fd, 0);
-	hear_word(fd);			/* the other one has stopped, too */
+	procs_send_word(fd, 0);
+	procs_recv_word(fd);		/* the other one has stopped, too */
 	check_patterns();
 	check_sums();
 	return 0;
@@ -342,19 +342,19 @@ static void begin(struct proc **service, struct proc *p[VICTIMS])
 	role_new_job();
 	for (int i = 0; i < VICTIMS; i++) {
 		p[i] = role_start("victim", i, board_env(i));
-		hear_word(p[i]->fd);
+		procs_recv_word(p[i]->fd);
 	}
 	for (int i = 0; i < VICTIMS; i++)
-		tell_word(p[i]->fd, 0);
+		procs_send_word(p[i]->fd, 0);
 }
 
 static void end(struct proc *service, struct proc *p[VICTIMS])
 {
 	shared()->stop = 1;
 	for (int i = 0; i < VICTIMS; i++)
-		hear_word(p[i]->fd);
+		procs_recv_word(p[i]->fd);
 	for (int i = 0; i < VICTIMS; i++)
-		tell_word(p[i]->fd, 0);
+		procs_send_word(p[i]->fd, 0);
 	for (int i = 0; i < VICTIMS; i++)
 		proc_expect(p[i], 0);
 	CHECK(shared()->done[0] > 0 && shared()->done[1] > 0);

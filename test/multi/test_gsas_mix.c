@@ -485,7 +485,7 @@ static void allocate(struct mixer *m, int fd)
 	for (int i = 0; i < PLACES; i++) {
 		GSAS(gsas_alloc(1, board_number(i), flags[i], NULL,
 				&m->base[i]));
-		tell_word(fd, m->base[i]);
+		procs_send_word(fd, m->base[i]);
 	}
 }
 
@@ -500,7 +500,7 @@ static int mixer(int fd, int index, void *arg)
 	if (m.index == OWNER)
 		allocate(&m, fd);
 	for (int i = 0; i < PLACES; i++) {
-		m.base[i] = hear_word(fd);
+		m.base[i] = procs_recv_word(fd);
 		bare_open(&m.raw[i], gsas_board_of_address(m.base[i]));
 		bare_join(&m.raw[i]);
 	}
@@ -512,14 +512,14 @@ static int mixer(int fd, int index, void *arg)
 		mr = node_reg(&m.n, at, bytes, KEY);
 	node_join(&m.n, fd);
 	all_operations(&m);
-	tell_word(fd, m.slow);
+	procs_send_word(fd, m.slow);
 	node_idle(&m.n, fd);
 	for (int i = 0; i < PLACES; i++) {
 		check_region(&m, i);
 		bare_close(&m.raw[i]);
 	}
-	tell_word(fd, 0);
-	hear_word(fd);			/* all have looked */
+	procs_send_word(fd, 0);
+	procs_recv_word(fd);		/* all have looked */
 	if (mr != NULL) {
 		FI(fi_close(&mr->fid));
 		for (int i = 0; i < PLACES; i++)
@@ -551,20 +551,20 @@ static void mix(int boards)
 	for (int i = 0; i < NPROCS; i++)
 		p[i] = proc_start(mixer, NULL, board_env(i % boards));
 	for (int i = 0; i < PLACES; i++)
-		base[i] = hear_word(p[OWNER]->fd);
+		base[i] = procs_recv_word(p[OWNER]->fd);
 	for (int i = 0; i < NPROCS; i++)
 		for (int j = 0; j < PLACES; j++)
-			tell_word(p[i]->fd, base[j]);
+			procs_send_word(p[i]->fd, base[j]);
 	procs_join(p, NPROCS);
 	for (int i = 0; i < NPROCS; i++)
-		CHECK(hear_word(p[i]->fd) == g_ops);
+		CHECK(procs_recv_word(p[i]->fd) == g_ops);
 	/* the owner last: the others may need it to look at the words */
 	for (int i = NPROCS - 1; i >= 0; i--) {
-		tell_word(p[i]->fd, 0);
-		hear_word(p[i]->fd);
+		procs_send_word(p[i]->fd, 0);
+		procs_recv_word(p[i]->fd);
 	}
 	for (int i = NPROCS - 1; i >= 0; i--) {
-		tell_word(p[i]->fd, 0);
+		procs_send_word(p[i]->fd, 0);
 		proc_expect(p[i], 0);
 	}
 	for (int i = 0; i < 2; i++)

@@ -91,7 +91,7 @@ static int producer(int fd, int index, void *arg)
 	life->done = 1;
 	if (o.life % 2 == 0)
 		return 0;
-	hear_word(fd);
+	procs_recv_word(fd);
 	gsas_queue_close(q);
 	return 0;
 }
@@ -113,7 +113,7 @@ static int filler(int fd, int index, void *arg)
 		else if (++often == 1000)
 			g_all->full++;
 	}
-	hear_word(fd);
+	procs_recv_word(fd);
 	gsas_queue_close(q);
 	return 0;
 }
@@ -190,7 +190,7 @@ static int consumer(int fd, int index, void *arg)
 
 	GSAS(gsas_queue_create(QUOTA, BUFFER, board_number(0), GSAS_WORLD, NULL,
 			       &queue));
-	tell_word(fd, queue);
+	procs_send_word(fd, queue);
 	for (int i = 0; i < n; i++) {
 		t[i].queue = queue;
 		t[i].seed = (uint64_t)(index + i);
@@ -281,7 +281,7 @@ static void produce(struct line *line, struct proc *taker, gsas_addr queue,
 	}
 	for (int i = 0; i < PRODUCERS; i++) {
 		if (line[i].life % 2 != 0)
-			tell_word(line[i].p->fd, 0);
+			procs_send_word(line[i].p->fd, 0);
 		proc_expect(line[i].p, 0);
 	}
 }
@@ -339,7 +339,7 @@ static void run(int takers)
 
 	set_up(service, words);
 	taker = proc_start(consumer, &takers, board_env(0));
-	queue = hear_word(taker->fd);
+	queue = procs_recv_word(taker->fd);
 	for (int i = 0; i < PRODUCERS; i++) {
 		struct orders *o = new_life(queue, words / PRODUCERS);
 
@@ -383,13 +383,13 @@ static int owner(int fd, int index, void *arg)
 	(void)index;
 	GSAS(gsas_queue_create(quota, BUFFER, board_number(0), GSAS_WORLD, NULL,
 			       &queue));
-	tell_word(fd, queue);
-	hear_word(fd);
+	procs_send_word(fd, queue);
+	procs_recv_word(fd);
 	GSAS(gsas_queue_open(queue, &q));
 	while (gsas_dequeue(q, &word) == 0)
 		n++;
-	tell_word(fd, n);
-	hear_word(fd);
+	procs_send_word(fd, n);
+	procs_recv_word(fd);
 	gsas_queue_close(q);
 	GSAS(gsas_free(queue));
 	return 0;
@@ -404,21 +404,21 @@ static void quota(void)
 
 	set_up(service, 0);
 	taker = proc_start(owner, &words, board_env(0));
-	queue = hear_word(taker->fd);
+	queue = procs_recv_word(taker->fd);
 	for (int i = 0; i < PRODUCERS; i++)
 		p[i] = proc_start(filler, &queue, board_env(i % 2));
 	while (g_all->accepted < words || g_all->full < PRODUCERS)
 		procs_nap(500);
 	g_all->stop = 1;
 	for (int i = 0; i < PRODUCERS; i++) {
-		tell_word(p[i]->fd, 0);
+		procs_send_word(p[i]->fd, 0);
 		proc_expect(p[i], 0);
 	}
 	CHECK_MSG(g_all->accepted == words, "%" PRIu64 " of %u words accepted",
 		  (uint64_t)g_all->accepted, words);
-	tell_word(taker->fd, 0);
-	CHECK(hear_word(taker->fd) == words);
-	tell_word(taker->fd, 0);
+	procs_send_word(taker->fd, 0);
+	CHECK(procs_recv_word(taker->fd) == words);
+	procs_send_word(taker->fd, 0);
 	proc_expect(taker, 0);
 	for (int i = 0; i < 2; i++)
 		gsasd_stop(service[i]);
@@ -432,8 +432,8 @@ static int hoarder(int fd, int index, void *arg)
 	producer_open(&q, *(gsas_addr *)arg);
 	GSAS(gsas_enqueue(q, WORD(index, 0)));
 	g_all->accepted++;
-	tell_word(fd, 0);
-	hear_word(fd);
+	procs_send_word(fd, 0);
+	procs_recv_word(fd);
 	return 0;
 }
 
@@ -446,21 +446,21 @@ static void grants_of_the_killed(void)
 
 	set_up(service, 0);
 	taker = proc_start(owner, &words, board_env(0));
-	queue = hear_word(taker->fd);
+	queue = procs_recv_word(taker->fd);
 	for (int i = 0; i < 4; i++) {
 		p = proc_start(hoarder, &queue, board_env(1));
-		hear_word(p->fd);
+		procs_recv_word(p->fd);
 		proc_kill(p);
 	}
 	p = proc_start(filler, &queue, board_env(1));
 	while (g_all->accepted < words)
 		CHECK(!proc_ended(p, 1));
 	g_all->stop = 1;
-	tell_word(p->fd, 0);
+	procs_send_word(p->fd, 0);
 	proc_expect(p, 0);
-	tell_word(taker->fd, 0);
-	CHECK(hear_word(taker->fd) == words);
-	tell_word(taker->fd, 0);
+	procs_send_word(taker->fd, 0);
+	CHECK(procs_recv_word(taker->fd) == words);
+	procs_send_word(taker->fd, 0);
 	proc_expect(taker, 0);
 	for (int i = 0; i < 2; i++)
 		gsasd_stop(service[i]);

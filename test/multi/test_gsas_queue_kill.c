@@ -65,7 +65,7 @@ static int put_words(int fd, int index, void *arg)
 	      0);
 	for (int i = 0; i < PRODUCERS; i++)
 		CHECK(gsas_producer_open(q, NULL, &p[i]) == GSAS_OK);
-	tell_word(fd, 1);		/* it is a queue now */
+	procs_send_word(fd, 1);		/* it is a queue now */
 	while (!g_shared->word[STOP] && n < WORDS_MAX) {
 		bool some = false;
 
@@ -202,7 +202,7 @@ static void run(uint32_t quota, uint32_t buffer, bool deaths)
 	g_head = share("queue", g_bytes);
 	g_seen = share("seen", WORDS_MAX / 8 + 8);
 	service = proc_start(put_words, NULL, NULL);
-	CHECK(hear_word(service->fd) == 1);
+	CHECK(procs_recv_word(service->fd) == 1);
 	for (int i = 0; i < TAKERS; i++)
 		taker[i] = proc_start(take_words, NULL, NULL);
 	for (long i = 0; i < kills; i++)

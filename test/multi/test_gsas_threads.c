@@ -155,8 +155,8 @@ static int holder(int fd, int index, void *arg)
 	(void)arg;
 	apart(get_page, &t);
 	start(&t, MOST);
-	tell_word(fd, 0);
-	hear_word(fd);
+	procs_send_word(fd, 0);
+	procs_recv_word(fd);
 	return 1;
 }
 
@@ -169,7 +169,7 @@ static void killed(void)
 	service = gsasd_start(0, NULL);
 	for (int i = 0; i < 5; i++) {
 		p = proc_start(holder, NULL, exanode());
-		hear_word(p->fd);
+		procs_recv_word(p->fd);
 		proc_kill(p);
 	}
 	gsasd_stop(service);

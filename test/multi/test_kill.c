@@ -153,7 +153,7 @@ static void others_part(struct node *n, int fd, int index,
 			 sent_to ? b | v : b, mortal, false);
 	else
 		exchange(n, job->protocol, p, p, 0, false);
-	tell_word(fd, 0);
+	procs_send_word(fd, 0);
 	node_idle(n, fd);
 }
 
@@ -167,7 +167,7 @@ static int lives_on(int fd, int index, void *arg)
 	others_part(&n, fd, index, job, v);
 	exchange(&n, job->protocol, index == PARTNER ? b : p,
 		 index == PARTNER ? b : p, v, false);
-	tell_word(fd, 0);
+	procs_send_word(fd, 0);
 	node_idle(&n, fd);
 	node_close(&n);
 	return 0;
@@ -205,12 +205,12 @@ static uint64_t run_job(void *arg)
 	CHECK(job->fired ? WTERMSIG(p[VICTIM]->status) == SIGKILL :
 	      WEXITSTATUS(p[VICTIM]->status) == 0);
 	for (int round = 0; round < 2; round++) {
-		hear_word(p[PARTNER]->fd);
-		hear_word(p[BYSTANDER]->fd);
+		procs_recv_word(p[PARTNER]->fd);
+		procs_recv_word(p[BYSTANDER]->fd);
 		forgets(p[PARTNER], 1);
 		forgets(p[BYSTANDER], 1);
-		tell_word(p[PARTNER]->fd, 0);
-		tell_word(p[BYSTANDER]->fd, 0);
+		procs_send_word(p[PARTNER]->fd, 0);
+		procs_send_word(p[BYSTANDER]->fd, 0);
 	}
 	proc_expect(p[PARTNER], 0);
 	proc_expect(p[BYSTANDER], 0);
@@ -225,7 +225,7 @@ static int is_stopped(int fd, int index, void *arg)
 
 	(void)index;
 	victims_part(&n, fd, arg);
-	tell_word(fd, 0);
+	procs_send_word(fd, 0);
 	node_idle(&n, fd);
 	node_close(&n);
 	return 0;
@@ -251,19 +251,19 @@ static bool stop_job(struct job *job)
 	start_job(p, job, "stop", is_stopped, waits_for_it);
 	/* it stops, or has nothing more to do */
 	while (info.si_pid == 0 &&
-	       hear(p[VICTIM]->fd, &word, sizeof(word), 1) < 0)
+	       procs_recv(p[VICTIM]->fd, &word, sizeof(word), 1) < 0)
 		CHECK(waitid(P_PID, p[VICTIM]->pid, &info, WSTOPPED | WNOHANG |
 			     WNOWAIT) == 0);
 	job->fired = info.si_pid != 0;
 	if (job->fired) {
 		procs_nap(STOPPED_US);
 		proc_signal(p[VICTIM], SIGCONT);
-		hear_word(p[VICTIM]->fd);
+		procs_recv_word(p[VICTIM]->fd);
 	}
-	hear_word(p[PARTNER]->fd);
-	hear_word(p[BYSTANDER]->fd);
+	procs_recv_word(p[PARTNER]->fd);
+	procs_recv_word(p[BYSTANDER]->fd);
 	for (int i = 0; i < 3; i++)
-		tell_word(p[i]->fd, 0);
+		procs_send_word(p[i]->fd, 0);
 	for (int i = 0; i < 3; i++)
 		proc_expect(p[i], 0);
 	procs_forget();
@@ -450,11 +450,11 @@ static int one_of_many(int fd, int index, void *arg)
 	t = traffic_new(&n, &opt);
 	while (traffic_step(t)) {
 		g_shared->word[index] = traffic_received(t);
-		if (hear(fd, &word, sizeof(word), 0) > 0)
+		if (procs_recv(fd, &word, sizeof(word), 0) > 0)
 			traffic_stop(t);
 	}
 	traffic_free(t);
-	tell_word(fd, 0);
+	procs_send_word(fd, 0);
 	node_idle(&n, fd);
 	node_close(&n);
 	return 0;
@@ -489,10 +489,10 @@ static void the_living(struct proc *const *p, int victim, const uint64_t *ino,
 	await_more(p, victim, 30);
 	for (int i = 0; i < NPROCS; i++)
 		if (i != victim)
-			tell_word(p[i]->fd, 0);
+			procs_send_word(p[i]->fd, 0);
 	for (int i = 0; i < NPROCS; i++)
 		if (i != victim)
-			hear_word(p[i]->fd);
+			procs_recv_word(p[i]->fd);
 	for (int i = 0; i < NPROCS; i++) {
 		if (i == victim)
 			continue;
@@ -501,7 +501,7 @@ static void the_living(struct proc *const *p, int victim, const uint64_t *ino,
 	}
 	for (int i = 0; i < NPROCS; i++)
 		if (i != victim)
-			tell_word(p[i]->fd, 0);
+			procs_send_word(p[i]->fd, 0);
 	for (int i = 0; i < NPROCS; i++)
 		if (i != victim)
 			proc_expect(p[i], 0);

@@ -77,8 +77,8 @@ static int target(int fd, int index, void *arg)
 	memset(mem, 0, LEN);
 	mr = node_reg(&n, mem, LEN, KEY);
 	memcpy(ADDR(index), &n.addr, sizeof(n.addr));
-	tell_word(fd, 0);
-	while (hear(fd, &word, sizeof(word), 0) < 0) {
+	procs_send_word(fd, 0);
+	while (procs_recv(fd, &word, sizeof(word), 0) < 0) {
 		for (int i = 0; i < 20; i++)
 			CHECK(node_poll(&n, &entry, &error) == 0);
 		sched_yield();
@@ -293,7 +293,7 @@ static int initiator(int fd, int index, void *arg)
 		in.slot[i].buf = malloc(AREA);
 		CHECK(in.slot[i].buf != NULL);
 	}
-	while (hear(fd, &word, sizeof(word), 0) < 0) {
+	while (procs_recv(fd, &word, sizeof(word), 0) < 0) {
 		initiator_step(&in);
 		if (index == INITIATOR && in.gone[MORTAL] &&
 		    !initiator_busy(&in, MORTAL))
@@ -302,8 +302,8 @@ static int initiator(int fd, int index, void *arg)
 	while (initiator_busy(&in, TARGET) || initiator_busy(&in, MORTAL))
 		initiator_poll(&in);
 	initiator_check(&in);
-	tell_word(fd, 0);
-	hear_word(fd);			/* nobody closes before all are done */
+	procs_send_word(fd, 0);
+	procs_recv_word(fd);		/* nobody closes before all are done */
 	for (int i = 0; i < SLOTS; i++)
 		free(in.slot[i].buf);
 	node_close(&in.n);
@@ -334,7 +334,7 @@ static void start(struct proc **p, const struct job *job)
 				  (void *)job, env);
 		if (i < INITIATOR && (i != (int)job->victim ||
 				      job->point == NULL))
-			hear_word(p[i]->fd);
+			procs_recv_word(p[i]->fd);
 		/* it may die before it says so */
 		while (i < INITIATOR && *ADDR(i) == 0 &&
 		       !proc_ended(p[i], 1))
@@ -398,13 +398,13 @@ static void run(struct job *job, uint64_t *seed)
 	/* initiators first: the targets serve what is left */
 	for (int i = MEMBERS - 1; i >= INITIATOR; i--)
 		if (i != (int)job->victim) {
-			tell_word(p[i]->fd, 0);
-			hear_word(p[i]->fd);
+			procs_send_word(p[i]->fd, 0);
+			procs_recv_word(p[i]->fd);
 		}
 	CHECK(job->way != REQUEST || DIRECT(INITIATOR) == 0);
 	for (int i = MEMBERS - 1; i >= 0; i--)
 		if (i != (int)job->victim) {
-			tell_word(p[i]->fd, 0);
+			procs_send_word(p[i]->fd, 0);
 			proc_expect(p[i], 0);
 		}
 	procs_clean();

@@ -319,10 +319,10 @@ static int owner(int fd, int index, void *arg)
 	mr = node_reg(&m.n, mem, (WORKS + 1) * LINE, KEY);
 	node_join(&m.n, fd);
 	all_operations(&m);
-	tell_word(fd, 0);
+	procs_send_word(fd, 0);
 	node_idle(&m.n, fd);
-	tell_word(fd, 0);		/* and looks away */
-	hear_word(fd);
+	procs_send_word(fd, 0);		/* and looks away */
+	procs_recv_word(fd);
 	check_words(mem);
 	FI(fi_close(&mr->fid));
 	node_close(&m.n);
@@ -356,11 +356,11 @@ static int initiator(int fd, int index, void *arg)
 	node_open(&m.n, NODE_ONESIDED);
 	node_join(&m.n, fd);
 	all_operations(&m);
-	tell_word(fd, 0);
+	procs_send_word(fd, 0);
 	if (node_idle(&m.n, fd) != 0) {
 		alone(&m);
-		tell_word(fd, 0);
-		hear_word(fd);
+		procs_send_word(fd, 0);
+		procs_recv_word(fd);
 	}
 	node_close(&m.n);
 	return 0;
@@ -386,19 +386,19 @@ static void mix(unsigned direct, bool dmable)
 				  env[direct >> i & 1]);
 	procs_join(p, NPROCS);
 	for (int i = 0; i < NPROCS; i++)
-		hear_word(p[i]->fd);
-	tell_word(p[OWNER]->fd, 0);
-	hear_word(p[OWNER]->fd);
+		procs_recv_word(p[i]->fd);
+	procs_send_word(p[OWNER]->fd, 0);
+	procs_recv_word(p[OWNER]->fd);
 	for (int i = 1; i < NPROCS; i++) {
 		bool away = dmable && direct >> i & 1;
 
-		tell_word(p[i]->fd, away);
+		procs_send_word(p[i]->fd, away);
 		if (away) {
-			hear_word(p[i]->fd);
-			tell_word(p[i]->fd, 0);
+			procs_recv_word(p[i]->fd);
+			procs_send_word(p[i]->fd, 0);
 		}
 	}
-	tell_word(p[OWNER]->fd, 0);
+	procs_send_word(p[OWNER]->fd, 0);
 	for (int i = 0; i < NPROCS; i++)
 		proc_expect(p[i], 0);
 	procs_note("%" PRIu64 " operations of each of %d processes, %zu words",

@@ -99,7 +99,7 @@ static int talk(int fd)
 	t = traffic_new(&n, &opt);
 	while (traffic_step(t))
 		;
-	tell_word(fd, 0);
+	procs_send_word(fd, 0);
 	node_idle(&n, fd);
 	traffic_free(t);
 	node_close(&n);
@@ -127,7 +127,7 @@ static void together(struct place place)
 	uint64_t word;
 
 	procs_join(p, 2);
-	if (hear(p[0]->fd, &word, sizeof(word), -1) == 0) {
+	if (procs_recv(p[0]->fd, &word, sizeof(word), -1) == 0) {
 		while (!proc_ended(p[0], 1000))
 			;
 		if (WEXITSTATUS(p[0]->status) == 77)
@@ -135,9 +135,9 @@ static void together(struct place place)
 				   place.flags);
 		proc_expect(p[0], 0);
 	}
-	hear_word(p[1]->fd);
+	procs_recv_word(p[1]->fd);
 	for (int i = 0; i < 2; i++) {
-		tell_word(p[i]->fd, 0);
+		procs_send_word(p[i]->fd, 0);
 		proc_expect(p[i], 0);
 	}
 }
@@ -217,10 +217,10 @@ static int mourner(int fd, int index, void *arg)
 	       ret == -FI_EAGAIN) {
 		fi_cq_read(n.cq, NULL, 0);
 		if (ret == 0 && told++ == 100)
-			tell_word(fd, 0);
+			procs_send_word(fd, 0);
 	}
 	CHECK_MSG(ret == -FI_ECONNRESET, "%s", fi_strerror((int)-ret));
-	tell_word(fd, procs_now());
+	procs_send_word(fd, procs_now());
 	node_close(&n);
 	return 0;
 }
@@ -233,7 +233,7 @@ static uint64_t death_attempt(void *arg)
 	uint64_t since, heard, word;
 
 	procs_join(p, 2);
-	if (hear(p[0]->fd, &word, sizeof(word), 0) == 0) {
+	if (procs_recv(p[0]->fd, &word, sizeof(word), 0) == 0) {
 		while (!proc_ended(p[0], 1000))
 			;
 		if (WEXITSTATUS(p[0]->status) == 77)
@@ -241,9 +241,9 @@ static uint64_t death_attempt(void *arg)
 				   place->flags);
 		proc_expect(p[0], 0);
 	}
-	hear_word(p[1]->fd);
+	procs_recv_word(p[1]->fd);
 	since = proc_kill(p[0]);	/* takes its child with it */
-	heard = hear_word(p[1]->fd);
+	heard = procs_recv_word(p[1]->fd);
 	proc_expect(p[1], 0);
 	return heard > since ? heard - since : 0;
 }

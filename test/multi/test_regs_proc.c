@@ -647,7 +647,7 @@ static void segments_are_sealed(void **state)
 	static const char sim[] = "fifo=8,seed=77";
 	struct hal_mmio *mm = device(sim, 0);
 	struct sim_world *w = sim_mm(mm)->w;
-	struct unit_ear ear;
+	struct unit_capture ear;
 	char ok, text[256];
 
 	(void)state;
@@ -661,9 +661,9 @@ static void segments_are_sealed(void **state)
 		pretended.how = how;
 		pid = child(pretend, &fd);
 		assert_true(read(fd, &ok, 1) == 1 && ok);
-		ear = unit_listen();
+		ear = unit_capture_begin();
 		mm = device(sim, 0);
-		assert_int_equal(unit_heard(&ear, text, sizeof(text)), 0);
+		assert_int_equal(unit_capture_end(&ear, text, sizeof(text)), 0);
 		/* theirs has no version: that was taken, where it may be */
 		assert_int_equal(sim_mm(mm)->b->version,
 				 how == FALSE_NONE ? 0 : SIM_VERSION);

@@ -148,8 +148,8 @@ static void writer_begin(struct writer *w, int fd, int index)
 	w->buf = malloc(PART);
 	CHECK(w->buf != NULL);
 	node_open(&w->n, NODE_ONESIDED);
-	tell_word(fd, 0);
-	hear_word(fd);
+	procs_send_word(fd, 0);
+	procs_recv_word(fd);
 	memcpy(&addr, g_shared->bytes, sizeof(addr));
 	w->to = node_insert(&w->n, &addr);
 }
@@ -231,10 +231,10 @@ static int closes_once(int fd, int index, void *arg)
 	owner_begin(&o, arg);
 	owner_open(&o);
 	mr = node_reg(&o.n, other, sizeof(other), OTHER_KEY);
-	tell_word(fd, 0);
+	procs_send_word(fd, 0);
 	node_idle(&o.n, fd);
 	owner_close(&o);
-	tell_word(fd, 0);
+	procs_send_word(fd, 0);
 	node_idle(&o.n, fd);		/* the others are refused */
 	owner_check(&o, 0);
 	FI(fi_close(&mr->fid));
@@ -249,7 +249,7 @@ static int goes_inside(int fd, int index, void *arg)
 	writer_begin(&w, fd, index);
 	while (writer_step(&w, arg))
 		;
-	tell_word(fd, 0);
+	procs_send_word(fd, 0);
 	node_idle(&w.n, fd);
 	writer_end(&w);
 	return 0;
@@ -264,7 +264,7 @@ static int is_served(int fd, int index, void *arg)
 	(void)arg;
 	writer_begin(&w, fd, index);
 	w.index = 0;			/* that one is short */
-	while (hear(fd, &word, sizeof(word), 0) < 0) {
+	while (procs_recv(fd, &word, sizeof(word), 0) < 0) {
 		CHECK(writer_call(&w, GET, 8, OTHER_KEY) == 0);
 		atomic_fetch_add(&WROTE(2), 1);
 	}
@@ -277,8 +277,8 @@ static struct proc *start_writer(proc_fn fn, const struct plan *plan,
 {
 	struct proc *p = proc_start(fn, (void *)plan, env);
 
-	hear_word(p->fd);
-	tell_word(p->fd, 0);
+	procs_recv_word(p->fd);
+	procs_send_word(p->fd, 0);
 	return p;
 }
 
@@ -302,13 +302,13 @@ static void stopped(const struct plan *plan, bool dies)
 	siginfo_t info;
 	uint64_t was;
 
-	hear_word(owner->fd);
+	procs_recv_word(owner->fd);
 	victim = start_writer(goes_inside, plan, stops);
 	other = start_writer(is_served, plan, asks);
 	CHECK(waitid(P_PID, victim->pid, &info, WSTOPPED | WNOWAIT) == 0);
 	CHECK(info.si_code == CLD_STOPPED);
 	CLOSING = OPEN = 0;
-	tell_word(owner->fd, 0);
+	procs_send_word(owner->fd, 0);
 	while (CLOSING == 0)
 		procs_nap(100);
 	was = WROTE(2);
@@ -317,15 +317,15 @@ static void stopped(const struct plan *plan, bool dies)
 	while (WROTE(2) < was + 10)
 		procs_nap(100);
 	proc_signal(victim, dies ? SIGKILL : SIGCONT);
-	hear_word(owner->fd);
+	procs_recv_word(owner->fd);
 	if (!dies)
-		hear_word(victim->fd);
-	tell_word(other->fd, 0);
+		procs_recv_word(victim->fd);
+	procs_send_word(other->fd, 0);
 	proc_expect(other, 0);		/* while there is an owner to ask */
-	tell_word(owner->fd, 0);
+	procs_send_word(owner->fd, 0);
 	proc_expect(owner, 0);
 	if (!dies) {
-		tell_word(victim->fd, 0);
+		procs_send_word(victim->fd, 0);
 		proc_expect(victim, 0);
 	}
 	while (!proc_ended(victim, 1000))
@@ -360,7 +360,7 @@ static int closes_in_time(int fd, int index, void *arg)
 	(void)index;
 	owner_begin(&o, arg);
 	owner_open(&o);
-	tell_word(fd, 0);
+	procs_send_word(fd, 0);
 	node_idle(&o.n, fd);
 	err = mkstemp(path);
 	CHECK(err >= 0 && kept >= 0);
@@ -371,10 +371,10 @@ static int closes_in_time(int fd, int index, void *arg)
 	CHECK(procs_now() - since >= CLOSE_MS * 1000);
 	CHECK(lines_of(path) == 1);
 	unlink(path);
-	tell_word(fd, 0);
+	procs_send_word(fd, 0);
 	node_idle(&o.n, fd);		/* another peer uses it meanwhile */
 	owner_close(&o);
-	tell_word(fd, 0);
+	procs_send_word(fd, 0);
 	node_idle(&o.n, fd);
 	owner_check(&o, 0);
 	owner_end(&o);
@@ -392,8 +392,8 @@ static int uses_it(int fd, int index, void *arg)
 	writer_begin(&w, fd, index);
 	for (int i = 0; i < 100; i++)
 		CHECK(writer_step(&w, arg));
-	tell_word(fd, 0);
-	while (hear(fd, &word, sizeof(word), 0) < 0)
+	procs_send_word(fd, 0);
+	while (procs_recv(fd, &word, sizeof(word), 0) < 0)
 		writer_step(&w, arg);
 	CHECK(!writer_step(&w, arg));
 	writer_end(&w);
@@ -422,17 +422,17 @@ static int closes_two(int fd, int index, void *arg)
 	owner_begin_with(&o, arg, NODE_SAFE);
 	owner_open(&o);
 	mr = node_reg(&o.n, other, sizeof(other), OTHER_KEY);
-	tell_word(fd, 0);
+	procs_send_word(fd, 0);
 	node_idle(&o.n, fd);
 	CHECK(pthread_create(&thread, NULL, closes_other, mr) == 0);
 	procs_nap(CLOSE_MS * 1000 / 2);
 	CHECK(fi_close(&o.mr->fid) == -FI_EBUSY);
 	pthread_join(thread, NULL);
-	tell_word(fd, 0);
+	procs_send_word(fd, 0);
 	node_idle(&o.n, fd);		/* the access ends */
 	FI(fi_close(&mr->fid));
 	owner_close(&o);
-	tell_word(fd, 0);
+	procs_send_word(fd, 0);
 	node_idle(&o.n, fd);
 	owner_check(&o, 0);
 	owner_end(&o);
@@ -448,7 +448,7 @@ static int asks_once(int fd, int index, void *arg)
 	writer_begin(&w, fd, index);
 	w.index = 0;			/* that one is short */
 	CHECK(writer_call(&w, GET, 8, OTHER_KEY) == 0);
-	tell_word(fd, 0);
+	procs_send_word(fd, 0);
 	node_idle(&w.n, fd);
 	writer_end(&w);
 	return 0;
@@ -463,23 +463,23 @@ static void two_close(const struct plan *plan)
 	struct proc *victim, *other;
 	siginfo_t info;
 
-	hear_word(owner->fd);
+	procs_recv_word(owner->fd);
 	other = start_writer(asks_once, plan, NULL);
-	hear_word(other->fd);
+	procs_recv_word(other->fd);
 	victim = start_writer(goes_inside, plan, stops);
 	CHECK(waitid(P_PID, victim->pid, &info, WSTOPPED | WNOWAIT) == 0);
 	CHECK(info.si_code == CLD_STOPPED);
-	tell_word(owner->fd, 0);
-	hear_word(owner->fd);		/* -FI_EBUSY, twice */
+	procs_send_word(owner->fd, 0);
+	procs_recv_word(owner->fd);	/* -FI_EBUSY, twice */
 	proc_signal(victim, SIGCONT);
-	tell_word(owner->fd, 0);
-	hear_word(owner->fd);		/* closed, both */
-	hear_word(victim->fd);
-	tell_word(owner->fd, 0);
+	procs_send_word(owner->fd, 0);
+	procs_recv_word(owner->fd);	/* closed, both */
+	procs_recv_word(victim->fd);
+	procs_send_word(owner->fd, 0);
 	proc_expect(owner, 0);
-	tell_word(victim->fd, 0);
+	procs_send_word(victim->fd, 0);
 	proc_expect(victim, 0);
-	tell_word(other->fd, 0);
+	procs_send_word(other->fd, 0);
 	proc_expect(other, 0);
 	procs_forget();
 }
@@ -493,28 +493,28 @@ static void too_long(const struct plan *plan, bool dies)
 	struct proc *victim, *other;
 	siginfo_t info;
 
-	hear_word(owner->fd);
+	procs_recv_word(owner->fd);
 	victim = start_writer(goes_inside, plan, stops);
 	CHECK(waitid(P_PID, victim->pid, &info, WSTOPPED | WNOWAIT) == 0);
 	CHECK(info.si_code == CLD_STOPPED);
-	tell_word(owner->fd, 0);
-	hear_word(owner->fd);		/* -FI_EBUSY */
+	procs_send_word(owner->fd, 0);
+	procs_recv_word(owner->fd);	/* -FI_EBUSY */
 	other = start_writer(uses_it, plan, NULL);
-	hear_word(other->fd);
+	procs_recv_word(other->fd);
 	proc_signal(victim, dies ? SIGKILL : SIGCONT);
 	if (dies)
 		while (!proc_ended(victim, 1000))
 			;
-	tell_word(owner->fd, 0);
-	hear_word(owner->fd);		/* closed */
-	tell_word(other->fd, 0);
+	procs_send_word(owner->fd, 0);
+	procs_recv_word(owner->fd);	/* closed */
+	procs_send_word(other->fd, 0);
 	proc_expect(other, 0);
 	if (!dies)
-		hear_word(victim->fd);
-	tell_word(owner->fd, 0);
+		procs_recv_word(victim->fd);
+	procs_send_word(owner->fd, 0);
 	proc_expect(owner, 0);
 	if (!dies) {
-		tell_word(victim->fd, 0);
+		procs_send_word(victim->fd, 0);
 		proc_expect(victim, 0);
 	}
 	procs_forget();
@@ -594,8 +594,8 @@ static int writes_on(int fd, int index, void *arg)
 		if (writer_step(&w, arg) && w.count % 8 == 0)
 			sched_yield();	/* or the owner hardly runs */
 	THERE(w.index) = 0;
-	tell_word(fd, 0);
-	hear_word(fd);
+	procs_send_word(fd, 0);
+	procs_recv_word(fd);
 	writer_end(&w);
 	return 0;
 }
@@ -641,8 +641,8 @@ static int opens_and_closes(int fd, int index, void *arg)
 
 	(void)index;
 	owner_begin(&o, arg);
-	tell_word(fd, 0);
-	for (; hear(fd, &word, sizeof(word), 0) < 0; round++) {
+	procs_send_word(fd, 0);
+	for (; procs_recv(fd, &word, sizeof(word), 0) < 0; round++) {
 		owner_open(&o);
 		each_inside(&o);
 		for (uint32_t k = procs_random(&seed) % 8; k != 0; k--)
@@ -653,7 +653,7 @@ static int opens_and_closes(int fd, int index, void *arg)
 		g_shared->word[19] = round + 1;
 	}
 	ENOUGH = 1;
-	tell_word(fd, 0);
+	procs_send_word(fd, 0);
 	/* a writer may still wait for an answer */
 	node_idle(&o.n, fd);
 	owner_end(&o);
@@ -664,7 +664,7 @@ static struct proc *start_rounds(struct proc **w, const struct plan *plan)
 {
 	struct proc *owner = proc_start(opens_and_closes, (void *)plan, NULL);
 
-	hear_word(owner->fd);
+	procs_recv_word(owner->fd);
 	for (int i = 0; i < WRITERS; i++)
 		w[i] = start_writer(writes_on, plan, NULL);
 	return owner;
@@ -672,14 +672,14 @@ static struct proc *start_rounds(struct proc **w, const struct plan *plan)
 
 static void end_rounds(struct proc *owner, struct proc **w)
 {
-	tell_word(owner->fd, 0);
-	hear_word(owner->fd);
+	procs_send_word(owner->fd, 0);
+	procs_recv_word(owner->fd);
 	for (int i = 0; i < WRITERS; i++)
-		hear_word(w[i]->fd);
-	tell_word(owner->fd, 0);
+		procs_recv_word(w[i]->fd);
+	procs_send_word(owner->fd, 0);
 	proc_expect(owner, 0);
 	for (int i = 0; i < WRITERS; i++) {
-		tell_word(w[i]->fd, 0);
+		procs_send_word(w[i]->fd, 0);
 		proc_expect(w[i], 0);
 	}
 	procs_note("%" PRIu64 " regions closed, %" PRIu64 " good operations",
@@ -755,8 +755,8 @@ static void killed_writers(void)
 			THERE(i) = 0;
 			await_rounds(owner, g_shared->word[19] + 2);
 			proc_restart(w[i], writes_on, (void *)&plans[k], NULL);
-			hear_word(w[i]->fd);
-			tell_word(w[i]->fd, 0);
+			procs_recv_word(w[i]->fd);
+			procs_send_word(w[i]->fd, 0);
 			while (!THERE(i))
 				procs_nap(100);
 		}

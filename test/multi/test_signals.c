@@ -84,11 +84,11 @@ static int stormed(int fd, int index, void *arg)
 	t = traffic_new(&n, &opt);
 	while (traffic_step(t)) {
 		g_shared->word[index] = traffic_received(t);
-		if (hear(fd, &word, sizeof(word), 0) > 0)
+		if (procs_recv(fd, &word, sizeof(word), 0) > 0)
 			traffic_stop(t);
 	}
 	CHECK(procs_threads(getpid()) == threads);
-	tell_word(fd, 0);
+	procs_send_word(fd, 0);
 	node_idle(&n, fd);
 	traffic_free(t);
 	node_close(&n);
@@ -128,12 +128,12 @@ static void storm_with(const char *attach, int flags)
 	}
 	for (int i = 0; i < 3; i++) {
 		proc_signal(p[i], SIGCONT);
-		tell_word(p[i]->fd, 0);
+		procs_send_word(p[i]->fd, 0);
 	}
 	for (int i = 0; i < 3; i++)
-		hear_word(p[i]->fd);
+		procs_recv_word(p[i]->fd);
 	for (int i = 0; i < 3; i++) {
-		tell_word(p[i]->fd, 0);
+		procs_send_word(p[i]->fd, 0);
 		proc_expect(p[i], 0);
 	}
 }
@@ -173,7 +173,7 @@ static int waiter(int fd, int index, void *arg)
 	for (int i = 0; i < 200; i++) {
 		FI(fi_trecv(n.ep, buf, 8, NULL, FI_ADDR_UNSPEC, 1, 0, buf));
 		if (i == 0)
-			tell_word(fd, 0);
+			procs_send_word(fd, 0);
 		CHECK(fi_cq_sread(n.cq, &entry, 1, NULL, -1) == 1);
 		CHECK(entry.op_context == buf && entry.len == 8);
 	}
@@ -190,12 +190,12 @@ static int caller(int fd, int index, void *arg)
 	(void)arg;
 	node_open(&n, 0);
 	node_join(&n, fd);
-	hear_word(fd);
+	procs_recv_word(fd);
 	for (int i = 0; i < 200; i++) {
 		node_send(&n, 0, buf, 8, 1);
 		procs_nap(3000);
 	}
-	hear_word(fd);
+	procs_recv_word(fd);
 	node_close(&n);
 	return 0;
 }
@@ -206,10 +206,10 @@ static void waits(void)
 			      proc_start(caller, NULL, NULL) };
 
 	procs_join(p, 2);
-	hear_word(p[0]->fd);
-	tell_word(p[1]->fd, 0);
+	procs_recv_word(p[0]->fd);
+	procs_send_word(p[1]->fd, 0);
 	proc_expect(p[0], 0);
-	tell_word(p[1]->fd, 0);
+	procs_send_word(p[1]->fd, 0);
 	proc_expect(p[1], 0);
 }
 

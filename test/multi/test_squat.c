@@ -483,12 +483,12 @@ static int client(int fd, int index, void *arg)
 	(void)arg;
 	GSAS(gsas_alloc(1, board_number(0), 0, NULL, &own));
 	GSAS(gsas_write64(own, 5 + (uint64_t)index));
-	tell_word(fd, own);
-	at = hear_word(fd);		/* of the other */
+	procs_send_word(fd, own);
+	at = procs_recv_word(fd);	/* of the other */
 	GSAS(gsas_read64(at, &value));
 	CHECK(value == 5 + (uint64_t)!index);
-	tell_word(fd, 0);
-	hear_word(fd);
+	procs_send_word(fd, 0);
+	procs_recv_word(fd);
 	GSAS(gsas_free(own));		/* or the service stays */
 	return 0;
 }
@@ -501,13 +501,13 @@ static void gsas_meet(void)
 	for (int i = 0; i < 2; i++)
 		p[i] = proc_start(client, NULL, board_env(0));
 	for (int i = 0; i < 2; i++)
-		at[i] = hear_word(p[i]->fd);
+		at[i] = procs_recv_word(p[i]->fd);
 	for (int i = 0; i < 2; i++)
-		tell_word(p[i]->fd, at[!i]);
+		procs_send_word(p[i]->fd, at[!i]);
 	for (int i = 0; i < 2; i++)
-		hear_word(p[i]->fd);
+		procs_recv_word(p[i]->fd);
 	for (int i = 0; i < 2; i++)
-		tell_word(p[i]->fd, 0);
+		procs_send_word(p[i]->fd, 0);
 	for (int i = 0; i < 2; i++)
 		proc_expect(p[i], 0);
 	procs_forget();

@@ -193,7 +193,7 @@ static void test_other_version(void **state)
 	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++) {
 		struct scene s = scene();
 		char text[4096], both[64];
-		struct unit_ear ear = unit_listen();
+		struct unit_capture ear = unit_capture_begin();
 
 		raw_hello_as(s.r, other[i][0], other[i][1]);
 		for (uint64_t end = ep_deadline();
@@ -202,7 +202,7 @@ static void test_other_version(void **state)
 		snprintf(both, sizeof(both), "version %u (%u at least), this "
 			 "provider %d", other[i][0], other[i][1],
 			 UNM_WIRE_VERSION);
-		if (unit_heard(&ear, text, sizeof(text)) != 1 ||
+		if (unit_capture_end(&ear, text, sizeof(text)) != 1 ||
 		    strstr(text, both) == NULL ||
 		    strstr(text, "install the same unimem") == NULL)
 			unit_fail("it said: \"%s\"", text);

@@ -399,7 +399,7 @@ static void test_a_thread_too_many(void **state)
 	const char *profile = getenv("FI_UNIMEM_PROFILE");
 	gsas_addr a = host_alloc(1, 0, 0);
 	pthread_t thread[EXANODE_IFS + 2];
-	struct unit_ear ear;
+	struct unit_capture ear;
 	char text[1024];
 
 	(void)state;
@@ -409,7 +409,7 @@ static void test_a_thread_too_many(void **state)
 	}
 	g_crowd.ready = g_crowd.busy = 0;
 	g_crowd.go = false;
-	ear = unit_listen();
+	ear = unit_capture_begin();
 	/* we have one already */
 	for (int i = 0; i < EXANODE_IFS + 1; i++) {
 		assert_int_equal(pthread_create(&thread[i], NULL, crowd, &a),
@@ -419,7 +419,7 @@ static void test_a_thread_too_many(void **state)
 			pthread_cond_wait(&g_crowd.cond, &g_crowd.lock);
 		pthread_mutex_unlock(&g_crowd.lock);
 	}
-	unit_heard(&ear, text, sizeof(text));
+	unit_capture_end(&ear, text, sizeof(text));
 	assert_int_equal(g_crowd.busy, 2);
 	assert_non_null(strstr(text, "63 of 63"));
 	pthread_mutex_lock(&g_crowd.lock);

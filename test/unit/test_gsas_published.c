@@ -199,14 +199,14 @@ static void one_that_ends(int i)
 	char *argv[] = { "test_gsas_published", number, NULL };
 	posix_spawn_file_actions_t actions;
 	int status, lines, fds[2];
-	struct unit_ear ear;
+	struct unit_capture ear;
 	pid_t pid;
 
 	snprintf(number, sizeof(number), "%d", i);
 	assert_int_equal(pipe(fds), 0);
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_adddup2(&actions, fds[1], STDOUT_FILENO);
-	ear = unit_listen();
+	ear = unit_capture_begin();
 	assert_int_equal(posix_spawn(&pid, "/proc/self/exe", &actions, NULL,
 				     argv, environ), 0);
 	posix_spawn_file_actions_destroy(&actions);
@@ -214,7 +214,7 @@ static void one_that_ends(int i)
 	assert_true(read(fds[0], out, sizeof(out) - 1) >= 0);
 	close(fds[0]);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
-	lines = unit_heard(&ear, text, sizeof(text));
+	lines = unit_capture_end(&ear, text, sizeof(text));
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), EXIT_FAILURE);
 	assert_int_equal(lines, 1);

@@ -93,7 +93,7 @@ static void test_trap3_all_capabilities_without_asking(void **state)
 static void test_trap3_prov_name_is_left_to_libfabric(void **state)
 {
 	struct fi_info *info = offer(NULL), *hints;
-	struct unit_ear ear;
+	struct unit_capture ear;
 	char text[64];
 	int ret;
 
@@ -105,9 +105,9 @@ static void test_trap3_prov_name_is_left_to_libfabric(void **state)
 
 	hints = fi_allocinfo();
 	hints->fabric_attr->prov_name = strdup("unimem");
-	ear = unit_listen();		/* layers that do not want us */
+	ear = unit_capture_begin();	/* layers that do not want us */
 	ret = fi_getinfo(EP_VERSION, NULL, NULL, 0, hints, &info);
-	unit_heard(&ear, text, sizeof(text));
+	unit_capture_end(&ear, text, sizeof(text));
 	assert_int_equal(ret, 0);
 	assert_string_equal(info->fabric_attr->prov_name, "unimem");
 	assert_null(info->next);
@@ -369,15 +369,15 @@ static void test_refusals_are_told_in_one_line(void **state)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct fi_info *hints = fi_allocinfo(), *info;
 		const char *field = strrchr(bad[i].says, '>');
-		struct unit_ear ear;
+		struct unit_capture ear;
 		char text[4096];
 		int ret, said;
 
 		field = field != NULL ? field + 1 : bad[i].says;
 		bad[i].set(hints);
-		ear = unit_listen();
+		ear = unit_capture_begin();
 		ret = ask(EP_VERSION, hints, &info);
-		said = unit_heard(&ear, text, sizeof(text));
+		said = unit_capture_end(&ear, text, sizeof(text));
 		if (ret != -FI_ENODATA || said != 1 ||
 		    strstr(text, field) == NULL ||
 		    strstr(text, "asked") == NULL ||
@@ -425,13 +425,13 @@ static void test_refusals_name_values(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		struct fi_info *hints = fi_allocinfo(), *info;
-		struct unit_ear ear;
+		struct unit_capture ear;
 		char text[4096];
 
 		t[i].set(hints);
-		ear = unit_listen();
+		ear = unit_capture_begin();
 		ask(EP_VERSION, hints, &info);
-		unit_heard(&ear, text, sizeof(text));
+		unit_capture_end(&ear, text, sizeof(text));
 		if (strstr(text, t[i].says) == NULL)
 			unit_fail("\"%s\" is not in \"%s\"", t[i].says, text);
 		fi_freeinfo(hints);
@@ -752,7 +752,7 @@ int main(int argc, char **argv)
 			test_mistakes_in_parameters_are_told_in_one_line),
 		cmocka_unit_test(test_other_hosts_may_be_boards),
 	};
-	struct unit_ear ear;
+	struct unit_capture ear;
 	struct fi_info *info;
 	char text[64];
 	int ret;
@@ -765,9 +765,9 @@ int main(int argc, char **argv)
 	setenv("FI_LOG_LEVEL", "info", 1);
 	setenv("FI_LOG_PROV", "unimem", 1);
 	/* libfabric reads these at its first call, and has much to say */
-	ear = unit_listen();
+	ear = unit_capture_begin();
 	ret = fi_getinfo(EP_VERSION, NULL, NULL, 0, NULL, &info);
-	unit_heard(&ear, text, sizeof(text));
+	unit_capture_end(&ear, text, sizeof(text));
 	if (ret != 0) {
 		printf("libfabric does not find the provider: "
 		       "FI_PROVIDER_PATH?\n");

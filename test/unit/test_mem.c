@@ -92,12 +92,12 @@ static void test_nonsense_is_refused(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
-		struct unit_ear ear = unit_listen();
+		struct unit_capture ear = unit_capture_begin();
 		void *addr = NULL;
 		int ret = g_ops->alloc(domain, t[i].bytes, t[i].align,
 				       t[i].flags, &addr);
 
-		assert_int_equal(unit_heard(&ear, text, sizeof(text)), 1);
+		assert_int_equal(unit_capture_end(&ear, text, sizeof(text)), 1);
 		assert_int_equal(ret, t[i].ret);
 		assert_null(addr);
 		if (strstr(text, t[i].word) == NULL)
@@ -107,10 +107,10 @@ static void test_nonsense_is_refused(void **state)
 	for (int i = 0; i < 7; i++) {
 		void *const bad[] = { NULL, block, block + 64, e, &ep_now,
 				      big + 64, big + 33 * MIB };
-		struct unit_ear ear = unit_listen();
+		struct unit_capture ear = unit_capture_begin();
 		int ret = g_ops->free(domain, bad[i]);
 
-		assert_int_equal(unit_heard(&ear, text, sizeof(text)), 1);
+		assert_int_equal(unit_capture_end(&ear, text, sizeof(text)), 1);
 		assert_int_equal(ret, -FI_EINVAL);
 	}
 	put(domain, big);
@@ -377,16 +377,16 @@ static void test_close_with_blocks_in_use(void **state)
 	struct ep *e = ep_open(NULL);
 	unsigned fds = open_files(), maps = mappings();
 	struct fid_domain *domain = domain_open(e);
-	struct unit_ear ear;
+	struct unit_capture ear;
 	char text[256];
 
 	(void)state;
 	for (int i = 0; i < 20; i++)
 		get(domain, i * MIB + 1, 0);
 	get(domain, 70 * MIB, 0);
-	ear = unit_listen();
+	ear = unit_capture_begin();
 	assert_int_equal(fi_close(&domain->fid), 0);
-	assert_int_equal(unit_heard(&ear, text, sizeof(text)), 0);
+	assert_int_equal(unit_capture_end(&ear, text, sizeof(text)), 0);
 	assert_int_equal(open_files(), fds);
 	assert_int_equal(mappings(), maps);
 	ep_close(e);
@@ -404,7 +404,7 @@ static void test_a_limit_is_an_error(void **state)
 	struct fid_domain *domain;
 	struct rlimit lim;
 	uint8_t *p, *q;
-	struct unit_ear ear;
+	struct unit_capture ear;
 	void *addr = NULL;
 	char text[1024];
 	int ret;
@@ -415,7 +415,7 @@ static void test_a_limit_is_an_error(void **state)
 		skip();			/* of files' sizes no other knows */
 	domain = domain_open(e);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &lim), 0);
-	ear = unit_listen();
+	ear = unit_capture_begin();
 	lim.rlim_cur = MIB;
 	setrlimit(RLIMIT_FSIZE, &lim);
 	p = get(domain, 100000, 0);
@@ -423,7 +423,7 @@ static void test_a_limit_is_an_error(void **state)
 	ret = g_ops->alloc(domain, MIB + 1, 0, 0, &addr);
 	lim.rlim_cur = lim.rlim_max;
 	setrlimit(RLIMIT_FSIZE, &lim);
-	assert_int_equal(unit_heard(&ear, text, sizeof(text)), 1);
+	assert_int_equal(unit_capture_end(&ear, text, sizeof(text)), 1);
 	assert_int_equal(ret, -FI_ENOMEM);
 	assert_non_null(strstr(text, "1048577"));
 	assert_non_null(strstr(text, "RLIMIT_FSIZE"));
@@ -451,7 +451,7 @@ static void test_small_board(void **state)
 	e = ep_open(NULL);
 	domain = domain_open(e);
 	for (int round = 0; round < 3; round++) {
-		struct unit_ear ear = unit_listen();
+		struct unit_capture ear = unit_capture_begin();
 		char line[512];
 		void *addr;
 		int n = 0;
@@ -461,7 +461,7 @@ static void test_small_board(void **state)
 			p[n] = addr;
 			memset(p[n++], round, BYTES);
 		}
-		assert_int_equal(unit_heard(&ear, line, sizeof(line)), 1);
+		assert_int_equal(unit_capture_end(&ear, line, sizeof(line)), 1);
 		/* all of it, in whatever pieces, every time */
 		assert_in_range(n, 14 * MIB / BYTES, 15 * MIB / BYTES);
 		assert_true(round == 0 || n == had);
@@ -479,13 +479,13 @@ static void test_small_board(void **state)
 
 static int child(struct fid_domain *domain, uint8_t *p)
 {
-	struct unit_ear ear = unit_listen();
+	struct unit_capture ear = unit_capture_begin();
 	struct fi_unimem_mem_attr a;
 	void *addr = NULL;
 	char text[512];
 	int ret = g_ops->alloc(domain, 4711, 0, 0, &addr);
 
-	if (unit_heard(&ear, text, sizeof(text)) != 1 || addr != NULL ||
+	if (unit_capture_end(&ear, text, sizeof(text)) != 1 || addr != NULL ||
 	    strstr(text, "4711") == NULL || strstr(text, "fork") == NULL)
 		return 1;
 	if (ret != -FI_EPERM)
@@ -558,14 +558,14 @@ static void begin(pthread_t *thread, struct fid_domain *domain)
 /* It is refused, in a line of its own. */
 static void end(pthread_t thread)
 {
-	struct unit_ear ear = unit_listen();
+	struct unit_capture ear = unit_capture_begin();
 	char text[1024];
 	void *ret;
 	int lines;
 
 	g_leave = true;
 	pthread_join(thread, &ret);
-	lines = unit_heard(&ear, text, sizeof(text));
+	lines = unit_capture_end(&ear, text, sizeof(text));
 	assert_int_equal(lines, 1);
 	assert_int_equal((intptr_t)ret, -FI_ENOMEM);
 }

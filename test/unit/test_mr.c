@@ -372,17 +372,17 @@ static void test_no_random_numbers(void **state)
 {
 	struct ep *e = open_mode(FI_MR_PROV_KEY);
 	struct fid_mr *mr;
-	struct unit_ear ear;
+	struct unit_capture ear;
 	char text[256];
 	int ret, said;
 
 	(void)state;
 	EP_NEEDS_INSIDE();
-	ear = unit_listen();
+	ear = unit_capture_begin();
 	draw_fails = true;
 	ret = reg(e, some, 8, 0, &mr);
 	draw_fails = false;
-	said = unit_heard(&ear, text, sizeof(text));
+	said = unit_capture_end(&ear, text, sizeof(text));
 	assert_int_equal(ret, -FI_EIO);
 	assert_null(mr);
 	assert_int_equal(said, 1);

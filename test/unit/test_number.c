@@ -32,25 +32,25 @@ static void test_taken_once(void **state)
 	struct ep *a = open_at(number());
 	struct hal_addr name = name_of(a);
 	struct fi_info *info = NULL;
-	struct unit_ear ear;
+	struct unit_capture ear;
 	struct fid_ep *ep;
 	char text[256];
 
 	(void)state;
 	assert_int_equal(name.iface, strtol(number(), NULL, 10));
-	ear = unit_listen();
+	ear = unit_capture_begin();
 	assert_int_equal(fi_endpoint(a->domain, a->info, &ep, NULL),
 			 -FI_EADDRINUSE);
-	assert_int_equal(unit_heard(&ear, text, sizeof(text)), 1);
+	assert_int_equal(unit_capture_end(&ear, text, sizeof(text)), 1);
 	assert_non_null(strstr(text, number()));
 	/* also by the provider's own form */
 	snprintf(text, sizeof(text), "unimem://%u:%u", name.board, name.iface);
 	assert_int_equal(ep_getinfo_at(text, "9228", FI_SOURCE, NULL, &info),
 			 0);
-	ear = unit_listen();
+	ear = unit_capture_begin();
 	assert_int_equal(fi_endpoint(a->domain, info, &ep, NULL),
 			 -FI_EADDRINUSE);
-	unit_heard(&ear, text, sizeof(text));
+	unit_capture_end(&ear, text, sizeof(text));
 	ep_close(a);
 	a = ep_open(NULL);
 	assert_int_equal(fi_endpoint(a->domain, info, &ep, NULL), 0);

@@ -330,14 +330,14 @@ static void first_contact(struct quiet *q, int fd)
 {
 	if (q->n.self == 0) {
 		send_one(q);		/* connects, looks at nothing */
-		tell_word(fd, 0);
-		hear_word(fd);
+		procs_send_word(fd, 0);
+		procs_recv_word(fd);
 	} else {
-		hear_word(fd);
+		procs_recv_word(fd);
 		while (q->got == 0)	/* accepts, at its first look */
 			progress(q);
 		send_one(q);
-		tell_word(fd, 0);
+		procs_send_word(fd, 0);
 	}
 	while (q->got == 0)
 		progress(q);
@@ -353,9 +353,9 @@ static void fall_behind(struct quiet *q, int fd)
 		if (q->n.self != away) {
 			while (q->sent < all)
 				send_one(q);
-			tell_word(fd, 0);
+			procs_send_word(fd, 0);
 		} else {
-			hear_word(fd);
+			procs_recv_word(fd);
 		}
 	}
 	while ((q->got < all || q->tx_done < all) && q->wrong == NULL)
@@ -452,14 +452,14 @@ static void quiet(const struct kind *kind)
 	for (int i = 0; i < 2; i++)
 		p[i] = proc_start(peer, (void *)kind, env);
 	procs_join(p, 2);
-	hear_word(p[0]->fd);		/* sent, and not looked */
-	tell_word(p[1]->fd, 0);
-	hear_word(p[1]->fd);		/* looked, and answered */
-	tell_word(p[0]->fd, 0);
-	hear_word(p[1]->fd);		/* sent to one who was away */
-	tell_word(p[0]->fd, 0);
-	hear_word(p[0]->fd);		/* and in turn */
-	tell_word(p[1]->fd, 0);
+	procs_recv_word(p[0]->fd);	/* sent, and not looked */
+	procs_send_word(p[1]->fd, 0);
+	procs_recv_word(p[1]->fd);	/* looked, and answered */
+	procs_send_word(p[0]->fd, 0);
+	procs_recv_word(p[1]->fd);	/* sent to one who was away */
+	procs_send_word(p[0]->fd, 0);
+	procs_recv_word(p[0]->fd);	/* and in turn */
+	procs_send_word(p[1]->fd, 0);
 	judge(p[0]);
 	judge(p[1]);
 	done = g_shared->word[MESSAGES];

@@ -467,7 +467,7 @@ static void test_a_counter_that_cannot_wait_for_all(void **state)
 	struct fid_mr *mr;
 	char text[512], mem[8];
 	struct unm_wait *wait;
-	struct unit_ear ear;
+	struct unit_capture ear;
 	int epfd, null;
 	struct ep *e;
 
@@ -486,12 +486,12 @@ static void test_a_counter_that_cannot_wait_for_all(void **state)
 	work.op.cntr = &op;
 	epfd = wait->epfd;
 	wait->epfd = null;
-	ear = unit_listen();
+	ear = unit_capture_begin();
 	assert_int_equal(fi_mr_bind(mr, &cntr->fid, FI_REMOTE_WRITE),
 			 -FI_EINVAL);
 	assert_int_equal(fi_control(&e->domain->fid, FI_QUEUE_WORK, &work),
 			 -FI_EINVAL);
-	assert_int_equal(unit_heard(&ear, text, sizeof(text)), 2);
+	assert_int_equal(unit_capture_end(&ear, text, sizeof(text)), 2);
 	assert_non_null(strstr(text, "cannot wait for a descriptor"));
 	wait->epfd = epfd;
 	close(null);
