@@ -9,9 +9,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "hal/dev/hal_dev.h"
@@ -21,59 +19,7 @@
 #define TICK_IDLE_NS	20000000	/* asleep: who lives */
 #define SERVICE_PACKETS	256u
 
-/* ---- Small things ------------------------------------------------------ */
-
-uint64_t dev_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
-uint64_t dev_random(void)
-{
-	uint64_t val = 0;
-
-	while (val == 0)
-		if (getrandom(&val, sizeof(val), 0) != (ssize_t)sizeof(val))
-			val = 0;
-	return val;
-}
-
 /* ---- Device ------------------------------------------------------------ */
-
-/* One line: what, where, which command fixes it. */
-int dev_explain_open(const struct hal_dev *dev, uint32_t board, int err)
-{
-	char node[96];
-
-	if (dev_platform_node(&dev->platform, board, node, sizeof(node)) != 0)
-		snprintf(node, sizeof(node), "%s", dev->platform.node);
-	switch (err) {
-	case -ENOENT:
-	case -ENXIO:
-	case -ENODEV:
-		hal_log(0, "FI_UNIMEM_HAL=%s: no kernel device %s: load the "
-			"board's driver (modprobe unimem), name its node in "
-			"FI_UNIMEM_DEV, or use FI_UNIMEM_HAL=emu",
-			dev->io->backend, node);
-		break;
-	case -EACCES:
-	case -EPERM:
-		hal_log(0, "not allowed to open %s: join the group that \"ls "
-			"-l %s\" shows (usermod -aG), or have a udev rule "
-			"set it", node, node);
-		break;
-	default:
-		hal_log(0, "cannot open %s: %s%s", node, strerror(-err),
-			err == -EMFILE ? " (RLIMIT_NOFILE): raise it with "
-			"ulimit -n" : ": dmesg shows the driver's reason; "
-			"FI_UNIMEM_HAL=emu does without boards");
-	}
-	return err == -EMFILE ? -FI_EMFILE :
-	       err == -ENOMEM ? -FI_ENOMEM : -FI_ENODEV;
-}
 
 static int read_info(struct hal_dev *dev, struct hal_mmio *mm,
 		     struct hal_kdev_info *info)

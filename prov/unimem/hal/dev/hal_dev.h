@@ -3,6 +3,7 @@
  * hal_dev.h - the device backend's own structures; private to hal_dev*.c.
  *
  *   hal_dev.c         device and interfaces: opening, service, sleeping
+ *   hal_dev_util.c    clock, random numbers
  *   hal_dev_conf.c    the platform file
  *   hal_dev_pkt.c     packets: packetizer, queues, mailbox
  *   hal_dev_check.c   does the packetizer transmit, is the mailbox sane
@@ -334,8 +335,8 @@ static inline bool dev_silent(const struct dev_peer *peer)
 /* hal_dev.c */
 int dev_open_with(const struct hal_ops *ops, const struct hal_mmio_ops *io,
 		  const struct hal_params *params, struct hal **hal);
-/* Says why a board's device cannot be opened; returns the HAL's error. */
-int dev_explain_open(const struct hal_dev *dev, uint32_t board, int err);
+
+/* hal_dev_util.c */
 uint64_t dev_now(void);				/* ns */
 uint64_t dev_random(void);			/* never 0 */
 
@@ -345,6 +346,8 @@ int dev_platform_probe(const struct hal_params *params,
 const char *dev_platform_file(const struct hal_params *params);
 int dev_platform_node(const struct hal_platform *platform, uint32_t board,
 		      char *out, size_t room);
+/* Says why a board's device cannot be opened; returns the HAL's error. */
+int dev_explain_open(const struct hal_dev *dev, uint32_t board, int err);
 void dev_explain_map(const struct hal_dev *dev, enum hal_kdev_block which,
 		     int err);
 

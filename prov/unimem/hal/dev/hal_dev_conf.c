@@ -273,6 +273,38 @@ int dev_platform_node(const struct hal_platform *pf, uint32_t board, char *out,
 
 /* ---- What cannot be had ------------------------------------------------ */
 
+/* One line: what, where, which command fixes it. */
+int dev_explain_open(const struct hal_dev *dev, uint32_t board, int err)
+{
+	char node[96];
+
+	if (dev_platform_node(&dev->platform, board, node, sizeof(node)) != 0)
+		snprintf(node, sizeof(node), "%s", dev->platform.node);
+	switch (err) {
+	case -ENOENT:
+	case -ENXIO:
+	case -ENODEV:
+		hal_log(0, "FI_UNIMEM_HAL=%s: no kernel device %s: load the "
+			"board's driver (modprobe unimem), name its node in "
+			"FI_UNIMEM_DEV, or use FI_UNIMEM_HAL=emu",
+			dev->io->backend, node);
+		break;
+	case -EACCES:
+	case -EPERM:
+		hal_log(0, "not allowed to open %s: join the group that \"ls "
+			"-l %s\" shows (usermod -aG), or have a udev rule "
+			"set it", node, node);
+		break;
+	default:
+		hal_log(0, "cannot open %s: %s%s", node, strerror(-err),
+			err == -EMFILE ? " (RLIMIT_NOFILE): raise it with "
+			"ulimit -n" : ": dmesg shows the driver's reason; "
+			"FI_UNIMEM_HAL=emu does without boards");
+	}
+	return err == -EMFILE ? -FI_EMFILE :
+	       err == -ENOMEM ? -FI_ENOMEM : -FI_ENODEV;
+}
+
 /* One line for a page of registers that is not to be mapped: what, where,
  * which command fixes it. */
 void dev_explain_map(const struct hal_dev *dev, enum hal_kdev_block which,
