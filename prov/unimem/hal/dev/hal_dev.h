@@ -9,6 +9,7 @@
  *   hal_dev_check.c   does the packetizer transmit, is the mailbox sane
  *   hal_dev_conn.c    connecting and accepting, receive space, words back
  *   hal_dev_peer.c    peers: events, who lives, ends
+ *   hal_dev_region.c  memory held and mapped
  *   hal_dev_mem.c     dmable memory, routes to that of peers
  *   hal_dev_dma.c     transfers
  *   hal_dev_engine.c  the cDMA engine where its registers are ours
@@ -418,13 +419,16 @@ int dev_stored(struct dev_peer *peer, const struct hal_mmio_map *map);
 void dev_look_around(struct dev_if *dif);
 void dev_bury(struct dev_if *dif);
 
-/* hal_dev_mem.c */
+/* hal_dev_region.c */
 int dev_region_alloc(struct hal_mmio *mm, uint32_t board, uint64_t bytes,
 		     uint64_t secret, uint64_t to, struct dev_region *region);
 int dev_region_import(struct hal_mmio *mm, uint64_t ref, uint64_t secret,
 		      struct dev_region *region, struct hal_kdev_import *imp);
 void dev_region_abandon(struct hal_mmio *mm, struct dev_region *region);
 void dev_region_drop(struct dev_region *region);
+void dev_hold_drop(struct hal_mmio *mm, uint32_t hold);
+
+/* hal_dev_mem.c */
 int dev_mem_alloc(struct hal *hal, int board, size_t bytes,
 		  struct hal_mem **mem, void **addr);
 void dev_mem_free(struct hal_mem *mem);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_dev_mem.c - memory of the driver's: regions held and mapped, dmable
- * memory of the process, routes to that of peers.
+ * hal_dev_mem.c - dmable memory of the process, routes to that of peers.
  *
  * The driver counts generations and holds; what it refuses is stale. A route is
  * kept when its last import is released, as setting one up takes more than
@@ -21,88 +20,12 @@
 #define ASKED_NS	UINT64_C(100000000)	/* not asked for again: who
 						 * wanted it may have left */
 
-/* ---- Regions ----------------------------------------------------------- */
+/* ---- Own dmable memory ------------------------------------------------- */
 
 static uint64_t whole_pages(uint64_t bytes)
 {
 	return (bytes + DEV_PAGE - 1) & ~(uint64_t)(DEV_PAGE - 1);
 }
-
-static void drop_hold(struct hal_mmio *mm, uint32_t hold)
-{
-	struct hal_kdev_hold h = { .hold = hold };
-
-	mm->ops->ioctl(mm, HAL_KDEV_IO_DROP, &h);
-}
-
-static int region_map(struct hal_mmio *mm, uint64_t map_off, uint64_t bytes,
-		      struct dev_region *region)
-{
-	int ret;
-
-	ret = mm->ops->map(mm, map_off, bytes, &region->map);
-	if (ret != 0) {
-		drop_hold(mm, region->hold);
-		memset(region, 0, sizeof(*region));
-		return ret;
-	}
-	region->mm = mm;
-	return 0;
-}
-
-int dev_region_alloc(struct hal_mmio *mm, uint32_t board, uint64_t bytes,
-		     uint64_t secret, uint64_t to, struct dev_region *region)
-{
-	struct hal_kdev_alloc a = {
-		.bytes = bytes, .secret = secret, .to = to, .board = board,
-	};
-	int ret;
-
-	ret = mm->ops->ioctl(mm, HAL_KDEV_IO_ALLOC, &a);
-	if (ret != 0)
-		return ret;
-	region->ref = a.ref;
-	region->hold = a.hold;
-	return region_map(mm, a.map_off, a.bytes, region);
-}
-
-int dev_region_import(struct hal_mmio *mm, uint64_t ref, uint64_t secret,
-		      struct dev_region *region, struct hal_kdev_import *imp)
-{
-	int ret;
-
-	memset(imp, 0, sizeof(*imp));
-	imp->ref = ref;
-	imp->secret = secret;
-	imp->hold = region->hold;
-	ret = mm->ops->ioctl(mm, HAL_KDEV_IO_IMPORT, imp);
-	if (ret == 0 || ret == -EAGAIN)
-		region->hold = imp->hold;
-	if (ret != 0)
-		return ret;
-	region->ref = ref;
-	return region_map(mm, imp->map_off, imp->bytes, region);
-}
-
-/* An import that said -EAGAIN is asked for no more. */
-void dev_region_abandon(struct hal_mmio *mm, struct dev_region *region)
-{
-	if (region->mm != NULL || region->hold == 0)
-		return;
-	drop_hold(mm, region->hold);
-	region->hold = 0;
-}
-
-void dev_region_drop(struct dev_region *region)
-{
-	if (region->mm == NULL)
-		return;
-	region->mm->ops->unmap(&region->map);
-	drop_hold(region->mm, region->hold);
-	memset(region, 0, sizeof(*region));
-}
-
-/* ---- Own dmable memory ------------------------------------------------- */
 
 int dev_mem_alloc(struct hal *hal, int board, size_t bytes,
 		  struct hal_mem **out, void **addr)
@@ -208,7 +131,7 @@ static void rmem_drop(struct hal_rmem **at)
 
 	*at = rmem->next;
 	if (rmem->hold != 0)
-		drop_hold(dev_if(rmem->peer->p.hif)->mm, rmem->hold);
+		dev_hold_drop(dev_if(rmem->peer->p.hif)->mm, rmem->hold);
 	free(rmem);
 }
 

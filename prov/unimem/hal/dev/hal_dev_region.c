@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_dev_region.c - regions: memory that the driver allocates or imports for
+ * an open kernel device, and maps.
+ *
+ * A struct dev_region is one hold of the driver (hal_kdev.h: ALLOC, IMPORT,
+ * DROP) and its mapping. Callers own the structure. What regions are used for
+ * is decided elsewhere: pages of a connection by hal_dev_conn.c, dmable memory
+ * by hal_dev_mem.c, descriptors of the engine by hal_dev_engine.c.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <string.h>
+
+#include "hal/dev/hal_dev.h"
+
+void dev_hold_drop(struct hal_mmio *mm, uint32_t hold)
+{
+	struct hal_kdev_hold h = { .hold = hold };
+
+	mm->ops->ioctl(mm, HAL_KDEV_IO_DROP, &h);
+}
+
+static int region_map(struct hal_mmio *mm, uint64_t map_off, uint64_t bytes,
+		      struct dev_region *region)
+{
+	int ret;
+
+	ret = mm->ops->map(mm, map_off, bytes, &region->map);
+	if (ret != 0) {
+		dev_hold_drop(mm, region->hold);
+		memset(region, 0, sizeof(*region));
+		return ret;
+	}
+	region->mm = mm;
+	return 0;
+}
+
+int dev_region_alloc(struct hal_mmio *mm, uint32_t board, uint64_t bytes,
+		     uint64_t secret, uint64_t to, struct dev_region *region)
+{
+	struct hal_kdev_alloc a = {
+		.bytes = bytes, .secret = secret, .to = to, .board = board,
+	};
+	int ret;
+
+	ret = mm->ops->ioctl(mm, HAL_KDEV_IO_ALLOC, &a);
+	if (ret != 0)
+		return ret;
+	region->ref = a.ref;
+	region->hold = a.hold;
+	return region_map(mm, a.map_off, a.bytes, region);
+}
+
+int dev_region_import(struct hal_mmio *mm, uint64_t ref, uint64_t secret,
+		      struct dev_region *region, struct hal_kdev_import *imp)
+{
+	int ret;
+
+	memset(imp, 0, sizeof(*imp));
+	imp->ref = ref;
+	imp->secret = secret;
+	imp->hold = region->hold;
+	ret = mm->ops->ioctl(mm, HAL_KDEV_IO_IMPORT, imp);
+	if (ret == 0 || ret == -EAGAIN)
+		region->hold = imp->hold;
+	if (ret != 0)
+		return ret;
+	region->ref = ref;
+	return region_map(mm, imp->map_off, imp->bytes, region);
+}
+
+/* An import that said -EAGAIN is asked for no more. */
+void dev_region_abandon(struct hal_mmio *mm, struct dev_region *region)
+{
+	if (region->mm != NULL || region->hold == 0)
+		return;
+	dev_hold_drop(mm, region->hold);
+	region->hold = 0;
+}
+
+void dev_region_drop(struct dev_region *region)
+{
+	if (region->mm == NULL)
+		return;
+	region->mm->ops->unmap(&region->map);
+	dev_hold_drop(region->mm, region->hold);
+	memset(region, 0, sizeof(*region));
+}
