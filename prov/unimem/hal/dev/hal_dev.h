@@ -8,7 +8,9 @@
  *   hal_dev_pkt.c     packets: packetizer, queues, mailbox
  *   hal_dev_check.c   does the packetizer transmit, is the mailbox sane
  *   hal_dev_conn.c    connecting and accepting, receive space, words back
- *   hal_dev_peer.c    peers: events, who lives, ends
+ *   hal_dev_table.c   which peers are alive, marks of those that end
+ *   hal_dev_peer.c    peers: lists, events
+ *   hal_dev_life.c    peers: polling, ends
  *   hal_dev_region.c  memory held and mapped
  *   hal_dev_mem.c     dmable memory, routes to that of peers
  *   hal_dev_dma.c     transfers
@@ -376,7 +378,6 @@ int dev_rx_pending(struct dev_if *dif);
 void dev_echo_settled(struct dev_if *dif, uint64_t answer, bool echo);
 void dev_echo_came(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS]);
 void dev_echo_run(struct dev_if *dif);
-void dev_cut_all(struct dev_if *dif);
 /* Learn what an empty mailbox reads as; -FI_EIO after a line. */
 int dev_mbox_learn(struct dev_if *dif);
 /* A word was read that begins no packet and is not that pattern. False: do not
@@ -404,18 +405,24 @@ struct dev_peer *dev_peer_find(struct dev_if *dif, const struct hal_addr *addr);
 int dev_peer_new(struct dev_if *dif, const struct hal_addr *addr,
 		 uint64_t identity, struct dev_peer **peer);
 void dev_peer_drop(struct dev_peer *peer);
-void dev_peer_free(struct hal_peer *hp);
 void dev_peer_forget(struct dev_peer *peer);	/* in a forked child */
-void dev_doom(struct dev_peer *peer, int status);
-void dev_cut(struct dev_peer *peer);
-bool dev_late(const struct dev_peer *peer);
 int dev_inbound_reserve(struct dev_if *dif);
 void dev_event(struct dev_peer *peer, enum hal_event_type type, int status);
 int dev_take_events(struct dev_if *dif, struct hal_event *ev, int max);
+
+/* hal_dev_table.c */
+void dev_doom(struct dev_peer *peer, int status);
+void dev_cut(struct dev_peer *peer);
+void dev_cut_all(struct dev_if *dif);
+bool dev_late(const struct dev_peer *peer);
 int dev_holder(struct dev_if *dif, uint32_t board, uint32_t iface,
 	       struct hal_kdev_entry *entry);
 int dev_holds(struct dev_peer *peer);
+void dev_gone(struct dev_peer *peer);
 int dev_stored(struct dev_peer *peer, const struct hal_mmio_map *map);
+
+/* hal_dev_life.c */
+void dev_peer_free(struct hal_peer *hp);
 void dev_look_around(struct dev_if *dif);
 void dev_bury(struct dev_if *dif);
 

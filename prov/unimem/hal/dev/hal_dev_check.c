@@ -37,14 +37,6 @@ static bool drained(struct dev_if *dif)
 	return dev_mbox_run(dif, dif->info.fifo_words) < dif->info.fifo_words;
 }
 
-/* This interface can send, or receive, nothing: end every connection. */
-void dev_cut_all(struct dev_if *dif)
-{
-	for (struct dev_peer *p = dif->peers; p != NULL; p = p->next)
-		if (!p->p.dead)
-			dev_cut(p);
-}
-
 /* Nothing that was sent lately has left this board. */
 static void mute(struct dev_if *dif)
 {

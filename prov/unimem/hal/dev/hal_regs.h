@@ -18,7 +18,7 @@
 #define HAL_REG_IF_SERVICE	0u	/* the atomic service's [D 2.2.3] */
 #define HAL_REG_BOARDS_MAX	64u	/* 39:34 of a destination; ours */
 
-/* ---- vmbox: mailbox interface pages (MIF) ----------------------------- */
+/* ---- vmbox: mailbox interface pages (MIF) ------------------------------ */
 
 /* FIFO n, from the vmbox's base [D 5.1.1, figure 13] */
 #define HAL_MIF_PAGE(n)		((uint32_t)(n) * HAL_REG_PAGE)

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_dev_life.c - polls the peers of an interface: which have accepted, which
+ * have ended; and tears down those that ended.
+ *
+ * Nothing signals that a peer has accepted, stored or ended. Each service polls
+ * a few peers in turn (dev_look_around()); at fixed times it also looks peers up
+ * in the table of holders (hal_dev_table.c). A peer that is marked as ending is
+ * declared dead once all that it sent has arrived (dev_bury()). The user of the
+ * interface ends a peer by dev_peer_free().
+ */
+#define _GNU_SOURCE
+#include <unistd.h>
+
+#include "hal/dev/hal_dev.h"
+
+#define LOOK_PEERS	16		/* per service */
+#define LIFE_NS		50000		/* between two looks at a table */
+#define LIFE_PEERS	256		/* of them at once, after a sleep */
+
+/* ---- Who lives --------------------------------------------------------- */
+
+/* Is its interface still its own? */
+static void check_life(struct dev_if *dif, struct dev_peer *peer)
+{
+	if (peer->gone || peer->p.dead || dev_holds(peer) != 0)
+		return;
+	/* its last packets are looked for after this */
+	dif->io->status_before_memory(dif->mm);
+	dev_gone(peer);
+}
+
+/* Has the receiver accepted us, or gone? */
+static void check_back(struct dev_peer *peer)
+{
+	struct dev_back *back = dev_back(peer);
+	uint64_t answer;
+
+	/* nothing is read that these order */
+	answer = atomic_load_explicit(&back->answer, memory_order_relaxed);
+	if (answer == DEV_ANSWER_WELCOME) {
+		if (!peer->told_out && peer->p.tx.open) {
+			peer->told_out = true;
+			dev_event(peer, HAL_EV_CONNECTED, 0);
+		}
+	} else if (answer != DEV_ANSWER_NONE && !peer->told_out) {
+		hal_log(answer != DEV_ANSWER_VERSION, "interface %u:%u refuses "
+			"the connection: %s", peer->p.addr.board,
+			peer->p.addr.iface, answer == DEV_ANSWER_VERSION ?
+			"another version or platform file" :
+			"it could not take it");
+		/* it may be connected to us: dev_peer_free() tells it */
+		peer->cut = true;
+		dev_doom(peer, -FI_ECONNREFUSED);
+		return;
+	}
+	if (atomic_load_explicit(&back->back.closed,
+				 memory_order_relaxed) != 0)
+		dev_doom(peer, -FI_ECONNRESET);
+}
+
+static void look_at(struct dev_peer *peer)
+{
+	if (peer->accept == DEV_ACCEPT_BACK)
+		dev_accept_back(peer);
+	if (peer->hello != DEV_HELLO_NONE && dev_lives(peer))
+		check_back(peer);
+	/* acted upon with an acquire in inbound_over() */
+	if (peer->accept != DEV_ACCEPT_NONE && dev_lives(peer) &&
+	    atomic_load_explicit(&dev_rlink(peer)->end,
+				 memory_order_relaxed) != 0)
+		dev_doom(peer, -FI_ECONNRESET);
+}
+
+/* How many are due to be looked up: who has slept catches up. */
+static uint32_t life_due(struct dev_if *dif)
+{
+	uint64_t now = dev_now(), n;
+
+	if (now < dif->life_at)
+		return 0;
+	n = 1 + (now - dif->life_at) / LIFE_NS;
+	dif->life_at = now + LIFE_NS;
+	if (n > LIFE_PEERS)
+		n = LIFE_PEERS;
+	return n < dif->npeers ? (uint32_t)n : dif->npeers;
+}
+
+void dev_look_around(struct dev_if *dif)
+{
+	uint32_t due = life_due(dif);
+	uint32_t n = due > LOOK_PEERS ? due : LOOK_PEERS;
+
+	if (n > dif->npeers)
+		n = dif->npeers;
+	for (uint32_t i = 0; i < n; i++) {
+		struct dev_peer *peer = dif->look != NULL ? dif->look :
+					dif->peers;
+
+		dif->look = peer->next;
+		if (!peer->p.dead)
+			look_at(peer);
+	}
+	for (; due != 0; due--) {
+		if (dif->life == NULL)
+			dif->life = dif->peers;
+		check_life(dif, dif->life);
+		dif->life = dif->life->next;
+	}
+}
+
+/* ---- Ends -------------------------------------------------------------- */
+
+/*
+ * Is all here that it sent? What its mailbox packets lack is in the link page.
+ * A peer that is gone without a word, or lied, sends nothing more.
+ */
+static bool inbound_over(struct dev_peer *peer)
+{
+	struct dev_link *link = dev_rlink(peer);
+	uint64_t last, end;
+
+	if (peer->accept == DEV_ACCEPT_NONE)
+		return true;
+	/* pairs with the release of end, by dev_last_words() */
+	end = atomic_load_explicit(&link->end, memory_order_acquire);
+	if (end == 0)
+		return dev_silent(peer) || dev_late(peer);
+	last = ((volatile struct dev_link *)link)->last;
+	if (--end - last > DEV_DEPTH_MAX)
+		return true;		/* a lie */
+	if (peer->came != last)
+		return dev_silent(peer) || dev_late(peer) ||
+		       (int64_t)(peer->came - last) > 0;
+	while (peer->came != end) {
+		uint64_t at = peer->came - last, before = peer->came;
+		struct dev_pkt pkt = link->words[at];
+
+		dev_ring_push(peer, pkt.w);
+		if (peer->came == before)
+			break;		/* more than its due */
+	}
+	return true;
+}
+
+static void declare_dead(struct dev_if *dif, struct dev_peer *peer)
+{
+	peer->p.dead = true;
+	dif->ndying--;
+	dev_backlog_remove(peer);
+	dev_dma_cancel(dif, peer);
+	if (peer->known || peer->ev_pending != 0)
+		dev_event(peer, HAL_EV_DEAD, peer->dying);
+	else
+		dev_peer_drop(peer);	/* nobody ever heard of it */
+}
+
+void dev_bury(struct dev_if *dif)
+{
+	struct dev_peer *peer, *next;
+
+	/* what was in the mailbox when its end was seen */
+	dev_mbox_run(dif, dif->info.fifo_words / HAL_MIF_PKT_WORDS);
+	for (peer = dif->peers; peer != NULL; peer = next) {
+		next = peer->next;
+		if (peer->dying == 0 || peer->p.dead)
+			continue;
+		if (peer->accept == DEV_ACCEPT_BACK)
+			dev_accept_back(peer);
+		if (peer->accept != DEV_ACCEPT_BACK && inbound_over(peer))
+			declare_dead(dif, peer);
+	}
+}
+
+/* Say good-bye: both halves, each to who reads it. */
+static void say_end(struct dev_peer *peer)
+{
+	struct dev_if *dif = dev_if(peer->p.hif);
+
+	if (peer->link.mm != NULL)
+		dev_last_words(peer);
+	if (peer->rback.mm != NULL && !peer->gone) {
+		dif->io->store(&peer->rback.map,
+			       offsetof(struct dev_back, back.closed),
+			       &peer->session, sizeof(peer->session));
+		dev_stored(peer, &peer->rback.map);
+	}
+	if (!peer->gone)
+		dev_wake_now(peer);
+}
+
+void dev_peer_free(struct hal_peer *hp)
+{
+	struct dev_peer *peer = dev_peer(hp);
+
+	if (dev_if(hp->hif)->pid != getpid())
+		return;		/* a forked child: if_close frees the rest */
+	/* a space that was announced and never used is ours to let go of */
+	if (peer->accept != DEV_ACCEPT_NONE && peer->rspace.mm == NULL)
+		dev_space_map(peer);
+	if (!peer->gone && (peer->cut || !hp->dead))
+		say_end(peer);
+	dev_peer_drop(peer);
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_dev_table.c - which peers are alive: the tables of holders, and the marks
+ * for peers that are to end.
+ *
+ * The drivers keep a table for each board: its interfaces and who holds them
+ * (HAL_KDEV_TABLE of hal_kdev.h). A peer lives as long as the table of its board
+ * shows its nonce. The copy that this file reads is in the memory of the local
+ * board, so that a dead board blocks no process that asks for its interfaces.
+ * Peers that have ended, broke the protocol or are on a board that does not
+ * answer are only marked here; hal_dev_life.c acts upon the marks.
+ */
+#define _GNU_SOURCE
+#include "hal/dev/hal_dev.h"
+
+#define READ_TRIES	8		/* of an entry that changes */
+#define LATE_NS		500000000u	/* last packets, after an end */
+
+/* ---- Marks ------------------------------------------------------------- */
+
+/* The peer ended or broke the rules; dev_bury() declares it. */
+void dev_doom(struct dev_peer *peer, int status)
+{
+	if (peer->dying != 0)
+		return;
+	peer->dying = status;
+	peer->dying_at = dev_now();
+	dev_if(peer->p.hif)->ndying++;
+}
+
+/* Have no more of it, whatever it says. */
+void dev_cut(struct dev_peer *peer)
+{
+	peer->cut = true;
+	dev_doom(peer, -FI_EIO);
+}
+
+/* This interface can send, or receive, nothing: end every connection. */
+void dev_cut_all(struct dev_if *dif)
+{
+	for (struct dev_peer *p = dif->peers; p != NULL; p = p->next)
+		if (!p->p.dead)
+			dev_cut(p);
+}
+
+/* What has not come by now was lost with its sender's patience. */
+bool dev_late(const struct dev_peer *peer)
+{
+	return dev_now() - peer->dying_at > LATE_NS;
+}
+
+/* ---- Tables ------------------------------------------------------------ */
+
+static const struct hal_mmio_map *table_of(struct dev_if *dif, uint32_t board)
+{
+	struct hal_mmio_map *map = &dif->tables[board];
+
+	if (map->mm == NULL &&
+	    dif->io->map(dif->mm, hal_kdev_off(HAL_KDEV_TABLE,
+			 (uint64_t)board * DEV_PAGE), DEV_PAGE, map) != 0) {
+		map->mm = NULL;
+		return NULL;
+	}
+	return map;
+}
+
+/* Who holds an interface. -FI_ECONNREFUSED: nobody. */
+int dev_holder(struct dev_if *dif, uint32_t board, uint32_t iface,
+	       struct hal_kdev_entry *entry)
+{
+	const struct hal_mmio_map *map = table_of(dif, board);
+	uint64_t off = (uint64_t)iface * sizeof(*entry);
+	uint64_t after;
+
+	if (map == NULL)
+		return -FI_ENOMEM;
+	for (int i = 0; i < READ_TRIES; i++) {
+		uint64_t before;
+
+		/* in this order: the driver writes it the other way round */
+		dif->io->load(map, off, &before, sizeof(before));
+		dif->io->status_before_memory(dif->mm);
+		dif->io->load(map, off, entry, sizeof(*entry));
+		dif->io->status_before_memory(dif->mm);
+		dif->io->load(map, off, &after, sizeof(after));
+		if (before == after && entry->nonce == after)
+			return after == 0 ? -FI_ECONNREFUSED : 0;
+	}
+	return -FI_EAGAIN;
+}
+
+/* One load: 1 as long as the peer holds its interface, else 0; -FI_ENOMEM. */
+int dev_holds(struct dev_peer *peer)
+{
+	struct dev_if *dif = dev_if(peer->p.hif);
+	const struct hal_mmio_map *map = table_of(dif, peer->p.addr.board);
+	uint64_t nonce;
+
+	if (map == NULL)
+		return -FI_ENOMEM;
+	dif->io->load(map, (uint64_t)peer->p.addr.iface *
+		      sizeof(struct hal_kdev_entry), &nonce, sizeof(nonce));
+	return nonce == peer->p.addr.nonce;
+}
+
+/* ---- Stores ------------------------------------------------------------ */
+
+/* Its interface is nobody's, or another's: nothing of it is to be touched. */
+void dev_gone(struct dev_peer *peer)
+{
+	peer->gone = true;
+	dev_doom(peer, peer->told_out || peer->accept != DEV_ACCEPT_NONE ?
+		 -FI_ECONNRESET : -FI_ECONNREFUSED);
+}
+
+/* A load from that board ended in a bus error: so have its peers, all of
+ * them. */
+static void board_lost(struct dev_if *dif, uint32_t board)
+{
+	hal_log(0, "board %u does not answer (bus error): the interfaces of "
+		"it that interface %u:%u is connected to are taken for dead",
+		board, dif->i.addr.board, dif->i.addr.iface);
+	for (struct dev_peer *p = dif->peers; p != NULL; p = p->next)
+		if (p->p.addr.board == board && !p->p.dead && !p->gone)
+			dev_gone(p);
+}
+
+/*
+ * All that was stored to the peer, by this map, is there when this returns 0.
+ * The only access that waits for the peer's board. It is not done where the
+ * table, in the own board's memory, says that the peer has ended, alone or with
+ * its board: -FI_ECONNRESET, as where the bus reports an error.
+ */
+int dev_stored(struct dev_peer *peer, const struct hal_mmio_map *map)
+{
+	struct dev_if *dif = dev_if(peer->p.hif);
+
+	if (peer->gone)
+		return -FI_ECONNRESET;
+	if (dev_holds(peer) == 0) {
+		/* its last packets are looked for after this */
+		dif->io->status_before_memory(dif->mm);
+		dev_gone(peer);
+		return -FI_ECONNRESET;
+	}
+	if (dif->io->stores_before_notify(map) == 0)
+		return 0;
+	board_lost(dif, peer->p.addr.board);
+	return -FI_ECONNRESET;
+}
