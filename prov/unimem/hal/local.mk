@@ -13,16 +13,18 @@ libunm_hal_la_SOURCES = \
 	prov/unimem/hal/dev/hal_dev.h \
 	prov/unimem/hal/dev/hal_dev_bus.c \
 	prov/unimem/hal/dev/hal_dev_bus.h \
-	prov/unimem/hal/dev/hal_dev_check.c \
 	prov/unimem/hal/dev/hal_dev_conf.c \
 	prov/unimem/hal/dev/hal_dev_conn.c \
 	prov/unimem/hal/dev/hal_dev_dma.c \
+	prov/unimem/hal/dev/hal_dev_echo.c \
 	prov/unimem/hal/dev/hal_dev_engine.c \
 	prov/unimem/hal/dev/hal_dev_life.c \
+	prov/unimem/hal/dev/hal_dev_mbox.c \
 	prov/unimem/hal/dev/hal_dev_mem.c \
 	prov/unimem/hal/dev/hal_dev_peer.c \
-	prov/unimem/hal/dev/hal_dev_pkt.c \
+	prov/unimem/hal/dev/hal_dev_pif.c \
 	prov/unimem/hal/dev/hal_dev_region.c \
+	prov/unimem/hal/dev/hal_dev_ring.c \
 	prov/unimem/hal/dev/hal_dev_table.c \
 	prov/unimem/hal/dev/hal_dev_util.c \
 	prov/unimem/hal/dev/hal_kdev.h \

@@ -18,6 +18,7 @@
 #define TICK_SOON_NS	1000000		/* asleep, with something to look at */
 #define TICK_IDLE_NS	20000000	/* asleep: who lives */
 #define SERVICE_PACKETS	256u
+#define PUMP_PACKETS	32
 
 /* ---- Device ------------------------------------------------------------ */
 
@@ -560,6 +561,17 @@ static int dev_service(struct hal_if *hif, struct hal_event *ev, int max)
 	if (dif->ndying != 0)
 		dev_bury(dif);
 	return dif->nevents != 0 ? dev_take_events(dif, ev, max) : 0;
+}
+
+static void dev_pump(struct hal_if *hif)
+{
+	struct dev_if *dif = dev_if(hif);
+
+	if (dif->pif_holds != DEV_PIF_FREE)
+		dev_pif_idle(dif, 1);
+	if (dif->backlog != NULL)
+		dev_backlog_run(dif);
+	dev_mbox_run(dif, PUMP_PACKETS);
 }
 
 /* ---- Sleeping ---------------------------------------------------------- */

@@ -5,8 +5,10 @@
  *   hal_dev.c         device and interfaces: opening, service, sleeping
  *   hal_dev_util.c    clock, random numbers
  *   hal_dev_conf.c    the platform file
- *   hal_dev_pkt.c     packets: packetizer, queues, mailbox
- *   hal_dev_check.c   does the packetizer transmit, is the mailbox sane
+ *   hal_dev_pif.c     packetizer, queues of packets that wait
+ *   hal_dev_ring.c    rings of received packets
+ *   hal_dev_mbox.c    mailbox
+ *   hal_dev_echo.c    does the packetizer transmit
  *   hal_dev_conn.c    connecting and accepting, receive space, words back
  *   hal_dev_table.c   which peers are alive, marks of those that end
  *   hal_dev_peer.c    peers: lists, events
@@ -48,7 +50,7 @@
  * HELLO: payload = nonce of the receiver, reference of the sender's back page,
  * reference of the link page; flags = DEV_WIRE << 4 | log2(depth). The secret
  * of both pages is the receiver's nonce. WAKE carries nothing. ECHO: from an
- * interface to itself; payload = a number (hal_dev_check.c).
+ * interface to itself; payload = a number (hal_dev_echo.c).
  */
 enum dev_pkt_type {
 	DEV_PKT_HELLO = HAL_PKT_RESERVED,
@@ -354,7 +356,7 @@ int dev_explain_open(const struct hal_dev *dev, uint32_t board, int err);
 void dev_explain_map(const struct hal_dev *dev, enum hal_kdev_block which,
 		     int err);
 
-/* hal_dev_pkt.c */
+/* hal_dev_pif.c */
 bool dev_pif_idle(struct dev_if *dif, unsigned looks);
 bool dev_pif_ready(struct dev_if *dif);		/* with looks enough to send */
 void dev_echo_put(struct dev_if *dif, uint64_t number);
@@ -367,24 +369,19 @@ void dev_wake_now(struct dev_peer *peer);
 void dev_backlog_add(struct dev_peer *peer);
 void dev_backlog_remove(struct dev_peer *peer);
 void dev_backlog_run(struct dev_if *dif);
-unsigned dev_mbox_run(struct dev_if *dif, unsigned max);
-void dev_mbox_take(struct dev_if *dif, uint64_t w[HAL_PKT_WORDS]);
-int dev_ring_new(struct dev_peer *peer, uint64_t first, uint32_t depth);
-void dev_ring_push(struct dev_peer *peer, const uint64_t w[HAL_PKT_WORDS]);
-void dev_pump(struct hal_if *hif);
-int dev_rx_pending(struct dev_if *dif);
 
-/* hal_dev_check.c */
-void dev_echo_settled(struct dev_if *dif, uint64_t answer, bool echo);
-void dev_echo_came(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS]);
+/* hal_dev_echo.c */
 void dev_echo_run(struct dev_if *dif);
+
+/* hal_dev_mbox.c */
+unsigned dev_mbox_run(struct dev_if *dif, unsigned max);
 /* Learn what an empty mailbox reads as; -FI_EIO after a line. */
 int dev_mbox_learn(struct dev_if *dif);
-/* A word was read that begins no packet and is not that pattern. False: do not
- * read on now. */
-bool dev_mbox_nonsense(struct dev_if *dif, const uint64_t w[2]);
-/* n packets were read, and nothing else, that are of no peer. */
-void dev_mbox_strange(struct dev_if *dif, unsigned n);
+
+/* hal_dev_ring.c */
+int dev_ring_new(struct dev_peer *peer, uint64_t first, uint32_t depth);
+void dev_ring_push(struct dev_peer *peer, const uint64_t w[HAL_PKT_WORDS]);
+int dev_rx_pending(struct dev_if *dif);
 
 /* hal_dev_conn.c */
 int dev_connect(struct hal_if *hif, const struct hal_addr *to,

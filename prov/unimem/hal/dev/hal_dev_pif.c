@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_dev_pkt.c - packets: out by the packetizer, in by the mailbox.
+ * hal_dev_pif.c - the packetizer of an interface: sends packets, and keeps those
+ * that were refused.
  *
  * The packetizer has one buffer [D 5.2.4]: the fate of a packet is read from
  * its status before the next one is set up, so that a refused packet (NACK) is
@@ -13,7 +14,6 @@
  * mailbox full for as long as it likes. That it ended, the table says.
  */
 #define _GNU_SOURCE
-#include <stdlib.h>
 #include <string.h>
 
 #include "hal/dev/hal_dev.h"
@@ -21,11 +21,11 @@
 #define LOOKS_SEND	100		/* at PEND, before a packet waits */
 #define LOOKS_END	100000		/* before a close gives up on it */
 #define PEND_MAX	UINT64_C(20000000)	/* ns; answers take some us */
-#define PUMP_PACKETS	32
 #define RUN_PACKETS	16		/* of one peer in a row */
 #define BACKOFF_MIN	2000u		/* ns */
 #define BACKOFF_MAX	1000000u
 #define REFUSED_TELL	UINT64_C(5000000000)	/* ns without a packet taken */
+#define ECHO_LATE_NS	UINT64_C(10000000)	/* acknowledged, not there */
 #define REFUSED_GAP	UINT64_C(100000000)	/* ns between tries of ours */
 
 /* ---- Packetizer -------------------------------------------------------- */
@@ -93,9 +93,30 @@ static void overwritten(struct dev_if *dif)
 }
 
 /*
+ * Record how the last packet ended, as hal_dev_echo.c needs it. answer is
+ * HAL_PIF_ACK, HAL_PIF_NACK or 0; dif->pif_answer still holds the answer of the
+ * packet before. echo: the packet was an echo.
+ */
+static void note_answer(struct dev_if *dif, uint64_t answer, bool echo)
+{
+	if (answer != 0 && answer != dif->pif_answer) {
+		dif->unproven = false;
+		dif->echo_at = 0;
+		dif->echo = DEV_ECHO_NONE;
+	} else if (echo) {
+		dif->echo = answer == HAL_PIF_ACK ? DEV_ECHO_TAKEN :
+			    DEV_ECHO_REFUSED;
+		dif->echo_at = dev_now() + ECHO_LATE_NS;
+	} else {
+		dif->unproven = true;
+	}
+	dif->pif_answer = answer;
+}
+
+/*
  * Its packet is over. ILLEGAL comes first: nothing was transmitted then, and
  * ACK and NACK are those of the packet before [D table 5]. Where nothing was
- * transmitted for another reason, dev_echo_settled() finds out.
+ * transmitted for another reason, note_answer() finds out.
  */
 static void pif_settle(struct dev_if *dif, uint64_t status)
 {
@@ -108,7 +129,7 @@ static void pif_settle(struct dev_if *dif, uint64_t status)
 	if (status & HAL_PIF_OVERWR && status & (HAL_PIF_ACK | HAL_PIF_NACK))
 		overwritten(dif);
 	if (!illegal || held == DEV_PIF_ECHO)
-		dev_echo_settled(dif, status & (HAL_PIF_ACK | HAL_PIF_NACK),
+		note_answer(dif, status & (HAL_PIF_ACK | HAL_PIF_NACK),
 				 held == DEV_PIF_ECHO);
 	if (peer == NULL || !dev_lives(peer))
 		return;
@@ -476,144 +497,4 @@ void dev_wake_now(struct dev_peer *peer)
 
 	if (dev_pif_idle(dif, LOOKS_SEND))
 		pif_put(dif, DEV_PIF_WAKE, peer, &wake);
-}
-
-/* ---- Receiving --------------------------------------------------------- */
-
-/*
- * A ring in private memory for the packets of one sender. Slots are marked as
- * of the lap before, so that none looks like the packet to come.
- */
-int dev_ring_new(struct dev_peer *peer, uint64_t first, uint32_t depth)
-{
-	struct hal_rx *rx = &peer->p.rx;
-	struct hal_cell *cells = aligned_alloc(HAL_LINE,
-					       depth * sizeof(*cells));
-
-	if (cells == NULL)
-		return -FI_ENOMEM;
-	memset(cells, 0, depth * sizeof(*cells));
-	for (uint64_t n = first; n < first + depth; n++)
-		atomic_store_explicit(&cells[n & (depth - 1)].head,
-				      (n + 1 - depth) & HAL_HEAD_ID_MASK,
-				      memory_order_relaxed);
-	rx->mask = depth - 1;
-	rx->next = first;
-	rx->told = first;
-	rx->identity = peer->identity;
-	peer->cells = cells;		/* the caller's once accepted */
-	peer->came = first;
-	return 0;
-}
-
-void dev_ring_push(struct dev_peer *peer, const uint64_t w[HAL_PKT_WORDS])
-{
-	struct hal_rx *rx = &peer->p.rx;
-	struct hal_cell *cell = &peer->cells[peer->came & rx->mask];
-
-	if (peer->came - rx->next > rx->mask) {
-		hal_log(0, "interface %u:%u sent more than was released to it: "
-			"dropped", peer->p.addr.board, peer->p.addr.iface);
-		dev_cut(peer);
-		return;
-	}
-	memcpy(cell->payload, &w[1], 8 * (HAL_PKT_WORDS - 1));
-	peer->came++;
-	/* pairs with the acquire in hal_rx_peek() */
-	atomic_store_explicit(&cell->head, (w[0] & ~HAL_HEAD_ID_MASK) |
-			      (peer->came & HAL_HEAD_ID_MASK),
-			      memory_order_release);
-}
-
-static void take_packet(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS])
-{
-	uint8_t type = hal_head_type(w[0]);
-	struct dev_peer *peer;
-
-	if (type == DEV_PKT_HELLO) {
-		dev_hello_came(dif, w);
-		return;
-	}
-	if (type == DEV_PKT_ECHO) {
-		dev_echo_came(dif, w);
-		return;
-	}
-	if (type >= HAL_PKT_RESERVED && type <= HAL_PKT_EMPTY)
-		return;			/* WAKE, or of a later version */
-	peer = dev_peer_of(dif, w[0] & HAL_HEAD_ID_MASK);
-	/* of one that is gone: what the mailbox took while it lived counts */
-	if (peer == NULL || peer->cells == NULL || peer->p.dead || peer->cut) {
-		dif->stats.strange++;	/* sent to one before us */
-		return;
-	}
-	/* stores that it names may be the first into the receive space */
-	if (peer->rspace.mm == NULL && !dev_space_map(peer))
-		return;
-	dev_ring_push(peer, w);
-}
-
-/* Words 0 and 1 of a packet were read: read the others and take it. */
-void dev_mbox_take(struct dev_if *dif, uint64_t w[HAL_PKT_WORDS])
-{
-	dif->io->read128(&dif->mif, HAL_MIF_DATA, &w[2]);
-	/* what the packet names is read after it */
-	dif->io->status_before_memory(dif->mm);
-	take_packet(dif, w);
-}
-
-/* Empty the mailbox, up to so many packets; their number. What is neither a
- * packet nor the pattern of an empty mailbox counts as a packet. */
-unsigned dev_mbox_run(struct dev_if *dif, unsigned max)
-{
-	uint64_t w[HAL_PKT_WORDS], strange = dif->stats.strange;
-	unsigned n;
-
-	for (n = 0; n < max; n++) {
-		dif->io->read128(&dif->mif, HAL_MIF_DATA, &w[0]);
-		/* no packet has that identity: not its type alone, which a
-		 * liar may send, and then halves would pass for packets */
-		if (w[0] == dif->empty)
-			break;
-		if (!hal_id_possible(w[0] & HAL_HEAD_ID_MASK)) {
-			/* one word: a packet may begin at the next */
-			dif->io->status_before_memory(dif->mm);
-			if (!dev_mbox_nonsense(dif, w))
-				break;
-			continue;
-		}
-		dif->nonsense = 0;
-		dev_mbox_take(dif, w);
-	}
-	dif->stats.came += n;
-	if (n == max && dif->stats.strange - strange == n)
-		dev_mbox_strange(dif, n);
-	else
-		dif->strange_run = 0;
-	return n;
-}
-
-void dev_pump(struct hal_if *hif)
-{
-	struct dev_if *dif = dev_if(hif);
-
-	if (dif->pif_holds != DEV_PIF_FREE)
-		dev_pif_idle(dif, 1);
-	if (dif->backlog != NULL)
-		dev_backlog_run(dif);
-	dev_mbox_run(dif, PUMP_PACKETS);
-}
-
-/* Does any ring hold a packet? */
-int dev_rx_pending(struct dev_if *dif)
-{
-	uint64_t head;
-
-	for (uint32_t i = 0; i < dif->i.ninbound; i++) {
-		struct hal_peer *hp = dif->i.inbound[i];
-
-		if (hp->rx.cells != NULL && !hp->rx.held &&
-		    hal_rx_peek(hp, &head) != NULL)
-			return 1;
-	}
-	return 0;
 }

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_dev_echo.c - proves that the packetizer of an interface transmits.
+ *
+ * The status register alone cannot show that a packet was transmitted: ACK and
+ * NACK of a packet stay until the next transmission [D table 5], and a
+ * packetizer whose bit in PID_CONF is 0 transmits nothing. A packet is therefore
+ * unproven while the status reads as it did before the packet. There are two
+ * proofs: a later status that differs, or an echo, which is a packet that the
+ * interface sends to its own mailbox. The driver sets the bit in PID_CONF once
+ * per holder, so the proof of one packet proves all earlier packets.
+ *
+ * The service calls dev_echo_run(). hal_dev_pif.c records how each packet ended,
+ * hal_dev_mbox.c that the echo arrived, both in struct dev_if.
+ */
+#define _GNU_SOURCE
+#include "hal/dev/hal_dev.h"
+
+#define ECHO_NS		UINT64_C(10000000)	/* from unproven to the echo */
+
+/* Read the mailbox until it is empty; false: it does not get empty now. */
+static bool drained(struct dev_if *dif)
+{
+	return dev_mbox_run(dif, dif->info.fifo_words) < dif->info.fifo_words;
+}
+
+/* Nothing that was sent lately has left this board. */
+static void mute(struct dev_if *dif)
+{
+	dif->echo = DEV_ECHO_NONE;
+	dif->echo_at = 0;
+	dif->unproven = false;
+	if (!dif->mute_told)
+		hal_log(0, "packetizer of interface %u:%u transmits nothing "
+			"(its bit of PID_CONF is off): docs/porting.md, "
+			"section 5, says where to look", dif->i.addr.board,
+			dif->i.addr.iface);
+	dif->mute_told = true;
+	dev_cut_all(dif);
+}
+
+/* Send the echo, once it is due. The mailbox is empty then, so that a refusal
+ * can be checked: see refused(). */
+static void send_echo(struct dev_if *dif)
+{
+	uint64_t now = dev_now();
+
+	if (dif->echo_at == 0)
+		dif->echo_at = now + ECHO_NS;
+	if (now < dif->echo_at || !drained(dif) || !dev_pif_ready(dif) ||
+	    !dif->unproven)
+		return;
+	dif->echo_came = dif->stats.came;
+	dif->echo = DEV_ECHO_IN_PIF;
+	/* set again by what is sent after the echo */
+	dif->unproven = false;
+	dev_echo_put(dif, ++dif->echo_number);
+}
+
+/*
+ * NACK as before: a refusal, or nothing was transmitted. A mailbox that refuses
+ * is full, and all that filled it came after it was read as empty.
+ */
+static void refused(struct dev_if *dif)
+{
+	uint64_t full = dif->info.fifo_words / HAL_MIF_PKT_WORDS - 1;
+
+	if (drained(dif) && dif->stats.came - dif->echo_came < full) {
+		mute(dif);
+		return;
+	}
+	dif->unproven = true;
+	dif->echo = DEV_ECHO_NONE;
+	dif->echo_at = 0;
+}
+
+/* Called by the service while a packet is unproven or an echo is under way. */
+void dev_echo_run(struct dev_if *dif)
+{
+	if (dif->echo == DEV_ECHO_NONE)
+		send_echo(dif);
+	if (dif->echo == DEV_ECHO_IN_PIF && !dev_pif_ready(dif))
+		return;
+	if (dif->echo == DEV_ECHO_REFUSED)
+		refused(dif);
+	else if (dif->echo == DEV_ECHO_TAKEN && drained(dif) &&
+		 dif->echo == DEV_ECHO_TAKEN && dev_now() > dif->echo_at)
+		mute(dif);
+}
