@@ -24,9 +24,12 @@ libunm_hal_la_SOURCES = \
 	prov/unimem/hal/dev/hal_dev_peer.c \
 	prov/unimem/hal/dev/hal_dev_pif.c \
 	prov/unimem/hal/dev/hal_dev_region.c \
+	prov/unimem/hal/dev/hal_dev_region.h \
 	prov/unimem/hal/dev/hal_dev_ring.c \
 	prov/unimem/hal/dev/hal_dev_table.c \
+	prov/unimem/hal/dev/hal_dev_types.h \
 	prov/unimem/hal/dev/hal_dev_util.c \
+	prov/unimem/hal/dev/hal_dev_wire.h \
 	prov/unimem/hal/dev/hal_kdev.h \
 	prov/unimem/hal/dev/hal_mmio.h \
 	prov/unimem/hal/dev/hal_mmio_dev.c \
