@@ -14,6 +14,7 @@ libunm_hal_la_SOURCES = \
 	prov/unimem/hal/dev/hal_dev_bus.c \
 	prov/unimem/hal/dev/hal_dev_bus.h \
 	prov/unimem/hal/dev/hal_dev_conf.c \
+	prov/unimem/hal/dev/hal_dev_conf.h \
 	prov/unimem/hal/dev/hal_dev_conn.c \
 	prov/unimem/hal/dev/hal_dev_dma.c \
 	prov/unimem/hal/dev/hal_dev_echo.c \
@@ -26,9 +27,12 @@ libunm_hal_la_SOURCES = \
 	prov/unimem/hal/dev/hal_dev_region.c \
 	prov/unimem/hal/dev/hal_dev_region.h \
 	prov/unimem/hal/dev/hal_dev_ring.c \
+	prov/unimem/hal/dev/hal_dev_ring.h \
 	prov/unimem/hal/dev/hal_dev_table.c \
+	prov/unimem/hal/dev/hal_dev_table.h \
 	prov/unimem/hal/dev/hal_dev_types.h \
 	prov/unimem/hal/dev/hal_dev_util.c \
+	prov/unimem/hal/dev/hal_dev_util.h \
 	prov/unimem/hal/dev/hal_dev_wire.h \
 	prov/unimem/hal/dev/hal_kdev.h \
 	prov/unimem/hal/dev/hal_mmio.h \

@@ -6,7 +6,11 @@
 #ifndef HAL_DEV_H
 #define HAL_DEV_H
 
+#include "hal/dev/hal_dev_conf.h"
+#include "hal/dev/hal_dev_ring.h"
+#include "hal/dev/hal_dev_table.h"
 #include "hal/dev/hal_dev_types.h"
+#include "hal/dev/hal_dev_util.h"
 
 struct hal_mem {
 	struct hal_dev *dev;
@@ -34,21 +38,6 @@ struct hal_rmem {
 int dev_open_with(const struct hal_ops *ops, const struct hal_mmio_ops *io,
 		  const struct hal_params *params, struct hal **hal);
 
-/* hal_dev_util.c */
-uint64_t dev_now(void);				/* ns */
-uint64_t dev_random(void);			/* never 0 */
-
-/* hal_dev_conf.c */
-int dev_platform_probe(const struct hal_params *params,
-		       struct hal_platform *platform);
-const char *dev_platform_file(const struct hal_params *params);
-int dev_platform_node(const struct hal_platform *platform, uint32_t board,
-		      char *out, size_t room);
-/* Says why a board's device cannot be opened; returns the HAL's error. */
-int dev_explain_open(const struct hal_dev *dev, uint32_t board, int err);
-void dev_explain_map(const struct hal_dev *dev, enum hal_kdev_block which,
-		     int err);
-
 /* hal_dev_pif.c */
 bool dev_pif_idle(struct dev_if *dif, unsigned looks);
 bool dev_pif_ready(struct dev_if *dif);		/* with looks enough to send */
@@ -70,11 +59,6 @@ void dev_echo_run(struct dev_if *dif);
 unsigned dev_mbox_run(struct dev_if *dif, unsigned max);
 /* Learn what an empty mailbox reads as; -FI_EIO after a line. */
 int dev_mbox_learn(struct dev_if *dif);
-
-/* hal_dev_ring.c */
-int dev_ring_new(struct dev_peer *peer, uint64_t first, uint32_t depth);
-void dev_ring_push(struct dev_peer *peer, const uint64_t w[HAL_PKT_WORDS]);
-int dev_rx_pending(struct dev_if *dif);
 
 /* hal_dev_conn.c */
 int dev_connect(struct hal_if *hif, const struct hal_addr *to,
@@ -99,17 +83,6 @@ void dev_peer_forget(struct dev_peer *peer);	/* in a forked child */
 int dev_inbound_reserve(struct dev_if *dif);
 void dev_event(struct dev_peer *peer, enum hal_event_type type, int status);
 int dev_take_events(struct dev_if *dif, struct hal_event *ev, int max);
-
-/* hal_dev_table.c */
-void dev_doom(struct dev_peer *peer, int status);
-void dev_cut(struct dev_peer *peer);
-void dev_cut_all(struct dev_if *dif);
-bool dev_late(const struct dev_peer *peer);
-int dev_holder(struct dev_if *dif, uint32_t board, uint32_t iface,
-	       struct hal_kdev_entry *entry);
-int dev_holds(struct dev_peer *peer);
-void dev_gone(struct dev_peer *peer);
-int dev_stored(struct dev_peer *peer, const struct hal_mmio_map *map);
 
 /* hal_dev_life.c */
 void dev_peer_free(struct hal_peer *hp);
