@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "hal/dev/hal_dev.h"
+#include "hal/dev/hal_dev_conf.h"
 
 #include "fuzz.h"
 

@@ -9,6 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "hal/dev/hal_dev_dma.h"
+#include "hal/dev/hal_dev_ring.h"
+#include "hal/dev/hal_dev_table.h"
 #include "lib/dev_shim.h"
 
 /* What failed was told in one line: what it is, and what helps. */

@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hal/dev/hal_dev_region.h"
+#include "hal/dev/hal_dev_table.h"
 #include "lib/dev_shim.h"
 
 /* a has said HELLO, b has not looked. */

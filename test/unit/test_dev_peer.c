@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hal/dev/hal_dev_pif.h"
+#include "hal/dev/hal_dev_table.h"
 #include "lib/dev_shim.h"
 
 /* ---- Peers that lie ---------------------------------------------------- */

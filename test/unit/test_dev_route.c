@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "hal/dev/hal_dev_mem.h"
 #include "lib/dev_shim.h"
 #include "hal/sim/hal_sim.h"
 

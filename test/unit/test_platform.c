@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "hal/dev/hal_dev.h"
+#include "hal/dev/hal_dev_conf.h"
 #include "lib/unit.h"
 
 static char said[512];

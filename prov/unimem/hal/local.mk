@@ -16,14 +16,23 @@ libunm_hal_la_SOURCES = \
 	prov/unimem/hal/dev/hal_dev_conf.c \
 	prov/unimem/hal/dev/hal_dev_conf.h \
 	prov/unimem/hal/dev/hal_dev_conn.c \
+	prov/unimem/hal/dev/hal_dev_conn.h \
 	prov/unimem/hal/dev/hal_dev_dma.c \
+	prov/unimem/hal/dev/hal_dev_dma.h \
 	prov/unimem/hal/dev/hal_dev_echo.c \
+	prov/unimem/hal/dev/hal_dev_echo.h \
 	prov/unimem/hal/dev/hal_dev_engine.c \
+	prov/unimem/hal/dev/hal_dev_engine.h \
 	prov/unimem/hal/dev/hal_dev_life.c \
+	prov/unimem/hal/dev/hal_dev_life.h \
 	prov/unimem/hal/dev/hal_dev_mbox.c \
+	prov/unimem/hal/dev/hal_dev_mbox.h \
 	prov/unimem/hal/dev/hal_dev_mem.c \
+	prov/unimem/hal/dev/hal_dev_mem.h \
 	prov/unimem/hal/dev/hal_dev_peer.c \
+	prov/unimem/hal/dev/hal_dev_peer.h \
 	prov/unimem/hal/dev/hal_dev_pif.c \
+	prov/unimem/hal/dev/hal_dev_pif.h \
 	prov/unimem/hal/dev/hal_dev_region.c \
 	prov/unimem/hal/dev/hal_dev_region.h \
 	prov/unimem/hal/dev/hal_dev_ring.c \

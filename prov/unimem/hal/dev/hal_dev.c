@@ -13,6 +13,17 @@
 #include <unistd.h>
 
 #include "hal/dev/hal_dev.h"
+#include "hal/dev/hal_dev_conf.h"
+#include "hal/dev/hal_dev_conn.h"
+#include "hal/dev/hal_dev_dma.h"
+#include "hal/dev/hal_dev_echo.h"
+#include "hal/dev/hal_dev_engine.h"
+#include "hal/dev/hal_dev_life.h"
+#include "hal/dev/hal_dev_mbox.h"
+#include "hal/dev/hal_dev_mem.h"
+#include "hal/dev/hal_dev_peer.h"
+#include "hal/dev/hal_dev_pif.h"
+#include "hal/dev/hal_dev_ring.h"
 
 #define SPACE_BYTES	65536u		/* receive space, unless configured */
 #define TICK_SOON_NS	1000000		/* asleep, with something to look at */

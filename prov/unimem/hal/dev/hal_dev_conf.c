@@ -12,7 +12,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "hal/dev/hal_dev.h"
+#include "hal/dev/hal_dev_conf.h"
 
 #define PLATFORM_FILE	"/etc/unimem.conf"
 

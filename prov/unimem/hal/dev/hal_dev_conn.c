@@ -12,7 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hal/dev/hal_dev.h"
+#include "hal/dev/hal_dev_conn.h"
+#include "hal/dev/hal_dev_mem.h"
+#include "hal/dev/hal_dev_peer.h"
+#include "hal/dev/hal_dev_pif.h"
+#include "hal/dev/hal_dev_region.h"
+#include "hal/dev/hal_dev_ring.h"
+#include "hal/dev/hal_dev_table.h"
+#include "hal/dev/hal_dev_util.h"
 
 #define IMPORT_TRIES	1000	/* where one may wait for it */
 #define BACK_NS		1000000u	/* first wait for a route, doubled */

@@ -11,7 +11,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "hal/dev/hal_dev.h"
+#include "hal/dev/hal_dev_dma.h"
+#include "hal/dev/hal_dev_engine.h"
+#include "hal/dev/hal_dev_mem.h"
+#include "hal/dev/hal_dev_region.h"
+#include "hal/dev/hal_dev_util.h"
 
 #define PIECE_BYTES	(UINT64_C(1) << 20)
 #define STATUS_BURST	16

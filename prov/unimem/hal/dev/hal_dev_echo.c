@@ -4,17 +4,22 @@
  *
  * The status register alone cannot show that a packet was transmitted: ACK and
  * NACK of a packet stay until the next transmission [D table 5], and a
- * packetizer whose bit in PID_CONF is 0 transmits nothing. A packet is therefore
- * unproven while the status reads as it did before the packet. There are two
- * proofs: a later status that differs, or an echo, which is a packet that the
- * interface sends to its own mailbox. The driver sets the bit in PID_CONF once
- * per holder, so the proof of one packet proves all earlier packets.
+ * packetizer whose bit in PID_CONF is 0 transmits nothing. A packet is
+ * therefore unproven while the status reads as it did before the packet. There
+ * are two proofs: a later status that differs, or an echo, which is a packet
+ * that the interface sends to its own mailbox. The driver sets the bit in
+ * PID_CONF once per holder, so the proof of one packet proves all earlier
+ * packets.
  *
- * The service calls dev_echo_run(). hal_dev_pif.c records how each packet ended,
- * hal_dev_mbox.c that the echo arrived, both in struct dev_if.
+ * The service calls dev_echo_run(). hal_dev_pif.c records how each packet
+ * ended, hal_dev_mbox.c that the echo arrived, both in struct dev_if.
  */
 #define _GNU_SOURCE
-#include "hal/dev/hal_dev.h"
+#include "hal/dev/hal_dev_echo.h"
+#include "hal/dev/hal_dev_mbox.h"
+#include "hal/dev/hal_dev_pif.h"
+#include "hal/dev/hal_dev_table.h"
+#include "hal/dev/hal_dev_util.h"
 
 #define ECHO_NS		UINT64_C(10000000)	/* from unproven to the echo */
 

@@ -13,7 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hal/dev/hal_dev.h"
+#include "hal/dev/hal_dev_engine.h"
+#include "hal/dev/hal_dev_conf.h"
+#include "hal/dev/hal_dev_region.h"
+#include "hal/dev/hal_dev_util.h"
 
 #define CHAIN_MAX	16u		/* descriptors of a chain */
 #define RESET_LOOKS	100000

@@ -4,15 +4,23 @@
  * have ended; and tears down those that ended.
  *
  * Nothing signals that a peer has accepted, stored or ended. Each service polls
- * a few peers in turn (dev_look_around()); at fixed times it also looks peers up
- * in the table of holders (hal_dev_table.c). A peer that is marked as ending is
- * declared dead once all that it sent has arrived (dev_bury()). The user of the
- * interface ends a peer by dev_peer_free().
+ * a few peers in turn (dev_look_around()); at fixed times it also looks peers
+ * up in the table of holders (hal_dev_table.c). A peer that is marked as ending
+ * is declared dead once all that it sent has arrived (dev_bury()). The user of
+ * the interface ends a peer by dev_peer_free().
  */
 #define _GNU_SOURCE
 #include <unistd.h>
 
-#include "hal/dev/hal_dev.h"
+#include "hal/dev/hal_dev_life.h"
+#include "hal/dev/hal_dev_conn.h"
+#include "hal/dev/hal_dev_dma.h"
+#include "hal/dev/hal_dev_mbox.h"
+#include "hal/dev/hal_dev_peer.h"
+#include "hal/dev/hal_dev_pif.h"
+#include "hal/dev/hal_dev_ring.h"
+#include "hal/dev/hal_dev_table.h"
+#include "hal/dev/hal_dev_util.h"
 
 #define LOOK_PEERS	16		/* per service */
 #define LIFE_NS		50000		/* between two looks at a table */

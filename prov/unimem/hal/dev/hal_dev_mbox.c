@@ -13,7 +13,11 @@
 #define _GNU_SOURCE
 #include <string.h>
 
-#include "hal/dev/hal_dev.h"
+#include "hal/dev/hal_dev_mbox.h"
+#include "hal/dev/hal_dev_conn.h"
+#include "hal/dev/hal_dev_peer.h"
+#include "hal/dev/hal_dev_ring.h"
+#include "hal/dev/hal_dev_table.h"
 
 #define LEARN_SAME	3u		/* reads in a row of one pattern */
 #define STRANGE_MAX	(UINT64_C(1) << 18) /* 64 packets of each interface of

@@ -12,7 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "hal/dev/hal_dev.h"
+#include "hal/dev/hal_dev_mem.h"
+#include "hal/dev/hal_dev_region.h"
+#include "hal/dev/hal_dev_table.h"
+#include "hal/dev/hal_dev_util.h"
 
 #define MEM_MAX		(UINT64_C(1) << HAL_GADDR_BOARD_SHIFT)
 #define ROUTES_KEPT	8		/* per peer, not in use */

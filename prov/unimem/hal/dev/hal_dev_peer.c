@@ -8,7 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hal/dev/hal_dev.h"
+#include "hal/dev/hal_dev_peer.h"
+#include "hal/dev/hal_dev_dma.h"
+#include "hal/dev/hal_dev_mem.h"
+#include "hal/dev/hal_dev_pif.h"
+#include "hal/dev/hal_dev_region.h"
 
 /* ---- Peers by identity and by address ---------------------------------- */
 

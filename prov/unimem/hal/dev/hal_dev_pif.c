@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_dev_pif.c - the packetizer of an interface: sends packets, and keeps those
- * that were refused.
+ * hal_dev_pif.c - the packetizer of an interface: sends packets, and keeps
+ * those that were refused.
  *
  * The packetizer has one buffer [D 5.2.4]: the fate of a packet is read from
  * its status before the next one is set up, so that a refused packet (NACK) is
@@ -16,7 +16,10 @@
 #define _GNU_SOURCE
 #include <string.h>
 
-#include "hal/dev/hal_dev.h"
+#include "hal/dev/hal_dev_pif.h"
+#include "hal/dev/hal_dev_conf.h"
+#include "hal/dev/hal_dev_table.h"
+#include "hal/dev/hal_dev_util.h"
 
 #define LOOKS_SEND	100		/* at PEND, before a packet waits */
 #define LOOKS_END	100000		/* before a close gives up on it */

@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "hal/dev/hal_dev.h"
+#include "hal/dev/hal_dev_region.h"
 
 void dev_hold_drop(struct hal_mmio *mm, uint32_t hold)
 {

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hal/dev/hal_dev.h"
+#include "hal/dev/hal_dev_ring.h"
+#include "hal/dev/hal_dev_table.h"
 
 /*
  * A ring in private memory for the packets of one sender. Slots are marked as

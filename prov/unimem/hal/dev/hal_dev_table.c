@@ -4,14 +4,15 @@
  * for peers that are to end.
  *
  * The drivers keep a table for each board: its interfaces and who holds them
- * (HAL_KDEV_TABLE of hal_kdev.h). A peer lives as long as the table of its board
- * shows its nonce. The copy that this file reads is in the memory of the local
- * board, so that a dead board blocks no process that asks for its interfaces.
- * Peers that have ended, broke the protocol or are on a board that does not
- * answer are only marked here; hal_dev_life.c acts upon the marks.
+ * (HAL_KDEV_TABLE of hal_kdev.h). A peer lives as long as the table of its
+ * board shows its nonce. The copy that this file reads is in the memory of the
+ * local board, so that a dead board blocks no process that asks for its
+ * interfaces. Peers that have ended, broke the protocol or are on a board that
+ * does not answer are only marked here; hal_dev_life.c acts upon the marks.
  */
 #define _GNU_SOURCE
-#include "hal/dev/hal_dev.h"
+#include "hal/dev/hal_dev_table.h"
+#include "hal/dev/hal_dev_util.h"
 
 #define READ_TRIES	8		/* of an entry that changes */
 #define LATE_NS		500000000u	/* last packets, after an end */

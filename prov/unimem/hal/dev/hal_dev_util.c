@@ -6,7 +6,7 @@
 #include <sys/random.h>
 #include <time.h>
 
-#include "hal/dev/hal_dev.h"
+#include "hal/dev/hal_dev_util.h"
 
 uint64_t dev_now(void)
 {

@@ -19,7 +19,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "hal/dev/hal_dev.h"
+#include "hal/dev/hal_dev_conf.h"
 #include "hal/dev/hal_dev_bus.h"
 
 struct dev_mmio {
