@@ -4,13 +4,13 @@
  *
  * A load from a board that does not answer may end in a bus error, which Linux
  * reports to the thread by SIGBUS. The action for a signal belongs to the whole
- * process, so this is done only while a kernel device is open (FI_UNIMEM_HAL=
- * dev; never in the emulation or the model), and it is as narrow as it can be:
- * the handler acts on one instruction, the load of dev_bus_load(), which it
- * knows by its address, and passes every other SIGBUS to the handler that was
- * there before. It reads and writes the interrupted context only.
+ * process. The handler is therefore installed only while a kernel device is
+ * open (FI_UNIMEM_HAL=dev, never in the emulation or the register model), and
+ * acts on one instruction only: the load of dev_bus_load(), which it knows by
+ * its address. It passes every other SIGBUS to the handler that was installed
+ * before. It reads and writes nothing but the interrupted context.
  *
- * Not covered: docs/porting.md, section 6.
+ * docs/porting.md, section 6, says which failures this does not cover.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -24,7 +24,7 @@
 
 /* ---- The load ---------------------------------------------------------- */
 
-/* int load(from): 0, or 1 where the handler goes on at "failed". */
+/* Returns 0, or 1 if the handler has continued it at unm_bus_failed. */
 int unm_bus_load(const volatile void *from)
 	__attribute__((visibility("hidden")));
 extern const char unm_bus_at[] __attribute__((visibility("hidden")));
@@ -32,7 +32,7 @@ extern const char unm_bus_failed[] __attribute__((visibility("hidden")));
 
 #if defined(__aarch64__)
 
-/* the value is used, so that the load is over before the return */
+/* The "and" depends on the value, so the load is over before the return. */
 __asm__(".text\n"
 	".balign 4\n"
 	".hidden unm_bus_load, unm_bus_at, unm_bus_failed\n"
@@ -70,7 +70,7 @@ __asm__(".text\n"
 #define BUS_WORKS	true
 #define CONTEXT_PC(uc)	((uc)->uc_mcontext.gregs[REG_RIP])
 
-#else	/* no boards have such a processor: mmio_open() refuses */
+#else	/* no board has such a processor: mmio_open() refuses it */
 
 int unm_bus_load(const volatile void *from)
 {
@@ -92,24 +92,29 @@ int dev_bus_load(const volatile void *from)
 #define INSTALLS	4
 
 /*
- * A handler that others install over ours and that passes on to it keeps ours
- * in its chain after a close. Each further installation is therefore a function
- * of its own, which passes on to what it found: so no chain is a ring.
+ * The state of the process. Suppose that another library installs a handler
+ * over this one and passes signals on to it: then this handler stays in that
+ * chain after dev_bus_close(). If the same function were installed again, over
+ * the other library's, the two would call each other for ever. Each
+ * installation therefore is a function of its own, with the action that it
+ * replaced.
  */
 static struct {
-	struct hal_lock lock;
-	unsigned opens;
-	unsigned used;			/* installed, in a chain perhaps */
-	struct sigaction before[INSTALLS];	/* does not change while in
-						 * use */
+	struct hal_lock lock;		/* protects opens and used */
+	unsigned opens;			/* open devices */
+	unsigned used;			/* handlers installed so far that may
+					 * still be in a chain */
+	struct sigaction before[INSTALLS];	/* what handler n replaced;
+						 * constant while n < used */
 } g_bus;
 
-/* Did an access of this thread cause it? */
+/* Was the signal caused by an access of this thread, not sent by a process? */
 static bool at_access(const siginfo_t *info)
 {
 	return info->si_code > 0 && info->si_code != BUS_MCEERR_AO;
 }
 
+/* Do what the action would have done that was in force before. */
 static void pass_on(const struct sigaction *to, int sig, siginfo_t *info,
 		    void *context)
 {
@@ -120,8 +125,9 @@ static void pass_on(const struct sigaction *to, int sig, siginfo_t *info,
 	} else if (to->sa_handler != SIG_DFL && to->sa_handler != SIG_IGN) {
 		to->sa_handler(sig);
 	} else if (to->sa_handler == SIG_DFL || at_access(info)) {
-		/* the access happens again and ends the process there, with
-		 * its own core; a signal that was sent comes again */
+		/* Return to the access: it fails again and ends the process
+		 * with a core dump at the right place. A signal that was sent
+		 * is raised again for the same end. */
 		sigaction(sig, &dfl, NULL);
 		if (!at_access(info))
 			raise(sig);
@@ -182,13 +188,14 @@ static void install(void)
 			"error of a board may end this process", INSTALLS);
 		return;
 	}
-	/* known before the handler may want it */
+	/* The handler may run as soon as it is installed. */
 	g_bus.before[g_bus.used] = now;
 	sa.sa_sigaction = handlers[g_bus.used++];
 	sigaction(SIGBUS, &sa, NULL);
 }
 
-/* Give SIGBUS back, unless others have it: they may call ours. */
+/* Restore the previous action, unless another handler was installed over this
+ * one: that handler may call it. */
 static void remove_handler(void)
 {
 	struct sigaction now;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_dev_conf.c - the platform file: what boards there are and how to reach
- * them. docs/porting.md describes it; every key has a default, so that a file
- * is needed only where the driver's node or the blocks are elsewhere. And what
- * is said where what it names cannot be had.
+ * hal_dev_conf.c - the platform file: which boards exist and how to reach them.
+ *
+ * docs/porting.md describes the file. Every key has a default, so a machine
+ * needs the file only if the driver's node or the register blocks are not at
+ * their usual places. The log lines for nodes and registers that cannot be
+ * opened are here too, because they name the keys of the file.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -17,6 +19,8 @@
 #define PLATFORM_FILE	"/etc/unimem.conf"
 
 /* ---- Values ------------------------------------------------------------ */
+
+/* The put_ functions parse one value. Each returns 0 or -FI_EINVAL. */
 
 static int put_name(char *out, size_t room, const char *text)
 {
@@ -58,7 +62,7 @@ static int put_pow2(uint32_t *out, const char *text, uint32_t min, uint32_t max)
 	return 0;
 }
 
-/* node@offset */
+/* A register block: node@offset. */
 static int put_block(struct hal_platform_block *out, const char *text)
 {
 	const char *at = strchr(text, '@');
@@ -107,6 +111,7 @@ static const struct {
 	[KEY_ENGINE] = { "engine", "kernel, simple or sg" },
 };
 
+/* Parse the value of a key into the platform. */
 static int put_value(struct hal_platform *pf, enum key key, const char *text)
 {
 	switch (key) {
@@ -135,7 +140,7 @@ static int put_value(struct hal_platform *pf, enum key key, const char *text)
 
 /* ---- Lines ------------------------------------------------------------- */
 
-/* Without the blanks around it. */
+/* Cut off blanks at both ends of a string; returns its new start. */
 static char *trim(char *text)
 {
 	char *end;
@@ -147,6 +152,7 @@ static char *trim(char *text)
 	return text;
 }
 
+/* Parse a line of the platform file; blank lines and comments are valid. */
 static int parse_line(struct hal_platform *pf, const char *path, int number,
 		      char *line)
 {
@@ -181,6 +187,7 @@ static int parse_line(struct hal_platform *pf, const char *path, int number,
 	return -FI_EINVAL;
 }
 
+/* Parse the platform file. must: a file that does not exist is an error. */
 static int parse_file(struct hal_platform *pf, const char *path, bool must)
 {
 	FILE *file = fopen(path, "re");
@@ -208,7 +215,8 @@ static int parse_file(struct hal_platform *pf, const char *path, bool must)
 	return ret;
 }
 
-/* "%u" in the node wants a number to put there. */
+/* A node with "%u" needs the number of the local board. from: where the node is
+ * configured. */
 static int check_node(const struct hal_platform *pf, const char *from)
 {
 	if (strstr(pf->node, "%u") == NULL || pf->board != UINT32_MAX)
@@ -219,7 +227,7 @@ static int check_node(const struct hal_platform *pf, const char *from)
 	return -FI_EINVAL;
 }
 
-/* Where there are no boards, two failed calls are all this costs. */
+/* On a machine without boards this costs two failed system calls. */
 bool hal_dev_present(const struct hal_params *params)
 {
 	return params->dev[0] != '\0' || access(HAL_KDEV_NODE, F_OK) == 0 ||
@@ -254,7 +262,6 @@ const char *dev_platform_file(const struct hal_params *params)
 	return other ? params->dev : PLATFORM_FILE;
 }
 
-/* The node's name, with the board's number for "%u". */
 int dev_platform_node(const struct hal_platform *pf, uint32_t board, char *out,
 		      size_t room)
 {
@@ -271,9 +278,8 @@ int dev_platform_node(const struct hal_platform *pf, uint32_t board, char *out,
 	return n < 0 || (size_t)n >= room ? -EINVAL : 0;
 }
 
-/* ---- What cannot be had ------------------------------------------------ */
+/* ---- Explanations ------------------------------------------------------ */
 
-/* One line: what, where, which command fixes it. */
 int dev_explain_open(const struct hal_dev *dev, uint32_t board, int err)
 {
 	char node[96];
@@ -305,8 +311,6 @@ int dev_explain_open(const struct hal_dev *dev, uint32_t board, int err)
 	       err == -ENOMEM ? -FI_ENOMEM : -FI_ENODEV;
 }
 
-/* One line for a page of registers that is not to be mapped: what, where,
- * which command fixes it. */
 void dev_explain_map(const struct hal_dev *dev, enum hal_kdev_block which,
 		     int err)
 {

@@ -2,10 +2,12 @@
 /*
  * hal_dev_conn.c - connecting and accepting, receive space, words stored back.
  *
- * Who holds an interface, and with which identity and nonce, is read from the
- * table its board's driver writes; an address is stale or good before a packet
- * is sent. Who a HELLO is of is the packetizer's word (its identity) and the
- * driver's (who allocated the pages it names).
+ * The table of holders (hal_dev_table.c) says who holds an interface, with
+ * which identity and nonce, so that a stale address is refused before a packet
+ * is sent. The sender of a HELLO is not trusted: the packetizer says from which
+ * interface the packet is, and the driver says which interface allocated the
+ * pages that the packet names. Both must agree. hal_dev_wire.h defines pages
+ * and packets; hal_dev_life.c polls the pages later.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,9 +23,10 @@
 #include "hal/dev/hal_dev_table.h"
 #include "hal/dev/hal_dev_util.h"
 
-#define IMPORT_TRIES	1000	/* where one may wait for it */
-#define BACK_NS		1000000u	/* first wait for a route, doubled */
-#define BACK_NS_MAX	64000000u
+#define IMPORT_TRIES	1000	/* of an import that is waited for */
+#define BACK_NS		1000000u	/* ns: first wait between imports of a
+					 * back page; doubled each time */
+#define BACK_NS_MAX	64000000u	/* ns: longest wait */
 
 /* ---- Connecting -------------------------------------------------------- */
 
@@ -34,7 +37,8 @@ static bool addr_valid(const struct dev_if *dif, const struct hal_addr *a)
 	       a->board < dif->i.caps->boards;
 }
 
-/* What the peer finds when it looks: who we are comes from the driver. */
+/* Fill in the link page. It does not name this interface, because the receiver
+ * learns from the driver whose page it is. Returns dev_stored(). */
 static int link_init(struct dev_peer *peer, uint64_t first)
 {
 	struct dev_if *dif = dev_if(peer->p.hif);
@@ -51,7 +55,8 @@ static int link_init(struct dev_peer *peer, uint64_t first)
 	return dev_stored(peer, &peer->link.map);
 }
 
-/* Make what the outbound half needs; the HELLO is still to be sent. */
+/* Open the outbound half: allocate queue and pages. The HELLO is not sent
+ * yet. */
 static int open_out(struct dev_peer *peer)
 {
 	struct dev_if *dif = dev_if(peer->p.hif);
@@ -76,7 +81,7 @@ static int open_out(struct dev_peer *peer)
 	tx->mask = dif->i.caps->pkt_depth - 1;
 	tx->next = first;
 	tx->limit = first;
-	/* the HELLO orders it */
+	/* Relaxed: the HELLO that follows orders it. */
 	atomic_store_explicit(&tx->back->done, first, memory_order_relaxed);
 	ret = link_init(peer, first);
 	if (ret != 0)
@@ -137,7 +142,7 @@ int dev_connect(struct hal_if *hif, const struct hal_addr *to,
 	if (peer != NULL && !dev_lives(peer)) {
 		if (to->nonce != HAL_ADDR_ANY)
 			return -FI_ECONNREFUSED;
-		peer = NULL;		/* somebody else may hold it now */
+		peer = NULL;		/* another process may hold it now */
 	}
 	if (peer == NULL)
 		ret = connect_new(dif, to, &peer);
@@ -155,6 +160,8 @@ int dev_connect(struct hal_if *hif, const struct hal_addr *to,
 
 /* ---- Accepting --------------------------------------------------------- */
 
+/* Import a region, and wait while the driver prepares it, for a bounded number
+ * of calls. Returns 0 or -errno. */
 static int import_soon(struct dev_if *dif, uint64_t ref, uint64_t secret,
 		       struct dev_region *region, struct hal_kdev_import *imp)
 {
@@ -167,7 +174,8 @@ static int import_soon(struct dev_if *dif, uint64_t ref, uint64_t secret,
 	return ret;
 }
 
-/* Tell the sender of a HELLO that we will not have it: best effort. */
+/* Answer the sender of a HELLO that it is refused. Errors are ignored: the
+ * sender then waits until it notices the end of this interface. */
 static void answer_no(struct dev_if *dif, uint64_t back, uint64_t answer)
 {
 	struct dev_region region = { 0 };
@@ -178,14 +186,14 @@ static void answer_no(struct dev_if *dif, uint64_t back, uint64_t answer)
 	if (imp.bytes >= DEV_PAGE) {
 		dif->io->store(&region.map, offsetof(struct dev_back, answer),
 			       &answer, sizeof(answer));
-		/* no peer, and nothing to end: it may not answer */
+		/* There is no peer object that an error could end. */
 		(void)dif->io->stores_before_notify(&region.map);
 	}
 	dev_region_drop(&region);
 }
 
-/* The page the sender stores to, in our memory; whose it is, is the driver's
- * word. */
+/* Map the link page that a HELLO names: it must be on the local board and have
+ * been allocated by the interface that sent the HELLO. Returns 0 or -errno. */
 static int map_link(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS],
 		    struct dev_region *link, struct hal_kdev_import *imp)
 {
@@ -204,7 +212,8 @@ static int map_link(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS],
 	return -EPERM;
 }
 
-/* 0, or what the sender is answered. */
+/* Do the parameters of the sender match? DEV_ANSWER_NONE if so, else the answer
+ * to the HELLO. */
 static enum dev_answer check_link(struct dev_if *dif,
 				  const struct dev_link *link, uint64_t head)
 {
@@ -226,13 +235,14 @@ static enum dev_answer check_link(struct dev_if *dif,
 	return DEV_ANSWER_VERSION;
 }
 
-/* What passes, where an import is asked for again. */
+/* Is it an error of an import that may pass, so that a later try succeeds? */
 static bool passes(int err)
 {
 	return err == -EAGAIN || err == -ENOSPC || err == -ENOMEM ||
 	       err == -EMFILE;
 }
 
+/* Import the back page of a sender. Returns 0 or -errno. */
 static int import_back(struct dev_peer *peer)
 {
 	struct dev_if *dif = dev_if(peer->p.hif);
@@ -253,8 +263,11 @@ static int import_back(struct dev_peer *peer)
 	return ret;
 }
 
-/* Ask again: at once for a route that is being set up, with a back-off where
- * there is no room, as each try takes the routes that others keep. */
+/*
+ * Set the time of the next import. There is no wait while the driver prepares
+ * the import. There is one that doubles if resources are short, because each
+ * try evicts the unused imports of all peers.
+ */
 static void back_wait(struct dev_peer *peer, int err)
 {
 	if (err == -EAGAIN)
@@ -270,7 +283,6 @@ static void back_wait(struct dev_peer *peer, int err)
 	peer->back_at = dev_now() + peer->back_wait;
 }
 
-/* The sender's page we store to needs a route, which may take a while. */
 void dev_accept_back(struct dev_peer *peer)
 {
 	static const uint64_t welcome = DEV_ANSWER_WELCOME;
@@ -292,7 +304,8 @@ void dev_accept_back(struct dev_peer *peer)
 			strerror(-ret));
 		dev_cut(peer);
 	}
-	/* stale: it has ended; what it sent is here all the same */
+	/* -ESTALE: the sender has ended. The packets that it sent before are
+	 * delivered all the same. */
 	HAL_FAULT_POINT(HAL_FAULT_POINT_MAPPED);
 	peer->accept = DEV_ACCEPT_DONE;
 	peer->p.rx.cells = peer->cells;
@@ -302,33 +315,34 @@ void dev_accept_back(struct dev_peer *peer)
 			       offsetof(struct dev_back, answer), &welcome,
 			       sizeof(welcome));
 	dev_event(peer, HAL_EV_INBOUND, 0);
-	/* it may sleep until we have answered */
+	/* The sender may sleep until it is answered. */
 	dev_wake(&peer->p);
 }
 
 /*
- * Did the object a peer of ours was connected with end before the HELLO of that
- * session was sent?
+ * A HELLO of that session has arrived from an interface that already is a peer.
+ * Did the remote object that this peer was connected with end before?
  */
 static bool let_go(struct dev_peer *peer, uint64_t session)
 {
 	uint64_t closed;
 
 	if (peer->accept != DEV_ACCEPT_NONE)
-		/* pairs with the release of end, by dev_last_words() */
+		/* Pairs with the release of end by dev_last_words(). */
 		return atomic_load_explicit(&dev_rlink(peer)->end,
 					    memory_order_acquire) != 0;
 	if (dev_back(peer) == NULL)
 		return false;
-	/* nothing is read that it orders */
+	/* Relaxed: no other memory is read because of it. */
 	closed = atomic_load_explicit(&dev_back(peer)->back.closed,
 				      memory_order_relaxed);
 	return closed != 0 && closed != session;
 }
 
 /*
- * The peer a HELLO is of: one we are connected to, also if it has ended since,
- * or a new one. NULL: nobody's.
+ * The peer object for a HELLO: that of a peer whose outbound half is open and
+ * whose inbound half is not, else a new one. NULL: the HELLO is not valid, or
+ * there is no memory.
  */
 static struct dev_peer *hello_peer(struct dev_if *dif, uint64_t identity,
 				   uint64_t session)
@@ -347,16 +361,17 @@ static struct dev_peer *hello_peer(struct dev_if *dif, uint64_t identity,
 		else if (peer->accept == DEV_ACCEPT_NONE)
 			return peer;
 		else
-			return NULL;	/* a second one is a lie */
+			return NULL;	/* second HELLO: protocol error */
 	}
-	/* the table of interfaces has no entry of any other */
+	/* Other numbers have no entry in the tables of holders. */
 	if (addr.board >= dif->i.caps->boards || addr.iface >= HAL_REG_IFS ||
 	    dev_peer_new(dif, &addr, identity, &peer) != 0)
 		return NULL;
 	return peer;
 }
 
-/* The inbound half opens over a page that is what it should be. */
+/* Open the inbound half over the link page. Returns DEV_ANSWER_NONE, or the
+ * answer to a HELLO that is refused; the caller then keeps rlink. */
 static enum dev_answer open_in(struct dev_if *dif,
 			       const uint64_t w[HAL_PKT_WORDS],
 			       struct dev_region *rlink,
@@ -395,7 +410,7 @@ void dev_hello_came(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS])
 	enum dev_answer no = DEV_ANSWER_FAILED;
 
 	if (w[1] != dif->i.addr.nonce) {
-		dif->stats.strange++;	/* meant for the one before us */
+		dif->stats.strange++;	/* for a previous holder */
 		return;
 	}
 	HAL_FAULT_POINT(HAL_FAULT_POINT_ACCEPTED);
@@ -410,8 +425,6 @@ void dev_hello_came(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS])
 
 /* ---- Receive space ----------------------------------------------------- */
 
-/* Map the space a sender announced in its link page, if it did. False: that
- * cannot be done, and the peer is cut off. */
 bool dev_space_map(struct dev_peer *peer)
 {
 	struct dev_if *dif = dev_if(peer->p.hif);
@@ -420,7 +433,8 @@ bool dev_space_map(struct dev_peer *peer)
 	uint64_t ref;
 	int ret;
 
-	/* visible before the packet that names it, by dev_space_ready() */
+	/* dev_space_ready() makes space_secret visible before space_ref, and
+	 * both before the packet that names data in the space. */
 	ref = atomic_load_explicit(&link->space_ref, memory_order_acquire);
 	if (ref == 0)
 		return true;
@@ -456,7 +470,7 @@ int dev_space_ready(struct hal_peer *hp, uint32_t bytes)
 			       dif->i.caps->space_bytes, secret,
 			       peer->identity, &peer->space);
 	if (ret == -ESRCH || ret == -EHOSTDOWN)
-		return 0;		/* gone: into a void */
+		return 0;		/* the peer has ended */
 	if (ret != 0) {
 		hal_log(peer->starved ? 1 : 0, "no memory for %u bytes of "
 			"receive space at interface %u:%u: %s",

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_dev_dma.c - transfers: cut into pieces that the engine can count and that
- * end soon, by the kernel device or by the engine's own registers.
+ * hal_dev_dma.c - transfers of an interface.
  *
- * A transfer has one piece under way at a time. Only the poll ends it, after
- * the status of its last piece; a cancelled one after the driver has said that
- * nothing moves any more.
+ * A transfer is cut into pieces that the engine can count and that end soon;
+ * one piece of it is under way at a time. The driver of the board or, where the
+ * process has the engine's registers, hal_dev_engine.c executes the pieces.
+ * Only dev_dma_poll() completes a transfer: after the status of its last piece,
+ * or, if it was cancelled, after it is certain that no byte moves any more.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -19,16 +20,20 @@
 
 #define PIECE_BYTES	(UINT64_C(1) << 20)
 #define STATUS_BURST	16
-#define BUSY_NS		UINT64_C(1000000000)	/* for another's engine */
-#define CANCEL_READS	1000		/* of statuses, until all are known */
+#define BUSY_NS		UINT64_C(1000000000)	/* wait for an engine that
+						 * another process has */
+#define CANCEL_READS	1000		/* reads of statuses, until that of a
+					 * cancelled transfer has come */
 
 /* ---- Pieces ------------------------------------------------------------ */
 
+/* Id of a transfer at the driver: generation and slot, never 0. */
 static uint64_t xfer_id(const struct dev_if *dif, const struct dev_xfer *x)
 {
 	return (uint64_t)x->gen << 16 | (uint64_t)(x - dif->dma + 1);
 }
 
+/* The transfer with an id; NULL: it has no piece under way. */
 static struct dev_xfer *xfer_of(struct dev_if *dif, uint64_t id)
 {
 	uint64_t slot = (id & 0xFFFF) - 1;
@@ -58,7 +63,7 @@ static int kernel_start(struct dev_if *dif, struct dev_xfer *x, uint64_t src,
 	return 0;
 }
 
-/* Somebody has the engine for himself (-EBUSY): he may give it back. */
+/* Another process has the engine (-EBUSY). Is it worth to wait for it? */
 static bool busy_passes(struct dev_if *dif, struct dev_xfer *x)
 {
 	uint64_t now = dev_now();
@@ -75,7 +80,7 @@ static bool busy_passes(struct dev_if *dif, struct dev_xfer *x)
 	return now - x->busy_since < BUSY_NS;
 }
 
-/* Start the next piece, if there is room in the engine. */
+/* Start the next piece, if the engine can take one. */
 static void start(struct dev_if *dif, struct dev_xfer *x)
 {
 	bool get = x->d.op == HAL_DMA_GET;
@@ -83,7 +88,7 @@ static void start(struct dev_if *dif, struct dev_xfer *x)
 	uint64_t dst = (get ? x->laddr : x->raddr) + x->moved;
 	int ret;
 
-	/* no other thread knows of it before it is started */
+	/* Relaxed: no other thread knows the piece before it is started. */
 	atomic_store_explicit(&x->result, 0, memory_order_relaxed);
 	if (dif->dev->engine != NULL)
 		ret = dev_engine_start(dif->dev, x, src, dst, PIECE_BYTES);
@@ -100,7 +105,7 @@ static void start(struct dev_if *dif, struct dev_xfer *x)
 	x->status = ret == -EFAULT ? -FI_EACCES : -FI_EIO;
 }
 
-/* A piece is over. */
+/* A piece has ended; result is 1 or a negative fi_errno. */
 static void piece_over(struct dev_xfer *x, int result)
 {
 	x->moved += x->chunk;
@@ -113,6 +118,7 @@ static void piece_over(struct dev_xfer *x, int result)
 		HAL_FAULT_POINT(HAL_FAULT_POINT_DMA_HALF);
 }
 
+/* Act upon a status of the driver. */
 static void take_status(struct dev_if *dif, const struct hal_kdev_status *st)
 {
 	struct dev_xfer *x = xfer_of(dif, st->id);
@@ -127,7 +133,7 @@ static void take_status(struct dev_if *dif, const struct hal_kdev_status *st)
 		   st->state == HAL_KDEV_CANCELLED ? -FI_ECANCELED : -FI_EIO);
 }
 
-/* The statuses that are there, a bounded number; how many. */
+/* Read the statuses that are ready, a bounded number. Returns their number. */
 static int read_statuses(struct dev_if *dif)
 {
 	struct hal_kdev_status st[STATUS_BURST];
@@ -136,7 +142,7 @@ static int read_statuses(struct dev_if *dif)
 	n = dif->io->read(dif->mm, st, sizeof(st));
 	if (n <= 0)
 		return 0;
-	/* what was transferred is read after it */
+	/* The caller reads the transferred data after the status. */
 	dif->io->status_before_memory(dif->mm);
 	n /= (ssize_t)sizeof(st[0]);
 	for (ssize_t i = 0; i < n; i++)
@@ -144,7 +150,7 @@ static int read_statuses(struct dev_if *dif)
 	return (int)n;
 }
 
-/* Those of the engine, whichever thread saw them. */
+/* Act upon results of the engine, whichever thread has stored them. */
 static void engine_results(struct dev_if *dif)
 {
 	dev_engine_poll(dif->dev);
@@ -154,7 +160,7 @@ static void engine_results(struct dev_if *dif)
 
 		if (!x->busy || x->chunk == 0)
 			continue;
-		/* pairs with the release in hal_dev_engine.c */
+		/* Pairs with the release in finish() of hal_dev_engine.c. */
 		result = atomic_load_explicit(&x->result,
 					      memory_order_acquire);
 		if (result != 0)
@@ -172,7 +178,7 @@ static int check_post(struct dev_if *dif, const struct hal_dma *d)
 	    (d->op != HAL_DMA_GET && d->op != HAL_DMA_PUT) ||
 	    (d->local == NULL && d->len != 0))
 		return -FI_EINVAL;
-	if (d->rmem == NULL)		/* only dmable memory is reached */
+	if (d->rmem == NULL)		/* the engine reaches imports only */
 		return -FI_EACCES;
 	if (d->rmem->peer != dev_peer(d->peer) || d->raddr > limit ||
 	    d->len > limit - d->raddr)
@@ -253,7 +259,7 @@ int dev_dma_poll(struct hal_if *hif, struct hal_dma_comp *comp, int max)
 
 /* ---- Cancelling -------------------------------------------------------- */
 
-/* Nothing of it moves any more when this returns. */
+/* Stop the piece of a transfer that is under way, if there is one. */
 static void stop(struct dev_if *dif, struct dev_xfer *x)
 {
 	struct hal_kdev_cancel c = { .id = xfer_id(dif, x) };
@@ -270,8 +276,6 @@ static void stop(struct dev_if *dif, struct dev_xfer *x)
 		read_statuses(dif);
 }
 
-/* A peer is gone, or all of them: what was posted to it completes, with 0 if
- * it was over, else cancelled. */
 void dev_dma_cancel(struct dev_if *dif, struct dev_peer *peer)
 {
 	for (int i = 0; i < DEV_DMA_DEPTH && dif->dma_busy != 0; i++) {

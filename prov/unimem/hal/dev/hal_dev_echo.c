@@ -21,15 +21,15 @@
 #include "hal/dev/hal_dev_table.h"
 #include "hal/dev/hal_dev_util.h"
 
-#define ECHO_NS		UINT64_C(10000000)	/* from unproven to the echo */
+#define ECHO_NS		UINT64_C(10000000)	/* after the unproven packet */
 
-/* Read the mailbox until it is empty; false: it does not get empty now. */
+/* Receive until the mailbox is empty. False: packets arrive faster. */
 static bool drained(struct dev_if *dif)
 {
 	return dev_mbox_run(dif, dif->info.fifo_words) < dif->info.fifo_words;
 }
 
-/* Nothing that was sent lately has left this board. */
+/* The packetizer transmits nothing: say so once, disconnect all peers. */
 static void mute(struct dev_if *dif)
 {
 	dif->echo = DEV_ECHO_NONE;
@@ -44,8 +44,8 @@ static void mute(struct dev_if *dif)
 	dev_cut_all(dif);
 }
 
-/* Send the echo, once it is due. The mailbox is empty then, so that a refusal
- * can be checked: see refused(). */
+/* Send the echo once it is due. The mailbox is emptied first, so that refused()
+ * can tell a real refusal from a NACK of an earlier packet. */
 static void send_echo(struct dev_if *dif)
 {
 	uint64_t now = dev_now();
@@ -57,14 +57,17 @@ static void send_echo(struct dev_if *dif)
 		return;
 	dif->echo_came = dif->stats.came;
 	dif->echo = DEV_ECHO_IN_PIF;
-	/* set again by what is sent after the echo */
+	/* hal_dev_pif.c sets it again for packets sent after the echo. */
 	dif->unproven = false;
 	dev_echo_put(dif, ++dif->echo_number);
 }
 
 /*
- * NACK as before: a refusal, or nothing was transmitted. A mailbox that refuses
- * is full, and all that filled it came after it was read as empty.
+ * The status of the echo is NACK, as it was before. Either the mailbox refused
+ * the echo, or nothing was transmitted and the NACK is that of an earlier
+ * packet. A mailbox refuses only while it is full, and it was empty when the
+ * echo was sent: if fewer packets have arrived since than fill it, nothing was
+ * transmitted.
  */
 static void refused(struct dev_if *dif)
 {
@@ -79,7 +82,6 @@ static void refused(struct dev_if *dif)
 	dif->echo_at = 0;
 }
 
-/* Called by the service while a packet is unproven or an echo is under way. */
 void dev_echo_run(struct dev_if *dif)
 {
 	if (dif->echo == DEV_ECHO_NONE)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_dev_engine.c - the AXI CDMA engine where its registers are ours.
+ * hal_dev_engine.c - the AXI CDMA engine, where its registers belong to this
+ * process.
  *
- * One engine for the process, one piece of a transfer in it at a time: in
- * simple mode what BTT can count, in scatter-gather mode a chain of that. Who
- * finds a piece finished stores its result, whoever's it is, so that a thread
- * that does not poll delays no other. Errors stop the engine until a reset
- * [PG034, CDMASR].
+ * There is one engine for the process, and one piece of a transfer in it at a
+ * time: in simple mode as many bytes as BTT can count, in scatter-gather mode a
+ * chain of such parts. The thread that finds a piece finished stores its result
+ * into the transfer, whichever interface that belongs to, so that a thread that
+ * does not poll delays no other thread. An error stops the engine until it is
+ * reset [PG034, CDMASR].
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -19,20 +21,23 @@
 #include "hal/dev/hal_dev_util.h"
 
 #define CHAIN_MAX	16u		/* descriptors of a chain */
-#define RESET_LOOKS	100000
-#define STUCK_NS	UINT64_C(5000000000)
+#define RESET_LOOKS	100000		/* reads until a reset has failed */
+#define STUCK_NS	UINT64_C(5000000000)	/* ns a piece may take */
 
+/* The engine: dev->engine, from dev_engine_open() to dev_engine_close(). */
 struct dev_engine {
-	struct hal_lock lock;		/* all below */
-	struct hal_mmio *mm;		/* its own: dev->mm has another lock */
+	struct hal_lock lock;		/* protects all fields below */
+	struct hal_mmio *mm;		/* its own open kernel device, because
+					 * another lock protects dev->mm */
 	struct hal_mmio_map regs;
-	struct dev_region chain;	/* the descriptors, sg only */
-	struct dev_xfer *current;
-	uint64_t started;		/* ns */
-	uint64_t btt_max;
-	uint32_t used;			/* descriptors of the chain */
-	bool sg;
-	bool broken;			/* does not come out of a reset */
+	struct dev_region chain;	/* descriptors; scatter-gather only */
+	struct dev_xfer *current;	/* its piece is under way; NULL: none */
+	uint64_t started;		/* ns: when current was started */
+	uint64_t btt_max;		/* bytes that BTT can count, in whole
+					 * cache lines */
+	uint32_t used;			/* descriptors of the current chain */
+	bool sg;			/* scatter-gather mode */
+	bool broken;			/* a reset did not end */
 };
 
 /* ---- Registers --------------------------------------------------------- */
@@ -53,7 +58,7 @@ static void reg_write_addr(struct dev_engine *e, uint32_t off, uint64_t addr)
 	reg_write(e, off + 4, (uint32_t)(addr >> 32));
 }
 
-/* Stops whatever it does. */
+/* Reset the engine, which stops a transfer that is under way. */
 static void engine_reset(struct dev_engine *e)
 {
 	reg_write(e, HAL_CDMA_CR, HAL_CDMA_CR_RESET);
@@ -104,7 +109,7 @@ static void start_chain(struct dev_engine *e, uint64_t src, uint64_t dst,
 	}
 	e->used = i;
 	e->regs.ops->memory_before_start(e->mm);
-	/* CURDESC is forgotten where SGMODE is 0 */
+	/* SGMODE 0 makes the engine discard CURDESC of the last chain. */
 	reg_write(e, HAL_CDMA_CR, 0);
 	reg_write(e, HAL_CDMA_CR, HAL_CDMA_CR_SGMODE);
 	reg_write_addr(e, HAL_CDMA_CURDESC, base);
@@ -113,15 +118,16 @@ static void start_chain(struct dev_engine *e, uint64_t src, uint64_t dst,
 
 /* ---- Ending ------------------------------------------------------------ */
 
+/* Store the result of the piece that was under way. */
 static void finish(struct dev_engine *e, int result)
 {
-	/* pairs with the acquire in engine_results() */
+	/* Pairs with the acquire in engine_results() of hal_dev_dma.c. */
 	atomic_store_explicit(&e->current->result, result,
 			      memory_order_release);
 	e->current = NULL;
 }
 
-/* Has the engine said so in every descriptor? A negative value: an error. */
+/* Are all descriptors of the chain marked as done? 1, 0, or -FI_EIO. */
 static int chain_done(struct dev_engine *e)
 {
 	volatile struct hal_cdma_desc *desc = e->chain.map.base;
@@ -137,6 +143,7 @@ static int chain_done(struct dev_engine *e)
 	return 1;
 }
 
+/* Check whether the piece is over. The lock is held. */
 static void look(struct dev_engine *e)
 {
 	uint32_t status;
@@ -145,8 +152,8 @@ static void look(struct dev_engine *e)
 	if (e->current == NULL)
 		return;
 	status = reg_read(e, HAL_CDMA_SR);
-	/* descriptors are read after it, and by whoever acquires the result
-	 * what was transferred */
+	/* Descriptors are read after the status, and so is the transferred
+	 * data by the thread that acquires the result. */
 	if (status & HAL_CDMA_SR_IDLE)
 		e->regs.ops->status_before_memory(e->mm);
 	if (status & HAL_CDMA_SR_ERRORS)
@@ -166,10 +173,6 @@ static void look(struct dev_engine *e)
 
 /* ---- For hal_dev_dma.c ------------------------------------------------- */
 
-/*
- * Start a piece of at most max bytes; its size is left in x->chunk. -EAGAIN:
- * the engine is busy.
- */
 int dev_engine_start(struct hal_dev *dev, struct dev_xfer *x, uint64_t src,
 		     uint64_t dst, uint64_t max)
 {
@@ -207,7 +210,6 @@ void dev_engine_poll(struct hal_dev *dev)
 	hal_unlock(&dev->engine->lock);
 }
 
-/* It moves nothing any more when this returns. */
 void dev_engine_cancel(struct hal_dev *dev, struct dev_xfer *x)
 {
 	struct dev_engine *e = dev->engine;
@@ -246,7 +248,7 @@ static int claim_engine(struct hal_dev *dev, struct dev_engine *e)
 		dev_explain_map(dev, HAL_KDEV_CDMA, ret);
 		return -FI_ENODEV;
 	}
-	/* whole lines: pieces stay aligned as their transfer is */
+	/* Whole lines, so that later pieces are aligned like the first. */
 	e->btt_max = (UINT64_C(1) << k.btt_bits) - HAL_LINE;
 	return 0;
 }
@@ -299,7 +301,6 @@ err_free:
 	return ret;
 }
 
-/* A forked child's copy touches no register. */
 void dev_engine_close(struct hal_dev *dev)
 {
 	struct dev_engine *e = dev->engine;

@@ -22,29 +22,30 @@
 #include "hal/dev/hal_dev_table.h"
 #include "hal/dev/hal_dev_util.h"
 
-#define LOOK_PEERS	16		/* per service */
-#define LIFE_NS		50000		/* between two looks at a table */
-#define LIFE_PEERS	256		/* of them at once, after a sleep */
+#define LOOK_PEERS	16		/* peers polled per service */
+#define LIFE_NS		50000		/* between two look-ups in a table */
+#define LIFE_PEERS	256		/* look-ups at once, after a sleep */
 
 /* ---- Who lives --------------------------------------------------------- */
 
-/* Is its interface still its own? */
+/* Mark the peer as gone if it no longer holds its interface. */
 static void check_life(struct dev_if *dif, struct dev_peer *peer)
 {
 	if (peer->gone || peer->p.dead || dev_holds(peer) != 0)
 		return;
-	/* its last packets are looked for after this */
+	/* Order the next read of the mailbox after the load of the entry: the
+	 * peer may have sent packets before. */
 	dif->io->status_before_memory(dif->mm);
 	dev_gone(peer);
 }
 
-/* Has the receiver accepted us, or gone? */
+/* Check the back page: has the peer answered the HELLO, or closed? */
 static void check_back(struct dev_peer *peer)
 {
 	struct dev_back *back = dev_back(peer);
 	uint64_t answer;
 
-	/* nothing is read that these order */
+	/* Relaxed: no other memory is read because of these values. */
 	answer = atomic_load_explicit(&back->answer, memory_order_relaxed);
 	if (answer == DEV_ANSWER_WELCOME) {
 		if (!peer->told_out && peer->p.tx.open) {
@@ -57,7 +58,8 @@ static void check_back(struct dev_peer *peer)
 			peer->p.addr.iface, answer == DEV_ANSWER_VERSION ?
 			"another version or platform file" :
 			"it could not take it");
-		/* it may be connected to us: dev_peer_free() tells it */
+		/* Its outbound half to this interface may be open;
+		 * dev_peer_free() then stores the end of it. */
 		peer->cut = true;
 		dev_doom(peer, -FI_ECONNREFUSED);
 		return;
@@ -67,20 +69,21 @@ static void check_back(struct dev_peer *peer)
 		dev_doom(peer, -FI_ECONNRESET);
 }
 
+/* Poll the two pages that the peer stores to. */
 static void look_at(struct dev_peer *peer)
 {
 	if (peer->accept == DEV_ACCEPT_BACK)
 		dev_accept_back(peer);
 	if (peer->hello != DEV_HELLO_NONE && dev_lives(peer))
 		check_back(peer);
-	/* acted upon with an acquire in inbound_over() */
+	/* Relaxed: inbound_over() loads it again with acquire. */
 	if (peer->accept != DEV_ACCEPT_NONE && dev_lives(peer) &&
 	    atomic_load_explicit(&dev_rlink(peer)->end,
 				 memory_order_relaxed) != 0)
 		dev_doom(peer, -FI_ECONNRESET);
 }
 
-/* How many are due to be looked up: who has slept catches up. */
+/* Number of peers to look up now. After a sleep it makes up for the time. */
 static uint32_t life_due(struct dev_if *dif)
 {
 	uint64_t now = dev_now(), n;
@@ -120,8 +123,9 @@ void dev_look_around(struct dev_if *dif)
 /* ---- Ends -------------------------------------------------------------- */
 
 /*
- * Is all here that it sent? What its mailbox packets lack is in the link page.
- * A peer that is gone without a word, or lied, sends nothing more.
+ * Has everything that the peer sent arrived? Packets that it could not send are
+ * read from the link page. Nothing more is expected from a peer that vanished
+ * without closing or was disconnected.
  */
 static bool inbound_over(struct dev_peer *peer)
 {
@@ -136,7 +140,7 @@ static bool inbound_over(struct dev_peer *peer)
 		return dev_silent(peer) || dev_late(peer);
 	last = ((volatile struct dev_link *)link)->last;
 	if (--end - last > DEV_DEPTH_MAX)
-		return true;		/* a lie */
+		return true;		/* protocol error: no such number */
 	if (peer->came != last)
 		return dev_silent(peer) || dev_late(peer) ||
 		       (int64_t)(peer->came - last) > 0;
@@ -146,7 +150,7 @@ static bool inbound_over(struct dev_peer *peer)
 
 		dev_ring_push(peer, pkt.w);
 		if (peer->came == before)
-			break;		/* more than its due */
+			break;		/* more packets than were released */
 	}
 	return true;
 }
@@ -160,14 +164,14 @@ static void declare_dead(struct dev_if *dif, struct dev_peer *peer)
 	if (peer->known || peer->ev_pending != 0)
 		dev_event(peer, HAL_EV_DEAD, peer->dying);
 	else
-		dev_peer_drop(peer);	/* nobody ever heard of it */
+		dev_peer_drop(peer);	/* the caller never had it */
 }
 
 void dev_bury(struct dev_if *dif)
 {
 	struct dev_peer *peer, *next;
 
-	/* what was in the mailbox when its end was seen */
+	/* Packets that were in the mailbox when the end was noticed. */
 	dev_mbox_run(dif, dif->info.fifo_words / HAL_MIF_PKT_WORDS);
 	for (peer = dif->peers; peer != NULL; peer = next) {
 		next = peer->next;
@@ -180,7 +184,7 @@ void dev_bury(struct dev_if *dif)
 	}
 }
 
-/* Say good-bye: both halves, each to who reads it. */
+/* Store the end of both halves where the peer reads it. */
 static void say_end(struct dev_peer *peer)
 {
 	struct dev_if *dif = dev_if(peer->p.hif);
@@ -202,8 +206,9 @@ void dev_peer_free(struct hal_peer *hp)
 	struct dev_peer *peer = dev_peer(hp);
 
 	if (dev_if(hp->hif)->pid != getpid())
-		return;		/* a forked child: if_close frees the rest */
-	/* a space that was announced and never used is ours to let go of */
+		return;		/* forked child: dev_if_close() frees it */
+	/* A receive space that was announced and not mapped has a hold of this
+	 * process; mapping it makes dev_peer_drop() drop that hold. */
 	if (peer->accept != DEV_ACCEPT_NONE && peer->rspace.mm == NULL)
 		dev_space_map(peer);
 	if (!peer->gone && (peer->cut || !hp->dead))

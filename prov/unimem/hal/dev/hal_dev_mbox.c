@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_dev_mbox.c - the mailbox of an interface: reads packets and hands each to
- * the ring of its sender, to the connection setup (HELLO) or to the check of
- * the packetizer (ECHO).
+ * hal_dev_mbox.c - the mailbox of an interface: reads packets and passes each
+ * to the ring of its sender or, if it is a HELLO, to the connection setup. An
+ * ECHO is recorded for hal_dev_echo.c.
  *
- * The paper spells the pattern that an empty mailbox returns in two ways, so it
- * is learnt when the interface is claimed (dev_mbox_learn()). The first word of
- * a packet begins with an identity that the packetizer stamped; a word without
- * a possible identity is the pattern, or nonsense. More nonsense in a row than
- * the mailbox can hold means that it never reads as empty.
+ * The paper spells the pattern that an empty mailbox returns in two ways, so
+ * dev_mbox_learn() learns it when the interface is claimed. The first word of a
+ * packet begins with the identity of its sender, stamped by the packetizer. A
+ * word that neither begins with a possible identity nor equals the pattern is
+ * invalid. More invalid words in a row than the mailbox can hold mean that the
+ * mailbox never reads as empty (docs/porting.md, section 5).
  */
 #define _GNU_SOURCE
 #include <string.h>
@@ -19,14 +20,17 @@
 #include "hal/dev/hal_dev_ring.h"
 #include "hal/dev/hal_dev_table.h"
 
-#define LEARN_SAME	3u		/* reads in a row of one pattern */
-#define STRANGE_MAX	(UINT64_C(1) << 18) /* 64 packets of each interface of
-					     * 64 boards: all that can be on the
-					     * way to the holder before us */
+#define LEARN_SAME	3u		/* equal reads in a row that make a
+					 * pattern */
+/*
+ * Packets in a row that no connected peer has sent. 64 boards with 64
+ * interfaces each may have 64 packets each on the way to the previous holder.
+ */
+#define STRANGE_MAX	(UINT64_C(1) << 18)
 
 /* ---- Packets ----------------------------------------------------------- */
 
-/* A packet of type ECHO was read; w as in dev_mbox_run(). */
+/* Record that the echo has arrived, if the packet is the current one. */
 static void echo_came(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS])
 {
 	if ((w[0] & HAL_HEAD_ID_MASK) != dif->identity ||
@@ -36,6 +40,7 @@ static void echo_came(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS])
 	dif->echo_at = 0;
 }
 
+/* Deliver a packet that was read. */
 static void take_packet(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS])
 {
 	uint8_t type = hal_head_type(w[0]);
@@ -50,34 +55,33 @@ static void take_packet(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS])
 		return;
 	}
 	if (type >= HAL_PKT_RESERVED && type <= HAL_PKT_EMPTY)
-		return;			/* WAKE, or of a later version */
+		return;			/* WAKE, or a later version's */
 	peer = dev_peer_of(dif, w[0] & HAL_HEAD_ID_MASK);
-	/* of one that is gone: what the mailbox took while it lived counts */
+	/* Packets of a peer that is gone count if the mailbox took them while
+	 * the peer was alive. */
 	if (peer == NULL || peer->cells == NULL || peer->p.dead || peer->cut) {
-		dif->stats.strange++;	/* sent to one before us */
+		dif->stats.strange++;	/* for a previous holder */
 		return;
 	}
-	/* stores that it names may be the first into the receive space */
+	/* The packet may be the first to name data in the receive space. */
 	if (peer->rspace.mm == NULL && !dev_space_map(peer))
 		return;
 	dev_ring_push(peer, w);
 }
 
-/* Words 0 and 1 of a packet were read: read the others and take it. */
+/* Words 0 and 1 of a packet were read: read words 2 and 3 and deliver it. */
 static void mbox_take(struct dev_if *dif, uint64_t w[HAL_PKT_WORDS])
 {
 	dif->io->read128(&dif->mif, HAL_MIF_DATA, &w[2]);
-	/* what the packet names is read after it */
+	/* Memory that the packet names is read after the packet. */
 	dif->io->status_before_memory(dif->mm);
 	take_packet(dif, w);
 }
 
 /* ---- Reading ----------------------------------------------------------- */
 
-/*
- * A word was read that begins no packet and is not that pattern. False: do not
- * read on now.
- */
+/* An invalid word was read. Returns false if it is one of too many: stop
+ * reading. */
 static bool nonsense(struct dev_if *dif, const uint64_t w[2])
 {
 	if (++dif->nonsense <= dif->info.fifo_words)
@@ -94,7 +98,7 @@ static bool nonsense(struct dev_if *dif, const uint64_t w[2])
 	return false;
 }
 
-/* n packets were read, and nothing else, that are of no peer. */
+/* Only packets from no connected peer were read, n of them. */
 static void strangers(struct dev_if *dif, unsigned n)
 {
 	dif->strange_run += n;
@@ -108,8 +112,6 @@ static void strangers(struct dev_if *dif, unsigned n)
 		(unsigned long long)dif->strange_run);
 }
 
-/* Empty the mailbox, up to so many packets; their number. What is neither a
- * packet nor the pattern of an empty mailbox counts as a packet. */
 unsigned dev_mbox_run(struct dev_if *dif, unsigned max)
 {
 	uint64_t w[HAL_PKT_WORDS], strange = dif->stats.strange;
@@ -117,12 +119,14 @@ unsigned dev_mbox_run(struct dev_if *dif, unsigned max)
 
 	for (n = 0; n < max; n++) {
 		dif->io->read128(&dif->mif, HAL_MIF_DATA, &w[0]);
-		/* no packet has that identity: not its type alone, which a
-		 * liar may send, and then halves would pass for packets */
+		/* The pattern has no possible identity, so that no packet
+		 * equals it. The type of a packet would not do: a peer
+		 * chooses it, and a wrong end here would make the second
+		 * half of a packet pass for the first of the next. */
 		if (w[0] == dif->empty)
 			break;
 		if (!hal_id_possible(w[0] & HAL_HEAD_ID_MASK)) {
-			/* one word: a packet may begin at the next */
+			/* Skip one word: a packet may begin at the next. */
 			dif->io->status_before_memory(dif->mm);
 			if (!nonsense(dif, w))
 				break;
@@ -141,13 +145,14 @@ unsigned dev_mbox_run(struct dev_if *dif, unsigned max)
 
 /* ---- The pattern of an empty mailbox ----------------------------------- */
 
-/* Packets that come meanwhile are taken: the address is known already. */
+/* Packets may arrive meanwhile: peers may know the address already. */
 int dev_mbox_learn(struct dev_if *dif)
 {
 	uint32_t tries = dif->info.fifo_words + LEARN_SAME, same = 0;
 	uint64_t w[HAL_PKT_WORDS] = { 0 }, last = 0;
 
-	/* no word of an empty mailbox: what is read there is no packet's */
+	/* No packet begins with 0: until the pattern is known, no packet is
+	 * mistaken for it. */
 	dif->empty = 0;
 	while (tries-- != 0 && same != LEARN_SAME) {
 		dif->io->read128(&dif->mif, HAL_MIF_DATA, w);

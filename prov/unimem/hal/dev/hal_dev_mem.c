@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_dev_mem.c - dmable memory of the process, routes to that of peers.
+ * hal_dev_mem.c - dmable memory of this process, and imports: memory of peers
+ * that the local engine can reach.
  *
- * The driver counts generations and holds; what it refuses is stale. A route is
- * kept when its last import is released, as setting one up takes more than
- * 10 us [O 2.1], and is asked for again before it is used again.
+ * The driver counts generations of allocations and keeps the holds; an import
+ * that it refuses is stale. Preparing an import takes the driver more than 10
+ * us [O 2.1], so an import is kept after its last release, and checked before
+ * it is used again. hal_dev_region.c has the calls that also map memory.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -18,10 +20,11 @@
 #include "hal/dev/hal_dev_util.h"
 
 #define MEM_MAX		(UINT64_C(1) << HAL_GADDR_BOARD_SHIFT)
-#define ROUTES_KEPT	8		/* per peer, not in use */
-#define ASKED_MAX	64		/* per peer, being set up */
-#define ASKED_NS	UINT64_C(100000000)	/* not asked for again: who
-						 * wanted it may have left */
+#define ROUTES_KEPT	8		/* unused imports per peer */
+#define ASKED_MAX	64		/* unfinished imports per peer */
+/* An unfinished import that nobody has asked for again in this time (ns) may be
+ * freed: its user may have given up. */
+#define ASKED_NS	UINT64_C(100000000)
 
 /* ---- Own dmable memory ------------------------------------------------- */
 
@@ -41,7 +44,8 @@ int dev_mem_alloc(struct hal *hal, int board, size_t bytes,
 		return -FI_EINVAL;
 	if (board < 0)
 		board = hal->own_board;
-	/* it would be Device memory: no plain pointer */
+	/* Memory of another board is mapped as Device memory, which ordinary
+	 * code cannot use. */
 	if (board != hal->own_board &&
 	    !(hal->caps.flags & HAL_CAP_ANY_BOARD))
 		return -FI_EINVAL;
@@ -94,7 +98,6 @@ int dev_mem_key(struct hal_mem *mem, struct hal_key *key)
 	return 0;
 }
 
-/* Global address of a range of ours. -FI_EINVAL: it is in no region. */
 int dev_mem_gaddr(struct hal_dev *dev, const void *addr, uint64_t len,
 		  uint64_t *gaddr)
 {
@@ -117,6 +120,7 @@ int dev_mem_gaddr(struct hal_dev *dev, const void *addr, uint64_t len,
 
 /* ---- Regions of peers -------------------------------------------------- */
 
+/* The pointer to the import with a key; it points to NULL if there is none. */
 static struct hal_rmem **rmem_find(struct dev_peer *peer,
 				   const struct hal_key *key)
 {
@@ -138,9 +142,11 @@ static void rmem_drop(struct hal_rmem **at)
 	free(rmem);
 }
 
-/* Let go of routes that nobody uses, the oldest first, until so many are
- * left; new ones are put at the head. And of those being set up that were asked
- * for last before that time. */
+/*
+ * Free unused imports, the oldest first, until keep of them are left; the list
+ * has the newest first. Free unfinished imports that were asked for last before
+ * that time (ns).
+ */
 static void routes_trim(struct dev_peer *peer, unsigned keep, uint64_t before)
 {
 	struct hal_rmem **at = &peer->rmems;
@@ -155,14 +161,14 @@ static void routes_trim(struct dev_peer *peer, unsigned keep, uint64_t before)
 	}
 }
 
-/* Make room for another route. */
 void dev_routes_trim(struct dev_if *dif)
 {
 	for (struct dev_peer *p = dif->peers; p != NULL; p = p->next)
 		routes_trim(p, 0, dev_now() - ASKED_NS);
 }
 
-/* Ask the driver for the route; with -FI_EAGAIN it is kept, to ask again. */
+/* Ask the driver for the import. After -FI_EAGAIN it stays in the list, so that
+ * it can be asked for again. */
 static int route_ask(struct dev_if *dif, struct hal_rmem *rmem)
 {
 	struct hal_kdev_import imp = {
@@ -186,6 +192,7 @@ static int route_ask(struct dev_if *dif, struct hal_rmem *rmem)
 	       -FI_ENOMEM;
 }
 
+/* Number of unfinished imports. */
 static unsigned asked_for(const struct dev_peer *peer)
 {
 	unsigned n = 0;
@@ -195,8 +202,12 @@ static unsigned asked_for(const struct dev_peer *peer)
 	return n;
 }
 
-/* Who asked may never ask again: of too many those go that nobody has asked for
- * in a while. Others stay, or none of many would ever be ready. */
+/*
+ * Add an import to the list. The number of unfinished imports is limited.
+ * Beyond the limit, those that nobody has asked for in ASKED_NS are freed;
+ * younger ones stay, because otherwise many imports at a time would evict each
+ * other and none would be finished.
+ */
 static int route_new(struct dev_peer *peer, const struct hal_key *key,
 		     struct hal_rmem **out)
 {
@@ -218,7 +229,7 @@ static int route_new(struct dev_peer *peer, const struct hal_key *key,
 	return 0;
 }
 
-/* A route kept from before is good as long as its region is there. */
+/* Is an import stale that was kept? It is not while its memory exists. */
 static bool route_stale(struct dev_if *dif, const struct hal_rmem *rmem)
 {
 	struct hal_kdev_hold h = { .hold = rmem->hold };
@@ -226,7 +237,7 @@ static bool route_stale(struct dev_if *dif, const struct hal_rmem *rmem)
 	return dif->io->ioctl(dif->mm, HAL_KDEV_IO_CHECK, &h) != 0;
 }
 
-/* From the dead nothing is imported. */
+/* Does the peer still hold its interface? 0, or the error of the import. */
 static int still_there(struct dev_peer *peer)
 {
 	int holds;
@@ -259,7 +270,8 @@ int dev_mem_import(struct hal_peer *hp, const struct hal_key *key,
 	else if (route_stale(dif, rmem))
 		ret = -FI_EKEYREJECTED;
 	if (ret != 0) {
-		/* found again: asking may have freed those before it */
+		/* Search again: route_ask() may have freed imports that come
+		 * before this one in the list. */
 		if (rmem->refs == 0 && ret != -FI_EAGAIN)
 			rmem_drop(rmem_find(peer, key));
 		return ret;

@@ -24,7 +24,6 @@ static struct dev_peer **bucket(struct dev_if *dif, uint64_t identity)
 	return &dif->hash[key >> 16 & (DEV_PEERS_HASH - 1)];
 }
 
-/* The newest of that identity, dead or alive. */
 struct dev_peer *dev_peer_of(struct dev_if *dif, uint64_t identity)
 {
 	struct dev_peer *peer = *bucket(dif, identity);
@@ -58,7 +57,7 @@ int dev_peer_new(struct dev_if *dif, const struct hal_addr *addr,
 {
 	struct dev_peer *peer, **at = bucket(dif, identity);
 
-	/* the hot halves of a peer start on lines of their own */
+	/* hal_rx and hal_tx must not share a cache line with other data. */
 	peer = aligned_alloc(HAL_LINE, (sizeof(*peer) + HAL_LINE - 1) &
 				       ~(size_t)(HAL_LINE - 1));
 	if (peer == NULL)
@@ -83,7 +82,6 @@ int dev_peer_new(struct dev_if *dif, const struct hal_addr *addr,
 	return 0;
 }
 
-/* Every peer may become inbound: room for all, so that events need none. */
 int dev_inbound_reserve(struct dev_if *dif)
 {
 	uint32_t max = dif->inbound_max != 0 ? dif->inbound_max : 16;
@@ -101,6 +99,7 @@ int dev_inbound_reserve(struct dev_if *dif)
 	return 0;
 }
 
+/* Remove a peer from hif->inbound, if it is listed there. */
 static void inbound_remove(struct dev_if *dif, struct dev_peer *peer)
 {
 	uint32_t slot = peer->p.rx_slot;
@@ -130,7 +129,6 @@ static void lists_remove(struct dev_if *dif, struct dev_peer *peer)
 	dif->npeers--;
 }
 
-/* Private memory and mappings only: also for a forked child. */
 void dev_peer_forget(struct dev_peer *peer)
 {
 	struct dev_if *dif = dev_if(peer->p.hif);
@@ -149,7 +147,6 @@ void dev_peer_forget(struct dev_peer *peer)
 	free(peer);
 }
 
-/* Undo dev_peer_new() and all that was attached since. */
 void dev_peer_drop(struct dev_peer *peer)
 {
 	struct dev_if *dif = dev_if(peer->p.hif);
@@ -169,7 +166,6 @@ void dev_peer_drop(struct dev_peer *peer)
 
 /* ---- Events ------------------------------------------------------------ */
 
-/* A peer has at most one event of each kind. */
 void dev_event(struct dev_peer *peer, enum hal_event_type type, int status)
 {
 	if (type == HAL_EV_DEAD)
@@ -178,8 +174,11 @@ void dev_event(struct dev_peer *peer, enum hal_event_type type, int status)
 	dev_if(peer->p.hif)->nevents++;
 }
 
-/* An older self is in the caller's hands, or is to be told of first, its end
- * too: one object at a time. It has ended, else there were no newer one. */
+/*
+ * Must the events of this peer wait? The caller knows one object of an identity
+ * at a time: an older one, which has ended since there is a newer one, is
+ * reported first, with its end, and freed.
+ */
 static bool must_wait(const struct dev_peer *peer)
 {
 	const struct dev_peer *old = peer->hash_next;
@@ -199,7 +198,8 @@ static void take_event(struct dev_if *dif, struct dev_peer *peer,
 	peer->ev_pending &= (uint8_t)~(1u << type);
 	dif->nevents--;
 	if (type == HAL_EV_INBOUND) {
-		/* listed when told, not before the caller knows it */
+		/* The caller may use hif->inbound at any time, so the peer is
+		 * not listed before the caller knows it. */
 		peer->known = true;
 		peer->p.rx_slot = dif->i.ninbound;
 		dif->i.inbound[dif->i.ninbound++] = &peer->p;

@@ -3,15 +3,17 @@
  * hal_dev_pif.c - the packetizer of an interface: sends packets, and keeps
  * those that were refused.
  *
- * The packetizer has one buffer [D 5.2.4]: the fate of a packet is read from
- * its status before the next one is set up, so that a refused packet (NACK) is
- * known before another could overtake it. It then waits in a queue of its
- * destination, as do those behind it, and is tried again with growing pauses;
- * other destinations go on. A peer has at most pkt_depth packets that were not
- * released, queued ones included.
+ * The packetizer has one buffer [D 5.2.4]. The result of a packet is read from
+ * the status before the next packet is written, so that a refused packet (NACK)
+ * is known before another one could overtake it. A refused packet waits in the
+ * queue of its destination, and later packets to that destination wait behind
+ * it; it is sent again after pauses that double. Other destinations are not
+ * held up. A peer has at most pkt_depth packets that are not released, with
+ * those in the queue.
  *
- * Refusals are no end: a process that is stopped, or computes, leaves its
- * mailbox full for as long as it likes. That it ended, the table says.
+ * Refusals never end a connection: a process that is stopped or computes may
+ * leave its mailbox full for any time. Its end shows in the table of holders
+ * (hal_dev_table.c).
  */
 #define _GNU_SOURCE
 #include <string.h>
@@ -21,24 +23,31 @@
 #include "hal/dev/hal_dev_table.h"
 #include "hal/dev/hal_dev_util.h"
 
-#define LOOKS_SEND	100		/* at PEND, before a packet waits */
-#define LOOKS_END	100000		/* before a close gives up on it */
-#define PEND_MAX	UINT64_C(20000000)	/* ns; answers take some us */
-#define RUN_PACKETS	16		/* of one peer in a row */
+#define LOOKS_SEND	100		/* status reads before a packet waits */
+#define LOOKS_END	100000		/* reads before a close gives up */
+#define PEND_MAX	UINT64_C(20000000)	/* ns; answers take a
+						 * few us */
+#define RUN_PACKETS	16		/* to one peer in a row */
 #define BACKOFF_MIN	2000u		/* ns */
 #define BACKOFF_MAX	1000000u
-#define REFUSED_TELL	UINT64_C(5000000000)	/* ns without a packet taken */
-#define ECHO_LATE_NS	UINT64_C(10000000)	/* acknowledged, not there */
-#define REFUSED_GAP	UINT64_C(100000000)	/* ns between tries of ours */
+#define REFUSED_TELL	UINT64_C(5000000000)	/* ns of refusals until they
+						 * are logged */
+#define ECHO_LATE_NS	UINT64_C(10000000)	/* an echo that was
+						 * acknowledged arrives */
+#define REFUSED_GAP	UINT64_C(100000000)	/* ns between two tries: after
+						 * more, refusals count from
+						 * the start */
 
 /* ---- Packetizer -------------------------------------------------------- */
 
+/* The mailbox of the peer refused a packet: set the time of the next try. */
 static void refused(struct dev_peer *peer)
 {
 	uint64_t now = dev_now();
 
 	dev_if(peer->p.hif)->stats.nacks++;
-	/* that we were elsewhere for long is not its doing */
+	/* This process may have made no call for long; the peer cannot be
+	 * blamed for that time. */
 	if (peer->backoff == 0 || now - peer->retry_at > REFUSED_GAP)
 		peer->refused_at = now;
 	peer->backoff = peer->backoff == 0 ? BACKOFF_MIN : peer->backoff * 2;
@@ -55,7 +64,7 @@ static void refused(struct dev_peer *peer)
 		(unsigned)(REFUSED_TELL / 1000000000));
 }
 
-/* The packet it held stays ours: the oldest of the queue. */
+/* Put the refused packet back to the head of its queue. */
 static void queue_again(struct dev_if *dif, struct dev_peer *peer)
 {
 	uint32_t mask = dif->i.caps->pkt_depth - 1;
@@ -63,7 +72,7 @@ static void queue_again(struct dev_if *dif, struct dev_peer *peer)
 	peer->queue[--peer->q_first & mask] = dif->pif_pkt;
 }
 
-/* Neither taken nor refused: that is no answer a packetizer may give. */
+/* The status of a packet is neither ACK nor NACK: disconnect its peer. */
 static void failed(struct dev_peer *peer, uint64_t status)
 {
 	hal_log(0, "packetizer of interface %u:%u: a packet to %u:%u ended "
@@ -77,9 +86,9 @@ static void failed(struct dev_peer *peer, uint64_t status)
 }
 
 /*
- * OVERWR_BUF is a debug bit [D 5.2.3]: somebody wrote to the page while a
- * packet was in it. The packet's fate is what ACK or NACK says, with or without
- * it; but we never write then, so there is another who has the page.
+ * OVERWR_BUF is a debug bit [D 5.2.3]: the page was written to while a packet
+ * was in it. ACK or NACK still are the result of the packet. This process never
+ * writes then, so another process has the page mapped.
  */
 static void overwritten(struct dev_if *dif)
 {
@@ -117,9 +126,10 @@ static void note_answer(struct dev_if *dif, uint64_t answer, bool echo)
 }
 
 /*
- * Its packet is over. ILLEGAL comes first: nothing was transmitted then, and
- * ACK and NACK are those of the packet before [D table 5]. Where nothing was
- * transmitted for another reason, note_answer() finds out.
+ * The packetizer has finished its packet; act upon the status. ILLEGAL is
+ * tested first: nothing was transmitted then, and ACK and NACK are those of an
+ * earlier packet [D table 5]. hal_dev_echo.c detects other reasons why nothing
+ * was transmitted.
  */
 static void pif_settle(struct dev_if *dif, uint64_t status)
 {
@@ -141,7 +151,7 @@ static void pif_settle(struct dev_if *dif, uint64_t status)
 		return;
 	}
 	if (held == DEV_PIF_WAKE)
-		return;		/* a peer that refuses it is awake */
+		return;		/* a mailbox that refuses wakes its reader */
 	if (status & HAL_PIF_NACK) {
 		if (held == DEV_PIF_HELLO)
 			peer->hello = DEV_HELLO_UNSENT;
@@ -159,10 +169,11 @@ static void pif_settle(struct dev_if *dif, uint64_t status)
 }
 
 /*
- * No answer to a packet for long: its board does not answer. Have the driver
- * clear the packetizer, whose one buffer all others need too. What became of
- * the packet is not known, so its peer is cut off; where the packetizer cannot
- * be cleared nothing can be sent any more, and all are.
+ * A packet has no answer for too long: the board of its peer does not answer.
+ * Let the driver clear the packetizer, because packets to other peers need its
+ * one buffer. The packet may or may not have been delivered, so its peer is
+ * disconnected. If the packetizer cannot be cleared, nothing can be sent any
+ * more: disconnect all peers.
  */
 static void pif_stuck(struct dev_if *dif)
 {
@@ -188,7 +199,8 @@ static void pif_stuck(struct dev_if *dif)
 	}
 	dif->pif_holds = DEV_PIF_FREE;
 	dif->pif_peer = NULL;
-	/* what stands now is no answer to the next packet */
+	/* These bits are left from before, not the answer to the next
+	 * packet. */
 	dif->io->read128(&dif->pif, HAL_PIF_STATUS, status);
 	dif->pif_answer = status[0] & (HAL_PIF_ACK | HAL_PIF_NACK);
 	if (dif->echo == DEV_ECHO_IN_PIF)
@@ -197,7 +209,7 @@ static void pif_stuck(struct dev_if *dif)
 		dev_cut(peer);
 }
 
-/* PEND was read: for too long? */
+/* PEND was read. False: the packet has no answer for too long. */
 static bool pif_waits(struct dev_if *dif)
 {
 	uint64_t now = dev_now();
@@ -207,7 +219,6 @@ static bool pif_waits(struct dev_if *dif)
 	return now - dif->pif_since <= PEND_MAX;
 }
 
-/* Is the packetizer ready for a packet? Looks at most so often. */
 bool dev_pif_idle(struct dev_if *dif, unsigned looks)
 {
 	uint64_t status[2];
@@ -233,8 +244,8 @@ bool dev_pif_ready(struct dev_if *dif)
 	return dev_pif_idle(dif, LOOKS_SEND);
 }
 
-/* Set it up; the third write sends. It must be idle. peer is NULL for a packet
- * to the interface itself. */
+/* Write a packet to the packetizer, which must be idle; the third write sends.
+ * peer is NULL for a packet to the interface itself. */
 static void pif_put(struct dev_if *dif, enum dev_pif what,
 		    struct dev_peer *peer, const struct dev_pkt *pkt)
 {
@@ -252,7 +263,7 @@ static void pif_put(struct dev_if *dif, enum dev_pif what,
 	dif->io->write128(&dif->pif, HAL_PIF_PAYLOAD0, &pkt->w[0]);
 	dif->io->write128(&dif->pif, HAL_PIF_PAYLOAD1, &pkt->w[2]);
 	HAL_FAULT_POINT(HAL_FAULT_POINT_COPIED);
-	/* own memory the packet tells of, which the peer may GET */
+	/* The packet may name local memory, which the peer may then GET. */
 	dif->io->memory_before_start(dif->mm);
 	dif->io->write128(&dif->pif, HAL_PIF_DEST, dest);
 	HAL_FAULT_POINT(HAL_FAULT_POINT_PUBLISHED);
@@ -281,7 +292,6 @@ void dev_echo_put(struct dev_if *dif, uint64_t number)
 	pif_put(dif, DEV_PIF_ECHO, NULL, &pkt);
 }
 
-/* Get the HELLO into the peer's mailbox; false: not now. */
 bool dev_hello_send(struct dev_peer *peer)
 {
 	struct dev_if *dif = dev_if(peer->p.hif);
@@ -300,6 +310,7 @@ bool dev_hello_send(struct dev_peer *peer)
 
 /* ---- Packets that wait ------------------------------------------------- */
 
+/* Does anything wait for the packetizer? */
 static bool has_backlog(const struct dev_peer *peer)
 {
 	return dev_lives(peer) && (peer->q_first != peer->q_last ||
@@ -341,6 +352,7 @@ void dev_backlog_remove(struct dev_peer *peer)
 	backlog_take(dif, at);
 }
 
+/* Send the next waiting packet: the HELLO before data, data before a WAKE. */
 static void put_next(struct dev_if *dif, struct dev_peer *peer)
 {
 	static const struct dev_pkt wake = { { (uint64_t)DEV_PKT_WAKE << 56 } };
@@ -358,8 +370,8 @@ static void put_next(struct dev_if *dif, struct dev_peer *peer)
 	}
 }
 
-/* Send what waits for a peer, as far as it is taken; false: the packetizer is
- * busy. */
+/* Send the waiting packets of a peer until one is refused. False: the
+ * packetizer is busy, so no other peer's packets can be sent either. */
 static bool peer_run(struct dev_if *dif, struct dev_peer *peer, uint64_t now)
 {
 	for (int n = 0; n <= RUN_PACKETS; n++) {
@@ -396,8 +408,9 @@ static int enqueue(struct dev_peer *peer, const struct dev_pkt *pkt)
 	uint32_t depth = dif->i.caps->pkt_depth;
 	bool in_pif = dif->pif_peer == peer;
 
-	/* one place is for what the packetizer may give back; more can only be
-	 * wanted if the peer told of releases that cannot be */
+	/* One entry is kept for the packet in the packetizer, which may be
+	 * refused. The queue is full only if the peer reported releases of
+	 * packets that it cannot have received. */
 	if (peer->q_last - peer->q_first + in_pif >= depth)
 		return -FI_EAGAIN;
 	peer->queue[peer->q_last++ & (depth - 1)] = *pkt;
@@ -408,11 +421,12 @@ static int enqueue(struct dev_peer *peer, const struct dev_pkt *pkt)
 
 /* ---- Sending ----------------------------------------------------------- */
 
-/* May one more packet be on its way? */
+/* Are fewer than pkt_depth packets unreleased? */
 static bool has_room(const struct hal_peer *hp)
 {
-	/* pairs with the store of the peer's flush; a made-up count makes the
-	 * difference huge */
+	/* Pairs with the release of the packets by the peer, which its
+	 * hal_ops.back_store stores here. If the peer stores a count beyond
+	 * tx.next, the difference is huge and nothing is sent. */
 	uint64_t done = atomic_load_explicit(&hp->tx.back->done,
 					     memory_order_acquire);
 
@@ -433,22 +447,20 @@ int dev_pkt_send(struct hal_peer *hp, uint64_t head, const uint64_t *w,
 	for (unsigned i = 0; i < nw; i++)
 		memcpy(payload + 8 * i, &w[i], 8);
 	hal_copy_small(payload + 8 * nw, data, len);
-	/* what waits goes first */
+	/* Packets that wait are sent before this one. */
 	if (peer->q_first != peer->q_last)
 		dev_backlog_run(dif);
 	if (peer->q_first != peer->q_last ||
 	    !dev_pif_idle(dif, LOOKS_SEND) ||
 	    peer->q_first != peer->q_last)
 		ret = enqueue(peer, &pkt);
-	else if (dev_lives(peer))	/* else into a void */
+	else if (dev_lives(peer))	/* else discard it */
 		pif_put(dif, DEV_PIF_DATA, peer, &pkt);
 	if (ret == 0)
 		hp->tx.next++;
 	return ret;
 }
 
-/* A packet that says nothing makes the mailbox signal. If it is refused, the
- * mailbox is not empty, and the peer has been told. */
 void dev_wake(struct hal_peer *hp)
 {
 	struct dev_peer *peer = dev_peer(hp);
@@ -462,10 +474,6 @@ void dev_wake(struct hal_peer *hp)
 
 /* ---- The end ----------------------------------------------------------- */
 
-/*
- * The outbound half ends. What still waits goes into the link page, and so does
- * the number of all, by which the receiver knows when it has got everything.
- */
 void dev_last_words(struct dev_peer *peer)
 {
 	struct dev_if *dif = dev_if(peer->p.hif);
@@ -492,7 +500,6 @@ void dev_last_words(struct dev_peer *peer)
 	dev_stored(peer, map);
 }
 
-/* One try, for a peer that is let go of: its sleep ends by the clock else. */
 void dev_wake_now(struct dev_peer *peer)
 {
 	static const struct dev_pkt wake = { { (uint64_t)DEV_PKT_WAKE << 56 } };

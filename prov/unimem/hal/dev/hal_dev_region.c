@@ -3,10 +3,10 @@
  * hal_dev_region.c - regions: memory that the driver allocates or imports for
  * an open kernel device, and maps.
  *
- * A struct dev_region is one hold of the driver (hal_kdev.h: ALLOC, IMPORT,
- * DROP) and its mapping. Callers own the structure. What regions are used for
- * is decided elsewhere: pages of a connection by hal_dev_conn.c, dmable memory
- * by hal_dev_mem.c, descriptors of the engine by hal_dev_engine.c.
+ * A struct dev_region is one hold of the driver (ALLOC, IMPORT and DROP of
+ * hal_kdev.h) and its mapping. The files that use regions own the structures:
+ * hal_dev_conn.c for the pages of a connection, hal_dev_mem.c for dmable
+ * memory, hal_dev_engine.c for the descriptors of the engine.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,6 +21,7 @@ void dev_hold_drop(struct hal_mmio *mm, uint32_t hold)
 	mm->ops->ioctl(mm, HAL_KDEV_IO_DROP, &h);
 }
 
+/* Map a region that is held; on failure the hold is dropped. */
 static int region_map(struct hal_mmio *mm, uint64_t map_off, uint64_t bytes,
 		      struct dev_region *region)
 {

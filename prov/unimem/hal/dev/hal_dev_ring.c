@@ -12,8 +12,8 @@
 #include "hal/dev/hal_dev_table.h"
 
 /*
- * A ring in private memory for the packets of one sender. Slots are marked as
- * of the lap before, so that none looks like the packet to come.
+ * The cells are private memory. Each is marked with the packet number of the
+ * lap before the first, so that hal_rx_peek() finds no packet in it.
  */
 int dev_ring_new(struct dev_peer *peer, uint64_t first, uint32_t depth)
 {
@@ -32,7 +32,7 @@ int dev_ring_new(struct dev_peer *peer, uint64_t first, uint32_t depth)
 	rx->next = first;
 	rx->told = first;
 	rx->identity = peer->identity;
-	peer->cells = cells;		/* the caller's once accepted */
+	peer->cells = cells;		/* the caller sees it once accepted */
 	peer->came = first;
 	return 0;
 }
@@ -56,7 +56,6 @@ void dev_ring_push(struct dev_peer *peer, const uint64_t w[HAL_PKT_WORDS])
 			      memory_order_release);
 }
 
-/* Does any ring hold a packet? */
 int dev_rx_pending(struct dev_if *dif)
 {
 	uint64_t head;

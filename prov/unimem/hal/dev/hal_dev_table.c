@@ -14,12 +14,11 @@
 #include "hal/dev/hal_dev_table.h"
 #include "hal/dev/hal_dev_util.h"
 
-#define READ_TRIES	8		/* of an entry that changes */
-#define LATE_NS		500000000u	/* last packets, after an end */
+#define READ_TRIES	8		/* of an entry that is being changed */
+#define LATE_NS		500000000u	/* a dying peer may deliver packets */
 
 /* ---- Marks ------------------------------------------------------------- */
 
-/* The peer ended or broke the rules; dev_bury() declares it. */
 void dev_doom(struct dev_peer *peer, int status)
 {
 	if (peer->dying != 0)
@@ -29,14 +28,12 @@ void dev_doom(struct dev_peer *peer, int status)
 	dev_if(peer->p.hif)->ndying++;
 }
 
-/* Have no more of it, whatever it says. */
 void dev_cut(struct dev_peer *peer)
 {
 	peer->cut = true;
 	dev_doom(peer, -FI_EIO);
 }
 
-/* This interface can send, or receive, nothing: end every connection. */
 void dev_cut_all(struct dev_if *dif)
 {
 	for (struct dev_peer *p = dif->peers; p != NULL; p = p->next)
@@ -44,7 +41,6 @@ void dev_cut_all(struct dev_if *dif)
 			dev_cut(p);
 }
 
-/* What has not come by now was lost with its sender's patience. */
 bool dev_late(const struct dev_peer *peer)
 {
 	return dev_now() - peer->dying_at > LATE_NS;
@@ -52,6 +48,7 @@ bool dev_late(const struct dev_peer *peer)
 
 /* ---- Tables ------------------------------------------------------------ */
 
+/* The mapped table of a board; mapped at first use. NULL: that failed. */
 static const struct hal_mmio_map *table_of(struct dev_if *dif, uint32_t board)
 {
 	struct hal_mmio_map *map = &dif->tables[board];
@@ -65,7 +62,6 @@ static const struct hal_mmio_map *table_of(struct dev_if *dif, uint32_t board)
 	return map;
 }
 
-/* Who holds an interface. -FI_ECONNREFUSED: nobody. */
 int dev_holder(struct dev_if *dif, uint32_t board, uint32_t iface,
 	       struct hal_kdev_entry *entry)
 {
@@ -78,7 +74,9 @@ int dev_holder(struct dev_if *dif, uint32_t board, uint32_t iface,
 	for (int i = 0; i < READ_TRIES; i++) {
 		uint64_t before;
 
-		/* in this order: the driver writes it the other way round */
+		/* The driver writes the nonce last on a claim and first
+		 * on a release: equal nonces before and after the entry
+		 * mean that it did not change. */
 		dif->io->load(map, off, &before, sizeof(before));
 		dif->io->status_before_memory(dif->mm);
 		dif->io->load(map, off, entry, sizeof(*entry));
@@ -90,7 +88,6 @@ int dev_holder(struct dev_if *dif, uint32_t board, uint32_t iface,
 	return -FI_EAGAIN;
 }
 
-/* One load: 1 as long as the peer holds its interface, else 0; -FI_ENOMEM. */
 int dev_holds(struct dev_peer *peer)
 {
 	struct dev_if *dif = dev_if(peer->p.hif);
@@ -106,7 +103,6 @@ int dev_holds(struct dev_peer *peer)
 
 /* ---- Stores ------------------------------------------------------------ */
 
-/* Its interface is nobody's, or another's: nothing of it is to be touched. */
 void dev_gone(struct dev_peer *peer)
 {
 	peer->gone = true;
@@ -114,8 +110,7 @@ void dev_gone(struct dev_peer *peer)
 		 -FI_ECONNRESET : -FI_ECONNREFUSED);
 }
 
-/* A load from that board ended in a bus error: so have its peers, all of
- * them. */
+/* A load from a board ended in a bus error: mark all peers on it as gone. */
 static void board_lost(struct dev_if *dif, uint32_t board)
 {
 	hal_log(0, "board %u does not answer (bus error): the interfaces of "
@@ -126,12 +121,6 @@ static void board_lost(struct dev_if *dif, uint32_t board)
 			dev_gone(p);
 }
 
-/*
- * All that was stored to the peer, by this map, is there when this returns 0.
- * The only access that waits for the peer's board. It is not done where the
- * table, in the own board's memory, says that the peer has ended, alone or with
- * its board: -FI_ECONNRESET, as where the bus reports an error.
- */
 int dev_stored(struct dev_peer *peer, const struct hal_mmio_map *map)
 {
 	struct dev_if *dif = dev_if(peer->p.hif);
@@ -139,7 +128,9 @@ int dev_stored(struct dev_peer *peer, const struct hal_mmio_map *map)
 	if (peer->gone)
 		return -FI_ECONNRESET;
 	if (dev_holds(peer) == 0) {
-		/* its last packets are looked for after this */
+		/* The peer may have sent packets before its entry was
+		 * cleared. Order the next read of the mailbox after the
+		 * load of the entry. */
 		dif->io->status_before_memory(dif->mm);
 		dev_gone(peer);
 		return -FI_ECONNRESET;
