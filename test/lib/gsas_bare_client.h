@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_bare_client.h - the atomic service on the HAL, met by bare interfaces.
- * It is served by turns with them, in one thread, so that what comes first is
- * known; or by a thread of its own (serve_apart()).
+ * gsas_bare_client.h - a GSAS service and clients without libgsas, for tests of
+ * service/gsas_board.h
+ *
+ * Clients are HAL interfaces that send hand-made packets. By default the thread
+ * of the test polls the service and the clients in turn (step()), so that the
+ * order of events is known; after serve_apart() a thread of its own runs the
+ * service. State is global.
  */
 #ifndef GSAS_BARE_CLIENT_H
 #define GSAS_BARE_CLIENT_H
@@ -18,7 +22,7 @@
 #include "op/gsas_op.h"
 
 #define CLIENTS		64
-#define SECONDS		120		/* until a test hangs */
+#define SECONDS		120		/* a longer wait counts as a hang */
 #define ROUNDS		(UNIT_SLOW ? 200 : 2000)
 #define JOB		UINT64_C(0x123456789abcdef)
 
@@ -27,8 +31,8 @@ static struct hal *g_hal;
 static int g_number;
 static pthread_t g_thread;
 static _Atomic bool g_stop;
-static bool g_threaded;			/* it serves by itself */
-static _Atomic int g_lines;		/* it logged */
+static bool g_threaded;			/* g_thread runs the service */
+static _Atomic int g_lines;		/* lines that the service logged */
 
 static inline void count_line(const char *line)
 {
@@ -36,6 +40,8 @@ static inline void count_line(const char *line)
 	atomic_fetch_add(&g_lines, 1);
 }
 
+/* The service's spawn(): starts no process, the result depends on the
+ * arguments. */
 static inline enum gsas_error spawn(void *ctx, const struct gsas_spawn *s,
 			     uint64_t *pid)
 {
@@ -46,6 +52,7 @@ static inline enum gsas_error spawn(void *ctx, const struct gsas_spawn *s,
 	return GSAS_OK;
 }
 
+/* Open the service of a board. */
 static inline int board_open(int number, struct gsas_board **board)
 {
 	struct gsas_board_attr attr = {
@@ -56,13 +63,14 @@ static inline int board_open(int number, struct gsas_board **board)
 	return gsas_board_open(&attr, board);
 }
 
+/* cmocka set-up: open the service of board g_number. */
 static inline int setup(void **state)
 {
 	int ret;
 
 	(void)state;
 	atomic_store(&g_lines, 0);
-	/* the end of the one before may not be known to all yet */
+	/* The socket name of the service before may not be released yet. */
 	while ((ret = board_open(g_number, &g_board)) == -FI_EBUSY)
 		usleep(1000);
 	return ret;
@@ -71,13 +79,16 @@ static inline int setup(void **state)
 static inline void *serve(void *arg)
 {
 	(void)arg;
-	/* without end: who does not wake it hangs the test */
+	/* Sleep without a time limit: a client that does not wake the service
+	 * makes the test hang. */
 	while (!atomic_load(&g_stop))
 		if (!gsas_board_poll(g_board))
 			gsas_board_sleep(g_board, -1);
 	return NULL;
 }
 
+/* Run the service in a thread of its own, or in the thread of the test
+ * again. */
 static inline void serve_apart(void)
 {
 	atomic_store(&g_stop, false);
@@ -95,18 +106,20 @@ static inline void serve_here(void)
 
 /* ---- Clients ------------------------------------------------------------- */
 
+/* A client, from bare_open() to bare_close() or the teardown. */
 struct bare {
-	struct hal_if *hif;
-	struct hal_peer *peer;
-	bool dead;
+	struct hal_if *hif;		/* NULL: not open */
+	struct hal_peer *peer;		/* the service */
+	bool dead;			/* the service has disconnected */
 };
 
+/* An answer of the service, see op/gsas_op.h. */
 struct answer {
 	uint8_t opcode, tag;
 	uint64_t error, result, more;
 };
 
-static struct bare g_bare[CLIENTS];
+static struct bare g_bare[CLIENTS];	/* closed by the teardown */
 
 static inline void bare_service(struct bare *r)
 {
@@ -119,6 +132,7 @@ static inline void bare_service(struct bare *r)
 			r->dead = true;
 }
 
+/* Monotonic clock, seconds. */
 static inline uint64_t now_s(void)
 {
 	struct timespec ts;
@@ -127,6 +141,8 @@ static inline uint64_t now_s(void)
 	return (uint64_t)ts.tv_sec;
 }
 
+/* Service a client (NULL: none), and poll the service unless its own thread
+ * does. */
 static inline void step(struct bare *r)
 {
 	if (r != NULL)
@@ -152,6 +168,7 @@ static inline struct gsas_stat *stat(void)
 	return gsas_service_stat(gsas_board_service(g_board));
 }
 
+/* Connect to the service. Returns what hal_connect() returns. */
 static inline int bare_connect(struct bare *r)
 {
 	const struct hal_addr to = {
@@ -179,6 +196,7 @@ static inline void bare_close(struct bare *r)
 	*r = (struct bare){ 0 };
 }
 
+/* Send a request. Returns false if there is no credit for it. */
 static inline bool bare_send(struct bare *r, uint8_t opcode, uint8_t tag,
 		     uint64_t address, uint64_t arg1, uint64_t arg2)
 {
@@ -188,6 +206,7 @@ static inline bool bare_send(struct bare *r, uint8_t opcode, uint8_t tag,
 			    NULL, 0) == 0;
 }
 
+/* Receive an answer. Returns false if none has arrived. */
 static inline bool bare_take(struct bare *r, struct answer *a)
 {
 	const struct hal_cell *cell;
@@ -207,6 +226,7 @@ static inline bool bare_take(struct bare *r, struct answer *a)
 	return true;
 }
 
+/* Send a request with a new tag, and wait for the answer. */
 static inline struct answer bare_ask(struct bare *r, uint8_t opcode,
 				     uint64_t address, uint64_t arg1,
 				     uint64_t arg2)
@@ -222,6 +242,7 @@ static inline struct answer bare_ask(struct bare *r, uint8_t opcode,
 	return a;
 }
 
+/* The result of a request that must succeed. */
 static inline uint64_t ask(struct bare *r, uint8_t opcode, uint64_t address,
 		    uint64_t arg1, uint64_t arg2)
 {
@@ -231,16 +252,18 @@ static inline uint64_t ask(struct bare *r, uint8_t opcode, uint64_t address,
 	return a.result;
 }
 
+/* Send a request that must fail with GSAS_E_why. */
 #define REFUSED(why, ...)						\
 	assert_int_equal(bare_ask(__VA_ARGS__).error, GSAS_E_##why)
 
+/* Open a client, and join the job JOB. */
 static inline void bare_join(struct bare *r)
 {
 	bare_open(r);
 	ask(r, GSAS_JOIN, JOB, JOB, 0);
 }
 
-/* Store into the space the service keeps for us. */
+/* Write into the receive space that the service provides for the client. */
 static inline void bare_store(struct bare *r, uint32_t off, const void *src,
 			      size_t len)
 {
@@ -266,9 +289,11 @@ static inline int teardown(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* First and last call in main(): choose the board and get the HAL, and release
+ * it; bare_end() returns ret. */
 static inline int bare_begin(void)
 {
-	/* boards that no other test on the machine uses */
+	/* A board that no other test on the machine uses. */
 	if (getenv("FI_UNIMEM_BOARDS") == NULL &&
 	    getenv("FI_UNIMEM_HAL") == NULL) {
 		g_number = 1000 + (int)(getpid() % 30000);

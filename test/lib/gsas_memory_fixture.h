@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_memory_fixture.h - memory for gsas_pages without a HAL, which counts
- * what is out and can be exhausted. Like the real one: mapped memory is shared
- * and can be mapped a second time by its key, other memory is private.
+ * gsas_memory_fixture.h - struct gsas_memory without a HAL, for tests of
+ * service/gsas_pages.h
+ *
+ * Counts the memory in use, and can let allocations fail. As with a HAL, a
+ * mapped block can be mapped a second time by its key; other blocks are
+ * private.
  */
 #ifndef GSAS_MEM_H
 #define GSAS_MEM_H
@@ -14,11 +17,13 @@
 #include "service/gsas_pages.h"
 #include "lib/unit.h"
 
+/* The state of the memory; the test owns it. Any thread may allocate. */
 struct gsas_mem {
-	_Atomic uint64_t calls;		/* of alloc */
-	_Atomic uint64_t blocks, bytes;	/* not given back */
-	_Atomic uint64_t fail_at;	/* that call fails; 0: none */
-	_Atomic bool none;		/* all fail */
+	_Atomic uint64_t calls;		/* calls of alloc() */
+	_Atomic uint64_t blocks, bytes;	/* allocated and not freed */
+	_Atomic uint64_t fail_at;	/* number of the call that fails, from 1
+					 * on; 0: none */
+	_Atomic bool none;		/* each call fails */
 };
 
 static int gsas_mem_alloc(void *ctx, uint64_t bytes, bool mapped,
@@ -75,6 +80,7 @@ static int gsas_mem_key(void *ctx, const struct gsas_block *block,
 	return 0;
 }
 
+/* The operations, for gsas_pages_new(). */
 static inline struct gsas_memory gsas_mem(struct gsas_mem *mem)
 {
 	return (struct gsas_memory){

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* gsas_pages_fixture.h - the pages of a board and one job, for a test. */
+/* gsas_pages_fixture.h - the pages of one board and one job, for tests of
+ * service/gsas_pages.h; the memory is that of gsas_memory_fixture.h */
 #ifndef GSAS_PAGES_FIXTURE_H
 #define GSAS_PAGES_FIXTURE_H
 
@@ -11,10 +12,12 @@
 #define PAGE		GSAS_PAGE_BYTES
 #define MAPPED		GSAS_ATTR_MAPPED
 
+/* All three are created by board() and released by board_end(). */
 static struct gsas_mem g_mem;
 static struct gsas_pages *g_p;
 static struct gsas_job *g_job;
 
+/* The job of a user with this key, which is created if there is none. */
 static inline struct gsas_job *job_of(uint32_t uid, uint64_t key)
 {
 	const uint64_t k[2] = { key, ~key };
@@ -29,6 +32,7 @@ static inline struct gsas_job *job_get(uint64_t key)
 	return job_of(1000, key);
 }
 
+/* Create the pages of the board with these limits (NULL: none), and job 1. */
 static inline void board(const struct gsas_pages_attr *limits)
 {
 	struct gsas_pages_attr attr = { 0 };
@@ -50,7 +54,8 @@ static inline struct gsas_stat stat_of(void)
 	return stat;
 }
 
-/* With all there is of it, and nothing is left. */
+/* Free the pages with all regions and jobs, and check that all memory was
+ * freed. */
 static inline void board_end(void)
 {
 	gsas_pages_free(g_p);
@@ -58,6 +63,7 @@ static inline void board_end(void)
 	assert_int_equal(g_mem.bytes, 0);
 }
 
+/* Allocate a region of this many pages. */
 static inline struct gsas_region *alloc(struct gsas_job *job, uint64_t pages,
 				 uint64_t attr)
 {
@@ -70,7 +76,7 @@ static inline struct gsas_region *alloc(struct gsas_job *job, uint64_t pages,
 	return plan.region;
 }
 
-/* Returns whether the segment went. */
+/* Free a region. Returns whether its segment was freed with it. */
 static inline bool release(struct gsas_region *region)
 {
 	struct gsas_block trash;
@@ -82,6 +88,7 @@ static inline bool release(struct gsas_region *region)
 	return true;
 }
 
+/* The memory at an address, which must be allocated. */
 static inline uint8_t *at(uint64_t address)
 {
 	struct gsas_region *region;
@@ -97,6 +104,7 @@ static inline uint8_t *at(uint64_t address)
 	return memory;
 }
 
+/* The error of an address that is not allocated. */
 static inline enum gsas_error why(uint64_t address)
 {
 	struct gsas_region *region = NULL;
@@ -117,7 +125,8 @@ static inline struct gsas_map_info info_of(const struct gsas_region *region)
 	return info;
 }
 
-/* The word of a page, as a client sees it that mapped the segment. */
+/* The page word of an address, read through a second mapping of the segment, as
+ * a client reads it. */
 static inline uint32_t word_of(const struct gsas_map_info *info,
 			       uint64_t address)
 {

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* gsas_processes.c - see gsas_processes.h. */
+/*
+ * gsas_processes.c - run gsasd, jobs, and clients without libgsas, see
+ * gsas_processes.h
+ *
+ * Owns the start of gsasd, the start of roles (which execute the test program
+ * again), and the packets of clients without libgsas.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -19,7 +25,8 @@
 #define EVENTS	8
 #define TAG	1			/* of bare_ask() */
 
-static int base_board;			/* of a role */
+static int base_board;			/* role: board 0 of the test; 0: this
+					 * process is the director */
 
 int board_number(int i)
 {
@@ -56,7 +63,7 @@ void build_program(const char *name, char *path, size_t len)
 
 /* ---- Services ------------------------------------------------------------ */
 
-/* Is the name of a board's interface 0 taken? */
+/* Returns whether interface 0 of a board, that of the service, is open. */
 static bool is_served(int board)
 {
 	char name[64], text[512];
@@ -77,7 +84,8 @@ struct service {
 	const char *const *options;
 };
 
-/* Become a program of the build tree. args: its own from 1 on, NULL. */
+/* Execute a program of the build tree, under UNM_EXEC if that is set. args[0]
+ * and args[1] are free for that; the program's arguments follow, then NULL. */
 static void become(const char *program, const char **args)
 {
 	const char *exec = getenv("UNM_EXEC");
@@ -91,7 +99,7 @@ static void become(const char *program, const char **args)
 	FAIL("%s: %s", args[0], strerror(errno));
 }
 
-static char gsasd_path[64];		/* gsasd_copy(); "": none */
+static char gsasd_path[64];		/* of gsasd_copy(); "": no copy */
 
 static void copy_file(const char *from, int to)
 {
@@ -111,7 +119,7 @@ void gsasd_copy(void)
 	char from[4096], libs[4096];
 	int fd;
 
-	/* libtool: "gsasd" may be a script that starts this program */
+	/* "gsasd" may be libtool's script that executes .libs/gsasd. */
 	build_program(".libs/gsasd", from, sizeof(from));
 	if (access(from, X_OK) != 0)
 		build_program("gsasd", from, sizeof(from));
@@ -159,7 +167,7 @@ struct proc *gsasd_start(int i, const char *const *options)
 	struct service s = { board_number(i), options };
 	struct proc *p;
 
-	setenv("GSASD", "/dev/null", 1);	/* nobody starts another one */
+	setenv("GSASD", "/dev/null", 1);	/* libgsas starts none */
 	p = proc_start(run_service, &s, board_env(i));
 	while (!is_served(s.board))
 		CHECK_MSG(!proc_ended(p, 1), "gsasd ended");
@@ -228,7 +236,7 @@ struct role {
 static int run_role(int fd, int index, void *arg)
 {
 	const struct role *r = arg;
-	/* the descriptor that is not closed */
+	/* dup(): the new descriptor stays open in the new program. */
 	const long value[5] = {
 		r->index, board_number(0), dup(fd), role_fd, (long)role_bytes,
 	};
@@ -309,7 +317,7 @@ bool bare_send(struct bare *r, uint8_t opcode, uint8_t tag,
 	return false;
 }
 
-/* The next answer; false: there is none. */
+/* Receive the next answer. Returns false if there is none. */
 static bool answer(struct bare *r, uint64_t *head, uint64_t w[GSAS_WORDS])
 {
 	const struct hal_cell *cell;
@@ -347,17 +355,17 @@ uint64_t bare_ask(struct bare *r, uint8_t opcode, uint64_t address,
 	uint64_t head, w[GSAS_WORDS];
 
 	while (!bare_send(r, opcode, TAG, ask))
-		CHECK_MSG(!r->dead, "the service let go of us");
+		CHECK_MSG(!r->dead, "the service disconnected");
 	do {
 		for (int i = 0; !answer(r, &head, w); i++) {
-			CHECK_MSG(!r->dead, "the service let go of us");
+			CHECK_MSG(!r->dead, "the service disconnected");
 			if (i < 100)
 				continue;
 			i = 0;
 			look(r);
 			procs_nap(10);
 		}
-	} while (hal_head_flags(head) != TAG);	/* grants, of tag 0 */
+	} while (hal_head_flags(head) != TAG);	/* skip grants: tag 0 */
 	CHECK(hal_head_type(head) == opcode);
 	if (result != NULL)
 		*result = w[1];

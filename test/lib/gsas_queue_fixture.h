@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* gsas_queue_fixture.h - a queue in private memory, to test gsas_queue.h. */
+/* gsas_queue_fixture.h - a queue in private memory and its producers, for tests
+ * of service/gsas_queue.h without a service */
 #ifndef GSAS_QUEUE_FIXTURE_H
 #define GSAS_QUEUE_FIXTURE_H
 
@@ -8,14 +9,17 @@
 #include "lib/unit.h"
 #include "service/gsas_queue.h"
 
+/* A test queue and its consumer; the test holds it by value, from tq_new() to
+ * tq_free(). */
 struct tq {
 	struct gsas_queue *queue;
-	struct gsas_queue_head *head;
-	struct gsas_queue_view view;
-	uint64_t bytes;
+	struct gsas_queue_head *head;	/* memory of the queue */
+	struct gsas_queue_view view;	/* the consumer's view */
+	uint64_t bytes;			/* length of the memory */
 };
 
-/* Between two pages that nobody may touch. */
+/* Memory between two pages without access rights, so that an access beyond the
+ * memory is a fault. Freed by memory_free(). */
 static inline void *memory_new(uint64_t bytes)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -37,6 +41,8 @@ static inline void memory_free(void *memory, uint64_t bytes)
 	       (bytes + page - 1) / page * page + 2 * page);
 }
 
+/* Create a queue with these limits; tq_new() with the system function
+ * give_back() only. */
 static inline struct tq tq_new_of(uint32_t quota, uint32_t buffer,
 				  const struct gsas_queue_system *system)
 {
@@ -64,6 +70,7 @@ static inline void tq_free(struct tq *b)
 	memory_free(b->head, b->bytes);
 }
 
+/* Open a producer. */
 static inline struct gsas_producer *tq_open(struct tq *b, void *user)
 {
 	struct gsas_producer *p = NULL;
@@ -73,6 +80,7 @@ static inline struct gsas_producer *tq_open(struct tq *b, void *user)
 	return p;
 }
 
+/* Take one word, which must be there. */
 static inline uint64_t tq_take(struct tq *b, bool *tell)
 {
 	uint64_t word = 0;
@@ -81,7 +89,7 @@ static inline uint64_t tq_take(struct tq *b, bool *tell)
 	return word;
 }
 
-/* All grants there are now; does somebody wait? */
+/* Grant all free entries. Returns whether a producer still waits. */
 static inline bool tq_grant(struct tq *b)
 {
 	bool waits;
@@ -91,7 +99,8 @@ static inline bool tq_grant(struct tq *b)
 	return waits;
 }
 
-/* Put in what p may, at most max, numbered from *n on. */
+/* Put words into the queue as producer p: the numbers from *n on, at most max,
+ * until there is neither a granted nor a free entry. Returns how many. */
 static inline uint32_t tq_fill(struct tq *b, struct gsas_producer *p,
 			       uint64_t *n, uint64_t max)
 {
@@ -115,6 +124,7 @@ static inline uint32_t tq_fill(struct tq *b, struct gsas_producer *p,
 	return count;
 }
 
+/* Check that the queue is empty. */
 static inline void tq_empty(struct tq *b)
 {
 	uint64_t word = 77;
@@ -127,11 +137,14 @@ static inline void tq_empty(struct tq *b)
 
 /* ---- Producers ----------------------------------------------------------- */
 
+/* A producer and what the test has done with it. */
 struct user {
 	struct gsas_producer *p;
-	uint64_t used, told, full;
+	uint64_t used, told, full;	/* words put; granted entries that it
+					 * was notified of; refusals */
 };
 
+/* The entries that are granted to a producer and not used yet. */
 static inline uint64_t unused(const struct user *u)
 {
 	return gsas_producer_granted(u->p) - u->used;

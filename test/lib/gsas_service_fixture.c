@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* gsas_service_fixture.c - see gsas_service_fixture.h. */
+/*
+ * gsas_service_fixture.c - a GSAS service and its clients in one process, see
+ * gsas_service_fixture.h
+ *
+ * Owns the memory of the service (memory_*()), the connections of the clients
+ * (io_*()), and the functions that tests send requests with.
+ */
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
@@ -8,7 +14,7 @@
 #include "lib/unit.h"
 #include "lib/gsas_service_fixture.h"
 
-/* the log has no context: one fixture at a time */
+/* The log function has no context argument: one fixture at a time. */
 static struct fixture *g_fixture;
 
 /* ---- Memory -------------------------------------------------------------- */
@@ -31,7 +37,7 @@ static int memory_alloc(void *ctx, uint64_t bytes, bool mapped,
 	block->cookie = block->memory;
 	pthread_mutex_lock(&fixture->lock);
 	if (fixture->blocks == FIXTURE_BLOCKS)
-		abort();	/* no assertion: this may be the worker */
+		abort();	/* cmocka's asserts need the main thread */
 	fixture->block[fixture->blocks++] = *block;
 	pthread_mutex_unlock(&fixture->lock);
 	return 0;
@@ -62,7 +68,7 @@ static int memory_key(void *ctx, const struct gsas_block *block,
 	return 0;
 }
 
-/* ---- What comes and goes ------------------------------------------------- */
+/* ---- Connection of a client ---------------------------------------------- */
 
 static bool in_space(uint64_t off, uint64_t len)
 {
@@ -133,7 +139,7 @@ enum gsas_error fixture_spawn(void *ctx, const struct gsas_spawn *spawn,
 	return GSAS_OK;
 }
 
-/* ---- World and clients --------------------------------------------------- */
+/* ---- Service and clients ------------------------------------------------- */
 
 struct fixture *fixture_new(const struct gsas_service_attr *attr)
 {
@@ -282,7 +288,8 @@ uint64_t fixture_alloc(struct fixture_client *client, uint64_t pages,
 
 void fixture_settle(struct fixture *fixture)
 {
-	for (int i = 0; i < 100; i++)	/* works go a few at a time */
+	/* Each call executes a bounded part of the work queue. */
+	for (int i = 0; i < 100; i++)
 		gsas_service_progress(fixture->service);
 }
 

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_services.h - atomic services as threads of a test, so that a sanitizer
- * sees both sides; and boards that no other test on the machine uses.
+ * gsas_services.h - GSAS services of two boards, each a thread of the test, for
+ * tests of libgsas
+ *
+ * Service and client run in one process, so that a sanitizer observes both. The
+ * boards are used by no other test on the machine. State is global; the main
+ * thread starts and stops the services.
  */
 #ifndef GSAS_HOST_H
 #define GSAS_HOST_H
@@ -17,17 +21,20 @@
 
 #define HOSTS	2
 
+/* A service, from host_start() to host_stop(). */
 struct host {
 	struct gsas_board *board;
-	pthread_t thread;
-	_Atomic bool stop;
-	int number;
+	pthread_t thread;		/* runs host_run() */
+	_Atomic bool stop;		/* ask the thread to return */
+	int number;			/* board number */
 };
 
 static struct host g_host[HOSTS];
-static int g_first;		/* board of the first host */
-static uint64_t g_host_end;	/* of their addresses, 0: as usual */
-static struct gsas_hot g_host_cold;	/* knows no segment */
+static int g_first;		/* board number of g_host[0] */
+static uint64_t g_host_end;	/* gsas_board_attr.end of the services: end of
+				 * their addresses; 0: default */
+static struct gsas_hot g_host_cold;	/* a cache without a segment, see
+					 * host_packets() */
 
 static void *host_run(void *arg)
 {
@@ -39,6 +46,8 @@ static void *host_run(void *arg)
 	return NULL;
 }
 
+/* Starts no process. The result depends on the arguments, so that a test can
+ * check them. */
 static inline enum gsas_error host_spawn(void *ctx,
 					 const struct gsas_spawn *spawn,
 					 uint64_t *pid)
@@ -52,6 +61,7 @@ static inline enum gsas_error host_spawn(void *ctx,
 	return GSAS_OK;
 }
 
+/* Start service i (0 or 1). */
 static inline void host_start(int i)
 {
 	struct gsas_board_attr attr = {
@@ -63,7 +73,7 @@ static inline void host_start(int i)
 
 	h->number = g_first + i;
 	atomic_store(&h->stop, false);
-	/* its predecessor's end may not be known to all yet */
+	/* The socket name of the service before it may not be released yet. */
 	for (int tries = 0; (ret = gsas_board_open(&attr, &h->board)) ==
 	     -FI_EBUSY && tries < 1000; tries++)
 		usleep(1000);
@@ -71,6 +81,7 @@ static inline void host_start(int i)
 	assert_int_equal(pthread_create(&h->thread, NULL, host_run, h), 0);
 }
 
+/* Stop service i, and wait for the end of its thread. */
 static inline void host_stop(int i)
 {
 	struct host *h = &g_host[i];
@@ -81,14 +92,14 @@ static inline void host_stop(int i)
 	gsas_board_close(h->board);
 }
 
-/* Before the first call of the library. */
+/* Choose the boards. Call before the first call of libgsas. */
 static inline void host_boards(void)
 {
 	char text[16];
 	const char *hal = getenv("FI_UNIMEM_HAL");
 
 	if (hal != NULL && strcmp(hal, "sim") == 0) {
-		/* each test has a model of its own */
+		/* Each test has a model of its own: any number will do. */
 		setenv("FI_UNIMEM_BOARDS", "2", 1);
 	} else {
 		g_first = (int)(getpid() % 30000) * HOSTS;
@@ -96,10 +107,11 @@ static inline void host_boards(void)
 	}
 	snprintf(text, sizeof(text), "%d", g_first);
 	setenv("FI_UNIMEM_BOARD", text, 1);
-	/* nobody else starts one */
+	/* libgsas must not start a service. */
 	setenv("GSASD", "/nonexistent/gsasd", 1);
 }
 
+/* cmocka set-up and teardown: start and stop both services. */
 static inline int host_setup(void **state)
 {
 	(void)state;
@@ -116,7 +128,7 @@ static inline int host_teardown(void **state)
 	return 0;
 }
 
-/* A thread with a check of its own: asserts are for the main one. */
+/* An assertion for any thread: cmocka's need the main thread. */
 #define HOLDS(cond)	do {						\
 		if (!(cond)) {						\
 			print_error("%s:%d: not so: %s\n", __FILE__,	\
@@ -125,6 +137,7 @@ static inline int host_teardown(void **state)
 		}							\
 	} while (0)
 
+/* Allocate pages of board i; flags as for gsas_alloc(). */
 static inline gsas_addr host_alloc(uint64_t pages, int i, unsigned flags)
 {
 	gsas_addr addr;
@@ -134,7 +147,8 @@ static inline gsas_addr host_alloc(uint64_t pages, int i, unsigned flags)
 	return addr;
 }
 
-/* This thread goes by packets even where it could do without. */
+/* Let the calling thread send each operation as a request (only), or access
+ * mapped memory directly where it can, as by default. */
 static inline void host_packets(bool only)
 {
 	struct gsas_thread *t;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_forked.c - what test_gsas_fork.c has started on boards. Its argument is
- * the address of a page that says what to do, and takes what it has to tell.
+ * gsas_forked.c - the program that test_gsas_fork.c starts on boards by gsasd
+ *
+ * Its argument is the address of a shared page, see lib/gsas_forked.h: the page
+ * holds what to do, and the program writes its report there.
  */
 #include <dirent.h>
 #include <signal.h>
@@ -14,7 +16,8 @@
 #include "atomic.h"
 #include "lib/gsas_forked.h"
 
-/* By which libgsas shows that this process lives (gsas_hold.h)? */
+/* Returns whether a descriptor is the one by which libgsas marks this process
+ * as alive (gsas_hold.h). */
 static bool is_hold(DIR *dir, const char *name)
 {
 	char to[8] = "";
@@ -23,6 +26,7 @@ static bool is_hold(DIR *dir, const char *name)
 	       memcmp(to, "net:[", 5) == 0;
 }
 
+/* The number of open descriptors, without that of libgsas. */
 static uint64_t descriptors(void)
 {
 	bool holds = false;
@@ -67,5 +71,5 @@ int main(void)
 		raise(SIGKILL);
 	while (what == FORKED_STAY && READ64(page + FORKED_WHAT) == FORKED_STAY)
 		usleep(1000);
-	return 3;			/* and that is reaped, too */
+	return 3;			/* gsasd must reap any exit code */
 }
