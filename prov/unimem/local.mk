@@ -20,6 +20,8 @@ libunm_la_SOURCES = \
 	prov/unimem/api/unm_cntr.h \
 	prov/unimem/api/unm_cq.c \
 	prov/unimem/api/unm_cq.h \
+	prov/unimem/api/unm_deferred.c \
+	prov/unimem/api/unm_deferred.h \
 	prov/unimem/api/unm_domain.c \
 	prov/unimem/api/unm_domain.h \
 	prov/unimem/api/unm_ep.c \

@@ -9,6 +9,7 @@
 #include "op/gsas_op.h"
 #include "rma/unm_onesided.h"
 #include "trigger/unm_trigger.h"
+#include "trigger/unm_work.h"
 #include "unm_offer.h"
 
 #define UNM_ATOMIC_MAX	(1u << 24)	/* bytes of one call */

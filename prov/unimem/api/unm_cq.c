@@ -15,7 +15,6 @@
 #include "core/unm_wake.h"
 #include "progress/unm_progress.h"
 #include "progress/unm_sleep.h"
-#include "trigger/unm_trigger.h"
 #include "unm_env.h"
 #include "unm_log.h"
 #include "unm_nosys.h"

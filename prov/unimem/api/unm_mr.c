@@ -20,6 +20,7 @@
 #include "core/unm_cntr_value.h"
 #include "core/unm_domain_state.h"
 #include "core/unm_ep_state.h"
+#include "core/unm_ep_wake.h"
 #include "core/unm_obj.h"
 #include "core/unm_region.h"
 #include "rma/unm_target.h"

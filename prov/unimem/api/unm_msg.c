@@ -6,6 +6,7 @@
 #include "msg/unm_send.h"
 #include "msg/unm_tx.h"
 #include "trigger/unm_trigger.h"
+#include "trigger/unm_work.h"
 #include "unm_offer.h"
 
 #define UNM_RX_ODD	(~(UNM_RX_OP_FLAGS | FI_MORE))

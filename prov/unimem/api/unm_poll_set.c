@@ -15,7 +15,7 @@
 #include "core/unm_domain_state.h"
 #include "core/unm_obj.h"
 #include "core/unm_wake.h"
-#include "trigger/unm_trigger.h"
+#include "progress/unm_progress.h"
 #include "unm_log.h"
 #include "unm_nosys.h"
 #include "util/unm_list.h"

@@ -5,6 +5,7 @@
 #include "core/unm_op.h"
 #include "rma/unm_onesided.h"
 #include "trigger/unm_trigger.h"
+#include "trigger/unm_work.h"
 #include "unm_offer.h"
 
 /* What a call without flags asks for. */

@@ -6,6 +6,7 @@
 #include "msg/unm_send.h"
 #include "msg/unm_tx.h"
 #include "trigger/unm_trigger.h"
+#include "trigger/unm_work.h"
 #include "unm_offer.h"
 
 #define UNM_TRX_ODD	(~(FI_COMPLETION | FI_PEEK | FI_CLAIM | \

@@ -22,6 +22,8 @@ struct unm_cntr {
 	_Atomic uint64_t value;		/* changed under the domain's lock */
 	_Atomic uint64_t errors;
 	uint32_t nworks;		/* works that wait for it */
+	void (*moved)(struct unm_cntr *cntr);	/* set with the first of them:
+						 * unm_trigger_moved() */
 	bool of_all;			/* moved by any endpoint: by work, or
 					 * accesses to a region */
 	struct unm_wait wait;
@@ -76,14 +78,16 @@ static inline struct unm_list *unm_cntr_eps(struct unm_cntr *cntr)
 	return cntr->of_all ? &cntr->domain->eps : &cntr->eps;
 }
 
-/* Take a reference for work or a region that counts there: progress of the
- * whole domain moves it from now on. The domain is locked. 0; -FI_ENOMEM,
- * -FI_ENOSPC: not all endpoints would wake who waits, no reference is taken. */
-int unm_cntr_of_all(struct unm_cntr *cntr);
-
 static inline struct unm_cntr *unm_cntr(struct fid_cntr *fid)
 {
 	return (struct unm_cntr *)fid;
+}
+
+/* Is it a counter of that domain? */
+static inline bool unm_cntr_of(struct unm_domain *domain, struct fid_cntr *cntr)
+{
+	return cntr != NULL && cntr->fid.fclass == FI_CLASS_CNTR &&
+		unm_cntr(cntr)->domain == domain;
 }
 
 #endif /* UNM_CNTR_VALUE_H */

@@ -10,7 +10,6 @@
 #include "core/unm_op.h"
 #include "core/unm_peer.h"
 #include "core/unm_region.h"
-#include "trigger/unm_trigger.h"
 
 /*
  * Where the next entry goes; it is filled there, word by word: a structure
@@ -21,6 +20,48 @@
 static inline struct unm_cqe *unm_slot(struct unm_cq *cq)
 {
 	return __builtin_expect(cq == NULL, 0) ? NULL : unm_cq_slot(cq);
+}
+
+/*
+ * A deferred operation ended. Between these two the endpoint's queues and
+ * counters are those that the work is to be told to; its completion is made
+ * once more, with the context and flags of *end.
+ */
+struct unm_work_end {
+	struct unm_deferred *work;
+	void *context;			/* the application's */
+	uint64_t flags;			/* FI_COMPLETION: it wants an entry */
+	struct unm_cq *tx_cq, *rx_cq;
+	struct unm_cntr *cntr[4];
+};
+
+static void unm_work_ends(struct unm_ep *ep, void *context, uint64_t flags,
+			  struct unm_work_end *end)
+{
+	struct unm_deferred *w = context;
+
+	*end = (struct unm_work_end){
+		.work = w, .context = w->context,
+		.flags = (flags & ~(UNM_OP_WORK | FI_COMPLETION)) |
+			(w->flags & FI_COMPLETION),
+		.tx_cq = ep->tx_cq, .rx_cq = ep->rx_cq,
+		.cntr = { ep->tx_cntr, ep->rx_cntr, ep->rd_cntr,
+			  ep->wr_cntr },
+	};
+	ep->tx_cntr = ep->rx_cntr = ep->rd_cntr = ep->wr_cntr = w->done;
+	if (!(w->flags & FI_COMPLETION))
+		ep->tx_cq = ep->rx_cq = NULL;
+}
+
+static void unm_work_ended(struct unm_ep *ep, const struct unm_work_end *end)
+{
+	ep->tx_cq = end->tx_cq;
+	ep->rx_cq = end->rx_cq;
+	ep->tx_cntr = end->cntr[0];
+	ep->rx_cntr = end->cntr[1];
+	ep->rd_cntr = end->cntr[2];
+	ep->wr_cntr = end->cntr[3];
+	end->work->ended(ep, end->work);
 }
 
 void unm_complete_tx(struct unm_ep *ep, bool tagged, uint64_t flags,

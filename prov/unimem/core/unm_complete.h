@@ -56,4 +56,17 @@ void unm_complete_target(struct unm_peer *peer, const struct unm_mr *mr,
 			 uint64_t what, bool last,
 			 const struct unm_target_data *data);
 
+/*
+ * A deferred operation (UNM_OP_WORK) has its work as its context, and that
+ * begins with this: where its completion goes. trigger/ owns it.
+ */
+struct unm_deferred {
+	void *context;			/* the application's */
+	uint64_t flags;			/* FI_COMPLETION: it wants an entry */
+	struct unm_cntr *done;		/* counts its completion, may be NULL */
+	/* Its completion was made; the domain is locked. The structure may be
+	 * gone when this returns. */
+	void (*ended)(struct unm_ep *ep, struct unm_deferred *d);
+};
+
 #endif /* UNM_COMPLETE_H */

@@ -8,6 +8,7 @@
 #include "core/unm_domain_state.h"
 #include "core/unm_ep_state.h"
 #include "core/unm_ep_wake.h"
+#include "core/unm_obj.h"
 #include "core/unm_wake.h"
 #include "hal/hal.h"
 #include "util/unm_list.h"
@@ -110,4 +111,22 @@ void unm_room(struct unm_ep *ep)
 		if (w != NULL && w->epfd >= 0)
 			unm_wait_signal(w);
 	}
+}
+
+int unm_cntr_of_all(struct unm_cntr *cntr)
+{
+	int ret = 0;
+
+	/* also if that fails: what was added goes with its endpoint */
+	if (unm_list_empty(&cntr->in_domain))
+		unm_list_append(&cntr->domain->cntrs, &cntr->in_domain);
+	if (!cntr->of_all)
+		ret = unm_wait_add_all(&cntr->wait);
+	if (ret != 0)
+		return ret;
+	unm_ref_get(&cntr->ref);
+	if (!cntr->of_all && cntr->wait.wanted != 0)
+		unm_wait_wake(&cntr->wait);	/* to wait for all of them */
+	cntr->of_all = true;
+	return 0;
 }

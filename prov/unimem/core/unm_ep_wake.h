@@ -6,6 +6,7 @@
 #ifndef UNM_EP_WAKE_H
 #define UNM_EP_WAKE_H
 
+struct unm_cntr;
 struct unm_ep;
 struct unm_wait;
 
@@ -25,5 +26,10 @@ void unm_disturb(struct unm_ep *ep);
 /* What was refused may be tried again: whoever blocks on a descriptor is woken,
  * and fi_trywait() refuses once, for each queue and counter. */
 void unm_room(struct unm_ep *ep);
+
+/* Take a reference for work or a region that counts there: progress of the
+ * whole domain moves it from now on. The domain is locked. 0; -FI_ENOMEM,
+ * -FI_ENOSPC: not all endpoints would wake who waits, no reference is taken. */
+int unm_cntr_of_all(struct unm_cntr *cntr);
 
 #endif /* UNM_EP_WAKE_H */

@@ -8,6 +8,9 @@
 
 #include <stdbool.h>
 
+#include "core/unm_domain_state.h"
+#include "trigger/unm_trigger.h"
+
 struct unm_ep;
 struct unm_idle;
 struct unm_list;
@@ -38,5 +41,18 @@ int unm_arm_list(struct unm_list *eps);
  * still sleeps has to look. */
 void unm_awake_list(struct unm_list *eps);
 void unm_leave_list(struct unm_list *eps);
+
+/* unm_poll(), and then what that set off. */
+static inline bool unm_trigger_poll(struct unm_domain *domain,
+				    struct unm_list *eps,
+				    struct unm_idle *idle)
+{
+	bool yield = unm_poll(eps, idle);
+
+	if (__builtin_expect(unm_trigger_waits(domain), 0) &&
+	    unm_trigger_run(domain) != 0)
+		return false;
+	return yield;
+}
 
 #endif /* UNM_PROGRESS_H */

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "api/unm_alias.h"
 #include "core/unm_av_table.h"
 #include "core/unm_cntr_value.h"
 #include "core/unm_complete.h"
@@ -17,7 +16,6 @@
 #include "trigger/unm_trigger.h"
 #include "trigger/unm_work.h"
 #include "unm_log.h"
-#include "unm_offer.h"
 #include "util/unm_list.h"
 
 #define UNM_LOOKS_MAX	256	/* at work, in one go: the next goes on there */
@@ -75,12 +73,26 @@ static ssize_t unm_work_call(struct unm_work *w, void *context, uint64_t flags)
 
 static void unm_work_free(struct unm_work *w)
 {
-	if (w->done != NULL)
-		unm_ref_put(&w->done->ref);
+	if (w->d.done != NULL)
+		unm_ref_put(&w->d.done->ref);
 	if (w->ep == NULL)
 		unm_ref_put(&unm_cntr(w->m.cntr.cntr)->ref);
 	unm_list_remove(&w->all);
 	free(w);
+}
+
+/* Completion calls this, see struct unm_deferred. */
+static void unm_work_ended(struct unm_ep *ep, struct unm_deferred *d)
+{
+	struct unm_work *w = unm_container(d, struct unm_work, d);
+
+	/* sleepers on the queues that were hidden meanwhile */
+	if (unm_trigger_news(ep->domain))
+		unm_disturb(ep);
+	if (w->state == UNM_WORK_STARTS)
+		w->state = UNM_WORK_ENDED;
+	else
+		unm_work_free(w);
 }
 
 /* It waits for its counter no more. */
@@ -122,8 +134,8 @@ static void unm_work_fail_onesided(struct unm_work *w, void *context,
 /* It ends before it began. */
 static void unm_work_fail(struct unm_work *w, int err)
 {
-	uint64_t flags = w->deferred ? UNM_OP_WORK : w->flags;
-	void *context = w->deferred ? w : w->context;
+	uint64_t flags = w->deferred ? UNM_OP_WORK : w->d.flags;
+	void *context = w->deferred ? w : w->d.context;
 
 	if (unm_work_receives(w)) {
 		struct unm_rx_done done = {
@@ -151,7 +163,7 @@ static void unm_work_fail(struct unm_work *w, int err)
 static int unm_work_start(struct unm_work *w)
 {
 	struct unm_domain *domain = w->domain;
-	uint64_t flags = w->flags | (w->deferred ? UNM_OP_WORK : 0);
+	uint64_t flags = w->d.flags | (w->deferred ? UNM_OP_WORK : 0);
 	ssize_t ret = 0;
 
 	w->state = UNM_WORK_STARTS;
@@ -161,7 +173,7 @@ static int unm_work_start(struct unm_work *w)
 		domain->starts = w;
 		unm_unlock(domain);
 		ret = w->gone ? -FI_EINVAL :
-			unm_work_call(w, w->deferred ? w : w->context, flags);
+			unm_work_call(w, w->deferred ? w : w->d.context, flags);
 		unm_lock(domain);
 		domain->starts = NULL;
 		if (ret == -FI_EAGAIN) {
@@ -344,11 +356,12 @@ static void unm_work_insert(struct unm_work *w)
 		pos = pos->prev;
 	unm_list_append(pos->next, &w->link);
 	w->state = UNM_WORK_WAITS;
+	w->cntr->moved = unm_trigger_moved;
 	w->cntr->nworks++;
 }
 
-static int unm_work_give(struct unm_domain *domain, const struct unm_work *like,
-			 const struct unm_call *call)
+int unm_work_give(struct unm_domain *domain, const struct unm_work *like,
+		  const struct unm_call *call)
 {
 	struct unm_work *w = malloc(sizeof(*w));
 	struct unm_cntr *counts;
@@ -359,8 +372,9 @@ static int unm_work_give(struct unm_domain *domain, const struct unm_work *like,
 	*w = *like;
 	w->domain = domain;
 	w->type = call->type;
-	w->context = call->context;
-	w->flags = call->flags;
+	w->d.context = call->context;
+	w->d.flags = call->flags;
+	w->d.ended = unm_work_ended;
 	ret = unm_work_copy(w, call);
 	if (ret != 0) {
 		free(w);
@@ -368,7 +382,7 @@ static int unm_work_give(struct unm_domain *domain, const struct unm_work *like,
 	}
 	unm_lock(domain);
 	/* done is of an operation, the other where there is none */
-	counts = w->ep == NULL ? unm_cntr(w->m.cntr.cntr) : w->done;
+	counts = w->ep == NULL ? unm_cntr(w->m.cntr.cntr) : w->d.done;
 	ret = counts != NULL ? unm_cntr_of_all(counts) : 0;
 	if (ret != 0) {
 		unm_unlock(domain);
@@ -382,12 +396,6 @@ static int unm_work_give(struct unm_domain *domain, const struct unm_work *like,
 	unm_trigger_run(domain);
 	unm_unlock(domain);
 	return 0;
-}
-
-static bool unm_is_cntr(struct unm_domain *domain, struct fid_cntr *cntr)
-{
-	return cntr != NULL && cntr->fid.fclass == FI_CLASS_CNTR &&
-		unm_cntr(cntr)->domain == domain;
 }
 
 ssize_t unm_trigger(struct unm_ep *ep, const struct unm_call *call,
@@ -409,7 +417,7 @@ ssize_t unm_trigger(struct unm_ep *ep, const struct unm_call *call,
 			 "FI_TRIGGER_THRESHOLD\n", ctx->event_type);
 		return -FI_ENOSYS;
 	}
-	if (!unm_is_cntr(ep->domain, ctx->trigger.threshold.cntr))
+	if (!unm_cntr_of(ep->domain, ctx->trigger.threshold.cntr))
 		return -FI_EINVAL;
 	if (call->flags & FI_INJECT) {	/* the bytes would have to be kept */
 		UNM_INFO(EP_DATA, "FI_INJECT asked of a triggered operation, "
@@ -422,137 +430,10 @@ ssize_t unm_trigger(struct unm_ep *ep, const struct unm_call *call,
 	return unm_work_give(ep->domain, &like, &plain);
 }
 
-/* ---- Deferred work --------------------------------------------------- */
+/* ---- Taking back ------------------------------------------------------ */
 
-/* What the structure says, as a call of that endpoint. */
-static int unm_work_parse(const struct fi_deferred_work *work,
-			  struct unm_call *call, struct fid_ep **ep)
-{
-	const struct fi_op_compare_atomic *ca = work->op.compare_atomic;
-	const struct fi_op_fetch_atomic *fa = work->op.fetch_atomic;
-
-	call->type = work->op_type;
-	*ep = NULL;
-	if (work->op.msg == NULL)
-		return -FI_EINVAL;
-#define UNM_PARSE(op)							\
-	(*ep = (op)->ep, call->msg = &(op)->msg,			\
-	 call->context = (op)->msg.context, call->flags = (op)->flags)
-	switch (work->op_type) {
-	case FI_OP_SEND:
-	case FI_OP_RECV:
-		UNM_PARSE(work->op.msg);
-		break;
-	case FI_OP_TSEND:
-	case FI_OP_TRECV:
-		UNM_PARSE(work->op.tagged);
-		break;
-	case FI_OP_READ:
-	case FI_OP_WRITE:
-		UNM_PARSE(work->op.rma);
-		break;
-	case FI_OP_ATOMIC:
-		UNM_PARSE(work->op.atomic);
-		break;
-	case FI_OP_FETCH_ATOMIC:
-		UNM_PARSE(fa);
-		call->fetch = &fa->fetch;
-		break;
-	case FI_OP_COMPARE_ATOMIC:
-		UNM_PARSE(ca);
-		call->fetch = &ca->fetch;
-		call->compare = &ca->compare;
-		break;
-	case FI_OP_CNTR_SET:
-	case FI_OP_CNTR_ADD:
-		call->msg = work->op.cntr;
-		return 0;
-	default:
-		UNM_INFO(DOMAIN, "deferred operation %d asked, offered: those "
-			 "of fi_trigger(3)\n", work->op_type);
-		return -FI_ENOSYS;
-	}
-#undef UNM_PARSE
-	return *ep != NULL && (*ep)->fid.fclass == FI_CLASS_EP ?
-		0 : -FI_EINVAL;
-}
-
-/* Those of an operation that ends once, and reads its buffer when it starts. */
-static uint64_t unm_work_flags(enum fi_op_type type)
-{
-	switch (type) {
-	case FI_OP_RECV:
-	case FI_OP_TRECV:
-		return FI_TRIGGER | FI_COMPLETION | FI_MORE;
-	case FI_OP_SEND:
-	case FI_OP_TSEND:
-	case FI_OP_WRITE:
-		return FI_TRIGGER | (UNM_TX_MSG_FLAGS & ~FI_INJECT);
-	default:
-		return FI_TRIGGER | (UNM_TX_MSG_FLAGS &
-				     ~(FI_INJECT | FI_REMOTE_CQ_DATA));
-	}
-}
-
-static int unm_work_check(struct unm_domain *domain,
-			  const struct fi_deferred_work *work,
-			  const struct unm_call *call, struct unm_ep *ep)
-{
-	bool counts = work->completion_cntr != NULL;
-	uint64_t flags;
-
-	if (!unm_is_cntr(domain, work->triggering_cntr) ||
-	    (counts && !unm_is_cntr(domain, work->completion_cntr)))
-		return -FI_EINVAL;
-	if (ep == NULL)
-		return !counts && unm_is_cntr(domain, work->op.cntr->cntr) ?
-			0 : -FI_EINVAL;
-	if (ep->domain != domain)
-		return -FI_EINVAL;
-	if (!ep->enabled)
-		return -FI_EOPBADSTATE;
-	if (!(ep->info->caps & FI_TRIGGER)) {
-		UNM_INFO(DOMAIN, "deferred work asked of an endpoint without "
-			 "FI_TRIGGER\n");
-		return -FI_EOPNOTSUPP;
-	}
-	flags = unm_work_flags(call->type);
-	if (call->flags & ~flags) {
-		UNM_INFO(DOMAIN, "flags 0x%llx asked of deferred work of type "
-			 "%d, offered: 0x%llx\n",
-			 (unsigned long long)call->flags, call->type,
-			 (unsigned long long)flags);
-		return -FI_ENOSYS;
-	}
-	return 0;
-}
-
-static int unm_work_queue(struct unm_domain *domain,
-			  const struct fi_deferred_work *work)
-{
-	struct unm_call call = { .context = NULL };
-	struct unm_work like = { .deferred = true, .key = work };
-	struct fid_ep *ep;
-	int ret;
-
-	ret = unm_work_parse(work, &call, &ep);
-	if (ret != 0)
-		return ret;
-	like.ep = ep != NULL ? unm_alias_ep(ep) : NULL;
-	ret = unm_work_check(domain, work, &call, like.ep);
-	if (ret != 0)
-		return ret;
-	call.flags &= ~FI_TRIGGER;
-	like.cntr = unm_cntr(work->triggering_cntr);
-	like.threshold = work->threshold;
-	if (work->completion_cntr != NULL)
-		like.done = unm_cntr(work->completion_cntr);
-	return unm_work_give(domain, &like, &call);
-}
-
-/* Work that was not started yet: of that key, that counter, NULL is any. */
-static int unm_work_cancel(struct unm_domain *domain, const void *key,
-			   const struct unm_cntr *cntr)
+int unm_work_cancel(struct unm_domain *domain, const void *key,
+		    const struct unm_cntr *cntr)
 {
 	int n = 0;
 
@@ -573,26 +454,6 @@ static int unm_work_cancel(struct unm_domain *domain, const void *key,
 	return n;
 }
 
-int unm_trigger_control(struct unm_domain *domain, int command, void *arg)
-{
-	switch (command) {
-	case FI_QUEUE_WORK:
-		return arg != NULL ? unm_work_queue(domain, arg) : -FI_EINVAL;
-	case FI_CANCEL_WORK:
-		if (arg == NULL)
-			return -FI_EINVAL;
-		return unm_work_cancel(domain, arg, NULL) != 0 ? 0 :
-			-FI_ENOENT;
-	case FI_FLUSH_WORK:
-		if (arg != NULL && !unm_is_cntr(domain, arg))
-			return -FI_EINVAL;
-		unm_work_cancel(domain, NULL, arg);
-		return 0;
-	default:
-		return -FI_ENOSYS;
-	}
-}
-
 /* Waiting, or a deferred receive that was posted. */
 static struct unm_work *unm_work_find(struct unm_ep *ep, const void *context)
 {
@@ -601,7 +462,7 @@ static struct unm_work *unm_work_find(struct unm_ep *ep, const void *context)
 		bool posted = w->state == UNM_WORK_GOES &&
 			unm_work_receives(w);
 
-		if (w->ep == ep && w->context == context &&
+		if (w->ep == ep && w->d.context == context &&
 		    (posted || (w->state <= UNM_WORK_READY && !w->deferred)))
 			return w;
 	}
@@ -657,39 +518,4 @@ void unm_trigger_end(struct unm_ep *ep)
 		if (w->ep == ep)
 			unm_work_free(w);
 	}
-}
-
-void unm_work_ends(struct unm_ep *ep, void *context, uint64_t flags,
-		   struct unm_work_end *end)
-{
-	struct unm_work *w = context;
-
-	*end = (struct unm_work_end){
-		.work = w, .context = w->context,
-		.flags = (flags & ~(UNM_OP_WORK | FI_COMPLETION)) |
-			(w->flags & FI_COMPLETION),
-		.tx_cq = ep->tx_cq, .rx_cq = ep->rx_cq,
-		.cntr = { ep->tx_cntr, ep->rx_cntr, ep->rd_cntr,
-			  ep->wr_cntr },
-	};
-	ep->tx_cntr = ep->rx_cntr = ep->rd_cntr = ep->wr_cntr = w->done;
-	if (!(w->flags & FI_COMPLETION))
-		ep->tx_cq = ep->rx_cq = NULL;
-}
-
-void unm_work_ended(struct unm_ep *ep, const struct unm_work_end *end)
-{
-	ep->tx_cq = end->tx_cq;
-	ep->rx_cq = end->rx_cq;
-	ep->tx_cntr = end->cntr[0];
-	ep->rx_cntr = end->cntr[1];
-	ep->rd_cntr = end->cntr[2];
-	ep->wr_cntr = end->cntr[3];
-	/* sleepers on the queues that were hidden meanwhile */
-	if (unm_trigger_news(ep->domain))
-		unm_disturb(ep);
-	if (end->work->state == UNM_WORK_STARTS)
-		end->work->state = UNM_WORK_ENDED;
-	else
-		unm_work_free(end->work);
 }

@@ -19,24 +19,12 @@
 
 #include <rdma/fi_trigger.h>
 
-#include "core/unm_domain_state.h"
-#include "progress/unm_progress.h"
-
 struct unm_av;
+struct unm_call;
 struct unm_cntr;
-struct unm_cq;
+struct unm_domain;
 struct unm_ep;
 struct unm_work;
-
-/* A call, by what it was given. */
-struct unm_call {
-	enum fi_op_type type;
-	const void *msg;		/* the call's structure */
-	const struct fi_msg_fetch *fetch;
-	const struct fi_msg_compare *compare;
-	void *context;
-	uint64_t flags;
-};
 
 /*
  * A call has flags beyond those of its operation: 1: they are ours, go on; 0:
@@ -45,9 +33,6 @@ struct unm_call {
  */
 ssize_t unm_trigger(struct unm_ep *ep, const struct unm_call *call,
 		    uint64_t odd);
-
-/* FI_QUEUE_WORK, FI_CANCEL_WORK, FI_FLUSH_WORK of fi_control(3). */
-int unm_trigger_control(struct unm_domain *domain, int command, void *arg);
 
 /* fi_cancel() of an operation that waits, or of a receive that another thread
  * just posted for one. Waits for such threads. -FI_ENOENT: there is none. */
@@ -71,38 +56,19 @@ void unm_trigger_moved(struct unm_cntr *cntr);
  */
 int unm_trigger_run(struct unm_domain *domain);
 
-/* unm_poll(), and then what that set off. */
-static inline bool unm_trigger_poll(struct unm_domain *domain,
-				    struct unm_list *eps,
-				    struct unm_idle *idle)
-{
-	bool yield = unm_poll(eps, idle);
-
-	if (__builtin_expect(unm_trigger_waits(domain), 0) &&
-	    unm_trigger_run(domain) != 0)
-		return false;
-	return yield;
-}
-
 /* The endpoint is closing, the domain is locked: nothing is started on it any
  * more; and then: nothing of it is under way. */
 void unm_trigger_drop(struct unm_ep *ep);
 void unm_trigger_end(struct unm_ep *ep);
 
-/*
- * A deferred operation ended. Between these two the endpoint's queues and
- * counters are those that the work is to be told to; its completion is made
- * once more, with the context and flags of *end.
- */
-struct unm_work_end {
-	struct unm_work *work;
-	void *context;			/* the application's */
-	uint64_t flags;			/* FI_COMPLETION: it wants an entry */
-	struct unm_cq *tx_cq, *rx_cq;
-	struct unm_cntr *cntr[4];
-};
-void unm_work_ends(struct unm_ep *ep, void *context, uint64_t flags,
-		   struct unm_work_end *end);
-void unm_work_ended(struct unm_ep *ep, const struct unm_work_end *end);
+/* Queue a copy of like, with what the call says. 0, -FI_EINVAL,
+ * -FI_ENOMEM, or why its counter cannot be waited for. */
+int unm_work_give(struct unm_domain *domain, const struct unm_work *like,
+		  const struct unm_call *call);
+
+/* Drop work that was not started yet: of that key, that counter, NULL is any.
+ * Returns how many there were. */
+int unm_work_cancel(struct unm_domain *domain, const void *key,
+		    const struct unm_cntr *cntr);
 
 #endif /* UNM_TRIGGER_H */

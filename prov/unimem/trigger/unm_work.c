@@ -6,7 +6,6 @@
  */
 #include <string.h>
 
-#include "trigger/unm_trigger.h"
 #include "trigger/unm_work.h"
 #include "unm_offer.h"
 

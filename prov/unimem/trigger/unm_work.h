@@ -18,10 +18,21 @@
 #include <rdma/fi_tagged.h>
 #include <rdma/fi_trigger.h>
 
+#include "core/unm_complete.h"
 #include "unm_offer.h"
 #include "util/unm_list.h"
 
 struct unm_call;
+
+/* A call, by what it was given. */
+struct unm_call {
+	enum fi_op_type type;
+	const void *msg;		/* the call's structure */
+	const struct fi_msg_fetch *fetch;
+	const struct fi_msg_compare *compare;
+	void *context;
+	uint64_t flags;
+};
 
 enum unm_work_state {
 	UNM_WORK_WAITS = 1,	/* for its counter */
@@ -32,6 +43,7 @@ enum unm_work_state {
 };
 
 struct unm_work {
+	struct unm_deferred d;		/* first: its completion knows that */
 	struct unm_list link;		/* of its counter, or domain->ready */
 	struct unm_list all;		/* domain->works */
 	struct unm_domain *domain;
@@ -42,9 +54,6 @@ struct unm_work {
 	struct unm_ep *ep;		/* NULL: an operation on a counter */
 	struct unm_cntr *cntr;		/* it waits for this one */
 	uint64_t threshold;
-	struct unm_cntr *done;		/* counts its completion, may be NULL */
-	void *context;			/* the application's */
-	uint64_t flags;
 	fi_addr_t to;			/* index it names, in w->ep->av */
 	bool gone;			/* that index was removed: fail with
 					 * FI_EINVAL instead of starting */
@@ -61,6 +70,8 @@ struct unm_work {
 	struct fi_rma_iov remote[UNM_IOV_MAX];
 	struct fi_ioc result[UNM_IOV_MAX], compared[UNM_IOV_MAX];
 };
+_Static_assert(offsetof(struct unm_work, d) == 0,
+	       "the context of a deferred operation is its work");
 _Static_assert(sizeof(struct fi_ioc) == sizeof(struct iovec) &&
 	       sizeof(struct fi_rma_ioc) == sizeof(struct fi_rma_iov),
 	       "one place for both");
