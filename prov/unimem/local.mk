@@ -87,8 +87,12 @@ libunm_la_SOURCES = \
 	prov/unimem/progress/unm_auto.h \
 	prov/unimem/progress/unm_gauge.c \
 	prov/unimem/progress/unm_gauge.h \
+	prov/unimem/progress/unm_peer_life.c \
+	prov/unimem/progress/unm_peer_life.h \
 	prov/unimem/progress/unm_progress.c \
 	prov/unimem/progress/unm_progress.h \
+	prov/unimem/progress/unm_revoke.c \
+	prov/unimem/progress/unm_revoke.h \
 	prov/unimem/progress/unm_sleep.c \
 	prov/unimem/progress/unm_sleep.h \
 	prov/unimem/rma/unm_direct.c \

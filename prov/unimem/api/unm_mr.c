@@ -23,6 +23,7 @@
 #include "core/unm_ep_wake.h"
 #include "core/unm_obj.h"
 #include "core/unm_region.h"
+#include "progress/unm_revoke.h"
 #include "rma/unm_target.h"
 #include "unm_log.h"
 #include "unm_nosys.h"

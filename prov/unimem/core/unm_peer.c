@@ -12,20 +12,11 @@
 #include "core/unm_space.h"
 #include "core/unm_wire.h"
 #include "hal/hal.h"
-#include "msg/unm_rendezvous.h"
-#include "msg/unm_send.h"
-#include "progress/unm_progress.h"
-#include "rma/unm_direct.h"
-#include "rma/unm_import.h"
-#include "rma/unm_onesided.h"
-#include "rma/unm_rkey.h"
-#include "rma/unm_target.h"
 #include "unm_env.h"
 #include "unm_log.h"
 #include "util/unm_clock.h"
 #include "util/unm_list.h"
 
-#define UNM_EVENTS	16	/* taken from the HAL at once */
 #define UNM_SPACE_PAUSE	10000	/* us between tries for receive space ... */
 #define UNM_SPACE_LAST	30000000	/* ... of which the last comes then */
 #define UNM_SPACE_GAP	5000000	/* us without a try end a shortage */
@@ -35,7 +26,7 @@ _Static_assert(UNM_WIRE_ROUTE < HAL_PKT_RESERVED,
 
 /* ---- Objects --------------------------------------------------------- */
 
-static struct unm_peer *unm_peer_new(struct unm_ep *ep, struct hal_peer *hp)
+struct unm_peer *unm_peer_new(struct unm_ep *ep, struct hal_peer *hp)
 {
 	struct unm_peer *peer = calloc(1, sizeof(*peer));
 
@@ -69,14 +60,12 @@ static struct unm_peer *unm_peer_new(struct unm_ep *ep, struct hal_peer *hp)
 	return peer;
 }
 
-static void unm_peer_delete(struct unm_peer *peer)
+void unm_peer_delete(struct unm_peer *peer)
 {
 	unm_list_remove(&peer->all);
 	unm_list_remove(&peer->stranger);
 	unm_list_remove(&peer->busy);
 	unm_list_remove(&peer->held);
-	unm_route_clear(peer);
-	unm_import_clear(peer);
 	free(peer->space);
 	free(peer);
 }
@@ -127,8 +116,7 @@ static void unm_peer_named(struct unm_peer *peer, fi_addr_t name)
 	unm_peer_rematch(peer);
 }
 
-/* What the address vector calls it. */
-static void unm_peer_name(struct unm_peer *peer)
+void unm_peer_name(struct unm_peer *peer)
 {
 	struct unm_ep *ep = peer->ep;
 
@@ -168,7 +156,7 @@ void unm_peer_rename(struct unm_ep *ep)
 
 /* ---- Connecting ------------------------------------------------------ */
 
-static int unm_peer_slots(struct unm_ep *ep, uint32_t need)
+int unm_peer_slots(struct unm_ep *ep, uint32_t need)
 {
 	uint32_t n = ep->peer_slots ? ep->peer_slots : 64;
 	struct unm_peer **slot;
@@ -527,107 +515,4 @@ void unm_peer_spoiled(struct unm_peer *peer, const char *what, uint64_t head)
 		 "(0x%016" PRIx64 ")", peer->hp->addr.board,
 		 peer->hp->addr.iface, what, head);
 	unm_peer_drop(peer);
-}
-
-/* Whoever sends to it learns that it is gone, also where nothing was sent to it
- * before: its address is nobody else's ever. */
-static void unm_peer_bury(struct unm_peer *peer)
-{
-	struct unm_ep *ep = peer->ep;
-	fi_addr_t name = peer->fi_addr;
-
-	if (name == FI_ADDR_NOTAVAIL ||
-	    ep->av->entry[name].addr.nonce == HAL_ADDR_ANY ||
-	    (name >= ep->peer_slots && unm_peer_slots(ep, name + 1) != 0) ||
-	    ep->peer_of[name] != NULL)
-		return;
-	ep->peer_of[name] = peer;
-	unm_peer_ref(peer);
-}
-
-void unm_peer_gone(struct unm_peer *peer, int err)
-{
-	struct unm_ep *ep = peer->ep;
-	struct hal_peer *hp = peer->hp;
-
-	unm_peer_ref(peer);
-	unm_route_forget(peer);
-	unm_import_forget(peer);
-	peer->addr = hp->addr;
-	peer->hp = NULL;
-	peer->msg_limit = peer->msgs_sent;	/* no fast path any more */
-	hal_peer_free(hp);			/* no transfer writes now */
-	unm_list_remove(&peer->busy);
-	unm_list_remove(&peer->held);
-	unm_send_abort(peer, err);
-	unm_recv_abort(peer, err);
-	unm_onesided_abort(peer, err);
-	unm_direct_abort(peer, err);
-	unm_target_abort(peer);
-	ep->stats->deaths++;
-	unm_peer_bury(peer);
-	unm_peer_unref(peer);
-}
-
-static void unm_peer_event(struct unm_ep *ep, const struct hal_event *ev)
-{
-	struct unm_peer *peer = ev->peer->user;
-
-	if (peer == NULL && ev->type != HAL_EV_DEAD) {
-		peer = unm_peer_new(ep, ev->peer);
-		if (peer == NULL)	/* no memory: deaf to this peer */
-			return;
-	}
-	switch (ev->type) {
-	case HAL_EV_INBOUND:
-	case HAL_EV_CONNECTED:
-		unm_peer_name(peer);
-		break;
-	case HAL_EV_DEAD:
-		if (peer == NULL) {
-			hal_peer_free(ev->peer);
-			break;
-		}
-		UNM_INFO(EP_CTRL, "peer on board %u interface %u is gone: %s\n",
-			 ev->peer->addr.board, ev->peer->addr.iface,
-			 fi_strerror(-ev->status));
-		/* what it had sent; a ring's worth, if it still writes */
-		for (uint32_t i = 0; i <= ev->peer->rx.mask; i++)
-			if (unm_progress_peer(peer) == 0)
-				break;
-		/* and what it had taken */
-		unm_send_progress(peer);
-		unm_onesided_progress(peer);
-		unm_peer_gone(peer, FI_ECONNRESET);
-		break;
-	}
-}
-
-void unm_peer_service(struct unm_ep *ep)
-{
-	struct hal_event ev[UNM_EVENTS];
-	int n;
-
-	ep->stats->services++;
-	do {
-		n = hal_if_service(ep->hif, ev, UNM_EVENTS);
-		for (int i = 0; i < n; i++)
-			unm_peer_event(ep, &ev[i]);
-	} while (n == UNM_EVENTS);
-}
-
-void unm_peer_close_all(struct unm_ep *ep)
-{
-	struct unm_list *node;
-
-	while ((node = unm_list_pop(&ep->peers)) != NULL) {
-		struct unm_peer *peer = unm_container(node, struct unm_peer,
-						      all);
-
-		unm_target_abort(peer);		/* regions know of answers */
-		unm_peer_delete(peer);
-	}
-	free(ep->peer_of);
-	ep->peer_of = NULL;
-	ep->peer_slots = 0;
 }

@@ -112,6 +112,18 @@ struct unm_peer {
 	uint64_t life_ns;		/* clock when life last changed */
 };
 
+/* The object of a peer of the HAL, not in the address vector yet. NULL: no
+ * memory. */
+struct unm_peer *unm_peer_new(struct unm_ep *ep, struct hal_peer *hp);
+/* Free the object of a peer with which nothing is under way any more:
+ * progress/unm_peer_life.c. */
+void unm_peer_delete(struct unm_peer *peer);
+
+/* What the address vector calls it. */
+void unm_peer_name(struct unm_peer *peer);
+/* Room for so many indices. 0, -FI_ENOMEM. */
+int unm_peer_slots(struct unm_ep *ep, uint32_t need);
+
 /* Peer for an AV index, connected; 0, -FI_EAGAIN, -FI_ECONNRESET (it is dead),
  * -FI_EINVAL (no such index), limits. */
 int unm_peer_open(struct unm_ep *ep, fi_addr_t dest, struct unm_peer **peer);
@@ -122,9 +134,6 @@ void unm_peer_inserted(struct unm_ep *ep);
 void unm_peer_removed(struct unm_ep *ep, fi_addr_t index);
 /* peers of that name get the one of a duplicate, or are strangers. */
 void unm_peer_rename(struct unm_ep *ep);
-
-/* Handle connections, deaths and wake-ups. */
-void unm_peer_service(struct unm_ep *ep);
 
 /* A send was refused: when that changes, sleepers are to know. */
 void unm_peer_refused(struct unm_peer *peer);
@@ -168,9 +177,6 @@ int unm_peer_send(struct unm_peer *peer, uint64_t head, const uint64_t *w,
 void unm_peer_allow(struct unm_peer *peer);
 void unm_peer_allow_held(struct unm_ep *ep);
 
-/* It is gone (what it had sent is drained): fail what is under way. */
-void unm_peer_gone(struct unm_peer *peer, int err);
-
 /* It has something to send or to await: progress looks at it. */
 void unm_peer_busy(struct unm_peer *peer);
 
@@ -194,8 +200,5 @@ static inline const struct hal_addr *unm_peer_addr(const struct unm_peer *peer)
 
 void unm_peer_ref(struct unm_peer *peer);
 void unm_peer_unref(struct unm_peer *peer);
-
-/* Close: forget every peer, with nothing completed any more. */
-void unm_peer_close_all(struct unm_ep *ep);
 
 #endif /* UNM_PEER_H */

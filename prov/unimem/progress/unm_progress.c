@@ -16,6 +16,7 @@
 #include "msg/unm_rendezvous.h"
 #include "msg/unm_send.h"
 #include "progress/unm_gauge.h"
+#include "progress/unm_peer_life.h"
 #include "progress/unm_progress.h"
 #include "rma/unm_direct.h"
 #include "rma/unm_onesided.h"
@@ -27,6 +28,7 @@
 #include "util/unm_list.h"
 
 #define UNM_BURST	32		/* packets from one peer in a row */
+#define UNM_EVENTS	16	/* taken from the HAL at once */
 #define UNM_HOT		16		/* peers looked at in every round */
 #define UNM_STREAM_POLLS	64	/* busy polls per check of a stream */
 #define UNM_LEVELS_NS	5000000		/* between refreshes of levels */
@@ -299,6 +301,55 @@ static int unm_progress_busy(struct unm_ep *ep)
 		}
 	} while (!end);
 	return done;
+}
+
+/* ---- Connections and deaths ------------------------------------------ */
+
+static void unm_peer_event(struct unm_ep *ep, const struct hal_event *ev)
+{
+	struct unm_peer *peer = ev->peer->user;
+
+	if (peer == NULL && ev->type != HAL_EV_DEAD) {
+		peer = unm_peer_new(ep, ev->peer);
+		if (peer == NULL)	/* no memory: deaf to this peer */
+			return;
+	}
+	switch (ev->type) {
+	case HAL_EV_INBOUND:
+	case HAL_EV_CONNECTED:
+		unm_peer_name(peer);
+		break;
+	case HAL_EV_DEAD:
+		if (peer == NULL) {
+			hal_peer_free(ev->peer);
+			break;
+		}
+		UNM_INFO(EP_CTRL, "peer on board %u interface %u is gone: %s\n",
+			 ev->peer->addr.board, ev->peer->addr.iface,
+			 fi_strerror(-ev->status));
+		/* what it had sent; a ring's worth, if it still writes */
+		for (uint32_t i = 0; i <= ev->peer->rx.mask; i++)
+			if (unm_progress_peer(peer) == 0)
+				break;
+		/* and what it had taken */
+		unm_send_progress(peer);
+		unm_onesided_progress(peer);
+		unm_peer_gone(peer, FI_ECONNRESET);
+		break;
+	}
+}
+
+static void unm_peer_service(struct unm_ep *ep)
+{
+	struct hal_event ev[UNM_EVENTS];
+	int n;
+
+	ep->stats->services++;
+	do {
+		n = hal_if_service(ep->hif, ev, UNM_EVENTS);
+		for (int i = 0; i < n; i++)
+			unm_peer_event(ep, &ev[i]);
+	} while (n == UNM_EVENTS);
 }
 
 /* ---- Idling ---------------------------------------------------------- */

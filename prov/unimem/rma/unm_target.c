@@ -5,11 +5,9 @@
  * until the peer has read why. What is asked for is answered at once if there
  * is room, else in order when there is. docs/protocol.md, section 10.
  */
-#include <sched.h>
 
 #include "core/unm_buf.h"
 #include "core/unm_complete.h"
-#include "core/unm_domain_state.h"
 #include "core/unm_ep_state.h"
 #include "core/unm_op.h"
 #include "core/unm_peer.h"
@@ -17,13 +15,10 @@
 #include "core/unm_wire.h"
 #include "hal/hal.h"
 #include "op/gsas_op.h"
-#include "progress/unm_progress.h"
 #include "rma/unm_mem.h"
 #include "rma/unm_target.h"
 #include "unm_env.h"
-#include "unm_log.h"
 #include "unm_offer.h"
-#include "util/unm_clock.h"
 #include "util/unm_list.h"
 #include "util/unm_pool.h"
 
@@ -618,148 +613,6 @@ int unm_target_request(struct unm_peer *peer, const struct unm_wire_msg *m)
 
 /* ---- Closing --------------------------------------------------------- */
 
-/*
- * It is told of the last revocation; if it is inside, that is noted. One that
- * came before and may not have arrived needs no word of its own: the epoch has
- * gone on by two since the peer looked, or it has seen that one.
- */
-static void unm_revoke_tell(struct unm_peer *peer)
-{
-	uint64_t word = (uint64_t)peer->epoch << 32 | peer->revoking;
-
-	peer->waited = 0;
-	peer->untold = hal_rx_back_sync(peer->hp, UNM_PEER_BACK_REVOKED,
-					word) != 0;
-	/* who was sent nothing has no route */
-	if (peer->untold || !peer->greeted)
-		return;
-	word = hal_tx_back_sync(peer->hp, UNM_PEER_BACK_GUARD);
-	if (word & 1)
-		peer->waited = word;
-}
-
-/* Peers that know a route; by: one revocation, of that region, or more, of
- * all. */
-static void unm_revoke_ep(struct unm_ep *ep, uint32_t region, uint32_t by)
-{
-	unm_list_for_each(pos, &ep->peers) {
-		struct unm_peer *peer = unm_container(pos, struct unm_peer,
-						      all);
-
-		if (peer->hp == NULL || !peer->routed)
-			continue;
-		peer->epoch += by;
-		peer->revoking = region;
-		unm_revoke_tell(peer);
-		ep->stats->revokes++;
-	}
-}
-
-/* Is one still inside? */
-static bool unm_revoke_waits(struct unm_ep *ep)
-{
-	bool waits = false;
-
-	unm_list_for_each(pos, &ep->peers) {
-		struct unm_peer *peer = unm_container(pos, struct unm_peer,
-						      all);
-
-		if (peer->hp == NULL || peer->hp->dead) {
-			peer->untold = false;
-			peer->waited = 0;
-		}
-		if (peer->untold)
-			unm_revoke_tell(peer);
-		if (peer->waited != 0 &&
-		    hal_tx_back_sync(peer->hp, UNM_PEER_BACK_GUARD) !=
-		    peer->waited)
-			peer->waited = 0;
-		waits |= peer->waited != 0 || peer->untold;
-	}
-	return waits;
-}
-
-/* The time is over: name the first peer that is still inside, in one line. If
- * no other thread waits for the peers, wait for none of them any more. */
-static void unm_revoke_give_up(struct unm_ep *ep, bool *named)
-{
-	unm_list_for_each(pos, &ep->peers) {
-		struct unm_peer *peer = unm_container(pos, struct unm_peer,
-						      all);
-
-		if (!*named && (peer->waited != 0 || peer->untold)) {
-			UNM_WARN(MR, "fi_close() gives up after %d ms: the "
-				 "peer on board %u interface %u has been in "
-				 "the middle of an access all the time. It is "
-				 "stopped, or FI_UNIMEM_CLOSE_MS is too short",
-				 g_unm_env.close_ms, peer->hp->addr.board,
-				 peer->hp->addr.iface);
-			*named = true;
-		}
-		if (ep->domain->revokers != 0)
-			continue;
-		peer->waited = 0;
-		peer->untold = false;
-	}
-}
-
-static bool unm_revoke_all_out(struct unm_domain *domain)
-{
-	bool waits = false;
-
-	unm_list_for_each(pos, &domain->eps)
-		waits |= unm_revoke_waits(unm_container(pos,
-				struct unm_ep_links, node)->ep);
-	return !waits;
-}
-
-/*
- * Wait for peers inside. All endpoints of the domain go on: one of them may be
- * inside another, and two processes may wait for each other's. 0, or -FI_EBUSY
- * after FI_UNIMEM_CLOSE_MS: a peer may be inside for as long as it is stopped.
- */
-static int unm_revoke_wait(struct unm_domain *domain)
-{
-	uint64_t end = unm_now_us() + (uint64_t)g_unm_env.close_ms * 1000;
-	bool late = false, named = false, out;
-
-	domain->revokers++;
-	while (!(out = unm_revoke_all_out(domain)) && !late) {
-		/* one more look after it: this process may have been stopped */
-		late = unm_now_us() > end;
-		unm_list_for_each(pos, &domain->eps)
-			unm_progress(unm_container(pos, struct unm_ep_links,
-						   node)->ep);
-		unm_unlock(domain);
-		sched_yield();
-		unm_lock(domain);
-	}
-	domain->revokers--;
-	if (out)
-		return 0;
-	unm_list_for_each(pos, &domain->eps)
-		unm_revoke_give_up(unm_container(pos, struct unm_ep_links,
-						 node)->ep, &named);
-	return -FI_EBUSY;
-}
-
-int unm_mr_unroute(struct unm_mr *mr)
-{
-	int ret;
-
-	if (!mr->routed)
-		return 0;
-	mr->closing = true;
-	unm_list_for_each(pos, &mr->domain->eps)
-		unm_revoke_ep(unm_container(pos, struct unm_ep_links,
-					    node)->ep, mr->number, 1);
-	ret = unm_revoke_wait(mr->domain);
-	mr->closing = false;
-	mr->routed = ret != 0;
-	mr->exported = mr->exported && ret != 0;
-	return ret;
-}
-
 void unm_mr_end_streams(struct unm_mr *mr)
 {
 	unm_list_for_each_safe(pos, tmp, &mr->users) {
@@ -768,17 +621,6 @@ void unm_mr_end_streams(struct unm_mr *mr)
 
 		unm_answer_cut(an, -FI_EKEYREJECTED);
 	}
-}
-
-int unm_target_close(struct unm_ep *ep)
-{
-	int ret;
-
-	ep->closing = true;
-	unm_revoke_ep(ep, 0, 2);
-	ret = unm_revoke_wait(ep->domain);
-	ep->closing = ret == 0;
-	return ret;
 }
 
 bool unm_target_expel(struct unm_peer *peer)

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unm_peer_life.c - the end of a peer: each protocol ends what it has under way
+ * with it.
+ */
+#include <stdlib.h>
+
+#include "core/unm_av_table.h"
+#include "core/unm_ep_state.h"
+#include "core/unm_peer.h"
+#include "hal/hal.h"
+#include "msg/unm_rendezvous.h"
+#include "msg/unm_send.h"
+#include "progress/unm_peer_life.h"
+#include "rma/unm_direct.h"
+#include "rma/unm_import.h"
+#include "rma/unm_onesided.h"
+#include "rma/unm_rkey.h"
+#include "rma/unm_target.h"
+#include "util/unm_list.h"
+
+/* Whoever sends to it learns that it is gone, also where nothing was sent to it
+ * before: its address is nobody else's ever. */
+static void unm_peer_bury(struct unm_peer *peer)
+{
+	struct unm_ep *ep = peer->ep;
+	fi_addr_t name = peer->fi_addr;
+
+	if (name == FI_ADDR_NOTAVAIL ||
+	    ep->av->entry[name].addr.nonce == HAL_ADDR_ANY ||
+	    (name >= ep->peer_slots && unm_peer_slots(ep, name + 1) != 0) ||
+	    ep->peer_of[name] != NULL)
+		return;
+	ep->peer_of[name] = peer;
+	unm_peer_ref(peer);
+}
+
+void unm_peer_gone(struct unm_peer *peer, int err)
+{
+	struct unm_ep *ep = peer->ep;
+	struct hal_peer *hp = peer->hp;
+
+	unm_peer_ref(peer);
+	unm_route_forget(peer);
+	unm_import_forget(peer);
+	peer->addr = hp->addr;
+	peer->hp = NULL;
+	peer->msg_limit = peer->msgs_sent;	/* no fast path any more */
+	hal_peer_free(hp);			/* no transfer writes now */
+	unm_list_remove(&peer->busy);
+	unm_list_remove(&peer->held);
+	unm_send_abort(peer, err);
+	unm_recv_abort(peer, err);
+	unm_onesided_abort(peer, err);
+	unm_direct_abort(peer, err);
+	unm_target_abort(peer);
+	ep->stats->deaths++;
+	unm_peer_bury(peer);
+	unm_peer_unref(peer);
+}
+
+void unm_peer_close_all(struct unm_ep *ep)
+{
+	struct unm_list *node;
+
+	while ((node = unm_list_pop(&ep->peers)) != NULL) {
+		struct unm_peer *peer = unm_container(node, struct unm_peer,
+						      all);
+
+		unm_target_abort(peer);		/* regions know of answers */
+		unm_route_clear(peer);
+		unm_import_clear(peer);
+		unm_peer_delete(peer);
+	}
+	free(ep->peer_of);
+	ep->peer_of = NULL;
+	ep->peer_slots = 0;
+}
