@@ -80,6 +80,8 @@ libunm_la_SOURCES = \
 	prov/unimem/msg/unm_recv.h \
 	prov/unimem/msg/unm_rendezvous.c \
 	prov/unimem/msg/unm_rendezvous.h \
+	prov/unimem/msg/unm_rx_op.c \
+	prov/unimem/msg/unm_rx_op.h \
 	prov/unimem/msg/unm_send.c \
 	prov/unimem/msg/unm_send.h \
 	prov/unimem/msg/unm_tx.h \
@@ -105,6 +107,8 @@ libunm_la_SOURCES = \
 	prov/unimem/rma/unm_onesided.h \
 	prov/unimem/rma/unm_prompt.c \
 	prov/unimem/rma/unm_prompt.h \
+	prov/unimem/rma/unm_request.c \
+	prov/unimem/rma/unm_request.h \
 	prov/unimem/rma/unm_rkey.c \
 	prov/unimem/rma/unm_rkey.h \
 	prov/unimem/rma/unm_target.c \

@@ -8,6 +8,7 @@
 #include "core/unm_op.h"
 #include "op/gsas_op.h"
 #include "rma/unm_onesided.h"
+#include "rma/unm_request.h"
 #include "trigger/unm_trigger.h"
 #include "trigger/unm_work.h"
 #include "unm_offer.h"

@@ -31,7 +31,7 @@
 #include "progress/unm_progress.h"
 #include "progress/unm_revoke.h"
 #include "rma/unm_direct.h"
-#include "rma/unm_onesided.h"
+#include "rma/unm_request.h"
 #include "rma/unm_target.h"
 #include "trigger/unm_trigger.h"
 #include "unm_addr.h"

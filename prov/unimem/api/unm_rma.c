@@ -4,6 +4,7 @@
 #include "core/unm_ep_state.h"
 #include "core/unm_op.h"
 #include "rma/unm_onesided.h"
+#include "rma/unm_request.h"
 #include "trigger/unm_trigger.h"
 #include "trigger/unm_work.h"
 #include "unm_offer.h"

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* unm_tagged.c - fi_tagged(3): arguments to operations, nothing more. */
 #include "api/unm_tagged.h"
+#include "core/unm_domain_state.h"
 #include "core/unm_ep_state.h"
 #include "msg/unm_recv.h"
 #include "msg/unm_send.h"
 #include "msg/unm_tx.h"
+#include "progress/unm_progress.h"
 #include "trigger/unm_trigger.h"
 #include "trigger/unm_work.h"
 #include "unm_offer.h"
@@ -30,6 +32,26 @@ static ssize_t unm_tagged_recvv(struct fid_ep *fid, const struct iovec *iov,
 			       context, unm_ep(fid)->rx_flags);
 }
 
+/* Messages that have arrived are to be found, so make progress first. */
+static ssize_t unm_tagged_peek(struct unm_ep *ep,
+			       const struct fi_msg_tagged *msg, uint64_t flags)
+{
+	uint64_t src;
+	int ret;
+
+	if (!ep->recv_ok)
+		return -FI_EOPBADSTATE;
+	unm_lock(ep->domain);
+	ret = unm_recv_may_peek(ep, msg->addr, &src);
+	if (ret == 0) {
+		unm_progress(ep);
+		unm_recv_peek(ep, msg->tag, msg->ignore, src, msg->context,
+			      flags);
+	}
+	unm_unlock(ep->domain);
+	return ret;
+}
+
 static ssize_t unm_tagged_recvmsg(struct fid_ep *fid,
 				  const struct fi_msg_tagged *msg,
 				  uint64_t flags)
@@ -48,8 +70,7 @@ static ssize_t unm_tagged_recvmsg(struct fid_ep *fid,
 	}
 	flags |= more;
 	if (flags & FI_PEEK)
-		return unm_recv_peek(ep, msg->tag, msg->ignore, msg->addr,
-				     msg->context, flags);
+		return unm_tagged_peek(ep, msg, flags);
 	if (flags & FI_CLAIM)
 		return unm_recv_claimed(ep, msg->msg_iov, msg->iov_count,
 					msg->context, flags);

@@ -8,7 +8,6 @@
 #include "core/unm_complete.h"
 #include "core/unm_cq_ring.h"
 #include "core/unm_domain_state.h"
-#include "core/unm_ep_state.h"
 #include "core/unm_match.h"
 #include "core/unm_op.h"
 #include "core/unm_peer.h"
@@ -16,56 +15,13 @@
 #include "hal/hal.h"
 #include "msg/unm_recv.h"
 #include "msg/unm_rendezvous.h"
-#include "progress/unm_progress.h"
+#include "msg/unm_rx_op.h"
 #include "unm_env.h"
 #include "unm_offer.h"
 #include "util/unm_list.h"
 #include "util/unm_pool.h"
 
 /* ---- Finished receives ----------------------------------------------- */
-
-/* A multi-receive buffer takes no more: stop matching it. */
-static void unm_multi_retire(struct unm_ep *ep, struct unm_rx_op *buf)
-{
-	if (buf->retired)
-		return;
-	buf->retired = true;
-	unm_match_unpost(&ep->match[0], &buf->match);
-}
-
-/* The last transfer into a retired buffer ended: it is the application's again.
- * Returns the flag for the completion that tells so. */
-uint64_t unm_multi_put(struct unm_ep *ep, struct unm_rx_op *buf)
-{
-	struct unm_rx_done canceled = {
-		.context = buf->match.context, .err = FI_ECANCELED,
-		.src = FI_ADDR_NOTAVAIL,
-	};
-	bool was_canceled = buf->canceled;
-
-	if (!buf->retired || buf->children != 0)
-		return 0;
-	unm_pool_release(&ep->rx_pool, buf);
-	if (!was_canceled)
-		return FI_MULTI_RECV;
-	unm_complete_rx(ep, &canceled);
-	return 0;
-}
-
-/* Bytes of a message that go into a receive, and where. */
-size_t unm_multi_take(struct unm_ep *ep, struct unm_rx_op *buf,
-			     uint64_t msg_len, void **where)
-{
-	size_t len = msg_len < buf->len ? msg_len : buf->len;
-
-	*where = buf->iov[0].iov_base;
-	buf->iov[0].iov_base = (char *)buf->iov[0].iov_base + len;
-	buf->iov[0].iov_len -= len;
-	buf->len -= len;
-	if (buf->len < ep->min_multi_recv || buf->len == 0)
-		unm_multi_retire(ep, buf);
-	return len;
-}
 
 static void unm_rx_done(struct unm_rx_done *done, const struct unm_rx_op *op,
 			const struct unm_got *got, void *buf, uint64_t len)
@@ -243,32 +199,6 @@ void unm_recv_message(struct unm_ep *ep, const struct unm_got *got)
 }
 
 /* ---- Posting --------------------------------------------------------- */
-
-void unm_rx_op_vector(struct unm_rx_op *op, const struct iovec *iov,
-		      size_t count)
-{
-	op->count = count;
-	op->len = 0;
-	op->iov[0] = (struct iovec){ 0 };
-	for (size_t i = 0; i < count; i++) {
-		op->iov[i] = iov[i];
-		op->len += iov[i].iov_len;
-	}
-}
-
-struct unm_rx_op *unm_rx_op_new(struct unm_ep *ep, void *context,
-				uint64_t flags, bool tagged)
-{
-	struct unm_rx_op *op = unm_pool_alloc(&ep->rx_pool);
-
-	if (op == NULL)
-		return NULL;
-	op->match.context = context;
-	op->flags = flags;
-	op->state = UNM_RX_POSTED;
-	op->tagged = tagged;
-	return op;
-}
 
 /* A stored message goes into a receive. */
 static void unm_msg_deliver(struct unm_ep *ep, struct unm_rx_op *op,
@@ -486,22 +416,18 @@ static void unm_peek_found(struct unm_ep *ep, struct unm_msg *msg,
 	unm_complete_rx(ep, &done);
 }
 
-ssize_t unm_recv_peek(struct unm_ep *ep, uint64_t tag, uint64_t ignore,
-		      fi_addr_t addr, void *context, uint64_t flags)
+int unm_recv_may_peek(const struct unm_ep *ep, fi_addr_t addr, uint64_t *src)
+{
+	int ret = unm_recv_src(ep, addr, src);
+
+	return ret == 0 && unm_cq_full(ep->rx_cq) ? -FI_EAGAIN : ret;
+}
+
+void unm_recv_peek(struct unm_ep *ep, uint64_t tag, uint64_t ignore,
+		   uint64_t src, void *context, uint64_t flags)
 {
 	struct unm_match_msg *found;
-	uint64_t src;
-	int ret;
 
-	if (!ep->recv_ok)
-		return -FI_EOPBADSTATE;
-	unm_lock(ep->domain);
-	ret = unm_recv_src(ep, addr, &src);
-	if (ret == 0 && unm_cq_full(ep->rx_cq))
-		ret = -FI_EAGAIN;
-	if (ret != 0)
-		goto out;
-	unm_progress(ep);
 	found = unm_match_find_msg(&ep->match[1], tag, ignore, src);
 	if (found != NULL) {
 		unm_peek_found(ep, unm_container(found, struct unm_msg, match),
@@ -514,9 +440,6 @@ ssize_t unm_recv_peek(struct unm_ep *ep, uint64_t tag, uint64_t ignore,
 
 		unm_complete_rx(ep, &done);
 	}
-out:
-	unm_unlock(ep->domain);
-	return ret;
 }
 
 /* A claimed message goes into its buffer, or away. */

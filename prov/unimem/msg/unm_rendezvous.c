@@ -11,7 +11,6 @@
  * unm_send.c; docs/protocol.md, section 7, defines both.
  */
 #include "core/unm_complete.h"
-#include "core/unm_ep_state.h"
 #include "core/unm_ep_wake.h"
 #include "core/unm_op.h"
 #include "core/unm_peer.h"
@@ -19,8 +18,8 @@
 #include "core/unm_way.h"
 #include "core/unm_wire.h"
 #include "hal/hal.h"
-#include "msg/unm_recv.h"
 #include "msg/unm_rendezvous.h"
+#include "msg/unm_rx_op.h"
 #include "rma/unm_import.h"
 #include "rma/unm_mem.h"
 #include "unm_env.h"

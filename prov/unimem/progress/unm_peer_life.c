@@ -14,7 +14,7 @@
 #include "progress/unm_peer_life.h"
 #include "rma/unm_direct.h"
 #include "rma/unm_import.h"
-#include "rma/unm_onesided.h"
+#include "rma/unm_request.h"
 #include "rma/unm_rkey.h"
 #include "rma/unm_target.h"
 #include "util/unm_list.h"

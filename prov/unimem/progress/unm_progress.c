@@ -14,12 +14,13 @@
 #include "hal/hal.h"
 #include "msg/unm_recv.h"
 #include "msg/unm_rendezvous.h"
+#include "msg/unm_rx_op.h"
 #include "msg/unm_send.h"
 #include "progress/unm_gauge.h"
 #include "progress/unm_peer_life.h"
 #include "progress/unm_progress.h"
 #include "rma/unm_direct.h"
-#include "rma/unm_onesided.h"
+#include "rma/unm_request.h"
 #include "rma/unm_rkey.h"
 #include "rma/unm_target.h"
 #include "unm_env.h"
@@ -411,7 +412,7 @@ void unm_leave_list(struct unm_list *eps)
 	}
 }
 
-void unm_dma_poll(struct unm_ep *ep)
+static void unm_dma_poll(struct unm_ep *ep)
 {
 	struct hal_dma_comp comp[16];
 	int n = hal_dma_poll(ep->hif, comp, 16);

@@ -22,10 +22,6 @@ int unm_progress(struct unm_ep *ep);
 /* Take what a peer sent, boundedly. Returns packets taken. */
 int unm_progress_peer(struct unm_peer *peer);
 
-/* Transfers that ended. Tokens of one-sided operations have this bit. */
-#define UNM_DMA_ONESIDED	(UINT64_C(1) << 31)
-void unm_dma_poll(struct unm_ep *ep);
-
 /* Progress the endpoints of a list (unm_ep_links), the domain
  * locked. True: nothing moved for long; unm_yield() once the lock is free. */
 bool unm_poll(struct unm_list *eps, struct unm_idle *idle);

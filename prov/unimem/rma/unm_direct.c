@@ -15,12 +15,11 @@
 #include "core/unm_wire.h"
 #include "hal/hal.h"
 #include "op/gsas_op.h"
-#include "progress/unm_progress.h"
 #include "rma/unm_direct.h"
 #include "rma/unm_import.h"
 #include "rma/unm_mem.h"
-#include "rma/unm_onesided.h"
 #include "rma/unm_prompt.h"
+#include "rma/unm_request.h"
 #include "rma/unm_rkey.h"
 #include "util/unm_list.h"
 #include "util/unm_pool.h"
@@ -204,6 +203,17 @@ static int unm_direct_post(struct unm_os_op *op, uint64_t max)
 	return ret;
 }
 
+/* Poll for the only transfer that is under way. */
+static void unm_direct_poll(struct unm_ep *ep)
+{
+	struct hal_dma_comp comp;
+
+	if (hal_dma_poll(ep->hif, &comp, 1) != 1)
+		return;
+	ep->dma_out--;
+	unm_direct_dma(ep, &comp);
+}
+
 /* By the engine. Where that is this processor, the step ends here; else it is
  * as long as the piece. */
 static void unm_direct_transfer(struct unm_os_op *op)
@@ -219,10 +229,10 @@ static void unm_direct_transfer(struct unm_os_op *op)
 			unm_direct_yield(op);
 		return;
 	}
-	/* with others' transfers before it, it is progress that waits */
+	/* with other transfers before it, it is progress that waits */
 	for (int i = 0; here && ep->dma_out == 1 && i < UNM_STEP_POLLS &&
 	     unm_pool_find(&ep->os_pool, token) == op && op->dma; i++)
-		unm_dma_poll(ep);
+		unm_direct_poll(ep);
 }
 
 static void unm_direct_step(struct unm_os_op *op)

@@ -19,4 +19,7 @@ void unm_direct_dma(struct unm_ep *ep, const struct hal_dma_comp *comp);
 void unm_direct_abort(struct unm_peer *peer, int err);
 void unm_direct_drop(struct unm_ep *ep);
 
+/* Tokens of its transfers have this bit. */
+#define UNM_DMA_ONESIDED	(UINT64_C(1) << 31)
+
 #endif /* UNM_DIRECT_H */

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* unm_rx_op.c - multi-receive buffers. */
+#include "core/unm_complete.h"
+#include "core/unm_match.h"
+#include "msg/unm_rx_op.h"
+#include "util/unm_pool.h"
+
+void unm_multi_retire(struct unm_ep *ep, struct unm_rx_op *buf)
+{
+	if (buf->retired)
+		return;
+	buf->retired = true;
+	unm_match_unpost(&ep->match[0], &buf->match);
+}
+
+uint64_t unm_multi_put(struct unm_ep *ep, struct unm_rx_op *buf)
+{
+	struct unm_rx_done canceled = {
+		.context = buf->match.context, .err = FI_ECANCELED,
+		.src = FI_ADDR_NOTAVAIL,
+	};
+	bool was_canceled = buf->canceled;
+
+	if (!buf->retired || buf->children != 0)
+		return 0;
+	unm_pool_release(&ep->rx_pool, buf);
+	if (!was_canceled)
+		return FI_MULTI_RECV;
+	unm_complete_rx(ep, &canceled);
+	return 0;
+}
+
+size_t unm_multi_take(struct unm_ep *ep, struct unm_rx_op *buf,
+			     uint64_t msg_len, void **where)
+{
+	size_t len = msg_len < buf->len ? msg_len : buf->len;
+
+	*where = buf->iov[0].iov_base;
+	buf->iov[0].iov_base = (char *)buf->iov[0].iov_base + len;
+	buf->iov[0].iov_len -= len;
+	buf->len -= len;
+	if (buf->len < ep->min_multi_recv || buf->len == 0)
+		unm_multi_retire(ep, buf);
+	return len;
+}

@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unm_request.c - operations on a peer's memory by requests that its progress
+ * executes: they go out in parts that fit receive space, posted ones (nothing
+ * comes back) are done when the peer's count of executed requests passes them,
+ * the others with the last of their results. docs/protocol.md, section 10.
+ */
+#include "core/unm_buf.h"
+#include "core/unm_complete.h"
+#include "core/unm_ep_state.h"
+#include "core/unm_ep_wake.h"
+#include "core/unm_op.h"
+#include "core/unm_peer.h"
+#include "core/unm_wire.h"
+#include "hal/hal.h"
+#include "rma/unm_request.h"
+#include "rma/unm_rkey.h"
+#include "util/unm_list.h"
+#include "util/unm_pool.h"
+
+#define UNM_DUE_MAX	32768	/* requests one peer may owe us ... */
+#define UNM_DUE_BYTES	(4u << 20)	/* ... and bytes fetched from it */
+#define UNM_REQUEST_BURST 16	/* requests in a row: others wait, too */
+
+static bool unm_wants_result(const struct unm_access *a)
+{
+	return a->kind == UNM_GET || a->kind >= UNM_FETCH;
+}
+
+/* ---- Operations ------------------------------------------------------ */
+
+static void unm_vec_keep(struct unm_vec *vec, struct iovec *place)
+{
+	for (size_t i = 0; i < vec->count; i++)
+		place[i] = vec->iov[i];
+	vec->iov = place;
+}
+
+/* NULL: too many are under way. */
+struct unm_os_op *unm_os_new(struct unm_peer *peer,
+			     const struct unm_access *a)
+{
+	struct unm_ep *ep = peer->ep;
+	struct unm_os_op *op = unm_pool_alloc(&ep->os_pool);
+
+	if (op == NULL) {
+		ep->stats->again_op++;
+		ep->ops_wanted = true;
+		return NULL;
+	}
+	op->peer = peer;
+	op->state = UNM_OS_SEND;
+	op->dma = false;
+	op->check = false;
+	op->at = 0;
+	op->off = 0;
+	op->sent = 0;
+	op->got = 0;
+	op->number = 0;
+	op->due = 0;
+	op->due_bytes = 0;
+	op->status = 0;
+	op->buf = NULL;
+	op->route = NULL;
+	op->a = *a;
+	unm_vec_keep(&op->a.src, op->src);
+	unm_vec_keep(&op->a.cmp, op->cmp);
+	unm_vec_keep(&op->a.dst, op->dst);
+	for (size_t i = 0; i < a->nremote; i++)
+		op->remote[i] = a->remote[i];
+	op->a.remote = op->remote;
+	unm_list_init(&op->link);
+	unm_list_init(&op->unsent);
+	return op;
+}
+
+/* It never was. */
+void unm_os_undo(struct unm_os_op *op)
+{
+	struct unm_ep *ep = op->peer->ep;
+
+	unm_list_remove(&op->link);
+	unm_list_remove(&op->unsent);
+	op->peer->due_bytes -= op->due_bytes;
+	if (op->buf != NULL)
+		unm_pool_release(&ep->buf_pool[op->buf_class], op->buf);
+	unm_pool_release(&ep->os_pool, op);
+}
+
+/* It is over, with op->status. */
+void unm_os_done(struct unm_os_op *op)
+{
+	struct unm_ep *ep = op->peer->ep;
+
+	unm_complete_onesided(ep, &op->a, -op->status);
+	unm_os_undo(op);
+	if (ep->ops_wanted) {
+		ep->ops_wanted = false;
+		unm_room(ep);
+	}
+}
+
+/* ---- Requests -------------------------------------------------------- */
+
+/* Most bytes of one request: words and bytes lie in one extent. */
+static uint64_t unm_part_max(const struct unm_ep *ep,
+			     const struct unm_access *a)
+{
+	uint64_t max = ep->eager_max - 8 * UNM_WIRE_WORDS_MAX;
+
+	if (a->kind == UNM_GET)
+		return UINT64_MAX;
+	if (a->kind == UNM_COMPARE)
+		max /= 2;
+	return max - max % a->unit;
+}
+
+static uint8_t unm_request_type(const struct unm_os_op *op, bool data)
+{
+	static const uint8_t type[] = {
+		[UNM_PUT] = UNM_WIRE_PUT,
+		[UNM_GET] = UNM_WIRE_GET,
+		[UNM_ATOMIC] = UNM_WIRE_ATOMIC,
+		[UNM_FETCH] = UNM_WIRE_FETCH,
+		[UNM_COMPARE] = UNM_WIRE_COMPARE,
+	};
+
+	if (op->check)			/* PUT or GET, never with data */
+		return op->a.kind == UNM_PUT ? UNM_WIRE_PUT_CHECK :
+			UNM_WIRE_GET_CHECK;
+	return data ? UNM_WIRE_PUT_DATA : type[op->a.kind];
+}
+
+/* The words of a request for len bytes of the range we are at. */
+static unsigned unm_request_words(const struct unm_os_op *op, uint64_t len,
+				  bool last, uint64_t *w)
+{
+	const struct unm_access *a = &op->a;
+	const struct fi_rma_iov *to = &a->remote[op->at];
+	struct unm_wire_how how = {
+		.op = a->op, .type = a->type, .count = len / a->unit,
+	};
+	unsigned n = 0;
+
+	w[n++] = to->key;
+	w[n++] = to->addr + op->off;
+	if (last && a->has_data)
+		w[n++] = a->data;
+	if (a->kind == UNM_GET)
+		w[n++] = len;
+	if (a->kind >= UNM_ATOMIC)
+		memcpy(&w[n++], &how, sizeof(how));
+	if (unm_wants_result(a))
+		w[n++] = unm_pool_token(op);
+	if (!last)
+		w[n++] = to->len - op->off - len;
+	else if (a->has_data && op->sent != 0)
+		w[n++] = op->sent;	/* UNM_WIRE_EARLIER */
+	return n;
+}
+
+/* Posted requests that were executed; not more than were sent, whatever the
+ * peer counts. */
+static void unm_applied(struct unm_peer *peer)
+{
+	uint64_t applied = hal_tx_back(peer->hp, UNM_PEER_BACK_APPLIED);
+
+	peer->applied = applied < peer->posted_sent ? applied :
+		peer->posted_sent;
+}
+
+/* Is there room for it at the target? */
+static bool unm_request_may(struct unm_peer *peer, const struct unm_os_op *op,
+			    uint64_t len, bool data)
+{
+	const struct unm_access *a = &op->a;
+
+	if (unm_wants_result(a))
+		return peer->due < UNM_DUE_MAX &&
+			(a->kind == UNM_GET ||
+			 peer->due_bytes + len <= UNM_DUE_BYTES);
+	if (peer->posted_sent - peer->applied >= UNM_DUE_MAX) {
+		unm_applied(peer);
+		if (peer->posted_sent - peer->applied >= UNM_DUE_MAX)
+			return false;
+	}
+	/* not if another range of it is refused: what its data tell of must be
+	 * there */
+	if (data && op->at != 0) {
+		unm_applied(peer);
+		if (op->number > peer->applied)
+			return false;
+	}
+	/* a message: not past those that wait */
+	if (data && (!unm_list_empty(&peer->backlog) ||
+		     (peer->msgs_sent == peer->msg_limit &&
+		      !unm_peer_credit(peer)))) {
+		peer->ep->stats->again_credit++;
+		return false;
+	}
+	return true;
+}
+
+static void unm_request_sent(struct unm_peer *peer, struct unm_os_op *op,
+			     uint64_t len)
+{
+	if (!unm_wants_result(&op->a)) {
+		op->number = ++peer->posted_sent;
+		return;
+	}
+	op->due++;
+	peer->due++;
+	if (op->a.kind != UNM_GET) {
+		op->due_bytes += len;
+		peer->due_bytes += len;
+	}
+}
+
+/* Send one. 0, -FI_EAGAIN, or why there is no connection. */
+static int unm_request_send(struct unm_peer *peer, struct unm_os_op *op)
+{
+	const struct unm_access *a = &op->a;
+	const struct fi_rma_iov *to = &a->remote[op->at];
+	uint64_t left = to->len - op->off, max = unm_part_max(peer->ep, a);
+	uint64_t len = left < max ? left : max;
+	bool last = len == left && op->at + 1u == a->nremote;
+	bool data = last && a->has_data;
+	bool ask = unm_route_wanted(peer, to->key);
+	uint8_t flags = (last ? 0 : UNM_WIRE_MORE) |
+		(data && op->sent != 0 ? UNM_WIRE_EARLIER : 0) |
+		(ask ? UNM_WIRE_ASK_ROUTE : 0);
+	struct unm_part part[2] = {
+		{ a->cmp.iov, a->cmp.count, op->sent, len },
+		{ a->src.iov, a->src.count, op->sent, len },
+	};
+	unsigned skip = a->cmp.count == 0, n = 2 - skip;
+	uint64_t w[UNM_WIRE_WORDS_MAX];
+	int ret;
+
+	if (!unm_request_may(peer, op, len, data))
+		return -FI_EAGAIN;
+	if (a->src.count == 0)		/* reads */
+		n = 0;
+	ret = unm_peer_send(peer, hal_head(unm_request_type(op, data), flags),
+			    w, unm_request_words(op, len, last, w),
+			    part + skip, n);
+	if (ret != 0) {
+		peer->ep->stats->again_packet += ret == -FI_EAGAIN;
+		return ret;
+	}
+	if (ask)
+		unm_route_asked(peer, to->key);
+	unm_request_sent(peer, op, len);
+	if (data)
+		peer->msgs_sent++;
+	op->sent += len;
+	op->off += len;
+	if (op->off == to->len) {
+		op->off = 0;
+		op->at++;
+	}
+	peer->refusals = 0;
+	peer->ep->stats->tx_requests++;
+	return 0;
+}
+
+/* Send what is left of an operation, some of it. 0: all is sent. */
+static int unm_os_request(struct unm_peer *peer, struct unm_os_op *op)
+{
+	int ret;
+
+	for (int n = 0; op->at < op->a.nremote; n++) {
+		if (n == UNM_REQUEST_BURST)
+			return -FI_EAGAIN;
+		ret = unm_request_send(peer, op);
+		if (ret != 0)
+			return ret;
+	}
+	op->state = UNM_OS_WAIT;
+	return 0;
+}
+
+/* Its requests are sent by progress, behind those of others. */
+void unm_os_queue(struct unm_os_op *op)
+{
+	struct unm_peer *peer = op->peer;
+
+	unm_list_append(unm_wants_result(&op->a) ? &peer->asked :
+			&peer->posted, &op->link);
+	if (op->state == UNM_OS_SEND)
+		unm_list_append(&peer->unsent, &op->unsent);
+	unm_peer_busy(peer);
+}
+
+/* What was refused for its requests may be tried again. */
+static void unm_os_unsent(struct unm_os_op *op)
+{
+	if (unm_list_empty(&op->unsent))
+		return;
+	unm_list_remove(&op->unsent);
+	unm_room(op->peer->ep);
+}
+
+/* No more requests of it: it ends with what is under way. */
+static void unm_os_fail(struct unm_os_op *op, int status)
+{
+	if (op->status == 0)
+		op->status = status;
+	for (size_t i = 0; i < op->a.nremote; i++)
+		unm_route_unasked(op->peer, op->remote[i].key);
+	op->at = op->a.nremote;
+	op->state = UNM_OS_WAIT;
+	unm_os_unsent(op);
+}
+
+/* ---- Calls ------------------------------------------------------------- */
+
+/* Copy a vector to buf, and let the vector name the copy. Returns its bytes. */
+static size_t unm_vec_copy(struct unm_vec *vec, struct iovec *place, char *buf)
+{
+	size_t len = unm_iov_len(vec->iov, vec->count);
+
+	if (vec->count == 0)		/* FI_ATOMIC_READ has no operands */
+		return 0;
+	unm_iov_fetch(vec->iov, vec->count, 0, buf, len);
+	place[0] = (struct iovec){ buf, len };
+	vec->count = 1;
+	return len;
+}
+
+/* With FI_INJECT the operand and compare buffers are the application's again
+ * when the call returns, so keep their contents. The result buffer stays with
+ * the operation. */
+int unm_os_keep(struct unm_ep *ep, struct unm_os_op *op)
+{
+	size_t len = unm_iov_len(op->a.src.iov, op->a.src.count) +
+		unm_iov_len(op->a.cmp.iov, op->a.cmp.count);
+	struct unm_pool_node *node;
+	char *buf;
+
+	node = unm_buf_alloc(ep, len, &op->buf_class);
+	if (node == NULL)
+		return -FI_ENOMEM;
+	op->buf = node;
+	buf = (char *)(node + 1);
+	buf += unm_vec_copy(&op->a.src, op->src, buf);
+	unm_vec_copy(&op->a.cmp, op->cmp, buf);
+	return 0;
+}
+
+int unm_os_try(struct unm_peer *peer, const struct unm_access *a)
+{
+	struct unm_os_op *op;
+	int ret = 0;
+
+	if (!unm_list_empty(&peer->unsent))
+		return -FI_EAGAIN;
+	op = unm_os_new(peer, a);
+	if (op == NULL)
+		return -FI_EAGAIN;
+	/* not all of it may go out at once */
+	if (a->inject && (a->nremote != 1 ||
+			  a->len > unm_part_max(peer->ep, a)))
+		ret = unm_os_keep(peer->ep, op);
+	if (ret == 0)
+		ret = unm_os_request(peer, op);
+	if (ret != 0 && op->number == 0 && op->due == 0) {
+		unm_os_undo(op);
+		return ret;
+	}
+	if (ret != 0 && ret != -FI_EAGAIN)
+		unm_os_fail(op, ret);
+	unm_os_queue(op);
+	return 0;
+}
+
+/* ---- Answers --------------------------------------------------------- */
+
+int unm_onesided_result(struct unm_peer *peer, const struct unm_wire_msg *m)
+{
+	struct unm_os_op *op = unm_pool_find(&peer->ep->os_pool, m->token);
+
+	if (op == NULL && peer->hp->dead)
+		return 0;
+	if (op == NULL || op->peer != peer || op->due == 0)
+		return -FI_EINVAL;
+	if (m->status != 0) {
+		unm_os_fail(op, -(int)m->status);
+	} else if (op->status == 0) {
+		if (m->nbytes > op->sent - op->got)
+			return -FI_EINVAL;
+		unm_iov_fill(op->dst, op->a.dst.count, op->got, m->bytes,
+			     m->nbytes);
+		op->got += m->nbytes;
+	}
+	if (op->a.kind != UNM_GET) {
+		uint32_t n = m->nbytes < op->due_bytes ? m->nbytes :
+			op->due_bytes;
+
+		op->due_bytes -= n;
+		peer->due_bytes -= n;
+	}
+	if (m->more)
+		return 0;
+	if (peer->due-- == UNM_DUE_MAX)
+		unm_room(peer->ep);
+	if (--op->due != 0 || op->state != UNM_OS_WAIT)
+		return 0;
+	if (op->status == 0 && op->got != op->a.len)
+		return -FI_EINVAL;
+	unm_os_done(op);
+	return 0;
+}
+
+/* A posted request was not executed. It comes before the count passes it. */
+int unm_onesided_refused(struct unm_peer *peer, const struct unm_wire_msg *m)
+{
+	unm_list_for_each(pos, &peer->posted) {
+		struct unm_os_op *op = unm_container(pos, struct unm_os_op,
+						     link);
+
+		if (op->number < m->number)
+			continue;
+		unm_os_fail(op, -(int)m->status);
+		return 0;
+	}
+	return peer->hp->dead ? 0 : -FI_EINVAL;
+}
+
+/* ---- Progress -------------------------------------------------------- */
+
+/* Requests of the oldest operation that has some. Returns things done. */
+static int unm_unsent_push(struct unm_peer *peer)
+{
+	struct unm_os_op *op = unm_container(peer->unsent.next,
+					     struct unm_os_op, unsent);
+	uint64_t sent = op->sent;
+	int ret = unm_os_request(peer, op);
+
+	if (ret == -FI_EAGAIN)
+		return op->sent != sent;
+	if (ret == 0) {
+		unm_os_unsent(op);
+		return 1;
+	}
+	unm_os_fail(op, ret);
+	if (op->number == 0 && op->due == 0)
+		unm_os_done(op);
+	return 1;
+}
+
+int unm_onesided_progress(struct unm_peer *peer)
+{
+	int done = 0;
+
+	if (!unm_list_empty(&peer->unsent) && !peer->hp->dead)
+		done = unm_unsent_push(peer);
+	if (unm_list_empty(&peer->posted))
+		return done;
+	unm_applied(peer);
+	while (!unm_list_empty(&peer->posted)) {
+		struct unm_os_op *op = unm_container(peer->posted.next,
+						struct unm_os_op, link);
+
+		if (op->state != UNM_OS_WAIT || op->number > peer->applied)
+			break;
+		unm_os_done(op);
+		done++;
+	}
+	return done;
+}
+
+void unm_onesided_abort(struct unm_peer *peer, int err)
+{
+	struct unm_list *lists[] = { &peer->posted, &peer->asked };
+
+	for (int i = 0; i < 2; i++)
+		while (!unm_list_empty(lists[i])) {
+			struct unm_os_op *op = unm_container(lists[i]->next,
+						struct unm_os_op, link);
+
+			if (op->status == 0)
+				op->status = -err;
+			unm_os_done(op);
+		}
+	peer->due = 0;
+	peer->due_bytes = 0;
+}
