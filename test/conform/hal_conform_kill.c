@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "hal/hal_fault.h"
+#include "hal/hal_fault_point.h"
 #include "conform/hal_conform.h"
 
 #define PINGS		12

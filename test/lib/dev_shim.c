@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "lib/dev_shim.h"
+#include "hal/hal_backend.h"
 #include "hal/sim/hal_sim.h"
 
 /* ---- The shim ---------------------------------------------------------- */

@@ -9,7 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include "hal/hal_fault.h"
+#include "hal/hal_fault_point.h"
 #include "lib/regs_fixture.h"
 
 #define WORLD	"fifo=8,route=0,reorder=500"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "hal/hal.h"
-#include "hal/hal_map.h"
+#include "hal/hal_launcher.h"
 #include "lib/unit.h"
 
 static const char *const vars[] = {

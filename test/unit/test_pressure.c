@@ -14,7 +14,7 @@
 #include "core/unm_ep_state.h"
 #include "core/unm_op.h"
 #include "core/unm_peer.h"
-#include "hal/hal_map.h"
+#include "hal/hal_backend.h"
 #include "lib/ep_xfer.h"
 #include "unm_env.h"
 

@@ -4,14 +4,14 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <sched.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "hal/hal_backend.h"
 #include "hal/hal_fault.h"
-#include "hal/hal_map.h"
+#include "hal/hal_lock.h"
 #include "hal/hal_param.h"
 
 static const struct {
@@ -31,42 +31,6 @@ static struct {
 } g_hal;
 
 static _Atomic(hal_log_fn) g_log;
-
-/* ---- Lock ------------------------------------------------------------ */
-
-/*
- * The word names the holder's process: a child forked while another thread
- * held the lock finds a holder that does not exist in it, and takes over. That
- * needs no atfork handler, which a library that may be unloaded must not leave
- * behind.
- */
-void hal_lock(struct hal_lock *lock)
-{
-	int self = (int)getpid();
-
-	for (int spins = 0; ; spins++) {
-		int seen = 0;
-
-		/* pairs with the release in hal_unlock() */
-		if (atomic_compare_exchange_strong_explicit(&lock->holder,
-				&seen, self, memory_order_acquire,
-				memory_order_relaxed))
-			return;
-		if (seen != self &&
-		    atomic_compare_exchange_strong_explicit(&lock->holder,
-				&seen, self, memory_order_acquire,
-				memory_order_relaxed))
-			return;
-		if (spins > 32)
-			sched_yield();
-	}
-}
-
-void hal_unlock(struct hal_lock *lock)
-{
-	/* pairs with the acquire in hal_lock() */
-	atomic_store_explicit(&lock->holder, 0, memory_order_release);
-}
 
 /* ---- Messages -------------------------------------------------------- */
 

@@ -19,8 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "hal/emu/hal_emu.h"	/* hal_lock() */
 #include "hal/hal_fault.h"
+#include "hal/hal_lock.h"
 
 #define PEER_BUCKETS	64
 #define FLUSH_TRIES	100000

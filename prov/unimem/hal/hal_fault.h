@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_fault.h - the fault decorator and the control of the fault points.
+ * hal_fault.h - the fault decorator.
  */
 #ifndef HAL_FAULT_H
 #define HAL_FAULT_H
@@ -27,13 +27,5 @@ HAL_EXPORT int hal_fault_wrap(struct hal *hal, const char *spec);
 /* The same for a backend not yet open; params->fault is the spec. */
 int hal_fault_open(const struct hal_params *params,
 		   const struct hal_ops *inner, struct hal **hal);
-
-#ifdef HAL_FAULT_POINTS
-/* Name of a point as FI_UNIMEM_POINT spells it, NULL past the last. */
-HAL_EXPORT const char *hal_fault_point_name(enum hal_fault_point p);
-/* Take FI_UNIMEM_POINT as it is now, and count from 1 again: for a forked child
- * of a test; no other thread may be about. */
-HAL_EXPORT void hal_fault_point_reload(void);
-#endif
 
 #endif /* HAL_FAULT_H */

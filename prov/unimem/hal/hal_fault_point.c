@@ -11,7 +11,8 @@
  *
  * Compiled to nothing unless configured with --enable-fault-points.
  */
-#include "hal/hal_fault.h"
+#include "hal/hal.h"
+#include "hal/hal_fault_point.h"
 
 #ifdef HAL_FAULT_POINTS
 

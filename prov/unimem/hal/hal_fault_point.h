@@ -8,7 +8,7 @@
  * FI_UNIMEM_POINT=name:n:kill|stop|exit[,...] arms places
  * (hal_fault_point.c). Other builds compile HAL_FAULT_POINT to nothing, so
  * that the path of a message is not touched. docs/hal.md, section 10, defines
- * both; tests read names and rules with the functions of hal_fault.h.
+ * both.
  */
 #ifndef HAL_FAULT_POINT_H
 #define HAL_FAULT_POINT_H
@@ -76,6 +76,18 @@ enum hal_fault_point {
  * May not return. Any thread may call this. */
 __attribute__((visibility("default")))
 void hal_fault_point_hit(enum hal_fault_point p);
+
+/* Name of fault point p as FI_UNIMEM_POINT spells it; NULL from
+ * HAL_FAULT_POINT_COUNT on. */
+__attribute__((visibility("default")))
+const char *hal_fault_point_name(enum hal_fault_point p);
+
+/* Read FI_UNIMEM_POINT again and count passes from 1 again, for a forked child
+ * of a test. No other thread may be in the HAL. Ends the process if the value
+ * is wrong. */
+__attribute__((visibility("default")))
+void hal_fault_point_reload(void);
+
 #define HAL_FAULT_POINT(p)	hal_fault_point_hit(p)
 #else
 #define HAL_FAULT_POINT(p)	((void)0)

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "hal/hal_map.h"
+#include "hal/hal_launcher.h"
 #include "hal/hal_param.h"
 
 static long number_in(const char *name)

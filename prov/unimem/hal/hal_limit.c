@@ -19,8 +19,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "hal/emu/hal_emu.h"
 #include "hal/hal_limit.h"
+#include "hal/hal_lock.h"
 
 #define MACHINE_MIN	(16u << 20)	/* bytes; less is not worth a look */
 #define GROUPS_MAX	16		/* levels with a limit of their own */

@@ -17,7 +17,10 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "hal/emu/hal_emu.h"
+#include "hal/hal.h"
+#include "hal/hal_limit.h"
+#include "hal/hal_lock.h"
+#include "hal/hal_map.h"
 
 #define MAPS_HASH	256
 #define HUGE_BYTES	((size_t)1 << 21)

@@ -60,14 +60,18 @@ libunm_hal_la_SOURCES = \
 	prov/unimem/hal/emu/hal_emu_sock.c \
 	prov/unimem/hal/hal.c \
 	prov/unimem/hal/hal.h \
+	prov/unimem/hal/hal_backend.h \
 	prov/unimem/hal/hal_copy.h \
 	prov/unimem/hal/hal_fault.c \
 	prov/unimem/hal/hal_fault.h \
 	prov/unimem/hal/hal_fault_point.c \
 	prov/unimem/hal/hal_fault_point.h \
 	prov/unimem/hal/hal_launcher.c \
+	prov/unimem/hal/hal_launcher.h \
 	prov/unimem/hal/hal_limit.c \
 	prov/unimem/hal/hal_limit.h \
+	prov/unimem/hal/hal_lock.c \
+	prov/unimem/hal/hal_lock.h \
 	prov/unimem/hal/hal_map.c \
 	prov/unimem/hal/hal_map.h \
 	prov/unimem/hal/hal_param.c \

@@ -2,7 +2,7 @@
 /*
  * hal_dev.h - opening of the device backend over an implementation of
  * hal_mmio.h (hal_dev.c). The tables hal_dev_ops and hal_sim_ops are in
- * hal_map.h.
+ * hal_backend.h.
  */
 #ifndef HAL_DEV_H
 #define HAL_DEV_H

@@ -31,6 +31,7 @@
 #include <sys/types.h>
 
 #include "hal/hal.h"
+#include "hal/hal_lock.h"
 #include "hal/hal_map.h"
 #include "hal/dev/hal_dev_region.h"
 #include "hal/dev/hal_dev_wire.h"

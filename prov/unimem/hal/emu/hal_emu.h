@@ -27,6 +27,9 @@
 #include <sys/un.h>
 
 #include "hal/hal.h"
+#include "hal/hal_backend.h"
+#include "hal/hal_limit.h"
+#include "hal/hal_lock.h"
 #include "hal/hal_map.h"
 
 /* ---- Device ---------------------------------------------------------- */

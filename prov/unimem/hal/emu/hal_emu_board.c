@@ -18,6 +18,7 @@
 #endif
 
 #include "hal/emu/hal_emu.h"
+#include "hal/hal_launcher.h"
 #include "hal/hal_param.h"
 
 static const struct emu_profile {

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "hal/hal_launcher.h"
 #include "hal/hal_param.h"
 #include "hal/sim/hal_sim.h"
 

@@ -20,6 +20,7 @@
 
 #include <sys/socket.h>
 
+#include "hal/hal_lock.h"
 #include "hal/hal_map.h"
 #include "hal/dev/hal_mmio.h"
 #include "hal/hal_fault_point.h"

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "hal/hal_limit.h"
 #include "hal/sim/hal_sim.h"
 
 #define LIMIT_WORTH	(1u << 18)	/* bytes; less is not looked after */

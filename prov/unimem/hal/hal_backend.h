@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_backend.h - the backends that hal.c chooses from; private to the HAL.
+ *
+ * FI_UNIMEM_HAL names one. A backend is a table of functions (struct hal_ops in
+ * hal.h); its other declarations are private to its folder.
+ */
+#ifndef HAL_BACKEND_H
+#define HAL_BACKEND_H
+
+#include "hal/hal.h"
+
+/* "emu": boards emulated in shared memory of one host (emu/hal_emu.c) */
+extern const struct hal_ops hal_emu_ops;
+/* "dev": boards, through the kernel driver (dev/hal_dev.c) */
+extern const struct hal_ops hal_dev_ops;
+/* "sim": the same code as "dev" above a model of the registers (sim/) */
+extern const struct hal_ops hal_sim_ops;
+
+/* Does this host have boards? True if params->dev names a platform file or a
+ * node of the driver, or if the usual ones exist. Nothing is opened, so opening
+ * "dev" may still fail. (dev/hal_dev_conf.c) */
+bool hal_dev_present(const struct hal_params *params);
+
+#endif /* HAL_BACKEND_H */
