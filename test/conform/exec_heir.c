@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * exec_heir.c - the program that the child of hal_conform_exec.c execs.
+ * exec_heir.c - the program that the child of hal_conform_exec.c executes
  *
- * It is linked without PIE, so that area[] has the same address in each
- * process, and the kernel maps it before the first instruction runs: whoever
- * still writes to the memory of the program before writes here.
+ * Detects writes to the memory of the program that this process executed
+ * before. The program is linked without PIE, so that area[] has the same
+ * address in each process and the kernel maps it before the first instruction
+ * runs: a peer that still writes to the former program's memory writes into
+ * area[].
  *
  *	exec_heir where		print the address and the length of area[]
  *	exec_heir hold MS	print "ok" if no byte of area[] changes for MS
@@ -18,7 +20,7 @@
 #include <time.h>
 
 #define BYTES	65536
-#define MARK	0x5A		/* the old program has another one */
+#define MARK	0x5A		/* the former program uses another value */
 
 static volatile uint8_t area[BYTES] __attribute__((aligned(4096))) =
 	{ [0 ... BYTES - 1] = MARK };

@@ -7,13 +7,16 @@
  *		[--patience SECONDS] [--seq-start N] [--no-procs]
  *		[--passes N] [--service] [--broken NAME] [--list]
  *
- * "fault" is the emulation under the decorator of hal_fault.c. Exit code 77 if
- * the backend is not there. --broken puts a deliberately wrong decorator of
- * test/broken around the backend; the test must then fail (test/broken/run).
- * "--passes": at how many passes of a fault point, 1 to 3, a process is killed
- * or stopped.
- * "--service": the first interface of each test is interface 0 of its board.
- * "--broken list" prints their names, each with the test that must fail.
+ * --hal fault     the emulation under the decorator of hal_fault.c
+ * --broken NAME   puts a decorator of test/broken around the backend, which
+ *                 breaks one law: the test must then fail (test/broken/run).
+ *                 "list" prints the names, each with the test that must fail.
+ * --passes N      kill or stop a process at the first N passes of each fault
+ *                 point, 1 to 3
+ * --service       the first interface of each test is interface 0 of its board
+ *
+ * Exit code 77 if the backend is not available. Owns the options, the HAL and
+ * the interfaces of a test, the watchdog and the check for leaks.
  */
 #include <dirent.h>
 #include <getopt.h>
@@ -42,19 +45,19 @@ struct hal *ct_hal;
 const struct hal_caps *ct_caps;
 struct ct_if ct_ifs[CT_IFS];
 
-static const char *running = "start-up";
+static const char *running = "start-up";	/* test, for the watchdog */
 
-/* What a test must leave as it found it. */
+/* Resources of this process that must be unchanged after a test. */
 struct leftovers {
-	int fds;
-	int memfds;			/* mappings of them */
-	int shm;			/* our names in /dev/shm */
+	int fds;			/* open descriptors */
+	int memfds;			/* mappings of memfds */
+	int shm;			/* names with "unimem" in /dev/shm */
 };
-static struct leftovers before;
+static struct leftovers before;		/* counted by ct_setup() */
 
 /* ---- Watchdog -------------------------------------------------------- */
 
-/* A call that blocks for ever is a failure with a name. */
+/* Name the test that hangs in a call, and end the program. */
 static void on_alarm(int sig)
 {
 	static const char text[] = "[  FAILED  ] ", why[] = ": it hangs\n";
@@ -230,7 +233,7 @@ static int list(void)
 	return 0;
 }
 
-/* -1: go on, else the exit code. */
+/* Parse the command line. Returns -1 to run the tests, else the exit code. */
 static int options(int argc, char **argv, bool *child)
 {
 	static const struct option opts[] = {
@@ -276,7 +279,8 @@ static int options(int argc, char **argv, bool *child)
 	return -1;
 }
 
-/* Is the backend there? Also lets it do what it does only once. */
+/* Check that the backend is available. It also allocates here what it allocates
+ * once for a process, so that no test seems to leak that. */
 static int warm_up(void)
 {
 	struct hal_if *hif;
@@ -328,7 +332,7 @@ int main(int argc, char **argv)
 		if (ct_opt.service && (groups[g].tests == ct_service_tests ||
 				       groups[g].tests ==
 				       ct_service_proc_tests))
-			continue;	/* they take it themselves */
+			continue;	/* these tests open interface 0 */
 		if (!groups[g].procs || ct_opt.procs)
 			failed += _cmocka_run_group_tests(groups[g].name,
 				groups[g].tests, *groups[g].count, NULL, NULL);

@@ -289,7 +289,8 @@ void ct_children_end(void)
 
 struct ct_heir ct_heir_leave(struct ct_child *c)
 {
-	/* qemu-user 7.2 does not know it: grandchildren go to init then */
+	/* qemu-user 7.2 does not support the call; then init adopts the
+	 * process, and this process cannot reap it. */
 	struct ct_heir heir = { prctl(PR_SET_CHILD_SUBREAPER, 1) == 0, 0 };
 	char rest[64];
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_conform_util.c - waiting, peers, packets for the conformance test.
+ * hal_conform_util.c - time, interfaces, events, peers and packets for the
+ * conformance test, see hal_conform.h
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,10 +11,11 @@
 
 #include "conform/hal_conform.h"
 
-/* Refusals in a row after which a faulty backend is taken to mean it. */
+/* After this many refusals in a row a call is refused for good: a backend that
+ * injects faults repeats them less often. */
 #define SURE_TRIES	3000
 
-/* ---- Time and chance ------------------------------------------------- */
+/* ---- Time and random numbers ----------------------------------------- */
 
 uint64_t ct_now(void)
 {
@@ -91,10 +93,10 @@ static struct ct_if *fresh_if(void)
 	return ci;
 }
 
-/* Another program of this user may be the service, and stay it. */
+/* Another program of this user may hold interface 0 all the time. */
 void ct_service_taken(int ret)
 {
-	static bool before;		/* it was free once */
+	static bool before;		/* interface 0 was free once */
 
 	if (ret == -FI_EBUSY && !before && getenv("UNM_ALONE") == NULL)
 		skip();
