@@ -1,32 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_mmio.h - the seam between the device backend and what it drives.
+ * hal_mmio.h - the interface between the device backend and the hardware that
+ * it drives: registers, remote memory, the kernel device of a board.
  *
- * hal_dev*.c touches registers, remote memory and the kernel device through
- * this table only, never by a pointer of its own. There are two
- * implementations: hal_mmio_dev.c is the silicon (volatile accesses, the
- * machine's barriers, system calls), hal_sim*.c a model of it. An indirect call
- * is nothing beside the access.
+ * hal_dev*.c reaches all of these through struct hal_mmio_ops only, never by a
+ * pointer of its own. There are two implementations: hal_mmio_dev.c is the
+ * silicon (volatile accesses, barriers of the processor, system calls), and
+ * hal_sim*.c is a register model of it. The time of an indirect call is small
+ * beside that of an access to the hardware.
  *
- * One struct hal_mmio is one open kernel device; one thread at a time uses it
- * and its maps, different ones are independent. No call blocks but as
- * hal_kdev.h says. A forked child may only close (unmap and free what is
- * private), which leaves the parent's untouched; maps are not inherited.
+ * A struct hal_mmio is an open kernel device. One thread at a time uses it and
+ * its maps; different open devices are independent. No call blocks, except as
+ * hal_kdev.h says. A forked child does not inherit maps. It may only close the
+ * device, which frees the child's private memory and leaves the parent's device
+ * open.
  *
- * What may be reordered (docs/hal.md, section 13):
- *   - Register accesses of one map happen in program order, each once.
- *   - Stores into remote memory are posted: accepted at once, visible later, in
- *     any order, but stores of one map to the same 8 bytes stay in order. An
- *     aligned store of 8 bytes is never torn. All are visible in the end,
- *     without further calls, also if the process ends.
- *   - Nothing orders posted stores against packets or transfers but
- *     stores_before_notify(), nothing orders transfers against packets but
- *     waiting for their completion.
- *   - Memory of the own board is mapped cached and coherent with what arrives:
- *     use it as ordinary shared memory, with acquire loads. Nothing orders it
- *     against registers and store() but the barriers below: the register
- *     access that sends a packet is ordered after the other register accesses
- *     of its page, not after ordinary stores that the packet tells of.
+ * Order of accesses (docs/hal.md, section 13):
+ *   - Register accesses through one map happen in program order, each once.
+ *   - Stores into remote memory are posted: they are accepted at once and
+ *     become visible later, in any order. Only stores through one map to the
+ *     same 8 bytes stay in order. An aligned store of 8 bytes is never torn.
+ *     All stores become visible in the end, without further calls, even if the
+ *     process ends.
+ *   - Only stores_before_notify() orders posted stores before packets and
+ *     transfers. Only the wait for its completion orders a transfer before a
+ *     packet.
+ *   - Memory of the local board is mapped cached, and coherent with the data
+ *     that arrives: use it as ordinary shared memory, with acquire loads. Only
+ *     the barriers below order it with registers and store(). The register
+ *     access that sends a packet is ordered after other register accesses of
+ *     its page, but not after ordinary stores that the packet announces.
  */
 #ifndef HAL_MMIO_H
 #define HAL_MMIO_H
@@ -45,46 +48,54 @@ struct hal_mmio_ops;
 /* ---- Platform ---------------------------------------------------------- */
 
 enum hal_platform_engine {
-	HAL_ENGINE_KERNEL = 0,	/* write() and read() of the kernel device */
+	HAL_ENGINE_KERNEL = 0,	/* the driver: write() and read() */
 	HAL_ENGINE_SIMPLE,	/* engine registers, one transfer at a time */
 	HAL_ENGINE_SG,		/* engine registers, descriptor chains */
 };
 
-/* A block that is not mapped through the kernel device. */
+/* Where a register block is mapped from. */
 struct hal_platform_block {
-	char node[64];		/* UIO or memory device; "": kernel device */
-	uint64_t base;		/* offset of the block in it */
+	char node[64];		/* UIO or memory device; "": the kernel
+				 * device */
+	uint64_t base;		/* offset of the block in node, bytes */
 };
 
 /*
- * What there is and where, from the platform file (docs/porting.md) or made up
- * by the model. Counts of 0: as the kernel device says.
+ * The hardware and where it is, from the platform file (docs/porting.md) or
+ * from the register model. Numbers of 0 mean: as the kernel device says.
  */
 struct hal_platform {
-	char node[64];		/* kernel device; "%u": the board's number */
+	char node[64];		/* kernel device; "%u" stands for the number
+				 * of the board */
 	struct hal_platform_block mif, pif, cdma;
-	uint32_t boards, board;	/* board UINT32_MAX: as the device says */
-	uint32_t pkt_depth;	/* packets per peer, 2^n; 0: by the FIFO */
+	uint32_t boards;	/* number of boards to use */
+	uint32_t board;		/* number of the local board; UINT32_MAX: as
+				 * the kernel device says */
+	uint32_t pkt_depth;	/* packets per peer, a power of two; 0: by the
+				 * depth of the FIFO */
 	uint32_t space_bytes;	/* receive space per peer */
 	enum hal_platform_engine engine;
 };
 
 /* ---- Maps -------------------------------------------------------------- */
 
-/* A mapped range: registers, a table, memory of some board. */
+/* A mapped range: registers, a table of holders, or memory of a board. The
+ * caller owns the structure; map() fills it in, unmap() clears it. */
 struct hal_mmio_map {
 	const struct hal_mmio_ops *ops;
-	struct hal_mmio *mm;
-	void *base;		/* own board's memory: use it; else hands off */
-	size_t len;
-	uint64_t last;		/* offset of the last word that was stored to:
-				 * where a read-back looks */
-	void *impl;		/* the implementation's */
+	struct hal_mmio *mm;	/* device it was mapped through; NULL: none */
+	void *base;		/* memory of the local board may be accessed
+				 * here; other ranges only by the calls below */
+	size_t len;		/* bytes */
+	uint64_t last;		/* offset of the 8 bytes that were stored to
+				 * last: stores_before_notify() reads them */
+	void *impl;		/* private to the implementation */
 };
 
+/* An open kernel device; the first member of the implementation's object. */
 struct hal_mmio {
 	const struct hal_mmio_ops *ops;
-	uint32_t board;		/* whose device this is */
+	uint32_t board;		/* number of its board */
 };
 
 /* ---- The table --------------------------------------------------------- */
@@ -93,38 +104,40 @@ struct hal_mmio_ops {
 	const char *backend;	/* caps.backend: "dev", "sim" */
 	const char *profile;	/* caps.profile: "board", "model" */
 
-	/* What is there? 0, or -FI_EINVAL after a line that names file, line
-	 * and what is allowed. */
+	/* Find out what hardware there is. Returns 0, or -FI_EINVAL after a
+	 * log line that names file, line and what is allowed. */
 	int (*probe)(const struct hal_params *params,
 		     struct hal_platform *platform);
 	/*
-	 * Open the kernel device of a board. Errors are negative errno values;
-	 * the caller says what is missing. -ENODEV: another board's cannot be
-	 * reached from here.
+	 * Open the kernel device of a board. Returns 0 or a negative errno
+	 * value, which the caller logs. -ENODEV: the device of that board
+	 * cannot be opened on this board.
 	 */
 	int (*open)(const struct hal_platform *platform, uint32_t board,
 		    struct hal_mmio **mm);
-	/* All maps must be unmapped. Returns what was claimed and held. */
+	/* Close the device. All maps must be unmapped. The driver takes back
+	 * the interface and the holds of the device. */
 	void (*close)(struct hal_mmio *mm);
 
-	/* ---- kernel device: as hal_kdev.h; 0 or bytes, or -errno */
+	/* ---- Kernel device: calls of hal_kdev.h. They return 0, or the number
+	 * of bytes, or -errno. */
 	int (*ioctl)(struct hal_mmio *mm, unsigned long cmd, void *arg);
 	ssize_t (*write)(struct hal_mmio *mm, const void *buf, size_t len);
 	ssize_t (*read)(struct hal_mmio *mm, void *buf, size_t len);
 	/*
-	 * After CLAIM: a descriptor that becomes readable when a packet comes
-	 * after ARM; read() of 8 bytes takes the signal, nothing blocks. It
-	 * belongs to mm and is closed with it. Or -errno.
+	 * After CLAIM: an event fd that becomes readable when a packet arrives
+	 * after ARM. read() of 8 bytes clears it and does not block. It belongs
+	 * to mm, and close() closes it. Returns -errno on failure.
 	 */
 	int (*event_fd)(struct hal_mmio *mm);
-	/* off: hal_kdev_off() or a map_off; len: whole pages. The caller says
-	 * what failed. */
+	/* Map a range. off is hal_kdev_off() or a map_off of the driver, len a
+	 * number of whole pages. The caller logs a failure. */
 	int (*map)(struct hal_mmio *mm, uint64_t off, size_t len,
 		   struct hal_mmio_map *map);
 	void (*unmap)(struct hal_mmio_map *map);
 
-	/* ---- registers: one access of exactly that width, aligned. w[0] is
-	 * the lower half of 16 bytes. */
+	/* ---- Registers: one aligned access of exactly that width. off is in
+	 * bytes; w[0] is the lower half of 16 bytes. */
 	uint32_t (*read32)(const struct hal_mmio_map *map, uint32_t off);
 	void (*write32)(const struct hal_mmio_map *map, uint32_t off,
 			uint32_t val);
@@ -136,43 +149,44 @@ struct hal_mmio_ops {
 	void (*write128)(const struct hal_mmio_map *map, uint32_t off,
 			 const uint64_t w[2]);
 
-	/* ---- store(): memory of another board (or of the own); any length and
-	 * alignment; aligned 8 bytes in one piece. load(): the same, and
-	 * tables; loads see own stores only after stores_before_notify(). The
-	 * backend loads from tables only, which are in the own board's memory:
+	/* ---- Memory of any board: any length and alignment; 8 aligned bytes
+	 * are one access. load() also reads tables of holders. It sees earlier
+	 * stores of this device only after stores_before_notify(). The backend
+	 * loads from tables only, which are in the memory of the local board:
 	 * a load from a dead board might never end. */
 	void (*store)(struct hal_mmio_map *map, uint64_t off, const void *src,
 		      size_t len);
 	void (*load)(const struct hal_mmio_map *map, uint64_t off, void *dst,
 		     size_t len);
 
-	/* ---- barriers, by use */
+	/* ---- Barriers, named after their use */
 
 	/*
-	 * Every earlier store() of this open device to the board of map is
-	 * visible there when this returns 0: before a packet that names them.
-	 * This loads from that board, the only call that does. -EIO: the bus
-	 * reported an error, the board does not answer. A load without any
-	 * answer is the interconnect's to end (docs/porting.md, section 6).
+	 * Wait until every earlier store() of this device to the board of map
+	 * is visible there; due before a packet that announces the data. It
+	 * loads from that board, as no other call does. Returns 0, or -EIO if
+	 * the bus reported an error because the board does not answer. The
+	 * interconnect must end a load that gets no answer at all
+	 * (docs/porting.md, section 6).
 	 */
 	int (*stores_before_notify)(const struct hal_mmio_map *map);
 	/*
-	 * Earlier ordinary stores to own memory (data to send, descriptors)
-	 * are visible to the engine that a following register write or
-	 * write() starts, and to whoever is told by a packet that is sent
-	 * after this. One is due before each such start: the model ends a
-	 * process that forgets it.
+	 * Make earlier ordinary stores to local memory (data to send,
+	 * descriptors) visible to the engine that a following register write or
+	 * write() starts, and to the receiver of a packet that is sent
+	 * afterwards. A call is due before each such start: the register model
+	 * ends a process that omits it.
 	 */
 	void (*memory_before_start)(struct hal_mmio *mm);
 	/*
-	 * Ordinary loads after this see what the engine, or another board, had
-	 * written before a status, packet or table entry that was read before
-	 * this. One is due after each packet and each end of a transfer: the
-	 * model ends a process that goes on without it.
+	 * Let following ordinary loads see the data that the engine, or another
+	 * board, had written before the status, packet or table entry that was
+	 * read before this call. A call is due after each packet and each end
+	 * of a transfer: the register model ends a process that omits it.
 	 */
 	void (*status_before_memory)(struct hal_mmio *mm);
-	/* Earlier ordinary loads are over before a store() after this tells
-	 * that what they read may be overwritten. */
+	/* Complete earlier ordinary loads before a following store() announces
+	 * that the memory that they read may be overwritten. */
 	void (*loads_before_store)(struct hal_mmio *mm);
 };
 

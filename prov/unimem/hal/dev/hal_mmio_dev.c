@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_mmio_dev.c - the silicon: volatile accesses of exactly one width, the
- * machine's barriers, system calls.
+ * hal_mmio_dev.c - hal_mmio.h for the silicon: volatile accesses of exactly one
+ * width, barriers of the processor, system calls of the kernel device.
  *
- * Registers and remote memory are mapped as Device memory on aarch64: accesses
+ * On aarch64 registers and remote memory are mapped as Device memory: accesses
  * are aligned, stay in program order within a map and are not merged; stores
- * are posted. 16 bytes are one LDP or STP. A mailbox wants them as one access
- * [docs/hal.md, 13]; that these cores put them on their 128-bit bus as
- * one is assumed (docs/porting.md, section 5, says what is seen if not).
+ * are posted. An access of 16 bytes is one LDP or STP. A mailbox needs it to be
+ * one access on the bus [docs/hal.md, 13]. That these cores do so on their
+ * 128-bit bus is an assumption; docs/porting.md, section 5, describes the
+ * symptom if they do not.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -22,12 +23,13 @@
 #include "hal/dev/hal_dev_conf.h"
 #include "hal/dev/hal_dev_bus.h"
 
+/* An open kernel device. */
 struct dev_mmio {
-	struct hal_mmio m;		/* first: the caller's view */
-	struct hal_platform platform;
-	pid_t pid;
-	int fd;
-	int event_fd;			/* -1: none */
+	struct hal_mmio m;		/* first member: the caller's view */
+	struct hal_platform platform;	/* copy; map() needs the blocks */
+	pid_t pid;			/* process that opened it */
+	int fd;				/* the kernel device */
+	int event_fd;			/* of event_fd(); -1: none */
 };
 
 static struct dev_mmio *dev_mmio(struct hal_mmio *mm)
@@ -52,9 +54,9 @@ static void wide_store(volatile void *to, const uint64_t w[2])
 }
 
 #define WIDE_WORKS	true
-/* all stores before have reached the interconnect */
+/* Complete earlier stores as far as the interconnect. */
 #define barrier_stores()	__asm__ volatile("dsb st" : : : "memory")
-/* loads before are done before any access after */
+/* Complete earlier loads before any later access. */
 #define barrier_loads()		__asm__ volatile("dsb ld" : : : "memory")
 
 #elif defined(__x86_64__)
@@ -75,7 +77,7 @@ static void wide_store(volatile void *to, const uint64_t w[2])
 #define barrier_stores()	__asm__ volatile("mfence" : : : "memory")
 #define barrier_loads()		__asm__ volatile("lfence" : : : "memory")
 
-#else	/* no access of 16 bytes: there is no board with such a processor */
+#else	/* no access of 16 bytes; no board has such a processor */
 
 static void wide_load(const volatile void *from, uint64_t w[2])
 {
@@ -93,7 +95,7 @@ static void wide_store(volatile void *to, const uint64_t w[2])
 	p[1] = w[1];
 }
 
-/* mmio_open() refuses to get that far */
+/* mmio_open() fails, so that nothing here is called. */
 #define WIDE_WORKS	false
 #define barrier_stores()	((void)0)
 #define barrier_loads()		((void)0)
@@ -197,6 +199,8 @@ static int mmio_event_fd(struct hal_mmio *mm)
 
 /* ---- Maps -------------------------------------------------------------- */
 
+/* The block of a map offset that another node offers; NULL: the kernel device
+ * maps it. */
 static const struct hal_platform_block *block_of(const struct hal_platform *pf,
 						 uint64_t off)
 {
@@ -216,6 +220,8 @@ static const struct hal_platform_block *block_of(const struct hal_platform *pf,
 	return block != NULL && block->node[0] != '\0' ? block : NULL;
 }
 
+/* Map len bytes of a file, beginning skip bytes after off; off is page
+ * aligned. */
 static int map_fd(int fd, uint64_t off, uint64_t skip, size_t len, int prot,
 		  struct hal_mmio_map *map)
 {
@@ -236,8 +242,8 @@ static int map_fd(int fd, uint64_t off, uint64_t skip, size_t len, int prot,
 	return 0;
 }
 
-/* A page of a block that another node offers. An offset of a UIO node names
- * one of its maps, which is mapped from its start. */
+/* Map a page of a block that another node offers. An offset of a UIO node is
+ * the number of one of its maps, which must be mapped from its start. */
 static int map_block(const struct hal_platform_block *block, uint64_t inner,
 		     size_t len, struct hal_mmio_map *map)
 {
@@ -279,7 +285,7 @@ static void mmio_unmap(struct hal_mmio_map *map)
 {
 	uint8_t *start = map->impl;
 
-	/* a forked child has not inherited it */
+	/* A forked child has not inherited the map. */
 	if (dev_mmio(map->mm)->pid == getpid())
 		munmap(start, (size_t)((uint8_t *)map->base - start) +
 		       map->len);
@@ -383,7 +389,7 @@ static void mmio_load(const struct hal_mmio_map *map, uint64_t off, void *dst,
 
 /* ---- Barriers ---------------------------------------------------------- */
 
-/* Reading back from where the last store went pushes all of them there. */
+/* A load from the place of the last store completes all stores before it. */
 static int mmio_stores_before_notify(const struct hal_mmio_map *map)
 {
 	int ret;

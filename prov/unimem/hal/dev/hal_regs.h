@@ -2,67 +2,71 @@
 /*
  * hal_regs.h - registers of the Unimem blocks: vmbox, packetizer, AXI CDMA.
  *
- * Numbers and packing only; who may touch what is told in hal_mmio.h. Sources:
+ * Offsets, bits and packing only; hal_mmio.h has the rules of access. Sources:
  * [D x.y] ExaNoDe deliverable D3.6, section or table; [PG034] Xilinx AXI CDMA
  * product guide, checked against Linux's drivers/dma/xilinx/xilinx_dma.c;
- * "ours" where the papers leave it open (docs/hal.md, section 13).
- * Everything is little-endian.
+ * "ours": chosen by this project, because the papers leave it open
+ * (docs/hal.md, section 13). Everything is little-endian.
  */
 #ifndef HAL_REGS_H
 #define HAL_REGS_H
 
 #include <stdint.h>
 
-#define HAL_REG_PAGE		0x1000u	/* of an interface [D 2.2.3] */
-#define HAL_REG_IFS		64u	/* of a board [D 2.2.3, 5.1] */
-#define HAL_REG_IF_SERVICE	0u	/* the atomic service's [D 2.2.3] */
-#define HAL_REG_BOARDS_MAX	64u	/* 39:34 of a destination; ours */
+#define HAL_REG_PAGE		0x1000u	/* bytes per interface [D 2.2.3] */
+#define HAL_REG_IFS		64u	/* interfaces of a board [D 2.2.3,
+					 * 5.1] */
+#define HAL_REG_IF_SERVICE	0u	/* interface of the atomic service
+					 * [D 2.2.3] */
+#define HAL_REG_BOARDS_MAX	64u	/* bits 39:34 of a destination; ours */
 
 /* ---- vmbox: mailbox interface pages (MIF) ------------------------------ */
 
-/* FIFO n, from the vmbox's base [D 5.1.1, figure 13] */
+/* Offset of FIFO n from the base of the vmbox [D 5.1.1, figure 13]. */
 #define HAL_MIF_PAGE(n)		((uint32_t)(n) * HAL_REG_PAGE)
-/* write: enqueue, read: dequeue; one access of 16 bytes is one word, every
- * read dequeues one [D 5.1; the width is inferred, docs/hal.md, 13] */
+/* A write enqueues, a read dequeues. One access of 16 bytes is one word, and
+ * every read dequeues one [D 5.1; the width is inferred: docs/hal.md, 13]. */
 #define HAL_MIF_DATA		0x00u
 #define HAL_MIF_WORD		16u	/* bytes */
-/* Both halves of what an empty FIFO returns: the paper spells it in two ways,
- * [D 5.1.1] and [D 2.3.3, 2.3.5]. Software learns which it is. */
+/* Each half of the word that an empty FIFO returns. The paper spells it in two
+ * ways, [D 5.1.1] and [D 2.3.3, 2.3.5]; software must learn which is true. */
 #define HAL_MIF_EMPTY		UINT64_C(0xCAFEBEBEDEADBEAF)
 #define HAL_MIF_EMPTY_BEEF	UINT64_C(0xCAFEBEBEDEADBEEF)
 #define HAL_MIF_PKT_WORDS	2u	/* a packet: 256 bits [D 2.2.3] */
 
 /* ---- Packetizer: interface pages (PIF) [D 5.2.3, table 5] -------------- */
 
-/* PIF n, from the packetizer's base [D 5.2, figure 7] */
+/* Offset of PIF n from the base of the packetizer [D 5.2, figure 7]. */
 #define HAL_PIF_PAGE(n)		((uint32_t)(n) * HAL_REG_PAGE)
-#define HAL_PIF_PAYLOAD0	0x00u	/* 16 bytes; 127:48 are sent */
-/* what is sent of its lower 8 bytes; TIF stamps the rest */
+#define HAL_PIF_PAYLOAD0	0x00u	/* 16 bytes; bits 127:48 are sent */
+/* Bits of its lower 8 bytes that are sent; TIF stamps the others. */
 #define HAL_PIF_PAYLOAD0_MASK	(UINT64_C(0xFFFF) << 48)
-#define HAL_PIF_PAYLOAD1	0x10u	/* 16 bytes; 127:0 */
-#define HAL_PIF_DEST		0x20u	/* 16 bytes; 39:0 */
-#define HAL_PIF_STATUS		0x30u	/* 16 bytes, read only; 4:0 */
-/* the first three, written in any order; the third write sends */
+#define HAL_PIF_PAYLOAD1	0x10u	/* 16 bytes; bits 127:0 are sent */
+#define HAL_PIF_DEST		0x20u	/* 16 bytes; bits 39:0 count */
+#define HAL_PIF_STATUS		0x30u	/* 16 bytes, read only; bits 4:0 */
+/* The first three registers are written in any order; the third write sends. */
 #define HAL_PIF_WRITES		3u
 
 /*
- * NACK and ACK are of the last packet that was transmitted, and become 0 "upon
- * the next packet transmission" [D table 5]. A request that is ILLEGAL, or of a
- * PIF whose bit of PID_CONF is 0, transmits nothing: the old ACK or NACK stays.
- * When ILLEGAL becomes 0 the paper does not say.
+ * NACK and ACK belong to the last packet that was transmitted, and become 0
+ * "upon the next packet transmission" [D table 5]. A request that is ILLEGAL,
+ * or of a PIF whose bit of PID_CONF is 0, transmits nothing: the old ACK or
+ * NACK stays. The paper does not say when ILLEGAL becomes 0.
  */
 #define HAL_PIF_PEND		(1u << 0) /* in preparation or transmission */
 #define HAL_PIF_ILLEGAL		(1u << 1) /* destination failed BASE_DEST */
 #define HAL_PIF_NACK		(1u << 2) /* refused; until the next packet */
-#define HAL_PIF_ACK		(1u << 3) /* taken; until the next packet */
+#define HAL_PIF_ACK		(1u << 3) /* delivered; until the next packet */
 #define HAL_PIF_OVERWR		(1u << 4) /* written to while PEND; debug */
 #define HAL_PIF_STATUS_MASK	0x1Fu
 
 /* ---- Packetizer: trusted page (TIF) [D 5.2.2, table 4] ----------------- */
 
-#define HAL_TIF_OFFSET		0x40000u /* of the page, from the base */
-#define HAL_TIF_PID(n)		((uint32_t)(n) * 8) /* 47:0, stamped by PIF n */
-#define HAL_TIF_BASE_DEST	0x200u	/* 33:18 of every legal destination */
+#define HAL_TIF_OFFSET		0x40000u /* of the page from the base */
+#define HAL_TIF_PID(n)		((uint32_t)(n) * 8) /* bits 47:0: identity that
+						     * PIF n stamps */
+#define HAL_TIF_BASE_DEST	0x200u	/* bits 33:18 of every legal
+					 * destination */
 #define HAL_TIF_PID_CONF	0x208u	/* bit n: PIF n may send */
 #define HAL_TIF_CLR_REQ		0x210u	/* bit n: drop PIF n's request; debug */
 
@@ -98,7 +102,7 @@ _Static_assert((HAL_DEST_BASE_MASK | HAL_DEST_IF_MASK | HAL_DEST_OFF_MASK) ==
 _Static_assert(HAL_DEST_IF_MASK >> HAL_DEST_IF_SHIFT == HAL_REG_IFS - 1,
 	       "6 bits for 64 interfaces");
 
-/* Where a packet to an interface goes; base: BASE_DEST, its bits 33:18. */
+/* Destination of packets to an interface; base: BASE_DEST, its bits 33:18. */
 static inline uint64_t hal_dest(uint32_t board, uint32_t iface, uint64_t base)
 {
 	return (uint64_t)board << HAL_GADDR_BOARD_SHIFT |
@@ -150,8 +154,8 @@ static inline uint32_t hal_id_if(uint64_t id)
 	return id >> 24 & 0xFF;
 }
 
-/* Can the first word of a packet begin with it? Of some board, and not 0: no
- * incarnation is. */
+/* Can a packet have this identity? It must name a board, and not be 0, because
+ * incarnations are counted from 1. */
 static inline int hal_id_possible(uint64_t id)
 {
 	return hal_id_board(id) < HAL_REG_BOARDS_MAX && id != 0;
