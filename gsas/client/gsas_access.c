@@ -85,19 +85,19 @@ int by_packet(uint8_t opcode, uint64_t address, uint64_t arg1, uint64_t arg2,
 		.opcode = opcode, .address = address,
 		.arg1 = arg1, .arg2 = arg2,
 	};
-	struct gsas_lane *lane;
+	struct gsas_conn *conn;
 	struct gsas_thread *t;
 	int ret = gsas_thread_get(&t);
 
 	if (ret == 0)
-		ret = gsas_lane_of(t, address, &lane);
+		ret = gsas_conn_of(t, address, &conn);
 	if (ret != 0)
 		return ret;
 	gsas_trip_begin(trip, t, GSAS_KIND_ONE);
 	trip->out = into.out;
 	trip->done = into.done;
 	trip->bytes = op_bytes(opcode);
-	return gsas_lane_send(lane, &ask, trip);
+	return gsas_conn_send(conn, &ask, trip);
 }
 
 static int wait_for(uint64_t address, struct gsas_trip *trip)
@@ -187,13 +187,13 @@ static int post(uint8_t opcode, uint64_t address, uint64_t arg1, uint64_t arg2)
 		.opcode = opcode, .address = address,
 		.arg1 = arg1, .arg2 = arg2,
 	};
-	struct gsas_lane *lane;
+	struct gsas_conn *conn;
 	struct gsas_thread *t;
 	int ret = gsas_thread_get(&t);
 
 	if (ret == 0)
-		ret = gsas_lane_of(t, address, &lane);
-	return ret != 0 ? ret : gsas_lane_send(lane, &ask, NULL);
+		ret = gsas_conn_of(t, address, &conn);
+	return ret != 0 ? ret : gsas_conn_send(conn, &ask, NULL);
 }
 
 /* ---- The calls ----------------------------------------------------------- */

@@ -66,8 +66,8 @@ static int spread(const struct gsas_thread *t)
 		     t->boards);
 }
 
-int gsas_alloc_lane(struct gsas_thread *t, int board, unsigned flags,
-		    const char *group, struct gsas_lane **lane,
+int gsas_alloc_conn(struct gsas_thread *t, int board, unsigned flags,
+		    const char *group, struct gsas_conn **conn,
 		    uint64_t *attr)
 {
 	unsigned mode = GSAS_ATTR_MODE(flags);
@@ -89,14 +89,14 @@ int gsas_alloc_lane(struct gsas_thread *t, int board, unsigned flags,
 	if (group != NULL)
 		ret = gsas_group_index(group, &index);
 	if (ret == 0)
-		ret = gsas_lane_get(t, board, lane);
+		ret = gsas_conn_get(t, board, conn);
 	if (ret != 0)
 		return ret;
 	*attr = flags;
 	if (group == NULL)
 		return 0;
-	*attr |= (uint64_t)(*lane)->group[index] << 32;
-	return (*lane)->group[index] != 0 ? 0 : -EDQUOT;
+	*attr |= (uint64_t)(*conn)->group[index] << 32;
+	return (*conn)->group[index] != 0 ? 0 : -EDQUOT;
 }
 
 int gsas_alloc(uint64_t pages, int board, unsigned flags, const char *group,
@@ -104,7 +104,7 @@ int gsas_alloc(uint64_t pages, int board, unsigned flags, const char *group,
 {
 	struct gsas_ask ask = { .opcode = GSAS_ALLOC, .arg1 = pages };
 	struct gsas_thread *t;
-	struct gsas_lane *lane;
+	struct gsas_conn *conn;
 	struct gsas_trip trip;
 	int ret;
 
@@ -112,10 +112,10 @@ int gsas_alloc(uint64_t pages, int board, unsigned flags, const char *group,
 		return -FI_EINVAL;
 	ret = gsas_thread_get(&t);
 	if (ret == 0)
-		ret = gsas_alloc_lane(t, board, flags, group, &lane,
+		ret = gsas_alloc_conn(t, board, flags, group, &conn,
 				      &ask.arg2);
 	if (ret == 0)
-		ret = gsas_trip_do(lane, &ask, &trip);
+		ret = gsas_trip_do(conn, &ask, &trip);
 	if (ret == 0)
 		*addr = trip.result;
 	return ret;
@@ -125,14 +125,14 @@ int gsas_free(gsas_addr addr)
 {
 	struct gsas_ask ask = { .opcode = GSAS_FREE, .arg1 = addr };
 	struct gsas_thread *t;
-	struct gsas_lane *lane;
+	struct gsas_conn *conn;
 	struct gsas_trip trip;
 	int ret = gsas_thread_get(&t);
 
 	if (ret == 0)
-		ret = gsas_lane_of(t, addr, &lane);
+		ret = gsas_conn_of(t, addr, &conn);
 	if (ret == 0)
-		ret = gsas_trip_do(lane, &ask, &trip);
+		ret = gsas_trip_do(conn, &ask, &trip);
 	if (ret == 0)
 		gsas_window_freed(t, addr);
 	return ret;

@@ -52,7 +52,7 @@ static int array_here(struct gsas_thread *t, const struct array *a, void **at)
 }
 
 /* One element in one packet. */
-static int small(struct gsas_lane *lane, const struct array *a)
+static int small(struct gsas_conn *conn, const struct array *a)
 {
 	struct gsas_ask ask = {
 		.opcode = GSAS_UPDATE, .address = a->address,
@@ -63,13 +63,13 @@ static int small(struct gsas_lane *lane, const struct array *a)
 
 	if (a->operand != NULL)
 		memcpy(&ask.arg2, a->operand, a->size);
-	ret = gsas_trip_do(lane, &ask, &trip);
+	ret = gsas_trip_do(conn, &ask, &trip);
 	if (ret == 0 && a->result != NULL)
 		memcpy(a->result, &trip.result, a->size);
 	return ret;
 }
 
-static int piece(struct gsas_lane *lane, const struct array *a, uint32_t count)
+static int piece(struct gsas_conn *conn, const struct array *a, uint32_t count)
 {
 	uint32_t bytes = count * (uint32_t)a->size;
 	bool has_in = a->op != GSAS_OP_READ;
@@ -83,24 +83,24 @@ static int piece(struct gsas_lane *lane, const struct array *a, uint32_t count)
 	};
 	struct gsas_trip trip;
 	uint32_t at = 0;
-	int ret = gsas_space_wait(lane, (has_in + has_compare) * bytes,
+	int ret = gsas_space_wait(conn, (has_in + has_compare) * bytes,
 				  has_out ? bytes : 0, &ask, &at);
 
 	if (ret == 0 && has_in)
-		ret = gsas_space_put(lane, at, a->operand, bytes);
+		ret = gsas_space_put(conn, at, a->operand, bytes);
 	if (ret == 0 && has_compare)
-		ret = gsas_space_put(lane, at + bytes, a->compare, bytes);
+		ret = gsas_space_put(conn, at + bytes, a->compare, bytes);
 	if (ret != 0) {
-		if (lane->peer != NULL)
-			gsas_space_undo(lane, &ask);
+		if (conn->peer != NULL)
+			gsas_space_undo(conn, &ask);
 		return ret;
 	}
 	ask.arg2 = at | (uint64_t)ask.off << 32;
-	return gsas_trip_do(lane, &ask, &trip);
+	return gsas_trip_do(conn, &ask, &trip);
 }
 
 /* All of them are in one allocation: of several pieces none is done else. */
-static int whole(struct gsas_lane *lane, const struct array *a)
+static int whole(struct gsas_conn *conn, const struct array *a)
 {
 	struct gsas_part part = { .whole = a->count * a->size };
 	struct gsas_ask ask = { .opcode = GSAS_GET, .address = a->address };
@@ -109,31 +109,31 @@ static int whole(struct gsas_lane *lane, const struct array *a)
 
 	gsas_part_encode(&part, a->address, arg);
 	ask.arg1 = arg[0];
-	return gsas_trip_do(lane, &ask, &trip);
+	return gsas_trip_do(conn, &ask, &trip);
 }
 
-static uint32_t piece_max(const struct gsas_lane *lane, const struct array *a)
+static uint32_t piece_max(const struct gsas_conn *conn, const struct array *a)
 {
-	return lane->unit * PIECE_UNITS / 2 / (uint32_t)a->size;
+	return conn->unit * PIECE_UNITS / 2 / (uint32_t)a->size;
 }
 
 static int by_packets(struct gsas_thread *t, struct array *a)
 {
-	struct gsas_lane *lane;
-	int ret = gsas_lane_of(t, a->address, &lane);
+	struct gsas_conn *conn;
+	int ret = gsas_conn_of(t, a->address, &conn);
 
-	if (ret == 0 && a->count > piece_max(lane, a))
-		ret = whole(lane, a);
+	if (ret == 0 && a->count > piece_max(conn, a))
+		ret = whole(conn, a);
 	if (ret != 0)
 		return ret;
 	if (a->count == 1 && a->size <= 8 && a->form != GSAS_FORM_COMPARE)
-		return small(lane, a);
+		return small(conn, a);
 	while (ret == 0 && a->count != 0) {
-		uint32_t n = piece_max(lane, a);
+		uint32_t n = piece_max(conn, a);
 
 		if (n > a->count)
 			n = (uint32_t)a->count;
-		ret = lane->peer == NULL ? lane->gone : piece(lane, a, n);
+		ret = conn->peer == NULL ? conn->gone : piece(conn, a, n);
 		a->count -= n;
 		a->address += n * a->size;
 		a->operand += a->operand != NULL ? n * a->size : 0;

@@ -4,8 +4,8 @@
  * through the receive spaces, in parts of which several are under way. And
  * whole pages, which need the spaces, too.
  *
- * One long call a lane can be sent in part: what comes after it waits until all
- * of it is on its way, so that requests stay in their order.
+ * One long call a connection can be sent in part: what comes after it waits
+ * until all of it is on its way, so that requests stay in their order.
  */
 #include <errno.h>
 
@@ -15,9 +15,9 @@
 #define PART_UNITS	8		/* of the space's 64 */
 #define PART_MAX	(64u << 10)	/* GSAS_BULK_MAX of the service */
 
-static uint32_t part_max(const struct gsas_lane *lane)
+static uint32_t part_max(const struct gsas_conn *conn)
 {
-	uint32_t max = lane->unit * PART_UNITS;
+	uint32_t max = conn->unit * PART_UNITS;
 
 	return max < PART_MAX ? max : PART_MAX;
 }
@@ -38,11 +38,11 @@ void gsas_bulk_answer(struct gsas_trip *trip, int error)
 	bulk_check(trip);
 }
 
-void gsas_bulk_end(struct gsas_lane *lane, int error)
+void gsas_bulk_end(struct gsas_conn *conn, int error)
 {
-	struct gsas_trip *trip = lane->bulk;
+	struct gsas_trip *trip = conn->bulk;
 
-	lane->bulk = NULL;
+	conn->bulk = NULL;
 	trip->left = 0;
 	if (trip->error == 0)
 		trip->error = error;
@@ -50,12 +50,12 @@ void gsas_bulk_end(struct gsas_lane *lane, int error)
 }
 
 /* The next part. 0; -FI_EAGAIN; or an error. */
-static int bulk_part(struct gsas_lane *lane, struct gsas_trip *trip)
+static int bulk_part(struct gsas_conn *conn, struct gsas_trip *trip)
 {
 	struct gsas_part part = {
 		.whole = trip->whole, .begin = trip->whole - trip->left,
 	};
-	uint32_t max = part_max(lane) -
+	uint32_t max = part_max(conn) -
 		(trip->address + part.begin) % GSAS_PART_ALIGN;
 	uint32_t len = trip->left < max ? (uint32_t)trip->left : max;
 	struct gsas_ask ask = {
@@ -66,10 +66,10 @@ static int bulk_part(struct gsas_lane *lane, struct gsas_trip *trip)
 	int ret = 0;
 
 	if (trip->put) {
-		ask.theirs = gsas_space_take(&lane->theirs, lane->unit, len,
+		ask.theirs = gsas_space_take(&conn->theirs, conn->unit, len,
 					     &part.off);
 	} else {
-		ask.mine = gsas_space_take(&lane->mine, lane->unit, len,
+		ask.mine = gsas_space_take(&conn->mine, conn->unit, len,
 					   &part.off);
 		ask.into = trip->at;
 		ask.len = len;
@@ -82,11 +82,11 @@ static int bulk_part(struct gsas_lane *lane, struct gsas_trip *trip)
 	ask.arg1 = arg[0];
 	ask.arg2 = arg[1];
 	if (trip->put)
-		ret = gsas_space_put(lane, part.off, trip->at, len);
+		ret = gsas_space_put(conn, part.off, trip->at, len);
 	if (ret == 0)
-		ret = gsas_lane_try(lane, &ask, trip);
+		ret = gsas_conn_try_send(conn, &ask, trip);
 	if (ret != 0) {
-		gsas_space_undo(lane, &ask);
+		gsas_space_undo(conn, &ask);
 		return ret;
 	}
 	trip->parts++;
@@ -95,30 +95,30 @@ static int bulk_part(struct gsas_lane *lane, struct gsas_trip *trip)
 	return 0;
 }
 
-bool gsas_bulk_progress(struct gsas_lane *lane)
+bool gsas_bulk_progress(struct gsas_conn *conn)
 {
-	struct gsas_trip *trip = lane->bulk;
+	struct gsas_trip *trip = conn->bulk;
 	bool moved = false;
 	int ret = 0;
 
 	while (ret == 0 && trip->left != 0 && trip->error == 0) {
-		if (lane->nfree == 0)
+		if (conn->nfree == 0)
 			return moved;
-		ret = bulk_part(lane, trip);
+		ret = bulk_part(conn, trip);
 		if (ret == -FI_EAGAIN)
 			return moved;
 		moved = true;
 	}
 	/* no more of it, whether that was all or the rest is in vain */
-	gsas_bulk_end(lane, ret);
+	gsas_bulk_end(conn, ret);
 	return true;
 }
 
 static int bulk_start(struct gsas_thread *t, bool put, uint64_t address,
 		      void *at, size_t len, struct gsas_trip *trip)
 {
-	struct gsas_lane *lane;
-	int ret = gsas_lane_of(t, address, &lane);
+	struct gsas_conn *conn;
+	int ret = gsas_conn_of(t, address, &conn);
 
 	if (ret != 0)
 		return ret;
@@ -127,8 +127,8 @@ static int bulk_start(struct gsas_thread *t, bool put, uint64_t address,
 	trip->address = address;
 	trip->at = at;
 	trip->whole = trip->left = len;
-	lane->bulk = trip;
-	gsas_bulk_progress(lane);
+	conn->bulk = trip;
+	gsas_bulk_progress(conn);
 	return 0;
 }
 
@@ -217,13 +217,13 @@ int gsas_read4k(gsas_addr addr, void *page)
 	};
 	struct gsas_thread *t;
 	struct gsas_trip trip;
-	struct gsas_lane *lane;
+	struct gsas_conn *conn;
 	int ret = gsas_thread_get(&t);
 
 	if (ret == 0)
-		ret = gsas_lane_of(t, addr, &lane);
+		ret = gsas_conn_of(t, addr, &conn);
 	if (ret == 0)
-		ret = gsas_space_wait(lane, 0, GSAS_PAGE, &ask, NULL);
+		ret = gsas_space_wait(conn, 0, GSAS_PAGE, &ask, NULL);
 	ask.arg1 = ask.off;
-	return ret != 0 ? ret : gsas_trip_do(lane, &ask, &trip);
+	return ret != 0 ? ret : gsas_trip_do(conn, &ask, &trip);
 }

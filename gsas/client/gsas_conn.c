@@ -4,8 +4,8 @@
  * where boards are emulated), requests by tag, answers, its end.
  *
  * Answers are handled where they are found, and what handles them never waits:
- * a lane that ends in the middle of something is seen by whoever waits, as
- * peer == NULL, and by nobody else.
+ * a connection that ends in the middle of something is seen by whoever waits,
+ * as peer == NULL, and by nobody else.
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -36,81 +36,81 @@ uint64_t gsas_space_take(uint64_t *free, uint32_t unit, uint32_t bytes,
 	return mask;
 }
 
-void gsas_space_undo(struct gsas_lane *lane, const struct gsas_ask *ask)
+void gsas_space_undo(struct gsas_conn *conn, const struct gsas_ask *ask)
 {
-	lane->mine |= ask->mine;
-	lane->theirs |= ask->theirs;
+	conn->mine |= ask->mine;
+	conn->theirs |= ask->theirs;
 }
 
-static bool space_both(struct gsas_lane *lane, uint32_t in, uint32_t out,
+static bool space_both(struct gsas_conn *conn, uint32_t in, uint32_t out,
 		       struct gsas_ask *ask, uint32_t *at)
 {
 	if (out != 0 && ask->mine == 0)
-		ask->mine = gsas_space_take(&lane->mine, lane->unit, out,
+		ask->mine = gsas_space_take(&conn->mine, conn->unit, out,
 					    &ask->off);
 	if (in != 0 && ask->theirs == 0)
-		ask->theirs = gsas_space_take(&lane->theirs, lane->unit, in,
+		ask->theirs = gsas_space_take(&conn->theirs, conn->unit, in,
 					      at);
 	return (out == 0 || ask->mine != 0) && (in == 0 || ask->theirs != 0);
 }
 
 /* Whatever of it we have meanwhile, those we wait for have theirs. */
-int gsas_space_wait(struct gsas_lane *lane, uint32_t in, uint32_t out,
+int gsas_space_wait(struct gsas_conn *conn, uint32_t in, uint32_t out,
 		    struct gsas_ask *ask, uint32_t *at)
 {
-	gsas_wait_begin(lane->thread);
-	while (!space_both(lane, in, out, ask, at)) {
-		gsas_wait_step(lane->thread);
-		if (lane->peer == NULL)
-			return lane->gone;
+	gsas_wait_begin(conn->thread);
+	while (!space_both(conn, in, out, ask, at)) {
+		gsas_wait_step(conn->thread);
+		if (conn->peer == NULL)
+			return conn->gone;
 	}
 	return 0;
 }
 
-int gsas_space_put(struct gsas_lane *lane, uint32_t off, const void *src,
+int gsas_space_put(struct gsas_conn *conn, uint32_t off, const void *src,
 		   uint32_t len)
 {
-	if (lane->peer == NULL)
-		return lane->gone;
-	if (off + len > lane->ready) {
-		int ret = hal_space_ready(lane->peer, off + len);
+	if (conn->peer == NULL)
+		return conn->gone;
+	if (off + len > conn->ready) {
+		int ret = hal_space_ready(conn->peer, off + len);
 
 		if (ret != 0)
 			return ret;
-		lane->ready = off + len;
+		conn->ready = off + len;
 	}
-	hal_space_write(lane->peer, off, src, len);
-	hal_space_barrier(lane->peer);
+	hal_space_write(conn->peer, off, src, len);
+	hal_space_barrier(conn->peer);
 	return 0;
 }
 
 /* ---- Requests ------------------------------------------------------------ */
 
-int gsas_lane_try(struct gsas_lane *lane, const struct gsas_ask *ask,
-		  struct gsas_trip *trip)
+int gsas_conn_try_send(struct gsas_conn *conn, const struct gsas_ask *ask,
+		       struct gsas_trip *trip)
 {
 	uint64_t w[GSAS_WORDS] = { ask->address, ask->arg1, ask->arg2 };
 	uint8_t tag = GSAS_TAG_POSTED;
 	int ret;
 
 	/* it answered what came before, and ended */
-	if (__builtin_expect(lane->peer == NULL, 0))
-		return lane->gone;
+	if (__builtin_expect(conn->peer == NULL, 0))
+		return conn->gone;
 	if (trip != NULL) {
-		if (lane->nfree == 0)
+		if (conn->nfree == 0)
 			return -FI_EAGAIN;
-		tag = lane->free[lane->nfree - 1];
+		tag = conn->free[conn->nfree - 1];
 	}
-	ret = hal_pkt_send(lane->peer, hal_head(ask->opcode, tag), w,
+	ret = hal_pkt_send(conn->peer, hal_head(ask->opcode, tag), w,
 			   GSAS_WORDS, NULL, 0);
 	if (ret != 0)
 		return ret;
 	if (trip == NULL) {
-		lane->posted = true;
+		conn->posted = true;
 		return 0;
 	}
-	lane->nfree--;
-	lane->tag[tag] = (struct gsas_tag){
+	conn->nfree--;
+	conn->tag[tag] = (struct gsas_tag){
 		.trip = trip, .into = ask->into, .len = ask->len,
 		.off = ask->off, .mine = ask->mine, .theirs = ask->theirs,
 		.opcode = ask->opcode,
@@ -118,36 +118,36 @@ int gsas_lane_try(struct gsas_lane *lane, const struct gsas_ask *ask,
 	return 0;
 }
 
-int gsas_lane_send(struct gsas_lane *lane, const struct gsas_ask *ask,
+int gsas_conn_send(struct gsas_conn *conn, const struct gsas_ask *ask,
 		   struct gsas_trip *trip)
 {
-	struct gsas_thread *t = lane->thread;
-	int ret = gsas_lane_try(lane, ask, trip);
+	struct gsas_thread *t = conn->thread;
+	int ret = gsas_conn_try_send(conn, ask, trip);
 
 	if (__builtin_expect(ret != -FI_EAGAIN, 1))
 		return ret;
 	gsas_wait_begin(t);
-	t->wants_room = lane->full = true;
+	t->wants_room = conn->full = true;
 	do {
 		gsas_wait_step(t);
-		ret = gsas_lane_try(lane, ask, trip);
+		ret = gsas_conn_try_send(conn, ask, trip);
 	} while (ret == -FI_EAGAIN);
-	t->wants_room = lane->full = false;
+	t->wants_room = conn->full = false;
 	return ret;
 }
 
 /* ---- Answers ------------------------------------------------------------- */
 
-static void lane_release(struct gsas_lane *lane, uint8_t tag)
+static void tag_release(struct gsas_conn *conn, uint8_t tag)
 {
-	lane->mine |= lane->tag[tag].mine;
-	lane->theirs |= lane->tag[tag].theirs;
-	lane->tag[tag].trip = NULL;
-	lane->free[lane->nfree++] = tag;
+	conn->mine |= conn->tag[tag].mine;
+	conn->theirs |= conn->tag[tag].theirs;
+	conn->tag[tag].trip = NULL;
+	conn->free[conn->nfree++] = tag;
 }
 
 /* A service makes no mistakes; who does is none, and is left. */
-static void lane_answer(struct gsas_lane *lane, const struct hal_cell *cell,
+static void conn_answer(struct gsas_conn *conn, const struct hal_cell *cell,
 			uint64_t head)
 {
 	uint8_t tag = hal_head_flags(head), opcode = hal_head_type(head);
@@ -156,140 +156,141 @@ static void lane_answer(struct gsas_lane *lane, const struct hal_cell *cell,
 	uint64_t more = hal_cell_word(cell, 2);
 
 	if (tag == GSAS_TAG_POSTED && opcode == GSAS_ENQUEUE) {
-		gsas_queue_told(lane, more, gsas_errno(error), result);
+		gsas_queue_told(conn, more, gsas_errno(error), result);
 		return;
 	}
 	/* opcode 0: it knows no such operation */
-	if (lane->tag[tag].trip == NULL ||
-	    (lane->tag[tag].opcode != opcode &&
+	if (conn->tag[tag].trip == NULL ||
+	    (conn->tag[tag].opcode != opcode &&
 	     (opcode != 0 || error != GSAS_E_OPCODE))) {
 		gsas_say("board %u: what answers there is no atomic service "
-			 "(opcode %u, tag %u)", lane->board, opcode, tag);
-		lane->broken = true;
+			 "(opcode %u, tag %u)", conn->board, opcode, tag);
+		conn->broken = true;
 		return;
 	}
-	gsas_trip_answer(lane, &lane->tag[tag], gsas_errno(error), result,
+	gsas_trip_answer(conn, &conn->tag[tag], gsas_errno(error), result,
 			 more);
-	lane_release(lane, tag);
+	tag_release(conn, tag);
 }
 
-bool gsas_lane_poll(struct gsas_lane *lane)
+bool gsas_conn_poll(struct gsas_conn *conn)
 {
-	struct hal_peer *peer = lane->peer;
+	struct hal_peer *peer = conn->peer;
 	const struct hal_cell *cell;
 	uint64_t head;
 	int n = 0;
 
 	if (peer->rx.cells == NULL)
 		return false;
-	while (n < BURST && !lane->broken &&
+	while (n < BURST && !conn->broken &&
 	       (cell = hal_rx_peek(peer, &head)) != NULL) {
-		lane_answer(lane, cell, head);
+		conn_answer(conn, cell, head);
 		hal_rx_release(peer);
 		n++;
 	}
 	if (n == 0)
 		return false;
-	lane->quiet = 0;
-	lane->probed = false;
+	conn->quiet = 0;
+	conn->probed = false;
 	hal_rx_flush(peer);
-	if (lane->broken)
-		gsas_lane_drop(lane);
+	if (conn->broken)
+		gsas_conn_close(conn);
 	return true;
 }
 
 /* ---- Ends ---------------------------------------------------------------- */
 
-void gsas_lane_drop(struct gsas_lane *lane)
+void gsas_conn_close(struct gsas_conn *conn)
 {
-	struct hal_peer *peer = lane->peer;
+	struct hal_peer *peer = conn->peer;
 
-	gsas_window_drop(lane);
-	lane->peer = NULL;
-	lane->lost |= lane->posted;
+	gsas_window_drop(conn);
+	conn->peer = NULL;
+	conn->lost |= conn->posted;
 	for (int tag = 1; tag <= GSAS_TAGS; tag++) {
-		if (lane->tag[tag].trip == NULL)
+		if (conn->tag[tag].trip == NULL)
 			continue;
-		gsas_trip_answer(lane, &lane->tag[tag], lane->gone, 0, 0);
-		lane_release(lane, (uint8_t)tag);
+		gsas_trip_answer(conn, &conn->tag[tag], conn->gone, 0, 0);
+		tag_release(conn, (uint8_t)tag);
 	}
-	if (lane->bulk != NULL)
-		gsas_bulk_end(lane, lane->gone);
+	if (conn->bulk != NULL)
+		gsas_bulk_end(conn, conn->gone);
 	hal_peer_free(peer);
 }
 
-void gsas_lane_end(struct gsas_lane *lane, int status)
+void gsas_conn_end(struct gsas_conn *conn, int status)
 {
 	/* what it answered before its end counts */
-	while (lane->peer != NULL && gsas_lane_poll(lane))
+	while (conn->peer != NULL && gsas_conn_poll(conn))
 		;
-	lane->status = status;
-	if (lane->peer != NULL)
-		gsas_lane_drop(lane);
+	conn->status = status;
+	if (conn->peer != NULL)
+		gsas_conn_close(conn);
 }
 
 /* ---- A service that is stopped -------------------------------------------
  *
  * A service answers each request in bounded time, but for FORK and ALLOC, which
- * may take long, and QUEUE_WAIT. So a lane on which nothing came for half of
- * the time limit sends a request that is answered at once. If nothing comes in
- * the other half either, the service is stopped.
+ * may take long, and QUEUE_WAIT. So a connection on which nothing came for half
+ * of the time limit sends a request that is answered at once. If nothing comes
+ * in the other half either, the service is stopped.
  */
 
 /* Does the thread wait for anything of the service? */
-static bool lane_waits(const struct gsas_lane *lane)
+static bool conn_waits(const struct gsas_conn *conn)
 {
-	return lane->nfree != GSAS_TAGS || lane->bulk != NULL || lane->full;
+	return conn->nfree != GSAS_TAGS || conn->bulk != NULL || conn->full;
 }
 
-void gsas_lane_quiet(struct gsas_lane *lane, uint64_t ns, uint64_t limit)
+void gsas_conn_quiet(struct gsas_conn *conn, uint64_t ns, uint64_t limit)
 {
 	/* a group without a name: refused */
 	static const struct gsas_ask probe = { .opcode = GSAS_GROUP };
 
-	if (!lane_waits(lane)) {
-		lane->quiet = 0;
+	if (!conn_waits(conn)) {
+		conn->quiet = 0;
 		return;
 	}
-	lane->quiet += ns;
-	if (lane->quiet >= limit) {
+	conn->quiet += ns;
+	if (conn->quiet >= limit) {
 		gsas_say("board %u: its service does not answer for %u ms "
 			 "(GSAS_TIMEOUT); the connection is given up",
-			 lane->board, (unsigned)(limit / 1000000));
-		lane->gone = -FI_ETIMEDOUT;
-		gsas_lane_drop(lane);
-	} else if (lane->quiet >= limit / 2 && !lane->probed) {
-		lane->probed = gsas_lane_try(lane, &probe, &lane->kick) == 0;
+			 conn->board, (unsigned)(limit / 1000000));
+		conn->gone = -FI_ETIMEDOUT;
+		gsas_conn_close(conn);
+	} else if (conn->quiet >= limit / 2 && !conn->probed) {
+		conn->probed =
+			gsas_conn_try_send(conn, &probe, &conn->kick) == 0;
 	}
 }
 
 /* ---- Connecting ---------------------------------------------------------- */
 
-static void lane_reset(struct gsas_lane *lane, struct hal_peer *peer)
+static void conn_reset(struct gsas_conn *conn, struct hal_peer *peer)
 {
-	lane->peer = peer;
-	lane->life++;
-	lane->groups = 0;
-	lane->broken = lane->posted = false;
-	lane->gone = -FI_ECONNRESET;
-	lane->quiet = 0;
-	lane->probed = false;
-	lane->mine = lane->theirs = UINT64_MAX;
-	lane->ready = 0;
-	lane->nfree = 0;
+	conn->peer = peer;
+	conn->life++;
+	conn->groups = 0;
+	conn->broken = conn->posted = false;
+	conn->gone = -FI_ECONNRESET;
+	conn->quiet = 0;
+	conn->probed = false;
+	conn->mine = conn->theirs = UINT64_MAX;
+	conn->ready = 0;
+	conn->nfree = 0;
 	for (int tag = GSAS_TAGS; tag >= 1; tag--) {
-		lane->tag[tag].trip = NULL;
-		lane->free[lane->nfree++] = (uint8_t)tag;
+		conn->tag[tag].trip = NULL;
+		conn->free[conn->nfree++] = (uint8_t)tag;
 	}
-	peer->user = lane;
+	peer->user = conn;
 }
 
 /* -FI_EAGAIN: there is no service, or it was just going: try again */
-static int lane_call(struct gsas_lane *lane)
+static int conn_try_connect(struct gsas_conn *conn)
 {
-	struct gsas_thread *t = lane->thread;
+	struct gsas_thread *t = conn->thread;
 	struct hal_addr to = {
-		.version = HAL_ADDR_VERSION, .board = lane->board,
+		.version = HAL_ADDR_VERSION, .board = conn->board,
 		.iface = HAL_IF_SERVICE, .uid = t->hif->addr.uid,
 		.nonce = HAL_ADDR_ANY,
 	};
@@ -300,114 +301,114 @@ static int lane_call(struct gsas_lane *lane)
 	int ret = hal_connect(t->hif, &to, &peer);
 
 	if (ret == -FI_ECONNREFUSED && t->starts) {
-		ret = gsas_start(lane->board);
+		ret = gsas_start(conn->board);
 		return ret != 0 ? ret : -FI_EAGAIN;
 	}
 	if (ret == -FI_EACCES)
 		gsas_say("board %u: another user holds its service, or all "
-			 "names of it", lane->board);
+			 "names of it", conn->board);
 	if (ret != 0)
 		return ret;
-	lane_reset(lane, peer);
+	conn_reset(conn, peer);
 	ret = gsas_job_key(key);
 	join.address = key[0];
 	join.arg1 = key[1];
 	if (ret == 0)
-		ret = gsas_trip_do(lane, &join, &trip);
-	if (ret == 0 && lane->peer == NULL)
+		ret = gsas_trip_do(conn, &join, &trip);
+	if (ret == 0 && conn->peer == NULL)
 		return -FI_EAGAIN;
-	if (ret != 0 && lane->peer != NULL)
-		gsas_lane_drop(lane);
-	return ret != -FI_ECONNRESET || lane->status == -FI_EACCES ? ret :
+	if (ret != 0 && conn->peer != NULL)
+		gsas_conn_close(conn);
+	return ret != -FI_ECONNRESET || conn->status == -FI_EACCES ? ret :
 		-FI_EAGAIN;
 }
 
-static int lane_connect(struct gsas_lane *lane)
+static int conn_connect(struct gsas_conn *conn)
 {
 	uint64_t end = gsas_now_ns() + CONNECT_NS;
 	int ret;
 
-	while ((ret = lane_call(lane)) == -FI_EAGAIN) {
+	while ((ret = conn_try_connect(conn)) == -FI_EAGAIN) {
 		if (gsas_now_ns() > end) {
 			gsas_say("board %u: its service does not take us",
-				 lane->board);
+				 conn->board);
 			return -FI_ECONNREFUSED;
 		}
 		poll(NULL, 0, 1);
-		gsas_thread_service(lane->thread);
+		gsas_thread_service(conn->thread);
 	}
 	return ret;
 }
 
 /* Groups that this process joined. What the service has no room for, we are no
  * member of, there: who names such a group is told then. */
-static int lane_tell_groups(struct gsas_lane *lane)
+static int conn_join_groups(struct gsas_conn *conn)
 {
-	while (lane->groups < gsas_group_count()) {
+	while (conn->groups < gsas_group_count()) {
 		struct gsas_ask ask = { .opcode = GSAS_GROUP };
 		struct gsas_trip trip;
 		uint64_t name[2];
 		int ret;
 
-		gsas_group_name(lane->groups, name);
+		gsas_group_name(conn->groups, name);
 		ask.address = name[0];
 		ask.arg1 = name[1];
-		ret = gsas_trip_do(lane, &ask, &trip);
-		if (lane->peer == NULL)
-			return lane->gone;
-		lane->group[lane->groups++] =
+		ret = gsas_trip_do(conn, &ask, &trip);
+		if (conn->peer == NULL)
+			return conn->gone;
+		conn->group[conn->groups++] =
 			ret == 0 ? (uint32_t)trip.result : 0;
 	}
 	return 0;
 }
 
-static struct gsas_lane *lane_new(struct gsas_thread *t, uint32_t board)
+static struct gsas_conn *conn_new(struct gsas_thread *t, uint32_t board)
 {
-	struct gsas_lane *lane = calloc(1, sizeof(*lane));
+	struct gsas_conn *conn = calloc(1, sizeof(*conn));
 
-	if (lane == NULL)
+	if (conn == NULL)
 		return NULL;
-	lane->thread = t;
-	lane->board = (uint16_t)board;
-	lane->gone = -FI_ECONNRESET;
-	lane->unit = t->hif->caps->space_bytes / GSAS_UNITS;
-	t->lane[board] = lane;
+	conn->thread = t;
+	conn->board = (uint16_t)board;
+	conn->gone = -FI_ECONNRESET;
+	conn->unit = t->hif->caps->space_bytes / GSAS_UNITS;
+	t->conn[board] = conn;
 	t->used[t->nused++] = board;
-	return lane;
+	return conn;
 }
 
-int gsas_lane_get(struct gsas_thread *t, int board, struct gsas_lane **out)
+int gsas_conn_get(struct gsas_thread *t, int board, struct gsas_conn **out)
 {
-	struct gsas_lane *lane;
+	struct gsas_conn *conn;
 	int ret = 0;
 
 	if (board < 0 || (uint32_t)board >= t->boards)
 		return -ENXIO;
-	lane = t->lane[board];
-	if (lane == NULL)
-		lane = lane_new(t, (uint32_t)board);
-	if (lane == NULL)
+	conn = t->conn[board];
+	if (conn == NULL)
+		conn = conn_new(t, (uint32_t)board);
+	if (conn == NULL)
 		return -FI_ENOMEM;
-	if (__builtin_expect(lane->bulk != NULL, 0)) {
+	if (__builtin_expect(conn->bulk != NULL, 0)) {
 		gsas_wait_begin(t);
-		while (lane->bulk != NULL)
+		while (conn->bulk != NULL)
 			gsas_wait_step(t);
 	}
-	if (__builtin_expect(lane->peer == NULL, 0))
-		ret = lane_connect(lane);
-	if (ret == 0 && lane->groups != gsas_group_count())
-		ret = lane_tell_groups(lane);
-	if (ret == 0 && lane->peer == NULL)
-		ret = lane->gone;
+	if (__builtin_expect(conn->peer == NULL, 0))
+		ret = conn_connect(conn);
+	if (ret == 0 && conn->groups != gsas_group_count())
+		ret = conn_join_groups(conn);
+	if (ret == 0 && conn->peer == NULL)
+		ret = conn->gone;
 	if (ret == 0)
-		*out = lane;
+		*out = conn;
 	return ret;
 }
 
-int gsas_lane_of(struct gsas_thread *t, uint64_t address,
-		 struct gsas_lane **lane)
+int gsas_conn_of(struct gsas_thread *t, uint64_t address,
+		 struct gsas_conn **conn)
 {
-	int ret = gsas_lane_get(t, gsas_board_of(address), lane);
+	int ret = gsas_conn_get(t, gsas_board_of(address), conn);
 
 	return ret == -ENXIO ? -FI_EFAULT : ret;
 }

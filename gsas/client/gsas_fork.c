@@ -15,14 +15,14 @@ static int fork_there(gsas_addr page, uint64_t arg, uint64_t *pid)
 		.opcode = GSAS_FORK, .arg1 = page, .arg2 = arg,
 	};
 	struct gsas_thread *t;
-	struct gsas_lane *lane;
+	struct gsas_conn *conn;
 	struct gsas_trip trip;
 	int ret = gsas_thread_get(&t);
 
 	if (ret == 0)
-		ret = gsas_lane_of(t, page, &lane);
+		ret = gsas_conn_of(t, page, &conn);
 	if (ret == 0)
-		ret = gsas_trip_do(lane, &ask, &trip);
+		ret = gsas_trip_do(conn, &ask, &trip);
 	if (ret == 0 && pid != NULL)
 		*pid = trip.result;
 	return ret;

@@ -16,8 +16,9 @@
 
 #define TAKE_TRIES	16	/* before the service is asked to tell */
 #define WINDOW_LOW	8	/* look for acknowledgements from here on */
-#define WAITS_MAX	128	/* requests for words under way on a lane: each
-				 * has a tag until a word comes */
+#define WAITS_MAX	128	/* QUEUE_WAIT requests under way on a
+				 * connection: each occupies a tag until a word
+				 * is put in */
 #define POLL_NS		1000000	/* between looks at a queue without such a
 				 * request */
 
@@ -25,9 +26,9 @@ struct gsas_queue_handle {
 	struct gsas_queue_handle *next;
 	uint64_t owner;		/* number of its thread */
 	gsas_addr address;
-	struct gsas_lane *lane;
-	uint32_t life;		/* of the lane: there is no other service that
-				 * knows the queue */
+	struct gsas_conn *conn;
+	uint32_t life;		/* conn->life when the queue was opened: a
+				 * later service does not know the queue */
 	uint32_t refs;		/* opened so often */
 	bool producer;
 	int error;		/* why it takes no more words, 0: it does */
@@ -49,7 +50,7 @@ int gsas_queue_create(uint64_t quota, uint32_t buffer, int board,
 		.arg1 = (uint64_t)buffer << 32 | quota,
 	};
 	struct gsas_thread *t;
-	struct gsas_lane *lane;
+	struct gsas_conn *conn;
 	struct gsas_trip trip;
 	int ret;
 
@@ -58,10 +59,10 @@ int gsas_queue_create(uint64_t quota, uint32_t buffer, int board,
 		return -FI_EINVAL;
 	ret = gsas_thread_get(&t);
 	if (ret == 0)
-		ret = gsas_alloc_lane(t, board, flags, group, &lane,
+		ret = gsas_alloc_conn(t, board, flags, group, &conn,
 				      &ask.arg2);
 	if (ret == 0)
-		ret = gsas_trip_do(lane, &ask, &trip);
+		ret = gsas_trip_do(conn, &ask, &trip);
 	if (ret == 0)
 		*addr = trip.result;
 	return ret;
@@ -70,41 +71,41 @@ int gsas_queue_create(uint64_t quota, uint32_t buffer, int board,
 /* ---- Handles ------------------------------------------------------------- */
 
 /* A request about the queue that has nothing but its address. */
-static int simple(struct gsas_lane *lane, uint8_t opcode, gsas_addr address,
+static int simple(struct gsas_conn *conn, uint8_t opcode, gsas_addr address,
 		  uint64_t *result)
 {
 	struct gsas_ask ask = { .opcode = opcode, .address = address };
 	struct gsas_trip trip;
-	int ret = gsas_trip_do(lane, &ask, &trip);
+	int ret = gsas_trip_do(conn, &ask, &trip);
 
 	if (ret == 0)
 		*result = trip.result;
 	return ret;
 }
 
-static struct gsas_queue_handle *queue_find(const struct gsas_lane *lane,
+static struct gsas_queue_handle *queue_find(const struct gsas_conn *conn,
 					    gsas_addr address)
 {
-	struct gsas_queue_handle *q = lane->thread->queues;
+	struct gsas_queue_handle *q = conn->thread->queues;
 
-	while (q != NULL && (q->address != address || q->lane != lane ||
-			     q->life != lane->life))
+	while (q != NULL && (q->address != address || q->conn != conn ||
+			     q->life != conn->life))
 		q = q->next;
 	return q;
 }
 
-static int queue_new(struct gsas_lane *lane, gsas_addr address,
+static int queue_new(struct gsas_conn *conn, gsas_addr address,
 		     struct gsas_queue_handle **out)
 {
-	struct gsas_thread *t = lane->thread;
+	struct gsas_thread *t = conn->thread;
 	struct gsas_queue_handle *q;
 	uint64_t result;
 	/* is it one? as many producers as words, or no memory for more words,
 	 * are no reason not to take */
-	int ret = simple(lane, GSAS_QUEUE_OPEN, address, &result);
+	int ret = simple(conn, GSAS_QUEUE_OPEN, address, &result);
 
 	if (ret == 0)
-		ret = simple(lane, GSAS_QUEUE_CLOSE, address, &result);
+		ret = simple(conn, GSAS_QUEUE_CLOSE, address, &result);
 	if (ret != 0 && ret != -EDQUOT && ret != -FI_ENOMEM)
 		return ret;
 	q = calloc(1, sizeof(*q));
@@ -112,8 +113,8 @@ static int queue_new(struct gsas_lane *lane, gsas_addr address,
 		return -FI_ENOMEM;
 	q->owner = t->number;
 	q->address = address;
-	q->lane = lane;
-	q->life = lane->life;
+	q->conn = conn;
+	q->life = conn->life;
 	q->next = t->queues;
 	t->queues = q;
 	*out = q;
@@ -124,16 +125,16 @@ int gsas_queue_open(gsas_addr addr, struct gsas_queue_handle **out)
 {
 	struct gsas_queue_handle *q;
 	struct gsas_thread *t;
-	struct gsas_lane *lane;
+	struct gsas_conn *conn;
 	int ret = gsas_thread_get(&t);
 
 	if (ret == 0)
-		ret = gsas_lane_of(t, addr, &lane);
+		ret = gsas_conn_of(t, addr, &conn);
 	if (ret != 0)
 		return ret;
-	q = queue_find(lane, addr);
+	q = queue_find(conn, addr);
 	if (q == NULL)
-		ret = queue_new(lane, addr, &q);
+		ret = queue_new(conn, addr, &q);
 	if (ret != 0)
 		return ret;
 	q->refs++;
@@ -141,9 +142,9 @@ int gsas_queue_open(gsas_addr addr, struct gsas_queue_handle **out)
 	return 0;
 }
 
-/* Its thread and lane, if they are there still. */
-static int queue_lane(struct gsas_queue_handle *q, struct gsas_thread **t,
-		      struct gsas_lane **lane)
+/* Its thread and conn, if they are there still. */
+static int queue_conn(struct gsas_queue_handle *q, struct gsas_thread **t,
+		      struct gsas_conn **conn)
 {
 	int ret = gsas_thread_get(t);
 
@@ -151,28 +152,28 @@ static int queue_lane(struct gsas_queue_handle *q, struct gsas_thread **t,
 		return ret;
 	if (q->owner != (*t)->number)
 		return -FI_EINVAL;
-	if (q->lane->peer == NULL || q->lane->life != q->life)
+	if (q->conn->peer == NULL || q->conn->life != q->life)
 		return -FI_ECONNRESET;
-	*lane = q->lane;
-	if (__builtin_expect(q->lane->bulk == NULL, 1))
+	*conn = q->conn;
+	if (__builtin_expect(q->conn->bulk == NULL, 1))
 		return 0;
 	/* waits; and it may be another service's when that is over */
-	ret = gsas_lane_get(*t, q->lane->board, lane);
-	return ret == 0 && q->lane->life != q->life ? -FI_ECONNRESET : ret;
+	ret = gsas_conn_get(*t, q->conn->board, conn);
+	return ret == 0 && q->conn->life != q->life ? -FI_ECONNRESET : ret;
 }
 
 void gsas_queue_close(struct gsas_queue_handle *q)
 {
 	struct gsas_queue_handle **at;
 	struct gsas_thread *t;
-	struct gsas_lane *lane;
+	struct gsas_conn *conn;
 	uint64_t result;
 
 	if (q == NULL || gsas_thread_get(&t) != 0 || q->owner != t->number ||
 	    --q->refs != 0)
 		return;
-	if ((q->producer || q->waits) && queue_lane(q, &t, &lane) == 0)
-		(void)simple(lane, GSAS_QUEUE_CLOSE, q->address, &result);
+	if ((q->producer || q->waits) && queue_conn(q, &t, &conn) == 0)
+		(void)simple(conn, GSAS_QUEUE_CLOSE, q->address, &result);
 	if (q->waits)			/* the service ends it */
 		(void)gsas_trip_wait(t, &q->wait);
 	for (at = &t->queues; *at != q; at = &(*at)->next)
@@ -192,10 +193,10 @@ void gsas_queue_forget(struct gsas_thread *t)
 	}
 }
 
-void gsas_queue_told(struct gsas_lane *lane, uint64_t address, int error,
+void gsas_queue_told(struct gsas_conn *conn, uint64_t address, int error,
 		     uint64_t words)
 {
-	struct gsas_queue_handle *q = queue_find(lane, address);
+	struct gsas_queue_handle *q = queue_find(conn, address);
 
 	if (q == NULL || !q->producer)
 		return;
@@ -220,18 +221,18 @@ static int look_at_window(struct gsas_queue_handle *q, struct gsas_thread *t)
 	if (q->used == q->granted && gsas_now_ns() >= t->next_service)
 		gsas_thread_service(t);
 	gsas_wait_begin(t);
-	while (q->lane->peer != NULL && q->error == 0 && !q->full &&
+	while (q->conn->peer != NULL && q->error == 0 && !q->full &&
 	       q->used == q->granted)
 		gsas_wait_step(t);
-	if (q->lane->peer == NULL)
-		return q->lane->gone;
+	if (q->conn->peer == NULL)
+		return q->conn->gone;
 	if (q->error != 0)
 		return q->error;
 	return q->used == q->granted ? q->full : 0;
 }
 
 static int become_producer(struct gsas_queue_handle *q,
-			   struct gsas_lane *lane)
+			   struct gsas_conn *conn)
 {
 	uint64_t granted;
 	int ret;
@@ -239,7 +240,7 @@ static int become_producer(struct gsas_queue_handle *q,
 	q->granted = q->used = 0;
 	q->full = 0;
 	q->producer = true;		/* may be told of more at once */
-	ret = simple(lane, GSAS_QUEUE_OPEN, q->address, &granted);
+	ret = simple(conn, GSAS_QUEUE_OPEN, q->address, &granted);
 	if (ret == 0 && q->error == 0 && q->granted < granted)
 		q->granted = granted;
 	/* or it was notified already that there is no memory */
@@ -255,17 +256,17 @@ int gsas_enqueue(struct gsas_queue_handle *q, uint64_t word)
 		.opcode = GSAS_ENQUEUE, .address = q->address, .arg1 = word,
 	};
 	struct gsas_thread *t;
-	struct gsas_lane *lane;
-	int ret = queue_lane(q, &t, &lane);
+	struct gsas_conn *conn;
+	int ret = queue_conn(q, &t, &conn);
 
 	if (ret != 0)
 		return ret;
 	if (__builtin_expect(!q->producer, 0))
-		ret = become_producer(q, lane);
+		ret = become_producer(q, conn);
 	if (ret == 0 && q->granted - q->used <= WINDOW_LOW)
 		ret = look_at_window(q, t);
 	if (ret == 0)
-		ret = gsas_lane_send(lane, &ask, NULL);
+		ret = gsas_conn_send(conn, &ask, NULL);
 	if (ret == 0)
 		q->used++;
 	return ret;
@@ -274,7 +275,7 @@ int gsas_enqueue(struct gsas_queue_handle *q, uint64_t word)
 /* ---- Out ----------------------------------------------------------------- */
 
 static int take_by_packet(struct gsas_queue_handle *q,
-			  struct gsas_lane *lane, uint64_t *word)
+			  struct gsas_conn *conn, uint64_t *word)
 {
 	uint64_t value;
 	struct gsas_ask ask = {
@@ -282,12 +283,12 @@ static int take_by_packet(struct gsas_queue_handle *q,
 		.into = &value, .len = sizeof(value),
 	};
 	struct gsas_trip trip;
-	int ret = gsas_space_wait(lane, 0, sizeof(value), &ask, NULL);
+	int ret = gsas_space_wait(conn, 0, sizeof(value), &ask, NULL);
 
 	if (ret != 0)
 		return ret;
 	ask.arg1 = (uint64_t)ask.off << 32 | 1;
-	ret = gsas_trip_do(lane, &ask, &trip);
+	ret = gsas_trip_do(conn, &ask, &trip);
 	if (ret == 0 && trip.result == 0)
 		ret = -FI_EAGAIN;
 	if (ret == 0)
@@ -313,51 +314,51 @@ static int queue_view(struct gsas_queue_handle *q, struct gsas_thread *t,
 /*
  * The service shall look at what was taken. It answers, so that a queue freed
  * just then is no failure of what was posted; what it answers nobody wants. A
- * lane too full for it has a service that is awake, and looks by clock.
+ * conn too full for it has a service that is awake, and looks by clock.
  */
-static void kick(struct gsas_queue_handle *q, struct gsas_lane *lane)
+static void kick(struct gsas_queue_handle *q, struct gsas_conn *conn)
 {
 	struct gsas_ask ask = {
 		.opcode = GSAS_DEQUEUE, .address = q->address,
 	};
 
-	if (lane->peer != NULL)
-		gsas_lane_poll(lane);	/* those before */
-	(void)gsas_lane_try(lane, &ask, &lane->kick);
+	if (conn->peer != NULL)
+		gsas_conn_poll(conn);	/* those before */
+	(void)gsas_conn_try_send(conn, &ask, &conn->kick);
 }
 
 int gsas_dequeue(struct gsas_queue_handle *q, uint64_t *word)
 {
 	bool mapped, tell = false;
 	struct gsas_thread *t;
-	struct gsas_lane *lane;
-	int ret = queue_lane(q, &t, &lane);
+	struct gsas_conn *conn;
+	int ret = queue_conn(q, &t, &conn);
 
 	if (ret == 0)
 		ret = queue_view(q, t, &mapped);
 	if (ret != 0)
 		return ret;
 	if (!mapped)
-		return take_by_packet(q, lane, word);
+		return take_by_packet(q, conn, word);
 	ret = gsas_queue_take(&q->view, word, &tell);
 	if (ret == 0 && tell)
-		kick(q, lane);
+		kick(q, conn);
 	if (ret == -FI_EAGAIN && gsas_now_ns() >= t->next_service) {
 		gsas_thread_progress(t);
 		gsas_thread_service(t);
-		if (lane->peer == NULL)
-			return lane->gone;
+		if (conn->peer == NULL)
+			return conn->gone;
 	}
 	return ret;
 }
 
-static bool may_wait(const struct gsas_lane *lane)
+static bool may_wait(const struct gsas_conn *conn)
 {
 	const struct gsas_queue_handle *q;
 	uint32_t waits = 0;
 
-	for (q = lane->thread->queues; q != NULL; q = q->next)
-		waits += q->lane == lane && q->waits &&
+	for (q = conn->thread->queues; q != NULL; q = q->next)
+		waits += q->conn == conn && q->waits &&
 			 q->wait.status == -FI_EINPROGRESS;
 	return waits < WAITS_MAX;
 }
@@ -371,13 +372,13 @@ static int ask_for_word(struct gsas_queue_handle *q)
 		.opcode = GSAS_QUEUE_WAIT, .address = q->address,
 	};
 	struct gsas_thread *t;
-	struct gsas_lane *lane;
-	int ret = queue_lane(q, &t, &lane);
+	struct gsas_conn *conn;
+	int ret = queue_conn(q, &t, &conn);
 
-	if (ret != 0 || q->waits || !may_wait(lane))
+	if (ret != 0 || q->waits || !may_wait(conn))
 		return ret;
 	gsas_trip_begin(&q->wait, t, GSAS_KIND_ONE);
-	ret = gsas_lane_send(lane, &ask, &q->wait);
+	ret = gsas_conn_send(conn, &ask, &q->wait);
 	q->waits = ret == 0;
 	return ret;
 }
@@ -386,7 +387,7 @@ static int ask_for_word(struct gsas_queue_handle *q)
  * for a while. -FI_ETIMEDOUT; else 0, or what the service says. */
 static int await_word(struct gsas_queue_handle *q, uint64_t end)
 {
-	struct gsas_thread *t = q->lane->thread;
+	struct gsas_thread *t = q->conn->thread;
 	int ret = ask_for_word(q);
 	uint64_t until = end, poll_end;
 

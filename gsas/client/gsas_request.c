@@ -43,23 +43,23 @@ void gsas_trip_begin(struct gsas_trip *trip, struct gsas_thread *t,
 }
 
 /* What came through our receive space. */
-static int take_data(struct gsas_lane *lane, const struct gsas_tag *tag)
+static int take_data(struct gsas_conn *conn, const struct gsas_tag *tag)
 {
 	if (tag->len == 0)
 		return 0;
-	if (lane->peer->rx.space == NULL)
+	if (conn->peer->rx.space == NULL)
 		return -EPROTO;
-	memcpy(tag->into, hal_space(lane->peer, tag->off), tag->len);
+	memcpy(tag->into, hal_space(conn->peer, tag->off), tag->len);
 	return 0;
 }
 
-void gsas_trip_answer(struct gsas_lane *lane, const struct gsas_tag *tag,
+void gsas_trip_answer(struct gsas_conn *conn, const struct gsas_tag *tag,
 		      int error, uint64_t result, uint64_t more)
 {
 	struct gsas_trip *trip = tag->trip;
 
 	if (error == 0)
-		error = take_data(lane, tag);
+		error = take_data(conn, tag);
 	if (trip->kind == GSAS_KIND_BULK) {
 		gsas_bulk_answer(trip, error);
 		return;
@@ -82,14 +82,14 @@ int gsas_trip_wait(struct gsas_thread *t, struct gsas_trip *trip)
 	return trip->status;
 }
 
-int gsas_trip_do(struct gsas_lane *lane, const struct gsas_ask *ask,
+int gsas_trip_do(struct gsas_conn *conn, const struct gsas_ask *ask,
 		 struct gsas_trip *trip)
 {
 	int ret;
 
-	gsas_trip_begin(trip, lane->thread, GSAS_KIND_ONE);
-	ret = gsas_lane_send(lane, ask, trip);
-	return ret != 0 ? ret : gsas_trip_wait(lane->thread, trip);
+	gsas_trip_begin(trip, conn->thread, GSAS_KIND_ONE);
+	ret = gsas_conn_send(conn, ask, trip);
+	return ret != 0 ? ret : gsas_trip_wait(conn->thread, trip);
 }
 
 /* ---- What programs wait with --------------------------------------------- */
@@ -126,21 +126,21 @@ int gsas_wait(struct gsas_req *req)
 	return ret != 0 ? ret : gsas_trip_wait(t, trip);
 }
 
-static int lane_fence(struct gsas_thread *t, struct gsas_lane *lane)
+static int conn_fence(struct gsas_thread *t, struct gsas_conn *conn)
 {
 	struct gsas_ask ask = { .opcode = GSAS_FENCE };
 	struct gsas_trip trip = { 0 };
 	int ret = 0;
 
-	if (lane->peer != NULL) {
-		ret = gsas_lane_get(t, lane->board, &lane);
+	if (conn->peer != NULL) {
+		ret = gsas_conn_get(t, conn->board, &conn);
 		if (ret == 0)
-			ret = gsas_trip_do(lane, &ask, &trip);
+			ret = gsas_trip_do(conn, &ask, &trip);
 		if (ret == 0)
-			lane->posted = false;
+			conn->posted = false;
 	}
-	if (lane->lost) {
-		lane->lost = false;
+	if (conn->lost) {
+		conn->lost = false;
 		return -FI_ECONNRESET;
 	}
 	return ret == 0 && trip.result != 0 ? gsas_errno(trip.more) : ret;
@@ -160,7 +160,7 @@ int gsas_fence(int board)
 	for (uint32_t i = 0; i < t->nused; i++) {
 		if (board >= 0 && t->used[i] != (uint32_t)board)
 			continue;
-		ret = lane_fence(t, t->lane[t->used[i]]);
+		ret = conn_fence(t, t->conn[t->used[i]]);
 		if (first == 0)
 			first = ret;
 	}

@@ -74,8 +74,8 @@ static void thread_free(struct gsas_thread *t)
 	if (t->hal != NULL)
 		hal_put(t->hal);
 	for (uint32_t i = 0; i < t->nused; i++)
-		free(t->lane[t->used[i]]);
-	free(t->lane);
+		free(t->conn[t->used[i]]);
+	free(t->conn);
 	free(t->used);
 	free(t->segment);
 	if (t->hot != NULL)
@@ -149,9 +149,9 @@ static int open_interface(struct gsas_thread *t)
 	t->windows = caps->flags & HAL_CAP_COHERENT;
 	t->starts = true;
 	t->boards = caps->boards;
-	t->lane = calloc(caps->boards, sizeof(t->lane[0]));
+	t->conn = calloc(caps->boards, sizeof(t->conn[0]));
 	t->used = calloc(caps->boards, sizeof(t->used[0]));
-	return t->lane != NULL && t->used != NULL ? 0 : -FI_ENOMEM;
+	return t->conn != NULL && t->used != NULL ? 0 : -FI_ENOMEM;
 }
 
 static int thread_begin(struct gsas_thread **out)
@@ -211,13 +211,13 @@ void gsas_thread_service(struct gsas_thread *t)
 	t->next_service = gsas_now_ns() + SERVICE_NS;
 	for (int i = 0; i < EVENTS && hal_if_service(t->hif, &ev, 1) == 1;
 	     i++) {
-		struct gsas_lane *lane = ev.peer->user;
+		struct gsas_conn *conn = ev.peer->user;
 
 		/* nobody but services has business with us */
-		if (lane == NULL)
+		if (conn == NULL)
 			hal_peer_free(ev.peer);
 		else if (ev.type == HAL_EV_DEAD)
-			gsas_lane_end(lane, ev.status);
+			gsas_conn_end(conn, ev.status);
 	}
 }
 
@@ -227,13 +227,13 @@ bool gsas_thread_progress(struct gsas_thread *t)
 
 	hal_if_pump(t->hif);
 	for (uint32_t i = 0; i < t->nused; i++) {
-		struct gsas_lane *lane = t->lane[t->used[i]];
+		struct gsas_conn *conn = t->conn[t->used[i]];
 
-		if (lane->peer == NULL)
+		if (conn->peer == NULL)
 			continue;
-		moved |= gsas_lane_poll(lane);
-		if (lane->bulk != NULL)
-			moved |= gsas_bulk_progress(lane);
+		moved |= gsas_conn_poll(conn);
+		if (conn->bulk != NULL)
+			moved |= gsas_bulk_progress(conn);
 	}
 	return moved;
 }
@@ -260,11 +260,11 @@ static void give_way(struct gsas_thread *t, uint64_t now)
 static void room_wakes(struct gsas_thread *t, bool on)
 {
 	for (uint32_t i = 0; i < t->nused; i++) {
-		struct gsas_lane *lane = t->lane[t->used[i]];
+		struct gsas_conn *conn = t->conn[t->used[i]];
 
-		if (lane->peer != NULL &&
-		    (!on || t->wants_room || lane->bulk != NULL))
-			hal_tx_sleep(lane->peer, on);
+		if (conn->peer != NULL &&
+		    (!on || t->wants_room || conn->bulk != NULL))
+			hal_tx_sleep(conn->peer, on);
 	}
 }
 
@@ -308,10 +308,10 @@ static void look_at_quiet(struct gsas_thread *t, uint64_t now)
 	if (step > QUIET_STEP_NS)
 		step = QUIET_STEP_NS;
 	for (uint32_t i = 0; i < t->nused; i++) {
-		struct gsas_lane *lane = t->lane[t->used[i]];
+		struct gsas_conn *conn = t->conn[t->used[i]];
 
-		if (lane->peer != NULL)
-			gsas_lane_quiet(lane, step, t->quiet_limit);
+		if (conn->peer != NULL)
+			gsas_conn_quiet(conn, step, t->quiet_limit);
 	}
 }
 

@@ -5,13 +5,13 @@
  *
  *   thread	has an interface of its own, from its first call to its end;
  *		nobody else touches it, so nothing here has a lock
- *   lane	the way to the service of one board, made at first need and anew
+ *   connection	the way to the service of one board, made at first need and anew
  *		when that service ended
  *   trip	one call of the program that goes there and back, in memory of
  *		the program
  *
  *   gsas_thread.c	beginning and end, waiting, fork
- *   gsas_conn.c	lanes: connecting, sending, answers, a service's end
+ *   gsas_conn.c	connections: begin, send, answers, end of a service
  *   gsas_request.c	what becomes of an answer; gsas_bulk.c: of many
  *   gsas_window.c	segments mapped by this thread; gsas_map.c: by programs
  *   gsas_watch.c	whose service's process ended
@@ -31,7 +31,7 @@
 #include "common/gsas_pkt.h"
 #include "client/gsas_yield.h"
 
-struct gsas_lane;
+struct gsas_conn;
 struct gsas_segment_map;
 
 /* ---- Trips --------------------------------------------------------------- */
@@ -93,7 +93,7 @@ struct gsas_tag {
 #define GSAS_UNITS	64
 #define GSAS_GROUPS	16	/* of a process */
 
-struct gsas_lane {
+struct gsas_conn {
 	struct hal_peer *peer;	/* NULL: not connected */
 	struct gsas_thread *thread;
 	uint16_t board;
@@ -149,8 +149,8 @@ struct gsas_thread {
 	bool starts;		/* a service where there is none */
 	uint64_t number;	/* of threads so far; never used again */
 	uint32_t boards;
-	struct gsas_lane **lane;	/* by board; NULL: never used */
-	uint32_t *used;		/* boards of lanes that are there */
+	struct gsas_conn **conn;	/* by board; NULL: never used */
+	uint32_t *used;		/* boards of connections that are there */
 	uint32_t nused;
 	struct gsas_segment_map *segment;	/* by address */
 	uint32_t nsegments, max_segments;
@@ -162,7 +162,7 @@ struct gsas_thread {
 	uint64_t next_service;	/* ns */
 	uint64_t deadline;	/* ns: no sleep is longer; 0: none */
 	uint64_t quiet_limit;	/* ns without an answer; 0: none */
-	uint64_t last_look;	/* ns: at lanes that are quiet */
+	uint64_t last_look;	/* ns: at connections that are quiet */
 };
 
 extern _Thread_local struct gsas_hot *gsas_hot
@@ -192,34 +192,34 @@ void gsas_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- gsas_conn.c --------------------------------------------------------- */
 
-/* The lane to a board, connected and joined, with all requests before it sent.
- * 0, -ENXIO, -FI_ECONNREFUSED, -FI_EACCES, -FI_ENOMEM ... */
-int gsas_lane_get(struct gsas_thread *t, int board, struct gsas_lane **lane);
+/* The connection to a board, connected and joined, with all requests before it
+ * sent. 0, -ENXIO, -FI_ECONNREFUSED, -FI_EACCES, -FI_ENOMEM ... */
+int gsas_conn_get(struct gsas_thread *t, int board, struct gsas_conn **conn);
 
 /* That of an address; -FI_EFAULT: of no board. */
-int gsas_lane_of(struct gsas_thread *t, uint64_t address,
-		 struct gsas_lane **lane);
+int gsas_conn_of(struct gsas_thread *t, uint64_t address,
+		 struct gsas_conn **conn);
 
 /*
  * Send a request; waits for a tag, and for room, if it must. trip NULL: posted.
  * 0: it is under way; -FI_ECONNRESET: it is not.
  */
-int gsas_lane_send(struct gsas_lane *lane, const struct gsas_ask *ask,
+int gsas_conn_send(struct gsas_conn *conn, const struct gsas_ask *ask,
 		   struct gsas_trip *trip);
-/* The same without waiting: -FI_EAGAIN. A lane that has ended is no harm: what
- * waits may find it so. */
-int gsas_lane_try(struct gsas_lane *lane, const struct gsas_ask *ask,
-		  struct gsas_trip *trip);
+/* The same without waiting: -FI_EAGAIN. A connection that has ended is no harm:
+ * what waits may find it so. */
+int gsas_conn_try_send(struct gsas_conn *conn, const struct gsas_ask *ask,
+		       struct gsas_trip *trip);
 
 /* Answers. Returns whether there were any. */
-bool gsas_lane_poll(struct gsas_lane *lane);
+bool gsas_conn_poll(struct gsas_conn *conn);
 /* The service ended; what it answered before counts. */
-void gsas_lane_end(struct gsas_lane *lane, int status);
-/* So much more time has gone by with nothing from the service: a lane on which
- * something is waited for ends at the limit, with -FI_ETIMEDOUT. */
-void gsas_lane_quiet(struct gsas_lane *lane, uint64_t ns, uint64_t limit);
+void gsas_conn_end(struct gsas_conn *conn, int status);
+/* So much more time has gone by with nothing from the service: a connection on
+ * which something is waited for ends at the limit, with -FI_ETIMEDOUT. */
+void gsas_conn_quiet(struct gsas_conn *conn, uint64_t ns, uint64_t limit);
 /* End what is under way, and forget the peer. */
-void gsas_lane_drop(struct gsas_lane *lane);
+void gsas_conn_close(struct gsas_conn *conn);
 
 /* Units for so many bytes of a space, a page at most (no space is smaller); 0:
  * not now. *off: where they are. */
@@ -227,12 +227,12 @@ uint64_t gsas_space_take(uint64_t *free, uint32_t unit, uint32_t bytes,
 			 uint32_t *off);
 /* The same, waiting, for in bytes in the service's space, at *at, and for out
  * in ours, at ask->off; 0: none. -FI_ECONNRESET. */
-int gsas_space_wait(struct gsas_lane *lane, uint32_t in, uint32_t out,
+int gsas_space_wait(struct gsas_conn *conn, uint32_t in, uint32_t out,
 		    struct gsas_ask *ask, uint32_t *at);
 /* Of a request that is not sent after all. */
-void gsas_space_undo(struct gsas_lane *lane, const struct gsas_ask *ask);
+void gsas_space_undo(struct gsas_conn *conn, const struct gsas_ask *ask);
 /* Store into the service's. 0, -FI_ENOMEM, -FI_ECONNRESET. */
-int gsas_space_put(struct gsas_lane *lane, uint32_t off, const void *src,
+int gsas_space_put(struct gsas_conn *conn, uint32_t off, const void *src,
 		   uint32_t len);
 
 /* ---- gsas_request.c ------------------------------------------------------ */
@@ -242,20 +242,20 @@ int gsas_errno(uint64_t error);		/* of enum gsas_error */
 void gsas_trip_begin(struct gsas_trip *trip, struct gsas_thread *t,
 		     enum gsas_kind kind);
 /* The answer came, or there will be none: error says why. */
-void gsas_trip_answer(struct gsas_lane *lane, const struct gsas_tag *tag,
+void gsas_trip_answer(struct gsas_conn *conn, const struct gsas_tag *tag,
 		      int error, uint64_t result, uint64_t more);
 /* Wait for it. Its status. */
 int gsas_trip_wait(struct gsas_thread *t, struct gsas_trip *trip);
 /* Send and wait: trip->result, trip->more. */
-int gsas_trip_do(struct gsas_lane *lane, const struct gsas_ask *ask,
+int gsas_trip_do(struct gsas_conn *conn, const struct gsas_ask *ask,
 		 struct gsas_trip *trip);
 
 /* ---- gsas_bulk.c --------------------------------------------------------- */
 
-/* Send what can be sent of lane->bulk. Returns whether something was. */
-bool gsas_bulk_progress(struct gsas_lane *lane);
+/* Send what can be sent of conn->bulk. Returns whether something was. */
+bool gsas_bulk_progress(struct gsas_conn *conn);
 /* No more of it is sent. */
-void gsas_bulk_end(struct gsas_lane *lane, int error);
+void gsas_bulk_end(struct gsas_conn *conn, int error);
 void gsas_bulk_answer(struct gsas_trip *trip, int error);
 
 /* ---- gsas_window.c ------------------------------------------------------- */
@@ -283,8 +283,8 @@ uint64_t gsas_window_left(const struct gsas_thread *t, uint64_t address,
 			  uint64_t max);
 /* Something was found freed there: let go of what no page is left of. */
 void gsas_window_freed(struct gsas_thread *t, uint64_t address);
-/* Those of a lane, which ends. */
-void gsas_window_drop(struct gsas_lane *lane);
+/* Those of a connection, which ends. */
+void gsas_window_drop(struct gsas_conn *conn);
 /* The thread ends: it unmaps its segments next. */
 void gsas_window_end(struct gsas_thread *t);
 
@@ -305,8 +305,8 @@ void gsas_watch_remove(struct gsas_watch *watch);	/* NULL: nothing */
 /* ---- gsas_alloc.c, gsas_job.c, gsas_queue_client.c ----------------------- */
 
 /* Where to ask for memory, and its attributes as they travel. */
-int gsas_alloc_lane(struct gsas_thread *t, int board, unsigned flags,
-		    const char *group, struct gsas_lane **lane,
+int gsas_alloc_conn(struct gsas_thread *t, int board, unsigned flags,
+		    const char *group, struct gsas_conn **conn,
 		    uint64_t *attr);
 
 /* 0; or why there is none, one line said so. */
@@ -320,7 +320,7 @@ int gsas_job_own(void);
 void gsas_lock(void);
 void gsas_unlock(void);
 
-/* The process's number of a group; each lane makes those it does not know
+/* The process's number of a group; each connection makes those it does not know
  * known. -FI_EINVAL, -EDQUOT. */
 int gsas_group_index(const char *name, uint32_t *index);
 uint32_t gsas_group_count(void);
@@ -328,7 +328,7 @@ void gsas_group_name(uint32_t index, uint64_t name[2]);
 
 /* Told under tag 0: more words were granted for a queue, or the error for which
  * there will be none. */
-void gsas_queue_told(struct gsas_lane *lane, uint64_t address, int error,
+void gsas_queue_told(struct gsas_conn *conn, uint64_t address, int error,
 		     uint64_t words);
 /* The thread ends. */
 void gsas_queue_forget(struct gsas_thread *t);

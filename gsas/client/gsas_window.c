@@ -24,7 +24,7 @@
 struct gsas_segment_map {
 	uint64_t base, bytes;
 	uint8_t *memory;	/* NULL: not to be mapped, ever */
-	struct gsas_lane *lane;
+	struct gsas_conn *conn;
 	struct hal_rmem *rmem;
 	uint64_t key[2];
 	struct gsas_watch *watch;
@@ -79,7 +79,7 @@ static void segment_unmap(struct gsas_segment_map *map)
 	if (map->memory == NULL)
 		return;
 	gsas_watch_remove(map->watch);
-	hal_mem_release(map->lane->peer, map->rmem);
+	hal_mem_release(map->conn->peer, map->rmem);
 }
 
 /* Let go of what no page is left of; forget: and of what is not mapped, of
@@ -183,20 +183,20 @@ static void segment_insert(struct gsas_thread *t,
 
 /* ---- Mapping ------------------------------------------------------------- */
 
-static int import(struct gsas_lane *lane, const struct gsas_map_info *info,
+static int import(struct gsas_conn *conn, const struct gsas_map_info *info,
 		  struct hal_rmem **rmem)
 {
 	struct hal_key key = { { info->key[0], info->key[1] } };
-	struct gsas_thread *t = lane->thread;
+	struct gsas_thread *t = conn->thread;
 	int ret;
 
-	if (lane->peer == NULL)
-		return lane->gone;
+	if (conn->peer == NULL)
+		return conn->gone;
 	gsas_wait_begin(t);
-	while ((ret = hal_mem_import(lane->peer, &key, rmem)) == -FI_EAGAIN) {
+	while ((ret = hal_mem_import(conn->peer, &key, rmem)) == -FI_EAGAIN) {
 		gsas_wait_step(t);
-		if (lane->peer == NULL)
-			return lane->gone;
+		if (conn->peer == NULL)
+			return conn->gone;
 	}
 	return ret;
 }
@@ -215,7 +215,7 @@ static bool info_valid(const struct gsas_map_info *info, uint64_t address)
 
 /* Ask the service. 0, or the error of the address, which its packet will tell
  * as well. */
-static int ask(struct gsas_lane *lane, uint64_t address,
+static int ask(struct gsas_conn *conn, uint64_t address,
 	       struct gsas_map_info *info, uint64_t *attr)
 {
 	struct gsas_ask ask = {
@@ -223,12 +223,12 @@ static int ask(struct gsas_lane *lane, uint64_t address,
 		.into = info, .len = sizeof(*info),
 	};
 	struct gsas_trip trip;
-	int ret = gsas_space_wait(lane, 0, sizeof(*info), &ask, NULL);
+	int ret = gsas_space_wait(conn, 0, sizeof(*info), &ask, NULL);
 
 	if (ret != 0)
 		return ret;
 	ask.arg2 = ask.off;
-	ret = gsas_trip_do(lane, &ask, &trip);
+	ret = gsas_trip_do(conn, &ask, &trip);
 	if (ret == 0)
 		*attr = trip.result;
 	return ret;
@@ -238,39 +238,39 @@ static int ask(struct gsas_lane *lane, uint64_t address,
 static int map_segment(struct gsas_segment_map *map,
 		       const struct gsas_map_info *info)
 {
-	struct gsas_lane *lane = map->lane;
-	struct gsas_thread *t = lane->thread;
+	struct gsas_conn *conn = map->conn;
+	struct gsas_thread *t = conn->thread;
 	struct hal_window win;
-	int ret = import(lane, info, &map->rmem);
+	int ret = import(conn, info, &map->rmem);
 
 	if (ret == -FI_ENOMEM || ret == -FI_EMFILE) {
 		/* what is not used any more makes room */
 		sweep(t, false);
-		ret = import(lane, info, &map->rmem);
+		ret = import(conn, info, &map->rmem);
 	}
 	if (ret != 0)
 		return ret;
-	hal_mem_window(lane->peer, map->rmem, &win);
+	hal_mem_window(conn->peer, map->rmem, &win);
 	if (win.addr == NULL || win.bytes < info->bytes) {
-		hal_mem_release(lane->peer, map->rmem);
+		hal_mem_release(conn->peer, map->rmem);
 		return win.addr == NULL ? 0 : -EPROTO;
 	}
-	ret = gsas_watch_add(lane->peer, win.addr, info->bytes, &map->watch);
+	ret = gsas_watch_add(conn->peer, win.addr, info->bytes, &map->watch);
 	if (ret == 0)
 		map->memory = win.addr;
 	else
-		hal_mem_release(lane->peer, map->rmem);
+		hal_mem_release(conn->peer, map->rmem);
 	return ret;
 }
 
-static int segment_new(struct gsas_lane *lane, uint64_t address,
+static int segment_new(struct gsas_conn *conn, uint64_t address,
 		       struct gsas_segment_map **out)
 {
-	struct gsas_thread *t = lane->thread;
-	struct gsas_segment_map map = { .lane = lane };
+	struct gsas_thread *t = conn->thread;
+	struct gsas_segment_map map = { .conn = conn };
 	struct gsas_map_info info;
 	uint64_t attr = 0;
-	int ret = ask(lane, address, &info, &attr);
+	int ret = ask(conn, address, &info, &attr);
 
 	if (ret == 0 && !info_valid(&info, address))
 		ret = -EPROTO;
@@ -281,8 +281,8 @@ static int segment_new(struct gsas_lane *lane, uint64_t address,
 	if (ret == 0 && attr & GSAS_ATTR_MAPPED)
 		ret = map_segment(&map, &info);
 	/* it ended meanwhile: nothing is known of the next one's */
-	if (ret == 0 && lane->peer == NULL)
-		ret = lane->gone;
+	if (ret == 0 && conn->peer == NULL)
+		ret = conn->gone;
 	if (ret != 0)
 		return ret;
 	map.base = info.base;
@@ -299,7 +299,7 @@ static int segment_new(struct gsas_lane *lane, uint64_t address,
 static int segment_get(struct gsas_thread *t, uint64_t address,
 		       struct gsas_segment_map **map, bool *told)
 {
-	struct gsas_lane *lane;
+	struct gsas_conn *conn;
 	int ret;
 
 	*told = true;
@@ -307,13 +307,13 @@ static int segment_get(struct gsas_thread *t, uint64_t address,
 	if (*map != NULL)
 		return 0;
 	*told = false;
-	ret = gsas_lane_of(t, address, &lane);
+	ret = gsas_conn_of(t, address, &conn);
 	if (ret != 0)
 		return ret;
-	ret = segment_new(lane, address, map);
+	ret = segment_new(conn, address, map);
 	/* the next service of that board has other memory there */
-	if (lane->peer == NULL)
-		return lane->gone;
+	if (conn->peer == NULL)
+		return conn->gone;
 	*told = true;
 	return ret;
 }
@@ -444,15 +444,15 @@ void gsas_window_freed(struct gsas_thread *t, uint64_t address)
 		sweep(t, false);
 }
 
-void gsas_window_drop(struct gsas_lane *lane)
+void gsas_window_drop(struct gsas_conn *conn)
 {
-	struct gsas_thread *t = lane->thread;
+	struct gsas_thread *t = conn->thread;
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < t->nsegments; i++) {
 		struct gsas_segment_map *map = &t->segment[i];
 
-		if (map->lane != lane) {
+		if (map->conn != conn) {
 			t->segment[kept++] = *map;
 			continue;
 		}

@@ -43,7 +43,7 @@ static void fail(const char *fmt, ...)
 /* ---- Requests ------------------------------------------------------------ */
 
 /* A request whose answer comes with len bytes. 0, or an error. */
-static int ask_for(struct gsas_lane *lane, struct gsas_ask *ask, void *into,
+static int ask_for(struct gsas_conn *conn, struct gsas_ask *ask, void *into,
 		   uint32_t len, struct gsas_trip *trip)
 {
 	int ret = 0;
@@ -51,29 +51,29 @@ static int ask_for(struct gsas_lane *lane, struct gsas_ask *ask, void *into,
 	ask->into = into;
 	ask->len = len;
 	if (len > 0)
-		ret = gsas_space_wait(lane, 0, len, ask, NULL);
+		ret = gsas_space_wait(conn, 0, len, ask, NULL);
 	ask->arg2 = ask->off;
-	return ret != 0 ? ret : gsas_trip_do(lane, ask, trip);
+	return ret != 0 ? ret : gsas_trip_do(conn, ask, trip);
 }
 
-static int get_stat(struct gsas_lane *lane, struct gsas_stat *stat)
+static int get_stat(struct gsas_conn *conn, struct gsas_stat *stat)
 {
 	struct gsas_ask ask = { .opcode = GSAS_STAT };
 	struct gsas_trip trip;
 
-	return ask_for(lane, &ask, stat, sizeof(*stat), &trip);
+	return ask_for(conn, &ask, stat, sizeof(*stat), &trip);
 }
 
 /* Up to LIST_MAX regions from *address on, which becomes the next one's, 0:
  * that was all. Returns how many, or an error. */
-static int get_list(struct gsas_lane *lane, uint64_t *address,
+static int get_list(struct gsas_conn *conn, uint64_t *address,
 		    struct gsas_list_entry *list)
 {
 	struct gsas_ask ask = {
 		.opcode = GSAS_LIST, .address = *address, .arg1 = LIST_MAX,
 	};
 	struct gsas_trip trip;
-	int ret = ask_for(lane, &ask, list, LIST_MAX * sizeof(*list), &trip);
+	int ret = ask_for(conn, &ask, list, LIST_MAX * sizeof(*list), &trip);
 
 	if (ret != 0)
 		return ret;
@@ -83,7 +83,7 @@ static int get_list(struct gsas_lane *lane, uint64_t *address,
 
 /* ---- Commands ------------------------------------------------------------ */
 
-typedef int (*board_fn)(struct gsas_lane *lane, int board);
+typedef int (*board_fn)(struct gsas_conn *conn, int board);
 
 /* For each board that is wanted and has a service. Returns how many had. */
 static int each_board(board_fn fn)
@@ -91,16 +91,16 @@ static int each_board(board_fn fn)
 	int found = 0;
 
 	for (int b = 0; b < (int)thread->boards; b++) {
-		struct gsas_lane *lane;
+		struct gsas_conn *conn;
 		int ret;
 
 		if (opt.board >= 0 && b != opt.board)
 			continue;
-		ret = gsas_lane_get(thread, b, &lane);
+		ret = gsas_conn_get(thread, b, &conn);
 		if (ret == -FI_ECONNREFUSED)
 			continue;
 		if (ret == 0)
-			ret = fn(lane, b);
+			ret = fn(conn, b);
 		if (ret != 0)
 			fail("board %d: %s", b, strerror(-ret));
 		found++;
@@ -117,10 +117,10 @@ static void need_service(int found)
 	fail("no board has a service");
 }
 
-static int show_board(struct gsas_lane *lane, int board)
+static int show_board(struct gsas_conn *conn, int board)
 {
 	struct gsas_stat stat;
-	int ret = get_stat(lane, &stat);
+	int ret = get_stat(conn, &stat);
 
 	if (ret == 0)
 		printf("%5d %12" PRIu64 " %12" PRIu64 " %8" PRIu64 " %8" PRIu64
@@ -154,7 +154,7 @@ static void show_region(const struct gsas_list_entry *e)
 	       e->clients);
 }
 
-static int show_pages(struct gsas_lane *lane, int board)
+static int show_pages(struct gsas_conn *conn, int board)
 {
 	struct gsas_list_entry list[LIST_MAX];
 	uint64_t address = 0;
@@ -162,7 +162,7 @@ static int show_pages(struct gsas_lane *lane, int board)
 
 	(void)board;
 	do {
-		n = get_list(lane, &address, list);
+		n = get_list(conn, &address, list);
 		for (int i = 0; i < n; i++)
 			show_region(&list[i]);
 	} while (n >= 0 && address != 0);
@@ -176,10 +176,10 @@ static void pages(void)
 	need_service(each_board(show_pages));
 }
 
-static int show_stat(struct gsas_lane *lane, int board)
+static int show_stat(struct gsas_conn *conn, int board)
 {
 	struct gsas_stat stat;
-	int ret = get_stat(lane, &stat);
+	int ret = get_stat(conn, &stat);
 
 	if (ret != 0)
 		return ret;
@@ -202,7 +202,7 @@ static int show_stat(struct gsas_lane *lane, int board)
 }
 
 /* address 0: all there are. Pages freed are added to *freed. */
-static int reclaim_from(struct gsas_lane *lane, uint64_t address,
+static int reclaim_from(struct gsas_conn *conn, uint64_t address,
 			uint64_t *freed)
 {
 	struct gsas_ask ask = { .opcode = GSAS_RECLAIM, .address = address };
@@ -210,7 +210,7 @@ static int reclaim_from(struct gsas_lane *lane, uint64_t address,
 	int ret;
 
 	do {
-		ret = gsas_trip_do(lane, &ask, &trip);
+		ret = gsas_trip_do(conn, &ask, &trip);
 		if (ret != 0)
 			return ret;
 		*freed += trip.result;
@@ -237,10 +237,10 @@ static void confirm(void)
 		fail("nothing was freed");
 }
 
-static int reclaim_board(struct gsas_lane *lane, int board)
+static int reclaim_board(struct gsas_conn *conn, int board)
 {
 	uint64_t freed = 0;
-	int ret = reclaim_from(lane, 0, &freed);
+	int ret = reclaim_from(conn, 0, &freed);
 
 	if (ret == 0)
 		printf("board %d: %" PRIu64 " pages freed\n", board, freed);
@@ -249,7 +249,7 @@ static int reclaim_board(struct gsas_lane *lane, int board)
 
 static void reclaim_address(const char *text)
 {
-	struct gsas_lane *lane;
+	struct gsas_conn *conn;
 	uint64_t address, freed = 0;
 	char *end;
 	int ret;
@@ -260,12 +260,12 @@ static void reclaim_address(const char *text)
 	    address == 0)
 		fail("%s: no address; gsasctl pages --orphans shows them",
 		     text);
-	ret = gsas_lane_of(thread, address, &lane);
+	ret = gsas_conn_of(thread, address, &conn);
 	if (ret == -FI_ECONNREFUSED)
 		fail("%s: board %d has no service", text,
 		     gsas_board_of(address));
 	if (ret == 0)
-		ret = reclaim_from(lane, address, &freed);
+		ret = reclaim_from(conn, address, &freed);
 	if (ret != 0)
 		fail("%s: %s", text, ret == -EACCES || ret == -EINVAL ?
 		     "not an orphan of this user" : strerror(-ret));

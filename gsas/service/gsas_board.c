@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_board.c - the service core on the HAL: interface 0, one lane for each
- * client, memory from the board.
+ * gsas_board.c - the service core on the HAL: interface 0, one connection for
+ * each client, memory from the board.
  *
  * A client is a peer object of interface 0, from the moment it opened its half
  * until the HAL tells of its end: who comes again is another one. Its requests
@@ -49,9 +49,9 @@ struct gsas_board {
 	struct gsas_service *service;
 	struct gsas_stat *stat;
 	void (*log)(const char *line);
-	struct unm_list deaf;		/* lanes without a way back */
-	struct unm_list dying;		/* lanes to the dead, being drained */
-	struct unm_list blocked;	/* lanes without room for answers */
+	struct unm_list deaf;		/* connections without a way back */
+	struct unm_list dying;		/* connections to dead peers */
+	struct unm_list blocked;	/* connections without free space */
 	uint64_t next_service, next_retry;
 	uint32_t cold;			/* of the peers looked at in turn */
 	uint32_t turns;
@@ -64,7 +64,7 @@ struct gsas_board {
 };
 
 /* peer->user */
-struct lane {
+struct conn {
 	struct gsas_board *board;
 	struct hal_peer *peer;
 	struct gsas_client *client;	/* NULL: deaf */
@@ -85,172 +85,172 @@ static uint64_t now_ns(void)
 
 /* ---- A client, as the core reaches it ------------------------------------ */
 
-static bool in_space(const struct lane *lane, uint64_t off, uint64_t len)
+static bool in_space(const struct conn *conn, uint64_t off, uint64_t len)
 {
-	uint64_t max = lane->board->hif->caps->space_bytes;
+	uint64_t max = conn->board->hif->caps->space_bytes;
 
 	return off <= max && len <= max - off;
 }
 
-static const void *lane_in(void *ctx, uint64_t off, uint64_t len)
+static const void *conn_in(void *ctx, uint64_t off, uint64_t len)
 {
-	struct lane *lane = ctx;
+	struct conn *conn = ctx;
 
 	/* a peer announces its space before it names anything there */
-	if (!in_space(lane, off, len) || lane->peer->rx.space == NULL)
+	if (!in_space(conn, off, len) || conn->peer->rx.space == NULL)
 		return NULL;
-	return hal_space(lane->peer, (uint32_t)off);
+	return hal_space(conn->peer, (uint32_t)off);
 }
 
-static int lane_room(void *ctx, uint64_t off, uint64_t len)
+static int conn_room(void *ctx, uint64_t off, uint64_t len)
 {
-	struct lane *lane = ctx;
+	struct conn *conn = ctx;
 
-	if (!in_space(lane, off, len))
+	if (!in_space(conn, off, len))
 		return -FI_EINVAL;
 	/* to the dead there may never have been a way */
-	if (off + len <= lane->ready || lane->peer->dead)
+	if (off + len <= conn->ready || conn->peer->dead)
 		return 0;
-	if (hal_space_ready(lane->peer, (uint32_t)(off + len)) != 0)
+	if (hal_space_ready(conn->peer, (uint32_t)(off + len)) != 0)
 		return -FI_ENOMEM;
-	lane->ready = (uint32_t)(off + len);
+	conn->ready = (uint32_t)(off + len);
 	return 0;
 }
 
-static void lane_out(void *ctx, uint64_t off, const void *src, uint64_t len)
+static void conn_out(void *ctx, uint64_t off, const void *src, uint64_t len)
 {
-	struct lane *lane = ctx;
+	struct conn *conn = ctx;
 
-	if (lane->peer->dead)
+	if (conn->peer->dead)
 		return;
-	hal_space_write(lane->peer, (uint32_t)off, src, (size_t)len);
-	lane->stored = true;
+	hal_space_write(conn->peer, (uint32_t)off, src, (size_t)len);
+	conn->stored = true;
 }
 
 /* Is there no room for its answers? */
-static void lane_block(struct lane *lane, bool on)
+static void conn_block(struct conn *conn, bool on)
 {
-	bool was = !unm_list_empty(&lane->blocked);
+	bool was = !unm_list_empty(&conn->blocked);
 
 	if (on == was)
 		return;
-	lane->board->changed = true;
+	conn->board->changed = true;
 	if (on) {
-		unm_list_append(&lane->board->blocked, &lane->blocked);
+		unm_list_append(&conn->board->blocked, &conn->blocked);
 	} else {
-		unm_list_remove(&lane->blocked);
-		hal_tx_sleep(lane->peer, false);
+		unm_list_remove(&conn->blocked);
+		hal_tx_sleep(conn->peer, false);
 	}
 }
 
-static int lane_process(void *ctx, uint64_t *id)
+static int conn_process(void *ctx, uint64_t *id)
 {
-	struct lane *lane = ctx;
+	struct conn *conn = ctx;
 
-	return hal_peer_process(lane->peer, id);
+	return hal_peer_process(conn->peer, id);
 }
 
-static int lane_answer(void *ctx, const struct gsas_answer *answer)
+static int conn_answer(void *ctx, const struct gsas_answer *answer)
 {
-	struct lane *lane = ctx;
+	struct conn *conn = ctx;
 	uint64_t w[GSAS_WORDS] = {
 		answer->response.error, answer->response.result, answer->more,
 	};
 	int ret = -FI_ECONNRESET;
 
-	if (!lane->peer->dead) {
-		if (lane->stored)
-			hal_space_barrier(lane->peer);
-		lane->stored = false;
-		ret = hal_pkt_send(lane->peer,
+	if (!conn->peer->dead) {
+		if (conn->stored)
+			hal_space_barrier(conn->peer);
+		conn->stored = false;
+		ret = hal_pkt_send(conn->peer,
 				   hal_head(answer->opcode, answer->tag), w,
 				   GSAS_WORDS, NULL, 0);
 	}
-	lane_block(lane, ret == -FI_EAGAIN);
+	conn_block(conn, ret == -FI_EAGAIN);
 	return ret;
 }
 
 /* ---- Peers --------------------------------------------------------------- */
 
-static void lane_free(struct lane *lane)
+static void conn_free(struct conn *conn)
 {
-	if (lane->client != NULL)
-		gsas_client_free(lane->client);
-	unm_list_remove(&lane->list);
-	unm_list_remove(&lane->blocked);
-	hal_peer_free(lane->peer);
-	free(lane);
+	if (conn->client != NULL)
+		gsas_client_free(conn->client);
+	unm_list_remove(&conn->list);
+	unm_list_remove(&conn->blocked);
+	hal_peer_free(conn->peer);
+	free(conn);
 }
 
 /* Why requests of a peer wait, if that is not just its time. */
-static void lane_complain(struct lane *lane, int error)
+static void conn_complain(struct conn *conn, int error)
 {
 	char line[160];
 
-	if (lane->told || error == -FI_EAGAIN || error == -FI_ECONNREFUSED ||
-	    lane->board->log == NULL)
+	if (conn->told || error == -FI_EAGAIN || error == -FI_ECONNREFUSED ||
+	    conn->board->log == NULL)
 		return;
-	lane->told = true;
+	conn->told = true;
 	snprintf(line, sizeof(line), "cannot answer interface %u:%u: %s; its "
-		 "requests wait", lane->peer->addr.board,
-		 lane->peer->addr.iface, strerror(-error));
-	lane->board->log(line);
+		 "requests wait", conn->peer->addr.board,
+		 conn->peer->addr.iface, strerror(-error));
+	conn->board->log(line);
 }
 
 /* What identity and user are, the HAL vouches for. */
-static int lane_client(struct lane *lane)
+static int conn_client(struct conn *conn)
 {
-	return gsas_client_new(lane->board->service, lane->peer->rx.identity,
-			       lane->peer->addr.uid, lane, &lane->client);
+	return gsas_client_new(conn->board->service, conn->peer->rx.identity,
+			       conn->peer->addr.uid, conn, &conn->client);
 }
 
 /* Open our half, without which there is no answer: until then its requests stay
  * where they are. */
-static void lane_open(struct lane *lane)
+static void conn_open(struct conn *conn)
 {
-	struct gsas_board *board = lane->board;
+	struct gsas_board *board = conn->board;
 	struct hal_peer *peer;
-	int ret = hal_connect(board->hif, &lane->peer->addr, &peer);
+	int ret = hal_connect(board->hif, &conn->peer->addr, &peer);
 
 	if (ret == 0)
-		ret = lane_client(lane);
+		ret = conn_client(conn);
 	if (ret == 0)
-		unm_list_remove(&lane->list);
+		unm_list_remove(&conn->list);
 	else
-		lane_complain(lane, ret);
+		conn_complain(conn, ret);
 }
 
 static void on_inbound(struct gsas_board *board, struct hal_peer *peer)
 {
-	struct lane *lane = calloc(1, sizeof(*lane));
+	struct conn *conn = calloc(1, sizeof(*conn));
 
-	peer->user = lane;
-	if (lane == NULL) {
+	peer->user = conn;
+	if (conn == NULL) {
 		board->refused = true;
 		return;
 	}
-	lane->board = board;
-	lane->peer = peer;
-	unm_list_init(&lane->list);
-	unm_list_init(&lane->blocked);
-	unm_list_append(&board->deaf, &lane->list);
-	lane_open(lane);
+	conn->board = board;
+	conn->peer = peer;
+	unm_list_init(&conn->list);
+	unm_list_init(&conn->blocked);
+	unm_list_append(&board->deaf, &conn->list);
+	conn_open(conn);
 }
 
 /* What it sent before its end is served, as everything else, and answers go
  * nowhere: so there need not be a way back. */
 static void on_dead(struct gsas_board *board, struct hal_peer *peer)
 {
-	struct lane *lane = peer->user;
+	struct conn *conn = peer->user;
 
-	if (lane == NULL) {
+	if (conn == NULL) {
 		hal_peer_free(peer);
 		return;
 	}
-	if (lane->client == NULL)
-		lane_client(lane);
-	unm_list_remove(&lane->list);
-	unm_list_append(&board->dying, &lane->list);
+	if (conn->client == NULL)
+		conn_client(conn);
+	unm_list_remove(&conn->list);
+	unm_list_append(&board->dying, &conn->list);
 }
 
 static bool take_events(struct gsas_board *board)
@@ -292,7 +292,7 @@ static bool take_care(struct gsas_board *board, uint64_t now)
 		return some;
 	board->next_retry = now + RETRY_NS;
 	unm_list_for_each_safe(pos, tmp, &board->deaf)
-		lane_open(unm_container(pos, struct lane, list));
+		conn_open(unm_container(pos, struct conn, list));
 	return some;
 }
 
@@ -302,11 +302,11 @@ static bool take_care(struct gsas_board *board, uint64_t now)
  * work has to be over, or there is no way back) keeps nobody awake. */
 static uint32_t serve(struct hal_peer *peer)
 {
-	const struct lane *lane = peer->user;
+	const struct conn *conn = peer->user;
 	const struct hal_cell *cell;
 	uint32_t n = 0;
 	uint64_t head;
-	bool held = lane == NULL || lane->client == NULL;
+	bool held = conn == NULL || conn->client == NULL;
 
 	while (!held && n < BURST &&
 	       (cell = hal_rx_peek(peer, &head)) != NULL) {
@@ -314,7 +314,7 @@ static uint32_t serve(struct hal_peer *peer)
 
 		for (unsigned i = 0; i < GSAS_WORDS; i++)
 			w[i] = hal_cell_word(cell, i);
-		held = !gsas_service_request(lane->client, head, w);
+		held = !gsas_service_request(conn->client, head, w);
 		if (held)
 			break;
 		/* with it goes what it named in its space */
@@ -370,14 +370,14 @@ static uint32_t bury(struct gsas_board *board)
 	uint32_t done = 0;
 
 	unm_list_for_each_safe(pos, tmp, &board->dying) {
-		struct lane *lane = unm_container(pos, struct lane, list);
+		struct conn *conn = unm_container(pos, struct conn, list);
 		uint64_t head;
 
-		done += serve(lane->peer);
-		if (lane->client != NULL &&
-		    hal_rx_peek(lane->peer, &head) != NULL)
+		done += serve(conn->peer);
+		if (conn->client != NULL &&
+		    hal_rx_peek(conn->peer, &head) != NULL)
 			continue;
-		lane_free(lane);
+		conn_free(conn);
 		done++;
 	}
 	return done;
@@ -443,7 +443,7 @@ static bool look(struct gsas_board *board)
 static void mark_blocked(struct gsas_board *board, bool on)
 {
 	unm_list_for_each_safe(pos, tmp, &board->blocked)
-		hal_tx_sleep(unm_container(pos, struct lane, blocked)->peer,
+		hal_tx_sleep(unm_container(pos, struct conn, blocked)->peer,
 			     on);
 }
 
@@ -547,8 +547,8 @@ static int open_service(const struct gsas_board_attr *attr,
 			.held_ctx = board,
 		},
 		.io = {
-			.in = lane_in, .room = lane_room, .out = lane_out,
-			.answer = lane_answer, .process = lane_process,
+			.in = conn_in, .room = conn_room, .out = conn_out,
+			.answer = conn_answer, .process = conn_process,
 		},
 		.spawn = attr->spawn, .spawn_ctx = attr->spawn_ctx,
 		.log = attr->log,
@@ -616,10 +616,10 @@ void gsas_board_close(struct gsas_board *board)
 	struct hal_if *hif = board->hif;
 
 	while (hif->ninbound != 0) {
-		struct lane *lane = hif->inbound[0]->user;
+		struct conn *conn = hif->inbound[0]->user;
 
-		if (lane != NULL)
-			lane_free(lane);
+		if (conn != NULL)
+			conn_free(conn);
 		else
 			hal_peer_free(hif->inbound[0]);
 	}

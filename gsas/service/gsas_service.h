@@ -79,7 +79,7 @@ int gsas_service_new(const struct gsas_service_attr *attr,
 		     struct gsas_service **service);
 void gsas_service_free(struct gsas_service *service);	/* with its clients */
 
-/* An interface that opened a lane to us. identity and uid are the trusted
+/* An interface that opened a connection to us. identity and uid are the trusted
  * side's word. 0, -FI_ENOMEM. */
 int gsas_client_new(struct gsas_service *service, uint64_t identity,
 		    uint32_t uid, void *io_ctx, struct gsas_client **client);

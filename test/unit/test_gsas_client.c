@@ -691,7 +691,7 @@ static void queue(uint64_t quota, bool packets)
 		assert_int_equal(gsas_enqueue(q, in), -EAGAIN);
 		assert_int_equal(drain(q, &out), quota);
 		/* what it told the service is no matter of fences */
-		assert_false(t->lane[g_first + 1]->posted);
+		assert_false(t->conn[g_first + 1]->posted);
 	}
 	assert_int_equal(fill(q, &in, 1), 1);
 	/* no memory for operations, and not to be mapped by hand */

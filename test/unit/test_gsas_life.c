@@ -127,7 +127,7 @@ static void killed_amid_requests(void)
 	/* from now on it is known not to be mapped */
 	assert_int_equal(gsas_write64(a, 1), 0);
 	assert_int_equal(gsas_thread_get(&t), 0);
-	/* the lane takes that many of them, without anybody looking */
+	/* the connection takes that many of them, without anybody looking */
 	if (n > (int)t->hif->caps->pkt_depth / 2)
 		n = (int)t->hif->caps->pkt_depth / 2;
 	kill(pid, SIGSTOP);
@@ -214,7 +214,7 @@ static void test_answers_before_the_end_count(void **state)
 	while (gsas_board_poll(g_host[1].board))
 		;		/* serves what it has got */
 	gsas_board_close(g_host[1].board);
-	while (t->lane[g_first + 1]->peer != NULL)
+	while (t->conn[g_first + 1]->peer != NULL)
 		gsas_thread_service(t);
 	for (int i = 0; i < ANSWERED; i++) {
 		assert_int_equal(gsas_wait(&req[i]), 0);
@@ -229,18 +229,18 @@ static void test_send_after_the_end(void **state)
 	struct gsas_ask ask = { .opcode = GSAS_FENCE };
 	struct gsas_trip trip = { 0 };
 	struct gsas_thread *t;
-	struct gsas_lane *lane;
+	struct gsas_conn *conn;
 
 	(void)state;
 	assert_int_equal(gsas_free(host_alloc(1, 1, 0)), 0);
 	assert_int_equal(gsas_thread_get(&t), 0);
-	assert_int_equal(gsas_lane_get(t, g_first + 1, &lane), 0);
+	assert_int_equal(gsas_conn_get(t, g_first + 1, &conn), 0);
 	host_stop(1);
-	while (lane->peer != NULL)
+	while (conn->peer != NULL)
 		gsas_thread_service(t);
-	assert_int_equal(gsas_lane_try(lane, &ask, NULL), -ECONNRESET);
-	assert_int_equal(gsas_lane_send(lane, &ask, &trip), -ECONNRESET);
-	assert_int_equal(gsas_space_put(lane, 0, &ask, 8), -ECONNRESET);
+	assert_int_equal(gsas_conn_try_send(conn, &ask, NULL), -ECONNRESET);
+	assert_int_equal(gsas_conn_send(conn, &ask, &trip), -ECONNRESET);
+	assert_int_equal(gsas_space_put(conn, 0, &ask, 8), -ECONNRESET);
 	host_start(1);
 }
 

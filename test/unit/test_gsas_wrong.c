@@ -105,13 +105,13 @@ static void test_no_such_operation(void **state)
 	struct gsas_ask ask = { .opcode = GSAS_SWAP64 + 1 };
 	gsas_addr a = host_alloc(1, 0, 0);
 	struct gsas_thread *t;
-	struct gsas_lane *lane;
+	struct gsas_conn *conn;
 	struct gsas_trip trip;
 
 	(void)state;
 	assert_int_equal(gsas_thread_get(&t), 0);
-	assert_int_equal(gsas_lane_get(t, g_first, &lane), 0);
-	assert_int_equal(gsas_trip_do(lane, &ask, &trip), -ENOSYS);
+	assert_int_equal(gsas_conn_get(t, g_first, &conn), 0);
+	assert_int_equal(gsas_trip_do(conn, &ask, &trip), -ENOSYS);
 	assert_int_equal(gsas_write64(a, 1), 0);
 	assert_int_equal(gsas_free(a), 0);
 }
