@@ -79,9 +79,9 @@ INLINE void apply(uint8_t opcode, void *at, uint64_t arg1, uint64_t arg2,
 
 static __attribute__((noinline))
 int by_packet(uint8_t opcode, uint64_t address, uint64_t arg1, uint64_t arg2,
-	      struct into into, struct gsas_trip *trip)
+	      struct into into, struct gsas_request *request)
 {
-	struct gsas_ask ask = {
+	struct gsas_msg msg = {
 		.opcode = opcode, .address = address,
 		.arg1 = arg1, .arg2 = arg2,
 	};
@@ -93,20 +93,20 @@ int by_packet(uint8_t opcode, uint64_t address, uint64_t arg1, uint64_t arg2,
 		ret = gsas_conn_of(t, address, &conn);
 	if (ret != 0)
 		return ret;
-	gsas_trip_begin(trip, t, GSAS_KIND_ONE);
-	trip->out = into.out;
-	trip->done = into.done;
-	trip->bytes = op_bytes(opcode);
-	return gsas_conn_send(conn, &ask, trip);
+	gsas_request_begin(request, t, GSAS_KIND_ONE);
+	request->out = into.out;
+	request->done = into.done;
+	request->bytes = op_bytes(opcode);
+	return gsas_conn_send(conn, &msg, request);
 }
 
-static int wait_for(uint64_t address, struct gsas_trip *trip)
+static int wait_for(uint64_t address, struct gsas_request *request)
 {
 	struct gsas_thread *t;
 	int ret = gsas_thread_get(&t);
 
 	if (ret == 0)
-		ret = gsas_trip_wait(t, trip);
+		ret = gsas_request_wait(t, request);
 	if (ret == -ESTALE)
 		gsas_window_freed(t, address);
 	return ret;
@@ -126,7 +126,7 @@ static __attribute__((noinline)) int reach(uint64_t address, void **at)
 INLINE int run(uint8_t opcode, uint64_t address, uint64_t arg1, uint64_t arg2,
 	       struct into into)
 {
-	struct gsas_trip trip;
+	struct gsas_request request;
 	void *at;
 	int ret;
 
@@ -141,21 +141,21 @@ INLINE int run(uint8_t opcode, uint64_t address, uint64_t arg1, uint64_t arg2,
 		apply(opcode, at, arg1, arg2, into);
 		return 0;
 	}
-	ret = by_packet(opcode, address, arg1, arg2, into, &trip);
-	return ret != 0 ? ret : wait_for(address, &trip);
+	ret = by_packet(opcode, address, arg1, arg2, into, &request);
+	return ret != 0 ? ret : wait_for(address, &request);
 }
 
 /* What could not be started has ended, too: to test it is no harm. */
 static int ended(struct gsas_req *req, int status)
 {
-	struct gsas_trip *trip = (struct gsas_trip *)req;
+	struct gsas_request *request = (struct gsas_request *)req;
 	struct gsas_thread *t;
 	int ret = gsas_thread_get(&t);
 
 	if (ret != 0)
 		return ret;
-	gsas_trip_begin(trip, t, GSAS_KIND_ONE);
-	trip->status = status;
+	gsas_request_begin(request, t, GSAS_KIND_ONE);
+	request->status = status;
 	return status;
 }
 
@@ -177,13 +177,13 @@ INLINE int start(uint8_t opcode, uint64_t address, uint64_t arg1,
 		return ended(req, 0);
 	}
 	ret = by_packet(opcode, address, arg1, arg2, into,
-			(struct gsas_trip *)req);
+			(struct gsas_request *)req);
 	return ret != 0 ? ended(req, ret) : 0;
 }
 
 static int post(uint8_t opcode, uint64_t address, uint64_t arg1, uint64_t arg2)
 {
-	struct gsas_ask ask = {
+	struct gsas_msg msg = {
 		.opcode = opcode, .address = address,
 		.arg1 = arg1, .arg2 = arg2,
 	};
@@ -193,7 +193,7 @@ static int post(uint8_t opcode, uint64_t address, uint64_t arg1, uint64_t arg2)
 
 	if (ret == 0)
 		ret = gsas_conn_of(t, address, &conn);
-	return ret != 0 ? ret : gsas_conn_send(conn, &ask, NULL);
+	return ret != 0 ? ret : gsas_conn_send(conn, &msg, NULL);
 }
 
 /* ---- The calls ----------------------------------------------------------- */
@@ -235,7 +235,7 @@ int gsas_write64(gsas_addr addr, uint64_t value)
 /* Mapped and not for any processor: the service says so. */
 int gsas_write128(gsas_addr addr, const uint64_t value[2])
 {
-	struct gsas_trip trip;
+	struct gsas_request request;
 	void *at;
 	int ret;
 
@@ -249,8 +249,8 @@ int gsas_write128(gsas_addr addr, const uint64_t value[2])
 		return 0;
 	}
 	ret = by_packet(GSAS_WRITE128, addr, value[0], value[1], NOWHERE,
-			&trip);
-	return ret != 0 ? ret : wait_for(addr, &trip);
+			&request);
+	return ret != 0 ? ret : wait_for(addr, &request);
 }
 
 int gsas_cas64(gsas_addr addr, uint64_t expected, uint64_t value,

@@ -102,10 +102,10 @@ int gsas_alloc_conn(struct gsas_thread *t, int board, unsigned flags,
 int gsas_alloc(uint64_t pages, int board, unsigned flags, const char *group,
 	       gsas_addr *addr)
 {
-	struct gsas_ask ask = { .opcode = GSAS_ALLOC, .arg1 = pages };
+	struct gsas_msg msg = { .opcode = GSAS_ALLOC, .arg1 = pages };
 	struct gsas_thread *t;
 	struct gsas_conn *conn;
-	struct gsas_trip trip;
+	struct gsas_request request;
 	int ret;
 
 	if (pages == 0 || addr == NULL)
@@ -113,26 +113,26 @@ int gsas_alloc(uint64_t pages, int board, unsigned flags, const char *group,
 	ret = gsas_thread_get(&t);
 	if (ret == 0)
 		ret = gsas_alloc_conn(t, board, flags, group, &conn,
-				      &ask.arg2);
+				      &msg.arg2);
 	if (ret == 0)
-		ret = gsas_trip_do(conn, &ask, &trip);
+		ret = gsas_request_do(conn, &msg, &request);
 	if (ret == 0)
-		*addr = trip.result;
+		*addr = request.result;
 	return ret;
 }
 
 int gsas_free(gsas_addr addr)
 {
-	struct gsas_ask ask = { .opcode = GSAS_FREE, .arg1 = addr };
+	struct gsas_msg msg = { .opcode = GSAS_FREE, .arg1 = addr };
 	struct gsas_thread *t;
 	struct gsas_conn *conn;
-	struct gsas_trip trip;
+	struct gsas_request request;
 	int ret = gsas_thread_get(&t);
 
 	if (ret == 0)
 		ret = gsas_conn_of(t, addr, &conn);
 	if (ret == 0)
-		ret = gsas_trip_do(conn, &ask, &trip);
+		ret = gsas_request_do(conn, &msg, &request);
 	if (ret == 0)
 		gsas_window_freed(t, addr);
 	return ret;

@@ -54,18 +54,18 @@ static int array_here(struct gsas_thread *t, const struct array *a, void **at)
 /* One element in one packet. */
 static int small(struct gsas_conn *conn, const struct array *a)
 {
-	struct gsas_ask ask = {
+	struct gsas_msg msg = {
 		.opcode = GSAS_UPDATE, .address = a->address,
 		.arg1 = (uint64_t)a->op | (uint64_t)a->type << 8,
 	};
-	struct gsas_trip trip;
+	struct gsas_request request;
 	int ret;
 
 	if (a->operand != NULL)
-		memcpy(&ask.arg2, a->operand, a->size);
-	ret = gsas_trip_do(conn, &ask, &trip);
+		memcpy(&msg.arg2, a->operand, a->size);
+	ret = gsas_request_do(conn, &msg, &request);
 	if (ret == 0 && a->result != NULL)
-		memcpy(a->result, &trip.result, a->size);
+		memcpy(a->result, &request.result, a->size);
 	return ret;
 }
 
@@ -75,16 +75,16 @@ static int piece(struct gsas_conn *conn, const struct array *a, uint32_t count)
 	bool has_in = a->op != GSAS_OP_READ;
 	bool has_compare = a->form == GSAS_FORM_COMPARE;
 	bool has_out = a->form != GSAS_FORM_UPDATE;
-	struct gsas_ask ask = {
+	struct gsas_msg msg = {
 		.opcode = GSAS_ATOMIC, .address = a->address,
 		.arg1 = (uint64_t)a->op | (uint64_t)a->type << 8 |
 			(uint64_t)a->form << 16 | (uint64_t)count << 32,
 		.into = a->result, .len = has_out ? bytes : 0,
 	};
-	struct gsas_trip trip;
+	struct gsas_request request;
 	uint32_t at = 0;
 	int ret = gsas_space_wait(conn, (has_in + has_compare) * bytes,
-				  has_out ? bytes : 0, &ask, &at);
+				  has_out ? bytes : 0, &msg, &at);
 
 	if (ret == 0 && has_in)
 		ret = gsas_space_put(conn, at, a->operand, bytes);
@@ -92,24 +92,24 @@ static int piece(struct gsas_conn *conn, const struct array *a, uint32_t count)
 		ret = gsas_space_put(conn, at + bytes, a->compare, bytes);
 	if (ret != 0) {
 		if (conn->peer != NULL)
-			gsas_space_undo(conn, &ask);
+			gsas_space_undo(conn, &msg);
 		return ret;
 	}
-	ask.arg2 = at | (uint64_t)ask.off << 32;
-	return gsas_trip_do(conn, &ask, &trip);
+	msg.arg2 = at | (uint64_t)msg.off << 32;
+	return gsas_request_do(conn, &msg, &request);
 }
 
 /* All of them are in one allocation: of several pieces none is done else. */
 static int whole(struct gsas_conn *conn, const struct array *a)
 {
 	struct gsas_part part = { .whole = a->count * a->size };
-	struct gsas_ask ask = { .opcode = GSAS_GET, .address = a->address };
-	struct gsas_trip trip;
+	struct gsas_msg msg = { .opcode = GSAS_GET, .address = a->address };
+	struct gsas_request request;
 	uint64_t arg[2];
 
 	gsas_part_encode(&part, a->address, arg);
-	ask.arg1 = arg[0];
-	return gsas_trip_do(conn, &ask, &trip);
+	msg.arg1 = arg[0];
+	return gsas_request_do(conn, &msg, &request);
 }
 
 static uint32_t piece_max(const struct gsas_conn *conn, const struct array *a)

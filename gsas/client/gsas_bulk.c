@@ -24,87 +24,88 @@ static uint32_t part_max(const struct gsas_conn *conn)
 
 /* ---- By parts ------------------------------------------------------------ */
 
-static void bulk_check(struct gsas_trip *trip)
+static void bulk_check(struct gsas_request *request)
 {
-	if (trip->parts == 0 && trip->left == 0)
-		trip->status = trip->error;
+	if (request->parts == 0 && request->left == 0)
+		request->status = request->error;
 }
 
-void gsas_bulk_answer(struct gsas_trip *trip, int error)
+void gsas_bulk_answer(struct gsas_request *request, int error)
 {
-	trip->parts--;
-	if (trip->error == 0)
-		trip->error = error;
-	bulk_check(trip);
+	request->parts--;
+	if (request->error == 0)
+		request->error = error;
+	bulk_check(request);
 }
 
 void gsas_bulk_end(struct gsas_conn *conn, int error)
 {
-	struct gsas_trip *trip = conn->bulk;
+	struct gsas_request *request = conn->bulk;
 
 	conn->bulk = NULL;
-	trip->left = 0;
-	if (trip->error == 0)
-		trip->error = error;
-	bulk_check(trip);
+	request->left = 0;
+	if (request->error == 0)
+		request->error = error;
+	bulk_check(request);
 }
 
 /* The next part. 0; -FI_EAGAIN; or an error. */
-static int bulk_part(struct gsas_conn *conn, struct gsas_trip *trip)
+static int bulk_part(struct gsas_conn *conn, struct gsas_request *request)
 {
 	struct gsas_part part = {
-		.whole = trip->whole, .begin = trip->whole - trip->left,
+		.whole = request->whole,
+		.begin = request->whole - request->left,
 	};
 	uint32_t max = part_max(conn) -
-		(trip->address + part.begin) % GSAS_PART_ALIGN;
-	uint32_t len = trip->left < max ? (uint32_t)trip->left : max;
-	struct gsas_ask ask = {
-		.opcode = trip->put ? GSAS_PUT : GSAS_GET,
-		.address = trip->address,
+		(request->address + part.begin) % GSAS_PART_ALIGN;
+	uint32_t len = request->left < max ? (uint32_t)request->left : max;
+	struct gsas_msg msg = {
+		.opcode = request->put ? GSAS_PUT : GSAS_GET,
+		.address = request->address,
 	};
 	uint64_t arg[2];
 	int ret = 0;
 
-	if (trip->put) {
-		ask.theirs = gsas_space_take(&conn->theirs, conn->unit, len,
+	if (request->put) {
+		msg.remote = gsas_space_take(&conn->remote, conn->unit, len,
 					     &part.off);
 	} else {
-		ask.mine = gsas_space_take(&conn->mine, conn->unit, len,
-					   &part.off);
-		ask.into = trip->at;
-		ask.len = len;
-		ask.off = part.off;
+		msg.local = gsas_space_take(&conn->local, conn->unit, len,
+					    &part.off);
+		msg.into = request->at;
+		msg.len = len;
+		msg.off = part.off;
 	}
-	if ((ask.mine | ask.theirs) == 0)
+	if ((msg.local | msg.remote) == 0)
 		return -FI_EAGAIN;
 	part.bytes = len;
-	gsas_part_encode(&part, trip->address, arg);
-	ask.arg1 = arg[0];
-	ask.arg2 = arg[1];
-	if (trip->put)
-		ret = gsas_space_put(conn, part.off, trip->at, len);
+	gsas_part_encode(&part, request->address, arg);
+	msg.arg1 = arg[0];
+	msg.arg2 = arg[1];
+	if (request->put)
+		ret = gsas_space_put(conn, part.off, request->at, len);
 	if (ret == 0)
-		ret = gsas_conn_try_send(conn, &ask, trip);
+		ret = gsas_conn_try_send(conn, &msg, request);
 	if (ret != 0) {
-		gsas_space_undo(conn, &ask);
+		gsas_space_undo(conn, &msg);
 		return ret;
 	}
-	trip->parts++;
-	trip->at += len;
-	trip->left -= len;
+	request->parts++;
+	request->at += len;
+	request->left -= len;
 	return 0;
 }
 
 bool gsas_bulk_progress(struct gsas_conn *conn)
 {
-	struct gsas_trip *trip = conn->bulk;
+	struct gsas_request *request = conn->bulk;
 	bool moved = false;
 	int ret = 0;
 
-	while (ret == 0 && trip->left != 0 && trip->error == 0) {
+	while (ret == 0 && request->left != 0 && request->error == 0) {
 		if (conn->nfree == 0)
 			return moved;
-		ret = bulk_part(conn, trip);
+		ret = bulk_part(conn, request);
 		if (ret == -FI_EAGAIN)
 			return moved;
 		moved = true;
@@ -115,19 +116,19 @@ bool gsas_bulk_progress(struct gsas_conn *conn)
 }
 
 static int bulk_start(struct gsas_thread *t, bool put, uint64_t address,
-		      void *at, size_t len, struct gsas_trip *trip)
+		      void *at, size_t len, struct gsas_request *request)
 {
 	struct gsas_conn *conn;
 	int ret = gsas_conn_of(t, address, &conn);
 
 	if (ret != 0)
 		return ret;
-	trip->kind = GSAS_KIND_BULK;
-	trip->put = put;
-	trip->address = address;
-	trip->at = at;
-	trip->whole = trip->left = len;
-	conn->bulk = trip;
+	request->kind = GSAS_KIND_BULK;
+	request->put = put;
+	request->address = address;
+	request->at = at;
+	request->whole = request->left = len;
+	conn->bulk = request;
 	gsas_bulk_progress(conn);
 	return 0;
 }
@@ -149,7 +150,7 @@ static int find_all(struct gsas_thread *t, uint64_t address, size_t len,
 
 /* memory: the program's, written to by a get only */
 static int start(bool put, uint64_t address, void *memory, size_t len,
-		 struct gsas_trip *trip)
+		 struct gsas_request *request)
 {
 	struct gsas_thread *t;
 	void *at = NULL;
@@ -157,32 +158,32 @@ static int start(bool put, uint64_t address, void *memory, size_t len,
 
 	if (ret != 0)
 		return ret;
-	gsas_trip_begin(trip, t, GSAS_KIND_ONE);
+	gsas_request_begin(request, t, GSAS_KIND_ONE);
 	if (len > GSAS_WHOLE_MAX)
 		ret = -FI_EINVAL;
 	else if (len != 0)
 		ret = find_all(t, address, len, &at);
 	if (ret == 0 && len != 0 && at == NULL)
-		ret = bulk_start(t, put, address, memory, len, trip);
+		ret = bulk_start(t, put, address, memory, len, request);
 	else if (ret == 0 && put)
 		gsas_copy_to_shared(at, memory, len);
 	else if (ret == 0)
 		gsas_copy_from_shared(memory, at, len);
 	if (ret != 0 || at != NULL || len == 0)
-		trip->status = ret;
+		request->status = ret;
 	return ret;
 }
 
 static int run(bool put, uint64_t address, void *memory, size_t len)
 {
-	struct gsas_trip trip;
+	struct gsas_request request;
 	struct gsas_thread *t;
-	int ret = start(put, address, memory, len, &trip);
+	int ret = start(put, address, memory, len, &request);
 
 	if (ret == 0)
 		ret = gsas_thread_get(&t);
 	if (ret == 0)
-		ret = gsas_trip_wait(t, &trip);
+		ret = gsas_request_wait(t, &request);
 	if (ret == -ESTALE)
 		gsas_window_freed(t, address);
 	return ret;
@@ -200,30 +201,30 @@ int gsas_put(gsas_addr dst, const void *src, size_t len)
 
 int gsas_get_start(void *dst, gsas_addr src, size_t len, struct gsas_req *req)
 {
-	return start(false, src, dst, len, (struct gsas_trip *)req);
+	return start(false, src, dst, len, (struct gsas_request *)req);
 }
 
 int gsas_put_start(gsas_addr dst, const void *src, size_t len,
 		   struct gsas_req *req)
 {
-	return start(true, dst, (void *)src, len, (struct gsas_trip *)req);
+	return start(true, dst, (void *)src, len, (struct gsas_request *)req);
 }
 
 int gsas_read4k(gsas_addr addr, void *page)
 {
-	struct gsas_ask ask = {
+	struct gsas_msg msg = {
 		.opcode = GSAS_READ4K, .address = addr,
 		.into = page, .len = GSAS_PAGE,
 	};
 	struct gsas_thread *t;
-	struct gsas_trip trip;
+	struct gsas_request request;
 	struct gsas_conn *conn;
 	int ret = gsas_thread_get(&t);
 
 	if (ret == 0)
 		ret = gsas_conn_of(t, addr, &conn);
 	if (ret == 0)
-		ret = gsas_space_wait(conn, 0, GSAS_PAGE, &ask, NULL);
-	ask.arg1 = ask.off;
-	return ret != 0 ? ret : gsas_trip_do(conn, &ask, &trip);
+		ret = gsas_space_wait(conn, 0, GSAS_PAGE, &msg, NULL);
+	msg.arg1 = msg.off;
+	return ret != 0 ? ret : gsas_request_do(conn, &msg, &request);
 }

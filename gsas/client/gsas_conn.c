@@ -36,30 +36,31 @@ uint64_t gsas_space_take(uint64_t *free, uint32_t unit, uint32_t bytes,
 	return mask;
 }
 
-void gsas_space_undo(struct gsas_conn *conn, const struct gsas_ask *ask)
+void gsas_space_undo(struct gsas_conn *conn, const struct gsas_msg *msg)
 {
-	conn->mine |= ask->mine;
-	conn->theirs |= ask->theirs;
+	conn->local |= msg->local;
+	conn->remote |= msg->remote;
 }
 
 static bool space_both(struct gsas_conn *conn, uint32_t in, uint32_t out,
-		       struct gsas_ask *ask, uint32_t *at)
+		       struct gsas_msg *msg, uint32_t *at)
 {
-	if (out != 0 && ask->mine == 0)
-		ask->mine = gsas_space_take(&conn->mine, conn->unit, out,
-					    &ask->off);
-	if (in != 0 && ask->theirs == 0)
-		ask->theirs = gsas_space_take(&conn->theirs, conn->unit, in,
+	if (out != 0 && msg->local == 0)
+		msg->local = gsas_space_take(&conn->local, conn->unit, out,
+					     &msg->off);
+	if (in != 0 && msg->remote == 0)
+		msg->remote = gsas_space_take(&conn->remote, conn->unit, in,
 					      at);
-	return (out == 0 || ask->mine != 0) && (in == 0 || ask->theirs != 0);
+	return (out == 0 || msg->local != 0) && (in == 0 || msg->remote != 0);
 }
 
-/* Whatever of it we have meanwhile, those we wait for have theirs. */
+/* The units that one space has granted are kept while the other space is full:
+ * the requests waited for hold all units they need, so this ends. */
 int gsas_space_wait(struct gsas_conn *conn, uint32_t in, uint32_t out,
-		    struct gsas_ask *ask, uint32_t *at)
+		    struct gsas_msg *msg, uint32_t *at)
 {
 	gsas_wait_begin(conn->thread);
-	while (!space_both(conn, in, out, ask, at)) {
+	while (!space_both(conn, in, out, msg, at)) {
 		gsas_wait_step(conn->thread);
 		if (conn->peer == NULL)
 			return conn->gone;
@@ -86,43 +87,43 @@ int gsas_space_put(struct gsas_conn *conn, uint32_t off, const void *src,
 
 /* ---- Requests ------------------------------------------------------------ */
 
-int gsas_conn_try_send(struct gsas_conn *conn, const struct gsas_ask *ask,
-		       struct gsas_trip *trip)
+int gsas_conn_try_send(struct gsas_conn *conn, const struct gsas_msg *msg,
+		       struct gsas_request *request)
 {
-	uint64_t w[GSAS_WORDS] = { ask->address, ask->arg1, ask->arg2 };
+	uint64_t w[GSAS_WORDS] = { msg->address, msg->arg1, msg->arg2 };
 	uint8_t tag = GSAS_TAG_POSTED;
 	int ret;
 
 	/* it answered what came before, and ended */
 	if (__builtin_expect(conn->peer == NULL, 0))
 		return conn->gone;
-	if (trip != NULL) {
+	if (request != NULL) {
 		if (conn->nfree == 0)
 			return -FI_EAGAIN;
 		tag = conn->free[conn->nfree - 1];
 	}
-	ret = hal_pkt_send(conn->peer, hal_head(ask->opcode, tag), w,
+	ret = hal_pkt_send(conn->peer, hal_head(msg->opcode, tag), w,
 			   GSAS_WORDS, NULL, 0);
 	if (ret != 0)
 		return ret;
-	if (trip == NULL) {
+	if (request == NULL) {
 		conn->posted = true;
 		return 0;
 	}
 	conn->nfree--;
 	conn->tag[tag] = (struct gsas_tag){
-		.trip = trip, .into = ask->into, .len = ask->len,
-		.off = ask->off, .mine = ask->mine, .theirs = ask->theirs,
-		.opcode = ask->opcode,
+		.request = request, .into = msg->into, .len = msg->len,
+		.off = msg->off, .local = msg->local, .remote = msg->remote,
+		.opcode = msg->opcode,
 	};
 	return 0;
 }
 
-int gsas_conn_send(struct gsas_conn *conn, const struct gsas_ask *ask,
-		   struct gsas_trip *trip)
+int gsas_conn_send(struct gsas_conn *conn, const struct gsas_msg *msg,
+		   struct gsas_request *request)
 {
 	struct gsas_thread *t = conn->thread;
-	int ret = gsas_conn_try_send(conn, ask, trip);
+	int ret = gsas_conn_try_send(conn, msg, request);
 
 	if (__builtin_expect(ret != -FI_EAGAIN, 1))
 		return ret;
@@ -130,7 +131,7 @@ int gsas_conn_send(struct gsas_conn *conn, const struct gsas_ask *ask,
 	t->wants_room = conn->full = true;
 	do {
 		gsas_wait_step(t);
-		ret = gsas_conn_try_send(conn, ask, trip);
+		ret = gsas_conn_try_send(conn, msg, request);
 	} while (ret == -FI_EAGAIN);
 	t->wants_room = conn->full = false;
 	return ret;
@@ -140,9 +141,9 @@ int gsas_conn_send(struct gsas_conn *conn, const struct gsas_ask *ask,
 
 static void tag_release(struct gsas_conn *conn, uint8_t tag)
 {
-	conn->mine |= conn->tag[tag].mine;
-	conn->theirs |= conn->tag[tag].theirs;
-	conn->tag[tag].trip = NULL;
+	conn->local |= conn->tag[tag].local;
+	conn->remote |= conn->tag[tag].remote;
+	conn->tag[tag].request = NULL;
 	conn->free[conn->nfree++] = tag;
 }
 
@@ -160,7 +161,7 @@ static void conn_answer(struct gsas_conn *conn, const struct hal_cell *cell,
 		return;
 	}
 	/* opcode 0: it knows no such operation */
-	if (conn->tag[tag].trip == NULL ||
+	if (conn->tag[tag].request == NULL ||
 	    (conn->tag[tag].opcode != opcode &&
 	     (opcode != 0 || error != GSAS_E_OPCODE))) {
 		gsas_say("board %u: what answers there is no atomic service "
@@ -168,8 +169,8 @@ static void conn_answer(struct gsas_conn *conn, const struct hal_cell *cell,
 		conn->broken = true;
 		return;
 	}
-	gsas_trip_answer(conn, &conn->tag[tag], gsas_errno(error), result,
-			 more);
+	gsas_request_answer(conn, &conn->tag[tag], gsas_errno(error), result,
+			    more);
 	tag_release(conn, tag);
 }
 
@@ -208,9 +209,9 @@ void gsas_conn_close(struct gsas_conn *conn)
 	conn->peer = NULL;
 	conn->lost |= conn->posted;
 	for (int tag = 1; tag <= GSAS_TAGS; tag++) {
-		if (conn->tag[tag].trip == NULL)
+		if (conn->tag[tag].request == NULL)
 			continue;
-		gsas_trip_answer(conn, &conn->tag[tag], conn->gone, 0, 0);
+		gsas_request_answer(conn, &conn->tag[tag], conn->gone, 0, 0);
 		tag_release(conn, (uint8_t)tag);
 	}
 	if (conn->bulk != NULL)
@@ -245,7 +246,7 @@ static bool conn_waits(const struct gsas_conn *conn)
 void gsas_conn_quiet(struct gsas_conn *conn, uint64_t ns, uint64_t limit)
 {
 	/* a group without a name: refused */
-	static const struct gsas_ask probe = { .opcode = GSAS_GROUP };
+	static const struct gsas_msg probe = { .opcode = GSAS_GROUP };
 
 	if (!conn_waits(conn)) {
 		conn->quiet = 0;
@@ -275,11 +276,11 @@ static void conn_reset(struct gsas_conn *conn, struct hal_peer *peer)
 	conn->gone = -FI_ECONNRESET;
 	conn->quiet = 0;
 	conn->probed = false;
-	conn->mine = conn->theirs = UINT64_MAX;
+	conn->local = conn->remote = UINT64_MAX;
 	conn->ready = 0;
 	conn->nfree = 0;
 	for (int tag = GSAS_TAGS; tag >= 1; tag--) {
-		conn->tag[tag].trip = NULL;
+		conn->tag[tag].request = NULL;
 		conn->free[conn->nfree++] = (uint8_t)tag;
 	}
 	peer->user = conn;
@@ -294,8 +295,8 @@ static int conn_try_connect(struct gsas_conn *conn)
 		.iface = HAL_IF_SERVICE, .uid = t->hif->addr.uid,
 		.nonce = HAL_ADDR_ANY,
 	};
-	struct gsas_ask join = { .opcode = GSAS_JOIN };
-	struct gsas_trip trip;
+	struct gsas_msg join = { .opcode = GSAS_JOIN };
+	struct gsas_request request;
 	struct hal_peer *peer;
 	uint64_t key[2];
 	int ret = hal_connect(t->hif, &to, &peer);
@@ -314,7 +315,7 @@ static int conn_try_connect(struct gsas_conn *conn)
 	join.address = key[0];
 	join.arg1 = key[1];
 	if (ret == 0)
-		ret = gsas_trip_do(conn, &join, &trip);
+		ret = gsas_request_do(conn, &join, &request);
 	if (ret == 0 && conn->peer == NULL)
 		return -FI_EAGAIN;
 	if (ret != 0 && conn->peer != NULL)
@@ -345,19 +346,19 @@ static int conn_connect(struct gsas_conn *conn)
 static int conn_join_groups(struct gsas_conn *conn)
 {
 	while (conn->groups < gsas_group_count()) {
-		struct gsas_ask ask = { .opcode = GSAS_GROUP };
-		struct gsas_trip trip;
+		struct gsas_msg msg = { .opcode = GSAS_GROUP };
+		struct gsas_request request;
 		uint64_t name[2];
 		int ret;
 
 		gsas_group_name(conn->groups, name);
-		ask.address = name[0];
-		ask.arg1 = name[1];
-		ret = gsas_trip_do(conn, &ask, &trip);
+		msg.address = name[0];
+		msg.arg1 = name[1];
+		ret = gsas_request_do(conn, &msg, &request);
 		if (conn->peer == NULL)
 			return conn->gone;
 		conn->group[conn->groups++] =
-			ret == 0 ? (uint32_t)trip.result : 0;
+			ret == 0 ? (uint32_t)request.result : 0;
 	}
 	return 0;
 }

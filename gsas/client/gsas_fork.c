@@ -11,20 +11,20 @@
 
 static int fork_there(gsas_addr page, uint64_t arg, uint64_t *pid)
 {
-	struct gsas_ask ask = {
+	struct gsas_msg msg = {
 		.opcode = GSAS_FORK, .arg1 = page, .arg2 = arg,
 	};
 	struct gsas_thread *t;
 	struct gsas_conn *conn;
-	struct gsas_trip trip;
+	struct gsas_request request;
 	int ret = gsas_thread_get(&t);
 
 	if (ret == 0)
 		ret = gsas_conn_of(t, page, &conn);
 	if (ret == 0)
-		ret = gsas_trip_do(conn, &ask, &trip);
+		ret = gsas_request_do(conn, &msg, &request);
 	if (ret == 0 && pid != NULL)
-		*pid = trip.result;
+		*pid = request.result;
 	return ret;
 }
 

@@ -39,19 +39,19 @@ struct gsas_queue_handle {
 					 * since it is a producer */
 	struct gsas_queue_view view;	/* head NULL: none yet */
 	bool waits;			/* wait was sent, and not looked at */
-	struct gsas_trip wait;		/* answered when a word is inside */
+	struct gsas_request wait;	/* answered when a word is inside */
 };
 
 int gsas_queue_create(uint64_t quota, uint32_t buffer, int board,
 		      unsigned flags, const char *group, gsas_addr *addr)
 {
-	struct gsas_ask ask = {
+	struct gsas_msg msg = {
 		.opcode = GSAS_QUEUE_NEW,
 		.arg1 = (uint64_t)buffer << 32 | quota,
 	};
 	struct gsas_thread *t;
 	struct gsas_conn *conn;
-	struct gsas_trip trip;
+	struct gsas_request request;
 	int ret;
 
 	if (quota == 0 || quota > GSAS_QUEUE_QUOTA_MAX || addr == NULL ||
@@ -60,11 +60,11 @@ int gsas_queue_create(uint64_t quota, uint32_t buffer, int board,
 	ret = gsas_thread_get(&t);
 	if (ret == 0)
 		ret = gsas_alloc_conn(t, board, flags, group, &conn,
-				      &ask.arg2);
+				      &msg.arg2);
 	if (ret == 0)
-		ret = gsas_trip_do(conn, &ask, &trip);
+		ret = gsas_request_do(conn, &msg, &request);
 	if (ret == 0)
-		*addr = trip.result;
+		*addr = request.result;
 	return ret;
 }
 
@@ -74,12 +74,12 @@ int gsas_queue_create(uint64_t quota, uint32_t buffer, int board,
 static int simple(struct gsas_conn *conn, uint8_t opcode, gsas_addr address,
 		  uint64_t *result)
 {
-	struct gsas_ask ask = { .opcode = opcode, .address = address };
-	struct gsas_trip trip;
-	int ret = gsas_trip_do(conn, &ask, &trip);
+	struct gsas_msg msg = { .opcode = opcode, .address = address };
+	struct gsas_request request;
+	int ret = gsas_request_do(conn, &msg, &request);
 
 	if (ret == 0)
-		*result = trip.result;
+		*result = request.result;
 	return ret;
 }
 
@@ -175,7 +175,7 @@ void gsas_queue_close(struct gsas_queue_handle *q)
 	if ((q->producer || q->waits) && queue_conn(q, &t, &conn) == 0)
 		(void)simple(conn, GSAS_QUEUE_CLOSE, q->address, &result);
 	if (q->waits)			/* the service ends it */
-		(void)gsas_trip_wait(t, &q->wait);
+		(void)gsas_request_wait(t, &q->wait);
 	for (at = &t->queues; *at != q; at = &(*at)->next)
 		;
 	*at = q->next;
@@ -252,7 +252,7 @@ static int become_producer(struct gsas_queue_handle *q,
 
 int gsas_enqueue(struct gsas_queue_handle *q, uint64_t word)
 {
-	struct gsas_ask ask = {
+	struct gsas_msg msg = {
 		.opcode = GSAS_ENQUEUE, .address = q->address, .arg1 = word,
 	};
 	struct gsas_thread *t;
@@ -266,7 +266,7 @@ int gsas_enqueue(struct gsas_queue_handle *q, uint64_t word)
 	if (ret == 0 && q->granted - q->used <= WINDOW_LOW)
 		ret = look_at_window(q, t);
 	if (ret == 0)
-		ret = gsas_conn_send(conn, &ask, NULL);
+		ret = gsas_conn_send(conn, &msg, NULL);
 	if (ret == 0)
 		q->used++;
 	return ret;
@@ -278,18 +278,18 @@ static int take_by_packet(struct gsas_queue_handle *q,
 			  struct gsas_conn *conn, uint64_t *word)
 {
 	uint64_t value;
-	struct gsas_ask ask = {
+	struct gsas_msg msg = {
 		.opcode = GSAS_DEQUEUE, .address = q->address,
 		.into = &value, .len = sizeof(value),
 	};
-	struct gsas_trip trip;
-	int ret = gsas_space_wait(conn, 0, sizeof(value), &ask, NULL);
+	struct gsas_request request;
+	int ret = gsas_space_wait(conn, 0, sizeof(value), &msg, NULL);
 
 	if (ret != 0)
 		return ret;
-	ask.arg1 = (uint64_t)ask.off << 32 | 1;
-	ret = gsas_trip_do(conn, &ask, &trip);
-	if (ret == 0 && trip.result == 0)
+	msg.arg1 = (uint64_t)msg.off << 32 | 1;
+	ret = gsas_request_do(conn, &msg, &request);
+	if (ret == 0 && request.result == 0)
 		ret = -FI_EAGAIN;
 	if (ret == 0)
 		*word = value;
@@ -318,13 +318,13 @@ static int queue_view(struct gsas_queue_handle *q, struct gsas_thread *t,
  */
 static void kick(struct gsas_queue_handle *q, struct gsas_conn *conn)
 {
-	struct gsas_ask ask = {
+	struct gsas_msg msg = {
 		.opcode = GSAS_DEQUEUE, .address = q->address,
 	};
 
 	if (conn->peer != NULL)
 		gsas_conn_poll(conn);	/* those before */
-	(void)gsas_conn_try_send(conn, &ask, &conn->kick);
+	(void)gsas_conn_try_send(conn, &msg, &conn->kick);
 }
 
 int gsas_dequeue(struct gsas_queue_handle *q, uint64_t *word)
@@ -366,9 +366,9 @@ static bool may_wait(const struct gsas_conn *conn)
 /* Ask the service to answer when a word is inside. A request that was not
  * answered in time is the next call's; so a thread that looks at many queues in
  * turn leaves one at each, and no tag for anything else without a bound. */
-static int ask_for_word(struct gsas_queue_handle *q)
+static int send_queue_wait(struct gsas_queue_handle *q)
 {
-	struct gsas_ask ask = {
+	struct gsas_msg msg = {
 		.opcode = GSAS_QUEUE_WAIT, .address = q->address,
 	};
 	struct gsas_thread *t;
@@ -377,8 +377,8 @@ static int ask_for_word(struct gsas_queue_handle *q)
 
 	if (ret != 0 || q->waits || !may_wait(conn))
 		return ret;
-	gsas_trip_begin(&q->wait, t, GSAS_KIND_ONE);
-	ret = gsas_conn_send(conn, &ask, &q->wait);
+	gsas_request_begin(&q->wait, t, GSAS_KIND_ONE);
+	ret = gsas_conn_send(conn, &msg, &q->wait);
 	q->waits = ret == 0;
 	return ret;
 }
@@ -388,7 +388,7 @@ static int ask_for_word(struct gsas_queue_handle *q)
 static int await_word(struct gsas_queue_handle *q, uint64_t end)
 {
 	struct gsas_thread *t = q->conn->thread;
-	int ret = ask_for_word(q);
+	int ret = send_queue_wait(q);
 	uint64_t until = end, poll_end;
 
 	if (ret != 0)

@@ -33,13 +33,13 @@ int gsas_errno(uint64_t error)
 
 /* ---- Answers ------------------------------------------------------------- */
 
-void gsas_trip_begin(struct gsas_trip *trip, struct gsas_thread *t,
-		     enum gsas_kind kind)
+void gsas_request_begin(struct gsas_request *request, struct gsas_thread *t,
+			enum gsas_kind kind)
 {
-	memset(trip, 0, sizeof(*trip));
-	trip->status = -FI_EINPROGRESS;
-	trip->owner = t->number;
-	trip->kind = (uint8_t)kind;
+	memset(request, 0, sizeof(*request));
+	request->status = -FI_EINPROGRESS;
+	request->owner = t->number;
+	request->kind = (uint8_t)kind;
 }
 
 /* What came through our receive space. */
@@ -53,89 +53,89 @@ static int take_data(struct gsas_conn *conn, const struct gsas_tag *tag)
 	return 0;
 }
 
-void gsas_trip_answer(struct gsas_conn *conn, const struct gsas_tag *tag,
-		      int error, uint64_t result, uint64_t more)
+void gsas_request_answer(struct gsas_conn *conn, const struct gsas_tag *tag,
+			 int error, uint64_t result, uint64_t more)
 {
-	struct gsas_trip *trip = tag->trip;
+	struct gsas_request *request = tag->request;
 
 	if (error == 0)
 		error = take_data(conn, tag);
-	if (trip->kind == GSAS_KIND_BULK) {
-		gsas_bulk_answer(trip, error);
+	if (request->kind == GSAS_KIND_BULK) {
+		gsas_bulk_answer(request, error);
 		return;
 	}
-	trip->result = result;
-	trip->more = more;
-	if (error == 0 && trip->out != NULL)
-		memcpy(trip->out, trip->done != NULL ? &more : &result,
-		       trip->bytes);
-	if (error == 0 && trip->done != NULL)
-		*trip->done = result != 0;
-	trip->status = error;
+	request->result = result;
+	request->more = more;
+	if (error == 0 && request->out != NULL)
+		memcpy(request->out, request->done != NULL ? &more : &result,
+		       request->bytes);
+	if (error == 0 && request->done != NULL)
+		*request->done = result != 0;
+	request->status = error;
 }
 
-int gsas_trip_wait(struct gsas_thread *t, struct gsas_trip *trip)
+int gsas_request_wait(struct gsas_thread *t, struct gsas_request *request)
 {
 	gsas_wait_begin(t);
-	while (trip->status == -FI_EINPROGRESS)
+	while (request->status == -FI_EINPROGRESS)
 		gsas_wait_step(t);
-	return trip->status;
+	return request->status;
 }
 
-int gsas_trip_do(struct gsas_conn *conn, const struct gsas_ask *ask,
-		 struct gsas_trip *trip)
+int gsas_request_do(struct gsas_conn *conn, const struct gsas_msg *msg,
+		    struct gsas_request *request)
 {
 	int ret;
 
-	gsas_trip_begin(trip, conn->thread, GSAS_KIND_ONE);
-	ret = gsas_conn_send(conn, ask, trip);
-	return ret != 0 ? ret : gsas_trip_wait(conn->thread, trip);
+	gsas_request_begin(request, conn->thread, GSAS_KIND_ONE);
+	ret = gsas_conn_send(conn, msg, request);
+	return ret != 0 ? ret : gsas_request_wait(conn->thread, request);
 }
 
 /* ---- What programs wait with --------------------------------------------- */
 
 /* Its thread, if that is the calling one. */
-static int call_thread(struct gsas_trip *trip, struct gsas_thread **t)
+static int call_thread(struct gsas_request *request, struct gsas_thread **t)
 {
 	int ret = gsas_thread_get(t);
 
-	if (ret == 0 && trip->owner != (*t)->number)
+	if (ret == 0 && request->owner != (*t)->number)
 		ret = -FI_EINVAL;
 	return ret;
 }
 
 int gsas_test(struct gsas_req *req)
 {
-	struct gsas_trip *trip = (struct gsas_trip *)req;
+	struct gsas_request *request = (struct gsas_request *)req;
 	struct gsas_thread *t;
-	int ret = call_thread(trip, &t);
+	int ret = call_thread(request, &t);
 
-	if (ret != 0 || trip->status != -FI_EINPROGRESS)
-		return ret != 0 ? ret : trip->status;
+	if (ret != 0 || request->status != -FI_EINPROGRESS)
+		return ret != 0 ? ret : request->status;
 	if (!gsas_thread_progress(t) && gsas_now_ns() >= t->next_service)
 		gsas_thread_service(t);
-	return trip->status;
+	return request->status;
 }
 
 int gsas_wait(struct gsas_req *req)
 {
-	struct gsas_trip *trip = (struct gsas_trip *)req;
+	struct gsas_request *request = (struct gsas_request *)req;
 	struct gsas_thread *t;
-	int ret = call_thread(trip, &t);
+	int ret = call_thread(request, &t);
 
-	return ret != 0 ? ret : gsas_trip_wait(t, trip);
+	return ret != 0 ? ret : gsas_request_wait(t, request);
 }
 
 static int conn_fence(struct gsas_thread *t, struct gsas_conn *conn)
 {
-	struct gsas_ask ask = { .opcode = GSAS_FENCE };
-	struct gsas_trip trip = { 0 };
+	struct gsas_msg msg = { .opcode = GSAS_FENCE };
+	struct gsas_request request = { 0 };
 	int ret = 0;
 
 	if (conn->peer != NULL) {
 		ret = gsas_conn_get(t, conn->board, &conn);
 		if (ret == 0)
-			ret = gsas_trip_do(conn, &ask, &trip);
+			ret = gsas_request_do(conn, &msg, &request);
 		if (ret == 0)
 			conn->posted = false;
 	}
@@ -143,7 +143,7 @@ static int conn_fence(struct gsas_thread *t, struct gsas_conn *conn)
 		conn->lost = false;
 		return -FI_ECONNRESET;
 	}
-	return ret == 0 && trip.result != 0 ? gsas_errno(trip.more) : ret;
+	return ret == 0 && request.result != 0 ? gsas_errno(request.more) : ret;
 }
 
 int gsas_fence(int board)

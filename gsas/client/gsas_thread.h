@@ -7,7 +7,7 @@
  *		nobody else touches it, so nothing here has a lock
  *   connection	the way to the service of one board, made at first need and anew
  *		when that service ended
- *   trip	one call of the program that goes there and back, in memory of
+ *   request	one call of the program that goes there and back, in memory of
  *		the program
  *
  *   gsas_thread.c	beginning and end, waiting, fork
@@ -45,7 +45,7 @@ enum gsas_kind {
  * What a struct gsas_req holds. Written by the thread that started it, only;
  * one that has ended refers to nothing.
  */
-struct gsas_trip {
+struct gsas_request {
 	int32_t status;		/* -FI_EINPROGRESS, 0, or its error */
 	int32_t error;		/* BULK: of the first part that has one */
 	uint64_t owner;		/* number of its thread */
@@ -60,11 +60,11 @@ struct gsas_trip {
 	uint64_t whole, left;
 	uint8_t *at;
 };
-_Static_assert(sizeof(struct gsas_trip) <= sizeof(struct gsas_req),
+_Static_assert(sizeof(struct gsas_request) <= sizeof(struct gsas_req),
 	       "opaque to programs");
 
 /* A request to be sent. */
-struct gsas_ask {
+struct gsas_msg {
 	uint8_t opcode;
 	uint64_t address, arg1, arg2;
 	/* data of the answer: how much, where it comes to in our receive space
@@ -72,17 +72,17 @@ struct gsas_ask {
 	void *into;
 	uint32_t len, off;
 	/* units of both spaces that are its own until it is answered */
-	uint64_t mine, theirs;
+	uint64_t local, remote;
 };
 
 /* ---- Lanes --------------------------------------------------------------- */
 
 /* What a tag stands for while it is under way. */
 struct gsas_tag {
-	struct gsas_trip *trip;	/* NULL: the tag is free */
+	struct gsas_request *request; /* NULL: the tag is free */
 	void *into;
 	uint32_t len, off;
-	uint64_t mine, theirs;
+	uint64_t local, remote;
 	uint8_t opcode;
 };
 
@@ -108,11 +108,12 @@ struct gsas_conn {
 	uint32_t life;		/* connections so far */
 	uint32_t groups;	/* of gsas_job.c that this service knows */
 	uint32_t group[GSAS_GROUPS];	/* their numbers there, 0: none */
-	struct gsas_trip kick;	/* of queues: what becomes of it is no matter */
-	struct gsas_trip *bulk;	/* not yet sent as a whole: comes first */
-	uint64_t mine, theirs;	/* free units */
+	struct gsas_request kick;	/* of queues: its result is ignored */
+	struct gsas_request *bulk; /* not yet sent as a whole: comes first */
+	uint64_t local, remote;	/* free units */
 	uint32_t unit;		/* bytes; the same in both spaces */
-	uint32_t ready;		/* bytes of theirs that can be written */
+	uint32_t ready;		/* bytes of the service's receive space that
+				 * can be written */
 	uint16_t nfree;		/* tags */
 	uint8_t free[GSAS_TAGS];
 	struct gsas_tag tag[GSAS_TAGS + 1];
@@ -201,15 +202,15 @@ int gsas_conn_of(struct gsas_thread *t, uint64_t address,
 		 struct gsas_conn **conn);
 
 /*
- * Send a request; waits for a tag, and for room, if it must. trip NULL: posted.
- * 0: it is under way; -FI_ECONNRESET: it is not.
+ * Send a request; waits for a tag, and for room, if it must. request NULL:
+ * posted. 0: it is under way; -FI_ECONNRESET: it is not.
  */
-int gsas_conn_send(struct gsas_conn *conn, const struct gsas_ask *ask,
-		   struct gsas_trip *trip);
+int gsas_conn_send(struct gsas_conn *conn, const struct gsas_msg *msg,
+		   struct gsas_request *request);
 /* The same without waiting: -FI_EAGAIN. A connection that has ended is no harm:
  * what waits may find it so. */
-int gsas_conn_try_send(struct gsas_conn *conn, const struct gsas_ask *ask,
-		       struct gsas_trip *trip);
+int gsas_conn_try_send(struct gsas_conn *conn, const struct gsas_msg *msg,
+		       struct gsas_request *request);
 
 /* Answers. Returns whether there were any. */
 bool gsas_conn_poll(struct gsas_conn *conn);
@@ -226,11 +227,11 @@ void gsas_conn_close(struct gsas_conn *conn);
 uint64_t gsas_space_take(uint64_t *free, uint32_t unit, uint32_t bytes,
 			 uint32_t *off);
 /* The same, waiting, for in bytes in the service's space, at *at, and for out
- * in ours, at ask->off; 0: none. -FI_ECONNRESET. */
+ * in ours, at msg->off; 0: none. -FI_ECONNRESET. */
 int gsas_space_wait(struct gsas_conn *conn, uint32_t in, uint32_t out,
-		    struct gsas_ask *ask, uint32_t *at);
+		    struct gsas_msg *msg, uint32_t *at);
 /* Of a request that is not sent after all. */
-void gsas_space_undo(struct gsas_conn *conn, const struct gsas_ask *ask);
+void gsas_space_undo(struct gsas_conn *conn, const struct gsas_msg *msg);
 /* Store into the service's. 0, -FI_ENOMEM, -FI_ECONNRESET. */
 int gsas_space_put(struct gsas_conn *conn, uint32_t off, const void *src,
 		   uint32_t len);
@@ -239,16 +240,16 @@ int gsas_space_put(struct gsas_conn *conn, uint32_t off, const void *src,
 
 int gsas_errno(uint64_t error);		/* of enum gsas_error */
 
-void gsas_trip_begin(struct gsas_trip *trip, struct gsas_thread *t,
-		     enum gsas_kind kind);
+void gsas_request_begin(struct gsas_request *request, struct gsas_thread *t,
+			enum gsas_kind kind);
 /* The answer came, or there will be none: error says why. */
-void gsas_trip_answer(struct gsas_conn *conn, const struct gsas_tag *tag,
-		      int error, uint64_t result, uint64_t more);
+void gsas_request_answer(struct gsas_conn *conn, const struct gsas_tag *tag,
+			 int error, uint64_t result, uint64_t more);
 /* Wait for it. Its status. */
-int gsas_trip_wait(struct gsas_thread *t, struct gsas_trip *trip);
-/* Send and wait: trip->result, trip->more. */
-int gsas_trip_do(struct gsas_conn *conn, const struct gsas_ask *ask,
-		 struct gsas_trip *trip);
+int gsas_request_wait(struct gsas_thread *t, struct gsas_request *request);
+/* Send and wait: request->result, request->more. */
+int gsas_request_do(struct gsas_conn *conn, const struct gsas_msg *msg,
+		    struct gsas_request *request);
 
 /* ---- gsas_bulk.c --------------------------------------------------------- */
 
@@ -256,7 +257,7 @@ int gsas_trip_do(struct gsas_conn *conn, const struct gsas_ask *ask,
 bool gsas_bulk_progress(struct gsas_conn *conn);
 /* No more of it is sent. */
 void gsas_bulk_end(struct gsas_conn *conn, int error);
-void gsas_bulk_answer(struct gsas_trip *trip, int error);
+void gsas_bulk_answer(struct gsas_request *request, int error);
 
 /* ---- gsas_window.c ------------------------------------------------------- */
 
@@ -304,7 +305,7 @@ void gsas_watch_remove(struct gsas_watch *watch);	/* NULL: nothing */
 
 /* ---- gsas_alloc.c, gsas_job.c, gsas_queue_client.c ----------------------- */
 
-/* Where to ask for memory, and its attributes as they travel. */
+/* The connection to ask for memory, and its attributes as they travel. */
 int gsas_alloc_conn(struct gsas_thread *t, int board, unsigned flags,
 		    const char *group, struct gsas_conn **conn,
 		    uint64_t *attr);

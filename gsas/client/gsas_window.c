@@ -215,22 +215,22 @@ static bool info_valid(const struct gsas_map_info *info, uint64_t address)
 
 /* Ask the service. 0, or the error of the address, which its packet will tell
  * as well. */
-static int ask(struct gsas_conn *conn, uint64_t address,
+static int request_map(struct gsas_conn *conn, uint64_t address,
 	       struct gsas_map_info *info, uint64_t *attr)
 {
-	struct gsas_ask ask = {
+	struct gsas_msg msg = {
 		.opcode = GSAS_MAP, .address = address,
 		.into = info, .len = sizeof(*info),
 	};
-	struct gsas_trip trip;
-	int ret = gsas_space_wait(conn, 0, sizeof(*info), &ask, NULL);
+	struct gsas_request request;
+	int ret = gsas_space_wait(conn, 0, sizeof(*info), &msg, NULL);
 
 	if (ret != 0)
 		return ret;
-	ask.arg2 = ask.off;
-	ret = gsas_trip_do(conn, &ask, &trip);
+	msg.arg2 = msg.off;
+	ret = gsas_request_do(conn, &msg, &request);
 	if (ret == 0)
-		*attr = trip.result;
+		*attr = request.result;
 	return ret;
 }
 
@@ -270,7 +270,7 @@ static int segment_new(struct gsas_conn *conn, uint64_t address,
 	struct gsas_segment_map map = { .conn = conn };
 	struct gsas_map_info info;
 	uint64_t attr = 0;
-	int ret = ask(conn, address, &info, &attr);
+	int ret = request_map(conn, address, &info, &attr);
 
 	if (ret == 0 && !info_valid(&info, address))
 		ret = -EPROTO;

@@ -17,15 +17,15 @@
 #include <stdint.h>
 
 /* Bits 0-47 identity, 48-55 tag, 56-63 opcode. */
-struct gsas_request {
+struct gsas_wire_request {
 	uint64_t head;
 	uint64_t address;		/* "instruction address" */
 	uint64_t arg1, arg2;
 };
-_Static_assert(sizeof(struct gsas_request) == 32, "256 bits");
-_Static_assert(offsetof(struct gsas_request, address) == 8, "bits 64-127");
-_Static_assert(offsetof(struct gsas_request, arg1) == 16, "bits 128-191");
-_Static_assert(offsetof(struct gsas_request, arg2) == 24, "bits 192-255");
+_Static_assert(sizeof(struct gsas_wire_request) == 32, "256 bits");
+_Static_assert(offsetof(struct gsas_wire_request, address) == 8, "bits 64-127");
+_Static_assert(offsetof(struct gsas_wire_request, arg1) == 16, "bits 128-191");
+_Static_assert(offsetof(struct gsas_wire_request, arg2) == 24, "bits 192-255");
 
 struct gsas_response {
 	uint64_t error;			/* enum gsas_error */

@@ -43,25 +43,25 @@ static void fail(const char *fmt, ...)
 /* ---- Requests ------------------------------------------------------------ */
 
 /* A request whose answer comes with len bytes. 0, or an error. */
-static int ask_for(struct gsas_conn *conn, struct gsas_ask *ask, void *into,
-		   uint32_t len, struct gsas_trip *trip)
+static int ask_for(struct gsas_conn *conn, struct gsas_msg *msg, void *into,
+		   uint32_t len, struct gsas_request *request)
 {
 	int ret = 0;
 
-	ask->into = into;
-	ask->len = len;
+	msg->into = into;
+	msg->len = len;
 	if (len > 0)
-		ret = gsas_space_wait(conn, 0, len, ask, NULL);
-	ask->arg2 = ask->off;
-	return ret != 0 ? ret : gsas_trip_do(conn, ask, trip);
+		ret = gsas_space_wait(conn, 0, len, msg, NULL);
+	msg->arg2 = msg->off;
+	return ret != 0 ? ret : gsas_request_do(conn, msg, request);
 }
 
 static int get_stat(struct gsas_conn *conn, struct gsas_stat *stat)
 {
-	struct gsas_ask ask = { .opcode = GSAS_STAT };
-	struct gsas_trip trip;
+	struct gsas_msg msg = { .opcode = GSAS_STAT };
+	struct gsas_request request;
 
-	return ask_for(conn, &ask, stat, sizeof(*stat), &trip);
+	return ask_for(conn, &msg, stat, sizeof(*stat), &request);
 }
 
 /* Up to LIST_MAX regions from *address on, which becomes the next one's, 0:
@@ -69,16 +69,16 @@ static int get_stat(struct gsas_conn *conn, struct gsas_stat *stat)
 static int get_list(struct gsas_conn *conn, uint64_t *address,
 		    struct gsas_list_entry *list)
 {
-	struct gsas_ask ask = {
+	struct gsas_msg msg = {
 		.opcode = GSAS_LIST, .address = *address, .arg1 = LIST_MAX,
 	};
-	struct gsas_trip trip;
-	int ret = ask_for(conn, &ask, list, LIST_MAX * sizeof(*list), &trip);
+	struct gsas_request request;
+	int ret = ask_for(conn, &msg, list, LIST_MAX * sizeof(*list), &request);
 
 	if (ret != 0)
 		return ret;
-	*address = trip.more;
-	return trip.result <= LIST_MAX ? (int)trip.result : -EPROTO;
+	*address = request.more;
+	return request.result <= LIST_MAX ? (int)request.result : -EPROTO;
 }
 
 /* ---- Commands ------------------------------------------------------------ */
@@ -205,17 +205,17 @@ static int show_stat(struct gsas_conn *conn, int board)
 static int reclaim_from(struct gsas_conn *conn, uint64_t address,
 			uint64_t *freed)
 {
-	struct gsas_ask ask = { .opcode = GSAS_RECLAIM, .address = address };
-	struct gsas_trip trip;
+	struct gsas_msg msg = { .opcode = GSAS_RECLAIM, .address = address };
+	struct gsas_request request;
 	int ret;
 
 	do {
-		ret = gsas_trip_do(conn, &ask, &trip);
+		ret = gsas_request_do(conn, &msg, &request);
 		if (ret != 0)
 			return ret;
-		*freed += trip.result;
-		ask.arg1 = trip.more;
-	} while (address == 0 && trip.more != 0);
+		*freed += request.result;
+		msg.arg1 = request.more;
+	} while (address == 0 && request.more != 0);
 	return 0;
 }
 
@@ -300,7 +300,7 @@ static void usage(FILE *out)
 	      "  boards             which have one, and what it holds\n"
 	      "  pages [--orphans]  regions of this user; those without owner\n"
 	      "  stat               what was asked of it, what was refused\n"
-	      "  reclaim [--yes]    show this user's orphans, ask, free them\n"
+	      "  reclaim [--yes]    show this user's orphans, msg, free them\n"
 	      "  reclaim ADDRESS... free these orphans\n"
 	      "  new-job            print a key for GSAS_JOB\n"
 	      "  --help, --version\n", out);

@@ -226,8 +226,8 @@ static void test_answers_before_the_end_count(void **state)
 /* It ended, and who was about to send did not wait: so does not know. */
 static void test_send_after_the_end(void **state)
 {
-	struct gsas_ask ask = { .opcode = GSAS_FENCE };
-	struct gsas_trip trip = { 0 };
+	struct gsas_msg msg = { .opcode = GSAS_FENCE };
+	struct gsas_request request = { 0 };
 	struct gsas_thread *t;
 	struct gsas_conn *conn;
 
@@ -238,9 +238,9 @@ static void test_send_after_the_end(void **state)
 	host_stop(1);
 	while (conn->peer != NULL)
 		gsas_thread_service(t);
-	assert_int_equal(gsas_conn_try_send(conn, &ask, NULL), -ECONNRESET);
-	assert_int_equal(gsas_conn_send(conn, &ask, &trip), -ECONNRESET);
-	assert_int_equal(gsas_space_put(conn, 0, &ask, 8), -ECONNRESET);
+	assert_int_equal(gsas_conn_try_send(conn, &msg, NULL), -ECONNRESET);
+	assert_int_equal(gsas_conn_send(conn, &msg, &request), -ECONNRESET);
+	assert_int_equal(gsas_space_put(conn, 0, &msg, 8), -ECONNRESET);
 	host_start(1);
 }
 

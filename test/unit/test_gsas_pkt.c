@@ -49,11 +49,11 @@ IS(GSAS_PART_SHIFT, 48);	IS(GSAS_SEGMENT, 1 << 20);
 #define BITS(type, field, bit)						\
 	_Static_assert(offsetof(struct type, field) * 8 == (bit), #field)
 
-BITS(gsas_request, head, 0);
-BITS(gsas_request, address, 64);
-BITS(gsas_request, arg1, 128);
-BITS(gsas_request, arg2, 192);
-_Static_assert(sizeof(struct gsas_request) * 8 == 256, "figure 8");
+BITS(gsas_wire_request, head, 0);
+BITS(gsas_wire_request, address, 64);
+BITS(gsas_wire_request, arg1, 128);
+BITS(gsas_wire_request, arg2, 192);
+_Static_assert(sizeof(struct gsas_wire_request) * 8 == 256, "figure 8");
 BITS(gsas_response, error, 0);
 BITS(gsas_response, result, 64);
 _Static_assert(sizeof(struct gsas_response) * 8 == 128, "figure 9");
@@ -153,7 +153,7 @@ static void bytes_of(const char *hex, uint8_t *bytes, size_t len)
 
 static void send_bytes(struct fixture_client *c, const uint8_t bytes[32])
 {
-	struct gsas_request r;
+	struct gsas_wire_request r;
 	uint64_t w[GSAS_WORDS];
 
 	memcpy(&r, bytes, sizeof(r));

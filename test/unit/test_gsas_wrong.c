@@ -102,16 +102,16 @@ static void test_misuse(void **state)
 /* An older service says so, and is one still. */
 static void test_no_such_operation(void **state)
 {
-	struct gsas_ask ask = { .opcode = GSAS_SWAP64 + 1 };
+	struct gsas_msg msg = { .opcode = GSAS_SWAP64 + 1 };
 	gsas_addr a = host_alloc(1, 0, 0);
 	struct gsas_thread *t;
 	struct gsas_conn *conn;
-	struct gsas_trip trip;
+	struct gsas_request request;
 
 	(void)state;
 	assert_int_equal(gsas_thread_get(&t), 0);
 	assert_int_equal(gsas_conn_get(t, g_first, &conn), 0);
-	assert_int_equal(gsas_trip_do(conn, &ask, &trip), -ENOSYS);
+	assert_int_equal(gsas_request_do(conn, &msg, &request), -ENOSYS);
 	assert_int_equal(gsas_write64(a, 1), 0);
 	assert_int_equal(gsas_free(a), 0);
 }
