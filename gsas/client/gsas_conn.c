@@ -157,7 +157,7 @@ static void conn_answer(struct gsas_conn *conn, const struct hal_cell *cell,
 	uint64_t more = hal_cell_word(cell, 2);
 
 	if (tag == GSAS_TAG_POSTED && opcode == GSAS_ENQUEUE) {
-		gsas_queue_told(conn, more, gsas_errno(error), result);
+		gsas_queue_notified(conn, more, gsas_errno(error), result);
 		return;
 	}
 	/* opcode 0: it knows no such operation */
@@ -205,7 +205,7 @@ void gsas_conn_close(struct gsas_conn *conn)
 {
 	struct hal_peer *peer = conn->peer;
 
-	gsas_window_drop(conn);
+	gsas_window_release(conn);
 	conn->peer = NULL;
 	conn->lost |= conn->posted;
 	for (int tag = 1; tag <= GSAS_TAGS; tag++) {
@@ -261,7 +261,7 @@ void gsas_conn_quiet(struct gsas_conn *conn, uint64_t ns, uint64_t limit)
 		gsas_conn_close(conn);
 	} else if (conn->quiet >= limit / 2 && !conn->probed) {
 		conn->probed =
-			gsas_conn_try_send(conn, &probe, &conn->kick) == 0;
+			gsas_conn_try_send(conn, &probe, &conn->ignored) == 0;
 	}
 }
 

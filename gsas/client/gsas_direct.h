@@ -12,7 +12,7 @@
  * pages of an allocation, and another in all others of the segment. */
 static inline uint32_t gsas_direct_load(uintptr_t at)
 {
-	/* pairs with the release in gsas_segment_tell(): the page is zero */
+	/* pairs with the release in gsas_segment_publish(): the page is zero */
 	return atomic_load_explicit((const _Atomic uint32_t *)at,
 				    memory_order_acquire);
 }

@@ -14,7 +14,7 @@
 #include "service/gsas_queue.h"
 #include "client/gsas_thread.h"
 
-#define TAKE_TRIES	16	/* before the service is asked to tell */
+#define TAKE_TRIES	16	/* before the service is asked to notify */
 #define WINDOW_LOW	8	/* look for acknowledgements from here on */
 #define WAITS_MAX	128	/* QUEUE_WAIT requests under way on a
 				 * connection: each occupies a tag until a word
@@ -183,7 +183,7 @@ void gsas_queue_close(struct gsas_queue_handle *q)
 }
 
 /* A forked child has handles of its parent's still: they say so when used. */
-void gsas_queue_forget(struct gsas_thread *t)
+void gsas_queue_end(struct gsas_thread *t)
 {
 	struct gsas_queue_handle *q;
 
@@ -193,8 +193,8 @@ void gsas_queue_forget(struct gsas_thread *t)
 	}
 }
 
-void gsas_queue_told(struct gsas_conn *conn, uint64_t address, int error,
-		     uint64_t words)
+void gsas_queue_notified(struct gsas_conn *conn, uint64_t address, int error,
+			 uint64_t words)
 {
 	struct gsas_queue_handle *q = queue_find(conn, address);
 
@@ -215,7 +215,7 @@ void gsas_queue_told(struct gsas_conn *conn, uint64_t address, int error,
 /* What the service said meanwhile of the window. When nothing of it is left,
  * wait for the answer to the last word that was sent: more, or that the queue
  * is full, or that there is no memory. 0; -FI_EAGAIN, -FI_ENOMEM. */
-static int look_at_window(struct gsas_queue_handle *q, struct gsas_thread *t)
+static int check_window(struct gsas_queue_handle *q, struct gsas_thread *t)
 {
 	gsas_thread_progress(t);
 	if (q->used == q->granted && gsas_now_ns() >= t->next_service)
@@ -239,7 +239,7 @@ static int become_producer(struct gsas_queue_handle *q,
 
 	q->granted = q->used = 0;
 	q->full = 0;
-	q->producer = true;		/* may be told of more at once */
+	q->producer = true;		/* may be notified of more at once */
 	ret = simple(conn, GSAS_QUEUE_OPEN, q->address, &granted);
 	if (ret == 0 && q->error == 0 && q->granted < granted)
 		q->granted = granted;
@@ -264,7 +264,7 @@ int gsas_enqueue(struct gsas_queue_handle *q, uint64_t word)
 	if (__builtin_expect(!q->producer, 0))
 		ret = become_producer(q, conn);
 	if (ret == 0 && q->granted - q->used <= WINDOW_LOW)
-		ret = look_at_window(q, t);
+		ret = check_window(q, t);
 	if (ret == 0)
 		ret = gsas_conn_send(conn, &msg, NULL);
 	if (ret == 0)
@@ -316,7 +316,7 @@ static int queue_view(struct gsas_queue_handle *q, struct gsas_thread *t,
  * just then is no failure of what was posted; what it answers nobody wants. A
  * conn too full for it has a service that is awake, and looks by clock.
  */
-static void kick(struct gsas_queue_handle *q, struct gsas_conn *conn)
+static void notify_service(struct gsas_queue_handle *q, struct gsas_conn *conn)
 {
 	struct gsas_msg msg = {
 		.opcode = GSAS_DEQUEUE, .address = q->address,
@@ -324,12 +324,12 @@ static void kick(struct gsas_queue_handle *q, struct gsas_conn *conn)
 
 	if (conn->peer != NULL)
 		gsas_conn_poll(conn);	/* those before */
-	(void)gsas_conn_try_send(conn, &msg, &conn->kick);
+	(void)gsas_conn_try_send(conn, &msg, &conn->ignored);
 }
 
 int gsas_dequeue(struct gsas_queue_handle *q, uint64_t *word)
 {
-	bool mapped, tell = false;
+	bool mapped, notify = false;
 	struct gsas_thread *t;
 	struct gsas_conn *conn;
 	int ret = queue_conn(q, &t, &conn);
@@ -340,9 +340,9 @@ int gsas_dequeue(struct gsas_queue_handle *q, uint64_t *word)
 		return ret;
 	if (!mapped)
 		return take_by_packet(q, conn, word);
-	ret = gsas_queue_take(&q->view, word, &tell);
-	if (ret == 0 && tell)
-		kick(q, conn);
+	ret = gsas_queue_take(&q->view, word, &notify);
+	if (ret == 0 && notify)
+		notify_service(q, conn);
 	if (ret == -FI_EAGAIN && gsas_now_ns() >= t->next_service) {
 		gsas_thread_progress(t);
 		gsas_thread_service(t);

@@ -79,7 +79,7 @@ static void thread_free(struct gsas_thread *t)
 	free(t->used);
 	free(t->segment);
 	if (t->hot != NULL)
-		gsas_queue_forget(t);
+		gsas_queue_end(t);
 	if (t->hot != NULL)
 		munmap(t->hot, sizeof(*t->hot));
 	free(t);

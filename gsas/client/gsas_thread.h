@@ -108,7 +108,7 @@ struct gsas_conn {
 	uint32_t life;		/* connections so far */
 	uint32_t groups;	/* of gsas_job.c that this service knows */
 	uint32_t group[GSAS_GROUPS];	/* their numbers there, 0: none */
-	struct gsas_request kick;	/* of queues: its result is ignored */
+	struct gsas_request ignored;	/* of queues: its result is ignored */
 	struct gsas_request *bulk; /* not yet sent as a whole: comes first */
 	uint64_t local, remote;	/* free units */
 	uint32_t unit;		/* bytes; the same in both spaces */
@@ -285,7 +285,7 @@ uint64_t gsas_window_left(const struct gsas_thread *t, uint64_t address,
 /* Something was found freed there: let go of what no page is left of. */
 void gsas_window_freed(struct gsas_thread *t, uint64_t address);
 /* Those of a connection, which ends. */
-void gsas_window_drop(struct gsas_conn *conn);
+void gsas_window_release(struct gsas_conn *conn);
 /* The thread ends: it unmaps its segments next. */
 void gsas_window_end(struct gsas_thread *t);
 
@@ -329,9 +329,9 @@ void gsas_group_name(uint32_t index, uint64_t name[2]);
 
 /* Told under tag 0: more words were granted for a queue, or the error for which
  * there will be none. */
-void gsas_queue_told(struct gsas_conn *conn, uint64_t address, int error,
-		     uint64_t words);
+void gsas_queue_notified(struct gsas_conn *conn, uint64_t address, int error,
+			 uint64_t words);
 /* The thread ends. */
-void gsas_queue_forget(struct gsas_thread *t);
+void gsas_queue_end(struct gsas_thread *t);
 
 #endif /* GSAS_THREAD_H */

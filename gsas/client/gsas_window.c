@@ -69,7 +69,7 @@ static bool segment_used(const struct gsas_segment_map *map)
 	return false;
 }
 
-static void hot_forget(struct gsas_thread *t)
+static void hot_clear(struct gsas_thread *t)
 {
 	memset(t->hot->segment, 0, sizeof(t->hot->segment));
 }
@@ -82,23 +82,23 @@ static void segment_unmap(struct gsas_segment_map *map)
 	hal_mem_release(map->conn->peer, map->rmem);
 }
 
-/* Let go of what no page is left of; forget: and of what is not mapped, of
- * which nobody knows whether it is still there. */
-static void sweep(struct gsas_thread *t, bool forget)
+/* Evict each mapped segment without an allocated page; all: and each segment
+ * that cannot be mapped, as it is unknown whether it still exists. */
+static void sweep(struct gsas_thread *t, bool all)
 {
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < t->nsegments; i++) {
 		struct gsas_segment_map *map = &t->segment[i];
 
-		if (map->memory == NULL ? !forget :
+		if (map->memory == NULL ? !all :
 		    segment_used(map))
 			t->segment[kept++] = *map;
 		else
 			segment_unmap(map);
 	}
 	if (kept != t->nsegments)
-		hot_forget(t);
+		hot_clear(t);
 	t->nsegments = kept;
 }
 
@@ -113,7 +113,7 @@ static void entries_drop(struct gsas_thread *t, uint32_t at, uint32_t end)
 	memmove(&t->segment[at], &t->segment[end],
 		(t->nsegments - end) * sizeof(t->segment[0]));
 	t->nsegments -= end - at;
-	hot_forget(t);
+	hot_clear(t);
 }
 
 /* Is an entry possibly of a segment that is gone? */
@@ -124,7 +124,7 @@ static bool entry_stale(const struct gsas_segment_map *map)
 
 /* There is a segment now where others were: let go of these. -EPROTO: one is
  * there still. */
-static int forget(struct gsas_thread *t, const struct gsas_map_info *info)
+static int evict_stale(struct gsas_thread *t, const struct gsas_map_info *info)
 {
 	uint32_t at = segment_rank(t, info->base), end;
 
@@ -139,7 +139,7 @@ static int forget(struct gsas_thread *t, const struct gsas_map_info *info)
 
 /* The service shall be asked anew about an address. false: what is known of it
  * is true. */
-static bool forget_at(struct gsas_thread *t, uint64_t address)
+static bool evict_stale_at(struct gsas_thread *t, uint64_t address)
 {
 	uint32_t at = segment_rank(t, address);
 
@@ -275,7 +275,7 @@ static int segment_new(struct gsas_conn *conn, uint64_t address,
 	if (ret == 0 && !info_valid(&info, address))
 		ret = -EPROTO;
 	if (ret == 0)
-		ret = forget(t, &info);
+		ret = evict_stale(t, &info);
 	if (ret == 0)
 		ret = segment_room(t);
 	if (ret == 0 && attr & GSAS_ATTR_MAPPED)
@@ -297,16 +297,16 @@ static int segment_new(struct gsas_conn *conn, uint64_t address,
 /* The segment of an address: what is known of it, or asked now. 0; what the
  * service says of the address; or what kept us from asking. */
 static int segment_get(struct gsas_thread *t, uint64_t address,
-		       struct gsas_segment_map **map, bool *told)
+		       struct gsas_segment_map **map, bool *answered)
 {
 	struct gsas_conn *conn;
 	int ret;
 
-	*told = true;
+	*answered = true;
 	*map = segment_find(t, address);
 	if (*map != NULL)
 		return 0;
-	*told = false;
+	*answered = false;
 	ret = gsas_conn_of(t, address, &conn);
 	if (ret != 0)
 		return ret;
@@ -314,7 +314,7 @@ static int segment_get(struct gsas_thread *t, uint64_t address,
 	/* the next service of that board has other memory there */
 	if (conn->peer == NULL)
 		return conn->gone;
-	*told = true;
+	*answered = true;
 	return ret;
 }
 
@@ -330,13 +330,13 @@ static void hot_fill(struct gsas_thread *t, uint64_t address,
 		(uintptr_t)(map->base >> GSAS_PAGE_SHIFT) * sizeof(uint32_t);
 }
 
-/* told: it was the service that said no, and so it will to a packet */
+/* answered: it was the service that said no, and so it will to a packet */
 static int find_known(struct gsas_thread *t, uint64_t address, bool queue,
-		      void **at, bool *told)
+		      void **at, bool *answered)
 {
 	struct gsas_segment_map *map;
 	uint64_t off;
-	int ret = segment_get(t, address, &map, told);
+	int ret = segment_get(t, address, &map, answered);
 
 	if (ret != 0)
 		return ret;
@@ -354,25 +354,25 @@ static int find_known(struct gsas_thread *t, uint64_t address, bool queue,
 }
 
 static int find(struct gsas_thread *t, uint64_t address, bool queue, void **at,
-		bool *told)
+		bool *answered)
 {
-	int ret = find_known(t, address, queue, at, told);
+	int ret = find_known(t, address, queue, at, answered);
 
-	return ret == -ESTALE && forget_at(t, address) ?
-		find_known(t, address, queue, at, told) : ret;
+	return ret == -ESTALE && evict_stale_at(t, address) ?
+		find_known(t, address, queue, at, answered) : ret;
 }
 
 static int find_or_none(struct gsas_thread *t, uint64_t address, bool queue,
 			void **at)
 {
-	bool told;
+	bool answered;
 	int ret;
 
 	*at = NULL;
 	if (!t->windows)
 		return 0;
-	ret = find(t, address, queue, at, &told);
-	return told ? 0 : ret;
+	ret = find(t, address, queue, at, &answered);
+	return answered ? 0 : ret;
 }
 
 int gsas_window_find(struct gsas_thread *t, uint64_t address, void **at)
@@ -393,7 +393,7 @@ int gsas_window_map(struct gsas_thread *t, uint64_t address,
 {
 	const struct gsas_segment_map *map;
 	int board = gsas_board_of(address);
-	bool told;
+	bool answered;
 	void *at;
 	int ret;
 
@@ -401,9 +401,10 @@ int gsas_window_map(struct gsas_thread *t, uint64_t address,
 		return -FI_EFAULT;
 	if (!t->windows)
 		return -FI_EOPNOTSUPP;
-	ret = find(t, address, false, &at, &told);
-	if ((ret == -FI_EPERM || ret == -FI_EINVAL) && forget_at(t, address))
-		ret = find(t, address, false, &at, &told);
+	ret = find(t, address, false, &at, &answered);
+	if ((ret == -FI_EPERM || ret == -FI_EINVAL) &&
+	    evict_stale_at(t, address))
+		ret = find(t, address, false, &at, &answered);
 	if (ret != 0)
 		return ret;
 	map = segment_find(t, address);
@@ -444,7 +445,7 @@ void gsas_window_freed(struct gsas_thread *t, uint64_t address)
 		sweep(t, false);
 }
 
-void gsas_window_drop(struct gsas_conn *conn)
+void gsas_window_release(struct gsas_conn *conn)
 {
 	struct gsas_thread *t = conn->thread;
 	uint32_t kept = 0;
@@ -459,7 +460,7 @@ void gsas_window_drop(struct gsas_conn *conn)
 		segment_unmap(map);
 	}
 	t->nsegments = kept;
-	hot_forget(t);
+	hot_clear(t);
 }
 
 void gsas_window_end(struct gsas_thread *t)

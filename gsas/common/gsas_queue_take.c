@@ -87,7 +87,7 @@ static bool is_wanted(struct gsas_queue_head *head, uint64_t taken)
  * thrown away. Whoever stops or dies before has done nothing.
  */
 int gsas_queue_take(const struct gsas_queue_view *view, uint64_t *word,
-		    bool *tell)
+		    bool *notify)
 {
 	const struct gsas_queue_shape *shape = &view->shape;
 	struct gsas_queue_head *head = view->head;
@@ -120,13 +120,13 @@ int gsas_queue_take(const struct gsas_queue_view *view, uint64_t *word,
 		is = atomic_load_explicit(&view->words[
 			((uint64_t)buffer << shape->shift) + in],
 			memory_order_relaxed);
-		/* release: look_at() in gsas_queue.c acquires, then the buffer
-		 * is used again */
+		/* release: pairs with the acquire of accept_head() in
+		 * gsas_queue.c, after which the buffer is used again */
 		if (atomic_compare_exchange_strong_explicit(&head->head, &at,
 				at + 1, memory_order_seq_cst,
 				memory_order_acquire)) {
 			*word = is;
-			*tell = is_wanted(head, at + 1);
+			*notify = is_wanted(head, at + 1);
 			return 0;
 		}
 	}

@@ -49,7 +49,7 @@ struct gsas_board {
 	struct gsas_service *service;
 	struct gsas_stat *stat;
 	void (*log)(const char *line);
-	struct unm_list deaf;		/* connections without a way back */
+	struct unm_list half_open;	/* connections without a way back */
 	struct unm_list dying;		/* connections to dead peers */
 	struct unm_list blocked;	/* connections without free space */
 	uint64_t next_service, next_retry;
@@ -59,7 +59,7 @@ struct gsas_board {
 	bool changed;			/* what is blocked */
 	bool again;			/* the core has to be called */
 	int nap_ms;
-	int bell;			/* an eventfd: gsas_board_wake() */
+	int event_fd;			/* an eventfd: gsas_board_wake() */
 	int hold;			/* gsas_hold.h; negative: not there */
 };
 
@@ -67,11 +67,11 @@ struct gsas_board {
 struct conn {
 	struct gsas_board *board;
 	struct hal_peer *peer;
-	struct gsas_client *client;	/* NULL: deaf */
+	struct gsas_client *client;	/* NULL: half_open */
 	uint32_t ready;			/* bytes of its space we may write */
 	bool stored;			/* in it, since the last answer */
-	bool told;			/* why it is deaf */
-	struct unm_list list;		/* deaf or dying */
+	bool logged;			/* why it is half_open */
+	struct unm_list list;		/* half_open or dying */
 	struct unm_list blocked;
 };
 
@@ -187,10 +187,10 @@ static void conn_complain(struct conn *conn, int error)
 {
 	char line[160];
 
-	if (conn->told || error == -FI_EAGAIN || error == -FI_ECONNREFUSED ||
+	if (conn->logged || error == -FI_EAGAIN || error == -FI_ECONNREFUSED ||
 	    conn->board->log == NULL)
 		return;
-	conn->told = true;
+	conn->logged = true;
 	snprintf(line, sizeof(line), "cannot answer interface %u:%u: %s; its "
 		 "requests wait", conn->peer->addr.board,
 		 conn->peer->addr.iface, strerror(-error));
@@ -233,7 +233,7 @@ static void on_inbound(struct gsas_board *board, struct hal_peer *peer)
 	conn->peer = peer;
 	unm_list_init(&conn->list);
 	unm_list_init(&conn->blocked);
-	unm_list_append(&board->deaf, &conn->list);
+	unm_list_append(&board->half_open, &conn->list);
 	conn_open(conn);
 }
 
@@ -291,7 +291,7 @@ static bool take_care(struct gsas_board *board, uint64_t now)
 	if (now < board->next_retry)
 		return some;
 	board->next_retry = now + RETRY_NS;
-	unm_list_for_each_safe(pos, tmp, &board->deaf)
+	unm_list_for_each_safe(pos, tmp, &board->half_open)
 		conn_open(unm_container(pos, struct conn, list));
 	return some;
 }
@@ -306,22 +306,22 @@ static uint32_t serve(struct hal_peer *peer)
 	const struct hal_cell *cell;
 	uint32_t n = 0;
 	uint64_t head;
-	bool held = conn == NULL || conn->client == NULL;
+	bool throttled = conn == NULL || conn->client == NULL;
 
-	while (!held && n < BURST &&
+	while (!throttled && n < BURST &&
 	       (cell = hal_rx_peek(peer, &head)) != NULL) {
 		uint64_t w[GSAS_WORDS];
 
 		for (unsigned i = 0; i < GSAS_WORDS; i++)
 			w[i] = hal_cell_word(cell, i);
-		held = !gsas_service_request(conn->client, head, w);
-		if (held)
+		throttled = !gsas_service_request(conn->client, head, w);
+		if (throttled)
 			break;
 		/* with it goes what it named in its space */
 		hal_rx_release(peer);
 		n++;
 	}
-	hal_rx_hold(peer, held);
+	hal_rx_hold(peer, throttled);
 	if (n != 0)
 		hal_rx_flush(peer);
 	return n;
@@ -365,7 +365,7 @@ static uint32_t serve_all(struct gsas_board *board)
 }
 
 /* Those whose last request was served. (A fence waits for a work, even now.) */
-static uint32_t bury(struct gsas_board *board)
+static uint32_t tear_down_dead(struct gsas_board *board)
 {
 	uint32_t done = 0;
 
@@ -394,7 +394,7 @@ bool gsas_board_poll(struct gsas_board *board)
 	mask = done == 0 ? CLOCK_IDLE - 1 : CLOCK_BUSY - 1;
 	if ((++board->turns & mask) == 0)
 		some = take_care(board, now_ns());
-	done += bury(board);
+	done += tear_down_dead(board);
 	if (done != 0)
 		board->nap_ms = 1;
 	return some || done != 0;
@@ -406,7 +406,7 @@ void gsas_board_wake(struct gsas_board *board)
 {
 	uint64_t one = 1;
 	int was = errno;
-	ssize_t n = write(board->bell, &one, sizeof(one));
+	ssize_t n = write(board->event_fd, &one, sizeof(one));
 
 	(void)n;			/* full: a wake-up is pending */
 	errno = was;
@@ -416,14 +416,14 @@ void gsas_board_wake(struct gsas_board *board)
 static bool doze(struct gsas_board *board, int ms)
 {
 	struct pollfd pfd[] = {
-		{ .fd = board->bell, .events = POLLIN },
+		{ .fd = board->event_fd, .events = POLLIN },
 		{ .fd = hal_if_fd(board->hif), .events = POLLIN },
 	};
 	bool woken = poll(pfd, 2, ms) != 0;
 	uint64_t count;
 
 	if (pfd[0].revents != 0 &&
-	    read(board->bell, &count, sizeof(count)) < 0)
+	    read(board->event_fd, &count, sizeof(count)) < 0)
 		return true;		/* somebody else's read: impossible */
 	return woken;
 }
@@ -436,7 +436,7 @@ static bool look(struct gsas_board *board)
 	hal_if_pump(board->hif);
 	some = take_events(board);
 	board->again = gsas_service_progress(board->service);
-	return serve_all(board) + bury(board) != 0 || some;
+	return serve_all(board) + tear_down_dead(board) != 0 || some;
 }
 
 /* Who has no room for answers tells when there is. */
@@ -450,7 +450,7 @@ static void mark_blocked(struct gsas_board *board, bool on)
 /* The longest sleep that loses nothing. -1: any. */
 static int nap_max(const struct gsas_board *board, bool armed)
 {
-	if (!armed || board->again || !unm_list_empty(&board->deaf) ||
+	if (!armed || board->again || !unm_list_empty(&board->half_open) ||
 	    !(board->hif->caps->flags & HAL_CAP_EVENT))
 		return NAP_MAX_MS;
 	return unm_list_empty(&board->blocked) ? -1 : NAP_BLOCKED_MS;
@@ -567,13 +567,13 @@ int gsas_board_open(const struct gsas_board_attr *attr,
 
 	if (b == NULL)
 		return ret;
-	unm_list_init(&b->deaf);
+	unm_list_init(&b->half_open);
 	unm_list_init(&b->dying);
 	unm_list_init(&b->blocked);
 	b->log = attr->log;
 	b->nap_ms = 1;
-	b->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (b->bell < 0) {
+	b->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (b->event_fd < 0) {
 		ret = -errno;
 		goto err_free;
 	}
@@ -604,7 +604,7 @@ err_if:
 err_hal:
 	hal_put(b->hal);
 err_bell:
-	close(b->bell);
+	close(b->event_fd);
 err_free:
 	free(b);
 	return ret;
@@ -627,7 +627,7 @@ void gsas_board_close(struct gsas_board *board)
 	gsas_source_free(board->source);
 	hal_if_close(hif);
 	hal_put(board->hal);
-	close(board->bell);
+	close(board->event_fd);
 	if (board->hold >= 0)
 		close(board->hold);
 	free(board);

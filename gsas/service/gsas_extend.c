@@ -332,7 +332,7 @@ static enum gsas_error reclaim_one(struct gsas_call *call)
 	if (call->region->address != call->address)
 		return GSAS_E_ARGUMENT;
 	call->result = call->region->pages;
-	gsas_service_drop(service, call->region);
+	gsas_service_free_region(service, call->region);
 	return GSAS_OK;
 }
 
@@ -351,7 +351,7 @@ enum gsas_error gsas_serve_reclaim(struct gsas_call *call)
 
 		if (is_orphan(call, region)) {
 			call->result += region->pages;
-			gsas_service_drop(service, region);
+			gsas_service_free_region(service, region);
 			freed++;
 		}
 		region = gsas_region_from(service->pages, address + 1);

@@ -122,7 +122,7 @@ void gsas_pages_free(struct gsas_pages *p)
 	for (uint32_t i = 0; i < BUCKETS; i++) {
 		while ((job = p->job[i]) != NULL) {
 			p->job[i] = job->next;
-			gsas_job_forget(job);
+			gsas_job_end_processes(job);
 			free(job);
 		}
 		while ((group = p->group[i]) != NULL) {
@@ -265,7 +265,7 @@ static void gsas_job_release(struct gsas_pages *p, struct gsas_job *job)
 	p->jobs--;
 	job->user->has.jobs--;
 	gsas_user_release(p, job->user);
-	gsas_job_forget(job);
+	gsas_job_end_processes(job);
 	free(job);
 }
 
@@ -650,13 +650,13 @@ enum gsas_error gsas_region_add(struct gsas_pages *p, struct gsas_plan *plan)
 			    region->pages,
 			    gsas_segment_memory(segment, region), region))
 		return GSAS_E_MEMORY;
-	gsas_segment_tell(segment, region,
-			  gsas_segment_word(segment, region));
+	gsas_segment_publish(segment, region,
+			     gsas_segment_word(segment, region));
 	((struct gsas_node *)region)->added = true;
 	return GSAS_OK;
 }
 
-void gsas_region_drop(struct gsas_pages *p, struct gsas_plan *plan)
+void gsas_region_cancel(struct gsas_pages *p, struct gsas_plan *plan)
 {
 	struct gsas_node *node = (struct gsas_node *)plan->region;
 	struct gsas_block trash;
@@ -675,7 +675,7 @@ void gsas_region_free(struct gsas_pages *p, struct gsas_region *region,
 	struct gsas_segment *segment = region->segment;
 	struct gsas_node *node = (struct gsas_node *)region;
 
-	gsas_segment_tell(segment, region, 0);
+	gsas_segment_publish(segment, region, 0);
 	gsas_mmu_remove(p->mmu, region->address >> GSAS_PAGE_SHIFT,
 			region->pages);
 	if (segment->head != segment->tail)

@@ -138,7 +138,7 @@ bool gsas_job_present(struct gsas_job *job);
 /* Or one that holds the job and has not joined here? If there is none the
  * regions of the job are orphans. */
 bool gsas_job_lives(const struct gsas_pages *p, struct gsas_job *job);
-void gsas_job_forget(struct gsas_job *job);	/* all its processes */
+void gsas_job_end_processes(struct gsas_job *job);	/* all its processes */
 /* One more member of a group. NULL: as above. */
 struct gsas_group *gsas_group_get(struct gsas_pages *p, uint32_t uid,
 				  const uint64_t name[2]);
@@ -149,8 +149,8 @@ void gsas_group_put(struct gsas_pages *p, struct gsas_group *group);
  * In three steps, of which the second may be done by another thread while the
  * first goes on serving: gsas_region_plan() reserves pages and shares,
  * gsas_region_fill() gets memory if the plan says so (and only then takes
- * time), gsas_region_add() makes it reachable. gsas_region_drop() undoes a plan
- * that was not added, filled or not: in the caller's time, so that what is
+ * time), gsas_region_add() makes it reachable. gsas_region_cancel() undoes a
+ * plan that was not added, filled or not: in the caller's time, so that what is
  * large is better added and freed.
  *
  * Plans may share a segment that is not filled: who comes first fills it.
@@ -174,7 +174,7 @@ enum gsas_error gsas_region_plan(struct gsas_pages *p, struct gsas_job *job,
 enum gsas_error gsas_region_fill(const struct gsas_pages *p,
 				 struct gsas_plan *plan);
 enum gsas_error gsas_region_add(struct gsas_pages *p, struct gsas_plan *plan);
-void gsas_region_drop(struct gsas_pages *p, struct gsas_plan *plan);
+void gsas_region_cancel(struct gsas_pages *p, struct gsas_plan *plan);
 
 /*
  * Make it unreachable and give its memory back. What takes long (a segment that

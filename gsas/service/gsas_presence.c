@@ -84,7 +84,7 @@ bool gsas_job_present(struct gsas_job *job)
 	return job->process != NULL;
 }
 
-void gsas_job_forget(struct gsas_job *job)
+void gsas_job_end_processes(struct gsas_job *job)
 {
 	while (job->process != NULL)
 		process_drop(job, &job->process);

@@ -17,8 +17,9 @@
 /* Bytes of free buffers that are kept. With more than twice as many the oldest
  * are given back, so that it is not done for each. */
 #define KEEP		(UINT32_C(32) << 10)
-/* Buffers one look at the head takes back, so that it is short; and more than
- * are needed for what is granted with it, so that there is always one. */
+/* Buffers one update_taken() takes back, so that it is short; and
+ * more than are needed for what is granted with it, so that there is always
+ * one. */
 #define RECLAIM		512
 _Static_assert(RECLAIM * GSAS_QUEUE_BUFFER_MIN > GSAS_QUEUE_WINDOW, "");
 
@@ -232,7 +233,7 @@ static uint64_t inside(const struct gsas_queue *q)
 
 /* A head that was loaded; the load acquires what gsas_queue_take() released:
  * those who took words have read them. */
-static void look_at(struct gsas_queue *q, uint64_t head)
+static void accept_head(struct gsas_queue *q, uint64_t head)
 {
 	if (head - q->taken > inside(q))
 		q->dead = true;
@@ -240,11 +241,12 @@ static void look_at(struct gsas_queue *q, uint64_t head)
 		q->taken = head;
 }
 
-static void look(struct gsas_queue *q)
+static void update_taken(struct gsas_queue *q)
 {
 	if (q->dead)
 		return;
-	look_at(q, atomic_load_explicit(&q->head->head, memory_order_acquire));
+	accept_head(q, atomic_load_explicit(&q->head->head,
+					    memory_order_acquire));
 	if (!q->dead)
 		reclaim(q);
 }
@@ -258,7 +260,7 @@ static void want(struct gsas_queue *q, uint64_t words)
 {
 	q->wanted = q->taken + words;
 	atomic_store(&q->head->wanted, q->wanted);
-	look_at(q, atomic_load(&q->head->head));
+	accept_head(q, atomic_load(&q->head->head));
 }
 
 /* ---- Windows -------------------------------------------------------------
@@ -457,7 +459,7 @@ struct gsas_producer *gsas_queue_grant(struct gsas_queue *queue, bool *waits)
 {
 	struct gsas_producer *p;
 
-	look(queue);
+	update_taken(queue);
 	p = grant(queue);
 	if (p == NULL && !queue->dead) {
 		want_more(queue);
@@ -479,7 +481,7 @@ enum gsas_error gsas_producer_open(struct gsas_queue *queue, void *user,
 	struct gsas_producer *p;
 	uint32_t window;
 
-	look(queue);
+	update_taken(queue);
 	if (queue->dead)
 		return GSAS_E_STATE;
 	window = window_of(queue);

@@ -84,10 +84,10 @@ struct gsas_queue_view {
 int gsas_queue_view(void *memory, uint64_t bytes, struct gsas_queue_view *view);
 
 /* 0; -FI_EAGAIN: empty, or others were quicker thousands of times; -FI_EIO:
- * its memory was overwritten. *tell: the service wants to know
+ * its memory was overwritten. *notify: the service wants to know
  * (gsas_queue_head.wanted); nobody else tells it. Lock-free, thread-safe. */
 int gsas_queue_take(const struct gsas_queue_view *view, uint64_t *word,
-		    bool *tell);
+		    bool *notify);
 
 /* ---- Putting in: the board's service, one thread ------------------------- */
 

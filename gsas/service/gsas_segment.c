@@ -130,8 +130,8 @@ uint8_t *gsas_segment_memory(const struct gsas_segment *segment,
 	return segment->block.memory + (region->address - segment->base);
 }
 
-void gsas_segment_tell(struct gsas_segment *segment,
-		       const struct gsas_region *region, uint32_t word)
+void gsas_segment_publish(struct gsas_segment *segment,
+			  const struct gsas_region *region, uint32_t word)
 {
 	_Atomic uint32_t *words;
 

@@ -84,8 +84,8 @@ static inline uint32_t gsas_segment_word(const struct gsas_segment *segment,
 }
 
 /* Tell those who have it mapped whether the pages of a region are there. */
-void gsas_segment_tell(struct gsas_segment *segment,
-		       const struct gsas_region *region, uint32_t word);
+void gsas_segment_publish(struct gsas_segment *segment,
+			  const struct gsas_region *region, uint32_t word);
 
 /* Give the memory of a region back to the system. */
 void gsas_segment_punch(struct gsas_segment *segment,

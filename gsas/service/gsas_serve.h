@@ -23,7 +23,7 @@
 #include "util/unm_list.h"
 
 #define GSAS_GROUPS_MAX	64		/* of a client */
-#define GSAS_LATER_MAX	255		/* works of a client under way */
+#define GSAS_DEFERRED_MAX 255		/* deferred requests of a client */
 #define GSAS_OPENS_MAX	1024		/* queues a client has open */
 #define GSAS_OPEN_BUCKETS 256		/* 2^n */
 
@@ -41,12 +41,12 @@ struct gsas_service {
 	struct gsas_service_attr attr;
 	struct gsas_pages *pages;
 	struct gsas_worker *worker[GSAS_WORKERS];
-	uint64_t later;			/* works under way */
+	uint64_t deferred;			/* works under way */
 	_Atomic uint32_t leaving;	/* of these, memory to be given back */
 	struct unm_list clients;
-	struct unm_list stuck;		/* clients with answers to take */
+	struct unm_list blocked;	/* clients with answers not yet sent */
 	struct unm_list queues;		/* all of them */
-	struct unm_list look;		/* queues in which something changed */
+	struct unm_list to_check;	/* queues with a change to handle */
 	struct unm_list waiting;	/* those that wait for words taken */
 	uint8_t *stage;			/* GSAS_BULK_MAX bytes */
 	struct gsas_stat stat;
@@ -56,7 +56,7 @@ struct gsas_client {
 	struct gsas_service *service;
 	void *io_ctx;
 	struct gsas_job *job;		/* NULL: did not join yet */
-	struct unm_list late;		/* works done, their answers kept */
+	struct unm_list unanswered;	/* deferred requests that are done */
 	struct gsas_open *recent;	/* the one that was found last */
 	struct gsas_open **opens;	/* hash by address, NULL: none yet */
 	uint32_t open_count;
@@ -67,11 +67,11 @@ struct gsas_client {
 	struct unm_list waits[GSAS_WORKERS];	/* to be given after those */
 	uint32_t given[GSAS_WORKERS];	/* works */
 	uint32_t work_count;		/* those, waiting and late ones */
-	struct unm_list tells;		/* gsas_open with grants to tell */
+	struct unm_list to_notify;	/* gsas_open with grants not yet sent */
 	struct unm_list sleeps;		/* gsas_sleep: for words to be put in */
 	struct unm_list woken;		/* ... that ended, not yet answered */
 	uint32_t sleep_count;		/* of both lists */
-	struct unm_list stuck;		/* of the service's list */
+	struct unm_list blocked;		/* of the service's list */
 	struct unm_list list;
 
 	uint64_t identity;
@@ -101,7 +101,7 @@ struct gsas_call {
 };
 
 /* Not an error: a work will answer. */
-#define GSAS_LATER	((enum gsas_error)GSAS_ERRORS)
+#define GSAS_DEFERRED	((enum gsas_error)GSAS_ERRORS)
 
 typedef enum gsas_error (*gsas_serve_fn)(struct gsas_call *call);
 
@@ -168,8 +168,8 @@ void gsas_service_undo(struct gsas_service *service,
 		       const struct gsas_answer *answer);
 
 /* false: not now; try again later. */
-static inline bool gsas_client_tell(struct gsas_client *client,
-				    const struct gsas_answer *answer)
+static inline bool gsas_client_answer(struct gsas_client *client,
+				      const struct gsas_answer *answer)
 {
 	int ret = client->service->attr.io.answer(client->io_ctx, answer);
 
@@ -181,12 +181,12 @@ static inline bool gsas_client_tell(struct gsas_client *client,
 }
 
 /* It has something to be told: gsas_service_progress() does it. */
-void gsas_client_stuck(struct gsas_client *client);
+void gsas_client_block(struct gsas_client *client);
 
 /* It has answers that it does not take: nothing more is done for it. */
 static inline bool gsas_client_stalled(const struct gsas_client *client)
 {
-	return client->keeps || !unm_list_empty(&client->late);
+	return client->keeps || !unm_list_empty(&client->unanswered);
 }
 
 /* Count an answer, and log it if it refuses access. Whether it is to be told:
@@ -201,19 +201,19 @@ enum gsas_error gsas_serve_free(struct gsas_call *call);
 enum gsas_error gsas_serve_fork(struct gsas_call *call);
 
 /* Memory as requested for the caller, of so many pages; quota not 0: becomes a
- * queue. GSAS_LATER, or call->result is its address. */
+ * queue. GSAS_DEFERRED, or call->result is its address. */
 enum gsas_error gsas_call_alloc(struct gsas_call *call, uint64_t pages,
 				uint64_t attr, uint32_t quota, uint32_t buffer);
 
 /* Free a region, and its queue if it is one. */
-void gsas_service_drop(struct gsas_service *service,
-		       struct gsas_region *region);
+void gsas_service_free_region(struct gsas_service *service,
+			      struct gsas_region *region);
 
 /* Deliver what its works have answered: false, not all was taken. */
-bool gsas_client_tell_late(struct gsas_client *client);
+bool gsas_client_answer_deferred(struct gsas_client *client);
 
 /* The client ends: nobody is told what its works come to. */
-void gsas_client_drop_works(struct gsas_client *client);
+void gsas_client_cancel_works(struct gsas_client *client);
 
 /* ---- gsas_serve_queue.c -------------------------------------------------- */
 
@@ -225,19 +225,19 @@ enum gsas_error gsas_serve_dequeue(struct gsas_call *call);
 enum gsas_error gsas_serve_queue_wait(struct gsas_call *call);
 
 /* A new region becomes a queue. */
-enum gsas_error gsas_region_enqueue(struct gsas_service *service,
-				    struct gsas_region *region,
-				    uint32_t quota, uint32_t buffer);
+enum gsas_error gsas_region_make_queue(struct gsas_service *service,
+				       struct gsas_region *region,
+				       uint32_t quota, uint32_t buffer);
 /* It is one no more; who has it open finds it gone. */
-void gsas_region_unqueue(struct gsas_region *region);
+void gsas_region_end_queue(struct gsas_region *region);
 
 /* The memory of a region that will be a queue goes back until it is used. By
  * any thread, before the region is added. */
 void gsas_region_hollow(const struct gsas_region *region);
 
-bool gsas_client_tell_grants(struct gsas_client *client);
+bool gsas_client_notify_grants(struct gsas_client *client);
 /* Answer those that waited for words: false, not all was taken. */
-bool gsas_client_tell_woken(struct gsas_client *client);
+bool gsas_client_answer_woken(struct gsas_client *client);
 void gsas_client_close_queues(struct gsas_client *client);
 
 /* Grant what there is. Whether some wait for more. */

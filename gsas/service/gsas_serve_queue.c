@@ -19,7 +19,7 @@ struct served_queue {
 	struct gsas_queue *queue;
 	struct gsas_queue_view view;
 	struct unm_list list;		/* service->queues */
-	struct unm_list look;		/* service->look or service->waiting */
+	struct unm_list to_check;	/* in service->to_check or ->waiting */
 	bool changed;			/* it is the first of these */
 	struct unm_list opens;
 	struct unm_list sleeps;		/* struct gsas_sleep */
@@ -43,8 +43,7 @@ struct gsas_open {
 	struct served_queue *queue;
 	struct gsas_open *next;		/* in its bucket */
 	struct unm_list list;		/* of the queue's */
-	struct unm_list tells;		/* of the client's: granted or freed,
-					 * not told */
+	struct unm_list to_notify;	/* in client->to_notify */
 };
 
 /* Look at it in the next progress. */
@@ -53,8 +52,8 @@ static void queue_changed(struct served_queue *q)
 	if (q->changed)
 		return;
 	q->changed = true;
-	unm_list_remove(&q->look);
-	unm_list_append(&q->service->look, &q->look);
+	unm_list_remove(&q->to_check);
+	unm_list_append(&q->service->to_check, &q->to_check);
 }
 
 /* ---- Those that wait for words ------------------------------------------- */
@@ -74,7 +73,7 @@ static bool sleep_answer(struct gsas_sleep *sleep)
 		.response.error = sleep->error,
 	};
 
-	if (!gsas_client_tell(sleep->client, &answer))
+	if (!gsas_client_answer(sleep->client, &answer))
 		return false;
 	sleep_free(sleep);
 	return true;
@@ -94,11 +93,11 @@ static void sleep_end(struct gsas_sleep *sleep, enum gsas_error error)
 	unm_list_remove(&sleep->list);
 	unm_list_remove(&sleep->mine);
 	unm_list_append(&client->woken, &sleep->mine);
-	if (!gsas_client_tell_woken(client))
-		gsas_client_stuck(client);
+	if (!gsas_client_answer_woken(client))
+		gsas_client_block(client);
 }
 
-bool gsas_client_tell_woken(struct gsas_client *client)
+bool gsas_client_answer_woken(struct gsas_client *client)
 {
 	while (!unm_list_empty(&client->woken))
 		if (!sleep_answer(unm_container(client->woken.next,
@@ -185,7 +184,7 @@ static void open_close(struct gsas_open *open)
 static void open_free(struct gsas_open *open)
 {
 	open->client->open_count--;
-	unm_list_remove(&open->tells);
+	unm_list_remove(&open->to_notify);
 	free(open);
 }
 
@@ -201,14 +200,14 @@ void gsas_client_close_queues(struct gsas_client *client)
 	drop_sleeps(&client->woken);
 	if (client->opens == NULL)
 		return;
-	while (!unm_list_empty(&client->tells)) {
-		struct gsas_open *open = unm_container(client->tells.next,
-						       struct gsas_open, tells);
+	while (!unm_list_empty(&client->to_notify)) {
+		struct gsas_open *open = unm_container(
+			client->to_notify.next, struct gsas_open, to_notify);
 
 		if (open->producer == NULL)
 			open_free(open);
 		else
-			unm_list_remove(&open->tells);
+			unm_list_remove(&open->to_notify);
 	}
 	for (int i = 0; i < GSAS_OPEN_BUCKETS; i++) {
 		while (client->opens[i] != NULL) {
@@ -242,9 +241,9 @@ void gsas_region_hollow(const struct gsas_region *region)
 	give_back(block->memory, block->bytes);
 }
 
-enum gsas_error gsas_region_enqueue(struct gsas_service *service,
-				    struct gsas_region *region,
-				    uint32_t quota, uint32_t buffer)
+enum gsas_error gsas_region_make_queue(struct gsas_service *service,
+				       struct gsas_region *region,
+				       uint32_t quota, uint32_t buffer)
 {
 	struct gsas_queue_system system = {
 		.give_back = give_back, .populate = populate,
@@ -267,7 +266,7 @@ enum gsas_error gsas_region_enqueue(struct gsas_service *service,
 		goto free_queue;
 	unm_list_init(&q->opens);
 	unm_list_init(&q->sleeps);
-	unm_list_init(&q->look);
+	unm_list_init(&q->to_check);
 	unm_list_append(&service->queues, &q->list);
 	region->queue = q;
 	return GSAS_OK;
@@ -332,7 +331,7 @@ static enum gsas_error open_begin(struct gsas_call *call,
 	*bucket = open;
 	client->open_count++;
 	unm_list_append(&q->opens, &open->list);
-	unm_list_init(&open->tells);
+	unm_list_init(&open->to_notify);
 	queue_changed(q);
 	call->result = gsas_producer_granted(open->producer);
 	return GSAS_OK;
@@ -404,7 +403,7 @@ enum gsas_error gsas_serve_queue_wait(struct gsas_call *call)
 		error = GSAS_E_ARGUMENT;
 	if (error != GSAS_OK || gsas_queue_words(q->queue) != 0)
 		return error;
-	if (client->sleep_count >= GSAS_LATER_MAX)
+	if (client->sleep_count >= GSAS_DEFERRED_MAX)
 		return GSAS_E_AGAIN;
 	sleep = calloc(1, sizeof(*sleep));
 	if (sleep == NULL)
@@ -415,7 +414,7 @@ enum gsas_error gsas_serve_queue_wait(struct gsas_call *call)
 	client->sleep_count++;
 	unm_list_append(&q->sleeps, &sleep->list);
 	unm_list_append(&client->sleeps, &sleep->mine);
-	return GSAS_LATER;
+	return GSAS_DEFERRED;
 }
 
 /* For those that cannot map it. */
@@ -426,7 +425,7 @@ enum gsas_error gsas_serve_dequeue(struct gsas_call *call)
 	uint64_t *words = (uint64_t *)(void *)call->client->service->stage;
 	struct served_queue *q;
 	enum gsas_error error;
-	bool tell = max == 0;
+	bool notify = max == 0;
 	int ret = 0;
 
 	if (call->region->job != call->client->job)
@@ -439,15 +438,15 @@ enum gsas_error gsas_serve_dequeue(struct gsas_call *call)
 	if (error != GSAS_OK)
 		return error;
 	while (count < max && count < TAKE_MAX) {
-		bool told = false;
+		bool wanted = false;
 
-		ret = gsas_queue_take(&q->view, &words[count], &told);
-		tell = tell || told;
+		ret = gsas_queue_take(&q->view, &words[count], &wanted);
+		notify = notify || wanted;
 		if (ret != 0)
 			break;
 		count++;
 	}
-	if (tell)
+	if (notify)
 		queue_changed(q);
 	if (count == 0 && ret == -FI_EIO)
 		return GSAS_E_STATE;
@@ -459,7 +458,7 @@ enum gsas_error gsas_serve_dequeue(struct gsas_call *call)
 /* ---- Grants -------------------------------------------------------------- */
 
 /* How many it is by now, or that there is no queue any more. */
-static bool open_tell(struct gsas_open *open)
+static bool open_notify(struct gsas_open *open)
 {
 	struct gsas_answer answer = {
 		.opcode = GSAS_ENQUEUE, .more = open->address,
@@ -472,33 +471,33 @@ static bool open_tell(struct gsas_open *open)
 	if (open->producer != NULL && gsas_producer_full(open->producer))
 		answer.response.error = gsas_queue_starved(open->queue->queue) ?
 			GSAS_E_MEMORY : GSAS_E_AGAIN;
-	if (!gsas_client_tell(open->client, &answer))
+	if (!gsas_client_answer(open->client, &answer))
 		return false;
-	unm_list_remove(&open->tells);
+	unm_list_remove(&open->to_notify);
 	if (open->producer == NULL)
 		open_free(open);
 	return true;
 }
 
-bool gsas_client_tell_grants(struct gsas_client *client)
+bool gsas_client_notify_grants(struct gsas_client *client)
 {
-	while (!unm_list_empty(&client->tells))
-		if (!open_tell(unm_container(client->tells.next,
-					     struct gsas_open, tells)))
+	while (!unm_list_empty(&client->to_notify))
+		if (!open_notify(unm_container(client->to_notify.next,
+					       struct gsas_open, to_notify)))
 			return false;
 	return true;
 }
 
 /* Who does not take answers is told when it does: how it is by then. */
-static void tell_or_keep(struct gsas_open *open)
+static void notify_or_keep(struct gsas_open *open)
 {
 	struct gsas_client *client = open->client;
 
-	if (!unm_list_empty(&open->tells) ||
-	    (unm_list_empty(&client->stuck) && open_tell(open)))
+	if (!unm_list_empty(&open->to_notify) ||
+	    (unm_list_empty(&client->blocked) && open_notify(open)))
 		return;
-	unm_list_append(&client->tells, &open->tells);
-	gsas_client_stuck(client);
+	unm_list_append(&client->to_notify, &open->to_notify);
+	gsas_client_block(client);
 }
 
 /* Whether it is to be looked at again, by clock. */
@@ -508,7 +507,7 @@ static bool queue_grant(struct served_queue *q)
 	bool waits;
 
 	while ((producer = gsas_queue_grant(q->queue, &waits)) != NULL)
-		tell_or_keep(gsas_producer_user(producer));
+		notify_or_keep(gsas_producer_user(producer));
 	return waits;
 }
 
@@ -519,20 +518,20 @@ bool gsas_service_grant(struct gsas_service *service)
 	/* who took words out and was killed before it told: one at a time */
 	if (!unm_list_empty(&service->waiting))
 		queue_changed(unm_container(service->waiting.next,
-					    struct served_queue, look));
-	while ((pos = unm_list_pop(&service->look)) != NULL) {
+					    struct served_queue, to_check));
+	while ((pos = unm_list_pop(&service->to_check)) != NULL) {
 		struct served_queue *q = unm_container(pos, struct served_queue,
-						       look);
+						       to_check);
 
 		q->changed = false;
 		if (queue_grant(q))
-			unm_list_append(&service->waiting, &q->look);
+			unm_list_append(&service->waiting, &q->to_check);
 	}
 	return !unm_list_empty(&service->waiting);
 }
 
 /* Who waits for more of its words would do so for ever: is told. */
-void gsas_region_unqueue(struct gsas_region *region)
+void gsas_region_end_queue(struct gsas_region *region)
 {
 	struct served_queue *q = region->queue;
 
@@ -541,11 +540,11 @@ void gsas_region_unqueue(struct gsas_region *region)
 						       struct gsas_open, list);
 
 		open_close(open);
-		tell_or_keep(open);
+		notify_or_keep(open);
 	}
 	wake_all(q, GSAS_E_FREED);
 	unm_list_remove(&q->list);
-	unm_list_remove(&q->look);
+	unm_list_remove(&q->to_check);
 	gsas_queue_free(q->queue);
 	free(q);
 	region->queue = NULL;

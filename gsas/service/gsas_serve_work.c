@@ -20,135 +20,140 @@
 #define LEAVING_MS	10000		/* until memory has been given back */
 
 /* A request that is answered later. */
-struct later {
+struct deferred {
 	struct gsas_work work;
 	enum gsas_worker_kind kind;
 	struct gsas_service *service;
 	struct gsas_client *client;	/* NULL: it ended */
-	struct unm_list list;		/* client->waits[], ->works or ->late */
+	struct unm_list list;		/* client->waits, works, unanswered */
 	uint64_t address;		/* for the log */
 	struct gsas_answer answer;
 	enum gsas_error error;		/* what became of it */
 	uint64_t result;
 };
 
-static struct later *later_of(struct gsas_work *work)
+static struct deferred *deferred_of(struct gsas_work *work)
 {
-	return unm_container(work, struct later, work);
+	return unm_container(work, struct deferred, work);
 }
 
 /* In the order of the requests. */
-static void later_give(struct gsas_client *client, enum gsas_worker_kind kind)
+static void deferred_give(struct gsas_client *client,
+			  enum gsas_worker_kind kind)
 {
 	struct unm_list *pos;
 
 	while (client->given[kind] < WORKS_AT_ONCE &&
 	       (pos = unm_list_pop(&client->waits[kind])) != NULL) {
-		struct later *later = unm_container(pos, struct later, list);
+		struct deferred *deferred =
+			unm_container(pos, struct deferred, list);
 
-		unm_list_append(&client->works, &later->list);
+		unm_list_append(&client->works, &deferred->list);
 		client->given[kind]++;
-		gsas_worker_give(client->service->worker[kind], &later->work);
+		gsas_worker_give(client->service->worker[kind],
+				 &deferred->work);
 	}
 }
 
-/* GSAS_LATER, or an error and it was not begun. */
-static enum gsas_error later_begin(struct later *later,
-				   const struct gsas_call *call)
+/* GSAS_DEFERRED, or an error and it was not begun. */
+static enum gsas_error deferred_begin(struct deferred *deferred,
+				      const struct gsas_call *call)
 {
 	struct gsas_client *client = call->client;
 
-	if (gsas_worker_ready(client->service->worker[later->kind]) != 0)
+	if (gsas_worker_ready(client->service->worker[deferred->kind]) != 0)
 		return GSAS_E_AGAIN;
-	later->service = client->service;
-	later->client = client;
-	later->address = call->address;
-	later->answer.opcode = call->opcode;
-	later->answer.tag = call->tag;
-	unm_list_append(&client->waits[later->kind], &later->list);
+	deferred->service = client->service;
+	deferred->client = client;
+	deferred->address = call->address;
+	deferred->answer.opcode = call->opcode;
+	deferred->answer.tag = call->tag;
+	unm_list_append(&client->waits[deferred->kind], &deferred->list);
 	client->work_count++;
-	client->service->later++;
-	later_give(client, later->kind);
-	return GSAS_LATER;
+	client->service->deferred++;
+	deferred_give(client, deferred->kind);
+	return GSAS_DEFERRED;
 }
 
-static void later_free(struct later *later)
+static void deferred_free(struct deferred *deferred)
 {
-	unm_list_remove(&later->list);
-	if (later->client != NULL)
-		later->client->work_count--;
-	free(later);
+	unm_list_remove(&deferred->list);
+	if (deferred->client != NULL)
+		deferred->client->work_count--;
+	free(deferred);
 }
 
 /* What it did is told, now or when its client takes answers again. */
-static void later_tell(struct later *later)
+static void deferred_answer(struct deferred *deferred)
 {
-	struct gsas_client *client = later->client;
+	struct gsas_client *client = deferred->client;
 
-	if (gsas_client_count(client, &later->answer, later->address)) {
-		unm_list_remove(&later->list);
-		unm_list_append(&client->late, &later->list);
-		gsas_client_stuck(client);
+	if (gsas_client_count(client, &deferred->answer, deferred->address)) {
+		unm_list_remove(&deferred->list);
+		unm_list_append(&client->unanswered, &deferred->list);
+		gsas_client_block(client);
 	} else {
-		later_free(later);
+		deferred_free(deferred);
 	}
 }
 
 /* It is over. */
-static void later_end(struct later *later)
+static void deferred_end(struct deferred *deferred)
 {
-	struct gsas_client *client = later->client;
-	enum gsas_worker_kind kind = later->kind;
+	struct gsas_client *client = deferred->client;
+	enum gsas_worker_kind kind = deferred->kind;
 
-	later->service->later--;
-	later->answer.response.error = later->error;
-	if (later->error == GSAS_OK)
-		later->answer.response.result = later->result;
+	deferred->service->deferred--;
+	deferred->answer.response.error = deferred->error;
+	if (deferred->error == GSAS_OK)
+		deferred->answer.response.result = deferred->result;
 	if (client == NULL) {
-		gsas_service_undo(later->service, &later->answer);
-		later_free(later);
+		gsas_service_undo(deferred->service, &deferred->answer);
+		deferred_free(deferred);
 		return;
 	}
 	client->given[kind]--;
-	later_tell(later);
-	later_give(client, kind);
+	deferred_answer(deferred);
+	deferred_give(client, kind);
 }
 
-bool gsas_client_tell_late(struct gsas_client *client)
+bool gsas_client_answer_deferred(struct gsas_client *client)
 {
-	while (!unm_list_empty(&client->late)) {
-		struct later *later = unm_container(client->late.next,
-						    struct later, list);
+	while (!unm_list_empty(&client->unanswered)) {
+		struct deferred *deferred = unm_container(
+			client->unanswered.next, struct deferred, list);
 
-		if (!gsas_client_tell(client, &later->answer))
+		if (!gsas_client_answer(client, &deferred->answer))
 			return false;
-		later_free(later);
+		deferred_free(deferred);
 	}
 	return true;
 }
 
 /* Its client ended before it was begun. */
-static void later_forget(struct later *later)
+static void deferred_cancel(struct deferred *deferred)
 {
-	later->client = NULL;
-	later->error = GSAS_E_AGAIN;
-	later->work.done(&later->work);
+	deferred->client = NULL;
+	deferred->error = GSAS_E_AGAIN;
+	deferred->work.done(&deferred->work);
 }
 
-void gsas_client_drop_works(struct gsas_client *client)
+void gsas_client_cancel_works(struct gsas_client *client)
 {
 	struct unm_list *pos;
 
 	while ((pos = unm_list_pop(&client->works)) != NULL)
-		unm_container(pos, struct later, list)->client = NULL;
+		unm_container(pos, struct deferred, list)->client = NULL;
 	for (int i = 0; i < GSAS_WORKERS; i++)
 		while ((pos = unm_list_pop(&client->waits[i])) != NULL)
-			later_forget(unm_container(pos, struct later, list));
-	while ((pos = unm_list_pop(&client->late)) != NULL) {
-		struct later *later = unm_container(pos, struct later, list);
+			deferred_cancel(unm_container(pos, struct deferred,
+						      list));
+	while ((pos = unm_list_pop(&client->unanswered)) != NULL) {
+		struct deferred *deferred =
+			unm_container(pos, struct deferred, list);
 
-		gsas_service_undo(client->service, &later->answer);
-		free(later);
+		gsas_service_undo(client->service, &deferred->answer);
+		free(deferred);
 	}
 }
 
@@ -181,7 +186,7 @@ static void trash_done(struct gsas_work *work)
 {
 	struct trash *trash = unm_container(work, struct trash, work);
 
-	trash->service->later--;
+	trash->service->deferred--;
 	free(trash);
 }
 
@@ -202,17 +207,18 @@ static void throw_away(struct gsas_service *service, struct gsas_block *block)
 		.service = service,
 		.block = *block,
 	};
-	service->later++;
+	service->deferred++;
 	atomic_fetch_add_explicit(&service->leaving, 1, memory_order_relaxed);
 	gsas_worker_give(worker, &trash->work);
 }
 
-void gsas_service_drop(struct gsas_service *service, struct gsas_region *region)
+void gsas_service_free_region(struct gsas_service *service,
+			      struct gsas_region *region)
 {
 	struct gsas_block block = { .memory = NULL };
 
 	if (region->queue != NULL)
-		gsas_region_unqueue(region);
+		gsas_region_end_queue(region);
 	gsas_region_free(service->pages, region, &block);
 	if (block.memory != NULL)
 		throw_away(service, &block);
@@ -229,7 +235,7 @@ void gsas_service_undo(struct gsas_service *service,
 	/* NULL: somebody else of the job has freed it, by what a list said */
 	region = gsas_region_at(service->pages, answer->response.result);
 	if (region != NULL)
-		gsas_service_drop(service, region);
+		gsas_service_free_region(service, region);
 }
 
 /* Only its job; of a queue, too. */
@@ -239,14 +245,14 @@ enum gsas_error gsas_serve_free(struct gsas_call *call)
 		return GSAS_E_ACCESS;
 	if (call->region->address != call->address)
 		return GSAS_E_ARGUMENT;
-	gsas_service_drop(call->client->service, call->region);
+	gsas_service_free_region(call->client->service, call->region);
 	return GSAS_OK;
 }
 
 /* ---- Allocation ---------------------------------------------------------- */
 
 struct alloc {
-	struct later later;
+	struct deferred deferred;
 	struct gsas_plan plan;
 	uint32_t quota, buffer;		/* of a queue; 0: it is none */
 };
@@ -260,13 +266,13 @@ static enum gsas_error region_add(struct gsas_service *service,
 	enum gsas_error error = gsas_region_add(service->pages, plan);
 
 	if (error != GSAS_OK) {
-		gsas_region_drop(service->pages, plan);
+		gsas_region_cancel(service->pages, plan);
 		return error;
 	}
 	if (quota != 0)
-		error = gsas_region_enqueue(service, region, quota, buffer);
+		error = gsas_region_make_queue(service, region, quota, buffer);
 	if (error != GSAS_OK)
-		gsas_service_drop(service, region);
+		gsas_service_free_region(service, region);
 	else
 		*address = region->address;
 	return error;
@@ -297,45 +303,45 @@ static enum gsas_error fill_patiently(struct gsas_service *service,
 
 static void alloc_run(struct gsas_work *work)
 {
-	struct later *later = later_of(work);
-	struct alloc *alloc = unm_container(later, struct alloc, later);
+	struct deferred *deferred = deferred_of(work);
+	struct alloc *alloc = unm_container(deferred, struct alloc, deferred);
 
-	later->error = fill_patiently(later->service, &alloc->plan);
-	if (later->error == GSAS_OK && alloc->quota != 0)
+	deferred->error = fill_patiently(deferred->service, &alloc->plan);
+	if (deferred->error == GSAS_OK && alloc->quota != 0)
 		gsas_region_hollow(alloc->plan.region);
 }
 
 static void alloc_done(struct gsas_work *work)
 {
-	struct later *later = later_of(work);
-	struct alloc *alloc = unm_container(later, struct alloc, later);
+	struct deferred *deferred = deferred_of(work);
+	struct alloc *alloc = unm_container(deferred, struct alloc, deferred);
 
-	if (later->error == GSAS_OK)
-		later->error = region_add(later->service, &alloc->plan,
+	if (deferred->error == GSAS_OK)
+		deferred->error = region_add(deferred->service, &alloc->plan,
 					  alloc->quota, alloc->buffer,
-					  &later->result);
+					  &deferred->result);
 	else
-		gsas_region_drop(later->service->pages, &alloc->plan);
-	later_end(later);
+		gsas_region_cancel(deferred->service->pages, &alloc->plan);
+	deferred_end(deferred);
 }
 
-static enum gsas_error alloc_later(struct gsas_call *call,
-				   const struct gsas_plan *plan,
-				   uint32_t quota, uint32_t buffer)
+static enum gsas_error alloc_deferred(struct gsas_call *call,
+				      const struct gsas_plan *plan,
+				      uint32_t quota, uint32_t buffer)
 {
 	struct alloc *alloc = calloc(1, sizeof(*alloc));
 	enum gsas_error error;
 
 	if (alloc == NULL)
 		return GSAS_E_MEMORY;
-	alloc->later.work.run = alloc_run;
-	alloc->later.work.done = alloc_done;
-	alloc->later.kind = GSAS_WORK_MEMORY;
+	alloc->deferred.work.run = alloc_run;
+	alloc->deferred.work.done = alloc_done;
+	alloc->deferred.kind = GSAS_WORK_MEMORY;
 	alloc->plan = *plan;
 	alloc->quota = quota;
 	alloc->buffer = buffer;
-	error = later_begin(&alloc->later, call);
-	if (error != GSAS_LATER)
+	error = deferred_begin(&alloc->deferred, call);
+	if (error != GSAS_DEFERRED)
 		free(alloc);
 	return error;
 }
@@ -372,7 +378,7 @@ enum gsas_error gsas_call_alloc(struct gsas_call *call, uint64_t pages,
 		return error;
 	if (call->tag == GSAS_TAG_POSTED)
 		return GSAS_E_ARGUMENT;	/* nobody would know the address */
-	if (client->work_count >= GSAS_LATER_MAX)
+	if (client->work_count >= GSAS_DEFERRED_MAX)
 		return GSAS_E_AGAIN;
 	if (quota != 0)
 		attr |= GSAS_ATTR_MAPPED | GSAS_ATTR_QUEUE;
@@ -382,9 +388,9 @@ enum gsas_error gsas_call_alloc(struct gsas_call *call, uint64_t pages,
 	if (!plan.fill)
 		return region_add(client->service, &plan, quota, buffer,
 				  &call->result);
-	error = alloc_later(call, &plan, quota, buffer);
-	if (error != GSAS_LATER)
-		gsas_region_drop(p, &plan);
+	error = alloc_deferred(call, &plan, quota, buffer);
+	if (error != GSAS_DEFERRED)
+		gsas_region_cancel(p, &plan);
 	return error;
 }
 
@@ -396,27 +402,28 @@ enum gsas_error gsas_serve_alloc(struct gsas_call *call)
 /* ---- Processes [D 2.2.8] ------------------------------------------------- */
 
 struct process {
-	struct later later;
+	struct deferred deferred;
 	struct gsas_spawn spawn;
 	char path[GSAS_PATH_MAX];
 };
 
 static void process_run(struct gsas_work *work)
 {
-	struct later *later = later_of(work);
-	struct process *process = unm_container(later, struct process, later);
-	const struct gsas_service_attr *attr = &later->service->attr;
+	struct deferred *deferred = deferred_of(work);
+	struct process *process =
+		unm_container(deferred, struct process, deferred);
+	const struct gsas_service_attr *attr = &deferred->service->attr;
 
-	later->error = attr->spawn(attr->spawn_ctx, &process->spawn,
-				   &later->result);
+	deferred->error = attr->spawn(attr->spawn_ctx, &process->spawn,
+				   &deferred->result);
 }
 
 static void process_done(struct gsas_work *work)
 {
-	struct later *later = later_of(work);
+	struct deferred *deferred = deferred_of(work);
 
-	later->service->stat.forks += later->error == GSAS_OK;
-	later_end(later);
+	deferred->service->stat.forks += deferred->error == GSAS_OK;
+	deferred_end(deferred);
 }
 
 /* What the page says, once: it may be written meanwhile. */
@@ -436,14 +443,14 @@ enum gsas_error gsas_serve_fork(struct gsas_call *call)
 
 	if (client->service->attr.spawn == NULL)
 		return GSAS_E_EXEC;
-	if (client->work_count >= GSAS_LATER_MAX)
+	if (client->work_count >= GSAS_DEFERRED_MAX)
 		return GSAS_E_AGAIN;
 	process = calloc(1, sizeof(*process));
 	if (process == NULL)
 		return GSAS_E_MEMORY;
-	process->later.work.run = process_run;
-	process->later.work.done = process_done;
-	process->later.kind = GSAS_WORK_PROCESS;
+	process->deferred.work.run = process_run;
+	process->deferred.work.done = process_done;
+	process->deferred.kind = GSAS_WORK_PROCESS;
 	process->spawn = (struct gsas_spawn){
 		.path = process->path,
 		.argument = call->arg[1],
@@ -451,8 +458,8 @@ enum gsas_error gsas_serve_fork(struct gsas_call *call)
 		.uid = client->uid,
 	};
 	if (copy_path(call, process->path))
-		error = later_begin(&process->later, call);
-	if (error != GSAS_LATER)
+		error = deferred_begin(&process->deferred, call);
+	if (error != GSAS_DEFERRED)
 		free(process);
 	return error;
 }

@@ -213,10 +213,10 @@ bool gsas_client_count(struct gsas_client *client,
 	return false;
 }
 
-void gsas_client_stuck(struct gsas_client *client)
+void gsas_client_block(struct gsas_client *client)
 {
-	if (unm_list_empty(&client->stuck))
-		unm_list_append(&client->service->stuck, &client->stuck);
+	if (unm_list_empty(&client->blocked))
+		unm_list_append(&client->service->blocked, &client->blocked);
 }
 
 static void finish(const struct gsas_call *call, enum gsas_error error)
@@ -233,11 +233,11 @@ static void finish(const struct gsas_call *call, enum gsas_error error)
 		answer.more = call->more;
 	}
 	if (!gsas_client_count(client, &answer, call->address) ||
-	    gsas_client_tell(client, &answer))
+	    gsas_client_answer(client, &answer))
 		return;
 	client->kept = answer;
 	client->keeps = true;
-	gsas_client_stuck(client);
+	gsas_client_block(client);
 }
 
 bool gsas_service_request(struct gsas_client *client, uint64_t head,
@@ -263,33 +263,34 @@ bool gsas_service_request(struct gsas_client *client, uint64_t head,
 	error = admit(&call);
 	if (error == GSAS_OK)
 		error = call.rule->serve(&call);
-	if (error != GSAS_LATER)
+	if (error != GSAS_DEFERRED)
 		finish(&call, error);
 	return true;
 }
 
 /* ---- Progress ------------------------------------------------------------ */
 
-static void unstick(struct gsas_client *client)
+static void unblock(struct gsas_client *client)
 {
-	if (client->keeps && !gsas_client_tell(client, &client->kept))
+	if (client->keeps && !gsas_client_answer(client, &client->kept))
 		return;
 	client->keeps = false;
-	if (gsas_client_tell_late(client) && gsas_client_tell_grants(client) &&
-	    gsas_client_tell_woken(client))
-		unm_list_remove(&client->stuck);
+	if (gsas_client_answer_deferred(client) &&
+	    gsas_client_notify_grants(client) &&
+	    gsas_client_answer_woken(client))
+		unm_list_remove(&client->blocked);
 }
 
 bool gsas_service_progress(struct gsas_service *service)
 {
 	bool waits;
 
-	for (int i = 0; service->later > 0 && i < GSAS_WORKERS; i++)
+	for (int i = 0; service->deferred > 0 && i < GSAS_WORKERS; i++)
 		gsas_worker_collect(service->worker[i]);
-	unm_list_for_each_safe(pos, tmp, &service->stuck)
-		unstick(unm_container(pos, struct gsas_client, stuck));
+	unm_list_for_each_safe(pos, tmp, &service->blocked)
+		unblock(unm_container(pos, struct gsas_client, blocked));
 	waits = gsas_service_grant(service);
-	return waits || (service->later > 0 && service->attr.wake == NULL);
+	return waits || (service->deferred > 0 && service->attr.wake == NULL);
 }
 
 /* ---- Clients ------------------------------------------------------------- */
@@ -305,14 +306,14 @@ int gsas_client_new(struct gsas_service *service, uint64_t identity,
 	c->io_ctx = io_ctx;
 	c->identity = identity;
 	c->uid = uid;
-	unm_list_init(&c->late);
+	unm_list_init(&c->unanswered);
 	unm_list_init(&c->works);
 	for (int i = 0; i < GSAS_WORKERS; i++)
 		unm_list_init(&c->waits[i]);
-	unm_list_init(&c->tells);
+	unm_list_init(&c->to_notify);
 	unm_list_init(&c->sleeps);
 	unm_list_init(&c->woken);
-	unm_list_init(&c->stuck);
+	unm_list_init(&c->blocked);
 	unm_list_append(&service->clients, &c->list);
 	service->stat.clients++;
 	*client = c;
@@ -326,12 +327,12 @@ void gsas_client_free(struct gsas_client *client)
 	gsas_client_close_queues(client);
 	if (client->keeps)
 		gsas_service_undo(service, &client->kept);
-	gsas_client_drop_works(client);
+	gsas_client_cancel_works(client);
 	for (uint32_t i = 0; i < client->group_count; i++)
 		gsas_group_put(service->pages, client->group[i]);
 	if (client->job != NULL)
 		gsas_job_put(service->pages, client->job);
-	unm_list_remove(&client->stuck);
+	unm_list_remove(&client->blocked);
 	unm_list_remove(&client->list);
 	service->stat.clients--;
 	free(client);
@@ -366,9 +367,9 @@ int gsas_service_new(const struct gsas_service_attr *attr,
 		return -FI_ENOMEM;
 	s->attr = *attr;
 	unm_list_init(&s->clients);
-	unm_list_init(&s->stuck);
+	unm_list_init(&s->blocked);
 	unm_list_init(&s->queues);
-	unm_list_init(&s->look);
+	unm_list_init(&s->to_check);
 	unm_list_init(&s->waiting);
 	s->stage = aligned_alloc(64, GSAS_BULK_MAX);
 	if (s->stage == NULL) {
@@ -404,7 +405,7 @@ void gsas_service_free(struct gsas_service *service)
 		gsas_client_free(unm_container(pos, struct gsas_client, list));
 	workers_free(service);
 	while ((region = gsas_region_from(service->pages, 0)) != NULL)
-		gsas_service_drop(service, region);
+		gsas_service_free_region(service, region);
 	gsas_pages_free(service->pages);
 	free(service->stage);
 	free(service);
@@ -419,6 +420,6 @@ struct gsas_stat *gsas_service_stat(struct gsas_service *service)
 
 bool gsas_service_empty(const struct gsas_service *service)
 {
-	return unm_list_empty(&service->clients) && service->later == 0 &&
+	return unm_list_empty(&service->clients) && service->deferred == 0 &&
 	       gsas_region_from(service->pages, 0) == NULL;
 }

@@ -5,7 +5,7 @@
  *
  * Models
  *   gsas_queue_take.c  gsas_queue_take(), is_wanted()
- *   gsas_queue.c       gsas_queue_put(), enter_buffer(), reclaim(), look_at(),
+ *   gsas_queue.c       gsas_queue_put(), enter_buffer(), reclaim(), accept_head(),
  *                      want(), want_more(), gsas_queue_grant()
  * with buffers of one word, as few of them as hold the quota, and one producer
  * that is granted all there is. Which of the free buffers is used is any.
@@ -33,7 +33,7 @@
  *   QUOTA_BEYOND    no_race   one word more than the quota is put in
  *   STALE_IS_BAD    sound     the head is not looked at again before -FI_EIO
  *   WANTED_RELEASE  deadlock  the store of wanted is not in the one order
- *   LOOK_ACQUIRE    deadlock  the look at the head after it is not
+ *   LOOK_ACQUIRE    deadlock  the update_taken at the head after it is not
  *   SWAP_RELEASE    deadlock  the swap of the head is not
  *   TELL_ACQUIRE    deadlock  the load of wanted after it is not
  *   LOOK_FIRST      deadlock  the service looks, then stores wanted
@@ -264,18 +264,18 @@ end:	do
 #define FREE(b)	(INSIDE == 0 || lies[(n - 1) % ENTRIES] != b)
 #endif
 
-inline look_at()
+inline accept_head()
 {
 	claim(sound, reg >= taken && reg <= n);
 	taken = reg;
 	reg = 0
 }
 
-inline look()
+inline update_taken()
 {
 	atomic {
 		load(P, HEAD, reg, LOOK);
-		look_at()
+		accept_head()
 	}
 }
 
@@ -322,7 +322,7 @@ inline look_in_order()
 #else
 		load_sync(P, HEAD, reg);
 #endif
-		look_at()
+		accept_head()
 	}
 }
 
@@ -381,7 +381,7 @@ proctype service()
 	:: n < WORDS && ROOM ->
 		put()
 	:: n < WORDS && !ROOM ->
-		look();
+		update_taken();
 		if
 		:: ROOM
 		:: else ->

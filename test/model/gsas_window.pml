@@ -10,8 +10,8 @@
  * Models
  *   gsas_queue.c         gsas_queue_put(), use(), gsas_queue_grant(), full(),
  *                        update_why()
- *   gsas_queue_client.c  become_producer(), gsas_enqueue(), look_at_window(),
- *                        gsas_queue_told()
+ *   gsas_queue_client.c  become_producer(), gsas_enqueue(), check_window(),
+ *                        gsas_queue_notified()
  * with messages that arrive in order, and words that are numbers only: that the
  * service finds out what was taken is gsas_queue.pml. Words that were granted
  * have memory.

@@ -60,7 +60,7 @@ static enum gsas_error plan_only(struct gsas_job *job, uint64_t pages,
 
 	error = gsas_region_plan(g_p, job, NULL, pages, attr, &plan);
 	if (error == GSAS_OK)
-		gsas_region_drop(g_p, &plan);
+		gsas_region_cancel(g_p, &plan);
 	return error;
 }
 
@@ -88,7 +88,7 @@ static void test_shares_to_the_page(void **state)
 	assert_int_equal(gsas_region_plan(g_p, g_job, NULL, 1, 0, &plan),
 			 GSAS_OK);
 	assert_int_equal(plan_only(g_job, 1, 0), GSAS_E_QUOTA);
-	gsas_region_drop(g_p, &plan);
+	gsas_region_cancel(g_p, &plan);
 	alloc(g_job, 1, 0);
 	assert_int_equal(plan_only(other, 401, 0), GSAS_E_MEMORY);
 	alloc(other, 400, 0);
@@ -445,7 +445,7 @@ static void life(void)
 			continue;
 		if (gsas_region_fill(g_p, &plan) != GSAS_OK ||
 		    gsas_region_add(g_p, &plan) != GSAS_OK) {
-			gsas_region_drop(g_p, &plan);
+			gsas_region_cancel(g_p, &plan);
 			continue;
 		}
 		r[i] = plan.region;

@@ -158,7 +158,7 @@ static void test_addresses_end(void **state)
 						  &more), GSAS_E_MEMORY);
 		assert_int_equal(gsas_region_fill(g_p, &plan), GSAS_E_MEMORY);
 		assert_int_equal(gsas_region_add(g_p, &plan), GSAS_E_MEMORY);
-		gsas_region_drop(g_p, &plan);
+		gsas_region_cancel(g_p, &plan);
 		assert_int_equal(stat_of().pages, 0);
 	}
 	g_mem.none = false;
@@ -169,7 +169,7 @@ static void test_addresses_end(void **state)
 					  &plan), GSAS_E_MEMORY);
 	assert_int_equal(gsas_region_plan(g_p, g_job, NULL, most, 0, &plan),
 			 GSAS_OK);
-	gsas_region_drop(g_p, &plan);
+	gsas_region_cancel(g_p, &plan);
 	board_end();
 }
 
@@ -623,7 +623,7 @@ static void test_plans_share_a_segment(void **state)
 	/* the first one fails, the next one does not */
 	g_mem.fail_at = 1;
 	assert_int_equal(gsas_region_fill(g_p, &plan[0]), GSAS_E_MEMORY);
-	gsas_region_drop(g_p, &plan[0]);
+	gsas_region_cancel(g_p, &plan[0]);
 	assert_int_equal(gsas_region_fill(g_p, &plan[2]), GSAS_OK);
 	assert_int_equal(gsas_region_fill(g_p, &plan[1]), GSAS_OK);
 	assert_int_equal(gsas_region_fill(g_p, &plan[3]), GSAS_OK);
@@ -655,19 +655,19 @@ static void test_drop_gives_memory_back(void **state)
 	board(NULL);
 	assert_int_equal(gsas_region_plan(g_p, g_job, NULL, 10, 0, &plan),
 			 GSAS_OK);
-	gsas_region_drop(g_p, &plan);
+	gsas_region_cancel(g_p, &plan);
 	assert_int_equal(gsas_region_plan(g_p, g_job, NULL, 10, 0, &plan),
 			 GSAS_OK);
 	assert_int_equal(gsas_region_fill(g_p, &plan), GSAS_OK);
 	assert_int_equal(g_mem.blocks, 1);
-	gsas_region_drop(g_p, &plan);
+	gsas_region_cancel(g_p, &plan);
 	assert_int_equal(g_mem.blocks, 0);
 	r = alloc(g_job, 1, 0);
 	assert_int_equal(r->address, gsas_base(BOARD) + GSAS_SEGMENT);
 	assert_int_equal(gsas_region_plan(g_p, g_job, NULL, 10, 0, &plan),
 			 GSAS_OK);
 	assert_false(release(r));
-	gsas_region_drop(g_p, &plan);
+	gsas_region_cancel(g_p, &plan);
 	assert_int_equal(g_mem.blocks, 0);
 	assert_int_equal(stat_of().segments, 0);
 	assert_int_equal(stat_of().regions, 0);

@@ -290,7 +290,7 @@ static void alloc_add(struct alloc *alloc)
 {
 	assert_int_equal(alloc->error, GSAS_OK);
 	if (g_nheld == HELD) {
-		gsas_region_drop(alloc->pages, &alloc->plan);
+		gsas_region_cancel(alloc->pages, &alloc->plan);
 		return;
 	}
 	assert_int_equal(gsas_region_add(alloc->pages, &alloc->plan), GSAS_OK);
@@ -425,7 +425,7 @@ static void test_plans_while_it_fills(void **state)
 						  &plan[i]), GSAS_OK);
 		assert_true(plan[i].fill);
 	}
-	gsas_region_drop(alloc.pages, &plan[1]);
+	gsas_region_cancel(alloc.pages, &plan[1]);
 	atomic_store_explicit(&g_go, true, memory_order_relaxed);
 	gsas_worker_free(worker);
 	for (int i = 0; i < 3; i += 2) {
