@@ -47,7 +47,9 @@
 #include "conform/hal_conform.h"
 
 #define GRABS		16
-#define OLD_MARK	0x3C	/* of memory that the next program has, too */
+#define OLD_MARK	0x3C	/* contents of memory, before the process
+				 * executes exec_heir, which has memory at the
+				 * same address */
 
 struct role {
 	struct ct_if *ci;
@@ -83,9 +85,9 @@ bool ct_addr_parse(const char *text, struct hal_addr *addr)
 /* ---- Pings ----------------------------------------------------------- */
 
 /*
- * Answer one ping if there is one. It is released before it is answered, so
- * that two who ping each other at full depth do not wait for each other. Other
- * packets are for a command that is about to come.
+ * Answer a ping if there is one. The ping is released before it is answered, so
+ * that two processes that ping each other with full rings do not wait for each
+ * other. Packets of other types are left for the next command.
  */
 static bool answer_one(struct role *r)
 {
@@ -105,7 +107,7 @@ static bool answer_one(struct role *r)
 	return true;
 }
 
-/* Peers that died are let go once they are drained. */
+/* Free each dead peer once all its packets were received. */
 static void bury(struct role *r)
 {
 	struct hal_event ev;
@@ -156,7 +158,7 @@ static void cmd_connect(struct role *r, const char *arg)
 	fflush(stdout);
 }
 
-/* Lies about who it is, as far as this interface lets it. */
+/* Write a false identity into packets, as far as the backend permits. */
 static void cmd_pose(struct role *r, const char *arg)
 {
 	const char *to = strchr(arg, ' ');
@@ -233,7 +235,7 @@ static void cmd_check(struct role *r, const char *arg)
 	    !ct_filled(r->ordinary, r->bytes, seed + 1) ? "ordinary" : NULL);
 }
 
-/* Put our memory to the test's, then get it back; needs alloc before. */
+/* Put local memory to that of the test, then get it back; needs "alloc". */
 static void cmd_transfer(struct role *r, const char *arg)
 {
 	struct hal_dma d = { .op = HAL_DMA_PUT, .peer = r->peer,
@@ -258,7 +260,7 @@ static void cmd_transfer(struct role *r, const char *arg)
 	say(ret == 0 ? NULL : "transfer");
 }
 
-/* Those with N rounds that need the peer. */
+/* Commands with N rounds that need the peer. */
 static bool game(struct role *r, const char *name, const char *arg)
 {
 	uint64_t rounds = strtoull(arg, NULL, 10);
@@ -281,7 +283,7 @@ static bool game(struct role *r, const char *name, const char *arg)
 	return true;
 }
 
-/* Leave a process behind that holds copies of all our descriptors. */
+/* Fork a process that inherits all descriptors. */
 static void cmd_fork(void)
 {
 	pid_t pid = fork();
@@ -366,7 +368,7 @@ static void cmd_shut(struct role *r)
 	say(NULL);
 }
 
-/* Commands that change what this process is. */
+/* Commands that change the process: fork, exec and the like. */
 static bool process(const char *name, const char *arg)
 {
 	if (strcmp(name, "fork") == 0)
@@ -425,7 +427,8 @@ static void command(struct role *r, char *line)
 		say("no such command");
 }
 
-/* Handle what is on the input; false at its end. */
+/* Execute the commands that have arrived. Returns false at the end of the
+ * input. */
 static bool commands(struct role *r)
 {
 	struct pollfd pfd = { .fd = STDIN_FILENO, .events = POLLIN };

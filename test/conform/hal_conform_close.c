@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_conform_close.c - laws of the end: what was accepted is still received,
- * the end is told once, and nobody else is harmed.
+ * hal_conform_close.c - conformance tests of closing an interface: packets that
+ * were accepted are received, each peer gets HAL_EV_DEAD once, and other
+ * connections are not disturbed
  */
 #include <string.h>
 
@@ -13,7 +14,7 @@ static void send_words(struct ct_if *ci, struct hal_peer *peer, unsigned n)
 		assert_int_equal(ct_send(ci, peer, CT_TYPE_PING, i), 0);
 }
 
-/* Connect while nobody looks at anything. */
+/* Connect without stepping any interface but ci. */
 static struct hal_peer *connect_blind(struct ct_if *ci,
 				      const struct hal_addr *to)
 {
@@ -30,8 +31,9 @@ static struct hal_peer *connect_blind(struct ct_if *ci,
 }
 
 /*
- * Take the words 0 .. n-1 of a peer that ends, some of them before and some
- * after the news, in whatever way the backend orders them; then let go of it.
+ * Receive the words 0 to n - 1 from a peer that closes, before and after
+ * HAL_EV_DEAD: the backend may order packets and event either way. Then free
+ * the peer.
  */
 static void expect_end(struct ct_if *ci, struct hal_peer *peer, unsigned n,
 		       unsigned pause)
@@ -69,7 +71,8 @@ static void expect_end(struct ct_if *ci, struct hal_peer *peer, unsigned n,
 	hal_peer_free(peer);
 }
 
-/* Accepted before the close is received after it, all of it, in order. */
+/* Packets that were accepted before the close are received after it, in
+ * order. */
 static void close_is_drained(void **state)
 {
 	unsigned depth = ct_caps->pkt_depth;
@@ -87,7 +90,7 @@ static void close_is_drained(void **state)
 	}
 }
 
-/* Also if the receiver has not looked since before the first contact. */
+/* The same if the receiver was not stepped since before the connection. */
 static void close_before_the_first_look(void **state)
 {
 	unsigned depth = ct_caps->pkt_depth;
@@ -107,8 +110,9 @@ static void close_before_the_first_look(void **state)
 }
 
 /*
- * Two connect to each other before either looks; one speaks and is gone. The
- * other has its half of the same peer already, and hears it all.
+ * Two interfaces connect to each other before either is stepped; then one sends
+ * and closes. The other has opened its half of the same peer, and receives all
+ * packets.
  */
 static void close_after_crossing(void **state)
 {
@@ -121,7 +125,7 @@ static void close_after_crossing(void **state)
 
 		ab = connect_blind(a, &b->hif->addr);
 		ba = connect_blind(b, &a->hif->addr);
-		if (i & 1)		/* and hears that it was called */
+		if (i & 1)		/* b receives HAL_EV_INBOUND */
 			for (int k = 0; k < 10; k++)
 				ct_step(b);
 		send_words(b, ba, n);
@@ -133,7 +137,8 @@ static void close_after_crossing(void **state)
 		expect_end(a, ab, n, i / 8);
 		for (int k = 0; k < 30; k++)
 			ct_step(a);
-		/* nobody is left, and no second one comes */
+		/* No inbound connection is left, and there is no second
+		 * event. */
 		assert_int_equal(a->hif->ninbound, 0);
 		assert_int_equal(ct_count_events(a, HAL_EV_INBOUND, NULL), 0);
 		ct_close(a);
@@ -142,7 +147,7 @@ static void close_after_crossing(void **state)
 	}
 }
 
-/* Stores into the receive space outlive their sender, too. */
+/* Bytes in the receive space stay after their sender has closed. */
 static void close_keeps_space(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
@@ -161,7 +166,7 @@ static void close_keeps_space(void **state)
 	hal_peer_free(p.ba);
 }
 
-/* Sending to one who is gone does no harm, before and after the news. */
+/* Sending to a closed peer is harmless, before and after HAL_EV_DEAD. */
 static void close_send_to_the_dead(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
@@ -186,7 +191,7 @@ static void close_send_to_the_dead(void **state)
 	hal_peer_free(p.ab);
 }
 
-/* One ends; what others send each other, and whom one meets, goes on. */
+/* One peer closes: the other peers continue to send and to connect. */
 static void close_harms_nobody_else(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
@@ -216,7 +221,7 @@ static void close_harms_nobody_else(void **state)
 	}
 }
 
-/* With events pending, peers half connected, packets unread: no matter. */
+/* Close with pending events, half-open connections and unread packets. */
 static void close_in_any_state(void **state)
 {
 	(void)state;

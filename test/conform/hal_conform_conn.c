@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_conform_conn.c - laws of interfaces, addresses and connections.
+ * hal_conform_conn.c - conformance tests of interfaces, addresses and
+ * connections
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -23,7 +24,7 @@ static void hal_is_one_per_process(void **state)
 	assert_int_equal(hal_get(NULL, &again), 0);
 	assert_ptr_equal(again, ct_hal);
 	hal_put(again);
-	ct_pair(0, 0);			/* the first user's is still good */
+	ct_pair(0, 0);			/* the first reference still works */
 }
 
 static void if_boards_and_addresses(void **state)
@@ -59,7 +60,8 @@ static void if_boards_and_addresses(void **state)
 	assert_null(none);
 }
 
-/* A board hands out its interfaces, then says so, and takes one back. */
+/* A board opens all its interfaces, then fails, and reuses a closed
+ * interface. */
 static void if_exhausted(void **state)
 {
 	struct hal_if *none = NULL;
@@ -75,7 +77,7 @@ static void if_exhausted(void **state)
 		assert_true(n <= (int)ct_caps->ifs_per_board);
 	}
 	assert_int_equal(ret, -FI_EBUSY);
-	/* other processes may hold some, but not most */
+	/* Other processes may hold some interfaces, but less than half. */
 	assert_true(n > (int)ct_caps->ifs_per_board / 2);
 	ct_close(&ct_ifs[n / 2]);
 	assert_int_equal(hal_if_open(ct_hal, board, &ct_ifs[n / 2].hif), 0);
@@ -83,8 +85,8 @@ static void if_exhausted(void **state)
 	assert_null(none);
 }
 
-/* Take an interface by number, once nobody has it: in the emulation peers of
- * its last holder have to have looked. */
+/* Open an interface by number, waiting until it is free: in the emulation the
+ * peers of its last holder must have been stepped first. */
 static struct hal_if *open_number(int board, int number)
 {
 	struct hal_if *hif = NULL;
@@ -100,7 +102,8 @@ static struct hal_if *open_number(int board, int number)
 	return hif;
 }
 
-/* The interface of a number is given to one at a time, and that or none. */
+/* An interface number has one holder at a time. Opening by number opens this
+ * interface or fails. */
 static void if_of_a_number(void **state)
 {
 	struct ct_if *ci = ct_open(0);
@@ -109,7 +112,7 @@ static void if_of_a_number(void **state)
 	int board, number;
 
 	(void)state;
-	if (ct_opt.service)		/* the first is that of the service */
+	if (ct_opt.service)		/* the first interface is number 0 */
 		ci = ct_open(0);
 	was = ci->hif->addr;
 	board = was.board;
@@ -148,20 +151,20 @@ static void if_page_names_its_owner(void **state)
 	assert_int_equal(head->iface, ci->hif->addr.iface);
 	assert_true(head->nonce == ci->hif->addr.nonce);
 	assert_string_equal(head->profile, ct_caps->profile);
-	/* the rest is the caller's, all of it can be written */
+	/* The rest of the page is free for the caller, and writable. */
 	memset(head + 1, 0xff, HAL_PAGE_BYTES - sizeof(*head));
 }
 
-/* ---- Meeting --------------------------------------------------------- */
+/* ---- Connections ----------------------------------------------------- */
 
-/* Send the words 0 .. n-1 without ever looking at the receiver. */
+/* Send the words 0 to n - 1, stepping the sender only. */
 static void send_blind(struct ct_if *ci, struct hal_peer *peer, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		assert_int_equal(ct_send(ci, peer, CT_TYPE_PING, i), 0);
 }
 
-/* Packets and stores may be sent before the receiver has looked at all. */
+/* Packets and stores may be sent before the receiver was stepped once. */
 static void conn_first_contact(void **state)
 {
 	struct ct_if *a = ct_open(0), *b = ct_open(0);
@@ -183,7 +186,8 @@ static void conn_first_contact(void **state)
 	ct_wait_event(a, HAL_EV_CONNECTED, ab);
 }
 
-/* One object per remote interface, whoever comes first and however often. */
+/* There is one peer object for a remote interface, whichever side connects
+ * first and however often. */
 static void conn_one_object(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
@@ -198,14 +202,14 @@ static void conn_one_object(void **state)
 	ct_wait_event(p.a, HAL_EV_CONNECTED, ac);
 	for (int i = 0; i < 50; i++)
 		ct_step_all();
-	/* and no event is told twice */
+	/* No event is reported twice. */
 	assert_int_equal(p.a->nev + p.b->nev, 0);
 	assert_int_equal(c->nev, 1);
 	assert_ptr_equal(p.ab->hif, p.a->hif);
 	assert_true(ct_same_addr(&p.ab->addr, &p.b->hif->addr));
 }
 
-/* Both ends are of this process, which lives. */
+/* Both ends belong to this process, which is alive. */
 static void conn_process(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
@@ -227,7 +231,7 @@ static void conn_process(void **state)
 	assert_true(id[0] == id[1]);
 }
 
-/* Each of the interfaces connects to all before any has looked. */
+/* Each interface connects to all interfaces before any is stepped. */
 static void conn_simultaneous(void **state)
 {
 	enum { N = 6 };
@@ -263,10 +267,12 @@ struct meeting {
 	const struct hal_addr *to;
 	bool heard;
 	const char *error;
-	_Atomic int *done;		/* of the two who meet */
+	_Atomic int *done;		/* threads of this meeting that are
+					 * done */
 };
 
-/* Both halves open, each told once, a packet heard and one released. */
+/* Returns whether both halves are open, with one event each, a packet was
+ * received and a packet was released. */
 static bool met(struct meeting *m, struct hal_peer *peer)
 {
 	uint64_t head;
@@ -303,8 +309,8 @@ static const char *meet_once(struct meeting *m, uint64_t end)
 }
 
 /*
- * Who has met goes on until the other has too: an answer that could not be sent
- * yet is sent by a later service call.
+ * A thread that is done continues to step until the other thread is done: an
+ * answer that could not be sent is sent by a later service call.
  */
 static void *meet(void *arg)
 {
@@ -344,7 +350,7 @@ static void conn_simultaneous_threads(void **state)
 	}
 }
 
-/* An interface may talk to itself like to any other. */
+/* An interface may connect to itself as to any other interface. */
 static void conn_loopback(void **state)
 {
 	struct ct_if *a = ct_open(0);
@@ -371,7 +377,7 @@ static void conn_loopback(void **state)
 	assert_int_equal(ct_drain(self), 0);
 }
 
-/* However few events one takes at a time, each comes once. */
+/* Each event is reported once, also if the caller takes one event at a time. */
 static void conn_events_by_ones(void **state)
 {
 	enum { N = 12 };
@@ -384,7 +390,7 @@ static void conn_events_by_ones(void **state)
 	for (int i = 0; i < N; i++) {
 		struct hal_peer *peer;
 
-		/* without a look at b, which ct_connect() might take */
+		/* without stepping b, as ct_connect() might */
 		ci[i] = ct_open(0);
 		do {
 			ret = hal_connect(ci[i]->hif, &b->hif->addr, &peer);
@@ -410,9 +416,10 @@ static void conn_events_by_ones(void **state)
 		assert_int_equal(hal_if_service(b->hif, ev, 1), 0);
 }
 
-/* ---- Whom one reaches ------------------------------------------------ */
+/* ---- Addresses ------------------------------------------------------- */
 
-/* An old address never reaches the interface's next holder. */
+/* The address of a former holder never connects to the interface's next
+ * holder. */
 static void conn_stale_nonce(void **state)
 {
 	struct ct_if *a = ct_open(0), *b, *ci[4];
@@ -422,7 +429,7 @@ static void conn_stale_nonce(void **state)
 	b = ct_open(0);
 	old = b->hif->addr;
 	ct_close(b);
-	/* no matter which number it had: the nonce is what is old */
+	/* The interface may get the same number again: the nonce differs. */
 	for (int i = 0; i < 4; i++)
 		ci[i] = ct_open(0);
 	for (int i = 0; i < 4; i++) {
@@ -434,7 +441,7 @@ static void conn_stale_nonce(void **state)
 		for (int k = 0; k < 20; k++)
 			ct_step_all();
 		assert_int_equal(ci[i]->nev + ci[i]->hif->ninbound, 0);
-		/* the right one is none the worse for it */
+		/* The refused attempt does not disturb the present holder. */
 		assert_non_null(ct_connect(a, &ci[i]->hif->addr));
 	}
 }
@@ -450,14 +457,15 @@ static void conn_any_nonce(void **state)
 	ab = ct_connect(a, &any);
 	assert_int_equal(ct_send(a, ab, CT_TYPE_PING, 1), 0);
 	ct_wait_event(a, HAL_EV_CONNECTED, ab);
-	/* now it is known whom one talks to */
+	/* The address of the peer is complete now. */
 	assert_true(ct_same_addr(&ab->addr, &b->hif->addr));
 	assert_ptr_equal(ct_connect(a, &b->hif->addr), ab);
 	assert_true(ct_recv(ct_inbound_from(b, &a->hif->addr), CT_TYPE_PING)
 		    == 1);
 }
 
-/* By now another job may have taken that number. */
+/* Connecting to a closed interface is refused; another job may hold its number
+ * meanwhile. */
 static void conn_nobody(void **state)
 {
 	struct ct_if *a = ct_open(0), *b = ct_open((int)ct_caps->boards - 1);
@@ -468,7 +476,7 @@ static void conn_nobody(void **state)
 	ct_expect_refused(a, &gone);
 }
 
-/* Where there is no other job, it is told at once, whoever one asks for. */
+/* If there is no other job, the refusal comes at once, for any nonce. */
 static void conn_nobody_at_all(void **state)
 {
 	struct ct_if *a = ct_open(0), *b = ct_open((int)ct_caps->boards - 1);
@@ -485,7 +493,8 @@ static void conn_nobody_at_all(void **state)
 	assert_null(peer);
 }
 
-/* Addresses no interface can have, and another user's, are turned down. */
+/* Addresses that no interface can have, and those of another user, are
+ * refused. */
 static void conn_bad_address(void **state)
 {
 	struct ct_if *a = ct_open(0), *b = ct_open(0);
@@ -514,7 +523,7 @@ static void conn_bad_address(void **state)
 	assert_int_equal(b->nev, 0);
 }
 
-/* A peer one gave up on sees the end; both may start afresh. */
+/* A peer that was freed gets HAL_EV_DEAD; both sides may connect anew. */
 static void conn_free_and_again(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
@@ -534,7 +543,8 @@ static void conn_free_and_again(void **state)
 	}
 }
 
-/* Several times, and the other looks but once, and lets nobody go. */
+/* Connect and free four times. The other side is stepped in round number look
+ * only (0: in no round), and frees no peer. */
 static void again(unsigned look)
 {
 	struct ct_pair p = ct_pair(0, 0);
@@ -565,14 +575,14 @@ static void again(unsigned look)
 	ct_close(p.b);
 }
 
-/* Also several times before the other looks: it hears each of them. */
+/* The same without stepping the other side: it receives each connection. */
 static void conn_again_unseen(void **state)
 {
 	(void)state;
 	again(0);
 }
 
-/* So if it looks in between: who comes after it does not come before. */
+/* The same if it is stepped in between: events keep their order. */
 static void conn_again_half_seen(void **state)
 {
 	(void)state;

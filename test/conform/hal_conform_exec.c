@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_conform_exec.c - transfers to ordinary memory of a process that runs
- * another program by exec(), docs/hal.md 7.15.
+ * hal_conform_exec.c - conformance tests of transfers to ordinary memory of a
+ * process that executes another program, see docs/hal.md 7.15
  *
- * The child has memory where exec_heir has its area[], and becomes exec_heir
- * while transfers to or from that memory are under way. A forked child that
- * holds all its sockets may be there, so that no connection ends.
+ * The child has memory at the address of exec_heir's area[], and executes
+ * exec_heir during transfers to or from that memory. In some rounds a forked
+ * process keeps the child's sockets open, so that no connection ends.
  */
 #include <inttypes.h>
 #include <libgen.h>
@@ -19,9 +19,11 @@
 #include "lib/unit.h"
 
 #define ROUNDS		24
-#define HOLD_MS		30		/* exec_heir looks for so long */
-#define OLD_MARK	0x3C		/* as cmd_become() of the child */
-#define PUT_MARK	0xC3		/* what we write */
+#define HOLD_MS		30		/* milliseconds for which exec_heir
+					 * checks */
+#define OLD_MARK	0x3C		/* contents of the memory before exec(),
+					 * see cmd_become() of the child */
+#define PUT_MARK	0xC3		/* contents that transfers write */
 
 struct heir {
 	char path[200];
@@ -54,7 +56,7 @@ static bool said(const struct ct_child *c)
 	return poll(&pfd, 1, 0) > 0;
 }
 
-/* One transfer. false: it was refused or failed. */
+/* Run one transfer. Returns false if it was refused or failed. */
 static bool transfer_goes(struct ct_if *ci, const struct hal_dma *d)
 {
 	const uint8_t *local = d->local;
@@ -72,9 +74,9 @@ static bool transfer_goes(struct ct_if *ci, const struct hal_dma *d)
 	return comp.status == 0;
 }
 
-/* Run transfers until the new program has given its verdict, and one more.
- * Lengths differ, so that exec() meets them at different moments. Returns how
- * many went well before. */
+/* Run transfers until the new program has answered, and one more. Their lengths
+ * differ, so that exec() happens at different stages. Returns the number of
+ * transfers that succeeded before. */
 static unsigned run_transfers(struct ct_if *ci, const struct ct_child *c,
 			      struct hal_dma *d, uint64_t max, bool serviced)
 {
@@ -106,7 +108,7 @@ static void exec_round(const struct heir *h, enum hal_dma_op op, int round)
 	ct_ask(c, NULL, 0, "become %" PRIx64 " %" PRIu64, h->addr, h->bytes);
 	if (round & 1)
 		holder = ct_heir_leave(c);
-	/* transfers are under way when it begins */
+	/* Run one transfer first: its path is set up when exec() begins. */
 	d.len = 8;
 	assert_int_equal(ct_dma_run(ci, &d), 0);
 	ct_tell(c, "exec %d %s", HOLD_MS, h->path);
@@ -133,7 +135,7 @@ static void exec_rounds(enum hal_dma_op op)
 
 	ct_close(p.a);
 	ct_close(p.b);
-	/* an emulated processor has no memory of its own for the kernel */
+	/* Under qemu-user the kernel sees the emulator's memory. */
 	if (!any || ct_opt.via != NULL)
 		skip();
 	h = find_heir();

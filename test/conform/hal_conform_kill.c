@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_conform_kill.c - a process killed or stopped at any place neither blocks
- * nor corrupts the living, and leaves nothing behind.
+ * hal_conform_kill.c - conformance tests of a process that is killed or stopped
+ * at each fault point: it must neither block nor corrupt other processes, and
+ * leave no resources behind
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -15,7 +16,7 @@
 #define PINGS		12
 #define REGION		(3u << 20)
 
-/* What goes on beside the one that is killed. */
+/* Connections that must work while a process is killed. */
 struct scene {
 	struct ct_if *ci;
 	struct ct_child *other;
@@ -38,7 +39,7 @@ static void scene_open(void)
 	assert_int_equal(hal_mem_key(ct_hal, scene.mem, &scene.key), 0);
 }
 
-/* The living go on. */
+/* Check that the connections of the scene work. */
 static void scene_check(void)
 {
 	for (int i = 0; i < 20; i++) {
@@ -56,16 +57,17 @@ static void scene_close(void)
 	hal_mem_free(ct_hal, scene.mem);
 }
 
-/* ---- The one that is killed ------------------------------------------ */
+/* ---- The process that is killed -------------------------------------- */
 
 struct victim {
 	struct ct_child *c;
-	struct hal_peer *peer;		/* NULL: never met */
-	bool we_first;			/* who connects */
+	struct hal_peer *peer;		/* NULL: not connected yet */
+	bool we_first;			/* this process connects first */
 	uint64_t pinged, ponged, heard;
 };
 
-/* Take what it sent: pings and pongs, each in order, with their space. */
+/* Receive the pings and pongs of the victim, each kind in order, with their
+ * bytes in the receive space. */
 static void listen_to(struct victim *v)
 {
 	const struct hal_cell *cell;
@@ -86,7 +88,7 @@ static void listen_to(struct victim *v)
 	}
 }
 
-/* The peer by which we know it, if it came that far. */
+/* Find the victim among the inbound peers, if it has connected. */
 static void find_peer(struct victim *v)
 {
 	struct hal_event ev;
@@ -98,7 +100,8 @@ static void find_peer(struct victim *v)
 	}
 }
 
-/* Gone: told within a second, nothing after it, and the living go on. */
+/* Expect HAL_EV_DEAD within a second and nothing after it, and check the
+ * scene. */
 static void mourn(struct victim *v)
 {
 	struct hal_event ev;
@@ -107,7 +110,7 @@ static void mourn(struct victim *v)
 
 	ct_await_end(v->c, false);
 	since = ct_now();
-	/* it may have come so late that we learn of it only now */
+	/* The victim may have connected so late that the event comes now. */
 	for (int i = 0; i < 20; i++)
 		ct_step_all();
 	find_peer(v);
@@ -131,7 +134,7 @@ static void mourn(struct victim *v)
 
 #ifdef HAL_FAULT_POINTS
 
-/* Tell it something; false if it is gone. */
+/* Send the victim a command. Returns false if it has ended. */
 static bool order(struct victim *v, const char *what, const char *arg)
 {
 	char line[256];
@@ -168,7 +171,8 @@ static void send_pings(struct victim *v)
 	}
 }
 
-/* All it can do, until it is gone; some of it may happen. */
+/* Let the victim execute each command until it ends. A command may succeed or
+ * not. */
 static void live(struct victim *v)
 {
 	char addr[CT_ADDR_TEXT], transfer[128];
@@ -189,7 +193,7 @@ static void live(struct victim *v)
 	ct_tell(v->c, "close");
 }
 
-/* The points of the HAL; the others are the provider's. */
+/* The fault points of the HAL. Those of the provider are in test_kill.c. */
 static const enum hal_fault_point points[] = {
 	HAL_FAULT_POINT_CLAIMED, HAL_FAULT_POINT_COPIED,
 	HAL_FAULT_POINT_PUBLISHED, HAL_FAULT_POINT_CREDIT,
@@ -199,7 +203,8 @@ static const enum hal_fault_point points[] = {
 	HAL_FAULT_POINT_CLOSING,
 };
 
-/* Those of the register model, which test_regs_points.c passes more often. */
+/* The fault points of the register model; test_regs_points.c tests them
+ * more. */
 static const enum hal_fault_point sim_points[] = {
 	HAL_FAULT_POINT_SIM_ENTERED, HAL_FAULT_POINT_SIM_DECIDED,
 	HAL_FAULT_POINT_SIM_MOVED, HAL_FAULT_POINT_SIM_UNTOLD,
@@ -214,13 +219,13 @@ static unsigned stops;
 static void stopped(struct ct_child *c)
 {
 	stops++;
-	/* the scene is not set while it is being set */
+	/* scene.living is NULL while the scene is set up. */
 	if (scene.living != NULL)
 		scene_check();
 	kill(c->pid, SIGCONT);
 }
 
-/* One life with one point armed; whether it was reached. */
+/* Run one victim with one fault point armed. Returns whether it was reached. */
 static bool one_life(enum hal_fault_point p, unsigned pass, const char *action,
 		     bool we_first)
 {
@@ -292,7 +297,8 @@ static void stop_at_every_point(void **state)
 	every_point("stop");
 }
 
-/* What no point understands ends the process instead of testing nothing. */
+/* An invalid FI_UNIMEM_POINT ends the process: otherwise nothing would be
+ * tested. */
 static void points_are_checked(void **state)
 {
 	static const char *const bad[] = { "nosuch:1:kill", "bound", "bound:1",
@@ -331,7 +337,7 @@ static void stop_at_every_point(void **state)
 
 #endif
 
-/* In the middle of a stream each way, at no particular moment. */
+/* Kill a process at random times during a stream in each direction. */
 static void kill_at_random(void **state)
 {
 	uint32_t payload = ct_caps->pkt_payload;
@@ -360,7 +366,7 @@ static void kill_at_random(void **state)
 		}
 		kill(v.c->pid, SIGKILL);
 		ct_await_end(v.c, true);
-		/* its last packet may come with the news of its end */
+		/* Its last packet may arrive together with HAL_EV_DEAD. */
 		end = ct_deadline();
 		while (ret >= 0) {
 			bool dead = v.peer->dead;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_conform_mem.c - laws of dmable memory: keys, generations, imports.
+ * hal_conform_mem.c - conformance tests of dmable memory: keys, generations and
+ * imports
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +30,7 @@ static bool all_zero(const uint8_t *p, size_t n)
 	return n == 0;
 }
 
-/* Fresh, zero, writable, disjoint, on every board. */
+/* New memory is zero, writable and disjoint, on each board. */
 static void mem_alloc_gives_clean_memory(void **state)
 {
 	static const size_t sizes[] = { 1, 4095, 4096, 4097, 1 << 20,
@@ -82,7 +83,8 @@ static void count_complaints(int level, const char *line)
 	complaints += level == 0;
 }
 
-/* Is it, for this machine, by much? Else it would be taken in earnest. */
+/* Returns whether TOO_MUCH is far beyond the memory of this machine; otherwise
+ * the allocation would succeed. */
 static bool too_much(void)
 {
 	FILE *f = fopen("/proc/meminfo", "r");
@@ -102,8 +104,8 @@ static bool too_much(void)
 	return known && sum < TOO_MUCH / 1024 / 8;
 }
 
-/* More than the machine has is refused at once, with one line, and nobody is
- * the worse for it. */
+/* An allocation beyond the machine's memory fails at once, with one log line,
+ * and disturbs nothing else. */
 static void mem_too_much(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
@@ -134,7 +136,7 @@ static void mem_too_much(void **state)
 
 /* ---- Keys and imports ------------------------------------------------ */
 
-/* A region of b's, and what a needs to reach it. */
+/* A region of b, and its key for a. */
 struct region {
 	struct hal_mem *mem;
 	uint8_t *addr;
@@ -161,7 +163,7 @@ static int put_byte(struct ct_if *ci, struct hal_peer *peer,
 	return ct_dma_run(ci, &d);
 }
 
-/* Each import counts, and each release only for one. */
+/* Imports of a region are counted: each release ends one of them. */
 static void mem_imports_are_counted(void **state)
 {
 	struct ct_pair p = ct_pair(0, (int)ct_caps->boards - 1);
@@ -178,7 +180,7 @@ static void mem_imports_are_counted(void **state)
 		assert_int_equal(r.addr[100 + i], i + 1);
 		hal_mem_release(p.ab, rmem[i]);
 	}
-	/* and again from nothing */
+	/* Import once more, after all releases. */
 	assert_int_equal(ct_import(p.ab, &r.key, &rmem[0]), 0);
 	assert_int_equal(put_byte(p.a, p.ab, rmem[0], l.addr, 9999), 0);
 	hal_mem_release(p.ab, rmem[0]);
@@ -186,7 +188,7 @@ static void mem_imports_are_counted(void **state)
 	hal_mem_free(ct_hal, r.mem);
 }
 
-/* A key opens one region; freed, it opens nothing, ever again. */
+/* The key of a freed region is refused for ever. */
 static void mem_stale_key_is_refused(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
@@ -197,7 +199,7 @@ static void mem_stale_key_is_refused(void **state)
 		struct region old = region(4096), next;
 
 		if (i & 1) {
-			/* known to the importer, or not */
+			/* in some rounds the importer has used the key */
 			assert_int_equal(ct_import(p.ab, &old.key, &rmem), 0);
 			hal_mem_release(p.ab, rmem);
 		}
@@ -205,7 +207,7 @@ static void mem_stale_key_is_refused(void **state)
 		rmem = NULL;
 		assert_int_equal(ct_import(p.ab, &old.key, &rmem),
 				 -FI_EKEYREJECTED);
-		/* most likely in the same place */
+		/* most likely at the same address */
 		next = region(4096);
 		assert_int_equal(ct_import(p.ab, &old.key, &rmem),
 				 -FI_EKEYREJECTED);
@@ -216,7 +218,7 @@ static void mem_stale_key_is_refused(void **state)
 	}
 }
 
-/* A key that was not given out opens nothing: a bit off, or all random. */
+/* A key with one wrong bit, or a random key, is refused. */
 static void mem_wrong_key_is_refused(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
@@ -243,7 +245,8 @@ static void mem_wrong_key_is_refused(void **state)
 	hal_mem_free(ct_hal, r.mem);
 }
 
-/* Freed while a peer has it: transfers end, one way or the other, once. */
+/* A region is freed while a peer has imported it: each transfer completes once,
+ * with success or an error. */
 static void mem_freed_while_imported(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
@@ -258,7 +261,7 @@ static void mem_freed_while_imported(void **state)
 		assert_int_equal(ct_import(p.ab, &r.key, &rmem), 0);
 		hal_mem_free(ct_hal, r.mem);
 		other = region(4096);
-		/* while it is held, the key may open it once more */
+		/* The key may still be accepted while an import exists. */
 		ret = ct_import(p.ab, &r.key, &again);
 		assert_true(ret == 0 || ret == -FI_EKEYREJECTED);
 		if (ret == 0) {
@@ -268,7 +271,7 @@ static void mem_freed_while_imported(void **state)
 		memset(other.addr, 0x77, 4096);
 		l.addr[0] = 0x11;
 		assert_true(put_byte(p.a, p.ab, rmem, l.addr, 5) <= 0);
-		/* whatever it wrote to, it was not the next region */
+		/* The transfer must not have written into the new region. */
 		assert_true(other.addr[5] == 0x77 && other.addr[6] == 0x77);
 		hal_mem_release(p.ab, rmem);
 		assert_int_equal(ct_import(p.ab, &r.key, &again),
@@ -278,7 +281,7 @@ static void mem_freed_while_imported(void **state)
 	hal_mem_free(ct_hal, l.mem);
 }
 
-/* Many questions at once are all answered. */
+/* Many imports at the same time are all answered. */
 static void mem_many_imports(void **state)
 {
 	enum { N = 200 };
@@ -324,7 +327,8 @@ static int count_regions_mapped(void)
 	return n;
 }
 
-/* Asked for and never fetched, regions that are long freed do not pile up. */
+/* Imports that were started and never finished use no memory after their region
+ * was freed. */
 static void mem_imports_abandoned(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
@@ -343,7 +347,7 @@ static void mem_imports_abandoned(void **state)
 	assert_in_range(count_regions_mapped(), 0, 100);
 }
 
-/* Of one who is gone nothing can be imported, and nobody waits for it. */
+/* An import from a peer that has ended fails at once. */
 static void mem_import_from_the_dead(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
@@ -363,7 +367,8 @@ static void mem_import_from_the_dead(void **state)
 	hal_mem_free(ct_hal, r.mem);
 }
 
-/* What was not freed goes with the HAL; the leak check looks. */
+/* Closing the HAL frees memory that was not freed; the teardown checks for
+ * leaks. */
 static void mem_left_is_freed(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_conform_pkt.c - laws of packets: content, depth, release, identity.
+ * hal_conform_pkt.c - conformance tests of packets: contents, depth, release
+ * and identity
  */
 #include <string.h>
 
@@ -40,7 +41,7 @@ static void expect_shape(struct ct_pair *p, uint8_t type, uint8_t flags,
 	hal_rx_flush(p->ba);
 }
 
-/* Words and data of every number and length up to the widest arrive as sent. */
+/* Packets with each number of words and each data length arrive unchanged. */
 static void pkt_every_width(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
@@ -61,7 +62,8 @@ static void pkt_every_width(void **state)
 	}
 }
 
-/* Every type but the HAL's own and every flag byte pass unchanged. */
+/* Each type that the HAL does not use itself, and each flag byte, arrives
+ * unchanged. */
 static void pkt_every_head(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
@@ -77,7 +79,7 @@ static void pkt_every_head(void **state)
 	}
 }
 
-/* Any payload may be sent, that of the empty pattern too. */
+/* A payload that looks like an empty mailbox is data. */
 static void pkt_empty_pattern_is_data(void **state)
 {
 	const uint64_t pattern = UINT64_C(0xCAFEBEBEDEADBEAF);
@@ -94,7 +96,8 @@ static void pkt_empty_pattern_is_data(void **state)
 
 /* ---- Depth and refusal ----------------------------------------------- */
 
-/* Send until refused; the number accepted, their words from first on. */
+/* Send packets with the words first, first + 1, ... until there is no credit.
+ * Returns their number. */
 static unsigned fill_up(struct ct_if *ci, struct hal_peer *peer, uint64_t first)
 {
 	unsigned n = 0;
@@ -117,8 +120,8 @@ static void take(struct hal_peer *peer, uint64_t first, unsigned n)
 }
 
 /*
- * A peer takes pkt_depth packets that were not released, not one more and not
- * one less, whether it looks or not; a released one makes room for one.
+ * A ring holds exactly pkt_depth packets that are not released, whether the
+ * receiver is stepped or not; each release returns one credit.
  */
 static void pkt_depth_exact(void **state)
 {
@@ -145,7 +148,7 @@ static void pkt_depth_exact(void **state)
 	assert_int_equal(ct_drain(p.ba), 0);
 }
 
-/* What was refused leaves no trace, and what was not is all there. */
+/* A refused packet leaves nothing behind, and each accepted packet arrives. */
 static void pkt_refused_leaves_nothing(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
@@ -167,7 +170,8 @@ static void pkt_refused_leaves_nothing(void **state)
 	}
 }
 
-/* A packet stays as it is until it is released, however hard one sends. */
+/* A packet does not change until it is released, however much the peer
+ * sends. */
 static void pkt_unreleased_stays(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
@@ -180,7 +184,7 @@ static void pkt_unreleased_stays(void **state)
 		sent += fill_up(p.a, p.ab, sent);
 		cell = ct_await(p.ba, &head);
 		assert_true(hal_cell_word(cell, 0) == round);
-		/* a release of before may be known only now */
+		/* an earlier release may become known only now */
 		sent += fill_up(p.a, p.ab, sent);
 		assert_true(sent <= round + depth);
 		assert_true(hal_cell_word(cell, 0) == round);
@@ -188,7 +192,8 @@ static void pkt_unreleased_stays(void **state)
 	}
 }
 
-/* done counts what was released and flushed, at once or soon, never more. */
+/* The done counter reaches the number of packets released and flushed, and
+ * never exceeds it. */
 static void pkt_done_counts_released(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
@@ -201,7 +206,7 @@ static void pkt_done_counts_released(void **state)
 		assert_int_equal(ct_send(p.a, p.ab, CT_TYPE_PING, i), 0);
 		assert_true(hal_tx_sent(p.ab) == base + i + 1);
 		ct_await(p.ba, &head);
-		/* seen but not released */
+		/* received but not released */
 		ct_step_all();
 		assert_true(hal_tx_done(p.ab) == base + i);
 		hal_rx_release(p.ba);
@@ -214,7 +219,7 @@ static void pkt_done_counts_released(void **state)
 	}
 }
 
-/* One who never looks does not stop the packets to others. */
+/* A full peer does not delay packets to other peers. */
 static void pkt_full_peer_delays_nobody(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
@@ -236,8 +241,8 @@ static void pkt_full_peer_delays_nobody(void **state)
 }
 
 /*
- * A receiver may claim to have released anything, at any time: the sender
- * believes no more than can be, and never laps its ring.
+ * A receiver may store any value as its done counter: the sender ignores
+ * impossible values, and never overwrites unreleased packets.
  */
 static void pkt_hostile_release(void **state)
 {
@@ -265,7 +270,7 @@ static void pkt_hostile_release(void **state)
 
 /* ---- Identity -------------------------------------------------------- */
 
-/* Send one packet from a to b; the identity b sees. */
+/* Send one packet from a to b. Returns the identity in the packet at b. */
 static uint64_t identity_seen(struct ct_if *a, struct hal_peer *ab,
 			      struct hal_peer *ba)
 {
@@ -278,7 +283,8 @@ static uint64_t identity_seen(struct ct_if *a, struct hal_peer *ab,
 	return head & HAL_HEAD_ID_MASK;
 }
 
-/* All receivers see one sender by one identity, and no two by the same. */
+/* A sender has the same identity at all receivers, and no other sender has
+ * it. */
 static void pkt_identity_is_the_senders(void **state)
 {
 	enum { N = 5 };
@@ -307,8 +313,8 @@ static void pkt_identity_is_the_senders(void **state)
 }
 
 /*
- * A sender that writes what it likes into its ring, another's identity for
- * one, is either not heard or heard under its own.
+ * A packet into whose slot the sender has written another identity is not
+ * received, or is received with the sender's own identity.
  */
 static void pkt_identity_cannot_be_forged(void **state)
 {
@@ -333,10 +339,10 @@ static void pkt_identity_cannot_be_forged(void **state)
 		ct_step_all();
 		if (ct_peek(p.ba, &head) != NULL)
 			assert_true((head & HAL_HEAD_ID_MASK) == own);
-		/* the slot's true packet */
+		/* the regular packet of this slot */
 		assert_true(identity_seen(p.a, p.ab, p.ba) == own);
 	}
-	/* nor do words of the payload matter */
+	/* An identity in the payload has no effect. */
 	for (int i = 0; i < 100; i++) {
 		assert_int_equal(ct_send(p.a, p.ab, CT_TYPE_PING, victim), 0);
 		assert_true(ct_recv(p.ba, CT_TYPE_PING) == victim);
@@ -369,7 +375,7 @@ static void pkt_back_words(void **state)
 			assert_true(hal_tx_back(p.ab, w) == want[0][w]);
 		}
 	}
-	/* they are no packets */
+	/* Back words do not count as packets. */
 	assert_true(hal_tx_done(p.ab) == hal_tx_sent(p.ab));
 	assert_int_equal(ct_drain(p.ab) + ct_drain(p.ba), 0);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_conform_proc.c - the laws between two processes, one of which may be
- * stopped or dead.
+ * hal_conform_proc.c - conformance tests with two processes, one of which may
+ * be stopped or killed
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -14,14 +14,14 @@
 #include "conform/hal_conform.h"
 #include "lib/unit.h"
 
-/* One round trip to a living child. */
+/* Send a ping, and wait for the child's pong. */
 static void ping(struct ct_if *ci, struct hal_peer *peer, uint64_t word)
 {
 	assert_int_equal(ct_send(ci, peer, CT_TYPE_PING, word), 0);
 	assert_true(ct_recv(peer, CT_TYPE_PONG) == word);
 }
 
-/* Send pings until the peer takes no more; their number. */
+/* Send pings until there are no more credits. Returns their number. */
 static unsigned fill(struct ct_if *ci, struct hal_peer *peer)
 {
 	unsigned n = 0;
@@ -70,7 +70,7 @@ static void proc_space(void **state)
 	ct_finish(c);
 }
 
-/* Both asleep whenever they wait. */
+/* Both processes sleep when they wait. */
 static void proc_sleep(void **state)
 {
 	struct ct_if *ci = ct_open(0);
@@ -93,8 +93,8 @@ static void proc_sleep(void **state)
 /* ---- Stopped --------------------------------------------------------- */
 
 /*
- * A stopped process delays nobody and is not dead; a peer may even meet it
- * first while it is stopped. Let go, it receives all that was sent.
+ * A stopped process delays no other process and is not reported dead; a peer
+ * may connect while it is stopped. When it continues it receives all packets.
  */
 static void proc_stopped_is_no_matter(void **state)
 {
@@ -132,7 +132,8 @@ static void proc_stopped_is_no_matter(void **state)
 
 /* ---- Dead ------------------------------------------------------------ */
 
-/* A killed peer is told within a second and delays nobody before. */
+/* HAL_EV_DEAD of a killed peer comes within a second, and the peer delays no
+ * other connection before. */
 static void proc_dead_is_no_matter(void **state)
 {
 	struct ct_if *ci = ct_open(0);
@@ -152,7 +153,8 @@ static void proc_dead_is_no_matter(void **state)
 			fill(ci, peer);
 		ct_kill(c);
 		since = ct_now();
-		/* full or not, it takes no more than its depth of us */
+		/* It accepts pkt_depth packets at most, whether its ring was
+		 * full or not. */
 		for (unsigned i = 0; i < 3 * ct_caps->pkt_depth; i++) {
 			int ret = hal_pkt_send(peer, hal_head(1, 0), &word, 1,
 					       NULL, 0);
@@ -169,7 +171,8 @@ static void proc_dead_is_no_matter(void **state)
 	ct_finish(other);
 }
 
-/* Packet i of a child's burst, and what it says about the receive space. */
+/* Check packet i of a child's burst, and the bytes of the receive space that it
+ * names. */
 static void take_burst(struct hal_peer *peer, uint64_t i)
 {
 	uint64_t head;
@@ -179,7 +182,7 @@ static void take_burst(struct hal_peer *peer, uint64_t i)
 	assert_true(ct_recv(peer, CT_TYPE_PING) == i);
 }
 
-/* What it published before its end is received after it. */
+/* Packets that a process published before its end are received after it. */
 static void proc_last_words(void **state)
 {
 	struct ct_if *ci = ct_open(0);
@@ -193,8 +196,8 @@ static void proc_last_words(void **state)
 		struct hal_event ev;
 
 		if (round & 4) {
-			/* we know it already, by our half, or it may be that
-			 * each of us calls the other first */
+			/* This process has connected first, or both connect at
+			 * the same time. */
 			peer = ct_connect(ci, &c->addr);
 			if (!(round & 8))
 				ct_wait_event(ci, HAL_EV_CONNECTED, peer);
@@ -203,7 +206,8 @@ static void proc_last_words(void **state)
 		ct_tell(c, "connect %s", text);
 		ct_tell(c, "burst %u", n);
 		ct_tell(c, round & 1 ? "die" : "close");
-		/* not looking: the answers come by pipe, the end by wait */
+		/* Do not step: the answers come by a pipe, the end by
+		 * waitpid(). */
 		if (round & 2)
 			ct_await_end(c, false);
 		assert_true(ct_hear(c, line, sizeof(line)));
@@ -211,7 +215,7 @@ static void proc_last_words(void **state)
 		assert_true(ct_hear(c, line, sizeof(line)));
 		assert_string_equal(line, "ok");
 		peer = ct_inbound_from(ci, &c->addr);
-		/* with a decorator those it still held die with it */
+		/* Packets that a decorator delays are lost with the process. */
 		if (!(round & 1) || !ct_faulty()) {
 			for (unsigned i = 0; i < n; i++)
 				take_burst(peer, i);
@@ -225,7 +229,8 @@ static void proc_last_words(void **state)
 	}
 }
 
-/* Elsewhere what a sender says last waits with it, and ends with it. */
+/* Returns whether packets are stored at the receiver. With other backends
+ * unreceived packets are lost with their sender. */
 static bool keeps_last_words(void)
 {
 	return strcmp(ct_opt.hal, "emu") == 0 ||
@@ -233,9 +238,9 @@ static bool keeps_last_words(void)
 }
 
 /*
- * Senders come, send and are gone, and others take the numbers of their
- * interfaces before the receiver looks: it still hears all of them, each under
- * its name.
+ * Senders connect, send and end, and other processes open interfaces of the
+ * same numbers, before the receiver is stepped: it receives all packets, each
+ * from the right address.
  */
 static void proc_numbers_taken_over(void **state)
 {
@@ -256,11 +261,12 @@ static void proc_numbers_taken_over(void **state)
 		for (int i = 0; i < 3; i++) {
 			ct_tell(c[i], "connect %s", text);
 			ct_tell(c[i], "burst %u", n);
-			/* what a decorator still holds would die with it */
+			/* A killed process loses the packets that a decorator
+			 * delays. */
 			ct_tell(c[i], round & 1 && !ct_faulty() ? "die" :
 				"close");
 		}
-		/* from here to the end of the loop nobody looks */
+		/* No interface is stepped from here to the end of the loop. */
 		for (int i = 0; i < 3; i++) {
 			ct_await_end(c[i], false);
 			own[i] = ct_open(0);
@@ -281,7 +287,7 @@ static void proc_numbers_taken_over(void **state)
 	}
 }
 
-/* Nobody is at that address, whatever incarnation one asks for. */
+/* Expect that no process holds an address, with any nonce. */
 static void expect_nobody(struct ct_if *ci, struct hal_addr addr)
 {
 	struct hal_peer *peer = NULL;
@@ -293,7 +299,8 @@ static void expect_nobody(struct ct_if *ci, struct hal_addr addr)
 	}
 }
 
-/* A forked child keeps all descriptors; its parent's end is told anyway. */
+/* The end of a process is reported although its forked child keeps all
+ * descriptors open. */
 static void proc_end_despite_a_forked_child(void **state)
 {
 	struct ct_if *ci = ct_open(0);
@@ -326,8 +333,8 @@ static void proc_end_despite_a_forked_child(void **state)
 }
 
 /*
- * A child that was forked from one in the middle of everything, and closes what
- * it believes to have, harms nobody.
+ * A process that was forked at any time, and closes the HAL objects that it
+ * inherited, disturbs no connection.
  */
 static void proc_forked_child_harms_nobody(void **state)
 {
@@ -346,7 +353,7 @@ static void proc_forked_child_harms_nobody(void **state)
 		int status;
 		pid_t pid;
 
-		/* with a packet under way, both inbound and outbound */
+		/* A packet is in flight in each direction. */
 		assert_int_equal(ct_send(ci, peer, CT_TYPE_PING, i), 0);
 		assert_int_equal(ct_send(ci, p.ab, CT_TYPE_PING, i), 0);
 		pid = fork();
@@ -372,8 +379,8 @@ static void proc_forked_child_harms_nobody(void **state)
 }
 
 /*
- * One that says it is somebody else, whom the receiver knows, is not heard in
- * his name and does not disturb him.
+ * Packets with the identity of another peer are not received as packets of that
+ * peer, and do not disturb it.
  */
 static void proc_nobody_poses_as_a_peer(void **state)
 {
@@ -388,7 +395,7 @@ static void proc_nobody_poses_as_a_peer(void **state)
 	for (uint64_t i = 0; i < 100; i++) {
 		assert_int_equal(ct_send(p.a, p.ab, CT_TYPE_PING, i), 0);
 		assert_true(ct_recv(p.ba, CT_TYPE_PING) == i);
-		/* what it sends may be accepted, into a void */
+		/* Sends may succeed although nobody receives them. */
 		if (i == 50)
 			ct_ask(c, NULL, 0, "pose %s %s", own, to);
 	}
@@ -398,7 +405,7 @@ static void proc_nobody_poses_as_a_peer(void **state)
 	ct_kill(c);
 }
 
-/* Nor in the name of one whom the receiver does not know yet. */
+/* The same with the identity of an interface that is not connected yet. */
 static void proc_nobody_poses_as_a_stranger(void **state)
 {
 	struct ct_if *a = ct_open(0), *b = ct_open(0);
@@ -423,8 +430,8 @@ static void proc_nobody_poses_as_a_stranger(void **state)
 }
 
 /*
- * Begin anew on a board that other jobs of this user hardly use: the few
- * interfaces of the first one may all be taken.
+ * Reopen the HAL on a board that other jobs of this user hardly use: the few
+ * interfaces of the first board may all be in use.
  */
 static void own_board(bool on)
 {
@@ -432,7 +439,7 @@ static void own_board(bool on)
 	char board[16];
 
 	if (on && getenv("FI_UNIMEM_BOARDS") != NULL)
-		return;			/* somebody chose */
+		return;			/* the user has chosen a board */
 	if (on) {
 		snprintf(board, sizeof(board), "%d", 1 + getpid() % 60000);
 		setenv("FI_UNIMEM_BOARDS", "60001", 1);
@@ -446,7 +453,7 @@ static void own_board(bool on)
 	ours = on;
 }
 
-/* Two that cannot understand each other do not connect, and harm nobody. */
+/* Processes of different profiles do not connect, and disturb no connection. */
 static void proc_other_profile_is_refused(void **state)
 {
 	const char *own = ct_opt.profile;
@@ -458,7 +465,7 @@ static void proc_other_profile_is_refused(void **state)
 
 	(void)state;
 	if (strcmp(ct_opt.hal, "emu") != 0 && strcmp(ct_opt.hal, "fault") != 0)
-		skip();			/* boards have one profile */
+		skip();			/* all boards have one profile */
 	own_board(true);
 	p = ct_pair(-1, -1);
 	ct_opt.profile = strcmp(own, "host") == 0 ? "exanode" : "host";
@@ -484,7 +491,7 @@ static void proc_other_profile_is_refused(void **state)
 	own_board(false);
 }
 
-/* The address of one who is gone reaches nobody. */
+/* Connecting to the address of a process that has ended is refused. */
 static void proc_old_address(void **state)
 {
 	struct ct_if *ci = ct_open(0);
@@ -503,7 +510,8 @@ static void proc_old_address(void **state)
 	ct_finish(c);
 }
 
-/* Also if its present holder is killed before it can say so. */
+/* The same if the present holder of the interface is killed before it
+ * refuses. */
 static void proc_old_address_of_the_killed(void **state)
 {
 	struct ct_if *ci = ct_open(0);
@@ -524,13 +532,14 @@ static void proc_old_address_of_the_killed(void **state)
 	assert_int_equal(ret, -FI_ECONNREFUSED);
 }
 
-/* An interface whose holder was killed can be taken again at once. */
+/* An interface whose holder was killed can be opened at once. */
 static void proc_interfaces_come_back(void **state)
 {
 	unsigned rounds = ct_caps->ifs_per_board + 10;
 
 	(void)state;
-	if (rounds > 100)		/* more than a test can use up */
+	if (rounds > 100)		/* too many interfaces to exhaust in a
+					 * test */
 		rounds = 20;
 	for (unsigned i = 0; i < rounds; i++)
 		ct_kill(ct_spawn());
@@ -546,7 +555,8 @@ struct far {
 	struct hal_mem *mem;
 	struct hal_rmem *rmem;
 	struct hal_key key;
-	uint64_t ordinary;		/* in the child */
+	uint64_t ordinary;		/* address of ordinary memory of the
+					 * child */
 	uint8_t *local;
 	size_t bytes;
 };
@@ -610,7 +620,7 @@ static void proc_dma(void **state)
 	hal_mem_free(ct_hal, f.mem);
 }
 
-/* The same begun by the other side, in our memory. */
+/* The child starts the transfers, to memory of this process. */
 static void proc_dma_into_ours(void **state)
 {
 	struct far f = far_memory((3 << 20) + 5);
@@ -628,7 +638,8 @@ static void proc_dma_into_ours(void **state)
 	hal_mem_free(ct_hal, f.mem);
 }
 
-/* Outstanding when the peer is killed: each completes once, cancelled. */
+/* Transfers that are outstanding when the peer is killed complete once each, as
+ * cancelled. */
 static void proc_dma_peer_dies(void **state)
 {
 	(void)state;
@@ -671,7 +682,8 @@ static void proc_dma_peer_dies(void **state)
 	}
 }
 
-/* A region whose owner is stopped is reached; his others are not delayed. */
+/* Memory of a stopped process can be accessed, and other transfers are not
+ * delayed. */
 static void proc_dma_of_the_stopped(void **state)
 {
 	struct far f = far_memory(1 << 20), g = far_memory(1 << 20);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_conform_service.c - laws of interface 0: each board has one, which is its
- * atomic service's, whatever becomes of the others; whoever looks for a service
- * knows where. That it works as any other does is for "hal_conform --service".
+ * hal_conform_service.c - conformance tests of interface 0, that of the GSAS
+ * service: each board has one, also if all other interfaces are in use, and its
+ * address is known to every process. "hal_conform --service" tests that it
+ * works as any other interface does.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -12,7 +13,7 @@
 
 #include "conform/hal_conform.h"
 
-/* The address of whoever is a board's service. */
+/* The address of a board's service, without a nonce. */
 static struct hal_addr service_of(const struct hal_addr *own, unsigned board)
 {
 	struct hal_addr addr = *own;
@@ -36,9 +37,10 @@ static void expect_busy(int board)
 	assert_null(none);
 }
 
-/* ---- Who has it ------------------------------------------------------ */
+/* ---- The holder ------------------------------------------------------ */
 
-/* One per board, which no other call gives, and again when it was closed. */
+/* There is one for a board, no other call opens it, and it can be opened again
+ * after it was closed. */
 static void service_is_one_per_board(void **state)
 {
 	struct ct_if *s = ct_open_service(0), *other;
@@ -75,7 +77,7 @@ static void service_is_one_per_board(void **state)
 	}
 }
 
-/* Every interface that a board still has; their number. */
+/* Open every free interface of a board. Returns their number. */
 static unsigned take_all(int board, struct ct_if **all)
 {
 	unsigned n = 0;
@@ -96,7 +98,7 @@ static unsigned take_all(int board, struct ct_if **all)
 	return 0;
 }
 
-/* Each of them asks the service something, before it looks at any. */
+/* Each interface sends to the service before the service is stepped. */
 static void all_ask(struct ct_if *s, struct ct_if **all, unsigned n)
 {
 	struct hal_addr to = service_of(&s->hif->addr, s->hif->addr.board);
@@ -116,7 +118,8 @@ static void all_ask(struct ct_if *s, struct ct_if **all, unsigned n)
 		assert_true(ct_recv(ask[i], CT_TYPE_PONG) == ~i);
 }
 
-/* A board that has given out all others still has it; and the other way. */
+/* Interface 0 can be opened when all other interfaces are in use, and these
+ * when interface 0 is. */
 static void service_beside_a_full_board(void **state)
 {
 	int board = ct_caps->flags & HAL_CAP_ANY_BOARD ?
@@ -132,22 +135,24 @@ static void service_beside_a_full_board(void **state)
 	s = ct_open_service(board);
 	all_ask(s, all, n);
 	ct_close(s);
-	/* which was nobody's of theirs, and is not now */
+	/* None of them was interface 0, and its close frees no number for
+	 * them. */
 	assert_int_equal(hal_if_open(ct_hal, board, &none), -FI_EBUSY);
 	assert_null(none);
 	for (unsigned i = 0; i < n; i++)
 		ct_close(all[i]);
 	s = ct_open_service(board);
 	n = take_all(board, all);
-	/* other jobs may hold some, but not most */
+	/* Other jobs may hold some interfaces, but less than half. */
 	assert_in_range(n, alone() ? ct_caps->ifs_per_board :
 			ct_caps->ifs_per_board / 2, ct_caps->ifs_per_board);
 	expect_busy(board);
 }
 
-/* ---- Whom one reaches ------------------------------------------------ */
+/* ---- Addresses ------------------------------------------------------- */
 
-/* By its number alone, or as an incarnation; never as one that was before. */
+/* A client connects by the number alone or by a full address, but not by the
+ * address of a former service. */
 static void service_is_reached(void **state)
 {
 	struct ct_if *s = ct_open_service(0), *a = ct_open(0), *b = ct_open(0);
@@ -173,7 +178,8 @@ static void service_is_reached(void **state)
 	ct_expect_refused(b, &old);
 	if (alone())
 		ct_expect_refused(b, &any);
-	/* who still has the old one reaches the next */
+	/* A client that knows the old service connects to the next by
+	 * number. */
 	s = ct_open_service(0);
 	ct_expect_refused(b, &old);
 	again = ct_connect(a, &any);
@@ -186,7 +192,7 @@ static void service_is_reached(void **state)
 	hal_peer_free(as);
 }
 
-/* Its packets are its own: of interface 0 of that board, to all alike. */
+/* Its packets carry the identity of interface 0 of its board. */
 static void service_has_an_identity(void **state)
 {
 	enum { N = 3 };
@@ -208,7 +214,7 @@ static void service_has_an_identity(void **state)
 		assert_true(head == in->rx.identity);
 		assert_true(i == 0 || head == id);
 		id = head;
-		/* and nobody else's */
+		/* No other interface has this identity. */
 		out = ct_connect(ci[i], &s->hif->addr);
 		assert_int_equal(ct_send(ci[i], out, CT_TYPE_PING, 1), 0);
 		in = ct_inbound_from(s, &ci[i]->hif->addr);
@@ -219,7 +225,7 @@ static void service_has_an_identity(void **state)
 
 /* ---- Processes ------------------------------------------------------- */
 
-/* How a service ends; what it leaves behind. */
+/* How a service ends, and what remains of it. */
 enum end { END_CLOSE, END_KILL, END_KILL_STOPPED, END_EXIT, END_HEIR, ENDS };
 
 static void end_service(struct ct_child *c, enum end how)
@@ -238,12 +244,12 @@ static void end_service(struct ct_child *c, enum end how)
 	} else {
 		ct_kill(c);
 	}
-	/* it holds copies of all the service had */
+	/* The forked process has copies of all descriptors of the service. */
 	if (how == END_HEIR)
 		ct_heir_end(&heir);
 }
 
-/* One process of all has it, until its end, whatever end. */
+/* One process holds it, until the process ends in any way. */
 static void proc_service_is_one(void **state)
 {
 	struct ct_if *ci = ct_open(-1), *s;
@@ -280,7 +286,7 @@ static void ping(struct ct_if *ci, struct hal_peer *peer, uint64_t word)
 	assert_true(ct_recv(peer, CT_TYPE_PONG) == word);
 }
 
-/* A client sees the end of its service, and finds the next in its place. */
+/* A client gets HAL_EV_DEAD of its service, and connects to the next one. */
 static void proc_service_is_followed(void **state)
 {
 	struct ct_if *ci = ct_open(-1), *fresh = ct_open(-1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_conform_shared.c - laws of memory that two sides have in use at once:
- * back words in one order, and windows.
+ * hal_conform_shared.c - conformance tests of memory that two processes use at
+ * the same time: sequentially consistent back words, and windows
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -11,10 +11,13 @@
 
 #include "conform/hal_conform.h"
 
-#define WORD_GAME	0		/* back words of the games */
-#define WORD_SCORE	1		/* and the next, by turns */
-#define SPINS		64		/* between looks at the interface */
-#define ADD64		72		/* words of ct_window_add() */
+#define WORD_GAME	0		/* back word that ct_sync_game() and the
+					 * windows use */
+#define WORD_SCORE	1		/* this word and the next, in turn */
+#define SPINS		64		/* iterations of a wait between two
+					 * steps */
+#define ADD64		72		/* offsets of the words of
+					 * ct_window_add() */
 #define ADD32		132
 
 static uint64_t rounds_of(void)
@@ -22,10 +25,11 @@ static uint64_t rounds_of(void)
 	return (uint64_t)ct_opt.packets / 10;
 }
 
-/* ---- Two at a time --------------------------------------------------- */
+/* x */
 
-/* Usable from any thread: look at our interface now and then; false: for too
- * long. spins counts from 1. */
+/* For a loop that waits, in any thread: step the interface in one iteration of
+ * SPINS. spins counts the iterations from 1. Returns false after the time
+ * end. */
 static bool look_on(struct ct_if *ci, unsigned spins, uint64_t end)
 {
 	if (spins % SPINS != 0)
@@ -35,7 +39,7 @@ static bool look_on(struct ct_if *ci, unsigned spins, uint64_t end)
 	return ct_now() < end;
 }
 
-/* Until a word of the peer's, which only grows, is as large. */
+/* Wait until a back word of the peer, which only increases, is val or more. */
 static bool wait_word(struct ct_if *ci, struct hal_peer *peer, int word,
 		      uint64_t val)
 {
@@ -64,18 +68,19 @@ static bool wait_packet(struct ct_if *ci, struct hal_peer *peer, uint64_t want)
 	return got == want;
 }
 
-/* One side of it in a thread of its own. */
+/* One end of a test in a thread of its own. */
 struct side {
 	struct ct_if *ci;
 	struct hal_peer *peer;
-	const uint8_t *mem;		/* of ct_window_take() */
+	const uint8_t *mem;		/* memory for ct_window_take() */
 	uint64_t rounds;
 	const char *error;
 };
 
 /* ---- Back words in one order ----------------------------------------- */
 
-/* Tell it again while it is not known to be there. */
+/* Store a back word; repeat the call until the store is known to have
+ * arrived. */
 static int store_sync(struct ct_if *ci, struct hal_peer *peer, int word,
 		      uint64_t val)
 {
@@ -91,10 +96,11 @@ static int store_sync(struct ct_if *ci, struct hal_peer *peer, int word,
 }
 
 /*
- * Each round: store its number, look at the other's word, tell what one saw.
- * The next round begins for both when the other has told, at about the same
- * time; as one may tell of it before the other has read what was told of this
- * one, there are two words for it.
+ * In each round both ends store the number of the round, load the peer's word,
+ * and report the value they loaded by another word. The next round begins at
+ * both ends at about the same time, when the peer's report has arrived. An end
+ * may report a round before the peer has read its former report, so two words
+ * alternate.
  */
 const char *ct_sync_game(struct ct_if *ci, struct hal_peer *peer,
 			 uint64_t rounds)
@@ -115,7 +121,7 @@ const char *ct_sync_game(struct ct_if *ci, struct hal_peer *peer,
 	return NULL;
 }
 
-/* What was stored is there when the call returns: the next look sees it. */
+/* A stored word is visible to the peer when the call returns. */
 static void back_sync_by_turns(void **state)
 {
 	struct ct_pair p = ct_pair(0, (int)ct_caps->boards - 1);
@@ -128,7 +134,7 @@ static void back_sync_by_turns(void **state)
 		assert_true(hal_tx_back_sync(p.ba, word) == i);
 		assert_int_equal(store_sync(p.b, p.ba, word, ~i), 0);
 		assert_true(hal_tx_back_sync(p.ab, word) == ~i);
-		/* mixed with the others, which come no later than it */
+		/* also after an ordinary store, which must not arrive later */
 		hal_rx_back(p.ab, word, i + 1);
 		assert_int_equal(store_sync(p.a, p.ab, word, i + 2), 0);
 		assert_true(hal_tx_back(p.ba, word) == i + 2);
@@ -152,7 +158,8 @@ static void back_sync_threads(void **state)
 	pthread_t thread;
 
 	(void)state;
-	/* qemu-user has no barrier between STLR and LDAR: they may pass */
+	/* qemu-user has no barrier between STLR and LDAR, which may be
+	 * reordered. */
 	if (ct_opt.via != NULL)
 		skip();
 	assert_int_equal(pthread_create(&thread, NULL, sync_thread, &b), 0);
@@ -171,7 +178,7 @@ static void proc_back_sync(void **state)
 	struct ct_if *ci;
 
 	(void)state;
-	/* qemu-user leaves out the barriers of a process with one thread */
+	/* qemu-user omits the barriers of a process with one thread. */
 	if (ct_opt.via != NULL)
 		skip();
 	ci = ct_open(0);
@@ -188,7 +195,7 @@ static void proc_back_sync(void **state)
 
 /* ---- Windows --------------------------------------------------------- */
 
-/* A region of ours, and what a peer needs to reach it. */
+/* A local region, and the key for peers. */
 struct own {
 	struct hal_mem *mem;
 	uint8_t *addr;
@@ -206,7 +213,7 @@ static struct own own_memory(size_t bytes)
 	return o;
 }
 
-/* An import, and the window it gives. */
+/* An imported region and its window. */
 struct view {
 	struct hal_rmem *rmem;
 	struct hal_window win;
@@ -229,7 +236,7 @@ static bool has_windows(void)
 	return ct_caps->flags & HAL_CAP_COHERENT;
 }
 
-/* They are where processors can reach another's memory, and nowhere else. */
+/* Windows exist if and only if the backend has HAL_CAP_COHERENT. */
 static void window_where_coherent(void **state)
 {
 	struct ct_pair p = ct_pair(0, (int)ct_caps->boards - 1);
@@ -250,7 +257,7 @@ static void window_where_coherent(void **state)
 	}
 }
 
-/* Some range of a region, of any size and alignment. */
+/* A random range of a region, of any length and alignment. */
 static size_t some_range(uint64_t *rng, size_t bytes, size_t *off)
 {
 	uint64_t r = ct_random(rng);
@@ -260,8 +267,8 @@ static size_t some_range(uint64_t *rng, size_t bytes, size_t *off)
 	return len;
 }
 
-/* Stores go where they are told, nowhere else, and are there for who sees what
- * follows them. */
+/* Stores change their range and no other byte. A peer that receives the packet
+ * or back word after them reads the stored bytes. */
 static void store_by_window(bool by_word)
 {
 	enum { BYTES = CT_WINDOW_BYTES };
@@ -343,8 +350,8 @@ static void window_load(void **state)
 	hal_mem_free(ct_hal, o.mem);
 }
 
-/* Freed by its owner it can be accessed as long as it is imported, and is
- * nobody else's. */
+/* A region that its owner has freed can be accessed until the import is
+ * released, and its memory is not reused before. */
 static void window_after_free(void **state)
 {
 	enum { BYTES = 5000 };
@@ -381,13 +388,14 @@ static void window_after_free(void **state)
 
 /* ---- Windows, two at a time ------------------------------------------ */
 
-/* Where the stores of a round go. */
+/* The range of the stores of round i. */
 static size_t range_of(uint64_t i, size_t *off)
 {
 	return some_range(&i, CT_WINDOW_BYTES, off);
 }
 
-/* By turns a packet and a back word tell of it; the answer is a back word. */
+/* A packet or a back word, in turn, notifies the peer; it answers by a back
+ * word. */
 const char *ct_window_send(struct ct_if *ci, struct hal_peer *peer,
 			   const struct hal_window *win, uint64_t rounds)
 {
@@ -460,7 +468,7 @@ static void window_store_threads(void **state)
 	hal_mem_free(ct_hal, o.mem);
 }
 
-/* A child's memory of that size. */
+/* The key of memory of this size, which the child allocates. */
 static struct hal_key far_key(struct ct_child *c, size_t bytes)
 {
 	struct hal_key key = { { 0 } };
@@ -523,7 +531,7 @@ const char *ct_window_add(struct hal_peer *peer, const struct hal_key *key,
 	return win.addr == NULL ? "no window" : NULL;
 }
 
-/* Its owner and two processes with windows add to the same words. */
+/* The owner and two processes with windows add to the same words. */
 static void proc_window_atomics(void **state)
 {
 	uint64_t rounds = rounds_of(), sum;
@@ -546,7 +554,7 @@ static void proc_window_atomics(void **state)
 		ct_tell(c[i], "add %" PRIx64 " %" PRIx64 " %" PRIu64,
 			o.key.word[0], o.key.word[1], rounds);
 	for (uint64_t i = 0; i < rounds; i++) {
-		/* they may be asking for the region */
+		/* The children may be importing the region. */
 		if (i % SPINS == 0)
 			ct_step_all();
 		add_one(o.addr + ADD64, o.addr + ADD32);
@@ -564,7 +572,7 @@ static void proc_window_atomics(void **state)
 	hal_mem_free(ct_hal, o.mem);
 }
 
-/* The memory of one who was killed stays until it is released. */
+/* Imported memory of a killed process exists until the import is released. */
 static void proc_window_of_the_dead(void **state)
 {
 	uint8_t buf[CT_WINDOW_BYTES], got[CT_WINDOW_BYTES];

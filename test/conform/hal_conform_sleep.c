@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_conform_sleep.c - laws of sleeping: after hal_if_arm() returned 0 nothing
- * that comes is slept through.
+ * hal_conform_sleep.c - conformance tests of sleeping: an event after
+ * hal_if_arm() has returned 0 wakes the sleeper
  */
 #include <poll.h>
 #include <pthread.h>
@@ -19,8 +19,9 @@ static int wait_fd(struct ct_if *ci, int ms)
 	return poll(&pfd, 1, ms);
 }
 
-/* Of a packet that is there; its sender may not have come to that yet, but
- * nobody else is going to wake us. */
+/* Called when a packet is there although the descriptor is silent. Returns
+ * whether the wake-up is lost: the sender may have published the packet and not
+ * yet woken this process, so wait for it. No other event will. */
 static bool no_wakeup(struct ct_if *ci)
 {
 	return wait_fd(ci, (int)(ct_opt.patience * 1000)) == 0;
@@ -35,7 +36,7 @@ static bool any_packet(struct ct_if *ci, struct hal_peer *only)
 	       ct_next_packet(ci, &peer, &head) != NULL;
 }
 
-/* Until something arrives that any_packet() sees; NULL, or what was wrong. */
+/* Sleep until any_packet() is true. Returns NULL or an error text. */
 static const char *sleep_until(struct ct_if *ci, struct hal_peer *only)
 {
 	uint64_t end = ct_deadline();
@@ -52,7 +53,7 @@ static const char *sleep_until(struct ct_if *ci, struct hal_peer *only)
 		if (ret != 0)
 			return "hal_if_arm failed";
 		ret = wait_fd(ci, ms);
-		/* there, and still nobody says so: that is a lost wake-up */
+		/* The packet is there and no wake-up has come. */
 		if (ret == 0 && any_packet(ci, only) && no_wakeup(ci))
 			return "a packet came without a wake-up";
 		hal_if_disarm(ci->hif);
@@ -66,7 +67,7 @@ const char *ct_sleep(struct ct_if *ci, struct hal_peer *peer)
 	return sleep_until(ci, peer);
 }
 
-/* A moment of no particular length, to hit every window. */
+/* Spin for a random time, so that the threads meet at every stage. */
 static void jitter(uint64_t *rng)
 {
 	uint64_t r = ct_random(rng);
@@ -86,7 +87,7 @@ struct sleeper {
 	uint64_t at;
 };
 
-/* Two who answer each other, asleep in between. */
+/* One of two threads that answer each other and sleep in between. */
 static void *ping_pong(void *arg)
 {
 	struct sleeper *s = arg;
@@ -106,7 +107,7 @@ static void *ping_pong(void *arg)
 		if (!s->first && ct_send(s->ci, s->peer, CT_TYPE_PONG, 0) != 0)
 			s->error = "cannot send";
 	}
-	/* a decorator may hold the last one */
+	/* A decorator may delay the last packet until it is stepped. */
 	for (uint64_t end = ct_now() + CT_SECOND / 5; ct_now() < end;) {
 		ct_step(s->ci);
 		ct_nap(1000);
@@ -159,7 +160,7 @@ static void *send_now_and_then(void *arg)
 	return NULL;
 }
 
-/* One sleeper, several who wake it, no packet missed for long. */
+/* One sleeper and several senders: each packet wakes the sleeper. */
 static void sleep_with_many_senders(void **state)
 {
 	struct ct_if *ci = ct_open(0);
@@ -206,7 +207,7 @@ static void spin(uint64_t *rng, unsigned max)
 
 static atomic_bool enough;
 
-/* One packet at a time, a moment after the last one was released. */
+/* Send one packet at a time, a random time after the last one was released. */
 static void *send_after_release(void *arg)
 {
 	struct sender *s = arg;
@@ -218,11 +219,13 @@ static void *send_after_release(void *arg)
 		end = ct_deadline();
 		for (unsigned k = 1; s->error == 0 &&
 		     hal_tx_done(s->peer) != hal_tx_sent(s->peer); k++) {
-			/* late, or else the two would only take turns */
+			/* Step rarely: otherwise the two threads would run in
+			 * lockstep. */
 			if (k % 30000 != 0)
 				continue;
 			sched_yield();
-			/* stores of the other side may need our help */
+			/* The peer's stores may arrive only if this interface
+			 * is stepped. */
 			if (ct_faulty() ||
 			    !(ct_caps->flags & HAL_CAP_COHERENT))
 				ct_step(s->ci);
@@ -235,7 +238,7 @@ static void *send_after_release(void *arg)
 	return NULL;
 }
 
-/* Fall asleep once; NULL, or what was wrong. */
+/* Sleep once. Returns NULL or an error text. */
 static const char *nap_once(struct ct_if *ci, struct hal_peer *peer)
 {
 	const char *error = NULL;
@@ -254,8 +257,8 @@ static const char *nap_once(struct ct_if *ci, struct hal_peer *peer)
 }
 
 /*
- * The packet and the falling asleep meet in every order there is. Nobody else
- * sends, so that no later packet makes good for a lost wake-up.
+ * A packet arrives at every stage of falling asleep. There is one sender, so
+ * that no later packet hides a lost wake-up.
  */
 static void sleep_meets_a_packet(void **state)
 {
@@ -276,7 +279,7 @@ static void sleep_meets_a_packet(void **state)
 		error = nap_once(p.b, p.ba);
 		ct_step(p.b);
 		if (ct_peek(p.ba, &head) != NULL) {
-			/* on a busy machine the rounds are few */
+			/* On a busy machine the time limit ends the test. */
 			if (++got == s.total || ct_now() > stop)
 				atomic_store(&enough, true);
 			end = ct_deadline();
@@ -297,17 +300,19 @@ static void sleep_meets_a_packet(void **state)
 	assert_int_equal(s.error, 0);
 }
 
-/* ---- Asleep until something is released or stored back ------------------- */
+/* ---- Asleep until a packet is released or a back word is stored ---------- */
 
 struct releaser {
 	struct ct_if *ci;
 	struct hal_peer *peer;
-	bool words;			/* tell by a word, else by a flush */
+	bool words;			/* store a back word, instead of
+					 * releasing and flushing */
 	uint64_t rng;
 	const char *error;
 };
 
-/* Take one packet after the other and tell its sender a moment later. */
+/* Receive one packet after the other, and notify its sender a random time
+ * later. */
 static void *release_late(void *arg)
 {
 	struct releaser *r = arg;
@@ -337,7 +342,8 @@ static void *release_late(void *arg)
 	return NULL;
 }
 
-/* Has the receiver told of packet number n, counted from 1? */
+/* Returns whether the receiver has notified the sender of packet number n,
+ * counted from 1. */
 static bool told(const struct releaser *r, struct hal_peer *peer,
 		 uint64_t base, uint64_t n)
 {
@@ -345,7 +351,7 @@ static bool told(const struct releaser *r, struct hal_peer *peer,
 	       hal_tx_done(peer) == base + n;
 }
 
-/* Fall asleep once until it is told; NULL, or what was wrong. */
+/* Sleep once until the notification. Returns NULL or an error text. */
 static const char *nap_until_told(struct ct_if *ci, struct hal_peer *peer,
 				  const struct releaser *r, uint64_t base,
 				  uint64_t n)
@@ -407,7 +413,7 @@ static void meet_a_release(bool words)
 			error != NULL ? error : r.error);
 }
 
-/* The same for one who sent: a release it waits for wakes it, if it says so. */
+/* A sender sleeps: a release wakes it if it has called hal_tx_sleep(). */
 static void sleep_meets_a_release(void **state)
 {
 	(void)state;
@@ -420,9 +426,9 @@ static void sleep_meets_a_back_word(void **state)
 	meet_a_release(true);
 }
 
-/* ---- Single reasons ------------------------------------------------------ */
+/* ---- Each reason to wake up ---------------------------------------------- */
 
-/* Arm, with retries where refusals are to be expected. */
+/* Arm the interface; a backend that injects faults may refuse at first. */
 static void arm(struct ct_if *ci)
 {
 	uint64_t end = ct_deadline();
@@ -435,7 +441,7 @@ static void arm(struct ct_if *ci)
 	assert_int_equal(ret, 0);
 }
 
-/* What is there already keeps one from falling asleep. */
+/* hal_if_arm() fails if a packet is there already. */
 static void sleep_refused_with_packets(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
@@ -453,7 +459,8 @@ static void sleep_refused_with_packets(void **state)
 	}
 }
 
-/* Packets that cannot be taken now keep nobody awake, and stay; others wake. */
+/* Packets of a throttled peer stay in the ring and do not wake the sleeper;
+ * packets of other peers do. */
 static void sleep_beside_the_held(void **state)
 {
 	struct ct_if *a = ct_open(0), *b = ct_open(0), *c = ct_open(0);
@@ -473,7 +480,7 @@ static void sleep_beside_the_held(void **state)
 		assert_int_equal(ct_send(b, bc, CT_TYPE_PING, i), 0);
 		for (uint64_t end = ct_deadline(); wait_fd(c, 1) == 0;) {
 			assert_true(ct_now() < end);
-			ct_step(b);	/* where a decorator may hold it */
+			ct_step(b);	/* a decorator may delay it */
 		}
 		hal_if_disarm(c->hif);
 		assert_true(ct_recv(cb, CT_TYPE_PING) == i);
@@ -486,7 +493,7 @@ static void sleep_beside_the_held(void **state)
 	}
 }
 
-/* A sleeper is woken by a packet, by hand, by a new peer and by an end. */
+/* A packet, hal_if_wake(), a new peer and the end of a peer wake a sleeper. */
 static void sleep_ends_for_all_reasons(void **state)
 {
 	int ms = (int)(ct_opt.patience * 1000);
@@ -509,7 +516,7 @@ static void sleep_ends_for_all_reasons(void **state)
 		assert_int_equal(ct_send(a, ab, CT_TYPE_PING, 1), 0);
 		for (end = ct_deadline(); wait_fd(b, 1) == 0;) {
 			assert_true(ct_now() < end);
-			ct_step(a);	/* where a decorator may hold it */
+			ct_step(a);	/* a decorator may delay it */
 		}
 		hal_if_disarm(b->hif);
 		assert_true(ct_recv(ba, CT_TYPE_PING) == 1);
@@ -526,7 +533,8 @@ static void sleep_ends_for_all_reasons(void **state)
 	}
 }
 
-/* With nothing to do the descriptor falls silent: no busy sleepers. */
+/* The descriptor becomes silent when there is nothing to do, so that a sleeper
+ * does not loop. */
 static void sleep_is_quiet(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_conform_space.c - laws of the receive space: what a packet names is there
- * before the packet, stays until it is released, and is the sender's alone.
+ * hal_conform_space.c - conformance tests of the receive space: bytes that a
+ * packet names arrive before the packet, stay until it is released, and only
+ * its sender can write them
  */
 #include <pthread.h>
 #include <sched.h>
@@ -12,7 +13,7 @@
 #define SLOTS		8
 #define SLOT_MAX	8192u
 
-/* One direction of messages that travel through receive space. */
+/* One direction of a stream of messages through the receive space. */
 struct space_lane {
 	struct ct_if *ci;
 	struct hal_peer *peer;
@@ -28,7 +29,7 @@ static uint32_t slot_bytes(void)
 	return bytes < SLOT_MAX ? bytes : SLOT_MAX;
 }
 
-/* Where message number n lies and how long it is. */
+/* The offset and the length of message number n. */
 static void message(const struct space_lane *l, uint64_t n, uint32_t *off,
 		    uint32_t *len)
 {
@@ -40,7 +41,7 @@ static void message(const struct space_lane *l, uint64_t n, uint32_t *off,
 	*off = n % SLOTS * l->slot + shift;
 }
 
-/* 1: sent one, 0: not now, -1: error */
+/* Returns 1: sent a message, 0: no credit or space, -1: error in l->error. */
 static int space_send(struct space_lane *l)
 {
 	uint8_t buf[SLOT_MAX];
@@ -48,7 +49,7 @@ static int space_send(struct space_lane *l)
 	uint32_t off, len;
 	int ret;
 
-	/* the slot's last message must have been released */
+	/* The former message of this slot must have been released. */
 	if (hal_tx_done(l->peer) - l->base + SLOTS <= l->next)
 		return 0;
 	message(l, l->next, &off, &len);
@@ -126,7 +127,7 @@ const char *ct_space_send(struct ct_if *ci, struct hal_peer *peer,
 	if (hal_space_ready(peer, UINT32_MAX) != 0)
 		return "hal_space_ready failed";
 	lane_run(&l, space_send);
-	/* a decorator may hold packets while we do nothing */
+	/* A decorator may delay packets until it is stepped. */
 	end = ct_deadline();
 	while (l.error == NULL && hal_tx_done(peer) != l.base + total) {
 		if (ct_now() > end)
@@ -171,7 +172,8 @@ static void space_before_packet(void **state)
 		ct_fail("sender: %s", error);
 }
 
-/* Every offset and length, the ends of the space too, and nothing beside. */
+/* Each offset and length, also at the ends of the space; no byte beside
+ * changes. */
 static void space_every_range(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
@@ -187,7 +189,7 @@ static void space_every_range(void **state)
 			       (uint32_t)((r >> 20) % (bytes - len - 1));
 		const uint8_t *seen;
 
-		/* a known byte on either side */
+		/* A known byte before and after. */
 		memset(buf, 0x5a, sizeof(buf));
 		hal_space_write(p.ab, off, buf, len + 2);
 		ct_fill(buf, len, i);
@@ -202,7 +204,7 @@ static void space_every_range(void **state)
 	}
 }
 
-/* Made ready piece by piece; what was there stays as it is. */
+/* hal_space_ready() in steps: bytes written before do not change. */
 static void space_by_need(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
@@ -227,7 +229,7 @@ static void space_by_need(void **state)
 	assert_int_equal(done / 64, all / 64);
 }
 
-/* Each sender has a space of its own, and so has each direction. */
+/* Each sender has its own space, and so has each direction. */
 static void space_private_per_sender(void **state)
 {
 	enum { N = 3 };

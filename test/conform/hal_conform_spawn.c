@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_conform_spawn.c - start second processes, talk to them, end them.
+ * hal_conform_spawn.c - start child processes of the conformance test, send
+ * them commands, and end them; the main function of a child is in
+ * hal_conform_child.c
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -18,7 +20,7 @@
 
 static struct ct_child children[CT_CHILDREN];
 
-/* Replace this process by a fresh copy of the program; never returns. */
+/* Execute this program again as a child. Does not return. */
 static void become_child(const char *point)
 {
 	char patience[32], seq[32];
@@ -94,7 +96,7 @@ struct ct_child *ct_spawn(void)
 	return c;
 }
 
-/* A child that is gone does not hear it. */
+/* Send a command line. Nothing happens if the child has ended. */
 __attribute__((format(printf, 2, 0)))
 static void tell(struct ct_child *c, const char *fmt, va_list ap)
 {
@@ -127,7 +129,8 @@ bool ct_ended(struct ct_child *c)
 	if (waitpid(c->pid, &status, WNOHANG | WUNTRACED) != c->pid)
 		return false;
 	if (WIFSTOPPED(status)) {
-		/* by a fault point: see what it means to others, go on */
+		/* The child stopped at a fault point: call the test, then
+		 * continue it. */
 		if (c->on_stop != NULL)
 			c->on_stop(c);
 		return false;
@@ -274,7 +277,7 @@ void ct_kill(struct ct_child *c)
 	forget(c);
 }
 
-static pid_t heir_pid;		/* of a test that failed before its end */
+static pid_t heir_pid;		/* forked process to kill if the test fails */
 
 void ct_children_end(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_conform_stream.c - no packet is lost, doubled, reordered per source or
- * changed: long streams between interfaces, with random stalls.
+ * hal_conform_stream.c - conformance tests with long packet streams and random
+ * stalls: no packet is lost, doubled, changed, or reordered for a source
  */
 #include <pthread.h>
 #include <sched.h>
@@ -12,7 +12,7 @@
 #define MAX_NODES	4
 #define BURST		24
 
-/* An interface with a stream to, and one from, each of the others. */
+/* An interface with a stream to and a stream from each other node. */
 struct node {
 	struct ct_if *ci;
 	unsigned npeers;
@@ -43,7 +43,8 @@ static void stall(struct node *n)
 		ct_nap((r >> 32) % 500);
 }
 
-/* Send and take a burst on one lane; whether anything moved. */
+/* Send and receive a burst with one node. Returns whether there was
+ * progress. */
 static bool lane_round(struct node *n, unsigned i)
 {
 	uint32_t payload = ct_caps->pkt_payload;
@@ -119,7 +120,8 @@ static void *node_thread(void *arg)
 const char *ct_stream_both(struct ct_if *ci, struct hal_peer *peer,
 			   uint64_t total, uint64_t out, uint64_t in)
 {
-	static struct node n;		/* its error text is the result */
+	static struct node n;		/* the result points to its error
+					 * text */
 
 	memset(&n, 0, sizeof(n));
 	atomic_store(&stop, false);
@@ -135,7 +137,7 @@ const char *ct_stream_both(struct ct_if *ci, struct hal_peer *peer,
 	return n.failed ? n.error : NULL;
 }
 
-/* Connect nodes all to all. */
+/* Connect each node to each other node. */
 static void mesh(struct node *nodes, unsigned count, uint64_t total)
 {
 	memset(nodes, 0, count * sizeof(*nodes));
@@ -166,7 +168,7 @@ static void mesh(struct node *nodes, unsigned count, uint64_t total)
 	}
 }
 
-/* All there and nothing behind it. */
+/* Check that all packets have arrived, and no further packet. */
 static void check(struct node *nodes, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
@@ -197,7 +199,7 @@ static void run_threads(unsigned count, uint64_t total)
 	check(nodes, count);
 }
 
-/* All nodes by turns in this thread. */
+/* Run all nodes in turn in this thread. */
 static void run_turns(unsigned count, uint64_t total)
 {
 	struct node nodes[MAX_NODES];
@@ -238,7 +240,7 @@ static void stream_all_to_all(void **state)
 	run_threads(MAX_NODES, ct_opt.packets / 12);
 }
 
-/* No packet is there before it was sent. */
+/* Send one packet at a time; no packet arrives before it was sent. */
 static void run_one_by_one(uint64_t total)
 {
 	struct ct_pair p = ct_pair(0, 0);
@@ -251,7 +253,7 @@ static void run_one_by_one(uint64_t total)
 	}
 }
 
-/* Packet numbers may begin anywhere: over the widths one might forget. */
+/* Packet numbers cross 2^16, 2^31, 2^32 and the end of their range. */
 static void stream_over_number_wraps(void **state)
 {
 	static const uint64_t edges[] = { UINT64_C(1) << 16, UINT64_C(1) << 31,
@@ -262,7 +264,8 @@ static void stream_over_number_wraps(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 2 * CT_COUNT(edges); i++) {
 		ct_hal_close();
-		/* some laps before, or in the first one */
+		/* some rounds of the ring before the limit, or in the first
+		 * round */
 		ct_opt.seq_start = edges[i / 2] -
 			(i & 1 ? depth / 2 : 3 * (uint64_t)depth + 5);
 		assert_int_equal(ct_hal_open(), 0);
