@@ -33,8 +33,9 @@ static ssize_t unm_tagged_recvv(struct fid_ep *fid, const struct iovec *iov,
 }
 
 /* Messages that have arrived are to be found, so make progress first. */
-static ssize_t unm_tagged_peek(struct unm_ep *ep,
-			       const struct fi_msg_tagged *msg, uint64_t flags)
+static __attribute__((noinline))
+ssize_t unm_tagged_peek(struct unm_ep *ep, const struct fi_msg_tagged *msg,
+			uint64_t flags)
 {
 	uint64_t src;
 	int ret;

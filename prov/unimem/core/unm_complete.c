@@ -35,8 +35,9 @@ struct unm_work_end {
 	struct unm_cntr *cntr[4];
 };
 
-static void unm_work_ends(struct unm_ep *ep, void *context, uint64_t flags,
-			  struct unm_work_end *end)
+static __attribute__((noinline))
+void unm_work_ends(struct unm_ep *ep, void *context, uint64_t flags,
+		   struct unm_work_end *end)
 {
 	struct unm_deferred *w = context;
 
@@ -53,7 +54,8 @@ static void unm_work_ends(struct unm_ep *ep, void *context, uint64_t flags,
 		ep->tx_cq = ep->rx_cq = NULL;
 }
 
-static void unm_work_ended(struct unm_ep *ep, const struct unm_work_end *end)
+static __attribute__((noinline))
+void unm_work_ended(struct unm_ep *ep, const struct unm_work_end *end)
 {
 	ep->tx_cq = end->tx_cq;
 	ep->rx_cq = end->rx_cq;

@@ -340,7 +340,7 @@ static void unm_peer_event(struct unm_ep *ep, const struct hal_event *ev)
 	}
 }
 
-static void unm_peer_service(struct unm_ep *ep)
+static __attribute__((noinline)) void unm_peer_service(struct unm_ep *ep)
 {
 	struct hal_event ev[UNM_EVENTS];
 	int n;
@@ -412,7 +412,7 @@ void unm_leave_list(struct unm_list *eps)
 	}
 }
 
-static void unm_dma_poll(struct unm_ep *ep)
+static __attribute__((noinline)) void unm_dma_poll(struct unm_ep *ep)
 {
 	struct hal_dma_comp comp[16];
 	int n = hal_dma_poll(ep->hif, comp, 16);
