@@ -11,6 +11,22 @@
 #   tools		hal.h and unm_stats.h, for what a public page holds
 #   bench		itself; hal_limits.c also hal.h; gsas_*: gsas.h,
 #			gsas_op.h, gsas_mmu.h
+#
+# Order of the provider, from top to bottom. A file includes headers of its own
+# folder or of one further down; unm_prov.c is above all of them.
+#
+#   api		objects and calls of libfabric
+#   progress	moves what is under way; sleeping, the thread, ends of peers
+#   trigger	triggered and deferred work
+#   msg		messages
+#   rma		one-sided operations, dmable memory
+#   core	what the protocols share: rings, counters, peers, wire, matching
+#   (none)	fi_getinfo(3), parameters, log
+#   util	containers, clock
+#
+# A unit is X.c with X.h, or either alone. In this part of the tree the units
+# form no cycle, and X.h declares functions of X.c only.
+#
 #   unm_match, unm_wire, unm_space, unm_stats, gsas_op, gsas_mmu, gsas_pages,
 #   gsas_segment, gsas_work: pure, no hal.h by any detour
 # and no header includes itself by a detour.
@@ -21,6 +37,11 @@ c_files | xargs awk '
 BEGIN {
 	pure_unm = "^unm_(match|wire|space|stats|proto)\\.[ch]$"
 	pure_gsas = "^gsas_(op.*|mmu|pages|segment|work)\\.[ch]$"
+	layered = "^prov/unimem/(unm_|(api|progress|trigger|msg|rma|core|" \
+		"util)/)"
+	n = split("util . core rma msg trigger progress api", order)
+	for (i = 1; i <= n; i++)
+		rank[order[i]] = i
 }
 function base(path) { sub(/.*\//, "", path); return path }
 function dir(path)
@@ -30,6 +51,15 @@ function dir(path)
 	if (path ~ /^prov\//) return "prov"
 	sub(/\/.*/, "", path)
 	return path
+}
+function unit(path) { sub(/\.[ch]$/, "", path); return path }
+# height of a file of the provider
+function height(path)
+{
+	if (base(path) == "unm_prov.c")
+		return 99
+	sub(/^prov\/unimem\//, "", path)
+	return rank[path ~ /\// ? substr(path, 1, index(path, "/") - 1) : "."]
 }
 function bad(file, why)
 {
@@ -43,6 +73,8 @@ function allowed(file, from, to, name)
 		return 1
 	if (file ~ /^gsas\/gsas_op/)
 		return name ~ /^gsas_op/
+	if (file ~ layered && path[name] ~ layered)
+		return height(file) >= height(path[name])
 	if (from == to)
 		return 1
 	if (from == "prov")
@@ -77,6 +109,26 @@ FNR == 1 {
 	    q[2] != "rdma/fi_errno.h")
 		bad(FILENAME, "<" q[2] ">: the HAL may know fi_errno.h only")
 }
+# functions that a unit defines, and those that its header declares: a name in
+# the first column of a line or behind its type, then a brace or a semicolon
+FILENAME !~ layered { next }
+/^NO\(/ { split($2, q, ","); defined[unit(FILENAME), q[1]] = 1 }
+FNR == 1 || /^\/\*|^#/ { name = "" }
+/^[a-z][^=]*\(/ && !/^(static|typedef)/ {
+	name = $0
+	gsub(/__attribute__.*/, "", name)
+	sub(/\(.*/, "", name)
+	sub(/.*[ *]/, "", name)
+}
+/^\{/ {
+	defined[unit(FILENAME), name] = 1
+	name = ""
+}
+name != "" && /;[ \t]*$/ {
+	if (FILENAME ~ /\.h$/)
+		declared[unit(FILENAME), name] = FILENAME
+	name = ""
+}
 # depth first from "file"; trail holds the files on the way
 function walk(top, file, trail, pure,	i, name)
 {
@@ -92,7 +144,44 @@ function walk(top, file, trail, pure,	i, name)
 			walk(top, path[name], trail " " file, pure)
 	}
 }
+# Does a way through units lead back to the first one?
+function circle(top, u, trail,	i, to)
+{
+	if (shown[top] || round[top, u]++)
+		return
+	for (i = 1; i <= nto[u]; i++) {
+		to = uses[u, i]
+		if (to == top && !shown[top]++)
+			bad(top, "is in a cycle of units:" trail " " base(u))
+		else if (to != top)
+			circle(top, to, trail " " base(u))
+	}
+}
+# the includes of X.c and X.h as those of one unit
+function gather(	n, i, u, to)
+{
+	for (n = 1; n <= nfiles; n++) {
+		u = unit(files[n])
+		if (u !~ layered)
+			continue
+		for (i = 1; i <= ninc[files[n]]; i++) {
+			to = unit(path[inc[files[n], i]])
+			if (to ~ layered && to != u)
+				uses[u, ++nto[u]] = to
+		}
+	}
+}
 END {
+	gather()
+	for (n = 1; n <= nfiles; n++)
+		if (!looked[unit(files[n])]++)
+			circle(unit(files[n]), unit(files[n]), "")
+	for (both in declared) {
+		split(both, q, SUBSEP)
+		if (!(both in defined))
+			bad(declared[both], q[2] "() is not defined in " \
+			    base(q[1]) ".c")
+	}
 	for (n = 1; n <= nfiles; n++) {
 		file = files[n]
 		for (i = 1; i <= ninc[file]; i++) {
