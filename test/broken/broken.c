@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * broken.c - the decorator that carries a mutation: sees every send, every
- * event, every object that comes and goes.
+ * broken.c - the decorator that applies a mutation, see broken.h
+ *
+ * Owns the list of peers. It intercepts each send, each event, and the creation
+ * and the end of peers and interfaces. The mutations are in broken_*.c.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -82,7 +84,7 @@ void broken_each(struct hal_if *hif, void (*fn)(struct bpeer *bp, void *arg),
 	pthread_mutex_lock(&lock);
 	bp = peers;
 	pthread_mutex_unlock(&lock);
-	/* others only insert at the front or remove their own */
+	/* Other threads insert at the front, or remove their own entries. */
 	while (bp != NULL) {
 		struct bpeer *next = bp->next;
 
@@ -105,7 +107,7 @@ static void forget(struct bpeer *gone)
 	free(gone);
 }
 
-/* Take a peer over, or hide again what the backend set. */
+/* Start to decorate a peer, or hide fields again that the backend has set. */
 static void adopt(struct hal_peer *peer)
 {
 	struct bpeer *bp = broken_peer(peer);
@@ -129,14 +131,14 @@ static void adopt(struct hal_peer *peer)
 		mutation->veil(bp);
 }
 
-/* ---- Calls every mutation passes through ----------------------------- */
+/* ---- Calls that every mutation intercepts ---------------------------- */
 
 int broken_forward(struct bpeer *bp, const struct packet *p)
 {
 	struct hal_tx *tx = &bp->peer->tx;
 	int ret;
 
-	if (bp->cells == NULL)		/* a device, which has a call for it */
+	if (bp->cells == NULL)		/* a device: sends are calls */
 		return broken_base->pkt_send(bp->peer, p->head, p->w, p->nw,
 					     p->data, p->len);
 	tx->cells = bp->cells;
@@ -223,7 +225,8 @@ static void broken_close(struct hal *hal)
 void broken_wrap(struct hal *hal, const char *name)
 {
 	if (hal->ops == &ops)
-		return;			/* hal_get() found it open */
+		return;			/* decorated before: hal_get() counts
+					 * references */
 	mutation = find(name);
 	broken_base = hal->ops;
 	ops = *broken_base;

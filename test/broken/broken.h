@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * broken.h - backends that break one law each, to test the conformance test.
+ * broken.h - backends that break one law of docs/hal.md each, to test the
+ * conformance test
  *
- * A mutation is a decorator around a good backend (the same way as hal_fault.c
- * is one). The table in broken.c names the test that must fail because of it;
- * the mutation "none" changes nothing and must pass them all.
+ * A mutation is a decorator around a correct backend, as hal_fault.c is. Each
+ * entry of the tables names the conformance test that must fail because of it;
+ * the mutation "none" changes nothing, and all tests must pass with it.
+ * test/broken/run runs them. A process has one mutation.
  */
 #ifndef BROKEN_H
 #define BROKEN_H
 
 #include "hal/hal.h"
 
-/* Put a mutation around an opened backend; it goes with the backend. */
+/* Put the mutation "name" around an open backend, until the backend is
+ * closed. */
 void broken_wrap(struct hal *hal, const char *name);
 bool broken_exists(const char *name);
-/* Does it break a law of that backend? */
+/* Return whether there is a mutation of this name; whether it breaks a law that
+ * the backend can obey. */
 bool broken_applies(const struct hal *hal, const char *name);
-/* One line each: the mutation, the test that must fail. */
+/* Print a line for each mutation: its name and the test that must fail. */
 void broken_list(void);
 
 /* ---- Between broken*.c ----------------------------------------------- */
@@ -29,37 +33,44 @@ struct packet {
 	size_t len;
 };
 
-/* What we know of a peer beside what the backend does. */
+/* The decorator's state of a peer. Created when the peer appears, freed with
+ * the peer; used by the thread that uses the interface. */
 struct bpeer {
 	struct bpeer *next;
 	struct hal_peer *peer;
-	struct hal_cell *cells;		/* hidden, so that sends come to us */
-	uint8_t *space;			/* hidden by some */
-	struct hal_back *back;		/* the same */
+	struct hal_cell *cells;		/* the peer's ring; hidden in struct
+					 * hal_peer, so that hal_pkt_send()
+					 * calls the decorator */
+	uint8_t *space;			/* receive space and back words; hidden
+					 * by some mutations */
+	struct hal_back *back;		/* see space */
 	unsigned long sends;
-	bool full;			/* refused the last packet */
-	bool met;			/* it has looked at us */
-	bool holds;			/* held is a packet */
+	bool full;			/* the last packet was refused */
+	bool met;			/* a packet of the peer was received */
+	bool holds;			/* held[] is a delayed packet */
 	uint64_t held_head;
 	size_t held_len;
 	uint8_t held[HAL_PKT_MAX];
-	uint8_t *late;			/* stores kept back */
+	uint8_t *late;			/* delayed stores into the receive
+					 * space */
 	uint32_t late_off;
 	size_t late_len;
-	uint64_t last_done, since;	/* how long nothing was released */
-	uint64_t late_word;		/* stored back, and kept back */
+	uint64_t last_done, since;	/* done counter, and the time in ms
+					 * since when it is unchanged */
+	uint64_t late_word;		/* delayed back word */
 	unsigned word_late;
 };
 
 struct mutation {
 	const char *name;
-	const char *test;		/* fails because of it */
+	const char *test;		/* conformance test that must fail */
 	int (*send)(struct bpeer *bp, const struct packet *p);
-	void (*event)(struct hal_event *ev);	/* type 0 afterwards: hide it */
-	void (*veil)(struct bpeer *bp);	/* hide more than the cells */
+	void (*event)(struct hal_event *ev);	/* may set the type to 0 to hide
+						 * the event */
+	void (*veil)(struct bpeer *bp);	/* hides more than the cells */
 	void (*install)(struct hal_ops *ops);
-	bool rings;			/* breaks no law where there are no
-					 * rings that the sender writes */
+	bool rings;			/* applies only to backends whose
+					 * senders write into a ring */
 };
 
 extern const struct hal_ops *broken_base;
@@ -67,10 +78,10 @@ struct bpeer *broken_peer(struct hal_peer *peer);
 /* Call a function for each peer of an interface. */
 void broken_each(struct hal_if *hif, void (*fn)(struct bpeer *bp, void *arg),
 		 void *arg);
-/* Hand a packet to the good backend. */
+/* Send a packet by the correct backend. */
 int broken_forward(struct bpeer *bp, const struct packet *p);
 
-/* Hide where words are stored back to. */
+/* Hide the peer's back words, so that stores call the decorator. */
 void broken_veil_back(struct bpeer *bp);
 
 extern const struct mutation broken_pkt[], broken_dma[], broken_conn[],

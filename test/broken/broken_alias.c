@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* broken_alias.c - mutations of second mappings of shared memory. */
+/* broken_alias.c - mutations of second mappings of shared memory, see
+ * broken.h */
 #define _GNU_SOURCE
 #include <string.h>
 #include <sys/mman.h>
@@ -8,7 +9,7 @@
 
 #define PAGE	((uintptr_t)4096)
 
-/* Eight bytes beside those that the key names. */
+/* Map eight bytes after those that the key names. */
 static int open_beside(const struct hal_key *key, uint64_t len,
 		       uint32_t access, struct hal_window *win)
 {
@@ -23,7 +24,7 @@ static void install_beside(struct hal_ops *ops)
 	ops->alias_open = open_beside;
 }
 
-/* Who may read may write. */
+/* Map with write access although the key permits reading only. */
 static int open_any(const struct hal_key *key, uint64_t len, uint32_t access,
 		    struct hal_window *win)
 {
@@ -73,7 +74,7 @@ static void install_inherited(struct hal_ops *ops)
 	ops->alias_open = open_inherited;
 }
 
-/* A copy in place of the pages. */
+/* Map a copy instead of the pages. */
 static int open_copy(const struct hal_key *key, uint64_t len, uint32_t access,
 		     struct hal_window *win)
 {

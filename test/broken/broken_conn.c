@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * broken_conn.c - mutations of connections, ends, sleeping and leaving.
+ * broken_conn.c - mutations of connections, the death of peers, sleeping and
+ * closing, see broken.h
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 static int (*good_connect)(struct hal_if *hif, const struct hal_addr *to,
 			   struct hal_peer **peer);
 
-/* Whoever holds the interface will do. */
+/* Ignore the nonce: connect to any holder of the interface. */
 static int connect_any(struct hal_if *hif, const struct hal_addr *to,
 		       struct hal_peer **peer)
 {
@@ -58,7 +59,7 @@ static void never_connected(struct hal_event *ev)
 		ev->type = 0;
 }
 
-/* ---- Ends ------------------------------------------------------------ */
+/* ---- Death of a peer ------------------------------------------------- */
 
 static void no_death(struct hal_event *ev)
 {
@@ -66,7 +67,7 @@ static void no_death(struct hal_event *ev)
 		ev->type = 0;
 }
 
-/* What was not read when the end comes is gone. */
+/* Discard the unread packets of a peer with its HAL_EV_DEAD. */
 static void undrained(struct hal_event *ev)
 {
 	uint64_t head;
@@ -79,9 +80,9 @@ static void undrained(struct hal_event *ev)
 
 static int (*good_service)(struct hal_if *hif, struct hal_event *ev, int max);
 
-static uint32_t twice;			/* type of event */
+static uint32_t twice;			/* type of the event to repeat */
 
-/* It is told a second time a little later. */
+/* Report an event a second time in a later call. */
 static int service_twice(struct hal_if *hif, struct hal_event *ev, int max)
 {
 	static _Thread_local struct hal_event again;
@@ -146,7 +147,7 @@ static void judge(struct bpeer *bp, void *arg)
 	}
 }
 
-/* Whoever does not release for a while is taken for dead. */
+/* Report a peer dead that releases nothing for 300 ms. */
 static int service_impatient(struct hal_if *hif, struct hal_event *ev, int max)
 {
 	struct verdict v = { ev, good_service(hif, ev, max), max };
@@ -163,8 +164,8 @@ static void install_impatient(struct hal_ops *ops)
 
 /* ---- Sleeping -------------------------------------------------------- */
 
-/* Every second wake-up: how often a peer sleeps depends on the machine, and a
- * few sleeps have to be enough to notice. */
+/* Drop every second wake-up: how often a peer sleeps depends on the machine,
+ * and the test must fail after a few sleeps. */
 static void wake_sometimes(struct hal_peer *peer)
 {
 	static atomic_ulong wakes;
@@ -178,7 +179,7 @@ static void install_lost_wakeup(struct hal_ops *ops)
 	ops->wake = wake_sometimes;
 }
 
-/* Goes to sleep without a look at what has come meanwhile. */
+/* Arm although packets have arrived. */
 static int arm_blindly(struct hal_if *hif)
 {
 	int ret = broken_base->arm(hif);
@@ -186,7 +187,7 @@ static int arm_blindly(struct hal_if *hif)
 	return ret == -FI_EAGAIN ? 0 : ret;
 }
 
-/* What is held keeps the sleeper awake. */
+/* Refuse to arm because of packets of a throttled peer. */
 static int arm_despite_hold(struct hal_if *hif)
 {
 	uint64_t head;
@@ -238,7 +239,7 @@ static void install_deaf_fd(struct hal_ops *ops)
 	ops->fd = deaf_fd;
 }
 
-/* ---- Leaving --------------------------------------------------------- */
+/* ---- Closing --------------------------------------------------------- */
 
 static void (*good_if_close)(struct hal_if *hif);
 
@@ -250,7 +251,7 @@ static void empty_ring(struct bpeer *bp, void *arg)
 		       sizeof(*bp->cells));
 }
 
-/* What was accepted and not read yet goes with its sender. */
+/* Remove the unread packets of the closing interface from the peers' rings. */
 static void close_drops(struct hal_if *hif)
 {
 	broken_each(hif, empty_ring, NULL);
@@ -301,7 +302,7 @@ static int open_any_board(struct hal *hal, int board, int number,
 	return ret;
 }
 
-/* Another interface will do. */
+/* Open any interface instead of the one with this number. */
 static int open_any_number(struct hal *hal, int board, int number,
 			   struct hal_if **hif)
 {
@@ -343,7 +344,7 @@ const struct mutation broken_conn[] = {
 	{ "undrained", "close_is_drained", .event = undrained },
 	{ "stopped-is-dead", "proc_stopped_is_no_matter",
 	  .install = install_impatient },
-	/* a mailbox signals by itself */
+	/* Not on a device, whose mailbox wakes the receiver by itself. */
 	{ "lost-wakeup", "sleep_loses_no_wakeup", .rings = true,
 	  .install = install_lost_wakeup },
 	{ "lost-wakeup-between-processes", "proc_sleep", .rings = true,

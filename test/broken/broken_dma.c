@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * broken_dma.c - mutations of dmable memory and cDMA.
+ * broken_dma.c - mutations of dmable memory and cDMA, see broken.h
  */
 #include <string.h>
 
@@ -12,8 +12,8 @@
 #define QUEUE	4096
 
 /*
- * Completions made up or kept back, and transfers not yet posted. The tests
- * that must fail use one thread and one interface that posts.
+ * Completions that are invented or delayed, and transfers that are not yet
+ * posted. The tests that must fail post from one thread and one interface.
  */
 static struct hal_dma_comp comps[QUEUE];
 static unsigned comps_first, comps_last;
@@ -40,7 +40,7 @@ static int hand_out(struct hal_dma_comp *comp, int max)
 
 /* ---- Posting --------------------------------------------------------- */
 
-/* All is over when the post returns. */
+/* The post executes the transfer before it returns. */
 static int post_inline(struct hal_if *hif, const struct hal_dma *dma,
 		       uint64_t token)
 {
@@ -70,7 +70,7 @@ static void install_inline(struct hal_ops *ops)
 	ops->dma_poll = poll_kept;
 }
 
-/* The completion first, the data some time later. */
+/* Complete a transfer before its bytes are moved. */
 static int post_early(struct hal_if *hif, const struct hal_dma *dma,
 		      uint64_t token)
 {
@@ -97,7 +97,7 @@ static void install_early(struct hal_ops *ops)
 	ops->dma_poll = poll_early;
 }
 
-/* Takes more than dma_depth. */
+/* Accept more than dma_depth transfers. */
 static int post_deep(struct hal_if *hif, const struct hal_dma *dma,
 		     uint64_t token)
 {
@@ -125,7 +125,7 @@ static void install_deep(struct hal_ops *ops)
 	ops->dma_poll = poll_deep;
 }
 
-/* One less than promised. */
+/* Accept dma_depth - 1 transfers only. */
 static unsigned outstanding;
 
 static int post_shallow(struct hal_if *hif, const struct hal_dma *dma,
@@ -153,7 +153,7 @@ static void install_shallow(struct hal_ops *ops)
 	ops->dma_poll = poll_shallow;
 }
 
-/* A byte too many. */
+/* Move one byte too many. */
 static int post_long(struct hal_if *hif, const struct hal_dma *dma,
 		     uint64_t token)
 {
@@ -168,7 +168,7 @@ static void install_long(struct hal_ops *ops)
 	ops->dma_post = post_long;
 }
 
-/* A byte too few. */
+/* Move one byte too few. */
 static int post_short(struct hal_if *hif, const struct hal_dma *dma,
 		      uint64_t token)
 {
@@ -237,7 +237,7 @@ static void install_lossy(struct hal_ops *ops)
 	ops->dma_poll = poll_lossy;
 }
 
-/* All the work there is in one call. */
+/* Do all outstanding work in one call. */
 static int poll_greedy(struct hal_if *hif, struct hal_dma_comp *comp, int max)
 {
 	int n = 0;
@@ -252,7 +252,7 @@ static void install_greedy(struct hal_ops *ops)
 	ops->dma_poll = poll_greedy;
 }
 
-/* Does not care for whom there is room. */
+/* Return more completions than the caller has space for. */
 static int poll_overflow(struct hal_if *hif, struct hal_dma_comp *comp,
 			 int max)
 {
@@ -301,7 +301,7 @@ static void install_hides_cancelled(struct hal_ops *ops)
 
 static void free_later(struct hal_mem *mem)
 {
-	(void)mem;			/* the backend's close finds it */
+	(void)mem;			/* freed when the backend is closed */
 }
 
 static void install_free_later(struct hal_ops *ops)
@@ -319,7 +319,7 @@ static int remember_key(struct hal_mem *mem, struct hal_key *key)
 	return ret;
 }
 
-/* Any key opens the door, if there is one. */
+/* Import the last key that was created, whatever key is asked for. */
 static int import_anything(struct hal_peer *peer, const struct hal_key *key,
 			   struct hal_rmem **rmem)
 {
@@ -348,7 +348,7 @@ static void install_dirty(struct hal_ops *ops)
 	ops->mem_alloc = alloc_dirty;
 }
 
-/* Once a peer has ended, transfers with the others end too. */
+/* Once a peer is dead, cancel transfers with other peers too. */
 static bool one_ended;
 
 static void note_end(struct hal_event *ev)
@@ -370,7 +370,8 @@ static void install_others_cancelled(struct hal_ops *ops)
 	ops->dma_poll = poll_ended;
 }
 
-/* Ordinary memory of whoever has the peer's process number. */
+/* Access ordinary memory by the peer's process id, without checking that the
+ * process is still the peer. */
 static int post_by_number(struct hal_if *hif, const struct hal_dma *dma,
 			  uint64_t token)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * broken_iface0.c - mutations of interface 0.
+ * broken_iface0.c - mutations of interface 0, see broken.h
  */
 #include "broken.h"
 
@@ -9,7 +9,7 @@ static int (*good_open)(struct hal *hal, int board, int number,
 static int (*good_connect)(struct hal_if *hif, const struct hal_addr *to,
 			   struct hal_peer **peer);
 
-/* Where there is a service, one more gets another number. */
+/* If interface 0 is in use, open another interface instead of failing. */
 static int open_twice(struct hal *hal, int board, int number,
 		      struct hal_if **hif)
 {
@@ -25,7 +25,7 @@ static void install_twice(struct hal_ops *ops)
 	ops->if_open = open_twice;
 }
 
-/* Who has been the service will not be it again. */
+/* Open interface 0 once only. */
 static int open_once(struct hal *hal, int board, int number,
 		     struct hal_if **hif)
 {
@@ -44,7 +44,7 @@ static void install_once(struct hal_ops *ops)
 	ops->if_open = open_once;
 }
 
-/* The service is one of those that a board hands out. */
+/* Refuse interface 0 if all other interfaces are in use. */
 static int open_with_room(struct hal *hal, int board, int number,
 			  struct hal_if **hif)
 {
@@ -66,7 +66,7 @@ static void install_needs_room(struct hal_ops *ops)
 	ops->if_open = open_with_room;
 }
 
-/* Who comes late gets the service's. */
+/* If all other interfaces are in use, open interface 0 instead of failing. */
 static int open_last(struct hal *hal, int board, int number,
 		     struct hal_if **hif)
 {
@@ -82,7 +82,7 @@ static void install_last_of_all(struct hal_ops *ops)
 	ops->if_open = open_last;
 }
 
-/* There is no such address. */
+/* Refuse to connect to interface 0. */
 static int connect_from_1(struct hal_if *hif, const struct hal_addr *to,
 			  struct hal_peer **peer)
 {
@@ -96,7 +96,7 @@ static void install_from_1(struct hal_ops *ops)
 	ops->connect = connect_from_1;
 }
 
-/* Whoever is the service will do. */
+/* Ignore the nonce: connect to any holder of interface 0. */
 static int connect_any(struct hal_if *hif, const struct hal_addr *to,
 		       struct hal_peer **peer)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * broken_pkt.c - mutations of packets, receive space and words stored back.
+ * broken_pkt.c - mutations of packets, receive space and back words, see
+ * broken.h
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -8,7 +9,8 @@
 
 #include "broken.h"
 
-#define SELDOM	1000			/* one packet in so many */
+#define SELDOM	1000			/* apply a mutation to one packet in so
+					 * many */
 
 static bool seldom(const struct bpeer *bp)
 {
@@ -38,7 +40,7 @@ static size_t flatten(const struct packet *p, uint8_t *to)
 	return 8 * p->nw + p->len;
 }
 
-/* One packet waits until the next has gone. */
+/* Send a packet after the next one. */
 static int overtake(struct bpeer *bp, const struct packet *p)
 {
 	struct packet held = { bp->held_head, NULL, 0, bp->held,
@@ -104,7 +106,7 @@ static void look_full(struct bpeer *bp, void *arg)
 		*full = true;
 }
 
-/* One full peer, and nobody gets anything. */
+/* If one peer's ring is full, refuse packets to all peers. */
 static int full_stops_all(struct bpeer *bp, const struct packet *p)
 {
 	bool full = false;
@@ -123,7 +125,7 @@ static int shallow(struct bpeer *bp, const struct packet *p)
 	return broken_forward(bp, p);
 }
 
-/* Says no, but has sent it. */
+/* Send a packet, and report that it was refused. */
 static int refused_but_sent(struct bpeer *bp, const struct packet *p)
 {
 	int ret = broken_forward(bp, p);
@@ -131,7 +133,7 @@ static int refused_but_sent(struct bpeer *bp, const struct packet *p)
 	return ret == 0 && seldom(bp) ? -FI_EAGAIN : ret;
 }
 
-/* A refused packet leaves something of itself behind. */
+/* A refused packet changes the ring. */
 static int refused_leaves_a_trace(struct bpeer *bp, const struct packet *p)
 {
 	int ret = broken_forward(bp, p);
@@ -186,7 +188,7 @@ static void write_late(struct bpeer *bp)
 	bp->late = NULL;
 }
 
-/* The stores go out with the next ones, behind their packet. */
+/* Delay stores until the next stores, after their packet. */
 static void late_space_write(struct hal_peer *peer, uint32_t off,
 			     const void *src, size_t len)
 {
@@ -212,7 +214,7 @@ static void install_late_space(struct hal_ops *ops)
 	ops->space_barrier = no_barrier;
 }
 
-/* A store that is one byte too long. */
+/* Store one byte too many. */
 static void long_space_write(struct hal_peer *peer, uint32_t off,
 			     const void *src, size_t len)
 {
@@ -229,7 +231,7 @@ static void install_long_space(struct hal_ops *ops)
 	ops->space_barrier = no_barrier;
 }
 
-/* All senders store into the space of the first. */
+/* Let all senders store into the space of the first. */
 static void shared_space_write(struct hal_peer *peer, uint32_t off,
 			       const void *src, size_t len)
 {
@@ -246,7 +248,7 @@ static void install_shared_space(struct hal_ops *ops)
 	ops->space_barrier = no_barrier;
 }
 
-/* ---- Words stored back ----------------------------------------------- */
+/* ---- Back words ------------------------------------------------------ */
 
 void broken_veil_back(struct bpeer *bp)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * broken_shared.c - mutations of back words in one order, of windows, and of
- * memory there is not.
+ * broken_shared.c - mutations of sequentially consistent back words, of
+ * windows, and of memory allocation, see broken.h
  */
 #include <string.h>
 
@@ -14,7 +14,7 @@
 
 static void store_back(struct bpeer *bp, int word, uint64_t val)
 {
-	if (bp->back == NULL)		/* a device, which has a call for it */
+	if (bp->back == NULL)		/* a device: a store is a call */
 		broken_base->back_store(bp->peer, word, val);
 	else if (word < 0)
 		atomic_store(&bp->back->done, val);
@@ -22,10 +22,11 @@ static void store_back(struct bpeer *bp, int word, uint64_t val)
 		atomic_store(&bp->back->word[word], val);
 }
 
-#define LATE_PUMPS	4		/* more than two sides are apart */
+#define LATE_PUMPS	4		/* more pumps than two peers can differ
+					 * by */
 
-/* Posted: one word is overtaken by all, and comes when we have looked around
- * some times. */
+/* Delay word 0 as a posted write: it is stored after LATE_PUMPS pumps, later
+ * than stores that follow it. */
 static void posted_back_store(struct hal_peer *peer, int word, uint64_t val)
 {
 	struct bpeer *bp = broken_peer(peer);
@@ -67,7 +68,8 @@ static void install_posted_back(struct hal_ops *ops)
 
 /* ---- Windows --------------------------------------------------------- */
 
-/* A copy in place of the region; the tests that must fail use one at a time. */
+/* A copy that a window shows instead of the region. The tests that must fail
+ * use one region at a time. */
 static _Alignas(64) uint8_t shadow[SHADOW_MAX], snapshot[SHADOW_MAX];
 static uint8_t *region;
 static uint64_t region_bytes;
@@ -99,7 +101,7 @@ static void install_shadow(struct hal_ops *ops)
 	ops->mem_release = shadow_release;
 }
 
-/* What was stored goes out behind the next packet. */
+/* Write the stores of a window to the region after the next packet. */
 static int late_window_send(struct bpeer *bp, const struct packet *p)
 {
 	int ret = broken_forward(bp, p);
@@ -111,7 +113,7 @@ static int late_window_send(struct bpeer *bp, const struct packet *p)
 	return ret;
 }
 
-/* Eight bytes off, in a region that has room for it. */
+/* Place the window eight bytes off, in a region that is larger. */
 static int alloc_more(struct hal *hal, int board, size_t bytes,
 		      struct hal_mem **mem, void **addr)
 {
@@ -148,7 +150,7 @@ struct known {
 static struct known known[MEMS_MAX], freed;
 static unsigned nknown;
 
-/* What was freed is given out again, whoever still has it. */
+/* Reuse freed memory although it is imported. */
 static int alloc_again(struct hal *hal, int board, size_t bytes,
 		       struct hal_mem **mem, void **addr)
 {
@@ -185,7 +187,7 @@ static void install_reuse(struct hal_ops *ops)
 	ops->mem_free = free_for_next;
 }
 
-/* Says yes to what it has not. */
+/* Report that an allocation succeeded which has failed. */
 static int alloc_promise(struct hal *hal, int board, size_t bytes,
 			 struct hal_mem **mem, void **addr)
 {
