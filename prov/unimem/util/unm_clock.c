@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unm_clock.c - the monotonic clock, see unm_clock.h. */
+/* unm_clock.c - reads the monotonic clock by clock_gettime(2). */
 #include <time.h>
 
 #include "util/unm_clock.h"

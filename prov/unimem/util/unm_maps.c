@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_maps.c - asks the kernel for the mappings of this process: one at a time
- * by ioctl(2) where there is PROCMAP_QUERY, else by reading the text of
- * /proc/self/maps, see proc_pid_maps(5). Entry point: unm_maps_allow().
+ * unm_maps.c - reads the mappings of this process from /proc/self/maps.
+ *
+ * Entry point: unm_maps_allow(). From Linux 6.11 on, ioctl(PROCMAP_QUERY)
+ * returns one mapping a call. Older kernels only offer the text of the file,
+ * proc_pid_maps(5), which unm_maps_allow_text() reads line by line.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,16 +19,17 @@
 
 #define MAPS_CHUNK	4096		/* bytes of text read at once */
 
-/* struct procmap_query of <linux/fs.h>, Linux 6.11. Older headers lack it. */
+/* struct procmap_query of <linux/fs.h>, which headers before Linux 6.11 lack. */
 struct procmap_query_v1 {
 	uint64_t size;			/* of this structure */
-	uint64_t query_flags;		/* 0: the mapping at the address */
+	uint64_t query_flags;		/* 0: the mapping that covers
+					 * query_addr */
 	uint64_t query_addr;
 	uint64_t start, end;
 	uint64_t flags;
 	uint64_t page_size, offset, inode;
 	uint32_t dev_major, dev_minor;
-	uint32_t name_size, build_id_size;	/* 0: not asked for */
+	uint32_t name_size, build_id_size;	/* 0: not requested */
 	uint64_t name_addr, build_id_addr;
 };
 _Static_assert(sizeof(struct procmap_query_v1) == 104, "the kernel's size");
@@ -35,14 +38,17 @@ _Static_assert(sizeof(struct procmap_query_v1) == 104, "the kernel's size");
 #define PROCMAP_READABLE	1
 #define PROCMAP_WRITABLE	2
 
+/* One mapping of the process. */
 struct mapping {
-	uint64_t start, end;		/* the byte behind the last one */
-	int prot;
+	uint64_t start, end;		/* first byte, and the byte after the
+					 * last one */
+	int prot;			/* PROT_READ, PROT_WRITE */
 };
 
 /* ---- By ioctl ------------------------------------------------------------ */
 
-/* The mapping at an address. 0, -FI_EFAULT: there is none, -FI_ENOSYS. */
+/* Fill in *m with the mapping at an address. Returns 0; -FI_EFAULT if nothing
+ * is mapped there; -FI_ENOSYS if the kernel lacks the query. */
 static int maps_query(int fd, uint64_t at, struct mapping *m)
 {
 	struct procmap_query_v1 q = { .size = sizeof(q), .query_addr = at };
@@ -58,13 +64,15 @@ static int maps_query(int fd, uint64_t at, struct mapping *m)
 
 /* ---- As text ------------------------------------------------------------- */
 
+/* A buffered reader of a file. */
 struct text {
 	int fd;
-	ssize_t at, len;		/* in buf */
+	ssize_t at, len;		/* next byte to read, and bytes, in buf
+					 */
 	char buf[MAPS_CHUNK];
 };
 
-/* The next character; -1: the text ends. */
+/* The next character, or -1 at the end of the text. */
 static int text_char(struct text *t)
 {
 	if (t->at == t->len) {
@@ -80,7 +88,7 @@ static int text_char(struct text *t)
 	return (unsigned char)t->buf[t->at++];
 }
 
-/* A number in hexadecimal, and the character behind it. */
+/* Read a hexadecimal number; *behind is the character after it. */
 static uint64_t text_number(struct text *t, int *behind)
 {
 	uint64_t n = 0;
@@ -99,7 +107,8 @@ static uint64_t text_number(struct text *t, int *behind)
 	}
 }
 
-/* The mapping of the next line: "7f00-7f80 rw-p ...". false: the text ends. */
+/* Read a line "7f00-7f80 rw-p ..." into *m. False at the end of the text, or if
+ * the line has another format. */
 static bool text_mapping(struct text *t, struct mapping *m)
 {
 	int c;
@@ -140,7 +149,7 @@ int unm_maps_allow_text(int fd, const void *start, size_t len, int prot)
 	return -FI_EFAULT;
 }
 
-/* ---- Either way ---------------------------------------------------------- */
+/* ---- Entry point --------------------------------------------------------- */
 
 static int maps_allow(int fd, const void *start, size_t len, int prot)
 {

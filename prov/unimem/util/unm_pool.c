@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unm_pool.c - allocates the chunks of a pool. Allocation and release of an
+ * object are inline in unm_pool.h.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "util/unm_pool.h"
 
-#define UNM_POOL_BYTES	32768	/* a chunk, about */
-#define UNM_POOL_MOST	64	/* objects a chunk */
+#define UNM_POOL_BYTES	32768	/* approximate size of a chunk */
+#define UNM_POOL_MOST	64	/* most objects of a chunk */
 #define UNM_POOL_ZERO	1024	/* bytes of a new object that are zero */
 
 void unm_pool_construct(struct unm_pool *pool, size_t size, uint32_t max)
@@ -24,6 +28,7 @@ void unm_pool_destruct(struct unm_pool *pool)
 	memset(pool, 0, sizeof(*pool));
 }
 
+/* Make node[] large enough for count objects. 0, or -1 without memory. */
 static int unm_pool_room(struct unm_pool *pool, uint32_t count)
 {
 	uint32_t n = pool->nodes != 0 ? pool->nodes : UNM_POOL_MOST;
@@ -65,7 +70,8 @@ struct unm_pool_node *unm_pool_grow(struct unm_pool *pool)
 	for (uint32_t i = n; i-- > 0; ) {
 		struct unm_pool_node *node = (void *)(mem + i * pool->size);
 
-		/* buffers stay untouched behind their head */
+		/* large buffers are not zeroed: their pages need not exist
+		 * before their first use */
 		memset(node, 0, pool->size < UNM_POOL_ZERO ? pool->size :
 		       UNM_POOL_ZERO);
 		node->index = pool->count + i;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_pool.h - growing pool of fixed-size objects named by tokens.
+ * unm_pool.h - growing pool of fixed-size objects that tokens name
+ * (unm_pool.c).
  *
- * A token is index | generation << 32: it names an object to a peer without a
- * pointer, and a token of an object released since is refused. Memory is taken
- * in chunks and returned with the pool. Not thread-safe.
+ * A token is index | generation << 32. It names an object to a peer without a
+ * pointer, and unm_pool_find() rejects the token of an object that was released
+ * since. The pool allocates memory in chunks and frees it in
+ * unm_pool_destruct() only. Not thread-safe: the pool's owner locks.
  */
 #ifndef UNM_POOL_H
 #define UNM_POOL_H
@@ -13,33 +15,45 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* First member of every pooled object; a new object is zero behind it,
- * its first KiB. */
+/*
+ * First member of every pooled object. An object that is allocated for the
+ * first time is zero after this node, up to its first KiB; later allocations
+ * find the contents that the previous user left.
+ */
 struct unm_pool_node {
-	struct unm_pool_node *next_free;
-	uint32_t index;
-	uint32_t gen;		/* odd: in use */
+	struct unm_pool_node *next_free;	/* next object on the free list
+						 */
+	uint32_t index;		/* position in unm_pool.node, never changes */
+	uint32_t gen;		/* generation: incremented by each allocation
+				 * and each release, odd while in use */
 };
 
+/* A pool. It is embedded in its owner, and lives between unm_pool_construct()
+ * and unm_pool_destruct(). */
 struct unm_pool {
-	struct unm_pool_node *free;
-	struct unm_pool_node **node;	/* by index */
-	void **chunk;
-	uint32_t nchunks;
-	uint32_t nodes;			/* room in node[] */
-	uint32_t count;			/* objects made */
+	struct unm_pool_node *free;	/* free list, released last first */
+	struct unm_pool_node **node;	/* all objects, by index */
+	void **chunk;			/* allocations that hold the objects */
+	uint32_t nchunks;		/* entries of chunk[] */
+	uint32_t nodes;			/* allocated entries of node[] */
+	uint32_t count;			/* objects that exist, free or in use */
 	uint32_t used;			/* objects in use */
-	uint32_t max;			/* objects allowed */
-	size_t size;			/* bytes each */
+	uint32_t max;			/* most objects that may exist */
+	size_t size;			/* bytes of an object, a multiple of 64
+					 */
 };
 
-/* size: bytes of an object; max: objects it may hold. Allocates nothing. */
+/* Make an empty pool, without allocating memory. size: bytes of an object with
+ * its node, rounded up to a multiple of 64; max: most objects in the pool. */
 void unm_pool_construct(struct unm_pool *pool, size_t size, uint32_t max);
+/* Free the memory of all objects, also of those in use. */
 void unm_pool_destruct(struct unm_pool *pool);
 
-/* Slow path of unm_pool_alloc: make a chunk. NULL: full or out of memory. */
+/* Slow path of unm_pool_alloc(): allocate a chunk, and return the first free
+ * object. NULL if the pool is full or memory ran out. */
 struct unm_pool_node *unm_pool_grow(struct unm_pool *pool);
 
+/* Allocate an object. NULL if the pool is full or memory ran out. */
 static inline void *unm_pool_alloc(struct unm_pool *pool)
 {
 	struct unm_pool_node *node = pool->free;
@@ -55,6 +69,7 @@ static inline void *unm_pool_alloc(struct unm_pool *pool)
 	return node;
 }
 
+/* Return an object to its pool; its tokens are invalid from now on. */
 static inline void unm_pool_release(struct unm_pool *pool, void *obj)
 {
 	struct unm_pool_node *node = obj;
@@ -65,6 +80,7 @@ static inline void unm_pool_release(struct unm_pool *pool, void *obj)
 	pool->used--;
 }
 
+/* The token of an object in use. */
 static inline uint64_t unm_pool_token(const void *obj)
 {
 	const struct unm_pool_node *node = obj;
@@ -72,7 +88,8 @@ static inline uint64_t unm_pool_token(const void *obj)
 	return (uint64_t)node->gen << 32 | node->index;
 }
 
-/* The object a token names, or NULL if there is none (any more). */
+/* The object that a token names, or NULL if the object was released or never
+ * existed. Any token may be passed: it may come from a peer. */
 static inline void *unm_pool_find(const struct unm_pool *pool, uint64_t token)
 {
 	uint32_t index = (uint32_t)token;
@@ -84,7 +101,7 @@ static inline void *unm_pool_find(const struct unm_pool *pool, uint64_t token)
 	return pool->node[index];
 }
 
-/* Did a token name an object that was released since? */
+/* True if the token named an object that was released since. */
 static inline bool unm_pool_released(const struct unm_pool *pool,
 				     uint64_t token)
 {

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_span.c - blocks out of a range, by boundary tags kept beside it.
+ * unm_span.c - allocates blocks from a range, by boundary tags that are kept
+ * outside of the range.
  *
- * The range is a row of extents, free or in use. The first and the last unit of
- * each have a tag with its length; all other tags are 0, so that a tag tells
- * whether an extent begins at a unit, and the one before the first says where
- * the neighbour begins. Free extents are in lists by size.
+ * The range is a sequence of extents, free or in use. The first and the last
+ * unit of an extent have a tag that holds the extent's length; all other tags
+ * are 0. A tag with TAG_FIRST therefore marks the begin of an extent, and the
+ * tag before it gives the length of the preceding extent. Free extents are in
+ * lists by size. Boundary tags: D. Knuth, The Art of Computer Programming,
+ * volume 1, section 2.5.
  */
 #include <stdlib.h>
 
@@ -15,10 +18,13 @@
 #define TAG_USED	(UINT32_C(1) << 30)
 #define TAG_LEN		(TAG_USED - 1)
 
+/* Bookkeeping of one unit, in private memory. */
 struct unm_span_unit {
-	uint32_t tag;			/* of a first or last unit, else 0 */
-	uint32_t next, prev;		/* of a free extent's first unit: its
-					 * neighbours in the list, plus one */
+	uint32_t tag;			/* first or last unit of an extent: its
+					 * length and TAG_*; else 0 */
+	uint32_t next, prev;		/* first unit of a free extent: first
+					 * units of the extents after and before
+					 * it in the list, plus 1; 0: none */
 };
 
 _Static_assert(UNM_SPAN_MAX / UNM_SPAN_UNIT == 1u << (UNM_SPAN_BINS - 1) &&
@@ -88,7 +94,8 @@ bool unm_span_construct(struct unm_span *s, uintptr_t base, size_t bytes)
 	*s = (struct unm_span){
 		.base = base, .units = (uint32_t)(bytes / UNM_SPAN_UNIT),
 	};
-	/* far more than is touched: pages the kernel has not given yet */
+	/* most entries are never touched, so the kernel allocates no pages
+	 * for them */
 	s->unit = calloc(s->units, sizeof(*s->unit));
 	if (s->unit == NULL)
 		return false;
@@ -110,7 +117,8 @@ static size_t lead_in(const struct unm_span *s, uint32_t first, size_t align)
 	return ((align - (at & (align - 1))) & (align - 1)) / UNM_SPAN_UNIT;
 }
 
-/* A free extent with room for so many units; s->units: none. */
+/* First unit of a free extent that holds an aligned block of len units, or
+ * s->units if there is none. */
 static uint32_t find_room(const struct unm_span *s, size_t len, size_t align)
 {
 	uint32_t bins = s->bins & ~((1u << bin_of((uint32_t)len)) - 1);

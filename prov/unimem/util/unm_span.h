@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_span.h - blocks of any size and alignment out of one range of addresses.
+ * unm_span.h - allocator of blocks of any size and alignment from one range of
+ * addresses (unm_span.c).
  *
- * Nothing of the range itself is read or written: it may be shared memory that
- * others write. What is kept is 12 bytes for each 64, of which only those are
- * touched where a block begins or ends. Free neighbours are one at once, so a
- * range from which all was freed is whole again. Finding room for a block of
- * ordinary alignment takes the time of one list of similar sizes, freeing is
- * constant. Not thread-safe.
+ * The allocator never reads or writes the range itself, which may be shared
+ * memory that peers write. It keeps 12 bytes of private memory for each 64
+ * bytes of the range, and touches only the entries where a block begins or
+ * ends. Adjacent free extents are merged by unm_span_free(), so that a range
+ * without blocks is one extent again. unm_span_alloc() searches a list of
+ * extents of similar size; unm_span_free() takes constant time. Not
+ * thread-safe.
  */
 #ifndef UNM_SPAN_H
 #define UNM_SPAN_H
@@ -16,37 +18,47 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define UNM_SPAN_UNIT	((size_t)64)	/* bytes; sizes are multiples */
-#define UNM_SPAN_MAX	((size_t)1 << 34)	/* bytes of a span */
-#define UNM_SPAN_BINS	29		/* of 2^i and more units, i from 0 */
+#define UNM_SPAN_UNIT	((size_t)64)	/* bytes of the allocation unit */
+#define UNM_SPAN_MAX	((size_t)1 << 34)	/* most bytes of a range */
+#define UNM_SPAN_BINS	29		/* list i: extents of 2^i units and
+					 * more, below 2^(i + 1) */
 
 struct unm_span_unit;
 
+/* An allocator. It is embedded in its owner, whose lock protects it. */
 struct unm_span {
-	uintptr_t base;			/* of the range */
-	struct unm_span_unit *unit;
-	uint32_t units;			/* in the range */
-	uint32_t used;			/* of them, in blocks */
-	uint32_t bins;			/* bit per list that is not empty */
-	uint32_t head[UNM_SPAN_BINS];	/* lists of free extents */
+	uintptr_t base;			/* first address of the range */
+	struct unm_span_unit *unit;	/* bookkeeping, one entry a unit */
+	uint32_t units;			/* units in the range */
+	uint32_t used;			/* units in blocks */
+	uint32_t bins;			/* bit i: list i is not empty */
+	uint32_t head[UNM_SPAN_BINS];	/* lists of free extents: first unit
+					 * plus 1, 0: empty */
 };
 
-/* base: not 0, a multiple of 64; bytes: the same, up to UNM_SPAN_MAX. false: no
- * memory to keep the books. */
+/* Make an allocator for a range that is all free. base: not 0, a multiple of
+ * 64; bytes: not 0, a multiple of 64, up to UNM_SPAN_MAX. False if there is no
+ * memory for the bookkeeping. */
 bool unm_span_construct(struct unm_span *span, uintptr_t base, size_t bytes);
+/* Free the bookkeeping; the blocks are gone with it. */
 void unm_span_destruct(struct unm_span *span);
 
-/* bytes: 1 or more; align: a power of two, 64 or more. 0: there is no room. */
+/* Allocate a block. bytes: 1 or more, rounded up to units; align: a power of
+ * two, 64 or more. Returns its address, or 0 if no free extent is large enough.
+ */
 uintptr_t unm_span_alloc(struct unm_span *span, size_t bytes, size_t align);
 
-/* Gives the block back that begins there; returns its bytes. 0: none does. */
+/* Free the block that begins at addr and return its bytes. 0: no block begins
+ * there, and nothing changed. */
 size_t unm_span_free(struct unm_span *span, uintptr_t addr);
 
-/* Where the block begins that an address of the range lies in, and its bytes.
- * 0: it is free. Takes time with the distance. */
+/* The first address of the block that contains addr, and the block's size in
+ * *bytes. 0: addr is free or outside the range. Takes time in proportion to the
+ * distance between the two addresses. */
 uintptr_t unm_span_find(const struct unm_span *span, uintptr_t addr,
 			size_t *bytes);
 
+/* True if no block is allocated. */
 static inline bool unm_span_empty(const struct unm_span *span)
 {
 	return span->used == 0;
