@@ -19,7 +19,7 @@
 
 #define MAPS_CHUNK	4096		/* bytes of text read at once */
 
-/* struct procmap_query of <linux/fs.h>, which headers before Linux 6.11 lack. */
+/* struct procmap_query of <linux/fs.h>; headers before Linux 6.11 lack it. */
 struct procmap_query_v1 {
 	uint64_t size;			/* of this structure */
 	uint64_t query_flags;		/* 0: the mapping that covers
