@@ -14,8 +14,9 @@
  *   unm_rendezvous.c  all but multi-receive and truncation
  *   unm_send.c        unm_send_rendezvous(), unm_send_on_cts(),
  *                     unm_send_on_fin(), unm_stream_push(), unm_send_abort()
- *   unm_peer.c        unm_peer_gone(), unm_peer_event(): what a peer sent
- *                     before its end is taken first
+ *   unm_peer_life.c   unm_peer_gone()
+ *   unm_progress.c    unm_peer_event(): what a peer sent before its end is
+ *                     taken first
  *   util/unm_pool.h   tokens: an operation's index and generation
  *   hal_emu_dma.c     emu_dma_post(), emu_dma_poll(), emu_dma_cancel(),
  *                     emu_attach_move(), here an engine that runs when it likes

@@ -5,8 +5,8 @@
  * Models, by link.pml, hal_pkt_send(), hal_rx_peek(), hal_rx_release() and
  * hal_rx_flush() (hal.h), cells_guard() (hal_emu_link.c), and the burst of
  * unm_progress_peer() (unm_progress.c): packets are taken while there are any,
- * then told as released. The end of a peer is unm_peer_event() (unm_peer.c):
- * the kernel tells it, and what had been sent is drained.
+ * then told as released. The end of a peer is unm_peer_event()
+ * (unm_progress.c): the kernel tells it, and what had been sent is drained.
  *
  * Claims
  *   no_race    a payload is read whole, and its slot not written before

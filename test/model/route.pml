@@ -7,7 +7,8 @@
  * application uses the memory when fi_close() has returned. Models
  *   unm_rkey.c   unm_guard_enter(), unm_guard_leave(), unm_route_look(),
  *                 unm_route_told()
- *   unm_target.c  unm_target_route(), unm_mr_unroute()
+ *   unm_target.c  unm_target_route()
+ *   unm_revoke.c  unm_mr_unroute()
  *   hal.h         hal_rx_back_sync(), hal_tx_back_sync(), hal_rx_back()
  * and of a packet that it orders (ring.pml). A revocation is stored as its
  * number and the region, the guard as a number that is odd inside.

@@ -35,7 +35,8 @@ struct unm_domain {
 	_Atomic(struct unm_heap *) heap;	/* NULL: no dmable memory was
 						 * asked for: unm_mem.c */
 	struct fi_info *info;		/* as the domain was asked for */
-	void *regions;			/* those open, by key: unm_mr.c */
+	void *regions;			/* those open, by key:
+					 * unm_region.c */
 	struct unm_mr *region_hit;	/* the one found last, or NULL */
 	uint32_t region_number;		/* given last */
 	uint32_t av_number;		/* of the vector opened last */
@@ -57,7 +58,7 @@ struct unm_domain {
 	struct unm_list *next;		/* ... and the one to be so next */
 	uint32_t awaits;		/* threads that wait for its end */
 	uint32_t revokers;		/* threads that wait for peers inside
-					 * memory: unm_target.c */
+					 * memory: unm_revoke.c */
 	uint32_t passes;		/* over ready, begun so far */
 	bool moved;			/* since this one began something did */
 	bool fruitless;			/* and in the last one nothing */
