@@ -6,7 +6,7 @@
 
 #include <sys/uio.h>
 
-#include "hal/emu/hal_emu.h"
+#include "hal/emu/hal_emu_types.h"
 #include "broken.h"
 
 #define QUEUE	4096

@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "hal/emu/hal_emu_name.h"
 #include "lib/connect_attempts.h"
 
 struct attempts attempts;

@@ -5,13 +5,13 @@
  *
  * The fixture opens an interface under test, the victim, and a regular peer
  * that stays connected to it. Tests send messages to the victim's socket: valid
- * ones, and ones with an error. The messages are those of hal_emu.h. All state
- * is in the global "attempts"; one thread uses it.
+ * ones, and ones with an error. The messages are those of hal_emu_wire.h. All
+ * state is in the global "attempts"; one thread uses it.
  */
 #ifndef CONNECT_ATTEMPTS_H
 #define CONNECT_ATTEMPTS_H
 
-#include "hal/emu/hal_emu.h"
+#include "hal/emu/hal_emu_types.h"
 #include "lib/unit.h"
 
 #define ATTEMPT_FDS		5	/* descriptors of a message, at most */

@@ -17,6 +17,7 @@
 #include <sys/vfs.h>
 #include <sys/wait.h>
 
+#include "hal/emu/hal_emu_name.h"
 #include "lib/connect_attempts.h"
 
 #define PIDFS_MAGIC_NR	0x50494446	/* linux/magic.h */

@@ -48,16 +48,32 @@ libunm_hal_la_SOURCES = \
 	prov/unimem/hal/dev/hal_mmio_dev.c \
 	prov/unimem/hal/dev/hal_regs.h \
 	prov/unimem/hal/emu/hal_emu.c \
-	prov/unimem/hal/emu/hal_emu.h \
 	prov/unimem/hal/emu/hal_emu_alias.c \
+	prov/unimem/hal/emu/hal_emu_alias.h \
 	prov/unimem/hal/emu/hal_emu_attach.c \
+	prov/unimem/hal/emu/hal_emu_attach.h \
 	prov/unimem/hal/emu/hal_emu_board.c \
+	prov/unimem/hal/emu/hal_emu_board.h \
+	prov/unimem/hal/emu/hal_emu_conn.c \
+	prov/unimem/hal/emu/hal_emu_conn.h \
+	prov/unimem/hal/emu/hal_emu_connect.c \
+	prov/unimem/hal/emu/hal_emu_connect.h \
 	prov/unimem/hal/emu/hal_emu_dma.c \
+	prov/unimem/hal/emu/hal_emu_dma.h \
+	prov/unimem/hal/emu/hal_emu_event.c \
+	prov/unimem/hal/emu/hal_emu_event.h \
 	prov/unimem/hal/emu/hal_emu_link.c \
+	prov/unimem/hal/emu/hal_emu_link.h \
 	prov/unimem/hal/emu/hal_emu_msg.c \
+	prov/unimem/hal/emu/hal_emu_msg.h \
 	prov/unimem/hal/emu/hal_emu_name.c \
+	prov/unimem/hal/emu/hal_emu_name.h \
 	prov/unimem/hal/emu/hal_emu_proof.c \
-	prov/unimem/hal/emu/hal_emu_sock.c \
+	prov/unimem/hal/emu/hal_emu_proof.h \
+	prov/unimem/hal/emu/hal_emu_recv.c \
+	prov/unimem/hal/emu/hal_emu_recv.h \
+	prov/unimem/hal/emu/hal_emu_types.h \
+	prov/unimem/hal/emu/hal_emu_wire.h \
 	prov/unimem/hal/hal.c \
 	prov/unimem/hal/hal.h \
 	prov/unimem/hal/hal_backend.h \

@@ -22,7 +22,19 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "hal/emu/hal_emu.h"
+#include "hal/emu/hal_emu_alias.h"
+#include "hal/emu/hal_emu_attach.h"
+#include "hal/emu/hal_emu_board.h"
+#include "hal/emu/hal_emu_conn.h"
+#include "hal/emu/hal_emu_dma.h"
+#include "hal/emu/hal_emu_event.h"
+#include "hal/emu/hal_emu_link.h"
+#include "hal/emu/hal_emu_msg.h"
+#include "hal/emu/hal_emu_name.h"
+#include "hal/emu/hal_emu_proof.h"
+#include "hal/emu/hal_emu_recv.h"
+#include "hal/hal_backend.h"
+#include "hal/hal_limit.h"
 
 #define IF_ROOM		(1u << 20)	/* of memory, to open one at all */
 #define EVENTS_BURST	64		/* of the epoll set, per service */
@@ -134,24 +146,6 @@ static void emu_close(struct hal *hal)
 
 /* ---- Interfaces ------------------------------------------------------ */
 
-int emu_watch(struct emu_if *eif, struct emu_src *src)
-{
-	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = src };
-	int ret;
-
-	if (epoll_ctl(eif->epfd, EPOLL_CTL_ADD, src->fd, &ev) == 0)
-		return 0;
-	ret = -errno;
-	hal_log(0, "cannot watch a peer: %s", strerror(-ret));
-	return ret;
-}
-
-/* Always before close(): a forked child keeps what is in the set alive. */
-void emu_unwatch(struct emu_if *eif, struct emu_src *src)
-{
-	epoll_ctl(eif->epfd, EPOLL_CTL_DEL, src->fd, NULL);
-}
-
 static int open_page(struct emu_if *eif)
 {
 	struct hal_page_head *head;
@@ -201,7 +195,7 @@ static int open_sources(struct emu_if *eif)
 	eif->spare_fd = fcntl(eif->listen.fd, F_DUPFD_CLOEXEC, 0);
 	if (eif->spare_fd < 0)
 		goto err_epfd;
-	ret = emu_proof_open(eif);
+	ret = emu_name_socket(eif);
 	if (ret == 0)
 		return 0;
 
@@ -303,17 +297,6 @@ err_free:
 	return ret;
 }
 
-static void free_buried(struct emu_if *eif)
-{
-	while (eif->buried != NULL) {
-		struct emu_conn *conn = eif->buried;
-
-		eif->buried = conn->next;
-		free(conn->reqs);
-		free(conn);
-	}
-}
-
 /*
  * In a forked child: sockets, epoll set and links are the parent's; only our
  * copy of the private memory goes. Link mappings were not inherited.
@@ -378,7 +361,7 @@ static void emu_if_close(struct hal_if *hif)
 		close_all(eif);
 	else
 		forget_all(eif);
-	free_buried(eif);
+	emu_conns_free(eif);
 	hal_map_put(eif->page_map);
 	free(eif->hash);
 	free(eif->i.inbound);
@@ -390,68 +373,7 @@ static int emu_fd(struct hal_if *hif)
 	return emu_if(hif)->epfd;
 }
 
-/* ---- Events ---------------------------------------------------------- */
-
-/* Queue an event; a peer has at most one of each kind. */
-void emu_event(struct emu_peer *peer, enum hal_event_type type, int status)
-{
-	struct emu_if *eif = emu_if(peer->p.hif);
-
-	peer->ev_pending |= (uint8_t)(1u << type);
-	if (type == HAL_EV_DEAD)
-		peer->ev_status = status;
-	if (peer->ev_queued)
-		return;
-	peer->ev_queued = true;
-	peer->ev_next = NULL;
-	*eif->ev_tail = peer;
-	eif->ev_tail = &peer->ev_next;
-}
-
-/* A peer is listed when its opening is told, not before the caller knows it. */
-static void list_inbound(struct emu_if *eif, struct emu_peer *peer)
-{
-	peer->p.rx_slot = eif->i.ninbound;
-	eif->i.inbound[eif->i.ninbound++] = &peer->p;
-}
-
-static int take_events(struct emu_if *eif, struct hal_event *ev, int max)
-{
-	int n = 0;
-
-	while (n < max && eif->ev_head != NULL) {
-		struct emu_peer *peer = eif->ev_head;
-		enum hal_event_type type = HAL_EV_INBOUND;
-
-		while (!(peer->ev_pending & 1u << type))
-			type++;
-		peer->ev_pending &= (uint8_t)~(1u << type);
-		if (type == HAL_EV_INBOUND)
-			list_inbound(eif, peer);
-		ev[n].type = type;
-		ev[n].status = type == HAL_EV_DEAD ? peer->ev_status : 0;
-		ev[n].peer = &peer->p;
-		n++;
-		if (peer->ev_pending != 0)
-			continue;
-		peer->ev_queued = false;
-		eif->ev_head = peer->ev_next;
-		if (eif->ev_head == NULL)
-			eif->ev_tail = &eif->ev_head;
-	}
-	return n;
-}
-
 /* ---- Deaths ---------------------------------------------------------- */
-
-/* The peer ended or broke the rules; bury() declares it after this round. */
-void emu_doom(struct emu_peer *peer, int status)
-{
-	if (peer->dying != 0)
-		return;
-	peer->dying = status;
-	emu_if(peer->p.hif)->ndying++;
-}
 
 /*
  * Refused is who never took us nor spoke to us, whichever word of its end came
@@ -580,8 +502,8 @@ static int emu_service(struct hal_if *hif, struct hal_event *ev, int max)
 	if (eif->ndying != 0)
 		bury(eif);
 	if (eif->buried != NULL)
-		free_buried(eif);
-	return eif->ev_head != NULL ? take_events(eif, ev, max) : 0;
+		emu_conns_free(eif);
+	return eif->ev_head != NULL ? emu_events_take(eif, ev, max) : 0;
 }
 
 /* ---- Sleeping -------------------------------------------------------- */

@@ -33,7 +33,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "hal/emu/hal_emu.h"
+#include "hal/emu/hal_emu_alias.h"
 
 #define READ_BYTES	8192		/* of the list of mappings, at once */
 #define FILL_MAX	(UINT64_C(256) << 20)	/* of a file in /dev/shm */

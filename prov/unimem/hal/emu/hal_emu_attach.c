@@ -29,7 +29,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "hal/emu/hal_emu.h"
+#include "hal/emu/hal_emu_attach.h"
+#include "hal/emu/hal_emu_conn.h"
+#include "hal/emu/hal_emu_event.h"
 
 #define TRIES		16	/* random addresses per range */
 

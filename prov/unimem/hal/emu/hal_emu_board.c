@@ -17,7 +17,7 @@
 #include <hwloc.h>
 #endif
 
-#include "hal/emu/hal_emu.h"
+#include "hal/emu/hal_emu_board.h"
 #include "hal/hal_launcher.h"
 #include "hal/hal_param.h"
 

@@ -16,11 +16,17 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "hal/emu/hal_emu.h"
+#include "hal/emu/hal_emu_attach.h"
+#include "hal/emu/hal_emu_board.h"
+#include "hal/emu/hal_emu_conn.h"
+#include "hal/emu/hal_emu_dma.h"
 
 #define POLL_BYTES	(1u << 20)	/* moved by one dma_poll() */
 #define TURN_BYTES	(1u << 18)	/* of one transfer before the next */
 #define MEM_MAX		((size_t)1 << 46)
+#define EMU_MEMS_MAX	4096		/* dmable regions of a process */
+#define EMU_ANSWERS_MAX	64		/* answered and not fetched, more than
+					 * who fetches them all ever leaves */
 
 /* ---- Own regions ----------------------------------------------------- */
 

@@ -18,7 +18,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "hal/emu/hal_emu.h"
+#include "hal/emu/hal_emu_board.h"
+#include "hal/emu/hal_emu_conn.h"
+#include "hal/emu/hal_emu_dma.h"
+#include "hal/emu/hal_emu_event.h"
+#include "hal/emu/hal_emu_link.h"
+#include "hal/hal_limit.h"
 
 #define LINK_SLEEP_OFF	256
 #define LINK_CELLS_OFF	4096

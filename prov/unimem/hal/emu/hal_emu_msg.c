@@ -15,7 +15,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "hal/emu/hal_emu.h"
+#include "hal/emu/hal_emu_attach.h"
+#include "hal/emu/hal_emu_conn.h"
+#include "hal/emu/hal_emu_connect.h"
+#include "hal/emu/hal_emu_dma.h"
+#include "hal/emu/hal_emu_event.h"
+#include "hal/emu/hal_emu_link.h"
+#include "hal/emu/hal_emu_msg.h"
+#include "hal/emu/hal_emu_proof.h"
 
 /* ---- Answers ----------------------------------------------------------- */
 
@@ -55,19 +62,6 @@ static void send_answer(struct emu_conn *conn)
 		emu_todo_set(conn, EMU_TODO_ANSWER);
 	else
 		emu_todo_clear(conn, EMU_TODO_ANSWER);
-}
-
-void emu_refuse(struct emu_conn *conn, int type, int status)
-{
-	union emu_msg msg;
-	size_t len = sizeof(msg.head);
-
-	if (conn->crossed) {
-		memset(&msg.hello, 0, sizeof(msg.hello));
-		msg.hello.flags = EMU_F_CROSSED;
-		len = sizeof(msg.hello);
-	}
-	emu_conn_send(conn, &msg, len, type, status, NULL, 0);
 }
 
 /* Replies to imports, in the order they were asked for. */
@@ -355,29 +349,6 @@ static int hello_peer(struct emu_conn *conn, const struct hal_addr *from,
 	peer->p.addr.nonce = from->nonce;
 	*out = peer;
 	return 0;
-}
-
-/*
- * Must this hello wait? Its old self may be here still, at its end. But if we
- * called each other at the same time it is the one we know who speaks, and may
- * have ended since: that is heard before it is buried.
- */
-bool emu_hello_hold(struct emu_conn *conn, const struct emu_hello *m)
-{
-	struct emu_peer *peer;
-
-	if (m->head.magic != EMU_MAGIC || m->head.version != EMU_WIRE ||
-	    m->head.type != EMU_HELLO)
-		return false;
-	peer = emu_peer_find(conn->eif, &m->from);
-	if (peer == NULL)
-		return false;
-	if (peer->p.dead)
-		return true;
-	emu_conn_drain(peer->in);
-	emu_conn_drain(peer->out);
-	return peer->dying != 0 && (peer->in != NULL || peer->met_first ||
-				    peer->p.rx.cells != NULL);
 }
 
 static void peer_facts(struct emu_peer *peer, const struct emu_hello *m)

@@ -4,7 +4,7 @@
  *
  * An interface has two names in the abstract namespace of local sockets. The
  * first, of a datagram socket, shows who holds its number: see hal_emu_proof.c.
- * At the second it listens: see hal_emu_sock.c. Any user may bind any abstract
+ * At the second it listens: see hal_emu_recv.c. Any user may bind any abstract
  * name first. So each name has EMU_NAMES forms, numbered k. docs/hal.md,
  * section 2, has the rule: a process takes the first form that no other user
  * holds, and callers try all forms in order and skip those of other users.
@@ -36,7 +36,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "hal/emu/hal_emu.h"
+#include "hal/emu/hal_emu_name.h"
 
 #define BACKLOG		4096
 #define STATE_ESTABLISHED	1	/* net/tcp_states.h of the kernel */
@@ -319,13 +319,27 @@ static int bind_form(int fd, int type, const struct hal_addr *addr, int k,
 	       -FI_EADDRINUSE;
 }
 
+/* A socket that has no name yet; 0 or negative errno. */
+int emu_name_socket(struct emu_if *eif)
+{
+	int fds[2];
+
+	eif->proof_fd = -1;
+	if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, fds) != 0)
+		return -errno;
+	close(fds[1]);
+	shutdown(fds[0], SHUT_RDWR);	/* nobody can put anything in it */
+	eif->proof_fd = fds[0];
+	return 0;
+}
+
 /* A socket whose name has been used up, or is to be free again. */
 static int renew_proof(struct emu_if *eif, int ret)
 {
 	int err;
 
 	close(eif->proof_fd);
-	err = emu_proof_open(eif);
+	err = emu_name_socket(eif);
 	return err != 0 ? err : ret;
 }
 

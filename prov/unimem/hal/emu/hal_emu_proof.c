@@ -25,7 +25,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "hal/emu/hal_emu.h"
+#include "hal/emu/hal_emu_name.h"
+#include "hal/emu/hal_emu_proof.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD	77		/* Linux 6.5 */
@@ -34,22 +35,6 @@
 #define SO_NETNS_COOKIE	71		/* Linux 5.14 */
 #endif
 #define PIDFS_MAGIC_NR	0x50494446	/* linux/magic.h, Linux 6.9 */
-
-/* ---- Our own --------------------------------------------------------- */
-
-/* A socket that has no name yet; 0 or negative errno. */
-int emu_proof_open(struct emu_if *eif)
-{
-	int fds[2];
-
-	eif->proof_fd = -1;
-	if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, fds) != 0)
-		return -errno;
-	close(fds[1]);
-	shutdown(fds[0], SHUT_RDWR);	/* nobody can put anything in it */
-	eif->proof_fd = fds[0];
-	return 0;
-}
 
 /* ---- Processes ------------------------------------------------------- */
 

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_emu_event.c - the epoll set of an interface, and its queue of events.
+ *
+ * Entry points: emu_watch(), emu_unwatch(), emu_event(), emu_events_take(),
+ * emu_doom().
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "hal/emu/hal_emu_event.h"
+
+/* ---- Epoll set --------------------------------------------------------- */
+
+int emu_watch(struct emu_if *eif, struct emu_src *src)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = src };
+	int ret;
+
+	if (epoll_ctl(eif->epfd, EPOLL_CTL_ADD, src->fd, &ev) == 0)
+		return 0;
+	ret = -errno;
+	hal_log(0, "cannot watch a peer: %s", strerror(-ret));
+	return ret;
+}
+
+/* Always before close(): a forked child keeps what is in the set alive. */
+void emu_unwatch(struct emu_if *eif, struct emu_src *src)
+{
+	epoll_ctl(eif->epfd, EPOLL_CTL_DEL, src->fd, NULL);
+}
+
+/* ---- Events ---------------------------------------------------------- */
+
+/* Queue an event; a peer has at most one of each kind. */
+void emu_event(struct emu_peer *peer, enum hal_event_type type, int status)
+{
+	struct emu_if *eif = emu_if(peer->p.hif);
+
+	peer->ev_pending |= (uint8_t)(1u << type);
+	if (type == HAL_EV_DEAD)
+		peer->ev_status = status;
+	if (peer->ev_queued)
+		return;
+	peer->ev_queued = true;
+	peer->ev_next = NULL;
+	*eif->ev_tail = peer;
+	eif->ev_tail = &peer->ev_next;
+}
+
+/* A peer is listed when its opening is told, not before the caller knows it. */
+static void list_inbound(struct emu_if *eif, struct emu_peer *peer)
+{
+	peer->p.rx_slot = eif->i.ninbound;
+	eif->i.inbound[eif->i.ninbound++] = &peer->p;
+}
+
+int emu_events_take(struct emu_if *eif, struct hal_event *ev, int max)
+{
+	int n = 0;
+
+	while (n < max && eif->ev_head != NULL) {
+		struct emu_peer *peer = eif->ev_head;
+		enum hal_event_type type = HAL_EV_INBOUND;
+
+		while (!(peer->ev_pending & 1u << type))
+			type++;
+		peer->ev_pending &= (uint8_t)~(1u << type);
+		if (type == HAL_EV_INBOUND)
+			list_inbound(eif, peer);
+		ev[n].type = type;
+		ev[n].status = type == HAL_EV_DEAD ? peer->ev_status : 0;
+		ev[n].peer = &peer->p;
+		n++;
+		if (peer->ev_pending != 0)
+			continue;
+		peer->ev_queued = false;
+		eif->ev_head = peer->ev_next;
+		if (eif->ev_head == NULL)
+			eif->ev_tail = &eif->ev_head;
+	}
+	return n;
+}
+
+/* The peer ended or broke the rules; bury() declares it after this round. */
+void emu_doom(struct emu_peer *peer, int status)
+{
+	if (peer->dying != 0)
+		return;
+	peer->dying = status;
+	emu_if(peer->p.hif)->ndying++;
+}
