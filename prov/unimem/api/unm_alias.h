@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unm_alias.h - fi_ep_alias(3): an endpoint again, with other default flags. */
+/* unm_alias.h - fi_ep_alias(3): a second handle of an endpoint, whose calls
+ * have other default flags. */
 #ifndef UNM_ALIAS_H
 #define UNM_ALIAS_H
 
@@ -7,11 +8,13 @@
 
 struct unm_ep;
 
-/* arg: struct fi_alias. 0; -FI_EINVAL: not one of FI_TRANSMIT and FI_RECV;
- * -FI_EBADFLAGS: no default of operations; -FI_ENOMEM. */
+/* Open an alias of an endpoint. arg: struct fi_alias, whose flags hold exactly
+ * one of FI_TRANSMIT and FI_RECV and the default flags of that direction; the
+ * alias is returned in its fid. Returns 0; -FI_EINVAL: no direction, or both;
+ * -FI_EBADFLAGS: a flag that cannot be a default; -FI_ENOMEM. */
 int unm_alias_open(struct unm_ep *ep, void *arg);
 
-/* The endpoint behind one, or itself. */
+/* The endpoint of an alias; for an endpoint, the endpoint itself. */
 struct unm_ep *unm_alias_ep(struct fid_ep *fid);
 
 #endif /* UNM_ALIAS_H */

@@ -8,9 +8,11 @@
 
 struct unm_cntr;
 
-/* fi_trywait() of one. */
+/* fi_trywait() on one counter; returns as unm_wait_try() does. The domain is
+ * not locked. */
 int unm_cntr_trywait(struct unm_cntr *cntr);
 
+/* fi_cntr_open(3). */
 int unm_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
 		  struct fid_cntr **cntr, void *context);
 

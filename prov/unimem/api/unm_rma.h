@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unm_rma.h - fi_rma(3): the calls of an endpoint for reads and writes. */
+/* unm_rma.h - fi_rma(3): the calls of an endpoint for reads and writes. The
+ * alias of an endpoint has a table of its own (unm_alias.c). */
 #ifndef UNM_RMA_H
 #define UNM_RMA_H
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_auto.h - the progress thread of a domain: FI_PROGRESS_AUTO, and whoever
- * waits on a condition variable. There is none unless one is asked for.
+ * unm_auto.h - the progress thread of a domain. A domain has one if it was
+ * opened with FI_PROGRESS_AUTO, or as soon as an object of the domain is opened
+ * with a condition variable (FI_WAIT_MUTEX_COND), which the thread signals. It
+ * runs until the domain is closed.
  */
 #ifndef UNM_AUTO_H
 #define UNM_AUTO_H
@@ -9,17 +11,22 @@
 struct unm_domain;
 struct unm_wait;
 
-/* Start it if there is none yet; the domain is locked from here on. Where it
- * was not before, no other thread is in a call on the domain: its application
- * promised so. The caller has no lock. 0; -FI_EMFILE, -FI_ENOMEM, -FI_EAGAIN:
- * no thread, one line says so. */
+/*
+ * Start the domain's progress thread, unless it runs already, and switch the
+ * domain's lock on. Thread-safe; the caller holds no lock. If the lock was off
+ * (FI_THREAD_DOMAIN), no other thread may be in a call on the domain: the
+ * application has promised that by its threading model. Returns 0, or after one
+ * line in the log -FI_EMFILE, -FI_ENOMEM or -FI_EAGAIN: there is no thread.
+ */
 int unm_auto_start(struct unm_domain *domain);
 
-/* Stop and join it, if there is one; in a forked child there is nothing to be
- * joined. */
+/* Stop and join the domain's progress thread, if it has one. A forked child has
+ * no such thread: there the call only frees its state. No lock is held. */
 void unm_auto_stop(struct unm_domain *domain);
 
-/* Its condition variable is the thread's to signal, or no longer. */
+/* Make the progress thread signal the condition variable of a wait object
+ * (heed), or stop it from doing so (forget). The domain has a progress thread,
+ * and the caller holds no lock. */
 void unm_auto_heed(struct unm_wait *w);
 void unm_auto_forget(struct unm_wait *w);
 

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unm_peer_life.h - the end of a peer, and of all peers of an endpoint. */
+/* unm_peer_life.h - what happens to an endpoint's operations when a peer dies,
+ * is disconnected, or when the endpoint is closed. */
 #ifndef UNM_PEER_LIFE_H
 #define UNM_PEER_LIFE_H
 
 struct unm_ep;
 struct unm_peer;
 
-/* It is gone (what it had sent is drained): fail what is under way. */
+/*
+ * Tear down the connection to a peer: operations with it complete with err (a
+ * positive fi_errno), and later sends to it fail. The caller has processed the
+ * packets that the peer had sent. The domain is locked. May free the peer.
+ */
 void unm_peer_gone(struct unm_peer *peer, int err);
 
-/* Close: forget every peer, with nothing completed any more. */
+/* Free all peers of an endpoint that is being closed, whose HAL interface is
+ * closed. No operation is completed. The domain is locked. */
 void unm_peer_close_all(struct unm_ep *ep);
 
 #endif /* UNM_PEER_LIFE_H */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_progress.h - one bounded loop that moves everything an endpoint has under
- * way, and the sleep of threads that found nothing to move.
+ * unm_progress.h - progress of an endpoint: receive packets, continue transfers
+ * and requests, notice new connections and dead peers; and arming endpoints
+ * before threads sleep. The domain is locked in each call. The lists of
+ * endpoints hold struct unm_ep_links.
  */
 #ifndef UNM_PROGRESS_H
 #define UNM_PROGRESS_H
@@ -16,29 +18,35 @@ struct unm_idle;
 struct unm_list;
 struct unm_peer;
 
-/* Move what can be moved. Returns things done. */
+/* Make progress on an endpoint: a bounded amount of work. Returns how many
+ * packets, transfers and operations advanced; 0: the endpoint was idle. */
 int unm_progress(struct unm_ep *ep);
 
-/* Take what a peer sent, boundedly. Returns packets taken. */
+/* Process packets of one peer, up to a limit. Returns how many there were. */
 int unm_progress_peer(struct unm_peer *peer);
 
-/* Progress the endpoints of a list (unm_ep_links), the domain
- * locked. True: nothing moved for long; unm_yield() once the lock is free. */
+/* Make progress on the endpoints of a list. idle: counts the empty polls of the
+ * queue or counter that is polled. True: there were many in a row, so the
+ * caller shall call unm_yield() when it has released the lock. */
 bool unm_poll(struct unm_list *eps, struct unm_idle *idle);
 
-/* A thread slept on them: look at connections and deaths, whatever the clock
- * says. */
+/* To be called after a thread slept on the endpoints of a list: check
+ * connections and dead peers at once, without waiting for their interval. */
 void unm_slept_list(struct unm_list *eps);
 
-/* 0: every endpoint armed; -FI_EAGAIN: something is there. */
+/* Arm the endpoints of a list, so that packets and events make their
+ * descriptors readable. 0: all are armed, the thread may sleep; -FI_EAGAIN:
+ * there is something to do now, and some endpoints may be armed. */
 int unm_arm_list(struct unm_list *eps);
 
-/* A sleeper is awake and polls for the others, too; or polls no longer: who
- * still sleeps has to look. */
+/* A thread begins to poll the endpoints of a list: disarm them, so that packets
+ * no longer wake the other sleepers. When it ends (leave), it wakes the threads
+ * that still sleep on those endpoints: they poll, and arm them again. */
 void unm_awake_list(struct unm_list *eps);
 void unm_leave_list(struct unm_list *eps);
 
-/* unm_poll(), and then what that set off. */
+/* unm_poll(), then start triggered and deferred work that became ready. False
+ * also if work was started; the rest as unm_poll(). */
 static inline bool unm_trigger_poll(struct unm_domain *domain,
 				    struct unm_list *eps,
 				    struct unm_idle *idle)

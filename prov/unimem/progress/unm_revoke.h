@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_revoke.h - revoking cached remote keys: peers are notified, and those in
- * the middle of an access are waited for.
+ * unm_revoke.h - revoking the remote keys that peers have cached: the peers are
+ * notified, and the caller waits for peers in the middle of a direct access.
  */
 #ifndef UNM_REVOKE_H
 #define UNM_REVOKE_H
@@ -10,15 +10,19 @@ struct unm_ep;
 struct unm_mr;
 
 /*
- * Revoke all cached remote keys of a region and wait until no peer accesses it
- * directly any more. 0, or -FI_EBUSY: FI_UNIMEM_CLOSE_MS is over, a peer may
- * still be inside, and the region is as it was. Called with the domain's lock,
- * which is released meanwhile and held again on return: requests are executed.
+ * Revoke all cached remote keys of a region and wait until no peer accesses the
+ * region directly. Returns 0, or -FI_EBUSY if a peer may still be inside after
+ * FI_UNIMEM_CLOSE_MS: then the region stays registered. Called with the
+ * domain's lock, which is released during the wait and held on return; the
+ * domain's endpoints make progress meanwhile and execute requests.
  */
 int unm_mr_unroute(struct unm_mr *mr);
 
-/* Our endpoint is closed: nobody is in our memory any more. -FI_EBUSY: a peer
- * is, and the endpoint stays open. */
+/*
+ * The same for all regions, by an endpoint that is being closed: no peer may
+ * reach memory through the endpoint any more. Returns 0, or -FI_EBUSY if a peer
+ * may still be inside after FI_UNIMEM_CLOSE_MS: then the endpoint stays open.
+ */
 int unm_target_close(struct unm_ep *ep);
 
 #endif /* UNM_REVOKE_H */

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_sleep.h - sleeping on a wait object: the endpoints that shall end the
- * sleep are armed first.
+ * unm_sleep.h - sleeping on a wait object. Before a thread sleeps, the
+ * endpoints whose packets are to wake it are armed (hal_if_arm()).
+ *
+ * core/unm_wake.h defines the two kinds of sleepers: threads inside the
+ * provider's blocking calls, and application threads that block on what
+ * FI_GETWAIT returned after fi_trywait(3) allowed it. The caller of each
+ * function here holds the lock of the wait object's domain.
  */
 #ifndef UNM_SLEEP_H
 #define UNM_SLEEP_H
@@ -14,25 +19,30 @@ struct unm_list;
 struct unm_wait;
 
 /*
- * fi_trywait(): may one of theirs sleep? news: there is something to read.
- * eps: endpoints it is to be woken by, NULL: none. 0, -FI_EAGAIN; -FI_EINVAL:
- * it is no object that anybody sleeps on.
+ * fi_trywait() on one object. Second argument: the object holds something to
+ * read. eps:
+ * endpoints that are to wake the application, by unm_ep_links; NULL: none.
+ * Returns 0 if the application may block, -FI_EAGAIN if it has to poll first,
+ * or -FI_EINVAL: nothing can block on a wait object of this type.
  */
 int unm_wait_try(struct unm_wait *w, bool news, struct unm_list *eps);
 
 /*
- * One of ours sleeps until something happens on the endpoints of a list, until
- * it is woken, or for so long (ms; < 0: no limit, but a limit there is: the
- * caller looks at its condition and calls again). The domain's lock is
- * released meanwhile. eps NULL: it is woken by other threads only.
+ * Sleep in a blocking call: until a packet or an event arrives at one of the
+ * endpoints, until another thread wakes the wait object, or for ms milliseconds
+ * at most (negative: no limit). The sleep may end early for no reason, so the
+ * caller checks its condition again. eps NULL: no endpoint wakes the thread.
+ * The domain's lock is released during the sleep.
  */
 void unm_wait_sleep(struct unm_wait *w, struct unm_list *eps, int64_t ms);
 
-/* The same, or where there is nothing to sleep on give the processor away. */
+/* As unm_wait_sleep(); a wait object without descriptors (FI_WAIT_YIELD) yields
+ * the processor instead. */
 void unm_wait_idle(struct unm_wait *w, struct unm_list *eps,
 		   struct unm_idle *idle, int64_t ms);
 
-/* The same without being woken by endpoints, a millisecond at most. */
+/* Sleep for a millisecond at most, without arming endpoints: only another
+ * thread ends the sleep earlier. The domain's lock is released meanwhile. */
 void unm_wait_nap(struct unm_wait *w);
 
 #endif /* UNM_SLEEP_H */

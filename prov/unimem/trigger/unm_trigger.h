@@ -3,16 +3,23 @@
  * unm_trigger.h - work that waits for a counter: operations with FI_TRIGGER and
  * the deferred work of fi_trigger(3).
  *
- * Work is copied when it is given. It waits in its counter's list, by
- * threshold; once that is reached, in the domain's list of what is to be
- * started. From there it is started by whoever polls, by the endpoint's own
- * operation, outside of the lock. Work that is refused with -FI_EAGAIN stays,
- * and so does what comes behind it and goes the same way; others overtake it.
- * Which ways were refused is kept, for one pass over the list, in a bitmap that
- * two ways may share a bit of: then one of them is tried in a later pass.
+ * A call is copied into a struct unm_work (unm_work.h) when it is queued. The
+ * work waits in the list of its counter, sorted by threshold. When the counter
+ * reaches the threshold, the work moves to the domain's ready list. The next
+ * thread that polls any queue or counter of the domain starts it: the domain's
+ * lock is released for the moment, and the endpoint's ordinary call is made.
  *
- * A deferred operation under way has UNM_OP_WORK among its flags, and the work
- * as its context: its completion goes where the work says.
+ * A start that fails with -FI_EAGAIN leaves the work in the ready list. To keep
+ * the order of messages, later work of the same endpoint to the same
+ * destination is not tried before it (nor are later receives after a refused
+ * receive); work for other destinations is. The refused destinations of one
+ * pass over the ready list are kept in a bitmap, domain->refused. Two
+ * destinations may hash to the same bit: then one of them is not tried until a
+ * later pass, which hashes differently.
+ *
+ * A deferred operation in progress has UNM_OP_WORK among its flags, and its
+ * struct unm_work as its context: unm_complete.c reports the completion to the
+ * counter that the work names, instead of a queue.
  */
 #ifndef UNM_TRIGGER_H
 #define UNM_TRIGGER_H
@@ -27,47 +34,62 @@ struct unm_ep;
 struct unm_work;
 
 /*
- * A call has flags beyond those of its operation: 1: they are ours, go on; 0:
- * it waits now; -FI_EBADFLAGS: unknown, or the endpoint is not for triggers;
- * -FI_EINVAL, -FI_ENOSYS, -FI_ENOMEM. The domain is not locked.
+ * Handle a call whose flags include some that are not flags of its operation.
+ * odd: those flags. Returns 1 if the call is the start of deferred work, which
+ * the caller executes; 0 if it was a triggered operation and is queued now;
+ * -FI_EBADFLAGS: the flags are unknown, or the endpoint was opened without
+ * FI_TRIGGER; -FI_EINVAL: no context, or a counter of another domain;
+ * -FI_ENOSYS: another event than FI_TRIGGER_THRESHOLD, or FI_INJECT;
+ * -FI_ENOMEM. The domain is not locked.
  */
 ssize_t unm_trigger(struct unm_ep *ep, const struct unm_call *call,
 		    uint64_t odd);
 
-/* fi_cancel() of an operation that waits, or of a receive that another thread
- * just posted for one. Waits for such threads. -FI_ENOENT: there is none. */
+/* fi_cancel() of a triggered operation that was not started, or of a receive
+ * that was posted by triggered or deferred work. Waits for threads that are
+ * just starting work. Returns 0, or -FI_ENOENT: no such operation. The domain
+ * is not locked. */
 ssize_t unm_trigger_cancel(struct unm_ep *ep, void *context);
 
-/* Nothing is being started, and nothing will be before the domain's lock is
- * given away. May give it away and take it again. */
+/* Wait until no thread is starting work of the domain. None will begin to
+ * before the caller releases the domain's lock. The domain is locked; the lock
+ * may be released and taken again. */
 void unm_trigger_await(struct unm_domain *domain);
 
-/* An index was removed from an address vector: work that names it ends with
- * FI_EINVAL when its turn comes. After unm_trigger_await(), under one lock. */
+/* An index was removed from an address vector: work that names the index will
+ * complete with FI_EINVAL instead of starting. The caller has called
+ * unm_trigger_await() and not released the domain's lock since. */
 void unm_trigger_removed(struct unm_av *av, fi_addr_t index);
 
-/* The counter moved, and work waits for it. The domain is locked. */
+/* A counter with waiting work changed its value: move the work whose threshold
+ * is reached to the ready list. The domain is locked. */
 void unm_trigger_moved(struct unm_cntr *cntr);
 
 /*
- * Start what is to be started, boundedly: the next call goes on where this one
- * stopped. Returns 0: nothing was, and all was looked at. The domain is locked,
- * and for moments it is not.
+ * Start work of the ready list. A call examines a bounded number of items; the
+ * next call continues where this one stopped. Returns 0 if nothing was started
+ * and the pass over the list is complete, otherwise a positive number. The
+ * domain is locked; the lock is released during each start.
  */
 int unm_trigger_run(struct unm_domain *domain);
 
-/* The endpoint is closing, the domain is locked: nothing is started on it any
- * more; and then: nothing of it is under way. */
+/* For closing an endpoint, with the domain locked. drop: free the work of the
+ * endpoint that was not started. end: free the work that was in progress;
+ * called after the endpoint's peers were freed, so that no operation can
+ * complete. No completion is reported. */
 void unm_trigger_drop(struct unm_ep *ep);
 void unm_trigger_end(struct unm_ep *ep);
 
-/* Queue a copy of like, with what the call says. 0, -FI_EINVAL,
- * -FI_ENOMEM, or why its counter cannot be waited for. */
+/* Queue work: a copy of like, with the type, context, flags and structures of
+ * the call. Returns 0, -FI_EINVAL (vectors, see unm_work_copy()), -FI_ENOMEM,
+ * or -FI_ENOSPC: threads that wait for the counter of the completion cannot be
+ * woken by all endpoints. The domain is not locked. */
 int unm_work_give(struct unm_domain *domain, const struct unm_work *like,
 		  const struct unm_call *call);
 
-/* Drop work that was not started yet: of that key, that counter, NULL is any.
- * Returns how many there were. */
+/* Free deferred work that was not started: of this key and of this counter, of
+ * which NULL stands for any. Returns how much there was. The domain is not
+ * locked. */
 int unm_work_cancel(struct unm_domain *domain, const void *key,
 		    const struct unm_cntr *cntr);
 

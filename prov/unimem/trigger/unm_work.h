@@ -24,40 +24,45 @@
 
 struct unm_call;
 
-/* A call, by what it was given. */
+/* The arguments of a call. Lives on the caller's stack during the call only. */
 struct unm_call {
 	enum fi_op_type type;
-	const void *msg;		/* the call's structure */
-	const struct fi_msg_fetch *fetch;
-	const struct fi_msg_compare *compare;
+	const void *msg;		/* structure of that type, see m of
+					 * struct unm_work */
+	const struct fi_msg_fetch *fetch;	/* NULL: none */
+	const struct fi_msg_compare *compare;	/* NULL: none */
 	void *context;
 	uint64_t flags;
 };
 
 enum unm_work_state {
-	UNM_WORK_WAITS = 1,	/* for its counter */
-	UNM_WORK_READY,		/* to be started */
-	UNM_WORK_STARTS,	/* in the endpoint's call, now */
-	UNM_WORK_GOES,		/* under way */
-	UNM_WORK_ENDED,		/* before the call returned */
+	UNM_WORK_WAITS = 1,	/* in the list of its counter */
+	UNM_WORK_READY,		/* in domain->ready, not started */
+	UNM_WORK_STARTS,	/* a thread is in the endpoint's call */
+	UNM_WORK_GOES,		/* deferred work, started, not complete */
+	UNM_WORK_ENDED,		/* completed before the call returned */
 };
 
 struct unm_work {
-	struct unm_deferred d;		/* first: its completion knows that */
-	struct unm_list link;		/* of its counter, or domain->ready */
-	struct unm_list all;		/* domain->works */
+	struct unm_deferred d;		/* must be first: unm_complete.c gets
+					 * the work as a context */
+	struct unm_list link;		/* in cntr->works or domain->ready */
+	struct unm_list all;		/* in domain->works */
 	struct unm_domain *domain;
 	enum unm_work_state state;
 	enum fi_op_type type;
-	bool deferred;
-	const void *key;		/* deferred: what cancels it */
+	bool deferred;			/* FI_QUEUE_WORK; false: FI_TRIGGER */
+	const void *key;		/* of deferred work: the application's
+					 * structure, for FI_CANCEL_WORK */
 	struct unm_ep *ep;		/* NULL: an operation on a counter */
-	struct unm_cntr *cntr;		/* it waits for this one */
-	uint64_t threshold;
-	fi_addr_t to;			/* index it names, in w->ep->av */
-	bool gone;			/* that index was removed: fail with
+	struct unm_cntr *cntr;		/* counter that the work waits for */
+	uint64_t threshold;		/* value of cntr that makes it ready */
+	fi_addr_t to;			/* destination or source, an index in
+					 * ep->av */
+	bool gone;			/* the index was removed: fail with
 					 * FI_EINVAL instead of starting */
-	union {
+	union {				/* the call's structure, whose vectors
+					 * are in the arrays below */
 		struct fi_msg msg;
 		struct fi_msg_tagged tagged;
 		struct fi_msg_rma rma;
