@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * credits.pml - message credits: two senders, and a receiver that may be slow
- * to post its receives, and to read its completions.
+ * credits.pml - message credits: two senders, and a receiver that may post its
+ * receives and read its completions late
  *
  * Models
  *   unm_send.c      unm_send_slow(), and unm_tx(): beyond msg_limit a send is
@@ -10,18 +10,19 @@
  *                   unm_peer_allow_held()
  *   unm_recv.c      unm_recv_message(), unm_msg_store(), unm_msg_release()
  *   unm_progress.c  unm_progress_peer(): credits after a burst, in steps
- *   unm_cq.c        unm_cq_take(), unm_cq_relieve(): a full queue holds back
- * The ring is as long as need be, so that credits alone hold a sender back, and
- * arrives in order, by ring.pml; that a refused sender hears of a word stored
- * back is sleep.pml. The back word may be read late. It is a count that orders
- * no other memory: nothing here would fail if it were relaxed.
+ *   unm_cq.c        unm_cq_take(), unm_cq_relieve(): a full queue withholds
+ *                   credits
+ * The ring is unbounded, so that only credits limit a sender. Packets arrive in
+ * order, as ring.pml proves; sleep.pml proves that a back word wakes a refused
+ * sender. The back word may be read late. It is a count that orders no other
+ * memory: no claim would fail if it were relaxed.
  *
  * Claims
- *   ahead    a sender is at most CREDITS messages ahead of what was taken
- *   obeyed   the receiver never takes an honest sender for a cheat
- *   bounded  unexpected messages are bounded by FI_UNIMEM_UNEXPECTED_MAX and
- *            the credits given out, completions by the queue's size and those
- *   ltl ends everything is delivered, once there are receives for it
+ *   ahead    a sender is at most CREDITS messages ahead of those consumed
+ *   obeyed   the receiver never disconnects a sender that obeys its credits
+ *   bounded  unexpected messages are bounded by FI_UNIMEM_UNEXPECTED_MAX plus
+ *            the credits, completions by the size of the queue plus the credits
+ *   ltl ends all messages are delivered, once there are receives for them
  *   (no invalid end state)
  *
  * Mutants, and what rejects them
@@ -29,13 +30,13 @@
  *   CREDIT_TWICE   ahead     the same credit is returned twice
  *   SPENT_LATE     obeyed    the sender sends one message beyond its limit
  *   WORD_ONLY      obeyed    the word is raised, the receiver's count is not
- *   ALWAYS_ALLOW   bounded   unexpected messages hold nothing back
- *   QUEUE_FULL     bounded   a full queue holds nothing back
- *   NOT_NOTED      deadlock  nobody notes that credit was held back
- *   NOT_RELIEVED   deadlock  a queue that was read gives no credit
- *   NOT_GIVEN      deadlock  held back credit is not given when there is room
+ *   ALWAYS_ALLOW   bounded   unexpected messages withhold no credits
+ *   QUEUE_FULL     bounded   a full queue withholds no credits
+ *   NOT_NOTED      deadlock  it is not recorded that credits were withheld
+ *   NOT_RELIEVED   deadlock  a queue that was read returns no credits
+ *   NOT_GIVEN      deadlock  withheld credits are not returned when they can be
  *   GIVEN_TO_ONE   deadlock  ... or to one sender only
- *   STEP_TOO_BIG   deadlock  credit comes in steps of more than there is
+ *   STEP_TOO_BIG   deadlock  credits are returned in steps of more than CREDITS
  */
 #define SENDERS		2
 #define MESSAGES	6		/* of each */

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_queue.pml - words put into a queue by its service, taken out by two, one
- * of them killed anywhere or not.
+ * gsas_queue.pml - a queue into which its service puts words, and two consumers
+ * that take them; one consumer may be killed at any step
  *
  * Models
  *   gsas_queue_take.c  gsas_queue_take(), is_wanted()
- *   gsas_queue.c       gsas_queue_put(), enter_buffer(), reclaim(), accept_head(),
- *                      want(), want_more(), gsas_queue_grant()
+ *   gsas_queue.c       gsas_queue_put(), enter_buffer(), reclaim(),
+ *                      accept_head(), want(), want_more(), gsas_queue_grant()
  * with buffers of one word, as few of them as hold the quota, and one producer
- * that is granted all there is. Which of the free buffers is used is any.
+ * that is granted all free entries. The service uses any of the free buffers.
  *
- * Who is told knows what the teller did, as by a packet. By clock the service
- * looks only if somebody died: so every other wake-up that is lost shows.
+ * A notification also orders memory, as a packet does. The service polls by a
+ * timer only if a consumer was killed, so that the model detects each other lost
+ * wake-up.
  *
  * Claims
- *   right     a word taken is the one that was put in there
- *   once      ... and is taken once
+ *   right     a consumer takes the word that was put into the entry
+ *   once      ... and each word is taken once
  *   no_race   a buffer is not written again before its word was read
- *   sound     what members of the job did right is never taken for damage
- *   (no invalid end state) all words come out, and nobody waits for ever
+ *   sound     correct use by members of the job is never reported as damage
+ *   (no invalid end state) all words are taken, and no process waits for ever
  *
  * Mutants, and what rejects them
  *   HEAD_STORED     once      the head is stored, not swapped
@@ -31,14 +32,14 @@
  *   LOOK_RELAXED    no_race   the service loads it without acquire
  *   BUFFER_EARLY    no_race   a buffer is used again before the head passed it
  *   QUOTA_BEYOND    no_race   one word more than the quota is put in
- *   STALE_IS_BAD    sound     the head is not looked at again before -FI_EIO
- *   WANTED_RELEASE  deadlock  the store of wanted is not in the one order
- *   LOOK_ACQUIRE    deadlock  the update_taken at the head after it is not
+ *   STALE_IS_BAD    sound     the head is not loaded again before -FI_EIO
+ *   WANTED_RELEASE  deadlock  the store of wanted is not sequentially consistent
+ *   LOOK_ACQUIRE    deadlock  the load of the head after it is not
  *   SWAP_RELEASE    deadlock  the swap of the head is not
  *   TELL_ACQUIRE    deadlock  the load of wanted after it is not
- *   LOOK_FIRST      deadlock  the service looks, then stores wanted
+ *   LOOK_FIRST      deadlock  the service loads the head, then stores wanted
  *   TELL_FIRST      deadlock  wanted is loaded before the swap
- *   WANTED_BEYOND   deadlock  more words are awaited than there are inside
+ *   WANTED_BEYOND   deadlock  more words are awaited than are in the queue
  */
 #define WORDS	3
 #define QUOTA	2

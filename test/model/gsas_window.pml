@@ -1,45 +1,46 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * gsas_window.pml - windows and acknowledgements of a queue: two producers, the
- * service, a thread that takes words out, and memory that comes and goes. Both
- * of these help only when the producers cannot go on, by what the producers
- * know: words are taken out when each producer has sent all its words or was
- * told that it may send none, and not only for want of memory; memory comes
- * back when a producer was told that there is none.
+ * service, a consumer, and memory that becomes scarce and available
+ *
+ * Consumer and memory act only when the producers cannot continue, as far as
+ * the producers know: the consumer takes words when each producer has sent all
+ * its words or was notified that it may send none, and not only for lack of
+ * memory; memory becomes available when a producer was notified that there is
+ * none.
  *
  * Models
  *   gsas_queue.c         gsas_queue_put(), use(), gsas_queue_grant(), full(),
  *                        update_why()
  *   gsas_queue_client.c  become_producer(), gsas_enqueue(), check_window(),
  *                        gsas_queue_notified()
- * with messages that arrive in order, and words that are numbers only: that the
- * service finds out what was taken is gsas_queue.pml. Words that were granted
- * have memory.
+ * with messages that arrive in order. A word is a number only; gsas_queue.pml
+ * proves that the service learns which words were taken. Granted words have
+ * memory.
  *
  * Claims
- *   granted  the service puts in no word that it has not allowed
- *   stocked  it allows no word without memory
- *   quota    words inside, and those that may be sent, are at most the quota
- *   is_full  who is told that the queue is full, or that there is no memory,
- *            has no word left to send, and it is so
- *   (no invalid end state) all words come out: no producer waits for an answer
- *            that does not come, and none is full for ever
+ *   granted  the service accepts no word that it has not granted
+ *   stocked  it grants no word without memory
+ *   quota    words in the queue and granted words are at most the quota
+ *   is_full  a producer is notified that the queue is full, or that there is no
+ *            memory, only if that is true and the producer has no granted word
+ *   (no invalid end state) all words are delivered: no producer waits for an
+ *            answer that does not come, and none finds the queue full for ever
  *
  * Mutants, and what rejects them
- *   NO_PLACE       quota     a window is refilled without a look at the quota
+ *   NO_PLACE       quota     a window is refilled without checking the quota
  *   NOT_COUNTED    quota     words that may be sent do not count
  *   SENT_BEYOND    granted   the producer sends a word more than its window
- *   FULL_EARLY     is_full   "full" is said when half of the window is left
- *   FULL_ALWAYS    is_full   ... or without a look at the quota
- *   FULL_UNTOLD    deadlock  nothing is said when there is no place
- *   MORE_UNTOLD    deadlock  the producer is not told of its new window
+ *   FULL_EARLY     is_full   "full" is sent when half of the window is left
+ *   FULL_ALWAYS    is_full   ... or without checking the quota
+ *   FULL_UNTOLD    deadlock  no "full" is sent when there is no free entry
+ *   MORE_UNTOLD    deadlock  the producer is not notified of its new window
  *   FULL_STAYS     deadlock  the producer does not see that it may send again
- *   ONE_SERVED     deadlock  only the first producer is served again
- *   NO_MEMORY      stocked   a window is refilled without a look at memory
- *   REASON_STAYS   deadlock  who knows why it may send no word does not hear of
- *                            another reason
- *   WRONG_REASON   is_full   "full" is said where memory is short, and the
- *                            other way round
+ *   ONE_SERVED     deadlock  only the first producer is granted words again
+ *   NO_MEMORY      stocked   a window is refilled without checking the memory
+ *   REASON_STAYS   deadlock  a producer that was notified of one reason is not
+ *                            notified of another
+ *   WRONG_REASON   is_full   "full" is sent if memory is short, and vice versa
  */
 #define PRODUCERS	2
 #define WORDS		4		/* of each */

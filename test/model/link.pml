@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * link.pml - one link of the emulation, in the words of memory.pml.
+ * link.pml - one link of the emulation, built on memory.pml
  *
  * Models hal_pkt_send(), hal_rx_peek(), hal_rx_release() and hal_rx_flush() of
  * prov/unimem/hal/hal.h, and cells_guard() of hal_emu_link.c.
  *
- * Who includes it says before
+ * The including model defines before:
  *   DEPTH     slots of the ring, a power of two
  *   FIRST     number of the first packet
  *   NUMBERS   numbers a head can hold (2^48 in the code)
- *   MORE      atoms beside those of the ring
- *   PLAIN, WINDOW   as memory.pml wants them
- * and the inlines put(n) and take(n): what the bytes of packet n are, written
- * by the sender and read by the receiver.
+ *   MORE      atomic locations in addition to those of the ring
+ *   PLAIN, WINDOW   see memory.pml
+ * and the inlines put(n) and take(n): the sender writes and the receiver reads
+ * the bytes of packet n.
  */
 #define ATOMS		(DEPTH + 1 + MORE)
 #define HEAD(n)		((n) % DEPTH)

@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * memory.pml - shared memory as weak as C11 allows, for two processes or more.
+ * memory.pml - shared memory as weak as C11 permits, of two or more processes
  *
- * Who includes it says before
- *   PROCS   how many processes, if not two
- *   ATOMS   how many atomic locations there are, 0 .. ATOMS-1, each with one
- *           writer, or changed by cas() only, or sequentially consistent
- *   PLAIN   how many plain ones (payload, receive space), 0 .. PLAIN-1, each
- *           with one writer and one reader
- *   WINDOW  how many values of an atom a reader may be behind, plus one
+ * The including model defines before:
+ *    PROCS   number of processes, if not two
+ *    ATOMS   number of atomic locations, 0 .. ATOMS-1. Each has one writer, or
+ *            is changed by cas() only, or is sequentially consistent
+ *    PLAIN   number of plain locations (payload, receive space), 0 .. PLAIN-1,
+ *            each with one writer and one reader
+ *    WINDOW  how many values of a location a reader may be behind, plus one
  *
- * An atom keeps its values, and a load gives any of them that is not older than
- * what the loading process knows. So one process's stores are seen by the other
- * in any order, late or never, until an acquire load meets a release store:
- * then the reader knows all that the writer knew.
+ * An atomic location keeps its old values. A load returns any value that is not
+ * older than the loading process knows. The stores of a process are therefore
+ * seen by another process in any order, late or never, until an acquire load
+ * reads a release store: then the reader knows all that the writer knew.
  *
- * Plain memory may be read by who knows its last write, and be written by who
- * knows its last write and its last read. All else is a data race, where a C
- * compiler and a processor may do what they like: claim no_race. (This is how a
- * load that is delayed past a later store is caught, which keeping old values
- * alone would not show.)
+ * A process may read plain memory if it knows the last write, and may write
+ * plain memory if it knows the last write and the last read. Any other access
+ * is a data race, which C11 leaves undefined: claim no_race. (This detects a
+ * load that is delayed past a later store; old values alone would not.)
  */
 #ifndef PROCS
 #define PROCS		2

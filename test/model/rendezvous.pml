@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rendezvous.pml - long messages of two senders to one receiver, and the end of
- * one of them, or of what two have with each other, at any moment.
+ * rendezvous.pml - long messages of two senders to one receiver; a process or
+ * the connection of two processes may end at any step
  *
  * Each sender announces one message of two pieces (RTS); the receiver posts
- * receives when it likes. It reads the sender's buffer where it can be reached
- * (one transfer a piece), or asks for it (CTS, a DATA packet a piece). A sender
- * that was asked may be silent at any time: then the receiver reads the last
- * piece that is missing itself, where it can. Both ways end with FIN.
- * A sender or the receiver is killed; that sender closes and lives on; the
- * receiver gives up on it. An application takes its buffer back the moment its
- * operation completes or its endpoint is closed. Models
+ * receives at any time. It reads the sender's buffer if it can access it (one
+ * transfer for a piece), or asks for the message (CTS, one DATA packet for a
+ * piece). A sender that was asked may stop sending at any time: the receiver
+ * then reads the last missing piece itself, if it can. Both data paths end with
+ * FIN. A sender or the receiver is killed; one sender closes its endpoint and
+ * continues to live; the receiver disconnects that sender. An application reuses
+ * its buffer as soon as its operation completes or its endpoint is closed.
+ * Models
  *   unm_rendezvous.c  all but multi-receive and truncation
  *   unm_send.c        unm_send_rendezvous(), unm_send_on_cts(),
  *                     unm_send_on_fin(), unm_stream_push(), unm_send_abort()
@@ -21,34 +22,35 @@
  *   hal_emu_dma.c     emu_dma_post(), emu_dma_poll(), emu_dma_cancel(),
  *                     emu_attach_move(), here an engine that runs when it likes
  *   docs/protocol.md, sections 7 and 9
- * Packets arrive whole and in order, and what they say of each other's memory
- * with them, by ring.pml and space.pml.
+ * Packets, and the bytes of the receive space that they name, arrive whole and
+ * in order, as ring.pml and space.pml prove.
  *
  * Claims
  *   once       no operation completes twice
- *   whole      a receive that succeeds has the message, all of it
- *   untouched  no transfer writes into a buffer that is the application's
+ *   whole      a receive that succeeds has all bytes of the message
+ *   untouched  no transfer writes into a buffer that the application owns again
  *   told_true  a send that succeeds has been received
- *   heard      what a peer had sent before its end counts
- *   spared     a receive fails only if its own peer has ended or is given up
- *   honest     no living peer's packet is taken for a broken one
- *   settled    when nothing moves any more, every operation has completed but
- *              receives that met no message; engine and queues are empty
- *   ltl ends   and that comes to pass
+ *   heard      packets that a peer sent before its end are processed
+ *   spared     a receive fails only if its own peer is dead or disconnected
+ *   honest     no packet of a living peer is treated as a protocol error
+ *   settled    when no step is possible, each operation has completed except
+ *              receives without a message; engine and queues are empty
+ *   ltl ends   and this state is reached
  *
  * Mutants, and what rejects them
- *   FIN_EARLY      whole      FIN goes out before the get is done
+ *   FIN_EARLY      whole      FIN is sent before the get is done
  *   FIN_PIECE      whole      ... when the first of its transfers is done
- *   CTS_EARLY      whole      CTS while other transfers are still under way
- *   CTS_KEEPS_GOT  honest     pieces are asked for as if some had come
- *   DEAD_UNSEEN    whole      nobody looks whether the process read from lives
- *   CLOSE_UNSEEN   whole      ... or whether the endpoint read from is closed
- *   CANCEL_NOT     untouched  a peer is forgotten, its transfers are not
+ *   CTS_EARLY      whole      CTS is sent during other transfers
+ *   CTS_KEEPS_GOT  honest     pieces are asked for as if some had arrived
+ *   DEAD_UNSEEN    whole      it is not checked that the process read from lives
+ *   CLOSE_UNSEEN   whole      ... or that the endpoint read from is open
+ *   CANCEL_NOT     untouched  transfers of a removed peer are not cancelled
  *   DEAD_KEPT      once       a get from a dead peer completes when the peer
  *                             dies and when its transfer is cancelled
- *   ABORT_FIN      once       ... and once more when its FIN is still owed
- *   NO_GENERATION  settled    a transfer counts for who has the place now
- *   NO_DRAIN       heard      a death is told before the last words are read
+ *   ABORT_FIN      once       ... and once more when its FIN is not sent yet
+ *   NO_GENERATION  settled    a transfer completes the operation that reuses
+ *                             the slot
+ *   NO_DRAIN       heard      a death is reported before the last packets
  *   STREAM_EARLY   told_true  a send completes with its last DATA packet
  *   AWAIT_RELEASE  told_true  ... or when that is released, though the receiver
  *                             reads the buffer
@@ -58,7 +60,7 @@
  *                             transfer into its buffer is under way
  *   OVERLAP_KEPT   whole      ... or although that transfer was cancelled after
  *                             it wrote over a piece
- *   EACCES_FATAL   spared     a get the kernel refuses is not asked for
+ *   EACCES_FATAL   spared     no CTS is sent after the kernel refused a get
  */
 #define SENDERS	2
 #define RECVS	2

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ring.pml - packets of one sender to one receiver, the sender killed or not.
+ * ring.pml - packets of one sender to one receiver; the sender may be killed
  *
  * Models, by link.pml, hal_pkt_send(), hal_rx_peek(), hal_rx_release() and
  * hal_rx_flush() (hal.h), cells_guard() (hal_emu_link.c), and the burst of
- * unm_progress_peer() (unm_progress.c): packets are taken while there are any,
- * then told as released. The end of a peer is unm_peer_event()
- * (unm_progress.c): the kernel tells it, and what had been sent is drained.
+ * unm_progress_peer() (unm_progress.c): it receives packets while there are
+ * any, then stores their number as the done counter. The death of a peer is
+ * unm_peer_event() (unm_progress.c): the kernel reports it, and the packets that
+ * the peer had published are received.
  *
  * Claims
- *   no_race    a payload is read whole, and its slot not written before
- *   in_order   each packet once, in order, none made up: also where the number
- *              in the head wraps to what a fresh slot holds
- *   drained    of a sender killed at any instruction, what it had published
- *              is taken, and nothing else
- *   (no invalid end state) nobody waits for ever
+ *   no_race    a payload is read whole before its slot is written again
+ *   in_order   each packet is received once and in order, and no other packet,
+ *              also where the number in the head wraps to the value of a fresh
+ *              slot
+ *   drained    if the sender is killed at any instruction, exactly the packets
+ *              that it had published are received
+ *   (no invalid end state) no process waits for ever
  *
  * Mutants, and what rejects them
  *   HEAD_RELAXED   no_race   hal_pkt_send() stores the head without release
@@ -22,9 +24,9 @@
  *   DONE_RELAXED   no_race   hal_rx_flush() stores done without release
  *   LIMIT_RELAXED  no_race   hal_pkt_send() loads done without acquire
  *   HEAD_FIRST     no_race   the head is stored before the payload
- *   FLUSH_EARLY    no_race   done is told before the payload was read
+ *   FLUSH_EARLY    no_race   done is stored before the payload was read
  *   LIMIT_BEYOND   no_race   the sender takes one slot too many
- *   NO_NUMBER      in_order  a slot says full or empty, not which packet
+ *   NO_NUMBER      in_order  a head has a full flag instead of a number
  *   NO_GUARD       in_order  a fresh slot looks like the packet that wraps
  */
 #define DEPTH	4

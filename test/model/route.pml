@@ -1,40 +1,43 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * route.pml - an initiator in the memory of an owner that closes its regions.
+ * route.pml - an initiator accesses memory directly while its owner closes
+ * regions
  *
- * Two regions, each closed and opened anew; the initiator asks for a route to
- * one, goes inside by it when it likes, or is killed anywhere. The owner's
- * application uses the memory when fi_close() has returned. Models
+ * Two regions are closed and opened again. The initiator asks for the remote
+ * key of a region, accesses the region at any time, or is killed at any step.
+ * The owner's application uses the memory when fi_close() has returned. Models
  *   unm_rkey.c   unm_guard_enter(), unm_guard_leave(), unm_route_look(),
  *                 unm_route_told()
  *   unm_target.c  unm_target_route()
  *   unm_revoke.c  unm_mr_unroute()
  *   hal.h         hal_rx_back_sync(), hal_tx_back_sync(), hal_rx_back()
- * and of a packet that it orders (ring.pml). A revocation is stored as its
- * number and the region, the guard as a number that is odd inside.
+ * and of a packet that it orders memory (ring.pml). A revocation is stored as
+ * its number and the region, the guard as a number that is odd while the
+ * initiator holds the guard.
  *
  * Claims
- *   no_race    nobody is in the memory when it is the application's: also with
- *              a route of before, or one that was under way meanwhile
- *   still_open nobody is in a region whose fi_close() has returned
- *   (no invalid end state) fi_close() returns, whoever died where
+ *   no_race    no initiator accesses the memory while the application uses it,
+ *              also by a key cached before or in flight meanwhile
+ *   still_open no initiator accesses a region whose fi_close() has returned
+ *   (no invalid end state) fi_close() returns, also if the initiator is killed
  *
- * Mutants, and what rejects them
- *   LOOK_FIRST      no_race     unm_guard_enter() looks, then sets the guard
- *   LOOK_BEFORE     no_race     ... looked when the route was found, only then
- *   GUARD_RELEASE   no_race     the guard's store is not in the one order
- *   LOOK_ACQUIRE    no_race     the look at the epoch is not
- *   REVOKE_RELEASE  no_race     the epoch's store is not
- *   CLOSE_ACQUIRE   no_race     the look at the guard is not
- *   CLOSE_LOOKS     no_race     fi_close() looks at the guard, then revokes
- *   CLOSE_LEAVES    no_race     ... does not wait
- *   LEAVE_RELAXED   no_race     the guard is left without release
- *   WAIT_RELAXED    no_race     ... or seen left without acquire
+ * Mutants, and what rejects them ("seq_cst": sequentially consistent)
+ *   LOOK_FIRST      no_race     unm_guard_enter() loads the epoch, then sets
+ *                               the guard
+ *   LOOK_BEFORE     no_race     ... loads the epoch when the key is found
+ *   GUARD_RELEASE   no_race     the store of the guard is not seq_cst
+ *   LOOK_ACQUIRE    no_race     the load of the epoch is not seq_cst
+ *   REVOKE_RELEASE  no_race     the store of the epoch is not seq_cst
+ *   CLOSE_ACQUIRE   no_race     the load of the guard is not seq_cst
+ *   CLOSE_LOOKS     no_race     fi_close() loads the guard, then revokes
+ *   CLOSE_LEAVES    no_race     ... does not wait for the guard
+ *   LEAVE_RELAXED   no_race     the guard is released without release order
+ *   WAIT_RELAXED    no_race     ... or seen released without acquire
  *   OLD_EPOCH       no_race     a ROUTE of an old epoch is accepted
- *   DROP_LAST       still_open  of two revocations the last one counts
- *   LOOK_KEPT       no_race     unm_route_look() drops nothing
- *   GUARD_LEFT      deadlock    the guard is not left at the end
- *   DEAD_AWAITED    deadlock    a dead one inside is waited for
+ *   DROP_LAST       still_open  only the last revocation is applied
+ *   LOOK_KEPT       no_race     unm_route_look() removes no key
+ *   GUARD_LEFT      deadlock    the guard is not released at the end
+ *   DEAD_AWAITED    deadlock    fi_close() waits for the guard of a dead peer
  */
 #define REVOKED		0		/* by the owner */
 #define ROUTE		1

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * sleep.pml - both ends of a link sleep, and nobody sleeps for ever.
+ * sleep.pml - both ends of a link sleep, and every sleeper is woken
  *
- * The receiver sleeps when it sees no packet; the sender when the ring is full,
- * and at the end until its last packet is released (a send that awaits its
- * delivery). Models
+ * The receiver sleeps when it sees no packet. The sender sleeps when the ring
+ * is full, and at the end until its last packet is released (a send with
+ * FI_DELIVERY_COMPLETE). Models
  *   hal.h           hal_pkt_send() after the head, hal_tx_sleep(),
  *                   hal_rx_wake(), hal_rx_flush()
  *   hal_emu.c       emu_arm(), emu_disarm()
@@ -12,29 +12,30 @@
  *   unm_progress.c  unm_arm(), unm_disarm(), unm_busy_sleep(), unm_wait()
  *   unm_peer.c      unm_peer_refused()
  *   unm_send.c      unm_send_progress()
- * and by link.pml the ring. A message that wakes stays in the socket until it
- * is read, awake or asleep, and orders nothing. A word stored back wakes by the
+ * and by link.pml the ring. A wake-up message stays in the socket until it is
+ * read, awake or asleep, and orders no memory. A stored back word wakes by the
  * same code as released packets do.
  *
- * The sender stores the head and loads the flag with nothing between; the
- * sleeper's membarrier() is all that keeps both from looking too early.
+ * The sender stores the head and loads the flag without a barrier between: the
+ * sleeper's membarrier() alone prevents that both read old values.
  *
  * Claims
- *   in_order    packets arrive as ever
- *   flags_down  who is awake costs nobody a system call: no flag stays up
+ *   in_order    packets arrive in order
+ *   flags_down  no flag stays set while its process is awake, which would cost
+ *               the peer system calls
  *   (no invalid end state) no wake-up is lost
  *
  * Mutants, and what rejects them
- *   NO_BARRIER     deadlock    no membarrier between the flags and the look
- *   FLAG_LATE      deadlock    the rings are looked at before the flags are up
+ *   NO_BARRIER     deadlock    no membarrier between the flags and the check
+ *   FLAG_LATE      deadlock    the rings are checked before the flags are set
  *   TX_FLAG_LATE   deadlock    hal_tx_sleep() comes after hal_if_arm()
- *   TX_UNLOOKED    deadlock    unm_arm() does not look at done once more
+ *   TX_UNLOOKED    deadlock    unm_arm() does not check done once more
  *   FLAG_FIRST     deadlock    hal_pkt_send() loads the flag before its store
  *   TX_FLAG_FIRST  deadlock    hal_rx_flush() loads it before its store
- *   NO_RX_WAKE     deadlock    hal_rx_flush() wakes nobody
+ *   NO_RX_WAKE     deadlock    hal_rx_flush() does not wake the sender
  *   SLEEP_SAME     deadlock    sleeps have no numbers
  *   REFUSED_LATE   deadlock    done is read again after the refusal
- *   FLAG_LEFT      flags_down  tx_asleep stays up for a peer no longer busy
+ *   FLAG_LEFT      flags_down  tx_asleep stays set for a peer no longer busy
  */
 #define DEPTH	2
 #define PACKETS	3

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * space.pml - receive space: bytes that packets name.
+ * space.pml - receive space: bytes that packets name
  *
  * Models unm_space_find(), unm_space_take(), unm_space_reclaim() and
  * unm_space_restart() (unm_space.h), unm_peer_room() (unm_peer.c),
- * unm_send_inline() and unm_send_eager() (unm_send.c) - find room, store, send
- * the packet, take the room - and, by link.pml, the ring and its done counter.
- * A refused packet is tried again, with its bytes stored anew. What the packets
- * themselves say arrives, by ring.pml.
+ * unm_send_inline() and unm_send_eager() (unm_send.c) - find free space, store,
+ * send the packet, take the space - and, by link.pml, the ring and its done
+ * counter. A refused packet is sent again, and its bytes are stored again.
+ * Packets themselves arrive, as ring.pml proves.
  *
  * Claims
- *   no_race    nobody stores into bytes that are named by a packet which its
- *              receiver has not released; bytes are there before their packet
- *   in_order   the receiver finds in them what was sent, packet by packet
- *   (no invalid end state) nobody waits for ever: room that was given back is
- *              found again, whatever the sizes
+ *   no_race    no byte is stored while a packet that names it is not released;
+ *              bytes arrive before their packet
+ *   in_order   the receiver reads the bytes that were sent, packet by packet
+ *   (no invalid end state) no process waits for ever: released space is found
+ *              again, for all sizes
  *
  * Mutants, and what rejects them
- *   SPACE_EARLY      no_race   room comes free before its packet is released
- *   TAKE_FIRST       no_race   room is taken before its packet has a number
+ *   SPACE_EARLY      no_race   space is free before its packet is released
+ *   TAKE_FIRST       no_race   space is taken before its packet has a number
  *   TX_DONE_RELAXED  no_race   hal_tx_done() loads done without acquire
  *   DONE_RELAXED     no_race   hal_rx_flush() stores done without release
  *   HEAD_RELAXED     no_race   hal_pkt_send() stores the head without release
- *   FLUSH_EARLY      no_race   done is told before the bytes were read
+ *   FLUSH_EARLY      no_race   done is stored before the bytes were read
  *   SKIP_LOST        no_race   the unused end of the ring is not counted
- *   NO_RESTART       deadlock  an empty ring goes on where it ended
- *   MARK_NEXT        deadlock  room waits for the packet after its own
+ *   NO_RESTART       deadlock  an empty ring does not restart at offset 0
+ *   MARK_NEXT        deadlock  space waits for the packet after its own packet
  */
 #define DEPTH	2
 #define PACKETS	5
