@@ -5,10 +5,10 @@
 . "$(dirname "$0")/check-lib.sh"
 
 # So many commits are checked, but only those after FROM: if a commit that
-# breaks a rule has been published, FROM names it, with the reason. Now: the
-# files moved into folders, and 1,400 lines of lists and paths with them.
+# breaks a rule has been published, FROM names it, with the reason. Now: one
+# word of GSAS replaced over the whole tree, in 530 lines.
 COMMITS=20
-FROM=518f51d
+FROM=c5683f1
 
 command -v git >/dev/null 2>&1 || skip "git is not installed"
 script=$PWD/scripts/commit-msg
@@ -115,7 +115,18 @@ repo add .
 commit "500 lines" "500 added lines" "hal: Add it$why"
 repo mv first fourth
 commit "renamed" "" "hal: Move it$why"
-out=$(cd "$top" && sh "$script" --commit HEAD~1 HEAD)
+cat "$top/third" >>"$top/small"
+: >"$top/third"
+repo add .
+commit "moved lines" "" "hal: Move it$why"
+cat "$top/second" "$top/second" >>"$top/fourth"
+seq 300 | sed 's/^/x/' >>"$top/fourth"
+seq 300 | sed 's/^/y/' >>"$top/fourth"
+repo rm -q second
+repo add .
+commit "moved and more" "added lines, fewer" "hal: Move it$why"
+repo reset -q --hard HEAD~1
+out=$(cd "$top" && sh "$script" --commit HEAD~2 HEAD)
 verdict "a right commit after a wrong one" "500 added lines" "$out" $?
 mkdir -p "$top/test/fuzz/corpus/a" "$top/test/mutants" "$top/docs"
 for file in test/fuzz/corpus/a/b test/mutants/a.patch docs/check-full.txt; do
