@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_onesided.h - operations on the memory of peers, and theirs on ours.
+ * unm_onesided.h - start of a one-sided operation (unm_onesided.c).
  *
- *   unm_rma.c, unm_atomic.c	fi_rma(3), fi_atomic(3): arguments to operations
- *   unm_onesided.c		start of ours, directly or by requests
- *   unm_request.c		ours, by requests that the target executes
- *   unm_direct.c		ours, where no target needs to look
- *   unm_prompt.c		which of both, where either would do
- *   unm_rkey.c		what is known about peers' regions
- *   unm_target.c		peers' requests on our regions
+ * One-sided operations are put, get and atomics. This process is the initiator
+ * of its own operations, and the target of its peers' operations:
  *
- * docs/protocol.md, sections 10 to 12, is the definition.
+ *   unm_rma.c, unm_atomic.c	initiator: arguments of fi_rma(3), fi_atomic(3)
+ *   unm_onesided.c		initiator: start, directly or as requests
+ *   unm_request.c		initiator: requests that the target executes
+ *   unm_direct.c		initiator: operations without help of the target
+ *   unm_prompt.c		initiator: choice between the two, if both work
+ *   unm_rkey.c			initiator: cached remote keys, guard
+ *   unm_target.c		target: requests of peers on local regions
+ *
+ * docs/protocol.md, sections 10 to 12, defines the protocol.
  */
 #ifndef UNM_ONESIDED_H
 #define UNM_ONESIDED_H
@@ -22,7 +25,12 @@
 struct unm_access;
 struct unm_ep;
 
-/* Start one: 0, -FI_EAGAIN, or why not. */
+/*
+ * Start an operation on the memory of the peer with this address. Takes the
+ * domain's lock. Returns 0 if the operation has completed or is in progress;
+ * -FI_EAGAIN if it cannot start now; another negative fi_errno if it is not
+ * possible. Only with 0 is a completion reported. *a may be on the stack.
+ */
 ssize_t unm_onesided(struct unm_ep *ep, fi_addr_t dest,
 		     const struct unm_access *a);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unm_prompt.h - who moves the bytes of a put or get of ordinary memory. */
+/*
+ * unm_prompt.h - choice between a request and cross-memory attach
+ * (unm_prompt.c; docs/protocol.md, section 11).
+ */
 #ifndef UNM_PROMPT_H
 #define UNM_PROMPT_H
 
@@ -8,7 +11,12 @@
 
 struct unm_peer;
 
-/* Shall the peer access its ordinary memory itself? */
+/*
+ * True if a put or get of len bytes of the peer's ordinary memory should be
+ * sent as a request, because the peer is known to make progress; false if this
+ * process should execute it by cross-memory attach. Call once an operation:
+ * each call samples the peer's progress. The domain is locked.
+ */
 bool unm_prompt(struct unm_peer *peer, uint64_t len);
 
 #endif /* UNM_PROMPT_H */

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_request.h - operations on the memory of peers, sent as requests that the
- * target executes.
+ * unm_request.h - one-sided operations that are sent as requests for the target
+ * to execute (unm_request.c; docs/protocol.md, section 10), and the operation
+ * object that unm_direct.c uses as well.
+ *
+ * The caller of each function holds the lock of the endpoint's domain.
  */
 #ifndef UNM_REQUEST_H
 #define UNM_REQUEST_H
@@ -17,53 +20,93 @@
 struct unm_ep;
 struct unm_wire_msg;
 
-#define UNM_REMOTES_MAX	UNM_IOV_MAX	/* remote ranges of one call */
+#define UNM_REMOTES_MAX	UNM_IOV_MAX	/* most remote ranges of one call */
 
+/* State of an operation; docs/protocol.md, section 10, has the diagram. */
 enum unm_os_state {
-	UNM_OS_SEND = 1,		/* requests are still to be sent */
-	UNM_OS_WAIT,			/* their answers are awaited */
-	UNM_OS_DIRECT,			/* we do it ourselves, in steps */
+	UNM_OS_SEND = 1,		/* some requests are not sent yet */
+	UNM_OS_WAIT,			/* all requests are sent; answers, or
+					 * the count of executed requests, are
+					 * awaited */
+	UNM_OS_DIRECT,			/* unm_direct.c executes it in steps */
 };
 
-/* One under way. a and its vectors point into the operation itself. */
+/*
+ * A one-sided operation that is under way. It is an object of the endpoint's
+ * os_pool, and lives until its completion is reported. a and its vectors point
+ * into the object itself. An operation without a result (put, atomic) is sent
+ * as "posted" requests: only their number comes back.
+ */
 struct unm_os_op {
 	struct unm_pool_node node;
-	struct unm_list link;		/* peer's posted or asked, endpoint's
-					 * direct */
-	struct unm_list unsent;		/* peer's, too */
-	struct unm_peer *peer;
+	struct unm_list link;		/* in peer->posted (no result comes
+					 * back), peer->asked (a result does),
+					 * or ep->direct */
+	struct unm_list unsent;		/* in peer->unsent: state is SEND */
+	struct unm_peer *peer;		/* target */
 	enum unm_os_state state;
 	bool dma;			/* DIRECT: a transfer is under way */
-	bool check;			/* the target checks its memory: a
-					 * transfer ended with -FI_EFAULT */
-	uint8_t at;			/* range to go on with ... */
-	uint8_t buf_class;
-	uint64_t off;			/* ... behind these bytes of it */
-	uint64_t sent;			/* bytes asked for, or moved */
-	uint64_t got;			/* bytes that came back */
-	uint64_t number;		/* its last posted request, 0: none */
-	uint32_t due;			/* requests whose results are to come */
-	uint32_t due_bytes;		/* bytes of these, if fetched */
-	int status;			/* negative fi_errno: the first error */
-	uint64_t step;			/* DIRECT: bytes under way */
-	void *buf;			/* injected: copy of src, then of cmp */
-	struct unm_route *route;	/* DIRECT */
-	struct unm_access a;
+	bool check;			/* send PUT_CHECK or GET_CHECK, because
+					 * a transfer ended with -FI_EFAULT */
+	uint8_t at;			/* index in remote of the range that
+					 * the next request is for */
+	uint8_t buf_class;		/* size class of buf */
+	uint64_t off;			/* bytes of that range already in
+					 * requests */
+	uint64_t sent;			/* bytes of all ranges in requests, or
+					 * moved in steps */
+	uint64_t got;			/* bytes of results received */
+	uint64_t number;		/* number of its last posted request,
+					 * 0: none */
+	uint32_t due;			/* requests without a complete result */
+	uint32_t due_bytes;		/* bytes of these, of FETCH, COMPARE */
+	int status;			/* negative fi_errno of the first
+					 * error, 0: none */
+	uint64_t step;			/* DIRECT: bytes of the transfer that
+					 * is under way */
+	void *buf;			/* FI_INJECT: copy of src, then of cmp,
+					 * in ep->buf_pool; or NULL */
+	struct unm_route *route;	/* DIRECT: remote key, one reference */
+	struct unm_access a;		/* the call's arguments */
 	struct iovec src[UNM_IOV_MAX], cmp[UNM_IOV_MAX], dst[UNM_IOV_MAX];
 	struct fi_rma_iov remote[UNM_REMOTES_MAX];
 };
 
+/* Allocate an operation with a copy of *a, in no list. NULL if too many are
+ * under way: the application is asked to retry when one ends. */
 struct unm_os_op *unm_os_new(struct unm_peer *peer,
 			     const struct unm_access *a);
+
+/* Report the completion of an operation with op->status, and release it. */
 void unm_os_done(struct unm_os_op *op);
+
+/* Release an operation that was never sent, without a completion. */
 void unm_os_undo(struct unm_os_op *op);
+
+/* Append an operation to the peer's lists, so that progress sends its remaining
+ * requests after those of earlier operations. */
 void unm_os_queue(struct unm_os_op *op);
+
+/* With FI_INJECT the application may overwrite the operand and compare buffers
+ * when the call returns: copy them into op->buf. The result buffer stays in use
+ * by the operation. 0 or -FI_ENOMEM. */
 int unm_os_keep(struct unm_ep *ep, struct unm_os_op *op);
-/* Send an operation as requests. Returns 0 if it was begun, or -FI_EAGAIN if no
- * request can be sent now: then nothing asks the application to try again. */
+
+/* Send an operation as requests. Returns 0 if it was begun; -FI_EAGAIN if no
+ * request can be sent now, and the caller arranges that the application
+ * retries; another negative fi_errno if it failed. */
 int unm_os_try(struct unm_peer *peer, const struct unm_access *a);
+
+/* Send requests that wait, and complete operations whose posted requests were
+ * executed. Returns the number of things done. */
 int unm_onesided_progress(struct unm_peer *peer);
+
+/* Complete all operations in peer->posted and peer->asked with an error; err:
+ * positive fi_errno. The peer is dead. */
 void unm_onesided_abort(struct unm_peer *peer, int err);
+
+/* Handle a RESULT or a REFUSED message of a target. Returns 0, or -FI_EINVAL if
+ * the message violates the protocol. */
 int unm_onesided_result(struct unm_peer *peer, const struct unm_wire_msg *m);
 int unm_onesided_refused(struct unm_peer *peer, const struct unm_wire_msg *m);
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_rkey.h - what is known about peers' regions, and the guard of direct
- * accesses.
+ * unm_rkey.h - cached remote keys of peers' regions, and the guard of direct
+ * accesses (unm_rkey.c; docs/protocol.md, sections 11 and 12).
+ *
+ * A "route" in the names of this file is a cached remote key. The caller of
+ * each function holds the lock of the endpoint's domain.
  */
 #ifndef UNM_RKEY_H
 #define UNM_RKEY_H
@@ -15,41 +18,74 @@
 struct unm_peer;
 struct unm_wire_msg;
 
-/* A peer's region as its owner described it. */
+/*
+ * A cached remote key: a peer's region as its owner described it in ROUTE. It
+ * belongs to the peer's cache. If operations use it when the cache releases it,
+ * it is stale, and the last unm_route_put() frees it.
+ */
 struct unm_route {
-	struct unm_list link;		/* peer's routes, last used first */
-	struct unm_route *chain;	/* next one of its bucket */
-	uint64_t key;
-	uint64_t start, len;		/* addresses of the region */
-	uint64_t base;			/* memory of start */
-	uint32_t region;		/* its number */
+	struct unm_list link;		/* in peer->routes, last used first */
+	struct unm_route *chain;	/* next entry of its hash bucket */
+	uint64_t key;			/* fi_mr_key() of the region */
+	uint64_t start, len;		/* first address in requests; bytes */
+	uint64_t base;			/* where the byte at start is: address
+					 * in the owner, or offset in win */
+	uint32_t region;		/* number by which it is revoked */
 	uint32_t refs;			/* operations that use it */
-	uint8_t reach;			/* enum unm_wire_reach and for what */
-	bool told;			/* else it was asked for */
-	bool stale;			/* not to be used any more */
-	struct hal_key mem_key;
-	struct unm_import *mem;		/* DMABLE, once imported */
-	struct hal *alias;		/* SHARED: win is an alias of its;
-					 * NULL: of mem */
-	struct hal_window win;
+	uint8_t reach;			/* enum unm_wire_reach: way of access
+					 * and rights */
+	bool told;			/* ROUTE has arrived; false: requested
+					 * only, other fields are not set */
+	bool stale;			/* released by the cache */
+	struct hal_key mem_key;		/* DMABLE, SHARED: key of the memory */
+	struct unm_import *mem;		/* DMABLE: import, one reference; NULL
+					 * before the import */
+	struct hal *alias;		/* SHARED: device that opened win as an
+					 * alias, else NULL */
+	struct hal_window win;		/* window of mem or alias; addr is NULL
+					 * without one */
 };
 
-/* The route to a region, or NULL: by requests. */
+/* The cached remote key of a region, or NULL if the region has to be accessed
+ * by requests. The next send, poll or unm_guard_enter() may free the key,
+ * unless the caller has incremented refs. */
 struct unm_route *unm_route_find(struct unm_peer *peer, uint64_t key);
 
-/* Shall a request ask for one? It did. */
+/* True if the next request to a region should ask for its remote key. */
 bool unm_route_wanted(const struct unm_peer *peer, uint64_t key);
+
+/* Note that a request which asks for the remote key was sent.
+ * unm_route_wanted() returned true for the key. */
 void unm_route_asked(struct unm_peer *peer, uint64_t key);
+
+/* Note that a request to the region failed. If this request asked for the
+ * remote key, no ROUTE will come, and a later request has to ask again. */
 void unm_route_unasked(struct unm_peer *peer, uint64_t key);
+
+/* Handle a ROUTE message. Returns 0: a ROUTE that was not requested or is
+ * already revoked is ignored. */
 int unm_route_told(struct unm_peer *peer, const struct unm_wire_msg *m);
+
+/* Release a reference (unm_route.refs). */
 void unm_route_put(struct unm_route *route);
+
+/* Release all cached remote keys of a dead peer, while peer->hp is valid. */
 void unm_route_forget(struct unm_peer *peer);
+
+/* Read the peer's REVOKED word and release the keys that it revokes. Does
+ * nothing while this process is inside the peer's memory. */
 void unm_route_look(struct unm_peer *peer);
 
-/* The peer's object goes; the HAL knows it no more. */
+/* Free all cached remote keys together with the peer's object: the HAL has
+ * already released its part. */
 void unm_route_clear(struct unm_peer *peer);
 
-/* Peers' memory is accessed between these two only; false: not now. */
+/*
+ * Enter or leave the peer's memory: direct accesses are allowed only between
+ * the two calls, which may nest. Returns false if the peer's memory must not be
+ * accessed now, because the guard could not be set or the peer has revoked
+ * keys; then keys without a reference may have been freed.
+ */
 bool unm_guard_enter(struct unm_peer *peer);
 void unm_guard_leave(struct unm_peer *peer);
 
