@@ -533,7 +533,7 @@ static void accept_finds_no_room(void **state)
 	tries = ((1 << 30) - lie.times) / 2;
 	assert_in_range(tries, 1, 2 + (int)((now() - start) * 1000));
 	assert_int_equal(lines, 1);
-	assert_non_null(strstr(said, "waiting for a route"));
+	assert_non_null(strstr(said, "waiting to import"));
 	start = now();
 	hal_peer_free(p.ab);
 	assert_true(until(&p, p.dead_b != 0));

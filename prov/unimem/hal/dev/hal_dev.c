@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_dev.c - boards: device and interfaces. The same code drives the silicon
- * (hal_dev_ops) and the register model (hal_sim_ops); hal_mmio.h is between.
+ * hal_dev.c - device and interfaces of the device backend: opening and closing,
+ * the service, sleeping, dumps, and the tables of HAL operations.
+ *
+ * The same code drives the silicon (hal_dev_ops) and the register model
+ * (hal_sim_ops), through hal_mmio.h. hal_dev_types.h has the objects and lists
+ * the other files. docs/hal.md, section 12, says how the laws of the HAL are
+ * kept.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -27,13 +32,16 @@
 #include "hal/hal_backend.h"
 
 #define SPACE_BYTES	65536u		/* receive space, unless configured */
-#define TICK_SOON_NS	1000000		/* asleep, with something to look at */
-#define TICK_IDLE_NS	20000000	/* asleep: who lives */
-#define SERVICE_PACKETS	256u
-#define PUMP_PACKETS	32
+#define TICK_SOON_NS	1000000		/* timer of a sleep while something is
+					 * under way: must_look_soon() */
+#define TICK_IDLE_NS	20000000	/* timer of other sleeps: is each peer
+					 * alive? */
+#define SERVICE_PACKETS	256u		/* received by one service */
+#define PUMP_PACKETS	32		/* received by one pump */
 
 /* ---- Device ------------------------------------------------------------ */
 
+/* Read what the driver reports, and check that versions agree. */
 static int read_info(struct hal_dev *dev, struct hal_mmio *mm,
 		     struct hal_kdev_info *info)
 {
@@ -57,6 +65,7 @@ static int read_info(struct hal_dev *dev, struct hal_mmio *mm,
 	return -FI_ENODEV;
 }
 
+/* Check the ranges of the values that the driver reports. */
 static int check_info(const struct hal_dev *dev,
 		      const struct hal_kdev_info *info)
 {
@@ -66,8 +75,8 @@ static int check_info(const struct hal_dev *dev,
 	    info->fifo_words % HAL_MIF_PKT_WORDS == 0 &&
 	    info->xfer_depth != 0 && info->xfer_max != 0)
 		return 0;
-	hal_log(0, "the driver behind %s tells nonsense: board %u of %u, %u "
-		"interfaces, mailboxes of %u words, %u transfers of up to %llu "
+	hal_log(0, "the driver behind %s reports impossible values: board "
+		"%u of %u, %u interfaces, mailboxes of %u words, %u transfers of up to %llu "
 		"bytes: install driver and library of the same unimem, then "
 		"modprobe -r unimem; modprobe unimem", dev->platform.node,
 		info->board, info->boards, info->ifs, info->fifo_words,
@@ -75,7 +84,7 @@ static int check_info(const struct hal_dev *dev,
 	return -FI_ENODEV;
 }
 
-/* Is it the device of the board it was opened for? */
+/* Check that the device belongs to the board that it was opened for. */
 static int check_number(const struct hal_dev *dev,
 			const struct hal_kdev_info *info, uint32_t board)
 {
@@ -95,7 +104,7 @@ static int check_number(const struct hal_dev *dev,
 	return -FI_ENODEV;
 }
 
-/* Packets per peer: a few peers fit a mailbox without a refusal. */
+/* Default packets per peer: the packets of four peers fit into a mailbox. */
 static uint32_t default_depth(const struct hal_kdev_info *info)
 {
 	uint32_t depth = 4;
@@ -158,7 +167,6 @@ err_close:
 	return ret;
 }
 
-/* The device behind an implementation of hal_mmio.h. */
 int dev_open_with(const struct hal_ops *ops, const struct hal_mmio_ops *io,
 		  const struct hal_params *params, struct hal **hal)
 {
@@ -262,7 +270,8 @@ static int open_page(struct dev_if *dif)
 		close(dif->page_fd);
 		return ret;
 	}
-	/* a child that counts in it by mistake does less harm than a signal */
+	/* A forked child may still count in the page by mistake. That does less
+	 * harm than the signal that it would get without the page. */
 	madvise(dif->page_map->addr, HAL_PAGE_BYTES, MADV_DOFORK);
 	dif->i.page = dif->page_map->addr;
 	head = dif->i.page;
@@ -275,20 +284,21 @@ static int open_page(struct dev_if *dif)
 		sizeof(head->backend) - 1);
 	strncpy(head->profile, dif->i.caps->profile,
 		sizeof(head->profile) - 1);
-	/* a monitor takes the page only with the magic in it */
+	/* A monitor ignores the page until it has loaded the magic
+	 * (acquire). */
 	atomic_store_explicit(&head->magic, HAL_PAGE_MAGIC,
 			      memory_order_release);
 	return 0;
 }
 
-/* What wakes a sleeper. */
+/* Get the event fd of the mailbox, and watch it. */
 static int open_event(struct dev_if *dif)
 {
 	dif->event_fd = dif->io->event_fd(dif->mm);
 	return dif->event_fd < 0 ? dif->event_fd : watch(dif, dif->event_fd);
 }
 
-/* The mailbox's and the packetizer's page. */
+/* Map the pages of mailbox and packetizer. */
 static int open_pages(struct dev_if *dif)
 {
 	uint32_t n = dif->i.addr.iface;
@@ -308,7 +318,7 @@ static int open_pages(struct dev_if *dif)
 		dif->io->unmap(&dif->mif);
 		return ret;
 	}
-	/* what the holder before us left there */
+	/* ACK or NACK of the previous holder's last packet. */
 	dif->io->read128(&dif->pif, HAL_PIF_STATUS, status);
 	dif->pif_answer = status[0] & (HAL_PIF_ACK | HAL_PIF_NACK);
 	return 0;
@@ -319,7 +329,7 @@ static int ask_for_any(struct dev_if *dif, struct hal_kdev_claim *c)
 	struct hal_dev *dev = dif->dev;
 	int ret;
 
-	/* a counter, orders nothing */
+	/* Relaxed: a counter that orders nothing. */
 	c->hint = 1 + atomic_fetch_add_explicit(&dev->ifs_opened, 1,
 						memory_order_relaxed) %
 		  dev->info.ifs;
@@ -349,7 +359,8 @@ static int ask_for_service(struct dev_if *dif, struct hal_kdev_claim *c)
 	return ret == -ENOTTY ? -FI_ENOSYS : ret;
 }
 
-/* The driver looks from the hint on: another interface than that goes back. */
+/* The driver searches from the hint on; release an interface with another
+ * number. */
 static int ask_for_number(struct dev_if *dif, struct hal_kdev_claim *c,
 			  int number)
 {
@@ -368,6 +379,8 @@ static int ask_for_number(struct dev_if *dif, struct hal_kdev_claim *c,
 	return -FI_EADDRINUSE;
 }
 
+/* Get an interface: number is that of the interface, HAL_IF_ANY or
+ * HAL_IF_SERVICE. Returns 0, or an error after a log line. */
 static int claim(struct dev_if *dif, int number)
 {
 	struct hal_kdev_claim c = { 0 };
@@ -379,7 +392,7 @@ static int claim(struct dev_if *dif, int number)
 	if (ret == -FI_EBUSY || ret == -FI_EADDRINUSE ||
 	    (number == HAL_IF_SERVICE && (ret == -FI_EACCES ||
 					  ret == -FI_ENOSYS)))
-		return ret;		/* it was said why */
+		return ret;		/* logged already */
 	HAL_FAULT_POINT(HAL_FAULT_POINT_BOUND);
 	if (ret == 0) {
 		dif->identity = c.identity;
@@ -497,7 +510,7 @@ static int dev_if_open(struct hal *hal, int board, int number,
 		goto err_claim;
 	ret = dev_mbox_learn(dif);
 	if (ret != 0) {
-		/* it may have peers already */
+		/* Packets may have created peers already. */
 		dev_if_close(&dif->i);
 		return ret;
 	}
@@ -595,7 +608,7 @@ static void set_tick(struct dev_if *dif, long ns)
 	timerfd_settime(dif->timer_fd, 0, &tick, NULL);
 }
 
-/* Does something go on that no packet tells of? */
+/* Is something under way whose progress no packet announces? */
 static bool must_look_soon(const struct dev_if *dif)
 {
 	if (dif->backlog != NULL || dif->naccepting != 0 ||
@@ -603,7 +616,7 @@ static bool must_look_soon(const struct dev_if *dif)
 	    dif->unproven || dif->echo != DEV_ECHO_NONE)
 		return true;
 	for (const struct dev_peer *p = dif->peers; p != NULL; p = p->next)
-		/* set by this thread */
+		/* Relaxed: this thread has written it. */
 		if ((p->hello != DEV_HELLO_NONE && !p->told_out) ||
 		    atomic_load_explicit(&p->sleep.tx_asleep,
 					 memory_order_relaxed))
@@ -622,8 +635,8 @@ static void dev_disarm(struct hal_if *hif)
 }
 
 /*
- * Packets wake by the mailbox's event. What peers store, and their ends, have
- * none: the timer looks for them.
+ * The mailbox signals packets by an event. Stores of peers, and their ends,
+ * have no event: a timer wakes the sleeper to poll for them.
  */
 static int dev_arm(struct hal_if *hif)
 {
@@ -658,7 +671,8 @@ static void dump_peer(const struct dev_peer *peer, FILE *out)
 				&p->tx.back->done, memory_order_relaxed),
 			peer->q_last - peer->q_first);
 	if (p->rx.cells != NULL)
-		fprintf(out, " came %llu received %llu told %llu",
+		fprintf(out, " arrived %llu received %llu reported "
+			"%llu",
 			(unsigned long long)peer->came,
 			(unsigned long long)p->rx.next,
 			(unsigned long long)p->rx.told);
@@ -676,8 +690,8 @@ static void dev_dump(struct hal_if *hif, FILE *out)
 		(unsigned long long)hif->addr.nonce, dif->npeers,
 		hif->ninbound, dif->dma_busy, dif->armed ? " asleep" : "");
 	fprintf(out, "  packets sent %llu refused %llu queued %llu resent %llu "
-		"came %llu of strangers %llu last words %llu overwritten "
-		"%llu\n",
+		"received %llu of unknown senders %llu stored at close "
+		"%llu overwritten %llu\n",
 		(unsigned long long)st->sent, (unsigned long long)st->nacks,
 		(unsigned long long)st->queued, (unsigned long long)st->resent,
 		(unsigned long long)st->came, (unsigned long long)st->strange,

@@ -273,7 +273,7 @@ static void back_wait(struct dev_peer *peer, int err)
 	if (err == -EAGAIN)
 		return;
 	if (peer->back_wait == 0)
-		hal_log(0, "waiting for a route to the page of interface "
+		hal_log(0, "waiting to import the page of interface "
 			"%u:%u: %s", peer->p.addr.board, peer->p.addr.iface,
 			strerror(-err));
 	peer->back_wait = peer->back_wait == 0 ? BACK_NS :

@@ -113,8 +113,8 @@ void dev_gone(struct dev_peer *peer)
 /* A load from a board ended in a bus error: mark all peers on it as gone. */
 static void board_lost(struct dev_if *dif, uint32_t board)
 {
-	hal_log(0, "board %u does not answer (bus error): the interfaces of "
-		"it that interface %u:%u is connected to are taken for dead",
+	hal_log(0, "board %u does not answer (bus error): the connections of "
+		"interface %u:%u to that board end",
 		board, dif->i.addr.board, dif->i.addr.iface);
 	for (struct dev_peer *p = dif->peers; p != NULL; p = p->next)
 		if (p->p.addr.board == board && !p->p.dead && !p->gone)
