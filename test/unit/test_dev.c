@@ -64,7 +64,7 @@ static void open_checks_the_driver(void **state)
 	be_honest();
 	lie.info.boards = HAL_REG_BOARDS_MAX + 1;
 	assert_int_equal(open_hal(), -FI_ENODEV);
-	told("nonsense: board 0 of 65", "modprobe");
+	told("impossible values: board 0 of 65", "modprobe");
 	be_honest();
 	lie.info.fifo_words = 7;
 	assert_int_equal(open_hal(), -FI_ENODEV);
@@ -354,12 +354,12 @@ static void dump_tells_the_state(void **state)
 	assert_true(dumps(p.a, "connecting sent"));
 	assert_true(until(&p, p.ba != NULL));
 	assert_true(until(&p, !dumps(p.a, "connecting")));
-	assert_true(dumps(p.b, "came"));
+	assert_true(dumps(p.b, "arrived"));
 	assert_int_equal(hal_if_arm(p.b), 0);
 	assert_true(dumps(p.b, "asleep"));
 	hal_if_disarm(p.b);
 	hal_peer_free(p.ab);
-	dev_doom(dev_peer(p.ba), -FI_EIO);
+	dev_mark_dying(dev_peer(p.ba), -FI_EIO);
 	assert_true(dumps(p.b, "ending"));
 	while (hal_if_service(p.b, &ev, 1) == 0)
 		;

@@ -59,8 +59,8 @@ static struct trio trio(const char *sim)
 	assert_true(soon(&t, hal_connect(t.b.a, &t.b.b->addr, &t.b.ab) == 0));
 	assert_true(soon(&t, hal_connect(t.b.a, &t.c.b->addr, &t.c.ab) == 0));
 	assert_true(soon(&t, t.b.ba != NULL && t.c.ba != NULL &&
-			     dev_peer(t.b.ab)->told_out &&
-			     dev_peer(t.c.ab)->told_out));
+			     dev_peer(t.b.ab)->connected_reported &&
+			     dev_peer(t.c.ab)->connected_reported));
 	assert_int_equal(hal_space_ready(t.b.ab, 4096), 0);
 	assert_int_equal(hal_space_ready(t.c.ab, 4096), 0);
 	lines = 0;

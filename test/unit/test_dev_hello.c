@@ -170,7 +170,7 @@ static void hello_after_an_end(void **state)
 		struct hal_peer *old = p.ba;
 
 		if (cut)
-			dev_cut(dev_peer(old));
+			dev_disconnect(dev_peer(old));
 		hal_peer_free(p.ab);
 		if (!cut)
 			assert_true(until(&p, p.dead_b != 0));

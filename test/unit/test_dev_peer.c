@@ -301,7 +301,7 @@ static void sleeper_finds_an_end(void **state)
 	while (hal_if_service(to, ev, 4) != 0)
 		;
 	/* its turn was just now */
-	dif->life = dif->peers->next;
+	dif->lookup_next = dif->peers->next;
 	for (int i = 0; i < CROWD; i++)
 		if (hif[i]->addr.nonce == dif->peers->p.addr.nonce)
 			hal_sim_mmio_ops.ioctl(dev_if(hif[i])->mm,
@@ -396,7 +396,7 @@ static void end_is_ordered(void **state)
 	(void)state;
 	assert_int_equal(hal_sim_mmio_ops.ioctl(dev_if(p.a)->mm,
 			 HAL_KDEV_IO_RELEASE, NULL), 0);
-	dif->life_at = 0;		/* a look at the table is due */
+	dif->lookup_at = 0;		/* a look at the table is due */
 	lie.mif = &dif->mif;
 	lie.note = true;
 	assert_int_equal(hal_if_service(p.b, ev, 4), 1);

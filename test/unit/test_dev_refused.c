@@ -50,7 +50,7 @@ static struct pair stopped_pair(const char *sim)
 
 	lie.sim = sim;
 	p = pair();
-	assert_true(until(&p, dev_peer(p.ab)->told_out));
+	assert_true(until(&p, dev_peer(p.ab)->connected_reported));
 	clock_ns = (uint64_t)(now() * 1e9);
 	hal_log_set(listen_to);
 	lines = 0;

@@ -131,8 +131,8 @@ static void import_makes_room_and_fails(void **state)
 	unpair(&p);
 }
 
-#define ASKED_FEW	64		/* hal_dev_mem.c: ASKED_MAX */
-#define ASKED_US	110000		/* and more than ASKED_NS */
+#define ASKED_FEW	64		/* hal_dev_mem.c: PENDING_MAX */
+#define ASKED_US	110000		/* and more than PENDING_NS */
 
 /* What is asked for and never fetched is bounded, and makes room later: for
  * one more, and for the page of a new peer. */

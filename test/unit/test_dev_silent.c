@@ -46,7 +46,7 @@ static struct pair pair_with_ack(const char *sim)
 
 	lie.sim = sim;
 	p = pair();
-	assert_true(until(&p, dev_peer(p.ab)->told_out));
+	assert_true(until(&p, dev_peer(p.ab)->connected_reported));
 	for (uint64_t i = 0; i < 3; i++) {
 		assert_int_equal(send_word(p.ab, i), 0);
 		assert_true(until(&p, next_is(p.ba, i)));
@@ -92,7 +92,8 @@ static void not_configured_beside_an_old_ack(void **state)
 	(void)state;
 	assert_int_equal(hal_if_open(hal, 1, &q.b), 0);
 	assert_true(until(&q, hal_connect(p.a, &q.b->addr, &q.ab) == 0));
-	assert_true(until(&q, q.ba != NULL && dev_peer(q.ab)->told_out));
+	assert_true(until(&q, q.ba != NULL &&
+			  dev_peer(q.ab)->connected_reported));
 	lines = 0;
 	bit_is_off(p.a, true);
 	assert_int_equal(send_word(p.ab, 3), 0);
@@ -144,7 +145,8 @@ static void ack_outlives_a_clear(void **state)
 	(void)state;
 	assert_int_equal(hal_if_open(hal, 1, &q.b), 0);
 	assert_true(until(&q, hal_connect(p.a, &q.b->addr, &q.ab) == 0));
-	assert_true(until(&q, q.ba != NULL && dev_peer(q.ab)->told_out));
+	assert_true(until(&q, q.ba != NULL &&
+			  dev_peer(q.ab)->connected_reported));
 	/* no echo is due, which would prove more than one packet */
 	assert_true(until(&p, !dif->unproven && dif->echo == DEV_ECHO_NONE &&
 			      dif->pif_holds == DEV_PIF_FREE));
@@ -196,7 +198,7 @@ static void echoes_prove(void **state)
 	(void)state;
 	assert_true(until(&p, !dif->unproven && dif->echo == DEV_ECHO_NONE));
 	assert_true(until(&p, hal_connect(p.b, &p.a->addr, &ba) == 0));
-	assert_true(until(&p, dev_peer(ba)->told_out));
+	assert_true(until(&p, dev_peer(ba)->connected_reported));
 	for (double end = now() + 0.2; now() < end; sent++) {
 		assert_int_equal(send_word(p.ab, sent), 0);
 		assert_int_equal(send_word(ba, sent), 0);
@@ -245,7 +247,7 @@ static void empty_by(const char *sim, uint64_t pattern, uint64_t is)
 	lines = 0;
 	assert_int_equal(send_word(p.ab, is), 0);
 	assert_true(until(&p, next_is(p.ba, is)));
-	assert_int_equal(dev_if(p.b)->stats.strange, 0);
+	assert_int_equal(dev_if(p.b)->stats.unknown, 0);
 	assert_int_equal(lines, 0);
 	assert_int_equal(p.dead_a, 0);
 	unpair(&p);

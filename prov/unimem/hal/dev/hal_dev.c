@@ -33,7 +33,7 @@
 
 #define SPACE_BYTES	65536u		/* receive space, unless configured */
 #define TICK_SOON_NS	1000000		/* timer of a sleep while something is
-					 * under way: must_look_soon() */
+					 * under way: must_poll_soon() */
 #define TICK_IDLE_NS	20000000	/* timer of other sleeps: is each peer
 					 * alive? */
 #define SERVICE_PACKETS	256u		/* received by one service */
@@ -76,10 +76,11 @@ static int check_info(const struct hal_dev *dev,
 	    info->xfer_depth != 0 && info->xfer_max != 0)
 		return 0;
 	hal_log(0, "the driver behind %s reports impossible values: board "
-		"%u of %u, %u interfaces, mailboxes of %u words, %u transfers of up to %llu "
-		"bytes: install driver and library of the same unimem, then "
-		"modprobe -r unimem; modprobe unimem", dev->platform.node,
-		info->board, info->boards, info->ifs, info->fifo_words,
+		"%u of %u, %u interfaces, mailboxes of %u words, %u transfers "
+		"of up to %llu bytes: install driver and library of the same "
+		"unimem, then modprobe -r unimem; modprobe unimem",
+		dev->platform.node, info->board, info->boards, info->ifs,
+		info->fifo_words,
 		info->xfer_depth, (unsigned long long)info->xfer_max);
 	return -FI_ENODEV;
 }
@@ -324,7 +325,7 @@ static int open_pages(struct dev_if *dif)
 	return 0;
 }
 
-static int ask_for_any(struct dev_if *dif, struct hal_kdev_claim *c)
+static int claim_any(struct dev_if *dif, struct hal_kdev_claim *c)
 {
 	struct hal_dev *dev = dif->dev;
 	int ret;
@@ -341,7 +342,7 @@ static int ask_for_any(struct dev_if *dif, struct hal_kdev_claim *c)
 	return ret;
 }
 
-static int ask_for_service(struct dev_if *dif, struct hal_kdev_claim *c)
+static int claim_service(struct dev_if *dif, struct hal_kdev_claim *c)
 {
 	int ret = dif->io->ioctl(dif->mm, HAL_KDEV_IO_SERVICE, c);
 
@@ -361,7 +362,7 @@ static int ask_for_service(struct dev_if *dif, struct hal_kdev_claim *c)
 
 /* The driver searches from the hint on; release an interface with another
  * number. */
-static int ask_for_number(struct dev_if *dif, struct hal_kdev_claim *c,
+static int claim_number(struct dev_if *dif, struct hal_kdev_claim *c,
 			  int number)
 {
 	int ret;
@@ -386,9 +387,9 @@ static int claim(struct dev_if *dif, int number)
 	struct hal_kdev_claim c = { 0 };
 	int ret;
 
-	ret = number == HAL_IF_ANY ? ask_for_any(dif, &c) :
-	      number == HAL_IF_SERVICE ? ask_for_service(dif, &c) :
-					 ask_for_number(dif, &c, number);
+	ret = number == HAL_IF_ANY ? claim_any(dif, &c) :
+	      number == HAL_IF_SERVICE ? claim_service(dif, &c) :
+					 claim_number(dif, &c, number);
 	if (ret == -FI_EBUSY || ret == -FI_EADDRINUSE ||
 	    (number == HAL_IF_SERVICE && (ret == -FI_EACCES ||
 					  ret == -FI_ENOSYS)))
@@ -582,9 +583,9 @@ static int dev_service(struct hal_if *hif, struct hal_event *ev, int max)
 		dev_backlog_run(dif);
 	if (dif->unproven || dif->echo != DEV_ECHO_NONE)
 		dev_echo_run(dif);
-	dev_look_around(dif);
+	dev_peers_poll(dif);
 	if (dif->ndying != 0)
-		dev_bury(dif);
+		dev_end_dying(dif);
 	return dif->nevents != 0 ? dev_take_events(dif, ev, max) : 0;
 }
 
@@ -609,7 +610,7 @@ static void set_tick(struct dev_if *dif, long ns)
 }
 
 /* Is something under way whose progress no packet announces? */
-static bool must_look_soon(const struct dev_if *dif)
+static bool must_poll_soon(const struct dev_if *dif)
 {
 	if (dif->backlog != NULL || dif->naccepting != 0 ||
 	    dif->ndying != 0 || dif->pif_holds != DEV_PIF_FREE ||
@@ -617,7 +618,7 @@ static bool must_look_soon(const struct dev_if *dif)
 		return true;
 	for (const struct dev_peer *p = dif->peers; p != NULL; p = p->next)
 		/* Relaxed: this thread has written it. */
-		if ((p->hello != DEV_HELLO_NONE && !p->told_out) ||
+		if ((p->hello != DEV_HELLO_NONE && !p->connected_reported) ||
 		    atomic_load_explicit(&p->sleep.tx_asleep,
 					 memory_order_relaxed))
 			return true;
@@ -647,7 +648,7 @@ static int dev_arm(struct hal_if *hif)
 		return -FI_EAGAIN;
 	dif->armed = true;
 	dif->signalled = true;
-	set_tick(dif, must_look_soon(dif) ? TICK_SOON_NS : TICK_IDLE_NS);
+	set_tick(dif, must_poll_soon(dif) ? TICK_SOON_NS : TICK_IDLE_NS);
 	if (dif->io->ioctl(dif->mm, HAL_KDEV_IO_ARM, NULL) == 0)
 		return 0;
 	dev_disarm(hif);
@@ -662,7 +663,7 @@ static void dump_peer(const struct dev_peer *peer, FILE *out)
 
 	fprintf(out, "  peer %u:%u%s%s", p->addr.board, p->addr.iface,
 		p->dead ? " dead" : peer->dying != 0 ? " ending" : "",
-		peer->hello != DEV_HELLO_NONE && !peer->told_out ?
+		peer->hello != DEV_HELLO_NONE && !peer->connected_reported ?
 		" connecting" : "");
 	if (p->tx.open)
 		fprintf(out, " sent %llu released %llu waiting %u",
@@ -694,8 +695,8 @@ static void dev_dump(struct hal_if *hif, FILE *out)
 		"%llu overwritten %llu\n",
 		(unsigned long long)st->sent, (unsigned long long)st->nacks,
 		(unsigned long long)st->queued, (unsigned long long)st->resent,
-		(unsigned long long)st->came, (unsigned long long)st->strange,
-		(unsigned long long)st->last_words,
+		(unsigned long long)st->came, (unsigned long long)st->unknown,
+		(unsigned long long)st->stored_at_end,
 		(unsigned long long)st->overwritten);
 	for (const struct dev_peer *p = dif->peers; p != NULL; p = p->next)
 		dump_peer(p, out);

@@ -252,7 +252,7 @@ static int import_back(struct dev_peer *peer)
 	ret = dev_region_import(dif->mm, peer->hello_back, dif->i.addr.nonce,
 				&peer->rback, &imp);
 	if (ret == -ENOSPC) {
-		dev_routes_trim(dif);
+		dev_imports_trim(dif);
 		ret = dev_region_import(dif->mm, peer->hello_back,
 					dif->i.addr.nonce, &peer->rback, &imp);
 	}
@@ -287,7 +287,7 @@ void dev_accept_back(struct dev_peer *peer)
 {
 	static const uint64_t welcome = DEV_ANSWER_WELCOME;
 	struct dev_if *dif = dev_if(peer->p.hif);
-	bool last = dev_silent(peer) || (peer->dying != 0 && dev_late(peer));
+	bool last = dev_silent(peer) || (peer->dying != 0 && dev_overdue(peer));
 	int ret;
 
 	if (!last && peer->back_at != 0 && dev_now() < peer->back_at)
@@ -302,7 +302,7 @@ void dev_accept_back(struct dev_peer *peer)
 		hal_log(0, "cannot reach the page of interface %u:%u: %s",
 			peer->p.addr.board, peer->p.addr.iface,
 			strerror(-ret));
-		dev_cut(peer);
+		dev_disconnect(peer);
 	}
 	/* -ESTALE: the sender has ended. The packets that it sent before are
 	 * delivered all the same. */
@@ -323,12 +323,12 @@ void dev_accept_back(struct dev_peer *peer)
  * A HELLO of that session has arrived from an interface that already is a peer.
  * Did the remote object that this peer was connected with end before?
  */
-static bool let_go(struct dev_peer *peer, uint64_t session)
+static bool remote_ended(struct dev_peer *peer, uint64_t session)
 {
 	uint64_t closed;
 
 	if (peer->accept != DEV_ACCEPT_NONE)
-		/* Pairs with the release of end by dev_last_words(). */
+		/* Pairs with the release of end by dev_link_end(). */
 		return atomic_load_explicit(&dev_rlink(peer)->end,
 					    memory_order_acquire) != 0;
 	if (dev_back(peer) == NULL)
@@ -355,9 +355,9 @@ static struct dev_peer *hello_peer(struct dev_if *dif, uint64_t identity,
 	};
 	struct dev_peer *peer = dev_peer_of(dif, identity);
 
-	if (peer != NULL && !peer->p.dead && !peer->cut) {
-		if (let_go(peer, session))
-			dev_doom(peer, -FI_ECONNRESET);
+	if (peer != NULL && !peer->p.dead && !peer->disconnected) {
+		if (remote_ended(peer, session))
+			dev_mark_dying(peer, -FI_ECONNRESET);
 		else if (peer->accept == DEV_ACCEPT_NONE)
 			return peer;
 		else
@@ -403,14 +403,14 @@ static enum dev_answer open_in(struct dev_if *dif,
 	return DEV_ANSWER_NONE;
 }
 
-void dev_hello_came(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS])
+void dev_hello_received(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS])
 {
 	struct dev_region link = { 0 };
 	struct hal_kdev_import imp;
 	enum dev_answer no = DEV_ANSWER_FAILED;
 
 	if (w[1] != dif->i.addr.nonce) {
-		dif->stats.strange++;	/* for a previous holder */
+		dif->stats.unknown++;	/* for a previous holder */
 		return;
 	}
 	HAL_FAULT_POINT(HAL_FAULT_POINT_ACCEPTED);
@@ -450,7 +450,7 @@ bool dev_space_map(struct dev_peer *peer)
 		hal_log(0, "cannot map the receive space of interface %u:%u: "
 			"%s", peer->p.addr.board, peer->p.addr.iface,
 			strerror(-ret));
-		dev_cut(peer);
+		dev_disconnect(peer);
 		return false;
 	}
 	peer->p.rx.space = peer->rspace.map.base;
@@ -472,14 +472,14 @@ int dev_space_ready(struct hal_peer *hp, uint32_t bytes)
 	if (ret == -ESRCH || ret == -EHOSTDOWN)
 		return 0;		/* the peer has ended */
 	if (ret != 0) {
-		hal_log(peer->starved ? 1 : 0, "no memory for %u bytes of "
+		hal_log(peer->nomem_logged ? 1 : 0, "no memory for %u bytes of "
 			"receive space at interface %u:%u: %s",
 			dif->i.caps->space_bytes, hp->addr.board,
 			hp->addr.iface, strerror(-ret));
-		peer->starved = true;
+		peer->nomem_logged = true;
 		return -FI_ENOMEM;
 	}
-	peer->starved = false;
+	peer->nomem_logged = false;
 	dif->io->store(&peer->link.map,
 		       offsetof(struct dev_link, space_secret), &secret,
 		       sizeof(secret));

@@ -70,8 +70,8 @@ static bool busy_passes(struct dev_if *dif, struct dev_xfer *x)
 
 	if (x->busy_since == 0)
 		x->busy_since = now;
-	if (!dif->busy_told) {
-		dif->busy_told = true;
+	if (!dif->busy_logged) {
+		dif->busy_logged = true;
 		hal_log(0, "interface %u:%u: another process has the cDMA "
 			"engine of board %u: end it, or set engine = kernel "
 			"in its platform file", dif->i.addr.board,

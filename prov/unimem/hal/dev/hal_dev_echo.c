@@ -30,18 +30,18 @@ static bool drained(struct dev_if *dif)
 }
 
 /* The packetizer transmits nothing: say so once, disconnect all peers. */
-static void mute(struct dev_if *dif)
+static void not_transmitting(struct dev_if *dif)
 {
 	dif->echo = DEV_ECHO_NONE;
 	dif->echo_at = 0;
 	dif->unproven = false;
-	if (!dif->mute_told)
+	if (!dif->mute_logged)
 		hal_log(0, "packetizer of interface %u:%u transmits nothing "
 			"(its bit of PID_CONF is off): docs/porting.md, "
 			"section 5, says where to look", dif->i.addr.board,
 			dif->i.addr.iface);
-	dif->mute_told = true;
-	dev_cut_all(dif);
+	dif->mute_logged = true;
+	dev_disconnect_all(dif);
 }
 
 /* Send the echo once it is due. The mailbox is emptied first, so that refused()
@@ -74,7 +74,7 @@ static void refused(struct dev_if *dif)
 	uint64_t full = dif->info.fifo_words / HAL_MIF_PKT_WORDS - 1;
 
 	if (drained(dif) && dif->stats.came - dif->echo_came < full) {
-		mute(dif);
+		not_transmitting(dif);
 		return;
 	}
 	dif->unproven = true;
@@ -92,5 +92,5 @@ void dev_echo_run(struct dev_if *dif)
 		refused(dif);
 	else if (dif->echo == DEV_ECHO_TAKEN && drained(dif) &&
 		 dif->echo == DEV_ECHO_TAKEN && dev_now() > dif->echo_at)
-		mute(dif);
+		not_transmitting(dif);
 }

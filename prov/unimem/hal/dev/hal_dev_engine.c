@@ -21,7 +21,7 @@
 #include "hal/dev/hal_dev_util.h"
 
 #define CHAIN_MAX	16u		/* descriptors of a chain */
-#define RESET_LOOKS	100000		/* reads until a reset has failed */
+#define RESET_POLLS	100000		/* reads until a reset has failed */
 #define STUCK_NS	UINT64_C(5000000000)	/* ns a piece may take */
 
 /* The engine: dev->engine, from dev_engine_open() to dev_engine_close(). */
@@ -62,7 +62,7 @@ static void reg_write_addr(struct dev_engine *e, uint32_t off, uint64_t addr)
 static void engine_reset(struct dev_engine *e)
 {
 	reg_write(e, HAL_CDMA_CR, HAL_CDMA_CR_RESET);
-	for (int i = 0; i < RESET_LOOKS; i++)
+	for (int i = 0; i < RESET_POLLS; i++)
 		if (!(reg_read(e, HAL_CDMA_CR) & HAL_CDMA_CR_RESET))
 			return;
 	e->broken = true;
@@ -144,7 +144,7 @@ static int chain_done(struct dev_engine *e)
 }
 
 /* Check whether the piece is over. The lock is held. */
-static void look(struct dev_engine *e)
+static void check_piece(struct dev_engine *e)
 {
 	uint32_t status;
 	int done = 0;
@@ -186,7 +186,7 @@ int dev_engine_start(struct hal_dev *dev, struct dev_xfer *x, uint64_t src,
 	if (n > limit)
 		n = limit;
 	hal_lock(&e->lock);
-	look(e);
+	check_piece(e);
 	if (e->broken) {
 		ret = -EIO;
 	} else if (e->current == NULL) {
@@ -206,7 +206,7 @@ int dev_engine_start(struct hal_dev *dev, struct dev_xfer *x, uint64_t src,
 void dev_engine_poll(struct hal_dev *dev)
 {
 	hal_lock(&dev->engine->lock);
-	look(dev->engine);
+	check_piece(dev->engine);
 	hal_unlock(&dev->engine->lock);
 }
 
@@ -215,7 +215,7 @@ void dev_engine_cancel(struct hal_dev *dev, struct dev_xfer *x)
 	struct dev_engine *e = dev->engine;
 
 	hal_lock(&e->lock);
-	look(e);
+	check_piece(e);
 	if (e->current == x) {
 		engine_reset(e);
 		finish(e, -FI_ECANCELED);

@@ -4,10 +4,10 @@
  * have ended; and tears down those that ended.
  *
  * Nothing signals that a peer has accepted, stored or ended. Each service polls
- * a few peers in turn (dev_look_around()); at fixed times it also looks peers
- * up in the table of holders (hal_dev_table.c). A peer that is marked as ending
- * is declared dead once all that it sent has arrived (dev_bury()). The user of
- * the interface ends a peer by dev_peer_free().
+ * a few peers in turn (dev_peers_poll()); at fixed times it also looks peers up
+ * in the table of holders (hal_dev_table.c). A peer that is marked as ending is
+ * declared dead once all that it sent has arrived (dev_end_dying()). The user
+ * of the interface ends a peer by dev_peer_free().
  */
 #define _GNU_SOURCE
 #include <unistd.h>
@@ -22,21 +22,21 @@
 #include "hal/dev/hal_dev_table.h"
 #include "hal/dev/hal_dev_util.h"
 
-#define LOOK_PEERS	16		/* peers polled per service */
-#define LIFE_NS		50000		/* between two look-ups in a table */
-#define LIFE_PEERS	256		/* look-ups at once, after a sleep */
+#define POLL_PEERS	16		/* peers polled per service */
+#define LOOKUP_NS	50000		/* between two look-ups in a table */
+#define LOOKUP_PEERS	256		/* look-ups at once, after a sleep */
 
 /* ---- Who lives --------------------------------------------------------- */
 
 /* Mark the peer as gone if it no longer holds its interface. */
-static void check_life(struct dev_if *dif, struct dev_peer *peer)
+static void check_holder(struct dev_if *dif, struct dev_peer *peer)
 {
 	if (peer->gone || peer->p.dead || dev_holds(peer) != 0)
 		return;
 	/* Order the next read of the mailbox after the load of the entry: the
 	 * peer may have sent packets before. */
 	dif->io->status_before_memory(dif->mm);
-	dev_gone(peer);
+	dev_mark_gone(peer);
 }
 
 /* Check the back page: has the peer answered the HELLO, or closed? */
@@ -48,11 +48,11 @@ static void check_back(struct dev_peer *peer)
 	/* Relaxed: no other memory is read because of these values. */
 	answer = atomic_load_explicit(&back->answer, memory_order_relaxed);
 	if (answer == DEV_ANSWER_WELCOME) {
-		if (!peer->told_out && peer->p.tx.open) {
-			peer->told_out = true;
+		if (!peer->connected_reported && peer->p.tx.open) {
+			peer->connected_reported = true;
 			dev_event(peer, HAL_EV_CONNECTED, 0);
 		}
-	} else if (answer != DEV_ANSWER_NONE && !peer->told_out) {
+	} else if (answer != DEV_ANSWER_NONE && !peer->connected_reported) {
 		hal_log(answer != DEV_ANSWER_VERSION, "interface %u:%u refuses "
 			"the connection: %s", peer->p.addr.board,
 			peer->p.addr.iface, answer == DEV_ANSWER_VERSION ?
@@ -60,17 +60,17 @@ static void check_back(struct dev_peer *peer)
 			"it could not take it");
 		/* Its outbound half to this interface may be open;
 		 * dev_peer_free() then stores the end of it. */
-		peer->cut = true;
-		dev_doom(peer, -FI_ECONNREFUSED);
+		peer->disconnected = true;
+		dev_mark_dying(peer, -FI_ECONNREFUSED);
 		return;
 	}
 	if (atomic_load_explicit(&back->back.closed,
 				 memory_order_relaxed) != 0)
-		dev_doom(peer, -FI_ECONNRESET);
+		dev_mark_dying(peer, -FI_ECONNRESET);
 }
 
 /* Poll the two pages that the peer stores to. */
-static void look_at(struct dev_peer *peer)
+static void poll_peer(struct dev_peer *peer)
 {
 	if (peer->accept == DEV_ACCEPT_BACK)
 		dev_accept_back(peer);
@@ -80,43 +80,43 @@ static void look_at(struct dev_peer *peer)
 	if (peer->accept != DEV_ACCEPT_NONE && dev_lives(peer) &&
 	    atomic_load_explicit(&dev_rlink(peer)->end,
 				 memory_order_relaxed) != 0)
-		dev_doom(peer, -FI_ECONNRESET);
+		dev_mark_dying(peer, -FI_ECONNRESET);
 }
 
 /* Number of peers to look up now. After a sleep it makes up for the time. */
-static uint32_t life_due(struct dev_if *dif)
+static uint32_t lookups_due(struct dev_if *dif)
 {
 	uint64_t now = dev_now(), n;
 
-	if (now < dif->life_at)
+	if (now < dif->lookup_at)
 		return 0;
-	n = 1 + (now - dif->life_at) / LIFE_NS;
-	dif->life_at = now + LIFE_NS;
-	if (n > LIFE_PEERS)
-		n = LIFE_PEERS;
+	n = 1 + (now - dif->lookup_at) / LOOKUP_NS;
+	dif->lookup_at = now + LOOKUP_NS;
+	if (n > LOOKUP_PEERS)
+		n = LOOKUP_PEERS;
 	return n < dif->npeers ? (uint32_t)n : dif->npeers;
 }
 
-void dev_look_around(struct dev_if *dif)
+void dev_peers_poll(struct dev_if *dif)
 {
-	uint32_t due = life_due(dif);
-	uint32_t n = due > LOOK_PEERS ? due : LOOK_PEERS;
+	uint32_t due = lookups_due(dif);
+	uint32_t n = due > POLL_PEERS ? due : POLL_PEERS;
 
 	if (n > dif->npeers)
 		n = dif->npeers;
 	for (uint32_t i = 0; i < n; i++) {
-		struct dev_peer *peer = dif->look != NULL ? dif->look :
-					dif->peers;
+		struct dev_peer *peer = dif->poll_next != NULL ?
+					dif->poll_next : dif->peers;
 
-		dif->look = peer->next;
+		dif->poll_next = peer->next;
 		if (!peer->p.dead)
-			look_at(peer);
+			poll_peer(peer);
 	}
 	for (; due != 0; due--) {
-		if (dif->life == NULL)
-			dif->life = dif->peers;
-		check_life(dif, dif->life);
-		dif->life = dif->life->next;
+		if (dif->lookup_next == NULL)
+			dif->lookup_next = dif->peers;
+		check_holder(dif, dif->lookup_next);
+		dif->lookup_next = dif->lookup_next->next;
 	}
 }
 
@@ -134,15 +134,15 @@ static bool inbound_over(struct dev_peer *peer)
 
 	if (peer->accept == DEV_ACCEPT_NONE)
 		return true;
-	/* pairs with the release of end, by dev_last_words() */
+	/* pairs with the release of end, by dev_link_end() */
 	end = atomic_load_explicit(&link->end, memory_order_acquire);
 	if (end == 0)
-		return dev_silent(peer) || dev_late(peer);
+		return dev_silent(peer) || dev_overdue(peer);
 	last = ((volatile struct dev_link *)link)->last;
 	if (--end - last > DEV_DEPTH_MAX)
 		return true;		/* protocol error: no such number */
 	if (peer->came != last)
-		return dev_silent(peer) || dev_late(peer) ||
+		return dev_silent(peer) || dev_overdue(peer) ||
 		       (int64_t)(peer->came - last) > 0;
 	while (peer->came != end) {
 		uint64_t at = peer->came - last, before = peer->came;
@@ -167,7 +167,7 @@ static void declare_dead(struct dev_if *dif, struct dev_peer *peer)
 		dev_peer_drop(peer);	/* the caller never had it */
 }
 
-void dev_bury(struct dev_if *dif)
+void dev_end_dying(struct dev_if *dif)
 {
 	struct dev_peer *peer, *next;
 
@@ -190,7 +190,7 @@ static void say_end(struct dev_peer *peer)
 	struct dev_if *dif = dev_if(peer->p.hif);
 
 	if (peer->link.mm != NULL)
-		dev_last_words(peer);
+		dev_link_end(peer);
 	if (peer->rback.mm != NULL && !peer->gone) {
 		dif->io->store(&peer->rback.map,
 			       offsetof(struct dev_back, back.closed),
@@ -211,7 +211,7 @@ void dev_peer_free(struct hal_peer *hp)
 	 * process; mapping it makes dev_peer_drop() drop that hold. */
 	if (peer->accept != DEV_ACCEPT_NONE && peer->rspace.mm == NULL)
 		dev_space_map(peer);
-	if (!peer->gone && (peer->cut || !hp->dead))
+	if (!peer->gone && (peer->disconnected || !hp->dead))
 		say_end(peer);
 	dev_peer_drop(peer);
 }

@@ -10,11 +10,11 @@
 
 /* Called by each service: poll the pages of some peers in turn (accepted?
  * closed?), and every 50 us look one peer up in its table of holders. */
-void dev_look_around(struct dev_if *dif);
+void dev_peers_poll(struct dev_if *dif);
 
 /* Called by the service while dif->ndying is not 0: declare each dying peer
  * dead once all its packets have arrived, or cannot arrive any more. */
-void dev_bury(struct dev_if *dif);
+void dev_end_dying(struct dev_if *dif);
 
 /* hal_ops.peer_free: end both halves, in a way that the peer notices, and free
  * the peer. No effect in a forked child. */

@@ -26,7 +26,7 @@
  * Packets in a row that no connected peer has sent. 64 boards with 64
  * interfaces each may have 64 packets each on the way to the previous holder.
  */
-#define STRANGE_MAX	(UINT64_C(1) << 18)
+#define UNKNOWN_MAX	(UINT64_C(1) << 18)
 
 /* ---- Packets ----------------------------------------------------------- */
 
@@ -47,7 +47,7 @@ static void take_packet(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS])
 	struct dev_peer *peer;
 
 	if (type == DEV_PKT_HELLO) {
-		dev_hello_came(dif, w);
+		dev_hello_received(dif, w);
 		return;
 	}
 	if (type == DEV_PKT_ECHO) {
@@ -59,8 +59,9 @@ static void take_packet(struct dev_if *dif, const uint64_t w[HAL_PKT_WORDS])
 	peer = dev_peer_of(dif, w[0] & HAL_HEAD_ID_MASK);
 	/* Packets of a peer that is gone count if the mailbox took them while
 	 * the peer was alive. */
-	if (peer == NULL || peer->cells == NULL || peer->p.dead || peer->cut) {
-		dif->stats.strange++;	/* for a previous holder */
+	if (peer == NULL || peer->cells == NULL || peer->p.dead ||
+	    peer->disconnected) {
+		dif->stats.unknown++;	/* for a previous holder */
 		return;
 	}
 	/* The packet may be the first to name data in the receive space. */
@@ -82,39 +83,39 @@ static void mbox_take(struct dev_if *dif, uint64_t w[HAL_PKT_WORDS])
 
 /* An invalid word was read. Returns false if it is one of too many: stop
  * reading. */
-static bool nonsense(struct dev_if *dif, const uint64_t w[2])
+static bool invalid_word(struct dev_if *dif, const uint64_t w[2])
 {
-	if (++dif->nonsense <= dif->info.fifo_words)
+	if (++dif->invalid_run <= dif->info.fifo_words)
 		return true;
-	if (!dif->mbox_told)
+	if (!dif->mbox_logged)
 		hal_log(0, "mailbox of interface %u:%u reads as 0x%016llx "
 			"without end, which is no packet, and was 0x%016llx "
 			"when it was empty: docs/porting.md, section 5, says "
 			"where to look", dif->i.addr.board, dif->i.addr.iface,
 			(unsigned long long)w[0],
 			(unsigned long long)dif->empty);
-	dif->mbox_told = true;
-	dev_cut_all(dif);
+	dif->mbox_logged = true;
+	dev_disconnect_all(dif);
 	return false;
 }
 
 /* Only packets from no connected peer were read, n of them. */
-static void strangers(struct dev_if *dif, unsigned n)
+static void unknown_senders(struct dev_if *dif, unsigned n)
 {
-	dif->strange_run += n;
-	if (dif->strange_run < STRANGE_MAX || dif->mbox_told)
+	dif->unknown_run += n;
+	if (dif->unknown_run < UNKNOWN_MAX || dif->mbox_logged)
 		return;
-	dif->mbox_told = true;
+	dif->mbox_logged = true;
 	hal_log(0, "mailbox of interface %u:%u: %llu packets in a row of "
 		"interfaces that are not connected: does a read dequeue? "
 		"docs/porting.md, section 5, says where to look",
 		dif->i.addr.board, dif->i.addr.iface,
-		(unsigned long long)dif->strange_run);
+		(unsigned long long)dif->unknown_run);
 }
 
 unsigned dev_mbox_run(struct dev_if *dif, unsigned max)
 {
-	uint64_t w[HAL_PKT_WORDS], strange = dif->stats.strange;
+	uint64_t w[HAL_PKT_WORDS], unknown = dif->stats.unknown;
 	unsigned n;
 
 	for (n = 0; n < max; n++) {
@@ -128,18 +129,18 @@ unsigned dev_mbox_run(struct dev_if *dif, unsigned max)
 		if (!hal_id_possible(w[0] & HAL_HEAD_ID_MASK)) {
 			/* Skip one word: a packet may begin at the next. */
 			dif->io->status_before_memory(dif->mm);
-			if (!nonsense(dif, w))
+			if (!invalid_word(dif, w))
 				break;
 			continue;
 		}
-		dif->nonsense = 0;
+		dif->invalid_run = 0;
 		mbox_take(dif, w);
 	}
 	dif->stats.came += n;
-	if (n == max && dif->stats.strange - strange == n)
-		strangers(dif, n);
+	if (n == max && dif->stats.unknown - unknown == n)
+		unknown_senders(dif, n);
 	else
-		dif->strange_run = 0;
+		dif->unknown_run = 0;
 	return n;
 }
 

@@ -20,11 +20,11 @@
 #include "hal/dev/hal_dev_util.h"
 
 #define MEM_MAX		(UINT64_C(1) << HAL_GADDR_BOARD_SHIFT)
-#define ROUTES_KEPT	8		/* unused imports per peer */
-#define ASKED_MAX	64		/* unfinished imports per peer */
+#define IMPORTS_KEPT	8		/* unused imports per peer */
+#define PENDING_MAX	64		/* unfinished imports per peer */
 /* An unfinished import that nobody has asked for again in this time (ns) may be
  * freed: its user may have given up. */
-#define ASKED_NS	UINT64_C(100000000)
+#define PENDING_NS	UINT64_C(100000000)
 
 /* ---- Own dmable memory ------------------------------------------------- */
 
@@ -147,13 +147,13 @@ static void rmem_drop(struct hal_rmem **at)
  * has the newest first. Free unfinished imports that were asked for last before
  * that time (ns).
  */
-static void routes_trim(struct dev_peer *peer, unsigned keep, uint64_t before)
+static void imports_trim(struct dev_peer *peer, unsigned keep, uint64_t before)
 {
 	struct hal_rmem **at = &peer->rmems;
 	unsigned idle = 0;
 
 	while (*at != NULL) {
-		if ((*at)->asked ? (*at)->asked_at < before :
+		if ((*at)->pending ? (*at)->requested_at < before :
 		    (*at)->refs == 0 && ++idle > keep)
 			rmem_drop(at);
 		else
@@ -161,15 +161,15 @@ static void routes_trim(struct dev_peer *peer, unsigned keep, uint64_t before)
 	}
 }
 
-void dev_routes_trim(struct dev_if *dif)
+void dev_imports_trim(struct dev_if *dif)
 {
 	for (struct dev_peer *p = dif->peers; p != NULL; p = p->next)
-		routes_trim(p, 0, dev_now() - ASKED_NS);
+		imports_trim(p, 0, dev_now() - PENDING_NS);
 }
 
 /* Ask the driver for the import. After -FI_EAGAIN it stays in the list, so that
  * it can be asked for again. */
-static int route_ask(struct dev_if *dif, struct hal_rmem *rmem)
+static int import_request(struct dev_if *dif, struct hal_rmem *rmem)
 {
 	struct hal_kdev_import imp = {
 		.ref = rmem->key.word[0], .secret = rmem->key.word[1],
@@ -177,13 +177,13 @@ static int route_ask(struct dev_if *dif, struct hal_rmem *rmem)
 	};
 	int ret;
 
-	rmem->asked_at = dev_now();
+	rmem->requested_at = dev_now();
 	ret = dif->io->ioctl(dif->mm, HAL_KDEV_IO_IMPORT, &imp);
 	if (ret == -ENOSPC) {
-		dev_routes_trim(dif);
+		dev_imports_trim(dif);
 		ret = dif->io->ioctl(dif->mm, HAL_KDEV_IO_IMPORT, &imp);
 	}
-	rmem->asked = ret == -EAGAIN;
+	rmem->pending = ret == -EAGAIN;
 	if (ret == 0 || ret == -EAGAIN)
 		rmem->hold = imp.hold;
 	rmem->bytes = imp.bytes;
@@ -193,36 +193,36 @@ static int route_ask(struct dev_if *dif, struct hal_rmem *rmem)
 }
 
 /* Number of unfinished imports. */
-static unsigned asked_for(const struct dev_peer *peer)
+static unsigned imports_pending(const struct dev_peer *peer)
 {
 	unsigned n = 0;
 
 	for (struct hal_rmem *r = peer->rmems; r != NULL; r = r->next)
-		n += r->asked;
+		n += r->pending;
 	return n;
 }
 
 /*
  * Add an import to the list. The number of unfinished imports is limited.
- * Beyond the limit, those that nobody has asked for in ASKED_NS are freed;
+ * Beyond the limit, those that nobody has asked for in PENDING_NS are freed;
  * younger ones stay, because otherwise many imports at a time would evict each
  * other and none would be finished.
  */
-static int route_new(struct dev_peer *peer, const struct hal_key *key,
+static int import_new(struct dev_peer *peer, const struct hal_key *key,
 		     struct hal_rmem **out)
 {
 	struct hal_rmem *rmem;
 
-	if (asked_for(peer) >= ASKED_MAX)
-		routes_trim(peer, ROUTES_KEPT, dev_now() - ASKED_NS);
-	if (asked_for(peer) >= ASKED_MAX)
+	if (imports_pending(peer) >= PENDING_MAX)
+		imports_trim(peer, IMPORTS_KEPT, dev_now() - PENDING_NS);
+	if (imports_pending(peer) >= PENDING_MAX)
 		return -FI_EAGAIN;
 	rmem = calloc(1, sizeof(*rmem));
 	if (rmem == NULL)
 		return -FI_ENOMEM;
 	rmem->peer = peer;
 	rmem->key = *key;
-	rmem->asked = true;
+	rmem->pending = true;
 	rmem->next = peer->rmems;
 	peer->rmems = rmem;
 	*out = rmem;
@@ -230,7 +230,7 @@ static int route_new(struct dev_peer *peer, const struct hal_key *key,
 }
 
 /* Is an import stale that was kept? It is not while its memory exists. */
-static bool route_stale(struct dev_if *dif, const struct hal_rmem *rmem)
+static bool import_stale(struct dev_if *dif, const struct hal_rmem *rmem)
 {
 	struct hal_kdev_hold h = { .hold = rmem->hold };
 
@@ -261,13 +261,13 @@ int dev_mem_import(struct hal_peer *hp, const struct hal_key *key,
 		return ret;
 	rmem = *rmem_find(peer, key);
 	if (rmem == NULL) {
-		ret = route_new(peer, key, &rmem);
+		ret = import_new(peer, key, &rmem);
 		if (ret != 0)
 			return ret;
 	}
-	if (rmem->asked)
-		ret = route_ask(dif, rmem);
-	else if (route_stale(dif, rmem))
+	if (rmem->pending)
+		ret = import_request(dif, rmem);
+	else if (import_stale(dif, rmem))
 		ret = -FI_EKEYREJECTED;
 	if (ret != 0) {
 		/* Search again: route_ask() may have freed imports that come
@@ -284,7 +284,7 @@ int dev_mem_import(struct hal_peer *hp, const struct hal_key *key,
 void dev_mem_release(struct hal_rmem *rmem)
 {
 	if (--rmem->refs == 0)
-		routes_trim(rmem->peer, ROUTES_KEPT, 0);
+		imports_trim(rmem->peer, IMPORTS_KEPT, 0);
 }
 
 void dev_rmems_free(struct dev_peer *peer)

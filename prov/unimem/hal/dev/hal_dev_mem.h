@@ -32,8 +32,8 @@ struct hal_rmem {
 	uint32_t hold;			/* number of the hold; 0: the driver has
 					 * not begun the import */
 	int refs;			/* users: callers and transfers */
-	bool asked;			/* the driver has not finished it */
-	uint64_t asked_at;		/* ns: when the driver was asked last */
+	bool pending;			/* the driver has not finished it */
+	uint64_t requested_at;		/* ns: when the driver was asked last */
 };
 
 /* hal_ops.mem_alloc: allocate dmable memory on a board, -1: the local one.
@@ -66,7 +66,7 @@ void dev_mem_release(struct hal_rmem *rmem);
 
 /* Evict all unused imports of the interface, because the driver has no space
  * for another one. */
-void dev_routes_trim(struct dev_if *dif);
+void dev_imports_trim(struct dev_if *dif);
 
 /* Free all imports of a peer, used or not. Transfers that use them must be
  * over. */

@@ -119,10 +119,10 @@ static void lists_remove(struct dev_if *dif, struct dev_peer *peer)
 	while (*at != peer)
 		at = &(*at)->hash_next;
 	*at = peer->hash_next;
-	if (dif->look == peer)
-		dif->look = peer->next;
-	if (dif->life == peer)
-		dif->life = peer->next;
+	if (dif->poll_next == peer)
+		dif->poll_next = peer->next;
+	if (dif->lookup_next == peer)
+		dif->lookup_next = peer->next;
 	*peer->pprev = peer->next;
 	if (peer->next != NULL)
 		peer->next->pprev = peer->pprev;

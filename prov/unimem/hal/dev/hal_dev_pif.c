@@ -23,14 +23,14 @@
 #include "hal/dev/hal_dev_table.h"
 #include "hal/dev/hal_dev_util.h"
 
-#define LOOKS_SEND	100		/* status reads before a packet waits */
-#define LOOKS_END	100000		/* reads before a close gives up */
+#define POLLS_SEND	100		/* status reads before a packet waits */
+#define POLLS_END	100000		/* reads before a close gives up */
 #define PEND_MAX	UINT64_C(20000000)	/* ns; answers take a
 						 * few us */
 #define RUN_PACKETS	16		/* to one peer in a row */
 #define BACKOFF_MIN	2000u		/* ns */
 #define BACKOFF_MAX	1000000u
-#define REFUSED_TELL	UINT64_C(5000000000)	/* ns of refusals until they
+#define REFUSED_LOG_NS	UINT64_C(5000000000)	/* ns of refusals until they
 						 * are logged */
 #define ECHO_LATE_NS	UINT64_C(10000000)	/* an echo that was
 						 * acknowledged arrives */
@@ -55,13 +55,13 @@ static void refused(struct dev_peer *peer)
 		peer->backoff = BACKOFF_MAX;
 	peer->retry_at = now + peer->backoff;
 	dev_backlog_add(peer);
-	if (peer->refusal_told || now - peer->refused_at < REFUSED_TELL)
+	if (peer->refusal_logged || now - peer->refused_at < REFUSED_LOG_NS)
 		return;
-	peer->refusal_told = true;
+	peer->refusal_logged = true;
 	hal_log(1, "interface %u:%u has taken no packet for %u s: its process "
 		"is stopped or makes no calls, packets wait for it",
 		peer->p.addr.board, peer->p.addr.iface,
-		(unsigned)(REFUSED_TELL / 1000000000));
+		(unsigned)(REFUSED_LOG_NS / 1000000000));
 }
 
 /* Put the refused packet back to the head of its queue. */
@@ -82,7 +82,7 @@ static void failed(struct dev_peer *peer, uint64_t status)
 		(unsigned long long)status, status & HAL_PIF_ILLEGAL ?
 		" (ILLEGAL): the driver's BASE_DEST does not match its "
 		"base_dest" : "");
-	dev_cut(peer);
+	dev_disconnect(peer);
 }
 
 /*
@@ -160,7 +160,7 @@ static void pif_settle(struct dev_if *dif, uint64_t status)
 		refused(peer);
 	} else if (status & HAL_PIF_ACK) {
 		peer->backoff = 0;
-		peer->refusal_told = false;
+		peer->refusal_logged = false;
 		if (held == DEV_PIF_HELLO)
 			peer->hello = DEV_HELLO_TAKEN;
 	} else {
@@ -182,7 +182,7 @@ static void pif_stuck(struct dev_if *dif)
 	uint64_t status[2];
 
 	dif->pif_since = 0;
-	if (ret == 0 || !dif->stuck_told)
+	if (ret == 0 || !dif->stuck_logged)
 		hal_log(0, "packetizer of interface %u:%u: no answer to a "
 			"packet to %u:%u for %u ms: %s", dif->i.addr.board,
 			dif->i.addr.iface,
@@ -193,8 +193,8 @@ static void pif_stuck(struct dev_if *dif)
 			"and it cannot be cleared: the driver must know "
 			"HAL_KDEV_IO_CLEAR");
 	if (ret != 0) {
-		dif->stuck_told = true;
-		dev_cut_all(dif);
+		dif->stuck_logged = true;
+		dev_disconnect_all(dif);
 		return;
 	}
 	dif->pif_holds = DEV_PIF_FREE;
@@ -206,7 +206,7 @@ static void pif_stuck(struct dev_if *dif)
 	if (dif->echo == DEV_ECHO_IN_PIF)
 		dif->echo = DEV_ECHO_NONE;
 	if (peer != NULL && !peer->p.dead)
-		dev_cut(peer);
+		dev_disconnect(peer);
 }
 
 /* PEND was read. False: the packet has no answer for too long. */
@@ -219,13 +219,13 @@ static bool pif_waits(struct dev_if *dif)
 	return now - dif->pif_since <= PEND_MAX;
 }
 
-bool dev_pif_idle(struct dev_if *dif, unsigned looks)
+bool dev_pif_idle(struct dev_if *dif, unsigned polls)
 {
 	uint64_t status[2];
 
 	if (dif->pif_holds == DEV_PIF_FREE)
 		return true;
-	while (looks-- != 0) {
+	while (polls-- != 0) {
 		dif->io->read128(&dif->pif, HAL_PIF_STATUS, status);
 		if (status[0] & HAL_PIF_PEND)
 			continue;
@@ -241,7 +241,7 @@ bool dev_pif_idle(struct dev_if *dif, unsigned looks)
 
 bool dev_pif_ready(struct dev_if *dif)
 {
-	return dev_pif_idle(dif, LOOKS_SEND);
+	return dev_pif_idle(dif, POLLS_SEND);
 }
 
 /* Write a packet to the packetizer, which must be idle; the third write sends.
@@ -297,14 +297,14 @@ bool dev_hello_send(struct dev_peer *peer)
 	struct dev_if *dif = dev_if(peer->p.hif);
 
 	for (int i = 0; i < 2 && peer->hello != DEV_HELLO_TAKEN; i++) {
-		if (!dev_pif_idle(dif, LOOKS_SEND) || !dev_lives(peer))
+		if (!dev_pif_idle(dif, POLLS_SEND) || !dev_lives(peer))
 			break;
 		if (peer->hello == DEV_HELLO_UNSENT &&
 		    (peer->backoff == 0 || dev_now() >= peer->retry_at))
 			put_hello(peer);
 	}
 	if (peer->hello == DEV_HELLO_IN_PIF)
-		dev_pif_idle(dif, LOOKS_SEND);
+		dev_pif_idle(dif, POLLS_SEND);
 	return peer->hello == DEV_HELLO_TAKEN;
 }
 
@@ -375,7 +375,7 @@ static void put_next(struct dev_if *dif, struct dev_peer *peer)
 static bool peer_run(struct dev_if *dif, struct dev_peer *peer, uint64_t now)
 {
 	for (int n = 0; n <= RUN_PACKETS; n++) {
-		if (!dev_pif_idle(dif, LOOKS_SEND))
+		if (!dev_pif_idle(dif, POLLS_SEND))
 			return false;
 		if (n == RUN_PACKETS || !has_backlog(peer) ||
 		    (peer->backoff != 0 && now < peer->retry_at))
@@ -451,7 +451,7 @@ int dev_pkt_send(struct hal_peer *hp, uint64_t head, const uint64_t *w,
 	if (peer->q_first != peer->q_last)
 		dev_backlog_run(dif);
 	if (peer->q_first != peer->q_last ||
-	    !dev_pif_idle(dif, LOOKS_SEND) ||
+	    !dev_pif_idle(dif, POLLS_SEND) ||
 	    peer->q_first != peer->q_last)
 		ret = enqueue(peer, &pkt);
 	else if (dev_lives(peer))	/* else discard it */
@@ -474,7 +474,7 @@ void dev_wake(struct hal_peer *hp)
 
 /* ---- The end ----------------------------------------------------------- */
 
-void dev_last_words(struct dev_peer *peer)
+void dev_link_end(struct dev_peer *peer)
 {
 	struct dev_if *dif = dev_if(peer->p.hif);
 	struct hal_mmio_map *map = &peer->link.map;
@@ -483,7 +483,7 @@ void dev_last_words(struct dev_peer *peer)
 	uint32_t n;
 
 	if (dif->pif_peer == peer)
-		dev_pif_idle(dif, LOOKS_END);
+		dev_pif_idle(dif, POLLS_END);
 	n = peer->q_last - peer->q_first;
 	last = peer->p.tx.next - n;
 	for (uint32_t i = 0; i < n; i++)
@@ -491,7 +491,7 @@ void dev_last_words(struct dev_peer *peer)
 			       i * sizeof(struct dev_pkt),
 			       &peer->queue[(peer->q_first + i) & mask],
 			       sizeof(struct dev_pkt));
-	dif->stats.last_words += n;
+	dif->stats.stored_at_end += n;
 	dif->io->store(map, offsetof(struct dev_link, last), &last,
 		       sizeof(last));
 	if (dev_stored(peer, map) != 0)
@@ -505,6 +505,6 @@ void dev_wake_now(struct dev_peer *peer)
 	static const struct dev_pkt wake = { { (uint64_t)DEV_PKT_WAKE << 56 } };
 	struct dev_if *dif = dev_if(peer->p.hif);
 
-	if (dev_pif_idle(dif, LOOKS_SEND))
+	if (dev_pif_idle(dif, POLLS_SEND))
 		pif_put(dif, DEV_PIF_WAKE, peer, &wake);
 }

@@ -13,7 +13,7 @@
  * records the result of the packet that was in it. If a packet has no answer
  * for 20 ms, the driver clears the packetizer and its peer is disconnected.
  */
-bool dev_pif_idle(struct dev_if *dif, unsigned looks);
+bool dev_pif_idle(struct dev_if *dif, unsigned polls);
 
 /* dev_pif_idle() with as many reads as a send is worth. */
 bool dev_pif_ready(struct dev_if *dif);
@@ -50,7 +50,7 @@ void dev_wake_now(struct dev_peer *peer);
  * all packets, into the link page. From these the receiver knows when it has
  * received everything. The link page must be mapped.
  */
-void dev_last_words(struct dev_peer *peer);
+void dev_link_end(struct dev_peer *peer);
 
 /* Put a peer on the list of those with packets that wait; no effect if it is
  * on the list. */

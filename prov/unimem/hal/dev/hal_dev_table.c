@@ -19,7 +19,7 @@
 
 /* ---- Marks ------------------------------------------------------------- */
 
-void dev_doom(struct dev_peer *peer, int status)
+void dev_mark_dying(struct dev_peer *peer, int status)
 {
 	if (peer->dying != 0)
 		return;
@@ -28,20 +28,20 @@ void dev_doom(struct dev_peer *peer, int status)
 	dev_if(peer->p.hif)->ndying++;
 }
 
-void dev_cut(struct dev_peer *peer)
+void dev_disconnect(struct dev_peer *peer)
 {
-	peer->cut = true;
-	dev_doom(peer, -FI_EIO);
+	peer->disconnected = true;
+	dev_mark_dying(peer, -FI_EIO);
 }
 
-void dev_cut_all(struct dev_if *dif)
+void dev_disconnect_all(struct dev_if *dif)
 {
 	for (struct dev_peer *p = dif->peers; p != NULL; p = p->next)
 		if (!p->p.dead)
-			dev_cut(p);
+			dev_disconnect(p);
 }
 
-bool dev_late(const struct dev_peer *peer)
+bool dev_overdue(const struct dev_peer *peer)
 {
 	return dev_now() - peer->dying_at > LATE_NS;
 }
@@ -103,11 +103,13 @@ int dev_holds(struct dev_peer *peer)
 
 /* ---- Stores ------------------------------------------------------------ */
 
-void dev_gone(struct dev_peer *peer)
+void dev_mark_gone(struct dev_peer *peer)
 {
+	bool connected = peer->connected_reported ||
+			 peer->accept != DEV_ACCEPT_NONE;
+
 	peer->gone = true;
-	dev_doom(peer, peer->told_out || peer->accept != DEV_ACCEPT_NONE ?
-		 -FI_ECONNRESET : -FI_ECONNREFUSED);
+	dev_mark_dying(peer, connected ? -FI_ECONNRESET : -FI_ECONNREFUSED);
 }
 
 /* A load from a board ended in a bus error: mark all peers on it as gone. */
@@ -118,7 +120,7 @@ static void board_lost(struct dev_if *dif, uint32_t board)
 		board, dif->i.addr.board, dif->i.addr.iface);
 	for (struct dev_peer *p = dif->peers; p != NULL; p = p->next)
 		if (p->p.addr.board == board && !p->p.dead && !p->gone)
-			dev_gone(p);
+			dev_mark_gone(p);
 }
 
 int dev_stored(struct dev_peer *peer, const struct hal_mmio_map *map)
@@ -132,7 +134,7 @@ int dev_stored(struct dev_peer *peer, const struct hal_mmio_map *map)
 		 * cleared. Order the next read of the mailbox after the
 		 * load of the entry. */
 		dif->io->status_before_memory(dif->mm);
-		dev_gone(peer);
+		dev_mark_gone(peer);
 		return -FI_ECONNRESET;
 	}
 	if (dif->io->stores_before_notify(map) == 0)

@@ -12,21 +12,21 @@
 
 /* Mark a peer as dying; status (a negative fi_errno) is what HAL_EV_DEAD will
  * report. No effect on a peer that is marked already. */
-void dev_doom(struct dev_peer *peer, int status);
+void dev_mark_dying(struct dev_peer *peer, int status);
 
 /* Disconnect a peer that broke the protocol, or whose packets may be lost: mark
  * it as dying with -FI_EIO, and discard what it still sends. */
-void dev_cut(struct dev_peer *peer);
+void dev_disconnect(struct dev_peer *peer);
 
 /* Disconnect all peers: this interface can no longer send or receive. */
-void dev_cut_all(struct dev_if *dif);
+void dev_disconnect_all(struct dev_if *dif);
 
 /* Mark a peer whose interface was released, or whose board is lost: none of its
  * memory is accessed any more. */
-void dev_gone(struct dev_peer *peer);
+void dev_mark_gone(struct dev_peer *peer);
 
 /* Has a dying peer had its time (500 ms) to deliver its last packets? */
-bool dev_late(const struct dev_peer *peer);
+bool dev_overdue(const struct dev_peer *peer);
 
 /* ---- Tables ------------------------------------------------------------ */
 

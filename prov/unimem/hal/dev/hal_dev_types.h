@@ -115,13 +115,13 @@ struct dev_peer {
 	uint64_t refused_at;		/* ns: first NACK since the last ACK */
 	uint32_t backoff;		/* ns between tries; 0: the last packet
 					 * was acknowledged */
-	bool refusal_told;		/* logged that it refuses for long */
+	bool refusal_logged;		/* logged that it refuses for long */
 	uint8_t hello;			/* enum dev_hello */
 	bool wake;			/* a WAKE packet is to be sent */
 	bool in_backlog;
-	bool starved;			/* logged that there is no memory for
+	bool nomem_logged;		/* logged that there is no memory for
 					 * its receive space */
-	bool told_out;			/* HAL_EV_CONNECTED was reported */
+	bool connected_reported;	/* HAL_EV_CONNECTED was reported */
 	/* inbound half */
 	struct dev_region rlink;	/* local page, the peer stores to it */
 	struct dev_region rspace;	/* local receive space */
@@ -144,7 +144,7 @@ struct dev_peer {
 	bool gone;			/* its interface was released or its
 					 * board is lost: nothing more arrives,
 					 * none of its memory is accessed */
-	bool cut;			/* disconnected from here: its packets
+	bool disconnected;		/* disconnected from here: its packets
 					 * are discarded */
 	bool known;			/* the caller has a pointer to it */
 	uint8_t ev_pending;		/* bit 1 << t: event t is not taken */
@@ -203,8 +203,8 @@ struct dev_stats {
 	uint64_t resent;		/* written again after a refusal, or
 					 * from the queue */
 	uint64_t came;			/* read from the mailbox */
-	uint64_t strange;		/* of those: from no connected peer */
-	uint64_t last_words;		/* stored into a link page at its end */
+	uint64_t unknown;		/* of those: from no connected peer */
+	uint64_t stored_at_end;		/* stored into a link page at its end */
 	uint64_t overwritten;		/* statuses with OVERWR_BUF */
 };
 
@@ -228,10 +228,10 @@ struct dev_if {
 	/* peers */
 	struct dev_peer *peers;		/* all, newest first */
 	struct dev_peer *hash[DEV_PEERS_HASH];	/* by identity */
-	struct dev_peer *look;		/* next peer to poll; NULL: peers */
-	struct dev_peer *life;		/* next peer to look up in its table;
+	struct dev_peer *poll_next;	/* next peer to poll; NULL: peers */
+	struct dev_peer *lookup_next;	/* next peer to look up in its table;
 					 * NULL: peers */
-	uint64_t life_at;		/* ns: when the next look-up is due */
+	uint64_t lookup_at;		/* ns: when the next look-up is due */
 	uint64_t sessions;		/* peer objects so far */
 	uint32_t npeers;		/* length of peers */
 	uint32_t inbound_max;		/* entries allocated at i.inbound */
@@ -251,8 +251,8 @@ struct dev_if {
 	bool unproven;			/* no status shows yet that the packets
 					 * since the last proof were
 					 * transmitted */
-	bool mute_told;			/* logged that nothing is transmitted */
-	bool stuck_told;		/* logged that it cannot be cleared */
+	bool mute_logged;		/* logged that nothing is transmitted */
+	bool stuck_logged;		/* logged that it cannot be cleared */
 	uint8_t echo;			/* enum dev_echo */
 	uint64_t echo_at;		/* ns: when the echo is due, or once it
 					 * is sent, overdue; 0: not set */
@@ -261,11 +261,11 @@ struct dev_if {
 	/* mailbox */
 	uint64_t empty;			/* first word that an empty mailbox
 					 * returns, as learnt */
-	uint32_t nonsense;		/* words read in a row that neither
+	uint32_t invalid_run;		/* words read in a row that neither
 					 * begin a packet nor equal empty */
-	uint64_t strange_run;		/* packets in a row from no connected
+	uint64_t unknown_run;		/* packets in a row from no connected
 					 * peer */
-	bool mbox_told;			/* logged one of these two */
+	bool mbox_logged;			/* logged one of these two */
 	struct dev_peer *backlog;	/* peers with packets that wait */
 	struct dev_peer **backlog_tail;
 	bool armed;			/* between dev_arm() and dev_disarm() */
@@ -274,7 +274,7 @@ struct dev_if {
 	uint32_t dma_busy;		/* slots in use */
 	uint32_t dma_at;		/* slot that the next poll begins at */
 	struct dev_xfer dma[DEV_DMA_DEPTH];
-	bool busy_told;			/* logged that another process has the
+	bool busy_logged;		/* logged that another process has the
 					 * engine */
 	struct dev_stats stats;
 };
@@ -312,7 +312,7 @@ static inline bool dev_lives(const struct dev_peer *peer)
 /* No further packet of the peer arrives or is accepted. */
 static inline bool dev_silent(const struct dev_peer *peer)
 {
-	return peer->gone || peer->cut;
+	return peer->gone || peer->disconnected;
 }
 
 #endif /* HAL_DEV_TYPES_H */
