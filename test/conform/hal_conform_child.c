@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_conform_child.c - the second process of the conformance test: this
+ * hal_conform_child.c - the child process of the conformance test: this
  * program again, started with --child.
  *
  * Commands, one line each, answered by "ok ..." or "error ...":
@@ -11,21 +11,21 @@
  *			of receive space
  *	stream N	take part in ct_stream_both()
  *	take N		take part in ct_space_take()
- *	alloc BYTES	dmable memory on the own board and ordinary memory;
+ *	alloc BYTES	dmable memory on the local board and ordinary memory;
  *			answers the key's words and the ordinary address
- *	fill SEED	fill both; check SEED: look at both
+ *	fill SEED	fill both; check SEED: check both
  *	transfer KEY KEY BYTES	put to and get from the test's memory
  *	sync N		take part in ct_sync_game()
  *	window N	take part in ct_window_take(), in that dmable memory
  *	add KEY KEY N	take part in ct_window_add()
- *	sleep		answer pings asleep from now on
- *	fork		leave a child behind; answers its pid
- *	grab		take and leave interfaces as fast as it can, until the
+ *	sleep		sleep between pings from now on
+ *	fork		fork a process that stays; answers its pid
+ *	grab		open and close interfaces as fast as possible, until the
  *			next command
- *	serve		take interface 0 in place of its own; answers its
+ *	serve		close the interface, open interface 0; answers its
  *			address
  *	become ADDR BYTES	ordinary memory at that address, filled
- *	exec MS PATH	run another program, that holds for so long, in this
+ *	exec MS PATH	execute exec_heir, which checks for MS, in this
  *			process
  *	shut		close the interface and stay
  *	close		close the interface and exit

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * fuzz_connection.c - fuzz target: a process that connects to an interface of
- * the emulation and sends anything, with descriptors of any kind. What is
- * wrong is refused; the interface goes on exchanging packets with a correct
- * peer, and keeps no descriptor of the process that went.
+ * the emulation and sends arbitrary messages and descriptors
+ *
+ * Malformed messages must be refused. The interface must continue to exchange
+ * packets with a correct peer, and keep no descriptor of the process after that
+ * has ended.
  *
  * The input is a list of messages. A message has one byte of flags, one byte
  * for each of its descriptors, and bytes that replace those of a message that

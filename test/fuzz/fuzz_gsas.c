@@ -23,7 +23,7 @@ static struct {
 	unsigned int addresses;
 	/* tags of the requests that were taken and not answered */
 	unsigned int pending[STRANGERS][256];
-	unsigned int read[STRANGERS];	/* answers looked at */
+	unsigned int read[STRANGERS];	/* answers checked, by client */
 } fuzz;
 
 /* ---- Input -------------------------------------------------------------- */

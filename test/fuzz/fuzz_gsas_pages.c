@@ -45,7 +45,7 @@ static struct fuzz_input g_in;
 static uint64_t g_rng;			/* what is checked, if not all is */
 static uint8_t g_mark;
 
-/* What happens next is the input's choice. */
+/* The input chooses the next operation. */
 static uint32_t below(uint32_t n)
 {
 	return (uint32_t)fuzz_take(&g_in, n > 256 ? 2 : 1) % n;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fuzz_wire.c - fuzz target: any bytes as a packet. What unm_wire_decode()
- * accepts must lie within the packet and the receive space, and it must not
- * read beyond the words that unm_wire_words() gave.
+ * fuzz_wire.c - fuzz target: arbitrary bytes as a packet
+ *
+ * unm_wire_decode() must accept only messages that lie within the packet and
+ * the receive space, and must not read beyond the words that unm_wire_words()
+ * returned.
  */
 #include "core/unm_wire.h"
 

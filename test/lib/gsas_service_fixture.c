@@ -169,7 +169,8 @@ struct fixture *fixture_new(const struct gsas_service_attr *attr)
 void fixture_free(struct fixture *fixture)
 {
 	for (unsigned int i = 0; i < fixture->clients; i++)
-		if (i % 2 == 0)		/* the service ends the others */
+		if (i % 2 == 0)		/* gsas_service_free() ends every second
+					 * client */
 			fixture_end(fixture->client[i]);
 	gsas_service_free(fixture->service);
 	assert_int_equal(fixture->blocks, 0);

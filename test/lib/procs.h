@@ -272,10 +272,10 @@ size_t node_recv(struct node *n, void *buf, size_t len, uint64_t tag);
 #define TRAFFIC_NONE	(UINT64_C(1) << 63)	/* an empty set of peers */
 
 /*
- * What a node sends and expects. Each peer in "to" is sent "count" messages,
- * and each peer in "from" sends messages, whose lengths cycle through lens[].
- * Every byte, the order and the number of the messages are checked. Sets of
- * peers have a bit for each index of node.peer[].
+ * The messages of a node. It sends "count" messages to each peer in "to", and
+ * receives messages from each peer in "from"; their lengths cycle through
+ * lens[]. Every byte, the order and the number of the messages are checked.
+ * Sets of peers have a bit for each index of node.peer[].
  */
 struct traffic_opt {
 	uint64_t count;			/* messages to each peer */

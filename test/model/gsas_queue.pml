@@ -11,7 +11,7 @@
  * that is granted all free entries. The service uses any of the free buffers.
  *
  * A notification also orders memory, as a packet does. The service polls by a
- * timer only if a consumer was killed, so that the model detects each other lost
+ * timer only if a consumer was killed, so the model detects every other lost
  * wake-up.
  *
  * Claims
@@ -21,7 +21,7 @@
  *   sound     correct use by members of the job is never reported as damage
  *   (no invalid end state) all words are taken, and no process waits for ever
  *
- * Mutants, and what rejects them
+ * Mutants, and what rejects them ("seq_cst": sequentially consistent)
  *   HEAD_STORED     once      the head is stored, not swapped
  *   TAIL_FIRST      right     the tail is stored before the word
  *   ENTRY_LATE      right     ... before the directory entry
@@ -33,7 +33,7 @@
  *   BUFFER_EARLY    no_race   a buffer is used again before the head passed it
  *   QUOTA_BEYOND    no_race   one word more than the quota is put in
  *   STALE_IS_BAD    sound     the head is not loaded again before -FI_EIO
- *   WANTED_RELEASE  deadlock  the store of wanted is not sequentially consistent
+ *   WANTED_RELEASE  deadlock  the store of wanted is not seq_cst
  *   LOOK_ACQUIRE    deadlock  the load of the head after it is not
  *   SWAP_RELEASE    deadlock  the swap of the head is not
  *   TELL_ACQUIRE    deadlock  the load of wanted after it is not

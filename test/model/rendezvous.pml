@@ -9,7 +9,7 @@
  * piece). A sender that was asked may stop sending at any time: the receiver
  * then reads the last missing piece itself, if it can. Both data paths end with
  * FIN. A sender or the receiver is killed; one sender closes its endpoint and
- * continues to live; the receiver disconnects that sender. An application reuses
+ * continues to live; the receiver disconnects that sender. A program reuses
  * its buffer as soon as its operation completes or its endpoint is closed.
  * Models
  *   unm_rendezvous.c  all but multi-receive and truncation
@@ -42,8 +42,8 @@
  *   FIN_PIECE      whole      ... when the first of its transfers is done
  *   CTS_EARLY      whole      CTS is sent during other transfers
  *   CTS_KEEPS_GOT  honest     pieces are asked for as if some had arrived
- *   DEAD_UNSEEN    whole      it is not checked that the process read from lives
- *   CLOSE_UNSEEN   whole      ... or that the endpoint read from is open
+ *   DEAD_UNSEEN    whole      the process read from is not checked
+ *   CLOSE_UNSEEN   whole      ... or the endpoint read from
  *   CANCEL_NOT     untouched  transfers of a removed peer are not cancelled
  *   DEAD_KEPT      once       a get from a dead peer completes when the peer
  *                             dies and when its transfer is cancelled

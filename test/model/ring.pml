@@ -6,8 +6,8 @@
  * hal_rx_flush() (hal.h), cells_guard() (hal_emu_link.c), and the burst of
  * unm_progress_peer() (unm_progress.c): it receives packets while there are
  * any, then stores their number as the done counter. The death of a peer is
- * unm_peer_event() (unm_progress.c): the kernel reports it, and the packets that
- * the peer had published are received.
+ * unm_peer_event() (unm_progress.c): the kernel reports it, and the packets
+ * that the peer had published are received.
  *
  * Claims
  *   no_race    a payload is read whole before its slot is written again

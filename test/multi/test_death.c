@@ -53,7 +53,7 @@ enum how {
 	POLLING,		/* victim polls */
 	ASLEEP,			/* victim sleeps in fi_cq_sread */
 	STOPPED,		/* victim stopped before, its ring is full */
-	SLEEPER,		/* survivor sleeps when the news come */
+	SLEEPER,		/* survivor sleeps when the peer dies */
 	PARENT,			/* victim's forked child lives on */
 	PARENT_EXIT,		/* the same, and it ends by _exit */
 };
@@ -300,7 +300,7 @@ static void last_words(struct node *n)
 		      buf[3999] == 0x5a);
 }
 
-/* Look at a tagged message without taking it; claim it if asked. */
+/* Peek at a tagged message (FI_PEEK), and claim it if flags have FI_CLAIM. */
 static bool peek(struct node *n, uint64_t tag, uint64_t flags, void *context)
 {
 	struct fi_msg_tagged msg = { .addr = FI_ADDR_UNSPEC, .tag = tag,
@@ -431,7 +431,7 @@ static int director_of_receives(int fd, int index, void *arg)
 	quiet_for(&n, CONFIRM_US / 10);
 	FI(fi_cancel(&n.ep->fid, &ctx[1]));
 	expect_error(&n, &ctx[1], FI_RECV, FI_ECANCELED);
-	/* the others are as good as before */
+	/* Connections with the other peers still work. */
 	procs_send_word(fd, 0);
 	for (int i = 0; i < NRECVS; i += 2) {
 		while (node_poll(&n, &entry, &error) == 0)

@@ -295,7 +295,7 @@ static void allowed(void)
 	remove_folder(f.path);
 }
 
-/* A service that was told of no folder starts nothing. */
+/* A service without a folder of programs starts no process. */
 static int nothing(int fd, int index, void *arg)
 {
 	const struct folder *f = arg;

@@ -38,7 +38,7 @@ static const unsigned region_flags[REGIONS] = {
 	GSAS_JOB, GSAS_JOB | GSAS_MAPPED, GSAS_WORLD | GSAS_MAPPED,
 };
 
-/* What all processes see. */
+/* Shared by all processes of the test. */
 struct shared {
 	_Atomic uint64_t done[VICTIMS];	/* additions */
 	_Atomic uint64_t address[REGIONS];
@@ -96,7 +96,7 @@ static void check_sums(void)
 	}
 }
 
-/* Adds to both regions, and checks them, until it is told to stop. */
+/* Add to both regions, and check them, until the director stops it. */
 static int victim(int fd, int self)
 {
 	int64_t last[REGIONS] = { -1, -1 };
@@ -132,7 +132,7 @@ struct range {
 	uint64_t *at, *end;
 };
 
-/* What this process shares with others and can write. */
+/* List the mappings that this process shares and can write. */
 static int writable(struct range *range)
 {
 	FILE *f = fopen("/proc/self/maps", "re");
@@ -213,7 +213,8 @@ static void use(const struct holdings *h)
 	(void)gsas_put(h->own, bytes, sizeof(bytes));
 }
 
-/* What earlier ones left: their memory, and not the victims'. */
+/* Reclaim the memory of former hostile processes; that of the victims must be
+ * refused. */
 static void reclaim(void)
 {
 	struct bare r;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_gsas_mix.c - operations of four processes on the same words, by every
- * way there is: packets to the service, from libgsas and bare ones; the
- * processor's own atomics on what gsas_map() gave; FI_ATOMIC on that memory,
- * which one of them registered. No operation is lost, none done twice, no 128
- * bits are torn: everything at the end is exact. What has one executor is
- * refused where there may be others.
+ * test_gsas_mix.c - four processes execute operations on the same words on
+ * every path
  *
- * Its sibling on FI_ATOMIC alone is test_mix.c.
+ * The paths are: requests to the service, by libgsas and by clients without it;
+ * the CPU's atomic instructions on memory of gsas_map(); FI_ATOMIC on that
+ * memory, which one process has registered. No operation may be lost or
+ * executed twice, and no 128-bit value torn: the sums at the end are exact.
+ * Operations that need a single executor must be refused where there may be
+ * several. test_mix.c does the same with FI_ATOMIC alone.
  *
- * UNM_TEST_OPS: operations of each process in each case that others execute for
- * it (20,000); those the processor does at once come on top, some 80 times as
- * many, so that both take their time.
+ * UNM_TEST_OPS: operations of each process in each case that another process
+ * executes (20,000). Operations by the CPU are added, about 80 times as many,
+ * so that both kinds take a similar time.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -61,9 +62,10 @@ static bool quick(enum way way, enum place place)
 }
 
 /*
- * What all processes see. Tickets, the numbers additions found, are those from
- * 0 to the sum, each once; what was swapped in comes out once, but for the
- * last. Which numbers they were is known by the sum of their hashes.
+ * Shared by all processes of the test. The values that additions return are the
+ * numbers from 0 to the sum, each once. Each value that was swapped in is
+ * returned once, except the last. A sum of hashes checks which values they
+ * were.
  */
 struct shared {
 	_Atomic uint64_t done[PLACES][WHATS];
@@ -227,7 +229,7 @@ static uint64_t swap(struct mixer *m, enum way way, enum place place,
 	return was;
 }
 
-/* What was there; it is value now if that was expected. */
+/* Compare and swap by this path. Returns the old value. */
 static uint64_t compare_and_swap(struct mixer *m, enum way way,
 				 enum place place, uint64_t expected)
 {
@@ -383,7 +385,8 @@ static int operate(struct mixer *m, enum what what, enum way way,
 	return 1;
 }
 
-/* What has one executor is refused where others come, and changes nothing. */
+/* Operations that need a single executor are refused where there may be
+ * several, and change nothing. */
 static void misuse(struct mixer *m)
 {
 	const uint64_t pair[2] = { 1, 2 };
@@ -452,7 +455,7 @@ static void all_operations(struct mixer *m)
 	}
 }
 
-/* What the words of a region have to be. */
+/* Check the words of a region at the end. */
 static void check_region(struct mixer *m, enum place place)
 {
 	uint64_t v, last, pair[2], tickets = 0;
@@ -475,7 +478,8 @@ static void check_region(struct mixer *m, enum place place)
 	CHECK(g_ops < 1000 || pair[0] != 0);
 }
 
-/* The owner tells the others where the regions are. */
+/* The owner allocates the regions and sends their addresses to all
+ * processes. */
 static void allocate(struct mixer *m, int fd)
 {
 	static const unsigned flags[PLACES] = {
@@ -558,7 +562,8 @@ static void mix(int boards)
 	procs_join(p, NPROCS);
 	for (int i = 0; i < NPROCS; i++)
 		CHECK(procs_recv_word(p[i]->fd) == g_ops);
-	/* the owner last: the others may need it to look at the words */
+	/* The owner ends last: the other processes may need it to check the
+	 * words. */
 	for (int i = NPROCS - 1; i >= 0; i--) {
 		procs_send_word(p[i]->fd, 0);
 		procs_recv_word(p[i]->fd);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_gsas_queue_all.c - remote enqueue as a whole: eight producers on two
- * boards, a queue with buffers of 64 words, threads that take words out and
- * stop at random, producers that are killed and replaced. What was accepted
- * from a producer that lived on comes out once, and in order; of one that was
- * killed comes a beginning. The quota is kept, and all of it is to be had.
+ * test_gsas_queue_all.c - remote enqueue with all parts: eight producers on two
+ * boards, a queue with buffers of 64 words, consumers that pause at random, and
+ * producers that are killed and replaced
+ *
+ * Each word accepted from a surviving producer must be delivered once and in
+ * order; of a killed producer the first words. The quota is never exceeded, and
+ * all of it can be used.
  *
  * UNM_TEST_WORDS: words in all (200,000).
  * UNM_TEST_KILLED: producers killed (8).
@@ -26,13 +28,14 @@
 #define LIVES		1024		/* processes that produced, at most */
 #define TAKERS		4		/* threads that take out, at most */
 
-/* Who put a word in, and which of its words that is. */
+/* A word: the life of its producer, and its number. */
 #define WORD(life, number)	((uint64_t)(life) << 40 | (number))
 #define LIFE(word)		((word) >> 40)
 #define NUMBER(word)		((word) & ((UINT64_C(1) << 40) - 1))
 
 struct life {
-	_Atomic uint64_t accepted;	/* by gsas_enqueue(): told afterwards */
+	_Atomic uint64_t accepted;	/* words that gsas_enqueue() accepted;
+					 * written after the call */
 	_Atomic uint64_t came;		/* words taken out */
 	_Atomic uint64_t done;		/* it has put in all */
 	uint64_t killed, base;		/* base: of its marks */
@@ -286,7 +289,8 @@ static void produce(struct line *line, struct proc *taker, gsas_addr queue,
 	}
 }
 
-/* What was accepted from those that lived came, and a beginning of others. */
+/* Check that all words of surviving producers, and the first words of killed
+ * producers, were delivered. */
 static bool all_came(void)
 {
 	for (uint64_t i = 0; i < g_all->lives; i++) {
@@ -305,7 +309,8 @@ static void check_lives(void)
 	for (uint64_t i = 0; i < g_all->lives; i++) {
 		struct life *l = &g_all->life[i];
 
-		/* killed before it could tell of the last one */
+		/* A producer may be killed before it has counted its last
+		 * word. */
 		CHECK_MSG(l->came <= l->accepted + l->killed, "%" PRIu64
 			  " words of %" PRIu64 " came", l->came, l->accepted);
 		CHECK(l->killed || l->came == l->accepted);
@@ -437,7 +442,7 @@ static int hoarder(int fd, int index, void *arg)
 	return 0;
 }
 
-/* What a killed producer was granted and did not use, others get. */
+/* Other producers get the grants that a killed producer did not use. */
 static void grants_of_the_killed(void)
 {
 	struct proc *service[2], *p, *taker;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_gsas_queue_kill.c - processes that take words out of a queue are killed
- * and stopped anywhere: no word comes twice or out of order, a killed process
- * takes one word with it at most, and the others go on.
+ * test_gsas_queue_kill.c - consumers of a queue are killed and stopped at any
+ * instruction: no word is delivered twice or out of order, a killed process
+ * loses one word at most, and the other consumers continue
  *
- * UNM_TEST_KILLS: how many die in each case (300).
+ * UNM_TEST_KILLS: processes killed in each case (300).
  */
 #include <sched.h>
 #include <signal.h>
@@ -29,7 +29,7 @@ static uint64_t g_bytes;
 static uint32_t g_quota, g_buffer;
 static _Atomic uint64_t *g_seen;	/* a bit for each word taken */
 
-/* What all have mapped. */
+/* Create and map memory that all processes share. */
 static void *share(const char *name, uint64_t bytes)
 {
 	int fd = memfd_create(name, MFD_CLOEXEC);
@@ -207,7 +207,7 @@ static void run(uint32_t quota, uint32_t buffer, bool deaths)
 		taker[i] = proc_start(take_words, NULL, NULL);
 	for (long i = 0; i < kills; i++)
 		act(taker, stopped, deaths, &seed);
-	/* where they were stopped the others do not wait for them */
+	/* The other consumers must not wait for stopped consumers. */
 	for (int i = 1; i < TAKERS; i++)
 		if (stopped[i])
 			proc_signal(taker[i], SIGCONT);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_gsas_threads.c - who gets an interface: each thread at its first call,
- * until its end. In the exanode profile a board has 63; the 64th thread is told
- * so, in an error and one clear line. A thread that ends and a process that is
- * killed give theirs back.
+ * test_gsas_threads.c - libgsas opens an interface for each thread at its first
+ * call, and closes it at the end of the thread
+ *
+ * In the profile exanode a board has 63 interfaces: the call of the 64th thread
+ * fails, with one log line that names the reason. The interfaces of a thread
+ * that ends and of a process that is killed can be opened again.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -60,7 +62,7 @@ static void end(struct threads *t, int n)
 		CHECK(pthread_join(t->thread[i], NULL) == 0);
 }
 
-/* What goes to standard error meanwhile. */
+/* Captured standard error. */
 static int g_err;
 
 static void listen_to_errors(void)

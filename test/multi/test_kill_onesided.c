@@ -44,7 +44,7 @@ enum kind { PUT, GET, ADD, FETCH_ADD, KINDS };
 #define WARM_DIRECT	10
 #define ENOUGH		150	/* to pass a point, if ever */
 
-/* What all say, in g_shared->word[]. */
+/* Results of the processes, in g_shared->word[]. */
 #define DONE(i)		g_shared->word[i]	/* good operations */
 #define DIRECT(i)	g_shared->word[8 + (i)]	/* executed directly */
 #define SEEN		g_shared->word[16]	/* MORTAL's death is known */
@@ -253,7 +253,7 @@ static void initiator_step(struct initiator *in)
 	sched_yield();
 }
 
-/* What the living target was told to add: each once. */
+/* Check that the surviving target has executed each addition once. */
 static void initiator_check(struct initiator *in)
 {
 	struct fi_cq_tagged_entry entry;

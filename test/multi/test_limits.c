@@ -153,8 +153,9 @@ static struct traffic *traffic_apart(const struct limit *l, struct node *n,
 	return t;
 }
 
-/* It got so far; now it meets others, who send to it as well. Whatever it is
- * refused, it is told; what it is not, arrives. */
+/* The limited process has opened its endpoint; now it exchanges messages with
+ * partners. Each operation that lacks a resource must fail with an error, and
+ * each other message must arrive. */
 static void meet_others(const struct limit *l, struct node *n, int fd)
 {
 	struct traffic_opt opt = { .mortal = ~UINT64_C(1), .endless = true,
@@ -506,7 +507,8 @@ static void flood_one(void *arg, const char *max)
 		   g_shared->word[0], fi_strerror((int)g_shared->word[1]));
 }
 
-/* Its memory ends: the sender is told, nobody dies. */
+/* The receiver runs out of memory: the sender gets an error, and no process
+ * dies. */
 static void flood_memory(void)
 {
 	int yes = 1;

@@ -283,7 +283,7 @@ static void all_operations(struct mixer *m)
 
 /* ---- Processes ---------------------------------------------------------- */
 
-/* What the words have to be. */
+/* Check the words at the end. */
 static void check_words(const uint8_t *mem)
 {
 	for (size_t i = 0; i < WORKS; i++) {

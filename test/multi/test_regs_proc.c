@@ -359,7 +359,7 @@ static void children_have_their_own(void **state)
 	iface_close(&b);
 }
 
-/* What one who will die tells. */
+/* Written by a process before it is killed. */
 struct will {
 	struct hal_kdev_claim c;
 	uint64_t ref;
@@ -611,8 +611,8 @@ static struct {
 	int how;
 } pretended;
 
-/* A process of the same user where those of the model are looked for, with
- * segments that bear their names, and magic. */
+/* A process of the same user listens at a socket name of the model, and offers
+ * segments with the model's names and magic number. */
 static void pretend(int fd)
 {
 	static const uint32_t magic = SIM_MAGIC;
@@ -640,8 +640,8 @@ static void pretend(int fd)
 		_exit(1);
 }
 
-/* Who joins maps no segment that may shrink under it, or of another size: it
- * has a model of its own then, as if nobody had been there. */
+/* A process that joins the model refuses a segment that is not sealed against
+ * shrinking or has another size. It then creates a model of its own. */
 static void segments_are_sealed(void **state)
 {
 	static const char sim[] = "fifo=8,seed=77";

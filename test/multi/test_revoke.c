@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_revoke.c - fi_close() of a region that peers access without asking: it
- * waits for who is inside, stopped or not, but not for the dead; and when it
- * has returned, nobody writes there or reads any more.
+ * test_revoke.c - fi_close() of a region that peers access directly
  *
- * The owner fills the memory right after fi_close() and looks at it later,
- * while writers go on until each was refused; a good read never shows what the
- * owner filled in.
+ * fi_close() waits for each peer that accesses the memory, also if the peer is
+ * stopped, but not for a dead peer. When fi_close() has returned, no peer reads
+ * or writes the memory.
+ *
+ * The owner fills the memory right after fi_close() and checks it later, while
+ * writers continue until each was refused. A read that succeeds never returns
+ * the owner's fill.
  *
  * UNM_TEST_ROUNDS: regions opened and closed in each case of the second part
- *	(50). UNM_TEST_KILLS_EACH: writers killed, each way (20).
+ * (50).
+ * UNM_TEST_KILLS_EACH: writers killed on each data path (20).
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -53,7 +56,7 @@ struct plan {
 	size_t len;			/* of each; 0: by turns */
 };
 
-/* What all say, in g_shared->word[]. */
+/* Results of the processes, in g_shared->word[]. */
 #define WROTE(i)	g_shared->word[i]	/* good operations */
 #define REFUSED(i)	g_shared->word[8 + (i)]	/* with -FI_EKEYREJECTED */
 #define CLOSING		g_shared->word[16]	/* times fi_close() began */
@@ -235,7 +238,7 @@ static int closes_once(int fd, int index, void *arg)
 	node_idle(&o.n, fd);
 	owner_close(&o);
 	procs_send_word(fd, 0);
-	node_idle(&o.n, fd);		/* the others are refused */
+	node_idle(&o.n, fd);		/* the other peers are refused */
 	owner_check(&o, 0);
 	FI(fi_close(&mr->fid));
 	owner_end(&o);

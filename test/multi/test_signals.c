@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_signals.c - a storm of signals during traffic: nobody is told EINTR, no
- * wait ends early, nothing is lost. And the other way round: the provider takes
- * no signal for itself and makes no thread.
+ * test_signals.c - many signals during traffic: no call returns EINTR, no wait
+ * ends early, no message is lost; and the provider installs no signal handler
+ * and creates no thread
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -238,8 +238,9 @@ static void opens(void)
 
 /* ---- A fresh process ---------------------------------------------------- */
 
-/* What this program prints as --table: signals and threads after libfabric was
- * started, an endpoint opened and closed, if the provider is there. */
+/* Print the signal handlers and threads after libfabric was initialized, and an
+ * endpoint was opened and closed if the provider is available (option
+ * --table). */
 static int print_table(void)
 {
 	struct node_error err;
