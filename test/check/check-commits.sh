@@ -119,9 +119,8 @@ cat "$top/third" >>"$top/small"
 : >"$top/third"
 repo add .
 commit "moved lines" "" "hal: Move it$why"
-cat "$top/second" "$top/second" >>"$top/fourth"
-seq 300 | sed 's/^/x/' >>"$top/fourth"
-seq 300 | sed 's/^/y/' >>"$top/fourth"
+{ cat "$top/second"; seq 300 | sed 's/^/x/'; seq 300 | sed 's/^/y/'; } \
+	>>"$top/fourth"
 repo rm -q second
 repo add .
 commit "moved and more" "added lines, fewer" "hal: Move it$why"
