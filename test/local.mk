@@ -12,6 +12,7 @@
 CHECKS = \
 	test/check/check-calls.sh \
 	test/check/check-commits.sh \
+	test/check/check-docs.sh \
 	test/check/check-dso.sh \
 	test/check/check-file-comment.sh \
 	test/check/check-gate.sh \
