@@ -2,15 +2,21 @@
 /*
  * unm_auto.c - the progress thread of a domain.
  *
- * It sleeps on the descriptors of the domain's endpoints, armed, and polls them
- * when it is woken. Who polls for himself disarms them and wakes it: while that
- * goes on it looks once in a millisecond whether it still does, without arming,
- * so that neither disturbs the other; when it has ended, it sleeps again.
+ * The thread arms the domain's endpoints, sleeps on their descriptors, and
+ * polls the endpoints when it is woken. An application thread that polls
+ * disarms the endpoints and wakes the progress thread. As long as an
+ * application thread polls, the progress thread sleeps for a millisecond at a
+ * time without arming the endpoints, so that the two threads do not wake and
+ * disarm each other; it arms them again when the polling has ended.
  *
- * A forked child has no such thread. So that what it was about to change is
- * whole in the child, fork() waits until no domain with a thread is in a call;
- * but not for long, as a signal handler may fork in the middle of one. Then the
- * lock stays taken in the child, and what closes objects there does without.
+ * A forked child has no progress thread. fork() waits until no thread is in a
+ * call on a domain with a progress thread, so that the child's copy of the
+ * domain is consistent. It waits for UNM_FORK_US at most, because a signal
+ * handler may fork in the middle of a call: then the lock stays taken in the
+ * child, and closing objects there does without it (unm_lock_close()).
+ *
+ * Entry points: unm_auto_start(), unm_auto_stop(). Condition variables are
+ * signalled by unm_wait_conds() (core/unm_wake.c), which the thread calls.
  */
 #include <sched.h>
 #include <signal.h>
@@ -30,18 +36,25 @@
 #include "util/unm_clock.h"
 #include "util/unm_list.h"
 
-#define UNM_FORK_US	200000		/* for a lock that is not let go */
+#define UNM_FORK_US	200000		/* longest wait of fork() for a lock */
 
+/*
+ * A progress thread, from unm_auto_start() to unm_auto_stop():
+ * domain->progress. turns and stop are protected by the domain's lock; link and
+ * held by g_unm_autos_lock; the rest does not change while the thread runs.
+ */
 struct unm_auto {
 	struct unm_domain *domain;
-	struct unm_list link;		/* g_unm_autos */
-	struct unm_wait wait;
+	struct unm_list link;		/* in g_unm_autos */
+	struct unm_wait wait;		/* the thread sleeps on it */
 	struct unm_idle idle;
 	pthread_t thread;
-	pid_t pid;			/* whose thread it is */
-	uint32_t turns;			/* of the endpoints, as it left them */
-	bool stop;
-	bool held, held_conds;		/* its domain's locks, over a fork() */
+	pid_t pid;			/* process that the thread is in */
+	uint32_t turns;			/* polls of the endpoints until the
+					 * thread last polled, a sum */
+	bool stop;			/* the thread shall return */
+	bool held, held_conds;		/* fork() holds the domain's lock, its
+					 * cond_lock */
 };
 
 /* ---- fork() ---------------------------------------------------------- */
@@ -50,7 +63,8 @@ static pthread_mutex_t g_unm_autos_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct unm_list g_unm_autos = { &g_unm_autos, &g_unm_autos };
 static pthread_once_t g_unm_autos_once = PTHREAD_ONCE_INIT;
 
-/* A signal handler that forks may have interrupted a call of ours. */
+/* Take a lock, unless a signal handler that forks interrupted its holder: false
+ * after UNM_FORK_US. */
 static bool unm_auto_take(pthread_mutex_t *lock)
 {
 	uint64_t end = unm_now_us() + UNM_FORK_US;
@@ -87,7 +101,7 @@ static void unm_auto_after_fork(void)
 	pthread_mutex_unlock(&g_unm_autos_lock);
 }
 
-/* The handlers go with the library when it is unloaded. */
+/* glibc removes the handlers when the library is unloaded. */
 static void unm_auto_handlers(void)
 {
 	pthread_atfork(unm_auto_before_fork, unm_auto_after_fork,
@@ -103,6 +117,7 @@ static void unm_auto_unlist(struct unm_auto *a)
 
 /* ---- The thread ------------------------------------------------------ */
 
+/* How often any thread has polled the domain's endpoints. */
 static uint32_t unm_auto_turns(const struct unm_auto *a)
 {
 	uint32_t turns = 0;
@@ -155,8 +170,8 @@ static void *unm_auto_main(void *arg)
 
 /* ---- Start and stop -------------------------------------------------- */
 
-/* A thread of a library takes no signal of the application's, but for those
- * that are its own fault. */
+/* Create the thread with all signals blocked, so that the application's signal
+ * handlers do not run in it; except for the signals of its own faults. */
 static int unm_auto_thread(struct unm_auto *a)
 {
 	static const int faults[] = {
@@ -174,7 +189,8 @@ static int unm_auto_thread(struct unm_auto *a)
 	return -ret;
 }
 
-/* Endpoints and thread find each other: both come under the domain's lock. */
+/* Start the thread. The domain's lock is held until the endpoints wake its wait
+ * object, so that an endpoint that is enabled meanwhile is not missed. */
 static int unm_auto_begin(struct unm_auto *a)
 {
 	struct unm_domain *domain = a->domain;
@@ -221,7 +237,8 @@ free_auto:
 	return ret;
 }
 
-/* One at a time, and no fork() before it is in the list. */
+/* g_unm_autos_lock is held until the thread is in the list: two callers start
+ * one thread, and fork() does not miss it. */
 int unm_auto_start(struct unm_domain *domain)
 {
 	int ret = 0;
@@ -261,7 +278,7 @@ void unm_auto_heed(struct unm_wait *w)
 	pthread_mutex_unlock(&w->domain->cond_lock);
 }
 
-/* In a forked child nobody signals, and the lock may be taken for ever. */
+/* In a forked child no thread signals, and the lock may stay taken for ever. */
 void unm_auto_forget(struct unm_wait *w)
 {
 	struct unm_domain *domain = w->domain;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_gauge.c - the levels among an endpoint's counters: queues, credits and
- * ages. They are refreshed by clock, so that no message pays for them: an
- * operation gets its time when a refresh first meets it, not when it begins.
+ * unm_gauge.c - the gauges in an endpoint's statistics: queue lengths, credits
+ * and ages of operations. unm_progress.c refreshes them by clock, so that no
+ * message pays for them: the age of an operation counts from the first refresh
+ * that finds it, not from its start. The counters of the same page
+ * (core/unm_stats.h) are updated where the events happen.
  */
 #include "core/unm_ep_state.h"
 #include "core/unm_op.h"
@@ -13,17 +15,18 @@
 #include "rma/unm_rkey.h"
 #include "util/unm_list.h"
 
-#define UNM_SWEEP	256	/* operations looked at in one refresh */
+#define UNM_SWEEP	256	/* operations examined in one refresh */
 
-/* The earlier of two times; 0 is none. */
+/* Lower *oldest to us, if that is earlier. *oldest 0: no time yet. */
 static void unm_earlier(uint64_t *oldest, uint64_t us)
 {
 	if (*oldest == 0 || us < *oldest)
 		*oldest = us;
 }
 
-/* An operation in a pool is another one, and one in transfer another than it
- * was while it was posted, if its stamp is not the one we left. */
+/* The time at which the operation was first found. A pool slot is reused: a
+ * changed generation stamp means a new operation (or the same receive after it
+ * moved from posted to in transfer), so its age starts again. */
 static uint64_t unm_seen(struct unm_seen *seen, uint32_t stamp, uint64_t now_us)
 {
 	if (seen->stamp != stamp) {
@@ -41,8 +44,8 @@ static void unm_sweep_send(struct unm_sweep *s, struct unm_tx_op *op,
 			    unm_seen(&op->seen, op->node.gen, now_us));
 }
 
-/* A multi-receive buffer is to lie there for long: that it does says nothing.
- * (What goes into one is an operation of its own.) */
+/* Leave out multi-receive buffers: they are meant to stay posted for long. Each
+ * message that is received into one has an operation of its own. */
 static void unm_sweep_recv(struct unm_sweep *s, struct unm_rx_op *op,
 			   uint64_t now_us)
 {
@@ -60,8 +63,9 @@ static uint64_t unm_age(uint64_t us, uint64_t now_us)
 }
 
 /*
- * Ages: some operations in each refresh, so that one costs the same however
- * many there are; both pools once are a sweep, which finds the oldest.
+ * Find the ages of the oldest operations by a periodic scan of both pools. Each
+ * refresh examines UNM_SWEEP operations, so that its cost does not grow with
+ * the pools; the gauges change when a scan is complete.
  */
 static void unm_levels_sweep(struct unm_ep *ep, uint64_t now_us)
 {
@@ -103,7 +107,8 @@ void unm_levels_refresh(struct unm_ep *ep, uint64_t now_us)
 
 		if (peer->hp == NULL)
 			continue;
-		if (peer->nroutes != 0)	/* memory that went is let go */
+		if (peer->nroutes != 0)	/* evict revoked remote keys, so
+					 * that the memory can be freed */
 			unm_route_look(peer);
 		if (peer->nimports != 0)
 			unm_import_tidy(peer, now_us);
@@ -114,7 +119,7 @@ void unm_levels_refresh(struct unm_ep *ep, uint64_t now_us)
 	}
 	st->credits_min = credits;
 	unm_levels_sweep(ep, now_us);
-	/* a sweep may take a while; of none there is no age */
+	/* do not wait for the end of the scan where no operation is left */
 	if (st->inflight + st->transfers == 0)
 		st->oldest_us = 0;
 	if (st->posted == 0)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_peer_life.c - the end of a peer: each protocol ends what it has under way
- * with it.
+ * unm_peer_life.c - tearing down peers: of one peer that died or was
+ * disconnected, and of all peers of an endpoint that is being closed. The files
+ * of msg/ and rma/ end the operations of their own protocol; this file calls
+ * them in the right order. Creating peers: core/unm_peer.c.
  */
 #include <stdlib.h>
 
@@ -19,8 +21,9 @@
 #include "rma/unm_target.h"
 #include "util/unm_list.h"
 
-/* Whoever sends to it learns that it is gone, also where nothing was sent to it
- * before: its address is nobody else's ever. */
+/* Mark the peer's address as dead, so that sends to it fail, even if nothing
+ * was sent to it before. No other process will ever have the same address; an
+ * address without a nonce names no incarnation and is not marked. */
 static void unm_peer_bury(struct unm_peer *peer)
 {
 	struct unm_ep *ep = peer->ep;
@@ -45,8 +48,8 @@ void unm_peer_gone(struct unm_peer *peer, int err)
 	unm_import_forget(peer);
 	peer->addr = hp->addr;
 	peer->hp = NULL;
-	peer->msg_limit = peer->msgs_sent;	/* no fast path any more */
-	hal_peer_free(hp);			/* no transfer writes now */
+	peer->msg_limit = peer->msgs_sent;	/* disables the fast path */
+	hal_peer_free(hp);			/* ends DMA transfers */
 	unm_list_remove(&peer->busy);
 	unm_list_remove(&peer->held);
 	unm_send_abort(peer, err);
@@ -67,7 +70,8 @@ void unm_peer_close_all(struct unm_ep *ep)
 		struct unm_peer *peer = unm_container(node, struct unm_peer,
 						      all);
 
-		unm_target_abort(peer);		/* regions know of answers */
+		unm_target_abort(peer);		/* pending answers refer to
+						 * memory regions */
 		unm_route_clear(peer);
 		unm_import_clear(peer);
 		unm_peer_delete(peer);

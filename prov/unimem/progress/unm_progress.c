@@ -1,9 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_progress.c - one bounded loop that moves everything: packets in, answers
- * out, transfers on. It runs inside the calls an application polls with, and
- * when nothing moves it looks at connections by clock and gives the processor
- * away, so that more ranks than cores need no setting.
+ * unm_progress.c - the progress function of an endpoint: it processes received
+ * packets, sends what could not be sent at once, and continues transfers. It
+ * also arms endpoints for threads that are about to sleep.
+ *
+ * Progress runs in the calls that an application polls with, in its blocking
+ * calls, and in the progress thread (unm_auto.c), always with the domain's
+ * lock. One call does a bounded amount of work. New connections and dead peers
+ * are checked by clock, every FI_UNIMEM_SERVICE_US. A thread that polls in vain
+ * yields the processor (core/unm_idle.h), so that more ranks than cores need no
+ * setting.
+ *
+ * Entry points: unm_progress() for one endpoint, unm_poll() for those of a
+ * queue, unm_arm_list() before a sleep. The packets are acted upon by msg/ and
+ * rma/; docs/protocol.md defines them.
  */
 
 #include "core/unm_ep_state.h"
@@ -29,21 +39,23 @@
 #include "util/unm_list.h"
 
 #define UNM_BURST	32		/* packets from one peer in a row */
-#define UNM_EVENTS	16	/* taken from the HAL at once */
-#define UNM_HOT		16		/* peers looked at in every round */
+#define UNM_EVENTS	16		/* read from the HAL at once */
+#define UNM_HOT		16		/* peers polled in every round */
 #define UNM_STREAM_POLLS	64	/* busy polls per check of a stream */
-#define UNM_LEVELS_NS	5000000		/* between refreshes of levels */
+#define UNM_LEVELS_NS	5000000		/* between refreshes of gauges */
 
 /* ---- Packets in ------------------------------------------------------ */
 
-/* Does a packet of this type name bytes of receive space? */
+/* True: a packet of this type refers to bytes in the receive space. */
 static bool unm_in_space(uint8_t type)
 {
 	return type == UNM_WIRE_CARRIED || type == UNM_WIRE_DATA ||
 		(type & ~UNM_WIRE_TAGGED) == UNM_WIRE_EAGER;
 }
 
-/* Words of a message longer than a packet, from receive space. */
+/* Decode a message of type UNM_WIRE_CARRIED: its words did not fit in a packet,
+ * so the sender wrote them to the receive space. The packet's token holds the
+ * head that the words would have had. */
 static int unm_carried(struct unm_peer *peer, struct unm_wire_msg *m)
 {
 	uint64_t word[UNM_WIRE_WORDS_MAX] = { 0 };
@@ -80,7 +92,8 @@ static int unm_hello(struct unm_peer *peer, const struct unm_wire_msg *m)
 	return 0;
 }
 
-/* A message of which the packet tells more than it holds. */
+/* A message whose payload is not in the packet: in the receive space (eager) or
+ * in the sender's memory (rendezvous). */
 static void unm_message(struct unm_peer *peer, const struct unm_wire_msg *m)
 {
 	bool eager = (m->type & ~UNM_WIRE_TAGGED) == UNM_WIRE_EAGER;
@@ -131,14 +144,15 @@ static int unm_dispatch(struct unm_peer *peer, struct unm_wire_msg *m)
 			unm_onesided_refused(peer, m);
 	case UNM_WIRE_ROUTE:
 		return m->nbytes != 0 ? -FI_EINVAL : unm_route_told(peer, m);
-	case UNM_WIRE_PROBE:		/* that it is released is the answer */
+	case UNM_WIRE_PROBE:		/* releasing the packet is the answer */
 		return m->nbytes != 0 ? -FI_EINVAL : 0;
 	default:
 		return -FI_EINVAL;
 	}
 }
 
-/* Any packet: words read once, checked, acted upon. */
+/* Process a packet of any type. A peer can change the cell at any time, so each
+ * word is read once, then checked and used. */
 static __attribute__((noinline))
 void unm_packet(struct unm_peer *peer, const struct hal_cell *cell,
 		uint64_t head)
@@ -162,7 +176,7 @@ void unm_packet(struct unm_peer *peer, const struct hal_cell *cell,
 			goto out;
 	}
 	ret = unm_wire_decode(&m, head, word, lim);
-	/* a sender announces its space before it writes there */
+	/* a sender announces the receive space before it writes there */
 	if (ret == 0 && unm_in_space(m.type) && peer->hp->rx.space == NULL)
 		ret = -FI_EINVAL;
 	if (ret == 0 && m.type == UNM_WIRE_CARRIED)
@@ -174,7 +188,8 @@ out:
 		unm_peer_spoiled(peer, "malformed packet", head);
 }
 
-/* The common packet, a message that is all here. False: not such a one. */
+/* Fast path for the most common packet, an inline message: head and payload are
+ * in the cell. False: the packet is of another type or malformed. */
 static inline bool unm_packet_inline(struct unm_peer *peer,
 				     const struct hal_cell *cell,
 				     uint64_t head)
@@ -229,8 +244,8 @@ int unm_progress_peer(struct unm_peer *peer)
 	return n;
 }
 
-/* The ring alone tells whether there is anything: an idle peer costs its slot.
- * */
+/* Only the ring is read unless there is a packet: polling an idle peer costs
+ * one load of its next slot. */
 static inline int unm_progress_hal_peer(struct hal_peer *hp)
 {
 	uint64_t head;
@@ -241,8 +256,9 @@ static inline int unm_progress_hal_peer(struct hal_peer *hp)
 }
 
 /*
- * Every peer that may send to us: the first UNM_HOT in each round, the others
- * in turn; one that sends moves towards the front.
+ * Process the packets of peers. The first UNM_HOT peers of the list are polled
+ * in each round, and as many of the rest in turn. A peer of the rest that sends
+ * is moved into the first UNM_HOT.
  */
 static int unm_progress_inbound(struct unm_ep *ep)
 {
@@ -282,7 +298,7 @@ static int unm_progress_busy(struct unm_ep *ep)
 		end = pos == last;
 		pos = pos->next;
 		if (peer->spoiled) {
-			/* it may go on without us */
+			/* disconnect it; its process may continue */
 			if (!peer->hp->dead && !unm_target_expel(peer)) {
 				ep->stuck = true;
 				continue;
@@ -296,7 +312,7 @@ static int unm_progress_busy(struct unm_ep *ep)
 		done += unm_target_progress(peer);
 		done += unm_onesided_progress(peer);
 		if (!unm_peer_waits(peer)) {
-			if (ep->armed)	/* nothing to be woken for */
+			if (ep->armed)	/* no release of it is awaited */
 				hal_tx_sleep(peer->hp, false);
 			unm_list_remove(&peer->busy);
 		}
@@ -312,7 +328,8 @@ static void unm_peer_event(struct unm_ep *ep, const struct hal_event *ev)
 
 	if (peer == NULL && ev->type != HAL_EV_DEAD) {
 		peer = unm_peer_new(ep, ev->peer);
-		if (peer == NULL)	/* no memory: deaf to this peer */
+		if (peer == NULL)	/* no memory: the peer's packets stay
+					 * in its ring */
 			return;
 	}
 	switch (ev->type) {
@@ -328,11 +345,12 @@ static void unm_peer_event(struct unm_ep *ep, const struct hal_event *ev)
 		UNM_INFO(EP_CTRL, "peer on board %u interface %u is gone: %s\n",
 			 ev->peer->addr.board, ev->peer->addr.iface,
 			 fi_strerror(-ev->status));
-		/* what it had sent; a ring's worth, if it still writes */
+		/* process what the peer had sent: at most one packet for each
+		 * slot of its ring, as its process may still be writing */
 		for (uint32_t i = 0; i <= ev->peer->rx.mask; i++)
 			if (unm_progress_peer(peer) == 0)
 				break;
-		/* and what it had taken */
+		/* complete what it had received */
 		unm_send_progress(peer);
 		unm_onesided_progress(peer);
 		unm_peer_gone(peer, FI_ECONNRESET);
@@ -355,7 +373,7 @@ static __attribute__((noinline)) void unm_peer_service(struct unm_ep *ep)
 
 /* ---- Idling ---------------------------------------------------------- */
 
-/* Look at connections and deaths, if it is time. */
+/* Check connections and dead peers, and refresh the gauges, if it is time. */
 static void unm_progress_clock(struct unm_ep *ep)
 {
 	uint64_t now = unm_now_ns();
@@ -371,7 +389,8 @@ static void unm_progress_clock(struct unm_ep *ep)
 	unm_levels_refresh(ep, now / 1000);
 }
 
-/* Peers we await something of shall wake us, or no longer. */
+/* Ask the peers in ep->busy to wake this endpoint when they release packets, or
+ * take that back. */
 static void unm_busy_sleep(struct unm_ep *ep, bool on)
 {
 	unm_list_for_each(pos, &ep->busy) {
@@ -450,8 +469,8 @@ int unm_progress(struct unm_ep *ep)
 		unm_direct_progress(ep);
 		done++;
 	}
-	/* deaths are looked for when nothing comes; now and then all the same
-	 * */
+	/* read the clock in one of UNM_CLOCK_POLLS calls without work, and in
+	 * one of UNM_CLOCK_BUSY calls with work */
 	if ((++ep->turns & (done == 0 ? UNM_CLOCK_POLLS - 1 :
 			    UNM_CLOCK_BUSY - 1)) == 0)
 		unm_progress_clock(ep);
@@ -495,8 +514,9 @@ static int unm_arm(struct unm_ep *ep)
 		return -FI_EAGAIN;
 	}
 	ep->armed = true;
-	/* what was released before the peers saw our flag; what still waits for
-	 * a connection */
+	/* Peers that released packets before they saw the request to wake us
+	 * will not do so: retry the sends. An endpoint that cannot send because
+	 * of a missing return path (stuck) gets no wake-up for that either. */
 	ep->stuck = false;
 	if (!unm_list_empty(&ep->busy) &&
 	    (unm_progress_busy(ep) != 0 || ep->stuck)) {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_revoke.c - revoking cached remote keys, see unm_revoke.h. The wait makes
- * progress, so this stands above the protocols.
+ * unm_revoke.c - revoking cached remote keys, when a memory region or an
+ * endpoint is closed: the owner's side of docs/protocol.md, section 12. The
+ * initiator's side is in rma/unm_rkey.c. Because the wait makes progress, this
+ * file is above msg/ and rma/.
  */
 #include <sched.h>
 
@@ -18,9 +20,10 @@
 #include "util/unm_list.h"
 
 /*
- * It is told of the last revocation; if it is inside, that is noted. One that
- * came before and may not have arrived needs no word of its own: the epoch has
- * gone on by two since the peer looked, or it has seen that one.
+ * Store the epoch and the region of the last revocation to the peer, then read
+ * the peer's guard: if the peer is inside, peer->waited holds the guard. An
+ * earlier revocation that may not have arrived need not be stored again: a peer
+ * that missed it sees the epoch grow by more than one and evicts all keys.
  */
 static void unm_revoke_tell(struct unm_peer *peer)
 {
@@ -29,7 +32,7 @@ static void unm_revoke_tell(struct unm_peer *peer)
 	peer->waited = 0;
 	peer->untold = hal_rx_back_sync(peer->hp, UNM_PEER_BACK_REVOKED,
 					word) != 0;
-	/* who was sent nothing has no route */
+	/* a peer that was sent no packet has no remote key */
 	if (peer->untold || !peer->greeted)
 		return;
 	word = hal_tx_back_sync(peer->hp, UNM_PEER_BACK_GUARD);
@@ -37,8 +40,8 @@ static void unm_revoke_tell(struct unm_peer *peer)
 		peer->waited = word;
 }
 
-/* Peers that know a route; by: one revocation, of that region, or more, of
- * all. */
+/* Notify the peers that were sent remote keys. by: how much the epoch grows: 1
+ * revokes the keys of this region, more than 1 revokes all keys. */
 static void unm_revoke_ep(struct unm_ep *ep, uint32_t region, uint32_t by)
 {
 	unm_list_for_each(pos, &ep->peers) {
@@ -54,7 +57,7 @@ static void unm_revoke_ep(struct unm_ep *ep, uint32_t region, uint32_t by)
 	}
 }
 
-/* Is one still inside? */
+/* True: a peer of the endpoint is inside, or not yet notified. */
 static bool unm_revoke_waits(struct unm_ep *ep)
 {
 	bool waits = false;
@@ -113,9 +116,10 @@ static bool unm_revoke_all_out(struct unm_domain *domain)
 }
 
 /*
- * Wait for peers inside. All endpoints of the domain go on: one of them may be
- * inside another, and two processes may wait for each other's. 0, or -FI_EBUSY
- * after FI_UNIMEM_CLOSE_MS: a peer may be inside for as long as it is stopped.
+ * Wait for peers that are inside. All endpoints of the domain make progress:
+ * one of them may access another's memory, and two processes may wait for each
+ * other. Returns 0, or -FI_EBUSY after FI_UNIMEM_CLOSE_MS, because a peer stays
+ * inside for as long as its process is stopped.
  */
 static int unm_revoke_wait(struct unm_domain *domain)
 {
@@ -124,7 +128,8 @@ static int unm_revoke_wait(struct unm_domain *domain)
 
 	domain->revokers++;
 	while (!(out = unm_revoke_all_out(domain)) && !late) {
-		/* one more look after it: this process may have been stopped */
+		/* check once more after the end of the time: this process may
+		 * have been stopped meanwhile */
 		late = unm_now_us() > end;
 		unm_list_for_each(pos, &domain->eps)
 			unm_progress(unm_container(pos, struct unm_ep_links,

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unm_sleep.c - sleeping on wait objects, see unm_sleep.h. */
+/*
+ * unm_sleep.c - sleeping on wait objects: fi_trywait() for application threads,
+ * and the sleep of the provider's blocking calls. Waking is in core/unm_wake.c;
+ * wait sets block in api/unm_poll_set.c.
+ */
 #include <poll.h>
 #include <sched.h>
 
@@ -28,16 +32,17 @@ int unm_wait_try(struct unm_wait *w, bool news, struct unm_list *eps)
 		ret = -FI_EAGAIN;
 	else if (eps != NULL)
 		ret = unm_arm_list(eps);
-	if (w->obj != FI_WAIT_SET)	/* a set looks at it for itself */
+	if (w->obj != FI_WAIT_SET)	/* unm_wait_set_try() clears it */
 		w->signalled = false;
 	if (ret == 0)
 		unm_wait_may(w, true);
-	else if (owed)			/* perhaps to another thread */
+	else if (owed)			/* another thread may be blocked */
 		unm_wait_tell(w);
 	return ret;
 }
 
-/* Blocks; the lock is free meanwhile. */
+/* Block for ms milliseconds at most. on_eps: endpoints may end the sleep. The
+ * domain's lock is released during the sleep. */
 static void unm_wait_block(struct unm_wait *w, bool on_eps, int ms)
 {
 	struct pollfd pfd[2] = {
@@ -53,7 +58,7 @@ static void unm_wait_block(struct unm_wait *w, bool on_eps, int ms)
 	unm_lock(w->domain);
 	w->asleep--;
 	w->wanted--;
-	/* the last that was woken puts the bell down */
+	/* the last thread that this wake-up was for resets the event fd */
 	if (epoch != w->epoch && w->unaware != 0 && --w->unaware == 0)
 		unm_wait_lower(w->evfd);
 }
@@ -63,7 +68,8 @@ void unm_wait_sleep(struct unm_wait *w, struct unm_list *eps, int64_t ms)
 	struct unm_domain *domain = w->domain;
 
 	if (eps != NULL && unm_arm_list(eps) != 0) {
-		/* not now: whoever we wait for may want this processor */
+		/* there is work: poll again, but yield first, as the process
+		 * that we wait for may need this processor */
 		unm_unlock(domain);
 		sched_yield();
 		unm_lock(domain);
@@ -72,7 +78,7 @@ void unm_wait_sleep(struct unm_wait *w, struct unm_list *eps, int64_t ms)
 	if (ms < 0 || ms > UNM_SLEEP_MS)
 		ms = UNM_SLEEP_MS;
 	if (ms != 0 && unm_trigger_waits(domain))
-		ms = 1;			/* refused work is tried again */
+		ms = 1;			/* retry work that was refused */
 	unm_wait_block(w, true, (int)ms);
 	if (eps != NULL)
 		unm_slept_list(eps);

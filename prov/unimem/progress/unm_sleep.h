@@ -19,11 +19,11 @@ struct unm_list;
 struct unm_wait;
 
 /*
- * fi_trywait() on one object. Second argument: the object holds something to
- * read. eps:
- * endpoints that are to wake the application, by unm_ep_links; NULL: none.
- * Returns 0 if the application may block, -FI_EAGAIN if it has to poll first,
- * or -FI_EINVAL: nothing can block on a wait object of this type.
+ * fi_trywait() on one object. The second argument is true if the object holds
+ * something to read. eps: endpoints that are to wake the application, a list of
+ * struct unm_ep_links; NULL: none. Returns 0 if the application may block,
+ * -FI_EAGAIN if it has to poll first, or -FI_EINVAL: nothing can block on a
+ * wait object of this type.
  */
 int unm_wait_try(struct unm_wait *w, bool news, struct unm_list *eps);
 
