@@ -1,33 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_sim_state.h - what the processes of a model share: one sealed segment
- * per board. Private to hal_sim*.c.
+ * hal_sim_state.h - the memory that the processes of a register model share: a
+ * sealed segment per board. Private to hal_sim*.c.
  *
- * A process may be killed or stopped at any instruction. Three schemes keep
- * that from blocking or corrupting others:
+ * A process may be killed or stopped at any instruction. Three schemes keep it
+ * from blocking other processes or corrupting their data:
  *
- *   blocks   packets move by operations that anybody may finish for anybody
- *            (hal_sim_box.c): every step is a compare and swap that fails if it
- *            was done before, so that a helper who comes late does no harm
- *   driver   tables are changed under one lock word that names its holder; who
- *            finds the holder dead takes it over and rebuilds from the holds
- *            of living files what counts and maps are derived from them
- *   stores   a buffered store is carried out by one who writes his name on it,
- *            and again by another if he is dead, or stopped for seconds
+ *   blocks   A packet moves by an operation that any process may finish for any
+ *            other (hal_sim_box.c). Each step is a compare-and-swap that fails
+ *            if the step was done before, so that a late helper does no harm.
+ *   driver   Its tables are changed under one lock word that names the holder.
+ *            A process that finds the holder dead takes the lock over, and
+ *            derives counts and maps anew from the holds of living files.
+ *   stores   A process that carries out a buffered store writes its name on it
+ *            first. If that process is dead, or stopped for seconds, another
+ *            one carries out the store again.
  *
- * A name is an owner word: index of a process and its generation. The process
- * lives while it has the lock on its byte of the first board's segment; the
- * kernel drops that at its end, however it ends. A generation is odd while its
- * process takes that place.
+ * A name is an owner word: the index of a process and its generation. A process
+ * is alive while it has the file lock on its byte of the first board's segment;
+ * the kernel releases the lock at its end, in whichever way it ends. A
+ * generation is odd while its process joins.
  *
- * What this cannot do: a process that is stopped, not killed, while it has the
- * driver's lock holds up who wants it until it goes on, one that is stopped
- * while it joins who wants to join: ten seconds, and then he is told. A real
- * driver runs where nobody can stop it; here nothing tells a stopped process
- * from a slow one, and to take its lock from it would corrupt. One that is
- * stopped for seconds in the very copy of a store, 64 bytes at most, has the
- * rest of it still to do when it goes on: old bytes may then come over newer
- * ones, at that place only.
+ * Limits: a process that is stopped (not killed) while it has the driver's lock
+ * blocks processes that need the lock until it continues. A process that is
+ * stopped while it joins makes others fail to join after ten seconds. A real
+ * driver runs where no process can stop it; here a stopped process cannot be
+ * distinguished from a slow one, and to take its lock would corrupt the tables.
+ * A process that is stopped for seconds in the copy of a buffered store (at
+ * most 64 bytes) continues that copy later: old bytes may then overwrite newer
+ * ones in these 64 bytes.
  */
 #ifndef HAL_SIM_STATE_H
 #define HAL_SIM_STATE_H
@@ -39,17 +40,18 @@
 #include "hal/dev/hal_regs.h"
 
 #define SIM_MAGIC	UINT32_C(0x4d534e55)	/* "UNSM" */
-#define SIM_VERSION	6u		/* raise when a layout below changes */
+#define SIM_VERSION	6u		/* of the layouts below: raise it when
+					 * one changes */
 
 #define SIM_PARTS	512u		/* processes of a model */
 #define SIM_FILES	512u		/* open files of a board's device */
-#define SIM_HOLDS	4096u		/* of a file */
-#define SIM_REGIONS	8192u		/* of a board */
-#define SIM_POSTS	16u		/* stores a file may have buffered */
-#define SIM_FIFO_MAX	1024u		/* words */
+#define SIM_HOLDS	4096u		/* holds of an open file */
+#define SIM_REGIONS	8192u		/* allocations of a board */
+#define SIM_POSTS	16u		/* buffered stores of an open file */
+#define SIM_FIFO_MAX	1024u		/* words of a FIFO */
 #define SIM_LINE	64u
 
-/* Where things are in the 34 bits of a board. */
+/* Layout of the 34-bit address space of a board. */
 #define SIM_VMBOX_BASE	UINT64_C(0x40000000)	/* BASE_DEST */
 #define SIM_MEM_BASE	(UINT64_C(1) << 32)
 #define SIM_MEM_MAX	(UINT64_C(12) << 30)
@@ -59,163 +61,194 @@ _Static_assert(SIM_MEM_BASE + SIM_MEM_MAX <= HAL_GADDR_LOCAL_MASK + 1,
 	       "memory has local addresses");
 _Static_assert((SIM_VMBOX_BASE & ~HAL_DEST_BASE_MASK) == 0, "33:18");
 
-/* Of FI_UNIMEM_SIM: hal_sim.c has names, ranges and defaults. */
+/* Parameters of a model (FI_UNIMEM_SIM); hal_sim.c has names, ranges and
+ * defaults. Processes share a model if all are equal. */
 struct sim_params {
-	long world;
+	long world;			/* any number; other worlds are other
+					 * models */
 	long boards;
-	long ifs;
+	long ifs;			/* interfaces of a board */
 	long fifo;			/* words of a FIFO */
-	long pairs;			/* freed words are seen by twos */
+	long pairs;			/* 1: writers of a FIFO see words freed
+					 * in pairs only */
 	long mem;			/* MiB of a board */
-	long xfers;			/* outstanding per file */
+	long xfers;			/* transfers outstanding per file */
 	long btt;			/* bits of BTT */
-	long sg;			/* engine is built with it */
-	long seed;
+	long sg;			/* 1: the engine has scatter-gather */
+	long seed;			/* of the random numbers */
 	long tick;			/* ns per access; 0: the host's clock */
-	long delay;			/* ns, packet on its way, at most */
-	long ack;			/* ns, until acknowledged, at most */
-	long prep;			/* PEND is set in preparation, too */
-	long illegal;			/* ILLEGAL stays until the next packet
+	long delay;			/* ns: longest way of a packet */
+	long ack;			/* ns: longest time from there to its
+					 * answer */
+	long prep;			/* 1: PEND is also set while a packet is
+					 * written */
+	long illegal;			/* 1: ILLEGAL stays until a packet
 					 * is transmitted */
-	long reorder;			/* of 1000 stores, held back */
-	long route;			/* ns to set up a route */
+	long reorder;			/* of 1000 stores, how many are held
+					 * back */
+	long route;			/* ns to prepare an import */
 	long dma;			/* ns per 4 KiB moved */
-	long slverr;			/* of 1000 transfers, fail */
+	long slverr;			/* of 1000 transfers, how many fail */
 	int engine;			/* enum hal_platform_engine */
 	int empty;			/* enum sim_empty */
 	int mutant;			/* enum sim_mutant */
-	long any;			/* every board's device may be opened */
-	long depth;			/* for struct hal_platform */
-	long space;
+	long any;			/* 1: the devices of other boards may be
+					 * opened */
+	long depth;			/* hal_platform.pkt_depth */
+	long space;			/* hal_platform.space_bytes */
 };
 
-/* What an empty FIFO returns. */
+/* The word that an empty FIFO returns: HAL_MIF_EMPTY or HAL_MIF_EMPTY_BEEF. */
 enum sim_empty { SIM_EMPTY_BEAF, SIM_EMPTY_BEEF };
 
-/* What real blocks never do; tests must notice. */
+/* Faults that real blocks do not have; a test must find each. */
 enum sim_mutant {
 	SIM_MUTANT_NONE = 0,
 	SIM_MUTANT_NONACK,		/* a refused packet is acknowledged */
-	SIM_MUTANT_TWICE,		/* a transfer's end is told twice */
-	SIM_MUTANT_EARLY,		/* it is told before data is there */
+	SIM_MUTANT_TWICE,		/* the end of a transfer is reported
+					 * twice */
+	SIM_MUTANT_EARLY,		/* the end of a transfer is reported
+					 * before its data has arrived */
 	SIM_MUTANT_FORGED,		/* another identity is stamped */
 };
 
-/* How the rest of the machine finds a board that is dead. */
+/* How other boards experience a board that is dead. */
 enum sim_death {
 	SIM_LIVES = 0,
-	SIM_DEAD_ABORTS,		/* the network answers in its place: bus
-					 * errors, NACK */
-	SIM_DEAD_SILENT,		/* nothing answers: packets stay PEND */
+	SIM_DEAD_ABORTS,		/* the network answers for it by bus
+					 * errors and NACK */
+	SIM_DEAD_SILENT,		/* no answer: packets to it stay PEND */
 };
 
 /* ---- Blocks ------------------------------------------------------------ */
 
 /*
- * A packet, or a word written to a mailbox page, on its way. Its owner fills
- * in w, fifo and words and publishes it by state; from then on until PEND is
- * gone they do not change.
+ * An operation: a packet, or a word written to a mailbox page, on its way. The
+ * process that sends fills in w, fifo and words and publishes them by state;
+ * they do not change until PEND is cleared. Any process may carry out the
+ * steps.
  */
 struct sim_op {
 	_Atomic uint64_t state;		/* number << 8 | HAL_PIF_* */
-	_Atomic uint64_t at;		/* what was decided: sim_at() */
-	_Atomic uint64_t due;		/* ns: not in its FIFO before */
-	_Atomic uint64_t ack_due;	/* ns: PEND until then */
+	_Atomic uint64_t at;		/* decision about it: make_at() of
+					 * hal_sim_box.c */
+	_Atomic uint64_t due;		/* ns: does not reach its FIFO before */
+	_Atomic uint64_t ack_due;	/* ns: PEND is not cleared before */
 	_Atomic uint64_t w[HAL_PKT_WORDS];
 	_Atomic uint32_t fifo;		/* board << 8 | interface */
-	_Atomic uint32_t words;		/* 16 bytes each */
+	_Atomic uint32_t words;		/* of 16 bytes each */
 } __attribute__((aligned(SIM_LINE)));
 
+/* A packetizer interface. */
 struct sim_pif {
-	struct sim_op op;
-	_Atomic uint64_t reg[2 * HAL_PIF_WRITES];
-	_Atomic uint32_t written;	/* bit per register */
+	struct sim_op op;		/* the packet in its buffer */
+	_Atomic uint64_t reg[2 * HAL_PIF_WRITES];	/* as written */
+	_Atomic uint32_t written;	/* bit per register of the next packet
+					 * that is written */
 };
 
 /*
- * A cell is the lap of its FIFO in the upper half, data in the lower: a write
- * that comes late finds the lap and does nothing. Four cells are a word.
+ * A FIFO of 16-byte words; four cells are a word. The upper half of a cell is
+ * the lap of the FIFO, the lower half data: a helper that writes a cell too
+ * late finds its lap there already, and writes nothing.
  */
 #define SIM_CELLS	4u
 struct sim_fifo {
+	/* words read, words written; free-running */
 	_Atomic uint64_t head __attribute__((aligned(SIM_LINE)));
 	_Atomic uint64_t tail __attribute__((aligned(SIM_LINE)));
 	_Atomic uint64_t cur;		/* operation in progress, or 0 */
-	_Atomic uint64_t expect;	/* bit per board: it has sent here */
+	_Atomic uint64_t expect;	/* bit per board that may have sent a
+					 * packet which is not here yet */
 	_Atomic uint64_t event;		/* name of the socket to signal */
-	_Atomic uint32_t armed;
-	_Atomic uint32_t arms;		/* number of the last, of any holder */
+	_Atomic uint32_t armed;		/* number of the arming; 0: not armed */
+	_Atomic uint32_t arms;		/* number of the last arming, counted
+					 * over all holders */
 	_Atomic uint64_t cell[SIM_FIFO_MAX * SIM_CELLS]
 		__attribute__((aligned(SIM_LINE)));
 };
 
-/* Registers of the engine: whoever has it claimed, or nobody. */
+/* The engine. Only the process that has claimed it accesses these. */
 struct sim_cdma {
 	uint32_t cr, sr;
-	uint64_t cur, tail;		/* descriptors */
+	uint64_t cur, tail;		/* CURDESC, TAILDESC */
 	uint64_t sa, da;
 	uint32_t btt;
-	uint32_t busy;			/* a transfer is under way */
-	uint64_t desc;			/* its descriptor, 0: simple mode */
+	uint32_t busy;			/* 1: a transfer is under way */
+	uint64_t desc;			/* its descriptor; 0: simple mode */
 	uint64_t src, dst, left, due;	/* of the transfer under way */
 	uint64_t late_src, late_dst, late;	/* SIM_MUTANT_EARLY */
-	uint32_t fail;			/* HAL_CDMA_SR_* it will end with */
-	uint32_t untold;		/* what it did is over, SR was not
-					 * read since */
+	uint32_t fail;			/* HAL_CDMA_SR_* at its end, or 0 */
+	uint32_t untold;		/* 1: it is over, and SR was not read
+					 * since */
 };
 
 /* ---- Driver ------------------------------------------------------------ */
 
+/* An interface at the driver. The driver's lock protects it. */
 struct sim_iface {
-	_Atomic uint32_t file;		/* 1 + index of the holder's, 0: free */
-	uint32_t incarnation;
+	_Atomic uint32_t file;		/* 1 + index of the holder's open file;
+					 * 0: free */
+	uint32_t incarnation;		/* of the last holder, hal_id() */
 };
 
 enum sim_region_state { SIM_REGION_FREE, SIM_REGION_BUSY, SIM_REGION_LIVE };
 
+/* Allocated memory of a board. The driver's lock protects it. */
 struct sim_region {
-	_Atomic uint32_t state;		/* BUSY: being made by its file */
-	uint32_t holds;
+	_Atomic uint32_t state;		/* enum sim_region_state; BUSY: its
+					 * allocation is not finished */
+	uint32_t holds;			/* number of holds */
 	_Atomic uint64_t ref;
 	uint64_t secret;
 	uint64_t pages;
-	_Atomic uint64_t maker;		/* owner word of who allocated it */
-	uint32_t maker_board, maker_file;
-	_Atomic uint32_t kept;		/* its allocator holds it */
+	_Atomic uint64_t maker;		/* owner word of the process that
+					 * allocated it */
+	uint32_t maker_board, maker_file;	/* and its open file */
+	_Atomic uint32_t kept;		/* 1: that file still holds it */
 	uint32_t uid;
-	uint64_t identity, nonce;	/* of its file's interface, or 0 */
+	uint64_t identity, nonce;	/* of that file's interface, or 0 */
 };
 
 enum sim_hold_flags {
-	SIM_HOLD_MAKER = 1,		/* of who allocated it */
-	SIM_HOLD_GIVEN = 2,		/* by who allocated it, for us */
-	SIM_HOLD_ROUTING = 4,		/* its route is being set up */
-	SIM_HOLD_DROPPED = 8,		/* there are mappings left */
+	SIM_HOLD_MAKER = 1,		/* of the file that allocated it */
+	SIM_HOLD_GIVEN = 2,		/* given by ALLOC to a second holder */
+	SIM_HOLD_ROUTING = 4,		/* the import is being prepared */
+	SIM_HOLD_DROPPED = 8,		/* dropped; mappings are left */
 };
 
+/* A hold of an open file on a region. */
 struct sim_hold {
 	_Atomic uint64_t ref;		/* 0: free entry */
 	_Atomic uint64_t bytes;
-	uint64_t due;			/* ns, of the route */
-	uint32_t region;
-	_Atomic uint16_t flags;
-	uint16_t maps;
+	uint64_t due;			/* ns: the import is prepared then */
+	uint32_t region;		/* index at its board */
+	_Atomic uint16_t flags;		/* enum sim_hold_flags */
+	uint16_t maps;			/* mappings through this hold */
 };
 
-/* A store that was accepted and is not visible yet. */
-enum { SIM_POST_FREE = 0, SIM_POST_FULL = 1 };	/* else who carries it out */
-#define SIM_NAME_BITS	48		/* above his name: which time he does */
+/*
+ * A store that was accepted and is not visible yet. state is one of these two,
+ * or the name of the process that carries it out: owner word in the lower bits,
+ * above them a number that is new each time.
+ */
+enum { SIM_POST_FREE = 0, SIM_POST_FULL = 1 };
+#define SIM_NAME_BITS	48
 struct sim_post {
 	_Atomic uint64_t state;
-	_Atomic uint64_t born;		/* ns */
+	_Atomic uint64_t born;		/* ns: when it was accepted */
 	uint64_t gaddr;
 	uint32_t len;
 	uint32_t pad;
 	uint8_t data[SIM_LINE];
 };
 
+/*
+ * An open file of a board's device. Its process writes it, and under the
+ * driver's lock, once the process is dead, the one that takes back its entries.
+ */
 struct sim_file {
-	_Atomic uint64_t owner;		/* owner word of its process, 0: free */
+	_Atomic uint64_t owner;		/* owner word of its process; 0: free */
 	_Atomic uint32_t xfers;		/* transfers outstanding */
 	_Atomic uint32_t nholds;	/* entries ever used */
 	uint32_t claimed;		/* 1 + its interface, 0: none */
@@ -223,43 +256,50 @@ struct sim_file {
 	struct sim_hold hold[SIM_HOLDS];
 };
 
-/* Of the first board's segment only. */
+/* State of the whole model; in the first board's segment only. */
 struct sim_common {
-	_Atomic uint64_t lock;		/* owner word of the holder, 0: free */
+	_Atomic uint64_t lock;		/* of the driver: owner word of the
+					 * holder; 0: free */
 	_Atomic uint64_t clock;		/* ns, if params.tick */
-	_Atomic uint64_t part[SIM_PARTS];	/* generations */
+	_Atomic uint64_t part[SIM_PARTS];	/* generation of each process */
 };
 
+/* The state of a board, at the start of its segment. */
 struct sim_board {
-	_Atomic uint32_t magic;
+	_Atomic uint32_t magic;		/* SIM_MAGIC, written last */
 	uint32_t version;
 	struct sim_params params;
 	struct sim_common common;
 	_Atomic uint32_t death;		/* enum sim_death */
-	_Atomic uint64_t died;		/* ns of the host's clock */
+	_Atomic uint64_t died;		/* when, ns of the host's clock */
 	struct hal_kdev_entry table[HAL_REG_IFS]
 		__attribute__((aligned(SIM_PAGE)));
-	/* TIF */
+	/* trusted page: registers PID, BASE_DEST, PID_CONF */
 	_Atomic uint64_t pid[HAL_REG_IFS];
 	_Atomic uint64_t base_dest, pid_conf;
 	struct sim_pif pif[HAL_REG_IFS];
 	struct sim_op mif[HAL_REG_IFS];	/* words written to mailbox pages */
 	struct sim_fifo fifo[HAL_REG_IFS];
 	struct sim_cdma cdma;
-	_Atomic uint32_t engine;	/* 1 + index of the file that has it */
+	_Atomic uint32_t engine;	/* 1 + index of the open file that has
+					 * it; 0: free */
 	/* driver */
 	struct sim_iface iface[HAL_REG_IFS];
-	_Atomic uint64_t posting[SIM_FILES / 64];	/* files with stores */
-	uint32_t gen;			/* of the last allocation */
-	uint32_t nregions;		/* entries ever used */
-	uint64_t next_page;		/* where to look for free ones */
+	_Atomic uint64_t posting[SIM_FILES / 64];	/* bit per open file
+							 * with buffered
+							 * stores */
+	uint32_t gen;			/* generation of the last allocation */
+	uint32_t nregions;		/* entries of region ever used */
+	uint64_t next_page;		/* where the search for free pages
+					 * begins */
 	struct sim_region region[SIM_REGIONS];
 	struct sim_file file[SIM_FILES];
 	_Atomic uint64_t used[SIM_PAGES_MAX / 64];	/* bit per page */
-	uint16_t first[SIM_PAGES_MAX];	/* 1 + region that begins there */
+	uint16_t first[SIM_PAGES_MAX];	/* 1 + index of the region that begins
+					 * at the page */
 };
 
-/* Memory follows the state. */
+/* The memory of the board follows the state in its segment. */
 #define SIM_ALIGN	((size_t)1 << 21)
 #define SIM_STATE_BYTES							\
 	((sizeof(struct sim_board) + SIM_ALIGN - 1) & ~(SIM_ALIGN - 1))
