@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * hal_sim.c - the register model behind hal_mmio.h: parameters, open files, and
- * which register an access is of.
+ * the table of its calls, which pass each access to the block that it belongs
+ * to.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -14,7 +15,7 @@
 #include "hal/hal_param.h"
 #include "hal/sim/hal_sim.h"
 
-#define SWEEP_NS	500000		/* between two looks at old stores */
+#define SWEEP_NS	500000		/* between two sim_sweep() */
 
 /* ---- Parameters -------------------------------------------------------- */
 
@@ -27,7 +28,7 @@
 	ROW(#field, HAL_PARAM_LONG, field, .min = low, .max = high,	\
 	    .def = text)
 
-/* What FI_UNIMEM_SIM may hold; fi_unimem(7) explains. */
+/* Parameters of FI_UNIMEM_SIM; fi_unimem(7) explains them. */
 static const struct hal_param rows[] = {
 	NUMBER(world, 0, INT32_MAX, "0"),
 	NUMBER(ifs, 1, HAL_REG_IFS - 1, "63"),
@@ -58,11 +59,11 @@ static const struct hal_param rows[] = {
 	    .words = "none|nonack|twice|early|forged"),
 };
 
-/* The model this process has, and the parameters of the last probe. */
+/* The model of this process. */
 static struct {
-	struct hal_lock lock;
-	struct sim_params par;
-	struct sim_world *world;
+	struct hal_lock lock;		/* protects this and world->refs */
+	struct sim_params par;		/* of the last probe */
+	struct sim_world *world;	/* NULL: no file is open */
 } g_sim;
 
 static int load_params(const struct hal_params *params,
@@ -139,7 +140,8 @@ static int sim_probe(const struct hal_params *params,
 
 /* ---- Open files -------------------------------------------------------- */
 
-/* The model; lock held. A forked child's copy of its parent's is none. */
+/* Get the model, and join it first if needed. The lock is held. A forked child
+ * does not use its copy of its parent's. */
 static int get_world(struct sim_world **w)
 {
 	int ret = 0;
@@ -241,7 +243,7 @@ static bool inherited(const struct sim_mm *mm)
 	return mm->w->pid != getpid();
 }
 
-/* In a forked child: only our copy of what is private goes. */
+/* Close in a forked child: free private memory only. */
 static void forget(struct sim_world *w)
 {
 	if (--w->refs != 0)
@@ -289,7 +291,6 @@ void sim_misuse(const char *fmt, ...)
 	abort();
 }
 
-/* By clock, from where nothing happens. */
 void sim_sweep(struct sim_mm *mm)
 {
 	uint64_t now = sim_now(mm->w);
@@ -318,14 +319,15 @@ void sim_access(const struct sim_mm *mm)
 			   "status_before_memory()");
 }
 
-/* Every access lets time pass. */
+/* Called by every access: checks barriers, and lets time pass for stores and
+ * transfers that are under way. */
 static struct sim_mm *touch(struct hal_mmio *hm)
 {
 	struct sim_mm *mm = sim_mm(hm);
 
 	sim_access(mm);
 	if (mm->w->par.tick != 0)
-		/* a clock, orders nothing */
+		/* Relaxed: a clock, which orders nothing. */
 		atomic_fetch_add_explicit(&mm->w->board[0]->common.clock,
 					  (uint64_t)mm->w->par.tick,
 					  memory_order_relaxed);
@@ -336,6 +338,7 @@ static struct sim_mm *touch(struct hal_mmio *hm)
 	return mm;
 }
 
+/* End the process: the block has no such access. */
 static void wrong(const struct hal_mmio_map *map, const char *what,
 		  uint32_t off, unsigned bytes)
 {
@@ -424,8 +427,8 @@ static int sim_stores_before_notify(const struct hal_mmio_map *map)
 	return sim_load_answered(mm, board) ? 0 : -EIO;
 }
 
-/* What the engine and others read and write is ordered by the model's own
- * acquires and releases: it sees to it that those of the silicon are called. */
+/* Acquires and releases of the model itself order its accesses. The barriers
+ * only record that they were called, as the silicon needs. */
 static void sim_memory_before_start(struct hal_mmio *mm)
 {
 	sim_mm(mm)->ready = true;
@@ -484,7 +487,7 @@ static int map_block(struct sim_mm *mm, enum hal_kdev_block block,
 			return -EINVAL;
 		break;
 	default:
-		return -EPERM;		/* the trusted page is the driver's */
+		return -EPERM;		/* the trusted page is not mapped */
 	}
 	map->impl = sim_impl(block, n);
 	return 0;

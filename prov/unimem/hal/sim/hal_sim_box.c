@@ -2,12 +2,12 @@
 /*
  * hal_sim_box.c - packetizer and mailboxes [D 5.1, 5.2].
  *
- * A packet is an operation on a FIFO that anybody may carry on: who finds one
- * in progress (fifo->cur) finishes it before he begins his own. First it is
- * decided where its words go and how many of them (op->at), then they are
- * written to cells that know their lap, then the tail is moved, and last the
- * sender's status tells. Doing a step a second time changes nothing, however
- * late.
+ * A packet is an operation on a FIFO that any process may continue: a process
+ * that finds an operation in progress (fifo->cur) finishes it before it begins
+ * its own. The steps: decide where its words go and how many of them fit
+ * (op->at), write them to cells that know their lap, move the tail, and store
+ * the result into the sender's status. A step that is done a second time
+ * changes nothing, however late it is.
  */
 #define _GNU_SOURCE
 #include <string.h>
@@ -19,13 +19,17 @@
 #define STATE_SHIFT	8		/* of the number in sim_op.state */
 #define NUMBER_MASK	((UINT64_C(1) << 28) - 1)
 
-/* How an operation was decided: 1 + words that fit, or: */
+/* The code of a decision: 1 + number of words that fit, or one of these. */
 #define AT_NOT_YET	0u
 #define AT_DROPPED	15u
 
-#define PORT_MIF	HAL_REG_IFS	/* words written to a mailbox page */
+#define PORT_MIF	HAL_REG_IFS	/* ports from here on: words written to
+					 * a mailbox page */
 
 /* ---- Names of operations ----------------------------------------------- */
+
+/* A reference names an operation: board, port and number of the operation at
+ * that port. It stays valid when the port has begun another one. */
 
 static struct sim_op *op_of(struct sim_world *w, uint64_t ref)
 {
@@ -46,6 +50,7 @@ static uint64_t op_number(uint64_t state)
 	return state >> STATE_SHIFT;
 }
 
+/* Is the operation that ref names still under way? *state is the port's. */
 static bool op_pending(const struct sim_op *op, uint64_t ref, uint64_t *state)
 {
 	*state = atomic_load(&op->state);
@@ -74,10 +79,10 @@ static struct sim_fifo *fifo_of(struct sim_world *w, const struct sim_op *op)
 /* ---- Steps ------------------------------------------------------------- */
 
 /*
- * How many words fit now? The first of a burst decides what is answered. That a
- * FIFO of packets refuses cleanly (docs/hal.md, 13) needs its writers to
- * see freed words by twos, else a reader between two reads makes room for half
- * a packet: par.pairs.
+ * Decide how many words fit now. The answer depends on the first word: a FIFO
+ * of packets must accept or refuse a packet as a whole (docs/hal.md, section
+ * 13). With par.pairs the writers therefore see freed words in pairs only;
+ * otherwise a reader between its two reads would free space for half a packet.
  */
 static void decide(struct sim_world *w, struct sim_fifo *fifo,
 		   struct sim_op *op, uint64_t ref)
@@ -90,15 +95,16 @@ static void decide(struct sim_world *w, struct sim_fifo *fifo,
 	uint32_t words = atomic_load(&op->words);
 
 	if (atomic_load(&fifo->cur) != ref)
-		return;			/* tail may be of another time */
+		return;			/* tail may be of a later operation */
 	if (room > (uint64_t)w->par.fifo)
-		room = 0;		/* head was read late */
+		room = 0;		/* head was read after tail had moved */
 	if (words > room)
 		words = (uint32_t)room;
 	atomic_compare_exchange_strong(&op->at, &none,
 				       make_at(number, 1 + words, tail));
 }
 
+/* Write a cell, unless it has this lap or a later one already. */
 static void put_cell(_Atomic uint64_t *cell, uint32_t lap, uint32_t data)
 {
 	uint64_t old = atomic_load(cell);
@@ -122,7 +128,7 @@ static void put_word(struct sim_world *w, struct sim_fifo *fifo, uint64_t pos,
 	}
 }
 
-/* Words, tail, and the FIFO is free for the next. */
+/* Write the words, move the tail, and free the FIFO for the next operation. */
 static void carry_out(struct sim_world *w, struct sim_fifo *fifo,
 		      struct sim_op *op, uint64_t ref, uint64_t at)
 {
@@ -148,6 +154,7 @@ static void carry_out(struct sim_world *w, struct sim_fifo *fifo,
 		sim_signal(w, fifo);
 }
 
+/* Store the result into the status of the sender. */
 static void answer(struct sim_world *w, struct sim_op *op, uint64_t ref,
 		   uint32_t code)
 {
@@ -165,14 +172,18 @@ static void answer(struct sim_world *w, struct sim_op *op, uint64_t ref,
 		;
 }
 
-/* When: by the clock; the FIFO's part now, its answer by the clock; now. */
-enum { RUN_BY_CLOCK, RUN_FIFO, RUN_NOW };
+/* When the steps of an operation are due. */
+enum {
+	RUN_BY_CLOCK,	/* as params.delay and params.ack say */
+	RUN_FIFO,	/* reach the FIFO now, the answer by the clock */
+	RUN_NOW,
+};
 static bool op_step(struct sim_world *w, struct sim_fifo *fifo, uint64_t ref,
 		    int how);
 
 /*
- * What somebody finds in fifo->cur. It may have been put there by one who came
- * late, when it was over.
+ * Finish the operation that was found in fifo->cur. A late process may have put
+ * it there after it was over: then only remove it.
  */
 static void help(struct sim_world *w, struct sim_fifo *fifo, uint64_t cur)
 {
@@ -184,7 +195,7 @@ static void help(struct sim_world *w, struct sim_fifo *fifo, uint64_t cur)
 		atomic_compare_exchange_strong(&fifo->cur, &cur, 0);
 }
 
-/* Make it the FIFO's present operation until it is decided. */
+/* Make it the current operation of the FIFO, and decide it. */
 static void op_enter(struct sim_world *w, struct sim_fifo *fifo,
 		     struct sim_op *op, uint64_t ref)
 {
@@ -205,7 +216,7 @@ static void op_enter(struct sim_world *w, struct sim_fifo *fifo,
 	}
 }
 
-/* Is it a packet to a board that is dead and where nothing answers? */
+/* Is it a packet to another board that is dead and does not answer? */
 static bool never_arrives(struct sim_world *w, const struct sim_op *op,
 			  uint64_t ref)
 {
@@ -216,8 +227,8 @@ static bool never_arrives(struct sim_world *w, const struct sim_op *op,
 	       sim_death(w, to) == SIM_DEAD_SILENT;
 }
 
-/* Carry an operation on as far as it is time for; true: it is over. fifo is
- * that of this operation, the op may have become another. */
+/* Continue an operation as far as it is due. Returns true if it is over. fifo
+ * must be that of ref, even if the port has begun another operation. */
 static bool op_step(struct sim_world *w, struct sim_fifo *fifo, uint64_t ref,
 		    int how)
 {
@@ -247,7 +258,7 @@ static bool op_step(struct sim_world *w, struct sim_fifo *fifo, uint64_t ref,
 static bool op_run(struct sim_world *w, uint64_t ref, int how)
 {
 	struct sim_op *op = op_of(w, ref);
-	/* before the look whether it is still that operation's */
+	/* Read before op_pending() checks that it belongs to ref. */
 	struct sim_fifo *fifo = fifo_of(w, op);
 	uint64_t state;
 
@@ -256,7 +267,7 @@ static bool op_run(struct sim_world *w, uint64_t ref, int how)
 
 /* ---- Sending ----------------------------------------------------------- */
 
-/* Publish an operation whose words are set; it is the port's own. */
+/* Publish an operation of this port, whose words are set. */
 static void op_start(struct sim_mm *mm, uint32_t board, uint32_t port,
 		     struct sim_op *op, uint32_t fifo, uint32_t words)
 {
@@ -275,15 +286,15 @@ static void op_start(struct sim_mm *mm, uint32_t board, uint32_t port,
 	atomic_store(&op->at, make_at(number, AT_NOT_YET, 0));
 	atomic_store(&op->state, number << STATE_SHIFT | HAL_PIF_PEND);
 	if (!op_run(w, ref, RUN_BY_CLOCK))
-		/* its reader shall look for it */
+		/* Its reader must search the ports of this board for it. */
 		atomic_fetch_or(&fifo_of(w, op)->expect,
 				UINT64_C(1) << board);
 }
 
 /*
- * A request ends and no mailbox answered. keep: status bits that stay as they
- * were. Without a transmission these are ACK and NACK: they belong to the last
- * packet that was transmitted, and only the next transmission clears them
+ * End a request without an answer of a mailbox. keep: status bits that stay as
+ * they were. Without a transmission these are ACK and NACK: they belong to the
+ * last packet that was transmitted, and only the next transmission clears them
  * [D table 5].
  */
 static void pif_end(struct sim_op *op, uint64_t keep, uint64_t status)
@@ -295,15 +306,16 @@ static void pif_end(struct sim_op *op, uint64_t keep, uint64_t status)
 		     status);
 }
 
-/* Status bits that a request which is not transmitted leaves as they were. The
- * paper does not say how long ILLEGAL stays: par.illegal. */
+/* Status bits that a request leaves unchanged if it is not transmitted. The
+ * paper does not say how long ILLEGAL stays; par.illegal does. */
 static uint64_t untransmitted_keeps(const struct sim_world *w)
 {
 	return HAL_PIF_ACK | HAL_PIF_NACK |
 	       (w->par.illegal ? HAL_PIF_ILLEGAL : 0);
 }
 
-/* The identity is not the sender's to choose [D 2.2.3, figure 8]. */
+/* The identity that is stamped: the sender cannot choose it [D 2.2.3, figure
+ * 8]. */
 static uint64_t stamp(struct sim_mm *mm, struct sim_board *b, uint32_t n)
 {
 	uint64_t id = atomic_load(&b->pid[n]);
@@ -312,14 +324,15 @@ static uint64_t stamp(struct sim_mm *mm, struct sim_board *b, uint32_t n)
 	    sim_below(mm, 16) == 0) {
 		uint64_t other = atomic_load(&b->pid[(n + 1) % HAL_REG_IFS]);
 
-		/* without a neighbour, one that a packetizer could have: a word
-		 * without a possible identity is no packet to the driver */
+		/* If the neighbour has no identity, take a possible one: the
+		 * backend takes a word without a possible identity for no
+		 * packet. */
 		id = other != 0 ? other : id ^ 1;
 	}
 	return id & HAL_ID_MASK;
 }
 
-/* The third write was made [D 5.2.3]. */
+/* The third register was written: send [D 5.2.3]. */
 static void pif_send(struct sim_mm *mm, struct sim_board *b, uint32_t n)
 {
 	struct sim_pif *pif = &b->pif[n];
@@ -338,7 +351,7 @@ static void pif_send(struct sim_mm *mm, struct sim_board *b, uint32_t n)
 		return;
 	}
 	if (board >= w->boards || (dest & HAL_DEST_OFF_MASK) != HAL_MIF_DATA) {
-		/* transmitted; nobody answers there */
+		/* It is transmitted, to where no mailbox is. */
 		pif_end(&pif->op, 0, HAL_PIF_NACK);
 		return;
 	}
@@ -354,7 +367,7 @@ static void pif_send(struct sim_mm *mm, struct sim_board *b, uint32_t n)
 		 board << 8 | hal_dest_if(dest), HAL_MIF_PKT_WORDS);
 }
 
-/* What it has under way goes on; its status then. */
+/* Continue the packet of a PIF, and return its status. */
 static uint64_t pif_look(struct sim_world *w, uint32_t board, uint32_t n,
 			 int how)
 {
@@ -378,7 +391,7 @@ void sim_pif_write(struct sim_mm *mm, uint32_t n, uint32_t off,
 		sim_misuse("write to offset 0x%x of a packetizer page, where "
 			   "no register is to be written [D table 5]", off);
 	if (pif_look(mm->w, mm->m.board, n, RUN_BY_CLOCK) & HAL_PIF_PEND) {
-		/* one buffer: the write is lost [D 5.2.4] */
+		/* There is one buffer: the write is lost [D 5.2.4]. */
 		atomic_fetch_or(&pif->op.state, HAL_PIF_OVERWR);
 		return;
 	}
@@ -416,7 +429,7 @@ void sim_pif_settle(struct sim_world *w, uint32_t board, uint32_t n)
 
 /* ---- Receiving --------------------------------------------------------- */
 
-/* What is on its way to this FIFO and due. */
+/* Continue all operations of a board that are on the way to this FIFO. */
 static void collect(struct sim_world *w, struct sim_fifo *fifo,
 		    uint32_t board)
 {
@@ -432,7 +445,7 @@ static void collect(struct sim_world *w, struct sim_fifo *fifo,
 	}
 }
 
-/* Anything that is not in the FIFO yet. Cheap if there is nothing. */
+/* Let operations that are due reach the FIFO. It is cheap if there are none. */
 static void look_out(struct sim_world *w, struct sim_fifo *fifo)
 {
 	uint64_t boards, cur;
@@ -454,14 +467,14 @@ static void get_word(struct sim_world *w, struct sim_fifo *fifo, uint64_t pos,
 	_Atomic uint64_t *cell = &fifo->cell[at * SIM_CELLS];
 
 	for (int i = 0; i < 2; i++)
-		/* ordered by the tail that was read before */
+		/* Relaxed: ordered by the acquire of the tail before. */
 		data[i] = (uint32_t)atomic_load_explicit(&cell[2 * i],
 				memory_order_relaxed) |
 			  atomic_load_explicit(&cell[2 * i + 1],
 				memory_order_relaxed) << 32;
 }
 
-/* One word of the FIFO; false: it is empty. */
+/* Dequeue a word. False: the FIFO is empty. */
 static bool dequeue(struct sim_world *w, struct sim_fifo *fifo,
 		    uint64_t data[2])
 {
@@ -469,7 +482,8 @@ static bool dequeue(struct sim_world *w, struct sim_fifo *fifo,
 					     memory_order_relaxed);
 
 	do {
-		/* pairs with the swap in carry_out() */
+		/* Pairs with the compare-and-swap of the tail in
+		 * carry_out(). */
 		if (head == atomic_load_explicit(&fifo->tail,
 						 memory_order_acquire))
 			return false;
@@ -498,14 +512,14 @@ void sim_mif_read(struct sim_mm *mm, uint32_t n, uint64_t w[2])
 		sim_sweep(mm);
 }
 
-/* A write to the page enqueues a word; if it does not fit it is lost, and the
- * bus tells nobody. */
+/* A write to the page enqueues a word. A word that does not fit is lost, and
+ * the bus reports nothing. */
 void sim_mif_write(struct sim_mm *mm, uint32_t n, const uint64_t w[2])
 {
 	struct sim_op *op = &mm->b->mif[n];
 	uint64_t state = atomic_load(&op->state);
 
-	if (state & HAL_PIF_PEND)	/* the bus does one after the other */
+	if (state & HAL_PIF_PEND)	/* writes are done one by one */
 		op_run(mm->w, op_ref(mm->m.board, PORT_MIF + n,
 				     op_number(state)), RUN_NOW);
 	atomic_store(&op->w[0], w[0]);
@@ -537,9 +551,9 @@ void sim_if_reset(struct sim_world *w, uint32_t board, uint32_t n)
 /* ---- Signals ----------------------------------------------------------- */
 
 /*
- * Told first, disarmed then: who dies in between tells once too often. Arming
- * has numbers, which go on from one holder to the next, so that who comes late
- * disarms no later one.
+ * Signal first, then disarm: if the process dies in between, there is a signal
+ * too many, not one too few. Armings are numbered across all holders, so that a
+ * late process does not disarm a later arming.
  */
 void sim_signal(struct sim_world *w, struct sim_fifo *fifo)
 {
@@ -551,7 +565,7 @@ void sim_signal(struct sim_world *w, struct sim_fifo *fifo)
 	if (armed == 0)
 		return;
 	len = sim_name(&sun, "event", w->hash, atomic_load(&fifo->event));
-	/* if it does not fit, signals wait there already */
+	/* If the socket is full, it has signals that are not read yet. */
 	sendto(w->send_fd, &one, sizeof(one), MSG_DONTWAIT | MSG_NOSIGNAL,
 	       (struct sockaddr *)&sun, len);
 	atomic_compare_exchange_strong(&fifo->armed, &armed, 0);
@@ -575,7 +589,7 @@ uint64_t sim_tif_read(struct sim_mm *mm, uint32_t off)
 		   "to be read [D table 4]", off);
 }
 
-/* A request that is decided is on its way, and nothing calls it back. */
+/* CLR_REQ for PIF n. A packet that is decided cannot be dropped any more. */
 static void drop_request(struct sim_mm *mm, uint32_t n)
 {
 	struct sim_pif *pif = &mm->b->pif[n];

@@ -2,9 +2,9 @@
 /*
  * hal_sim_cdma.c - the registers of the AXI CDMA engine [PG034].
  *
- * It belongs to one process at a time, and moves when that accesses any of its
- * registers. Where the guide says that software must not do a thing, doing it
- * is the end of the process.
+ * The engine belongs to one process at a time, and moves bytes when that
+ * process accesses one of its registers. An access that the guide forbids ends
+ * the process (sim_misuse()).
  */
 #define _GNU_SOURCE
 #include <string.h>
@@ -45,7 +45,7 @@ static struct hal_cdma_desc *desc_at(struct sim_world *w, uint64_t addr)
 	return sim_memory(w, addr, HAL_CDMA_DESC_BYTES);
 }
 
-/* After an error only a reset helps. */
+/* Stop with an error; only a reset leads out of it. */
 static void halt(struct sim_cdma *c, uint32_t error)
 {
 	c->busy = 0;
@@ -57,7 +57,7 @@ static void put32(uint32_t *to, uint32_t val)
 	__atomic_store_n(to, val, __ATOMIC_RELEASE);
 }
 
-/* Pairs with put32(); what the program wrote comes before its start. */
+/* Pairs with put32(), and with what the process wrote before it started. */
 static uint32_t get32(const uint32_t *from)
 {
 	return __atomic_load_n(from, __ATOMIC_ACQUIRE);
@@ -70,7 +70,7 @@ static uint64_t get_addr(const uint32_t *low)
 
 static void fetch(struct sim_mm *mm, struct sim_cdma *c);
 
-/* The transfer of a descriptor is over: say so in it, go on to the next. */
+/* The transfer of a descriptor is over: mark it, and continue with the next. */
 static void desc_over(struct sim_mm *mm, struct sim_cdma *c)
 {
 	struct hal_cdma_desc *d = desc_at(mm->w, c->desc);
@@ -80,7 +80,7 @@ static void desc_over(struct sim_mm *mm, struct sim_cdma *c)
 		halt(c, HAL_CDMA_SR_SGDECERR);
 		return;
 	}
-	/* bits 28 to 30 are those of 4 to 6 of the status register */
+	/* Bits 28 to 30 have the meaning of bits 4 to 6 of SR. */
 	put32(&d->status, HAL_CDMA_DESC_DONE | c->fail << 24);
 	c->cur = get_addr(&d->next);
 	c->sr |= HAL_CDMA_SR_IOC_IRQ;
@@ -160,7 +160,7 @@ static void move(struct sim_mm *mm, struct sim_cdma *c, uint64_t n)
 	c->left -= n;
 }
 
-/* SIM_MUTANT_EARLY: what should have been there. */
+/* SIM_MUTANT_EARLY: move the bytes whose transfer was reported before. */
 static void move_late(struct sim_mm *mm, struct sim_cdma *c)
 {
 	void *to = sim_memory(mm->w, c->late_dst, c->late);
@@ -218,7 +218,7 @@ static void write_cr(struct sim_mm *mm, struct sim_cdma *c, uint32_t val)
 {
 	if (val & HAL_CDMA_CR_RESET) {
 		sim_cdma_reset(mm->w, mm->b);
-		c->cr |= HAL_CDMA_CR_RESET;	/* a while */
+		c->cr |= HAL_CDMA_CR_RESET;	/* until read_cr() clears it */
 		return;
 	}
 	if ((val ^ c->cr) & HAL_CDMA_CR_SGMODE)
@@ -238,7 +238,8 @@ static bool can_start(const struct sim_cdma *c, bool sg)
 	       !(c->sr & HAL_CDMA_SR_ERRORS);
 }
 
-/* With addresses of more than 32 bits this write starts, or goes on. */
+/* With addresses of more than 32 bits this write starts or continues a
+ * chain. */
 static void write_tail(struct sim_mm *mm, struct sim_cdma *c, uint32_t val)
 {
 	if (!can_start(c, true))
@@ -279,7 +280,7 @@ static void write_desc(struct sim_cdma *c, uint32_t off, uint32_t val)
 	if (off == HAL_CDMA_TAILDESC)
 		set_low(&c->tail, val);
 	else if (c->busy)
-		return;			/* it is the engine's now */
+		return;			/* ignored while busy */
 	else if (off == HAL_CDMA_CURDESC)
 		set_low(&c->cur, val);
 	else

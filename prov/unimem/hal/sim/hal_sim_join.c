@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * hal_sim_join.c - how the processes of a model find its segments and each
- * other.
+ * other; which of them are alive; the driver's lock; the model's time.
  *
- * Every process of a model listens on a name of its own in the abstract
- * namespace, where nobody is ever spoken to: the kernel tells a newcomer who
- * listens, and the newcomer opens the segments of that process under /proc. So
- * nobody has to answer, and the segments go with the last process that has
- * them. Joining happens one at a time, behind a name that is bound for that
- * long; names go with their process. That a process lives, its lock on a byte
- * of the first segment says, which no forked child inherits.
+ * Every process of a model listens on an abstract socket name of its own, but
+ * never exchanges data there. A newcomer connects to a name, learns from the
+ * kernel which process listens (SO_PEERCRED), and opens the segments of that
+ * process under /proc. So no process has to answer, and the segments vanish
+ * with the last process that has them. One process at a time joins: it binds
+ * the name "gate" meanwhile. Names vanish with their process. A process is
+ * alive while it has the file lock on its byte of the first segment, which a
+ * forked child does not inherit.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -26,10 +27,11 @@
 
 #include "hal/sim/hal_sim.h"
 
-#define GATE_NAP_NS	100000
+#define GATE_NAP_NS	100000		/* between tries to join */
 #define GATE_NAPS	100000		/* 10 s */
 #define BACKLOG		4096
-#define LOOK_SPINS	64		/* at the lock, before who holds it */
+#define LOOK_SPINS	64		/* tries of the lock between checks that
+					 * its holder is alive */
 
 _Static_assert(sizeof(void *) == 8, "the model needs 64-bit addresses");
 
@@ -56,7 +58,7 @@ static int new_socket(int type)
 	return fd < 0 ? -errno : fd;
 }
 
-/* A socket of that name; -EADDRINUSE: somebody has it. */
+/* A socket bound to a name; -EADDRINUSE: a process has the name. */
 static int bind_name(const char *what, uint64_t hash, uint64_t n)
 {
 	struct sockaddr_un sun;
@@ -70,7 +72,7 @@ static int bind_name(const char *what, uint64_t hash, uint64_t n)
 	return ret;
 }
 
-/* Only one joins at a time. */
+/* Become the process that joins. Returns the gate's socket, or -errno. */
 static int gate_enter(uint64_t hash)
 {
 	const struct timespec nap = { 0, GATE_NAP_NS };
@@ -85,7 +87,7 @@ static int gate_enter(uint64_t hash)
 	return fd;
 }
 
-/* FNV-1a; processes share a model if all their parameters are the same. */
+/* FNV-1a over all parameters: processes share a model if these are equal. */
 static uint64_t hash_params(const struct sim_params *par)
 {
 	const uint8_t *p = (const uint8_t *)par;
@@ -132,7 +134,7 @@ static int map_segments(struct sim_world *w)
 	return 0;
 }
 
-/* A descriptor of another process; is it one of our segments? */
+/* Open a descriptor of another process if it is a segment of this model. */
 static void take_segment(struct sim_world *w, int dir, const char *name,
 			 const char *prefix)
 {
@@ -156,7 +158,7 @@ static void take_segment(struct sim_world *w, int dir, const char *name,
 	}
 }
 
-/* The segments of a process that has them all. */
+/* Open and map the segments of a process. -ESRCH: it does not have all. */
 static int take_segments(struct sim_world *w, pid_t pid)
 {
 	char path[32], prefix[64];
@@ -177,7 +179,7 @@ static int take_segments(struct sim_world *w, pid_t pid)
 			ret = -ESRCH;
 	if (ret == 0)
 		ret = map_segments(w);
-	/* pairs with the release in make_segments() */
+	/* Pairs with the release in make_segments(). */
 	if (ret == 0 && atomic_load_explicit(&w->board[0]->magic,
 					     memory_order_acquire) != SIM_MAGIC)
 		ret = -ESRCH;
@@ -208,7 +210,7 @@ static int make_segments(struct sim_world *w)
 		board->params = w->par;
 		atomic_store(&board->base_dest, SIM_VMBOX_BASE);
 		sim_cdma_reset(w, board);
-		/* nobody looks before we listen */
+		/* No process reads it before this process listens. */
 		atomic_store_explicit(&board->magic, SIM_MAGIC,
 				      memory_order_release);
 	}
@@ -217,7 +219,7 @@ static int make_segments(struct sim_world *w)
 
 /* ---- Joining ----------------------------------------------------------- */
 
-/* Who listens there? 0: nobody. */
+/* Which process listens on name n? *pid is 0 if it is another user's. */
 static int holder_of(int fd, uint64_t hash, uint64_t n, pid_t *pid)
 {
 	struct sockaddr_un sun;
@@ -233,7 +235,7 @@ static int holder_of(int fd, uint64_t hash, uint64_t n, pid_t *pid)
 	return 0;
 }
 
-/* The segments of anybody who lives. -ESRCH: there is nobody. */
+/* Open the segments of any process of the model. -ESRCH: there is none. */
 static int find_segments(struct sim_world *w)
 {
 	int found = -ESRCH, fd = -1;
@@ -251,7 +253,7 @@ static int find_segments(struct sim_world *w)
 			continue;
 		close(fd);
 		fd = -1;
-		if (ret == -EAGAIN)	/* there is one, it cannot be asked */
+		if (ret == -EAGAIN)	/* one listens, its backlog is full */
 			found = -EAGAIN;
 		if (ret != 0 || pid == 0)
 			continue;
@@ -281,7 +283,8 @@ static int lock_byte(struct sim_world *w, int cmd, short type, uint64_t n,
 	return ret != 0 ? -errno : 0;
 }
 
-/* Become a part of it: a free byte and the name of that number. */
+/* Become process n of the model: lock a free byte and bind the name of its
+ * number. */
 static int take_part(struct sim_world *w)
 {
 	struct sim_common *c = &w->board[0]->common;
@@ -292,8 +295,8 @@ static int take_part(struct sim_world *w)
 
 		if (lock_byte(w, F_SETLK, F_WRLCK, n, NULL) != 0)
 			continue;
-		/* what the one before us left is now seen to be a dead one's,
-		 * and nobody has this generation yet */
+		/* From here on everything of the previous process n belongs to
+		 * a dead process, and none has this odd generation. */
 		gen = atomic_fetch_or(&c->part[n], 1) | 1;
 		fd = bind_name("part", w->hash, n);
 		if (fd == -EADDRINUSE) {	/* by a child of a dead one */
@@ -364,7 +367,6 @@ int sim_join(const struct sim_params *par, struct sim_world **out)
 	return 0;
 }
 
-/* Who joined since: the kernel has told them what they asked. */
 void sim_part_hang_up(struct sim_world *w)
 {
 	int fd;
@@ -373,7 +375,6 @@ void sim_part_hang_up(struct sim_world *w)
 		close(fd);
 }
 
-/* All files are closed. */
 void sim_leave(struct sim_world *w)
 {
 	world_free(w);
@@ -387,7 +388,7 @@ void sim_forget(struct sim_world *w)
 	free(w);
 }
 
-/* ---- Who lives --------------------------------------------------------- */
+/* ---- Which processes are alive ----------------------------------------- */
 
 bool sim_alive(struct sim_world *w, uint64_t owner)
 {
@@ -444,7 +445,6 @@ uint64_t sim_host_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-/* The model's, in ns. */
 uint64_t sim_now(struct sim_world *w)
 {
 	return w->par.tick == 0 ? sim_host_ns() :

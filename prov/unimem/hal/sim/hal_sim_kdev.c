@@ -3,8 +3,9 @@
  * hal_sim_kdev.c - the kernel device of hal_kdev.h: open files, interfaces,
  * events, and the ends of processes.
  *
- * No kernel tells the model that a process has ended: who looks into a table,
- * or wants what the dead still have, finds out and gives it back.
+ * No kernel notifies the model that a process has ended. A process that reads a
+ * table, or needs something that a dead process holds, finds out and takes back
+ * what the dead process has.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,7 +27,7 @@ static uint64_t random_nonzero(void)
 	return val;
 }
 
-/* The table is read while it is written. */
+/* Atomic accesses: other processes read the table while it is written. */
 static void put64(uint64_t *to, uint64_t val)
 {
 	__atomic_store_n(to, val, __ATOMIC_SEQ_CST);
@@ -40,8 +41,10 @@ static uint64_t get64(const uint64_t *from)
 /* ---- Interfaces -------------------------------------------------------- */
 
 /*
- * Lock held. Packets first: with the nonce gone none of them comes any more.
- * What was half written is cleared, as its PEND (params.prep) never ends.
+ * Take back an interface. The driver's lock is held. Pending packets are
+ * finished first: once the nonce is cleared, no packet of the holder arrives
+ * any more. A half-written packet is cleared, because its PEND (params.prep)
+ * would never end.
  */
 static void if_release(struct sim_world *w, uint32_t board, uint32_t n)
 {
@@ -59,6 +62,7 @@ static void if_release(struct sim_world *w, uint32_t board, uint32_t n)
 	b->iface[n].file = 0;
 }
 
+/* Give an interface to a file. The driver's lock is held. */
 static void if_take(struct sim_mm *mm, uint32_t n, struct hal_kdev_claim *c)
 {
 	struct sim_world *w = mm->w;
@@ -66,7 +70,7 @@ static void if_take(struct sim_mm *mm, uint32_t n, struct hal_kdev_claim *c)
 	struct hal_kdev_entry *e = &b->table[n];
 
 	b->iface[n].file = mm->file + 1;
-	/* 1 to the mask: no identity is 0, which stands for none */
+	/* From 1 to the mask: identity 0 means none. */
 	b->iface[n].incarnation = b->iface[n].incarnation %
 				  HAL_ID_INCARNATION_MASK + 1;
 	sim_if_reset(w, mm->m.board, n);
@@ -82,7 +86,7 @@ static void if_take(struct sim_mm *mm, uint32_t n, struct hal_kdev_claim *c)
 	put64(&e->nonce, c->nonce);
 }
 
-/* Nobody has it, or nobody who lives. */
+/* Is an interface free? Take it back first if its holder is dead. */
 static bool if_free(struct sim_mm *mm, uint32_t n)
 {
 	uint32_t file = mm->b->iface[n].file;
@@ -115,7 +119,7 @@ static int claim(struct sim_mm *mm, struct hal_kdev_claim *c)
 	return -EBUSY;
 }
 
-/* The processes of a model are one user's: each may be the service. */
+/* All processes of a model belong to one user, so each may be the service. */
 static int claim_service(struct sim_mm *mm, struct hal_kdev_claim *c)
 {
 	if (c->hint != 0)
@@ -188,7 +192,8 @@ static int arm(struct sim_mm *mm)
 		number = atomic_fetch_add(&fifo->arms, 1) + 1;
 	while (number == 0);
 	atomic_store(&fifo->armed, number);
-	/* who enqueues looks at armed after it, we the other way round */
+	/* A sender enqueues first and reads armed then; here the order is the
+	 * opposite, so that one of the two notices the other. */
 	if (!sim_fifo_quiet(mm->w, mm->m.board, n))
 		sim_signal(mm->w, fifo);
 	return 0;
@@ -196,7 +201,7 @@ static int arm(struct sim_mm *mm)
 
 /* ---- Ends -------------------------------------------------------------- */
 
-/* Whatever belongs to an open file is given back. Lock held. */
+/* Take back all that belongs to an open file. The driver's lock is held. */
 static void file_over(struct sim_world *w, uint32_t board, uint32_t file)
 {
 	struct sim_board *b = w->board[board];
@@ -210,7 +215,7 @@ static void file_over(struct sim_world *w, uint32_t board, uint32_t file)
 	sim_mem_file_over(w, board, file);
 	b->file[file].claimed = 0;
 	atomic_store(&b->file[file].xfers, 0);
-	/* last: it is done again if we die in between */
+	/* Last: if this process dies before, another one starts again. */
 	atomic_store(&b->file[file].owner, 0);
 }
 
@@ -236,7 +241,7 @@ void sim_table_look(struct sim_world *w, uint32_t board, uint32_t n)
 	if (owner == 0 || sim_alive(w, owner))
 		return;
 	sim_lock(w);
-	/* the owner's number is never used again: it is still dead */
+	/* An owner word is never used again, so its process still is dead. */
 	sim_reap(w, owner);
 	sim_unlock(w);
 }
@@ -319,7 +324,7 @@ static int info(struct sim_mm *mm, struct hal_kdev_info *i)
 	return 0;
 }
 
-/* Lock held: nobody else takes it, and no transfer begins. */
+/* Give the engine to a file. The driver's lock is held. */
 static int engine(struct sim_mm *mm, struct hal_kdev_engine *e)
 {
 	struct sim_board *b = mm->b;
@@ -333,7 +338,8 @@ static int engine(struct sim_mm *mm, struct hal_kdev_engine *e)
 		sim_reap(mm->w, owner);
 	}
 	atomic_store(&b->engine, mm->file + 1);
-	/* who begins a transfer counts it first and looks then */
+	/* A process that starts a transfer counts it first and reads engine
+	 * then; here the order is the opposite. */
 	for (uint32_t i = 0; i < SIM_FILES; i++) {
 		struct sim_file *f = &b->file[i];
 		uint64_t owner = atomic_load(&f->owner);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_sim_mem.c - the kernel device's memory: regions and who holds them.
+ * hal_sim_mem.c - the memory that the kernel device allocates: regions, their
+ * holders and their mappings.
  *
- * The truth is in the hold entries of open files. What is derived from them,
- * counts and maps of pages, is rebuilt when the lock is taken over from one who
- * died: pages are marked after their region and freed before it.
+ * The hold entries of the open files define which memory exists. Counts of
+ * holds and the map of used pages are derived from them, and are derived anew
+ * when the driver's lock is taken over from a process that died. Pages are
+ * marked as used after their region is entered, and unmarked before it is
+ * removed.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -14,7 +17,8 @@
 #include "hal/hal_limit.h"
 #include "hal/sim/hal_sim.h"
 
-#define LIMIT_WORTH	(1u << 18)	/* bytes; less is not looked after */
+#define LIMIT_WORTH	(1u << 18)	/* bytes; smaller allocations do not
+					 * check the limit of memory */
 #define REF_GEN_MASK	0xFFFFFFu
 
 static uint64_t ref_gaddr(uint64_t ref)
@@ -29,7 +33,7 @@ static uint64_t ref_page(uint64_t ref)
 
 /* ---- Pages ------------------------------------------------------------- */
 
-/* Mark so many pages, or unmark them. */
+/* Mark n pages as used, or as free. */
 static void mark(struct sim_board *b, uint64_t page, uint64_t n, bool use)
 {
 	while (n != 0) {
@@ -47,7 +51,8 @@ static void mark(struct sim_board *b, uint64_t page, uint64_t n, bool use)
 	}
 }
 
-/* The first free run of n pages in [from, to), or to. */
+/* First page of the first n free pages in a row in [from, to); to: there are
+ * none. */
 static uint64_t find_run(struct sim_board *b, uint64_t from, uint64_t to,
 			 uint64_t n)
 {
@@ -75,7 +80,7 @@ static uint64_t find_run(struct sim_board *b, uint64_t from, uint64_t to,
 	return to;
 }
 
-/* Next fit, so that an address is not soon that of another region. */
+/* Find free pages, next fit: an address is not reused soon. */
 static uint64_t find_pages(struct sim_world *w, struct sim_board *b,
 			   uint64_t n)
 {
@@ -139,7 +144,7 @@ static struct sim_region *region_make(struct sim_mm *mm, uint32_t board,
 	return r;
 }
 
-/* The next one finds it zeroed. */
+/* Free a region; its memory is zeroed for the next one. */
 static void region_free(struct sim_world *w, uint32_t board,
 			struct sim_region *r)
 {
@@ -236,7 +241,7 @@ static struct sim_hold *hold_at(struct sim_mm *mm, uint32_t hold)
 
 /* ---- ALLOC ------------------------------------------------------------- */
 
-/* The file of an interface that lives, by identity, or NULL. */
+/* The open file whose interface has an identity; NULL: no live one has. */
 static struct sim_file *file_of(struct sim_world *w, uint64_t identity)
 {
 	uint32_t board = hal_id_board(identity), n = hal_id_if(identity);
@@ -271,7 +276,7 @@ static int alloc_commit(struct sim_mm *mm, struct hal_kdev_alloc *a,
 		other = hold_room(f);
 		if (other == NULL)
 			return -ENOMEM;
-		if (other == own)	/* to ourselves: two of our own */
+		if (other == own)	/* both holders are this file */
 			other = NULL;
 	}
 	r->secret = a->secret;
@@ -339,8 +344,8 @@ int sim_mem_alloc(struct sim_mm *mm, struct hal_kdev_alloc *a)
 
 /* ---- IMPORT ------------------------------------------------------------ */
 
-/* The hold of that region which was given to this file, until an import takes
- * it. Is there any? */
+/* The hold on a region that ALLOC gave to this file and no import has taken
+ * yet, or NULL. *any: the file has a hold on the region. */
 static struct sim_hold *hold_given(struct sim_mm *mm, uint64_t ref, bool *any)
 {
 	uint32_t n = atomic_load(&mm->f->nholds);
@@ -368,8 +373,8 @@ static void import_tell(const struct sim_region *r,
 	imp->owner_uid = r->uid;
 }
 
-/* The route of a hold is ready, or takes its time. From then on the hold is
- * that of one import: the next has another. */
+/* Finish the import of a hold, or return -EAGAIN while it is being prepared.
+ * The hold then belongs to this import; the next import gets another hold. */
 static int route(struct sim_mm *mm, struct sim_hold *h)
 {
 	if ((atomic_load(&h->flags) & SIM_HOLD_ROUTING) &&
@@ -379,8 +384,8 @@ static int route(struct sim_mm *mm, struct sim_hold *h)
 	return 0;
 }
 
-/* An import that goes on: by its own hold, as others of the same region may go
- * on too. */
+/* The hold of an unfinished import, by its number: a file may have several
+ * unfinished imports of a region. */
 static struct sim_hold *hold_routing(struct sim_mm *mm,
 				     const struct hal_kdev_import *imp)
 {
@@ -390,7 +395,7 @@ static struct sim_hold *hold_routing(struct sim_mm *mm,
 	       (atomic_load(&h->flags) & SIM_HOLD_ROUTING) ? h : NULL;
 }
 
-/* One that begins: a hold for it. */
+/* Begin an import: find or make a hold for it. */
 static int import_begin(struct sim_mm *mm, struct sim_region *r, uint64_t ref,
 			struct sim_hold **out)
 {
@@ -465,7 +470,7 @@ int sim_mem_check(struct sim_mm *mm, uint32_t hold)
 
 	if (h == NULL)
 		return -ESTALE;
-	/* the hold keeps the region */
+	/* The hold keeps the region in existence. */
 	ref = atomic_load(&h->ref);
 	r = &mm->w->board[hal_gaddr_board(ref)]->region[h->region];
 	return atomic_load(&r->kept) &&
@@ -517,7 +522,7 @@ int sim_mem_map(struct sim_mm *mm, uint64_t gaddr, size_t len,
 		    SIM_HOLD_ROUTING)) != 0)
 			continue;
 		h->maps++;
-		/* what is imported from another board is behind a window */
+		/* Memory of another board is reached by store() and load(). */
 		map->base = hal_gaddr_board(gaddr) == mm->m.board ||
 			    (flags & SIM_HOLD_MAKER) ?
 			    sim_memory(mm->w, gaddr, len) : NULL;
@@ -549,7 +554,6 @@ void sim_mem_unmap(struct sim_mm *mm, uint64_t gaddr)
 	sim_unlock(mm->w);
 }
 
-/* Does any file of this process hold that range? */
 bool sim_mem_held(struct sim_world *w, uint64_t gaddr, uint64_t len)
 {
 	bool held = false;
@@ -608,7 +612,7 @@ static void count_holds(struct sim_world *w, struct sim_file *f)
 	}
 }
 
-/* The lock's holder died: what he had begun is finished or undone. */
+/* Changes that the dead holder of the lock had begun are finished or undone. */
 void sim_mem_rebuild(struct sim_world *w)
 {
 	for (uint32_t b = 0; b < w->boards; b++) {

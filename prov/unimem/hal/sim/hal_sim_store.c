@@ -2,11 +2,11 @@
 /*
  * hal_sim_store.c - remote stores and loads [D 2.1; docs/hal.md, 13].
  *
- * A store is cut at lines. Some pieces are held back in the file's buffer, so
- * that later ones overtake them; the file's own accesses let them go one by
- * one, in no order, the barrier all of them. The buffer is in the shared
- * state: when a process does not come back to it for long, or has died, others
- * carry its stores out.
+ * A store is cut at cache lines. Some pieces are held back in the buffer of the
+ * open file, so that later pieces overtake them. Accesses of the file carry
+ * them out one by one, in random order; a barrier carries out all. The buffer
+ * is in the shared state: if a process makes no access for long, or has died,
+ * other processes carry out its stores.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -15,17 +15,22 @@
 
 #include "hal/sim/hal_sim.h"
 
-#define STALE_NS	2000000		/* then others look after it */
-#define WAIT_SPINS	64		/* for who carries it out, to be dead */
-#define STOPPED_S	2		/* then he is taken to be stopped */
-#define BUS_LIMIT_NS	1000000		/* a load that nothing answers */
+#define STALE_NS	2000000		/* age from which other processes carry
+					 * out a store */
+#define WAIT_SPINS	64		/* waits between checks whether the
+					 * process that carries out a store is
+					 * alive */
+#define STOPPED_S	2		/* seconds until such a process is taken
+					 * to be stopped */
+#define BUS_LIMIT_NS	1000000		/* of a load that gets no answer */
 
 /* ---- Memory ------------------------------------------------------------ */
 
 /*
- * Aligned 8 bytes in one piece, and visible to who loads them with acquire. In
- * one order with hal_tx_back_sync(), as on a board a store that was read back
- * is: stores_before_notify() finds nothing to do if none is held.
+ * Store 8 aligned bytes in one piece, visible to a load with acquire. The order
+ * is sequentially consistent with hal_tx_back_sync(), like that of a store that
+ * was read back on a board: if no store is held back, stores_before_notify()
+ * has nothing to do.
  */
 static void put(uint8_t *to, const uint8_t *from, size_t len)
 {
@@ -46,7 +51,7 @@ static void put(uint8_t *to, const uint8_t *from, size_t len)
 	}
 }
 
-/* Pairs with the releases of put(), and put64() of hal_sim_kdev.c. */
+/* Pairs with the releases of put(), and of put64() of hal_sim_kdev.c. */
 static void get(uint8_t *to, const uint8_t *from, size_t len)
 {
 	while (len != 0) {
@@ -76,8 +81,9 @@ static uint64_t line_bit(uint64_t gaddr)
 }
 
 /*
- * Write our name on a store, to carry it out. Threads of a process have one
- * name, and any of them may be stopped: a number tells this time from others.
+ * Write the name of this process on a store, to carry it out. The threads of a
+ * process have the same name, and each may be stopped: a number distinguishes
+ * this attempt from others.
  */
 static bool take(struct sim_world *w, struct sim_post *p, uint64_t state,
 		 uint64_t *name)
@@ -89,13 +95,14 @@ static bool take(struct sim_world *w, struct sim_post *p, uint64_t state,
 }
 
 /*
- * Of a store that got this name. Stopped on the way it may have been taken from
- * us, and its entry filled anew: what is copied counts if the name is still
- * there after it, and nothing is read from the entry later.
+ * Carry out a store that has this name. If this process was stopped meanwhile,
+ * another one may have carried it out, and the entry may hold a new store. The
+ * copied data is therefore used only if the name is still there after the copy,
+ * and the entry is not read again later.
  */
 static void carry_out(struct sim_world *w, struct sim_post *p, uint64_t name)
 {
-	/* acquire: before the look at the name; of hold_back() */
+	/* Acquire: read before the name is checked. Pairs with hold_back(). */
 	uint64_t gaddr = __atomic_load_n(&p->gaddr, __ATOMIC_ACQUIRE);
 	uint32_t len = __atomic_load_n(&p->len, __ATOMIC_ACQUIRE);
 	uint8_t data[SIM_LINE], *to;
@@ -118,7 +125,7 @@ static uint64_t seconds(void)
 	return (uint64_t)ts.tv_sec;
 }
 
-/* Is who wrote his name on it not going to do it? */
+/* Is the process whose name is on it dead, or stopped for too long? */
 static bool given_up(struct sim_world *w, uint64_t name, uint64_t *since)
 {
 	if (*since == 0)
@@ -127,7 +134,8 @@ static bool given_up(struct sim_world *w, uint64_t name, uint64_t *since)
 	       seconds() - *since > STOPPED_S;
 }
 
-/* By its owner, or for a dead one; somebody may be about it. */
+/* Carry out a store for its owner, or wait until another process has done
+ * so. */
 static void let_go(struct sim_world *w, struct sim_post *p)
 {
 	uint64_t since = 0, name;
@@ -171,7 +179,7 @@ static unsigned nth(uint32_t marked, uint64_t n)
 	return (unsigned)__builtin_ctz(marked);
 }
 
-/* One of those held, any of them. */
+/* Carry out one of the marked entries, chosen at random. */
 static void let_one_go(struct sim_mm *mm, uint32_t among)
 {
 	let_go_of(mm, nth(among, sim_below(mm, __builtin_popcount(among))));
@@ -187,8 +195,8 @@ static void hold_back(struct sim_mm *mm, uint64_t gaddr, const void *src,
 		let_one_go(mm, mm->held);
 	i = (unsigned)__builtin_ctz(~mm->held);
 	p = &mm->f->post[i];
-	/* released: one who reads this instead of what was there finds in
-	 * carry_out() that his name is gone */
+	/* Release: a process that reads these values for the entry's previous
+	 * store finds in carry_out() that its name is gone. */
 	__atomic_store_n(&p->gaddr, gaddr, __ATOMIC_RELEASE);
 	__atomic_store_n(&p->len, (uint32_t)len, __ATOMIC_RELEASE);
 	put(p->data, src, len);
@@ -201,7 +209,7 @@ static void hold_back(struct sim_mm *mm, uint64_t gaddr, const void *src,
 	mm->lines |= line_bit(gaddr);
 }
 
-/* Stores to the same place stay in order. */
+/* Carry out earlier stores to the same line: they must stay in order. */
 static void overtake_not(struct sim_mm *mm, uint64_t gaddr)
 {
 	for (uint32_t held = mm->held; held != 0; held &= held - 1) {
@@ -235,7 +243,7 @@ void sim_store(struct hal_mmio_map *map, uint64_t off, const void *src,
 	check_range(map, off, len);
 	if (hal_gaddr_board(gaddr) != mm->m.board &&
 	    sim_death(mm->w, hal_gaddr_board(gaddr)) != SIM_LIVES)
-		return;			/* posted, and lost */
+		return;			/* accepted, and lost */
 	while (len != 0) {
 		size_t n = SIM_LINE - gaddr % SIM_LINE;
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_sim_xfer.c - the kernel device's transfers: started in order, moved bit
- * by bit whenever their process accesses the device, ended in any order. They
- * end with their process, so that nobody else needs to know of them.
+ * hal_sim_xfer.c - transfers that the kernel device executes: write(), read()
+ * and CANCEL of hal_kdev.h.
+ *
+ * Transfers start in order, advance when their process accesses the device, and
+ * end in any order. They are private to their process and end with it.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -30,7 +32,8 @@ static void end(struct sim_mm *mm, struct sim_xfer *x, uint32_t state)
 	x->ended = ++mm->ends;
 }
 
-/* From or to a dead board: an error at once, or by the driver's time limit. */
+/* Is it a transfer from or to a dead board? It fails at once, or when the
+ * driver knows of the death. */
 static bool lost(struct sim_mm *mm, struct sim_xfer *x)
 {
 	const uint32_t boards[] = { hal_gaddr_board(x->x.src),
@@ -89,7 +92,8 @@ static bool under_way(const struct sim_xfer *x)
 	return x->x.id != 0 && x->state < HAL_KDEV_COMPLETED;
 }
 
-/* The mutant's: told long ago. */
+/* SIM_MUTANT_EARLY: move the bytes of a transfer that was reported as
+ * complete. */
 static void move_late(struct sim_mm *mm, struct sim_xfer *x)
 {
 	if (x->x.id == 0 || x->late == 0 || x->ended != 0 ||
