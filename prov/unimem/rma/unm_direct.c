@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_direct.c - operations on a peer's memory that the peer need not look
- * for: stores, loads and atomics through a window, cDMA, cross-memory attach.
- * Long puts and gets are done in steps, of which a call does one, so that no
- * call takes long and nobody is inside a peer's memory between calls (but for
- * transfers of an engine that works on its own).
+ * unm_direct.c - executes one-sided operations without the target: by loads,
+ * stores and atomics through a window, by the DMA engine, or by cross-memory
+ * attach. docs/protocol.md, section 11.
+ *
+ * unm_direct() starts an operation. A long put or get is executed in steps, one
+ * step a call of unm_direct_progress(), so that no call takes long. A CPU copy
+ * holds the peer's guard (unm_rkey.c) only during a call; a DMA transfer holds
+ * it until its completion was polled. An operation that cannot be executed
+ * here any more is handed to unm_request.c.
  */
 #include "core/unm_complete.h"
 #include "core/unm_ep_state.h"
@@ -24,13 +28,13 @@
 #include "util/unm_list.h"
 #include "util/unm_pool.h"
 
-#define UNM_STEP	(256u << 10)	/* bytes of one step */
-#define UNM_STEP_POLLS	64		/* of the engine, for one step */
+#define UNM_STEP	(256u << 10)	/* most bytes of one step by the CPU */
+#define UNM_STEP_POLLS	64		/* polls for the completion of a step */
 
-/* ---- What goes where ------------------------------------------------- */
+/* ---- Which operations, which memory ---------------------------------- */
 
-/* Does the route lead to all of the range, and allow it? What does not is
- * refused by the owner, in words. */
+/* True if the remote key covers the whole range and allows the access. All
+ * other accesses are sent as requests, so that the owner refuses them. */
 static bool unm_direct_covers(const struct unm_route *r,
 			      const struct unm_access *a)
 {
@@ -43,13 +47,15 @@ static bool unm_direct_covers(const struct unm_route *r,
 		a->remote->len <= r->len - off;
 }
 
+/* Where the range begins: address in the owner, or offset in the window. */
 static uint64_t unm_direct_at(const struct unm_route *r,
 			      const struct unm_access *a)
 {
 	return r->base + (a->remote->addr - r->start);
 }
 
-/* The piece of local memory at an offset, at most max bytes of it. */
+/* The contiguous local memory at an offset of the operation: *piece, and its
+ * length, at most max bytes. 0 at the end of the operation. */
 static uint64_t unm_direct_piece(const struct unm_access *a, uint64_t off,
 				 uint64_t max, char **piece)
 {
@@ -68,7 +74,7 @@ static uint64_t unm_direct_piece(const struct unm_access *a, uint64_t off,
 	return 0;
 }
 
-/* Can the engine reach local memory? All of it, or dmable memory only. */
+/* True if the DMA engine can access the operation's local buffers. */
 static bool unm_direct_engine(const struct unm_ep *ep,
 			      const struct unm_access *a)
 {
@@ -77,7 +83,7 @@ static bool unm_direct_engine(const struct unm_ep *ep,
 
 	if (ep->hif->caps->flags & HAL_CAP_DMA_ANY)
 		return true;
-	if (a->inject)			/* the copy would not be */
+	if (a->inject)			/* the copy is not in dmable memory */
 		return false;
 	while ((len = unm_direct_piece(a, off, UINT64_MAX, &piece)) != 0) {
 		if (unm_mem_find(ep->domain, piece, len) == NULL)
@@ -89,6 +95,7 @@ static bool unm_direct_engine(const struct unm_ep *ep,
 
 /* ---- Through a window ------------------------------------------------ */
 
+/* Copy len bytes from offset done of the operation on, through the window. */
 static void unm_window_move(const struct unm_route *r,
 			    const struct unm_access *a, uint64_t done,
 			    uint64_t len)
@@ -105,12 +112,14 @@ static void unm_window_move(const struct unm_route *r,
 	}
 }
 
+/* The start of a vector of one piece; NULL if it has none or several. */
 static const void *unm_vec_one(const struct unm_vec *v)
 {
 	return v->count == 1 ? v->iov->iov_base : NULL;
 }
 
-/* Atomics: at once if each vector is one piece, else element by element. */
+/* Execute an atomic: by one call if each local vector is contiguous, else
+ * element by element. */
 static void unm_window_atomic(const struct unm_route *r,
 			      const struct unm_access *a)
 {
@@ -135,15 +144,15 @@ static void unm_window_atomic(const struct unm_route *r,
 	}
 }
 
-/* May the processor store through the window? An alias of memory that peers may
- * only read can be mapped read-only. */
+/* True if the processor may store through the window. An alias of memory that
+ * peers may only read can be mapped read-only. */
 static bool unm_window_writable(const struct unm_route *r)
 {
 	return (r->reach & UNM_REACH_HOW) != UNM_REACH_SHARED ||
 		(r->reach & UNM_REACH_WRITE);
 }
 
-/* All elements for any core to execute; docs/atomics.md. */
+/* True if this core may execute the atomic on all elements; docs/atomics.md. */
 static bool unm_window_may(const struct unm_route *r,
 			   const struct unm_access *a)
 {
@@ -156,6 +165,7 @@ static bool unm_window_may(const struct unm_route *r,
 
 /* ---- Steps ----------------------------------------------------------- */
 
+/* Complete an operation; status: 0 or a negative fi_errno. */
 static void unm_direct_end(struct unm_os_op *op, int status)
 {
 	struct unm_peer *peer = op->peer;
@@ -167,7 +177,7 @@ static void unm_direct_end(struct unm_os_op *op, int status)
 	unm_os_done(op);
 }
 
-/* It cannot go this way any more: all of it by requests. */
+/* The operation cannot continue here: send all of it as requests. */
 static void unm_direct_yield(struct unm_os_op *op)
 {
 	unm_list_remove(&op->link);
@@ -178,7 +188,8 @@ static void unm_direct_yield(struct unm_os_op *op)
 	unm_os_queue(op);
 }
 
-/* Post one step to the engine. 0, -FI_EAGAIN, or it is not for the engine. */
+/* Post a transfer of at most max bytes. 0; -FI_EAGAIN if the engine's queue is
+ * full; another negative fi_errno if the engine cannot execute the transfer. */
 static int unm_direct_post(struct unm_os_op *op, uint64_t max)
 {
 	struct unm_ep *ep = op->peer->ep;
@@ -203,7 +214,7 @@ static int unm_direct_post(struct unm_os_op *op, uint64_t max)
 	return ret;
 }
 
-/* Poll for the only transfer that is under way. */
+/* Poll once for the only transfer that is under way. */
 static void unm_direct_poll(struct unm_ep *ep)
 {
 	struct hal_dma_comp comp;
@@ -214,8 +225,9 @@ static void unm_direct_poll(struct unm_ep *ep)
 	unm_direct_dma(ep, &comp);
 }
 
-/* By the engine. Where that is this processor, the step ends here; else it is
- * as long as the piece. */
+/* Execute one step by the DMA engine. If the transfer is in fact a copy by this
+ * processor (HAL_CAP_COHERENT), it is polled to its end here; else the engine
+ * works on its own, and one transfer covers all of the contiguous piece. */
 static void unm_direct_transfer(struct unm_os_op *op)
 {
 	struct unm_ep *ep = op->peer->ep;
@@ -229,24 +241,27 @@ static void unm_direct_transfer(struct unm_os_op *op)
 			unm_direct_yield(op);
 		return;
 	}
-	/* with other transfers before it, it is progress that waits */
+	/* if other transfers were posted before, progress polls for this one */
 	for (int i = 0; here && ep->dma_out == 1 && i < UNM_STEP_POLLS &&
 	     unm_pool_find(&ep->os_pool, token) == op && op->dma; i++)
 		unm_direct_poll(ep);
 }
 
+/* Execute the next step of an operation without a transfer under way. */
 static void unm_direct_step(struct unm_os_op *op)
 {
 	struct unm_peer *peer = op->peer;
 	uint64_t left = op->a.len - op->sent;
 
-	/* the look that dropped its route may have been another operation's */
+	/* the remote key may have been revoked in a call for another
+	 * operation */
 	if (op->route->stale) {
 		unm_direct_yield(op);
 		return;
 	}
 	if (!unm_guard_enter(peer))
-		return;			/* the next step sees why */
+		return;			/* the next step finds the key stale,
+					 * or tries again */
 	HAL_FAULT_POINT(HAL_FAULT_POINT_INSIDE);
 	if (op->route->win.addr == NULL) {
 		unm_direct_transfer(op);
@@ -262,9 +277,10 @@ static void unm_direct_step(struct unm_os_op *op)
 }
 
 /*
- * The engine or the kernel did not reach one of the two addresses. Both may be
- * good memory that is not to be pinned, as that of memfd_secret() and of
- * devices: then requests reach it. Ours is checked here, theirs by its owner.
+ * The engine or the kernel could not access the local or the remote buffer.
+ * Both may be valid memory that the kernel cannot pin, such as memory of
+ * memfd_secret(2) or of devices: requests can access such memory. Check the
+ * local buffer here; the target checks the remote one.
  */
 static void unm_direct_fault(struct unm_os_op *op)
 {
@@ -280,13 +296,12 @@ static void unm_direct_fault(struct unm_os_op *op)
 	unm_direct_yield(op);
 }
 
-/* A step of the engine is over. */
 void unm_direct_dma(struct unm_ep *ep, const struct hal_dma_comp *comp)
 {
 	struct unm_os_op *op = unm_pool_find(&ep->os_pool, comp->token &
 					     ~UNM_DMA_ONESIDED);
 
-	if (op == NULL)			/* its peer died meanwhile */
+	if (op == NULL)			/* ended by unm_direct_abort() */
 		return;
 	op->dma = false;
 	unm_guard_leave(op->peer);
@@ -297,14 +312,15 @@ void unm_direct_dma(struct unm_ep *ep, const struct hal_dma_comp *comp)
 			unm_direct_end(op, 0);
 		break;
 	case -FI_EACCES:
-		/* the kernel forbids it: requests from now on */
+		/* the kernel forbids cross-memory attach to this peer: use
+		 * requests from now on */
 		op->peer->attach_off = true;
 		unm_direct_yield(op);
 		break;
 	case -FI_EFAULT:
 		unm_direct_fault(op);
 		break;
-	case -FI_ECANCELED:		/* the peer ended */
+	case -FI_ECANCELED:		/* the peer's process ended */
 		unm_direct_end(op, -FI_ECONNRESET);
 		break;
 	default:
@@ -318,8 +334,8 @@ void unm_direct_progress(struct unm_ep *ep)
 	struct unm_list *last = ep->direct.prev;
 	struct unm_os_op *op;
 
-	/* one step, of the first that can do one; then it is the others' turn
-	 * */
+	/* execute one step of the first operation that can, and move it to the
+	 * end of the list, so that each operation gets its turn */
 	do {
 		op = unm_container(ep->direct.next, struct unm_os_op, link);
 		unm_list_remove(&op->link);
@@ -345,7 +361,6 @@ void unm_direct_abort(struct unm_peer *peer, int err)
 	peer->inside = 0;
 }
 
-/* The endpoint is closed: nothing is completed. */
 void unm_direct_drop(struct unm_ep *ep)
 {
 	unm_list_for_each(pos, &ep->direct) {
@@ -358,14 +373,15 @@ void unm_direct_drop(struct unm_ep *ep)
 
 /* ---- Calls ------------------------------------------------------------- */
 
-/* At once, through a window, or nothing at all. 0, or 1: not now. */
+/* Execute the whole operation through a window. 0, or 1 if the guard could not
+ * be entered: then nothing was accessed. */
 static int unm_direct_now(struct unm_peer *peer, const struct unm_route *r,
 			  const struct unm_access *a)
 {
 	struct unm_ep *ep = peer->ep;
 
 	if (!unm_guard_enter(peer))
-		return 1;		/* r may be gone */
+		return 1;		/* r may have been freed */
 	HAL_FAULT_POINT(HAL_FAULT_POINT_INSIDE);
 	if (a->kind >= UNM_ATOMIC)
 		unm_window_atomic(r, a);
@@ -377,7 +393,8 @@ static int unm_direct_now(struct unm_peer *peer, const struct unm_route *r,
 	return 0;
 }
 
-/* In steps, the first one at once. */
+/* Execute an operation in steps, the first one in this call. Returns as
+ * unm_direct() does. */
 static int unm_direct_start(struct unm_peer *peer, struct unm_route *r,
 			    const struct unm_access *a)
 {
@@ -397,7 +414,7 @@ static int unm_direct_start(struct unm_peer *peer, struct unm_route *r,
 	op->route = r;
 	r->refs++;
 	unm_list_append(&ep->direct, &op->link);
-	if (ep->armed)			/* nobody would move it */
+	if (ep->armed)			/* a sleeper must poll for the steps */
 		unm_disturb(ep);
 	unm_direct_step(op);
 	return 0;

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unm_import.c - the cache of imported regions of a peer's dmable memory.
+ *
+ * unm_import.h describes it. hal_mem_import() of the HAL maps the memory.
+ */
 #include <stdlib.h>
 
 #include "core/unm_peer.h"
@@ -6,6 +11,7 @@
 #include "rma/unm_import.h"
 #include "util/unm_list.h"
 
+/* The cached import of a key, or NULL. */
 static struct unm_import *unm_import_find(const struct unm_peer *peer,
 					  const struct hal_key *key)
 {
@@ -20,6 +26,7 @@ static struct unm_import *unm_import_find(const struct unm_peer *peer,
 	return NULL;
 }
 
+/* Take an import out of the cache, and free it if it has no user. */
 static void unm_import_drop(struct unm_peer *peer, struct unm_import *imp)
 {
 	if (imp->rmem != NULL)
@@ -31,7 +38,8 @@ static void unm_import_drop(struct unm_peer *peer, struct unm_import *imp)
 		free(imp);
 }
 
-/* Room for one more; false: all of them are in use. */
+/* Make space for another import, by releasing the unused import that was used
+ * least recently. False if all UNM_IMPORTS_MAX are in use. */
 static bool unm_import_room(struct unm_peer *peer)
 {
 	struct unm_list *pos = peer->imports.prev;
@@ -50,7 +58,8 @@ static bool unm_import_room(struct unm_peer *peer)
 	return false;
 }
 
-/* NULL: ret says why. */
+/* Import a region. A failed import is cached, too. NULL: nothing was added, and
+ * *ret is the negative fi_errno. */
 static struct unm_import *unm_import_new(struct unm_peer *peer,
 					 const struct hal_key *key, int *ret)
 {

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unm_onesided.c - starting an operation on a peer's memory. */
+/*
+ * unm_onesided.c - starts a one-sided operation: directly (unm_direct.c) if
+ * possible, else as requests (unm_request.c). unm_onesided.h lists the files of
+ * both sides.
+ */
 #include "core/unm_cq_ring.h"
 #include "core/unm_domain_state.h"
 #include "core/unm_ep_state.h"
@@ -11,6 +15,7 @@
 #include "rma/unm_request.h"
 #include "util/unm_list.h"
 
+/* Start an operation as requests. */
 static int unm_os_start(struct unm_peer *peer, const struct unm_access *a)
 {
 	int ret = unm_os_try(peer, a);
@@ -35,12 +40,14 @@ static int unm_os_begin(struct unm_ep *ep, fi_addr_t dest,
 	}
 	ret = unm_peer_open(ep, dest, &peer);
 	if (ret != 0) {
-		/* nothing tells when there is a connection to be had */
+		/* no event reports that a connection can be set up: ask the
+		 * application to retry */
 		if (ret == -FI_EAGAIN)
 			unm_room(ep);
 		return ret;
 	}
-	/* atomics keep their order: not past those that go by requests */
+	/* atomics to a peer stay in order: a direct atomic must not overtake
+	 * one that was sent as a request */
 	ret = 1;
 	if (a->kind < UNM_ATOMIC ||
 	    (unm_list_empty(&peer->posted) && unm_list_empty(&peer->asked)))

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_prompt.c - who moves the bytes of a put or get of a peer's ordinary
- * memory: the peer, asked by a request, or this process by cross-memory attach?
+ * unm_prompt.c - chooses how a put or get of a peer's ordinary memory is
+ * executed: by the peer, after a request, or by this process, by cross-memory
+ * attach. Entry point: unm_prompt(). docs/protocol.md, section 11.
  *
  * A peer that polls executes a small request in a tenth of the time of a system
- * call that enters its address space. A peer that computes executes it when it
- * has finished. So a request is sent while the peer is known to make progress:
- * it has released a packet since the last operation, and that operation is not
- * longer ago than FI_UNIMEM_PROMPT_US. Whoever was sent nothing releases
- * nothing, so an operation by attach sends a probe, an empty packet; there is
- * one under way at most, and none that would wake a sleeper.
+ * call that enters the peer's address space. A peer that computes executes the
+ * request when its computation ends. A request is therefore sent only while the
+ * peer is known to make progress: it has released a packet since the previous
+ * operation, and the previous operation is not longer ago than
+ * FI_UNIMEM_PROMPT_US. A peer without packets to release cannot show progress,
+ * so an operation by attach sends a probe, an empty packet. At most one probe
+ * is under way, and no probe is sent if it would wake a sleeping peer.
  *
- * A request that was sent to a peer that stops polling at this moment waits
- * until the peer goes on; the operations after it go by attach. It is not sent
- * a second way: the peer would execute it again, later.
+ * If a peer stops polling just after a request was sent, the request waits
+ * until the peer polls again; later operations are executed by attach. The
+ * waiting operation itself is not executed by attach as well, because the peer
+ * would still execute the request afterwards.
  */
 #include "core/unm_peer.h"
 #include "core/unm_wire.h"
@@ -22,11 +25,12 @@
 #include "unm_env.h"
 #include "util/unm_clock.h"
 
+/* Send a probe, unless it would wake the peer. */
 static void unm_probe(struct unm_peer *peer)
 {
 	if (hal_tx_wakes(peer->hp) || unm_peer_greet(peer) != 0)
 		return;
-	/* refused: the next operation sends one */
+	/* the result does not matter: the next operation probes again */
 	hal_pkt_send(peer->hp, hal_head(UNM_WIRE_PROBE, 0), NULL, 0, NULL, 0);
 }
 

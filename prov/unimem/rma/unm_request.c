@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_request.c - operations on a peer's memory by requests that its progress
- * executes: they go out in parts that fit receive space, posted ones (nothing
- * comes back) are done when the peer's count of executed requests passes them,
- * the others with the last of their results. docs/protocol.md, section 10.
+ * unm_request.c - one-sided operations as requests that the target's progress
+ * executes: the initiator's side of docs/protocol.md, section 10. The target's
+ * side is unm_target.c.
+ *
+ * unm_os_try() starts an operation. It is cut into requests that fit the
+ * target's receive space. A put or atomic consists of posted requests, without
+ * a result: it is complete when the target's count of executed requests reaches
+ * its last request. A get, fetch or compare is complete with its last RESULT.
  */
 #include "core/unm_buf.h"
 #include "core/unm_complete.h"
@@ -18,9 +22,12 @@
 #include "util/unm_list.h"
 #include "util/unm_pool.h"
 
-#define UNM_DUE_MAX	32768	/* requests one peer may owe us ... */
-#define UNM_DUE_BYTES	(4u << 20)	/* ... and bytes fetched from it */
-#define UNM_REQUEST_BURST 16	/* requests in a row: others wait, too */
+/* most requests of either kind under way to one peer, and most bytes that its
+ * results of FETCH and COMPARE may have */
+#define UNM_DUE_MAX	32768
+#define UNM_DUE_BYTES	(4u << 20)
+/* most requests of one operation in a row: other operations wait, too */
+#define UNM_REQUEST_BURST 16
 
 static bool unm_wants_result(const struct unm_access *a)
 {
@@ -29,6 +36,7 @@ static bool unm_wants_result(const struct unm_access *a)
 
 /* ---- Operations ------------------------------------------------------ */
 
+/* Copy the iovecs of a vector, not the bytes, to place. */
 static void unm_vec_keep(struct unm_vec *vec, struct iovec *place)
 {
 	for (size_t i = 0; i < vec->count; i++)
@@ -36,7 +44,6 @@ static void unm_vec_keep(struct unm_vec *vec, struct iovec *place)
 	vec->iov = place;
 }
 
-/* NULL: too many are under way. */
 struct unm_os_op *unm_os_new(struct unm_peer *peer,
 			     const struct unm_access *a)
 {
@@ -74,7 +81,6 @@ struct unm_os_op *unm_os_new(struct unm_peer *peer,
 	return op;
 }
 
-/* It never was. */
 void unm_os_undo(struct unm_os_op *op)
 {
 	struct unm_ep *ep = op->peer->ep;
@@ -87,7 +93,6 @@ void unm_os_undo(struct unm_os_op *op)
 	unm_pool_release(&ep->os_pool, op);
 }
 
-/* It is over, with op->status. */
 void unm_os_done(struct unm_os_op *op)
 {
 	struct unm_ep *ep = op->peer->ep;
@@ -102,7 +107,8 @@ void unm_os_done(struct unm_os_op *op)
 
 /* ---- Requests -------------------------------------------------------- */
 
-/* Most bytes of one request: words and bytes lie in one extent. */
+/* Most bytes of one request. Its words and bytes are in one extent of receive
+ * space. */
 static uint64_t unm_part_max(const struct unm_ep *ep,
 			     const struct unm_access *a)
 {
@@ -115,6 +121,7 @@ static uint64_t unm_part_max(const struct unm_ep *ep,
 	return max - max % a->unit;
 }
 
+/* The packet type of a request; data: it carries remote CQ data. */
 static uint8_t unm_request_type(const struct unm_os_op *op, bool data)
 {
 	static const uint8_t type[] = {
@@ -131,7 +138,8 @@ static uint8_t unm_request_type(const struct unm_os_op *op, bool data)
 	return data ? UNM_WIRE_PUT_DATA : type[op->a.kind];
 }
 
-/* The words of a request for len bytes of the range we are at. */
+/* Fill in the words of a request for the next len bytes of range op->at; last:
+ * no request of the operation follows. Returns the number of words. */
 static unsigned unm_request_words(const struct unm_os_op *op, uint64_t len,
 				  bool last, uint64_t *w)
 {
@@ -159,8 +167,8 @@ static unsigned unm_request_words(const struct unm_os_op *op, uint64_t len,
 	return n;
 }
 
-/* Posted requests that were executed; not more than were sent, whatever the
- * peer counts. */
+/* Read the target's count of executed posted requests. A target may store any
+ * number, so limit the count to the number of requests sent. */
 static void unm_applied(struct unm_peer *peer)
 {
 	uint64_t applied = hal_tx_back(peer->hp, UNM_PEER_BACK_APPLIED);
@@ -169,7 +177,7 @@ static void unm_applied(struct unm_peer *peer)
 		peer->posted_sent;
 }
 
-/* Is there room for it at the target? */
+/* True if the target's limits allow another request, of len bytes. */
 static bool unm_request_may(struct unm_peer *peer, const struct unm_os_op *op,
 			    uint64_t len, bool data)
 {
@@ -184,14 +192,16 @@ static bool unm_request_may(struct unm_peer *peer, const struct unm_os_op *op,
 		if (peer->posted_sent - peer->applied >= UNM_DUE_MAX)
 			return false;
 	}
-	/* not if another range of it is refused: what its data tell of must be
-	 * there */
+	/* Remote CQ data announce that all ranges were written: wait until the
+	 * requests of the other ranges are executed. If one is refused, the
+	 * data are not sent at all. */
 	if (data && op->at != 0) {
 		unm_applied(peer);
 		if (op->number > peer->applied)
 			return false;
 	}
-	/* a message: not past those that wait */
+	/* remote CQ data use a message credit, and must not overtake messages
+	 * in the backlog */
 	if (data && (!unm_list_empty(&peer->backlog) ||
 		     (peer->msgs_sent == peer->msg_limit &&
 		      !unm_peer_credit(peer)))) {
@@ -201,6 +211,7 @@ static bool unm_request_may(struct unm_peer *peer, const struct unm_os_op *op,
 	return true;
 }
 
+/* Account for a request of len bytes that was sent. */
 static void unm_request_sent(struct unm_peer *peer, struct unm_os_op *op,
 			     uint64_t len)
 {
@@ -216,7 +227,8 @@ static void unm_request_sent(struct unm_peer *peer, struct unm_os_op *op,
 	}
 }
 
-/* Send one. 0, -FI_EAGAIN, or why there is no connection. */
+/* Send the next request of an operation. 0; -FI_EAGAIN if it cannot be sent
+ * now; another negative fi_errno if there is no connection. */
 static int unm_request_send(struct unm_peer *peer, struct unm_os_op *op)
 {
 	const struct unm_access *a = &op->a;
@@ -239,7 +251,7 @@ static int unm_request_send(struct unm_peer *peer, struct unm_os_op *op)
 
 	if (!unm_request_may(peer, op, len, data))
 		return -FI_EAGAIN;
-	if (a->src.count == 0)		/* reads */
+	if (a->src.count == 0)		/* nothing to send: a read */
 		n = 0;
 	ret = unm_peer_send(peer, hal_head(unm_request_type(op, data), flags),
 			    w, unm_request_words(op, len, last, w),
@@ -264,7 +276,8 @@ static int unm_request_send(struct unm_peer *peer, struct unm_os_op *op)
 	return 0;
 }
 
-/* Send what is left of an operation, some of it. 0: all is sent. */
+/* Send some of the remaining requests of an operation. 0 if all are sent;
+ * -FI_EAGAIN if some are left; another negative fi_errno on failure. */
 static int unm_os_request(struct unm_peer *peer, struct unm_os_op *op)
 {
 	int ret;
@@ -280,7 +293,6 @@ static int unm_os_request(struct unm_peer *peer, struct unm_os_op *op)
 	return 0;
 }
 
-/* Its requests are sent by progress, behind those of others. */
 void unm_os_queue(struct unm_os_op *op)
 {
 	struct unm_peer *peer = op->peer;
@@ -292,7 +304,8 @@ void unm_os_queue(struct unm_os_op *op)
 	unm_peer_busy(peer);
 }
 
-/* What was refused for its requests may be tried again. */
+/* The operation has no unsent requests any more: ask the application to retry
+ * operations that were refused because of them. */
 static void unm_os_unsent(struct unm_os_op *op)
 {
 	if (unm_list_empty(&op->unsent))
@@ -301,7 +314,8 @@ static void unm_os_unsent(struct unm_os_op *op)
 	unm_room(op->peer->ep);
 }
 
-/* No more requests of it: it ends with what is under way. */
+/* Send no further requests of a failed operation: it completes with status when
+ * the requests under way are answered. */
 static void unm_os_fail(struct unm_os_op *op, int status)
 {
 	if (op->status == 0)
@@ -315,7 +329,8 @@ static void unm_os_fail(struct unm_os_op *op, int status)
 
 /* ---- Calls ------------------------------------------------------------- */
 
-/* Copy a vector to buf, and let the vector name the copy. Returns its bytes. */
+/* Copy the bytes of a vector to buf, and make place[0] with the copy its only
+ * piece. Returns the number of bytes. */
 static size_t unm_vec_copy(struct unm_vec *vec, struct iovec *place, char *buf)
 {
 	size_t len = unm_iov_len(vec->iov, vec->count);
@@ -328,9 +343,6 @@ static size_t unm_vec_copy(struct unm_vec *vec, struct iovec *place, char *buf)
 	return len;
 }
 
-/* With FI_INJECT the operand and compare buffers are the application's again
- * when the call returns, so keep their contents. The result buffer stays with
- * the operation. */
 int unm_os_keep(struct unm_ep *ep, struct unm_os_op *op)
 {
 	size_t len = unm_iov_len(op->a.src.iov, op->a.src.count) +
@@ -358,7 +370,8 @@ int unm_os_try(struct unm_peer *peer, const struct unm_access *a)
 	op = unm_os_new(peer, a);
 	if (op == NULL)
 		return -FI_EAGAIN;
-	/* not all of it may go out at once */
+	/* if the operation needs several requests, some may be sent after the
+	 * call has returned */
 	if (a->inject && (a->nremote != 1 ||
 			  a->len > unm_part_max(peer->ep, a)))
 		ret = unm_os_keep(peer->ep, op);
@@ -412,7 +425,9 @@ int unm_onesided_result(struct unm_peer *peer, const struct unm_wire_msg *m)
 	return 0;
 }
 
-/* A posted request was not executed. It comes before the count passes it. */
+/* Posted requests complete in order, and the count of executed requests stays
+ * below a refused one: so the first operation whose last request is not below
+ * m->number is the refused operation. */
 int unm_onesided_refused(struct unm_peer *peer, const struct unm_wire_msg *m)
 {
 	unm_list_for_each(pos, &peer->posted) {
@@ -429,7 +444,8 @@ int unm_onesided_refused(struct unm_peer *peer, const struct unm_wire_msg *m)
 
 /* ---- Progress -------------------------------------------------------- */
 
-/* Requests of the oldest operation that has some. Returns things done. */
+/* Send requests of the oldest operation that has unsent ones. Returns 1 if some
+ * were sent or the operation ended, else 0. */
 static int unm_unsent_push(struct unm_peer *peer)
 {
 	struct unm_os_op *op = unm_container(peer->unsent.next,

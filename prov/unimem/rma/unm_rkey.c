@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_rkey.c - what we know about peers' regions, so that we may access them
- * without asking; and when we may not any more.
+ * unm_rkey.c - the cache of peers' remote keys, and the guard that protects
+ * direct accesses from revocations. A "route" in names is a cached remote key.
  *
- * The first request to a region asks its owner for a route. When the owner
- * closes a region, it stores a word to all that know routes to it (REVOKED: how
- * many it has revoked, and the region's number) and then waits for those that
- * are inside its memory. Who goes inside tells so first (GUARD: odd) and looks
- * at REVOKED then: of the two stores one at least is seen by the other side,
- * whatever happens at the same time. A process that is killed inside is not
- * waited for. docs/memory-ordering.md has the proof.
+ * The first request to a region asks its owner for the remote key
+ * (unm_route_asked()); the ROUTE message brings the key (unm_route_told()), and
+ * unm_direct.c uses it (unm_route_find()). docs/protocol.md, section 11.
+ *
+ * When the owner closes a region, it stores REVOKED (the number of revocations,
+ * and the region's number) to all peers that have remote keys, and then waits
+ * for the peers that are inside its memory. An initiator stores GUARD (odd)
+ * before it enters, and loads REVOKED afterwards. At least one of the two sides
+ * therefore sees the other's store, in any interleaving. The owner does not
+ * wait for a process that was killed inside. docs/memory-ordering.md has the
+ * proof; progress/unm_revoke.c is the owner's side.
  */
 #include <stdlib.h>
 
@@ -22,25 +26,27 @@
 #include "unm_env.h"
 #include "util/unm_list.h"
 
-#define UNM_ROUTES_MAX	1024	/* per peer: those used last */
-#define UNM_ROUTE_BITS	4	/* 16 buckets at first */
+#define UNM_ROUTES_MAX	1024	/* most cached remote keys of a peer */
+#define UNM_ROUTE_BITS	4	/* log2 of the initial number of buckets */
 
 /* ---- Entries --------------------------------------------------------- */
 
 /*
- * A peer's routes are in a list, last used first, and in a hash table by key.
- * The table has 2^route_bits buckets, is allocated with the first route, and
- * doubles while it has fewer buckets than routes.
+ * A peer's remote keys are in a list, last used first, and in a hash table by
+ * key. The table has 2^route_bits buckets. It is allocated with the first
+ * remote key, and doubles when another key is added to as many as buckets.
  */
 static struct unm_route **unm_route_bucket(const struct unm_peer *peer,
 					   uint64_t key)
 {
-	/* applications count, shift or draw their keys: mix all bits */
+	/* applications use counters, shifted values or random numbers as keys,
+	 * so mix all bits */
 	uint64_t h = (key ^ key >> 32) * UINT64_C(0x9E3779B97F4A7C15);
 
 	return &peer->route_hash[h >> (64 - peer->route_bits)];
 }
 
+/* The cache's entry of a key, also one whose ROUTE has not arrived; or NULL. */
 static struct unm_route *unm_route_entry(const struct unm_peer *peer,
 					 uint64_t key)
 {
@@ -49,7 +55,7 @@ static struct unm_route *unm_route_entry(const struct unm_peer *peer,
 
 	if (unm_list_empty(&peer->routes))
 		return NULL;
-	if (r->key == key)		/* the one used last */
+	if (r->key == key)		/* used last, most likely again */
 		return r;
 	r = *unm_route_bucket(peer, key);
 	while (r != NULL && r->key != key)
@@ -74,7 +80,8 @@ static void unm_route_unhash(struct unm_peer *peer, struct unm_route *r)
 	*pos = r->chain;
 }
 
-/* Buckets for one more route. False: there is no memory for the first ones. */
+/* Make buckets for another remote key. False if the first table cannot be
+ * allocated. */
 static bool unm_route_grow(struct unm_peer *peer)
 {
 	uint8_t bits = peer->route_hash == NULL ? UNM_ROUTE_BITS :
@@ -85,7 +92,7 @@ static bool unm_route_grow(struct unm_peer *peer)
 	    peer->nroutes < UINT32_C(1) << peer->route_bits)
 		return true;
 	table = calloc(UINT64_C(1) << bits, sizeof(*table));
-	if (table == NULL)		/* longer chains */
+	if (table == NULL)		/* keep the old one: longer chains */
 		return peer->route_hash != NULL;
 	free(peer->route_hash);
 	peer->route_hash = table;
@@ -105,7 +112,8 @@ static void unm_route_free(struct unm_route *r)
 	free(r);
 }
 
-/* It is not for use any more; who uses it now keeps the memory. */
+/* Take an entry out of the cache. It is freed now, or when the operations that
+ * use it release it. */
 static void unm_route_drop(struct unm_peer *peer, struct unm_route *r)
 {
 	unm_list_remove(&r->link);
@@ -141,15 +149,16 @@ void unm_route_clear(struct unm_peer *peer)
 
 		if (r->alias != NULL)
 			hal_alias_close(r->alias, &r->win);
-		free(r);		/* imports are dropped elsewhere */
+		free(r);		/* unm_import_clear() frees r->mem */
 	}
 	free(peer->route_hash);
 	peer->route_hash = NULL;
 }
 
-/* ---- Asking ---------------------------------------------------------- */
+/* ---- Requesting ------------------------------------------------------ */
 
-/* The one that was not used for longest, if it may go; else NULL. */
+/* The remote key that was used least recently, if it may be evicted: not while
+ * it is in use or its ROUTE is expected. Else NULL. */
 static struct unm_route *unm_route_oldest(const struct unm_peer *peer)
 {
 	struct unm_route *r = unm_container(peer->routes.prev,
@@ -172,7 +181,7 @@ void unm_route_asked(struct unm_peer *peer, uint64_t key)
 	if (peer->nroutes == UNM_ROUTES_MAX)
 		unm_route_drop(peer, unm_route_oldest(peer));
 	if (r == NULL || !unm_route_grow(peer)) {
-		free(r);		/* then the next request asks */
+		free(r);		/* the next request asks again */
 		return;
 	}
 	r->key = key;
@@ -181,8 +190,6 @@ void unm_route_asked(struct unm_peer *peer, uint64_t key)
 	peer->nroutes++;
 }
 
-/* One of the requests to it failed: if that was the one that asked, there is
- * no answer. */
 void unm_route_unasked(struct unm_peer *peer, uint64_t key)
 {
 	struct unm_route *r = unm_route_entry(peer, key);
@@ -191,7 +198,8 @@ void unm_route_unasked(struct unm_peer *peer, uint64_t key)
 		unm_route_drop(peer, r);
 }
 
-/* The import of dmable memory goes on. */
+/* Import the dmable memory of a region, or continue the import. True if the
+ * memory can be accessed. A failed import makes requests the only access. */
 static bool unm_route_import(struct unm_peer *peer, struct unm_route *r)
 {
 	struct unm_import *mem;
@@ -201,7 +209,7 @@ static bool unm_route_import(struct unm_peer *peer, struct unm_route *r)
 		return true;
 	ret = unm_import_get(peer, &r->mem_key, &mem);
 	if (ret == 0) {
-		/* whatever the peer says its region is */
+		/* the peer's description of its region is not trusted */
 		if (unm_import_covers(mem, r->base, r->len)) {
 			r->mem = mem;
 			r->win = mem->win;
@@ -215,8 +223,9 @@ static bool unm_route_import(struct unm_peer *peer, struct unm_route *r)
 }
 
 /*
- * The region is memory that its owner shares: if this process has mapped it,
- * too, access it there. Else it is reached as other memory of the owner.
+ * The region is a shared mapping of its owner. If this process has mapped the
+ * memory as well, access it through an alias of this mapping; else by
+ * cross-memory attach, as other memory of the owner.
  */
 static void unm_route_alias(struct unm_peer *peer, struct unm_route *r)
 {
@@ -230,7 +239,7 @@ static void unm_route_alias(struct unm_peer *peer, struct unm_route *r)
 		return;
 	}
 	r->alias = peer->ep->hif->hal;
-	r->base = 0;			/* in the alias */
+	r->base = 0;			/* offset in the alias */
 	peer->ep->stats->aliases++;
 }
 
@@ -238,9 +247,10 @@ int unm_route_told(struct unm_peer *peer, const struct unm_wire_msg *m)
 {
 	struct unm_route *r = unm_route_entry(peer, m->key);
 
-	if (r == NULL || r->told)	/* not asked for */
+	if (r == NULL || r->told)	/* not requested */
 		return 0;
-	/* revoked since it was written: the next request asks again */
+	/* the owner revoked keys after it had sent this ROUTE: drop it, so that
+	 * the next request asks again */
 	unm_route_look(peer);
 	if ((uint32_t)m->epoch != (uint32_t)(peer->revoked >> 32)) {
 		unm_route_drop(peer, r);
@@ -290,7 +300,6 @@ struct unm_route *unm_route_find(struct unm_peer *peer, uint64_t key)
 
 /* ---- Revoking -------------------------------------------------------- */
 
-/* What its owner revoked since we last looked. Never while we are inside. */
 void unm_route_look(struct unm_peer *peer)
 {
 	uint64_t word = hal_tx_back_sync(peer->hp, UNM_PEER_BACK_REVOKED);
@@ -304,8 +313,8 @@ void unm_route_look(struct unm_peer *peer)
 		struct unm_route *r = unm_container(pos, struct unm_route,
 						    link);
 
-		/* one that was asked for only: an answer of before is refused
-		 * for its epoch */
+		/* an entry whose ROUTE has not arrived stays: its epoch shows
+		 * whether the ROUTE is valid */
 		if (r->told && (!one || r->region == (uint32_t)word))
 			unm_route_drop(peer, r);
 	}
@@ -316,7 +325,8 @@ bool unm_guard_enter(struct unm_peer *peer)
 	if (peer->inside == 0) {
 		if (hal_rx_back_sync(peer->hp, UNM_PEER_BACK_GUARD,
 				     peer->guard + 1) != 0) {
-			/* it may have come all the same */
+			/* the odd value may have reached the owner although
+			 * the store failed */
 			hal_rx_back(peer->hp, UNM_PEER_BACK_GUARD,
 				    peer->guard);
 			return false;
@@ -336,6 +346,6 @@ void unm_guard_leave(struct unm_peer *peer)
 	if (--peer->inside != 0 || peer->hp == NULL)
 		return;
 	peer->guard++;
-	/* what we did in there comes before it */
+	/* all accesses to the peer's memory are ordered before this store */
 	hal_rx_back(peer->hp, UNM_PEER_BACK_GUARD, peer->guard);
 }
