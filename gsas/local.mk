@@ -30,6 +30,8 @@ libgsas_core_la_SOURCES = \
 	gsas/common/gsas_hold.h \
 	gsas/common/gsas_pkt.h \
 	gsas/common/gsas_queue_take.c \
+	gsas/common/gsas_queue_take.h \
+	gsas/common/gsas_yield.h \
 	gsas/service/gsas_extend.c \
 	gsas/service/gsas_mmu.c \
 	gsas/service/gsas_mmu.h \
@@ -103,8 +105,7 @@ libgsas_client_la_SOURCES = \
 	gsas/client/gsas_thread.c \
 	gsas/client/gsas_thread.h \
 	gsas/client/gsas_watch.c \
-	gsas/client/gsas_window.c \
-	gsas/client/gsas_yield.h
+	gsas/client/gsas_window.c
 
 # what it shares with the service (once more, as the two are in one program of
 # the tests only)

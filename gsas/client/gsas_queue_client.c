@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "service/gsas_queue.h"
+#include "common/gsas_queue_take.h"
 #include "client/gsas_thread.h"
 
 #define TAKE_TRIES	16	/* before the service is asked to notify */

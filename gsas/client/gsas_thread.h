@@ -29,7 +29,7 @@
 #include "hal/hal.h"
 #include "gsas.h"
 #include "common/gsas_pkt.h"
-#include "client/gsas_yield.h"
+#include "common/gsas_yield.h"
 
 struct gsas_conn;
 struct gsas_segment_map;

@@ -5,7 +5,8 @@
  */
 #include <rdma/fi_errno.h>
 
-#include "service/gsas_queue.h"
+#include "common/gsas_pkt.h"
+#include "common/gsas_queue_take.h"
 
 /* Who is later than others so often looks again later. It bounds what somebody
  * who scribbles over the head can do to us. */

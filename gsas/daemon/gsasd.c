@@ -26,7 +26,7 @@
 #include "hal/hal_limit.h"
 #include "service/gsas_board.h"
 #include "daemon/gsas_spawn.h"
-#include "client/gsas_yield.h"
+#include "common/gsas_yield.h"
 
 #define SPIN_NS		50000		/* polling, before a sleep */
 #define SPIN_MIN	32		/* polls in vain before a yield, where

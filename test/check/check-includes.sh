@@ -6,8 +6,9 @@
 #			unm_atomic: gsas.h
 #   prov/unimem/util	itself: a leaf
 #   prov/unimem/hal	itself, util/; of libfabric the error numbers only
-#   gsas		itself, hal.h, hal_limit.h, hal_process.h, util/;
-#			gsas_op: itself
+#   gsas		hal.h, hal_limit.h, hal_process.h, util/; its folders:
+#			daemon > client, service > common > op (a leaf), and
+#			for all but op and service the public headers
 #   tools		hal.h and unm_stats.h, for what a public page holds
 #   bench		itself; hal_limits.c also hal.h; gsas_*: gsas.h,
 #			gsas_op.h, gsas_mmu.h
@@ -66,13 +67,33 @@ function bad(file, why)
 	print file ": " why
 	failed = 1
 }
+# the folder in gsas/; "public" for gsas.h and atomic.h
+function subdir(file)
+{
+	return split(file, part, "/") == 2 ? "public" : part[2]
+}
+# may a file of folder "from" of gsas/ include a header of its folder "to"?
+function gsas_allowed(from, to)
+{
+	if (from == to)
+		return 1
+	if (to == "public")
+		return from != "op" && from != "service"
+	if (from == "daemon")
+		return to ~ /^(client|service|common|op)$/
+	if (from == "client" || from == "service")
+		return to == "common" || to == "op"
+	return from == "common" && to == "op"
+}
 # direct: may a file of folder "from" include header "name" of folder "to"?
 function allowed(file, from, to, name)
 {
 	if (from == "test")
 		return 1
-	if (file ~ /^gsas\/gsas_op/)
-		return name ~ /^gsas_op/
+	if (from == "gsas" && to == "gsas")
+		return gsas_allowed(subdir(file), subdir(path[name]))
+	if (file ~ /^gsas\/op\//)
+		return 0
 	if (file ~ layered && path[name] ~ layered)
 		return height(file) >= height(path[name])
 	if (from == to)

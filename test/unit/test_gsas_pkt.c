@@ -9,7 +9,7 @@
 #include "lib/unit.h"
 #include "service/gsas_queue.h"
 #include "lib/gsas_service_fixture.h"
-#include "client/gsas_yield.h"
+#include "common/gsas_yield.h"
 
 #define IS(name, number)						\
 	_Static_assert((name) == (number), #name " is fixed for ever")
