@@ -90,22 +90,30 @@ libgsas_client_la_CPPFLAGS = -DGSAS_BINDIR='"$(bindir)"' \
 libgsas_client_la_SOURCES = \
 	gsas/client/gsas_access.c \
 	gsas/client/gsas_alloc.c \
+	gsas/client/gsas_alloc.h \
 	gsas/client/gsas_array.c \
 	gsas/client/gsas_bulk.c \
+	gsas/client/gsas_bulk.h \
 	gsas/client/gsas_conn.c \
+	gsas/client/gsas_conn.h \
 	gsas/client/gsas_direct.h \
 	gsas/client/gsas_fork.c \
 	gsas/client/gsas_job.c \
+	gsas/client/gsas_job.h \
 	gsas/client/gsas_map.c \
 	gsas/client/gsas_published.c \
 	gsas/client/gsas_queue_client.c \
+	gsas/client/gsas_queue_client.h \
 	gsas/client/gsas_request.c \
+	gsas/client/gsas_request.h \
 	gsas/client/gsas_start.c \
 	gsas/client/gsas_start.h \
 	gsas/client/gsas_thread.c \
 	gsas/client/gsas_thread.h \
 	gsas/client/gsas_watch.c \
-	gsas/client/gsas_window.c
+	gsas/client/gsas_watch.h \
+	gsas/client/gsas_window.c \
+	gsas/client/gsas_window.h
 
 # what it shares with the service (once more, as the two are in one program of
 # the tests only)

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "client/gsas_direct.h"
+#include "client/gsas_conn.h"
+#include "client/gsas_window.h"
 #include "op/gsas_op.h"
 
 #define INLINE	static inline __attribute__((always_inline))

@@ -3,7 +3,11 @@
 #include <errno.h>
 #include <limits.h>
 
-#include "client/gsas_direct.h"
+#include "client/gsas_alloc.h"
+#include "client/gsas_conn.h"
+#include "client/gsas_job.h"
+#include "client/gsas_thread.h"
+#include "client/gsas_window.h"
 
 /* ---- Boards -------------------------------------------------------------- */
 

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "client/gsas_direct.h"
+#include "client/gsas_conn.h"
+#include "client/gsas_window.h"
 #include "op/gsas_op.h"
 
 #define PIECE_UNITS	8	/* of the spaces, for operands and compares */

@@ -9,8 +9,11 @@
  */
 #include <errno.h>
 
-#include "common/gsas_copy.h"
+#include "client/gsas_bulk.h"
+#include "client/gsas_conn.h"
 #include "client/gsas_thread.h"
+#include "client/gsas_window.h"
+#include "common/gsas_copy.h"
 
 #define PART_UNITS	8		/* of the space's 64 */
 #define PART_MAX	(64u << 10)	/* GSAS_BULK_MAX of the service */

@@ -11,8 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/gsas_conn.h"
+#include "client/gsas_bulk.h"
+#include "client/gsas_job.h"
+#include "client/gsas_queue_client.h"
 #include "client/gsas_start.h"
 #include "client/gsas_thread.h"
+#include "client/gsas_window.h"
 
 #define CONNECT_NS	UINT64_C(10000000000)	/* until we give up */
 #define BURST		64			/* answers in a row */

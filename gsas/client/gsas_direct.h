@@ -6,7 +6,10 @@
 #ifndef GSAS_DIRECT_H
 #define GSAS_DIRECT_H
 
+#include <stdatomic.h>
+
 #include "client/gsas_thread.h"
+#include "common/gsas_pkt.h"
 
 /* The word of a page of a segment: 0 unless it is allocated, the same in all
  * pages of an allocation, and another in all others of the segment. */

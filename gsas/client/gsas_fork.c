@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/gsas_conn.h"
 #include "client/gsas_thread.h"
 
 static int fork_there(gsas_addr page, uint64_t arg, uint64_t *pid)

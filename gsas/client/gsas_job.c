@@ -15,8 +15,10 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "common/gsas_hold.h"
+#include "client/gsas_job.h"
+#include "client/gsas_conn.h"
 #include "client/gsas_thread.h"
+#include "common/gsas_hold.h"
 
 #define DIGITS	16			/* of each of the key's two words */
 

@@ -15,7 +15,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "client/gsas_conn.h"
+#include "client/gsas_job.h"
 #include "client/gsas_thread.h"
+#include "client/gsas_watch.h"
+#include "client/gsas_window.h"
 
 struct process_map {
 	struct process_map *next;

@@ -14,8 +14,9 @@
 #include <string.h>
 
 #define GSAS_ATOMIC_FUNCTIONS
-#include "atomic.h"
 #include "client/gsas_thread.h"
+#include "client/gsas_window.h"
+#include "atomic.h"
 
 static const char *reason(int ret)
 {

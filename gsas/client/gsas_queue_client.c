@@ -11,8 +11,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "common/gsas_queue_take.h"
+#include "client/gsas_queue_client.h"
+#include "client/gsas_alloc.h"
+#include "client/gsas_conn.h"
 #include "client/gsas_thread.h"
+#include "client/gsas_window.h"
+#include "common/gsas_queue_take.h"
 
 #define TAKE_TRIES	16	/* before the service is asked to notify */
 #define WINDOW_LOW	8	/* look for acknowledgements from here on */

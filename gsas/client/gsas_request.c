@@ -3,6 +3,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "client/gsas_request.h"
+#include "client/gsas_bulk.h"
+#include "client/gsas_conn.h"
 #include "client/gsas_thread.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__

@@ -21,6 +21,10 @@
 #include <unistd.h>
 
 #include "client/gsas_thread.h"
+#include "client/gsas_bulk.h"
+#include "client/gsas_conn.h"
+#include "client/gsas_queue_client.h"
+#include "client/gsas_window.h"
 
 #define SPIN_MAX	256		/* polls in vain before a yield */
 #define SPIN_MIN	8		/* the same where others want to run */

@@ -20,8 +20,11 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "hal/hal_process.h"
+#include "client/gsas_job.h"
 #include "client/gsas_thread.h"
+#include "client/gsas_watch.h"
+#include "common/gsas_pkt.h"
+#include "hal/hal_process.h"
 #include "util/unm_list.h"
 
 #define STACK_BYTES	(256 << 10)	/* enough for sanitizers */

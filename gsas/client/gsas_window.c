@@ -16,7 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/gsas_window.h"
+#include "client/gsas_conn.h"
 #include "client/gsas_direct.h"
+#include "client/gsas_watch.h"
 
 #define SEGMENTS_MIN	16		/* room for, at first */
 #define SEGMENTS_ENOUGH	8192		/* known at once, if there are others */

@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "daemon/gsas_names.h"
+#include "client/gsas_conn.h"
+#include "client/gsas_job.h"
 #include "client/gsas_thread.h"
 
 #define LIST_MAX	32		/* regions asked for at a time */

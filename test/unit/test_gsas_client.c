@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "client/gsas_conn.h"
+#include "client/gsas_window.h"
 #include "lib/gsas_services.h"
 #include "op/gsas_op.h"
 

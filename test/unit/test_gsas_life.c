@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
+#include "client/gsas_conn.h"
 #include "lib/gsas_services.h"
 #include "op/gsas_op.h"
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "client/gsas_conn.h"
 #include "lib/gsas_services.h"
 #include "op/gsas_op.h"
 

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * gsas_conn.h - the connection of a thread to the service of a board: connect,
+ * send messages, receive answers, share out the receive spaces, close. Private
+ * to libgsas.
+ */
+#ifndef GSAS_CONN_H
+#define GSAS_CONN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "client/gsas_request.h"
+#include "common/gsas_pkt.h"
+#include "hal/hal.h"
+
+/*
+ * Each of the two receive spaces, the local one and the service's, is divided
+ * into 64 units with a bit each. Units are handed out from the lowest, so that
+ * a thread that needs little space touches little memory.
+ */
+#define GSAS_UNITS	64
+#define GSAS_GROUPS	16	/* groups that a process can join */
+
+/* A message to be sent: a request of docs/gsas.md, section 3, and what it uses
+ * of the receive spaces until it is answered. On the stack of the sender. */
+struct gsas_msg {
+	uint8_t opcode;		/* enum gsas_opcode */
+	uint64_t address, arg1, arg2;
+	void *into;		/* where data of the answer is copied to */
+	uint32_t len;		/* bytes of that data, 0: none */
+	uint32_t off;		/* offset of that data in the local space */
+	uint64_t local, remote;	/* units held: local space, service's space */
+};
+
+/* A message that was sent and is not answered yet; fields as in gsas_msg. */
+struct gsas_tag {
+	struct gsas_request *request;	/* NULL: the tag is free */
+	void *into;
+	uint32_t len, off;
+	uint64_t local, remote;
+	uint8_t opcode;
+};
+
+/*
+ * A connection. Made at the first request to the board and freed when the
+ * thread ends; used by this thread only. When the service ends, peer becomes
+ * NULL and the next request connects again.
+ */
+struct gsas_conn {
+	struct hal_peer *peer;	/* NULL: not connected */
+	struct gsas_thread *thread;
+	uint16_t board;
+	bool broken;		/* protocol error: close the connection */
+	bool posted;		/* posted messages since the last fence */
+	bool lost;		/* a service with posted messages ended */
+	bool full;		/* the thread waits for a tag or for credits */
+	bool probed;		/* a probe is sent and not answered */
+	int gone;		/* -errno of calls while peer is NULL */
+	uint64_t quiet;		/* ns waited since the last answer */
+	int status;		/* -errno of the HAL when the service ended */
+	uint32_t life;		/* number of connects so far */
+	uint32_t groups;	/* groups of gsas_job.h sent to the service */
+	uint32_t group[GSAS_GROUPS];	/* their numbers there, 0: refused */
+	struct gsas_request ignored;	/* for messages whose answer nobody
+					 * needs */
+	struct gsas_request *bulk;	/* BULK request of which messages are
+					 * still to be sent, or NULL; other
+					 * messages are sent after it */
+	uint64_t local, remote;	/* free units of the two spaces */
+	uint32_t unit;		/* bytes of a unit, the same in both spaces */
+	uint32_t ready;		/* first bytes of the service's space that
+				 * hal_space_ready() made writable */
+	uint16_t nfree;		/* free tags */
+	uint8_t free[GSAS_TAGS];	/* the free tags, a stack */
+	struct gsas_tag tag[GSAS_TAGS + 1];	/* by tag; 0 is not used */
+};
+
+/*
+ * The connection to a board (0 .. boards - 1). Connects and sends JOIN if
+ * needed, starting the service where boards are emulated; sends groups that the
+ * service does not know; waits until conn->bulk is sent. 0; -ENXIO: no such
+ * board; -FI_ECONNREFUSED, -FI_EACCES, -FI_ETIMEDOUT, -FI_ENOMEM ...
+ */
+int gsas_conn_get(struct gsas_thread *t, int board, struct gsas_conn **conn);
+
+/* The connection to the board of an address. Errors as gsas_conn_get(), but
+ * -FI_EFAULT: the address belongs to no board. */
+int gsas_conn_of(struct gsas_thread *t, uint64_t address,
+		 struct gsas_conn **conn);
+
+/*
+ * Send a message; wait for a tag and for credits if there is none. request is
+ * completed by the answer; NULL: a posted message, which is not answered.
+ * 0: sent; -FI_ECONNRESET, -FI_ETIMEDOUT: the connection is closed.
+ */
+int gsas_conn_send(struct gsas_conn *conn, const struct gsas_msg *msg,
+		   struct gsas_request *request);
+
+/* As gsas_conn_send(), but without waiting: -FI_EAGAIN: no tag or no credit. */
+int gsas_conn_try_send(struct gsas_conn *conn, const struct gsas_msg *msg,
+		       struct gsas_request *request);
+
+/* Handle answers that have arrived, a bounded number. Returns whether there
+ * were any. Closes the connection after a protocol error. */
+bool gsas_conn_poll(struct gsas_conn *conn);
+
+/* The HAL reports the end of the service (status: -errno): handle the answers
+ * that are still in the ring, then close the connection. */
+void gsas_conn_end(struct gsas_conn *conn, int status);
+
+/*
+ * Account for ns nanoseconds of waiting. If the thread waits for this service,
+ * half of limit (ns) without an answer sends a probe, and all of limit closes
+ * the connection with -FI_ETIMEDOUT.
+ */
+void gsas_conn_quiet(struct gsas_conn *conn, uint64_t ns, uint64_t limit);
+
+/* Complete all pending requests with conn->gone, unmap the service's segments,
+ * free the peer. */
+void gsas_conn_close(struct gsas_conn *conn);
+
+/* Allocate units for bytes (one page at most: every space has that much) from
+ * the set *free. Returns the units and their offset at *off; 0: not enough
+ * adjacent units are free. */
+uint64_t gsas_space_take(uint64_t *free, uint32_t unit, uint32_t bytes,
+			 uint32_t *off);
+
+/*
+ * Allocate units for a message, waiting until they are free: in bytes of the
+ * service's space, whose offset is stored at *at, and out bytes of the local
+ * space, whose offset is stored at msg->off; 0: none. 0, or conn->gone.
+ */
+int gsas_space_wait(struct gsas_conn *conn, uint32_t in, uint32_t out,
+		    struct gsas_msg *msg, uint32_t *at);
+
+/* Free the units of a message that was not sent. */
+void gsas_space_undo(struct gsas_conn *conn, const struct gsas_msg *msg);
+
+/* Store len bytes at offset off of the service's space, before the next
+ * message. 0, -FI_ENOMEM, or conn->gone. */
+int gsas_space_put(struct gsas_conn *conn, uint32_t off, const void *src,
+		   uint32_t len);
+
+#endif /* GSAS_CONN_H */

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * gsas_request.h - pending requests: begin, complete, wait. Private to libgsas.
+ *
+ * gsas_conn.h sends the messages of a request and receives the answers;
+ * gsas_bulk.c completes a GSAS_KIND_BULK request, which takes several messages.
+ */
+#ifndef GSAS_REQUEST_H
+#define GSAS_REQUEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gsas.h"
+
+struct gsas_conn;
+struct gsas_msg;
+struct gsas_tag;
+struct gsas_thread;
+
+enum gsas_kind {
+	GSAS_KIND_ONE,		/* one message, one answer */
+	GSAS_KIND_BULK,		/* several messages, sent by gsas_bulk.c */
+};
+
+/*
+ * A call of the program that has not necessarily completed: what a struct
+ * gsas_req of gsas.h holds. The memory is the program's, or on the stack of a
+ * call that waits. Only the thread that began the request reads and writes it.
+ * While status is -FI_EINPROGRESS a tag or conn->bulk refers to it; afterwards
+ * nothing in the library does.
+ */
+struct gsas_request {
+	int32_t status;		/* -FI_EINPROGRESS; when complete 0 or -errno */
+	int32_t error;		/* BULK: first error of a message, 0: none */
+	uint64_t owner;		/* gsas_thread.number of the thread */
+	uint8_t kind;		/* enum gsas_kind */
+	bool put;		/* BULK: true: PUT, false: GET */
+	uint16_t parts;		/* BULK: messages that are not answered yet */
+	uint32_t bytes;		/* bytes of the result to store at out */
+	void *out;		/* program's memory for the result, or NULL */
+	int *done;		/* program's flag of a CAS64, or NULL; if not
+				 * NULL, out gets the third word */
+	uint64_t result, more;	/* second and third word of the answer */
+	uint64_t address;	/* BULK: global address of the first byte */
+	uint64_t whole, left;	/* BULK: bytes of all; bytes not sent yet */
+	uint8_t *at;		/* BULK: program's memory for the next byte */
+};
+_Static_assert(sizeof(struct gsas_request) <= sizeof(struct gsas_req),
+	       "opaque to programs");
+
+/* The negative errno for an enum gsas_error of an answer; -EPROTO for a number
+ * that the protocol does not define. */
+int gsas_errno(uint64_t error);
+
+/* Clear a request and mark it as in progress, owned by thread t. */
+void gsas_request_begin(struct gsas_request *request, struct gsas_thread *t,
+			enum gsas_kind kind);
+
+/*
+ * Complete the request of a tag, or one message of a BULK request. error: 0 or
+ * -errno; result, more: second and third word of the answer. Copies data that
+ * the answer left in the receive space. The caller then frees the tag.
+ */
+void gsas_request_answer(struct gsas_conn *conn, const struct gsas_tag *tag,
+			 int error, uint64_t result, uint64_t more);
+
+/* Make progress until the request is complete. Returns its status. */
+int gsas_request_wait(struct gsas_thread *t, struct gsas_request *request);
+
+/* Begin a request, send its message, wait. Returns its status, or the error of
+ * gsas_conn_send(); result and more are in the request if it is 0. */
+int gsas_request_do(struct gsas_conn *conn, const struct gsas_msg *msg,
+		    struct gsas_request *request);
+
+#endif /* GSAS_REQUEST_H */
