@@ -219,7 +219,7 @@ static void test_trap2_selective_completion_matrix(void **state)
 }
 
 /* Errors are told, whatever was asked. */
-static void test_errors_are_told_without_completions(void **state)
+static void test_errors_are_reported_without_completions(void **state)
 {
 	struct ep_want want = { .cq_flags = FI_SELECTIVE_COMPLETION };
 	struct ep_pair p = ep_pair(&want);
@@ -421,7 +421,7 @@ static void test_counter_set_add_and_wait(void **state)
 }
 
 /* As queues do: FI_UNIMEM_SPIN holds from the first read on. */
-static void test_counter_spins_as_told(void **state)
+static void test_counter_spins_as_configured(void **state)
 {
 	struct ep_want want = { .cntrs = true };
 	struct ep *e;
@@ -734,14 +734,14 @@ int main(void)
 		EP_TEST(test_formats),
 		EP_TEST(test_read_writes_what_was_asked),
 		EP_TEST(test_trap2_selective_completion_matrix),
-		EP_TEST(test_errors_are_told_without_completions),
+		EP_TEST(test_errors_are_reported_without_completions),
 		EP_TEST(test_levels),
 		EP_TEST(test_delivery_by_op_flags),
 		EP_TEST(test_injected_delivery),
 		EP_TEST(test_trap7_one_tick_per_operation),
 		EP_TEST(test_counters_of_errors),
 		EP_TEST(test_counter_set_add_and_wait),
-		EP_TEST(test_counter_spins_as_told),
+		EP_TEST(test_counter_spins_as_configured),
 		EP_TEST(test_counter_wait_ends_at_an_error),
 		EP_TEST(test_endpoint_without_queues),
 		EP_TEST(test_errors_keep_their_place),

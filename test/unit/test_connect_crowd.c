@@ -93,7 +93,7 @@ static void test_refused_when_called(void **state)
 }
 
 /* The victim refuses us: it says if it has called us. */
-static void test_refusal_tells_of_a_call(void **state)
+static void test_refusal_reports_a_connection(void **state)
 {
 	(void)state;
 	if (attempts.hal == NULL)
@@ -420,7 +420,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CROWD_TEST(test_refused_and_called_again),
 		CROWD_TEST(test_refused_when_called),
-		CROWD_TEST(test_refusal_tells_of_a_call),
+		CROWD_TEST(test_refusal_reports_a_connection),
 		CROWD_TEST(test_link_is_refused),
 		CROWD_TEST(test_known_and_not_taken),
 		CROWD_TEST(test_no_descriptor_to_accept),

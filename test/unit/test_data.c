@@ -197,7 +197,7 @@ static void test_data_is_passed_whole(void **state)
 }
 
 /* A refused one tells the target nothing. */
-static void test_refused_ones_tell_nothing(void **state)
+static void test_refused_ones_notify_nothing(void **state)
 {
 	struct os_pair p = os_open(OS_REQUESTS, ROOM);
 	struct fi_context2 ctx;
@@ -551,7 +551,7 @@ int main(void)
 		EP_TEST(test_entries),
 		EP_TEST(test_entries_of_strangers),
 		EP_TEST(test_data_is_passed_whole),
-		EP_TEST(test_refused_ones_tell_nothing),
+		EP_TEST(test_refused_ones_notify_nothing),
 		EP_TEST(test_target_without_a_queue),
 		EP_TEST(test_by_the_flag_of_a_call),
 		EP_TEST(test_by_the_flag_of_the_endpoint),

@@ -341,7 +341,7 @@ static bool dumps(struct hal_if *hif, const char *text)
 	return there;
 }
 
-static void dump_tells_the_state(void **state)
+static void dump_prints_the_state(void **state)
 {
 	struct pair p = { 0 };
 	struct hal_event ev;
@@ -725,7 +725,7 @@ int main(void)
 		DEV_TEST(service_open_fails_cleanly),
 		DEV_TEST(packet_without_an_answer),
 		DEV_TEST(packets_wait_for_an_answer),
-		DEV_TEST(dump_tells_the_state),
+		DEV_TEST(dump_prints_the_state),
 		DEV_TEST(sleep_is_refused),
 		DEV_TEST(driver_is_short),
 		DEV_TEST(driver_refuses_memory),

@@ -409,7 +409,7 @@ static void test_words_have_their_pages(void **state)
 			words_of_size(n);
 }
 
-static void test_words_tell(void **state)
+static void test_page_words_follow_the_pages(void **state)
 {
 	struct gsas_region *a, *b;
 	struct gsas_map_info info;
@@ -715,7 +715,7 @@ int main(void)
 		cmocka_unit_test(test_who_shares_a_segment),
 		cmocka_unit_test(test_room_is_used),
 		cmocka_unit_test(test_words_have_their_pages),
-		cmocka_unit_test(test_words_tell),
+		cmocka_unit_test(test_page_words_follow_the_pages),
 		cmocka_unit_test(test_words_are_not_read),
 		cmocka_unit_test(test_only_mapped_ones_are_mapped),
 		cmocka_unit_test(test_freed_pages_are_gone),

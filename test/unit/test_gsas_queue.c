@@ -311,7 +311,7 @@ static void test_close_returns_grants(void **state)
 
 /* Told once, when half of what was inside is taken out, or 32 words; never when
  * nobody waits. */
-static void test_told_when_wanted(void **state)
+static void test_notified_when_wanted(void **state)
 {
 	static const uint32_t quotas[] = { 1, 2, 4, 10, 64, 100, 1000 };
 
@@ -698,7 +698,7 @@ static void test_bad_head_ends_it(void **state)
 	}
 }
 
-static void test_bad_memory_is_told(void **state)
+static void test_bad_memory_is_reported(void **state)
 {
 	struct tq b = tq_new(100, 8, NULL);
 	struct gsas_producer *p = tq_open(&b, NULL);
@@ -784,7 +784,7 @@ int main(void)
 		cmocka_unit_test(test_grants_are_large),
 		cmocka_unit_test(test_turns),
 		cmocka_unit_test(test_close_returns_grants),
-		cmocka_unit_test(test_told_when_wanted),
+		cmocka_unit_test(test_notified_when_wanted),
 		cmocka_unit_test(test_memory_is_given_back),
 		cmocka_unit_test(test_short_queue_stays_warm),
 		cmocka_unit_test(test_drained_at_once),
@@ -792,7 +792,7 @@ int main(void)
 		cmocka_unit_test(test_reason_is_the_last_one),
 		cmocka_unit_test(test_dead_one_needs_no_memory),
 		cmocka_unit_test(test_bad_head_ends_it),
-		cmocka_unit_test(test_bad_memory_is_told),
+		cmocka_unit_test(test_bad_memory_is_reported),
 		cmocka_unit_test(test_scribbled_memory),
 	};
 

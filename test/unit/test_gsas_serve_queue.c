@@ -197,7 +197,7 @@ static void test_grants(void **state)
 }
 
 /* Taken out by somebody who is killed before it tells: found by clock. */
-static void test_untold(void **state)
+static void test_found_by_timer(void **state)
 {
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *owner = fixture_client(w, 1, 1);
@@ -478,7 +478,7 @@ int main(void)
 		cmocka_unit_test(test_through),
 		cmocka_unit_test(test_mapped),
 		cmocka_unit_test(test_grants),
-		cmocka_unit_test(test_untold),
+		cmocka_unit_test(test_found_by_timer),
 		cmocka_unit_test(test_not_now),
 		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_handed_on),

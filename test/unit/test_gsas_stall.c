@@ -112,7 +112,7 @@ static void test_last_words(void **state)
 }
 
 /* An answer that never arrives tells of nothing: what was allocated is not. */
-static void test_allocation_not_told(void **state)
+static void test_allocation_without_an_answer(void **state)
 {
 	struct bare *deaf = &g_bare[0], *other = &g_bare[1];
 	const uint64_t depth = g_hal->caps.pkt_depth;
@@ -208,7 +208,7 @@ int main(void)
 		TEST(test_no_answers_taken),
 		TEST(test_no_nap_delays_others),
 		TEST(test_last_words),
-		TEST(test_allocation_not_told),
+		TEST(test_allocation_without_an_answer),
 		TEST(test_sleeps_and_wakes),
 		TEST(test_no_sleep_with_work),
 	};

@@ -363,7 +363,7 @@ static const struct {
 };
 
 /* One line, "asked ..., offered ...", and -FI_ENODATA. */
-static void test_refusals_are_told_in_one_line(void **state)
+static void test_refusals_are_logged_in_one_line(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -559,7 +559,7 @@ static int child(const char *setting, const char *what, char *text,
 	return WEXITSTATUS(pclose(out));
 }
 
-static void test_mistakes_in_parameters_are_told_in_one_line(void **state)
+static void test_mistakes_in_parameters_are_logged_in_one_line(void **state)
 {
 	static const struct {
 		const char *setting, *what, *says;
@@ -742,14 +742,14 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_unified_progress_of_later_libfabrics),
 		cmocka_unit_test(test_sizes_are_those_of_the_parameters),
 		cmocka_unit_test(test_capabilities_as_asked),
-		cmocka_unit_test(test_refusals_are_told_in_one_line),
+		cmocka_unit_test(test_refusals_are_logged_in_one_line),
 		cmocka_unit_test(test_refusals_name_values),
 		cmocka_unit_test(test_source_err_on_request_only),
 		cmocka_unit_test(test_destination_in_hints),
 		cmocka_unit_test(test_source_in_hints),
 		cmocka_unit_test(test_parameters_are_known_to_libfabric),
 		cmocka_unit_test(
-			test_mistakes_in_parameters_are_told_in_one_line),
+			test_mistakes_in_parameters_are_logged_in_one_line),
 		cmocka_unit_test(test_other_hosts_may_be_boards),
 	};
 	struct unit_capture ear;

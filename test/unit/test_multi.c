@@ -354,7 +354,7 @@ static void test_what_a_buffer_may_not_be(void **state)
 /* ---- Completions ----------------------------------------------------- */
 
 /* Data entries are left out without FI_COMPLETION; the release is told. */
-static void test_release_is_told_without_completions(void **state)
+static void test_release_is_reported_without_completions(void **state)
 {
 	struct ep_want want = { .cq_flags = FI_SELECTIVE_COMPLETION };
 	struct ep_pair p = ep_pair(&want);
@@ -579,7 +579,7 @@ int main(void)
 		EP_TEST(test_second_buffer_takes_over),
 		EP_TEST(test_directed_buffer_takes_its_source_only),
 		EP_TEST(test_what_a_buffer_may_not_be),
-		EP_TEST(test_release_is_told_without_completions),
+		EP_TEST(test_release_is_reported_without_completions),
 		EP_TEST(test_op_flags_make_buffers),
 		EP_TEST(test_cancel_gives_one_entry),
 		EP_TEST(test_cancel_waits_for_transfers),

@@ -74,7 +74,7 @@ static void test_trap6_peek_of_nothing_completes(void **state)
 	assert_int_not_equal(claim(p.a, &ctx, sizeof(ctx), 5, &ctx, 0), 0);
 }
 
-static void test_trap5_peek_tells_tag_data_and_length(void **state)
+static void test_trap5_peek_reports_tag_data_and_length(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char *out = calloc(1, BIG), *in = calloc(1, BIG);
@@ -408,7 +408,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		EP_TEST(test_trap6_peek_of_nothing_completes),
-		EP_TEST(test_trap5_peek_tells_tag_data_and_length),
+		EP_TEST(test_trap5_peek_reports_tag_data_and_length),
 		EP_TEST(test_peek_finds_the_oldest),
 		EP_TEST(test_peek_is_not_counted),
 		EP_TEST(test_peek_drives_progress),

@@ -377,7 +377,7 @@ static void test_a_region_wakes_who_waits_for_its_counter(void **state)
 /* A thread blocks on the counter's descriptor; another one polls the endpoint
  * once, and by that takes over from what would wake it. (One thread does both
  * here.) It is told. */
-static void test_a_poll_elsewhere_tells_who_waits(void **state)
+static void test_a_poll_elsewhere_wakes_the_waiter(void **state)
 {
 	struct ep *a = ep_open(NULL), *b = ep_open(NULL);
 	struct fid_cntr *cntr = open_cntr(b, FI_WAIT_FD);
@@ -639,7 +639,7 @@ static void told_in_time(const struct ep_want *want, bool reader)
 	ep_close(p.b);
 }
 
-static void test_a_refused_sender_is_told_in_time(void **state)
+static void test_a_refused_sender_is_woken_in_time(void **state)
 {
 	(void)state;
 	EP_NEEDS_INSIDE();
@@ -757,11 +757,11 @@ int main(void)
 		EP_TEST(test_all_who_read_a_queue_wake),
 		EP_TEST(test_one_ring_for_many_completions),
 		EP_TEST(test_a_region_wakes_who_waits_for_its_counter),
-		EP_TEST(test_a_poll_elsewhere_tells_who_waits),
+		EP_TEST(test_a_poll_elsewhere_wakes_the_waiter),
 		EP_TEST(test_the_set_of_a_counter_of_all),
 		EP_TEST(test_a_counter_that_cannot_wait_for_all),
 		EP_TEST(test_a_refused_sender_wakes),
-		EP_TEST(test_a_refused_sender_is_told_in_time),
+		EP_TEST(test_a_refused_sender_is_woken_in_time),
 		EP_TEST(test_no_sleep_without_a_connection),
 		EP_TEST(test_a_member_and_its_set_are_closed_at_once),
 	};
