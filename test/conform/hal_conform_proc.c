@@ -406,7 +406,7 @@ static void proc_nobody_poses_as_a_peer(void **state)
 }
 
 /* The same with the identity of an interface that is not connected yet. */
-static void proc_nobody_poses_as_a_stranger(void **state)
+static void proc_nobody_poses_as_an_unconnected_peer(void **state)
 {
 	struct ct_if *a = ct_open(0), *b = ct_open(0);
 	struct ct_child *c = ct_spawn();
@@ -716,7 +716,7 @@ const struct CMUnitTest ct_proc_tests[] = {
 	CT_TEST(proc_end_despite_a_forked_child),
 	CT_TEST(proc_forked_child_harms_nobody),
 	CT_TEST(proc_nobody_poses_as_a_peer),
-	CT_TEST(proc_nobody_poses_as_a_stranger),
+	CT_TEST(proc_nobody_poses_as_an_unconnected_peer),
 	CT_TEST(proc_other_profile_is_refused),
 	CT_TEST(proc_old_address),
 	CT_TEST(proc_old_address_of_the_killed),

@@ -157,7 +157,7 @@ static void test_entries(void **state)
 }
 
 /* From somebody the target's vector does not have. */
-static void test_entries_of_strangers(void **state)
+static void test_entries_of_unresolved_peers(void **state)
 {
 	struct os_pair p = os_open(OS_REQUESTS, ROOM);
 
@@ -549,7 +549,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		EP_TEST(test_entries),
-		EP_TEST(test_entries_of_strangers),
+		EP_TEST(test_entries_of_unresolved_peers),
 		EP_TEST(test_data_is_passed_whole),
 		EP_TEST(test_refused_ones_notify_nothing),
 		EP_TEST(test_target_without_a_queue),

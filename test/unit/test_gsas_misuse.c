@@ -372,7 +372,7 @@ static void test_table(void **state)
 }
 
 /* Who has no job can do nothing but get one, whatever it is. */
-static void test_stranger(void **state)
+static void test_client_without_a_job(void **state)
 {
 	struct scene s = scene_new();
 
@@ -423,7 +423,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_places),
 		cmocka_unit_test(test_table),
-		cmocka_unit_test(test_stranger),
+		cmocka_unit_test(test_client_without_a_job),
 		cmocka_unit_test(test_tables_full),
 	};
 

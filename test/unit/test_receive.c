@@ -189,7 +189,7 @@ static void test_unknown_sender_does_not_take_a_directed_receive(void **state)
 }
 
 /* The sender spoke and closed before it got a name. */
-static void test_message_of_a_closed_stranger_is_named_late(void **state)
+static void test_message_of_a_closed_unresolved_peer_is_named_late(void **state)
 {
 	struct ep *r = ep_open(NULL), *s = ep_open(NULL);
 	fi_addr_t from;
@@ -393,7 +393,7 @@ int main(void)
 		EP_TEST(test_undirected_endpoint_ignores_the_source),
 		EP_TEST(test_trap9_unknown_sender_gets_a_name_late),
 		EP_TEST(test_unknown_sender_does_not_take_a_directed_receive),
-		EP_TEST(test_message_of_a_closed_stranger_is_named_late),
+		EP_TEST(test_message_of_a_closed_unresolved_peer_is_named_late),
 		EP_TEST(test_trap5_truncation_fills_every_field),
 		EP_TEST(test_truncation_leaves_the_stream_alone),
 		EP_TEST(test_trap5_the_tag_is_the_senders_full_tag),

@@ -92,7 +92,7 @@ static void check_heard(struct meeting *m, void *context, uint64_t flags,
 
 /* ---- Every way ------------------------------------------------------- */
 
-static void test_strangers_by_every_protocol(void **state)
+static void test_unresolved_by_every_protocol(void **state)
 {
 	static const size_t lens[] = { 0, 8, 60, 4000, 16384, BIG };
 	struct meeting m = meeting(NULL);
@@ -122,7 +122,7 @@ static void test_strangers_by_every_protocol(void **state)
 	free(in);
 }
 
-static void test_strangers_and_multi_receive(void **state)
+static void test_unresolved_and_multi_receive(void **state)
 {
 	struct meeting m = meeting(NULL);
 	char buf[200], out[60] = "";
@@ -353,7 +353,7 @@ static void test_no_entry_where_none_is_wanted(void **state)
 }
 
 /* Without the capability it is a completion like any other. */
-static void test_strangers_unasked(void **state)
+static void test_unresolved_without_the_capability(void **state)
 {
 	struct ep *a = ep_open(NULL), *b = ep_open(NULL);
 	fi_addr_t ba = ep_insert(b, a);
@@ -368,8 +368,8 @@ static void test_strangers_unasked(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		EP_TEST(test_strangers_by_every_protocol),
-		EP_TEST(test_strangers_and_multi_receive),
+		EP_TEST(test_unresolved_by_every_protocol),
+		EP_TEST(test_unresolved_and_multi_receive),
 		EP_TEST(test_peek_then_insert_then_claim),
 		EP_TEST(test_inserted_from_the_error),
 		EP_TEST(test_trap5_room_for_the_address),
@@ -377,7 +377,7 @@ int main(void)
 		EP_TEST(test_order_among_the_others),
 		EP_TEST(test_counters_and_truncation),
 		EP_TEST(test_no_entry_where_none_is_wanted),
-		EP_TEST(test_strangers_unasked),
+		EP_TEST(test_unresolved_without_the_capability),
 	};
 
 	return unit_run(tests);
