@@ -356,7 +356,7 @@ const struct mutation broken_conn[] = {
 	{ "noisy-descriptor", "sleep_is_quiet", .install = install_noisy_fd },
 	{ "deaf-descriptor", "sleep_ends_for_all_reasons",
 	  .install = install_deaf_fd },
-	{ "close-drops", "close_before_the_first_look", .rings = true,
+	{ "close-drops", "close_before_the_first_step", .rings = true,
 	  .install = install_close_drops },
 	{ "leaks-descriptors", "leak_nothing_over_cycles",
 	  .install = install_leak_fd },

@@ -152,7 +152,7 @@ static int early_done(struct bpeer *bp, const struct packet *p)
 	return ret;
 }
 
-static int lost_before_the_first_look(struct bpeer *bp, const struct packet *p)
+static int lost_before_the_first_step(struct bpeer *bp, const struct packet *p)
 {
 	return bp->met ? broken_forward(bp, p) : 0;
 }
@@ -310,7 +310,7 @@ const struct mutation broken_pkt[] = {
 	{ "early-done-overwrites", "pkt_unreleased_stays",
 	  .send = early_done },
 	{ "lost-before-the-first-look", "conn_first_contact",
-	  .send = lost_before_the_first_look },
+	  .send = lost_before_the_first_step },
 	{ "same-identity", "pkt_identity_is_the_senders",
 	  .event = same_identity },
 	{ "identity-by-receiver", "pkt_identity_is_the_senders",

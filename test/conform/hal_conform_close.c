@@ -91,7 +91,7 @@ static void close_is_drained(void **state)
 }
 
 /* The same if the receiver was not stepped since before the connection. */
-static void close_before_the_first_look(void **state)
+static void close_before_the_first_step(void **state)
 {
 	unsigned depth = ct_caps->pkt_depth;
 
@@ -252,7 +252,7 @@ static void close_in_any_state(void **state)
 
 const struct CMUnitTest ct_close_tests[] = {
 	CT_TEST(close_is_drained),
-	CT_TEST(close_before_the_first_look),
+	CT_TEST(close_before_the_first_step),
 	CT_TEST(close_after_crossing),
 	CT_TEST(close_keeps_space),
 	CT_TEST(close_send_to_the_dead),

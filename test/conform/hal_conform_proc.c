@@ -621,7 +621,7 @@ static void proc_dma(void **state)
 }
 
 /* The child starts the transfers, to memory of this process. */
-static void proc_dma_into_ours(void **state)
+static void proc_dma_into_local_memory(void **state)
 {
 	struct far f = far_memory((3 << 20) + 5);
 	struct hal_key key;
@@ -722,7 +722,7 @@ const struct CMUnitTest ct_proc_tests[] = {
 	CT_TEST(proc_old_address_of_the_killed),
 	CT_TEST(proc_interfaces_come_back),
 	CT_TEST(proc_dma),
-	CT_TEST(proc_dma_into_ours),
+	CT_TEST(proc_dma_into_local_memory),
 	CT_TEST(proc_dma_peer_dies),
 	CT_TEST(proc_dma_of_the_stopped),
 };

@@ -229,7 +229,7 @@ static void test_no_descriptor_to_accept(void **state)
 }
 
 /* Without one to spare nobody can be told from others: all are refused. */
-static void test_no_descriptor_to_look(void **state)
+static void test_no_descriptor_to_check_with(void **state)
 {
 	int conn, fill[256], n = 0;
 	struct hal_addr from;
@@ -424,7 +424,7 @@ int main(void)
 		CROWD_TEST(test_link_is_refused),
 		CROWD_TEST(test_known_and_not_taken),
 		CROWD_TEST(test_no_descriptor_to_accept),
-		CROWD_TEST(test_no_descriptor_to_look),
+		CROWD_TEST(test_no_descriptor_to_check_with),
 		CROWD_TEST(test_descriptors_on_their_way),
 		CROWD_TEST(test_called_again_and_again),
 		CROWD_TEST(test_silence),

@@ -316,7 +316,7 @@ static void test_a_flood_holds_back_nobody_else(void **state)
 }
 
 /* Discarding and claiming make room as receiving does. */
-static void test_discards_make_room(void **state)
+static void test_discards_free_space(void **state)
 {
 	size_t was = g_unm_env.unexpected_max;
 	uint32_t sent = 0, got = 0;
@@ -425,7 +425,7 @@ static void test_rendezvous_ends_while_memory_is_out(void **state)
 
 /* The receiver does not poll at all: the sender is refused, not blocked, and
  * another peer is served as ever. */
-static void test_one_deaf_peer_delays_nobody(void **state)
+static void test_a_peer_that_never_polls_delays_nobody(void **state)
 {
 	struct ep *s = ep_open(NULL), *deaf = ep_open(NULL);
 	struct ep *well = ep_open(NULL);
@@ -721,10 +721,10 @@ int main(void)
 		EP_TEST(test_unexpected_memory_is_bounded),
 		EP_TEST(test_two_senders_share_what_there_is),
 		EP_TEST(test_a_flood_holds_back_nobody_else),
-		EP_TEST(test_discards_make_room),
+		EP_TEST(test_discards_free_space),
 		EP_TEST(test_room_comes_while_the_queue_is_full),
 		EP_TEST(test_rendezvous_ends_while_memory_is_out),
-		EP_TEST(test_one_deaf_peer_delays_nobody),
+		EP_TEST(test_a_peer_that_never_polls_delays_nobody),
 		EP_TEST(test_a_stream_is_sent_in_steps),
 		EP_TEST(test_sends_in_flight_are_bounded),
 		EP_TEST(test_posted_receives_are_bounded),
