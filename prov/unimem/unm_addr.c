@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_addr.c - addresses as people type them. Two forms: the provider's own
- * (unimem://board:interface), and a name or IP address of this host with a
- * service number, as programs for IP networks pass them. Where such an address
- * leads is decided by unm_addr_settle(), once the hardware is open.
+ * unm_addr.c - converts addresses from and to text. There are two forms: the
+ * provider's own (unimem://board:interface), and a name or IP address of this
+ * host with a service number, as programs for IP networks pass them. The second
+ * form is converted to a board and an interface by unm_addr_settle(), which
+ * needs the open HAL.
  *
- * Entry points: unm_addr_parse() for nodes and services, unm_addr_print() for
- * the way back. Not here: address vectors (unm_av.c), and which argument of
- * fi_getinfo(3) is the source and which the destination (unm_info.c).
+ * Entry points: unm_addr_parse() reads a node and a service, unm_addr_print()
+ * writes an address. Address vectors are in api/unm_av.c; unm_info.c decides
+ * which argument of fi_getinfo(3) is the source and which the destination.
  */
 #include <ifaddrs.h>
 #include <inttypes.h>
@@ -32,7 +33,8 @@ bool unm_addr_typed(const char *node)
 		0;
 }
 
-/* Digits only, up to max; *str moves behind them. -1: no such number. */
+/* Read a decimal number of digits only, up to max; *str is moved behind it. -1:
+ * there is no such number. */
 static int64_t unm_addr_number(const char **str, int64_t max)
 {
 	int64_t val = -1;
@@ -42,7 +44,7 @@ static int64_t unm_addr_number(const char **str, int64_t max)
 	return val <= max ? val : -1;
 }
 
-/* 16 hexadecimal digits, which name one incarnation. */
+/* Read a nonce, 16 hexadecimal digits. */
 static int unm_addr_nonce(const char **str, uint64_t *nonce)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -55,13 +57,13 @@ static int unm_addr_nonce(const char **str, uint64_t *nonce)
 			return -FI_EINVAL;
 		val = val << 4 | (uint64_t)(digit - digits);
 	}
-	if (val == HAL_ADDR_ANY)	/* that is written without */
+	if (val == HAL_ADDR_ANY)	/* is printed as no nonce */
 		return -FI_EINVAL;
 	*nonce = val;
 	return 0;
 }
 
-/* What may follow an interface: [/nonce][?uid=user], and the end. */
+/* Read the text behind an interface: [/nonce][?uid=user], then the end. */
 static int unm_addr_rest(const char *str, struct hal_addr *addr)
 {
 	static const char uid[] = "?uid=";
@@ -82,7 +84,7 @@ static int unm_addr_rest(const char *str, struct hal_addr *addr)
 	return *str == '\0' ? 0 : -FI_EINVAL;
 }
 
-/* unimem://board:interface..., where a service means nothing; or unimem://board
+/* Read unimem://board:interface..., whose service is ignored, or unimem://board
  * with the interface as service. */
 static int unm_addr_own_form(const char *node, const char *service,
 			     struct hal_addr *addr)
@@ -112,8 +114,9 @@ static int unm_addr_own_form(const char *node, const char *service,
 
 /* ---- Hosts ----------------------------------------------------------- */
 
-/* Is an IP address one of this host's? The unspecified one is all of them, and
- * all of 127.0.0.0/8 is here, though the interface lists but one. */
+/* True: an IP address is one of this host. The unspecified address stands for
+ * all of them, and all of 127.0.0.0/8 is local, though getifaddrs() lists only
+ * one address of it. */
 static bool unm_ip_is_here(const struct sockaddr *sa,
 			   const struct ifaddrs *list)
 {
@@ -142,7 +145,7 @@ static bool unm_ip_is_here(const struct sockaddr *sa,
 	return false;
 }
 
-/* Where a host name or IP address leads. */
+/* The result of resolving a host name or IP address. */
 enum unm_host { UNM_HOST_NONE, UNM_HOST_HERE, UNM_HOST_OTHER };
 
 static enum unm_host unm_host_of(const char *node, uint64_t flags)
@@ -166,15 +169,16 @@ static enum unm_host unm_host_of(const char *node, uint64_t flags)
 	return here ? UNM_HOST_HERE : UNM_HOST_OTHER;
 }
 
-/* Boards may be other hosts; which board such a host is, its name does not say.
- * The emulation's boards are all on this host. */
+/* True: the name of another host may stand for a peer. With FI_UNIMEM_HAL=dev
+ * boards are hosts, but the name does not say which board a host is. The boards
+ * of the emulation are all on this host. */
 static bool unm_host_is_board(uint64_t flags)
 {
 	return !(flags & FI_SOURCE) &&
 		strcmp(hal_backend(&g_unm_env.hal), "dev") == 0;
 }
 
-/* A host and a service number; no service is service 0. */
+/* Read a host and a service number; no service is service 0. */
 static int unm_addr_host_form(const char *node, const char *service,
 			      uint64_t flags, struct hal_addr *addr)
 {
@@ -212,7 +216,7 @@ int unm_addr_parse(const char *node, const char *service, uint64_t flags,
 		ret = unm_addr_own_form(node, service, &a);
 	else
 		ret = unm_addr_host_form(node, service, flags, &a);
-	/* an incarnation is not for its owner to choose */
+	/* the HAL chooses the nonce of a local address */
 	if (ret == 0 && (flags & FI_SOURCE) && !unm_addr_takes(&a))
 		ret = -FI_EINVAL;
 	if (ret == 0)

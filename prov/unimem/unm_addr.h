@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unm_addr.h - addresses as people type them, see unm_addr.c. */
+/* unm_addr.h - addresses as text: reading and printing them. unm_addr.c
+ * describes the two forms. */
 #ifndef UNM_ADDR_H
 #define UNM_ADDR_H
 
@@ -11,48 +12,54 @@
 
 #include "hal/hal.h"
 
-#define UNM_ADDR_IFACE_MAX UINT16_MAX	/* of any profile */
+#define UNM_ADDR_IFACE_MAX UINT16_MAX	/* largest interface number of any
+					 * profile */
 
 /*
- * A value of hal_addr.reserved: iface is a service number, 1 to UINT32_MAX, of
- * a host's name, and the board is that of whoever uses the address. Only
- * addresses of fi_getinfo(3) have it; unm_addr_settle() makes addresses of them
- * that the HAL takes.
+ * A value of hal_addr.reserved. The address was given as a host and a service:
+ * iface is the service number, 1 to UINT32_MAX, and the board is the local one.
+ * Only addresses that fi_getinfo(3) returns have this value; unm_addr_settle()
+ * turns them into addresses that the HAL accepts.
  */
 #define UNM_ADDR_SERVICE	UINT32_C(0x43565253)	/* "SRVC" */
 
-/* Does a node begin as the provider's own form does? */
+/* True: the node begins with unimem://. */
 bool unm_addr_typed(const char *node);
 
 /*
- * The address that a node and a service name, each of which may be NULL, for
- * the use that flags say: FI_SOURCE, an interface to take; else a peer's.
- * FI_NUMERICHOST: look no names up.
+ * Convert a node and a service, each of which may be NULL, to an address.
+ * flags: FI_SOURCE: the interface that an endpoint is to have; else the address
+ * of a peer. FI_NUMERICHOST: do not resolve names.
  *
- * unimem://board:interface	whoever holds that interface; a service means
- *				nothing here
- * unimem://board, interface	the same, the interface as service
- * this host or NULL, number	the interface of that number on the own board;
- *				numbers beyond the board's range begin again
- *				at 1, and 0 or no service names none (iface 0)
- * and what unm_addr_print() gives, for a peer only:
+ * unimem://board:interface	the current owner of that interface; the
+ * 				service is ignored
+ * unimem://board, interface	the same, with the interface as service
+ * this host or NULL, number	the interface of that number on the local
+ * 				board; numbers beyond the board's range begin
+ * 				again at 1; 0 or no service: any interface
+ * 				(iface 0)
+ * and the text that unm_addr_print() writes, for a peer only:
  * unimem://board:interface[/nonce][?uid=user], where the nonce names one
- *				incarnation and uid its owner
+ * 				incarnation of the interface, and uid is the
+ * 				user id of its owner
  *
- * Where boards are hosts (FI_UNIMEM_HAL=dev), another host is accepted as a
- * peer and names no interface. 0, or -FI_EINVAL, not logged.
+ * Where boards are hosts (FI_UNIMEM_HAL=dev), the name of another host is
+ * accepted for a peer, with iface 0. Returns 0, or -FI_EINVAL without a line in
+ * the log.
  */
 int unm_addr_parse(const char *node, const char *service, uint64_t flags,
 		   struct hal_addr *addr);
 
-/* May an endpoint be opened at this address (iface 0: anywhere)? */
+/* True: an endpoint may be opened at this address (iface 0: at any free
+ * interface). It must be this user's and name no incarnation. */
 bool unm_addr_takes(const struct hal_addr *addr);
 
-/* Turn a service number into the board and interface it stands for. Any other
- * address stays as it is. */
+/* Replace the service number of an address (UNM_ADDR_SERVICE) by the board and
+ * the interface that it stands for. Other addresses are not changed. */
 void unm_addr_settle(const struct hal *hal, struct hal_addr *addr);
 
-/* The provider's own form, for unm_addr_parse(); returns as snprintf() does. */
+/* Write an address in the form that unm_addr_parse() reads. Returns what
+ * snprintf() returns. */
 int unm_addr_print(const struct hal_addr *addr, char *buf, size_t len);
 
 #endif /* UNM_ADDR_H */

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unm_env.c - the table of the provider's parameters, from which the
+ * environment is read and checked, and fi_info -e lists them. Reading and
+ * checking one value is done by hal/hal_param.c, which also has the table of
+ * the HAL's parameters.
+ */
 #include <limits.h>
 #include <pthread.h>
 
@@ -33,7 +39,7 @@ static const struct hal_param unm_params[] = {
 	    "microseconds for which a peer that was seen to make progress is "
 	    "asked to access its ordinary memory itself; 0: attach always"),
 	ROW("PROMPT_MAX", HAL_PARAM_SIZE, prompt_max, 0, LONG_MAX, "1K",
-	    "longest access that it is asked for, bytes"),
+	    "longest access that such a peer is asked for, bytes"),
 	ROW("UNEXPECTED_MAX", HAL_PARAM_SIZE, unexpected_max, 4096, LONG_MAX,
 	    "1G", "memory for unexpected messages of an endpoint, bytes; "
 	    "beyond it senders get -FI_EAGAIN"),
@@ -48,7 +54,7 @@ static const struct hal_param unm_params[] = {
 	    "empty polls before the processor is given away, when nobody "
 	    "else wants it"),
 	ROW("SERVICE_US", HAL_PARAM_INT, service_us, 1, 1000000000, "50",
-	    "microseconds between looks at connections and dead peers"),
+	    "microseconds between checks of connections and dead peers"),
 	ROW("CLOSE_MS", HAL_PARAM_INT, close_ms, 1, 3600000, "5000",
 	    "milliseconds that fi_close() of a memory region or an endpoint "
 	    "waits for peers that access its memory; then -FI_EBUSY"),

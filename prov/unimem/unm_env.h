@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_env.h - every parameter of the provider. The HAL's own (backend, profile,
- * boards) have their rows in hal/hal_param.h; man/fi_unimem.7 documents both.
+ * unm_env.h - the parameters of the provider, environment variables that begin
+ * with FI_UNIMEM_. The HAL's own (backend, profile, boards) are defined in
+ * hal/hal_param.h. man/fi_unimem.7 documents all of them.
  */
 #ifndef UNM_ENV_H
 #define UNM_ENV_H
@@ -11,33 +12,44 @@
 
 #include "hal/hal.h"
 
+/* One instance, g_unm_env; constant once unm_env_load() has returned. */
 struct unm_env {
 	size_t eager_max;	/* longest eager message, bytes */
-	int stream_us;		/* longest wait for a piece of a stream */
-	bool attach;		/* cross-memory attach allowed */
-	bool direct;		/* peers' regions accessed without them */
-	bool alias;		/* so, through mappings of the same memory */
-	int prompt_us;		/* a peer that made progress is asked to access
-				 * its memory, not attached to */
+	int stream_us;		/* longest wait of a receiver for the next piece
+				 * of a long message, microseconds */
+	bool attach;		/* cross-memory attach may be used */
+	bool direct;		/* memory regions of peers are accessed directly
+				 * where that is possible */
+	bool alias;		/* ... also through a local mapping of the same
+				 * shared memory */
+	int prompt_us;		/* for so long after a peer made progress,
+				 * accesses to its ordinary memory are sent as
+				 * requests, microseconds; 0: never */
 	size_t prompt_max;	/* longest such access, bytes */
 	size_t unexpected_max;	/* memory for unexpected messages, bytes */
-	int tx_size;		/* sends in flight per endpoint */
-	int rx_size;		/* receives posted per endpoint */
-	int cq_size;		/* limit of queues opened without one */
+	int tx_size;		/* sends in flight per endpoint, at most */
+	int rx_size;		/* receives posted per endpoint, at most */
+	int cq_size;		/* entries of a completion queue that is opened
+				 * without a size */
 	int spin;		/* empty polls before the first yield */
-	int close_ms;		/* fi_close() waits for a peer inside */
-	int service_us;		/* between looks at connections and deaths */
-	char stats[256];	/* "0", "1", or a directory */
-	struct hal_params hal;	/* the HAL's, for what is told of it */
+	int close_ms;		/* longest wait of fi_close() for peers that
+				 * access the memory, milliseconds */
+	int service_us;		/* between checks of connections and dead peers,
+				 * microseconds */
+	char stats[256];	/* "0": no statistics; "1": to stderr; else the
+				 * directory for them */
+	struct hal_params hal;	/* parameters of the HAL: fi_getinfo() reports
+				 * some of them (unm_nic.c) */
 };
 
 extern struct unm_env g_unm_env;
 
-/* Tell libfabric about every parameter (fi_info -e). For fi_prov_ini. */
+/* Register all parameters with libfabric, so that fi_info -e lists them. Called
+ * by fi_prov_ini() only. */
 void unm_env_define(void);
 
-/* Read the environment, once; 0 or -FI_EINVAL after a line for each bad value.
- * Thread-safe. */
+/* Read the environment; later calls return the result of the first. Returns 0,
+ * or -FI_EINVAL after one line in the log for each bad value. Thread-safe. */
 int unm_env_load(void);
 
 #endif /* UNM_ENV_H */

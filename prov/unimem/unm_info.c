@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_info.c - what we offer and whether it is what hints ask for. Every hint
- * refused gives one line at FI_LOG_LEVEL=info: what was asked, what is offered.
+ * unm_info.c - fi_getinfo(3): builds the struct fi_info that the provider
+ * offers, compares the hints with it, and returns it with the values that the
+ * hints choose. A hint that cannot be met gives one line at FI_LOG_LEVEL=info,
+ * with the value asked for and the one offered (unm_refuse.c). The limits are
+ * in unm_offer.h; text of addresses is read by unm_addr.c.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -118,7 +121,7 @@ static struct fi_info *unm_info_offer(void)
 	return info;
 }
 
-/* ---- Hints against it ------------------------------------------------ */
+/* ---- Comparing hints with the offer ---------------------------------- */
 
 static bool unm_name_is(const char *what, const char *asked)
 {
@@ -176,7 +179,8 @@ static bool unm_match_ep(const struct fi_ep_attr *h)
 		 unm_check_most("auth_key_size", h->auth_key_size, 0));
 }
 
-/* Bytes that an error entry may bring: the address of a stranger. */
+/* Bytes of data in an error entry: the address of a peer that is not in the
+ * address vector. */
 static size_t unm_err_data(uint64_t caps)
 {
 	return caps & FI_SOURCE_ERR ? sizeof(struct hal_addr) : 0;
@@ -190,7 +194,7 @@ static bool unm_match_caps(const struct fi_info *h)
 	if ((h->caps & FI_SOURCE_ERR) && !(h->caps & FI_SOURCE))
 		return unm_refuse("caps (FI_SOURCE_ERR without FI_SOURCE)",
 				  FI_TYPE_CAPS, h->caps, UNM_CAPS);
-	/* those of a context are some of the endpoint's */
+	/* capabilities of a context must be capabilities of the endpoint */
 	if (h->rx_attr != NULL &&
 	    !unm_check_bits("rx caps (not among caps)", FI_TYPE_CAPS,
 			    h->rx_attr->caps & UNM_CAPS_ASKED, h->caps))
@@ -200,8 +204,8 @@ static bool unm_match_caps(const struct fi_info *h)
 			       unm_err_data(h->caps));
 }
 
-/* The address that an endpoint shall have: an interface of the board, by its
- * number or that of a service; no incarnation of one. */
+/* The source address of the hints: an interface, by its number or by a service
+ * number, and without a nonce. */
 static bool unm_match_src(const void *src, size_t len)
 {
 	struct hal_addr addr;
@@ -229,14 +233,15 @@ bool unm_info_offered(const struct fi_info *info)
 		unm_match_tx(info->tx_attr) && unm_match_rx(info->rx_attr);
 }
 
-/* One of libfabric 2: control calls come as those on data do, so that neither
- * needs a lock against the other. We need to know nothing of it. */
+/* A value of libfabric 2: the application makes control and data calls under
+ * the same threading rules. The provider behaves the same with and without
+ * it. */
 #define UNM_PROGRESS_UNIFIED	3	/* FI_PROGRESS_CONTROL_UNIFIED */
 
 static bool unm_match_modes(const struct fi_domain_attr *h)
 {
-	/* local modes of an application are promises, not wishes; only what we
-	 * could not keep is refused */
+	/* these modes say how the application behaves or what it accepts: only
+	 * unknown values are refused */
 	if (h->threading > FI_THREAD_ENDPOINT)
 		return unm_refuse("threading", FI_TYPE_THREADING, h->threading,
 				  FI_THREAD_SAFE);
@@ -255,8 +260,9 @@ static bool unm_match_modes(const struct fi_domain_attr *h)
 	return true;
 }
 
-/* Bits say what an application is able to do: all are welcome. The two names of
- * old APIs (FI_MR_BASIC, FI_MR_SCALABLE) stand alone, see fi_mr(3). */
+/* Any mr_mode bits are accepted, because they say what the application is able
+ * to do. FI_MR_BASIC and FI_MR_SCALABLE, of old versions of the API, must be
+ * the only bit (fi_mr(3)). */
 static bool unm_match_mr(const struct fi_domain_attr *h)
 {
 	unsigned mode = h->mr_mode;
@@ -313,7 +319,8 @@ static bool unm_match_hints(const struct fi_info *h)
 
 /* ---- The answer ------------------------------------------------------ */
 
-/* A kind of transfer without a direction means all of them. */
+/* The capabilities of the answer. FI_MSG, FI_RMA and so on without a direction
+ * mean all directions (fi_getinfo(3)). */
 static uint64_t unm_answer_caps(uint64_t caps)
 {
 	const uint64_t msg = FI_SEND | FI_RECV;
@@ -327,8 +334,8 @@ static uint64_t unm_answer_caps(uint64_t caps)
 	return caps | UNM_CAPS_DOMAIN;
 }
 
-/* What was asked and may be chosen is given back as asked: applications compare
- * (MPICH ends if threading is not the one it wanted). */
+/* Return the values that the hints choose, because applications compare them
+ * (MPICH aborts if threading is not the value that it asked for). */
 static void unm_answer(struct fi_info *info, const struct fi_info *h)
 {
 	if (h == NULL)
@@ -367,11 +374,10 @@ static void unm_answer(struct fi_info *info, const struct fi_info *h)
 }
 
 /*
- * The bits that the provider needs of its user, and these are none: bits of a
- * hint say what the application can provide. FI_MR_BASIC and FI_MR_SCALABLE
- * are not bits but choices, and are returned as chosen; an API that knows only
- * these two calls "none" FI_MR_SCALABLE. (Version 0 is MPICH's, which takes 0
- * for what it is.)
+ * The mr_mode of the answer: the bits that the provider requires of the
+ * application, which are none. FI_MR_BASIC and FI_MR_SCALABLE are choices and
+ * returned as chosen. API versions before 1.5 know only these two, and "none"
+ * is FI_MR_SCALABLE there. MPICH passes version 0 and expects 0.
  */
 static int unm_answer_mr_mode(uint32_t version, const struct fi_info *h)
 {
@@ -405,8 +411,9 @@ static void unm_log_node(const char *node, const char *service,
 		 service != NULL ? service : "none", offered);
 }
 
-/* Our own address in an answer: that of FI_SOURCE, else that of the hints, else
- * one that says nothing: an interface is chosen when the endpoint is opened. */
+/* The local address of the answer: of node and service with FI_SOURCE, else of
+ * the hints, else one with iface 0: then an interface is chosen when the
+ * endpoint is opened. */
 static int unm_answer_src(struct fi_info *info, const char *node,
 			  const char *service, uint64_t flags,
 			  const struct fi_info *h)
@@ -430,8 +437,8 @@ static int unm_answer_src(struct fi_info *info, const char *node,
 			    &info->src_addrlen);
 }
 
-/* The peer's address in an answer: of node and service without FI_SOURCE, else
- * that of the hints, else none. */
+/* The peer's address of the answer: of node and service without FI_SOURCE, else
+ * of the hints, else none. */
 static int unm_answer_dest(struct fi_info *info, const char *node,
 			   const char *service, uint64_t flags,
 			   const struct fi_info *h)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unm_log.c - what a user has to learn, be libfabric's log on or off. */
+/* unm_log.c - warnings that reach the user whether libfabric's log is on or
+ * off, and g_unm_prov, whose name the log's lines begin with. */
 #include <stdarg.h>
 #include <stdio.h>
 

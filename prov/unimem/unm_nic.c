@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_nic.c - fi_nic(3): what is behind an offer, as the parameters say. To
- * answer fi_getinfo() no backend is opened; what only that would know (which of
- * them is found, the board by rank) is left out.
+ * unm_nic.c - fi_nic(3): describes the network interface behind an answer of
+ * fi_getinfo(3), by the parameters alone: fi_getinfo() opens no HAL backend, so
+ * facts that only the backend knows (which backend is found, the board of this
+ * rank) are left out.
  *
- * All offers have the same one, that stays until the end: a fi_dupinfo() that
- * runs out of memory closes the card of the original (seen in libfabric 1.17),
- * and the application closes it once more. Duplicates are memory of their own,
- * piece by piece as libfabric makes them, and freed by our close, for they have
- * the operations of the original.
+ * All answers share one struct fid_nic, which exists until the provider is
+ * unloaded: a fi_dupinfo() that runs out of memory closes the object of the
+ * original (seen in libfabric 1.17), and the application closes it again.
+ * fi_dupinfo() makes copies with FI_DUP; each part of a copy is allocated
+ * separately, as libfabric does it, and fi_close() frees the copy.
  */
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -50,7 +51,7 @@ static void unm_nic_free(struct fid_nic *nic)
 	free(nic);
 }
 
-/* A copy in *to; false: no memory. NULL is copied as such. */
+/* Copy a string, which may be NULL. False: no memory. */
 static bool unm_nic_text(char **to, const char *from)
 {
 	*to = from != NULL ? strdup(from) : NULL;
@@ -80,7 +81,7 @@ static bool unm_nic_link(struct fi_link_attr *to,
 
 static struct fi_ops unm_ops_nic;
 
-/* A copy; the parts the original has not are empty. NULL: no memory. */
+/* Copy an object; parts that the original lacks are zero. NULL: no memory. */
 static struct fid_nic *unm_nic_dup(const struct fid_nic *from)
 {
 	struct fid_nic *nic = calloc(1, sizeof(*nic));
@@ -117,7 +118,7 @@ static int unm_nic_close(struct fid *fid)
 {
 	struct fid_nic *nic = unm_nic_of(fid);
 
-	/* only ever compared: orders nothing */
+	/* the pointer is only compared, so no order is needed */
 	if (nic != atomic_load_explicit(&unm_nic_shared, memory_order_relaxed))
 		unm_nic_free(nic);
 	return 0;
@@ -132,11 +133,11 @@ static int unm_nic_control(struct fid *fid, int command, void *arg)
 	nic = unm_nic_dup(unm_nic_of(fid));
 	if (nic == NULL)
 		return -FI_ENOMEM;
-	*(struct fid_nic **)arg = nic;	/* what fi_dupinfo() passes */
+	*(struct fid_nic **)arg = nic;	/* the argument of fi_dupinfo() */
 	return 0;
 }
 
-/* Behind what the buffer holds, as much as fits. */
+/* Append to the text in the buffer, as far as it fits. */
 __attribute__((format(printf, 3, 4)))
 static void unm_nic_add(char *buf, size_t len, const char *fmt, ...)
 {
@@ -156,7 +157,7 @@ static void unm_nic_line(char *buf, size_t len, const char *name,
 		    value != NULL ? value : "(null)");
 }
 
-/* In the layout of libfabric's own, for fi_info -v. */
+/* In the layout that libfabric uses for fi_info -v. */
 static int unm_nic_tostr(const struct fid *fid, char *buf, size_t len)
 {
 	const struct fid_nic *nic = unm_nic_of(fid);
@@ -200,9 +201,9 @@ static struct fi_ops unm_ops_nic = {
 	.ops_set = unm_no_ops_set,
 };
 
-/* ---- Ours ------------------------------------------------------------ */
+/* ---- The shared object ----------------------------------------------- */
 
-/* The board of this process, where parameters alone say which: else -1. */
+/* The board of this process, if the parameters determine it; else -1. */
 static int unm_nic_board(const struct hal_params *params)
 {
 	bool one = params->boards == 1 ||
@@ -250,7 +251,8 @@ struct fid_nic *unm_nic_offer(void)
 	nic = unm_nic_new();
 	if (nic == NULL)
 		return NULL;
-	/* pairs with the acquire above; of two threads one was first */
+	/* pairs with the acquire above; if another thread was first, use its
+	 * object */
 	if (atomic_compare_exchange_strong_explicit(&unm_nic_shared, &none, nic,
 						    memory_order_release,
 						    memory_order_acquire))

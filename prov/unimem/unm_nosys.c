@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unm_nosys.c - typed stubs for what is not supported (unm_nosys.h). */
+/* unm_nosys.c - functions for calls that are not supported, see unm_nosys.h. */
 #include <rdma/fi_errno.h>
 
 #include "unm_nosys.h"
 
-/* One stub: return type, name, unnamed parameters. The types come from the
- * tables they are in, so that a stub of the wrong shape does not compile. */
+/* Defines one function: return type, name, parameters. A function whose type
+ * differs from that of its slot in libfabric's tables does not compile. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #define NO(ret, name, ...) ret name(__VA_ARGS__) { return -FI_ENOSYS; }
 

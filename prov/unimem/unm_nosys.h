@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_nosys.h - calls that are not supported. libfabric calls through its
- * tables without looking, so every slot has a function. There is no table of
- * collectives: fi_query_collective() and fi_join_collective(), which come
- * before one, say so.
+ * unm_nosys.h - functions for calls that are not supported: they return
+ * -FI_ENOSYS. libfabric calls through its tables of functions without a check
+ * for NULL, so every slot has a function. There is no table for collectives,
+ * because fi_query_collective() and fi_join_collective() fail before an
+ * application could use it.
  */
 #ifndef UNM_NOSYS_H
 #define UNM_NOSYS_H
@@ -16,6 +17,7 @@
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 
+/* struct fi_ops of any object */
 int unm_no_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
 int unm_no_control(struct fid *fid, int command, void *arg);
 int unm_no_ops_open(struct fid *fid, const char *name, uint64_t flags,

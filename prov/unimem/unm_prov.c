@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unm_prov.c - the one symbol libfabric looks for. */
+/* unm_prov.c - fi_prov_ini(), the only symbol of the provider that libfabric
+ * loads. It fills g_unm_prov (unm_log.c) with the provider's calls. */
 #include "hal/hal.h"
 #include "api/unm_domain.h"
 #include "unm_env.h"
@@ -7,8 +8,9 @@
 #include "unm_log.h"
 #include "unm_nic.h"
 
-/* libfabric calls this at exit, before it unloads us; the HAL may stay, for
- * others. */
+/* libfabric calls this at exit, before it unloads the provider. The HAL may
+ * stay loaded for another user in the process, so it must not call our log any
+ * more. */
 static void unm_cleanup(void)
 {
 	unm_nic_fini();
@@ -20,8 +22,9 @@ struct fi_provider *fi_prov_ini(void);
 __attribute__((visibility("default")))
 struct fi_provider *fi_prov_ini(void)
 {
-	/* the libfabric that loads us may be newer than our headers; it skips
-	 * providers older than what an application asks for */
+	/* The version of the libfabric that loads us may be newer than that of
+	 * the headers; libfabric skips providers whose version is older than
+	 * the one that the application asks for. */
 	g_unm_prov.fi_version = fi_version();
 	g_unm_prov.getinfo = unm_getinfo;
 	g_unm_prov.fabric = unm_fabric_open;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_refuse.c - the one line that says which attribute an application asked
- * for and the provider does not offer. Which attributes are compared is decided
- * by the callers (unm_info.c for hints).
+ * unm_refuse.c - compares one attribute that an application asks for with what
+ * the provider offers, and logs the line that says why it cannot be met. The
+ * callers decide which attributes are compared (unm_info.c for hints).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 #define UNM_NAMES_MAX	512		/* bytes: all capabilities */
 
-/* Does fi_tostr() take a set of bits of this type, or one value? */
+/* True: values of this type are sets of bits; false: an enumeration. */
 static bool unm_type_is_bits(int type)
 {
 	switch (type) {
@@ -35,7 +35,7 @@ static void unm_name_of(int type, uint64_t value, char *name, size_t len)
 		"FI_RM_UNSPEC", "FI_RM_DISABLED", "FI_RM_ENABLED",
 	};
 	uint32_t narrow = (uint32_t)value;
-	/* how fi_tostr(3) reads the types: mr_mode is an int */
+	/* fi_tostr(3) reads 64 bits of these types; mr_mode is an int */
 	bool wide = unm_type_is_bits(type) && type != FI_TYPE_MR_MODE;
 
 	name[0] = '\0';

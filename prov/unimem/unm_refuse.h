@@ -14,19 +14,19 @@
 
 #include <rdma/fabric.h>
 
-/* How to print values, beside enum fi_type. */
+/* Types of values to print, in addition to those of enum fi_type. */
 #define UNM_TYPE_NUMBER	(-1)		/* decimal */
 #define UNM_TYPE_RM	(-2)		/* enum fi_resource_mgmt */
 
-/* Every bit asked must be offered. The line names the bits that are not. */
+/* Every bit asked for must be offered. The line names the bits that are not. */
 bool unm_check_bits(const char *attr, int type, uint64_t asked,
 		    uint64_t offered);
-/* At most the number that is offered. */
+/* The number asked for must be at most the number offered. */
 bool unm_check_most(const char *attr, uint64_t asked, uint64_t offered);
-/* Just what is offered; 0 asks for nothing in particular. */
+/* The value asked for must be the one offered, or 0, which asks for nothing. */
 bool unm_check_same(const char *attr, int type, uint64_t asked,
 		    uint64_t offered);
-/* Log the line, whatever the values. Returns false. */
+/* Log the line without a comparison. Returns false. */
 bool unm_refuse(const char *attr, int type, uint64_t asked, uint64_t offered);
 
 /* The name of a value, or of each bit in it, in buf. A value or bit that
