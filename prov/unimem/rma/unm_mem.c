@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_mem.c - the domain's heap of dmable memory (unm_mem.h). What is kept of
- * it lies in the process's private memory: peers can write all of a segment.
+ * unm_mem.c - the heap of dmable memory of a domain, fi_unimem_mem(3).
+ *
+ * unm_mem.h describes segments, blocks and the lookup without a lock. The HAL
+ * allocates segments; util/unm_span.c divides them into blocks. All bookkeeping
+ * is in private memory of the process, because peers can write all bytes of a
+ * segment.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -16,25 +20,29 @@
 #include "util/unm_list.h"
 #include "util/unm_span.h"
 
-#define PAGE		((size_t)4096)	/* least alignment of a region */
-#define SEG_MIN		((size_t)4 << 20)	/* of shared segments */
+#define PAGE		((size_t)4096)	/* least alignment of a segment */
+#define SEG_MIN		((size_t)4 << 20)	/* bytes of a shared segment */
 #define SEG_MAX		((size_t)64 << 20)
-#define BYTES_MAX	((size_t)1 << 46)	/* more cannot be addressed */
+#define BYTES_MAX	((size_t)1 << 46)	/* most bytes of a block */
 
-/* ---- What the HAL says ----------------------------------------------- */
+/* ---- Log lines of the HAL -------------------------------------------- */
 
 /*
- * One thread at a time asks the HAL for a region and keeps what that says. No
- * thread-local memory: a library that is loaded late gets it from the heap,
- * which may have none. The lock names the process, as the HAL's do: a child
- * forked while another thread had it takes it over.
+ * The last line that the HAL logged while a thread allocated a segment. One
+ * thread of the process at a time. The line is not in thread-local memory,
+ * because a library that is loaded by dlopen() gets such memory from malloc(),
+ * which may fail. The lock holds a process ID, as the HAL's locks do: a child
+ * that was forked while another thread held the lock takes it over.
  */
 static struct {
-	_Atomic int holder;		/* pid, 0: free */
-	_Atomic uintptr_t thread;	/* who listens, 0: nobody */
+	_Atomic int holder;		/* lock: process ID of the holder, 0:
+					 * free */
+	_Atomic uintptr_t thread;	/* pthread_self() of the thread whose
+					 * lines are kept, 0: none */
 	char line[UNM_MEM_WHY];
 } g_heard;
 
+/* Keep what the HAL logs in this thread, until heard_end(). */
 static void heard_begin(void)
 {
 	int self = (int)getpid(), seen = 0;
@@ -42,17 +50,19 @@ static void heard_begin(void)
 	/* pairs with the release in heard_end() */
 	while (!atomic_compare_exchange_weak_explicit(&g_heard.holder, &seen,
 			self, memory_order_acquire, memory_order_relaxed)) {
-		if (seen != self)	/* free, or of a process before us */
+		if (seen != self)	/* free, or held by an ancestor */
 			continue;
 		sched_yield();
 		seen = 0;
 	}
 	g_heard.line[0] = '\0';
-	/* our own look; another thread's shows one that is not its own */
+	/* orders nothing: this thread reads its own store, and any other
+	 * thread finds a value that is not its own */
 	atomic_store_explicit(&g_heard.thread, (uintptr_t)pthread_self(),
 			      memory_order_relaxed);
 }
 
+/* Copy the line to line, of UNM_MEM_WHY bytes; empty if there was none. */
 static void heard_end(char *line)
 {
 	atomic_store_explicit(&g_heard.thread, 0, memory_order_relaxed);
@@ -61,10 +71,11 @@ static void heard_end(char *line)
 	atomic_store_explicit(&g_heard.holder, 0, memory_order_release);
 }
 
-/* A refusal is not the last word: less may be had. */
+/* region_alloc() retries with a smaller segment, so one failure is no log line
+ * of its own. */
 bool unm_mem_hears(const char *line)
 {
-	/* our own store, or one that is not ours: orders nothing */
+	/* orders nothing, see heard_begin() */
 	if (atomic_load_explicit(&g_heard.thread, memory_order_relaxed) !=
 	    (uintptr_t)pthread_self())
 		return false;
@@ -74,8 +85,8 @@ bool unm_mem_hears(const char *line)
 
 /* ---- The table of segments ------------------------------------------- */
 
-/* A reader that sees one of these stores sees that of turn before it, too:
- * pairs with the acquires in unm_mem_view_find(). */
+/* These releases pair with the acquires in unm_mem_view_find(): a reader that
+ * sees one of the stores also sees the store of turn before them. */
 static void row_set(struct unm_mem_row *row, uintptr_t base, size_t bytes,
 		    struct unm_mem_seg *seg)
 {
@@ -86,7 +97,7 @@ static void row_set(struct unm_mem_row *row, uintptr_t base, size_t bytes,
 
 static void row_copy(struct unm_mem_row *to, const struct unm_mem_row *from)
 {
-	/* ours alone to write: the lock is held */
+	/* only holders of the lock write rows, so these loads need no order */
 	row_set(to, atomic_load_explicit(&from->base, memory_order_relaxed),
 		atomic_load_explicit(&from->bytes, memory_order_relaxed),
 		atomic_load_explicit(&from->seg, memory_order_relaxed));
@@ -119,8 +130,9 @@ static void view_remove(struct unm_mem_view *view, struct unm_mem_seg *seg)
 	atomic_store_explicit(&view->count, n - 1, memory_order_release);
 }
 
-/* Change both views, and tell in between: the first before, as nobody looks at
- * it, the second after, as nobody who looks at it believes it. */
+/* Change the view that is not valid, make it the valid one by turn, then change
+ * the other view. A reader that was still in the other view finds that turn has
+ * changed, and repeats its lookup. */
 static void publish(struct unm_heap *heap, struct unm_mem_seg *seg,
 		    void (*change)(struct unm_mem_view *,
 				   struct unm_mem_seg *))
@@ -154,7 +166,8 @@ static uint32_t seg_count(const struct unm_heap *heap)
 
 static void seg_delete(struct unm_heap *heap, struct unm_mem_seg *seg)
 {
-	/* first: the address may be anybody's as soon as the HAL has it back */
+	/* first of all: the kernel may give the address to anybody as soon as
+	 * the HAL has freed the segment */
 	unm_heap_remove(heap, seg);
 	hal_mem_free(heap->hal, seg->mem);
 	heap->bytes -= seg->bytes;
@@ -165,6 +178,7 @@ static void seg_delete(struct unm_heap *heap, struct unm_mem_seg *seg)
 	unm_list_append(&heap->spare, &seg->link);
 }
 
+/* Return the empty segment to the HAL, if there is one. */
 static void empty_delete(struct unm_heap *heap)
 {
 	struct unm_mem_seg *seg = heap->empty;
@@ -180,8 +194,9 @@ static size_t whole_pages(size_t bytes)
 }
 
 /*
- * How large a segment for a block that needs so much of it? Shared ones grow
- * with what there is, so that they are few and yet not half empty.
+ * Bytes of a new segment for a block that needs this many of them. Shared
+ * segments grow with the heap, so that a large heap has few segments and a
+ * small heap no large empty one.
  */
 static size_t seg_size(const struct unm_heap *heap, size_t need)
 {
@@ -194,7 +209,8 @@ static size_t seg_size(const struct unm_heap *heap, size_t need)
 	return size;
 }
 
-/* A region of that size; less, down to need, where so much is not to be had. */
+/* Allocate a region of size bytes from the HAL. If there is not so much memory,
+ * release the empty segment, then try smaller sizes down to need bytes. */
 static int region_alloc(struct unm_heap *heap, struct unm_mem_seg *seg,
 			size_t size, size_t need)
 {
@@ -222,7 +238,7 @@ static int region_alloc(struct unm_heap *heap, struct unm_mem_seg *seg,
 	return ret;
 }
 
-/* A segment with room for such a block: of its own if that is large. */
+/* Create a segment for a block; a large block gets a segment of its own. */
 static int seg_new(struct unm_heap *heap, size_t bytes, size_t align,
 		   struct unm_mem_seg **out)
 {
@@ -265,7 +281,8 @@ spare:
 
 /* ---- Blocks: lock held ----------------------------------------------- */
 
-/* The empty segment comes last: it shall go if it can. */
+/* Allocate a block from a shared segment; 0: none has free space. The empty
+ * segment is the last choice, so that it can return to the HAL. */
 static uintptr_t block_find(struct unm_heap *heap, size_t bytes, size_t align)
 {
 	uintptr_t at;
@@ -311,7 +328,7 @@ static int block_alloc(struct unm_heap *heap, size_t bytes, size_t align,
 	return 0;
 }
 
-/* Bytes of the block that begins there and is one no more; 0: none does. */
+/* Free the block that begins at addr. Returns its bytes; 0: no block does. */
 static size_t block_free(struct unm_heap *heap, uintptr_t addr)
 {
 	struct unm_mem_seg *seg = unm_heap_find(heap, (void *)addr, 1);
@@ -328,7 +345,7 @@ static size_t block_free(struct unm_heap *heap, uintptr_t addr)
 		bytes = unm_span_free(&seg->span, addr);
 		if (bytes == 0 || !unm_span_empty(&seg->span))
 			return bytes;
-		/* this one it is that the next block may want */
+		/* keep this segment instead: its memory was used last */
 		empty_delete(heap);
 		heap->empty = seg;
 	}
@@ -339,14 +356,15 @@ static size_t block_free(struct unm_heap *heap, uintptr_t addr)
 
 static bool forked(const struct unm_heap *heap)
 {
-	/* not remembered: a handler of fork would outlive a library that may
-	 * be unloaded */
+	/* pthread_atfork() is not used, because its handler would remain when
+	 * the library is unloaded */
 	return heap->pid != getpid();
 }
 
 static struct unm_heap *heap_of(struct fid_domain *fid)
 {
-	/* whoever has the table has it from unm_mem_open() */
+	/* pairs with the release in unm_mem_open(), from which the caller has
+	 * its table of functions */
 	return atomic_load_explicit(&unm_domain(fid)->heap,
 				    memory_order_acquire);
 }
@@ -418,7 +436,8 @@ static int unm_mem_free(struct fid_domain *fid, void *addr)
 	struct unm_heap *heap = heap_of(fid);
 	size_t bytes;
 
-	if (forked(heap))		/* it is not there, nor is the lock */
+	if (forked(heap))		/* the child has neither the memory nor
+					 * a usable lock */
 		return 0;
 	pthread_mutex_lock(&heap->lock);
 	bytes = block_free(heap, (uintptr_t)addr);
@@ -477,7 +496,7 @@ static struct fi_unimem_mem_ops unm_ops_mem = {
 
 static struct unm_heap *heap_new(struct hal *hal)
 {
-	/* most of it is a table that is not touched */
+	/* most bytes are tables of segments, of which few pages are touched */
 	struct unm_heap *heap = calloc(1, sizeof(*heap));
 
 	if (heap == NULL)
@@ -513,8 +532,9 @@ int unm_mem_open(struct unm_domain *domain, uint64_t flags, void **ops)
 	return 0;
 }
 
-/* Nobody else uses the domain. In a forked child the HAL lets go of the copies
- * only, and the lock may be held by a thread that is not there. */
+/* No other thread uses the domain, so the lock is not taken. In a forked child
+ * a thread of the parent may hold the lock for ever, and hal_mem_free()
+ * releases only the child's own mappings. */
 void unm_mem_close(struct unm_domain *domain)
 {
 	struct unm_heap *heap = atomic_load_explicit(&domain->heap,

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_target.c - peers' requests on our regions. A posted one (put, atomic) is
- * executed when its packet is read, and counted; a refused one holds the count
- * until the peer has read why. What is asked for is answered at once if there
- * is room, else in order when there is. docs/protocol.md, section 10.
+ * unm_target.c - executes peers' requests on the memory regions of this
+ * process: the target's side of docs/protocol.md, section 10. The initiator's
+ * side is unm_request.c.
+ *
+ * A posted request (put, atomic) is executed when its packet is read, and
+ * counted. A refused posted request holds the count until the peer has released
+ * the packet with the reason. Results are sent at once if the peer has free
+ * space; else they wait in peer->answers and are sent in order. unm_target.c
+ * also sends remote keys (section 11); progress/unm_revoke.c revokes them.
  */
 
 #include "core/unm_buf.h"
@@ -22,27 +27,34 @@
 #include "util/unm_list.h"
 #include "util/unm_pool.h"
 
-/* owed to one peer: more than what it may ask */
+/* Most answers to one peer that wait, and most bytes of copies in them. A peer
+ * that obeys the limits of section 10 stays below both. */
 #define UNM_ANSWERS_MAX	(4 * 32768)
 #define UNM_ANSWER_BYTES (8u << 20)
-#define UNM_ANSWER_BURST 16	/* parts in a row: others wait, too */
-#define UNM_CHECK_STEP	(256u << 10)	/* bytes checked in a row, >= a part */
+#define UNM_ANSWER_BURST 16	/* most messages to one peer in a row */
+/* bytes of memory checked in a row; not less than one part of a result */
+#define UNM_CHECK_STEP	(256u << 10)
 
-/* What we have to tell a peer. */
+/* An answer to a peer that waits to be sent: an object of ep->answer_pool, in
+ * peer->answers or, REFUSED, in peer->nacks. */
 struct unm_answer {
 	struct unm_pool_node node;
-	struct unm_list link;		/* peer's answers or refusals */
-	struct unm_list in_mr;		/* region's users, while it reads it */
-	struct unm_mr *mr;
-	uint8_t type;			/* RESULT, ROUTE, REFUSED */
-	uint8_t buf_class;
-	uint8_t count;
-	bool last;			/* of its operation */
-	void *buf;			/* copy of what was fetched */
-	uint64_t w[UNM_WIRE_WORDS_MAX];
-	uint64_t len, sent;		/* RESULT: bytes */
-	uint64_t checked;		/* of len: memory that may be read */
-	struct iovec iov[UNM_IOV_MAX];
+	struct unm_list link;		/* in peer->answers or peer->nacks */
+	struct unm_list in_mr;		/* GET: in mr->users */
+	struct unm_mr *mr;		/* GET: region that the result is read
+					 * from; else NULL */
+	uint8_t type;			/* UNM_WIRE_RESULT, _ROUTE, _REFUSED */
+	uint8_t buf_class;		/* size class of buf */
+	uint8_t count;			/* entries of iov */
+	bool last;			/* GET: no request of the operation
+					 * follows */
+	void *buf;			/* FETCH, COMPARE: copy of the result
+					 * in ep->buf_pool; else NULL */
+	uint64_t w[UNM_WIRE_WORDS_MAX];	/* words of the message */
+	uint64_t len, sent;		/* RESULT: bytes, and bytes sent */
+	uint64_t checked;		/* bytes from the first one on that are
+					 * known to be readable */
+	struct iovec iov[UNM_IOV_MAX];	/* RESULT: memory of its bytes */
 };
 
 uint32_t unm_answer_size(void)
@@ -52,6 +64,8 @@ uint32_t unm_answer_size(void)
 
 /* ---- Answers --------------------------------------------------------- */
 
+/* A new answer without bytes, in no list. NULL if there is no memory for it:
+ * then the peer is disconnected. */
 static struct unm_answer *unm_answer_new(struct unm_peer *peer, uint8_t type)
 {
 	struct unm_ep *ep = peer->ep;
@@ -90,36 +104,39 @@ static void unm_answer_release(struct unm_peer *peer, struct unm_answer *an)
 	peer->nanswers--;
 }
 
-/* One message. 0, or it goes later. */
+/* Send one message. 0; another value: it was not sent, and waits. */
 static int unm_answer_send(struct unm_peer *peer, uint64_t head,
 			   const uint64_t *w, unsigned nw,
 			   const struct unm_part *part)
 {
 	int ret = unm_peer_send(peer, head, w, nw, part, part != NULL);
 
-	/* nothing tells when there is a connection to be had */
+	/* no event reports that a connection can be set up: keep polling */
 	if (ret == -FI_EAGAIN && !peer->greeted)
 		peer->ep->stuck = true;
-	/* if it has ended, that is told when its last words are read */
+	/* if the peer's process ended, progress finds that after it has read
+	 * the peer's last packets */
 	if (ret != 0 && ret != -FI_EAGAIN && ret != -FI_ECONNREFUSED &&
 	    ret != -FI_ECONNRESET)
 		unm_peer_spoiled(peer, "no way to answer it", -ret);
 	return ret;
 }
 
-/* Is there memory behind these pieces? 0 or -FI_EFAULT. */
+/* Check that all pieces are accessible memory. 0 or -FI_EFAULT. */
 static int unm_target_present(struct unm_domain *domain,
 			      const struct iovec *iov, size_t count,
 			      uint64_t access)
 {
-	/* (a driver's memory may be none that the kernel looks into) */
+	/* dmable memory exists for certain, and unm_mr_present() may fail on
+	 * memory that a driver maps */
 	if (count == 1 && unm_mem_find(domain, iov->iov_base,
 				       iov->iov_len) != NULL)
 		return 0;
 	return unm_mr_present(iov, count, access);
 }
 
-/* It ends with what was sent so far, and an error. */
+/* End a result after the bytes that were sent so far; err: negative fi_errno.
+ */
 static void unm_answer_cut(struct unm_answer *an, int err)
 {
 	unm_list_remove(&an->in_mr);
@@ -129,8 +146,9 @@ static void unm_answer_cut(struct unm_answer *an, int err)
 }
 
 /*
- * Check the memory that the next parts are read from. In steps: the peer says
- * how long the result is, and others wait meanwhile.
+ * Check the memory from which the next parts of a result are read. The peer
+ * chooses the length of the result, so at most UNM_CHECK_STEP bytes are checked
+ * in a call.
  */
 static void unm_answer_check(struct unm_peer *peer, struct unm_answer *an)
 {
@@ -160,7 +178,7 @@ static void unm_answer_check(struct unm_peer *peer, struct unm_answer *an)
 		unm_answer_cut(an, ret);
 }
 
-/* The next part of a result. 0: it went. */
+/* Send the next part of a result. 0 if it was sent. */
 static int unm_answer_part(struct unm_peer *peer, struct unm_answer *an)
 {
 	uint64_t max = peer->ep->eager_max - 8 * UNM_WIRE_WORDS_MAX;
@@ -181,6 +199,7 @@ static int unm_answer_part(struct unm_peer *peer, struct unm_answer *an)
 	return ret;
 }
 
+/* Release an answer that was sent; report a get to the counters. */
 static void unm_answer_over(struct unm_peer *peer, struct unm_answer *an)
 {
 	if (an->mr != NULL && an->last)
@@ -188,7 +207,8 @@ static void unm_answer_over(struct unm_peer *peer, struct unm_answer *an)
 	unm_answer_release(peer, an);
 }
 
-/* Returns messages sent. */
+/* Send answers, at most UNM_ANSWER_BURST. Returns the number of messages sent.
+ */
 static int unm_answers_push(struct unm_peer *peer)
 {
 	int done = 0;
@@ -213,7 +233,7 @@ static int unm_answers_push(struct unm_peer *peer)
 	return done;
 }
 
-/* In order behind those that wait. */
+/* Send an answer after those that wait. */
 static void unm_answer_queue(struct unm_peer *peer, struct unm_answer *an)
 {
 	unm_list_append(&peer->answers, &an->link);
@@ -222,7 +242,7 @@ static void unm_answer_queue(struct unm_peer *peer, struct unm_answer *an)
 		unm_peer_busy(peer);
 }
 
-/* A result without bytes: why there are none. */
+/* Send a result without bytes; err: negative fi_errno. */
 static void unm_answer_error(struct unm_peer *peer, uint64_t token, int err)
 {
 	struct unm_answer *an = unm_answer_new(peer, UNM_WIRE_RESULT);
@@ -249,6 +269,7 @@ void unm_target_tell(struct unm_peer *peer)
 	hal_rx_back(peer->hp, UNM_PEER_BACK_APPLIED, count);
 }
 
+/* Refuse the posted request that was counted last; err: negative fi_errno. */
 static void unm_target_refuse(struct unm_peer *peer, int err)
 {
 	struct unm_answer *an = unm_answer_new(peer, UNM_WIRE_REFUSED);
@@ -261,7 +282,9 @@ static void unm_target_refuse(struct unm_peer *peer, int err)
 	unm_peer_busy(peer);
 }
 
-/* The oldest one is told, and then the count goes on once that was read. */
+/* Send the oldest refusal. When the peer has released its packet, release the
+ * refusal, so that the count of executed requests passes it. Returns 1 if
+ * either was done, else 0. */
 static int unm_nacks_push(struct unm_peer *peer)
 {
 	struct unm_answer *an = unm_container(peer->nacks.next,
@@ -303,9 +326,10 @@ void unm_target_abort(struct unm_peer *peer)
 						struct unm_answer, link));
 }
 
-/* ---- Routes ---------------------------------------------------------- */
+/* ---- Remote keys ----------------------------------------------------- */
 
-/* What hal_alias_key() says of a region, asked once. */
+/* True if the region is a shared mapping that peers may have mapped as well:
+ * then mr->share_key names its memory. The HAL is asked once a region. */
 static bool unm_target_shared(struct unm_ep *ep, struct unm_mr *mr)
 {
 	uint32_t access = (mr->access & FI_REMOTE_READ ? HAL_ALIAS_READ : 0) |
@@ -319,7 +343,8 @@ static bool unm_target_shared(struct unm_ep *ep, struct unm_mr *mr)
 	return mr->shared;
 }
 
-/* Tell how the region may be accessed without us. */
+/* Send ROUTE: the remote key, by which the peer may access the region itself.
+ */
 static void unm_target_route(struct unm_peer *peer, uint64_t key,
 			     struct unm_mr *mr)
 {
@@ -329,13 +354,15 @@ static void unm_target_route(struct unm_peer *peer, uint64_t key,
 	uint32_t reach = UNM_REACH_ASK;
 	struct unm_answer *an;
 
-	if (ep->closing)		/* nobody would revoke it */
+	if (ep->closing)		/* fi_close() has revoked all remote
+					 * keys, and would not revoke this */
 		return;
 	an = unm_answer_new(peer, UNM_WIRE_ROUTE);
 	if (an == NULL)
 		return;
 	memset(an->w, 0, sizeof(an->w));
-	/* what is to be counted here goes through here */
+	/* Direct accesses are not counted, and need contiguous memory. Where
+	 * accesses are counted, only requests are allowed. */
 	if (mr->count == 1 && mr->remote_cntr == NULL &&
 	    ep->rem_rd_cntr == NULL && ep->rem_wr_cntr == NULL) {
 		seg = unm_mem_find(ep->domain, mr->iov[0].iov_base, mr->len);
@@ -353,9 +380,9 @@ static void unm_target_route(struct unm_peer *peer, uint64_t key,
 	peer->routed = true;
 	an->w[0] = key;
 	an->w[1] = (uint64_t)mr->number << 32 | reach;
-	/* while fi_close() waits: an epoch that is not near, so that it is
-	 * void, also to a peer that other revocations have not reached yet,
-	 * and the peer asks again */
+	/* While fi_close() of the region waits, the epoch is one that differs
+	 * from every recent epoch. The peer then ignores this ROUTE, even if
+	 * it has not seen all revocations yet, and asks again. */
 	an->w[2] = peer->epoch ^ (uint32_t)mr->closing << 31;
 	an->w[3] = mr->base;
 	an->w[4] = mr->len;
@@ -371,7 +398,12 @@ static void unm_target_route(struct unm_peer *peer, uint64_t key,
 
 /* ---- Requests -------------------------------------------------------- */
 
-/* The memory a request means. */
+/*
+ * Find the memory of a request: *out is the region, iov and *count the pieces
+ * of the request's len bytes. The rest of the request's range is checked as
+ * well. access: FI_REMOTE_READ, FI_REMOTE_WRITE or both. Returns 0 or the
+ * negative fi_errno with which the request is refused.
+ */
 static int unm_target_find(struct unm_peer *peer, const struct unm_wire_msg *m,
 			   uint64_t len, uint64_t access, struct unm_mr **out,
 			   struct iovec *iov, size_t *count)
@@ -384,7 +416,7 @@ static int unm_target_find(struct unm_peer *peer, const struct unm_wire_msg *m,
 	ret = unm_mr_find(peer->ep->domain, m->key, &mr);
 	if (ret == 0 && !unm_mr_serves(mr, peer->ep->hif->addr.nonce))
 		ret = -FI_EKEYREJECTED;
-	/* all of a range, before any of it is touched */
+	/* check the whole range before a byte of it is accessed */
 	if (ret == 0 && len > UINT64_MAX - m->rest)
 		ret = -FI_EINVAL;
 	if (ret == 0)
@@ -392,10 +424,11 @@ static int unm_target_find(struct unm_peer *peer, const struct unm_wire_msg *m,
 				   count);
 	for (size_t i = 0; ret == 0 && i < *count; i++)
 		if (iov[i].iov_len % unit != 0)
-			ret = -FI_EINVAL;	/* an element in two */
+			ret = -FI_EINVAL;	/* an element in two
+						 * pieces */
 	if (ret == 0 && m->rest != 0)
 		ret = unm_mr_reach(mr, m->addr, len, access, iov, count);
-	/* that of a get is checked as it is read */
+	/* unm_answer_check() checks the memory of a get, step by step */
 	if (ret == 0 && (mr->holes || m->check) && m->type != UNM_WIRE_GET)
 		ret = unm_target_present(peer->ep->domain, iov, *count,
 					 access);
@@ -476,8 +509,8 @@ static uint64_t unm_atomic_access(const struct unm_wire_msg *m)
 	return FI_REMOTE_READ | FI_REMOTE_WRITE;
 }
 
-/* Is it one there is, with the operands it takes? Returns bytes of elements,
- * 0: no. */
+/* Check that the operation of an atomic exists and that the request has the
+ * bytes of its operands. Returns the bytes of all elements, or 0 if not. */
 static uint64_t unm_atomic_check(const struct unm_wire_msg *m)
 {
 	enum gsas_form form = m->type == UNM_WIRE_ATOMIC ? GSAS_FORM_UPDATE :
@@ -494,8 +527,9 @@ static uint64_t unm_atomic_check(const struct unm_wire_msg *m)
 }
 
 /*
- * READ of 128 bits stores on machines without a load of 16 bytes, and a region
- * that peers may only read can be mapped read-only: -FI_EFAULT then, no signal.
+ * An atomic READ of 128 bits stores on machines without a 16-byte load, and a
+ * region that peers may only read can be mapped read-only. Return -FI_EFAULT
+ * then, so that the store does not raise SIGSEGV; else 0.
  */
 static int unm_atomic_storable(struct unm_peer *peer,
 			       const struct unm_wire_msg *m,
@@ -510,7 +544,8 @@ static int unm_atomic_storable(struct unm_peer *peer,
 					   FI_REMOTE_WRITE) : 0;
 }
 
-/* All elements, in pieces of memory that hold whole ones. */
+/* Execute an atomic on len bytes; no element is in two pieces. result: space
+ * for the elements' old values, or NULL. */
 static void unm_atomic_apply(const struct unm_wire_msg *m,
 			     const struct iovec *iov, size_t count,
 			     uint64_t len, uint8_t *result)
@@ -527,7 +562,7 @@ static void unm_atomic_apply(const struct unm_wire_msg *m,
 			      result ? result + at : NULL);
 }
 
-/* What was fetched: at once, or a copy of it later. */
+/* Send the result of a FETCH or COMPARE now, or queue a copy of it. */
 static void unm_target_fetched(struct unm_peer *peer, uint64_t token,
 			       const uint8_t *bytes, uint64_t len)
 {
