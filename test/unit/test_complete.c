@@ -130,7 +130,7 @@ static ssize_t recv_flags(struct ep *e, fi_addr_t from, void *buf, size_t len,
 		fi_recvmsg(e->ep, &msg, flags);
 }
 
-/* One message; a counting receive tells when it has come. */
+/* Send one message; a counter of the receive shows when it has arrived. */
 static void selective_tx(struct ep_pair *p, int call, bool tagged, size_t len,
 			 bool wanted, bool expect)
 {
@@ -218,7 +218,7 @@ static void test_trap2_selective_completion_matrix(void **state)
 	}
 }
 
-/* Errors are told, whatever was asked. */
+/* Errors are reported, also without FI_COMPLETION. */
 static void test_errors_are_reported_without_completions(void **state)
 {
 	struct ep_want want = { .cq_flags = FI_SELECTIVE_COMPLETION };
@@ -491,7 +491,7 @@ static void test_endpoint_without_queues(void **state)
 
 /* ---- Errors ---------------------------------------------------------- */
 
-/* They keep their place among the others, and hold up what follows. */
+/* Error entries keep their place in the queue, and hold back later entries. */
 static void test_errors_keep_their_place(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -598,7 +598,8 @@ static void *receive_and_close(void *arg)
 	return NULL;
 }
 
-/* What the receiver took is delivered, also if its end is heard of first. */
+/* A message that the receiver has released is delivered, also if the sender
+ * learns of the receiver's death first. */
 static void test_delivered_before_the_end(void **state)
 {
 	struct ep_want want = { .wait = FI_WAIT_UNSPEC };

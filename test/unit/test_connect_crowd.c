@@ -201,7 +201,8 @@ static void allow_fds(rlim_t n)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
 }
 
-/* Not even one to accept with: it is told, not only hung up on. */
+/* Without a descriptor to accept with, the peer gets an answer before the
+ * connection is closed. */
 static void test_no_descriptor_to_accept(void **state)
 {
 	int conn, fill[256], n = 0;
@@ -228,7 +229,8 @@ static void test_no_descriptor_to_accept(void **state)
 	attempts_closed();
 }
 
-/* Without one to spare nobody can be told from others: all are refused. */
+/* Without a free descriptor the sender of an attempt cannot be identified: all
+ * attempts are refused. */
 static void test_no_descriptor_to_check_with(void **state)
 {
 	int conn, fill[256], n = 0;
@@ -277,7 +279,8 @@ static void count_flight(int level, const char *line)
 	flight_lines += level == 0 && strstr(line, "ulimit -n") != NULL;
 }
 
-/* Who cannot be called for that is called later, and it is said once why. */
+/* A peer that cannot be connected to for lack of descriptors is connected to
+ * later; one log line names the reason. */
 static void test_descriptors_on_their_way(void **state)
 {
 	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -371,7 +374,7 @@ static void test_called_again_and_again(void **state)
 
 #define SILENT	200
 
-/* Who says nothing costs at most a quarter of the descriptors. */
+/* Connections without a message use at most a quarter of the descriptors. */
 static void test_silence(void **state)
 {
 	int conn[SILENT], spoken, ended = 0;

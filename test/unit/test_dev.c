@@ -14,7 +14,7 @@
 #include "hal/dev/hal_dev_table.h"
 #include "lib/dev_shim.h"
 
-/* What failed was told in one line: what it is, and what helps. */
+/* Expect one log line that names the failure and the remedy. */
 static void told(const char *what, const char *remedy)
 {
 	if (lines != 1 || strstr(said, what) == NULL ||
@@ -299,7 +299,8 @@ static void packet_without_an_answer(void **state)
 	}
 }
 
-/* What is not answered yet waits, up to pkt_depth, and goes on. */
+/* Packets wait, up to pkt_depth, until the connection is answered, and are then
+ * sent. */
 static void packets_wait_for_an_answer(void **state)
 {
 	struct pair p = pair();
@@ -324,7 +325,7 @@ static void packets_wait_for_an_answer(void **state)
 	unpair(&p);
 }
 
-/* ---- Sleeping, and what is told ---------------------------------------- */
+/* ---- Sleeping and log lines -------------------------------------------- */
 
 static bool dumps(struct hal_if *hif, const char *text)
 {

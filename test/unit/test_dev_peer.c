@@ -13,7 +13,7 @@
 
 /* ---- Peers that lie ---------------------------------------------------- */
 
-/* Who sends more than was released to it is cut off. */
+/* A peer that exceeds its credits is disconnected. */
 static void peer_sends_too_much(void **state)
 {
 	struct pair p = pair();
@@ -319,8 +319,8 @@ static void sleeper_finds_an_end(void **state)
 
 /* ---- Order ------------------------------------------------------------- */
 
-/* An entry: the nonce, the rest, the nonce again. A release: what was read is
- * read before the sender is told. */
+/* A table entry is read as nonce, other fields, nonce. A release is sent after
+ * the packet was read. */
 static void accesses_are_ordered(void **state)
 {
 	struct pair p = pair();
@@ -396,7 +396,7 @@ static void end_is_ordered(void **state)
 	(void)state;
 	assert_int_equal(hal_sim_mmio_ops.ioctl(dev_if(p.a)->mm,
 			 HAL_KDEV_IO_RELEASE, NULL), 0);
-	dif->lookup_at = 0;		/* a look at the table is due */
+	dif->lookup_at = 0;		/* check the table in the next call */
 	lie.mif = &dif->mif;
 	lie.note = true;
 	assert_int_equal(hal_if_service(p.b, ev, 4), 1);
@@ -565,7 +565,7 @@ static void of_another_board(struct hal_kdev_import *imp)
 	imp->owner ^= UINT64_C(1) << 32;
 }
 
-/* What the driver says of the pages of a HELLO is checked. */
+/* The driver's description of the pages of a HELLO is checked. */
 static void accept_checks_pages(void **state)
 {
 	static void (*const lies[])(struct hal_kdev_import *) = {
@@ -690,7 +690,8 @@ static void hello_is_sent_again(void **state)
 	unpair(&p);
 }
 
-/* There is one object per peer: the next is told of when the last is freed. */
+/* There is one object for a peer: the next connection is reported when the
+ * former object was freed. */
 static void one_object_at_a_time(void **state)
 {
 	struct pair p = pair();

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_gsas_serve_queue.c - queues as the service serves them: who may, who is
- * told of grants and when, and what happens to them when something ends. What
- * is in their memory: test_gsas_queue.c.
+ * test_gsas_serve_queue.c - queues in the service: access rights, notifications
+ * of grants, and the end of clients and queues
+ *
+ * test_gsas_queue.c tests the memory of a queue.
  */
 #include <string.h>
 
@@ -34,7 +35,7 @@ static struct producer producer_open(struct fixture_client *c, uint64_t queue)
 	return p;
 }
 
-/* Take in what was told meanwhile. */
+/* Receive the notifications that have arrived. */
 static void producer_hear(struct producer *p)
 {
 	for (unsigned int i = 0; i < p->c->answers; i++) {
@@ -150,7 +151,8 @@ static void test_mapped(void **state)
 	fixture_free(w);
 }
 
-/* Nobody is told more than once, and nobody is asked when nothing changed. */
+/* Each grant is notified once, and there is no notification without a
+ * change. */
 static void test_grants(void **state)
 {
 	struct fixture *w = fixture_new(NULL);
@@ -173,7 +175,7 @@ static void test_grants(void **state)
 	assert_int_equal(gsas_service_stat(w->service)->words, 4);
 	fixture_settle(w);
 	assert_true(gsas_service_progress(w->service));
-	/* it is told so, once */
+	/* it is notified of that once */
 	producer_hear(&p);
 	assert_int_equal(p.full, 1);
 	assert_int_equal(owner->answers, 1);
@@ -196,7 +198,8 @@ static void test_grants(void **state)
 	fixture_free(w);
 }
 
-/* Taken out by somebody who is killed before it tells: found by clock. */
+/* Words taken by a consumer that is killed before it notifies the service are
+ * found by a timer. */
 static void test_found_by_timer(void **state)
 {
 	struct fixture *w = fixture_new(NULL);
@@ -226,7 +229,7 @@ static void test_found_by_timer(void **state)
 				(queue[i] - info.base)),
 				gsas_queue_bytes(2, 8), &view);
 		assert_int_equal(gsas_queue_take(&view, &word, &tell), 0);
-		if (i % 2 == 0)		/* this one tells */
+		if (i % 2 == 0)		/* this consumer notifies the service */
 			fixture_result(owner, GSAS_DEQUEUE, queue[i], 0, 0);
 	}
 	assert_true(gsas_service_progress(w->service));
@@ -243,8 +246,8 @@ static void test_found_by_timer(void **state)
 	fixture_free(w);
 }
 
-/* Grants that are not taken now are told later, in their sum, and meanwhile the
- * requests of that client are not refused. */
+/* Grants that a client cannot receive now are added up and notified later; the
+ * client's requests are not refused meanwhile. */
 static void test_not_now(void **state)
 {
 	struct fixture *w = fixture_new(NULL);
@@ -275,7 +278,7 @@ static void test_not_now(void **state)
 	fixture_free(w);
 }
 
-/* What was granted to one that ends goes back to the others. */
+/* The unused grants of a producer that ends are granted to other producers. */
 static void test_ends(void **state)
 {
 	struct fixture *w = fixture_new(NULL);
@@ -317,8 +320,8 @@ static void test_ends(void **state)
 	fixture_free(w);
 }
 
-/* Those that wait for words another one has are told as soon as it ends, in as
- * many queues as there are. */
+/* When a producer ends, the producers that wait for its grants are notified, in
+ * each queue. */
 static void test_handed_on(void **state)
 {
 	enum { QUEUES = 8 };
@@ -375,7 +378,7 @@ static void test_freed(void **state)
 
 		assert_true(producer_put(&p, 1));
 		assert_true(producer_put(&q, 1));
-		c->refuse = i % 2 ? 1 : 0;	/* with a grant to tell */
+		c->refuse = i % 2 ? 1 : 0;	/* a grant is to be notified */
 		gsas_service_progress(w->service);
 		fixture_result(owner, GSAS_FREE, 0, queue, 0);
 		assert_true(fixture_send(c, GSAS_ENQUEUE, 0, queue, 2, 0));

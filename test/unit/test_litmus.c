@@ -55,7 +55,8 @@ static const char *const ways[] = {
 #define TRAFFIC	((size_t)320 << 10)	/* behind it: of puts and gets */
 #define FIRST	64			/* bytes of the first piece */
 #define PAIRS	256			/* at most under way */
-#define DIRECT_MAX ((size_t)256 << 10)	/* longest atomic that goes directly */
+#define DIRECT_MAX ((size_t)256 << 10)	/* longest atomic that is executed
+					 * directly, bytes */
 #define BURST	16			/* requests that go at once */
 #define PIECES	77			/* key of all of it, by requests only */
 
@@ -93,7 +94,8 @@ struct litmus {
 	uint32_t pairs, next;		/* next: to be looked at */
 	uint32_t lag;			/* pairs between the two of one */
 	uint32_t pace;			/* one in so many is polled for */
-	bool mixed;			/* some can only go by requests */
+	bool mixed;			/* some operations can only be sent as
+					 * requests */
 	bool plain;			/* no pair changes anything */
 	uint64_t batch, refused;
 	uint8_t *src[2], *cmp[2], *dst[2], *traffic;
@@ -190,7 +192,7 @@ static struct turn any_turn(struct litmus *l, enum turns what, int class)
 		reads[l->plain ? 0 : unit_below(rng, 6)];
 
 	t.n = any_count(l, one_in(rng, 3) ? 0 : class);
-	/* of an injected one nothing tells what became of it */
+	/* an injected operation reports no result */
 	t.inject = what == WRITES && one_in(rng, 3) &&
 		t.n * l->unit <= UNM_INJECT_MAX && !refusable(l);
 	t.pieces = l->mixed && one_in(rng, 4);
@@ -710,7 +712,7 @@ static void litmus(enum way way, bool threads)
 
 /* ---- All ---------------------------------------------------------------- */
 
-/* What is claimed is what is tested, and the other way round. */
+/* The orders that fi_info claims are exactly the orders tested. */
 static void test_claims_are_the_table(void **state)
 {
 	struct ep *e = ep_open(NULL);

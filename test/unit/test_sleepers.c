@@ -374,9 +374,9 @@ static void test_a_region_wakes_who_waits_for_its_counter(void **state)
 	}
 }
 
-/* A thread blocks on the counter's descriptor; another one polls the endpoint
- * once, and by that takes over from what would wake it. (One thread does both
- * here.) It is told. */
+/* A thread blocks on the counter's descriptor; another thread polls the
+ * endpoint once, and so receives the event that would wake the first thread.
+ * (One thread does both here.) The first thread must be woken. */
 static void test_a_poll_elsewhere_wakes_the_waiter(void **state)
 {
 	struct ep *a = ep_open(NULL), *b = ep_open(NULL);
@@ -457,7 +457,7 @@ static void test_the_set_of_a_counter_of_all(void **state)
 	assert_int_equal(fi_close(&cntr->fid), 0);
 }
 
-/* Who would not be woken is told so: the descriptors are not to be had. */
+/* A wait that no event could end fails: no descriptors are available. */
 static void test_a_counter_that_cannot_wait_for_all(void **state)
 {
 	struct fi_op_cntr op = { .value = 1 };
@@ -700,7 +700,7 @@ static void test_no_sleep_without_a_connection(void **state)
 			nap_us(30000);	/* somebody else may sleep first */
 			assert_int_equal(fi_trywait(p.a->fabric, fids, 1),
 					 -FI_EAGAIN);
-			/* told once */
+			/* reported once */
 			EP_OK(fi_trywait(p.a->fabric, fids, 1));
 		}
 		ops_set(p.a, was);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_source.c - FI_SOURCE_ERR: messages of senders that are not in the
- * address vector are told with their address, by every way a message comes.
+ * test_source.c - FI_SOURCE_ERR: a message of a sender that is not in the
+ * address vector completes with the sender's address, on every data path
  */
 #include <stddef.h>
 #include <string.h>
@@ -147,7 +147,8 @@ static void test_unresolved_and_multi_receive(void **state)
 	}
 }
 
-/* A message looked at, its sender inserted, then taken: it has a name. */
+/* A message is peeked at, its sender inserted, then claimed: its completion has
+ * the sender's fi_addr_t. */
 static void test_peek_then_insert_then_claim(void **state)
 {
 	struct meeting m = meeting(NULL);
@@ -177,7 +178,7 @@ static void test_peek_then_insert_then_claim(void **state)
 	assert_int_equal(in, 5);
 }
 
-/* Who was told of and inserted is a stranger no more, until it is removed. */
+/* A peer that was reported and inserted is resolved until it is removed. */
 static void test_inserted_from_the_error(void **state)
 {
 	struct meeting m = meeting(NULL);
@@ -251,8 +252,8 @@ static void test_address_for_an_older_caller(void **state)
 	assert_int_equal(err.err_data_size, SIZE_MAX);	/* not there then */
 }
 
-/* Good entries, strangers and cancelled receives keep their order, also where
- * the queue has to grow. */
+/* Completions, entries of unresolved peers and cancelled receives keep their
+ * order, also if the queue must grow. */
 static void test_order_among_the_others(void **state)
 {
 	enum { N = 600 };
@@ -337,7 +338,8 @@ static void test_counters_and_truncation(void **state)
 	assert_int_equal(fi_cntr_readerr(m.a->rxcntr), 1);
 }
 
-/* A receive whose completion nobody wants has none from a stranger either. */
+/* A receive without FI_COMPLETION reports nothing for an unresolved peer
+ * either. */
 static void test_no_entry_where_none_is_wanted(void **state)
 {
 	struct ep_want want = { .cq_flags = FI_SELECTIVE_COMPLETION,

@@ -196,7 +196,7 @@ static void test_cancel(void **state)
 	fi_cntr_add(c, 1);
 	ep_quiet(p.a);
 	assert_int_equal(fi_close(&c->fid), 0);
-	/* one that fails when it is started tells so */
+	/* an operation that fails when it is started reports an error */
 	c = open_cntr(p.a);
 	ctx = at(c, 1);
 	assert_int_equal(send_at(p.a, &out, 12345, &ctx, 0), 0);
@@ -235,7 +235,7 @@ static void test_deferred_messages(void **state)
 	EP_UNTIL(fi_cntr_read(sent) == 2 && fi_cntr_read(got) == 2);
 	assert_int_equal(in[0], 5);
 	assert_int_equal(in[1], 6);
-	/* nobody else is told */
+	/* no other completion is reported */
 	ep_quiet(p.a);
 	ep_quiet(p.b);
 	assert_int_equal(fi_cntr_read(p.a->txcntr), 0);
@@ -529,7 +529,7 @@ static void onesided_chain(struct ep_pair *p, struct fid_cntr *go,
 	result.addr = &v[5];
 	assert_int_equal(queue_op(p->a, FI_OP_COMPARE_ATOMIC, &c, done, 4,
 				  done), 0);
-	/* nothing has that key: told as an error */
+	/* no region has this key: the completion is an error */
 	remote.key = 12345;
 	assert_int_equal(queue_op(p->a, FI_OP_WRITE, &rma, done, 5, done), 0);
 	memset(&iov, 0xff, sizeof(iov));

@@ -220,7 +220,8 @@ static void test_full_queue(void **state)
 
 /* ---- Peers that have stopped ----------------------------------------- */
 
-/* Nothing moves: that may be slept over, whatever is still looked at. */
+/* Check that unm_trigger_run() has nothing left to do, so that a thread may
+ * sleep although work waits. */
 static void sleeps_over_it(struct ep *e)
 {
 	for (int i = 0, idle = 0; ep_inside() && idle < 200; i++) {
@@ -279,7 +280,8 @@ static void test_many_stuck_ways(void **state)
 
 /* ---- Work that a call makes ready ------------------------------------ */
 
-/* What completes inside a call of a's: a send, or a put into dmable memory. */
+/* The operation that completes inside a call of a: a send, or a put into dmable
+ * memory. */
 enum inside { A_SEND, A_PUT, INSIDES };
 
 struct waker {
@@ -529,7 +531,7 @@ static void *set_off(void *cntr)
 	return NULL;
 }
 
-/* What is called meanwhile. */
+/* The call made meanwhile. */
 struct call {
 	struct ep *e;
 	struct fid_cntr *go;
