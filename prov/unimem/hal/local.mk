@@ -78,6 +78,7 @@ libunm_hal_la_SOURCES = \
 	prov/unimem/hal/hal.h \
 	prov/unimem/hal/hal_backend.h \
 	prov/unimem/hal/hal_copy.h \
+	prov/unimem/hal/hal_dma.h \
 	prov/unimem/hal/hal_fault.c \
 	prov/unimem/hal/hal_fault.h \
 	prov/unimem/hal/hal_fault_point.c \
@@ -90,6 +91,7 @@ libunm_hal_la_SOURCES = \
 	prov/unimem/hal/hal_lock.h \
 	prov/unimem/hal/hal_map.c \
 	prov/unimem/hal/hal_map.h \
+	prov/unimem/hal/hal_page.h \
 	prov/unimem/hal/hal_param.c \
 	prov/unimem/hal/hal_param.h \
 	prov/unimem/hal/hal_process.h \
