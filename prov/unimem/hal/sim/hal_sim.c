@@ -306,7 +306,8 @@ void sim_start(struct sim_mm *mm, const char *what)
 {
 	if (!mm->ready)
 		sim_misuse("%s without memory_before_start() since the last "
-			   "start: it may be overtaken by what it tells of",
+			   "start: it may arrive before the data that it "
+			   "announces",
 			   what);
 	mm->ready = false;
 }

@@ -64,7 +64,7 @@ struct sim_xfer {
 	uint64_t late;			/* SIM_MUTANT_EARLY: bytes that move
 					 * after the end was reported */
 	uint64_t ended;			/* number in the order of ends */
-	bool told_twice;		/* SIM_MUTANT_TWICE was done to it */
+	bool reported_twice;		/* SIM_MUTANT_TWICE was done to it */
 };
 
 /* An open kernel device, as its process sees it. One thread at a time uses
@@ -275,7 +275,7 @@ void sim_reap(struct sim_world *w, uint64_t owner);
 
 /* Take back interface n if the process that holds it is dead. Called before its
  * entry in the table is loaded. The driver's lock is not held. */
-void sim_table_look(struct sim_world *w, uint32_t board, uint32_t n);
+void sim_table_check(struct sim_world *w, uint32_t board, uint32_t n);
 
 /* ---- hal_sim_mem.c: memory and its holders ----------------------------- */
 

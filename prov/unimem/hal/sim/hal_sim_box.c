@@ -368,7 +368,7 @@ static void pif_send(struct sim_mm *mm, struct sim_board *b, uint32_t n)
 }
 
 /* Continue the packet of a PIF, and return its status. */
-static uint64_t pif_look(struct sim_world *w, uint32_t board, uint32_t n,
+static uint64_t pif_poll(struct sim_world *w, uint32_t board, uint32_t n,
 			 int how)
 {
 	struct sim_op *op = &w->board[board]->pif[n].op;
@@ -390,7 +390,7 @@ void sim_pif_write(struct sim_mm *mm, uint32_t n, uint32_t off,
 	if (off >= HAL_PIF_STATUS || off % HAL_MIF_WORD != 0)
 		sim_misuse("write to offset 0x%x of a packetizer page, where "
 			   "no register is to be written [D table 5]", off);
-	if (pif_look(mm->w, mm->m.board, n, RUN_BY_CLOCK) & HAL_PIF_PEND) {
+	if (pif_poll(mm->w, mm->m.board, n, RUN_BY_CLOCK) & HAL_PIF_PEND) {
 		/* There is one buffer: the write is lost [D 5.2.4]. */
 		atomic_fetch_or(&pif->op.state, HAL_PIF_OVERWR);
 		return;
@@ -411,7 +411,7 @@ void sim_pif_read(struct sim_mm *mm, uint32_t n, uint32_t off, uint64_t w[2])
 		sim_misuse("read of offset 0x%x of a packetizer page, where "
 			   "there is no register [D table 5]", off);
 	if (off == HAL_PIF_STATUS) {
-		w[0] = pif_look(mm->w, mm->m.board, n, RUN_BY_CLOCK);
+		w[0] = pif_poll(mm->w, mm->m.board, n, RUN_BY_CLOCK);
 		if (mm->w->par.prep && atomic_load(&pif->written) != 0)
 			w[0] |= HAL_PIF_PEND;
 		w[1] = 0;
@@ -423,7 +423,7 @@ void sim_pif_read(struct sim_mm *mm, uint32_t n, uint32_t off, uint64_t w[2])
 
 void sim_pif_settle(struct sim_world *w, uint32_t board, uint32_t n)
 {
-	while (pif_look(w, board, n, RUN_NOW) & HAL_PIF_PEND)
+	while (pif_poll(w, board, n, RUN_NOW) & HAL_PIF_PEND)
 		;
 }
 
@@ -446,7 +446,7 @@ static void collect(struct sim_world *w, struct sim_fifo *fifo,
 }
 
 /* Let operations that are due reach the FIFO. It is cheap if there are none. */
-static void look_out(struct sim_world *w, struct sim_fifo *fifo)
+static void collect_due(struct sim_world *w, struct sim_fifo *fifo)
 {
 	uint64_t boards, cur;
 
@@ -498,7 +498,7 @@ void sim_mif_read(struct sim_mm *mm, uint32_t n, uint64_t w[2])
 	bool any = dequeue(mm->w, fifo, w);
 
 	if (!any) {
-		look_out(mm->w, fifo);
+		collect_due(mm->w, fifo);
 		any = dequeue(mm->w, fifo, w);
 	}
 	mm->half = any ? (mm->half + 1) % HAL_MIF_PKT_WORDS : 0;
@@ -531,7 +531,7 @@ bool sim_fifo_quiet(struct sim_world *w, uint32_t board, uint32_t n)
 {
 	struct sim_fifo *fifo = &w->board[board]->fifo[n];
 
-	look_out(w, fifo);
+	collect_due(w, fifo);
 	return atomic_load(&fifo->head) == atomic_load(&fifo->tail) &&
 	       atomic_load(&fifo->expect) == 0;
 }

@@ -88,7 +88,7 @@ static void desc_over(struct sim_mm *mm, struct sim_cdma *c)
 		halt(c, c->fail);
 	} else if (at == c->tail) {
 		c->busy = 0;
-		c->untold = 1;
+		c->unreported = 1;
 		c->sr |= HAL_CDMA_SR_IDLE;
 	} else {
 		fetch(mm, c);
@@ -103,7 +103,7 @@ static void over(struct sim_mm *mm, struct sim_cdma *c)
 		halt(c, c->fail);
 	} else {
 		c->busy = 0;
-		c->untold = 1;
+		c->unreported = 1;
 		c->sr |= HAL_CDMA_SR_IOC_IRQ | HAL_CDMA_SR_IDLE;
 	}
 }
@@ -333,8 +333,8 @@ static uint32_t read_cr(struct sim_mm *mm, struct sim_cdma *c)
 
 static uint32_t read_sr(struct sim_mm *mm, struct sim_cdma *c)
 {
-	mm->unseen = c->untold != 0;
-	c->untold = 0;
+	mm->unseen = c->unreported != 0;
+	c->unreported = 0;
 	return c->sr;
 }
 

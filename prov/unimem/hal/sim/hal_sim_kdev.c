@@ -227,7 +227,7 @@ void sim_reap(struct sim_world *w, uint64_t owner)
 				file_over(w, b, i);
 }
 
-void sim_table_look(struct sim_world *w, uint32_t board, uint32_t n)
+void sim_table_check(struct sim_world *w, uint32_t board, uint32_t n)
 {
 	struct sim_board *b = w->board[board];
 	uint64_t owner = 0;

@@ -179,7 +179,7 @@ struct sim_cdma {
 	uint64_t src, dst, left, due;	/* of the transfer under way */
 	uint64_t late_src, late_dst, late;	/* SIM_MUTANT_EARLY */
 	uint32_t fail;			/* HAL_CDMA_SR_* at its end, or 0 */
-	uint32_t untold;		/* 1: it is over, and SR was not read
+	uint32_t unreported;		/* 1: it is over, and SR was not read
 					 * since */
 };
 

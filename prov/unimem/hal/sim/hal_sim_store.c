@@ -126,7 +126,7 @@ static uint64_t seconds(void)
 }
 
 /* Is the process whose name is on it dead, or stopped for too long? */
-static bool given_up(struct sim_world *w, uint64_t name, uint64_t *since)
+static bool carrier_lost(struct sim_world *w, uint64_t name, uint64_t *since)
 {
 	if (*since == 0)
 		*since = seconds();
@@ -136,7 +136,7 @@ static bool given_up(struct sim_world *w, uint64_t name, uint64_t *since)
 
 /* Carry out a store for its owner, or wait until another process has done
  * so. */
-static void let_go(struct sim_world *w, struct sim_post *p)
+static void finish_post(struct sim_world *w, struct sim_post *p)
 {
 	uint64_t since = 0, name;
 
@@ -147,7 +147,7 @@ static void let_go(struct sim_world *w, struct sim_post *p)
 			return;
 		if ((state == SIM_POST_FULL ||
 		     (spins % WAIT_SPINS == 0 &&
-		      given_up(w, state, &since))) &&
+		      carrier_lost(w, state, &since))) &&
 		    take(w, p, state, &name)) {
 			carry_out(w, p, name);
 			return;
@@ -156,19 +156,19 @@ static void let_go(struct sim_world *w, struct sim_post *p)
 	}
 }
 
-static void all_gone(struct sim_mm *mm)
+static void none_held(struct sim_mm *mm)
 {
 	mm->lines = 0;
 	atomic_fetch_and(&mm->b->posting[mm->file / 64],
 			 ~(UINT64_C(1) << mm->file % 64));
 }
 
-static void let_go_of(struct sim_mm *mm, unsigned i)
+static void finish_entry(struct sim_mm *mm, unsigned i)
 {
-	let_go(mm->w, &mm->f->post[i]);
+	finish_post(mm->w, &mm->f->post[i]);
 	mm->held &= ~(1u << i);
 	if (mm->held == 0)
-		all_gone(mm);
+		none_held(mm);
 }
 
 /* The n-th of the marked entries. */
@@ -180,9 +180,9 @@ static unsigned nth(uint32_t marked, uint64_t n)
 }
 
 /* Carry out one of the marked entries, chosen at random. */
-static void let_one_go(struct sim_mm *mm, uint32_t among)
+static void finish_random(struct sim_mm *mm, uint32_t among)
 {
-	let_go_of(mm, nth(among, sim_below(mm, __builtin_popcount(among))));
+	finish_entry(mm, nth(among, sim_below(mm, __builtin_popcount(among))));
 }
 
 static void hold_back(struct sim_mm *mm, uint64_t gaddr, const void *src,
@@ -192,7 +192,7 @@ static void hold_back(struct sim_mm *mm, uint64_t gaddr, const void *src,
 	unsigned i;
 
 	if (mm->held == (1u << SIM_POSTS) - 1)
-		let_one_go(mm, mm->held);
+		finish_random(mm, mm->held);
 	i = (unsigned)__builtin_ctz(~mm->held);
 	p = &mm->f->post[i];
 	/* Release: a process that reads these values for the entry's previous
@@ -210,13 +210,13 @@ static void hold_back(struct sim_mm *mm, uint64_t gaddr, const void *src,
 }
 
 /* Carry out earlier stores to the same line: they must stay in order. */
-static void overtake_not(struct sim_mm *mm, uint64_t gaddr)
+static void finish_line(struct sim_mm *mm, uint64_t gaddr)
 {
 	for (uint32_t held = mm->held; held != 0; held &= held - 1) {
 		unsigned i = (unsigned)__builtin_ctz(held);
 
 		if (mm->f->post[i].gaddr / SIM_LINE == gaddr / SIM_LINE)
-			let_go_of(mm, i);
+			finish_entry(mm, i);
 	}
 }
 
@@ -250,7 +250,7 @@ void sim_store(struct hal_mmio_map *map, uint64_t off, const void *src,
 		if (n > len)
 			n = len;
 		if (mm->held != 0 && (mm->lines & line_bit(gaddr)))
-			overtake_not(mm, gaddr);
+			finish_line(mm, gaddr);
 		if (mm->w->par.reorder != 0 && sim_below(mm, 1000) <
 		    (uint64_t)mm->w->par.reorder)
 			hold_back(mm, gaddr, from, n);
@@ -263,9 +263,10 @@ void sim_store(struct hal_mmio_map *map, uint64_t off, const void *src,
 }
 
 /*
- * A load from a dead board ends in a bus error, after the interconnect's own
- * time limit where nothing answers. Once the driver of this board knows that
- * the other is dead no load may be tried: a process that polls it ends here.
+ * A load from a dead board ends in a bus error: at once if the network answers
+ * for the board, else after the time limit of the interconnect. Once the driver
+ * of this board knows of the death, no process may load from that board: a
+ * process that does so ends here.
  */
 bool sim_load_answered(struct sim_mm *mm, uint32_t board)
 {
@@ -282,14 +283,15 @@ bool sim_load_answered(struct sim_mm *mm, uint32_t board)
 	return false;
 }
 
-static void look_at_table(const struct hal_mmio_map *map, uint64_t off,
-			  size_t len)
+/* Take back interfaces of dead processes before their entries are loaded. */
+static void check_table(const struct hal_mmio_map *map, uint64_t off,
+			size_t len)
 {
 	uint64_t size = sizeof(struct hal_kdev_entry);
 
 	for (uint64_t n = off / size; n * size < off + len; n++)
-		sim_table_look(sim_mm(map->mm)->w, (uint32_t)sim_what(map),
-			       (uint32_t)n);
+		sim_table_check(sim_mm(map->mm)->w, (uint32_t)sim_what(map),
+				(uint32_t)n);
 }
 
 void sim_load(const struct hal_mmio_map *map, uint64_t off, void *dst,
@@ -309,7 +311,7 @@ void sim_load(const struct hal_mmio_map *map, uint64_t off, void *dst,
 		get(dst, sim_memory(w, sim_what(map) + off, len), len);
 		break;
 	case HAL_KDEV_TABLE:
-		look_at_table(map, off, len);
+		check_table(map, off, len);
 		if (sim_known_dead(w, (uint32_t)sim_what(map)))
 			memset(dst, 0, len);
 		else
@@ -321,7 +323,7 @@ void sim_load(const struct hal_mmio_map *map, uint64_t off, void *dst,
 	}
 }
 
-/* ---- Letting go -------------------------------------------------------- */
+/* ---- Carrying out ------------------------------------------------------ */
 
 void sim_store_flush(struct sim_mm *mm, uint32_t board)
 {
@@ -334,17 +336,16 @@ void sim_store_flush(struct sim_mm *mm, uint32_t board)
 			mine |= 1u << i;
 	}
 	for (; mine != 0; mine &= mm->held)
-		let_one_go(mm, mine);
+		finish_random(mm, mine);
 }
 
-/* An access of the file was made: time passes for its stores too. */
 void sim_store_some(struct sim_mm *mm)
 {
 	if (sim_below(mm, 4) == 0)
-		let_one_go(mm, mm->held);
+		finish_random(mm, mm->held);
 }
 
-/* Those of a file that are old. */
+/* Carry out the stores of a file that are older than STALE_NS. */
 static void sweep_file(struct sim_mm *mm, struct sim_file *f, uint64_t now)
 {
 	for (unsigned i = 0; i < SIM_POSTS; i++) {
@@ -374,13 +375,12 @@ void sim_store_sweep(struct sim_mm *mm, uint64_t now)
 	}
 }
 
-/* Its process is dead, or closes it. */
 void sim_store_file_over(struct sim_world *w, uint32_t board, uint32_t file)
 {
 	struct sim_board *b = w->board[board];
 
 	for (unsigned i = 0; i < SIM_POSTS; i++)
-		let_go(w, &b->file[file].post[i]);
+		finish_post(w, &b->file[file].post[i]);
 	atomic_fetch_and(&b->posting[file / 64],
 			 ~(UINT64_C(1) << file % 64));
 }

@@ -168,7 +168,11 @@ ssize_t sim_xfer_write(struct sim_mm *mm, const void *buf, size_t len)
 			ret = -EAGAIN;
 		if (ret != 0)
 			break;
-		/* counted first: who claims the engine looks the other way */
+		/*
+		 * Count first, read engine then; engine() of hal_sim_kdev.c
+		 * does it in the opposite order, so that one of the two
+		 * notices.
+		 */
 		atomic_store(&mm->f->xfers, mm->nxfers + 1);
 		if (atomic_load(&mm->b->engine) != 0) {
 			atomic_store(&mm->f->xfers, mm->nxfers);
@@ -209,8 +213,9 @@ ssize_t sim_xfer_read(struct sim_mm *mm, void *buf, size_t len)
 
 		memcpy((char *)buf + i * sizeof(st), &st, sizeof(st));
 		mm->unseen |= st.state == HAL_KDEV_COMPLETED;
-		if (mm->w->par.mutant == SIM_MUTANT_TWICE && !x->told_twice) {
-			x->told_twice = true;
+		if (mm->w->par.mutant == SIM_MUTANT_TWICE &&
+		    !x->reported_twice) {
+			x->reported_twice = true;
 			x->ended = ++mm->ends;
 			continue;
 		}
