@@ -521,7 +521,8 @@ void dev_back_store(struct hal_peer *hp, int word, uint64_t val)
 	if (word >= 0)
 		off = offsetof(struct dev_back, back.word) +
 		      (uint64_t)word * sizeof(val);
-	/* it says that what we have read may be written over */
+	/* The stored count allows the peer to overwrite packets and data that
+	 * this process has read. */
 	dif->io->loads_before_store(dif->mm);
 	dif->io->store(&peer->rback.map, off, &val, sizeof(val));
 }

@@ -45,7 +45,7 @@ static void not_transmitting(struct dev_if *dif)
 }
 
 /* Send the echo once it is due. The mailbox is emptied first, so that refused()
- * can tell a real refusal from a NACK of an earlier packet. */
+ * can distinguish a real refusal from a NACK of an earlier packet. */
 static void send_echo(struct dev_if *dif)
 {
 	uint64_t now = dev_now();

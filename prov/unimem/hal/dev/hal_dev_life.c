@@ -26,7 +26,7 @@
 #define LOOKUP_NS	50000		/* between two look-ups in a table */
 #define LOOKUP_PEERS	256		/* look-ups at once, after a sleep */
 
-/* ---- Who lives --------------------------------------------------------- */
+/* ---- Polling ----------------------------------------------------------- */
 
 /* Mark the peer as gone if it no longer holds its interface. */
 static void check_holder(struct dev_if *dif, struct dev_peer *peer)

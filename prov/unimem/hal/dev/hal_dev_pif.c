@@ -97,8 +97,8 @@ static void overwritten(struct dev_if *dif)
 
 	if (dif->stats.overwritten++ != 0)
 		return;
-	hal_log(0, "packetizer of interface %u:%u: somebody else writes to it "
-		"(OVERWR_BUF): %s%s", dif->i.addr.board, dif->i.addr.iface,
+	hal_log(0, "packetizer of interface %u:%u: another process writes to "
+		"it (OVERWR_BUF): %s%s", dif->i.addr.board, dif->i.addr.iface,
 		uio ? "let the driver map it, without pif = in " :
 		"docs/porting.md, section 5, says where to look",
 		uio ? dev_platform_file(&dev->hal.params) : "");

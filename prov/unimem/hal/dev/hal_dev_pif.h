@@ -9,7 +9,7 @@
 #include "hal/dev/hal_dev_types.h"
 
 /*
- * Is the packetizer ready for a packet? Reads the status up to looks times and
+ * Is the packetizer ready for a packet? Reads the status up to polls times and
  * records the result of the packet that was in it. If a packet has no answer
  * for 20 ms, the driver clears the packetizer and its peer is disconnected.
  */

@@ -178,7 +178,7 @@ struct dev_xfer {
 	bool busy;			/* the slot is in use */
 };
 
-/* What the buffer of the packetizer holds. */
+/* Content of the packetizer's buffer. */
 enum dev_pif {
 	DEV_PIF_FREE,			/* nothing whose result is unknown */
 	DEV_PIF_DATA,

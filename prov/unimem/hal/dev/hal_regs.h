@@ -39,7 +39,7 @@
 /* Offset of PIF n from the base of the packetizer [D 5.2, figure 7]. */
 #define HAL_PIF_PAGE(n)		((uint32_t)(n) * HAL_REG_PAGE)
 #define HAL_PIF_PAYLOAD0	0x00u	/* 16 bytes; bits 127:48 are sent */
-/* Bits of its lower 8 bytes that are sent; TIF stamps the others. */
+/* Bits of its lower 8 bytes that are sent; TIF stamps the other bits. */
 #define HAL_PIF_PAYLOAD0_MASK	(UINT64_C(0xFFFF) << 48)
 #define HAL_PIF_PAYLOAD1	0x10u	/* 16 bytes; bits 127:0 are sent */
 #define HAL_PIF_DEST		0x20u	/* 16 bytes; bits 39:0 count */
