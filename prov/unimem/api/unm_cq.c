@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unm_cq.c - fi_cq(3): opening, reading, waiting for and closing completion
+ * queues.
+ *
+ * The state is struct unm_cq (core/unm_cq_ring.h). Operations push completions
+ * to its ring in core/unm_complete.c; this file takes them out. Reading makes
+ * progress on the endpoints that are bound to the queue. The domain's lock
+ * protects a queue. Sleeping is in progress/unm_sleep.c.
+ *
+ * Entry points: unm_cq_open(), unm_cq_trywait(), unm_cq_removed(). libfabric
+ * calls the rest through its tables.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,7 +43,8 @@ static const size_t unm_cq_entry_bytes[] = {
 	[FI_CQ_FORMAT_TAGGED] = sizeof(struct fi_cq_tagged_entry),
 };
 
-/* The formats are prefixes of the longest one, and that is one of ours. */
+/* Each format is a prefix of FI_CQ_FORMAT_TAGGED, and that is a prefix of
+ * struct unm_cqe, so reading copies the first bytes of an entry. */
 #define UNM_CQ_SAME(a, b)	\
 	(offsetof(struct fi_cq_tagged_entry, a) == offsetof(struct unm_cqe, b))
 _Static_assert(UNM_CQ_SAME(op_context, context) && UNM_CQ_SAME(flags, flags) &&
@@ -48,7 +61,8 @@ static inline void unm_cq_copy(const struct unm_cqe *cqe, void *buf,
 		memcpy(buf, cqe, bytes);
 }
 
-/* There is room again: give out what was held back. */
+/* Entries were read from a queue that had been full: once it is half empty,
+ * send the message credits that were withheld from peers. */
 static void unm_cq_relieve(struct unm_cq *cq)
 {
 	if (cq->tail - cq->head > cq->limit / 2)
@@ -63,6 +77,9 @@ static void unm_cq_relieve(struct unm_cq *cq)
 	}
 }
 
+/* Set the source of unread completions to FI_ADDR_NOTAVAIL if its index was
+ * removed from the vector. An error entry has no source; its data, if any,
+ * takes the next place in the ring. */
 static void unm_cq_unname(struct unm_cq *cq, const struct unm_av *av)
 {
 	for (uint64_t i = cq->head; i != cq->tail; i++) {
@@ -83,7 +100,8 @@ void unm_cq_removed(const struct unm_av *av)
 			      av);
 }
 
-/* Entries up to the next error; the lock is held. */
+/* Copy up to count entries, until the next error entry. The domain is
+ * locked. */
 static ssize_t unm_cq_take(struct unm_cq *cq, void *buf, size_t count,
 			   fi_addr_t *src)
 {
@@ -103,7 +121,8 @@ static ssize_t unm_cq_take(struct unm_cq *cq, void *buf, size_t count,
 	}
 	if (n == 0 && cq->head != cq->tail && count != 0)
 		return -FI_EAVAIL;
-	if (cq->head == cq->tail)	/* begin again in the same few lines */
+	if (cq->head == cq->tail)	/* reuse the cache lines at the begin of
+					 * the ring */
 		cq->head = cq->tail = 0;
 	if (__builtin_expect(cq->choked, 0))
 		unm_cq_relieve(cq);
@@ -113,8 +132,10 @@ static ssize_t unm_cq_take(struct unm_cq *cq, void *buf, size_t count,
 }
 
 /*
- * Look for news before entries are read? Also where there are enough of them: a
- * reader that takes as many as it makes would never hear of anything else.
+ * True: make progress before entries are read. That is needed if the queue
+ * holds fewer entries than the caller asks for. It is also done in each 32nd
+ * call, because an application that completes as many operations as it reads
+ * would make no progress otherwise.
  */
 static bool unm_cq_wants_news(struct unm_cq *cq, size_t count)
 {
@@ -147,8 +168,9 @@ static ssize_t unm_cq_read(struct fid_cq *fid, void *buf, size_t count)
 }
 
 /*
- * Before 1.5 the structure ended at err_data, which was the provider's buffer.
- * Since then that is the caller's, of err_data_size bytes; ours if it has none.
+ * Return the data of an error entry. Before API version 1.5 the structure ended
+ * at err_data, which pointed to the provider's buffer. Since 1.5 the caller
+ * passes a buffer of err_data_size bytes, or gets the provider's if that is 0.
  */
 static void unm_cq_copy_err_data(struct unm_cq *cq, size_t bytes,
 				 struct fi_cq_err_entry *buf)
@@ -169,7 +191,8 @@ static void unm_cq_copy_err_data(struct unm_cq *cq, size_t bytes,
 		memcpy(buf->err_data, cq->err_data, buf->err_data_size);
 }
 
-/* Field by field: later libfabrics append to this structure. */
+/* Fields are set one by one, because later versions of libfabric append fields
+ * to this structure. */
 static void unm_cq_take_error(struct unm_cq *cq, const struct unm_cqe *cqe,
 			      struct fi_cq_err_entry *buf)
 {
@@ -182,7 +205,7 @@ static void unm_cq_take_error(struct unm_cq *cq, const struct unm_cqe *cqe,
 	buf->olen = cqe->olen;
 	buf->err = cqe->err;
 	buf->prov_errno = cqe->err;
-	if (cqe->err_bytes != 0)	/* until the next error is read */
+	if (cqe->err_bytes != 0)	/* valid until the next error */
 		memcpy(cq->err_data, &cq->ring[++cq->head & cq->mask],
 		       cqe->err_bytes);
 	unm_cq_copy_err_data(cq, cqe->err_bytes, buf);
@@ -215,7 +238,8 @@ static ssize_t unm_cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf,
 
 /* ---- Blocking -------------------------------------------------------- */
 
-/* A signal given since we began to wait, or before, to the next who does. */
+/* True: fi_cq_signal() was called since this thread began to wait, or before,
+ * when no thread was waiting. */
 static bool unm_cq_signalled(struct unm_cq *cq, uint32_t before)
 {
 	bool kept = cq->signalled;
@@ -224,7 +248,8 @@ static bool unm_cq_signalled(struct unm_cq *cq, uint32_t before)
 	return kept || cq->signals != before;
 }
 
-/* We slept, and poll no more: who still sleeps has to look. */
+/* This thread stops polling: wake the threads that still sleep on the queue or
+ * its endpoints, so that they poll. */
 static void unm_cq_leave(struct unm_cq *cq)
 {
 	if (cq->wait.wanted != 0)

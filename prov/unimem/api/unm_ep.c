@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unm_ep.c - fi_endpoint(3): opening, binding, enabling and closing endpoints.
+ *
+ * An endpoint takes a HAL interface when it is opened, and makes progress once
+ * it is enabled: then it is in the lists of the queues, counters and address
+ * vector that it is bound to, so that polling any of them progresses it. The
+ * state is struct unm_ep (core/unm_ep_state.h). Transfers start in unm_msg.c,
+ * unm_tagged.c, unm_rma.c and unm_atomic.c; progress is in
+ * progress/unm_progress.c.
+ *
+ * Entry point: unm_ep_open(). libfabric calls the rest through its tables.
+ */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,8 +57,10 @@
 #include "util/unm_list.h"
 #include "util/unm_pool.h"
 
-#define UNM_MIN_MULTI_RECV	64	/* default, bytes */
-#define UNM_LINGER_MS		2000	/* close waits so long for transfers */
+#define UNM_MIN_MULTI_RECV	64	/* default of FI_OPT_MIN_MULTI_RECV,
+					 * bytes */
+#define UNM_LINGER_MS		2000	/* longest wait of fi_close() for
+					 * pending sends */
 
 /* ---- Names, options, cancel ------------------------------------------ */
 
@@ -91,7 +105,8 @@ static ssize_t unm_ep_cancel(fid_t fid, void *context)
 	return ret == -FI_ENOENT ? unm_trigger_cancel(ep, context) : ret;
 }
 
-/* The value and its size, as the caller has room for. */
+/* Return the value of an option and its size. -FI_ETOOSMALL: the caller's
+ * buffer is too small; *len is the size needed. */
 static int unm_ep_give(const void *from, size_t bytes, void *val, size_t *len)
 {
 	size_t room = *len;
@@ -122,7 +137,7 @@ static int unm_ep_getopt(fid_t fid, int level, int name, void *val,
 		return unm_ep_give(&v, sizeof(v), val, len);
 	case FI_OPT_FI_HMEM_P2P:
 		return unm_ep_give(&p2p, sizeof(p2p), val, len);
-	case FI_OPT_XPU_TRIGGER:	/* as the man page has it */
+	case FI_OPT_XPU_TRIGGER:	/* as fi_endpoint(3) says */
 		return -FI_EOPNOTSUPP;
 	default:
 		return -FI_ENOPROTOOPT;
@@ -145,12 +160,12 @@ static int unm_ep_setopt(fid_t fid, int level, int name, const void *val,
 		memcpy(&ep->min_multi_recv, val, len);
 		unm_unlock(ep->domain);
 		return 0;
-	case FI_OPT_FI_HMEM_P2P:	/* no device memory at all */
+	case FI_OPT_FI_HMEM_P2P:	/* device memory is not supported */
 		if (len != sizeof(p2p))
 			return -FI_EINVAL;
 		memcpy(&p2p, val, len);
 		return p2p == FI_HMEM_P2P_DISABLED ? 0 : -FI_EOPNOTSUPP;
-	default:			/* or read only */
+	default:			/* unknown, or read only */
 		return -FI_ENOPROTOOPT;
 	}
 }
@@ -161,7 +176,8 @@ static ssize_t unm_ep_rx_left(struct fid_ep *fid)
 	ssize_t left;
 
 	unm_lock(ep->domain);
-	/* those the library makes for itself come on top */
+	/* receives of the provider itself use the same pool: used may exceed
+	 * rx_size */
 	left = (ssize_t)g_unm_env.rx_size - ep->rx_pool.used;
 	unm_unlock(ep->domain);
 	return left > 0 ? left : 0;
@@ -199,7 +215,8 @@ static void unm_ep_link(struct unm_ep *ep, struct unm_ep_links *link,
 	unm_list_init(&link->node);
 }
 
-/* From now on the queues and counters bound progress us. */
+/* Add the endpoint to the lists of the objects that it is bound to, so that
+ * polling them progresses it. The domain is locked. */
 static void unm_ep_join(struct unm_ep *ep)
 {
 	if (ep->tx_cq != NULL)
@@ -210,7 +227,8 @@ static void unm_ep_join(struct unm_ep *ep)
 		unm_list_append(&ep->cntr[i]->eps, &ep->in_cntr[i].node);
 	unm_list_append(&ep->av->eps, &ep->in_av.node);
 	unm_list_append(&ep->domain->eps, &ep->in_domain.node);
-	unm_disturb(ep);		/* who waits already, waits for us */
+	unm_disturb(ep);		/* threads that sleep already have to
+					 * arm this endpoint, too */
 }
 
 static int unm_ep_bind_cq(struct unm_ep *ep, struct unm_cq *cq, uint64_t flags)
@@ -235,7 +253,8 @@ static int unm_ep_bind_cq(struct unm_ep *ep, struct unm_cq *cq, uint64_t flags)
 	return 0;
 }
 
-/* Progress of a counter is ours, too, whatever it counts. */
+/* Reading a counter progresses the endpoint, whatever the counter counts: keep
+ * each counter once in ep->cntr. */
 static int unm_ep_link_cntr(struct unm_ep *ep, struct unm_cntr *cntr)
 {
 	for (int i = 0; i < UNM_EP_CNTRS; i++) {
@@ -281,7 +300,8 @@ static int unm_ep_bind_cntr(struct unm_ep *ep, struct unm_cntr *cntr,
 	return 0;
 }
 
-/* An endpoint without connections has no events: but the queue stays open. */
+/* A connectionless endpoint reports no events. The binding only keeps the event
+ * queue from being closed. */
 static int unm_ep_bind_eq(struct unm_ep *ep, struct fid *eq, uint64_t flags)
 {
 	struct unm_ref *ref = unm_eq_ref(eq, ep->domain->fabric);
@@ -328,7 +348,9 @@ static int unm_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 
 /* ---- Enabling -------------------------------------------------------- */
 
-/* Completions that calls without flags, and those with, ask for. */
+/* Compute the flags of calls without a flags argument (tx_flags, rx_flags), and
+ * those added to the flags of fi_sendmsg() and its like (tx_msg_flags,
+ * rx_msg_flags). */
 static void unm_ep_flags(struct unm_ep *ep)
 {
 	uint64_t tx = ep->info->tx_attr->op_flags & UNM_TX_OP_FLAGS;
@@ -393,7 +415,9 @@ static int unm_ep_enable(struct unm_ep *ep)
 	unm_ep_flags(ep);
 	ep->directed = (ep->info->caps & FI_DIRECTED_RECV) != 0;
 	ep->source_err = (ep->info->caps & FI_SOURCE_ERR) != 0;
-	/* who begins to wait finds us in the list, or waits already */
+	/* Under one lock: a thread that sleeps already is woken by
+	 * unm_ep_join(), and a thread that begins to sleep later finds the
+	 * endpoint in the list. */
 	unm_lock(ep->domain);
 	ret = unm_wait_add_ep(ep);
 	if (ret == 0) {
@@ -407,8 +431,9 @@ static int unm_ep_enable(struct unm_ep *ep)
 	return ret;
 }
 
-/* FI_SETOPSFLAG, FI_GETOPSFLAG: flags of calls without flags, of the direction
- * that is among them. No other call goes on meanwhile (fi_endpoint(3)). */
+/* FI_SETOPSFLAG, FI_GETOPSFLAG: the default flags of one direction, which
+ * FI_TRANSMIT or FI_RECV among the flags selects. The application makes no
+ * other call on the endpoint meanwhile (fi_endpoint(3)). */
 static int unm_ep_op_flags(struct unm_ep *ep, int command, uint64_t *flags)
 {
 	uint64_t way, allowed, *own;
@@ -482,8 +507,8 @@ static void unm_ep_print_stats(struct unm_ep *ep)
 		fclose(out);
 }
 
-/* Is there an injected message that was not sent yet? Does a peer still have to
- * learn that we have read what it sent, or what it asked for? */
+/* True: an injected message was not sent yet, or a peer was not yet sent the
+ * answer to a request or the FIN of a rendezvous message. */
 static bool unm_ep_owes(struct unm_ep *ep)
 {
 	unm_list_for_each(pos, &ep->direct)
@@ -511,9 +536,12 @@ static bool unm_ep_owes(struct unm_ep *ep)
 	return false;
 }
 
-/* A receive that the application was told is done may not be told to its sender
- * yet, and an injected message may be in the backlog. Nothing else needs us:
- * what was sent is in the peer's memory. */
+/*
+ * Send what completed operations still have to send, for UNM_LINGER_MS at most:
+ * a receive may be complete here while its sender waits for the FIN, and an
+ * injected message may be in the backlog. Packets that were sent are in the
+ * peer's memory and do not need this endpoint any more.
+ */
 static void unm_ep_linger(struct unm_ep *ep)
 {
 	uint64_t end = unm_now_us() + UNM_LINGER_MS * 1000;
@@ -526,7 +554,7 @@ static void unm_ep_linger(struct unm_ep *ep)
 	}
 }
 
-/* They progress us no more. */
+/* Undo unm_ep_join(). The domain is locked. */
 static void unm_ep_part(struct unm_ep *ep)
 {
 	unm_list_remove(&ep->in_domain.node);
@@ -556,7 +584,8 @@ static void unm_ep_destruct(struct unm_ep *ep)
 	free(ep);
 }
 
-/* It uses what it was bound to no more. */
+/* Release the objects that the endpoint was bound to, so that they can be
+ * closed. */
 static void unm_ep_unref(struct unm_ep *ep)
 {
 	if (ep->tx_cq != NULL)
@@ -584,7 +613,7 @@ static int unm_ep_close(struct fid *fid)
 		unm_ref_put(&domain->ref);
 		return 0;
 	}
-	/* a forked child has none of the memory shared with peers */
+	/* a forked child has no mapping of the memory shared with peers */
 	if (ep->owner == getpid()) {
 		unm_ep_linger(ep);
 		ret = unm_target_close(ep);
@@ -655,8 +684,9 @@ static int unm_ep_construct(struct unm_ep *ep)
 	return 0;
 }
 
-/* Our place in the fabric: here, and not when it is enabled, so that whatever
- * is short shows where an application expects it. */
+/* Open the HAL interface of an endpoint. This is done when the endpoint is
+ * opened, not when it is enabled, because applications expect fi_endpoint() to
+ * fail if a resource is missing. */
 static int unm_ep_place(struct unm_ep *ep)
 {
 	struct hal *hal = ep->domain->hal;

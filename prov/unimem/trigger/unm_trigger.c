@@ -1,4 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unm_trigger.c - triggered and deferred work (fi_trigger(3)): the lists of
+ * work of counters and domains, starting the work, and cancelling it.
+ * unm_trigger.h describes the order in which work is started.
+ *
+ * The domain's lock protects all work. Only one thread at a time starts work
+ * (domain->runs), because the lock is released during each start;
+ * domain->starts is the work that this thread is starting. Copying the
+ * application's structures is in unm_work.c; api/unm_deferred.c checks deferred
+ * requests.
+ */
 #include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -18,8 +29,8 @@
 #include "unm_log.h"
 #include "util/unm_list.h"
 
-#define UNM_LOOKS_MAX	256	/* at work, in one go: the next goes on there */
-#define UNM_REFUSED_MAX	16	/* ... and calls in vain: they cost more */
+#define UNM_LOOKS_MAX	256	/* work examined in one unm_trigger_run() */
+#define UNM_REFUSED_MAX	16	/* starts refused in one, which cost more */
 
 static bool unm_work_receives(const struct unm_work *w)
 {
@@ -81,12 +92,14 @@ static void unm_work_free(struct unm_work *w)
 	free(w);
 }
 
-/* Completion calls this, see struct unm_deferred. */
+/* Called by unm_complete.c when deferred work completes, see struct
+ * unm_deferred. */
 static void unm_work_ended(struct unm_ep *ep, struct unm_deferred *d)
 {
 	struct unm_work *w = unm_container(d, struct unm_work, d);
 
-	/* sleepers on the queues that were hidden meanwhile */
+	/* deferred work completes in no queue: if other work is ready, wake the
+	 * sleeping threads, which start it */
 	if (unm_trigger_news(ep->domain))
 		unm_disturb(ep);
 	if (w->state == UNM_WORK_STARTS)
@@ -95,7 +108,8 @@ static void unm_work_ended(struct unm_ep *ep, struct unm_deferred *d)
 		unm_work_free(w);
 }
 
-/* It waits for its counter no more. */
+/* Remove work from its counter's list or the ready list, and release the
+ * counter. */
 static void unm_work_leave(struct unm_work *w)
 {
 	if (w->state == UNM_WORK_WAITS)
@@ -131,7 +145,7 @@ static void unm_work_fail_onesided(struct unm_work *w, void *context,
 	unm_complete_onesided(w->ep, &a, err);
 }
 
-/* It ends before it began. */
+/* Report that work failed before it was started. err: a positive fi_errno. */
 static void unm_work_fail(struct unm_work *w, int err)
 {
 	uint64_t flags = w->deferred ? UNM_OP_WORK : w->d.flags;
@@ -159,7 +173,8 @@ static void unm_work_fail(struct unm_work *w, int err)
 	}
 }
 
-/* -FI_EAGAIN: it stays where it is. Else it is gone. */
+/* Start work. -FI_EAGAIN: the endpoint refused, and the work stays in the ready
+ * list. 0: it was started or has failed; it may be freed. */
 static int unm_work_start(struct unm_work *w)
 {
 	struct unm_domain *domain = w->domain;
@@ -191,7 +206,8 @@ static int unm_work_start(struct unm_work *w)
 	return 0;
 }
 
-/* A bit for where it goes: all receives of an endpoint go one way. */
+/* The bit in domain->refused for the work's endpoint and destination; all
+ * receives of an endpoint have the same. */
 static unsigned unm_work_way(const struct unm_work *w)
 {
 	bool receives = unm_work_receives(w);
@@ -205,7 +221,8 @@ static unsigned unm_work_way(const struct unm_work *w)
 	return h % UNM_WAYS;
 }
 
-/* All of it from the beginning. Two ways that shared a bit do so no more. */
+/* Begin a pass over the ready list. domain->passes changes the hash, so that
+ * two destinations that shared a bit no longer do. */
 static void unm_trigger_pass(struct unm_domain *domain)
 {
 	domain->passes++;
@@ -215,7 +232,8 @@ static void unm_trigger_pass(struct unm_domain *domain)
 	domain->next = domain->ready.next;
 }
 
-/* Its turn. Returns 1: it is gone; 0: it waits behind another; -1: refused. */
+/* Try to start work. Returns 1: it was started or has failed; 0: earlier work
+ * for the same destination was refused; -1: refused. */
 static int unm_trigger_turn(struct unm_domain *domain, struct unm_work *w)
 {
 	unsigned way = unm_work_way(w);
@@ -237,7 +255,7 @@ int unm_trigger_run(struct unm_domain *domain)
 
 	if (domain->runs || unm_list_empty(&domain->ready))
 		return 0;
-	domain->runs = true;		/* no other thread meanwhile */
+	domain->runs = true;		/* other threads start no work */
 	for (int i = 0; i < UNM_LOOKS_MAX && refused < UNM_REFUSED_MAX &&
 	     domain->awaits == 0; i++) {
 		struct unm_work *w;
@@ -258,14 +276,15 @@ int unm_trigger_run(struct unm_domain *domain)
 	domain->runs = false;
 	if (done != 0)
 		unm_trigger_again(domain);
-	/* more of this pass is to be looked at; not over and over */
+	/* not 0 if this pass is not complete, unless the last one started
+	 * nothing: then callers need not hurry */
 	return done + (domain->next != &domain->ready && !domain->fruitless);
 }
 
 /*
- * Nothing is being started, and nothing will be before the lock is given away:
- * what another thread was about to start was refused, or is under way. A child
- * forked meanwhile has no such thread: there it counts as under way.
+ * domain->awaits keeps unm_trigger_run() from starting more work. A child that
+ * was forked during a start has no thread to finish it: the work counts as
+ * started there.
  */
 void unm_trigger_await(struct unm_domain *domain)
 {
@@ -287,9 +306,9 @@ void unm_trigger_await(struct unm_domain *domain)
 }
 
 /*
- * Work can start, or end. The call that made that so may not be a poll, so
- * whoever sleeps has to poll: any endpoint's sleeper will do, as each poll
- * starts the work of the whole domain.
+ * Work became ready. The current call may not be a poll, so wake the threads
+ * that sleep: any of them will do, because each poll starts the work of the
+ * whole domain.
  */
 static void unm_trigger_wake(struct unm_domain *domain)
 {
@@ -313,7 +332,7 @@ void unm_trigger_removed(struct unm_av *av, fi_addr_t index)
 			ready |= w->state == UNM_WORK_READY;
 		}
 	}
-	if (ready)			/* it may have been refused before */
+	if (ready)			/* it fails now, if refused before */
 		unm_trigger_wake(av->domain);
 }
 
@@ -343,9 +362,9 @@ void unm_trigger_moved(struct unm_cntr *cntr)
 		unm_trigger_wake(cntr->domain);
 }
 
-/* ---- Giving ---------------------------------------------------------- */
+/* ---- Queuing --------------------------------------------------------- */
 
-/* Behind those of the same threshold. */
+/* Insert work into its counter's list, behind work of the same threshold. */
 static void unm_work_insert(struct unm_work *w)
 {
 	struct unm_list *pos = w->cntr->works.prev;
@@ -381,7 +400,8 @@ int unm_work_give(struct unm_domain *domain, const struct unm_work *like,
 		return ret;
 	}
 	unm_lock(domain);
-	/* done is of an operation, the other where there is none */
+	/* the counter that the work changes must be progressed by all endpoints
+	 * of the domain */
 	counts = w->ep == NULL ? unm_cntr(w->m.cntr.cntr) : w->d.done;
 	ret = counts != NULL ? unm_cntr_of_all(counts) : 0;
 	if (ret != 0) {
@@ -419,7 +439,7 @@ ssize_t unm_trigger(struct unm_ep *ep, const struct unm_call *call,
 	}
 	if (!unm_cntr_of(ep->domain, ctx->trigger.threshold.cntr))
 		return -FI_EINVAL;
-	if (call->flags & FI_INJECT) {	/* the bytes would have to be kept */
+	if (call->flags & FI_INJECT) {	/* would need a copy of the payload */
 		UNM_INFO(EP_DATA, "FI_INJECT asked of a triggered operation, "
 			 "offered: without\n");
 		return -FI_ENOSYS;
@@ -430,7 +450,7 @@ ssize_t unm_trigger(struct unm_ep *ep, const struct unm_call *call,
 	return unm_work_give(ep->domain, &like, &plain);
 }
 
-/* ---- Taking back ------------------------------------------------------ */
+/* ---- Cancelling ------------------------------------------------------- */
 
 int unm_work_cancel(struct unm_domain *domain, const void *key,
 		    const struct unm_cntr *cntr)
@@ -454,7 +474,8 @@ int unm_work_cancel(struct unm_domain *domain, const void *key,
 	return n;
 }
 
-/* Waiting, or a deferred receive that was posted. */
+/* Find a triggered operation that was not started, or a deferred receive that
+ * was posted, by the application's context. NULL: none. */
 static struct unm_work *unm_work_find(struct unm_ep *ep, const void *context)
 {
 	unm_list_for_each(pos, &ep->domain->works) {
@@ -478,10 +499,10 @@ ssize_t unm_trigger_cancel(struct unm_ep *ep, void *context)
 	unm_lock(domain);
 	unm_trigger_await(domain);
 	w = unm_work_find(ep, context);
-	if (w == NULL) {		/* a receive, as of just now */
+	if (w == NULL) {		/* a triggered receive, if posted */
 		ret = unm_recv_cancel_locked(ep, context);
 	} else if (w->state == UNM_WORK_GOES) {
-		/* that knows the work, not the context */
+		/* the receive was posted with the work as its context */
 		ret = unm_recv_cancel_locked(ep, w);
 	} else {
 		unm_work_leave(w);

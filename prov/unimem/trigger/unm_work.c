@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_work.c - copies what an application queues as triggered or deferred work
- * (fi_trigger(3)): its structures may go as soon as the call returns. Starting
- * and cancelling are in unm_trigger.c.
+ * unm_work.c - copies the structures of a call that is queued as triggered or
+ * deferred work (fi_trigger(3)), because the application may free them as soon
+ * as the call returns. Starting and cancelling are in unm_trigger.c.
  */
 #include <string.h>
 
 #include "trigger/unm_work.h"
 #include "unm_offer.h"
 
+/* Copy a vector of count elements of so many bytes. -FI_EINVAL: it is longer
+ * than UNM_IOV_MAX, or missing. */
 static int unm_work_vector(void *to, const void *from, size_t count,
 			   size_t bytes)
 {
@@ -19,7 +21,8 @@ static int unm_work_vector(void *to, const void *from, size_t count,
 	return 0;
 }
 
-/* Messages and RMA; descriptors of memory are of no use to us. */
+/* Copy a message or an RMA call. Memory descriptors are left out: the provider
+ * ignores them. */
 static int unm_work_copy_msg(struct unm_work *w, const struct unm_call *call)
 {
 	int ret;
