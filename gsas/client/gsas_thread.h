@@ -65,7 +65,7 @@ struct gsas_thread {
 	uint32_t polls;		/* polls in vain since gsas_wait_begin() */
 	struct gsas_yield yield;	/* polls before a yield */
 	bool wants_room;	/* waits for a tag or for credits; no event
-				 * tells when there are any */
+				 * reports either */
 	uint64_t next_service;	/* ns: when to poll for connections next */
 	uint64_t deadline;	/* ns: sleep no longer than this; 0: none */
 	uint64_t quiet_limit;	/* ns that a service may not answer; 0: any */

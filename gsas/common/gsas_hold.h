@@ -15,14 +15,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The file of the locks: a descriptor above those that programs count on, or
- * -errno. */
+/* Open the file of the locks. Returns a descriptor, if possible from 64 up, as
+ * programs may rely on low numbers; or -errno. */
 int gsas_hold_open(void);
 
-/* By this descriptor, until it and its copies are closed. 0, -errno. */
+/* Hold a job of user uid until fd and all its copies (of forked children) are
+ * closed. 0, -errno. */
 int gsas_hold_take(int fd, uint32_t uid, const uint64_t key[2]);
 
-/* Does anybody hold that job of the user, by another descriptor? */
+/* Does a process hold the job of user uid, by another descriptor than fd? */
 bool gsas_hold_held(int fd, uint32_t uid, const uint64_t key[2]);
 
 #endif /* GSAS_HOLD_H */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_memory.h - where a board's service has its memory from: gsas_memory.c.
+ * gsas_memory.h - the memory that a board's service hands out: from the HAL,
+ * within the budget of the host.
  */
 #ifndef GSAS_MEMORY_H
 #define GSAS_MEMORY_H
@@ -11,16 +12,16 @@
 struct gsas_source;
 
 /*
- * budget: bytes that the services of all boards of this host may have together,
- * 0: this one does not ask for the others. The memory is of hal's board number
- * board. 0, -FI_ENOMEM.
+ * Make a source of memory of a board. budget: bytes that the services of all
+ * boards of this host may have together; 0: no common limit. hal must outlive
+ * the source. 0, -FI_ENOMEM.
  */
 int gsas_source_new(struct hal *hal, int board, uint64_t budget,
 		    struct gsas_source **source);
-/* After all its memory was given back. */
+/* Free the source. All its memory must have been freed before. */
 void gsas_source_free(struct gsas_source *source);
 
-/* The functions for gsas_pages; by any thread. */
+/* The functions of the source for gsas_pages.h. Any thread may call them. */
 struct gsas_memory gsas_source_memory(struct gsas_source *source);
 
 #endif /* GSAS_MEMORY_H */

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_queue.h - remote enqueue (The Remote Enqueue Operation on Networks of
- * Workstations, FORTH): words go in by packets from any board, and out at the
- * owner's. Pure: memory and numbers.
+ * gsas_queue.h - the service's side of a queue (The Remote Enqueue Operation on
+ * Networks of Workstations, FORTH): put words in, manage buffers, grant words
+ * to producers. Pure: memory and numbers. One thread at a time.
  *
- * In the queue's memory are a head, a directory and buffers. One side puts in,
- * the board's service, and needs nobody's leave; any number of threads take
- * out, each word with one compare-and-swap of the count of words taken, and
- * none of them can stop another, wherever it is killed. A full buffer is
- * followed by another one, as the paper's handler does, up to the quota; a
- * drained one is used again.
+ * The memory of a queue has a head, a directory and buffers
+ * (common/gsas_queue_take.h). The service alone puts words in and never waits
+ * for a taker. A full buffer is followed by another one, as in the handler of
+ * the paper, up to the quota; a drained buffer is used again.
  *
- * A producer sends words within its window, each of them a place under the
- * quota, and is sent cumulative acknowledgements: how many words it may send in
- * all, or that there is no place for more.
+ * A producer sends words within its window; each word has its place under the
+ * quota. It is sent cumulative acknowledgements: the number of words that it
+ * may send in all, or that the queue is full.
  */
 #ifndef GSAS_QUEUE_H
 #define GSAS_QUEUE_H
@@ -24,22 +22,24 @@
 #include "common/gsas_pkt.h"
 #include "common/gsas_queue_take.h"
 
-#define GSAS_QUEUE_WINDOW	64	/* words a producer may send, at most */
+#define GSAS_QUEUE_WINDOW	64	/* most unacknowledged words */
 
 struct gsas_queue;
-struct gsas_producer;			/* one interface that enqueues */
+struct gsas_producer;			/* a client that enqueues */
 
 /*
- * Whole pages of a queue's memory, and the system. A queue uses no memory of
- * buffers that it has not populated, and keeps little of what it does not use.
+ * How a queue gets memory from the system and gives it back, in whole pages. A
+ * queue touches a buffer only after populate(), and gives back most buffers
+ * that are free.
  */
 struct gsas_queue_system {
-	/* It may have these bytes; they are zero when touched again. NULL: no
-	 * such thing. */
+	/* The system may take these bytes; they are zero when they are
+	 * populated again. NULL: nothing is given back. */
 	void (*give_back)(void *memory, uint64_t bytes);
-	/* They shall have memory; false: there is none. NULL: they have. */
+	/* Back these bytes by memory; false: the system has none. NULL: they
+	 * have memory already. */
 	bool (*populate)(void *ctx, void *memory, uint64_t bytes);
-	void *ctx;			/* of populate */
+	void *ctx;			/* argument of populate() */
 };
 
 /* Lay out a new queue in zeroed memory of gsas_queue_bytes(). 0, -FI_ENOMEM,
@@ -47,49 +47,52 @@ struct gsas_queue_system {
 int gsas_queue_new(void *memory, uint32_t quota, uint32_t buffer,
 		   const struct gsas_queue_system *system,
 		   struct gsas_queue **queue);
-void gsas_queue_free(struct gsas_queue *queue);	/* with its producers */
+/* Free the queue and its producers, not the memory. */
+void gsas_queue_free(struct gsas_queue *queue);
 
 /*
- * A new producer may send its window at once, less or nothing if the queue is
- * full or others wait: then gsas_queue_grant() returns it when it may.
- * GSAS_OK; GSAS_E_QUOTA: too many producers for its words, which is so with as
- * many as words, and never below half as many; GSAS_E_STATE: see
- * gsas_queue_put(); GSAS_E_MEMORY: also if the system has none for its window,
- * or for those that wait.
+ * Add a producer; user is what gsas_producer_user() returns. It may send its
+ * window at once; less or nothing if the queue is full or other producers wait:
+ * then gsas_queue_grant() returns it when it may send more. GSAS_OK;
+ * GSAS_E_QUOTA: too many producers (the limit is between half of the quota and
+ * the quota); GSAS_E_STATE: see gsas_queue_put(); GSAS_E_MEMORY: also if the
+ * system has no memory for its window, or for producers that wait.
  */
 enum gsas_error gsas_producer_open(struct gsas_queue *queue, void *user,
 				struct gsas_producer **producer);
-/* Its window goes back to the others. */
+/* Remove a producer; other producers can use its window. */
 void gsas_producer_close(struct gsas_producer *producer);
 
-/* Words it may send since it was opened, put in or not. */
+/* Number of words that the producer may send in all since it was opened. */
 uint64_t gsas_producer_granted(const struct gsas_producer *producer);
-/* It has put all of them in, and there is no place or memory for more. */
+/* Has the producer put in all words that were granted? */
 bool gsas_producer_full(const struct gsas_producer *producer);
 void *gsas_producer_user(const struct gsas_producer *producer);
 
-/* There is place for more words, but the system had no memory for them when it
- * was last asked. */
+/* The quota allows more words, but the last populate() found no memory. */
 bool gsas_queue_starved(const struct gsas_queue *queue);
 
 /*
- * GSAS_OK; GSAS_E_AGAIN: it was not granted, nothing is put in; GSAS_E_STATE:
- * the head was overwritten, the queue is of no use any more. Then all are
- * granted words, so that nobody waits, and get this for each of them.
+ * Put a word in. GSAS_OK; GSAS_E_AGAIN: the word was not granted, nothing is
+ * put in; GSAS_E_STATE: a process of the job has overwritten the head, so the
+ * queue is unusable. Then all producers are granted words, so that none waits,
+ * and each word is refused with this error.
  */
 enum gsas_error gsas_queue_put(struct gsas_producer *producer, uint64_t word);
 
 /*
- * Look at what was taken out, and grant: the next producer that may send more
- * than the last time it was returned, or that has just become full, or is full
- * for another reason (gsas_queue_starved()), or NULL. Then *waits: some want
- * more than there is, or memory is still to be given back. Call again when a
- * taker notifies the service (gsas_queue_head.wanted), and by clock: a taker
- * that is killed before that notifies nobody.
+ * Read how many words were taken out, and grant words to producers. Returns the
+ * next producer to be notified: it may send more than when it was last
+ * returned, or it has become full, or it is full for another reason than before
+ * (gsas_queue_starved()). NULL: there is none; then *waits says whether
+ * producers wait for words, or drained buffers are still to be taken back. In
+ * that case call again when a taker notifies the service
+ * (gsas_queue_head.wanted) and periodically, as a taker may be killed before it
+ * notifies the service.
  */
 struct gsas_producer *gsas_queue_grant(struct gsas_queue *queue, bool *waits);
 
-/* Inside, now. */
+/* Words in the queue, now. */
 uint64_t gsas_queue_words(const struct gsas_queue *queue);
 
 #endif /* GSAS_QUEUE_H */

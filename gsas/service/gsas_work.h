@@ -1,39 +1,50 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_work.h - what takes long, out of the service's way: one thread that does
- * pieces of work in order, while who gave them goes on.
+ * gsas_work.h - a work queue with one worker thread: it runs work that takes
+ * long in the order in which it was queued, while the service goes on.
+ *
+ * All functions are called by the thread that owns the worker.
  */
 #ifndef GSAS_WORK_H
 #define GSAS_WORK_H
 
 #include <stdbool.h>
 
+/* A piece of work, embedded in what the caller allocates. It is the worker's
+ * from gsas_worker_give() until done() is called, which may free it. */
 struct gsas_work {
 	struct gsas_work *next;
-	void (*run)(struct gsas_work *work);	/* by the worker: touches only
-						 * what the work names */
-	void (*done)(struct gsas_work *work);	/* by who collects it */
+	void (*run)(struct gsas_work *work);	/* called by the worker thread;
+						 * uses only what the work
+						 * refers to */
+	void (*done)(struct gsas_work *work);	/* called by the owner, in
+						 * gsas_worker_collect() */
 };
 
 struct gsas_worker;
 
-/* wake(ctx): called by the worker after each piece, e.g. to end a sleep; NULL:
- * not wanted. threaded false: run() is called by gsas_worker_give(), for tests.
- * The thread is started before the first piece. 0, -FI_ENOMEM. */
+/*
+ * Make a worker. wake(ctx) is called by the worker thread after each piece of
+ * work, to end a sleep of the owner; NULL: no call. threaded false, for tests:
+ * gsas_worker_give() calls run() itself. The thread is started by the first
+ * gsas_worker_ready(). 0, -FI_ENOMEM.
+ */
 int gsas_worker_new(bool threaded, void (*wake)(void *ctx), void *ctx,
 		    struct gsas_worker **worker);
 
-/* What was given is done to its end and collected; what done() gives, too. */
+/* Run and collect all queued work, also what done() queues meanwhile; then end
+ * the thread and free the worker. */
 void gsas_worker_free(struct gsas_worker *worker);
 
-/* Something is to be given: 0; -FI_EAGAIN: there is no thread to be had. */
+/* Call it before each gsas_worker_give(): starts the thread if there is none.
+ * 0; -FI_EAGAIN: the system has no thread. */
 int gsas_worker_ready(struct gsas_worker *worker);
 
-/* After that one was ready, once. */
+/* Queue work. Only after gsas_worker_ready() has returned 0 once. */
 void gsas_worker_give(struct gsas_worker *worker, struct gsas_work *work);
 
-/* Call done() of what is over, in the order it was given. Returns whether
- * something is still under way. */
+/* Call done() of all finished work, in the order in which it was queued.
+ * Returns whether work is still queued or running. */
 bool gsas_worker_collect(struct gsas_worker *worker);
 
 #endif /* GSAS_WORK_H */
