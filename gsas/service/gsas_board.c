@@ -3,10 +3,12 @@
  * gsas_board.c - the service core on the HAL: interface 0, one connection for
  * each client, memory from the board.
  *
- * A client is a peer object of interface 0, from the moment it opened its half
- * until the HAL tells of its end: who comes again is another one. Its requests
- * are packets, served where they lie and released afterwards, so that what they
- * name in our receive space stays as long as it is looked at.
+ * A client is a peer object of interface 0, from the HAL's event that it has
+ * connected to the event that it has ended; a peer that connects again is a new
+ * client. Its requests are packets. Each packet is served in the ring and
+ * released afterwards, so that its data in the local receive space is not
+ * overwritten meanwhile. What a request does is left to gsas_service.h; the
+ * protocol is docs/gsas.md.
  */
 #include <errno.h>
 #include <poll.h>
@@ -42,37 +44,42 @@
 #define USER_MAPPED	2048
 #define FIRST_SEGMENTS	(UINT32_C(1) << 27)	/* half a partition of them */
 
+/* A service on the HAL. Made by gsas_board_open(), used by one thread at a
+ * time; gsas_board_wake() uses event_fd only. */
 struct gsas_board {
 	struct hal *hal;
-	struct hal_if *hif;
+	struct hal_if *hif;		/* interface 0 of the board */
 	struct gsas_source *source;
 	struct gsas_service *service;
-	struct gsas_stat *stat;
-	void (*log)(const char *line);
-	struct unm_list half_open;	/* connections without a way back */
+	struct gsas_stat *stat;		/* counters of the service */
+	void (*log)(const char *line);	/* NULL: no log */
+	struct unm_list half_open;	/* connections without a return path */
 	struct unm_list dying;		/* connections to dead peers */
-	struct unm_list blocked;	/* connections without free space */
-	uint64_t next_service, next_retry;
-	uint32_t cold;			/* of the peers looked at in turn */
-	uint32_t turns;
-	bool refused;			/* some peer could not be kept */
-	bool changed;			/* what is blocked */
-	bool again;			/* the core has to be called */
-	int nap_ms;
-	int event_fd;			/* an eventfd: gsas_board_wake() */
-	int hold;			/* gsas_hold.h; negative: not there */
+	struct unm_list blocked;	/* connections without credits */
+	uint64_t next_service, next_retry;	/* ns: next poll of events, next
+						 * try to open return paths */
+	uint32_t cold;			/* next inbound peer to poll in turn */
+	uint32_t turns;			/* rounds of gsas_board_poll() */
+	bool refused;			/* no memory for some new peer */
+	bool changed;			/* the list blocked has changed */
+	bool again;			/* gsas_service_progress() is to be
+					 * called periodically */
+	int nap_ms;			/* next sleep without a sure event */
+	int event_fd;			/* signaled by gsas_board_wake() */
+	int hold;			/* of gsas_hold_open(); < 0: none */
 };
 
-/* peer->user */
+/* The connection of a client: peer->user. Made at the HAL's event, freed when
+ * the last request of a dead peer is served. */
 struct conn {
 	struct gsas_board *board;
 	struct hal_peer *peer;
-	struct gsas_client *client;	/* NULL: half_open */
-	uint32_t ready;			/* bytes of its space we may write */
-	bool stored;			/* in it, since the last answer */
-	bool logged;			/* why it is half_open */
-	struct unm_list list;		/* half_open or dying */
-	struct unm_list blocked;
+	struct gsas_client *client;	/* NULL: half-open, no answers yet */
+	uint32_t ready;			/* writable bytes of its space */
+	bool stored;			/* space written since last answer */
+	bool logged;			/* why it is half-open was logged */
+	struct unm_list list;		/* in board->half_open or ->dying */
+	struct unm_list blocked;	/* in board->blocked */
 };
 
 static uint64_t now_ns(void)
@@ -127,7 +134,7 @@ static void conn_out(void *ctx, uint64_t off, const void *src, uint64_t len)
 	conn->stored = true;
 }
 
-/* Is there no room for its answers? */
+/* Note whether the client's ring has no credits for an answer. */
 static void conn_block(struct conn *conn, bool on)
 {
 	bool was = !unm_list_empty(&conn->blocked);
@@ -182,7 +189,8 @@ static void conn_free(struct conn *conn)
 	free(conn);
 }
 
-/* Why requests of a peer wait, if that is not just its time. */
+/* Log once why a half-open connection cannot be answered, unless the error is a
+ * passing one. */
 static void conn_complain(struct conn *conn, int error)
 {
 	char line[160];
@@ -197,15 +205,15 @@ static void conn_complain(struct conn *conn, int error)
 	conn->board->log(line);
 }
 
-/* What identity and user are, the HAL vouches for. */
+/* The HAL vouches for identity and user. */
 static int conn_client(struct conn *conn)
 {
 	return gsas_client_new(conn->board->service, conn->peer->rx.identity,
 			       conn->peer->addr.uid, conn, &conn->client);
 }
 
-/* Open our half, without which there is no answer: until then its requests stay
- * where they are. */
+/* Open the return path. Until it is open the requests of the peer stay in its
+ * ring, as they could not be answered. */
 static void conn_open(struct conn *conn)
 {
 	struct gsas_board *board = conn->board;
@@ -237,8 +245,8 @@ static void on_inbound(struct gsas_board *board, struct hal_peer *peer)
 	conn_open(conn);
 }
 
-/* What it sent before its end is served, as everything else, and answers go
- * nowhere: so there need not be a way back. */
+/* Requests that a peer sent before its end are still served. Their answers are
+ * discarded, so no return path is needed. */
 static void on_dead(struct gsas_board *board, struct hal_peer *peer)
 {
 	struct conn *conn = peer->user;
@@ -279,7 +287,7 @@ static bool take_events(struct gsas_board *board)
 	return some;
 }
 
-/* Connections: not at every look, as it is a system call. */
+/* Handle connects and ends, not in every round, as that is a system call. */
 static bool take_care(struct gsas_board *board, uint64_t now)
 {
 	bool some;
@@ -298,8 +306,9 @@ static bool take_care(struct gsas_board *board, uint64_t now)
 
 /* ---- Serving ------------------------------------------------------------- */
 
-/* What cannot be served now (for its client has to take answers first, or a
- * work has to be over, or there is no way back) keeps nobody awake. */
+/* Serve requests of a peer. A request that has to wait (until the client takes
+ * its answers, a work is done, or the return path is open) throttles the peer,
+ * so that its packets do not end a sleep. */
 static uint32_t serve(struct hal_peer *peer)
 {
 	const struct conn *conn = peer->user;
@@ -317,7 +326,7 @@ static uint32_t serve(struct hal_peer *peer)
 		throttled = !gsas_service_request(conn->client, head, w);
 		if (throttled)
 			break;
-		/* with it goes what it named in its space */
+		/* the peer may now reuse what the request named in the space */
 		hal_rx_release(peer);
 		n++;
 	}
@@ -328,9 +337,9 @@ static uint32_t serve(struct hal_peer *peer)
 }
 
 /*
- * The first HOT peers in each round, and as many of the others in turn; one
- * that sends moves to the front. A burst each: nobody waits for somebody else's
- * flood.
+ * Serve the first HOT peers in each round, and HOT of the other peers in turn;
+ * a peer of those that has sent moves to the front. At most BURST requests of
+ * each peer, so that no client delays the others by sending many.
  */
 static uint32_t serve_some(struct gsas_board *board)
 {
@@ -364,7 +373,8 @@ static uint32_t serve_all(struct gsas_board *board)
 	return done;
 }
 
-/* Those whose last request was served. (A fence waits for a work, even now.) */
+/* Free connections of dead peers whose last request was served. A fence still
+ * waits for work that was queued before it. */
 static uint32_t tear_down_dead(struct gsas_board *board)
 {
 	uint32_t done = 0;
@@ -424,11 +434,11 @@ static bool doze(struct gsas_board *board, int ms)
 
 	if (pfd[0].revents != 0 &&
 	    read(board->event_fd, &count, sizeof(count)) < 0)
-		return true;		/* somebody else's read: impossible */
+		return true;		/* cannot fail: nobody else reads */
 	return woken;
 }
 
-/* Everything there is to do, of everybody. Whether there was something. */
+/* Poll everything once. Returns whether there was any work. */
 static bool look(struct gsas_board *board)
 {
 	bool some;
@@ -439,7 +449,8 @@ static bool look(struct gsas_board *board)
 	return serve_all(board) + tear_down_dead(board) != 0 || some;
 }
 
-/* Who has no room for answers tells when there is. */
+/* Ask blocked clients for an event when they return credits (on), or no
+ * longer. */
 static void mark_blocked(struct gsas_board *board, bool on)
 {
 	unm_list_for_each_safe(pos, tmp, &board->blocked)
@@ -447,7 +458,7 @@ static void mark_blocked(struct gsas_board *board, bool on)
 			     on);
 }
 
-/* The longest sleep that loses nothing. -1: any. */
+/* The longest sleep in ms in which no event is lost. -1: no limit. */
 static int nap_max(const struct gsas_board *board, bool armed)
 {
 	if (!armed || board->again || !unm_list_empty(&board->half_open) ||
@@ -456,7 +467,7 @@ static int nap_max(const struct gsas_board *board, bool armed)
 	return unm_list_empty(&board->blocked) ? -1 : NAP_BLOCKED_MS;
 }
 
-/* Whether something came. */
+/* Sleep. Returns whether an event ended the sleep. */
 static bool nap(struct gsas_board *board, int ms, bool armed)
 {
 	int max = nap_max(board, armed);
@@ -476,10 +487,9 @@ static bool nap(struct gsas_board *board, int ms, bool armed)
 }
 
 /*
- * There may be nothing to be done about what is there: words of a queue that
- * nobody takes, somebody to whom there is no way. Nobody tells when that
- * changes, so it is looked at by clock, ever more seldom. Whoever else comes
- * meanwhile ends the sleep.
+ * Some work can be blocked without an event for its end: a queue whose words
+ * are not taken out, a client without a return path. Such work is polled
+ * periodically, at intervals that double. Any other request ends the sleep.
  */
 void gsas_board_sleep(struct gsas_board *board, int ms)
 {
@@ -488,7 +498,8 @@ void gsas_board_sleep(struct gsas_board *board, int ms)
 	if (!busy) {
 		mark_blocked(board, true);
 		armed = hal_if_arm(board->hif) == 0;
-		/* who took answers before that was not asked to tell */
+		/* a client that took answers before mark_blocked() sends no
+		 * event: handle the free space here */
 		board->changed = false;
 		board->again = gsas_service_progress(board->service);
 		busy = board->changed || (!armed && look(board)) ||
@@ -610,7 +621,7 @@ err_free:
 	return ret;
 }
 
-/* Its clients see the end of it after the last answer. */
+/* Clients see the end of the service after the last answer. */
 void gsas_board_close(struct gsas_board *board)
 {
 	struct hal_if *hif = board->hif;
