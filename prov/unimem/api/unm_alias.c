@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_alias.c - an endpoint again, with other default flags. Each call without
- * flags becomes the call with flags of the endpoint behind it, each call with
- * flags is passed on; so the endpoint itself knows nothing of aliases.
+ * unm_alias.c - fi_ep_alias(3): a second handle of an endpoint, with other
+ * default flags. A call without a flags argument becomes the call of the
+ * endpoint with one (fi_send() becomes fi_sendmsg()); a call with flags is
+ * passed on. So the code of endpoints does not handle aliases.
  */
 #include <stdlib.h>
 
@@ -17,7 +18,7 @@
 struct unm_alias {
 	struct fid_ep fid;
 	struct unm_ep *ep;
-	/* defaults, with the direction they are for; 0: the endpoint's */
+	/* default flags, with FI_TRANSMIT or FI_RECV; 0: the endpoint's */
 	uint64_t tx_flags, rx_flags;
 };
 
@@ -47,9 +48,9 @@ static uint64_t unm_alias_rx(struct fid_ep *fid)
 	return a->rx_flags != 0 ? a->rx_flags & ~FI_RECV : a->ep->rx_flags;
 }
 
-/* flags: FI_TRANSMIT or FI_RECV, and what calls of that direction are to have.
- * The caller sees to it that nothing else is called meanwhile. 0, -FI_EINVAL,
- * -FI_EBADFLAGS. */
+/* Set the default flags of one direction: FI_TRANSMIT or FI_RECV, and the
+ * flags. The application makes no other call on the alias meanwhile
+ * (fi_endpoint(3)). Returns 0, -FI_EINVAL or -FI_EBADFLAGS. */
 static int unm_alias_set(struct unm_alias *a, uint64_t flags)
 {
 	uint64_t allowed = a->ep->info->caps & FI_TRIGGER;
@@ -404,7 +405,8 @@ static size_t unm_ioc_count(const struct fi_ioc *iov, size_t n)
 	return count;
 }
 
-/* The call's message: op and type, one remote range of all elements. */
+/* Declare the message of an atomic call, with one remote range for all
+ * elements. */
 #define UNM_ALIAS_ATOMIC(msg, remote, iov, n)				\
 	struct fi_rma_ioc remote = {					\
 		addr, unm_ioc_count(iov, n), key			\
@@ -648,7 +650,7 @@ static int unm_alias_close(struct fid *fid)
 	return 0;
 }
 
-/* FI_SETOPSFLAG, FI_GETOPSFLAG: flags of calls without flags. */
+/* FI_SETOPSFLAG, FI_GETOPSFLAG: the default flags. */
 static int unm_alias_control(struct fid *fid, int command, void *arg)
 {
 	struct unm_alias *a = unm_container(fid, struct unm_alias, fid.fid);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unm_atomic.c - fi_atomic(3): arguments to operations, nothing more. What the
- * operations do: gsas/op/gsas_op.h. */
+/*
+ * unm_atomic.c - fi_atomic(3): checks the arguments of a call and starts the
+ * operation (rma/unm_onesided.c). gsas/op/gsas_op.h defines what each atomic
+ * operation does to its operands.
+ */
 #include <rdma/fi_atomic.h>
 
 #include "api/unm_atomic.h"
@@ -13,9 +16,9 @@
 #include "trigger/unm_work.h"
 #include "unm_offer.h"
 
-#define UNM_ATOMIC_MAX	(1u << 24)	/* bytes of one call */
+#define UNM_ATOMIC_MAX	(1u << 24)	/* bytes in one call */
 
-/* One vector of a call as libfabric gives it. */
+/* One vector of a call: struct fi_ioc, counted in elements. */
 struct unm_iocs {
 	const struct fi_ioc *ioc;
 	size_t count;
@@ -40,7 +43,8 @@ static enum gsas_form unm_atomic_form(enum unm_kind kind)
 		kind == UNM_FETCH ? GSAS_FORM_FETCH : GSAS_FORM_COMPARE;
 }
 
-/* Elements to bytes. 0, or the vectors are not all of len bytes. */
+/* Convert a vector from elements to bytes. 0, or a negative fi_errno: the
+ * vector is not of len bytes. */
 static int unm_atomic_vec(struct unm_vec *vec, const struct unm_iocs *from,
 			  struct iovec *iov, size_t unit, uint64_t len)
 {
@@ -105,7 +109,8 @@ static ssize_t unm_atomic(struct fid_ep *fid, const struct unm_atomic *c)
 	return ret != 0 ? ret : unm_onesided(unm_ep(fid), c->peer, &a);
 }
 
-/* It has flags for more than now. */
+/* Handle a call with further flags: a triggered operation, or the start of
+ * deferred work. Returns what unm_trigger() returns. */
 static ssize_t unm_atomic_trigger(struct fid_ep *fid,
 				  const struct fi_msg_atomic *msg,
 				  const struct unm_atomic *c, uint64_t flags,
@@ -132,7 +137,7 @@ static ssize_t unm_atomic_trigger(struct fid_ep *fid,
 	return unm_trigger(unm_ep(fid), &call, odd);
 }
 
-/* The call with flags; those of the endpoint are added. */
+/* A call with flags, to which those of the endpoint's binding are added. */
 static ssize_t unm_atomic_msg(struct fid_ep *fid,
 			      const struct fi_msg_atomic *msg,
 			      struct unm_atomic *c, uint64_t flags)
@@ -147,7 +152,7 @@ static ssize_t unm_atomic_msg(struct fid_ep *fid,
 
 		if (ret != 1)
 			return ret;
-		c->flags = flags;	/* work: its own alone */
+		c->flags = flags;	/* deferred work has no defaults */
 	}
 	return unm_atomic(fid, c);
 }
@@ -332,7 +337,7 @@ static ssize_t unm_atomic_compwritemsg(struct fid_ep *ep,
 	return unm_atomic_msg(ep, msg, &c, flags);
 }
 
-/* ---- What there is --------------------------------------------------- */
+/* ---- Queries -------------------------------------------------------- */
 
 static int unm_atomic_valid(enum fi_datatype type, enum fi_op op,
 			    enum gsas_form form, size_t *count)

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unm_av.c - fi_av(3): opening and closing address vectors, inserting, removing
+ * and looking up addresses. The table of addresses is struct unm_av
+ * (core/unm_av_table.c), under the domain's lock. unm_addr.c reads and writes
+ * addresses as text; core/unm_peer.c maps indices to peers.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +23,7 @@
 #include "unm_nosys.h"
 #include "util/unm_list.h"
 
-#define UNM_AV_FLAGS	(FI_MORE | FI_SYNC_ERR)	/* of insertions */
+#define UNM_AV_FLAGS	(FI_MORE | FI_SYNC_ERR)	/* of fi_av_insert() */
 
 static bool unm_addr_valid(const struct hal_addr *addr)
 {
@@ -25,17 +31,16 @@ static bool unm_addr_valid(const struct hal_addr *addr)
 		addr->reserved == 0;
 }
 
-/* What an insertion names: an array of the caller's, or interfaces of boards,
- * or service numbers, counted up. */
+/* The addresses of an insertion: the caller's array, or consecutive interfaces
+ * of consecutive boards, or consecutive service numbers. */
 struct unm_av_src {
 	const void *array;
-	struct hal_addr first;		/* without an array */
-	size_t ifaces;			/* of each board */
-	size_t count;			/* addresses in all */
+	struct hal_addr first;		/* if array is NULL */
+	size_t ifaces;			/* interfaces of each board */
+	size_t count;			/* number of addresses */
 };
 
-/* The i-th; one beyond the last board or interface there can be is not valid.
- */
+/* The i-th address; not valid (iface 0) beyond the last board or interface. */
 static struct hal_addr unm_av_nth(const struct unm_av_src *src, size_t i)
 {
 	struct hal_addr a;
@@ -57,7 +62,8 @@ static struct hal_addr unm_av_nth(const struct unm_av_src *src, size_t i)
 	return a;
 }
 
-/* The outcome of one: its index, and the reason where it has none. */
+/* Report the result of one address: its index, or FI_ADDR_NOTAVAIL and an
+ * error. */
 static void unm_av_tell(fi_addr_t *fi_addr, int *errs, size_t i,
 			fi_addr_t index, int err)
 {
@@ -67,7 +73,7 @@ static void unm_av_tell(fi_addr_t *fi_addr, int *errs, size_t i,
 		errs[i] = err;
 }
 
-/* A call that inserts nothing says so of each address. */
+/* Report an error of the whole call, for each address. */
 static int unm_av_none(fi_addr_t *fi_addr, int *errs, size_t count, int ret)
 {
 	for (size_t i = 0; i < count; i++)
@@ -140,7 +146,7 @@ static int unm_av_insertsym(struct fid_av *fid, const char *node,
 
 	if (flags & ~UNM_AV_FLAGS)
 		return -FI_EBADFLAGS;
-	/* more than there can be: a number that was computed wrong */
+	/* more boards or interfaces than can exist */
 	if (node == NULL || nodecnt > UINT16_MAX + 1 ||
 	    svccnt > UNM_ADDR_IFACE_MAX)
 		return -FI_EINVAL;
@@ -155,7 +161,7 @@ static int unm_av_insertsym(struct fid_av *fid, const char *node,
 			 service != NULL ? service : "none");
 		return unm_av_none(fi_addr, errs, src.count, -FI_EINVAL);
 	}
-	/* neither one incarnation nor a host is counted up from */
+	/* a nonce or another host has no successor */
 	if (src.count != 1 && (src.first.nonce != HAL_ADDR_ANY ||
 			       (nodecnt != 1 && !unm_addr_typed(node))))
 		return unm_av_none(fi_addr, errs, src.count, -FI_EINVAL);
@@ -227,7 +233,8 @@ static int unm_av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr,
 	return ret;
 }
 
-/* What unm_addr_parse() reads; the user only if it is not the reader's. */
+/* The text that unm_addr_parse() reads; it names the user only if that is not
+ * the user of this process. */
 static const char *unm_av_straddr(struct fid_av *fid, const void *addr,
 				  char *buf, size_t *len)
 {
@@ -283,8 +290,8 @@ int unm_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr,
 
 	if (attr == NULL || attr->type > FI_AV_TABLE)
 		return -FI_EINVAL;
-	/* a shared vector would have to be filled by its creator; MPICH tries
-	 * one and reads its map at once */
+	/* a shared vector would have to be filled by the process that creates
+	 * it; MPICH tries to open one and reads its map at once */
 	if (attr->name != NULL || (attr->flags & FI_READ)) {
 		UNM_INFO(AV, "shared address vector asked, offered: none\n");
 		return -FI_ENOSYS;

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unm_cntr.c - fi_cntr(3). */
+/*
+ * unm_cntr.c - fi_cntr(3): opening, reading, setting, waiting for and closing
+ * counters. The state is struct unm_cntr (core/unm_cntr_value.h), which
+ * operations increment (core/unm_complete.c). Reading makes progress on the
+ * endpoints that are bound to the counter. Work that waits for a counter is in
+ * trigger/.
+ */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -18,8 +24,8 @@
 #include "unm_nosys.h"
 #include "util/unm_list.h"
 
-#define UNM_CNTR_YIELDS	64	/* before a sleep: what a counter counts is
-				 * often answered at once */
+#define UNM_CNTR_YIELDS	64	/* before a sleep, because the operations that
+				 * a counter counts often complete soon */
 
 static uint64_t unm_cntr_look(struct unm_cntr *cntr, _Atomic uint64_t *word,
 			      uint64_t *seen)
@@ -53,7 +59,7 @@ static uint64_t unm_cntr_readerr(struct fid_cntr *fid)
 	return unm_cntr_look(cntr, &cntr->errors, &cntr->seen_errors);
 }
 
-/* The application's own changes; work they set off is started at once. */
+/* A change by the application: work that becomes ready is started at once. */
 static int unm_cntr_change(struct unm_cntr *cntr, _Atomic uint64_t *word,
 			   uint64_t value, bool add)
 {
@@ -100,7 +106,8 @@ static int unm_cntr_reached(struct unm_cntr *cntr, uint64_t threshold,
 	return unm_cntr_get(&cntr->errors) != errors ? -FI_EAVAIL : -FI_EAGAIN;
 }
 
-/* Nothing moved for long: sleep, where there is something to sleep on. */
+/* Many polls in a row were empty: yield, and after UNM_CNTR_YIELDS of those
+ * sleep, unless the counter was opened without a wait object. */
 static void unm_cntr_idle(struct unm_cntr *cntr, uint32_t turn, int64_t left)
 {
 	if (turn < UNM_CNTR_YIELDS || !unm_wait_sleeps(&cntr->wait)) {

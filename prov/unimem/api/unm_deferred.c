@@ -12,7 +12,8 @@
 #include "unm_log.h"
 #include "unm_offer.h"
 
-/* What the structure says, as a call of that endpoint. */
+/* Convert the application's structure to a call and its endpoint; *ep is NULL
+ * for an operation on a counter. */
 static int unm_work_parse(const struct fi_deferred_work *work,
 			  struct unm_call *call, struct fid_ep **ep)
 {
@@ -65,7 +66,9 @@ static int unm_work_parse(const struct fi_deferred_work *work,
 		0 : -FI_EINVAL;
 }
 
-/* Those of an operation that ends once, and reads its buffer when it starts. */
+/* The flags that deferred work may have: none that make an operation complete
+ * more than once (FI_MULTI_RECV) or read its buffer during the call
+ * (FI_INJECT). */
 static uint64_t unm_work_flags(enum fi_op_type type)
 {
 	switch (type) {

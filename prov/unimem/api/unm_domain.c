@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unm_domain.c - fabric and domain: what the other objects hang on. */
+/*
+ * unm_domain.c - fi_fabric(3) and fi_domain(3): opening and closing fabrics and
+ * domains, and fi_trywait(3). The state and the domain's lock are in
+ * core/unm_domain_state.h.
+ */
 #include <stdlib.h>
 
 #include "api/unm_atomic.h"
@@ -133,7 +137,7 @@ int unm_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 	if (ret != 0)
 		goto free_info;
 	domain->fabric = (struct unm_fabric *)fabric;
-	/* FI_THREAD_UNSPEC asks for the most forgiving model */
+	/* FI_THREAD_UNSPEC: the application may use any model */
 	domain->locked = info->domain_attr->threading != FI_THREAD_DOMAIN;
 	pthread_mutex_init(&domain->lock, NULL);
 	pthread_mutex_init(&domain->cond_lock, NULL);

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unm_eq.c - event queue: a list, and who waits until it is not empty. */
+/*
+ * unm_eq.c - fi_eq(3): event queues. The provider reports no events, as
+ * endpoints have no connections and address vectors are filled synchronously; a
+ * queue holds the events that the application writes (fi_eq_write()).
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,13 +15,14 @@
 #include "unm_nosys.h"
 #include "util/unm_list.h"
 
+/* An event queue, from fi_eq_open() to fi_close(). */
 struct unm_eq {
 	struct fid_eq fid;
 	struct unm_fabric *fabric;
 	struct unm_ref ref;
-	pthread_mutex_t lock;
-	struct unm_list events;
-	bool writable;
+	pthread_mutex_t lock;		/* protects events and wait */
+	struct unm_list events;		/* unm_event.link, oldest first */
+	bool writable;			/* opened with FI_WRITE */
 	struct unm_wait wait;
 };
 
@@ -77,7 +82,7 @@ static ssize_t unm_eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *buf,
 	(void)fid;
 	(void)buf;
 	(void)flags;
-	return -FI_EAGAIN;		/* nothing here fails later */
+	return -FI_EAGAIN;		/* no call fails asynchronously */
 }
 
 static ssize_t unm_eq_write(struct fid_eq *fid, uint32_t type,

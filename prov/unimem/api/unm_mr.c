@@ -2,11 +2,12 @@
 /*
  * unm_mr.c - memory regions (unm_mr.h): registering, keys, binding, closing.
  *
- * Registering pins and maps nothing: any addresses will do, mapped or not, as
- * fi_mr(3) promises. Where a region has not everywhere memory that its rights
- * are good for, each access by request is checked before it touches memory.
- * For sends and receives nobody needs a region; programs that register their
- * buffers anyway, for whatever provider, get one.
+ * Registering neither pins nor maps memory: any range of addresses is accepted,
+ * mapped or not, as fi_mr(3) promises. If a part of the region has no memory
+ * with the protection that its access rights need, each access by request is
+ * checked before it touches memory (mr->holes). Sends and receives need no
+ * region, but programs may register their buffers. The table of regions is in
+ * core/unm_region.c; progress/unm_revoke.c revokes cached remote keys.
  */
 #include <endian.h>
 #include <inttypes.h>
@@ -34,7 +35,8 @@
 #define UNM_MR_ACCESS	(FI_SEND | FI_RECV | FI_READ | FI_WRITE | \
 			 FI_REMOTE_READ | FI_REMOTE_WRITE)
 
-/* What no program has memory at, both ends of the address space. */
+/* Addresses below UNM_LOW and from UNM_HIGH on are never memory of a
+ * program. */
 #define UNM_LOW		4096
 #ifdef __aarch64__
 #define UNM_HIGH	(UINT64_C(1) << 48)
@@ -44,7 +46,7 @@
 
 /* ---- Memory behind a region ------------------------------------------ */
 
-/* Not all of it can be memory: is every access to be checked? */
+/* True: the region contains addresses that cannot be memory. */
 static bool unm_mr_has_holes(const struct unm_mr *mr)
 {
 	for (size_t i = 0; i < mr->count; i++) {
@@ -59,10 +61,10 @@ static bool unm_mr_has_holes(const struct unm_mr *mr)
 }
 
 /*
- * Is there memory behind all pieces now, with the protection that peers' rights
- * need? Where the kernel does not say, it is as if there were not. Protection
- * that the application changes later is not noticed: an access of a peer then
- * ends the process, as the application's own would.
+ * True: all pieces are memory now, with the protection that the peers' rights
+ * need. False also if the kernel does not say. A later change of the protection
+ * is not noticed: then a peer's access ends the process, as an access by the
+ * application would.
  */
 static bool unm_mr_backed(const struct unm_mr *mr)
 {
@@ -96,7 +98,7 @@ static int unm_mr_bind_ep(struct unm_mr *mr, const struct unm_ep *ep,
 	if (ep->domain != mr->domain)
 		return -FI_EINVAL;
 	if (!(mr->mode & FI_MR_ENDPOINT))
-		return 0;		/* all endpoints serve it already */
+		return 0;		/* every endpoint serves the region */
 	if (mr->enabled)
 		return -FI_EOPBADSTATE;
 	if (mr->nonce != 0)
@@ -105,7 +107,8 @@ static int unm_mr_bind_ep(struct unm_mr *mr, const struct unm_ep *ep,
 	return 0;
 }
 
-/* Without FI_MR_ENDPOINT at any time: the region counts from then on. */
+/* Bind a counter; without FI_MR_ENDPOINT at any time, and the counter counts
+ * accesses from then on. */
 static int unm_mr_bind_cntr(struct unm_mr *mr, struct unm_cntr *cntr,
 			    uint64_t flags)
 {
@@ -126,7 +129,7 @@ static int unm_mr_bind_cntr(struct unm_mr *mr, struct unm_cntr *cntr,
 	if (ret != 0)
 		return ret;
 	mr->remote_cntr = cntr;
-	ret = unm_mr_unroute(mr);	/* what is direct is not counted */
+	ret = unm_mr_unroute(mr);	/* direct access is not counted */
 	if (ret != 0) {
 		mr->remote_cntr = NULL;
 		unm_ref_put(&cntr->ref);
@@ -222,7 +225,7 @@ int unm_mr_domain_control(struct fid *fid, int command, void *arg)
 	switch (command) {
 	case FI_MAP_RAW_MR:
 		return arg != NULL ? unm_mr_map_raw(arg) : -FI_EINVAL;
-	case FI_UNMAP_KEY:		/* mapping took nothing */
+	case FI_UNMAP_KEY:		/* mapping allocated nothing */
 		return 0;
 	default:
 		return -FI_ENOSYS;
@@ -230,9 +233,10 @@ int unm_mr_domain_control(struct fid *fid, int command, void *arg)
 }
 
 /*
- * Pages are behind addresses now, or no more. Which ones does not matter: the
- * whole region is checked. Peers that access shared memory through mappings of
- * their own ask again which memory it is.
+ * FI_REFRESH: the application mapped or unmapped pages of the region. The whole
+ * region is checked again, whichever pages the call names. Peers that access
+ * the region through their own mapping of shared memory have their keys
+ * revoked, and ask again which memory it is.
  */
 static int unm_mr_refresh(struct unm_mr *mr, const struct fi_mr_modify *modify)
 {
@@ -283,9 +287,9 @@ static void unm_mr_unref(struct unm_mr *mr)
 }
 
 /*
- * In a forked child: nobody accesses its copy of the region. But another thread
- * of the parent may have had the lock when it forked, and here has it for ever.
- * Then the table may be half changed, and is left alone with what is in it.
+ * Close a region in a forked child, whose copy no peer accesses. If a thread of
+ * the parent held the lock at the fork, the lock is never released in the
+ * child: then the table may be half changed, and the region stays in it.
  */
 static void unm_mr_close_copy(struct unm_mr *mr)
 {
@@ -336,7 +340,8 @@ static struct fi_ops unm_ops_mr_fid = {
 
 /* ---- Registering ----------------------------------------------------- */
 
-/* FI_MR_BASIC is a name of old APIs for three bits, FI_MR_SCALABLE for none. */
+/* The mr_mode as bits: FI_MR_BASIC of old APIs stands for three bits, and
+ * FI_MR_SCALABLE for none. */
 static int unm_mr_mode(const struct unm_domain *domain)
 {
 	int mode = domain->info->domain_attr->mr_mode;
@@ -371,15 +376,15 @@ static int unm_mr_check(const struct unm_domain *domain,
 				     FI_EINVAL);
 	if (attr->offset != 0)
 		return unm_mr_refuse("offset", attr->offset, 0, FI_EINVAL);
-	/* applications of old APIs do not have the field */
+	/* the field does not exist before API version 1.5 */
 	if (FI_VERSION_GE(api, FI_VERSION(1, 5)) && attr->auth_key_size != 0)
 		return unm_mr_refuse("auth_key_size", attr->auth_key_size, 0,
 				     FI_EINVAL);
 	return 0;
 }
 
-/* A piece ends at the end of the address space at the latest, and all of them
- * have a length that 64 bits can hold. */
+/* Copy the vector of the region. -FI_EINVAL: a piece exceeds the address space,
+ * or the sum of the lengths exceeds 64 bits. */
 static int unm_mr_set_pieces(struct unm_mr *mr, const struct fi_mr_attr *attr)
 {
 	for (size_t i = 0; i < attr->iov_count; i++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unm_msg.c - fi_msg(3): arguments to operations, nothing more. */
+/* unm_msg.c - fi_msg(3): turns the arguments of untagged sends and receives
+ * into operations; msg/ executes them. */
 #include "api/unm_msg.h"
 #include "core/unm_ep_state.h"
 #include "msg/unm_recv.h"
@@ -41,7 +42,7 @@ static ssize_t unm_msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg,
 
 		if (ret != 1)
 			return ret;
-		more = 0;		/* work: its own flags alone */
+		more = 0;		/* deferred work has no defaults */
 	}
 	return unm_recv_vector(ep, false, msg->msg_iov, msg->iov_count,
 			       msg->addr, 0, 0, msg->context, flags | more);
@@ -87,7 +88,7 @@ static ssize_t unm_msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg,
 
 		if (ret != 1)
 			return ret;
-		s.flags = flags;	/* work: its own alone */
+		s.flags = flags;	/* deferred work has no defaults */
 	}
 	return unm_tx_iov(unm_ep(fid), msg->addr, &s);
 }

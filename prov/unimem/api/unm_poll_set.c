@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unm_poll_set.c - fi_poll(3): poll sets and wait sets. A poll set reports
+ * which of its queues and counters have events; it never sleeps. A wait set
+ * sleeps until one of its members has an event; its state and membership are in
+ * unm_wait_set.c. core/unm_wake.c wakes sleepers.
+ */
 #include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -22,7 +28,7 @@
 
 #define UNM_SET_SLEEP_MS	100	/* longest sleep in one go */
 
-/* ---- What is in a set ------------------------------------------------ */
+/* ---- Members --------------------------------------------------------- */
 
 static struct unm_cq *unm_fid_cq(struct fid *fid)
 {
@@ -34,7 +40,8 @@ static struct unm_cntr *unm_fid_cntr(struct fid *fid)
 	return unm_container(fid, struct unm_cntr, fid.fid);
 }
 
-/* Its users and its domain; NULL: neither queue nor counter. */
+/* The reference count of a queue or counter, and its domain; NULL: the object
+ * is neither. */
 static struct unm_ref *unm_fid_ref(struct fid *fid, struct unm_domain **domain)
 {
 	switch (fid->fclass) {
@@ -49,7 +56,8 @@ static struct unm_ref *unm_fid_ref(struct fid *fid, struct unm_domain **domain)
 	}
 }
 
-/* Move it, the domain is locked. True: nothing moved for long. */
+/* Make progress on a queue or counter; the domain is locked. True: many polls
+ * in a row were empty. */
 static bool unm_fid_progress(struct fid *fid)
 {
 	if (fid->fclass == FI_CLASS_CQ) {
@@ -68,17 +76,20 @@ static bool unm_fid_progress(struct fid *fid)
 
 /* ---- Poll sets ------------------------------------------------------- */
 
+/* A poll set, from fi_poll_open() to fi_close(). */
 struct unm_pollset {
 	struct fid_poll fid;
 	struct unm_domain *domain;
-	pthread_mutex_t lock;		/* before the domain's */
-	struct unm_list polled;
+	pthread_mutex_t lock;		/* protects polled; taken before the
+					 * domain's lock */
+	struct unm_list polled;		/* unm_polled.link */
 };
 
+/* A member of a poll set, from poll_add to poll_del; holds a reference. */
 struct unm_polled {
 	struct unm_list link;
-	struct fid *fid;
-	uint64_t value, errors;		/* of a counter, when last told */
+	struct fid *fid;		/* queue or counter */
+	uint64_t value, errors;		/* of a counter, when last reported */
 };
 
 static struct unm_pollset *unm_pollset(struct fid_poll *fid)
@@ -86,7 +97,8 @@ static struct unm_pollset *unm_pollset(struct fid_poll *fid)
 	return (struct unm_pollset *)fid;
 }
 
-/* Is it to be told? A counter is, once for each change. */
+/* True: the member is to be reported: a queue that is not empty, or a counter
+ * that changed since it was last reported. */
 static bool unm_polled_news(struct unm_polled *p)
 {
 	struct unm_cntr *cntr;
@@ -211,7 +223,8 @@ static struct fi_ops_poll unm_ops_poll = {
 	.poll_del = unm_pollset_del,
 };
 
-/* What is in it is let go: nothing is bound to a poll set. */
+/* Release the members. A poll set can always be closed, because no object is
+ * bound to it. */
 static int unm_pollset_close(struct fid *fid)
 {
 	struct unm_pollset *set = unm_container(fid, struct unm_pollset,
@@ -283,7 +296,7 @@ static int unm_wait_set_arm(struct unm_wait_set *set)
 	return ret;
 }
 
-/* Signals were told. */
+/* fi_trywait() reported the signals of the members: clear them. */
 static void unm_wait_set_calm(struct unm_wait_set *set)
 {
 	pthread_mutex_lock(&set->lock);
@@ -310,12 +323,13 @@ int unm_wait_set_try(struct fid *fid)
 	if (set->wait.obj == FI_WAIT_YIELD)
 		return -FI_EINVAL;
 	ret = unm_wait_set_arm(set);
-	if (ret == -FI_EAGAIN)		/* told */
+	if (ret == -FI_EAGAIN)		/* reports pending signals */
 		unm_wait_set_calm(set);
 	return ret;
 }
 
-/* Move a member; is there something to read, or a signal for who waits? */
+/* Make progress on a member. True: it has something to read, or was
+ * signalled. */
 static bool unm_member_news(struct unm_wait *w)
 {
 	bool news;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unm_rma.c - fi_rma(3): arguments to operations, nothing more. */
+/* unm_rma.c - fi_rma(3): turns the arguments of reads and writes into
+ * operations; rma/ executes them. */
 #include "api/unm_rma.h"
 #include "core/unm_ep_state.h"
 #include "core/unm_op.h"
@@ -9,7 +10,7 @@
 #include "trigger/unm_work.h"
 #include "unm_offer.h"
 
-/* What a call without flags asks for. */
+/* A read or write with the endpoint's default flags. */
 static ssize_t unm_rma(struct unm_ep *ep, enum unm_kind kind,
 		       const struct iovec *iov, size_t count, fi_addr_t peer,
 		       uint64_t addr, uint64_t key, void *context)
@@ -56,7 +57,7 @@ static ssize_t unm_rma_msg(struct unm_ep *ep, enum unm_kind kind,
 
 		if (ret != 1)
 			return ret;
-		a.flags = flags;	/* work: its own alone */
+		a.flags = flags;	/* deferred work has no defaults */
 	}
 	if (msg->iov_count > UNM_IOV_MAX || msg->rma_iov_count == 0 ||
 	    msg->rma_iov_count > UNM_REMOTES_MAX)
@@ -73,7 +74,7 @@ static ssize_t unm_rma_msg(struct unm_ep *ep, enum unm_kind kind,
 	return unm_onesided(ep, msg->addr, &a);
 }
 
-/* Injected, or with remote CQ data. */
+/* A write that is injected or carries remote CQ data (data not NULL). */
 static ssize_t unm_rma_put(struct unm_ep *ep, const void *buf, size_t len,
 			   const uint64_t *data, fi_addr_t peer, uint64_t addr,
 			   uint64_t key, bool inject, void *context)

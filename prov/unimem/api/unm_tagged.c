@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unm_tagged.c - fi_tagged(3): arguments to operations, nothing more. */
+/* unm_tagged.c - fi_tagged(3): turns the arguments of tagged sends and
+ * receives into operations; msg/ executes them. */
 #include "api/unm_tagged.h"
 #include "core/unm_domain_state.h"
 #include "core/unm_ep_state.h"
@@ -32,7 +33,8 @@ static ssize_t unm_tagged_recvv(struct fid_ep *fid, const struct iovec *iov,
 			       context, unm_ep(fid)->rx_flags);
 }
 
-/* Messages that have arrived are to be found, so make progress first. */
+/* Look up an unexpected message (FI_PEEK). Make progress first, so that
+ * messages that have arrived are found. */
 static __attribute__((noinline))
 ssize_t unm_tagged_peek(struct unm_ep *ep, const struct fi_msg_tagged *msg,
 			uint64_t flags)
@@ -67,7 +69,7 @@ static ssize_t unm_tagged_recvmsg(struct fid_ep *fid,
 
 		if (ret != 1)
 			return ret;
-		more = 0;		/* work: its own flags alone */
+		more = 0;		/* deferred work has no defaults */
 	}
 	flags |= more;
 	if (flags & FI_PEEK)
@@ -75,7 +77,7 @@ static ssize_t unm_tagged_recvmsg(struct fid_ep *fid,
 	if (flags & FI_CLAIM)
 		return unm_recv_claimed(ep, msg->msg_iov, msg->iov_count,
 					msg->context, flags);
-	if (flags & FI_DISCARD)		/* only of what was peeked at */
+	if (flags & FI_DISCARD)		/* only with FI_PEEK or FI_CLAIM */
 		return -FI_EINVAL;
 	return unm_recv_vector(ep, true, msg->msg_iov, msg->iov_count,
 			       msg->addr, msg->tag, msg->ignore, msg->context,
@@ -124,7 +126,7 @@ static ssize_t unm_tagged_sendmsg(struct fid_ep *fid,
 
 		if (ret != 1)
 			return ret;
-		s.flags = flags;	/* work: its own alone */
+		s.flags = flags;	/* deferred work has no defaults */
 	}
 	return unm_tx_iov(unm_ep(fid), msg->addr, &s);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unm_wait.c - opening and closing wait objects, see unm_wait.h. */
+/* unm_wait.c - opening and closing the wait objects of queues and counters, see
+ * unm_wait.h. */
 #include <poll.h>
 
 #include "api/unm_wait.h"
@@ -15,7 +16,7 @@ static int unm_wait_join(struct unm_wait *w)
 		ret = unm_wait_set_join(w->set, w);
 	if (ret != 0 || w->cond_of == NULL || w->domain == NULL)
 		return ret;
-	/* a condition variable is signalled by somebody */
+	/* the progress thread signals condition variables */
 	ret = unm_auto_start(w->domain);
 	if (ret != 0) {
 		if (w->set != NULL)
@@ -50,7 +51,7 @@ int unm_wait_open(struct unm_wait *w, struct fid *fid,
 
 void unm_wait_close(struct unm_wait *w)
 {
-	/* while it is known there, its set is looked at */
+	/* first: the progress thread uses the set of the wait object */
 	if (w->domain != NULL && w->cond_of != NULL)
 		unm_auto_forget(w);
 	if (w->set != NULL)
@@ -79,7 +80,7 @@ int unm_wait_control(struct unm_wait *w, int command, void *arg)
 			.mutex = &w->mutex, .cond = &w->cond,
 		};
 		return 0;
-	case FI_WAIT_POLLFD:	/* one, and always the same */
+	case FI_WAIT_POLLFD:	/* one descriptor, which never changes */
 		room = list->nfds;
 		list->change_index = 1;
 		list->nfds = 1;

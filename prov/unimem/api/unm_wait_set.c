@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unm_wait_set.c - what is in a wait set. */
+/* unm_wait_set.c - adding wait objects to a wait set and removing them. The
+ * calls of fi_wait(3) are in unm_poll_set.c. */
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -37,12 +38,14 @@ int unm_wait_set_join(struct unm_wait_set *set, struct unm_wait *w)
 void unm_wait_set_leave(struct unm_wait_set *set, struct unm_wait *w)
 {
 	pthread_mutex_lock(&set->lock);
-	/* a forked child's copy would keep it in; ours is the child's, too */
+	/* The child of a fork() has copies of the descriptors, which would keep
+	 * them in the epoll set, so remove them before they are closed. The
+	 * epoll set is shared too, so only the opener changes it. */
 	if (set->wait.epfd >= 0 && set->owner == getpid()) {
 		epoll_ctl(set->wait.epfd, EPOLL_CTL_DEL, w->epfd, NULL);
 		epoll_ctl(set->wait.epfd, EPOLL_CTL_DEL, w->appev, NULL);
 	}
 	unm_list_remove(&w->in_set);
 	pthread_mutex_unlock(&set->lock);
-	unm_ref_put(&set->ref);		/* another thread may close it now */
+	unm_ref_put(&set->ref);		/* the set may be closed now */
 }
