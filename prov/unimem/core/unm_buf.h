@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_buf.h - memory for copies of message bytes that outlive a call, in
- * classes of four sizes; each class is a pool of the endpoint.
+ * unm_buf.h - memory for copies of message bytes that outlive a call
+ * (unm_buf.c). There are UNM_BUF_CLASSES size classes; each is a pool of the
+ * endpoint, under the lock of the endpoint's domain.
  */
 #ifndef UNM_BUF_H
 #define UNM_BUF_H
@@ -11,11 +12,12 @@
 
 struct unm_ep;
 
-/* Bytes of an object of a class, with its node. */
+/* Bytes of an object of a size class, its node included. */
 uint32_t unm_buf_size(int class);
 
-/* Memory for bytes that outlive a call, up to UNM_WIRE_EAGER_LIMIT, behind the
- * node; its class says which pool it goes back to. NULL: no memory. */
+/* Allocate a buffer of len bytes, at most UNM_WIRE_EAGER_LIMIT. The bytes begin
+ * behind the node. The caller releases the buffer to ep->buf_pool[*class]. NULL
+ * without memory. */
 struct unm_pool_node *unm_buf_alloc(struct unm_ep *ep, size_t len,
 				   uint8_t *class);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unm_cntr_value.h - completion counters: the values that operations count up.
- * api/unm_cntr.c reads them. */
+/*
+ * unm_cntr_value.h - completion counters: the values that operations increment.
+ * api/unm_cntr.c has the calls of fi_cntr(3), which read them.
+ */
 #ifndef UNM_CNTR_VALUE_H
 #define UNM_CNTR_VALUE_H
 
@@ -15,31 +17,40 @@
 #include "core/unm_wake.h"
 #include "util/unm_list.h"
 
+/* A counter, from fi_cntr_open() to fi_close(). Fields are protected by the
+ * domain's lock; value and errors may be read without it. */
 struct unm_cntr {
 	struct fid_cntr fid;
 	struct unm_domain *domain;
-	struct unm_ref ref;
-	_Atomic uint64_t value;		/* changed under the domain's lock */
-	_Atomic uint64_t errors;
-	uint32_t nworks;		/* works that wait for it */
-	void (*moved)(struct unm_cntr *cntr);	/* set with the first of them:
-						 * unm_trigger_moved() */
-	bool of_all;			/* moved by any endpoint: by work, or
-					 * accesses to a region */
-	struct unm_wait wait;
-	struct unm_list in_domain;	/* of_all: domain->cntrs */
-	pid_t owner;			/* who opened it, not a child */
-	uint64_t seen, seen_errors;	/* by who reads, whichever thread:
+	struct unm_ref ref;		/* endpoints, regions, deferred work */
+	_Atomic uint64_t value;		/* successful operations */
+	_Atomic uint64_t errors;	/* failed operations */
+	uint32_t nworks;		/* deferred operations that wait for
+					 * the counter */
+	void (*moved)(struct unm_cntr *cntr);	/* unm_trigger_moved(), set
+						 * with the first of these */
+	bool of_all;			/* any endpoint of the domain may
+					 * increment it: for deferred work, or
+					 * for accesses to a region */
+	struct unm_wait wait;		/* wait object of fi_cntr_wait() and
 					 * fi_trywait() */
-	struct unm_list works;		/* by threshold: unm_trigger.c */
-	struct unm_list eps;		/* endpoints to progress */
-	struct unm_idle idle;
+	struct unm_list in_domain;	/* of_all: in domain->cntrs */
+	pid_t owner;			/* process that opened it, not a forked
+					 * child */
+	uint64_t seen, seen_errors;	/* value, errors when the application
+					 * last read them, for fi_trywait() */
+	struct unm_list works;		/* deferred operations by threshold,
+					 * owned by trigger/unm_trigger.c */
+	struct unm_list eps;		/* endpoints bound to the counter */
+	struct unm_idle idle;		/* empty polls */
 };
 
-/* Somebody sleeps on it, or work waits for it. */
+/* Slow path of unm_cntr_tick(): wake the sleepers, and start deferred work
+ * whose threshold is reached. */
 void unm_cntr_moved(struct unm_cntr *cntr);
 
-/* Count; the domain is locked. Orders nothing. */
+/* Add n to the value or the errors. The domain is locked. Relaxed: a reader
+ * must not conclude anything about other memory. */
 static inline void unm_cntr_tick(struct unm_cntr *cntr, _Atomic uint64_t *word,
 				 uint64_t n)
 {
@@ -65,14 +76,15 @@ static inline uint64_t unm_cntr_get(const _Atomic uint64_t *word)
 	return atomic_load_explicit(word, memory_order_relaxed);
 }
 
-/* Has it moved since it was read? The domain is locked. */
+/* True if the counter has changed since the application last read it. The
+ * domain is locked. */
 static inline bool unm_cntr_news(const struct unm_cntr *cntr)
 {
 	return unm_cntr_get(&cntr->value) != cntr->seen ||
 		unm_cntr_get(&cntr->errors) != cntr->seen_errors;
 }
 
-/* What moves it: its endpoints, or any, if work or a region does. */
+/* The endpoints whose progress may increment the counter. */
 static inline struct unm_list *unm_cntr_eps(struct unm_cntr *cntr)
 {
 	return cntr->of_all ? &cntr->domain->eps : &cntr->eps;
@@ -83,7 +95,8 @@ static inline struct unm_cntr *unm_cntr(struct fid_cntr *fid)
 	return (struct unm_cntr *)fid;
 }
 
-/* Is it a counter of that domain? */
+/* True if cntr is a counter of this domain. cntr may be NULL or another object.
+ */
 static inline bool unm_cntr_of(struct unm_domain *domain, struct fid_cntr *cntr)
 {
 	return cntr != NULL && cntr->fid.fclass == FI_CLASS_CNTR &&

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_cq_ring.h - completion queue: the ring that operations push completions
- * to. api/unm_cq.c reads it.
+ * unm_cq_ring.h - the ring of a completion queue, into which completions are
+ * pushed (unm_cq_ring.c). api/unm_cq.c has the calls of fi_cq(3), which read
+ * it.
  *
- * A queue that holds as many entries as it was opened for is full: operations
- * that would add to it are refused with -FI_EAGAIN, and peers get no message
- * credits. What is under way still completes, and the ring grows for it, at
- * most by an entry for each operation, each credit, and each stored message
- * that a multi-receive finds when it is posted. Error entries keep their place
- * among the others.
+ * A queue is full when it holds as many entries as it was opened for. New
+ * operations that would add an entry then return -FI_EAGAIN, and peers receive
+ * no message credits. Operations under way still complete, and the ring grows
+ * for their entries: at most by one entry for each operation, each credit, and
+ * each unexpected message that a multi-receive finds when it is posted. Error
+ * entries are in the same ring, in the order of completion.
+ *
+ * All of it is protected by the lock of the domain.
  */
 #ifndef UNM_CQ_RING_H
 #define UNM_CQ_RING_H
@@ -23,7 +26,8 @@
 #include "core/unm_obj.h"
 #include "core/unm_wake.h"
 
-/* Begins as struct fi_cq_tagged_entry does. */
+/* An entry. The first fields are those of struct fi_cq_tagged_entry, so that
+ * api/unm_cq.c can copy them. */
 struct unm_cqe {
 	void *context;
 	uint64_t flags;
@@ -33,38 +37,49 @@ struct unm_cqe {
 	uint64_t tag;
 	union {
 		fi_addr_t src;
-		uint64_t olen;		/* of an error entry */
+		uint64_t olen;		/* error entry: bytes that did not fit
+					 */
 	};
-	int32_t err;			/* positive fi_errno: an error entry */
+	int32_t err;			/* positive fi_errno of an error entry,
+					 * else 0 */
 	union {
-		uint32_t err_bytes;	/* of one: data, in the next place */
-		uint32_t vector;	/* unm_av.number of src */
+		uint32_t err_bytes;	/* error entry: bytes of err_data, which
+					 * are in the next slot; 0: none */
+		uint32_t vector;	/* unm_av.number of the vector that src
+					 * is an index of */
 	};
 };
 
+/* A completion queue, from fi_cq_open() to fi_close(). */
 struct unm_cq {
 	struct fid_cq fid;
 	struct unm_domain *domain;
-	struct unm_ref ref;
-	struct unm_cqe *ring;
-	uint64_t head;			/* next to read */
-	uint64_t tail;			/* next to write */
-	uint64_t mask;
-	uint64_t limit;			/* entries it was opened for */
-	bool choked;			/* full: credits are held back */
-	bool overrun;			/* memory ran out: entries are lost */
-	uint32_t reads;			/* calls; some progress regardless */
-	struct unm_idle idle;
-	enum fi_cq_format format;
-	struct unm_list eps;		/* endpoints to progress */
-	struct unm_list in_domain;	/* link in domain->cqs */
-	pid_t owner;			/* process that opened it, not a child
+	struct unm_ref ref;		/* endpoints bound to the queue */
+	struct unm_cqe *ring;		/* mask + 1 entries */
+	uint64_t head;			/* number of the next entry to read */
+	uint64_t tail;			/* number of the next entry to write */
+	uint64_t mask;			/* entries of ring minus 1, ring has 2^n
 					 */
-	struct unm_wait wait;
+	uint64_t limit;			/* entries the queue was opened for */
+	bool choked;			/* was full: credits are withheld until
+					 * entries have been read */
+	bool overrun;			/* memory ran out, entries are lost */
+	uint32_t reads;			/* calls that read the queue; some of
+					 * them make progress although entries
+					 * are there */
+	struct unm_idle idle;		/* empty polls */
+	enum fi_cq_format format;	/* of the entries that calls return */
+	struct unm_list eps;		/* endpoints bound to the queue */
+	struct unm_list in_domain;	/* in domain->cqs */
+	pid_t owner;			/* process that opened it, not a forked
+					 * child */
+	struct unm_wait wait;		/* wait object of fi_cq_sread() and
+					 * fi_trywait() */
 	uint32_t readers;		/* threads in fi_cq_sread() */
-	uint32_t signals;		/* given to them */
-	bool signalled;			/* given to the next one */
-	uint8_t err_data[sizeof(struct unm_cqe)];	/* of the last error */
+	uint32_t signals;		/* fi_cq_signal() for these threads */
+	bool signalled;			/* fi_cq_signal() for the next thread */
+	uint8_t err_data[sizeof(struct unm_cqe)];	/* data of the error
+							 * entry read last */
 };
 
 static inline struct unm_cq *unm_cq(struct fid_cq *fid)
@@ -72,15 +87,17 @@ static inline struct unm_cq *unm_cq(struct fid_cq *fid)
 	return (struct unm_cq *)fid;
 }
 
-/* No more operations that complete here. cq may be NULL. */
+/* True if the queue is full: start no operation that adds an entry. cq may be
+ * NULL. */
 static inline bool unm_cq_full(const struct unm_cq *cq)
 {
 	return cq != NULL && cq->tail - cq->head >= cq->limit;
 }
 
 /*
- * Data of the error entry that fills the slot, at most one entry's bytes: they
- * take the place behind it. Before it is pushed. Without memory there are none.
+ * Add data to the error entry in the slot, before the entry is pushed. The data
+ * have at most sizeof(struct unm_cqe) bytes and occupy the next slot. If there
+ * is no memory for this slot, the entry has no data.
  */
 static inline void unm_cq_err_data(struct unm_cq *cq, struct unm_cqe *cqe,
 				   const void *data, uint32_t bytes)
@@ -92,13 +109,14 @@ static inline void unm_cq_err_data(struct unm_cq *cq, struct unm_cqe *cqe,
 	cqe->err_bytes = bytes;
 }
 
-/* Make room, before it is needed. Slow path of unm_cq_slot; false: there is no
- * room at all, the queue is overrun. */
+/* Double the ring. Slow path of unm_cq_slot(), called when the ring is more
+ * than half full. False if no slot is free and memory ran out: entries are
+ * lost. */
 bool unm_cq_grow(struct unm_cq *cq);
 
 /*
- * The only way in (called by unm_complete.c alone): fill the slot, then push
- * it. NULL: memory ran out.
+ * Return the slot of the next entry: the caller fills it, then calls
+ * unm_cq_push(). Only unm_complete.c calls the two. NULL if memory ran out.
  */
 static inline struct unm_cqe *unm_cq_slot(struct unm_cq *cq)
 {
@@ -108,6 +126,7 @@ static inline struct unm_cqe *unm_cq_slot(struct unm_cq *cq)
 	return &cq->ring[cq->tail & cq->mask];
 }
 
+/* Make the slot visible to readers, and wake those that sleep. */
 static inline void unm_cq_push(struct unm_cq *cq)
 {
 	cq->tail++;
