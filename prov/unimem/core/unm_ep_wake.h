@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_ep_wake.h - the wait objects that an endpoint wakes: those of the queues
- * and counters it is bound to, and of the domain's thread.
+ * unm_ep_wake.h - the wait objects that an endpoint wakes: those of its queues
+ * and counters, of counters that any endpoint may increment, and of the
+ * domain's progress thread (unm_ep_wake.c). unm_wake.h has a single wait
+ * object.
+ *
+ * The caller of each function holds the lock of the domain.
  */
 #ifndef UNM_EP_WAKE_H
 #define UNM_EP_WAKE_H
@@ -10,26 +14,31 @@ struct unm_cntr;
 struct unm_ep;
 struct unm_wait;
 
-/* An endpoint is enabled, or closed: those that wait on what it may move are
- * woken by it, or no longer. The domain is locked. 0, or a negative fi_errno,
- * one line says so; then some may be woken already. */
+/* Add the descriptor of an endpoint that is being enabled to all wait objects
+ * that it wakes, or remove the descriptor when the endpoint is closed. Adding
+ * returns 0, or a negative fi_errno after a log line; then some wait objects
+ * may have the descriptor. */
 int unm_wait_add_ep(struct unm_ep *ep);
 void unm_wait_remove_ep(struct unm_ep *ep);
-/* The same of one wait object, by all endpoints of the domain there are. The
- * domain is locked. */
+
+/* Add the descriptors of all endpoints of the domain to one wait object.
+ * Returns as unm_wait_add_ep() does. */
 int unm_wait_add_all(struct unm_wait *w);
 
-/* What a thread blocked on a descriptor was promised by fi_trywait() is no
- * longer so, by another thread's doing: have it look again. */
+/* Wake all threads that sleep on wait objects of the endpoint, because a call
+ * of another thread has made polling necessary after fi_trywait() had returned
+ * 0. */
 void unm_disturb(struct unm_ep *ep);
 
-/* What was refused may be tried again: whoever blocks on a descriptor is woken,
- * and fi_trywait() refuses once, for each queue and counter. */
+/* Report that operations which returned -FI_EAGAIN may be tried again. Threads
+ * that block on a descriptor of the endpoint's queues and counters are woken,
+ * and the next fi_trywait() for each of them returns -FI_EAGAIN. */
 void unm_room(struct unm_ep *ep);
 
-/* Take a reference for work or a region that counts there: progress of the
- * whole domain moves it from now on. The domain is locked. 0; -FI_ENOMEM,
- * -FI_ENOSPC: not all endpoints would wake who waits, no reference is taken. */
+/* Take a reference to a counter for deferred work or a region: from now on any
+ * endpoint of the domain may increment the counter. Returns 0; -FI_ENOMEM or
+ * -FI_ENOSPC if the endpoints' descriptors cannot be added to the counter's
+ * wait object: then no reference is taken. */
 int unm_cntr_of_all(struct unm_cntr *cntr);
 
 #endif /* UNM_EP_WAKE_H */

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unm_idle.c - giving the processor away, see unm_idle.h. */
+/* unm_idle.c - yields the processor after empty polls, see unm_idle.h. */
 #include <sched.h>
 
 #include "core/unm_idle.h"
 #include "unm_env.h"
 #include "util/unm_clock.h"
 
-#define UNM_YIELD_NS	1000		/* a yield this long helped someone */
-#define UNM_YIELD_QUICK	64		/* so many did not: we are alone */
-#define UNM_SPIN_MIN	8		/* polls before a yield, crowded */
+#define UNM_YIELD_NS	1000		/* longer yield: another thread ran */
+#define UNM_YIELD_QUICK	64		/* short yields in a row: none did */
+#define UNM_SPIN_MIN	8		/* empty polls, if other threads wait */
 
 /*
- * How long a yield took tells whether somebody was waiting for the processor:
- * then we hardly spin at all next time; if not, it was a system call for
- * nothing and we spin longer first.
+ * The duration of a yield shows whether another thread was waiting for the
+ * processor. If so, spin only briefly before the next yield. If many yields in
+ * a row were short, no thread waits: spin longer, and save the system calls.
  */
 void unm_yield(struct unm_idle *idle)
 {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_idle.h - polling in vain: when to give the processor away.
+ * unm_idle.h - decides when a thread that polls without success yields its
+ * processor (unm_idle.c).
  *
- * Each object that an application polls (queue, counter) counts for itself.
- * Spin a little, then sched_yield(): more ranks than cores is the normal case
- * and needs no setting. The yield comes after the domain's lock is released,
- * hence atomics; they order nothing.
+ * Each object that an application polls (queue, counter) counts its own empty
+ * polls. After a few of them the thread calls sched_yield(), because more ranks
+ * than cores are a normal case that must work without a setting. The yield
+ * takes place after the domain's lock was released; the fields are therefore
+ * atomic, but order nothing.
  */
 #ifndef UNM_IDLE_H
 #define UNM_IDLE_H
@@ -14,10 +16,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Empty polls of one object. */
 struct unm_idle {
-	_Atomic uint32_t polls;		/* empty ones in a row */
-	_Atomic uint32_t spin;		/* of these before a yield */
-	_Atomic uint32_t quick;		/* yields that gave nothing to anyone */
+	_Atomic uint32_t polls;		/* empty polls in a row */
+	_Atomic uint32_t spin;		/* empty polls before a yield */
+	_Atomic uint32_t quick;		/* yields in a row for which no other
+					 * thread was waiting */
 };
 
 static inline uint32_t unm_idle_get(const _Atomic uint32_t *word)
@@ -30,13 +34,14 @@ static inline void unm_idle_set(_Atomic uint32_t *word, uint32_t val)
 	atomic_store_explicit(word, val, memory_order_relaxed);
 }
 
-/* Polled in vain long enough that a yield, or a sleep, is worth its price? */
+/* True after so many empty polls that a yield or a sleep is worth its cost. */
 static inline bool unm_idle_long(const struct unm_idle *idle)
 {
 	return unm_idle_get(&idle->polls) > unm_idle_get(&idle->spin);
 }
 
-/* Give the processor away. No lock is held. */
+/* Yield the processor, and adapt idle->spin to the time that the yield took.
+ * The caller holds no lock. */
 void unm_yield(struct unm_idle *idle);
 
 #endif /* UNM_IDLE_H */

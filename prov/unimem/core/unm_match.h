@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_match.h - tag and source matching of receives and messages.
+ * unm_match.h - matching of receives and messages by tag and source
+ * (unm_match.c).
  *
- * Pure: knows neither packets nor buffers. Two queues: receives posted and not
- * matched, messages arrived and not matched. Both are searched in order of
- * arrival, as FI_ORDER_SAS and MPI demand, and both are hashed on the low 48
- * tag bits and the source:
+ * The code knows neither packets nor buffers. It has two queues: posted
+ * receives without a message, and unexpected messages without a receive. Both
+ * are searched in order of arrival, as FI_ORDER_SAS and MPI demand, and both
+ * are hashed by the low 48 tag bits and the source:
  *
- * receives	by tag and source, those from anywhere under UNM_MATCH_ANY; and
- *		by context, from the first fi_cancel() on
- * messages	by tag and source, for receives that name one; by tag alone, for
- *		those that do not
+ * receives	by tag and source (UNM_MATCH_ANY: from any source); and by
+ * 		context, from the first fi_cancel() on
+ * messages	by tag and source, for receives that name a source; by tag
+ * 		alone, for receives that do not
  *
- * so that long queues cost O(1), whether they differ in tag or in source. Only
- * what ignores hashed tag bits is searched one by one: such receives wait in a
- * list of their own, sequence numbers tell which is older, and such a search
- * for a message passes all that are older. (MPICH's ignore masks touch hashed
- * bits only where the tag is a wildcard.)
+ * A search in a long queue therefore takes constant time if the entries differ
+ * in tag or in source. Only receives that ignore hashed tag bits are searched
+ * linearly: posted receives of this kind are in the list "wild", and sequence
+ * numbers show which of two receives is older; a search for a message with such
+ * a mask visits all messages. (MPICH's masks ignore hashed bits only for
+ * MPI_ANY_TAG.)
+ *
+ * Protected by the lock of the endpoint's domain.
  */
 #ifndef UNM_MATCH_H
 #define UNM_MATCH_H
@@ -32,74 +36,79 @@
 
 /* A posted receive. */
 struct unm_match_recv {
-	struct unm_list link;		/* bucket or wild list */
-	uint64_t seq;
+	struct unm_list link;		/* in a bucket of recv, or in wild */
+	uint64_t seq;			/* position in the order of arrival */
 	uint64_t tag;
-	uint64_t ignore;
+	uint64_t ignore;		/* tag bits that match any value */
 	uint64_t src;			/* fi_addr_t, UNM_MATCH_ANY or _NONE */
-	struct unm_list same;		/* bucket by context */
-	void *context;
+	struct unm_list same;		/* in a bucket of context, if indexed */
+	void *context;			/* of the receive call */
 };
 
 /* An unexpected message. */
 struct unm_match_msg {
-	struct unm_list by_tag;		/* bucket */
-	struct unm_list by_src;		/* bucket */
-	struct unm_list all;		/* every message, oldest first */
-	uint64_t seq;
+	struct unm_list by_tag;		/* in a bucket of by_tag */
+	struct unm_list by_src;		/* in a bucket of by_src */
+	struct unm_list all;		/* in unm_match.all */
+	uint64_t seq;			/* position in the order of arrival */
 	uint64_t tag;
 	const uint64_t *src;		/* sender's fi_addr_t; may change, see
 					 * unm_match_renamed() */
 };
 
+/* The two queues of an endpoint, for tagged or for untagged messages. */
 struct unm_match {
-	struct unm_list *recv;		/* buckets of exact receives */
-	struct unm_list *by_tag;	/* buckets of messages */
-	struct unm_list *by_src;
-	struct unm_list *context;	/* buckets of receives */
+	struct unm_list *recv;		/* buckets of receives that ignore no
+					 * hashed bit, by tag and source */
+	struct unm_list *by_tag;	/* buckets of messages by tag */
+	struct unm_list *by_src;	/* buckets of messages by tag, source */
+	struct unm_list *context;	/* buckets of receives by context */
 	struct unm_list wild;		/* receives that ignore hashed bits */
 	struct unm_list all;		/* messages, oldest first */
-	uint64_t seq;
-	uint32_t shift;			/* 64 - log2(buckets) */
-	uint32_t nrecv;
-	uint32_t nany;			/* exact ones from anywhere */
-	uint32_t nmsg;
-	bool indexed;			/* by context: once one was asked for */
+	uint64_t seq;			/* of the next receive or message */
+	uint32_t shift;			/* 64 - log2(buckets of each table) */
+	uint32_t nrecv;			/* receives */
+	uint32_t nany;			/* receives in recv from any source */
+	uint32_t nmsg;			/* messages */
+	bool indexed;			/* receives are in context, since the
+					 * first unm_match_find_context() */
 };
 
-/* 0 or -ENOMEM. */
+/* Make empty queues. 0 or -ENOMEM. Receives and messages belong to the caller;
+ * unm_match_destruct() frees the tables only. */
 int unm_match_construct(struct unm_match *m);
 void unm_match_destruct(struct unm_match *m);
 
-/* Queue a receive; its tag, ignore, src and context are set. */
+/* Queue a receive, whose tag, ignore, src and context are set; or remove it. */
 void unm_match_post(struct unm_match *m, struct unm_match_recv *recv);
 void unm_match_unpost(struct unm_match *m, struct unm_match_recv *recv);
 
-/* Gives the source that a posted receive names from now on. */
+/* Returns the source that a posted receive names from now on. */
 typedef uint64_t (*unm_match_src_fn)(const struct unm_match_recv *recv,
 				     const void *arg);
 
-/* Set the source of every posted receive that names one, as src_of() says. The
- * order in which the receives were posted is kept. Walks all receives. */
+/* Set the source of every posted receive that names a source to the result of
+ * src_of(). The receives keep their order. Visits all receives. */
 void unm_match_rename_recvs(struct unm_match *m, unm_match_src_fn src_of,
 			    const void *arg);
 
-/* Queue a message nobody waits for; its tag and src are set. */
+/* Queue an unexpected message, whose tag and src are set; or remove it. */
 void unm_match_store(struct unm_match *m, struct unm_match_msg *msg);
 void unm_match_unstore(struct unm_match *m, struct unm_match_msg *msg);
-/* The sender of a queued message has another name (*src) now. */
+
+/* Note that the fi_addr_t of a queued message's sender (*src) has changed. */
 void unm_match_renamed(struct unm_match *m, struct unm_match_msg *msg);
 
-/* Oldest posted receive that takes such a message, left in the queue; or NULL.
- * */
+/* The oldest posted receive that matches a message, or NULL. It stays queued.
+ */
 struct unm_match_recv *unm_match_find_recv(struct unm_match *m, uint64_t tag,
 					   uint64_t src);
 
-/* Oldest posted receive of a context, left in the queue; or NULL. */
+/* The oldest posted receive with a context, or NULL. It stays queued. */
 struct unm_match_recv *unm_match_find_context(struct unm_match *m,
 					      const void *context);
 
-/* Oldest message such a receive takes, left in the queue; or NULL. */
+/* The oldest message that matches a receive, or NULL. It stays queued. */
 struct unm_match_msg *unm_match_find_msg(struct unm_match *m, uint64_t tag,
 					 uint64_t ignore, uint64_t src);
 

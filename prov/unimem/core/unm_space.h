@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_space.h - who holds which bytes of the receive space a peer keeps for us.
+ * unm_space.h - sender's allocator of the receive space that a peer provides
+ * (unm_space.c).
  *
- * A byte ring: extents are taken at the tail and come free in order, when the
- * peer has released the packet that named them. Pure.
+ * The receive space is a byte ring. A sender allocates extents at the tail, and
+ * names each in a packet; an extent is free again, in order, when the peer has
+ * released this packet. The code touches neither packets nor the space itself.
+ * An instance belongs to a peer, under the lock of its endpoint's domain.
  */
 #ifndef UNM_SPACE_H
 #define UNM_SPACE_H
@@ -11,30 +14,36 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define UNM_SPACE_ALIGN	64
-#define UNM_SPACE_LAPS	32	/* laps that make a peer a busy one */
-#define UNM_SPACE_NONE	UINT32_MAX
+#define UNM_SPACE_ALIGN	64	/* bytes; extents are multiples */
+#define UNM_SPACE_LAPS	32	/* after so many times its size, a ring
+				 * should become larger */
+#define UNM_SPACE_NONE	UINT32_MAX	/* offset: no free space */
 
+/* An extent in use. */
 struct unm_space_mark {
-	uint64_t packet;		/* number of the packet ... */
-	uint64_t end;			/* ... and what it ends, free-running */
+	uint64_t packet;		/* number of the packet that names it */
+	uint64_t end;			/* byte after it, counted as head is */
 };
 
+/* head and tail count bytes from the ring's start and never wrap. */
 struct unm_space {
-	uint64_t head;			/* oldest byte in use, free-running */
-	uint64_t tail;			/* next byte to take */
-	uint32_t bytes;			/* ring size, 2^n */
-	uint32_t mark_head;
-	uint32_t mark_tail;
-	uint32_t mark_mask;		/* as many marks as packets in flight */
-	struct unm_space_mark mark[];
+	uint64_t head;			/* oldest byte in use */
+	uint64_t tail;			/* next byte to allocate */
+	uint32_t bytes;			/* size of the ring, 2^n */
+	uint32_t mark_head;		/* oldest mark in use */
+	uint32_t mark_tail;		/* next mark to use */
+	uint32_t mark_mask;		/* marks minus 1; one mark for each
+					 * packet that can be unreleased */
+	struct unm_space_mark mark[];	/* extents in use, a ring */
 };
 
-/* bytes of the ring (what is beyond a power of two stays unused), packets that
- * can be unreleased (2^n). NULL: no memory. */
+/* Make an allocator. bytes: size of the ring, of which the largest power of two
+ * is used; depth: packets that can be unreleased, 2^n. NULL without memory. The
+ * caller frees it by free(). */
 struct unm_space *unm_space_new(uint32_t bytes, uint32_t depth);
 
-/* Largest power of two in it: to find a place in the ring takes no division. */
+/* The largest power of two up to bytes, so that an offset in the ring is found
+ * without a division. */
 static inline uint32_t unm_space_pow2(uint32_t bytes)
 {
 	while ((bytes & (bytes - 1)) != 0)
@@ -42,15 +51,15 @@ static inline uint32_t unm_space_pow2(uint32_t bytes)
 	return bytes;
 }
 
-/* Has an empty ring seen so much traffic that a larger one pays? */
+/* True if an empty ring has carried so many bytes that a larger ring pays. */
 static inline bool unm_space_worn(const struct unm_space *s)
 {
 	return s->head == s->tail && s->tail >= UNM_SPACE_LAPS *
 		(uint64_t)s->bytes;
 }
 
-/* An empty ring begins at its first byte again: there, and only there, is room
- * for whatever it can hold. */
+/* Let an empty ring begin at its first byte again, because only there an extent
+ * of the whole ring's size fits. */
 static inline void unm_space_restart(struct unm_space *s)
 {
 	if (s->mark_head != s->mark_tail)
@@ -59,7 +68,7 @@ static inline void unm_space_restart(struct unm_space *s)
 	s->head = s->tail;
 }
 
-/* Begin anew with another size; the ring is empty. */
+/* Use a ring of another size from now on. The ring is empty. */
 static inline void unm_space_resize(struct unm_space *s, uint32_t bytes)
 {
 	s->head = 0;
@@ -67,14 +76,16 @@ static inline void unm_space_resize(struct unm_space *s, uint32_t bytes)
 	s->bytes = unm_space_pow2(bytes);
 }
 
+/* Bytes that an extent of len bytes occupies. */
 static inline uint32_t unm_space_round(uint32_t len)
 {
 	return (len + UNM_SPACE_ALIGN - 1) & ~(uint32_t)(UNM_SPACE_ALIGN - 1);
 }
 
 /*
- * Room for one contiguous extent: its offset, or UNM_SPACE_NONE. Takes nothing:
- * unm_space_take() does, once the packet that names it is sent.
+ * The offset of free space for a contiguous extent of len bytes, or
+ * UNM_SPACE_NONE. Nothing is allocated: the caller calls unm_space_take() with
+ * the offset when the packet that names the extent was sent.
  */
 static inline uint32_t unm_space_find(const struct unm_space *s, uint32_t len)
 {
@@ -89,6 +100,8 @@ static inline uint32_t unm_space_find(const struct unm_space *s, uint32_t len)
 	return skip ? 0 : off;
 }
 
+/* Allocate the extent that unm_space_find() found. packet: number of the packet
+ * that names it, larger than that of any extent before. */
 static inline void unm_space_take(struct unm_space *s, uint32_t off,
 				  uint32_t len, uint64_t packet)
 {
@@ -102,7 +115,7 @@ static inline void unm_space_take(struct unm_space *s, uint32_t off,
 	m->end = s->tail;
 }
 
-/* The peer has released every packet below done. */
+/* Free the extents of all packets below done, which the peer has released. */
 static inline void unm_space_reclaim(struct unm_space *s, uint64_t done)
 {
 	while (s->mark_head != s->mark_tail &&
