@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unm_buf.c - memory for copies of message bytes, see unm_buf.h. */
+/* unm_buf.c - size classes of copies of message bytes, see unm_buf.h. */
 #include "core/unm_buf.h"
 #include "core/unm_ep_state.h"
 #include "core/unm_wire.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unm_cntr_value.c - a counter that somebody waits for. */
+/* unm_cntr_value.c - wakes the threads and the work that wait for a counter. */
 #include "core/unm_cntr_value.h"
 #include "core/unm_wake.h"
 

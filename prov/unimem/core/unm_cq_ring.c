@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unm_cq_ring.c - the ring of a completion queue, when it is full. */
+/* unm_cq_ring.c - grows the ring of a completion queue. */
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "core/unm_cq_ring.h"
 #include "unm_log.h"
 
-/* Half full is early enough to fail at, and to try again at the next entry. */
+/* Called while half of the ring is free, so that a failed allocation loses no
+ * entry: the next entry tries again. */
 bool unm_cq_grow(struct unm_cq *cq)
 {
 	uint64_t old = cq->mask + 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unm_domain_state.c - the slow half of a domain's lock. */
+/* unm_domain_state.c - the slow paths of a domain's lock. */
 #include <sched.h>
 #include <unistd.h>
 
@@ -13,7 +13,6 @@ void unm_lock_wait(struct unm_domain *domain)
 	atomic_fetch_sub_explicit(&domain->waiters, 1, memory_order_relaxed);
 }
 
-/* A thread that polls for long lets the others in: a mutex is not fair. */
 void unm_lock_pass(struct unm_domain *domain)
 {
 	if (!domain->locked ||

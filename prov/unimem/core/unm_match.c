@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unm_match.c - the queues of posted receives and unexpected messages, and
+ * their hash tables. unm_match.h describes them.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -7,7 +11,7 @@
 
 #define UNM_MATCH_MIN_LOG2	6	/* buckets at start: 64 */
 #define UNM_MATCH_MAX_LOG2	16
-#define UNM_MATCH_LOAD		4u	/* entries a bucket before growing */
+#define UNM_MATCH_LOAD		4u	/* most entries a bucket */
 #define UNM_MATCH_TABLES	4
 
 /* ---- Tables ---------------------------------------------------------- */
@@ -24,7 +28,8 @@ static inline uint32_t unm_match_bucket(const struct unm_match *m,
 	return unm_match_hash(m, (tag & UNM_MATCH_HASHED) | src << 48);
 }
 
-/* All tables lie in one piece of memory, which recv begins. */
+/* Allocate 2^log2 buckets for each table. All tables are in one allocation, at
+ * m->recv. */
 static int unm_match_tables(struct unm_match *m, uint32_t log2)
 {
 	size_t n = (size_t)1 << log2;
@@ -87,7 +92,7 @@ static void unm_match_link_msg(struct unm_match *m, struct unm_match_msg *g)
 			&g->by_src);
 }
 
-/* Every receive into its bucket by context. */
+/* Insert every receive into its bucket by context. */
 static void unm_match_index(struct unm_match *m)
 {
 	unm_list_for_each(pos, &m->wild)
@@ -112,7 +117,7 @@ static void unm_match_grow(struct unm_match *m)
 
 	if (64 - old.shift == UNM_MATCH_MAX_LOG2 ||
 	    unm_match_tables(m, 64 - old.shift + 1) != 0)
-		return;			/* longer chains, still right */
+		return;			/* keep the tables: longer chains */
 	for (uint32_t i = 0; i < n; i++)
 		while ((node = unm_list_pop(&old.recv[i])) != NULL)
 			unm_match_link_recv(m, unm_container(node,
@@ -158,8 +163,8 @@ void unm_match_unpost(struct unm_match *m, struct unm_match_recv *recv)
 	m->nrecv--;
 }
 
-/* Move a receive to the bucket of another source, behind the older receives
- * of that bucket. */
+/* Move a receive to the bucket of another source, after the older receives of
+ * that bucket. */
 static void unm_match_move_recv(struct unm_match *m,
 				struct unm_match_recv *recv, uint64_t src)
 {
@@ -175,8 +180,8 @@ static void unm_match_move_recv(struct unm_match *m,
 	unm_list_append(pos->next, &recv->link);
 }
 
-/* A receive that names no source keeps it so: the index that it was posted
- * with may belong to another address by now. */
+/* True if a receive names a source. UNM_MATCH_NONE is never changed back: the
+ * index with which the receive was posted may be another address's by now. */
 static bool unm_match_named(const struct unm_match_recv *recv)
 {
 	return recv->src != UNM_MATCH_ANY && recv->src != UNM_MATCH_NONE;
@@ -192,7 +197,8 @@ void unm_match_rename_recvs(struct unm_match *m, unm_match_src_fn src_of,
 		if (unm_match_named(r))
 			r->src = src_of(r, arg);
 	}
-	/* a receive that moves to a later bucket is met again, and stays */
+	/* a receive that moved to a later bucket is visited again; its source
+	 * does not change then */
 	for (uint32_t i = 0; i < 1u << (64 - m->shift); i++)
 		unm_list_for_each_safe(pos, tmp, &m->recv[i]) {
 			struct unm_match_recv *r =
@@ -231,7 +237,8 @@ void unm_match_renamed(struct unm_match *m, struct unm_match_msg *msg)
 
 	unm_list_remove(&msg->by_src);
 	pos = head->prev;
-	/* another sender may have had that name: the older ones stay ahead */
+	/* another sender may have had this fi_addr_t: keep older messages
+	 * first */
 	while (pos != head && unm_container(pos, struct unm_match_msg,
 					    by_src)->seq > msg->seq)
 		pos = pos->prev;
@@ -240,7 +247,8 @@ void unm_match_renamed(struct unm_match *m, struct unm_match_msg *msg)
 
 /* ---- Searches -------------------------------------------------------- */
 
-/* Exact receives of one bucket; UNM_MATCH_ANY: those from anywhere. */
+/* The oldest receive of one bucket that matches; src: UNM_MATCH_ANY finds
+ * receives from any source. */
 static inline struct unm_match_recv *unm_match_exact(struct unm_match *m,
 						     uint64_t tag,
 						     uint64_t src)
@@ -307,7 +315,7 @@ struct unm_match_recv *unm_match_find_context(struct unm_match *m,
 	return best;
 }
 
-/* The oldest message of a list, linked by the member at off. */
+/* The oldest matching message of a list; off: offset of the list's member. */
 static inline struct unm_match_msg *unm_match_scan(struct unm_list *head,
 						   size_t off, uint64_t tag,
 						   uint64_t ignore,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* unm_op.c - copies between vectors of memory and contiguous memory. */
 #include "core/unm_op.h"
 
-/* The part of iov[i] behind the first *off bytes; *off loses what it skipped.
- * */
+/* The bytes of *iov after the first *off, at most left of them. *off is reduced
+ * by the bytes that were skipped. */
 static struct iovec unm_iov_part(const struct iovec *iov, size_t *off,
 				 size_t left)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * unm_region.c - the table of memory regions of a domain, and the memory that
- * an access to one means. What registers them is api/unm_mr.c.
+ * an access to a region means. api/unm_mr.c registers and closes regions.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -45,7 +45,7 @@ int unm_mr_lookup(struct unm_domain *domain, uint64_t key, struct unm_mr **out)
 	return 0;
 }
 
-/* One that a peer does not guess. */
+/* Draw a random key. 0, or -FI_EIO after a log line. */
 static int unm_mr_draw(uint64_t *key)
 {
 	do {
@@ -115,10 +115,11 @@ void unm_mr_pieces(const struct unm_mr *mr, uint64_t off, uint64_t len,
 }
 
 /*
- * Can the processor access the aligned 32-bit word around an address? Two calls
- * of futex(2) that wake nobody of ours and change nothing: one compares the
- * word, one adds 0 to it. The kernel does that by an ordinary access, which
- * also reaches memory that it does not pin.
+ * True if the processor can access the aligned 32-bit word around an address.
+ * Two operations of futex(2) find that without waking a thread or changing a
+ * byte: FUTEX_CMP_REQUEUE compares the word, FUTEX_WAKE_OP adds 0 to it. The
+ * kernel does so by an ordinary access, which also works for memory that it
+ * does not pin.
  */
 static bool unm_mr_word(uintptr_t at, bool write)
 {
@@ -135,7 +136,7 @@ static bool unm_mr_word(uintptr_t at, bool write)
 	return ret >= 0 || errno != EFAULT;
 }
 
-/* The same of each page of a piece. */
+/* True if unm_mr_word() is true for each page of a piece. */
 static bool unm_mr_pages(const struct iovec *piece, uintptr_t page, bool write)
 {
 	uintptr_t at = (uintptr_t)piece->iov_base;
@@ -162,7 +163,8 @@ int unm_mr_present(const struct iovec *pieces, size_t count, uint64_t access)
 		size_t len = (uintptr_t)pieces[i].iov_base - at +
 			pieces[i].iov_len;
 
-		/* memory that the kernel does not pin it does not populate */
+		/* madvise() fails on memory that the kernel does not pin:
+		 * check such memory page by page */
 		if (pieces[i].iov_len != 0 &&
 		    madvise((void *)at, len, advice) != 0 &&
 		    !unm_mr_pages(&pieces[i], page, write))

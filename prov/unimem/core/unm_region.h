@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_region.h - memory regions: pieces of the application's memory that peers
- * may read or write, each found by its key. The domain has a table of them;
- * whoever executes a peer's operation looks its region up, asks what memory it
- * means, and touches nothing else.
+ * unm_region.h - the table of a domain's memory regions, and the memory that an
+ * access to a region means (unm_region.c). api/unm_mr.c has the calls of
+ * fi_mr(3), which open and close regions; unm_target.c executes accesses.
  *
- * Not here: how bytes get there (unm_target.c), and memory that is not
- * registered. Which memory is dmable does not matter here either.
+ * A region is a vector of the application's memory that peers may read or
+ * write, and is found by its key. A peer's operation accesses only the memory
+ * that unm_mr_reach() returns.
  *
- * All of it is called with the domain's lock, as what an endpoint owns is.
+ * The caller holds the lock of the domain, except in unm_mr_enter().
  */
 #ifndef UNM_REGION_H
 #define UNM_REGION_H
@@ -27,58 +27,65 @@
 
 struct unm_cntr;
 
+/* A memory region, from registration to fi_close(). */
 struct unm_mr {
-	struct fid_mr fid;		/* fid.key: as the application sees it,
-					 * or FI_KEY_NOTAVAIL */
-	/* what a remote access looks at */
-	uint64_t key;
-	uint64_t access;		/* FI_REMOTE_READ ... */
-	uint64_t base;			/* address peers use for byte 0: 0, or
-					 * with FI_MR_VIRT_ADDR iov[0]'s */
+	struct fid_mr fid;		/* fid.key: the key, or FI_KEY_NOTAVAIL
+					 * until the region is enabled */
+	/* read by each remote access */
+	uint64_t key;			/* key in the domain's table */
+	uint64_t access;		/* rights: FI_REMOTE_READ,
+					 * FI_REMOTE_WRITE */
+	uint64_t base;			/* address that peers use for the first
+					 * byte: iov[0].iov_base with
+					 * FI_MR_VIRT_ADDR, else 0 */
 	uint64_t len;			/* bytes of all pieces */
 	size_t count;			/* pieces, 1 to UNM_IOV_MAX */
-	struct iovec iov[UNM_IOV_MAX];	/* byte 0 is the first one's first */
-	uint64_t nonce;			/* of the only endpoint it serves, 0:
-					 * all of the domain */
-	bool enabled;
-	bool holes;			/* not everywhere memory that its rights
-					 * are good for, at registration or
-					 * the last fi_mr_refresh() */
-	/* the core's */
-	bool routed;			/* peers may access it directly */
+	struct iovec iov[UNM_IOV_MAX];	/* pieces */
+	uint64_t nonce;			/* hal_addr.nonce of the only endpoint
+					 * through which peers may access it
+					 * (FI_MR_ENDPOINT); 0: any */
+	bool enabled;			/* peers may access the region */
+	bool holes;			/* some of the range was not memory with
+					 * these rights, at registration or the
+					 * last fi_mr_refresh() */
+	/* state of remote accesses */
+	bool routed;			/* a peer may have its remote key */
 	bool closing;			/* in unm_mr_unroute() */
-	bool identified;		/* share_key was looked for ... */
-	bool shared;			/* ... and is there: peers may have the
-					 * memory mapped themselves */
-	bool exported;			/* a peer was sent share_key, and may
-					 * access the memory by it still */
-	struct hal_key share_key;
-	uint32_t number;		/* of this region in its domain: the
-					 * next one of its key has another */
-	struct unm_list users;		/* operations that stream from it */
-	struct unm_cntr *remote_cntr;	/* remote writes count here, or NULL */
+	bool identified;		/* hal_alias_key() was called ... */
+	bool shared;			/* ... and has set share_key: peers may
+					 * have mapped the memory as well */
+	bool exported;			/* share_key was sent to a peer, which
+					 * may still access the memory by it */
+	struct hal_key share_key;	/* names the memory, if shared */
+	uint32_t number;		/* number in the domain; a later region
+					 * with the same key has another */
+	struct unm_list users;		/* results of gets that are being sent
+					 * (unm_target.c) */
+	struct unm_cntr *remote_cntr;	/* counts remote writes, or NULL */
 
 	struct unm_domain *domain;
-	int mode;			/* FI_MR_ bits of the domain */
-	pid_t owner;			/* who registered it, not a child */
+	int mode;			/* FI_MR_* bits of the domain */
+	pid_t owner;			/* process that registered the region,
+					 * not a forked child */
 };
 
-/* Give a region its number and put it into the table; draw: under a key that a
- * peer does not guess, else under mr->key. Takes the domain's lock.
- * 0, -FI_ENOKEY (another open region has its key), -FI_ENOMEM, -FI_EIO. */
+/* Number a region and insert it into the table; draw: with a random key that a
+ * peer cannot guess, else with mr->key. Takes the domain's lock. Returns 0;
+ * -FI_ENOKEY if another open region has the key; -FI_ENOMEM; -FI_EIO without
+ * random numbers, after a log line. */
 int unm_mr_enter(struct unm_mr *mr, bool draw);
 
-/* Take it out. With the domain's lock. */
+/* Remove a region from the table. */
 void unm_mr_leave(struct unm_mr *mr);
 
 /* Slow path of unm_mr_find(). */
 int unm_mr_lookup(struct unm_domain *domain, uint64_t key, struct unm_mr **mr);
 
 /*
- * The region with a key. It stays until fi_close(), which takes the domain's
- * lock: a pointer kept beyond that lock goes into mr->users.
- * -FI_EKEYREJECTED: none, or one that is not enabled; peers are not told which.
- * (-FI_ENOKEY is the answer to whoever registers a key twice, see fi_mr(3).)
+ * Find the region with a key. Returns 0, or -FI_EKEYREJECTED if there is no
+ * such region or it is not enabled: a peer cannot distinguish the two. The
+ * pointer is valid while the domain is locked, because fi_close() takes the
+ * lock; an operation that keeps the pointer for longer is in mr->users.
  */
 static inline int unm_mr_find(struct unm_domain *domain, uint64_t key,
 			      struct unm_mr **mr)
@@ -91,9 +98,9 @@ static inline int unm_mr_find(struct unm_domain *domain, uint64_t key,
 	return 0;
 }
 
-/* May it be reached through the endpoint whose interface has this nonce
- * (ep->hif->addr.nonce)? FI_MR_ENDPOINT: only through the one it is bound to. A
- * target answers "no" as it does an unknown key. */
+/* True if peers may access the region through the endpoint with this nonce
+ * (ep->hif->addr.nonce): with FI_MR_ENDPOINT only through the endpoint to which
+ * the region is bound. If false, the target answers as for an unknown key. */
 static inline bool unm_mr_serves(const struct unm_mr *mr, uint64_t nonce)
 {
 	return mr->nonce == 0 || mr->nonce == nonce;
@@ -104,19 +111,20 @@ void unm_mr_pieces(const struct unm_mr *mr, uint64_t off, uint64_t len,
 		   struct iovec *pieces, size_t *count);
 
 /*
- * The memory that an access means.
+ * Find the memory that an access means.
  *
- * addr: as the peer named it; len: bytes, 0 at the region's end is inside;
- * access: what it does, FI_REMOTE_READ, FI_REMOTE_WRITE or both. pieces: room
- * for UNM_IOV_MAX, filled in order; together they have len bytes, and none is
- * empty but the only one of an access of 0 bytes.
- * -FI_EACCES: not allowed to do that here. -FI_EINVAL: not all inside.
+ * addr: first address in the peer's request; len: bytes, and an access of 0
+ * bytes at the region's end is inside; access: FI_REMOTE_READ, FI_REMOTE_WRITE
+ * or both. pieces: space for UNM_IOV_MAX entries, of which *count are filled in
+ * order. They have len bytes together, and no piece is empty, except the only
+ * piece of an access of 0 bytes. Returns 0; -FI_EACCES if the region does not
+ * allow the access; -FI_EINVAL if the range is not all inside the region.
  */
 static inline int unm_mr_reach(const struct unm_mr *mr, uint64_t addr,
 			       uint64_t len, uint64_t access,
 			       struct iovec *pieces, size_t *count)
 {
-	/* an address below the base wraps, to beyond the end */
+	/* for an address below the base, off wraps to a value beyond the end */
 	uint64_t off = addr - mr->base;
 
 	if (access & ~mr->access)
@@ -134,11 +142,11 @@ static inline int unm_mr_reach(const struct unm_mr *mr, uint64_t addr,
 }
 
 /*
- * Is there memory of this process behind all of these pieces, for that access
- * (FI_REMOTE_WRITE, or else to read)? Checked for regions with holes, such as
- * (NULL, SIZE_MAX), and where a transfer failed with -FI_EFAULT. No byte is
- * changed. A system call per piece; per page where the kernel does not pin the
- * memory. 0 or -FI_EFAULT.
+ * Check that all pieces are memory of this process that may be written
+ * (FI_REMOTE_WRITE in access) or else read. Returns 0 or -FI_EFAULT. Called for
+ * regions with holes, such as (NULL, SIZE_MAX), and where a transfer failed
+ * with -FI_EFAULT. No byte is changed. Costs a system call a piece, or two a
+ * page for memory that the kernel does not pin.
  */
 int unm_mr_present(const struct iovec *pieces, size_t count, uint64_t access);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* unm_space.c - makes an allocator of receive space, see unm_space.h. */
 #include <stdlib.h>
 
 #include "core/unm_space.h"
