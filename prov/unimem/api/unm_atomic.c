@@ -137,7 +137,7 @@ static ssize_t unm_atomic_trigger(struct fid_ep *fid,
 	return unm_trigger(unm_ep(fid), &call, odd);
 }
 
-/* A call with flags, to which those of the endpoint's binding are added. */
+/* A call with flags, to which the flags of the endpoint's binding are added. */
 static ssize_t unm_atomic_msg(struct fid_ep *fid,
 			      const struct fi_msg_atomic *msg,
 			      struct unm_atomic *c, uint64_t flags)

@@ -349,7 +349,7 @@ static int unm_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 /* ---- Enabling -------------------------------------------------------- */
 
 /* Compute the flags of calls without a flags argument (tx_flags, rx_flags), and
- * those added to the flags of fi_sendmsg() and its like (tx_msg_flags,
+ * the flags added to the flags of fi_sendmsg() and its like (tx_msg_flags,
  * rx_msg_flags). */
 static void unm_ep_flags(struct unm_ep *ep)
 {

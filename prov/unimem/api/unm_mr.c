@@ -107,8 +107,8 @@ static int unm_mr_bind_ep(struct unm_mr *mr, const struct unm_ep *ep,
 	return 0;
 }
 
-/* Bind a counter; without FI_MR_ENDPOINT at any time, and the counter counts
- * accesses from then on. */
+/* Bind a counter. Without FI_MR_ENDPOINT that is possible at any time, and the
+ * counter counts accesses from then on. */
 static int unm_mr_bind_cntr(struct unm_mr *mr, struct unm_cntr *cntr,
 			    uint64_t flags)
 {
@@ -252,8 +252,8 @@ static int unm_mr_refresh(struct unm_mr *mr, const struct fi_mr_modify *modify)
 	mr->holes = holes;
 	if (mr->exported)
 		ret = unm_mr_unroute(mr);
-	/* also if a peer is still inside: whoever asks now shall not be sent
-	 * the key of the old memory */
+	/* also on -FI_EBUSY: no peer that asks from now on may be sent the key
+	 * of the old memory */
 	mr->identified = false;
 	mr->shared = false;
 	unm_unlock(mr->domain);

@@ -156,6 +156,8 @@ static void *unm_auto_main(void *arg)
 		unm_unlock(domain);
 		conds = unm_wait_conds(domain);
 		unm_lock(domain);
+		/* poll on after work or a wake-up; nap while other threads poll
+		 * or a condition's mutex was taken; else sleep */
 		if (a->stop || domain->kicked || empty < UNM_CLOCK_POLLS)
 			;
 		else if (others || !conds)

@@ -44,7 +44,7 @@
 #define UNM_STREAM_POLLS	64	/* busy polls per check of a stream */
 #define UNM_LEVELS_NS	5000000		/* between refreshes of gauges */
 
-/* ---- Packets in ------------------------------------------------------ */
+/* ---- Receiving packets ----------------------------------------------- */
 
 /* True: a packet of this type refers to bytes in the receive space. */
 static bool unm_in_space(uint8_t type)
@@ -283,8 +283,14 @@ static int unm_progress_inbound(struct unm_ep *ep)
 	return done;
 }
 
-/* ---- Answers and transfers out --------------------------------------- */
+/* ---- Pending answers and transfers ----------------------------------- */
 
+/*
+ * Continue what is pending for the peers in ep->busy, and tear down those with
+ * a protocol error. A peer leaves the list when nothing is pending for it. The
+ * loop ends at the peer that was last at the start, so that peers that join
+ * meanwhile do not prolong it.
+ */
 static int unm_progress_busy(struct unm_ep *ep)
 {
 	struct unm_list *last = ep->busy.prev;
@@ -320,7 +326,7 @@ static int unm_progress_busy(struct unm_ep *ep)
 	return done;
 }
 
-/* ---- Connections and deaths ------------------------------------------ */
+/* ---- Connections and dead peers -------------------------------------- */
 
 static void unm_peer_event(struct unm_ep *ep, const struct hal_event *ev)
 {
@@ -500,6 +506,8 @@ bool unm_poll(struct unm_list *eps, struct unm_idle *idle)
 
 /* ---- Sleeping -------------------------------------------------------- */
 
+/* Arm an endpoint. -FI_EAGAIN: transfers are in progress, which only polling
+ * continues, or there is work to do; the endpoint is not armed. */
 static int unm_arm(struct unm_ep *ep)
 {
 	if (ep->dma_out != 0 || !unm_list_empty(&ep->dma_wait) ||
