@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_wake.h - wait object of a queue, a counter or the domain's own thread:
- * what somebody sleeps on, and who is to be woken.
+ * unm_wake.h - wait object of a queue, a counter, a wait set or the domain's
+ * progress thread: threads that sleep, and their wake-up (unm_wake.c).
  *
- * Two kinds of sleepers, that share no descriptor but those of the endpoints,
- * so that neither takes the other's wake-up:
- *   ours     threads inside fi_cq_sread(), fi_cntr_wait(): endpoints and evfd
- *   theirs   whoever was told by fi_trywait() that it may block on what
- *            FI_GETWAIT gave it: endpoints and appev, both in appfd, or a
- *            condition variable
+ * There are two kinds of sleepers. They share no descriptor except those of the
+ * endpoints, so that neither consumes the other's wake-up:
+ *   internal  threads inside fi_cq_sread() or fi_cntr_wait(); they poll the
+ *             endpoints and evfd
+ *   external  threads of the application that block on the object of
+ *             FI_GETWAIT after fi_trywait() returned 0; they poll appfd, which
+ *             contains the endpoints and appev, or a condition variable
  *
- * It is under the lock of its domain; that of an event queue, which has no
- * domain, under the queue's. With FI_WAIT_NONE and FI_WAIT_YIELD it has no
- * descriptor and nobody sleeps on it.
+ * The lock of the domain protects a wait object; an event queue has no domain,
+ * and the queue's own lock protects its wait object. With FI_WAIT_NONE and
+ * FI_WAIT_YIELD there is no descriptor, and no thread sleeps.
  */
 #ifndef UNM_WAKE_H
 #define UNM_WAKE_H
@@ -28,29 +29,37 @@
 struct unm_domain;
 struct unm_wait_set;
 
+/* A wait object, embedded in the object that fid names. Descriptors are -1 if
+ * they do not exist. */
 struct unm_wait {
-	uint32_t wanted;	/* != 0: somebody sleeps, news are to be told */
-	enum fi_wait_obj obj;
-	struct unm_domain *domain;	/* NULL: of an event queue, or a set */
-	struct fid *fid;		/* whose it is */
-	struct unm_wait_set *set;	/* FI_WAIT_SET: the one it is in */
-	int epfd;		/* the endpoints' descriptors; of a set, epfd
-				 * and appev of all that are in it */
-	int evfd;		/* wakes ours */
-	int appev;		/* wakes theirs */
-	int appfd;		/* theirs: epfd and appev */
-	uint32_t asleep;	/* ours */
-	uint32_t unaware;	/* of these, woken and not up yet */
-	uint32_t epoch;		/* wake-ups of ours */
-	bool waited;		/* one of theirs may sleep: fi_trywait() agreed
-				 * and it was not woken since */
-	bool told;		/* woken, and fi_trywait() not called since */
-	bool signalled;		/* the next of theirs to sleep is refused */
-	bool due;		/* its condition is to be signalled */
-	struct unm_wait *cond_of;	/* whose condition that is: its own,
-					 * that of its set, or NULL */
-	struct unm_list in_conds;	/* domain->conds */
-	struct unm_list in_set;
+	uint32_t wanted;	/* not 0: a thread may sleep, so events have to
+				 * call unm_wait_wake() */
+	enum fi_wait_obj obj;	/* kind, as the application requested it */
+	struct unm_domain *domain;	/* NULL: of an event queue or a wait
+					 * set */
+	struct fid *fid;		/* object that the wait object belongs
+					 * to; NULL: the progress thread */
+	struct unm_wait_set *set;	/* FI_WAIT_SET: the set it is in */
+	int epfd;		/* epoll set of the endpoints' descriptors; in a
+				 * wait set, of epfd and appev of its members */
+	int evfd;		/* event fd that wakes internal sleepers */
+	int appev;		/* event fd that wakes external sleepers */
+	int appfd;		/* epoll set of epfd and appev: FI_GETWAIT */
+	uint32_t asleep;	/* internal sleepers */
+	uint32_t unaware;	/* internal sleepers that were woken and do not
+				 * run yet */
+	uint32_t epoch;		/* wake-ups of internal sleepers */
+	bool waited;		/* an external sleeper may sleep: fi_trywait()
+				 * returned 0, and no wake-up followed */
+	bool told;		/* external sleepers were woken since the last
+				 * fi_trywait() */
+	bool signalled;		/* the next fi_trywait() returns -FI_EAGAIN */
+	bool due;		/* the condition variable is to be signalled */
+	struct unm_wait *cond_of;	/* wait object with this condition
+					 * variable: itself or its set; NULL:
+					 * none */
+	struct unm_list in_conds;	/* in domain->conds */
+	struct unm_list in_set;		/* in the list of its set */
 	pthread_mutex_t mutex;	/* FI_WAIT_MUTEX_COND */
 	pthread_cond_t cond;
 };
@@ -61,20 +70,21 @@ struct unm_wait {
  */
 int unm_wait_make(struct unm_wait *w, struct fid *fid,
 		  struct unm_domain *domain, enum fi_wait_obj obj);
-/* Close its descriptors. */
+
+/* Close the descriptors. */
 void unm_wait_shut(struct unm_wait *w);
 
-/* May a call of ours sleep on it? */
+/* True if an internal sleeper can sleep. */
 static inline bool unm_wait_sleeps(const struct unm_wait *w)
 {
 	return w->evfd >= 0;
 }
 
-/* Whoever sleeps has to look. Slow path of wanted != 0. */
+/* Wake all sleepers, so that they poll. Call if wanted is not 0. */
 void unm_wait_wake(struct unm_wait *w);
 
-/* We shall poll: one of theirs will not be woken by what we find and has to
- * look for itself. It may be the very one that calls. */
+/* The calling thread is going to poll, and may consume events that would have
+ * woken an external sleeper: wake the sleeper now, so that it polls itself. */
 void unm_wait_tell(struct unm_wait *w);
 static inline void unm_wait_awake(struct unm_wait *w)
 {
@@ -82,35 +92,44 @@ static inline void unm_wait_awake(struct unm_wait *w)
 		unm_wait_tell(w);
 }
 
-/* Have the thread of the domain look, if there is one; the domain is locked. */
+/* Wake the domain's progress thread, if there is one. The domain is locked. */
 void unm_wait_kick(struct unm_domain *domain);
 
-/* One of theirs may sleep from now on, or must not. */
+/* Set waited: an external sleeper may sleep from now on, or must not. */
 void unm_wait_may(struct unm_wait *w, bool waited);
-/* Take back what was written to evfd or appev. */
+
+/* Reset the event fd, if it was raised. */
 void unm_wait_lower(int fd);
 
-/* For theirs: whoever sleeps is woken, and the next to is refused. */
+/* Wake the external sleepers, and let the next fi_trywait() return -FI_EAGAIN.
+ */
 void unm_wait_signal(struct unm_wait *w);
 
-/* An event queue's: there is something to read, or there is nothing. Under the
- * lock of the queue. */
+/* Raise or reset the event fds of an event queue; there: the queue has an event
+ * to read. The queue is locked. */
 void unm_wait_level(struct unm_wait *w, bool there);
-/* Signal its condition variable, or that of its set; no lock is held. */
+
+/* Signal the condition variable of the object or of its set. The caller holds
+ * no lock. */
 void unm_wait_broadcast(struct unm_wait *w);
-/* Block until there is something to read: 0, or after so long (ms). */
+
+/* Block until the event queue has an event to read, at most ms milliseconds
+ * (negative: no limit). */
 void unm_wait_there(struct unm_wait *w, int64_t ms);
 
-/* It is woken by any descriptor that is readable. 0, or a negative fi_errno,
- * one line says so. */
+/* Add a descriptor whose readability wakes all sleepers. 0, or a negative
+ * fi_errno after a log line. */
 int unm_wait_add_fd(struct unm_wait *w, int fd);
 
-/* Signal the condition variables that are due; the domain is not locked. False:
- * a mutex was taken, try again soon. */
+/* Signal the condition variables that are due. The domain is not locked. False
+ * if a mutex was locked by another thread: call again soon. */
 bool unm_wait_conds(struct unm_domain *domain);
 
-/* ms until a time (us), rounded up, at least 0; -1 if timeout is negative */
+/* Milliseconds until end (us), rounded up, at least 0; -1 if timeout is
+ * negative. */
 int64_t unm_wait_left(uint64_t end, int timeout);
+
+/* The time (us) timeout milliseconds from now; 0 if timeout is negative. */
 uint64_t unm_wait_end(int timeout);
 
 #endif /* UNM_WAKE_H */

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_way.h - which of two ways to bring a long message is the faster one with
- * a peer: streamed by both sides, or read by the receiver alone.
+ * unm_way.h - chooses the faster of two ways to transfer a rendezvous message
+ * from a peer: streamed by both sides, or read by the receiver alone.
  *
- * No constant decides: where two processors share a cache, a stream is up to
- * four times as fast; where a line takes long from one to the other, a read is
- * faster; and virtual machines move processors while a program runs. So each
- * message that is received is measured, and the way that took less time is
- * used. The other way is tried now and then, more seldom the longer it has been
- * the slower one. A peer that computes makes streams slow, and so is read.
+ * No constant can decide. Where two processors share a cache, a stream is up to
+ * four times as fast; where a cache-line transfer between them takes long, a
+ * read is faster; and hypervisors move virtual processors while a program runs.
+ * Each received message is therefore measured, and the way that took less time
+ * is used. The slower way is tried from time to time, and more rarely the
+ * longer it has been slower. A peer that computes makes streams slow, so its
+ * messages are read.
  *
- * Pure: no clock, no HAL. A way belongs to one peer and one range of lengths
- * and is used under the lock of its endpoint's domain.
+ * The code calls neither the clock nor the HAL.
  */
 #ifndef UNM_WAY_H
 #define UNM_WAY_H
@@ -24,6 +24,8 @@
 #define UNM_WAY_GAP_MAX	256
 #define UNM_WAY_GUESS	128000	/* ps a KiB of a read: 8 GB/s */
 
+/* Measurements of one peer and one range of lengths. Protected by the lock of
+ * the endpoint's domain. */
 struct unm_way {
 	uint32_t cost[2];	/* ps a KiB, moving average; [0] streamed,
 				 * [1] read; 0: never measured */
@@ -32,19 +34,21 @@ struct unm_way {
 	uint16_t since;		/* ... and since it was tried */
 };
 
-/* The range of lengths that len bytes are in. */
+/* The range of lengths, 0 to UNM_WAY_CLASSES - 1, that len bytes are in. */
 static inline unsigned unm_way_class(uint64_t len)
 {
 	return len < 64 << 10 ? 0 : len < 256 << 10 ? 1 : len < 1 << 20 ? 2 : 3;
 }
 
+/* True if reading was measured and is faster. */
 static inline bool unm_way_read_wins(const struct unm_way *w)
 {
 	return w->cost[1] != 0 && w->cost[1] < w->cost[0];
 }
 
-/* The way for the next message: true, it is to be read. The first ones go both
- * ways in turn: what comes first is slow, whichever way it goes. */
+/* Choose the way for the next message: true if the message is to be read. The
+ * first messages alternate between the ways, because the first message is slow
+ * in either way. */
 static inline bool unm_way_choose(struct unm_way *w)
 {
 	bool wins = unm_way_read_wins(w);
@@ -63,10 +67,10 @@ static inline bool unm_way_choose(struct unm_way *w)
 }
 
 /*
- * A message of len bytes took so many ns, one way or the other. The average
- * follows a slower message slowly, as that may be an exception (its process
- * lost the processor, its memory was touched for the first time), and a faster
- * one quickly, as the slower way is tried seldom.
+ * Record that a message of len bytes took ns nanoseconds; read: it was read.
+ * The average follows a slower message slowly, because it may be an exception
+ * (the process lost its processor, or its memory was touched for the first
+ * time), and a faster message quickly, because the slower way is rarely tried.
  */
 static inline void unm_way_measured(struct unm_way *w, bool read, uint64_t len,
 				    uint64_t ns)
@@ -79,7 +83,7 @@ static inline void unm_way_measured(struct unm_way *w, bool read, uint64_t len,
 		ps = UINT32_MAX / 8;
 	if (*cost == 0) {
 		*cost = (uint32_t)ps + 1;
-		return;			/* (never 0 again) */
+		return;			/* a measured cost is never 0 */
 	}
 	if (ps > 2 * (uint64_t)*cost)
 		ps = 2 * (uint64_t)*cost;
@@ -91,7 +95,8 @@ static inline void unm_way_measured(struct unm_way *w, bool read, uint64_t len,
 	}
 }
 
-/* How long a read of len bytes takes, ns; by guess if none was measured. */
+/* Nanoseconds that a read of len bytes takes, by UNM_WAY_GUESS before the first
+ * measurement. */
 static inline uint64_t unm_way_read_ns(const struct unm_way *w, uint64_t len)
 {
 	uint64_t ps = w->cost[1] != 0 ? w->cost[1] : UNM_WAY_GUESS;
