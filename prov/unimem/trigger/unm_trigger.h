@@ -67,8 +67,9 @@ void unm_trigger_moved(struct unm_cntr *cntr);
 
 /*
  * Start work of the ready list. A call examines a bounded number of items; the
- * next call continues where this one stopped. Returns 0 if nothing was started
- * and the pass over the list is complete, otherwise a positive number. The
+ * next call continues where this one stopped. Returns a positive number if work
+ * was started, or if the pass over the list is not complete; 0: there is no
+ * reason to call again at once (also while another thread starts work). The
  * domain is locked; the lock is released during each start.
  */
 int unm_trigger_run(struct unm_domain *domain);
