@@ -148,7 +148,7 @@ static void add(struct model_plan *m)
 static void drop(struct model_plan *m)
 {
 	count(m->job, m->pages, -1);
-	gsas_region_drop(g_p, &m->plan);
+	gsas_region_cancel(g_p, &m->plan);
 	m->used = false;
 }
 

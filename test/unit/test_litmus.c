@@ -11,9 +11,13 @@
  * target looks at the memory meanwhile: values only rise. Between the two of a
  * pair others go, or nothing, or the route comes, or it is revoked.
  */
-#include "op/gsas_op.h"
+#include "core/unm_ep_state.h"
+#include "core/unm_stats.h"
+#include "core/unm_wire.h"
 #include "lib/litmus.h"
 #include "lib/os_pair.h"
+#include "op/gsas_op.h"
+#include "unm_offer.h"
 
 enum turns { READS = 1, WRITES };	/* fetch or compare; update */
 

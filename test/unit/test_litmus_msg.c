@@ -7,9 +7,12 @@
  * through one lane. (test_order.c: a few of them with every byte compared, and
  * two senders.)
  */
+#include "core/unm_ep_state.h"
+#include "core/unm_stats.h"
 #include "lib/ep_xfer.h"
 #include "lib/litmus.h"
 #include "lib/os_pair.h"
+#include "unm_offer.h"
 
 static uint64_t g_done;			/* messages in order */
 
