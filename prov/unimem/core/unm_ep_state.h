@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unm_ep_state.h - endpoint: one HAL interface and all that goes on over it. */
+/*
+ * unm_ep_state.h - state of an endpoint: one interface of the HAL, its peers,
+ * and all operations over it. api/unm_ep.c opens, enables and closes endpoints.
+ */
 #ifndef UNM_EP_STATE_H
 #define UNM_EP_STATE_H
 
@@ -31,9 +34,10 @@ struct unm_sweep {		/* over the operations, for their ages */
 	uint64_t oldest_recv;
 };
 
+/* An endpoint, from fi_endpoint() to fi_close(), under its domain's lock. */
 struct unm_ep {
 	struct fid_ep fid;
-	struct hal_if *hif;		/* its place in the fabric */
+	struct hal_if *hif;		/* interface of the HAL */
 	struct unm_domain *domain;
 	struct unm_peer **peer_of;	/* by AV index; NULL: not connected */
 	uint32_t peer_slots;
@@ -42,7 +46,8 @@ struct unm_ep {
 	bool enabled;
 	bool recv_ok;			/* a receive queue is bound */
 	bool directed;			/* receives may name their source */
-	bool source_err;		/* strangers are told with addresses */
+	bool source_err;		/* FI_SOURCE_ERR: report the address of
+					 * an unresolved peer */
 	uint32_t av_number;		/* unm_av.number of av; 0: no vector */
 	uint64_t tx_flags;		/* of calls without flags */
 	uint64_t tx_msg_flags;		/* added to those with flags */
@@ -60,10 +65,10 @@ struct unm_ep {
 	struct unm_list busy;		/* peers with something to send */
 	struct unm_list dma_wait;	/* rx_ops with transfers to post */
 	struct unm_list streams;	/* rx_ops in STREAM that are readable */
-	struct unm_list direct;		/* os_ops we do in steps */
+	struct unm_list direct;		/* operations of unm_direct.c */
 	struct unm_list claimed;	/* unexpected messages, FI_CLAIM */
 	struct unm_list peers;		/* every peer */
-	struct unm_list strangers;	/* those not in the vector */
+	struct unm_list strangers;	/* peers not in the address vector */
 	uint32_t dma_out;		/* transfers outstanding */
 	uint64_t ended_ns;		/* clock when a rendezvous last ended */
 	struct unm_wire_limits limits;
@@ -72,10 +77,11 @@ struct unm_ep {
 	uint32_t cold;			/* next peer beyond the hot ones */
 	uint64_t next_service;		/* clock ticks */
 	bool armed;
-	bool closing;			/* no routes to it any more */
-	bool ops_wanted;		/* a send was refused for want of one */
-	bool stuck;			/* an answer waits for what nothing
-					 * tells of: no sleep */
+	bool closing;			/* sends no further remote keys */
+	bool ops_wanted;		/* an operation was refused, because its
+					 * pool was empty */
+	bool stuck;			/* an answer waits without an event to
+					 * wake a sleeper: keep polling */
 	/* unexpected messages */
 	uint64_t unexpected_bytes;
 	struct unm_list held;		/* peers that get no credits */
@@ -89,7 +95,8 @@ struct unm_ep {
 	struct unm_ep_links in_domain;
 	struct unm_ref aliases;		/* fi_ep_alias(): unm_alias.c */
 	uint64_t tx_bind_flags, rx_bind_flags;
-	pid_t owner;			/* who opened it, not a child */
+	pid_t owner;			/* process that opened it, not a forked
+					 * child */
 	struct unm_stats no_page;	/* stats without a place */
 	uint64_t next_levels;		/* clock, as next_service */
 	struct unm_sweep sweep;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unm_ep_wake.c - the wait objects that an endpoint wakes. */
+/* unm_ep_wake.c - adds an endpoint to the wait objects that it wakes, and wakes
+ * their sleepers. */
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -79,9 +80,9 @@ static int unm_wait_remove(struct unm_wait *w, struct unm_ep *ep)
 	return 0;
 }
 
-/* A forked child has our descriptor, too: closed here only, it would stay in
- * the set, perhaps readable for ever. The set is shared as well, and not for
- * the child to change. */
+/* A forked child has a copy of the descriptor, so that close() does not remove
+ * it from the epoll sets: remove it explicitly. The epoll sets are shared with
+ * the child, which must not change them. */
 void unm_wait_remove_ep(struct unm_ep *ep)
 {
 	if (ep->owner == getpid())
@@ -101,7 +102,7 @@ void unm_disturb(struct unm_ep *ep)
 	unm_wait_each(ep, unm_wait_disturb);
 }
 
-/* Ours need not know: they sleep until something completes. */
+/* Internal sleepers are not woken: they wait for a completion. */
 void unm_room(struct unm_ep *ep)
 {
 	unm_trigger_again(ep->domain);
@@ -117,7 +118,8 @@ int unm_cntr_of_all(struct unm_cntr *cntr)
 {
 	int ret = 0;
 
-	/* also if that fails: what was added goes with its endpoint */
+	/* also if unm_wait_add_all() fails: the descriptors that were added are
+	 * removed with their endpoints */
 	if (unm_list_empty(&cntr->in_domain))
 		unm_list_append(&cntr->domain->cntrs, &cntr->in_domain);
 	if (!cntr->of_all)
@@ -126,7 +128,7 @@ int unm_cntr_of_all(struct unm_cntr *cntr)
 		return ret;
 	unm_ref_get(&cntr->ref);
 	if (!cntr->of_all && cntr->wait.wanted != 0)
-		unm_wait_wake(&cntr->wait);	/* to wait for all of them */
+		unm_wait_wake(&cntr->wait);	/* to poll all endpoints */
 	cntr->of_all = true;
 	return 0;
 }

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unm_op.h - operations under way: sends, receives, unexpected messages. */
+/*
+ * unm_op.h - operations that are under way: sends, receives, unexpected
+ * messages; and the arguments of send and one-sided calls.
+ *
+ * Operations are objects of the endpoint's pools, under the lock of its domain.
+ * msg/ executes sends and receives, rma/ one-sided operations (unm_request.h).
+ */
 #ifndef UNM_OP_H
 #define UNM_OP_H
 
@@ -19,10 +25,11 @@
 struct unm_import;
 struct unm_peer;
 
-/* A flag of ours: the operation's context is deferred work (unm_trigger.h). */
+/* Internal flag: the operation's context is a struct unm_deferred, because the
+ * operation is deferred work (unm_trigger.h). */
 #define UNM_OP_WORK	(UINT64_C(1) << 62)
 
-/* What a send call asks for; lives on the caller's stack. */
+/* Arguments of a send call; on the caller's stack. */
 struct unm_send {
 	const struct iovec *iov;
 	size_t count;
@@ -36,10 +43,11 @@ struct unm_send {
 	bool inject;
 };
 
+/* Kinds of one-sided operations. */
 enum unm_kind {
 	UNM_PUT = 1,
 	UNM_GET,
-	UNM_ATOMIC,			/* nothing comes back */
+	UNM_ATOMIC,			/* without a result */
 	UNM_FETCH,
 	UNM_COMPARE,
 };
@@ -50,16 +58,17 @@ struct unm_vec {
 	size_t count;
 };
 
-/* What a one-sided call asks for; lives on the caller's stack. */
+/* Arguments of a one-sided call; on the caller's stack, or in struct
+ * unm_os_op. */
 struct unm_access {
 	enum unm_kind kind;
 	uint8_t op, type;		/* atomics: enum gsas_op, gsas_type */
 	uint8_t unit;			/* bytes of an element; 1: PUT, GET */
 	bool inject;
 	bool has_data;
-	struct unm_vec src;		/* what goes there */
-	struct unm_vec cmp;		/* COMPARE: what is compared */
-	struct unm_vec dst;		/* what comes back */
+	struct unm_vec src;		/* bytes to send */
+	struct unm_vec cmp;		/* COMPARE: values to compare */
+	struct unm_vec dst;		/* result */
 	const struct fi_rma_iov *remote;	/* ranges, len in bytes */
 	size_t nremote;
 	uint64_t len;			/* sum of the ranges */
@@ -71,15 +80,16 @@ struct unm_access {
 enum unm_tx_state {
 	UNM_TX_BACKLOG = 1,	/* not sent yet */
 	UNM_TX_AWAIT,		/* sent; done when the peer released packet */
-	UNM_TX_RTS,		/* announced: the peer reads it or asks */
-	UNM_TX_STREAM,		/* the peer asked for pieces, some are left */
+	UNM_TX_RTS,		/* rendezvous announced: the peer reads the
+				 * message, or requests it in pieces */
+	UNM_TX_STREAM,		/* the peer requested pieces, some are left */
 	UNM_TX_STREAMED,	/* every piece is sent: FIN will come */
 };
 
-/* When unm_gauge.c first met an operation; 0 in a new object. */
+/* When unm_gauge.c first visited an operation; all 0 in a new object. */
 struct unm_seen {
 	uint64_t us;
-	uint32_t stamp;			/* which operation that was */
+	uint32_t stamp;			/* generation of the object then */
 };
 
 /* A send that outlives its call. */
@@ -91,14 +101,14 @@ struct unm_tx_op {
 	bool tagged;
 	bool has_data;
 	bool inject;
-	bool bad;			/* STREAM: iov is no memory to read */
+	bool bad;			/* STREAM: iov is not readable */
 	uint8_t count;
 	uint8_t buf_class;
 	void *buf;			/* BACKLOG: copy of injected bytes */
-	uint64_t packet;		/* AWAIT: number it waits for */
+	uint64_t packet;		/* AWAIT: packet to be released */
 	uint64_t peer_token;		/* STREAM: receiver's operation */
-	uint64_t sent;			/* STREAM: bytes so far ... */
-	uint64_t wanted;		/* ... of these */
+	uint64_t sent;			/* STREAM: bytes sent */
+	uint64_t wanted;		/* STREAM: bytes requested */
 	uint64_t len;
 	uint64_t tag;
 	uint64_t data;
@@ -112,13 +122,13 @@ enum unm_rx_state {
 	UNM_RX_POSTED = 1,	/* waits for a message */
 	UNM_RX_DMA_WAIT,	/* rendezvous: transfers to be posted */
 	UNM_RX_DMA,		/* rendezvous: transfers under way */
-	UNM_RX_CTS,		/* rendezvous: wants to ask for pieces */
-	UNM_RX_STREAM,		/* rendezvous: pieces come, or are read */
-	UNM_RX_FIN,		/* rendezvous: wants to tell the sender */
+	UNM_RX_CTS,		/* rendezvous: pieces not requested yet */
+	UNM_RX_STREAM,		/* rendezvous: pieces arrive, or are read */
+	UNM_RX_FIN,		/* rendezvous: FIN not sent yet */
 };
 
-/* A receive: posted, or in transfer. Posting and delivery touch no more than
- * its first two lines. */
+/* A receive: posted, or in transfer. Posting and delivery access only its first
+ * two cache lines. */
 struct unm_rx_op {
 	struct unm_pool_node node;
 	struct unm_match_recv match;
@@ -127,7 +137,7 @@ struct unm_rx_op {
 	uint8_t state;			/* enum unm_rx_state */
 	uint8_t count;			/* of iov */
 	bool tagged;
-	bool retired : 1;		/* multi-receive: matches no more */
+	bool retired : 1;		/* multi-receive: takes no message */
 	bool canceled : 1;
 	uint32_t from;			/* index in the address vector that the
 					 * receive names, if match.src is not
@@ -136,18 +146,18 @@ struct unm_rx_op {
 	/* ---- the second line ends in iov[0] ---- */
 	uint32_t children;		/* multi-receive: transfers into it */
 	/* transfer */
-	struct unm_rx_op *parent;	/* buffer this one goes into */
+	struct unm_rx_op *parent;	/* multi-receive it writes into */
 	struct unm_list link;		/* peer's recvs */
 	struct unm_list control;	/* peer's control, or the endpoint's
 					 * dma_wait or streams */
 	struct unm_peer *peer;
-	uint64_t tag;			/* the message's */
+	uint64_t tag;			/* of the message */
 	uint64_t data;
 	bool has_data;
 	bool fault;			/* a transfer ended with -FI_EFAULT */
 	bool readable;			/* by cross-memory attach, at addr */
 	bool streamed;			/* at first, see unm_way.h */
-	uint64_t begun_ns;		/* clock, when it met its receive */
+	uint64_t begun_ns;		/* unm_now_ns() when it was matched */
 	uint64_t msg_len;		/* as sent */
 	uint64_t wanted;		/* min(msg_len, len) */
 	uint64_t got;			/* STREAM: bytes from the first one on
@@ -158,7 +168,7 @@ struct unm_rx_op {
 					 * transfer under way reads */
 	uint64_t peer_token;		/* sender's operation */
 	uint64_t addr;			/* sender's buffer */
-	struct unm_import *mem;		/* addr is in that, or NULL */
+	struct unm_import *mem;		/* import that has addr, or NULL */
 	uint8_t dma_next;		/* next iov entry to post */
 	uint8_t dma_left;		/* transfers outstanding */
 	int status;			/* negative fi_errno */
@@ -188,12 +198,15 @@ struct unm_msg {
 	uint8_t bytes[UNM_WIRE_INLINE_MAX];	/* copy, if it fits */
 };
 
-/* Copy between a vector at an offset and one range; returns bytes copied. */
+/* Copy len bytes from src into a vector (fill), or from a vector to dst
+ * (fetch), from byte off of the vector on. Return the bytes copied, less than
+ * len if the vector ends. */
 size_t unm_iov_fill(const struct iovec *iov, size_t count, size_t off,
 		    const void *src, size_t len);
 size_t unm_iov_fetch(const struct iovec *iov, size_t count, size_t off,
 		     void *dst, size_t len);
 
+/* Bytes of a vector. */
 static inline size_t unm_iov_len(const struct iovec *iov, size_t count)
 {
 	size_t len = 0;
