@@ -6,7 +6,8 @@
 #include "core/unm_av_table.h"
 #include "hal/hal.h"
 
-/* Board and interface only: an entry for any incarnation is found too. */
+/* Hash board and interface only, so that an entry for any incarnation is found.
+ */
 static uint32_t unm_av_hash(const struct unm_av *av,
 			    const struct hal_addr *addr)
 {
@@ -92,7 +93,7 @@ int unm_av_grow(struct unm_av *av, size_t need)
 	return 0;
 }
 
-/* The lowest free index, taken. There is one below av->size. */
+/* Take the lowest free index. One below av->size is free. */
 static uint32_t unm_av_take(struct unm_av *av)
 {
 	uint32_t word = av->lowest / 64, i;

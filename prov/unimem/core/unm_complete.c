@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_complete.c - the one way out of every operation: queue entry, counter,
- * error. What a flag means for completions is decided here and nowhere else.
+ * unm_complete.c - reports the completion of every operation: queue entry,
+ * counter, error. Only this file decides what a flag means for completions.
  */
 #include "core/unm_cntr_value.h"
 #include "core/unm_complete.h"
@@ -12,10 +12,9 @@
 #include "core/unm_region.h"
 
 /*
- * Where the next entry goes; it is filled there, word by word: a structure
- * copied right after it was written waits for its stores. NULL: nowhere, either
- * FI_COMPLETION was asked for where there are counters only, or there is no
- * memory (unm_cq_grow() said so).
+ * The slot of the next entry. The caller fills the fields in place, because a
+ * copy of a structure that was just written would stall on its stores. NULL if
+ * the endpoint has only counters, or if memory ran out (unm_cq_grow() logs it).
  */
 static inline struct unm_cqe *unm_slot(struct unm_cq *cq)
 {
@@ -23,14 +22,14 @@ static inline struct unm_cqe *unm_slot(struct unm_cq *cq)
 }
 
 /*
- * A deferred operation ended. Between these two the endpoint's queues and
- * counters are those that the work is to be told to; its completion is made
- * once more, with the context and flags of *end.
+ * The end of a deferred operation. Between unm_work_ends() and unm_work_ended()
+ * the endpoint's queues and counters are replaced by those of the deferred
+ * work, and the completion is reported with the context and flags of *end.
  */
 struct unm_work_end {
 	struct unm_deferred *work;
-	void *context;			/* the application's */
-	uint64_t flags;			/* FI_COMPLETION: it wants an entry */
+	void *context;			/* the application's context */
+	uint64_t flags;			/* FI_COMPLETION: entry wanted */
 	struct unm_cq *tx_cq, *rx_cq;
 	struct unm_cntr *cntr[4];
 };
@@ -98,7 +97,7 @@ void unm_complete_tx(struct unm_ep *ep, bool tagged, uint64_t flags,
 void unm_complete_tx_err(struct unm_ep *ep, const struct unm_tx_op *op,
 			 int err)
 {
-	/* as one that was lost on its way: nobody awaits that of fi_inject() */
+	/* fi_inject() reports no completion, not even of a failure */
 	bool quiet = op->inject && !(op->flags & FI_INJECT);
 	struct unm_cqe *cqe;
 
@@ -130,8 +129,8 @@ void unm_complete_tx_err(struct unm_ep *ep, const struct unm_tx_op *op,
 }
 
 /*
- * Received like any other, but from an address that is not in the vector, and
- * the endpoint wants to know which (FI_SOURCE_ERR).
+ * Report a message from a peer that is not in the address vector by an error
+ * entry with the peer's address (FI_SOURCE_ERR).
  */
 static void unm_complete_stranger(struct unm_ep *ep,
 				  const struct unm_rx_done *done,
@@ -199,7 +198,7 @@ void unm_complete_rx(struct unm_ep *ep, const struct unm_rx_done *done)
 		unm_complete_rx_err(ep, done, flags);
 		return;
 	}
-	/* the release of a multi-receive buffer is always told */
+	/* the release of a multi-receive buffer is always reported */
 	told = (done->flags & (FI_COMPLETION | FI_MULTI_RECV)) != 0;
 	if (__builtin_expect(done->src == FI_ADDR_NOTAVAIL, 0) &&
 	    ep->source_err && done->peer != NULL) {
@@ -234,7 +233,7 @@ static uint64_t unm_onesided_flags(const struct unm_access *a)
 void unm_complete_onesided(struct unm_ep *ep, const struct unm_access *a,
 			   int err)
 {
-	/* nobody awaits a completion of an injected one */
+	/* an inject call reports no completion */
 	bool quiet = a->inject && !(a->flags & FI_INJECT);
 	uint64_t flags = unm_onesided_flags(a);
 	struct unm_cntr *cntr = flags & FI_READ ? ep->rd_cntr : ep->wr_cntr;
