@@ -21,11 +21,14 @@
  *   hal_emu_recv.c     accepting connections, reading messages
  *   hal_emu.c          device, interfaces, service, sleep
  *
- * A link is one direction of a pair of interfaces, a sealed memfd made by its
- * sender: a page of words the receiver stores back, the packet ring, the
- * receive space. The peers reach each other first over a local socket that
- * carries the descriptors and afterwards only wake-ups, imports and the end.
- * hal_emu_wire.h defines the messages.
+ * A link is one direction between two interfaces: a sealed memfd that the
+ * sender makes, with the back words, the packet ring and the receive space
+ * (hal_emu_link.c). Two peers first connect over a local socket, which carries
+ * the descriptors of the links; later it carries only wake-ups, imports and the
+ * end of the connection. hal_emu_wire.h defines the messages.
+ *
+ * Unless a comment says otherwise, the objects of an interface are used by the
+ * thread that uses the interface, and there are no locks.
  */
 #ifndef HAL_EMU_TYPES_H
 #define HAL_EMU_TYPES_H
@@ -39,172 +42,227 @@
 
 /* ---- Device ---------------------------------------------------------- */
 
+/* A local dmable region, from hal_mem_alloc() to hal_mem_free(); constant. */
 struct hal_mem {
 	struct hal_emu *emu;
 	struct hal_map *map;
-	uint64_t secret;		/* second word of the key */
-	uint32_t index, gen;
-	int fd;
+	uint64_t secret;		/* random second word of the key */
+	uint32_t index;			/* entry of emu->mems[] */
+	uint32_t gen;			/* of the entry; both are in the key */
+	int fd;				/* memfd of the region */
 };
 
+/* An entry of the table of local regions. */
 struct emu_mem_slot {
 	struct hal_mem *mem;		/* NULL: free */
-	uint32_t gen;			/* of the present or next region */
+	uint32_t gen;			/* number of regions the entry has had;
+					 * a key with another one is old */
 };
 
+/* The device: one per process, from hal_get() to hal_put(). Constant after it
+ * is opened, except for mems and ifs_opened; any thread may read it. */
 struct hal_emu {
-	struct hal hal;
-	struct emu_geo geo;
-	struct hal_lock lock;		/* mems */
-	struct emu_mem_slot *mems;
-	uint32_t nmems;
-	pid_t pid;
-	int pidfd;			/* our own, handed to peers */
-	_Atomic uint32_t ifs_opened;	/* so far, also closed ones */
-	long rank, nranks;		/* local ones, -1: not told */
-	long start;			/* where to look for an interface */
-	bool populate;			/* MADV_POPULATE_WRITE works here */
-	bool membarrier;		/* registered for global barriers */
-	bool proc_ours;			/* /proc has our pid namespace */
-	struct emu_place *place;	/* boards on memory nodes, or NULL */
-	uint64_t *word;			/* in a page of its own, NULL: none.
-					 * Peers read it, and write what is
-					 * there (hal_emu_attach.c) */
-	uint64_t word_value;
+	struct hal hal;			/* must be first */
+	struct emu_geo geo;		/* of all links of this process */
+	struct hal_lock lock;		/* guards mems, nmems */
+	struct emu_mem_slot *mems;	/* local dmable regions */
+	uint32_t nmems;			/* entries of mems[], also free ones */
+	pid_t pid;			/* process that opened the device; a
+					 * forked child has another */
+	int pidfd;			/* of this process, sent to peers */
+	_Atomic uint32_t ifs_opened;	/* by this process so far */
+	long rank, nranks;		/* on this host, hal_launcher_ranks() */
+	long start;			/* first interface number to try, from
+					 * 0: a rank, or 0 */
+	bool populate;			/* MADV_POPULATE_WRITE works */
+	bool membarrier;		/* this process takes part in global
+					 * expedited membarriers */
+	bool proc_ours;			/* /proc shows this pid namespace */
+	struct emu_place *place;	/* memory nodes of boards, or NULL */
+	uint64_t *word;			/* in a page of its own; NULL: none.
+					 * Peers read it, and write the same
+					 * value back (hal_emu_attach.c) */
+	uint64_t word_value;		/* random value of *word */
 };
 
 /* ---- Interfaces ------------------------------------------------------ */
 
-/* What an event of the epoll set is about; first member of its object. */
-enum emu_src_kind { EMU_SRC_LISTEN = 1, EMU_SRC_CONN, EMU_SRC_PIDFD,
-		    EMU_SRC_TIMER };
+enum emu_src_kind {
+	EMU_SRC_LISTEN = 1,		/* emu_if.listen: a connection came */
+	EMU_SRC_CONN,			/* emu_conn.src: a message or the end */
+	EMU_SRC_PIDFD,			/* emu_peer.pidsrc: the process ended */
+	EMU_SRC_TIMER,			/* emu_if.timer: see set_tick() */
+};
 
+/* A descriptor in the epoll set of an interface; part of the object that an
+ * event of the descriptor concerns. */
 struct emu_src {
 	enum emu_src_kind kind;
-	int fd;				/* -1: not in the set */
+	int fd;				/* -1: none, not in the set */
 };
 
+/* Messages of a connection that the next service has to send. */
 enum emu_todo {
-	EMU_TODO_ANSWER = 1 << 0,	/* conn->answer could not be sent yet */
-	EMU_TODO_REPLY	= 1 << 1,	/* conn->reqs wait to be answered */
-	EMU_TODO_WAKE	= 1 << 2,	/* a wake-up could not be sent yet */
+	EMU_TODO_ANSWER = 1 << 0,	/* conn->answer, before all others */
+	EMU_TODO_REPLY	= 1 << 1,	/* EMU_MEM_REP to conn->reqs */
+	EMU_TODO_WAKE	= 1 << 2,	/* EMU_WAKE */
 };
 
-/* What is said once per interface: others can make it happen at will. */
+/* Log lines that appear once per interface, because other processes can cause
+ * them as often as they like; see emu_said(). */
 enum emu_said {
-	EMU_SAID_STARVED,	/* descriptors ran out */
-	EMU_SAID_GONE,		/* a peer is not there */
-	EMU_SAID_VERSION,	/* another wire version */
-	EMU_SAID_GEO,		/* another profile */
-	EMU_SAID_BOARD,		/* a board we do not know */
-	EMU_SAID_LINK,		/* a link that cannot be mapped */
-	EMU_SAID_REFUSED,	/* a peer refuses us */
-	EMU_SAID_UNSEEN,	/* of a peer in another pid namespace */
-	EMU_SAID_MUTE,		/* too many who say nothing */
-	EMU_SAID_FLIGHT,	/* too many descriptors on their way */
+	EMU_SAID_STARVED,	/* no descriptor is free (RLIMIT_NOFILE) */
+	EMU_SAID_GONE,		/* the interface of an address is not found */
+	EMU_SAID_VERSION,	/* a peer has another wire version */
+	EMU_SAID_GEO,		/* a peer has another profile */
+	EMU_SAID_BOARD,		/* a peer is on a board beyond caps.boards */
+	EMU_SAID_LINK,		/* a peer's link cannot be mapped */
+	EMU_SAID_REFUSED,	/* a peer refuses the connection */
+	EMU_SAID_UNSEEN,	/* a peer's process cannot be identified */
+	EMU_SAID_MUTE,		/* too many connections without a HELLO */
+	EMU_SAID_FLIGHT,	/* too many descriptors in unread messages */
 	EMU_SAID_SKIPPED,	/* another user holds a name of a peer */
-	EMU_SAID_BLOCKED,	/* other users hold all of them */
+	EMU_SAID_BLOCKED,	/* other users hold all names of a peer */
 };
 
+/*
+ * A connection. The interface owns it: in eif->conns until emu_conn_close(), in
+ * eif->buried until emu_conns_free().
+ */
 struct emu_conn {
-	struct emu_src src;
+	struct emu_src src;		/* must be first */
 	struct emu_if *eif;
-	struct emu_peer *peer;		/* NULL: no hello yet */
-	struct emu_conn *next, **pprev;	/* eif->conns or eif->buried */
-	pid_t pid;			/* the kernel's word; 0: not visible */
-	uint32_t todo;			/* enum emu_todo */
-	uint16_t answer;		/* type of the answer owed */
-	bool bye;			/* the peer said it closes */
-	bool mute;			/* accepted, and has not said hello */
-	bool held;			/* its hello waits for a free place */
-	bool crossed;			/* refused, and we have called it */
-	uint8_t nreqs;			/* replies owed, oldest first */
-	struct hal_key *reqs;
+	struct emu_peer *peer;		/* NULL: HELLO not taken, or closed */
+	struct emu_conn *next, **pprev;	/* in eif->conns or eif->buried */
+	pid_t pid;			/* process at the other end, from the
+					 * kernel; 0: in no visible namespace */
+	uint32_t todo;			/* bits of enum emu_todo */
+	uint16_t answer;		/* EMU_WELCOME or EMU_LINK_OK: the type
+					 * of EMU_TODO_ANSWER */
+	bool bye;			/* EMU_BYE came */
+	bool mute;			/* accepted, and no HELLO taken yet */
+	bool held;			/* not in the epoll set: its HELLO stays
+					 * unread until an older peer object
+					 * with its address is freed */
+	bool crossed;			/* its HELLO is refused, while this
+					 * interface connects to that peer */
+	uint8_t nreqs;			/* entries of reqs[], oldest first */
+	struct hal_key *reqs;		/* [EMU_REQS_MAX] keys of EMU_MEM_REQ
+					 * that are not answered; NULL: none */
 };
 
-/* Descriptors of a received message; who takes one puts -1 in its place. */
+/* Descriptors of a received message. A function that keeps one stores -1 in its
+ * place; the receiver closes the others. */
 struct emu_fds {
-	int fd[EMU_FDS_MAX];
-	int n;				/* that came, also more than fit */
-	bool lost;			/* some did not fit into this process */
+	int fd[EMU_FDS_MAX];		/* -1: none */
+	int n;				/* number received; may be more than
+					 * EMU_FDS_MAX, in a wrong message */
+	bool lost;			/* the kernel dropped some, because this
+					 * process has no free descriptors */
 };
 
+/* A region of a peer that was imported, or is being imported. In peer->rmems
+ * until the last user releases it. */
 struct hal_rmem {
 	struct emu_peer *peer;
-	struct hal_rmem *next;
+	struct hal_rmem *next;		/* in peer->rmems, newest first */
 	struct hal_key key;
-	struct hal_map *map;		/* NULL: no reply yet */
-	uint64_t bytes;
-	int status;			/* -FI_EAGAIN until the reply */
-	int refs;
+	struct hal_map *map;		/* NULL: not imported */
+	uint64_t bytes;			/* size, from the reply */
+	int status;			/* -FI_EAGAIN until the reply; then 0 or
+					 * the error to report */
+	int refs;			/* imports and transfers that use it */
 };
 
+/* A peer, from emu_peer_new() to emu_peer_drop(). In the hash table of its
+ * interface. */
 struct emu_peer {
-	struct hal_peer p;		/* first: the caller's view */
+	struct hal_peer p;		/* must be first */
 	struct emu_peer *hash_next;
-	struct emu_peer *ev_next;	/* in the event queue */
-	struct emu_conn *out, *in;	/* opened by us; by the peer */
-	struct hal_map *tx_map, *rx_map;
-	struct emu_src pidsrc;
-	struct hal_rmem *rmems;
-	uint64_t probe_addr, probe_word;
-	pid_t pid;			/* the kernel's word; 0: not visible */
-	int ev_status;			/* of HAL_EV_DEAD */
-	uint8_t ev_pending;		/* bit per enum hal_event_type */
+	struct emu_peer *ev_next;	/* in eif->ev_head, if ev_queued */
+	struct emu_conn *out;		/* opened by this process, or NULL */
+	struct emu_conn *in;		/* opened by the peer, or NULL */
+	struct hal_map *tx_map, *rx_map;	/* links; NULL: half not open */
+	struct emu_src pidsrc;		/* pidfd of the peer's process */
+	struct hal_rmem *rmems;		/* imported regions */
+	uint64_t probe_addr, probe_word;	/* address and value of the
+						 * peer's hal_emu.word */
+	pid_t pid;			/* as emu_conn.pid */
+	int ev_status;			/* status of HAL_EV_DEAD */
+	uint8_t ev_pending;		/* queued events: bit number is enum
+					 * hal_event_type */
 	bool ev_queued;
-	bool starved;			/* no memory for its receive space:
-					 * said once */
-	bool welcomed;			/* pidsrc.fd is its own hand-over */
-	bool told_out;			/* CONNECTED was reported */
-	bool met_first;			/* it answered before it called us: a
-					 * hello is of another relation */
-	bool refused;			/* in words, not by its end */
-	bool ticks;			/* it takes no part in barriers */
-	uint8_t nreqs;			/* imports unanswered */
-	uint32_t woken;			/* sleep of the peer we ended last */
-	uint32_t space;			/* bytes of receive space taken */
-	int dying;			/* status to die with, 0: lives */
+	bool starved;			/* the last emu_space_ready() found no
+					 * memory, which was logged */
+	bool welcomed;			/* pidsrc.fd came from the peer itself,
+					 * not from the listening socket */
+	bool told_out;			/* HAL_EV_CONNECTED is queued */
+	bool met_first;			/* the peer answered before it connected
+					 * to us: a HELLO from this address is
+					 * of a later peer object */
+	bool refused;			/* by a message of the peer, not by the
+					 * end of the connection */
+	bool ticks;			/* the peer takes no part in barriers:
+					 * sleep in rounds, see set_tick() */
+	uint8_t nreqs;			/* imports that are not answered */
+	uint32_t woken;			/* number of the peer's sleep that the
+					 * last EMU_WAKE ended */
+	uint32_t space;			/* receive space allocated, bytes */
+	int dying;			/* status for HAL_EV_DEAD at the end of
+					 * this service; 0: alive */
 };
 
-#define EMU_DMA_DEPTH	64
-#define EMU_MET_MAX	64
+#define EMU_DMA_DEPTH	64		/* transfers of an interface */
+#define EMU_MET_MAX	64		/* freed peers that are remembered */
 
+/* A transfer, from emu_dma_post() until its completion is stored. */
 struct emu_dma {
 	struct hal_dma d;
-	uint64_t token, done;
-	int status;			/* -FI_EINPROGRESS while it runs */
-	bool busy;
+	uint64_t token;			/* of the caller */
+	uint64_t done;			/* bytes moved so far */
+	int status;			/* -FI_EINPROGRESS until it ends */
+	bool busy;			/* false: the entry is free */
 };
 
+/* An interface, from emu_if_open() to emu_if_close(). */
 struct emu_if {
-	struct hal_if i;		/* first: the caller's view */
+	struct hal_if i;		/* must be first */
 	struct hal_emu *emu;
-	pid_t pid;
-	int epfd;
-	int page_fd;
-	int spare_fd;			/* given up to refuse at EMFILE */
-	int proof_fd;			/* shows that the number is ours */
+	pid_t pid;			/* process that opened it; in a forked
+					 * child getpid() differs */
+	int epfd;			/* epoll set, for hal_if_fd() */
+	int page_fd;			/* memfd of the public page */
+	int spare_fd;			/* closed when no descriptor is free, to
+					 * accept and refuse; -1: none */
+	int proof_fd;			/* socket that proves who holds the
+					 * number (hal_emu_proof.c) */
 	struct emu_src listen, timer;
 	struct hal_map *page_map;
 	struct emu_conn *conns, **conns_tail;	/* oldest first */
-	struct emu_conn *buried;
-	struct emu_peer **hash;
-	uint32_t hash_size, npeers;
-	struct emu_peer *ev_head, **ev_tail;
-	uint32_t inbound_max;
-	uint32_t nmute, mute_max;	/* connections that said nothing */
-	uint32_t nlinks;		/* made so far */
-	uint32_t nfull;			/* calls that found a full queue */
-	uint32_t nticks;		/* peers without part in barriers */
-	uint32_t said;			/* bit per enum emu_said */
-	uint32_t nmet;
-	uint64_t met[EMU_MET_MAX];	/* nonces of peers that went */
-	uint32_t ntodo;			/* connections that owe something */
-	uint32_t ndying;
-	uint32_t sleeps;		/* number of this sleep, never 0 */
-	bool armed;
-	bool place_free;		/* a peer went: try held connections */
-	uint32_t dma_busy, dma_at;
+	struct emu_conn *buried;	/* closed, freed after this service */
+	struct emu_peer **hash;		/* peers by address */
+	uint32_t hash_size;		/* 2^n, or 0 */
+	uint32_t npeers;		/* in hash[] */
+	struct emu_peer *ev_head, **ev_tail;	/* peers with queued events */
+	uint32_t inbound_max;		/* capacity of i.inbound[] */
+	uint32_t nmute, mute_max;	/* connections with mute set, and how
+					 * many are allowed */
+	uint32_t nlinks;		/* links made so far */
+	uint32_t nfull;			/* connects that found a full queue */
+	uint32_t nticks;		/* peers with ticks set, plus 1 if this
+					 * process has no membarrier */
+	uint32_t said;			/* logged: bits of enum emu_said */
+	uint32_t nmet;			/* peers freed so far */
+	uint64_t met[EMU_MET_MAX];	/* nonces of the last of them */
+	uint32_t ntodo;			/* connections with todo not 0 */
+	uint32_t ndying;		/* peers with dying set, not dead yet */
+	uint32_t sleeps;		/* number of the present or last sleep,
+					 * never 0 while armed */
+	bool armed;			/* between hal_if_arm() and disarm */
+	bool place_free;		/* a peer was freed: the next service
+					 * tries connections with held set */
+	uint32_t dma_busy;		/* entries of dma[] in use */
+	uint32_t dma_at;		/* next entry for emu_dma_poll() */
 	struct emu_dma dma[EMU_DMA_DEPTH];
 };
 
@@ -218,7 +276,8 @@ static inline struct emu_peer *emu_peer(struct hal_peer *peer)
 	return (struct emu_peer *)peer;
 }
 
-/* Was it said before? From now on it was: further ones are for debugging. */
+/* Was this line logged before? Notes that it is logged now. The caller logs
+ * repetitions at a lower level, or not at all. */
 static inline bool emu_said(struct emu_if *eif, enum emu_said what)
 {
 	bool before = eif->said & 1u << what;
