@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* hal_copy.h - hal_copy_small(), part of hal.h, which includes this file. */
+/* hal_copy.h - copying the payload of a packet: part of hal.h, which includes
+ * this file. */
 #ifndef HAL_COPY_H
 #define HAL_COPY_H
 
 #include <stddef.h>
 
-/* Copy up to HAL_PKT_MAX bytes without a call: a packet's payload. */
+/* Copy len bytes, 0 to HAL_PKT_MAX, without calling memcpy(). The ranges do not
+ * overlap. Some bytes may be stored twice. */
 static inline __attribute__((always_inline))
 void hal_copy_small(void *dst, const void *src, size_t len)
 {

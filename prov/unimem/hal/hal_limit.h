@@ -1,31 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_limit.h - how much memory is left: of the machine, and in the memory
- * control groups that this process is in. hal_limit.c.
+ * hal_limit.h - how much memory this process can still take: of the machine,
+ * and within the limits of its memory control groups.
+ *
+ * Any thread may call these functions.
  */
 #ifndef HAL_LIMIT_H
 #define HAL_LIMIT_H
 
 #include "hal/hal.h"
 
-/* Room for bytes in the machine and in the memory control group? -FI_ENOMEM
- * after one line. */
+/* Can this process take so many bytes more? what names their purpose in the log
+ * line. 0; -FI_ENOMEM after a log line. No bytes are reserved. */
 int hal_limit_check(const char *what, size_t bytes);
 
 /*
- * Bytes that this process can still take before the kernel ends processes for
- * want of memory: what the machine has available, and each control group from
- * the process's own to the root, whichever is the least. Swap space and cached
- * files count as available; if there are enough bytes without these, they are
- * not looked at. UINT64_MAX: the system does not tell. Other processes may take
- * the same bytes meanwhile.
+ * Bytes that this process can take before the kernel kills processes for lack
+ * of memory: the least of what the machine has available and what is left to
+ * each control group, from the process's own to the root. Swap space and cached
+ * files count as available; a group that has enough bytes without them is not
+ * examined for them. UINT64_MAX: the system does not report it. Other processes
+ * may take the same bytes meanwhile.
  */
 HAL_EXPORT uint64_t hal_memory_left(uint64_t enough);
 
-/* The same if nobody had taken any, and without swap space. */
+/* Bytes of memory that this process could take if no other process had any: the
+ * machine's memory or the least limit of a control group, without swap space.
+ * UINT64_MAX: the system does not report it. */
 HAL_EXPORT uint64_t hal_memory_total(void);
 
-/* Tests: the folder in which /proc and /sys are; "": the root. */
+/* For tests: read /proc and /sys below this folder; "": the real ones. */
 HAL_EXPORT void hal_limit_root(const char *root);
 
 #endif /* HAL_LIMIT_H */

@@ -11,23 +11,36 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A mapping of a segment, in the table of hal_map.c from the first
+ * hal_map_get() to the last hal_map_put(). addr and len are constant. */
 struct hal_map {
 	void *addr;
-	size_t len;
-	uint64_t dev, ino;
-	struct hal_map *next;
-	int refs;
+	size_t len;			/* of the mapping and of the segment */
+	uint64_t dev, ino;		/* of the segment's file */
+	struct hal_map *next;		/* in the hash table */
+	int refs;			/* calls of hal_map_get() not undone */
 };
 
-/* Map a segment shared and writable, once per process; not inherited by fork.
- * len must be the segment's size. Release: hal_map_put(). */
+/* Map a segment shared and writable, or take a reference to the mapping that
+ * this process has of it already; len must be the segment's size. A forked
+ * child does not inherit the mapping. 0; -FI_EINVAL: another size; -FI_ENOMEM;
+ * a negative errno. fd stays the caller's. */
 int hal_map_get(int fd, size_t len, struct hal_map **map);
+
+/* Release a reference; the last one unmaps. NULL: does nothing. */
 void hal_map_put(struct hal_map *map);
 
-/* A new sealed segment of len bytes, the first ready of them allocated. */
+/* Make a segment: a memfd of that name and of len bytes, sealed against growing
+ * and shrinking, with its first ready bytes allocated. 0: the caller closes
+ * *fd; a negative errno (-FI_ENOMEM, -FI_EMFILE, -EFBIG) after a log line. */
 int hal_seg_create(const char *name, size_t len, size_t ready, int *fd);
-/* 0 if fd is a sealed segment of exactly len bytes, else -FI_EINVAL. */
+
+/* Is fd, which came from a peer, a sealed segment of exactly len bytes? 0, or
+ * -FI_EINVAL. */
 int hal_seg_check(int fd, size_t len);
+
+/* Allocate bytes from .. to - 1 of a segment. 0; -FI_ENOMEM; a negative
+ * errno. */
 int hal_seg_reserve(int fd, size_t from, size_t to);
 
 #endif /* HAL_MAP_H */

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_process.h - the process that has a peer's interface. Only services of
- * GSAS and their clients ask; what a connection's end means is in hal.h.
+ * hal_process.h - the process that holds a peer's interface, for GSAS services
+ * and their clients.
+ *
+ * A process may close its interface and live on: HAL_EV_DEAD of hal.h reports
+ * the end of the interface, the descriptor from here the end of the process.
  */
 #ifndef HAL_PROCESS_H
 #define HAL_PROCESS_H
@@ -9,11 +12,11 @@
 #include "hal/hal.h"
 
 /*
- * A descriptor of the caller's own that becomes readable when the peer's
- * process ends, whatever it does with the interface before. *id is the same for
- * all peers that are of this process while it lives, and of no other process.
- * Returns the descriptor; -FI_ENOSYS: this platform does not know processes;
- * -FI_ECONNRESET: the peer is dead; -FI_EMFILE.
+ * Returns a new descriptor, which becomes readable when the peer's process
+ * ends; the caller closes it. *id is the same for all peers of that process,
+ * and differs from that of every other process that lives. -FI_ENOSYS: the
+ * platform does not know processes; -FI_ECONNRESET: the peer is dead;
+ * -FI_EMFILE.
  */
 static inline int hal_peer_process(struct hal_peer *peer, uint64_t *id)
 {
