@@ -18,8 +18,8 @@
 #include "util/unm_list.h"
 #include "util/unm_pool.h"
 
-#define UNM_CLOCK_POLLS	16		/* empty polls per look at the clock */
-#define UNM_CLOCK_BUSY	1024		/* polls that are not empty */
+#define UNM_CLOCK_POLLS	16		/* empty polls a clock reading */
+#define UNM_CLOCK_BUSY	1024		/* other polls per reading */
 #define UNM_EP_CNTRS	6		/* one per event a counter may count */
 #define UNM_BUF_CLASSES	4		/* of copies of unexpected messages */
 

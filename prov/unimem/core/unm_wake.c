@@ -32,8 +32,9 @@ int unm_wait_add_fd(struct unm_wait *w, int fd)
 	return ret;
 }
 
-/* A set has no bell of its own, and in a set there is none to be given out:
- * the kernel nests only so many epoll sets. */
+/* A wait set needs no event fd, because nothing signals the set itself. A
+ * member of a set gets no epoll set for the application, because the kernel
+ * limits the depth of nested epoll sets. */
 static int unm_wait_descriptors(struct unm_wait *w)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
@@ -61,7 +62,7 @@ static int unm_wait_descriptors(struct unm_wait *w)
 	return 0;
 }
 
-/* Recursive: an application may hold it and call what signals. */
+/* The mutex is recursive: an application may hold it in a call that signals. */
 static int unm_wait_mutex_cond(struct unm_wait *w)
 {
 	pthread_mutexattr_t attr;
