@@ -302,7 +302,7 @@ static void usage(FILE *out)
 	      "  boards             which have one, and what it holds\n"
 	      "  pages [--orphans]  regions of this user; those without owner\n"
 	      "  stat               what was asked of it, what was refused\n"
-	      "  reclaim [--yes]    show this user's orphans, msg, free them\n"
+	      "  reclaim [--yes]    show this user's orphans, ask, free them\n"
 	      "  reclaim ADDRESS... free these orphans\n"
 	      "  new-job            print a key for GSAS_JOB\n"
 	      "  --help, --version\n", out);

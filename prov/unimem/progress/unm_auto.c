@@ -40,8 +40,9 @@
 
 /*
  * A progress thread, from unm_auto_start() to unm_auto_stop():
- * domain->progress. turns and stop are protected by the domain's lock; link and
- * held by g_unm_autos_lock; the rest does not change while the thread runs.
+ * domain->progress. wait, turns and stop are protected by the domain's lock;
+ * link and held by g_unm_autos_lock; the rest does not change while the thread
+ * runs.
  */
 struct unm_auto {
 	struct unm_domain *domain;

@@ -31,7 +31,7 @@ int unm_wait_try(struct unm_wait *w, bool news, struct unm_list *eps);
  * Sleep in a blocking call: until a packet or an event arrives at one of the
  * endpoints, until another thread wakes the wait object, or for ms milliseconds
  * at most (negative: no limit). The sleep may end early for no reason, so the
- * caller checks its condition again. eps NULL: no endpoint wakes the thread.
+ * caller checks its condition again. eps NULL: no endpoint is armed.
  * The domain's lock is released during the sleep.
  */
 void unm_wait_sleep(struct unm_wait *w, struct unm_list *eps, int64_t ms);

@@ -45,10 +45,9 @@ struct unm_work;
 ssize_t unm_trigger(struct unm_ep *ep, const struct unm_call *call,
 		    uint64_t odd);
 
-/* fi_cancel() of a triggered operation that was not started, or of a receive
- * that was posted by triggered or deferred work. Waits for threads that are
- * just starting work. Returns 0, or -FI_ENOENT: no such operation. The domain
- * is not locked. */
+/* fi_cancel() of a posted receive, or of a triggered operation that was not
+ * started. Waits for threads that are just starting work. Returns 0, or
+ * -FI_ENOENT: no such operation. The domain is not locked. */
 ssize_t unm_trigger_cancel(struct unm_ep *ep, void *context);
 
 /* Wait until no thread is starting work of the domain. None will begin to

@@ -4,7 +4,7 @@
  * transfer. Structures and access functions only; private to hal_dev*.c.
  *
  * The files, each with a header of its own, from the bottom to the top. A file
- * calls only files above it in this list:
+ * calls only files earlier in this list:
  *
  *   hal_dev_util.c    clock, random numbers
  *   hal_dev_conf.c    the platform file; log lines for what cannot be opened
