@@ -493,7 +493,7 @@ static void sleep_beside_the_held(void **state)
 	}
 }
 
-/* A packet, hal_peer_wake(), a new peer and the end of a peer wake a sleeper. */
+/* A packet, hal_peer_wake(), a new peer and a peer's end wake a sleeper. */
 static void sleep_ends_for_all_reasons(void **state)
 {
 	int ms = (int)(ct_opt.patience * 1000);

@@ -26,7 +26,6 @@
 #include "core/unm_domain_state.h"
 #include "core/unm_ep_state.h"
 #include "core/unm_ep_wake.h"
-#include "core/unm_idle.h"
 #include "core/unm_wake.h"
 #include "progress/unm_auto.h"
 #include "progress/unm_progress.h"
@@ -48,7 +47,6 @@ struct unm_auto {
 	struct unm_domain *domain;
 	struct unm_list link;		/* in g_unm_autos */
 	struct unm_wait wait;		/* the thread sleeps on it */
-	struct unm_idle idle;
 	pthread_t thread;
 	pid_t pid;			/* process that the thread is in */
 	uint32_t turns;			/* polls of the endpoints until the
