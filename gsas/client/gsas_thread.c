@@ -35,6 +35,8 @@
 #define QUIET_MS	30000		/* of a service that is stopped */
 #define QUIET_STEP_NS	200000000	/* of it, at a time: this process may
 					 * have been stopped too */
+#define QUIET_GAP_NS	1000000		/* longest time between two waits that
+					 * counts as waited */
 
 static const struct gsas_hot hot_none;	/* of a thread that has none */
 
@@ -302,15 +304,25 @@ static void nap(struct gsas_thread *t)
 	gsas_thread_service(t);
 }
 
-static void look_at_quiet(struct gsas_thread *t, uint64_t now)
+/*
+ * Count how long services have been silent while this thread waited. The time
+ * between two waits does not count, unless it is so short that the thread waits
+ * again and again for less than SERVICE_NS.
+ */
+static void check_quiet(struct gsas_thread *t, uint64_t now)
 {
-	uint64_t step = now - t->last_look;
+	uint64_t step = now - t->quiet_check;
 
-	t->last_look = now;
-	if (t->quiet_limit == 0)
+	if (step < SERVICE_NS)
 		return;
+	if (t->begins && step > QUIET_GAP_NS)
+		step = 0;
 	if (step > QUIET_STEP_NS)
 		step = QUIET_STEP_NS;
+	t->quiet_check = now;
+	t->begins = false;
+	if (t->quiet_limit == 0)
+		return;
 	for (uint32_t i = 0; i < t->nused; i++) {
 		struct gsas_conn *conn = t->conn[t->used[i]];
 
@@ -334,8 +346,7 @@ void gsas_wait_step(struct gsas_thread *t)
 	now = gsas_now_ns();
 	if (now >= t->next_service)
 		gsas_thread_service(t);
-	if (now - t->last_look >= SERVICE_NS)
-		look_at_quiet(t, now);
+	check_quiet(t, now);
 	if (t->polls < t->yield.spin + YIELDS ||
 	    !(t->hif->caps->flags & HAL_CAP_EVENT))
 		give_way(t, now);

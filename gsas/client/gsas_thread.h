@@ -69,7 +69,8 @@ struct gsas_thread {
 	uint64_t next_service;	/* ns: when to poll for connections next */
 	uint64_t deadline;	/* ns: sleep no longer than this; 0: none */
 	uint64_t quiet_limit;	/* ns that a service may not answer; 0: any */
-	uint64_t last_look;	/* ns: last check for silent services */
+	uint64_t quiet_check;	/* ns: last check for silent services */
+	bool begins;		/* no such check since gsas_wait_begin() */
 };
 
 /* The table of the calling thread; an empty one before its first call. */
@@ -90,6 +91,7 @@ void gsas_wait_step(struct gsas_thread *t);
 static inline void gsas_wait_begin(struct gsas_thread *t)
 {
 	t->polls = 0;
+	t->begins = true;
 }
 
 /* Handle events of the interface: services that ended. A system call, so it is
