@@ -3,7 +3,7 @@
  * memory.pml - shared memory as weak as C11 permits, of two or more processes
  *
  * The including model defines before:
- *    PROCS   number of processes, if not two
+ *   PROCS    number of processes, if not two
  *    ATOMS   number of atomic locations, 0 .. ATOMS-1. Each has one writer, or
  *            is changed by cas() only, or is sequentially consistent
  *    PLAIN   number of plain locations (payload, receive space), 0 .. PLAIN-1,
