@@ -4,11 +4,11 @@
  *
  * The including model defines before:
  *   PROCS    number of processes, if not two
- *    ATOMS   number of atomic locations, 0 .. ATOMS-1. Each has one writer, or
+ *   ATOMS    number of atomic locations, 0 .. ATOMS-1. Each has one writer, or
  *            is changed by cas() only, or is sequentially consistent
- *    PLAIN   number of plain locations (payload, receive space), 0 .. PLAIN-1,
+ *   PLAIN    number of plain locations (payload, receive space), 0 .. PLAIN-1,
  *            each with one writer and one reader
- *    WINDOW  how many values of a location a reader may be behind, plus one
+ *   WINDOW   how many values of a location a reader may be behind, plus one
  *
  * An atomic location keeps its old values. A load returns any value that is not
  * older than the loading process knows. The stores of a process are therefore
