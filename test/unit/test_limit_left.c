@@ -14,6 +14,7 @@
 #include "lib/unit.h"
 
 #define MIB	(UINT64_C(1) << 20)
+#define SPARE	(UINT64_C(512) << 10)	/* bytes of a group that stay free */
 #define V1	"/sys/fs/cgroup/memory"
 #define V2	"/sys/fs/cgroup"
 #define NONE	"9223372036854771712"	/* version 1 without a limit */
@@ -96,21 +97,25 @@ static void test_version_2(void **state)
 	say_mib(V2 "/a.slice/memory.max", 300);
 	say_mib(V2 "/a.slice/memory.current", 10);
 	hal_limit_root(g_root);
-	assert_true(hal_memory_left(UINT64_MAX) == 290 * MIB);
+	assert_true(hal_memory_left(UINT64_MAX) ==
+		    290 * MIB - SPARE);
 	assert_true(hal_memory_total() == 300 * MIB);
 	/* somebody else in the tightest one */
 	say_mib(V2 "/a.slice/memory.current", 295);
-	assert_true(hal_memory_left(UINT64_MAX) == 5 * MIB);
+	assert_true(hal_memory_left(UINT64_MAX) ==
+		    5 * MIB - SPARE);
 	say_mib(V2 "/a.slice/memory.current", 301);
 	assert_true(hal_memory_left(UINT64_MAX) == 0);
 	/* of which some are of files */
 	say(V2 "/a.slice/memory.stat", "anon 5\nactive_file 1048576\n"
 	    "inactive_file 2097152\nother 7\n");
-	assert_true(hal_memory_left(UINT64_MAX) == 3 * MIB);
+	assert_true(hal_memory_left(UINT64_MAX) ==
+		    3 * MIB - SPARE);
 	assert_true(hal_memory_left(0) == 0);
 	/* a limit that is changed while we run */
 	say_mib(V2 "/a.slice/memory.max", 3000);
-	assert_true(hal_memory_left(UINT64_MAX) == 400 * MIB);
+	assert_true(hal_memory_left(UINT64_MAX) ==
+		    400 * MIB - SPARE);
 	say(V2 "/a.slice/b.scope/memory.max", "max\n");
 	assert_true(hal_memory_left(UINT64_MAX) == 600 * MIB);
 }
@@ -125,14 +130,16 @@ static void test_version_1(void **state)
 	say_mib(V1 "/box/memory.usage_in_bytes", 24);
 	say(V1 "/memory.limit_in_bytes", NONE);
 	hal_limit_root(g_root);
-	assert_true(hal_memory_left(UINT64_MAX) == 40 * MIB);
+	assert_true(hal_memory_left(UINT64_MAX) ==
+		    40 * MIB - SPARE);
 	assert_true(hal_memory_total() == 64 * MIB);
 	/* memory and swap are limited together there */
 	say("/proc/meminfo", "MemTotal:    1024000 kB\n"
 	    "MemAvailable: 614400 kB\nSwapFree:     102400 kB\n");
 	say_mib(V1 "/box/memory.memsw.limit_in_bytes", 70);
 	say_mib(V1 "/box/memory.memsw.usage_in_bytes", 24);
-	assert_true(hal_memory_left(UINT64_MAX) == 46 * MIB);
+	assert_true(hal_memory_left(UINT64_MAX) ==
+		    46 * MIB - SPARE);
 }
 
 /* The namespace of a container does not show the path that the kernel says; its
@@ -151,10 +158,32 @@ static void test_container(void **state)
 	say_mib(V2 "/memory.max", 80);
 	say_mib(V2 "/memory.current", 30);
 	hal_limit_root(g_root);
-	assert_true(hal_memory_left(UINT64_MAX) == 50 * MIB);
+	assert_true(hal_memory_left(UINT64_MAX) ==
+		    50 * MIB - SPARE);
 	say("/proc/self/cgroup", "0::/../..\n");
 	hal_limit_root(g_root);
-	assert_true(hal_memory_left(UINT64_MAX) == 50 * MIB);
+	assert_true(hal_memory_left(UINT64_MAX) ==
+		    50 * MIB - SPARE);
+}
+
+/* The last 512 KiB of a group are left to the process's stack and heap: a
+ * process that uses up its group is killed by the kernel. */
+static void test_spare(void **state)
+{
+	(void)state;
+	say_mib(V2 "/memory.max", 80);
+	say_mib(V2 "/memory.current", 30);
+	hal_limit_root(g_root);
+	assert_int_equal(hal_limit_check("test", 50 * MIB - SPARE + 1),
+			 -FI_ENOMEM);
+	assert_int_equal(hal_limit_check("test", 50 * MIB - SPARE), 0);
+	/* cached files are examined for the spare bytes, too */
+	say(V2 "/memory.stat", "active_file 524288\n");
+	assert_int_equal(hal_limit_check("test", 50 * MIB), 0);
+	/* less left than has to stay free */
+	say(V2 "/memory.stat", "active_file 0\n");
+	say_mib(V2 "/memory.current", 80);
+	assert_true(hal_memory_left(0) == 0);
 }
 
 /* What is no line of a group is none. */
@@ -186,6 +215,7 @@ int main(void)
 		TEST(test_version_2),
 		TEST(test_version_1),
 		TEST(test_container),
+		TEST(test_spare),
 		TEST(test_nonsense),
 	};
 

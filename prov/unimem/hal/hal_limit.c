@@ -24,6 +24,9 @@
 
 #define MACHINE_MIN	(16u << 20)	/* bytes; less is not worth a look */
 #define GROUPS_MAX	16		/* levels with a limit of their own */
+#define GROUP_SPARE	(512u << 10)	/* bytes of a group that stay free: for
+					 * stacks, heaps, page tables, which
+					 * nobody asks for here */
 #define NO_LIMIT	(UINT64_C(1) << 60)	/* version 1 has no "max" */
 #define DIR_MAX		1024		/* containers have long names */
 
@@ -218,8 +221,14 @@ static uint64_t swap_left(const struct group *group, uint64_t left)
 	return max < room ? max : room;
 }
 
-/* What a group has left, looked at closely if that is less than bytes.
- * UINT64_MAX: it has no limit any more. */
+static uint64_t without_spare(uint64_t left)
+{
+	return left > GROUP_SPARE ? left - GROUP_SPARE : 0;
+}
+
+/* Bytes that a group has left beside GROUP_SPARE; cached files and swap space
+ * are read only if there are fewer than bytes without them. UINT64_MAX: the
+ * group has no limit any more. */
 static uint64_t group_left(const struct group *group, uint64_t bytes,
 			   uint64_t *max)
 {
@@ -229,11 +238,11 @@ static uint64_t group_left(const struct group *group, uint64_t bytes,
 	    !read_number(group->dir, group->kind->usage, &used))
 		return UINT64_MAX;
 	left = used < *max ? *max - used : 0;
-	if (left < bytes)
+	if (without_spare(left) < bytes)
 		left += reclaimable(group);
-	if (left < bytes)
+	if (without_spare(left) < bytes)
 		left += swap_left(group, left);
-	return left;
+	return without_spare(left);
 }
 
 /* That of all groups: the least. *limit: of the group that has it. */

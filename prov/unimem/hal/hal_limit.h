@@ -17,10 +17,11 @@ int hal_limit_check(const char *what, size_t bytes);
 /*
  * Bytes that this process can take before the kernel kills processes for lack
  * of memory: the least of what the machine has available and what is left to
- * each control group, from the process's own to the root. Swap space and cached
- * files count as available; a group that has enough bytes without them is not
- * examined for them. UINT64_MAX: the system does not report it. Other processes
- * may take the same bytes meanwhile.
+ * each control group, from the process's own to the root, when 512 KiB of it
+ * stay free for the stacks, heaps and page tables of its processes. Swap space
+ * and cached files count as available; a group that has enough bytes without
+ * them is not examined for them. UINT64_MAX: the system does not report it.
+ * Other processes may take the same bytes meanwhile.
  */
 HAL_EXPORT uint64_t hal_memory_left(uint64_t enough);
 
