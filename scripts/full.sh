@@ -4,7 +4,8 @@
 # record of their results, docs/check-full.txt. Only this file writes the
 # record, and the record is of one source: each job of the list is there, with
 # its result or as NOT RUN. A run can be stopped at any time; the next one goes
-# on with the jobs that have no result yet. A change to the source discards all
+# on with the jobs that have no result yet, in another clone or on another
+# machine from the committed record. A change to the source discards all
 # results.
 
 FULL_STATE=$BUILD/full.state	# two lines of heading, then the events of jobs
@@ -165,20 +166,66 @@ full_job()
 	full_write
 }
 
+# The events that would give the record's results: what full_write wrote, read
+full_read()
+{
+	awk -v OFS='\t' '
+		/^#/ || $3 != "passed" || $9 != "s" { next }
+		{
+			runs = 1
+			bad = $4 > 0
+			q = 0
+			if (match($0, /\([0-9]+ quarantined\)/))
+				q = substr($0, RSTART + 1) + 0
+			if (match($0, /\(in [0-9]+ of [0-9]+ runs\)/)) {
+				split(substr($0, RSTART), of, " ")
+				bad = of[2]
+				runs = of[4]
+			}
+			for (i = 0; i < runs; i++)
+				print $1, "ENDED", $2, i < bad ? $4 : 0, $6, \
+					q, $8
+		}' "$FULL_RESULT"
+}
+
+# Is this the heading of a state or a record of the present source?
+full_ours() { [[ $1 == "source $FULL_KEY, "* ]]; }
+
+# The events of the record that the state does not have: of another machine's
+# jobs, and of failures there.
+full_merge()
+{
+	full_read | awk -F '\t' '
+		$2 != "ENDED"	{ next }
+		FNR == NR	{ seen[$1] = 1; bad[$1] += $4 > 0; next }
+		!seen[$1] || ($4 > 0 && !bad[$1])
+	' "$FULL_STATE" -
+}
+
 # The results so far, if they are of this source; else none
 full_begin()
 {
+	local state record
+
 	FULL_KEY=$(full_key)
-	if [[ $(head -n 1 "$FULL_STATE" 2>/dev/null) == "source $FULL_KEY, "* ]]
-	then
+	state=$(head -n 1 "$FULL_STATE" 2>/dev/null) || :
+	record=$(sed -n '2s/^# //p' "$FULL_RESULT" 2>/dev/null) || :
+	if full_ours "$state"; then
 		say "going on with the run of this source"
-		return 0
+	elif full_ours "$record"; then
+		say "going on with the record of this source"
+		sed -n '2,3s/^# //p' "$FULL_RESULT" >"$FULL_STATE"
+	else
+		{
+			echo "source $FULL_KEY, $(full_commit)"
+			echo "$(date -u +%Y-%m-%d), $(uname -sm), $(nproc)" \
+				"cores, $(gcc --version | head -n 1)"
+		} >"$FULL_STATE"
 	fi
-	{
-		echo "source $FULL_KEY, $(full_commit)"
-		echo "$(date -u +%Y-%m-%d), $(uname -sm), $(nproc) cores," \
-			"$(gcc --version | head -n 1)"
-	} >"$FULL_STATE"
+	if full_ours "$record"; then
+		full_merge >"$FULL_STATE.tmp"
+		cat "$FULL_STATE.tmp" >>"$FULL_STATE"
+	fi
 }
 
 # full_run [JOB...] : those jobs, also those that have a result; or each job

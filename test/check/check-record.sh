@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The record of ./quickstart check-full: it names one source and every job of
 # the list, those without a result as NOT RUN, also after the run was killed;
-# the next run goes on; a later pass does not hide a failure; a change to the
-# source discards the results. With a list and jobs made for this.
+# the next run goes on, on another machine from the record itself; a later pass
+# does not hide a failure; a change to the source discards the results. With a
+# list and jobs made for this.
 . "$(dirname "$0")/check-lib.sh"
 
 command -v bash >/dev/null 2>&1 || skip "bash is not installed"
@@ -130,6 +131,24 @@ full 1 bad
 [ "$(ran bad)" -eq 2 ] || complain "a job that was named did not run"
 has "again" '^bad +1 passed +1 failed .* FAILED \(in 1 of 2 runs\)'
 full 1 none
+
+# Another machine, which has the record only: the same results, nothing to run.
+cp "$record" "$top/build/before"
+cp "$top/build/ran" "$top/build/ran-before"
+rm "$top/build/full.state"
+full 1
+cmp "$top/build/ran-before" "$top/build/ran" ||
+	complain "a job ran although the record has its result"
+cmp "$top/build/before" "$record" || complain "the record was read wrongly"
+
+# This machine has other results than the record: none is lost.
+sed -i '/^good/d' "$top/build/full.state"
+sed -i 's/^slow .*/slow 1 passed 1 failed 0 skipped 0 s  FAILED sh/' "$record"
+full 1
+cmp "$top/build/ran-before" "$top/build/ran" ||
+	complain "a job ran although the record has its result"
+has "merged" '^good +3 passed +0 failed +1 skipped'
+has "merged" '^slow +1 passed +1 failed .* FAILED \(in 1 of 2 runs\)'
 
 # Another source: all anew, and now all pass.
 echo "# another" >>"$top/scripts/slow"
