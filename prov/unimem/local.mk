@@ -133,13 +133,13 @@ libunm_la_SOURCES = \
 	prov/unimem/unm_prov.c \
 	prov/unimem/unm_refuse.c \
 	prov/unimem/unm_refuse.h \
-	prov/unimem/util/unm_clock.c \
 	prov/unimem/util/unm_clock.h \
 	prov/unimem/util/unm_list.h \
 	prov/unimem/util/unm_maps.c \
 	prov/unimem/util/unm_maps.h \
 	prov/unimem/util/unm_pool.c \
 	prov/unimem/util/unm_pool.h \
+	prov/unimem/util/unm_random.h \
 	prov/unimem/util/unm_span.c \
 	prov/unimem/util/unm_span.h
 

@@ -16,11 +16,11 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "hal/hal_fault.h"
 #include "hal/hal_lock.h"
+#include "util/unm_clock.h"
 
 #define PEER_BUCKETS	64
 #define FLUSH_TRIES	100000
@@ -88,14 +88,6 @@ static struct fault *fault_of(const struct hal_ops *ops)
 {
 	return (struct fault *)((char *)(uintptr_t)ops -
 				offsetof(struct fault, ops));
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
 /* splitmix64 */
@@ -292,11 +284,11 @@ static int fault_pkt_send(struct hal_peer *peer, uint64_t head,
 	int ret;
 
 	if (fi->held != 0)
-		release(f, fi, now_ns());
+		release(f, fi, unm_now_ns());
 	if (refuse(f, fi))
 		return -FI_EAGAIN;
 	if (peer->tx.back != NULL && chance(fi, f->rates.delay))
-		due = now_ns() + f->rates.delay_us * US;
+		due = unm_now_ns() + f->rates.delay_us * US;
 	if (due == 0 && fp->first == fp->last)
 		return forward(f, fp, head, w, nw, data, len);
 	/* behind a held packet: never earlier than that, see release_peer */
@@ -339,7 +331,7 @@ static void fault_pump(struct hal_if *hif)
 		for_peers(fi, veil);
 	}
 	if (fi->held != 0)
-		release(f, fi, now_ns());
+		release(f, fi, unm_now_ns());
 }
 
 /*
@@ -427,7 +419,7 @@ static int fault_service(struct hal_if *hif, struct hal_event *ev, int max)
 		adopt(f, fi, ev[i].peer);
 	for_peers(fi, veil);
 	if (fi->held != 0)
-		release(f, fi, now_ns());
+		release(f, fi, unm_now_ns());
 	return n;
 }
 
@@ -565,7 +557,7 @@ static int fault_dma_poll(struct hal_if *hif, struct hal_dma_comp *comp,
 	if (fi->posted + fi->done == 0)
 		return f->base->dma_poll(hif, comp, max);
 	n = f->base->dma_poll(hif, got, 16);
-	now = now_ns();
+	now = unm_now_ns();
 	for (int i = 0; i < n; i++)
 		dma_done(f, fi, now, &got[i]);
 	for (uint32_t i = 0; i < depth && out < max && fi->done != 0; i++) {

@@ -40,8 +40,6 @@ libunm_hal_la_SOURCES = \
 	prov/unimem/hal/dev/hal_dev_table.c \
 	prov/unimem/hal/dev/hal_dev_table.h \
 	prov/unimem/hal/dev/hal_dev_types.h \
-	prov/unimem/hal/dev/hal_dev_util.c \
-	prov/unimem/hal/dev/hal_dev_util.h \
 	prov/unimem/hal/dev/hal_dev_wire.h \
 	prov/unimem/hal/dev/hal_kdev.h \
 	prov/unimem/hal/dev/hal_mmio.h \

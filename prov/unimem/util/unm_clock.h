@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_clock.h - the monotonic clock (unm_clock.c).
+ * unm_clock.h - the monotonic clock.
  *
  * Both functions read CLOCK_MONOTONIC: time since an unspecified point in the
  * past, unaffected by changes of the wall-clock time. They are thread-safe and
@@ -10,11 +10,21 @@
 #define UNM_CLOCK_H
 
 #include <stdint.h>
+#include <time.h>
 
 /* The current time in nanoseconds. */
-uint64_t unm_now_ns(void);
+static inline uint64_t unm_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
 
 /* The current time in microseconds, rounded down. */
-uint64_t unm_now_us(void);
+static inline uint64_t unm_now_us(void)
+{
+	return unm_now_ns() / 1000;
+}
 
 #endif /* UNM_CLOCK_H */

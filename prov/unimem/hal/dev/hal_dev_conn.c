@@ -21,7 +21,8 @@
 #include "hal/dev/hal_dev_region.h"
 #include "hal/dev/hal_dev_ring.h"
 #include "hal/dev/hal_dev_table.h"
-#include "hal/dev/hal_dev_util.h"
+#include "util/unm_clock.h"
+#include "util/unm_random.h"
 
 #define IMPORT_TRIES	1000	/* of an import that is waited for */
 #define BACK_NS		1000000u	/* ns: first wait between imports of a
@@ -280,7 +281,7 @@ static void back_wait(struct dev_peer *peer, int err)
 			  peer->back_wait * 2;
 	if (peer->back_wait > BACK_NS_MAX)
 		peer->back_wait = BACK_NS_MAX;
-	peer->back_at = dev_now() + peer->back_wait;
+	peer->back_at = unm_now_ns() + peer->back_wait;
 }
 
 void dev_accept_back(struct dev_peer *peer)
@@ -290,7 +291,7 @@ void dev_accept_back(struct dev_peer *peer)
 	bool last = dev_silent(peer) || (peer->dying != 0 && dev_overdue(peer));
 	int ret;
 
-	if (!last && peer->back_at != 0 && dev_now() < peer->back_at)
+	if (!last && peer->back_at != 0 && unm_now_ns() < peer->back_at)
 		return;
 	peer->back_at = 0;
 	ret = import_back(peer);
@@ -461,7 +462,7 @@ int dev_space_ready(struct hal_peer *hp, uint32_t bytes)
 {
 	struct dev_peer *peer = dev_peer(hp);
 	struct dev_if *dif = dev_if(hp->hif);
-	uint64_t secret = dev_random();
+	uint64_t secret = unm_random();
 	int ret;
 
 	if (peer->space.mm != NULL || bytes == 0 || !dev_lives(peer))

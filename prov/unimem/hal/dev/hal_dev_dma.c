@@ -16,7 +16,7 @@
 #include "hal/dev/hal_dev_engine.h"
 #include "hal/dev/hal_dev_mem.h"
 #include "hal/dev/hal_dev_region.h"
-#include "hal/dev/hal_dev_util.h"
+#include "util/unm_clock.h"
 
 #define PIECE_BYTES	(UINT64_C(1) << 20)
 #define STATUS_BURST	16
@@ -66,7 +66,7 @@ static int kernel_start(struct dev_if *dif, struct dev_xfer *x, uint64_t src,
 /* Another process has the engine (-EBUSY). Is it worth to wait for it? */
 static bool busy_passes(struct dev_if *dif, struct dev_xfer *x)
 {
-	uint64_t now = dev_now();
+	uint64_t now = unm_now_ns();
 
 	if (x->busy_since == 0)
 		x->busy_since = now;

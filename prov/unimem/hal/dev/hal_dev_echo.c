@@ -19,7 +19,7 @@
 #include "hal/dev/hal_dev_mbox.h"
 #include "hal/dev/hal_dev_pif.h"
 #include "hal/dev/hal_dev_table.h"
-#include "hal/dev/hal_dev_util.h"
+#include "util/unm_clock.h"
 
 #define ECHO_NS		UINT64_C(10000000)	/* after the unproven packet */
 
@@ -48,7 +48,7 @@ static void not_transmitting(struct dev_if *dif)
  * can distinguish a real refusal from a NACK of an earlier packet. */
 static void send_echo(struct dev_if *dif)
 {
-	uint64_t now = dev_now();
+	uint64_t now = unm_now_ns();
 
 	if (dif->echo_at == 0)
 		dif->echo_at = now + ECHO_NS;
@@ -91,6 +91,6 @@ void dev_echo_run(struct dev_if *dif)
 	if (dif->echo == DEV_ECHO_REFUSED)
 		refused(dif);
 	else if (dif->echo == DEV_ECHO_TAKEN && drained(dif) &&
-		 dif->echo == DEV_ECHO_TAKEN && dev_now() > dif->echo_at)
+		 dif->echo == DEV_ECHO_TAKEN && unm_now_ns() > dif->echo_at)
 		not_transmitting(dif);
 }

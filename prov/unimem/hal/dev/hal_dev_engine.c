@@ -18,7 +18,8 @@
 #include "hal/dev/hal_dev_engine.h"
 #include "hal/dev/hal_dev_conf.h"
 #include "hal/dev/hal_dev_region.h"
-#include "hal/dev/hal_dev_util.h"
+#include "util/unm_clock.h"
+#include "util/unm_random.h"
 
 #define CHAIN_MAX	16u		/* descriptors of a chain */
 #define RESET_POLLS	100000		/* reads until a reset has failed */
@@ -160,7 +161,7 @@ static void check_piece(struct dev_engine *e)
 		done = -FI_EIO;
 	else if (status & HAL_CDMA_SR_IDLE)
 		done = e->sg ? chain_done(e) : 1;
-	if (done == 0 && dev_now() - e->started > STUCK_NS)
+	if (done == 0 && unm_now_ns() - e->started > STUCK_NS)
 		done = -FI_EIO;
 	if (done < 0) {
 		hal_log(0, "a transfer of %llu bytes failed, cDMA status 0x%x",
@@ -191,7 +192,7 @@ int dev_engine_start(struct hal_dev *dev, struct dev_xfer *x, uint64_t src,
 		ret = -EIO;
 	} else if (e->current == NULL) {
 		e->current = x;
-		e->started = dev_now();
+		e->started = unm_now_ns();
 		x->chunk = n;
 		if (e->sg)
 			start_chain(e, src, dst, n);
@@ -283,7 +284,7 @@ int dev_engine_open(struct hal_dev *dev)
 	}
 	if (e->sg)
 		ret = dev_region_alloc(e->mm, dev->info.board, DEV_PAGE,
-				       dev_random(), 0, &e->chain);
+				       unm_random(), 0, &e->chain);
 	if (ret != 0) {
 		hal_log(0, "no memory for the cDMA engine's descriptors on "
 			"board %u: %s", dev->info.board, strerror(-ret));

@@ -20,7 +20,7 @@
 #include "hal/dev/hal_dev_pif.h"
 #include "hal/dev/hal_dev_ring.h"
 #include "hal/dev/hal_dev_table.h"
-#include "hal/dev/hal_dev_util.h"
+#include "util/unm_clock.h"
 
 #define POLL_PEERS	16		/* peers polled per service */
 #define LOOKUP_NS	50000		/* between two look-ups in a table */
@@ -86,7 +86,7 @@ static void poll_peer(struct dev_peer *peer)
 /* Number of peers to look up now. After a sleep it makes up for the time. */
 static uint32_t lookups_due(struct dev_if *dif)
 {
-	uint64_t now = dev_now(), n;
+	uint64_t now = unm_now_ns(), n;
 
 	if (now < dif->lookup_at)
 		return 0;

@@ -17,7 +17,8 @@
 #include "hal/dev/hal_dev_mem.h"
 #include "hal/dev/hal_dev_region.h"
 #include "hal/dev/hal_dev_table.h"
-#include "hal/dev/hal_dev_util.h"
+#include "util/unm_clock.h"
+#include "util/unm_random.h"
 
 #define MEM_MAX		(UINT64_C(1) << HAL_GADDR_BOARD_SHIFT)
 #define IMPORTS_KEPT	8		/* unused imports per peer */
@@ -53,7 +54,7 @@ int dev_mem_alloc(struct hal *hal, int board, size_t bytes,
 	if (mem == NULL)
 		return -FI_ENOMEM;
 	mem->dev = dev;
-	mem->secret = dev_random();
+	mem->secret = unm_random();
 	mem->bytes = whole_pages(bytes);
 	hal_lock(&dev->lock);
 	ret = bytes > MEM_MAX ? -FI_ENOMEM :
@@ -164,7 +165,7 @@ static void imports_trim(struct dev_peer *peer, unsigned keep, uint64_t before)
 void dev_imports_trim(struct dev_if *dif)
 {
 	for (struct dev_peer *p = dif->peers; p != NULL; p = p->next)
-		imports_trim(p, 0, dev_now() - PENDING_NS);
+		imports_trim(p, 0, unm_now_ns() - PENDING_NS);
 }
 
 /* Ask the driver for the import. After -FI_EAGAIN it stays in the list, so that
@@ -177,7 +178,7 @@ static int import_request(struct dev_if *dif, struct hal_rmem *rmem)
 	};
 	int ret;
 
-	rmem->requested_at = dev_now();
+	rmem->requested_at = unm_now_ns();
 	ret = dif->io->ioctl(dif->mm, HAL_KDEV_IO_IMPORT, &imp);
 	if (ret == -ENOSPC) {
 		dev_imports_trim(dif);
@@ -214,7 +215,7 @@ static int import_new(struct dev_peer *peer, const struct hal_key *key,
 	struct hal_rmem *rmem;
 
 	if (imports_pending(peer) >= PENDING_MAX)
-		imports_trim(peer, IMPORTS_KEPT, dev_now() - PENDING_NS);
+		imports_trim(peer, IMPORTS_KEPT, unm_now_ns() - PENDING_NS);
 	if (imports_pending(peer) >= PENDING_MAX)
 		return -FI_EAGAIN;
 	rmem = calloc(1, sizeof(*rmem));

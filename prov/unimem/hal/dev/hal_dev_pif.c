@@ -21,7 +21,7 @@
 #include "hal/dev/hal_dev_pif.h"
 #include "hal/dev/hal_dev_conf.h"
 #include "hal/dev/hal_dev_table.h"
-#include "hal/dev/hal_dev_util.h"
+#include "util/unm_clock.h"
 
 #define POLLS_SEND	100		/* status reads before a packet waits */
 #define POLLS_END	100000		/* reads before a close gives up */
@@ -43,7 +43,7 @@
 /* The mailbox of the peer refused a packet: set the time of the next try. */
 static void refused(struct dev_peer *peer)
 {
-	uint64_t now = dev_now();
+	uint64_t now = unm_now_ns();
 
 	dev_if(peer->p.hif)->stats.nacks++;
 	/* This process may have made no call for long; the peer cannot be
@@ -118,7 +118,7 @@ static void note_answer(struct dev_if *dif, uint64_t answer, bool echo)
 	} else if (echo) {
 		dif->echo = answer == HAL_PIF_ACK ? DEV_ECHO_TAKEN :
 			    DEV_ECHO_REFUSED;
-		dif->echo_at = dev_now() + ECHO_LATE_NS;
+		dif->echo_at = unm_now_ns() + ECHO_LATE_NS;
 	} else {
 		dif->unproven = true;
 	}
@@ -212,7 +212,7 @@ static void pif_stuck(struct dev_if *dif)
 /* PEND was read. False: the packet has no answer for too long. */
 static bool pif_waits(struct dev_if *dif)
 {
-	uint64_t now = dev_now();
+	uint64_t now = unm_now_ns();
 
 	if (dif->pif_since == 0)
 		dif->pif_since = now;
@@ -300,7 +300,7 @@ bool dev_hello_send(struct dev_peer *peer)
 		if (!dev_pif_idle(dif, POLLS_SEND) || !dev_lives(peer))
 			break;
 		if (peer->hello == DEV_HELLO_UNSENT &&
-		    (peer->backoff == 0 || dev_now() >= peer->retry_at))
+		    (peer->backoff == 0 || unm_now_ns() >= peer->retry_at))
 			put_hello(peer);
 	}
 	if (peer->hello == DEV_HELLO_IN_PIF)
@@ -388,7 +388,7 @@ static bool peer_run(struct dev_if *dif, struct dev_peer *peer, uint64_t now)
 void dev_backlog_run(struct dev_if *dif)
 {
 	struct dev_peer **at = &dif->backlog;
-	uint64_t now = dev_now();
+	uint64_t now = unm_now_ns();
 
 	while (*at != NULL) {
 		struct dev_peer *peer = *at;

@@ -12,7 +12,7 @@
  */
 #define _GNU_SOURCE
 #include "hal/dev/hal_dev_table.h"
-#include "hal/dev/hal_dev_util.h"
+#include "util/unm_clock.h"
 
 #define READ_TRIES	8		/* of an entry that is being changed */
 #define LATE_NS		500000000u	/* a dying peer may deliver packets */
@@ -24,7 +24,7 @@ void dev_mark_dying(struct dev_peer *peer, int status)
 	if (peer->dying != 0)
 		return;
 	peer->dying = status;
-	peer->dying_at = dev_now();
+	peer->dying_at = unm_now_ns();
 	dev_if(peer->p.hif)->ndying++;
 }
 
@@ -43,7 +43,7 @@ void dev_disconnect_all(struct dev_if *dif)
 
 bool dev_overdue(const struct dev_peer *peer)
 {
-	return dev_now() - peer->dying_at > LATE_NS;
+	return unm_now_ns() - peer->dying_at > LATE_NS;
 }
 
 /* ---- Tables ------------------------------------------------------------ */

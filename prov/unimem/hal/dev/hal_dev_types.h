@@ -6,7 +6,6 @@
  * The files, each with a header of its own, from the bottom to the top. A file
  * calls only files earlier in this list:
  *
- *   hal_dev_util.c    clock, random numbers
  *   hal_dev_conf.c    the platform file; log lines for what cannot be opened
  *   hal_dev_region.c  memory that is held and mapped
  *   hal_dev_table.c   tables of holders; marks peers that are to end

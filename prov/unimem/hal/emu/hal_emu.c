@@ -15,7 +15,6 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -35,6 +34,7 @@
 #include "hal/emu/hal_emu_recv.h"
 #include "hal/hal_backend.h"
 #include "hal/hal_limit.h"
+#include "util/unm_random.h"
 
 #define IF_ROOM		(1u << 20)	/* of memory, to open one at all */
 #define EVENTS_BURST	64		/* of the epoll set, per service */
@@ -77,16 +77,6 @@ static bool populate_works(void)
 	works = madvise(page, 4096, MADV_POPULATE_WRITE) == 0;
 	munmap(page, 4096);
 	return works;
-}
-
-static uint64_t random_nonzero(void)
-{
-	uint64_t val = 0;
-
-	while (val == 0)
-		if (getrandom(&val, sizeof(val), 0) != (ssize_t)sizeof(val))
-			val = 0;
-	return val;
 }
 
 static int emu_open(const struct hal_params *params, struct hal **hal)
@@ -233,7 +223,7 @@ static struct emu_if *if_new(struct hal_emu *emu, int board)
 	eif->i.addr.version = HAL_ADDR_VERSION;
 	eif->i.addr.board = (uint16_t)board;
 	eif->i.addr.uid = geteuid();
-	eif->i.addr.nonce = random_nonzero();
+	eif->i.addr.nonce = unm_random();
 	eif->emu = emu;
 	eif->pid = getpid();
 	eif->listen.kind = EMU_SRC_LISTEN;

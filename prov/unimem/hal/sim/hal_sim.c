@@ -14,6 +14,7 @@
 #include "hal/hal_launcher.h"
 #include "hal/hal_param.h"
 #include "hal/sim/hal_sim.h"
+#include "util/unm_clock.h"
 
 #define SWEEP_NS	500000		/* between two sim_sweep() */
 
@@ -533,14 +534,14 @@ void hal_sim_death(struct hal_mmio *mm, uint32_t board, enum sim_death death)
 {
 	struct sim_board *b = sim_mm(mm)->w->board[board];
 
-	atomic_store(&b->died, sim_host_ns());
+	atomic_store(&b->died, unm_now_ns());
 	atomic_store(&b->death, (uint32_t)death);
 }
 
 bool sim_known_dead(struct sim_world *w, uint32_t board)
 {
 	return sim_death(w, board) != SIM_LIVES &&
-	       sim_host_ns() - atomic_load(&w->board[board]->died) >
+	       unm_now_ns() - atomic_load(&w->board[board]->died) >
 	       HAL_KDEV_DEAD_MS * UINT64_C(1000000);
 }
 

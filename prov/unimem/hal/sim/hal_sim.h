@@ -212,11 +212,8 @@ bool sim_alive(struct sim_world *w, uint64_t owner);
 void sim_lock(struct sim_world *w);
 void sim_unlock(struct sim_world *w);
 
-/* Time of the model in ns: the host's clock, or params.tick per access. */
+/* Time of the model in ns: unm_now_ns(), or params.tick per access. */
 uint64_t sim_now(struct sim_world *w);
-
-/* Time of the host's clock (CLOCK_MONOTONIC) in ns. */
-uint64_t sim_host_ns(void);
 
 /* Fill in a struct sockaddr_un with an abstract name of this model. Returns the
  * length of the address. */

@@ -22,10 +22,10 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "hal/sim/hal_sim.h"
+#include "util/unm_clock.h"
 
 #define GATE_NAP_NS	100000		/* between tries to join */
 #define GATE_NAPS	100000		/* 10 s */
@@ -437,17 +437,9 @@ void sim_unlock(struct sim_world *w)
 
 /* ---- Time -------------------------------------------------------------- */
 
-uint64_t sim_host_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
 uint64_t sim_now(struct sim_world *w)
 {
-	return w->par.tick == 0 ? sim_host_ns() :
+	return w->par.tick == 0 ? unm_now_ns() :
 	       atomic_load_explicit(&w->board[0]->common.clock,
 				    memory_order_relaxed);
 }

@@ -10,22 +10,12 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "hal/sim/hal_sim.h"
-
-static uint64_t random_nonzero(void)
-{
-	uint64_t val = 0;
-
-	while (val == 0)
-		if (getrandom(&val, sizeof(val), 0) != (ssize_t)sizeof(val))
-			val = 0;
-	return val;
-}
+#include "util/unm_random.h"
 
 /* Atomic accesses: other processes read the table while it is written. */
 static void put64(uint64_t *to, uint64_t val)
@@ -76,7 +66,7 @@ static void if_take(struct sim_mm *mm, uint32_t n, struct hal_kdev_claim *c)
 	sim_if_reset(w, mm->m.board, n);
 	c->iface = n;
 	c->identity = hal_id(mm->m.board, n, b->iface[n].incarnation);
-	c->nonce = random_nonzero();
+	c->nonce = unm_random();
 	atomic_store(&b->pid[n], c->identity);
 	atomic_fetch_or(&b->pid_conf, UINT64_C(1) << n);
 	mm->f->claimed = n + 1;
@@ -155,7 +145,7 @@ static int clear(struct sim_mm *mm)
 int sim_event_fd(struct sim_mm *mm)
 {
 	struct sockaddr_un sun;
-	uint64_t name = random_nonzero();
+	uint64_t name = unm_random();
 	socklen_t len;
 	int fd, ret;
 
