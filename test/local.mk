@@ -171,6 +171,7 @@ UNIT_TESTS = \
 	test/unit/test_prompt \
 	test/unit/test_shared \
 	test/unit/test_safe \
+	test/unit/test_sleep_check \
 	test/unit/test_sleepers \
 	test/unit/test_source \
 	test/unit/test_space \
@@ -556,6 +557,7 @@ AM_TESTS_ENVIRONMENT = $(UNM_TEST_FEWER) \
 	UNM_TEST_TIME="$${UNM_TEST_TIME-$(UNM_TEST_TIME)}"; \
 	FI_PROVIDER_PATH='$(abs_top_builddir)/.libs'; \
 	FI_PROVIDER=unimem; \
+	FI_UNIMEM_SLEEP_MS="$${FI_UNIMEM_SLEEP_MS-0}"; \
 	UNM_SRCDIR='$(abs_top_srcdir)'; \
 	UNM_BUILDDIR='$(abs_top_builddir)'; \
 	GSASD='$(abs_top_builddir)/gsasd'; \
@@ -564,7 +566,7 @@ AM_TESTS_ENVIRONMENT = $(UNM_TEST_FEWER) \
 	UBSAN_OPTIONS="$${UBSAN_OPTIONS-print_stacktrace=1}"; \
 	TSAN_OPTIONS="$${TSAN_OPTIONS-$(UNM_TSAN_OPTIONS)}"; \
 	export FI_PROVIDER_PATH FI_PROVIDER UNM_SRCDIR UNM_BUILDDIR NM GSASD; \
-	export UNM_TEST_TIME; \
+	export UNM_TEST_TIME FI_UNIMEM_SLEEP_MS; \
 	export ASAN_OPTIONS UBSAN_OPTIONS TSAN_OPTIONS;
 
 # make installcheck: what was installed loads, from where it was installed

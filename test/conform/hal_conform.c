@@ -146,6 +146,7 @@ int ct_hal_open(void)
 		 ct_opt.profile);
 	snprintf(params.fault, sizeof(params.fault), "%s", ct_opt.fault);
 	params.seq_start = ct_opt.seq_start;
+	params.sleep_ms = 0;		/* a lost wake-up stays lost */
 	ret = hal_get(&params, &ct_hal);
 	if (ret != 0)
 		return ret;

@@ -7,7 +7,7 @@
  * FI_DELIVERY_COMPLETE). Models
  *   hal.h           hal_pkt_send() after the head, hal_tx_sleep(),
  *                   hal_rx_wake(), hal_rx_flush()
- *   hal_emu.c       emu_arm(), emu_disarm()
+ *   hal_emu_sleep.c emu_arm(), emu_disarm()
  *   hal_emu_conn.c  emu_wake(): one message ends one sleep, by its number
  *   unm_progress.c  unm_arm(), unm_disarm(), unm_busy_sleep(), unm_wait()
  *   unm_peer.c      unm_peer_refused()

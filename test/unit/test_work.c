@@ -735,6 +735,9 @@ static void test_fork(void **state)
 
 int main(void)
 {
+	/* tests here assert that nothing wakes a sleeper */
+	setenv("FI_UNIMEM_SLEEP_MS", "0", 1);
+
 	const struct CMUnitTest tests[] = {
 		EP_TEST(test_flags),
 		EP_TEST(test_full_queue),

@@ -115,6 +115,10 @@ struct hal_params {
 					 * the usual ones */
 	char sim[256];			/* parameters of the register model */
 	char fault[256];		/* fault decorator; "": none */
+	int sleep_ms;			/* longest time in which a sleeping
+					 * process does not check for packets
+					 * on its own; 0: it does only
+					 * without membarrier(2) */
 	long seq_start;			/* number of the first packet of a link,
 					 * for tests of the wrap-around */
 };
@@ -524,7 +528,9 @@ int hal_pkt_send(struct hal_peer *peer, uint64_t head, const uint64_t *w,
 			      head | (tx->next & HAL_HEAD_ID_MASK),
 			      memory_order_release);
 	HAL_FAULT_POINT(HAL_FAULT_POINT_PUBLISHED);
-	/* no fence: the sleeper issues it for both, see hal_if_arm() */
+	/* the sleeper issues the processor's fence for both, see hal_if_arm();
+	 * this is the compiler's */
+	atomic_signal_fence(memory_order_seq_cst);
 	if (__builtin_expect(atomic_load_explicit(&tx->sleep->asleep,
 						  memory_order_relaxed), 0))
 		peer->ops->wake(peer);
@@ -620,7 +626,9 @@ static inline void hal_rx_wake(struct hal_peer *peer)
 {
 	struct hal_sleep *sleep = peer->rx.sleep;
 
-	/* no fence: the sleeper issues it for both, see hal_if_arm() */
+	/* after the store of what wakes; the sleeper issues the processor's
+	 * fence for both, see hal_if_arm() */
+	atomic_signal_fence(memory_order_seq_cst);
 	if (__builtin_expect(sleep != NULL &&
 			     atomic_load_explicit(&sleep->tx_asleep,
 						  memory_order_relaxed), 0))

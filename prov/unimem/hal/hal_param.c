@@ -49,6 +49,11 @@ const struct hal_param hal_param_table[] = {
 	ROW("SIM", HAL_PARAM_STRING, sim,
 	    .max = sizeof(((struct hal_params *)0)->sim), .def = "",
 	    .help = "register model: name=value,... of what it is like"),
+	ROW("SLEEP_MS", HAL_PARAM_INT, sleep_ms, .min = 0, .max = 3600000,
+	    .def = "1000", .help = "emulation: a sleeping process checks for "
+		    "packets on its own after 1 ms, then after twice as long "
+		    "each time, up to so many ms; 0: not, where the "
+		    "kernel has membarrier(2)"),
 	ROW("SEQ_START", HAL_PARAM_LONG, seq_start, .min = 0, .max = LONG_MAX,
 	    .def = "0", .help = "first packet number of a link, for tests"),
 };

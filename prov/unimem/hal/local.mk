@@ -70,6 +70,8 @@ libunm_hal_la_SOURCES = \
 	prov/unimem/hal/emu/hal_emu_proof.h \
 	prov/unimem/hal/emu/hal_emu_recv.c \
 	prov/unimem/hal/emu/hal_emu_recv.h \
+	prov/unimem/hal/emu/hal_emu_sleep.c \
+	prov/unimem/hal/emu/hal_emu_sleep.h \
 	prov/unimem/hal/emu/hal_emu_types.h \
 	prov/unimem/hal/emu/hal_emu_wire.h \
 	prov/unimem/hal/hal.c \

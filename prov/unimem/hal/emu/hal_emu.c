@@ -9,7 +9,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/membarrier.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -17,8 +16,6 @@
 #include <sys/pidfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "hal/emu/hal_emu_alias.h"
@@ -32,6 +29,7 @@
 #include "hal/emu/hal_emu_name.h"
 #include "hal/emu/hal_emu_proof.h"
 #include "hal/emu/hal_emu_recv.h"
+#include "hal/emu/hal_emu_sleep.h"
 #include "hal/hal_backend.h"
 #include "hal/hal_limit.h"
 #include "util/unm_random.h"
@@ -41,18 +39,12 @@
 #define ACCEPT_ROUNDS	64		/* for those who came before an end */
 #define MUTE_SHARE	4		/* of our descriptors, for who says */
 #define MUTE_MOST	65536		/* nothing, and at most so many */
-#define ARMED_TICK_NS	1000000		/* where no global barrier exists */
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE	23
 #endif
 
 /* ---- Device ---------------------------------------------------------- */
-
-static int membarrier(int cmd)
-{
-	return (int)syscall(SYS_membarrier, cmd, 0, 0);
-}
 
 /* Can pages of a mapping be allocated without a fault, with an error? */
 static bool populate_works(void)
@@ -107,8 +99,7 @@ static int emu_open(const struct hal_params *params, struct hal **hal)
 	emu->proc_ours = emu_proc_ours(emu);
 	emu_attach_open(emu);
 	emu->populate = populate_works();
-	emu->membarrier = membarrier(
-		MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0;
+	emu_sleep_open(emu);
 	*hal = &emu->hal;
 	return 0;
 
@@ -268,6 +259,8 @@ static int emu_if_open(struct hal *hal, int board, int number,
 	if (ret != 0)
 		goto err_sources;
 	ret = emu_watch(eif, &eif->listen);
+	if (ret == 0)
+		ret = emu_sleep_if_open(eif);
 	if (ret != 0)
 		goto err_page;
 	*hif = &eif->i;
@@ -332,10 +325,7 @@ static void close_all(struct emu_if *eif)
 		close(fd);
 	}
 	emu_unwatch(eif, &eif->listen);
-	if (eif->timer.fd >= 0) {
-		emu_unwatch(eif, &eif->timer);
-		close(eif->timer.fd);
-	}
+	emu_sleep_if_close(eif);
 	close(eif->page_fd);
 	close(eif->spare_fd);
 	close(eif->epfd);
@@ -441,8 +431,6 @@ static struct emu_peer *peer_of_pidsrc(struct emu_src *src)
 
 static void handle(struct emu_if *eif, struct emu_src *src)
 {
-	uint64_t ticks;
-
 	if (src->fd < 0)
 		return;			/* closed earlier in this round */
 	switch (src->kind) {
@@ -458,8 +446,7 @@ static void handle(struct emu_if *eif, struct emu_src *src)
 			emu_doom(peer_of_pidsrc(src), -FI_ECONNRESET);
 		break;
 	case EMU_SRC_TIMER:
-		if (read(src->fd, &ticks, sizeof(ticks)) < 0)
-			return;
+		emu_sleep_tick(eif);
 		break;
 	}
 }
@@ -494,79 +481,6 @@ static int emu_service(struct hal_if *hif, struct hal_event *ev, int max)
 	if (eif->buried != NULL)
 		emu_conns_free(eif);
 	return eif->ev_head != NULL ? emu_events_take(eif, ev, max) : 0;
-}
-
-/* ---- Sleeping -------------------------------------------------------- */
-
-static void set_asleep(struct emu_if *eif, uint32_t sleep)
-{
-	for (uint32_t i = 0; i < eif->i.ninbound; i++) {
-		struct hal_rx *rx = &eif->i.inbound[i]->rx;
-
-		/* ordered by the barrier in emu_arm() */
-		atomic_store_explicit(&rx->sleep->asleep, rx->held ? 0 : sleep,
-				      memory_order_relaxed);
-	}
-}
-
-/* Without a barrier in every sender, sleep in rounds of a millisecond. */
-static int set_tick(struct emu_if *eif, long ns)
-{
-	struct itimerspec tick = { { 0, ns }, { 0, ns } };
-
-	if (eif->timer.fd < 0) {
-		int fd = timerfd_create(CLOCK_MONOTONIC,
-					TFD_CLOEXEC | TFD_NONBLOCK);
-
-		if (fd < 0)
-			return -FI_EAGAIN;
-		eif->timer.fd = fd;
-		if (emu_watch(eif, &eif->timer) != 0) {
-			close(fd);
-			eif->timer.fd = -1;
-			return -FI_EAGAIN;
-		}
-	}
-	timerfd_settime(eif->timer.fd, 0, &tick, NULL);
-	return 0;
-}
-
-static void emu_disarm(struct hal_if *hif)
-{
-	struct emu_if *eif = emu_if(hif);
-
-	if (!eif->armed)
-		return;
-	eif->armed = false;
-	set_asleep(eif, 0);
-	if (eif->timer.fd >= 0)
-		set_tick(eif, 0);
-}
-
-/*
- * A sender stores its packet and then loads asleep, with no fence between. We
- * store asleep, make every sender's processor pass a barrier, and look at the
- * rings: either we see the packet or the sender sees that we sleep.
- */
-static int emu_arm(struct hal_if *hif)
-{
-	struct emu_if *eif = emu_if(hif);
-	int ret = 0;
-
-	if (eif->ev_head != NULL || eif->ntodo != 0 || eif->place_free)
-		return -FI_EAGAIN;
-	if (++eif->sleeps == 0)
-		eif->sleeps = 1;
-	set_asleep(eif, eif->sleeps);
-	eif->armed = true;
-	if (eif->nticks != 0 ||
-	    membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED) != 0)
-		ret = set_tick(eif, ARMED_TICK_NS);
-	if (ret != 0 || emu_rx_pending(eif) != 0) {
-		emu_disarm(hif);
-		return -FI_EAGAIN;
-	}
-	return 0;
 }
 
 /* ---- Dump ------------------------------------------------------------ */

@@ -548,6 +548,7 @@ int emu_take_message(struct emu_conn *conn, const union emu_msg *m,
 		return -FI_EIO;
 	switch (m->head.type) {
 	case EMU_WAKE:
+		conn->eif->check_ns = 0;
 		return 0;
 	case EMU_LINK:
 		return take_link(conn, &m->link, len, fds);

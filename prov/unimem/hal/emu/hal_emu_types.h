@@ -16,10 +16,11 @@
  *   hal_emu_alias.c    second mappings of files that peers have mapped too
  *   hal_emu_dma.c      dmable memory and cDMA transfers
  *   hal_emu_link.c     peer objects, and links: ring and receive space
+ *   hal_emu_sleep.c    sleeping until a packet comes
  *   hal_emu_connect.c  connecting to the name of an interface
  *   hal_emu_msg.c      the handshake and the other messages
  *   hal_emu_recv.c     accepting connections, reading messages
- *   hal_emu.c          device, interfaces, service, sleep
+ *   hal_emu.c          device, interfaces, service
  *
  * A link is one direction between two interfaces: a sealed memfd that the
  * sender makes, with the back words, the packet ring and the receive space
@@ -91,7 +92,7 @@ enum emu_src_kind {
 	EMU_SRC_LISTEN = 1,		/* emu_if.listen: a connection came */
 	EMU_SRC_CONN,			/* emu_conn.src: a message or the end */
 	EMU_SRC_PIDFD,			/* emu_peer.pidsrc: the process ended */
-	EMU_SRC_TIMER,			/* emu_if.timer: see set_tick() */
+	EMU_SRC_TIMER,			/* emu_if.timer: see check_later() */
 };
 
 /* A descriptor in the epoll set of an interface; part of the object that an
@@ -203,7 +204,7 @@ struct emu_peer {
 	bool refused;			/* by a message of the peer, not by the
 					 * end of the connection */
 	bool ticks;			/* the peer takes no part in barriers:
-					 * sleep in rounds, see set_tick() */
+					 * sleep in rounds of 1 ms */
 	uint8_t nreqs;			/* imports that are not answered */
 	uint32_t woken;			/* number of the peer's sleep that the
 					 * last EMU_WAKE ended */
@@ -259,6 +260,10 @@ struct emu_if {
 	uint32_t sleeps;		/* number of the present or last sleep,
 					 * never 0 while armed */
 	bool armed;			/* between hal_if_arm() and disarm */
+	uint64_t check_at;		/* ns, when the timer expires, or did;
+					 * 0: it was never set */
+	uint64_t check_ns;		/* from arming to then; 0: the least */
+	uint64_t check_taken;		/* packets taken when last armed */
 	bool place_free;		/* a peer was freed: the next service
 					 * tries connections with held set */
 	uint32_t dma_busy;		/* entries of dma[] in use */
