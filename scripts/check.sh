@@ -212,10 +212,15 @@ check_runner() { check_env; cd "$TOP" || return; "$@"; }
 
 # The flags: -Og takes half the time of -O2 to compile with sanitizers, which
 # is most of what they cost here.
-check_flavours()
+check_build_asan()
 {
 	build_flavour asan --enable-asan --enable-ubsan --enable-fault-points \
 		CFLAGS="-Og -g1"
+}
+
+check_flavours()
+{
+	check_build_asan
 	suite asan "hostile input and memory under ASan and UBSan" \
 		count_automake fixed_addresses \
 		check_few "$BUILD/obj-asan" ASAN_MEMORY_TESTS

@@ -276,9 +276,10 @@ check_full()
 	packages_need build
 	packages_need check
 	build_all
-	# jobs that are named run before check has built the tests
+	# jobs may run before check has built the tests, or alone
 	step tests "building the tests" \
 		"make -C build/obj check TESTS= shows the commands." \
 		make -s -C "$OBJ" -j"$JOBS" check TESTS=
+	check_build_asan
 	full_run "$@"
 }
