@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * safe.h - threads that do everything at once on two endpoints: what they share
- * (test_safe.c), and what each of them does (safe_acts.c).
+ * safe.h - threads that run every operation at once on two endpoints: the
+ * structures and functions that test_safe.c (set-up, threads, final checks) and
+ * safe_acts.c (the operations) share.
  */
 #ifndef SAFE_H
 #define SAFE_H
@@ -39,7 +40,8 @@ enum { SND, RCV, WR, RD, CNTRS };
 
 /* ---- The stage ----------------------------------------------------------- */
 
-/* What one completion is awaited for; a context points to it. */
+/* One expected completion: its state and the values that it reported. The
+ * operation's context points to it. */
 struct half {
 	struct fi_context2 ctx;
 	_Atomic enum { IDLE, POSTED, ENDING, ENDED } state;
@@ -106,7 +108,8 @@ struct hand {
 	uint8_t *own[2];		/* regions that come and go */
 	bool own_busy;
 	uint64_t guess[2];		/* of the words that are swapped */
-	/* by number: told to the other side, heard there */
+	/* by number of the operation: remote CQ data sent (due) and received
+	 * (heard) */
 	uint8_t *due;
 	_Atomic uint8_t *heard;
 };
@@ -168,7 +171,7 @@ void safe_arm(struct hand *h, struct half *half);
 bool safe_over(struct hand *h, struct half *half, uint64_t flags);
 /* Read something, somehow: this is what makes progress. */
 void safe_look(struct hand *h);
-/* The other side was told this number. */
+/* Counts the remote CQ data id, which the target has received. */
 void safe_heard(struct stage *s, uint64_t id);
 
 #define TRY(h, call)	do {						\

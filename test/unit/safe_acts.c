@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* safe_acts.c - what the threads of test_safe.c do: how each operation begins,
- * and what must have become of it when it is over. */
+/* safe_acts.c - the operations of the threads of test_safe.c: how each
+ * operation is started, and what is checked when it is complete. */
 #include "unit/safe.h"
 
 /* ---- Messages ------------------------------------------------------------ */
@@ -257,7 +257,7 @@ static bool end_put(struct hand *h, struct shot *x)
 	return false;
 }
 
-/* Each to a word of its own: they are looked at when all is over. */
+/* Each injected write has a word of its own, which is checked at the end. */
 static void begin_inject(struct hand *h, struct shot *x)
 {
 	size_t n = (size_t)h->index * h->s->ops + h->injects++;
@@ -342,8 +342,9 @@ static bool end_swap(struct hand *h, struct shot *x)
 
 /* ---- Regions, endpoints -------------------------------------------------- */
 
-/* One of our own: the first bytes are for strangers to read, some of the others
- * we write. A shot that finds it open does something else. */
+/* A region of this thread. The other threads read its first bytes
+ * (begin_strange()), this thread writes behind them. While the region is open,
+ * a second such operation of this thread does something else. */
 static void begin_region(struct hand *h, struct shot *x)
 {
 	struct side *from = side_from(h, x);
@@ -417,7 +418,8 @@ static struct fid_ep *guest_open(struct hand *h, struct side *home)
 	return ep;
 }
 
-/* What it does while it is there; the shot's halves are its and the host's. */
+/* The messages of a guest endpoint. The halves of the shot belong to the guest
+ * and to its host. */
 static void guest_visit(struct hand *h, struct shot *x, struct fid_ep *ep)
 {
 	struct side *host = side_to(h, x);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_address.c - how the bytes of a region are named by those who access it:
- * keys and addresses of every mr_mode, and addresses that 32 bits do not hold.
+ * test_address.c - how an initiator addresses the bytes of a region: keys and
+ * addresses under every mr_mode, and addresses that need more than 32 bits.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_alias.c - fi_ep_alias(): an endpoint again, with other default flags.
- * (Aliases that trigger: test_trigger.c.)
+ * test_alias.c - fi_ep_alias(): a second handle of an endpoint with other
+ * default flags.
+ *
+ * Aliases with FI_TRIGGER are in test_trigger.c.
  */
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_asleep.c - a target that sleeps, in each of the calls one can sleep in,
- * while its memory is read and written: requests wake it and are executed
- * without it being told of anything; where we reach its memory ourselves it is
- * not even woken. Then it is told of something, and the call returns.
+ * test_asleep.c - RMA and atomics on the memory of a target that sleeps, in
+ * each call that can sleep.
  *
- * Only a wait that never ends fails; how long one took is not judged.
+ * A request wakes the target's thread and is executed, but the application's
+ * call does not return. An access that the initiator executes directly does not
+ * even wake the target. At the end the target gets an event, and its call
+ * returns.
+ *
+ * The tests fail if a wait never ends; they do not judge how long a wait
+ * took.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -271,7 +275,7 @@ static void add_and_swap(struct sleeper *s)
 	assert_int_equal(was, 1);
 }
 
-/* What is direct there leaves no trace at the target. */
+/* An access that is executed directly sends no request to the target. */
 static void undisturbed(enum os_way way, enum bed bed)
 {
 	bool atomics = os_window(way) || bed != DEAF;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_atomic.c - fi_atomic(3): every operation on every type in every form,
- * each way; what is refused. That the operations compute what they shall is
- * test_op.c's; here the same table is the reference, and what is tested is that
- * operands, results and errors find their ways.
+ * test_atomic.c - fi_atomic(3): every operation on every type in every form and
+ * on every data path, and the refused calls.
+ *
+ * The table of operations is the reference here: these tests check that
+ * operands, results and errors are delivered. test_op.c checks that the
+ * operations compute the right values.
  */
 #include <stdlib.h>
 #include <string.h>

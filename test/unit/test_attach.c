@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_attach.c - the random word of a HAL by which hal_emu_attach.c proves
- * that an address space is the peer's: where it lies, and who has it. What
- * transfers do with it: hal_conform_exec.c.
+ * test_attach.c - the random word of a HAL by which hal_emu_attach.c verifies
+ * that an address space is the peer's: where the word lies and which processes
+ * have it.
+ *
+ * hal_conform_exec.c tests how transfers use the word.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_auto.c - FI_PROGRESS_AUTO: a thread of the domain moves what nobody
- * polls for, costs nothing while there is nothing, goes with the domain, and is
- * not missed in a forked child.
+ * test_auto.c - FI_PROGRESS_AUTO: a thread of the domain makes progress while
+ * the application does not poll. The thread sleeps while nothing happens, ends
+ * with the domain, and a forked child works without it.
  */
 #include <dirent.h>
 #include <inttypes.h>
@@ -25,7 +25,8 @@
 #include "lib/ep_pair.h"
 #include "progress/unm_auto.h"
 
-#define BIG	(1 << 20)	/* goes by rendezvous: both sides have to act */
+#define BIG	(1 << 20)	/* bytes: a rendezvous, in which both sides have
+				 * to make progress */
 
 static void nap_ms(long ms)
 {
@@ -232,9 +233,10 @@ static struct unm_stats stats_of(struct node *n)
 	return st;
 }
 
-/* Every tenth of a second it looks, and the endpoint counts that as a sleep and
- * as many polls as it takes to look at the clock; one that naps a millisecond
- * polls a thousand times a second, one that polls on a hundred thousand. */
+/* The thread wakes ten times a second, which the endpoint counts as a sleep and
+ * as many polls as fit between two readings of the clock. A thread that
+ * slept 1 ms at a time would poll 1000 times a second, and one that did not
+ * sleep 100,000 times. */
 static void test_it_sleeps(void **state)
 {
 	struct unm_stats was[4], is;
@@ -271,7 +273,8 @@ struct opener {
 	pthread_barrier_t *start;
 };
 
-/* One enables the endpoint, the others open what needs the thread. */
+/* The first opener enables the endpoint, the rest open objects that need the
+ * domain's thread. */
 static void *open_at_once(void *arg)
 {
 	struct fi_cq_attr attr = { .wait_obj = FI_WAIT_MUTEX_COND };
@@ -343,7 +346,7 @@ static void test_objects_opened_at_once(void **state)
 	pthread_barrier_destroy(&start);
 }
 
-/* What threads of ours, but for the first, do not want to hear of. */
+/* The signals that every thread of this process except the first blocks. */
 static uint64_t blocked_signals(void)
 {
 	DIR *dir = opendir("/proc/self/task");

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* test_av.c - address vectors: indices, names, duplicates, growth. Removal is
- * in test_av_remove.c. */
+/*
+ * test_av.c - address vectors: indices, names, duplicates, growth.
+ *
+ * Removal is in test_av_remove.c.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,7 +161,8 @@ static void test_straddr(void **state)
 	}
 }
 
-/* What is printed of an address is a node that names just that address. */
+/* The text of fi_av_straddr() is a node name that fi_getinfo() resolves to the
+ * same address. */
 static void test_straddr_parses_back(void **state)
 {
 	struct ep *e = ep_open(NULL);

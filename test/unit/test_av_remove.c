@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_av_remove.c - removal from address vectors: what waited under an index,
- * who is named by which index afterwards, and indices that are used again.
+ * test_av_remove.c - removal from address vectors: operations that were waiting
+ * for the removed address, the source that completions report afterwards, and
+ * indices that are used again.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,7 +164,7 @@ static void test_removed_is_gone(void **state)
 	assert_int_equal(fi_av_remove(p.a->av, &p.ab, 1, 0), -FI_EINVAL);
 	assert_int_equal(fi_av_remove(p.a->av, &(fi_addr_t){ 99 }, 1, 0),
 			 -FI_EINVAL);
-	/* what it sends comes from a stranger now */
+	/* the sender is not in the address vector any more */
 	assert_int_equal(source_seen(p.b, p.ba, p.a), FI_ADDR_NOTAVAIL);
 	/* inserted again: the lowest free index, which is the old one */
 	again = ep_insert(p.a, p.b);
@@ -232,8 +233,8 @@ static void test_a_lower_index_is_not_an_earlier_name(void **state)
 	assert_int_equal(source_seen(p.a, p.ab, p.b), low);
 }
 
-/* What was posted, queued or completed under an index is never that of the
- * address which has the index now. */
+/* A receive that was posted for, or a completion that came from, a removed
+ * address does not become that of the address which has the index now. */
 static void test_a_used_index_again(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -257,7 +258,7 @@ static void test_a_used_index_again(void **state)
 	EP_OK(fi_recv(p.b->ep, &in[3], 1, NULL, p.ba, &in[3]));
 	assert_int_equal(fi_av_remove(p.b->av, &p.ba, 1, 0), 0);
 	assert_int_equal(ep_insert(p.b, c), p.ba);
-	/* another removal looks at these receives again */
+	/* another removal checks these receives again */
 	other = ep_insert(p.b, ep_open(NULL));
 	assert_int_equal(fi_av_remove(p.b->av, &other, 1, 0), 0);
 	assert_int_equal(fi_cq_readfrom(p.b->cq, &e, 1, &src), 1);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_backlog.c - sends to a peer that takes nothing for a while: as many as
- * half of the endpoint's operations are accepted by every call, wait in order,
- * keep copies of what was injected, and end in one completion each, whatever
- * becomes of the peer.
+ * test_backlog.c - sends to a peer that takes nothing for a while.
+ *
+ * Every call accepts sends until half of the endpoint's operations are in use.
+ * They wait in order, the data of inject calls are copied, and each send ends
+ * in exactly one completion, also if the peer closes or dies.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -316,8 +317,9 @@ static unsigned backlog(struct ep *e, fi_addr_t to)
 	return n;
 }
 
-/* What waited goes as announcements and still takes its operations; a send that
- * was refused for want of one may go now, and who is about to sleep is told. */
+/* Queued sends are sent as announcements, which still hold their operations. As
+ * a send may have been refused for lack of operations, fi_trywait() returns
+ * -FI_EAGAIN once so that the application retries before it sleeps. */
 static void test_no_sleep_when_the_backlog_is_announced(void **state)
 {
 	static char big[100000];

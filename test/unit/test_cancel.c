@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_cancel.c - fi_cancel: 0 promises exactly one entry, -FI_ENOENT none.
+ * test_cancel.c - fi_cancel(): after 0 exactly one entry is reported, after
+ * -FI_ENOENT none.
+ *
  * MPICH cancels one of two receives for every MPI_ANY_SOURCE.
  */
 #include <stdlib.h>
@@ -144,7 +146,8 @@ static void test_cancel_of_a_transfer_under_way(void **state)
 	free(in);
 }
 
-/* What MPICH does for MPI_ANY_SOURCE: post twice, cancel the loser. */
+/* As MPICH does for MPI_ANY_SOURCE: post two receives, cancel the one that did
+ * not match. */
 static void test_trap6_lost_races(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);

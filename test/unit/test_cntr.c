@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_cntr.c - counters: values, bindings, and waiting in every form while
- * another thread, or a peer, moves them. Only a wait that never ends fails.
+ * test_cntr.c - counters: values, bindings, and every form of waiting while
+ * another thread or a peer changes the value. The tests fail if a wait never
+ * ends.
  *
- * UNM_TEST_ROUNDS: wake-ups of each form; 1000 unless set.
+ * UNM_TEST_ROUNDS: wake-ups of each form (1000).
  */
 #include <poll.h>
 #include <pthread.h>
@@ -68,7 +69,7 @@ static void test_values(void **state)
 	assert_int_equal(fi_close(&c->fid), 0);
 }
 
-/* What FI_GETWAIT and fi_trywait() say of each kind. */
+/* Checks FI_GETWAIT and fi_trywait() for this kind of wait object. */
 static void gives(struct ep *e, enum fi_wait_obj obj)
 {
 	struct fid_cntr *c = open_cntr(e, obj);

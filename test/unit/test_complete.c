@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_complete.c - what completes, when, and what its entry holds: formats,
- * selective completion, completion levels, counters, errors among the others.
+ * test_complete.c - completions: which operations report one, when, and the
+ * fields of its entry. Formats, selective completion, completion levels,
+ * counters, and errors between successful entries.
  */
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_connect.c - connection messages of the emulation with one flaw each: a
- * wrong field, a wrong descriptor, a false identity, another version. They are
- * refused; the interface goes on exchanging packets with a correct peer, and no
- * descriptor is left. (Random messages: fuzz/fuzz_connection.c.)
+ * wrong field, a wrong descriptor, a false identity, another version.
+ *
+ * The messages are refused. The interface still exchanges packets with a
+ * correct peer, and no descriptor is leaked. Random messages are in
+ * fuzz/fuzz_connection.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -342,7 +344,8 @@ static void test_names_of_other_networks(void **state)
 
 /* ---- In a pid namespace: nobody out there has a number ---------------- */
 
-/* The victim is in there: hears whoever comes until it is told to stop. */
+/* The victim, inside the namespace: it serves its interface until the parent
+ * closes the socket. */
 static void hear_from_inside(int fd)
 {
 	struct hal_event ev[8];
@@ -435,7 +438,7 @@ static void test_nobody_has_a_number(void **state)
 	assert_int_equal(say_to(&to, &mine, -1), 0);
 	assert_true(say_to(&to, &mine, proof) < 0);
 	end(third);
-	/* gone, it cannot be told from others any more; its name is kept */
+	/* its pidfd does not identify an ended process; its name is kept */
 	assert_true(say_to(&to, &mine, proof) < 0);
 	close(proof);
 	close(sv[0]);
@@ -517,7 +520,7 @@ static void one_line(struct unit_capture *ear)
 		unit_fail("it said: %s", text);
 }
 
-/* A process of another build knocks: both are told, and only once. */
+/* A process of another build connects: both sides log the versions, once. */
 static void test_other_version_connects(void **state)
 {
 	struct unit_capture ear;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_connect_crowd.c - processes that connect to an interface of the
- * emulation at the wrong time: again before their earlier connection is freed,
- * when descriptors run out, in crowds, or without sending anything. Each costs
- * a bounded number of descriptors and delays no other peer.
+ * emulation at the wrong time: before their earlier connection is freed, when
+ * descriptors run out, in crowds, or without sending anything.
+ *
+ * Each attempt costs a bounded number of descriptors and delays no other
+ * peer.
  */
 #include <errno.h>
 #include <string.h>
@@ -324,8 +326,9 @@ static int call_again(const struct hal_addr *from, int proof)
 
 #define AGAIN	100
 
-/* Who calls again before its old self is freed waits: who is another does not,
- * and of too many the first do not. */
+/* A process that connects again waits until its earlier connection is freed.
+ * Connections of another process are refused at once. Of too many attempts the
+ * oldest are closed. */
 static void test_called_again_and_again(void **state)
 {
 	struct hal_event ev = { 0 };
@@ -366,7 +369,8 @@ static void test_called_again_and_again(void **state)
 	for (int i = 0; i < AGAIN; i++)
 		close(conn[i]);
 	close(proof);
-	attempts.inbound--;		/* told above, and freed here */
+	attempts.inbound--;		/* the loop above saw its HAL_EV_DEAD,
+					 * and it is freed */
 	attempts_closed();
 }
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_data.c - writes that carry data for the target's queue: what its entry
- * says and when it comes; and writes whose buffers are free at once, by a flag
- * of the call or of the endpoint.
+ * test_data.c - RMA writes with remote CQ data: the fields of the target's
+ * entry and the time at which it is written.
+ *
+ * Also writes and atomics whose buffers may be reused when the call returns, by
+ * a flag of the call (FI_INJECT) or of the endpoint.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -196,7 +198,7 @@ static void test_data_is_passed_whole(void **state)
 	}
 }
 
-/* A refused one tells the target nothing. */
+/* A refused write reports no remote CQ data to the target. */
 static void test_refused_ones_notify_nothing(void **state)
 {
 	struct os_pair p = os_open(OS_REQUESTS, ROOM);
@@ -278,8 +280,8 @@ static ssize_t inject(struct os_pair *p, int call, bool flag, void *buf,
 
 #define MANY	50
 
-/* More than go at once, out of one buffer that is changed after each call; the
- * target looks at none of them before a call is refused. */
+/* More operations than are sent at once, from one buffer that is changed after
+ * each call. The target does not poll before a call is refused. */
 static void many(struct os_pair *p, int call, bool flag, size_t len)
 {
 	uint64_t kind = (call == 2 ? FI_ATOMIC : FI_RMA) | FI_WRITE;
@@ -440,8 +442,8 @@ static void many_fetches(struct os_pair *p, enum fetch call, bool flag,
 	free(o.cmp);
 }
 
-/* No more than inject_size; nothing is sent of what is refused. What has no
- * operands has no limit. */
+/* Fetching atomics longer than inject_size are refused and nothing is sent.
+ * FI_ATOMIC_READ has no operands, so it has no limit. */
 static void longer_fetches(struct os_pair *p, bool flag)
 {
 	struct operands o = { calloc(1, ROOM), calloc(1, ROOM),

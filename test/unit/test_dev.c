@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_dev.c - what can go wrong between the device backend and its hardware
- * and driver. A shim over the register model makes single calls fail and single
- * registers lie.
+ * test_dev.c - errors between the device backend and its hardware and driver. A
+ * shim over the register model makes single calls fail and single registers
+ * return false values.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -392,7 +392,8 @@ static void sleep_is_refused(void **state)
 
 /* ---- Driver ------------------------------------------------------------ */
 
-/* What it has no room for now is asked for again, or refused in words. */
+/* If the driver has no memory for now, the backend retries or returns an error
+ * and logs it. */
 static void driver_is_short(void **state)
 {
 	struct pair p = { 0 };
@@ -645,8 +646,8 @@ static void engine_errors(void **state)
 	}
 }
 
-/* A chain that ended in an error of one descriptor [PG034, status word], where
- * the register does not tell; and one that is idle before it is done. */
+/* A chain in which one descriptor ended in an error [PG034, status word] that
+ * the register does not show; and a chain that is idle before it is done. */
 static void engine_chain_errors(void **state)
 {
 	struct hal_rmem *rmem = NULL;

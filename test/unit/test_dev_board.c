@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_dev_board.c - boards that die: loads from them end in a bus error or
- * never, packets are refused or never answered. The register model ends a
- * process that loads from a board which the driver knows to be dead. Nobody
- * else may be delayed, and every peer there ends with an error.
+ * test_dev_board.c - boards that die: loads from a dead board end in a bus
+ * error or never, packets to it are refused or never answered.
+ *
+ * The register model ends a process that loads from a board which the driver
+ * knows to be dead. No other peer may be delayed, and every peer on the dead
+ * board ends with an error.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -82,7 +84,7 @@ static void trio_close(struct trio *t)
 	hal = NULL;
 }
 
-/* What a does with the peer on the dead board meanwhile. */
+/* How interface a uses the peer on the dead board meanwhile. */
 enum use { NOTHING, PACKETS, STORES, ALL };
 
 static void use(struct hal_peer *peer, enum use how, uint64_t i)
@@ -274,8 +276,9 @@ static void packetizer_is_not_cleared(void **state)
 	trio_close(&t);
 }
 
-/* A board dies between two looks at it, in a call that stores: also an end that
- * says good-bye finds out, and comes back. */
+/* A board dies between two polls, in a call that stores. An interface that is
+ * closed, and sends its last packet, also finds this out, and its close
+ * returns. */
 static void closing_meets_the_dead(void **state)
 {
 	(void)state;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_dev_bus.c - bus errors on the silicon's side (hal_dev_bus.c,
- * hal_mmio_dev.c): a file stands for the memory behind a window, and a page
- * that the file lost for a board that does not answer. The kernel reports both
- * by SIGBUS.
+ * test_dev_bus.c - bus errors of the silicon's accessors (hal_dev_bus.c,
+ * hal_mmio_dev.c).
+ *
+ * A file stands for the memory behind a window, and a page that was cut off the
+ * file for a board that does not answer: the kernel reports both by SIGBUS.
  */
 #define _GNU_SOURCE
 #include <errno.h>

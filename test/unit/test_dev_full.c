@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_dev_full.c - mailboxes that are full [D 5.1.1, 5.1.2; docs/hal.md, 13]:
- * sixteen senders to one interface whose mailbox holds four packets. Every
- * refusal is a packet that must neither be lost, nor doubled, nor overtaken by
- * a later one of its sender.
+ * test_dev_full.c - full mailboxes [D 5.1.1, 5.1.2; docs/hal.md, 13]: sixteen
+ * senders to one interface whose mailbox holds four packets.
+ *
+ * A refused packet must not be lost, duplicated, or overtaken by a later packet
+ * of its sender.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -40,7 +41,7 @@ static double now(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* The receiver's mailbox is looked at, so many packets of it. */
+/* Services the receiver once, which moves packets from its mailbox. */
 static void receive(void)
 {
 	struct hal_event ev[SENDERS];
@@ -143,7 +144,7 @@ static void close_all(void)
 	hal->ops->close(hal);
 }
 
-/* Who has sent what must come, all of it, once the senders stop. */
+/* All packets that were sent arrive once the senders stop. */
 static void run(const char *model, uint64_t wanted)
 {
 	uint64_t turn = 0, sent = 0, got = 0;
@@ -193,7 +194,8 @@ static void full_mailbox_slow_answers(void **state)
 	run("fifo=8,depth=16,ack=3000,delay=2000,world=82", REFUSALS / 20);
 }
 
-/* One who is never read delays nobody: each of the others gets through. */
+/* An interface whose mailbox is never read does not delay the senders: the
+ * packets to every other interface arrive. */
 static void full_mailbox_of_another(void **state)
 {
 	struct hal_if *other;
@@ -368,7 +370,7 @@ static void full_mailbox_of_processes(void **state)
 		if (pid[s] == 0)
 			_exit(sender_main((uint64_t)s, &to->addr));
 	}
-	/* the mailbox is full before it is looked at first */
+	/* the mailbox is full before the receiver first polls it */
 	for (last = now(); atomic_load(refused) == 0; sched_yield())
 		assert_true(now() - last < PATIENCE);
 	take_of_processes(got);

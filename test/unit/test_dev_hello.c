@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_dev_hello.c - the device backend while it gets to know a peer: what the
- * pages that a HELLO names say, whose they are, and who has ended meanwhile.
+ * test_dev_hello.c - the device backend while it connects to a peer: the
+ * contents and the owner of the pages that a HELLO names, and peers that end
+ * meanwhile.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -62,8 +63,9 @@ static void link_page_differs(void **state)
 	}
 }
 
-/* A link page that is not to be had is no reason to wait for ever; nobody is
- * told, as the other page is not to be had either. */
+/* If the link page can never be imported, the backend does not wait for ever.
+ * The peer gets no answer, because the page for the answer cannot be imported
+ * either. */
 static void link_page_never_comes(void **state)
 {
 	struct pair p = half();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_dev_nomem.c - the device backend where memory runs out: each of its
- * allocations fails in turn, and whatever failed leaves a backend that works.
+ * test_dev_nomem.c - the device backend without memory: each of its allocations
+ * fails in turn, and the backend works afterwards.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -92,7 +92,7 @@ static bool run_out(int after, int how)
 	good = life(&p, how & BOTH);
 	failed = after != 0 && countdown == 0;
 	countdown = 0;
-	/* what was told is told to somebody who can act upon it */
+	/* the caller gets an error whenever something failed */
 	assert_true(good || failed);
 	unpair(&p);
 	if (hal != NULL)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_dev_peer.c - the device backend and its peers: those that lie by what
- * they send and store, those that refuse, those that end.
+ * test_dev_peer.c - the device backend and its peers: peers that send or store
+ * false values, peers that refuse, peers that end.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -242,7 +242,8 @@ static void ends_lose_no_packet(void **state)
 	ends_between("world=91,fifo=8,depth=8", 4);
 }
 
-/* Who is refused by one it has accepted lets go of it, and says so. */
+/* An interface that is refused by a peer which it has accepted releases that
+ * peer and sends it the end of the connection. */
 static void refused_one_tells(void **state)
 {
 	struct hal_event ev[4];
@@ -340,8 +341,8 @@ static void accesses_are_ordered(void **state)
 	unpair(&p);
 }
 
-/* How many of the words that b stores back in one order with a's look are not
- * there when the call returns. */
+/* The number of words that a does not see although b's hal_rx_back_sync() has
+ * returned. */
 static unsigned words_not_there(struct pair *p)
 {
 	unsigned n = 0;
@@ -356,9 +357,10 @@ static unsigned words_not_there(struct pair *p)
 }
 
 /*
- * Such a word is read back before the look (hal.md, 4.9 and 12), which is what
- * brings it there where stores are late: without, it is not. Who has no page to
- * store to, or whose peer is dead, is told.
+ * hal_rx_back_sync() stores a word and reads it back (hal.md, 4.9 and 12).
+ * Where stores are delayed, the word arrives only because of the read: without
+ * the read it does not. A caller without a page to store to, or whose peer is
+ * dead, gets -FI_EAGAIN.
  */
 static void back_words_are_read_back(void **state)
 {
@@ -462,7 +464,7 @@ static void accept_makes_room(void **state)
 	unpair(&p);
 }
 
-/* What passes is asked for again. */
+/* Temporary errors of the driver are retried. */
 static void accept_waits(void **state)
 {
 	static const int errs[] = { -EAGAIN, -ENOSPC, -ENOMEM, -EMFILE };
@@ -489,7 +491,7 @@ static void accept_waits(void **state)
 	}
 }
 
-/* What never passes ends it. */
+/* A permanent error of the driver ends the attempt. */
 static void accept_gives_up(void **state)
 {
 	struct pair p = { 0 };

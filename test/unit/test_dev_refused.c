@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_dev_refused.c - packets that a mailbox refuses, for as long as it likes
- * [D 5.1.1, 5.2.3: NACK]: when they are tried again, and what is told of it.
- * The mailbox holds four packets, and time passes only where a test says so.
+ * test_dev_refused.c - packets that a mailbox refuses for any length of time [D
+ * 5.1.1, 5.2.3: NACK]: when they are sent again, and the log lines.
+ *
+ * The mailbox holds four packets. The clock is the test's: it advances only
+ * where a test advances it.
  */
 #define _GNU_SOURCE
 #include <string.h>
@@ -166,8 +168,9 @@ static void pauses_of_a_first_contact(void **state)
 	unpair(&p);
 }
 
-/* A mailbox that is never read is no end: its process may be stopped. It is
- * told once, as information, and nothing is lost when it goes on. */
+/* A mailbox that is never read is not an error, because its process may be
+ * stopped. One line is logged, at level info, and no packet is lost when the
+ * process continues. */
 static void refused_for_ever(void **state)
 {
 	struct pair p = stopped_pair("world=97,fifo=8,depth=16");
@@ -197,8 +200,9 @@ static void refused_for_ever(void **state)
 	unpair(&p);
 }
 
-/* OVERWR_BUF [D 5.2.3] is a debug bit: what became of the packet, ACK and NACK
- * say. Somebody else has the page, that is told, once. */
+/* OVERWR_BUF [D 5.2.3] is a debug bit: ACK and NACK say whether the packet was
+ * delivered. The bit means that somebody else uses the page, which is logged
+ * once. */
 static void overwritten(void **state)
 {
 	struct pair p = stopped_pair("world=98,fifo=8,depth=16");

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_dev_route.c - the device backend and routes to the memory of peers:
- * those that are set up, those that nobody fetches, and too many of them. And
- * transfers over a route: which are refused, and which end.
+ * imports that are set up, imports that are requested and never fetched, too
+ * many imports. Also transfers over a route: which are refused, and how they
+ * end.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -134,8 +135,8 @@ static void import_makes_room_and_fails(void **state)
 #define ASKED_FEW	64		/* hal_dev_mem.c: PENDING_MAX */
 #define ASKED_US	110000		/* and more than PENDING_NS */
 
-/* What is asked for and never fetched is bounded, and makes room later: for
- * one more, and for the page of a new peer. */
+/* Imports that were requested and are never fetched are bounded. Later they are
+ * dropped to make room for another import, and for the page of a new peer. */
 static void imports_never_fetched(void **state)
 {
 	struct pair p = pair_in("world=92,tick=1,route=1000000000");
@@ -295,8 +296,8 @@ static void posts_are_checked(void **state)
 	unpair(&p);
 }
 
-/* What the driver tells of: no transfer, one not started, none in that place,
- * another in that place, and the one there is. */
+/* The identifiers that the driver reports: no transfer, a transfer that was not
+ * started, none in that slot, another one in that slot, and the right one. */
 static const uint64_t told[] = { 0, 0x10002, 0x10003, 0x20001, 0x10001 };
 static unsigned turn;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_dev_silent.c - hardware that loses packets without a sign: ACK and NACK
- * stay until the next packet is transmitted [D table 5], so where nothing is
- * transmitted they say what became of the packet before. And mailboxes that do
- * not read as they should. Nothing may be lost without an event.
+ * test_dev_silent.c - hardware that loses packets silently. ACK and NACK keep
+ * their value until the next packet is transmitted [D table 5], so if a packet
+ * is not transmitted they describe the packet before it. Also mailboxes that
+ * return wrong values. No packet may be lost without an event.
  */
 #define _GNU_SOURCE
 #include <string.h>
@@ -57,7 +57,7 @@ static struct pair pair_with_ack(const char *sim)
 	return p;
 }
 
-/* What is illegal is not transmitted, whatever ACK and NACK say. */
+/* An illegal packet is not transmitted, whatever ACK and NACK say. */
 static void illegal(const char *sim)
 {
 	struct pair p = pair_with_ack(sim);
@@ -165,7 +165,8 @@ static void ack_outlives_a_clear(void **state)
 	unpair(&p);
 }
 
-/* What the last holder's packet left is no answer for the next holder. */
+/* The status that the last holder's packet left is not taken for an answer to
+ * the next holder. */
 static void status_of_the_last_holder(void **state)
 {
 	struct pair p = pair_with_ack("world=105,fifo=64,ifs=1");

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_direct.c - what an initiator that has a remote key (a route) checks for
- * itself before it touches a peer's memory: rights, bounds, revocation; and
- * what becomes of the operations that it executes in steps when their peer
- * goes.
+ * test_direct.c - the checks of an initiator that has a cached remote key
+ * before it accesses a peer's memory directly: rights, bounds, revocation. Also
+ * the operations that it executes in steps when the peer ends.
  *
  * Each case first does what caches the remote key, and then asserts by the
  * endpoint's counters whether an access was executed directly or was sent as a
- * request: a refused access that nobody could execute directly proves nothing.
+ * request. (If no access could be executed directly, a refusal would prove
+ * nothing.)
  */
 #include <stdlib.h>
 #include <string.h>

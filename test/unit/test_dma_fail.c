@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_dma_fail.c - transfers of the HAL that fail: each rendezvous one of them
- * belongs to ends in one FI_EIO at either side, all other messages are there,
+ * test_dma_fail.c - transfers of the HAL that fail: each rendezvous with a
+ * failed transfer ends in one FI_EIO on both sides, all other messages arrive
  * whole.
  */
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_dmable.c - messages from dmable buffers, recognised by their address:
- * the receiver reads them where they are, whatever its kernel thinks of
+ * the receiver reads them in place, also where the kernel does not permit
  * cross-memory attach.
  */
 #include "api/unm_ep.h"
@@ -60,7 +60,8 @@ static void warm(struct ep_pair *p, void *out, void *in)
 	}
 }
 
-/* All lengths that go by rendezvous, and buffers anywhere in the memory. */
+/* All lengths that are sent by rendezvous, and buffers anywhere in the
+ * memory. */
 static void test_read_in_place(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -186,7 +187,7 @@ static void test_switched_off(void **state)
 
 static struct raw *g_raw;
 
-/* What we send, word by word. */
+/* The words of the packets that are sent. */
 static void test_wire(void **state)
 {
 	struct ep *e = ep_open(NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_edges.c - one-sided operations where it is easy to go wrong: several
- * ranges of which one is refused or counts, regions without memory behind
- * them, more regions than routes, an endpoint that closes meanwhile.
+ * test_edges.c - corner cases of one-sided operations: several ranges of which
+ * one is refused, regions with unmapped pages, more regions than cached remote
+ * keys, an endpoint that closes meanwhile.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -38,7 +38,7 @@ static ssize_t write_ranges(struct os_pair *p, const void *buf, size_t len,
 	return fi_writemsg(p->a->ep, &msg, flags | FI_COMPLETION);
 }
 
-/* If one range is refused, no remote data tell that it was written. */
+/* If one range is refused, the target gets no remote CQ data. */
 static void test_refused_range_brings_no_data(void **state)
 {
 	struct os_pair p = os_open(OS_REQUESTS, LEN);
@@ -218,7 +218,8 @@ static void test_memory_without_the_rights(void **state)
 	munmap(mem, 3 * page);
 }
 
-/* What the kernel says of the mappings, both ways to ask. */
+/* Whether memory is mapped with given rights, by both ways to ask the
+ * kernel. */
 static void test_mappings(void **state)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -323,7 +324,8 @@ static void test_many_regions(void **state)
 	os_close(&p);
 }
 
-/* What was injected and waits for its turn goes before the endpoint does. */
+/* An injected write that waits for an earlier operation is executed before the
+ * endpoint is closed. */
 static void test_injected_steps_are_not_lost(void **state)
 {
 	struct os_pair p;

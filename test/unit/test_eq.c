@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_eq.c - event queues: what a user writes is read in order, by reading,
- * peeking, sleeping and the descriptor.
+ * test_eq.c - event queues: events that a user writes are read in order, by
+ * fi_eq_read(), with FI_PEEK, by fi_eq_sread() and after poll().
  */
 #include <sys/time.h>
 #include <signal.h>

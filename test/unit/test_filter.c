@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_filter.c - system calls that fail, as under the seccomp filters of
- * containers or in a shortage of memory: what can go on without them does. A
- * filter is a thread's for good, so each runs in a thread of its own.
+ * containers or without memory: everything that does not need them still works.
+ *
+ * A filter can not be removed from a thread, so each runs in a thread of its
+ * own.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -66,7 +68,7 @@ static bool readable(struct hal_if *hif)
 	return poll(&pfd, 1, 0) > 0;
 }
 
-/* What came before may still make it readable. */
+/* An event from before the call may still make the descriptor readable. */
 static bool asleep(void)
 {
 	if (hal_if_arm(attempts.v) != 0)

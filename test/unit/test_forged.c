@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_forged.c - a peer that lies about one-sided operations: every bad field
- * of requests to a region, of answers to our own operations, and of routes. It
- * is dropped or gets an error; memory it has no right to stays as it is, and
- * others are served all the while. Best run under ASan.
+ * test_forged.c - a peer that forges messages of one-sided operations: every
+ * wrong field of requests to a region, of answers to the endpoint's operations,
+ * and of remote keys.
+ *
+ * The peer is disconnected or gets an error, memory without remote access is
+ * not changed, and other peers are served meanwhile. Best run under ASan.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -414,7 +416,7 @@ static void test_bad_refusals(void **state)
 	}
 }
 
-/* A count of more than was sent tells no lie about anybody else. */
+/* A count that exceeds what was sent completes operations to that peer only. */
 static void test_counts_beyond(void **state)
 {
 	struct scene s;

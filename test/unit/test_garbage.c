@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_garbage.c - a peer that breaks the rules is dropped, what was under way
- * with it ends in error, and nobody else notices: while it does its worst, the
- * victim talks to a third endpoint, every byte checked. Best run under ASan.
+ * test_garbage.c - a peer that breaks the protocol is disconnected and its
+ * pending operations end in error. Other peers are not affected: meanwhile the
+ * endpoint exchanges messages with a third endpoint, every byte checked. Best
+ * run under ASan.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -385,7 +386,7 @@ static void test_tokens_of_others_are_refused(void **state)
 		uint64_t token;
 
 		raw_hello(s.r);
-		/* its own token tells it how those look */
+		/* the token of this operation shows the format of tokens */
 		EP_OK(fi_send(s.v->ep, out, BIG, NULL, s.vr, in));
 		token = token_of_rts(&s);
 		xfer_fill(out, BIG, i, 0);
@@ -612,7 +613,7 @@ static void test_messages_beyond_its_credits(void **state)
 
 /* ---- Its memory ------------------------------------------------------ */
 
-/* What it stores back to us, and to what it may hold us: nonsense. */
+/* Random values in the back words, and in the memory that the peer shares. */
 static void test_back_words_are_not_trusted(void **state)
 {
 	struct scene s;
@@ -755,7 +756,7 @@ static void test_fuzz(void **state)
 			raw_step();
 		}
 		dropped += s.r->dead;
-		/* nothing of it may be left to meet the others */
+		/* no packet of this round may arrive later */
 		if (!s.r->dead)
 			raw_close(s.r);
 		ep_settle();

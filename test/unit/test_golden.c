@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_golden.c - the bytes an endpoint really sends, against docs/protocol.md:
- * every type, by both profiles, with and without tag and data. When this fails,
- * two versions of the provider no longer understand each other.
+ * test_golden.c - the bytes that an endpoint sends, compared with
+ * docs/protocol.md: every type, by both profiles, with and without tag and
+ * data.
+ *
+ * If this test fails, versions of the provider are no longer compatible.
  */
 #include <stdlib.h>
 #include <string.h>
