@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_gsas_again.c - boards with so few addresses that they are soon used
- * again: what a client knows of segments that are gone does no harm. How the
- * service chooses addresses: test_gsas_pages.c.
+ * test_gsas_again.c - boards with so few addresses that the service soon uses
+ * them again: a client's knowledge of segments that are gone does no harm.
+ *
+ * test_gsas_pages.c tests how the service chooses addresses.
  */
 #include <dirent.h>
 #include <errno.h>

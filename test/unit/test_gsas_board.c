@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_gsas_board.c - the atomic service on the HAL, met by bare interfaces:
- * every way a request and its answer can take, clients that end in the middle,
- * that are many; no memory. (Clients that take no answers: test_gsas_stall.c.)
+ * test_gsas_board.c - the atomic service on the HAL, used by bare interfaces
+ * (lib/gsas_bare_client.h): every kind of request and answer, many clients,
+ * clients that end in the middle, and a service without memory.
+ *
+ * Clients that take no answers are in test_gsas_stall.c.
  */
 #include "service/gsas_serve.h"
 #include "lib/gsas_bare_client.h"
@@ -37,7 +39,7 @@ static void test_words(void **state)
 	assert_true(a.error == GSAS_OK && a.result == 0 && a.more == 9);
 	assert_int_equal(ask(r, GSAS_UPDATE, at + 24, GSAS_OP_SUM |
 			     GSAS_TYPE_UINT64 << 8, 1), 9);
-	/* nobody answers those, and the fence tells */
+	/* tag 0 asks for no answer; the fence reports the error */
 	UNTIL(r, bare_send(r, GSAS_WRITE64, 0, at, 77, 0));
 	UNTIL(r, bare_send(r, GSAS_WRITE64, 0, 1, 77, 0));
 	a = bare_ask(r, GSAS_FENCE, 0, 0, 0);
@@ -92,7 +94,8 @@ static void test_spaces(void **state)
 	ask(r, GSAS_FREE, 0, at, 0);
 }
 
-/* What takes long is answered later, and memory that may be mapped can be. */
+/* Allocations that take long are answered later, and memory allocated with
+ * GSAS_ATTR_MAPPED can be mapped. */
 static void test_works(void **state)
 {
 	const bool coherent = g_hal->caps.flags & HAL_CAP_COHERENT;
@@ -183,8 +186,8 @@ static void test_gone_before_seen(void **state)
 	ask(other, GSAS_FREE, 0, at, 0);
 }
 
-/* A flood delays nobody: a burst of it, and everybody else is looked at within
- * a few polls. */
+/* A client that sends as fast as it can does not delay the other clients: they
+ * are served within a few polls. */
 static void test_many(void **state)
 {
 	const int ifs = (int)g_hal->caps.ifs_per_board;
@@ -320,8 +323,8 @@ void *__wrap_calloc(size_t n, size_t size)
 	return __real_calloc(n, size);
 }
 
-/* Any one piece of memory is not there: a client is served, or told that it is
- * not. Every other one ends before anybody looked. */
+/* One allocation fails: the client is served, or learns that it is not. In
+ * every second round the client ends before the service polls. */
 static void test_no_memory(void **state)
 {
 	struct bare *r = &g_bare[0];

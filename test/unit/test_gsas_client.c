@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_gsas_client.c - gsas.h against services in threads of this process:
- * every call, by packets and on mapped pages, alone and by several threads at
- * once, right and wrong.
+ * every call, by packets and on mapped pages, from one thread and from several
+ * at once, with right and wrong arguments.
  */
 #include <errno.h>
 #include <string.h>
@@ -383,7 +383,7 @@ static void test_posted(void **state)
 	assert_int_equal(gsas_update64_post(b, GSAS_OP_READ, 0), -ENOSYS);
 	assert_int_equal(gsas_update64_post(b, 99, 0), -ENOSYS);
 	assert_int_equal(gsas_update64_post(b, -1, 0), -ENOSYS);
-	/* told once, by a fence of that board */
+	/* a failed posted write is reported once, by a fence of its board */
 	assert_int_equal(gsas_free(a), 0);
 	assert_int_equal(gsas_write64_post(a, 1), 0);
 	assert_int_equal(gsas_write64_post(b, 5), 0);
@@ -465,7 +465,7 @@ static void test_bulk_of_all(void **state)
 	assert_int_equal(gsas_put(0, NULL, GSAS_WHOLE_MAX + 1), -EINVAL);
 }
 
-/* Neighbours in a segment are strangers. */
+/* A transfer does not reach the next allocation of the segment. */
 static void test_bulk_ends_with_its_allocation(void **state)
 {
 	uint8_t mem[2 * GSAS_PAGE];
@@ -692,7 +692,7 @@ static void queue(uint64_t quota, bool packets)
 		assert_int_equal(gsas_fence(-1), 0);
 		assert_int_equal(gsas_enqueue(q, in), -EAGAIN);
 		assert_int_equal(drain(q, &out), quota);
-		/* what it told the service is no matter of fences */
+		/* notifications to the service are not waited for by fences */
 		assert_false(t->conn[g_first + 1]->posted);
 	}
 	assert_int_equal(fill(q, &in, 1), 1);
@@ -716,7 +716,8 @@ static void test_queue(void **state)
 	queue(200, true);
 }
 
-/* Who only takes out holds no place: a queue of one word and two of them. */
+/* A consumer takes no quota from producers: two consumers and a producer on a
+ * queue of one word. */
 struct taker {
 	pthread_t thread;
 	gsas_addr a;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_gsas_copy.c - copies to and from memory that others access: each byte,
- * no other one, and no aligned word of up to 8 bytes in part.
+ * test_gsas_copy.c - copies to and from memory that other threads access: each
+ * byte is copied, no other byte is written, and each aligned word of up to 8
+ * bytes is accessed as a whole.
  */
 #include <pthread.h>
 #include <stdatomic.h>

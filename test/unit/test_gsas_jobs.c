@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_gsas_jobs.c - whose regions there are and how many; and that each
- * allocation of memory may fail.
+ * test_gsas_jobs.c - jobs and groups of the service: which regions belong to
+ * them and how many a job may have. Also every allocation of memory that may
+ * fail.
  */
 #include <errno.h>
 #include <signal.h>
@@ -425,7 +426,7 @@ static void test_a_plan_holds_its_owner(void **state)
 
 /* ---- One allocation fails, for each of them ----------------------------- */
 
-/* What a job does; whatever fails, the rest goes on. */
+/* The calls of one job. If one of them fails, the rest still run. */
 static void life(void)
 {
 	static const uint64_t pages[] = { 1, 100, 300, 5, 200, 2000 };

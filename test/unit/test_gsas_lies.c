@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_gsas_lies.c - a service that says of a segment what cannot be: nothing
- * is mapped by it, nothing known of others is lost, and words are reached all
- * the same, by packets.
+ * test_gsas_lies.c - a service that sends an impossible description of a
+ * segment: the client maps nothing, keeps what it knows of other segments, and
+ * accesses the words by packets.
  */
 #include <errno.h>
 #include <string.h>
@@ -29,7 +29,7 @@ enum gsas_error __wrap_gsas_region_map_info(const struct gsas_pages *p,
 	return error;
 }
 
-/* What is there is 300 pages: of a segment of 2 MiB. */
+/* Each segment has 300 pages, in 2 MiB. */
 #define MIB	(UINT64_C(1) << 20)
 #define PART	(GSAS_OFFSET_MASK + 1)
 

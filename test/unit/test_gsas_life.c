@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_gsas_life.c - beginnings and ends: of services, threads, forked children
- * and processes of other jobs; and queues, whose threads come and go.
+ * test_gsas_life.c - start and end of services, threads, forked children and
+ * processes of other jobs; and queues whose threads come and go.
  */
 #include <errno.h>
 #include <sched.h>
@@ -50,7 +50,7 @@ static void test_service_ends(void **state)
 			 -ECONNREFUSED);
 	assert_int_equal(gsas_enqueue(q, 1), -ECONNRESET);
 	assert_int_equal(gsas_dequeue(q, &value), -ECONNRESET);
-	/* what was posted may be lost, and that is told once */
+	/* posted operations may be lost, which one fence reports */
 	assert_int_equal(gsas_fence(-1), -ECONNRESET);
 	assert_int_equal(gsas_fence(-1), 0);
 	/* a pointer lasts as long as the thread; others are not concerned */
@@ -192,7 +192,8 @@ static void test_service_is_killed_behind_mappings(void **state)
 	host_start(1);
 }
 
-/* What it answered counts, although its end is seen first. */
+/* Answers that the service sent before its end count, although the client sees
+ * the end first. */
 #define ANSWERED	20
 
 static void test_answers_before_the_end_count(void **state)
@@ -595,7 +596,7 @@ static int process(char *const argv[], const char *name, const char *value)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
-/* What somebody of another job sees: argv is the addresses. */
+/* A process of another job: its rights on the addresses in argv. */
 static int foreigner(char **argv)
 {
 	gsas_addr mine = strtoull(argv[2], NULL, 16);

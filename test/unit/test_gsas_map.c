@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_gsas_map.c - pointers of gsas_map(): for all threads, past the end of
- * the thread that asked and of the service, until as many gsas_unmap().
+ * test_gsas_map.c - pointers of gsas_map(): they are valid for all threads,
+ * also after the end of the thread that asked for them and of the service,
+ * until gsas_unmap() was called as often.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_gsas_misuse.c - every misuse has its error, and changes nothing: neither
- * memory nor what any client has in its space. (Alignment is no error: the low
- * bits are ignored, see test_gsas_ops.c.)
+ * test_gsas_misuse.c - each misuse of the service's operations returns its
+ * error and changes nothing: neither memory nor the space of a client.
+ *
+ * Alignment is no error: the low bits are ignored, see test_gsas_ops.c.
  */
 #include <string.h>
 
@@ -49,7 +50,8 @@ struct misuse {
 	enum gsas_error error;
 };
 
-/* What every operation on memory is refused for, but those on queues. */
+/* The operations on memory, except those on queues: each of them is refused at
+ * each of the places below. */
 static const uint8_t memory_ops[] = {
 	GSAS_FORK, GSAS_READ8, GSAS_READ32, GSAS_READ64, GSAS_READ4K,
 	GSAS_WRITE8, GSAS_WRITE32, GSAS_WRITE64, GSAS_WRITE128, GSAS_CAS64,
@@ -337,7 +339,7 @@ static void check(struct scene *s, struct fixture_client *who,
 			 gsas_service_stat(s->w->service)->words);
 }
 
-/* What the operations below take anywhere else. */
+/* Arguments that would be valid at an accessible address. */
 static void plausible(uint8_t opcode, struct misuse *m)
 {
 	m->arg1 = opcode == GSAS_UPDATE ? UPDATE(SUM, U64) :
@@ -371,7 +373,7 @@ static void test_table(void **state)
 	fixture_free(s.w);
 }
 
-/* Who has no job can do nothing but get one, whatever it is. */
+/* A client without a job gets GSAS_E_JOIN for every operation but JOIN. */
 static void test_client_without_a_job(void **state)
 {
 	struct scene s = scene_new();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_gsas_mmu.c - the software MMU against an array, and from inside: that no
- * change moves more than a few entries, and that nothing decays.
+ * test_gsas_mmu.c - the software MMU compared with an array, and its tables:
+ * each change moves a bounded number of entries, and long use does not make
+ * lookups longer.
  */
 #include <errno.h>
 #include <string.h>
@@ -93,7 +94,7 @@ static void check_inside(const struct gsas_mmu *mmu)
 		check_table(&mmu->old, mmu->cursor);
 }
 
-/* What is left to be moved: slots to pass and entries to take. */
+/* The work that is left: slots to pass and entries to move. */
 static uint64_t left_to_move(const struct gsas_mmu *mmu)
 {
 	if (mmu->old.slot == NULL)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_gsas_ops.c - what the service does to memory: the published operations,
- * the table of atomic ones, bulk data, on pages that may be mapped and others.
+ * test_gsas_ops.c - the service's operations on memory: the published ones, the
+ * table of atomics, and bulk data, each on pages that clients may map and on
+ * pages that they may not.
  */
 #include <pthread.h>
 #include <string.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_gsas_pages.c - regions and the segments they lie in, law by law. The
- * same at random, against a model: fuzz/fuzz_gsas_pages.c. Jobs and shares:
- * test_gsas_jobs.c.
+ * test_gsas_pages.c - regions and their segments, one law at a time.
+ *
+ * The same at random against a model is in fuzz/fuzz_gsas_pages.c, jobs and
+ * shares are in test_gsas_jobs.c.
  */
 #include <errno.h>
 
@@ -230,8 +231,8 @@ static uint64_t far_away(void)
 	return address;
 }
 
-/* What is freed just before the cursor comes to it stays refused, until the
- * cursor has been round once more. */
+/* An address that is freed just before the cursor reaches it stays refused
+ * until the cursor has passed all addresses once more. */
 static void test_quarantine(void **state)
 {
 	struct gsas_pages_attr attr = { .board = BOARD };
@@ -341,7 +342,8 @@ static void test_who_shares_a_segment(void **state)
 	board_end();
 }
 
-/* Who has room for it takes it; the roomier of two segments stays open. */
+/* A region is put into a segment with enough free pages. Of two segments, the
+ * one with more free pages stays open. */
 static void test_room_is_used(void **state)
 {
 	struct gsas_plan plan;
@@ -441,7 +443,7 @@ static void test_page_words_follow_the_pages(void **state)
 	board_end();
 }
 
-/* What clients write there changes nothing here. */
+/* The service does not read the words that clients can write. */
 static void test_words_are_not_read(void **state)
 {
 	struct gsas_region *a, *b;
@@ -482,7 +484,8 @@ static void test_only_mapped_ones_are_mapped(void **state)
 	board_end();
 }
 
-/* What is freed is gone, whatever the memory is like; neighbours are not. */
+/* Freed pages read as zero, whatever kind of memory backs them; the contents of
+ * neighbours stay. */
 static void punched(uint64_t attr)
 {
 	struct gsas_region *r[9];

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_gsas_pkt.c - requests and responses, byte by byte, as they are
- * published, and the numbers that are fixed for ever. A change here is another
- * protocol.
+ * test_gsas_pkt.c - requests and responses byte by byte, as they are published,
+ * and constants that never change. A change of these bytes is another protocol.
  */
 #include <string.h>
 
@@ -198,7 +197,7 @@ static void test_golden(void **state)
 	fixture_free(w);
 }
 
-/* What went through the spaces in that session. */
+/* The bytes that this session stored into the spaces. */
 static void test_spaces(void **state)
 {
 	static const char list[] = "0010200000000400" "0100000000000000"

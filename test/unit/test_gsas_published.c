@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_gsas_published.c - atomic.h: programs as the paper prints them [D 2.3,
- * 2.4.2] compile and do what it says; what is not valid ends the program with
- * one line. A case that has to end is a process of its own.
+ * 2.4.2] compile and do what the paper says; an invalid call ends the program
+ * with one line. Each case that ends runs in a process of its own.
  */
 #include <spawn.h>
 #include <string.h>
@@ -125,7 +125,7 @@ static void test_remote_fork(void **state)
 	assert_int_equal(remoteFork("/missing", 40, (uint64_t)g_first), 0);
 	assert_int_equal(remoteFork("/bin/true", 1, getNumberBoards()), 0);
 	assert_int_equal(remoteFork("/bin/true", 1, UINT64_MAX), 0);
-	/* the program could not tell it from no argument */
+	/* the program could not distinguish this value from no argument */
 	assert_int_equal(remoteFork("/bin/true", _EMPTY_THREAD_ARGUMENT_,
 				    (uint64_t)g_first), 0);
 	memset(path, 'x', sizeof(path));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_gsas_queue.c - a queue's words and buffers, who is granted what, and
- * what somebody who scribbles over its memory can do: nothing to us.
+ * test_gsas_queue.c - the memory of a queue: its words and buffers, grants to
+ * producers, and clients that overwrite the shared memory with anything.
  */
 #include <string.h>
 
@@ -285,7 +285,7 @@ static void test_turns(void **state)
 	tq_free(&b);
 }
 
-/* What a producer had not used is there for others when it goes. */
+/* Unused words of a producer that is closed are granted to other producers. */
 static void test_close_returns_grants(void **state)
 {
 	struct tq b = tq_new(100, 8, NULL);
@@ -309,8 +309,8 @@ static void test_close_returns_grants(void **state)
 	tq_free(&b);
 }
 
-/* Told once, when half of what was inside is taken out, or 32 words; never when
- * nobody waits. */
+/* A consumer notifies the service once, when it has taken half of the words or
+ * 32 words; and never if no producer waits. */
 static void test_notified_when_wanted(void **state)
 {
 	static const uint32_t quotas[] = { 1, 2, 4, 10, 64, 100, 1000 };
@@ -412,8 +412,8 @@ static void test_memory_is_given_back(void **state)
 			assert_true(pages_there(&b) >= (in - out) * 8 /
 				    GSAS_PAGE_BYTES);
 			tq_grant(&b);
-			/* the service looks when told, and by clock as long as
-			 * it is asked to */
+			/* the service grants after a notification, and by clock
+			 * as long as a producer waits */
 			while (out < in) {
 				assert_int_equal(tq_take(&b, &tell), out++);
 				told += tell;
@@ -764,7 +764,7 @@ static void test_scribbled_memory(void **state)
 			assert_true(used[i] <= gsas_producer_granted(p[i]));
 			assert_true(gsas_queue_words(b.queue) <= quota);
 		}
-		/* if it still goes, it goes; if it does not, all are told */
+		/* it still accepts words, or every producer gets an error */
 		for (int k = 0; k < 200; k++)
 			if (gsas_queue_put(p[0], 1) == GSAS_E_STATE)
 				tq_grant(&b);

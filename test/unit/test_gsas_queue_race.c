@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_gsas_queue_race.c - several threads take words out of a queue while they
- * are put in, or write into its memory what they like.
+ * test_gsas_queue_race.c - several threads take words out of a queue while
+ * words are put in, or while another thread writes anything into its memory.
  *
  * UNM_TEST_WORDS: words through the queue in each test (300,000; under a
- *	sanitizer 30,000).
+ * sanitizer 30,000).
  */
 #include <pthread.h>
 #include <semaphore.h>

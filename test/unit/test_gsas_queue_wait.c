@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_gsas_queue_wait.c - a queue as programs see it: no -EAGAIN before the
+ * test_gsas_queue_wait.c - queues as programs use them: no -EAGAIN before the
  * quota is reached, no memory before there are words, and gsas_dequeue_wait().
  */
 #include <dirent.h>
@@ -197,8 +197,8 @@ static void test_time_is_over(void **state)
 
 #define CROWD	300			/* queues; a lane has 255 tags */
 
-/* A thread looks at more queues than it can have requests under way: requests
- * that wait for words leave tags for all others. */
+/* A thread waits on more queues than it can have pending requests: requests
+ * that wait for words leave tags for all other requests. */
 static void test_many_queues(void **state)
 {
 	static struct gsas_queue_handle *q[CROWD];

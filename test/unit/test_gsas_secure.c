@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_gsas_secure.c - a set-id program that needs a service: no program that
- * the caller names in the environment is started in its name.
+ * test_gsas_secure.c - a set-id program that needs a service does not start a
+ * program that the caller names in the environment.
  *
  * The test copies itself into a folder, gives the copy another group and the
  * set-group-ID bit, and starts the copy with a GSASD and a PATH that lead to a
- * script which leaves a mark. The same without the bit shows that the script is
- * found. Skipped where the caller has no second group, or where the kernel does
- * not honour the bit (nosuid, no_new_privs).
+ * script which leaves a mark. Without the bit the script is run, which shows
+ * that it can be found. The test is skipped if the caller has no second group,
+ * or if the kernel ignores the bit (nosuid, no_new_privs).
  */
 #include <fcntl.h>
 #include <grp.h>
@@ -29,7 +29,7 @@
 
 static char g_dir[64], g_copy[80], g_mark[80], g_script[80];
 
-/* What the copy does. */
+/* The main function of the copy. */
 static int role(void)
 {
 	struct hal_params params;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_gsas_serve_queue.c - queues in the service: access rights, notifications
- * of grants, and the end of clients and queues
+ * of grants, and the end of clients and queues.
  *
  * test_gsas_queue.c tests the memory of a queue.
  */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_gsas_service.c - who may do what, and who is told what and when: jobs,
- * groups, modes, answers that are late or not taken, fences, ends.
+ * test_gsas_service.c - the service and its clients, without a HAL: access
+ * rights of jobs, groups and modes, the order and time of answers, answers that
+ * a client does not take, fences, and ends of clients.
  */
 #include <sched.h>
 #include <semaphore.h>
@@ -46,7 +47,7 @@ static struct people people_new(void)
 	return p;
 }
 
-/* Is a key in what it was told last? */
+/* Did the last GSAS_MAP answer bring a key? */
 static bool mapped_by(struct fixture_client *c)
 {
 	struct gsas_map_info info;
@@ -305,7 +306,8 @@ static void test_fence(void **state)
 	fixture_free(w);
 }
 
-/* Who does not take answers is not served until it does; others are. */
+/* A client that takes no answers is not served until it takes them; other
+ * clients are. */
 static void test_stuck(void **state)
 {
 	struct fixture *w = fixture_new(NULL);
@@ -366,7 +368,7 @@ static void test_later_bound(void **state)
 	fixture_free(w);
 }
 
-/* Who has asked for much is not in the way of who asks for little. */
+/* A client with many deferred requests does not delay another client's. */
 static void test_later_in_turn(void **state)
 {
 	struct fixture *w = fixture_new(NULL);

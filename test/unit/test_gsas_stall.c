@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_gsas_stall.c - clients of the atomic service that take no answers, and
- * its sleep, beside them and alone.
+ * the sleep of the service while there are such clients and without any.
  */
 #include "lib/gsas_bare_client.h"
 
@@ -111,7 +111,7 @@ static void test_last_words(void **state)
 	ask(other, GSAS_FREE, 0, at, 0);
 }
 
-/* An answer that never arrives tells of nothing: what was allocated is not. */
+/* If the answer of an allocation cannot be delivered, the memory is freed. */
 static void test_allocation_without_an_answer(void **state)
 {
 	struct bare *deaf = &g_bare[0], *other = &g_bare[1];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_gsas_timeout.c - a service that is stopped (SIGSTOP, a debugger): calls
- * end with -ETIMEDOUT after GSAS_TIMEOUT, whatever they wait for; the service
- * that lives and takes its time is waited for.
+ * end with -ETIMEDOUT after GSAS_TIMEOUT, whatever they wait for. A service
+ * that runs but is slow is waited for.
  */
 #include <errno.h>
 #include <pthread.h>

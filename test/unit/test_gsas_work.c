@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_gsas_work.c - the thread for what takes long; and getting memory in it
- * while the giver plans, adds and frees other regions. For ThreadSanitizer,
- * too.
+ * test_gsas_work.c - the service's worker thread, and memory that it allocates
+ * while the thread that asked plans, adds and frees other regions. For
+ * ThreadSanitizer, too.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_gsas_wrong.c - wrong arguments to every call of gsas.h: the errno that
- * gsas.h names, and nothing done.
+ * test_gsas_wrong.c - wrong arguments to every call of gsas.h: the call returns
+ * the errno that gsas.h names and does nothing.
  */
 #include <errno.h>
 #include <string.h>

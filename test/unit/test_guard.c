@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_guard.c - the litmus of guard and epoch (docs/memory-ordering.md): an
- * initiator that enters a peer's memory stores GUARD and then loads REVOKED;
- * the owner stores REVOKED and then loads GUARD. Never may the initiator be
- * inside while the owner saw nobody there. With anything weaker than sequential
- * consistency both loads may pass their stores, also on x86.
+ * test_guard.c - litmus test of guard and epoch (docs/memory-ordering.md).
  *
- * The initiator's half is unm_guard_enter() itself; the owner's is what
- * unm_revoke_tell() of unm_target.c does. Two threads start each round at once,
- * with short delays that differ.
+ * An initiator that enters a peer's memory stores GUARD and then loads REVOKED.
+ * The target stores REVOKED and then loads GUARD. The initiator must not be
+ * inside while the target has seen that no initiator is. With less than
+ * sequential consistency both loads may pass their stores, also on x86.
  *
- * UNM_TEST_ROUNDS: rounds (500,000); fewer where they take more than ten
- * seconds, as two threads that never run at the same time learn nothing.
+ * The initiator's half is unm_guard_enter() itself; the target's half is a copy
+ * of what unm_revoke_tell() of unm_target.c does. Two threads start each round
+ * at once, after short delays that differ.
+ *
+ * UNM_TEST_ROUNDS: rounds (500,000). The test ends after ten seconds with fewer
+ * rounds, because two threads that never run at the same time prove nothing.
  */
 #include <pthread.h>
 #include <sched.h>

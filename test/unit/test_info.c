@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_info.c - fi_getinfo: what is offered, what hints change in it, what is
- * refused and how that is told; parameters and their mistakes.
+ * test_info.c - fi_getinfo(): offers, hints, refusals and their log lines, and
+ * wrong parameters.
  *
- * The provider linked in answers most of it; what libfabric adds is asked of
- * the one it loads (FI_PROVIDER_PATH). Run as "test_info child ..." it is the
- * process whose one line about a mistake is read.
+ * Most tests call the provider that is linked in. The tests of what libfabric
+ * adds call the provider that libfabric loads (FI_PROVIDER_PATH). As "test_info
+ * child ..." the program is the process that logs one line about a wrong
+ * parameter, which its parent reads.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -115,7 +116,7 @@ static void test_trap3_prov_name_is_left_to_libfabric(void **state)
 	fi_freeinfo(hints);
 }
 
-/* What was offered can be asked for again, as it is and with modes. */
+/* An offer can be passed as hints, as it is and with mode bits. */
 static void test_the_offer_as_hints(void **state)
 {
 	struct fi_info *first = offer(NULL), *again;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_launcher.c - what launchers say of a process, and the board that
- * follows.
+ * test_launcher.c - the environment variables by which launchers describe a
+ * process, and the board that is chosen by them.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_limit_left.c - how much memory is left, by what a kernel says of its
- * control groups: folders of both versions, made here. What happens in a real
- * group: test_limits.c, test_gsas_memory.c.
+ * test_limit_left.c - how much memory is left, computed from the files of
+ * control groups. The files of both versions are made by the test.
+ *
+ * Real groups are in test_limits.c and test_gsas_memory.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -186,7 +187,7 @@ static void test_spare(void **state)
 	assert_true(hal_memory_left(0) == 0);
 }
 
-/* What is no line of a group is none. */
+/* Malformed lines of /proc/self/cgroup name no group. */
 static void test_nonsense(void **state)
 {
 	static const char *const lines[] = {

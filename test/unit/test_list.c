@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* test_list.c - the intrusive list: order, removal, popping while walking. */
+/* test_list.c - the intrusive list: order, removal, and popping while a loop
+ * walks the list. */
 #include "lib/unit.h"
 #include "util/unm_list.h"
 

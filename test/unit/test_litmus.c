@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_litmus.c - every order of atomics that fi_info claims, two operations of
- * one initiator after the other: on every way they may go, and of lengths
- * around every threshold where the way changes. All of it is random, and the
+ * test_litmus.c - the orders of atomics that fi_info offers, two operations of
+ * one initiator after the other: on every data path, and of lengths around
+ * every threshold where the data path changes. Operations are random, and their
  * outcome is known exactly.
  *
- * A pair of operations overlaps somewhere in a place of its own. Each takes an
- * element from one value to the next (or only reads it) and says which one it
- * found; they are chosen so that the other order gives another outcome. The
- * target looks at the memory meanwhile: values only rise. Between the two of a
- * pair others go, or nothing, or the route comes, or it is revoked.
+ * A pair of operations overlaps at a place that no other pair uses. Each
+ * operation changes an element from one value to the next (or only reads it)
+ * and returns the value before; values are chosen so that the other order has
+ * another outcome. The target polls the memory meanwhile, where values only
+ * rise. Between the operations of a pair there are operations of other pairs,
+ * or nothing, or a cached remote key arrives or is revoked.
  */
 #include "core/unm_ep_state.h"
 #include "core/unm_stats.h"
@@ -80,7 +81,7 @@ struct pair {
 	uint32_t n;			/* elements of it */
 	uint64_t base;			/* value of the first one */
 	bool bumped;			/* the target adds to it meanwhile */
-	bool watched;			/* it looks at element .. of it */
+	bool watched;			/* the target polls this element */
 	uint32_t element;
 	uint64_t seen, bumps;		/* the target's */
 };
@@ -95,7 +96,8 @@ struct litmus {
 	enum gsas_type type;
 	size_t unit;
 	struct pair pair[PAIRS];
-	uint32_t pairs, next;		/* next: to be looked at */
+	uint32_t pairs, next;		/* next: pair that the target polls
+					 * next */
 	uint32_t lag;			/* pairs between the two of one */
 	uint32_t pace;			/* one in so many is polled for */
 	bool mixed;			/* some operations can only be sent as
@@ -156,8 +158,8 @@ static const struct turn writes[] = {
 	{ .form = GSAS_FORM_UPDATE, .op = GSAS_OP_BXOR, .writes = true },
 };
 
-/* Elements: short; around what fits a packet; around a request; around a burst
- * of them and what goes directly. */
+/* Numbers of elements: few; around what fits a packet; around a request; around
+ * a burst of requests and the longest atomic that is executed directly. */
 static uint32_t any_count(struct litmus *l, int class)
 {
 	size_t part = ((struct unm_ep *)l->p.a->ep)->eager_max -
@@ -378,7 +380,8 @@ static void check_bumped(struct litmus *l, const struct pair *p)
 	      first - p->base, second - p->base, p->bumps);
 }
 
-/* After it. What met a closed region was done or was not: not counted. */
+/* Checks the batch after its end. A pair that met a closed region may have been
+ * executed or not, so it is not counted. */
 static void check(struct litmus *l)
 {
 	l->running = false;

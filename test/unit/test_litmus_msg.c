@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_litmus_msg.c - FI_ORDER_SAS: what was sent as the i-th is what the i-th
- * receive gets, whatever call sends it, of lengths around every threshold where
- * the protocol changes, while the receiver looks, has no receives, or is deaf
- * until the sender keeps a backlog. Tagged messages and others are two streams
- * through one lane. (test_order.c: a few of them with every byte compared, and
- * two senders.)
+ * test_litmus_msg.c - FI_ORDER_SAS: the i-th receive gets the i-th message,
+ * whatever call sends it, at lengths around every threshold where the protocol
+ * changes, while the receiver polls, has no receives, or does not poll until
+ * the sender queues messages. Tagged and untagged messages are two streams to
+ * the same peer.
+ *
+ * test_order.c compares every byte of a few messages, also of two senders.
  */
 #include "core/unm_ep_state.h"
 #include "core/unm_stats.h"
@@ -39,7 +40,8 @@ struct talk {
 	atomic_bool over;		/* the sender's part */
 };
 
-/* What message i is, both sides know: call, length, and how it is received. */
+/* Both sides compute the parameters of message i: call, length, receive
+ * call. */
 static void shape(const struct talk *t, bool tagged, uint64_t i,
 		  struct xfer *x)
 {
@@ -64,7 +66,7 @@ static void shape(const struct talk *t, bool tagged, uint64_t i,
 		x->len = LONGEST;
 	if (xfer_inject(x) && x->len > UNM_INJECT_MAX)
 		x->tx = XFER_SEND;
-	/* something has to tell which one it is */
+	/* an untagged message without data carries its number in 8 bytes */
 	if (!tagged && !xfer_has_data(x) && x->len < 8)
 		x->len += 8;
 	x->tx_flags = x->tx == XFER_SENDMSG && one_in(&rng, 2) ?

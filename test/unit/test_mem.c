@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_mem.c - dmable memory for the application, fi_unimem_mem(3).
- * UNM_TEST_PAIRS: how often memory is taken and given back.
+ *
+ * UNM_TEST_PAIRS: pairs of allocation and free.
  */
 #include <dirent.h>
 #include <pthread.h>
@@ -371,7 +372,7 @@ static void test_pairs_grow_nothing(void **state)
 	ep_close(e);
 }
 
-/* What was not freed goes with the domain, which closes all the same. */
+/* Closing a domain succeeds and frees the blocks that were not freed. */
 static void test_close_with_blocks_in_use(void **state)
 {
 	struct ep *e = ep_open(NULL);
@@ -524,7 +525,8 @@ static void test_a_forked_child_has_none(void **state)
 
 /* ---- While another thread allocates ---------------------------------- */
 
-/* What the HAL is about to say: it waits there until it may go on. */
+/* The log function of the HAL blocks its caller until g_leave is set; g_inside
+ * is set when it was called. */
 static _Atomic bool g_inside, g_leave;
 
 static void held_line(int level, const char *line)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_mem_find.c - how data calls and peers find dmable memory: by address,
- * while other threads take and free some, and by key.
+ * while other threads allocate and free memory, and by key.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -294,7 +294,8 @@ static void *writer(void *arg)
 	return NULL;
 }
 
-/* What does not change is found, or not found, at every moment. */
+/* Memory that is not freed is found, and memory that is not dmable is not
+ * found, at any time. */
 static void *reader(void *arg)
 {
 	const struct unm_domain *domain = unm_domain(g_t.domain);

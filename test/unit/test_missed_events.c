@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_missed_events.c - what happens between two looks is seen all the same:
- * before a sleep, during a transfer. Each was found by test/model or by reading
- * it.
+ * test_missed_events.c - events that happen between two polls are not missed:
+ * before a sleep, during a transfer. Each case is a fault that was found by or
+ * while writing test/model.
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -115,7 +115,7 @@ static void test_nobody_is_left_to_wake_us(void **state)
 	p = acquainted(&with_fd);
 	peer = peer_of(p.a, p.ab);
 	if (peer->hp->tx.sleep == NULL)
-		skip();			/* this backend tells it otherwise */
+		skip();			/* this backend has no such flag */
 	msg.addr = p.ab;
 	EP_OK(fi_recv(p.b->ep, in, 8, NULL, FI_ADDR_UNSPEC, in));
 	EP_OK(fi_sendmsg(p.a->ep, &msg, FI_DELIVERY_COMPLETE | FI_COMPLETION));

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_misuse.c - bad input at every call: the documented error, nothing lost.
- * A table; after each of its rows the two endpoints still exchange a message,
- * and what was made for the row closes.
+ * test_misuse.c - bad arguments of every call: the documented error is
+ * returned, and nothing is lost.
+ *
+ * The cases are rows of a table. After each row the two endpoints still
+ * exchange a message, and the objects that were made for the row can be closed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +18,7 @@
 #include "unm_info.h"
 #include "unm_offer.h"
 
-/* What a row works with. Those of a are enabled and in use. */
+/* The objects that a row uses. Those of a are enabled and in use. */
 struct ground {
 	struct ep *a, *b;
 	fi_addr_t ab, ba;

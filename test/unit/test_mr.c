@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_mr.c - memory regions as an application has them: what may be
- * registered, keys of its own and keys of ours, what is refused and by which
- * error, binding, closing. What an access finds in them is in test_mr_reach.c.
+ * test_mr.c - memory regions: which memory may be registered, keys of the
+ * application and of the provider, refusals and their errors, binding, closing.
+ *
+ * test_mr_reach.c tests which bytes an access reaches.
  */
 #include <endian.h>
 #include <pthread.h>
@@ -416,7 +417,7 @@ static void check_mode(int mode, bool virt, bool prov_key, bool endpoint)
 	ep_close(e);
 }
 
-/* Each alone and with the others; the names of old APIs. */
+/* Each mode bit alone and with every other one; the modes of old APIs. */
 static void test_every_mode(void **state)
 {
 	static const int bit[] = { FI_MR_VIRT_ADDR, FI_MR_PROV_KEY,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_mr_info.c - which memory registration fi_getinfo offers: to each program
- * the one it asks for, in the words of the API it was written for.
+ * test_mr_info.c - the mr_mode that fi_getinfo() offers: to each program the
+ * mode that it asks for, in the terms of the API version that it was written
+ * for.
  */
 #include <stdlib.h>
 
@@ -26,8 +27,8 @@ static struct fi_info *ask(uint32_t version, const struct fi_info *hints)
 #define VAP	(FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 #define OURS	(VAP | FI_MR_ENDPOINT)
 
-/* What each consumer asks for, at its API version, and gets: what the provider
- * needs, that is nothing, in the words of that API. */
+/* The mr_mode that each program asks for at its API version, and the mode that
+ * it gets. The provider needs no mode bit; old APIs spell this differently. */
 static const struct {
 	const char *who;
 	uint32_t version;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_mr_reach.c - what an access by a peer finds: the region of a key, and
- * the bytes of it that an address and a length mean. Every edge, by walking all
- * addresses and lengths around it and comparing with a list of single bytes.
+ * test_mr_reach.c - the bytes that an access by a peer reaches: the region of a
+ * key, and the bytes of the region that an address and a length select. All
+ * addresses and lengths around each edge are compared with a list of single
+ * bytes.
  */
 #include <stdlib.h>
 #include <string.h>

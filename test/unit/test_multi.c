@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_multi.c - FI_MULTI_RECV: one buffer for many messages. Released exactly
- * once, after its last byte was written, and never written again.
+ * test_multi.c - FI_MULTI_RECV: one buffer for many messages. It is released
+ * exactly once, after its last byte was written, and is not written afterwards.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -353,7 +353,8 @@ static void test_what_a_buffer_may_not_be(void **state)
 
 /* ---- Completions ----------------------------------------------------- */
 
-/* Data entries are left out without FI_COMPLETION; the release is told. */
+/* Entries of messages are suppressed without FI_COMPLETION; the release of the
+ * buffer is always reported. */
 static void test_release_is_reported_without_completions(void **state)
 {
 	struct ep_want want = { .cq_flags = FI_SELECTIVE_COMPLETION };

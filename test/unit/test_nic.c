@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_nic.c - the card behind an offer: what it says, that duplicates are
- * equal and nobody else's, and who frees them.
+ * test_nic.c - struct fid_nic of an offer: its fields, that duplicates are
+ * equal and independent, and which call frees them.
  */
 #include <string.h>
 
@@ -146,7 +146,7 @@ static void test_duplicates_are_equal_and_apart(void **state)
 	fi_freeinfo(third);
 }
 
-/* What is asked for with an answer, and objects opened by it. */
+/* An offer with a fid_nic can be passed as hints and to open objects. */
 static void test_nic_in_hints(void **state)
 {
 	struct fi_info *first = offer(), *again;

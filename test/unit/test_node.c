@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* test_node.c - what fi_getinfo() makes of nodes and services. */
+/* test_node.c - how fi_getinfo() resolves nodes and services. */
 #include <string.h>
 
 #include <rdma/providers/fi_prov.h>
@@ -51,7 +51,8 @@ static void test_nodes(void **state)
 			 -FI_ENODATA);
 }
 
-/* What fi_getinfo() makes of a node and a service, as destination or source. */
+/* The address to which fi_getinfo() resolves a node and a service, as
+ * destination or as source. */
 static struct hal_addr named(const char *node, const char *service,
 			     uint64_t flags)
 {

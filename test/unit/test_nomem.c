@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_nomem.c - every allocation from fi_getinfo to fi_close fails once: the
- * n-th of a life of an endpoint, for every n, and then the n-th and all after
- * it. No crash, no hang, nothing leaked: neither memory nor descriptors.
+ * test_nomem.c - every allocation from fi_getinfo() to fi_close() fails once:
+ * the n-th allocation of an endpoint's life, for every n, and then the n-th and
+ * all after it. No crash, no hang, no leak of memory or descriptors.
  *
- * The life has a peer (the endpoint itself) and one message of each protocol.
- * Allocations of ours are meant, in libunimem-fi.so and libunimem-hal.so: some
- * of libfabric's own (in fi_getinfo) are not checked by it.
+ * The endpoint sends itself one message of each protocol. The failing
+ * allocations are those of libunimem-fi.so and libunimem-hal.so, because
+ * libfabric does not check some of its own in fi_getinfo().
  */
 #include <dirent.h>
 #include <dlfcn.h>

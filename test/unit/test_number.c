@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_number.c - interfaces taken by number, and endpoints that meet by it, as
- * programs with options for host and port do: nothing is exchanged by another
- * way.
+ * test_number.c - interfaces that are opened by number, and endpoints that find
+ * each other by number, like programs with options for host and port: no
+ * address is exchanged in another way.
  */
 #include <stdio.h>
 #include <stdlib.h>

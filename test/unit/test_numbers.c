@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_numbers.c - hal_regs.h against the papers. The backend, the model and
- * their tests share its names, so a wrong number there would pass all of them:
- * here each stands once more, as it is printed in hardware.md (in brackets:
- * the section) or in Xilinx PG034. What packs is tried with literals, too.
+ * test_numbers.c - hal_regs.h compared with the papers. The backend, the model
+ * and their tests share its constants, so a wrong value would pass all of them.
+ * Here each value is repeated as it is printed in hardware.md (in brackets: the
+ * section) or in Xilinx PG034. Macros that pack fields are tested with
+ * literals.
  */
 #include "hal/dev/hal_regs.h"
 #include "lib/unit.h"
