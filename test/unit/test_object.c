@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_object.c - opening, binding, enabling, closing; calls on what is not
- * ready for them.
+ * test_object.c - opening, binding, enabling and closing objects, and calls on
+ * objects that are not ready for them.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -200,7 +200,7 @@ static void test_endpoint_with_one_queue(void **state)
 	}
 	assert_int_equal(fi_recv(s->ep, in, 8, NULL, to, in),
 			 -FI_EOPBADSTATE);
-	/* sends without a queue: refused, or done and not told */
+	/* sends without a queue: refused, or executed and not reported */
 	EP_TRY(fi_sendmsg(r->ep, &msg, FI_COMPLETION | FI_DELIVERY_COMPLETE));
 	EP_TRY(fi_send(r->ep, out, 8, NULL, from, NULL));
 	EP_TRY(fi_inject(r->ep, out, 8, from));
@@ -305,8 +305,8 @@ static void test_trap10_injected_data_survives_close(void **state)
 		}
 }
 
-/* Closing waits for what others must still be told, not for sends that were
- * refused or that await a peer which does nothing. */
+/* Closing waits until messages that peers need are sent. It does not wait for
+ * sends that were refused, or for a peer that makes no progress. */
 static void test_close_waits_for_no_refused_send(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);

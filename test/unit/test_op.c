@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_op.c - the table of atomic operations: which there are, and what each
- * does, against a second opinion. That one knows integers of 128 bits, reals
- * and pairs of them, and no types; threads are in test_op_race.c.
+ * test_op.c - the table of atomic operations, compared with a second
+ * implementation in 128-bit integers, long doubles and pairs of these. Threads
+ * are in test_op_race.c.
  */
 #include <float.h>
 #include <math.h>
@@ -83,7 +83,7 @@ static bool compares(int op)
 
 struct value {
 	u128 bits;			/* integers; sign extended */
-	long double part[2];		/* the others */
+	long double part[2];		/* real (and imaginary) part */
 };
 
 static long double real_get(size_t size, const unsigned char *from)
@@ -449,7 +449,7 @@ static void check_guards(const unsigned char *mem, size_t from, size_t len,
 				  (ssize_t)(i - from), which, len, mem[i]);
 }
 
-/* What pads a long double stays, but where bytes are written. */
+/* The padding of a long double changes only where bytes are written. */
 static bool same_padding(int op, int type, const unsigned char *is,
 			 const unsigned char *was)
 {

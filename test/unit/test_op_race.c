@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_op_race.c - operations of several threads on the same element: none is
- * lost, none sees half of another, none passes another.
+ * lost, none reads half of another, none is reordered with another.
  *
- * UNM_TEST_OPS: operations of each thread in each test (20,000;
- *	under a sanitizer 2,000).
+ * UNM_TEST_OPS: operations of each thread in each test (20,000; under a
+ * sanitizer 2,000).
  */
 #include <complex.h>
 #include <inttypes.h>
@@ -118,7 +118,7 @@ static uint64_t number_get(int type, const unsigned char *from)
 	}
 }
 
-/* n as an element of that type tells it: small ones wrap */
+/* n as an element of that type holds it: small types wrap */
 static uint64_t number_as(int type, uint64_t n)
 {
 	size_t size = gsas_type_size(type);
@@ -462,14 +462,15 @@ static void test_no_read_passes_a_write(void **state)
 }
 
 /*
- * A WRITE of what is there already tells of what was stored before it, as any
- * other: who takes the flags afterwards sees that, and who took them before
- * leaves them set. Of several elements in a word, and alone.
+ * A WRITE of the value that is there already is a release like any other: a
+ * thread that takes the flags afterwards sees the stores before the WRITE, and
+ * after a thread that took them before it, the WRITE sets them again. With
+ * several elements in a word, and with one.
  */
 static _Alignas(64) _Atomic uint64_t raised;	/* flags: two elements */
 static _Alignas(64) _Atomic uint64_t given;
 static _Alignas(64) _Atomic uint64_t taken;
-/* the last one tells; those before it keep its store waiting */
+/* lower() reads the last one; the stores before it delay its store */
 static _Alignas(64) _Atomic uint64_t told[32][8];
 
 static void raise_again(struct worker *w)
@@ -531,8 +532,9 @@ static void test_write_of_the_same_tells(void **state)
 		unit_fail("%" PRIu64 " were not told of", w[1].sum);
 }
 
-/* What was written before an operation is seen after one that saw it: plain
- * data handed over by each type (for ThreadSanitizer, on any processor). */
+/* Data written before an operation are visible after an operation that saw its
+ * result: plain data, passed between two threads by each type (for
+ * ThreadSanitizer, and on any processor). */
 static uint64_t handed;
 
 static void hand_over(struct worker *w)

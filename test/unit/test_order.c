@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_order.c - FI_ORDER_SAS: messages of one sender match in the order they
- * were sent, whatever protocol each takes, call sends it or receive waits.
+ * test_order.c - FI_ORDER_SAS: messages of one sender match in the order in
+ * which they were sent, whatever protocol, send call or receive is used.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_platform.c - the platform file (hal_dev_conf.c), and what a machine
- * without boards can tell of hal_mmio_dev.c: a file stands for the registers.
+ * test_platform.c - the platform file (hal_dev_conf.c), and as much of
+ * hal_mmio_dev.c as can be tested without boards: a file stands for the
+ * registers.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -30,7 +31,7 @@ static void listen_to(int level, const char *line)
 	lines++;
 }
 
-/* What failed was told in one line, with these in it; the next may be. */
+/* One line was logged, which contains these texts. Resets the count. */
 static void told(const char *what, const char *where, const char *remedy)
 {
 	if (lines != 1 || strstr(said, what) == NULL ||
@@ -230,7 +231,7 @@ static void platform_no_device(void **state)
 	told("no kernel device", "/dev/no-such-device", "modprobe unimem");
 	assert_int_equal(open_dev("/dev/null", &hal), -FI_ENODEV);
 	told("no unimem device", "/dev/null", "FI_UNIMEM_DEV");
-	/* the name that was looked for, not the pattern of it */
+	/* the name after substitution, not its pattern */
 	write_platform("node = /dev/no-such-%u\nboard = 3\n");
 	assert_int_equal(open_dev(path, &hal), -FI_ENODEV);
 	told("no kernel device", "/dev/no-such-3", "modprobe unimem");
@@ -336,7 +337,7 @@ static void mmio_windows(void **state)
 	b.io->close(b.mm);
 }
 
-/* What is read back is what was stored to, wherever in the map. */
+/* The barrier reads back the page that was stored to, anywhere in the map. */
 static void mmio_reads_back_there(void **state)
 {
 	struct board b = board();
@@ -529,7 +530,7 @@ static void uio_plug(bool in)
 	}
 }
 
-/* What the board sees at that place of a map. */
+/* The word at that offset of a map, read like the board reads it. */
 static uint64_t uio_word(int map, off_t off)
 {
 	uint64_t word = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_poll.c - fi_poll(3): poll sets and wait sets over queues and counters of
- * endpoints that talk to each other, and over event queues.
+ * endpoints that exchange messages, and over event queues.
  *
- * UNM_TEST_ROUNDS: wake-ups of each form; 500 unless set.
+ * UNM_TEST_ROUNDS: wake-ups of each form (500).
  */
 #include <poll.h>
 #include <pthread.h>

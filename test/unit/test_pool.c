@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* test_pool.c - pooled objects and the tokens that name them to a peer. */
+/* test_pool.c - pooled objects and the tokens by which a peer refers to
+ * them. */
 #include <stdlib.h>
 #include <string.h>
 

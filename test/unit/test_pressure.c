@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_pressure.c - more than fits: everybody sends and nobody receives, memory
- * for unexpected messages runs out, queues are full. Nothing is lost, nothing
- * waits for ever, and -FI_EAGAIN is all that an application sees.
+ * test_pressure.c - overload: all send and nobody receives, memory for
+ * unexpected messages runs out, queues are full. Nothing is lost, nothing waits
+ * for ever, and applications see no error but -FI_EAGAIN.
  *
- * UNM_TEST_MESSAGES is the number of messages each way of the long tests:
- * 100,000. (1,000,000 between two processes: senders_late in test_crowd.)
+ * UNM_TEST_MESSAGES: messages in each direction of the long tests (100,000).
+ * 1,000,000 between two processes: senders_late in test_crowd.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -182,7 +182,7 @@ static void take(struct ep *at, uint32_t n, char *buf, size_t len)
 	assert_memory_equal(buf, &n, 4);
 }
 
-/* What messages take of the endpoint's memory. */
+/* Bytes of the endpoint's memory that unexpected messages use. */
 static uint64_t in_pools(const struct unm_ep *ep)
 {
 	uint64_t sum = (uint64_t)ep->msg_pool.used * ep->msg_pool.size;

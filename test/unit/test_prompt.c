@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_prompt.c - puts and gets of ordinary memory are sent as requests to a
- * target that makes progress, and executed by attach where it does not. No
- * verdict comes from a clock: the bound is either longer than any machine has
- * been running, or shorter than any pause of the test.
+ * test_prompt.c - puts and gets of ordinary memory: they are sent as requests
+ * to a target that makes progress, and executed by cross-memory attach if the
+ * target does not make progress within a bound.
+ *
+ * No test measures time: the bound is either longer than any machine has been
+ * running, or shorter than any pause of the test.
  */
 #define _GNU_SOURCE
 #include <string.h>
@@ -212,8 +214,9 @@ static struct os_pair open_stopped(void)
 	return p;
 }
 
-/* Requests of a long operation that wait for the target do not hold up what
- * attach can do: its CQ data are why the long one cannot go by attach. */
+/* A long operation whose requests wait for the target does not hold up an
+ * operation that can be executed by attach. (The long one has remote CQ data,
+ * so it can not.) */
 static void test_put_past_unsent_requests(void **state)
 {
 	static uint8_t buf[LEN];

@@ -4,24 +4,24 @@
  * allocation, no lock.
  *
  * After a warm-up, 1,000,000 messages of each kind run under a seccomp filter
- * that kills on any system call but exit_group, in both peers, which are both
- * busy. malloc and its kin and the locks of pthread are wrapped and counted.
+ * that kills on any system call but exit_group, in both peers, which both poll.
+ * malloc() and its kin and the locks of pthread are wrapped and counted.
  *
- * An idle endpoint does make calls, by clock: it looks at connections and
- * deaths every FI_UNIMEM_SERVICE_US and gives its core away after
- * FI_UNIMEM_SPIN polls in vain. That is house-keeping, not part of a message,
- * and must not fall into the window: both are set as far apart as they go. Then
- * each peer looks at connections once in its life, and the first contact is led
- * by the director so that once is enough. (The clock itself is read without a
- * system call where the kernel has it in the vDSO.)
+ * An idle endpoint does make system calls, at intervals: it checks for
+ * connections and dead peers every FI_UNIMEM_SERVICE_US, and yields its core
+ * after FI_UNIMEM_SPIN polls without an event. These calls are not part of a
+ * message and must not happen under the filter, so both parameters are set as
+ * high as possible. Then each peer checks for connections once in its life, and
+ * first_contact() orders the first messages so that once is enough. (The
+ * kernel's vDSO, where it has one, reads the clock without a system call.)
  *
- * The peers never give their cores away, so each gets one, with real-time
- * priority if that is permitted: then it is 1,000,000 of each kind, or a
- * failure. If it is not, and others want the cores too, a kind of messages ends
- * after PATIENCE and a note says how many there were: LEAST of them at least,
+ * The peers never yield their cores, so each gets one, with real-time priority
+ * if that is permitted: then fewer than 1,000,000 messages of a kind are a
+ * failure. If it is not permitted, and other processes use the cores, a kind of
+ * messages ends after PATIENCE and a note gives their number: at least LEAST,
  * unless there is one core only.
  *
- * That the wrappers count is shown by what has to count: opening an endpoint
+ * Cases that must be counted show that the wrappers work: opening an endpoint
  * allocates, and messages under FI_THREAD_SAFE take locks.
  *
  * UNM_TEST_MESSAGES: messages of each kind. UNM_TEST_TRAP=1: name the system
@@ -325,16 +325,16 @@ static uint64_t whole_windows(uint64_t messages)
 	return (messages + 2 * WINDOW - 1) / (2 * WINDOW) * (2 * WINDOW);
 }
 
-/* One look at connections each: see the comment at the top. */
+/* Each peer checks for connections once: see the comment at the top. */
 static void first_contact(struct quiet *q, int fd)
 {
 	if (q->n.self == 0) {
-		send_one(q);		/* connects, looks at nothing */
+		send_one(q);		/* connects, does not check */
 		procs_send_word(fd, 0);
 		procs_recv_word(fd);
 	} else {
 		procs_recv_word(fd);
-		while (q->got == 0)	/* accepts, at its first look */
+		while (q->got == 0)	/* accepts at its only check */
 			progress(q);
 		send_one(q);
 		procs_send_word(fd, 0);
@@ -491,7 +491,7 @@ static void eager_window(void)
 	quiet(&(struct kind){ "eager_window", 4096, true, false });
 }
 
-/* The control of the others: here locks have to be counted. */
+/* The control of the cases above: here locks have to be counted. */
 static void safe_pingpong(void)
 {
 	quiet(&(struct kind){ "safe_pingpong", 8, false, true });

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_receive.c - which message meets which receive: sources, tags, senders
- * not known yet, messages too long.
+ * test_receive.c - which receive a message matches: sources, tags, senders that
+ * are not in the address vector yet, messages longer than the buffer.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_regions.c - both peers as threads of one process, one-sided operations
- * by every way, while the regions they go to are closed and opened anew all the
- * time: what ThreadSanitizer is to see of routes, guards and revocations.
+ * test_regions.c - both peers as threads of one process: one-sided operations
+ * on every data path, while the regions that they access are closed and opened
+ * again all the time. For ThreadSanitizer: cached remote keys, guards and
+ * revocations.
  *
- * The memory of a region is only looked at when fi_close() has returned: then
- * nobody else may.
+ * The target reads a region's memory only after fi_close() has returned, when
+ * no initiator may access it any more.
  */
 #include <pthread.h>
 #include <sched.h>

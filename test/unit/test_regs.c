@@ -2,8 +2,10 @@
 /*
  * test_regs.c - does the register model do what the papers say of mailboxes and
  * packetizers? Each test names the paragraph: [D x.y] as in hal_regs.h, [13]
- * section 13 of docs/hal.md. Transfers and memory: test_regs_dma.c,
- * processes: test_regs_proc.c.
+ * section 13 of docs/hal.md.
+ *
+ * Transfers and memory are in test_regs_dma.c, processes in
+ * test_regs_proc.c.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -519,7 +521,8 @@ static void store_into_page(const struct iface *b)
 	io->store(&mif, 0, &w, sizeof(w));
 }
 
-/* The packet tells of memory: its stores come first [hal_mmio.h]. */
+/* The packet announces stores to memory, so a barrier must come before it
+ * [hal_mmio.h]. */
 static void packet_without_barrier(const struct iface *b)
 {
 	const uint64_t p[2] = { 0, 0 }, da[2] = { dest_of(b), 0 };
@@ -568,7 +571,7 @@ static void transfer_without_barrier(const struct iface *b)
 		io->write(b->mm, &x, sizeof(x));
 }
 
-/* What was transferred is read after it. */
+/* Transferred data are read after a barrier. */
 static void status_and_no_barrier(const struct iface *b)
 {
 	struct memory m = memory(b->mm, 0, 4096);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_regs_dma.c - does the register model do what is said of remote stores,
- * of the kernel device's memory and transfers, and of the AXI CDMA engine? Each
- * test names the paragraph: [D x.y] and [PG034] as in hal_regs.h, [K] the call
- * in hal_kdev.h, [13] section 13 of docs/hal.md.
+ * test_regs_dma.c - does the register model do what the documents say of remote
+ * stores, of the kernel device's memory and transfers, and of the AXI CDMA
+ * engine? Each test names the paragraph: [D x.y] and [PG034] as in hal_regs.h,
+ * [K] the call in hal_kdev.h, [13] section 13 of docs/hal.md.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -330,7 +330,7 @@ static void kernel_transfers(void **state)
 }
 
 /* [D 3.1.2] "no guarantee that the transfers will be completed in the same
- * order"; each is told once; [K write] -EAGAIN at the depth. */
+ * order"; each completion is reported once; [K write] -EAGAIN at the depth. */
 static void kernel_transfers_in_any_order(void **state)
 {
 	struct hal_mmio *mm = device("xfers=16,dma=100", 0);
@@ -366,7 +366,8 @@ static void kernel_transfers_in_any_order(void **state)
 	io->close(mm);
 }
 
-/* [K CANCEL] afterwards it moves nothing and is told; a slave's error. */
+/* [K CANCEL] a cancelled transfer moves no more data and its end is reported; a
+ * slave's error. */
 static void kernel_transfers_end_badly(void **state)
 {
 	struct hal_mmio *mm = device("tick=1,dma=100000,slverr=0", 0);
@@ -722,7 +723,7 @@ static void sg_errors(void **state)
 
 /* ---- Mutants ------------------------------------------------------------ */
 
-/* Is each transfer's end told once, and after its data? [D 3.1.2] */
+/* Is the end of each transfer reported once, and after its data? [D 3.1.2] */
 static bool ends_are_true(const char *sim)
 {
 	struct hal_mmio *mm = device(sim, 0);

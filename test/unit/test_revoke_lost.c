@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_revoke_lost.c - a revocation whose word may not have arrived: it is told
- * again as it was, whoever waits meanwhile, and whatever else is closed; a peer
- * that is dropped is not forgotten before it knows.
+ * test_revoke_lost.c - a revocation whose word may not have arrived: the target
+ * stores the same word again, whatever else waits or is closed meanwhile. A
+ * disconnected peer is not freed before the word has arrived.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -192,9 +192,9 @@ static void until_told(struct hal_back *back, uint32_t region)
 }
 
 /*
- * The first region's closing waits for c, that is inside; a was told of it. The
- * second one's word is lost, and it is the first one's thread that tells again:
- * the second's.
+ * The first region's fi_close() waits for c, which is inside; a was notified of
+ * that revocation. The second region's word to a is lost, and the thread that
+ * closes the first region stores it again: the value of the second.
  */
 static void test_two_regions(void **state)
 {
@@ -252,7 +252,7 @@ static void test_dropped_when_it_knows(void **state)
 	was = direct(s.a);
 	EP_FOR_US(1000)
 		ep_poll(s.b);
-	/* not told, and so not forgotten: who closes a region waits for it */
+	/* not notified, so not freed: fi_close() of a region waits for it */
 	assert_non_null(peer->hp);
 	assert_true(way.tries > 2);
 	way.last = true;

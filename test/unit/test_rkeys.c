@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_rkeys.c - an initiator with routes to many regions of a peer: each
- * access finds the right one, also when regions close and routes are evicted,
- * and its cost does not grow with their number.
+ * test_rkeys.c - an initiator with cached remote keys of many regions of a
+ * peer: each access uses the right key, also when regions close and keys are
+ * evicted, and the cost does not grow with their number.
  *
- * The cost is a number of instructions: a child does the accesses, its parent
- * steps through them (ptrace), so that no clock decides.
+ * The cost is a number of instructions: a child does the accesses and its
+ * parent steps through them (ptrace), so that no clock decides.
  */
 #include <signal.h>
 #include <stdlib.h>

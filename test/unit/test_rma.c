@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_rma.c - fi_rma(3): every call, every length, every way; what is
- * completed, counted and refused. The results are the same by requests, by
- * cross-memory attach and through dmable memory.
+ * test_rma.c - fi_rma(3): every call, length and data path; completions,
+ * counters and refusals. The results are the same by requests, by cross-memory
+ * attach and through dmable memory.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -400,7 +400,8 @@ static void closed(enum os_way way)
 		for (int k = 0; k < 4096; k++)
 			assert_int_equal(p.mem[k], 0x33);
 		p.mr = os_reg(p.b, i & 1 ? p.mem : other, 4096, OS_ALL, p.key);
-		for (int k = 0; k < 4; k++) {	/* until it goes directly */
+		for (int k = 0; k < 4; k++) {	/* until it is executed
+						 * directly */
 			v = 100 * i + k;
 			EP_OK(fi_write(p.a->ep, &v, 8, NULL, p.ab, 8, p.key,
 				       &v));
@@ -426,7 +427,8 @@ static void test_closed_regions_are_gone(void **state)
 			closed(way);
 }
 
-/* What streams from a region when it is closed ends in error. */
+/* A read whose data are being sent from a region when it is closed ends in an
+ * error. */
 static void test_close_ends_reads(void **state)
 {
 	struct os_pair p = os_open(OS_REQUESTS, ROOM);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_safe.c - FI_THREAD_SAFE: eight threads do everything at once on two
- * endpoints. Each takes at random: messages, tagged ones, writes, reads,
- * atomics, by every kind of call; it cancels receives, also those of others,
+ * test_safe.c - FI_THREAD_SAFE: eight threads run every operation at once on
+ * two endpoints.
+ *
+ * Each thread takes at random: messages, tagged messages, writes, reads and
+ * atomics, by every kind of call; it cancels receives, also of other threads,
  * opens and closes regions, endpoints and addresses, reads queues and counters
- * and sleeps on them. Which thread reads a completion is chance; that each
- * operation has exactly one, that no byte is wrong and no number off, is not.
+ * and sleeps on them. Any thread may read any completion; but each operation
+ * has exactly one, every byte is right, and every counter too.
  *
  * UNM_TEST_OPS: operations of each thread in each case (2,000).
  */

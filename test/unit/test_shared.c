@@ -2,9 +2,11 @@
 /*
  * test_shared.c - regions of memory that the initiator has mapped as well: it
  * accesses them through an alias of its own mapping (docs/protocol.md, section
- * 11). Which memory qualifies, what happens where it does not, and when an
- * alias ends. test_rma.c, test_atomic.c and test_direct.c do every operation
- * this way, test_revoke.c closes regions under writers.
+ * 11). Which memory qualifies, which path is used otherwise, and when an alias
+ * ends.
+ *
+ * test_rma.c, test_atomic.c and test_direct.c do every operation this way,
+ * test_revoke.c closes regions under writers.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -149,7 +151,8 @@ static void test_other_mappings(void **state)
 	g_unm_env.alias = true;
 }
 
-/* A region of all the address space: its memory is looked at when accessed. */
+/* For a region of the whole address space the target checks its memory at each
+ * access. */
 static void test_all_of_the_address_space(void **state)
 {
 	struct scene s;
@@ -165,7 +168,8 @@ static void test_all_of_the_address_space(void **state)
 	close_scene(&s);
 }
 
-/* What an initiator cannot map it reaches as any other memory. */
+/* An initiator without such a mapping accesses the region like any other
+ * memory. */
 static void test_initiator_without_the_mapping(void **state)
 {
 	uint64_t value = 7, requests;

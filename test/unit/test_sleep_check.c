@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_sleep_check.c - a packet without a wake-up is found by a sleeping
- * interface of the emulation
+ * test_sleep_check.c - a sleeping interface of the emulation finds a packet for
+ * which no wake-up was sent.
  *
- * The sender here does not see the flag by which the receiver asks for a
- * wake-up, as after a barrier of the kernel that left out its processor.
+ * The sender does not see the flag by which the receiver asks for a wake-up, as
+ * after a kernel's barrier that left out its processor.
  */
 #include <linux/membarrier.h>
 #include <poll.h>

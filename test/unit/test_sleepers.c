@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_sleepers.c - who is woken where several sleep: on one object, on a
- * counter that any endpoint moves, after a refused send. Only a wait that never
- * ends fails.
+ * test_sleepers.c - which sleepers are woken if several sleep: on one object,
+ * on a counter that any endpoint changes, after a refused send. The tests fail
+ * if a wait never ends.
  *
- * UNM_TEST_ROUNDS: wake-ups of each form; 200 unless set.
+ * UNM_TEST_ROUNDS: wake-ups of each form (200).
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -551,8 +551,9 @@ static void *drain_later(void *arg)
 	return NULL;
 }
 
-/* Who was refused sleeps, its peer takes what there is: it wakes, and can send.
- * Nobody else polls but the library's thread, if there is one. */
+/* A sender that was refused sleeps, and its peer takes packets: the sender
+ * wakes and can send. No other thread polls, except the library's, if there is
+ * one. */
 static void refused_sleeper(const struct ep_want *want)
 {
 	struct ep_pair p = lonely(want);
@@ -612,8 +613,8 @@ static bool refused(struct ep *e, fi_addr_t to)
 	return wants;
 }
 
-/* Others find that it may go on, before who was refused is asleep: it is told,
- * whoever of them sleeps first. */
+/* Another thread finds that a refused sender may retry before that sender
+ * sleeps: fi_trywait() returns -FI_EAGAIN, whichever thread sleeps first. */
 static void told_in_time(const struct ep_want *want, bool reader)
 {
 	struct ep_pair p = lonely(want);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_source.c - FI_SOURCE_ERR: a message of a sender that is not in the
- * address vector completes with the sender's address, on every data path
+ * address vector completes with the sender's address, on every data path.
  */
 #include <stddef.h>
 #include <string.h>
@@ -11,7 +11,8 @@
 
 #define BIG	200000			/* bytes: rendezvous */
 
-/* A hears of strangers, b is one; it knows a. */
+/* a asks for FI_SOURCE_ERR and does not have b in its address vector; b has
+ * a. */
 struct meeting {
 	struct ep *a, *b;
 	struct hal_addr b_name;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* test_space.c - the receive space a peer keeps for us, as a byte ring. */
+/* test_space.c - the sender's view of the receive space at a peer: allocation
+ * and release of a byte ring. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,7 +77,8 @@ static void test_whole_ring_in_one_piece(void **state)
 	free(s);
 }
 
-/* What does not fit before the end starts at 0; the gap comes free with it. */
+/* A block that does not fit before the end starts at 0. The gap at the end is
+ * released together with it. */
 static void test_wrap_skips_the_end(void **state)
 {
 	struct unm_space *s = unm_space_new(BYTES, DEPTH);

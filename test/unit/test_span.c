@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_span.c - blocks out of a range of addresses, against a model: an array
- * that says for each unit which block it is part of.
+ * test_span.c - allocation of blocks from a range of addresses, compared with a
+ * model: an array that says for each unit which block it belongs to.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static void test_one_block_is_all(void **state)
 	unm_span_destruct(&s);
 }
 
-/* What begins no block is not freed, and nothing changes. */
+/* Freeing an address at which no block begins does nothing. */
 static void test_free_of_nonsense(void **state)
 {
 	struct unm_span s;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_stats.c - what unimem_info shows of an endpoint: queues, credits and
- * ages, read in the endpoint for each kind of operation, and in the table that
- * the tool prints of this process.
+ * test_stats.c - the statistics of an endpoint: queues, credits and ages of
+ * each kind of operation, in the endpoint's shared page and in the table that
+ * unimem_info prints of this process.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -186,8 +186,9 @@ static void test_age_of_a_backlog(void **state)
 	ep_close(p.b);
 }
 
-/* Among more receives than one refresh looks at, one is the oldest. A buffer
- * for many messages is to lie there for ever and is none. */
+/* The oldest receive is found among more receives than one refresh checks. A
+ * buffer for many messages (FI_MULTI_RECV) is posted for long, so it does not
+ * count. */
 static void test_age_of_a_posted_receive(void **state)
 {
 	static struct fi_context2 rx[700];
@@ -215,7 +216,7 @@ static void test_age_of_a_posted_receive(void **state)
 			       &rx[i]));
 	stays(e, &stats(e)->oldest_recv_us, since, "beside younger ones");
 	assert_int_equal(stats(e)->oldest_us, 0);
-	/* without it the others are the oldest, and they are younger */
+	/* without that receive the oldest one is younger */
 	since = ep_now();
 	assert_int_equal(fi_cancel(&e->ep->fid, &rx[0]), 0);
 	EP_OK(fi_trecv(e->ep, in, 8, NULL, FI_ADDR_UNSPEC, 0, 0, &rx[0]));
@@ -250,7 +251,7 @@ static int words(char *line, char *text, size_t size)
 	return n;
 }
 
-/* What unimem_info shows of an endpoint of ours, from PEERS on; or "". */
+/* The row that unimem_info prints of this endpoint, from PEERS on; or "". */
 static void row(struct ep *e, char *text, size_t size)
 {
 	const char *via = getenv("UNM_EXEC");	/* an emulator */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_stream.c - a streamed message whose sender falls silent: the receiver
- * reads what is missing. The sender is a bare interface (raw_peer.h), which
- * sends exactly the pieces that a test wants; docs/protocol.md, section 7.
+ * test_stream.c - a streamed message whose sender stops sending: the receiver
+ * reads the rest by itself.
+ *
+ * The sender is a bare interface (raw_peer.h), which sends exactly the pieces
+ * that a test wants; docs/protocol.md, section 7.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +23,8 @@
 #define TOKEN	UINT64_C(0x700000005)	/* of the sender's operation */
 #define PIECE	4096
 
-/* What the sender's memory holds, and what its pieces hold, differ, so that a
- * test sees which way each byte came. */
+/* The values of bytes: the sender's memory and its pieces have different ones,
+ * so that a test sees by which way each byte came. */
 #define BY_READ	1
 #define BY_PIECE 2
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_threads.c - both peers as threads of one process: what ThreadSanitizer
- * is to see of the memory that processes share. Two domains with a thread each
+ * test_threads.c - both peers as threads of one process, for ThreadSanitizer:
+ * the memory that processes share. Two domains with a thread each
  * (FI_THREAD_DOMAIN, no lock anywhere), and one domain with four threads that
  * send, receive, cancel and read (FI_THREAD_SAFE).
  */
@@ -73,7 +73,7 @@ static void window_close(struct window *w)
 	}
 }
 
-/* What its queue holds: receives come in order, each with its bytes. */
+/* Reads the queue: receives complete in order, each with the right bytes. */
 static void window_poll(struct talker *t, struct window *w)
 {
 	struct fi_cq_tagged_entry c[8];
@@ -442,7 +442,7 @@ static void *crew_cancel(void *arg)
 		uint32_t i;
 		ssize_t ret;
 
-		sched_yield();		/* the others shall get on as well */
+		sched_yield();		/* lets the other threads run as well */
 		if (posted < 10)
 			continue;
 		i = posted - 1 - unit_below(&rng, posted < 600 ? posted : 600);
@@ -608,7 +608,8 @@ static void *mess_options(void *arg)
 	return NULL;
 }
 
-/* Two threads read this queue: the error one is told of, the other may take. */
+/* Two threads read this queue: the error that fi_cq_read() reports to one of
+ * them may be read by the other. */
 static void mess_read(struct mess *m, int timeout)
 {
 	struct fi_cq_err_entry err = { 0 };

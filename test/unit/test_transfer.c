@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_transfer.c - every call that sends into every call that receives, at all
- * lengths around a threshold, expected and unexpected.
+ * test_transfer.c - every send call with every receive call, at all lengths
+ * around a threshold, expected and unexpected.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -251,8 +251,8 @@ static void test_stream_instead_of_attach(void **state)
 	ep_quiet(p.a);
 }
 
-/* The sender gave its buffer back to the system: no bytes, and both are told
- * the same way. */
+/* The sender unmapped its buffer: no bytes arrive, and both sides get an error
+ * entry. */
 static void test_a_buffer_that_went_away(void **state)
 {
 	enum { LEN = 1 << 20 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_trigger.c - fi_trigger(3): operations with FI_TRIGGER, also through
- * aliases, and deferred work. What was not triggered does not happen; what was,
- * happens once, in order.
+ * aliases, and deferred work. An operation whose threshold is not reached does
+ * not start; the rest are executed once, in order.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -245,7 +245,8 @@ static void test_deferred_messages(void **state)
 	assert_int_equal(fi_close(&got->fid), 0);
 }
 
-/* FI_COMPLETION: the queue is told, too; long messages end later; errors. */
+/* FI_COMPLETION: the work also writes an entry; long messages complete later;
+ * errors. */
 static void test_deferred_completions(void **state)
 {
 	static char big_in[200000], big_out[200000];
@@ -442,7 +443,7 @@ static void test_refused_work_is_tried_again(void **state)
 	assert_int_equal(queue(p.a, &k, go, 2, done), 0);
 	EP_OK(fi_recv(third->ep, &in3, 1, NULL, FI_ADDR_UNSPEC, &in3));
 	fi_cntr_add(go, 2);
-	/* b looks at nothing; the third one has its message all the same */
+	/* b does not poll; the third endpoint gets its message nevertheless */
 	for (uint64_t end = ep_deadline(); in3 == 0; ) {
 		fi_cntr_read(go);
 		fi_cntr_read(done);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_unpinned.c - memory that the processor reaches and the kernel does not
- * pin: memfd_secret(2). Neither the engine nor cross-memory attach reaches it
- * in another process, -FI_EFAULT; messages then come in pieces, and puts and
- * gets go by requests. An address that is no memory at all ends in one error on
- * each side that is concerned, and in no signal.
+ * test_unpinned.c - memory that the processor can access and the kernel can not
+ * pin: memfd_secret(2). In another process neither the engine nor cross-memory
+ * attach can access it (-FI_EFAULT), so messages are sent in pieces, and puts
+ * and gets as requests. An address without memory causes one error on each side
+ * that is involved, and no signal.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ static uint8_t *plain_map(void)
 	return mem;
 }
 
-/* What was mapped, and is so no longer. */
+/* Addresses that are not mapped any more. */
 static uint8_t *no_map(void)
 {
 	uint8_t *mem = plain_map();
@@ -99,8 +99,8 @@ static void test_messages(void **state)
 	munmap(plain, LEN);
 }
 
-/* One side's buffer is none: its owner is told so, the other side of an error
- * of its peer. */
+/* The buffer of one side is not mapped: its owner gets FI_EFAULT, the other
+ * side FI_EIO. */
 static void test_messages_of_bad_buffers(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);

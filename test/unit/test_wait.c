@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_wait.c - sleeping on completion queues: fi_cq_sread, file descriptors,
- * fi_cq_signal. The other side is a thread with an endpoint of its own domain.
- * Only a wait that never ends fails; how long one took is not judged.
+ * test_wait.c - sleeping on completion queues: fi_cq_sread(), file descriptors,
+ * fi_cq_signal(). The other side is a thread with an endpoint of another
+ * domain.
+ *
+ * The tests fail if a wait never ends; they do not judge how long a wait
+ * took.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -141,8 +144,7 @@ static void test_sread_times_out(void **state)
 	assert_true(ep_now() - start >= 250000);
 }
 
-/* Reads the queue of sends until it is told to stop, now and then or all the
- * time. */
+/* A thread that reads the queue of sends until stop is set. */
 struct other {
 	struct ep *e;
 	long nap;			/* ms in between */
@@ -423,7 +425,7 @@ static void test_fd_wakes_for_progress_of_another_thread(void **state)
 
 		EP_OK(fi_recv(p.b->ep, in, 8, NULL, FI_ADDR_UNSPEC, in));
 		EP_OK(fi_trywait(p.b->fabric, fids, 1));
-		/* blocked from here on, as far as anyone can tell */
+		/* from here on this thread counts as blocked */
 		atomic_store(&o.stop, false);
 		pthread_create(&thread, NULL, read_sends, &o);
 		nap_ms(i % 4);
@@ -485,8 +487,8 @@ static void test_fd_wakes_for_what_another_thread_starts(void **state)
 	ep_quiet(p.b);
 }
 
-/* What another thread may do with a queue while one blocks on its descriptor;
- * all of these find nothing, or leave what there is. */
+/* Calls that another thread may make while a thread blocks on the descriptor of
+ * the queue. None of them takes an entry. */
 static void other_does(int what, struct ep *e, struct fid **fids)
 {
 	struct fi_cq_err_entry err = { 0 };
@@ -595,7 +597,7 @@ static void test_no_sleep_while_there_is_no_connection(void **state)
 				 -FI_EAGAIN);
 		assert_int_equal(fi_trywait(p.a->fabric, fids, 1),
 				 -FI_EAGAIN);
-		/* told once */
+		/* returned once */
 		EP_OK(fi_trywait(p.a->fabric, fids, 1));
 	}
 	hif->ops = was;

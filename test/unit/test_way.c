@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* test_way.c - the faster one of two ways is found, kept, and found anew. */
+/* test_way.c - the choice between two data paths: the faster one is found,
+ * kept, and found again after a change. */
 #include "core/unm_way.h"
 #include "lib/unit.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_wire.c - what packets mean, byte by byte. The bytes below are those of
- * docs/protocol.md; they never change while the version is 4. (What endpoints
- * really send is compared in test_golden.c.)
+ * test_wire.c - encoding and decoding of packets, byte by byte. The bytes are
+ * those of docs/protocol.md and do not change while the version is 4.
+ *
+ * test_golden.c compares the bytes that endpoints send.
  */
 #include <errno.h>
 #include <string.h>
@@ -322,7 +323,7 @@ static void test_unknown_types_are_refused(void **state)
 
 	(void)state;
 	for (uint64_t type = 0; type < 256; type++) {
-		/* one element; a status that tells something */
+		/* one element; a valid status */
 		bool how = type == 0x32 || type == 0x34 || type == 0x35;
 		int ret;
 

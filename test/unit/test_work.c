@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_work.c - deferred work that is in the way of something, or something in
- * its: flags it cannot have, queues that are full, peers that have stopped, and
- * what is called while another thread is about to start it.
+ * test_work.c - deferred work under difficulties: flags that it cannot have,
+ * full queues, peers that do not poll, and calls while another thread is about
+ * to start the work.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -176,8 +176,8 @@ static void access_beside(struct ep_pair *p, struct fid_cntr *go,
 	assert_int_equal(fi_close(&mr->fid), 0);
 }
 
-/* What the work says of the queue counts, and not what the endpoint's bindings
- * say of calls. */
+/* FI_COMPLETION of the work decides whether it needs an entry, not the flags
+ * with which the endpoint is bound to the queue. */
 static void test_full_queue(void **state)
 {
 	struct ep_want want = { .cntrs = true, .cq_size = FULL };
@@ -236,8 +236,8 @@ static void sleeps_over_it(struct ep *e)
 	}
 }
 
-/* B looks at nothing. All that goes to it, by however many addresses, is
- * refused; what goes to the third comes there, by whichever. */
+/* b does not poll. All work to b is refused, by however many addresses; work to
+ * the third endpoint is executed, by any address. */
 static void test_many_stuck_ways(void **state)
 {
 	struct ep_want want = { .cntrs = true };
@@ -409,8 +409,8 @@ static void test_trywait_knows_of_ready_work(void **state)
 		trywait_case(A_PUT, false);
 }
 
-/* Who was allowed to block, and then, or in another thread, makes a call that
- * sets off work, is woken. */
+/* A thread that was allowed to block is woken by a call that starts work, made
+ * by itself or by another thread. */
 static void test_ready_work_wakes_the_descriptor(void **state)
 {
 	(void)state;
