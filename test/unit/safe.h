@@ -15,22 +15,25 @@
 
 #define THREADS	8
 #define SHOTS	4			/* operations of a thread under way */
-#define RECVS	4			/* receives it keeps for anybody */
+#define RECVS	4			/* receives posted for any sender's
+					 * message */
 #define LEN_MAX	20000
-#define SLOTS	4096			/* words before, slots from here on */
-#define KEY	7			/* of the first side's region */
-#define OWN_KEY	100			/* of the first thread's */
+#define SLOTS	4096			/* atomics use the words before, puts
+					 * from here */
+#define KEY	7			/* key of the first side's region */
+#define OWN_KEY	100			/* key of the first thread's own
+					 * region */
 #define OWN_LEN	4096
-#define OPEN	0x3C			/* what an open region begins with */
-#define CLOSED	0xA5			/* and one that is not open */
+#define OPEN	0x3C			/* first bytes of an open region */
+#define CLOSED	0xA5			/* first bytes of a closed one */
 #define NOBODY	(UINT64_C(1) << 63)	/* tags that are never sent */
 #define HANG_US	(UINT64_C(100000000) * (UNIT_SLOW ? 5 : 1))
 
-/* words of a side's region */
+/* offsets of words in a side's region */
 enum { SUM_AT = 0, TICKET_AT = 64, SWAP_AT = 128 };
 enum { SND, RCV, WR, RD, CNTRS };
 
-/* No asserts in threads: they note what went wrong first. */
+/* Threads do not assert: they note the first check that failed. */
 #define CHECK(s, cond)	do {						\
 		const char *fine = NULL;				\
 		if (!(cond))						\
@@ -38,7 +41,7 @@ enum { SND, RCV, WR, RD, CNTRS };
 				&fine, __FILE__ ": " #cond);		\
 	} while (0)
 
-/* ---- The stage ----------------------------------------------------------- */
+/* ---- Shared state -------------------------------------------------------- */
 
 /* One expected completion: its state and the values that it reported. The
  * operation's context points to it. */
@@ -52,7 +55,7 @@ struct half {
 enum kind { TAGGED, MESSAGE, PUT, INJECT, SUM, TICKET, SWAP, LONELY, REGION,
 	    STRANGE, GUEST, KINDS };
 
-/* Any operation of a thread. */
+/* One operation of a thread. */
 struct shot {
 	struct half tx, rx;
 	enum kind kind;
@@ -60,12 +63,12 @@ struct shot {
 	int step, form, from;
 	uint64_t id, tag, src, cmp, was;
 	size_t len, slot;
-	fi_addr_t to;			/* an entry of its own, or the usual */
+	fi_addr_t to;			/* the usual index, or one of its own */
 	struct fid_mr *mr;
 	uint8_t out[LEN_MAX], in[LEN_MAX];
 };
 
-/* A receive for whichever message comes. */
+/* A receive of any sender's message. */
 struct catch {
 	struct half rx;
 	uint8_t in[LEN_MAX];
@@ -73,15 +76,16 @@ struct catch {
 
 struct side {
 	struct ep *e;
-	fi_addr_t to;			/* the other side, in its vector */
+	fi_addr_t to;			/* index of the other side in its
+					 * vector */
 	struct fid_cntr *cntr[CNTRS];
 	uint8_t *mem;
 	struct fid_mr *mr;
-	uint64_t *injected;		/* what is to be in mem at the end */
+	uint64_t *injected;		/* expected words in mem at the end */
 	_Atomic uint64_t begun[CNTRS], failed[CNTRS];
-	_Atomic uint64_t sent, got;	/* messages to it for anybody */
+	_Atomic uint64_t sent, got;	/* messages for any receive */
 	_Atomic uint64_t sum, tickets, swaps;
-	_Atomic uint8_t *taken;		/* tickets */
+	_Atomic uint8_t *taken;		/* by ticket: how often drawn */
 };
 
 struct hand;
@@ -94,7 +98,7 @@ struct stage {
 	_Atomic uint64_t posted, remote, entries;
 	_Atomic uint64_t told, canceled;
 	_Atomic int working, alive;
-	_Atomic(const char *) wrong;	/* first, NULL: nothing */
+	_Atomic(const char *) wrong;	/* first failed check, or NULL */
 };
 
 struct hand {
@@ -105,9 +109,9 @@ struct hand {
 	uint32_t ids, injects;
 	struct shot shot[SHOTS];
 	struct catch catch[RECVS];
-	uint8_t *own[2];		/* regions that come and go */
+	uint8_t *own[2];		/* memory of own regions, by side */
 	bool own_busy;
-	uint64_t guess[2];		/* of the words that are swapped */
+	uint64_t guess[2];		/* last known value to swap, by side */
 	/* by number of the operation: remote CQ data sent (due) and received
 	 * (heard) */
 	uint8_t *due;
@@ -140,13 +144,13 @@ static inline uint64_t key_to(const struct shot *x)
 	return KEY + !x->from;
 }
 
-/* A number nobody else has. */
+/* A number that no other operation has. */
 static inline uint64_t fresh_id(struct hand *h)
 {
 	return (uint64_t)h->index << 32 | h->ids++;
 }
 
-/* The other side shall hear this number, once. */
+/* Notes that the target has to receive this number, once, as CQ data. */
 static inline uint64_t due_id(struct hand *h, uint64_t id)
 {
 	h->due[(uint32_t)id] = 1;
@@ -165,11 +169,12 @@ static inline bool all_bytes(const uint8_t *p, size_t len, uint8_t byte)
 
 /* ---- test_safe.c --------------------------------------------------------- */
 
-/* One more completion is to come. */
+/* Expect one more completion, of the operation with this context. */
 void safe_arm(struct hand *h, struct half *half);
-/* Is it over, or was it never begun? It ends well and like this. */
+/* Returns true if no completion is expected or it has come; then it must be a
+ * success with these flags. */
 bool safe_over(struct hand *h, struct half *half, uint64_t flags);
-/* Read something, somehow: this is what makes progress. */
+/* Read a queue or counter, or sleep on one: this makes progress. */
 void safe_look(struct hand *h);
 /* Counts the remote CQ data id, which the target has received. */
 void safe_heard(struct stage *s, uint64_t id);
@@ -191,13 +196,14 @@ void safe_heard(struct stage *s, uint64_t id);
 
 struct act {
 	void (*begin)(struct hand *h, struct shot *x);
-	bool (*end)(struct hand *h, struct shot *x);	/* true: it is over */
+	bool (*end)(struct hand *h, struct shot *x);	/* true: complete */
 	int weight;
 };
 extern const struct act safe_acts[KINDS];
 
 void safe_cancel(struct stage *s, struct side *d, struct half *half);
-/* Receives for anybody: look after them; end them. */
+/* The receives of any sender's message: check them and post them again; cancel
+ * them. */
 void safe_post_catches(struct hand *h);
 void safe_close_catches(struct hand *h);
 

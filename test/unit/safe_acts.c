@@ -24,7 +24,8 @@ static void post_tagged(struct hand *h, struct shot *x, fi_addr_t src)
 	to->begun[RCV]++;
 }
 
-/* Is it received? One that somebody cancelled is posted again. */
+/* Has the message come? If another thread cancelled the receive, post it
+ * again. */
 static bool received(struct hand *h, struct shot *x, uint64_t flags)
 {
 	if (x->rx.state != ENDED)
@@ -67,7 +68,7 @@ static void send_tagged(struct hand *h, struct shot *x)
 				&x->tx));
 }
 
-/* To the other side by one more entry of its own, now and then. */
+/* Now and then, address the other side by one more index, used only once. */
 static void own_entry(struct hand *h, struct shot *x)
 {
 	char name[64];
@@ -117,7 +118,8 @@ static bool end_tagged(struct hand *h, struct shot *x)
 	return true;
 }
 
-/* One for anybody: the number it begins with says which bytes follow. */
+/* A message for any receive. Its first 8 bytes are a number, from which the
+ * receiver computes the rest. */
 static void begin_message(struct hand *h, struct shot *x)
 {
 	struct fid_ep *ep = side_from(h, x)->e->ep;
@@ -176,7 +178,7 @@ void safe_post_catches(struct hand *h)
 	}
 }
 
-/* Nothing comes for them any more. */
+/* Cancels the receives: no more messages are sent. */
 void safe_close_catches(struct hand *h)
 {
 	for (int i = 0; i < RECVS; i++) {
@@ -190,7 +192,7 @@ void safe_close_catches(struct hand *h)
 	}
 }
 
-/* A receive that nothing is ever sent to. */
+/* A receive of a tag that is never sent; it is cancelled. */
 static void begin_lonely(struct hand *h, struct shot *x)
 {
 	x->tag |= NOBODY;
@@ -235,7 +237,8 @@ static void begin_put(struct hand *h, struct shot *x)
 				key_to(x), &x->tx));
 }
 
-/* It is there when it is complete; then it is read back. */
+/* When the put is complete, its bytes are in memory; then they are read
+ * back. */
 static bool end_put(struct hand *h, struct shot *x)
 {
 	struct side *from = side_from(h, x);
@@ -291,7 +294,7 @@ static void begin_sum(struct hand *h, struct shot *x)
 			 FI_UINT64, FI_SUM, &x->tx));
 }
 
-/* Nobody else gets this number. */
+/* Draw a ticket: no two operations may get the same number. */
 static void begin_ticket(struct hand *h, struct shot *x)
 {
 	struct side *from = side_from(h, x);
@@ -317,7 +320,7 @@ static bool end_ticket(struct hand *h, struct shot *x)
 	return true;
 }
 
-/* One more, if nobody else was faster. */
+/* Add 1 by compare and swap, which fails if another thread was faster. */
 static void begin_swap(struct hand *h, struct shot *x)
 {
 	struct side *from = side_from(h, x);
@@ -402,7 +405,7 @@ static bool end_strange(struct hand *h, struct shot *x)
 	return true;
 }
 
-/* One more endpoint, on this side's queue and vector. */
+/* One more endpoint, bound to this side's queue and vector. */
 static struct fid_ep *guest_open(struct hand *h, struct side *home)
 {
 	struct fid_ep *ep = NULL;
@@ -459,9 +462,9 @@ static void begin_guest(struct hand *h, struct shot *x)
 	CHECK(h->s, fi_close(&ep->fid) == 0);
 }
 
-/* ---- All of them --------------------------------------------------------- */
+/* ---- All operations ------------------------------------------------------ */
 
-/* Nothing is awaited, or one completion and nothing more. */
+/* For operations that expect no completion, or one without further checks. */
 static bool end_plain(struct hand *h, struct shot *x)
 {
 	return safe_over(h, &x->tx, x->kind == MESSAGE ? FI_SEND | FI_MSG :

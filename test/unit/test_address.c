@@ -14,7 +14,7 @@
 #define MODES	(FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | \
 		 FI_MR_ENDPOINT)
 
-/* From one endpoint, a region of another. */
+/* A region of one endpoint, as another endpoint addresses it. */
 struct reach {
 	struct ep *from;
 	fi_addr_t to;
@@ -41,7 +41,7 @@ static void get(const struct reach *r, void *buf, size_t len, uint64_t addr,
 	assert_int_equal(ep_wait(r->from, &ctx).err, err);
 }
 
-/* There and back, len bytes at an offset. */
+/* Put len bytes at an offset and get them back. */
 static void round_trip(const struct reach *r, size_t len, uint64_t at)
 {
 	uint8_t *out = malloc(len), *in = calloc(1, len);
@@ -82,7 +82,7 @@ static void atomics(const struct reach *r, uint64_t at)
 
 /* ---- Modes --------------------------------------------------------------- */
 
-/* Whatever is none of its len bytes is refused, whichever way it is named. */
+/* Accesses that are not inside the region's len bytes are refused. */
 static void refused(const struct reach *r, int mode, size_t len)
 {
 	uint64_t other = mode & FI_MR_VIRT_ADDR ? 0 : (uintptr_t)r->mem;
@@ -122,12 +122,12 @@ static void one_mode(enum os_way way, int mode)
 		atomics(&r[i], 64);
 		atomics(&r[i], 4099);
 		refused(&r[i], mode, LEN);
-		if (mode & FI_MR_PROV_KEY) {	/* not what was asked for */
+		if (mode & FI_MR_PROV_KEY) {	/* the requested key */
 			r[i].key = 55;
 			put(&r[i], "", 1, r[i].base, FI_EKEYREJECTED);
 		}
 	}
-	/* the mode changes what is said, not how it goes */
+	/* the mode does not change the data path */
 	assert_true(way == OS_REQUESTS ? os_direct(&p) == 0 :
 		    os_direct(&p) >= direct + 8);
 	assert_int_equal(fi_close(&mr->fid), 0);
@@ -144,8 +144,9 @@ static void test_every_mode_both_directions(void **state)
 				one_mode(way, mode);
 }
 
-/* With FI_MR_ENDPOINT a region is where it was bound to, from when on it was
- * enabled; the domain's other endpoint does not know it. */
+/* With FI_MR_ENDPOINT a region belongs to the endpoint that it is bound to,
+ * from the time when it is enabled. The domain's other endpoint does not accept
+ * its key. */
 static void test_only_where_it_was_bound(void **state)
 {
 	(void)state;
@@ -171,7 +172,8 @@ static void test_only_where_it_was_bound(void **state)
 		assert_int_equal(fi_mr_bind(mr, &p.b->ep->fid, 0), 0);
 		put(&here, "a", 1, 0, FI_EKEYREJECTED);
 		assert_int_equal(fi_mr_enable(mr), 0);
-		for (int i = 0; i < 4; i++) {	/* with a route, too */
+		for (int i = 0; i < 4; i++) {	/* also with a cached remote
+						 * key */
 			put(&there, "a", 1, 0, FI_EKEYREJECTED);
 			assert_int_equal(mem[0], 0);
 			put(&here, "b", 1, 1, 0);
@@ -185,7 +187,7 @@ static void test_only_where_it_was_bound(void **state)
 	}
 }
 
-/* A key as it is sent to others: raw, with the address that goes with it. */
+/* A raw key, as programs exchange it, together with its base address. */
 static void test_raw_keys_lead_there(void **state)
 {
 	(void)state;
@@ -210,18 +212,18 @@ static void test_raw_keys_lead_there(void **state)
 	}
 }
 
-/* ---- Far into a region --------------------------------------------------- */
+/* ---- Offsets above 4 GiB ------------------------------------------------- */
 
 #define GIB4	(UINT64_C(1) << 32)
-#define TAIL	((size_t)1 << 20)	/* behind it */
+#define TAIL	((size_t)1 << 20)	/* bytes behind GIB4 */
 
 static bool all_zero(const uint8_t *p, size_t len)
 {
 	return p[0] == 0 && memcmp(p, p + 1, len - 1) == 0;
 }
 
-/* Across the boundary, beyond it; nothing lands where the lower 32 bits of an
- * offset would lead. */
+/* Accesses across the 4 GiB boundary and beyond it. Nothing is written where
+ * the lower 32 bits of an offset would point. */
 static void across(const struct reach *r)
 {
 	round_trip(r, 8, GIB4 - 4);
@@ -236,7 +238,7 @@ static void across(const struct reach *r)
 	assert_true(all_zero(r->mem, TAIL));
 }
 
-/* Two pieces of which the first is that long. */
+/* A region of two pieces, of which the first is longer than 4 GiB. */
 static void second_piece(const struct os_pair *p, const struct reach *r)
 {
 	uint8_t more[4096] = { 0 }, in[300];
@@ -260,7 +262,7 @@ static void second_piece(const struct os_pair *p, const struct reach *r)
 	assert_true(all_zero(r->mem, TAIL));
 }
 
-/* Sparse memory: the pages that are touched are all there is of it. */
+/* Sparse memory: only the pages that are accessed are allocated. */
 static uint8_t *sparse(void)
 {
 	void *mem = mmap(NULL, GIB4 + TAIL, PROT_READ | PROT_WRITE,

@@ -80,7 +80,7 @@ static void test_alias_carries_messages(void **state)
 	assert_int_equal(fi_close(&rx->fid), 0);
 }
 
-/* The calls with flags are passed on as they are. */
+/* Calls with flags use these, not the defaults of the alias. */
 static void test_alias_carries_flags(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -140,7 +140,7 @@ static struct ep_pair selective_pair(void)
 	return ep_pair(&want);
 }
 
-/* The call, and its completion. */
+/* Call, and wait for the completion. */
 #define DONE(call)	do {						\
 		EP_OK(call);						\
 		assert_int_equal(ep_wait(p.a, &p).err, 0);		\
@@ -365,8 +365,8 @@ static int op_flags(struct fid_ep *ep, int command, uint64_t flags,
 	return ret;
 }
 
-/* Of aliases and of endpoints; an alias has those of its endpoint until it is
- * given its own. */
+/* The operation flags of aliases and endpoints. An alias has those of its
+ * endpoint until its own are set. */
 static void test_flags_are_set(void **state)
 {
 	struct ep_pair p = selective_pair();
@@ -401,7 +401,7 @@ static void test_flags_are_set(void **state)
 	assert_int_equal(f, FI_COMPLETION);
 	assert_int_equal(op_flags(p.a->ep, FI_GETOPSFLAG, FI_RECV, &f), 0);
 	assert_int_equal(f, FI_MULTI_RECV);
-	/* and they are what calls have */
+	/* and calls without flags use them */
 	assert_int_equal(op_flags(p.a->ep, FI_SETOPSFLAG, FI_RECV, &f), 0);
 	for (int i = 0; i < 2; i++) {
 		for (int k = 0; k < 2; k++)
@@ -419,7 +419,7 @@ static void test_flags_are_set(void **state)
 	assert_int_equal(fi_close(&alias->fid), 0);
 }
 
-/* A region that is reached through one endpoint is bound to it by either. */
+/* A region that is bound to an alias is bound to its endpoint. */
 static void test_region_is_bound(void **state)
 {
 	struct ep_want want = { .mr_mode = FI_MR_ENDPOINT };

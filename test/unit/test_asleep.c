@@ -28,9 +28,9 @@
 #define LEN	((size_t)300000)
 #define LONG_MS	(UNIT_SLOW ? 120000 : 20000)	/* a wait that is too long */
 
-/* Where it sleeps. CQ_FD: fi_trywait() and poll(). POLL_SET never sleeps, it is
- * what one calls instead. EVENTS: fi_eq_sread(), which makes no progress: the
- * domain's own thread does, or (DEAF) nobody. */
+/* The call in which the target sleeps. CQ_FD: fi_trywait() and poll().
+ * POLL_SET: fi_poll(), which never sleeps. EVENTS: fi_eq_sread(), which makes
+ * no progress: the domain's own thread does, or (DEAF) none. */
 enum bed { CQ_SREAD, CQ_FD, CNTR_WAIT, WAIT_SET, POLL_SET, EVENTS, DEAF,
 	   BEDS };
 
@@ -130,9 +130,10 @@ static void *sleeper_main(void *arg)
 	return NULL;
 }
 
-/* ---- Going to bed -------------------------------------------------------- */
+/* ---- Putting the target to sleep ----------------------------------------- */
 
-/* The target's objects; what is slept on is bound to its endpoint. */
+/* The target's objects; the object that it sleeps on is bound to its
+ * endpoint. */
 static void make_bed(struct sleeper *s)
 {
 	struct ep *b = s->p.b;
@@ -172,7 +173,7 @@ static void strip_bed(struct sleeper *s)
 		assert_int_equal(fi_close(&s->set->fid), 0);
 }
 
-/* Both endpoints, the region, and a route where there is one. */
+/* Both endpoints, the region, and a cached remote key where there is one. */
 static void go_to_bed(struct sleeper *s, enum os_way way)
 {
 	const struct ep_want want = {
@@ -207,7 +208,7 @@ static void go_to_bed(struct sleeper *s, enum os_way way)
 	nap_ms(20);
 }
 
-/* Something for it: its call returns. */
+/* Send the target a message: its call returns. */
 static void get_up(struct sleeper *s)
 {
 	struct fi_eq_entry ev = { .data = 1 };
@@ -228,7 +229,7 @@ static void get_up(struct sleeper *s)
 	ep_close(p->b);
 }
 
-/* ---- Meanwhile ----------------------------------------------------------- */
+/* ---- Accesses meanwhile -------------------------------------------------- */
 
 static void done(struct sleeper *s, const void *context)
 {
@@ -282,7 +283,7 @@ static void undisturbed(enum os_way way, enum bed bed)
 	struct sleeper s = { .bed = bed };
 	uint64_t requests;
 
-	/* requests want a target that makes progress */
+	/* without progress of the target no request is executed */
 	if ((way == OS_REQUESTS && bed == DEAF) || !os_runs(way))
 		return;
 	go_to_bed(&s, way);

@@ -17,7 +17,7 @@
 #define TYPES	(FI_UINT128 + 1)
 #define OPS	FI_ATOMIC_OP_LAST
 
-/* Bytes that are values of the type, and no signalling ones. */
+/* Random values of the type, without signalling NaN. */
 static void fill(uint8_t *buf, enum fi_datatype type, size_t count, int seed)
 {
 	size_t size = gsas_type_size((enum gsas_type)type);
@@ -132,7 +132,7 @@ static void every_operation(enum os_way way)
 				}
 	os_all_done(&p);
 	ep_quiet(p.a);
-	/* what MPICH asks, and how many at once */
+	/* the operations and counts that MPICH needs */
 	assert_int_equal(fi_atomicvalid(p.a->ep, FI_DOUBLE, FI_LAND, &max), 0);
 	assert_true(max >= 65536);
 	if (os_window(way))
@@ -218,7 +218,7 @@ static void test_vectors(void **state)
 	os_close(&p);
 }
 
-/* ---- What is refused ------------------------------------------------- */
+/* ---- Refusals -------------------------------------------------------- */
 
 static void test_bad_calls(void **state)
 {
@@ -258,7 +258,8 @@ static void test_bad_calls(void **state)
 	os_close(&p);
 }
 
-/* Rights and bounds: an error, and nothing is touched; also of long ones. */
+/* Rights and bounds: an error and no byte is changed, also for long
+ * operations. */
 static void test_bad_accesses(void **state)
 {
 	const struct {
@@ -312,8 +313,8 @@ static void test_bad_accesses(void **state)
 
 /* ---- Order ----------------------------------------------------------- */
 
-/* Atomics of one initiator on one word, as they were begun: also where the
- * route becomes known in the middle. */
+/* Atomics of one initiator on one word are executed in order, also if the
+ * remote key arrives in between. */
 static void test_atomics_stay_in_order(void **state)
 {
 	(void)state;
@@ -325,7 +326,7 @@ static void test_atomics_stay_in_order(void **state)
 			continue;
 		p = os_open(way, ROOM);
 		for (int round = 0; round < 20; round++) {
-			/* a region nobody knows yet */
+			/* a region whose remote key is not cached yet */
 			struct fid_mr *mr = os_reg(p.b, p.mem, ROOM, OS_ALL,
 						   1000 + round);
 
@@ -408,7 +409,7 @@ static const struct counted {
 	{ { FI_SUM, FI_UINT64, GSAS_FORM_FETCH, 1, 0 }, true, true },
 	{ { FI_ATOMIC_WRITE, FI_UINT64, GSAS_FORM_FETCH, 1, 0 }, true, true },
 	{ { FI_ATOMIC_READ, FI_UINT64, GSAS_FORM_FETCH, 1, 0 }, false, true },
-	/* that it compares as unequal and changes nothing plays no part */
+	/* counts although it compares as unequal and changes nothing */
 	{ { FI_CSWAP, FI_UINT64, GSAS_FORM_COMPARE, 1, 8 }, true, true },
 	{ { FI_CSWAP_NE, FI_UINT64, GSAS_FORM_COMPARE, 1, 8 }, true, true },
 	/* several requests each */
@@ -421,8 +422,8 @@ static const struct counted {
 
 /*
  * FI_REMOTE_WRITE counts every atomic that can change memory, FI_REMOTE_READ
- * every one that returns what was there: each once, however many requests it
- * takes, and once in a counter that is bound for both.
+ * every atomic that returns the old value. Each counts once, however many
+ * requests it takes, and once in a counter that is bound for both.
  */
 static void test_remote_counters(void **state)
 {

@@ -43,8 +43,9 @@ static bool mapped(const void *page)
 	return msync((void *)(uintptr_t)page, 1, MS_ASYNC) == 0;
 }
 
-/* Another program has memory there only if it asks for that very address: the
- * kernel puts programs, heaps, libraries and stacks into the upper third. */
+/* Another program has memory at that address only if it asks for this very
+ * address: the kernel puts programs, heaps, libraries and stacks into the upper
+ * third. */
 static void test_word_is_where_no_program_is(void **state)
 {
 	uintptr_t at[OPENS];
@@ -64,7 +65,8 @@ static void test_word_is_where_no_program_is(void **state)
 	}
 }
 
-/* A child may have its parent's process number one day: it has no word. */
+/* A child may later get the process number that its parent had, so a child must
+ * not have the word. */
 static void test_children_have_no_word(void **state)
 {
 	struct hal *hal = open_emu();

@@ -47,7 +47,8 @@ static int threads(void)
 	return n - 2;
 }
 
-/* One that was joined is listed a little longer. */
+/* Waits until there are n threads: a joined thread is listed a little
+ * longer. */
 static void threads_become(int n)
 {
 	uint64_t end = ep_deadline();
@@ -158,8 +159,8 @@ static void test_no_thread_unless_asked_for(void **state)
 	}
 }
 
-/* A sends by rendezvous and polls; B has a receive posted and does nothing at
- * all: A's send ends. */
+/* a sends by rendezvous and polls; b has posted a receive and makes no call:
+ * the send of a ends. */
 static void test_it_moves_what_nobody_polls_for(void **state)
 {
 	struct node a, b;
@@ -177,7 +178,7 @@ static void test_it_moves_what_nobody_polls_for(void **state)
 		assert_int_equal(fi_recv(b.ep, in, BIG, NULL, FI_ADDR_UNSPEC,
 					 in), 0);
 		if (i % 4 == 3)
-			nap_ms(150);	/* it is asleep, surely */
+			nap_ms(150);	/* the thread sleeps by now */
 		while ((ret = fi_send(a.ep, out, BIG, NULL, to, out)) ==
 		       -FI_EAGAIN)
 			fi_cq_read(a.cq, NULL, 0);
@@ -192,8 +193,9 @@ static void test_it_moves_what_nobody_polls_for(void **state)
 	free(in);
 }
 
-/* Both sides poll and both have threads: they do not get into each other's
- * way, and one that sleeps in a call is woken by what the thread finds. */
+/* Both sides poll and both have threads. The application and the thread do not
+ * disturb each other, and a sleeping call returns when the thread finds an
+ * event. */
 static void test_it_shares_with_who_polls(void **state)
 {
 	struct node a, b;
@@ -263,7 +265,7 @@ static void test_it_sleeps(void **state)
 		assert_int_equal(node_close(&n[i]), 0);
 }
 
-/* ---- One thread, however it comes about ------------------------------- */
+/* ---- One thread per domain -------------------------------------------- */
 
 #define OPENERS	4
 
@@ -318,7 +320,7 @@ static void test_objects_opened_at_once(void **state)
 	(void)state;
 	EP_NEEDS_INSIDE();
 	pthread_barrier_init(&start, NULL, OPENERS);
-	/* the first one shows how many there are without */
+	/* the first round counts the threads without the domain's */
 	for (int i = 0; i <= (UNIT_SLOW ? 10 : 40); i++) {
 		struct opener o[OPENERS];
 		pthread_t t[OPENERS];
@@ -373,7 +375,7 @@ static uint64_t blocked_signals(void)
 	return blocked;
 }
 
-/* Signals go to the application's threads, a fault of its own ends it. */
+/* The domain's thread blocks all signals but those of its own faults. */
 static void test_signals(void **state)
 {
 	static const int faults[] = {
@@ -383,12 +385,12 @@ static void test_signals(void **state)
 	struct node n;
 
 	(void)state;
-	if (UNIT_SLOW)			/* it may have threads, too */
+	if (UNIT_SLOW)			/* a sanitizer may have threads, too */
 		skip();
 	node_open(&n, FI_PROGRESS_AUTO, FI_PROGRESS_AUTO);
 	for (int i = 0; i < 5; i++)
 		own |= UINT64_C(1) << (faults[i] - 1);
-	/* one that begins or ends blocks all of them */
+	/* a thread that starts or ends blocks all signals */
 	while (((blocked = blocked_signals()) & own) != 0 || blocked == 0) {
 		nap_ms(1);
 		ep_in_time(end, "signals of the thread");
@@ -400,8 +402,8 @@ static void test_signals(void **state)
 
 /* ---- fork() ---------------------------------------------------------- */
 
-/* Children forked at any moment close what they inherited, and the parent goes
- * on. */
+/* Children forked at any moment close the inherited objects, and the parent
+ * continues. */
 static void test_fork(void **state)
 {
 	struct node a, b;
@@ -434,8 +436,8 @@ static void test_fork(void **state)
 	assert_int_equal(node_close(&b), 0);
 }
 
-/* A thread is in a call, and stays there: the child has its lock for ever, and
- * closes what it inherited all the same. */
+/* A thread holds the domain's lock during fork(): in the child the lock is
+ * never released, and closing the inherited objects works nevertheless. */
 struct holder {
 	struct unm_domain *domain;
 	_Atomic bool holds, stop;

@@ -44,7 +44,7 @@ static void test_trap9_index_is_the_order_of_insertion(void **state)
 			for (uint32_t i = 0; i < n; i++)
 				assert_int_equal(addr[i], at + i);
 		}
-		/* the caller need not want to know */
+		/* the indices need not be returned */
 		assert_int_equal(fi_av_insert(e->av, &a[0], 1, NULL, 0, NULL),
 				 1);
 		ep_close(e);
@@ -75,7 +75,7 @@ static void test_growth_beyond_count(void **state)
 	assert_int_equal(fi_close(&av->fid), 0);
 }
 
-/* All at once, and one that is not valid among them. */
+/* One insertion of several addresses, one of which is not valid. */
 static void test_bad_addresses_among_good_ones(void **state)
 {
 	struct ep *e = ep_open(NULL);
@@ -120,7 +120,8 @@ static void test_trap9_lookup_is_byte_identical(void **state)
 	assert_int_equal(fi_av_lookup(e->av, addr, &got, &len), 0);
 	assert_int_equal(len, sizeof(a));
 	assert_memory_equal(&got, &a, sizeof(a));
-	/* too small: as much as fits, and how much it would be */
+	/* a buffer that is too small gets as much as fits, and the full
+	 * length */
 	memset(part, 0x55, sizeof(part));
 	len = 0;
 	assert_int_equal(fi_av_lookup(e->av, addr, NULL, &len), 0);
@@ -148,7 +149,7 @@ static void test_straddr(void **state)
 	assert_ptr_equal(fi_av_straddr(e->av, &a, text, &len), text);
 	assert_memory_equal(text, want, strlen(want));
 	assert_int_equal(len, strlen(text) + 1);
-	/* never beyond the room given, and always ended */
+	/* never writes beyond the given length, always terminates */
 	for (room = 1; room < len; room++) {
 		char small[80];
 		size_t n = room;
@@ -192,7 +193,7 @@ static void test_straddr_parses_back(void **state)
 	}
 }
 
-/* unimem://board:interface names whoever holds that interface. */
+/* unimem://board:interface is the address of any holder of that interface. */
 static void test_insertsvc(void **state)
 {
 	struct ep *a = ep_open(NULL), *b = ep_open(NULL);
@@ -212,9 +213,9 @@ static void test_insertsvc(void **state)
 	assert_int_equal(got.nonce, HAL_ADDR_ANY);
 	from = ep_insert(b, a);
 	assert_int_equal(source_seen(a, typed, b), from);
-	/* its answers come from that index */
+	/* messages from that peer have this index */
 	assert_int_equal(source_seen(b, from, a), typed);
-	/* the full address beside it is another index of the same peer */
+	/* its full address is another index of the same peer */
 	exact = ep_insert(a, b);
 	assert_int_equal(exact, 1);
 	assert_int_equal(source_seen(a, exact, b), from);
@@ -276,8 +277,8 @@ static void test_insertsvc_of_nonsense(void **state)
 	assert_int_equal(ep_insert(e, e), 0);
 }
 
-/* A host's name and a number: an interface of the own board. A node that has
- * its interface takes a service beside it. */
+/* A host name and a number: an interface of the local board. A node that
+ * already names an interface accepts any service. */
 static void test_insertsvc_of_a_host(void **state)
 {
 	char text[64], service[16];
@@ -299,7 +300,7 @@ static void test_insertsvc_of_a_host(void **state)
 		assert_int_equal(got.reserved, 0);
 		assert_int_equal(source_seen(a, addr, b), from);
 	}
-	/* hosts are not counted up, interfaces of one are */
+	/* host names are not counted up, interfaces are */
 	assert_true(fi_av_insertsym(a->av, "localhost", 2, "7", 1, none, 0,
 				    NULL) <= 0);
 	assert_int_equal(fi_av_insertsym(a->av, "localhost", 1, "7", 3, NULL,
@@ -335,7 +336,7 @@ static void test_insertsym(void **state)
 			assert_int_equal(a.nonce, HAL_ADDR_ANY);
 		}
 	}
-	/* nothing asked for, nothing wanted to be known */
+	/* nothing to insert, no array of indices */
 	assert_int_equal(fi_av_insertsym(e->av, "unimem://5:1", 0, NULL, 4,
 					 addr, 0, NULL), 0);
 	assert_int_equal(fi_av_insertsym(e->av, "unimem://5:1", 4, NULL, 0,
@@ -372,7 +373,8 @@ static void test_insertsym_of_ports(void **state)
 	}
 }
 
-/* A range over the end of what there can be: that part is not inserted. */
+/* A range that exceeds the number of boards: the part beyond is not
+ * inserted. */
 static void test_insertsym_over_the_end(void **state)
 {
 	struct ep *e = ep_open(NULL);
@@ -398,7 +400,7 @@ static void test_insertsym_over_the_end(void **state)
 		assert_int_equal(addr[i], FI_ADDR_NOTAVAIL);
 		assert_int_equal(errs[i], FI_EINVAL);
 	}
-	/* one incarnation is one address */
+	/* an address with a nonce is a single address */
 	assert_true(fi_av_insertsym(e->av, "unimem://0:1/00000000000000aa", 1,
 				    NULL, 2, addr, 0, NULL) <= 0);
 	assert_int_equal(fi_av_insertsym(e->av, "unimem://0:1/00000000000000aa",
@@ -455,7 +457,7 @@ static void test_trap4_named_vectors_are_refused(void **state)
 	assert_null(av);
 }
 
-/* Two endpoints may share one; its names are the same for both. */
+/* Two endpoints may share one vector; its indices are the same for both. */
 static void test_one_vector_for_two_endpoints(void **state)
 {
 	struct ep *host = ep_open(NULL), *far = ep_open(NULL);
@@ -495,8 +497,8 @@ int main(void)
 		EP_TEST(test_one_vector_for_two_endpoints),
 	};
 
-	/* one of very many ranks: the search for a free interface starts where
-	 * it did before */
+	/* as one of many ranks: the search for a free interface starts where it
+	 * did before */
 	setenv("MPI_LOCALRANKID", "0", 1);
 	setenv("MPI_LOCALNRANKS", "65535", 1);
 	return unit_run(tests);

@@ -21,8 +21,8 @@ static double cpu_seconds(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* Many at once, and many incarnations of one interface after each other: what
- * was removed costs nothing any more. */
+/* Many removals at once, and many nonces of one interface one after the other:
+ * a removed address costs nothing. */
 static void test_removal_is_quick(void **state)
 {
 	uint32_t n = UNIT_SLOW ? 50000 : 200000;
@@ -47,8 +47,8 @@ static void test_removal_is_quick(void **state)
 	free(addr);
 }
 
-/* unimem://board:interface goes: whom it named are named by their own again,
- * each by its own. */
+/* unimem://board:interface is removed: peers that it named are named by their
+ * full addresses again. */
 static void test_removal_of_a_name_for_all(void **state)
 {
 	struct ep *a = ep_open(NULL), *b = ep_open(NULL);
@@ -73,8 +73,8 @@ static void test_removal_of_a_name_for_all(void **state)
 	ep_quiet(a);
 }
 
-/* An address of one incarnation reaches that one or none, also where another
- * index means whoever holds the interface. */
+/* A full address (with nonce) reaches that holder of the interface or none,
+ * also if another index stands for any holder. */
 static void test_exact_beside_a_name_for_all(void **state)
 {
 	struct ep *a = ep_open(NULL), *b = ep_open(NULL);
@@ -104,7 +104,8 @@ static void test_exact_beside_a_name_for_all(void **state)
 	source_seen(a, typed, b);
 }
 
-/* And it reaches the next holder, when the one it reached is gone. */
+/* The address of any holder reaches the next holder when the last one is
+ * gone. */
 static void test_name_for_all_outlives_its_holder(void **state)
 {
 	struct ep *a = ep_open(NULL), *b = ep_open(NULL), *c;
@@ -122,11 +123,11 @@ static void test_name_for_all_outlives_its_holder(void **state)
 	ep_insert(b, a);
 	source_seen(a, typed, b);
 	source_seen(a, dup, b);
-	/* a message of the first one is still to be received */
+	/* a message of the first holder is not received yet */
 	EP_OK(fi_tinject(b->ep, &out, 1, 0, 7));
 	ep_settle();
 	ep_close(b);
-	do {				/* until that is known */
+	do {				/* until a knows of the end */
 		ret = fi_inject(a->ep, &in, 1, typed);
 		ep_step();
 		ep_in_time(end, "death of the first");
@@ -173,7 +174,7 @@ static void test_removed_is_gone(void **state)
 	assert_int_equal(source_seen(p.b, p.ba, p.a), again);
 }
 
-/* A removed index is given out again, the lowest first: pairs of insertions and
+/* A removed index is used again, the lowest first: pairs of insertions and
  * removals need no memory. */
 static void test_the_lowest_free_index(void **state)
 {
@@ -210,9 +211,8 @@ static void test_the_lowest_free_index(void **state)
 	}
 }
 
-/* Which of two indices of an address names it is decided by the order of
- * insertion, also where the later one is lower, and when the table has grown
- * meanwhile. */
+/* Of two indices of an address, the one that was inserted first names it, also
+ * if the later one is lower, and if the table has grown meanwhile. */
 static void test_a_lower_index_is_not_an_earlier_name(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -277,8 +277,8 @@ static void test_a_used_index_again(void **state)
 	assert_int_equal(ep_received(p.b, &in[3]).src, p.ba);
 }
 
-/* Opens an endpoint with a vector of its own, where the index that b has for a
- * is a's too. Its completions are in b's queue. */
+/* Opens an endpoint with its own vector, in which a has the same index as in
+ * b's. Its completions are written to b's queue. */
 static struct fid_ep *second_of_b(const struct ep_pair *p, struct fid_av **av,
 				  fi_addr_t *ab)
 {
@@ -303,7 +303,7 @@ static struct fid_ep *second_of_b(const struct ep_pair *p, struct fid_av **av,
 }
 
 /* A queue has unread completions of two endpoints with different vectors: a
- * removal is about those of one vector only. */
+ * removal changes only those of one vector. */
 static void test_two_vectors_of_one_queue(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -333,8 +333,8 @@ static void test_two_vectors_of_one_queue(void **state)
 	assert_int_equal(fi_close(&av->fid), 0);
 }
 
-/* The endpoint of a completion that is not read yet is closed, and no other
- * uses its vector: a removal takes the source all the same. */
+/* The endpoint of an unread completion is closed, and no other endpoint uses
+ * its vector: a removal still removes the completion's source. */
 static void test_a_completion_outlives_its_endpoint(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -362,7 +362,7 @@ static void test_a_completion_outlives_its_endpoint(void **state)
 	assert_int_equal(src[1], FI_ADDR_NOTAVAIL);
 }
 
-/* The first of two indices goes, the second still names the peer. */
+/* The first of two indices is removed, the second still names the peer. */
 static void test_removal_of_the_first_duplicate(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -371,21 +371,21 @@ static void test_removal_of_the_first_duplicate(void **state)
 
 	(void)state;
 	assert_int_equal(source_seen(p.a, p.ab, p.b), p.ba);
-	/* a message lies there while its sender changes its name */
+	/* a message is queued while the index of its sender changes */
 	EP_OK(fi_tinject(p.a->ep, &out, 1, p.ab, 7));
 	ep_settle();
 	assert_int_equal(fi_av_remove(p.b->av, &p.ba, 1, 0), 0);
 	EP_OK(fi_trecv(p.b->ep, &in, 1, NULL, dup, 7, 0, &in));
 	assert_int_equal(ep_received(p.b, &in).src, dup);
 	assert_int_equal(source_seen(p.a, p.ab, p.b), dup);
-	/* and the way there is the same */
+	/* and messages to the peer are sent as before */
 	assert_int_equal(fi_av_remove(p.a->av, &p.ab, 1, 0), 0);
 	assert_int_equal(source_seen(p.a, dup2, p.b), dup);
 	assert_int_equal(source_seen(p.b, dup, p.a), dup2);
 }
 
-/* Receives posted from the second index wait for that peer as before, and are
- * not overtaken by later ones. */
+/* Receives posted with the second index still wait for that peer, and later
+ * receives do not overtake them. */
 static void test_receives_of_the_second_duplicate(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -418,7 +418,7 @@ static void test_receives_of_the_second_duplicate(void **state)
 	assert_int_equal(in[5], 23);
 }
 
-/* The second goes: nothing changes for the first. */
+/* The second is removed: nothing changes for the first. */
 static void test_removal_of_the_second_duplicate(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -431,7 +431,7 @@ static void test_removal_of_the_second_duplicate(void **state)
 	assert_int_equal(source_seen(p.b, p.ba, p.a), p.ab);
 }
 
-/* Removed with everything under way: what was begun ends. */
+/* Removal while operations are under way: they end. */
 static void test_removal_during_a_rendezvous(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -457,8 +457,8 @@ static void test_removal_during_a_rendezvous(void **state)
 	free(in);
 }
 
-/* Deferred work that names a removed index fails, whoever has the index when
- * the work's turn comes. */
+/* Deferred work that names a removed index fails, also if the index is used
+ * again before the work is started. */
 static void test_deferred_work_of_a_used_index(void **state)
 {
 	static const enum fi_op_type type[] = { FI_OP_SEND, FI_OP_TSEND,
@@ -505,8 +505,8 @@ int main(void)
 		EP_TEST(test_removal_during_a_rendezvous),
 	};
 
-	/* one of very many ranks: the search for a free interface starts where
-	 * it did before */
+	/* as one of many ranks: the search for a free interface starts where it
+	 * did before */
 	setenv("MPI_LOCALRANKID", "0", 1);
 	setenv("MPI_LOCALNRANKS", "65535", 1);
 	return unit_run(tests);

@@ -23,11 +23,12 @@
 #include "unm_offer.h"
 
 #define SENDS	600		/* more than any ring or credit allows */
-#define TRIES	20000		/* more than it takes to be believed */
+#define TRIES	20000		/* polls without success, after which it is
+				 * refused for good */
 
 static struct xfer *xs;
 
-/* Every call, tagged and not, every protocol. */
+/* Messages of every call, tagged and untagged, and every protocol. */
 static void make_all(unsigned n)
 {
 	static const size_t lens[] = { 0, 8, 24, 200, 1000, 4000, 20000 };
@@ -53,7 +54,7 @@ static void make_all(unsigned n)
 	}
 }
 
-/* By the shortest way, untagged. */
+/* Short untagged messages. */
 static void make_small(unsigned n)
 {
 	xs = calloc(n, sizeof(*xs));
@@ -72,8 +73,8 @@ static void free_all(unsigned n)
 	free(xs);
 }
 
-/* Send without the peer doing anything; how many it was before they were
- * refused for good. */
+/* Send while the peer does nothing. Returns the number of sends that were
+ * accepted before they were refused for good. */
 static unsigned send_all(struct ep *e, fi_addr_t to, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
@@ -121,7 +122,7 @@ static void test_all_calls_are_taken_and_kept(void **state)
 	ep_quiet(p.a);
 	ep_quiet(p.b);
 	free_all(SENDS);
-	/* and the short way is open again */
+	/* and later sends are not queued */
 	make_all(XFER_TX_CALLS);
 	for (int i = 0; i < 100; i++) {
 		uint64_t before = waited(p.a);
@@ -135,13 +136,14 @@ static void test_all_calls_are_taken_and_kept(void **state)
 		xfer_check(p.b, p.ba, &xs[0]);
 		assert_int_equal(waited(p.a), before);
 	}
-	assert_true(open > 90);		/* else the last credit was used up */
+	assert_true(open > 90);		/* else the credits were used up */
 	free_all(XFER_TX_CALLS);
 	ep_close(p.a);
 	ep_close(p.b);
 }
 
-/* No more wait than half of the operations: the rest is refused, goes later. */
+/* At most half of the operations are queued: later sends are refused, and
+ * succeed when they are repeated. */
 static void test_backlog_is_bounded(void **state)
 {
 	static char big[20000] = "big", in[20000];
@@ -160,7 +162,7 @@ static void test_backlog_is_bounded(void **state)
 	first = send_all(p.a, p.ab, SENDS);
 	assert_true(first < SENDS);
 	assert_true(waited(p.a) > 0 && waited(p.a) <= 32);
-	/* nobody else is refused on its account */
+	/* sends to other peers are not refused because of it */
 	other = ep_open(NULL);
 	to = ep_insert(other, p.a);
 	from = ep_insert(p.a, other);
@@ -176,7 +178,7 @@ static void test_backlog_is_bounded(void **state)
 	}
 	for (int i = 0; i < 20; )
 		i += ep_take(p.a, big, &c) || ep_poll(p.a) < 0;
-	/* who is refused may sleep, or give the processor away */
+	/* a refused sender may sleep or yield */
 	assert_int_equal(xfer_send(p.a, p.ab, &xs[first]), -FI_EAGAIN);
 	for (int i = 0; i < 200; i++)
 		idle += unm_progress((struct unm_ep *)p.a->ep) == 0;
@@ -197,8 +199,8 @@ static void test_backlog_is_bounded(void **state)
 	g_unm_env.tx_size = kept;
 }
 
-/* The peer has made room, and we do not know it yet: what is sent next still
- * goes behind what waits. */
+/* The peer has released packets, which the sender does not know yet: its next
+ * send is queued behind the earlier ones. */
 static void test_nothing_overtakes(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -227,8 +229,8 @@ static void test_nothing_overtakes(void **state)
 	ep_close(p.b);
 }
 
-/* The peer ends, or is dropped: each send that was accepted ends once, the late
- * ones badly. */
+/* The peer ends or is disconnected: each accepted send ends once, later ones
+ * with an error. */
 static void peer_goes(bool dropped)
 {
 	int err = dropped ? FI_ECONNABORTED : FI_ECONNRESET;
@@ -256,7 +258,7 @@ static void peer_goes(bool dropped)
 	assert_true(good > 0 && bad > 0);
 	assert_int_equal(fi_send(p.a->ep, "x", 1, NULL, p.ab, NULL),
 			 -FI_ECONNRESET);
-	ep_quiet(p.a);		/* of fi_inject() nothing is said */
+	ep_quiet(p.a);		/* fi_inject() reports nothing */
 	ep_close(p.a);
 	if (dropped)
 		ep_close(p.b);
@@ -271,7 +273,8 @@ static void test_peer_goes_before_it_takes_them(void **state)
 	peer_goes(true);
 }
 
-/* Asleep with a backlog: what the peer releases wakes us, and it all goes. */
+/* A sleeper with queued sends: packets that the peer releases wake it, and all
+ * sends complete. */
 static void test_asleep_with_a_backlog(void **state)
 {
 	struct ep_pair p = ep_pair(&(struct ep_want){ .wait = FI_WAIT_FD });
@@ -373,7 +376,7 @@ static void *take(void *arg)
 	return NULL;
 }
 
-/* Injected and closed: it was promised to go. */
+/* Injected messages that are queued are sent before the endpoint is closed. */
 static void test_close_sends_the_backlog(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);

@@ -38,7 +38,7 @@ static void test_trap6_cancel_gives_exactly_one_entry(void **state)
 
 	EP_OK(fi_trecv(p.a->ep, &in, 1, NULL, p.ab, 1, 0, &in));
 	assert_int_equal(cancel(p.a, &in), 0);
-	/* before the entry is read as well */
+	/* also before the entry is read */
 	assert_int_equal(cancel(p.a, &in), -FI_ENOENT);
 	check_canceled(p.a, &in, FI_TAGGED);
 
@@ -85,7 +85,7 @@ static void test_canceled_receive_takes_no_message(void **state)
 	ep_quiet(p.b);
 }
 
-/* The message has come: the receive is done, its entry waits to be read. */
+/* The message has come: the receive is complete, its entry is unread. */
 static void test_cancel_after_completion(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -95,7 +95,7 @@ static void test_cancel_after_completion(void **state)
 	(void)state;
 	EP_OK(fi_recv(p.b->ep, &in, 1, NULL, p.ba, &in));
 	EP_OK(fi_inject(p.a->ep, &out, 1, p.ab));
-	/* polled by a read of nothing: it must not be taken */
+	/* reading 0 entries polls, and must not take the entry */
 	EP_FOR_US(20000) {
 		ep_poll(p.a);
 		assert_true(fi_cq_read(p.b->cq, NULL, 0) <= 0);
@@ -107,7 +107,7 @@ static void test_cancel_after_completion(void **state)
 	ep_quiet(p.b);
 }
 
-/* A transfer under way cannot be cancelled any more: it completes. */
+/* A transfer under way can not be cancelled: it completes. */
 static void test_cancel_of_a_transfer_under_way(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -127,7 +127,7 @@ static void test_cancel_of_a_transfer_under_way(void **state)
 		ret = cancel(p.b, in);
 		c = ep_wait(p.b, in);
 		if (ret == 0 && c.err == FI_ECANCELED) {
-			/* the message is still to be had */
+			/* the message can still be received */
 			EP_OK(fi_trecv(p.b->ep, in, BIG, NULL, p.ba, 7, 0,
 				       in));
 			c = ep_received(p.b, in);
@@ -222,7 +222,7 @@ static void test_many_canceled(void **state)
 	free(ctx);
 }
 
-/* One context for several: each call takes the oldest. */
+/* One context for several receives: each call cancels the oldest. */
 static void test_cancel_of_equal_contexts(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -245,7 +245,7 @@ static void test_cancel_of_equal_contexts(void **state)
 	ep_quiet(p.b);
 }
 
-/* A receive from a peer that is gone stays, and can be cancelled. */
+/* A receive from a peer that has ended stays posted, and can be cancelled. */
 static void test_cancel_of_a_receive_from_the_dead(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);

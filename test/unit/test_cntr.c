@@ -138,7 +138,7 @@ static void test_attributes(void **state)
 		gives(e, good[i]);
 }
 
-/* Each event has one counter; one counter may have several events. */
+/* Each event has at most one counter; one counter may count several events. */
 static void test_bindings(void **state)
 {
 	static const uint64_t events[] = {
@@ -215,14 +215,14 @@ static void test_wait_ends(void **state)
 		assert_true(ep_now() - start >= 30000);
 		fi_cntr_add(c, 5);
 		assert_int_equal(fi_cntr_wait(c, 5, -1), 0);
-		/* old errors end nothing */
+		/* errors from before the call end no wait */
 		fi_cntr_adderr(c, 1);
 		assert_int_equal(fi_cntr_wait(c, 6, 1), -FI_ETIMEDOUT);
 		assert_int_equal(fi_close(&c->fid), 0);
 	}
 }
 
-/* Another thread moves the counter whenever it was asked to. */
+/* A thread that changes the counter when it is asked to. */
 struct mover {
 	struct fid_cntr *cntr;
 	_Atomic int asked, done;
@@ -360,8 +360,8 @@ static void test_an_error_ends_the_wait(void **state)
 	}
 }
 
-/* fi_trywait() refuses as long as a change was not read; what comes after it
- * agreed shows on the descriptor, until it is asked again. */
+/* fi_trywait() fails while a change was not read. A change after it succeeded
+ * makes the descriptor readable, until fi_trywait() is called again. */
 static void test_trywait(void **state)
 {
 	struct ep *e = ep_open(NULL);
@@ -393,7 +393,8 @@ static void test_trywait(void **state)
 
 /* ---- Messages -------------------------------------------------------- */
 
-/* An endpoint with counters of that form, in place of its own. */
+/* An endpoint with counters of that wait object, instead of its default
+ * ones. */
 static struct ep *open_counting(enum fi_wait_obj obj)
 {
 	struct ep_want want = { .disabled = true, .no_txcq = true,
@@ -477,8 +478,8 @@ static struct unm_stats stats_of(struct ep *e)
 	return st;
 }
 
-/* In rounds of a tenth of a second. One that polls on, or naps for a while and
- * polls again, does not sleep at all, as an endpoint counts it. */
+/* A wait sleeps in rounds of 100 ms. A wait that kept polling, or slept briefly
+ * and polled again, would not count as a sleep in the endpoint's statistics. */
 static void sleeps(struct ep *e, struct fid_cntr *cntr)
 {
 	struct unm_stats was, is;
@@ -494,8 +495,8 @@ static void sleeps(struct ep *e, struct fid_cntr *cntr)
 	assert_in_range(is.polls - was.polls, 0, 20000);
 }
 
-/* Asleep it costs nothing, with and without a thread of the library, also after
- * it was woken once, and whoever moves the counter: its endpoint, or any. */
+/* A waiting thread sleeps, with and without a thread of the library, also after
+ * it was woken once, and for a counter of its endpoint or of any. */
 static void test_a_wait_sleeps(void **state)
 {
 	static const enum fi_wait_obj objs[] = {

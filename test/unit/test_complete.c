@@ -61,8 +61,8 @@ static void test_formats(void **state)
 	}
 }
 
-/* A reader that asked for a short format gets only so many bytes, and one that
- * asks for n entries at most n. */
+/* A reader with a short format gets only that many bytes per entry, and a
+ * reader of n entries at most n. */
 static void test_read_writes_what_was_asked(void **state)
 {
 	struct ep_want want = { .format = FI_CQ_FORMAT_MSG };
@@ -131,7 +131,7 @@ static ssize_t recv_flags(struct ep *e, fi_addr_t from, void *buf, size_t len,
 		fi_recvmsg(e->ep, &msg, flags);
 }
 
-/* Send one message; a counter of the receive shows when it has arrived. */
+/* Sends one message; a counter of the receiver shows when it has arrived. */
 static void selective_tx(struct ep_pair *p, int call, bool tagged, size_t len,
 			 bool wanted, bool expect)
 {
@@ -242,7 +242,7 @@ static const uint64_t levels[] = {
 	FI_INJECT_COMPLETE, FI_TRANSMIT_COMPLETE, FI_DELIVERY_COMPLETE,
 };
 
-/* Only the sender polls for a while: does its operation complete? */
+/* Does the operation complete while only the sender polls? */
 static bool completes_alone(struct ep *e, void *ctx)
 {
 	struct ep_comp c;
@@ -257,8 +257,9 @@ static bool completes_alone(struct ep *e, void *ctx)
 	return false;
 }
 
-/* Its buffer may be read until the receiver answers; delivery means that the
- * receiver has it, posted or not. */
+/* A short message completes without the receiver, except with
+ * FI_DELIVERY_COMPLETE: then the receiver must have it, whether a receive is
+ * posted or not. A rendezvous completes when the receiver has the bytes. */
 static void test_levels(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -282,7 +283,7 @@ static void test_levels(void **state)
 				assert_int_equal(completes_alone(p.a, out),
 						 local);
 				if (k == 2 && !posted) {
-					/* nowhere to go yet */
+					/* no receive is posted yet */
 					ep_settle();
 					assert_int_equal(p.a->ncomp, 0);
 				} else if (!local) {
@@ -300,7 +301,7 @@ static void test_levels(void **state)
 	free(in);
 }
 
-/* By op_flags, for calls without flags. */
+/* Completion levels set by op_flags, for calls without flags. */
 static void test_delivery_by_op_flags(void **state)
 {
 	struct ep_want want = { .tx_op_flags = FI_DELIVERY_COMPLETE };
@@ -317,7 +318,8 @@ static void test_delivery_by_op_flags(void **state)
 	}
 }
 
-/* FI_INJECT with FI_DELIVERY_COMPLETE: buffer free now, entry later. */
+/* FI_INJECT with FI_DELIVERY_COMPLETE: the buffer is free at once, the entry
+ * comes later. */
 static void test_injected_delivery(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -421,7 +423,7 @@ static void test_counter_set_add_and_wait(void **state)
 	assert_int_equal(fi_cntr_read(c), 0);
 }
 
-/* As queues do: FI_UNIMEM_SPIN holds from the first read on. */
+/* FI_UNIMEM_SPIN is applied from the first read on, as with queues. */
 static void test_counter_spins_as_configured(void **state)
 {
 	struct ep_want want = { .cntrs = true };
@@ -451,7 +453,7 @@ static void test_counter_wait_ends_at_an_error(void **state)
 	assert_int_equal(fi_cntr_readerr(p.b->rxcntr), 1);
 }
 
-/* Counters only: no queue bound, nothing may be pushed into one. */
+/* An endpoint with counters only: no entry may be pushed into a queue. */
 static void test_endpoint_without_queues(void **state)
 {
 	struct ep_want want = {
@@ -512,7 +514,8 @@ static void test_errors_keep_their_place(void **state)
 		fi_cq_read(p.b->cq, NULL, 0);
 	}
 	ret = fi_cq_readerr(p.b->cq, &err, 0);
-	assert_int_equal(ret, -FI_EAGAIN);	/* a good one comes first */
+	assert_int_equal(ret, -FI_EAGAIN);	/* a successful entry comes
+						 * first */
 	assert_int_equal(fi_cq_read(p.b->cq, e, 4), 1);
 	assert_ptr_equal(e[0].op_context, in[0]);
 	assert_int_equal(fi_cq_read(p.b->cq, e, 4), -FI_EAVAIL);
@@ -525,8 +528,8 @@ static void test_errors_keep_their_place(void **state)
 	assert_int_equal(fi_cq_read(p.b->cq, e, 4), -FI_EAGAIN);
 }
 
-/* The caller's structure may be the one of libfabric 1.0: up to prov_errno and
- * err_data; what lies behind it is not ours. */
+/* The caller may have the error entry of libfabric 1.0, which ends with
+ * prov_errno and err_data: no byte behind it is written. */
 static void test_trap5_error_entry_of_an_old_caller(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -583,7 +586,7 @@ static void test_error_entry_of_an_older_caller(void **state)
 		assert_int_equal(((uint8_t *)&e)[i], 0xC7);
 }
 
-/* ---- Delivered, then gone -------------------------------------------- */
+/* ---- Delivered before the receiver ends ------------------------------ */
 
 /* Receives one message and closes at once. */
 static void *receive_and_close(void *arg)
@@ -628,11 +631,11 @@ static void test_delivered_before_the_end(void **state)
 	}
 }
 
-/* ---- A queue nobody reads -------------------------------------------- */
+/* ---- Full queues ----------------------------------------------------- */
 
 enum { QUEUE = 64, CREDITS = 256, FLOOD = 20000 };
 
-/* Send until it is refused for good; returns how many went. */
+/* Sends until sends are refused for good; returns the number accepted. */
 static uint32_t flood(struct ep_pair *p, uint32_t from, bool completing)
 {
 	uint32_t i = from, refused = 0;
@@ -680,14 +683,14 @@ static void test_trap8_full_receive_queue_pushes_back(void **state)
 				assert_ptr_equal(e[i].op_context, &in[got]);
 				assert_int_equal(in[got], got);
 			}
-		/* where a decorator holds packets, they go by its polls */
+		/* a decorator that holds packets releases them at its polls */
 		fi_cq_read(p.a->cq, NULL, 0);
 	}
 	assert_int_equal(got, FLOOD);
 	free(in);
 }
 
-/* The sender does not read: it may have as many unread as there is room for. */
+/* The sender does not read: it may have as many unread entries as fit. */
 static void test_trap8_full_send_queue_refuses(void **state)
 {
 	struct ep_want want = { .cq_size = QUEUE };
@@ -697,7 +700,7 @@ static void test_trap8_full_send_queue_refuses(void **state)
 
 	(void)state;
 	assert_int_equal(flood(&p, 0, true), QUEUE);
-	/* what completes nowhere is not concerned */
+	/* operations without an entry are not refused */
 	EP_OK(fi_inject(p.a->ep, &out, 4, p.ab));
 	for (uint32_t i = 0; i < 5; i++) {
 		assert_int_equal(fi_cq_read(p.a->cq, &e, 1), 1);
@@ -706,7 +709,7 @@ static void test_trap8_full_send_queue_refuses(void **state)
 	}
 }
 
-/* Reading no more than one makes, one still hears of everything else. */
+/* A reader that reads no more entries than it causes still gets all others. */
 static void test_one_by_one_reader_hears_others(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -718,13 +721,13 @@ static void test_one_by_one_reader_hears_others(void **state)
 	for (int i = 0; i < 20000 && !heard; i++) {
 		struct fi_cq_tagged_entry e;
 
-		/* once both are used to each other */
+		/* long after the connections were set up */
 		if (i == 10000)
 			EP_OK(fi_inject(p.b->ep, &out, 1, p.ba));
 		if (fi_send(p.a->ep, &out, 1, NULL, p.ab, NULL) == 0 &&
 		    fi_cq_read(p.a->cq, &e, 1) == 1)
 			heard = e.op_context == in;
-		/* the other side takes what we send: never refused */
+		/* the peer takes the messages: never refused */
 		fi_cq_read(p.b->cq, NULL, 0);
 	}
 	assert_true(heard);

@@ -53,7 +53,8 @@ static void flaw_more_fds(struct attempt *l) { attempt_put_fd(l, 3, dup(0)); }
 
 static void flaw_victim(struct attempt *l)
 {
-	l->m.hello.from = attempts.t->addr;	/* whom the victim knows */
+	l->m.hello.from = attempts.t->addr;	/* a peer that the victim
+						 * knows */
 }
 
 static void flaw_pidfd_pipe(struct attempt *l)
@@ -106,7 +107,7 @@ static void flaw_proof_noname(struct attempt *l)
 	attempt_put_fd(l, 2, attempt_socket(SOCK_DGRAM));
 }
 
-/* The right name, but the kernel knows of no maker. */
+/* The right name, but a socket whose creator the kernel does not record. */
 static void flaw_proof_single(struct attempt *l)
 {
 	close(l->fds[2]);
@@ -114,7 +115,8 @@ static void flaw_proof_single(struct attempt *l)
 				"unimem.held", &l->m.hello.from);
 }
 
-/* Accepted from one who had the name: it bears it when it is another's. */
+/* A socket accepted from a listener with the name: it has the name although the
+ * name belongs to another socket. */
 static void flaw_proof_stale(struct attempt *l)
 {
 	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -146,8 +148,8 @@ static const struct flaw {
 	FLAW(proof_stale),
 };
 
-/* A later form of a name that shows who holds an interface counts only while
- * nobody of this user holds an earlier one. */
+/* A later form of the name that proves who holds an interface is accepted only
+ * while no process of this user holds an earlier form. */
 static void test_later_form_of_the_name(void **state)
 {
 	struct hal_addr from;
@@ -172,7 +174,7 @@ static void test_later_form_of_the_name(void **state)
 		close(held);
 		attempts_closed();
 	}
-	/* held by nobody, and then it is its holder's */
+	/* not held by any process, then by its holder */
 	l = attempt_hello(&from, &attempts.v->addr);
 	later = attempt_socket(SOCK_DGRAM);
 	len = emu_sock_name(&sun, "unimem.held", &from, 1);
@@ -193,7 +195,7 @@ static void test_one_flaw_each(void **state)
 	for (size_t i = 0; i < sizeof(flaws) / sizeof(flaws[0]); i++) {
 		struct attempt l = attempt_hello(&from, &attempts.v->addr);
 
-		/* only then it is the flaw that is refused */
+		/* without the flaw it is accepted, so the flaw is refused */
 		assert_int_equal(attempt_ask(&l), 0);
 		ATTEMPTS_UNTIL(attempts.dead == i + 1);
 		l = attempt_hello(&from, &attempts.v->addr);
@@ -206,7 +208,7 @@ static void test_one_flaw_each(void **state)
 	attempts_closed();
 }
 
-/* ---- Lies about who it is, with another process's proof --------------- */
+/* ---- False identities with another process's proof -------------------- */
 
 static void send_fd(int sock, int fd)
 {
@@ -234,7 +236,8 @@ static int take_fd(int sock)
 	return fd;
 }
 
-/* Another process holds a number; what it would show for it, in our hands. */
+/* A process that holds an interface, and a copy of the descriptor that proves
+ * it. */
 static pid_t holder(const struct hal_addr *addr, int *proof)
 {
 	int sv[2];
@@ -275,7 +278,7 @@ static void test_a_proof_cannot_be_handed_on(void **state)
 	other = attempt_addr(2);
 	pid = holder(&other, &proof);
 	for (int i = 0; i < 2; i++) {
-		/* whatever is done to it */
+		/* also after listen() and connect() on it */
 		if (i == 1) {
 			assert_int_not_equal(listen(proof, 1), 0);
 			connect(proof, &(struct sockaddr){ AF_UNSPEC },
@@ -292,7 +295,8 @@ static void test_a_proof_cannot_be_handed_on(void **state)
 	attempts_closed();
 }
 
-/* In a child: the same name in another network namespace has two holders. */
+/* In a child: the same name is held by another process in another network
+ * namespace. */
 static int pose_from_elsewhere(const struct hal_addr *from, bool elsewhere)
 {
 	int conn = attempt_connect(&attempts.v->addr);
@@ -300,7 +304,7 @@ static int pose_from_elsewhere(const struct hal_addr *from, bool elsewhere)
 	union emu_msg m;
 	struct attempt l;
 
-	attempts.v = NULL;		/* the parent's */
+	attempts.v = NULL;		/* belongs to the parent */
 	if (elsewhere && unshare(CLONE_NEWNET) != 0 &&
 	    unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
 		return 77;
@@ -342,7 +346,7 @@ static void test_names_of_other_networks(void **state)
 	attempts_closed();
 }
 
-/* ---- In a pid namespace: nobody out there has a number ---------------- */
+/* ---- In a pid namespace: processes outside have no number ------------- */
 
 /* The victim, inside the namespace: it serves its interface until the parent
  * closes the socket. */
@@ -366,7 +370,7 @@ static void hear_from_inside(int fd)
 	_exit(0);
 }
 
-/* Forked; it ends with 77 if there is no such namespace to be had. */
+/* Forks the victim; it exits with 77 if such a namespace is not permitted. */
 static pid_t victim_inside(const int *sv)
 {
 	pid_t pid = fork();
@@ -438,7 +442,7 @@ static void test_nobody_has_a_number(void **state)
 	assert_int_equal(say_to(&to, &mine, -1), 0);
 	assert_true(say_to(&to, &mine, proof) < 0);
 	end(third);
-	/* its pidfd does not identify an ended process; its name is kept */
+	/* after its end the holder cannot be identified; its name is kept */
 	assert_true(say_to(&to, &mine, proof) < 0);
 	close(proof);
 	close(sv[0]);
@@ -447,7 +451,7 @@ static void test_nobody_has_a_number(void **state)
 
 /* ---- Listeners ------------------------------------------------------- */
 
-/* The victim calls us, and our answer to its hello. */
+/* The victim connects to the test; returns the test's answer to its hello. */
 static int call_us(const struct hal_addr *addr, struct attempt *l)
 {
 	unsigned connected = attempts.connected, dead = attempts.dead;
@@ -507,7 +511,7 @@ static void test_bad_answers(void **state)
 
 /* ---- Versions -------------------------------------------------------- */
 
-/* It said one line, which names both versions and what to do. */
+/* One line was logged, which names both versions and the remedy. */
 static void one_line(struct unit_capture *ear)
 {
 	char text[4096], both[64];
@@ -538,7 +542,8 @@ static void test_other_version_connects(void **state)
 
 		l.m.head.version = EMU_WIRE + 1;
 		attempt_send(conn, &l);
-		/* what the other one needs to say the same */
+		/* the answer has all that the other side needs to log the
+		 * same */
 		assert_int_equal(attempt_answer(conn, &m), -EPROTONOSUPPORT);
 		assert_int_equal(m.head.magic, EMU_MAGIC);
 		assert_int_equal(m.head.type, EMU_WELCOME);
@@ -562,7 +567,7 @@ static void test_other_version_answers(void **state)
 	for (int i = 0; i < 3; i++, addr.nonce++) {
 		struct attempt l = welcome(&addr);
 
-		/* as it refuses us */
+		/* the same when the other side refuses */
 		attempt_close_fds(&l);
 		l.len = l.m.head.bytes = sizeof(l.m.head);
 		l.m.head.status = -EPROTONOSUPPORT;

@@ -28,7 +28,8 @@ static struct attempt short_answer(int type, int status)
 	return l;
 }
 
-/* The victim called us, is refused, and we call it; it has not looked since. */
+/* The victim's hello is refused, and the test connects to the victim before the
+ * victim polls again. */
 static int refuse_and_call(const struct hal_addr *addr, struct attempt *refusal)
 {
 	int conn = attempt_accept(addr), again;
@@ -45,8 +46,9 @@ static int refuse_and_call(const struct hal_addr *addr, struct attempt *refusal)
 }
 
 /*
- * We refused the victim, or took its hello and gave up before we could say so,
- * and call it: that is another relation, which outlives the first one.
+ * The test refused the victim's hello, or accepted it and gave up before it
+ * answered, and then connects to the victim: that is a new connection, which
+ * outlives the first one.
  */
 static void test_refused_and_called_again(void **state)
 {
@@ -72,7 +74,8 @@ static void test_refused_and_called_again(void **state)
 	attempts_closed();
 }
 
-/* We had called it before we refused it: the hello is of the first one. */
+/* The test had sent its hello before it refused the victim's: the hello belongs
+ * to the first connection. */
 static void test_refused_when_called(void **state)
 {
 	struct hal_addr addr;
@@ -94,7 +97,8 @@ static void test_refused_when_called(void **state)
 	assert_int_equal(attempts.dead, 1);
 }
 
-/* The victim refuses us: it says if it has called us. */
+/* The victim refuses a hello: the answer says whether the victim has sent a
+ * hello. */
 static void test_refusal_reports_a_connection(void **state)
 {
 	(void)state;
@@ -119,7 +123,8 @@ static void test_refusal_reports_a_connection(void **state)
 	attempts_closed();
 }
 
-/* The victim was called, and calls back over that: we may say no to it. */
+/* The victim accepts a hello and connects back over the same link: the test may
+ * refuse that. */
 static void test_link_is_refused(void **state)
 {
 	struct hal_peer *peer = NULL;
@@ -149,7 +154,7 @@ static void test_link_is_refused(void **state)
 
 static bool fail_watch;
 
-/* In the way of libc's: of what can be watched the kernel has its fill. */
+/* Replaces libc's: the kernel's limit of watched descriptors is reached. */
 int epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
 {
 	int type;
@@ -163,7 +168,8 @@ int epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
 	return (int)syscall(SYS_epoll_ctl, epfd, op, fd, ev);
 }
 
-/* A hello of one we know that cannot be taken now leaves nothing half open. */
+/* A hello of a known peer that can not be accepted now leaves nothing half
+ * open. */
 static void test_known_and_not_taken(void **state)
 {
 	struct hal_addr addr;
@@ -190,7 +196,7 @@ static void test_known_and_not_taken(void **state)
 
 /* ---- Few descriptors ------------------------------------------------- */
 
-/* Begin anew in a process that may have so many descriptors; or all again. */
+/* Sets the limit of open descriptors; 0: the original one. */
 static void allow_fds(rlim_t n)
 {
 	static struct rlimit was;
@@ -251,7 +257,7 @@ static void test_no_descriptor_to_check_with(void **state)
 	allow_fds(200);
 	while ((fill[n] = dup(conn)) >= 0)
 		n++;
-	/* what it takes to accept, and what comes with the hello */
+	/* descriptors to accept with, and for those in the hello */
 	for (int i = 0; i < 4; i++)
 		close(fill[--n]);
 	assert_int_equal(attempt_answer(conn, &m), -EMFILE);
@@ -266,7 +272,7 @@ static void test_no_descriptor_to_check_with(void **state)
 static bool fail_send;
 static int flight_lines;
 
-/* In the way of libc's: this user has too many descriptors on their way. */
+/* Replaces libc's: this user has too many descriptors in messages. */
 ssize_t sendmsg(int fd, const struct msghdr *mh, int flags)
 {
 	if (fail_send && mh->msg_controllen != 0) {
@@ -311,7 +317,7 @@ static void test_descriptors_on_their_way(void **state)
 	attempts_closed();
 }
 
-/* A hello as if called again, with a proof that is not unread before it. */
+/* Sends a hello of a peer that connects again, with this proof. */
 static int call_again(const struct hal_addr *from, int proof)
 {
 	const struct hal_addr other = attempt_addr(7);
@@ -411,7 +417,7 @@ static void test_silence(void **state)
 		ended += end;
 	}
 	assert_int_equal(ended, SILENT - 256 / 4);
-	/* who has spoken stays */
+	/* a connection that has sent a message stays */
 	assert_true(recv(spoken, &m, sizeof(m), MSG_DONTWAIT) < 0);
 	for (int i = 0; i < SILENT; i++)
 		close(conn[i]);

@@ -105,7 +105,8 @@ static void one(struct os_pair *p, enum call call, size_t len, fi_addr_t from)
 
 	memset(p->mem, 0, p->len);
 	xfer_fill(buf, len, seed, 0);
-	p->b->want.disabled = true;	/* nobody reads before us */
+	p->b->want.disabled = true;	/* the test reads before any poll of
+					 * b */
 	EP_OK(issue(p, call, buf, len, ~seed, buf));
 	if (injects(call))
 		memset(buf, 0xEE, len);
@@ -133,8 +134,8 @@ static void every_call(struct os_pair *p, fi_addr_t from)
 	os_close(p);
 }
 
-/* In every format of the queue, also where sends have another one, and where
- * entries of our own operations are only made on demand. */
+/* In every format of the queue, also if sends have another queue, and if
+ * entries of local operations are written on request only. */
 static void test_entries(void **state)
 {
 	static const struct ep_want wants[] = {
@@ -158,7 +159,7 @@ static void test_entries(void **state)
 		}
 }
 
-/* From somebody the target's vector does not have. */
+/* From a peer that is not in the target's address vector. */
 static void test_entries_of_unresolved_peers(void **state)
 {
 	struct os_pair p = os_open(OS_REQUESTS, ROOM);
@@ -168,7 +169,7 @@ static void test_entries_of_unresolved_peers(void **state)
 	every_call(&p, FI_ADDR_NOTAVAIL);
 }
 
-/* All 64 bits of it, and as many entries as there were writes. */
+/* All 64 bits arrive, and as many entries as there were writes. */
 static void test_data_is_passed_whole(void **state)
 {
 	(void)state;
@@ -214,7 +215,7 @@ static void test_refused_ones_notify_nothing(void **state)
 	os_close(&p);
 }
 
-/* Nothing to put an entry into: it is a write like any other. */
+/* Without a queue at the target it is a write like any other. */
 static void test_target_without_a_queue(void **state)
 {
 	const struct ep_want want = { .no_rxcq = true, .cntrs = true };
@@ -229,10 +230,10 @@ static void test_target_without_a_queue(void **state)
 	os_close(&p);
 }
 
-/* ---- Buffers that are free at once --------------------------------------- */
+/* ---- Buffers that may be reused at once ---------------------------------- */
 
-/* One of several calls whose buffer is free when it returns: by its own flag,
- * or by that of the endpoint. */
+/* One of several calls whose buffer may be reused when it returns: by a flag of
+ * the call or of the endpoint. */
 static ssize_t inject(struct os_pair *p, int call, bool flag, void *buf,
 		      size_t len, uint64_t at, void *context)
 {
@@ -328,7 +329,7 @@ static void free_at_once(enum os_way way, bool flag)
 	for (int call = 0; call < 4; call++)
 		for (int i = 0; i < 5; i++)
 			many(&p, call, flag, lens[i]);
-	/* no more than inject_size, and nothing is sent of what is */
+	/* longer than inject_size: refused, and nothing is sent */
 	big = calloc(1, INJECT + 1);
 	memset(p.mem, 1, ROOM);
 	for (int call = 0; call < 4; call++)
@@ -355,19 +356,20 @@ static void test_by_the_flag_of_the_endpoint(void **state)
 		free_at_once(way, false);
 }
 
-/* ---- Atomics with operands that are free at once ------------------------- */
+/* ---- Atomics with operands that may be reused at once -------------------- */
 
 enum fetch { FETCH, FETCH_PIECES, COMPARE, COMPARE_PIECES, FETCHES };
 
 struct operands {
-	uint8_t *src, *cmp;		/* the application's at once */
-	uint8_t *result;		/* filled when it completes */
+	uint8_t *src, *cmp;		/* may be reused at once */
+	uint8_t *result;		/* written on completion */
 	size_t len;
 };
 
 /*
- * By the flag of the call, also of several ranges; or without flags, by that of
- * the endpoint. FETCH writes src, COMPARE writes it where cmp is in memory.
+ * With FI_INJECT of the call, also for several ranges; or without flags, with
+ * that of the endpoint. FETCH writes src, COMPARE writes src where memory
+ * equals cmp.
  */
 static ssize_t fetch(struct os_pair *p, enum fetch call, bool flag,
 		     const struct operands *o, uint64_t at, void *context)
@@ -378,7 +380,7 @@ static ssize_t fetch(struct os_pair *p, enum fetch call, bool flag,
 	struct fi_ioc cmp[2] = { { o->cmp, rest }, { o->cmp + rest, half } };
 	struct fi_ioc res[2] = { { o->result, half },
 				 { o->result + half, rest } };
-	/* three requests: where packets run out, some of an operation's */
+	/* three requests, so that credits may end within an operation */
 	struct fi_rma_ioc to[3] = { { at, half, p->key },
 				    { at + half, 1, p->key },
 				    { at + half + 1, rest - 1, p->key } };
@@ -406,7 +408,8 @@ static ssize_t fetch(struct os_pair *p, enum fetch call, bool flag,
 				  context);
 }
 
-/* Many, of which most are under way when their operands are overwritten. */
+/* Many operations, most of which are under way when their operands are
+ * overwritten. */
 static void many_fetches(struct os_pair *p, enum fetch call, bool flag,
 			 size_t len)
 {
@@ -418,7 +421,7 @@ static void many_fetches(struct os_pair *p, enum fetch call, bool flag,
 	memset(results, 0xDD, MANY * len);
 	for (int i = 0; i < MANY; i++) {
 		xfer_fill(o.src, len, i, 0);
-		/* each its own, as the next call fills the buffers anew */
+		/* a value of its own for each operation */
 		memset(p->mem + i * (len + 1), i, len);
 		memset(o.cmp, i, len);
 		o.result = results + i * len;
@@ -472,8 +475,8 @@ static void longer_fetches(struct os_pair *p, bool flag)
 	free(o.result);
 }
 
-/* Operands and what is compared are the application's when the call returns;
- * the result buffer is filled later. */
+/* Operands and compare values may be overwritten when the call returns; the
+ * result buffer is written later. */
 static void test_operands_of_fetches_are_free_at_once(void **state)
 {
 	static const size_t lens[] = { 4, 8, 19, 57, 1000, 2048, INJECT };
@@ -501,10 +504,10 @@ static void test_operands_of_fetches_are_free_at_once(void **state)
 	}
 }
 
-/* ---- ... and what is not ------------------------------------------------- */
+/* ---- ... and exceptions -------------------------------------------------- */
 
-/* FI_INJECT of the endpoint: reads have no buffer to give back, and calls with
- * flags have those instead. */
+/* FI_INJECT of the endpoint does not apply to reads, which have no operand, nor
+ * to calls with flags. */
 static void test_what_the_endpoint_s_flag_is_not_for(void **state)
 {
 	const struct ep_want want = { .tx_op_flags = FI_INJECT };
