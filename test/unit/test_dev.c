@@ -46,7 +46,7 @@ static void open_says_what_is_missing(void **state)
 		told(bad[i].what, bad[i].remedy);
 	}
 	be_honest();
-	lie.probe_ret = -FI_EINVAL;	/* after a line of its own */
+	lie.probe_ret = -FI_EINVAL;	/* the probe logged a line of its own */
 	assert_int_equal(open_hal(), -FI_EINVAL);
 	assert_int_equal(lines, 0);
 }
@@ -80,7 +80,7 @@ static void open_checks_the_driver(void **state)
 	assert_int_equal(open_hal(), -FI_ENODEV);
 	told("speaks version", "install driver and library of the same");
 	be_honest();
-	/* of another board than the platform file says */
+	/* not the board of the platform file */
 	lie.info.board = 1;
 	assert_int_equal(open_hal(), -FI_ENODEV);
 	told("is of board 1, /etc/unimem.conf says board = 0", "correct");
@@ -122,7 +122,7 @@ static void transfers_of_nothing(struct hal_kdev_info *info)
 	info->xfer_max = 0;
 }
 
-/* No field of INFO is believed. */
+/* Every field of INFO is checked. */
 static void open_checks_every_field(void **state)
 {
 	static const struct {
@@ -150,8 +150,8 @@ static void board_0(struct hal_kdev_info *info)
 	info->board = 0;
 }
 
-/* The platform file may say less than the driver; interfaces of other boards
- * are had only where the driver says so. */
+/* The platform file may limit what the driver offers; interfaces of other
+ * boards can be opened only if the driver allows that. */
 static void platform_says_less(void **state)
 {
 	struct hal_if *hif = NULL;
@@ -176,7 +176,7 @@ static void platform_says_less(void **state)
 	be_honest();
 	hal->ops->close(hal);
 	hal = NULL;
-	/* one node for two boards */
+	/* one device node for two boards */
 	assert_int_equal(open_hal(), 0);
 	lie.spoil = board_0;
 	assert_int_equal(hal_if_open(hal, 1, &hif), -FI_ENODEV);
@@ -184,7 +184,8 @@ static void platform_says_less(void **state)
 	assert_null(hif);
 }
 
-/* Whatever fails when an interface is opened leaves nothing of it. */
+/* If opening an interface fails, nothing of it is left, whichever step
+ * failed. */
 static void if_open_fails_cleanly(void **state)
 {
 	static const unsigned long cmds[] = { HAL_KDEV_IO_INFO,
@@ -234,7 +235,8 @@ static void if_open_fails_cleanly(void **state)
 	hal_if_close(hif);
 }
 
-/* So when it is the service's; a driver may refuse that, or not know of it. */
+/* The same for the service's interface, which a driver may refuse or not
+ * know. */
 static void service_open_fails_cleanly(void **state)
 {
 	static const struct {
@@ -272,7 +274,7 @@ static void service_open_fails_cleanly(void **state)
 
 /* ---- Packetizer [D 5.2.3] ---------------------------------------------- */
 
-/* An end of a packet that is no answer ends the peer, and no other. */
+/* A status that is neither ACK nor NACK ends the packet's peer and no other. */
 static void packet_without_an_answer(void **state)
 {
 	static const uint64_t ends[] = { HAL_PIF_ILLEGAL, HAL_PIF_OVERWR,
@@ -299,7 +301,7 @@ static void packet_without_an_answer(void **state)
 	}
 }
 
-/* Packets wait, up to pkt_depth, until the connection is answered, and are then
+/* While the packetizer is busy packets wait, up to pkt_depth, and are then
  * sent. */
 static void packets_wait_for_an_answer(void **state)
 {
@@ -316,7 +318,7 @@ static void packets_wait_for_an_answer(void **state)
 	lie.pending = false;
 	for (uint64_t i = 0; i < n; i++)
 		assert_true(until(&p, next_is(p.ba, i)));
-	/* nor does an end that finds it pending wait for ever */
+	/* nor does hal_peer_free() wait for ever for a busy packetizer */
 	assert_int_equal(send_word(p.ab, 1), 0);
 	lie.pending = true;
 	hal_peer_free(p.ab);
@@ -368,7 +370,7 @@ static void dump_prints_the_state(void **state)
 	unpair(&p);
 }
 
-/* A sleep that the driver does not arm is none; nor where a packet is there. */
+/* hal_if_arm() fails if the driver does not arm, or if a packet is there. */
 static void sleep_is_refused(void **state)
 {
 	struct pair p = pair();
@@ -423,7 +425,7 @@ static void driver_is_short(void **state)
 	lie.times = 3;
 	lie.ret = -ENOMEM;
 	errors = 0;
-	for (int i = 0; i < 3; i++) {	/* said once */
+	for (int i = 0; i < 3; i++) {	/* logged once */
 		assert_int_equal(hal_space_ready(p.ab, 64), -FI_ENOMEM);
 		assert_non_null(strstr(said, "receive space"));
 		assert_int_equal(errors, 1);
@@ -431,7 +433,7 @@ static void driver_is_short(void **state)
 	lie.times = 1;
 	lie.ret = -ESRCH;
 	assert_int_equal(hal_space_ready(p.ab, 64), 0);
-	hal_space_write(p.ab, 0, "x", 1);	/* into a void */
+	hal_space_write(p.ab, 0, "x", 1);	/* stored nowhere */
 	hal_space_barrier(p.ab);
 	be_honest();
 	assert_int_equal(hal_space_ready(p.ab, 64), 0);
@@ -507,7 +509,7 @@ static void driver_refuses_memory(void **state)
 	lie.map_after = 0;
 	assert_true(hal_mem_alloc(hal, 0, 4096, &none, &addr) < 0);
 	be_honest();
-	/* routes are given up to have another, then there is none */
+	/* unused routes are dropped for a new one, then there is none */
 	assert_int_equal(import(&p, &r.key, &rmem), 0);
 	hal_mem_release(p.ab, rmem);
 	assert_int_equal(import(&p, &r.key, &rmem), 0);
@@ -523,13 +525,14 @@ static void driver_refuses_memory(void **state)
 	be_honest();
 	assert_int_equal(import(&p, &r.key, &rmem), 0);
 	hal_mem_free(hal, r.mem);
-	/* in use, and its owner has freed it */
+	/* the owner has freed memory that is in use */
 	assert_int_equal(hal_mem_import(p.ab, &r.key, &rmem),
 			 -FI_EKEYREJECTED);
 	unpair(&p);
 }
 
-/* Of another board it would be Device memory, which is no plain pointer. */
+/* Memory of another board would be Device memory, which plain loads and stores
+ * may not access. */
 static void memory_of_the_own_board_only(void **state)
 {
 	struct hal_mem *mem = NULL;
@@ -568,7 +571,7 @@ static void transfers_fail_by_the_driver(void **state)
 	assert_int_equal(transfer(&p, &r, rmem), -FI_EIO);
 	be_honest();
 	assert_int_equal(transfer(&p, &r, rmem), 0);
-	/* statuses of nothing, or that say nothing */
+	/* a status that ends no transfer */
 	lie.state = HAL_KDEV_STARTED;
 	assert_int_equal(post(&p, &r, rmem), 0);
 	for (int i = 0; i < 100; i++)
@@ -577,13 +580,13 @@ static void transfers_fail_by_the_driver(void **state)
 	dev_dma_cancel(dev_if(p.a), dev_peer(p.ab));
 	assert_int_equal(hal_dma_poll(p.a, &comp, 1), 1);
 	assert_int_equal(comp.status, -FI_ECANCELED);
-	/* somebody has the engine: it is waited for, not for ever */
+	/* another process has the engine: retried for a limited time */
 	lie.write_ret = -EBUSY;
 	lines = 0;
 	assert_int_equal(transfer(&p, &r, rmem), -FI_EIO);
 	assert_int_equal(lines, 2);
 	assert_non_null(strstr(said, "not accepted"));
-	/* each transfer for itself, whatever became of the last */
+	/* a failed transfer has no effect on the next */
 	assert_int_equal(post(&p, &r, rmem), 0);
 	assert_int_equal(hal_dma_poll(p.a, &comp, 1), 0);
 	be_honest();
@@ -597,7 +600,8 @@ static void transfers_fail_by_the_driver(void **state)
 	unpair(&p);
 }
 
-/* Errors of the engine [PG034, CDMASR]: the transfer fails, the next works. */
+/* Errors of the engine [PG034, CDMASR]: the transfer fails, the next one
+ * succeeds. */
 static void engine_errors(void **state)
 {
 	static const uint32_t bits[] = { HAL_CDMA_SR_INTERR,
@@ -623,7 +627,7 @@ static void engine_errors(void **state)
 			lie.sr_or = 0;
 			assert_non_null(strstr(said, "cDMA status"));
 		}
-		/* one that is stopped, at work */
+		/* a transfer that is stopped while it runs */
 		lie.sr_and_not = HAL_CDMA_SR_IDLE;
 		assert_int_equal(post(&p, &r, rmem), 0);
 		dev_dma_cancel(dev_if(p.a), dev_peer(p.ab));
@@ -631,7 +635,7 @@ static void engine_errors(void **state)
 		assert_int_equal(hal_dma_poll(p.a, &comp, 1), 1);
 		assert_int_equal(comp.status, -FI_ECANCELED);
 		assert_int_equal(transfer(&p, &r, rmem), 0);
-		/* it never comes back */
+		/* a reset that does not end */
 		lie.sr_or = HAL_CDMA_SR_DECERR;
 		lie.cr_or = HAL_CDMA_CR_RESET;
 		assert_int_equal(transfer(&p, &r, rmem), -FI_EIO);

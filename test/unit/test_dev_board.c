@@ -25,14 +25,14 @@ struct trio {
 
 static void steps(struct trio *t)
 {
-	/* b's processor stands still when its board is dead */
+	/* b's processor does not run once its board is dead */
 	struct hal_if *b = t->b.b;
 
 	if (sim_death(sim_mm(dev_if(t->b.a)->mm)->w, 1) != SIM_LIVES)
 		t->b.b = NULL;
 	step(&t->b);
 	t->b.b = b;
-	t->c.a = NULL;			/* its events are b's */
+	t->c.a = NULL;			/* step(&t->b) has served it */
 	step(&t->c);
 	t->c.a = t->b.a;
 }
@@ -97,7 +97,7 @@ static void use(struct hal_peer *peer, enum use how, uint64_t i)
 		send_word(peer, i);
 }
 
-/* Packets to c are taken and arrive, in order; the dead delay none. */
+/* Packets to c are taken and arrive in order; the dead board delays none. */
 static void others_go_on(struct trio *t, enum use how, double seconds)
 {
 	double end = now() + seconds;
@@ -117,7 +117,7 @@ static void others_go_on(struct trio *t, enum use how, double seconds)
 	assert_in_range(sent, 100, UINT64_MAX);
 }
 
-/* b's end is seen, by a status; nothing else ends. */
+/* The end of b is reported, with this status; no other peer ends. */
 static void board_dies(enum sim_death death, enum use how, int status,
 		       const char *line)
 {
@@ -133,7 +133,7 @@ static void board_dies(enum sim_death death, enum use how, int status,
 	assert_int_equal(lines, line != NULL);
 	if (line != NULL)
 		assert_non_null(strstr(said, line));
-	/* into a void, and without another line */
+	/* stored nowhere, and no other line is logged */
 	others_go_on(&t, ALL, DEAD_S / 4);
 	assert_int_equal(lines, line != NULL);
 	hal_peer_free(t.b.ab);
@@ -165,8 +165,8 @@ static void stores_to_the_dead(void **state)
 	board_dies(SIM_DEAD_SILENT, ALL, -FI_ECONNRESET, "bus error");
 }
 
-/* Known to be dead, it is not loaded from, whichever call it is: the model
- * would end the test. The service did not look since. */
+/* No call loads from a board that the driver knows to be dead: the model would
+ * end the test. No poll has noticed the death before. */
 static void known_to_be_dead(void **state)
 {
 	struct trio t = trio("world=121");
@@ -195,7 +195,7 @@ static void known_to_be_dead(void **state)
 	assert_true(soon(&t, t.b.ab->dead));
 	assert_int_equal(t.b.dead_a, -FI_ECONNRESET);
 	assert_int_equal(lines, 0);
-	/* a region there, of a board that is dead and one that has just died */
+	/* memory of a board that is dead; a board that has just died */
 	assert_int_equal(hal_mem_alloc(hal, 1, 4096, &mem, &addr),
 			 -FI_EHOSTDOWN);
 	kill_board(&t, SIM_DEAD_ABORTS);
@@ -205,7 +205,8 @@ static void known_to_be_dead(void **state)
 	trio_close(&t);
 }
 
-/* Transfers end, with an error if it is of the dead; those of others go on. */
+/* Transfers to the dead board end with an error; those to other boards
+ * complete. */
 static void transfers_of_the_dead(enum sim_death death)
 {
 	struct trio t = trio("world=122,route=0,dma=1000");
@@ -257,8 +258,8 @@ static void transfers_end(void **state)
 	transfers_of_the_dead(SIM_DEAD_SILENT);
 }
 
-/* A driver that cannot clear the packetizer: nothing can be sent any more, and
- * every peer ends. One line. */
+/* If the driver cannot clear the packetizer, nothing can be sent any more:
+ * every peer ends, and one line is logged. */
 static void packetizer_is_not_cleared(void **state)
 {
 	struct trio t = trio("world=123");
@@ -276,9 +277,8 @@ static void packetizer_is_not_cleared(void **state)
 	trio_close(&t);
 }
 
-/* A board dies between two polls, in a call that stores. An interface that is
- * closed, and sends its last packet, also finds this out, and its close
- * returns. */
+/* The board dies after it was last checked. hal_peer_free() stores the end of
+ * the connection to that board, finds the board dead, and returns. */
 static void closing_meets_the_dead(void **state)
 {
 	(void)state;

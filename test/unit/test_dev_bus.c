@@ -41,7 +41,7 @@ static struct board board(void)
 
 static volatile sig_atomic_t theirs;
 
-/* The application's: the page is there again when it returns. */
+/* The application's handler: the page is there again when it returns. */
 static void put_back(int sig)
 {
 	(void)sig;
@@ -50,9 +50,9 @@ static void put_back(int sig)
 		_exit(9);
 }
 
-/* A load that the bus does not answer: here of a page that its file lost, which
- * the kernel reports the same way, SIGBUS. It is an error of that one call. All
- * other bus errors are the application's, by its own handler. */
+/* If the bus does not answer a load of stores_before_notify(), that call fails.
+ * (Here the page was cut off its file, which the kernel also reports by
+ * SIGBUS.) Any other bus error is handled by the application's handler. */
 static void bus_error_is_an_error(void **state)
 {
 	struct sigaction old, sa = { .sa_handler = put_back }, now;
@@ -71,7 +71,8 @@ static void bus_error_is_an_error(void **state)
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(b.io->stores_before_notify(&map), -EIO);
 	assert_int_equal(theirs, 0);
-	/* not ours: the application's handler mends it, and the load goes on */
+	/* another load: the application's handler restores the page, and the
+	 * load is repeated */
 	assert_true(b.io->read64(&map, 8) == 0);
 	assert_int_equal(theirs, 1);
 	assert_int_equal(b.io->stores_before_notify(&map), 0);
@@ -83,7 +84,7 @@ static void bus_error_is_an_error(void **state)
 	assert_true(now.sa_handler == put_back);
 }
 
-/* Where the application has no handler such an access ends the process. */
+/* If the application has no handler, such an access ends the process. */
 static void bus_error_of_others_ends_it(void **state)
 {
 	(void)state;
@@ -113,8 +114,8 @@ static void bus_error_of_others_ends_it(void **state)
 	}
 }
 
-/* Devices are opened and closed in any order; the last one gives SIGBUS back,
- * unless somebody else has it by then. */
+/* Devices are opened and closed in any order. The last close restores the
+ * handler of SIGBUS, unless another one was installed meanwhile. */
 static void handler_goes_with_the_last(void **state)
 {
 	struct sigaction first, now, sa = { .sa_handler = put_back };
@@ -137,17 +138,19 @@ static void handler_goes_with_the_last(void **state)
 	assert_int_equal(sigaction(SIGBUS, &first, NULL), 0);
 }
 
-static struct sigaction below;		/* what chained() found */
+static struct sigaction below;		/* handler before chained() */
 
 static void chained(int sig, siginfo_t *info, void *context)
 {
 	if (++theirs > 2)
-		_exit(3);		/* round and round */
+		_exit(3);		/* the handlers call each other for
+					 * ever */
 	below.sa_sigaction(sig, info, context);
 }
 
-/* A handler that is installed over ours and passes on to it stays there when
- * the device is closed, and is below ours when one is opened again. */
+/* A handler that is installed over the backend's and calls it stays installed
+ * when the device is closed. When a device is opened again, the handlers do not
+ * call each other in a circle. */
 static void handlers_end_where_they_began(void **state)
 {
 	struct sigaction sa = { .sa_sigaction = chained,

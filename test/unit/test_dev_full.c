@@ -23,15 +23,15 @@
 
 struct sender {
 	struct hal_if *hif;
-	struct hal_peer *peer;		/* the receiver as it sees it */
-	struct hal_peer *seen;		/* it as the receiver sees it */
+	struct hal_peer *peer;		/* the receiver, as the sender's peer */
+	struct hal_peer *seen;		/* the sender, as the receiver's peer */
 	uint64_t sent, got;
 };
 
 static struct hal *hal;
 static struct hal_if *to;
 static struct sender senders[SENDERS];
-static double last;			/* progress */
+static double last;			/* time of the last progress, s */
 
 static double now(void)
 {
@@ -79,7 +79,7 @@ static void take(struct sender *s)
 	}
 }
 
-/* As much as it is let: refusals come by themselves. */
+/* Sends until packets are refused, at most 4. */
 static void push(struct sender *s)
 {
 	for (int i = 0; i < 4; i++) {
@@ -153,7 +153,7 @@ static void run(const char *model, uint64_t wanted)
 	for (last = now(); refusals() < wanted; turn++) {
 		for (int s = 0; s < SENDERS; s++)
 			push(&senders[s]);
-		/* a receiver that is late: the mailbox stays full */
+		/* the receiver polls rarely: the mailbox stays full */
 		if (turn % 4 != 0)
 			continue;
 		receive();
@@ -187,7 +187,7 @@ static void full_mailbox(void **state)
 	run("fifo=8,depth=16,world=81", REFUSALS);
 }
 
-/* The same where answers are slow, so that packets wait unanswered too. */
+/* The same with slow answers, so that packets wait for their answers, too. */
 static void full_mailbox_slow_answers(void **state)
 {
 	(void)state;
@@ -241,7 +241,7 @@ static void full_mailbox_of_another(void **state)
 #define EACH		(UNIT_SLOW ? 300u : 1000u)
 #define BUSY		"fifo=8,depth=16,world=84"
 
-static _Atomic uint64_t *refused;	/* by all, shared */
+static _Atomic uint64_t *refused;	/* by all senders, shared */
 
 static bool sender_step(struct hal_if *hif)
 {
@@ -261,7 +261,8 @@ static bool sender_step(struct hal_if *hif)
 	return now() - last < PATIENCE;
 }
 
-/* Its number and the packet's, as fast as they are taken; then it closes. */
+/* Sends packets with the sender's number and their own, as fast as they are
+ * taken, then closes. */
 static int sender_main(uint64_t number, const struct hal_addr *addr)
 {
 	struct hal_params params;
@@ -297,7 +298,7 @@ static int sender_main(uint64_t number, const struct hal_addr *addr)
 	return ret == 0 ? 0 : 5;
 }
 
-/* Whatever is there of a peer: each sender's in order. */
+/* Takes all packets of a peer; those of each sender must be in order. */
 static void take_all(struct hal_peer *peer, uint64_t *got)
 {
 	const struct hal_cell *cell;
@@ -321,7 +322,7 @@ static void take_all(struct hal_peer *peer, uint64_t *got)
 	}
 }
 
-/* All that the senders have; they go when they have sent it. */
+/* Takes all packets, until every sender has ended. */
 static void take_of_processes(uint64_t *got)
 {
 	unsigned dead = 0;
@@ -345,7 +346,7 @@ static void take_of_processes(uint64_t *got)
 	}
 }
 
-/* Sixteen processes send to one interface, as fast as it takes. */
+/* Sixteen processes send to one interface as fast as it takes packets. */
 static void full_mailbox_of_processes(void **state)
 {
 	uint64_t got[SENDERS] = { 0 };
@@ -404,7 +405,8 @@ static bool one_event(const struct hal_event *ev, const uint64_t *nonce)
 	return true;
 }
 
-/* Senders close while their packets wait for the mailbox: all still come. */
+/* Senders close while their packets wait for the mailbox: all packets
+ * arrive. */
 static void full_mailbox_of_the_closed(void **state)
 {
 	uint64_t nonce[SENDERS];

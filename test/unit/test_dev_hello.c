@@ -12,7 +12,7 @@
 #include "hal/dev/hal_dev_table.h"
 #include "lib/dev_shim.h"
 
-/* a has said HELLO, b has not looked. */
+/* a has sent a HELLO that b has not received. */
 static struct pair half(void)
 {
 	struct pair p = { 0 };
@@ -44,7 +44,7 @@ static void another_space(struct dev_link *link)
 	link->space_bytes *= 2;
 }
 
-/* Each word of the link page that both must agree on. */
+/* Each word of the link page on which both sides must agree. */
 static void link_page_differs(void **state)
 {
 	static void (*const spoil[])(struct dev_link *) = {
@@ -86,7 +86,8 @@ static void link_page_never_comes(void **state)
 	over(&p);
 }
 
-/* Receive space of a sender that is too small, or its own and not ours. */
+/* Receive space that is too small, or that lies on the sender's board instead
+ * of the receiver's. */
 static void space_is_not_where_it_should_be(void **state)
 {
 	(void)state;
@@ -110,7 +111,7 @@ static void space_is_not_where_it_should_be(void **state)
 	}
 }
 
-/* Stores and barriers for one that has ended go into a void. */
+/* Stores and barriers to a peer that has ended are not executed. */
 static void space_of_the_dead(void **state)
 {
 	struct pair p = pair();
@@ -142,7 +143,7 @@ static void foreign_entry(const struct hal_mmio_map *map, uint64_t off,
 		((struct hal_kdev_entry *)dst)->uid = own_uid + 1;
 }
 
-/* An address that says truly that it is another user's. */
+/* A table entry of an interface that belongs to another user. */
 static void peer_of_another_user(void **state)
 {
 	struct hal_peer *peer = NULL;
@@ -162,8 +163,8 @@ static void peer_of_another_user(void **state)
 	over(&p);
 }
 
-/* It ended and is not freed, or was cut off just now, and the same interface
- * says HELLO again: a second object. */
+/* The peer ended and is not freed yet, or was just disconnected, when its
+ * interface sends another HELLO: the new connection has a second object. */
 static void hello_after_an_end(void **state)
 {
 	(void)state;

@@ -9,10 +9,12 @@
 
 #include "lib/dev_shim.h"
 
-static int countdown;			/* to the one that fails; 0: none */
+static int countdown;			/* allocations until one fails; 0:
+					 * none */
 
-#if !UNIT_SLOW				/* a sanitizer has its own */
-/* glibc's own, behind ours */
+#if !UNIT_SLOW				/* sanitizers replace malloc
+					 * themselves */
+/* glibc's functions behind the ones below */
 void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *p, size_t size);
 void *__libc_memalign(size_t align, size_t size);
@@ -41,7 +43,8 @@ void *aligned_alloc(size_t align, size_t size)
 }
 #endif
 
-/* Patient where one may be, and with a step of the other side each time. */
+/* Retries where the call allows that, with a step of the other side each
+ * time. */
 static int connect_pair(struct pair *p)
 {
 	double end = now() + 5;
@@ -53,9 +56,9 @@ static int connect_pair(struct pair *p)
 	return ret;
 }
 
-enum { ENGINE = 1, BOTH = 2 };		/* its registers; both connect */
+enum { ENGINE = 1, BOTH = 2 };		/* engine by registers; both connect */
 
-/* As far as it comes; true: all the way. */
+/* Connects, imports and sends. Returns true if every step succeeded. */
 static bool life(struct pair *p, bool both)
 {
 	struct hal_rmem *rmem = NULL;

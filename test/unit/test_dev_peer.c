@@ -11,7 +11,7 @@
 #include "hal/dev/hal_dev_table.h"
 #include "lib/dev_shim.h"
 
-/* ---- Peers that lie ---------------------------------------------------- */
+/* ---- Peers that send or store false values ----------------------------- */
 
 /* A peer that exceeds its credits is disconnected. */
 static void peer_sends_too_much(void **state)
@@ -33,8 +33,7 @@ static void peer_sends_too_much(void **state)
 	unpair(&p);
 }
 
-/* A HELLO as a sender may write it; nothing comes of those that lie. */
-/* A packet of a's to b that is not as the backend sends them. */
+/* A packet from a to b that the backend would not send. */
 static void packet(struct pair *p, uint64_t head, uint64_t w1, uint64_t w2,
 		   uint64_t w3)
 {
@@ -43,7 +42,7 @@ static void packet(struct pair *p, uint64_t head, uint64_t w1, uint64_t w2,
 	const uint64_t dest[2] = { dev_peer(p->ab)->dest, 0 };
 	struct dev_if *dif = dev_if(p->a);
 
-	/* by its registers: also where its peer is dead to it */
+	/* by registers: works also when the peer is dead for a */
 	assert_true(until(p, dev_pif_idle(dif, 1)));
 	dif->pif_holds = DEV_PIF_WAKE;
 	io.write128(&dif->pif, HAL_PIF_PAYLOAD0, p0);
@@ -63,8 +62,8 @@ static void hello(struct pair *p, uint8_t flags, uint64_t nonce, uint64_t back,
 	assert_true(dev_if(p->b)->stats.came > came);
 }
 
-/* Types that no packet may have, that of an empty mailbox too: what follows is
- * not read in halves. */
+/* Packets with reserved types, also with the pattern of an empty mailbox: they
+ * are ignored, and the next packet is received whole. */
 static void peer_sends_reserved_types(void **state)
 {
 	struct pair p = pair();
@@ -73,7 +72,7 @@ static void peer_sends_reserved_types(void **state)
 	for (unsigned type = HAL_PKT_RESERVED + 1; type <= HAL_PKT_EMPTY;
 	     type++) {
 		packet(&p, hal_head(type, 0), 1, hal_head(5, 0), 2);
-		/* the next one is there when b looks */
+		/* the next packet is there when b polls */
 		while (!dev_pif_idle(dev_if(p.a), 1))
 			;
 		assert_int_equal(send_word(p.ab, type), 0);
@@ -82,6 +81,7 @@ static void peer_sends_reserved_types(void **state)
 	unpair(&p);
 }
 
+/* A HELLO with a false field is ignored. */
 static void peer_hello_lies(void **state)
 {
 	struct pair p = pair();
@@ -95,10 +95,10 @@ static void peer_hello_lies(void **state)
 	hello(&p, flags, nonce, 1, 2);
 	assert_int_equal(p.dead_b, 0);
 	assert_int_equal(p.b->ninbound, 1);
-	/* nor does it take what the pages of the first are held by */
+	/* nor does it drop the holds of the first one's pages */
 	assert_int_equal(send_word(p.ab, 3), 0);
 	assert_true(until(&p, next_is(p.ba, 3)));
-	/* where it may say one, the pages must be its own, and there */
+	/* a first HELLO must name pages that exist and are the sender's */
 	hal_peer_free(p.ba);
 	p.ba = NULL;
 	assert_int_equal(bad_drops, 0);
@@ -124,7 +124,7 @@ static void peer_hello_lies(void **state)
 	assert_int_equal(bad_drops, 0);
 }
 
-/* A version that is not ours is answered, and both say so. */
+/* A HELLO of another version is answered, and both sides log it. */
 static void peer_of_another_version(void **state)
 {
 	struct pair p = { 0 };
@@ -146,7 +146,7 @@ static void peer_of_another_version(void **state)
 	unpair(&p);
 }
 
-/* An end that cannot be ends the peer and brings no packet. */
+/* An impossible end in the link page ends the peer and delivers no packet. */
 static void peer_ends_in_a_lie(void **state)
 {
 	static const struct { uint64_t last, end; } lies[] = {
@@ -186,7 +186,7 @@ static void peer_space_lies(void **state)
 static struct pair *ending;
 static bool killed;
 
-/* It sends, and is no more, between two looks of its peer. */
+/* The peer sends and ends between two polls. */
 static void sends_and_ends(void)
 {
 	struct dev_if *dif = dev_if(ending->a);
@@ -203,8 +203,8 @@ static void sends_and_ends(void)
 	}
 }
 
-/* Packets that the mailbox took, and those of the link page, are received: also
- * if the end is seen first (hal.md, 6.1 and 6.2). */
+/* Packets that the mailbox or the link page has taken are received, also if the
+ * end is seen first (hal.md, 6.1 and 6.2). */
 static void ends_between(const char *sim, unsigned come)
 {
 	struct hal_event ev[4];
@@ -273,12 +273,12 @@ static void refused_one_tells(void **state)
 	unpair(&p);
 }
 
-/* ---- Who lives --------------------------------------------------------- */
+/* ---- Detection of ends ------------------------------------------------- */
 
 #define CROWD	100
 
-/* One who sleeps between services finds an end as soon as one who does not:
- * whoever of many peers it is (hal.md, 6.3). */
+/* An interface that sleeps between services finds an end as soon as one that
+ * does not, whichever of many peers has ended (hal.md, 6.3). */
 static void sleeper_finds_an_end(void **state)
 {
 	struct hal_peer *peer[CROWD];
@@ -301,7 +301,7 @@ static void sleeper_finds_an_end(void **state)
 	assert_int_equal(to->ninbound, CROWD);
 	while (hal_if_service(to, ev, 4) != 0)
 		;
-	/* its turn was just now */
+	/* this peer was just checked */
 	dif->lookup_next = dif->peers->next;
 	for (int i = 0; i < CROWD; i++)
 		if (hif[i]->addr.nonce == dif->peers->p.addr.nonce)
@@ -386,8 +386,9 @@ static void back_words_are_read_back(void **state)
 	unpair(&p);
 }
 
-/* The entry was found cleared, and only then the mailbox empty: what its driver
- * saw into the mailbox before it cleared the entry is received [hal.md 12]. */
+/* The entry is found cleared, and the mailbox is found empty only after that:
+ * every packet that was in the mailbox before the driver cleared the entry is
+ * received [hal.md 12]. */
 static void end_is_ordered(void **state)
 {
 	struct pair p = pair();
@@ -410,7 +411,8 @@ static void end_is_ordered(void **state)
 	unpair(&p);
 }
 
-/* An entry that changes all the time, or cannot be read, is not an end. */
+/* An entry that changes all the time, or cannot be read, is not taken for an
+ * end. */
 static void table_is_not_read(void **state)
 {
 	struct pair p = pair();
@@ -433,7 +435,7 @@ static void table_is_not_read(void **state)
 
 /* ---- Accepting --------------------------------------------------------- */
 
-/* Routes that nobody uses make room for a new peer's page. */
+/* Unused routes are dropped for the page of a new peer. */
 static void accept_makes_room(void **state)
 {
 	struct pair p = pair(), q = { 0 };
@@ -511,8 +513,9 @@ static void accept_gives_up(void **state)
 	unpair(&p);
 }
 
-/* Where there is no room for its page, it is tried now and then, as each try
- * takes the routes of others; and not for longer than it is there. */
+/* If there is no route for the peer's page, the import is retried at intervals,
+ * because each try drops unused routes. It is retried only while the peer
+ * lives. */
 static void accept_finds_no_room(void **state)
 {
 	struct pair p = { 0 };
@@ -531,7 +534,7 @@ static void accept_finds_no_room(void **state)
 	lines = 0;
 	for (int i = 0; i < 2000; i++)
 		step(&p);
-	/* two to a try, at most one try a millisecond */
+	/* two imports per try, at most one try per millisecond */
 	tries = ((1 << 30) - lie.times) / 2;
 	assert_in_range(tries, 1, 2 + (int)((now() - start) * 1000));
 	assert_int_equal(lines, 1);
@@ -596,7 +599,7 @@ static void accept_checks_pages(void **state)
 	}
 }
 
-/* So it is of the receive space that a packet wants. */
+/* The same for the receive space that a packet uses. */
 static void space_is_checked(void **state)
 {
 	static void (*const lies[])(struct hal_kdev_import *) = {
@@ -620,7 +623,7 @@ static void space_is_checked(void **state)
 	}
 }
 
-/* Whom one may not, or can no longer, connect to. */
+/* Peers that hal_connect() refuses: of another user, or ended. */
 static void connect_is_refused(void **state)
 {
 	struct pair p = pair();
@@ -638,14 +641,14 @@ static void connect_is_refused(void **state)
 	addr.nonce = HAL_ADDR_ANY;
 	assert_int_equal(hal_connect(p.a, &addr, &peer), -FI_ECONNREFUSED);
 	assert_null(peer);
-	/* the dead: nothing is made, written or imported for it */
+	/* ended: nothing is allocated, stored or imported */
 	assert_int_equal(hal_space_ready(p.ab, 64), 0);
 	assert_int_equal(send_word(p.ab, 1), 0);
 	hal_peer_wake(p.ab);
 	unpair(&p);
 }
 
-/* A HELLO that finds the packetizer busy goes later. */
+/* A HELLO that finds the packetizer busy is sent later. */
 static void connect_waits(void **state)
 {
 	struct pair p = pair(), q = { 0 };

@@ -20,10 +20,10 @@
 #define PAUSE_MIN	(2 * US)	/* docs/hal.md, section 12 */
 #define PAUSE_MAX	MS
 
-static uint64_t clock_ns;		/* 0: the machine's */
-static int level;			/* of the last line */
+static uint64_t clock_ns;		/* 0: the system's clock */
+static int level;			/* of the last log line */
 
-/* In place of the C library's. */
+/* Replaces the C library's. */
 int clock_gettime(clockid_t id, struct timespec *ts)
 {
 	if (clock_ns == 0)
@@ -64,7 +64,7 @@ static uint64_t tries(struct hal_if *hif)
 	return dev_if(hif)->stats.nacks;
 }
 
-/* Everything that may try again, as often as it likes. */
+/* Calls everything that may send a refused packet again, several times. */
 static void turn(struct hal_if *hif)
 {
 	struct hal_event ev[4];
@@ -75,7 +75,7 @@ static void turn(struct hal_if *hif)
 	}
 }
 
-/* The next try is due after such a pause, and not before. */
+/* The next try is made after this pause, and not earlier. */
 static void next_try_after(struct hal_if *hif, uint64_t pause)
 {
 	uint64_t before = tries(hif);
@@ -89,7 +89,7 @@ static void next_try_after(struct hal_if *hif, uint64_t pause)
 	assert_int_equal(tries(hif), before + 1);
 }
 
-/* One more than there is room for. */
+/* One packet more than the mailbox holds. */
 static void fill(struct pair *p, uint64_t *sent)
 {
 	for (uint32_t i = 0; i <= FIFO; i++)
@@ -97,7 +97,7 @@ static void fill(struct pair *p, uint64_t *sent)
 	turn(p->a);
 }
 
-/* The other side takes what came and goes on as ever. */
+/* The receiver takes all packets, and sending continues. */
 static void take_all(struct pair *p, uint64_t *got, uint64_t sent)
 {
 	struct hal_event ev[4];
@@ -112,8 +112,8 @@ static void take_all(struct pair *p, uint64_t *got, uint64_t sent)
 	}
 }
 
-/* Pauses double up to a millisecond, whatever the sender calls; the first
- * packet that is taken ends them. */
+/* Pauses double up to 1 ms, whatever the sender calls. The first packet that is
+ * taken ends them. */
 static void pauses_double(void **state)
 {
 	struct pair p = stopped_pair("world=95,fifo=8,depth=16");
@@ -125,7 +125,7 @@ static void pauses_double(void **state)
 
 		fill(&p, &sent);
 		assert_int_equal(tries(p.a), before + 1);
-		/* a packet that is sent behind it is no try */
+		/* sending another packet causes no try */
 		assert_int_equal(send_word(p.ab, sent++), 0);
 		assert_int_equal(tries(p.a), before + 1);
 		for (uint64_t pause = PAUSE_MIN; pause < PAUSE_MAX; pause *= 2)
@@ -139,7 +139,7 @@ static void pauses_double(void **state)
 	unpair(&p);
 }
 
-/* So for a first contact. */
+/* The same for a HELLO. */
 static void pauses_of_a_first_contact(void **state)
 {
 	struct pair p = stopped_pair("world=96,fifo=8,depth=16");
@@ -220,7 +220,7 @@ static void overwritten(void **state)
 	take_all(&p, &got, sent);
 	assert_int_equal(lines, 1);
 	assert_int_equal(p.dead_a, 0);
-	/* where the platform file gave it away, it is that */
+	/* if the platform file gave the page away, that is the remedy */
 	snprintf(dif->dev->platform.pif.node,
 		 sizeof(dif->dev->platform.pif.node), "/dev/uio0");
 	dif->stats.overwritten = 0;

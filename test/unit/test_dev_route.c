@@ -14,7 +14,7 @@
 #include "lib/dev_shim.h"
 #include "hal/sim/hal_sim.h"
 
-/* Routes that were asked for and are not wanted any more go back. */
+/* Routes that were requested and are not wanted any more are released. */
 static void routes_go_back(void **state)
 {
 	struct pair p = { 0 };
@@ -26,7 +26,7 @@ static void routes_go_back(void **state)
 	void *addr;
 
 	(void)state;
-	/* by the model's clock: it is never ready */
+	/* the route is never ready */
 	lie.sim = "world=92,tick=1,route=1000000000";
 	assert_int_equal(open_hal(), 0);
 	assert_int_equal(hal_if_open(hal, 0, &p.a), 0);
@@ -38,7 +38,7 @@ static void routes_go_back(void **state)
 	assert_int_equal(hal_mem_import(p.ab, &key, &rmem), -FI_EAGAIN);
 	assert_int_equal(hal_mem_import(p.ab, &key, &rmem), -FI_EAGAIN);
 	assert_int_equal(holds(p.a), before + 3);
-	/* b answers it, and is let go of before its page is reached */
+	/* b connects, and is released before its page is imported */
 	assert_int_equal(hal_connect(p.b, &p.a->addr, &p.ba), 0);
 	hal_if_service(p.a, ev, 4);
 	assert_int_equal(holds(p.a), before + 5);
@@ -70,8 +70,8 @@ static struct pair pair_in(const char *sim)
 	return p;
 }
 
-/* Two imports of one region that go on at a time: by one interface, of two
- * peers. Each has its own hold, as the first has when it is ready. */
+/* Two simultaneous imports of one region by one interface, for two peers. Each
+ * has a hold of its own, also when the first one is ready. */
 static void imports_at_a_time(void **state)
 {
 	struct pair p = pair_in("world=92,tick=1,route=100000"), q = { 0 };
@@ -102,8 +102,8 @@ static void imports_at_a_time(void **state)
 	unpair(&p);
 }
 
-/* An import that fails for want of routes, after one was let go of that is
- * before it in the list. */
+/* An import that fails for lack of routes, after an unused one before it in the
+ * list was dropped. */
 static void import_makes_room_and_fails(void **state)
 {
 	struct pair p = pair_in("world=92,tick=1,route=100000");
@@ -133,7 +133,7 @@ static void import_makes_room_and_fails(void **state)
 }
 
 #define ASKED_FEW	64		/* hal_dev_mem.c: PENDING_MAX */
-#define ASKED_US	110000		/* and more than PENDING_NS */
+#define ASKED_US	110000		/* longer than PENDING_NS */
 
 /* Imports that were requested and are never fetched are bounded. Later they are
  * dropped to make room for another import, and for the page of a new peer. */
@@ -174,7 +174,7 @@ static void imports_never_fetched(void **state)
 
 #define MANY	(3 * ASKED_FEW)
 
-/* More than are set up at a time: all get theirs. */
+/* More imports than may be under way at a time: all succeed. */
 static void many_imports_at_a_time(void **state)
 {
 	struct pair p = pair_in("world=92,tick=1,route=10000");
@@ -204,8 +204,8 @@ static uint64_t loads(const struct pair *p)
 	return sim_mm(dev_if(p->a)->mm)->loads;
 }
 
-/* Whether its peer still holds its interface costs an import one load, that of
- * the nonce: a new import, one that is asked for again, one of a kept route. */
+/* An import checks by one load, of the nonce, whether the peer still holds its
+ * interface: a new import, a repeated one, and one that finds a kept route. */
 static void import_loads_once(void **state)
 {
 	struct pair p = pair_in("world=93,tick=1,route=10000");
@@ -245,8 +245,8 @@ static struct hal_dma put(struct pair *p, struct hal_rmem *rmem, void *local)
 				 .rmem = rmem, .local = local, .len = 64 };
 }
 
-/* Each for one reason; nothing is started, nothing completes. And one to a peer
- * that has ended completes so. */
+/* Each post is refused for one reason: nothing is started and nothing
+ * completes. A post to a peer that has ended completes with -FI_ECANCELED. */
 static void posts_are_checked(void **state)
 {
 	struct pair p = pair_in(NULL), q = { 0 };
@@ -335,7 +335,7 @@ static void statuses_of_nothing(void **state)
 	assert_true(until(&p, hal_mem_import(p.ab, &key, &rmem) == 0));
 	d = put(&p, rmem, addr);
 	assert_int_equal(hal_dma_post(p.a, &d, 1), 0);
-	lie.write_ret = 4;		/* half of it, which is not accepted */
+	lie.write_ret = 4;		/* a short write is not accepted */
 	assert_int_equal(hal_dma_post(p.a, &d, 2), 0);
 	turn = 0;
 	io.read = read_lies;

@@ -19,7 +19,7 @@ static struct hal_mmio_map trusted(struct hal_if *hif)
 	return tif;
 }
 
-/* The driver's registers of an interface's board are set wrong. */
+/* Makes the driver's registers of the interface's board wrong. */
 static void base_dest_is_wrong(struct hal_if *hif)
 {
 	struct hal_mmio_map tif = trusted(hif);
@@ -39,7 +39,7 @@ static void bit_is_off(struct hal_if *hif, bool off)
 				 off ? conf & ~bit : conf | bit);
 }
 
-/* A pair whose last packet was taken: ACK stands. */
+/* A pair whose last packet was taken: ACK is set. */
 static struct pair pair_with_ack(const char *sim)
 {
 	struct pair p;
@@ -83,7 +83,7 @@ static void illegal_beside_an_old_ack(void **state)
 	illegal("world=102,fifo=64,prep=1");
 }
 
-/* Two peers: both end, as neither can be reached. */
+/* With two peers: both end, as neither can be reached. */
 static void not_configured_beside_an_old_ack(void **state)
 {
 	struct pair p = pair_with_ack("world=103,fifo=64");
@@ -109,7 +109,7 @@ static void not_configured_beside_an_old_ack(void **state)
 	unpair(&p);
 }
 
-/* An old NACK is no refusal: the mailbox had room. */
+/* An old NACK is not taken for a refusal: the mailbox had room. */
 static void not_configured_beside_an_old_nack(void **state)
 {
 	struct pair p = pair_with_ack("world=104,fifo=8,depth=16");
@@ -134,8 +134,8 @@ static void not_configured_beside_an_old_nack(void **state)
 	unpair(&p);
 }
 
-/* Nothing says that CLR_REQ clears ACK: what stands after it is no answer to
- * the next packet. */
+/* The papers do not say that CLR_REQ clears ACK: an ACK after it is not taken
+ * for an answer to the next packet. */
 static void ack_outlives_a_clear(void **state)
 {
 	struct pair p = pair_with_ack("world=115,fifo=64");
@@ -147,7 +147,7 @@ static void ack_outlives_a_clear(void **state)
 	assert_true(until(&q, hal_connect(p.a, &q.b->addr, &q.ab) == 0));
 	assert_true(until(&q, q.ba != NULL &&
 			  dev_peer(q.ab)->connected_reported));
-	/* no echo is due, which would prove more than one packet */
+	/* no echo is due that would prove more than one packet */
 	assert_true(until(&p, !dif->unproven && dif->echo == DEV_ECHO_NONE &&
 			      dif->pif_holds == DEV_PIF_FREE));
 	lie.pending = true;
@@ -180,15 +180,15 @@ static void status_of_the_last_holder(void **state)
 	assert_true(dev_if(p.a)->pif_answer == HAL_PIF_ACK);
 	p.dead_b = 0;
 	bit_is_off(p.a, true);
-	/* the HELLO seems to be taken, and is not */
+	/* the HELLO seems to be taken, but is not */
 	assert_int_equal(hal_connect(p.a, &p.b->addr, &ab), 0);
 	assert_true(until(&p, p.dead_a != 0));
 	assert_int_equal(p.dead_a, -FI_EIO);
 	unpair(&p);
 }
 
-/* Where all is well nothing ends: not by one packet after the other that is
- * taken or refused, nor where the mailbox of the sender itself is full. */
+/* With correct hardware no peer ends: neither with packets that are taken or
+ * refused, nor when the sender's own mailbox is full. */
 static void echoes_prove(void **state)
 {
 	struct pair p = pair_with_ack("world=106,fifo=8,depth=16");
@@ -208,7 +208,7 @@ static void echoes_prove(void **state)
 	}
 	echoes = dif->echo_number;
 	assert_in_range(echoes, 2, 30);
-	/* b does not read: a's packets are refused, its echoes are taken */
+	/* b does not poll: packets of a are refused, its echoes are taken */
 	for (int i = 0; i < 5; i++)
 		assert_int_equal(send_word(p.ab, sent + (uint64_t)i), 0);
 	for (double end = now() + 0.1; now() < end;) {
@@ -220,7 +220,7 @@ static void echoes_prove(void **state)
 	assert_true(dif->stats.nacks != 0);
 	for (int i = 0; i < 5; i++)
 		assert_true(until(&p, next_is(p.ba, sent + (uint64_t)i)));
-	/* nothing is sent: no echo either */
+	/* nothing is sent, so there is no echo */
 	assert_true(until(&p, !dif->unproven && dif->echo == DEV_ECHO_NONE));
 	echoes = dif->echo_number;
 	for (double end = now() + 0.05; now() < end;)
@@ -231,10 +231,10 @@ static void echoes_prove(void **state)
 	unpair(&p);
 }
 
-/* ---- Mailboxes that do not read as they should ------------------------- */
+/* ---- Mailboxes that return wrong values -------------------------------- */
 
-/* The pattern is learnt, whichever it is [D 5.1.1, 2.3.3], and packets arrive,
- * also such whose payload looks like it. */
+/* The backend learns the pattern of an empty mailbox [D 5.1.1, 2.3.3]. Packets
+ * arrive, also those whose payload equals the pattern. */
 static void empty_by(const char *sim, uint64_t pattern, uint64_t is)
 {
 	struct pair p;
@@ -264,7 +264,7 @@ static void empty_pattern_is_learnt(void **state)
 	empty_by("world=107", UINT64_MAX, UINT64_MAX);
 }
 
-/* One who connects as soon as the address can be known is not lost. */
+/* A peer that connects as soon as the address can be known is not lost. */
 static struct hal_if *early;
 static struct hal_peer *early_peer;
 
@@ -296,7 +296,8 @@ static void packets_while_it_is_learnt(void **state)
 	unpair(&p);
 }
 
-/* It never reads as empty: no interface, one line, nothing left. */
+/* A mailbox that never reads as empty: opening fails, one line is logged, and
+ * nothing is left open. */
 static void never_empty(void **state)
 {
 	struct hal_if *hif = NULL, *other;
@@ -321,8 +322,8 @@ static void never_empty(void **state)
 	hal_if_close(other);
 }
 
-/* It did, and does no more: every call ends, one line, the peers end. For a
- * while only, it is as if packets came: nothing ends. */
+/* A mailbox that stops reading as empty: every call returns, one line is
+ * logged, the peers end. If that lasts for a short time only, no peer ends. */
 static void empty_no_more(void **state)
 {
 	struct pair p;
@@ -344,13 +345,14 @@ static void empty_no_more(void **state)
 	assert_int_equal(p.dead_a, -FI_EIO);
 	for (int i = 0; i < 20; i++)
 		step(&p);
-	assert_int_equal(lines, 2);	/* one for each of the two */
+	assert_int_equal(lines, 2);	/* one for each interface */
 	assert_non_null(strstr(said, "without end"));
 	be_honest();
 	unpair(&p);
 }
 
-/* A read that does not dequeue: the same packet of nobody's for ever. */
+/* A read that does not dequeue returns the same packet of an unknown sender for
+ * ever. */
 static void same_packet_without_end(void **state)
 {
 	struct pair p;
@@ -367,7 +369,7 @@ static void same_packet_without_end(void **state)
 	assert_int_equal(lines, 2);
 	assert_int_equal(p.dead_a, 0);
 	be_honest();
-	/* packets of the last holder's peers are few */
+	/* few packets of unknown senders are no error */
 	assert_int_equal(send_word(p.ab, 1), 0);
 	assert_true(until(&p, next_is(p.ba, 1)));
 	unpair(&p);

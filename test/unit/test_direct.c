@@ -19,8 +19,8 @@
 #include "lib/os_pair.h"
 
 #define ROOM	((size_t)2 << 20)
-#define START	((size_t)128 << 10)	/* of the region in the memory */
-#define LONG	((size_t)700 << 10)	/* in three steps */
+#define START	((size_t)128 << 10)	/* offset of the region in the memory */
+#define LONG	((size_t)700 << 10)	/* bytes, in three steps */
 #define KEY	77
 #define R	FI_REMOTE_READ
 #define W	FI_REMOTE_WRITE
@@ -32,12 +32,12 @@ static const uint64_t needs[] = {
 	[FETCH_READ] = R, [SWAP] = R | W,
 };
 
-/* A region in the middle of b's memory, and what a puts there. */
+/* A region in the middle of b's memory, and the operations of a on it. */
 struct scene {
 	struct os_pair p;
 	struct fid_mr *mr;
 	size_t len;
-	uint64_t base;			/* of its first byte, for a */
+	uint64_t base;			/* remote address of its first byte */
 	uint8_t *buf, *cmp;
 };
 
@@ -112,7 +112,7 @@ static void same(const uint8_t *bytes, uint8_t value, size_t len)
 				 memcmp(bytes, bytes + 1, len - 1) == 0));
 }
 
-/* One that must go well, and the way it has to. */
+/* An operation that must succeed, on the expected data path. */
 static void allowed(struct scene *s, enum kind kind, uint64_t off, size_t len)
 {
 	uint64_t direct = os_direct(&s->p), asked = os_requests(&s->p);
@@ -124,7 +124,8 @@ static void allowed(struct scene *s, enum kind kind, uint64_t off, size_t len)
 	assert_int_equal(os_requests(&s->p) != asked, !is_direct(s, kind));
 }
 
-/* One that must not: its error comes from b, and no byte is touched. */
+/* An operation that must fail: the error comes from b, and no byte is
+ * changed. */
 static void refused(struct scene *s, enum kind kind, uint64_t off, size_t len,
 		    int err)
 {
@@ -139,7 +140,7 @@ static void refused(struct scene *s, enum kind kind, uint64_t off, size_t len,
 	assert_int_equal(os_direct(&s->p), direct);
 }
 
-/* The first request asks for the remote key, which comes behind the answer. */
+/* The first request asks for the remote key, which arrives after the answer. */
 static void learn(struct scene *s, uint64_t access)
 {
 	enum kind kind = access & W ? PUT : GET;
@@ -174,8 +175,8 @@ static void rights(enum os_way way, uint64_t access)
 	scene_close(&s);
 }
 
-/* With the remote key of a region that may only be read, only be written, or
- * both: every access, in one step and in several. */
+/* With the cached remote key of a region that may be only read, only written,
+ * or both: every kind of access, in one step and in several. */
 static void test_rights(void **state)
 {
 	(void)state;
@@ -213,7 +214,7 @@ static void bounds(enum os_way way, int mr_mode)
 		for (int i = 0; i < 11; i++)
 			refused(&s, kind, out[i].off, out[i].len, FI_EINVAL);
 	}
-	/* no bytes at all: at its end, and not beyond */
+	/* no bytes: allowed at the end, not beyond */
 	allowed(&s, PUT, LEN, 0);
 	refused(&s, PUT, LEN + 1, 0, FI_EINVAL);
 	refused(&s, GET, -(uint64_t)1, 0, FI_EINVAL);
@@ -267,7 +268,8 @@ static void revoked(enum os_way way)
 	scene_close(&s);
 }
 
-/* Known remote keys of regions that are closed, and opened again as others. */
+/* Cached remote keys of regions that are closed, and opened again with other
+ * properties. */
 static void test_revocation(void **state)
 {
 	(void)state;
@@ -277,12 +279,12 @@ static void test_revocation(void **state)
 			revoked(way);
 }
 
-/* ---- The peer goes --------------------------------------------------- */
+/* ---- The peer is disconnected ---------------------------------------- */
 
 #define OPS	6
 
-/* Reads and writes in steps, some of which were done when a drops b, as it does
- * with a peer that broke the protocol. */
+/* Reads and writes in steps, some of which are done when a disconnects b, as it
+ * does after a protocol error. */
 static void dropped(enum os_way way)
 {
 	struct scene s = scene_open(way, 0, ROOM - START, R | W);
@@ -304,7 +306,7 @@ static void dropped(enum os_way way)
 		assert_int_equal(c.flags, FI_RMA | (i % 2 ? FI_WRITE :
 						    FI_READ));
 	}
-	ep_quiet(s.p.a);		/* none of them twice */
+	ep_quiet(s.p.a);		/* no second completion */
 	assert_true(unm_list_empty(&ep->direct));
 	assert_int_equal(os_direct(&s.p), direct);
 	assert_int_equal(fi_cntr_readerr(s.p.rd), OPS / 2);

@@ -13,7 +13,7 @@
 
 static const size_t lens[] = { 8, 70000, 4096, 20000, 0, 300000 };
 #define NLENS	(sizeof(lens) / sizeof(lens[0]))
-#define EAGER	16384		/* nothing up to this is a rendezvous */
+#define EAGER	16384		/* bytes: the longest eager message */
 
 struct count {
 	int whole, failed;
@@ -77,7 +77,7 @@ static void rounds(bool tagged)
 		}
 		for (int i = 0; i < 2 * BATCH; i++)
 			judge(&p, &x[i], i, &n);
-		ep_quiet(p.a);		/* one each, no more */
+		ep_quiet(p.a);		/* one completion each, no more */
 		ep_quiet(p.b);
 		for (int i = 0; i < 2 * BATCH; i++)
 			xfer_free(&x[i]);
@@ -92,7 +92,7 @@ static void test_failed_reads_tagged(void **state)
 {
 	(void)state;
 	if (!unit_attach())
-		skip();			/* nobody reads */
+		skip();			/* no transfers by attach here */
 	rounds(true);
 }
 

@@ -49,7 +49,7 @@ static void message(struct ep_pair *p, void *out, void *in, size_t len,
 	ep_sent(p->a, out);
 }
 
-/* Messages until one was read where it is. */
+/* Sends messages until one was read in place. */
 static void warm(struct ep_pair *p, void *out, void *in)
 {
 	uint64_t end = ep_deadline();
@@ -87,7 +87,8 @@ static void test_read_in_place(void **state)
 		free(in);
 }
 
-/* Where the engine knows dmable memory only, and the receiver's is not. */
+/* An engine that accesses dmable memory only, and a receive buffer that is not
+ * dmable. */
 static void test_into_ordinary_memory(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -104,8 +105,8 @@ static void test_into_ordinary_memory(void **state)
 	free(in);
 }
 
-/* Kept unexpected, several pieces, cut: the way is the same or another, the
- * bytes are right. */
+/* Unexpected messages, several buffers, truncated ones: on whichever data path,
+ * the bytes are right. */
 static void test_other_receives(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -126,7 +127,7 @@ static void test_other_receives(void **state)
 			EP_OK(fi_sendv(p.a->ep, iov, NULL, 3, p.ab, out));
 		else
 			EP_OK(fi_send(p.a->ep, out, LEN, NULL, p.ab, out));
-		ep_settle();		/* nobody waits for it */
+		ep_settle();		/* no receive is posted */
 		iov[0].iov_base = in;
 		iov[1].iov_base = in + 100;
 		iov[2].iov_base = in + LEN - 100;
@@ -146,7 +147,7 @@ static void test_other_receives(void **state)
 	}
 }
 
-/* Memory that its owner gave back is let go. */
+/* An import is released when the owner frees the memory. */
 static void test_let_go(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -161,7 +162,7 @@ static void test_let_go(void **state)
 	assert_int_equal(peer->nimports, 1);
 	assert_int_equal(memory(p.a)->free(p.a->domain, out), 0);
 	EP_UNTIL(peer->nimports == 0);
-	/* another block, by another key */
+	/* another block, with another key */
 	out = dmable(p.a, 40 * MIB);
 	STATS(p.b)->rx_dmable = 0;
 	warm(&p, out, in);
@@ -219,7 +220,7 @@ static void hello(struct ep *e)
 	assert_true(raw_hello(g_raw));
 }
 
-/* A key that opens nothing: it asks for pieces. */
+/* With a key of no memory the receiver asks for pieces. */
 static void test_forged_key(void **state)
 {
 	struct ep *e = ep_open(NULL);
@@ -246,7 +247,7 @@ static void test_forged_key(void **state)
 	assert_int_equal(STATS(e)->rx_dmable, 0);
 }
 
-/* A message that we announce to e, from memory of the bare interface's. */
+/* A message that the bare interface announces to e, from its dmable memory. */
 struct announced {
 	struct ep *e;
 	struct hal_mem *mem;
@@ -272,7 +273,7 @@ static struct announced announced(size_t len)
 	return a;
 }
 
-/* e receives it. */
+/* e posts a receive and gets the announcement. */
 static void announce(struct announced *a)
 {
 	EP_OK(fi_recv(a->e->ep, a->in, a->rts[0], NULL, FI_ADDR_UNSPEC, a->in));
@@ -293,7 +294,7 @@ static uint8_t answer(void)
 	return hal_head_type(head);
 }
 
-/* The receiver's own switch. */
+/* FI_UNIMEM_DIRECT=0 at the receiver. */
 static void test_receiver_switched_off(void **state)
 {
 	struct announced a;
@@ -310,7 +311,8 @@ static void test_receiver_switched_off(void **state)
 	hal_mem_free(g_raw->hal, a.mem);
 }
 
-/* Its sender goes while it is read: the import outlives what is under way. */
+/* The sender closes while the receiver reads its memory: the import lives as
+ * long as the read. */
 static void test_sender_goes(void **state)
 {
 	uint64_t end = ep_deadline();
@@ -332,13 +334,14 @@ static void test_sender_goes(void **state)
 	raw_close(g_raw);
 	c = ep_wait(a.e, a.in);
 	while (c.err == FI_ECONNRESET && c.len != 0)
-		c = ep_wait(a.e, a.in);	/* one that waited for pieces */
+		c = ep_wait(a.e, a.in);	/* earlier ones that waited for
+					 * pieces */
 	assert_int_equal(c.err, FI_ECONNRESET);
 	hal_mem_free(g_raw->hal, a.mem);
 	EP_UNTIL(STATS(a.e)->deaths == 1);
 }
 
-/* A good key, and a buffer that is not all in its memory. */
+/* A valid key, and a buffer that is not entirely in its memory. */
 static void test_forged_offset(void **state)
 {
 	uint64_t end = ep_deadline();
@@ -348,7 +351,7 @@ static void test_forged_offset(void **state)
 	(void)state;
 	EP_NEEDS_INSIDE();
 	a = announced(LEN);
-	/* in bounds first, until it was read there; then beyond */
+	/* in bounds first, until it is read in place; then beyond */
 	for (bool beyond = false;;) {
 		uint8_t type;
 

@@ -62,8 +62,8 @@ static void test_refused_range_brings_no_data(void **state)
 	os_close(&p);
 }
 
-/* The counter of a region counts each range in it, also one that is not the
- * last of its operation. */
+/* A region's counter counts each range in the region, also a range that is not
+ * the last of its operation. */
 static void test_every_region_counts(void **state)
 {
 	struct os_pair p = os_open(OS_REQUESTS, LEN);
@@ -112,7 +112,8 @@ static void test_lengths_beyond_all(void **state)
 	os_close(&p);
 }
 
-/* A region of all addresses: where no memory is, the error is its peer's. */
+/* A region of all addresses: an access to unmapped memory is answered with an
+ * error. */
 static void test_holes(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -136,7 +137,7 @@ static void test_holes(void **state)
 	assert_int_equal(*(uint64_t *)(void *)mem, 2);
 	EP_OK(fi_read(p.a->ep, &in, 8, NULL, p.ab, at + page, SECOND, &in));
 	assert_int_equal(ep_wait(p.a, &in).err, 0);
-	/* not there, not to be written, in part not there */
+	/* unmapped, read-only, partly unmapped */
 	for (int i = 0; i < 5; i++) {
 		const uint64_t to[] = { 8, at + page, at + 2 * page,
 					at + 2 * page - 4, at + 2 * page };
@@ -174,9 +175,9 @@ static void expect_all(struct ep_pair *p, uint64_t addr, uint64_t key, int err)
 	assert_int_equal(in, 2);
 }
 
-/* Registered with rights that the memory does not have everywhere: the error is
- * the peer's, and the other pages are as good as any. Memory that comes later
- * is no exception, and fi_mr_refresh() ends the checks. */
+/* Memory that does not have the region's rights on every page: accesses to such
+ * pages fail, other pages can be accessed. Pages that are mapped later can be
+ * accessed as well, and fi_mr_refresh() ends the checks. */
 static void test_memory_without_the_rights(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -258,9 +259,9 @@ static void test_mappings(void **state)
 	munmap(mem, 4 * page);
 }
 
-/* ---- Routes ------------------------------------------------------------ */
+/* ---- Cached remote keys ------------------------------------------------ */
 
-/* While a request waits for its target, puts and gets that need none go. */
+/* While a request waits for its target, puts and gets are executed directly. */
 static void test_direct_beside_requests(void **state)
 {
 	(void)state;
@@ -276,7 +277,7 @@ static void test_direct_beside_requests(void **state)
 					  p.key));
 		EP_OK(fi_write(p.a->ep, buf, 8, NULL, p.ab, 8, p.key, buf));
 		EP_OK(fi_read(p.a->ep, in, 8, NULL, p.ab, 8, p.key, in));
-		for (int done = 0; done < 2;) {	/* b does nothing */
+		for (int done = 0; done < 2;) {	/* b does not poll */
 			struct ep_comp c;
 
 			ep_poll(p.a);
@@ -291,7 +292,7 @@ static void test_direct_beside_requests(void **state)
 	}
 }
 
-/* More regions than routes: those used last have one. */
+/* More regions than cached remote keys: those used last have one. */
 static void test_many_regions(void **state)
 {
 	struct os_pair p;
@@ -339,7 +340,7 @@ static void test_injected_steps_are_not_lost(void **state)
 	mr = os_reg(p.b, other, sizeof(other), OS_ALL, SECOND);
 	EP_OK(fi_inject_write(p.a->ep, "x", 1, p.ab, 0, SECOND));
 	ep_settle();
-	/* a learns of it in the step that comes next */
+	/* a sees the revocation in its next step */
 	assert_int_equal(fi_close(&mr->fid), 0);
 	EP_OK(fi_inject_write(p.a->ep, "kept", 4, p.ab, 200, p.key));
 	assert_int_equal(fi_close(&p.a->ep->fid), 0);
@@ -370,7 +371,8 @@ static bool is_closing(struct unm_ep *ep)
 	return closing;
 }
 
-/* While it waits for somebody inside, nobody gets a way in any more. */
+/* While fi_close() waits for an initiator that is inside, no remote key is
+ * sent. */
 static void test_no_routes_while_closing(void **state)
 {
 	struct ep_want want = { .threading = FI_THREAD_SAFE };
@@ -416,7 +418,7 @@ static void test_no_routes_while_closing(void **state)
 	v->ep = NULL;
 	assert_int_equal(fi_close(&mr->fid), 0);
 	assert_int_equal(mem[0], 'y');
-	assert_null(hal_rx_peek(r[1]->peer, &head));	/* no answer */
+	assert_null(hal_rx_peek(r[1]->peer, &head));	/* no remote key */
 }
 
 int main(void)

@@ -47,7 +47,7 @@ static void test_eq_write_read_peek(void **state)
 	}
 	assert_int_equal(fi_eq_read(eq, &type, &out, sizeof(out), FI_RECV),
 			 -FI_EINVAL);
-	/* what is left is freed with it */
+	/* unread events are freed with the queue */
 	fi_eq_write(eq, FI_NOTIFY, &in, sizeof(in), 0);
 	assert_int_equal(fi_close(&eq->fid), 0);
 }
@@ -112,7 +112,7 @@ static void on_alarm(int sig)
 		setitimer(ITIMER_REAL, &off, NULL);
 }
 
-/* Signals in between do not make it longer. */
+/* Signals do not make the timeout longer. */
 static void test_eq_sread_times_out_among_signals(void **state)
 {
 	static const struct itimerval often = {

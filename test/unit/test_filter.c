@@ -19,10 +19,10 @@
 #include "lib/connect_attempts.h"
 
 struct filtered {
-	int call, err;			/* this one fails with that */
+	int call, err;			/* call fails with errno err */
 	int (*run)(void);
 	int ret;
-	bool none;			/* no filter to be had */
+	bool none;			/* filters are not permitted */
 };
 
 static void *filtered_main(void *arg)
@@ -46,7 +46,7 @@ static void *filtered_main(void *arg)
 	return NULL;
 }
 
-/* No asserts in there. */
+/* run() must not assert: it is in another thread. */
 static int run_filtered(int call, int err, int (*run)(void))
 {
 	struct filtered f = { call, err, run, 0, false };
@@ -104,7 +104,8 @@ static void test_wake_up_is_sent_later(void **state)
 	ATTEMPTS_UNTIL(asleep());
 	ret = run_filtered(SYS_sendmsg, ENOBUFS, send_one);
 	assert_int_equal(ret, 0);
-	/* it sleeps on, and the sender may not, before it has tried again */
+	/* the receiver still sleeps, and the sender may not sleep before it has
+	 * tried again */
 	assert_false(readable(attempts.v));
 	assert_int_equal(hal_if_arm(attempts.t), -FI_EAGAIN);
 	run_filtered(SYS_sendmsg, ENOMEM, service_friend);
@@ -117,7 +118,7 @@ static void test_wake_up_is_sent_later(void **state)
 	hal_rx_release(attempts.vt);
 	hal_rx_flush(attempts.vt);
 	attempts_exchange();
-	/* and that was all there was to do */
+	/* afterwards the sender may sleep */
 	ATTEMPTS_UNTIL(hal_if_arm(attempts.t) == 0);
 	hal_if_disarm(attempts.t);
 }

@@ -19,14 +19,15 @@
 
 #define ROOM	4096
 #define KEY	9
-#define READ_KEY 10			/* may only be read ... */
-#define WRITE_KEY 11			/* ... only be written */
+#define READ_KEY 10			/* of a region that may only be read */
+#define WRITE_KEY 11			/* of a region that may only be
+					 * written */
 #define BIG_KEY	12
 
 struct scene {
 	struct ep *v, *t;		/* victim, third party */
 	fi_addr_t tv, vr;
-	struct raw *r;			/* the one who misbehaves */
+	struct raw *r;			/* the peer that forges */
 	uint8_t *mem;
 	struct fid_mr *mr[3];
 	uint64_t beat;
@@ -39,7 +40,7 @@ static struct scene scene(void)
 
 	s.tv = ep_insert(s.t, s.v);
 	s.vr = raw_insert(s.v, s.r);
-	/* between pages that are nobody's */
+	/* between pages without access rights */
 	s.mem = mmap(NULL, 3 * ROOM, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
 		     -1, 0);
 	assert_true(s.mem != MAP_FAILED);
@@ -54,7 +55,7 @@ static struct scene scene(void)
 	return s;
 }
 
-/* The third party writes and reads: what it does is not disturbed. */
+/* The third party writes and reads without errors. */
 static void others_are_well(struct scene *s)
 {
 	uint64_t v = ++s->beat, was = 0;
@@ -118,14 +119,14 @@ enum {
 	GET_CHECK = UNM_WIRE_GET_CHECK,
 };
 
-/* ---- What breaks the protocol -------------------------------------------- */
+/* ---- Protocol errors ----------------------------------------------------- */
 
 static const struct packet broken[] = {
-	/* bytes a packet does not hold */
+	/* more bytes than the packet holds */
 	{ PUT, 63, { KEY } }, { PUT, 57, { KEY } }, { ATOMIC, 33, { KEY } },
 	{ PUT_CHECK, 63, { KEY } },
 	{ RESULT, 63, { 0 } },
-	/* operations that do not exist, of types that do not */
+	/* unknown operations, or not defined for the type */
 	{ ATOMIC, 8, { KEY, 0, HOW(19, 7, 1) } },
 	{ ATOMIC, 8, { KEY, 0, HOW(255, 7, 1) } },
 	{ ATOMIC, 8, { KEY, 0, HOW(2, 16, 1) } },
@@ -137,7 +138,7 @@ static const struct packet broken[] = {
 	{ FETCH, 8, { KEY, 0, HOW(2, 16, 1), 1 } },
 	{ COMPARE, 16, { KEY, 0, HOW(GSAS_OP_SUM, 7, 1), 1 } },
 	{ ATOMIC, 8, { KEY, 0, SUM8(1) | 1 << 16 } },
-	/* as many elements as it has no operands for */
+	/* numbers of elements that do not match the operands */
 	{ ATOMIC, 8, { KEY, 0, SUM8(0) } }, { ATOMIC, 8, { KEY, 0, SUM8(2) } },
 	{ ATOMIC, 0, { KEY, 0, SUM8(1) } }, { ATOMIC, 7, { KEY, 0, SUM8(1) } },
 	{ ATOMIC, 8, { KEY, 0, SUM8(0xffffffff) } },
@@ -149,24 +150,25 @@ static const struct packet broken[] = {
 	{ COMPARE, 8, { KEY, 0, HOW(GSAS_OP_CSWAP, 7, 1), 1 } },
 	{ COMPARE, 16, { KEY, 0, HOW(GSAS_OP_CSWAP, 7, 2), 1 } },
 	{ COMPARE, 16, { KEY, 0, HOW(GSAS_OP_CSWAP, 7, 0x80000001), 1 } },
-	/* a GET has no bytes, and is never cut */
+	/* a GET has no bytes and is never split */
 	{ GET, 1, { KEY, 0, 8, 1 } }, { GET, MORE, { KEY, 0, 8, 1, 8 } },
 	{ GET_CHECK, 1, { KEY, 0, 8, 1 } },
 	{ GET_CHECK, MORE, { KEY, 0, 8, 1, 8 } },
-	/* results of nothing, or of what others asked for */
+	/* results of no operation */
 	{ RESULT, 0, { 0, 0 } }, { RESULT, 8, { 1, 0 } },
 	{ RESULT, MORE, { UINT64_C(1) << 32, 0 } },
 	{ RESULT, 0, { UINT64_MAX, 5 } }, { RESULT, ASK, { 0, 0 } },
-	/* refusals of what was never sent, or without a reason */
+	/* refusals of no operation, or without an error */
 	{ REFUSED, 0, { 1, FI_EINVAL } }, { REFUSED, 0, { 0, FI_EINVAL } },
 	{ REFUSED, 0, { UINT64_MAX, FI_EINVAL } }, { REFUSED, 0, { 1, 0 } },
 	{ REFUSED, MORE, { 1, 5 } },
-	/* a write of more bytes than there can be */
+	/* a write of more than 2^64 bytes */
 	{ PUT_DATA, UNM_WIRE_EARLIER | 8, { KEY, 0, 1, UINT64_MAX - 7 } },
-	/* a type that is none */
+	/* flags that PROBE does not have; unknown types */
 	{ PROBE, 8, { 0 } }, { PROBE, ASK, { 0 } }, { PROBE, MORE, { 0 } },
 	{ 0x3C, 0, { 0 } }, { 0x3D, 0, { 0 } }, { 0x3F, 0, { 0 } },
-	/* carried: shorter than the words, outside, with lengths twice */
+	/* carried: too short, outside of the space, with a length in the
+	 * head */
 	{ CARRIED, 0, { EXT(0, 0), HEAD(PUT) } },
 	{ CARRIED, 0, { EXT(0, 8), HEAD(PUT) } },
 	{ CARRIED, 0, { EXT(0, 15), HEAD(PUT) } },
@@ -189,15 +191,16 @@ static void test_broken_packets(void **state)
 		struct scene s = scene();
 
 		send_packet(&s, &broken[i]);
-		/* what follows is not executed */
+		/* the next request is not executed */
 		send_packet(&s, &(struct packet){ PUT, 8, { KEY, 0, 1 } });
 		dropped(&s, "packet", i);
 	}
 }
 
-/* ---- What is refused ----------------------------------------------------- */
+/* ---- Refused requests ---------------------------------------------------- */
 
-/* Keys, rights and bounds: an error of its own, and no byte is touched. */
+/* Wrong keys, rights and bounds: each gets its error, and no byte is
+ * changed. */
 static const struct {
 	struct packet p;
 	int err;
@@ -275,7 +278,7 @@ static size_t resident(void *mem, size_t len)
 }
 
 /* One packet asks for a long region to be checked and read. The target checks
- * what it is about to send, not all of it in one call. */
+ * the part that it is about to send, not the whole region in one call. */
 static void test_long_gets_with_check(void **state)
 {
 	const size_t len = (size_t)128 << 20;
@@ -294,7 +297,7 @@ static void test_long_gets_with_check(void **state)
 	mr = os_reg(s.v, mem, len, OS_ALL, BIG_KEY);
 	send_packet(&s, &get);
 	raw_expect(s.r, UNM_WIRE_HELLO, w);
-	/* some parts of the result come, and are not released */
+	/* the first parts of the result arrive, and are not released */
 	RAW_UNTIL(raw_next(s.r, &head) != NULL);
 	for (int i = 0; i < 200; i++)
 		raw_step();
@@ -307,7 +310,8 @@ static void test_long_gets_with_check(void **state)
 
 /* ---- Floods -------------------------------------------------------------- */
 
-/* Answers nobody reads: as many as are allowed twice, then it is over. */
+/* A peer that takes no answers is disconnected after twice the number of
+ * requests that a peer may have pending. */
 static void flood(const struct packet *p)
 {
 	struct scene s = scene();
@@ -329,9 +333,9 @@ static void test_floods(void **state)
 			      1 } });
 }
 
-/* ---- Answers to our own -------------------------------------------------- */
+/* ---- Answers to the victim's operations ---------------------------------- */
 
-/* The victim asks it for something; the words of that request. */
+/* The victim starts an operation; *w gets the words of its request. */
 static void asked(struct scene *s, uint8_t kind, uint8_t *buf, uint64_t *w)
 {
 	struct fid_ep *ep = s->v->ep;
@@ -347,7 +351,7 @@ static void asked(struct scene *s, uint8_t kind, uint8_t *buf, uint64_t *w)
 	raw_expect(s->r, kind, w);
 }
 
-/* Its own token, but a bad answer: 16 bytes are asked for. */
+/* The right token with a wrong answer: the operation asks for 16 bytes. */
 static void test_bad_results(void **state)
 {
 	static const struct {
@@ -385,7 +389,7 @@ static void test_bad_results(void **state)
 		for (int k = 16; k < 64; k++)
 			assert_int_equal(buf[k], 0x22);
 		c = ep_wait(s.v, buf);
-		/* the first of two may have been a good one */
+		/* the first of two answers may have been valid */
 		if (!t[i].twice || t[i].flags & MORE)
 			assert_int_equal(c.err, FI_ECONNABORTED);
 		for (int k = 16; k < 64; k++)
@@ -429,7 +433,7 @@ static void test_counts_beyond(void **state)
 	asked(&s, PUT, buf, w);
 	hal_rx_back(s.r->peer, UNM_PEER_BACK_APPLIED, UINT64_MAX);
 	assert_int_equal(ep_wait(s.v, buf).err, 0);
-	/* the same of the guard and of revocations: odd, and others always */
+	/* the same for the guard (odd) and for changing revocations */
 	for (uint64_t i = 1; i < 100; i++) {
 		hal_rx_back(s.r->peer, UNM_PEER_BACK_REVOKED, i << 32 | i);
 		hal_rx_back(s.r->peer, UNM_PEER_BACK_GUARD, 2 * i);
@@ -440,7 +444,7 @@ static void test_counts_beyond(void **state)
 	scene_ends(&s);
 }
 
-/* ---- Routes -------------------------------------------------------------- */
+/* ---- Remote keys --------------------------------------------------------- */
 
 static void send_route(struct scene *s, const uint64_t *w)
 {
@@ -456,24 +460,24 @@ static void send_route(struct scene *s, const uint64_t *w)
 
 #define REACH(how)	((uint64_t)(how) | UNM_REACH_READ | UNM_REACH_WRITE)
 
-/* Key, reach, epoch, address, length, base, key of the memory: the victim's
- * own accesses go nowhere they should not, and end. */
+/* Key, reach, epoch, address, length, base, key of the memory. The victim's
+ * operations must end, and access only memory that they may access. */
 static const uint64_t routes[][8] = {
-	/* one nobody asked for */
+	/* a key that was not asked for */
 	{ 2, REACH(1), 0, 0, ROOM, 0x1000 },
-	/* memory that is not there */
+	/* memory that is not mapped */
 	{ 1, REACH(1), 0, 0, ROOM, 0 }, { 1, REACH(1), 0, 0, ROOM, 0x1000 },
 	{ 1, REACH(1), 0, 0, UINT64_MAX, UINT64_MAX - 4095 },
 	{ 1, REACH(1), 0, 0, UINT64_MAX, 1ull << 63 },
 	{ 1, REACH(1), 0, -8, UINT64_MAX, 8 },
-	/* dmable memory that is not, offsets beyond what it is */
+	/* dmable memory that does not exist, offsets beyond it */
 	{ 1, REACH(2), 0, 0, ROOM, 0, 0, 0 },
 	{ 1, REACH(2), 0, 0, ROOM, 0, -1, -1 },
 	{ 1, REACH(2), 0, 0, UINT64_MAX, UINT64_MAX, 1, 1 },
-	/* ways there are not */
+	/* unknown kinds of reach */
 	{ 1, REACH(3), 0, 0, ROOM, 0x1000 }, { 1, REACH(15), 0, 0, ROOM, 8 },
 	{ 1, 0xffffffff, 0, 0, ROOM, 8 },
-	/* not now, not any more; nothing at all */
+	/* another epoch; no bytes; another address */
 	{ 1, REACH(1), 1, 0, ROOM, 8 }, { 1, REACH(1), -1, 0, ROOM, 8 },
 	{ 1, REACH(1), 0, 0, 0, 8 }, { 1, REACH(1), 0, ROOM, ROOM, 8 },
 };
@@ -490,7 +494,7 @@ static void accesses_end(struct scene *s)
 		if (ret == -FI_ECONNRESET)
 			return;
 		assert_int_equal(ret, 0);
-		/* requests are executed, whatever it does with them */
+		/* requests are counted as executed */
 		for (uint64_t end = ep_deadline(); !ep_take(s->v, buf, &c);
 		     raw_step()) {
 			ep_in_time(end, "an access");
@@ -513,7 +517,7 @@ static void test_forged_routes(void **state)
 		asked(&s, PUT, buf, w);
 		assert_int_equal(w[0], 1);
 		send_route(&s, routes[i]);
-		send_route(&s, routes[i]);	/* once more, unasked */
+		send_route(&s, routes[i]);	/* again, not asked for */
 		hal_rx_back(s.r->peer, UNM_PEER_BACK_APPLIED, 1);
 		assert_int_equal(ep_wait(s.v, buf).err, 0);
 		for (int k = 0; k < 50; k++)
@@ -523,7 +527,7 @@ static void test_forged_routes(void **state)
 	}
 }
 
-/* Real dmable memory, and a region of it that is longer than it. */
+/* Existing dmable memory, and a region that is longer than the memory. */
 static void test_routes_beyond_their_memory(void **state)
 {
 	static const uint64_t beyond[][2] = {	/* base, length */

@@ -20,8 +20,8 @@
 struct scene {
 	struct ep *v, *t;		/* victim, third party */
 	fi_addr_t vt, tv;
-	struct raw *r;			/* the one who misbehaves */
-	fi_addr_t vr;			/* it in the victim's vector */
+	struct raw *r;			/* the peer that misbehaves */
+	fi_addr_t vr;			/* its index in the victim's vector */
 	uint64_t seed;
 };
 
@@ -42,7 +42,7 @@ static struct scene scene(void)
 	return scene_met(raw_connect);
 }
 
-/* Messages of every protocol between the other two, both ways. */
+/* Messages of every protocol between victim and third party, both ways. */
 static void others_are_well(struct scene *s)
 {
 	static const size_t lens[] = { 0, 8, 300, 4000, BIG };
@@ -65,7 +65,7 @@ static void others_are_well(struct scene *s)
 	}
 }
 
-/* The way to it is closed for good, whether the victim had one or not. */
+/* Sends to the peer fail, whether the victim was connected to it or not. */
 static void is_gone(struct scene *s)
 {
 	char c = 0;
@@ -84,7 +84,7 @@ static void is_dropped(struct scene *s)
 	ep_quiet(s->v);
 }
 
-/* The one who misbehaves, as the victim knows it; NULL: not yet. */
+/* The victim's object of the misbehaving peer; NULL: none yet. */
 static struct unm_peer *victims_peer(struct scene *s)
 {
 	unm_list_for_each(pos, &((struct unm_ep *)s->v->ep)->peers) {
@@ -116,22 +116,22 @@ struct packet {
 #define HEAD(type)	((uint64_t)(type) << 56)
 
 static const struct packet bad[] = {
-	/* no such type */
+	/* unknown types */
 	{ 0x00, 0, { 0 } }, { 0x03, 0, { 0 } }, { 0x0f, 0, { 0 } },
 	{ 0x16, 0, { 0 } }, { 0x17, 0, { 0 } }, { 0x1f, 0, { 0 } },
 	{ 0x23, 0, { 0 } }, { 0x80, 0, { 0 } }, { 0xff, 0xff, { 0 } },
-	/* inline data that is not there */
+	/* more inline data than fit */
 	{ 0x10, 57, { 0 } }, { 0x10, 63, { 0 } }, { 0x11, 0x40 | 41, { 0 } },
 	{ 0x11, 49, { 0 } }, { 0x10, 0x40 | 49, { 0 } },
 	/* reserved flags */
 	{ 0x10, 0x80, { 0 } }, { 0x11, 0x81, { 0 } }, { 0x12, 0x80, { 0 } },
 	{ 0x13, 0x01, { 0 } }, { 0x14, 0x80, { 1, 1, 1 } },
-	/* extents that leave the space */
+	/* extents outside of the space */
 	{ 0x12, 0, { EXT(0, 0xffffffff) } }, { 0x12, 0, { EXT(-8, 8) } },
 	{ 0x12, 0, { EXT(0xffffffff, 0xffffffff) } },
 	{ 0x13, 0, { 1, EXT(0x7fffffff, 0x7fffffff) } },
 	{ 0x02, 0, { EXT(-8, 40), HEAD(0x15) } },
-	/* carried: crooked, of a type that is not carried, of a wrong length */
+	/* carried: misaligned, a type that is not carried, a wrong length */
 	{ 0x02, 0, { EXT(4, 40), HEAD(0x15) } },
 	{ 0x02, 0, { EXT(0, 8), HEAD(0x01) } },
 	{ 0x02, 0, { EXT(0, 16), HEAD(0x02) } },
@@ -140,7 +140,7 @@ static const struct packet bad[] = {
 	{ 0x02, 0, { EXT(0, 32), HEAD(0x14) } },
 	{ 0x02, 0, { EXT(0, 0xffffffff), HEAD(0x14) } },
 	{ 0x02, 0, { EXT(0, 24), HEAD(0xff) } },
-	/* answers to nothing */
+	/* answers to no operation */
 	{ 0x20, 0, { 0, 0, 1 } }, { 0x20, 0, { 1ull << 32, 0, 1 } },
 	{ 0x20, 0, { -1, -1, -1 } }, { 0x21, 0, { 0, EXT(0, 1) } },
 	{ 0x21, 0, { 1ull << 32, EXT(0, 1) } }, { 0x22, 0, { 0, 0 } },
@@ -158,7 +158,7 @@ static void test_single_bad_packets(void **state)
 		raw_hello(s.r);
 		send_words(&s, bad[i].type, bad[i].flags, bad[i].w[0],
 			   bad[i].w[1], bad[i].w[2]);
-		/* what follows is not taken */
+		/* the next packet is not accepted */
 		send_words(&s, UNM_WIRE_INLINE, 8, 1, 1, 1);
 		for (uint64_t end = ep_deadline(); !s.r->dead; raw_step())
 			if (ep_now() > end)
@@ -184,7 +184,7 @@ static void test_no_hello(void **state)
 	}
 }
 
-/* A provider of another protocol: one line, what there is and what to do. */
+/* A provider of another version: one line names both and the remedy. */
 static void test_other_version(void **state)
 {
 	static const uint16_t other[][2] = { { 3, 3 }, { 0, 0 }, { 9, 5 } };
@@ -212,7 +212,7 @@ static void test_other_version(void **state)
 	}
 }
 
-/* A newer one that can do with ours is welcome. */
+/* A newer provider that supports this version is accepted. */
 static void test_newer_version(void **state)
 {
 	struct scene s;
@@ -230,8 +230,8 @@ static void test_newer_version(void **state)
 	others_are_well(&s);
 }
 
-/* It names receive space that it never announced: on a device there is none,
- * in the emulation it is there all the same. */
+/* Packets that name receive space which was never announced: on a device it
+ * does not exist, in the emulation it does. */
 static void test_space_that_was_not_announced(void **state)
 {
 	static const struct packet named[] = {
@@ -266,7 +266,7 @@ static void test_space_that_was_not_announced(void **state)
 	}
 }
 
-/* ---- What was under way with it -------------------------------------- */
+/* ---- Operations under way -------------------------------------------- */
 
 static void announce(struct scene *s, uint64_t len, uint64_t addr)
 {
@@ -284,7 +284,7 @@ static void test_its_operations_end_in_error(void **state)
 	EP_NEEDS_INSIDE();
 	s = scene();
 	raw_hello(s.r);
-	/* a rendezvous each way, an unexpected one, a delivery awaited */
+	/* rendezvous both ways, an unexpected one, a delivery */
 	EP_OK(fi_recv(s.v->ep, in, BIG, NULL, s.vr, in));
 	announce(&s, BIG, 0);
 	announce(&s, BIG, 0);
@@ -301,7 +301,7 @@ static void test_its_operations_end_in_error(void **state)
 	assert_int_equal(c.err, FI_ECONNABORTED);
 	assert_int_equal(c.flags, FI_SEND | FI_TAGGED);
 	is_dropped(&s);
-	/* the announced message is found, but cannot be had any more */
+	/* the announced message matches, but its bytes are lost */
 	EP_OK(fi_recv(s.v->ep, late, BIG, NULL, s.vr, late));
 	c = ep_wait(s.v, late);
 	assert_int_not_equal(c.err, 0);
@@ -314,7 +314,7 @@ static void test_its_operations_end_in_error(void **state)
 	free(late);
 }
 
-/* Messages it sent before are good, and stay. */
+/* Messages that the peer sent before the error can be received. */
 static void test_what_came_before_is_kept(void **state)
 {
 	struct scene s;
@@ -336,7 +336,7 @@ static void test_what_came_before_is_kept(void **state)
 	is_dropped(&s);
 }
 
-/* A multi-receive buffer a transfer of its was writing to comes back. */
+/* A multi-receive buffer into which the peer's data went is released. */
 static void test_multi_receive_buffer_survives_it(void **state)
 {
 	char *buf = malloc(2 * BIG);
@@ -373,7 +373,7 @@ static uint64_t token_of_rts(struct scene *s)
 	return w[1];
 }
 
-/* It ends, or asks for, a send that goes to somebody else. */
+/* Messages that end, or ask for, a send to another peer. */
 static void test_tokens_of_others_are_refused(void **state)
 {
 	static const uint8_t types[] = { UNM_WIRE_FIN, UNM_WIRE_CTS };
@@ -407,7 +407,7 @@ static void test_tokens_of_others_are_refused(void **state)
 	free(in);
 }
 
-/* Its own token, but used wrongly. */
+/* The token of an operation with this peer, used in a wrong way. */
 static void misuse(const struct packet *first, const struct packet *second)
 {
 	static char out[BIG];
@@ -425,7 +425,7 @@ static void misuse(const struct packet *first, const struct packet *second)
 				   ps[i]->w[1], ps[i]->w[2]);
 	RAW_UNTIL(s.r->dead);
 	c = ep_wait(s.v, out);
-	/* a FIN may have ended it well before */
+	/* the first FIN ended it with success */
 	if (first->type == UNM_WIRE_FIN)
 		assert_int_equal(c.err, 0);
 	else
@@ -449,14 +449,14 @@ static void test_own_token_misused(void **state)
 	misuse(&fin, &fin);		/* ended twice */
 	misuse(&fin, &cts);
 	misuse(&cts, &cts);		/* asked for twice */
-	misuse(&none, NULL);		/* nothing asked for */
-	misuse(&more, NULL);		/* more than there is */
-	misuse(&data, NULL);		/* it is a send, not a receive */
+	misuse(&none, NULL);		/* asked for no bytes */
+	misuse(&more, NULL);		/* more bytes than the message has */
+	misuse(&data, NULL);		/* token of a send, not a receive */
 }
 
 /* ---- Pieces ---------------------------------------------------------- */
 
-/* Up to the CTS all is well; then pieces come that were not asked for. */
+/* After the CTS, pieces that were not asked for. */
 static void pieces(const uint64_t *lens, int n)
 {
 	char *in = malloc(BIG);
@@ -494,9 +494,9 @@ static void test_pieces_that_were_not_asked_for(void **state)
 	pieces((const uint64_t[]){ 16384 }, 1);
 }
 
-/* ---- Lies that are no breach of the protocol -------------------------- */
+/* ---- False values that are no protocol error -------------------------- */
 
-/* A buffer that is not there: the receive fails, whoever else is fine. */
+/* A buffer that is not mapped: the receive fails, other peers are served. */
 static void test_announced_buffer_does_not_exist(void **state)
 {
 	static const uint64_t addrs[] = {
@@ -521,7 +521,7 @@ static void test_announced_buffer_does_not_exist(void **state)
 		EP_OK(fi_recv(s.v->ep, in, BIG, NULL, s.vr, in));
 		announce(&s, BIG, addrs[i]);
 		raw_expect(s.r, UNM_WIRE_HELLO, w);
-		/* the sender shall look itself, and says that it is none */
+		/* the sender checks its buffer and answers: not mapped */
 		head = raw_expect(s.r, UNM_WIRE_CTS, w);
 		assert_int_equal(hal_head_flags(head), UNM_WIRE_FAULT);
 		assert_int_equal(w[0], 0x100000005);
@@ -536,7 +536,7 @@ static void test_announced_buffer_does_not_exist(void **state)
 	}
 }
 
-/* Lengths up to the end of the world, and more than was announced to fit. */
+/* Lengths up to 2^64 - 1, longer than the receive buffer. */
 static void test_announced_lengths(void **state)
 {
 	static const uint64_t lens[] = {
@@ -564,7 +564,7 @@ static void test_announced_lengths(void **state)
 	}
 }
 
-/* The longest extents the space has, with nobody waiting for them. */
+/* The longest extents of the space, without a posted receive. */
 static void test_longest_eager_messages(void **state)
 {
 	char *in = malloc(1 << 20);
@@ -581,7 +581,7 @@ static void test_longest_eager_messages(void **state)
 		ep_settle();
 		raw_step();
 	}
-	/* taken or refused, but not half */
+	/* accepted whole or refused */
 	if (!s.r->dead) {
 		EP_OK(fi_recv(s.v->ep, in, 1 << 20, NULL, s.vr, in));
 		assert_int_equal(ep_received(s.v, in).len, space);
@@ -590,8 +590,8 @@ static void test_longest_eager_messages(void **state)
 	free(in);
 }
 
-/* More messages than it was allowed: memory for unexpected ones has a bound,
- * and that holds for a sender that does not keep to it. */
+/* More messages than credits: the memory for unexpected messages is bounded,
+ * also for a sender that ignores its credits. */
 static void test_messages_beyond_its_credits(void **state)
 {
 	size_t was = g_unm_env.unexpected_max;
@@ -611,7 +611,7 @@ static void test_messages_beyond_its_credits(void **state)
 	is_dropped(&s);
 }
 
-/* ---- Its memory ------------------------------------------------------ */
+/* ---- The peer's memory ----------------------------------------------- */
 
 /* Random values in the back words, and in the memory that the peer shares. */
 static void test_back_words_are_not_trusted(void **state)
@@ -627,7 +627,7 @@ static void test_back_words_are_not_trusted(void **state)
 	EP_TRY(fi_send(s.v->ep, out, 8, NULL, s.vr, NULL));
 	RAW_UNTIL(s.r->peer->rx.cells != NULL);
 	if (s.r->peer->rx.back == NULL)
-		skip();			/* a device's words are its driver's */
+		skip();			/* on a device the driver writes them */
 	for (int i = 0; i < 3000; i++) {
 		struct hal_back *back = s.r->peer->rx.back;
 		uint64_t val = unit_random(&rng) >> unit_below(&rng, 64);
@@ -636,7 +636,7 @@ static void test_back_words_are_not_trusted(void **state)
 			atomic_store(&back->done, val);
 		else
 			atomic_store(&back->word[unit_below(&rng, 6)], val);
-		/* whatever comes of these, nobody else is hurt */
+		/* sends to this peer may fail, other peers are served */
 		fi_send(s.v->ep, out, unit_below(&rng, 60), NULL, s.vr, NULL);
 		fi_send(s.v->ep, out, 4000, NULL, s.vr, NULL);
 		if (i % 20 == 0)
@@ -651,7 +651,7 @@ static void test_back_words_are_not_trusted(void **state)
 	others_are_well(&s);
 }
 
-/* Its ring, filled with noise: it has itself to blame. */
+/* Random bytes in the ring that the peer writes. */
 static void test_noise_in_the_ring(void **state)
 {
 	uint64_t rng = 5;
@@ -663,7 +663,7 @@ static void test_noise_in_the_ring(void **state)
 		struct hal_tx *tx = &s.r->peer->tx;
 
 		if (tx->cells == NULL)
-			skip();		/* nobody writes a device's ring */
+			skip();		/* no peer can write a device's ring */
 		if (round & 1)
 			raw_hello(s.r);
 		for (uint32_t i = 0; i <= tx->mask; i++) {
@@ -671,7 +671,7 @@ static void test_noise_in_the_ring(void **state)
 
 			for (uint32_t k = 0; k < HAL_PKT_MAX; k++)
 				tx->cells[i].payload[k] = unit_random(&rng);
-			/* some with the number that makes them packets */
+			/* some with the number of a valid packet */
 			if (unit_below(&rng, 2))
 				head = (head & ~HAL_HEAD_ID_MASK) |
 					(tx->next + i + 1);
@@ -686,7 +686,7 @@ static void test_noise_in_the_ring(void **state)
 	}
 }
 
-/* ---- Any packets at all ----------------------------------------------- */
+/* ---- Random packets --------------------------------------------------- */
 
 static void invent(struct scene *s, uint64_t *rng)
 {
@@ -714,11 +714,11 @@ static void invent(struct scene *s, uint64_t *rng)
 	else
 		type = unit_random(rng);
 	if (type >= HAL_PKT_RESERVED && type <= HAL_PKT_EMPTY)
-		type = 0xff;		/* not to be given to a HAL */
+		type = 0xff;		/* a type that a HAL does not send */
 	raw_send(s->r, hal_head(type, flags), w, room / 8, NULL, 0);
 }
 
-/* With receives of all kinds posted and sends under way. */
+/* Posts receives of all kinds and starts sends. */
 static void keep_busy(struct scene *s, char *buf, uint64_t *rng)
 {
 	for (int i = 0; i < 4; i++) {

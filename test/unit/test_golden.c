@@ -20,7 +20,7 @@ struct wire {
 	struct raw *r;
 	fi_addr_t to;
 	uint64_t head;
-	uint64_t w[HAL_PKT_MAX / 8];	/* what followed the head */
+	uint64_t w[HAL_PKT_MAX / 8];	/* words after the head */
 };
 
 static struct wire wire(void)
@@ -41,7 +41,7 @@ static void next(struct wire *g)
 	g->head &= ~HAL_HEAD_ID_MASK;
 }
 
-/* The first message, behind its HELLO. */
+/* Receives the first message, behind the HELLO. */
 static void begin(struct wire *g)
 {
 	next(g);
@@ -54,7 +54,7 @@ static uint32_t payload(const struct wire *g)
 	return g->r->hif->caps->pkt_payload;
 }
 
-/* Send by the call that carries what is asked for. */
+/* Sends by the call that has this tag and data. */
 static void send_it(struct wire *g, const void *buf, size_t len, bool tagged,
 		    bool data)
 {
@@ -72,7 +72,7 @@ static void send_it(struct wire *g, const void *buf, size_t len, bool tagged,
 		EP_OK(fi_sendmsg(g->e->ep, &msg, flags));
 }
 
-/* Tag and data, where they belong; returns the words they take. */
+/* Checks tag and data; returns the number of words that they use. */
 static unsigned lead(const uint64_t *w, bool tagged, bool data)
 {
 	unsigned n = 0;
@@ -84,7 +84,7 @@ static unsigned lead(const uint64_t *w, bool tagged, bool data)
 	return n;
 }
 
-/* ---- What an endpoint says ------------------------------------------- */
+/* ---- Packets that an endpoint sends ---------------------------------- */
 
 static void test_hello_comes_first_and_once(void **state)
 {
@@ -169,8 +169,8 @@ static void test_eager(void **state)
 		}
 }
 
-/* One piece has an address, several have none; what does not fit the packet is
- * carried in space. */
+/* A message from one buffer has an address, one from several buffers has none.
+ * Words that do not fit into the packet are carried in receive space. */
 static void test_rts(void **state)
 {
 	static char buf[100000];
@@ -230,7 +230,8 @@ static void test_rts_of_pieces_has_no_address(void **state)
 
 #define LEN	40000
 
-/* We announce, it asks for pieces, we send them, it gets what we wrote. */
+/* The bare interface announces a message, the endpoint asks for pieces and gets
+ * them; its buffer has the bytes that were sent. */
 static void test_cts_and_data(void **state)
 {
 	char *in = malloc(LEN), *out = malloc(LEN);
@@ -266,7 +267,7 @@ static void test_cts_and_data(void **state)
 		w[1] = unm_wire_extent_word(4096, n);
 		assert_true(raw_send(g.r, hal_head(UNM_WIRE_DATA, 0), w, 2,
 				     NULL, 0));
-		/* one piece at a time: the space is ours again when done */
+		/* one piece at a time: its space is free again when done */
 		RAW_UNTIL(hal_tx_done(g.r->peer) == hal_tx_sent(g.r->peer));
 	}
 	c = ep_received(g.e, in);
@@ -278,7 +279,7 @@ static void test_cts_and_data(void **state)
 	free(out);
 }
 
-/* A receiver that wants nothing says so by FIN. */
+/* A receiver that wants no bytes answers with FIN. */
 static void test_fin(void **state)
 {
 	uint64_t w[UNM_WIRE_WORDS_MAX], head;
@@ -306,7 +307,7 @@ static void test_fin(void **state)
 	assert_int_equal(c.olen, LEN);
 }
 
-/* The sending side: CTS is answered by DATA whose extents add up. */
+/* The sender answers CTS with DATA whose extents add up. */
 static void test_data_follows_cts(void **state)
 {
 	char *out = malloc(LEN), *got = malloc(LEN);
@@ -325,7 +326,7 @@ static void test_data_follows_cts(void **state)
 	assert_true(raw_hello(g.r));
 	w[0] = token;
 	w[1] = 0x123;
-	w[2] = LEN - 7;			/* less than there is */
+	w[2] = LEN - 7;			/* less than the message has */
 	assert_true(raw_send(g.r, hal_head(UNM_WIRE_CTS, 0), w, 3, NULL, 0));
 	for (uint32_t at = 0; at < LEN - 7; at += w[1] >> 32) {
 		raw_expect(g.r, UNM_WIRE_DATA, w);
@@ -374,8 +375,8 @@ static void test_send_ends_by_fin(void **state)
 
 /* ---- Versions -------------------------------------------------------- */
 
-/* A later provider that still understands version 4 is welcome, with feature
- * bits we do not know; one that does not is dropped. */
+/* A later provider that still supports version 4 is accepted, with unknown
+ * feature bits; a provider that does not is disconnected. */
 static void test_other_versions(void **state)
 {
 	static const struct { uint64_t hello; bool fine; } t[] = {
