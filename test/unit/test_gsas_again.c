@@ -15,7 +15,7 @@
 #define ROUNDS	300
 #define SIZES	7
 
-/* Lines of a file of this process that begin with some text. */
+/* The number of lines in a file that begin with this text. */
 static int lines_of(const char *path, const char *text)
 {
 	FILE *f = fopen(path, "re");
@@ -29,7 +29,7 @@ static int lines_of(const char *path, const char *text)
 	return n;
 }
 
-/* Open descriptors, and those that epoll sets watch: open ones or others. */
+/* Counts the open descriptors, and those in epoll sets, open or closed. */
 static void descriptors(int *open, int *watched)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -47,9 +47,9 @@ static void descriptors(int *open, int *watched)
 	closedir(dir);
 }
 
-/* The process of a service is watched as long as a segment of it is mapped, and
- * no longer: with the first map, each time. The services of this test are this
- * process, and nothing is mapped yet. */
+/* A client watches the service's process as long as it has a segment of the
+ * service mapped. (The services of this test are this process, and nothing is
+ * mapped at the start.) */
 static void test_service_is_watched_while_mapped(void **state)
 {
 	int open = 0, watched = 0, now_open, now_watched;
@@ -69,11 +69,12 @@ static void test_service_is_watched_while_mapped(void **state)
 		if (round != 0)
 			assert_int_equal(now_watched, watched + 1);
 		assert_int_equal(gsas_free(a), 0);
-		if (round == 0) {	/* now there are thread and lane */
+		if (round == 0) {	/* thread and connection exist from here
+					 * on */
 			usleep(100000);
 			descriptors(&open, &watched);
 		}
-		/* the service closes its own in its own time */
+		/* the service closes its descriptors later */
 		for (int i = 0; i < 10000; i++) {
 			descriptors(&now_open, &now_watched);
 			if (now_open <= open)
@@ -85,8 +86,8 @@ static void test_service_is_watched_while_mapped(void **state)
 	}
 }
 
-/* Allocations of all kinds and of other sizes than before: each is read and
- * written, and refused when it is freed. */
+/* Allocations of all kinds with other sizes than before: each can be read and
+ * written, and is refused once it is freed. */
 static void test_addresses_come_again(void **state)
 {
 	static const unsigned kinds[] = { 0, GSAS_MAPPED, GSAS_MAPPED };
@@ -163,8 +164,8 @@ static void test_freed_by_another_thread(void **state)
 	assert_true(rounds > 2);
 }
 
-/* A pointer into a segment that is gone lasts, even if there is another one
- * at its addresses, until the thread ends. */
+/* A pointer into a freed segment is valid until the thread ends, also if
+ * another segment has its addresses. */
 static void test_pointers_last(void **state)
 {
 	gsas_addr a, b;
@@ -193,7 +194,8 @@ static void test_pointers_last(void **state)
 	assert_int_equal(gsas_read64(b, &value), -ECONNRESET);
 	*(volatile uint64_t *)p += 1;
 	host_start(0);
-	/* freed before the service ended: memory that nobody else has */
+	/* freed before the service ended: no other allocation has this
+	 * memory */
 	assert_true(*(volatile uint64_t *)p == 2 ||
 		    *(volatile uint64_t *)p == 79);
 }

@@ -9,7 +9,7 @@
 #include "service/gsas_serve.h"
 #include "lib/gsas_bare_client.h"
 
-/* By words of the packets alone. */
+/* Requests that use the words of packets only. */
 static void test_words(void **state)
 {
 	struct bare *r = &g_bare[0];
@@ -54,7 +54,7 @@ static void test_words(void **state)
 	UNTIL(NULL, gsas_board_empty(g_board));
 }
 
-/* ... and by the spaces of either side. */
+/* Requests that use the spaces of both sides. */
 static void test_spaces(void **state)
 {
 	const uint64_t max = g_hal->caps.space_bytes;
@@ -68,7 +68,7 @@ static void test_spaces(void **state)
 	(void)state;
 	bare_join(r);
 	at = ask(r, GSAS_ALLOC, 0, 2, 0);
-	/* nothing was ever stored there: a space, or none, but no crash */
+	/* the space is empty or does not exist yet: an error, no crash */
 	bare_ask(r, GSAS_PUT, at, 16, 0);
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		REFUSED(ARGUMENT, r, GSAS_PUT, at, 16, bad[i]);
@@ -152,15 +152,15 @@ static void test_one_service(void **state)
 			 -FI_EINVAL);
 }
 
-/* It came, spoke and went before anybody looked; a work and a fence are among
- * what it said. */
+/* A client connects, sends requests and ends before the service polls. The
+ * requests include a deferred one and a fence. */
 static void test_gone_before_seen(void **state)
 {
 	struct bare *r = &g_bare[0], *other = &g_bare[1];
 	uint64_t at;
 
 	(void)state;
-	/* all are of this process, which lives: as if it were not known */
+	/* the clients' process (this one) lives: as if it were unknown */
 	gsas_board_service(g_board)->attr.io.process = NULL;
 	bare_join(other);
 	at = ask(other, GSAS_ALLOC, 0, 1, GSAS_MODE_WORLD);
@@ -175,8 +175,8 @@ static void test_gone_before_seen(void **state)
 		UNTIL(NULL, bare_send(r, GSAS_FENCE, 3, 0, 0, 0));
 		UNTIL(NULL, bare_send(r, GSAS_FAD64, 0, at, 1, 0));
 		bare_close(r);
-		/* (does the board know of the end before the memory is there?
-		 * else the pages are its job's now) */
+		/* (the pages are freed if the end is seen first, else they are
+		 * the job's orphans now) */
 		UNTIL(other, stat()->clients == 1 &&
 		      stat()->op[GSAS_FAD64] == round + 1u);
 		assert_int_equal(ask(other, GSAS_READ64, at, 0, 0), round + 1);
@@ -248,7 +248,7 @@ static void *hammer(void *arg)
 	return NULL;
 }
 
-/* Each in its thread, the service too. */
+/* Each client in a thread, the service in another. */
 static void test_threads(void **state)
 {
 	pthread_t thread[4];
@@ -264,7 +264,7 @@ static void test_threads(void **state)
 		assert_int_equal(pthread_create(&thread[i], NULL, hammer,
 						&g_bare[i]), 0);
 	}
-	/* others come and go meanwhile */
+	/* other clients come and go meanwhile */
 	for (int i = 0; i < 20; i++) {
 		bare_join(&g_bare[5]);
 		bare_send(&g_bare[5], GSAS_FAD64, 0, at + 8, 1, 0);
@@ -278,7 +278,7 @@ static void test_threads(void **state)
 
 /* ---- Ends ---------------------------------------------------------------- */
 
-/* Clients see it end, after the answers to what was served. */
+/* Clients get the answers to requests that were served, then the end. */
 static void test_service_ends(void **state)
 {
 	const unsigned n = g_hal->caps.pkt_depth / 2;

@@ -56,13 +56,14 @@ static void test_memory(void **state)
 		assert_int_equal(gsas_write64(a, 1), 0);
 		b = host_alloc(1, 0, flags);
 		assert_true(b != a);
-		assert_int_equal(gsas_free(a + 4095), 0);	/* ignored */
+		assert_int_equal(gsas_free(a + 4095), 0);	/* low bits are
+								 * ignored */
 		assert_int_equal(gsas_write64(a, 1), -ESTALE);
 		assert_int_equal(gsas_free(a), -ESTALE);
 		assert_int_equal(gsas_write64(b, 1), 0);
 		assert_int_equal(gsas_free(b), 0);
 	}
-	/* more than the published call can ask for */
+	/* more pages than the published call can request */
 	a = host_alloc(70000, 1, 0);
 	assert_int_equal(gsas_write64(a + 69999 * GSAS_PAGE, 7), 0);
 	assert_int_equal(gsas_free(a), 0);
@@ -78,7 +79,7 @@ static void test_placement(void **state)
 	assert_int_equal(gsas_board_of_address(a), g_first);
 	assert_int_equal(gsas_free(a), 0);
 	if (gsas_boards() != HOSTS)
-		return;		/* not all of them are served */
+		return;		/* some boards have no service */
 	for (int i = 0; i < 2 * HOSTS; i++) {
 		int was = at = gsas_board_of_address(a);
 
@@ -89,7 +90,8 @@ static void test_placement(void **state)
 	}
 }
 
-/* Freed since it was found: nothing of it is left, whoever is behind it. */
+/* No byte of a freed region is left to access, also if its segment is
+ * mapped. */
 static void test_left_of_what_is_freed(void **state)
 {
 	gsas_addr a = host_alloc(1, 0, GSAS_MAPPED);
@@ -134,7 +136,8 @@ static void test_map(void **state)
 	assert_int_equal(gsas_map(b, &p, &bytes), 0);
 	assert_int_equal(bytes, 2 * GSAS_PAGE);
 	assert_int_equal(gsas_map(c, &p, &bytes), -EPERM);
-	assert_int_equal(gsas_map(c, &p, &bytes), -EPERM);	/* known now */
+	assert_int_equal(gsas_map(c, &p, &bytes), -EPERM);	/* known by
+								 * now */
 out:
 	assert_int_equal(gsas_free(a), 0);
 	if (windows())
@@ -159,7 +162,7 @@ static void every_operation(gsas_addr a, bool mapped)
 	assert_int_equal(v8, 0x22);
 	assert_int_equal(gsas_read32(a + 12, &v32), 0);
 	assert_int_equal(v32, 0x88776655);
-	/* low bits are ignored, of bytes there are none */
+	/* low bits are ignored, except for bytes */
 	assert_int_equal(gsas_read32(a + 15, &v32), 0);
 	assert_int_equal(v32, 0x88776655);
 	assert_int_equal(gsas_read64(a + 15, &v64), 0);
@@ -218,8 +221,8 @@ static void test_every_operation(void **state)
 	}
 }
 
-/* Several threads on the same words, each by packets and directly in turn: no
- * increment is lost, in whatever way it is made. */
+/* Several threads add to the same words by every kind of operation, by packets
+ * and directly in turn: no increment is lost. */
 struct adder {
 	pthread_t thread;
 	gsas_addr a;
@@ -288,7 +291,7 @@ static void test_sums(void **state)
 	sums(GSAS_MAPPED);
 }
 
-/* ---- Many at a time ------------------------------------------------------ */
+/* ---- Many requests at a time --------------------------------------------- */
 
 #define MANY	1000		/* more than there are tags */
 
@@ -308,12 +311,12 @@ static void many(unsigned flags)
 		assert_int_equal(gsas_wait(&req[(i * 7) % MANY]), 0);
 	for (int i = 0; i < MANY; i++) {
 		assert_true(was[i] >= 0 && was[i] < MANY && !seen[was[i]]);
-		assert_int_equal(was[i], i);	/* begun in order */
+		assert_int_equal(was[i], i);	/* executed in order */
 		seen[was[i]] = true;
 	}
-	assert_int_equal(gsas_wait(&req[0]), 0);	/* once more */
+	assert_int_equal(gsas_wait(&req[0]), 0);	/* again */
 
-	/* a request sees what those before it did, whatever kind they are */
+	/* a request sees the effects of all earlier requests */
 	assert_int_equal(gsas_write64_start(a, 5, &req[0]), 0);
 	assert_int_equal(gsas_swap64_start(a, 6, &value, &req[1]), 0);
 	assert_int_equal(gsas_cas64_start(a, 6, 7, &other, &done, &req[2]), 0);
@@ -341,7 +344,7 @@ static void test_many(void **state)
 	many(GSAS_MAPPED);
 }
 
-/* A long put, then a request: it is served after the last byte. */
+/* A long put, then a request, which is executed after the last byte. */
 static void test_order_behind_bulk(void **state)
 {
 	const size_t bytes = 256 * GSAS_PAGE;
@@ -423,7 +426,7 @@ static void bulk(unsigned flags)
 		assert_true(len >= BULK || mem[len] == 0xA5);
 	}
 	host_packets(false);
-	/* nothing behind its end, and of nothing nothing */
+	/* beyond the end; no bytes at all */
 	end = a + BULK;
 	assert_true(gsas_get(mem, end - 8, 9) < 0);
 	assert_true(gsas_put(end - 8, mem, 9) < 0);
@@ -446,7 +449,7 @@ static void test_bulk(void **state)
 	bulk(GSAS_MAPPED);
 }
 
-/* The last part of the longest whole, however it is aligned. */
+/* The last part of the longest transfer, at every alignment. */
 static void test_bulk_of_all(void **state)
 {
 	(void)state;
@@ -492,7 +495,7 @@ static void test_bulk_ends_with_its_allocation(void **state)
 	}
 }
 
-/* Words of 8 bytes are whole, whatever is copied around them. */
+/* Words of 8 bytes are copied as a whole, however many bytes are copied. */
 static _Atomic bool g_over;
 
 static void *put_words(void *arg)
@@ -546,7 +549,7 @@ static void one_atomic(gsas_addr a, enum gsas_op op, enum gsas_type type,
 	static uint8_t expected[ELEMENTS * 32];
 	size_t bytes = count * gsas_type_size(type);
 
-	/* small numbers: as floating point, too, they are no surprise */
+	/* small numbers, also as floating point */
 	for (size_t i = 0; i < bytes; i++) {
 		mem[i] = (uint8_t)unit_below(rng, 3);
 		operand[i] = (uint8_t)unit_below(rng, 3);
@@ -574,7 +577,7 @@ static void every_atomic(gsas_addr a, bool mapped)
 	for (int type = 0; type < GSAS_TYPES; type++) {
 		if (type == GSAS_TYPE_LONG_DOUBLE ||
 		    type == GSAS_TYPE_LONG_DOUBLE_COMPLEX)
-			continue;	/* has bytes that nobody defines */
+			continue;	/* has padding of undefined value */
 		if (mapped && !gsas_op_direct((enum gsas_type)type, 0))
 			continue;
 		for (int op = 0; op < GSAS_OPS; op++)
@@ -596,7 +599,8 @@ static void test_every_atomic(void **state)
 	host_packets(true);
 	every_atomic(m, true);
 	host_packets(false);
-	every_atomic(a + 3, false);	/* one executor: any address */
+	every_atomic(a + 3, false);	/* executed by the service: any
+					 * address */
 	assert_int_equal(gsas_free(a), 0);
 	assert_int_equal(gsas_free(m), 0);
 }
@@ -623,7 +627,7 @@ static void test_atomic_misuse(void **state)
 	REFUSED(-EINVAL, a, GSAS_OP_CSWAP, 0, 2, 1, mem, NULL, mem);
 	REFUSED(-EINVAL, a, GSAS_OP_SUM, 0, 0, SIZE_MAX, mem, NULL, NULL);
 	REFUSED(0, a, GSAS_OP_SUM, 0, 0, 0, NULL, NULL, NULL);
-	/* has one executor, and is mapped */
+	/* only the service may execute these, but the memory can be mapped */
 	REFUSED(-EPERM, m, GSAS_OP_SUM, GSAS_TYPE_DOUBLE_COMPLEX, 0, 1, mem,
 		NULL, NULL);
 	REFUSED(-EPERM, m + 1, GSAS_OP_SUM, GSAS_TYPE_UINT16, 0, 1, mem,
@@ -639,7 +643,7 @@ static void test_atomic_misuse(void **state)
 
 /* ---- Queues -------------------------------------------------------------- */
 
-/* Until it is full; grants come a moment after words were taken. */
+/* Until the queue is full; grants come a moment after words were taken. */
 static int fill(struct gsas_queue_handle *q, uint64_t *next, int want)
 {
 	uint64_t end = gsas_now_ns() + UINT64_C(20000000000);
@@ -659,7 +663,7 @@ static int drain(struct gsas_queue_handle *q, uint64_t *next)
 	uint64_t word;
 	int n = 0;
 
-	assert_int_equal(gsas_fence(-1), 0);	/* all are inside */
+	assert_int_equal(gsas_fence(-1), 0);	/* all words have arrived */
 	while (gsas_dequeue(q, &word) == 0) {
 		assert_int_equal(word, *next);
 		++*next;
@@ -687,7 +691,7 @@ static void queue(uint64_t quota, bool packets)
 	gsas_queue_close(same);
 	assert_int_equal(gsas_dequeue(q, &word), -EAGAIN);
 	for (int i = 0; i < 5; i++) {
-		/* its quota, and not one more */
+		/* exactly its quota */
 		assert_int_equal(fill(q, &in, (int)quota), quota);
 		assert_int_equal(gsas_fence(-1), 0);
 		assert_int_equal(gsas_enqueue(q, in), -EAGAIN);
@@ -696,7 +700,7 @@ static void queue(uint64_t quota, bool packets)
 		assert_false(t->conn[g_first + 1]->posted);
 	}
 	assert_int_equal(fill(q, &in, 1), 1);
-	/* no memory for operations, and not to be mapped by hand */
+	/* no operations on it, and gsas_map() is refused */
 	assert_int_equal(gsas_read64(a, &word), -EINVAL);
 	assert_int_equal(gsas_write64(a + 8, word), -EINVAL);
 	assert_true(gsas_map(a, &p, &bytes) ==

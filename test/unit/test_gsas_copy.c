@@ -81,7 +81,8 @@ static void *writer(void *arg)
 	return NULL;
 }
 
-/* begin: words from an aligned line, so that pairs are aligned or not. */
+/* begin: number of words behind an aligned line, so that pairs of words are
+ * aligned or not. */
 static void copies(int begin, bool to)
 {
 	static uint64_t own[WORDS];

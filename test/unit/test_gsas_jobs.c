@@ -14,10 +14,11 @@
 
 #define PARTITION	(UINT64_C(1) << 36)	/* pages */
 
-/* ---- Between us and the system ------------------------------------------ */
+/* ---- Replacements of system calls --------------------------------------- */
 
-static uint64_t g_allocs, g_fail_at;	/* callocs and mmaps; 0: none fails */
-static int64_t g_live;			/* what calloc gave and free did not */
+static uint64_t g_allocs, g_fail_at;	/* number of the calloc or mmap that
+					 * fails; 0: none */
+static int64_t g_live;			/* callocs that were not freed */
 
 void *__real_calloc(size_t n, size_t size);
 void *__wrap_calloc(size_t n, size_t size);
@@ -85,7 +86,7 @@ static void test_shares_to_the_page(void **state)
 	assert_int_equal(plan_only(g_job, 600, MAPPED), GSAS_OK);
 	r = alloc(g_job, 599, MAPPED);
 	assert_int_equal(plan_only(g_job, 2, 0), GSAS_E_QUOTA);
-	/* a plan counts, and no more when it is dropped */
+	/* a plan counts until it is dropped */
 	assert_int_equal(gsas_region_plan(g_p, g_job, NULL, 1, 0, &plan),
 			 GSAS_OK);
 	assert_int_equal(plan_only(g_job, 1, 0), GSAS_E_QUOTA);
@@ -105,7 +106,7 @@ static void test_shares_to_the_page(void **state)
 	board_end();
 }
 
-/* All jobs of a user draw on one account; a user without a job has none. */
+/* All jobs of a user share one account. */
 static void test_a_user_has_one_account(void **state)
 {
 	struct gsas_pages_attr limits = {
@@ -136,10 +137,10 @@ static void test_a_user_has_one_account(void **state)
 	release(r);
 	alloc(third, 1, MAPPED);
 	alloc(second, 1, 0);
-	/* pages are left, regions are not */
+	/* no more regions allowed, although pages are */
 	assert_int_equal(plan_only(g_job, 1, 0), GSAS_E_QUOTA);
 	assert_int_equal(plan_only(other, 1, 0), GSAS_OK);
-	/* orphans stay on the account */
+	/* orphans still count for the user */
 	gsas_job_put(g_p, second);
 	gsas_job_put(g_p, third);
 	assert_int_equal(plan_only(g_job, 1, 0), GSAS_E_QUOTA);
@@ -220,15 +221,15 @@ static void test_a_job_is_its_key_and_user(void **state)
 	number = job->number;
 	gsas_job_put(g_p, job);
 	assert_int_equal(stat_of().jobs, 3);
-	/* who comes now is another one */
+	/* the same key is a new job now */
 	job = gsas_job_get(g_p, 1, key);
 	assert_true(job->number > number);
 	board_end();
 }
 
-#define CROWD	3000			/* some 70 pairs meet in a bucket */
+#define CROWD	3000			/* some 70 pairs share a bucket */
 
-/* Half a key, or a user, in common is nothing in common; and memory is not. */
+/* Jobs differ if half of the key or the user differs; they share no memory. */
 static void test_a_crowd_of_jobs(void **state)
 {
 	static struct gsas_job *job[3 * CROWD];
@@ -312,7 +313,7 @@ static void test_orphans(void **state)
 	assert_int_equal(stat_of().jobs, 2);
 	release(r[1]);
 	assert_int_equal(stat_of().orphans, 2);
-	/* its own again, when somebody comes with the key */
+	/* the job owns them again when a client joins with its key */
 	assert_ptr_equal(job_get(5), job);
 	assert_int_equal(stat_of().orphans, 0);
 	gsas_job_put(g_p, job);
@@ -325,13 +326,13 @@ static void test_orphans(void **state)
 	board_end();
 }
 
-/* A job and a group that only a plan holds. */
 static bool held_by_hand(void *ctx, uint32_t uid, const uint64_t key[2])
 {
 	return *(bool *)ctx && uid == 1000 && key[0] == 5 && key[1] == ~5ULL;
 }
 
-/* Nobody is connected, but a process says that it belongs to the job. */
+/* No client of the job is connected, but a process says that it belongs to the
+ * job: its regions are no orphans. */
 static void test_held_is_no_orphan(void **state)
 {
 	bool held = true;
@@ -358,7 +359,7 @@ static void test_held_is_no_orphan(void **state)
 	board_end();
 }
 
-/* Each process of a job holds it, and so does a child that was forked. */
+/* Each process of a job holds the job, and so does a forked child. */
 static void test_processes_hold_their_job(void **state)
 {
 	const uint64_t key[2] = { getpid(), 1 }, near[2] = { getpid(), 2 };
@@ -374,9 +375,9 @@ static void test_processes_hold_their_job(void **state)
 	assert_true(gsas_hold_held(look, 7, key));
 	assert_false(gsas_hold_held(look, 8, key));
 	assert_false(gsas_hold_held(look, 7, near));
-	/* who asks does not count */
+	/* the descriptor that asks does not count */
 	assert_false(gsas_hold_held(fd, 7, key));
-	/* a second one */
+	/* a second holder */
 	assert_int_equal(gsas_hold_take(look, 7, key), 0);
 	close(look);
 	look = gsas_hold_open();
@@ -393,6 +394,7 @@ static void test_processes_hold_their_job(void **state)
 	close(look);
 }
 
+/* A job and a group to which only a plan belongs. */
 static void test_a_plan_holds_its_owner(void **state)
 {
 	const uint64_t name[2] = { 3, 4 };

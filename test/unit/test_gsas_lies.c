@@ -9,7 +9,7 @@
 
 #include "lib/gsas_services.h"
 
-static struct gsas_map_info g_lie;	/* added to what is true */
+static struct gsas_map_info g_lie;	/* added to the true description */
 
 enum gsas_error __real_gsas_region_map_info(const struct gsas_pages *p,
 					    const struct gsas_region *region,
@@ -47,11 +47,12 @@ static const struct {
 	{ "to boards that are not", { .bytes = UINT64_C(1) << 60 } },
 	{ "around the world", { .bytes = -(PART + 4 * MIB) } },
 	{ "nobody's", { .base = -PART, .bytes = PART } },
-	/* to the end: one that is mapped, and has pages */
+	/* entries from here on: a mapped segment, which has pages */
 	{ "over one that is known", { .bytes = 4 * MIB } },
 	{ "under one that is known", { .base = -4 * MIB, .bytes = 4 * MIB } },
 };
-#define OF_MAPPED	2	/* of these: what is not mapped can be gone */
+#define OF_MAPPED	2	/* number of these, as only mapped segments can
+				 * be gone */
 
 static void lie_about(gsas_addr addr, size_t i, struct gsas_thread *t)
 {
@@ -71,7 +72,7 @@ static void lie_about(gsas_addr addr, size_t i, struct gsas_thread *t)
 	assert_int_equal(t->nsegments, known);
 }
 
-/* The one between two that are known. */
+/* The false descriptions are of a segment between two known ones. */
 static void test_lies(void **state)
 {
 	struct gsas_thread *t;
@@ -85,7 +86,8 @@ static void test_lies(void **state)
 	for (unsigned flags = 0; flags <= GSAS_MAPPED; flags += GSAS_MAPPED) {
 		for (int i = 0; i < 3; i++)
 			a[i] = host_alloc(300, 0, flags);
-		g_lie.bytes = GSAS_PAGE;	/* by packets, not known */
+		g_lie.bytes = GSAS_PAGE;	/* accessed by packets, not
+						 * known */
 		assert_int_equal(gsas_write64(a[1], a[1]), 0);
 		g_lie.bytes = 0;
 		for (int i = 0; i < 3; i += 2)

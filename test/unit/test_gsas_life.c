@@ -43,7 +43,7 @@ static void test_service_ends(void **state)
 	assert_int_equal(gsas_write64_post(a, 1), 0);
 	host_stop(1);
 	assert_int_equal(gsas_read64(a, &value), -ECONNRESET);
-	/* there is none now, and none can be started */
+	/* no service, and none can be started */
 	assert_int_equal(gsas_read64(a, &value), -ECONNREFUSED);
 	assert_int_equal(gsas_put(a, bytes, sizeof(bytes)), -ECONNREFUSED);
 	assert_int_equal(gsas_alloc(1, g_first + 1, 0, NULL, &a),
@@ -53,17 +53,17 @@ static void test_service_ends(void **state)
 	/* posted operations may be lost, which one fence reports */
 	assert_int_equal(gsas_fence(-1), -ECONNRESET);
 	assert_int_equal(gsas_fence(-1), 0);
-	/* a pointer lasts as long as the thread; others are not concerned */
+	/* pointers stay valid; other boards are not affected */
 	if (mapped)
 		assert_int_equal(*(uint64_t *)p, 1);
 	assert_int_equal(gsas_write64(other, 3), 0);
 
 	host_start(1);
-	/* the next one knows nothing of what was there */
+	/* the next service knows nothing of the earlier regions */
 	assert_int_equal(gsas_read64(m, &value), -EFAULT);
 	a = host_alloc(1, 1, GSAS_MAPPED);
 	if (mapped) {
-		/* not where the last one had it, which is mapped here still */
+		/* not at the earlier addresses, which are still mapped here */
 		assert_true(a >> GSAS_SEGMENT_SHIFT != granule);
 		assert_int_equal(gsas_map(a, &again, &len), 0);
 	}
@@ -79,8 +79,8 @@ static void test_service_ends(void **state)
 }
 
 /*
- * A service that is a process, to be stopped and killed: it stands in for the
- * second host.
+ * A service in a process, to be stopped and killed: it stands for a second
+ * host.
  */
 static int serve(int ready)
 {
@@ -109,7 +109,7 @@ static pid_t service_process(void)
 	return pid;
 }
 
-/* Started requests end with it, whatever they are. */
+/* Started requests of every kind end with the service. */
 #define STARTED	50
 
 static void killed_amid_requests(void)
@@ -122,13 +122,13 @@ static void killed_amid_requests(void)
 	int n = STARTED, status;
 	gsas_addr a;
 
-	/* the one before is known to have ended */
+	/* until the end of the last service is known */
 	while ((status = gsas_alloc(400, g_first + 1, 0, NULL, &a)) != 0)
 		assert_int_equal(status, -ECONNRESET);
-	/* from now on it is known not to be mapped */
+	/* from here on the client knows that it is not mapped */
 	assert_int_equal(gsas_write64(a, 1), 0);
 	assert_int_equal(gsas_thread_get(&t), 0);
-	/* the connection takes that many of them, without anybody looking */
+	/* so many requests fit while the service does not poll */
 	if (n > (int)t->hif->caps->pkt_depth / 2)
 		n = (int)t->hif->caps->pkt_depth / 2;
 	kill(pid, SIGSTOP);
@@ -157,7 +157,7 @@ static void test_service_is_killed(void **state)
 	host_start(1);
 }
 
-/* Without a packet, for as long as the service is there. */
+/* Adds on mapped memory, without packets, until the service ends. */
 static void *count(void *arg)
 {
 	int ret;
@@ -206,7 +206,7 @@ static void test_answers_before_the_end_count(void **state)
 	(void)state;
 	assert_int_equal(gsas_thread_get(&t), 0);
 	if (strcmp(t->hif->caps->backend, "emu") != 0)
-		skip();		/* a request may wait for its sender to look */
+		skip();		/* a sender has to poll there */
 	a = host_alloc(1, 1, 0);
 	assert_int_equal(gsas_write64(a, 0), 0);
 	for (int i = 0; i < ANSWERED; i++)
@@ -214,7 +214,7 @@ static void test_answers_before_the_end_count(void **state)
 	atomic_store(&g_host[1].stop, true);
 	pthread_join(g_host[1].thread, NULL);
 	while (gsas_board_poll(g_host[1].board))
-		;		/* serves what it has got */
+		;		/* serves the requests that it has */
 	gsas_board_close(g_host[1].board);
 	while (t->conn[g_first + 1]->peer != NULL)
 		gsas_thread_service(t);
@@ -225,7 +225,7 @@ static void test_answers_before_the_end_count(void **state)
 	host_start(1);
 }
 
-/* It ended, and who was about to send did not wait: so does not know. */
+/* The connection ended without a call that noticed it: sending fails. */
 static void test_send_after_the_end(void **state)
 {
 	struct gsas_msg msg = { .opcode = GSAS_FENCE };
@@ -246,13 +246,13 @@ static void test_send_after_the_end(void **state)
 	host_start(1);
 }
 
-/* Whatever the service has answered when it ends. */
+/* Calls while the service ends return one of these. */
 static _Atomic bool g_enough;
 
 static bool end_seen(int ret)
 {
 	return ret == 0 || ret == -ECONNRESET || ret == -ECONNREFUSED ||
-	       /* of the service before: not known to this one */
+	       /* of the last service: unknown to this one */
 	       ret == -EFAULT || ret == -EINVAL || ret == -ESTALE ||
 	       ret == -EAGAIN;
 }
@@ -309,7 +309,7 @@ static void *use(void *arg)
 	return NULL;
 }
 
-/* Each takes an interface and gives it back: more of them than there are. */
+/* Threads open and close interfaces: more threads than interfaces. */
 static void test_threads_come_and_go(void **state)
 {
 	gsas_addr a = host_alloc(1, 0, 0), m = host_alloc(1, 1, GSAS_MAPPED);
@@ -330,8 +330,8 @@ static void test_threads_come_and_go(void **state)
 	assert_int_equal(gsas_free(m), 0);
 }
 
-/* A thread ends with requests under way: nobody writes to where it wanted the
- * results, and what it asked for is done or not. */
+/* A thread ends with requests under way: its result buffers are not written
+ * afterwards, and its requests are executed or not. */
 struct leaver {
 	gsas_addr a;
 	struct gsas_req *req;
@@ -359,7 +359,7 @@ static void test_thread_leaves_requests(void **state)
 		l.was = calloc(100, sizeof(*l.was));
 		pthread_create(&thread, NULL, leave, &l);
 		pthread_join(thread, NULL);
-		/* another thread's */
+		/* started by another thread */
 		assert_int_equal(gsas_test(&l.req[99]), -EINVAL);
 		assert_int_equal(gsas_wait(&l.req[99]), -EINVAL);
 		free(l.req);
@@ -412,7 +412,7 @@ static void test_a_thread_too_many(void **state)
 	g_crowd.ready = g_crowd.busy = 0;
 	g_crowd.go = false;
 	ear = unit_capture_begin();
-	/* we have one already */
+	/* the main thread has one already */
 	for (int i = 0; i < EXANODE_IFS + 1; i++) {
 		assert_int_equal(pthread_create(&thread[i], NULL, crowd, &a),
 				 0);
@@ -430,14 +430,14 @@ static void test_a_thread_too_many(void **state)
 	pthread_mutex_unlock(&g_crowd.lock);
 	for (int i = 0; i < EXANODE_IFS + 1; i++)
 		pthread_join(thread[i], NULL);
-	/* and now there are some again */
+	/* now interfaces are free again */
 	pthread_create(&thread[0], NULL, use, &a);
 	pthread_join(thread[0], NULL);
 	assert_int_equal(gsas_free(a), 0);
 }
 
-/* Freed while they wait for grants: who has put words in, and who was granted
- * none. */
+/* A queue is freed while two producers wait for grants: one has put words in,
+ * the other was granted none. */
 struct waiter {
 	gsas_addr a;
 	_Atomic bool waits;
@@ -515,7 +515,7 @@ static int in_child(gsas_addr a, gsas_addr m, struct gsas_req *req,
 	return gsas_fence(-1) == 0 ? 0 : 4;
 }
 
-/* Where the system wipes nothing in a child (qemu-user). */
+/* As on a system that wipes no memory in a child (qemu-user). */
 static void nothing_is_wiped(bool so)
 {
 	static bool was;
@@ -577,7 +577,7 @@ static void test_fork(void **state)
 
 /* ---- Other jobs ---------------------------------------------------------- */
 
-/* A process with that environment more; its exit code. */
+/* Runs a process with one more environment variable; returns its exit code. */
 static int process(char *const argv[], const char *name, const char *value)
 {
 	char *was = getenv(name), *keep = was == NULL ? NULL : strdup(was);
@@ -671,7 +671,7 @@ static void test_other_jobs(void **state)
 		assert_int_equal(gsas_free(a[i]), 0);
 }
 
-/* A key that is none. */
+/* A process with an invalid job key. */
 static int keyless(void)
 {
 	gsas_addr a;
@@ -727,8 +727,8 @@ static void test_fork_there(void **state)
 
 /* ---- Segments ------------------------------------------------------------ */
 
-/* Whether it can be mapped is asked once for each segment, however large; and
- * what is known of very many of them is bounded. */
+/* A thread asks once for each segment, however large, whether it can be mapped;
+ * and it keeps the answers of a bounded number of segments. */
 static void test_segments_known(void **state)
 {
 	enum { MANY = 8500, PAGES = 257 };

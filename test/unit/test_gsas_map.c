@@ -53,7 +53,8 @@ static bool is_there(const void *ptr)
 	return mincore((void *)page, 1, &vec) == 0;
 }
 
-/* All threads use a pointer that another one asked for, past its end. */
+/* All threads use a pointer that another thread asked for, also after its
+ * end. */
 static void test_outlives_its_thread(void **state)
 {
 	uint64_t value;
@@ -73,7 +74,7 @@ static void test_outlives_its_thread(void **state)
 	atomic_store((_Atomic uint64_t *)&g.ptr[1], 6);
 	assert_int_equal(gsas_read64(g.addr + 8, &value), 0);
 	assert_int_equal(value, 6);
-	/* the same memory at the same place, however often */
+	/* the same memory at the same address, each time */
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(gsas_map(g.addr + 16, &again, &bytes), 0);
 		assert_ptr_equal(again, &g.ptr[2]);
@@ -87,12 +88,13 @@ static void test_outlives_its_thread(void **state)
 	assert_int_equal(gsas_unmap(g.ptr), -EINVAL);
 	assert_int_equal(gsas_unmap(NULL), -EINVAL);
 	assert_int_equal(gsas_unmap(&value), -EINVAL);
-	/* its own way to the memory is another one */
+	/* operations have a mapping of their own */
 	assert_int_equal(gsas_read64(g.addr + 8, &value), 0);
 	assert_int_equal(gsas_free(g.addr), 0);
 }
 
-/* Nothing is left when the calling thread and the service have ended. */
+/* Pointers are valid after the end of the thread and of the service, and
+ * nothing is left when they are unmapped. */
 static void test_outlives_the_service(void **state)
 {
 	uint64_t *first, *second;

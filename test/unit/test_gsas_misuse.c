@@ -12,16 +12,16 @@
 #include "service/gsas_queue.h"
 #include "lib/gsas_service_fixture.h"
 
-/* Where a request goes. */
+/* The memory that a request addresses. */
 enum place {
 	NOWHERE,	/* the offset is the address */
 	PLAIN,		/* 2 pages */
 	MAPPED,		/* 2 pages */
-	BIG,		/* 20 pages, more than goes at once */
+	BIG,		/* 20 pages, more than fit into one message */
 	QUEUE,
-	QUEUE_WORLD,	/* of another job: everybody may enqueue */
+	QUEUE_WORLD,	/* of another job, mode world */
 	FOREIGN,	/* of another job */
-	GROUP,		/* of a group that one is not in */
+	GROUP,		/* of a group that the client has not joined */
 	FREED,
 	PLACES,
 };
@@ -278,7 +278,7 @@ struct scene {
 	struct fixture *w;
 	struct fixture_client *me, *other, *stranger;
 	uint64_t place[PLACES];
-	uint64_t hash;			/* of all memory, as it stays */
+	uint64_t hash;			/* of all memory; must not change */
 };
 
 static struct scene scene_new(void)
@@ -293,7 +293,7 @@ static struct scene scene_new(void)
 	s.stranger = fixture_unjoined(s.w, 1);
 	group = fixture_result(s.other, GSAS_GROUP, 'g', 0, 0);
 	assert_int_equal(group, 1);
-	fixture_result(s.me, GSAS_GROUP, 'g', 0, 0);	/* user 1's */
+	fixture_result(s.me, GSAS_GROUP, 'g', 0, 0);	/* a group of user 1 */
 	s.place[PLAIN] = fixture_alloc(s.me, 2, 0);
 	s.place[MAPPED] = fixture_alloc(s.me, 2, GSAS_ATTR_MAPPED);
 	s.place[BIG] = fixture_alloc(s.me, 20, GSAS_MODE_WORLD);
@@ -395,7 +395,7 @@ static void test_client_without_a_job(void **state)
 	fixture_free(s.w);
 }
 
-/* The board has no more: of jobs, of groups, of regions. */
+/* The board's limits of jobs, groups and regions are reached. */
 static void test_tables_full(void **state)
 {
 	struct gsas_service_attr attr = { .pages = {

@@ -29,7 +29,7 @@ static void *test_mmap(void *at, size_t len, int prot, int flags, int fd,
 #define BASE	(UINT64_C(1) << 36)	/* first page of board 0 */
 #define MANY	(UNIT_SLOW ? 100000 : 1000000)
 
-/* Memory is never touched: any number will do. */
+/* The memory is never accessed, so any address will do. */
 static uint8_t *memory_of(uint64_t number)
 {
 	return (uint8_t *)(uintptr_t)((number - BASE + 1) * GSAS_PAGE_BYTES);
@@ -54,7 +54,7 @@ static void insert(struct gsas_mmu *mmu, uint64_t number, uint64_t count)
 					 region_of(number)), 0);
 }
 
-/* ... of which none can become part of a larger page */
+/* Single pages: they cannot become part of a larger page. */
 static void insert_each(struct gsas_mmu *mmu, uint64_t number, uint64_t count)
 {
 	for (; count > 0; count--)
@@ -67,9 +67,9 @@ static void remove_each(struct gsas_mmu *mmu, uint64_t number, uint64_t count)
 		gsas_mmu_remove(mmu, number++, 1);
 }
 
-/* ---- From inside -------------------------------------------------------- */
+/* ---- The tables --------------------------------------------------------- */
 
-/* Every entry is where a look-up gets to, and nothing else is in the table. */
+/* Look-ups find every entry, and the table has no others. */
 static void check_table(const struct gsas_table *t, uint64_t cursor)
 {
 	uint64_t count = 0;
@@ -102,8 +102,8 @@ static uint64_t left_to_move(const struct gsas_mmu *mmu)
 	return mmu->old.mask + 1 - mmu->cursor + mmu->old.count;
 }
 
-/* One page comes or goes. No more than steps are done, and a new table is
- * begun only when the last one has been moved. */
+/* Inserts or removes one page. At most STEPS_INSERT or STEPS_REMOVE entries are
+ * moved, and a new table is begun only after the last one was moved. */
 static void change(struct gsas_mmu *mmu, uint64_t number, bool in)
 {
 	struct gsas_page *table = mmu->cur.slot;
@@ -126,7 +126,7 @@ static void change(struct gsas_mmu *mmu, uint64_t number, bool in)
 		}
 		return;
 	}
-	/* taking one out of the old table is one less to move */
+	/* a removal from the old table leaves one entry less to move */
 	moved = left - now;
 	assert_true(now <= left);
 	assert_true(moved <= (in ? STEPS_INSERT : STEPS_REMOVE + 1));
@@ -157,8 +157,8 @@ static void expect_page(const struct gsas_mmu *mmu, uint64_t number,
 	assert_ptr_equal(page->region, region_of(first));
 }
 
-/* Runs at and around the bounds of larger pages: each takes as few entries as
- * it can, has all its pages and no other, and goes without a trace. */
+/* Runs at and around the bounds of larger pages: each uses as few entries as
+ * possible, has all its pages and no other, and is removed without a trace. */
 static void test_runs(void **state)
 {
 	static const struct { uint64_t at, count, entries; } run[] = {
@@ -195,7 +195,7 @@ static void test_runs(void **state)
 
 #define RUNS	40
 
-/* Runs of all lengths, side by side, that come and go. */
+/* Runs of all lengths, side by side, are inserted and removed. */
 static void test_runs_side_by_side(void **state)
 {
 	struct { uint64_t at, count; bool in; } run[RUNS];
@@ -234,7 +234,7 @@ static void test_runs_side_by_side(void **state)
 
 struct model {
 	struct gsas_mmu *mmu;
-	uint64_t region[SPAN];		/* 0: not there */
+	uint64_t region[SPAN];		/* 0: none */
 	uint64_t count, serial;
 };
 
@@ -257,7 +257,7 @@ static void model_check(const struct model *m)
 	check_inside(m->mmu);
 }
 
-/* The longest run from a place, of those that are there or not. */
+/* The longest run of pages from there that are all present or all absent. */
 static uint64_t model_run(const struct model *m, uint64_t at, uint64_t max)
 {
 	uint64_t n = 1;
@@ -268,7 +268,7 @@ static uint64_t model_run(const struct model *m, uint64_t at, uint64_t max)
 	return n;
 }
 
-/* fill: of 100, how full it becomes */
+/* fill: percentage towards which the model is filled */
 static void model_step(struct model *m, uint64_t *rng, uint32_t fill)
 {
 	uint64_t at = unit_below(rng, SPAN);
@@ -291,7 +291,7 @@ static void model_step(struct model *m, uint64_t *rng, uint32_t fill)
 		m->region[i] = in ? m->serial : 0;
 }
 
-/* Filling and draining, through many sizes of the table, never in step. */
+/* Filling and draining at random, through many sizes of the table. */
 static void test_like_an_array(void **state)
 {
 	static const uint32_t fill[] = { 95, 5, 60, 99, 1, 50, 100, 0 };
@@ -317,7 +317,7 @@ static void test_no_change_moves_much(void **state)
 	(void)state;
 	while (end < BASE + MANY)
 		change(mmu, end++, true);
-	/* up and down around every size */
+	/* through every size, up and down */
 	while (first < end)
 		if (unit_below(&rng, 3) == 0)
 			change(mmu, end++, true);
@@ -327,7 +327,7 @@ static void test_no_change_moves_much(void **state)
 	gsas_mmu_free(mmu);
 }
 
-/* As many entries for ever, but other ones: no trace of the dead is left. */
+/* A constant number of changing entries: removed ones leave no trace. */
 static void test_nothing_decays(void **state)
 {
 	struct gsas_mmu *mmu = mmu_new(0);
@@ -357,7 +357,7 @@ static void test_memory_goes_back(void **state)
 		assert_true(mmu->cur.mask + 1 < 4 * (uint64_t)MANY);
 		for (uint64_t n = BASE; n < BASE + MANY; n++)
 			change(mmu, n, false);
-		/* half of what a table of twice the least size would have */
+		/* the size that half of these entries need, at most */
 		assert_true(mmu->cur.mask + 1 <= 4 * SIZE_MIN);
 		assert_true(mmu->old.slot == NULL ||
 			    mmu->old.mask + 1 <= 8 * SIZE_MIN);
@@ -365,7 +365,7 @@ static void test_memory_goes_back(void **state)
 	gsas_mmu_free(mmu);
 }
 
-/* As many pages as one likes, at any moment of a move. */
+/* A run of any length is inserted at any stage of a move. */
 static void run_while_moving(uint64_t moved, uint64_t run)
 {
 	struct gsas_mmu *mmu = mmu_new(0);
@@ -376,7 +376,7 @@ static void run_while_moving(uint64_t moved, uint64_t run)
 	insert_each(mmu, n, moved);
 	n += moved;
 	assert_non_null(mmu->old.slot);
-	/* (at an odd place: so that it is ragged) */
+	/* (misaligned, so that it needs pages of several sizes) */
 	at = BASE + (7 << 18) + 1;
 	insert(mmu, at, run);
 	assert_int_equal(gsas_mmu_count(mmu), n - BASE +
@@ -401,7 +401,7 @@ static void test_a_run_while_moving(void **state)
 			run_while_moving(moved, run);
 }
 
-/* The part of the old table that was moved is given back before its end. */
+/* The moved part of the old table is given back before the move ends. */
 static void test_moving_takes_no_more_memory(void **state)
 {
 	struct gsas_mmu *mmu = mmu_new(0);
@@ -448,7 +448,7 @@ static void test_no_memory(void **state)
 					 region_of(n)), -FI_ENOMEM);
 	insert_each(mmu, n, 10000);
 	n += 10000;
-	/* no smaller table is no harm */
+	/* without memory for a smaller table the larger one stays */
 	g_no_memory = true;
 	size = mmu->cur.mask + 1;
 	remove_each(mmu, BASE, n - BASE);
@@ -470,7 +470,7 @@ static void test_new_without_memory(void **state)
 	assert_int_equal(gsas_mmu_new(UINT64_MAX, &mmu), -FI_ENOMEM);
 }
 
-/* Room for so many from the start: no table is ever begun. */
+/* A table that has space for these pages from the start is never replaced. */
 static void test_ready_for(void **state)
 {
 	struct gsas_mmu *mmu = mmu_new(50000);
@@ -484,7 +484,7 @@ static void test_ready_for(void **state)
 	gsas_mmu_free(mmu);
 }
 
-/* Pages at equal distances, as those of large segments are, do not crowd. */
+/* Pages at equal distances, like those of large segments, are spread evenly. */
 static void test_distances_do_not_crowd(void **state)
 {
 	(void)state;
@@ -499,7 +499,7 @@ static void test_distances_do_not_crowd(void **state)
 			run = mmu->cur.slot[i].memory != NULL ? run + 1 : 0;
 			longest = run > longest ? run : longest;
 		}
-		/* half full: some 40 if they were random */
+		/* half full: random keys make runs of about 40 entries */
 		assert_int_equal(mmu->cur.mask + 1, 8192);
 		if (longest > 150)
 			unit_fail("2^%d: %lu in a row", log,

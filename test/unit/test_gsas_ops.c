@@ -15,7 +15,7 @@
 
 static const uint64_t attrs[] = { 0, GSAS_ATTR_MAPPED };
 
-/* Memory as the service has it. */
+/* The memory as the service reads it. */
 static void read_all(struct fixture_client *c, uint64_t addr, uint8_t *to)
 {
 	uint64_t len = PAGES * GSAS_PAGE_BYTES;
@@ -35,8 +35,8 @@ static void write_random(struct fixture_client *c, uint64_t addr, uint64_t *rng,
 }
 
 /*
- * Every published operation, at every offset of two lines: the model ignores
- * the low bits that table 1 of the paper says, and writes nothing else.
+ * Every published operation, at every offset of two lines, compared with a
+ * model that ignores the low bits which table 1 of the paper names.
  */
 static const struct {
 	uint8_t opcode;
@@ -103,7 +103,8 @@ static void test_published(void **state)
 			uint64_t arg[2] = { unit_random(&rng),
 					    unit_random(&rng) };
 
-			/* one that is not aligned to 16 has one executor */
+			/* a misaligned one is executed by the service only, so
+			 * not on mapped pages */
 			if (published[row].bytes == 16 && attrs[m] != 0)
 				off &= ~UINT64_C(15);
 			if (published[row].opcode == GSAS_CAS64 && i % 4 < 2)
@@ -143,7 +144,8 @@ static void fill_random(uint8_t *to, size_t len, uint64_t *rng)
 		to[i] = (uint8_t)unit_random(rng);
 }
 
-/* One ATOMIC, and what gsas_op_apply() makes of a copy: tested by itself. */
+/* One ATOMIC, compared with gsas_op_apply() on a copy. test_op.c tests
+ * gsas_op_apply(). */
 static void check_atomic(struct fixture_client *c, uint64_t addr, uint8_t *mem,
 			 uint64_t off, int op, int type, int form,
 			 uint64_t *rng)
@@ -161,7 +163,8 @@ static void check_atomic(struct fixture_client *c, uint64_t addr, uint8_t *mem,
 	error = fixture_error(c, GSAS_ATOMIC, addr + off, (uint64_t)op |
 			      (uint64_t)type << 8 | (uint64_t)form << 16 |
 			      count << 32, in | out << 32);
-	if (mem == NULL) {		/* mapped, and it is not direct */
+	if (mem == NULL) {		/* mapped; refused unless it can be
+					 * executed directly */
 		assert_int_equal(error, direct ? GSAS_OK : GSAS_E_MAPPED);
 		return;
 	}
@@ -204,7 +207,7 @@ static void test_atomic(void **state)
 	fixture_free(w);
 }
 
-/* One element, operand in the request: misaligned ones across a page, too. */
+/* One element, operand in the request; misaligned ones also across pages. */
 static void test_update(void **state)
 {
 	static uint8_t mem[PAGES * GSAS_PAGE_BYTES], now[sizeof(mem)];
@@ -235,7 +238,7 @@ static void test_update(void **state)
 				mapped + off, arg1, operand),
 				gsas_op_direct(type, off) ? GSAS_OK :
 				GSAS_E_MAPPED);
-			/* posted, it does the same */
+			/* the same as a posted request */
 			gsas_op_apply(op, type, 1, mem + off, &operand, NULL,
 				      NULL);
 			assert_true(fixture_send(c, GSAS_UPDATE, 0, addr + off,
@@ -287,7 +290,7 @@ static void test_bulk(void **state)
 	fixture_free(w);
 }
 
-/* ---- Beside those that have it mapped ------------------------------------ */
+/* ---- While clients access mapped memory ---------------------------------- */
 
 #define TURNS	(UNIT_SLOW ? 2000 : 20000)
 
@@ -299,7 +302,7 @@ struct mapper {
 	bool torn;
 };
 
-/* A word is never half old and half new; a summand is never lost. */
+/* A word is never half old and half new; no addition is lost. */
 static void *mapper_run(void *arg)
 {
 	struct mapper *m = arg;

@@ -12,9 +12,10 @@
 
 #define PARTITION	(UINT64_C(1) << 36)	/* pages */
 
-/* ---- Between us and the system ------------------------------------------ */
+/* ---- Replacements of system calls --------------------------------------- */
 
-static int g_bad_advice;		/* 0 none, MADV_REMOVE, -1 any */
+static int g_bad_advice;		/* madvise() that fails: 0 none, -1
+					 * any */
 static long g_page;			/* 0: the system's */
 
 int __real_madvise(void *at, size_t len, int advice);
@@ -28,7 +29,7 @@ int __wrap_madvise(void *at, size_t len, int advice)
 		errno = EINVAL;
 		return -1;
 	}
-	/* as the system does that has such pages */
+	/* like a system with such pages */
 	if (g_page) {
 		assert_int_equal((uintptr_t)at % (size_t)g_page, 0);
 		len += -len % (size_t)g_page;
@@ -57,7 +58,7 @@ static void test_addresses_are_of_the_board(void **state)
 		assert_int_equal(r[i]->address % PAGE, 0);
 		assert_true(r[i]->address >= gsas_base(BOARD) + GSAS_SEGMENT);
 	}
-	/* one after the other in a segment, the large one in its own */
+	/* small ones are adjacent in a segment, a large one has its own */
 	assert_int_equal(r[1]->address, r[0]->address + PAGE);
 	assert_int_equal(r[2]->address % GSAS_SEGMENT, 0);
 	assert_int_equal(stat_of().segments, 2);
@@ -91,7 +92,7 @@ static void test_why_not(void **state)
 	assert_int_equal(why(mapped->address - 1), GSAS_E_ADDRESS);
 	assert_int_equal(why(mapped->address + 3 * PAGE), GSAS_E_ADDRESS);
 	assert_int_equal(why(mapped->address + GSAS_SEGMENT), GSAS_E_ADDRESS);
-	/* the same offset, of the boards beside it */
+	/* the same offset in the neighbours' partitions */
 	assert_int_equal(why(r->address - (UINT64_C(1) << 48)),
 			 GSAS_E_ADDRESS);
 	assert_int_equal(why(r->address + (UINT64_C(1) << 48)),
@@ -102,7 +103,7 @@ static void test_why_not(void **state)
 	assert_true(release(big));
 	assert_int_equal(why(gone), GSAS_E_FREED);
 	assert_int_equal(why(gone + 300 * PAGE - 1), GSAS_E_FREED);
-	/* in a segment that lives */
+	/* also in a segment that is still used */
 	alloc(g_job, 1, 0);
 	gone = r->address;
 	assert_false(release(r));
@@ -112,7 +113,7 @@ static void test_why_not(void **state)
 	board_end();
 }
 
-/* Neither of an address nor of memory is there a second use. */
+/* Addresses and memory are not used a second time. */
 static void test_nothing_is_used_twice(void **state)
 {
 	struct gsas_region *r, *stay;
@@ -150,7 +151,7 @@ static void test_addresses_end(void **state)
 	assert_int_equal(gsas_region_plan(g_p, g_job, NULL, most, MAPPED,
 					  &plan), GSAS_E_MEMORY);
 	g_mem.none = true;
-	/* what fails uses no addresses up */
+	/* a failed plan uses up no addresses */
 	for (int i = 0; i < 5; i++) {
 		assert_int_equal(gsas_region_plan(g_p, g_job, NULL, most, 0,
 						  &plan), GSAS_OK);
@@ -163,7 +164,7 @@ static void test_addresses_end(void **state)
 		assert_int_equal(stat_of().pages, 0);
 	}
 	g_mem.none = false;
-	/* one segment, then all but it */
+	/* one segment, then all other addresses */
 	alloc(g_job, 1, 0);
 	most -= GSAS_SEGMENT / PAGE;
 	assert_int_equal(gsas_region_plan(g_p, g_job, NULL, most + 1, 0,
@@ -174,8 +175,8 @@ static void test_addresses_end(void **state)
 	board_end();
 }
 
-/* The partition ends 8 MiB behind the first address: an allocation and its end
- * go on for ever, beside one that stays. */
+/* The partition ends 8 MiB behind the first address: allocating and freeing can
+ * go on for ever, beside a region that stays. */
 static void test_addresses_are_used_again(void **state)
 {
 	const struct gsas_pages_attr near = {
@@ -207,7 +208,7 @@ static void test_addresses_are_used_again(void **state)
 	board_end();
 }
 
-/* Memory that nobody touches: an eighth of the partition at a time. */
+/* Memory that is not accessed: an eighth of the partition at a time. */
 #define FAR_PAGES	(PARTITION / 8)
 
 static int far_alloc(void *ctx, uint64_t bytes, bool mapped,
@@ -253,7 +254,7 @@ static void test_quarantine(void **state)
 		assert_true(far_away() >= end);
 	release(old);
 	assert_int_equal(why(gone), GSAS_E_FREED);
-	/* to the end of the partition, and round */
+	/* to the end of the partition, and from its start */
 	for (int i = 0; i < 3; i++)
 		got = far_away();
 	assert_int_equal(got, end);
@@ -266,7 +267,7 @@ static void test_quarantine(void **state)
 	board_end();
 }
 
-/* With the board go those that are in quarantine. */
+/* Segments in quarantine are freed with the board. */
 static void test_quarantine_ends_with_the_board(void **state)
 {
 	struct gsas_pages_attr attr = { .board = BOARD };
@@ -333,7 +334,7 @@ static void test_who_shares_a_segment(void **state)
 		for (int j = 0; j < i; j++)
 			assert_true(r[i]->address >> GSAS_SEGMENT_SHIFT !=
 				    r[j]->address >> GSAS_SEGMENT_SHIFT);
-	/* and no one goes to the queue's or the large one's */
+	/* no region joins the segment of the queue or of the large one */
 	same = alloc(g_job, 1, GSAS_MODE_JOB);
 	assert_ptr_equal(same->segment, r[0]->segment);
 	assert_int_equal(same->attr, GSAS_MODE_JOB);
@@ -356,7 +357,7 @@ static void test_room_is_used(void **state)
 	second = alloc(g_job, 100, 0)->segment;
 	assert_ptr_not_equal(second, first);
 	assert_ptr_equal(alloc(g_job, 6, 0)->segment, second);
-	/* less room than there is: not for others */
+	/* too large for the free pages of the open segment */
 	assert_ptr_not_equal(alloc(g_job, 250, 0)->segment, second);
 	assert_int_equal(gsas_region_plan(g_p, g_job, NULL, 150, 0, &plan),
 			 GSAS_OK);
@@ -369,7 +370,7 @@ static void test_room_is_used(void **state)
 	board_end();
 }
 
-/* Of every size around which another page of words is needed. */
+/* Sizes around each at which one more page of words is needed. */
 static void words_of_size(uint64_t pages)
 {
 	struct gsas_region *r;
@@ -383,7 +384,7 @@ static void words_of_size(uint64_t pages)
 	assert_int_equal(info.bytes % GSAS_SEGMENT, 0);
 	assert_int_equal(g_mem.bytes, info.bytes);
 	assert_true(r->address + pages * PAGE <= info.base + info.bytes);
-	/* all words are before all pages, with one for the last of all */
+	/* all words lie before all pages; each page has a word */
 	first = r->address - info.base;
 	assert_true(gsas_page_word(info.base, info.base + info.bytes - PAGE) <
 		    first);
@@ -530,7 +531,7 @@ static void test_freed_pages_are_gone(void **state)
 	g_page = 0;
 }
 
-/* Memory goes back, not only its contents. */
+/* The memory of freed pages is given back. */
 static void test_freed_pages_take_no_memory(void **state)
 {
 	struct gsas_region *r, *stay;
@@ -569,7 +570,7 @@ static int depth_of(const struct gsas_segment *segment)
 	return 1 + (left > right ? left : right);
 }
 
-/* From any address there is the right one, and it does not take long. */
+/* A search from any address finds the right segment, at a bounded depth. */
 static void test_the_tree_of_segments(void **state)
 {
 	struct gsas_segment *s = calloc(SEGMENTS, sizeof(*s)), *root = NULL;
@@ -607,7 +608,7 @@ static void test_the_tree_of_segments(void **state)
 
 /* ---- Plans -------------------------------------------------------------- */
 
-/* Several at a time in a segment that has no memory yet: it gets it once. */
+/* Several plans for a segment that has no memory yet: it is allocated once. */
 static void test_plans_share_a_segment(void **state)
 {
 	struct gsas_plan plan[4];
@@ -623,7 +624,7 @@ static void test_plans_share_a_segment(void **state)
 	assert_int_equal(stat_of().segments, 1);
 	assert_int_equal(gsas_region_add(g_p, &plan[2]), GSAS_E_MEMORY);
 	assert_null(gsas_region_from(g_p, 0));
-	/* the first one fails, the next one does not */
+	/* the first allocation fails, the next does not */
 	g_mem.fail_at = 1;
 	assert_int_equal(gsas_region_fill(g_p, &plan[0]), GSAS_E_MEMORY);
 	gsas_region_cancel(g_p, &plan[0]);
@@ -637,7 +638,7 @@ static void test_plans_share_a_segment(void **state)
 	assert_int_equal(plan[3].region->address, base + 31 * PAGE);
 	assert_ptr_equal(gsas_region_from(g_p, 0), plan[2].region);
 	assert_int_equal(gsas_region_add(g_p, &plan[3]), GSAS_OK);
-	/* the plan that is left keeps the segment */
+	/* the remaining plan keeps the segment */
 	assert_false(release(plan[2].region));
 	assert_false(release(plan[3].region));
 	assert_null(gsas_region_from(g_p, 0));
@@ -677,7 +678,7 @@ static void test_drop_gives_memory_back(void **state)
 	board_end();
 }
 
-/* As many as a board may have to list: each is found by its address. */
+/* As many regions as a board may have: each is found by its address. */
 static void test_a_million_regions(void **state)
 {
 	uint64_t many = UNIT_SLOW ? 20000 : 1000000, n = 0, from = 0;
@@ -695,7 +696,7 @@ static void test_a_million_regions(void **state)
 		n++;
 	}
 	assert_int_equal(n, many);
-	/* back in another order: a stride that meets all of them */
+	/* freed in another order: the stride is prime to their number */
 	for (uint64_t i = 0; i < many; i++) {
 		from = base + i * 7919 % many * PAGE;
 		release(gsas_region_at(g_p, from));

@@ -68,10 +68,10 @@ BITS(gsas_stat, op, 13 * 64);
 BITS(gsas_stat, error, 141 * 64);
 
 /*
- * A session, as it is on the wire: identity (board 1, interface 7), tag,
- * opcode; address; arguments -> error; result; then the third word. All that
- * these depend on is fixed: addresses begin at 1 MiB of board 3's partition.
- * NULL: posted.
+ * A session, as its bytes are sent: identity (board 1, interface 7), tag,
+ * opcode; address; arguments -> error; result; then the third word. All inputs
+ * are fixed: addresses begin at 1 MiB of board 3's partition. NULL: posted, so
+ * there is no answer.
  */
 static const struct {
 	const char *what, *request, *response, *third;
@@ -126,7 +126,7 @@ static const struct {
 	{ "queue open", ID "18" "49" Q NONE NONE, OK ONE, NONE },
 	{ "enqueue", ID "00" "4b" Q WORD NONE, NULL, NULL },
 	{ "dequeue", ID "19" "4c" Q "0200000000040000" NONE, OK ONE, NONE },
-	/* of its own: what was granted by now */
+	/* sent by the service: the words granted so far */
 	{ NULL, ID "00" "4b" NONE NONE NONE, OK "0200000000000000", Q },
 	{ "queue close", ID "1a" "4a" Q NONE NONE, OK NONE, NONE },
 	{ "group", ID "1b" "41" "67726f7570000000" NONE NONE, OK ONE, NONE },
@@ -190,7 +190,7 @@ static void test_golden(void **state)
 		assert_memory_equal(&c->answer[0].response, response, 16);
 		assert_memory_equal(&c->answer[0].more, third, 8);
 		assert_int_equal(c->answer[0].tag, request[6]);
-		/* one that does not exist may be the HAL's own */
+		/* an unknown opcode may be one of the HAL's types */
 		assert_int_equal(c->answer[0].opcode, response[0] ==
 				 GSAS_E_OPCODE ? 0 : request[7]);
 	}
@@ -218,12 +218,12 @@ static void test_spaces(void **state)
 	assert_int_equal(info.base, UINT64_C(0x0004000000200000));
 	assert_int_equal(info.bytes, 1 << 20);
 	assert_int_equal(info.key[1], 1 << 20);
-	/* operands, compares; results */
+	/* operands and compare values; results */
 	memset(c->in + 8, 0, 32);
 	c->in[8] = 5;
 	c->in[16] = 6;
 	c->in[24] = 0;
-	c->in[32] = 1;			/* is not 0 */
+	c->in[32] = 1;			/* not equal to memory, which is 0 */
 	fixture_result(c, GSAS_ATOMIC, a, 12 | 7 << 8 | 2 << 16 |
 		       UINT64_C(2) << 32, 8 | UINT64_C(48) << 32);
 	assert_int_equal(fixture_result(c, GSAS_READ64, a, 0, 0), 5);
@@ -247,8 +247,8 @@ static void test_addresses(void **state)
 			 12);
 }
 
-/* Polls before a yield: few from the first yield that helped a thread on, many
- * only after a row of yields that helped nobody. */
+/* The number of polls before a yield: few after a yield that let another thread
+ * run, many only after a series of yields that did not. */
 static void test_yield_while_it_helps(void **state)
 {
 	struct gsas_yield y = { .spin = 32, .min = 32, .max = 2048 };

@@ -23,7 +23,7 @@ static uint64_t *page_new(uint16_t quantity)
 
 static void test_prototypes(void **state)
 {
-	/* each exactly as printed, by the type of a pointer to it */
+	/* the exact prototypes of the paper */
 	uint64_t (*boards)(void) = getNumberBoards;
 	uint64_t (*own)(void) = getBoardPid;
 	void *(*alloc)(uint16_t quantity, uint64_t bid) = allocSharedPage;
@@ -137,10 +137,11 @@ static void test_remote_fork(void **state)
 	unsetenv("GSAS_ARGUMENT");
 }
 
-/* ---- What ends the program ----------------------------------------------- */
+/* ---- Calls that end the program ------------------------------------------ */
 
 struct bad {
-	const char *name;		/* also the first word of its line */
+	const char *name;		/* also the first word of its log
+					 * line */
 	const char *says;
 	void (*call)(uint64_t *freed, uint64_t *mapped);
 };
@@ -177,7 +178,7 @@ static const struct bad bad[] = {
 };
 #define NBAD	((int)(sizeof(bad) / sizeof(bad[0])))
 
-/* In the process that is to end: it does not come back. */
+/* The misuse, in the process that it ends: does not return. */
 static int misbehave(int i)
 {
 	uint64_t *freed, *mapped;
@@ -221,7 +222,7 @@ static void one_that_ends(int i)
 	snprintf(line, sizeof(line), "%s: 0x", bad[i].name);
 	assert_ptr_equal(strstr(text, line), text);
 	assert_non_null(strstr(text, bad[i].says));
-	/* by exit(): what it has in its buffers is written */
+	/* by exit(), which writes stdio's buffers */
 	assert_string_equal(out, "buffered");
 }
 

@@ -9,7 +9,7 @@
 
 #define PRODUCERS	8
 
-/* ---- What is in its memory ----------------------------------------------- */
+/* ---- Layout of the memory ------------------------------------------------ */
 
 static void test_shape(void **state)
 {
@@ -71,8 +71,8 @@ static void test_view_is_checked(void **state)
 	tq_free(&b);
 }
 
-/* The quota fits, wherever in a buffer it begins, and not a word more; words
- * come out as they went in. */
+/* Exactly the quota fits, wherever in a buffer it begins, and words come out as
+ * they went in. */
 static void test_quota_fits(void **state)
 {
 	static const uint32_t quotas[] = { 1, 2, 3, 7, 8, 9, 64, 100, 1000 };
@@ -94,7 +94,7 @@ static void test_quota_fits(void **state)
 					assert_int_equal(tq_take(&b, &tell),
 							 out++);
 				tq_empty(&b);
-				/* one further into the buffer each time */
+				/* begin one entry further each time */
 				tq_grant(&b);
 				assert_int_equal(tq_fill(&b, p, &in, 1), 1);
 				assert_int_equal(tq_take(&b, &tell), out++);
@@ -106,7 +106,7 @@ static void test_quota_fits(void **state)
 
 /* ---- Grants -------------------------------------------------------------- */
 
-/* One of what may happen; in: words put in, out: taken. */
+/* One random step; in: words put in, out: words taken. */
 static void move(struct tq *b, struct user *u, uint32_t what, uint64_t *in,
 		 uint64_t *out)
 {
@@ -131,7 +131,7 @@ static void move(struct tq *b, struct user *u, uint32_t what, uint64_t *in,
 			return;
 		u = gsas_producer_user(p);
 		assert_ptr_equal(u->p, p);
-		/* more, or once that there is no more */
+		/* either more words, or once the notice of a full queue */
 		if (gsas_producer_full(p)) {
 			assert_int_equal(unused(u), 0);
 			assert_int_equal(gsas_producer_granted(p), u->told);
@@ -148,8 +148,8 @@ static void move(struct tq *b, struct user *u, uint32_t what, uint64_t *in,
 	}
 }
 
-/* Words inside and those granted are never more than the quota, and who is
- * returned by gsas_queue_grant() has more than before. */
+/* The sum of words inside and granted never exceeds the quota, and each
+ * producer that gsas_queue_grant() returns was granted more. */
 static void test_random_moves(void **state)
 {
 	static struct user user[PRODUCERS];
@@ -176,8 +176,8 @@ static void test_random_moves(void **state)
 	}
 }
 
-/* Whatever others keep and never use: as many producers come as half the words
- * at least, and when all is taken out each of them is granted one. */
+/* Although open producers use none of their grants, half as many producers as
+ * words can be opened, and each is granted one when the queue is empty. */
 static void test_idle_ones_starve_nobody(void **state)
 {
 	static const uint32_t quotas[] = { 1, 2, 3, 5, 16, 100, 128, 500 };
@@ -192,8 +192,8 @@ static void test_idle_ones_starve_nobody(void **state)
 
 		while (gsas_producer_open(b.queue, NULL, &p[count]) ==
 		       GSAS_OK) {
-			/* they come one after the other, and take what they
-			 * can get */
+			/* each is opened after the last one got all it can
+			 * get */
 			tq_grant(&b);
 			assert_true(++count <= quota);
 		}
@@ -212,7 +212,8 @@ static void test_idle_ones_starve_nobody(void **state)
 	}
 }
 
-/* Many words in few messages for one, and about the same for each of many. */
+/* One producer gets many words per notification; many get about the same
+ * each. */
 static void test_grants_are_large(void **state)
 {
 	struct gsas_producer *p[16];
@@ -232,7 +233,7 @@ static void test_grants_are_large(void **state)
 	assert_false(tq_grant(&b));
 	assert_int_equal(gsas_producer_granted(p[3]), GSAS_QUEUE_WINDOW + 33);
 	tq_free(&b);
-	/* a small one: the first leave something for the last */
+	/* small quota: the first ones leave some for the last */
 	b = tq_new(256, 64, NULL);
 	for (int i = 0; i < 8; i++) {
 		p[i] = tq_open(&b, NULL);
@@ -241,7 +242,7 @@ static void test_grants_are_large(void **state)
 	tq_free(&b);
 }
 
-/* Those who have none are served in turn, and share what there is. */
+/* Producers without a word are served in turn, and share equally. */
 static void test_turns(void **state)
 {
 	struct gsas_producer *p[PRODUCERS], *order[PRODUCERS], *g;
@@ -264,7 +265,7 @@ static void test_turns(void **state)
 		tq_take(&b, &tell);
 		g = gsas_queue_grant(b.queue, &waits);
 		assert_non_null(g);
-		/* the first lap says what the order is */
+		/* the first lap determines the order */
 		for (int i = 0; i < lap && lap < PRODUCERS; i++)
 			assert_ptr_not_equal(g, order[i]);
 		if (lap < PRODUCERS)
@@ -298,12 +299,12 @@ static void test_close_returns_grants(void **state)
 	assert_int_equal(tq_fill(&b, p, &n, 1000), 100 - kept);
 	gsas_producer_close(idle);
 	assert_int_equal(tq_fill(&b, p, &n, 1000), kept);
-	gsas_producer_close(p);		/* it waited */
+	gsas_producer_close(p);		/* it waited for grants */
 	assert_false(tq_grant(&b));
 	p = tq_open(&b, NULL);
 	assert_int_equal(gsas_producer_granted(p), 0);
 	assert_true(tq_grant(&b));
-	/* the windows of all of these together are more than the quota */
+	/* their windows together exceed the quota */
 	for (int i = 0; i < 200; i++)
 		gsas_producer_close(tq_open(&b, NULL));
 	tq_free(&b);
@@ -347,11 +348,11 @@ static void test_notified_when_wanted(void **state)
 
 static struct {
 	struct tq *tq;
-	uint8_t *there;			/* by page: touched, not given back */
+	uint8_t *there;			/* by page: written, not given back */
 	uint64_t calls, pages;
 } g_given;
 
-/* The worst a system may do; the buffers are free, so nobody shall see it. */
+/* Overwrites the buffers: they are free, so no word may change. */
 static void give_back(void *memory, uint64_t bytes)
 {
 	uint64_t off = (uint64_t)((char *)memory - (char *)g_given.tq->head);
@@ -367,7 +368,7 @@ static void give_back(void *memory, uint64_t bytes)
 	g_given.pages += bytes / GSAS_PAGE_BYTES;
 }
 
-/* Where the words put in lie, by the directory. */
+/* Marks the page of the last word put in, by the directory. */
 static void note_touched(struct tq *b, uint64_t tail)
 {
 	uint32_t shift = b->view.shape.shift;
@@ -388,8 +389,8 @@ static uint64_t pages_there(struct tq *b)
 	return n;
 }
 
-/* However many words there were inside: drained, it is 64 KiB and the last
- * buffer; and the words that went through are as they were. */
+/* Drained, the queue has 64 KiB and the last buffer, however many words it had;
+ * and every word comes out as it went in. */
 static void test_memory_is_given_back(void **state)
 {
 	enum { QUOTA = 200000 };
@@ -431,8 +432,7 @@ static void test_memory_is_given_back(void **state)
 	}
 }
 
-/* A queue that is never long uses the same few pages for ever, and nothing is
- * given back. */
+/* A queue that is always short uses the same few pages, and gives none back. */
 static void test_short_queue_stays_warm(void **state)
 {
 	struct tq b = tq_new(100000, 64, give_back);
@@ -455,7 +455,7 @@ static void test_short_queue_stays_warm(void **state)
 	}
 	assert_int_equal(g_given.calls, 0);
 	assert_true(pages_there(&b) <= 6);
-	/* and a shorter one the last two of them */
+	/* a shorter queue uses two pages */
 	memset(g_given.there, 0, b.bytes / GSAS_PAGE_BYTES);
 	for (int i = 0; i < 10000; i++) {
 		assert_int_equal(tq_fill(&b, p, &in, 1), 1);
@@ -468,8 +468,8 @@ static void test_short_queue_stays_warm(void **state)
 	tq_free(&b);
 }
 
-/* A long queue is drained at once, and filled again as fast as can be: buffers
- * are found although they are taken back by and by. */
+/* A long queue is drained at once, and filled again as fast as possible: there
+ * are buffers although the service takes them back step by step. */
 static void test_drained_at_once(void **state)
 {
 	enum { QUOTA = 40000, MANY = 1000 };
@@ -503,8 +503,8 @@ static bool populate(void *pages, void *memory, uint64_t bytes)
 	return *left > 0 && (*left)--;
 }
 
-/* A queue with place, a producer that has sent what it may, and no memory for
- * more. The test has the pages. */
+/* A queue that is not full, a producer that has used its grants, and no memory
+ * for more words. *pages: pages that the test still gives. */
 static struct tq tq_starved(uint64_t *pages, struct gsas_producer **p)
 {
 	const struct gsas_queue_system system = {
@@ -542,17 +542,17 @@ static void test_open_says_no_memory(void **state)
 
 #define WAITERS		200
 
-/* A producer, and the last notice to it: GSAS_E_AGAIN or GSAS_E_MEMORY, it may
- * not send; GSAS_OK, it may. */
+/* A producer and the last notice to it: GSAS_OK, it may send; GSAS_E_AGAIN or
+ * GSAS_E_MEMORY, it may not. */
 struct waiter {
 	struct gsas_producer *p;
 	enum gsas_error why;
 };
 
 /*
- * Notify all that are to be notified: then no producer without a word to send
- * believes that the queue is full where it has no memory, or the reverse.
- * Returns how many had believed so.
+ * Sends all notices. After that every producer without grants has the right
+ * reason: the queue is full, or it has no memory. Returns how many reasons were
+ * wrong before.
  */
 static unsigned long notify_all(struct tq *b, const struct waiter *w)
 {
@@ -585,7 +585,7 @@ static void open_waiter(struct tq *b, struct waiter *w)
 		w->why = gsas_producer_full(w->p) ? GSAS_E_AGAIN : GSAS_OK;
 }
 
-/* Up to so many words of any producers. */
+/* Puts at most max words, by random producers. */
 static void put_some(struct tq *b, struct waiter *w, uint32_t max,
 		     uint64_t *rng)
 {
@@ -598,7 +598,7 @@ static void put_some(struct tq *b, struct waiter *w, uint32_t max,
 	}
 }
 
-/* Words come and go, and so does memory. */
+/* Words and memory come and go at random. */
 static void test_reason_is_the_last_one(void **state)
 {
 	static struct waiter w[WAITERS];
@@ -630,7 +630,7 @@ static void test_reason_is_the_last_one(void **state)
 	assert_true(changed > 0);
 }
 
-/* Damaged, it grants words that will be refused: they need no memory. */
+/* A damaged queue grants without memory, because the words will be refused. */
 static void test_dead_one_needs_no_memory(void **state)
 {
 	uint64_t pages = 4, had;
@@ -650,7 +650,7 @@ static void test_dead_one_needs_no_memory(void **state)
 
 /* ---- Memory that others write -------------------------------------------- */
 
-/* A head outside of what is inside ends the queue, and lets nobody wait. */
+/* A head that is not between the words ends the queue; no producer waits on. */
 static void test_bad_head_ends_it(void **state)
 {
 	static const int64_t off[] = { -1, -6, INT64_MIN, 101, 5000,
@@ -682,7 +682,7 @@ static void test_bad_head_ends_it(void **state)
 		assert_null(gsas_queue_grant(b.queue, &waits));
 		assert_false(waits);
 		assert_true(gsas_producer_granted(p) > had);
-		b.head->head = 6;		/* for good */
+		b.head->head = 6;		/* stays ended */
 		for (int k = 0; k < 1000; k++) {
 			assert_int_equal(gsas_queue_put(p, 5), GSAS_E_STATE);
 			tq_grant(&b);
@@ -728,8 +728,8 @@ static void test_bad_memory_is_reported(void **state)
 	tq_free(&b);
 }
 
-/* Anything, anywhere: nothing outside of the memory is touched, nothing hangs,
- * and what the service counts is right. */
+/* Random values anywhere: no access outside of the memory, no endless loop, and
+ * the service's own counts stay right. */
 static void test_scribbled_memory(void **state)
 {
 	uint64_t rng = 9;

@@ -16,10 +16,10 @@
 
 struct crowd {
 	struct tq tq;
-	uint64_t words;			/* of each producer */
+	uint64_t words;			/* words of each producer */
 	_Atomic uint8_t *taken;
 	sem_t told;
-	_Atomic bool over;		/* no more is put in */
+	_Atomic bool over;		/* no more words are put in */
 	_Atomic uint64_t wrong, tells, errors;
 };
 
@@ -31,7 +31,7 @@ static uint64_t words_number(void)
 	return n != 0 ? n : UNIT_SLOW ? 30000 : 300000;
 }
 
-/* Words of one producer come to one taker in the order they went in. */
+/* Each taker gets the words of one producer in order. */
 static void *taker_main(void *arg)
 {
 	struct crowd *c = arg;
@@ -66,7 +66,8 @@ static void *taker_main(void *arg)
 	}
 }
 
-/* The service: puts in as granted; asleep, without a clock, when it cannot. */
+/* The service and the producers: put words as granted; sleep without a timeout
+ * when no producer can. */
 static void crowd_put(struct crowd *c)
 {
 	struct user user[PRODUCERS] = { 0 };
@@ -126,7 +127,7 @@ static void crowd_run(uint32_t quota, uint32_t buffer)
 	for (uint64_t i = 0; i < all; i++)
 		assert_int_equal(c.taken[i], 1);
 	assert_int_equal(c.tq.head->head, all);
-	/* each was asked for, and most words needed none */
+	/* most words need no notification */
 	assert_true(quota < 100 || c.tells < all / 8);
 	sem_destroy(&c.told);
 	free((void *)c.taken);
@@ -141,7 +142,7 @@ static void test_many_takers(void **state)
 	crowd_run(5000, 64);
 }
 
-/* A member of the job that writes whatever it likes, at the same time. */
+/* Writes random values into the queue's memory at the same time. */
 static void *vandal_main(void *arg)
 {
 	struct crowd *c = arg;

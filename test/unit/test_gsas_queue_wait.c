@@ -30,7 +30,7 @@ static void queue_end(gsas_addr addr, struct gsas_queue_handle *q)
 	assert_int_equal(gsas_free(addr), 0);
 }
 
-/* Bytes of all shared memory that this process has descriptors of. */
+/* Bytes of all shared memory that this process has open. */
 static uint64_t committed(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -53,7 +53,8 @@ static uint64_t committed(void)
 	return bytes;
 }
 
-/* However fast a thread is: the quota stops it, and not a word sooner. */
+/* gsas_enqueue() fails when the quota is reached and not before, however fast
+ * words are put in. */
 static void test_only_the_quota_stops(void **state)
 {
 	struct gsas_queue_handle *q;
@@ -74,7 +75,7 @@ static void test_only_the_quota_stops(void **state)
 		assert_int_equal(word, i);
 	}
 	assert_int_equal(gsas_dequeue(q, &word), -EAGAIN);
-	/* the service looks by clock at what was taken, if by nothing else */
+	/* the service notices taken words at intervals at the latest */
 	while (gsas_enqueue(q, 1) == -EAGAIN)
 		;
 	assert_int_equal(gsas_dequeue_wait(q, &word, -1), 0);
@@ -90,7 +91,7 @@ static void test_empty_commits_nothing(void **state)
 	(void)state;
 	if (before == 0) {
 		queue_end(addr, q);
-		skip();			/* no shared memory of this kind */
+		skip();			/* another kind of shared memory */
 	}
 	assert_true(committed() - before <= 16 * GSAS_PAGE);
 	assert_int_equal(gsas_enqueue(q, 1), 0);
@@ -123,7 +124,7 @@ static void *wait_for_word(void *arg)
 	return NULL;
 }
 
-/* They wait, or are about to. */
+/* Starts threads that wait for a word, or are about to. */
 static void waiters_start(struct waiter *w, int n, gsas_addr addr, bool packets)
 {
 	static _Atomic int ready;
@@ -139,7 +140,7 @@ static void waiters_start(struct waiter *w, int n, gsas_addr addr, bool packets)
 	}
 	while (atomic_load(&ready) != n)
 		usleep(100);
-	usleep(20000);			/* asleep, mostly */
+	usleep(20000);			/* most of them sleep by now */
 }
 
 static void each_gets_one(bool packets)
@@ -182,12 +183,12 @@ static void test_time_is_over(void **state)
 	assert_int_equal(gsas_dequeue_wait(q, &word, 30), -ETIMEDOUT);
 	assert_true(gsas_now_ns() - begin >= 30000000);
 	assert_int_equal(word, 5);
-	/* the request of before is still under way: for the next word */
+	/* the request of the last call still waits, for the next word */
 	assert_int_equal(gsas_enqueue(q, 6), 0);
 	assert_int_equal(gsas_dequeue_wait(q, &word, -1), 0);
 	assert_int_equal(word, 6);
 	assert_int_equal(gsas_dequeue_wait(q, &word, 1), -ETIMEDOUT);
-	queue_end(addr, q);		/* with one under way */
+	queue_end(addr, q);		/* with a pending request */
 	addr = queue_new(8, &q);
 	assert_int_equal(gsas_enqueue(q, 7), 0);
 	assert_int_equal(gsas_dequeue_wait(q, &word, 0), 0);
@@ -195,7 +196,7 @@ static void test_time_is_over(void **state)
 	queue_end(addr, q);
 }
 
-#define CROWD	300			/* queues; a lane has 255 tags */
+#define CROWD	300			/* queues; a connection has 255 tags */
 
 /* A thread waits on more queues than it can have pending requests: requests
  * that wait for words leave tags for all other requests. */
@@ -224,7 +225,7 @@ static void test_many_queues(void **state)
 		queue_end(addr[i], q[i]);
 }
 
-/* It is freed, or its service ends: no thread waits on. */
+/* When the queue is freed or its service ends, waiting threads return. */
 static void test_no_more(void **state)
 {
 	struct gsas_queue_handle *q;
@@ -252,7 +253,7 @@ static void test_no_more(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		/* first: what others free goes back later */
+		/* first, because memory of other tests is given back later */
 		cmocka_unit_test(test_empty_commits_nothing),
 		cmocka_unit_test(test_only_the_quota_stops),
 		cmocka_unit_test(test_each_gets_one),

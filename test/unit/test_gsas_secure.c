@@ -23,9 +23,9 @@
 #include "hal/hal_param.h"
 #include "lib/unit.h"
 
-#define PLAIN	20			/* exit codes of the role */
+#define PLAIN	20			/* exit codes of the copy */
 #define SECURE	21
-#define CHOSEN	22			/* a string of the caller's was taken */
+#define CHOSEN	22			/* a string of the caller was used */
 
 static char g_dir[64], g_copy[80], g_mark[80], g_script[80];
 
@@ -35,7 +35,7 @@ static int role(void)
 	struct hal_params params;
 	gsas_addr addr;
 
-	/* nobody serves this board: a service is started, or not */
+	/* the board has no service: one is started, or not */
 	(void)gsas_alloc(1, GSAS_HERE, GSAS_JOB, NULL, &addr);
 	if (getauxval(AT_SECURE) == 0)
 		return PLAIN;
@@ -92,7 +92,7 @@ static int teardown(void **state)
 	return rmdir(g_dir);
 }
 
-/* The group that the copy gets: not the caller's own. -1: there is none. */
+/* A group for the copy other than the caller's. -1: none. */
 static gid_t other_group(void)
 {
 	gid_t groups[256];
@@ -107,7 +107,7 @@ static gid_t other_group(void)
 	return (gid_t)-1;
 }
 
-/* Start the copy, with GSASD or with PATH. Its exit code. */
+/* Starts the copy, with GSASD or with PATH. Returns its exit code. */
 static int start_copy(bool named)
 {
 	char board[16];
@@ -141,7 +141,8 @@ static void test_plain_finds_it(void **state)
 	assert_int_equal(start_copy(true), PLAIN);
 	assert_int_equal(access(g_mark, F_OK), 0);
 	if (access(GSAS_BINDIR "/gsasd", F_OK) == 0)
-		return;			/* comes before PATH */
+		return;			/* a service is found before PATH is
+					 * used */
 	assert_int_equal(start_copy(false), PLAIN);
 	assert_int_equal(access(g_mark, F_OK), 0);
 }

@@ -22,8 +22,9 @@ static uint64_t queue_new(struct fixture_client *c, uint32_t quota,
 struct producer {
 	struct fixture_client *c;
 	uint64_t queue, granted, used;
-	unsigned int told;		/* messages that it may send more */
-	unsigned int full;		/* ... that there is no place */
+	unsigned int told;		/* notifications of grants */
+	unsigned int full;		/* notifications that the queue is
+					 * full */
 };
 
 static struct producer producer_open(struct fixture_client *c, uint64_t queue)
@@ -84,7 +85,8 @@ static void no_posted_errors(struct fixture_client *c)
 	assert_int_equal(fixture_result(c, GSAS_FENCE, 0, 0, 0), 0);
 }
 
-/* By packets only, several producers: nothing lost, each one's in order. */
+/* By packets only, from several producers: no word is lost, and those of each
+ * producer are in order. */
 static void test_through(void **state)
 {
 	enum { PRODUCERS = 5, EACH = 3000 };
@@ -127,7 +129,7 @@ static void test_through(void **state)
 	fixture_free(w);
 }
 
-/* By mapping, as programs of the owning job do. */
+/* By mapping, as programs of the owning job use it. */
 static void test_mapped(void **state)
 {
 	struct fixture *w = fixture_new(NULL);
@@ -170,12 +172,12 @@ static void test_grants(void **state)
 		assert_int_equal(owner->answers, 0);
 		assert_true(producer_put(&p, p.used));
 	}
-	/* full: it waits, by clock, until one was taken out */
+	/* full: the service checks at intervals until a word was taken */
 	assert_int_equal(p.used, p.granted);
 	assert_int_equal(gsas_service_stat(w->service)->words, 4);
 	fixture_settle(w);
 	assert_true(gsas_service_progress(w->service));
-	/* it is notified of that once */
+	/* the producer is notified of that once */
 	producer_hear(&p);
 	assert_int_equal(p.full, 1);
 	assert_int_equal(owner->answers, 1);
@@ -183,7 +185,7 @@ static void test_grants(void **state)
 	fixture_forget(owner);
 	used = p.used;
 	assert_false(producer_put(&p, 0));
-	/* and what was not granted is refused */
+	/* a word without a grant is refused */
 	assert_true(fixture_send(owner, GSAS_ENQUEUE, 0, queue, 99, 0));
 	assert_int_equal(fixture_result(owner, GSAS_FENCE, 0, 0, 0), 1);
 	assert_int_equal(gsas_service_stat(w->service)->words, 4);
@@ -361,7 +363,7 @@ static void test_handed_on(void **state)
 	fixture_free(w);
 }
 
-/* It is freed under those that have it open. */
+/* The queue is freed while clients have it open. */
 static void test_freed(void **state)
 {
 	struct fixture *w = fixture_new(NULL);
@@ -378,7 +380,8 @@ static void test_freed(void **state)
 
 		assert_true(producer_put(&p, 1));
 		assert_true(producer_put(&q, 1));
-		c->refuse = i % 2 ? 1 : 0;	/* a grant is to be notified */
+		c->refuse = i % 2 ? 1 : 0;	/* a grant waits to be
+						 * notified */
 		gsas_service_progress(w->service);
 		fixture_result(owner, GSAS_FREE, 0, queue, 0);
 		assert_true(fixture_send(c, GSAS_ENQUEUE, 0, queue, 2, 0));
@@ -407,7 +410,8 @@ static void test_freed(void **state)
 	fixture_free(w);
 }
 
-/* Its job writes into its memory: an error for all, and the service lives. */
+/* A client of the owning job overwrites the memory: all clients get an error,
+ * and the service is not harmed. */
 static void test_overwritten(void **state)
 {
 	struct fixture *w = fixture_new(NULL);
@@ -441,7 +445,7 @@ static void test_overwritten(void **state)
 	fixture_free(w);
 }
 
-/* Many of them, each found by its address. */
+/* Many queues, each found by its address. */
 static void test_many(void **state)
 {
 	enum { QUEUES = 1025 };

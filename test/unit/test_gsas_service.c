@@ -16,7 +16,7 @@ static struct gsas_stat *stat_of(struct fixture *w)
 	return gsas_service_stat(w->service);
 }
 
-/* ---- Who may do what ----------------------------------------------------- */
+/* ---- Access rights ------------------------------------------------------- */
 
 enum { OWNER, SIBLING, MEMBER, OTHER, OTHER_USER, WHO };
 
@@ -35,11 +35,11 @@ static struct people people_new(void)
 	p.who[SIBLING] = fixture_client(p.w, 1, 1);
 	p.who[MEMBER] = fixture_client(p.w, 1, 2);
 	p.who[OTHER] = fixture_client(p.w, 1, 3);
-	p.who[OTHER_USER] = fixture_client(p.w, 2, 1);	/* the same key */
+	p.who[OTHER_USER] = fixture_client(p.w, 2, 1);	/* the same job key */
 	p.group = fixture_result(p.who[OWNER], GSAS_GROUP, name, 0, 0);
 	assert_int_equal(fixture_result(p.who[MEMBER], GSAS_GROUP, name, 0, 0),
 			 p.group);
-	/* of another user the name is another group */
+	/* another user's group of this name is another group */
 	assert_int_not_equal(fixture_result(p.who[OTHER_USER], GSAS_GROUP, name,
 					    0, 0), p.group);
 	assert_int_not_equal(fixture_result(p.who[OTHER], GSAS_GROUP, name + 1,
@@ -105,7 +105,7 @@ static void test_modes(void **state)
 	fixture_free(p.w);
 }
 
-/* One line for each client and kind of refusal, and it says who it was. */
+/* One line for each client and kind of refusal, which names the client. */
 static void test_log(void **state)
 {
 	struct people p = people_new();
@@ -147,7 +147,7 @@ static void test_groups(void **state)
 		assert_true(i == 0 || number[i] != number[i - 1]);
 	}
 	assert_int_equal(fixture_error(c, GSAS_GROUP, 99, 0, 0), GSAS_E_QUOTA);
-	/* once more is no more */
+	/* joining again adds none */
 	assert_int_equal(fixture_result(c, GSAS_GROUP, 64, 0, 0), number[63]);
 	fixture_alloc(c, 1, GSAS_MODE_GROUP | number[63] << 32);
 	fixture_free(w);
@@ -181,7 +181,7 @@ static void test_alloc(void **state)
 	assert_int_equal(stat_of(w)->pages, 0);
 	addr = fixture_alloc(c, 1500, 0);
 	assert_int_equal(fixture_error(c, GSAS_ALLOC, 0, 1, 0), GSAS_E_QUOTA);
-	/* another job of the user has no share of its own, another user has */
+	/* all jobs of a user share one quota, other users have their own */
 	assert_int_equal(fixture_error(fixture_client(w, 1, 3), GSAS_ALLOC, 0,
 				       1, 0),
 			 GSAS_E_QUOTA);
@@ -194,7 +194,7 @@ static void test_alloc(void **state)
 	fixture_free(w);
 }
 
-/* There is no memory: an answer, and nothing is left. */
+/* Without memory there is an answer, and nothing is left allocated. */
 static void test_no_memory(void **state)
 {
 	struct fixture *w = fixture_new(NULL);
@@ -214,9 +214,10 @@ static void test_no_memory(void **state)
 }
 
 /*
- * A client ends before it knows of its memory: nobody does, it is freed.
- * When: before the work is done; when it is, but the answer was not taken; when
- * that was kept without any work.
+ * A client ends before it gets the answer of an allocation, so no client knows
+ * the address: the memory is freed. When it ends: before the deferred request
+ * is done; when it is done, but the answer was not taken; the same for a
+ * request that was not deferred.
  */
 static void test_unborn(void **state)
 {
@@ -226,7 +227,7 @@ static void test_unborn(void **state)
 		struct fixture_client *other = fixture_client(w, 1, 1);
 		struct fixture_client *c = fixture_client(w, 1, 1);
 
-		if (when == 2)	/* there is a segment with room */
+		if (when == 2)	/* a segment has free pages */
 			fixture_alloc(c, 1, 0);
 		fixture_forget(c);
 		c->refuse = when > 0 ? 100 : 0;
@@ -263,7 +264,7 @@ static void test_fence(void **state)
 	struct gsas_answer a;
 
 	(void)state;
-	/* after what is answered later, which others do not wait for */
+	/* a fence waits for deferred requests of its client only */
 	assert_true(fixture_send(c, GSAS_ALLOC, 1, 0, 1, 0));
 	assert_false(fixture_send(c, GSAS_FENCE, 2, 0, 0, 0));
 	assert_true(fixture_send(d, GSAS_FENCE, 2, 0, 0, 0));
@@ -279,12 +280,12 @@ static void test_fence(void **state)
 	addr = c->answer[0].response.result;
 	fixture_forget(c);
 
-	/* posted ones are not answered but by it; the first error counts */
+	/* only the fence reports posted requests, and the first error */
 	fixture_send(c, GSAS_WRITE64, 0, addr, 5, 0);
 	fixture_send(c, GSAS_FAD64, 0, addr, 2, 0);
 	fixture_send(c, GSAS_FREE, 0, 0, addr + 4096, 0);
 	fixture_send(c, 99, 0, 0, 0, 0);
-	fixture_send(c, GSAS_ALLOC, 0, 0, 1, 0); /* who would know where? */
+	fixture_send(c, GSAS_ALLOC, 0, 0, 1, 0); /* has no effect */
 	fixture_send(c, GSAS_FENCE, 0, 0, 0, 0);
 	assert_int_equal(c->answers, 0);
 	a = fixture_ask(c, GSAS_FENCE, 0, 0, 0);
@@ -296,7 +297,7 @@ static void test_fence(void **state)
 	assert_int_equal(a.response.result, 0);
 	assert_int_equal(a.more, 0);
 	assert_int_equal(fixture_result(c, GSAS_READ64, addr, 0, 0), 7);
-	/* of what is posted and done later, too */
+	/* also for posted requests that are deferred */
 	w->spawn_error = GSAS_E_PATH;
 	fixture_result(c, GSAS_WRITE8, addr, 'x', 0);
 	fixture_send(c, GSAS_FORK, 0, 0, addr, 0);
@@ -386,7 +387,7 @@ static void test_later_in_turn(void **state)
 	assert_in_range(c->answers, 1, 20);
 	for (unsigned int i = 0; i < c->answers; i++)
 		assert_int_equal(c->answer[i].tag, i + 1);
-	/* it ends: what was not begun never is */
+	/* the client ends: requests that were not begun are dropped */
 	fixture_end(c);
 	fixture_settle(w);
 	stat = *stat_of(w);
@@ -428,12 +429,12 @@ static void test_fork(void **state)
 	assert_int_equal(w->spawned.job[1], ~UINT64_C(7));
 	assert_int_equal(fixture_result(c, GSAS_FORK, 0, addr, 1), 4711);
 	assert_int_equal(stat_of(w)->forks, 2);
-	/* too long by one */
+	/* one character too long */
 	path[GSAS_PATH_MAX - 1] = 'p';
 	path[GSAS_PATH_MAX] = '\0';
 	assert_int_equal(fork_path(c, addr, path, GSAS_PATH_MAX + 1),
 			 GSAS_E_PATH);
-	/* its end is behind the region's */
+	/* longer than the rest of the region */
 	assert_int_equal(fork_path(c, addr + 2 * 4096 + 4090, path, 6),
 			 GSAS_E_PATH);
 	w->spawn_error = GSAS_E_EXEC;
@@ -455,7 +456,7 @@ static void test_no_fork(void **state)
 	fixture_free(w);
 }
 
-/* ---- What there is ------------------------------------------------------- */
+/* ---- Lists and statistics ------------------------------------------------ */
 
 static uint64_t list_all(struct fixture_client *c, uint64_t max,
 			 struct gsas_list_entry *entry)
@@ -507,7 +508,7 @@ static void test_list(void **state)
 				 GSAS_OK);
 	}
 	assert_int_equal(list_all(x, 100, entry), 300);
-	/* orphans: of the living, of others, one, and all */
+	/* RECLAIM: of a living job, of another user, one region, all */
 	assert_int_equal(fixture_error(b, GSAS_RECLAIM, entry[0].address, 0, 0),
 			 GSAS_E_ACCESS);
 	assert_int_equal(fixture_result(b, GSAS_RECLAIM, 0, 0, 0), 0);
@@ -585,7 +586,7 @@ static void test_threaded(void **state)
 		addr = fixture_alloc(me, 1 + unit_below(&rng, 600),
 				     i % 2 ? GSAS_ATTR_MAPPED : 0);
 		fixture_result(me, GSAS_WRITE64, addr, 1, 0);
-		/* begun, and nobody waits for it */
+		/* started, and nobody waits for it */
 		fixture_forget(me);
 		me->tag = 0;
 		fixture_send(me, GSAS_ALLOC, 255, 0, 300, 0);
@@ -616,8 +617,8 @@ static enum gsas_error spawn_hangs(void *ctx, const struct gsas_spawn *spawn,
 	return GSAS_OK;
 }
 
-/* A program on a file system that does not answer: memory is had, and given
- * back, all the same, by others and by who waits for it. */
+/* Programs on a file system that does not answer: memory is allocated and freed
+ * nevertheless, for other clients and for the one that starts them. */
 static void test_hung_fork(void **state)
 {
 	struct gsas_service_attr attr = {

@@ -5,9 +5,10 @@
  */
 #include "lib/gsas_bare_client.h"
 
-/* ---- Who takes no answers ------------------------------------------------ */
+/* ---- Clients that take no answers ---------------------------------------- */
 
-/* Send until neither requests nor answers go anywhere. How many. */
+/* Sends until neither requests nor answers move. Returns the number of
+ * requests. */
 static uint64_t stall(struct bare *r, uint64_t at)
 {
 	uint64_t sent = 0;
@@ -21,7 +22,8 @@ static uint64_t stall(struct bare *r, uint64_t at)
 	return sent;
 }
 
-/* Others are served, it is napped meanwhile, and nothing is lost. */
+/* Other clients are served, the service sleeps meanwhile, and nothing is
+ * lost. */
 static void test_no_answers_taken(void **state)
 {
 	struct bare *deaf = &g_bare[0], *other = &g_bare[1];
@@ -36,7 +38,7 @@ static void test_no_answers_taken(void **state)
 	assert_true(sent >= g_hal->caps.pkt_depth);
 	for (uint64_t i = 0; i < 1000; i++)
 		assert_int_equal(ask(other, GSAS_FAD64, at + 8, 1, 0), i);
-	/* there are requests, and nothing can be done about them */
+	/* there are requests, but they cannot be served */
 	sleeps = stat()->sleeps;
 	for (int i = 0; i < 10; i++)
 		gsas_board_sleep(g_board, -1);
@@ -61,8 +63,8 @@ static void drain(struct bare *r, uint64_t sent)
 	}
 }
 
-/* The service sleeps beside requests that have to wait, and not as long as it
- * has set its clock: others wake it, and so does room for answers. */
+/* The service sleeps while requests have to wait. Other clients wake it before
+ * its timeout, and so does free space for answers. */
 static void test_no_nap_delays_others(void **state)
 {
 	struct bare *deaf = &g_bare[0], *other = &g_bare[1];
@@ -83,7 +85,7 @@ static void test_no_nap_delays_others(void **state)
 		assert_int_equal(ask(other, GSAS_FAD64, at + 8, 1, 0), i);
 	}
 	serve_here();
-	/* (one was ours) */
+	/* (serve_here() caused one) */
 	assert_true(stat()->wakes > wakes + 10);
 	wakes = stat()->wakes;
 	serve_apart();
@@ -94,7 +96,7 @@ static void test_no_nap_delays_others(void **state)
 	ask(other, GSAS_FREE, 0, at, 0);
 }
 
-/* The same, but it ends instead: what it asked for is done. */
+/* The client closes instead of taking answers: its requests were executed. */
 static void test_last_words(void **state)
 {
 	struct bare *deaf = &g_bare[0], *other = &g_bare[1];
@@ -122,7 +124,7 @@ static void test_allocation_without_an_answer(void **state)
 	bare_join(other);
 	at = ask(other, GSAS_ALLOC, 0, 1, 0);
 	for (int i = 0; i < 2; i++) {
-		/* the first is memory to be had at once, the second a work */
+		/* the first is allocated at once, the second is deferred */
 		const uint64_t pages = i == 0 ? 1 : 5000;
 		const uint64_t allocs = stat()->op[GSAS_ALLOC];
 
@@ -132,7 +134,7 @@ static void test_allocation_without_an_answer(void **state)
 		UNTIL(deaf, bare_send(deaf, GSAS_ALLOC, 2, 0, pages, 0));
 		UNTIL(deaf, stat()->op[GSAS_ALLOC] == allocs + 1);
 		assert_int_equal(stat()->pages, 1 + pages);
-		/* it has something to say still, when it ends */
+		/* a request is still pending when it ends */
 		UNTIL(deaf, bare_send(deaf, GSAS_FENCE, 3, 0, 0, 0));
 		bare_close(deaf);
 		UNTIL(other, stat()->clients == 1 && stat()->pages == 1);
@@ -142,7 +144,7 @@ static void test_allocation_without_an_answer(void **state)
 
 /* ---- Sleeping ------------------------------------------------------------ */
 
-/* Whatever comes ends a sleep that has no end of its own. */
+/* Every kind of event ends a sleep without timeout. */
 static void test_sleeps_and_wakes(void **state)
 {
 	struct bare *r = &g_bare[0];
@@ -159,7 +161,7 @@ static void test_sleeps_and_wakes(void **state)
 			bare_join(&g_bare[1]);
 		if (i % 16 == 8)
 			bare_close(&g_bare[1]);
-		if (i % 32 == 4)	/* a work */
+		if (i % 32 == 4)	/* a deferred request */
 			ask(r, GSAS_FREE, 0, ask(r, GSAS_ALLOC, 0, 256, 0), 0);
 		if (i % 32 == 20)
 			gsas_board_wake(g_board);
@@ -170,7 +172,8 @@ static void test_sleeps_and_wakes(void **state)
 	assert_true(stat()->wakes > 0 && stat()->wakes <= stat()->sleeps);
 }
 
-/* By turns: it does not sleep over what is there. */
+/* In one thread, by turns: the service does not sleep while a request is
+ * there. */
 static void test_no_sleep_with_work(void **state)
 {
 	struct bare *r = &g_bare[0];
@@ -179,12 +182,12 @@ static void test_no_sleep_with_work(void **state)
 
 	(void)state;
 	if (getenv("FI_UNIMEM_FAULT") != NULL)
-		skip();			/* what we sent may be held here */
+		skip();			/* the decorator may hold requests */
 	bare_join(r);
 	at = ask(r, GSAS_ALLOC, 0, 1, 0);
 	for (uint64_t i = 0; i < 100; i++) {
 		UNTIL(r, bare_send(r, GSAS_FAD64, 1, at, 1, 0));
-		/* each would be for ever */
+		/* without an event this would sleep for ever */
 		do {
 			gsas_board_sleep(g_board, -1);
 			gsas_board_poll(g_board);
@@ -192,7 +195,7 @@ static void test_no_sleep_with_work(void **state)
 		} while (!bare_take(r, &a));
 		assert_int_equal(a.result, i);
 	}
-	/* one sleep each */
+	/* wakes one sleep only */
 	gsas_board_wake(g_board);
 	gsas_board_sleep(g_board, -1);
 	wakes = stat()->wakes;

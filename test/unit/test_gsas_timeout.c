@@ -14,11 +14,11 @@
 #include "lib/gsas_services.h"
 
 #define LIMIT_MS	300
-#define FLOOD		1000000		/* more than any board takes */
+#define FLOOD		1000000		/* more requests than any board takes */
 
 extern char **environ;
 
-/* A service that is a process: it stands in for the second host. */
+/* A service in a process: it stands for a second host. */
 static int serve(int ready)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -55,7 +55,7 @@ static void stop(pid_t pid)
 	assert_true(WIFSTOPPED(status));
 }
 
-/* The service runs again, and serves. */
+/* The service runs again; waits until it serves. */
 static gsas_addr resume(pid_t pid)
 {
 	gsas_addr a;
@@ -63,7 +63,7 @@ static gsas_addr resume(pid_t pid)
 	assert_int_equal(kill(pid, SIGCONT), 0);
 	while (gsas_alloc(1, g_first + 1, 0, NULL, &a) != 0)
 		;
-	/* from now on it is known how to reach it: no start asks */
+	/* from here on starting a request asks the service nothing */
 	assert_int_equal(gsas_write64(a, 1), 0);
 	return a;
 }
@@ -81,25 +81,25 @@ static void test_stopped(void **state)
 	host_stop(1);
 	pid = service_process();
 	a = resume(pid);
-	/* one that waits for an answer; the time before does not count */
+	/* waits for an answer; the time before the call does not count */
 	usleep(LIMIT_MS * 1000);
 	stop(pid);
 	begin = gsas_now_ns();
 	assert_int_equal(gsas_read64(a, &value), -ETIMEDOUT);
 	assert_true(gsas_now_ns() - begin >= LIMIT_MS * UINT64_C(1000000));
-	/* the other board is not concerned */
+	/* the other board is not affected */
 	assert_int_equal(gsas_write64(here, 3), 0);
-	/* nor is a call made while it is stopped, or it ends, too */
+	/* a call made while it is stopped ends, too */
 	assert_true(gsas_read64(a, &value) < 0);
 	a = resume(pid);
-	/* many started, of which one cannot be sent as a whole */
+	/* several requests, one of which cannot be sent completely */
 	stop(pid);
 	assert_int_equal(gsas_fad64_start(a, 1, NULL, &one), 0);
 	assert_int_equal(gsas_put_start(a, bytes, GSAS_PAGE, &put), 0);
 	assert_int_equal(gsas_wait(&put), -ETIMEDOUT);
 	assert_int_equal(gsas_wait(&one), -ETIMEDOUT);
 	a = resume(pid);
-	/* room for posted ones */
+	/* waits for space for posted requests */
 	stop(pid);
 	ret = 0;
 	for (int i = 0; i < FLOOD && ret == 0; i++)
@@ -127,7 +127,7 @@ static void *put_late(void *arg)
 	return NULL;
 }
 
-/* A request that is answered late is no stopped service. */
+/* A service that runs but answers late is not taken for stopped. */
 static void test_slow(void **state)
 {
 	struct gsas_queue_handle *q;

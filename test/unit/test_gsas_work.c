@@ -14,7 +14,7 @@
 #include "service/gsas_work.h"
 
 static bool g_no_thread;
-static int g_threads;			/* started so far */
+static int g_threads;			/* threads started so far */
 
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 			  void *(*start)(void *), void *arg);
@@ -33,14 +33,15 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 #define PIECES	8
 
 struct piece {
-	struct gsas_work work;		/* first */
-	sem_t *hold;			/* run() waits for it */
+	struct gsas_work work;		/* must be first */
+	sem_t *hold;			/* run() waits for it, if not NULL */
 	pthread_t by;
-	int ran, done;			/* how often */
-	struct gsas_worker *again;	/* done() gives it once more */
+	int ran, done;			/* number of calls */
+	struct gsas_worker *again;	/* done() gives the piece once more */
 };
 
-static int g_order[64], g_norder;	/* of done(): number of the piece */
+static int g_order[64], g_norder;	/* numbers of pieces in the order of
+					 * done() */
 static struct piece g_piece[PIECES];
 
 static void piece_run(struct gsas_work *work)
@@ -97,7 +98,7 @@ static void post(void *ctx)
 	sem_post(ctx);
 }
 
-/* ---- Pieces ------------------------------------------------------------- */
+/* ---- Pieces of work ----------------------------------------------------- */
 
 static void test_without_thread(void **state)
 {
@@ -141,7 +142,7 @@ static void test_thread_comes_with_work(void **state)
 	all_done_in_order();
 }
 
-/* A piece that takes its time does not hold its giver up. */
+/* A piece that takes long does not delay the thread that gives it. */
 static void test_giver_goes_on(void **state)
 {
 	struct gsas_worker *worker;
@@ -207,7 +208,8 @@ static void test_worker_blocks_signals(void **state)
 	assert_int_equal(sigismember(&g_mask, SIGALRM), 1);
 }
 
-/* The end does not come before all of it is done, what done() gives too. */
+/* gsas_worker_free() returns after all pieces are done, including those that
+ * done() gives. */
 static void free_all(bool threaded)
 {
 	struct gsas_worker *worker;
@@ -257,18 +259,18 @@ static void test_no_thread_to_be_had(void **state)
 	all_done_in_order();
 }
 
-/* ---- Memory, by the worker ---------------------------------------------- */
+/* ---- Memory that the worker allocates ----------------------------------- */
 
 #define ALLOCS	(UNIT_SLOW ? 3000 : 20000)
 #define PLANS	16
 #define HELD	256
 
 struct alloc {
-	struct gsas_work work;		/* first */
+	struct gsas_work work;		/* must be first */
 	struct gsas_pages *pages;
 	struct gsas_plan plan;
 	enum gsas_error error;
-	struct gsas_block trash;	/* or this: memory to be freed */
+	struct gsas_block trash;	/* or memory to be freed */
 	bool busy;
 };
 
@@ -306,7 +308,7 @@ static void alloc_done(struct gsas_work *work)
 		alloc_add(alloc);
 }
 
-/* Free one of those held; what takes long by the worker. */
+/* Frees a held region; what takes long is done by the worker. */
 static void alloc_free(struct gsas_pages *p, struct gsas_worker *worker,
 		       struct alloc *alloc, uint64_t *rng)
 {
@@ -387,7 +389,7 @@ static void test_memory_by_the_worker(void **state)
 	gsas_pages_free(p);
 }
 
-/* Relaxed: what is not ordered otherwise, ThreadSanitizer sees. */
+/* Relaxed, so that ThreadSanitizer sees accesses that nothing else orders. */
 static _Atomic bool g_inside, g_go;
 
 static int held_alloc(void *ctx, uint64_t bytes, bool mapped,
@@ -399,7 +401,8 @@ static int held_alloc(void *ctx, uint64_t bytes, bool mapped,
 	return gsas_mem_alloc(ctx, bytes, mapped, block);
 }
 
-/* While a segment gets its memory others are planned there, and dropped. */
+/* While the worker allocates a segment, other regions are planned in it, and
+ * one of these plans is dropped. */
 static void test_plans_while_it_fills(void **state)
 {
 	struct gsas_pages_attr attr = { .memory = gsas_mem(&g_mem) };

@@ -32,7 +32,7 @@ static void misuse_of_memory(void)
 	assert_int_equal(gsas_join("sixteen letters!"), 0);
 }
 
-/* never: a board serves there, but nothing was ever allocated */
+/* never: a board with a service on which nothing was ever allocated */
 static void misuse_of_address(gsas_addr a, bool never)
 {
 	static uint8_t page[GSAS_PAGE];
@@ -100,7 +100,8 @@ static void test_misuse(void **state)
 	gsas_queue_close(NULL);
 }
 
-/* An older service says so, and is one still. */
+/* A service that does not know the operation returns -ENOSYS and still
+ * serves. */
 static void test_no_such_operation(void **state)
 {
 	struct gsas_msg msg = { .opcode = GSAS_SWAP64 + 1 };

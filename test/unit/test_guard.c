@@ -26,20 +26,22 @@
 #include "rma/unm_onesided.h"
 #include "rma/unm_rkey.h"
 
-static struct hal_back to_owner, to_initiator;	/* what each stores */
-static struct hal_peer owner_hp = {		/* the initiator's view */
+static struct hal_back to_owner, to_initiator;	/* stored by the other side */
+static struct hal_peer owner_hp = {		/* the initiator's peer
+						 * object */
 	.rx.back = &to_owner, .tx.back = &to_initiator,
 };
-static struct hal_peer initiator_hp = {		/* the owner's view */
+static struct hal_peer initiator_hp = {		/* the owner's peer object */
 	.rx.back = &to_initiator, .tx.back = &to_owner,
 };
 
-/* Both sides count the rounds that they have begun, and have ended. */
+/* Each side counts the rounds that it has begun and ended. */
 static struct {
 	_Atomic uint64_t begun, ended;
 } side[2] __attribute__((aligned(128)));
 static _Atomic uint64_t saw;			/* the guard the owner saw */
-static _Atomic uint64_t rounds;			/* lowered when time is over */
+static _Atomic uint64_t rounds;			/* lowered when the time is
+						 * up */
 
 static void delay(uint64_t *rng)
 {
@@ -84,7 +86,8 @@ static void test_one_of_two_sees_the_other(void **state)
 	(void)state;
 	if (sched_getaffinity(0, sizeof(cpus), &cpus) != 0 ||
 	    CPU_COUNT(&cpus) < 2)
-		skip();			/* nothing passes anything */
+		skip();			/* one processor: no access passes
+					 * another */
 	rounds = env != NULL ? strtoull(env, NULL, 0) :
 		UNIT_SLOW ? 50000 : 500000;
 	unm_list_init(&peer.routes);
@@ -106,8 +109,8 @@ static void test_one_of_two_sees_the_other(void **state)
 	}
 	pthread_join(thread, NULL);
 	assert_int_equal(wrong, 0);
-	/* a busy machine may never have run both threads at once: then neither
-	 * came first now and then, and the rounds have shown nothing */
+	/* if the same side always came first, the threads never ran at the same
+	 * time, and the rounds have shown nothing */
 	if (inside == 0 || inside == atomic_load(&rounds))
 		skip();
 }
