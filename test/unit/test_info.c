@@ -60,7 +60,8 @@ static void test_trap1_no_hints_at_any_version(void **state)
 		struct fi_info *info;
 
 		assert_int_equal(ask(versions[i], NULL, &info), 0);
-		assert_null(info->next);	/* FI_EP_RDM and no other */
+		assert_null(info->next);	/* no entry for another endpoint
+						 * type */
 		assert_int_equal(info->ep_attr->type, FI_EP_RDM);
 		assert_int_equal(info->fabric_attr->api_version, versions[i]);
 		assert_int_equal(info->domain_attr->mr_mode, 0);
@@ -106,7 +107,8 @@ static void test_trap3_prov_name_is_left_to_libfabric(void **state)
 
 	hints = fi_allocinfo();
 	hints->fabric_attr->prov_name = strdup("unimem");
-	ear = unit_capture_begin();	/* layers that do not want us */
+	ear = unit_capture_begin();	/* log lines of layers that refuse
+					 * unimem */
 	ret = fi_getinfo(EP_VERSION, NULL, NULL, 0, hints, &info);
 	unit_capture_end(&ear, text, sizeof(text));
 	assert_int_equal(ret, 0);
@@ -137,8 +139,8 @@ static void test_the_offer_as_hints(void **state)
 	fi_freeinfo(first);
 }
 
-/* FI_PROGRESS_CONTROL_UNIFIED of libfabric 2, which our headers do not know;
- * for data it means nothing. */
+/* FI_PROGRESS_CONTROL_UNIFIED of libfabric 2, which these headers do not
+ * define. It is not valid for data progress. */
 static void test_unified_progress_of_later_libfabrics(void **state)
 {
 	struct fi_info *hints = fi_allocinfo(), *info;
@@ -154,7 +156,7 @@ static void test_unified_progress_of_later_libfabrics(void **state)
 	fi_freeinfo(hints);
 }
 
-/* With a small FI_UNIMEM_RX_SIZE, no more than that. */
+/* FI_UNIMEM_RX_SIZE bounds the offered size. */
 static void test_sizes_are_those_of_the_parameters(void **state)
 {
 	int was = g_unm_env.rx_size;
@@ -231,7 +233,8 @@ static void test_capabilities_as_asked(void **state)
 
 /* ---- Refused --------------------------------------------------------- */
 
-/* A hint, and the words the refusal names it by: the field's own. */
+/* A hint, and the words by which the log line of its refusal names the
+ * field. */
 #define SET(name, field, value)						\
 	static const char says_##name[] = #field;			\
 	static void set_##name(struct fi_info *h)			\
@@ -389,8 +392,9 @@ static void test_refusals_are_logged_in_one_line(void **state)
 	}
 }
 
-/* The values in such a line are the names of libfabric's constants; what has no
- * name is a number. Of bits those are named that are not offered. */
+/* The values in such a line are the names of libfabric's constants, and numbers
+ * where there is no name. Of bit masks it names the bits that are not
+ * offered. */
 static void test_refusals_name_values(void **state)
 {
 	static const struct {
@@ -441,8 +445,8 @@ static void test_refusals_name_values(void **state)
 
 /* ---- Addresses and sources ------------------------------------------- */
 
-/* Asked for, and with the capability it needs; never given unasked, as it would
- * make errors of completions. */
+/* FI_SOURCE_ERR is offered only if hints ask for it and for FI_SOURCE, because
+ * it turns completions into errors. */
 static void test_source_err_on_request_only(void **state)
 {
 	struct fi_info *hints, *info = offer(NULL);
@@ -461,7 +465,7 @@ static void test_source_err_on_request_only(void **state)
 	assert_int_equal(info->domain_attr->max_err_data,
 			 sizeof(struct hal_addr));
 	fi_freeinfo(hints);
-	hints = info;			/* that answer, asked for again */
+	hints = info;			/* the offer as hints */
 	info = offer(hints);
 	assert_true(info->caps & FI_SOURCE_ERR);
 	fi_freeinfo(info);
@@ -489,7 +493,7 @@ static void test_destination_in_hints(void **state)
 	fi_freeinfo(hints);
 }
 
-/* An interface to take, in hints as in an answer. */
+/* The local interface (src_addr), in hints as in an offer. */
 static void test_source_in_hints(void **state)
 {
 	struct fi_info *hints, *info = NULL;
@@ -539,7 +543,8 @@ static void test_parameters_are_known_to_libfabric(void **state)
 	fi_freeparams(params);
 }
 
-/* Run this program again with a setting; its exit code and what it says. */
+/* Runs this program again with a setting. Returns its exit code, and in text
+ * its log lines. */
 static int child(const char *setting, const char *what, char *text,
 		 size_t size)
 {
@@ -567,7 +572,7 @@ static void test_mistakes_in_parameters_are_logged_in_one_line(void **state)
 		bool fails;
 	} t[] = {
 		{ "A=1", "domain", "", false },
-		/* whatever the backend is: none is opened to answer */
+		/* with any backend: fi_getinfo() opens none */
 		{ "FI_UNIMEM_HAL=auto", "info", "", false },
 		{ "FI_UNIMEM_HAL=dev", "info", "", false },
 		{ "FI_UNIMEM_HAL=dev FI_UNIMEM_DEV=/dev/none", "info", "",
@@ -590,7 +595,7 @@ static void test_mistakes_in_parameters_are_logged_in_one_line(void **state)
 		  "FI_UNIMEM_BOARD=4", true },
 		{ "FI_UNIMEM_PROFILE=exanode", "64", "no free interface",
 		  true },
-		/* other jobs of this machine have some of them as well */
+		/* other jobs on this machine use some of them as well */
 		{ "FI_UNIMEM_PROFILE=exanode", "3", "", false },
 	};
 
@@ -607,8 +612,8 @@ static void test_mistakes_in_parameters_are_logged_in_one_line(void **state)
 	}
 }
 
-/* The emulation's boards are all on this host; those of a machine are hosts of
- * their own, which node names may mean. */
+/* The emulation's boards are all on this host. Boards of hardware are hosts of
+ * their own, which a node may name. */
 static void test_other_hosts_may_be_boards(void **state)
 {
 	static const struct {
@@ -636,9 +641,9 @@ static void test_other_hosts_may_be_boards(void **state)
 
 /* ---- The child ------------------------------------------------------- */
 
-static unsigned opened;		/* by the provider that is linked in */
+static unsigned opened;		/* files, by the linked provider */
 
-/* In place of the C library's: by these a backend begins. */
+/* Replaces the C library's: opening a backend begins with it. */
 int open(const char *name, int flags, ...)
 {
 	mode_t mode = 0;
@@ -701,7 +706,7 @@ static int open_interfaces(long n)
 	_exit(ret != 0);		/* closing is tested elsewhere */
 }
 
-/* 0: the host is accepted, and names an interface if it is this one. */
+/* 0: the host is accepted, and if it is this one an interface is named. */
 static int ask_node(const char *node, uint64_t flags)
 {
 	bool here = strncmp(node, "127.", 4) == 0;
@@ -765,7 +770,7 @@ int main(int argc, char **argv)
 	}
 	setenv("FI_LOG_LEVEL", "info", 1);
 	setenv("FI_LOG_PROV", "unimem", 1);
-	/* libfabric reads these at its first call, and has much to say */
+	/* libfabric reads these at its first call, and logs a lot */
 	ear = unit_capture_begin();
 	ret = fi_getinfo(EP_VERSION, NULL, NULL, 0, NULL, &info);
 	unit_capture_end(&ear, text, sizeof(text));
@@ -775,7 +780,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	fi_freeinfo(info);
-	/* behind it: libfabric forgets what was defined before it began */
+	/* after that call, because libfabric drops earlier definitions */
 	prov = fi_prov_ini();
 	return unit_run(tests);
 }

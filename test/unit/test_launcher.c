@@ -17,7 +17,7 @@ static const char *const vars[] = {
 };
 #define VARS	7
 
-/* Their values, "-" for one that is not set. */
+/* Sets the variables; "-" unsets one. */
 static void launch(const char *const value[VARS])
 {
 	for (int i = 0; i < VARS; i++)
@@ -44,7 +44,7 @@ static const struct {
 	{ { "-", "-", "-", "-", "4", "2", "4(x2),5" }, 4, 5 },
 	{ { "-", "-", "-", "-", "0", "12", "2(x3),1,16(x1000)" }, 0, 16 },
 	{ { "-", "-", "-", "-", "0", "3", "2(x3),1,16(x1000)" }, 0, 1 },
-	/* it does not say, or nothing that makes sense */
+	/* missing or invalid values */
 	{ { "-", "-", "-", "-", "3", "0", "-" }, 3, -1 },
 	{ { "-", "-", "-", "-", "3", "-", "4" }, 3, -1 },
 	{ { "-", "-", "-", "-", "3", "1", "4" }, 3, -1 },
@@ -56,7 +56,7 @@ static const struct {
 	{ { "-", "-", "-", "-", "3", "0", "" }, 3, -1 },
 	{ { "-", "-", "-", "-", "3", "0", "99999999999999999999" }, 3, -1 },
 	{ { "-", "-", "-", "-", "4", "0", "4" }, 4, -1 },
-	/* mpirun in srun's only task of the node; the inner one says it */
+	/* mpirun inside srun's only task of a node: the inner one counts */
 	{ { "3", "4", "-", "-", "0", "0", "1" }, 3, 4 },
 	{ { "0", "-", "-", "-", "0", "0", "1" }, 0, -1 },
 };
@@ -74,7 +74,7 @@ static void test_what_launchers_say(void **state)
 	}
 }
 
-/* Ranks in blocks: 5 of 8 is on board 2 of 4. */
+/* Ranks in blocks: rank 5 of 8 is on board 2 of 4. */
 static void test_board_of_a_slurm_task(void **state)
 {
 	static const char *const value[VARS] = {

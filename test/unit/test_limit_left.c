@@ -18,7 +18,7 @@
 #define SPARE	(UINT64_C(512) << 10)	/* bytes of a group that stay free */
 #define V1	"/sys/fs/cgroup/memory"
 #define V2	"/sys/fs/cgroup"
-#define NONE	"9223372036854771712"	/* version 1 without a limit */
+#define NONE	"9223372036854771712"	/* version 1's value for no limit */
 
 static char g_root[64];
 
@@ -86,7 +86,8 @@ static void test_machine(void **state)
 	assert_true(hal_memory_total() == UINT64_MAX);
 }
 
-/* Whichever group on the way to the root has the least. */
+/* The group with the least memory left counts, of all on the way to the
+ * root. */
 static void test_version_2(void **state)
 {
 	(void)state;
@@ -101,19 +102,19 @@ static void test_version_2(void **state)
 	assert_true(hal_memory_left(UINT64_MAX) ==
 		    290 * MIB - SPARE);
 	assert_true(hal_memory_total() == 300 * MIB);
-	/* somebody else in the tightest one */
+	/* other processes in the tightest group */
 	say_mib(V2 "/a.slice/memory.current", 295);
 	assert_true(hal_memory_left(UINT64_MAX) ==
 		    5 * MIB - SPARE);
 	say_mib(V2 "/a.slice/memory.current", 301);
 	assert_true(hal_memory_left(UINT64_MAX) == 0);
-	/* of which some are of files */
+	/* cached files, which the kernel can drop, are part of the usage */
 	say(V2 "/a.slice/memory.stat", "anon 5\nactive_file 1048576\n"
 	    "inactive_file 2097152\nother 7\n");
 	assert_true(hal_memory_left(UINT64_MAX) ==
 		    3 * MIB - SPARE);
 	assert_true(hal_memory_left(0) == 0);
-	/* a limit that is changed while we run */
+	/* the limit is changed while the process runs */
 	say_mib(V2 "/a.slice/memory.max", 3000);
 	assert_true(hal_memory_left(UINT64_MAX) ==
 		    400 * MIB - SPARE);
@@ -134,7 +135,7 @@ static void test_version_1(void **state)
 	assert_true(hal_memory_left(UINT64_MAX) ==
 		    40 * MIB - SPARE);
 	assert_true(hal_memory_total() == 64 * MIB);
-	/* memory and swap are limited together there */
+	/* memory and swap have one limit in version 1 */
 	say("/proc/meminfo", "MemTotal:    1024000 kB\n"
 	    "MemAvailable: 614400 kB\nSwapFree:     102400 kB\n");
 	say_mib(V1 "/box/memory.memsw.limit_in_bytes", 70);
@@ -143,8 +144,8 @@ static void test_version_1(void **state)
 		    46 * MIB - SPARE);
 }
 
-/* The namespace of a container does not show the path that the kernel says; its
- * own group is the root there. */
+/* In a container the path that the kernel reports does not exist; the
+ * container's group is the root of its file system. */
 static void test_container(void **state)
 {
 	char path[1000];
@@ -178,10 +179,10 @@ static void test_spare(void **state)
 	assert_int_equal(hal_limit_check("test", 50 * MIB - SPARE + 1),
 			 -FI_ENOMEM);
 	assert_int_equal(hal_limit_check("test", 50 * MIB - SPARE), 0);
-	/* cached files are examined for the spare bytes, too */
+	/* cached files may provide the spare bytes */
 	say(V2 "/memory.stat", "active_file 524288\n");
 	assert_int_equal(hal_limit_check("test", 50 * MIB), 0);
-	/* less left than has to stay free */
+	/* nothing left but spare bytes */
 	say(V2 "/memory.stat", "active_file 0\n");
 	say_mib(V2 "/memory.current", 80);
 	assert_true(hal_memory_left(0) == 0);

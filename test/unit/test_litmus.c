@@ -20,13 +20,14 @@
 #include "op/gsas_op.h"
 #include "unm_offer.h"
 
-enum turns { READS = 1, WRITES };	/* fetch or compare; update */
+enum turns { READS = 1, WRITES };	/* READS: fetch or compare; WRITES:
+					 * update */
 
 static struct order {
 	uint64_t bit;
 	const char *name;
 	enum turns turn[2];
-	uint64_t done;			/* pairs in order */
+	uint64_t done;			/* pairs checked */
 } orders[] = {
 	{ FI_ORDER_ATOMIC_RAR, "atomic read after read", { READS, READS }, 0 },
 	{ FI_ORDER_ATOMIC_RAW, "atomic read after write", { WRITES, READS },
@@ -46,44 +47,49 @@ static struct order {
 
 enum way {
 	REQUESTS,			/* FI_UNIMEM_DIRECT=0 */
-	ATTACHED,			/* beside puts and gets by attach */
-	WINDOW,				/* directly, wherever that may be */
-	LEARNED,			/* the route comes in the middle ... */
-	REVOKED,			/* ... or goes, and comes again */
+	ATTACHED,			/* with puts and gets by attach
+					 * beside */
+	WINDOW,				/* executed directly where possible */
+	LEARNED,			/* the remote key arrives in the
+					 * middle */
+	REVOKED,			/* it is revoked and arrives again */
 };
 
 static const char *const ways[] = {
 	"requests", "attached", "window", "learned", "revoked",
 };
 
-#define ARENA	((size_t)2 << 20)	/* bytes that pairs have */
-#define TRAFFIC	((size_t)320 << 10)	/* behind it: of puts and gets */
+#define ARENA	((size_t)2 << 20)	/* bytes for pairs */
+#define TRAFFIC	((size_t)320 << 10)	/* bytes behind them for puts and
+					 * gets */
 #define FIRST	64			/* bytes of the first piece */
-#define PAIRS	256			/* at most under way */
+#define PAIRS	256			/* pairs of a batch, at most */
 #define DIRECT_MAX ((size_t)256 << 10)	/* longest atomic that is executed
 					 * directly, bytes */
-#define BURST	16			/* requests that go at once */
-#define PIECES	77			/* key of all of it, by requests only */
+#define BURST	16			/* requests that are sent at a time */
+#define PIECES	77			/* key of the same memory in two pieces:
+					 * requests only */
 
 struct turn {
 	enum gsas_form form;
 	enum gsas_op op;
 	bool writes, inject;
-	bool pieces;			/* by the key of requests */
+	bool pieces;			/* uses the key PIECES */
 	bool split;			/* two remote ranges */
-	uint32_t from, n;		/* elements of the place */
-	int err;			/* its region was closed meanwhile */
+	uint32_t from, n;		/* first element, and number */
+	int err;			/* error if its region was closed */
 };
 
 struct pair {
 	struct turn turn[2];
-	uint64_t at;			/* place in the region */
-	uint32_t n;			/* elements of it */
-	uint64_t base;			/* value of the first one */
+	uint64_t at;			/* offset in the region */
+	uint32_t n;			/* elements of the pair */
+	uint64_t base;			/* value of the first element */
 	bool bumped;			/* the target adds to it meanwhile */
 	bool watched;			/* the target polls this element */
 	uint32_t element;
-	uint64_t seen, bumps;		/* the target's */
+	uint64_t seen, bumps;		/* value seen and additions made by
+					 * target */
 };
 
 struct litmus {
@@ -92,28 +98,29 @@ struct litmus {
 	bool threads;
 	struct order *order;
 	uint64_t rng, rng_b;
-	/* this batch */
+	/* the current batch */
 	enum gsas_type type;
 	size_t unit;
 	struct pair pair[PAIRS];
 	uint32_t pairs, next;		/* next: pair that the target polls
 					 * next */
-	uint32_t lag;			/* pairs between the two of one */
-	uint32_t pace;			/* one in so many is polled for */
+	uint32_t lag;			/* pairs issued between the two
+					 * operations */
+	uint32_t pace;			/* polls once in so many operations */
 	bool mixed;			/* some operations can only be sent as
 					 * requests */
-	bool plain;			/* no pair changes anything */
+	bool plain;			/* no pair writes */
 	uint64_t batch, refused;
 	uint8_t *src[2], *cmp[2], *dst[2], *traffic;
 	struct fid_mr *pieces, *whole;
-	/* the other thread */
+	/* for the target's thread */
 	pthread_t thread;
 	void (*_Atomic work)(struct litmus *l);
-	bool running;			/* b's */
+	bool running;			/* the target polls */
 	atomic_bool stop;
 };
 
-/* Value v of element j of a place: the same for all of its bytes. */
+/* Value v of element j: each byte of it shows v. */
 static void put_value(const struct litmus *l, const struct pair *p, uint8_t *to,
 		      uint32_t j, uint64_t v)
 {
@@ -136,13 +143,13 @@ static bool covers(const struct turn *t, uint32_t j)
 	return j - t->from < t->n;
 }
 
-/* Which value the turn finds in element j. */
+/* The number of the value that this operation finds in element j. */
 static uint64_t found(const struct pair *p, int turn, uint32_t j)
 {
 	return turn == 1 && p->turn[0].writes && covers(&p->turn[0], j);
 }
 
-/* ---- What a batch is --------------------------------------------------- */
+/* ---- Batches ----------------------------------------------------------- */
 
 static const struct turn reads[] = {
 	{ .form = GSAS_FORM_FETCH, .op = GSAS_OP_READ },
@@ -185,7 +192,8 @@ static uint32_t any_count(struct litmus *l, int class)
 	return n > 1 ? (uint32_t)n - 1 : 1;
 }
 
-/* May an operation meet a closed region? One thread opens it again at once. */
+/* May an operation find its region closed? With one thread the region is opened
+ * again before the operation is executed. */
 static bool refusable(const struct litmus *l)
 {
 	return l->way == REVOKED && l->threads;
@@ -206,7 +214,7 @@ static struct turn any_turn(struct litmus *l, enum turns what, int class)
 	return t;
 }
 
-/* Two that overlap, in bytes of their own. */
+/* Two random operations that overlap, in bytes that no other pair uses. */
 static struct pair any_pair(struct litmus *l, int class)
 {
 	struct turn a = any_turn(l, l->order->turn[0], class);
@@ -219,7 +227,7 @@ static struct pair any_pair(struct litmus *l, int class)
 	low = a.from + 1 > b.n ? a.from + 1 - b.n : 0;
 	b.from = low + unit_below(&l->rng, (a.from + a.n < p.n - b.n + 1 ?
 				a.from + a.n : p.n - b.n + 1) - low);
-	/* an order that shows, also if the first one may be refused */
+	/* the two orders must differ, also if the first one may be refused */
 	if ((l->order->turn[0] == WRITES && a.op == b.op) ||
 	    (refusable(l) && b.op == GSAS_OP_BXOR))
 		b.op = GSAS_OP_WRITE;
@@ -263,7 +271,8 @@ static void any_batch(struct litmus *l, uint64_t most)
 		struct pair *p = &l->pair[k];
 
 		*p = any_pair(l, class);
-		/* some for their owner alone; not those he adds to */
+		/* misalign some, which the owner then executes; not bumped
+		 * ones */
 		p->at = at;
 		if (l->mixed && !p->bumped && one_in(rng, 8))
 			p->at += unit_below(rng, 16);
@@ -289,7 +298,7 @@ static void renew(struct litmus *l)
 			l->p.key, 0, &l->p.mr, NULL) == 0, "no region");
 }
 
-/* Before a batch, when nothing is under way. */
+/* Target, before a batch: nothing is under way. */
 static void prepare(struct litmus *l)
 {
 	if (l->way == LEARNED) {
@@ -313,7 +322,8 @@ static void bump(struct litmus *l, struct pair *p)
 	p->bumps++;
 }
 
-/* During it: values rise, and where pairs only read, they rise here. */
+/* Target, during a batch: checks that values only rise. For pairs that only
+ * read, the target itself makes them rise. */
 static void look(struct litmus *l)
 {
 	struct pair *p = &l->pair[l->next];
@@ -421,7 +431,7 @@ static void *target(void *arg)
 	return NULL;
 }
 
-/* ---- The initiator's ----------------------------------------------------- */
+/* ---- The initiator ------------------------------------------------------- */
 
 static bool poll_a(struct litmus *l)
 {
@@ -486,7 +496,7 @@ static void operands(struct litmus *l, const struct pair *p, int turn)
 		memset(l->dst[turn] + at, 0x77, t->n * l->unit);
 }
 
-/* By the call that takes several remote ranges. */
+/* By a call with several remote ranges. */
 static ssize_t post_split(struct fid_ep *ep, const struct turn *t,
 			  struct fi_msg_atomic *msg, size_t unit,
 			  const struct fi_ioc *cmp, struct fi_ioc *dst)
@@ -555,12 +565,12 @@ static void issue(struct litmus *l, struct pair *p, int turn)
 		pump(l);
 	CHECK(ret == 0, "begin: %s", fi_strerror((int)-ret));
 	*(t->form == GSAS_FORM_UPDATE ? &l->p.nwr : &l->p.nrd) += ret == 0;
-	if (t->inject)			/* it is ours again */
+	if (t->inject)			/* the buffer may be reused */
 		memset(l->src[turn] + p->at + t->from * l->unit, 0xDD,
 		       t->n * l->unit);
 }
 
-/* A long put or get elsewhere: in steps, if directly. */
+/* A long put or get elsewhere in the region, in steps if executed directly. */
 static void traffic(struct litmus *l)
 {
 	bool put = one_in(&l->rng, 2);
@@ -607,7 +617,7 @@ static void run_batch(struct litmus *l)
 			poll_b(l);
 		if (one_in(&l->rng, 32)) {
 			await_all(l);
-			/* and a route, if there is to be one */
+			/* and the remote key, if one is to arrive */
 			for (int k = 0; k < 16; k++)
 				pump(l);
 		}
@@ -666,7 +676,7 @@ static void all_pairs(struct litmus *l)
 	}
 }
 
-/* Did it go the way that was meant, and by requests as well? */
+/* Were operations executed on the intended data path, and by requests, too? */
 static void check_ways(const struct litmus *l, uint64_t direct,
 		       uint64_t requests)
 {
@@ -717,9 +727,9 @@ static void litmus(enum way way, bool threads)
 	close_litmus(l);
 }
 
-/* ---- All ---------------------------------------------------------------- */
+/* ---- Tests -------------------------------------------------------------- */
 
-/* The orders that fi_info claims are exactly the orders tested. */
+/* The orders that fi_getinfo() offers are exactly the tested ones. */
 static void test_claims_are_the_table(void **state)
 {
 	struct ep *e = ep_open(NULL);

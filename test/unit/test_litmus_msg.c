@@ -15,18 +15,18 @@
 #include "lib/os_pair.h"
 #include "unm_offer.h"
 
-static uint64_t g_done;			/* messages in order */
+static uint64_t g_done;			/* messages received in order */
 
 #define WINDOW_MAX	128		/* under way, of each stream and side */
 #define LONGEST		40000
 
 struct slot {
 	struct xfer x;
-	uint64_t i;			/* which message */
+	uint64_t i;			/* number of the message */
 	bool busy;
 };
 
-/* Tagged messages, or others: each a stream of its own through one lane. */
+/* The tagged or the untagged messages; both are sent over one connection. */
 struct stream {
 	uint64_t sent, posted, got;
 	struct slot out[WINDOW_MAX], in[WINDOW_MAX];
@@ -35,9 +35,9 @@ struct stream {
 struct talk {
 	struct ep_pair p;
 	struct stream s[2];		/* [tagged] */
-	uint64_t total, rng, rng_b;	/* total: of each stream */
+	uint64_t total, rng, rng_b;	/* total: messages of each stream */
 	pthread_t thread;
-	atomic_bool over;		/* the sender's part */
+	atomic_bool over;		/* all messages are sent */
 };
 
 /* Both sides compute the parameters of message i: call, length, receive
@@ -201,7 +201,7 @@ static void *receiver(void *arg)
 	while (!atomic_load(&t->over)) {
 		bool posting = !one_in(&t->rng_b, 8);
 
-		/* now and then it looks away, or has no receives */
+		/* now and then it does not poll, or has no receives */
 		if (one_in(&t->rng_b, 1000))
 			usleep(300);
 		for (int k = 0; k < 20; k++)
@@ -210,9 +210,9 @@ static void *receiver(void *arg)
 	return NULL;
 }
 
-/* ---- Both --------------------------------------------------------------- */
+/* ---- Both sides --------------------------------------------------------- */
 
-/* One thread: each does something, or only one of them for a while. */
+/* In one thread: both sides poll, or one of them does not for a while. */
 static void by_turns(struct talk *t)
 {
 	uint64_t end = ep_now() + HANG_US, was = 0;
@@ -249,7 +249,7 @@ static void by_threads(struct talk *t)
 	pthread_join(t->thread, NULL);
 }
 
-/* All is sent, and may still be under way. */
+/* Receives the messages that were sent and are still under way. */
 static void rest(struct talk *t)
 {
 	uint64_t end = ep_now() + HANG_US;
@@ -287,7 +287,8 @@ static void talk(enum os_way way, bool threads)
 	assert_non_null(t);
 	g_line = 0;
 	t->p = ep_pair(NULL);
-	was = g_unm_env.attach;		/* it is read when the first opens */
+	was = g_unm_env.attach;		/* read when the first endpoint is
+					 * opened */
 	g_unm_env.attach = was && way != OS_REQUESTS;
 	t->total = (count() + 1) / 2;
 	t->rng = 1 + threads;
@@ -313,8 +314,8 @@ static void talk(enum os_way way, bool threads)
 	free(t);
 }
 
-/* How long messages leave buffers: read by attach; in pieces through receive
- * space; read out of dmable memory. */
+/* Long messages leave the sender's buffer in three ways: read by attach; in
+ * pieces through receive space; read out of dmable memory. */
 LITMUS(attached, true, talk, OS_ATTACH)
 LITMUS(copied, true, talk, OS_REQUESTS)
 LITMUS(dmable, true, talk, OS_DMABLE)

@@ -54,7 +54,7 @@ static void test_oldest_of_equal_receives(void **state)
 		post(&r[i], 7, 0, UNM_MATCH_ANY);
 	for (int i = 0; i < 3; i++) {
 		assert_ptr_equal(unm_match_find_recv(&m, 7, 1), &r[i]);
-		/* found, not taken */
+		/* found, but not removed */
 		assert_ptr_equal(unm_match_find_recv(&m, 7, 1), &r[i]);
 		unm_match_unpost(&m, &r[i]);
 	}
@@ -109,8 +109,8 @@ static void test_oldest_of_messages(void **state)
 
 /* ---- Masks ----------------------------------------------------------- */
 
-/* Bits 48 to 63 are not hashed: a receive that ignores some of them is no wild
- * one, but must match all the same. */
+/* Bits 48 to 63 are not hashed: a receive that ignores some of them is not
+ * searched for like one with other masks, but must match all the same. */
 static void test_ignore_of_high_bits_only(void **state)
 {
 	const uint64_t high = UINT64_C(0xffff) << 48;
@@ -175,14 +175,15 @@ static void test_directed_receives(void **state)
 	assert_ptr_equal(unm_match_find_recv(&m, 7, 2), &from2);
 	assert_ptr_equal(unm_match_find_recv(&m, 7, 1), &from1);
 	assert_ptr_equal(unm_match_find_recv(&m, 7, 3), &any);
-	/* an unknown sender (FI_ADDR_NOTAVAIL) meets only the undirected one */
+	/* an unresolved sender (FI_ADDR_NOTAVAIL) matches the undirected one
+	 * only */
 	assert_ptr_equal(unm_match_find_recv(&m, 7, UINT64_MAX), &any);
 	unm_match_unpost(&m, &any);
 	assert_null(unm_match_find_recv(&m, 7, 3));
 	assert_null(unm_match_find_recv(&m, 7, UINT64_MAX));
 }
 
-/* A sender gets its name after its messages came. */
+/* A sender is resolved after its messages came. */
 static void test_late_name_of_a_source(void **state)
 {
 	uint64_t late = UINT64_MAX;
@@ -204,7 +205,7 @@ static void test_late_name_of_a_source(void **state)
 	assert_ptr_equal(unm_match_find_msg(&m, 7, 0, 4), &g[1]);
 	unm_match_unstore(&m, &g[0]);
 	assert_ptr_equal(unm_match_find_msg(&m, 7, 0, 9), &g[2]);
-	/* a name that another one had: in the order they came */
+	/* the index of another sender: messages match in order of arrival */
 	late = 4;
 	unm_match_renamed(&m, &g[2]);
 	assert_null(unm_match_find_msg(&m, 7, 0, 9));
@@ -219,7 +220,7 @@ static void test_late_name_of_a_source(void **state)
 
 /* ---- Contexts -------------------------------------------------------- */
 
-/* Sources 1 and 3 become 2, source 4 goes. */
+/* Sources 1 and 3 become 2, source 4 is removed. */
 static uint64_t merged(const struct unm_match_recv *recv, const void *arg)
 {
 	(void)arg;
@@ -227,8 +228,8 @@ static uint64_t merged(const struct unm_match_recv *recv, const void *arg)
 	return recv->src == 4 ? UNM_MATCH_NONE : 2;
 }
 
-/* Receives get another source: the order of posting counts, not that of
- * renaming, whether tags are hashed or ignored. */
+/* When the source of receives changes, they match in the order of posting, not
+ * of the changes, with and without hashed tags. */
 static void test_renamed_receives_keep_their_order(void **state)
 {
 	enum { N = 400 };
@@ -269,7 +270,7 @@ static void test_oldest_of_a_context(void **state)
 
 	(void)state;
 	assert_null(unm_match_find_context(&m, &ctx));
-	/* exact and wild ones, in buckets of their own */
+	/* with and without mask, in different buckets */
 	for (int i = 0; i < 6; i++) {
 		r[i] = (struct unm_match_recv){
 			.tag = 6 - i, .ignore = i % 3 == 0 ? UINT64_MAX : 0,
@@ -316,7 +317,7 @@ static void test_growth_keeps_order(void **state)
 		unm_match_unpost(&m, &r[i]);
 		assert_ptr_equal(unm_match_find_msg(&m, 1000 + i % TAGS, 0, 0),
 				 &g[i]);
-		/* the wild view has the same order */
+		/* a search with a mask finds the same order */
 		assert_ptr_equal(unm_match_find_msg(&m, 0, UINT64_MAX, 0),
 				 &g[i]);
 		unm_match_unstore(&m, &g[i]);
@@ -327,7 +328,7 @@ static void test_growth_keeps_order(void **state)
 	free(g);
 }
 
-/* Of the processor: others may use it as well. */
+/* Processor time, because other processes run as well. */
 static double seconds(void)
 {
 	struct timespec ts;
@@ -336,7 +337,8 @@ static double seconds(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* MPI programs do this: everything sent first, received last first. */
+/* MPI programs do this: all messages are sent first, then received in
+ * reverse. */
 static void test_a_million_messages_in_reverse(void **state)
 {
 	enum { N = 1000000 };
@@ -375,8 +377,8 @@ static void test_a_million_receives_in_reverse(void **state)
 	free(r);
 }
 
-/* Gather and all-to-all do this: one tag, a receive or message for each rank,
- * last first. */
+/* Gather and all-to-all do this: one tag, and a receive or message of each
+ * rank, in reverse. */
 static void test_one_tag_of_a_million_sources(void **state)
 {
 	enum { N = 1000000 };
@@ -403,8 +405,8 @@ static void test_one_tag_of_a_million_sources(void **state)
 	free(src);
 }
 
-/* Cancelled in the order that is worst for a search from the oldest on: those
- * posted before the first cancel, and as many after it. */
+/* Cancelled in the worst order for a search from the oldest on: receives posted
+ * before the first cancel, and as many after it. */
 static void test_a_million_contexts_in_reverse(void **state)
 {
 	enum { N = 500000 };
@@ -433,8 +435,9 @@ static void test_a_million_contexts_in_reverse(void **state)
 struct model {
 	struct unm_match_recv recv[M_MAX];
 	struct unm_match_msg msg[M_MAX];
-	uint64_t rborn[M_MAX], gborn[M_MAX];	/* 0: not queued */
-	uint64_t src[8];			/* names of senders */
+	uint64_t rborn[M_MAX], gborn[M_MAX];	/* time of posting or arrival;
+						 * 0: not queued */
+	uint64_t src[8];			/* sources */
 	uint64_t clock, rng;
 };
 
@@ -457,7 +460,7 @@ static bool fits(const struct unm_match_recv *r, uint64_t tag, uint64_t src)
 		(r->src == UNM_MATCH_ANY || r->src == src);
 }
 
-/* A message arrives: what the slow and certain way would pick. */
+/* A message arrives: it must match what a linear search finds. */
 static void model_arrive(struct model *mo, int i)
 {
 	uint64_t tag = model_tag(mo);
@@ -525,7 +528,7 @@ static void model_cancel(struct model *mo)
 	}
 }
 
-/* A sender gets, loses or changes its name; it may be one another has. */
+/* A source is resolved, removed or changed, maybe to that of another sender. */
 static void model_rename(struct model *mo, int i)
 {
 	uint64_t *src = &mo->src[4 + i % 4];
@@ -540,7 +543,7 @@ static void model_rename(struct model *mo, int i)
 	}
 }
 
-/* Posts, arrivals, cancels, and senders that get or lose their names. */
+/* Posts, arrivals, cancels, and changes of sources at random. */
 static void test_random_model(void **state)
 {
 	struct model *mo = calloc(1, sizeof(*mo));

@@ -183,7 +183,7 @@ static void test_alignment(void **state)
 	ep_close(e);
 }
 
-/* Memory that was in nobody's hands yet, over some segments. */
+/* Memory that was not allocated before is zero, in several segments. */
 static void test_new_memory_is_zero(void **state)
 {
 	static const size_t bytes[] = { MIB, 100000, 64, 5 * MIB, 33 * MIB };
@@ -201,7 +201,7 @@ static void test_new_memory_is_zero(void **state)
 			memset(p, 0xff, bytes[i % 5]);
 	}
 	assert_int_equal(fi_close(&domain->fid), 0);
-	/* nor does the next domain see what this one wrote */
+	/* the next domain does not see what this one wrote */
 	domain = domain_open(e);
 	for (int i = 0; i < 5; i++)
 		assert_true(all(get(domain, bytes[i], 0), bytes[i], 0));
@@ -215,7 +215,7 @@ struct block {
 	uint8_t mark;
 };
 
-/* Take or give back one of many, all of its bytes its own. */
+/* Allocates or frees a block. All of its bytes must be its own. */
 static void toggle(struct fid_domain *domain, struct block *b, uint64_t *rng,
 		   unsigned bits)
 {
@@ -254,7 +254,8 @@ static void test_random_blocks_are_apart(void **state)
 	ep_close(e);
 }
 
-/* The books lie elsewhere: a peer may write over all there is. */
+/* The allocator's data are not in the segments: a peer may write over all bytes
+ * of them. */
 static void test_what_peers_write_harms_nobody(void **state)
 {
 	struct ep *e = ep_open(NULL);
@@ -294,7 +295,7 @@ static void test_segments_go_back(void **state)
 	for (int round = 0; round < 2; round++) {
 		for (int i = 0; i < 120; i++)
 			p[i] = get(domain, MIB, 0);
-		/* one here and there keeps them all */
+		/* a few blocks keep all segments */
 		for (int i = 0; i < 120; i++)
 			if (i % 4 != 0)
 				put(domain, p[i]);
@@ -320,7 +321,7 @@ static long pairs(void)
 	return text != NULL ? atol(text) : PAIRS;
 }
 
-/* All that is mapped, be it memory or not. */
+/* Bytes of the address space, with or without memory. */
 static size_t address_space(void)
 {
 	FILE *f = fopen("/proc/self/statm", "re");
@@ -332,7 +333,7 @@ static size_t address_space(void)
 	return pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Neither mappings nor descriptors grow, and no segment is made anew. */
+/* Mappings and descriptors do not grow, and no segment is made again. */
 static void test_pairs_grow_nothing(void **state)
 {
 	static const size_t bytes[] = { 1, 4096, MIB, 3 * MIB, 32 * MIB };
@@ -346,7 +347,8 @@ static void test_pairs_grow_nothing(void **state)
 		struct hal_key key = { { 0 } };
 		unsigned fds, maps;
 
-		put(domain, p);		/* the one kept is now this one */
+		put(domain, p);		/* this segment is the one that is
+					 * kept */
 		p = get(domain, bytes[i], 0);
 		fds = open_files();
 		maps = mappings();
@@ -365,7 +367,8 @@ static void test_pairs_grow_nothing(void **state)
 		put(domain, p);
 	}
 	space = address_space();
-	for (int n = 0; n < 20; n++)	/* those of their own do go back */
+	for (int n = 0; n < 20; n++)	/* segments of a single block are
+					 * freed */
 		put(domain, get(domain, 33 * MIB, 0));
 	assert_in_range(address_space(), 0, space + 4 * MIB);
 	assert_int_equal(fi_close(&domain->fid), 0);
@@ -396,8 +399,8 @@ static void test_close_with_blocks_in_use(void **state)
 /* ---- Limits ---------------------------------------------------------- */
 
 /*
- * Where so large a segment is not to be had a smaller one will do, and nobody
- * hears of it; where the block is not, one line says why.
+ * If the usual segment can not be allocated, a smaller one is used and nothing
+ * is logged. If the block can not, one line names the reason.
  */
 static void test_a_limit_is_an_error(void **state)
 {
@@ -413,7 +416,7 @@ static void test_a_limit_is_an_error(void **state)
 	(void)state;
 	EP_NEEDS_INSIDE();
 	if (!on_emu(e))
-		skip();			/* of files' sizes no other knows */
+		skip();			/* others do not know limits of files */
 	domain = domain_open(e);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &lim), 0);
 	ear = unit_capture_begin();
@@ -436,7 +439,7 @@ static void test_a_limit_is_an_error(void **state)
 	ep_close(e);
 }
 
-/* All of a small board, as check-ep-sim.sh has it, and again. */
+/* All memory of a small board (check-ep-sim.sh), several times. */
 static void test_small_board(void **state)
 {
 	enum { MAX = 1 << 10, BYTES = 65536 };
@@ -463,7 +466,7 @@ static void test_small_board(void **state)
 			memset(p[n++], round, BYTES);
 		}
 		assert_int_equal(unit_capture_end(&ear, line, sizeof(line)), 1);
-		/* all of it, in whatever pieces, every time */
+		/* all of it, in any pieces, every time */
 		assert_in_range(n, 14 * MIB / BYTES, 15 * MIB / BYTES);
 		assert_true(round == 0 || n == had);
 		had = n;
@@ -557,7 +560,7 @@ static void begin(pthread_t *thread, struct fid_domain *domain)
 		sched_yield();
 }
 
-/* It is refused, in a line of its own. */
+/* The allocation is refused in one log line. */
 static void end(pthread_t thread)
 {
 	struct unit_capture ear = unit_capture_begin();
@@ -579,7 +582,7 @@ static void *alloc_small(void *domain)
 	return g_ops->alloc(domain, 100, 0, 0, &addr) == 0 ? addr : NULL;
 }
 
-/* A domain that waits for the HAL does not keep another one waiting. */
+/* An allocation that waits in the HAL does not delay another domain. */
 static void test_domains_do_not_wait(void **state)
 {
 	struct fid_domain *slow, *quick;
@@ -595,7 +598,7 @@ static void test_domains_do_not_wait(void **state)
 	quick = domain_open(e);
 	p = get(quick, 100, 0);
 	begin(&thread, slow);
-	alarm(60);			/* it does not come back */
+	alarm(60);			/* ends a test that hangs */
 	assert_int_equal(pthread_create(&other, NULL, alloc_small, quick), 0);
 	pthread_join(other, &q);
 	alarm(0);
@@ -608,7 +611,7 @@ static void test_domains_do_not_wait(void **state)
 	ep_close(e);
 }
 
-/* With objects of its own. */
+/* The child opens its own objects. */
 static int child_allocates(struct fi_info *info)
 {
 	struct fi_unimem_mem_ops *ops;

@@ -8,7 +8,7 @@
 
 #include "lib/ep_mem.h"
 
-/* ---- Finding it ------------------------------------------------------ */
+/* ---- By address ------------------------------------------------------ */
 
 #define FIND(addr, len)	unm_mem_find(unm_domain(domain), addr, len)
 
@@ -48,7 +48,7 @@ static void test_find(void **state)
 	(void)state;
 	EP_NEEDS_INSIDE();
 	assert_int_equal(fi_domain(e->fabric, e->info, &domain, NULL), 0);
-	assert_null(FIND(plain, 1));	/* before there is a heap */
+	assert_null(FIND(plain, 1));	/* no memory was allocated yet */
 	assert_int_equal(fi_close(&domain->fid), 0);
 	domain = domain_open(e);
 	assert_null(FIND(plain, 1));
@@ -80,8 +80,8 @@ static void test_find(void **state)
 	ep_close(e);
 }
 
-/* A large segment is where it may have huge pages, and is writable to its
- * ends, which nothing else lies in. */
+/* A large segment is aligned so that it may have huge pages, and all of it is
+ * writable. */
 static void test_large_segments_are_aligned(void **state)
 {
 	struct ep *e = ep_open(NULL);
@@ -90,7 +90,8 @@ static void test_large_segments_are_aligned(void **state)
 	(void)state;
 	EP_NEEDS_INSIDE();
 	if (!on_emu(e))
-		skip();			/* elsewhere the driver decides */
+		skip();			/* elsewhere the driver chooses
+					 * addresses */
 	domain = domain_open(e);
 	for (int i = 0; i < 12; i++) {
 		uint8_t *p = get(domain, 3 * MIB + i * 9 * MIB, 0);
@@ -130,7 +131,7 @@ static int import(struct hal_if *a, struct hal_if *b, struct hal_peer *ab,
 	return ret;
 }
 
-/* The key of a segment that went back opens nothing. */
+/* The key of a freed segment is refused. */
 static void test_freed_memory_is_out_of_reach(void **state)
 {
 	struct ep *e = ep_open(NULL);
@@ -161,7 +162,7 @@ static void test_freed_memory_is_out_of_reach(void **state)
 		if (i & 2)
 			assert_int_equal(import(a, b, ab, &key), 0);
 		put(domain, p);
-		if (!(i & 1)) {		/* one empty segment stays: fill it */
+		if (!(i & 1)) {		/* one empty segment is kept: fill it */
 			put(domain, keep);
 			keep = NULL;
 		}
@@ -190,8 +191,8 @@ static struct {
 	_Atomic long wrong, looked;
 } g_table;
 
-/* The table alone, changed as fast as can be: one row before all others comes
- * and goes, each time all others move. */
+/* The table alone, under constant change: a row before all others is inserted
+ * and removed, which moves all other rows each time. */
 static void *looker(void *arg)
 {
 	uint64_t rng = (uintptr_t)arg;
@@ -241,7 +242,7 @@ static void test_find_while_the_table_changes(void **state)
 static struct {
 	struct fid_domain *domain;
 	uint8_t *stays;			/* allocated all the time */
-	uint8_t *plain;			/* of another allocator */
+	uint8_t *plain;			/* from malloc() */
 	_Atomic int writing;
 	_Atomic bool bad;
 } g_t;
@@ -252,7 +253,7 @@ struct block {
 	uint8_t mark;
 };
 
-/* No asserts in threads: cmocka's jump out of them. */
+/* No assertions in threads, because cmocka's jump out of them. */
 static bool write_once(struct block *b, uint64_t *rng)
 {
 	void *addr = NULL;
@@ -266,14 +267,14 @@ static bool write_once(struct block *b, uint64_t *rng)
 		b->p = NULL;
 		return good;
 	}
-	/* now and then one with a segment of its own */
+	/* now and then a block with a segment of its own */
 	b->bytes = unit_below(rng, 40) == 0 ? 33 * MIB :
 		1 + unit_below(rng, 200000);
 	if (g_ops->alloc(g_t.domain, b->bytes, 0, 0, &addr) != 0)
 		return false;
 	b->p = addr;
 	b->mark = (uint8_t)unit_random(rng);
-	if (b->bytes > MIB)		/* not all of it: it takes time */
+	if (b->bytes > MIB)		/* mark only a part, to save time */
 		b->bytes = 5000;
 	memset(b->p, b->mark, b->bytes);
 	return true;

@@ -31,7 +31,7 @@ static struct unm_peer *peer_of(struct ep *e, fi_addr_t to)
 	return unm_ep(e->ep)->peer_of[to];
 }
 
-/* Two that have talked to each other. */
+/* Two endpoints that have exchanged a message. */
 static struct ep_pair acquainted(const struct ep_want *want)
 {
 	struct ep_pair p = ep_pair(want);
@@ -53,7 +53,8 @@ static void read_all(struct ep *e)
 		;
 }
 
-/* Everything is released after a send was refused and before that is noted. */
+/* The peer releases all packets after a send was refused, and before the
+ * refusal is noted. */
 static void test_room_comes_as_a_send_is_refused(void **state)
 {
 	static char out[LEN], in[LEN];
@@ -69,16 +70,16 @@ static void test_room_comes_as_a_send_is_refused(void **state)
 	while (unm_peer_room(peer, LEN) != UNM_SPACE_NONE &&
 	       fi_inject(p.a->ep, out, LEN, p.ab) == 0)
 		;
-	/* fi_inject() sees that there is no room ... */
+	/* fi_inject() finds no free space, ... */
 	for (int i = 0; i < 1000; i++)
 		read_all(p.b);
-	unm_peer_refused(peer);		/* ... and goes on */
+	unm_peer_refused(peer);		/* ... and then notes that */
 	read_all(p.a);
 	assert_int_equal(trywait(p.a), -FI_EAGAIN);
 	EP_OK(fi_inject(p.a->ep, out, LEN, p.ab));
 }
 
-/* One that broke the protocol is dropped on the way to sleep. */
+/* A peer is disconnected after a protocol error just before the sleep. */
 static void test_errors_come_as_one_falls_asleep(void **state)
 {
 	struct fi_cq_tagged_entry c;
@@ -99,7 +100,8 @@ static void test_errors_come_as_one_falls_asleep(void **state)
 	free(out);
 }
 
-/* A peer that nothing is awaited of any more does not wake us for ever. */
+/* A peer from which no event is awaited does not wake this endpoint for
+ * ever. */
 static void test_nobody_is_left_to_wake_us(void **state)
 {
 	static char in[8], ctx;
@@ -121,15 +123,15 @@ static void test_nobody_is_left_to_wake_us(void **state)
 	EP_OK(fi_sendmsg(p.a->ep, &msg, FI_DELIVERY_COMPLETE | FI_COMPLETION));
 	for (int i = 0; i < 1000; i++)
 		read_all(p.b);
-	/* armed, and found delivered while at it */
+	/* asks for a wake-up, and then finds the message delivered */
 	trywait(p.a);
 	for (int i = 0; i < 100; i++)
 		read_all(p.a);
 	assert_int_equal(atomic_load(&peer->hp->tx.sleep->tx_asleep), 0);
 }
 
-/* The sender closes in the middle of a transfer; the buffer is its own again,
- * the process lives on. Half of it must not pass for a message. */
+/* The sender closes in the middle of a transfer. Its process still runs and
+ * reuses the buffer: a half message must not complete successfully. */
 static void closed_while_it_is_read(char *out, char *in)
 {
 	struct fi_cq_tagged_entry c;

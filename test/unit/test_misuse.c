@@ -26,8 +26,8 @@ struct ground {
 	struct fid_eq *eq;		/* of a's fabric, no wait object */
 	struct fid_cq *cq_wait;		/* of a's domain, with a wait object */
 	struct fid_mr *mr;
-	bool rma, atomic;		/* are offered */
-	union {				/* for what must not be opened */
+	bool rma, atomic;		/* offered by this provider */
+	union {				/* of calls that must not succeed */
 		struct fid_ep *ep;
 		struct fid_pep *pep;
 		struct fid_av *av;
@@ -44,7 +44,7 @@ struct ground {
 	} out;
 	char buf[UNM_INJECT_MAX + 1];
 	struct iovec iov[UNM_IOV_MAX + 1];
-	struct hal_addr name;		/* of b */
+	struct hal_addr name;		/* b's address */
 };
 
 struct misuse {
@@ -55,8 +55,8 @@ struct misuse {
 static struct misuse misuses[300];
 static size_t nmisuses;
 
-/* A row: what it is, what it must return, the call. Rows are in the order of
- * the file. */
+/* A row: its name, the value that it must return, the call. Rows are executed
+ * in the order of the file. */
 #define MISUSE(what, want_ret, ...)					\
 	static ssize_t misuse_##what(struct ground *g, ssize_t *want)	\
 	{								\
@@ -314,7 +314,8 @@ MISUSE(av_set, -FI_ENOSYS, fi_av_set(g->a->av,
 #define CQ(...)	fi_cq_open(g->a->domain,				\
 		&(struct fi_cq_attr){ __VA_ARGS__ }, &g->out.cq, NULL)
 
-static struct fi_cq_err_entry entry;	/* read where none is */
+static struct fi_cq_err_entry entry;	/* for reads of a queue without
+					 * errors */
 static uint32_t type;
 
 MISUSE(cq_format, -FI_ENOSYS, CQ(.format = 99))
@@ -408,7 +409,7 @@ MISUSE(setopt_p2p, -FI_EOPNOTSUPP, fi_setopt(&g->a->ep->fid, FI_OPT_ENDPOINT,
 MISUSE(setopt_p2p_size, -FI_EINVAL,
        SETOPT(FI_OPT_ENDPOINT, FI_OPT_FI_HMEM_P2P, 8))
 
-/* ---- Commands and extensions nobody has ------------------------------ */
+/* ---- Unsupported commands and extensions ----------------------------- */
 
 #define UNKNOWN(object)							\
 MISUSE(control_##object, -FI_ENOSYS, fi_control(OBJECT_##object, 999, NULL)) \
@@ -473,7 +474,7 @@ MISUSE(collective, -FI_ENOSYS, fi_query_collective(g->a->domain, FI_BARRIER,
 
 /* ---- Opening --------------------------------------------------------- */
 
-/* An endpoint by the answer of fi_getinfo(), changed. */
+/* An endpoint of a changed offer. */
 #define EP_WITH(change)	__extension__ ({				\
 		struct fi_info *info = fi_dupinfo(g->a->info);		\
 		int with_ret;						\
@@ -483,7 +484,7 @@ MISUSE(collective, -FI_ENOSYS, fi_query_collective(g->a->domain, FI_BARRIER,
 		fi_freeinfo(info);					\
 		with_ret;						\
 	})
-/* And what fi_getinfo() says of such hints. */
+/* fi_getinfo() with the same change in the hints. */
 #define HINT_WITH(change)	__extension__ ({			\
 		struct fi_info *info = fi_dupinfo(g->a->info);		\
 		int with_ret;						\
@@ -528,7 +529,7 @@ MISUSE(close_bound_eq, -FI_EBUSY,
 MISUSE(close_bound_cq, -FI_EBUSY,
        BIND(&g->cq_wait->fid, FI_RECV), fi_close(&g->cq_wait->fid))
 
-/* ---- The walk -------------------------------------------------------- */
+/* ---- All rows -------------------------------------------------------- */
 
 static void prepare(struct ground *g)
 {
@@ -558,7 +559,7 @@ static void clear(struct ground *g)
 	assert_int_equal(fi_close(&g->eq->fid), 0);
 }
 
-/* A message each way, and nothing else. */
+/* A message each way, and no other completion. */
 static void alive(struct ground *g, const char *after)
 {
 	char in[2] = { 0 }, out[2] = { 3, 4 };
@@ -593,7 +594,7 @@ static void test_every_call_with_bad_input(void **state)
 		assert_int_equal(fi_endpoint(g.a->domain, g.a->info, &g.fresh,
 					     NULL), 0);
 		memset(&g.out, 0, sizeof(g.out));
-		do {			/* the peer may be slow to take */
+		do {			/* the peer may refuse it for now */
 			ret = misuses[i].call(&g, &want);
 			if (ret == want || ret != -FI_EAGAIN)
 				break;
@@ -616,7 +617,7 @@ static void test_every_call_with_bad_input(void **state)
 	clear(&g);
 }
 
-/* Options, by an endpoint that is enabled and by one that is not. */
+/* Options, on an endpoint that is not enabled and on one that is. */
 static void test_options(void **state)
 {
 	struct ep_want early = { .disabled = true };

@@ -63,7 +63,8 @@ static struct fid_domain *open_more(struct ep *e, uint64_t caps)
 	return domain;
 }
 
-/* In place of the C library's: numbers to draw, then those of the kernel. */
+/* Replaces the C library's: returns these numbers first, then those of the
+ * kernel. */
 static uint64_t drawn[4];
 static int ndrawn;
 static bool draw_fails;
@@ -80,9 +81,9 @@ ssize_t getrandom(void *buf, size_t len, unsigned flags)
 	return (ssize_t)len;
 }
 
-/* ---- What may be registered ------------------------------------------ */
+/* ---- Memory that may be registered ----------------------------------- */
 
-/* Trap 1: what MPICH and others register. */
+/* Trap 1: the registrations of MPICH and others. */
 static void test_trap1_any_memory_any_key(void **state)
 {
 	static char fixed[100];
@@ -99,7 +100,8 @@ static void test_trap1_any_memory_any_key(void **state)
 		{ fixed, sizeof(fixed), UINT64_MAX },
 		{ fixed + 1, sizeof(fixed) - 1, UINT64_C(1) << 32 },
 		{ heap, 1, UINT32_MAX },
-		{ (void *)4096, SIZE_MAX - 4095, 2 },	/* to the last byte */
+		{ (void *)4096, SIZE_MAX - 4095, 2 },	/* up to the last
+							 * byte */
 		{ (void *)UINTPTR_MAX, 1, 3 },
 	};
 	struct ep *e = ep_open(NULL);
@@ -117,7 +119,7 @@ static void test_trap1_any_memory_any_key(void **state)
 	free(heap);
 }
 
-/* None of them, too: fabtests go through them all. */
+/* Also without any right: fabtests use all combinations. */
 static void test_every_combination_of_rights(void **state)
 {
 	static const uint64_t right[] = { FI_SEND, FI_RECV, FI_READ, FI_WRITE,
@@ -171,7 +173,7 @@ static void test_context_and_pieces(void **state)
 	ep_close(e);
 }
 
-/* ---- What is refused -------------------------------------------------- */
+/* ---- Refusals --------------------------------------------------------- */
 
 static char some[64];
 static const struct iovec nine[UNM_IOV_MAX + 1] = {
@@ -215,7 +217,7 @@ static const struct {
 static void test_bad_regions_are_refused(void **state)
 {
 	const struct ep_want want = { .caps = FI_MSG | FI_RMA };
-	struct ep *e = ep_open(&want);	/* no events asked for */
+	struct ep *e = ep_open(&want);	/* without FI_RMA_EVENT */
 	struct fid_domain *domain = e->domain;
 	struct fid_mr *mr = NULL, *const was = (struct fid_mr *)&mr;
 
@@ -227,7 +229,7 @@ static void test_bad_regions_are_refused(void **state)
 		ret = fi_mr_regattr(domain, &bad[i].attr, bad[i].flags, &mr);
 		if (ret != bad[i].err || mr != was)
 			unit_fail("%s: %d", bad[i].what, ret);
-		/* nor did it leave its key behind */
+		/* its key is still free */
 		assert_int_equal(reg(e, some, 1, 3, &mr), 0);
 		close_mr(mr);
 	}
@@ -238,7 +240,7 @@ static void test_bad_regions_are_refused(void **state)
 	ep_close(e);
 }
 
-/* Programs built for APIs before 1.5 have no such field. */
+/* Programs built for APIs before 1.5 do not have this field. */
 static void test_old_programs_have_no_auth_key(void **state)
 {
 	struct fi_mr_attr attr = ATTR(nine, 1, .auth_key_size = 99);
@@ -272,12 +274,12 @@ static void test_a_key_in_use_is_refused(void **state)
 	assert_int_equal(reg(e, buf, 8, key, &mr), 0);
 	assert_int_equal(reg(e, buf, 8, key, &twin), -FI_ENOKEY);
 	assert_null(twin);
-	/* bits 63 and 31 are bits like others; other domains, other keys */
+	/* all 64 bits count; another domain has its own keys */
 	assert_int_equal(reg(e, buf, 8, 7, &twin), 0);
 	assert_int_equal(reg(other, buf, 8, key, &third), 0);
 	close_mr(third);
 	assert_int_equal(reg(e, buf, 8, key, &third), -FI_ENOKEY);
-	/* the one refused took nothing of the one that is open */
+	/* the refused one did not change the open one */
 	assert_true(fi_mr_key(mr) == key);
 	close_mr(mr);
 	assert_int_equal(reg(e, buf, 8, key, &mr), 0);
@@ -319,7 +321,7 @@ static int by_key(const void *left, const void *right)
 	return (*a > *b) - (*a < *b);
 }
 
-/* The key asked for means nothing; those given differ in every bit. */
+/* The requested key is ignored; the provider's keys are random in every bit. */
 static void test_keys_of_the_provider(void **state)
 {
 	struct ep *e = open_mode(FI_MR_PROV_KEY);
@@ -355,7 +357,7 @@ static void test_a_key_drawn_twice(void **state)
 	ndrawn = 1;
 	assert_int_equal(reg(e, some, 8, 0, &mr), 0);
 	assert_int_equal(fi_mr_key(mr), 1234);
-	/* one in use, the one that means "none", a free one */
+	/* a key in use, FI_KEY_NOTAVAIL, a free key */
 	drawn[2] = 1234;
 	drawn[1] = FI_KEY_NOTAVAIL;
 	drawn[0] = 99;
@@ -465,7 +467,7 @@ static void test_raw_keys_are_the_keys(void **state)
 	size = sizeof(raw);
 	assert_int_equal(fi_mr_raw_attr(mr, NULL, raw, &size, 0), 0);
 	assert_int_equal(size, 8);
-	for (int i = 0; i < 8; i++)	/* little-endian, whoever reads it */
+	for (int i = 0; i < 8; i++)	/* little-endian on every machine */
 		assert_int_equal(raw[i], fi_mr_key(mr) >> 8 * i & 255);
 
 	assert_int_equal(fi_mr_map_raw(d, base, raw, 8, &key, 0), 0);
@@ -503,7 +505,7 @@ static void test_other_calls_on_regions(void **state)
 	assert_int_equal(mr->fid.ops->control(&mr->fid, FI_GET_RAW_MR, NULL),
 			 -FI_EINVAL);
 	assert_int_equal(fi_control(&mr->fid, FI_GETWAIT, &fd), -FI_ENOSYS);
-	assert_int_equal(fi_mr_enable(mr), 0);	/* is so already */
+	assert_int_equal(fi_mr_enable(mr), 0);	/* already enabled */
 	assert_int_equal(fi_mr_enable(mr), 0);
 	close_mr(mr);
 	ep_close(e);
@@ -537,11 +539,11 @@ static void test_binding_a_counter(void **state)
 	assert_int_equal(fi_mr_bind(mr, &other->fid, FI_REMOTE_WRITE),
 			 -FI_EINVAL);
 	assert_int_equal(fi_close(&other->fid), 0);
-	/* it stays as long as the region */
+	/* the region keeps the counter open */
 	assert_int_equal(fi_close(&cntr->fid), -FI_EBUSY);
 	close_mr(mr);
 	assert_int_equal(fi_close(&cntr->fid), 0);
-	/* a domain that was not asked for events */
+	/* a domain without FI_RMA_EVENT */
 	assert_int_equal(reg(e, some, 8, 1, &mr), 0);
 	assert_int_equal(fi_mr_bind(mr, &strange->fid, FI_REMOTE_WRITE),
 			 -FI_ENOSYS);
@@ -582,7 +584,8 @@ static void test_a_region_keeps_its_domain(void **state)
 	ep_close(p.a);
 }
 
-/* A thread that has the domain's lock all the time, as one does that polls. */
+/* A thread that takes the domain's lock all the time, like a thread that
+ * polls. */
 static atomic_bool busy_end;
 static atomic_int busy_turns;
 
@@ -633,14 +636,14 @@ static void test_closing_while_the_domain_is_busy(void **state)
 	ep_close(e);
 }
 
-/* In the child. 0: all went well. */
+/* In the child. Returns 0 on success. */
 static int child_closes(struct ep *e, struct fid_mr *mr, bool locked)
 {
 	struct unm_domain *d = unm_domain(e->domain);
 	int users = atomic_load(&d->ref.users);
 	struct unm_mr *left;
 
-	alarm(60);			/* where the test ends that hangs */
+	alarm(60);			/* ends a test that hangs */
 	if (fi_close(&mr->fid) != 0)
 		return 1;
 	if (atomic_load(&d->ref.users) != users - 1)
@@ -650,7 +653,8 @@ static int child_closes(struct ep *e, struct fid_mr *mr, bool locked)
 	return 0;
 }
 
-/* Like a destructor: whatever the other threads were at when it was forked. */
+/* A child closes a region like a destructor, whatever other threads did at the
+ * time of fork(). */
 static void test_a_child_closes_and_waits_for_nobody(void **state)
 {
 	struct ep_want want = { .threading = FI_THREAD_SAFE };

@@ -73,7 +73,7 @@ static void test_trap1_registration_as_each_consumer_asks(void **state)
 		assert_true(d->mr_cnt >= 65536);
 		fi_freeinfo(info);
 	}
-	/* no domain attributes at all */
+	/* no domain attributes */
 	free(hints->domain_attr);
 	hints->domain_attr = NULL;
 	info = ask(EP_VERSION, hints);
@@ -82,7 +82,7 @@ static void test_trap1_registration_as_each_consumer_asks(void **state)
 	fi_freeinfo(hints);
 }
 
-/* Every hint there is, at every version. */
+/* Every combination of mode bits, at every API version. */
 static void test_every_registration_mode(void **state)
 {
 	static const uint32_t versions[] = {
@@ -102,7 +102,7 @@ static void test_every_registration_mode(void **state)
 			int want = mode == FI_MR_BASIC ||
 				mode == FI_MR_SCALABLE ? mode :
 				names ? FI_MR_SCALABLE : 0;
-			/* the old names stand alone */
+			/* the modes of old APIs cannot be combined */
 			bool fits = !(mode & old) || want == mode;
 			int ret;
 
@@ -120,7 +120,7 @@ static void test_every_registration_mode(void **state)
 	fi_freeinfo(hints);
 }
 
-/* MPICH's first call, and what fi_info shows. */
+/* As MPICH's first call and fi_info do: no hints. */
 static void test_trap1_no_hints(void **state)
 {
 	static const uint32_t versions[] = { 0, FI_VERSION(1, 0),

@@ -57,7 +57,7 @@ static void close_mr(struct fid_mr *mr)
 
 #define BYTES_MAX	128
 
-/* A region as a list of its bytes' places. */
+/* A region as a list of the addresses of its bytes. */
 struct plan {
 	char *byte[BYTES_MAX];
 	uint64_t len;
@@ -109,8 +109,8 @@ static void check_access(const struct unm_mr *mr, const struct plan *p,
 	assert_int_equal(((uint8_t *)&pieces[UNM_IOV_MAX])[0], 0x5a);
 }
 
-/* All from three bytes before its first to three after its last one; lengths
- * and offsets as well that make their sum wrap. */
+/* All accesses from 3 bytes before the region to 3 bytes behind it, also with
+ * lengths and offsets whose sum wraps. */
 static void walk(const struct unm_mr *mr, const struct plan *p)
 {
 	for (uint64_t off = -(uint64_t)3; off != p->len + 4; off++) {
@@ -149,7 +149,7 @@ static void test_every_edge_of_one_piece(void **state)
 	}
 }
 
-/* Of 1 to 8 pieces, empty ones among them, not in the order of addresses. */
+/* Regions of 1 to 8 pieces, some of them empty, not ordered by address. */
 static void test_every_edge_of_many_pieces(void **state)
 {
 	static char bytes[256];
@@ -180,7 +180,8 @@ static void test_every_edge_of_many_pieces(void **state)
 	}
 }
 
-/* len bytes from addr on: where they must be, or refused. */
+/* Checks an access of len bytes from addr on: accepted at the right address, or
+ * refused. */
 static void check_far(const struct unm_mr *mr, uint64_t addr, uint64_t len,
 		      int err, uint64_t place)
 {
@@ -198,7 +199,7 @@ static void check_far(const struct unm_mr *mr, uint64_t addr, uint64_t len,
 	assert_true(pieces[0].iov_len == len);
 }
 
-/* (NULL, SIZE_MAX): addresses are offsets, in every mode. */
+/* A region (NULL, SIZE_MAX): its offsets are addresses, in every mode. */
 static void test_the_whole_address_space(void **state)
 {
 	(void)state;
@@ -227,7 +228,7 @@ static void test_the_whole_address_space(void **state)
 	}
 }
 
-/* One that ends with the last byte there can be: its end is 0. */
+/* A region that ends with the last byte of the address space: its end is 0. */
 static void test_a_region_at_the_top(void **state)
 {
 	const uint64_t base = TOP - 9;
@@ -274,7 +275,7 @@ static void test_rights(void **state)
 		assert_int_equal(unm_mr_reach(inside(mr), 0, 4, asks, pieces,
 					      &count), err);
 		assert_int_equal(count, err == 0 ? 1 : 99);
-		/* nobody learns bounds who may not come in */
+		/* without the right the error does not reveal the bounds */
 		assert_int_equal(unm_mr_reach(inside(mr), 0, 99, asks, pieces,
 					      &count),
 				 err != 0 ? err : -FI_EINVAL);
@@ -316,7 +317,7 @@ static void test_found_by_its_key_only(void **state)
 	ep_close(e);
 }
 
-/* The one found last is remembered, and no longer than it is there. */
+/* The region found last is cached, until it is closed. */
 static void test_closed_is_not_found(void **state)
 {
 	static char old[8], new[16];
@@ -363,7 +364,8 @@ static uint64_t nonce_of(struct ep *e)
 	return unm_container(e->ep, struct unm_ep, fid)->hif->addr.nonce;
 }
 
-/* Registered, bound, enabled: only then it can be reached, and only there. */
+/* A region is found only after it was registered, bound and enabled, and only
+ * by the endpoint that it is bound to. */
 static void test_bound_then_enabled(void **state)
 {
 	struct ep_want want = { .mr_mode = FI_MR_ENDPOINT };
@@ -390,7 +392,7 @@ static void test_bound_then_enabled(void **state)
 	assert_int_equal(fi_mr_bind(mr, &e->ep->fid, 0), 0);
 	assert_int_equal(fi_mr_bind(mr, &guest->ep->fid, 0), -FI_EINVAL);
 	assert_int_equal(find(e, 5), -FI_EKEYREJECTED);
-	/* the key is taken, though */
+	/* but the key is in use */
 	assert_int_equal(fi_mr_reg(e->domain, bytes, 8, REMOTE, 0, 5, 0,
 				   &(struct fid_mr *){ NULL }, NULL),
 			 -FI_ENOKEY);
@@ -402,7 +404,7 @@ static void test_bound_then_enabled(void **state)
 	assert_int_equal(fi_mr_enable(mr), 0);
 	close_mr(mr);
 	assert_int_equal(find(e, 5), -FI_EKEYREJECTED);
-	/* closed before it was enabled, and an endpoint before its region */
+	/* closed before it is enabled; an endpoint closed before its region */
 	mr = reg_one(e, bytes, 8, REMOTE, 5);
 	assert_int_equal(fi_mr_bind(mr, &guest->ep->fid, 0), 0);
 	close_mr(mr);
@@ -415,7 +417,8 @@ static void test_bound_then_enabled(void **state)
 	ep_close(e);
 }
 
-/* Without it a binding changes nothing: all endpoints of the domain serve. */
+/* Without FI_MR_ENDPOINT a binding has no effect: all endpoints of the domain
+ * serve the region. */
 static void test_a_binding_nobody_asked_for(void **state)
 {
 	struct ep *e = ep_open(NULL), *strange = ep_open(NULL);

@@ -8,7 +8,7 @@
 
 #include "lib/ep_xfer.h"
 
-#define MIN	64			/* the default of the endpoint */
+#define MIN	64			/* the endpoint's default, bytes */
 
 static ssize_t post(struct ep *e, fi_addr_t src, void *buf, size_t len,
 		    uint64_t flags)
@@ -28,7 +28,7 @@ static void set_min(struct ep *e, size_t min)
 			 0);
 }
 
-/* A message of that length and seed. */
+/* Sends a message of this length and seed. */
 static void send_one(struct ep_pair *p, size_t len, uint64_t seed)
 {
 	char *out = malloc(len + 1);
@@ -39,7 +39,8 @@ static void send_one(struct ep_pair *p, size_t len, uint64_t seed)
 	free(out);
 }
 
-/* The next entry is message seed, at *at in its buffer; moves *at. */
+/* Checks that the next entry is the message with this seed, at *at in its
+ * buffer; advances *at. */
 static void check_one(struct ep *e, char *buf, char **at, size_t len,
 		      uint64_t seed, bool last)
 {
@@ -99,7 +100,7 @@ static void test_unexpected_messages_fill_a_buffer(void **state)
 	fill(4000, true);
 }
 
-/* Nothing is written into it once it is the application's again. */
+/* No message is written into a buffer after its release. */
 static void test_trap8_no_message_after_release(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -109,7 +110,7 @@ static void test_trap8_no_message_after_release(void **state)
 	EP_OK(post(p.b, p.ba, buf, 256, FI_COMPLETION));
 	send_one(&p, 256 - MIN + 1, 1);
 	check_one(p.b, buf, &at, 256 - MIN + 1, 1, true);
-	free(buf);			/* ASan watches */
+	free(buf);			/* ASan reports later writes */
 	send_one(&p, 10, 2);
 	ep_quiet(p.b);
 	at = next;
@@ -138,8 +139,8 @@ static void edge(size_t min, size_t room, size_t len, bool released)
 static void test_released_below_the_minimum(void **state)
 {
 	(void)state;
-	edge(64, 256, 192, false);	/* 64 left: enough */
-	edge(64, 256, 193, true);	/* 63 left */
+	edge(64, 256, 192, false);	/* 64 bytes left: enough */
+	edge(64, 256, 193, true);	/* 63 bytes left */
 	edge(64, 256, 256, true);
 	edge(1, 256, 255, false);
 	edge(1, 256, 256, true);
@@ -150,7 +151,7 @@ static void test_released_below_the_minimum(void **state)
 	edge(1000, 100000, 99001, true);
 }
 
-/* A buffer with no room left is of no use, whatever the minimum says. */
+/* A full buffer is released, whatever the minimum. */
 static void test_full_buffer_is_released_with_minimum_0(void **state)
 {
 	(void)state;
@@ -227,8 +228,8 @@ static void test_message_longer_than_what_is_left(void **state)
 
 /* ---- Several at once ------------------------------------------------- */
 
-/* Rendezvous into one buffer, all under way together: the release comes with
- * the last of them to end, in whatever order that is. */
+/* Several rendezvous into one buffer at the same time: the last one to end
+ * releases the buffer, whichever it is. */
 static void test_trap8_release_waits_for_transfers(void **state)
 {
 	enum { MSGS = 6, LEN = 90000 };
@@ -249,7 +250,7 @@ static void test_trap8_release_waits_for_transfers(void **state)
 
 			assert_int_equal(c.err, 0);
 			assert_int_equal(c.len, LEN);
-			/* in order of matching, not of ending */
+			/* placed in order of matching, not of completion */
 			assert_ptr_equal(c.buf, buf + c.data * LEN);
 			assert_true(xfer_filled(c.buf, LEN, c.data, 0));
 			seen |= 1 << c.data;
@@ -265,7 +266,7 @@ static void test_trap8_release_waits_for_transfers(void **state)
 	free(out);
 }
 
-/* An inline message ends before the rendezvous it followed. */
+/* An inline message completes before the rendezvous that was sent before it. */
 static void test_short_message_overtakes_a_long_one(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -321,7 +322,7 @@ static void test_directed_buffer_takes_its_source_only(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char *buf = malloc(1000), *at = buf, in[10];
-	fi_addr_t self = 1;		/* b in its own vector */
+	fi_addr_t self = 1;		/* b's index in its own vector */
 
 	(void)state;
 	EP_OK(post(p.b, self, buf, 1000, FI_COMPLETION));
@@ -377,7 +378,7 @@ static void test_release_is_reported_without_completions(void **state)
 	free(buf);
 }
 
-/* By op_flags every fi_recv() is such a buffer. */
+/* FI_MULTI_RECV in op_flags applies to every fi_recv(). */
 static void test_op_flags_make_buffers(void **state)
 {
 	struct ep_want want = { .rx_op_flags = FI_MULTI_RECV };
@@ -415,8 +416,8 @@ static void test_cancel_gives_one_entry(void **state)
 	ep_quiet(p.b);
 }
 
-/* The buffer is the application's when FI_ECANCELED is read: not while a
- * transfer still writes, and no entry of its follows. */
+/* When FI_ECANCELED is read, no transfer writes to the buffer any more, and no
+ * entry of it follows. */
 static void test_cancel_waits_for_transfers(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -427,7 +428,7 @@ static void test_cancel_waits_for_transfers(void **state)
 	xfer_fill(out, 90000, 1, 0);
 	EP_OK(post(p.b, p.ba, buf, 200000, FI_COMPLETION));
 	EP_OK(fi_send(p.a->ep, out, 90000, NULL, p.ab, out));
-	/* let it match, but not end */
+	/* the message may match, but has not ended yet */
 	while (fi_cancel(&p.b->ep->fid, buf) != 0)
 		fail();
 	c = ep_next(p.b);
@@ -443,7 +444,7 @@ static void test_cancel_waits_for_transfers(void **state)
 	free(out);
 }
 
-/* The same with the cancel after each number of polls there is. */
+/* The same with the cancel after each possible number of polls. */
 static void test_cancel_at_any_moment(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -467,7 +468,7 @@ static void test_cancel_at_any_moment(void **state)
 			assert_int_equal(c.len, 90000);
 			assert_true(xfer_filled(buf, 90000, 1, 0));
 			c = ep_next(p.b);
-		} else {		/* it is still to be had */
+		} else {		/* the message is not received yet */
 			EP_OK(fi_recv(p.b->ep, in, 8, NULL, p.ba, in));
 			assert_int_equal(ep_wait(p.b, in).err, FI_ETRUNC);
 		}
@@ -482,7 +483,7 @@ static void test_cancel_at_any_moment(void **state)
 	free(out);
 }
 
-/* As MPI_Finalize does: 8 of them posted, fi_close() must be 0. */
+/* As MPI_Finalize does: with 8 buffers posted, fi_close() must return 0. */
 static void test_trap10_close_with_posted_buffers(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -499,14 +500,14 @@ static void test_trap10_close_with_posted_buffers(void **state)
 	ep_settle();
 }
 
-/* ---- Endurance ------------------------------------------------------- */
+/* ---- Many messages --------------------------------------------------- */
 
 struct pool {
 	char *buf[8];
 	uint32_t reposts;
 };
 
-/* Message number i of the stream. */
+/* Length of message i of the stream. */
 static size_t length_of(uint32_t i)
 {
 	uint64_t rng = i;
@@ -529,13 +530,14 @@ static void one_arrival(struct ep *e, struct pool *pl, uint32_t number)
 	assert_true(xfer_filled(c.buf, c.len, number, 0));
 	if (!(c.flags & FI_MULTI_RECV))
 		return;
-	/* from inside the handler */
+	/* posted again at once, as by a handler */
 	memset(pl->buf[i], 0, 65536);
 	EP_OK(post(e, FI_ADDR_UNSPEC, pl->buf[i], 65536, FI_COMPLETION));
 	pl->reposts++;
 }
 
-/* As MPICH's active messages: 8 buffers, reposted, up to 16 KiB each. */
+/* As MPICH's active messages: 8 buffers that are posted again, messages of up
+ * to 16 KiB. */
 static void test_trap8_nothing_is_lost_over_many_buffers(void **state)
 {
 	uint32_t total = UNIT_SLOW ? 3000 : 20000, got = 0, sent = 0;

@@ -38,9 +38,9 @@ static void same_text(const char *a, const char *b)
 	assert_ptr_not_equal(a, b);
 }
 
-/* ---- What it says ---------------------------------------------------- */
+/* ---- Fields ---------------------------------------------------------- */
 
-/* As the parameters say, and no more than they do. */
+/* Name and address as far as the parameters determine them. */
 static void test_nic_of_parameters(void **state)
 {
 	static const struct {
@@ -48,7 +48,7 @@ static void test_nic_of_parameters(void **state)
 		int boards, board;
 		const char *name, *address;
 	} t[] = {
-		/* boards may be found or not: which, is not known yet */
+		/* "auto" may find boards: the backend is not known yet */
 		{ "auto", "host", 0, -1, "unimem", NULL },
 		{ "auto", "exanode", 0, 2, "unimem", "unimem://2" },
 		{ "emu", "host", 0, -1, "unimem-emu", "unimem://0" },
@@ -60,7 +60,7 @@ static void test_nic_of_parameters(void **state)
 	struct hal_params was;
 
 	(void)state;
-	fi_freeinfo(offer());		/* the parameters are read */
+	fi_freeinfo(offer());		/* reads the parameters */
 	was = g_unm_env.hal;
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		struct fid_nic *nic;
@@ -100,7 +100,7 @@ static void test_nic_in_print(void **state)
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
 		if (strstr(text, lines[i]) == NULL)
 			unit_fail("\"%s\" is not in: %s", lines[i], text);
-	/* behind what is there, never beyond the buffer, always ended */
+	/* appends to the text, never writes beyond the buffer, terminates */
 	for (size_t len = 4; len < 600; len++) {
 		char buf[640];
 
@@ -138,7 +138,7 @@ static void test_duplicates_are_equal_and_apart(void **state)
 	assert_int_equal(a->link_attr->state, b->link_attr->state);
 	assert_ptr_not_equal(a->bus_attr, b->bus_attr);
 	assert_int_equal(a->bus_attr->bus_type, b->bus_attr->bus_type);
-	/* the first goes, the second is duplicated, then goes itself */
+	/* the first is freed, the second is duplicated and freed */
 	fi_freeinfo(info);
 	third = fi_dupinfo(dup);
 	fi_freeinfo(dup);
@@ -162,8 +162,8 @@ static void test_nic_in_hints(void **state)
 	assert_int_equal(fi_close(&ep->fid), 0);
 }
 
-/* libfabric copies piece by piece, with our operations: see that what it
- * allocates is freed as ours is, also where parts are missing. */
+/* libfabric copies each part with the provider's operations: its copies must be
+ * freed in the same way, also if parts are missing. */
 static void test_copies_made_by_others(void **state)
 {
 	struct fi_info *info = offer();
@@ -186,7 +186,7 @@ static void test_copies_made_by_others(void **state)
 			nic->link_attr->mtu = 7;
 		dup = dup_of(nic);
 		assert_int_equal(fi_close(&nic->fid), 0);
-		/* no consumer looks whether a part is there */
+		/* consumers do not check whether a part is NULL */
 		assert_non_null(dup->bus_attr);
 		if (parts & 1)
 			assert_string_equal(dup->device_attr->firmware,

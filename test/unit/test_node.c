@@ -41,11 +41,11 @@ static void test_nodes(void **state)
 	}
 	assert_int_equal(prov->getinfo(EP_VERSION, "unimem://0", NULL, 0,
 				       NULL, &info), -FI_ENODATA);
-	/* an incarnation is nobody's to take */
+	/* an address with a nonce cannot be chosen */
 	assert_int_equal(prov->getinfo(EP_VERSION,
 				       "unimem://0:7/00000000000000ab", NULL,
 				       FI_SOURCE, NULL, &info), -FI_ENODATA);
-	/* no name is looked up */
+	/* names are not resolved */
 	assert_int_equal(prov->getinfo(EP_VERSION, "localhost", NULL,
 				       FI_NUMERICHOST, NULL, &info),
 			 -FI_ENODATA);
@@ -68,7 +68,7 @@ static struct hal_addr named(const char *node, const char *service,
 	} else {
 		assert_int_equal(info->dest_addrlen, sizeof(a));
 		memcpy(&a, info->dest_addr, sizeof(a));
-		/* of our own, nothing is known yet */
+		/* nothing is known of the local address yet */
 		assert_int_equal(((struct hal_addr *)info->src_addr)->iface,
 				 0);
 	}
@@ -77,8 +77,8 @@ static struct hal_addr named(const char *node, const char *service,
 	return a;
 }
 
-/* A board as node and an interface as service are the address of both; a node
- * that has its interface takes any service. */
+/* A board as node and an interface as service make the address. A node that
+ * names an interface accepts any service. */
 static void test_node_and_service(void **state)
 {
 	static const uint64_t flags[] = { 0, FI_NUMERICHOST, FI_SOURCE };
@@ -98,8 +98,8 @@ static void test_node_and_service(void **state)
 	}
 }
 
-/* A name of this host, or none, with a number is an interface of the own board;
- * which one is known when there is a board. */
+/* A name of this host, or no node, with a number as service: an interface of
+ * the local board, which is known only when there is a board. */
 static void test_host_and_number(void **state)
 {
 	static const char *const here[] = { NULL, "localhost", "127.0.0.1",
@@ -120,7 +120,7 @@ static void test_host_and_number(void **state)
 		assert_int_equal(a.board, 2);
 		assert_int_equal(a.iface, 9228);
 		assert_int_equal(a.reserved, 0);
-		/* beyond the last interface the first one follows */
+		/* numbers beyond the last interface start again at the first */
 		unm_addr_settle(&small, &b);
 		assert_int_equal(b.board, 1);
 		assert_int_equal(b.iface, 9228 - 146 * 63);
@@ -135,7 +135,7 @@ static void test_host_and_number(void **state)
 					here[i / 2], odd[k], flags, NULL,
 					&info), -FI_ENODATA);
 	}
-	/* neither an interface nor a peer is named */
+	/* names neither an interface nor a peer */
 	assert_int_equal(named(NULL, "0", FI_SOURCE).iface, 0);
 	assert_int_equal(prov->getinfo(EP_VERSION, NULL, "0", 0, NULL, &info),
 			 0);

@@ -36,9 +36,10 @@ struct block {
 
 static struct block g_live[LIVE_MAX];	/* since g_counting is set */
 static unsigned long g_nlive;
-static unsigned long g_nth;		/* allocations since then */
-static unsigned long g_fail_at;		/* 0: none */
-static bool g_fail_on;			/* and all after it */
+static unsigned long g_nth;		/* number of allocations since then */
+static unsigned long g_fail_at;		/* number of the one that fails; 0:
+					 * none */
+static bool g_fail_on;			/* all after it fail, too */
 static bool g_counting;
 
 #if !SANITIZED
@@ -50,7 +51,7 @@ void *__libc_realloc(void *p, size_t size);
 void *__libc_memalign(size_t align, size_t size);
 void __libc_free(void *p);
 
-/* True: this one fails. */
+/* Returns true if this allocation is to fail. */
 static bool fails(void *caller)
 {
 	Dl_info info;
@@ -138,7 +139,7 @@ void free(void *p)
 
 static uint8_t g_buf[4][BIG];
 
-/* Whatever fails, the next thing is tried; nothing is waited for for ever. */
+/* Whatever fails, the next step is tried. No wait is unlimited. */
 static void talk_to_oneself(struct node *n)
 {
 	static struct fi_context2 ctx[8];
@@ -156,12 +157,12 @@ static void talk_to_oneself(struct node *n)
 	for (int i = 0; i < POLLS / 2; i++)
 		node_poll(n, &entry, &error);
 	fi_trecv(n->ep, g_buf[2], BIG, NULL, self, 2, 0, &ctx[2]);
-	/* where nothing fails, all comes, however long it takes */
+	/* if nothing fails, all messages arrive, however long it takes */
 	for (int i = 0; i < POLLS / 2 || (g_fail_at == 0 && n->events < 6); i++)
 		node_poll(n, &entry, &error);
 }
 
-/* How many allocations it took. */
+/* Returns the number of allocations. */
 static unsigned long live_once(unsigned long fail_at, bool fail_on)
 {
 	struct node_error err;
@@ -183,7 +184,7 @@ static unsigned long live_once(unsigned long fail_at, bool fail_on)
 	return g_nth;
 }
 
-/* ---- What is left ------------------------------------------------------- */
+/* ---- Leaks -------------------------------------------------------------- */
 
 static int descriptors(void)
 {
@@ -216,7 +217,8 @@ static int lives(int fd, int index, void *arg)
 
 	(void)fd;
 	(void)index;
-	live_once(0, false);		/* what is made once per process */
+	live_once(0, false);		/* allocations that are made once per
+					 * process */
 	all = live_once(0, false);
 	CHECK_MSG(all > 10 && g_nlive == 0, "%lu allocations, %lu not freed",
 		  all, g_nlive);

@@ -10,7 +10,7 @@
 
 #include "lib/ep_av.h"
 
-/* A number that no other test of this machine takes. */
+/* A number that no other test of this machine uses. */
 static const char *number(void)
 {
 	static char text[16];
@@ -26,7 +26,7 @@ static struct ep *open_at(const char *service)
 	return ep_open(&want);
 }
 
-/* The interface of a number has one holder at a time. */
+/* An interface has one holder at a time. */
 static void test_taken_once(void **state)
 {
 	struct ep *a = open_at(number());
@@ -43,7 +43,7 @@ static void test_taken_once(void **state)
 			 -FI_EADDRINUSE);
 	assert_int_equal(unit_capture_end(&ear, text, sizeof(text)), 1);
 	assert_non_null(strstr(text, number()));
-	/* also by the provider's own form */
+	/* also with the provider's form of the address */
 	snprintf(text, sizeof(text), "unimem://%u:%u", name.board, name.iface);
 	assert_int_equal(ep_getinfo_at(text, "9228", FI_SOURCE, NULL, &info),
 			 0);
@@ -58,7 +58,8 @@ static void test_taken_once(void **state)
 	fi_freeinfo(info);
 }
 
-/* A source that an endpoint cannot have is refused when it is opened, too. */
+/* A source address that an endpoint cannot have is refused, also when it is
+ * opened. */
 static void test_impossible_sources(void **state)
 {
 	struct ep *a = ep_open(NULL);
@@ -66,7 +67,7 @@ static void test_impossible_sources(void **state)
 	struct fid_ep *ep;
 
 	(void)state;
-	*src = name_of(a);		/* its nonce is for nobody to choose */
+	*src = name_of(a);		/* a nonce cannot be chosen */
 	assert_int_equal(fi_endpoint(a->domain, a->info, &ep, NULL),
 			 -FI_EINVAL);
 	src->nonce = HAL_ADDR_ANY;
@@ -79,7 +80,7 @@ static void test_impossible_sources(void **state)
 	a->info->src_addrlen = sizeof(*src);
 }
 
-/* The server knows its number, the client host and number. */
+/* The server opens its number, the client connects by host and number. */
 static void test_meet_by_number(void **state)
 {
 	static const char *const node[] = { NULL, "localhost", "127.0.0.1" };

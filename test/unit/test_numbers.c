@@ -128,10 +128,10 @@ IS(HAL_CDMA_DESC_DECERR, 0x40000000);
 IS(HAL_CDMA_DESC_DONE, 0x80000000);	/* "complete = bit 31" */
 IS(HAL_CDMA_DESC_ERRORS, 0x70000000);
 
-/* ---- What packs -------------------------------------------------------- */
+/* ---- Macros that pack fields ------------------------------------------- */
 
-/* [3] board 39:34, BASE_DEST 33:18, interface 17:12, offset 0; nothing of what
- * BASE_DEST does not check comes in with it. */
+/* [3] board 39:34, BASE_DEST 33:18, interface 17:12, offset 0. Bits that
+ * BASE_DEST does not check are not taken over. */
 static void destinations(void **state)
 {
 	const uint64_t all = UINT64_C(0x3FFFC0000);
@@ -151,7 +151,7 @@ static void destinations(void **state)
 	assert_int_equal(hal_dest_if(UINT64_C(0x3F000)), 63);
 }
 
-/* Ours: board 47:32, interface 31:24, incarnation 23:0. */
+/* Defined by this project: board 47:32, interface 31:24, incarnation 23:0. */
 static void identities(void **state)
 {
 	(void)state;
