@@ -57,7 +57,7 @@ static void all_calls(struct ep *e, fi_addr_t to, int want_send, int want_recv)
 		assert_int_equal(recvs[i], want_recv);
 }
 
-/* ---- Not ready ------------------------------------------------------- */
+/* ---- Objects that are not ready -------------------------------------- */
 
 static void test_calls_before_enable(void **state)
 {
@@ -73,8 +73,8 @@ static void test_calls_before_enable(void **state)
 	assert_int_equal(fi_cancel(&e->ep->fid, NULL), -FI_ENOENT);
 }
 
-/* The queue of an endpoint that is not enabled yet: another one's completions
- * are read from it, or it is just polled. */
+/* A queue of an endpoint that is not enabled yet: completions of another
+ * endpoint are read from it, or it is only polled. */
 static void test_queue_of_an_endpoint_not_enabled(void **state)
 {
 	struct ep_want want = { .disabled = true, .cntrs = true,
@@ -90,7 +90,7 @@ static void test_queue_of_an_endpoint_not_enabled(void **state)
 	assert_int_equal(fi_trywait(e->fabric, fids, 1), 0);
 	assert_int_equal(fi_cntr_read(e->txcntr), 0);
 	assert_int_equal(fi_cntr_wait(e->rxcntr, 1, 5), -FI_ETIMEDOUT);
-	/* and it still becomes one */
+	/* and the endpoint can still be enabled */
 	assert_int_equal(fi_enable(e->ep), 0);
 	assert_int_equal(fi_cq_sread(e->cq, &c, 1, NULL, 20), -FI_EAGAIN);
 }
@@ -118,7 +118,7 @@ static void test_bind_mistakes(void **state)
 	struct fid_ep *ep;
 
 	(void)state;
-	/* enabled: too late */
+	/* too late after enabling */
 	assert_int_equal(fi_ep_bind(e->ep, &e->cq->fid, FI_RECV),
 			 -FI_EOPBADSTATE);
 	assert_int_equal(fi_ep_bind(e->ep, &e->av->fid, 0), -FI_EOPBADSTATE);
@@ -131,7 +131,7 @@ static void test_bind_mistakes(void **state)
 			 -FI_EINVAL);
 	assert_int_equal(fi_ep_bind(ep, &e->cq->fid, FI_RECV), 0);
 	assert_int_equal(fi_ep_bind(ep, &e->cq->fid, FI_RECV), -FI_EINVAL);
-	/* one counter for each event */
+	/* each event has at most one counter */
 	assert_int_equal(fi_ep_bind(ep, &e->txcntr->fid, FI_SEND), 0);
 	assert_int_equal(fi_ep_bind(ep, &e->rxcntr->fid, FI_SEND | FI_RECV),
 			 -FI_EINVAL);
@@ -152,7 +152,7 @@ static void test_bind_mistakes(void **state)
 	assert_int_equal(fi_close(&ep->fid), 0);
 }
 
-/* A counter that could not be bound is not used; each event has one counter. */
+/* A counter whose binding failed is not used: each event has at most one. */
 static void test_bind_of_too_many_counters(void **state)
 {
 	const struct ep_want want = { .cntrs = true };
@@ -181,7 +181,8 @@ static void test_bind_of_too_many_counters(void **state)
 		assert_int_equal(fi_close(&c[i]->fid), 0);
 }
 
-/* One direction only: the other has no queue, but must not bring us down. */
+/* An endpoint with a queue for one direction only: calls of the other direction
+ * fail, and nothing crashes. */
 static void test_endpoint_with_one_queue(void **state)
 {
 	struct ep_want tx = { .no_rxcq = true }, rx = { .no_txcq = true };
@@ -243,7 +244,7 @@ static void test_close_in_use_is_busy(void **state)
 	assert_int_equal(fi_close(&eq->fid), 0);
 }
 
-/* Receives and rendezvous under way are simply forgotten. */
+/* An endpoint with posted receives and rendezvous under way can be closed. */
 static void test_close_with_operations_under_way(void **state)
 {
 	static char out[200000], in[200000];
@@ -267,8 +268,8 @@ static void test_close_with_operations_under_way(void **state)
 	}
 }
 
-/* Trap 10: injected messages outlive their sender, also when the receiver has
- * not even looked yet. */
+/* Trap 10: injected messages arrive after their sender was closed, also if the
+ * receiver had not polled before. */
 static void test_trap10_injected_data_survives_close(void **state)
 {
 	enum { N = 60 };
@@ -327,7 +328,7 @@ static void test_close_waits_for_no_refused_send(void **state)
 	assert_true(ep_now() - start < 1000000);
 }
 
-/* With 63 interfaces a board, their numbers come round. */
+/* With 63 interfaces per board, the same interfaces are used several times. */
 static void test_peers_come_and_go(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -345,7 +346,7 @@ static void test_peers_come_and_go(void **state)
 	ep_quiet(p.b);
 }
 
-/* Descriptors that wake those who wait for a queue. */
+/* The number of descriptors in the epoll set of a queue. */
 static int watched(struct fid_cq *cq)
 {
 	char path[64], line[256];
@@ -362,7 +363,8 @@ static int watched(struct fid_cq *cq)
 	return n;
 }
 
-/* A forked child has its descriptor, too, and so might keep it among those. */
+/* A closed endpoint's descriptor is removed from the set, also if a forked
+ * child has a copy of it. */
 static void test_closed_endpoint_leaves_its_queue(void **state)
 {
 	const struct ep_want want = { .wait = FI_WAIT_FD };
@@ -380,7 +382,7 @@ static void test_closed_endpoint_leaves_its_queue(void **state)
 				    FI_RECV), 0);
 	assert_int_equal(fi_enable(second), 0);
 	if (watched(e->cq) != before + 1)
-		skip();			/* an emulator's /proc */
+		skip();			/* /proc of an emulator */
 	child = fork();
 	assert_true(child >= 0);
 	if (child == 0) {
@@ -407,14 +409,14 @@ static void test_sends_to_a_closed_peer_fail(void **state)
 	EP_OK(fi_recv(p.b->ep, &in, 1, NULL, p.ba, &in));
 	EP_OK(fi_inject(p.a->ep, out, 1, p.ab));
 	ep_received(p.b, &in);
-	/* a rendezvous nobody receives ends in one error entry */
+	/* a rendezvous without a receive ends in one error entry */
 	EP_OK(fi_tsend(p.a->ep, out, 100000, NULL, p.ab, 5, out));
 	ep_settle();
 	ep_close(p.b);
 	c = ep_wait(p.a, out);
 	assert_int_equal(c.err, FI_ECONNRESET);
 	assert_int_equal(c.flags, FI_SEND | FI_TAGGED);
-	/* and later ones at once */
+	/* later sends fail at once */
 	ret = EP_TRY(fi_send(p.a->ep, out, 8, NULL, p.ab, out));
 	assert_int_equal(ret, -FI_ECONNRESET);
 	assert_int_equal(fi_tinject(p.a->ep, out, 4000, p.ab, 1),
@@ -425,7 +427,7 @@ static void test_sends_to_a_closed_peer_fail(void **state)
 	free(out);
 }
 
-/* A stale address must not reach the interface's next owner. */
+/* A stale address must not reach the next owner of the interface. */
 static void test_stale_address_meets_nobody(void **state)
 {
 	struct ep *a = ep_open(NULL), *b = ep_open(NULL);
@@ -444,7 +446,7 @@ static void test_stale_address_meets_nobody(void **state)
 		assert_memory_not_equal(name, name2, len);
 	}
 	assert_int_equal(fi_av_insert(a->av, name, 1, &to, 0, NULL), 1);
-	/* the first ones may be taken before the answer is known */
+	/* sends are accepted until the refusal is known */
 	do {
 		ret = fi_inject(a->ep, &c, 1, to);
 		ep_step();
@@ -467,7 +469,7 @@ static void test_attributes_that_are_not_offered(void **state)
 	struct fid_ep *ep;
 
 	(void)state;
-	/* no set is named */
+	/* without a wait set */
 	assert_int_equal(fi_cq_open(e->domain, &cq, &q, NULL), -FI_EINVAL);
 	cq = (struct fi_cq_attr){ .format = 99 };
 	assert_int_equal(fi_cq_open(e->domain, &cq, &q, NULL), -FI_ENOSYS);
@@ -485,7 +487,7 @@ static void test_attributes_that_are_not_offered(void **state)
 	bad->ep_attr->type = FI_EP_MSG;
 	assert_true(fi_endpoint(e->domain, bad, &ep, NULL) < 0);
 	fi_freeinfo(bad);
-	/* those that are: size 0 is our default, no attributes at all */
+	/* valid attributes: size 0 is the default, as are no attributes */
 	cq = (struct fi_cq_attr){ .size = 0 };
 	assert_int_equal(fi_cq_open(e->domain, &cq, &q, NULL), 0);
 	assert_true(cq.size > 0);
@@ -495,8 +497,8 @@ static void test_attributes_that_are_not_offered(void **state)
 	assert_int_equal(fi_close(&c->fid), 0);
 }
 
-/* The answer of fi_getinfo, changed: an endpoint that promises what we cannot
- * keep would be dropped by its peers later. */
+/* A changed offer is refused by fi_endpoint(): an endpoint that promises more
+ * than was offered would be disconnected by its peers later. */
 static void test_endpoint_asks_for_more_than_was_offered(void **state)
 {
 	struct ep *e = ep_open(NULL);
@@ -525,7 +527,7 @@ static void test_endpoint_asks_for_more_than_was_offered(void **state)
 		assert_int_equal(fi_endpoint(e->domain, info, &ep, NULL),
 				 -FI_EINVAL);
 	}
-	/* less is fine */
+	/* less than offered is valid */
 	info->ep_attr->tx_ctx_cnt = 1;
 	*info->rx_attr = rx;
 	info->tx_attr->inject_size = 0;
@@ -560,8 +562,9 @@ static void test_getname(void **state)
 	(void)state;
 	memset(name, 7, sizeof(name));
 	assert_int_equal(fi_getname(&e->ep->fid, name, &len), -FI_ETOOSMALL);
-	assert_true(len > 3 && len <= 64);	/* trap 9: names up to 64 */
-	assert_int_equal(name[3], 7);		/* as much as fits */
+	assert_true(len > 3 && len <= 64);	/* trap 9: names have at most 64
+						 * bytes */
+	assert_int_equal(name[3], 7);		/* filled as far as it fits */
 	memcpy(part, name, 3);
 	assert_int_equal(fi_getname(&e->ep->fid, name, &len), 0);
 	assert_memory_equal(part, name, 3);

@@ -30,7 +30,7 @@ _Static_assert((int)GSAS_OP_READ == FI_ATOMIC_READ, "its number");
 _Static_assert((int)GSAS_OP_WRITE == FI_ATOMIC_WRITE, "its number");
 _Static_assert(GSAS_OPS == FI_ATOMIC_OP_LAST, "their number");
 
-/* bytes of a long double that hold something */
+/* bytes of a long double without padding */
 #define LONG_BYTES	(LDBL_MANT_DIG == 64 ? (size_t)10 : sizeof(long double))
 
 enum kind { SIGNED, UNSIGNED, REAL, COMPLEX };
@@ -38,8 +38,8 @@ enum kind { SIGNED, UNSIGNED, REAL, COMPLEX };
 static const struct {
 	const char *name;
 	enum kind kind;
-	size_t size;			/* of a part, for complex */
-	unsigned int align;		/* direct from here on; 0: never */
+	size_t size;			/* of one part, if complex */
+	unsigned int align;		/* for direct execution; 0: never */
 } info[GSAS_TYPES] = {
 	{ "INT8", SIGNED, 1, 1 },	{ "UINT8", UNSIGNED, 1, 1 },
 	{ "INT16", SIGNED, 2, 2 },	{ "UINT16", UNSIGNED, 2, 2 },
@@ -79,7 +79,7 @@ static bool compares(int op)
 	return op >= GSAS_OP_CSWAP;
 }
 
-/* ---- A second opinion -------------------------------------------------- */
+/* ---- The second implementation ----------------------------------------- */
 
 struct value {
 	u128 bits;			/* integers; sign extended */
@@ -144,7 +144,7 @@ static void value_put(int type, unsigned char *to, struct value v)
 			to[i] = (unsigned char)v.bits;
 }
 
-/* bytes that hold something */
+/* bytes without padding */
 static size_t used(int type)
 {
 	return info[type].size == sizeof(long double) && !is_integer(type) ?
@@ -165,10 +165,10 @@ static bool same_real(long double a, long double b)
 	return isnan(a) ? isnan(b) : a == b && !signbit(a) == !signbit(b);
 }
 
-/* -1, 0, 1; 2: neither */
+/* -1, 0, 1; 2: not comparable */
 static int compare_to(int type, struct value a, struct value b)
 {
-	/* signed ones in the order of unsigned ones */
+	/* map the order of signed numbers to that of unsigned ones */
 	u128 top = info[type].kind == SIGNED ? (u128)1 << 127 : 0;
 
 	if (is_integer(type)) {
@@ -240,7 +240,7 @@ static struct value sum(int type, struct value a, struct value b)
 	return v;
 }
 
-enum outcome { KEEPS, TAKES, BECOMES };	/* as it was, the operand, a value */
+enum outcome { KEEPS, TAKES, BECOMES };	/* old value, operand, a new value */
 
 static enum outcome swapped(int op, int order)
 {
@@ -269,7 +269,7 @@ static enum outcome swapped(int op, int order)
 	return swaps ? TAKES : KEEPS;
 }
 
-/* truth: how many of the two are not 0 */
+/* truth: how many of the two operands are not 0 */
 static struct value logical(int type, int op, int truth)
 {
 	bool yes = op == GSAS_OP_LOR ? truth > 0 :
@@ -326,8 +326,8 @@ static enum outcome expected(int op, int type, struct value old,
 }
 
 /*
- * Complex products: where the plain formula gives two NaN, C may know better,
- * that it is infinite. Both are right; whether, is not ours to say.
+ * Complex products: where the plain formula gives NaN for both parts, the
+ * compiler's may give an infinite result. Both are accepted.
  */
 static bool fits(int op, int type, struct value want, const unsigned char *is)
 {
@@ -346,7 +346,7 @@ static bool fits(int op, int type, struct value want, const unsigned char *is)
 		same_real(want.part[1], v.part[1]);
 }
 
-/* ---- Values worth a try ------------------------------------------------ */
+/* ---- Values ------------------------------------------------------------ */
 
 #define NVALUES	16
 
@@ -383,7 +383,7 @@ static void value_nth(int type, int nth, uint64_t *rng, unsigned char *to)
 {
 	struct value v = { 0 };
 
-	/* what pads it has to be something */
+	/* padding with a known value */
 	memset(to, 0xEE, size_of(type));
 	if (is_integer(type)) {
 		v.bits = integer_nth(info[type].size, nth, rng);
@@ -401,7 +401,7 @@ static void value_nth(int type, int nth, uint64_t *rng, unsigned char *to)
 #define ROOM	(PAIRS * GSAS_TYPE_MAX + 128)
 #define GUARD	0xA5
 
-/* Bytes from an aligned address on. Result -1: none; -2: into the operand. */
+/* Offsets from an aligned address. Result -1: none; -2: in the operand. */
 struct shape {
 	int count, target, operand, compare, result;
 };
@@ -409,7 +409,7 @@ struct shape {
 static _Alignas(64) unsigned char target[ROOM], operand[ROOM], compare[ROOM];
 static _Alignas(64) unsigned char result[ROOM], before[ROOM], argued[ROOM];
 
-/* all pairs of operand (what is compared with) and target */
+/* all pairs of operand (or compare value) and target */
 static void fill(int op, int type, const struct shape *s)
 {
 	size_t size = size_of(type);
@@ -430,7 +430,7 @@ static void fill(int op, int type, const struct shape *s)
 		value_nth(type, compares(op) ? c : b, &rng,
 			  operand + s->operand + i * size);
 		value_nth(type, b, &rng, compare + s->compare + i * size);
-		/* equal, also in their other part */
+		/* equal, in both parts */
 		if (compares(op) && a == b)
 			memcpy(compare + s->compare + i * size,
 			       target + s->target + i * size, size);
@@ -543,7 +543,7 @@ static void test_all_pairs_direct(void **state)
 	FOR_ALL(shapes);
 }
 
-/* operands lie in packets: at any place; so do targets, of the owner's */
+/* operands in packets are misaligned; so are the owner's targets */
 static void test_all_pairs_misaligned(void **state)
 {
 	static const struct shape shapes[] = {
@@ -590,14 +590,14 @@ static void test_floats_compare_by_value(void **state)
 	gsas_op_apply(GSAS_OP_CSWAP_NE, GSAS_TYPE_DOUBLE, 1, &x, &one, &nan,
 		      NULL);
 	assert_true(x == 1.0);
-	/* the smaller one, where one is no number: what is there stays */
+	/* MIN with NaN: the target stays */
 	gsas_op_apply(GSAS_OP_MIN, GSAS_TYPE_DOUBLE, 1, &x, &nan, NULL, NULL);
 	assert_true(x == 1.0);
 	gsas_op_apply(GSAS_OP_LAND, GSAS_TYPE_DOUBLE, 1, &x, &nan, NULL, NULL);
 	assert_true(x == 1.0);
 }
 
-/* which is which: compare[i] <= addr[i], not the other way round */
+/* compare[i] <= addr[i], not the other way round */
 static void test_swap_if_compare_is_less(void **state)
 {
 	int64_t x = 5, arg = 9, cmp = 4, old = 0;
@@ -611,7 +611,7 @@ static void test_swap_if_compare_is_less(void **state)
 	assert_true(x == 9 && old == 9);
 }
 
-/* Bits go through that are no number of any arithmetic: a signalling NaN. */
+/* Bits that no arithmetic yields are kept: a signalling NaN. */
 static void test_bits_are_not_numbers(void **state)
 {
 	uint64_t x = 0, nan = UINT64_C(0x7FF4000000000001), old = 0;
@@ -645,7 +645,7 @@ static void test_read_stores_nothing(void **state)
 	munmap(mem, page);
 }
 
-/* ---- Tests: which there are -------------------------------------------- */
+/* ---- Tests: which operations exist ------------------------------------- */
 
 /* fi_atomic(3): the lists of the three families */
 static const char in_man[GSAS_OPS][4] = {
@@ -657,7 +657,7 @@ static const char in_man[GSAS_OPS][4] = {
 	[FI_CSWAP_GT] = "c", [FI_MSWAP] = "c",
 };
 
-/* what makes no sense: no order among complex numbers, no bits of reals */
+/* not defined: an order of complex numbers, bits of real numbers */
 static const char * const senseless[GSAS_OPS] = {
 	[FI_MIN] = "C", [FI_MAX] = "C", [FI_BOR] = "RC", [FI_BAND] = "RC",
 	[FI_BXOR] = "RC", [FI_CSWAP_LE] = "C", [FI_CSWAP_LT] = "C",
@@ -687,7 +687,7 @@ static void test_valid_is_what_the_man_page_says(void **state)
 	assert_int_equal(valid, 10 * 30 + 3 * 23 + 3 * 15);
 }
 
-/* MPICH: one that is missing makes the whole type travel as active messages
+/* MPICH: if one is missing, it sends operations on that type as active messages
  * (ofi-requirements.md 1.7) */
 static void test_valid_is_what_mpich_needs(void **state)
 {
@@ -741,10 +741,10 @@ static void test_other_numbers_are_nothing(void **state)
 	assert_true(x == 7 && one == 1);
 }
 
-/* ---- Tests: who executes ----------------------------------------------- */
+/* ---- Tests: direct execution ------------------------------------------- */
 
 #if defined(__x86_64__)
-/* what the system says of the processor */
+/* as the system describes the processor */
 static bool has_wide(void)
 {
 	char line[8192];
@@ -760,7 +760,7 @@ static bool has_wide(void)
 #else
 static bool has_wide(void)
 {
-	return true;			/* LDXP and STXP are in all of them */
+	return true;			/* all have LDXP and STXP */
 }
 #endif
 

@@ -18,7 +18,7 @@
 
 #define THREADS	4
 
-/* aligned; not; and across two lines (what is longer than 3 bytes) */
+/* aligned; misaligned; across two lines (elements of more than 3 bytes) */
 static const int places[] = { 0, 1, 61 };
 #define PLACES	(sizeof(places) / sizeof(places[0]))
 
@@ -39,7 +39,7 @@ static bool is_integer(int type)
 	return type < GSAS_TYPE_FLOAT || type >= GSAS_TYPE_INT128;
 }
 
-/* n, or what is left of it; complex: both parts */
+/* n, as far as it fits; complex: both parts */
 static void number_put(int type, unsigned char *to, uint64_t n)
 {
 	union {
@@ -80,7 +80,7 @@ static void number_put(int type, unsigned char *to, uint64_t n)
 	memcpy(to, &u, gsas_type_size(type));
 }
 
-/* UINT64_MAX: halves that do not belong together */
+/* returns UINT64_MAX if the parts are not of the same number */
 static uint64_t number_get(int type, const unsigned char *from)
 {
 	unsigned __int128 i = 0;
@@ -136,9 +136,9 @@ struct worker {
 	int type;
 	unsigned char *target;
 	uint64_t n;
-	uint64_t sum;			/* of what was seen */
-	unsigned char own[256];		/* what it did, done alone */
-	uint64_t did[64];		/* the same, of each element */
+	uint64_t sum;			/* of the values returned */
+	unsigned char own[256];		/* result of its operations alone */
+	uint64_t did[64];		/* additions to each element */
 	uint64_t *seen;
 };
 
@@ -166,7 +166,8 @@ static void work_all(struct worker *w, int n, void (*work)(struct worker *w),
 		pthread_join(w[i].thread, NULL);
 }
 
-/* Each type, at each place: ends at n, or says what and where. */
+/* Each type at each place: the element must end at n, and if sums is set, no
+ * value may be returned twice. */
 static void for_all(void (*work)(struct worker *w), bool sums)
 {
 	for (int type = 0; type < GSAS_TYPES; type++)
@@ -193,7 +194,7 @@ static void for_all(void (*work)(struct worker *w), bool sums)
 		}
 }
 
-/* ---- Tests: none is lost ----------------------------------------------- */
+/* ---- Tests: no operation is lost --------------------------------------- */
 
 static void add(struct worker *w)
 {
@@ -213,7 +214,7 @@ static void test_sums_are_exact(void **state)
 	for_all(add, true);
 }
 
-/* without a result other instructions do it */
+/* without a result other instructions are used */
 static void add_blind(struct worker *w)
 {
 	unsigned char one[GSAS_TYPE_MAX];
@@ -230,7 +231,7 @@ static void test_blind_sums_are_exact(void **state)
 	for_all(add_blind, false);
 }
 
-/* by READ and CSWAP, as a program does what there is no operation for */
+/* by READ and CSWAP, as programs do for operations that do not exist */
 static void increment(struct worker *w)
 {
 	unsigned char want[GSAS_TYPE_MAX], old[GSAS_TYPE_MAX];
@@ -258,7 +259,7 @@ static void test_swaps_are_exact(void **state)
 	for_all(increment, true);
 }
 
-/* WRITE and READ: only what somebody wrote is ever seen, and whole */
+/* WRITE and READ: every value read was written by a thread, as a whole */
 static void overwrite(struct worker *w)
 {
 	unsigned char value[GSAS_TYPE_MAX];
@@ -314,8 +315,8 @@ static void add_arrays(struct worker *w)
 	}
 }
 
-/* Elements are small enough for several to be made at once: none is lost,
- * whoever else makes one of them, or other ones of the same word. */
+/* Several small elements are updated at once: no addition is lost, whichever
+ * elements of a word other threads update. */
 static void test_arrays_are_exact(void **state)
 {
 	static _Alignas(64) unsigned char room[ELEMENTS * GSAS_TYPE_MAX + 64];
@@ -341,9 +342,10 @@ static void test_arrays_are_exact(void **state)
 
 /* ---- Tests: overlapping elements --------------------------------------- */
 
-/* Misaligned ones: byte by byte the exclusive or of all, as there is no order
- * in which it would be another. In the first line, the second, and both; these
- * two are any: all pairs of locks are taken, which ThreadSanitizer watches. */
+/* Misaligned elements: each byte ends as the exclusive or of all operands,
+ * which does not depend on the order. Elements lie in the first line, in the
+ * second, or in both. All pairs of lines are used, so all pairs of locks, which
+ * ThreadSanitizer watches. */
 static void scatter(struct worker *w)
 {
 	static const int around[THREADS][2] = {
@@ -384,8 +386,8 @@ static void test_overlapping_ones_exclude_each_other(void **state)
 
 static _Atomic uint64_t arrived[2];
 
-/* Both at the beginning of round i; who comes second knows at once and the
- * first a little later, how much is tried out. */
+/* Both threads begin round i. The second one goes on at once and the first one
+ * a little later, so a random delay makes up for that. */
 static void meet(int me, uint64_t i, uint64_t *rng)
 {
 	volatile uint32_t wait = unit_below(rng, 100);
@@ -399,8 +401,9 @@ static void meet(int me, uint64_t i, uint64_t *rng)
 }
 
 /*
- * Write mine, then read yours: one of us comes second and sees the other's. By
- * several words: the more stores are under way, the more a read could pass.
+ * Each thread writes its words, then reads the other's: the second one must see
+ * the words of the first. Several words, because a read is more likely to pass
+ * writes if many are under way.
  */
 #define WORDS	16
 

@@ -25,7 +25,7 @@ static size_t any_size(uint64_t *rng)
 	}
 }
 
-/* Message i of a stream; each call that sends takes its turn. */
+/* Message i of a stream; the send calls take turns. */
 static struct xfer *message(uint64_t *rng, uint32_t i, bool tagged)
 {
 	struct xfer *x = calloc(1, sizeof(*x));
@@ -48,7 +48,8 @@ static struct xfer *message(uint64_t *rng, uint32_t i, bool tagged)
 	return x;
 }
 
-/* A receive that takes any message of the stream, in one of several ways. */
+/* Posts a receive that matches any message of the stream, in one of several
+ * ways. */
 static int post_any(struct ep *e, fi_addr_t src, struct xfer *x, uint64_t *rng)
 {
 	if (unit_below(rng, 2))
@@ -67,8 +68,8 @@ static int post_any(struct ep *e, fi_addr_t src, struct xfer *x, uint64_t *rng)
 }
 
 /*
- * Message i must meet receive i: its own bytes are compared. Receives run ahead
- * of the messages or behind them, by chance.
+ * Message i must match receive i, so its bytes are compared. Receives are
+ * posted before or after the messages arrive, by chance.
  */
 static void one_stream(bool tagged, uint64_t seed)
 {
@@ -133,8 +134,9 @@ struct slot {
 
 #define BIG	20000
 
-/* Receives directed at either sender and at any, in a random mix: of those one
- * sender's messages went to, taken as they were posted, the numbers rise. */
+/* Receives directed at either sender and undirected ones, in a random mix: the
+ * messages of each sender fill the receives that they match in the order of
+ * posting. */
 static void test_two_senders_any_and_directed(void **state)
 {
 	const uint32_t total = N / 2;
@@ -154,7 +156,8 @@ static void test_two_senders_any_and_directed(void **state)
 	for (uint32_t i = 0; i < total; i++) {
 		int who = unit_below(&rng, 2);
 
-		/* enough of both for whatever the undirected ones take */
+		/* enough messages of both, whichever the undirected ones
+		 * match */
 		slot[i].want = unit_below(&rng, 2) ? from[who] :
 			FI_ADDR_UNSPEC;
 		quota[0] += slot[i].want != from[1];
@@ -191,7 +194,7 @@ static void test_two_senders_any_and_directed(void **state)
 
 /* ---- Through a slow receiver ----------------------------------------- */
 
-/* The sender is refused again and again; what it repeats keeps its place. */
+/* Sends are refused again and again; repeated ones keep their order. */
 static void test_order_under_back_pressure(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -209,7 +212,7 @@ static void test_order_under_back_pressure(void **state)
 		}
 		refused++;
 		ep_poll(p.a);
-		/* take a few */
+		/* receive a few */
 		for (int k = 0; k < 50 && got < i; k++) {
 			EP_OK(fi_recv(p.b->ep, in, 8, NULL, p.ba, in));
 			ep_wait(p.b, in);

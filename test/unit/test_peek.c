@@ -20,7 +20,7 @@ static ssize_t peek(struct ep *e, fi_addr_t src, uint64_t tag, uint64_t ignore,
 	return fi_trecvmsg(e->ep, &msg, FI_PEEK | FI_COMPLETION | flags);
 }
 
-/* The second half of a claim: neither tag nor source matter. */
+/* Receives a claimed message; tag and source are not compared. */
 static ssize_t claim(struct ep *e, void *buf, size_t len, uint64_t tag,
 		     void *ctx, uint64_t flags)
 {
@@ -33,7 +33,7 @@ static ssize_t claim(struct ep *e, void *buf, size_t len, uint64_t tag,
 	return fi_trecvmsg(e->ep, &msg, FI_CLAIM | FI_COMPLETION | flags);
 }
 
-/* Send and wait until it lies there. */
+/* Sends a message and waits until it is unexpected at b. */
 static void leave(struct ep_pair *p, const void *buf, size_t len, uint64_t tag)
 {
 	EP_OK(fi_tsenddata(p->a->ep, buf, len, NULL, ~tag, p->ab, tag,
@@ -64,14 +64,14 @@ static void test_trap6_peek_of_nothing_completes(void **state)
 				   i == 2 ? FI_CLAIM : 0);
 		struct ep_comp c;
 
-		if (ret == -FI_ENOMSG)	/* the other way to say so */
+		if (ret == -FI_ENOMSG)	/* the other way to report this */
 			continue;
 		assert_int_equal(ret, 0);
 		c = ep_wait(p.a, &ctx);
 		assert_int_equal(c.err, FI_ENOMSG);
 	}
 	ep_quiet(p.a);
-	/* nothing was claimed by that */
+	/* it has claimed no message */
 	assert_int_not_equal(claim(p.a, &ctx, sizeof(ctx), 5, &ctx, 0), 0);
 }
 
@@ -86,19 +86,19 @@ static void test_trap5_peek_reports_tag_data_and_length(void **state)
 	for (int k = 0; k < NKINDS; k++) {
 		xfer_fill(out, kinds[k], k, 0);
 		leave(&p, out, kinds[k], tag);
-		/* as often as one likes, by exact tag, mask, source */
+		/* several times, by exact tag, mask and source */
 		EP_OK(peek(p.b, FI_ADDR_UNSPEC, tag, 0, &ctx, 0));
 		check_peeked(p.b, &ctx, kinds[k], tag);
 		EP_OK(peek(p.b, p.ba, tag, 0, &ctx, 0));
 		check_peeked(p.b, &ctx, kinds[k], tag);
 		EP_OK(peek(p.b, p.ba, 4, ~UINT64_C(0xf), &ctx, 0));
 		check_peeked(p.b, &ctx, kinds[k], tag);
-		/* but not by another */
+		/* but not by another tag */
 		EP_OK(peek(p.b, FI_ADDR_UNSPEC, tag + 1, 0, &ctx, 0));
 		assert_int_equal(ep_wait(p.b, &ctx).err, FI_ENOMSG);
 		EP_OK(peek(p.b, 1, tag, 0, &ctx, 0));
 		assert_int_equal(ep_wait(p.b, &ctx).err, FI_ENOMSG);
-		/* and it is still there */
+		/* and it can still be received */
 		EP_OK(fi_trecv(p.b->ep, in, BIG, NULL, p.ba, tag, 0, in));
 		check_peeked(p.b, in, kinds[k], tag);
 		assert_true(xfer_filled(in, kinds[k], k, 0));
@@ -129,7 +129,7 @@ static void test_peek_finds_the_oldest(void **state)
 	check_peeked(p.b, &ctx, 3, 7);
 }
 
-/* Counters count messages that were received: no peek, found or not. */
+/* Counters count received messages only, no peeks. */
 static void test_peek_is_not_counted(void **state)
 {
 	struct ep_want want = { .cntrs = true };
@@ -152,7 +152,7 @@ static void test_peek_is_not_counted(void **state)
 	ep_wait(p.a, &out);
 }
 
-/* A program that only peeks must see what comes. */
+/* A program that only peeks sees new messages. */
 static void test_peek_drives_progress(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -193,7 +193,8 @@ static void test_peek_does_not_see_untagged(void **state)
 
 /* ---- Claim ----------------------------------------------------------- */
 
-/* Two messages alike, claimed and taken in the other order, by wrong tags. */
+/* Two equal messages, claimed and received in the other order, with wrong
+ * tags. */
 static void test_trap6_claim_goes_by_context(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -210,7 +211,7 @@ static void test_trap6_claim_goes_by_context(void **state)
 			EP_OK(peek(p.b, p.ba, 7, 0, &ctx[i], FI_CLAIM));
 			check_peeked(p.b, &ctx[i], kinds[k], 7);
 		}
-		/* what is claimed is seen by nobody else */
+		/* no other call matches a claimed message */
 		EP_OK(fi_trecv(p.b->ep, in, BIG, NULL, p.ba, 7, 0, in));
 		check_peeked(p.b, in, kinds[k], 7);
 		assert_true(xfer_filled(in, kinds[k], 10 * k + 2, 0));
@@ -222,7 +223,7 @@ static void test_trap6_claim_goes_by_context(void **state)
 			EP_OK(claim(p.b, in, BIG, 12345, &ctx[i], 0));
 			check_peeked(p.b, &ctx[i], kinds[k], 7);
 			assert_true(xfer_filled(in, kinds[k], 10 * k + i, 0));
-			/* once only */
+			/* only once */
 			assert_int_not_equal(claim(p.b, in, BIG, 7, &ctx[i],
 						   0), 0);
 		}
@@ -303,7 +304,7 @@ static void test_claim_of_a_message_whose_sender_closed(void **state)
 		ep_settle();
 		EP_OK(claim(p.b, in, BIG, 7, &ctx, 0));
 		c = ep_wait(p.b, &ctx);
-		if (k == 2) {		/* its bytes went with it */
+		if (k == 2) {		/* discarded with its bytes */
 			assert_int_not_equal(c.err, 0);
 		} else {
 			assert_int_equal(c.err, 0);
@@ -329,7 +330,8 @@ static void test_peek_and_discard(void **state)
 		leave(&p, out, kinds[k], 7);
 		EP_OK(peek(p.b, p.ba, 7, 0, &ctx, FI_DISCARD));
 		check_peeked(p.b, &ctx, kinds[k], 7);
-		ep_sent(p.a, out);	/* a rendezvous ends well, too */
+		ep_sent(p.a, out);	/* the sender of a rendezvous sees
+					 * success */
 		EP_OK(peek(p.b, p.ba, 7, 0, &ctx, 0));
 		assert_int_equal(ep_wait(p.b, &ctx).err, FI_ENOMSG);
 	}
@@ -361,7 +363,8 @@ static void test_claim_and_discard(void **state)
 
 /* ---- Many ------------------------------------------------------------ */
 
-/* Claims and discards at random; what remains comes in order. */
+/* Claims and discards at random; the remaining messages are received in
+ * order. */
 static void test_random_claims(void **state)
 {
 	enum { MSGS = 300 };
@@ -379,7 +382,7 @@ static void test_random_claims(void **state)
 	}
 	ep_settle();
 	for (i = 0; i < MSGS; i++) {
-		/* message i is the oldest of its tag that is left */
+		/* message i is the oldest one left with its tag */
 		fate[i] = "rcd"[unit_below(&rng, 3)];
 		if (fate[i] == 'r') {
 			EP_OK(fi_trecv(p.b->ep, in, 64, NULL, p.ba, i % 5, 0,

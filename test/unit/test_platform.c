@@ -103,7 +103,7 @@ static void platform_defaults(void **state)
 	assert_true(pf.pkt_depth == 0 && pf.space_bytes == 0);
 	assert_int_equal(pf.engine, HAL_ENGINE_KERNEL);
 	assert_string_equal(pf.mif.node, "");
-	/* a node instead of a file */
+	/* a device node instead of a file */
 	assert_int_equal(probe("/dev/elsewhere", &pf), 0);
 	assert_string_equal(pf.node, "/dev/elsewhere");
 	assert_string_equal(said, "");
@@ -128,7 +128,7 @@ static void platform_every_key(void **state)
 	assert_int_equal(pf.engine, HAL_ENGINE_SG);
 }
 
-/* The line says file, line, what was found and what is allowed. */
+/* The log line has file, line, what was found and what is allowed. */
 static void platform_mistakes(void **state)
 {
 	static const struct { const char *text, *says; } bad[] = {
@@ -159,7 +159,7 @@ static void platform_mistakes(void **state)
 	char text[512];
 
 	(void)state;
-	/* a line that does not fit is not two */
+	/* a line that is too long is not read as two */
 	memset(text, ' ', sizeof(text));
 	memcpy(text, "boards = 4", 10);
 	snprintf(text + 255, sizeof(text) - 255, "board = 1\n");
@@ -184,9 +184,9 @@ static void platform_mistakes(void **state)
 	told("FI_UNIMEM_DEV", "/dev/u%u", "board = beside node =");
 }
 
-static const char *present;		/* the one file there is */
+static const char *present;		/* the only file that exists */
 
-/* In place of the C library's: hal_dev_present() asks for files of a system. */
+/* Replaces the C library's: hal_dev_present() checks for system files. */
 int access(const char *name, int mode)
 {
 	(void)mode;
@@ -196,7 +196,8 @@ int access(const char *name, int mode)
 	return -1;
 }
 
-/* A driver's node, a platform file, or the word of the user. */
+/* Boards are present if there is a driver's node or a platform file, or if the
+ * user names a device. */
 static void platform_presence(void **state)
 {
 	struct hal_params params = { .hal = "auto" };
@@ -221,7 +222,8 @@ static int open_dev(const char *dev, struct hal **hal)
 	return hal_dev_ops.open(&params, hal);
 }
 
-/* No driver behind the name: one line each, what, where and the remedy. */
+/* No driver behind the name: each case logs one line with cause, place and
+ * remedy. */
 static void platform_no_device(void **state)
 {
 	struct hal *hal = NULL;
@@ -246,7 +248,7 @@ struct board {
 	const struct hal_mmio_ops *io;
 };
 
-/* The file is device, mailboxes, packetizer and engine in one. */
+/* The file stands for device, mailboxes, packetizer and engine. */
 static struct board board(void)
 {
 	struct board b = { .io = &hal_mmio_dev_ops };
@@ -290,7 +292,7 @@ static void mmio_widths(void **state)
 	assert_int_equal(b.io->read32(&cdma, HAL_CDMA_BTT), 77);
 	b.io->status_before_memory(b.mm);
 	b.io->loads_before_store(b.mm);
-	/* each block at its place, page by page */
+	/* each block at its offset, page by page */
 	b.io->write64(&mif, HAL_MIF_DATA, 1);
 	b.io->unmap(&mif);
 	b.io->unmap(&pif);
@@ -305,7 +307,7 @@ static void mmio_widths(void **state)
 	b.io->close(b.mm);
 }
 
-/* Every alignment and length; nothing beside is touched. */
+/* Every alignment and length; no byte beside is changed. */
 static void mmio_windows(void **state)
 {
 	struct board b = board();
@@ -357,13 +359,13 @@ static void mmio_reads_back_there(void **state)
 	b.io->close(b.mm);
 }
 
-/* qemu-user (7.2) knows its ioctls by name and asks nobody about others. */
+/* qemu-user (7.2) rejects ioctls that it does not know by itself. */
 static bool no_device(int ret)
 {
 	return ret == -ENOTTY || ret == -ENOSYS;
 }
 
-static int interrupted;			/* so many calls are */
+static int interrupted;			/* number of calls to interrupt */
 
 static bool interrupt(void)
 {
@@ -374,7 +376,7 @@ static bool interrupt(void)
 	return true;
 }
 
-/* In place of the C library's: a driver may be interrupted. */
+/* Replaces the C library's: the call may be interrupted. */
 ssize_t write(int fd, const void *buf, size_t n)
 {
 	return interrupt() ? -1 : syscall(SYS_write, fd, buf, n);
@@ -385,7 +387,7 @@ ssize_t read(int fd, void *buf, size_t n)
 	return interrupt() ? -1 : syscall(SYS_read, fd, buf, n);
 }
 
-static bool driver;			/* one that says yes to all */
+static bool driver;			/* a driver that accepts every ioctl */
 
 static int drive(unsigned long req, void *arg)
 {
@@ -408,7 +410,7 @@ static int drive(unsigned long req, void *arg)
 	return 0;
 }
 
-/* Likewise. */
+/* Replaces the C library's, too. */
 int ioctl(int fd, unsigned long req, ...)
 {
 	va_list ap;
@@ -425,16 +427,16 @@ int ioctl(int fd, unsigned long req, ...)
 #define UIO_MAPS	2
 #define UIO_MAP_BYTES	(8 * HAL_REG_PAGE)
 
-/* /dev/uio0: two maps, told apart by the offset, as the kernel has it
- * (uio_mmap()); of uio1 there is no permission, of others no device. */
+/* /dev/uio0: two maps, selected by the offset, as the kernel does it
+ * (uio_mmap()). uio1 may not be opened; other devices do not exist. */
 static struct {
-	int fd;				/* open, 0: none */
+	int fd;				/* descriptor, 0: not open */
 	int map[UIO_MAPS];
-	void *at;			/* mapped last */
+	void *at;			/* the last mapping */
 	size_t len;
 } uio;
 
-/* In place of the C library's. */
+/* Replaces the C library's. */
 int open(const char *name, int flags, ...)
 {
 	mode_t mode = 0;
@@ -461,7 +463,7 @@ void *mmap(void *at, size_t len, int prot, int flags, int fd, off_t off)
 	size_t n = (size_t)off / HAL_REG_PAGE;
 
 	if (fd > 0 && fd == uio.fd) {
-		uio.fd = 0;		/* mapped once, then closed */
+		uio.fd = 0;		/* closed after it is mapped */
 		if (n >= UIO_MAPS || len > UIO_MAP_BYTES) {
 			errno = EINVAL;
 			return MAP_FAILED;
@@ -475,7 +477,7 @@ void *mmap(void *at, size_t len, int prot, int flags, int fd, off_t off)
 	return (void *)syscall(SYS_mmap, at, len, prot, flags, fd, off);
 }
 
-/* The event is of the open device, and closed with it. */
+/* The event fd belongs to the open device and is closed with it. */
 static void mmio_event(void **state)
 {
 	struct board b = board();
@@ -501,7 +503,7 @@ static void mmio_event(void **state)
 	assert_int_equal(fcntl(fd, F_GETFD), -1);
 }
 
-/* A block that no node is named for is the driver's. */
+/* A block without a node in the platform file is mapped by the driver. */
 static void mmio_blocks_of_the_driver(void **state)
 {
 	struct board b = board();
@@ -545,8 +547,8 @@ static bool is_mapped(void *at, size_t len)
 	return msync(at, len, MS_ASYNC) == 0;
 }
 
-/* A block by UIO: an offset of n pages is map n, and every page of the block is
- * found from its start. */
+/* A block by UIO: an offset of n pages selects map n, and pages of the block
+ * are found from its start. */
 static void mmio_uio(void **state)
 {
 	struct board b = board();
@@ -574,7 +576,7 @@ static void mmio_uio(void **state)
 	assert_int_equal(b.io->map(mm, hal_kdev_off(HAL_KDEV_MIF,
 			 HAL_MIF_PAGE(8)), HAL_REG_PAGE, &none), -EINVAL);
 	assert_true(is_mapped(first, 4 * HAL_REG_PAGE));
-	b.io->unmap(&mif);		/* all that was mapped */
+	b.io->unmap(&mif);		/* unmaps the whole block */
 	for (int i = 0; i < 4; i++)
 		assert_false(is_mapped((char *)first + i * HAL_REG_PAGE, 1));
 	b.io->unmap(&pif);
@@ -605,13 +607,13 @@ static void mmio_kernel_calls(void **state)
 			 sizeof(word));
 	assert_int_equal(b.io->write(b.mm, NULL, 8), -EFAULT);
 	assert_int_equal(b.io->read(b.mm, NULL, 8), -EFAULT);
-	/* a table is read only: not even the page it would be in is there */
+	/* a table can only be read, and an empty mapping is refused */
 	assert_true(b.io->map(b.mm, hal_kdev_off(HAL_KDEV_TABLE, 0), 0,
 			      &map) < 0);
 	b.io->close(b.mm);
 }
 
-/* A forked child has no maps, may call nothing, and closes in peace. */
+/* In a forked child maps cannot be used, calls fail, and close works. */
 static void mmio_forked_child(void **state)
 {
 	struct board b = board();
@@ -654,13 +656,13 @@ static void mmio_open_errors(void **state)
 	assert_int_equal(hal_mmio_dev_ops.open(&pf, 3, &mm), 0);
 	assert_int_equal(hal_mmio_dev_ops.map(mm, hal_kdev_off(HAL_KDEV_MIF, 0),
 					      HAL_REG_PAGE, &map), -ENOENT);
-	assert_int_equal(lines, 0);	/* the caller says it */
+	assert_int_equal(lines, 0);	/* the caller logs it */
 	hal_mmio_dev_ops.close(mm);
 }
 
-/* ---- An interface over it ---------------------------------------------- */
+/* ---- An interface on these accesses ------------------------------------ */
 
-/* Open board and interface as such a platform file says. */
+/* Opens board and interface with this platform file. */
 static int open_as(const char *blocks, struct hal **hal, struct hal_if **hif)
 {
 	char text[256];
@@ -677,7 +679,7 @@ static int open_as(const char *blocks, struct hal **hal, struct hal_if **hif)
 	return ret;
 }
 
-/* Registers that are not where the file says: one line, for each block. */
+/* Registers that are not where the file says: one line for each block. */
 static void registers_not_there(void **state)
 {
 	static const char *const keys[] = { "mif", "pif", "cdma" };
@@ -686,7 +688,7 @@ static void registers_not_there(void **state)
 		{ " = /dev/uio1@0", "/dev/uio1", "usermod -aG" },
 		{ " = /dev/uio0@0x2000", "/dev/uio0@0x2000", "/sys/class/uio" },
 		{ " = /dev/uio9@0", "/dev/uio9", "ulimit -n" },
-		{ NULL, "/dev/null", "dmesg" },	/* by the driver */
+		{ NULL, "/dev/null", "dmesg" },	/* mapped by the driver */
 	};
 	const unsigned nbad = sizeof(bad) / sizeof(bad[0]);
 	struct hal_if *hif = NULL;
@@ -710,7 +712,7 @@ static void registers_not_there(void **state)
 	}
 	assert_int_equal(open_as("mif = /dev/uio0@0\npif = /dev/uio0@0x1000",
 				 &hal, &hif), 0);
-	/* a file's mailbox */
+	/* the file's mailbox does not read as empty */
 	told("reads as 0x0000000000000000", "mailbox", "when it is empty");
 	hal_if_close(hif);
 	hal->ops->close(hal);

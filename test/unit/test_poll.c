@@ -62,7 +62,7 @@ static void test_poll_set_takes_queues_and_counters(void **state)
 	assert_int_equal(fi_poll_del(set, &e->rxcntr->fid, 0), 0);
 	assert_int_equal(fi_close(&e->ep->fid), 0);
 	e->ep = NULL;
-	/* what is polled stays open, and the domain of the set, too */
+	/* members and the domain cannot be closed before the set */
 	assert_int_equal(fi_close(&e->cq->fid), -FI_EBUSY);
 	assert_int_equal(fi_close(&set->fid), 0);
 }
@@ -92,14 +92,14 @@ static void test_poll_set_tells(void **state)
 	assert_int_equal(fi_poll(set, ctx, 2), 0);
 	assert_int_equal(fi_recv(b->ep, &in, 1, NULL, FI_ADDR_UNSPEC, &in), 0);
 	EP_OK(fi_inject(a->ep, &out, 1, ep_insert(a, b)));
-	/* it makes the progress that brings the message */
+	/* fi_poll() makes the progress that delivers the message */
 	for (uint64_t end = ep_deadline(); fi_poll(set, ctx, 2) != 2; ) {
 		ep_poll(a);
 		ep_in_time(end, "fi_poll");
 	}
 	assert_ptr_equal(ctx[0], &cq);
 	assert_ptr_equal(ctx[1], &cntr);
-	/* the counter once, the queue as long as it holds something */
+	/* the counter is reported once, the queue while it has entries */
 	assert_int_equal(fi_poll(set, ctx, 2), 1);
 	assert_ptr_equal(ctx[0], &cq);
 	fi_cntr_adderr(cntr, 1);
@@ -162,7 +162,7 @@ struct world {
 	fi_addr_t ab;
 	struct fid_wait *set;
 	struct fid_cq *cq;
-	struct fid_cntr *cntr, *own;	/* own: nobody counts but us */
+	struct fid_cntr *cntr, *own;	/* own: counts no events */
 	struct fid_eq *eq;
 	_Atomic int asked;
 	int count;
@@ -210,7 +210,7 @@ static void world_close(struct world *w)
 	ep_close(w->b);
 }
 
-/* In turn: a message, a counter, an event, a signal. */
+/* In turn: sends a message, adds to a counter, writes an event, signals. */
 static void *stir(void *arg)
 {
 	struct world *w = arg;
@@ -240,8 +240,8 @@ static void *stir(void *arg)
 	return NULL;
 }
 
-/* Is what was stirred there? It is taken. A signal leaves nothing to be read:
- * that the wait ended is all. */
+/* Takes the event of step i; false if there is none. A signal leaves nothing to
+ * read: it only ends the wait. */
 static bool took(struct world *w, int i, uint64_t *own)
 {
 	struct fi_cq_entry comp;
@@ -400,14 +400,14 @@ static void test_eq_cond(void **state)
 				 sizeof(ev));
 	}
 	pthread_join(thread, NULL);
-	/* who holds it may write */
+	/* a thread that holds the mutex may write */
 	pthread_mutex_lock(mc.mutex);
 	fi_eq_write(w.eq, FI_NOTIFY, &ev, sizeof(ev), 0);
 	pthread_mutex_unlock(mc.mutex);
 	assert_int_equal(fi_close(&w.eq->fid), 0);
 }
 
-/* A queue by condition variable, and by yielding; the peer is a thread. */
+/* Waits by condition variable and by yielding; this thread is the peer. */
 static void *send_when_asked(void *arg)
 {
 	struct world *w = arg;
@@ -482,7 +482,7 @@ static void test_cq_cond_and_yield(void **state)
 	cq_form(FI_WAIT_POLLFD);
 }
 
-/* ---- Signals reach whom they are for --------------------------------- */
+/* ---- Signals --------------------------------------------------------- */
 
 static void *read_once(void *arg)
 {
@@ -497,8 +497,8 @@ static void *read_once(void *arg)
 	return NULL;
 }
 
-/* One thread sleeps in a call, another one tries and polls all the time: each
- * signal ends the sleep of the first. */
+/* One thread sleeps in a call, another one calls fi_trywait() and polls all the
+ * time: each signal ends the sleep of the first. */
 static void test_a_signal_is_not_taken_by_who_polls(void **state)
 {
 	struct ep_want want = { .wait = FI_WAIT_FD,

@@ -9,7 +9,7 @@
 
 struct thing {
 	struct unm_pool_node node;
-	uint64_t mark[5];		/* an odd size on purpose */
+	uint64_t mark[5];		/* bytes: an odd multiple of 8 */
 };
 
 static void test_construct_allocates_nothing(void **state)
@@ -61,7 +61,7 @@ static void test_stale_token_is_refused(void **state)
 	unm_pool_release(&pool, t);
 	assert_int_equal(pool.used, 0);
 	assert_null(unm_pool_find(&pool, token));
-	/* the same memory again, under another name */
+	/* the same memory again, with another token */
 	again = unm_pool_alloc(&pool);
 	assert_ptr_equal(again, t);
 	assert_null(unm_pool_find(&pool, token));
@@ -82,13 +82,13 @@ static void test_made_up_tokens_are_refused(void **state)
 	token = unm_pool_token(t);
 	assert_null(unm_pool_find(&pool, 0));
 	assert_null(unm_pool_find(&pool, UINT64_MAX));
-	/* the object after it is free: even the right generation fails */
+	/* the object after it is free: no generation is valid */
 	for (uint32_t gen = 0; gen < 4; gen++)
 		assert_null(unm_pool_find(&pool, (uint64_t)gen << 32 | 1));
-	/* index beyond the pool, generation right */
+	/* index beyond the pool, right generation */
 	assert_null(unm_pool_find(&pool, (token & ~UINT64_C(0xffffffff)) |
 				  pool.count));
-	/* generation off by one, by two, by the top bit */
+	/* wrong generation: by one, by two, by the top bit */
 	assert_null(unm_pool_find(&pool, token + (UINT64_C(1) << 32)));
 	assert_null(unm_pool_find(&pool, token + (UINT64_C(2) << 32)));
 	assert_null(unm_pool_find(&pool, token ^ UINT64_C(1) << 63));
@@ -120,8 +120,8 @@ static void test_growth_moves_nothing(void **state)
 	unm_pool_destruct(&pool);
 }
 
-/* The pool grows in chunks; the limit counts what was made, not what is used,
- * so it may be passed by less than one chunk. */
+/* The pool grows in chunks. The limit is compared with the objects made, not
+ * with those in use, so it may be exceeded by less than one chunk. */
 static void test_limit(void **state)
 {
 	struct unm_pool pool;
@@ -129,7 +129,7 @@ static void test_limit(void **state)
 	uint32_t n = 0;
 
 	(void)state;
-	/* not a multiple of what is made at once */
+	/* not a multiple of a chunk */
 	unm_pool_construct(&pool, sizeof(struct thing), 70);
 	while ((t = unm_pool_alloc(&pool)) != NULL) {
 		last = t;
@@ -145,7 +145,7 @@ static void test_limit(void **state)
 	unm_pool_destruct(&pool);
 }
 
-/* Random life against a table of what must be alive. */
+/* Random allocations and frees, compared with a table. */
 static void test_random_model(void **state)
 {
 	enum { N = 512, STEPS = 200000 };

@@ -28,9 +28,9 @@ static uint32_t messages(void)
 		UNIT_SLOW ? 20000 : 100000;
 }
 
-/* ---- Both only send -------------------------------------------------- */
+/* ---- Both sides only send -------------------------------------------- */
 
-/* As MPI programs do: refused, they read their own queue and try again. */
+/* As MPI programs do: after a refusal they read their own queue and retry. */
 static void only_send(size_t len, bool tagged, uint32_t total)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -66,7 +66,7 @@ static void only_send(size_t len, bool tagged, uint32_t total)
 				ep_in_time(end, "sends");
 			}
 		}
-	/* the receivers come late */
+	/* receives are posted late */
 	for (uint32_t n = 0; n < total; n++)
 		for (int i = 0; i < 2; i++) {
 			if (tagged)
@@ -152,7 +152,7 @@ static void test_trap8_all_to_all_before_any_receive(void **state)
 
 /* ---- Unexpected messages --------------------------------------------- */
 
-/* Send until nothing goes any more, however long one polls. */
+/* Sends until sends are refused for good, however long it polls. */
 static uint32_t fill(struct ep *from, fi_addr_t to, char *buf, size_t len,
 		     uint32_t first)
 {
@@ -205,13 +205,14 @@ static void bounded(size_t len, size_t max)
 		sent = fill(p.a, p.ab, buf, len, sent);
 		held = ((struct unm_ep *)p.b->ep)->unexpected_bytes;
 		assert_int_equal(held, in_pools((struct unm_ep *)p.b->ep));
-		/* the bound, and what credits given before may bring */
+		/* the bound, and the messages for which credits were sent
+		 * before */
 		assert_true(held >= max);
 		assert_true(held <= max + UNM_PEER_CREDITS *
 			    (2 * len + sizeof(struct unm_msg) + 4096));
 		assert_true(((struct unm_ep *)p.a->ep)->stats->again_credit >
 			    0);
-		/* some are taken, and it goes on; then all */
+		/* half are received, so sending continues; then all */
 		for (uint32_t half = got + (sent - got) / 2; got < half; )
 			take(p.b, got++, buf, len);
 		sent = fill(p.a, p.ab, buf, len, sent);
@@ -236,8 +237,8 @@ static void test_unexpected_memory_is_bounded(void **state)
 	bounded(4000, 1 << 20);
 }
 
-/* Two senders; both go on when there is room again, and one whose messages are
- * awaited is served. */
+/* Two senders: both continue when memory is free again, also if the messages of
+ * only one of them are received first. */
 static void test_two_senders_share_what_there_is(void **state)
 {
 	size_t was = g_unm_env.unexpected_max;
@@ -273,8 +274,8 @@ static void test_two_senders_share_what_there_is(void **state)
 	ep_quiet(r);
 }
 
-/* Memory is out by one sender's messages: another, whose messages are awaited,
- * never notices, however long that lasts. */
+/* One sender's messages use up the memory: another sender whose messages have
+ * posted receives is not delayed, however long that lasts. */
 static void test_a_flood_holds_back_nobody_else(void **state)
 {
 	size_t was = g_unm_env.unexpected_max;
@@ -299,7 +300,7 @@ static void test_a_flood_holds_back_nobody_else(void **state)
 		ep_received(r, &in);
 		assert_int_equal(in, i);
 	}
-	/* its own bound holds for it, too: and ends with what it is for */
+	/* it has a bound, too, which ends when its messages are received */
 	well->ncomp = 0;
 	in = fill(well, to, buf, sizeof(buf), 0);
 	most = UNM_PEER_CREDITS + well->info->tx_attr->size;
@@ -310,12 +311,12 @@ static void test_a_flood_holds_back_nobody_else(void **state)
 		ep_received(r, buf);
 	}
 	assert_in_range(fill(well, to, buf, sizeof(buf), 0), 1, most);
-	/* the flood was held back meanwhile */
+	/* the first sender is still throttled */
 	assert_int_equal(fill(flood, flooded, buf, sizeof(buf), sent), sent);
 	g_unm_env.unexpected_max = was;
 }
 
-/* Discarding and claiming make room as receiving does. */
+/* Discarding and claiming free memory as receiving does. */
 static void test_discards_free_space(void **state)
 {
 	size_t was = g_unm_env.unexpected_max;
@@ -338,7 +339,8 @@ static void test_discards_free_space(void **state)
 
 			struct ep_comp c;
 
-			do {		/* until it has come, it waits there */
+			do {		/* until the message has come and is
+					 * unexpected */
 				ep_in_time(end, "messages");
 				EP_OK(fi_trecvmsg(p.b->ep, &msg, FI_PEEK |
 						  FI_COMPLETION | FI_DISCARD));
@@ -352,8 +354,8 @@ static void test_discards_free_space(void **state)
 	g_unm_env.unexpected_max = was;
 }
 
-/* Memory comes free by a drain that fills the completion queue: who was held
- * back for memory goes on once that is read. */
+/* Memory becomes free while the completion queue is full: a sender that was
+ * throttled for lack of memory continues once the queue is read. */
 static void test_room_comes_while_the_queue_is_full(void **state)
 {
 	const struct ep_want want = { .cq_size = 64 };
@@ -369,7 +371,7 @@ static void test_room_comes_while_the_queue_is_full(void **state)
 	iov.iov_base = malloc(iov.iov_len);
 	g_unm_env.unexpected_max = 4096;
 	p = ep_pair(&want);
-	/* one is never received, so that some always wait */
+	/* one is never received, so that some are always unexpected */
 	EP_OK(fi_tinject(p.a->ep, &sent, 4, p.ab, 1));
 	for (int refused = 0; refused < 2000; refused++) {
 		if (fi_inject(p.a->ep, &sent, 4, p.ab) == 0) {
@@ -389,7 +391,7 @@ static void test_room_comes_while_the_queue_is_full(void **state)
 	free(iov.iov_base);
 }
 
-/* While memory for messages is out, what is under way still ends. */
+/* Without memory for unexpected messages, rendezvous under way still end. */
 static void test_rendezvous_ends_while_memory_is_out(void **state)
 {
 	size_t was = g_unm_env.unexpected_max;
@@ -408,7 +410,7 @@ static void test_rendezvous_ends_while_memory_is_out(void **state)
 	EP_OK(fi_trecv(p.a->ep, in, BIG, NULL, p.ab, 5, 0, in));
 	sent = fill(p.a, p.ab, buf, sizeof(buf), 0);
 	assert_true(sent > 4);
-	/* the other way, by both halves of the pair */
+	/* the other direction, with both halves of the pair */
 	EP_OK(fi_tsend(p.b->ep, out, BIG, NULL, p.ba, 5, out));
 	ep_received(p.a, in);
 	ep_sent(p.b, out);
@@ -423,8 +425,8 @@ static void test_rendezvous_ends_while_memory_is_out(void **state)
 
 /* ---- Full queues ----------------------------------------------------- */
 
-/* The receiver does not poll at all: the sender is refused, not blocked, and
- * another peer is served as ever. */
+/* The receiver does not poll: sends are refused and do not block, and another
+ * peer is served. */
 static void test_a_peer_that_never_polls_delays_nobody(void **state)
 {
 	struct ep *s = ep_open(NULL), *deaf = ep_open(NULL);
@@ -463,8 +465,8 @@ static uint64_t packets_to(struct ep *e, fi_addr_t dest)
 	return hal_tx_sent(((struct unm_ep *)e->ep)->peer_of[dest]->hp);
 }
 
-/* A long message in pieces: each call sends a few, so that what else there is
- * to do gets done; and two of them share the calls. */
+/* A long message in pieces: each call sends a few of them, so that other work
+ * is not delayed; two such messages share the calls. */
 static void test_a_stream_is_sent_in_steps(void **state)
 {
 	enum { STEP = 16, LEN = 10 * BIG };
@@ -488,7 +490,8 @@ static void test_a_stream_is_sent_in_steps(void **state)
 			      in[i]));
 		EP_OK(fi_send(s->ep, out, LEN, NULL, to[i], in[i]));
 	}
-	EP_FOR_US(2000) {			/* they ask for it */
+	EP_FOR_US(2000) {			/* the receivers ask for
+						 * pieces */
 		ep_poll(r[0]);
 		ep_poll(r[1]);
 	}
@@ -512,7 +515,7 @@ static void test_a_stream_is_sent_in_steps(void **state)
 	free(out);
 }
 
-/* More rendezvous than there may be in flight. */
+/* More rendezvous than may be in flight. */
 static void test_sends_in_flight_are_bounded(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -573,7 +576,7 @@ static void test_posted_receives_are_bounded(void **state)
 	assert_int_equal(n, 100);
 	assert_int_equal(ret, -FI_EAGAIN);
 	assert_int_equal(p.b->ep->ops->rx_size_left(p.b->ep), 0);
-	/* all of them: tagged ones, too */
+	/* all receives: tagged ones count, too */
 	assert_int_equal(fi_trecv(p.b->ep, &in, 1, NULL, FI_ADDR_UNSPEC, 1, 0,
 				  &in), -FI_EAGAIN);
 	EP_OK(fi_inject(p.a->ep, &in, 1, p.ab));
@@ -583,7 +586,7 @@ static void test_posted_receives_are_bounded(void **state)
 	g_unm_env.rx_size = was;
 }
 
-/* A million tags at once: matching stays quick. */
+/* A million receives with different tags: matching stays fast. */
 static void test_many_receives_posted(void **state)
 {
 	uint32_t total = messages();
@@ -607,7 +610,7 @@ static void test_many_receives_posted(void **state)
 
 /* ---- No memory for receive space --------------------------------------- */
 
-static unsigned starved;		/* calls that are to fail still */
+static unsigned starved;		/* calls that are still to fail */
 
 static int space_ready(struct hal_peer *hp, uint32_t bytes)
 {
@@ -617,7 +620,8 @@ static int space_ready(struct hal_peer *hp, uint32_t bytes)
 	return -FI_ENOMEM;
 }
 
-/* A pair of which a knows b, and from now on gets its memory as we like. */
+/* A pair of which a is connected to b; from here on the test decides whether a
+ * gets receive space. */
 static struct unm_peer *starve(struct ep_pair *p, struct hal_ops *ops)
 {
 	struct unm_peer *peer;
@@ -642,7 +646,7 @@ static void test_no_space_is_back_pressure(void **state)
 	(void)state;
 	EP_NEEDS_INSIDE();
 	if (starve(&p, &ops) == NULL)
-		skip();			/* a decorator, or a device */
+		skip();			/* with a decorator, or a device */
 	EP_OK(fi_recv(p.b->ep, in, 1, NULL, p.ba, in));
 	ep_received(p.b, in);
 	starved = 3;
@@ -671,17 +675,17 @@ static void test_no_space_for_long_ends(void **state)
 	starved = UINT32_MAX;
 	assert_int_equal(fi_send(p.a->ep, out, sizeof(out), NULL, p.ab, out),
 			 -FI_EAGAIN);
-	peer->space_since -= 31000000;	/* as if it had begun then */
+	peer->space_since -= 31000000;	/* as if it had begun 31 s ago */
 	ret = EP_TRY(fi_send(p.a->ep, out, sizeof(out), NULL, p.ab, out));
-	if (ret == 0)			/* it waited in the backlog */
+	if (ret == 0)			/* it was queued */
 		assert_int_not_equal(ep_wait(p.a, out).err, 0);
 	else
 		assert_int_equal(ret, -FI_ECONNRESET);
 	starved = 0;
 }
 
-/* Two shortages with a minute between, in which nobody wanted space, are not
- * one long shortage. */
+/* Two shortages a minute apart, without a send in between, are not one long
+ * shortage. */
 static void test_no_space_twice_is_back_pressure(void **state)
 {
 	char out[4096] = "x", in[4096];

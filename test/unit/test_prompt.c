@@ -18,9 +18,10 @@
 #include "unm_env.h"
 
 #define LEN	((size_t)64 << 10)
-/* As nanoseconds in 64 bits without sign, 500 years: the clock counts from the
- * start of the machine, and a bound that its value exceeds hides what compares
- * with a time that was never set. */
+/* A bound longer than the machine's clock value: as nanoseconds in 64 unsigned
+ * bits it is 500 years. The clock counts from the start of the machine, and
+ * with such a bound a comparison with a time that was never set would go
+ * unnoticed. */
 #define LONG_US	(-1)
 #define OPS	100
 
@@ -29,7 +30,7 @@ static struct hal_peer *peer_of(const struct os_pair *p)
 	return ((struct unm_ep *)p->a->ep)->peer_of[p->ab]->hp;
 }
 
-/* The bound of this many microseconds. */
+/* A pair with this bound, in microseconds. */
 static struct os_pair open_pair(int prompt_us)
 {
 	struct os_pair p = os_open(OS_ATTACH, LEN);
@@ -50,7 +51,7 @@ static void close_pair(struct os_pair *p)
 			skip();						\
 	} while (0)
 
-/* Without progress of b, unless polls says so. */
+/* b makes progress only if polls is set. */
 static void put(struct os_pair *p, size_t at, const void *from, size_t len,
 		bool polls)
 {
@@ -77,8 +78,8 @@ static void get(struct os_pair *p, size_t at, void *to, size_t len)
 	p->nrd++;
 }
 
-/* A target that polls: the probe of the first operation comes back, and from
- * then on all are requests; long ones are not. */
+/* A target that polls: the answer to the first operation's probe comes back,
+ * and from then on all operations are requests, except long ones. */
 static void test_target_that_polls(void **state)
 {
 	uint64_t direct, requests;
@@ -116,7 +117,8 @@ static void test_target_that_polls(void **state)
 	close_pair(&p);
 }
 
-/* A target that does not: nothing waits for it, and it gets one probe. */
+/* A target that does not poll: no operation waits for it, and it gets one
+ * probe. */
 static void test_target_that_does_not_poll(void **state)
 {
 	uint64_t direct, requests, sent;
@@ -139,7 +141,7 @@ static void test_target_that_does_not_poll(void **state)
 	close_pair(&p);
 }
 
-/* Seen once, long ago, counts no more. */
+/* Progress that was seen longer ago than the bound does not count. */
 static void test_target_that_polled(void **state)
 {
 	uint64_t value = 1, requests;
@@ -160,8 +162,8 @@ static void test_target_that_polled(void **state)
 	close_pair(&p);
 }
 
-/* It polls no more just when a request was sent: that one waits, is executed
- * once, and holds up none of those after it. */
+/* The target stops polling just when a request was sent: the request waits, is
+ * executed once, and does not delay later operations. */
 static void test_target_that_stops(void **state)
 {
 	uint64_t value[] = { 7, 8 }, direct;
@@ -191,7 +193,7 @@ static void test_target_that_stops(void **state)
 	assert_memory_equal(p.mem, &value[0], 8);
 	assert_int_equal(ep_wait(p.a, &ctx).err, 0);
 	assert_memory_equal(p.mem, &value[1], 8);
-	/* and not again */
+	/* it is not executed a second time */
 	memset(p.mem, 0, 8);
 	ep_settle();
 	assert_int_equal(p.mem[0], 0);
@@ -200,8 +202,8 @@ static void test_target_that_stops(void **state)
 	close_pair(&p);
 }
 
-/* A target that was seen to make progress; then it polls no more, and the bound
- * has no end. */
+/* A target that was seen to make progress, and then stops polling, with an
+ * endless bound. */
 static struct os_pair open_stopped(void)
 {
 	struct os_pair p = open_pair(LONG_US);
@@ -254,7 +256,7 @@ static void test_put_past_unsent_requests(void **state)
 	close_pair(&p);
 }
 
-/* One that sleeps is not woken. */
+/* A target that sleeps is not woken. */
 static void test_target_that_sleeps(void **state)
 {
 	const struct ep_want any = { 0 }, sleeps = { .wait = FI_WAIT_FD };

@@ -54,7 +54,7 @@
 #define WARM_UP		20000
 #define MAX_LEN		8192
 #define PATIENCE	(20 * PROCS_SECOND)
-#define MARGIN		(16 * WINDOW)	/* of rounds, to agree on the end */
+#define MARGIN		(16 * WINDOW)	/* messages, to agree on the end */
 #define LEAST		100000
 #define CONTROL		10000
 
@@ -161,7 +161,8 @@ static void close_the_door(void)
 	CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) == 0);
 }
 
-/* Where the kernel has no clock in the vDSO, reading it is a call. */
+/* If the kernel has no clock in the vDSO, reading the clock is a system
+ * call. */
 static int read_clock(int fd, int index, void *arg)
 {
 	(void)fd;
@@ -191,7 +192,8 @@ struct kind {
 	const char *name;
 	size_t len;
 	bool window;
-	bool locks;			/* FI_THREAD_SAFE: has to take some */
+	bool locks;			/* FI_THREAD_SAFE: locks must be
+					 * counted */
 };
 
 struct quiet {
@@ -211,7 +213,7 @@ static void repost(struct quiet *q, int i)
 		q->wrong = "fi_trecv";
 }
 
-/* Nothing here may fail with a call, a print for example: it is noted. */
+/* Under the filter an error can not be reported by a call, so it is noted. */
 static void progress(struct quiet *q)
 {
 	struct fi_cq_tagged_entry e[16];
@@ -253,7 +255,7 @@ static void send_one(struct quiet *q)
 	q->sent++;
 }
 
-/* The first peer may shorten the run, early enough for the other to know.
+/* The first peer may shorten the run, early enough for the second to notice.
  * which: WARM_END or END */
 static uint64_t shorten(struct quiet *q, uint64_t end, uint64_t since,
 			int which)
@@ -269,8 +271,8 @@ static uint64_t shorten(struct quiet *q, uint64_t end, uint64_t since,
 	return end;
 }
 
-/* Messages of both together. A window begins when the last has come, so that
- * every message finds a receive. */
+/* messages: of both peers together. A window begins when the last one has
+ * arrived, so that every message finds a posted receive. */
 static void run(struct quiet *q, bool window, uint64_t messages, int which)
 {
 	uint64_t end = q->sent + messages / 2, since = procs_now();
@@ -292,8 +294,9 @@ static void run(struct quiet *q, bool window, uint64_t messages, int which)
 		progress(q);
 }
 
-/* A core of one's own, where there are two; for oneself alone if that is
- * permitted. (In turns with another such test, not instead of it.) */
+/* Binds this peer to a core of its own if there are two, with real-time
+ * priority if that is permitted. (Round robin, so that other such tests run as
+ * well.) */
 static void own_core(int index)
 {
 	struct sched_param param = { .sched_priority = 1 };
@@ -312,7 +315,7 @@ static void own_core(int index)
 		g_shared->word[GRANTED]++;
 }
 
-/* Both at the same place. */
+/* Waits until both peers have come here. */
 static void meet(int which)
 {
 	g_shared->word[which]++;
@@ -343,8 +346,9 @@ static void first_contact(struct quiet *q, int fd)
 		progress(q);
 }
 
-/* The most that can ever wait for a peer that is away for a while, in the
- * backlog too: two windows. First one is away, then the other. */
+/* Before the filter, queue as many messages as can ever wait for a peer that
+ * does not run: two windows, so that the queue has its final size. First one
+ * peer does not run, then the other. */
 static void fall_behind(struct quiet *q, int fd)
 {
 	uint64_t all = q->sent + 2 * WINDOW;
@@ -377,7 +381,7 @@ static int peer(int fd, int index, void *arg)
 
 	CHECK(q != NULL);
 	own_core(index);
-	memset(q, 1, sizeof(*q));	/* no page is to be fetched later */
+	memset(q, 1, sizeof(*q));	/* touch all pages now */
 	memset(q, 0, sizeof(*q));
 	q->len = kind->len;
 	node_open(&q->n, kind->locks ? NODE_SAFE : 0);
@@ -398,7 +402,7 @@ static int peer(int fd, int index, void *arg)
 	sent = q->sent;
 	run(q, kind->window, whole_windows(messages), END);
 	g_shared->word[MESSAGES] = 2 * (q->sent - sent);
-	meet(LEFT);			/* nobody leaves early */
+	meet(LEFT);			/* both peers stay until here */
 	if (q->wrong != NULL) {
 		strncpy((char *)g_shared->bytes, q->wrong, 63);
 		syscall(SYS_exit_group, 2);
@@ -452,13 +456,15 @@ static void quiet(const struct kind *kind)
 	for (int i = 0; i < 2; i++)
 		p[i] = proc_start(peer, (void *)kind, env);
 	procs_join(p, 2);
-	procs_recv_word(p[0]->fd);	/* sent, and not looked */
+	procs_recv_word(p[0]->fd);	/* first_contact(): sent, did not
+					 * check */
 	procs_send_word(p[1]->fd, 0);
-	procs_recv_word(p[1]->fd);	/* looked, and answered */
+	procs_recv_word(p[1]->fd);	/* checked, and answered */
 	procs_send_word(p[0]->fd, 0);
-	procs_recv_word(p[1]->fd);	/* sent to one who was away */
+	procs_recv_word(p[1]->fd);	/* fall_behind(): sent to a peer that
+					 * does not run */
 	procs_send_word(p[0]->fd, 0);
-	procs_recv_word(p[0]->fd);	/* and in turn */
+	procs_recv_word(p[0]->fd);	/* the other direction */
 	procs_send_word(p[1]->fd, 0);
 	judge(p[0]);
 	judge(p[1]);

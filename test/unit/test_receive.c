@@ -8,7 +8,7 @@
 
 #include "lib/ep_xfer.h"
 
-/* longest inline, eager, rendezvous in both profiles */
+/* the longest inline, eager and rendezvous messages of both profiles */
 static const size_t kinds[] = { 8, 4000, 100000 };
 #define NKINDS	3
 
@@ -38,7 +38,7 @@ static struct three three(void)
 	return t;
 }
 
-/* Receives posted first; the wrong sender's message must not take them. */
+/* Receives are posted first; a message of another sender must not match. */
 static void directed_posted(size_t len, bool tagged)
 {
 	struct three t = three();
@@ -52,7 +52,7 @@ static void directed_posted(size_t len, bool tagged)
 		else
 			EP_OK(fi_recv(t.r->ep, in[i], len, NULL, t.from[i],
 				      in[i]));
-	/* the later one first */
+	/* the second receive first */
 	for (int i = 1; i >= 0; i--) {
 		struct ep_comp c;
 
@@ -112,7 +112,7 @@ static void test_directed_receive_of_unexpected(void **state)
 	}
 }
 
-/* Without FI_DIRECTED_RECV the address of a receive means nothing. */
+/* Without FI_DIRECTED_RECV the address of a receive is ignored. */
 static void test_undirected_endpoint_ignores_the_source(void **state)
 {
 	struct ep_want want = { .caps = FI_MSG | FI_TAGGED | FI_SOURCE };
@@ -121,7 +121,7 @@ static void test_undirected_endpoint_ignores_the_source(void **state)
 
 	(void)state;
 	assert_false(p.b->info->caps & FI_DIRECTED_RECV);
-	/* its own address, not the sender's */
+	/* its own address instead of the sender's */
 	EP_OK(fi_recv(p.b->ep, &in, 1, NULL, 1, &in));
 	EP_OK(fi_send(p.a->ep, &out, 1, NULL, p.ab, &out));
 	assert_int_equal(ep_received(p.b, &in).len, 1);
@@ -146,7 +146,7 @@ static void stranger(size_t len)
 	assert_int_equal(ep_received(r, in[0]).src, FI_ADDR_NOTAVAIL);
 	assert_memory_equal(in[0], out[0], len);
 
-	/* now it gets a name: what is queued already has it as well */
+	/* inserted now: messages in the queue get the address as well */
 	ep_insert(r, r);
 	from = ep_insert(r, s);
 	EP_OK(fi_trecv(r->ep, in[1], len, NULL, from, 1, 0, in[1]));
@@ -157,7 +157,7 @@ static void stranger(size_t len)
 	for (int i = 0; i < 3; i++)
 		ep_sent(s, out[i]);
 
-	/* and so does what comes from now on */
+	/* and later messages, too */
 	EP_OK(fi_trecv(r->ep, in[0], len, NULL, from, 9, 0, in[0]));
 	tsend(s, to, out[2], len, 9);
 	assert_int_equal(ep_received(r, in[0]).src, from);
@@ -173,7 +173,7 @@ static void test_trap9_unknown_sender_gets_a_name_late(void **state)
 		stranger(kinds[i]);
 }
 
-/* A directed receive waits, its sender is known only by a second insertion. */
+/* A directed receive does not match a sender until that sender is inserted. */
 static void test_unknown_sender_does_not_take_a_directed_receive(void **state)
 {
 	struct ep *r = ep_open(NULL), *s = ep_open(NULL);
@@ -188,7 +188,7 @@ static void test_unknown_sender_does_not_take_a_directed_receive(void **state)
 	ep_quiet(r);
 }
 
-/* The sender spoke and closed before it got a name. */
+/* A sender that was closed before it was inserted. */
 static void test_message_of_a_closed_unresolved_peer_is_named_late(void **state)
 {
 	struct ep *r = ep_open(NULL), *s = ep_open(NULL);
@@ -224,7 +224,7 @@ static void truncated(struct ep_pair *p, size_t len, size_t room, int iov,
 	struct ep_comp c;
 
 	if (room == 0) {
-		x.room = 1;		/* xfer_make() takes 0 for "as len" */
+		x.room = 1;		/* xfer_make() replaces 0 by len */
 		x.rx_iov = 1;
 	}
 	xfer_make(&x);
@@ -271,7 +271,7 @@ static void test_trap5_truncation_fills_every_field(void **state)
 	ep_quiet(p.b);
 }
 
-/* The next message is not hurt by it. */
+/* The message after a truncated one is not affected. */
 static void test_truncation_leaves_the_stream_alone(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -346,7 +346,7 @@ static void test_tagged_and_untagged_do_not_meet(void **state)
 
 /* ---- Many ------------------------------------------------------------ */
 
-/* Everything sent before anything is received, received backwards. */
+/* All messages are sent before any is received, in reverse. */
 static void test_many_unexpected_in_reverse(void **state)
 {
 	enum { N = 20000 };

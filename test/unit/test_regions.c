@@ -23,10 +23,10 @@
 #define REGIONS	2
 #define LEN	65536
 #define KEY	40
-#define CLOSED	0xA5			/* no byte of the initiators */
+#define CLOSED	0xA5			/* a byte that no initiator writes */
 #define HANG_US	(UINT64_C(100000000) * (UNIT_SLOW ? 5 : 1))
 
-/* No asserts in threads: they note where it went wrong first. */
+/* Threads do not assert: they note the line of the first failed check. */
 #define CHECK(s, cond)	do {						\
 		int fine = 0;						\
 		if (!(cond))						\
@@ -38,11 +38,12 @@ struct stage {
 	struct ep *a, *b;		/* a accesses memory of b */
 	fi_addr_t ab;
 	uint8_t *mem[REGIONS];
-	bool atomics;			/* go without b, too */
+	bool atomics;			/* are executed without b */
 	uint64_t end;
-	_Atomic uint64_t done;		/* operations, good or refused */
+	_Atomic uint64_t done;		/* operations that ended, also with an
+					 * error */
 	_Atomic uint64_t good;
-	_Atomic int closers;		/* still at work */
+	_Atomic int closers;		/* threads that still close regions */
 	_Atomic int line;
 };
 
@@ -58,7 +59,7 @@ static bool goes_on(struct stage *s)
 	return s->line == 0;
 }
 
-/* ---- The owner's threads ------------------------------------------------- */
+/* ---- The target's threads ------------------------------------------------ */
 
 static void owner_read(struct stage *s)
 {
@@ -67,7 +68,7 @@ static void owner_read(struct stage *s)
 	CHECK(s, n == 0 || n == -FI_EAGAIN);
 }
 
-/* With operations coming in meanwhile. */
+/* Waits until this many more operations have ended. */
 static void await_more(struct stage *s, uint64_t more)
 {
 	uint64_t was = s->done;
@@ -95,7 +96,7 @@ static void *closer(void *arg)
 			CHECK(s, mem[k] == CLOSED);
 	}
 	atomic_fetch_sub(&s->closers, 1);
-	/* who still waits for an answer gets it */
+	/* answers the remaining requests */
 	while (s->closers >= 0 && goes_on(s))
 		owner_read(s);
 	return NULL;
@@ -105,7 +106,8 @@ static void *closer(void *arg)
 
 struct shot {
 	struct fi_context2 context;
-	_Atomic int state;		/* 0: under way, 1: good, 2: refused */
+	_Atomic int state;		/* 0: under way, 1: success, 2:
+					 * refused */
 };
 
 static void initiator_read(struct stage *s)
@@ -117,7 +119,7 @@ static void initiator_read(struct stage *s)
 	if (n == 1) {
 		((struct shot *)c.op_context)->state = 1;
 	} else if (n == -FI_EAVAIL) {
-		/* another thread may have been faster */
+		/* another thread may have read it */
 		if (fi_cq_readerr(s->a->cq, &err, 0) != 1)
 			return;
 		CHECK(s, err.err == FI_EKEYREJECTED);
@@ -127,8 +129,9 @@ static void initiator_read(struct stage *s)
 	}
 }
 
-/* Operation i of a thread, in its own half of a region, as nothing orders the
- * stores of two: 0, or why it was not begun. */
+/* Starts operation i of a thread, in the thread's own half of a region, because
+ * stores of two threads are not ordered. Returns 0, or why it was not
+ * started. */
 static ssize_t shoot(const struct hand *h, uint32_t i, uint8_t *buf,
 		     uint64_t *was, void *context)
 {
@@ -165,7 +168,7 @@ static void *initiator(void *arg)
 			initiator_read(s);
 		while (shot.state == 0 && goes_on(s))
 			initiator_read(s);
-		/* a good read is none of what came after fi_close() */
+		/* a read must not return bytes written after fi_close() */
 		if (shot.state == 1 && i % (s->atomics ? 3 : 2) == 1)
 			CHECK(s, buf[0] != CLOSED && buf[7] != CLOSED);
 		atomic_fetch_add(&s->good, shot.state == 1);
@@ -175,9 +178,9 @@ static void *initiator(void *arg)
 	return NULL;
 }
 
-/* ---- Stages -------------------------------------------------------------- */
+/* ---- Tests --------------------------------------------------------------- */
 
-/* Without a lock a domain has one thread: then both of each run in one. */
+/* Without a lock a domain has one thread, which does the work of both. */
 static void play(struct stage *s, enum os_way way, int each)
 {
 	struct hand in[2], out[2];
@@ -200,7 +203,7 @@ static void play(struct stage *s, enum os_way way, int each)
 	}
 	for (int i = 0; i < each; i++)
 		pthread_join(in[i].thread, NULL);
-	s->closers = -1;		/* nobody asks any more */
+	s->closers = -1;		/* no more requests will come */
 	for (int i = 0; i < each; i++)
 		pthread_join(out[i].thread, NULL);
 	if (s->line != 0)
@@ -225,7 +228,7 @@ static void apart(enum os_way way)
 	play(&s, way, 1);
 }
 
-/* One domain or two, with a lock, of four threads. */
+/* One domain or two, with locks, and four threads. */
 static void locked(enum os_way way, bool one)
 {
 	struct ep_want want = { .threading = FI_THREAD_SAFE };

@@ -292,8 +292,8 @@ static void pif_pending_and_overwritten(void **state)
 	iface_close(&b);
 }
 
-/* A packet arrives although its sender looks no more; it may be long there
- * before it is acknowledged [13: PEND, ACK and NACK come later]. */
+/* A packet arrives even if its sender does not poll any more, and may arrive
+ * long before it is acknowledged [13: PEND, ACK and NACK come later]. */
 static void pif_arrives_by_itself(void **state)
 {
 	static const char sim[] = "fifo=8,tick=1,delay=10000,ack=1000000000";
@@ -329,8 +329,8 @@ static void pif_are_independent(void **state)
 	iface_close(&c);
 }
 
-/* With its bit of PID_CONF off, a's packetizer sends nothing, and its status
- * is this. */
+/* If its bit of PID_CONF is off, a's packetizer sends nothing; its status must
+ * be this one. */
 static void not_configured(const struct iface *a, const struct iface *b,
 			   uint32_t status)
 {
@@ -384,7 +384,7 @@ static void pif_illegal_destination(void **state)
 	illegal_destination("fifo=8,illegal=0", false);
 }
 
-/* Where no mailbox is, nothing says yes. */
+/* A packet to an address without a mailbox is not acknowledged. */
 static void pif_nowhere(void **state)
 {
 	struct iface a = iface("fifo=8", 0);
@@ -420,7 +420,7 @@ static void pif_not_configured(void **state)
 }
 
 /* [D 5.2.2, table 4] CLR_REQ "clears any active requests of the corresponding
- * PIF": one half written, one on its way. */
+ * PIF": a packet half written, and one under way. */
 static void pif_request_cleared(void **state)
 {
 	static const char sim[] = "fifo=8,tick=1,delay=1000000";
@@ -447,7 +447,7 @@ static void pif_request_cleared(void **state)
 	iface_close(&b);
 }
 
-/* ---- Accesses that no hardware would survive --------------------------- */
+/* ---- Accesses that end the test ---------------------------------------- */
 
 static void quiet(int level, const char *line)
 {
@@ -671,7 +671,7 @@ static void wrong_accesses_end_it(void **state)
 
 /* ---- Mutants ----------------------------------------------------------- */
 
-/* Is what is acknowledged there, once and in order? [D 5.2.3] */
+/* Do all acknowledged packets arrive, once and in order? [D 5.2.3] */
 static bool acknowledged_arrive(const char *sim)
 {
 	struct iface a = iface(sim, 0), b = iface(sim, 1);
@@ -691,7 +691,7 @@ static bool acknowledged_arrive(const char *sim)
 	return good;
 }
 
-/* Lost refusals and forged identities: the test notices. */
+/* The checks fail with lost refusals and with forged identities. */
 static void mutants_are_noticed(void **state)
 {
 	(void)state;

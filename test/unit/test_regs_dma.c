@@ -14,8 +14,8 @@
 
 /* ---- Stores and loads -------------------------------------------------- */
 
-/* Rounds of a store, another one that overtakes it or not, and a barrier.
- * Overtaken: how often only the second was visible. */
+/* Rounds of two stores, the second of which may pass the first, and a barrier.
+ * Returns how often only the second one was visible. */
 static unsigned overtaken(const char *sim, uint64_t apart)
 {
 	struct hal_mmio *mm = device(sim, 0);
@@ -46,7 +46,7 @@ static void stores_are_reordered(void **state)
 	assert_int_equal(overtaken("reorder=900", 0), 0);
 }
 
-/* A later store to the same bytes is never lost to an earlier one. */
+/* A later store to the same bytes is never overwritten by an earlier one. */
 static void stores_to_one_place_in_order(void **state)
 {
 	struct hal_mmio *mm = device("reorder=500", 0);
@@ -69,7 +69,7 @@ static void stores_to_one_place_in_order(void **state)
 	io->close(mm);
 }
 
-/* hal_mmio.h: any length and alignment, nothing beside it is touched. */
+/* hal_mmio.h: any length and alignment, no byte beside is changed. */
 static void stores_of_any_shape(void **state)
 {
 	struct hal_mmio *mm = device("reorder=500", 0);
@@ -120,7 +120,7 @@ static void alloc_gives_clean_pages(void **state)
 	io->close(mm);
 }
 
-/* [K ALLOC] its errors; and what was taken can be had again. */
+/* [K ALLOC] its errors; memory that was freed can be allocated again. */
 static void alloc_refuses(void **state)
 {
 	struct hal_mmio *mm = device("fifo=8", 0);
@@ -206,8 +206,8 @@ static void mapped_memory_stays(void **state)
 	io->close(mm);
 }
 
-/* [K ALLOC, IMPORT] for an interface: held at once, found and kept by it; to
- * every import its drop. */
+/* [K ALLOC] for another interface: held by it at once, and found by its import;
+ * each import needs its own drop. */
 static void alloc_for_another(void **state)
 {
 	struct iface a = iface("route=0", 0), b = iface("route=0", 1);
@@ -226,7 +226,7 @@ static void alloc_for_another(void **state)
 	assert_int_equal(kdev(b.mm, HAL_KDEV_IO_IMPORT, &imp), 0);
 	assert_true(imp.owner == a.c.identity && imp.owner_nonce == a.c.nonce);
 	hold = imp.hold;
-	/* it is no import that goes on */
+	/* not an import that is under way */
 	assert_int_equal(kdev(b.mm, HAL_KDEV_IO_IMPORT, &imp), -EINVAL);
 	imp.hold = 0;
 	assert_int_equal(kdev(b.mm, HAL_KDEV_IO_IMPORT, &imp), 0);
@@ -254,7 +254,7 @@ static void routes_take_time(void **state)
 	(void)state;
 	assert_int_equal(kdev(mm, HAL_KDEV_IO_IMPORT, &imp), 0);
 	imp.ref = there.a.ref;
-	/* who does not ask again can drop it */
+	/* a hold can be dropped instead of asking again */
 	imp.hold = 0;
 	assert_int_equal(kdev(mm, HAL_KDEV_IO_IMPORT, &imp), -EAGAIN);
 	h.hold = imp.hold;
@@ -294,7 +294,7 @@ static struct hal_kdev_status wait_status(struct hal_mmio *mm)
 	return st;
 }
 
-/* [K write] what is refused, and that any alignment is good. */
+/* [K write] refused arguments; every alignment is valid. */
 static void kernel_transfers(void **state)
 {
 	struct hal_mmio *mm = device("btt=16", 0);
