@@ -22,19 +22,19 @@
 #define KEY	70
 #define LEN	64
 
-/* The way back to one peer, as on a board: what is stored may have to be stored
- * again. */
+/* Stores to one peer, as on a board, where a store may have to be repeated. */
 static struct {
 	struct hal_ops ops;
 	const struct hal_ops *real;
 	struct hal_peer *hp;
 	struct hal_back *back;
-	uint64_t word;			/* REVOKED that was stored last */
-	_Atomic bool lost;		/* what is stored is */
-	pthread_t first;		/* who stored first, and in vain */
+	uint64_t word;			/* last value stored as REVOKED */
+	_Atomic bool lost;		/* stores do not arrive */
+	pthread_t first;		/* thread whose store was lost first */
 	_Atomic int tries;
-	bool second;			/* another one's arrives */
-	bool last;			/* that arrives is: as it was then */
+	bool second;			/* stores of other threads arrive */
+	bool last;			/* restore the HAL's calls after the
+					 * next store that arrives */
 } way;
 
 static void way_shut(void)
@@ -120,7 +120,7 @@ static uint64_t direct(struct ep *e)
 	return ((struct unm_ep *)e->ep)->stats->tx_direct;
 }
 
-/* a knows its way to that region. */
+/* a caches the remote key of that region. */
 static void learn_route(struct scene *s, int key)
 {
 	uint64_t was = direct(s->a);
@@ -149,7 +149,7 @@ static void scene_open(struct scene *s)
 		s->mr[i] = os_reg(s->b, s->mem[i], LEN, OS_ALL, KEY + i);
 		learn_route(s, i);
 	}
-	/* b's peers are by the names it knows them by */
+	/* b connects to its peers, so that it knows them by fi_addr_t */
 	EP_OK(fi_inject(s->b->ep, NULL, 0, s->ba));
 	EP_OK(fi_inject(s->b->ep, NULL, 0, s->bc));
 }
@@ -213,7 +213,7 @@ static void test_two_regions(void **state)
 	way_open(peer_of(s.b, s.ba));
 	start(&first, s.mr[0]);
 	until_told(way.back, mr[0]->number);
-	write_to(s.a, s.ab, 2, 0);	/* it looks */
+	write_to(s.a, s.ab, 2, 0);	/* a checks REVOKED */
 	way.lost = true;
 	way.tries = 0;
 	way.second = true;
@@ -225,7 +225,7 @@ static void test_two_regions(void **state)
 	join(&second);
 	for (int i = 0; i < KEYS; i++)
 		memset(s.mem[i], 0, LEN);
-	write_to(s.a, s.ab, 2, 0);	/* it looks again */
+	write_to(s.a, s.ab, 2, 0);	/* a checks REVOKED again */
 	write_to(s.a, s.ab, 0, FI_EKEYREJECTED);
 	write_to(s.a, s.ab, 1, FI_EKEYREJECTED);
 	for (int i = 0; i < LEN; i++)
@@ -235,7 +235,7 @@ static void test_two_regions(void **state)
 	assert_int_equal(fi_close(&s.mr[2]->fid), 0);
 }
 
-/* ---- Dropped --------------------------------------------------------- */
+/* ---- Disconnected peers ---------------------------------------------- */
 
 static void test_dropped_when_it_knows(void **state)
 {

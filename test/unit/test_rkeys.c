@@ -18,7 +18,8 @@
 #include "api/unm_ep.h"
 
 #define FEW		8
-#define MANY		1000	/* a peer's routes are 1,024 at most */
+#define MANY		1000	/* a peer has at most 1,024 cached remote
+				 * keys */
 #define BEYOND		1500
 #define ACCESSES	20
 #define WORD		sizeof(uint64_t)
@@ -81,7 +82,7 @@ static uint64_t word(const struct crowd *c, int i)
 	return value;
 }
 
-/* A route to each region from the first on. */
+/* Caches the remote key of each region, from the first on. */
 static void learn(struct crowd *c)
 {
 	for (int i = 0; i < c->n; i++)
@@ -90,10 +91,10 @@ static void learn(struct crowd *c)
 	ep_settle();
 }
 
-/* ---- The right one ------------------------------------------------------- */
+/* ---- The right key ------------------------------------------------------- */
 
-/* Regions by turns, some of them closed and opened again: with the same key,
- * but one word on. */
+/* Accesses to all regions in turn, some of which are closed and opened again
+ * with the same key at the next word. */
 static void each_finds_its_region(enum keys keys, int n)
 {
 	static struct crowd c;
@@ -117,7 +118,7 @@ static void each_finds_its_region(enum keys keys, int n)
 		}
 		ep_settle();
 	}
-	if (n <= MANY)			/* beyond: most routes are evicted */
+	if (n <= MANY)			/* beyond that most keys are evicted */
 		assert_true(os_direct(&c.p) >= direct + n);
 	crowd_close(&c);
 }
@@ -137,7 +138,7 @@ static void test_each_access_finds_its_region(void **state)
 
 /* ---- The cost ------------------------------------------------------------ */
 
-/* The child: routes are known, then accesses between two stops. */
+/* The child: caches the keys, then makes accesses between two stops. */
 static int accesses(enum keys keys, int n)
 {
 	static struct crowd c;
@@ -155,7 +156,7 @@ static int accesses(enum keys keys, int n)
 	return os_direct(&c.p) == direct + ACCESSES ? 0 : 1;
 }
 
-/* Instructions of one access; 0: no child of ours may be traced here. */
+/* Instructions of one access; 0: a child may not be traced here. */
 static uint64_t cost(enum keys keys, int n)
 {
 	uint64_t steps = 0;
@@ -203,7 +204,7 @@ static void test_the_cost_does_not_grow(void **state)
 		print_message("instructions of a put: %llu with %d routes, "
 			      "%llu with %d\n", (unsigned long long)few, FEW,
 			      (unsigned long long)many, MANY);
-		/* a longer chain now and then */
+		/* hash chains may be a little longer */
 		assert_true(many <= few + few / 8);
 	}
 }

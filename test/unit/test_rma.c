@@ -43,7 +43,7 @@ static bool has_data(enum call call)
 
 #define DATA	UINT64_C(0x1122334455667788)
 
-/* len bytes cut into pieces: 3, 1/2, the rest. */
+/* Cuts len bytes into pieces: 3, half of the rest, the rest. */
 static size_t cut(struct iovec *iov, uint8_t *buf, size_t len)
 {
 	size_t first = len < 3 ? len : 3, second = (len - first) / 2;
@@ -181,7 +181,7 @@ static void test_every_call_through_shared_memory(void **state)
 	every_call(OS_SHARED);
 }
 
-/* From dmable memory, too: this is for engines that know no other. */
+/* Also from dmable memory, for engines that access no other memory. */
 static void test_from_dmable_to_dmable_memory(void **state)
 {
 	struct os_pair p;
@@ -210,14 +210,14 @@ static void test_from_dmable_to_dmable_memory(void **state)
 	os_close(&p);
 }
 
-/* ---- What is refused ------------------------------------------------- */
+/* ---- Refusals -------------------------------------------------------- */
 
 struct bad {
 	uint64_t addr;
 	size_t len;
 	bool read;
-	uint64_t access;		/* of the region */
-	uint64_t key;			/* added to the right one */
+	uint64_t access;		/* rights of the region */
+	uint64_t key;			/* difference from the right key */
 	int err;
 };
 
@@ -230,7 +230,8 @@ static void refused(enum os_way way, size_t len, const struct bad *t)
 	p.mr = os_reg(p.b, p.mem, len, t->access, p.key);
 	memset(p.mem, 0x11, len);
 	memset(buf, 0x22, t->len + 1);
-	for (int i = 0; i < 3; i++) {	/* with and without a route */
+	for (int i = 0; i < 3; i++) {	/* with and without a cached remote
+					 * key */
 		struct ep_comp c;
 
 		if (t->read)
@@ -254,7 +255,7 @@ static void refused(enum os_way way, size_t len, const struct bad *t)
 	os_close(&p);
 }
 
-/* Rights and bounds; not a byte is touched, however long the operation. */
+/* Wrong rights and bounds: no byte is changed, however long the operation. */
 static void test_bad_accesses(void **state)
 {
 	const uint64_t all = FI_REMOTE_READ | FI_REMOTE_WRITE;
@@ -280,7 +281,7 @@ static void test_bad_accesses(void **state)
 				refused(way, 100000, &t[i]);
 }
 
-/* A good one between bad ones: each gets its own answer, in order. */
+/* A valid operation between wrong ones: each gets its own result, in order. */
 static void test_answers_are_not_mixed_up(void **state)
 {
 	struct os_pair p = os_open(OS_REQUESTS, 4096);
@@ -306,7 +307,7 @@ static void test_answers_are_not_mixed_up(void **state)
 	os_close(&p);
 }
 
-/* ---- Calls that are wrong -------------------------------------------- */
+/* ---- Wrong arguments ------------------------------------------------- */
 
 static void test_bad_calls(void **state)
 {
@@ -337,7 +338,7 @@ static void test_bad_calls(void **state)
 	msg.rma_iov_count = 0;
 	assert_int_equal(fi_writemsg(ep, &msg, 0), -FI_EINVAL);
 	msg.rma_iov_count = 1;
-	remote[0].len = 63;		/* not as much as there is */
+	remote[0].len = 63;		/* shorter than the local buffer */
 	assert_int_equal(fi_writemsg(ep, &msg, 0), -FI_EINVAL);
 	assert_int_equal(fi_inject_write(ep, big, 4097, p.ab, 0, p.key),
 			 -FI_EMSGSIZE);
@@ -349,7 +350,7 @@ static void test_bad_calls(void **state)
 
 /* ---- Regions --------------------------------------------------------- */
 
-/* Of several pieces: addressed as if they were one. */
+/* A region of several pieces is addressed as one. */
 static void test_region_of_pieces(void **state)
 {
 	struct os_pair p = os_open(OS_ATTACH, 65536);
@@ -384,8 +385,8 @@ static void test_region_of_pieces(void **state)
 	os_close(&p);
 }
 
-/* Once closed, it is gone, whatever was known of it; the key may come back for
- * other memory. */
+/* A closed region can not be accessed, although its remote key is cached. The
+ * key can be used again for other memory. */
 static void closed(enum os_way way)
 {
 	struct os_pair p = os_open(way, 4096);
@@ -439,7 +440,7 @@ static void test_close_ends_reads(void **state)
 	(void)state;
 	EP_OK(fi_read(p.a->ep, in, ROOM, NULL, p.ab, 0, p.key, in));
 	while (stats->rx_requests == before) {
-		ep_poll(p.a);		/* its packet may be held */
+		ep_poll(p.a);		/* a decorator may hold the packet */
 		ep_poll(p.b);
 		ep_in_time(end, "the request");
 	}
@@ -450,7 +451,7 @@ static void test_close_ends_reads(void **state)
 	os_close(&p);
 }
 
-/* Operations in steps whose routes go: all of them go on by requests. */
+/* Operations in steps whose remote keys are revoked continue as requests. */
 static void test_close_of_others_stops_nobody(void **state)
 {
 	(void)state;
@@ -462,13 +463,14 @@ static void test_close_of_others_stops_nobody(void **state)
 
 		if (!os_runs(way))
 			continue;
-		/* with an engine that is late, who closes waits for a, and
-		 * nobody polls for a meanwhile */
+		/* with a slow engine fi_close() waits for a, which nobody polls
+		 * meanwhile */
 		if (way == OS_ATTACH && getenv("FI_UNIMEM_FAULT") != NULL)
 			continue;
 		p = os_open(way, ROOM);
 		xfer_fill(p.mem, ROOM, 11, 0);
-		for (int i = 0; i < 2; i++) {	/* two more with routes */
+		for (int i = 0; i < 2; i++) {	/* two more cached remote
+						 * keys */
 			mr[i] = os_reg(p.b, other[i], 64, OS_ALL, 70 + i);
 			EP_OK(fi_inject_write(p.a->ep, "x", 1, p.ab, 0,
 					      70 + i));
@@ -482,7 +484,8 @@ static void test_close_of_others_stops_nobody(void **state)
 				      p.key, in[i]));
 			p.nrd++;
 		}
-		/* two at once: a does not know which, and drops all routes */
+		/* after two revocations at once a drops all cached keys, as it
+		 * does not know which they are */
 		for (int i = 0; i < 2; i++)
 			assert_int_equal(fi_close(&mr[i]->fid), 0);
 		os_all_done(&p);
@@ -496,7 +499,8 @@ static void test_close_of_others_stops_nobody(void **state)
 	}
 }
 
-/* An endpoint that goes while it answers leaves nothing in the region. */
+/* An endpoint that is closed while it answers a read does not keep the region
+ * in use. */
 static void test_endpoint_goes_before_its_region(void **state)
 {
 	struct os_pair p = os_open(OS_REQUESTS, ROOM);
@@ -509,11 +513,11 @@ static void test_endpoint_goes_before_its_region(void **state)
 	(void)state;
 	EP_OK(fi_read(p.a->ep, in, ROOM, NULL, ao, 0, p.key, in));
 	while (((struct unm_ep *)other->ep)->stats->rx_requests == 0) {
-		ep_poll(p.a);		/* its packet may be held */
+		ep_poll(p.a);		/* a decorator may hold the packet */
 		ep_poll(other);
 		ep_in_time(end, "the request");
 	}
-	ep_close(other);		/* a does not take it all meanwhile */
+	ep_close(other);		/* a has not got all bytes */
 	assert_int_equal(ep_wait(p.a, in).err, FI_ECONNRESET);
 	assert_int_equal(fi_close(&p.mr->fid), 0);
 	p.mr = NULL;
@@ -521,7 +525,7 @@ static void test_endpoint_goes_before_its_region(void **state)
 	os_close(&p);
 }
 
-/* ---- The target does not look ---------------------------------------- */
+/* ---- Targets that do not poll ---------------------------------------- */
 
 static void asleep(enum os_way way, size_t len)
 {
@@ -533,7 +537,7 @@ static void asleep(enum os_way way, size_t len)
 	xfer_fill(out, len, 3, 0);
 	EP_OK(fi_write(p.a->ep, out, len, NULL, p.ab, 0, p.key, out));
 	for (uint64_t end = ep_deadline(); !ep_take(p.a, out, &c);) {
-		ep_poll(p.a);		/* and b is never polled */
+		ep_poll(p.a);		/* b is never polled */
 		ep_in_time(end, "a direct write");
 	}
 	assert_true(xfer_filled(p.mem, len, 3, 0));
@@ -548,7 +552,7 @@ static void asleep(enum os_way way, size_t len)
 	os_close(&p);
 }
 
-/* Poll a alone until it has done so many. */
+/* Polls a alone until its operations are done. */
 static void alone(struct os_pair *p)
 {
 	uint64_t end = ep_deadline();
@@ -559,7 +563,7 @@ static void alone(struct os_pair *p)
 	assert_int_equal(fi_cntr_readerr(p->rd), 0);
 }
 
-/* Every call on a single range: vectors, injected ones, no bytes at all. */
+/* Every call with a single range: vectors, injected ones, no bytes. */
 static void every_call_asleep(enum os_way way)
 {
 	struct os_pair p = os_open(way, 8192);
@@ -602,7 +606,7 @@ static void test_direct_ways_need_no_target(void **state)
 
 /* ---- Remote counters ------------------------------------------------- */
 
-/* Once for each operation, however many requests it takes. */
+/* Each operation counts once, however many requests it takes. */
 static void test_remote_counters(void **state)
 {
 	struct ep_want want = { .disabled = true };
@@ -654,9 +658,9 @@ static void test_remote_counters(void **state)
 	free(buf);
 }
 
-/* ---- Ends ------------------------------------------------------------ */
+/* ---- The target closes ----------------------------------------------- */
 
-/* The target closes: what is under way ends in error. */
+/* When the target closes, operations under way end in an error. */
 static void test_target_closes(void **state)
 {
 	struct os_pair p = os_open(OS_REQUESTS, ROOM);

@@ -24,7 +24,7 @@ static const uint64_t cntr_flags[] = { FI_SEND, FI_RECV, FI_WRITE, FI_READ };
 
 /* ---- Completions --------------------------------------------------------- */
 
-/* One more is to come. */
+/* Expect one more completion. */
 void safe_arm(struct hand *h, struct half *half)
 {
 	CHECK(h->s, half->state == IDLE);
@@ -110,7 +110,7 @@ static void sleep_on_fd(struct hand *h, struct side *d)
 		poll(&pfd, 1, 1);
 }
 
-/* Read something, somehow: this is what makes progress. */
+/* Read a queue or counter, or sleep on one: this makes progress. */
 void safe_look(struct hand *h)
 {
 	struct side *d = &h->s->side[below(h, 2)];
@@ -141,7 +141,7 @@ void safe_look(struct hand *h)
 	}
 }
 
-/* Is it over, or was it never begun? It ends well and like this. */
+/* True if no completion is expected or it has come, which must be a success. */
 bool safe_over(struct hand *h, struct half *half, uint64_t flags)
 {
 	if (half->state == IDLE)
@@ -165,7 +165,7 @@ void safe_heard(struct stage *s, uint64_t id)
 
 /* ---- Threads ------------------------------------------------------------- */
 
-#define WEIGHTS	129			/* sum of all acts */
+#define WEIGHTS	129			/* sum of the weights in safe_acts */
 
 static enum kind some_kind(struct hand *h)
 {
@@ -197,7 +197,7 @@ static bool end(struct hand *h, struct shot *x)
 	return !x->busy;
 }
 
-/* Whoever's it is: it may be of any thread, begun or not, over or not. */
+/* Cancels a receive of any thread, posted or not, complete or not. */
 static void cancel_some(struct hand *h)
 {
 	struct hand *whose = &h->s->hand[below(h, THREADS)];
@@ -316,7 +316,7 @@ static void hands_open(struct stage *s, enum os_way way)
 	}
 }
 
-/* Every number, now that all is over. */
+/* After the end: checks all counters and words of a side. */
 static void side_check(struct stage *s, struct side *d)
 {
 	uint64_t word[3];

@@ -33,7 +33,7 @@
 struct scene {
 	struct os_pair p;
 	int fd;
-	uint8_t *mem;			/* b's region is made of this */
+	uint8_t *mem;			/* memory of b's region */
 	struct fid_mr *mr;
 };
 
@@ -78,7 +78,7 @@ static void close_scene(struct scene *s)
 	os_close(&s->p);
 }
 
-/* Adds 1 to a word of the region. Returns true if b was not asked. */
+/* Adds 1 to a word of the region. Returns true if b got no request. */
 static bool adds(struct scene *s, uint64_t at)
 {
 	uint64_t one = 1, was = os_requests(&s->p);
@@ -106,7 +106,7 @@ static bool there_are_aliases(void)
 
 /* ---- Which memory ---------------------------------------------------- */
 
-/* Region of part of it; atomics by attach there are none. */
+/* Is a part of this mapping, as a region, accessed through an alias? */
 static void found(int prot, int flags, uint64_t access, bool alias)
 {
 	struct scene s;
@@ -181,7 +181,7 @@ static void test_initiator_without_the_mapping(void **state)
 	s.mr = os_reg(s.p.b, s.mem, LEN, OS_ALL, KEY);
 	EP_OK(fi_write(s.p.a->ep, &value, 8, NULL, s.p.ab, 0, KEY, &s));
 	for (int i = 0; i < 100; i++)
-		ep_poll(s.p.b);		/* it says which memory it is */
+		ep_poll(s.p.b);		/* b sends which memory it is */
 	g_unm_env.alias = false;
 	assert_int_equal(ep_wait(s.p.a, &s).err, 0);
 	ep_settle();
@@ -200,8 +200,8 @@ static void test_initiator_without_the_mapping(void **state)
 
 /* ---- READ of 128 bits --------------------------------------------------- */
 
-/* READ an element at the start of the region. Returns the error, 0: none;
- * *asked: b executed it. */
+/* READs an element at the start of the region. Returns the error or 0; *asked:
+ * b executed the READ. */
 static int reads(struct scene *s, enum fi_datatype type, uint64_t got[2],
 		 bool *asked)
 {
@@ -217,9 +217,9 @@ static int reads(struct scene *s, enum fi_datatype type, uint64_t got[2],
 }
 
 /*
- * A region that peers may only read, and an initiator whose own mapping is
- * read-only, on a machine that has so much of 16 bytes: is READ of 128 bits
- * executed by the owner, and what comes of it?
+ * A READ of 128 bits in a read-only region through a mapping with these rights,
+ * on a machine with these 16-byte instructions: does the owner execute it, and
+ * what is its result?
  */
 static void wide_read(int have, int prot, bool owner, int error)
 {
@@ -233,7 +233,7 @@ static void wide_read(int have, int prot, bool owner, int error)
 	atomic_store(&g_gsas_op_wide, have | GSAS_WIDE_ASKED);
 	open_scene(&s, prot, MAP_SHARED);
 	assert_int_equal(pwrite(s.fd, want, sizeof(want), 0), sizeof(want));
-	/* of two mappings the kernel names the lower one first */
+	/* the kernel lists the lower one of two mappings first */
 	munmap(s.mem, LEN);
 	low = mmap(NULL, 3 * LEN, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 		   0);
@@ -257,8 +257,8 @@ static void wide_read(int have, int prot, bool owner, int error)
 	atomic_store(&g_gsas_op_wide, was);
 }
 
-/* Where READ of 128 bits stores what it has read, nobody does so in memory that
- * is mapped read-only. */
+/* Where READ of 128 bits has to store, it cannot be executed in memory that is
+ * mapped read-only: neither by the initiator nor by the owner. */
 static void test_wide_read(void **state)
 {
 	(void)state;
@@ -276,9 +276,9 @@ static void test_wide_load(void **state)
 	wide_read(gsas_op_wide(), PROT_READ, false, 0);
 }
 
-/* ---- When it ends ---------------------------------------------------- */
+/* ---- The end of an alias --------------------------------------------- */
 
-/* Mappings of the file that this process has. */
+/* The number of mappings of the file in this process. */
 static int mappings(void)
 {
 	FILE *f = fopen("/proc/self/maps", "r");
@@ -292,7 +292,8 @@ static int mappings(void)
 	return n;
 }
 
-/* A region of which only the alias is left: the program has unmapped it. */
+/* A region whose memory the program has unmapped, so that only the alias maps
+ * it. */
 static void open_alias_only(struct scene *s)
 {
 	open_scene(s, RW, MAP_SHARED);
@@ -304,8 +305,8 @@ static void open_alias_only(struct scene *s)
 	assert_int_equal(mappings(), 1);
 }
 
-/* The alias is closed soon after the region, so that the memory is given back,
- * though nobody accesses that peer any more. */
+/* The alias is unmapped soon after the region is closed, even if the initiator
+ * accesses that peer no more. */
 static void test_memory_is_given_back(void **state)
 {
 	struct scene s;
@@ -331,7 +332,7 @@ static void test_gone_with_its_endpoint(void **state)
 	assert_int_equal(mappings(), 0);
 }
 
-/* Other memory is behind the addresses; fi_mr_refresh() says so. */
+/* Other memory was mapped at the addresses, and fi_mr_refresh() called. */
 static void test_refresh(void **state)
 {
 	struct iovec iov = { NULL, LEN };
@@ -366,8 +367,9 @@ static struct unm_peer *peer_of(const struct scene *s)
 	return ((struct unm_ep *)s->p.a->ep)->peer_of[s->p.ab];
 }
 
-/* fi_mr_refresh() that gives up on a peer in the middle of an access: no remote
- * key of the old memory is sent any more, and the next call waits again. */
+/* fi_mr_refresh() gives up on a peer that is in the middle of an access: no
+ * remote key of the old memory is sent any more, and the next call waits
+ * again. */
 static void test_refresh_gives_up(void **state)
 {
 	int fd, kept = g_unm_env.close_ms;

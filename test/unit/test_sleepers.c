@@ -68,7 +68,7 @@ static int get_fd(struct fid *fid)
 	return fd;
 }
 
-/* Block as fi_trywait() allowed it, until woken. */
+/* Block as fi_trywait() has permitted, until woken. */
 static void block(struct fid *fid, enum fi_wait_obj obj)
 {
 	struct pollfd pfd = { .events = POLLIN };
@@ -99,7 +99,7 @@ static void hold(struct fid *fid, enum fi_wait_obj obj, bool on)
 		pthread_mutex_unlock(mc.mutex);
 }
 
-/* ---- Several asleep on one object ------------------------------------ */
+/* ---- Several threads asleep on one object ---------------------------- */
 
 struct crowd {
 	struct fid_cntr *cntr;
@@ -134,7 +134,7 @@ static void crowd_end(struct crowd *c, pthread_t *t)
 	assert_int_equal(atomic_load(&c->failed), 0);
 }
 
-/* Every one is woken, every time, also while some are still on their way. */
+/* Every sleeper is woken, every time, also while others are still waking up. */
 static void test_all_who_wait_for_a_counter_wake(void **state)
 {
 	static const enum fi_wait_obj objs[] = {
@@ -152,7 +152,7 @@ static void test_all_who_wait_for_a_counter_wake(void **state)
 
 		crowd_start(&c, t, wait_for_each);
 		for (int i = 1; i <= c.rounds; i++) {
-			/* they may lag behind by some */
+			/* threads may lag behind by some values */
 			while (atomic_load(&c.got) < (i - 3) * SLEEPERS)
 				nap_us(50);
 			nap_us(unit_below(&rng, 400));
@@ -183,7 +183,7 @@ static void *read_until_stopped(void *arg)
 	return NULL;
 }
 
-/* Each message wakes one at least, a signal all. */
+/* Each message wakes at least one thread, a signal wakes all. */
 static void test_all_who_read_a_queue_wake(void **state)
 {
 	struct ep_want want = { .wait = FI_WAIT_FD,
@@ -215,7 +215,8 @@ static void test_all_who_read_a_queue_wake(void **state)
 	assert_int_equal(atomic_load(&c.got), c.rounds);
 }
 
-/* Whoever is on his way is not rung for again; who is not, is. */
+/* A thread that was woken and does not run yet is not woken again; a new
+ * sleeper is. */
 static void test_one_ring_for_many_completions(void **state)
 {
 	struct ep_want want = { .threading = FI_THREAD_SAFE };
@@ -240,7 +241,7 @@ static void test_one_ring_for_many_completions(void **state)
 	for (int i = 0; i < 100; i++)
 		unm_cntr_add(cntr, 1);
 	once = cntr->wait.epoch - before;
-	cntr->wait.asleep++;		/* as if one more had come */
+	cntr->wait.asleep++;		/* as if one more thread slept */
 	unm_cntr_add(cntr, 1);
 	twice = cntr->wait.epoch - before;
 	cntr->wait.asleep--;
@@ -252,7 +253,7 @@ static void test_one_ring_for_many_completions(void **state)
 	assert_int_equal(fi_close(&c.cntr->fid), 0);
 }
 
-/* ---- Counters that any endpoint moves -------------------------------- */
+/* ---- Counters that any endpoint changes ------------------------------ */
 
 struct writer {
 	struct ep *a;
@@ -316,8 +317,8 @@ static void *read_now_and_then(void *arg)
 	return NULL;
 }
 
-/* A region counts; the endpoint is enabled after the counter was bound, and
- * another thread may poll it now and then. */
+/* A counter of a region, whose endpoint is enabled after the counter was bound;
+ * another thread may poll the endpoint now and then. */
 static void region_wakes(enum fi_wait_obj obj, bool polled)
 {
 	struct ep_want late = { .disabled = true,
@@ -348,7 +349,7 @@ static void region_wakes(enum fi_wait_obj obj, bool polled)
 				block(fids[0], obj);
 		hold(fids[0], obj, false);
 	}
-	/* the last answer */
+	/* progress for the last write's answer */
 	for (uint64_t end = ep_deadline(); atomic_load(&w.asked) == w.count &&
 	     pthread_tryjoin_np(writer, NULL) != 0; nap_us(100)) {
 		fi_cntr_read(cntr);
@@ -406,7 +407,7 @@ static void test_a_poll_elsewhere_wakes_the_waiter(void **state)
 	assert_int_equal(fi_close(fids[0]), 0);
 }
 
-/* Entries of an epoll set. */
+/* The number of entries of an epoll set. */
 static int entries(int epfd)
 {
 	char path[64], line[256];
@@ -422,7 +423,7 @@ static int entries(int epfd)
 	return n;
 }
 
-/* An endpoint is in the set of such a counter from when it is enabled until it
+/* An endpoint is in the epoll set of such a counter from fi_enable() until it
  * is closed, also if a child has a copy of the descriptor. */
 static void test_the_set_of_a_counter_of_all(void **state)
 {
@@ -501,14 +502,14 @@ static void test_a_counter_that_cannot_wait_for_all(void **state)
 	assert_int_equal(fi_cntr_add(first, 1), 0);
 	assert_int_equal(fi_cntr_read(cntr), 1);
 	assert_int_equal(fi_close(&mr->fid), 0);
-	/* no reference was lost, none is left */
+	/* every reference was released */
 	assert_int_equal(fi_close(&cntr->fid), 0);
 	assert_int_equal(fi_close(&first->fid), 0);
 }
 
 /* ---- Refused sends --------------------------------------------------- */
 
-/* An endpoint of that kind, connected to one that nobody polls for. */
+/* Such an endpoint, connected to one that is not polled. */
 static struct ep_pair lonely(const struct ep_want *want)
 {
 	struct ep_pair p = { .a = ep_open(want), .b = ep_open(NULL) };
@@ -522,7 +523,7 @@ static struct ep_pair lonely(const struct ep_want *want)
 	return p;
 }
 
-/* Send until it is refused and whoever sent may sleep for that. */
+/* Send until a send is refused and fi_trywait() permits to sleep. */
 static void send_until_promised(struct ep *a, fi_addr_t to, struct fid *fid)
 {
 	char c = 1;
@@ -630,7 +631,8 @@ static void told_in_time(const struct ep_want *want, bool reader)
 		nap_us(100);
 		ep_in_time(end, "progress by others");
 	}
-	nap_us(50000);			/* now they are asleep again, surely */
+	nap_us(50000);			/* the other threads sleep again by
+					 * now */
 	assert_int_equal(fi_trywait(p.a->fabric, &fid, 1), -FI_EAGAIN);
 	if (reader) {
 		fi_cq_signal(p.a->cq);
@@ -655,8 +657,8 @@ static void test_a_refused_sender_is_woken_in_time(void **state)
 	}
 }
 
-/* A send was refused as no connection is to be had just now, whoever else makes
- * progress: no sleep before it is tried again. */
+/* A send was refused because no connection can be made now: the sender may not
+ * sleep before it has retried, also if other threads make progress. */
 static int connect_later(struct hal_if *hif, const struct hal_addr *addr,
 			 struct hal_peer **peer)
 {
@@ -698,7 +700,7 @@ static void test_no_sleep_without_a_connection(void **state)
 		for (int k = 0; k < 3; k++) {
 			assert_int_equal(fi_inject(p.a->ep, &out, 1, p.ab),
 					 -FI_EAGAIN);
-			nap_us(30000);	/* somebody else may sleep first */
+			nap_us(30000);	/* another thread may sleep first */
 			assert_int_equal(fi_trywait(p.a->fabric, fids, 1),
 					 -FI_EAGAIN);
 			/* reported once */

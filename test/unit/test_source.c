@@ -38,7 +38,7 @@ static struct meeting meeting(const struct ep_want *like)
 	return m;
 }
 
-/* Tried again until it goes; a's queue is left alone. */
+/* Repeats the call until it is accepted, without reading a's queue. */
 #define GOES(m, call)	do {						\
 		uint64_t goes_end = ep_deadline();			\
 		ssize_t goes_ret;					\
@@ -50,7 +50,7 @@ static struct meeting meeting(const struct ep_want *like)
 		assert_int_equal(goes_ret, 0);				\
 	} while (0)
 
-/* The next entry of a is an error: this one. */
+/* Reads the next entry of a, which must be an error. */
 static struct fi_cq_err_entry heard(struct meeting *m, void *data, size_t size)
 {
 	struct fi_cq_err_entry err = {
@@ -69,7 +69,7 @@ static struct fi_cq_err_entry heard(struct meeting *m, void *data, size_t size)
 	return err;
 }
 
-/* Received in full, and said so by its error entry. */
+/* The next entry reports a message that was received in full, by its error. */
 static void check_heard(struct meeting *m, void *context, uint64_t flags,
 			size_t len, uint64_t tag, uint64_t data)
 {
@@ -91,7 +91,7 @@ static void check_heard(struct meeting *m, void *context, uint64_t flags,
 	assert_int_equal(((uint8_t *)from)[sizeof(m->b_name)], 0x55);
 }
 
-/* ---- Every way ------------------------------------------------------- */
+/* ---- Every data path ------------------------------------------------- */
 
 static void test_unresolved_by_every_protocol(void **state)
 {
@@ -141,7 +141,7 @@ static void test_unresolved_and_multi_receive(void **state)
 		err = heard(&m, &from, sizeof(from));
 		assert_int_equal(err.err, FI_EADDRNOTAVAIL);
 		assert_ptr_equal(err.buf, buf + i * sizeof(out));
-		/* 20 bytes are left: it is released with the third */
+		/* 20 bytes are left: the third message releases the buffer */
 		assert_int_equal(err.flags, FI_RECV | FI_MSG |
 				 (i == 2 ? FI_MULTI_RECV : 0));
 		assert_memory_equal(&from, &m.b_name, sizeof(from));
@@ -206,7 +206,7 @@ static void test_inserted_from_the_error(void **state)
 
 /* ---- Entries --------------------------------------------------------- */
 
-/* The caller's buffer of any size; ours, if it has none. */
+/* A caller's buffer of any size; the provider's, if there is none. */
 static void test_trap5_room_for_the_address(void **state)
 {
 	struct meeting m = meeting(NULL);
@@ -250,7 +250,8 @@ static void test_address_for_an_older_caller(void **state)
 	err = heard(&m, data, SIZE_MAX);
 	assert_ptr_not_equal(err.err_data, data);
 	assert_memory_equal(err.err_data, &m.b_name, sizeof(m.b_name));
-	assert_int_equal(err.err_data_size, SIZE_MAX);	/* not there then */
+	assert_int_equal(err.err_data_size, SIZE_MAX);	/* this API version has
+							 * no such field */
 }
 
 /* Completions, entries of unresolved peers and cancelled receives keep their
@@ -314,9 +315,10 @@ static void test_order_among_the_others(void **state)
 	ep_quiet(m.a);
 }
 
-/* ---- What it is not -------------------------------------------------- */
+/* ---- Other entries --------------------------------------------------- */
 
-/* Received: counted as such. Truncated: an error of its own. */
+/* Such a message counts as received. A truncated message has an error of its
+ * own. */
 static void test_counters_and_truncation(void **state)
 {
 	struct ep_want want = { .cntrs = true };
@@ -355,7 +357,7 @@ static void test_no_entry_where_none_is_wanted(void **state)
 	ep_quiet(m.a);
 }
 
-/* Without the capability it is a completion like any other. */
+/* Without the capability it completes like any other message. */
 static void test_unresolved_without_the_capability(void **state)
 {
 	struct ep *a = ep_open(NULL), *b = ep_open(NULL);

@@ -10,7 +10,7 @@
 #define BYTES	4096u
 #define DEPTH	64u
 
-/* Find and take, as the provider does. */
+/* Find and take space, like the provider. */
 static uint32_t take(struct unm_space *s, uint32_t len, uint64_t packet)
 {
 	uint32_t off = unm_space_find(s, len);
@@ -49,7 +49,7 @@ static void test_full_and_reclaim(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < 4; i++)
 		assert_int_equal(take(s, 1024, i), i * 1024);
-	/* not a byte left */
+	/* nothing is free */
 	assert_int_equal(unm_space_find(s, 1), UNM_SPACE_NONE);
 	/* packet 0 is released when done exceeds 0 */
 	unm_space_reclaim(s, 0);
@@ -58,7 +58,7 @@ static void test_full_and_reclaim(void **state)
 	assert_int_equal(unm_space_find(s, 1025), UNM_SPACE_NONE);
 	assert_int_equal(take(s, 1024, 4), 0);
 	assert_int_equal(unm_space_find(s, 1), UNM_SPACE_NONE);
-	/* all at once */
+	/* several at once */
 	unm_space_reclaim(s, 5);
 	assert_int_equal(s->head, s->tail);
 	free(s);
@@ -89,7 +89,7 @@ static void test_wrap_skips_the_end(void **state)
 	/* 512 left at the end, 0 at the start */
 	assert_int_equal(unm_space_find(s, 513), UNM_SPACE_NONE);
 	unm_space_reclaim(s, 1);
-	/* 3072 at the start: but the gap of 512 must be paid as well */
+	/* 3072 free at the start, but the gap of 512 is taken as well */
 	assert_int_equal(unm_space_find(s, 3073), UNM_SPACE_NONE);
 	assert_int_equal(take(s, 3072, 2), 0);
 	assert_int_equal(unm_space_find(s, 1), UNM_SPACE_NONE);
@@ -103,7 +103,7 @@ static void test_wrap_skips_the_end(void **state)
 	free(s);
 }
 
-/* An exact fit at the end does not skip. */
+/* A block that exactly fits at the end is placed there. */
 static void test_exact_fit_at_the_end(void **state)
 {
 	struct unm_space *s = unm_space_new(BYTES, DEPTH);
@@ -117,7 +117,7 @@ static void test_exact_fit_at_the_end(void **state)
 	free(s);
 }
 
-/* Packets that name no space lie between; order is by packet number. */
+/* Packets without space lie in between; release is by packet number. */
 static void test_reclaim_goes_by_packet(void **state)
 {
 	struct unm_space *s = unm_space_new(BYTES, DEPTH);
@@ -139,8 +139,8 @@ static void test_reclaim_goes_by_packet(void **state)
 	free(s);
 }
 
-/* A ring that was filled often enough is replaced by a larger one, but only
- * while nothing is in it. */
+/* A ring that was often full is replaced by a larger one, but only while it is
+ * empty. */
 static void test_worn_ring_grows(void **state)
 {
 	struct unm_space *s = unm_space_new(BYTES, DEPTH);
@@ -167,8 +167,8 @@ static void test_worn_ring_grows(void **state)
 	free(s);
 }
 
-/* Wherever the last extent ended: what the ring can hold, it takes once it is
- * empty. */
+/* Once the ring is empty, a block of its full size fits, wherever the last
+ * block ended. */
 static void test_empty_ring_starts_over(void **state)
 {
 	(void)state;
@@ -197,8 +197,8 @@ struct extent {
 };
 
 /*
- * Random traffic against a map of who owns each byte: no extent overlaps one in
- * use or leaves the ring, and room is found whenever the ring is empty.
+ * Random traffic compared with a map of each byte's owner: no block overlaps
+ * another one or leaves the ring, and an empty ring always has space.
  */
 static void run_model(uint32_t bytes, uint32_t depth, uint64_t seed)
 {
@@ -213,7 +213,8 @@ static void run_model(uint32_t bytes, uint32_t depth, uint64_t seed)
 					      step & 1 ? bytes / 2 : 200);
 		uint32_t off;
 
-		/* as many packets in flight as the ring of packets has */
+		/* at most as many packets in flight as the ring of packets
+		 * has */
 		off = packet - done < depth ? unm_space_find(s, len) :
 			UNM_SPACE_NONE;
 		if (off != UNM_SPACE_NONE) {

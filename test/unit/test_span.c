@@ -10,7 +10,8 @@
 #include "util/unm_span.h"
 
 #define UNIT	UNM_SPAN_UNIT
-#define BASE	((uintptr_t)0x7000001000)	/* of a page, of no more */
+#define BASE	((uintptr_t)0x7000001000)	/* aligned to a page, and no
+						 * more */
 
 static size_t units(size_t bytes)
 {
@@ -62,7 +63,7 @@ static void test_free_of_nonsense(void **state)
 	unm_span_destruct(&s);
 }
 
-/* The range begins nowhere in particular: addresses are what is aligned. */
+/* The range begins at an odd address: alignment is that of addresses. */
 static void test_alignment(void **state)
 {
 	struct unm_span s;
@@ -79,14 +80,15 @@ static void test_alignment(void **state)
 		assert_int_equal(unm_span_free(&s, small), UNIT);
 		assert_true(unm_span_empty(&s));
 	}
-	/* room enough, but at no such address */
+	/* enough bytes are free, but none so aligned */
 	assert_true(unm_span_alloc(&s, ((size_t)4 << 20) - UNIT,
 				   (size_t)1 << 20) == 0);
 	assert_true(unm_span_alloc(&s, (size_t)4 << 20, UNIT) == BASE);
 	unm_span_destruct(&s);
 }
 
-/* Freed in any order, neighbours on either side or none: all is one again. */
+/* Blocks are freed in any order, with free neighbours on each side or none: in
+ * the end the range is one free block again. */
 static void test_neighbours_become_one(void **state)
 {
 	static const int order[6][3] = {
@@ -122,12 +124,13 @@ static void test_neighbours_become_one(void **state)
 
 struct model {
 	struct unm_span span;
-	uint16_t owner[NUNITS];		/* block, plus one; 0: free */
+	uint16_t owner[NUNITS];		/* number of the block plus 1; 0:
+					 * free */
 	uintptr_t at[NBLOCKS];
 	size_t bytes[NBLOCKS];
 };
 
-/* Is there room in the model? It knows nothing of lists. */
+/* Does the model have space? It searches the array. */
 static bool model_has_room(const struct model *m, size_t n, size_t align)
 {
 	size_t run = 0;

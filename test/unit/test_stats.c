@@ -14,7 +14,7 @@
 #include "lib/ep_pair.h"
 #include "unm_env.h"
 
-#define BIG	1000000		/* more than receive space holds */
+#define BIG	1000000		/* bytes: more than receive space holds */
 #define AGE_US	20000
 
 static char big[BIG], in[BIG];
@@ -24,7 +24,7 @@ static const struct unm_stats *stats(struct ep *e)
 	return ((struct unm_ep *)e->ep)->stats;
 }
 
-/* Poll one endpoint only until a level of it is in a range. */
+/* Polls one endpoint until a gauge of it is in this range. */
 static void until(struct ep *e, const uint64_t *level, uint64_t min,
 		  uint64_t max, const char *what)
 {
@@ -36,7 +36,7 @@ static void until(struct ep *e, const uint64_t *level, uint64_t min,
 	}
 }
 
-/* Something of e began at `since`: it comes of age, and is no older. */
+/* An operation of e began at `since`: its age is shown, and is not too high. */
 static void grows(struct ep *e, const uint64_t *age, uint64_t since,
 		  const char *what)
 {
@@ -47,8 +47,8 @@ static void grows(struct ep *e, const uint64_t *age, uint64_t since,
 			  (unsigned long long)(ep_now() - since));
 }
 
-/* Others of its kind began at `since`, a while after it: the age is still its.
- * (They have been seen by now; the age was up to date at some moment.) */
+/* Other operations began at `since`, a while later: the age is still that of
+ * the first. (They were seen by now; the age was up to date at some moment.) */
 static void stays(struct ep *e, const uint64_t *age, uint64_t since,
 		  const char *what)
 {
@@ -67,7 +67,7 @@ static struct ep_pair pair(void)
 	struct ep_pair p = ep_pair(NULL);
 	struct fi_context2 tx, rx;
 
-	/* they know each other */
+	/* connect both sides */
 	EP_OK(fi_recv(p.b->ep, in, 8, NULL, p.ba, &rx));
 	EP_OK(fi_send(p.a->ep, big, 8, NULL, p.ab, &tx));
 	ep_sent(p.a, &tx);
@@ -88,7 +88,7 @@ static void test_age_of_a_rendezvous(void **state)
 	since = ep_now();
 	EP_OK(fi_tsend(p.a->ep, big, BIG, NULL, p.ab, 1, &tx));
 	grows(p.a, &stats(p.a)->oldest_us, since, "rendezvous");
-	/* a later one comes and goes: the first is still the oldest */
+	/* a later one comes and ends: the first is still the oldest */
 	since = ep_now();
 	EP_OK(fi_tsend(p.a->ep, big, BIG, NULL, p.ab, 2, &tx2));
 	stays(p.a, &stats(p.a)->oldest_us, since, "beside a younger one");
@@ -97,7 +97,7 @@ static void test_age_of_a_rendezvous(void **state)
 	ep_received(p.b, &rx);
 	stays(p.a, &stats(p.a)->oldest_us, since, "the younger one is gone");
 	until(p.a, &stats(p.a)->inflight, 1, 1, "one is left");
-	/* and none is */
+	/* none is left */
 	EP_OK(fi_trecv(p.b->ep, in, BIG, NULL, p.ba, 1, 0, &rx));
 	ep_sent(p.a, &tx);
 	ep_received(p.b, &rx);
@@ -121,13 +121,13 @@ static void test_age_of_a_stream_at_both_ends(void **state)
 	EP_OK(fi_trecv(p.b->ep, in, BIG, NULL, p.ba, 1, 0, &rx));
 	grows(p.b, &stats(p.b)->oldest_recv_us, posted, "receive");
 	assert_int_equal(stats(p.b)->oldest_us, 0);
-	/* the receiver asks for pieces and then polls no more */
+	/* the receiver asks for pieces and then does not poll */
 	since = ep_now();
 	EP_OK(fi_tsend(p.a->ep, big, BIG, NULL, p.ab, 1, &tx));
 	until(p.b, &stats(p.b)->transfers, 1, 1, "the receive is in transfer");
 	until(p.a, &stats(p.a)->tx_stream, 1, UINT64_MAX, "it is streamed");
 	grows(p.a, &stats(p.a)->oldest_us, since, "stream");
-	/* in transfer it is another operation than it was while posted */
+	/* in transfer its age starts again */
 	grows(p.b, &stats(p.b)->oldest_us, since, "transfer");
 	assert_int_equal(stats(p.b)->oldest_recv_us, 0);
 	ep_sent(p.a, &tx);
@@ -236,7 +236,7 @@ static void test_age_of_a_posted_receive(void **state)
 #define HEADER	"BOARD:IF PID S COMMAND PEERS POSTED UNEXP SENDING RDV_IN " \
 		"CREDIT OLDEST WAITED SENT RECEIVED"
 
-/* The words of a line, with one blank between; how many. */
+/* Copies the words of a line with one blank between; returns their number. */
 static int words(char *line, char *text, size_t size)
 {
 	size_t len = 0;
@@ -284,7 +284,7 @@ static void row(struct ep *e, char *text, size_t size)
 	assert_true(header);
 }
 
-/* An age, as the table has it. */
+/* An age in the format of the table. */
 static const char *shown(char text[32], uint64_t us)
 {
 	if (us == 0)
@@ -299,8 +299,9 @@ static const char *shown(char text[32], uint64_t us)
 }
 
 /*
- * The columns PEERS to CREDIT and SENT, RECEIVED are as we say; the ages, which
- * are between them, as the endpoint has them, and there or not as we say.
+ * Waits until the row of e shows: the columns PEERS to CREDIT (levels), the
+ * endpoint's ages, which must be 0 or not as given, then SENT and RECEIVED
+ * (msgs).
  */
 static void shows(struct ep_pair *p, struct ep *e, const char *levels,
 		  bool oldest, bool waited, const char *msgs)
@@ -329,8 +330,8 @@ static void shows(struct ep_pair *p, struct ep *e, const char *levels,
 #define UNEXPECTED	5
 #define WAITING		3
 
-/* a has a rendezvous that nobody receives under way to b, and a backlog to c,
- * which never polls; b has posted what does not come. */
+/* a has a rendezvous to b, which posts no receive for it, and queued sends to
+ * c, which never polls; b has posted receives that match nothing. */
 static void test_the_table_shows_the_queues(void **state)
 {
 	static struct fi_context2 tx[600], rx[POSTED];
@@ -364,7 +365,7 @@ static void test_the_table_shows_the_queues(void **state)
 	snprintf(levels, sizeof(levels), "1 %d %d 0 0 %d", POSTED,
 		 UNEXPECTED + 1, UNM_PEER_CREDITS);
 	shows(&p, p.b, levels, false, true, "0 0");
-	/* one of those that came finds its receive */
+	/* a receive for one of the unexpected messages */
 	EP_OK(fi_trecv(p.b->ep, in, 8, NULL, p.ba, 1, 0, &rx[0]));
 	snprintf(levels, sizeof(levels), "1 %d %d 0 0 %d", POSTED, UNEXPECTED,
 		 UNM_PEER_CREDITS);

@@ -20,7 +20,7 @@
 #include "unm_env.h"
 
 #define LEN	700000			/* several reads of 256 KiB */
-#define TOKEN	UINT64_C(0x700000005)	/* of the sender's operation */
+#define TOKEN	UINT64_C(0x700000005)	/* token of the sender's operation */
 #define PIECE	4096
 
 /* The values of bytes: the sender's memory and its pieces have different ones,
@@ -33,8 +33,8 @@ struct talk {
 	struct raw *r;			/* the sender */
 	fi_addr_t vr;
 	char *out, *in;
-	uint64_t token;			/* of the receiver's operation */
-	bool greeted;			/* HELLO came */
+	uint64_t token;			/* token of the receiver's operation */
+	bool greeted;			/* the receiver's HELLO has come */
 };
 
 static struct talk talk(void)
@@ -57,8 +57,8 @@ static void talk_end(struct talk *t)
 	free(t->in);
 }
 
-/* Can the receiver read the sender's memory? Not where the engine knows dmable
- * memory only, nor where the kernel forbids it. */
+/* Can the receiver read the sender's memory? Not if the engine accesses dmable
+ * memory only, nor if the kernel forbids it. */
 static bool reads(struct talk *t)
 {
 	struct unm_list *peers = &((struct unm_ep *)t->v->ep)->peers;
@@ -94,7 +94,7 @@ static void announce(struct talk *t, uint64_t len)
 	raw_send(t->r, hal_head(UNM_WIRE_RTS, 0), w, 3, NULL, 0);
 }
 
-/* The next message of the receiver's; returns its type. */
+/* The next message from the receiver; returns its type. */
 static uint8_t next(struct talk *t, uint64_t *w)
 {
 	const struct hal_cell *cell;
@@ -147,7 +147,7 @@ static bool all(const char *buf, char what, size_t len)
 	return true;
 }
 
-/* The link still works: a short message comes through. */
+/* The connection still works: a short message arrives. */
 static void is_alive(struct talk *t)
 {
 	uint64_t in = 0, word = 0x1234;
@@ -183,8 +183,9 @@ static void test_silent_sender_is_read(void **state)
 	talk_end(&t);
 }
 
-/* It computes, and sends short messages meanwhile: a send call moves nothing
- * else, so they are no sign that pieces will come. */
+/* The sender computes, and sends short messages meanwhile. A send call sends no
+ * pieces of other messages, so short messages do not mean that pieces will
+ * come. */
 static void test_short_messages_are_no_progress(void **state)
 {
 	uint64_t in[1000], word = 7, n = 0;
@@ -204,13 +205,13 @@ static void test_short_messages_are_no_progress(void **state)
 				 NULL, 0);
 			n++;
 		}
-	/* it did not wait for their end */
+	/* the receiver did not wait for the last of them */
 	assert_in_range(n, 1, 999);
 	talk_end(&t);
 }
 
-/* It computes, and its ring is full of our messages: the receiver can not ask
- * for pieces, and need not. */
+/* The sender computes, and its ring is full: the receiver can not ask for
+ * pieces, and does not need to. */
 static void test_a_full_ring_stops_no_receive(void **state)
 {
 	char c = 0;
@@ -228,7 +229,7 @@ static void test_a_full_ring_stops_no_receive(void **state)
 	talk_end(&t);
 }
 
-/* It sends two pieces and computes then. */
+/* The sender sends two pieces and then computes. */
 static void test_pieces_and_then_silence(void **state)
 {
 	struct talk t;
@@ -247,7 +248,7 @@ static void test_pieces_and_then_silence(void **state)
 	talk_end(&t);
 }
 
-/* Into several buffers, and less than the message. */
+/* Into several buffers that are shorter than the message. */
 static void test_the_rest_goes_where_it_belongs(void **state)
 {
 	static const size_t cut[] = { 1, 5000, 300001 };
@@ -274,10 +275,10 @@ static void test_the_rest_goes_where_it_belongs(void **state)
 	talk_end(&t);
 }
 
-/* ---- Pieces too late --------------------------------------------------- */
+/* ---- Late pieces ------------------------------------------------------- */
 
-/* The sender did not know yet that the receiver has read the message: its
- * pieces touch nothing, and are no mistake. */
+/* The sender does not know yet that the receiver has read the message: its
+ * pieces are ignored, and are no protocol error. */
 static void test_late_pieces_are_ignored(void **state)
 {
 	struct talk t;
@@ -287,8 +288,9 @@ static void test_late_pieces_are_ignored(void **state)
 	t = talk_of(LEN);
 	begin(&t, LEN, LEN);
 	ep_received(t.v, t.in);
-	memset(t.in, 0, LEN);		/* the application's again */
-	/* a receive that took the place of the ended one is not meant */
+	memset(t.in, 0, LEN);		/* the buffer is the application's
+					 * again */
+	/* they do not match a receive that reuses the ended one's slot */
 	EP_OK(fi_recv(t.v->ep, t.in, LEN, NULL, t.vr, t.in));
 	piece(&t, 0, PIECE);
 	piece(&t, PIECE, PIECE);
@@ -303,8 +305,8 @@ static void test_late_pieces_are_ignored(void **state)
 	talk_end(&t);
 }
 
-/* More than was asked for, or a token that was never given out: both break the
- * protocol, also while a stream is under way. */
+/* More bytes than were asked for, or a token that was never sent: both are
+ * protocol errors, also while a stream is under way. */
 static void test_wrong_pieces_are_refused(void **state)
 {
 	bool was;
@@ -331,8 +333,9 @@ static void test_wrong_pieces_are_refused(void **state)
 
 /* ---- Pieces and reads at the same time ----------------------------------- */
 
-/* Begin a message of two pieces; return when its read is posted, which the next
- * call of progress carries out, after it has taken packets. */
+/* Begins a message of two pieces and sends both when the read of its bytes is
+ * posted. The next call of progress takes the packets first, then carries out
+ * the read. */
 static void begin_and_read(struct talk *t)
 {
 	struct unm_list *streams = &((struct unm_ep *)t->v->ep)->streams;
@@ -346,8 +349,8 @@ static void begin_and_read(struct talk *t)
 	assert_int_equal(t->v->ncomp, 0);
 }
 
-/* The last piece comes while a transfer into the buffer is under way: the
- * receive completes when that has ended, and counts as read. */
+/* The last piece arrives while a transfer into the buffer is under way: the
+ * receive completes when the transfer has ended, and counts as read. */
 static void test_pieces_cross_a_read(void **state)
 {
 	struct talk t;
@@ -364,7 +367,8 @@ static void test_pieces_cross_a_read(void **state)
 	talk_end(&t);
 }
 
-/* The sender closes at that moment: what was read may not be the message. */
+/* The sender closes at that moment: the bytes that were read may not be the
+ * message's. */
 static void test_closed_under_a_read(void **state)
 {
 	struct talk t;
@@ -378,9 +382,10 @@ static void test_closed_under_a_read(void **state)
 	talk_end(&t);
 }
 
-/* ---- Which way ------------------------------------------------ */
+/* ---- Choice of the data path ---------------------------------- */
 
-/* One message; true: it was read at once, without being asked for. */
+/* Receives one message; returns true if the receiver read it at once, without
+ * asking for pieces. */
 static bool read_at_once(struct talk *t)
 {
 	uint64_t w[UNM_WIRE_WORDS_MAX];
@@ -404,7 +409,7 @@ static void test_the_faster_way_is_taken(void **state)
 	(void)state;
 	EP_NEEDS_INSIDE();
 	t = talk_of(0);
-	/* by what was measured of earlier ones: see test_way.c */
+	/* by the measured costs of earlier messages: see test_way.c */
 	way = &unm_container(((struct unm_ep *)t.v->ep)->peers.next,
 			     struct unm_peer, all)->way[unm_way_class(LEN)];
 	for (int i = 0; i < 8; i++) {
@@ -439,7 +444,7 @@ static void test_no_patience(void **state)
 
 /* ---- Asleep -------------------------------------------------------------- */
 
-/* A receiver that sleeps is woken by nobody: it reads first. */
+/* A receiver that sleeps would not be woken by pieces: it reads first. */
 static void test_sleepers_do_not_wait_for_pieces(void **state)
 {
 	struct ep_want want = { .wait = FI_WAIT_UNSPEC };

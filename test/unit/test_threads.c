@@ -17,7 +17,7 @@
 #define ROUNDS	(UNIT_SLOW ? 3000 : 20000)
 #define HANG_US	(UINT64_C(100000000) * (UNIT_SLOW ? 5 : 1))
 
-/* No asserts in threads: they note where it went wrong first. */
+/* Threads do not assert: they note the line of the first failed check. */
 #define CHECK(t, cond)	do {						\
 		int fine = 0;						\
 		if (!(cond))						\
@@ -45,14 +45,14 @@ struct talker {
 	uint32_t rounds;
 	uint64_t out_seed, in_seed;
 	enum { STREAM, PINGPONG } how;
-	bool serve;			/* PINGPONG: answers */
+	bool serve;			/* PINGPONG: this side answers */
 	_Atomic int line;
 };
 
 struct window {
 	char *buf[16];
-	uint32_t posted, got;		/* receives */
-	uint32_t sent, done;		/* sends */
+	uint32_t posted, got;		/* of receives */
+	uint32_t sent, done;		/* of sends */
 	char *out[16];
 };
 
@@ -92,11 +92,11 @@ static void window_poll(struct talker *t, struct window *w)
 	}
 }
 
-/* Sixteen receives ahead, sixteen sends at most under way. */
+/* At most 16 posted receives, and 16 sends under way. */
 static void window_move(struct talker *t, struct window *w)
 {
 	if (w->posted < t->rounds && w->posted < w->got + 16) {
-		/* a long one may be late: wait for its buffer */
+		/* a long message may be late: its buffer is still in use */
 		uint32_t i = w->posted;
 
 		if (i % 16 != 0 || w->got == i)
@@ -151,7 +151,7 @@ static void pingpong_send(struct talker *t, const char *buf, size_t len)
 		fi_cq_read(t->e->cq, NULL, 0);
 }
 
-/* Each answers what it got: a byte lost or stale comes back wrong. */
+/* Each side sends back what it has received: lost or stale bytes are seen. */
 static void pingpong(struct talker *t)
 {
 	char *buf = malloc(SIZE_MOST), *in = malloc(SIZE_MOST);
@@ -172,7 +172,7 @@ static void pingpong(struct talker *t)
 			pingpong_send(t, in, len);
 			entries++;
 		}
-		/* both entries of this round, in any order */
+		/* both entries of this round, in either order */
 		for (; entries < 2 && t->line == 0; entries++)
 			one_entry(t);
 		if (!t->serve)
@@ -248,10 +248,10 @@ static void test_locked_domains_of_two_threads(void **state)
 	two_talk(STREAM, &want);
 }
 
-/* ---- They come and go ------------------------------------------------ */
+/* ---- Endpoints come and go ------------------------------------------- */
 
-/* Endpoints are opened, connect, talk and close in one thread, while another
- * one is busy with its own. */
+/* Endpoints are opened, connect, send and close in one thread, while another
+ * thread uses its own. */
 #define UNHEARD_MAX	32
 
 struct guest {
@@ -289,8 +289,8 @@ static void guest_visit(struct guest *g, struct fid_domain *domain,
 	struct fid_ep *ep;
 	fi_addr_t to;
 
-	/* profile exanode: a number is not free before its last holder is
-	 * heard, and there are 63 */
+	/* profile exanode: an interface number is not free before the end of
+	 * its last holder was noticed, and there are 63 */
 	while (g->seen + UNHEARD_MAX <= (int)i && ep_now() < end)
 		sched_yield();
 	ep = guest_ep(g, domain, info, &av, &cq);
@@ -324,7 +324,7 @@ static void *guest_main(void *arg)
 	return NULL;
 }
 
-/* One more. (No asserts here either, as long as the other thread runs.) */
+/* Receives one message. (No assertion as long as the other thread runs.) */
 static void host_hears(struct guest *g, struct ep *host, bool *seen)
 {
 	uint64_t end = ep_deadline();
@@ -339,7 +339,7 @@ static void host_hears(struct guest *g, struct ep *host, bool *seen)
 	}
 	if (g->line != 0)
 		return;
-	/* of different senders in any order, but each once */
+	/* in any order, but each sender's once */
 	CHECK(g, c.err == 0 && in < (uint64_t)g->count && c.data == in);
 	CHECK(g, c.err != 0 || !seen[in % (uint64_t)g->count]);
 	seen[in % (uint64_t)g->count] = true;
@@ -371,7 +371,7 @@ struct crew {
 	uint32_t total;
 	_Atomic uint32_t sent, posted, canceled, received, tx_done;
 	_Atomic bool stop;
-	struct fi_context2 *ctx;	/* of receives; [0] set: ended */
+	struct fi_context2 *ctx;	/* of receives; [0] set: complete */
 	_Atomic uint8_t *ended;
 	uint32_t in;
 	_Atomic int line;
@@ -428,8 +428,8 @@ static void *crew_recv(void *arg)
 }
 
 /*
- * Cancels at random among those posted last; counts what must come of it. As
- * many as there are messages at most: crew_recv posts twice that number.
+ * Cancels random receives among those posted last, and counts successes. At
+ * most as many as there are messages, as crew_recv posts twice that number.
  */
 static void *crew_cancel(void *arg)
 {
@@ -448,7 +448,7 @@ static void *crew_cancel(void *arg)
 		i = posted - 1 - unit_below(&rng, posted < 600 ? posted : 600);
 		ret = fi_cancel(&c->b->ep->fid, &c->ctx[i]);
 		if (ret == 0) {
-			/* from 0 or 1 (ended): exactly one entry comes */
+			/* whether complete or not: exactly one entry follows */
 			atomic_fetch_add(&c->ended[i], 16);
 			taken++;
 		} else {
@@ -458,7 +458,7 @@ static void *crew_cancel(void *arg)
 	return NULL;
 }
 
-/* Entries of either endpoint; every receive ends exactly once. */
+/* An entry of either endpoint; every receive must complete exactly once. */
 static void crew_entry(struct crew *c, struct fi_context2 *ctx, int err)
 {
 	uint32_t i = (uint32_t)(ctx - c->ctx);
@@ -537,7 +537,7 @@ static void test_four_threads_in_one_domain(void **state)
 
 		canceled += told;
 		answered += ends;
-		/* 0 was returned: it did end */
+		/* fi_cancel() returned 0, so there must be an entry */
 		wrong += told > 1 || (told == 1 && ends != 1);
 	}
 	free(c.ctx);
@@ -551,7 +551,7 @@ static void test_four_threads_in_one_domain(void **state)
 	assert_int_equal(answered, c.received + c.canceled);
 }
 
-/* ---- Everything else that threads may call --------------------------- */
+/* ---- All other calls of threads -------------------------------------- */
 
 struct mess {
 	struct ep *a;
@@ -712,8 +712,8 @@ static uint64_t getopt_us(struct fid_ep *ep)
 	return ep_now() - start;
 }
 
-/* An endpoint closes while its peer still has to learn that a message was
- * received, and cannot yet: the rest of the domain goes on meanwhile. */
+/* An endpoint that is closed must notify its peer that a message was received,
+ * but can not do so yet. Other endpoints of the domain are not delayed. */
 static void test_closing_holds_up_nobody(void **state)
 {
 	const struct ep_want safe = { .threading = FI_THREAD_SAFE };
@@ -729,7 +729,7 @@ static void test_closing_holds_up_nobody(void **state)
 	(void)state;
 	EP_OK(fi_inject(b->ep, big, 1, ba));
 	while (fi_inject(b->ep, big, 1, ba) == 0)
-		;			/* no more packets go there */
+		;			/* until the peer's ring is full */
 	EP_OK(fi_recv(b->ep, NULL, 0, NULL, FI_ADDR_UNSPEC, &c));
 	while (fi_send(a->ep, big, SIZE_MOST, NULL, ab, big) != 0)
 		ep_poll(b);

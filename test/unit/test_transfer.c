@@ -15,8 +15,8 @@
 #include "unm_info.h"
 #include "unm_offer.h"
 
-/* around packet payloads of both profiles less tag and data, eager limits of
- * both, size classes of unexpected messages, receive space */
+/* around packet payloads of both profiles (less tag and data), both eager
+ * limits, size classes of unexpected messages, and receive space */
 static const size_t sizes[] = {
 	0, 1, 7, 8, 9, 15, 16, 17, 23, 24, 25, 39, 40, 41, 47, 48, 49, 55, 56,
 	57, 63, 64, 65, 255, 256, 257, 1023, 1024, 1025, 4095, 4096, 4097,
@@ -107,7 +107,7 @@ static void test_tagged_unexpected(void **state)
 	every_call(&p, true, true);
 }
 
-/* Pieces of any number at either end, some of them empty. */
+/* Vectors of any number of pieces on each side, some of them empty. */
 static void test_pieces(void **state)
 {
 	static const size_t lens[] = { 0, 5, 40, 56, 300, 5000, 70000 };
@@ -147,7 +147,7 @@ static void test_a_megabyte_and_one(void **state)
 	}
 }
 
-/* Ordinary buffers may start anywhere. */
+/* Buffers at any address. */
 static void test_odd_addresses(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -172,7 +172,7 @@ static void test_odd_addresses(void **state)
 	free(in);
 }
 
-/* All lengths from nothing to beyond two packets, each way at once. */
+/* All lengths from 0 to more than two packets, both ways at once. */
 static void test_every_small_length_both_ways(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -225,9 +225,9 @@ static void test_loopback_to_self(void **state)
 	ep_quiet(p.a);
 }
 
-/* ---- Which way the bytes go ------------------------------------------ */
+/* ---- Choice of the data path ----------------------------------------- */
 
-/* Rendezvous by pieces, with the buffers that attach would have read. */
+/* Rendezvous in pieces, from buffers that attach could read. */
 static void test_stream_instead_of_attach(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -268,10 +268,11 @@ static void test_a_buffer_that_went_away(void **state)
 	if (!g_unm_env.attach || !unit_attach() ||
 	    !((struct unm_ep *)p.a->ep)->peer_of[p.ab]->hp->dma_any) {
 		free(in);
-		skip();			/* the sender itself reads it */
+		skip();			/* the sender reads it itself: a
+					 * signal */
 	}
 	was = g_unm_env.stream_us;
-	g_unm_env.stream_us = 0;	/* it is read at once */
+	g_unm_env.stream_us = 0;	/* the receiver reads at once */
 	EP_OK(fi_recv(p.b->ep, in, 1, NULL, p.ba, in));
 	ep_received(p.b, in);
 	out = mmap(NULL, LEN, PROT_READ | PROT_WRITE,
@@ -285,15 +286,15 @@ static void test_a_buffer_that_went_away(void **state)
 	c = ep_wait(p.a, out);
 	assert_int_equal(c.err, FI_EFAULT);
 	g_unm_env.stream_us = was;
-	/* the peers are well */
+	/* both peers still work */
 	EP_OK(fi_inject(p.a->ep, in, 1, p.ab));
 	EP_OK(fi_recv(p.b->ep, in, 1, NULL, p.ba, in));
 	ep_received(p.b, in);
 	free(in);
 }
 
-/* With a low eager limit, injected messages are longer than it: their buffers
- * must be free at once all the same. */
+/* With a low eager limit there are injected messages above it: their buffers
+ * may be reused at once nevertheless. */
 static void test_inject_above_a_low_eager_limit(void **state)
 {
 	size_t was = g_unm_env.eager_max;
@@ -317,8 +318,8 @@ static void test_inject_above_a_low_eager_limit(void **state)
 		}
 }
 
-/* The longest injected message may be as long as the smallest receive space:
- * it goes once that is empty, wherever the last one ended in it. */
+/* The longest injected message may be as long as the smallest receive space: it
+ * is accepted once the space is empty, wherever the last message ended. */
 static void test_injects_of_every_length_in_turn(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);

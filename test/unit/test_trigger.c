@@ -13,7 +13,8 @@
 
 #define MANY	3000		/* more than a peer takes at once */
 
-/* The vector and the message are overwritten afterwards: they were copied. */
+/* The vector and the message are overwritten afterwards, because the call has
+ * copied them. */
 static ssize_t send_at(struct ep *e, void *buf, fi_addr_t to,
 		       struct fi_triggered_context *ctx, uint64_t flags)
 {
@@ -30,7 +31,7 @@ static ssize_t send_at(struct ep *e, void *buf, fi_addr_t to,
 
 /* ---- FI_TRIGGER ------------------------------------------------------ */
 
-/* An endpoint beside another one that has no such right. */
+/* A second endpoint in e's domain without FI_TRIGGER. */
 static struct ep *without(struct ep *e)
 {
 	struct ep_want want = { .caps = FI_MSG, .threading = FI_THREAD_SAFE,
@@ -68,9 +69,9 @@ static void test_refusals(void **state)
 	ctx = at(NULL, 1);
 	assert_int_equal(send_at(p.a, &b, p.ab, &ctx, 0), -FI_EINVAL);
 	ctx = at(c, 1);
-	msg.context = &ctx;		/* nine of a vector of eight */
+	msg.context = &ctx;		/* nine elements of at most eight */
 	assert_int_equal(fi_sendmsg(p.a->ep, &msg, FI_TRIGGER), -FI_EINVAL);
-	/* a flag of our own is not the application's */
+	/* a flag of the provider is refused */
 	msg.iov_count = 1;
 	assert_int_equal(fi_sendmsg(p.a->ep, &msg, UNM_OP_WORK),
 			 -FI_EBADFLAGS);
@@ -86,7 +87,7 @@ static void test_refusals(void **state)
 	ep_quiet(p.a);
 }
 
-/* By threshold, and among equals as they were given. */
+/* In the order of thresholds, and of the calls for equal thresholds. */
 static void test_order(void **state)
 {
 	static const size_t threshold[] = { 3, 1, 2, 2, 4 };
@@ -109,7 +110,7 @@ static void test_order(void **state)
 	ep_quiet(p.b);
 	ep_quiet(p.a);
 	assert_int_equal(fi_close(&c->fid), -FI_EBUSY);
-	fi_cntr_adderr(c, 9);		/* errors are none of its business */
+	fi_cntr_adderr(c, 9);		/* errors do not count */
 	ep_quiet(p.a);
 	fi_cntr_add(c, 3);
 	for (int i = 0; i < 4; i++) {
@@ -118,20 +119,20 @@ static void test_order(void **state)
 		assert_int_equal(in[i], order[i]);
 	}
 	ep_quiet(p.a);
-	/* one that has been reached goes at once */
+	/* if the threshold is reached already, it starts at once */
 	ctx[0] = at(c, 2);
 	assert_int_equal(send_at(p.a, &out[0], p.ab, &ctx[0], 0), 0);
 	ep_sent(p.a, &ctx[0]);
 	ep_received(p.b, &in[4]);
 	assert_int_equal(in[4], 0);
-	/* what never comes goes with the endpoint */
+	/* an operation that was not triggered is dropped with its endpoint */
 	assert_int_equal(fi_close(&p.a->ep->fid), 0);
 	p.a->ep = NULL;
 	assert_int_equal(fi_close(&c->fid), 0);
 }
 
-/* A receive that is posted when a first message came, and a send when that
- * receive is done: all by counters of endpoints. */
+/* A receive that is posted when a first message has come, and a send when that
+ * receive is complete: by counters of endpoints. */
 static void test_chain_of_messages(void **state)
 {
 	struct fi_triggered_context ctx[3];
@@ -196,7 +197,7 @@ static void test_cancel(void **state)
 	fi_cntr_add(c, 1);
 	ep_quiet(p.a);
 	assert_int_equal(fi_close(&c->fid), 0);
-	/* an operation that fails when it is started reports an error */
+	/* an operation that fails when it is started is reported as an error */
 	c = open_cntr(p.a);
 	ctx = at(c, 1);
 	assert_int_equal(send_at(p.a, &out, 12345, &ctx, 0), 0);
@@ -229,7 +230,7 @@ static void test_deferred_messages(void **state)
 	assert_int_equal(queue(p.a, &k[3], sent, 1, sent), 0);
 	ep_settle();
 	assert_int_equal(fi_cntr_read(sent), 0);
-	/* successes and errors count alike */
+	/* successes and errors both count */
 	fi_cntr_add(go, 1);
 	fi_cntr_adderr(go, 1);
 	EP_UNTIL(fi_cntr_read(sent) == 2 && fi_cntr_read(got) == 2);
@@ -277,7 +278,7 @@ static void test_deferred_completions(void **state)
 	assert_int_equal(ep_received(p.b, &r.w.context).len, sizeof(big_in));
 	assert_memory_equal(big_in, big_out, sizeof(big_in));
 	assert_int_equal(fi_cntr_read(done), 2);
-	/* nobody has that address: one error, and an entry if asked for */
+	/* an invalid address: one error, and an entry if requested */
 	for (int told = 0; told < 2; told++) {
 		work_msg(&k, FI_OP_SEND, p.a, &out, 4711, 0,
 			 told ? FI_COMPLETION : 0);
@@ -297,7 +298,7 @@ static void test_deferred_completions(void **state)
 	assert_int_equal(fi_close(&done->fid), 0);
 }
 
-/* As fabtests has it: one structure for both, changed in between. */
+/* As fabtests do: one structure for two works, changed in between. */
 static void test_deferred_counters(void **state)
 {
 	struct ep *e = ep_open(NULL);
@@ -312,7 +313,7 @@ static void test_deferred_counters(void **state)
 	k.w.op_type = FI_OP_CNTR_ADD;
 	k.op.cntr = (struct fi_op_cntr){ c, 6 };
 	assert_int_equal(queue(e, &k, go, 3, NULL), 0);
-	/* and what that sets off, sets off */
+	/* deferred work can trigger other work */
 	k.op.cntr = (struct fi_op_cntr){ go, 100 };
 	assert_int_equal(queue(e, &k, c, 11, NULL), 0);
 	fi_cntr_add(go, 2);
@@ -415,8 +416,8 @@ static void test_cancel_and_flush(void **state)
 	assert_int_equal(fi_close(&d->fid), 0);
 }
 
-/* More than goes at once: what is refused is tried again, in order, while work
- * for another peer goes on. */
+/* More work than can be started at once: refused work is retried in order,
+ * while work for another peer continues. */
 static void test_refused_work_is_tried_again(void **state)
 {
 	struct fid_cntr *go, *done;
@@ -465,8 +466,8 @@ static void test_refused_work_is_tried_again(void **state)
 
 /* ---- Aliases --------------------------------------------------------- */
 
-/* As rdm_rma_trigger has it: the call without flags, through an alias whose
- * default is FI_TRIGGER. */
+/* As rdm_rma_trigger does: a call without flags through an alias whose default
+ * flag is FI_TRIGGER. */
 static void test_alias_triggers(void **state)
 {
 	struct fi_triggered_context ctx;
@@ -497,8 +498,8 @@ static void test_alias_triggers(void **state)
 
 /* ---- One-sided ------------------------------------------------------- */
 
-/* A write, the read of what it wrote, and atomics on that: each when the one
- * before is done. */
+/* A write, a read of what it wrote, and atomics on that: each starts when the
+ * one before is complete. */
 static void onesided_chain(struct ep_pair *p, struct fid_cntr *go,
 			   struct fid_cntr *done, uint64_t key, uint64_t *v)
 {
@@ -561,11 +562,11 @@ static void test_deferred_onesided(void **state)
 	EP_UNTIL(fi_cntr_read(done) == 5 && fi_cntr_readerr(done) == 1);
 	assert_int_equal(v[1], 40);
 	assert_int_equal(v[3], 42);	/* fetched before the second sum */
-	assert_int_equal(v[5], 44);	/* compared, and so swapped */
+	assert_int_equal(v[5], 44);	/* equal, so it was swapped */
 	assert_int_equal(mem, 2);
 	ep_quiet(p.a);
 	ep_quiet(p.b);
-	/* as rdm_rma_trigger has it */
+	/* as rdm_rma_trigger does */
 	assert_int_equal(fi_ep_alias(p.a->ep, &alias, FI_TRANSMIT |
 				     FI_TRIGGER | FI_COMPLETION), 0);
 	ctx = at(go, 2);
@@ -598,7 +599,7 @@ static void *count_up(void *arg)
 	return NULL;
 }
 
-/* Two threads set off work while two others wait for its end. */
+/* Two threads trigger work while two others wait for its completion. */
 struct waiter {
 	struct fid_cntr *cntr;
 	int ret;

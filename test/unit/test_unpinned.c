@@ -26,7 +26,7 @@
 static const size_t lens[] = { 8, 4096, 65536, LEN };
 #define NLENS	(sizeof(lens) / sizeof(lens[0]))
 
-/* NULL: the kernel has none, or gives none to this user. */
+/* NULL: the kernel does not have it, or does not permit it. */
 static uint8_t *secret_map(void)
 {
 	int fd = (int)syscall(SYS_memfd_secret, 0);
@@ -90,7 +90,7 @@ static void test_messages(void **state)
 		one_message(&p, secret, plain, lens[i / 2], i & 1);
 		one_message(&p, plain, secret, lens[i / 2], i & 1);
 		one_message(&p, other, secret, lens[i / 2], i & 1);
-		/* and attach is used as ever */
+		/* and attach is still used */
 		one_message(&p, plain, plain + LEN / 2, lens[i / 2] / 2,
 			    i & 1);
 	}
@@ -112,8 +112,9 @@ static void test_messages_of_bad_buffers(void **state)
 	EP_NEEDS_INSIDE();
 	one_message(&p, plain, plain + LEN / 2, 8, true);
 	if (!g_unm_env.attach || !os_goes(OS_ATTACH))
-		skip();			/* each side copies: a signal */
-	g_unm_env.stream_us = 0;	/* else each side copies as well */
+		skip();			/* each side would copy, which is a
+					 * signal */
+	g_unm_env.stream_us = 0;	/* else each side would copy as well */
 	EP_OK(fi_recv(p.b->ep, plain, LEN, NULL, p.ba, plain));
 	EP_OK(fi_send(p.a->ep, none, LEN, NULL, p.ab, none));
 	assert_int_equal(ep_wait(p.a, none).err, FI_EFAULT);
@@ -134,7 +135,7 @@ static void test_messages_of_bad_buffers(void **state)
 
 struct sides {
 	struct os_pair p;
-	struct fid_mr *mr;		/* of target */
+	struct fid_mr *mr;		/* of the memory target */
 	uint64_t base;
 	uint8_t *target, *local;
 };
@@ -153,7 +154,7 @@ static int get(struct sides *s, size_t len)
 	return ep_wait(s->p.a, s).err;
 }
 
-/* A region of b, whose remote key a has cached where there is one. */
+/* A region of b, whose remote key a caches if possible. */
 static struct sides sides(uint8_t *target, uint8_t *local, bool holes)
 {
 	struct sides s = { .p = os_open(OS_ATTACH, 64), .target = target,
@@ -182,7 +183,8 @@ static void both_ways(struct sides *s)
 		xfer_fill(s->target, len, i + 100, 0);
 		assert_int_equal(get(s, len), 0);
 		assert_true(xfer_filled(s->local, len, i + 100, 0));
-		ep_settle();	/* the next one is direct if it can be */
+		ep_settle();	/* the next one is executed directly if
+				 * possible */
 	}
 }
 
@@ -227,8 +229,8 @@ static void test_atomics(void **state)
 	munmap(secret, LEN);
 }
 
-/* Whichever of the two addresses is none: one error, and the next operation
- * goes well. */
+/* Either of the two addresses is not mapped: one error, and the next operation
+ * succeeds. */
 static void test_bad_addresses(void **state)
 {
 	uint8_t *plain = plain_map(), *good = plain_map(), *none;
@@ -236,7 +238,8 @@ static void test_bad_addresses(void **state)
 
 	(void)state;
 	if (!os_goes(OS_ATTACH))
-		skip();			/* by requests it is a signal */
+		skip();			/* requests would copy, which is a
+					 * signal */
 	s = sides(plain, good, false);
 	both_ways(&s);
 	none = no_map();

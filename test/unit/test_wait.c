@@ -109,7 +109,8 @@ static void peer_end(struct peer *pe)
 	assert_int_equal(pe->failed, 0);
 }
 
-/* Connections stand before threads start: the fixture polls all of them. */
+/* Connects both before threads start, because the fixture polls all
+ * endpoints. */
 static struct ep_pair connected(const struct ep_want *want)
 {
 	struct ep_pair p = ep_pair(want);
@@ -175,9 +176,9 @@ static struct unm_stats stats_of(struct ep *e)
 	return st;
 }
 
-/* It does sleep, in rounds of a tenth of a second, and does not poll on: alone,
+/* fi_cq_sread() sleeps, in rounds of 100 ms, and does not keep polling: alone,
  * and while another thread reads another queue of the same endpoint now and
- * then. One that polls on would do so some hundred thousand times. */
+ * then. A call that kept polling would do so some 100,000 times. */
 static void test_sread_sleeps(void **state)
 {
 	struct ep_want want = { .wait = FI_WAIT_FD, .two_cqs = true,
@@ -257,7 +258,7 @@ static void test_sread_wakes_for_a_message(void **state)
 	}
 }
 
-/* The sender sleeps until a rendezvous or a delivery ends. */
+/* A sender sleeps until its rendezvous or delivery completes. */
 static void test_sread_wakes_for_the_end_of_a_send(void **state)
 {
 	static const size_t lens[] = { 8, 4000, 100000, 2000000 };
@@ -288,7 +289,7 @@ static void test_sread_wakes_for_the_end_of_a_send(void **state)
 	}
 }
 
-/* An entry is there: no sleep at all, errors included. */
+/* If there is an entry, the call does not sleep, also if it is an error. */
 static void test_sread_returns_what_is_there(void **state)
 {
 	struct ep_pair p = connected(&with_fd);
@@ -319,9 +320,10 @@ static int cq_fd(struct fid_cq *cq)
 }
 
 /*
- * Ready to block on these descriptors, and nothing wakes us for so long. A
- * wake-up for nothing is allowed, one after the other for ever is not. So long
- * is less than 20 ms, as often as the register model looks around.
+ * Waits until fi_trywait() permits to block on these descriptors and nothing
+ * wakes the caller for ms. Single wake-ups without an event are allowed, an
+ * endless series is not. ms is less than 20, the interval at which the register
+ * model polls.
  */
 static void fall_asleep(struct ep *e, struct fid **fids, struct pollfd *pfd,
 			int n, int ms)
@@ -337,7 +339,8 @@ static void fall_asleep(struct ep *e, struct fid **fids, struct pollfd *pfd,
 	}
 }
 
-/* The loop of fi_poll(3): trywait, then block; a wake-up may be for nothing. */
+/* The loop of fi_poll(3): fi_trywait(), then block; a wake-up may be without an
+ * event. */
 static void wait_on_fd(struct ep *e, struct fid_cq *cq, void *ctx)
 {
 	struct fid *fids[] = { &cq->fid };
@@ -404,8 +407,9 @@ static void test_trywait_refuses_when_an_entry_is_there(void **state)
 	assert_int_equal(fi_trywait(p.b->fabric, fids, 1), -FI_EINVAL);
 }
 
-/* Two queues of one endpoint: one thread blocks on the descriptor of receives
- * while another reads that of sends, and by that takes the message in. */
+/* Two queues of one endpoint: one thread blocks on the descriptor of the
+ * receive queue while another reads the send queue, and thereby receives the
+ * message. */
 static void test_fd_wakes_for_progress_of_another_thread(void **state)
 {
 	struct ep_want want = { .wait = FI_WAIT_FD, .two_cqs = true,
@@ -439,8 +443,9 @@ static void test_fd_wakes_for_progress_of_another_thread(void **state)
 	}
 }
 
-/* A thread blocks on the descriptor; another one starts what can only end by
- * polling. (One thread does both here: it just does not read in between.) */
+/* A thread blocks on the descriptor. Another thread starts an operation that
+ * needs polling to complete. (One thread does both here: it does not read in
+ * between.) */
 static void start_behind_trywait(struct ep_pair *p, size_t len, bool send)
 {
 	struct fid *fids[] = { &p->b->cq->fid };
@@ -534,14 +539,14 @@ static void test_fd_wakes_whatever_another_thread_does(void **state)
 		assert_int_equal(poll(&pfd, 1, LONG_MS), 1);
 		ep_received(p.b, &in);
 		p.b->ncomp = 0;
-		/* and nothing wakes it for ever */
+		/* no further wake-ups */
 		fall_asleep(p.b, fids, &pfd, 1, 1);
 		ep_close(p.a);
 		ep_close(p.b);
 	}
 }
 
-/* Two queues of one endpoint, both waited on by one thread: it does sleep. */
+/* One thread can wait for two queues of one endpoint, and sleeps. */
 static void test_two_queues_can_be_waited_on_at_once(void **state)
 {
 	struct ep_want want = { .wait = FI_WAIT_FD, .two_cqs = true };
@@ -561,8 +566,8 @@ static void test_two_queues_can_be_waited_on_at_once(void **state)
 	ep_received(p.b, &in);
 }
 
-/* A send was refused as no connection is to be had just now: nobody wakes us
- * when there is one, so that there is no sleep before it is tried again. */
+/* A send was refused because no connection can be made now. A later connection
+ * would wake nobody, so fi_trywait() fails until the send was retried. */
 static int connect_later(struct hal_if *hif, const struct hal_addr *addr,
 			 struct hal_peer **peer)
 {
@@ -604,7 +609,7 @@ static void test_no_sleep_while_there_is_no_connection(void **state)
 	EP_OK(fi_inject(p.a->ep, &out, 1, p.ab));
 }
 
-/* Neither when it is an answer that waits for one. */
+/* The same if an answer waits for a connection. */
 static void test_no_sleep_while_an_answer_has_no_connection(void **state)
 {
 	static struct hal_ops later;
@@ -623,7 +628,8 @@ static void test_no_sleep_while_an_answer_has_no_connection(void **state)
 	later = *was;
 	later.connect = connect_later;
 	hif->ops = &later;
-	/* read by nobody, however messages go: the answer is all there is */
+	/* the receiver reads no bytes on any data path: the answer is all it
+	 * sends */
 	EP_OK(fi_recv(p.b->ep, NULL, 0, NULL, p.ba, fids));
 	EP_OK(fi_send(p.a->ep, big, sizeof(big), NULL, p.ab, big));
 	assert_int_equal(ep_wait(p.b, fids).err, FI_ETRUNC);
@@ -662,7 +668,7 @@ static void test_signal_ends_sread(void **state)
 		assert_true(ep_now() - start < (uint64_t)LONG_MS * 1000);
 		pthread_join(thread, NULL);
 	}
-	/* one given before is not lost, and counts once */
+	/* an earlier signal is not lost, and counts once */
 	assert_int_equal(fi_cq_signal(p.b->cq), 0);
 	assert_int_equal(fi_cq_sread(p.b->cq, &e, 1, NULL, LONG_MS),
 			 -FI_EAGAIN);
@@ -695,7 +701,7 @@ static void test_one_queue_of_two_endpoints(void **state)
 	assert_ptr_equal(e.op_context, in);
 	peer_end(&pe);
 	assert_int_equal(fi_close(&second->fid), 0);
-	/* and without it again */
+	/* without the second endpoint again */
 	assert_int_equal(fi_cq_sread(p.b->cq, &e, 1, NULL, 10), -FI_EAGAIN);
 }
 

@@ -6,8 +6,8 @@
 
 #define LEN	100000
 
-/* n messages of which streamed and read ones take so long; returns how many
- * were read. */
+/* n messages with these costs of streaming and reading; returns how many were
+ * read. */
 static int run(struct unm_way *w, int n, uint64_t stream_ns, uint64_t read_ns)
 {
 	int reads = 0;
@@ -21,8 +21,8 @@ static int run(struct unm_way *w, int n, uint64_t stream_ns, uint64_t read_ns)
 	return reads;
 }
 
-/* The first message of each way may take long for reasons that do not come
- * again. */
+/* The first message of each kind may take long for reasons that do not
+ * recur. */
 static void test_first_messages_go_both_ways(void **state)
 {
 	struct unm_way w = { .gap = 0 };
@@ -50,7 +50,7 @@ static void test_the_faster_way_is_taken(void **state)
 	assert_in_range(run(&w, 1000, 4000, 9000), 1, 30);
 }
 
-/* The slower way is tried less and less, but not never. */
+/* The slower path is tried less and less often, but not never. */
 static void test_trials_get_rarer(void **state)
 {
 	struct unm_way w = { .gap = 0 };
@@ -61,7 +61,7 @@ static void test_trials_get_rarer(void **state)
 			UNM_WAY_GAP_MAX - 1, 10000 / UNM_WAY_GAP_MAX + 1);
 }
 
-/* Processors were moved: what was slow is fast now. */
+/* Processes moved to other processors: the slow path is the faster one now. */
 static void test_a_change_is_noticed(void **state)
 {
 	struct unm_way w = { .gap = 0 };
@@ -75,7 +75,7 @@ static void test_a_change_is_noticed(void **state)
 	}
 }
 
-/* A message that took a thousand times as long as others does not decide. */
+/* A single message that takes a thousand times as long does not decide. */
 static void test_exceptions_do_not_count(void **state)
 {
 	struct unm_way w = { .gap = 0 };

@@ -22,10 +22,10 @@ static const struct unm_wire_limits exanode = { 24, 16384 };
 #define TOKEN		UINT64_C(0x0000000300000011)
 /* offset 0x1040, length 0x2001 */
 #define EXTENT_BYTES	0x40, 0x10, 0x00, 0x00, 0x01, 0x20, 0x00, 0x00
-/* identity of board 2, interface 7: of no meaning to the decoder */
+/* identity of board 2, interface 7: ignored by the decoder */
 #define ID		0x07, 0x00, 0x00, 0x00, 0x02, 0x00
 
-/* Bytes of a packet as they lie in memory: head, words. */
+/* Decodes the bytes of a packet as they lie in memory: head, words. */
 static int decode(struct unm_wire_msg *m, const uint8_t *bytes, size_t len,
 		  const struct unm_wire_limits *lim)
 {
@@ -103,7 +103,7 @@ static void test_inline_limits(void **state)
 	assert_int_equal(unm_wire_inline_max(56, true, true), 40);
 	assert_int_equal(unm_wire_inline_max(24, false, false), 24);
 	assert_int_equal(unm_wire_inline_max(24, true, true), 8);
-	/* never more than the six bits of the length can say */
+	/* at most what the six bits of the length hold */
 	assert_int_equal(unm_wire_inline_max(120, false, false), 63);
 }
 
@@ -314,7 +314,7 @@ static void test_golden_control(void **state)
 	assert_int_equal(m.status, 5);
 }
 
-/* ---- What is refused ------------------------------------------------- */
+/* ---- Refusals -------------------------------------------------------- */
 
 static void test_unknown_types_are_refused(void **state)
 {
@@ -356,8 +356,8 @@ static void test_inline_longer_than_the_packet_is_refused(void **state)
 			}
 }
 
-/* docs/protocol.md, section 3: bit 7 is 0, and so is the length where there is
- * no inline data; of RTS bit 0 says something. */
+/* docs/protocol.md, section 3: bit 7 is 0, and so is the length of types
+ * without inline data; bit 0 is a flag of RTS. */
 static void test_reserved_flags_are_refused(void **state)
 {
 	const uint64_t word[UNM_WIRE_WORDS_MAX] = { 0 };
@@ -377,7 +377,7 @@ static void test_reserved_flags_are_refused(void **state)
 	}
 }
 
-/* Where in its words each type has its extent. */
+/* The index of the word with the extent, for each type. */
 static int extent_word(uint8_t type, uint8_t flags)
 {
 	switch (type) {
@@ -408,7 +408,7 @@ static void test_extents_out_of_space_are_refused(void **state)
 	for (size_t i = 0; i < sizeof(types); i++) {
 		for (size_t k = 0; k < sizeof(t) / sizeof(t[0]); k++) {
 			uint64_t word[UNM_WIRE_WORDS_MAX] = { 0 };
-			/* EAGER has a bound of its own */
+			/* EAGER has a lower bound */
 			bool ok = t[k].ok && ((types[i] & ~1) != 0x12 ||
 				t[k].len <= UNM_WIRE_EAGER_LIMIT);
 
@@ -422,7 +422,7 @@ static void test_extents_out_of_space_are_refused(void **state)
 	}
 }
 
-/* Words are read in place as 8-byte words. */
+/* Carried words are read in place, so they must be aligned to 8 bytes. */
 static void test_crooked_carried_is_refused(void **state)
 {
 	uint64_t word[UNM_WIRE_WORDS_MAX] = { 0 };
@@ -461,7 +461,7 @@ static void test_golden_requests(void **state)
 	assert_true(m.more && m.ask_route && m.rest == 0x4000);
 	assert_int_equal(DECODE(&m, &host, ID, 0x80, 0x31, KEY_BYTES,
 				ADDR_BYTES, DATA_BYTES, REST_BYTES), 0);
-	/* the operation's last request, with the bytes of earlier ones */
+	/* the last request of an operation, with the bytes of earlier ones */
 	assert_true(m.key == KEY && m.addr == ADDR && m.data == DATA &&
 		    m.earlier == 0x4000 && m.rest == 0 && !m.more);
 	assert_int_equal(DECODE(&m, &host, ID, 0x00, 0x31, KEY_BYTES,
@@ -471,7 +471,7 @@ static void test_golden_requests(void **state)
 				ADDR_BYTES, REST_BYTES, TOKEN_BYTES), 0);
 	assert_true(m.key == KEY && m.addr == ADDR && m.len == 0x4000 &&
 		    m.token == TOKEN);
-	/* of a get all of the range; other ranges follow */
+	/* a get of the whole range; other ranges follow */
 	assert_int_equal(DECODE(&m, &host, ID, 0x80, 0x33, KEY_BYTES,
 				ADDR_BYTES, REST_BYTES, TOKEN_BYTES,
 				0, 0, 0, 0, 0, 0, 0, 0), 0);
@@ -514,7 +514,7 @@ static void test_golden_answers(void **state)
 	assert_true(m.number == 0x4000 && m.status == 22);
 	assert_int_equal(DECODE(&m, &host, ID, 0x00, 0x39, REST_BYTES,
 				0, 0, 0, 0, 0, 0, 0, 0), -EINVAL);
-	/* no fi_errno */
+	/* not an fi_errno */
 	assert_int_equal(DECODE(&m, &host, ID, 0x00, 0x39, REST_BYTES,
 				0, 0, 0, 0, 1, 0, 0, 0), -EINVAL);
 	assert_int_equal(DECODE(&m, &host, ID, 0x00, 0x38, TOKEN_BYTES,

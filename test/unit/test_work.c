@@ -19,10 +19,11 @@
 #include "lib/os_pair.h"
 #include "trigger/unm_trigger.h"
 
-#define STUCK	3000		/* more than a peer takes that does not look */
+#define STUCK	3000		/* more than a peer takes without polling */
 #define WAYS	300		/* more than are tried in one poll */
-#define FULL	64		/* entries: no queue is smaller */
-#define CALL_US	20000		/* a call that does not wait is over by then */
+#define FULL	64		/* entries: the smallest queue */
+#define CALL_US	20000		/* a call that does not wait has returned by
+				 * then */
 
 /* ---- Flags ----------------------------------------------------------- */
 
@@ -101,7 +102,7 @@ static void test_flags(void **state)
 
 /* ---- A full queue ---------------------------------------------------- */
 
-/* A counts on its counters alone; its queue is not read. */
+/* Waits for a counter of a; a's queue is not read. */
 static void until(struct ep_pair *p, struct fid_cntr *cntr, uint64_t value)
 {
 	uint64_t end = ep_deadline();
@@ -112,7 +113,7 @@ static void until(struct ep_pair *p, struct fid_cntr *cntr, uint64_t value)
 	}
 }
 
-/* One step of all that may be refused for now. */
+/* Makes progress on both sides while something may be refused. */
 static void stir(struct ep_pair *p, uint64_t end)
 {
 	fi_cntr_read(p->a->txcntr);
@@ -134,7 +135,7 @@ static void fill_queue(struct ep_pair *p)
 			 -FI_EAGAIN);
 }
 
-/* Messages for the two receives of a. */
+/* Sends messages to the two receives of a. */
 static void send_back(struct ep_pair *p, char *out)
 {
 	uint64_t end = ep_deadline();
@@ -145,7 +146,7 @@ static void send_back(struct ep_pair *p, char *out)
 		stir(p, end);
 }
 
-/* A write, and a sum that fetches what it wrote. */
+/* Queues a write, and a sum that fetches the written value. */
 static void access_beside(struct ep_pair *p, struct fid_cntr *go,
 			  struct fid_cntr *done, uint64_t n)
 {
@@ -203,7 +204,7 @@ static void test_full_queue(void **state)
 		until(&p, done, 3 + i);
 	}
 	access_beside(&p, go, done, 4);
-	/* but what wants an entry waits for its place */
+	/* work that needs an entry waits for space in the queue */
 	work_msg(&k, FI_OP_SEND, p.a, &out, p.ab, 0, FI_COMPLETION);
 	assert_int_equal(queue(p.a, &k, go, 0, done), 0);
 	EP_FOR_US(1000) {
@@ -218,7 +219,7 @@ static void test_full_queue(void **state)
 	assert_int_equal(fi_close(&done->fid), 0);
 }
 
-/* ---- Peers that have stopped ----------------------------------------- */
+/* ---- Peers that do not poll ------------------------------------------ */
 
 /* Check that unm_trigger_run() has nothing left to do, so that a thread may
  * sleep although work waits. */
@@ -271,7 +272,7 @@ static void test_many_stuck_ways(void **state)
 	}
 	assert_true(fi_cntr_read(done) < STUCK + WAYS);
 	sleeps_over_it(p.a);
-	/* what still waits goes with the endpoint */
+	/* work that is left is dropped with the endpoint */
 	assert_int_equal(fi_close(&p.a->ep->fid), 0);
 	p.a->ep = NULL;
 	assert_int_equal(fi_close(&go->fid), 0);
@@ -292,7 +293,7 @@ struct waker {
 	char in[2], out, sent;
 };
 
-/* Two connected endpoints; nobody polls a but the test. */
+/* Two connected endpoints; only the test polls a. */
 static void waker_open(struct waker *k, enum inside inside)
 {
 	const struct ep_want want = { .wait = FI_WAIT_FD,
@@ -320,7 +321,7 @@ static void waker_close(struct waker *k)
 	os_close(&k->p);
 }
 
-/* A send that goes once a has completed one more operation. */
+/* Queues a send that starts after one more completed operation of a. */
 static void waker_arm(struct waker *k, enum inside inside)
 {
 	struct fid_cntr *cntr = inside == A_PUT ? k->p.wr : k->p.a->txcntr;
@@ -332,8 +333,8 @@ static void waker_arm(struct waker *k, enum inside inside)
 			       k->done), 0);
 }
 
-/* The operation completes before the call returns: nothing is left for any
- * poll but the work that it set off. */
+/* The operation completes before the call returns, so polls have nothing to do
+ * but the work that it made ready. */
 static void complete_inside(struct waker *k, enum inside inside)
 {
 	k->out = 1;
@@ -350,7 +351,7 @@ static void complete_inside(struct waker *k, enum inside inside)
 	}
 }
 
-/* Only b polls: the work has left a, or it never does. */
+/* Polls only b: the work was started by the call, or never is. */
 static void work_left(struct waker *k, int message)
 {
 	uint64_t end = ep_deadline();
@@ -363,8 +364,8 @@ static void work_left(struct waker *k, int message)
 	assert_int_equal(k->in[message], 2);
 }
 
-/* fi_poll(3): read, fi_trywait(), and block only if that agrees, which takes a
- * few polls at most where nothing moves. */
+/* As fi_poll(3) says: read, fi_trywait(), and block only if that succeeds,
+ * which takes a few polls at most if nothing happens. */
 static void until_trywait(struct waker *k)
 {
 	for (int polls = 0; fi_trywait(k->p.a->fabric, &k->fid, 1) != 0;
@@ -389,7 +390,7 @@ static void trywait_case(enum inside inside, bool agreed)
 	waker_open(&k, inside);
 	waker_arm(&k, inside);
 	until_trywait(&k);
-	if (!agreed)			/* this one is void */
+	if (!agreed)			/* withdraws the permission */
 		ep_poll(k.p.a);
 	complete_inside(&k, inside);
 	if (agreed)
@@ -399,7 +400,7 @@ static void trywait_case(enum inside inside, bool agreed)
 	waker_close(&k);
 }
 
-/* Work that is ready is started before anybody may block on a descriptor. */
+/* Ready work is started before fi_trywait() permits to block. */
 static void test_trywait_knows_of_ready_work(void **state)
 {
 	(void)state;
@@ -420,7 +421,7 @@ static void test_ready_work_wakes_the_descriptor(void **state)
 		trywait_case(A_PUT, true);
 }
 
-/* B takes what there is. */
+/* b takes the messages that have come. */
 static void drain(struct waker *k)
 {
 	static char sink;
@@ -430,8 +431,8 @@ static void drain(struct waker *k)
 	k->p.b->ncomp = 0;
 }
 
-/* Work that its peer refuses may be slept over; once there is space, the
- * sleeper is woken and the work goes. */
+/* While a peer refuses the work, the thread may sleep. Once there is space, it
+ * is woken and the work is started. */
 static void test_refused_work_may_be_slept_over(void **state)
 {
 	uint64_t end = ep_deadline();
@@ -461,7 +462,7 @@ static void test_refused_work_may_be_slept_over(void **state)
 }
 
 /* The same, and then another thread removes the index that the work names: the
- * sleeper is woken, as the work can end now. */
+ * sleeper is woken, because the work ends in an error now. */
 static void test_removal_wakes_for_refused_work(void **state)
 {
 	struct waker k;
@@ -483,9 +484,9 @@ static void test_removal_wakes_for_refused_work(void **state)
 	waker_close(&k);
 }
 
-/* ---- While it is being started --------------------------------------- */
+/* ---- While work is being started ------------------------------------- */
 
-/* Between a call of ours and the endpoint: it lasts until it is let go. */
+/* Replaces the endpoint's calls: they block until leave is set. */
 static struct {
 	struct fi_ops_msg ops, *real;
 	_Atomic bool inside, leave;
@@ -531,7 +532,7 @@ static void *set_off(void *cntr)
 	return NULL;
 }
 
-/* The call made meanwhile. */
+/* A call that is made meanwhile. */
 struct call {
 	struct ep *e;
 	struct fid_cntr *go;
@@ -539,7 +540,7 @@ struct call {
 	void *arg;
 	ssize_t ret;
 	_Atomic bool over;
-	bool early;			/* before it was let go */
+	bool early;			/* returned before leave was set */
 	pthread_t starter, thread;
 };
 
@@ -582,7 +583,7 @@ static ssize_t end(struct call *c)
 	return c->ret;
 }
 
-/* One of a that waits for its counter, of that type. */
+/* Queues work of this type that waits for its counter. */
 static void give(struct ep_pair *p, struct work *k, enum fi_op_type type,
 		 struct fid_cntr *go, char *buf)
 {
@@ -591,7 +592,8 @@ static void give(struct ep_pair *p, struct work *k, enum fi_op_type type,
 	assert_int_equal(queue(p->a, k, go, fi_cntr_read(go) + 1, NULL), 0);
 }
 
-/* Refused at last, it is cancelled or flushed; under way, it is not found. */
+/* Work that the endpoint refuses in the end is cancelled or flushed; work that
+ * was started is not found. */
 static void test_cancel_of_what_starts(void **state)
 {
 	struct ep_pair p = trigger_pair();
@@ -622,7 +624,7 @@ static void test_cancel_of_what_starts(void **state)
 	assert_int_equal(fi_close(&c.go->fid), 0);
 }
 
-/* A receive is cancelled whether it was posted in between or refused. */
+/* A receive is cancelled whether it was posted meanwhile or refused. */
 static void test_cancel_of_receives(void **state)
 {
 	struct ep_pair p = trigger_pair();
@@ -654,8 +656,8 @@ static void test_cancel_of_receives(void **state)
 	assert_int_equal(fi_close(&c.go->fid), 0);
 }
 
-/* The endpoint of what is being started, refused or not, and of work under way
- * that nobody ends. */
+/* The endpoint is closed while work is being started, refused or not, and while
+ * other work is under way that nothing ends. */
 static void test_close(void **state)
 {
 	static char big[200000];
@@ -688,8 +690,8 @@ static void test_close(void **state)
 	}
 }
 
-/* A child closes what it inherited, though the thread that was about to start
- * something is not there. */
+/* A child closes the inherited objects, although the thread that was starting
+ * work does not exist in it. */
 static int close_inherited(struct ep *e, struct fid_cntr *go)
 {
 	alarm(60);
