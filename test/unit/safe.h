@@ -96,7 +96,7 @@ struct stage {
 	uint32_t ops;
 	uint64_t end;
 	_Atomic uint64_t posted, remote, entries;
-	_Atomic uint64_t told, canceled;
+	_Atomic uint64_t cancels, canceled;
 	_Atomic int working, alive;
 	_Atomic(const char *) wrong;	/* first failed check, or NULL */
 };
@@ -113,9 +113,9 @@ struct hand {
 	bool own_busy;
 	uint64_t guess[2];		/* last known value to swap, by side */
 	/* by number of the operation: remote CQ data sent (due) and received
-	 * (heard) */
+	 * (arrived) */
 	uint8_t *due;
-	_Atomic uint8_t *heard;
+	_Atomic uint8_t *arrived;
 };
 
 static inline bool goes_on(struct stage *s)
@@ -175,21 +175,21 @@ void safe_arm(struct hand *h, struct half *half);
  * success with these flags. */
 bool safe_over(struct hand *h, struct half *half, uint64_t flags);
 /* Read a queue or counter, or sleep on one: this makes progress. */
-void safe_look(struct hand *h);
+void safe_progress(struct hand *h);
 /* Counts the remote CQ data id, which the target has received. */
-void safe_heard(struct stage *s, uint64_t id);
+void safe_arrived(struct stage *s, uint64_t id);
 
 #define TRY(h, call)	do {						\
 		ssize_t try_ret;					\
 		while ((try_ret = (call)) == -FI_EAGAIN &&		\
 		       goes_on((h)->s))					\
-			safe_look(h);					\
+			safe_progress(h);				\
 		CHECK((h)->s, try_ret == 0);				\
 	} while (0)
 
 #define UNTIL(h, cond)	do {						\
 		while (!(cond) && goes_on((h)->s))			\
-			safe_look(h);					\
+			safe_progress(h);				\
 	} while (0)
 
 /* ---- safe_acts.c --------------------------------------------------------- */

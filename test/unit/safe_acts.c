@@ -46,7 +46,7 @@ void safe_cancel(struct stage *s, struct side *d, struct half *half)
 	ssize_t ret = fi_cancel(&d->e->ep->fid, half);
 
 	CHECK(s, ret == 0 || ret == -FI_ENOENT);
-	s->told += ret == 0;
+	s->cancels += ret == 0;
 }
 
 static void send_tagged(struct hand *h, struct shot *x)
@@ -154,7 +154,7 @@ static void caught(struct hand *h, struct side *d, struct catch *c)
 	memcpy(&id, c->in, 8);
 	CHECK(h->s, data == 0 || c->rx.data == id);
 	CHECK(h->s, xfer_filled(c->in + 8, c->rx.len - 8, id, 0));
-	safe_heard(h->s, id);
+	safe_arrived(h->s, id);
 	d->got++;
 }
 

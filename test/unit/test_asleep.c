@@ -30,8 +30,8 @@
 
 /* The call in which the target sleeps. CQ_FD: fi_trywait() and poll().
  * POLL_SET: fi_poll(), which never sleeps. EVENTS: fi_eq_sread(), which makes
- * no progress: the domain's own thread does, or (DEAF) none. */
-enum bed { CQ_SREAD, CQ_FD, CNTR_WAIT, WAIT_SET, POLL_SET, EVENTS, DEAF,
+ * no progress: the domain's own thread does, or (NO_PROGRESS) none. */
+enum bed { CQ_SREAD, CQ_FD, CNTR_WAIT, WAIT_SET, POLL_SET, EVENTS, NO_PROGRESS,
 	   BEDS };
 
 struct sleeper {
@@ -215,7 +215,7 @@ static void get_up(struct sleeper *s)
 	struct os_pair *p = &s->p;
 
 	assert_false(s->up);
-	if (s->bed == EVENTS || s->bed == DEAF)
+	if (s->bed == EVENTS || s->bed == NO_PROGRESS)
 		assert_int_equal(fi_eq_write(s->eq, 1, &ev, sizeof(ev), 0),
 				 sizeof(ev));
 	else
@@ -279,12 +279,12 @@ static void add_and_swap(struct sleeper *s)
 /* An access that is executed directly sends no request to the target. */
 static void undisturbed(enum os_way way, enum bed bed)
 {
-	bool atomics = os_window(way) || bed != DEAF;
+	bool atomics = os_window(way) || bed != NO_PROGRESS;
 	struct sleeper s = { .bed = bed };
 	uint64_t requests;
 
 	/* without progress of the target no request is executed */
-	if ((way == OS_REQUESTS && bed == DEAF) || !os_runs(way))
+	if ((way == OS_REQUESTS && bed == NO_PROGRESS) || !os_runs(way))
 		return;
 	go_to_bed(&s, way);
 	for (int i = 0; i < 3; i++) {
@@ -325,7 +325,7 @@ TEST(in_cntr_wait, CNTR_WAIT)
 TEST(in_a_wait_set, WAIT_SET)
 TEST(calling_fi_poll, POLL_SET)
 TEST(in_eq_sread_with_auto_progress, EVENTS)
-TEST(in_eq_sread_without_progress, DEAF)
+TEST(in_eq_sread_without_progress, NO_PROGRESS)
 
 int main(void)
 {

@@ -77,12 +77,12 @@ static void gives(struct ep *e, enum fi_wait_obj obj)
 	struct fi_mutex_cond mc = { NULL, NULL };
 	struct pollfd pfd = { .fd = -1 };
 	struct fi_wait_pollfd list = { .nfds = 0, .fd = &pfd };
-	enum fi_wait_obj told = FI_WAIT_SET;
+	enum fi_wait_obj got = FI_WAIT_SET;
 	struct fid *fids[] = { &c->fid };
 	int fd = -1;
 
-	assert_int_equal(fi_control(fids[0], FI_GETWAITOBJ, &told), 0);
-	assert_int_equal(told, obj);
+	assert_int_equal(fi_control(fids[0], FI_GETWAITOBJ, &got), 0);
+	assert_int_equal(got, obj);
 	assert_int_equal(fi_control(fids[0], FI_GETOPSFLAG, &fd), -FI_ENOSYS);
 	switch (obj) {
 	case FI_WAIT_FD:

@@ -710,15 +710,15 @@ static void test_trap8_full_send_queue_refuses(void **state)
 }
 
 /* A reader that reads no more entries than it causes still gets all others. */
-static void test_one_by_one_reader_hears_others(void **state)
+static void test_one_by_one_reader_gets_others(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char in[4], out = 1;
-	bool heard = false;
+	bool received = false;
 
 	(void)state;
 	EP_OK(fi_recv(p.a->ep, in, 4, NULL, p.ab, in));
-	for (int i = 0; i < 20000 && !heard; i++) {
+	for (int i = 0; i < 20000 && !received; i++) {
 		struct fi_cq_tagged_entry e;
 
 		/* long after the connections were set up */
@@ -726,11 +726,11 @@ static void test_one_by_one_reader_hears_others(void **state)
 			EP_OK(fi_inject(p.b->ep, &out, 1, p.ba));
 		if (fi_send(p.a->ep, &out, 1, NULL, p.ab, NULL) == 0 &&
 		    fi_cq_read(p.a->cq, &e, 1) == 1)
-			heard = e.op_context == in;
+			received = e.op_context == in;
 		/* the peer takes the messages: never refused */
 		fi_cq_read(p.b->cq, NULL, 0);
 	}
-	assert_true(heard);
+	assert_true(received);
 }
 
 int main(void)
@@ -755,7 +755,7 @@ int main(void)
 		EP_TEST(test_delivered_before_the_end),
 		EP_TEST(test_trap8_full_receive_queue_pushes_back),
 		EP_TEST(test_trap8_full_send_queue_refuses),
-		EP_TEST(test_one_by_one_reader_hears_others),
+		EP_TEST(test_one_by_one_reader_gets_others),
 	};
 
 	return unit_run(tests);

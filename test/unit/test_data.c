@@ -286,7 +286,7 @@ static ssize_t inject(struct os_pair *p, int call, bool flag, void *buf,
 static void many(struct os_pair *p, int call, bool flag, size_t len)
 {
 	uint64_t kind = (call == 2 ? FI_ATOMIC : FI_RMA) | FI_WRITE;
-	bool told = call != 3 || !flag;
+	bool reported = call != 3 || !flag;
 	struct fi_context2 ctx[MANY];
 	uint8_t *buf = malloc(len + 1);
 
@@ -296,7 +296,7 @@ static void many(struct os_pair *p, int call, bool flag, size_t len)
 		EP_OK(inject(p, call, flag, buf, len, i * (len + 1), &ctx[i]));
 		memset(buf, 0xEE, len);
 	}
-	for (int i = 0; told && i < MANY; i++) {
+	for (int i = 0; reported && i < MANY; i++) {
 		struct ep_comp c = ep_wait(p->a, &ctx[i]);
 
 		assert_int_equal(c.err, 0);

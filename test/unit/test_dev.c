@@ -15,7 +15,7 @@
 #include "lib/dev_shim.h"
 
 /* Expect one log line that names the failure and the remedy. */
-static void told(const char *what, const char *remedy)
+static void logged(const char *what, const char *remedy)
 {
 	if (lines != 1 || strstr(said, what) == NULL ||
 	    strstr(said, remedy) == NULL)
@@ -43,7 +43,7 @@ static void open_says_what_is_missing(void **state)
 		lie.open_ret = bad[i].err;
 		assert_true(open_hal() < 0);
 		assert_null(hal);
-		told(bad[i].what, bad[i].remedy);
+		logged(bad[i].what, bad[i].remedy);
 	}
 	be_honest();
 	lie.probe_ret = -FI_EINVAL;	/* the probe logged a line of its own */
@@ -56,34 +56,34 @@ static void open_checks_the_driver(void **state)
 	(void)state;
 	lie.info.version = HAL_KDEV_VERSION + 1;
 	assert_int_equal(open_hal(), -FI_ENODEV);
-	told("speaks version", "install driver and library of the same");
+	logged("speaks version", "install driver and library of the same");
 	be_honest();
 	lie.info.magic = 1;
 	assert_int_equal(open_hal(), -FI_ENODEV);
-	told("no unimem device", "FI_UNIMEM_DEV");
+	logged("no unimem device", "FI_UNIMEM_DEV");
 	be_honest();
 	lie.info.boards = HAL_REG_BOARDS_MAX + 1;
 	assert_int_equal(open_hal(), -FI_ENODEV);
-	told("impossible values: board 0 of 65", "modprobe");
+	logged("impossible values: board 0 of 65", "modprobe");
 	be_honest();
 	lie.info.fifo_words = 7;
 	assert_int_equal(open_hal(), -FI_ENODEV);
-	told("mailboxes of 7 words", "modprobe");
+	logged("mailboxes of 7 words", "modprobe");
 	be_honest();
 	lie.cmd = HAL_KDEV_IO_INFO;
 	lie.times = 1;
 	lie.ret = -ENOTTY;
 	assert_int_equal(open_hal(), -FI_ENODEV);
-	told("no unimem device", "FI_UNIMEM_DEV");
+	logged("no unimem device", "FI_UNIMEM_DEV");
 	lie.times = 1;
 	lie.ret = -EPROTO;
 	assert_int_equal(open_hal(), -FI_ENODEV);
-	told("speaks version", "install driver and library of the same");
+	logged("speaks version", "install driver and library of the same");
 	be_honest();
 	/* not the board of the platform file */
 	lie.info.board = 1;
 	assert_int_equal(open_hal(), -FI_ENODEV);
-	told("is of board 1, /etc/unimem.conf says board = 0", "correct");
+	logged("is of board 1, /etc/unimem.conf says board = 0", "correct");
 	assert_null(hal);
 }
 
@@ -140,7 +140,7 @@ static void open_checks_every_field(void **state)
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		lie.spoil = bad[i].spoil;
 		assert_int_equal(open_hal(), -FI_ENODEV);
-		told(bad[i].says, "modprobe -r unimem; modprobe unimem");
+		logged(bad[i].says, "modprobe -r unimem; modprobe unimem");
 		assert_null(hal);
 	}
 }
@@ -172,7 +172,7 @@ static void platform_says_less(void **state)
 	lines = 0;
 	lie.info.board = 1;
 	assert_int_equal(hal_if_open(hal, 0, &hif), -FI_ENODEV);
-	told("is of board 1", "board = 0");
+	logged("is of board 1", "board = 0");
 	be_honest();
 	hal->ops->close(hal);
 	hal = NULL;
@@ -180,7 +180,7 @@ static void platform_says_less(void **state)
 	assert_int_equal(open_hal(), 0);
 	lie.spoil = board_0;
 	assert_int_equal(hal_if_open(hal, 1, &hif), -FI_ENODEV);
-	told("is of board 0, wanted is board 1", "%u");
+	logged("is of board 0, wanted is board 1", "%u");
 	assert_null(hif);
 }
 
@@ -204,7 +204,7 @@ static void if_open_fails_cleanly(void **state)
 		lie.map_after = i;
 		assert_true(hal_if_open(hal, 0, &hif) < 0);
 		be_honest();
-		told(i == 0 ? "mif registers" : "pif registers", "dmesg");
+		logged(i == 0 ? "mif registers" : "pif registers", "dmesg");
 	}
 	for (int i = 0; i < 2; i++) {
 		lie.cmd = cmds[i];
@@ -212,22 +212,22 @@ static void if_open_fails_cleanly(void **state)
 		lie.ret = -EIO;
 		assert_true(hal_if_open(hal, 0, &hif) < 0);
 		be_honest();
-		told(i == 0 ? "no unimem device" : "take an interface",
-		     i == 0 ? "FI_UNIMEM_DEV" : "dmesg");
+		logged(i == 0 ? "no unimem device" : "take an interface",
+		       i == 0 ? "FI_UNIMEM_DEV" : "dmesg");
 	}
 	lie.cmd = HAL_KDEV_IO_CLAIM;
 	lie.times = 1;
 	lie.ret = -EBUSY;
 	assert_int_equal(hal_if_open(hal, 0, &hif), -FI_EBUSY);
-	told("no free interface", "start fewer");
+	logged("no free interface", "start fewer");
 	be_honest();
 	lie.event_ret = -EMFILE;
 	assert_true(hal_if_open(hal, 0, &hif) < 0);
-	told("take an interface", "ulimit -n");
+	logged("take an interface", "ulimit -n");
 	be_honest();
 	lie.open_ret = -EMFILE;
 	assert_true(hal_if_open(hal, 0, &hif) < 0);
-	told("cannot open", "ulimit -n");
+	logged("cannot open", "ulimit -n");
 	be_honest();
 	assert_null(hif);
 	assert_int_equal(descriptors(), fds_before);
@@ -261,7 +261,7 @@ static void service_open_fails_cleanly(void **state)
 		lie.ret = no[i].err;
 		lines = 0;
 		assert_int_equal(hal_if_open_service(hal, 0, &hif), no[i].ret);
-		told(no[i].what, no[i].remedy);
+		logged(no[i].what, no[i].remedy);
 		be_honest();
 		assert_null(hif);
 		assert_int_equal(descriptors(), fds_before);
@@ -710,13 +710,13 @@ static void engine_is_not_to_be_had(void **state)
 		lie.times = 1;
 		lie.ret = errs[i];
 		assert_int_equal(open_hal(), -FI_ENODEV);
-		told("cDMA engine of board 0", "engine = kernel");
+		logged("cDMA engine of board 0", "engine = kernel");
 	}
 	be_honest();
 	lie.engine = HAL_ENGINE_SIMPLE;
 	lie.map_after = 0;
 	assert_int_equal(open_hal(), -FI_ENODEV);
-	told("cdma registers", "dmesg");
+	logged("cdma registers", "dmesg");
 	assert_null(hal);
 }
 

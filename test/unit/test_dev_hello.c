@@ -47,15 +47,15 @@ static void another_space(struct dev_link *link)
 /* Each word of the link page on which both sides must agree. */
 static void link_page_differs(void **state)
 {
-	static void (*const spoil[])(struct dev_link *) = {
+	static void (*const change[])(struct dev_link *) = {
 		another_magic, another_space,
 	};
 
 	(void)state;
-	for (unsigned i = 0; i < sizeof(spoil) / sizeof(spoil[0]); i++) {
+	for (unsigned i = 0; i < sizeof(change) / sizeof(change[0]); i++) {
 		struct pair p = half();
 
-		spoil[i](dev_peer(p.ab)->link.map.base);
+		change[i](dev_peer(p.ab)->link.map.base);
 		assert_true(until(&p, p.dead_a != 0));
 		assert_int_equal(p.dead_a, -FI_ECONNREFUSED);
 		assert_null(p.ba);

@@ -244,7 +244,7 @@ static void ends_lose_no_packet(void **state)
 
 /* An interface that is refused by a peer which it has accepted releases that
  * peer and sends it the end of the connection. */
-static void refused_one_tells(void **state)
+static void refused_peer_is_notified(void **state)
 {
 	struct hal_event ev[4];
 	struct pair p = { 0 };
@@ -731,7 +731,7 @@ int main(void)
 		DEV_TEST(peer_ends_in_a_lie),
 		DEV_TEST(peer_space_lies),
 		DEV_TEST(ends_lose_no_packet),
-		DEV_TEST(refused_one_tells),
+		DEV_TEST(refused_peer_is_notified),
 		DEV_TEST(sleeper_finds_an_end),
 		DEV_TEST(accesses_are_ordered),
 		DEV_TEST(back_words_are_read_back),

@@ -298,7 +298,7 @@ static void posts_are_checked(void **state)
 
 /* The identifiers that the driver reports: no transfer, a transfer that was not
  * started, none in that slot, another one in that slot, and the right one. */
-static const uint64_t told[] = { 0, 0x10002, 0x10003, 0x20001, 0x10001 };
+static const uint64_t reported[] = { 0, 0x10002, 0x10003, 0x20001, 0x10001 };
 static unsigned turn;
 
 static ssize_t read_lies(struct hal_mmio *mm, void *buf, size_t len)
@@ -306,7 +306,7 @@ static ssize_t read_lies(struct hal_mmio *mm, void *buf, size_t len)
 	static struct hal_kdev_status is;
 	ssize_t n = sizeof(is);
 
-	if (turn == sizeof(told) / sizeof(told[0]))
+	if (turn == sizeof(reported) / sizeof(reported[0]))
 		return hal_sim_mmio_ops.read(mm, buf, len);
 	if (turn == 0) {
 		n = hal_sim_mmio_ops.read(mm, &is, sizeof(is));
@@ -314,7 +314,7 @@ static ssize_t read_lies(struct hal_mmio *mm, void *buf, size_t len)
 			return n;
 		assert_true(is.id == 0x10001);
 	}
-	is.id = told[turn++];
+	is.id = reported[turn++];
 	memcpy(buf, &is, sizeof(is));
 	return n;
 }
@@ -340,7 +340,7 @@ static void statuses_of_nothing(void **state)
 	turn = 0;
 	io.read = read_lies;
 	assert_true(until(&p, hal_dma_poll(p.a, comp, 2) != 0));
-	assert_int_equal(turn, sizeof(told) / sizeof(told[0]));
+	assert_int_equal(turn, sizeof(reported) / sizeof(reported[0]));
 	assert_int_equal(comp[0].token, 1);
 	assert_int_equal(comp[0].status, 0);
 	be_honest();

@@ -373,7 +373,7 @@ static bool is_closing(struct unm_ep *ep)
 
 /* While fi_close() waits for an initiator that is inside, no remote key is
  * sent. */
-static void test_no_routes_while_closing(void **state)
+static void test_no_remote_keys_while_closing(void **state)
 {
 	struct ep_want want = { .threading = FI_THREAD_SAFE };
 	struct ep *v = ep_open(&want);
@@ -433,7 +433,7 @@ int main(void)
 		RAW_TEST(test_direct_beside_requests),
 		RAW_TEST(test_many_regions),
 		RAW_TEST(test_injected_steps_are_not_lost),
-		RAW_TEST(test_no_routes_while_closing),
+		RAW_TEST(test_no_remote_keys_while_closing),
 	};
 
 	ep_threads();

@@ -505,7 +505,7 @@ static void accesses_end(struct scene *s)
 	}
 }
 
-static void test_forged_routes(void **state)
+static void test_forged_remote_keys(void **state)
 {
 	(void)state;
 	EP_NEEDS_INSIDE();
@@ -528,7 +528,7 @@ static void test_forged_routes(void **state)
 }
 
 /* Existing dmable memory, and a region that is longer than the memory. */
-static void test_routes_beyond_their_memory(void **state)
+static void test_remote_keys_beyond_their_memory(void **state)
 {
 	static const uint64_t beyond[][2] = {	/* base, length */
 		{ 0, UINT64_MAX }, { UINT64_MAX - 7, 16 }, { 1ull << 40, 16 },
@@ -575,8 +575,8 @@ int main(void)
 		RAW_TEST(test_bad_results),
 		RAW_TEST(test_bad_refusals),
 		RAW_TEST(test_counts_beyond),
-		RAW_TEST(test_forged_routes),
-		RAW_TEST(test_routes_beyond_their_memory),
+		RAW_TEST(test_forged_remote_keys),
+		RAW_TEST(test_remote_keys_beyond_their_memory),
 	};
 
 	return unit_run(tests);

@@ -96,7 +96,7 @@ static void test_spaces(void **state)
 
 /* Allocations that take long are answered later, and memory allocated with
  * GSAS_ATTR_MAPPED can be mapped. */
-static void test_works(void **state)
+static void test_deferred_requests(void **state)
 {
 	const bool coherent = g_hal->caps.flags & HAL_CAP_COHERENT;
 	struct bare *r = &g_bare[0];
@@ -335,7 +335,7 @@ static void test_no_memory(void **state)
 	(void)state;
 	for (at = 1; at <= most; at++) {
 		for (int round = 0; round < 2; round++) {
-			bool heard = false;
+			bool answered = false;
 
 			*r = (struct bare){ 0 };
 			assert_int_equal(hal_if_open(g_hal, g_number, &r->hif),
@@ -350,9 +350,9 @@ static void test_no_memory(void **state)
 				bare_close(r);
 			UNTIL(r->hif != NULL ? r : NULL, round == 1 ?
 			      gsas_board_empty(g_board) : r->dead ||
-			      (heard = bare_take(r, &a)));
+			      (answered = bare_take(r, &a)));
 			g_fail_at = 0;
-			refused += round == 0 && !heard;
+			refused += round == 0 && !answered;
 			bare_close(r);
 			if (g_callocs > most)
 				most = g_callocs;
@@ -368,7 +368,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_words),
 		TEST(test_spaces),
-		TEST(test_works),
+		TEST(test_deferred_requests),
 		TEST(test_one_service),
 		TEST(test_gone_before_seen),
 		TEST(test_many),

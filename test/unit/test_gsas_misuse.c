@@ -276,7 +276,7 @@ static const struct misuse misuses[] = {
 
 struct scene {
 	struct fixture *w;
-	struct fixture_client *me, *other, *stranger;
+	struct fixture_client *me, *other, *unjoined;
 	uint64_t place[PLACES];
 	uint64_t hash;			/* of all memory; must not change */
 };
@@ -290,7 +290,7 @@ static struct scene scene_new(void)
 
 	s.me = fixture_client(s.w, 1, 1);
 	s.other = fixture_client(s.w, 2, 2);
-	s.stranger = fixture_unjoined(s.w, 1);
+	s.unjoined = fixture_unjoined(s.w, 1);
 	group = fixture_result(s.other, GSAS_GROUP, 'g', 0, 0);
 	assert_int_equal(group, 1);
 	fixture_result(s.me, GSAS_GROUP, 'g', 0, 0);	/* a group of user 1 */
@@ -387,11 +387,11 @@ static void test_client_without_a_job(void **state)
 		if (opcode == GSAS_JOIN)
 			continue;
 		plausible((uint8_t)opcode, &m);
-		check(&s, s.stranger, &m, (uint8_t)opcode,
+		check(&s, s.unjoined, &m, (uint8_t)opcode,
 		      known ? GSAS_E_JOIN : GSAS_E_OPCODE);
 	}
-	fixture_result(s.stranger, GSAS_JOIN, 1, ~UINT64_C(1), 0);
-	fixture_result(s.stranger, GSAS_READ64, s.place[PLAIN], 0, 0);
+	fixture_result(s.unjoined, GSAS_JOIN, 1, ~UINT64_C(1), 0);
+	fixture_result(s.unjoined, GSAS_READ64, s.place[PLAIN], 0, 0);
 	fixture_free(s.w);
 }
 

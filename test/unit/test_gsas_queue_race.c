@@ -18,9 +18,9 @@ struct crowd {
 	struct tq tq;
 	uint64_t words;			/* words of each producer */
 	_Atomic uint8_t *taken;
-	sem_t told;
+	sem_t notified;
 	_Atomic bool over;		/* no more words are put in */
-	_Atomic uint64_t wrong, tells, errors;
+	_Atomic uint64_t wrong, notices, errors;
 };
 
 static uint64_t words_number(void)
@@ -60,8 +60,8 @@ static void *taker_main(void *arg)
 			c->wrong++;
 		next[from] = n + 1;
 		if (tell) {
-			c->tells++;
-			sem_post(&c->told);
+			c->notices++;
+			sem_post(&c->notified);
 		}
 	}
 }
@@ -100,7 +100,7 @@ static void crowd_put(struct crowd *c)
 		if (put == 0) {
 			if (!waits)
 				c->errors++;
-			sem_wait(&c->told);
+			sem_wait(&c->notified);
 		}
 	}
 	c->over = true;
@@ -115,7 +115,7 @@ static void crowd_run(uint32_t quota, uint32_t buffer)
 	c.words = words_number() / PRODUCERS;
 	all = c.words * PRODUCERS;
 	c.taken = calloc(1, all);
-	sem_init(&c.told, 0, 0);
+	sem_init(&c.notified, 0, 0);
 	for (int i = 0; i < TAKERS; i++)
 		assert_int_equal(pthread_create(&taker[i], NULL, taker_main,
 						&c), 0);
@@ -128,8 +128,8 @@ static void crowd_run(uint32_t quota, uint32_t buffer)
 		assert_int_equal(c.taken[i], 1);
 	assert_int_equal(c.tq.head->head, all);
 	/* most words need no notification */
-	assert_true(quota < 100 || c.tells < all / 8);
-	sem_destroy(&c.told);
+	assert_true(quota < 100 || c.notices < all / 8);
+	sem_destroy(&c.notified);
 	free((void *)c.taken);
 	tq_free(&c.tq);
 }

@@ -22,7 +22,7 @@ static uint64_t queue_new(struct fixture_client *c, uint32_t quota,
 struct producer {
 	struct fixture_client *c;
 	uint64_t queue, granted, used;
-	unsigned int told;		/* notifications of grants */
+	unsigned int notices;		/* notifications of grants */
 	unsigned int full;		/* notifications that the queue is
 					 * full */
 };
@@ -55,7 +55,7 @@ static void producer_hear(struct producer *p)
 		assert_int_equal(a->response.error, GSAS_OK);
 		assert_true(a->response.result > p->granted);
 		p->granted = a->response.result;
-		p->told++;
+		p->notices++;
 	}
 }
 
@@ -124,7 +124,7 @@ static void test_through(void **state)
 	assert_int_equal(gsas_service_stat(w->service)->words, 0);
 	for (int i = 0; i < PRODUCERS; i++) {
 		no_posted_errors(p[i].c);
-		assert_true(p[i].told > 0);
+		assert_true(p[i].notices > 0);
 	}
 	fixture_free(w);
 }
@@ -275,7 +275,7 @@ static void test_not_now(void **state)
 		assert_int_equal(c->answer[i].opcode, GSAS_ENQUEUE);
 	producer_hear(&p);
 	fixture_forget(c);
-	assert_int_equal(p.told, 1);
+	assert_int_equal(p.notices, 1);
 	assert_true(p.granted > 2);
 	fixture_free(w);
 }
@@ -346,7 +346,7 @@ static void test_handed_on(void **state)
 		fixture_settle(w);
 		for (int i = 0; i < QUEUES; i++) {
 			producer_hear(&waiting[i]);
-			assert_int_equal(waiting[i].told, 0);
+			assert_int_equal(waiting[i].notices, 0);
 			assert_int_equal(waiting[i].full, 1);
 			fixture_forget(waiting[i].c);
 		}
@@ -357,7 +357,7 @@ static void test_handed_on(void **state)
 		gsas_service_progress(w->service);
 		for (int i = 0; i < QUEUES; i++) {
 			producer_hear(&waiting[i]);
-			assert_int_equal(waiting[i].told, 1);
+			assert_int_equal(waiting[i].notices, 1);
 		}
 	}
 	fixture_free(w);

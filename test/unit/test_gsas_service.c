@@ -219,7 +219,7 @@ static void test_no_memory(void **state)
  * is done; when it is done, but the answer was not taken; the same for a
  * request that was not deferred.
  */
-static void test_unborn(void **state)
+static void test_end_before_the_answer(void **state)
 {
 	(void)state;
 	for (int when = 0; when < 3; when++) {
@@ -309,7 +309,7 @@ static void test_fence(void **state)
 
 /* A client that takes no answers is not served until it takes them; other
  * clients are. */
-static void test_stuck(void **state)
+static void test_no_answers_taken(void **state)
 {
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *c = fixture_client(w, 1, 1);
@@ -340,7 +340,7 @@ static void test_stuck(void **state)
 	fixture_free(w);
 }
 
-static void test_later_bound(void **state)
+static void test_deferred_are_bounded(void **state)
 {
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *c = fixture_client(w, 1, 1);
@@ -370,7 +370,7 @@ static void test_later_bound(void **state)
 }
 
 /* A client with many deferred requests does not delay another client's. */
-static void test_later_in_turn(void **state)
+static void test_deferred_in_turn(void **state)
 {
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *c = fixture_client(w, 1, 1);
@@ -656,11 +656,11 @@ int main(void)
 		cmocka_unit_test(test_groups),
 		cmocka_unit_test(test_alloc),
 		cmocka_unit_test(test_no_memory),
-		cmocka_unit_test(test_unborn),
+		cmocka_unit_test(test_end_before_the_answer),
 		cmocka_unit_test(test_fence),
-		cmocka_unit_test(test_stuck),
-		cmocka_unit_test(test_later_bound),
-		cmocka_unit_test(test_later_in_turn),
+		cmocka_unit_test(test_no_answers_taken),
+		cmocka_unit_test(test_deferred_are_bounded),
+		cmocka_unit_test(test_deferred_in_turn),
 		cmocka_unit_test(test_hung_fork),
 		cmocka_unit_test(test_fork),
 		cmocka_unit_test(test_no_fork),

@@ -26,15 +26,15 @@ static uint64_t stall(struct bare *r, uint64_t at)
  * lost. */
 static void test_no_answers_taken(void **state)
 {
-	struct bare *deaf = &g_bare[0], *other = &g_bare[1];
+	struct bare *blocked = &g_bare[0], *other = &g_bare[1];
 	uint64_t at, sent, sleeps;
 	struct answer a;
 
 	(void)state;
-	bare_join(deaf);
+	bare_join(blocked);
 	bare_join(other);
 	at = ask(other, GSAS_ALLOC, 0, 1, 0);
-	sent = stall(deaf, at);
+	sent = stall(blocked, at);
 	assert_true(sent >= g_hal->caps.pkt_depth);
 	for (uint64_t i = 0; i < 1000; i++)
 		assert_int_equal(ask(other, GSAS_FAD64, at + 8, 1, 0), i);
@@ -45,7 +45,7 @@ static void test_no_answers_taken(void **state)
 	assert_true(stat()->sleeps >= sleeps + 9);
 	assert_true(ask(other, GSAS_READ64, at, 0, 0) < sent);
 	for (uint64_t i = 0; i < sent; i++) {
-		UNTIL(deaf, bare_take(deaf, &a));
+		UNTIL(blocked, bare_take(blocked, &a));
 		assert_int_equal(a.error, GSAS_OK);
 		assert_int_equal(a.tag, i % 255 + 1);
 		assert_int_equal(a.result, i);
@@ -65,19 +65,19 @@ static void drain(struct bare *r, uint64_t sent)
 
 /* The service sleeps while requests have to wait. Other clients wake it before
  * its timeout, and so does free space for answers. */
-static void test_no_nap_delays_others(void **state)
+static void test_sleep_delays_no_client(void **state)
 {
-	struct bare *deaf = &g_bare[0], *other = &g_bare[1];
+	struct bare *blocked = &g_bare[0], *other = &g_bare[1];
 	uint64_t at, sent, wakes;
 
 	(void)state;
 	if (getenv("FI_UNIMEM_FAULT") != NULL ||
 	    !(g_hal->caps.flags & HAL_CAP_EVENT))
 		skip();
-	bare_join(deaf);
+	bare_join(blocked);
 	bare_join(other);
 	at = ask(other, GSAS_ALLOC, 0, 1, 0);
-	sent = stall(deaf, at);
+	sent = stall(blocked, at);
 	wakes = stat()->wakes;
 	serve_apart();
 	for (uint64_t i = 0; i < 50; i++) {
@@ -90,24 +90,24 @@ static void test_no_nap_delays_others(void **state)
 	wakes = stat()->wakes;
 	serve_apart();
 	usleep(20000);
-	drain(deaf, sent);
+	drain(blocked, sent);
 	serve_here();
 	assert_true(stat()->wakes > wakes + 1);
 	ask(other, GSAS_FREE, 0, at, 0);
 }
 
 /* The client closes instead of taking answers: its requests were executed. */
-static void test_last_words(void **state)
+static void test_requests_before_the_end(void **state)
 {
-	struct bare *deaf = &g_bare[0], *other = &g_bare[1];
+	struct bare *blocked = &g_bare[0], *other = &g_bare[1];
 	uint64_t at, sent;
 
 	(void)state;
-	bare_join(deaf);
+	bare_join(blocked);
 	bare_join(other);
 	at = ask(other, GSAS_ALLOC, 0, 1, 0);
-	sent = stall(deaf, at);
-	bare_close(deaf);
+	sent = stall(blocked, at);
+	bare_close(blocked);
 	UNTIL(other, stat()->clients == 1);
 	assert_int_equal(ask(other, GSAS_READ64, at, 0, 0), sent);
 	ask(other, GSAS_FREE, 0, at, 0);
@@ -116,7 +116,7 @@ static void test_last_words(void **state)
 /* If the answer of an allocation cannot be delivered, the memory is freed. */
 static void test_allocation_without_an_answer(void **state)
 {
-	struct bare *deaf = &g_bare[0], *other = &g_bare[1];
+	struct bare *blocked = &g_bare[0], *other = &g_bare[1];
 	const uint64_t depth = g_hal->caps.pkt_depth;
 	uint64_t at;
 
@@ -128,15 +128,16 @@ static void test_allocation_without_an_answer(void **state)
 		const uint64_t pages = i == 0 ? 1 : 5000;
 		const uint64_t allocs = stat()->op[GSAS_ALLOC];
 
-		bare_join(deaf);
+		bare_join(blocked);
 		for (uint64_t k = 0; k < depth; k++)
-			UNTIL(deaf, bare_send(deaf, GSAS_READ64, 1, at, 0, 0));
-		UNTIL(deaf, bare_send(deaf, GSAS_ALLOC, 2, 0, pages, 0));
-		UNTIL(deaf, stat()->op[GSAS_ALLOC] == allocs + 1);
+			UNTIL(blocked, bare_send(blocked, GSAS_READ64, 1, at, 0,
+						 0));
+		UNTIL(blocked, bare_send(blocked, GSAS_ALLOC, 2, 0, pages, 0));
+		UNTIL(blocked, stat()->op[GSAS_ALLOC] == allocs + 1);
 		assert_int_equal(stat()->pages, 1 + pages);
 		/* a request is still pending when it ends */
-		UNTIL(deaf, bare_send(deaf, GSAS_FENCE, 3, 0, 0, 0));
-		bare_close(deaf);
+		UNTIL(blocked, bare_send(blocked, GSAS_FENCE, 3, 0, 0, 0));
+		bare_close(blocked);
 		UNTIL(other, stat()->clients == 1 && stat()->pages == 1);
 	}
 	ask(other, GSAS_FREE, 0, at, 0);
@@ -209,8 +210,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_no_answers_taken),
-		TEST(test_no_nap_delays_others),
-		TEST(test_last_words),
+		TEST(test_sleep_delays_no_client),
+		TEST(test_requests_before_the_end),
 		TEST(test_allocation_without_an_answer),
 		TEST(test_sleeps_and_wakes),
 		TEST(test_no_sleep_with_work),

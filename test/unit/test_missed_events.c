@@ -102,7 +102,7 @@ static void test_errors_come_as_one_falls_asleep(void **state)
 
 /* A peer from which no event is awaited does not wake this endpoint for
  * ever. */
-static void test_nobody_is_left_to_wake_us(void **state)
+static void test_no_wake_ups_without_an_event(void **state)
 {
 	static char in[8], ctx;
 	struct iovec iov = { "y", 1 };
@@ -172,7 +172,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		EP_TEST(test_room_comes_as_a_send_is_refused),
 		EP_TEST(test_errors_come_as_one_falls_asleep),
-		EP_TEST(test_nobody_is_left_to_wake_us),
+		EP_TEST(test_no_wake_ups_without_an_event),
 		EP_TEST(test_closed_while_it_is_read),
 	};
 

@@ -88,7 +88,7 @@ static void test_meet_by_number(void **state)
 	(void)state;
 	for (int i = 0; i < 3; i++) {
 		struct ep *server = open_at(number()), *client = ep_open(NULL);
-		struct hal_addr name = name_of(client), heard;
+		struct hal_addr name = name_of(client), sender;
 		struct fi_info *info = NULL;
 		fi_addr_t to, back;
 		char in, out = 4;
@@ -98,11 +98,11 @@ static void test_meet_by_number(void **state)
 		assert_int_equal(fi_av_insert(client->av, info->dest_addr, 1,
 					      &to, 0, NULL), 1);
 		fi_freeinfo(info);
-		EP_OK(fi_recv(server->ep, &heard, sizeof(heard), NULL,
-			      FI_ADDR_UNSPEC, &heard));
+		EP_OK(fi_recv(server->ep, &sender, sizeof(sender), NULL,
+			      FI_ADDR_UNSPEC, &sender));
 		EP_OK(fi_inject(client->ep, &name, sizeof(name), to));
-		ep_received(server, &heard);
-		assert_int_equal(fi_av_insert(server->av, &heard, 1, &back, 0,
+		ep_received(server, &sender);
+		assert_int_equal(fi_av_insert(server->av, &sender, 1, &back, 0,
 					      NULL), 1);
 		EP_OK(fi_recv(client->ep, &in, 1, NULL, to, &in));
 		EP_OK(fi_inject(server->ep, &out, 1, back));

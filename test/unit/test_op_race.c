@@ -474,7 +474,7 @@ static _Alignas(64) _Atomic uint64_t raised;	/* flags: two elements */
 static _Alignas(64) _Atomic uint64_t given;
 static _Alignas(64) _Atomic uint64_t taken;
 /* lower() reads the last one; the stores before it delay its store */
-static _Alignas(64) _Atomic uint64_t told[32][8];
+static _Alignas(64) _Atomic uint64_t before[32][8];
 
 static void raise_again(struct worker *w)
 {
@@ -484,7 +484,7 @@ static void raise_again(struct worker *w)
 		while (atomic_load(&given) != i)
 			;
 		for (int k = 0; k < 32; k++)
-			atomic_store_explicit(told[k], i,
+			atomic_store_explicit(before[k], i,
 					      memory_order_relaxed);
 		gsas_op_apply(GSAS_OP_WRITE, GSAS_TYPE_UINT32, 1 + i % 2,
 			      (void *)&raised, ones, NULL, NULL);
@@ -500,14 +500,14 @@ static void lower(struct worker *w)
 		volatile uint32_t wait = unit_below(&rng, 1000);
 
 		for (int k = 0; k < 32; k++)
-			atomic_store_explicit(told[k], 0,
+			atomic_store_explicit(before[k], 0,
 					      memory_order_relaxed);
 		atomic_store(&raised, i % 2 ? UINT64_C(0x100000001) : 1);
 		atomic_store(&given, i);
 		while (wait > 0)
 			wait--;
 		was = atomic_exchange(&raised, 0);
-		seen = atomic_load_explicit(told[31], memory_order_relaxed);
+		seen = atomic_load_explicit(before[31], memory_order_relaxed);
 		while (atomic_load(&taken) != i)
 			sched_yield();
 		w->sum += atomic_load(&raised) == 0 && was != 0 && seen != i;
@@ -523,7 +523,7 @@ static void raise_or_lower(struct worker *w)
 		lower(w);
 }
 
-static void test_write_of_the_same_tells(void **state)
+static void test_write_of_the_same_value_releases(void **state)
 {
 	struct worker w[2] = { 0 };
 
@@ -532,15 +532,16 @@ static void test_write_of_the_same_tells(void **state)
 	atomic_store(&taken, 0);
 	work_all(w, 2, raise_or_lower, 0, NULL);
 	if (w[1].sum != 0)
-		unit_fail("%" PRIu64 " were not told of", w[1].sum);
+		unit_fail("%" PRIu64 " stores before a WRITE were not seen",
+			  w[1].sum);
 }
 
 /* Data written before an operation are visible after an operation that saw its
  * result: plain data, passed between two threads by each type (for
  * ThreadSanitizer, and on any processor). */
-static uint64_t handed;
+static uint64_t published;
 
-static void hand_over(struct worker *w)
+static void publish(struct worker *w)
 {
 	unsigned char value[GSAS_TYPE_MAX];
 
@@ -551,15 +552,15 @@ static void hand_over(struct worker *w)
 			if (number_get(w->type, value) != i)
 				sched_yield();
 		} while (number_get(w->type, value) != i);
-		w->sum += handed != i;
-		handed = i + 1;
+		w->sum += published != i;
+		published = i + 1;
 		number_put(w->type, value, i + 1);
 		gsas_op_apply(GSAS_OP_WRITE, w->type, 1, w->target, value,
 			      NULL, NULL);
 	}
 }
 
-static void test_data_is_handed_over(void **state)
+static void test_data_is_published(void **state)
 {
 	(void)state;
 	for (int type = 0; type < GSAS_TYPES; type++)
@@ -567,8 +568,8 @@ static void test_data_is_handed_over(void **state)
 			struct worker w[2] = { 0 };
 
 			memset(shared, 0, sizeof(shared));
-			handed = 0;
-			work_all(w, 2, hand_over, type, shared + places[p]);
+			published = 0;
+			work_all(w, 2, publish, type, shared + places[p]);
 			assert_int_equal(w[0].sum + w[1].sum, 0);
 		}
 }
@@ -583,8 +584,8 @@ int main(void)
 		cmocka_unit_test(test_arrays_are_exact),
 		cmocka_unit_test(test_overlapping_ones_exclude_each_other),
 		cmocka_unit_test(test_no_read_passes_a_write),
-		cmocka_unit_test(test_write_of_the_same_tells),
-		cmocka_unit_test(test_data_is_handed_over),
+		cmocka_unit_test(test_write_of_the_same_value_releases),
+		cmocka_unit_test(test_data_is_published),
 	};
 
 	return unit_run(tests);

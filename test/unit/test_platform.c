@@ -32,7 +32,7 @@ static void listen_to(int level, const char *line)
 }
 
 /* One line was logged, which contains these texts. Resets the count. */
-static void told(const char *what, const char *where, const char *remedy)
+static void logged(const char *what, const char *where, const char *remedy)
 {
 	if (lines != 1 || strstr(said, what) == NULL ||
 	    strstr(said, where) == NULL || strstr(said, remedy) == NULL)
@@ -176,12 +176,12 @@ static void platform_mistakes(void **state)
 				  said);
 	}
 	assert_int_equal(probe("no/such/file", &pf), -FI_EINVAL);
-	told("platform file", "no/such/file", strerror(ENOENT));
+	logged("platform file", "no/such/file", strerror(ENOENT));
 	assert_int_equal(probe("/dev/a/very/long/name/that/does/not/fit/into/"
 			       "the/room/there/is/for/it", &pf), -FI_EINVAL);
-	told("FI_UNIMEM_DEV", "/fit/into/", "use a device node");
+	logged("FI_UNIMEM_DEV", "/fit/into/", "use a device node");
 	assert_int_equal(probe("/dev/u%u", &pf), -FI_EINVAL);
-	told("FI_UNIMEM_DEV", "/dev/u%u", "board = beside node =");
+	logged("FI_UNIMEM_DEV", "/dev/u%u", "board = beside node =");
 }
 
 static const char *present;		/* the only file that exists */
@@ -230,13 +230,13 @@ static void platform_no_device(void **state)
 
 	(void)state;
 	assert_int_equal(open_dev("/dev/no-such-device", &hal), -FI_ENODEV);
-	told("no kernel device", "/dev/no-such-device", "modprobe unimem");
+	logged("no kernel device", "/dev/no-such-device", "modprobe unimem");
 	assert_int_equal(open_dev("/dev/null", &hal), -FI_ENODEV);
-	told("no unimem device", "/dev/null", "FI_UNIMEM_DEV");
+	logged("no unimem device", "/dev/null", "FI_UNIMEM_DEV");
 	/* the name after substitution, not its pattern */
 	write_platform("node = /dev/no-such-%u\nboard = 3\n");
 	assert_int_equal(open_dev(path, &hal), -FI_ENODEV);
-	told("no kernel device", "/dev/no-such-3", "modprobe unimem");
+	logged("no kernel device", "/dev/no-such-3", "modprobe unimem");
 	assert_null(hal);
 }
 
@@ -707,13 +707,13 @@ static void registers_not_there(void **state)
 				 bad[i].at != NULL ? bad[i].at : "",
 				 k == 2 ? "engine = simple\n" : "");
 			assert_true(open_as(text, &hal, &hif) < 0);
-			told(keys[k], bad[i].where, bad[i].remedy);
+			logged(keys[k], bad[i].where, bad[i].remedy);
 		}
 	}
 	assert_int_equal(open_as("mif = /dev/uio0@0\npif = /dev/uio0@0x1000",
 				 &hal, &hif), 0);
 	/* the file's mailbox does not read as empty */
-	told("reads as 0x0000000000000000", "mailbox", "when it is empty");
+	logged("reads as 0x0000000000000000", "mailbox", "when it is empty");
 	hal_if_close(hif);
 	hal->ops->close(hal);
 	driver = false;

@@ -67,7 +67,7 @@ static void test_poll_set_takes_queues_and_counters(void **state)
 	assert_int_equal(fi_close(&set->fid), 0);
 }
 
-static void test_poll_set_tells(void **state)
+static void test_poll_set_reports(void **state)
 {
 	struct ep_want want = { .disabled = true, .no_txcq = true,
 				.no_rxcq = true };
@@ -531,7 +531,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		EP_TEST(test_poll_set_takes_queues_and_counters),
-		EP_TEST(test_poll_set_tells),
+		EP_TEST(test_poll_set_reports),
 		EP_TEST(test_wait_set_attributes),
 		EP_TEST(test_wait_set_wakes),
 		EP_TEST(test_wait_set_fd),

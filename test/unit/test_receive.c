@@ -129,7 +129,7 @@ static void test_undirected_endpoint_ignores_the_source(void **state)
 
 /* ---- Senders not in the vector --------------------------------------- */
 
-static void stranger(size_t len)
+static void unresolved_peer(size_t len)
 {
 	struct ep *r = ep_open(NULL), *s = ep_open(NULL);
 	fi_addr_t to = ep_insert(s, r), from;
@@ -170,7 +170,7 @@ static void test_trap9_unknown_sender_gets_a_name_late(void **state)
 {
 	(void)state;
 	for (int i = 0; i < NKINDS; i++)
-		stranger(kinds[i]);
+		unresolved_peer(kinds[i]);
 }
 
 /* A directed receive does not match a sender until that sender is inserted. */

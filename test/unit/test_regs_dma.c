@@ -342,7 +342,7 @@ static void kernel_transfers_in_any_order(void **state)
 	for (uint64_t i = 0; i < 17; i++)
 		x[i] = (struct hal_kdev_xfer){ s.gaddr, d.gaddr, 64, i + 1 };
 	for (int round = 0; round < 50; round++) {
-		uint32_t told = 0;
+		uint32_t seen = 0;
 		uint64_t last = 0;
 
 		io->memory_before_start(mm);
@@ -353,12 +353,12 @@ static void kernel_transfers_in_any_order(void **state)
 			struct hal_kdev_status st = wait_status(mm);
 
 			assert_in_range(st.id, 1, 16);
-			assert_false(told >> st.id & 1);
-			told |= 1u << st.id;
+			assert_false(seen >> st.id & 1);
+			seen |= 1u << st.id;
 			disorder += st.id < last;
 			last = st.id;
 		}
-		assert_int_equal(io->read(mm, &told, sizeof(told)), -EAGAIN);
+		assert_int_equal(io->read(mm, &seen, sizeof(seen)), -EAGAIN);
 	}
 	assert_true(disorder > 50);
 	memory_free(&s);

@@ -54,7 +54,7 @@ static void good_entry(struct stage *s, const struct fi_cq_tagged_entry *c)
 	s->entries++;
 	if (c->flags == (FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA)) {
 		CHECK(s, c->op_context == NULL);
-		safe_heard(s, c->data);
+		safe_arrived(s, c->data);
 		s->remote++;
 		return;
 	}
@@ -111,7 +111,7 @@ static void sleep_on_fd(struct hand *h, struct side *d)
 }
 
 /* Read a queue or counter, or sleep on one: this makes progress. */
-void safe_look(struct hand *h)
+void safe_progress(struct hand *h)
 {
 	struct side *d = &h->s->side[below(h, 2)];
 	struct fid_cntr *cntr = d->cntr[below(h, CNTRS)];
@@ -153,14 +153,14 @@ bool safe_over(struct hand *h, struct half *half, uint64_t flags)
 	return true;
 }
 
-void safe_heard(struct stage *s, uint64_t id)
+void safe_arrived(struct stage *s, uint64_t id)
 {
 	uint64_t thread = id >> 32;
 	uint32_t n = (uint32_t)id;
 
 	CHECK(s, thread < THREADS && n < 2 * s->ops);
 	if (thread < THREADS && n < 2 * s->ops)
-		CHECK(s, atomic_fetch_add(&s->hand[thread].heard[n], 1) == 0);
+		CHECK(s, atomic_fetch_add(&s->hand[thread].arrived[n], 1) == 0);
 }
 
 /* ---- Threads ------------------------------------------------------------- */
@@ -225,19 +225,19 @@ static void *hand_main(void *arg)
 			begin(h, x);
 			i++;
 		}
-		safe_look(h);
+		safe_progress(h);
 		safe_post_catches(h);
 		if (below(h, 16) == 0)
 			cancel_some(h);
 	}
 	for (int i = 0; i < SHOTS; i++)
 		while (!end(h, &h->shot[i]) && goes_on(s)) {
-			safe_look(h);
+			safe_progress(h);
 			safe_post_catches(h);
 		}
 	s->working--;
 	while (!all_caught(s) && goes_on(s)) {
-		safe_look(h);
+		safe_progress(h);
 		safe_post_catches(h);
 	}
 	safe_close_catches(h);
@@ -307,8 +307,8 @@ static void hands_open(struct stage *s, enum os_way way)
 		h->index = i;
 		h->rng = 77 + i;
 		h->due = calloc(2 * s->ops, 1);
-		h->heard = calloc(2 * s->ops, 1);
-		assert_true(h->due != NULL && h->heard != NULL);
+		h->arrived = calloc(2 * s->ops, 1);
+		assert_true(h->due != NULL && h->arrived != NULL);
 		for (int k = 0; k < 2; k++) {
 			h->own[k] = os_alloc(s->side[k].e, way, OWN_LEN);
 			memset(h->own[k], CLOSED, OWN_LEN);
@@ -348,7 +348,7 @@ static void stage_check(struct stage *s, enum os_way way)
 		side_check(s, &s->side[i]);
 	for (int i = 0; i < THREADS; i++)
 		for (uint32_t k = 0; k < 2 * s->ops; k++)
-			assert_int_equal(s->hand[i].heard[k],
+			assert_int_equal(s->hand[i].arrived[k],
 					 s->hand[i].due[k]);
 	for (int i = 0; i < 2; i++) {
 		const struct unm_ep *ep = (void *)s->side[i].e->ep;
@@ -358,7 +358,7 @@ static void stage_check(struct stage *s, enum os_way way)
 			    ep->stats->tx_direct > 0);
 	}
 	assert_int_equal(s->entries, s->posted + s->remote);
-	assert_int_equal(s->canceled, s->told);
+	assert_int_equal(s->canceled, s->cancels);
 	assert_true(s->canceled > 0);
 }
 
@@ -390,7 +390,7 @@ static void all_at_once(enum os_way way, bool one)
 		side_close(&s, i, way);
 	for (int i = 0; i < THREADS; i++) {
 		free(s.hand[i].due);
-		free((void *)s.hand[i].heard);
+		free((void *)s.hand[i].arrived);
 	}
 	free(s.hand);
 	g_unm_env.direct = true;

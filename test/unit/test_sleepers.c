@@ -217,7 +217,7 @@ static void test_all_who_read_a_queue_wake(void **state)
 
 /* A thread that was woken and does not run yet is not woken again; a new
  * sleeper is. */
-static void test_one_ring_for_many_completions(void **state)
+static void test_one_wake_up_for_many_completions(void **state)
 {
 	struct ep_want want = { .threading = FI_THREAD_SAFE };
 	struct crowd c = { .rounds = 1 };
@@ -616,7 +616,7 @@ static bool refused(struct ep *e, fi_addr_t to)
 
 /* Another thread finds that a refused sender may retry before that sender
  * sleeps: fi_trywait() returns -FI_EAGAIN, whichever thread sleeps first. */
-static void told_in_time(const struct ep_want *want, bool reader)
+static void woken_in_time(const struct ep_want *want, bool reader)
 {
 	struct ep_pair p = lonely(want);
 	struct fid *fid = &p.a->txcq->fid;
@@ -651,9 +651,9 @@ static void test_a_refused_sender_is_woken_in_time(void **state)
 
 		want.two_cqs = true;
 		if (want.wait == FI_WAIT_FD)
-			told_in_time(&want, true);
+			woken_in_time(&want, true);
 		if (i != 0)
-			told_in_time(&want, false);
+			woken_in_time(&want, false);
 	}
 }
 
@@ -758,7 +758,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		EP_TEST(test_all_who_wait_for_a_counter_wake),
 		EP_TEST(test_all_who_read_a_queue_wake),
-		EP_TEST(test_one_ring_for_many_completions),
+		EP_TEST(test_one_wake_up_for_many_completions),
 		EP_TEST(test_a_region_wakes_who_waits_for_its_counter),
 		EP_TEST(test_a_poll_elsewhere_wakes_the_waiter),
 		EP_TEST(test_the_set_of_a_counter_of_all),

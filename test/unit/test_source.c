@@ -51,7 +51,8 @@ static struct meeting meeting(const struct ep_want *like)
 	} while (0)
 
 /* Reads the next entry of a, which must be an error. */
-static struct fi_cq_err_entry heard(struct meeting *m, void *data, size_t size)
+static struct fi_cq_err_entry next_error(struct meeting *m, void *data,
+					 size_t size)
 {
 	struct fi_cq_err_entry err = {
 		.err_data = data, .err_data_size = size,
@@ -70,14 +71,14 @@ static struct fi_cq_err_entry heard(struct meeting *m, void *data, size_t size)
 }
 
 /* The next entry reports a message that was received in full, by its error. */
-static void check_heard(struct meeting *m, void *context, uint64_t flags,
+static void check_error(struct meeting *m, void *context, uint64_t flags,
 			size_t len, uint64_t tag, uint64_t data)
 {
 	struct hal_addr from[2];
 	struct fi_cq_err_entry err;
 
 	memset(from, 0x55, sizeof(from));
-	err = heard(m, from, sizeof(from));
+	err = next_error(m, from, sizeof(from));
 	assert_int_equal(err.err, FI_EADDRNOTAVAIL);
 	assert_ptr_equal(err.op_context, context);
 	assert_int_equal(err.flags, flags);
@@ -114,7 +115,7 @@ static void test_unresolved_by_every_protocol(void **state)
 			if (late)
 				GOES(&m, fi_trecv(m.a->ep, in, BIG, NULL,
 						  FI_ADDR_UNSPEC, 7, 0, in));
-			check_heard(&m, in, FI_RECV | FI_TAGGED |
+			check_error(&m, in, FI_RECV | FI_TAGGED |
 				    FI_REMOTE_CQ_DATA, lens[i], 7, 99);
 			assert_memory_equal(in, out, lens[i]);
 			ep_sent(m.b, out);
@@ -138,7 +139,7 @@ static void test_unresolved_and_multi_receive(void **state)
 		struct fi_cq_err_entry err;
 
 		GOES(&m, fi_inject(m.b->ep, out, sizeof(out), m.ba));
-		err = heard(&m, &from, sizeof(from));
+		err = next_error(&m, &from, sizeof(from));
 		assert_int_equal(err.err, FI_EADDRNOTAVAIL);
 		assert_ptr_equal(err.buf, buf + i * sizeof(out));
 		/* 20 bytes are left: the third message releases the buffer */
@@ -166,7 +167,7 @@ static void test_peek_then_insert_then_claim(void **state)
 	do {
 		GOES(&m, fi_trecvmsg(m.a->ep, &msg, FI_PEEK | FI_CLAIM |
 				     FI_COMPLETION));
-		err = heard(&m, &from, sizeof(from));
+		err = next_error(&m, &from, sizeof(from));
 	} while (err.err == FI_ENOMSG);
 	assert_int_equal(err.err, FI_EADDRNOTAVAIL);
 	assert_int_equal(err.len, 1);
@@ -193,7 +194,7 @@ static void test_inserted_from_the_error(void **state)
 
 		EP_OK(fi_recv(m.a->ep, &in, 1, NULL, FI_ADDR_UNSPEC, &in));
 		GOES(&m, fi_inject(m.b->ep, &out, 1, m.ba));
-		err = heard(&m, &from, sizeof(from));
+		err = next_error(&m, &from, sizeof(from));
 		assert_int_equal(err.err, FI_EADDRNOTAVAIL);
 		assert_int_equal(fi_av_insert(m.a->av, &from, 1, &ab, 0, NULL),
 				 1);
@@ -221,7 +222,7 @@ static void test_trap5_room_for_the_address(void **state)
 		memset(data, 0x55, sizeof(data));
 		EP_OK(fi_recv(m.a->ep, &in, 1, NULL, FI_ADDR_UNSPEC, &in));
 		GOES(&m, fi_inject(m.b->ep, &out, 1, m.ba));
-		err = heard(&m, data, room);
+		err = next_error(&m, data, room);
 		assert_int_equal(err.err_data_size, n);
 		for (size_t i = n; i < sizeof(data); i++)
 			assert_int_equal(data[i], 0x55);
@@ -247,7 +248,7 @@ static void test_address_for_an_older_caller(void **state)
 	m.a->fabric->api_version = FI_VERSION(1, 4);
 	EP_OK(fi_recv(m.a->ep, &in, 1, NULL, FI_ADDR_UNSPEC, &in));
 	GOES(&m, fi_inject(m.b->ep, &out, 1, m.ba));
-	err = heard(&m, data, SIZE_MAX);
+	err = next_error(&m, data, SIZE_MAX);
 	assert_ptr_not_equal(err.err_data, data);
 	assert_memory_equal(err.err_data, &m.b_name, sizeof(m.b_name));
 	assert_int_equal(err.err_data_size, SIZE_MAX);	/* this API version has
@@ -300,11 +301,11 @@ static void test_order_among_the_others(void **state)
 			assert_ptr_equal(e.op_context, &in[i]);
 			assert_int_equal(src, ac);
 		} else if (i % 3 == 1) {
-			check_heard(&m, &in[i], FI_RECV | FI_TAGGED, 1, i, 0);
+			check_error(&m, &in[i], FI_RECV | FI_TAGGED, 1, i, 0);
 		} else {
 			struct hal_addr from = { .nonce = 5 };
-			struct fi_cq_err_entry err = heard(&m, &from,
-							   sizeof(from));
+			struct fi_cq_err_entry err = next_error(&m, &from,
+								sizeof(from));
 
 			assert_int_equal(err.err, FI_ECANCELED);
 			assert_ptr_equal(err.op_context, &in[i]);
@@ -329,12 +330,12 @@ static void test_counters_and_truncation(void **state)
 	(void)state;
 	EP_OK(fi_recv(m.a->ep, &in, 1, NULL, FI_ADDR_UNSPEC, &in));
 	GOES(&m, fi_inject(m.b->ep, out, 1, m.ba));
-	check_heard(&m, &in, FI_RECV | FI_MSG, 1, 0, 0);
+	check_error(&m, &in, FI_RECV | FI_MSG, 1, 0, 0);
 	assert_int_equal(fi_cntr_read(m.a->rxcntr), 1);
 	assert_int_equal(fi_cntr_readerr(m.a->rxcntr), 0);
 	EP_OK(fi_recv(m.a->ep, &in, 1, NULL, FI_ADDR_UNSPEC, &in));
 	GOES(&m, fi_inject(m.b->ep, out, 8, m.ba));
-	err = heard(&m, NULL, 0);
+	err = next_error(&m, NULL, 0);
 	assert_int_equal(err.err, FI_ETRUNC);
 	assert_int_equal(err.olen, 7);
 	assert_int_equal(fi_cntr_read(m.a->rxcntr), 1);

@@ -325,7 +325,7 @@ static void *guest_main(void *arg)
 }
 
 /* Receives one message. (No assertion as long as the other thread runs.) */
-static void host_hears(struct guest *g, struct ep *host, bool *seen)
+static void host_receives(struct guest *g, struct ep *host, bool *seen)
 {
 	uint64_t end = ep_deadline();
 	static uint64_t in;
@@ -356,7 +356,7 @@ static void test_endpoints_come_and_go_in_another_thread(void **state)
 	assert_int_equal(fi_getname(&host->ep->fid, g.name, &g.len), 0);
 	assert_int_equal(pthread_create(&g.thread, NULL, guest_main, &g), 0);
 	while (g.seen < g.count && g.line == 0)
-		host_hears(&g, host, seen);
+		host_receives(&g, host, seen);
 	pthread_join(g.thread, NULL);
 	if (g.line != 0)
 		unit_fail("%d came, %d visits, failed in line %d", g.seen,
@@ -533,12 +533,12 @@ static void test_four_threads_in_one_domain(void **state)
 	for (int i = 0; i < 1000; i++)
 		crew_read_cq(&c, c.b->cq);
 	for (uint32_t i = 0; i < 2 * c.total; i++) {
-		uint32_t told = c.ended[i] >> 4, ends = c.ended[i] & 15;
+		uint32_t cancels = c.ended[i] >> 4, ends = c.ended[i] & 15;
 
-		canceled += told;
+		canceled += cancels;
 		answered += ends;
 		/* fi_cancel() returned 0, so there must be an entry */
-		wrong += told > 1 || (told == 1 && ends != 1);
+		wrong += cancels > 1 || (cancels == 1 && ends != 1);
 	}
 	free(c.ctx);
 	free((void *)c.ended);

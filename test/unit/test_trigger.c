@@ -279,12 +279,12 @@ static void test_deferred_completions(void **state)
 	assert_memory_equal(big_in, big_out, sizeof(big_in));
 	assert_int_equal(fi_cntr_read(done), 2);
 	/* an invalid address: one error, and an entry if requested */
-	for (int told = 0; told < 2; told++) {
+	for (int entry = 0; entry < 2; entry++) {
 		work_msg(&k, FI_OP_SEND, p.a, &out, 4711, 0,
-			 told ? FI_COMPLETION : 0);
+			 entry ? FI_COMPLETION : 0);
 		assert_int_equal(queue(p.a, &k, go, 0, done), 0);
-		assert_int_equal(fi_cntr_readerr(done), told + 1);
-		if (told)
+		assert_int_equal(fi_cntr_readerr(done), entry + 1);
+		if (entry)
 			assert_int_not_equal(ep_wait(p.a, &k.w.context).err,
 					     0);
 	}

@@ -239,7 +239,7 @@ static void sleeps_over_it(struct ep *e)
 
 /* b does not poll. All work to b is refused, by however many addresses; work to
  * the third endpoint is executed, by any address. */
-static void test_many_stuck_ways(void **state)
+static void test_many_addresses_of_stopped_peers(void **state)
 {
 	struct ep_want want = { .cntrs = true };
 	struct ep_pair p = trigger_pair();
@@ -743,7 +743,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		EP_TEST(test_flags),
 		EP_TEST(test_full_queue),
-		EP_TEST(test_many_stuck_ways),
+		EP_TEST(test_many_addresses_of_stopped_peers),
 		EP_TEST(test_trywait_knows_of_ready_work),
 		EP_TEST(test_ready_work_wakes_the_descriptor),
 		EP_TEST(test_refused_work_may_be_slept_over),
