@@ -26,7 +26,7 @@
 #define OWN_LEN	4096
 #define OPEN	0x3C			/* first bytes of an open region */
 #define CLOSED	0xA5			/* first bytes of a closed one */
-#define NOBODY	(UINT64_C(1) << 63)	/* tags that are never sent */
+#define NOBODY	(UINT64_C(1) << 63)	/* bit of tags that are never sent */
 #define HANG_US	(UINT64_C(100000000) * (UNIT_SLOW ? 5 : 1))
 
 /* offsets of words in a side's region */
@@ -92,7 +92,7 @@ struct hand;
 
 struct stage {
 	struct side side[2];
-	struct hand *hand;		/* THREADS */
+	struct hand *hand;		/* array of THREADS */
 	uint32_t ops;
 	uint64_t end;
 	_Atomic uint64_t posted, remote, entries;

@@ -32,7 +32,7 @@ static void test_alias_refusals(void **state)
 	assert_int_equal(fi_close(&alias->fid), 0);
 }
 
-/* Every message call through aliases whose defaults ask for no entries. */
+/* Every message call through aliases whose default flags ask for no entries. */
 static void test_alias_carries_messages(void **state)
 {
 	struct ep_want want = { .cq_flags = FI_SELECTIVE_COMPLETION,
@@ -251,7 +251,7 @@ static void test_alias_fetches(void **state)
 	assert_int_equal(r[0], 12);
 	DONE(fi_fetch_atomicmsg(tx, &msg, into, NULL, 1, FI_COMPLETION));
 	assert_int_equal(r[1], 4);
-	/* reading has no operand */
+	/* a read has no operand */
 	DONE(fi_fetch_atomicv(tx, NULL, NULL, 0, into, NULL, 2, p.ab, 8, KEY,
 			      U64, FI_ATOMIC_READ, &p));
 	assert_int_equal(r[1], 32);
@@ -293,12 +293,12 @@ static void test_alias_compares(void **state)
 	DONE(fi_compare_atomicmsg(tx, &msg, with, NULL, 1, into, NULL, 1,
 				  FI_COMPLETION));
 	assert_int_equal(r[1], 1);
-	assert_int_equal(mem[0], 1);	/* was not 10 */
+	assert_int_equal(mem[0], 1);	/* no swap: it was not 10 */
 	assert_int_equal(fi_close(&mr->fid), 0);
 	assert_int_equal(fi_close(&tx->fid), 0);
 }
 
-/* ---- What it is ------------------------------------------------------ */
+/* ---- The handle ------------------------------------------------------ */
 
 typedef int (*valid_fn)(struct fid_ep *ep, enum fi_datatype type,
 			enum fi_op op, size_t *count);
@@ -347,7 +347,7 @@ static void test_alias_has_options(void **state)
 	assert_int_equal(fi_getopt(&alias->fid, FI_OPT_ENDPOINT,
 				   FI_OPT_MIN_MULTI_RECV, &got, &len), 0);
 	assert_int_equal(got, 123);
-	/* their calls are deprecated */
+	/* these calls are deprecated */
 	rx = alias->ops->rx_size_left(alias);
 	tx = alias->ops->tx_size_left(alias);
 	assert_int_equal(rx, e->ep->ops->rx_size_left(e->ep));

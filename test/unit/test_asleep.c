@@ -26,7 +26,8 @@
 #include "unm_env.h"
 
 #define LEN	((size_t)300000)
-#define LONG_MS	(UNIT_SLOW ? 120000 : 20000)	/* a wait that is too long */
+#define LONG_MS	(UNIT_SLOW ? 120000 : 20000)	/* ms after which a wait counts
+						 * as endless */
 
 /* The call in which the target sleeps. CQ_FD: fi_trywait() and poll().
  * POLL_SET: fi_poll(), which never sleeps. EVENTS: fi_eq_sread(), which makes

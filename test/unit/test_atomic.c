@@ -412,7 +412,7 @@ static const struct counted {
 	/* counts although it compares as unequal and changes nothing */
 	{ { FI_CSWAP, FI_UINT64, GSAS_FORM_COMPARE, 1, 8 }, true, true },
 	{ { FI_CSWAP_NE, FI_UINT64, GSAS_FORM_COMPARE, 1, 8 }, true, true },
-	/* several requests each */
+	/* operations of several requests */
 	{ { FI_SUM, FI_UINT8, GSAS_FORM_UPDATE, ROOM, 0 }, true, false },
 	{ { FI_SUM, FI_UINT8, GSAS_FORM_FETCH, ROOM, 0 }, true, true },
 	{ { FI_ATOMIC_READ, FI_UINT8, GSAS_FORM_FETCH, ROOM, 0 }, false,

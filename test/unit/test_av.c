@@ -307,7 +307,7 @@ static void test_insertsvc_of_a_host(void **state)
 					 0, NULL), 3);
 }
 
-/* Board by board, and on each the interfaces in turn. */
+/* Boards in turn, and on each board its interfaces in turn. */
 static void test_insertsym(void **state)
 {
 	enum { BOARDS = 3, IFS = 4, N = BOARDS * IFS };
@@ -418,10 +418,10 @@ static void test_duplicates_are_one_peer(void **state)
 
 	(void)state;
 	assert_int_not_equal(dup, p.ba);
-	/* completions name the first one */
+	/* completions report the first index */
 	assert_int_equal(source_seen(p.a, p.ab, p.b), p.ba);
 	assert_int_equal(source_seen(p.a, dup2, p.b), p.ba);
-	/* and receives directed at either take its messages, in order */
+	/* receives directed at either index match its messages, in order */
 	EP_OK(fi_recv(p.b->ep, &in[0], 1, NULL, dup, &in[0]));
 	EP_OK(fi_recv(p.b->ep, &in[1], 1, NULL, p.ba, &in[1]));
 	EP_OK(fi_inject(p.a->ep, &out[0], 1, dup2));

@@ -245,7 +245,7 @@ static void test_a_used_index_again(void **state)
 	uint64_t end = ep_deadline();
 
 	(void)state;
-	/* a completion that is not read yet: fi_cq_read() of none polls */
+	/* an unread completion: fi_cq_read() of 0 entries polls */
 	EP_OK(fi_recv(p.b->ep, &in[0], 1, NULL, p.ba, &in[0]));
 	EP_OK(fi_inject(p.a->ep, &out, 1, p.ab));
 	for (int i = 0; i < 2000; i++) {

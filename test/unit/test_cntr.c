@@ -19,7 +19,8 @@
 #include "core/unm_stats.h"
 #include "lib/ep_pair.h"
 
-#define LONG_MS	(UNIT_SLOW ? 120000 : 20000)	/* a wait that is too long */
+#define LONG_MS	(UNIT_SLOW ? 120000 : 20000)	/* ms after which a wait counts
+						 * as endless */
 
 static int rounds(void)
 {

@@ -95,7 +95,7 @@ static void test_read_writes_what_was_asked(void **state)
 
 /* ---- Selective completion -------------------------------------------- */
 
-/* A call that sends: does it take flags, is it an inject? */
+/* A send call: takes it flags, is it an inject call? */
 static const struct {
 	enum xfer_tx tx;
 	bool flags, never;
@@ -177,8 +177,8 @@ static void selective_rx(struct ep_pair *p, bool msg, bool tagged, size_t len,
 	xfer_free(&x);
 }
 
-/* fi_cq(3), fi_endpoint(3): bound selectively, an operation completes if its
- * flags say FI_COMPLETION; calls without flags have those of op_flags. */
+/* fi_cq(3), fi_endpoint(3): if bound selectively, an operation completes if its
+ * flags have FI_COMPLETION. Calls without flags use op_flags. */
 static void matrix(uint64_t selective, uint64_t op_flags, size_t len)
 {
 	struct ep_want want = {
@@ -372,7 +372,8 @@ static void test_trap7_one_tick_per_operation(void **state)
 			ep_settle();
 			assert_int_equal(fi_cntr_read(p.a->txcntr), n);
 			assert_int_equal(fi_cntr_read(p.b->rxcntr), n);
-			p.a->ncomp = 0;	/* of fi_sendmsg(FI_COMPLETION) */
+			p.a->ncomp = 0;	/* the entry of
+					 * fi_sendmsg(FI_COMPLETION) */
 			xfer_free(&x);
 		}
 	assert_int_equal(fi_cntr_read(p.b->txcntr), 0);
@@ -566,7 +567,8 @@ static void test_trap5_error_entry_of_an_old_caller(void **state)
 	assert_int_equal(text[4], 'x');
 }
 
-/* Before 1.5 the structure ended with err_data, which was the provider's. */
+/* Before 1.5 the structure ended with err_data, which pointed to memory of the
+ * provider. */
 static void test_error_entry_of_an_older_caller(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
@@ -650,7 +652,7 @@ static uint32_t flood(struct ep_pair *p, uint32_t from, bool completing)
 			assert_int_equal(ret, -FI_EAGAIN);
 		refused = ret == 0 ? 0 : refused + 1;
 		i += ret == 0;
-		/* progress without reading */
+		/* makes progress, reads nothing */
 		fi_cq_read(p->a->cq, NULL, 0);
 		fi_cq_read(p->b->cq, NULL, 0);
 	}
@@ -675,7 +677,7 @@ static void test_trap8_full_receive_queue_pushes_back(void **state)
 		sent += flood(&p, sent, false);
 		assert_in_range(sent, QUEUE, got + QUEUE + 2 * CREDITS +
 				p.a->info->tx_attr->size);
-		if (got == 0)		/* full: no more receives either */
+		if (got == 0)		/* full: receives are refused, too */
 			assert_int_equal(fi_recv(p.b->ep, in, 4, NULL, p.ba,
 						 in), -FI_EAGAIN);
 		while ((n = fi_cq_read(p.b->cq, e, 8)) > 0)

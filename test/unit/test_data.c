@@ -93,7 +93,8 @@ static void entry(struct os_pair *p, size_t len, uint64_t seed, fi_addr_t from)
 		assert_int_equal(c.data, ~seed);
 		assert_null(c.buf);
 	}
-	if (format == FI_CQ_FORMAT_UNSPEC)	/* ep_open: tagged */
+	if (format == FI_CQ_FORMAT_UNSPEC)	/* ep_open() replaces it by
+						 * tagged */
 		assert_int_equal(c.tag, 0);
 }
 

@@ -399,7 +399,7 @@ static void end_is_ordered(void **state)
 	(void)state;
 	assert_int_equal(hal_sim_mmio_ops.ioctl(dev_if(p.a)->mm,
 			 HAL_KDEV_IO_RELEASE, NULL), 0);
-	dif->lookup_at = 0;		/* check the table in the next call */
+	dif->lookup_at = 0;		/* the next call checks the table */
 	lie.mif = &dif->mif;
 	lie.note = true;
 	assert_int_equal(hal_if_service(p.b, ev, 4), 1);
@@ -454,7 +454,7 @@ static void accept_makes_room(void **state)
 	assert_int_equal(hal_if_open(hal, 0, &q.a), 0);
 	assert_true(until(&q, hal_connect(q.a, &p.b->addr, &q.ab) == 0));
 	lie.cmd = HAL_KDEV_IO_IMPORT;
-	lie.skip = 1;			/* the link page */
+	lie.skip = 1;			/* import of the link page */
 	lie.times = 1;
 	lie.ret = -ENOSPC;
 	assert_true(until(&q, q.ba != NULL));
@@ -668,7 +668,7 @@ static void connect_waits(void **state)
 	unpair(&p);
 }
 
-/* A HELLO that is refused is sent again without the caller. */
+/* A HELLO that is refused is sent again by the backend itself. */
 static void hello_is_sent_again(void **state)
 {
 	struct pair p, q = { 0 };

@@ -161,7 +161,7 @@ static void imports_never_fetched(void **state)
 	usleep(ASKED_US);
 	assert_int_equal(hal_connect(p.b, &p.a->addr, &p.ba), 0);
 	lie.cmd = HAL_KDEV_IO_IMPORT;
-	lie.skip = 1;			/* the link page */
+	lie.skip = 1;			/* import of the link page */
 	lie.times = 1;
 	lie.ret = -ENOSPC;
 	hal_if_service(p.a, ev, 4);

@@ -151,7 +151,7 @@ static void learn(struct scene *s, uint64_t access)
 	if (s->p.way == OS_REQUESTS)
 		return;
 	EP_UNTIL(((struct unm_ep *)s->p.a->ep)->stats->routes == known + 1);
-	/* and it is used */
+	/* and it is used from here on */
 	allowed(s, kind, 0, 8);
 }
 

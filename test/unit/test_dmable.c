@@ -322,7 +322,7 @@ static void test_sender_goes(void **state)
 	(void)state;
 	EP_NEEDS_INSIDE();
 	a = announced(24 * MIB);
-	a.rts[0] = 4096;		/* until it is imported */
+	a.rts[0] = 4096;		/* short until the memory is imported */
 	do {
 		announce(&a);
 		ep_in_time(end, "an import");

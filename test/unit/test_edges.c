@@ -158,7 +158,7 @@ static void test_holes(void **state)
 	munmap(mem, 2 * page);
 }
 
-/* Puts 8 bytes, adds a number and gets 8 bytes, each by request. */
+/* Puts 8 bytes, adds a number and gets 8 bytes, each as a request. */
 static void expect_all(struct ep_pair *p, uint64_t addr, uint64_t key, int err)
 {
 	uint64_t one = 1, in = 0;

@@ -381,7 +381,7 @@ static void test_bad_results(void **state)
 
 		memset(buf, 0x22, sizeof(buf));
 		asked(&s, t[i].kind, buf, w);
-		/* "key, address, length or how, token" */
+		/* words of the request: "key, address, length or how, token" */
 		p.w[0] = w[3];
 		send_packet(&s, &p);
 		if (t[i].twice)

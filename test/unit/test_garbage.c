@@ -351,7 +351,7 @@ static void test_multi_receive_buffer_survives_it(void **state)
 	s = scene();
 	raw_hello(s.r);
 	EP_OK(fi_recvmsg(s.v->ep, &msg, FI_MULTI_RECV | FI_COMPLETION));
-	announce(&s, BIG, 0);		/* fills it */
+	announce(&s, BIG, 0);		/* fills the buffer */
 	for (int i = 0; i < 300; i++)
 		raw_step();
 	send_words(&s, 0xEE, 0, 0, 0, 0);
@@ -392,7 +392,7 @@ static void test_tokens_of_others_are_refused(void **state)
 		xfer_fill(out, BIG, i, 0);
 		EP_OK(fi_send(s.v->ep, out, BIG, NULL, s.vt, out));
 		ep_settle();
-		/* objects come from the pool in order */
+		/* objects of the pool are used in order */
 		send_words(&s, types[i], 0, token + 1, 0, i ? 8 : 0);
 		RAW_UNTIL(s.r->dead);
 		assert_int_equal(ep_wait(s.v, in).err, FI_ECONNABORTED);
@@ -512,11 +512,11 @@ static void test_announced_buffer_does_not_exist(void **state)
 		uint64_t w[UNM_WIRE_WORDS_MAX], head;
 
 		was = g_unm_env.stream_us;
-		g_unm_env.stream_us = 0;	/* it is read at once */
+		g_unm_env.stream_us = 0;	/* the receiver reads at once */
 
 		if (!g_unm_env.attach || !unit_attach() ||
 		    strcmp(s.r->hif->caps->profile, "host") != 0)
-			skip();		/* it would ask for pieces */
+			skip();		/* the receiver would ask for pieces */
 		raw_hello(s.r);
 		EP_OK(fi_recv(s.v->ep, in, BIG, NULL, s.vr, in));
 		announce(&s, BIG, addrs[i]);

@@ -204,7 +204,8 @@ static void test_rts(void **state)
 				 (uint64_t)(data ? 0x40 : 0) << 48);
 		n = lead(w, tagged, data);
 		assert_int_equal(w[n], sizeof(buf));
-		assert_true(w[n + 1] >> 32 & 1);	/* odd: in use */
+		assert_true(w[n + 1] >> 32 & 1);	/* odd: generation of an
+							 * object in use */
 		assert_int_equal(w[n + 2], (uintptr_t)buf);
 	}
 }

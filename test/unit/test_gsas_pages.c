@@ -16,7 +16,7 @@
 
 static int g_bad_advice;		/* madvise() that fails: 0 none, -1
 					 * any */
-static long g_page;			/* 0: the system's */
+static long g_page;			/* page size; 0: the system's */
 
 int __real_madvise(void *at, size_t len, int advice);
 int __wrap_madvise(void *at, size_t len, int advice);

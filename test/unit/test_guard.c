@@ -39,7 +39,7 @@ static struct hal_peer initiator_hp = {		/* the owner's peer object */
 static struct {
 	_Atomic uint64_t begun, ended;
 } side[2] __attribute__((aligned(128)));
-static _Atomic uint64_t saw;			/* the guard the owner saw */
+static _Atomic uint64_t saw;			/* guard as the owner read it */
 static _Atomic uint64_t rounds;			/* lowered when the time is
 						 * up */
 

@@ -512,7 +512,7 @@ static void test_source_in_hints(void **state)
 
 /* ---- Parameters ------------------------------------------------------ */
 
-/* fi_info -e: every one, with an explanation and its default. */
+/* As fi_info -e: every parameter, with an explanation and its default. */
 static void test_parameters_are_known_to_libfabric(void **state)
 {
 	static const char *const own[] = {

@@ -22,7 +22,7 @@
 
 static char g_root[64];
 
-/* A file below the root, with its folders. */
+/* Writes a file below the test's root, and makes its folders. */
 static void say(const char *path, const char *text)
 {
 	char name[2048];
@@ -50,7 +50,7 @@ static void say_mib(const char *path, uint64_t mib)
 	say(path, text);
 }
 
-/* 1000 MiB, of which 600 are available, and no swap. */
+/* Begins with 1000 MiB of memory, 600 of them available, and no swap. */
 static int begin(void **state)
 {
 	(void)state;

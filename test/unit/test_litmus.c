@@ -85,7 +85,8 @@ struct pair {
 	uint64_t at;			/* offset in the region */
 	uint32_t n;			/* elements of the pair */
 	uint64_t base;			/* value of the first element */
-	bool bumped;			/* the target adds to it meanwhile */
+	bool bumped;			/* the target adds to it during the
+					 * batch */
 	bool watched;			/* the target polls this element */
 	uint32_t element;
 	uint64_t seen, bumps;		/* value seen and additions made by

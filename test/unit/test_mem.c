@@ -64,7 +64,7 @@ static void test_open(void **state)
 	ep_close(e);
 }
 
-/* Each is refused in one line, which names the size. */
+/* Each wrong argument is refused with one line, which names the size. */
 static void test_nonsense_is_refused(void **state)
 {
 	static const struct {

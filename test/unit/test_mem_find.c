@@ -241,7 +241,7 @@ static void test_find_while_the_table_changes(void **state)
 
 static struct {
 	struct fid_domain *domain;
-	uint8_t *stays;			/* allocated all the time */
+	uint8_t *stays;			/* not freed during the test */
 	uint8_t *plain;			/* from malloc() */
 	_Atomic int writing;
 	_Atomic bool bad;

@@ -34,7 +34,8 @@ struct block {
 	void *caller;
 };
 
-static struct block g_live[LIVE_MAX];	/* since g_counting is set */
+static struct block g_live[LIVE_MAX];	/* allocations since g_counting was
+					 * set */
 static unsigned long g_nlive;
 static unsigned long g_nth;		/* number of allocations since then */
 static unsigned long g_fail_at;		/* number of the one that fails; 0:
@@ -150,7 +151,7 @@ static void talk_to_oneself(struct node *n)
 
 	if (fi_av_insert(n->av, &n->addr, 1, &self, 0, NULL) != 1)
 		return;
-	for (int i = 0; i < 2; i++)	/* expected, then unexpected */
+	for (int i = 0; i < 2; i++)	/* first expected, then unexpected */
 		fi_trecv(n->ep, g_buf[i], BIG, NULL, self, i, 0, &ctx[i]);
 	for (int i = 0; i < 3; i++)
 		fi_tsend(n->ep, g_buf[3], lens[i], NULL, self, i, &ctx[4 + i]);

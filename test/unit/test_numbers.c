@@ -67,7 +67,7 @@ IS(HAL_DEST_IF_MASK, 0x3F000);
 IS(HAL_DEST_OFF_MASK, 0xFFF);
 IS(HAL_ID_BITS, 48);			/* "bits 47:0 = identity" */
 IS(HAL_ID_MASK, UINT64_C(0xFFFFFFFFFFFF));
-IS(HAL_ID_INCARNATION_MASK, 0xFFFFFF);	/* ours: 23:0 */
+IS(HAL_ID_INCARNATION_MASK, 0xFFFFFF);	/* of this project: 23:0 */
 
 /* ---- AXI CDMA [6], PG034 ----------------------------------------------- */
 
@@ -82,7 +82,7 @@ IS(HAL_CDMA_SA_MSB, 0x1C);
 IS(HAL_CDMA_DA, 0x20);
 IS(HAL_CDMA_DA_MSB, 0x24);
 IS(HAL_CDMA_BTT, 0x28);
-IS(HAL_CDMA_BYTES, 0x1000);		/* ours */
+IS(HAL_CDMA_BYTES, 0x1000);		/* of this project */
 
 IS(HAL_CDMA_CR_TAIL_EN, 0x0002);	/* PG034 CDMACR */
 IS(HAL_CDMA_CR_RESET, 0x0004);

@@ -191,7 +191,7 @@ static bool is_true(int type, struct value v)
 	return compare_to(type, v, zero) != 0;
 }
 
-/* In the precision of the type: every step is rounded. */
+/* Rounds to the type's precision, after every step. */
 static long double rounded(int type, char what, long double a, long double b)
 {
 	volatile long double ld = what == '+' ? a + b :

@@ -49,8 +49,9 @@ static void mif_empty_pattern_beef(void **state)
 	iface_close(&b);
 }
 
-/* [D 5.1.1] a write enqueues, and reads return "the actual dequeues"; [13]
- * the pattern may be data: what follows a valid first word is no test. */
+/* [D 5.1.1] a write enqueues, and reads return "the actual dequeues"; [13] data
+ * may equal the pattern: words behind a valid first word are not compared with
+ * it. */
 static void mif_words_in_order(void **state)
 {
 	struct iface b = iface("fifo=8", 0);
@@ -135,8 +136,8 @@ static void mif_partial_burst(void **state)
 
 /*
  * [13] "depth is even, so a full FIFO is always a clean NACK": also while a
- * reader is between the two words of a packet. Where freed words are seen one
- * by one (pairs=0), the fault of [D 5.1.2] takes half a packet then.
+ * reader is between the two words of a packet. If freed words are seen one by
+ * one (pairs=0), half a packet is taken then: the fault of [D 5.1.2].
  */
 static void mif_half_read(const char *sim, uint32_t status)
 {
@@ -162,7 +163,7 @@ static void mif_full_refuses_readers_halfway(void **state)
 	mif_half_read("fifo=8,pairs=0", HAL_PIF_ACK);
 }
 
-/* [D 5.1] two FIFOs have nothing to do with each other. */
+/* [D 5.1] FIFOs are independent. */
 static void mif_are_independent(void **state)
 {
 	struct iface a = iface("fifo=8", 0), b = iface("fifo=8", 1);
@@ -184,9 +185,9 @@ static void mif_are_independent(void **state)
 /* ---- Packetizers ------------------------------------------------------- */
 
 /*
- * [D 5.2.3] "three writes in any order. The third write will trigger". PEND
- * says "in preparation or transmission" [D table 5]: whether one write is a
- * preparation, boards decide; the model does either (prep).
+ * [D 5.2.3] "three writes in any order. The third write will trigger". PEND is
+ * "in preparation or transmission" [D table 5]: boards may or may not take one
+ * write for a preparation, and the model does either (prep).
  */
 static void three_writes(const char *sim, bool prep)
 {
@@ -231,7 +232,7 @@ static void pif_three_writes(void **state)
 	three_writes("fifo=8,prep=1", true);
 }
 
-/* The same register twice is one write of the three: the later one counts. */
+/* Two writes to the same register count as one of the three, the later one. */
 static void pif_same_write_twice(void **state)
 {
 	const uint64_t stale[2] = { hal_head(9, 9), 99 };
@@ -270,7 +271,7 @@ static void pif_identity_is_stamped(void **state)
 }
 
 /* [D 5.2.3] PEND "as soon as it becomes zero, the user should check"; [D 5.2.4]
- * one buffer: what is written meanwhile is lost, and OVERWR_BUF says so. */
+ * one buffer: words written meanwhile are lost, and OVERWR_BUF is set. */
 static void pif_pending_and_overwritten(void **state)
 {
 	static const char sim[] = "fifo=8,tick=1,delay=1000000";
@@ -345,11 +346,11 @@ static void not_configured(const struct iface *a, const struct iface *b,
 }
 
 /*
- * [D 5.2.2, table 4] BASE_DEST 33:18: "the destination address was illegal".
- * [D table 5] ACK "becomes zero again upon the next packet transmission": an
- * illegal packet is not transmitted, so the ACK of the packet before stands
- * beside ILLEGAL. When ILLEGAL clears the paper does not say: both are modelled
- * (keeps).
+ * [D 5.2.2, table 4] BASE_DEST 33:18: "the destination address was illegal". [D
+ * table 5] ACK "becomes zero again upon the next packet transmission": an
+ * illegal packet is not transmitted, so the ACK of the packet before is set
+ * beside ILLEGAL. The paper does not say when ILLEGAL clears: both ways are
+ * modelled (keeps).
  */
 static void illegal_destination(const char *sim, bool keeps)
 {
@@ -634,10 +635,10 @@ static void idle_and_no_barrier(const struct iface *b)
 	status_of(b);
 }
 
-/* [13; D 5.1] every read dequeues a word of 128 bits: a narrower access, one
- * beside the registers or to a read-only one ends the test, and so does a start
- * without the barrier of hal_mmio.h before it, or a packet or the end of a
- * transfer without that after it. */
+/* [13; D 5.1] every read dequeues a word of 128 bits. The model ends the test
+ * at a narrower access, at an access beside the registers or a write to a
+ * read-only one; and if the barriers of hal_mmio.h are missing: before a start,
+ * or after a packet or the end of a transfer. */
 static void wrong_accesses_end_it(void **state)
 {
 	static void (*const wrong[])(const struct iface *b) = {

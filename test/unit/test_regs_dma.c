@@ -146,8 +146,8 @@ static void alloc_refuses(void **state)
 	io->close(mm);
 }
 
-/* [K IMPORT] by reference and secret; CHECK and DROP; a reference is never that
- * of another region. */
+/* [K IMPORT] by reference and secret; CHECK and DROP; a reference is used for
+ * one region only. */
 static void import_knows_who_holds(void **state)
 {
 	struct hal_mmio *mm = device("route=0", 0), *other = device("route=0",
@@ -475,7 +475,7 @@ static uint32_t simple(const struct engine *e, uint64_t src, uint64_t dst,
 	return idle(e);
 }
 
-/* [K ENGINE] for one process alone; the kernel path is closed meanwhile. */
+/* [K ENGINE] one process has it; the kernel refuses transfers meanwhile. */
 static void engine_is_exclusive(void **state)
 {
 	struct hal_mmio *mm = device("btt=20", 0);
@@ -545,8 +545,8 @@ static void engine_simple(void **state)
 	engine_close(&e);
 }
 
-/* [PG034 BTT] the counter has so many bits, the rest is not transferred: long
- * transfers are to be split. */
+/* [PG034 BTT] the counter has so many bits and ignores higher ones: long
+ * transfers must be split. */
 static void engine_counts_so_far(void **state)
 {
 	struct engine e = engine("btt=14");
@@ -590,7 +590,7 @@ static void engine_errors(void **state)
 	engine_close(&e);
 }
 
-/* A slow engine is busy as long as it takes, and a reset stops it. */
+/* A slow engine stays busy, and a reset stops it. */
 static void engine_is_slow(void **state)
 {
 	struct engine e = engine("tick=1,dma=1000");

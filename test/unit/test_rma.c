@@ -101,7 +101,7 @@ static ssize_t issue(struct os_pair *p, enum call call, uint8_t *buf,
 	}
 }
 
-/* One operation, with every byte around it. */
+/* One operation; checks every byte around its buffers. */
 static void one(struct os_pair *p, enum call call, size_t len, size_t at)
 {
 	uint8_t *buf = malloc(len + 64);

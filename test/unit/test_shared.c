@@ -28,8 +28,7 @@
 #define KEY	5
 #define RW	(PROT_READ | PROT_WRITE)
 
-/* A file of LEN without a name, of which two mappings begin in the pages of
- * the scene. */
+/* A file of LEN bytes without a name, and its mapping mem. */
 struct scene {
 	struct os_pair p;
 	int fd;

@@ -27,7 +27,7 @@
 #include "core/unm_peer.h"
 #include "lib/ep_pair.h"
 
-#define LONG_MS		(UNIT_SLOW ? 120000 : 20000)	/* too long a wait */
+#define LONG_MS		(UNIT_SLOW ? 120000 : 20000)	/* endless wait */
 #define SLEEPERS	3
 #define REMOTE		(FI_REMOTE_READ | FI_REMOTE_WRITE)
 

@@ -94,7 +94,7 @@ static void test_wrap_skips_the_end(void **state)
 	assert_int_equal(take(s, 3072, 2), 0);
 	assert_int_equal(unm_space_find(s, 1), UNM_SPACE_NONE);
 	unm_space_reclaim(s, 2);
-	/* packet 1's 512 at 3072; the gap behind them is packet 2's */
+	/* packet 1 has 512 at 3072; the gap behind it belongs to packet 2 */
 	assert_int_equal(unm_space_find(s, 512), 3072);
 	assert_int_equal(unm_space_find(s, 513), UNM_SPACE_NONE);
 	unm_space_reclaim(s, 3);

@@ -71,8 +71,8 @@ static bool reads(struct talk *t)
 }
 
 /*
- * A conversation with a receive posted for len bytes of t.in; 0: no receive.
- * Skips the test where the receiver cannot read the sender's memory.
+ * A pair with a receive posted for len bytes of t.in; 0: no receive. Skips the
+ * test if the receiver cannot read the sender's memory.
  */
 static struct talk talk_of(size_t len)
 {

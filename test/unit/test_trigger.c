@@ -487,7 +487,7 @@ static void test_alias_triggers(void **state)
 	fi_cntr_add(p.a->rxcntr, 1);
 	ep_sent(p.a, &ctx);
 	ep_received(p.b, &in);
-	/* deferred work takes an alias for an endpoint */
+	/* deferred work may name an alias */
 	EP_OK(fi_recv(p.b->ep, &in, 1, NULL, FI_ADDR_UNSPEC, &in));
 	work_msg(&k, FI_OP_SEND, p.a, &out, p.ab, 0, 0);
 	k.op.msg.ep = alias;

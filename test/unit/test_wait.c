@@ -26,7 +26,8 @@ struct hal_addr;
 struct hal_if;
 struct hal_peer;
 
-#define LONG_MS	(UNIT_SLOW ? 120000 : 20000)	/* a wait that is too long */
+#define LONG_MS	(UNIT_SLOW ? 120000 : 20000)	/* ms after which a wait counts
+						 * as endless */
 
 static const struct ep_want with_fd = { .wait = FI_WAIT_FD };
 

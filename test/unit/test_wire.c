@@ -270,7 +270,7 @@ static void test_golden_rts(void **state)
 	assert_int_equal(m.addr, 0);
 	assert_false(m.dmable);
 
-	/* dmable: the address is an offset, two words of key follow */
+	/* dmable: the address is an offset, and two words of the key follow */
 	assert_int_equal(DECODE(&m, &host, ID, 0x01, 0x15, TAG_BYTES,
 				0, 0, 1, 0, 0, 0, 0, 0, TOKEN_BYTES,
 				0x40, 0, 0, 0, 0, 0, 0, 0,

@@ -287,8 +287,8 @@ enum inside { A_SEND, A_PUT, INSIDES };
 
 struct waker {
 	struct os_pair p;
-	struct fid *fid;		/* a's queue ... */
-	int fd;				/* ... and its descriptor */
+	struct fid *fid;		/* a's queue */
+	int fd;				/* descriptor of that queue */
 	struct fid_cntr *done;
 	char in[2], out, sent;
 };
