@@ -25,8 +25,8 @@
 #   (none)	fi_getinfo(3), parameters, log
 #   util	containers, clock
 #
-# A unit is X.c with X.h, or either alone. In this part of the tree the units
-# form no cycle, and X.h declares functions of X.c only.
+# A unit is X.c with X.h, or either alone. In these folders, and in the backends
+# of the HAL, the units form no cycle, and X.h declares functions of X.c only.
 #
 #   unm_match, unm_wire, unm_space, unm_stats, gsas_op, gsas_mmu, gsas_pages,
 #   gsas_segment, gsas_work: pure, no hal.h by any detour
@@ -40,6 +40,7 @@ BEGIN {
 	pure_gsas = "^gsas_(op.*|mmu|pages|segment|work)\\.[ch]$"
 	layered = "^prov/unimem/(unm_|(api|progress|trigger|msg|rma|core|" \
 		"util)/)"
+	united = substr(layered, 1, length(layered) - 1) "|hal/(emu|dev|sim)/)"
 	n = split("util . core rma msg trigger progress api", order)
 	for (i = 1; i <= n; i++)
 		rank[order[i]] = i
@@ -132,7 +133,7 @@ FNR == 1 {
 }
 # functions that a unit defines, and those that its header declares: a name in
 # the first column of a line or behind its type, then a brace or a semicolon
-FILENAME !~ layered { next }
+FILENAME !~ united { next }
 /^NO\(/ { split($2, q, ","); defined[unit(FILENAME), q[1]] = 1 }
 FNR == 1 || /^\/\*|^#/ { name = "" }
 /^[a-z][^=]*\(/ && !/^(static|typedef)/ {
@@ -183,11 +184,11 @@ function gather(	n, i, u, to)
 {
 	for (n = 1; n <= nfiles; n++) {
 		u = unit(files[n])
-		if (u !~ layered)
+		if (u !~ united)
 			continue
 		for (i = 1; i <= ninc[files[n]]; i++) {
 			to = unit(path[inc[files[n], i]])
-			if (to ~ layered && to != u)
+			if (to ~ united && to != u)
 				uses[u, ++nto[u]] = to
 		}
 	}

@@ -13,6 +13,8 @@
 #include <string.h>
 
 #include "hal/sim/hal_sim.h"
+#include "hal/sim/hal_sim_join.h"
+#include "hal/sim/hal_sim_kdev.h"
 #include "lib/unit.h"
 
 #define BOARDS	2

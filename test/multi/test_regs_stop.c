@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
+#include "hal/sim/hal_sim_store.h"
 #include "lib/regs_fixture.h"
 
 #define WORLD	"fifo=8,route=0,reorder=1000"

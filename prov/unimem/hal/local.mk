@@ -99,13 +99,23 @@ libunm_hal_la_SOURCES = \
 	prov/unimem/hal/sim/hal_sim.c \
 	prov/unimem/hal/sim/hal_sim.h \
 	prov/unimem/hal/sim/hal_sim_box.c \
+	prov/unimem/hal/sim/hal_sim_box.h \
 	prov/unimem/hal/sim/hal_sim_cdma.c \
+	prov/unimem/hal/sim/hal_sim_cdma.h \
+	prov/unimem/hal/sim/hal_sim_check.c \
+	prov/unimem/hal/sim/hal_sim_check.h \
 	prov/unimem/hal/sim/hal_sim_join.c \
+	prov/unimem/hal/sim/hal_sim_join.h \
 	prov/unimem/hal/sim/hal_sim_kdev.c \
+	prov/unimem/hal/sim/hal_sim_kdev.h \
 	prov/unimem/hal/sim/hal_sim_mem.c \
+	prov/unimem/hal/sim/hal_sim_mem.h \
 	prov/unimem/hal/sim/hal_sim_state.h \
 	prov/unimem/hal/sim/hal_sim_store.c \
-	prov/unimem/hal/sim/hal_sim_xfer.c
+	prov/unimem/hal/sim/hal_sim_store.h \
+	prov/unimem/hal/sim/hal_sim_types.h \
+	prov/unimem/hal/sim/hal_sim_xfer.c \
+	prov/unimem/hal/sim/hal_sim_xfer.h
 
 # current:revision:age - raise current when hal.h changes
 lib_LTLIBRARIES += libunimem-hal.la

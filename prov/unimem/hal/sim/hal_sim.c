@@ -6,7 +6,6 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,9 +13,15 @@
 #include "hal/hal_launcher.h"
 #include "hal/hal_param.h"
 #include "hal/sim/hal_sim.h"
+#include "hal/sim/hal_sim_box.h"
+#include "hal/sim/hal_sim_cdma.h"
+#include "hal/sim/hal_sim_check.h"
+#include "hal/sim/hal_sim_join.h"
+#include "hal/sim/hal_sim_kdev.h"
+#include "hal/sim/hal_sim_mem.h"
+#include "hal/sim/hal_sim_store.h"
+#include "hal/sim/hal_sim_xfer.h"
 #include "util/unm_clock.h"
-
-#define SWEEP_NS	500000		/* between two sim_sweep() */
 
 /* ---- Parameters -------------------------------------------------------- */
 
@@ -141,6 +146,17 @@ static int sim_probe(const struct hal_params *params,
 
 /* ---- Open files -------------------------------------------------------- */
 
+static int join(struct sim_world **w)
+{
+	int ret = sim_join(&g_sim.par, w);
+
+	if (ret == 0) {
+		(*w)->rebuild = sim_mem_rebuild;
+		(*w)->reap = sim_reap;
+	}
+	return ret;
+}
+
 /* Get the model, and join it first if needed. The lock is held. A forked child
  * does not use its copy of its parent's. */
 static int get_world(struct sim_world **w)
@@ -150,7 +166,7 @@ static int get_world(struct sim_world **w)
 	if (g_sim.world != NULL && g_sim.world->pid != getpid())
 		g_sim.world = NULL;
 	if (g_sim.world == NULL)
-		ret = sim_join(&g_sim.par, &g_sim.world);
+		ret = join(&g_sim.world);
 	else if (memcmp(&g_sim.world->par, &g_sim.par,
 			sizeof(g_sim.par)) != 0)
 		ret = -EBUSY;
@@ -279,47 +295,6 @@ static void sim_close(struct hal_mmio *hm)
 }
 
 /* ---- Accesses ---------------------------------------------------------- */
-
-void sim_misuse(const char *fmt, ...)
-{
-	char line[256];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(line, sizeof(line), fmt, ap);
-	va_end(ap);
-	hal_log(0, "register model: %s", line);
-	abort();
-}
-
-void sim_sweep(struct sim_mm *mm)
-{
-	uint64_t now = sim_now(mm->w);
-
-	if (now - mm->swept < SWEEP_NS)
-		return;
-	mm->swept = now;
-	sim_part_hang_up(mm->w);
-	sim_store_sweep(mm, now);
-}
-
-void sim_start(struct sim_mm *mm, const char *what)
-{
-	if (!mm->ready)
-		sim_misuse("%s without memory_before_start() since the last "
-			   "start: it may arrive before the data that it "
-			   "announces",
-			   what);
-	mm->ready = false;
-}
-
-void sim_access(const struct sim_mm *mm)
-{
-	if (mm->unseen)
-		sim_misuse("a packet, or that a transfer is over, was read, "
-			   "and another access follows without "
-			   "status_before_memory()");
-}
 
 /* Called by every access: checks barriers, and lets time pass for stores and
  * transfers that are under way. */
@@ -536,13 +511,6 @@ void hal_sim_death(struct hal_mmio *mm, uint32_t board, enum sim_death death)
 
 	atomic_store(&b->died, unm_now_ns());
 	atomic_store(&b->death, (uint32_t)death);
-}
-
-bool sim_known_dead(struct sim_world *w, uint32_t board)
-{
-	return sim_death(w, board) != SIM_LIVES &&
-	       unm_now_ns() - atomic_load(&w->board[board]->died) >
-	       HAL_KDEV_DEAD_MS * UINT64_C(1000000);
 }
 
 void hal_sim_trusted(struct hal_mmio *mm, struct hal_mmio_map *map)

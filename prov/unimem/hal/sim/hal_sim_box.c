@@ -14,7 +14,10 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "hal/sim/hal_sim.h"
+#include "hal/sim/hal_sim_box.h"
+#include "hal/sim/hal_sim_check.h"
+#include "hal/sim/hal_sim_join.h"
+#include "hal/sim/hal_sim_store.h"
 
 #define STATE_SHIFT	8		/* of the number in sim_op.state */
 #define NUMBER_MASK	((UINT64_C(1) << 28) - 1)

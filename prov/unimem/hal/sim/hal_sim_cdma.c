@@ -9,7 +9,10 @@
 #define _GNU_SOURCE
 #include <string.h>
 
-#include "hal/sim/hal_sim.h"
+#include "hal/sim/hal_sim_cdma.h"
+#include "hal/sim/hal_sim_check.h"
+#include "hal/sim/hal_sim_join.h"
+#include "hal/sim/hal_sim_mem.h"
 
 #define STEP		65536u		/* bytes moved by an access */
 #define RESET_CR	UINT32_C(0x00010000)	/* threshold 1 */

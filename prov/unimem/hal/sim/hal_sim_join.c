@@ -24,7 +24,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "hal/sim/hal_sim.h"
+#include "hal/sim/hal_sim_join.h"
 #include "util/unm_clock.h"
 
 #define GATE_NAP_NS	100000		/* between tries to join */
@@ -209,7 +209,6 @@ static int make_segments(struct sim_world *w)
 		board->version = SIM_VERSION;
 		board->params = w->par;
 		atomic_store(&board->base_dest, SIM_VMBOX_BASE);
-		sim_cdma_reset(w, board);
 		/* No process reads it before this process listens. */
 		atomic_store_explicit(&board->magic, SIM_MAGIC,
 				      memory_order_release);
@@ -404,6 +403,15 @@ bool sim_alive(struct sim_world *w, uint64_t owner)
 	       type != F_UNLCK;
 }
 
+/* ---- Which boards are alive --------------------------------------------- */
+
+bool sim_known_dead(struct sim_world *w, uint32_t board)
+{
+	return sim_death(w, board) != SIM_LIVES &&
+	       unm_now_ns() - atomic_load(&w->board[board]->died) >
+	       HAL_KDEV_DEAD_MS * UINT64_C(1000000);
+}
+
 /* ---- The driver's lock ------------------------------------------------- */
 
 void sim_lock(struct sim_world *w)
@@ -423,7 +431,7 @@ void sim_lock(struct sim_world *w)
 		if (!sim_alive(w, seen) &&
 		    atomic_compare_exchange_strong(lock, &seen, w->me)) {
 			HAL_FAULT_POINT(HAL_FAULT_POINT_SIM_TAKEN);
-			sim_mem_rebuild(w);
+			w->rebuild(w);
 			return;
 		}
 	}

@@ -14,18 +14,19 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "hal/sim/hal_sim.h"
+#include "hal/sim/hal_sim_box.h"
+#include "hal/sim/hal_sim_cdma.h"
+#include "hal/sim/hal_sim_join.h"
+#include "hal/sim/hal_sim_kdev.h"
+#include "hal/sim/hal_sim_mem.h"
+#include "hal/sim/hal_sim_store.h"
+#include "hal/sim/hal_sim_xfer.h"
 #include "util/unm_random.h"
 
 /* Atomic accesses: other processes read the table while it is written. */
 static void put64(uint64_t *to, uint64_t val)
 {
 	__atomic_store_n(to, val, __ATOMIC_SEQ_CST);
-}
-
-static uint64_t get64(const uint64_t *from)
-{
-	return __atomic_load_n(from, __ATOMIC_SEQ_CST);
 }
 
 /* ---- Interfaces -------------------------------------------------------- */
@@ -215,25 +216,6 @@ void sim_reap(struct sim_world *w, uint64_t owner)
 		for (uint32_t i = 0; i < SIM_FILES; i++)
 			if (atomic_load(&w->board[b]->file[i].owner) == owner)
 				file_over(w, b, i);
-}
-
-void sim_table_check(struct sim_world *w, uint32_t board, uint32_t n)
-{
-	struct sim_board *b = w->board[board];
-	uint64_t owner = 0;
-	uint32_t file;
-
-	if (get64(&b->table[n].nonce) == 0)
-		return;
-	file = atomic_load(&b->iface[n].file);
-	if (file != 0)
-		owner = atomic_load(&b->file[file - 1].owner);
-	if (owner == 0 || sim_alive(w, owner))
-		return;
-	sim_lock(w);
-	/* An owner word is never used again, so its process still is dead. */
-	sim_reap(w, owner);
-	sim_unlock(w);
 }
 
 static bool reap_some(struct sim_world *w, const struct sim_board *b)

@@ -15,7 +15,10 @@
 #include <unistd.h>
 
 #include "hal/hal_limit.h"
-#include "hal/sim/hal_sim.h"
+#include "hal/sim/hal_sim_check.h"
+#include "hal/sim/hal_sim_join.h"
+#include "hal/sim/hal_sim_mem.h"
+#include "hal/sim/hal_sim_store.h"
 
 #define LIMIT_WORTH	(1u << 18)	/* bytes; smaller allocations do not
 					 * check the limit of memory */
@@ -407,7 +410,7 @@ static int import_begin(struct sim_mm *mm, struct sim_region *r, uint64_t ref,
 		uint64_t maker = atomic_load(&r->maker);
 
 		if (!sim_alive(mm->w, maker)) {
-			sim_reap(mm->w, maker);
+			mm->w->reap(mm->w, maker);
 			return -ESTALE;
 		}
 		if (!atomic_load(&r->kept) || atomic_load(&r->ref) != ref)

@@ -13,8 +13,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "hal/sim/hal_sim.h"
+#include "hal/sim/hal_sim_check.h"
+#include "hal/sim/hal_sim_join.h"
+#include "hal/sim/hal_sim_store.h"
 
+#define SWEEP_NS	500000		/* between two sim_sweep() */
 #define STALE_NS	2000000		/* age from which other processes carry
 					 * out a store */
 #define WAIT_SPINS	64		/* waits between checks whether the
@@ -283,6 +286,27 @@ bool sim_load_answered(struct sim_mm *mm, uint32_t board)
 	return false;
 }
 
+/* Take back interface n if the process that holds it is dead. */
+static void check_entry(struct sim_world *w, uint32_t board, uint32_t n)
+{
+	struct sim_board *b = w->board[board];
+	uint64_t owner = 0;
+	uint32_t file;
+
+	/* other processes write the table meanwhile */
+	if (__atomic_load_n(&b->table[n].nonce, __ATOMIC_SEQ_CST) == 0)
+		return;
+	file = atomic_load(&b->iface[n].file);
+	if (file != 0)
+		owner = atomic_load(&b->file[file - 1].owner);
+	if (owner == 0 || sim_alive(w, owner))
+		return;
+	sim_lock(w);
+	/* An owner word is never used again, so its process still is dead. */
+	w->reap(w, owner);
+	sim_unlock(w);
+}
+
 /* Take back interfaces of dead processes before their entries are loaded. */
 static void check_table(const struct hal_mmio_map *map, uint64_t off,
 			size_t len)
@@ -290,8 +314,8 @@ static void check_table(const struct hal_mmio_map *map, uint64_t off,
 	uint64_t size = sizeof(struct hal_kdev_entry);
 
 	for (uint64_t n = off / size; n * size < off + len; n++)
-		sim_table_check(sim_mm(map->mm)->w, (uint32_t)sim_what(map),
-				(uint32_t)n);
+		check_entry(sim_mm(map->mm)->w, (uint32_t)sim_what(map),
+			    (uint32_t)n);
 }
 
 void sim_load(const struct hal_mmio_map *map, uint64_t off, void *dst,
@@ -383,4 +407,17 @@ void sim_store_file_over(struct sim_world *w, uint32_t board, uint32_t file)
 		finish_post(w, &b->file[file].post[i]);
 	atomic_fetch_and(&b->posting[file / 64],
 			 ~(UINT64_C(1) << file % 64));
+}
+
+/* ---- By the clock ------------------------------------------------------ */
+
+void sim_sweep(struct sim_mm *mm)
+{
+	uint64_t now = sim_now(mm->w);
+
+	if (now - mm->swept < SWEEP_NS)
+		return;
+	mm->swept = now;
+	sim_part_hang_up(mm->w);
+	sim_store_sweep(mm, now);
 }

@@ -10,7 +10,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "hal/sim/hal_sim.h"
+#include "hal/sim/hal_sim_check.h"
+#include "hal/sim/hal_sim_join.h"
+#include "hal/sim/hal_sim_mem.h"
+#include "hal/sim/hal_sim_xfer.h"
 
 #define STEP		65536u		/* bytes moved by an access */
 
