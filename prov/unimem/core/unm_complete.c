@@ -2,6 +2,9 @@
 /*
  * unm_complete.c - reports the completion of every operation: queue entry,
  * counter, error. Only this file decides what a flag means for completions.
+ *
+ * unm_report_*() take the queue and the counter: those of the endpoint, or of
+ * deferred work.
  */
 #include "core/unm_cntr_value.h"
 #include "core/unm_complete.h"
@@ -21,65 +24,30 @@ static inline struct unm_cqe *unm_slot(struct unm_cq *cq)
 	return __builtin_expect(cq == NULL, 0) ? NULL : unm_cq_slot(cq);
 }
 
-/*
- * The end of a deferred operation. Between unm_work_ends() and unm_work_ended()
- * the endpoint's queues and counters are replaced by those of the deferred
- * work, and the completion is reported with the context and flags of *end.
- */
-struct unm_work_end {
-	struct unm_deferred *work;
-	void *context;			/* the application's context */
-	uint64_t flags;			/* FI_COMPLETION: entry wanted */
-	struct unm_cq *tx_cq, *rx_cq;
-	struct unm_cntr *cntr[4];
-};
+/* ---- Deferred operations --------------------------------------------- */
 
-static __attribute__((noinline))
-void unm_work_ends(struct unm_ep *ep, void *context, uint64_t flags,
-		   struct unm_work_end *end)
+/* The queue for the entry of deferred work, if it wants one. */
+static struct unm_cq *unm_work_cq(const struct unm_deferred *work,
+				  struct unm_cq *cq)
 {
-	struct unm_deferred *w = context;
-
-	*end = (struct unm_work_end){
-		.work = w, .context = w->context,
-		.flags = (flags & ~(UNM_OP_WORK | FI_COMPLETION)) |
-			(w->flags & FI_COMPLETION),
-		.tx_cq = ep->tx_cq, .rx_cq = ep->rx_cq,
-		.cntr = { ep->tx_cntr, ep->rx_cntr, ep->rd_cntr,
-			  ep->wr_cntr },
-	};
-	ep->tx_cntr = ep->rx_cntr = ep->rd_cntr = ep->wr_cntr = w->done;
-	if (!(w->flags & FI_COMPLETION))
-		ep->tx_cq = ep->rx_cq = NULL;
+	return work->flags & FI_COMPLETION ? cq : NULL;
 }
 
-static __attribute__((noinline))
-void unm_work_ended(struct unm_ep *ep, const struct unm_work_end *end)
+/* The flags of deferred work, instead of those that it was started with. */
+static uint64_t unm_work_flags(const struct unm_deferred *work, uint64_t flags)
 {
-	ep->tx_cq = end->tx_cq;
-	ep->rx_cq = end->rx_cq;
-	ep->tx_cntr = end->cntr[0];
-	ep->rx_cntr = end->cntr[1];
-	ep->rd_cntr = end->cntr[2];
-	ep->wr_cntr = end->cntr[3];
-	end->work->ended(ep, end->work);
+	return (flags & ~(UNM_OP_WORK | FI_COMPLETION)) |
+		(work->flags & FI_COMPLETION);
 }
 
-void unm_complete_tx(struct unm_ep *ep, bool tagged, uint64_t flags,
-		     void *context)
+/* ---- Sends ----------------------------------------------------------- */
+
+static inline void unm_report_tx(struct unm_cq *cq, struct unm_cntr *cntr,
+				 bool tagged, uint64_t flags, void *context)
 {
 	struct unm_cqe *cqe;
 
-	if (__builtin_expect((flags & UNM_OP_WORK) != 0, 0)) {
-		struct unm_work_end end;
-
-		unm_work_ends(ep, context, flags, &end);
-		unm_complete_tx(ep, tagged, end.flags, end.context);
-		unm_work_ended(ep, &end);
-		return;
-	}
-	if ((flags & FI_COMPLETION) &&
-	    (cqe = unm_slot(ep->tx_cq)) != NULL) {
+	if ((flags & FI_COMPLETION) && (cqe = unm_slot(cq)) != NULL) {
 		cqe->context = context;
 		cqe->flags = FI_SEND | (tagged ? FI_TAGGED : FI_MSG);
 		cqe->len = 0;
@@ -88,55 +56,76 @@ void unm_complete_tx(struct unm_ep *ep, bool tagged, uint64_t flags,
 		cqe->tag = 0;
 		cqe->src = FI_ADDR_NOTAVAIL;
 		cqe->err = 0;
-		unm_cq_push(ep->tx_cq);
+		unm_cq_push(cq);
 	}
-	if (ep->tx_cntr != NULL)
-		unm_cntr_add(ep->tx_cntr, 1);
+	if (cntr != NULL)
+		unm_cntr_add(cntr, 1);
 }
 
-void unm_complete_tx_err(struct unm_ep *ep, const struct unm_tx_op *op,
-			 int err)
+static __attribute__((noinline))
+void unm_work_tx(struct unm_ep *ep, bool tagged, struct unm_deferred *work)
+{
+	unm_report_tx(ep->tx_cq, work->done, tagged, work->flags,
+		      work->context);
+	work->ended(ep, work);
+}
+
+void unm_complete_tx(struct unm_ep *ep, bool tagged, uint64_t flags,
+		     void *context)
+{
+	if (__builtin_expect((flags & UNM_OP_WORK) != 0, 0))
+		unm_work_tx(ep, tagged, context);
+	else
+		unm_report_tx(ep->tx_cq, ep->tx_cntr, tagged, flags, context);
+}
+
+static void unm_report_tx_err(struct unm_cq *cq, struct unm_cntr *cntr,
+			      const struct unm_tx_op *op, void *context,
+			      int err)
 {
 	/* fi_inject() reports no completion, not even of a failure */
 	bool quiet = op->inject && !(op->flags & FI_INJECT);
-	struct unm_cqe *cqe;
+	struct unm_cqe *cqe = quiet ? NULL : unm_slot(cq);
 
-	if (op->flags & UNM_OP_WORK) {
-		struct unm_tx_op plain = *op;
-		struct unm_work_end end;
-
-		unm_work_ends(ep, op->context, op->flags, &end);
-		plain.context = end.context;
-		plain.flags = end.flags;
-		unm_complete_tx_err(ep, &plain, err);
-		unm_work_ended(ep, &end);
-		return;
-	}
-	cqe = quiet ? NULL : unm_slot(ep->tx_cq);
 	if (cqe != NULL) {
 		*cqe = (struct unm_cqe){
-			.context = op->context,
+			.context = context,
 			.flags = FI_SEND | (op->tagged ? FI_TAGGED : FI_MSG),
 			.len = op->len,
 			.data = op->data,
 			.tag = op->tag,
 			.err = err,
 		};
-		unm_cq_push(ep->tx_cq);
+		unm_cq_push(cq);
 	}
-	if (ep->tx_cntr != NULL)
-		unm_cntr_add_err(ep->tx_cntr, 1);
+	if (cntr != NULL)
+		unm_cntr_add_err(cntr, 1);
 }
+
+void unm_complete_tx_err(struct unm_ep *ep, const struct unm_tx_op *op,
+			 int err)
+{
+	struct unm_deferred *work = op->context;
+
+	if (!(op->flags & UNM_OP_WORK)) {
+		unm_report_tx_err(ep->tx_cq, ep->tx_cntr, op, op->context, err);
+		return;
+	}
+	unm_report_tx_err(unm_work_cq(work, ep->tx_cq), work->done, op,
+			  work->context, err);
+	work->ended(ep, work);
+}
+
+/* ---- Receives -------------------------------------------------------- */
 
 /*
  * Report a message from a peer that is not in the address vector by an error
  * entry with the peer's address (FI_SOURCE_ERR).
  */
-static void unm_complete_stranger(struct unm_ep *ep,
-				  const struct unm_rx_done *done,
-				  uint64_t flags)
+static void unm_report_unknown(struct unm_cq *cq,
+			       const struct unm_rx_done *done, uint64_t flags)
 {
-	struct unm_cqe *cqe = unm_slot(ep->rx_cq);
+	struct unm_cqe *cqe = unm_slot(cq);
 
 	if (cqe == NULL)
 		return;
@@ -149,15 +138,15 @@ static void unm_complete_stranger(struct unm_ep *ep,
 		.tag = done->tag,
 		.err = FI_EADDRNOTAVAIL,
 	};
-	unm_cq_err_data(ep->rx_cq, cqe, unm_peer_addr(done->peer),
+	unm_cq_err_data(cq, cqe, unm_peer_addr(done->peer),
 			sizeof(struct hal_addr));
-	unm_cq_push(ep->rx_cq);
+	unm_cq_push(cq);
 }
 
-static void unm_complete_rx_err(struct unm_ep *ep,
-				const struct unm_rx_done *done, uint64_t flags)
+static void unm_report_rx_err(struct unm_cq *cq, struct unm_cntr *cntr,
+			      const struct unm_rx_done *done, uint64_t flags)
 {
-	struct unm_cqe *cqe = unm_slot(ep->rx_cq);
+	struct unm_cqe *cqe = unm_slot(cq);
 
 	if (cqe != NULL) {
 		*cqe = (struct unm_cqe){
@@ -170,41 +159,31 @@ static void unm_complete_rx_err(struct unm_ep *ep,
 			.olen = done->olen,
 			.err = done->err,
 		};
-		unm_cq_push(ep->rx_cq);
+		unm_cq_push(cq);
 	}
-	if (ep->rx_cntr != NULL && !done->peek)
-		unm_cntr_add_err(ep->rx_cntr, 1);
+	if (cntr != NULL && !done->peek)
+		unm_cntr_add_err(cntr, 1);
 }
 
-void unm_complete_rx(struct unm_ep *ep, const struct unm_rx_done *done)
+static inline void unm_report_rx(struct unm_ep *ep, struct unm_cq *cq,
+				 struct unm_cntr *cntr,
+				 const struct unm_rx_done *done)
 {
 	uint64_t flags = FI_RECV | (done->tagged ? FI_TAGGED : FI_MSG) |
 		(done->flags & (FI_MULTI_RECV | FI_REMOTE_CQ_DATA));
-	struct unm_cqe *cqe;
-	bool told;
-
-	if (__builtin_expect((done->flags & UNM_OP_WORK) != 0, 0)) {
-		struct unm_rx_done plain = *done;
-		struct unm_work_end end;
-
-		unm_work_ends(ep, done->context, done->flags, &end);
-		plain.context = end.context;
-		plain.flags = end.flags;
-		unm_complete_rx(ep, &plain);
-		unm_work_ended(ep, &end);
-		return;
-	}
-	if (__builtin_expect(done->err != 0, 0)) {
-		unm_complete_rx_err(ep, done, flags);
-		return;
-	}
 	/* the release of a multi-receive buffer is always reported */
-	told = (done->flags & (FI_COMPLETION | FI_MULTI_RECV)) != 0;
+	bool wanted = (done->flags & (FI_COMPLETION | FI_MULTI_RECV)) != 0;
+	struct unm_cqe *cqe;
+
+	if (__builtin_expect(done->err != 0, 0)) {
+		unm_report_rx_err(cq, cntr, done, flags);
+		return;
+	}
 	if (__builtin_expect(done->src == FI_ADDR_NOTAVAIL, 0) &&
 	    ep->source_err && done->peer != NULL) {
-		if (told)
-			unm_complete_stranger(ep, done, flags);
-	} else if (told && (cqe = unm_slot(ep->rx_cq)) != NULL) {
+		if (wanted)
+			unm_report_unknown(cq, done, flags);
+	} else if (wanted && (cqe = unm_slot(cq)) != NULL) {
 		cqe->context = done->context;
 		cqe->flags = flags;
 		cqe->len = done->len;
@@ -214,10 +193,30 @@ void unm_complete_rx(struct unm_ep *ep, const struct unm_rx_done *done)
 		cqe->src = done->src;
 		cqe->err = 0;
 		cqe->vector = ep->av_number;
-		unm_cq_push(ep->rx_cq);
+		unm_cq_push(cq);
 	}
-	if (ep->rx_cntr != NULL && !done->peek)
-		unm_cntr_add(ep->rx_cntr, 1);
+	if (cntr != NULL && !done->peek)
+		unm_cntr_add(cntr, 1);
+}
+
+static __attribute__((noinline))
+void unm_work_rx(struct unm_ep *ep, const struct unm_rx_done *done)
+{
+	struct unm_deferred *work = done->context;
+	struct unm_rx_done plain = *done;
+
+	plain.context = work->context;
+	plain.flags = unm_work_flags(work, done->flags);
+	unm_report_rx(ep, unm_work_cq(work, ep->rx_cq), work->done, &plain);
+	work->ended(ep, work);
+}
+
+void unm_complete_rx(struct unm_ep *ep, const struct unm_rx_done *done)
+{
+	if (__builtin_expect((done->flags & UNM_OP_WORK) != 0, 0))
+		unm_work_rx(ep, done);
+	else
+		unm_report_rx(ep, ep->rx_cq, ep->rx_cntr, done);
 }
 
 /* ---- One-sided ------------------------------------------------------- */
@@ -230,44 +229,53 @@ static uint64_t unm_onesided_flags(const struct unm_access *a)
 		(reads ? FI_READ : FI_WRITE);
 }
 
-void unm_complete_onesided(struct unm_ep *ep, const struct unm_access *a,
-			   int err)
+static inline void unm_report_onesided(struct unm_cq *cq,
+				       struct unm_cntr *cntr,
+				       const struct unm_access *a, int err)
 {
 	/* an inject call reports no completion */
 	bool quiet = a->inject && !(a->flags & FI_INJECT);
-	uint64_t flags = unm_onesided_flags(a);
-	struct unm_cntr *cntr = flags & FI_READ ? ep->rd_cntr : ep->wr_cntr;
 	struct unm_cqe *cqe;
 
-	if (__builtin_expect((a->flags & UNM_OP_WORK) != 0, 0)) {
-		struct unm_access plain = *a;
-		struct unm_work_end end;
-
-		unm_work_ends(ep, a->context, a->flags, &end);
-		plain.context = end.context;
-		plain.flags = end.flags;
-		unm_complete_onesided(ep, &plain, err);
-		unm_work_ended(ep, &end);
-		return;
-	}
 	if (((a->flags & FI_COMPLETION) || (err != 0 && !quiet)) &&
-	    (cqe = unm_slot(ep->tx_cq)) != NULL) {
+	    (cqe = unm_slot(cq)) != NULL) {
 		*cqe = (struct unm_cqe){
 			.context = a->context,
-			.flags = flags,
+			.flags = unm_onesided_flags(a),
 			.len = err != 0 ? a->len : 0,
 			.data = err != 0 ? a->data : 0,
 			.src = FI_ADDR_NOTAVAIL,
 			.err = err,
 		};
-		if (err != 0)
-			cqe->olen = 0;
-		unm_cq_push(ep->tx_cq);
+		unm_cq_push(cq);
 	}
 	if (cntr != NULL && err == 0)
 		unm_cntr_add(cntr, 1);
 	else if (cntr != NULL)
 		unm_cntr_add_err(cntr, 1);
+}
+
+static __attribute__((noinline))
+void unm_work_onesided(struct unm_ep *ep, const struct unm_access *a, int err)
+{
+	struct unm_deferred *work = a->context;
+	struct unm_access plain = *a;
+
+	plain.context = work->context;
+	plain.flags = unm_work_flags(work, a->flags);
+	unm_report_onesided(unm_work_cq(work, ep->tx_cq), work->done, &plain,
+			    err);
+	work->ended(ep, work);
+}
+
+void unm_complete_onesided(struct unm_ep *ep, const struct unm_access *a,
+			   int err)
+{
+	if (__builtin_expect((a->flags & UNM_OP_WORK) != 0, 0))
+		unm_work_onesided(ep, a, err);
+	else
+		unm_report_onesided(ep->tx_cq, unm_onesided_flags(a) & FI_READ ?
+				    ep->rd_cntr : ep->wr_cntr, a, err);
 }
 
 void unm_complete_target(struct unm_peer *peer, const struct unm_mr *mr,
