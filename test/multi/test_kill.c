@@ -272,25 +272,7 @@ static bool stop_job(struct job *job)
 
 #ifdef HAL_FAULT_POINTS
 #define BIT(p)	(1u << HAL_FAULT_POINT_##p)
-#define POINTS	(HAL_FAULT_POINT_CLOSING + 1)	/* those behind are others' */
-
-static const char *const point_names[POINTS] = {
-	[HAL_FAULT_POINT_CLAIMED] = "claimed",
-	[HAL_FAULT_POINT_COPIED] = "copied",
-	[HAL_FAULT_POINT_PUBLISHED] = "published",
-	[HAL_FAULT_POINT_CREDIT] = "credit",
-	[HAL_FAULT_POINT_SPACE] = "space",
-	[HAL_FAULT_POINT_BOUND] = "bound",
-	[HAL_FAULT_POINT_HELLO_SENT] = "hello-sent",
-	[HAL_FAULT_POINT_ACCEPTED] = "accepted",
-	[HAL_FAULT_POINT_MAPPED] = "mapped",
-	[HAL_FAULT_POINT_RTS_SENT] = "rts-sent",
-	[HAL_FAULT_POINT_MATCHED] = "matched",
-	[HAL_FAULT_POINT_DMA_HALF] = "dma-half",
-	[HAL_FAULT_POINT_FIN] = "fin",
-	[HAL_FAULT_POINT_PIECE] = "piece",
-	[HAL_FAULT_POINT_CLOSING] = "closing",
-};
+#define POINTS	(HAL_FAULT_POINT_CLOSING + 1)	/* of a message's path */
 
 /* A point that is never passed was not tested: those that each role passes. */
 static const unsigned point_must[] = {
@@ -324,13 +306,14 @@ static void points(enum role role, bool sleeps, int npasses)
 	int jobs = 0, fired = 0;
 
 	for (int i = 0; i < POINTS; i++) {
+		const char *name = hal_fault_point_name(i);
 		int hits = 0;
 
-		CHECK_MSG(point_names[i] != NULL, "a point without a name");
+		CHECK_MSG(name != NULL, "a point without a name");
 		for (int k = 0; k < 4 * npasses; k++) {
 			struct job job = {
 				.protocol = &protocols[k % 4], .role = role,
-				.sleeps = sleeps, .point = point_names[i],
+				.sleeps = sleeps, .point = name,
 				.pass = passes[k / 4],
 			};
 
@@ -339,7 +322,7 @@ static void points(enum role role, bool sleeps, int npasses)
 			jobs++;
 		}
 		CHECK_MSG(hits != 0 || !(must(role) >> i & 1),
-			  "nobody ever passed %s", point_names[i]);
+			  "nobody ever passed %s", name);
 		fired += hits;
 	}
 	no_files(own);
@@ -395,19 +378,20 @@ static void points_stopped(void)
 	int stopped = 0;
 
 	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
+		const char *name = hal_fault_point_name(at[i].point);
 		int hits = 0;
 
 		for (int k = 0; k < 4; k++) {
 			struct job job = {
 				.protocol = &protocols[2 + k % 2],
 				.role = at[i].role, .sleeps = k / 2 != 0,
-				.point = point_names[at[i].point], .pass = 3,
+				.point = name, .pass = 3,
 			};
 
 			hits += stop_job(&job);
 		}
 		CHECK_MSG(hits != 0 || !(must(at[i].role) >> at[i].point & 1),
-			  "nobody ever passed %s", point_names[at[i].point]);
+			  "nobody ever passed %s", name);
 		stopped += hits;
 	}
 	procs_note("%d times stopped", stopped);
