@@ -307,6 +307,9 @@ struct traffic *traffic_new(struct node *n, const struct traffic_opt *opt);
 bool traffic_step(struct traffic *t);
 /* Cancel the receives that are still posted, and free everything. */
 void traffic_free(struct traffic *t);
+/* Open an endpoint, join the other processes, exchange all messages, report to
+ * the parent, poll until the parent answers, and close the endpoint. */
+void traffic_session(int fd, const struct traffic_opt *opt);
 /* Overwrite every buffer, as a forked child may do with its copies. */
 void traffic_scribble(struct traffic *t);
 /* Stop sending, and send each peer the number of its messages. */

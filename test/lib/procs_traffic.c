@@ -489,3 +489,19 @@ void traffic_free(struct traffic *t)
 		free(t->side[i].seen);
 	free(t);
 }
+
+void traffic_session(int fd, const struct traffic_opt *opt)
+{
+	struct traffic *t;
+	struct node n;
+
+	node_open(&n, 0);
+	node_join(&n, fd);
+	t = traffic_new(&n, opt);
+	while (traffic_step(t))
+		;
+	procs_send_word(fd, 0);
+	node_idle(&n, fd);
+	traffic_free(t);
+	node_close(&n);
+}

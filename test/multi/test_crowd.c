@@ -19,19 +19,9 @@ static int talker(int fd, int index, void *arg)
 {
 	struct traffic_opt opt = { .count = *(uint64_t *)arg, .lens = mixed,
 				   .nlens = 8, .window = 4 };
-	struct traffic *t;
-	struct node n;
 
 	(void)index;
-	node_open(&n, 0);
-	node_join(&n, fd);
-	t = traffic_new(&n, &opt);
-	while (traffic_step(t))
-		;
-	procs_send_word(fd, 0);
-	node_idle(&n, fd);
-	traffic_free(t);
-	node_close(&n);
+	traffic_session(fd, &opt);
 	return 0;
 }
 

@@ -91,18 +91,8 @@ static int in_place(const struct place *p, int (*fn)(int), int fd)
 static int talk(int fd)
 {
 	struct traffic_opt opt = { .count = 300, .lens = mixed, .nlens = 8 };
-	struct traffic *t;
-	struct node n;
 
-	node_open(&n, 0);
-	node_join(&n, fd);
-	t = traffic_new(&n, &opt);
-	while (traffic_step(t))
-		;
-	procs_send_word(fd, 0);
-	node_idle(&n, fd);
-	traffic_free(t);
-	node_close(&n);
+	traffic_session(fd, &opt);
 	return 0;
 }
 
