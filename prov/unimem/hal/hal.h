@@ -201,7 +201,7 @@ struct hal_tx {
 struct hal_rx {
 	struct hal_cell *cells;		/* NULL: not open */
 	uint64_t next;			/* number of the next packet */
-	uint64_t told;			/* value of next that the sender has got
+	uint64_t flushed;		/* value of next that the sender has got
 					 * from hal_rx_flush() */
 	uint32_t mask;			/* ring slots - 1 */
 	struct hal_back *back;		/* the peer's; NULL: ops->back_store */
@@ -641,9 +641,9 @@ static inline void hal_rx_flush(struct hal_peer *peer)
 {
 	struct hal_rx *rx = &peer->rx;
 
-	if (rx->told == rx->next)
+	if (rx->flushed == rx->next)
 		return;
-	rx->told = rx->next;
+	rx->flushed = rx->next;
 	HAL_FAULT_POINT(HAL_FAULT_POINT_CREDIT);
 	if (rx->back != NULL)
 		/* slots may be reused; pairs with hal_pkt_send, hal_tx_done */

@@ -676,7 +676,7 @@ static void dump_peer(const struct dev_peer *peer, FILE *out)
 			"%llu",
 			(unsigned long long)peer->came,
 			(unsigned long long)p->rx.next,
-			(unsigned long long)p->rx.told);
+			(unsigned long long)p->rx.flushed);
 	fputc('\n', out);
 }
 

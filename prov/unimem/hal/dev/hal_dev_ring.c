@@ -30,7 +30,7 @@ int dev_ring_new(struct dev_peer *peer, uint64_t first, uint32_t depth)
 				      memory_order_relaxed);
 	rx->mask = depth - 1;
 	rx->next = first;
-	rx->told = first;
+	rx->flushed = first;
 	rx->identity = peer->identity;
 	peer->cells = cells;		/* the caller sees it once accepted */
 	peer->came = first;

@@ -301,8 +301,8 @@ static void forget_all(struct emu_if *eif)
 		struct emu_conn *conn = eif->conns;
 
 		eif->conns = conn->next;
-		conn->next = eif->buried;
-		eif->buried = conn;
+		conn->next = eif->closed_conns;
+		eif->closed_conns = conn;
 	}
 }
 
@@ -361,7 +361,7 @@ static int emu_fd(struct hal_if *hif)
  */
 static int last_status(const struct emu_peer *peer)
 {
-	bool strange = peer->p.tx.open && !peer->told_out &&
+	bool strange = peer->p.tx.open && !peer->connected &&
 		       peer->p.rx.cells == NULL;
 
 	if (peer->dying == -FI_ECONNRESET && strange)
@@ -396,7 +396,7 @@ static void declare_dead(struct emu_if *eif, struct emu_peer *peer)
  * What a peer did before its end counts: a link it handed over may wait on
  * another connection of its, or be not even accepted yet.
  */
-static void bury(struct emu_if *eif)
+static void finish_dying(struct emu_if *eif)
 {
 	struct emu_conn *conn, *next;
 	int i = 0;
@@ -443,7 +443,7 @@ static void handle(struct emu_if *eif, struct emu_src *src)
 	case EMU_SRC_PIDFD:
 		/* the set's word may be of the one it had before */
 		if (emu_pidfd_dead(src->fd))
-			emu_doom(peer_of_pidsrc(src), -FI_ECONNRESET);
+			emu_mark_dying(peer_of_pidsrc(src), -FI_ECONNRESET);
 		break;
 	case EMU_SRC_TIMER:
 		emu_sleep_tick(eif);
@@ -477,8 +477,8 @@ static int emu_service(struct hal_if *hif, struct hal_event *ev, int max)
 	if (eif->ntodo != 0)
 		retry_todo(eif);
 	if (eif->ndying != 0)
-		bury(eif);
-	if (eif->buried != NULL)
+		finish_dying(eif);
+	if (eif->closed_conns != NULL)
 		emu_conns_free(eif);
 	return eif->ev_head != NULL ? emu_events_take(eif, ev, max) : 0;
 }
@@ -492,16 +492,16 @@ static void dump_peer(const struct emu_peer *peer, FILE *out)
 	fprintf(out, "  peer %u:%u pid %d%s%s%s", p->addr.board, p->addr.iface,
 		(int)peer->pid, p->dead ? " dead" : "",
 		p->dma_any ? " dma-any" : "",
-		p->tx.open && !peer->told_out ? " connecting" : "");
+		p->tx.open && !peer->connected ? " connecting" : "");
 	if (p->tx.open)
 		fprintf(out, " sent %llu released %llu",
 			(unsigned long long)p->tx.next,
 			(unsigned long long)atomic_load_explicit(
 				&p->tx.back->done, memory_order_relaxed));
 	if (p->rx.cells != NULL)
-		fprintf(out, " received %llu told %llu",
+		fprintf(out, " received %llu flushed %llu",
 			(unsigned long long)p->rx.next,
-			(unsigned long long)p->rx.told);
+			(unsigned long long)p->rx.flushed);
 	fputc('\n', out);
 }
 

@@ -119,7 +119,7 @@ void emu_attach_probe(struct emu_peer *peer)
  * sockets open, the peer is dead. */
 static int peer_replaced(struct emu_peer *peer)
 {
-	emu_doom(peer, -FI_ECONNRESET);
+	emu_mark_dying(peer, -FI_ECONNRESET);
 	return -FI_ECANCELED;
 }
 

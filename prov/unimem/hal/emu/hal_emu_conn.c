@@ -186,16 +186,16 @@ void emu_conn_close(struct emu_conn *conn)
 		conn->next->pprev = conn->pprev;
 	else
 		eif->conns_tail = conn->pprev;
-	conn->next = eif->buried;
-	eif->buried = conn;
+	conn->next = eif->closed_conns;
+	eif->closed_conns = conn;
 }
 
 void emu_conns_free(struct emu_if *eif)
 {
-	while (eif->buried != NULL) {
-		struct emu_conn *conn = eif->buried;
+	while (eif->closed_conns != NULL) {
+		struct emu_conn *conn = eif->closed_conns;
 
-		eif->buried = conn->next;
+		eif->closed_conns = conn->next;
 		free(conn->reqs);
 		free(conn);
 	}

@@ -208,7 +208,7 @@ static void rmem_drop(struct hal_rmem *rmem)
 }
 
 /* Who asked may never come for the answer: of too many the oldest goes. */
-static void rmems_tidy(struct emu_peer *peer)
+static void rmems_evict(struct emu_peer *peer)
 {
 	struct hal_rmem *rmem, *oldest = NULL;
 	int n = 0;
@@ -233,7 +233,7 @@ static int import_ask(struct emu_peer *peer, const struct hal_key *key)
 
 	if (peer->nreqs == EMU_REQS_MAX || (conn->todo & EMU_TODO_ANSWER))
 		return -FI_EAGAIN;
-	rmems_tidy(peer);
+	rmems_evict(peer);
 	rmem = calloc(1, sizeof(*rmem));
 	if (rmem == NULL)
 		return -FI_ENOMEM;

@@ -3,7 +3,7 @@
  * hal_emu_event.c - the epoll set of an interface, and its queue of events.
  *
  * Entry points: emu_watch(), emu_unwatch(), emu_event(), emu_events_take(),
- * emu_doom().
+ * emu_mark_dying().
  */
 #include <errno.h>
 #include <string.h>
@@ -83,8 +83,8 @@ int emu_events_take(struct emu_if *eif, struct hal_event *ev, int max)
 	return n;
 }
 
-/* The peer ended or broke the rules; bury() declares it after this round. */
-void emu_doom(struct emu_peer *peer, int status)
+/* The peer ended or broke the rules; see finish_dying(). */
+void emu_mark_dying(struct emu_peer *peer, int status)
 {
 	if (peer->dying != 0)
 		return;

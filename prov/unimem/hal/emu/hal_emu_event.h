@@ -27,6 +27,6 @@ int emu_events_take(struct emu_if *eif, struct hal_event *ev, int max);
 /* Note that the peer has ended or broke the protocol; status is the reason, a
  * negative errno. The next service reads what the peer sent before, and then
  * declares the peer dead. The first call for a peer decides. */
-void emu_doom(struct emu_peer *peer, int status);
+void emu_mark_dying(struct emu_peer *peer, int status);
 
 #endif /* HAL_EMU_EVENT_H */

@@ -182,7 +182,7 @@ void emu_peer_drop(struct emu_peer *peer)
 	hash_remove(eif, peer);
 	eif->place_free = true;
 	eif->nticks -= peer->ticks;
-	if (peer->told_out || peer->p.rx.cells != NULL)
+	if (peer->connected || peer->p.rx.cells != NULL)
 		eif->met[eif->nmet++ % EMU_MET_MAX] = peer->p.addr.nonce;
 	if (peer->dying != 0 && !peer->p.dead)
 		eif->ndying--;
@@ -344,7 +344,7 @@ int emu_link_take(struct emu_peer *peer, int fd, uint64_t first)
 	rx->space = base + geo->space_off;
 	rx->mask = geo->depth - 1;
 	rx->next = first;
-	rx->told = first;
+	rx->flushed = first;
 	rx->identity = (uint64_t)addr->board << 32 | addr->iface;
 	rx->cells = (struct hal_cell *)(base + LINK_CELLS_OFF);
 	if (eif->armed)

@@ -466,7 +466,7 @@ static int take_welcome(struct emu_conn *conn, const struct emu_hello *m,
 		fds->fd[0] = -1;
 		peer_facts(peer, m);
 	}
-	peer->told_out = true;
+	peer->connected = true;
 	emu_event(peer, HAL_EV_CONNECTED, 0);
 	/* it may have gone to sleep before it had this link to look at */
 	emu_wake(&peer->p);
@@ -501,13 +501,13 @@ static int take_link_ok(struct emu_conn *conn, const struct emu_head *m)
 {
 	struct emu_peer *peer = conn->peer;
 
-	if (!peer->p.tx.open || peer->told_out)
+	if (!peer->p.tx.open || peer->connected)
 		return -FI_EIO;
 	if (m->status != 0) {
 		peer->refused = true;
 		return -FI_ECONNREFUSED;
 	}
-	peer->told_out = true;
+	peer->connected = true;
 	emu_event(peer, HAL_EV_CONNECTED, 0);
 	emu_wake(&peer->p);
 	return 0;
@@ -542,7 +542,7 @@ int emu_take_message(struct emu_conn *conn, const union emu_msg *m,
 		conn->crossed = ret != 0 && have_called(conn->eif, &m->hello);
 		return ret;
 	}
-	if (conn == peer->out && !peer->told_out)
+	if (conn == peer->out && !peer->connected)
 		return take_welcome(conn, &m->hello, len, fds);
 	if (m->head.version != EMU_WIRE)
 		return -FI_EIO;

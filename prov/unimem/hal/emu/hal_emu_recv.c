@@ -183,7 +183,7 @@ static int end_status(const struct emu_conn *conn, int why)
 {
 	if (why != -FI_ECONNRESET)
 		return why;
-	if (conn == conn->peer->out && !conn->peer->told_out)
+	if (conn == conn->peer->out && !conn->peer->connected)
 		return -FI_ECONNREFUSED;
 	return conn->bye ? -FI_ESHUTDOWN : -FI_ECONNRESET;
 }
@@ -198,7 +198,7 @@ bool emu_conn_input(struct emu_conn *conn)
 	if (ret >= 0)
 		return ret == 1;
 	if (conn->peer != NULL) {
-		emu_doom(conn->peer, end_status(conn, ret));
+		emu_mark_dying(conn->peer, end_status(conn, ret));
 		return false;
 	}
 	if (ret != -FI_ECONNRESET)

@@ -128,13 +128,13 @@ enum emu_said {
 
 /*
  * A connection. The interface owns it: in eif->conns until emu_conn_close(), in
- * eif->buried until emu_conns_free().
+ * eif->closed_conns until emu_conns_free().
  */
 struct emu_conn {
 	struct emu_src src;		/* must be first */
 	struct emu_if *eif;
 	struct emu_peer *peer;		/* NULL: HELLO not taken, or closed */
-	struct emu_conn *next, **pprev;	/* in eif->conns or eif->buried */
+	struct emu_conn *next, **pprev;	/* in the list that has it */
 	pid_t pid;			/* process at the other end, from the
 					 * kernel; 0: in no visible namespace */
 	uint32_t todo;			/* bits of enum emu_todo */
@@ -197,7 +197,7 @@ struct emu_peer {
 					 * memory, which was logged */
 	bool welcomed;			/* pidsrc.fd came from the peer itself,
 					 * not from the listening socket */
-	bool told_out;			/* HAL_EV_CONNECTED is queued */
+	bool connected;			/* HAL_EV_CONNECTED is queued */
 	bool met_first;			/* the peer answered before it connected
 					 * to us: a HELLO from this address is
 					 * of a later peer object */
@@ -240,7 +240,7 @@ struct emu_if {
 	struct emu_src listen, timer;
 	struct hal_map *page_map;
 	struct emu_conn *conns, **conns_tail;	/* oldest first */
-	struct emu_conn *buried;	/* closed, freed after this service */
+	struct emu_conn *closed_conns;	/* closed, freed after this service */
 	struct emu_peer **hash;		/* peers by address */
 	uint32_t hash_size;		/* 2^n, or 0 */
 	uint32_t npeers;		/* in hash[] */
