@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal.c - the process's one HAL: which backend, how many users, its messages.
+ * hal.c - the one HAL of the process: it selects the backend, counts the
+ * references and passes on log lines.
+ *
+ * Entry points: hal_get(), hal_put(), hal_backend(), hal_log_set(), hal_log().
+ * hal.h declares them.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -27,12 +31,12 @@ static const struct {
 static struct {
 	struct hal_lock lock;
 	struct hal *hal;
-	pid_t pid;			/* who opened it */
+	pid_t pid;			/* process that opened it */
 } g_hal;
 
 static _Atomic(hal_log_fn) g_log;
 
-/* ---- Messages -------------------------------------------------------- */
+/* ---- Log lines ------------------------------------------------------- */
 
 void hal_log_set(hal_log_fn fn)
 {
@@ -53,7 +57,7 @@ void hal_log(int level, const char *fmt, ...)
 	va_end(ap);
 	if (fn != NULL)
 		fn(level, line);
-	else if (level == 0)		/* nobody asked to be informed */
+	else if (level == 0)		/* without a function: errors only */
 		fprintf(stderr, "unimem: %s\n", line);
 	errno = saved;
 }
@@ -93,7 +97,8 @@ int hal_get(const struct hal_params *params, struct hal **hal)
 	int ret = 0;
 
 	hal_lock(&g_hal.lock);
-	/* a parent's HAL is no use to its child: let go of the copy */
+	/* A forked child cannot use the HAL of its parent and opens another.
+	 * The copy of the parent's object stays allocated. */
 	if (g_hal.hal != NULL && g_hal.pid != getpid())
 		g_hal.hal = NULL;
 	if (g_hal.hal != NULL)

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_fault.c - a decorator that makes a backend as unpleasant as the laws of
- * docs/hal.md allow: refusals, late packets, failing and late transfers.
+ * hal_fault.c - the fault decorator: refused calls, delayed packets, failed and
+ * delayed transfers, as far as the laws of docs/hal.md allow them.
  *
- * The objects stay the backend's. Their ops pointer leads to a copy of the
- * backend's table, embedded in struct fault, in which some entries are ours;
- * what we add per interface and per peer is found in hash tables. A peer's
- * tx.cells is hidden ("veiled") so that every send comes to fault_pkt_send();
- * while the backend itself runs, its own values are back in place. The inbound
- * half is not touched.
+ * Entry points: hal_fault_wrap(), hal_fault_open().
  *
- * An accepted packet is never lost: one is held only while the peer has room
- * for it and for all that are held before it, and what is held counts as sent.
+ * The backend owns its objects. Their ops pointer leads to a copy of the
+ * backend's table, in struct fault, in which override() replaces some entries.
+ * struct fault_if and struct fault_peer hold what the decorator adds per
+ * interface and per peer. It sets tx.cells of a peer to NULL ("veiled"), so
+ * that every send calls fault_pkt_send(). While a function of the backend runs,
+ * the values of the backend are in place. The inbound half is not changed.
+ *
+ * An accepted packet is never lost: a packet is held only while the peer's ring
+ * has a free slot for it and for each packet held before it. Held packets count
+ * as sent.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -26,62 +29,72 @@
 #define FLUSH_TRIES	100000
 #define US		UINT64_C(1000)
 
+/* The parsed value of FI_UNIMEM_FAULT, constant once the backend is open. */
 struct rates {
-	unsigned long eagain;		/* all in 1000 */
-	unsigned long delay;
-	unsigned long dmafail;
-	unsigned long delay_us;
-	unsigned long dmadelay_us;
-	unsigned long seed;
+	unsigned long eagain;		/* refused calls, of 1000 */
+	unsigned long delay;		/* delayed packets, of 1000 */
+	unsigned long dmafail;		/* failed transfers, of 1000 */
+	unsigned long delay_us;		/* delay of a packet, us */
+	unsigned long dmadelay_us;	/* longest delay of a completion, us */
+	unsigned long seed;		/* of the random numbers */
 };
 
 /* A packet that was accepted and is held. */
 struct held {
-	uint64_t due;
+	uint64_t due;			/* ns, when it may be sent; 0: as soon
+					 * as no packet is held before it */
 	uint64_t head;
-	uint32_t len;
+	uint32_t len;			/* bytes of payload */
 	uint8_t payload[HAL_PKT_MAX];
 };
 
+/* Data of the decorator for a peer, from adopt() to fault_peer_free() or
+ * fault_if_close(). The thread that uses the interface may use it. */
 struct fault_peer {
-	struct fault_peer *chain;
+	struct fault_peer *chain;	/* next in fault_if.peers[] */
 	struct hal_peer *peer;
-	struct hal_cell *cells;		/* tx.cells as the backend has it */
-	uint64_t sent;			/* tx.next as the backend has it */
-	struct held *queue;		/* pkt_depth of them, at first use */
-	uint64_t first, last;		/* held: queue[first .. last - 1] */
+	struct hal_cell *cells;		/* the backend's tx.cells, if veiled */
+	uint64_t sent;			/* the backend's tx.next, if veiled */
+	struct held *queue;		/* [pkt_depth]; NULL: never held one */
+	uint64_t first, last;		/* held packets are those from first to
+					 * last - 1, modulo pkt_depth */
 };
 
 enum dma_state { DMA_FREE, DMA_POSTED, DMA_DONE };
 
+/* A transfer. The backend knows it by its index in fault_if.dma[]. */
 struct fault_dma {
 	enum dma_state state;
-	bool fail;
-	int status;
-	uint64_t due;
-	uint64_t token;			/* the caller's */
+	bool fail;			/* to be reported as -FI_EIO */
+	int status;			/* DMA_DONE: the one to report */
+	uint64_t due;			/* DMA_DONE: ns, when to report it */
+	uint64_t token;			/* of the caller */
 };
 
+/* Data of the decorator for an interface, from fault_if_open() to
+ * fault_if_close(). The thread that uses the interface may use it. */
 struct fault_if {
-	struct fault_if *next;
+	struct fault_if *next;		/* in fault.ifs */
 	struct hal_if *hif;
-	uint64_t rng;
+	uint64_t rng;			/* state of draw() */
 	struct fault_peer *peers[PEER_BUCKETS];
-	uint64_t held;			/* packets, all peers */
+	uint64_t held;			/* packets held for all peers */
 	uint32_t posted, done;		/* transfers in these states */
-	struct fault_dma *dma;		/* dma_depth of them */
-	uint64_t count_eagain, count_delay, count_dmafail;
+	struct fault_dma *dma;		/* [dma_depth] */
+	uint64_t count_eagain, count_delay, count_dmafail;	/* for dumps */
 };
 
+/* The decorator of the open backend, from hal_fault_wrap() to fault_close().
+ * Constant except for lock and ifs. */
 struct fault {
-	struct hal_ops ops;
-	const struct hal_ops *base;
-	const char *base_name;
+	struct hal_ops ops;		/* copy of *base, see override() */
+	const struct hal_ops *base;	/* table of the backend */
+	const char *base_name;		/* caps.backend without the decorator */
 	struct rates rates;
 	struct hal_lock lock;		/* guards ifs */
-	pid_t pid;
-	struct fault_if *ifs;
-	char name[32];
+	pid_t pid;			/* process that opened the backend */
+	struct fault_if *ifs;		/* all open interfaces */
+	char name[32];			/* "fault(NAME)" */
 };
 
 static struct fault *fault_of(const struct hal_ops *ops)
@@ -105,7 +118,7 @@ static bool chance(struct fault_if *fi, unsigned long rate)
 	return rate != 0 && draw(fi) % 1000 < rate;
 }
 
-/* Shall this call be refused although it need not be? */
+/* Shall this call return -FI_EAGAIN at random? Counts it. */
 static bool refuse(struct fault *f, struct fault_if *fi)
 {
 	if (!chance(fi, f->rates.eagain))
@@ -114,7 +127,7 @@ static bool refuse(struct fault *f, struct fault_if *fi)
 	return true;
 }
 
-/* ---- What we keep per object ----------------------------------------- */
+/* ---- Additions to interfaces and peers ------------------------------- */
 
 static struct fault_if *if_find(struct fault *f, struct hal_if *hif)
 {
@@ -137,6 +150,8 @@ static struct fault_peer **peer_slot(struct fault_if *fi, struct hal_peer *peer)
 	return slot;
 }
 
+/* Hide tx.cells, so that hal_pkt_send() calls fault_pkt_send(). Held packets
+ * count in tx.next. */
 static void veil(struct fault_peer *fp)
 {
 	struct hal_tx *tx = &fp->peer->tx;
@@ -147,6 +162,7 @@ static void veil(struct fault_peer *fp)
 	tx->next += fp->last - fp->first;
 }
 
+/* Undo veil(), before a function of the backend is called. */
 static void unveil(struct fault_peer *fp)
 {
 	fp->peer->tx.cells = fp->cells;
@@ -163,10 +179,9 @@ static void for_peers(struct fault_if *fi, void (*fn)(struct fault_peer *fp))
 	}
 }
 
-/*
- * Take a peer over; its outbound half is unveiled. Without memory it stays as
- * the backend made it, which breaks no law.
- */
+/* Make sure that a peer has a fault_peer. The peer is not veiled, the caller
+ * veils it afterwards. Without memory the peer keeps the table of the backend:
+ * there are no faults with this peer then, which breaks no law. */
 static void adopt(struct fault *f, struct fault_if *fi, struct hal_peer *peer)
 {
 	struct fault_peer **slot = peer_slot(fi, peer);
@@ -184,7 +199,7 @@ static void adopt(struct fault *f, struct fault_if *fi, struct hal_peer *peer)
 
 /* ---- Packets --------------------------------------------------------- */
 
-/* Hand a packet to the backend; held ones must be gone before. */
+/* Send a packet with the backend. Packets held before it must be sent. */
 static int forward(struct fault *f, struct fault_peer *fp, uint64_t head,
 		   const uint64_t *w, unsigned nw, const void *data, size_t len)
 {
@@ -200,8 +215,9 @@ static int forward(struct fault *f, struct fault_peer *fp, uint64_t head,
 	return ret;
 }
 
-/* A dead peer's packets go nowhere; they still count as sent. */
-static void forget_held(struct fault_if *fi, struct fault_peer *fp)
+/* Discard the packets held for a peer that cannot receive them any more. They
+ * still count as sent. */
+static void discard_held(struct fault_if *fi, struct fault_peer *fp)
 {
 	fi->held -= fp->last - fp->first;
 	fp->sent += fp->last - fp->first;
@@ -209,24 +225,22 @@ static void forget_held(struct fault_if *fi, struct fault_peer *fp)
 	fp->first = fp->last;
 }
 
-/*
- * Send what is held for a peer and due at the given time; not in a forked
- * child, whose copy of it is not its to send.
- */
+/* Send the packets held for a peer that are due at time now, in ns. A forked
+ * child discards its copies: its parent sends these packets. */
 static void release_peer(struct fault *f, struct fault_if *fi,
 			 struct fault_peer *fp, uint64_t now)
 {
 	uint32_t depth = fi->hif->caps->pkt_depth;
 
 	if (fp->peer->dead || f->pid != getpid())
-		forget_held(fi, fp);
+		discard_held(fi, fp);
 	while (fp->first != fp->last) {
 		struct held *h = &fp->queue[fp->first % depth];
 
 		if (h->due > now || forward(f, fp, h->head, NULL, 0,
 					    h->payload, h->len) != 0)
 			return;
-		/* the backend counts it now, we no longer do */
+		/* the backend has counted it in tx.next, and so had hold() */
 		fp->first++;
 		fp->peer->tx.next--;
 		fi->held--;
@@ -243,7 +257,8 @@ static void release(struct fault *f, struct fault_if *fi, uint64_t now)
 	}
 }
 
-/* Accept a packet and keep it. */
+/* Accept a packet and keep it until due. 0; -FI_EAGAIN: the ring would be full,
+ * or there is no memory. */
 static int hold(struct fault_if *fi, struct fault_peer *fp, uint64_t due,
 		uint64_t head, const uint64_t *w, unsigned nw,
 		const void *data, size_t len)
@@ -291,7 +306,7 @@ static int fault_pkt_send(struct hal_peer *peer, uint64_t head,
 		due = unm_now_ns() + f->rates.delay_us * US;
 	if (due == 0 && fp->first == fp->last)
 		return forward(f, fp, head, w, nw, data, len);
-	/* behind a held packet: never earlier than that, see release_peer */
+	/* release_peer() keeps the order of the packets of a peer */
 	ret = hold(fi, fp, due, head, w, nw, data, len);
 	if (ret == 0 && due != 0)
 		fi->count_delay++;
@@ -310,7 +325,8 @@ static int fault_space_ready(struct hal_peer *peer, uint32_t bytes)
 	return ret;
 }
 
-/* Refused before or after it was stored: who cares stores it again. */
+/* -FI_EAGAIN leaves open whether the word was stored; the caller stores it
+ * again. */
 static int fault_back_barrier(struct hal_peer *peer)
 {
 	struct fault *f = fault_of(peer->ops);
@@ -334,10 +350,8 @@ static void fault_pump(struct hal_if *hif)
 		release(f, fi, unm_now_ns());
 }
 
-/*
- * Send all that is held, before a close. A ring has room for it; a backend
- * without may need some of its own time.
- */
+/* Send all held packets before a close. A ring has free slots for them; a
+ * backend without a ring may accept them only after some calls of pump(). */
 static void flush(struct fault *f, struct fault_if *fi)
 {
 	release(f, fi, UINT64_MAX);
@@ -423,7 +437,8 @@ static int fault_service(struct hal_if *hif, struct hal_event *ev, int max)
 	return n;
 }
 
-/* A sleeper does not pump: what is held has to go before. */
+/* Nobody calls pump() while the caller sleeps, so held packets must be sent
+ * before. */
 static int fault_arm(struct hal_if *hif)
 {
 	struct fault *f = fault_of(hif->ops);
@@ -462,12 +477,12 @@ static void fault_peer_free(struct hal_peer *peer)
 	struct fault_if *fi = if_find(f, peer->hif);
 	struct fault_peer **slot = peer_slot(fi, peer), *fp = *slot;
 
-	if (fp == NULL) {		/* in inbound[], no event yet */
+	if (fp == NULL) {		/* in inbound[], its event not taken */
 		f->base->peer_free(peer);
 		return;
 	}
 	release_peer(f, fi, fp, UINT64_MAX);
-	forget_held(fi, fp);
+	discard_held(fi, fp);
 	*slot = fp->chain;
 	unveil(fp);
 	free(fp->queue);
@@ -525,7 +540,8 @@ static int fault_dma_post(struct hal_if *hif, const struct hal_dma *dma,
 	return 0;
 }
 
-/* The backend completed a transfer: decide how and when the caller learns. */
+/* The backend has completed a transfer: choose the status to report, and the
+ * time at which to report it. */
 static void dma_done(struct fault *f, struct fault_if *fi, uint64_t now,
 		     const struct hal_dma_comp *comp)
 {
@@ -575,7 +591,7 @@ static int fault_dma_poll(struct hal_if *hif, struct hal_dma_comp *comp,
 
 /* ---- Set-up ---------------------------------------------------------- */
 
-/* A decimal number up to max, which must end at *end or the string's end. */
+/* Read a decimal number, 0 to max; *end is set behind its last digit. */
 static bool number(const char *s, unsigned long max, unsigned long *val,
 		   char **end)
 {
@@ -592,7 +608,8 @@ static bool parse_one(const char *part, struct rates *r)
 		const char *key;
 		size_t val;
 		unsigned long max;
-		size_t us;		/* of the part behind a colon, or 0 */
+		size_t us;		/* offset of the number that follows a
+					 * colon; 0: no colon */
 	} keys[] = {
 		{ "eagain=", offsetof(struct rates, eagain), 900, 0 },
 		{ "delay=", offsetof(struct rates, delay), 900,
@@ -698,7 +715,6 @@ int hal_fault_wrap(struct hal *hal, const char *spec)
 	return 0;
 }
 
-/* Open a backend with the decorator around it. */
 int hal_fault_open(const struct hal_params *params,
 		   const struct hal_ops *inner, struct hal **hal)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_fault_point.c - fault points: stop or kill this process at a named place.
+ * hal_fault_point.c - fault points: stop or end this process at a named place.
  *
  * FI_UNIMEM_POINT=name:n:action[,name:n:action...], where n counts this
  * process's passes from 1 and action is
  *
- *	kill	SIGKILL to itself, nothing runs after it
- *	stop	SIGSTOP to itself, goes on after SIGCONT
- *	exit	_exit(HAL_FAULT_POINT_EXIT): gone without closing anything
+ *	kill	SIGKILL to this process
+ *	stop	SIGSTOP to this process, which continues at SIGCONT
+ *	exit	_exit(HAL_FAULT_POINT_EXIT), without closing anything
  *
  * Compiled to nothing unless configured with --enable-fault-points.
  */
@@ -113,10 +113,8 @@ static int parse_rule(char *text)
 	return 0;
 }
 
-/*
- * A mistyped point would turn a test of survival into a test of nothing, so
- * a bad value ends the process.
- */
+/* A wrong value ends the process: with a misspelt name no fault would happen,
+ * and the test would pass without testing anything. */
 void hal_fault_point_reload(void)
 {
 	const char *spec = secure_getenv("FI_UNIMEM_POINT");
@@ -172,7 +170,7 @@ void hal_fault_point_hit(enum hal_fault_point p)
 
 #else
 
-/* ISO C wants something in a translation unit. */
+/* ISO C does not allow an empty translation unit. */
 typedef int hal_fault_point_unused;
 
 #endif /* HAL_FAULT_POINTS */

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_launcher.c - what the launcher says of this process.
+ * hal_launcher.c - the local rank of this process, and the number of local
+ * ranks, from the environment variables of the job launcher.
+ *
+ * Entry point: hal_launcher_ranks().
  */
 #include <ctype.h>
 #include <stdint.h>
@@ -16,7 +19,8 @@ static long number_in(const char *name)
 	return hal_param_first_number(names);
 }
 
-/* A number up to INT32_MAX at *text, which moves behind it; or -1. */
+/* Read the decimal number at *text and move *text behind it. -1: there is none,
+ * or it exceeds INT32_MAX. */
 static long take_number(const char **text)
 {
 	char *end;
@@ -29,8 +33,9 @@ static long take_number(const char **text)
 	return val <= INT32_MAX ? val : -1;
 }
 
-/* Tasks on a node by SLURM's list: "4(x2),3" is 4 on nodes 0 and 1, 3 on node
- * 2. -1: it does not say. */
+/* Tasks on a node, from the list of SLURM: "4(x2),3" means 4 tasks on each of
+ * the nodes 0 and 1, and 3 on node 2. -1: the list is malformed or too short.
+ */
 static long tasks_on(const char *list, long node)
 {
 	while (node >= 0) {
@@ -62,8 +67,8 @@ static long slurm_tasks(void)
 
 void hal_launcher_ranks(long *rank, long *nranks)
 {
-	/* the count is the launcher's that gave the rank: one may run below
-	 * another */
+	/* Rank and count must be of the same launcher: a launcher may have been
+	 * started by another one, whose variables are set too. */
 	*nranks = -1;
 	*rank = number_in("MPI_LOCALRANKID");
 	if (*rank >= 0) {

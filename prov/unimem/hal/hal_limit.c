@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_limit.c - is there memory left, of the machine and in this process's
- * control group?
+ * hal_limit.c - how much memory is left, of the machine and in the control
+ * groups of this process.
  *
- * Taking shared memory beyond that ends in a SIGKILL, of this process or of
- * another one, not in an error: whoever wants much asks here first. Groups
- * without a limit cost nothing after the first time. The answer is no promise;
- * others take memory too.
+ * Entry points: hal_limit_check(), hal_memory_left(), hal_memory_total().
  *
- * Control groups are nested, and each limit holds for all below: every group
- * from the process's own to the root is looked at, in version 2 and in the
- * memory hierarchy of version 1.
+ * When shared memory exceeds either, the kernel kills this process or another
+ * one; the allocation itself does not fail. So the HAL calls hal_limit_check()
+ * before it allocates. Nothing is reserved: other processes may take the memory
+ * meanwhile.
+ *
+ * Control groups are nested, and the limit of a group holds for all groups
+ * below it. All groups from that of the process to the root are examined, of
+ * version 2 and of the memory controller of version 1. The groups with a limit
+ * are listed once; the files of groups without a limit are not read again.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -22,21 +25,25 @@
 #include "hal/hal_limit.h"
 #include "hal/hal_lock.h"
 
-#define MACHINE_MIN	(16u << 20)	/* bytes; less is not worth a look */
-#define GROUPS_MAX	16		/* levels with a limit of their own */
+#define MACHINE_MIN	(16u << 20)	/* bytes; for fewer /proc/meminfo is not
+					 * read */
+#define GROUPS_MAX	16		/* groups with a limit */
 #define GROUP_SPARE	(512u << 10)	/* bytes of a group that stay free: for
-					 * stacks, heaps, page tables, which
-					 * nobody asks for here */
+					 * stacks, heaps and page tables, which
+					 * grow without a check */
 #define NO_LIMIT	(UINT64_C(1) << 60)	/* version 1 has no "max" */
 #define DIR_MAX		1024		/* containers have long names */
 
 static const struct group_kind {
-	const char *root;		/* where it is mounted */
-	const char *controller;		/* in /proc/self/cgroup */
-	const char *limit, *usage;
+	const char *root;		/* mount point of the hierarchy */
+	const char *controller;		/* in /proc/self/cgroup; "": version
+					 * 2 */
+	const char *limit, *usage;	/* names of files, and so on */
 	const char *swap_limit, *swap_usage;
-	bool swap_is_all;		/* version 1: memory and swap */
-	const char *cache[2];		/* of memory.stat: can be reclaimed */
+	bool swap_is_all;		/* version 1: the swap files count
+					 * memory and swap together */
+	const char *cache[2];		/* lines of memory.stat with bytes that
+					 * the kernel can reclaim */
 } kinds[] = {
 	{ "/sys/fs/cgroup", "", "memory.max", "memory.current",
 	  "memory.swap.max", "memory.swap.current", false,
@@ -50,7 +57,7 @@ static const struct group_kind {
 	  { "\ntotal_active_file ", "\ntotal_inactive_file " } },
 };
 
-/* A group that had a limit when it was looked for. */
+/* A group that had a limit when the groups were listed. */
 struct group {
 	const struct group_kind *kind;
 	char dir[DIR_MAX];
@@ -58,12 +65,14 @@ struct group {
 
 static struct {
 	struct hal_lock lock;
-	bool looked;
-	int n;
-	struct group group[GROUPS_MAX];
-	char root[256];			/* tests */
+	bool listed;			/* list_groups() was called */
+	int n;				/* entries of group[] */
+	struct group group[GROUPS_MAX];	/* of each kind the innermost first */
+	char root[256];			/* of hal_limit_root(), for tests */
 } g_limit;
 
+/* Read the first size - 2 bytes of a file behind a line feed, so that each line
+ * has a line feed before it. */
 static bool read_text(const char *dir, const char *name, char *text,
 		      size_t size)
 {
@@ -75,7 +84,7 @@ static bool read_text(const char *dir, const char *name, char *text,
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
-	text[0] = '\n';			/* every line has one before it */
+	text[0] = '\n';
 	n = read(fd, text + 1, size - 2);
 	close(fd);
 	if (n <= 0)
@@ -91,7 +100,7 @@ static bool read_number(const char *dir, const char *name, uint64_t *val)
 	if (!read_text(dir, name, text, sizeof(text)))
 		return false;
 	*val = strtoull(text + 1, &end, 10);
-	return end != text + 1;		/* "max": no number */
+	return end != text + 1;		/* no number: "max", no limit */
 }
 
 /* ---- The groups ------------------------------------------------------ */
@@ -102,8 +111,9 @@ static bool group_limit(const struct group *group, uint64_t *limit)
 	       *limit < NO_LIMIT;
 }
 
-/* Note the groups of one hierarchy with a limit, from the process's upwards. */
-static void look_at(const struct group_kind *kind, char *path)
+/* List the groups of one hierarchy that have a limit, from that of the process,
+ * which is at path, to the root. Shortens path. */
+static void list_upwards(const struct group_kind *kind, char *path)
 {
 	uint64_t limit;
 	char *slash;
@@ -124,7 +134,8 @@ static void look_at(const struct group_kind *kind, char *path)
 	}
 }
 
-/* The group of a process, from "ID:CONTROLLER,CONTROLLER:PATH". */
+/* The path of the process's group in the hierarchy of a controller ("": version
+ * 2). The lines of text are "ID:CONTROLLER,CONTROLLER:PATH". */
 static bool own_group(const char *text, const char *controller, char *path,
 		      size_t size)
 {
@@ -156,11 +167,12 @@ static bool own_group(const char *text, const char *controller, char *path,
 	return false;
 }
 
-static void look(void)
+/* Fill g_limit.group[], which is locked. */
+static void list_groups(void)
 {
 	char text[8192], path[DIR_MAX];
 
-	g_limit.looked = true;
+	g_limit.listed = true;
 	g_limit.n = 0;
 	if (!read_text("/proc/self", "cgroup", text, sizeof(text)))
 		return;
@@ -169,11 +181,11 @@ static void look(void)
 			continue;
 		if (strcmp(path, "/") == 0)
 			path[0] = '\0';
-		look_at(&kinds[i], path);
+		list_upwards(&kinds[i], path);
 	}
 }
 
-/* Pages of files the kernel would give up before it kills. */
+/* Bytes of cached files, which the kernel frees before it kills a process. */
 static uint64_t reclaimable(const struct group *group)
 {
 	uint64_t sum = 0;
@@ -191,7 +203,7 @@ static uint64_t reclaimable(const struct group *group)
 	return sum;
 }
 
-/* A field of /proc/meminfo in bytes, 0: none. */
+/* A field of /proc/meminfo in bytes; 0: there is no such field. */
 static uint64_t field(const char *text, const char *name)
 {
 	const char *at = strstr(text, name);
@@ -207,18 +219,19 @@ static uint64_t meminfo(const char *name)
 		field(text, name) : 0;
 }
 
-/* Bytes that this group may put into swap, beside left bytes of memory. */
+/* Bytes of swap space that this group may still use, if it also uses the left
+ * bytes of memory that it has. */
 static uint64_t swap_left(const struct group *group, uint64_t left)
 {
 	const struct group_kind *kind = group->kind;
-	uint64_t max, used, room = meminfo("\nSwapFree:");
+	uint64_t max, used, unused = meminfo("\nSwapFree:");
 
-	if (room == 0 || !read_number(group->dir, kind->swap_limit, &max) ||
+	if (unused == 0 || !read_number(group->dir, kind->swap_limit, &max) ||
 	    !read_number(group->dir, kind->swap_usage, &used))
-		return room;
+		return unused;
 	used += kind->swap_is_all ? left : 0;
 	max = used < max ? max - used : 0;
-	return max < room ? max : room;
+	return max < unused ? max : unused;
 }
 
 static uint64_t without_spare(uint64_t left)
@@ -245,28 +258,30 @@ static uint64_t group_left(const struct group *group, uint64_t bytes,
 	return without_spare(left);
 }
 
-/* That of all groups: the least. *limit: of the group that has it. */
+/* The least of group_left() of all groups. *limit is the limit of that
+ * group. */
 static uint64_t groups_left(uint64_t bytes, uint64_t *limit)
 {
-	uint64_t room = UINT64_MAX, left, max;
+	uint64_t least = UINT64_MAX, left, max;
 
 	hal_lock(&g_limit.lock);
-	if (!g_limit.looked)
-		look();
+	if (!g_limit.listed)
+		list_groups();
 	for (int i = 0; i < g_limit.n; i++) {
 		left = group_left(&g_limit.group[i], bytes, &max);
-		if (left < room) {
-			room = left;
+		if (left < least) {
+			least = left;
 			*limit = max;
 		}
 	}
 	hal_unlock(&g_limit.lock);
-	return room;
+	return least;
 }
 
-/* ---- What others ask ------------------------------------------------- */
+/* ---- Entry points ---------------------------------------------------- */
 
-/* UINT64_MAX: the system does not tell. */
+/* Bytes of memory and swap space that the machine has left. UINT64_MAX: the
+ * system does not report it. */
 static uint64_t machine_left(void)
 {
 	uint64_t left = 0;
@@ -281,7 +296,6 @@ int hal_limit_check(const char *what, size_t bytes)
 {
 	uint64_t left, limit = 0;
 
-	/* Small amounts are not worth the look. */
 	left = bytes < MACHINE_MIN ? UINT64_MAX : machine_left();
 	if (bytes > left) {
 		hal_log(0, "%s needs %zu bytes, this machine has %llu left: "
@@ -313,8 +327,8 @@ uint64_t hal_memory_total(void)
 	if (total == 0)
 		total = UINT64_MAX;
 	hal_lock(&g_limit.lock);
-	if (!g_limit.looked)
-		look();
+	if (!g_limit.listed)
+		list_groups();
 	for (int i = 0; i < g_limit.n; i++)
 		if (group_limit(&g_limit.group[i], &limit) && limit < total)
 			total = limit;
@@ -326,6 +340,6 @@ void hal_limit_root(const char *root)
 {
 	hal_lock(&g_limit.lock);
 	snprintf(g_limit.root, sizeof(g_limit.root), "%s", root);
-	g_limit.looked = false;
+	g_limit.listed = false;
 	hal_unlock(&g_limit.lock);
 }

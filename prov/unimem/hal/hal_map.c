@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_map.c - sealed segments and their mappings.
+ * hal_map.c - sealed segments of shared memory, and their mappings.
  *
- * A segment is mapped once per process, however many interfaces use it: memory
- * is saved, and the race detectors, which know memory by address, see both ends
- * of a link inside one process.
+ * Entry points: hal_map_get(), hal_map_put(), hal_seg_create(),
+ * hal_seg_check(), hal_seg_reserve().
+ *
+ * A segment is mapped once per process, however many interfaces use it. That
+ * saves memory, and where both ends of a link are in one process a race
+ * detector, which identifies memory by its address, sees the accesses of both.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -24,15 +27,17 @@
 
 #define MAPS_HASH	256
 #define HUGE_BYTES	((size_t)1 << 21)
-#define LIMIT_WORTH	(1u << 18)	/* smaller is not looked after */
-#define RESERVE_STEP	(1u << 20)
-#define RESERVE_LEAST	4096u
-#define RESERVE_TRIES	1000		/* of one step, in a row */
+#define LIMIT_WORTH	(1u << 18)	/* bytes; smaller segments are made
+					 * without hal_limit_check() */
+#define RESERVE_STEP	(1u << 20)	/* bytes of one fallocate() at first */
+#define RESERVE_LEAST	4096u		/* bytes of the smallest */
+#define RESERVE_TRIES	1000		/* interrupted calls in a row */
 #define TMPFS_MAGIC_NR	0x01021994	/* linux/magic.h */
 
+/* All mappings of this process, by inode. */
 static struct {
-	struct hal_lock lock;
-	pid_t pid;
+	struct hal_lock lock;		/* guards the table and refs */
+	pid_t pid;			/* process whose mappings these are */
 	struct hal_map *hash[MAPS_HASH];
 } g_maps;
 
@@ -43,7 +48,8 @@ static struct hal_map **map_bucket(uint64_t ino)
 	return &g_maps.hash[(ino ^ ino >> 8) % MAPS_HASH];
 }
 
-/* A forked child has none of its parent's mappings (MADV_DONTFORK). */
+/* Empty the table in a forked child, which inherits none of the mappings of its
+ * parent (MADV_DONTFORK). */
 static void maps_check_fork(void)
 {
 	pid_t self = getpid();
@@ -55,10 +61,9 @@ static void maps_check_fork(void)
 		g_maps.hash[i] = NULL;
 }
 
-/*
- * Large ones at a multiple of a huge page, which they have then where the
- * system gives shared memory any (transparent_hugepage/shmem_enabled).
- */
+/* Map len bytes of a file. A large mapping begins at a multiple of HUGE_BYTES,
+ * so that it gets huge pages where the system provides them for shared memory
+ * (transparent_hugepage/shmem_enabled). */
 static void *map_shared(int fd, size_t len)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -164,7 +169,8 @@ void hal_map_put(struct hal_map *map)
 			break;
 		}
 	}
-	/* not in the table: a parent's, there is nothing mapped in us */
+	/* a mapping that is not in the table is one of the parent process,
+	 * and is not mapped here */
 	free(map);
 out:
 	hal_unlock(&g_maps.lock);
@@ -172,10 +178,9 @@ out:
 
 /* ---- Segments -------------------------------------------------------- */
 
-/*
- * Growing a file beyond RLIMIT_FSIZE raises SIGXFSZ, for a memfd too, and no
- * library may take a signal's disposition: look first.
- */
+/* Growing a file, also a memfd, beyond RLIMIT_FSIZE raises SIGXFSZ. A library
+ * must not change the disposition of a signal, so the limit is checked
+ * before. */
 static int check_fsize(const char *name, size_t len)
 {
 	struct rlimit lim;
@@ -190,10 +195,9 @@ static int check_fsize(const char *name, size_t len)
 	return 0;
 }
 
-/*
- * In steps: a signal undoes the step it interrupts, not all of them. Where one
- * comes more often than a step takes the steps get smaller, down to a page.
- */
+/* A signal that interrupts fallocate() undoes that call, so memory is reserved
+ * in steps. Each interrupted call halves the step, down to a page: signals may
+ * come more often than a large step takes. */
 int hal_seg_reserve(int fd, size_t from, size_t to)
 {
 	size_t step = RESERVE_STEP;
@@ -257,10 +261,9 @@ int hal_seg_create(const char *name, size_t len, size_t ready, int *out)
 	return 0;
 }
 
-/*
- * What a peer hands over may be any file. Sealed shared memory of the right
- * size cannot be cut short under us and has pages of the ordinary size.
- */
+/* A descriptor that came from a peer may be of any file. A sealed memfd of the
+ * right size cannot be truncated while it is mapped here; on tmpfs it has pages
+ * of the ordinary size. */
 int hal_seg_check(int fd, size_t len)
 {
 	struct statfs fs;

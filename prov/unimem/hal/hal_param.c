@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_param.c - reading FI_UNIMEM_* variables by table.
+ * hal_param.c - reads the FI_UNIMEM_* variables by table.
+ *
+ * It has the table of the HAL. hal_param.h declares the functions, which the
+ * provider uses for its own table too.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -11,8 +14,9 @@
 
 #include "hal/hal_param.h"
 
-#define NAME_MAX_LEN	64	/* of a variable, for the spelling aid */
-#define WARNED_MAX	64	/* unknown variables told per process */
+#define NAME_MAX_LEN	64	/* longest name for which a similar one is
+				 * suggested, without the prefix */
+#define WARNED_MAX	64	/* unknown variables logged per process */
 
 extern char **environ;
 
@@ -110,7 +114,7 @@ static int parse_bool(const char *text, bool *out)
 	return -FI_EINVAL;
 }
 
-/* Position of text in "one|two|three", or -1. */
+/* Index of text in "one|two|three", without regard to case, or -1. */
 static int find_word(const char *words, const char *text)
 {
 	size_t len = strlen(text);
@@ -154,7 +158,7 @@ static int put_string(const struct hal_param *row, const char *text,
 	    (row->words != NULL && find_word(row->words, text) < 0))
 		return -FI_EINVAL;
 	memcpy(field, text, len + 1);
-	if (row->words != NULL)		/* later compared in lower case */
+	if (row->words != NULL)		/* the users compare in lower case */
 		for (char *c = field; *c != '\0'; c++)
 			*c |= *c >= 'A' && *c <= 'Z' ? 0x20 : 0;
 	return 0;
@@ -184,6 +188,7 @@ static int put_value(const struct hal_param *row, const char *text,
 	return -FI_EINVAL;
 }
 
+/* Log that text is no value of this row. */
 static void complain(const char *prefix, const struct hal_param *row,
 		     const char *text)
 {
@@ -204,8 +209,8 @@ static void complain(const char *prefix, const struct hal_param *row,
 
 /* ---- A table --------------------------------------------------------- */
 
-/* A string may name a file or a device: the caller of a set-id program does not
- * choose those that it opens. */
+/* A string may name a file or a device. In a set-id program secure_getenv()
+ * ignores it, so that the caller does not choose what the program opens. */
 static const char *row_env(const struct hal_param *row)
 {
 	char var[sizeof(HAL_PARAM_PREFIX) + NAME_MAX_LEN];
@@ -293,7 +298,7 @@ long hal_param_first_number(const char *const names[])
 		const char *text = getenv(*names);
 		long val;
 
-		/* SLURM and others: digits only, anything else is no rank */
+		/* launchers write digits only; anything else is no rank */
 		if (text != NULL && parse_number(text, false, &val) == 0 &&
 		    val >= 0)
 			return val;
@@ -303,7 +308,7 @@ long hal_param_first_number(const char *const names[])
 
 /* ---- Unknown names --------------------------------------------------- */
 
-/* Edit distance, rows of the usual table kept one at a time. */
+/* Edit distance of two names (Levenshtein), with one row of the table. */
 static int distance(const char *a, const char *b)
 {
 	size_t la = strlen(a), lb = strlen(b);
@@ -331,10 +336,10 @@ static int distance(const char *a, const char *b)
 	return row[lb];
 }
 
-/* True once per name and process; a full table stays silent. */
+/* Was this name not logged before? False also once WARNED_MAX names were. */
 static bool first_time(const char *name, size_t len)
 {
-	static _Atomic uint32_t told[WARNED_MAX];
+	static _Atomic uint32_t warned[WARNED_MAX];	/* hashes of names */
 	uint32_t hash = 2166136261u;
 
 	for (size_t i = 0; i < len; i++)
@@ -343,8 +348,8 @@ static bool first_time(const char *name, size_t len)
 	for (int i = 0; i < WARNED_MAX; i++) {
 		uint32_t seen = 0;
 
-		/* nothing is published but the word itself */
-		if (atomic_compare_exchange_strong_explicit(&told[i], &seen,
+		/* relaxed: nothing is published but the word itself */
+		if (atomic_compare_exchange_strong_explicit(&warned[i], &seen,
 				hash, memory_order_relaxed,
 				memory_order_relaxed))
 			return true;

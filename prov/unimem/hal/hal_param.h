@@ -2,10 +2,11 @@
 /*
  * hal_param.h - parameters from the environment, by table.
  *
- * One row per FI_UNIMEM_* variable: how it is spelt, where it goes, what it may
- * be. The HAL has its table below; the provider has its own and reads it with
- * the same functions, so that every bad value is reported alike: one line that
- * names the variable, its value and what is allowed.
+ * A table has one row per FI_UNIMEM_* variable: its name, the field that holds
+ * its value, and the values that are allowed. The table of the HAL is below.
+ * The provider has its own table and reads it with the same functions, so that
+ * every wrong value is reported alike: one log line with the variable, its
+ * value and the values that are allowed.
  */
 #ifndef HAL_PARAM_H
 #define HAL_PARAM_H
@@ -17,18 +18,22 @@
 enum hal_param_type {
 	HAL_PARAM_INT = 1,	/* int */
 	HAL_PARAM_LONG,		/* long */
-	HAL_PARAM_SIZE,		/* size_t, with suffix K, M or G (2^10 ...) */
+	HAL_PARAM_SIZE,		/* size_t; a suffix K, M or G is 2^10, 2^20 or
+				 * 2^30 */
 	HAL_PARAM_BOOL,		/* bool: 1 yes true on, 0 no false off */
-	HAL_PARAM_STRING,	/* char[max]; one of words, if given */
-	HAL_PARAM_WORD,		/* int: position in words */
+	HAL_PARAM_STRING,	/* char[max]; if words is set, one of them */
+	HAL_PARAM_WORD,		/* int: index of the value in words */
 };
 
+/* A row of a table. */
 struct hal_param {
 	const char *name;	/* without the prefix */
 	enum hal_param_type type;
 	size_t offset;		/* of the field in the caller's structure */
-	long min, max;		/* inclusive; a string: max is its array size */
-	const char *def;	/* as a user would write it; NULL: all zero */
+	long min, max;		/* inclusive; a string: max is the size of the
+				 * field, 0: read elsewhere */
+	const char *def;	/* default, as a user would write it; NULL: the
+				 * field is left as it is */
 	const char *help;	/* one line for manuals and fi_info -e */
 	const char *words;	/* "one|two|three" or NULL */
 };
@@ -37,23 +42,27 @@ struct hal_param {
 HAL_EXPORT extern const struct hal_param hal_param_table[];
 HAL_EXPORT extern const int hal_param_count;
 
-/* Fill *out from defaults and environment. 0, or -FI_EINVAL after one line for
- * each bad variable; the other fields are then set all the same. */
+/* Fill *out from the n rows of tab: defaults, then the environment. 0, or
+ * -FI_EINVAL after one log line for each wrong variable; the fields of the
+ * other variables are set in this case too. */
 HAL_EXPORT int hal_param_load(const struct hal_param *tab, int n, void *out);
 
-/* The same from one text of the form name=value,name=value (at most 255
- * characters); var is the variable the line names. Out is filled from defaults
- * even if the text is bad. */
+/* Fill *out from the defaults, then from a text of the form
+ * name=value,name=value, of at most 255 characters, which is the value of
+ * variable var. 0, or -FI_EINVAL after a log line for the first wrong part, at
+ * which parsing ends; the defaults are set in this case too. */
 HAL_EXPORT int hal_param_parse(const char *var, const char *text,
 			       const struct hal_param *tab, int n, void *out);
 
-/* Warn, once per process and variable, of each FI_UNIMEM_* that is a row of
- * none of the ntabs tables; the line names the most similar right name. */
+/* Log each variable FI_UNIMEM_* of the environment that is in none of the ntabs
+ * tables, once per process, with the most similar name of the tables. counts[]
+ * are the numbers of their rows. */
 HAL_EXPORT void hal_param_check_unknown(const struct hal_param *const tabs[],
 					const int counts[], int ntabs);
 
-/* First of the variables of that list (NULL at its end) that holds a number of
- * at least 0, or -1. Launchers tell ranks in such variables. */
+/* The value of the first variable in the list names[], which NULL ends, that
+ * holds a number of at least 0; else -1. Launchers pass ranks in such
+ * variables. */
 HAL_EXPORT long hal_param_first_number(const char *const names[]);
 
 #endif /* HAL_PARAM_H */
