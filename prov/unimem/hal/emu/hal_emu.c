@@ -2,9 +2,12 @@
 /*
  * hal_emu.c - emulation of boards in shared memory: device and interfaces.
  *
- * No thread, no signal handler, no name in a file system, nothing that outlives
- * its last user. An interface is a listening socket, an epoll set and a public
- * page; house-keeping happens in service(), which the caller calls by clock.
+ * Entry point: hal_emu_ops. hal_emu_types.h lists the files of the emulation.
+ *
+ * The emulation has no thread and no signal handler, makes no name in a file
+ * system, and leaves nothing behind when its last user ends. An interface is a
+ * listening socket, an epoll set and a public page. Connections and ended peers
+ * are handled in emu_service(), which the caller of the HAL calls periodically.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -34,11 +37,14 @@
 #include "hal/hal_limit.h"
 #include "util/unm_random.h"
 
-#define IF_ROOM		(1u << 20)	/* of memory, to open one at all */
-#define EVENTS_BURST	64		/* of the epoll set, per service */
-#define ACCEPT_ROUNDS	64		/* for those who came before an end */
-#define MUTE_SHARE	4		/* of our descriptors, for who says */
-#define MUTE_MOST	65536		/* nothing, and at most so many */
+#define IF_ROOM		(1u << 20)	/* bytes that must be free to open an
+					 * interface */
+#define EVENTS_BURST	64		/* epoll events per service */
+#define ACCEPT_ROUNDS	64		/* calls of emu_accept() before a peer
+					 * is declared dead */
+#define MUTE_SHARE	4		/* connections without a HELLO: one of
+					 * so many descriptors, ... */
+#define MUTE_MOST	65536		/* ... and at most so many */
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE	23
@@ -46,14 +52,16 @@
 
 /* ---- Device ---------------------------------------------------------- */
 
-/* Can pages of a mapping be allocated without a fault, with an error? */
+/* Can pages of a mapping be allocated with MADV_POPULATE_WRITE, which returns
+ * an error if there is no memory? */
 static bool populate_works(void)
 {
 	char *page;
 	int policy = '0', fd;
 	bool works;
 
-	/* under strict accounting a late page may be refused by a signal */
+	/* Under strict accounting (2) the page of a later fault may be refused,
+	 * by a signal. Then links are allocated whole, when they are made. */
 	fd = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
 		if (read(fd, &policy, 1) != 1)
@@ -142,7 +150,8 @@ static int open_page(struct emu_if *eif)
 		close(eif->page_fd);
 		return ret;
 	}
-	/* a child that counts in it by mistake does less harm than a signal */
+	/* Without this a forked child that counts in the page would get a
+	 * signal; a wrong count does less harm. */
 	madvise(eif->page_map->addr, HAL_PAGE_BYTES, MADV_DOFORK);
 	emu_board_place(eif->emu, eif->i.addr.board, eif->page_map);
 	eif->i.page = eif->page_map->addr;
@@ -156,7 +165,7 @@ static int open_page(struct emu_if *eif)
 		sizeof(head->backend) - 1);
 	strncpy(head->profile, eif->i.caps->profile,
 		sizeof(head->profile) - 1);
-	/* a monitor takes the page only with the magic in it */
+	/* A monitor reads the page only once the magic is there. */
 	atomic_store_explicit(&head->magic, HAL_PAGE_MAGIC,
 			      memory_order_release);
 	return 0;
@@ -222,7 +231,7 @@ static struct emu_if *if_new(struct hal_emu *emu, int board)
 	eif->timer.fd = -1;
 	eif->ev_tail = &eif->ev_head;
 	eif->conns_tail = &eif->conns;
-	eif->nticks = !emu->membarrier;	/* its own peer, so to say */
+	eif->nticks = !emu->membarrier;	/* see nticks */
 	return eif;
 }
 
@@ -280,11 +289,10 @@ err_free:
 	return ret;
 }
 
-/*
- * In a forked child: sockets, epoll set and links are the parent's; only our
- * copy of the private memory goes. Link mappings were not inherited.
- */
-static void forget_all(struct emu_if *eif)
+/* In a forked child, free the copies of the objects. Sockets, epoll set and
+ * links are the parent's and stay as they are; the child has not inherited the
+ * mappings of links. */
+static void free_copies(struct emu_if *eif)
 {
 	for (uint32_t i = 0; i < eif->hash_size; i++) {
 		while (eif->hash[i] != NULL) {
@@ -310,7 +318,7 @@ static void close_all(struct emu_if *eif)
 {
 	int fd;
 
-	/* nobody comes in any more, also if a child holds the socket */
+	/* close() would not end a socket that a forked child has too */
 	shutdown(eif->listen.fd, SHUT_RDWR);
 	HAL_FAULT_POINT(HAL_FAULT_POINT_CLOSING);
 	for (uint32_t i = 0; i < eif->hash_size; i++)
@@ -318,7 +326,7 @@ static void close_all(struct emu_if *eif)
 			emu_peer_free(&eif->hash[i]->p);
 	while (eif->conns != NULL)
 		emu_conn_close(eif->conns);
-	/* those who wait to be accepted must see the end as well */
+	/* connections that are not accepted yet must end as well */
 	while ((fd = accept4(eif->listen.fd, NULL, NULL,
 			     SOCK_CLOEXEC)) >= 0) {
 		shutdown(fd, SHUT_RDWR);
@@ -340,7 +348,7 @@ static void emu_if_close(struct hal_if *hif)
 	if (eif->pid == getpid())
 		close_all(eif);
 	else
-		forget_all(eif);
+		free_copies(eif);
 	emu_conns_free(eif);
 	hal_map_put(eif->page_map);
 	free(eif->hash);
@@ -353,20 +361,23 @@ static int emu_fd(struct hal_if *hif)
 	return emu_if(hif)->epfd;
 }
 
-/* ---- Deaths ---------------------------------------------------------- */
+/* ---- Dead peers ------------------------------------------------------ */
 
 /*
- * Refused is who never took us nor spoke to us, whichever word of its end came
- * first, or who says so. One that spoke and is gone is a peer that went.
+ * The status of HAL_EV_DEAD. -FI_ECONNREFUSED: the peer refused the connection,
+ * or it ended before it accepted our link and before it sent its own. A peer
+ * that did either was connected, and is reported as reset or shut down. The
+ * order in which the ends of its connections and of its process were noticed
+ * makes no difference.
  */
 static int last_status(const struct emu_peer *peer)
 {
-	bool strange = peer->p.tx.open && !peer->connected &&
+	bool never_met = peer->p.tx.open && !peer->connected &&
 		       peer->p.rx.cells == NULL;
 
-	if (peer->dying == -FI_ECONNRESET && strange)
+	if (peer->dying == -FI_ECONNRESET && never_met)
 		return -FI_ECONNREFUSED;
-	if (peer->dying == -FI_ECONNREFUSED && !strange && !peer->refused)
+	if (peer->dying == -FI_ECONNREFUSED && !never_met && !peer->refused)
 		return peer->in != NULL && peer->in->bye ? -FI_ESHUTDOWN :
 			-FI_ECONNRESET;
 	return peer->dying;
@@ -393,8 +404,9 @@ static void declare_dead(struct emu_if *eif, struct emu_peer *peer)
 }
 
 /*
- * What a peer did before its end counts: a link it handed over may wait on
- * another connection of its, or be not even accepted yet.
+ * Declare the peers with dying set dead. All that they sent before their end
+ * must be read first: a link may be in a message of another connection, or of
+ * one that is not accepted yet.
  */
 static void finish_dying(struct emu_if *eif)
 {
@@ -441,7 +453,7 @@ static void handle(struct emu_if *eif, struct emu_src *src)
 		emu_conn_input((struct emu_conn *)src);
 		break;
 	case EMU_SRC_PIDFD:
-		/* the set's word may be of the one it had before */
+		/* the event may be of the pidfd that src had before */
 		if (emu_pidfd_dead(src->fd))
 			emu_mark_dying(peer_of_pidsrc(src), -FI_ECONNRESET);
 		break;
@@ -468,7 +480,7 @@ static int emu_service(struct hal_if *hif, struct hal_event *ev, int max)
 	struct epoll_event evs[EVENTS_BURST];
 	int n;
 
-	/* first: who comes now comes after those who wait */
+	/* before new connections: HELLOs that wait came earlier */
 	if (eif->place_free)
 		emu_unhold(eif);
 	n = epoll_wait(eif->epfd, evs, EVENTS_BURST, 0);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_emu_board.c - the emulated boards: how many, of what kind, where.
+ * hal_emu_board.c - the emulated boards: number, sizes, and memory nodes.
  *
- * A profile fixes sizes and counts. Where there are several boards and the
- * machine has several memory nodes, boards are laid over the nodes and what
- * belongs to a board has its memory there. hwloc is loaded for that only.
+ * Entry points: emu_board_init(), emu_board_fini(), emu_board_place().
+ *
+ * A profile fixes sizes and counts. If there are several boards and the machine
+ * has several memory nodes, each board lies on one of these, and the pages of
+ * its interfaces, links and regions are bound to that node. hwloc is loaded for
+ * this purpose only.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -24,7 +27,7 @@
 static const struct emu_profile {
 	const char *name;
 	struct emu_geo geo;
-	uint32_t ifs, boards, flags;
+	uint32_t ifs, boards, flags;	/* of caps; boards: the default */
 } profiles[] = {
 	{ "host", { 128, 56, 12288, 262144, 274432 }, 65535, 1,
 	  HAL_CAP_COHERENT | HAL_CAP_EVENT | HAL_CAP_DMA_ANY |
@@ -40,14 +43,15 @@ static void find_ranks(struct hal_emu *emu)
 	static const char *const any_rank[] = { "PMI_RANK", NULL };
 
 	hal_launcher_ranks(&emu->rank, &emu->nranks);
-	/* a job-wide rank is as good to keep processes apart */
+	/* a rank in the whole job also spreads the first numbers to try */
 	emu->start = emu->rank >= 0 ? emu->rank :
 		     hal_param_first_number(any_rank);
 	if (emu->start < 0 || emu->start > INT32_MAX)
 		emu->start = 0;
 }
 
-/* The process's board: as told, or ranks in blocks, or the first. */
+/* Set the own board: FI_UNIMEM_BOARD; else the local ranks are distributed over
+ * the boards in blocks; else board 0. */
 static int find_board(struct hal_emu *emu)
 {
 	const struct hal_params *params = &emu->hal.params;
@@ -105,11 +109,13 @@ static int set_profile(struct hal_emu *emu)
 
 #ifdef HAVE_HWLOC
 
+/* From emu_board_init() to emu_board_fini(); constant. */
 struct emu_place {
-	void *lib;
+	void *lib;			/* from dlopen() */
 	hwloc_topology_t topo;
 	int depth;			/* of the memory nodes */
-	unsigned nodes;
+	unsigned nodes;			/* memory nodes, at least 2 */
+	/* functions of hwloc */
 	hwloc_obj_t (*obj)(hwloc_topology_t topo, int depth, unsigned i);
 	int (*bind)(hwloc_topology_t topo, const void *addr, size_t len,
 		    hwloc_const_bitmap_t set, hwloc_membind_policy_t policy,
@@ -163,7 +169,8 @@ static int load_topology(struct emu_place *pl)
 	return 0;
 }
 
-/* Placement helps and is never needed: no error leaves this function. */
+/* Without placement everything works, only slower, so errors are not returned.
+ */
 static void place_init(struct hal_emu *emu)
 {
 	struct emu_place *pl;
@@ -200,7 +207,6 @@ void emu_board_fini(struct hal_emu *emu)
 	free(emu->place);
 }
 
-/* Bind what belongs to a board to the memory node the board lies on. */
 void emu_board_place(struct hal_emu *emu, uint32_t board,
 		     const struct hal_map *map)
 {

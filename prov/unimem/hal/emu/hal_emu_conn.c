@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_emu_conn.c - connections between interfaces: their objects, and sending.
+ * hal_emu_conn.c - connections between interfaces: their objects, and sending
+ * messages.
  *
- * A connection carries the descriptors of two peers to each other, later
- * wake-ups and imports; its end tells a closed interface, the pidfd that came
- * over it tells a process that died.
+ * A connection is a SOCK_SEQPACKET socket. The handshake on it exchanges the
+ * descriptors of both peers; later it carries wake-ups and imports. The end of
+ * a connection means that the peer has closed its interface; a readable pidfd,
+ * which came in the handshake, that its process has ended. hal_emu_msg.c and
+ * hal_emu_recv.c have the messages and reading them.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -19,16 +22,16 @@
 
 /* ---- Sending --------------------------------------------------------- */
 
-/* Each hello that is not read yet has three of them, of all of this user's. */
+/* The kernel limits the descriptors of a user in unread messages; a HELLO has
+ * three. */
 static void too_many_in_flight(struct emu_if *eif)
 {
 	hal_log(emu_said(eif, EMU_SAID_FLIGHT), "interface %u:%u has to wait: "
-		"too many descriptors of this user are on their way to "
-		"processes that are busy or stopped (RLIMIT_NOFILE): raise it "
+		"too many descriptors of this user are in messages that busy "
+		"or stopped processes have not read (RLIMIT_NOFILE): raise it "
 		"with ulimit -n", eif->i.addr.board, eif->i.addr.iface);
 }
 
-/* All or nothing; -FI_EAGAIN: not now. Fills the head. */
 int emu_conn_send(struct emu_conn *conn, union emu_msg *msg, size_t len,
 		  int type, int status, const int *fds, int nfds)
 {
@@ -67,7 +70,7 @@ int emu_conn_send(struct emu_conn *conn, union emu_msg *msg, size_t len,
 		case ETOOMANYREFS:
 			too_many_in_flight(conn->eif);
 			return -FI_EAGAIN;
-		default:		/* its end is told by the epoll set */
+		default:		/* the epoll set reports the end */
 			return -FI_ECONNRESET;
 		}
 	}
@@ -87,10 +90,8 @@ void emu_refuse(struct emu_conn *conn, int type, int status)
 	emu_conn_send(conn, &msg, len, type, status, NULL, 0);
 }
 
-/*
- * One message ends one sleep, however many packets follow before the sleeper is
- * back: its word holds the number of the sleep.
- */
+/* One EMU_WAKE is enough for a sleep, however many packets follow before the
+ * peer wakes up. asleep holds the number of the sleep. */
 void emu_wake(struct hal_peer *hp)
 {
 	struct emu_peer *peer = emu_peer(hp);
@@ -98,11 +99,11 @@ void emu_wake(struct hal_peer *hp)
 	uint32_t sleep = 0;
 	union emu_msg msg;
 
-	/* an answer that is owed must come first, and wakes too */
+	/* the answer that is not sent yet must come first, and wakes too */
 	if (conn == NULL || (conn->todo & EMU_TODO_ANSWER))
 		return;
 	if (hp->tx.sleep != NULL)
-		/* the packet before it is ordered by the sleeper's barrier */
+		/* after the packet: the sleeper's barrier orders both */
 		sleep = atomic_load_explicit(&hp->tx.sleep->asleep,
 					     memory_order_relaxed);
 	if (sleep != 0 && sleep == peer->woken)
@@ -112,7 +113,8 @@ void emu_wake(struct hal_peer *hp)
 		peer->woken = sleep;
 	else if (errno == ENOBUFS || errno == ENOMEM)
 		emu_todo_set(conn, EMU_TODO_WAKE);
-	/* else it is gone, or full: of wake-ups that wait there already */
+	/* else the connection has ended, or it is full of messages that wake
+	 * the peer too */
 }
 
 void emu_todo_set(struct emu_conn *conn, enum emu_todo what)
@@ -157,14 +159,12 @@ int emu_conn_new(struct emu_if *eif, int fd, struct emu_conn **out)
 	return 0;
 }
 
-/* It said who it is, or need not any more. */
 void emu_conn_spoke(struct emu_conn *conn)
 {
 	conn->eif->nmute -= conn->mute;
 	conn->mute = false;
 }
 
-/* The object lives on until the events at hand are handled. */
 void emu_conn_close(struct emu_conn *conn)
 {
 	struct emu_if *eif = conn->eif;
@@ -172,7 +172,8 @@ void emu_conn_close(struct emu_conn *conn)
 	emu_todo_clear(conn, ~0u);
 	emu_conn_spoke(conn);
 	emu_unwatch(eif, &conn->src);
-	/* a forked child may hold the socket too: close() alone tells nobody */
+	/* a forked child may have the socket too: then close() alone does not
+	 * end the connection */
 	shutdown(conn->src.fd, SHUT_RDWR);
 	close(conn->src.fd);
 	conn->src.fd = -1;
@@ -201,7 +202,8 @@ void emu_conns_free(struct emu_if *eif)
 	}
 }
 
-/* A process that ended; its memory may still be there, its threads are not. */
+/* A pidfd is readable once all threads of the process have ended; its memory
+ * may still exist. */
 bool emu_pidfd_dead(int pidfd)
 {
 	struct pollfd pfd = { .fd = pidfd, .events = POLLIN };
@@ -209,7 +211,6 @@ bool emu_pidfd_dead(int pidfd)
 	return pidfd >= 0 && poll(&pfd, 1, 0) > 0;
 }
 
-/* Watch this process; fd becomes the peer's. */
 int emu_peer_watch(struct emu_peer *peer, int fd, bool handed)
 {
 	struct emu_if *eif = emu_if(peer->p.hif);

@@ -2,8 +2,8 @@
 /*
  * hal_emu_connect.c - connecting to the name of an interface.
  *
- * Entry points: emu_sock_connect(), emu_not_there(). The forms of a name are
- * those of hal_emu_name.c, the handshake that follows is in hal_emu_msg.c.
+ * Entry points: emu_sock_connect(), emu_not_there(). hal_emu_name.c defines the
+ * names and their forms; the handshake that follows is in hal_emu_msg.c.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -16,9 +16,10 @@
 #include "hal/emu/hal_emu_connect.h"
 #include "hal/emu/hal_emu_name.h"
 
-#define FULL_ROUND	64		/* calls, see full_of_others() */
+#define FULL_ROUND	64		/* full_of_others() examines one of so
+					 * many calls */
 
-/* Was it a peer of ours, not long ago? */
+/* Was the holder of this address a peer, among those freed last? */
 static bool was_met(const struct emu_if *eif, const struct hal_addr *addr)
 {
 	for (uint32_t i = 0; i < EMU_MET_MAX && i < eif->nmet; i++)
@@ -27,24 +28,21 @@ static bool was_met(const struct emu_if *eif, const struct hal_addr *addr)
 	return false;
 }
 
-/*
- * Of one that was here its end is nothing unusual. Of others it may be that we
- * shall never meet: said once.
- */
+/* The end of a former peer is nothing unusual. Where there never was a
+ * connection, the processes may be in different network namespaces. */
 void emu_not_there(struct emu_if *eif, const struct hal_addr *to)
 {
-	/* of a service that may be there, nobody has said that it is */
+	/* callers try to connect to a service to find out if it runs */
 	bool quiet = (to->iface == HAL_IF_SERVICE &&
 		      to->nonce == HAL_ADDR_ANY) ||
 		     was_met(eif, to) || emu_said(eif, EMU_SAID_GONE);
 
-	hal_log(quiet, "interface %u:%u is not "
-		"where it was: its process has ended, or is in another network "
-		"namespace (all of a job must share one)", to->board,
-		to->iface);
+	hal_log(quiet, "interface %u:%u is not found: its process has ended, "
+		"or is in another network namespace (all processes of a job "
+		"must share one)", to->board, to->iface);
 }
 
-/* A socket to connect with; negative errno, and one line that says why. */
+/* A socket to connect with, or a negative errno after a log line. */
 static int caller_open(const struct hal_addr *to)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK,
@@ -61,10 +59,9 @@ static int caller_open(const struct hal_addr *to)
 	return ret;
 }
 
-/*
- * Connect to form k of the name of an interface. -FI_EACCES: another user
- * listens there, *uid; or, then *uid is ours, the system does not permit it.
- */
+/* Connect to form k of the name of an interface. -FI_EACCES: *uid is another
+ * user, who listens there; or *uid is that of this process, and the system does
+ * not permit the connection. */
 static int connect_form(int fd, const struct hal_addr *to, int k, uid_t *uid)
 {
 	struct sockaddr_un sun;
@@ -108,8 +105,9 @@ static int connect_forms(const struct hal_addr *to, int *fd, unsigned *full,
 	return *full != 0 ? -FI_EAGAIN : -FI_ECONNREFUSED;
 }
 
-/* Are all queues that are full those of other users, who may never accept? To
- * ask takes long where there are many sockets: do so now and then. */
+/* Are all full queues those of other users, who may never accept? Finding the
+ * owners is slow where there are many sockets, so only one of FULL_ROUND calls
+ * does; the other calls return false. */
 static bool full_of_others(struct emu_if *eif, const struct hal_addr *to,
 			   unsigned full, uid_t *uid)
 {
@@ -123,7 +121,8 @@ static bool full_of_others(struct emu_if *eif, const struct hal_addr *to,
 	return true;
 }
 
-static void say_skipped(struct emu_if *eif, const struct hal_addr *to, int ret,
+/* Log that user uid holds a name of a peer. */
+static void log_skipped(struct emu_if *eif, const struct hal_addr *to, int ret,
 			uid_t uid)
 {
 	if (ret == -FI_EACCES)
@@ -149,7 +148,7 @@ int emu_sock_connect(struct emu_if *eif, const struct hal_addr *to,
 	if (ret == -FI_EAGAIN && full_of_others(eif, to, full, &uid))
 		ret = -FI_ECONNREFUSED;
 	if (uid != self)
-		say_skipped(eif, to, ret, uid);
+		log_skipped(eif, to, ret, uid);
 	if (ret == 0)
 		ret = emu_conn_new(eif, fd, conn);
 	else if (ret == -FI_ECONNREFUSED)

@@ -2,10 +2,10 @@
 /*
  * hal_emu_dma.c - dmable memory and the cDMA engine.
  *
- * Dmable memory is a sealed memfd; a peer that imports it maps it, and a
- * transfer is a copy. Ordinary memory of a peer is reached as hal_emu_attach.c
- * says. The engine moves a bounded amount in each dma_poll(), taking turns
- * between the transfers.
+ * Dmable memory is a sealed memfd. A peer that imports it maps it, and a
+ * transfer is a copy by the CPU. hal_emu_attach.c accesses ordinary memory of a
+ * peer. Each emu_dma_poll() moves a bounded number of bytes, and takes turns
+ * between the transfers. hal_emu_dma.h declares the functions.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,16 +21,17 @@
 #include "hal/emu/hal_emu_conn.h"
 #include "hal/emu/hal_emu_dma.h"
 
-#define POLL_BYTES	(1u << 20)	/* moved by one dma_poll() */
-#define TURN_BYTES	(1u << 18)	/* of one transfer before the next */
-#define MEM_MAX		((size_t)1 << 46)
+#define POLL_BYTES	(1u << 20)	/* bytes moved by one emu_dma_poll() */
+#define TURN_BYTES	(1u << 18)	/* bytes of one turn of a transfer */
+#define MEM_MAX		((size_t)1 << 46)	/* bytes of a region */
 #define EMU_MEMS_MAX	4096		/* dmable regions of a process */
-#define EMU_ANSWERS_MAX	64		/* answered and not fetched, more than
-					 * who fetches them all ever leaves */
+#define EMU_ANSWERS_MAX	64		/* answered imports of a peer that no
+					 * call has fetched; a caller that
+					 * fetches each has fewer */
 
-/* ---- Own regions ----------------------------------------------------- */
+/* ---- Local regions --------------------------------------------------- */
 
-/* A free entry of the table, which is locked. */
+/* Enter mem in the table, which is locked. */
 static int slot_take(struct hal_emu *emu, struct hal_mem *mem)
 {
 	struct emu_mem_slot *grown;
@@ -118,7 +119,8 @@ err_free:
 	return ret;
 }
 
-/* The generation was in the key: from here on it opens nothing. */
+/* The key has the generation of the entry, so a later region in this entry has
+ * another key. */
 void emu_mem_free(struct hal_mem *mem)
 {
 	struct hal_emu *emu = mem->emu;
@@ -139,7 +141,6 @@ int emu_mem_key(struct hal_mem *mem, struct hal_key *key)
 	return 0;
 }
 
-/* What a key opens: a descriptor of the caller's own, and the size. */
 int emu_mem_lookup(struct hal_emu *emu, const struct hal_key *key, int *fd,
 		   uint64_t *bytes)
 {
@@ -160,7 +161,7 @@ int emu_mem_lookup(struct hal_emu *emu, const struct hal_key *key, int *fd,
 	return ret;
 }
 
-/* Is this range inside one dmable region of ours? */
+/* Is this range inside one local dmable region? */
 static bool mem_covers(struct hal_emu *emu, const void *addr, uint64_t len)
 {
 	bool inside = false;
@@ -207,7 +208,8 @@ static void rmem_drop(struct hal_rmem *rmem)
 	free(rmem);
 }
 
-/* Who asked may never come for the answer: of too many the oldest goes. */
+/* A caller may never fetch the answer to its import. If there are too many such
+ * answers, release the oldest. */
 static void rmems_evict(struct emu_peer *peer)
 {
 	struct hal_rmem *rmem, *oldest = NULL;
@@ -223,7 +225,8 @@ static void rmems_evict(struct emu_peer *peer)
 		rmem_drop(oldest);
 }
 
-/* Ask the peer for a region; at most EMU_REQS_MAX questions are open. */
+/* Request a region from the peer. -FI_EAGAIN: requested, or not possible now
+ * because EMU_REQS_MAX requests are not answered. */
 static int import_ask(struct emu_peer *peer, const struct hal_key *key)
 {
 	struct emu_conn *conn = peer->out != NULL ? peer->out : peer->in;
@@ -276,7 +279,7 @@ int emu_mem_import(struct hal_peer *hp, const struct hal_key *key,
 	return ret;
 }
 
-/* The answer to an import, whatever the peer thinks it is. */
+/* The peer may send anything: each field is checked. */
 void emu_mem_reply(struct emu_peer *peer, const struct emu_mem_msg *msg,
 		   const struct emu_fds *fds)
 {
@@ -304,10 +307,8 @@ void emu_mem_reply(struct emu_peer *peer, const struct emu_mem_msg *msg,
 	rmem->status = ret;
 }
 
-/*
- * The mapping goes with its last user: a region the peer frees is kept as long
- * as one import of it is, and its key opens it here as long.
- */
+/* The last user unmaps the region. A region that the peer has freed stays
+ * mapped until then, and until then its key still works here. */
 void emu_mem_release(struct hal_rmem *rmem)
 {
 	if (--rmem->refs == 0)
@@ -338,7 +339,8 @@ static int check_post(struct emu_if *eif, const struct hal_dma *d)
 	    (d->rmem != NULL && d->rmem->peer != emu_peer(d->peer)) ||
 	    d->raddr > limit || d->len > limit - d->raddr)
 		return -FI_EINVAL;
-	/* the prototype's engine knows dmable memory only, on both sides */
+	/* the engine of the prototype accesses dmable memory only, at both
+	 * ends */
 	if (!(eif->i.caps->flags & HAL_CAP_DMA_ANY) && d->len != 0 &&
 	    !mem_covers(eif->emu, d->local, d->len))
 		return -FI_EINVAL;
@@ -371,10 +373,8 @@ int emu_dma_post(struct hal_if *hif, const struct hal_dma *d, uint64_t token)
 	return 0;
 }
 
-/*
- * Were the bytes the peer's message to the end? Not if it closed its half
- * meanwhile: then they may be what its application wrote afterwards.
- */
+/* Has the peer kept its interface open during the transfer? If not, its
+ * application may have written to the memory while it was read. */
 static bool dma_valid(const struct hal_dma *d)
 {
 	const struct hal_sleep *sleep = d->peer->rx.sleep;
@@ -448,7 +448,6 @@ int emu_dma_poll(struct hal_if *hif, struct hal_dma_comp *comp, int max)
 	return n;
 }
 
-/* The peer is gone: what was posted to it completes, cancelled. */
 void emu_dma_cancel(struct emu_peer *peer)
 {
 	struct emu_if *eif = emu_if(peer->p.hif);

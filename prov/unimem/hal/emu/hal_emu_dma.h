@@ -7,7 +7,7 @@
 
 #include "hal/emu/hal_emu_types.h"
 
-/* Functions of struct hal_ops, as hal_mem_alloc() and the others of hal.h. */
+/* Functions of struct hal_ops; hal_dma.h defines what each does. */
 int emu_mem_alloc(struct hal *hal, int board, size_t bytes,
 		  struct hal_mem **mem, void **addr);
 void emu_mem_free(struct hal_mem *mem);

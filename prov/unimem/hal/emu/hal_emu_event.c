@@ -25,7 +25,6 @@ int emu_watch(struct emu_if *eif, struct emu_src *src)
 	return ret;
 }
 
-/* Always before close(): a forked child keeps what is in the set alive. */
 void emu_unwatch(struct emu_if *eif, struct emu_src *src)
 {
 	epoll_ctl(eif->epfd, EPOLL_CTL_DEL, src->fd, NULL);
@@ -33,7 +32,6 @@ void emu_unwatch(struct emu_if *eif, struct emu_src *src)
 
 /* ---- Events ---------------------------------------------------------- */
 
-/* Queue an event; a peer has at most one of each kind. */
 void emu_event(struct emu_peer *peer, enum hal_event_type type, int status)
 {
 	struct emu_if *eif = emu_if(peer->p.hif);
@@ -49,7 +47,8 @@ void emu_event(struct emu_peer *peer, enum hal_event_type type, int status)
 	eif->ev_tail = &peer->ev_next;
 }
 
-/* A peer is listed when its opening is told, not before the caller knows it. */
+/* A peer enters inbound[] when its HAL_EV_INBOUND is taken: the caller must not
+ * find a peer there that no event has reported. */
 static void list_inbound(struct emu_if *eif, struct emu_peer *peer)
 {
 	peer->p.rx_slot = eif->i.ninbound;
@@ -83,7 +82,6 @@ int emu_events_take(struct emu_if *eif, struct hal_event *ev, int max)
 	return n;
 }
 
-/* The peer ended or broke the rules; see finish_dying(). */
 void emu_mark_dying(struct emu_peer *peer, int status)
 {
 	if (peer->dying != 0)

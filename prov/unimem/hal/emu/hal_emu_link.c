@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_emu_link.c - peers of an interface and the links between them.
+ * hal_emu_link.c - peers of an interface, and the links between them.
  *
+ * Offsets in a link, in bytes:
  *   0               struct hal_back, stored by the receiver
- *   256             struct hal_sleep, stored by the receiver
- *   4096            struct hal_cell[depth]
- *   geo.space_off   receive space, allocated when first wanted
+ *   256             struct hal_sleep, see hal.h for the writer of each field
+ *   4096            struct hal_cell[depth], stored by the sender
+ *   geo.space_off   receive space, stored by the sender
  *
- * The sender makes the link, so that it may send before the receiver has
- * looked. All before the space is allocated at once; no page of a link can then
- * be missing when the memory is short, which would be a signal.
+ * The sender makes the link, so that it can send before the receiver has
+ * accepted the connection. All pages below the receive space are allocated when
+ * the link is made; emu_space_ready() allocates those of the space before they
+ * are used. An access to a page that cannot be allocated would end in a signal.
+ *
+ * hal_emu_link.h declares the functions; emu_peer_free() and emu_space_ready()
+ * are in the backend table.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -27,9 +32,9 @@
 
 #define LINK_SLEEP_OFF	256
 #define LINK_CELLS_OFF	4096
-#define HASH_FIRST	16
-#define LINKS_AHEAD	16
-#define POPULATE_TRIES	1000
+#define HASH_FIRST	16		/* buckets at first */
+#define LINKS_AHEAD	16		/* links per check of free memory */
+#define POPULATE_TRIES	1000		/* interrupted calls in a row */
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE	23
@@ -64,7 +69,7 @@ struct emu_peer *emu_peer_find(struct emu_if *eif, const struct hal_addr *addr)
 		if (a->board != addr->board || a->iface != addr->iface ||
 		    a->uid != addr->uid)
 			continue;
-		/* not yet resolved: it may or may not be the one asked for */
+		/* a nonce that is not known yet may be the same */
 		if (peer_live(peer) && (a->nonce == addr->nonce ||
 					a->nonce == HAL_ADDR_ANY ||
 					addr->nonce == HAL_ADDR_ANY))
@@ -91,7 +96,8 @@ static int hash_grow(struct emu_if *eif)
 
 	fresh = calloc(size, sizeof(*fresh));
 	if (fresh == NULL)
-		return old_size != 0 ? 0 : -FI_ENOMEM;	/* longer chains do */
+		/* a table that is too small has longer chains, and works */
+		return old_size != 0 ? 0 : -FI_ENOMEM;
 	eif->hash = fresh;
 	eif->hash_size = size;
 	for (uint32_t i = 0; i < old_size; i++) {
@@ -117,7 +123,7 @@ int emu_peer_new(struct emu_if *eif, const struct hal_addr *addr,
 		if (ret != 0)
 			return ret;
 	}
-	/* the hot halves of a peer start on lines of their own */
+	/* starts on a cache line: the first fields are those of each packet */
 	peer = aligned_alloc(HAL_LINE, (sizeof(*peer) + HAL_LINE - 1) &
 				       ~(size_t)(HAL_LINE - 1));
 	if (peer == NULL)
@@ -170,7 +176,6 @@ static void inbound_remove(struct emu_if *eif, struct emu_peer *peer)
 	last->rx_slot = slot;
 }
 
-/* Undo emu_peer_new() and all that was attached since. */
 void emu_peer_drop(struct emu_peer *peer)
 {
 	struct emu_if *eif = emu_if(peer->p.hif);
@@ -206,10 +211,11 @@ void emu_peer_free(struct hal_peer *hp)
 	union emu_msg bye;
 
 	if (emu_if(hp->hif)->pid != getpid())
-		return;		/* a forked child: if_close frees the rest */
+		return;		/* a forked child: emu_if_close() frees it */
 	if (hp->tx.sleep != NULL)
-		/* before the application writes to buffers the peer may be
-		 * reading still; pairs with the acquire in dma_valid() */
+		/* The application may write to its buffers after this, while
+		 * the peer still reads them; pairs with the acquire in
+		 * dma_valid(). */
 		atomic_exchange_explicit(&hp->tx.sleep->tx_closed, 1,
 					 memory_order_seq_cst);
 	for (int i = 0; i < 2; i++) {
@@ -227,15 +233,16 @@ void emu_peer_free(struct hal_peer *hp)
 /* ---- Links ----------------------------------------------------------- */
 
 /*
- * A fresh slot is all zero, which is how the packet whose number plus one wraps
- * to zero would look: mark that slot if the first lap meets it.
+ * A new slot is zero, so a slot whose packet number plus one is zero modulo
+ * 2^48 would seem full. If such a packet is among the first depth packets,
+ * store another value in its slot.
  */
 static void cells_guard(struct hal_cell *cells, uint32_t depth, uint64_t first)
 {
 	uint64_t wraps = ~first & HAL_HEAD_ID_MASK;	/* packets until then */
 
 	if (wraps < depth)
-		/* nobody else has the link yet */
+		/* relaxed: no other process has the link yet */
 		atomic_store_explicit(&cells[(first + wraps) & (depth - 1)]
 				      .head, 1, memory_order_relaxed);
 }
@@ -250,7 +257,7 @@ int emu_link_make(struct emu_peer *peer, int *out)
 	uint8_t *base;
 	int fd, ret;
 
-	/* a full memory group kills: look before every so many */
+	/* the kernel kills processes of a control group that is full */
 	if (eif->nlinks % LINKS_AHEAD == 0) {
 		ret = hal_limit_check("links to a few more peers",
 				      LINKS_AHEAD * (size_t)geo->space_off);
@@ -268,7 +275,7 @@ int emu_link_make(struct emu_peer *peer, int *out)
 			" (see ulimit -v and vm.max_map_count)" : "");
 		goto err_fd;
 	}
-	/* the memory of a link belongs to who receives from it */
+	/* the memory lies on the memory node of the receiver's board */
 	emu_board_place(emu, peer->p.addr.board, peer->tx_map);
 	base = peer->tx_map->addr;
 	tx->back = (struct hal_back *)base;
@@ -279,7 +286,7 @@ int emu_link_make(struct emu_peer *peer, int *out)
 	tx->next = first;
 	tx->limit = first + geo->depth;
 	cells_guard(tx->cells, geo->depth, first);
-	/* the descriptor's way to the peer orders it */
+	/* relaxed: sending the descriptor to the peer orders it */
 	atomic_store_explicit(&tx->back->done, first, memory_order_relaxed);
 	tx->open = true;
 	eif->nlinks++;
@@ -304,7 +311,7 @@ static int inbound_reserve(struct emu_if *eif)
 	uint32_t max = eif->inbound_max != 0 ? eif->inbound_max * 2 : 16;
 	struct hal_peer **grown;
 
-	/* every peer may become inbound, also those whose event still waits */
+	/* room for all peers: emu_events_take() adds them, and cannot fail */
 	if (eif->npeers <= eif->inbound_max)
 		return 0;
 	while (max < eif->npeers)
@@ -317,7 +324,6 @@ static int inbound_reserve(struct emu_if *eif)
 	return 0;
 }
 
-/* Open the inbound half over a link a peer handed us. */
 int emu_link_take(struct emu_peer *peer, int fd, uint64_t first)
 {
 	struct emu_if *eif = emu_if(peer->p.hif);
@@ -348,13 +354,13 @@ int emu_link_take(struct emu_peer *peer, int fd, uint64_t first)
 	rx->identity = (uint64_t)addr->board << 32 | addr->iface;
 	rx->cells = (struct hal_cell *)(base + LINK_CELLS_OFF);
 	if (eif->armed)
-		/* what came before is announced when the sender is told */
+		/* The sender may have stored packets before this. It sends
+		 * EMU_WAKE when it gets the answer to its link. */
 		atomic_store_explicit(&rx->sleep->asleep, eif->sleeps,
 				      memory_order_relaxed);
 	return 0;
 }
 
-/* Does any ring hold a packet? */
 int emu_rx_pending(struct emu_if *eif)
 {
 	uint64_t head;

@@ -2,8 +2,9 @@
 /*
  * hal_emu_sleep.c - sleeping until a packet comes: arming an interface.
  *
- * docs/memory-ordering.md has the argument why no wake-up is lost; emu_wake()
- * in hal_emu_conn.c is the sender's side.
+ * Entry points: emu_sleep_open(), emu_arm(), emu_disarm(), emu_sleep_tick().
+ * docs/memory-ordering.md shows why no wake-up is lost; emu_wake() in
+ * hal_emu_conn.c is the sender's part.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -18,7 +19,8 @@
 #include "hal/emu/hal_emu_sleep.h"
 #include "util/unm_clock.h"
 
-#define CHECK_MIN_NS	1000000		/* after arming; then twice as long */
+#define CHECK_MIN_NS	1000000		/* first sleep until the timer; later
+					 * ones are twice as long each */
 #define CHECK_NEAR_NS	100000		/* a store made before arming is seen
 					 * long before this time is over */
 
@@ -131,11 +133,11 @@ void emu_disarm(struct hal_if *hif)
 }
 
 /*
- * A sender stores its packet and then loads asleep, with no fence between. We
- * store asleep, make every sender's processor pass a barrier, and check the
- * rings: either we see the packet or the sender sees that we sleep. The timer
- * is for kernels whose barrier leaves out a processor
- * (docs/memory-ordering.md).
+ * A sender stores its packet and then loads asleep, with no fence between. The
+ * receiver stores asleep, has the kernel issue a barrier on the processor of
+ * each sender, and then checks the rings: either it finds the packet, or the
+ * sender finds that the receiver sleeps. The timer is for kernels whose barrier
+ * leaves out a processor (docs/memory-ordering.md).
  */
 int emu_arm(struct hal_if *hif)
 {

@@ -7,8 +7,8 @@
 
 #include "hal/emu/hal_emu_types.h"
 
-/* Let this process take part in the barriers of those who fall asleep. Sets
- * emu->membarrier: whether it does. */
+/* Register this process for the barriers that receivers issue before they
+ * sleep, see emu_arm(). Sets emu->membarrier: whether that succeeded. */
 void emu_sleep_open(struct hal_emu *emu);
 
 /* Open and close the timer of an interface, which is in its epoll set. Returns
@@ -20,7 +20,7 @@ void emu_sleep_if_close(struct emu_if *eif);
 int emu_arm(struct hal_if *hif);
 void emu_disarm(struct hal_if *hif);
 
-/* The interface's timer has expired. */
+/* To be called when the timer of the interface has expired. */
 void emu_sleep_tick(struct emu_if *eif);
 
 #endif /* HAL_EMU_SLEEP_H */

@@ -104,7 +104,8 @@ struct emu_src {
 
 /* Messages of a connection that the next service has to send. */
 enum emu_todo {
-	EMU_TODO_ANSWER = 1 << 0,	/* conn->answer, before all others */
+	EMU_TODO_ANSWER = 1 << 0,	/* conn->answer, before any other
+					 * message */
 	EMU_TODO_REPLY	= 1 << 1,	/* EMU_MEM_REP to conn->reqs */
 	EMU_TODO_WAKE	= 1 << 2,	/* EMU_WAKE */
 };
@@ -153,7 +154,7 @@ struct emu_conn {
 };
 
 /* Descriptors of a received message. A function that keeps one stores -1 in its
- * place; the receiver closes the others. */
+ * place; the receiver closes those that are not -1. */
 struct emu_fds {
 	int fd[EMU_FDS_MAX];		/* -1: none */
 	int n;				/* number received; may be more than
@@ -203,8 +204,9 @@ struct emu_peer {
 					 * of a later peer object */
 	bool refused;			/* by a message of the peer, not by the
 					 * end of the connection */
-	bool ticks;			/* the peer takes no part in barriers:
-					 * sleep in rounds of 1 ms */
+	bool ticks;			/* the peer takes no part in barriers: a
+					 * timer ends each sleep after 1 ms, see
+					 * emu_arm() */
 	uint8_t nreqs;			/* imports that are not answered */
 	uint32_t woken;			/* number of the peer's sleep that the
 					 * last EMU_WAKE ended */

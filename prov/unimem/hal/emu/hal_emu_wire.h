@@ -28,8 +28,8 @@ struct emu_geo {
 
 /* Message types; in brackets the descriptors that a message carries. */
 enum emu_msg_type {
-	EMU_HELLO = 1,		/* first message of a connection: here is my
-				 * outbound link [pidfd, link, proof socket] */
+	EMU_HELLO = 1,		/* first message of a connection: outbound link
+				 * of its sender [pidfd, link, proof socket] */
 	EMU_WELCOME,		/* answer: link mapped [pidfd]; or a refusal */
 	EMU_LINK,		/* link of the reverse direction [link] */
 	EMU_LINK_OK,		/* answer: link mapped; or a refusal */
@@ -39,8 +39,8 @@ enum emu_msg_type {
 	EMU_BYE,		/* the interface or the peer object is closed */
 };
 
-/* Start of each message, alike in all versions: processes of two versions can
- * name the difference in a log line. */
+/* Start of each message. All versions have the same, so that a process can log
+ * the version of a peer that has another one. */
 struct emu_head {
 	uint32_t magic;			/* EMU_MAGIC */
 	uint16_t version;		/* EMU_WIRE */
