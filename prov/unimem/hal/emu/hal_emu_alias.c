@@ -1,25 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * hal_emu_alias.c - a second mapping of memory that processes share
- * (hal_window.h): emu_alias_key(), emu_alias_open(), emu_alias_close().
+ * (hal_window.h).
  *
- * A key is a number made of device, inode and name of the mapped file, and an
- * offset in the file. Both sides read them from /proc/self/maps. While the
- * owner's mapping lasts no other file has its inode; the inode numbers of
+ * Entry points: emu_alias_key(), emu_alias_open(), emu_alias_close().
+ *
+ * A key is a hash of device, inode and name of the mapped file, and an offset
+ * in the file. Both processes read these from /proc/self/maps. As long as the
+ * owner has the mapping, no other file has its inode. The inode numbers of
  * memfds and of /dev/shm repeat after 2^32 files at the earliest, and then the
- * name has to be the same as well.
+ * name would have to be the same as well.
  *
- * Only files without a name are taken: memfds, unlinked files of /dev/shm, and
- * MAP_SHARED | MAP_ANONYMOUS memory. Only a process that still holds a
- * descriptor can truncate them. The memory of the HAL itself is never taken,
- * whatever a peer says: memfds whose name begins with "unimem".
+ * Only files that cannot be opened by name are aliased: memfds, unlinked files
+ * of /dev/shm, and MAP_SHARED | MAP_ANONYMOUS memory. Only a process that still
+ * has a descriptor can truncate these. The memory of the HAL, which is in
+ * memfds whose name begins with "unimem", is never aliased, whichever key a
+ * peer sends.
  *
  * The alias is made by mremap() with an old length of 0, which maps the file of
- * a shared mapping once more and needs no descriptor. Other threads may change
- * the mappings meanwhile, so the alias is looked up itself before it is used.
+ * a shared mapping a second time and needs no descriptor. Other threads may
+ * change the mappings meanwhile, so the new mapping is compared with the key
+ * before it is used.
  *
- * All aliases of the process are in one table. What a peer names is never
- * looked for in them: the program may have unmapped it.
+ * All aliases of the process are in one table. The file of a key is searched in
+ * the mappings of the program only, not in aliases: an alias may exist although
+ * the program has unmapped the file.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -35,20 +40,21 @@
 
 #include "hal/emu/hal_emu_alias.h"
 
-#define READ_BYTES	8192		/* of the list of mappings, at once */
-#define FILL_MAX	(UINT64_C(256) << 20)	/* of a file in /dev/shm */
+#define READ_BYTES	8192		/* of /proc/self/maps, per read() */
+#define FILL_MAX	(UINT64_C(256) << 20)	/* bytes of an alias of a file
+						 * in /dev/shm */
 #define SHM		"/dev/shm/"
 
 /* Shared mappings of one file that follow each other without a gap. */
 struct run {
 	uintptr_t start, end;
-	uint64_t id;			/* of the file */
-	uint64_t off;			/* in the file, of start */
+	uint64_t id;			/* file_id() */
+	uint64_t off;			/* offset of start in the file */
 	uint32_t access;		/* enum hal_alias_access */
 	bool in_shm;			/* on the file system at SHM */
 };
 
-/* The range that is looked for: by its address, or by its place in a file. */
+/* The range to be found: an address, or a file and an offset. */
 struct want {
 	bool by_address;
 	uintptr_t addr;
@@ -59,14 +65,15 @@ struct want {
 /* ---- The table of aliases -------------------------------------------- */
 
 /*
- * Each alias is a mapping of its own, and the kernel allows a process some
- * 65,000. The lock is held while an alias is made or goes, so that nobody
- * meets one that is not in the table.
+ * All aliases of this process. HAL_ALIASES_MAX bounds them because each is a
+ * mapping, and the kernel allows a process about 65,000 of these. The lock is
+ * held while an alias is made or unmapped, so that no thread finds an alias in
+ * /proc/self/maps that is not in the table.
  */
 static struct {
 	struct hal_lock lock;
-	pid_t pid;			/* whose they are */
-	uint32_t n;
+	pid_t pid;			/* process that has these aliases */
+	uint32_t n;			/* entries of of[] */
 	struct { uintptr_t start, end; } of[HAL_ALIASES_MAX];
 } aliases;
 
@@ -100,8 +107,9 @@ static void aliases_remove(const void *pages)
 }
 
 /*
- * The first part of [*start, end) that is no alias begins at *start then; its
- * end. (The kernel may show neighbours as one mapping.) *start == end: none.
+ * Find the first part of [*start, end) that is no alias. Sets *start to its
+ * begin and returns its end; *start == end: there is none. An alias may be a
+ * part of a mapping because the kernel may show adjacent mappings as one.
  */
 static uintptr_t no_alias(uintptr_t *start, uintptr_t end)
 {
@@ -129,8 +137,9 @@ static bool begins(const char *text, const char *with)
 }
 
 /*
- * Is the file there by just the name that the list shows, so that " (deleted)"
- * is part of the name? A line feed is shown as \012: such names are refused.
+ * Does a file with exactly the listed name exist, so that " (deleted)" is a
+ * part of its name? The list shows a line feed as \012; for such names the
+ * answer is yes, so that they are not aliased.
  */
 static bool is_there(const char *name, uint64_t dev, uint64_t ino)
 {
@@ -142,8 +151,9 @@ static bool is_there(const char *name, uint64_t dev, uint64_t ino)
 		 minor(st.st_dev) == (uint32_t)dev);
 }
 
-/* A file of memory that nobody can open by name, and not one of ours? */
-static bool takes_file(const char *name, uint64_t dev, uint64_t ino)
+/* Is this a file in memory that no process can open by name, and not of the
+ * HAL? */
+static bool can_alias(const char *name, uint64_t dev, uint64_t ino)
 {
 	static const char gone[] = " (deleted)";
 	size_t len = strlen(name), tail = sizeof(gone) - 1;
@@ -173,7 +183,8 @@ static uint64_t file_id(uint64_t dev, uint64_t ino, const char *name)
 	return id;
 }
 
-/* "start-end rwxs offset major:minor inode    name" */
+/* Parse a line "start-end rwxs offset major:minor inode    name". False: it is
+ * of no mapping that can be aliased. */
 static bool parse(char *line, struct run *run)
 {
 	uint64_t dev, ino;
@@ -191,7 +202,7 @@ static bool parse(char *line, struct run *run)
 	dev |= strtoull(at + 1, &at, 16);
 	ino = strtoull(at, &at, 10);
 	at += strspn(at, " ");
-	if (!takes_file(at, dev, ino))
+	if (!can_alias(at, dev, ino))
 		return false;
 	run->id = file_id(dev, ino, at);
 	run->in_shm = begins(at, SHM);
@@ -200,7 +211,7 @@ static bool parse(char *line, struct run *run)
 	return true;
 }
 
-/* A mapping that goes on where the run ends. */
+/* Does mapping next continue the run, at the next address and file offset? */
 static bool follows(const struct run *run, const struct run *next)
 {
 	return next->start == run->end && next->id == run->id &&
@@ -208,6 +219,7 @@ static bool follows(const struct run *run, const struct run *next)
 		next->off == run->off + (run->end - run->start);
 }
 
+/* Does the run contain the wanted range, with the wanted access? */
 static bool fits(const struct run *run, const struct want *want)
 {
 	uint64_t bytes = run->end - run->start, at;
@@ -220,7 +232,8 @@ static bool fits(const struct run *run, const struct want *want)
 		(want->by_address || want->id == run->id);
 }
 
-/* One more mapping: is the run before it the one? */
+/* Add mapping next to the run, or begin a new run with it. True: the run that
+ * ends here is the wanted one, and *run is left as it is. */
 static bool take(const struct run *next, struct run *run,
 		 const struct want *want)
 {
@@ -234,7 +247,8 @@ static bool take(const struct run *next, struct run *run,
 	return false;
 }
 
-/* One more line of the list; without aliases, if a file is looked for. */
+/* take() the mapping of a line. If a file is wanted, only the parts that are no
+ * aliases. */
 static bool take_line(char *line, struct run *run, const struct want *want)
 {
 	struct run next, part;
@@ -254,7 +268,8 @@ static bool take_line(char *line, struct run *run, const struct want *want)
 	return false;
 }
 
-/* Lines longer than the buffer have names that nobody wants. */
+/* Lines longer than the buffer are skipped: files with such names cannot be
+ * aliased. */
 static bool find_in(int fd, const struct want *want, struct run *run)
 {
 	char buf[READ_BYTES + 1], *line, *end;
@@ -321,7 +336,7 @@ static size_t page_size(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* What a window takes, in whole pages. */
+/* The pages that a window covers, and their size in bytes. */
 static void *pages_of(const struct hal_window *win, size_t *bytes)
 {
 	uintptr_t mask = page_size() - 1, at = (uintptr_t)win->addr;
@@ -330,23 +345,22 @@ static void *pages_of(const struct hal_window *win, size_t *bytes)
 	return (void *)(at & ~mask);
 }
 
-/* The kernel looks at a word and refuses the call: no signal, no change. */
+/* Can the word at this address be read without a signal? The kernel reads the
+ * word, and then refuses the call because of its other arguments. */
 static bool can_read(uintptr_t at)
 {
 	return syscall(SYS_rt_sigprocmask, -1, at & ~(uintptr_t)7, NULL,
 		       sizeof(uint64_t)) == 0 || errno != EFAULT;
 }
 
-/* Does the file reach so far? */
+/* Does the file contain the last byte of the window? */
 static bool reaches(const struct hal_window *win)
 {
 	return can_read((uintptr_t)win->addr + win->bytes - 1);
 }
 
-/*
- * Has /dev/shm room for the pages that the file does not have yet? Else we
- * would take the rest of it from all others.
- */
+/* Has /dev/shm free space for all pages that the file does not have yet? If
+ * not, filling the file would use up the rest for all processes. */
 static bool has_room(void *pages, size_t bytes)
 {
 	size_t page = page_size(), left = bytes / page, n;
@@ -367,8 +381,9 @@ static bool has_room(void *pages, size_t bytes)
 }
 
 /*
- * Give each hole of a file in /dev/shm a page: an access to one while /dev/shm
- * is full ends the process. (A read is enough.) False: no room, or too much.
+ * Read each page, so that each hole of a file in /dev/shm gets a page: an
+ * access to a hole while /dev/shm is full would end the process. False: there
+ * is no free space, or bytes exceed FILL_MAX.
  */
 static bool fill(void *pages, size_t bytes)
 {
@@ -381,7 +396,7 @@ static bool fill(void *pages, size_t bytes)
 	return at == end;
 }
 
-/* The same bytes of the same file, and no others? */
+/* Does the window show the bytes that the key names? */
 static bool is_alias(const struct hal_window *win, const struct hal_key *key,
 		     uint32_t access)
 {
@@ -391,7 +406,8 @@ static bool is_alias(const struct hal_window *win, const struct hal_key *key,
 		mine.word[0] == key->word[0] && mine.word[1] == key->word[1];
 }
 
-/* Map what was found once more. The table is locked. */
+/* Make the alias of *win, which is a range of the program's mapping, and set
+ * win->addr to it. The table is locked. */
 static int make(const struct run *run, const struct hal_key *key,
 		uint32_t access, struct hal_window *win)
 {
@@ -404,7 +420,7 @@ static int make(const struct run *run, const struct hal_key *key,
 	if (got == MAP_FAILED)
 		return errno == ENOMEM ? -FI_ENOMEM : -FI_ENOENT;
 	win->addr = (uint8_t *)got + (win->addr - (uint8_t *)pages);
-	/* first of all: no child inherits it */
+	/* before anything else, so that no forked child inherits it */
 	if (madvise(got, bytes, MADV_DONTFORK) != 0 ||
 	    madvise(got, bytes, MADV_DONTDUMP) != 0 ||
 	    !is_alias(win, key, access) || !reaches(win) ||
@@ -446,7 +462,8 @@ void emu_alias_close(struct hal *hal, const struct hal_window *win)
 	size_t bytes;
 	void *pages = pages_of(win, &bytes);
 
-	/* a forked child does not have it, and may have others there */
+	/* a forked child does not have the alias, and may have mapped other
+	 * memory there */
 	if (((struct hal_emu *)hal)->pid != getpid())
 		return;
 	aliases_lock();

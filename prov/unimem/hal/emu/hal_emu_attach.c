@@ -3,24 +3,25 @@
  * hal_emu_attach.c - reading and writing ordinary memory of a peer's process.
  *
  * Entry points: emu_attach_open(), emu_attach_close(), emu_attach_probe(),
- * emu_attach_move(). The turns of transfers are in hal_emu_dma.c. docs/hal.md,
- * section 7, has the law: a transfer reaches the address space that the peer
- * had when it connected, and no other. A process number alone does not promise
- * that: exec() keeps the number and the pidfd, and replaces the memory.
+ * emu_attach_move(). hal_emu_dma.c schedules the transfers. docs/hal.md,
+ * section 7, has the law: a transfer accesses the address space that the peer
+ * had when it connected, and no other. A process number does not ensure that:
+ * exec() keeps the number and the pidfd, and replaces the memory.
  *
- * Each HAL holds a random word in a page of its own at a random address, which
- * both travel in its hello. The page lies where the kernel puts no program,
- * library, heap or stack: a program has memory there only if it asks for that
- * one of 2^26 to 2^33 pages. Forked children do not have it.
- * - GET is one process_vm_readv() of the data and of that word behind them. The
- *   kernel looks the address space up once per call, so if the word is right,
- *   the data are of the same address space.
- * - PUT is one process_vm_writev() of the same word, to where it is already,
- *   and of the data behind it. The kernel fills the pieces in order and stops
- *   at the first that it cannot write: without that page no data are moved.
- * Neither has a window between a check and the copy, and neither needs a
- * descriptor. /proc/PID/mem, which stays with an address space, is not used:
- * the kernel writes through it to memory that is mapped read-only or PROT_NONE.
+ * Each HAL has a random word in a page of its own at a random address, and
+ * sends both in its HELLO and WELCOME. The page lies where the kernel puts no
+ * program, library, heap or stack: another program has memory there only if it
+ * maps that one of 2^26 to 2^33 pages itself. Forked children do not inherit
+ * the page.
+ * - GET is one process_vm_readv() of the data and then of the word. The kernel
+ *   finds the address space once per call, so if the word is right, the data
+ *   are of the same address space.
+ * - PUT is one process_vm_writev() of the same word, to its own address, and
+ *   then of the data. The kernel writes the pieces in order and stops at the
+ *   first that it cannot write: without that page no data are written.
+ * So nothing can change between a check and the copy, and no descriptor is
+ * needed. /proc/PID/mem, which belongs to an address space, is not used: the
+ * kernel writes through it also to memory mapped read-only or PROT_NONE.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -37,8 +38,9 @@
 
 /* ---- The word of this process ---------------------------------------- */
 
-/* Between the lowest addresses and two thirds of the address space, where the
- * kernel puts programs: of 47 bits and more, then of 39 bits. */
+/* Ranges above the lowest addresses and below two thirds of the address space,
+ * where the kernel puts programs. First for 47 bits and more, then for 39
+ * bits. */
 static const struct range {
 	uint64_t from, bytes;		/* bytes: a power of 2 */
 } ranges[] = {
@@ -50,7 +52,8 @@ static void *map_at(uintptr_t at, size_t page)
 {
 	void *want = (void *)at, *got;
 
-	/* a hint is enough: not every tool knows MAP_FIXED_NOREPLACE */
+	/* a hint and a check of the result, because some tools do not know
+	 * MAP_FIXED_NOREPLACE */
 	got = mmap(want, page, PROT_READ | PROT_WRITE, MAP_PRIVATE |
 		   MAP_ANONYMOUS, -1, 0);
 	if (got == MAP_FAILED)
@@ -85,15 +88,16 @@ void emu_attach_open(struct hal_emu *emu)
 
 void emu_attach_close(struct hal_emu *emu)
 {
-	/* a forked child does not have it, and may have others there */
+	/* a forked child does not have the page, and may have mapped another
+	 * one there */
 	if (emu->word != NULL && emu->pid == getpid())
 		munmap(emu->word, (size_t)sysconf(_SC_PAGESIZE));
 }
 
 /* ---- The word of the peer -------------------------------------------- */
 
-/* 0: the process of that number still has the peer's word. EFAULT: it has not.
- * Else an errno: the kernel does not let us read it. */
+/* Read the word of the peer. 0: process peer->pid has it; EFAULT: it does not;
+ * another errno: this process may not read the memory of that process. */
 static int word_missing(const struct emu_peer *peer)
 {
 	uint64_t word = 0;
@@ -115,8 +119,8 @@ void emu_attach_probe(struct emu_peer *peer)
 		word_missing(peer) == 0;
 }
 
-/* The process runs another program, or has ended: whatever else keeps its
- * sockets open, the peer is dead. */
+/* The process runs another program or has ended. The peer is dead, also if its
+ * sockets are still open. */
 static int peer_replaced(struct emu_peer *peer)
 {
 	emu_mark_dying(peer, -FI_ECONNRESET);
@@ -125,7 +129,8 @@ static int peer_replaced(struct emu_peer *peer)
 
 /* ---- Transfers ------------------------------------------------------- */
 
-/* Why did a transfer fail? Decides whether this peer stays reachable. */
+/* The status of a transfer that failed with errno err. Clears dma_any if the
+ * kernel forbids the access, and marks a peer whose process was replaced. */
 static int failed(struct emu_peer *peer, int err)
 {
 	if (err == ESRCH || emu_pidfd_dead(peer->pidsrc.fd))
@@ -160,8 +165,9 @@ static int64_t get(struct emu_peer *peer, void *to, uint64_t from, uint64_t n)
 		if (word != peer->probe_word)
 			return peer_replaced(peer);
 	} else {
-		/* stopped short of the word: exec() is for good, so that the
-		 * word read later vouches for the data as well */
+		/* The kernel stopped before the word. exec() replaces the
+		 * memory for good, so if the word is read now, the data that
+		 * were read before are of the same address space. */
 		err = word_missing(peer);
 		if (err != 0)
 			return failed(peer, err);

@@ -2,12 +2,16 @@
 /*
  * hal_emu_msg.c - the handshake and the other messages of connections.
  *
- * The sender of a link connects and says HELLO with its pidfd and the link; the
- * receiver maps it and says WELCOME with its own pidfd. The reverse link
- * follows over the same connection with LINK and LINK_OK, if it is wanted.
+ * Entry points: emu_connect(), emu_take_message(), emu_hello_check(),
+ * emu_conn_todo(). hal_emu_wire.h defines the messages.
  *
- * Whatever arrives was written by another process: versions, lengths,
- * descriptors and fields are checked here, once, also in release builds.
+ * The sender of a link connects and sends HELLO with its pidfd and the link.
+ * The receiver maps the link and answers with WELCOME and its own pidfd. If the
+ * receiver sends packets too, the reverse link follows over the same
+ * connection, with LINK and LINK_OK.
+ *
+ * Another process has written each message, so versions, lengths, descriptors
+ * and fields are checked here, once, also in release builds.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -41,7 +45,8 @@ static void hello_fill(struct emu_if *eif, struct emu_peer *peer,
 	m->probe_word = emu->word_value;
 }
 
-/* Answer what opened this connection or the reverse link; resent if need be. */
+/* Send conn->answer, which accepts a HELLO or a LINK. If that is not possible
+ * now, the next service calls this again. */
 static void send_answer(struct emu_conn *conn)
 {
 	struct emu_if *eif = conn->eif;
@@ -64,13 +69,14 @@ static void send_answer(struct emu_conn *conn)
 		emu_todo_clear(conn, EMU_TODO_ANSWER);
 }
 
-/* Replies to imports, in the order they were asked for. */
+/* Reply to imports, in the order of the requests. If that is not possible now,
+ * the next service calls this again. */
 static void send_replies(struct emu_conn *conn)
 {
 	union emu_msg msg;
 	int fd, ret;
 
-	if (conn->todo & EMU_TODO_ANSWER) {	/* which goes first */
+	if (conn->todo & EMU_TODO_ANSWER) {	/* must be sent first */
 		emu_todo_set(conn, EMU_TODO_REPLY);
 		return;
 	}
@@ -98,7 +104,6 @@ static void send_replies(struct emu_conn *conn)
 	emu_todo_clear(conn, EMU_TODO_REPLY);
 }
 
-/* Send what could not be sent before. */
 void emu_conn_todo(struct emu_conn *conn)
 {
 	if (conn->todo & EMU_TODO_ANSWER)
@@ -122,7 +127,7 @@ static int no_descriptors(struct emu_if *eif, const struct hal_addr *peer)
 	return -FI_EMFILE;
 }
 
-/* Hand over the link; packets may be put into it from now on. */
+/* Send the link to the peer. -FI_ECONNREFUSED: the connection has ended. */
 static int send_hello(struct emu_peer *peer, int link)
 {
 	struct emu_if *eif = emu_if(peer->p.hif);
@@ -137,18 +142,21 @@ static int send_hello(struct emu_peer *peer, int link)
 	return ret == -FI_ECONNRESET ? -FI_ECONNREFUSED : ret;
 }
 
-/* Until it welcomes us, the process that listens is the one to watch. */
+/* Watch the process that listens, until WELCOME brings the pidfd of the peer.
+ */
 static int watch_listener(struct emu_peer *peer)
 {
 	int fd = emu_peer_pidfd(peer->out->src.fd, peer->out->pid);
 	int ret;
 
 	if (fd == -ESRCH || fd == -EINVAL)
-		return -FI_ECONNREFUSED;	/* a child has its name */
+		/* ended; a forked child still has its socket */
+		return -FI_ECONNREFUSED;
 	if (fd == -EMFILE || fd == -ENFILE)
 		return no_descriptors(emu_if(peer->p.hif), &peer->p.addr);
 	if (fd < 0)
-		return 0;		/* not visible: the socket must do */
+		return 0;		/* no pidfd: only the end of the
+					 * connection shows its end */
 	ret = emu_pidfd_dead(fd) ? -FI_ECONNREFUSED :
 	      emu_peer_watch(peer, fd, false);
 	if (ret != 0)
@@ -184,7 +192,7 @@ static int connect_new(struct emu_if *eif, const struct hal_addr *to,
 	if (ret != 0)
 		goto err_peer;
 	ret = send_hello(peer, link);
-	close(link);			/* the mapping and the peer keep it */
+	close(link);			/* the mapping keeps the memory */
 	if (ret != 0)
 		goto err_peer;
 	*out = peer;
@@ -195,7 +203,7 @@ err_peer:
 	return ret;
 }
 
-/* The peer came first: hand it the reverse link over its own connection. */
+/* The peer has connected first: send the reverse link over its connection. */
 static int connect_back(struct emu_peer *peer)
 {
 	struct emu_conn *conn = peer->in != NULL ? peer->in : peer->out;
@@ -203,7 +211,7 @@ static int connect_back(struct emu_peer *peer)
 	int link, ret;
 
 	if (conn->todo & EMU_TODO_ANSWER)
-		return -FI_EAGAIN;	/* its answer has to go first */
+		return -FI_EAGAIN;	/* the answer must be sent first */
 	ret = emu_link_make(peer, &link);
 	if (ret != 0)
 		return ret;
@@ -247,14 +255,14 @@ int emu_connect(struct hal_if *hif, const struct hal_addr *to,
 	peer = emu_peer_find(eif, to);
 	if (peer != NULL && (peer->p.dead || peer->dying != 0) &&
 	    to->nonce == HAL_ADDR_ANY)
-		peer = NULL;		/* somebody else may hold it now */
+		peer = NULL;		/* may have another holder now */
 	if (peer == NULL)
 		ret = connect_new(eif, to, &peer);
 	else if (peer->p.dead || peer->dying != 0)
 		return -FI_ECONNREFUSED;
 	else if (peer->p.addr.nonce != to->nonce &&
 		 to->nonce != HAL_ADDR_ANY)
-		return -FI_EAGAIN;	/* whoever it is will tell soon */
+		return -FI_EAGAIN;	/* WELCOME brings the nonce */
 	else if (!peer->p.tx.open)
 		ret = connect_back(peer);
 	if (ret != 0)
@@ -272,9 +280,10 @@ static bool geo_equal(const struct emu_geo *a, const struct emu_geo *b)
 	       a->space_bytes == b->space_bytes && a->bytes == b->bytes;
 }
 
-/* Wire version and sizes of the other side; one line if they are not ours. */
-static int check_kind(struct emu_if *eif, const struct emu_head *head,
-		      const char *who, const struct hal_addr *from)
+/* Check the wire version of a message. -EPROTONOSUPPORT, after a log line that
+ * names its sender with who and from (NULL: not known). */
+static int check_version(struct emu_if *eif, const struct emu_head *head,
+			 const char *who, const struct hal_addr *from)
 {
 	char name[32] = "";
 
@@ -291,7 +300,6 @@ static int check_kind(struct emu_if *eif, const struct emu_head *head,
 	return -EPROTONOSUPPORT;
 }
 
-/* Is it right, and from who it says it is? */
 int emu_hello_check(struct emu_conn *conn, const struct emu_hello *m,
 		    size_t len, const struct emu_fds *fds)
 {
@@ -300,7 +308,7 @@ int emu_hello_check(struct emu_conn *conn, const struct emu_hello *m,
 	const struct emu_geo *geo = &eif->emu->geo;
 	int ret;
 
-	if (check_kind(eif, &m->head, "process that connects", NULL) != 0)
+	if (check_version(eif, &m->head, "process that connects", NULL) != 0)
 		return -EPROTONOSUPPORT;
 	if (m->head.type != EMU_HELLO || len != sizeof(*m))
 		return -FI_EINVAL;
@@ -308,7 +316,7 @@ int emu_hello_check(struct emu_conn *conn, const struct emu_hello *m,
 		return no_descriptors(eif, &m->from);
 	if (m->to.board != own->board || m->to.iface != own->iface ||
 	    (m->to.nonce != own->nonce && m->to.nonce != HAL_ADDR_ANY))
-		return -FI_ECONNREFUSED;	/* meant for the one before */
+		return -FI_ECONNREFUSED;	/* meant for a former holder */
 	if (!geo_equal(&m->geo, geo)) {
 		hal_log(emu_said(eif, EMU_SAID_GEO),
 			"interface %u:%u uses %u packets of %u bytes, this "
@@ -332,7 +340,9 @@ int emu_hello_check(struct emu_conn *conn, const struct emu_hello *m,
 	return ret == -FI_EMFILE ? no_descriptors(eif, &m->from) : ret;
 }
 
-/* Who speaks: a peer we know, one we are connecting to, or a new one. */
+/* The peer object for a HELLO: of a peer that this interface is connecting to,
+ * or a new one (*fresh). -FI_ECONNREFUSED: the address has an object that this
+ * HELLO cannot belong to; -FI_EACCES: another process is known by it. */
 static int hello_peer(struct emu_conn *conn, const struct hal_addr *from,
 		      struct emu_peer **out, bool *fresh)
 {
@@ -344,13 +354,14 @@ static int hello_peer(struct emu_conn *conn, const struct hal_addr *from,
 	if (peer->p.dead || peer->p.rx.cells != NULL || peer->in != NULL)
 		return -FI_ECONNREFUSED;
 	if (peer->pid != conn->pid)
-		return -FI_EACCES;	/* not who we know by this address */
-	/* connected without a nonce: here it is, the welcome must agree */
+		return -FI_EACCES;
+	/* if the nonce was not known, WELCOME must have the same */
 	peer->p.addr.nonce = from->nonce;
 	*out = peer;
 	return 0;
 }
 
+/* Note what a HELLO or WELCOME says about the process of the peer. */
 static void peer_facts(struct emu_peer *peer, const struct emu_hello *m)
 {
 	peer->probe_addr = m->probe_addr;
@@ -383,7 +394,8 @@ static int take_hello(struct emu_conn *conn, const struct emu_hello *m,
 	}
 	peer->pid = conn->pid;
 	peer_facts(peer, m);
-	/* last: from here on there is an inbound half, which is to be told */
+	/* Nothing can fail after this: the peer has an inbound half, and the
+	 * event must follow. */
 	ret = emu_link_take(peer, fds->fd[1], m->first);
 	if (ret != 0)
 		goto err_peer;
@@ -402,13 +414,13 @@ err_peer:
 	return ret;
 }
 
-/* Have we called whoever says this hello, and is that not over? */
-static bool have_called(struct emu_if *eif, const struct emu_hello *m)
+/* Is this interface connecting, or connected, to the sender of this HELLO? */
+static bool is_connecting(struct emu_if *eif, const struct emu_hello *m)
 {
 	struct emu_peer *peer;
 
 	if (m->head.version != EMU_WIRE)
-		return false;		/* its address may be elsewhere */
+		return false;		/* fields may have other offsets */
 	peer = emu_peer_find(eif, &m->from);
 	return peer != NULL && peer->dying == 0 && peer->out != NULL;
 }
@@ -422,7 +434,7 @@ static const char *refusal(int status)
 		return "it has no descriptors left (RLIMIT_NOFILE)";
 	if (status == -FI_ECONNREFUSED)
 		return "the address is of a process that is gone";
-	return "it could not take it";
+	return "it could not accept it";
 }
 
 static int take_welcome(struct emu_conn *conn, const struct emu_hello *m,
@@ -432,17 +444,18 @@ static int take_welcome(struct emu_conn *conn, const struct emu_hello *m,
 	struct hal_addr *addr = &peer->p.addr;
 	int ret;
 
-	if (check_kind(conn->eif, &m->head, "process at", addr) != 0)
+	if (check_version(conn->eif, &m->head, "process at", addr) != 0)
 		return -FI_ECONNREFUSED;
 	if (m->head.type != EMU_WELCOME)
 		return -FI_EIO;
-	/* a refusal is as short as its head, if it has not called us */
+	/* a refusal that is the head alone has no flags: they are read as 0 */
 	peer->met_first = !(m->flags & EMU_F_CROSSED);
 	if (m->head.status != 0) {
 		peer->refused = true;
 		if (m->head.status == -FI_ECONNREFUSED)
 			emu_not_there(conn->eif, addr);
-		/* a stale address is no news, another kind of process is */
+		/* an old address is usual: level 1; a process with another
+		 * configuration is an error */
 		hal_log(m->head.status != -EPROTONOSUPPORT ||
 			emu_said(conn->eif, EMU_SAID_REFUSED),
 			"interface %u:%u refuses the connection: %s",
@@ -468,7 +481,7 @@ static int take_welcome(struct emu_conn *conn, const struct emu_hello *m,
 	}
 	peer->connected = true;
 	emu_event(peer, HAL_EV_CONNECTED, 0);
-	/* it may have gone to sleep before it had this link to look at */
+	/* the peer may have fallen asleep before it had the link */
 	emu_wake(&peer->p);
 	return 0;
 }
@@ -539,7 +552,8 @@ int emu_take_message(struct emu_conn *conn, const union emu_msg *m,
 		return -FI_EIO;
 	if (peer == NULL) {
 		ret = take_hello(conn, &m->hello, len, fds);
-		conn->crossed = ret != 0 && have_called(conn->eif, &m->hello);
+		conn->crossed = ret != 0 &&
+			is_connecting(conn->eif, &m->hello);
 		return ret;
 	}
 	if (conn == peer->out && !peer->connected)

@@ -13,9 +13,9 @@ int emu_connect(struct hal_if *hif, const struct hal_addr *to,
 
 /*
  * Check a received message of len bytes and act on it. A descriptor that is
- * kept is replaced by -1 in *fds; the caller closes the others. 0, or a
- * negative errno: the message is wrong or cannot be taken, and the connection
- * is to be closed.
+ * kept is replaced by -1 in *fds; the caller closes those that are not -1. 0,
+ * or a negative errno: the message is wrong or cannot be taken, and the
+ * connection is to be closed.
  */
 int emu_take_message(struct emu_conn *conn, const union emu_msg *m,
 		     size_t len, struct emu_fds *fds);
@@ -29,7 +29,7 @@ int emu_take_message(struct emu_conn *conn, const union emu_msg *m,
 int emu_hello_check(struct emu_conn *conn, const struct emu_hello *m,
 		    size_t len, const struct emu_fds *fds);
 
-/* Send what conn->todo says could not be sent before. */
+/* Send the messages of conn->todo, which could not be sent before. */
 void emu_conn_todo(struct emu_conn *conn);
 
 #endif /* HAL_EMU_MSG_H */

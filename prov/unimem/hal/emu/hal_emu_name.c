@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_emu_name.c - names of interfaces, in spite of other users.
+ * hal_emu_name.c - names of interfaces, of which other users may hold some.
  *
  * An interface has two names in the abstract namespace of local sockets. The
- * first, of a datagram socket, shows who holds its number: see hal_emu_proof.c.
- * At the second it listens: see hal_emu_recv.c. Any user may bind any abstract
- * name first. So each name has EMU_NAMES forms, numbered k. docs/hal.md,
- * section 2, has the rule: a process takes the first form that no other user
- * holds, and callers try all forms in order and skip those of other users.
+ * first, of a datagram socket, shows which process holds the number of the
+ * interface: see hal_emu_proof.c. At the second the interface listens: see
+ * hal_emu_recv.c. Any user can bind any abstract name. So each name has
+ * EMU_NAMES forms, numbered k. docs/hal.md, section 2, has the rule: a process
+ * takes the first form that no other user holds; a process that connects tries
+ * all forms in order and skips those of other users.
  *
- * Of the first name at most one form is held by processes of one user. It stays
- * so when another user ends in between: a process that takes a form polls all
- * others before its bind() and again after it. Of two processes that take
- * different forms at the same time at least one finds the other and gives way.
- * The poll before the bind() is why a process that holds a number is never
- * disturbed by one that tries to take it.
+ * The processes of one user hold at most one form of the first name, also if
+ * another user releases a form meanwhile: a process that takes a form checks
+ * all other forms before its bind() and again after it. If two processes take
+ * different forms at the same time, at least one finds the form of the other
+ * and releases its own. Because of the check before the bind(), a process that
+ * tries to take a number never disturbs the one that holds it.
  *
- * The owner of a name is asked for only where a name is found that is in the
- * way. The kernel shows the owners of all sockets by netlink (unix_diag). Where
- * it does not, a socket that listens shows its owner to who connects; any other
- * name counts as one of our user, so that a number has one holder.
+ * The owner of a name is determined only if the name is in use. The kernel
+ * shows the owners of all sockets by netlink (unix_diag). Where it does not, a
+ * connection shows the owner of a socket that listens; any other name counts as
+ * one of this process's user, so that a number has one holder.
  *
  * Entry points: emu_sock_name(), emu_take_number(), emu_take_any(),
  * emu_name_owner(), emu_name_listener(), emu_name_earlier().
@@ -46,7 +47,8 @@
 
 _Static_assert(EMU_NAMES <= 10, "one digit per form");
 
-/* Form k of a name of which form 0 is there, len bytes with the family. */
+/* Change form 0 of a name, an address of len bytes, to form k. Returns the
+ * length of that. */
 static socklen_t to_form(struct sockaddr_un *sun, socklen_t len, int k)
 {
 	char *end = (char *)sun + len;
@@ -85,13 +87,13 @@ struct named {
 	int type;
 	char name[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
 	size_t len;			/* of name, its first byte is 0 */
-	uid_t uid;			/* who made the socket */
+	uid_t uid;			/* user who made the socket */
 };
 
 typedef void (*named_fn)(const struct named *n, void *arg);
 
-/* Pass on one socket, unless it is one that was accepted: such a socket bears
- * the name of the socket that listened. */
+/* Call fn for one socket, unless the socket was accepted: it then has the name
+ * of the socket that listened. */
 static void show_one(const struct nlmsghdr *h, named_fn fn, void *arg)
 {
 	const struct unix_diag_msg *m = NLMSG_DATA(h);
@@ -126,7 +128,8 @@ static void show_one(const struct nlmsghdr *h, named_fn fn, void *arg)
 		fn(&n, arg);
 }
 
-/* What one receive brought. 1: there is more; 0: that was all; -FI_EIO. */
+/* Call fn for the sockets in one received buffer. 1: more buffers follow; 0:
+ * this was the last; -FI_EIO. */
 static int show_some(const void *buf, size_t len, named_fn fn, void *arg)
 {
 	const struct nlmsghdr *h = buf;
@@ -219,9 +222,10 @@ int emu_name_listener(int fd, uid_t *uid)
 	return cred.uid == geteuid() ? 0 : -FI_EACCES;
 }
 
-/* The kernel does not show the owner: a connection may. */
-static bool shown_by_listener(const struct sockaddr_un *sun, socklen_t len,
-			      uid_t *uid)
+/* Does another user, *uid, listen at this name? Connects to find out, for
+ * kernels that do not show the owner. */
+static bool other_listens(const struct sockaddr_un *sun, socklen_t len,
+			  uid_t *uid)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK,
 			0);
@@ -251,17 +255,17 @@ enum emu_owner emu_name_owner(int type, const struct hal_addr *addr, int k,
 		*uid = w.uid;
 		return EMU_OWNER_OTHER;
 	}
-	return type == SOCK_SEQPACKET && shown_by_listener(&sun, len, uid) ?
+	return type == SOCK_SEQPACKET && other_listens(&sun, len, uid) ?
 	       EMU_OWNER_OTHER : EMU_OWNER_OURS;
 }
 
 /* ---- One holder of a number --------------------------------------------- */
 
 /*
- * Does our user hold one of the forms 0 to last, but not form k, of the name
- * that shows who holds a number? Asked by our own datagram socket: connect()
- * fails with ECONNREFUSED if no socket has the name, and only if one has, the
- * kernel is asked for its owner. Connected or not, our own socket is shut down.
+ * Does a process of this user hold one of the forms 0 to last, except form k,
+ * of the name "unimem.held" of a number? connect() on eif->proof_fd fails with
+ * ECONNREFUSED if no socket has the name; only if one has is the owner
+ * determined. The socket stays shut down, also if it gets connected.
  */
 static bool our_user_holds(struct emu_if *eif, const struct hal_addr *addr,
 			   int last, int k)
@@ -288,7 +292,7 @@ bool emu_name_earlier(struct emu_if *eif, const struct hal_addr *addr, int k)
 	return k > 0 && our_user_holds(eif, addr, k - 1, k);
 }
 
-/* Is a form other than k held by our user? */
+/* Does a process of this user hold a form other than k? */
 static bool held_elsewhere(struct emu_if *eif, const struct hal_addr *addr,
 			   int k)
 {
@@ -297,14 +301,15 @@ static bool held_elsewhere(struct emu_if *eif, const struct hal_addr *addr,
 
 /* ---- Taking ------------------------------------------------------------- */
 
-/* How far to go where a name is in use. */
+/* Effort to be made where a form of a name is in use. */
 enum effort {
-	EFFORT_FIRST,		/* ask for no owner: take another number */
-	EFFORT_ALL,		/* skip names of other users */
+	EFFORT_FIRST,		/* give up: the caller tries another number */
+	EFFORT_ALL,		/* determine the owner, which is slow, and skip
+				 * forms of other users */
 };
 
-/* Bind form k of a name. 1: another user, *uid, holds it; -FI_EADDRINUSE: our
- * user does, or it is not worth the effort; other errors. */
+/* Bind form k of a name. 1: another user, *uid, holds it; -FI_EADDRINUSE: this
+ * user holds it, or with EFFORT_FIRST any user; other errors. */
 static int bind_form(int fd, int type, const struct hal_addr *addr, int k,
 		     enum effort effort, uid_t *uid)
 {
@@ -319,7 +324,6 @@ static int bind_form(int fd, int type, const struct hal_addr *addr, int k,
 	       -FI_EADDRINUSE;
 }
 
-/* A socket that has no name yet; 0 or negative errno. */
 int emu_name_socket(struct emu_if *eif)
 {
 	int fds[2];
@@ -328,12 +332,13 @@ int emu_name_socket(struct emu_if *eif)
 	if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, fds) != 0)
 		return -errno;
 	close(fds[1]);
-	shutdown(fds[0], SHUT_RDWR);	/* nobody can put anything in it */
+	shutdown(fds[0], SHUT_RDWR);	/* no process can send to it */
 	eif->proof_fd = fds[0];
 	return 0;
 }
 
-/* A socket whose name has been used up, or is to be free again. */
+/* Replace the socket by one without a name, so that its name becomes free.
+ * Returns ret, or the error. */
 static int renew_proof(struct emu_if *eif, int ret)
 {
 	int err;
@@ -343,8 +348,9 @@ static int renew_proof(struct emu_if *eif, int ret)
 	return err != 0 ? err : ret;
 }
 
-/* -FI_EADDRINUSE: taken, or word of its last holder is still unread.
- * -FI_EACCES: other users hold all forms; the last one is *uid. */
+/* Take the number with eif->proof_fd. -FI_EADDRINUSE: another process holds it,
+ * or a HELLO of its last holder is still unread. -FI_EACCES: other users hold
+ * all forms, *uid the last one. */
 static int take_proof(struct emu_if *eif, const struct hal_addr *addr,
 		      enum effort effort, uid_t *uid)
 {
@@ -364,7 +370,8 @@ static int take_proof(struct emu_if *eif, const struct hal_addr *addr,
 	return -FI_EACCES;
 }
 
-/* Listen. -FI_EADDRINUSE: a build that knows no proofs holds the number. */
+/* Listen at the name of the number. -FI_EADDRINUSE: a process of a build that
+ * has no proof sockets holds the number. */
 static int take_name(struct emu_if *eif, const struct hal_addr *addr,
 		     enum effort effort, uid_t *uid)
 {
@@ -379,6 +386,8 @@ static int take_name(struct emu_if *eif, const struct hal_addr *addr,
 	return listen(eif->listen.fd, BACKLOG) != 0 ? -errno : 0;
 }
 
+/* Take a number, and listen. *uid is another user who holds a form of a name,
+ * if one does, else the user of this process. */
 static int take_one(struct emu_if *eif, uint32_t iface, enum effort effort,
 		    uid_t *uid)
 {
@@ -406,7 +415,6 @@ static void cannot_take(const struct emu_if *eif, int ret)
 		eif->i.addr.board, strerror(-ret));
 }
 
-/* That number, HAL_IF_SERVICE or another, and no other. */
 int emu_take_number(struct emu_if *eif, uint32_t number)
 {
 	uid_t uid;
@@ -433,7 +441,7 @@ int emu_take_number(struct emu_if *eif, uint32_t number)
 
 /* ---- Any number --------------------------------------------------------- */
 
-/* Numbers of a board that other users hold a name of. */
+/* Numbers of a board of which other users hold a name. */
 struct skipped {
 	const struct hal_addr *addr;
 	uint32_t ifs, n;
@@ -463,7 +471,8 @@ static void take_skipped(const struct named *n, void *arg)
 	s->number[s->n++] = iface;
 }
 
-/* No number is free: take one in spite of another user who holds its name. */
+/* No number has all its names free: try the numbers of which another user holds
+ * a form of a name. */
 static int try_skipped(struct emu_if *eif, uint32_t ifs)
 {
 	struct skipped s = { .addr = &eif->i.addr, .ifs = ifs };
@@ -482,10 +491,8 @@ static int try_skipped(struct emu_if *eif, uint32_t ifs)
 	return -FI_EADDRINUSE;
 }
 
-/*
- * Take the first free number. The search starts where this process's interfaces
- * come to lie if every local rank opens as many as we do.
- */
+/* The search for a free number starts at a number that no other local rank
+ * starts at, if each opens as many interfaces as this process. */
 int emu_take_any(struct emu_if *eif)
 {
 	struct hal_emu *emu = eif->emu;
@@ -494,7 +501,7 @@ int emu_take_any(struct emu_if *eif)
 	uint32_t k, start;
 	uid_t uid;
 
-	/* a counter, orders nothing */
+	/* relaxed: a counter orders nothing */
 	k = atomic_fetch_add_explicit(&emu->ifs_opened, 1,
 				      memory_order_relaxed);
 	start = (uint32_t)emu->start +

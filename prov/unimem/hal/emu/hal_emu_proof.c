@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_emu_proof.c - who is at the other end.
+ * hal_emu_proof.c - which process is at the other end of a connection.
  *
- * An interface has a second name, and a socket bound to it that travels with
- * every hello: whoever has made a socket of that name holds the interface. The
- * name lives as long as one such descriptor does, also on its way. So nobody
- * else can take the number while a hello of its last holder is unread, and
- * what the receiver finds is true whenever it looks.
+ * Entry points: emu_proof_check(), emu_pidfd_check(), emu_peer_pidfd(),
+ * emu_proc_ours(), emu_peer_process().
  *
- * The socket is one end of a pair of datagram sockets: what the kernel says of
- * its maker is said for ever. A listening socket is that of whoever called
- * listen() last, and those who were handed it may; an accepted one keeps the
- * name when its listener is gone and the name is somebody else's.
+ * An interface has a proof socket, bound to the name "unimem.held" of its
+ * number (hal_emu_name.c). Each HELLO carries a descriptor of the proof socket:
+ * the process that has made a socket of that name holds the interface. The name
+ * is in use as long as one such descriptor exists, also in an unread message.
+ * So no other process can take the number while a HELLO of its last holder is
+ * unread, and the check may come at any time after the HELLO was sent.
+ *
+ * The proof socket is one end of a pair of datagram sockets: the kernel reports
+ * the process that made the pair as SO_PEERCRED, which never changes. Other
+ * sockets prove nothing. For a listening socket the kernel reports the last
+ * process that called listen(), which any process with a descriptor can do. An
+ * accepted socket keeps the name also when its listener is closed and another
+ * process has the name.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -38,14 +44,13 @@
 
 /* ---- Processes ------------------------------------------------------- */
 
-/* The process at the other end of a socket, if the kernel tells: pidfd. */
 int emu_peer_pidfd(int sock, pid_t pid)
 {
 	socklen_t len = sizeof(int);
 	int fd;
 
 	if (getsockopt(sock, SOL_SOCKET, SO_PEERPIDFD, &fd, &len) == 0)
-		return fd;		/* close-on-exec by birth */
+		return fd;		/* the kernel sets close-on-exec */
 	if (errno == ENOPROTOOPT && pid > 0)
 		fd = pidfd_open(pid, 0);
 	else
@@ -53,8 +58,9 @@ int emu_peer_pidfd(int sock, pid_t pid)
 	return fd >= 0 ? fd : -errno;
 }
 
-/* Its number in the pid namespace of /proc, 0: none. -ESRCH: it ended; -ENOENT:
- * there is no telling; -FI_EMFILE: not now; -FI_EINVAL: no pidfd. */
+/* The number of a pidfd's process in the pid namespace of /proc; 0: it has none
+ * there. -ESRCH: it has ended; -ENOENT: not known; -FI_EMFILE: no free
+ * descriptor for the check; -FI_EINVAL: this is no pidfd. */
 static int pidfd_pid(int pidfd)
 {
 	char path[48], text[512], *at;
@@ -66,7 +72,8 @@ static int pidfd_pid(int pidfd)
 	if (fd < 0 && (errno == EMFILE || errno == ENFILE))
 		return -FI_EMFILE;
 	if (fd < 0)
-		/* no procfs; one of a namespace beyond our reach is one too */
+		/* without /proc: each of these results shows a pidfd, EINVAL
+		 * one of a pid namespace that is not below ours */
 		return pidfd_send_signal(pidfd, 0, NULL, 0) == 0 ||
 		       errno == ESRCH || errno == EPERM || errno == EINVAL ?
 		       -ENOENT : -FI_EINVAL;
@@ -80,15 +87,15 @@ static int pidfd_pid(int pidfd)
 	return n >= 0 ? (int)n : -ESRCH;
 }
 
-/* Are numbers of processes in /proc those of our own pid namespace? */
 bool emu_proc_ours(const struct hal_emu *emu)
 {
 	return pidfd_pid(emu->pidfd) == emu->pid;
 }
 
+/* Are two processes the same? SAME_STARVED: no free descriptor to find out. */
 enum same { SAME_NO, SAME_YES, SAME_UNKNOWN, SAME_STARVED };
 
-/* Are two pidfds of one process? Before pidfs there is no telling. */
+/* Are two pidfds of one process? Not known before pidfs. */
 static enum same same_pidfds(int a, int b)
 {
 	struct statfs fs;
@@ -106,13 +113,15 @@ static bool starved(int fd)
 	return fd == -EMFILE || fd == -ENFILE;
 }
 
-/* Processes of other pid namespaces have no number here. */
+/* Does the kernel report the same process for two sockets? For processes of
+ * other pid namespaces, which have no number here. */
 static enum same same_makers(int a, int b)
 {
 	enum same same = SAME_UNKNOWN;
 	int pa, pb;
 
-	/* ended and reaped, a process has no pidfd: none then, or both */
+	/* A process that has ended and was reaped has no pidfd. If it ended
+	 * between the two calls, repeat the first one: then both fail. */
 	pa = emu_peer_pidfd(a, 0);
 	pb = emu_peer_pidfd(b, 0);
 	if (pa >= 0 && pb < 0) {
@@ -132,19 +141,20 @@ static enum same same_makers(int a, int b)
 	return same;
 }
 
-static int told(struct emu_if *eif, enum same same)
+/* 0, -FI_EACCES or -FI_EMFILE for an answer; logs SAME_UNKNOWN, which counts as
+ * the same process. */
+static int same_result(struct emu_if *eif, enum same same)
 {
 	if (same == SAME_UNKNOWN)
 		hal_log(emu_said(eif, EMU_SAID_UNSEEN) ? 2 : 1,
-			"a peer in another pid namespace is taken at its "
-			"word: the kernel does not tell (before Linux 6.9), "
-			"or it has ended");
+			"the process of a peer in another pid namespace is "
+			"not verified: the kernel does not identify it "
+			"(before Linux 6.9), or it has ended");
 	if (same == SAME_STARVED)
 		return -FI_EMFILE;
 	return same == SAME_NO ? -FI_EACCES : 0;
 }
 
-/* Is this the pidfd of who is at the other end? */
 int emu_pidfd_check(const struct emu_conn *conn, int pidfd)
 {
 	enum same same = SAME_UNKNOWN;
@@ -152,7 +162,7 @@ int emu_pidfd_check(const struct emu_conn *conn, int pidfd)
 
 	if (pid == -FI_EINVAL || pid == -FI_EMFILE)
 		return pid;
-	if (pid == -ESRCH)		/* and is told so at once */
+	if (pid == -ESRCH)		/* the epoll set reports its end */
 		return 0;
 	if (conn->eif->emu->proc_ours && pid >= 0 && pid != conn->pid)
 		return -FI_EACCES;
@@ -165,10 +175,10 @@ int emu_pidfd_check(const struct emu_conn *conn, int pidfd)
 		same = same_pidfds(fd, pidfd);
 		close(fd);
 	}
-	return told(conn->eif, same);
+	return same_result(conn->eif, same);
 }
 
-/* ---- That of a peer -------------------------------------------------- */
+/* ---- The proof socket of a peer -------------------------------------- */
 
 static bool sock_is(int fd, int opt, int want)
 {
@@ -178,14 +188,15 @@ static bool sock_is(int fd, int opt, int want)
 	return getsockopt(fd, SOL_SOCKET, opt, &val, &len) == 0 && val == want;
 }
 
-/* In another network namespace the same name may have another holder. */
+/* Are two sockets of one network namespace? In another one the same name may
+ * have another holder. */
 static bool same_net(int a, int b)
 {
 	socklen_t la = sizeof(uint64_t), lb = sizeof(uint64_t);
 	uint64_t ca = 0, cb = 0;
 
 	if (getsockopt(a, SOL_SOCKET, SO_NETNS_COOKIE, &ca, &la) != 0)
-		/* not told: an older kernel, or qemu-user, which asks for an
+		/* not known: an older kernel, or qemu-user, which expects an
 		 * int */
 		return errno == ENOPROTOOPT || errno == EINVAL;
 	return getsockopt(b, SOL_SOCKET, SO_NETNS_COOKIE, &cb, &lb) == 0 &&
@@ -208,7 +219,6 @@ static int form_of(int fd, const struct hal_addr *addr)
 	return -1;
 }
 
-/* Does this socket show that who is at the other end holds an interface? */
 int emu_proof_check(const struct emu_conn *conn, const struct hal_addr *addr,
 		    int fd)
 {
@@ -228,10 +238,10 @@ int emu_proof_check(const struct emu_conn *conn, const struct hal_addr *addr,
 		return -FI_EACCES;
 	if (cred.pid > 0)
 		return 0;
-	return told(conn->eif, same_makers(conn->src.fd, fd));
+	return same_result(conn->eif, same_makers(conn->src.fd, fd));
 }
 
-/* ---- What a process is known by ------------------------------------------ */
+/* ---- Identity of a process ----------------------------------------------- */
 
 int emu_peer_process(struct hal_peer *hp, uint64_t *id)
 {

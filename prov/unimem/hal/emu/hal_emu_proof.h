@@ -11,7 +11,7 @@
 /*
  * Does fd, a socket that came with a HELLO, prove that the process at the other
  * end of conn holds interface addr? 0: yes; -FI_EACCES: no; -FI_EMFILE: this
- * process has no free descriptor for the check. If the kernel cannot tell about
+ * process has no free descriptor for the check. If the kernel does not identify
  * a process of another pid namespace: 0, after one log line per interface.
  */
 int emu_proof_check(const struct emu_conn *conn, const struct hal_addr *addr,
@@ -19,13 +19,13 @@ int emu_proof_check(const struct emu_conn *conn, const struct hal_addr *addr,
 
 /* Is pidfd, which came over conn, of the process at the other end of conn? 0:
  * yes, or the process has ended; -FI_EACCES: no; -FI_EINVAL: it is no pidfd;
- * -FI_EMFILE. If the kernel cannot tell: as emu_proof_check(). */
+ * -FI_EMFILE. If the kernel does not identify it: as emu_proof_check(). */
 int emu_pidfd_check(const struct emu_conn *conn, int pidfd);
 
 /* A new pidfd of the process at the other end of a socket, which the caller
  * closes. pid is the number of that process, 0 if it has none here. A negative
  * errno: -ESRCH or -EINVAL: it has ended; -EMFILE, -ENFILE; else: the kernel
- * does not tell. */
+ * does not identify it. */
 int emu_peer_pidfd(int sock, pid_t pid);
 
 /* Does /proc show the pid namespace of this process? emu->pidfd is open. */

@@ -2,8 +2,9 @@
 /*
  * hal_emu_recv.c - accepting connections and reading messages.
  *
+ * Entry points: emu_accept(), emu_conn_input(), emu_conn_drain(), emu_unhold().
  * An interface listens on an abstract local socket, whose name hal_emu_name.c
- * takes. What a message means is in hal_emu_msg.c.
+ * takes. hal_emu_msg.c checks the messages and acts on them.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -19,9 +20,9 @@
 #include "hal/emu/hal_emu_msg.h"
 #include "hal/emu/hal_emu_recv.h"
 
-#define ACCEPT_BURST	64		/* connections taken per service */
-#define INPUT_BURST	256		/* messages read per connection */
-#define DRAIN_ROUNDS	64		/* of these, at the end of a peer */
+#define ACCEPT_BURST	64		/* connections per emu_accept() */
+#define INPUT_BURST	256		/* messages per emu_conn_input() */
+#define DRAIN_ROUNDS	64		/* calls of it in emu_conn_drain() */
 
 /* ---- Receiving ------------------------------------------------------- */
 
@@ -57,11 +58,13 @@ static void fds_collect(struct msghdr *mh, struct emu_fds *fds)
 			fds->n++;
 		}
 	}
-	/* more than the process may have, not than a message has */
+	/* truncated: this process has no free descriptors, or, with EMU_FDS_MAX
+	 * received, the message had too many */
 	fds->lost = (mh->msg_flags & MSG_CTRUNC) && fds->n < EMU_FDS_MAX;
 }
 
-/* One message with its descriptors, which are to be closed; as recvmsg(). */
+/* Receive one message with its descriptors, which the caller closes. Returns as
+ * recvmsg(); SSIZE_MAX: the message is too long. */
 static ssize_t conn_recv(struct emu_conn *conn, union emu_msg *msg,
 			 struct emu_fds *fds, int flags)
 {
@@ -80,14 +83,15 @@ static ssize_t conn_recv(struct emu_conn *conn, union emu_msg *msg,
 	n = recvmsg(conn->src.fd, &mh, flags | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (n > 0)
 		fds_collect(&mh, fds);
-	/* longer than any message: of no length that is right */
 	return n > 0 && (mh.msg_flags & MSG_TRUNC) ? SSIZE_MAX : n;
 }
 
 /*
- * Must this hello wait? Its old self may be here still, at its end. But if we
- * called each other at the same time it is the one we know who speaks, and may
- * have ended since: that is heard before it is buried.
+ * Must this HELLO wait until the peer object with its address is freed? True
+ * for an object that is dead, or whose end was noticed, if the HELLO is of a
+ * later peer object of the same process. But if both processes have connected
+ * to each other at the same time, the HELLO belongs to the object that exists,
+ * and must be read before that object is declared dead.
  */
 static bool hello_hold(struct emu_conn *conn, const struct emu_hello *m)
 {
@@ -108,9 +112,10 @@ static bool hello_hold(struct emu_conn *conn, const struct emu_hello *m)
 }
 
 /*
- * A peer that was given up may connect anew before its old self is freed here.
- * One object per address: its hello stays unread until then. true: it waits.
- * Only who shows that it holds the address is let wait.
+ * An address has one peer object. A process that has freed its object of this
+ * interface may connect again before the object here is freed: then its HELLO
+ * stays unread until that. Only a process that proves that it holds the address
+ * may wait. true: do not read the message now.
  */
 static bool conn_hold(struct emu_conn *conn)
 {
@@ -121,7 +126,8 @@ static bool conn_hold(struct emu_conn *conn)
 
 	n = recv(conn->src.fd, &m, sizeof(m), MSG_PEEK | MSG_DONTWAIT);
 	if (n < 0 && errno == EAGAIN)
-		return true;		/* it must not come in between */
+		return true;		/* the HELLO must not arrive between
+					 * this check and the read */
 	if (n != (ssize_t)sizeof(m.hello) || !hello_hold(conn, &m.hello))
 		return false;
 	n = conn_recv(conn, &m, &fds, MSG_PEEK);
@@ -136,7 +142,6 @@ static bool conn_hold(struct emu_conn *conn)
 	return true;
 }
 
-/* A place became free: hear those who waited, who came first first. */
 void emu_unhold(struct emu_if *eif)
 {
 	struct emu_conn *conn, *next;
@@ -154,7 +159,9 @@ void emu_unhold(struct emu_if *eif)
 	}
 }
 
-/* One message. 1: taken; 0: none now; -FI_ECONNRESET: end; else: bad. */
+/* Read one message and act on it. 1: done; 0: there is none now;
+ * -FI_ECONNRESET: the connection has ended; another negative errno: the message
+ * is wrong. */
 static int conn_read(struct emu_conn *conn)
 {
 	union emu_msg msg;
@@ -167,7 +174,8 @@ static int conn_read(struct emu_conn *conn)
 	n = conn_recv(conn, &msg, &fds, 0);
 	if (n < 0 && errno == EAGAIN)
 		return 0;
-	if (n < 0)			/* told once, before what is queued */
+	if (n < 0)
+		/* ECONNRESET is reported once, before the queued messages */
 		return errno == EINTR || errno == ECONNRESET ? 1 :
 		       -FI_ECONNRESET;
 	if (n == 0)
@@ -178,7 +186,7 @@ static int conn_read(struct emu_conn *conn)
 	return ret != 0 ? ret : 1;
 }
 
-/* What the end of a connection means for its peer. */
+/* The status for emu_mark_dying(), if conn_read() returned why. */
 static int end_status(const struct emu_conn *conn, int why)
 {
 	if (why != -FI_ECONNRESET)
@@ -188,7 +196,6 @@ static int end_status(const struct emu_conn *conn, int why)
 	return conn->bye ? -FI_ESHUTDOWN : -FI_ECONNRESET;
 }
 
-/* Read a connection until nothing is left or it ends; true: there is more. */
 bool emu_conn_input(struct emu_conn *conn)
 {
 	int ret = 1;
@@ -207,7 +214,6 @@ bool emu_conn_input(struct emu_conn *conn)
 	return false;
 }
 
-/* Read all that is there, of a connection that may be at its end. */
 void emu_conn_drain(struct emu_conn *conn)
 {
 	for (int i = 0; conn != NULL && i < DRAIN_ROUNDS; i++)
@@ -215,8 +221,9 @@ void emu_conn_drain(struct emu_conn *conn)
 			break;
 }
 
-/* Who connects and says nothing costs a descriptor: of too many the oldest
- * goes, unless its hello came by now; if all of them wait, one that waits. */
+/* A connection without a HELLO costs a descriptor. There are too many: close
+ * the oldest, unless its HELLO has come by now. Connections with held set are
+ * closed only if there are no others. */
 static void close_mute(struct emu_if *eif, const struct emu_conn *fresh)
 {
 	struct emu_conn *conn, *oldest = NULL;
@@ -236,12 +243,14 @@ static void close_mute(struct emu_if *eif, const struct emu_conn *fresh)
 	if (!oldest->mute)
 		return;
 	hal_log(emu_said(eif, EMU_SAID_MUTE), "interface %u:%u: %u connections "
-		"on which nothing is said: the oldest is closed",
+		"without a message: the oldest is closed",
 		eif->i.addr.board, eif->i.addr.iface, eif->nmute);
 	emu_conn_close(oldest);
 }
 
-/* Hear a new connection. NULL: there is none. */
+/* Make the object of an accepted connection and read its messages. NULL: there
+ * is none; fd is closed. The connection may have ended already: then its object
+ * is freed after this service. */
 static struct emu_conn *take_in(struct emu_if *eif, int fd)
 {
 	struct emu_conn *conn;
@@ -261,8 +270,9 @@ static struct emu_conn *take_in(struct emu_if *eif, int fd)
 }
 
 /*
- * No descriptor left to accept with: turn one caller away, in one line here and
- * in words there, as what comes with its hello does not fit.
+ * No descriptor is free to accept a connection with. Close the spare one,
+ * accept one connection, refuse it with -FI_EMFILE, so that the process at the
+ * other end can log why, and close it. false: stop accepting.
  */
 static bool accept_starved(struct emu_if *eif)
 {
@@ -272,7 +282,7 @@ static bool accept_starved(struct emu_if *eif)
 	hal_log(emu_said(eif, EMU_SAID_STARVED), "interface %u:%u cannot take "
 		"a connection: no descriptors left (RLIMIT_NOFILE): raise it "
 		"with ulimit -n", eif->i.addr.board, eif->i.addr.iface);
-	if (eif->spare_fd < 0) {	/* somebody else took the last one */
+	if (eif->spare_fd < 0) {	/* another thread took it last time */
 		eif->spare_fd = fcntl(eif->listen.fd, F_DUPFD_CLOEXEC, 0);
 		return eif->spare_fd >= 0;
 	}
@@ -287,7 +297,6 @@ static bool accept_starved(struct emu_if *eif)
 	return fd >= 0;
 }
 
-/* Take new connections and hear what they say; true: there are more. */
 bool emu_accept(struct emu_if *eif)
 {
 	for (int i = 0; i < ACCEPT_BURST; i++) {
