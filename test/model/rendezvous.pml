@@ -446,7 +446,7 @@ inline rdv_read(o)
 	fi
 }
 
-/* unm_rdv_tell() */
+/* unm_rdv_send_control() */
 inline tell(o)
 {
 	if

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_recv.c - messages meet receives: delivery, unexpected messages, the
- * receiving side of rendezvous. docs/protocol.md is the definition.
+ * unm_recv.c - receiving: posted receives, matching, delivery of messages that
+ * are in a packet or in receive space, unexpected messages, peek and cancel.
+ *
+ * unm_recv.h declares the entry points. A matched rendezvous is passed to
+ * unm_rendezvous.c. docs/protocol.md defines the messages.
  */
 #include "core/unm_av_table.h"
 #include "core/unm_buf.h"
@@ -23,6 +26,7 @@
 
 /* ---- Finished receives ----------------------------------------------- */
 
+/* Fill *done for a receive into which len bytes were copied, to buf. */
 static void unm_rx_done(struct unm_rx_done *done, const struct unm_rx_op *op,
 			const struct unm_got *got, void *buf, uint64_t len)
 {
@@ -41,7 +45,8 @@ static void unm_rx_done(struct unm_rx_done *done, const struct unm_rx_op *op,
 	done->err = len < got->len ? FI_ETRUNC : 0;
 }
 
-/* Bytes that are here go into a matched receive; it is finished. */
+/* Copy a message whose bytes are here into a matched receive and complete the
+ * receive. */
 static void unm_deliver(struct unm_ep *ep, struct unm_rx_op *op,
 			const struct unm_got *got)
 {
@@ -77,13 +82,14 @@ static void unm_deliver(struct unm_ep *ep, struct unm_rx_op *op,
 
 /* ---- Unexpected messages --------------------------------------------- */
 
-/* Memory a message takes from its pools. */
+/* Bytes that a stored message takes from the pools. */
 static size_t unm_msg_cost(const struct unm_ep *ep, const struct unm_msg *msg)
 {
 	return ep->msg_pool.size +
 		(msg->buf != NULL ? ep->buf_pool[msg->buf_class].size : 0);
 }
 
+/* Copy the bytes of a message into msg, or into a buffer of a pool. */
 static int unm_msg_copy(struct unm_ep *ep, struct unm_msg *msg,
 			const void *bytes)
 {
@@ -102,7 +108,7 @@ static int unm_msg_copy(struct unm_ep *ep, struct unm_msg *msg,
 	return 0;
 }
 
-/* Nobody waits for it: keep it. */
+/* Store a message that matches no posted receive. */
 static void unm_msg_store(struct unm_ep *ep, const struct unm_got *got)
 {
 	struct unm_msg *msg = unm_pool_alloc(&ep->msg_pool);
@@ -138,6 +144,8 @@ nomem:
 	unm_peer_spoiled(got->peer, "out of memory for its message", 0);
 }
 
+/* Release a stored message that is in no matching queue any more. Credits that
+ * were held back because of stored messages may be given then. */
 static void unm_msg_release(struct unm_ep *ep, struct unm_msg *msg)
 {
 	struct unm_peer *peer = msg->peer;
@@ -155,6 +163,7 @@ static void unm_msg_release(struct unm_ep *ep, struct unm_msg *msg)
 		unm_peer_allow_held(ep);
 }
 
+/* A stored message in the form in which it arrived. */
 static struct unm_got unm_msg_got(const struct unm_msg *msg)
 {
 	return (struct unm_got){
@@ -200,7 +209,8 @@ void unm_recv_message(struct unm_ep *ep, const struct unm_got *got)
 
 /* ---- Posting --------------------------------------------------------- */
 
-/* A stored message goes into a receive. */
+/* Deliver a stored message, which is not in the matching queue any more, into a
+ * receive, and release it. */
 static void unm_msg_deliver(struct unm_ep *ep, struct unm_rx_op *op,
 			    struct unm_msg *msg)
 {
@@ -213,14 +223,14 @@ static void unm_msg_deliver(struct unm_ep *ep, struct unm_rx_op *op,
 	unm_msg_release(ep, msg);
 }
 
-/* A multi-receive buffer takes what is waiting; it is queued first, so that it
- * retires as it would for arriving messages. */
+/* Deliver the stored messages that match a multi-receive buffer. The buffer is
+ * posted already, so that unm_multi_retire() works as for arriving messages. */
 static void unm_multi_drain(struct unm_ep *ep, struct unm_rx_op *op)
 {
 	uint64_t token = unm_pool_token(op);
 	struct unm_match_msg *found;
 
-	/* the message that fills it may release it */
+	/* a message that fills the buffer may release op */
 	while (unm_pool_find(&ep->rx_pool, token) == op && !op->retired &&
 	       (found = unm_match_find_msg(&ep->match[0], 0, 0,
 					   op->match.src)) != NULL) {
@@ -230,7 +240,7 @@ static void unm_multi_drain(struct unm_ep *ep, struct unm_rx_op *op)
 	}
 }
 
-/* It takes a message that is waiting, or waits for one. */
+/* Deliver a stored message into a new receive, or post the receive. */
 static inline void unm_recv_start(struct unm_ep *ep, struct unm_rx_op *op)
 {
 	struct unm_match *match = &ep->match[op->tagged];
@@ -255,8 +265,8 @@ static inline void unm_recv_start(struct unm_ep *ep, struct unm_rx_op *op)
 	unm_msg_deliver(ep, op, unm_container(found, struct unm_msg, match));
 }
 
-/* The source a receive names, as messages name theirs: the first index of the
- * same address. FI_ADDR_UNSPEC without FI_DIRECTED_RECV. */
+/* The source to match: the first index of the address in the address vector, as
+ * in messages. Without FI_DIRECTED_RECV, or for FI_ADDR_UNSPEC, any source. */
 static inline int unm_recv_src(const struct unm_ep *ep, fi_addr_t addr,
 			       uint64_t *src)
 {
@@ -293,7 +303,7 @@ void unm_recv_removed(struct unm_ep *ep)
 					       unm_recv_src_now, ep);
 }
 
-/* A buffer; or a vector, if iov is not NULL. */
+/* Receive into buf, or if iov is not NULL, into a vector of len entries. */
 static inline __attribute__((always_inline))
 ssize_t unm_recv_queue(struct unm_ep *ep, bool tagged, void *buf, size_t len,
 		       const struct iovec *iov, fi_addr_t addr, uint64_t tag,
@@ -374,7 +384,8 @@ ssize_t unm_recv_vector(struct unm_ep *ep, bool tagged,
 
 /* ---- Peek, claim, discard, cancel ------------------------------------ */
 
-/* Drop a message; a sender in rendezvous is told it is done. */
+/* Discard a message. The sender of a rendezvous gets FIN, and its send
+ * completes without error. */
 static void unm_msg_discard(struct unm_ep *ep, struct unm_msg *msg)
 {
 	struct unm_got got = unm_msg_got(msg);
@@ -384,9 +395,10 @@ static void unm_msg_discard(struct unm_ep *ep, struct unm_msg *msg)
 	unm_msg_release(ep, msg);
 }
 
-/* What a call learns of a message that it does not receive. */
-static struct unm_rx_done unm_msg_told(const struct unm_msg *msg,
-				       void *context, uint64_t flags)
+/* The completion of FI_PEEK or FI_DISCARD: length, tag, data and source of a
+ * message, without its bytes. */
+static struct unm_rx_done unm_msg_envelope(const struct unm_msg *msg,
+					   void *context, uint64_t flags)
 {
 	return (struct unm_rx_done){
 		.context = context,
@@ -403,7 +415,7 @@ static struct unm_rx_done unm_msg_told(const struct unm_msg *msg,
 static void unm_peek_found(struct unm_ep *ep, struct unm_msg *msg,
 			   void *context, uint64_t flags)
 {
-	struct unm_rx_done done = unm_msg_told(msg, context, flags);
+	struct unm_rx_done done = unm_msg_envelope(msg, context, flags);
 
 	if (flags & (FI_CLAIM | FI_DISCARD))
 		unm_match_unstore(&ep->match[1], &msg->match);
@@ -442,7 +454,7 @@ void unm_recv_peek(struct unm_ep *ep, uint64_t tag, uint64_t ignore,
 	}
 }
 
-/* A claimed message goes into its buffer, or away. */
+/* Receive a claimed message into a vector, or discard it (FI_DISCARD). */
 static int unm_claim_take(struct unm_ep *ep, struct unm_msg *msg,
 			  const struct iovec *iov, size_t count,
 			  uint64_t flags)
@@ -450,7 +462,8 @@ static int unm_claim_take(struct unm_ep *ep, struct unm_msg *msg,
 	struct unm_rx_op *op;
 
 	if (flags & FI_DISCARD) {
-		struct unm_rx_done done = unm_msg_told(msg, msg->claim, flags);
+		struct unm_rx_done done = unm_msg_envelope(msg, msg->claim,
+							   flags);
 
 		unm_list_remove(&msg->claimed);
 		unm_msg_discard(ep, msg);

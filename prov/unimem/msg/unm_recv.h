@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unm_recv.h - arrivals: between unm_progress.c, which reads packets, and
- * unm_recv.c and unm_rendezvous.c, which act upon them. */
+/*
+ * unm_recv.h - receiving: posting, peeking and cancelling receives, and the
+ * arrival of messages.
+ *
+ * progress/unm_progress.c reads the packets. docs/protocol.md defines the
+ * messages.
+ */
 #ifndef UNM_RECV_H
 #define UNM_RECV_H
 
@@ -16,12 +21,21 @@
 struct unm_ep;
 struct unm_got;
 
-/* A message came; it meets a receive, or is kept. */
+/* Deliver an arrived message into the posted receive that it matches, or store
+ * a copy. The domain is locked. */
 void unm_recv_message(struct unm_ep *ep, const struct unm_got *got);
 
-/* Indices were removed from the address vector: posted receives that name one
- * match no more, and those that name a duplicate match its new name. */
+/* To be called after indices were removed from the address vector: a posted
+ * receive that names a removed index matches no message any more. A receive
+ * that names a duplicate of it matches the new first index of that address. The
+ * domain is locked. */
 void unm_recv_removed(struct unm_ep *ep);
+
+/* Post a receive, or complete it with a stored message: into a buffer of len
+ * bytes, or into a vector of count entries. flags: those of the operation, with
+ * FI_COMPLETION and UNM_OP_WORK; FI_MULTI_RECV is ignored if tagged. 0;
+ * -FI_EAGAIN: a limit of receives is reached or the completion queue is full;
+ * -FI_EINVAL: src or count; -FI_EOPBADSTATE: the endpoint cannot receive. */
 ssize_t unm_recv_buf(struct unm_ep *ep, bool tagged, void *buf, size_t len,
 		     fi_addr_t src, uint64_t tag, uint64_t ignore,
 		     void *context, uint64_t flags);
@@ -29,17 +43,25 @@ ssize_t unm_recv_vector(struct unm_ep *ep, bool tagged,
 			const struct iovec *iov, size_t count, fi_addr_t src,
 			uint64_t tag, uint64_t ignore, void *context,
 			uint64_t flags);
+
+/* FI_CLAIM without FI_PEEK: receive the message that was claimed with context,
+ * or discard it (FI_DISCARD). 0; -FI_EINVAL: there is none; others as above. */
 ssize_t unm_recv_claimed(struct unm_ep *ep, const struct iovec *iov,
 			 size_t count, void *context, uint64_t flags);
+
+/* Cancel a posted receive by its context. 0: a completion with FI_ECANCELED
+ * follows; -FI_ENOENT: no posted receive has this context. */
 ssize_t unm_recv_cancel(struct unm_ep *ep, void *context);
 
 /* The same for a caller that has the domain's lock. */
 ssize_t unm_recv_cancel_locked(struct unm_ep *ep, void *context);
 
-/* FI_PEEK: may it be done now? Sets the source to compare messages with. The
- * domain is locked. 0, -FI_EINVAL; -FI_EAGAIN: the completion queue is full. */
+/* Can FI_PEEK be executed now? Sets *src to the source to match. The domain is
+ * locked. 0; -FI_EINVAL: addr; -FI_EAGAIN: the completion queue is full. */
 int unm_recv_may_peek(const struct unm_ep *ep, fi_addr_t addr, uint64_t *src);
-/* Look for a stored message, and complete with what was found. The domain is
+
+/* Execute FI_PEEK: complete with the first stored tagged message that matches,
+ * or with FI_ENOMSG; flags may have FI_CLAIM or FI_DISCARD. The domain is
  * locked. */
 void unm_recv_peek(struct unm_ep *ep, uint64_t tag, uint64_t ignore,
 		   uint64_t src, void *context, uint64_t flags);

@@ -3,11 +3,15 @@
  * unm_rendezvous.c - the receiving side of rendezvous. It owns the receives
  * that are in transfer.
  *
- * A message in dmable memory is read from there. Any other message is streamed:
- * the sender copies pieces into receive space, the receiver copies them out.
- * When no piece comes for some microseconds, the receiver reads the rest of the
- * message by cross-memory attach, from its end towards the pieces, so that a
- * sender that computes does not hold up the receiver. The sender's side is in
+ * A message in dmable memory is read from there by the cDMA engine. Any other
+ * message is either read at once, by cross-memory attach, or streamed: the
+ * sender copies pieces into receive space, the receiver copies them out;
+ * core/unm_way.h chooses. When no piece comes for some microseconds, the
+ * receiver reads the rest of a streamed message by cross-memory attach, from
+ * its end towards the pieces, so that a sender that computes does not delay the
+ * receiver.
+ *
+ * unm_rendezvous.h declares the entry points. The sender's part is in
  * unm_send.c; docs/protocol.md, section 7, defines both.
  */
 #include "core/unm_complete.h"
@@ -28,10 +32,11 @@
 #include "util/unm_list.h"
 #include "util/unm_pool.h"
 
-#define UNM_READ_BYTES	(256u << 10)	/* of a stream, by one transfer */
-#define UNM_WAIT_MIN_NS	2000	/* shortest wait for a piece */
+#define UNM_READ_BYTES	(256u << 10)	/* bytes of a stream that one transfer
+					 * reads */
+#define UNM_WAIT_MIN_NS	2000		/* shortest wait for a piece */
 
-/* It leaves the lists of its peer and of the engine. */
+/* Remove a receive from all lists and release it. */
 static void unm_rdv_release(struct unm_ep *ep, struct unm_rx_op *op)
 {
 	unm_list_remove(&op->link);
@@ -43,7 +48,7 @@ static void unm_rdv_release(struct unm_ep *ep, struct unm_rx_op *op)
 
 /* ---- Control packets ------------------------------------------------- */
 
-/* The pieces of an operation are asked for. */
+/* CTS was sent: the sender streams the message. */
 static void unm_rdv_stream(struct unm_ep *ep, struct unm_rx_op *op)
 {
 	op->state = UNM_RX_STREAM;
@@ -52,12 +57,12 @@ static void unm_rdv_stream(struct unm_ep *ep, struct unm_rx_op *op)
 		return;
 	unm_list_append(&ep->streams, &op->control);
 	op->peer->life = UINT64_MAX;	/* the wait for a piece begins */
-	if (ep->armed)			/* nobody would read the rest */
+	if (ep->armed)			/* only progress reads the rest */
 		unm_disturb(ep);
 }
 
-/* CTS or FIN; true if it went. The operation may be gone then. */
-static bool unm_rdv_tell(struct unm_peer *peer, struct unm_rx_op *op)
+/* Send CTS or FIN, by op->state. True: sent; op may have been released. */
+static bool unm_rdv_send_control(struct unm_peer *peer, struct unm_rx_op *op)
 {
 	struct unm_ep *ep = peer->ep;
 	bool cts = op->state == UNM_RX_CTS;
@@ -71,10 +76,12 @@ static bool unm_rdv_tell(struct unm_peer *peer, struct unm_rx_op *op)
 		hal_head(UNM_WIRE_FIN, 0);
 	int ret = unm_peer_send(peer, head, w, cts ? 3 : 2, NULL, 0);
 
-	/* nothing tells when there is a connection to be had */
+	/* no event follows when a connection becomes possible: the endpoint
+	 * must not sleep */
 	if (ret == -FI_EAGAIN && !peer->greeted)
 		ep->stuck = true;
-	/* if it has ended, that is told when its last words are read */
+	/* HAL_EV_DEAD ends the operations of a peer that has ended, once its
+	 * last packets are read */
 	if (ret == -FI_EAGAIN || ret == -FI_ECONNREFUSED ||
 	    ret == -FI_ECONNRESET)
 		return false;
@@ -91,27 +98,27 @@ static bool unm_rdv_tell(struct unm_peer *peer, struct unm_rx_op *op)
 	return true;
 }
 
-/* Read all of the message, in progress. */
+/* Have progress read the whole message. */
 static void unm_rdv_read_all(struct unm_ep *ep, struct unm_rx_op *op)
 {
 	op->state = UNM_RX_DMA_WAIT;
 	unm_list_append(&ep->dma_wait, &op->control);
-	if (ep->armed)			/* nobody would move it */
+	if (ep->armed)			/* only progress posts the transfer */
 		unm_disturb(ep);
 }
 
-/* Have something told, at once if possible: the application may not call again
- * for long. The operation may be gone after this. */
+/* Send CTS or FIN (state), at once if possible: the next call of the
+ * application may come late. op may have been released after this. */
 static void unm_rdv_control(struct unm_rx_op *op, enum unm_rx_state state)
 {
 	struct unm_peer *peer = op->peer;
 
 	op->state = state;
-	if (unm_list_empty(&peer->control) && unm_rdv_tell(peer, op))
+	if (unm_list_empty(&peer->control) && unm_rdv_send_control(peer, op))
 		return;
 	unm_list_remove(&op->control);
 	if (state == UNM_RX_CTS && op->readable) {
-		/* the peer takes no packets: do not wait for it */
+		/* the peer's ring is full: read the message at once */
 		op->streamed = false;
 		unm_rdv_read_all(peer->ep, op);
 		return;
@@ -120,7 +127,7 @@ static void unm_rdv_control(struct unm_rx_op *op, enum unm_rx_state state)
 	unm_peer_busy(peer);
 }
 
-/* The application gets its completion. */
+/* Report the completion of a receive to the application. */
 static void unm_rdv_complete(struct unm_ep *ep, struct unm_rx_op *op)
 {
 	struct unm_rx_op *buf = op->parent;
@@ -149,12 +156,12 @@ static void unm_rdv_complete(struct unm_ep *ep, struct unm_rx_op *op)
 		if (!canceled)
 			done.flags |= unm_multi_put(ep, buf);
 	}
-	if (op->status == 0) {	/* (also when it was cut) */
+	if (op->status == 0) {	/* (truncated messages too) */
 		ep->stats->rx_msgs++;
 		ep->stats->rx_bytes += op->got;
 	}
 	unm_complete_rx(ep, &done);
-	if (canceled)		/* told after the last of its data */
+	if (canceled)		/* its FI_ECANCELED follows its last message */
 		unm_multi_put(ep, buf);
 }
 
@@ -164,9 +171,10 @@ static void unm_rdv_finish(struct unm_ep *ep, struct unm_rx_op *op)
 	unm_rdv_release(ep, op);
 }
 
-/* ---- Where the sender's buffer is -------------------------------------- */
+/* ---- Choice of the transfer -------------------------------------------- */
 
-/* Does the engine reach our buffers? All memory, or dmable memory only. */
+/* Can the cDMA engine write to the buffers of this receive? An engine reaches
+ * all memory (HAL_CAP_DMA_ANY), or dmable memory only. */
 static bool unm_rdv_engine(const struct unm_ep *ep, const struct unm_rx_op *op)
 {
 	if (ep->hif->caps->flags & HAL_CAP_DMA_ANY)
@@ -183,8 +191,9 @@ static struct unm_way *unm_rdv_way(const struct unm_rx_op *op)
 	return &op->peer->way[unm_way_class(op->wanted)];
 }
 
-/* How long the message took, for the choice of later ones. Of several messages
- * under way each took the time since the one before it ended. */
+/* Note how long the message took, for the choice for later messages. If several
+ * messages were in transfer at once, each took the time since the end of the
+ * message before it. */
 static void unm_rdv_measure(struct unm_ep *ep, const struct unm_rx_op *op)
 {
 	uint64_t now = unm_now_ns();
@@ -196,8 +205,9 @@ static void unm_rdv_measure(struct unm_ep *ep, const struct unm_rx_op *op)
 	ep->ended_ns = now;
 }
 
-/* Is the whole message to be read now? Dmable memory that is not imported yet
- * is asked for, so that the next message finds it; this message is streamed. */
+/* Read the whole message at once? False: stream it. If the sender's dmable
+ * memory is not imported yet, unm_import_get() requests it for later messages,
+ * and this message is streamed. */
 static bool unm_rdv_read_now(struct unm_ep *ep, struct unm_rx_op *op,
 			     const struct unm_got *got)
 {
@@ -221,7 +231,8 @@ static void unm_rdv_forbidden(struct unm_peer *peer)
 	peer->attach_off = true;
 }
 
-/* A transfer into part of a multi-receive buffer is an operation of its own. */
+/* A new operation for a transfer of len bytes into part of a multi-receive
+ * buffer. NULL: no memory. */
 static struct unm_rx_op *unm_rdv_child(struct unm_ep *ep,
 				       struct unm_rx_op *buf, uint64_t len)
 {
@@ -318,7 +329,7 @@ int unm_recv_progress(struct unm_peer *peer)
 		struct unm_rx_op *op = unm_container(peer->control.next,
 						struct unm_rx_op, control);
 
-		if (!unm_rdv_tell(peer, op))
+		if (!unm_rdv_send_control(peer, op))
 			break;
 		done++;
 	}
@@ -327,8 +338,8 @@ int unm_recv_progress(struct unm_peer *peer)
 
 /* ---- Streams ----------------------------------------------------------- */
 
-/* Everything has come, or was read: the receive is complete, and the sender is
- * to know. */
+/* All bytes have arrived or were read: complete the receive, and notify the
+ * sender with FIN. */
 static void unm_stream_end(struct unm_ep *ep, struct unm_rx_op *op)
 {
 	if (op->begun_ns != 0)
@@ -341,8 +352,6 @@ static void unm_stream_end(struct unm_ep *ep, struct unm_rx_op *op)
 	unm_rdv_control(op, UNM_RX_FIN);
 }
 
-/* A piece of a streamed message; an empty one: the sender's buffer is none. 0
- * or -FI_EINVAL. */
 int unm_recv_data(struct unm_peer *peer, const struct unm_wire_msg *m,
 		  const void *bytes)
 {
@@ -350,8 +359,8 @@ int unm_recv_data(struct unm_peer *peer, const struct unm_wire_msg *m,
 	struct unm_rx_op *op = unm_pool_find(&ep->rx_pool, m->token);
 	uint64_t len = m->extent.len;
 
-	/* The receiver has read the message, and the sender did not know that
-	 * when it sent this piece. */
+	/* This receiver has read the whole message, and the sender had no FIN
+	 * yet when it sent this piece. */
 	if (op == NULL)
 		return unm_pool_released(&ep->rx_pool, m->token) ?
 			0 : -FI_EINVAL;
@@ -377,8 +386,9 @@ int unm_recv_data(struct unm_peer *peer, const struct unm_wire_msg *m,
 	return 0;
 }
 
-/* The last bytes that are missing, at most UNM_READ_BYTES and in one piece of
- * the receive buffer. Returns how many. */
+/* The last missing bytes of a stream that one transfer can read: at most
+ * UNM_READ_BYTES, into one entry of the receive's vector. *at is their place in
+ * the receive buffer. Returns their number. */
 static uint64_t unm_stream_tail(const struct unm_rx_op *op, void **at)
 {
 	uint64_t off = 0, from = op->got;
@@ -394,13 +404,14 @@ static uint64_t unm_stream_tail(const struct unm_rx_op *op, void **at)
 	return op->end - from;
 }
 
-/* The rest can not be read, or need not be: pieces bring it. */
+/* Do not read any more of this stream: its pieces bring the rest. */
 static void unm_stream_leave(struct unm_rx_op *op)
 {
 	op->readable = false;
 	unm_list_remove(&op->control);
 }
 
+/* Post a transfer that reads the end of the missing bytes. */
 static void unm_stream_read(struct unm_ep *ep, struct unm_rx_op *op)
 {
 	struct hal_dma dma = { .op = HAL_DMA_GET, .peer = op->peer->hp };
@@ -419,8 +430,8 @@ static void unm_stream_read(struct unm_ep *ep, struct unm_rx_op *op)
 	}
 }
 
-/* What shows that a peer makes progress. Its messages do not: a send call that
- * moves nothing else sends them. */
+/* A count that changes when a peer makes progress. Messages are not counted: a
+ * send call of the peer sends these without making progress. */
 static uint64_t unm_stream_life(const struct unm_peer *peer)
 {
 	return peer->pieces + hal_tx_done(peer->hp);
@@ -438,8 +449,8 @@ static void unm_stream_done(struct unm_ep *ep, struct unm_rx_op *op, int status)
 		if (status == -FI_EACCES)
 			unm_rdv_forbidden(op->peer);
 		unm_stream_leave(op);
-		/* The sender closed its endpoint: what the transfer wrote over
-		 * the pieces may be other bytes. */
+		/* The sender closed its endpoint during the transfer, which may
+		 * have written other bytes over the pieces. */
 		if (status == -FI_ECANCELED && op->got > from) {
 			op->status = -FI_ECONNRESET;
 			op->got = 0;
@@ -453,8 +464,8 @@ static void unm_stream_done(struct unm_ep *ep, struct unm_rx_op *op, int status)
 		unm_stream_read(ep, op);
 }
 
-/* How long to wait for a piece, in ns: as long as the read of the rest takes,
- * so that waiting in vain at most doubles the time. */
+/* How long to wait for a piece, in ns: as long as reading the rest takes, so
+ * that a wait for a piece that does not come at most doubles the time. */
 static uint64_t unm_stream_wait(const struct unm_rx_op *op)
 {
 	uint64_t max = (uint64_t)g_unm_env.stream_us * 1000;
@@ -472,7 +483,7 @@ void unm_recv_streams(struct unm_ep *ep)
 	struct unm_peer *peer = op->peer;
 	uint64_t life, now, head;
 
-	/* the next one, in the next call */
+	/* the next call examines the next stream */
 	unm_list_remove(&op->control);
 	unm_list_append(&ep->streams, &op->control);
 	/* packets that are there come first: they may be pieces */
@@ -489,9 +500,9 @@ void unm_recv_streams(struct unm_ep *ep)
 	}
 }
 
-/* ---- Reading the sender's buffer ------------------------------------- */
+/* ---- Reading whole messages ------------------------------------------ */
 
-/* Post the transfers of one operation; false: the engine is full. */
+/* Post the transfers of one operation. False: the engine has no free entry. */
 static bool unm_rdv_post(struct unm_ep *ep, struct unm_rx_op *op)
 {
 	while (op->dma_next < op->count) {
@@ -527,9 +538,10 @@ static bool unm_rdv_post(struct unm_ep *ep, struct unm_rx_op *op)
 }
 
 /*
- * The engine or the kernel did not reach one of the two buffers, which may be
- * good memory all the same (docs/protocol.md, section 7). Is ours? Then the
- * message comes in pieces, and its sender checks the other one.
+ * A transfer failed because the engine or the kernel could not access one of
+ * the two buffers, which may be valid memory nevertheless (docs/protocol.md,
+ * section 7). Check the receive buffer. True: it is valid; the message is to be
+ * streamed, and CTS asks the sender to check its own buffer.
  */
 static bool unm_rdv_fault(struct unm_rx_op *op)
 {
@@ -558,12 +570,12 @@ static void unm_rdv_read(struct unm_ep *ep, struct unm_rx_op *op)
 		op->status = 0;
 		op->got = 0;
 		op->readable = false;
-		op->begun_ns = 0;	/* both ways: says nothing of either */
+		op->begun_ns = 0;	/* the time would be of both ways */
 		unm_rdv_control(op, UNM_RX_CTS);
 		return;
 	}
 	if (op->status == -FI_ECANCELED) {
-		/* the peer ended; FI_ECANCELED is what fi_cancel() gives */
+		/* The peer ended. FI_ECANCELED would mean fi_cancel(). */
 		op->status = -FI_ECONNRESET;
 	} else if (op->status != 0 && op->status != -FI_EFAULT) {
 		UNM_INFO(EP_DATA, "reading a message failed: %s\n",
@@ -611,7 +623,6 @@ void unm_recv_dma_done(struct unm_ep *ep, const struct hal_dma_comp *comp)
 		unm_rdv_read(ep, op);
 }
 
-/* The peer is gone: what it had begun to send ends in error. */
 void unm_recv_abort(struct unm_peer *peer, int err)
 {
 	struct unm_ep *ep = peer->ep;

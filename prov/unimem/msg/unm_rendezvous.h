@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_rendezvous.h - the receiving side of rendezvous: messages that are still
- * at their sender when they meet a receive.
+ * unm_rendezvous.h - the receiving side of rendezvous: messages whose bytes are
+ * still at the sender when they match a receive.
+ *
+ * The domain is locked in all of these calls.
  */
 #ifndef UNM_RENDEZVOUS_H
 #define UNM_RENDEZVOUS_H
@@ -13,24 +15,37 @@ struct unm_peer;
 struct unm_rx_op;
 struct unm_wire_msg;
 
-/* A matched receive takes a message still at its sender. The
- * operation may be gone when this returns. */
+/* Begin to transfer a message into the receive op that it matches. op may have
+ * been released when this returns. */
 void unm_rendezvous_begin(struct unm_ep *ep, struct unm_rx_op *op,
 			  const struct unm_got *got);
 
-/* Tell the sender its message is not wanted. */
+/* Notify the sender with FIN, without an error, that its message is not going
+ * to be transferred. */
 void unm_rendezvous_refuse(struct unm_ep *ep, const struct unm_got *got);
 
+/* A piece of a streamed message has arrived, at bytes. An empty piece means
+ * that the sender cannot access its buffer. 0; -FI_EINVAL: the peer broke the
+ * protocol. */
 int unm_recv_data(struct unm_peer *peer, const struct unm_wire_msg *m,
 		  const void *bytes);
 
-/* Tell a peer what it is to be told. Returns packets sent. */
+/* Send the CTS and FIN packets that are pending for a peer. Returns the number
+ * of packets sent. */
 int unm_recv_progress(struct unm_peer *peer);
 
-/* Read the rest of a stream whose sender is silent; for empty polls. */
+/* Examine one stream: if no piece has come for long enough, read the rest from
+ * the sender's memory. ep->streams is not empty. */
 void unm_recv_streams(struct unm_ep *ep);
+
+/* Post the transfers in ep->dma_wait, as far as the engine has free entries. */
 void unm_recv_dma_post(struct unm_ep *ep);
+
+/* A transfer of a receive has completed. */
 void unm_recv_dma_done(struct unm_ep *ep, const struct hal_dma_comp *comp);
+
+/* Complete all receives in transfer from a dead peer with err, a positive
+ * fi_errno. */
 void unm_recv_abort(struct unm_peer *peer, int err);
 
 #endif /* UNM_RENDEZVOUS_H */

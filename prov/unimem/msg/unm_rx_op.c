@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* unm_rx_op.c - multi-receive buffers. */
+/*
+ * unm_rx_op.c - multi-receive buffers: which bytes a message gets, and when the
+ * buffer is the application's again. unm_rx_op.h declares the functions.
+ */
 #include "core/unm_complete.h"
 #include "core/unm_match.h"
 #include "msg/unm_rx_op.h"

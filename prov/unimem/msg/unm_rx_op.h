@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_rx_op.h - receives, as objects: what unm_recv.c and unm_rendezvous.c both
- * do with them. A message that arrived is described here, too.
+ * unm_rx_op.h - operations on receive objects (struct unm_rx_op) that both
+ * unm_recv.c and unm_rendezvous.c need, and the description of an arrived
+ * message.
  */
 #ifndef UNM_RX_OP_H
 #define UNM_RX_OP_H
@@ -10,22 +11,24 @@
 #include "core/unm_op.h"
 #include "util/unm_pool.h"
 
-/* A message that arrived. */
+/* An arrived message. Valid during a call; unm_recv.c copies what it keeps. */
 struct unm_got {
 	struct unm_peer *peer;
 	bool tagged;
 	bool has_data;
-	bool rendezvous;		/* it is still at its sender */
-	uint64_t tag;
-	uint64_t data;
-	uint64_t len;			/* as sent */
-	const void *bytes;		/* not rendezvous */
-	uint64_t token;			/* rendezvous: sender's operation ... */
-	uint64_t addr;			/* ... and buffer, see unm_wire.h */
-	bool dmable;
-	struct hal_key key;
+	bool rendezvous;		/* its bytes are still at the sender */
+	uint64_t tag;			/* 0 if not tagged */
+	uint64_t data;			/* remote CQ data, 0 if !has_data */
+	uint64_t len;			/* bytes that were sent */
+	const void *bytes;		/* the message; NULL for a rendezvous */
+	/* rendezvous only, see struct unm_wire_msg */
+	uint64_t token;			/* the sender's operation */
+	uint64_t addr;			/* the sender's buffer */
+	bool dmable;			/* the buffer is dmable memory ... */
+	struct hal_key key;		/* ... with this key */
 };
 
+/* Set the vector of a receive. count is at most UNM_IOV_MAX. */
 static inline void unm_rx_op_vector(struct unm_rx_op *op,
 				    const struct iovec *iov, size_t count)
 {
@@ -38,6 +41,7 @@ static inline void unm_rx_op_vector(struct unm_rx_op *op,
 	}
 }
 
+/* A receive without buffers, in no list. NULL: the pool is empty. */
 static inline struct unm_rx_op *
 unm_rx_op_new(struct unm_ep *ep, void *context, uint64_t flags, bool tagged)
 {
@@ -52,15 +56,21 @@ unm_rx_op_new(struct unm_ep *ep, void *context, uint64_t flags, bool tagged)
 	return op;
 }
 
-/* A multi-receive buffer takes no more: stop matching it. */
+/* Retire a multi-receive buffer: it matches no further message. */
 void unm_multi_retire(struct unm_ep *ep, struct unm_rx_op *buf);
 
-/* Bytes of a message that go into a receive, and where. */
+/* Allot part of a multi-receive buffer to a message of msg_len bytes: *where is
+ * its begin. Returns its size, less than msg_len if the message is truncated.
+ * Retires the buffer if less than min_multi_recv is left. */
 size_t unm_multi_take(struct unm_ep *ep, struct unm_rx_op *buf,
 		      uint64_t msg_len, void **where);
 
-/* The last transfer into a retired buffer ended: it is the application's again.
- * Returns the flag for the completion that tells so. */
+/*
+ * Release a multi-receive buffer if it is retired and no transfer into it is in
+ * progress; else do nothing. Returns the flag FI_MULTI_RECV for the completion
+ * of the last message, or 0. A cancelled buffer gets a completion of its own
+ * with FI_ECANCELED.
+ */
 uint64_t unm_multi_put(struct unm_ep *ep, struct unm_rx_op *buf);
 
 #endif /* UNM_RX_OP_H */

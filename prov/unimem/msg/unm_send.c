@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_send.c - sends that are not one packet at once: eager through receive
- * space, rendezvous, what they await, and the backlog of those a peer does not
- * take yet. docs/protocol.md is the definition.
+ * unm_send.c - the slow path of sending: messages of several parts, eager
+ * messages through receive space, rendezvous with its streams, and the backlog
+ * of sends that a peer cannot take yet.
+ *
+ * It owns the send operations (struct unm_tx_op). unm_send.h declares the entry
+ * points; docs/protocol.md defines the messages.
  */
 #include "core/unm_buf.h"
 #include "core/unm_complete.h"
@@ -23,10 +26,14 @@
 #include "util/unm_list.h"
 #include "util/unm_pool.h"
 
-#define UNM_STREAM_MIN	1024	/* smallest piece, while the space is crowded */
-#define UNM_STREAM_BURST 16	/* pieces in a row: others wait, too */
-#define UNM_BACKLOG_POLLS 64	/* of these one tries though nothing changed */
+#define UNM_STREAM_MIN	1024	/* bytes of a piece while a longer one does not
+				 * fit the free receive space */
+#define UNM_STREAM_BURST 16	/* pieces per call of unm_send_progress() */
+#define UNM_BACKLOG_POLLS 64	/* one of so many calls tries a send although
+				 * the peer has released nothing */
 
+/* A send operation, in no list yet. NULL: there is none free; unm_room() is
+ * called once one is. */
 static struct unm_tx_op *unm_tx_op_new(struct unm_peer *peer,
 				       const struct unm_send *s)
 {
@@ -55,7 +62,8 @@ static struct unm_tx_op *unm_tx_op_new(struct unm_peer *peer,
 	return op;
 }
 
-/* One that a refused call has made for itself: nothing is news in that. */
+/* Release an operation that was not sent. Unlike unm_tx_op_release() this does
+ * not notify waiting callers: the failed call itself took the operation. */
 static void unm_tx_op_undo(struct unm_tx_op *op)
 {
 	struct unm_ep *ep = op->peer->ep;
@@ -66,6 +74,7 @@ static void unm_tx_op_undo(struct unm_tx_op *op)
 	unm_pool_release(&ep->tx_pool, op);
 }
 
+/* Release an operation, and notify callers that found no free one. */
 static void unm_tx_op_release(struct unm_tx_op *op)
 {
 	struct unm_ep *ep = op->peer->ep;
@@ -77,6 +86,7 @@ static void unm_tx_op_release(struct unm_tx_op *op)
 	}
 }
 
+/* Complete an operation with err, 0 or a positive fi_errno, and release it. */
 static void unm_tx_op_done(struct unm_tx_op *op, int err)
 {
 	struct unm_ep *ep = op->peer->ep;
@@ -88,7 +98,7 @@ static void unm_tx_op_done(struct unm_tx_op *op, int err)
 	unm_tx_op_release(op);
 }
 
-/* Complete once the packet just sent is released by the peer. */
+/* Complete the operation once the peer has released the packet just sent. */
 static void unm_tx_op_await(struct unm_tx_op *op)
 {
 	struct unm_peer *peer = op->peer;
@@ -100,7 +110,7 @@ static void unm_tx_op_await(struct unm_tx_op *op)
 	unm_peer_busy(peer);
 }
 
-/* Tag and data words of a message; returns how many. */
+/* Store the tag and data words of a message; returns their number. */
 static unsigned unm_lead_words(const struct unm_send *s, uint64_t *w)
 {
 	unsigned n = 0;
@@ -165,7 +175,8 @@ static int unm_send_eager(struct unm_peer *peer, const struct unm_send *s)
 	return 0;
 }
 
-/* From here to unm_send_now(): s may have its operation already, waiting. */
+/* Announce a message with RTS. waiting is the operation of s if s comes from
+ * the backlog, else NULL; so in the next two functions. */
 static int unm_send_rendezvous(struct unm_peer *peer, const struct unm_send *s,
 			       struct unm_tx_op *waiting)
 {
@@ -206,7 +217,7 @@ static int unm_send_rendezvous(struct unm_peer *peer, const struct unm_send *s,
 	return 0;
 }
 
-/* Inline or eager: the buffer is free when this returns. */
+/* Send inline or eager: the buffer may be reused when this returns. */
 static int unm_send_short(struct unm_peer *peer, const struct unm_send *s,
 			  struct unm_tx_op *waiting)
 {
@@ -238,6 +249,7 @@ static int unm_send_short(struct unm_peer *peer, const struct unm_send *s,
 	return 0;
 }
 
+/* Send a message, if the peer can take it now. */
 static int unm_send_now(struct unm_peer *peer, const struct unm_send *s,
 			struct unm_tx_op *waiting)
 {
@@ -248,7 +260,8 @@ static int unm_send_now(struct unm_peer *peer, const struct unm_send *s,
 		ep->stats->again_credit++;
 		return -FI_EAGAIN;
 	}
-	/* an injected buffer is the application's when the call returns */
+	/* no rendezvous: the buffer of an injected message may be reused when
+	 * the call returns */
 	if (s->inject || s->len <= ep->eager_max)
 		ret = unm_send_short(peer, s, waiting);
 	else
@@ -265,10 +278,11 @@ static int unm_send_now(struct unm_peer *peer, const struct unm_send *s,
 /* ---- Backlog ----------------------------------------------------------- */
 
 /*
- * A peer that takes nothing may be busy with something else for long; sends
- * wait for it, in order, in up to half of the endpoint's operations: the others
- * are for peers that look. Nothing is sent past those that wait: the fast path
- * stays shut as long as there are any.
+ * Add a send to the backlog of a peer, which may not call the library for long.
+ * Backlogs use up to half of the endpoint's operations; the other half is left
+ * for peers that make progress. Later sends must not overtake a backlog, so
+ * msg_limit disables the fast path while there is one. 0; -FI_EAGAIN: no free
+ * operation; -FI_ENOMEM.
  */
 static int unm_backlog_add(struct unm_peer *peer, const struct unm_send *s)
 {
@@ -303,13 +317,16 @@ static int unm_backlog_add(struct unm_peer *peer, const struct unm_send *s)
 	return 0;
 }
 
+/* Send what the peer can take of its backlog, in order. Returns the number of
+ * operations sent or completed. */
 static int unm_backlog_push(struct unm_peer *peer)
 {
 	uint64_t released = hal_tx_done(peer->hp);
 	uint64_t allowed = unm_peer_limit(peer);
 	int ret = 0, done = 0;
 
-	/* nothing has changed; but a HAL may refuse for reasons of its own */
+	/* The peer has released nothing and given no credit. Try now and then
+	 * all the same, because a HAL may refuse for reasons of its own. */
 	if (released == peer->tried_at && allowed == peer->tried_with &&
 	    !peer->ep->armed && peer->ep->turns % UNM_BACKLOG_POLLS != 0)
 		return 0;
@@ -334,7 +351,7 @@ static int unm_backlog_push(struct unm_peer *peer)
 	if (!unm_list_empty(&peer->backlog)) {
 		peer->msg_limit = peer->msgs_sent;
 	} else if (peer->ep->ops_wanted) {
-		/* what was refused behind it need not wait any longer */
+		/* calls refused because of the backlog can be repeated */
 		peer->ep->ops_wanted = false;
 		unm_room(peer->ep);
 	}
@@ -356,8 +373,8 @@ ssize_t unm_send_slow(struct unm_ep *ep, fi_addr_t dest, struct unm_send *s)
 	}
 	ret = unm_peer_open(ep, dest, &peer);
 	if (ret != 0) {
-		/* nothing tells when there is a connection to be had: the
-		 * application is not to sleep on it */
+		/* no event follows when a connection becomes possible: the
+		 * application must not sleep */
 		if (ret == -FI_EAGAIN)
 			unm_room(ep);
 		return ret;
@@ -389,7 +406,7 @@ ssize_t unm_tx_iov(struct unm_ep *ep, fi_addr_t dest, struct unm_send *s)
 	return ret;
 }
 
-/* ---- Answers --------------------------------------------------------- */
+/* ---- Packets of the receiver ------------------------------------------ */
 
 /*
  * The rendezvous that a peer's token names; NULL: there is none with this peer.
@@ -405,7 +422,7 @@ static struct unm_tx_op *unm_tx_op_find(struct unm_peer *peer, uint64_t token)
 	return op;
 }
 
-/* The peer wants len bytes in pieces. */
+/* The peer asks for the first m->len bytes, streamed. */
 void unm_send_on_cts(struct unm_peer *peer, const struct unm_wire_msg *m)
 {
 	struct unm_tx_op *op = unm_tx_op_find(peer, m->token);
@@ -418,7 +435,8 @@ void unm_send_on_cts(struct unm_peer *peer, const struct unm_wire_msg *m)
 		return;
 	}
 	op->state = UNM_TX_STREAM;
-	/* a small message from there would end in a signal, in this process */
+	/* Reading a buffer that is not mapped would end in a signal, so it is
+	 * checked if the peer could not read it. */
 	op->bad = m->check &&
 		unm_mr_present(op->iov, op->count, FI_REMOTE_READ) != 0;
 	op->peer_token = m->peer_token;
@@ -430,8 +448,8 @@ void unm_send_on_cts(struct unm_peer *peer, const struct unm_wire_msg *m)
 	unm_peer_busy(peer);
 }
 
-/* The peer has the message, whichever way it came, or does not want it. It may
- * have read the pieces that are not sent yet. */
+/* The peer has the whole message, or has discarded it. A stream may end early:
+ * the peer may have read the pieces that were not sent yet. */
 void unm_send_on_fin(struct unm_peer *peer, const struct unm_wire_msg *m)
 {
 	struct unm_tx_op *op = unm_tx_op_find(peer, m->token);
@@ -447,7 +465,8 @@ void unm_send_on_fin(struct unm_peer *peer, const struct unm_wire_msg *m)
 
 /* ---- Progress -------------------------------------------------------- */
 
-/* An empty piece: there are none. Returns pieces sent. */
+/* Send an empty piece: the buffer cannot be read. Returns the number of pieces
+ * sent. */
 static int unm_stream_refuse(struct unm_peer *peer, struct unm_tx_op *op)
 {
 	uint64_t w[2] = { op->peer_token, unm_wire_extent_word(0, 0) };
@@ -459,7 +478,8 @@ static int unm_stream_refuse(struct unm_peer *peer, struct unm_tx_op *op)
 	return 1;
 }
 
-/* Send some pieces of a stream, while there is room. Returns pieces sent. */
+/* Send up to UNM_STREAM_BURST pieces of a stream, while the receive space has
+ * free space. Returns the number of pieces sent. */
 static int unm_stream_push(struct unm_peer *peer, struct unm_tx_op *op)
 {
 	int done = 0;
@@ -474,7 +494,8 @@ static int unm_stream_push(struct unm_peer *peer, struct unm_tx_op *op)
 		uint64_t w[2] = { op->peer_token };
 
 		if (off == UNM_SPACE_NONE && len > UNM_STREAM_MIN) {
-			/* sends of the application take what comes free */
+			/* other sends may use up each larger space that
+			 * becomes free */
 			len = UNM_STREAM_MIN;
 			off = unm_peer_room(peer, len);
 		}
@@ -500,7 +521,8 @@ static int unm_stream_push(struct unm_peer *peer, struct unm_tx_op *op)
 	return done;
 }
 
-/* Has what a send was refused for changed since? */
+/* May a refused send succeed now? True if the peer has released packets or
+ * given credits since. */
 static bool unm_send_may_retry(struct unm_peer *peer)
 {
 	if (peer->retry || hal_tx_done(peer->hp) != peer->refused_at)

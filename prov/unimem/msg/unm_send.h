@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_send.h - the sending side of messages: eager, rendezvous, and the backlog
- * of those that wait. A message that fits one packet goes by unm_tx.h instead.
+ * unm_send.h - the slow path of sending: eager messages, rendezvous, and the
+ * backlog of sends that a peer cannot take yet. unm_tx.h has the fast path, for
+ * messages that fit one packet.
+ *
+ * The domain is locked in all of these calls except unm_tx_iov().
  */
 #ifndef UNM_SEND_H
 #define UNM_SEND_H
@@ -15,17 +18,26 @@ struct unm_peer;
 struct unm_send;
 struct unm_wire_msg;
 
-/* The slow half of sending (eager, rendezvous). 0 or error. */
+/* Send any message, of which all fields of s are set, or add it to the backlog.
+ * 0; -FI_EAGAIN; -FI_EMSGSIZE: longer than inject_size; other errors as
+ * unm_peer_open(). */
 ssize_t unm_send_slow(struct unm_ep *ep, fi_addr_t dest, struct unm_send *s);
-/* sendmsg and sendv: vectors, flags. */
+
+/* Send from a vector, as fi_sendmsg() and fi_sendv(); sets s->len and
+ * s->inject. -FI_EINVAL: too many entries; -FI_EBADFLAGS; else as
+ * unm_send_slow(). */
 ssize_t unm_tx_iov(struct unm_ep *ep, fi_addr_t dest, struct unm_send *s);
+
+/* A CTS or FIN has arrived. One that names no send of this peer is a protocol
+ * error of the peer. */
 void unm_send_on_cts(struct unm_peer *peer, const struct unm_wire_msg *m);
 void unm_send_on_fin(struct unm_peer *peer, const struct unm_wire_msg *m);
 
-/* Advance what a peer awaits and streams. Returns things done. */
+/* Complete sends whose packets the peer has released, and continue streams and
+ * the backlog. Returns the number of steps done, 0: none. */
 int unm_send_progress(struct unm_peer *peer);
 
-/* The peer is gone: complete its sends in error. */
+/* Complete all sends to a dead peer with err, a positive fi_errno. */
 void unm_send_abort(struct unm_peer *peer, int err);
 
 #endif /* UNM_SEND_H */

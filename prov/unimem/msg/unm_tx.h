@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_tx.h - the path of a small message, from the API call to the peer's
- * memory:
- * peer by index, one packet, counters. Everything else is unm_send_slow().
+ * unm_tx.h - the fast path of sending: a message that fits one packet, from the
+ * API call to the memory of the peer.
+ *
+ * It finds the peer by its index in the address vector, stores one packet and
+ * counts. unm_send_slow() executes every other send.
  */
 #ifndef UNM_TX_H
 #define UNM_TX_H
@@ -17,9 +19,15 @@
 #include "hal/hal.h"
 #include "msg/unm_send.h"
 
-/* Sends that await something, or whose buffer must be copied. */
-#define UNM_TX_LATER	(FI_DELIVERY_COMPLETE | FI_INJECT)
+/* Flags of sends that are not executed by the fast path: those that complete
+ * when the peer has released the packet, and those that may have to copy the
+ * buffer. */
+#define UNM_TX_SLOW	(FI_DELIVERY_COMPLETE | FI_INJECT)
 
+/* Send a message. Each caller passes constants for tagged, inject and has_data,
+ * for which the compiler then makes a function of its own. inject: the buffer
+ * may be reused after the call, and no completion follows. Returns as
+ * fi_send(). */
 static inline __attribute__((always_inline))
 ssize_t unm_tx(struct unm_ep *ep, const bool tagged, const bool inject,
 	       const bool has_data, const void *buf, size_t len,
@@ -40,7 +48,7 @@ ssize_t unm_tx(struct unm_ep *ep, const bool tagged, const bool inject,
 	if (__builtin_expect(peer == NULL ||
 			     len > ep->inline_max[tagged][has_data] ||
 			     peer->msgs_sent == peer->msg_limit ||
-			     (!inject && ((flags & UNM_TX_LATER) ||
+			     (!inject && ((flags & UNM_TX_SLOW) ||
 					  unm_cq_full(ep->tx_cq))), 0))
 		goto slow;
 	ret = hal_pkt_send(peer->hp,
