@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unm_peer.c - the object of another endpoint: its place in the address vector,
+ * opening the connection, message credits, receive space, and sending a message
+ * of words and bytes.
+ *
+ * unm_peer.h declares the entry points. The end of a peer, which completes its
+ * operations in error, is in progress/unm_peer_life.c. docs/protocol.md,
+ * sections 4 and 6, defines HELLO and the credits.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -17,12 +26,15 @@
 #include "util/unm_clock.h"
 #include "util/unm_list.h"
 
-#define UNM_SPACE_PAUSE	10000	/* us between tries for receive space ... */
-#define UNM_SPACE_LAST	30000000	/* ... of which the last comes then */
-#define UNM_SPACE_GAP	5000000	/* us without a try end a shortage */
+#define UNM_SPACE_PAUSE	10000		/* us between attempts to allocate
+					 * receive space */
+#define UNM_SPACE_LAST	30000000	/* us of failed attempts after which a
+					 * peer is disconnected */
+#define UNM_SPACE_GAP	5000000		/* us without an attempt that end a
+					 * shortage */
 
 _Static_assert(UNM_WIRE_ROUTE < HAL_PKT_RESERVED,
-	       "types of the HAL begin here");
+	       "packet types from HAL_PKT_RESERVED on are the HAL's");
 
 /* ---- Objects --------------------------------------------------------- */
 
@@ -86,13 +98,13 @@ void unm_peer_busy(struct unm_peer *peer)
 	if (!unm_list_empty(&peer->busy))
 		return;
 	unm_list_append(&peer->ep->busy, &peer->busy);
-	if (peer->ep->armed)	/* not asked to wake us */
+	if (peer->ep->armed)	/* no wake-up by this peer is requested */
 		unm_disturb(peer->ep);
 }
 
-/* ---- Names ----------------------------------------------------------- */
+/* ---- Index in the address vector ------------------------------------- */
 
-/* Its stored messages come from another name now. */
+/* The index of a peer has changed: match its stored messages by the new one. */
 static void unm_peer_rematch(struct unm_peer *peer)
 {
 	unm_list_for_each(pos, &peer->msgs) {
@@ -127,7 +139,7 @@ void unm_peer_name(struct unm_peer *peer)
 
 void unm_peer_inserted(struct unm_ep *ep)
 {
-	/* also those gone: messages of theirs may be queued */
+	/* dead peers too: messages of theirs may be stored */
 	unm_list_for_each_safe(pos, tmp, &ep->strangers)
 		unm_peer_name(unm_container(pos, struct unm_peer, stranger));
 }
@@ -150,7 +162,7 @@ void unm_peer_rename(struct unm_ep *ep)
 
 		if (peer->fi_addr != FI_ADDR_NOTAVAIL &&
 		    !ep->av->entry[peer->fi_addr].valid)
-			unm_peer_name(peer);	/* a duplicate's index */
+			unm_peer_name(peer);
 	}
 }
 
@@ -173,7 +185,6 @@ int unm_peer_slots(struct unm_ep *ep, uint32_t need)
 	return 0;
 }
 
-/* Open the outbound half, unless it is, and say hello on it. */
 int unm_peer_greet(struct unm_peer *peer)
 {
 	struct unm_wire_hello hello = {
@@ -199,6 +210,7 @@ int unm_peer_greet(struct unm_peer *peer)
 	return ret;
 }
 
+/* The object of the peer with the address of index dest; connects. */
 static int unm_peer_connect(struct unm_ep *ep, fi_addr_t dest,
 			    struct unm_peer **out)
 {
@@ -227,7 +239,7 @@ static int unm_peer_connect(struct unm_ep *ep, fi_addr_t dest,
 	return 0;
 }
 
-/* The peer of an index that has none yet, greeted. */
+/* Connect to the peer of an index that has no object yet, and send HELLO. */
 static int unm_peer_reach(struct unm_ep *ep, fi_addr_t dest,
 			  struct unm_peer **out)
 {
@@ -235,7 +247,8 @@ static int unm_peer_reach(struct unm_ep *ep, fi_addr_t dest,
 	fi_addr_t first = entry[dest].first;
 	int ret;
 
-	/* an entry for any incarnation is the first of all of them */
+	/* A duplicate uses the peer of the first index. If the first address
+	 * has no nonce (any holder), one with a nonce connects on its own. */
 	if (first != dest && entry[first].addr.nonce == entry[dest].addr.nonce)
 		ret = unm_peer_open(ep, first, out);
 	else
@@ -266,7 +279,7 @@ int unm_peer_open(struct unm_ep *ep, fi_addr_t dest, struct unm_peer **out)
 	peer = ep->peer_of[dest];
 	if (peer != NULL && peer->hp == NULL &&
 	    ep->av->entry[dest].addr.nonce == HAL_ADDR_ANY) {
-		/* whoever holds that interface now */
+		/* dead; another process may hold the interface now */
 		ep->peer_of[dest] = NULL;
 		unm_peer_unref(peer);
 		peer = NULL;
@@ -288,7 +301,8 @@ uint64_t unm_peer_limit(const struct unm_peer *peer)
 {
 	uint64_t limit = hal_tx_back(peer->hp, UNM_PEER_BACK_LIMIT);
 
-	/* it says nothing before the first are used up by half */
+	/* the word is 0 until the peer has received half of the first
+	 * credits */
 	return limit > UNM_PEER_CREDITS ? limit : UNM_PEER_CREDITS;
 }
 
@@ -301,7 +315,8 @@ bool unm_peer_credit(struct unm_peer *peer)
 	return peer->msg_limit != peer->msgs_sent;
 }
 
-/* The completion queue is full: once it is read, it calls for those held. */
+/* Is the completion queue full? Then unm_peer_allow_held() is called once it is
+ * read. */
 static bool unm_peer_choked(struct unm_ep *ep)
 {
 	if (!unm_cq_full(ep->rx_cq))
@@ -310,8 +325,9 @@ static bool unm_peer_choked(struct unm_ep *ep)
 	return true;
 }
 
-/* Credits are held back from everyone while completions wait to be read, and
- * from those whose messages do while these take all the memory they may. */
+/* Hold back the credits of this peer? Those of every peer while the completion
+ * queue is full, and those of a peer with unexpected messages while unexpected
+ * messages take FI_UNIMEM_UNEXPECTED_MAX bytes or more. */
 static bool unm_peer_hold(const struct unm_peer *peer)
 {
 	struct unm_ep *ep = peer->ep;
@@ -343,10 +359,9 @@ void unm_peer_allow_held(struct unm_ep *ep)
 }
 
 /*
- * There was no memory for receive space, and the HAL said so in one line. That
- * may pass: what wants the space is refused or waits until the next try. A peer
- * for which there is none for long, in tries that follow each other, is
- * dropped.
+ * There was no memory for receive space, which the HAL has logged. The shortage
+ * may end: sends are refused, or stay in the backlog, until the next attempt.
+ * If all attempts fail for UNM_SPACE_LAST, the peer is disconnected.
  */
 static void unm_peer_starved(struct unm_peer *peer, uint64_t now)
 {
@@ -359,7 +374,7 @@ static void unm_peer_starved(struct unm_peer *peer, uint64_t now)
 	peer->space_retry = now + UNM_SPACE_PAUSE;
 }
 
-/* First use of the peer's receive space. */
+/* Allocate the first part of the peer's receive space. False: no memory. */
 static bool unm_peer_space(struct unm_peer *peer)
 {
 	const struct hal_caps *caps = peer->ep->hif->caps;
@@ -367,7 +382,7 @@ static bool unm_peer_space(struct unm_peer *peer)
 		caps->space_bytes : UNM_PEER_SPACE;
 
 	if (peer->space_since != 0 && unm_now_us() < peer->space_retry) {
-		unm_room(peer->ep);	/* no event tells of free memory */
+		unm_room(peer->ep);	/* no event reports free memory */
 		return false;
 	}
 	if (hal_space_ready(peer->hp, bytes) == 0)
@@ -381,15 +396,15 @@ static bool unm_peer_space(struct unm_peer *peer)
 	return true;
 }
 
-/* A busy peer gets all of its space: twice the bandwidth for four times the
- * memory (docs/optimization.md). */
+/* Use all of the receive space of a peer that needs it: twice the bandwidth for
+ * four times the memory (docs/optimization.md). */
 static void unm_peer_space_grow(struct unm_peer *peer)
 {
 	uint32_t all = peer->ep->hif->caps->space_bytes;
 
 	if (peer->space_fixed || !unm_space_worn(peer->space))
 		return;
-	peer->space_fixed = true;	/* one try */
+	peer->space_fixed = true;	/* one attempt */
 	if (peer->space->bytes < all && hal_space_ready(peer->hp, all) == 0)
 		unm_space_resize(peer->space, all);
 }
@@ -431,7 +446,7 @@ void unm_peer_put(struct unm_peer *peer, uint32_t off, const struct iovec *iov,
 	}
 }
 
-/* It fits a packet. */
+/* Send a message that fits a packet. */
 static int unm_peer_packet(struct unm_peer *peer, uint64_t head,
 			   const uint64_t *w, unsigned nw,
 			   const struct unm_part *part, unsigned nparts)
@@ -482,7 +497,7 @@ int unm_peer_send(struct unm_peer *peer, uint64_t head, const uint64_t *w,
 	return ret;
 }
 
-/* ---- Death ----------------------------------------------------------- */
+/* ---- Refused sends, disconnection ------------------------------------ */
 
 void unm_peer_drop(struct unm_peer *peer)
 {
@@ -493,8 +508,9 @@ void unm_peer_drop(struct unm_peer *peer)
 }
 
 /*
- * What the peer released after the refusal and before this is no news any more:
- * then the application shall try once again before it sleeps.
+ * The peer may have released packets between the failed send and this call. The
+ * wake-up for them is lost, so ask the application to retry once before it
+ * sleeps.
  */
 void unm_peer_refused(struct unm_peer *peer)
 {

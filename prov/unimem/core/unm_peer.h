@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_peer.h - another endpoint: credits, receive space, what is under way with
- * it, its death.
+ * unm_peer.h - another endpoint, as this endpoint sees it: its connection, its
+ * credits, its receive space, and the operations in progress with it.
  *
- * Message credits: the receiver allows a number of messages (word 0 of the back
- * words, free-running). It holds it back from peers of whose messages some wait
- * for receives, while all that wait take more memory than
- * FI_UNIMEM_UNEXPECTED_MAX; and from all peers while its completion queue is
- * full. Control packets need no credit and are always taken, so nothing waits
- * for a receive that is not posted.
+ * Message credits: the receiver allows a number of messages, a free-running
+ * count in back word 0. It gives no credits to peers with unexpected messages
+ * while all unexpected messages take FI_UNIMEM_UNEXPECTED_MAX bytes or more,
+ * and to no peer while its completion queue is full. Control packets need no
+ * credit and are always processed, so no operation in progress waits for a
+ * receive that is not posted.
+ *
+ * Except where a comment says otherwise, the domain is locked in all of these
+ * calls.
  */
 #ifndef UNM_PEER_H
 #define UNM_PEER_H
@@ -22,144 +25,190 @@
 #include "util/unm_list.h"
 
 #define UNM_PEER_CREDITS	256	/* messages allowed at first */
-#define UNM_PEER_SPACE		65536	/* receive space used at first */
-/* back words, by their receiver for their sender */
-#define UNM_PEER_BACK_LIMIT	0	/* messages allowed */
-#define UNM_PEER_BACK_APPLIED	1	/* posted requests executed */
-#define UNM_PEER_BACK_REVOKED	2	/* number of routes revoked, region of
-					 * the last one */
-#define UNM_PEER_BACK_GUARD	3	/* odd: inside the other's memory */
-/* So many sends are refused in a row, with nothing released in between, before
- * one is put into the backlog: a peer that is there makes room sooner, and then
- * the application's next try is the shorter way. */
+#define UNM_PEER_SPACE		65536	/* bytes of receive space at first */
+/* Numbers of the back words, which one endpoint stores and its peer reads. */
+#define UNM_PEER_BACK_LIMIT	0	/* messages allowed to the peer */
+#define UNM_PEER_BACK_APPLIED	1	/* posted requests of the peer that were
+					 * executed */
+#define UNM_PEER_BACK_REVOKED	2	/* revocations of remote keys (upper 32
+					 * bits), region of the last one */
+#define UNM_PEER_BACK_GUARD	3	/* odd: an access to the memory of the
+					 * peer is in progress */
+/* Sends that are refused in a row, while the peer releases nothing, before a
+ * send is put into the backlog. A peer that makes progress releases packets
+ * sooner, and then a repeated call is faster than the backlog. */
 #define UNM_PEER_REFUSALS	500
 
 struct unm_ep;
 struct unm_route;
 
+/*
+ * The endpoint owns it, from unm_peer_new() until the HAL's peer is freed and
+ * refs is 0. Protected by the lock of the endpoint's domain. Operations: tx_op
+ * is a struct unm_tx_op, rx_op a struct unm_rx_op, os_op a struct
+ * unm_os_op.
+ */
 struct unm_peer {
-	struct hal_peer *hp;		/* NULL: gone */
-	uint64_t msgs_sent;
-	uint64_t msg_limit;		/* msgs_sent: no fast path, as it is
-					 * gone or others wait to be sent */
-	struct unm_space *space;	/* towards it, at first use */
+	struct hal_peer *hp;		/* NULL: dead */
+	uint64_t msgs_sent;		/* messages sent to the peer */
+	uint64_t msg_limit;		/* messages that may be sent; equal to
+					 * msgs_sent, which disables the fast
+					 * path, if hp is NULL or there is a
+					 * backlog */
+	struct unm_space *space;	/* allocator of the peer's receive
+					 * space; NULL: not used yet */
 	struct unm_list await;		/* tx_ops, by packet */
 	struct unm_list rts;		/* tx_ops that await CTS or FIN */
 	struct unm_list streams;	/* tx_ops being streamed, in order */
-	struct unm_list control;	/* rx_ops with a packet to send */
-	struct unm_list recvs;		/* rx_ops in transfer from it */
-	struct unm_list busy;		/* in the endpoint's busy list */
+	struct unm_list control;	/* rx_ops with CTS or FIN to send */
+	struct unm_list recvs;		/* rx_ops in transfer from the peer */
+	struct unm_list busy;		/* entry in ep->busy */
 	fi_addr_t fi_addr;		/* FI_ADDR_NOTAVAIL: not in the AV */
-	struct hal_addr addr;		/* when gone: hp's */
-	uint64_t msgs_got;
-	uint64_t allowed;		/* messages we allowed it */
+	struct hal_addr addr;		/* copy of hp->addr, once hp is NULL */
+	uint64_t msgs_got;		/* messages received from the peer */
+	uint64_t allowed;		/* messages that the peer may send */
 	struct unm_ep *ep;
-	struct unm_list all;		/* in the endpoint's list */
-	struct unm_list stranger;	/* there, too, while without a name */
-	struct unm_list held;		/* there, too, if credits are due */
-	struct unm_list msgs;		/* its messages without a receive */
+	struct unm_list all;		/* entry in ep->peers */
+	struct unm_list stranger;	/* entry in ep->strangers, while fi_addr
+					 * is FI_ADDR_NOTAVAIL */
+	struct unm_list held;		/* entry in ep->held, while the peer is
+					 * to get credits later */
+	struct unm_list msgs;		/* stored messages of the peer */
 	struct unm_list backlog;	/* tx_ops not sent yet, in order */
-	struct unm_list posted;		/* os_ops until they are executed */
+	struct unm_list posted;		/* os_ops without a result, until they
+					 * are executed */
 	struct unm_list asked;		/* os_ops that want results */
-	struct unm_list unsent;		/* of these, with requests to send */
-	struct unm_list routes;		/* to its regions ... */
-	struct unm_route **route_hash;	/* ... by key; NULL: there are none */
-	struct unm_list imports;	/* of its dmable memory */
-	struct unm_list answers;	/* to its requests */
-	struct unm_list nacks;		/* of posted ones, oldest first */
-	uint64_t refused_at;		/* wants: packets released by then */
-	uint64_t tried_at;		/* backlog: the same when last tried */
-	uint64_t tried_with;		/* ... and messages allowed */
-	uint64_t posted_sent;		/* posted requests, ours */
-	uint64_t applied;		/* of these, as we last looked */
-	uint64_t posted_got;		/* its ... */
-	uint64_t posted_told;		/* ... as it knows from us */
-	uint64_t refused_packet;	/* told the oldest one; 0: not yet */
-	/* unm_prompt.c: when it was last looked at, packets it had released
-	 * then, and since when it is known to make progress; ns, 0: not */
-	uint64_t looked_ns, looked_done, prompt_ns;
-	uint64_t revoked;		/* its word as we last acted upon it */
-	uint64_t guard;			/* our word to it */
-	uint64_t waited;		/* its guard, while we wait for that */
-	uint32_t inside;		/* accesses of ours, see guard */
-	uint32_t due;			/* results it owes us ... */
-	uint32_t due_bytes;		/* ... and what it keeps for them */
-	uint32_t nanswers;		/* that we owe it ... */
-	uint32_t answer_bytes;		/* ... and what we keep for them */
-	uint32_t nroutes, nimports;
-	uint32_t epoch;			/* routes we revoked */
-	uint32_t revoking;		/* ... the last one, by region */
-	uint8_t route_bits;		/* 2^n buckets in route_hash */
-	bool routed;			/* it knows routes to our regions */
-	bool untold;			/* not yet of the last revocation */
-	uint32_t refusals;		/* since it last released one */
-	uint32_t refs;			/* AV slots, unexpected messages */
+	struct unm_list unsent;		/* os_ops with requests to send */
+	struct unm_list routes;		/* cached keys of the peer's regions */
+	struct unm_route **route_hash;	/* the same by key; NULL: none */
+	struct unm_list imports;	/* imports of its dmable memory */
+	struct unm_list answers;	/* answers to its requests, not sent */
+	struct unm_list nacks;		/* REFUSED answers to posted requests,
+					 * oldest first */
+	uint64_t refused_at;		/* packets released when a send was last
+					 * refused */
+	uint64_t tried_at;		/* packets released, and ... */
+	uint64_t tried_with;		/* ... messages allowed when the backlog
+					 * was last tried */
+	uint64_t posted_sent;		/* posted requests sent to the peer */
+	uint64_t applied;		/* back word 1 of the peer when last
+					 * read: posted requests executed */
+	uint64_t posted_got;		/* posted requests of the peer that were
+					 * executed or refused */
+	uint64_t posted_told;		/* the count stored to back word 1 */
+	uint64_t refused_packet;	/* hal_tx_sent() after REFUSED for the
+					 * oldest nack; 0: not sent yet */
+	/* unm_prompt.c, times in ns, 0: none */
+	uint64_t looked_ns;		/* when the peer was last sampled */
+	uint64_t looked_done;		/* packets released by then */
+	uint64_t prompt_ns;		/* the peer is known to have made
+					 * progress after this time */
+	/* remote keys: docs/protocol.md, section 12 */
+	uint64_t revoked;		/* back word 2 of the peer that was last
+					 * acted on */
+	uint64_t guard;			/* back word 3 that was last stored */
+	uint64_t waited;		/* guard of the peer that a revocation
+					 * waits to change; 0: none */
+	uint32_t inside;		/* accesses in progress under guard */
+	uint32_t due;			/* requests without a result yet */
+	uint32_t due_bytes;		/* bytes of their results */
+	uint32_t nanswers;		/* answers that are not sent yet */
+	uint32_t answer_bytes;		/* bytes kept for these */
+	uint32_t nroutes, nimports;	/* entries of routes, imports */
+	uint32_t epoch;			/* count of revocations in back word 2
+					 * for the peer */
+	uint32_t revoking;		/* region of the last revocation */
+	uint8_t route_bits;		/* route_hash has 2^route_bits lists */
+	bool routed;			/* was sent keys of local regions */
+	bool untold;			/* the last revocation may not have
+					 * reached the peer */
+	uint32_t refusals;		/* refused sends since the peer last
+					 * released a packet */
+	uint32_t refs;			/* entries of ep->peer_of[], and stored
+					 * messages */
 	bool greeted;			/* HELLO sent */
-	bool known;			/* HELLO came */
-	bool wants;			/* refused a send, to be looked at */
-	bool retry;			/* wants: worth another try at once */
-	uint64_t space_since;		/* us: no memory for space since then,
-					 * 0: there was */
-	uint64_t space_retry;		/* us: not tried again before */
-	bool space_fixed;		/* no memory for more of it */
-	bool spoiled;			/* broke the protocol, to be dropped */
-	bool attach_off;		/* cross-memory attach failed */
-	struct unm_way way[UNM_WAY_CLASSES];	/* of its long messages */
-	uint64_t pieces;		/* of streams, that it sent */
-	uint64_t life;			/* pieces that it sent and packets that
-					 * it released, when a stream was last
+	bool known;			/* HELLO received */
+	bool wants;			/* a send was refused: notify the
+					 * application when it may succeed */
+	bool retry;			/* wants: it may succeed already */
+	uint64_t space_since;		/* us, when the first attempt found no
+					 * memory for receive space; 0: none */
+	uint64_t space_retry;		/* us, when to try next */
+	bool space_fixed;		/* growing was tried */
+	bool spoiled;			/* to be disconnected by progress */
+	bool attach_off;		/* cross-memory attach is forbidden */
+	struct unm_way way[UNM_WAY_CLASSES];	/* for its long messages */
+	uint64_t pieces;		/* pieces of streams received */
+	uint64_t life;			/* pieces received, and packets that the
+					 * peer released, when a stream was last
 					 * checked */
-	uint64_t life_ns;		/* clock when life last changed */
+	uint64_t life_ns;		/* unm_now_ns() of its last change */
 };
 
-/* The object of a peer of the HAL, not in the address vector yet. NULL: no
+/* Make the object of a peer of the HAL, not in the address vector yet. NULL: no
  * memory. */
 struct unm_peer *unm_peer_new(struct unm_ep *ep, struct hal_peer *hp);
-/* Free the object of a peer with which nothing is under way any more:
+
+/* Free the object. No operation with the peer may be in progress; see
  * progress/unm_peer_life.c. */
 void unm_peer_delete(struct unm_peer *peer);
 
-/* What the address vector calls it. */
+/* Set peer->fi_addr to the index that the address vector has for its address
+ * now, and match its stored messages by this index. */
 void unm_peer_name(struct unm_peer *peer);
-/* Room for so many indices. 0, -FI_ENOMEM. */
+
+/* Make room for need indices in ep->peer_of[]. 0, -FI_ENOMEM. */
 int unm_peer_slots(struct unm_ep *ep, uint32_t need);
 
-/* Peer for an AV index, connected; 0, -FI_EAGAIN, -FI_ECONNRESET (it is dead),
- * -FI_EINVAL (no such index), limits. */
+/* Find the peer of index dest of the address vector; connect and send HELLO if
+ * that was not done yet. 0; -FI_EAGAIN; -FI_ECONNRESET: the peer is dead;
+ * -FI_EINVAL: no such index; -FI_EOPBADSTATE: the endpoint is not enabled;
+ * -FI_ENOMEM; errors of hal_connect(). */
 int unm_peer_open(struct unm_ep *ep, fi_addr_t dest, struct unm_peer **peer);
 
-/* Addresses were inserted: peers that were strangers get their name. */
+/* To be called after addresses were inserted into the address vector: find the
+ * indices of the peers that had none. */
 void unm_peer_inserted(struct unm_ep *ep);
-/* One was removed: no way to it by that index. And when all were: */
+
+/* To be called for each index that was removed: it does not lead to its peer
+ * any more. */
 void unm_peer_removed(struct unm_ep *ep, fi_addr_t index);
-/* peers of that name get the one of a duplicate, or are strangers. */
+
+/* To be called after the last of these: a peer whose index was removed gets the
+ * index of a duplicate, or none. */
 void unm_peer_rename(struct unm_ep *ep);
 
-/* A send was refused: when that changes, sleepers are to know. */
+/* Note that a send was refused: progress notifies the application when a
+ * repeated call may succeed. */
 void unm_peer_refused(struct unm_peer *peer);
 
-/* Progress shall drop it, without a word. */
+/* Have progress disconnect the peer, without a log line. */
 void unm_peer_drop(struct unm_peer *peer);
 
-/* It broke the protocol: say so once; progress drops it. */
+/* Have progress disconnect the peer, for example after a protocol error. Logs
+ * what and head, unless the peer is to be disconnected already. */
 void unm_peer_spoiled(struct unm_peer *peer, const char *what, uint64_t head);
 
-/* Make sure the HELLO precedes what is sent next; 0 or -FI_EAGAIN. */
+/* Connect to the peer and send HELLO, if that was not done yet. 0; -FI_EAGAIN;
+ * errors of hal_connect(). */
 int unm_peer_greet(struct unm_peer *peer);
 
-/* Messages it allows, from the first on; and is that one more than were sent?
- * Refreshes msg_limit. */
+/* The number of messages that the peer allows, counted from the first one. */
 uint64_t unm_peer_limit(const struct unm_peer *peer);
+
+/* Raise msg_limit to that number. May one more message be sent? */
 bool unm_peer_credit(struct unm_peer *peer);
 
-/* Room for len bytes in its receive space: offset, or UNM_SPACE_NONE. */
+/* Find len free bytes in the peer's receive space. Returns their offset, or
+ * UNM_SPACE_NONE. They are allocated by unm_space_take() only. */
 uint32_t unm_peer_room(struct unm_peer *peer, uint32_t len);
 
-/* Copy len bytes of a vector, from skip on, into its receive space. */
+/* Copy len bytes of a vector, from its byte skip on, to offset off of the
+ * peer's receive space. */
 void unm_peer_put(struct unm_peer *peer, uint32_t off, const struct iovec *iov,
 		  size_t count, size_t skip, size_t len);
 
-/* Bytes of a vector that a message takes along. */
+/* Bytes of a message: len bytes of a vector, from its byte off on. */
 struct unm_part {
 	const struct iovec *iov;
 	size_t count;
@@ -167,19 +216,22 @@ struct unm_part {
 	uint32_t len;
 };
 
-/* Send a message of words and bytes, in a packet if it fits, else through
- * receive space. 0, -FI_EAGAIN, or why there is no connection. */
+/* Send a message of nw words and the bytes of nparts parts: in a packet if it
+ * fits, else through receive space. 0; -FI_EAGAIN; errors of hal_connect(). */
 int unm_peer_send(struct unm_peer *peer, uint64_t head, const uint64_t *w,
 		  unsigned nw, const struct unm_part *part, unsigned nparts);
 
-/* Allow more messages, if there is room for what they bring; else once there
- * is: then unm_peer_allow_held() is to be called. */
+/* Give the peer credits, or put it into ep->held if credits are held back. */
 void unm_peer_allow(struct unm_peer *peer);
+
+/* To be called when the reason to hold back credits may have ended: give the
+ * peers in ep->held their credits. */
 void unm_peer_allow_held(struct unm_ep *ep);
 
-/* It has something to send or to await: progress looks at it. */
+/* Put the peer into ep->busy: progress continues its pending operations. */
 void unm_peer_busy(struct unm_peer *peer);
 
+/* Must the peer stay in ep->busy? */
 static inline bool unm_peer_waits(const struct unm_peer *peer)
 {
 	return peer->wants || !unm_list_empty(&peer->unsent) ||
@@ -192,12 +244,14 @@ static inline bool unm_peer_waits(const struct unm_peer *peer)
 		!unm_list_empty(&peer->control);
 }
 
-/* Also of one that is gone. */
+/* The address of a live or dead peer. */
 static inline const struct hal_addr *unm_peer_addr(const struct unm_peer *peer)
 {
 	return peer->hp != NULL ? &peer->hp->addr : &peer->addr;
 }
 
+/* Take or release a reference (refs). Releasing the last one deletes a peer
+ * whose hp is NULL. */
 void unm_peer_ref(struct unm_peer *peer);
 void unm_peer_unref(struct unm_peer *peer);
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_stats.h - counters of one endpoint, in its interface's public page, where
- * unimem_info reads them also when the process hangs. Always on: each is one
- * add to a line of our own.
+ * unm_stats.h - counters of one endpoint, in the public page of its interface.
+ *
+ * unimem_info reads them there, also while the process hangs. They are always
+ * counted: a counter costs one addition to a cache line that no other processor
+ * writes. The thread that holds the domain's lock writes them.
  */
 #ifndef UNM_STATS_H
 #define UNM_STATS_H
@@ -24,37 +26,38 @@
 	X(tx_stream, "rendezvous streamed through receive space") \
 	X(rx_attach, "rendezvous read by cross-memory attach") \
 	X(rx_dmable, "rendezvous read from dmable memory") \
-	X(rx_unexpected, "messages nobody waited for") \
+	X(rx_unexpected, "messages without a posted receive") \
 	X(again_packet, "sends refused: packet ring full") \
-	X(tx_backlog, "sends that waited for a peer that took nothing") \
+	X(tx_backlog, "sends deferred: the peer released nothing") \
 	X(again_credit, "sends refused: no message credit") \
 	X(again_space, "sends refused: receive space full") \
 	X(again_op, "sends refused: too many in flight") \
 	X(again_queue, "operations refused: completion queue full") \
 	X(tx_onesided, "operations on peers' memory") \
-	X(tx_onesided_bytes, "bytes they moved") \
-	X(tx_direct, "of these, done without the peer") \
-	X(tx_requests, "requests sent for the others") \
+	X(tx_onesided_bytes, "bytes of these operations") \
+	X(tx_direct, "operations on peers' memory executed directly") \
+	X(tx_requests, "requests sent to peers") \
 	X(rx_requests, "requests of peers executed") \
-	X(routes, "routes to peers' regions learned") \
-	X(aliases, "of these, to memory that is mapped here as well") \
-	X(revokes, "routes to our regions revoked") \
-	X(polls, "empty calls of progress, 16 for each look at the clock") \
-	X(yields, "processor given away while idle") \
-	X(services, "looks at connections and deaths") \
+	X(routes, "remote keys received from peers") \
+	X(aliases, "remote keys of memory that is mapped here as well") \
+	X(revokes, "revocations of local regions sent to peers") \
+	X(polls, "calls of progress without work, counted in steps of 16") \
+	X(yields, "times the processor was yielded while idle") \
+	X(services, "checks of connections and dead peers") \
 	X(sleeps, "sleeps on the event descriptor") \
 	X(peers, "peers connected") \
 	X(deaths, "peers lost") \
-	/* levels, refreshed by clock, see unm_gauge.c */ \
+	/* gauges, refreshed periodically, see unm_gauge.c */ \
 	X(posted, "receives posted") \
-	X(unexpected, "unexpected messages held") \
-	X(unexpected_bytes, "memory they take") \
+	X(unexpected, "unexpected messages stored") \
+	X(unexpected_bytes, "bytes of memory that these take") \
 	X(inflight, "sends in flight") \
 	X(transfers, "receives in transfer") \
 	X(credits_min, "fewest message credits left towards a peer") \
 	X(oldest_us, "age of the oldest send or transfer under way, us") \
 	X(oldest_recv_us, "age of the oldest receive posted, us")
 
+/* The layout in the page. A monitor reads the fields without a lock. */
 struct unm_stats {
 	uint32_t version;		/* UNM_STATS_VERSION */
 	uint32_t count;			/* counters that follow */

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unm_wire.c - reads and checks received messages: lengths of the types, words
+ * to fields, names for log lines.
+ *
+ * unm_wire.h declares the entry points; docs/protocol.md defines the messages.
+ * The code calls neither the HAL nor the endpoint: test/fuzz feeds it any
+ * bytes.
+ */
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
@@ -6,7 +14,7 @@
 #include "core/unm_wire.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "the wire is little-endian and so are Unimem boards"
+#error "words of messages are little-endian, and so are Unimem boards"
 #endif
 
 int unm_wire_words(uint8_t type, uint8_t flags)
@@ -55,6 +63,7 @@ int unm_wire_words(uint8_t type, uint8_t flags)
 	}
 }
 
+/* Read an extent, which must lie in the receive space. */
 static int unm_wire_extent(struct unm_wire_msg *msg, uint64_t word,
 			   const struct unm_wire_limits *lim)
 {
@@ -101,7 +110,8 @@ static int unm_wire_decode_how(struct unm_wire_msg *msg, uint64_t word)
 	return msg->how.reserved != 0 || msg->how.count == 0 ? -EINVAL : 0;
 }
 
-/* Requests begin with key and address; what follows a part comes last. */
+/* Requests begin with key and address. If further requests belong to the same
+ * operation, the last word is the number of bytes in them. */
 static int unm_wire_decode_request(struct unm_wire_msg *msg,
 				   const uint64_t *word)
 {

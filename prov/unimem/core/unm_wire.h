@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_wire.h - what the provider puts into packets; docs/protocol.md defines
- * it.
+ * unm_wire.h - the messages that the provider sends in packets, as
+ * docs/protocol.md defines them.
  *
- * A message is the 8-byte packet head (hal.h) and up to 8 little-endian words.
- * Type numbers are fixed for ever; retired ones stay named.
+ * A message is the 8-byte packet head (hal.h) and up to 8 little-endian words;
+ * inline and one-sided messages have bytes behind the words. The number of a
+ * type never changes and is not used again.
  */
 #ifndef UNM_WIRE_H
 #define UNM_WIRE_H
@@ -13,12 +14,12 @@
 #include <stdint.h>
 
 #define UNM_WIRE_VERSION	4
-#define UNM_WIRE_VERSION_MIN	4	/* oldest version we talk to */
+#define UNM_WIRE_VERSION_MIN	4	/* oldest version that is accepted */
 
 enum unm_wire_type {
 	UNM_WIRE_HELLO		= 0x01,	/* first packet of every link */
 	UNM_WIRE_CARRIED	= 0x02,	/* long message in receive space */
-	/* messages; the low bit says tagged */
+	/* messages; an odd type is tagged */
 	UNM_WIRE_INLINE		= 0x10,
 	UNM_WIRE_INLINE_TAGGED	= 0x11,
 	UNM_WIRE_EAGER		= 0x12,
@@ -43,29 +44,30 @@ enum unm_wire_type {
 	UNM_WIRE_RESULT		= 0x38,
 	UNM_WIRE_REFUSED	= 0x39,
 	UNM_WIRE_ROUTE		= 0x3A,
-	/* nothing to be done: does the target make progress? */
+	/* no operation: the target releases it when it makes progress */
 	UNM_WIRE_PROBE		= 0x3B,
 	/* 0xCA is the empty pattern of the hardware and never a type */
 };
 
 #define UNM_WIRE_TAGGED		0x01	/* bit of the message types */
 
-/* flags byte of message types */
+/* flags byte of messages and rendezvous control */
 #define UNM_WIRE_LEN_MASK	0x3F	/* INLINE: bytes of data */
-#define UNM_WIRE_FAULT		0x01	/* CTS: a transfer from the address
-					 * failed, check the buffer first */
-#define UNM_WIRE_DMABLE		0x01	/* RTS: the buffer is dmable memory, the
-					 * words of its key follow */
+#define UNM_WIRE_FAULT		0x01	/* CTS: a transfer from the sender's
+					 * buffer failed: check the buffer */
+#define UNM_WIRE_DMABLE		0x01	/* RTS: the buffer is dmable memory; the
+					 * two words of its key follow */
 #define UNM_WIRE_HAS_DATA	0x40	/* a word of remote CQ data follows */
 #define UNM_WIRE_RESERVED	0x80	/* 0 */
 
-/* flags byte of one-sided types: bits 0-5 as above, the bytes that follow the
- * words in a packet */
-#define UNM_WIRE_ASK_ROUTE	0x40	/* requests: answer with ROUTE, too */
-#define UNM_WIRE_MORE		0x80	/* requests: not the operation's last,
-					 * a word tells how many bytes of this
-					 * range follow; RESULT: not the
-					 * request's last */
+/* flags byte of one-sided types: bits 0-5 are the number of bytes that follow
+ * the words in a packet (UNM_WIRE_LEN_MASK) */
+#define UNM_WIRE_ASK_ROUTE	0x40	/* requests: send the remote key of the
+					 * region too, with ROUTE */
+#define UNM_WIRE_MORE		0x80	/* requests: not the operation's last;
+					 * the last word is the number of bytes
+					 * of this range that follow; RESULT:
+					 * not the request's last */
 #define UNM_WIRE_EARLIER	0x80	/* PUT_DATA, always an operation's last
 					 * request: a word holds the bytes that
 					 * its earlier requests carried */
@@ -78,18 +80,20 @@ struct unm_wire_hello {
 };
 _Static_assert(sizeof(struct unm_wire_hello) == 8, "one word");
 
-/* EAGER, DATA, CARRIED: where in the receive space the bytes are */
+/* EAGER, DATA, CARRIED: the place of the bytes in the receive space */
 struct unm_wire_extent {
-	uint32_t off;
-	uint32_t len;
+	uint32_t off;			/* bytes */
+	uint32_t len;			/* bytes */
 };
 _Static_assert(sizeof(struct unm_wire_extent) == 8, "one word");
 
-#define UNM_WIRE_EAGER_LIMIT	16384	/* longest eager message of anyone */
-#define UNM_WIRE_INLINE_MAX	56	/* longest inline one */
-#define UNM_WIRE_WORDS_MAX	8	/* longest message, in words */
+#define UNM_WIRE_EAGER_LIMIT	16384	/* bytes of the longest eager message of
+					 * any endpoint */
+#define UNM_WIRE_INLINE_MAX	56	/* bytes of the longest inline
+					 * message */
+#define UNM_WIRE_WORDS_MAX	8	/* words of a message, at most */
 
-/* ATOMIC, FETCH, COMPARE: which operation on which elements */
+/* ATOMIC, FETCH, COMPARE: operation and elements */
 struct unm_wire_how {
 	uint8_t op;			/* enum gsas_op */
 	uint8_t type;			/* enum gsas_type */
@@ -98,19 +102,21 @@ struct unm_wire_how {
 };
 _Static_assert(sizeof(struct unm_wire_how) == 8, "one word");
 
-/* ROUTE: how its region may be reached, and for what */
+/* ROUTE: how an initiator may access the region */
 enum unm_wire_reach {
 	UNM_REACH_ASK	 = 0,		/* by requests only */
 	UNM_REACH_ATTACH = 1,		/* base is an address in the process */
-	UNM_REACH_DMABLE = 2,		/* base is an offset behind mem_key */
-	UNM_REACH_SHARED = 3,		/* as ATTACH; and mem_key names the
-					 * bytes of the file mapped there */
+	UNM_REACH_DMABLE = 2,		/* base is an offset in the dmable
+					 * region of mem_key */
+	UNM_REACH_SHARED = 3,		/* as ATTACH; and mem_key is the key of
+					 * hal_alias_key() for the region */
 };
-#define UNM_REACH_HOW		0x0F
-#define UNM_REACH_READ		0x10
-#define UNM_REACH_WRITE		0x20
+#define UNM_REACH_HOW		0x0F	/* mask of enum unm_wire_reach */
+#define UNM_REACH_READ		0x10	/* flag: may be read */
+#define UNM_REACH_WRITE		0x20	/* flag: may be written */
 
-/* A message with its words as fields, in host order. */
+/* A message with its words as fields, in host order. Comments name the types
+ * that have a field; unm_wire_decode() does not set it for other types. */
 struct unm_wire_msg {
 	uint8_t type;
 	bool has_data;
@@ -118,51 +124,56 @@ struct unm_wire_msg {
 	bool check;			/* PUT, GET, CTS: an access to this
 					 * memory failed before */
 	uint8_t inline_len;		/* INLINE */
-	uint8_t inline_word;		/* INLINE: where the bytes begin */
+	uint8_t inline_word;		/* INLINE: words before the bytes */
 	uint64_t tag;			/* 0 if untagged */
 	uint64_t data;			/* remote CQ data, 0 if none */
 	struct unm_wire_extent extent;	/* EAGER, DATA, CARRIED */
-	uint64_t len;			/* RTS: message; CTS, GET: wanted;
-					 * ROUTE: region */
-	uint64_t addr;			/* RTS: sender's buffer, 0: pieces;
-					 * DMABLE: offset behind its key;
+	uint64_t len;			/* bytes; RTS: of the message; CTS, GET:
+					 * requested; ROUTE: of the region */
+	uint64_t addr;			/* RTS: address of the sender's buffer,
+					 * 0: stream it only; with dmable: its
+					 * offset in the region of mem_key;
 					 * requests, ROUTE: in the region */
 	uint64_t token;			/* RTS, CTS, FIN: sender's operation;
-					 * DATA: receiver's; CARRIED: head;
-					 * GET ... RESULT: initiator's */
+					 * DATA: receiver's; CARRIED: head of
+					 * the message in receive space; GET,
+					 * FETCH, COMPARE, RESULT: initiator's
+					 * operation */
 	uint64_t peer_token;		/* CTS: receiver's operation */
 	uint64_t status;		/* FIN, RESULT, REFUSED: 0 or a
 					 * positive fi_errno */
 	struct unm_wire_hello hello;
 	/* one-sided */
 	bool ask_route, more;
-	uint64_t key;
-	uint64_t rest;			/* requests with more: bytes */
+	uint64_t key;			/* requests, ROUTE: of the region */
+	uint64_t rest;			/* requests with more: bytes of the
+					 * range that follow */
 	uint64_t earlier;		/* PUT_DATA: bytes of the operation
 					 * that earlier requests carried */
-	uint64_t number;		/* REFUSED: of the request */
-	struct unm_wire_how how;
-	uint32_t reach;			/* ROUTE: enum unm_wire_reach */
-	uint32_t region;		/* ROUTE: its number */
+	uint64_t number;		/* REFUSED: number of the request */
+	struct unm_wire_how how;	/* ATOMIC, FETCH, COMPARE */
+	uint32_t reach;			/* ROUTE: enum unm_wire_reach, flags */
+	uint32_t region;		/* ROUTE: number of the region */
 	uint64_t epoch;			/* ROUTE: revocations so far */
-	uint64_t base;			/* ROUTE: memory of addr, see reach */
+	uint64_t base;			/* ROUTE: place of addr, see reach */
 	uint64_t mem_key[2];		/* RTS, ROUTE: struct hal_key */
-	const void *bytes;		/* behind the words ... */
-	uint32_t nbytes;		/* ... so many */
+	const void *bytes;		/* one-sided: bytes behind the words */
+	uint32_t nbytes;		/* their number */
 };
 
-/* Bytes of caps: what a packet and a receive space of this backend hold. */
+/* Sizes of the backend, from struct hal_caps. */
 struct unm_wire_limits {
-	uint32_t pkt_payload;
-	uint32_t space_bytes;
+	uint32_t pkt_payload;		/* bytes of a packet */
+	uint32_t space_bytes;		/* bytes of receive space */
 };
 
+/* An extent as a word of a message. */
 static inline uint64_t unm_wire_extent_word(uint32_t off, uint32_t len)
 {
 	return (uint64_t)len << 32 | off;
 }
 
-/* Bytes a packet of this kind leaves for inline data. */
+/* The longest message that is sent inline, in bytes. */
 static inline uint32_t unm_wire_inline_max(uint32_t pkt_payload, bool tagged,
 					   bool has_data)
 {
@@ -171,26 +182,26 @@ static inline uint32_t unm_wire_inline_max(uint32_t pkt_payload, bool tagged,
 	return max < UNM_WIRE_LEN_MASK ? max : UNM_WIRE_LEN_MASK;
 }
 
-/* Words of a message of this type and flags (inline data not counted), or -1 if
+/* Words of a message of this type and flags, without the bytes behind them; -1:
  * there is no such type. */
 int unm_wire_words(uint8_t type, uint8_t flags);
 
-/* Is it a one-sided one: words, then bytes? */
+/* Is this a type of a one-sided message? */
 static inline bool unm_wire_onesided(uint8_t type)
 {
 	return (type & 0xF0) == 0x30;
 }
 
 /*
- * Read and check a message: word[] are at least unm_wire_words() words read
- * once from the packet or from receive space. 0, or -EINVAL: unknown type,
- * lengths or extents out of bounds. Of a one-sided one the caller sets bytes
- * and nbytes.
+ * Read and check a message. word[] are at least unm_wire_words() words, which
+ * the caller has read once from the packet or from receive space. 0; -EINVAL:
+ * unknown type, or a length or extent is out of bounds. For a one-sided message
+ * the caller sets bytes and nbytes.
  */
 int unm_wire_decode(struct unm_wire_msg *msg, uint64_t head,
 		    const uint64_t *word, const struct unm_wire_limits *lim);
 
-/* Name of a type for logs. */
+/* Name of a type, for log lines; "unknown" if there is no such type. */
 const char *unm_wire_name(uint8_t type);
 
 #endif /* UNM_WIRE_H */
