@@ -3,41 +3,45 @@
  * gsas.h - the global shared address space of Unimem, for programs that share
  * memory across boards without MPI. Link with -lgsas. Manual: gsas(7).
  *
- * An address names a byte of some board's memory: 16 bits say whose, 48 where
- * [D 2.2.2]. It is a number, not a pointer: memory is reached by the calls
- * below, wherever it is, and by pointers only through gsas_map().
+ * An address names a byte of a board's memory: 16 bits say which board, 48 bits
+ * are the offset there [D 2.2.2]. An address is a number, not a pointer: the
+ * calls below access the memory of any board, and only gsas_map() gives a
+ * pointer to it.
  *
- * Every call returns 0 (or what it says), or a negative errno:
+ * Every call returns 0, unless its comment says otherwise, or a negative errno:
  *
- *	-EFAULT		nothing was ever allocated there, or it is of no board
- *	-ESTALE		it was freed
- *	-EACCES		somebody else's
- *	-EINVAL		an argument out of range; not a queue, or one where none
- *			may be; a request or queue of another thread's
- *	-ENXIO		no such board
+ *	-EFAULT		the address was never allocated, or is of no board
+ *	-ESTALE		the memory was freed
+ *	-EACCES		the memory belongs to another job, which does not allow
+ *			the access
+ *	-EINVAL		an argument is out of range; the address is not that of
+ *			a queue, or is, where the call does not allow it; the
+ *			request or the queue belongs to another thread
+ *	-ENXIO		there is no such board
  *	-ENOMEM		the board has no more memory
- *	-EDQUOT		the user's jobs have their share of it, or a table is
- *			full
- *	-EPERM		the operation has one executor and its page may be
- *			mapped, or the reverse; of gsas_fork(): not allowed
- *	-ENOSYS		no such operation on that type
+ *	-EDQUOT		the jobs of the user have used up the user's share, or a
+ *			table is full
+ *	-EPERM		only the service can do the operation, but the page may
+ *			be mapped, or the reverse; gsas_fork(): not allowed
+ *	-ENOSYS		there is no such operation on that type
  *	-EBUSY		all interfaces of the board are taken (63 threads in the
  *			exanode profile)
  *	-ECONNRESET	the board's service ended meanwhile; the operation was
  *			done or was not
  *	-ETIMEDOUT	the service is stopped; the operation was done, or was
- *			not, or will be when it goes on
+ *			not, or will be when the service continues
  *	-ECONNREFUSED	there is no service and none could be started
  *	-EAGAIN		see gsas_enqueue() and gsas_dequeue()
  *
- * after which nothing was changed, unless stated. Outputs are set on success
- * only. Calls are thread-safe: each thread has its own interface, taken at its
- * first call and given back at its end. A forked child begins anew. Alignment
- * follows [D 2.4.1]: the low bits of an address are ignored.
+ * A call that fails has changed nothing, unless stated otherwise. Outputs are
+ * set on success only. Calls are thread-safe: each thread has its own
+ * interface, from its first call to its end. A forked child inherits no
+ * interface and takes new ones. Alignment follows [D 2.4.1]: the low bits of an
+ * address are ignored.
  *
- * Order: requests of a thread to one board are served in the order in which
- * they were made; between boards, and of accesses to mapped memory, there is
- * none but what answers imply.
+ * Order: a board serves the requests of one thread in the order of the calls.
+ * Requests to different boards, and accesses to mapped memory, are ordered only
+ * if the thread has the result of one before it makes the next.
  */
 #ifndef GSAS_H
 #define GSAS_H
@@ -62,56 +66,61 @@ typedef uint64_t gsas_addr;		/* 0 is none */
 
 /* ---- Boards -------------------------------------------------------------- */
 
-/* How many there are, 1 .. 65535; the one this process is on. */
+/* The number of boards, 1 .. 65535; the board on which this process runs. */
 GSAS_API int gsas_boards(void);
 GSAS_API int gsas_board(void);
 
-/* Of an address: 0 ..; -EFAULT: of none. */
+/* The board to which an address belongs, from 0; -EFAULT: to none. */
 GSAS_API int gsas_board_of_address(gsas_addr addr);
 
 /* ---- Memory -------------------------------------------------------------- */
 
-#define GSAS_HERE		(-1)	/* the own board */
+#define GSAS_HERE		(-1)	/* the board of this process */
 #define GSAS_SPREAD		(-2)	/* the next board in turn */
 
 enum gsas_flags {
-	GSAS_JOB	= 0,		/* for processes of this job */
+	GSAS_JOB	= 0,		/* processes of this job may access */
 	GSAS_GROUP_ONLY	= 1,		/* and members of the group */
-	GSAS_WORLD	= 2,		/* everybody */
+	GSAS_WORLD	= 2,		/* every process may access */
 	GSAS_MAPPED	= 1 << 8,	/* may be mapped: faster where boards
-					 * are coherent; no gsas_read4k(), and
-					 * operations on up to 8 bytes, or 16
-					 * aligned ones, only */
+					 * are coherent. Excludes gsas_read4k()
+					 * and operations on more than 8 bytes,
+					 * or on more than 16 aligned bytes
+					 * where the processor can do these */
 };
 
 /*
- * Allocate whole pages, all zero. pages: 1 .. what board and job have; board: a
- * number, GSAS_HERE or GSAS_SPREAD; flags: enum gsas_flags; group: its name,
- * NULL without GSAS_GROUP_ONLY. They stay until they are freed, even past the
- * end of the job: see gsasctl(1).
+ * Allocate pages of zero bytes. pages: from 1 to the free pages of the board
+ * and the user; board: a number, GSAS_HERE or GSAS_SPREAD; flags: enum
+ * gsas_flags; group: its name, NULL without GSAS_GROUP_ONLY. The pages stay
+ * allocated until they are freed, even past the end of the job: see gsasctl(1).
  */
 GSAS_API int gsas_alloc(uint64_t pages, int board, unsigned flags,
 			const char *group, gsas_addr *addr);
 
-/* Free what gsas_alloc() returned (low 12 bits ignored). By any process of the
- * job. Its addresses are never given out again while the service runs. */
+/* Free what gsas_alloc() or gsas_queue_create() returned (the low 12 bits are
+ * ignored). Any process of the job may free it. The service refuses the
+ * addresses (-ESTALE) and does not allocate them again until it has passed half
+ * of its 2^48 bytes of addresses. */
 GSAS_API int gsas_free(gsas_addr addr);
 
-/* Belong to a group: 1 to 16 bytes of name; who knows the name is a member. */
+/* Join a group, by its name of 1 to 16 bytes. Every process that knows the name
+ * may join. */
 GSAS_API int gsas_join(const char *group);
 
 /*
- * Where memory allocated with GSAS_MAPPED is in this process: *bytes from *ptr
- * on, to the end of the allocation at most. For all threads of the process,
- * until gsas_unmap(), whichever threads and services end before. Accesses are
- * ordinary ones; atomic ones are so among all boards. -EOPNOTSUPP: boards of
- * this kind are reached by packets only. What is freed meanwhile may be written
- * to without effect on anybody else.
+ * Map memory that was allocated with GSAS_MAPPED into this process: *bytes from
+ * *ptr on, at most to the end of the allocation. All threads of the process may
+ * access it by loads and stores until gsas_unmap(), even if the calling thread
+ * or the service ends before. Atomic operations of the processor are atomic
+ * among all boards. After the memory is freed, accesses affect no other
+ * allocation. -EOPNOTSUPP: the memory of these boards cannot be mapped.
  */
 GSAS_API int gsas_map(gsas_addr addr, void **ptr, size_t *bytes);
 
-/* Undo one gsas_map(): ptr is what that call stored, or any byte of it. By any
- * thread. -EINVAL: nothing is mapped there. */
+/* Undo one gsas_map(): ptr is the pointer that the call stored, or points to
+ * any byte of the mapping. Any thread may call it. -EINVAL: nothing is mapped
+ * there. */
 GSAS_API int gsas_unmap(void *ptr);
 
 /* ---- Operations ---------------------------------------------------------- */
@@ -119,40 +128,43 @@ GSAS_API int gsas_unmap(void *ptr);
 GSAS_API int gsas_read8(gsas_addr addr, uint8_t *value);
 GSAS_API int gsas_read32(gsas_addr addr, uint32_t *value);
 GSAS_API int gsas_read64(gsas_addr addr, uint64_t *value);
-GSAS_API int gsas_read4k(gsas_addr addr, void *page);	/* atomic as a whole */
+GSAS_API int gsas_read4k(gsas_addr addr, void *page);	/* 4096 bytes, atomic */
 GSAS_API int gsas_write8(gsas_addr addr, uint8_t value);
 GSAS_API int gsas_write32(gsas_addr addr, uint32_t value);
 GSAS_API int gsas_write64(gsas_addr addr, uint64_t value);
 GSAS_API int gsas_write128(gsas_addr addr, const uint64_t value[2]);
 
-/* was: the value before, NULL if it is of no interest. gsas_cas64(): 1, it was
- * what was expected and is now value; 0, it was not; or an error. */
+/* *was: the value before; NULL: not wanted. gsas_cas64() returns 1 if the value
+ * before was the expected one and was replaced, 0 if it was another one, or an
+ * error. */
 GSAS_API int gsas_cas64(gsas_addr addr, uint64_t expected, uint64_t value,
 			uint64_t *was);
 GSAS_API int gsas_fad64(gsas_addr addr, int64_t summand, int64_t *was);
 GSAS_API int gsas_swap64(gsas_addr addr, uint64_t value, uint64_t *was);
 
 /*
- * Any operation of FI_ATOMIC, op and type by libfabric's numbers (enum fi_op,
- * enum fi_datatype): on count elements, each atomic by itself. form: 0 update,
- * 1 fetch, 2 compare. operand, compare, result: count elements, NULL where form
- * and op have none. Any address; where it may be mapped, an aligned one.
+ * Any operation of FI_ATOMIC; op and type have libfabric's numbers (enum fi_op,
+ * enum fi_datatype). It is done on count elements, each atomic by itself. form:
+ * 0 update, 1 fetch, 2 compare. operand, compare, result: count elements each,
+ * NULL where form and op have none. Memory that may be mapped needs an aligned
+ * address, other memory does not.
  */
 GSAS_API int gsas_atomic(gsas_addr addr, int op, int type, int form,
 			 size_t count, const void *operand, const void *compare,
 			 void *result);
 
-/* Any number of bytes, within one allocation; aligned words of up to 8 bytes
- * are each read or written at once. */
+/* Copy any number of bytes of one allocation. Each aligned word of up to 8
+ * bytes is read or written at once, more than a word is not. */
 GSAS_API int gsas_get(void *dst, gsas_addr src, size_t len);
 GSAS_API int gsas_put(gsas_addr dst, const void *src, size_t len);
 
 /* ---- Many at a time ------------------------------------------------------
  *
- * The same, started and waited for later by the thread that started it. The
- * request is the caller's memory and stays, as do the buffers named, until
- * gsas_test() or gsas_wait() told of its end. As many as one likes: beyond what
- * a board takes (255 for each thread) a start waits for the oldest.
+ * The operations above, started by one call and waited for by another. Only the
+ * thread that started a request may wait for it. The caller keeps the memory of
+ * the request and of its buffers until gsas_test() or gsas_wait() returns the
+ * result. A thread may start any number of requests: if 255 of them are under
+ * way on a board, a start waits for the oldest.
  */
 struct gsas_req {
 	uint64_t opaque[12];
@@ -162,7 +174,7 @@ GSAS_API int gsas_read64_start(gsas_addr addr, uint64_t *value,
 			       struct gsas_req *req);
 GSAS_API int gsas_write64_start(gsas_addr addr, uint64_t value,
 				struct gsas_req *req);
-/* *done: 1 or 0, as gsas_cas64() returns */
+/* *done: 1 or 0, the return value of gsas_cas64() */
 GSAS_API int gsas_cas64_start(gsas_addr addr, uint64_t expected,
 			      uint64_t value, uint64_t *was, int *done,
 			      struct gsas_req *req);
@@ -175,19 +187,22 @@ GSAS_API int gsas_get_start(void *dst, gsas_addr src, size_t len,
 GSAS_API int gsas_put_start(gsas_addr dst, const void *src, size_t len,
 			    struct gsas_req *req);
 
-/* 0: done; -EINPROGRESS: not yet (gsas_test() only); else its error. */
+/* 0: the request is done; -EINPROGRESS: it is not (gsas_test() only); any other
+ * value: its error. */
 GSAS_API int gsas_test(struct gsas_req *req);
 GSAS_API int gsas_wait(struct gsas_req *req);
 
 /*
- * Posted: no request to wait for. Errors are told by the next gsas_fence().
- * gsas_update64_post(): op on a 64-bit unsigned word.
+ * Posted operations: the caller has nothing to wait for, and the next
+ * gsas_fence() returns their errors. gsas_update64_post() does op (enum fi_op)
+ * on an unsigned 64-bit word.
  */
 GSAS_API int gsas_write64_post(gsas_addr addr, uint64_t value);
 GSAS_API int gsas_update64_post(gsas_addr addr, int op, uint64_t operand);
 
-/* All of this thread's requests to a board (-1: to all) are done. The error of
- * the first posted one that failed since the last fence, or 0. */
+/* Wait until all requests of this thread to a board (-1: to all boards) are
+ * done. Returns the error of the first posted request that failed since the
+ * last fence, or 0. */
 GSAS_API int gsas_fence(int board);
 
 /* ---- Queues: remote enqueue ---------------------------------------------- */
@@ -195,32 +210,34 @@ GSAS_API int gsas_fence(int board);
 struct gsas_queue_handle;
 
 /*
- * A queue of 64-bit words on a board. quota: words it may hold, 1 .. 2^24;
- * buffer: words it grows by, a power of two, 8 .. 4096. flags and group: who
- * may enqueue, as for gsas_alloc() without GSAS_MAPPED; processes of this job
- * dequeue. gsas_free() ends it with what is inside.
+ * Create a queue of 64-bit words on a board. quota: words that it may hold,
+ * 1 .. 2^24; buffer: words by which it grows, a power of two, 8 .. 4096. flags
+ * and group say which processes may enqueue, as for gsas_alloc(), without
+ * GSAS_MAPPED. Only processes of this job dequeue. gsas_free() removes the
+ * queue and the words in it.
  */
 GSAS_API int gsas_queue_create(uint64_t quota, uint32_t buffer, int board,
 			       unsigned flags, const char *group,
 			       gsas_addr *addr);
 
-/* For the calling thread only, as are the calls below. One that is open already
- * is opened once more, and the same. */
+/* Open a queue. Only the calling thread may use *q. If it has the queue open
+ * already, *q is the same handle, and needs one more gsas_queue_close(). */
 GSAS_API int gsas_queue_open(gsas_addr addr, struct gsas_queue_handle **q);
 GSAS_API void gsas_queue_close(struct gsas_queue_handle *q);
 
-/* Put a word in. It waits for the service with the first word, and when as many
- * words as the thread's window has (64 at most) were not acknowledged yet. 0:
- * it will be there, in the order of this thread's. -EAGAIN: the queue has no
- * place; nothing was put in. -EDQUOT: as many threads put words in as it may
- * hold. -ESTALE: it was freed, and with it what was inside. */
+/* Put a word into the queue. 0: the service will put it in, in the order of
+ * this thread's calls. -EAGAIN: the queue is full, and nothing was put in.
+ * -EDQUOT: as many threads put words in as the queue has places. -ESTALE: the
+ * queue was freed, with the words in it. The call waits for the service at the
+ * first word, and while the thread's whole window (64 words at most) has not
+ * been acknowledged. */
 GSAS_API int gsas_enqueue(struct gsas_queue_handle *q, uint64_t word);
 
-/* Take the oldest word out. -EAGAIN: there is none. */
+/* Take the oldest word out of the queue. -EAGAIN: the queue is empty. */
 GSAS_API int gsas_dequeue(struct gsas_queue_handle *q, uint64_t *word);
 
-/* The same, waiting for one, so many milliseconds at most; -1: without limit.
- * -ETIMEDOUT: there was none. */
+/* Take the oldest word out of the queue, and wait at most ms milliseconds for
+ * one, without limit if ms is -1. -ETIMEDOUT: the queue stayed empty. */
 GSAS_API int gsas_dequeue_wait(struct gsas_queue_handle *q, uint64_t *word,
 			       int ms);
 
@@ -229,15 +246,16 @@ GSAS_API int gsas_dequeue_wait(struct gsas_queue_handle *q, uint64_t *word,
 #define GSAS_PATH		4000	/* bytes of a file name, with its 0 */
 
 /*
- * Start a program on a board, in this job. What it may be is the service's to
- * say: gsasd(8). Its output goes to NAME-BOARD-stdout.log and
- * NAME-BOARD-stderr.log. *pid: its number there.
+ * Start a program on a board, in this job. The service decides which programs
+ * are allowed: gsasd(8). Their output is written to NAME-BOARD-stdout.log and
+ * NAME-BOARD-stderr.log. *pid: the process id on that board.
  * -ENOENT: no such file; -EPERM: not allowed; -ENAMETOOLONG.
  */
 GSAS_API int gsas_fork(const char *path, uint64_t arg, int board,
 		       uint64_t *pid);
 
-/* What gsas_fork() gave this process. -ENOENT: it was not started so. */
+/* The argument that gsas_fork() gave this process. -ENOENT: gsas_fork() did not
+ * start it. */
 GSAS_API int gsas_argument(uint64_t *arg);
 
 #ifdef __cplusplus

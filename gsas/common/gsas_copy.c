@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_copy.c - to and from memory that others access: part of the service and
- * of the client library.
+ * gsas_copy.c - copies to and from memory that other threads or processes
+ * access at the same time. Part of gsasd and of libgsas.
  *
- * No aligned word of up to 8 bytes is seen in part. Moves of 16 bytes keep
- * that: x86 processors do not split an aligned MOVDQA inside one of its halves
- * of 8 bytes, and LDP and STP are two accesses of 8 bytes each.
+ * Each aligned word of up to 8 bytes is read or written at once. Moves of 16
+ * bytes keep this rule: x86 processors do not split an aligned MOVDQA inside
+ * one of its halves of 8 bytes, and LDP and STP are two accesses of 8 bytes.
  */
 #include <string.h>
 
@@ -15,7 +15,8 @@ typedef uint16_t word16 __attribute__((may_alias));
 typedef uint32_t word32 __attribute__((may_alias));
 typedef uint64_t word64 __attribute__((may_alias));
 
-/* Sanitizers do not see accesses by assembler: they get the loop of words. */
+/* Sanitizers do not see accesses by assembler code, so builds for them use the
+ * loop over words. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define PAIRS	0
 #elif defined(__x86_64__)
@@ -68,7 +69,7 @@ static inline void store_pair(void *shared, const void *src)
 #define PAIRS	0
 #endif
 
-#if !PAIRS				/* never called */
+#if !PAIRS				/* defined, but never called */
 static inline void load_pair(void *dst, const void *shared)
 {
 	(void)dst;
@@ -84,13 +85,14 @@ static inline void store_pair(void *shared, const void *src)
 
 #define PAIR	(2 * sizeof(uint64_t))
 
-/* From this aligned word on, whole pairs can be moved. */
+/* True: the address is aligned to 16 bytes and at least 16 bytes follow, so
+ * pairs of words can be moved. */
 static inline int is_pair(const void *shared, uint64_t len)
 {
 	return PAIRS && (uintptr_t)shared % PAIR == 0 && len >= PAIR;
 }
 
-/* Bytes of the largest aligned word here. */
+/* Size in bytes of the largest aligned word that begins here, len at most. */
 static inline uint64_t word_at(const void *shared, uint64_t len)
 {
 	uint64_t size = sizeof(uint64_t);

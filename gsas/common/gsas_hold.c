@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_hold.c - shows that a process of a job lives; see gsas_hold.h.
+ * gsas_hold.c - a lock on the file of the network namespace, by which a process
+ * shows that a process of its job lives; see gsas_hold.h.
  *
- * All users of the host see the places of locks (/proc/locks), so the place is
- * a hash, of which nobody computes the key.
+ * All users of the host can read the offsets of locks (/proc/locks). So the
+ * offset is a hash of the key, from which the key cannot be computed.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_hold.h - shows that a process of a job lives, to all services of the
- * host. Part of libgsas and of gsasd.
+ * gsas_hold.h - a lock by which a process shows all services of the host that a
+ * process of its job lives. Part of libgsas and of gsasd.
  *
  * A process that loads libgsas holds its job: it has a lock on the file of its
- * network namespace (where the boards of an emulation are), at a place that
- * depends on the job's key. A child that it forks holds the job as well. The
- * kernel releases the lock when the last of them has ended or started another
- * program, which holds its own job when it loads libgsas.
+ * network namespace, to which the boards of an emulation belong, at an offset
+ * that is a hash of the job's key. A child that it forks holds the job as well.
+ * The kernel releases the lock when the last of these processes has ended or
+ * started another program, which holds its own job when it loads libgsas.
  */
 #ifndef GSAS_HOLD_H
 #define GSAS_HOLD_H
@@ -15,8 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Open the file of the locks. Returns a descriptor, if possible from 64 up, as
- * programs may rely on low numbers; or -errno. */
+/* Open the file of the locks. Returns a descriptor, or -errno. The descriptor
+ * is 64 or above if possible, because a program may rely on low numbers. */
 int gsas_hold_open(void);
 
 /* Hold a job of user uid until fd and all its copies (of forked children) are

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_pkt.h - what threads and the atomic service of a board say to each
- * other: requests and responses as published [D 2.2.3, figures 8 and 9], and
- * the numbers the paper leaves open. Pure. Its text is docs/gsas.md, section 3.
+ * gsas_pkt.h - the packets between threads and the service of a board: requests
+ * and responses as published [D 2.2.3, figures 8 and 9], and the numbers that
+ * the paper leaves open. Pure. docs/gsas.md, section 3, defines the protocol.
  *
- * A request is a packet of the HAL: its head (identity stamped by the trusted
- * side, the tag in the reserved byte, the opcode), then three words. A response
- * is a packet whose first two words are the published 128 bits; its head
- * repeats tag and opcode, its third word is ours.
+ * A request is a packet of the HAL: its head (the identity, which the hardware
+ * or the kernel vouches for; the tag in the reserved byte; the opcode), then
+ * three words. A response is a packet whose head repeats tag and opcode, and
+ * whose first two words are the published 128 bits. The third word is an
+ * extension of this project.
  */
 #ifndef GSAS_PKT_H
 #define GSAS_PKT_H
@@ -34,12 +35,14 @@ struct gsas_response {
 _Static_assert(sizeof(struct gsas_response) == 16, "128 bits");
 _Static_assert(offsetof(struct gsas_response, result) == 8, "bits 64-127");
 
-/* Words of a packet's payload that both sides use: the device has no more. */
+/* Words of payload in each packet; the device has no more. */
 #define GSAS_WORDS	3
 
 /*
- * Opcodes. 0 is none, so that a packet of zeroes does nothing; up to 63 those
- * of the paper, from 64 up ours, below HAL_PKT_RESERVED. Fixed for ever.
+ * Opcodes: 1 to 63 for operations of the paper, from 64 up to HAL_PKT_RESERVED
+ * for those of this project. 0 is no opcode, so that a packet of zeroes has no
+ * effect. The numbers never change. The comments name the words of the request
+ * and of its response; "where" is an offset in bytes in a receive space.
  */
 enum gsas_opcode {
 	GSAS_ALLOC	= 1,	/* arg1 pages; arg2 attributes, 0: as published;
@@ -50,14 +53,14 @@ enum gsas_opcode {
 	GSAS_READ8	= 4,	/* result: the value, here and below */
 	GSAS_READ32	= 5,
 	GSAS_READ64	= 6,
-	GSAS_READ4K	= 7,	/* arg1 where in the reader's receive space;
+	GSAS_READ4K	= 7,	/* arg1: where in the reader's receive space;
 				 * result: bytes read, 4096 */
 	GSAS_WRITE8	= 8,	/* arg1 value, here and below */
 	GSAS_WRITE32	= 9,
 	GSAS_WRITE64	= 10,
 	GSAS_WRITE128	= 11,	/* arg1 lower, arg2 upper word */
-	GSAS_CAS64	= 12,	/* arg1 expected, arg2 new; result: 1 done, 0
-				 * not; third word: the value before */
+	GSAS_CAS64	= 12,	/* arg1 expected, arg2 new; result: 1: replaced,
+				 * or 0; third word: the value before */
 	GSAS_FAD64	= 13,	/* arg1 summand; result: the value before */
 	GSAS_SWAP64	= 14,	/* arg1 new; result: the value before */
 
@@ -65,69 +68,78 @@ enum gsas_opcode {
 				 * request of an interface; result: job number*/
 	GSAS_GROUP	= 65,	/* address, arg1: the group's name, filled up
 				 * with zeroes; result: its number here */
-	GSAS_FENCE	= 66,	/* answered when all before it is done; result:
-				 * posted requests that failed since the last
-				 * one; third word: error of the first */
+	GSAS_FENCE	= 66,	/* answered when all requests before it are
+				 * done; result: posted requests that failed
+				 * since the last FENCE; third word: error of
+				 * the first of these */
 	GSAS_UPDATE	= 67,	/* arg1: op 0-7, type 8-15 (gsas_op.h), of up to
 				 * 8 bytes; arg2 operand; result: before */
 	GSAS_ATOMIC	= 68,	/* arg1: op 0-7, type 8-15, form 16-23, count
-				 * 32-63; arg2: operands, then compares, in the
-				 * service's receive space 0-31, where results
-				 * go in the caller's 32-63 */
-	GSAS_GET	= 69,	/* address, arg1, arg2: struct gsas_part, where
-				 * to in the caller's receive space; result:
-				 * bytes */
-	GSAS_PUT	= 70,	/* the same, where from in the service's */
-	GSAS_MAP	= 71,	/* arg2 where a struct gsas_map_info goes, key
-				 * 0 if it is not to be mapped; result:
+				 * 32-63; arg2: 0-31 where operands, then
+				 * compares are in the service's receive space,
+				 * 32-63 where in the caller's the results are
+				 * written */
+	GSAS_GET	= 69,	/* address; arg1, arg2: struct gsas_part, off
+				 * in the caller's receive space; result: bytes
+				 */
+	GSAS_PUT	= 70,	/* as GSAS_GET, but off in the service's */
+	GSAS_MAP	= 71,	/* arg2: where in the caller's receive space a
+				 * struct gsas_map_info is written, with key 0
+				 * if the segment cannot be mapped; result:
 				 * attributes */
 	GSAS_QUEUE_NEW	= 72,	/* arg1 quota in words 0-31, words of a buffer
 				 * 32-63; arg2 attributes; result: address */
 	GSAS_QUEUE_OPEN	= 73,	/* address; result: words that may be sent */
-	GSAS_QUEUE_CLOSE = 74,	/* address: the window goes back, waits end */
-	GSAS_ENQUEUE	= 75,	/* address; arg1 word. Posted. Acknowledged now
-				 * and then: address in the third word, result:
-				 * words that may be sent since the open;
-				 * GSAS_E_AGAIN: all of them were sent, and the
-				 * queue is full; GSAS_E_MEMORY: all were sent,
-				 * and the service has no memory for more;
-				 * GSAS_E_FREED: the queue is gone */
-	GSAS_DEQUEUE	= 76,	/* address; arg1 words at most 0-31, where in
-				 * the caller's space 32-63; result: words. 0
-				 * at most: only tells that some were taken */
-	GSAS_STAT	= 77,	/* arg2 where a struct gsas_stat goes */
-	GSAS_LIST	= 78,	/* address: regions from here on; arg1 how many
-				 * at most; arg2 where struct gsas_list_entry
-				 * go; result: how many; third word: address
-				 * to go on from, 0: that was all */
-	GSAS_RECLAIM	= 79,	/* address of an orphan's region; or 0: all,
-				 * arg1: from here on; result: pages freed;
-				 * third word: as GSAS_LIST */
-	GSAS_QUEUE_WAIT	= 80,	/* address; answered when a word is inside, or
-				 * the queue was freed, or GSAS_E_AGAIN: the
-				 * caller has closed it */
+	GSAS_QUEUE_CLOSE = 74,	/* address; releases the caller's window and
+				 * ends its waits */
+	GSAS_ENQUEUE	= 75,	/* address; arg1 word. Posted. Acknowledgements
+				 * cover many words: address in the third word,
+				 * result: words that may be sent since the
+				 * open; GSAS_E_AGAIN: all of them were sent,
+				 * and the queue is full; GSAS_E_MEMORY: all
+				 * were sent, and the service has no memory for
+				 * more; GSAS_E_FREED: the queue was freed */
+	GSAS_DEQUEUE	= 76,	/* address; arg1: 0-31 words at most, 32-63
+				 * where in the caller's receive space; result:
+				 * words. 0 at most: only notifies the service
+				 * that words were taken out */
+	GSAS_STAT	= 77,	/* arg2: where a struct gsas_stat is written */
+	GSAS_LIST	= 78,	/* address: list regions from here on; arg1:
+				 * entries at most; arg2: where the struct
+				 * gsas_list_entry are written; result: entries;
+				 * third word: address to continue from, 0: end
+				 * of the list */
+	GSAS_RECLAIM	= 79,	/* address: orphaned region to free; 0: all,
+				 * arg1: from this address on; result: pages
+				 * freed; third word: as GSAS_LIST */
+	GSAS_QUEUE_WAIT	= 80,	/* address; answered when a word is inside or
+				 * the queue is freed; GSAS_E_AGAIN: the caller
+				 * has closed the queue */
 };
 
-/* Of a request nobody answers, but by the next fence. All others: 1 .. 255. */
+/* The tag of posted requests, whose result only the next FENCE reports. All
+ * other requests have a tag from 1 to GSAS_TAGS and are answered. */
 #define GSAS_TAG_POSTED	0
 #define GSAS_TAGS	255
 
-/* Numbers on the wire, fixed for ever; none is the empty pattern. */
+/* Errors of responses. The numbers never change; none is the empty pattern of
+ * the hardware (docs/hal.md). */
 enum gsas_error {
 	GSAS_OK		= 0,
 	GSAS_E_OPCODE	= 1,	/* no such operation, type or form */
 	GSAS_E_ADDRESS	= 2,	/* never allocated, or of another board */
-	GSAS_E_FREED	= 3,	/* was allocated once */
-	GSAS_E_ACCESS	= 4,	/* somebody else's */
+	GSAS_E_FREED	= 3,	/* was allocated, and was freed */
+	GSAS_E_ACCESS	= 4,	/* the owner does not allow the access */
 	GSAS_E_ARGUMENT	= 5,	/* zero or too many pages, bad range ... */
-	GSAS_E_MEMORY	= 6,	/* the board has no more */
-	GSAS_E_QUOTA	= 7,	/* the user has its share, or a table is full */
-	GSAS_E_MAPPED	= 8,	/* has one executor, and the page is mapped;
-				 * or the reverse: cannot be mapped */
-	GSAS_E_PATH	= 9,	/* no end within the page, or no such file */
+	GSAS_E_MEMORY	= 6,	/* the board has no more memory */
+	GSAS_E_QUOTA	= 7,	/* the user's share is used up, or a table is
+				 * full */
+	GSAS_E_MAPPED	= 8,	/* only the service can do the operation, and
+				 * the page may be mapped; or the reverse */
+	GSAS_E_PATH	= 9,	/* no 0 byte within the page, or no such file */
 	GSAS_E_EXEC	= 10,	/* not below a directory that is allowed */
-	GSAS_E_JOIN	= 11,	/* no job yet, or a second one */
-	GSAS_E_AGAIN	= 12,	/* not now */
+	GSAS_E_JOIN	= 11,	/* no JOIN yet, or a second JOIN */
+	GSAS_E_AGAIN	= 12,	/* not possible now, may be later */
 	GSAS_E_STATE	= 13,	/* not open, open already, not a queue */
 };
 #define GSAS_ERRORS	14
@@ -145,7 +157,7 @@ static inline uint64_t gsas_base(uint32_t board)
 	return (uint64_t)(board + 1) << GSAS_PART_SHIFT;
 }
 
-/* -1 for what belongs to none */
+/* The board of an address; -1: the address belongs to no board */
 static inline int gsas_board_of(uint64_t address)
 {
 	return (int)(address >> GSAS_PART_SHIFT) - 1;
@@ -153,24 +165,25 @@ static inline int gsas_board_of(uint64_t address)
 
 /* ---- Attributes of an allocation ---------------------------------------- */
 
-enum gsas_mode {			/* bits 0-7: who else may access */
-	GSAS_MODE_JOB	= 0,		/* nobody */
+enum gsas_mode {			/* bits 0-7: who may access, apart from
+					 * the job that owns the memory */
+	GSAS_MODE_JOB	= 0,		/* no process */
 	GSAS_MODE_GROUP	= 1,		/* members of the group, bits 32-63 */
-	GSAS_MODE_WORLD	= 2,
+	GSAS_MODE_WORLD	= 2,		/* every process */
 };
 #define GSAS_ATTR_MAPPED	(UINT64_C(1) << 8)	/* may be mapped */
 #define GSAS_ATTR_MODE(a)	((a) & 0xff)
 #define GSAS_ATTR_GROUP(a)	((uint32_t)((a) >> 32))
 
-/* ---- What travels through receive spaces -------------------------------- */
+/* ---- Data in receive spaces --------------------------------------------- */
 
 /*
- * A segment: memory with pages of one owner and mode, as it can be mapped. Its
- * first bytes are a word for each page, 0 unless the page is allocated, then
- * the number in the segment of its allocation's first page: who has it mapped
- * looks there before each access, and sees how far an allocation goes. The
- * words of a segment that is gone are 0 for ever, so a segment that has its
- * addresses later is not mistaken for it.
+ * A segment, as a client can map it: the pages of one owner with one mode. The
+ * segment begins with one word for each page: 0 if the page is free, else the
+ * number of the first page of its allocation in the segment. A client that has
+ * mapped the segment reads the word before each access, and finds from the
+ * words where an allocation ends. The words of a removed segment stay 0, so a
+ * client does not mistake it for a later segment at the same addresses.
  */
 struct gsas_map_info {
 	uint64_t key[2];		/* struct hal_key */
@@ -178,28 +191,34 @@ struct gsas_map_info {
 	uint64_t bytes;			/* a multiple of GSAS_SEGMENT */
 };
 
-#define GSAS_SEGMENT_SHIFT	20	/* segments are so aligned: 1 MiB */
+#define GSAS_SEGMENT_SHIFT	20	/* alignment of segments: 1 MiB */
 #define GSAS_SEGMENT		(UINT64_C(1) << GSAS_SEGMENT_SHIFT)
 
-/* The word of a page, at the start of its segment. */
+/* Offset in the segment at base, in bytes, of the word of an address's page */
 static inline uint64_t gsas_page_word(uint64_t base, uint64_t address)
 {
 	return (address - base) / GSAS_PAGE_BYTES * sizeof(uint32_t);
 }
 
 /*
- * A part of what is copied by GET or PUT. Each names the whole, which must lie
- * in one allocation, so that either all are refused or none.
- *	arg1	bytes of the part 0-19, of the whole 20-63, 0: the part is all
- *	arg2	where it is in the receive space 0-31, and 32-63 where in the
- *		whole: the first, 0, begins with it, others at a multiple of 64
+ * A part of the bytes that GET or PUT copies, one request for each part. Each
+ * request also names the whole, which must lie in one allocation, so that the
+ * service refuses either all parts or none.
+ *	arg1	0-19	bytes of the part
+ *		20-63	bytes of the whole; 0: as many as the part
+ *	arg2	0-31	offset of the part in the receive space
+ *		32-63	where the part begins in the whole: 0 for the first
+ *			part; others begin at an address that is a multiple of
+ *			64, and the unit of this field is 64 bytes
  */
 struct gsas_part {
-	uint64_t bytes, whole, begin;
-	uint32_t off;
+	uint64_t bytes, whole;		/* size of the part and of the whole */
+	uint64_t begin;			/* offset of the part in the whole */
+	uint32_t off;			/* offset in the receive space */
 };
 #define GSAS_PART_ALIGN		64
-/* Bytes: less than 2^32 times 64, as the whole may begin in between. */
+/* Most bytes of a whole: 32 bits count units of 64 bytes, and the first unit
+ * may be only partly in the whole. */
 #define GSAS_WHOLE_MAX		((UINT64_C(1) << 38) - GSAS_PART_ALIGN)
 
 static inline void gsas_part_encode(const struct gsas_part *part,
@@ -212,7 +231,7 @@ static inline void gsas_part_encode(const struct gsas_part *part,
 	arg[1] = at << 32 | part->off;
 }
 
-/* false: it is not in the whole */
+/* Decode the arguments of GET or PUT. false: the part is not in the whole. */
 static inline bool gsas_part_decode(struct gsas_part *part, uint64_t address,
 				    const uint64_t arg[2])
 {
@@ -229,18 +248,21 @@ static inline bool gsas_part_decode(struct gsas_part *part, uint64_t address,
 
 struct gsas_list_entry {
 	uint64_t address, pages;
-	uint64_t attr;			/* with GSAS_ATTR_* of this list, too */
-	uint32_t job, clients;		/* its owner; its living interfaces */
+	uint64_t attr;			/* of ALLOC, and GSAS_ATTR_QUEUE */
+	uint32_t job;			/* number of the job that owns it */
+	uint32_t clients;		/* interfaces of the job, else processes
+					 * that joined it, else 1 if another
+					 * process lives; 0: an orphan */
 };
-#define GSAS_ATTR_QUEUE		(UINT64_C(1) << 9)
+#define GSAS_ATTR_QUEUE		(UINT64_C(1) << 9)	/* it is a queue */
 _Static_assert(sizeof(struct gsas_list_entry) == 32, "wire format");
 
 struct gsas_stat {
 	uint64_t pages, pages_max;	/* allocated; the board's limit */
 	uint64_t regions, segments;
 	uint64_t clients, jobs, orphans;	/* orphans: regions */
-	uint64_t requests, refused;	/* so far; those answered by an error */
-	uint64_t sleeps, wakes;		/* of the service */
+	uint64_t requests, refused;	/* so far; answered by an error */
+	uint64_t sleeps, wakes;		/* of the service, so far */
 	uint64_t forks;			/* processes started so far */
 	uint64_t words;			/* in queues */
 	uint64_t op[128];		/* requests by opcode */

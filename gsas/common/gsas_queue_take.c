@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_queue_take.c - what everybody knows of a queue: where things are in its
- * memory, and how a word is taken out. Part of gsasd and of the client library.
+ * gsas_queue_take.c - the layout of a queue's memory, and how a thread takes a
+ * word out of it. Part of gsasd and of libgsas.
  */
 #include <rdma/fi_errno.h>
 
 #include "common/gsas_pkt.h"
 #include "common/gsas_queue_take.h"
 
-/* Who is later than others so often looks again later. It bounds what somebody
- * who scribbles over the head can do to us. */
+/* Attempts of gsas_queue_take() while other takers are faster. The limit ends
+ * the loop if a process of the job keeps changing the head. */
 #define TRIES	1000
 
 static uint64_t whole_pages(uint64_t bytes)
@@ -18,9 +18,9 @@ static uint64_t whole_pages(uint64_t bytes)
 }
 
 /*
- * Words of the quota, wherever the first one is in its buffer, are in at most
- * quota / buffer + 2 buffers. There are whole pages of them, so that a page, or
- * the pages of one, can be given back.
+ * The words of a full queue lie in at most quota / buffer + 2 buffers, wherever
+ * the first word is in its buffer. All buffers together are whole pages, so
+ * that the service can return the memory of unused buffers to the system.
  */
 bool gsas_queue_shape(uint32_t quota, uint32_t buffer,
 		      struct gsas_queue_shape *shape)
@@ -53,7 +53,7 @@ uint64_t gsas_queue_bytes(uint32_t quota, uint32_t buffer)
 
 int gsas_queue_view(void *memory, uint64_t bytes, struct gsas_queue_view *view)
 {
-	/* volatile: read once, and then checked */
+	/* volatile: each field is read once and then checked */
 	const volatile struct gsas_queue_head *head = memory;
 	struct gsas_queue_shape shape;
 
@@ -68,10 +68,11 @@ int gsas_queue_view(void *memory, uint64_t bytes, struct gsas_queue_view *view)
 }
 
 /*
- * The head is what it was all the time, as it only grows. It was stored
- * (seq_cst) before wanted is loaded (seq_cst), and the service stores wanted
- * before it looks at the head: so it sees this head, or we see what it wants.
- * One of those who are beyond it clears it, and tells.
+ * Must this taker, which moved the head to taken, notify the service? The head
+ * was stored (seq_cst) before wanted is loaded (seq_cst), and the service
+ * stores wanted before it loads the head. So either the service reads this head
+ * or this taker reads wanted. Of all takers at or beyond wanted the one that
+ * clears it notifies.
  */
 static bool is_wanted(struct gsas_queue_head *head, uint64_t taken)
 {
@@ -82,18 +83,20 @@ static bool is_wanted(struct gsas_queue_head *head, uint64_t taken)
 }
 
 /*
- * A word is ours when the head goes from before it to behind it by us. Until
- * then it did not move, so neither directory entry nor word were changed, which
- * the service does behind the head only; what we read of one that did move is
- * thrown away. Whoever stops or dies before has done nothing.
+ * A taker owns a word when its compare-and-swap moves the head past the word.
+ * The service changes a word and its directory entry only after the head has
+ * passed them, so the values that were read are valid while the head has not
+ * moved. If the head has moved, the compare-and-swap fails and the values are
+ * dropped. A taker that is killed before its compare-and-swap has changed
+ * nothing.
  */
 int gsas_queue_take(const struct gsas_queue_view *view, uint64_t *word,
 		    bool *notify)
 {
 	const struct gsas_queue_shape *shape = &view->shape;
 	struct gsas_queue_head *head = view->head;
-	/* pairs with the release of who took the word before: it knew a tail
-	 * that is not behind this */
+	/* pairs with the release of the taker of the word before: the tail
+	 * loaded below is not behind this head */
 	uint64_t at = atomic_load_explicit(&head->head, memory_order_acquire);
 
 	for (int tries = 0; tries < TRIES; tries++) {
@@ -109,8 +112,10 @@ int gsas_queue_take(const struct gsas_queue_view *view, uint64_t *word,
 			at >> shape->shift & (shape->entries - 1)],
 			memory_order_relaxed);
 		if (tail - at > shape->quota || buffer >= shape->buffers) {
-			/* a tail of now is too far for a head of before, which
-			 * pairs as above: then there is a newer one */
+			/* The head may have moved since it was loaded, so that
+			 * the new tail is too far from it: load it again
+			 * (acquire pairs as above). If it has not moved, the
+			 * memory was overwritten. */
 			at = atomic_load_explicit(&head->head,
 						  memory_order_acquire);
 			if (at == was)
@@ -121,8 +126,8 @@ int gsas_queue_take(const struct gsas_queue_view *view, uint64_t *word,
 		is = atomic_load_explicit(&view->words[
 			((uint64_t)buffer << shape->shift) + in],
 			memory_order_relaxed);
-		/* release: pairs with the acquire of accept_head() in
-		 * gsas_queue.c, after which the buffer is used again */
+		/* release: pairs with the acquire in accept_head() of
+		 * gsas_queue.c, after which the service reuses the buffer */
 		if (atomic_compare_exchange_strong_explicit(&head->head, &at,
 				at + 1, memory_order_seq_cst,
 				memory_order_acquire)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_yield.h - when a thread that polls in vain gives the processor away.
- * Pure; part of gsasd and of the client library.
+ * gsas_yield.h - when a thread that polls in vain yields the processor. Pure.
+ * Part of gsasd and of libgsas.
  *
  * The time that sched_yield() takes shows whether another thread waited for the
  * processor. If one did, the next yield comes after few polls. If none did
@@ -13,16 +13,19 @@
 
 #include <stdint.h>
 
-#define GSAS_YIELD_NS	1000		/* a yield this long helped a thread */
-#define GSAS_YIELD_QUICK 64		/* shorter yields in a row: alone */
+#define GSAS_YIELD_NS	1000		/* after a longer yield another thread
+					 * had waited for the processor */
+#define GSAS_YIELD_QUICK 64		/* after so many shorter yields in a
+					 * row no thread waits for it */
 
 struct gsas_yield {
 	uint32_t spin;			/* polls in vain before a yield */
-	uint32_t min, max;		/* of spin: shared processor, alone */
-	uint32_t quick;			/* yields in a row that helped nobody */
+	uint32_t min, max;		/* of spin, on a shared processor and on
+					 * one that no other thread wants */
+	uint32_t quick;			/* short yields in a row */
 };
 
-/* A yield took so many nanoseconds. */
+/* Adapt spin after a yield that took ns nanoseconds. */
 static inline void gsas_yield_took(struct gsas_yield *y, uint64_t ns)
 {
 	y->quick++;
