@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_bulk.c - any number of bytes: copied where they are mapped here, else
- * through the receive spaces, in parts of which several are under way. And
- * whole pages, which need the spaces, too.
+ * gsas_bulk.c - gsas_get() and gsas_put() of any number of bytes, and
+ * gsas_read4k().
  *
- * One long call a connection can be sent in part: what comes after it waits
- * until all of it is on its way, so that requests stay in their order.
+ * Bytes that are mapped are copied directly. Other bytes pass through the
+ * receive spaces, in parts, of which several are under way. At most one GET or
+ * PUT of a connection (conn->bulk) is sent in part only: later requests wait
+ * until all its parts are sent, so that requests stay in the order of calls.
  */
 #include <errno.h>
 
@@ -15,9 +16,10 @@
 #include "client/gsas_window.h"
 #include "common/gsas_copy.h"
 
-#define PART_UNITS	8		/* of the space's 64 */
+#define PART_UNITS	8		/* of the GSAS_UNITS of a space */
 #define PART_MAX	(64u << 10)	/* GSAS_BULK_MAX of the service */
 
+enum direction { GET, PUT };
 static uint32_t part_max(const struct gsas_conn *conn)
 {
 	uint32_t max = conn->unit * PART_UNITS;
@@ -25,8 +27,9 @@ static uint32_t part_max(const struct gsas_conn *conn)
 	return max < PART_MAX ? max : PART_MAX;
 }
 
-/* ---- By parts ------------------------------------------------------------ */
+/* ---- Requests in parts --------------------------------------------------- */
 
+/* Complete the request if all parts are sent and answered. */
 static void bulk_check(struct gsas_request *request)
 {
 	if (request->parts == 0 && request->left == 0)
@@ -52,7 +55,8 @@ void gsas_bulk_end(struct gsas_conn *conn, int error)
 	bulk_check(request);
 }
 
-/* The next part. 0; -FI_EAGAIN; or an error. */
+/* Send the next part. 0; -FI_EAGAIN: no units of the space or no credit are
+ * free; or an error. */
 static int bulk_part(struct gsas_conn *conn, struct gsas_request *request)
 {
 	struct gsas_part part = {
@@ -113,13 +117,14 @@ bool gsas_bulk_progress(struct gsas_conn *conn)
 			return moved;
 		moved = true;
 	}
-	/* no more of it, whether that was all or the rest is in vain */
+	/* all parts are sent, or one failed and the rest is not sent */
 	gsas_bulk_end(conn, ret);
 	return true;
 }
 
-static int bulk_start(struct gsas_thread *t, bool put, uint64_t address,
-		      void *at, size_t len, struct gsas_request *request)
+static int bulk_start(struct gsas_thread *t, enum direction dir,
+		      uint64_t address, void *at, size_t len,
+		      struct gsas_request *request)
 {
 	struct gsas_conn *conn;
 	int ret = gsas_conn_of(t, address, &conn);
@@ -127,7 +132,7 @@ static int bulk_start(struct gsas_thread *t, bool put, uint64_t address,
 	if (ret != 0)
 		return ret;
 	request->kind = GSAS_KIND_BULK;
-	request->put = put;
+	request->put = dir == PUT;
 	request->address = address;
 	request->at = at;
 	request->whole = request->left = len;
@@ -138,8 +143,8 @@ static int bulk_start(struct gsas_thread *t, bool put, uint64_t address,
 
 /* ---- The calls ----------------------------------------------------------- */
 
-/* 0: all of it is mapped here, at *at; NULL: by packets, of which the answer
- * tells what is wrong. */
+/* *at: where all bytes are mapped; NULL: they have to be requested, and the
+ * answer has the error of the address, if there is one. */
 static int find_all(struct gsas_thread *t, uint64_t address, size_t len,
 		    void **at)
 {
@@ -151,9 +156,9 @@ static int find_all(struct gsas_thread *t, uint64_t address, size_t len,
 	return ret;
 }
 
-/* memory: the program's, written to by a get only */
-static int start(bool put, uint64_t address, void *memory, size_t len,
-		 struct gsas_request *request)
+/* memory: the program's buffer; only GET writes to it */
+static int start(enum direction dir, uint64_t address, void *memory,
+		 size_t len, struct gsas_request *request)
 {
 	struct gsas_thread *t;
 	void *at = NULL;
@@ -167,8 +172,8 @@ static int start(bool put, uint64_t address, void *memory, size_t len,
 	else if (len != 0)
 		ret = find_all(t, address, len, &at);
 	if (ret == 0 && len != 0 && at == NULL)
-		ret = bulk_start(t, put, address, memory, len, request);
-	else if (ret == 0 && put)
+		ret = bulk_start(t, dir, address, memory, len, request);
+	else if (ret == 0 && dir == PUT)
 		gsas_copy_to_shared(at, memory, len);
 	else if (ret == 0)
 		gsas_copy_from_shared(memory, at, len);
@@ -177,11 +182,11 @@ static int start(bool put, uint64_t address, void *memory, size_t len,
 	return ret;
 }
 
-static int run(bool put, uint64_t address, void *memory, size_t len)
+static int run(enum direction dir, uint64_t address, void *memory, size_t len)
 {
 	struct gsas_request request;
 	struct gsas_thread *t;
-	int ret = start(put, address, memory, len, &request);
+	int ret = start(dir, address, memory, len, &request);
 
 	if (ret == 0)
 		ret = gsas_thread_get(&t);
@@ -194,23 +199,23 @@ static int run(bool put, uint64_t address, void *memory, size_t len)
 
 int gsas_get(void *dst, gsas_addr src, size_t len)
 {
-	return run(false, src, dst, len);
+	return run(GET, src, dst, len);
 }
 
 int gsas_put(gsas_addr dst, const void *src, size_t len)
 {
-	return run(true, dst, (void *)src, len);
+	return run(PUT, dst, (void *)src, len);
 }
 
 int gsas_get_start(void *dst, gsas_addr src, size_t len, struct gsas_req *req)
 {
-	return start(false, src, dst, len, (struct gsas_request *)req);
+	return start(GET, src, dst, len, (struct gsas_request *)req);
 }
 
 int gsas_put_start(gsas_addr dst, const void *src, size_t len,
 		   struct gsas_req *req)
 {
-	return start(true, dst, (void *)src, len, (struct gsas_request *)req);
+	return start(PUT, dst, (void *)src, len, (struct gsas_request *)req);
 }
 
 int gsas_read4k(gsas_addr addr, void *page)

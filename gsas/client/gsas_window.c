@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_window.c - segments that this thread has mapped: asking for them,
- * finding them, letting go of them.
+ * gsas_window.c - the segments that a thread knows: requests them from the
+ * service by MAP, maps them, finds them by address, unmaps them.
  *
- * Whether a segment can be mapped is asked once. Whether a page is allocated is
- * looked up before each access, in the segment itself.
+ * The thread sends one MAP for a segment. Whether a page is allocated is read
+ * from the page's word in the mapped segment, before each access.
  *
- * The service may use addresses again, long after they were freed. What is
- * known here may then be of a segment that is gone: its words are 0 for ever.
- * So if no page of a segment is allocated the service is asked anew. A segment
- * that cannot be mapped has no words here: its addresses are reached by packets
- * even if they have become another segment's.
+ * The service may use addresses again, long after they were freed. An entry may
+ * then describe a segment that was removed, whose words stay 0. So if no page
+ * of a segment is allocated, the entry is removed and MAP is sent again. A
+ * segment that cannot be mapped has no words here: its addresses are accessed
+ * by requests even if they belong to another segment by then.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,22 +21,27 @@
 #include "client/gsas_direct.h"
 #include "client/gsas_watch.h"
 
-#define SEGMENTS_MIN	16		/* room for, at first */
-#define SEGMENTS_ENOUGH	8192		/* known at once, if there are others */
+#define SEGMENTS_MIN	16		/* entries allocated at first */
+#define SEGMENTS_ENOUGH	8192		/* from so many entries on, also evict
+					 * segments that cannot be mapped */
 
+enum segment_kind { KIND_MEMORY, KIND_QUEUE };
+
+/* A segment that the thread knows, an entry of gsas_thread.segment. Only the
+ * thread uses it. It is valid until the connection is closed. */
 struct gsas_segment_map {
-	uint64_t base, bytes;
-	uint8_t *memory;	/* NULL: not to be mapped, ever */
+	uint64_t base, bytes;	/* global address and size */
+	uint8_t *memory;	/* NULL: cannot be mapped */
 	struct gsas_conn *conn;
-	struct hal_rmem *rmem;
-	uint64_t key[2];
-	struct gsas_watch *watch;
-	bool queue;
+	struct hal_rmem *rmem;	/* if memory is not NULL */
+	uint64_t key[2];	/* struct hal_key */
+	struct gsas_watch *watch;	/* NULL: not watched */
+	enum segment_kind kind;
 };
 
 /* ---- The table, by address ----------------------------------------------- */
 
-/* Those before this one end at or before the address. */
+/* The index of the first segment that ends after the address. */
 static uint32_t segment_rank(const struct gsas_thread *t, uint64_t address)
 {
 	uint32_t low = 0, high = t->nsegments;
@@ -61,7 +66,8 @@ static struct gsas_segment_map *segment_find(const struct gsas_thread *t,
 		&t->segment[at] : NULL;
 }
 
-/* Is a page of it allocated? */
+/* Is a page of the segment allocated? True also if it cannot be mapped, because
+ * the thread cannot know. */
 static bool segment_used(const struct gsas_segment_map *map)
 {
 	if (map->memory == NULL)
@@ -85,8 +91,8 @@ static void segment_unmap(struct gsas_segment_map *map)
 	hal_mem_release(map->conn->peer, map->rmem);
 }
 
-/* Evict each mapped segment without an allocated page; all: and each segment
- * that cannot be mapped, as it is unknown whether it still exists. */
+/* Evict each mapped segment without an allocated page. all: also evict each
+ * segment that cannot be mapped, because it may not exist any more. */
 static void sweep(struct gsas_thread *t, bool all)
 {
 	uint32_t kept = 0;
@@ -105,7 +111,7 @@ static void sweep(struct gsas_thread *t, bool all)
 	t->nsegments = kept;
 }
 
-/* Let go of entries of the table. */
+/* Evict the entries from index at to before end. */
 static void entries_drop(struct gsas_thread *t, uint32_t at, uint32_t end)
 {
 	for (uint32_t i = at; i < end; i++) {
@@ -119,14 +125,14 @@ static void entries_drop(struct gsas_thread *t, uint32_t at, uint32_t end)
 	hot_clear(t);
 }
 
-/* Is an entry possibly of a segment that is gone? */
+/* May the segment of an entry have been removed by the service? */
 static bool entry_stale(const struct gsas_segment_map *map)
 {
 	return map->memory == NULL || !segment_used(map);
 }
 
-/* There is a segment now where others were: let go of these. -EPROTO: one is
- * there still. */
+/* Evict the entries whose addresses a new segment has. -EPROTO: the segment of
+ * one of them still exists. */
 static int evict_stale(struct gsas_thread *t, const struct gsas_map_info *info)
 {
 	uint32_t at = segment_rank(t, info->base), end;
@@ -140,8 +146,8 @@ static int evict_stale(struct gsas_thread *t, const struct gsas_map_info *info)
 	return 0;
 }
 
-/* The service shall be asked anew about an address. false: what is known of it
- * is true. */
+/* Evict the entry of an address if it may be stale, so that MAP is sent again.
+ * false: there is no entry, or it is valid. */
 static bool evict_stale_at(struct gsas_thread *t, uint64_t address)
 {
 	uint32_t at = segment_rank(t, address);
@@ -153,7 +159,7 @@ static bool evict_stale_at(struct gsas_thread *t, uint64_t address)
 	return true;
 }
 
-/* Room for one more. */
+/* Make room for one more entry. */
 static int segment_room(struct gsas_thread *t)
 {
 	uint32_t max = t->max_segments;
@@ -204,7 +210,8 @@ static int import(struct gsas_conn *conn, const struct gsas_map_info *info,
 	return ret;
 }
 
-/* In the partition, around the address? */
+/* Is the segment aligned, in the partition of the board, and around the
+ * address? */
 static bool info_valid(const struct gsas_map_info *info, uint64_t address)
 {
 	uint64_t board = gsas_base((uint32_t)gsas_board_of(address));
@@ -216,8 +223,8 @@ static bool info_valid(const struct gsas_map_info *info, uint64_t address)
 	       info->bytes <= GSAS_OFFSET_MASK + 1 - (info->base - board);
 }
 
-/* Ask the service. 0, or the error of the address, which its packet will tell
- * as well. */
+/* Do a MAP request. 0; the error of the address, which the service also returns
+ * for any other request with this address; or the error of the connection. */
 static int request_map(struct gsas_conn *conn, uint64_t address,
 	       struct gsas_map_info *info, uint64_t *attr)
 {
@@ -237,7 +244,7 @@ static int request_map(struct gsas_conn *conn, uint64_t address,
 	return ret;
 }
 
-/* Map it, or note that it cannot be. */
+/* Map a segment. 0; map->memory stays NULL if the HAL cannot map it. */
 static int map_segment(struct gsas_segment_map *map,
 		       const struct gsas_map_info *info)
 {
@@ -247,7 +254,7 @@ static int map_segment(struct gsas_segment_map *map,
 	int ret = import(conn, info, &map->rmem);
 
 	if (ret == -FI_ENOMEM || ret == -FI_EMFILE) {
-		/* what is not used any more makes room */
+		/* unmap segments without allocated pages, and retry */
 		sweep(t, false);
 		ret = import(conn, info, &map->rmem);
 	}
@@ -283,22 +290,22 @@ static int segment_new(struct gsas_conn *conn, uint64_t address,
 		ret = segment_room(t);
 	if (ret == 0 && attr & GSAS_ATTR_MAPPED)
 		ret = map_segment(&map, &info);
-	/* it ended meanwhile: nothing is known of the next one's */
+	/* the service ended meanwhile, and with it this segment */
 	if (ret == 0 && conn->peer == NULL)
 		ret = conn->gone;
 	if (ret != 0)
 		return ret;
 	map.base = info.base;
 	map.bytes = info.bytes;
-	map.queue = attr & GSAS_ATTR_QUEUE;
+	map.kind = attr & GSAS_ATTR_QUEUE ? KIND_QUEUE : KIND_MEMORY;
 	memcpy(map.key, info.key, sizeof(map.key));
 	segment_insert(t, &map);
 	*out = segment_find(t, info.base);
 	return 0;
 }
 
-/* The segment of an address: what is known of it, or asked now. 0; what the
- * service says of the address; or what kept us from asking. */
+/* The segment of an address, from the table or by MAP. 0; or an error, which is
+ * that of the address if *answered, else that of the connection. */
 static int segment_get(struct gsas_thread *t, uint64_t address,
 		       struct gsas_segment_map **map, bool *answered)
 {
@@ -314,13 +321,14 @@ static int segment_get(struct gsas_thread *t, uint64_t address,
 	if (ret != 0)
 		return ret;
 	ret = segment_new(conn, address, map);
-	/* the next service of that board has other memory there */
+	/* the next service of that board has other segments */
 	if (conn->peer == NULL)
 		return conn->gone;
 	*answered = true;
 	return ret;
 }
 
+/* Enter the granule of an address in the table of the short path. */
 static void hot_fill(struct gsas_thread *t, uint64_t address,
 		     const struct gsas_segment_map *map)
 {
@@ -333,9 +341,10 @@ static void hot_fill(struct gsas_thread *t, uint64_t address,
 		(uintptr_t)(map->base >> GSAS_PAGE_SHIFT) * sizeof(uint32_t);
 }
 
-/* answered: it was the service that said no, and so it will to a packet */
-static int find_known(struct gsas_thread *t, uint64_t address, bool queue,
-		      void **at, bool *answered)
+/* Store at *at where an address is mapped. *answered: an error is that of the
+ * address, so a request would have an error too. */
+static int find_known(struct gsas_thread *t, uint64_t address,
+		      enum segment_kind kind, void **at, bool *answered)
 {
 	struct gsas_segment_map *map;
 	uint64_t off;
@@ -343,30 +352,31 @@ static int find_known(struct gsas_thread *t, uint64_t address, bool queue,
 
 	if (ret != 0)
 		return ret;
-	if (map->queue != queue)
+	if (map->kind != kind)
 		return -FI_EINVAL;
 	if (map->memory == NULL)
 		return -FI_EPERM;
 	off = address - map->base;
 	if (gsas_direct_word(map->memory, off >> GSAS_PAGE_SHIFT) == 0)
 		return -ESTALE;
-	if (!queue)
+	if (kind == KIND_MEMORY)
 		hot_fill(t, address, map);
 	*at = map->memory + off;
 	return 0;
 }
 
-static int find(struct gsas_thread *t, uint64_t address, bool queue, void **at,
-		bool *answered)
+/* As find_known(), but replaces a stale entry. */
+static int find(struct gsas_thread *t, uint64_t address,
+		enum segment_kind kind, void **at, bool *answered)
 {
-	int ret = find_known(t, address, queue, at, answered);
+	int ret = find_known(t, address, kind, at, answered);
 
 	return ret == -ESTALE && evict_stale_at(t, address) ?
-		find_known(t, address, queue, at, answered) : ret;
+		find_known(t, address, kind, at, answered) : ret;
 }
 
-static int find_or_none(struct gsas_thread *t, uint64_t address, bool queue,
-			void **at)
+static int find_or_none(struct gsas_thread *t, uint64_t address,
+			enum segment_kind kind, void **at)
 {
 	bool answered;
 	int ret;
@@ -374,7 +384,7 @@ static int find_or_none(struct gsas_thread *t, uint64_t address, bool queue,
 	*at = NULL;
 	if (!t->windows)
 		return 0;
-	ret = find(t, address, queue, at, &answered);
+	ret = find(t, address, kind, at, &answered);
 	return answered ? 0 : ret;
 }
 
@@ -383,12 +393,12 @@ int gsas_window_find(struct gsas_thread *t, uint64_t address, void **at)
 	*at = gsas_direct(address);
 	if (*at != NULL)
 		return 0;
-	return find_or_none(t, address, false, at);
+	return find_or_none(t, address, KIND_MEMORY, at);
 }
 
 int gsas_window_queue(struct gsas_thread *t, uint64_t address, void **at)
 {
-	return find_or_none(t, address, true, at);
+	return find_or_none(t, address, KIND_QUEUE, at);
 }
 
 int gsas_window_map(struct gsas_thread *t, uint64_t address,
@@ -404,10 +414,10 @@ int gsas_window_map(struct gsas_thread *t, uint64_t address,
 		return -FI_EFAULT;
 	if (!t->windows)
 		return -FI_EOPNOTSUPP;
-	ret = find(t, address, false, &at, &answered);
+	ret = find(t, address, KIND_MEMORY, &at, &answered);
 	if ((ret == -FI_EPERM || ret == -FI_EINVAL) &&
 	    evict_stale_at(t, address))
-		ret = find(t, address, false, &at, &answered);
+		ret = find(t, address, KIND_MEMORY, &at, &answered);
 	if (ret != 0)
 		return ret;
 	map = segment_find(t, address);
@@ -438,7 +448,7 @@ uint64_t gsas_window_left(const struct gsas_thread *t, uint64_t address,
 	return left < max ? left : max;
 }
 
-/* ---- Letting go ---------------------------------------------------------- */
+/* ---- Eviction ------------------------------------------------------------ */
 
 void gsas_window_freed(struct gsas_thread *t, uint64_t address)
 {

@@ -3,7 +3,7 @@
  * gsas_window.h - segments of services that a thread has mapped, found by
  * global address. Private to libgsas.
  *
- * gsas_direct.h is the short path to them, gsas_map.c lends them to programs.
+ * gsas_direct.h is the short path to them; gsas_map.c maps them for programs.
  */
 #ifndef GSAS_WINDOW_H
 #define GSAS_WINDOW_H
@@ -22,10 +22,10 @@ struct gsas_window {
 };
 
 /*
- * Store at *at where this thread has mapped an address; it maps the segment if
- * it can. *at NULL and 0: not mapped, so access it by a request, whose answer
- * also says what is wrong with the address, if anything. Other errors: the
- * service could not be asked.
+ * Store at *at where this thread has mapped an address; maps the segment if
+ * that is possible. 0: if *at is NULL the address is not mapped, so send a
+ * request, whose answer has the error of the address, if there is one. -errno:
+ * no connection to the service.
  */
 int gsas_window_find(struct gsas_thread *t, uint64_t address, void **at);
 
@@ -36,18 +36,18 @@ int gsas_window_queue(struct gsas_thread *t, uint64_t address, void **at);
  * The mapped segment of an address, which is mapped if it was not. 0;
  * -FI_EFAULT, -ESTALE: nothing is allocated there; -FI_EPERM: the segment
  * cannot be mapped; -FI_EINVAL: it is a queue; -FI_EOPNOTSUPP: the platform
- * maps no memory; or why the service could not be asked.
+ * maps no memory; other errors: no connection to the service.
  */
 int gsas_window_map(struct gsas_thread *t, uint64_t address,
 		    struct gsas_window *win);
 
-/* Bytes from a mapped address to the end of its allocation, max at most; 0: it
- * is not allocated any more. */
+/* Bytes from a mapped address to the end of its allocation, max at most; 0: the
+ * address is not mapped, or was freed. */
 uint64_t gsas_window_left(const struct gsas_thread *t, uint64_t address,
 			  uint64_t max);
 
-/* An address was freed, by this thread or before: if no page of its segment is
- * allocated any more, unmap all such segments. */
+/* Call when an address was freed. If its segment has no allocated page left,
+ * unmaps all such segments of the thread. */
 void gsas_window_freed(struct gsas_thread *t, uint64_t address);
 
 /* Unmap all segments of a connection, which is about to be closed. */
