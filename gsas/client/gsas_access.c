@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_access.c - operations on single words: at once where the page is mapped
- * here, else by a packet; waited for, started, or posted.
+ * gsas_access.c - operations of gsas.h on single words: executed directly if
+ * the thread can map the page, else sent as a request. A call waits for its
+ * result, starts a request, or posts it.
  *
- * Each is one line of arguments to three inline functions, which the compiler
- * folds to what the opcode needs.
+ * The calls are one line each: run(), start() and apply() are inlined, and the
+ * compiler keeps only the case of the opcode.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,13 +17,14 @@
 
 #define INLINE	static inline __attribute__((always_inline))
 
-/* Where the answer goes. */
+/* Where the result is stored. */
 struct into {
-	void *out;		/* NULL: of no interest */
-	int *done;		/* CAS64 only, never NULL there */
+	void *out;		/* value; NULL: not wanted */
+	int *done;		/* CAS64: 1 if replaced, else 0; not NULL.
+				 * Other opcodes: NULL */
 };
 
-/* Bytes of a result; also what an address is aligned to. */
+/* Size in bytes of the value, and the alignment of its address */
 INLINE unsigned op_bytes(uint8_t opcode)
 {
 	switch (opcode) {
@@ -37,7 +39,8 @@ INLINE unsigned op_bytes(uint8_t opcode)
 	}
 }
 
-/* On memory that is mapped here: sequentially consistent, as gsas_op_apply() */
+/* Execute an operation on mapped memory. Sequentially consistent, as
+ * gsas_op_apply() of the service. */
 INLINE void apply(uint8_t opcode, void *at, uint64_t arg1, uint64_t arg2,
 		  struct into into)
 {
@@ -77,8 +80,7 @@ INLINE void apply(uint8_t opcode, void *at, uint64_t arg1, uint64_t arg2,
 		memcpy(into.out, &was, op_bytes(opcode));
 }
 
-/* ---- The other way ------------------------------------------------------- */
-
+/* ---- Requests ------------------------------------------------------------ */
 static __attribute__((noinline))
 int by_packet(uint8_t opcode, uint64_t address, uint64_t arg1, uint64_t arg2,
 	      struct into into, struct gsas_request *request)
@@ -114,7 +116,7 @@ static int wait_for(uint64_t address, struct gsas_request *request)
 	return ret;
 }
 
-/* Where it is here, NULL: by packets. */
+/* Map the page if possible. *at NULL: the operation has to be a request. */
 static __attribute__((noinline)) int reach(uint64_t address, void **at)
 {
 	struct gsas_thread *t;
@@ -147,7 +149,8 @@ INLINE int run(uint8_t opcode, uint64_t address, uint64_t arg1, uint64_t arg2,
 	return ret != 0 ? ret : wait_for(address, &request);
 }
 
-/* What could not be started has ended, too: to test it is no harm. */
+/* Complete a request that was executed directly or could not be started, so
+ * that gsas_test() and gsas_wait() return its status. */
 static int ended(struct gsas_req *req, int status)
 {
 	struct gsas_request *request = (struct gsas_request *)req;
@@ -234,7 +237,8 @@ int gsas_write64(gsas_addr addr, uint64_t value)
 	return run(GSAS_WRITE64, addr, value, 0, NOWHERE);
 }
 
-/* Mapped and not for any processor: the service says so. */
+/* If the page is mapped but this processor has no such operation of 16 bytes,
+ * the service refuses the request. */
 int gsas_write128(gsas_addr addr, const uint64_t value[2])
 {
 	struct gsas_request request;

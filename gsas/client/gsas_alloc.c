@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* gsas_alloc.c - boards, and memory on them. */
+/*
+ * gsas_alloc.c - the number of boards; allocation and release of their memory.
+ */
 #include <errno.h>
 #include <limits.h>
 
@@ -11,10 +13,10 @@
 
 /* ---- Boards -------------------------------------------------------------- */
 
-static _Atomic int boards, own_board;	/* plus 1; 0: not looked yet */
+static _Atomic int boards, own_board;	/* plus 1; 0: not known yet */
 
-/* A look at the hardware; no interface is taken for it. */
-static int look(void)
+/* Read both numbers from the HAL, which needs no interface for it. */
+static int read_boards(void)
 {
 	struct hal *hal;
 	int ret = hal_get(NULL, &hal);
@@ -32,7 +34,7 @@ static int look(void)
 static int known(_Atomic int *what)
 {
 	int seen = atomic_load_explicit(what, memory_order_relaxed);
-	int ret = seen == 0 ? look() : 0;
+	int ret = seen == 0 ? read_boards() : 0;
 
 	return ret != 0 ? ret :
 		atomic_load_explicit(what, memory_order_relaxed) - 1;
@@ -59,7 +61,8 @@ int gsas_board_of_address(gsas_addr addr)
 
 /* ---- Allocation ---------------------------------------------------------- */
 
-/* The next in turn, of the threads of this process together. */
+/* The board of the next GSAS_SPREAD. All threads of the process share a turn,
+ * which begins at the board of the process. */
 static int spread(const struct gsas_thread *t)
 {
 	static _Atomic uint32_t turn;
@@ -82,7 +85,7 @@ int gsas_alloc_conn(struct gsas_thread *t, int board, unsigned flags,
 		       GSAS_GROUP_ONLY == (int)GSAS_MODE_GROUP &&
 		       GSAS_WORLD == (int)GSAS_MODE_WORLD &&
 		       GSAS_MAPPED == GSAS_ATTR_MAPPED,
-		       "flags are what travels");
+		       "flags are sent as they are");
 	if ((flags & ~(0xffu | GSAS_MAPPED)) != 0 || mode > GSAS_WORLD ||
 	    (group != NULL) != (mode == GSAS_GROUP_ONLY))
 		return -FI_EINVAL;

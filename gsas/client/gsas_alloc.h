@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* gsas_alloc.h - where to allocate memory and queues. Private to libgsas. */
+/*
+ * gsas_alloc.h - the board and attributes of an allocation of memory or of a
+ * queue. Private to libgsas.
+ */
 #ifndef GSAS_ALLOC_H
 #define GSAS_ALLOC_H
 

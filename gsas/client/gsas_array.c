@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_array.c - the whole table of operations (gsas_op.h) on one element or
- * many: at once where they are mapped here and any processor may, else by the
- * service, one packet for a small element, the spaces for the rest.
+ * gsas_array.c - gsas_atomic(): any operation of op/gsas_op.h on one element or
+ * more.
+ *
+ * The operation is executed directly if all elements are mapped and the
+ * processor can do it on them. Otherwise the service executes it. A request for
+ * one element of up to 8 bytes carries the element; other requests carry their
+ * data in the receive spaces, in pieces.
  */
 #include <string.h>
 
@@ -11,15 +15,16 @@
 #include "client/gsas_window.h"
 #include "op/gsas_op.h"
 
-#define PIECE_UNITS	8	/* of the spaces, for operands and compares */
+#define PIECE_UNITS	8	/* units of the service's space for operands and
+				 * compares of a piece */
 
 struct array {
 	enum gsas_op op;
 	enum gsas_type type;
 	enum gsas_form form;
-	size_t size;			/* of an element */
-	uint64_t address;
-	size_t count;
+	size_t size;			/* bytes of an element */
+	uint64_t address;		/* of the first element not yet sent */
+	size_t count;			/* elements not yet sent */
 	const uint8_t *operand, *compare;
 	uint8_t *result;
 };
@@ -40,7 +45,8 @@ static int check(const struct array *a)
 	return 0;
 }
 
-/* All of them mapped here, and for any processor. */
+/* *at: where all elements are mapped, NULL: not all are, or the processor
+ * cannot do the operation on them. */
 static int array_here(struct gsas_thread *t, const struct array *a, void **at)
 {
 	size_t bytes = a->count * a->size;
@@ -53,7 +59,7 @@ static int array_here(struct gsas_thread *t, const struct array *a, void **at)
 	return ret;
 }
 
-/* One element in one packet. */
+/* One element, carried by the packets. */
 static int small(struct gsas_conn *conn, const struct array *a)
 {
 	struct gsas_msg msg = {
@@ -71,6 +77,7 @@ static int small(struct gsas_conn *conn, const struct array *a)
 	return ret;
 }
 
+/* The next count elements, in the receive spaces. */
 static int piece(struct gsas_conn *conn, const struct array *a, uint32_t count)
 {
 	uint32_t bytes = count * (uint32_t)a->size;
@@ -101,7 +108,8 @@ static int piece(struct gsas_conn *conn, const struct array *a, uint32_t count)
 	return gsas_request_do(conn, &msg, &request);
 }
 
-/* All of them are in one allocation: of several pieces none is done else. */
+/* Check, by a GET of 0 bytes, that all elements are in one allocation, before
+ * the first of several pieces is sent: then none or all are refused. */
 static int whole(struct gsas_conn *conn, const struct array *a)
 {
 	struct gsas_part part = { .whole = a->count * a->size };

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_conn.c - the way to the service of a board: connecting (and starting it,
- * where boards are emulated), requests by tag, answers, its end.
+ * gsas_conn.c - the connection to the service of a board: connect (and start
+ * the service, where boards are emulated), send requests by tag, handle
+ * answers, close.
  *
- * Answers are handled where they are found, and what handles them never waits:
- * a connection that ends in the middle of something is seen by whoever waits,
- * as peer == NULL, and by nobody else.
+ * Handling an answer never waits, so there is no recursion. A connection may be
+ * closed whenever answers are polled for: after each gsas_wait_step() the
+ * caller checks whether peer is NULL.
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -19,10 +20,10 @@
 #include "client/gsas_thread.h"
 #include "client/gsas_window.h"
 
-#define CONNECT_NS	UINT64_C(10000000000)	/* until we give up */
+#define CONNECT_NS	UINT64_C(10000000000)	/* time limit of a connect */
 #define BURST		64			/* answers in a row */
 
-/* ---- Space --------------------------------------------------------------- */
+/* ---- Receive spaces ------------------------------------------------------ */
 
 uint64_t gsas_space_take(uint64_t *free, uint32_t unit, uint32_t bytes,
 			 uint32_t *off)
@@ -59,8 +60,9 @@ static bool space_both(struct gsas_conn *conn, uint32_t in, uint32_t out,
 	return (out == 0 || msg->local != 0) && (in == 0 || msg->remote != 0);
 }
 
-/* The units that one space has granted are kept while the other space is full:
- * the requests waited for hold all units they need, so this ends. */
+/* Units of one space are held while units of the other are waited for. This
+ * cannot deadlock: the requests whose units are waited for hold all units that
+ * they need, and will be answered. */
 int gsas_space_wait(struct gsas_conn *conn, uint32_t in, uint32_t out,
 		    struct gsas_msg *msg, uint32_t *at)
 {
@@ -99,7 +101,7 @@ int gsas_conn_try_send(struct gsas_conn *conn, const struct gsas_msg *msg,
 	uint8_t tag = GSAS_TAG_POSTED;
 	int ret;
 
-	/* it answered what came before, and ended */
+	/* the connection was closed since the caller checked */
 	if (__builtin_expect(conn->peer == NULL, 0))
 		return conn->gone;
 	if (request != NULL) {
@@ -152,7 +154,8 @@ static void tag_release(struct gsas_conn *conn, uint8_t tag)
 	conn->free[conn->nfree++] = tag;
 }
 
-/* A service makes no mistakes; who does is none, and is left. */
+/* Treat a malformed answer as a protocol error: the peer is not a GSAS service,
+ * so the caller disconnects. */
 static void conn_answer(struct gsas_conn *conn, const struct hal_cell *cell,
 			uint64_t head)
 {
@@ -165,11 +168,11 @@ static void conn_answer(struct gsas_conn *conn, const struct hal_cell *cell,
 		gsas_queue_notified(conn, more, gsas_errno(error), result);
 		return;
 	}
-	/* opcode 0: it knows no such operation */
+	/* opcode 0: the service does not know the opcode of the request */
 	if (conn->tag[tag].request == NULL ||
 	    (conn->tag[tag].opcode != opcode &&
 	     (opcode != 0 || error != GSAS_E_OPCODE))) {
-		gsas_say("board %u: what answers there is no atomic service "
+		gsas_say("board %u: its service sent a malformed answer "
 			 "(opcode %u, tag %u)", conn->board, opcode, tag);
 		conn->broken = true;
 		return;
@@ -204,7 +207,7 @@ bool gsas_conn_poll(struct gsas_conn *conn)
 	return true;
 }
 
-/* ---- Ends ---------------------------------------------------------------- */
+/* ---- Closing ------------------------------------------------------------- */
 
 void gsas_conn_close(struct gsas_conn *conn)
 {
@@ -226,7 +229,7 @@ void gsas_conn_close(struct gsas_conn *conn)
 
 void gsas_conn_end(struct gsas_conn *conn, int status)
 {
-	/* what it answered before its end counts */
+	/* answers that the service sent before its end are valid */
 	while (conn->peer != NULL && gsas_conn_poll(conn))
 		;
 	conn->status = status;
@@ -236,13 +239,13 @@ void gsas_conn_end(struct gsas_conn *conn, int status)
 
 /* ---- A service that is stopped -------------------------------------------
  *
- * A service answers each request in bounded time, but for FORK and ALLOC, which
- * may take long, and QUEUE_WAIT. So a connection on which nothing came for half
- * of the time limit sends a request that is answered at once. If nothing comes
- * in the other half either, the service is stopped.
+ * A service answers each request in bounded time, except FORK and ALLOC, which
+ * may take long, and QUEUE_WAIT. So if no answer arrives for half of the time
+ * limit, the client sends a probe: a request that every service answers at
+ * once. If no answer arrives in the other half, the service is stopped.
  */
 
-/* Does the thread wait for anything of the service? */
+/* Does the thread wait for the service? */
 static bool conn_waits(const struct gsas_conn *conn)
 {
 	return conn->nfree != GSAS_TAGS || conn->bulk != NULL || conn->full;
@@ -250,7 +253,7 @@ static bool conn_waits(const struct gsas_conn *conn)
 
 void gsas_conn_quiet(struct gsas_conn *conn, uint64_t ns, uint64_t limit)
 {
-	/* a group without a name: refused */
+	/* a group without a name, which the service refuses */
 	static const struct gsas_msg probe = { .opcode = GSAS_GROUP };
 
 	if (!conn_waits(conn)) {
@@ -259,8 +262,8 @@ void gsas_conn_quiet(struct gsas_conn *conn, uint64_t ns, uint64_t limit)
 	}
 	conn->quiet += ns;
 	if (conn->quiet >= limit) {
-		gsas_say("board %u: its service does not answer for %u ms "
-			 "(GSAS_TIMEOUT); the connection is given up",
+		gsas_say("board %u: its service did not answer for %u ms "
+			 "(GSAS_TIMEOUT); the connection is closed",
 			 conn->board, (unsigned)(limit / 1000000));
 		conn->gone = -FI_ETIMEDOUT;
 		gsas_conn_close(conn);
@@ -291,7 +294,8 @@ static void conn_reset(struct gsas_conn *conn, struct hal_peer *peer)
 	peer->user = conn;
 }
 
-/* -FI_EAGAIN: there is no service, or it was just going: try again */
+/* Connect and send JOIN. -FI_EAGAIN: there was no service, so one was started,
+ * or the service was just ending: try again. */
 static int conn_try_connect(struct gsas_conn *conn)
 {
 	struct gsas_thread *t = conn->thread;
@@ -336,7 +340,7 @@ static int conn_connect(struct gsas_conn *conn)
 
 	while ((ret = conn_try_connect(conn)) == -FI_EAGAIN) {
 		if (gsas_now_ns() > end) {
-			gsas_say("board %u: its service does not take us",
+			gsas_say("board %u: its service accepts no connection",
 				 conn->board);
 			return -FI_ECONNREFUSED;
 		}
@@ -346,8 +350,9 @@ static int conn_connect(struct gsas_conn *conn)
 	return ret;
 }
 
-/* Groups that this process joined. What the service has no room for, we are no
- * member of, there: who names such a group is told then. */
+/* Send the groups that this process joined since. If the service refuses a
+ * group because its table is full, the group has number 0, and an allocation
+ * for it fails with -EDQUOT (gsas_alloc_conn()). */
 static int conn_join_groups(struct gsas_conn *conn)
 {
 	while (conn->groups < gsas_group_count()) {

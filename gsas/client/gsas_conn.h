@@ -30,7 +30,8 @@ struct gsas_msg {
 	void *into;		/* where data of the answer is copied to */
 	uint32_t len;		/* bytes of that data, 0: none */
 	uint32_t off;		/* offset of that data in the local space */
-	uint64_t local, remote;	/* units held: local space, service's space */
+	uint64_t local, remote;	/* units held: local space, service's space; a
+				 * bit each */
 };
 
 /* A message that was sent and is not answered yet; fields as in gsas_msg. */
@@ -54,10 +55,11 @@ struct gsas_conn {
 	bool broken;		/* protocol error: close the connection */
 	bool posted;		/* posted messages since the last fence */
 	bool lost;		/* a service with posted messages ended */
-	bool full;		/* the thread waits for a tag or for credits */
+	bool full;		/* the thread waits for a tag or for a credit */
 	bool probed;		/* a probe is sent and not answered */
 	int gone;		/* -errno of calls while peer is NULL */
-	uint64_t quiet;		/* ns waited since the last answer */
+	uint64_t quiet;		/* ns that the thread waited since the last
+				 * answer */
 	int status;		/* -errno of the HAL when the service ended */
 	uint32_t life;		/* number of connects so far */
 	uint32_t groups;	/* groups of gsas_job.h sent to the service */
@@ -67,7 +69,7 @@ struct gsas_conn {
 	struct gsas_request *bulk;	/* BULK request of which messages are
 					 * still to be sent, or NULL; other
 					 * messages are sent after it */
-	uint64_t local, remote;	/* free units of the two spaces */
+	uint64_t local, remote;	/* free units of the two spaces, a bit each */
 	uint32_t unit;		/* bytes of a unit, the same in both spaces */
 	uint32_t ready;		/* first bytes of the service's space that
 				 * hal_space_ready() made writable */
@@ -80,7 +82,7 @@ struct gsas_conn {
  * The connection to a board (0 .. boards - 1). Connects and sends JOIN if
  * needed, starting the service where boards are emulated; sends groups that the
  * service does not know; waits until conn->bulk is sent. 0; -ENXIO: no such
- * board; -FI_ECONNREFUSED, -FI_EACCES, -FI_ETIMEDOUT, -FI_ENOMEM ...
+ * board; -FI_ECONNREFUSED, -FI_EACCES, -FI_ETIMEDOUT, -FI_ENOMEM and others.
  */
 int gsas_conn_get(struct gsas_thread *t, int board, struct gsas_conn **conn);
 
@@ -90,14 +92,15 @@ int gsas_conn_of(struct gsas_thread *t, uint64_t address,
 		 struct gsas_conn **conn);
 
 /*
- * Send a message; wait for a tag and for credits if there is none. request is
- * completed by the answer; NULL: a posted message, which is not answered.
+ * Send a message; if there is no free tag or credit, wait for one. The answer
+ * completes request; NULL: a posted message, which is not answered.
  * 0: sent; -FI_ECONNRESET, -FI_ETIMEDOUT: the connection is closed.
  */
 int gsas_conn_send(struct gsas_conn *conn, const struct gsas_msg *msg,
 		   struct gsas_request *request);
 
-/* As gsas_conn_send(), but without waiting: -FI_EAGAIN: no tag or no credit. */
+/* As gsas_conn_send(), but without waiting. -FI_EAGAIN: no tag or no credit is
+ * free. */
 int gsas_conn_try_send(struct gsas_conn *conn, const struct gsas_msg *msg,
 		       struct gsas_request *request);
 
@@ -105,8 +108,8 @@ int gsas_conn_try_send(struct gsas_conn *conn, const struct gsas_msg *msg,
  * were any. Closes the connection after a protocol error. */
 bool gsas_conn_poll(struct gsas_conn *conn);
 
-/* The HAL reports the end of the service (status: -errno): handle the answers
- * that are still in the ring, then close the connection. */
+/* Call when the HAL reports the end of the service (status: -errno). Handles
+ * the answers that are still in the ring, then closes the connection. */
 void gsas_conn_end(struct gsas_conn *conn, int status);
 
 /*

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_direct.h - the shortest path to memory that this thread has mapped: one
- * look at a table, one at the page's word in the segment. Private to libgsas.
+ * gsas_direct.h - the short path to memory that this thread has mapped: one
+ * entry of a table, then the page's word in the segment. Inlined into each
+ * operation. gsas_window.c fills the table. Private to libgsas.
  */
 #ifndef GSAS_DIRECT_H
 #define GSAS_DIRECT_H
@@ -11,28 +12,32 @@
 #include "client/gsas_thread.h"
 #include "common/gsas_pkt.h"
 
-/* The word of a page of a segment: 0 unless it is allocated, the same in all
- * pages of an allocation, and another in all others of the segment. */
+/* Load the word of a page: 0 if the page is free; else the same number for all
+ * pages of its allocation, and different ones for different allocations of the
+ * segment. at: address of the word in this process. */
 static inline uint32_t gsas_direct_load(uintptr_t at)
 {
-	/* pairs with the release in gsas_segment_publish(): the page is zero */
+	/* pairs with the release in gsas_segment_publish(): the page was
+	 * zeroed before */
 	return atomic_load_explicit((const _Atomic uint32_t *)at,
 				    memory_order_acquire);
 }
 
+/* As gsas_direct_load(), for page number page of a segment mapped at memory */
 static inline uint32_t gsas_direct_word(const uint8_t *memory, uint64_t page)
 {
 	return gsas_direct_load((uintptr_t)memory + page * sizeof(uint32_t));
 }
 
-/* boards differ in what is above 2^28 granules */
+/* The slot of a granule (address >> GSAS_SEGMENT_SHIFT). Bits 28 and up are the
+ * board, so the same offsets on different boards use different slots. */
 static inline struct gsas_hot_segment *gsas_hot_slot(struct gsas_hot *hot,
 						     uint64_t granule)
 {
 	return &hot->segment[(granule + (granule >> 28)) % GSAS_HOT];
 }
 
-/* Where an address is, or NULL: not known, or nothing is allocated there. */
+/* Where an address is mapped. NULL: not in the table, or not allocated. */
 static inline void *gsas_direct(uint64_t address)
 {
 	uint64_t granule = address >> GSAS_SEGMENT_SHIFT;

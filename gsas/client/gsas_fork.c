@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_fork.c - programs on other boards: the path travels in a page there, as
- * published [D 2.2.3].
+ * gsas_fork.c - gsas_fork(), which starts a program on a board, and
+ * gsas_argument(), by which that program reads its argument. The path of the
+ * program is sent in a page of the board, as published [D 2.2.3].
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -47,7 +48,7 @@ int gsas_fork(const char *path, uint64_t arg, int board, uint64_t *pid)
 	ret = gsas_put(page, path, len + 1);
 	if (ret == 0)
 		ret = fork_there(page, arg, pid);
-	gsas_free(page);		/* the process has its own copy */
+	gsas_free(page);		/* the service has copied the path */
 	return ret;
 }
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_job.c - the job this process belongs to, and its groups.
+ * gsas_job.c - the job to which this process belongs, its groups, and the lock
+ * of the process.
  *
- * The key is in GSAS_JOB, or made when the library is loaded, and left there
- * for the processes this one starts: later, there may be threads that read the
- * environment, and children that would have one of their own.
+ * The environment variable GSAS_JOB has the key of the job. If it is not set,
+ * the library makes a key when it is loaded, and sets the variable for the
+ * processes that this one starts. At the first call it would be too late:
+ * threads may read the environment then, and children that were started before
+ * would make keys of their own.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,10 +23,10 @@
 #include "client/gsas_thread.h"
 #include "common/gsas_hold.h"
 
-#define DIGITS	16			/* of each of the key's two words */
+#define DIGITS	16			/* digits of a word of the key */
 
 static uint64_t job_key[2];
-static int job_status;			/* 0, or why there is no key */
+static int job_status;			/* 0, or -errno: there is no key */
 static int job_held = -1;		/* descriptor of gsas_hold.h */
 
 static bool parse_word(const char *text, uint64_t *word)
@@ -38,7 +41,8 @@ static bool parse_word(const char *text, uint64_t *word)
 	return true;
 }
 
-/* Its pages are no orphans while this process or a forked child lives. */
+/* Keep the pages of the job from becoming orphans while this process or a
+ * forked child lives. */
 static void hold(void)
 {
 	job_held = gsas_hold_open();
@@ -98,9 +102,10 @@ int gsas_job_key(uint64_t key[2])
 
 static _Atomic int holder;		/* process that has the lock, 0: none */
 
-/* A child forked while another thread had the lock finds a holder that is not
- * in the child, and takes over. So a list under this lock is changed by one
- * store. */
+/* A child that was forked while another thread had the lock finds a holder that
+ * is not the child, and takes the lock over. It may find a list in the middle
+ * of a change, so one store of a next pointer links or unlinks an entry, and
+ * the child follows next pointers only. */
 void gsas_lock(void)
 {
 	int self = (int)getpid(), seen = 0;
@@ -130,7 +135,7 @@ static struct {
 
 uint32_t gsas_group_count(void)
 {
-	/* pairs with the release in add(): the name is there */
+	/* pairs with the release in add(): the names are stored */
 	return atomic_load_explicit(&groups.count, memory_order_acquire);
 }
 
@@ -169,7 +174,7 @@ int gsas_group_index(const char *name, uint32_t *index)
 	return ret;
 }
 
-/* Each thread tells each service at its next request. */
+/* Each connection sends the group to its service before its next request. */
 int gsas_join(const char *group)
 {
 	uint32_t index;

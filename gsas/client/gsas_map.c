@@ -3,11 +3,11 @@
  * gsas_map.c - pointers into shared memory for programs: gsas_map() and
  * gsas_unmap().
  *
- * A thread's own mappings (gsas_window.c) end with its interface. A pointer
- * that a program has lasts until gsas_unmap(), whichever threads or services
- * end before. So the first gsas_map() in a segment makes a second mapping of
- * the segment, which belongs to the process; later calls share that mapping.
- * All mappings are in one list, under gsas_lock().
+ * The mappings of a thread (gsas_window.c) end with its interface. A pointer of
+ * a program is valid until gsas_unmap(), even if the thread or the service ends
+ * before. So the first gsas_map() in a segment makes a second mapping of the
+ * segment, which belongs to the process; later calls share that mapping. All
+ * these mappings are in one list, under gsas_lock().
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,19 +21,21 @@
 #include "client/gsas_watch.h"
 #include "client/gsas_window.h"
 
+/* A mapping of the process; the last gsas_unmap() frees it. */
 struct process_map {
 	struct process_map *next;
-	uint64_t base;			/* of the segment, an address of GSAS */
-	uint64_t key[2];		/* of the segment, no other has it */
-	uint8_t *memory;
-	size_t bytes;
+	uint64_t base;			/* global address of the segment */
+	uint64_t key[2];		/* of the segment, unique */
+	uint8_t *memory;		/* where it is mapped */
+	size_t bytes;			/* size of the segment */
 	uint64_t refs;			/* calls of gsas_map() not yet undone */
 };
 
 static struct process_map *maps;
-static int maps_pid;			/* the process that made them */
+static int maps_pid;			/* process that made the mappings */
 
-/* A forked child has none of its parent's mappings (MADV_DONTFORK). */
+/* In a forked child: empty the list, because the child has none of its parent's
+ * mappings (MADV_DONTFORK). */
 static void leave_parents(void)
 {
 	int pid = (int)getpid();
@@ -59,8 +61,8 @@ static struct process_map *map_find(const struct gsas_window *win)
 	return map;
 }
 
-/* mremap() of 0 bytes of a shared mapping makes another one of the same
- * memory. */
+/* Map the segment once more: mremap() of 0 bytes of a shared mapping makes a
+ * second mapping of the same memory. */
 static int map_new(const struct gsas_window *win, struct process_map **out)
 {
 	struct process_map *map = calloc(1, sizeof(*map));

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_published.c - atomic.h, the interface as published [D 2.3], on gsas.h.
+ * gsas_published.c - the calls of atomic.h, the interface as published [D 2.3],
+ * by calls of gsas.h.
  *
  * "In case that addr is an invalid pointer, application exits abnormally": by
- * exit(EXIT_FAILURE), after one line, so that what it has in its buffers is
- * written.
+ * exit(EXIT_FAILURE), after one line on stderr, so that buffered output of the
+ * program is still written.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -26,7 +27,7 @@ static const char *reason(int ret)
 	case -ESTALE:
 		return "freed";
 	case -FI_EACCES:
-		return "somebody else's";
+		return "belongs to another job";
 	case -FI_EPERM:
 		return "not on a page that may be mapped";
 	case -FI_ECONNRESET:
@@ -165,7 +166,7 @@ uint64_t remoteFork(char *filename, uint64_t arg, uint64_t bid)
 {
 	uint64_t pid = 0;
 
-	/* readThreadArgument() could not tell it from none */
+	/* readThreadArgument() returns this value if there is no argument */
 	if (arg == _EMPTY_THREAD_ARGUMENT_)
 		return 0;
 	if (bid > INT_MAX || gsas_fork(filename, arg, (int)bid, &pid) != 0)

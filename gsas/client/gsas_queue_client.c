@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_queue_client.c - a thread's view of a queue. It puts words in by packets
- * nobody answers, as many as it was granted; it takes them out of the queue's
- * memory where that can be mapped, else it asks for them one by one, so that a
- * thread that ends takes no word with it.
+ * gsas_queue_client.c - the queues that a thread has open: the calls of gsas.h
+ * and the notifications of the service.
  *
- * Who only takes out is granted nothing: grants are asked for with the first
- * word that is put in.
+ * A thread puts words in by posted ENQUEUE messages, at most as many as the
+ * service granted. It takes words out of the queue's memory if that memory is
+ * mapped (common/gsas_queue_take.c). Otherwise it requests them one by one, so
+ * that no word is lost when the thread ends.
+ *
+ * A handle becomes a producer, with a window at the service, at its first
+ * gsas_enqueue(). A thread that only takes words out needs no window.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,32 +21,37 @@
 #include "client/gsas_window.h"
 #include "common/gsas_queue_take.h"
 
-#define TAKE_TRIES	16	/* before the service is asked to notify */
-#define WINDOW_LOW	8	/* look for acknowledgements from here on */
+#define TAKE_TRIES	16	/* attempts before a QUEUE_WAIT is sent */
+#define WINDOW_LOW	8	/* words that may be sent: with no more of them
+				 * poll for acknowledgements */
 #define WAITS_MAX	128	/* QUEUE_WAIT requests under way on a
 				 * connection: each occupies a tag until a word
 				 * is put in */
-#define POLL_NS		1000000	/* between looks at a queue without such a
-				 * request */
+#define POLL_NS		1000000	/* between polls of a queue without a
+				 * QUEUE_WAIT under way */
 
+/* A queue that a thread has open. Only that thread uses the handle. The last
+ * gsas_queue_close() or the end of the thread frees it. */
 struct gsas_queue_handle {
-	struct gsas_queue_handle *next;
-	uint64_t owner;		/* number of its thread */
+	struct gsas_queue_handle *next;	/* in gsas_thread.queues */
+	uint64_t owner;		/* gsas_thread.number of the thread */
 	gsas_addr address;
 	struct gsas_conn *conn;
 	uint32_t life;		/* conn->life when the queue was opened: a
 				 * later service does not know the queue */
-	uint32_t refs;		/* opened so often */
-	bool producer;
-	int error;		/* why it takes no more words, 0: it does */
-	int full;			/* the service has no place for more,
-					 * -FI_EAGAIN, or no memory, -FI_ENOMEM;
-					 * 0: it has */
-	uint64_t granted, used;		/* words that may be sent, that were,
-					 * since it is a producer */
-	struct gsas_queue_view view;	/* head NULL: none yet */
-	bool waits;			/* wait was sent, and not looked at */
-	struct gsas_request wait;	/* answered when a word is inside */
+	uint32_t refs;		/* calls of gsas_queue_open() not yet undone */
+	bool producer;			/* the service has a window for it */
+	int error;			/* errno of gsas_enqueue() from now on;
+					 * 0: words may be put in */
+	int full;			/* -FI_EAGAIN: the queue is full,
+					 * -FI_ENOMEM: the service has no memory
+					 * for more words; 0: neither */
+	uint64_t granted, used;		/* words that may be sent, and that
+					 * were, since it became a producer */
+	struct gsas_queue_view view;	/* head NULL: not mapped so far */
+	bool waits;			/* wait was sent, and its result was not
+					 * read yet */
+	struct gsas_request wait;	/* QUEUE_WAIT, if waits */
 };
 
 int gsas_queue_create(uint64_t quota, uint32_t buffer, int board,
@@ -74,7 +82,7 @@ int gsas_queue_create(uint64_t quota, uint32_t buffer, int board,
 
 /* ---- Handles ------------------------------------------------------------- */
 
-/* A request about the queue that has nothing but its address. */
+/* Do a request whose only argument is the address of the queue. */
 static int simple(struct gsas_conn *conn, uint8_t opcode, gsas_addr address,
 		  uint64_t *result)
 {
@@ -104,8 +112,9 @@ static int queue_new(struct gsas_conn *conn, gsas_addr address,
 	struct gsas_thread *t = conn->thread;
 	struct gsas_queue_handle *q;
 	uint64_t result;
-	/* is it one? as many producers as words, or no memory for more words,
-	 * are no reason not to take */
+	/* Open and close a window, to check that there is a queue and that the
+	 * job may use it. A thread may take words out even if the queue has too
+	 * many producers (-EDQUOT) or no memory for more words (-FI_ENOMEM). */
 	int ret = simple(conn, GSAS_QUEUE_OPEN, address, &result);
 
 	if (ret == 0)
@@ -146,7 +155,9 @@ int gsas_queue_open(gsas_addr addr, struct gsas_queue_handle **out)
 	return 0;
 }
 
-/* Its thread and conn, if they are there still. */
+/* Get the thread of a handle, which must be the calling one, and the connection
+ * to the service that knows the queue. 0; -FI_EINVAL: the handle belongs to
+ * another thread; -FI_ECONNRESET: that service has ended. */
 static int queue_conn(struct gsas_queue_handle *q, struct gsas_thread **t,
 		      struct gsas_conn **conn)
 {
@@ -161,7 +172,8 @@ static int queue_conn(struct gsas_queue_handle *q, struct gsas_thread **t,
 	*conn = q->conn;
 	if (__builtin_expect(q->conn->bulk == NULL, 1))
 		return 0;
-	/* waits; and it may be another service's when that is over */
+	/* Wait until conn->bulk is sent. Meanwhile the service may end and
+	 * another one be connected. */
 	ret = gsas_conn_get(*t, q->conn->board, conn);
 	return ret == 0 && q->conn->life != q->life ? -FI_ECONNRESET : ret;
 }
@@ -178,7 +190,7 @@ void gsas_queue_close(struct gsas_queue_handle *q)
 		return;
 	if ((q->producer || q->waits) && queue_conn(q, &t, &conn) == 0)
 		(void)simple(conn, GSAS_QUEUE_CLOSE, q->address, &result);
-	if (q->waits)			/* the service ends it */
+	if (q->waits)			/* the close makes the service answer */
 		(void)gsas_request_wait(t, &q->wait);
 	for (at = &t->queues; *at != q; at = &(*at)->next)
 		;
@@ -186,7 +198,8 @@ void gsas_queue_close(struct gsas_queue_handle *q)
 	free(q);
 }
 
-/* A forked child has handles of its parent's still: they say so when used. */
+/* In a forked child (!live) the parent's handles are kept, because the program
+ * may still use them: the calls then return -FI_EINVAL. */
 void gsas_queue_end(struct gsas_thread *t)
 {
 	struct gsas_queue_handle *q;
@@ -206,7 +219,7 @@ void gsas_queue_notified(struct gsas_conn *conn, uint64_t address, int error,
 		return;
 	if (error != 0 && error != -FI_EAGAIN && error != -FI_ENOMEM) {
 		q->error = error;
-		q->granted = q->used;	/* so that it is looked at */
+		q->granted = q->used;	/* check_window() returns the error */
 		return;
 	}
 	if (q->granted < words)
@@ -214,11 +227,12 @@ void gsas_queue_notified(struct gsas_conn *conn, uint64_t address, int error,
 	q->full = error;
 }
 
-/* ---- In ------------------------------------------------------------------ */
+/* ---- Putting words in ---------------------------------------------------- */
 
-/* What the service said meanwhile of the window. When nothing of it is left,
- * wait for the answer to the last word that was sent: more, or that the queue
- * is full, or that there is no memory. 0; -FI_EAGAIN, -FI_ENOMEM. */
+/* Handle notifications about the window. If the thread may send no more words,
+ * wait until the service grants more words, or notifies that the queue is full
+ * or that there is no memory. 0: a word may be sent; -FI_EAGAIN: full;
+ * -FI_ENOMEM; or the error of the queue or of the connection. */
 static int check_window(struct gsas_queue_handle *q, struct gsas_thread *t)
 {
 	gsas_thread_progress(t);
@@ -243,11 +257,11 @@ static int become_producer(struct gsas_queue_handle *q,
 
 	q->granted = q->used = 0;
 	q->full = 0;
-	q->producer = true;		/* may be notified of more at once */
+	q->producer = true;	/* notifications may precede the answer */
 	ret = simple(conn, GSAS_QUEUE_OPEN, q->address, &granted);
 	if (ret == 0 && q->error == 0 && q->granted < granted)
 		q->granted = granted;
-	/* or it was notified already that there is no memory */
+	/* no place, unless a notification said that there is no memory */
 	if (ret == 0 && q->granted == 0 && q->full == 0)
 		q->full = -FI_EAGAIN;
 	q->producer = ret == 0;
@@ -276,7 +290,7 @@ int gsas_enqueue(struct gsas_queue_handle *q, uint64_t word)
 	return ret;
 }
 
-/* ---- Out ----------------------------------------------------------------- */
+/* ---- Taking words out ---------------------------------------------------- */
 
 static int take_by_packet(struct gsas_queue_handle *q,
 			  struct gsas_conn *conn, uint64_t *word)
@@ -300,7 +314,8 @@ static int take_by_packet(struct gsas_queue_handle *q,
 	return ret;
 }
 
-/* The queue's memory here, looked at anew whenever it is not where it was. */
+/* Find the mapped memory of the queue. If it is mapped at another place than at
+ * the last call, read the head again. *mapped false: it cannot be mapped. */
 static int queue_view(struct gsas_queue_handle *q, struct gsas_thread *t,
 		      bool *mapped)
 {
@@ -316,9 +331,11 @@ static int queue_view(struct gsas_queue_handle *q, struct gsas_thread *t,
 }
 
 /*
- * The service shall look at what was taken. It answers, so that a queue freed
- * just then is no failure of what was posted; what it answers nobody wants. A
- * conn too full for it has a service that is awake, and looks by clock.
+ * Notify the service that words were taken out, by a DEQUEUE of 0 words. The
+ * request has a tag, although its answer is ignored: if the queue was just
+ * freed, a posted one would count as a failure of posted requests. If there is
+ * no tag or credit, the request is not sent: the service is then awake, and
+ * checks its queues periodically.
  */
 static void notify_service(struct gsas_queue_handle *q, struct gsas_conn *conn)
 {
@@ -327,7 +344,7 @@ static void notify_service(struct gsas_queue_handle *q, struct gsas_conn *conn)
 	};
 
 	if (conn->peer != NULL)
-		gsas_conn_poll(conn);	/* those before */
+		gsas_conn_poll(conn);	/* answers to earlier requests */
 	(void)gsas_conn_try_send(conn, &msg, &conn->ignored);
 }
 
@@ -367,9 +384,10 @@ static bool may_wait(const struct gsas_conn *conn)
 	return waits < WAITS_MAX;
 }
 
-/* Ask the service to answer when a word is inside. A request that was not
- * answered in time is the next call's; so a thread that looks at many queues in
- * turn leaves one at each, and no tag for anything else without a bound. */
+/* Send a QUEUE_WAIT, which the service answers when a word is inside. If the
+ * caller stops waiting before the answer, the next call for this queue waits
+ * for the same request. A thread that waits at many queues in turn therefore
+ * has one request under way for each, so may_wait() bounds their number. */
 static int send_queue_wait(struct gsas_queue_handle *q)
 {
 	struct gsas_msg msg = {
@@ -387,8 +405,9 @@ static int send_queue_wait(struct gsas_queue_handle *q)
 	return ret;
 }
 
-/* Until the service says that there may be a word; or, where it is not asked,
- * for a while. -FI_ETIMEDOUT; else 0, or what the service says. */
+/* Wait until the QUEUE_WAIT is answered; if none could be sent, for POLL_NS.
+ * 0: a word may be inside; -FI_EAGAIN: check again; -FI_ETIMEDOUT: end, in ns,
+ * has passed; or the error of the queue or of the connection. */
 static int await_word(struct gsas_queue_handle *q, uint64_t end)
 {
 	struct gsas_thread *t = q->conn->thread;

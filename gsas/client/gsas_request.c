@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* gsas_request.c - calls: what becomes of an answer, waiting, fences. */
+/*
+ * gsas_request.c - pending requests: begin them, complete them by an answer,
+ * wait for them; gsas_test(), gsas_wait() and gsas_fence().
+ *
+ * gsas_conn.c sends the messages, gsas_bulk.c completes requests that take
+ * several of them.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -9,7 +15,7 @@
 #include "client/gsas_thread.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "a result's first bytes are its lowest"
+#error "a result of 1 or 4 bytes has to be the first bytes of its word"
 #endif
 
 int gsas_errno(uint64_t error)
@@ -45,7 +51,7 @@ void gsas_request_begin(struct gsas_request *request, struct gsas_thread *t,
 	request->kind = (uint8_t)kind;
 }
 
-/* What came through our receive space. */
+/* Copy the data that the answer left in the local receive space. */
 static int take_data(struct gsas_conn *conn, const struct gsas_tag *tag)
 {
 	if (tag->len == 0)
@@ -95,9 +101,10 @@ int gsas_request_do(struct gsas_conn *conn, const struct gsas_msg *msg,
 	return ret != 0 ? ret : gsas_request_wait(conn->thread, request);
 }
 
-/* ---- What programs wait with --------------------------------------------- */
+/* ---- Calls of gsas.h ----------------------------------------------------- */
 
-/* Its thread, if that is the calling one. */
+/* Get the thread of a request, which must be the calling one. 0; -FI_EINVAL: it
+ * is another thread. */
 static int call_thread(struct gsas_request *request, struct gsas_thread **t)
 {
 	int ret = gsas_thread_get(t);

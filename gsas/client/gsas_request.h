@@ -24,11 +24,11 @@ enum gsas_kind {
 };
 
 /*
- * A call of the program that has not necessarily completed: what a struct
- * gsas_req of gsas.h holds. The memory is the program's, or on the stack of a
- * call that waits. Only the thread that began the request reads and writes it.
- * While status is -FI_EINPROGRESS a tag or conn->bulk refers to it; afterwards
- * nothing in the library does.
+ * A call of the program, pending or complete: the contents of a struct gsas_req
+ * of gsas.h. The memory belongs to the program, or is on the stack of a call
+ * that waits. Only the thread that began the request reads and writes it. While
+ * status is -FI_EINPROGRESS, tags or conn->bulk refer to the request;
+ * afterwards the library has no reference to it.
  */
 struct gsas_request {
 	int32_t status;		/* -FI_EINPROGRESS; when complete 0 or -errno */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_start.c - the service of an emulated board, started by who needs it
- * first.
+ * gsas_start.c - starts the service of an emulated board, in the process that
+ * first needs the service.
  *
- * gsasd --auto leaves this process by itself: what is started here is a process
- * that ends at once, and is waited for. By posix_spawn, which is fit for
- * programs with threads and much memory.
+ * "gsasd --auto" forks the service and ends, so the child that is started here
+ * ends at once and is waited for. posix_spawn() starts it, because that is safe
+ * and fast in programs with threads and much memory.
  *
- * A set-id program (AT_SECURE) runs the installed gsasd and nothing else: GSASD
- * and PATH belong to the caller of the program, not to its owner.
+ * A set-id program (AT_SECURE) runs the installed gsasd only, because the
+ * caller of the program, and not its owner, sets GSASD and PATH.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,14 +25,15 @@
 #include "client/gsas_start.h"
 #include "client/gsas_thread.h"
 
-#define READY_FD	3		/* in gsasd: where it says so */
-#define HIGH_FD		10		/* above those it gets */
-#define READY_NS	UINT64_C(10000000000)
+#define READY_FD	3		/* descriptor in gsasd of --ready-fd */
+#define HIGH_FD		10		/* above the descriptors of gsasd */
+#define READY_NS	UINT64_C(10000000000)	/* for gsasd to be ready */
 #define ARGS_MAX	10
 
 extern char **environ;
 
-/* The directory of this program, for gsas_fork(); "": not known. */
+/* The directory of this program, from which gsas_fork() may start programs; "":
+ * not known. */
 static void own_dir(char *dir, size_t max)
 {
 	ssize_t len = readlink("/proc/self/exe", dir, max - 1);
@@ -43,7 +44,7 @@ static void own_dir(char *dir, size_t max)
 	if (slash != NULL)
 		*slash = '\0';
 	if (access(dir, X_OK) != 0)
-		*dir = '\0';		/* it was removed meanwhile */
+		*dir = '\0';		/* removed, or not accessible */
 }
 
 static int spawn_attr(posix_spawnattr_t *attr,
@@ -78,9 +79,8 @@ static bool is_secure(void)
 }
 
 /*
- * The environment of a gsasd that a set-id program starts: the parameters of
- * the HAL, of which gsasd ignores those that name files, and no other variable
- * of the caller. NULL: no memory.
+ * The environment of a gsasd that a set-id program starts: only the parameters
+ * of the HAL. gsasd ignores the parameters that name files. NULL: no memory.
  */
 static char **secure_environ(void)
 {
@@ -97,8 +97,8 @@ static char **secure_environ(void)
 	return env;
 }
 
-/* Run GSASD, else the installed gsasd, else the first in PATH; of a set-id
- * program: the installed gsasd only. 0, errno. */
+/* Run the program GSASD if it is set, else the installed gsasd, else the first
+ * gsasd in PATH. A set-id program runs the installed gsasd only. 0, errno. */
 static int spawn_found(char *const argv[],
 		       const posix_spawn_file_actions_t *actions,
 		       const posix_spawnattr_t *attr, pid_t *pid)
@@ -124,7 +124,8 @@ static int spawn_found(char *const argv[],
 	return ret;
 }
 
-/* 0, errno. */
+/* Run gsasd with these arguments. ready: descriptor that it gets as READY_FD.
+ * 0, errno. */
 static int spawn(char *const argv[], int ready, pid_t *pid)
 {
 	posix_spawn_file_actions_t actions;
@@ -147,8 +148,9 @@ destroy_attr:
 	return ret;
 }
 
-/* Its one line, without the newline; "" if it said nothing in time. */
-static void hear(int fd, char *line, size_t max)
+/* Read the line that gsasd writes to READY_FD, without the newline; "": it
+ * wrote nothing for READY_NS. */
+static void read_ready(int fd, char *line, size_t max)
 {
 	uint64_t now, end = gsas_now_ns() + READY_NS;
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
@@ -169,16 +171,20 @@ static void hear(int fd, char *line, size_t max)
 	line[len] = '\0';
 }
 
+/* 0: gsasd serves, or another process started a service ("busy"). Else log the
+ * reason. */
 static int judge(unsigned board, const char *line)
 {
 	if (strcmp(line, "ready") == 0 || strcmp(line, "busy") == 0)
 		return 0;
-	gsas_say("board %u has no service, and gsasd cannot be one: %s", board,
-		 *line != '\0' ? line : "it ended, or hangs, without a word");
+	gsas_say("board %u has no service, and gsasd cannot serve it: %s",
+		 board, *line != '\0' ? line : "it ended or hangs, and gave no "
+		 "reason");
 	return -FI_ECONNREFUSED;
 }
 
-/* With nothing of ours but what it is told. */
+/* Run gsasd and wait until it is ready. pipe_end: where its line is read;
+ * ready: where gsasd writes it, closed here. */
 static int start(unsigned board, int pipe_end, int ready)
 {
 	char number[16], fd[16], dir[4096], line[512];
@@ -200,12 +206,12 @@ static int start(unsigned board, int pipe_end, int ready)
 		gsas_say("board %u has no service, and gsasd cannot be started:"
 			 " %s; %s", board, strerror(ret), is_secure() ?
 			 "a set-id program starts " GSAS_BINDIR "/gsasd only" :
-			 "set GSASD to where it is");
+			 "set GSASD to its path");
 		return -FI_ECONNREFUSED;
 	}
-	hear(pipe_end, line, sizeof(line));
+	read_ready(pipe_end, line, sizeof(line));
 	if (*line == '\0')
-		kill(pid, SIGKILL);	/* whatever it is: it does not leave */
+		kill(pid, SIGKILL);	/* it may never end by itself */
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	return judge(board, line);

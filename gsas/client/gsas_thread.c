@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_thread.c - a thread's interface: taken at its first call, given back at
- * its end; and how it waits.
+ * gsas_thread.c - a thread's interface of the HAL, opened at its first call and
+ * closed at its end; its progress, and how it waits.
  *
- * A forked child has copies of all this, of an interface that is its parent's.
- * It finds gsas_hot wiped, lets go of them, which touches private memory only,
- * and begins anew; so no handler of fork() is left behind in a program.
+ * A forked child has copies of the parent's objects, but the interface belongs
+ * to the parent. At the child's first call gsas_hot is found wiped. The child
+ * then frees its copies, which changes private memory only, and opens an
+ * interface. So libgsas installs no pthread_atfork() handlers.
  */
 #include <errno.h>
 #include <limits.h>
@@ -27,20 +28,21 @@
 #include "client/gsas_window.h"
 
 #define SPIN_MAX	256		/* polls in vain before a yield */
-#define SPIN_MIN	8		/* the same where others want to run */
-#define YIELDS		256		/* before a sleep */
-#define SERVICE_NS	20000		/* between looks at connections */
+#define SPIN_MIN	8		/* the same on a shared processor */
+#define YIELDS		256		/* polls with a yield before a sleep */
+#define SERVICE_NS	20000		/* between reads of HAL events */
 #define SLEEP_MS	100		/* longest sleep in one go */
-#define EVENTS		64		/* in one look */
-#define QUIET_MS	30000		/* of a service that is stopped */
-#define QUIET_STEP_NS	200000000	/* of it, at a time: this process may
-					 * have been stopped too */
+#define EVENTS		64		/* events read at once */
+#define QUIET_MS	30000		/* default of GSAS_TIMEOUT */
+#define QUIET_STEP_NS	200000000	/* most that one check counts as
+					 * waited: the process may have been
+					 * stopped in between */
 #define QUIET_GAP_NS	1000000		/* longest time between two waits that
 					 * counts as waited */
 
-static const struct gsas_hot hot_none;	/* of a thread that has none */
+static const struct gsas_hot hot_none;	/* empty table: before the first call */
 
-/* never written through while it points there */
+/* Nothing is stored through it while it points to hot_none. */
 _Thread_local struct gsas_hot *gsas_hot = (struct gsas_hot *)&hot_none;
 static _Thread_local struct gsas_thread *thread_self
 	__attribute__((tls_model("initial-exec")));
@@ -48,7 +50,7 @@ static _Thread_local struct gsas_thread *thread_self
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
 static bool key_made;
-static _Atomic uint64_t threads;	/* so far */
+static _Atomic uint64_t threads;	/* last gsas_thread.number given */
 
 void gsas_say(const char *fmt, ...)
 {
@@ -71,7 +73,8 @@ uint64_t gsas_now_ns(void)
 
 /* ---- Beginning and end --------------------------------------------------- */
 
-/* Calls under way end here; what they name is not touched. */
+/* Free the thread's objects. Pending requests are not completed, and their
+ * memory, which belongs to the program, is not accessed. */
 static void thread_free(struct gsas_thread *t)
 {
 	gsas_window_end(t);
@@ -112,13 +115,13 @@ static int open_hot(struct gsas_thread *t)
 		return -FI_ENOMEM;
 	t->hot = at;
 	t->hot->live = true;
-	/* without it (qemu-user) the shortest path is not taken */
+	/* without it (qemu-user) the table of the short path stays empty */
 	t->wiped = madvise(at, sizeof(*t->hot), MADV_WIPEONFORK) == 0;
 	t->pid = (int)getpid();
 	return 0;
 }
 
-/* GSAS_TIMEOUT: milliseconds, 0: no limit. -FI_EINVAL: it is no number. */
+/* Read GSAS_TIMEOUT: milliseconds, 0: no limit. -FI_EINVAL: no number. */
 static int read_limit(uint64_t *ns)
 {
 	const char *text = getenv("GSAS_TIMEOUT");
@@ -151,7 +154,7 @@ static int open_interface(struct gsas_thread *t)
 	caps = &t->hal->caps;
 	ret = hal_if_open(t->hal, -1, &t->hif);
 	if (ret != 0)
-		return ret;		/* the HAL has said why */
+		return ret;		/* the HAL has logged why */
 	t->windows = caps->flags & HAL_CAP_COHERENT;
 	t->starts = true;
 	t->boards = caps->boards;
@@ -165,8 +168,9 @@ static int thread_begin(struct gsas_thread **out)
 	struct gsas_thread *t;
 	int ret;
 
-	if (thread_self != NULL) {	/* a parent's */
-		thread_self->hot->live = false;	/* not always wiped */
+	if (thread_self != NULL) {	/* copies of the parent's objects */
+		/* set it also where the kernel has not wiped the page */
+		thread_self->hot->live = false;
 		thread_end(thread_self);
 	}
 	pthread_once(&key_once, make_key);
@@ -209,7 +213,8 @@ int gsas_thread_get(struct gsas_thread **thread)
 
 /* ---- Progress ------------------------------------------------------------ */
 
-/* One at a time: a peer that is freed may have had another. */
+/* Events are read one at a time, because handling an event may free a peer that
+ * has further events. */
 void gsas_thread_service(struct gsas_thread *t)
 {
 	struct hal_event ev;
@@ -219,7 +224,7 @@ void gsas_thread_service(struct gsas_thread *t)
 	     i++) {
 		struct gsas_conn *conn = ev.peer->user;
 
-		/* nobody but services has business with us */
+		/* only services connect to a client: refuse this peer */
 		if (conn == NULL)
 			hal_peer_free(ev.peer);
 		else if (ev.type == HAL_EV_DEAD)
@@ -255,15 +260,15 @@ static inline void relax(void)
 #endif
 }
 
-static void give_way(struct gsas_thread *t, uint64_t now)
+static void yield_processor(struct gsas_thread *t, uint64_t now)
 {
 	sched_yield();
 	gsas_yield_took(&t->yield, gsas_now_ns() - now);
 }
 
-/* Services that have our packets shall wake us when they took some, or no
- * longer: a long call is waiting for room, or who called us is. */
-static void room_wakes(struct gsas_thread *t, bool on)
+/* Ask the services to wake this thread when they release packets, because a
+ * GET or PUT in parts or the caller waits for a credit; or take that back. */
+static void wake_for_credits(struct gsas_thread *t, bool on)
 {
 	for (uint32_t i = 0; i < t->nused; i++) {
 		struct gsas_conn *conn = t->conn[t->used[i]];
@@ -274,7 +279,7 @@ static void room_wakes(struct gsas_thread *t, bool on)
 	}
 }
 
-/* Milliseconds, from now. */
+/* The time to sleep, in milliseconds. */
 static int nap_ms(const struct gsas_thread *t)
 {
 	uint64_t now, left;
@@ -292,22 +297,25 @@ static void nap(struct gsas_thread *t)
 {
 	struct pollfd pfd = { .fd = hal_if_fd(t->hif), .events = POLLIN };
 
-	room_wakes(t, true);
+	wake_for_credits(t, true);
 	if (hal_if_arm(t->hif) == 0) {
-		/* room that came before they were asked: looked for here for
-		 * long calls, soon by who wants it for a packet */
+		/* A service may have released packets before it was asked for
+		 * the wake-up. Progress uses these credits for requests in
+		 * parts. A caller that waits for a credit checks again after
+		 * nap_ms(), which is 1 ms then. */
 		if (!gsas_thread_progress(t))
 			poll(&pfd, 1, nap_ms(t));
 		hal_if_disarm(t->hif);
 	}
-	room_wakes(t, false);
+	wake_for_credits(t, false);
 	gsas_thread_service(t);
 }
 
 /*
- * Count how long services have been silent while this thread waited. The time
- * between two waits does not count, unless it is so short that the thread waits
- * again and again for less than SERVICE_NS.
+ * Count how long this thread has waited without an answer, for each service.
+ * The time between two waits does not count, unless it is at most QUIET_GAP_NS:
+ * otherwise a thread that waits again and again for less than SERVICE_NS would
+ * never count any time.
  */
 static void check_quiet(struct gsas_thread *t, uint64_t now)
 {
@@ -349,7 +357,7 @@ void gsas_wait_step(struct gsas_thread *t)
 	check_quiet(t, now);
 	if (t->polls < t->yield.spin + YIELDS ||
 	    !(t->hif->caps->flags & HAL_CAP_EVENT))
-		give_way(t, now);
+		yield_processor(t, now);
 	else
 		nap(t);
 }

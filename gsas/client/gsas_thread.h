@@ -23,10 +23,10 @@
 struct gsas_conn;
 struct gsas_segment_map;
 
-#define GSAS_HOT	1024	/* 1 GiB of memory accessed at random */
+#define GSAS_HOT	1024	/* slots, for 1 GiB of memory in all */
 
-/* A segment in the table of the short path (gsas_direct.h); one granule of it,
- * which is of GSAS_SEGMENT bytes. All zero: the slot is empty. */
+/* A slot of the table of the short path (gsas_direct.h): one granule, that is
+ * GSAS_SEGMENT bytes, of a mapped segment. All zero: the slot is empty. */
 struct gsas_hot_segment {
 	uint64_t granule;	/* (address >> GSAS_SEGMENT_SHIFT) + 1 */
 	uintptr_t delta;	/* an address + delta is where it is mapped */
@@ -36,7 +36,7 @@ struct gsas_hot_segment {
 };
 
 /*
- * What the short path reads. In pages that the kernel zeroes in a forked child
+ * The table of the short path. The kernel zeroes its pages in a forked child
  * (MADV_WIPEONFORK), because the child has neither the mappings nor the
  * interface of its parent.
  */
@@ -45,7 +45,8 @@ struct gsas_hot {
 	bool live;		/* false: in a forked child */
 };
 
-/* Made by the first call of a thread, freed at its end; used by it alone. */
+/* The state of a thread. Made by its first call, freed at its end; no other
+ * thread uses it. */
 struct gsas_thread {
 	struct hal *hal;
 	struct hal_if *hif;
@@ -64,11 +65,12 @@ struct gsas_thread {
 	struct gsas_queue_handle *queues;	/* list of open queues */
 	uint32_t polls;		/* polls in vain since gsas_wait_begin() */
 	struct gsas_yield yield;	/* polls before a yield */
-	bool wants_room;	/* waits for a tag or for credits; no event
+	bool wants_room;	/* waits for a tag or for a credit; no event
 				 * reports either */
 	uint64_t next_service;	/* ns: when to poll for connections next */
 	uint64_t deadline;	/* ns: sleep no longer than this; 0: none */
-	uint64_t quiet_limit;	/* ns that a service may not answer; 0: any */
+	uint64_t quiet_limit;	/* ns that a service may take to answer; 0: no
+				 * limit */
 	uint64_t quiet_check;	/* ns: last check for silent services */
 	bool begins;		/* no such check since gsas_wait_begin() */
 };

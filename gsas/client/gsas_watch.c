@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_watch.c - notices that the process of a service has ended, for threads
- * that access its mapped pages and exchange no packets with it.
+ * gsas_watch.c - marks the pages of a service as freed when the process of the
+ * service has ended, for threads that access mapped pages and exchange no
+ * packets with the service.
  *
- * A service that ends in good order stores 0 in the words of its pages, so that
- * all clients find them freed. If its process is killed nobody does so. Hence
- * each process that maps segments has one thread that sleeps until the process
- * of a service ends, and then stores these words. Operations on mapped pages
- * load the word anyway: they pay nothing for this. Part of libgsas; segments
- * come from gsas_window.c.
+ * A service that ends by itself stores 0 in the words of its pages, so that all
+ * clients find them freed. A service that is killed cannot. So each process
+ * that maps segments has one thread, which sleeps until the process of a
+ * service ends and then stores these words. Operations on mapped pages load
+ * the word in any case, so they do not become slower. Part of libgsas;
+ * gsas_window.c adds and removes the segments.
  *
- * A forked child has neither the thread nor the mappings, and begins anew.
+ * A forked child has neither the thread nor the mappings. It starts a thread of
+ * its own when it maps its first segment.
  */
 #include <errno.h>
 #include <poll.h>
@@ -29,36 +31,38 @@
 
 #define STACK_BYTES	(256 << 10)	/* enough for sanitizers */
 
-/* A segment mapped by a thread. Under the lock. */
+/* A segment that a thread has mapped, from gsas_watch_add() to
+ * gsas_watch_remove(). gsas_lock() protects it. */
 struct gsas_watch {
-	struct unm_list list;		/* service->segments */
+	struct unm_list list;		/* in service->segments */
 	struct service *service;
-	pid_t pid;			/* of the process that made it */
-	uint8_t *memory;
+	pid_t pid;			/* process that added the segment */
+	uint8_t *memory;		/* where it is mapped */
 	uint64_t bytes;
 };
 
-/* The process of a service; as long as a segment of it is mapped. */
+/* The process of a service, while a segment of it is mapped. gsas_lock()
+ * protects it. */
 struct service {
-	struct unm_list list;		/* g_watch.services */
-	struct unm_list segments;
+	struct unm_list list;		/* in g_watch.services */
+	struct unm_list segments;	/* struct gsas_watch */
 	uint64_t id;			/* hal_peer_process() */
-	uint64_t number;		/* never used again */
-	int fd;
+	uint64_t number;		/* data of its epoll event; unique */
+	int fd;				/* readable: the process has ended */
 	bool ended;
 };
 
 static struct {
 	struct unm_list services;
-	pid_t pid;			/* of the process that has all this */
-	int epfd;
-	uint64_t number;		/* last given */
+	pid_t pid;			/* process to which these belong */
+	int epfd;			/* of the thread */
+	uint64_t number;		/* last service.number given */
 } g_watch;
 
 /* ---- The thread ---------------------------------------------------------- */
 
-/* No page of the segment is allocated any more. Words that are 0 stay
- * untouched: they may be in pages that have no memory yet. */
+/* Mark all pages of a segment as freed. Words that are 0 are not stored again:
+ * they may be in pages that have no memory yet. */
 static void clear_words(const struct gsas_watch *watch)
 {
 	_Atomic uint32_t *word = (_Atomic uint32_t *)watch->memory;
@@ -96,7 +100,8 @@ static void *watch_main(void *arg)
 	return NULL;
 }
 
-/* Signals are for the program's threads: this one takes none. */
+/* Start the thread, with all signals blocked: the program's threads handle
+ * signals. */
 static int thread_start(int epfd)
 {
 	pthread_attr_t attr;
@@ -119,7 +124,7 @@ static int thread_start(int epfd)
 
 /* ---- Services, under the lock -------------------------------------------- */
 
-/* What a parent had: the descriptors are copies. */
+/* In a forked child: close the copies of the parent's descriptors. */
 static void watch_forget_parent(void)
 {
 	if (g_watch.pid == 0)
@@ -150,7 +155,8 @@ static int watch_begin(void)
 	return ret;
 }
 
-/* Where identities are numbers of processes, another one may have it now. */
+/* Does the process still live? If not, another process may have the same id
+ * now, because an id may be a process id. */
 static bool service_lives(const struct service *s)
 {
 	struct pollfd pfd = { .fd = s->fd, .events = POLLIN };
@@ -158,7 +164,8 @@ static bool service_lives(const struct service *s)
 	return !s->ended && poll(&pfd, 1, 0) == 0;
 }
 
-/* That of a process; takes the descriptor. NULL: no memory. */
+/* The service of a process, made if there is none. Takes over fd, also when it
+ * fails. NULL: no memory. */
 static struct service *service_get(uint64_t id, int fd)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
@@ -191,12 +198,14 @@ close_fd:
 	return NULL;
 }
 
+/* Free the service of a process if no segment of it is mapped. */
 static void service_put(struct service *s)
 {
 	if (!unm_list_empty(&s->segments))
 		return;
 	unm_list_remove(&s->list);
-	/* the HAL has the same open file: closing is not enough */
+	/* closing fd does not remove it from epfd, because the HAL has a
+	 * descriptor of the same open file */
 	if (!s->ended)
 		epoll_ctl(g_watch.epfd, EPOLL_CTL_DEL, s->fd, NULL);
 	close(s->fd);
@@ -205,6 +214,7 @@ static void service_put(struct service *s)
 
 /* ---- Segments ------------------------------------------------------------ */
 
+/* Takes over fd, also when it fails. */
 static int watch_add(uint64_t id, int fd, struct gsas_watch *watch)
 {
 	int ret = watch_begin();
