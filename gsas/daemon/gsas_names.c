@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* gsas_names.c - names of operations and errors. */
+/* gsas_names.c - names of opcodes and texts of errors of gsas_pkt.h. */
 #include <stddef.h>
 
 #include "daemon/gsas_names.h"
@@ -24,7 +24,7 @@ static const char *const errors[GSAS_ERRORS] = {
 	[GSAS_E_OPCODE]		= "no such operation",
 	[GSAS_E_ADDRESS]	= "never allocated",
 	[GSAS_E_FREED]		= "freed",
-	[GSAS_E_ACCESS]		= "somebody else's",
+	[GSAS_E_ACCESS]		= "of another job",
 	[GSAS_E_ARGUMENT]	= "argument out of range",
 	[GSAS_E_MEMORY]		= "no memory",
 	[GSAS_E_QUOTA]		= "quota",

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_spawn.c - start a program that a client of the service has named.
+ * gsas_spawn.c - starts a program that a client of the service has named, if it
+ * is below a configured directory.
  *
- * The name is resolved once, to a descriptor, and what the descriptor shows is
- * judged and started: nobody can exchange the file in between. A script is
- * started by its name, as its interpreter opens it again; who may write below a
- * configured directory is trusted anyway.
+ * The name is resolved once, to a descriptor. The file of the descriptor is
+ * checked and started, so no process can replace it in between. A script is
+ * started by its name, because its interpreter opens the file again. That is no
+ * loss: a user who may write below a configured directory is trusted.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,15 +26,15 @@
 
 #include "daemon/gsas_spawn.h"
 
-#define LOG_MODE	0644
-#define OWN_VARS	4		/* that we put into the environment */
+#define LOG_MODE	0644		/* permissions of log files */
+#define OWN_VARS	4		/* variables set here, and the NULL */
 
 extern char **environ;
 
 /* A process that was started. Its pidfd becomes readable when it ends. */
 struct gsas_spawn_child {
 	int pidfd;
-	uint32_t uid;			/* of who had it started */
+	uint32_t uid;			/* user of the client */
 };
 
 /* ---- Configuration ------------------------------------------------------- */
@@ -82,7 +83,7 @@ int gsas_spawner_allow(struct gsas_spawner *s, const char *dir)
 	return 0;
 }
 
-/* What its errno means to who asked; the rest is said here. */
+/* Log a failure, and return the error for the client. */
 static enum gsas_error failed(const struct gsas_spawner *s, const char *what,
 			      const char *path, int err)
 {
@@ -94,7 +95,7 @@ static enum gsas_error failed(const struct gsas_spawner *s, const char *what,
 	       err == ENFILE ? GSAS_E_MEMORY : GSAS_E_EXEC;
 }
 
-/* ---- What may be started ------------------------------------------------- */
+/* ---- Programs that are allowed ------------------------------------------- */
 
 static bool below(const struct gsas_spawner *s, const char *path)
 {
@@ -112,8 +113,8 @@ static void fd_name(int fd, char *name, size_t max)
 	snprintf(name, max, "/proc/self/fd/%d", fd);
 }
 
-/* What a descriptor shows: a program below one of the directories? real: its
- * path. */
+/* Check that the file of a descriptor is a program below one of the
+ * directories. real: its path. */
 static enum gsas_error judge(const struct gsas_spawner *s, int fd, char *real,
 			     size_t max)
 {
@@ -149,12 +150,12 @@ static bool is_script(int fd)
 	return script;
 }
 
-/* ---- How it is started --------------------------------------------------- */
+/* ---- Start --------------------------------------------------------------- */
 
 struct start {
-	char **env;			/* ours in front; they point to text */
-	char text[OWN_VARS][80];
-	int out, err;
+	char **env;			/* first entries point to text */
+	char text[OWN_VARS][80];	/* variables set here */
+	int out, err;			/* log files */
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
 };
@@ -196,7 +197,8 @@ static int start_env(struct start *st, unsigned board,
 	return 0;
 }
 
-/* NAME-BOARD-stdout.log and its like, as published. -1, errno. */
+/* Open the log file of a program, NAME-BOARD-stdout.log or
+ * NAME-BOARD-stderr.log, as published. -1, errno. */
 static int open_log(const struct gsas_spawner *s, const char *path,
 		    const char *which)
 {
@@ -211,7 +213,8 @@ static int open_log(const struct gsas_spawner *s, const char *path,
 		errno = ENAMETOOLONG;
 		return -1;
 	}
-	/* what is there may be anything: a FIFO without a reader would block */
+	/* the name may exist and be a FIFO, which would block without a
+	 * reader */
 	fd = openat(s->logs, file, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW |
 		    O_CLOEXEC | O_NOCTTY | O_NONBLOCK, LOG_MODE);
 	if (fd < 0)
@@ -225,8 +228,9 @@ static int open_log(const struct gsas_spawner *s, const char *path,
 	return fd;
 }
 
-/* Default signals, an own session, our three descriptors; all others are closed
- * by the system, as this process opens none without O_CLOEXEC. */
+/* The program gets default signals, a session of its own and descriptors 0 to
+ * 2. The system closes all others, because this process opens descriptors with
+ * O_CLOEXEC only. */
 static int start_attr(struct start *st)
 {
 	sigset_t all, none;
@@ -304,7 +308,7 @@ static enum gsas_error start_program(const struct gsas_spawner *s, int fd,
 	return error;
 }
 
-/* ---- How many there are -------------------------------------------------- */
+/* ---- Children ------------------------------------------------------------ */
 
 static bool has_ended(const struct gsas_spawn_child *child)
 {
@@ -313,7 +317,8 @@ static bool has_ended(const struct gsas_spawn_child *child)
 	return poll(&pfd, 1, 0) == 1;
 }
 
-/* Room for one more of the user's. Children that have ended are removed. */
+/* Make room for one more child of a user: remove children that have ended, and
+ * check the user's limit. */
 static enum gsas_error child_room(struct gsas_spawner *s, uint32_t uid)
 {
 	unsigned live = 0, kept = 0;
@@ -331,7 +336,7 @@ static enum gsas_error child_room(struct gsas_spawner *s, uint32_t uid)
 	s->nchildren = kept;
 	if (s->max_children != 0 && live >= s->max_children) {
 		snprintf(line, sizeof(line), "not started: user %u has %u "
-			 "programs that were started from afar", uid, live);
+			 "programs that clients started", uid, live);
 		s->log(line);
 		return GSAS_E_QUOTA;
 	}
@@ -342,7 +347,8 @@ static enum gsas_error child_room(struct gsas_spawner *s, uint32_t uid)
 	return GSAS_OK;
 }
 
-/* No pidfd (the process has ended, or no descriptor is left): not counted. */
+/* Count a process that was started. It is not counted if pidfd_open() fails,
+ * because the process has ended or no descriptor is left. */
 static void child_add(struct gsas_spawner *s, uint32_t uid, pid_t pid)
 {
 	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);

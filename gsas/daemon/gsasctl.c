@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsasctl.c - look at the services of the boards, and free what nobody owns any
- * more: gsasctl(1). It starts no service.
+ * gsasctl.c - shows what the services of the boards hold, and frees orphaned
+ * memory: gsasctl(1). It is a client of the services and starts none.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include "client/gsas_job.h"
 #include "client/gsas_thread.h"
 
-#define LIST_MAX	32		/* regions asked for at a time */
+#define LIST_MAX	32		/* regions of a LIST request */
 
 static struct {
 	int board;			/* -1: all */
@@ -44,9 +44,10 @@ static void fail(const char *fmt, ...)
 
 /* ---- Requests ------------------------------------------------------------ */
 
-/* A request whose answer comes with len bytes. 0, or an error. */
-static int ask_for(struct gsas_conn *conn, struct gsas_msg *msg, void *into,
-		   uint32_t len, struct gsas_request *request)
+/* Do a request whose answer has len bytes of data, to be stored at into. 0,
+ * -errno. */
+static int request_data(struct gsas_conn *conn, struct gsas_msg *msg,
+			void *into, uint32_t len, struct gsas_request *request)
 {
 	int ret = 0;
 
@@ -63,11 +64,11 @@ static int get_stat(struct gsas_conn *conn, struct gsas_stat *stat)
 	struct gsas_msg msg = { .opcode = GSAS_STAT };
 	struct gsas_request request;
 
-	return ask_for(conn, &msg, stat, sizeof(*stat), &request);
+	return request_data(conn, &msg, stat, sizeof(*stat), &request);
 }
 
-/* Up to LIST_MAX regions from *address on, which becomes the next one's, 0:
- * that was all. Returns how many, or an error. */
+/* List up to LIST_MAX regions from *address on, and store at *address where to
+ * continue, 0: at the end. Returns the number of regions, or -errno. */
 static int get_list(struct gsas_conn *conn, uint64_t *address,
 		    struct gsas_list_entry *list)
 {
@@ -75,7 +76,8 @@ static int get_list(struct gsas_conn *conn, uint64_t *address,
 		.opcode = GSAS_LIST, .address = *address, .arg1 = LIST_MAX,
 	};
 	struct gsas_request request;
-	int ret = ask_for(conn, &msg, list, LIST_MAX * sizeof(*list), &request);
+	int ret = request_data(conn, &msg, list, LIST_MAX * sizeof(*list),
+			       &request);
 
 	if (ret != 0)
 		return ret;
@@ -87,7 +89,8 @@ static int get_list(struct gsas_conn *conn, uint64_t *address,
 
 typedef int (*board_fn)(struct gsas_conn *conn, int board);
 
-/* For each board that is wanted and has a service. Returns how many had. */
+/* Call fn for each selected board that has a service. Returns the number of
+ * these boards. */
 static int each_board(board_fn fn)
 {
 	int found = 0;
@@ -203,7 +206,8 @@ static int show_stat(struct gsas_conn *conn, int board)
 	return 0;
 }
 
-/* address 0: all there are. Pages freed are added to *freed. */
+/* Free the orphan at an address, or all orphans if it is 0. Adds the pages
+ * freed to *freed. */
 static int reclaim_from(struct gsas_conn *conn, uint64_t address,
 			uint64_t *freed)
 {
@@ -221,7 +225,7 @@ static int reclaim_from(struct gsas_conn *conn, uint64_t address,
 	return 0;
 }
 
-/* Show the orphans, and ask unless --yes was given. */
+/* Show the orphans, and ask the user to confirm unless --yes was given. */
 static void confirm(void)
 {
 	char answer[8] = "";
@@ -231,7 +235,7 @@ static void confirm(void)
 	if (opt.yes)
 		return;
 	if (!isatty(STDIN_FILENO))
-		fail("nothing was freed: look at this list, then add --yes");
+		fail("nothing was freed: check this list, then add --yes");
 	printf("Free all of these? [y/N] ");
 	fflush(stdout);
 	if (fgets(answer, sizeof(answer), stdin) == NULL ||
@@ -299,9 +303,9 @@ static void usage(FILE *out)
 {
 	fputs("usage: gsasctl COMMAND [--board N]\n"
 	      "The services of the GSAS environment, board by board.\n\n"
-	      "  boards             which have one, and what it holds\n"
-	      "  pages [--orphans]  regions of this user; those without owner\n"
-	      "  stat               what was asked of it, what was refused\n"
+	      "  boards             boards with a service, and their memory\n"
+	      "  pages [--orphans]  regions of this user; orphans only\n"
+	      "  stat               requests that came, and were refused\n"
 	      "  reclaim [--yes]    show this user's orphans, ask, free them\n"
 	      "  reclaim ADDRESS... free these orphans\n"
 	      "  new-job            print a key for GSAS_JOB\n"
@@ -356,7 +360,7 @@ static void begin(void)
 	if (ret == 0)
 		ret = gsas_thread_get(&thread);
 	if (ret != 0)
-		fail("no way to the boards: %s", strerror(-ret));
+		fail("cannot open an interface: %s", strerror(-ret));
 	thread->starts = false;
 	if (opt.board >= (int)thread->boards)
 		fail("--board %d: there are %u boards, from 0 on", opt.board,
@@ -370,7 +374,8 @@ int main(int argc, char *argv[])
 	options(argc, argv);
 	command = optind < argc ? argv[optind++] : "";
 	if (optind < argc && strcmp(command, "reclaim") != 0)
-		fail("%s: what is this for? see gsasctl --help", argv[optind]);
+		fail("%s: unexpected argument; see gsasctl --help",
+		     argv[optind]);
 	if (strcmp(command, "new-job") == 0) {
 		new_job();
 		return EXIT_SUCCESS;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsasd.c - the atomic service of a board, as a program: gsasd(8).
+ * gsasd.c - the program of the atomic service of a board, gsasd(8): options,
+ * log lines, going to the background, the loop of polling and sleeping, the
+ * end. service/gsas_board.h serves the clients, gsas_spawn.h starts programs
+ * for them.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -28,17 +31,18 @@
 #include "daemon/gsas_spawn.h"
 #include "common/gsas_yield.h"
 
-#define SPIN_NS		50000		/* polling, before a sleep */
-#define SPIN_MIN	32		/* polls in vain before a yield, where
-					 * clients share our processors */
+#define SPIN_NS		50000		/* time of polling before a sleep */
+#define SPIN_MIN	32		/* polls in vain before a yield, on a
+					 * processor shared with clients */
 #define SPIN_MAX	2048		/* the same where no thread waits for
 					 * the processor */
-#define LINGER_MS	1000
-#define SAID_MAX	512
+#define LINGER_MS	1000		/* default of --linger */
+#define SAID_MAX	512		/* bytes of a log line */
 #define REFUSAL_BURST	32		/* lines about refusals at once, */
 #define REFUSAL_MS	250		/* then one in that time */
 #define REFUSAL_NS	(UINT64_C(1000000) * REFUSAL_MS)
-#define REFUSAL_QUIET	4		/* lines not used: the flood is over */
+#define REFUSAL_QUIET	4		/* spare tokens that quiet() leaves for
+					 * lines about single refusals */
 
 static struct options {
 	int board;
@@ -58,9 +62,9 @@ static struct options {
 
 static struct gsas_board *volatile g_board;
 static volatile sig_atomic_t g_stop;
-static char g_last[SAID_MAX];		/* of the HAL's errors */
+static char g_last[SAID_MAX];		/* last error that the HAL logged */
 
-/* ---- What is said -------------------------------------------------------- */
+/* ---- Log lines ----------------------------------------------------------- */
 
 static void say(const char *line)
 {
@@ -79,16 +83,16 @@ static uint64_t now_ns(void)
 }
 
 /*
- * Each client is refused with a line, and whoever comes again is another
- * client: without a bound, anybody could fill the log. A token bucket, as the
- * time at which it is full again. Touched by the thread that serves only.
+ * The first refusal of each client is logged, and a process that connects again
+ * is a new client. A token bucket limits the lines, or else any user could fill
+ * the log. Only the thread that serves uses it.
  */
 static struct {
-	uint64_t full;
-	uint64_t left_out;		/* since the last line */
+	uint64_t full;			/* ns: when the bucket is full again */
+	uint64_t left_out;		/* refusals without a line so far */
 } refusals;
 
-/* Is there a token, and spare ones beside it? Then it is taken. */
+/* Take a token if there is one, and spare further ones. */
 static bool refusal_take(unsigned spare)
 {
 	uint64_t now = now_ns();
@@ -101,7 +105,7 @@ static bool refusal_take(unsigned spare)
 	return true;
 }
 
-static void tell_left_out(void)
+static void log_left_out(void)
 {
 	char line[80];
 
@@ -120,7 +124,7 @@ static void board_says(const char *line)
 	if (strncmp(line, refused, sizeof(refused) - 1) != 0) {
 		say(line);
 	} else if (refusal_take(0)) {
-		tell_left_out();
+		log_left_out();
 		say(line);
 	} else {
 		refusals.left_out++;
@@ -135,13 +139,14 @@ static void hal_says(int level, const char *line)
 	say(line);
 }
 
-/* To who waits for us to serve: "ready", "busy", or what is wrong. */
-static void tell_starter(const char *line)
+/* Report to the process that started this one (--ready-fd): "ready", "busy", or
+ * an error. */
+static void notify_starter(const char *line)
 {
 	if (opt.ready_fd < 0)
 		return;
 	if (dprintf(opt.ready_fd, "%s\n", line) < 0)
-		say("who started this process has gone");
+		say("the process that started this one has ended");
 	close(opt.ready_fd);
 	opt.ready_fd = -1;
 }
@@ -156,12 +161,12 @@ static void fail(const char *fmt, ...)
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
 	say(line);
-	tell_starter(line);
+	notify_starter(line);
 	exit(EXIT_FAILURE);
 }
 
-/* sd_notify(3): a datagram to a socket, which may be an abstract one */
-static void tell_systemd(void)
+/* As sd_notify(3): a datagram to a socket, which may be an abstract one */
+static void notify_systemd(void)
 {
 	static const char ready[] = "READY=1";
 	const char *name = secure_getenv("NOTIFY_SOCKET");
@@ -178,7 +183,7 @@ static void tell_systemd(void)
 	len += offsetof(struct sockaddr_un, sun_path);
 	if (fd < 0 || sendto(fd, ready, sizeof(ready) - 1, MSG_NOSIGNAL,
 			     (struct sockaddr *)&sun, (socklen_t)len) < 0)
-		say("systemd cannot be told that this service is ready");
+		say("cannot notify systemd that this service is ready");
 	if (fd >= 0)
 		close(fd);
 }
@@ -190,19 +195,19 @@ static void usage(FILE *out)
 	fputs("usage: gsasd [--board N] [options]\n"
 	      "The atomic service of a board of the GSAS environment.\n\n"
 	      "  --board N        the board (default: this process's own)\n"
-	      "  --exec DIR       programs below DIR may be started from\n"
-	      "                   afar; may be repeated (default: none)\n"
-	      "  --children N     how many of them live at a time, for each\n"
-	      "                   user (default: 256; 0: no limit)\n"
-	      "  --logs DIR       where their output goes (default: .)\n"
-	      "  --pages N        pages of 4096 bytes it hands out at most\n"
+	      "  --exec DIR       clients may start programs below DIR; may\n"
+	      "                   be repeated (default: none)\n"
+	      "  --children N     most of these programs that live at a time,\n"
+	      "                   for each user (default: 256; 0: no limit)\n"
+	      "  --logs DIR       folder for their output (default: .)\n"
+	      "  --pages N        most pages of 4096 bytes to allocate\n"
 	      "                   (default: half of the memory, together\n"
 	      "                   with the other boards of this host)\n"
 	      "  --user-pages N   the same for each user (default: no limit)\n"
-	      "  --auto           go to the background; end when nobody is\n"
-	      "                   connected and no page is held\n"
+	      "  --auto           go to the background; end when no client is\n"
+	      "                   connected and no page is allocated\n"
 	      "  --linger MS      ... for so long (default: 1000)\n"
-	      "  --ready-fd N     write a line there when serving\n"
+	      "  --ready-fd N     write a line to descriptor N when ready\n"
 	      "  --help, --version\n", out);
 }
 
@@ -286,7 +291,8 @@ static void options(int argc, char *argv[])
 	while ((c = getopt_long(argc, argv, "", longs, &at)) != -1)
 		option(c, longs[at].name);
 	if (optind < argc)
-		fail("%s: what is this for? see gsasd --help", argv[optind]);
+		fail("%s: unexpected argument; see gsasd --help",
+		     argv[optind]);
 }
 
 /* GSAS_EXEC_PATH: directories with colons between them */
@@ -314,7 +320,7 @@ static void allow(struct gsas_spawner *spawner, unsigned board)
 		ret = gsas_spawner_allow(spawner, opt.exec[i]);
 		if (ret != 0)
 			fail("--exec %s: %s", opt.exec[i], ret == -FI_EINVAL ?
-			     "not the root, please" : strerror(-ret));
+			     "not the root directory" : strerror(-ret));
 	}
 	if (opt.nexec == 0 && opt.alone && list != NULL)
 		allow_listed(spawner, list);
@@ -346,10 +352,10 @@ static void signals(void)
 }
 
 /*
- * Poll until something moves, for a while. Whether it did. A client may wait
- * for this processor, so a yield comes after some polls in vain. A yield that
- * helps nobody delays the answer to a client that works between its calls, so
- * gsas_yield_took() decides after how many polls.
+ * Poll for at most SPIN_NS. Returns whether there was any work. A client may
+ * wait for this processor, so yield it after some polls in vain. A yield for
+ * which no thread waits delays the answer to a client that works between its
+ * calls, so gsas_yield_took() decides after how many polls to yield.
  */
 static bool spin(struct gsas_board *board)
 {
@@ -370,7 +376,8 @@ static bool spin(struct gsas_board *board)
 	return false;
 }
 
-/* How long to sleep: -1 as long as nothing happens. 0: it is over. */
+/* How long to sleep, in ms; -1: until an event; 0: with --auto, the service has
+ * been unused for --linger and ends. */
 static int linger(const struct gsas_board *board, uint64_t *empty_since)
 {
 	uint64_t now, end;
@@ -388,12 +395,13 @@ static int linger(const struct gsas_board *board, uint64_t *empty_since)
 	return now >= end ? 0 : (int)((end - now) / 1000000) + 1;
 }
 
-/* What no later refusal brings up is told when all is quiet. How long to sleep,
- * of ms. */
+/* Log the number of refusals without a line, when refusals have become rare: no
+ * later refusal may come that would log it. Returns how long to sleep: ms, or
+ * less to call this again. */
 static int quiet(int ms)
 {
 	if (refusals.left_out != 0 && refusal_take(REFUSAL_QUIET))
-		tell_left_out();
+		log_left_out();
 	if (refusals.left_out == 0 || (ms >= 0 && ms < REFUSAL_MS))
 		return ms;
 	return REFUSAL_MS;
@@ -416,9 +424,9 @@ static void serve(struct gsas_board *board)
 }
 
 /*
- * Descriptors: 0 to 2 are there, whatever comes later gets none of these; what
- * we were given beyond goes to no program that we start. Each segment takes
- * one: as many as the system allows.
+ * Make sure that descriptors 0 to 2 are open, so that no later one gets these
+ * numbers. Pass no other inherited descriptor on to programs. Raise the limit
+ * of descriptors, because each segment takes one.
  */
 static void descriptors(void)
 {
@@ -440,7 +448,8 @@ static void descriptors(void)
 	}
 }
 
-/* Apart from who started us, before there is anything else. */
+/* Continue in the background, in a child with a session of its own. Called
+ * before anything is opened or any thread is started. */
 static void leave(void)
 {
 	pid_t pid = fork();
@@ -475,7 +484,7 @@ static struct gsas_board *open_board(struct gsas_spawner *spawner)
 	ret = gsas_board_open(&attr, &board);
 
 	if (ret == -FI_EBUSY) {
-		tell_starter("busy");
+		notify_starter("busy");
 		fail("board %d has a service already", opt.board);
 	}
 	if (ret == -FI_EINVAL)
@@ -488,9 +497,9 @@ static struct gsas_board *open_board(struct gsas_spawner *spawner)
 }
 
 /*
- * No process of the user reads or writes the pages of a job here, by
- * /proc/PID/mem or as a debugger; nor does a core file have them. The model of
- * boards is the exception: its processes find each other's files in /proc.
+ * Keep other processes of the same user from reading or writing the pages of
+ * jobs by /proc/PID/mem or as a debugger, and keep the pages out of core files.
+ * Not with the backend "sim": its processes find each other's files in /proc.
  */
 static void conceal(const struct hal *hal)
 {
@@ -519,12 +528,13 @@ int main(int argc, char *argv[])
 	allow(&spawner, (unsigned)opt.board);
 	board = open_board(&spawner);
 	g_board = board;
-	tell_starter("ready");
-	if (!opt.alone)			/* then the unit is who started us */
-		tell_systemd();
+	notify_starter("ready");
+	if (!opt.alone)			/* a unit of systemd may have started
+					 * this process */
+		notify_systemd();
 	serve(board);
-	tell_left_out();
-	g_board = NULL;			/* a signal has nobody to wake now */
+	log_left_out();
+	g_board = NULL;			/* on_signal() wakes no board now */
 	gsas_board_close(board);
 	gsas_spawner_fini(&spawner);
 	hal_put(hal);

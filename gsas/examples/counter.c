@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * counter.c - one counter on each board, and processes everywhere that add to
- * all of them: the sums must be exact.
+ * counter.c - an example of atomic.h: one counter on each board, and processes
+ * on all boards that add to every counter. The sums must be exact.
  *
  *	counter [PROCESSES [ADDITIONS]]		(8, 10000)
  *
- * Written with the published calls only (atomic.h). The first process starts
- * the others by remoteFork(); each finds what it has to do behind its argument.
+ * The first process starts PROCESSES further ones by remoteFork(). Their
+ * argument is the address of a page with the numbers that they need. The
+ * example uses the published calls only.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,10 +16,11 @@
 #include "atomic.h"
 
 #define PAGE_WORDS	512
-#define PATIENCE	60		/* seconds in which nobody adds */
+#define PATIENCE	60		/* seconds in which no process adds */
 #define NAP		1000		/* microseconds */
 
-/* What all know of: then the counters' addresses, one for each board. */
+/* Words of the common page; from COUNTERS on the addresses of the counters, one
+ * for each board. */
 enum { ADDITIONS, BOARDS, ENDED, COUNTERS };
 
 static uint64_t *counter(uint64_t *page, uint64_t board)
@@ -26,7 +28,7 @@ static uint64_t *counter(uint64_t *page, uint64_t board)
 	return (uint64_t *)READ64(page + COUNTERS + board);
 }
 
-/* What a process that was started does. */
+/* The work of a process that was started by remoteFork(). */
 static void work(uint64_t *page)
 {
 	uint64_t additions = READ64(page + ADDITIONS);
@@ -41,7 +43,8 @@ static void work(uint64_t *page)
 	FAD64((int64_t *)(page + ENDED), 1);
 }
 
-/* New memory is zero: a board whose counter is NULL has none. */
+/* Allocate the common page and the counters. Allocated memory is zero, so the
+ * counters begin at 0. The counter of a board without memory is NULL. */
 static uint64_t *set_up(uint64_t boards, uint64_t additions)
 {
 	uint64_t pages = (COUNTERS + boards) / PAGE_WORDS + 1;
@@ -64,7 +67,7 @@ static void tear_down(uint64_t *page, uint64_t boards)
 	freeSharedPage(page);
 }
 
-/* Start processes on the boards in turn; how many there are now. */
+/* Start processes on the boards in turn. Returns how many were started. */
 static uint64_t start(uint64_t *page, uint64_t boards, uint64_t processes)
 {
 	char self[_MAX_FORK_PATH_FILENAME_] = "";
@@ -97,7 +100,7 @@ static uint64_t total(uint64_t *page, uint64_t boards)
 	return sum;
 }
 
-/* Wait until so many have ended, or nobody adds any more. */
+/* Wait until all processes have ended, or no counter changes for PATIENCE. */
 static void await(uint64_t *page, uint64_t boards, uint64_t started)
 {
 	uint64_t before = 0, sum;
@@ -115,7 +118,7 @@ static void await(uint64_t *page, uint64_t boards, uint64_t started)
 	}
 }
 
-/* Print the sums; whether they are right. */
+/* Print the sums. Returns whether they are right. */
 static int judge(uint64_t *page, uint64_t boards, uint64_t expected)
 {
 	int right = 1;
@@ -130,7 +133,7 @@ static int judge(uint64_t *page, uint64_t boards, uint64_t expected)
 	return right;
 }
 
-/* An argument that is a number; 0: it is none. */
+/* The number in a text; 0: it is not a number. */
 static uint64_t number(const char *text)
 {
 	char *end;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * list.c - pointers into shared memory that lie in shared memory: an array of
- * arrays, one on each board, as in section 2.4.2 of the paper (ExaNoDe D3.6),
- * and a list through all boards to which processes add at the same time.
+ * list.c - an example of atomic.h: pointers to shared memory that are stored in
+ * shared memory. An array of arrays, one on each board, as in section 2.4.2 of
+ * the paper (ExaNoDe D3.6), and a list through all boards to which several
+ * processes add nodes at the same time.
  *
  *	list [PROCESSES [NODES]]	(4, 200 each)
  *
- * Written with the published calls only (atomic.h).
+ * The example uses the published calls only.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,14 +19,15 @@
 #define PATIENCE	60		/* seconds in which nothing is added */
 #define NAP		1000		/* microseconds */
 
-/* What all know of: then the arrays' addresses, one for each board. */
+/* Words of the common page; from ARRAYS on the addresses of the arrays, one for
+ * each board. */
 enum { HEAD, NODES, BOARDS, NUMBER, ENDED, ARRAYS };
 /* A node of the list: two words of an array. */
 enum { NEXT, VALUE, NODE_WORDS };
 
 /*
- * The next free node of a board's array, whose first word counts what is taken.
- * In an ordinary program: array = *(arrays + board).
+ * Take the next free node of a board's array. The first word of the array
+ * counts the nodes taken. In local memory, array would be *(arrays + board).
  */
 static uint64_t *new_node(uint64_t **arrays, uint64_t board)
 {
@@ -35,7 +37,7 @@ static uint64_t *new_node(uint64_t **arrays, uint64_t board)
 	return array + (nodes + 1) * NODE_WORDS;
 }
 
-/* Push onto the list's head: the compare-and-swap everybody knows. */
+/* Push a node onto the head of the list, by compare-and-swap. */
 static void push(uint64_t *page, uint64_t *node, uint64_t value)
 {
 	uint64_t first;
@@ -47,7 +49,8 @@ static void push(uint64_t *page, uint64_t *node, uint64_t value)
 	} while (!CAS64(page + HEAD, first, (uint64_t)node));
 }
 
-/* What a process that was started does: its values are its own. */
+/* The work of a process that was started by remoteFork(). Its number decides
+ * its values, so no two processes add the same value. */
 static void work(uint64_t *page)
 {
 	uint64_t nodes = READ64(page + NODES), boards = READ64(page + BOARDS);
@@ -59,11 +62,12 @@ static void work(uint64_t *page)
 	FAD64((int64_t *)(page + ENDED), 1);
 }
 
-/* New memory is zero: a board whose array is NULL has none. */
+/* Allocate the common page and the arrays. Allocated memory is zero. The array
+ * of a board without memory is NULL. */
 static uint64_t *set_up(uint64_t boards, uint64_t processes, uint64_t nodes)
 {
-	/* each process has its nodes on all boards, one more on some; and the
-	 * first place is the count's */
+	/* a process takes at most nodes / boards + 1 nodes of each array; the
+	 * first node's place holds the count */
 	uint64_t most = processes * (nodes / boards + 1) + 1;
 	uint64_t pages = (most * NODE_WORDS - 1) / PAGE_WORDS + 1;
 	uint64_t *page;
@@ -93,7 +97,7 @@ static void tear_down(uint64_t *page, uint64_t boards)
 	freeSharedPage(page);
 }
 
-/* Start processes on the boards in turn; how many there are now. */
+/* Start processes on the boards in turn. Returns how many were started. */
 static uint64_t start(uint64_t *page, uint64_t boards, uint64_t processes)
 {
 	char self[_MAX_FORK_PATH_FILENAME_] = "";
@@ -117,7 +121,7 @@ static uint64_t start(uint64_t *page, uint64_t boards, uint64_t processes)
 	return processes;
 }
 
-/* Wait until so many have ended, or nothing is added any more. */
+/* Wait until all processes have ended, or no node is added for PATIENCE. */
 static void await(uint64_t *page, uint64_t started)
 {
 	uint64_t before = 0, head;
@@ -135,7 +139,7 @@ static void await(uint64_t *page, uint64_t started)
 	}
 }
 
-/* Walk the list; whether each value is in it once. */
+/* Walk the list. Returns whether each value is in it once. */
 static int judge(uint64_t *page, uint64_t count)
 {
 	char *seen = calloc(count, 1);
@@ -144,7 +148,7 @@ static int judge(uint64_t *page, uint64_t count)
 
 	if (seen == NULL)
 		return 0;
-	/* a list that bites its tail has no end, but values twice */
+	/* a circular list has values twice, so the loop ends there too */
 	for (; node != NULL && wrong == 0;
 	     node = (uint64_t *)READ64(node + NEXT)) {
 		uint64_t value = READ64(node + VALUE);
@@ -161,7 +165,7 @@ static int judge(uint64_t *page, uint64_t count)
 	return found == count && wrong == 0;
 }
 
-/* An argument that is a number; 0: it is none. */
+/* The number in a text; 0: it is not a number. */
 static uint64_t number(const char *text)
 {
 	char *end;

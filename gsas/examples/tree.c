@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * tree.c - a tree of processes, as section 2.3.5 of the paper (ExaNoDe D3.6)
- * has it in mind: each starts two more, on the next boards, down to some depth,
- * and says where it ran.
+ * tree.c - an example of atomic.h: a tree of processes, as section 2.3.5 of the
+ * paper (ExaNoDe D3.6) describes it. Each process starts two processes on the
+ * next boards, down to some depth, and writes on which board it ran.
  *
  *	tree [DEPTH]		(3: 15 processes)
  *
- * Written with the published calls only (atomic.h). The argument of a process
- * is the address of its own word in the root's page: its number in the tree
- * follows from where that is.
+ * The argument of a process is the address of its word in a page of the root.
+ * Its number in the tree follows from the place of that word. The example uses
+ * the published calls only.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,14 +17,14 @@
 #include "atomic.h"
 
 #define PAGE_BYTES	4096
-#define DEPTH_MAX	7		/* what one page has words for */
-#define PATIENCE	60		/* seconds in which nobody ends */
+#define DEPTH_MAX	7		/* the page has words for no more */
+#define PATIENCE	60		/* seconds in which no process ends */
 #define NAP		1000		/* microseconds */
 
-/* The first words of the page; then one for each process: 1 + its board. */
+/* Words of the page; from NODES on one for each process: 1 + its board. */
 enum { COUNT, ENDED, NODES };
 
-/* Processes of the tree from number n on down. */
+/* Number of processes of the tree below and including process n. */
 static uint64_t subtree(uint64_t n, uint64_t count)
 {
 	if (n >= count)
@@ -32,7 +32,7 @@ static uint64_t subtree(uint64_t n, uint64_t count)
 	return 1 + subtree(2 * n + 1, count) + subtree(2 * n + 2, count);
 }
 
-/* Start process n. If that cannot be, those below it will not come, either. */
+/* Start process n. If that fails, count its whole subtree as ended. */
 static void start(uint64_t *page, uint64_t n, uint64_t count)
 {
 	char self[_MAX_FORK_PATH_FILENAME_] = "";
@@ -58,7 +58,7 @@ static void visit(uint64_t *page, uint64_t n)
 	FAD64((int64_t *)(page + ENDED), 1);
 }
 
-/* Wait until all have ended, or no one does any more. */
+/* Wait until all processes have ended, or none ends for PATIENCE. */
 static void await(uint64_t *page, uint64_t count)
 {
 	uint64_t before = 0, ended;
@@ -75,7 +75,7 @@ static void await(uint64_t *page, uint64_t count)
 	}
 }
 
-/* Print where each was; whether that is right. */
+/* Print the board of each process. Returns whether all are right. */
 static int judge(uint64_t *page, uint64_t count)
 {
 	uint64_t boards = getNumberBoards();

@@ -91,7 +91,7 @@ refused "no command" ctl frobnicate
 refused "give a number" gsasd --board x
 refused "no such file\|No such file" gsasd --exec "$tmp/none"
 refused "not the root" gsasd --exec /
-refused "what is this for" gsasd rest
+refused "unexpected argument" gsasd rest
 
 # ---- at first use, by two at once; gone again when nobody is left
 tool alloc 0 1 0 >"$tmp/a" &
