@@ -2,9 +2,10 @@
 /*
  * gsas_op.h - the table of atomic operations, shared by GSAS and by FI_ATOMIC.
  *
- * Pure: memory in, memory out. It knows no packet, no key and no permission;
- * the caller has checked that the bytes are there and may be touched. What each
- * operation does, and which of them any core may execute: docs/atomics.md.
+ * Pure: the functions read and write memory only. Packets, keys and permissions
+ * are the caller's task: it has checked that the bytes exist and may be
+ * accessed. docs/atomics.md says what each operation does, and which ones any
+ * core may execute.
  */
 #ifndef GSAS_OP_H
 #define GSAS_OP_H
@@ -13,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Numbers on the wire, fixed for ever: those of libfabric's fi_datatype. */
+/* Numbers on the wire, which never change: those of libfabric's fi_datatype. */
 enum gsas_type {
 	GSAS_TYPE_INT8			= 0,
 	GSAS_TYPE_UINT8			= 1,
@@ -34,9 +35,10 @@ enum gsas_type {
 };
 
 #define GSAS_TYPES	16
-#define GSAS_TYPE_MAX	32	/* bytes of the largest */
+#define GSAS_TYPE_MAX	32	/* bytes of the largest type */
 
-/* The same for fi_op. "operand" is fi_atomic's buf. */
+/* Numbers on the wire, which never change: those of libfabric's fi_op.
+ * "operand" is the buf of fi_atomic(). */
 enum gsas_op {
 	GSAS_OP_MIN		= 0,
 	GSAS_OP_MAX		= 1,
@@ -56,7 +58,8 @@ enum gsas_op {
 	GSAS_OP_CSWAP_LT	= 15,
 	GSAS_OP_CSWAP_GE	= 16,
 	GSAS_OP_CSWAP_GT	= 17,
-	GSAS_OP_MSWAP		= 18,	/* the bits that compare has set */
+	GSAS_OP_MSWAP		= 18,	/* target = operand in the bits that
+					 * compare has set */
 };
 
 #define GSAS_OPS	19
@@ -69,43 +72,43 @@ enum gsas_form {
 };
 
 /*
- * All functions are thread-safe, allocate nothing and never fail. The numbers
- * may be anything: they may come from a packet.
+ * All functions are thread-safe, allocate nothing and never fail. Arguments of
+ * the types enum gsas_... may have any value, as if from a packet.
  */
 
 /* Bytes of one element; 0: there is no such type. */
 size_t gsas_type_size(enum gsas_type type);
 
-/* Is there such an operation on that type, and is it called in that form? */
+/* Does the operation exist on that type, in that form? */
 bool gsas_op_valid(enum gsas_op op, enum gsas_type type, enum gsas_form form);
 
 /*
- * May any core that can store to the element execute operations on it at once,
- * in whatever process? Else it has one executor, the process that owns it.
- * address: the element's, or its offset in anything aligned to 16 bytes. The
- * answer holds for every element of an array, for every operation, and is the
- * same in all processes of a machine.
+ * May any core of any process that can store to the element execute operations
+ * on it directly? If not, only one process, the owner of the memory, may
+ * execute them. address: of the element, or its offset in memory aligned to 16
+ * bytes. The answer holds for all elements of an array and for all operations,
+ * and is the same in all processes of a machine.
  */
 bool gsas_op_direct(enum gsas_type type, uint64_t address);
 
 /*
- * Does READ of the element store back what is there? It does for an aligned one
- * of 128 bits where the machine has no load of 16 bytes; READ of memory that is
- * mapped read-only then ends the process by a signal.
+ * Does READ of the element store its value back? It does for aligned elements
+ * of 128 bits if the machine has no atomic load of 16 bytes. READ of memory
+ * that is mapped read-only then ends the process by a signal.
  */
 bool gsas_op_read_stores(enum gsas_type type, uint64_t address);
 
 /*
- * Do it, on count elements one after the other, each atomic by itself and
- * sequentially consistent; no order or atomicity between the elements.
+ * Execute an operation on count elements, one after the other. Each is atomic
+ * by itself and sequentially consistent; there is no order or atomicity between
+ * elements. An (op, type) that is valid in no form has no effect.
  *
- * (op, type) is valid in some form; what is not valid does nothing.
- * target: of any alignment, and writable unless op is READ and
- *	gsas_op_read_stores() says no.
- * operand: one element each, any alignment; not looked at by READ
- * compare: the same; looked at by CSWAP* and MSWAP only
- * result: where the elements go as they were before, any alignment, or NULL. It
- *	may be operand or compare itself; no other two overlap.
+ * target: count elements of any alignment, writable unless op is READ and
+ *	gsas_op_read_stores() returns false.
+ * operand: count elements of any alignment; not read by READ.
+ * compare: count elements of any alignment; read by CSWAP* and MSWAP only.
+ * result: the values before are stored here, any alignment; or NULL. It may be
+ *	operand or compare; otherwise no two arguments overlap.
  */
 void gsas_op_apply(enum gsas_op op, enum gsas_type type, size_t count,
 		   void *target, const void *operand, const void *compare,

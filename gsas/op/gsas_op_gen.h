@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_op_gen.h - what the functions of gsas_op.c are generated from.
+ * gsas_op_gen.h - macros that generate the functions of gsas_op.c, and
+ * gsas_op_locked() of gsas_op_lock.c.
  *
- * An operation OP on a type T is a condition and a value, expressions over
- *	old	the element as it is
+ * An operation OP on a type T is given by a condition ("when") and a value to
+ * store if it holds. Both are expressions over
+ *	old	the element before the operation
  *	arg	the operand
  *	cmp	the value to compare with
- * and becomes a step, which does it once, alone (under the locks of
- * gsas_op_lock.c), and a function of type gsas_op_fn, which does it count times
- * among all others: by an instruction of that name where there is one, else by
- * compare-and-swap of the element's bits.
+ * A macro generates two functions. The step executes OP on one element without
+ * atomic instructions, under the locks of gsas_op_lock.c. The function of type
+ * gsas_op_fn executes OP on count elements that other cores access at the same
+ * time, by the processor's instruction for OP if there is one, else by
+ * compare-and-swap of the element's bits; if the elements are not aligned it
+ * calls the step.
  */
 #ifndef GSAS_OP_GEN_H
 #define GSAS_OP_GEN_H
@@ -19,18 +23,20 @@
 #include "op/gsas_op.h"
 #include "op/gsas_op_wide.h"
 
-/* arguments: see gsas_op_apply() */
+/* Arguments as of gsas_op_apply() */
 typedef void (*gsas_op_fn)(size_t count, void *target, const void *operand,
 			   const void *compare, void *result);
 
 struct gsas_step {
-	/* Operand and compare are arrays: their element i is meant. */
+	/* Uses element i of the arrays operand and compare. target: the
+	 * element itself. */
 	void (*fn)(void *target, const void *operand, const void *compare,
 		   size_t i);
-	size_t size;			/* of an element */
+	size_t size;			/* bytes of an element */
 };
 
-/* The elements one after the other, each under its locks. */
+/* Execute a step on count elements, one after the other, each under its locks.
+ * Arguments as of gsas_op_apply(). */
 void gsas_op_locked(const struct gsas_step *step, size_t count, void *target,
 		    const void *operand, const void *compare, void *result);
 
@@ -40,7 +46,7 @@ void gsas_op_locked(const struct gsas_step *step, size_t count, void *target,
 #define GSAS_CAT(base, i, T)						\
 	((const unsigned char *)(base) + (i) * sizeof(T))
 
-/* t_get, t_put: a value from memory, a value into memory */
+/* Define t_get() and t_put(), which read a value from memory and write it. */
 #define GSAS_VALUE(t, T)						\
 static inline T t##_get(const void *from)				\
 {									\
@@ -56,22 +62,22 @@ static inline void t##_put(void *to, T value)				\
 }
 
 /*
- * Of a long double only the bytes that hold something are stored, those that
- * pad it stay: what the compiler left there must not get out.
+ * Only these first bytes of a long double are stored. The padding bytes in
+ * memory are kept, because those of the compiler's value may hold private data.
  */
 #define GSAS_LONG_BYTES							\
 	(LDBL_MANT_DIG == 64 ? (size_t)10 : sizeof(long double))
 
 /* ---- Words: the bits of an element, N of them -------------------------- */
 
-/* Targets have any type: these may alias. */
+/* Types to access targets of any type, hence may_alias. */
 typedef uint8_t gsas_w8 __attribute__((may_alias));
 typedef uint16_t gsas_w16 __attribute__((may_alias));
 typedef uint32_t gsas_w32 __attribute__((may_alias));
 typedef uint64_t gsas_w64 __attribute__((may_alias));
 
-/* The order of all accesses: WRITE of one word, then READ of another must not
- * pass each other, so release and acquire would not do. */
+/* The memory order of all accesses. A READ must not pass an earlier WRITE of
+ * another word, so release and acquire are not enough. */
 #define GSAS_ORDER	__ATOMIC_SEQ_CST
 
 #define GSAS_WORD(N)							\
@@ -115,7 +121,8 @@ static inline bool word128_cas(void *target, gsas_w128 *old, gsas_w128 want)
 	const void *compare, void *result
 #define GSAS_PASS	count, target, operand, compare, result
 
-/* What an operation takes: u, an operand; c, something to compare with, too. */
+/* Read the inputs of an operation. u: an operand; c: an operand and a value to
+ * compare with. */
 #define GSAS_TAKE_u(t, T, i)						\
 	T arg = t##_get(GSAS_CAT(operand, i, T));			\
 									\
@@ -140,10 +147,11 @@ static const struct gsas_step t##_##op##_step = {			\
 };
 
 /*
- * Elements smaller than 8 bytes, in an array: those of an aligned word at once,
- * by one compare-and-swap, as the instruction costs the same for one of them.
- * Each is atomic as it was: whoever else accesses one while the word is being
- * made finds it as before or as after. How many were done: all whole words.
+ * Arrays of elements smaller than 8 bytes: execute the operation on all
+ * elements of an aligned word by one compare-and-swap, which costs as much as
+ * for one element. Each element is still atomic: other accesses find it as it
+ * was before or as it is afterwards. Returns the number of elements done, which
+ * are all whole words.
  */
 #define GSAS_LANES(t, T, N, take, op, when, value)			\
 static size_t t##_##op##_lanes(GSAS_ARGS)				\
@@ -199,7 +207,7 @@ static __attribute__((noinline)) void t##_##op##_many(GSAS_ARGS)	\
 	}								\
 }
 
-/* What follows is for one element. */
+/* For arrays call t_op_many() and return. */
 #define GSAS_TO_MANY(t, op)						\
 	if (count != 1) {						\
 		t##_##op##_many(GSAS_PASS);				\
@@ -218,7 +226,8 @@ static __attribute__((noinline)) void t##_##op##_many(GSAS_ARGS)	\
 #define GSAS_MANY_64	GSAS_NONE
 #define GSAS_MANY_128	GSAS_NONE
 
-/* Never direct. (N is not used: lists of operations have one form.) */
+/* Types that are never executed directly. N is not used; GSAS_CAS has the same
+ * parameters, and lists of operations take either macro. */
 #define GSAS_OWNED(t, T, N, take, op, when, value)			\
 GSAS_STEP(t, T, take, op, when, value)					\
 static void t##_##op(GSAS_ARGS)						\
@@ -256,10 +265,10 @@ static void t##_##op(GSAS_ARGS)						\
 }
 
 /*
- * An instruction: call(word, arg, order), and the one that tells what was there
- * before, told(word, arg, order). Without a result it may be a cheaper one.
+ * The processor has an instruction: fetch(word, arg, order) returns the value
+ * before, call(word, arg, order) does not and may be cheaper.
  */
-#define GSAS_NATIVE(t, T, N, op, value, call, told)			\
+#define GSAS_NATIVE(t, T, N, op, value, call, fetch)			\
 GSAS_STEP(t, T, u, op, true, value)					\
 GSAS_LANES_##N(t, T, N, u, op, true, value)				\
 static void t##_##op(GSAS_ARGS)						\
@@ -277,11 +286,11 @@ static void t##_##op(GSAS_ARGS)						\
 			call(word, arg, GSAS_ORDER);			\
 		else							\
 			t##_put(GSAS_AT(result, i, T),			\
-				told(word, arg, GSAS_ORDER));		\
+				fetch(word, arg, GSAS_ORDER));		\
 	}								\
 }
 
-/* Bits that are compared as bits: the instruction. */
+/* CSWAP of integers: compare-and-swap of the processor. */
 #define GSAS_NATIVE_CSWAP(t, T, N)					\
 GSAS_STEP(t, T, c, cswap, cmp == old, arg)				\
 static void t##_cswap(GSAS_ARGS)					\
@@ -302,7 +311,8 @@ static void t##_cswap(GSAS_ARGS)					\
 	}								\
 }
 
-/* Reads change nothing, and look at no operand. */
+/* READ changes nothing and has no operand; gsas_op_locked() and the loops below
+ * copy the value to result. */
 #define GSAS_READ_STEP(t, T)						\
 static void t##_read_once(void *target, const void *operand,		\
 			  const void *compare, size_t i)		\
@@ -333,7 +343,7 @@ static void t##_read(GSAS_ARGS)						\
 	}								\
 }
 
-/* READ and WRITE of what is never direct: bytes, whatever they mean. */
+/* READ and WRITE of types that are never executed directly copy bytes. */
 #define GSAS_OWNED_BYTES(t, T)						\
 GSAS_READ_STEP(t, T)							\
 static void t##_read(GSAS_ARGS)						\

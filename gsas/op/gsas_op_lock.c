@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_op_lock.c - operations that no instruction does at once: one executor,
- * the owner, and a lock among its threads.
+ * gsas_op_lock.c - operations that no instruction of the processor can do
+ * atomically. Only one process, the owner of the memory, executes them, and
+ * locks exclude its threads from each other.
  *
- * The locks are private to the process: one that dies takes them along. They
- * stripe the memory by lines. An element is shorter than a line, so it has one
- * lock or two neighbouring ones, taken in the order of their places: whatever
- * overlaps shares at least one.
+ * The locks are private to the process, so they end with it. Each lock is for
+ * every STRIPES-th line of 64 bytes. An element is in one line or in two
+ * adjacent ones, so one or two locks are taken, in the order of their index.
+ * Elements that overlap share at least one lock.
  */
 #include <pthread.h>
 #include <string.h>
@@ -25,7 +26,7 @@ static struct {
 _Static_assert(GSAS_TYPE_MAX <= LINE, "an element is in at most two lines");
 
 struct span {
-	size_t low, high;		/* places in stripe[], may be equal */
+	size_t low, high;		/* indices in stripe[], may be equal */
 };
 
 static struct span span_lock(const void *target, size_t size)
@@ -60,7 +61,7 @@ void gsas_op_locked(const struct gsas_step *step, size_t count, void *target,
 		void *at = (unsigned char *)target + i * size;
 		struct span span = span_lock(at, size);
 
-		/* result may be operand: it is written last */
+		/* result may be operand, so it is written last */
 		memcpy(old, at, size);
 		step->fn(at, operand, compare, i);
 		span_unlock(span);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* gsas_op_wide.c - has this machine atomic accesses of 16 bytes? */
+/*
+ * gsas_op_wide.c - gsas_op_wide(): which atomic accesses of 16 bytes this
+ * machine has.
+ */
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -19,8 +22,8 @@ static int ask(void)
 
 #elif defined(__aarch64__)
 
-/* Every one has LDXP and STXP. With LSE2 a plain LDP is atomic too, but it has
- * no acquire. */
+/* Every aarch64 processor has LDXP and STXP. With LSE2 a plain LDP is atomic
+ * too, but it has no acquire semantics. */
 static int ask(void)
 {
 	return GSAS_WIDE_CAS;
@@ -37,10 +40,10 @@ static int ask(void)
 
 atomic_int g_gsas_op_wide;
 
-/* Virtual machines take microseconds to answer: once is enough. */
+/* CPUID takes microseconds in virtual machines, so it is executed once. */
 int gsas_op_wide(void)
 {
-	/* relaxed: whoever asks finds the same */
+	/* relaxed: all threads that ask store the same value */
 	int have = atomic_load_explicit(&g_gsas_op_wide, memory_order_relaxed);
 
 	if (__builtin_expect(have == 0, 0)) {

@@ -2,9 +2,10 @@
 /*
  * gsas_op_wide.h - atomic access to 16 aligned bytes, where the machine has it.
  *
- * By instruction, not by the compiler's builtins: those call a library that may
- * decide for a lock of its own, unseen by other processes, and what they become
- * depends on flags. Who may execute directly has to be agreed by all.
+ * The accesses are assembler code, not builtins of the compiler. The builtins
+ * depend on compiler flags, and may call a library that uses a lock, which
+ * other processes do not see. But all processes must agree on which operations
+ * are executed directly.
  */
 #ifndef GSAS_OP_WIDE_H
 #define GSAS_OP_WIDE_H
@@ -18,15 +19,16 @@ typedef unsigned __int128 gsas_w128 __attribute__((may_alias));
 
 enum {
 	GSAS_WIDE_CAS	= 1,		/* gsas_wide_cas() works */
-	GSAS_WIDE_LOAD	= 2,		/* and a load needs no store */
-	GSAS_WIDE_ASKED	= 4,		/* the answer is known */
+	GSAS_WIDE_LOAD	= 2,		/* gsas_wide_load() does not store */
+	GSAS_WIDE_ASKED	= 4,		/* in g_gsas_op_wide: it is set */
 };
 
-/* What this machine has: the processor is asked once. Thread-safe. */
+/* The accesses that this machine has: GSAS_WIDE_CAS, GSAS_WIDE_LOAD or 0.
+ * Thread-safe. */
 int gsas_op_wide(void);
 
-/* What gsas_op_wide() found, and GSAS_WIDE_ASKED; 0: not asked yet. A test
- * stores here what another machine has. */
+/* The result of gsas_op_wide() and GSAS_WIDE_ASKED; 0: not known yet. A test
+ * stores here the value of another machine. */
 extern atomic_int g_gsas_op_wide;
 
 #if defined(__SANITIZE_THREAD__)
@@ -37,7 +39,7 @@ extern atomic_int g_gsas_op_wide;
 #endif
 #endif
 
-/* ThreadSanitizer does not see what instructions of ours do. */
+/* ThreadSanitizer does not see accesses by assembler code. */
 #ifdef GSAS_WIDE_TSAN
 #include <sanitizer/tsan_interface.h>
 #define gsas_wide_before(p)	__tsan_release(p)
@@ -61,8 +63,9 @@ static inline bool gsas_wide_swap(gsas_w128 *p, uint64_t old[2],
 }
 
 /*
- * Atomic on every processor that has AVX (the manuals of Intel and AMD say so),
- * in this encoding as well. No store passes it: ours are locked.
+ * MOVDQA is atomic on every processor that has AVX (manuals of Intel and AMD),
+ * in this encoding as well. It does not pass earlier stores of operations,
+ * because these are locked instructions.
  */
 static inline void gsas_wide_pair(const gsas_w128 *p, uint64_t value[2])
 {
@@ -72,8 +75,9 @@ static inline void gsas_wide_pair(const gsas_w128 *p, uint64_t value[2])
 
 #elif defined(__aarch64__)
 
-/* A pair that was loaded was there at once only if the store succeeds: so what
- * differs is stored back. Old processors have this, new ones CASP beside it. */
+/* A load of a pair was atomic only if the store after it succeeds, so the value
+ * is stored back if it is not the expected one. CASP would be simpler, but only
+ * newer processors have it. */
 static inline bool gsas_wide_swap(gsas_w128 *p, uint64_t old[2],
 				  const uint64_t want[2])
 {
@@ -103,7 +107,8 @@ static inline bool gsas_wide_swap(gsas_w128 *p, uint64_t old[2],
 
 #if defined(__x86_64__) || defined(__aarch64__)
 
-/* Strong. old: what was there, also if it is what was expected. */
+/* Strong compare-and-swap. *old: the expected value; afterwards the value
+ * before, also on success. */
 static inline bool gsas_wide_cas(gsas_w128 *p, gsas_w128 *old, gsas_w128 want)
 {
 	uint64_t was[2], to[2];
@@ -132,12 +137,12 @@ static inline gsas_w128 gsas_wide_load(gsas_w128 *p)
 		return value;
 	}
 #endif
-	/* stores what is there */
+	/* stores the same value back */
 	gsas_wide_cas(p, &value, value);
 	return value;
 }
 
-#else	/* never called: gsas_op_wide() is 0 */
+#else	/* never called, because gsas_op_wide() is 0 */
 
 static inline bool gsas_wide_cas(gsas_w128 *p, gsas_w128 *old, gsas_w128 want)
 {
