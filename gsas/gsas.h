@@ -14,9 +14,9 @@
  *	-ESTALE		the memory was freed
  *	-EACCES		the memory belongs to another job, which does not allow
  *			the access
- *	-EINVAL		an argument is out of range; the address is not that of
- *			a queue, or is, where the call does not allow it; the
- *			request or the queue belongs to another thread
+ *	-EINVAL		an argument is out of range; the call needs the address
+ *			of a queue, or does not allow it; the request or the
+ *			queue belongs to another thread
  *	-ENXIO		there is no such board
  *	-ENOMEM		the board has no more memory
  *	-EDQUOT		the jobs of the user have used up the user's share, or a

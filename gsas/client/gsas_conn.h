@@ -16,8 +16,8 @@
 
 /*
  * Each of the two receive spaces, the local one and the service's, is divided
- * into 64 units with a bit each. Units are handed out from the lowest, so that
- * a thread that needs little space touches little memory.
+ * into 64 units with a bit each. The lowest free units are allocated first, so
+ * that a thread that needs little space touches little memory.
  */
 #define GSAS_UNITS	64
 #define GSAS_GROUPS	16	/* groups that a process can join */
@@ -64,8 +64,8 @@ struct gsas_conn {
 	uint32_t life;		/* number of connects so far */
 	uint32_t groups;	/* groups of gsas_job.h sent to the service */
 	uint32_t group[GSAS_GROUPS];	/* their numbers there, 0: refused */
-	struct gsas_request ignored;	/* for messages whose answer nobody
-					 * needs */
+	struct gsas_request ignored;	/* of messages whose answer is not
+					 * needed */
 	struct gsas_request *bulk;	/* BULK request of which messages are
 					 * still to be sent, or NULL; other
 					 * messages are sent after it */

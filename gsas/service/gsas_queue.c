@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_queue.c - the service's side of a queue: words go in, buffers come and
- * go, producers are granted words. Taking out: gsas_queue_take.c.
+ * gsas_queue.c - the service's side of a queue: puts words in, manages buffers,
+ * grants words to producers. common/gsas_queue_take.c takes words out.
  *
- * Of the shared memory only the head is read here, and it has to be between
- * where it was last and the tail. All else was written by us and is known from
- * private memory: whoever writes there harms its own job.
+ * Processes of the job can write to the shared memory. This file reads nothing
+ * but the head there, and checks that it is between its last value and the
+ * tail. The service keeps the other values in private memory, so a process that
+ * overwrites them in the shared memory harms its own job only.
  */
 #include <stdlib.h>
 
@@ -14,72 +15,82 @@
 #include "service/gsas_queue.h"
 #include "util/unm_list.h"
 
-/* Bytes of free buffers that are kept. With more than twice as many the oldest
- * are given back, so that it is not done for each. */
+/* Bytes of free buffers that keep their memory. When there are more than twice
+ * as many, the memory of the oldest is returned to the system, of many buffers
+ * at once. */
 #define KEEP		(UINT32_C(32) << 10)
-/* Buffers one update_taken() takes back, so that it is short; and
- * more than are needed for what is granted with it, so that there is always
- * one. */
+/* Most drained buffers that one update_taken() frees, so that it takes not
+ * long. They have places for more words than are granted after it, so grants
+ * never lack buffers. */
 #define RECLAIM		512
 _Static_assert(RECLAIM * GSAS_QUEUE_BUFFER_MIN > GSAS_QUEUE_WINDOW, "");
 
 /*
- * Buffers that share a page, or one that has some. Free buffers are taken from
- * where others are in use (warm), from where all are free (idle), from where
- * there is no memory (cold, or never made), in this order.
+ * The buffers in a page, or one buffer that is a page or larger: the unit in
+ * which memory is returned to the system. A free buffer is allocated from a
+ * warm slab, some of whose buffers are in use, else from an idle one, which has
+ * memory and is not in use. A slab without memory is cold, or was never used.
  */
 struct slab {
-	struct unm_list list;
-	uint64_t free;			/* bit per buffer */
-	bool idle;
+	struct unm_list list;		/* in queue->warm, idle or cold; or in
+					 * none: all buffers are in use */
+	uint64_t free;			/* free buffers, a bit each */
+	bool idle;			/* in queue->idle */
 };
 
+/* A queue; only the thread of the service uses it. */
 struct gsas_queue {
-	struct gsas_queue_head *head;
-	_Atomic uint64_t *words;
+	struct gsas_queue_head *head;	/* shared memory */
+	_Atomic uint64_t *words;	/* shared memory: first buffer */
 	struct gsas_queue_shape shape;
-	bool dead;			/* the head was overwritten */
+	bool dead;			/* a process overwrote the head */
 
-	/* words: taken out, as far as we looked; put in; see want() */
+	/* numbers of words: taken out, when the head was last read; put in;
+	 * the value of head->wanted */
 	uint64_t taken, tail, wanted;
 	_Atomic uint64_t *into;		/* buffer of the tail */
 
-	/* buffers: numbers of those entered and left, counted from the
-	 * beginning; those between are a list by next[] */
+	/* Buffers that were ever entered (the first word was put in), and those
+	 * of these that were left (drained and freed). The buffers in use are
+	 * a list from first to last. */
 	uint64_t entered, left;
 	uint32_t first, last;
-	uint32_t *next;			/* by buffer */
+	uint32_t *next;			/* of the list, by buffer */
 
 	struct gsas_queue_system system;
-	bool starved;			/* it had no memory, see give() */
+	bool starved;			/* the last give() found no memory */
 	uint32_t stock;			/* free buffers that have memory */
 	uint32_t per_slab, slab_bytes;
-	uint64_t slab_free;		/* all its bits */
+	uint64_t slab_free;		/* slab.free if all are free */
 	struct slab *slab;
-	uint32_t made, idle_count;	/* slabs used ever; in the list */
+	uint32_t made, idle_count;	/* slabs that were ever used; in idle */
 	struct unm_list warm, idle, cold;	/* idle: oldest first */
 
 	uint32_t producers;
 	uint32_t reserved;		/* words of all windows */
-	uint32_t unused;		/* words that may be sent: of all */
+	uint32_t unused;		/* words that all producers may send */
 	struct unm_list all;		/* producers */
-	struct unm_list none, few;	/* those that may send no word; those
-					 * with less than half of the window */
+	struct unm_list none;		/* producers that may send no word */
+	struct unm_list few;		/* producers that may send less than
+					 * half of their window */
 	uint32_t none_count;
-	struct unm_list to_notify;	/* those of none that are to hear why */
-	bool why;			/* the value of starved that all of none
-					 * but those were notified of */
+	struct unm_list to_notify;	/* producers in none to be notified why
+					 * they may send no word */
+	bool why;			/* starved, as the other producers in
+					 * none were last notified of it */
 };
 
+/* A producer; gsas_producer_open() makes it, gsas_producer_close() frees it. */
 struct gsas_producer {
 	struct gsas_queue *queue;
 	void *user;
-	uint64_t granted;		/* may be sent, since the open */
-	uint32_t unused;		/* of those, not put in yet */
-	uint32_t window;		/* most that unused ever is */
-	struct unm_list all;
-	struct unm_list wants;		/* in none or few, or by itself */
-	struct unm_list to_notify;	/* in that list, or by itself */
+	uint64_t granted;		/* words that may be sent since the
+					 * open */
+	uint32_t unused;		/* of these, not put in yet */
+	uint32_t window;		/* largest value of unused */
+	struct unm_list all;		/* in queue->all */
+	struct unm_list wants;		/* in queue->none or few, or neither */
+	struct unm_list to_notify;	/* in queue->to_notify, or in no list */
 };
 
 /* ---- Buffers ------------------------------------------------------------- */
@@ -89,7 +100,8 @@ static struct slab *slab_of_list(struct unm_list *list)
 	return unm_container(list, struct slab, list);
 }
 
-/* Idle slabs that are kept: some, and what the words that may be sent need. */
+/* Number of idle slabs that keep their memory: KEEP, and enough for the words
+ * that producers may send. */
 static uint32_t kept(const struct gsas_queue *q)
 {
 	uint32_t need = (q->unused >> q->shape.shift) + 2;
@@ -97,7 +109,8 @@ static uint32_t kept(const struct gsas_queue *q)
 	return KEEP / q->slab_bytes + need / q->per_slab + 1;
 }
 
-/* The oldest, with as many beside it as may go. */
+/* Return the memory of the oldest idle slab to the system, and of as many
+ * adjacent idle slabs as kept() allows. */
 static void give_back_oldest(struct gsas_queue *q)
 {
 	struct slab *oldest = slab_of_list(q->idle.next);
@@ -139,14 +152,14 @@ static void buffer_free(struct gsas_queue *q, uint32_t buffer)
 		give_back_oldest(q);
 }
 
-/* Is there one without memory? */
+/* Is there a slab without memory? */
 static bool has_cold(const struct gsas_queue *q)
 {
 	return !unm_list_empty(&q->cold) ||
 	       q->made < q->shape.buffers / q->per_slab;
 }
 
-/* One more slab gets memory. false: the system has none. */
+/* Get memory for one more slab. false: the system has none. */
 static bool slab_ready(struct gsas_queue *q)
 {
 	struct unm_list *list = q->cold.next;
@@ -171,7 +184,8 @@ static bool slab_ready(struct gsas_queue *q)
 	return true;
 }
 
-/* There is one that has memory: stock() saw to it. */
+/* Allocate a buffer. There is a free one with memory, because stock() was
+ * called before the word was granted. */
 static uint32_t buffer_alloc(struct gsas_queue *q)
 {
 	struct slab *s;
@@ -194,7 +208,7 @@ static uint32_t buffer_alloc(struct gsas_queue *q)
 	return (uint32_t)(s - q->slab) * q->per_slab + bit;
 }
 
-/* Buffers behind the head. */
+/* Free drained buffers, which the head has passed. */
 static void reclaim(struct gsas_queue *q)
 {
 	uint64_t behind = q->taken >> q->shape.shift;
@@ -207,7 +221,7 @@ static void reclaim(struct gsas_queue *q)
 	}
 }
 
-/* The first word of a buffer is to be put in. */
+/* Allocate a buffer, because the next word is the first of a buffer. */
 static void enter_buffer(struct gsas_queue *q)
 {
 	uint32_t buffer = buffer_alloc(q);
@@ -218,7 +232,7 @@ static void enter_buffer(struct gsas_queue *q)
 		q->next[q->last] = buffer;
 	q->last = buffer;
 	q->into = q->words + ((uint64_t)buffer << q->shape.shift);
-	/* its readers acquire the tail, which is stored later */
+	/* relaxed: takers acquire the tail, which is released later */
 	atomic_store_explicit(&q->head->directory[
 		q->entered++ & (q->shape.entries - 1)], buffer,
 		memory_order_relaxed);
@@ -231,8 +245,9 @@ static uint64_t inside(const struct gsas_queue *q)
 	return q->tail - q->taken;
 }
 
-/* A head that was loaded; the load acquires what gsas_queue_take() released:
- * those who took words have read them. */
+/* Check and store a head that was loaded. The load is an acquire that pairs
+ * with the release in gsas_queue_take(): takers have read the words before the
+ * service reuses their buffer. */
 static void accept_head(struct gsas_queue *q, uint64_t head)
 {
 	if (head - q->taken > inside(q))
@@ -252,9 +267,10 @@ static void update_taken(struct gsas_queue *q)
 }
 
 /*
- * Be told when so many more words were taken out. Who takes them stores the
- * head, then loads wanted; we store that, then load the head, all in the one
- * order of sequential consistency: one sees the other.
+ * Request a notification when so many more words were taken out. A taker stores
+ * the head, then loads wanted; the service stores wanted, then loads the head.
+ * All are sequentially consistent, so the service reads the new head or the
+ * taker reads wanted.
  */
 static void want(struct gsas_queue *q, uint64_t words)
 {
@@ -265,28 +281,31 @@ static void want(struct gsas_queue *q, uint64_t words)
 
 /* ---- Windows -------------------------------------------------------------
  *
- * A producer has a window, fixed when it opens the queue: so many words it may
- * have sent that were not acknowledged. The acknowledgement is the number of
- * words it may send in all, and it is sent when less than half of the window
- * is left. Windows are part of the quota: words inside, and words that may
- * still be sent, are at most the quota. So no accepted word is without a place.
- * All windows together are at most the quota, so each producer gets the whole
- * of its window again when all words were taken out, whatever others hold back.
+ * A producer has a window, fixed when it opens the queue: the number of words
+ * that it may have sent and that were not acknowledged. An acknowledgement is
+ * the number of words that the producer may send since the open. It is sent
+ * when less than half of the window is left. Words in the queue and words that
+ * producers may send are at most the quota, so each accepted word has a place.
+ * All windows together are at most the quota, so each producer gets its whole
+ * window again when all words were taken out, even if other producers do not
+ * use theirs.
  *
- * A producer without a word to send is served first, in turn. If there is no
- * place, or no memory for one more word, it is notified once, and again when it
- * is the other of the two.
+ * Producers that may send no word are served first, in turn. If there is no
+ * place or no memory for one more word, a producer is notified once, and again
+ * when the other reason applies.
  */
 
+/* Places that are neither taken by words nor granted. */
 static uint32_t available(const struct gsas_queue *q)
 {
 	return q->shape.quota - (uint32_t)inside(q) - q->unused;
 }
 
 /*
- * The window of one more producer; 0: there are too many. All windows beyond
- * the first word have half of the quota, and the first producers leave some of
- * it to those that come later.
+ * The window of one more producer; 0: there are too many producers. Each window
+ * has one word. The words beyond the first are at most half of the quota in
+ * all. A new window takes at most a quarter of what is left of that half, so
+ * that later producers get more than one word too.
  */
 static uint32_t window_of(const struct gsas_queue *q)
 {
@@ -299,8 +318,8 @@ static uint32_t window_of(const struct gsas_queue *q)
 	return most < left ? most : left;
 }
 
-/* Memory for so many words more than may be sent now. false: the system has
- * none. So the words that a producer may send have memory already. */
+/* Get memory for so many more words, before they are granted, so that each
+ * granted word has memory. false: the system has none. */
 static bool stock(struct gsas_queue *q, uint32_t words)
 {
 	uint32_t need = ((q->unused + words) >> q->shape.shift) + 2;
@@ -319,8 +338,8 @@ static void unlist(struct gsas_producer *p)
 	unm_list_remove(&p->to_notify);
 }
 
-/* false: there is no memory for them. Of a dead queue they need none: they will
- * be refused. */
+/* Grant words to a producer. false: there is no memory for them. Words for a
+ * dead queue need no memory, because they will be refused. */
 static bool give(struct gsas_producer *p, uint32_t words)
 {
 	struct gsas_queue *q = p->queue;
@@ -342,6 +361,7 @@ static void list_none(struct gsas_producer *p)
 	p->queue->none_count++;
 }
 
+/* A producer has sent a word. */
 static void use(struct gsas_producer *p)
 {
 	struct gsas_queue *q = p->queue;
@@ -367,7 +387,7 @@ static struct gsas_producer *grant_none(struct gsas_queue *q)
 	uint32_t words = available(q);
 
 	if (words == 0) {
-		q->starved = false;	/* it is the quota that is used up */
+		q->starved = false;	/* the reason is the quota */
 		return NULL;
 	}
 	words = words < q->none_count ? 1 : words / q->none_count;
@@ -385,7 +405,8 @@ static struct gsas_producer *grant_few(struct gsas_queue *q)
 		give(p, p->window - p->unused) ? p : NULL;
 }
 
-/* Words that will be refused, for those that would wait for ever. */
+/* Grant words of a dead queue. They will be refused, so that no producer waits
+ * for ever. */
 static struct gsas_producer *grant_dead(struct gsas_queue *q)
 {
 	struct unm_list *list = unm_list_empty(&q->none) ? &q->few : &q->none;
@@ -404,8 +425,8 @@ static struct gsas_producer *grant(struct gsas_queue *q)
 	return unm_list_empty(&q->none) ? grant_few(q) : grant_none(q);
 }
 
-/* The queue was full and the system has no memory for the next word, or the
- * reverse: notify again every producer that may not send. */
+/* If the reason has changed between "full" and "no memory", notify all
+ * producers that may send no word again. */
 static void update_why(struct gsas_queue *q)
 {
 	if (q->why == q->starved)
@@ -432,9 +453,10 @@ static struct gsas_producer *full(struct gsas_queue *q)
 }
 
 /*
- * Whoever has no word waits for more than one, if there are enough inside: a
- * message for each word that is taken out would cost more than the words. Or
- * nobody waits, and there is much memory to be given back by and by.
+ * Request a notification of takers. If producers wait, after several words if
+ * so many are in the queue, because a message for each word would cost more
+ * than the word. If none waits, but the queue has much memory, after all words:
+ * then the memory can be returned to the system.
  */
 static void want_more(struct gsas_queue *q)
 {
@@ -443,8 +465,9 @@ static void want_more(struct gsas_queue *q)
 	if (!unm_list_empty(&q->none)) {
 		if (words > GSAS_QUEUE_WINDOW / 2)
 			words = GSAS_QUEUE_WINDOW / 2;
-		/* not again, if we have looked since and it is to come: who
-		 * clears it has passed it before */
+		/* A notification that is still to come is not requested
+		 * again: the taker that clears wanted has moved the head to
+		 * it or beyond. */
 		if (q->wanted <= q->taken ||
 		    q->wanted - q->taken > GSAS_QUEUE_WINDOW / 2)
 			want(q, words > 0 ? words : 1);
@@ -501,12 +524,12 @@ enum gsas_error gsas_producer_open(struct gsas_queue *queue, void *user,
 	list_none(p);
 	if (queue->none_count == 1)
 		(void)grant_none(queue);
-	/* those before it wait for memory, or it would */
+	/* the producer, or producers before it, wait for memory */
 	if (p->unused == 0 && queue->starved) {
 		gsas_producer_close(p);
 		return GSAS_E_MEMORY;
 	}
-	update_why(queue);		/* the new one takes it for full */
+	update_why(queue);	/* a new producer assumes that it is full */
 	*producer = p;
 	return GSAS_OK;
 }
@@ -582,7 +605,7 @@ int gsas_queue_new(void *memory, uint32_t quota, uint32_t buffer,
 	q->per_slab = size < GSAS_PAGE_BYTES ? GSAS_PAGE_BYTES / size : 1;
 	q->slab_bytes = q->per_slab * size;
 	q->slab_free = UINT64_MAX >> (64 - q->per_slab);
-	/* of large queues this is memory when it is used, not before */
+	/* large arrays get memory from the system at first use only */
 	q->next = calloc(q->shape.buffers, sizeof(*q->next));
 	q->slab = calloc(q->shape.buffers / q->per_slab, sizeof(*q->slab));
 	if (q->next == NULL || q->slab == NULL) {

@@ -28,9 +28,9 @@ struct gsas_queue;
 struct gsas_producer;			/* a client that enqueues */
 
 /*
- * How a queue gets memory from the system and gives it back, in whole pages. A
- * queue touches a buffer only after populate(), and gives back most buffers
- * that are free.
+ * How a queue gets memory from the system and returns it, in whole pages. A
+ * queue touches a buffer only after populate(), and returns the memory of most
+ * free buffers.
  */
 struct gsas_queue_system {
 	/* The system may take these bytes; they are zero when they are

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_serve.h - inside the service core: what its files share, and nobody else
- * includes.
+ * gsas_serve.h - structures and functions that the files of the service core
+ * share. Only they include it:
  *
  *	gsas_service.c		clients, dispatch, answers, the paper's reads
  *				and writes
- *	gsas_serve_work.c	what may be answered later: ALLOC, FORK, FREE
+ *	gsas_serve_work.c	ALLOC and FORK, which may be answered later;
+ *				FREE
  *	gsas_serve_queue.c	queues and grants
  *	gsas_extend.c		the other operations from 64 up
  */
@@ -22,69 +23,81 @@
 #include "service/gsas_work.h"
 #include "util/unm_list.h"
 
-#define GSAS_GROUPS_MAX	64		/* of a client */
+#define GSAS_GROUPS_MAX	64		/* groups of a client */
 #define GSAS_DEFERRED_MAX 255		/* deferred requests of a client */
 #define GSAS_OPENS_MAX	1024		/* queues a client has open */
 #define GSAS_OPEN_BUCKETS 256		/* 2^n */
 
-struct gsas_open;			/* a queue and one that enqueues */
+struct gsas_open;			/* a queue that a client has open */
 
-/* What takes long, by what it may hang on: none waits for another. */
+/* Workers, that is threads, for work that takes long. There is one for each
+ * resource on which work may block, so work for one resource never waits for
+ * another. */
 enum gsas_worker_kind {
-	GSAS_WORK_MEMORY,		/* the system's memory, to be had ... */
-	GSAS_WORK_TRASH,		/* ... and given back */
-	GSAS_WORK_PROCESS,		/* files of programs */
+	GSAS_WORK_MEMORY,		/* allocates memory */
+	GSAS_WORK_TRASH,		/* frees memory */
+	GSAS_WORK_PROCESS,		/* opens files, starts programs */
 	GSAS_WORKERS,
 };
 
+/* A service; gsas_service_new() makes it. Only its thread uses it, except that
+ * workers read attr, change leaving and call gsas_region_fill(). */
 struct gsas_service {
 	struct gsas_service_attr attr;
 	struct gsas_pages *pages;
 	struct gsas_worker *worker[GSAS_WORKERS];
-	uint64_t deferred;			/* works under way */
-	_Atomic uint32_t leaving;	/* of these, memory to be given back */
+	uint64_t deferred;		/* pieces of work not yet done */
+	_Atomic uint32_t leaving;	/* of these: memory to be freed */
 	struct unm_list clients;
 	struct unm_list blocked;	/* clients with answers not yet sent */
-	struct unm_list queues;		/* all of them */
+	struct unm_list queues;		/* all queues: struct served_queue */
 	struct unm_list to_check;	/* queues with a change to handle */
-	struct unm_list waiting;	/* those that wait for words taken */
-	uint8_t *stage;			/* GSAS_BULK_MAX bytes */
+	struct unm_list waiting;	/* queues that wait until words are
+					 * taken out */
+	uint8_t *stage;			/* GSAS_BULK_MAX bytes, in use during
+					 * one request */
 	struct gsas_stat stat;
 };
 
+/* A client, from gsas_client_new() to gsas_client_free(). Only the thread of
+ * the service uses it. */
 struct gsas_client {
 	struct gsas_service *service;
-	void *io_ctx;
+	void *io_ctx;			/* argument of struct gsas_io */
 	struct gsas_job *job;		/* NULL: did not join yet */
 	struct unm_list unanswered;	/* deferred requests that are done */
-	struct gsas_open *recent;	/* the one that was found last */
+	struct gsas_open *recent;	/* last result of open_find() */
 	struct gsas_open **opens;	/* hash by address, NULL: none yet */
 	uint32_t open_count;
-	bool keeps;			/* kept was not taken yet */
+	bool keeps;			/* kept has not been sent yet */
 	struct gsas_answer kept;
 
+	/* deferred requests, in lists by their state; then unanswered */
 	struct unm_list works;		/* given to a worker */
-	struct unm_list waits[GSAS_WORKERS];	/* to be given after those */
-	uint32_t given[GSAS_WORKERS];	/* works */
-	uint32_t work_count;		/* those, waiting and late ones */
+	struct unm_list waits[GSAS_WORKERS];	/* not yet given to a worker */
+	uint32_t given[GSAS_WORKERS];	/* number in works, by worker */
+	uint32_t work_count;		/* number in waits, works, unanswered */
 	struct unm_list to_notify;	/* gsas_open with grants not yet sent */
-	struct unm_list sleeps;		/* gsas_sleep: for words to be put in */
-	struct unm_list woken;		/* ... that ended, not yet answered */
-	uint32_t sleep_count;		/* of both lists */
-	struct unm_list blocked;		/* of the service's list */
-	struct unm_list list;
+	struct unm_list sleeps;		/* gsas_sleep: QUEUE_WAIT under way */
+	struct unm_list woken;		/* gsas_sleep: ended, to be answered */
+	uint32_t sleep_count;		/* number in both lists */
+	struct unm_list blocked;	/* in service->blocked */
+	struct unm_list list;		/* in service->clients */
 
 	uint64_t identity;
 	uint32_t uid;
-	uint32_t logged;		/* bit per error */
-	uint64_t failed;		/* posted, since the last fence */
-	uint64_t first_error;		/* of those */
+	uint32_t logged;		/* errors of which a refusal was logged,
+					 * a bit each */
+	uint64_t failed;		/* posted requests, since the last
+					 * fence */
+	uint64_t first_error;		/* of the first of these */
 	uint32_t group_count;
 	struct gsas_group *group[GSAS_GROUPS_MAX];
 };
 
 /* ---- A request being served ---------------------------------------------- */
 
+/* On the stack of gsas_service_request(). */
 struct gsas_call {
 	struct gsas_client *client;
 	const struct gsas_rule *rule;
@@ -92,45 +105,49 @@ struct gsas_call {
 	uint64_t address;		/* without the bits that are ignored */
 	uint64_t arg[2];
 
-	/* by gsas_call_find(): where that is, and how much from there on */
-	uint8_t *memory;
-	uint64_t left;
+	/* set by gsas_call_find() */
+	uint8_t *memory;		/* of the byte at address */
+	uint64_t left;			/* bytes to the end of the region */
 	struct gsas_region *region;
 
-	uint64_t result, more;		/* the answer, if there is no error */
+	uint64_t result, more;		/* second and third word of the answer,
+					 * if there is no error */
 };
 
-/* Not an error: a work will answer. */
+/* Not an error: the request is deferred and will be answered later. */
 #define GSAS_DEFERRED	((enum gsas_error)GSAS_ERRORS)
 
 typedef enum gsas_error (*gsas_serve_fn)(struct gsas_call *call);
 
+/* Checked before gsas_rule.serve() is called */
 enum gsas_rule_flag {
 	GSAS_RULE_ARG1		= 1,	/* the address is in argument 1 */
-	GSAS_RULE_FIND		= 2,	/* it is one that the client may use */
-	GSAS_RULE_PLAIN		= 4,	/* and no queue's: has "bytes" there */
+	GSAS_RULE_FIND		= 2,	/* the client may access the address */
+	GSAS_RULE_PLAIN		= 4,	/* the region is no queue and has
+					 * gsas_rule.bytes there */
 	GSAS_RULE_GIVES		= 8,	/* the result is the value before */
 	GSAS_RULE_UNJOINED	= 16,	/* needs no job */
-	GSAS_RULE_ORDERED	= 32,	/* waits for all works before it */
+	GSAS_RULE_ORDERED	= 32,	/* waits until all deferred requests of
+					 * the client are answered */
 };
 
-/* What the service knows of an opcode. */
+/* How the requests of an opcode are served. */
 struct gsas_rule {
 	const char *name;		/* NULL: there is no such operation */
 	gsas_serve_fn serve;
-	uint8_t flags;
+	uint8_t flags;			/* enum gsas_rule_flag */
 	uint8_t ignored;		/* low bits of the address */
-	uint16_t bytes;
+	uint16_t bytes;			/* see GSAS_RULE_PLAIN */
 	uint8_t op, type;		/* enum gsas_op, gsas_type */
 };
 
 /*
- * Find call->address, and check that the client may access its region. All
- * regions are looked up here, so nothing is done without that check.
+ * Find call->address, and check that the client may access its region. Requests
+ * find regions by this function only, so none skips the check.
  */
 enum gsas_error gsas_call_find(struct gsas_call *call);
 
-/* Is len in the region? */
+/* Do len bytes from the address on lie in the region? */
 static inline enum gsas_error gsas_call_span(const struct gsas_call *call,
 					     uint64_t len)
 {
@@ -142,7 +159,8 @@ static inline bool gsas_region_mapped(const struct gsas_region *region)
 	return (region->attr & GSAS_ATTR_MAPPED) != 0;
 }
 
-/* May the service do this at the address, beside those that have it mapped? */
+/* May the service execute an operation on this type at the address? If clients
+ * can map the region, only if they may execute it directly too. */
 static inline enum gsas_error gsas_call_direct(const struct gsas_call *call,
 					       enum gsas_type type)
 {
@@ -150,10 +168,11 @@ static inline enum gsas_error gsas_call_direct(const struct gsas_call *call,
 	       gsas_op_direct(type, call->address) ? GSAS_OK : GSAS_E_MAPPED;
 }
 
-/* Is there room for len bytes of the answer at off in the client's space? */
+/* Check that len bytes of the answer fit at off in the client's space. */
 enum gsas_error gsas_call_room(const struct gsas_call *call, uint64_t off,
 			       uint64_t len);
 
+/* Store len bytes there, after the check. */
 static inline void gsas_call_out(const struct gsas_call *call, uint64_t off,
 				 const void *src, uint64_t len)
 {
@@ -162,12 +181,13 @@ static inline void gsas_call_out(const struct gsas_call *call, uint64_t off,
 
 /* ---- Answers ------------------------------------------------------------- */
 
-/* An answer that its client never got: what it alone knew of is freed. (In
+/* The client ended before it received an answer: free the memory that the
+ * request allocated, because no process knows its address. (In
  * gsas_serve_work.c) */
 void gsas_service_undo(struct gsas_service *service,
 		       const struct gsas_answer *answer);
 
-/* false: not now; try again later. */
+/* Send an answer. false: there are no credits, try again later. */
 static inline bool gsas_client_answer(struct gsas_client *client,
 				      const struct gsas_answer *answer)
 {
@@ -175,22 +195,24 @@ static inline bool gsas_client_answer(struct gsas_client *client,
 
 	if (ret == -FI_EAGAIN)
 		return false;
-	if (ret != 0)			/* it has gone */
+	if (ret != 0)			/* the client has ended */
 		gsas_service_undo(client->service, answer);
 	return true;
 }
 
-/* It has something to be told: gsas_service_progress() does it. */
+/* The client has answers or notifications to be sent: gsas_service_progress()
+ * sends them. */
 void gsas_client_block(struct gsas_client *client);
 
-/* It has answers that it does not take: nothing more is done for it. */
+/* The client does not take its answers: its requests are not served. */
 static inline bool gsas_client_stalled(const struct gsas_client *client)
 {
 	return client->keeps || !unm_list_empty(&client->unanswered);
 }
 
-/* Count an answer, and log it if it refuses access. Whether it is to be told:
- * of a posted request only the error is, to the next fence. */
+/* Count an answer, and log it if it refuses access. Returns whether to send it:
+ * a posted request is not answered, and its error is kept for the next
+ * fence. */
 bool gsas_client_count(struct gsas_client *client,
 		       const struct gsas_answer *answer, uint64_t address);
 
@@ -200,8 +222,8 @@ enum gsas_error gsas_serve_alloc(struct gsas_call *call);
 enum gsas_error gsas_serve_free(struct gsas_call *call);
 enum gsas_error gsas_serve_fork(struct gsas_call *call);
 
-/* Memory as requested for the caller, of so many pages; quota not 0: becomes a
- * queue. GSAS_DEFERRED, or call->result is its address. */
+/* Allocate pages for the caller; quota not 0: for a queue. GSAS_OK:
+ * call->result is the address; GSAS_DEFERRED; or an error. */
 enum gsas_error gsas_call_alloc(struct gsas_call *call, uint64_t pages,
 				uint64_t attr, uint32_t quota, uint32_t buffer);
 
@@ -209,10 +231,12 @@ enum gsas_error gsas_call_alloc(struct gsas_call *call, uint64_t pages,
 void gsas_service_free_region(struct gsas_service *service,
 			      struct gsas_region *region);
 
-/* Deliver what its works have answered: false, not all was taken. */
+/* Answer the deferred requests that are done. false: there were no credits for
+ * all answers. */
 bool gsas_client_answer_deferred(struct gsas_client *client);
 
-/* The client ends: nobody is told what its works come to. */
+/* The client ends: cancel its deferred requests; those that run are undone when
+ * they are done. */
 void gsas_client_cancel_works(struct gsas_client *client);
 
 /* ---- gsas_serve_queue.c -------------------------------------------------- */
@@ -224,24 +248,28 @@ enum gsas_error gsas_serve_enqueue(struct gsas_call *call);
 enum gsas_error gsas_serve_dequeue(struct gsas_call *call);
 enum gsas_error gsas_serve_queue_wait(struct gsas_call *call);
 
-/* A new region becomes a queue. */
+/* Make a queue of a new region. */
 enum gsas_error gsas_region_make_queue(struct gsas_service *service,
 				       struct gsas_region *region,
 				       uint32_t quota, uint32_t buffer);
-/* It is one no more; who has it open finds it gone. */
+/* Remove the queue of a region; clients that have it open are notified. */
 void gsas_region_end_queue(struct gsas_region *region);
 
-/* The memory of a region that will be a queue goes back until it is used. By
- * any thread, before the region is added. */
+/* Return the memory of a region that will be a queue to the system, until the
+ * queue uses it. By any thread, before the region is added. */
 void gsas_region_hollow(const struct gsas_region *region);
 
+/* Send notifications of ENQUEUE. false: there were no credits for all. */
 bool gsas_client_notify_grants(struct gsas_client *client);
-/* Answer those that waited for words: false, not all was taken. */
+/* Answer the QUEUE_WAITs that ended. false: there were no credits for all. */
 bool gsas_client_answer_woken(struct gsas_client *client);
+/* The client ends: free its windows and waits. */
 void gsas_client_close_queues(struct gsas_client *client);
 
-/* Grant what there is. Whether some wait for more. */
+/* Grant words to producers of queues that changed. Returns whether to call it
+ * again periodically, because a queue waits until words are taken out. */
 bool gsas_service_grant(struct gsas_service *service);
+/* Words in all queues. */
 uint64_t gsas_service_words(const struct gsas_service *service);
 
 /* ---- gsas_extend.c ------------------------------------------------------- */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_serve_queue.c - queues as regions: who has them open, and who is told of
- * grants. What is in their memory: gsas_queue.h.
+ * gsas_serve_queue.c - requests to queues: the clients that have a queue open,
+ * their notifications, and QUEUE_WAIT. gsas_queue.h manages the memory of a
+ * queue and its windows.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -11,42 +12,44 @@
 #include "service/gsas_segment.h"
 #include "service/gsas_serve.h"
 
-#define TAKE_MAX	512		/* words a request takes, to be short */
+#define TAKE_MAX	512		/* most words that a DEQUEUE takes, so
+					 * that it does not take long */
 
-/* What region->queue is. */
+/* The queue of a region (region->queue); freed with the region. */
 struct served_queue {
 	struct gsas_service *service;
 	struct gsas_queue *queue;
-	struct gsas_queue_view view;
-	struct unm_list list;		/* service->queues */
+	struct gsas_queue_view view;	/* for DEQUEUE */
+	struct unm_list list;		/* in service->queues */
 	struct unm_list to_check;	/* in service->to_check or ->waiting */
-	bool changed;			/* it is the first of these */
-	struct unm_list opens;
+	bool changed;			/* it is in service->to_check */
+	struct unm_list opens;		/* struct gsas_open */
 	struct unm_list sleeps;		/* struct gsas_sleep */
 };
 
-/* A client that waits until a word is put in. Freed when it was answered. */
+/* A QUEUE_WAIT, freed when it is answered. */
 struct gsas_sleep {
 	struct gsas_client *client;
 	uint64_t address;
 	uint8_t tag;
 	enum gsas_error error;		/* of the answer */
-	struct unm_list list;		/* of the queue's */
-	struct unm_list mine;		/* client->sleeps or client->woken */
+	struct unm_list list;		/* in served_queue.sleeps, or in none */
+	struct unm_list mine;		/* in client->sleeps or client->woken */
 };
 
-/* A queue that a client has open. Freed: until the client was told so. */
+/* A queue that a client has open. If the queue is freed, it exists until the
+ * client was notified. */
 struct gsas_open {
 	uint64_t address;
 	struct gsas_producer *producer;	/* NULL: the queue was freed */
 	struct gsas_client *client;
 	struct served_queue *queue;
-	struct gsas_open *next;		/* in its bucket */
-	struct unm_list list;		/* of the queue's */
-	struct unm_list to_notify;	/* in client->to_notify */
+	struct gsas_open *next;		/* in its bucket of client->opens */
+	struct unm_list list;		/* in served_queue.opens */
+	struct unm_list to_notify;	/* in client->to_notify, or in none */
 };
 
-/* Look at it in the next progress. */
+/* Let the next gsas_service_grant() check the queue. */
 static void queue_changed(struct served_queue *q)
 {
 	if (q->changed)
@@ -56,7 +59,7 @@ static void queue_changed(struct served_queue *q)
 	unm_list_append(&q->service->to_check, &q->to_check);
 }
 
-/* ---- Those that wait for words ------------------------------------------- */
+/* ---- QUEUE_WAIT ---------------------------------------------------------- */
 
 static void sleep_free(struct gsas_sleep *sleep)
 {
@@ -79,7 +82,8 @@ static bool sleep_answer(struct gsas_sleep *sleep)
 	return true;
 }
 
-/* After those of the client that were not answered before. */
+/* End a QUEUE_WAIT: it is answered after those of the client that ended before
+ * and were not answered yet. */
 static void sleep_end(struct gsas_sleep *sleep, enum gsas_error error)
 {
 	struct gsas_client *client = sleep->client;
@@ -106,7 +110,8 @@ bool gsas_client_answer_woken(struct gsas_client *client)
 	return true;
 }
 
-/* All of them: the first one may not want the word any more. */
+/* End all waits at a queue, not only the first, because the first client may
+ * not take the word. */
 static void wake_all(struct served_queue *q, enum gsas_error error)
 {
 	while (!unm_list_empty(&q->sleeps))
@@ -114,7 +119,7 @@ static void wake_all(struct served_queue *q, enum gsas_error error)
 					list), error);
 }
 
-/* Those of a client at a queue. How many there were. */
+/* End all waits of a client at a queue. Returns their number. */
 static uint32_t wake_own(struct gsas_client *client, uint64_t address)
 {
 	uint32_t n = 0;
@@ -138,7 +143,7 @@ static void drop_sleeps(struct unm_list *sleeps)
 					 mine));
 }
 
-/* ---- Those that a client has open, by address ---------------------------- */
+/* ---- Open queues of a client, by address --------------------------------- */
 
 static struct gsas_open **open_bucket(struct gsas_client *client,
 				      uint64_t address)
@@ -165,7 +170,7 @@ static struct gsas_open *open_find(struct gsas_client *client, uint64_t address)
 	return open;
 }
 
-/* Its client finds it no more. */
+/* Remove an open queue from its client's hash, and its producer. */
 static void open_close(struct gsas_open *open)
 {
 	struct gsas_client *client = open->client;
@@ -218,9 +223,9 @@ void gsas_client_close_queues(struct gsas_client *client)
 	free(client->opens);
 }
 
-/* ---- Their beginning and end --------------------------------------------- */
+/* ---- Memory of queues ---------------------------------------------------- */
 
-/* A hole in shared memory. If the system makes none, the memory just stays. */
+/* Make a hole in shared memory. If the system cannot, the memory is kept. */
 static void give_back(void *memory, uint64_t bytes)
 {
 	(void)madvise(memory, bytes, MADV_REMOVE);
@@ -292,7 +297,7 @@ enum gsas_error gsas_serve_queue_new(struct gsas_call *call)
 			       GSAS_PAGE_BYTES, call->arg[1], quota, buffer);
 }
 
-/* The queue at the address that was found. */
+/* The queue at call->address, which has to be its first byte. */
 static enum gsas_error queue_of(const struct gsas_call *call,
 				struct served_queue **q)
 {
@@ -351,7 +356,7 @@ enum gsas_error gsas_serve_queue_open(struct gsas_call *call)
 	return open_begin(call, q);
 }
 
-/* Why the client has nothing open there. */
+/* The error of a request to a queue that the client does not have open. */
 static enum gsas_error not_open(struct gsas_call *call)
 {
 	enum gsas_error error = gsas_call_find(call);
@@ -387,8 +392,8 @@ enum gsas_error gsas_serve_enqueue(struct gsas_call *call)
 	return error;
 }
 
-/* Words come by requests only, so none is missed between the look and the
- * list. */
+/* Words are put in by requests only, that is by this thread, so none is missed
+ * between the check and the insertion in the list. */
 enum gsas_error gsas_serve_queue_wait(struct gsas_call *call)
 {
 	struct gsas_client *client = call->client;
@@ -417,7 +422,7 @@ enum gsas_error gsas_serve_queue_wait(struct gsas_call *call)
 	return GSAS_DEFERRED;
 }
 
-/* For those that cannot map it. */
+/* For clients that cannot map the queue. */
 enum gsas_error gsas_serve_dequeue(struct gsas_call *call)
 {
 	uint32_t max = (uint32_t)call->arg[0], count = 0;
@@ -457,7 +462,8 @@ enum gsas_error gsas_serve_dequeue(struct gsas_call *call)
 
 /* ---- Grants -------------------------------------------------------------- */
 
-/* How many it is by now, or that there is no queue any more. */
+/* Notify a client of the words that it may send now, or that the queue was
+ * freed. false: there are no credits. */
 static bool open_notify(struct gsas_open *open)
 {
 	struct gsas_answer answer = {
@@ -488,7 +494,8 @@ bool gsas_client_notify_grants(struct gsas_client *client)
 	return true;
 }
 
-/* Who does not take answers is told when it does: how it is by then. */
+/* Notify a client at once if it takes its answers. If not, it is notified when
+ * it does, of the state at that time. */
 static void notify_or_keep(struct gsas_open *open)
 {
 	struct gsas_client *client = open->client;
@@ -500,7 +507,8 @@ static void notify_or_keep(struct gsas_open *open)
 	gsas_client_block(client);
 }
 
-/* Whether it is to be looked at again, by clock. */
+/* Grant words of a queue. Returns whether to check the queue again
+ * periodically. */
 static bool queue_grant(struct served_queue *q)
 {
 	struct gsas_producer *producer;
@@ -515,7 +523,8 @@ bool gsas_service_grant(struct gsas_service *service)
 {
 	struct unm_list *pos;
 
-	/* who took words out and was killed before it told: one at a time */
+	/* A taker may be killed before it notifies the service. So check one
+	 * of the waiting queues in each call. */
 	if (!unm_list_empty(&service->waiting))
 		queue_changed(unm_container(service->waiting.next,
 					    struct served_queue, to_check));
@@ -530,7 +539,8 @@ bool gsas_service_grant(struct gsas_service *service)
 	return !unm_list_empty(&service->waiting);
 }
 
-/* Who waits for more of its words would do so for ever: is told. */
+/* All clients that have the queue open or wait for words are notified, because
+ * they would wait for ever. */
 void gsas_region_end_queue(struct gsas_region *region)
 {
 	struct served_queue *q = region->queue;

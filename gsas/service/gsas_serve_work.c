@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_serve_work.c - what takes long: getting memory, giving it back, starting
- * processes. A worker does it, and the client is answered when that is over, if
- * it is still there.
+ * gsas_serve_work.c - requests with work that takes long: ALLOC and QUEUE_NEW
+ * allocate memory, FREE returns it, FORK starts a program. A worker thread does
+ * the work. ALLOC, QUEUE_NEW and FORK are answered when it is done, if the
+ * client still exists.
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -13,23 +14,26 @@
 #include "common/gsas_copy.h"
 #include "service/gsas_serve.h"
 
-#define WORKS_AT_ONCE	4		/* of a client in a worker's line: who
-					 * wants much is not in the way of who
-					 * wants little */
+#define WORKS_AT_ONCE	4		/* pieces of work of a client in a
+					 * worker's queue, so that a client with
+					 * many requests does not delay other
+					 * clients */
+#define LEAVING_MS	10000		/* longest wait for memory that is
+					 * being freed */
 
-#define LEAVING_MS	10000		/* until memory has been given back */
-
-/* A request that is answered later. */
+/* A request that is answered later. The thread of the service owns it; while
+ * the work runs the worker thread sets error and result. */
 struct deferred {
 	struct gsas_work work;
 	enum gsas_worker_kind kind;
 	struct gsas_service *service;
-	struct gsas_client *client;	/* NULL: it ended */
-	struct unm_list list;		/* client->waits, works, unanswered */
+	struct gsas_client *client;	/* NULL: the client has ended */
+	struct unm_list list;		/* in client->waits, works or
+					 * unanswered */
 	uint64_t address;		/* for the log */
 	struct gsas_answer answer;
-	enum gsas_error error;		/* what became of it */
-	uint64_t result;
+	enum gsas_error error;		/* set by run() */
+	uint64_t result;		/* set by run() or done() */
 };
 
 static struct deferred *deferred_of(struct gsas_work *work)
@@ -37,7 +41,8 @@ static struct deferred *deferred_of(struct gsas_work *work)
 	return unm_container(work, struct deferred, work);
 }
 
-/* In the order of the requests. */
+/* Give work of a client to a worker, in the order of the requests, until
+ * WORKS_AT_ONCE pieces are in its queue. */
 static void deferred_give(struct gsas_client *client,
 			  enum gsas_worker_kind kind)
 {
@@ -55,7 +60,7 @@ static void deferred_give(struct gsas_client *client,
 	}
 }
 
-/* GSAS_DEFERRED, or an error and it was not begun. */
+/* Defer a request. GSAS_DEFERRED; or an error, and the caller frees it. */
 static enum gsas_error deferred_begin(struct deferred *deferred,
 				      const struct gsas_call *call)
 {
@@ -83,7 +88,8 @@ static void deferred_free(struct deferred *deferred)
 	free(deferred);
 }
 
-/* What it did is told, now or when its client takes answers again. */
+/* Queue the answer for gsas_service_progress(), or only count it if the request
+ * was posted. */
 static void deferred_answer(struct deferred *deferred)
 {
 	struct gsas_client *client = deferred->client;
@@ -97,7 +103,7 @@ static void deferred_answer(struct deferred *deferred)
 	}
 }
 
-/* It is over. */
+/* The work of a request is done. Called by the done() of the work. */
 static void deferred_end(struct deferred *deferred)
 {
 	struct gsas_client *client = deferred->client;
@@ -130,7 +136,7 @@ bool gsas_client_answer_deferred(struct gsas_client *client)
 	return true;
 }
 
-/* Its client ended before it was begun. */
+/* The client of a request ended before the work was given to a worker. */
 static void deferred_cancel(struct deferred *deferred)
 {
 	deferred->client = NULL;
@@ -157,8 +163,9 @@ void gsas_client_cancel_works(struct gsas_client *client)
 	}
 }
 
-/* ---- Memory that is given back ------------------------------------------- */
+/* ---- Memory that is freed ------------------------------------------------ */
 
+/* The memory of a segment whose last region was freed. */
 struct trash {
 	struct gsas_work work;
 	struct gsas_service *service;
@@ -190,7 +197,7 @@ static void trash_done(struct gsas_work *work)
 	free(trash);
 }
 
-/* By the worker, or here if there is none to be had. */
+/* Free memory in the worker thread, or here if there is no thread. */
 static void throw_away(struct gsas_service *service, struct gsas_block *block)
 {
 	struct gsas_worker *worker = service->worker[GSAS_WORK_TRASH];
@@ -232,13 +239,14 @@ void gsas_service_undo(struct gsas_service *service,
 	if (answer->response.error != GSAS_OK ||
 	    (answer->opcode != GSAS_ALLOC && answer->opcode != GSAS_QUEUE_NEW))
 		return;
-	/* NULL: somebody else of the job has freed it, by what a list said */
+	/* NULL: another process of the job has found the address by LIST, and
+	 * has freed the region */
 	region = gsas_region_at(service->pages, answer->response.result);
 	if (region != NULL)
 		gsas_service_free_region(service, region);
 }
 
-/* Only its job; of a queue, too. */
+/* Only the job of a region may free it, also if the region is a queue. */
 enum gsas_error gsas_serve_free(struct gsas_call *call)
 {
 	if (call->region->job != call->client->job)
@@ -254,10 +262,11 @@ enum gsas_error gsas_serve_free(struct gsas_call *call)
 struct alloc {
 	struct deferred deferred;
 	struct gsas_plan plan;
-	uint32_t quota, buffer;		/* of a queue; 0: it is none */
+	uint32_t quota, buffer;		/* of a queue; quota 0: no queue */
 };
 
-/* Memory is there: make it reachable. */
+/* Add a region whose memory is filled, and make a queue of it if quota is not
+ * 0. After an error nothing of the plan is left. */
 static enum gsas_error region_add(struct gsas_service *service,
 				  struct gsas_plan *plan, uint32_t quota,
 				  uint32_t buffer, uint64_t *address)
@@ -278,7 +287,7 @@ static enum gsas_error region_add(struct gsas_service *service,
 	return error;
 }
 
-/* Is memory on its way back to the system? */
+/* Is memory waiting to be freed by the worker? */
 static bool is_leaving(struct gsas_service *service)
 {
 	/* pairs with the release in trash_run() */
@@ -286,8 +295,9 @@ static bool is_leaving(struct gsas_service *service)
 				    memory_order_acquire) != 0;
 }
 
-/* By the worker. What was freed before may be on its way back to the system: if
- * there is no memory, once more when it is there. */
+/* Fill a plan; called by the worker thread. If there is no memory, but memory
+ * of freed regions is being returned to the system, wait for that and try
+ * again. */
 static enum gsas_error fill_patiently(struct gsas_service *service,
 				      struct gsas_plan *plan)
 {
@@ -346,7 +356,8 @@ static enum gsas_error alloc_deferred(struct gsas_call *call,
 	return error;
 }
 
-/* Are these bits an allocation can have? *group: the one they name, or NULL. */
+/* Check the attributes of an allocation. *group: the group that they name, or
+ * NULL. */
 static enum gsas_error check_attr(const struct gsas_client *client,
 				  uint64_t attr, struct gsas_group **group)
 {
@@ -377,7 +388,7 @@ enum gsas_error gsas_call_alloc(struct gsas_call *call, uint64_t pages,
 	if (error != GSAS_OK)
 		return error;
 	if (call->tag == GSAS_TAG_POSTED)
-		return GSAS_E_ARGUMENT;	/* nobody would know the address */
+		return GSAS_E_ARGUMENT;	/* no answer with the address */
 	if (client->work_count >= GSAS_DEFERRED_MAX)
 		return GSAS_E_AGAIN;
 	if (quota != 0)
@@ -426,7 +437,8 @@ static void process_done(struct gsas_work *work)
 	deferred_end(deferred);
 }
 
-/* What the page says, once: it may be written meanwhile. */
+/* Copy the path from the page, then check the copy: clients may write to the
+ * page meanwhile. */
 static bool copy_path(const struct gsas_call *call, char *path)
 {
 	uint64_t len = call->left < GSAS_PATH_MAX ? call->left : GSAS_PATH_MAX;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_service.c - clients, dispatch and answers; the paper's reads, writes and
- * atomic operations.
+ * gsas_service.c - the core of the service: clients, dispatch and answers; the
+ * paper's reads, writes and atomic operations. gsas_serve.h lists the files
+ * with the other operations.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,7 +34,8 @@ static enum gsas_error serve_cas(struct gsas_call *call)
 	return GSAS_OK;
 }
 
-/* At once, as nobody else is there. */
+/* The page is read as a whole: it is not mapped, so only this thread accesses
+ * it. */
 static enum gsas_error serve_read4k(struct gsas_call *call)
 {
 	enum gsas_error error;
@@ -48,7 +50,7 @@ static enum gsas_error serve_read4k(struct gsas_call *call)
 	return GSAS_OK;
 }
 
-/* ---- What is known of each opcode ---------------------------------------- */
+/* ---- The opcodes --------------------------------------------------------- */
 
 #define MEMORY	(GSAS_RULE_FIND | GSAS_RULE_PLAIN)
 #define FIND	GSAS_RULE_FIND
@@ -136,7 +138,7 @@ enum gsas_error gsas_call_room(const struct gsas_call *call, uint64_t off,
 	}
 }
 
-/* What holds for all operations alike. */
+/* The checks that are the same for all operations. */
 static enum gsas_error admit(struct gsas_call *call)
 {
 	const struct gsas_rule *rule = call->rule;
@@ -161,12 +163,12 @@ static enum gsas_error admit(struct gsas_call *call)
 
 /* ---- Answers ------------------------------------------------------------- */
 
-/* The error of an answer to a stranger who wanted what is not its own. */
+/* The text of a log line for errors that refuse access; NULL: no log line. */
 static const char *refusal(uint64_t error)
 {
 	switch (error) {
 	case GSAS_E_ACCESS:
-		return "is somebody else's";
+		return "belongs to another job";
 	case GSAS_E_JOIN:
 		return "needs a job, and one only";
 	case GSAS_E_EXEC:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_work.c - two lists and a thread between them. Not a hot path.
+ * gsas_work.c - a work queue: a list of work to do, a list of finished work,
+ * and a thread between them. Not a hot path.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -16,12 +17,13 @@ struct gsas_list {
 
 struct gsas_worker {
 	pthread_mutex_t lock;
-	pthread_cond_t given;		/* there is work, or no more to come */
-	struct gsas_list todo, over;	/* under the lock */
-	bool stop;			/* under the lock */
+	pthread_cond_t given;		/* todo or stop has changed */
+	struct gsas_list todo, over;	/* under the lock: to be run; run */
+	bool stop;			/* under the lock: the thread ends when
+					 * todo is empty */
 	void (*wake)(void *ctx);
 	void *ctx;
-	/* the giver's */
+	/* only the owner uses these */
 	unsigned long pending;		/* given and not collected */
 	bool threaded, started;
 	pthread_t thread;
@@ -52,7 +54,7 @@ static struct gsas_work *gsas_list_take(struct gsas_list *list)
 	return work;
 }
 
-/* Under the lock, but not while it runs. */
+/* Run a piece of work. Called with the lock, which is released meanwhile. */
 static void gsas_worker_do(struct gsas_worker *worker, struct gsas_work *work)
 {
 	pthread_mutex_unlock(&worker->lock);
@@ -85,7 +87,7 @@ static void *gsas_worker_main(void *arg)
 	return NULL;
 }
 
-/* Signals are for those who asked for them: this thread takes none. */
+/* Start the thread, with all signals blocked: the main thread handles them. */
 static int gsas_worker_start(struct gsas_worker *worker)
 {
 	sigset_t all, was;
@@ -136,7 +138,7 @@ void gsas_worker_free(struct gsas_worker *worker)
 		pthread_mutex_unlock(&worker->lock);
 		pthread_join(worker->thread, NULL);
 	}
-	worker->threaded = false;	/* what comes now is done at once */
+	worker->threaded = false;	/* run what done() queues at once */
 	while (gsas_worker_collect(worker))
 		;
 	pthread_cond_destroy(&worker->given);
@@ -175,7 +177,7 @@ bool gsas_worker_collect(struct gsas_worker *worker)
 	gsas_list_clear(&worker->over);
 	pthread_mutex_unlock(&worker->lock);
 	for (; work != NULL; work = next) {
-		next = work->next;	/* done() may be the end of it */
+		next = work->next;	/* done() may free the work */
 		worker->pending--;
 		work->done(work);
 	}

@@ -10,13 +10,13 @@
 
 #include <stdbool.h>
 
-/* A piece of work, embedded in what the caller allocates. It is the worker's
- * from gsas_worker_give() until done() is called, which may free it. */
+/* A piece of work, embedded in a structure of the caller. The worker owns it
+ * from gsas_worker_give() until it calls done(), which may free it. */
 struct gsas_work {
 	struct gsas_work *next;
 	void (*run)(struct gsas_work *work);	/* called by the worker thread;
-						 * uses only what the work
-						 * refers to */
+						 * uses nothing but the data to
+						 * which the work refers */
 	void (*done)(struct gsas_work *work);	/* called by the owner, in
 						 * gsas_worker_collect() */
 };
