@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_board.c - the service core on the HAL: interface 0, one connection for
- * each client, memory from the board.
+ * gsas_board.c - runs the service core on the HAL: interface 0 of the board,
+ * one connection for each client, the loop of polling and sleeping.
  *
  * A client is a peer object of interface 0, from the HAL's event that it has
  * connected to the event that it has ended; a peer that connects again is a new
  * client. Its requests are packets. Each packet is served in the ring and
  * released afterwards, so that its data in the local receive space is not
- * overwritten meanwhile. What a request does is left to gsas_service.h; the
- * protocol is docs/gsas.md.
+ * overwritten meanwhile. gsas_service.h executes the requests; docs/gsas.md
+ * defines the protocol.
  */
 #include <errno.h>
 #include <poll.h>
@@ -28,21 +28,27 @@
 #include "util/unm_list.h"
 
 #define BURST		16		/* requests of one peer in a row */
-#define HOT		16		/* peers looked at in every round */
-#define EVENTS		16		/* taken from the HAL at a time */
-#define CLOCK_IDLE	16		/* rounds between looks at the clock */
-#define CLOCK_BUSY	64
-#define SERVICE_NS	20000		/* between two looks at connections */
-#define RETRY_NS	1000000		/* between two tries to connect */
-#define NAP_MAX_MS	4		/* a sleep that perhaps nobody ends */
-#define NAP_BLOCKED_MS	64		/* the same, but for who is blocked */
-/* Of a user: half of what the board has room for, of segments half of what the
- * emulation has. */
+#define HOT		16		/* peers polled in every round */
+#define EVENTS		16		/* events read from the HAL at once */
+#define CLOCK_IDLE	16		/* rounds without work between reads of
+					 * the clock */
+#define CLOCK_BUSY	64		/* the same for rounds with work */
+#define SERVICE_NS	20000		/* between reads of HAL events */
+#define RETRY_NS	1000000		/* between attempts to open a return
+					 * path */
+#define NAP_MAX_MS	4		/* longest sleep if the end of what the
+					 * service waits for may cause no
+					 * event */
+#define NAP_BLOCKED_MS	64		/* longest sleep while a client has no
+					 * credits */
+/* Limits of a user: half of the limits of the board; for mapped segments half
+ * of the limit of the emulation. */
 #define USER_REGIONS	(1 << 21)
 #define USER_JOBS	(1 << 15)
 #define USER_GROUPS	(1 << 15)
 #define USER_MAPPED	2048
-#define FIRST_SEGMENTS	(UINT32_C(1) << 27)	/* half a partition of them */
+#define FIRST_SEGMENTS	(UINT32_C(1) << 27)	/* segments in half a
+						 * partition */
 
 /* A service on the HAL. Made by gsas_board_open(), used by one thread at a
  * time; gsas_board_wake() uses event_fd only. */
@@ -90,7 +96,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-/* ---- A client, as the core reaches it ------------------------------------ */
+/* ---- struct gsas_io ------------------------------------------------------ */
 
 static bool in_space(const struct conn *conn, uint64_t off, uint64_t len)
 {
@@ -115,7 +121,7 @@ static int conn_room(void *ctx, uint64_t off, uint64_t len)
 
 	if (!in_space(conn, off, len))
 		return -FI_EINVAL;
-	/* to the dead there may never have been a way */
+	/* a dead peer may never have had a return path, and out() discards */
 	if (off + len <= conn->ready || conn->peer->dead)
 		return 0;
 	if (hal_space_ready(conn->peer, (uint32_t)(off + len)) != 0)
@@ -205,7 +211,7 @@ static void conn_complain(struct conn *conn, int error)
 	conn->board->log(line);
 }
 
-/* The HAL vouches for identity and user. */
+/* Add the client of a peer. The HAL vouches for identity and user. */
 static int conn_client(struct conn *conn)
 {
 	return gsas_client_new(conn->board->service, conn->peer->rx.identity,
@@ -287,7 +293,8 @@ static bool take_events(struct gsas_board *board)
 	return some;
 }
 
-/* Handle connects and ends, not in every round, as that is a system call. */
+/* Handle connects and ends of peers when SERVICE_NS have passed, because
+ * reading them is a system call. */
 static bool take_care(struct gsas_board *board, uint64_t now)
 {
 	bool some;
@@ -337,9 +344,10 @@ static uint32_t serve(struct hal_peer *peer)
 }
 
 /*
- * Serve the first HOT peers in each round, and HOT of the other peers in turn;
- * a peer of those that has sent moves to the front. At most BURST requests of
- * each peer, so that no client delays the others by sending many.
+ * Serve the first HOT peers in each round, and HOT of the remaining peers in
+ * turn. A remaining peer that has sent is moved to the front. Serve at most
+ * BURST requests of each peer, so that a client that sends many requests does
+ * not delay other clients.
  */
 static uint32_t serve_some(struct gsas_board *board)
 {
@@ -422,7 +430,7 @@ void gsas_board_wake(struct gsas_board *board)
 	errno = was;
 }
 
-/* true: woken; false: the time is over. */
+/* Returns whether an event ended the sleep. */
 static bool doze(struct gsas_board *board, int ms)
 {
 	struct pollfd pfd[] = {
@@ -434,12 +442,12 @@ static bool doze(struct gsas_board *board, int ms)
 
 	if (pfd[0].revents != 0 &&
 	    read(board->event_fd, &count, sizeof(count)) < 0)
-		return true;		/* cannot fail: nobody else reads */
+		return true;		/* cannot fail: no other reader */
 	return woken;
 }
 
 /* Poll everything once. Returns whether there was any work. */
-static bool look(struct gsas_board *board)
+static bool poll_once(struct gsas_board *board)
 {
 	bool some;
 
@@ -493,7 +501,7 @@ static bool nap(struct gsas_board *board, int ms, bool armed)
  */
 void gsas_board_sleep(struct gsas_board *board, int ms)
 {
-	bool busy = look(board), armed;
+	bool busy = poll_once(board), armed;
 
 	if (!busy) {
 		mark_blocked(board, true);
@@ -502,7 +510,7 @@ void gsas_board_sleep(struct gsas_board *board, int ms)
 		 * event: handle the free space here */
 		board->changed = false;
 		board->again = gsas_service_progress(board->service);
-		busy = board->changed || (!armed && look(board)) ||
+		busy = board->changed || (!armed && poll_once(board)) ||
 			nap(board, ms, armed);
 		if (armed)
 			hal_if_disarm(board->hif);
@@ -520,8 +528,8 @@ static void board_wake(void *ctx)
 	gsas_board_wake(ctx);
 }
 
-/* Somewhere in the lower half of the partition: no two services in a row give
- * out the same addresses, but by a chance of one in millions. */
+/* A random offset in the lower half of the partition, so that two services in a
+ * row do not use the same addresses, except with a probability of 2^-27. */
 static uint64_t first_offset(void)
 {
 	uint32_t chance;
@@ -590,7 +598,7 @@ int gsas_board_open(const struct gsas_board_attr *attr,
 	}
 	ret = hal_get(NULL, &b->hal);
 	if (ret != 0)
-		goto err_bell;
+		goto err_event_fd;
 	ret = hal_if_open_service(b->hal, attr->board, &b->hif);
 	if (ret != 0)
 		goto err_hal;
@@ -614,14 +622,15 @@ err_if:
 	hal_if_close(b->hif);
 err_hal:
 	hal_put(b->hal);
-err_bell:
+err_event_fd:
 	close(b->event_fd);
 err_free:
 	free(b);
 	return ret;
 }
 
-/* Clients see the end of the service after the last answer. */
+/* Clients receive all answers that were sent before they see the end of the
+ * service. */
 void gsas_board_close(struct gsas_board *board)
 {
 	struct hal_if *hif = board->hif;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_extend.c - operations that are not the paper's: who one is, the whole
- * table of atomic operations, bulk data, mapping, what there is and whose.
+ * gsas_extend.c - operations of this project, opcodes from 64 up: JOIN, GROUP
+ * and FENCE, the whole table of atomic operations, GET and PUT, MAP, counters,
+ * lists and RECLAIM. Queues are in gsas_serve_queue.c.
  */
 #include <string.h>
 
@@ -10,14 +11,15 @@
 #include "common/gsas_copy.h"
 #include "service/gsas_serve.h"
 
-/* of a request that goes through regions, so that it is short */
-#define VISITS_MAX	256
-#define RECLAIM_MAX	32
-#define RECLAIM_PAGES	4096
+/* Limits of one LIST or RECLAIM, so that it does not take long. */
+#define VISITS_MAX	256		/* regions visited */
+#define RECLAIM_MAX	32		/* regions freed */
+#define RECLAIM_PAGES	4096		/* pages after which it ends */
 
-/* ---- Who one is ---------------------------------------------------------- */
+/* ---- Jobs, groups, fences ------------------------------------------------ */
 
-/* Its process keeps the job's pages from being orphans. */
+/* Add the client's process to the job: while it lives the pages of the job are
+ * no orphans. */
 static enum gsas_error join_process(struct gsas_client *client)
 {
 	const struct gsas_io *io = &client->service->attr.io;
@@ -25,7 +27,7 @@ static enum gsas_error join_process(struct gsas_client *client)
 	int fd = io->process != NULL ? io->process(client->io_ctx, &id) :
 		-FI_ENOSYS;
 
-	/* the platform does not know, or the process has ended */
+	/* the platform does not know processes, or the process has ended */
 	if (fd == -FI_ENOSYS || fd == -FI_ECONNRESET)
 		return GSAS_OK;
 	return fd >= 0 && gsas_job_process(client->job, id, fd) == 0 ?
@@ -59,7 +61,7 @@ enum gsas_error gsas_serve_group(struct gsas_call *call)
 	struct gsas_group *group;
 
 	if ((name[0] & 0xff) == 0)
-		return GSAS_E_ARGUMENT;		/* begins with its end */
+		return GSAS_E_ARGUMENT;		/* the name is empty */
 	group = gsas_group_get(p, client->uid, name);
 	if (group == NULL)
 		return GSAS_E_QUOTA;
@@ -78,13 +80,13 @@ enum gsas_error gsas_serve_group(struct gsas_call *call)
 	return GSAS_OK;
 }
 
-/* All before it is done: see GSAS_RULE_ORDERED. */
+/* All requests before it are done: see GSAS_RULE_ORDERED. */
 enum gsas_error gsas_serve_fence(struct gsas_call *call)
 {
 	struct gsas_client *client = call->client;
 
 	if (call->tag == GSAS_TAG_POSTED)
-		return GSAS_OK;		/* nobody would hear of the errors */
+		return GSAS_OK;		/* no answer to report errors in */
 	call->result = client->failed;
 	call->more = client->first_error;
 	client->failed = 0;
@@ -121,11 +123,13 @@ struct atomic {
 	enum gsas_type type;
 	enum gsas_form form;
 	uint64_t count, bytes;
-	const uint8_t *operand, *compare;	/* in our space, or NULL */
-	uint64_t out;			/* where the results go */
+	const uint8_t *operand, *compare;	/* in the local space, or
+						 * NULL */
+	uint64_t out;			/* offset of the results in the
+					 * client's space */
 };
 
-/* What the request says, checked but for what it does to memory. */
+/* Decode and check the arguments of an ATOMIC, except its address. */
 static enum gsas_error atomic_decode(const struct gsas_call *call,
 				     struct atomic *a)
 {
@@ -191,7 +195,8 @@ static enum gsas_error bulk_part(const struct gsas_call *call,
 	return gsas_call_span(call, part->whole);
 }
 
-/* Nobody else is at pages that are not mapped: from there at once. */
+/* On pages that are not mapped this thread is the only executor, so they are
+ * copied directly. Words of mapped pages are read as gsas_copy.h says. */
 enum gsas_error gsas_serve_get(struct gsas_call *call)
 {
 	void *stage = call->client->service->stage;
@@ -226,7 +231,7 @@ enum gsas_error gsas_serve_put(struct gsas_call *call)
 					  part.bytes);
 	if (src == NULL)
 		return GSAS_E_ARGUMENT;
-	/* of pages that are not mapped this thread is the only executor */
+	/* on pages that are not mapped this thread is the only executor */
 	if (gsas_region_mapped(call->region))
 		gsas_copy_to_shared(call->memory + part.begin, src, part.bytes);
 	else
@@ -235,7 +240,7 @@ enum gsas_error gsas_serve_put(struct gsas_call *call)
 	return GSAS_OK;
 }
 
-/* A queue's memory is its job's, whoever may enqueue. */
+/* Only the job of a queue may map it, even if other jobs may enqueue. */
 enum gsas_error gsas_serve_map(struct gsas_call *call)
 {
 	const struct gsas_region *region = call->region;
@@ -254,7 +259,7 @@ enum gsas_error gsas_serve_map(struct gsas_call *call)
 	return error;
 }
 
-/* ---- What there is, and whose -------------------------------------------- */
+/* ---- Counters, lists, orphans -------------------------------------------- */
 
 enum gsas_error gsas_serve_stat(struct gsas_call *call)
 {
@@ -268,8 +273,9 @@ enum gsas_error gsas_serve_stat(struct gsas_call *call)
 	return error;
 }
 
-/* Interfaces of a job; if there are none, processes; if these hold it only, 1.
- * 0: it has orphans. */
+/* Number of interfaces of a job; if there are none, of processes that joined
+ * it; if there are none, 1 if a process holds it (gsas_hold.h). 0: the regions
+ * of the job are orphans. */
 static uint32_t living(const struct gsas_pages *p, struct gsas_job *job)
 {
 	if (gsas_job_present(job))
@@ -309,7 +315,8 @@ enum gsas_error gsas_serve_list(struct gsas_call *call)
 	return GSAS_OK;
 }
 
-/* Nobody of the job that owns it is there any more. */
+/* Does the region belong to the caller's user, and no process of its job
+ * live? */
 static bool is_orphan(const struct gsas_call *call,
 		      const struct gsas_region *region)
 {
@@ -317,7 +324,7 @@ static bool is_orphan(const struct gsas_call *call,
 	       !gsas_job_lives(call->client->service->pages, region->job);
 }
 
-/* Of the caller's user only. */
+/* Free the orphan at the address. */
 static enum gsas_error reclaim_one(struct gsas_call *call)
 {
 	struct gsas_service *service = call->client->service;

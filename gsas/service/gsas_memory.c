@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_memory.c - memory of a board's service: what can be mapped is from the
- * HAL, all other memory is private.
+ * gsas_memory.c - the memory of a board's service: memory that can be mapped is
+ * allocated by the HAL, all other memory is private to the process.
  *
- * A client that asks for too much gets an error. If the system were asked for
- * memory that it has not, it would kill a process, perhaps this one, and all
- * memory of the board would be lost. So:
+ * A client that requests too much memory gets an error. If the service took
+ * memory that the system does not have, the kernel would kill a process,
+ * perhaps the service, and all memory of the board would be lost. So:
  *
- *   - memory is there when it is allocated: none is promised and taken later;
- *   - before, it is checked that the machine and the control groups of this
- *     process have it and a reserve beside it (hal_memory_left());
- *   - one process at a time does both, of those that run the same program;
+ *   - all pages are populated when memory is allocated, not at first use;
+ *   - before that, the service checks that the machine and the control groups
+ *     of the process have this memory and a reserve (hal_memory_left());
+ *   - of the processes that run the same program one at a time does both;
  *   - the services of a host share a budget. Each shows how many pages it has
- *     by the length of a lock on the file of its program: the kernel releases
- *     the lock when the process ends, and shows it to all others.
+ *     by the length of a lock on the file of its program. All processes can
+ *     read the lock, and the kernel releases it when its process ends.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,30 +29,35 @@
 #include "service/gsas_memory.h"
 
 #define STEP		(UINT64_C(16) << 20)	/* bytes taken at a time */
-#define RESERVE_PART	16			/* of what there is ... */
-#define RESERVE_MIN	(UINT64_C(8) << 20)	/* ... in these bounds */
-#define RESERVE_MAX	(UINT64_C(256) << 20)
+#define RESERVE_PART	16			/* reserve: this part of the
+						 * machine's memory, */
+#define RESERVE_MIN	(UINT64_C(8) << 20)	/* but at least this */
+#define RESERVE_MAX	(UINT64_C(256) << 20)	/* and at most this */
 #define AHEAD		(UINT64_C(1) << 20)	/* see source_refill() */
-#define TURN_MS		10000			/* until our turn comes */
-#define SHOWN_SHIFT	40			/* pages of one process */
-#define SHOWN_MAX	4096			/* processes */
+#define TURN_MS		10000			/* longest wait for a turn */
+#define SHOWN_SHIFT	40			/* offsets of a process in the
+						 * file, a byte for each page */
+#define SHOWN_MAX	4096			/* locks read in shown() */
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
 
+/* The memory of a service. The service's thread and its workers use it. */
 struct gsas_source {
 	struct hal *hal;
 	int board;
-	uint64_t budget, reserve;
+	uint64_t budget, reserve;	/* bytes; budget 0: no limit */
 	int fd;				/* the program's file; -1: not open */
-	pthread_mutex_t lock;		/* of used and what is shown of it */
-	uint64_t used;			/* bytes */
-	uint64_t ahead;			/* bytes that the system had and that
-					 * are not refilled yet */
+	pthread_mutex_t lock;		/* protects used, ahead and the lock in
+					 * the file */
+	uint64_t used;			/* bytes allocated */
+	uint64_t ahead;			/* bytes that the system had when
+					 * source_refill() checked, and that
+					 * are not populated yet */
 };
 
-/* ---- What services show to each other ------------------------------------ */
+/* ---- The budget of a host ------------------------------------------------ */
 
 static struct flock pages_lock(short type, uint64_t start, uint64_t len)
 {
@@ -62,7 +67,8 @@ static struct flock pages_lock(short type, uint64_t start, uint64_t len)
 	};
 }
 
-/* From page number process << SHOWN_SHIFT on: as many as there are. */
+/* Show the used pages: lock as many bytes of the file, from offset
+ * pid << SHOWN_SHIFT on. */
 static void show(const struct gsas_source *s)
 {
 	uint64_t start = (uint64_t)getpid() << SHOWN_SHIFT;
@@ -78,8 +84,9 @@ static void show(const struct gsas_source *s)
 	fcntl(s->fd, F_OFD_SETLK, &off);
 }
 
-/* Pages that others show between start and end. The kernel names any one lock
- * of those in a range. */
+/* Pages that other processes show between offsets start and end. F_OFD_GETLK
+ * returns any one of the locks in a range, so the rest of the range is searched
+ * on both sides of that lock. */
 static uint64_t shown(const struct gsas_source *s, uint64_t start,
 		      uint64_t end, int *max)
 {
@@ -92,7 +99,7 @@ static uint64_t shown(const struct gsas_source *s, uint64_t start,
 		if (fcntl(s->fd, F_OFD_GETLK, &lock) != 0 ||
 		    lock.l_type == F_UNLCK)
 			break;
-		if (lock.l_len <= 0)		/* not one of ours */
+		if (lock.l_len <= 0)		/* not a lock of a service */
 			return sum;
 		at = (uint64_t)lock.l_start;
 		if (at > start)
@@ -116,7 +123,7 @@ static bool in_budget(const struct gsas_source *s, uint64_t bytes)
 	return others <= s->budget && bytes <= s->budget - others;
 }
 
-/* Within the budget? Then they are counted. */
+/* Count bytes as used if they are within the budget. */
 static bool take(struct gsas_source *s, uint64_t bytes)
 {
 	bool fits;
@@ -139,7 +146,7 @@ static void give_back(struct gsas_source *s, uint64_t bytes)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* ---- What the system has ------------------------------------------------- */
+/* ---- The memory of the system -------------------------------------------- */
 
 static uint64_t reserve(void)
 {
@@ -157,9 +164,10 @@ static bool has_room(const struct gsas_source *s, uint64_t bytes)
 }
 
 /*
- * From the check until the memory is taken nobody else takes any. A process
- * that was stopped in between holds the others up for a while only: then the
- * reserve has to do. Returns what turn_end() closes.
+ * Begin a turn: from the check until the memory is populated no other service
+ * takes memory. A process that is stopped during its turn delays other
+ * processes by TURN_MS at most. They then go on without a turn, which the
+ * reserve makes safe. Returns the descriptor for turn_end().
  */
 static int turn_begin(void)
 {
@@ -179,7 +187,7 @@ static void turn_end(int fd)
 
 /* ---- Memory -------------------------------------------------------------- */
 
-/* Zero, and from now on there. */
+/* Back memory by pages, which are zero. false: the system has none. */
 static bool populate(uint8_t *at, uint64_t bytes)
 {
 	volatile uint8_t *byte = at;
@@ -188,13 +196,14 @@ static bool populate(uint8_t *at, uint64_t bytes)
 		return true;
 	if (errno != EINVAL)
 		return false;
-	/* a system before Linux 5.14 */
+	/* Linux before 5.14 has no MADV_POPULATE_WRITE */
 	for (uint64_t i = 0; i < bytes; i += GSAS_PAGE_BYTES)
 		byte[i] = 0;
 	return true;
 }
 
-/* A step at a time, so that nobody waits for long for a turn. */
+/* Populate memory, in steps of a turn each, so that no process waits long for
+ * its turn. */
 static bool fill(const struct gsas_source *s, uint8_t *at, uint64_t bytes)
 {
 	bool done = true;
@@ -213,7 +222,7 @@ static bool fill(const struct gsas_source *s, uint8_t *at, uint64_t bytes)
 static int alloc_private(const struct gsas_source *s, uint64_t bytes,
 			 void **at)
 {
-	/* what there is not is not begun with */
+	/* do not begin with what cannot be finished */
 	if (bytes > STEP && !has_room(s, bytes))
 		return -FI_ENOMEM;
 	*at = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE,
@@ -261,9 +270,10 @@ static int source_alloc(void *ctx, uint64_t bytes, bool mapped,
 }
 
 /*
- * Called by the thread that serves, so it waits for no turn. To ask the system
- * takes long: it asks for AHEAD bytes more, and takes these by and by. They are
- * far less than the reserve.
+ * The thread of the service calls this function, so it waits for no turn.
+ * Reading the free memory of the system takes long. So the function checks for
+ * AHEAD bytes more than needed, and uses these up before it checks again. They
+ * are far less than the reserve.
  */
 static bool source_refill(void *ctx, void *at, uint64_t bytes)
 {

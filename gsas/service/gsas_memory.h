@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_memory.h - the memory that a board's service hands out: from the HAL,
- * within the budget of the host.
+ * gsas_memory.h - the source of a board's memory: allocates it from the HAL and
+ * from the system, within the budget of the host.
  */
 #ifndef GSAS_MEMORY_H
 #define GSAS_MEMORY_H

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_mmu.c - a hash table with open addressing and linear probing. The
- * entries themselves are in the table: a look-up touches one or two lines.
+ * gsas_mmu.c - the map from page to memory and region: a hash table with open
+ * addressing and linear probing. The slots hold the entries themselves, so a
+ * look-up reads one or two cache lines.
  *
- * To grow or shrink, a new table is put beside the old one, and every change
- * moves some entries. Removal closes the gap it makes, so nothing decays, and
- * the move is removal at a cursor: all slots before it are empty, for good.
- * Page numbers are given out by the service, not chosen by clients: nobody can
- * aim at a slot.
+ * To grow or shrink, the map allocates a new table, and each later change moves
+ * some entries from the old table. Removal of an entry closes the gap, so no
+ * marks of deleted entries pile up. Entries are moved by removal at a cursor:
+ * all slots before the cursor stay empty. The service chooses page numbers, not
+ * the clients, so no client can provoke collisions.
  *
- * As a processor's MMU it has pages of several sizes: what is large takes few
- * entries, and comes and goes in no time.
+ * Like the MMU of a processor it has pages of several sizes, so a large run of
+ * pages takes few entries and is inserted and removed fast.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -20,51 +21,54 @@
 #include "service/gsas_mmu.h"
 
 #define SIZE_MIN	64
-#define SIZE_MAX_LOG	40		/* no machine has so many slots */
+#define SIZE_MAX_LOG	40		/* no machine has memory for 2^40 */
 
 /*
- * Slots looked at for each entry. A table of S slots is left when it has 3/4 S
- * entries or 1/16 S: at most 7/4 S steps, done before the new one is full,
- * which takes 3/4 S insertions, or has to shrink, after 1/32 S removals.
+ * Slots of the old table that are processed for each entry inserted or removed.
+ * A table of S slots is replaced when it has 3/4 S entries or less than 1/16 S.
+ * To empty it takes at most 7/4 S steps. They are done before the new table is
+ * full, after 3/4 S insertions, and before it has to shrink, after 1/32 S
+ * removals.
  */
 #define STEPS_INSERT	8
 #define STEPS_REMOVE	48
 
-/* Slots whose memory goes back at once when the cursor has passed them: whole
- * pages of up to 64 KiB. */
+/* When the cursor has passed so many slots, their memory is returned to the
+ * system. They are whole pages, of up to 64 KiB. */
 #define CHUNK		8192
 _Static_assert(CHUNK * sizeof(struct gsas_page) % (64 << 10) == 0, "pages");
 
 struct gsas_table {
-	struct gsas_page *slot;		/* memory NULL: empty */
-	uint64_t mask, count;
-	unsigned shift;
+	struct gsas_page *slot;		/* slot[i].memory NULL: empty */
+	uint64_t mask, count;		/* slots - 1; entries */
+	unsigned shift;			/* 64 - log2(slots) */
 };
 
 struct gsas_mmu {
 	uint64_t count[GSAS_PAGE_SIZES];	/* entries by size */
-	struct gsas_table cur;
+	struct gsas_table cur;		/* entries are inserted here */
 	struct gsas_table old;		/* slot NULL: nothing to move */
-	uint64_t cursor;		/* of old */
-	uint64_t size_min;
+	uint64_t cursor;		/* slots of old before it are empty */
+	uint64_t size_min;		/* fewest slots of a table */
 };
 
 /* ---- Sizes of pages ------------------------------------------------------ */
 
-/* How many of the smallest a page has. */
+/* Number of smallest pages in a page of a size. */
 static uint64_t gsas_page_count(unsigned size)
 {
 	return UINT64_C(1) << gsas_page_shift[size];
 }
 
-/* What an entry is found by: the page it is of, and its size. */
+/* The key of an entry: the number of its page, in pages of its size, and the
+ * size. */
 static uint64_t gsas_page_key(uint64_t number, unsigned size)
 {
 	return number >> gsas_page_shift[size] |
 		(uint64_t)size << GSAS_PAGE_SIZE_SHIFT;
 }
 
-/* The size of the page that a run of pages begins with: as large as can be. */
+/* The size of the first page of a run: the largest that is aligned and fits. */
 static unsigned gsas_page_first(uint64_t number, uint64_t count)
 {
 	unsigned size = GSAS_PAGE_SIZES - 1;
@@ -75,7 +79,7 @@ static unsigned gsas_page_first(uint64_t number, uint64_t count)
 	return size;
 }
 
-/* Entries that a run takes. */
+/* Number of entries of a run. */
 static uint64_t gsas_page_entries(uint64_t number, uint64_t count)
 {
 	uint64_t n = 0, step;
@@ -93,9 +97,10 @@ static int gsas_table_new(struct gsas_table *t, uint64_t size)
 {
 	void *at;
 
-	/* By the system: zero, and not there before it is touched, so in O(1).
-	 * Not in huge pages: look-ups in millions of pages would take half as
-	 * long, but insertions would stop for ms while one is cleared. */
+	/* mmap() returns zeroed memory that is populated at first use, so this
+	 * takes O(1). Huge pages would halve the time of look-ups in millions
+	 * of pages, but an insertion would take milliseconds while the kernel
+	 * clears a huge page. */
 	at = mmap(NULL, size * sizeof(*t->slot), PROT_READ | PROT_WRITE,
 		  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (at == MAP_FAILED)
@@ -142,7 +147,8 @@ static void gsas_table_put(struct gsas_table *t, const struct gsas_page *page)
 	t->count++;
 }
 
-/* Empty a slot, and move up who was behind it only because it was taken. */
+/* Remove an entry, and move entries behind it up to their home or closer to
+ * it, so that linear probing still finds them. */
 static void gsas_table_take(struct gsas_table *t, struct gsas_page *page)
 {
 	uint64_t hole = (uint64_t)(page - t->slot), i = hole, home;
@@ -163,6 +169,7 @@ static void gsas_table_take(struct gsas_table *t, struct gsas_page *page)
 
 /* ---- Two tables --------------------------------------------------------- */
 
+/* Process so many slots of the old table: move their entries to the new one. */
 static void gsas_mmu_move(struct gsas_mmu *mmu, uint64_t steps)
 {
 	struct gsas_table *old = &mmu->old;
@@ -195,7 +202,8 @@ static int gsas_mmu_resize(struct gsas_mmu *mmu, uint64_t size)
 	return 0;
 }
 
-/* A size that such a number of entries fills to three quarters. 0: too many. */
+/* The number of slots, from size on, that count entries fill to three quarters
+ * at most. 0: too many entries. */
 static uint64_t gsas_mmu_size(uint64_t count, uint64_t size)
 {
 	if (count >= UINT64_C(1) << (SIZE_MAX_LOG - 1))
@@ -205,7 +213,7 @@ static uint64_t gsas_mmu_size(uint64_t count, uint64_t size)
 	return size;
 }
 
-/* Room for count more entries in the table in use. */
+/* Make room for count more entries in the current table. */
 static int gsas_mmu_reserve(struct gsas_mmu *mmu, uint64_t count)
 {
 	uint64_t there = gsas_mmu_count(mmu);
@@ -216,7 +224,8 @@ static int gsas_mmu_reserve(struct gsas_mmu *mmu, uint64_t count)
 	size = gsas_mmu_size(there + count, size * 2);
 	if (size == 0)
 		return -FI_ENOMEM;
-	/* only for a count that is no less than a part of what is moved */
+	/* The old table is empty by now unless count is large (see STEPS_...),
+	 * so moving the rest takes no longer than inserting count entries. */
 	gsas_mmu_move(mmu, UINT64_MAX);
 	return gsas_mmu_resize(mmu, size);
 }
@@ -278,7 +287,7 @@ static const struct gsas_page *gsas_mmu_look(const struct gsas_mmu *mmu,
 	t = &mmu->old;
 	if (page != NULL || t->slot == NULL)
 		return page;
-	/* whose home is before the cursor was moved, or was never here */
+	/* an entry with a home before the cursor is not in the old table */
 	home = gsas_table_home(t, key);
 	return home < mmu->cursor ? NULL : gsas_table_find(t, home, key);
 }
@@ -319,7 +328,7 @@ void gsas_mmu_remove(struct gsas_mmu *mmu, uint64_t number, uint64_t count)
 		gsas_mmu_take(mmu, gsas_page_key(number, size));
 		mmu->count[size]--;
 		table = mmu->cur.mask + 1;
-		/* without memory for a smaller table this one will do */
+		/* if there is no memory for a smaller table, keep this one */
 		if (mmu->old.slot == NULL && table > mmu->size_min &&
 		    mmu->cur.count < table / 16)
 			(void)gsas_mmu_resize(mmu, table / 2);

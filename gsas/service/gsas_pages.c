@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_pages.c - users, jobs, groups, and the regions they hold.
+ * gsas_pages.c - users, jobs, groups and their regions: limits, addresses,
+ * look-up. gsas_segment.c has the memory that regions share, gsas_mmu.c the map
+ * from page to memory, gsas_presence.c the processes of jobs.
  */
 #include <stdlib.h>
 #include <sys/random.h>
@@ -10,7 +12,7 @@
 #include "service/gsas_pages.h"
 #include "service/gsas_segment.h"
 
-#define JOBS_MAX	65536		/* if the caller does not care */
+#define JOBS_MAX	65536		/* defaults of gsas_pages_attr */
 #define GROUPS_MAX	65536
 #define REGIONS_MAX	(1 << 22)
 #define BUCKETS		65536		/* of each table */
@@ -22,20 +24,23 @@ _Static_assert(GSAS_PAGES_MAX << GSAS_PAGE_SHIFT >> GSAS_PART_SHIFT == 1,
 struct gsas_pages {
 	struct gsas_pages_attr attr;
 	struct gsas_mmu *mmu;
-	struct gsas_segment *segments;	/* those with an address, by it */
+	struct gsas_segment *segments;	/* tree by address; not the segments
+					 * without an address yet */
 	uint64_t next;			/* the cursor: offset where the search
 					 * for a segment's place begins */
 	bool round;			/* the cursor has passed the end */
-	uint64_t placed;		/* bytes of living segments, ... */
-	uint64_t reserved;		/* ... and of those without address */
-	uint64_t seed;			/* clients choose keys, not buckets */
-	uint32_t jobs, groups;		/* there are */
+	uint64_t placed;		/* bytes of segments with an address,
+					 * without those that are gone */
+	uint64_t reserved;		/* bytes of segments without address */
+	uint64_t seed;			/* of hashes: clients choose keys, but
+					 * cannot choose buckets */
+	uint32_t jobs, groups;		/* their number */
 	uint32_t job_number, group_number;	/* last given */
-	uint64_t pages, regions, nsegments;	/* with plans */
+	uint64_t pages, regions, nsegments;	/* their number, with plans */
 	struct gsas_user *user[USER_BUCKETS];
 	struct gsas_job *job[BUCKETS];
 	struct gsas_group *group[BUCKETS];
-	struct gsas_segment *open[BUCKETS];
+	struct gsas_segment *open[BUCKETS];	/* see gsas_open_add() */
 };
 
 static uint64_t gsas_mix(uint64_t h)
@@ -71,10 +76,10 @@ int gsas_pages_new(const struct gsas_pages_attr *attr, struct gsas_pages **pp)
 		p->attr.max_groups = GROUPS_MAX;
 	if (p->attr.max_regions == 0)
 		p->attr.max_regions = REGIONS_MAX;
-	/* a system without entropy has no enemies yet: 0 will do */
+	/* without entropy, early after boot, the seed is 0 */
 	(void)!getrandom(&p->seed, sizeof(p->seed), GRND_NONBLOCK);
 	if (p->attr.first < GSAS_SEGMENT)
-		p->attr.first = GSAS_SEGMENT;	/* small numbers are nobody's */
+		p->attr.first = GSAS_SEGMENT;	/* keep small offsets invalid */
 	if (p->attr.end == 0)
 		p->attr.end = UINT64_C(1) << GSAS_PART_SHIFT;
 	p->next = p->attr.first;
@@ -142,7 +147,7 @@ bool gsas_job_lives(const struct gsas_pages *p, struct gsas_job *job)
 		p->attr.held(p->attr.held_ctx, job->user->uid, job->key));
 }
 
-/* Regions of jobs of which nobody lives. */
+/* Number of regions of jobs of which no process lives. */
 static uint64_t gsas_orphans(const struct gsas_pages *p)
 {
 	uint64_t count = 0;
@@ -167,13 +172,14 @@ void gsas_pages_stat(const struct gsas_pages *p, struct gsas_stat *stat)
 
 /* ---- Users -------------------------------------------------------------- */
 
-/* used: never above max */
+/* Is used + more above max? max 0: no limit. used is never above max. */
 static bool gsas_above(uint64_t used, uint64_t more, uint64_t max)
 {
 	return max != 0 && more > max - used;
 }
 
-/* NULL: no memory. gsas_user_release() when it got no job or group. */
+/* The user with a uid, made if there is none. NULL: no memory. If the caller
+ * adds no job or group it has to call gsas_user_release(). */
 static struct gsas_user *gsas_user_get(struct gsas_pages *p, uint32_t uid)
 {
 	struct gsas_user **head = &p->user[uid % USER_BUCKETS], *user = *head;
@@ -191,6 +197,7 @@ static struct gsas_user *gsas_user_get(struct gsas_pages *p, uint32_t uid)
 	return user;
 }
 
+/* Free a user without jobs and groups. */
 static void gsas_user_release(struct gsas_pages *p, struct gsas_user *user)
 {
 	struct gsas_user **at = &p->user[user->uid % USER_BUCKETS];
@@ -205,7 +212,8 @@ static void gsas_user_release(struct gsas_pages *p, struct gsas_user *user)
 
 /* ---- Jobs and groups ---------------------------------------------------- */
 
-/* A job without a client, of a user that may have one more. */
+/* A new job without a client. NULL: no memory, or the user's limit is
+ * reached. */
 static struct gsas_job *gsas_job_new(struct gsas_pages *p, uint32_t uid)
 {
 	struct gsas_user *user = gsas_user_get(p, uid);
@@ -275,7 +283,7 @@ void gsas_job_put(struct gsas_pages *p, struct gsas_job *job)
 	gsas_job_release(p, job);
 }
 
-/* The same for groups. */
+/* A new group; NULL as for gsas_job_new(). */
 static struct gsas_group *gsas_group_new(struct gsas_pages *p, uint32_t uid)
 {
 	struct gsas_user *user = gsas_user_get(p, uid);
@@ -339,8 +347,7 @@ void gsas_group_put(struct gsas_pages *p, struct gsas_group *group)
 	free(group);
 }
 
-/* ---- Shares ------------------------------------------------------------- */
-
+/* ---- Limits ------------------------------------------------------------- */
 static enum gsas_error gsas_region_check(const struct gsas_pages *p,
 					 const struct gsas_job *job,
 					 uint64_t pages)
@@ -390,6 +397,8 @@ static void gsas_region_uncharge(struct gsas_pages *p,
 
 /* ---- Segments ----------------------------------------------------------- */
 
+/* Where the list of its bucket refers to the open segment of a share, or to
+ * NULL at the end of the list. */
 static struct gsas_segment **gsas_open(struct gsas_pages *p,
 				       const struct gsas_share *share)
 {
@@ -416,7 +425,8 @@ static void gsas_open_remove(struct gsas_pages *p,
 	segment->open = false;
 }
 
-/* Each is a descriptor of this process, and a slot of the HAL's. */
+/* Has the user as many mapped segments as allowed? Each takes a descriptor of
+ * this process and a slot of the HAL. */
 static bool at_mapped_limit(const struct gsas_pages *p,
 			    const struct gsas_job *job)
 {
@@ -444,7 +454,8 @@ static struct gsas_segment *gsas_segment_make(struct gsas_pages *p,
 	return segment;
 }
 
-/* The one of those with room for others that has the most, from now on. */
+/* Make a segment the open one of its share, from which further regions get
+ * their pages, if it has more free pages than the present one. */
 static void gsas_open_add(struct gsas_pages *p, struct gsas_segment *segment)
 {
 	struct gsas_segment **at = gsas_open(p, &segment->share), *was = *at;
@@ -460,7 +471,8 @@ static void gsas_open_add(struct gsas_pages *p, struct gsas_segment *segment)
 	segment->open = true;
 }
 
-/* A segment with pages for a region. NULL: no memory, or no addresses. */
+/* Put a region in a segment with enough free pages, a new one if needed. NULL:
+ * no memory, no addresses, or the limit of mapped segments. */
 static struct gsas_segment *gsas_segment_get(struct gsas_pages *p,
 					     struct gsas_node *node)
 {
@@ -486,11 +498,11 @@ static struct gsas_segment *gsas_segment_get(struct gsas_pages *p,
 }
 
 /*
- * Is the cursor going to reach a segment before its addresses have been in
- * quarantine? Such a segment is old: the cursor has passed half of the
- * partition since it was placed. It stays in the tree without memory until the
- * cursor has passed it, so there are never more of these than there were living
- * segments.
+ * Will the cursor reach a segment before it has passed half of the partition?
+ * Then the segment, when it is freed, stays in the tree without memory until
+ * the cursor has passed it, so that its addresses are not used again too soon.
+ * Such a segment is old: the cursor has passed half of the partition since it
+ * was placed. So the tree never has more of them than it had segments in use.
  */
 static bool gsas_soon_reached(const struct gsas_pages *p,
 			      const struct gsas_segment *segment)
@@ -502,7 +514,8 @@ static bool gsas_soon_reached(const struct gsas_pages *p,
 	return off - p->next < p->attr.end / 2;
 }
 
-/* A region or plan is gone; trash: its segment's memory if it was the last. */
+/* Remove a region or plan from its segment. If it was the last, free the
+ * segment, and *trash is the segment's memory. */
 static void gsas_segment_drop(struct gsas_pages *p, struct gsas_node *node,
 			      struct gsas_block *trash)
 {
@@ -571,9 +584,9 @@ enum gsas_error gsas_region_fill(const struct gsas_pages *p,
 }
 
 /*
- * Where so many bytes are free, at an offset or behind it; 0: nowhere. Takes a
- * step for each segment in between, of which there are no more than the memory
- * of the board has MiB, or had since the cursor was there.
+ * The first offset from off on with so many free bytes; 0: there is none. It
+ * takes a step for each segment in between. A segment has a MiB at least, so
+ * there are at most as many as the board has, or had, MiB of memory.
  */
 static uint64_t gsas_gap_from(const struct gsas_pages *p, uint64_t off,
 			      uint64_t bytes)
@@ -590,8 +603,8 @@ static uint64_t gsas_gap_from(const struct gsas_pages *p, uint64_t off,
 	return 0;
 }
 
-/* The cursor goes on: the quarantine of what it passes is over when it comes
- * round again. */
+/* Move the cursor forward. Removed segments that it passes leave the tree: it
+ * reaches their addresses again only on its next round. */
 static void gsas_cursor_move(struct gsas_pages *p, uint64_t next)
 {
 	uint64_t base = gsas_base(p->attr.board);
@@ -611,7 +624,8 @@ static void gsas_cursor_move(struct gsas_pages *p, uint64_t next)
 	p->next = next;
 }
 
-/* An address for a segment whose first plan is added. */
+/* Assign an address to a segment, if it has none, when its first plan is
+ * added. false: no memory was filled in, or no address is free. */
 static bool gsas_region_place(struct gsas_pages *p,
 			      struct gsas_segment *segment)
 {
@@ -715,7 +729,7 @@ struct gsas_region *gsas_region_from(const struct gsas_pages *p,
 
 /* ---- Look-up ------------------------------------------------------------ */
 
-/* Of an address that is not there. */
+/* The error of an address that is not allocated; see gsas_pages_find(). */
 static enum gsas_error gsas_pages_why(const struct gsas_pages *p,
 				      uint64_t address)
 {
@@ -729,7 +743,7 @@ static enum gsas_error gsas_pages_why(const struct gsas_pages *p,
 		return GSAS_E_ADDRESS;
 	segment = gsas_segment_from(p->segments, address);
 	if (segment == NULL || address < segment->base || segment->gone)
-		return GSAS_E_FREED;	/* with all its segment */
+		return GSAS_E_FREED;	/* the whole segment was freed */
 	page = (address - segment->base) >> GSAS_PAGE_SHIFT;
 	return page >= segment->first && page < segment->used ?
 		GSAS_E_FREED : GSAS_E_ADDRESS;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_presence.c - which processes of a job live. A thread that ends takes its
- * connection with it, but pages are orphans only when no process lives that
- * belonged to their job. Each process is known by a descriptor that becomes
- * readable when the process ends. Part of gsas_pages.h.
+ * gsas_presence.c - the processes of a job that joined it on this board and
+ * still live. A connection ends with its thread, but the pages of a job become
+ * orphans only when no process of the job lives. A job has a descriptor for
+ * each process, which becomes readable when the process ends. The functions are
+ * declared in gsas_pages.h.
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -13,12 +14,13 @@
 
 #include "service/gsas_pages.h"
 
-#define PRUNE_MIN	16		/* processes */
+#define PRUNE_MIN	16		/* processes before the first prune */
 
+/* A process that joined a job; in the list job->process. */
 struct gsas_process {
 	struct gsas_process *next;
-	uint64_t id;
-	int fd;
+	uint64_t id;			/* hal_peer_process() */
+	int fd;				/* readable: the process has ended */
 };
 
 static bool process_ended(const struct gsas_process *process)
@@ -38,6 +40,7 @@ static void process_drop(struct gsas_job *job, struct gsas_process **at)
 	free(process);
 }
 
+/* Remove all processes that have ended. */
 static void job_prune(struct gsas_job *job)
 {
 	struct gsas_process **at = &job->process;
@@ -59,7 +62,7 @@ int gsas_job_process(struct gsas_job *job, uint64_t id, int fd)
 			close(fd);
 			return 0;
 		}
-	/* now and then, so that those that come and go do not add up */
+	/* when their number has doubled, so that ended ones do not pile up */
 	if (job->processes >= job->prune_at)
 		job_prune(job);
 	process = malloc(sizeof(*process));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_segment.c - memory that regions of one kind share, and the segments of a
- * board in the order of their addresses.
+ * gsas_segment.c - segments: memory that regions of one job, mode and group
+ * share, its page words, and the tree of a board's segments by address.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -15,9 +15,10 @@
 #define PAGE_WORDS	(GSAS_PAGE_BYTES / sizeof(uint32_t))
 
 /*
- * Pages of words: so many that they have a word for each page of the segment,
- * themselves included: n of them are enough for (PAGE_WORDS - 1) * n others,
- * and for what rounding adds, as PAGE_WORDS * n pages are whole segments.
+ * Number of pages of words: they have a word for each page of the segment,
+ * including themselves. So n pages of words are enough for (PAGE_WORDS - 1) * n
+ * further pages. The pages that rounding adds need no more words, because
+ * PAGE_WORDS * n pages are a multiple of GSAS_SEGMENT.
  */
 _Static_assert(PAGE_WORDS % SEGMENT_PAGES == 0, "rounding needs no more");
 
@@ -95,7 +96,7 @@ enum gsas_error gsas_segment_fill(struct gsas_segment *segment,
 	struct gsas_block block = { .memory = NULL };
 	enum gsas_error error = GSAS_OK;
 
-	/* held for long: only those wait who want just this memory */
+	/* the lock is held for long, but only plans of this segment wait */
 	pthread_mutex_lock(&segment->lock);
 	if (segment->block.memory == NULL) {
 		if (memory->alloc(memory->ctx, segment->bytes, mapped, &block))
@@ -112,7 +113,8 @@ bool gsas_segment_place(struct gsas_segment *segment, uint64_t base)
 	struct gsas_node *node;
 	bool filled;
 
-	/* another plan's filling finds it filled, and does not hold it long */
+	/* If another plan calls gsas_segment_fill() now, it finds the memory
+	 * and holds the lock only briefly. */
 	pthread_mutex_lock(&segment->lock);
 	filled = segment->block.memory != NULL;
 	pthread_mutex_unlock(&segment->lock);
@@ -139,7 +141,8 @@ void gsas_segment_publish(struct gsas_segment *segment,
 		return;
 	words = (_Atomic uint32_t *)(segment->block.memory +
 		gsas_page_word(segment->base, region->address));
-	/* released to the client's load before it touches the page */
+	/* release: pairs with the acquire in gsas_direct_load() of a client,
+	 * which then accesses the page */
 	for (uint64_t i = 0; i < region->pages; i++)
 		atomic_store_explicit(&words[i], word, memory_order_release);
 }
@@ -150,14 +153,14 @@ void gsas_segment_punch(struct gsas_segment *segment,
 	uint8_t *at = gsas_segment_memory(segment, region);
 	uint8_t *end = at + region->pages * GSAS_PAGE_BYTES;
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	/* the system may have larger pages: those that are wholly ours */
+	/* the system's pages may be larger: only those in the region */
 	uint8_t *from = at + -(uintptr_t)at % page;
 	uint8_t *to = end - (uintptr_t)end % page;
 
 	if (from < to) {
 		size_t len = (size_t)(to - from);
 
-		/* as shared memory, then as private, then by hand */
+		/* shared memory, private memory, or neither is possible */
 		if (madvise(from, len, MADV_REMOVE) &&
 		    (segment->share.attr & GSAS_ATTR_MAPPED ||
 		     madvise(from, len, MADV_DONTNEED)))
@@ -174,7 +177,7 @@ void gsas_segment_punch(struct gsas_segment *segment,
 void gsas_segment_insert(struct gsas_segment **root,
 			 struct gsas_segment *segment)
 {
-	/* from a counter that is well mixed: as good as random */
+	/* a hash of the address serves as the random weight of the treap */
 	uint64_t h = segment->base * UINT64_C(0x9E3779B97F4A7C15);
 	struct gsas_segment *rest, **left = &segment->left;
 	struct gsas_segment **right = &segment->right;
