@@ -16,7 +16,7 @@ static ssize_t unm_msg_recv(struct fid_ep *fid, void *buf, size_t len,
 			    void *desc, fi_addr_t src, void *context)
 {
 	(void)desc;
-	return unm_recv_buf(unm_ep(fid), false, buf, len, src, 0, 0, context,
+	return unm_recv_buf(unm_ep(fid), FI_MSG, buf, len, src, 0, 0, context,
 			    unm_ep(fid)->rx_flags);
 }
 
@@ -25,7 +25,7 @@ static ssize_t unm_msg_recvv(struct fid_ep *fid, const struct iovec *iov,
 			     void *context)
 {
 	(void)desc;
-	return unm_recv_vector(unm_ep(fid), false, iov, count, src, 0, 0,
+	return unm_recv_vector(unm_ep(fid), FI_MSG, iov, count, src, 0, 0,
 			       context, unm_ep(fid)->rx_flags);
 }
 
@@ -44,7 +44,7 @@ static ssize_t unm_msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg,
 			return ret;
 		more = 0;		/* deferred work has no defaults */
 	}
-	return unm_recv_vector(ep, false, msg->msg_iov, msg->iov_count,
+	return unm_recv_vector(ep, FI_MSG, msg->msg_iov, msg->iov_count,
 			       msg->addr, 0, 0, msg->context, flags | more);
 }
 
@@ -54,8 +54,7 @@ static ssize_t unm_msg_send(struct fid_ep *fid, const void *buf, size_t len,
 	struct unm_ep *ep = unm_ep(fid);
 
 	(void)desc;
-	return unm_tx(ep, false, false, false, buf, len, dest, 0, 0, context,
-		      ep->tx_flags);
+	return unm_tx(ep, FI_MSG, buf, len, dest, 0, 0, context, ep->tx_flags);
 }
 
 static ssize_t unm_msg_sendv(struct fid_ep *fid, const struct iovec *iov,
@@ -96,7 +95,7 @@ static ssize_t unm_msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg,
 static ssize_t unm_msg_inject(struct fid_ep *fid, const void *buf, size_t len,
 			      fi_addr_t dest)
 {
-	return unm_tx(unm_ep(fid), false, true, false, buf, len, dest, 0, 0,
+	return unm_tx(unm_ep(fid), FI_MSG | FI_INJECT, buf, len, dest, 0, 0,
 		      NULL, 0);
 }
 
@@ -107,15 +106,15 @@ static ssize_t unm_msg_senddata(struct fid_ep *fid, const void *buf,
 	struct unm_ep *ep = unm_ep(fid);
 
 	(void)desc;
-	return unm_tx(ep, false, false, true, buf, len, dest, 0, data, context,
-		      ep->tx_flags);
+	return unm_tx(ep, FI_MSG | FI_REMOTE_CQ_DATA, buf, len, dest, 0, data,
+		      context, ep->tx_flags);
 }
 
 static ssize_t unm_msg_injectdata(struct fid_ep *fid, const void *buf,
 				  size_t len, uint64_t data, fi_addr_t dest)
 {
-	return unm_tx(unm_ep(fid), false, true, true, buf, len, dest, 0, data,
-		      NULL, 0);
+	return unm_tx(unm_ep(fid), FI_MSG | FI_INJECT | FI_REMOTE_CQ_DATA, buf,
+		      len, dest, 0, data, NULL, 0);
 }
 
 struct fi_ops_msg unm_ops_msg = {

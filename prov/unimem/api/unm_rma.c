@@ -74,11 +74,13 @@ static ssize_t unm_rma_msg(struct unm_ep *ep, enum unm_kind kind,
 	return unm_onesided(ep, msg->addr, &a);
 }
 
-/* A write that is injected or carries remote CQ data (data not NULL). */
-static ssize_t unm_rma_put(struct unm_ep *ep, const void *buf, size_t len,
-			   const uint64_t *data, fi_addr_t peer, uint64_t addr,
-			   uint64_t key, bool inject, void *context)
+/* A write that is injected (kind is FI_INJECT, else 0) or carries remote CQ
+ * data (data is not NULL). */
+static ssize_t unm_rma_put(struct unm_ep *ep, uint64_t kind, const void *buf,
+			   size_t len, const uint64_t *data, fi_addr_t peer,
+			   uint64_t addr, uint64_t key, void *context)
 {
+	bool inject = kind & FI_INJECT;
 	struct iovec iov = { (void *)buf, len };
 	struct fi_rma_iov remote = { addr, len, key };
 	struct unm_access a = {
@@ -146,8 +148,8 @@ static ssize_t unm_rma_writemsg(struct fid_ep *ep,
 static ssize_t unm_rma_inject(struct fid_ep *ep, const void *buf, size_t len,
 			      fi_addr_t dest, uint64_t addr, uint64_t key)
 {
-	return unm_rma_put(unm_ep(ep), buf, len, NULL, dest, addr, key, true,
-			   NULL);
+	return unm_rma_put(unm_ep(ep), FI_INJECT, buf, len, NULL, dest, addr,
+			   key, NULL);
 }
 
 static ssize_t unm_rma_writedata(struct fid_ep *ep, const void *buf,
@@ -156,7 +158,7 @@ static ssize_t unm_rma_writedata(struct fid_ep *ep, const void *buf,
 				 void *context)
 {
 	(void)desc;
-	return unm_rma_put(unm_ep(ep), buf, len, &data, dest, addr, key, false,
+	return unm_rma_put(unm_ep(ep), 0, buf, len, &data, dest, addr, key,
 			   context);
 }
 
@@ -164,8 +166,8 @@ static ssize_t unm_rma_injectdata(struct fid_ep *ep, const void *buf,
 				  size_t len, uint64_t data, fi_addr_t dest,
 				  uint64_t addr, uint64_t key)
 {
-	return unm_rma_put(unm_ep(ep), buf, len, &data, dest, addr, key, true,
-			   NULL);
+	return unm_rma_put(unm_ep(ep), FI_INJECT, buf, len, &data, dest, addr,
+			   key, NULL);
 }
 
 struct fi_ops_rma unm_ops_rma = {

@@ -20,7 +20,7 @@ static ssize_t unm_tagged_recv(struct fid_ep *fid, void *buf, size_t len,
 			       uint64_t ignore, void *context)
 {
 	(void)desc;
-	return unm_recv_buf(unm_ep(fid), true, buf, len, src, tag, ignore,
+	return unm_recv_buf(unm_ep(fid), FI_TAGGED, buf, len, src, tag, ignore,
 			    context, unm_ep(fid)->rx_flags);
 }
 
@@ -29,8 +29,8 @@ static ssize_t unm_tagged_recvv(struct fid_ep *fid, const struct iovec *iov,
 				uint64_t tag, uint64_t ignore, void *context)
 {
 	(void)desc;
-	return unm_recv_vector(unm_ep(fid), true, iov, count, src, tag, ignore,
-			       context, unm_ep(fid)->rx_flags);
+	return unm_recv_vector(unm_ep(fid), FI_TAGGED, iov, count, src, tag,
+			       ignore, context, unm_ep(fid)->rx_flags);
 }
 
 /* Look up an unexpected message (FI_PEEK). Make progress first, so that
@@ -79,7 +79,7 @@ static ssize_t unm_tagged_recvmsg(struct fid_ep *fid,
 					msg->context, flags);
 	if (flags & FI_DISCARD)		/* only with FI_PEEK or FI_CLAIM */
 		return -FI_EINVAL;
-	return unm_recv_vector(ep, true, msg->msg_iov, msg->iov_count,
+	return unm_recv_vector(ep, FI_TAGGED, msg->msg_iov, msg->iov_count,
 			       msg->addr, msg->tag, msg->ignore, msg->context,
 			       flags);
 }
@@ -91,7 +91,7 @@ static ssize_t unm_tagged_send(struct fid_ep *fid, const void *buf, size_t len,
 	struct unm_ep *ep = unm_ep(fid);
 
 	(void)desc;
-	return unm_tx(ep, true, false, false, buf, len, dest, tag, 0, context,
+	return unm_tx(ep, FI_TAGGED, buf, len, dest, tag, 0, context,
 		      ep->tx_flags);
 }
 
@@ -134,8 +134,8 @@ static ssize_t unm_tagged_sendmsg(struct fid_ep *fid,
 static ssize_t unm_tagged_inject(struct fid_ep *fid, const void *buf,
 				 size_t len, fi_addr_t dest, uint64_t tag)
 {
-	return unm_tx(unm_ep(fid), true, true, false, buf, len, dest, tag, 0,
-		      NULL, 0);
+	return unm_tx(unm_ep(fid), FI_TAGGED | FI_INJECT, buf, len, dest, tag,
+		      0, NULL, 0);
 }
 
 static ssize_t unm_tagged_senddata(struct fid_ep *fid, const void *buf,
@@ -145,16 +145,16 @@ static ssize_t unm_tagged_senddata(struct fid_ep *fid, const void *buf,
 	struct unm_ep *ep = unm_ep(fid);
 
 	(void)desc;
-	return unm_tx(ep, true, false, true, buf, len, dest, tag, data,
-		      context, ep->tx_flags);
+	return unm_tx(ep, FI_TAGGED | FI_REMOTE_CQ_DATA, buf, len, dest, tag,
+		      data, context, ep->tx_flags);
 }
 
 static ssize_t unm_tagged_injectdata(struct fid_ep *fid, const void *buf,
 				     size_t len, uint64_t data,
 				     fi_addr_t dest, uint64_t tag)
 {
-	return unm_tx(unm_ep(fid), true, true, true, buf, len, dest, tag, data,
-		      NULL, 0);
+	return unm_tx(unm_ep(fid), FI_TAGGED | FI_INJECT | FI_REMOTE_CQ_DATA,
+		      buf, len, dest, tag, data, NULL, 0);
 }
 
 struct fi_ops_tagged unm_ops_tagged = {

@@ -342,10 +342,11 @@ ssize_t unm_recv_queue(struct unm_ep *ep, bool tagged, void *buf, size_t len,
 	return 0;
 }
 
-ssize_t unm_recv_buf(struct unm_ep *ep, bool tagged, void *buf, size_t len,
+ssize_t unm_recv_buf(struct unm_ep *ep, uint64_t kind, void *buf, size_t len,
 		     fi_addr_t addr, uint64_t tag, uint64_t ignore,
 		     void *context, uint64_t flags)
 {
+	bool tagged = kind == FI_TAGGED;
 	ssize_t ret;
 
 	if (__builtin_expect(!ep->recv_ok, 0))
@@ -359,12 +360,13 @@ ssize_t unm_recv_buf(struct unm_ep *ep, bool tagged, void *buf, size_t len,
 	return ret;
 }
 
-ssize_t unm_recv_vector(struct unm_ep *ep, bool tagged,
+ssize_t unm_recv_vector(struct unm_ep *ep, uint64_t kind,
 			const struct iovec *iov, size_t count, fi_addr_t addr,
 			uint64_t tag, uint64_t ignore, void *context,
 			uint64_t flags)
 {
 	static const struct iovec none;
+	bool tagged = kind == FI_TAGGED;
 	ssize_t ret;
 
 	if (__builtin_expect(!ep->recv_ok, 0))

@@ -32,14 +32,15 @@ void unm_recv_message(struct unm_ep *ep, const struct unm_got *got);
 void unm_recv_removed(struct unm_ep *ep);
 
 /* Post a receive, or complete it with a stored message: into a buffer of len
- * bytes, or into a vector of count entries. flags: those of the operation, with
- * FI_COMPLETION and UNM_OP_WORK; FI_MULTI_RECV is ignored if tagged. 0;
+ * bytes, or into a vector of count entries. kind: FI_MSG or FI_TAGGED. flags:
+ * those of the operation, with FI_COMPLETION and UNM_OP_WORK; FI_MULTI_RECV is
+ * ignored for FI_TAGGED. 0;
  * -FI_EAGAIN: a limit of receives is reached or the completion queue is full;
  * -FI_EINVAL: src or count; -FI_EOPBADSTATE: the endpoint cannot receive. */
-ssize_t unm_recv_buf(struct unm_ep *ep, bool tagged, void *buf, size_t len,
+ssize_t unm_recv_buf(struct unm_ep *ep, uint64_t kind, void *buf, size_t len,
 		     fi_addr_t src, uint64_t tag, uint64_t ignore,
 		     void *context, uint64_t flags);
-ssize_t unm_recv_vector(struct unm_ep *ep, bool tagged,
+ssize_t unm_recv_vector(struct unm_ep *ep, uint64_t kind,
 			const struct iovec *iov, size_t count, fi_addr_t src,
 			uint64_t tag, uint64_t ignore, void *context,
 			uint64_t flags);

@@ -24,16 +24,19 @@
  * buffer. */
 #define UNM_TX_SLOW	(FI_DELIVERY_COMPLETE | FI_INJECT)
 
-/* Send a message. Each caller passes constants for tagged, inject and has_data,
- * for which the compiler then makes a function of its own. inject: the buffer
- * may be reused after the call, and no completion follows. Returns as
- * fi_send(). */
+/*
+ * Send a message. kind: FI_MSG or FI_TAGGED; with FI_INJECT the buffer may be
+ * reused after the call, and no completion follows; with FI_REMOTE_CQ_DATA the
+ * message carries data. Each caller passes a constant, for which the compiler
+ * makes a function of its own. Returns as fi_send().
+ */
 static inline __attribute__((always_inline))
-ssize_t unm_tx(struct unm_ep *ep, const bool tagged, const bool inject,
-	       const bool has_data, const void *buf, size_t len,
-	       fi_addr_t dest, uint64_t tag, uint64_t data, void *context,
-	       uint64_t flags)
+ssize_t unm_tx(struct unm_ep *ep, const uint64_t kind, const void *buf,
+	       size_t len, fi_addr_t dest, uint64_t tag, uint64_t data,
+	       void *context, uint64_t flags)
 {
+	const bool tagged = kind & FI_TAGGED, inject = kind & FI_INJECT;
+	const bool has_data = kind & FI_REMOTE_CQ_DATA;
 	struct unm_domain *domain = ep->domain;
 	struct unm_peer *peer;
 	struct iovec iov;

@@ -203,7 +203,8 @@ static int unm_answer_part(struct unm_peer *peer, struct unm_answer *an)
 static void unm_answer_over(struct unm_peer *peer, struct unm_answer *an)
 {
 	if (an->mr != NULL && an->last)
-		unm_complete_target(peer, an->mr, FI_REMOTE_READ, true, NULL);
+		unm_complete_target(peer, an->mr, FI_REMOTE_READ, an->last,
+				    NULL);
 	unm_answer_release(peer, an);
 }
 
