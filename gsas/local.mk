@@ -32,19 +32,26 @@ libgsas_core_la_SOURCES = \
 	gsas/common/gsas_queue_take.c \
 	gsas/common/gsas_queue_take.h \
 	gsas/common/gsas_yield.h \
+	gsas/service/gsas_call.c \
+	gsas/service/gsas_call.h \
 	gsas/service/gsas_extend.c \
+	gsas/service/gsas_extend.h \
+	gsas/service/gsas_io.h \
 	gsas/service/gsas_mmu.c \
 	gsas/service/gsas_mmu.h \
 	gsas/service/gsas_pages.c \
 	gsas/service/gsas_pages.h \
 	gsas/service/gsas_presence.c \
+	gsas/service/gsas_presence.h \
 	gsas/service/gsas_queue.c \
 	gsas/service/gsas_queue.h \
+	gsas/service/gsas_region.h \
 	gsas/service/gsas_segment.c \
 	gsas/service/gsas_segment.h \
-	gsas/service/gsas_serve.h \
 	gsas/service/gsas_serve_queue.c \
+	gsas/service/gsas_serve_queue.h \
 	gsas/service/gsas_serve_work.c \
+	gsas/service/gsas_serve_work.h \
 	gsas/service/gsas_service.c \
 	gsas/service/gsas_service.h \
 	gsas/service/gsas_work.c \

@@ -9,7 +9,10 @@
 #include <rdma/fi_errno.h>
 
 #include "common/gsas_copy.h"
-#include "service/gsas_serve.h"
+#include "service/gsas_extend.h"
+#include "service/gsas_presence.h"
+#include "service/gsas_serve_queue.h"
+#include "service/gsas_serve_work.h"
 
 /* Limits of one LIST or RECLAIM, so that it does not take long. */
 #define VISITS_MAX	256		/* regions visited */
@@ -259,6 +262,13 @@ enum gsas_error gsas_serve_map(struct gsas_call *call)
 	return error;
 }
 
+struct gsas_stat *gsas_stat_read(struct gsas_service *service)
+{
+	gsas_pages_stat(service->pages, &service->stat);
+	service->stat.words = gsas_service_words(service);
+	return &service->stat;
+}
+
 /* ---- Counters, lists, orphans -------------------------------------------- */
 
 enum gsas_error gsas_serve_stat(struct gsas_call *call)
@@ -268,7 +278,7 @@ enum gsas_error gsas_serve_stat(struct gsas_call *call)
 					       sizeof(service->stat));
 
 	if (error == GSAS_OK)
-		gsas_call_out(call, call->arg[1], gsas_service_stat(service),
+		gsas_call_out(call, call->arg[1], gsas_stat_read(service),
 			      sizeof(service->stat));
 	return error;
 }

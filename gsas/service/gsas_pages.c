@@ -10,6 +10,7 @@
 #include <rdma/fi_errno.h>
 
 #include "service/gsas_pages.h"
+#include "service/gsas_presence.h"
 #include "service/gsas_segment.h"
 
 #define JOBS_MAX	65536		/* defaults of gsas_pages_attr */

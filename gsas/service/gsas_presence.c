@@ -12,7 +12,7 @@
 
 #include <rdma/fi_errno.h>
 
-#include "service/gsas_pages.h"
+#include "service/gsas_presence.h"
 
 #define PRUNE_MIN	16		/* processes before the first prune */
 

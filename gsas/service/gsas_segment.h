@@ -9,7 +9,8 @@
 
 #include <pthread.h>
 
-#include "service/gsas_pages.h"
+#include "service/gsas_mmu.h"
+#include "service/gsas_region.h"
 
 /* A region or plan in the list of its segment, in the order of addresses. */
 struct gsas_node {

@@ -10,7 +10,7 @@
 #include <rdma/fi_errno.h>
 
 #include "service/gsas_segment.h"
-#include "service/gsas_serve.h"
+#include "service/gsas_serve_queue.h"
 
 #define TAKE_MAX	512		/* most words that a DEQUEUE takes, so
 					 * that it does not take long */
@@ -284,18 +284,6 @@ free_q:
 }
 
 /* ---- Requests ------------------------------------------------------------ */
-
-enum gsas_error gsas_serve_queue_new(struct gsas_call *call)
-{
-	uint32_t quota = (uint32_t)call->arg[0];
-	uint32_t buffer = (uint32_t)(call->arg[0] >> 32);
-	uint64_t bytes = gsas_queue_bytes(quota, buffer);
-
-	if (bytes == 0)
-		return GSAS_E_ARGUMENT;
-	return gsas_call_alloc(call, (bytes + GSAS_PAGE_BYTES - 1) /
-			       GSAS_PAGE_BYTES, call->arg[1], quota, buffer);
-}
 
 /* The queue at call->address, which has to be its first byte. */
 static enum gsas_error queue_of(const struct gsas_call *call,

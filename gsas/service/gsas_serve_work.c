@@ -12,7 +12,8 @@
 #include <rdma/fi_errno.h>
 
 #include "common/gsas_copy.h"
-#include "service/gsas_serve.h"
+#include "service/gsas_serve_queue.h"
+#include "service/gsas_serve_work.h"
 
 #define WORKS_AT_ONCE	4		/* pieces of work of a client in a
 					 * worker's queue, so that a client with
@@ -376,8 +377,11 @@ static enum gsas_error check_attr(const struct gsas_client *client,
 	return *group != NULL ? GSAS_OK : GSAS_E_ACCESS;
 }
 
-enum gsas_error gsas_call_alloc(struct gsas_call *call, uint64_t pages,
-				uint64_t attr, uint32_t quota, uint32_t buffer)
+/* Allocate pages for the caller; quota not 0: for a queue. GSAS_OK:
+ * call->result is the address; GSAS_DEFERRED; or an error. */
+static enum gsas_error call_alloc(struct gsas_call *call, uint64_t pages,
+				  uint64_t attr, uint32_t quota,
+				  uint32_t buffer)
 {
 	struct gsas_client *client = call->client;
 	struct gsas_pages *p = client->service->pages;
@@ -407,7 +411,19 @@ enum gsas_error gsas_call_alloc(struct gsas_call *call, uint64_t pages,
 
 enum gsas_error gsas_serve_alloc(struct gsas_call *call)
 {
-	return gsas_call_alloc(call, call->arg[0], call->arg[1], 0, 0);
+	return call_alloc(call, call->arg[0], call->arg[1], 0, 0);
+}
+
+enum gsas_error gsas_serve_queue_new(struct gsas_call *call)
+{
+	uint32_t quota = (uint32_t)call->arg[0];
+	uint32_t buffer = (uint32_t)(call->arg[0] >> 32);
+	uint64_t bytes = gsas_queue_bytes(quota, buffer);
+
+	if (bytes == 0)
+		return GSAS_E_ARGUMENT;
+	return call_alloc(call, (bytes + GSAS_PAGE_BYTES - 1) /
+			  GSAS_PAGE_BYTES, call->arg[1], quota, buffer);
 }
 
 /* ---- Processes [D 2.2.8] ------------------------------------------------- */

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * gsas_service.c - the core of the service: clients, dispatch and answers; the
- * paper's reads, writes and atomic operations. gsas_serve.h lists the files
+ * paper's reads, writes and atomic operations. gsas_call.h lists the files
  * with the other operations.
  */
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include <rdma/fi_errno.h>
 
-#include "service/gsas_serve.h"
+#include "service/gsas_call.h"
+#include "service/gsas_extend.h"
+#include "service/gsas_serve_queue.h"
+#include "service/gsas_serve_work.h"
+#include "service/gsas_service.h"
 
 /* ---- The published operations on memory [D 2.2.4] ------------------------ */
 
@@ -99,45 +101,6 @@ static const struct gsas_rule rules[128] = {
 
 /* ---- Checks -------------------------------------------------------------- */
 
-static bool may_access(const struct gsas_client *client,
-		       const struct gsas_region *region)
-{
-	if (region->job == client->job)
-		return true;
-	if (GSAS_ATTR_MODE(region->attr) != GSAS_MODE_GROUP)
-		return GSAS_ATTR_MODE(region->attr) == GSAS_MODE_WORLD;
-	for (uint32_t i = 0; i < client->group_count; i++)
-		if (client->group[i] == region->group)
-			return true;
-	return false;
-}
-
-enum gsas_error gsas_call_find(struct gsas_call *call)
-{
-	enum gsas_error error;
-
-	call->memory = gsas_pages_find(call->client->service->pages,
-				       call->address, &call->region,
-				       &call->left, &error);
-	if (call->memory == NULL)
-		return error;
-	return may_access(call->client, call->region) ? GSAS_OK : GSAS_E_ACCESS;
-}
-
-enum gsas_error gsas_call_room(const struct gsas_call *call, uint64_t off,
-			       uint64_t len)
-{
-	switch (call->client->service->attr.io.room(call->client->io_ctx, off,
-						    len)) {
-	case 0:
-		return GSAS_OK;
-	case -FI_ENOMEM:
-		return GSAS_E_MEMORY;
-	default:
-		return GSAS_E_ARGUMENT;
-	}
-}
-
 /* The checks that are the same for all operations. */
 static enum gsas_error admit(struct gsas_call *call)
 {
@@ -162,64 +125,6 @@ static enum gsas_error admit(struct gsas_call *call)
 }
 
 /* ---- Answers ------------------------------------------------------------- */
-
-/* The text of a log line for errors that refuse access; NULL: no log line. */
-static const char *refusal(uint64_t error)
-{
-	switch (error) {
-	case GSAS_E_ACCESS:
-		return "belongs to another job";
-	case GSAS_E_JOIN:
-		return "needs a job, and one only";
-	case GSAS_E_EXEC:
-		return "names a program that is not allowed";
-	default:
-		return NULL;
-	}
-}
-
-static void log_refusal(struct gsas_client *client,
-			const struct gsas_answer *answer, uint64_t address)
-{
-	uint64_t error = answer->response.error;
-	const char *why = refusal(error);
-	char line[192];
-
-	if (why == NULL || client->logged & UINT32_C(1) << error ||
-	    client->service->attr.log == NULL)
-		return;
-	client->logged |= UINT32_C(1) << error;
-	snprintf(line, sizeof(line), "refused: %s at 0x%016" PRIx64 " %s: "
-		 "identity %u:%#x, user %u, job %u", rules[answer->opcode].name,
-		 address, why, (unsigned int)(client->identity >> 32),
-		 (unsigned int)client->identity, client->uid,
-		 client->job != NULL ? client->job->number : 0);
-	client->service->attr.log(line);
-}
-
-bool gsas_client_count(struct gsas_client *client,
-		       const struct gsas_answer *answer, uint64_t address)
-{
-	struct gsas_stat *stat = &client->service->stat;
-	uint64_t error = answer->response.error;
-
-	stat->error[error]++;
-	if (error != GSAS_OK) {
-		stat->refused++;
-		log_refusal(client, answer, address);
-	}
-	if (answer->tag != GSAS_TAG_POSTED)
-		return true;
-	if (error != GSAS_OK && client->failed++ == 0)
-		client->first_error = error;
-	return false;
-}
-
-void gsas_client_block(struct gsas_client *client)
-{
-	if (unm_list_empty(&client->blocked))
-		unm_list_append(&client->service->blocked, &client->blocked);
-}
 
 static void finish(const struct gsas_call *call, enum gsas_error error)
 {
@@ -368,6 +273,8 @@ int gsas_service_new(const struct gsas_service_attr *attr,
 	if (s == NULL)
 		return -FI_ENOMEM;
 	s->attr = *attr;
+	s->rules = rules;
+	s->undo = gsas_service_undo;
 	unm_list_init(&s->clients);
 	unm_list_init(&s->blocked);
 	unm_list_init(&s->queues);
@@ -415,9 +322,7 @@ void gsas_service_free(struct gsas_service *service)
 
 struct gsas_stat *gsas_service_stat(struct gsas_service *service)
 {
-	gsas_pages_stat(service->pages, &service->stat);
-	service->stat.words = gsas_service_words(service);
-	return &service->stat;
+	return gsas_stat_read(service);
 }
 
 bool gsas_service_empty(const struct gsas_service *service)

@@ -25,8 +25,9 @@
 #   (none)	fi_getinfo(3), parameters, log
 #   util	containers, clock
 #
-# A unit is X.c with X.h, or either alone. In these folders, and in the backends
-# of the HAL, the units form no cycle, and X.h declares functions of X.c only.
+# A unit is X.c with X.h, or either alone. In these folders, in the backends of
+# the HAL and in gsas/service the units form no cycle, and X.h declares
+# functions of X.c only.
 #
 #   unm_match, unm_wire, unm_space, unm_stats, gsas_op, gsas_mmu, gsas_pages,
 #   gsas_segment, gsas_work: pure, no hal.h by any detour
@@ -40,7 +41,8 @@ BEGIN {
 	pure_gsas = "^gsas_(op.*|mmu|pages|segment|work)\\.[ch]$"
 	layered = "^prov/unimem/(unm_|(api|progress|trigger|msg|rma|core|" \
 		"util)/)"
-	united = substr(layered, 1, length(layered) - 1) "|hal/(emu|dev|sim)/)"
+	united = substr(layered, 1, length(layered) - 1) \
+		"|hal/(emu|dev|sim)/)|^gsas/service/"
 	n = split("util . core rma msg trigger progress api", order)
 	for (i = 1; i <= n; i++)
 		rank[order[i]] = i

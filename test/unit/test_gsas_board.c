@@ -6,7 +6,7 @@
  *
  * Clients that take no answers are in test_gsas_stall.c.
  */
-#include "service/gsas_serve.h"
+#include "service/gsas_call.h"
 #include "lib/gsas_bare_client.h"
 
 /* Requests that use the words of packets only. */

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_serve.h - structures and functions that the files of the service core
- * share. Only they include it:
+ * gsas_call.h - a request that is being served, its client and its answer
+ * (gsas_call.c). Only the files of the service core include it; each calls
+ * files further down only:
  *
- *	gsas_service.c		clients, dispatch, answers, the paper's reads
- *				and writes
- *	gsas_serve_work.c	ALLOC and FORK, which may be answered later;
- *				FREE
- *	gsas_serve_queue.c	queues and grants
+ *	gsas_service.c		clients, dispatch, the paper's reads and writes
  *	gsas_extend.c		the other operations from 64 up
+ *	gsas_serve_work.c	ALLOC, QUEUE_NEW and FORK, which may be answered
+ *				later; FREE
+ *	gsas_serve_queue.c	queues and grants
+ *	gsas_call.c		checks of an address, answers
  */
-#ifndef GSAS_SERVE_H
-#define GSAS_SERVE_H
+#ifndef GSAS_CALL_H
+#define GSAS_CALL_H
 
 #include <stdatomic.h>
 
 #include <rdma/fi_errno.h>
 
 #include "op/gsas_op.h"
+#include "service/gsas_io.h"
 #include "service/gsas_queue.h"
-#include "service/gsas_service.h"
 #include "service/gsas_work.h"
 #include "util/unm_list.h"
 
@@ -28,6 +29,7 @@
 #define GSAS_OPENS_MAX	1024		/* queues a client has open */
 #define GSAS_OPEN_BUCKETS 256		/* 2^n */
 
+struct gsas_rule;
 struct gsas_open;			/* a queue that a client has open */
 
 /* Workers, that is threads, for work that takes long. There is one for each
@@ -44,6 +46,10 @@ enum gsas_worker_kind {
  * workers read attr, change leaving and call gsas_region_fill(). */
 struct gsas_service {
 	struct gsas_service_attr attr;
+	const struct gsas_rule *rules;	/* by opcode */
+	/* gsas_service_undo(), for files further down */
+	void (*undo)(struct gsas_service *service,
+		     const struct gsas_answer *answer);
 	struct gsas_pages *pages;
 	struct gsas_worker *worker[GSAS_WORKERS];
 	uint64_t deferred;		/* pieces of work not yet done */
@@ -181,12 +187,6 @@ static inline void gsas_call_out(const struct gsas_call *call, uint64_t off,
 
 /* ---- Answers ------------------------------------------------------------- */
 
-/* The client ended before it received an answer: free the memory that the
- * request allocated, because no process knows its address. (In
- * gsas_serve_work.c) */
-void gsas_service_undo(struct gsas_service *service,
-		       const struct gsas_answer *answer);
-
 /* Send an answer. false: there are no credits, try again later. */
 static inline bool gsas_client_answer(struct gsas_client *client,
 				      const struct gsas_answer *answer)
@@ -196,7 +196,7 @@ static inline bool gsas_client_answer(struct gsas_client *client,
 	if (ret == -FI_EAGAIN)
 		return false;
 	if (ret != 0)			/* the client has ended */
-		gsas_service_undo(client->service, answer);
+		client->service->undo(client->service, answer);
 	return true;
 }
 
@@ -216,74 +216,4 @@ static inline bool gsas_client_stalled(const struct gsas_client *client)
 bool gsas_client_count(struct gsas_client *client,
 		       const struct gsas_answer *answer, uint64_t address);
 
-/* ---- gsas_serve_work.c --------------------------------------------------- */
-
-enum gsas_error gsas_serve_alloc(struct gsas_call *call);
-enum gsas_error gsas_serve_free(struct gsas_call *call);
-enum gsas_error gsas_serve_fork(struct gsas_call *call);
-
-/* Allocate pages for the caller; quota not 0: for a queue. GSAS_OK:
- * call->result is the address; GSAS_DEFERRED; or an error. */
-enum gsas_error gsas_call_alloc(struct gsas_call *call, uint64_t pages,
-				uint64_t attr, uint32_t quota, uint32_t buffer);
-
-/* Free a region, and its queue if it is one. */
-void gsas_service_free_region(struct gsas_service *service,
-			      struct gsas_region *region);
-
-/* Answer the deferred requests that are done. false: there were no credits for
- * all answers. */
-bool gsas_client_answer_deferred(struct gsas_client *client);
-
-/* The client ends: cancel its deferred requests; those that run are undone when
- * they are done. */
-void gsas_client_cancel_works(struct gsas_client *client);
-
-/* ---- gsas_serve_queue.c -------------------------------------------------- */
-
-enum gsas_error gsas_serve_queue_new(struct gsas_call *call);
-enum gsas_error gsas_serve_queue_open(struct gsas_call *call);
-enum gsas_error gsas_serve_queue_close(struct gsas_call *call);
-enum gsas_error gsas_serve_enqueue(struct gsas_call *call);
-enum gsas_error gsas_serve_dequeue(struct gsas_call *call);
-enum gsas_error gsas_serve_queue_wait(struct gsas_call *call);
-
-/* Make a queue of a new region. */
-enum gsas_error gsas_region_make_queue(struct gsas_service *service,
-				       struct gsas_region *region,
-				       uint32_t quota, uint32_t buffer);
-/* Remove the queue of a region; clients that have it open are notified. */
-void gsas_region_end_queue(struct gsas_region *region);
-
-/* Return the memory of a region that will be a queue to the system, until the
- * queue uses it. By any thread, before the region is added. */
-void gsas_region_hollow(const struct gsas_region *region);
-
-/* Send notifications of ENQUEUE. false: there were no credits for all. */
-bool gsas_client_notify_grants(struct gsas_client *client);
-/* Answer the QUEUE_WAITs that ended. false: there were no credits for all. */
-bool gsas_client_answer_woken(struct gsas_client *client);
-/* The client ends: free its windows and waits. */
-void gsas_client_close_queues(struct gsas_client *client);
-
-/* Grant words to producers of queues that changed. Returns whether to call it
- * again periodically, because a queue waits until words are taken out. */
-bool gsas_service_grant(struct gsas_service *service);
-/* Words in all queues. */
-uint64_t gsas_service_words(const struct gsas_service *service);
-
-/* ---- gsas_extend.c ------------------------------------------------------- */
-
-enum gsas_error gsas_serve_join(struct gsas_call *call);
-enum gsas_error gsas_serve_group(struct gsas_call *call);
-enum gsas_error gsas_serve_fence(struct gsas_call *call);
-enum gsas_error gsas_serve_update(struct gsas_call *call);
-enum gsas_error gsas_serve_atomic(struct gsas_call *call);
-enum gsas_error gsas_serve_get(struct gsas_call *call);
-enum gsas_error gsas_serve_put(struct gsas_call *call);
-enum gsas_error gsas_serve_map(struct gsas_call *call);
-enum gsas_error gsas_serve_stat(struct gsas_call *call);
-enum gsas_error gsas_serve_list(struct gsas_call *call);
-enum gsas_error gsas_serve_reclaim(struct gsas_call *call);
-
-#endif /* GSAS_SERVE_H */
+#endif /* GSAS_CALL_H */
