@@ -247,6 +247,8 @@ static inline void unm_report_onesided(struct unm_cq *cq,
 			.src = FI_ADDR_NOTAVAIL,
 			.err = err,
 		};
+		if (err != 0)
+			cqe->olen = 0;	/* in the place of src */
 		unm_cq_push(cq);
 	}
 	if (cntr != NULL && err == 0)
