@@ -16,11 +16,12 @@
 #define MAX_SENDERS	3
 
 /*
- * Linux 5.10 and later forget that a processor takes part in
+ * Linux (seen on 6.18) forgets that a processor takes part in
  * MEMBARRIER_CMD_GLOBAL_EXPEDITED when a thread ends on it, until a thread of
- * another process runs there; a barrier that leaves out a sender loses a
- * wake-up. Threads end in these tests, so let another process run on each
- * processor. (Users are safe by FI_UNIMEM_SLEEP_MS, which is 0 here.)
+ * another process runs there (bench/membarrier.c); a barrier that leaves out a
+ * sender loses a wake-up. Threads end in these tests, so let another process
+ * run on each processor. (Users are safe by FI_UNIMEM_SLEEP_MS, which is 0
+ * here.)
  */
 static void mend_barriers(void)
 {
