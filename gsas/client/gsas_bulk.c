@@ -20,6 +20,7 @@
 #define PART_MAX	(64u << 10)	/* GSAS_BULK_MAX of the service */
 
 enum direction { GET, PUT };
+
 static uint32_t part_max(const struct gsas_conn *conn)
 {
 	uint32_t max = conn->unit * PART_UNITS;

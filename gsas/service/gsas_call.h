@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * gsas_call.h - a request that is being served, its client and its answer
- * (gsas_call.c). Only the files of the service core include it; each calls
+ * (gsas_call.c). Private to the service core and a test of it; each file calls
  * files further down only:
  *
  *	gsas_service.c		clients, dispatch, the paper's reads and writes

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_io.h - what the service of a board exchanges with its caller, gsasd or a
- * test: answers, access to clients, programs to start, attributes. Structures
- * only.
+ * gsas_io.h - what the service of a board exchanges with its caller,
+ * gsas_board.c or a test: answers, access to clients, programs to start,
+ * attributes. Structures only.
  */
 #ifndef GSAS_IO_H
 #define GSAS_IO_H

@@ -57,7 +57,7 @@ static void check_back(struct dev_peer *peer)
 			"the connection: %s", peer->p.addr.board,
 			peer->p.addr.iface, answer == DEV_ANSWER_VERSION ?
 			"another version or platform file" :
-			"it could not take it");
+			"it could not accept it");
 		/* Its outbound half to this interface may be open;
 		 * dev_peer_free() then stores the end of it. */
 		peer->disconnected = true;

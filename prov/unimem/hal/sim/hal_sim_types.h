@@ -32,7 +32,8 @@
 
 /*
  * A model, as this process sees it: one per process, from the first open file
- * to the last. The fields do not change after sim_join(), but for refs and mms.
+ * to the last. The fields do not change while files are open, but for refs and
+ * mms.
  */
 struct sim_world {
 	struct sim_params par;
