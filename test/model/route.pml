@@ -6,8 +6,8 @@
  * Two regions are closed and opened again. The initiator asks for the remote
  * key of a region, accesses the region at any time, or is killed at any step.
  * The owner's application uses the memory when fi_close() has returned. Models
- *   unm_rkey.c   unm_guard_enter(), unm_guard_leave(), unm_route_look(),
- *                 unm_route_told()
+ *   unm_rkey.c   unm_guard_enter(), unm_guard_leave(), unm_rkey_poll_revoked(),
+ *                 unm_rkey_received()
  *   unm_target.c  unm_target_route()
  *   unm_revoke.c  unm_mr_unroute()
  *   hal.h         hal_rx_back_sync(), hal_tx_back_sync(), hal_rx_back()
@@ -35,7 +35,7 @@
  *   WAIT_RELAXED    no_race     ... or seen released without acquire
  *   OLD_EPOCH       no_race     a ROUTE of an old epoch is accepted
  *   DROP_LAST       still_open  only the last revocation is applied
- *   LOOK_KEPT       no_race     unm_route_look() removes no key
+ *   LOOK_KEPT       no_race     unm_rkey_poll_revoked() removes no key
  *   GUARD_LEFT      deadlock    the guard is not released at the end
  *   DEAD_AWAITED    deadlock    fi_close() waits for the guard of a dead peer
  */
@@ -106,7 +106,7 @@ byte gen[REGIONS];			/* of the route */
 byte revoked;				/* the word it acted upon */
 byte guard;
 
-/* unm_route_look(), of a word that was loaded */
+/* unm_rkey_poll_revoked(), of a word that was loaded */
 inline act_upon(w)
 {
 	d_step {

@@ -90,7 +90,7 @@ static void test_one_of_two_sees_the_other(void **state)
 					 * another */
 	rounds = env != NULL ? strtoull(env, NULL, 0) :
 		UNIT_SLOW ? 50000 : 500000;
-	unm_list_init(&peer.routes);
+	unm_list_init(&peer.rkeys);
 	assert_int_equal(pthread_create(&thread, NULL, owner, NULL), 0);
 	for (uint64_t n = 1; n <= rounds; n++) {
 		bool in;
@@ -105,7 +105,7 @@ static void test_one_of_two_sees_the_other(void **state)
 		wrong += in && !(saw & 1);
 		if (in)
 			unm_guard_leave(&peer);
-		unm_route_look(&peer);
+		unm_rkey_poll_revoked(&peer);
 	}
 	pthread_join(thread, NULL);
 	assert_int_equal(wrong, 0);

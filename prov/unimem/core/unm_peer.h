@@ -40,7 +40,7 @@
 #define UNM_PEER_REFUSALS	500
 
 struct unm_ep;
-struct unm_route;
+struct unm_rkey;
 
 /*
  * The endpoint owns it, from unm_peer_new() until the HAL's peer is freed and
@@ -79,8 +79,8 @@ struct unm_peer {
 					 * are executed */
 	struct unm_list asked;		/* os_ops that want results */
 	struct unm_list unsent;		/* os_ops with requests to send */
-	struct unm_list routes;		/* cached keys of the peer's regions */
-	struct unm_route **route_hash;	/* the same by key; NULL: none */
+	struct unm_list rkeys;		/* cached remote keys of its regions */
+	struct unm_rkey **rkey_hash;	/* the same by key; NULL: none */
 	struct unm_list imports;	/* imports of its dmable memory */
 	struct unm_list answers;	/* answers to its requests, not sent */
 	struct unm_list nacks;		/* REFUSED answers to posted requests,
@@ -114,11 +114,11 @@ struct unm_peer {
 	uint32_t due_bytes;		/* bytes of their results */
 	uint32_t nanswers;		/* answers that are not sent yet */
 	uint32_t answer_bytes;		/* bytes kept for these */
-	uint32_t nroutes, nimports;	/* entries of routes, imports */
+	uint32_t nrkeys, nimports;	/* entries of rkeys, imports */
 	uint32_t epoch;			/* count of revocations in back word 2
 					 * for the peer */
 	uint32_t revoking;		/* region of the last revocation */
-	uint8_t route_bits;		/* route_hash has 2^route_bits lists */
+	uint8_t rkey_bits;		/* rkey_hash has 2^rkey_bits lists */
 	bool routed;			/* was sent keys of local regions */
 	bool untold;			/* the last revocation may not have
 					 * reached the peer */

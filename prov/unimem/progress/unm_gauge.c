@@ -107,9 +107,9 @@ void unm_levels_refresh(struct unm_ep *ep, uint64_t now_us)
 
 		if (peer->hp == NULL)
 			continue;
-		if (peer->nroutes != 0)	/* evict revoked remote keys, so
+		if (peer->nrkeys != 0)	/* evict revoked remote keys, so
 					 * that the memory can be freed */
-			unm_route_look(peer);
+			unm_rkey_poll_revoked(peer);
 		if (peer->nimports != 0)
 			unm_import_tidy(peer, now_us);
 		limit = peer->greeted ? unm_peer_limit(peer) :

@@ -44,7 +44,7 @@ void unm_peer_gone(struct unm_peer *peer, int err)
 	struct hal_peer *hp = peer->hp;
 
 	unm_peer_ref(peer);
-	unm_route_forget(peer);
+	unm_rkey_evict_all(peer);
 	unm_import_forget(peer);
 	peer->addr = hp->addr;
 	peer->hp = NULL;
@@ -72,7 +72,7 @@ void unm_peer_close_all(struct unm_ep *ep)
 
 		unm_target_abort(peer);		/* pending answers refer to
 						 * memory regions */
-		unm_route_clear(peer);
+		unm_rkey_free_all(peer);
 		unm_import_clear(peer);
 		unm_peer_delete(peer);
 	}

@@ -143,7 +143,7 @@ static int unm_dispatch(struct unm_peer *peer, struct unm_wire_msg *m)
 		return m->nbytes != 0 ? -FI_EINVAL :
 			unm_onesided_refused(peer, m);
 	case UNM_WIRE_ROUTE:
-		return m->nbytes != 0 ? -FI_EINVAL : unm_route_told(peer, m);
+		return m->nbytes != 0 ? -FI_EINVAL : unm_rkey_received(peer, m);
 	case UNM_WIRE_PROBE:		/* releasing the packet is the answer */
 		return m->nbytes != 0 ? -FI_EINVAL : 0;
 	default:

@@ -35,7 +35,7 @@
 
 /* True if the remote key covers the whole range and allows the access. All
  * other accesses are sent as requests, so that the owner refuses them. */
-static bool unm_direct_covers(const struct unm_route *r,
+static bool unm_direct_covers(const struct unm_rkey *r,
 			      const struct unm_access *a)
 {
 	uint64_t off = a->remote->addr - r->start;
@@ -48,7 +48,7 @@ static bool unm_direct_covers(const struct unm_route *r,
 }
 
 /* Where the range begins: address in the owner, or offset in the window. */
-static uint64_t unm_direct_at(const struct unm_route *r,
+static uint64_t unm_direct_at(const struct unm_rkey *r,
 			      const struct unm_access *a)
 {
 	return r->base + (a->remote->addr - r->start);
@@ -96,7 +96,7 @@ static bool unm_direct_engine(const struct unm_ep *ep,
 /* ---- Through a window ------------------------------------------------ */
 
 /* Copy len bytes from offset done of the operation on, through the window. */
-static void unm_window_move(const struct unm_route *r,
+static void unm_window_move(const struct unm_rkey *r,
 			    const struct unm_access *a, uint64_t done,
 			    uint64_t len)
 {
@@ -120,7 +120,7 @@ static const void *unm_vec_one(const struct unm_vec *v)
 
 /* Execute an atomic: by one call if each local vector is contiguous, else
  * element by element. */
-static void unm_window_atomic(const struct unm_route *r,
+static void unm_window_atomic(const struct unm_rkey *r,
 			      const struct unm_access *a)
 {
 	uint8_t src[GSAS_TYPE_MAX], cmp[GSAS_TYPE_MAX], dst[GSAS_TYPE_MAX];
@@ -146,14 +146,14 @@ static void unm_window_atomic(const struct unm_route *r,
 
 /* True if the processor may store through the window. An alias of memory that
  * peers may only read can be mapped read-only. */
-static bool unm_window_writable(const struct unm_route *r)
+static bool unm_window_writable(const struct unm_rkey *r)
 {
 	return (r->reach & UNM_REACH_HOW) != UNM_REACH_SHARED ||
 		(r->reach & UNM_REACH_WRITE);
 }
 
 /* True if this core may execute the atomic on all elements; docs/atomics.md. */
-static bool unm_window_may(const struct unm_route *r,
+static bool unm_window_may(const struct unm_rkey *r,
 			   const struct unm_access *a)
 {
 	uintptr_t at = (uintptr_t)r->win.addr + unm_direct_at(r, a);
@@ -170,8 +170,8 @@ static void unm_direct_end(struct unm_os_op *op, int status)
 {
 	struct unm_peer *peer = op->peer;
 
-	unm_route_put(op->route);
-	op->route = NULL;
+	unm_rkey_put(op->rkey);
+	op->rkey = NULL;
 	op->status = status;
 	peer->ep->stats->tx_direct += status == 0;
 	unm_os_done(op);
@@ -181,8 +181,8 @@ static void unm_direct_end(struct unm_os_op *op, int status)
 static void unm_direct_yield(struct unm_os_op *op)
 {
 	unm_list_remove(&op->link);
-	unm_route_put(op->route);
-	op->route = NULL;
+	unm_rkey_put(op->rkey);
+	op->rkey = NULL;
 	op->state = UNM_OS_SEND;
 	op->sent = 0;
 	unm_os_queue(op);
@@ -198,8 +198,8 @@ static int unm_direct_post(struct unm_os_op *op, uint64_t max)
 	struct hal_dma dma = {
 		.op = op->a.kind == UNM_PUT ? HAL_DMA_PUT : HAL_DMA_GET,
 		.peer = op->peer->hp,
-		.rmem = op->route->mem != NULL ? op->route->mem->rmem : NULL,
-		.raddr = unm_direct_at(op->route, &op->a) + op->sent,
+		.rmem = op->rkey->mem != NULL ? op->rkey->mem->rmem : NULL,
+		.raddr = unm_direct_at(op->rkey, &op->a) + op->sent,
 		.local = piece,
 		.len = len,
 	};
@@ -255,7 +255,7 @@ static void unm_direct_step(struct unm_os_op *op)
 
 	/* the remote key may have been revoked in a call for another
 	 * operation */
-	if (op->route->stale) {
+	if (op->rkey->stale) {
 		unm_direct_yield(op);
 		return;
 	}
@@ -263,13 +263,13 @@ static void unm_direct_step(struct unm_os_op *op)
 		return;			/* the next step finds the key stale,
 					 * or tries again */
 	HAL_FAULT_POINT(HAL_FAULT_POINT_INSIDE);
-	if (op->route->win.addr == NULL) {
+	if (op->rkey->win.addr == NULL) {
 		unm_direct_transfer(op);
 		return;
 	}
 	if (left > UNM_STEP)
 		left = UNM_STEP;
-	unm_window_move(op->route, &op->a, op->sent, left);
+	unm_window_move(op->rkey, &op->a, op->sent, left);
 	unm_guard_leave(peer);
 	op->sent += left;
 	if (op->sent == op->a.len)
@@ -367,7 +367,7 @@ void unm_direct_drop(struct unm_ep *ep)
 		struct unm_os_op *op = unm_container(pos, struct unm_os_op,
 						     link);
 
-		unm_route_put(op->route);
+		unm_rkey_put(op->rkey);
 	}
 }
 
@@ -375,7 +375,7 @@ void unm_direct_drop(struct unm_ep *ep)
 
 /* Execute the whole operation through a window. 0, or 1 if the guard could not
  * be entered: then nothing was accessed. */
-static int unm_direct_now(struct unm_peer *peer, const struct unm_route *r,
+static int unm_direct_now(struct unm_peer *peer, const struct unm_rkey *r,
 			  const struct unm_access *a)
 {
 	struct unm_ep *ep = peer->ep;
@@ -395,7 +395,7 @@ static int unm_direct_now(struct unm_peer *peer, const struct unm_route *r,
 
 /* Execute an operation in steps, the first one in this call. Returns as
  * unm_direct() does. */
-static int unm_direct_start(struct unm_peer *peer, struct unm_route *r,
+static int unm_direct_start(struct unm_peer *peer, struct unm_rkey *r,
 			    const struct unm_access *a)
 {
 	struct unm_ep *ep = peer->ep;
@@ -411,7 +411,7 @@ static int unm_direct_start(struct unm_peer *peer, struct unm_route *r,
 		return -FI_ENOMEM;
 	}
 	op->state = UNM_OS_DIRECT;
-	op->route = r;
+	op->rkey = r;
 	r->refs++;
 	unm_list_append(&ep->direct, &op->link);
 	if (ep->armed)			/* a sleeper must poll for the steps */
@@ -422,11 +422,11 @@ static int unm_direct_start(struct unm_peer *peer, struct unm_route *r,
 
 int unm_direct(struct unm_peer *peer, const struct unm_access *a)
 {
-	struct unm_route *r;
+	struct unm_rkey *r;
 
 	if (a->nremote != 1 || a->has_data)
 		return 1;
-	r = unm_route_find(peer, a->remote->key);
+	r = unm_rkey_find(peer, a->remote->key);
 	if (r == NULL || !unm_direct_covers(r, a))
 		return 1;
 	if (a->kind >= UNM_ATOMIC)
@@ -439,7 +439,7 @@ int unm_direct(struct unm_peer *peer, const struct unm_access *a)
 			return ret;
 		/* Requests of other operations wait. Attach need not, unless
 		 * the failed send found that the peer revoked the key. */
-		r = unm_route_find(peer, a->remote->key);
+		r = unm_rkey_find(peer, a->remote->key);
 		if (r == NULL || !unm_direct_covers(r, a))
 			return 1;
 	}

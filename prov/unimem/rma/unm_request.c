@@ -68,7 +68,7 @@ struct unm_os_op *unm_os_new(struct unm_peer *peer,
 	op->due_bytes = 0;
 	op->status = 0;
 	op->buf = NULL;
-	op->route = NULL;
+	op->rkey = NULL;
 	op->a = *a;
 	unm_vec_keep(&op->a.src, op->src);
 	unm_vec_keep(&op->a.cmp, op->cmp);
@@ -237,7 +237,7 @@ static int unm_request_send(struct unm_peer *peer, struct unm_os_op *op)
 	uint64_t len = left < max ? left : max;
 	bool last = len == left && op->at + 1u == a->nremote;
 	bool data = last && a->has_data;
-	bool ask = unm_route_wanted(peer, to->key);
+	bool ask = unm_rkey_wanted(peer, to->key);
 	uint8_t flags = (last ? 0 : UNM_WIRE_MORE) |
 		(data && op->sent != 0 ? UNM_WIRE_EARLIER : 0) |
 		(ask ? UNM_WIRE_ASK_ROUTE : 0);
@@ -261,7 +261,7 @@ static int unm_request_send(struct unm_peer *peer, struct unm_os_op *op)
 		return ret;
 	}
 	if (ask)
-		unm_route_asked(peer, to->key);
+		unm_rkey_requested(peer, to->key);
 	unm_request_sent(peer, op, len);
 	if (data)
 		peer->msgs_sent++;
@@ -321,7 +321,7 @@ static void unm_os_fail(struct unm_os_op *op, int status)
 	if (op->status == 0)
 		op->status = status;
 	for (size_t i = 0; i < op->a.nremote; i++)
-		unm_route_unasked(op->peer, op->remote[i].key);
+		unm_rkey_request_failed(op->peer, op->remote[i].key);
 	op->at = op->a.nremote;
 	op->state = UNM_OS_WAIT;
 	unm_os_unsent(op);

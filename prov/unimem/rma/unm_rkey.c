@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * unm_rkey.c - the cache of peers' remote keys, and the guard that protects
- * direct accesses from revocations. A "route" in names is a cached remote key.
+ * direct accesses from revocations.
  *
  * The first request to a region asks its owner for the remote key
- * (unm_route_asked()); the ROUTE message brings the key (unm_route_told()), and
- * unm_direct.c uses it (unm_route_find()). docs/protocol.md, section 11.
+ * (unm_rkey_requested()); the ROUTE message brings the key
+ * (unm_rkey_received()), and unm_direct.c uses it (unm_rkey_find()).
+ * docs/protocol.md, section 11.
  *
  * When the owner closes a region, it stores REVOKED (the number of revocations,
  * and the region's number) to all peers that have remote keys, and then waits
@@ -26,54 +27,54 @@
 #include "unm_env.h"
 #include "util/unm_list.h"
 
-#define UNM_ROUTES_MAX	1024	/* most cached remote keys of a peer */
-#define UNM_ROUTE_BITS	4	/* log2 of the initial number of buckets */
+#define UNM_RKEYS_MAX	1024	/* most cached remote keys of a peer */
+#define UNM_RKEY_BITS	4	/* log2 of the initial number of buckets */
 
 /* ---- Entries --------------------------------------------------------- */
 
 /*
  * A peer's remote keys are in a list, last used first, and in a hash table by
- * key. The table has 2^route_bits buckets. It is allocated with the first
+ * key. The table has 2^rkey_bits buckets. It is allocated with the first
  * remote key, and doubles when another key is added to as many as buckets.
  */
-static struct unm_route **unm_route_bucket(const struct unm_peer *peer,
-					   uint64_t key)
+static struct unm_rkey **unm_rkey_bucket(const struct unm_peer *peer,
+					 uint64_t key)
 {
 	/* applications use counters, shifted values or random numbers as keys,
 	 * so mix all bits */
 	uint64_t h = (key ^ key >> 32) * UINT64_C(0x9E3779B97F4A7C15);
 
-	return &peer->route_hash[h >> (64 - peer->route_bits)];
+	return &peer->rkey_hash[h >> (64 - peer->rkey_bits)];
 }
 
 /* The cache's entry of a key, also one whose ROUTE has not arrived; or NULL. */
-static struct unm_route *unm_route_entry(const struct unm_peer *peer,
-					 uint64_t key)
+static struct unm_rkey *unm_rkey_entry(const struct unm_peer *peer,
+				       uint64_t key)
 {
-	struct unm_route *r = unm_container(peer->routes.next,
-					    struct unm_route, link);
+	struct unm_rkey *r = unm_container(peer->rkeys.next,
+					   struct unm_rkey, link);
 
-	if (unm_list_empty(&peer->routes))
+	if (unm_list_empty(&peer->rkeys))
 		return NULL;
 	if (r->key == key)		/* used last, most likely again */
 		return r;
-	r = *unm_route_bucket(peer, key);
+	r = *unm_rkey_bucket(peer, key);
 	while (r != NULL && r->key != key)
 		r = r->chain;
 	return r;
 }
 
-static void unm_route_hash(struct unm_peer *peer, struct unm_route *r)
+static void unm_rkey_hash(struct unm_peer *peer, struct unm_rkey *r)
 {
-	struct unm_route **bucket = unm_route_bucket(peer, r->key);
+	struct unm_rkey **bucket = unm_rkey_bucket(peer, r->key);
 
 	r->chain = *bucket;
 	*bucket = r;
 }
 
-static void unm_route_unhash(struct unm_peer *peer, struct unm_route *r)
+static void unm_rkey_unhash(struct unm_peer *peer, struct unm_rkey *r)
 {
-	struct unm_route **pos = unm_route_bucket(peer, r->key);
+	struct unm_rkey **pos = unm_rkey_bucket(peer, r->key);
 
 	while (*pos != r)
 		pos = &(*pos)->chain;
@@ -82,28 +83,28 @@ static void unm_route_unhash(struct unm_peer *peer, struct unm_route *r)
 
 /* Make buckets for another remote key. False if the first table cannot be
  * allocated. */
-static bool unm_route_grow(struct unm_peer *peer)
+static bool unm_rkey_grow(struct unm_peer *peer)
 {
-	uint8_t bits = peer->route_hash == NULL ? UNM_ROUTE_BITS :
-		peer->route_bits + 1;
-	struct unm_route **table;
+	uint8_t bits = peer->rkey_hash == NULL ? UNM_RKEY_BITS :
+		peer->rkey_bits + 1;
+	struct unm_rkey **table;
 
-	if (peer->route_hash != NULL &&
-	    peer->nroutes < UINT32_C(1) << peer->route_bits)
+	if (peer->rkey_hash != NULL &&
+	    peer->nrkeys < UINT32_C(1) << peer->rkey_bits)
 		return true;
 	table = calloc(UINT64_C(1) << bits, sizeof(*table));
 	if (table == NULL)		/* keep the old one: longer chains */
-		return peer->route_hash != NULL;
-	free(peer->route_hash);
-	peer->route_hash = table;
-	peer->route_bits = bits;
-	unm_list_for_each(pos, &peer->routes)
-		unm_route_hash(peer, unm_container(pos, struct unm_route,
-						   link));
+		return peer->rkey_hash != NULL;
+	free(peer->rkey_hash);
+	peer->rkey_hash = table;
+	peer->rkey_bits = bits;
+	unm_list_for_each(pos, &peer->rkeys)
+		unm_rkey_hash(peer, unm_container(pos, struct unm_rkey,
+						  link));
 	return true;
 }
 
-static void unm_route_free(struct unm_route *r)
+static void unm_rkey_free(struct unm_rkey *r)
 {
 	if (r->mem != NULL)
 		unm_import_put(r->mem);
@@ -114,93 +115,93 @@ static void unm_route_free(struct unm_route *r)
 
 /* Take an entry out of the cache. It is freed now, or when the operations that
  * use it release it. */
-static void unm_route_drop(struct unm_peer *peer, struct unm_route *r)
+static void unm_rkey_evict(struct unm_peer *peer, struct unm_rkey *r)
 {
 	unm_list_remove(&r->link);
-	unm_route_unhash(peer, r);
-	peer->nroutes--;
+	unm_rkey_unhash(peer, r);
+	peer->nrkeys--;
 	r->stale = true;
 	if (r->refs == 0)
-		unm_route_free(r);
+		unm_rkey_free(r);
 }
 
-void unm_route_put(struct unm_route *r)
+void unm_rkey_put(struct unm_rkey *r)
 {
 	if (--r->refs == 0 && r->stale)
-		unm_route_free(r);
+		unm_rkey_free(r);
 }
 
-void unm_route_forget(struct unm_peer *peer)
+void unm_rkey_evict_all(struct unm_peer *peer)
 {
-	unm_list_for_each_safe(pos, tmp, &peer->routes)
-		unm_route_drop(peer, unm_container(pos, struct unm_route,
+	unm_list_for_each_safe(pos, tmp, &peer->rkeys)
+		unm_rkey_evict(peer, unm_container(pos, struct unm_rkey,
 						   link));
-	free(peer->route_hash);
-	peer->route_hash = NULL;
+	free(peer->rkey_hash);
+	peer->rkey_hash = NULL;
 }
 
-void unm_route_clear(struct unm_peer *peer)
+void unm_rkey_free_all(struct unm_peer *peer)
 {
 	struct unm_list *node;
 
-	while ((node = unm_list_pop(&peer->routes)) != NULL) {
-		struct unm_route *r = unm_container(node, struct unm_route,
-						    link);
+	while ((node = unm_list_pop(&peer->rkeys)) != NULL) {
+		struct unm_rkey *r = unm_container(node, struct unm_rkey,
+						   link);
 
 		if (r->alias != NULL)
 			hal_alias_close(r->alias, &r->win);
 		free(r);		/* unm_import_clear() frees r->mem */
 	}
-	free(peer->route_hash);
-	peer->route_hash = NULL;
+	free(peer->rkey_hash);
+	peer->rkey_hash = NULL;
 }
 
 /* ---- Requesting ------------------------------------------------------ */
 
 /* The remote key that was used least recently, if it may be evicted: not while
  * it is in use or its ROUTE is expected. Else NULL. */
-static struct unm_route *unm_route_oldest(const struct unm_peer *peer)
+static struct unm_rkey *unm_rkey_lru(const struct unm_peer *peer)
 {
-	struct unm_route *r = unm_container(peer->routes.prev,
-					    struct unm_route, link);
+	struct unm_rkey *r = unm_container(peer->rkeys.prev,
+					   struct unm_rkey, link);
 
 	return r->told && r->refs == 0 ? r : NULL;
 }
 
-bool unm_route_wanted(const struct unm_peer *peer, uint64_t key)
+bool unm_rkey_wanted(const struct unm_peer *peer, uint64_t key)
 {
-	return g_unm_env.direct && unm_route_entry(peer, key) == NULL &&
-		(peer->nroutes < UNM_ROUTES_MAX ||
-		 unm_route_oldest(peer) != NULL);
+	return g_unm_env.direct && unm_rkey_entry(peer, key) == NULL &&
+		(peer->nrkeys < UNM_RKEYS_MAX ||
+		 unm_rkey_lru(peer) != NULL);
 }
 
-void unm_route_asked(struct unm_peer *peer, uint64_t key)
+void unm_rkey_requested(struct unm_peer *peer, uint64_t key)
 {
-	struct unm_route *r = calloc(1, sizeof(*r));
+	struct unm_rkey *r = calloc(1, sizeof(*r));
 
-	if (peer->nroutes == UNM_ROUTES_MAX)
-		unm_route_drop(peer, unm_route_oldest(peer));
-	if (r == NULL || !unm_route_grow(peer)) {
+	if (peer->nrkeys == UNM_RKEYS_MAX)
+		unm_rkey_evict(peer, unm_rkey_lru(peer));
+	if (r == NULL || !unm_rkey_grow(peer)) {
 		free(r);		/* the next request asks again */
 		return;
 	}
 	r->key = key;
-	unm_list_append(peer->routes.next, &r->link);
-	unm_route_hash(peer, r);
-	peer->nroutes++;
+	unm_list_append(peer->rkeys.next, &r->link);
+	unm_rkey_hash(peer, r);
+	peer->nrkeys++;
 }
 
-void unm_route_unasked(struct unm_peer *peer, uint64_t key)
+void unm_rkey_request_failed(struct unm_peer *peer, uint64_t key)
 {
-	struct unm_route *r = unm_route_entry(peer, key);
+	struct unm_rkey *r = unm_rkey_entry(peer, key);
 
 	if (r != NULL && !r->told)
-		unm_route_drop(peer, r);
+		unm_rkey_evict(peer, r);
 }
 
 /* Import the dmable memory of a region, or continue the import. True if the
  * memory can be accessed. A failed import makes requests the only access. */
-static bool unm_route_import(struct unm_peer *peer, struct unm_route *r)
+static bool unm_rkey_import(struct unm_peer *peer, struct unm_rkey *r)
 {
 	struct unm_import *mem;
 	int ret;
@@ -227,7 +228,7 @@ static bool unm_route_import(struct unm_peer *peer, struct unm_route *r)
  * memory as well, access it through an alias of this mapping; else by
  * cross-memory attach, as other memory of the owner.
  */
-static void unm_route_alias(struct unm_peer *peer, struct unm_route *r)
+static void unm_rkey_alias(struct unm_peer *peer, struct unm_rkey *r)
 {
 	uint32_t access = (r->reach & UNM_REACH_READ ? HAL_ALIAS_READ : 0) |
 		(r->reach & UNM_REACH_WRITE ? HAL_ALIAS_WRITE : 0);
@@ -243,17 +244,17 @@ static void unm_route_alias(struct unm_peer *peer, struct unm_route *r)
 	peer->ep->stats->aliases++;
 }
 
-int unm_route_told(struct unm_peer *peer, const struct unm_wire_msg *m)
+int unm_rkey_received(struct unm_peer *peer, const struct unm_wire_msg *m)
 {
-	struct unm_route *r = unm_route_entry(peer, m->key);
+	struct unm_rkey *r = unm_rkey_entry(peer, m->key);
 
 	if (r == NULL || r->told)	/* not requested */
 		return 0;
 	/* the owner revoked keys after it had sent this ROUTE: drop it, so that
 	 * the next request asks again */
-	unm_route_look(peer);
+	unm_rkey_poll_revoked(peer);
 	if ((uint32_t)m->epoch != (uint32_t)(peer->revoked >> 32)) {
-		unm_route_drop(peer, r);
+		unm_rkey_evict(peer, r);
 		return 0;
 	}
 	r->told = true;
@@ -265,29 +266,29 @@ int unm_route_told(struct unm_peer *peer, const struct unm_wire_msg *m)
 	r->mem_key.word[0] = m->mem_key[0];
 	r->mem_key.word[1] = m->mem_key[1];
 	if ((r->reach & UNM_REACH_HOW) == UNM_REACH_DMABLE)
-		unm_route_import(peer, r);
+		unm_rkey_import(peer, r);
 	if ((r->reach & UNM_REACH_HOW) == UNM_REACH_SHARED)
-		unm_route_alias(peer, r);
+		unm_rkey_alias(peer, r);
 	peer->ep->stats->routes++;
 	return 0;
 }
 
-struct unm_route *unm_route_find(struct unm_peer *peer, uint64_t key)
+struct unm_rkey *unm_rkey_find(struct unm_peer *peer, uint64_t key)
 {
-	struct unm_route *r;
+	struct unm_rkey *r;
 
 	if (!g_unm_env.direct)
 		return NULL;
-	r = unm_route_entry(peer, key);
+	r = unm_rkey_entry(peer, key);
 	if (r == NULL || !r->told)
 		return NULL;
-	if (peer->routes.next != &r->link) {
+	if (peer->rkeys.next != &r->link) {
 		unm_list_remove(&r->link);
-		unm_list_append(peer->routes.next, &r->link);
+		unm_list_append(peer->rkeys.next, &r->link);
 	}
 	switch (r->reach & UNM_REACH_HOW) {
 	case UNM_REACH_DMABLE:
-		return unm_route_import(peer, r) ? r : NULL;
+		return unm_rkey_import(peer, r) ? r : NULL;
 	case UNM_REACH_SHARED:
 		return r;
 	case UNM_REACH_ATTACH:
@@ -300,7 +301,7 @@ struct unm_route *unm_route_find(struct unm_peer *peer, uint64_t key)
 
 /* ---- Revoking -------------------------------------------------------- */
 
-void unm_route_look(struct unm_peer *peer)
+void unm_rkey_poll_revoked(struct unm_peer *peer)
 {
 	uint64_t word = hal_tx_back_sync(peer->hp, UNM_PEER_BACK_REVOKED);
 	bool one = (uint32_t)(word >> 32) ==
@@ -309,14 +310,14 @@ void unm_route_look(struct unm_peer *peer)
 	if (word == peer->revoked || peer->inside != 0)
 		return;
 	peer->revoked = word;
-	unm_list_for_each_safe(pos, tmp, &peer->routes) {
-		struct unm_route *r = unm_container(pos, struct unm_route,
-						    link);
+	unm_list_for_each_safe(pos, tmp, &peer->rkeys) {
+		struct unm_rkey *r = unm_container(pos, struct unm_rkey,
+						   link);
 
 		/* an entry whose ROUTE has not arrived stays: its epoch shows
 		 * whether the ROUTE is valid */
 		if (r->told && (!one || r->region == (uint32_t)word))
-			unm_route_drop(peer, r);
+			unm_rkey_evict(peer, r);
 	}
 }
 
@@ -337,7 +338,7 @@ bool unm_guard_enter(struct unm_peer *peer)
 	if (hal_tx_back_sync(peer->hp, UNM_PEER_BACK_REVOKED) == peer->revoked)
 		return true;
 	unm_guard_leave(peer);
-	unm_route_look(peer);
+	unm_rkey_poll_revoked(peer);
 	return false;
 }
 

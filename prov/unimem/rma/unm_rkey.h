@@ -3,8 +3,7 @@
  * unm_rkey.h - cached remote keys of peers' regions, and the guard of direct
  * accesses (unm_rkey.c; docs/protocol.md, sections 11 and 12).
  *
- * A "route" in the names of this file is a cached remote key. The caller of
- * each function holds the lock of the endpoint's domain.
+ * The caller of each function holds the lock of the endpoint's domain.
  */
 #ifndef UNM_RKEY_H
 #define UNM_RKEY_H
@@ -21,11 +20,11 @@ struct unm_wire_msg;
 /*
  * A cached remote key: a peer's region as its owner described it in ROUTE. It
  * belongs to the peer's cache. If operations use it when the cache releases it,
- * it is stale, and the last unm_route_put() frees it.
+ * it is stale, and the last unm_rkey_put() frees it.
  */
-struct unm_route {
-	struct unm_list link;		/* in peer->routes, last used first */
-	struct unm_route *chain;	/* next entry of its hash bucket */
+struct unm_rkey {
+	struct unm_list link;		/* in peer->rkeys, last used first */
+	struct unm_rkey *chain;		/* next entry of its hash bucket */
 	uint64_t key;			/* fi_mr_key() of the region */
 	uint64_t start, len;		/* first address in requests; bytes */
 	uint64_t base;			/* where the byte at start is: address
@@ -49,36 +48,36 @@ struct unm_route {
 /* The cached remote key of a region, or NULL if the region has to be accessed
  * by requests. The next send, poll or unm_guard_enter() may free the key,
  * unless the caller has incremented refs. */
-struct unm_route *unm_route_find(struct unm_peer *peer, uint64_t key);
+struct unm_rkey *unm_rkey_find(struct unm_peer *peer, uint64_t key);
 
 /* True if the next request to a region should ask for its remote key. */
-bool unm_route_wanted(const struct unm_peer *peer, uint64_t key);
+bool unm_rkey_wanted(const struct unm_peer *peer, uint64_t key);
 
 /* Note that a request which asks for the remote key was sent.
- * unm_route_wanted() returned true for the key. */
-void unm_route_asked(struct unm_peer *peer, uint64_t key);
+ * unm_rkey_wanted() returned true for the key. */
+void unm_rkey_requested(struct unm_peer *peer, uint64_t key);
 
 /* Note that a request to the region failed. If this request asked for the
  * remote key, no ROUTE will come, and a later request has to ask again. */
-void unm_route_unasked(struct unm_peer *peer, uint64_t key);
+void unm_rkey_request_failed(struct unm_peer *peer, uint64_t key);
 
 /* Handle a ROUTE message. Returns 0: a ROUTE that was not requested or is
  * already revoked is ignored. */
-int unm_route_told(struct unm_peer *peer, const struct unm_wire_msg *m);
+int unm_rkey_received(struct unm_peer *peer, const struct unm_wire_msg *m);
 
-/* Release a reference (unm_route.refs). */
-void unm_route_put(struct unm_route *route);
+/* Release a reference (unm_rkey.refs). */
+void unm_rkey_put(struct unm_rkey *rkey);
 
 /* Release all cached remote keys of a dead peer, while peer->hp is valid. */
-void unm_route_forget(struct unm_peer *peer);
+void unm_rkey_evict_all(struct unm_peer *peer);
 
 /* Read the peer's REVOKED word and release the keys that it revokes. Does
  * nothing while this process is inside the peer's memory. */
-void unm_route_look(struct unm_peer *peer);
+void unm_rkey_poll_revoked(struct unm_peer *peer);
 
 /* Free all cached remote keys together with the peer's object: the HAL has
  * already released its part. */
-void unm_route_clear(struct unm_peer *peer);
+void unm_rkey_free_all(struct unm_peer *peer);
 
 /*
  * Enter or leave the peer's memory: direct accesses are allowed only between
