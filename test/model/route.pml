@@ -8,7 +8,7 @@
  * The owner's application uses the memory when fi_close() has returned. Models
  *   unm_rkey.c   unm_guard_enter(), unm_guard_leave(), unm_rkey_poll_revoked(),
  *                 unm_rkey_received()
- *   unm_target.c  unm_target_route()
+ *   unm_target.c  unm_target_send_rkey()
  *   unm_revoke.c  unm_mr_unroute()
  *   hal.h         hal_rx_back_sync(), hal_tx_back_sync(), hal_rx_back()
  * and of a packet that it orders memory (ring.pml). A revocation is stored as
@@ -33,14 +33,14 @@
  *   CLOSE_LEAVES    no_race     ... does not wait for the guard
  *   LEAVE_RELAXED   no_race     the guard is released without release order
  *   WAIT_RELAXED    no_race     ... or seen released without acquire
- *   OLD_EPOCH       no_race     a ROUTE of an old epoch is accepted
+ *   OLD_EPOCH       no_race     an RKEY of an old epoch is accepted
  *   DROP_LAST       still_open  only the last revocation is applied
  *   LOOK_KEPT       no_race     unm_rkey_poll_revoked() removes no key
  *   GUARD_LEFT      deadlock    the guard is not released at the end
  *   DEAD_AWAITED    deadlock    fi_close() waits for the guard of a dead peer
  */
 #define REVOKED		0		/* by the owner */
-#define ROUTE		1
+#define RKEY		1
 #define GUARD		2		/* by the initiator */
 #define ATOMS		3
 #define REGIONS		2
@@ -92,7 +92,7 @@
 #endif
 
 bool asks[REGIONS];			/* a request is on its way */
-bool sent;				/* a ROUTE is */
+bool sent;				/* an RKEY is */
 byte route_of;				/* ... to this region */
 byte gen_sent;				/* ... that it is the how manieth of */
 byte returned[REGIONS];			/* times fi_close() has, for claims */
@@ -130,11 +130,11 @@ inline act_upon(w)
 	}
 }
 
-inline route_told()
+inline rkey_received()
 {
 	LOOK(word);
 	act_upon(word);
-	load_last(I, ROUTE, word);	/* a packet is whole */
+	load_last(I, RKEY, word);	/* a packet is whole */
 	atomic {
 		asked[route_of] = false;
 #ifndef OLD_EPOCH
@@ -215,7 +215,7 @@ proctype initiator()
 			asked[1] = true;
 			asks[1] = true }
 		:: sent ->
-			route_told()
+			rkey_received()
 		:: n == ACCESSES ->
 			break
 		:: atomic { over && !sent ->	/* nobody answers any more */
@@ -239,13 +239,13 @@ proctype killer()
 
 #define ANSWERS(r)	(asks[r] && !sent)
 
-/* unm_target_route() */
+/* unm_target_send_rkey() */
 inline answer(r)
 {
 	asks[r] = false;
 	route_of = r;
 	gen_sent = returned[r];
-	store_sync(O, ROUTE, epoch);
+	store_sync(O, RKEY, epoch);
 	sent = true
 }
 

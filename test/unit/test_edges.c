@@ -381,7 +381,7 @@ static void test_no_remote_keys_while_closing(void **state)
 	struct raw *r[2] = { raw_open(), raw_open() };
 	uint64_t w[UNM_WIRE_WORDS_MAX], put[2] = { SECOND, 0 };
 	const uint64_t get[4] = { SECOND, 0, 1, 9 };
-	uint64_t head = hal_head(UNM_WIRE_PUT, 1 | UNM_WIRE_ASK_ROUTE);
+	uint64_t head = hal_head(UNM_WIRE_PUT, 1 | UNM_WIRE_ASK_RKEY);
 	uint64_t end = ep_deadline();
 	uint8_t mem[64];
 	pthread_t closer;
@@ -399,7 +399,7 @@ static void test_no_remote_keys_while_closing(void **state)
 		raw_expect(r[i], UNM_WIRE_RESULT, w);
 	}
 	assert_true(raw_send(r[0], head, put, 2, "x", 1));
-	raw_expect(r[0], UNM_WIRE_ROUTE, w);
+	raw_expect(r[0], UNM_WIRE_RKEY, w);
 	assert_int_equal(hal_rx_back_sync(r[0]->peer, UNM_PEER_BACK_GUARD, 1),
 			 0);
 	ep_settle();

@@ -112,10 +112,10 @@ enum {
 	PUT = UNM_WIRE_PUT, PUT_DATA = UNM_WIRE_PUT_DATA,
 	ATOMIC = UNM_WIRE_ATOMIC, GET = UNM_WIRE_GET, FETCH = UNM_WIRE_FETCH,
 	COMPARE = UNM_WIRE_COMPARE, RESULT = UNM_WIRE_RESULT,
-	REFUSED = UNM_WIRE_REFUSED, ROUTE = UNM_WIRE_ROUTE,
+	REFUSED = UNM_WIRE_REFUSED, RKEY = UNM_WIRE_RKEY,
 	PROBE = UNM_WIRE_PROBE,
 	CARRIED = UNM_WIRE_CARRIED, MORE = UNM_WIRE_MORE,
-	ASK = UNM_WIRE_ASK_ROUTE, PUT_CHECK = UNM_WIRE_PUT_CHECK,
+	ASK = UNM_WIRE_ASK_RKEY, PUT_CHECK = UNM_WIRE_PUT_CHECK,
 	GET_CHECK = UNM_WIRE_GET_CHECK,
 };
 
@@ -175,7 +175,7 @@ static const struct packet broken[] = {
 	{ CARRIED, 0, { EXT(0, 23), HEAD(PUT) | (uint64_t)MORE << 48 } },
 	{ CARRIED, 0, { EXT(0, 31), HEAD(GET) } },
 	{ CARRIED, 0, { EXT(0, 39), HEAD(FETCH) | (uint64_t)MORE << 48 } },
-	{ CARRIED, 0, { EXT(0, 63), HEAD(ROUTE) } },
+	{ CARRIED, 0, { EXT(0, 63), HEAD(RKEY) } },
 	{ CARRIED, 0, { EXT(-8, 16), HEAD(PUT) } },
 	{ CARRIED, 0, { EXT(0, 0xffffffff), HEAD(PUT) } },
 	{ CARRIED, 0, { EXT(4, 16), HEAD(PUT) } },
@@ -450,12 +450,12 @@ static void send_route(struct scene *s, const uint64_t *w)
 {
 	if (s->v->info != NULL && ((struct unm_ep *)s->v->ep)->
 	    limits.pkt_payload >= 64) {
-		raw_send(s->r, hal_head(ROUTE, 0), w, 8, NULL, 0);
+		raw_send(s->r, hal_head(RKEY, 0), w, 8, NULL, 0);
 		return;
 	}
 	raw_space(s->r, 0, w, 64);
 	raw_send(s->r, hal_head(CARRIED, 0), (uint64_t[2]){ EXT(0, 64),
-		 HEAD(ROUTE) }, 2, NULL, 0);
+		 HEAD(RKEY) }, 2, NULL, 0);
 }
 
 #define REACH(how)	((uint64_t)(how) | UNM_REACH_READ | UNM_REACH_WRITE)

@@ -68,10 +68,10 @@ static void test_numbers_are_fixed(void **state)
 	assert_int_equal(UNM_WIRE_GET_CHECK, 0x37);
 	assert_int_equal(UNM_WIRE_RESULT, 0x38);
 	assert_int_equal(UNM_WIRE_REFUSED, 0x39);
-	assert_int_equal(UNM_WIRE_ROUTE, 0x3a);
+	assert_int_equal(UNM_WIRE_RKEY, 0x3a);
 	assert_int_equal(UNM_WIRE_PROBE, 0x3b);
 	assert_int_equal(UNM_WIRE_FAULT, 0x01);
-	assert_int_equal(UNM_WIRE_ASK_ROUTE, 0x40);
+	assert_int_equal(UNM_WIRE_ASK_RKEY, 0x40);
 	assert_int_equal(UNM_WIRE_MORE, 0x80);
 	assert_int_equal(UNM_WIRE_EARLIER, 0x80);
 	assert_int_equal(UNM_WIRE_LEN_MASK, 0x3f);
@@ -455,10 +455,10 @@ static void test_golden_requests(void **state)
 				ADDR_BYTES), 0);
 	assert_int_equal(m.type, UNM_WIRE_PUT);
 	assert_true(m.key == KEY && m.addr == ADDR && m.rest == 0);
-	assert_true(!m.more && !m.ask_route);
+	assert_true(!m.more && !m.ask_rkey);
 	assert_int_equal(DECODE(&m, &host, ID, 0xc0, 0x30, KEY_BYTES,
 				ADDR_BYTES, REST_BYTES), 0);
-	assert_true(m.more && m.ask_route && m.rest == 0x4000);
+	assert_true(m.more && m.ask_rkey && m.rest == 0x4000);
 	assert_int_equal(DECODE(&m, &host, ID, 0x80, 0x31, KEY_BYTES,
 				ADDR_BYTES, DATA_BYTES, REST_BYTES), 0);
 	/* the last request of an operation, with the bytes of earlier ones */

@@ -33,7 +33,7 @@
 #define UNM_SPACE_GAP	5000000		/* us without an attempt that end a
 					 * shortage */
 
-_Static_assert(UNM_WIRE_ROUTE < HAL_PKT_RESERVED,
+_Static_assert(UNM_WIRE_RKEY < HAL_PKT_RESERVED,
 	       "packet types from HAL_PKT_RESERVED on are the HAL's");
 
 /* ---- Objects --------------------------------------------------------- */

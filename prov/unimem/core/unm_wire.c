@@ -56,7 +56,7 @@ int unm_wire_words(uint8_t type, uint8_t flags)
 	case UNM_WIRE_FETCH:
 	case UNM_WIRE_COMPARE:
 		return 4 + more;
-	case UNM_WIRE_ROUTE:
+	case UNM_WIRE_RKEY:
 		return 8;
 	default:
 		return -1;
@@ -144,7 +144,7 @@ static int unm_wire_decode_request(struct unm_wire_msg *msg,
 static int unm_wire_decode_onesided(struct unm_wire_msg *msg, uint8_t flags,
 				    const uint64_t *word)
 {
-	msg->ask_route = flags & UNM_WIRE_ASK_ROUTE;
+	msg->ask_rkey = flags & UNM_WIRE_ASK_RKEY;
 	msg->more = flags & UNM_WIRE_MORE;
 	msg->check = msg->type == UNM_WIRE_PUT_CHECK ||
 		msg->type == UNM_WIRE_GET_CHECK;
@@ -153,7 +153,7 @@ static int unm_wire_decode_onesided(struct unm_wire_msg *msg, uint8_t flags,
 			UNM_WIRE_GET;
 	if (msg->type < UNM_WIRE_RESULT)
 		return unm_wire_decode_request(msg, word);
-	if (msg->ask_route || (msg->more && msg->type != UNM_WIRE_RESULT))
+	if (msg->ask_rkey || (msg->more && msg->type != UNM_WIRE_RESULT))
 		return -EINVAL;
 	switch (msg->type) {
 	case UNM_WIRE_RESULT:
@@ -167,7 +167,7 @@ static int unm_wire_decode_onesided(struct unm_wire_msg *msg, uint8_t flags,
 			-EINVAL : 0;
 	case UNM_WIRE_PROBE:
 		return 0;
-	default:			/* ROUTE */
+	default:			/* RKEY */
 		msg->key = word[0];
 		msg->reach = (uint32_t)word[1];
 		msg->region = word[1] >> 32;
@@ -256,7 +256,7 @@ const char *unm_wire_name(uint8_t type)
 		[UNM_WIRE_GET_CHECK] = "get with check",
 		[UNM_WIRE_RESULT] = "result",
 		[UNM_WIRE_REFUSED] = "refused",
-		[UNM_WIRE_ROUTE] = "route",
+		[UNM_WIRE_RKEY] = "rkey",
 		[UNM_WIRE_PROBE] = "probe",
 	};
 	const char *name = NULL;

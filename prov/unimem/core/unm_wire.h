@@ -43,7 +43,7 @@ enum unm_wire_type {
 	/* ... and answers */
 	UNM_WIRE_RESULT		= 0x38,
 	UNM_WIRE_REFUSED	= 0x39,
-	UNM_WIRE_ROUTE		= 0x3A,
+	UNM_WIRE_RKEY		= 0x3A,
 	/* no operation: the target releases it when it makes progress */
 	UNM_WIRE_PROBE		= 0x3B,
 	/* 0xCA is the empty pattern of the hardware and never a type */
@@ -62,8 +62,8 @@ enum unm_wire_type {
 
 /* flags byte of one-sided types: bits 0-5 are the number of bytes that follow
  * the words in a packet (UNM_WIRE_LEN_MASK) */
-#define UNM_WIRE_ASK_ROUTE	0x40	/* requests: send the remote key of the
-					 * region too, with ROUTE */
+#define UNM_WIRE_ASK_RKEY	0x40	/* requests: send the remote key of the
+					 * region too, with RKEY */
 #define UNM_WIRE_MORE		0x80	/* requests: not the operation's last;
 					 * the last word is the number of bytes
 					 * of this range that follow; RESULT:
@@ -102,7 +102,7 @@ struct unm_wire_how {
 };
 _Static_assert(sizeof(struct unm_wire_how) == 8, "one word");
 
-/* ROUTE: how an initiator may access the region */
+/* RKEY: how an initiator may access the region */
 enum unm_wire_reach {
 	UNM_REACH_ASK	 = 0,		/* by requests only */
 	UNM_REACH_ATTACH = 1,		/* base is an address in the process */
@@ -129,11 +129,11 @@ struct unm_wire_msg {
 	uint64_t data;			/* remote CQ data, 0 if none */
 	struct unm_wire_extent extent;	/* EAGER, DATA, CARRIED */
 	uint64_t len;			/* bytes; RTS: of the message; CTS, GET:
-					 * requested; ROUTE: of the region */
+					 * requested; RKEY: of the region */
 	uint64_t addr;			/* RTS: address of the sender's buffer,
 					 * 0: stream it only; with dmable: its
 					 * offset in the region of mem_key;
-					 * requests, ROUTE: in the region */
+					 * requests, RKEY: in the region */
 	uint64_t token;			/* RTS, CTS, FIN: sender's operation;
 					 * DATA: receiver's; CARRIED: head of
 					 * the message in receive space; GET,
@@ -144,19 +144,19 @@ struct unm_wire_msg {
 					 * positive fi_errno */
 	struct unm_wire_hello hello;
 	/* one-sided */
-	bool ask_route, more;
-	uint64_t key;			/* requests, ROUTE: of the region */
+	bool ask_rkey, more;
+	uint64_t key;			/* requests, RKEY: of the region */
 	uint64_t rest;			/* requests with more: bytes of the
 					 * range that follow */
 	uint64_t earlier;		/* PUT_DATA: bytes of the operation
 					 * that earlier requests carried */
 	uint64_t number;		/* REFUSED: number of the request */
 	struct unm_wire_how how;	/* ATOMIC, FETCH, COMPARE */
-	uint32_t reach;			/* ROUTE: enum unm_wire_reach, flags */
-	uint32_t region;		/* ROUTE: number of the region */
-	uint64_t epoch;			/* ROUTE: revocations so far */
-	uint64_t base;			/* ROUTE: place of addr, see reach */
-	uint64_t mem_key[2];		/* RTS, ROUTE: struct hal_key */
+	uint32_t reach;			/* RKEY: enum unm_wire_reach, flags */
+	uint32_t region;		/* RKEY: number of the region */
+	uint64_t epoch;			/* RKEY: revocations so far */
+	uint64_t base;			/* RKEY: place of addr, see reach */
+	uint64_t mem_key[2];		/* RTS, RKEY: struct hal_key */
 	const void *bytes;		/* one-sided: bytes behind the words */
 	uint32_t nbytes;		/* their number */
 };

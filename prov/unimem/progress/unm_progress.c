@@ -142,7 +142,7 @@ static int unm_dispatch(struct unm_peer *peer, struct unm_wire_msg *m)
 	case UNM_WIRE_REFUSED:
 		return m->nbytes != 0 ? -FI_EINVAL :
 			unm_onesided_refused(peer, m);
-	case UNM_WIRE_ROUTE:
+	case UNM_WIRE_RKEY:
 		return m->nbytes != 0 ? -FI_EINVAL : unm_rkey_received(peer, m);
 	case UNM_WIRE_PROBE:		/* releasing the packet is the answer */
 		return m->nbytes != 0 ? -FI_EINVAL : 0;

@@ -240,7 +240,7 @@ static int unm_request_send(struct unm_peer *peer, struct unm_os_op *op)
 	bool ask = unm_rkey_wanted(peer, to->key);
 	uint8_t flags = (last ? 0 : UNM_WIRE_MORE) |
 		(data && op->sent != 0 ? UNM_WIRE_EARLIER : 0) |
-		(ask ? UNM_WIRE_ASK_ROUTE : 0);
+		(ask ? UNM_WIRE_ASK_RKEY : 0);
 	struct unm_part part[2] = {
 		{ a->cmp.iov, a->cmp.count, op->sent, len },
 		{ a->src.iov, a->src.count, op->sent, len },

@@ -4,7 +4,7 @@
  * direct accesses from revocations.
  *
  * The first request to a region asks its owner for the remote key
- * (unm_rkey_requested()); the ROUTE message brings the key
+ * (unm_rkey_requested()); the RKEY message brings the key
  * (unm_rkey_received()), and unm_direct.c uses it (unm_rkey_find()).
  * docs/protocol.md, section 11.
  *
@@ -47,7 +47,7 @@ static struct unm_rkey **unm_rkey_bucket(const struct unm_peer *peer,
 	return &peer->rkey_hash[h >> (64 - peer->rkey_bits)];
 }
 
-/* The cache's entry of a key, also one whose ROUTE has not arrived; or NULL. */
+/* The cache's entry of a key, also one whose RKEY has not arrived; or NULL. */
 static struct unm_rkey *unm_rkey_entry(const struct unm_peer *peer,
 				       uint64_t key)
 {
@@ -159,7 +159,7 @@ void unm_rkey_free_all(struct unm_peer *peer)
 /* ---- Requesting ------------------------------------------------------ */
 
 /* The remote key that was used least recently, if it may be evicted: not while
- * it is in use or its ROUTE is expected. Else NULL. */
+ * it is in use or its RKEY is expected. Else NULL. */
 static struct unm_rkey *unm_rkey_lru(const struct unm_peer *peer)
 {
 	struct unm_rkey *r = unm_container(peer->rkeys.prev,
@@ -250,7 +250,7 @@ int unm_rkey_received(struct unm_peer *peer, const struct unm_wire_msg *m)
 
 	if (r == NULL || r->told)	/* not requested */
 		return 0;
-	/* the owner revoked keys after it had sent this ROUTE: drop it, so that
+	/* the owner revoked keys after it had sent this RKEY: drop it, so that
 	 * the next request asks again */
 	unm_rkey_poll_revoked(peer);
 	if ((uint32_t)m->epoch != (uint32_t)(peer->revoked >> 32)) {
@@ -314,8 +314,8 @@ void unm_rkey_poll_revoked(struct unm_peer *peer)
 		struct unm_rkey *r = unm_container(pos, struct unm_rkey,
 						   link);
 
-		/* an entry whose ROUTE has not arrived stays: its epoch shows
-		 * whether the ROUTE is valid */
+		/* an entry whose RKEY has not arrived stays: its epoch shows
+		 * whether the RKEY is valid */
 		if (r->told && (!one || r->region == (uint32_t)word))
 			unm_rkey_evict(peer, r);
 	}

@@ -18,7 +18,7 @@ struct unm_peer;
 struct unm_wire_msg;
 
 /*
- * A cached remote key: a peer's region as its owner described it in ROUTE. It
+ * A cached remote key: a peer's region as its owner described it in RKEY. It
  * belongs to the peer's cache. If operations use it when the cache releases it,
  * it is stale, and the last unm_rkey_put() frees it.
  */
@@ -33,7 +33,7 @@ struct unm_rkey {
 	uint32_t refs;			/* operations that use it */
 	uint8_t reach;			/* enum unm_wire_reach: way of access
 					 * and rights */
-	bool told;			/* ROUTE has arrived; false: requested
+	bool told;			/* RKEY has arrived; false: requested
 					 * only, other fields are not set */
 	bool stale;			/* released by the cache */
 	struct hal_key mem_key;		/* DMABLE, SHARED: key of the memory */
@@ -58,10 +58,10 @@ bool unm_rkey_wanted(const struct unm_peer *peer, uint64_t key);
 void unm_rkey_requested(struct unm_peer *peer, uint64_t key);
 
 /* Note that a request to the region failed. If this request asked for the
- * remote key, no ROUTE will come, and a later request has to ask again. */
+ * remote key, no RKEY will come, and a later request has to ask again. */
 void unm_rkey_request_failed(struct unm_peer *peer, uint64_t key);
 
-/* Handle a ROUTE message. Returns 0: a ROUTE that was not requested or is
+/* Handle an RKEY message. Returns 0: an RKEY that was not requested or is
  * already revoked is ignored. */
 int unm_rkey_received(struct unm_peer *peer, const struct unm_wire_msg *m);
 

@@ -43,7 +43,7 @@ struct unm_answer {
 	struct unm_list in_mr;		/* GET: in mr->users */
 	struct unm_mr *mr;		/* GET: region that the result is read
 					 * from; else NULL */
-	uint8_t type;			/* UNM_WIRE_RESULT, _ROUTE, _REFUSED */
+	uint8_t type;			/* UNM_WIRE_RESULT, _RKEY, _REFUSED */
 	uint8_t buf_class;		/* size class of buf */
 	uint8_t count;			/* entries of iov */
 	bool last;			/* GET: no request of the operation
@@ -344,10 +344,10 @@ static bool unm_target_shared(struct unm_ep *ep, struct unm_mr *mr)
 	return mr->shared;
 }
 
-/* Send ROUTE: the remote key, by which the peer may access the region itself.
+/* Send RKEY: the remote key, by which the peer may access the region itself.
  */
-static void unm_target_route(struct unm_peer *peer, uint64_t key,
-			     struct unm_mr *mr)
+static void unm_target_send_rkey(struct unm_peer *peer, uint64_t key,
+				 struct unm_mr *mr)
 {
 	struct unm_ep *ep = peer->ep;
 	const struct hal_key *key_of = NULL;
@@ -358,7 +358,7 @@ static void unm_target_route(struct unm_peer *peer, uint64_t key,
 	if (ep->closing)		/* fi_close() has revoked all remote
 					 * keys, and would not revoke this */
 		return;
-	an = unm_answer_new(peer, UNM_WIRE_ROUTE);
+	an = unm_answer_new(peer, UNM_WIRE_RKEY);
 	if (an == NULL)
 		return;
 	memset(an->w, 0, sizeof(an->w));
@@ -382,7 +382,7 @@ static void unm_target_route(struct unm_peer *peer, uint64_t key,
 	an->w[0] = key;
 	an->w[1] = (uint64_t)mr->number << 32 | reach;
 	/* While fi_close() of the region waits, the epoch is one that differs
-	 * from every recent epoch. The peer then ignores this ROUTE, even if
+	 * from every recent epoch. The peer then ignores this RKEY, even if
 	 * it has not seen all revocations yet, and asks again. */
 	an->w[2] = peer->epoch ^ (uint32_t)mr->closing << 31;
 	an->w[3] = mr->base;
@@ -462,8 +462,8 @@ static int unm_target_put(struct unm_peer *peer, const struct unm_wire_msg *m)
 	if (m->rest == 0)
 		unm_complete_target(peer, mr, FI_REMOTE_WRITE, !m->more,
 				    data ? &entry : NULL);
-	if (m->ask_route)
-		unm_target_route(peer, m->key, mr);
+	if (m->ask_rkey)
+		unm_target_send_rkey(peer, m->key, mr);
 	return 0;
 }
 
@@ -494,8 +494,8 @@ static int unm_target_get(struct unm_peer *peer, const struct unm_wire_msg *m)
 		an->w[1] = (uint64_t)-ret;
 	}
 	unm_answer_queue(peer, an);
-	if (ret == 0 && m->ask_route)
-		unm_target_route(peer, m->key, mr);
+	if (ret == 0 && m->ask_rkey)
+		unm_target_send_rkey(peer, m->key, mr);
 	return 0;
 }
 
@@ -628,8 +628,8 @@ static int unm_target_atomic(struct unm_peer *peer,
 		unm_complete_target(peer, mr, access, !m->more, NULL);
 	if (!posted)
 		unm_target_fetched(peer, m->token, result, len);
-	if (m->ask_route)
-		unm_target_route(peer, m->key, mr);
+	if (m->ask_rkey)
+		unm_target_send_rkey(peer, m->key, mr);
 	return 0;
 }
 
