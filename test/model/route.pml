@@ -9,7 +9,7 @@
  *   unm_rkey.c   unm_guard_enter(), unm_guard_leave(), unm_rkey_poll_revoked(),
  *                 unm_rkey_received()
  *   unm_target.c  unm_target_send_rkey()
- *   unm_revoke.c  unm_mr_unroute()
+ *   unm_revoke.c  unm_mr_revoke()
  *   hal.h         hal_rx_back_sync(), hal_tx_back_sync(), hal_rx_back()
  * and of a packet that it orders memory (ring.pml). A revocation is stored as
  * its number and the region, the guard as a number that is odd while the
@@ -249,7 +249,7 @@ inline answer(r)
 	sent = true
 }
 
-/* unm_mr_unroute() */
+/* unm_mr_revoke() */
 inline close(r)
 {
 #ifdef CLOSE_LOOKS

@@ -119,7 +119,7 @@ struct unm_peer {
 					 * for the peer */
 	uint32_t revoking;		/* region of the last revocation */
 	uint8_t rkey_bits;		/* rkey_hash has 2^rkey_bits lists */
-	bool routed;			/* was sent keys of local regions */
+	bool rkeys_sent;		/* was sent keys of local regions */
 	bool untold;			/* the last revocation may not have
 					 * reached the peer */
 	uint32_t refusals;		/* refused sends since the peer last

@@ -49,8 +49,8 @@ struct unm_mr {
 					 * these rights, at registration or the
 					 * last fi_mr_refresh() */
 	/* state of remote accesses */
-	bool routed;			/* a peer may have its remote key */
-	bool closing;			/* in unm_mr_unroute() */
+	bool rkey_sent;			/* a peer may have its remote key */
+	bool closing;			/* in unm_mr_revoke() */
 	bool identified;		/* hal_alias_key() was called ... */
 	bool shared;			/* ... and has set share_key: peers may
 					 * have mapped the memory as well */

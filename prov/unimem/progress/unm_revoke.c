@@ -48,7 +48,7 @@ static void unm_revoke_ep(struct unm_ep *ep, uint32_t region, uint32_t by)
 		struct unm_peer *peer = unm_container(pos, struct unm_peer,
 						      all);
 
-		if (peer->hp == NULL || !peer->routed)
+		if (peer->hp == NULL || !peer->rkeys_sent)
 			continue;
 		peer->epoch += by;
 		peer->revoking = region;
@@ -147,11 +147,11 @@ static int unm_revoke_wait(struct unm_domain *domain)
 	return -FI_EBUSY;
 }
 
-int unm_mr_unroute(struct unm_mr *mr)
+int unm_mr_revoke(struct unm_mr *mr)
 {
 	int ret;
 
-	if (!mr->routed)
+	if (!mr->rkey_sent)
 		return 0;
 	mr->closing = true;
 	unm_list_for_each(pos, &mr->domain->eps)
@@ -159,7 +159,7 @@ int unm_mr_unroute(struct unm_mr *mr)
 					    node)->ep, mr->number, 1);
 	ret = unm_revoke_wait(mr->domain);
 	mr->closing = false;
-	mr->routed = ret != 0;
+	mr->rkey_sent = ret != 0;
 	mr->exported = mr->exported && ret != 0;
 	return ret;
 }

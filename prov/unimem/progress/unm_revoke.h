@@ -16,7 +16,7 @@ struct unm_mr;
  * domain's lock, which is released during the wait and held on return; the
  * domain's endpoints make progress meanwhile and execute requests.
  */
-int unm_mr_unroute(struct unm_mr *mr);
+int unm_mr_revoke(struct unm_mr *mr);
 
 /*
  * The same for all regions, by an endpoint that is being closed: no peer may

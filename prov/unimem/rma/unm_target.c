@@ -377,8 +377,8 @@ static void unm_target_send_rkey(struct unm_peer *peer, uint64_t key,
 			(mr->access & FI_REMOTE_READ ? UNM_REACH_READ : 0) |
 			(mr->access & FI_REMOTE_WRITE ? UNM_REACH_WRITE : 0);
 	}
-	mr->routed = true;
-	peer->routed = true;
+	mr->rkey_sent = true;
+	peer->rkeys_sent = true;
 	an->w[0] = key;
 	an->w[1] = (uint64_t)mr->number << 32 | reach;
 	/* While fi_close() of the region waits, the epoch is one that differs
@@ -661,12 +661,12 @@ void unm_mr_end_streams(struct unm_mr *mr)
 
 bool unm_target_expel(struct unm_peer *peer)
 {
-	if (!peer->routed)
+	if (!peer->rkeys_sent)
 		return true;
 	peer->epoch += 2;
 	if (hal_rx_back_sync(peer->hp, UNM_PEER_BACK_REVOKED,
 			     (uint64_t)peer->epoch << 32) != 0)
 		return false;
-	peer->routed = false;
+	peer->rkeys_sent = false;
 	return true;
 }
