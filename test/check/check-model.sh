@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The models of ring, space, sleeping, credits, rendezvous, routes and queues
-# keep what they claim, and reject their mutants: every UNM_TEST_THIN-th, in
-# check-full each.
+# The models of ring, space, sleeping, credits, rendezvous, remote keys and
+# queues keep what they claim, and reject their mutants: every UNM_TEST_THIN-th,
+# in check-full each.
 . "$(dirname "$0")/check-lib.sh"
 
 command -v spin >/dev/null 2>&1 ||

@@ -171,7 +171,7 @@ bool os_runs_in(enum os_way way, const char *test)
 
 /* Write until the provider executes a write directly: the first request makes b
  * send a remote key. Give up after five requests. */
-static void learn_route(struct os_pair *p)
+static void learn_rkey(struct os_pair *p)
 {
 	uint64_t end = ep_deadline();
 	uint8_t byte = 0;
@@ -181,7 +181,7 @@ static void learn_route(struct os_pair *p)
 				      p->key));
 		p->nwr++;
 		ep_settle();
-		ep_in_time(end, "a route");
+		ep_in_time(end, "a remote key");
 	} while (p->way != OS_REQUESTS && os_direct(p) == 0 &&
 		 stats(p->a)->tx_requests < 5);
 }
@@ -210,7 +210,7 @@ struct os_pair os_open_as(enum os_way way, size_t len,
 	if (b->mr_mode & FI_MR_VIRT_ADDR)
 		p.base = (uintptr_t)p.mem;
 	if (len != 0)
-		learn_route(&p);
+		learn_rkey(&p);
 	return p;
 }
 

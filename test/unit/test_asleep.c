@@ -196,7 +196,7 @@ static void go_to_bed(struct sleeper *s, enum os_way way)
 	p->mr = os_reg(p->b, p->mem, LEN, OS_ALL, p->key);
 	st = ((struct unm_ep *)p->a->ep)->stats;
 	for (uint64_t end = ep_deadline(); st->tx_direct == 0 &&
-	     st->tx_requests < 5; ep_in_time(end, "a route")) {
+	     st->tx_requests < 5; ep_in_time(end, "a remote key")) {
 		EP_OK(fi_inject_write(p->a->ep, "", 1, p->ab, 0, p->key));
 		for (int i = 0; i < 1000; i++) {
 			fi_cq_read(s->cq, NULL, 0);

@@ -144,13 +144,13 @@ static void refused(struct scene *s, enum kind kind, uint64_t off, size_t len,
 static void learn(struct scene *s, uint64_t access)
 {
 	enum kind kind = access & W ? PUT : GET;
-	uint64_t known = ((struct unm_ep *)s->p.a->ep)->stats->routes;
+	uint64_t known = ((struct unm_ep *)s->p.a->ep)->stats->rkeys;
 
 	EP_OK(issue(s, kind, 0, 8, s));
 	assert_int_equal(ep_wait(s->p.a, s).err, 0);
 	if (s->p.way == OS_REQUESTS)
 		return;
-	EP_UNTIL(((struct unm_ep *)s->p.a->ep)->stats->routes == known + 1);
+	EP_UNTIL(((struct unm_ep *)s->p.a->ep)->stats->rkeys == known + 1);
 	/* and it is used from here on */
 	allowed(s, kind, 0, 8);
 }

@@ -446,7 +446,7 @@ static void test_counts_beyond(void **state)
 
 /* ---- Remote keys --------------------------------------------------------- */
 
-static void send_route(struct scene *s, const uint64_t *w)
+static void send_rkey(struct scene *s, const uint64_t *w)
 {
 	if (s->v->info != NULL && ((struct unm_ep *)s->v->ep)->
 	    limits.pkt_payload >= 64) {
@@ -462,7 +462,7 @@ static void send_route(struct scene *s, const uint64_t *w)
 
 /* Key, reach, epoch, address, length, base, key of the memory. The victim's
  * operations must end, and access only memory that they may access. */
-static const uint64_t routes[][8] = {
+static const uint64_t rkeys[][8] = {
 	/* a key that was not asked for */
 	{ 2, REACH(1), 0, 0, ROOM, 0x1000 },
 	/* memory that is not mapped */
@@ -509,15 +509,15 @@ static void test_forged_remote_keys(void **state)
 {
 	(void)state;
 	EP_NEEDS_INSIDE();
-	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
+	for (size_t i = 0; i < sizeof(rkeys) / sizeof(rkeys[0]); i++) {
 		struct scene s = scene();
 		uint64_t w[UNM_WIRE_WORDS_MAX] = { 0 };
 		uint8_t buf[64] = { 0 };
 
 		asked(&s, PUT, buf, w);
 		assert_int_equal(w[0], 1);
-		send_route(&s, routes[i]);
-		send_route(&s, routes[i]);	/* again, not asked for */
+		send_rkey(&s, rkeys[i]);
+		send_rkey(&s, rkeys[i]);	/* again, not asked for */
 		hal_rx_back(s.r->peer, UNM_PEER_BACK_APPLIED, 1);
 		assert_int_equal(ep_wait(s.v, buf).err, 0);
 		for (int k = 0; k < 50; k++)
@@ -540,7 +540,7 @@ static void test_remote_keys_beyond_their_memory(void **state)
 	for (size_t i = 0; i < sizeof(beyond) / sizeof(beyond[0]); i++) {
 		struct scene s = scene();
 		uint64_t w[UNM_WIRE_WORDS_MAX] = { 0 };
-		uint64_t route[8] = { 1, REACH(2) };
+		uint64_t rkey[8] = { 1, REACH(2) };
 		uint8_t buf[64] = { 0 };
 		struct hal_key key;
 		struct hal_mem *mem;
@@ -550,11 +550,11 @@ static void test_remote_keys_beyond_their_memory(void **state)
 					       65536, &mem, &addr), 0);
 		assert_int_equal(hal_mem_key(s.r->hal, mem, &key), 0);
 		asked(&s, PUT, buf, w);
-		route[4] = beyond[i][1];
-		route[5] = beyond[i][0];
-		route[6] = key.word[0];
-		route[7] = key.word[1];
-		send_route(&s, route);
+		rkey[4] = beyond[i][1];
+		rkey[5] = beyond[i][0];
+		rkey[6] = key.word[0];
+		rkey[7] = key.word[1];
+		send_rkey(&s, rkey);
 		hal_rx_back(s.r->peer, UNM_PEER_BACK_APPLIED, 1);
 		assert_int_equal(ep_wait(s.v, buf).err, 0);
 		for (int k = 0; k < 200; k++)

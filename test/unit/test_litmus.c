@@ -687,8 +687,8 @@ static void check_ways(const struct litmus *l, uint64_t direct,
 	direct = os_direct(&l->p) - direct;
 	requests = os_requests(&l->p) - requests;
 	printf("%" PRIu64 " directly, %" PRIu64 " requests, %" PRIu64
-	       " routes, %" PRIu64 " revoked, %" PRIu64 " pairs refused\n",
-	       direct, requests, a->stats->routes, b->stats->revokes,
+	       " remote keys, %" PRIu64 " revoked, %" PRIu64 " pairs refused\n",
+	       direct, requests, a->stats->rkeys, b->stats->revokes,
 	       l->refused);
 	assert_true(requests > 0);
 	if (l->way == REQUESTS)
@@ -699,7 +699,7 @@ static void check_ways(const struct litmus *l, uint64_t direct,
 	    (a->hif->caps->flags & HAL_CAP_COHERENT)))
 		assert_true(direct > 0);
 	if (l->way == LEARNED || l->way == REVOKED)
-		assert_true(a->stats->routes > 2 && b->stats->revokes > 2);
+		assert_true(a->stats->rkeys > 2 && b->stats->revokes > 2);
 }
 
 static void litmus(enum way way, bool threads)

@@ -121,14 +121,14 @@ static uint64_t direct(struct ep *e)
 }
 
 /* a caches the remote key of that region. */
-static void learn_route(struct scene *s, int key)
+static void learn_rkey(struct scene *s, int key)
 {
 	uint64_t was = direct(s->a);
 
 	write_to(s->c, s->cb, key, 0);
 	for (uint64_t end = ep_deadline(); direct(s->a) == was; ep_settle()) {
 		write_to(s->a, s->ab, key, 0);
-		ep_in_time(end, "a route");
+		ep_in_time(end, "a remote key");
 	}
 }
 
@@ -147,7 +147,7 @@ static void scene_open(struct scene *s)
 	for (int i = 0; i < KEYS; i++) {
 		s->mem[i] = os_alloc(s->b, OS_DMABLE, LEN);
 		s->mr[i] = os_reg(s->b, s->mem[i], LEN, OS_ALL, KEY + i);
-		learn_route(s, i);
+		learn_rkey(s, i);
 	}
 	/* b connects to its peers, so that it knows them by fi_addr_t */
 	EP_OK(fi_inject(s->b->ep, NULL, 0, s->ba));

@@ -201,8 +201,9 @@ static void test_the_cost_does_not_grow(void **state)
 				      "allowed here\n");
 			skip();
 		}
-		print_message("instructions of a put: %llu with %d routes, "
-			      "%llu with %d\n", (unsigned long long)few, FEW,
+		print_message("instructions of a put: %llu with %d remote "
+			      "keys, %llu with %d\n",
+			      (unsigned long long)few, FEW,
 			      (unsigned long long)many, MANY);
 		/* hash chains may be a little longer */
 		assert_true(many <= few + few / 8);

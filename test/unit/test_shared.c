@@ -125,7 +125,7 @@ static void found(int prot, int flags, uint64_t access, bool alias)
 			ep_settle();
 		}
 	}
-	assert_int_equal(stats(&s)->routes, 1);
+	assert_int_equal(stats(&s)->rkeys, 1);
 	assert_int_equal(stats(&s)->aliases, alias);
 	close_scene(&s);
 }
@@ -185,7 +185,7 @@ static void test_initiator_without_the_mapping(void **state)
 	assert_int_equal(ep_wait(s.p.a, &s).err, 0);
 	ep_settle();
 	g_unm_env.alias = true;
-	assert_int_equal(stats(&s)->routes, 1);
+	assert_int_equal(stats(&s)->rkeys, 1);
 	assert_int_equal(stats(&s)->aliases, 0);
 	requests = os_requests(&s.p);
 	value = 8;

@@ -38,7 +38,7 @@
 	X(tx_direct, "operations on peers' memory executed directly") \
 	X(tx_requests, "requests sent to peers") \
 	X(rx_requests, "requests of peers executed") \
-	X(routes, "remote keys received from peers") \
+	X(rkeys, "remote keys received from peers") \
 	X(aliases, "remote keys of memory that is mapped here as well") \
 	X(revokes, "revocations of local regions sent to peers") \
 	X(polls, "calls of progress without work, counted in steps of 16") \

@@ -269,7 +269,7 @@ int unm_rkey_received(struct unm_peer *peer, const struct unm_wire_msg *m)
 		unm_rkey_import(peer, r);
 	if ((r->reach & UNM_REACH_HOW) == UNM_REACH_SHARED)
 		unm_rkey_alias(peer, r);
-	peer->ep->stats->routes++;
+	peer->ep->stats->rkeys++;
 	return 0;
 }
 
