@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * route.pml - an initiator accesses memory directly while its owner closes
+ * rkey.pml - an initiator accesses memory directly while its owner closes
  * regions
  *
  * Two regions are closed and opened again. The initiator asks for the remote
@@ -93,7 +93,7 @@
 
 bool asks[REGIONS];			/* a request is on its way */
 bool sent;				/* an RKEY is */
-byte route_of;				/* ... to this region */
+byte rkey_of;				/* ... to this region */
 byte gen_sent;				/* ... that it is the how manieth of */
 byte returned[REGIONS];			/* times fi_close() has, for claims */
 bool still_open = true;
@@ -102,7 +102,7 @@ bool killed, dead, over;
 /* ---- Initiator ---------------------------------------------------------- */
 
 bool asked[REGIONS], told[REGIONS];
-byte gen[REGIONS];			/* of the route */
+byte gen[REGIONS];			/* of the remote key */
 byte revoked;				/* the word it acted upon */
 byte guard;
 
@@ -136,17 +136,17 @@ inline rkey_received()
 	act_upon(word);
 	load_last(I, RKEY, word);	/* a packet is whole */
 	atomic {
-		asked[route_of] = false;
+		asked[rkey_of] = false;
 #ifndef OLD_EPOCH
 		if
 		:: word == EPOCH(revoked) ->
-			told[route_of] = true
+			told[rkey_of] = true
 		:: else			/* the next request asks again */
 		fi;
 #else
-		told[route_of] = true;
+		told[rkey_of] = true;
 #endif
-		gen[route_of] = gen_sent;
+		gen[rkey_of] = gen_sent;
 		sent = false;
 		word = 0
 	}
@@ -243,7 +243,7 @@ proctype killer()
 inline answer(r)
 {
 	asks[r] = false;
-	route_of = r;
+	rkey_of = r;
 	gen_sent = returned[r];
 	store_sync(O, RKEY, epoch);
 	sent = true
