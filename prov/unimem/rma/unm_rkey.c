@@ -165,7 +165,7 @@ static struct unm_rkey *unm_rkey_lru(const struct unm_peer *peer)
 	struct unm_rkey *r = unm_container(peer->rkeys.prev,
 					   struct unm_rkey, link);
 
-	return r->told && r->refs == 0 ? r : NULL;
+	return r->arrived && r->refs == 0 ? r : NULL;
 }
 
 bool unm_rkey_wanted(const struct unm_peer *peer, uint64_t key)
@@ -195,7 +195,7 @@ void unm_rkey_request_failed(struct unm_peer *peer, uint64_t key)
 {
 	struct unm_rkey *r = unm_rkey_entry(peer, key);
 
-	if (r != NULL && !r->told)
+	if (r != NULL && !r->arrived)
 		unm_rkey_evict(peer, r);
 }
 
@@ -248,7 +248,7 @@ int unm_rkey_received(struct unm_peer *peer, const struct unm_wire_msg *m)
 {
 	struct unm_rkey *r = unm_rkey_entry(peer, m->key);
 
-	if (r == NULL || r->told)	/* not requested */
+	if (r == NULL || r->arrived)	/* not requested */
 		return 0;
 	/* the owner revoked keys after it had sent this RKEY: drop it, so that
 	 * the next request asks again */
@@ -257,7 +257,7 @@ int unm_rkey_received(struct unm_peer *peer, const struct unm_wire_msg *m)
 		unm_rkey_evict(peer, r);
 		return 0;
 	}
-	r->told = true;
+	r->arrived = true;
 	r->region = m->region;
 	r->reach = m->reach;
 	r->start = m->addr;
@@ -280,7 +280,7 @@ struct unm_rkey *unm_rkey_find(struct unm_peer *peer, uint64_t key)
 	if (!g_unm_env.direct)
 		return NULL;
 	r = unm_rkey_entry(peer, key);
-	if (r == NULL || !r->told)
+	if (r == NULL || !r->arrived)
 		return NULL;
 	if (peer->rkeys.next != &r->link) {
 		unm_list_remove(&r->link);
@@ -316,7 +316,7 @@ void unm_rkey_poll_revoked(struct unm_peer *peer)
 
 		/* an entry whose RKEY has not arrived stays: its epoch shows
 		 * whether the RKEY is valid */
-		if (r->told && (!one || r->region == (uint32_t)word))
+		if (r->arrived && (!one || r->region == (uint32_t)word))
 			unm_rkey_evict(peer, r);
 	}
 }

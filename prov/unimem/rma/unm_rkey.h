@@ -33,7 +33,7 @@ struct unm_rkey {
 	uint32_t refs;			/* operations that use it */
 	uint8_t reach;			/* enum unm_wire_reach: way of access
 					 * and rights */
-	bool told;			/* RKEY has arrived; false: requested
+	bool arrived;			/* RKEY has arrived; false: requested
 					 * only, other fields are not set */
 	bool stale;			/* released by the cache */
 	struct hal_key mem_key;		/* DMABLE, SHARED: key of the memory */
