@@ -15,7 +15,7 @@
 #include "hal/sim/hal_sim.h"
 
 /* Routes that were requested and are not wanted any more are released. */
-static void routes_go_back(void **state)
+static void unused_routes_are_released(void **state)
 {
 	struct pair p = { 0 };
 	struct hal_rmem *rmem;
@@ -356,7 +356,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		DEV_TEST(import_loads_once),
-		DEV_TEST(routes_go_back),
+		DEV_TEST(unused_routes_are_released),
 		DEV_TEST(imports_at_a_time),
 		DEV_TEST(import_makes_room_and_fails),
 		DEV_TEST(imports_never_fetched),

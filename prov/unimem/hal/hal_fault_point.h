@@ -52,7 +52,7 @@ enum hal_fault_point {
 					 * packet written */
 	HAL_FAULT_POINT_SIM_MOVED,	/* packet in the FIFO, FIFO not free
 					 * for the next packet */
-	HAL_FAULT_POINT_SIM_UNTOLD,	/* packet finished, result not in the
+	HAL_FAULT_POINT_SIM_UNANSWERED,	/* packet finished, result not in the
 					 * sender's status */
 	HAL_FAULT_POINT_SIM_STORING,	/* remote store claimed, not
 					 * performed */

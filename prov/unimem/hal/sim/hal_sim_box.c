@@ -167,7 +167,7 @@ static void answer(struct sim_world *w, struct sim_op *op, uint64_t ref,
 
 	if (w->par.mutant == SIM_MUTANT_NONACK && code == 1)
 		result = HAL_PIF_ACK;
-	HAL_FAULT_POINT(HAL_FAULT_POINT_SIM_UNTOLD);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_SIM_UNANSWERED);
 	while (op_pending(op, ref, &state) &&
 	       !atomic_compare_exchange_weak(&op->state, &state,
 					     (state & ~(uint64_t)HAL_PIF_PEND) |
