@@ -120,7 +120,7 @@ struct unm_peer {
 	uint32_t revoking;		/* region of the last revocation */
 	uint8_t rkey_bits;		/* rkey_hash has 2^rkey_bits lists */
 	bool rkeys_sent;		/* was sent keys of local regions */
-	bool untold;			/* the last revocation may not have
+	bool revoke_pending;		/* the last revocation may not have
 					 * reached the peer */
 	uint32_t refusals;		/* refused sends since the peer last
 					 * released a packet */

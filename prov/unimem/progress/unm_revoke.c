@@ -25,15 +25,15 @@
  * earlier revocation that may not have arrived need not be stored again: a peer
  * that missed it sees the epoch grow by more than one and evicts all keys.
  */
-static void unm_revoke_tell(struct unm_peer *peer)
+static void unm_revoke_send(struct unm_peer *peer)
 {
 	uint64_t word = (uint64_t)peer->epoch << 32 | peer->revoking;
 
 	peer->waited = 0;
-	peer->untold = hal_rx_back_sync(peer->hp, UNM_PEER_BACK_REVOKED,
-					word) != 0;
+	peer->revoke_pending = hal_rx_back_sync(peer->hp, UNM_PEER_BACK_REVOKED,
+						word) != 0;
 	/* a peer that was sent no packet has no remote key */
-	if (peer->untold || !peer->greeted)
+	if (peer->revoke_pending || !peer->greeted)
 		return;
 	word = hal_tx_back_sync(peer->hp, UNM_PEER_BACK_GUARD);
 	if (word & 1)
@@ -52,7 +52,7 @@ static void unm_revoke_ep(struct unm_ep *ep, uint32_t region, uint32_t by)
 			continue;
 		peer->epoch += by;
 		peer->revoking = region;
-		unm_revoke_tell(peer);
+		unm_revoke_send(peer);
 		ep->stats->revokes++;
 	}
 }
@@ -67,16 +67,16 @@ static bool unm_revoke_waits(struct unm_ep *ep)
 						      all);
 
 		if (peer->hp == NULL || peer->hp->dead) {
-			peer->untold = false;
+			peer->revoke_pending = false;
 			peer->waited = 0;
 		}
-		if (peer->untold)
-			unm_revoke_tell(peer);
+		if (peer->revoke_pending)
+			unm_revoke_send(peer);
 		if (peer->waited != 0 &&
 		    hal_tx_back_sync(peer->hp, UNM_PEER_BACK_GUARD) !=
 		    peer->waited)
 			peer->waited = 0;
-		waits |= peer->waited != 0 || peer->untold;
+		waits |= peer->waited != 0 || peer->revoke_pending;
 	}
 	return waits;
 }
@@ -89,7 +89,7 @@ static void unm_revoke_give_up(struct unm_ep *ep, bool *named)
 		struct unm_peer *peer = unm_container(pos, struct unm_peer,
 						      all);
 
-		if (!*named && (peer->waited != 0 || peer->untold)) {
+		if (!*named && (peer->waited != 0 || peer->revoke_pending)) {
 			UNM_WARN(MR, "fi_close() gives up after %d ms: the "
 				 "peer on board %u interface %u has been in "
 				 "the middle of an access all the time. It is "
@@ -101,7 +101,7 @@ static void unm_revoke_give_up(struct unm_ep *ep, bool *named)
 		if (ep->domain->revokers != 0)
 			continue;
 		peer->waited = 0;
-		peer->untold = false;
+		peer->revoke_pending = false;
 	}
 }
 
