@@ -8,7 +8,7 @@
  * sequential consistency both loads may pass their stores, also on x86.
  *
  * The initiator's half is unm_guard_enter() itself; the target's half is a copy
- * of what unm_revoke_send() of unm_target.c does. Two threads start each round
+ * of what unm_revoke_send() of unm_revoke.c does. Two threads start each round
  * at once, after short delays that differ.
  *
  * UNM_TEST_ROUNDS: rounds (500,000). The test ends after ten seconds with fewer

@@ -198,8 +198,8 @@ static void test_late_name_of_a_source(void **state)
 	assert_null(unm_match_find_msg(&m, 0, UINT64_MAX, 9));
 	assert_ptr_equal(unm_match_find_msg(&m, 7, 0, UNM_MATCH_ANY), &g[0]);
 	late = 9;
-	unm_match_renamed(&m, &g[2]);
-	unm_match_renamed(&m, &g[0]);
+	unm_match_source_changed(&m, &g[2]);
+	unm_match_source_changed(&m, &g[0]);
 	assert_ptr_equal(unm_match_find_msg(&m, 7, 0, 9), &g[0]);
 	assert_ptr_equal(unm_match_find_msg(&m, 0, UINT64_MAX, 9), &g[0]);
 	assert_ptr_equal(unm_match_find_msg(&m, 7, 0, 4), &g[1]);
@@ -207,13 +207,13 @@ static void test_late_name_of_a_source(void **state)
 	assert_ptr_equal(unm_match_find_msg(&m, 7, 0, 9), &g[2]);
 	/* the index of another sender: messages match in order of arrival */
 	late = 4;
-	unm_match_renamed(&m, &g[2]);
+	unm_match_source_changed(&m, &g[2]);
 	assert_null(unm_match_find_msg(&m, 7, 0, 9));
 	assert_ptr_equal(unm_match_find_msg(&m, 7, 0, 4), &g[1]);
 	unm_match_unstore(&m, &g[1]);
 	assert_ptr_equal(unm_match_find_msg(&m, 7, 0, 4), &g[2]);
 	late = UINT64_MAX;
-	unm_match_renamed(&m, &g[2]);
+	unm_match_source_changed(&m, &g[2]);
 	assert_null(unm_match_find_msg(&m, 7, 0, 4));
 	assert_ptr_equal(unm_match_find_msg(&m, 7, 0, UNM_MATCH_ANY), &g[2]);
 }
@@ -539,7 +539,7 @@ static void model_rename(struct model *mo, int i)
 		int g = i & 8 ? k : M_MAX - 1 - k;
 
 		if (mo->gborn[g] != 0 && mo->msg[g].src == src)
-			unm_match_renamed(&m, &mo->msg[g]);
+			unm_match_source_changed(&m, &mo->msg[g]);
 	}
 }
 

@@ -670,7 +670,7 @@ static int unm_ep_construct(struct unm_ep *ep)
 	unm_list_init(&ep->direct);
 	unm_list_init(&ep->claimed);
 	unm_list_init(&ep->peers);
-	unm_list_init(&ep->strangers);
+	unm_list_init(&ep->unresolved);
 	unm_list_init(&ep->held);
 	ep->in_domain.ep = ep;
 	unm_list_init(&ep->in_domain.node);

@@ -68,7 +68,7 @@ struct unm_ep {
 	struct unm_list direct;		/* operations of unm_direct.c */
 	struct unm_list claimed;	/* unexpected messages, FI_CLAIM */
 	struct unm_list peers;		/* every peer */
-	struct unm_list strangers;	/* peers not in the address vector */
+	struct unm_list unresolved;	/* peers not in the address vector */
 	uint32_t dma_out;		/* transfers outstanding */
 	uint64_t ended_ns;		/* clock when a rendezvous last ended */
 	struct unm_wire_limits limits;

@@ -229,7 +229,7 @@ void unm_match_unstore(struct unm_match *m, struct unm_match_msg *msg)
 	m->nmsg--;
 }
 
-void unm_match_renamed(struct unm_match *m, struct unm_match_msg *msg)
+void unm_match_source_changed(struct unm_match *m, struct unm_match_msg *msg)
 {
 	struct unm_list *head =
 		&m->by_src[unm_match_bucket(m, msg->tag, *msg->src)];

@@ -53,7 +53,7 @@ struct unm_match_msg {
 	uint64_t seq;			/* position in the order of arrival */
 	uint64_t tag;
 	const uint64_t *src;		/* sender's fi_addr_t; may change, see
-					 * unm_match_renamed() */
+					 * unm_match_source_changed() */
 };
 
 /* The two queues of an endpoint, for tagged or for untagged messages. */
@@ -97,7 +97,7 @@ void unm_match_store(struct unm_match *m, struct unm_match_msg *msg);
 void unm_match_unstore(struct unm_match *m, struct unm_match_msg *msg);
 
 /* Note that the fi_addr_t of a queued message's sender (*src) has changed. */
-void unm_match_renamed(struct unm_match *m, struct unm_match_msg *msg);
+void unm_match_source_changed(struct unm_match *m, struct unm_match_msg *msg);
 
 /* The oldest posted receive that matches a message, or NULL. It stays queued.
  */

@@ -66,7 +66,7 @@ struct unm_peer *unm_peer_new(struct unm_ep *ep, struct hal_peer *hp)
 	unm_list_init(&peer->answers);
 	unm_list_init(&peer->nacks);
 	unm_list_append(&ep->peers, &peer->all);
-	unm_list_append(&ep->strangers, &peer->stranger);
+	unm_list_append(&ep->unresolved, &peer->unresolved);
 	hp->user = peer;
 	ep->stats->peers++;
 	return peer;
@@ -75,7 +75,7 @@ struct unm_peer *unm_peer_new(struct unm_ep *ep, struct hal_peer *hp)
 void unm_peer_delete(struct unm_peer *peer)
 {
 	unm_list_remove(&peer->all);
-	unm_list_remove(&peer->stranger);
+	unm_list_remove(&peer->unresolved);
 	unm_list_remove(&peer->busy);
 	unm_list_remove(&peer->held);
 	free(peer->space);
@@ -112,36 +112,37 @@ static void unm_peer_rematch(struct unm_peer *peer)
 						    of_peer);
 
 		if (!unm_list_empty(&msg->match.all))	/* not claimed */
-			unm_match_renamed(&peer->ep->match[msg->tagged],
-					  &msg->match);
+			unm_match_source_changed(&peer->ep->match[msg->tagged],
+						 &msg->match);
 	}
 }
 
-static void unm_peer_named(struct unm_peer *peer, fi_addr_t name)
+static void unm_peer_set_index(struct unm_peer *peer, fi_addr_t index)
 {
-	if (name == peer->fi_addr)
+	if (index == peer->fi_addr)
 		return;
-	peer->fi_addr = name;
-	unm_list_remove(&peer->stranger);
-	if (name == FI_ADDR_NOTAVAIL)
-		unm_list_append(&peer->ep->strangers, &peer->stranger);
+	peer->fi_addr = index;
+	unm_list_remove(&peer->unresolved);
+	if (index == FI_ADDR_NOTAVAIL)
+		unm_list_append(&peer->ep->unresolved, &peer->unresolved);
 	unm_peer_rematch(peer);
 }
 
-void unm_peer_name(struct unm_peer *peer)
+void unm_peer_resolve(struct unm_peer *peer)
 {
 	struct unm_ep *ep = peer->ep;
 
 	if (ep->av != NULL)
-		unm_peer_named(peer, unm_av_find(ep->av,
-						 unm_peer_addr(peer)));
+		unm_peer_set_index(peer, unm_av_find(ep->av,
+						     unm_peer_addr(peer)));
 }
 
 void unm_peer_inserted(struct unm_ep *ep)
 {
 	/* dead peers too: messages of theirs may be stored */
-	unm_list_for_each_safe(pos, tmp, &ep->strangers)
-		unm_peer_name(unm_container(pos, struct unm_peer, stranger));
+	unm_list_for_each_safe(pos, tmp, &ep->unresolved)
+		unm_peer_resolve(unm_container(pos, struct unm_peer,
+					       unresolved));
 }
 
 void unm_peer_removed(struct unm_ep *ep, fi_addr_t index)
@@ -154,7 +155,7 @@ void unm_peer_removed(struct unm_ep *ep, fi_addr_t index)
 	}
 }
 
-void unm_peer_rename(struct unm_ep *ep)
+void unm_peer_resolve_removed(struct unm_ep *ep)
 {
 	unm_list_for_each(pos, &ep->peers) {
 		struct unm_peer *peer = unm_container(pos, struct unm_peer,
@@ -162,7 +163,7 @@ void unm_peer_rename(struct unm_ep *ep)
 
 		if (peer->fi_addr != FI_ADDR_NOTAVAIL &&
 		    !ep->av->entry[peer->fi_addr].valid)
-			unm_peer_name(peer);
+			unm_peer_resolve(peer);
 	}
 }
 
@@ -234,7 +235,7 @@ static int unm_peer_connect(struct unm_ep *ep, fi_addr_t dest,
 		}
 	}
 	if (peer->fi_addr == FI_ADDR_NOTAVAIL)
-		unm_peer_named(peer, ep->av->entry[dest].first);
+		unm_peer_set_index(peer, ep->av->entry[dest].first);
 	*out = peer;
 	return 0;
 }

@@ -69,8 +69,8 @@ struct unm_peer {
 	uint64_t allowed;		/* messages that the peer may send */
 	struct unm_ep *ep;
 	struct unm_list all;		/* entry in ep->peers */
-	struct unm_list stranger;	/* entry in ep->strangers, while fi_addr
-					 * is FI_ADDR_NOTAVAIL */
+	struct unm_list unresolved;	/* entry in ep->unresolved, while
+					 * fi_addr is FI_ADDR_NOTAVAIL */
 	struct unm_list held;		/* entry in ep->held, while the peer is
 					 * to get credits later */
 	struct unm_list msgs;		/* stored messages of the peer */
@@ -155,7 +155,7 @@ void unm_peer_delete(struct unm_peer *peer);
 
 /* Set peer->fi_addr to the index that the address vector has for its address
  * now, and match its stored messages by this index. */
-void unm_peer_name(struct unm_peer *peer);
+void unm_peer_resolve(struct unm_peer *peer);
 
 /* Make room for need indices in ep->peer_of[]. 0, -FI_ENOMEM. */
 int unm_peer_slots(struct unm_ep *ep, uint32_t need);
@@ -176,7 +176,7 @@ void unm_peer_removed(struct unm_ep *ep, fi_addr_t index);
 
 /* To be called after the last of these: a peer whose index was removed gets the
  * index of a duplicate, or none. */
-void unm_peer_rename(struct unm_ep *ep);
+void unm_peer_resolve_removed(struct unm_ep *ep);
 
 /* Note that a send was refused: progress notifies the application when a
  * repeated call may succeed. */

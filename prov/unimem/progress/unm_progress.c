@@ -341,7 +341,7 @@ static void unm_peer_event(struct unm_ep *ep, const struct hal_event *ev)
 	switch (ev->type) {
 	case HAL_EV_INBOUND:
 	case HAL_EV_CONNECTED:
-		unm_peer_name(peer);
+		unm_peer_resolve(peer);
 		break;
 	case HAL_EV_DEAD:
 		if (peer == NULL) {
