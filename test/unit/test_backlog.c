@@ -240,7 +240,7 @@ static void peer_goes(bool dropped)
 	make_all(SENDS);
 	assert_int_equal(send_all(p.a, p.ab, SENDS), SENDS);
 	if (dropped)
-		unm_peer_drop(((struct unm_ep *)p.a->ep)->peer_of[p.ab]);
+		unm_peer_disconnect(((struct unm_ep *)p.a->ep)->peer_of[p.ab]);
 	else
 		ep_close(p.b);
 	for (unsigned i = 0; i < SENDS; i++) {

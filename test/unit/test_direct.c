@@ -299,7 +299,7 @@ static void dropped(enum os_way way)
 		assert_int_equal(issue(&s, i % 2 ? PUT : GET, 0, s.len,
 				       &ctx[i]), 0);
 	assert_false(unm_list_empty(&ep->direct));
-	unm_peer_drop(ep->peer_of[s.p.ab]);
+	unm_peer_disconnect(ep->peer_of[s.p.ab]);
 	for (int i = 0; i < OPS; i++) {
 		c = ep_wait(s.p.a, &ctx[i]);
 		assert_int_equal(c.err, FI_ECONNABORTED);

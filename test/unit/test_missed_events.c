@@ -94,7 +94,7 @@ static void test_errors_come_as_one_falls_asleep(void **state)
 	out = calloc(1, 1 << 20);
 	EP_OK(fi_send(p.a->ep, out, 1 << 20, NULL, p.ab, out));
 	read_all(p.a);
-	unm_peer_spoiled(peer, "(not: a test)", 0);
+	unm_peer_fail(peer, "(not: a test)", 0);
 	assert_int_equal(trywait(p.a), -FI_EAGAIN);
 	assert_int_equal(fi_cq_read(p.a->cq, &c, 1), -FI_EAVAIL);
 	free(out);

@@ -248,7 +248,7 @@ static void test_dropped_when_it_knows(void **state)
 	peer = peer_of(s.b, s.ba);
 	way_open(peer);
 	way.lost = true;
-	unm_peer_drop(peer);
+	unm_peer_disconnect(peer);
 	was = direct(s.a);
 	EP_FOR_US(1000)
 		ep_poll(s.b);

@@ -370,8 +370,8 @@ static void unm_peer_starved(struct unm_peer *peer, uint64_t now)
 	    now > peer->space_retry + UNM_SPACE_GAP)
 		peer->space_since = now;
 	else if (now - peer->space_since > UNM_SPACE_LAST)
-		unm_peer_spoiled(peer, "no memory for receive space in 30 "
-				 "seconds", 0);
+		unm_peer_fail(peer, "no memory for receive space in 30 "
+			      "seconds", 0);
 	peer->space_retry = now + UNM_SPACE_PAUSE;
 }
 
@@ -500,11 +500,11 @@ int unm_peer_send(struct unm_peer *peer, uint64_t head, const uint64_t *w,
 
 /* ---- Refused sends, disconnection ------------------------------------ */
 
-void unm_peer_drop(struct unm_peer *peer)
+void unm_peer_disconnect(struct unm_peer *peer)
 {
 	if (peer->hp == NULL)
 		return;
-	peer->spoiled = true;
+	peer->failed = true;
 	unm_peer_busy(peer);
 }
 
@@ -524,12 +524,12 @@ void unm_peer_refused(struct unm_peer *peer)
 	unm_peer_busy(peer);
 }
 
-void unm_peer_spoiled(struct unm_peer *peer, const char *what, uint64_t head)
+void unm_peer_fail(struct unm_peer *peer, const char *what, uint64_t head)
 {
-	if (peer->spoiled || peer->hp == NULL)
+	if (peer->failed || peer->hp == NULL)
 		return;
 	UNM_WARN(EP_DATA, "peer on board %u interface %u dropped: %s "
 		 "(0x%016" PRIx64 ")", peer->hp->addr.board,
 		 peer->hp->addr.iface, what, head);
-	unm_peer_drop(peer);
+	unm_peer_disconnect(peer);
 }

@@ -135,7 +135,7 @@ struct unm_peer {
 					 * memory for receive space; 0: none */
 	uint64_t space_retry;		/* us, when to try next */
 	bool space_fixed;		/* growing was tried */
-	bool spoiled;			/* to be disconnected by progress */
+	bool failed;			/* to be disconnected by progress */
 	bool attach_off;		/* cross-memory attach is forbidden */
 	struct unm_way way[UNM_WAY_CLASSES];	/* for its long messages */
 	uint64_t pieces;		/* pieces of streams received */
@@ -183,11 +183,11 @@ void unm_peer_resolve_removed(struct unm_ep *ep);
 void unm_peer_refused(struct unm_peer *peer);
 
 /* Have progress disconnect the peer, without a log line. */
-void unm_peer_drop(struct unm_peer *peer);
+void unm_peer_disconnect(struct unm_peer *peer);
 
 /* Have progress disconnect the peer, for example after a protocol error. Logs
  * what and head, unless the peer is to be disconnected already. */
-void unm_peer_spoiled(struct unm_peer *peer, const char *what, uint64_t head);
+void unm_peer_fail(struct unm_peer *peer, const char *what, uint64_t head);
 
 /* Connect to the peer and send HELLO, if that was not done yet. 0; -FI_EAGAIN;
  * errors of hal_connect(). */

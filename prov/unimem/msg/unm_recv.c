@@ -141,7 +141,7 @@ static void unm_msg_store(struct unm_ep *ep, const struct unm_got *got)
 	ep->stats->rx_unexpected++;
 	return;
 nomem:
-	unm_peer_spoiled(got->peer, "out of memory for its message", 0);
+	unm_peer_fail(got->peer, "out of memory for its message", 0);
 }
 
 /* Release a stored message that is in no matching queue any more. Credits that
@@ -189,7 +189,7 @@ void unm_recv_message(struct unm_ep *ep, const struct unm_got *got)
 	struct unm_rx_op *op;
 
 	if (got->peer->msgs_got == got->peer->allowed) {
-		unm_peer_spoiled(got->peer, "more messages than allowed", 0);
+		unm_peer_fail(got->peer, "more messages than allowed", 0);
 		return;
 	}
 	got->peer->msgs_got++;

@@ -86,7 +86,7 @@ static bool unm_rdv_send_control(struct unm_peer *peer, struct unm_rx_op *op)
 	    ret == -FI_ECONNRESET)
 		return false;
 	if (ret != 0) {
-		unm_peer_spoiled(peer, "no way to answer it", -ret);
+		unm_peer_fail(peer, "no way to answer it", -ret);
 		return false;
 	}
 	if (cts) {
@@ -257,8 +257,8 @@ void unm_rendezvous_begin(struct unm_ep *ep, struct unm_rx_op *op,
 	if (op->flags & FI_MULTI_RECV) {
 		op = unm_rdv_child(ep, op, got->len);
 		if (op == NULL) {
-			unm_peer_spoiled(got->peer,
-					 "out of memory for its message", 0);
+			unm_peer_fail(got->peer,
+				      "out of memory for its message", 0);
 			return;
 		}
 	} else {
@@ -309,7 +309,7 @@ void unm_rendezvous_refuse(struct unm_ep *ep, const struct unm_got *got)
 		return;
 	op = unm_rx_op_new(ep, NULL, 0, got->tagged);
 	if (op == NULL) {
-		unm_peer_spoiled(got->peer, "out of memory for its message", 0);
+		unm_peer_fail(got->peer, "out of memory for its message", 0);
 		return;
 	}
 	op->peer = got->peer;

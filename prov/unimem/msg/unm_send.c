@@ -431,7 +431,7 @@ void unm_send_on_cts(struct unm_peer *peer, const struct unm_wire_msg *m)
 		return;
 	if (op == NULL || op->state != UNM_TX_RTS || m->len > op->len ||
 	    m->len == 0) {
-		unm_peer_spoiled(peer, "cts for no such send", m->token);
+		unm_peer_fail(peer, "cts for no such send", m->token);
 		return;
 	}
 	op->state = UNM_TX_STREAM;
@@ -457,7 +457,7 @@ void unm_send_on_fin(struct unm_peer *peer, const struct unm_wire_msg *m)
 	if (op == NULL && peer->hp->dead)
 		return;
 	if (op == NULL) {
-		unm_peer_spoiled(peer, "fin for no such send", m->token);
+		unm_peer_fail(peer, "fin for no such send", m->token);
 		return;
 	}
 	unm_tx_op_done(op, m->status == 0 ? 0 : FI_EIO);

@@ -24,7 +24,7 @@
 /* Mark the peer's address as dead, so that sends to it fail, even if nothing
  * was sent to it before. No other process will ever have the same address; an
  * address without a nonce names no incarnation and is not marked. */
-static void unm_peer_bury(struct unm_peer *peer)
+static void unm_peer_mark_dead(struct unm_peer *peer)
 {
 	struct unm_ep *ep = peer->ep;
 	fi_addr_t name = peer->fi_addr;
@@ -38,7 +38,7 @@ static void unm_peer_bury(struct unm_peer *peer)
 	unm_peer_ref(peer);
 }
 
-void unm_peer_gone(struct unm_peer *peer, int err)
+void unm_peer_tear_down(struct unm_peer *peer, int err)
 {
 	struct unm_ep *ep = peer->ep;
 	struct hal_peer *hp = peer->hp;
@@ -58,7 +58,7 @@ void unm_peer_gone(struct unm_peer *peer, int err)
 	unm_direct_abort(peer, err);
 	unm_target_abort(peer);
 	ep->stats->deaths++;
-	unm_peer_bury(peer);
+	unm_peer_mark_dead(peer);
 	unm_peer_unref(peer);
 }
 

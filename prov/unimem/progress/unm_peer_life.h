@@ -12,7 +12,7 @@ struct unm_peer;
  * positive fi_errno), and later sends to it fail. The caller has processed the
  * packets that the peer had sent. The domain is locked. May free the peer.
  */
-void unm_peer_gone(struct unm_peer *peer, int err);
+void unm_peer_tear_down(struct unm_peer *peer, int err);
 
 /* Free all peers of an endpoint that is being closed, whose HAL interface is
  * closed. No operation is completed. The domain is locked. */

@@ -85,7 +85,7 @@ static int unm_hello(struct unm_peer *peer, const struct unm_wire_msg *m)
 			 "least), this provider %u: install the same unimem "
 			 "everywhere", m->hello.version,
 			 m->hello.version_min, UNM_WIRE_VERSION);
-		unm_peer_drop(peer);
+		unm_peer_disconnect(peer);
 		return 0;
 	}
 	peer->known = true;
@@ -185,7 +185,7 @@ void unm_packet(struct unm_peer *peer, const struct hal_cell *cell,
 		ret = unm_dispatch(peer, &m);
 out:
 	if (ret != 0)
-		unm_peer_spoiled(peer, "malformed packet", head);
+		unm_peer_fail(peer, "malformed packet", head);
 }
 
 /* Fast path for the most common packet, an inline message: head and payload are
@@ -226,7 +226,7 @@ int unm_progress_peer(struct unm_peer *peer)
 
 	if (hp->rx.cells == NULL)
 		return 0;
-	while (n < UNM_BURST && !peer->spoiled &&
+	while (n < UNM_BURST && !peer->failed &&
 	       (cell = hal_rx_peek(hp, &head)) != NULL) {
 		if (!unm_packet_inline(peer, cell, head))
 			unm_packet(peer, cell, head);
@@ -303,13 +303,13 @@ static int unm_progress_busy(struct unm_ep *ep)
 						      busy);
 		end = pos == last;
 		pos = pos->next;
-		if (peer->spoiled) {
+		if (peer->failed) {
 			/* disconnect it; its process may continue */
 			if (!peer->hp->dead && !unm_target_expel(peer)) {
 				ep->stuck = true;
 				continue;
 			}
-			unm_peer_gone(peer, FI_ECONNABORTED);
+			unm_peer_tear_down(peer, FI_ECONNABORTED);
 			done++;		/* its operations have ended */
 			continue;
 		}
@@ -359,7 +359,7 @@ static void unm_peer_event(struct unm_ep *ep, const struct hal_event *ev)
 		/* complete what it had received */
 		unm_send_progress(peer);
 		unm_onesided_progress(peer);
-		unm_peer_gone(peer, FI_ECONNRESET);
+		unm_peer_tear_down(peer, FI_ECONNRESET);
 		break;
 	}
 }

@@ -74,7 +74,7 @@ static struct unm_answer *unm_answer_new(struct unm_peer *peer, uint8_t type)
 	if (peer->nanswers < UNM_ANSWERS_MAX)
 		an = unm_pool_alloc(&ep->answer_pool);
 	if (an == NULL) {
-		unm_peer_spoiled(peer, "no memory for answers to it", type);
+		unm_peer_fail(peer, "no memory for answers to it", type);
 		return NULL;
 	}
 	peer->nanswers++;
@@ -118,7 +118,7 @@ static int unm_answer_send(struct unm_peer *peer, uint64_t head,
 	 * the peer's last packets */
 	if (ret != 0 && ret != -FI_EAGAIN && ret != -FI_ECONNREFUSED &&
 	    ret != -FI_ECONNRESET)
-		unm_peer_spoiled(peer, "no way to answer it", -ret);
+		unm_peer_fail(peer, "no way to answer it", -ret);
 	return ret;
 }
 
@@ -584,7 +584,7 @@ static void unm_target_fetched(struct unm_peer *peer, uint64_t token,
 		unm_buf_alloc(peer->ep, len, &an->buf_class);
 	if (node == NULL) {
 		unm_answer_release(peer, an);
-		unm_peer_spoiled(peer, "no memory for answers to it", len);
+		unm_peer_fail(peer, "no memory for answers to it", len);
 		return;
 	}
 	memcpy(node + 1, bytes, len);
