@@ -289,7 +289,7 @@ static void test_asleep_with_a_backlog(void **state)
 	make_small(SENDS);
 	assert_int_equal(send_all(p.a, p.ab, SENDS), SENDS);
 	assert_int_equal(fi_control(fid, FI_GETWAIT, &pfd.fd), 0);
-	while (!unm_list_empty(&((struct unm_ep *)p.a->ep)->busy)) {
+	while (!unm_list_empty(&((struct unm_ep *)p.a->ep)->pending_peers)) {
 		ep_in_time(end, "backlog");
 		if (fi_trywait(p.a->fabric, &fid, 1) != 0) {
 			ep_poll(p.a);

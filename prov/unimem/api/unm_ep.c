@@ -514,9 +514,9 @@ static bool unm_ep_owes(struct unm_ep *ep)
 	unm_list_for_each(pos, &ep->direct)
 		if (unm_container(pos, struct unm_os_op, link)->a.inject)
 			return true;
-	unm_list_for_each(pos, &ep->busy) {
+	unm_list_for_each(pos, &ep->pending_peers) {
 		struct unm_peer *peer = unm_container(pos, struct unm_peer,
-						      busy);
+						      in_pending);
 
 		if (!unm_list_empty(&peer->answers) ||
 		    !unm_list_empty(&peer->nacks))
@@ -664,7 +664,7 @@ static int unm_ep_construct(struct unm_ep *ep)
 	for (int i = 0; i < UNM_BUF_CLASSES; i++)
 		unm_pool_construct(&ep->buf_pool[i], unm_buf_size(i),
 				   UINT32_MAX);
-	unm_list_init(&ep->busy);
+	unm_list_init(&ep->pending_peers);
 	unm_list_init(&ep->dma_wait);
 	unm_list_init(&ep->streams);
 	unm_list_init(&ep->direct);

@@ -62,7 +62,7 @@ struct unm_ep {
 	struct unm_pool tx_pool, rx_pool, msg_pool;
 	struct unm_pool os_pool, answer_pool;	/* one-sided */
 	struct unm_pool buf_pool[UNM_BUF_CLASSES];
-	struct unm_list busy;		/* peers with something to send */
+	struct unm_list pending_peers;	/* peers with something to send */
 	struct unm_list dma_wait;	/* rx_ops with transfers to post */
 	struct unm_list streams;	/* rx_ops in STREAM that are readable */
 	struct unm_list direct;		/* operations of unm_direct.c */

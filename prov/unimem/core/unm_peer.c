@@ -55,7 +55,7 @@ struct unm_peer *unm_peer_new(struct unm_ep *ep, struct hal_peer *hp)
 	unm_list_init(&peer->streams);
 	unm_list_init(&peer->control);
 	unm_list_init(&peer->recvs);
-	unm_list_init(&peer->busy);
+	unm_list_init(&peer->in_pending);
 	unm_list_init(&peer->held);
 	unm_list_init(&peer->msgs);
 	unm_list_init(&peer->posted);
@@ -76,7 +76,7 @@ void unm_peer_delete(struct unm_peer *peer)
 {
 	unm_list_remove(&peer->all);
 	unm_list_remove(&peer->unresolved);
-	unm_list_remove(&peer->busy);
+	unm_list_remove(&peer->in_pending);
 	unm_list_remove(&peer->held);
 	free(peer->space);
 	free(peer);
@@ -93,11 +93,11 @@ void unm_peer_unref(struct unm_peer *peer)
 		unm_peer_delete(peer);
 }
 
-void unm_peer_busy(struct unm_peer *peer)
+void unm_peer_schedule(struct unm_peer *peer)
 {
-	if (!unm_list_empty(&peer->busy))
+	if (!unm_list_empty(&peer->in_pending))
 		return;
-	unm_list_append(&peer->ep->busy, &peer->busy);
+	unm_list_append(&peer->ep->pending_peers, &peer->in_pending);
 	if (peer->ep->armed)	/* no wake-up by this peer is requested */
 		unm_disturb(peer->ep);
 }
@@ -505,7 +505,7 @@ void unm_peer_disconnect(struct unm_peer *peer)
 	if (peer->hp == NULL)
 		return;
 	peer->failed = true;
-	unm_peer_busy(peer);
+	unm_peer_schedule(peer);
 }
 
 /*
@@ -521,7 +521,7 @@ void unm_peer_refused(struct unm_peer *peer)
 	peer->refusals = peer->retry ? 0 : peer->refusals + 1;
 	peer->refused_at = released;
 	peer->wants = true;
-	unm_peer_busy(peer);
+	unm_peer_schedule(peer);
 }
 
 void unm_peer_fail(struct unm_peer *peer, const char *what, uint64_t head)

@@ -62,7 +62,7 @@ struct unm_peer {
 	struct unm_list streams;	/* tx_ops being streamed, in order */
 	struct unm_list control;	/* rx_ops with CTS or FIN to send */
 	struct unm_list recvs;		/* rx_ops in transfer from the peer */
-	struct unm_list busy;		/* entry in ep->busy */
+	struct unm_list in_pending;	/* entry in ep->pending_peers */
 	fi_addr_t fi_addr;		/* FI_ADDR_NOTAVAIL: not in the AV */
 	struct hal_addr addr;		/* copy of hp->addr, once hp is NULL */
 	uint64_t msgs_got;		/* messages received from the peer */
@@ -228,11 +228,12 @@ void unm_peer_allow(struct unm_peer *peer);
  * peers in ep->held their credits. */
 void unm_peer_allow_held(struct unm_ep *ep);
 
-/* Put the peer into ep->busy: progress continues its pending operations. */
-void unm_peer_busy(struct unm_peer *peer);
+/* Put the peer into ep->pending_peers: progress continues its pending
+ * operations. */
+void unm_peer_schedule(struct unm_peer *peer);
 
-/* Must the peer stay in ep->busy? */
-static inline bool unm_peer_waits(const struct unm_peer *peer)
+/* Must the peer stay in ep->pending_peers? */
+static inline bool unm_peer_has_pending(const struct unm_peer *peer)
 {
 	return peer->wants || !unm_list_empty(&peer->unsent) ||
 		!unm_list_empty(&peer->backlog) ||

@@ -124,7 +124,7 @@ static void unm_rdv_control(struct unm_rx_op *op, enum unm_rx_state state)
 		return;
 	}
 	unm_list_append(&peer->control, &op->control);
-	unm_peer_busy(peer);
+	unm_peer_schedule(peer);
 }
 
 /* Report the completion of a receive to the application. */

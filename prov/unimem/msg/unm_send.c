@@ -107,7 +107,7 @@ static void unm_tx_op_await(struct unm_tx_op *op)
 	op->packet = hal_tx_sent(peer->hp) - 1;
 	unm_list_remove(&op->link);
 	unm_list_append(&peer->await, &op->link);
-	unm_peer_busy(peer);
+	unm_peer_schedule(peer);
 }
 
 /* Store the tag and data words of a message; returns their number. */
@@ -312,7 +312,7 @@ static int unm_backlog_add(struct unm_peer *peer, const struct unm_send *s)
 	op->state = UNM_TX_BACKLOG;
 	unm_list_append(&peer->backlog, &op->link);
 	peer->msg_limit = peer->msgs_sent;
-	unm_peer_busy(peer);
+	unm_peer_schedule(peer);
 	ep->stats->tx_backlog++;
 	return 0;
 }
@@ -445,7 +445,7 @@ void unm_send_on_cts(struct unm_peer *peer, const struct unm_wire_msg *m)
 	unm_list_remove(&op->link);
 	unm_list_append(&peer->streams, &op->link);
 	peer->ep->stats->tx_stream++;
-	unm_peer_busy(peer);
+	unm_peer_schedule(peer);
 }
 
 /* The peer has the whole message, or has discarded it. A stream may end early:

@@ -286,21 +286,21 @@ static int unm_progress_inbound(struct unm_ep *ep)
 /* ---- Pending answers and transfers ----------------------------------- */
 
 /*
- * Continue what is pending for the peers in ep->busy, and tear down those with
- * a protocol error. A peer leaves the list when nothing is pending for it. The
- * loop ends at the peer that was last at the start, so that peers that join
- * meanwhile do not prolong it.
+ * Continue the operations of the peers in ep->pending_peers, and tear down
+ * those peers that have failed. A peer leaves the list when nothing is pending
+ * for it. The loop ends at the peer that was last at the start, so that peers
+ * that join meanwhile do not prolong it.
  */
-static int unm_progress_busy(struct unm_ep *ep)
+static int unm_progress_pending(struct unm_ep *ep)
 {
-	struct unm_list *last = ep->busy.prev;
-	struct unm_list *pos = ep->busy.next;
+	struct unm_list *last = ep->pending_peers.prev;
+	struct unm_list *pos = ep->pending_peers.next;
 	int done = 0;
 	bool end;
 
 	do {
 		struct unm_peer *peer = unm_container(pos, struct unm_peer,
-						      busy);
+						      in_pending);
 		end = pos == last;
 		pos = pos->next;
 		if (peer->failed) {
@@ -317,10 +317,10 @@ static int unm_progress_busy(struct unm_ep *ep)
 		done += unm_send_progress(peer);
 		done += unm_target_progress(peer);
 		done += unm_onesided_progress(peer);
-		if (!unm_peer_waits(peer)) {
+		if (!unm_peer_has_pending(peer)) {
 			if (ep->armed)	/* no release of it is awaited */
 				hal_tx_sleep(peer->hp, false);
-			unm_list_remove(&peer->busy);
+			unm_list_remove(&peer->in_pending);
 		}
 	} while (!end);
 	return done;
@@ -395,13 +395,13 @@ static void unm_progress_clock(struct unm_ep *ep)
 	unm_levels_refresh(ep, now / 1000);
 }
 
-/* Ask the peers in ep->busy to wake this endpoint when they release packets, or
- * take that back. */
-static void unm_busy_sleep(struct unm_ep *ep, bool on)
+/* Ask the peers in ep->pending_peers to wake this endpoint when they release
+ * packets, or withdraw these requests (on is false). */
+static void unm_pending_want_wake(struct unm_ep *ep, bool on)
 {
-	unm_list_for_each(pos, &ep->busy) {
+	unm_list_for_each(pos, &ep->pending_peers) {
 		struct unm_peer *peer = unm_container(pos, struct unm_peer,
-						      busy);
+						      in_pending);
 
 		if (peer->hp != NULL)
 			hal_tx_sleep(peer->hp, on);
@@ -412,7 +412,7 @@ static void unm_disarm(struct unm_ep *ep)
 {
 	ep->armed = false;
 	hal_if_disarm(ep->hif);
-	unm_busy_sleep(ep, false);
+	unm_pending_want_wake(ep, false);
 }
 
 void unm_awake_list(struct unm_list *eps)
@@ -461,8 +461,8 @@ int unm_progress(struct unm_ep *ep)
 	}
 	hal_if_pump(ep->hif);
 	done = unm_progress_inbound(ep);
-	if (!unm_list_empty(&ep->busy))
-		done += unm_progress_busy(ep);
+	if (!unm_list_empty(&ep->pending_peers))
+		done += unm_progress_pending(ep);
 	if (ep->dma_out != 0 || !unm_list_empty(&ep->dma_wait)) {
 		unm_recv_dma_post(ep);
 		unm_dma_poll(ep);
@@ -515,9 +515,9 @@ static int unm_arm(struct unm_ep *ep)
 		return -FI_EAGAIN;
 	if (ep->armed)
 		unm_disarm(ep);
-	unm_busy_sleep(ep, true);
+	unm_pending_want_wake(ep, true);
 	if (hal_if_arm(ep->hif) != 0) {
-		unm_busy_sleep(ep, false);
+		unm_pending_want_wake(ep, false);
 		unm_disturb(ep);
 		return -FI_EAGAIN;
 	}
@@ -526,8 +526,8 @@ static int unm_arm(struct unm_ep *ep)
 	 * will not do so: retry the sends. An endpoint that cannot send because
 	 * of a missing return path (stuck) gets no wake-up for that either. */
 	ep->stuck = false;
-	if (!unm_list_empty(&ep->busy) &&
-	    (unm_progress_busy(ep) != 0 || ep->stuck)) {
+	if (!unm_list_empty(&ep->pending_peers) &&
+	    (unm_progress_pending(ep) != 0 || ep->stuck)) {
 		unm_disarm(ep);
 		unm_disturb(ep);
 		return -FI_EAGAIN;

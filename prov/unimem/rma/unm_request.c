@@ -301,7 +301,7 @@ void unm_os_queue(struct unm_os_op *op)
 			&peer->posted, &op->link);
 	if (op->state == UNM_OS_SEND)
 		unm_list_append(&peer->unsent, &op->unsent);
-	unm_peer_busy(peer);
+	unm_peer_schedule(peer);
 }
 
 /* The operation has no unsent requests any more: ask the application to retry

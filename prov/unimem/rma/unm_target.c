@@ -240,7 +240,7 @@ static void unm_answer_queue(struct unm_peer *peer, struct unm_answer *an)
 	unm_list_append(&peer->answers, &an->link);
 	unm_answers_push(peer);
 	if (!unm_list_empty(&peer->answers))
-		unm_peer_busy(peer);
+		unm_peer_schedule(peer);
 }
 
 /* Send a result without bytes; err: negative fi_errno. */
@@ -280,7 +280,7 @@ static void unm_target_refuse(struct unm_peer *peer, int err)
 	an->w[0] = peer->posted_got;
 	an->w[1] = (uint64_t)-err;
 	unm_list_append(&peer->nacks, &an->link);
-	unm_peer_busy(peer);
+	unm_peer_schedule(peer);
 }
 
 /* Send the oldest refusal. When the peer has released its packet, release the
