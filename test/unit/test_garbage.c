@@ -91,7 +91,7 @@ static struct unm_peer *victims_peer(struct scene *s)
 		struct unm_peer *peer = unm_container(pos, struct unm_peer,
 						      all);
 
-		if (peer->known && peer->fi_addr == s->vr)
+		if (peer->hello_received && peer->fi_addr == s->vr)
 			return peer;
 	}
 	return NULL;

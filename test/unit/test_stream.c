@@ -66,7 +66,7 @@ static bool reads(struct talk *t)
 
 	RAW_UNTIL(!unm_list_empty(peers));
 	peer = unm_container(peers->next, struct unm_peer, all);
-	RAW_UNTIL(peer->known);
+	RAW_UNTIL(peer->hello_received);
 	return peer->hp->dma_any && g_unm_env.attach;
 }
 

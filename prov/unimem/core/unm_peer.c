@@ -186,7 +186,7 @@ int unm_peer_slots(struct unm_ep *ep, uint32_t need)
 	return 0;
 }
 
-int unm_peer_greet(struct unm_peer *peer)
+int unm_peer_connect(struct unm_peer *peer)
 {
 	struct unm_wire_hello hello = {
 		.version = UNM_WIRE_VERSION,
@@ -196,7 +196,7 @@ int unm_peer_greet(struct unm_peer *peer)
 	uint64_t w;
 	int ret;
 
-	if (peer->greeted)
+	if (peer->hello_sent)
 		return 0;
 	if (!peer->hp->tx.open) {
 		ret = hal_connect(peer->ep->hif, &peer->hp->addr, &hp);
@@ -207,13 +207,13 @@ int unm_peer_greet(struct unm_peer *peer)
 	ret = hal_pkt_send(peer->hp, hal_head(UNM_WIRE_HELLO, 0), &w, 1,
 			   NULL, 0);
 	if (ret == 0)
-		peer->greeted = true;
+		peer->hello_sent = true;
 	return ret;
 }
 
 /* The object of the peer with the address of index dest; connects. */
-static int unm_peer_connect(struct unm_ep *ep, fi_addr_t dest,
-			    struct unm_peer **out)
+static int unm_peer_of_index(struct unm_ep *ep, fi_addr_t dest,
+			     struct unm_peer **out)
 {
 	struct hal_peer *hp;
 	struct unm_peer *peer;
@@ -241,8 +241,8 @@ static int unm_peer_connect(struct unm_ep *ep, fi_addr_t dest,
 }
 
 /* Connect to the peer of an index that has no object yet, and send HELLO. */
-static int unm_peer_reach(struct unm_ep *ep, fi_addr_t dest,
-			  struct unm_peer **out)
+static int unm_peer_open_new(struct unm_ep *ep, fi_addr_t dest,
+			     struct unm_peer **out)
 {
 	const struct unm_av_entry *entry = ep->av->entry;
 	fi_addr_t first = entry[dest].first;
@@ -253,9 +253,9 @@ static int unm_peer_reach(struct unm_ep *ep, fi_addr_t dest,
 	if (first != dest && entry[first].addr.nonce == entry[dest].addr.nonce)
 		ret = unm_peer_open(ep, first, out);
 	else
-		ret = unm_peer_connect(ep, dest, out);
+		ret = unm_peer_of_index(ep, dest, out);
 	if (ret == 0)
-		ret = unm_peer_greet(*out);
+		ret = unm_peer_connect(*out);
 	if (ret != 0)
 		return ret;
 	ep->peer_of[dest] = *out;
@@ -286,7 +286,7 @@ int unm_peer_open(struct unm_ep *ep, fi_addr_t dest, struct unm_peer **out)
 		peer = NULL;
 	}
 	if (peer == NULL) {
-		ret = unm_peer_reach(ep, dest, &peer);
+		ret = unm_peer_open_new(ep, dest, &peer);
 		if (ret != 0)
 			return ret;
 	}
@@ -469,7 +469,7 @@ int unm_peer_send(struct unm_peer *peer, uint64_t head, const uint64_t *w,
 	uint64_t carried[2];
 	int ret;
 
-	ret = unm_peer_greet(peer);
+	ret = unm_peer_connect(peer);
 	if (ret != 0)
 		return ret;
 	for (unsigned i = 0; i < nparts; i++)

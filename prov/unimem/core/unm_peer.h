@@ -126,8 +126,8 @@ struct unm_peer {
 					 * released a packet */
 	uint32_t refs;			/* entries of ep->peer_of[], and stored
 					 * messages */
-	bool greeted;			/* HELLO sent */
-	bool known;			/* HELLO received */
+	bool hello_sent;		/* HELLO sent */
+	bool hello_received;		/* HELLO received */
 	bool wants;			/* a send was refused: notify the
 					 * application when it may succeed */
 	bool retry;			/* wants: it may succeed already */
@@ -191,7 +191,7 @@ void unm_peer_fail(struct unm_peer *peer, const char *what, uint64_t head);
 
 /* Connect to the peer and send HELLO, if that was not done yet. 0; -FI_EAGAIN;
  * errors of hal_connect(). */
-int unm_peer_greet(struct unm_peer *peer);
+int unm_peer_connect(struct unm_peer *peer);
 
 /* The number of messages that the peer allows, counted from the first one. */
 uint64_t unm_peer_limit(const struct unm_peer *peer);

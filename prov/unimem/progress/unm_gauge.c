@@ -112,7 +112,7 @@ void unm_levels_refresh(struct unm_ep *ep, uint64_t now_us)
 			unm_rkey_poll_revoked(peer);
 		if (peer->nimports != 0)
 			unm_import_tidy(peer, now_us);
-		limit = peer->greeted ? unm_peer_limit(peer) :
+		limit = peer->hello_sent ? unm_peer_limit(peer) :
 			UNM_PEER_CREDITS;
 		if (limit - peer->msgs_sent < credits)
 			credits = limit - peer->msgs_sent;

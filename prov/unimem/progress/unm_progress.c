@@ -77,7 +77,7 @@ static int unm_carried(struct unm_peer *peer, struct unm_wire_msg *m)
 
 static int unm_hello(struct unm_peer *peer, const struct unm_wire_msg *m)
 {
-	if (peer->known)
+	if (peer->hello_received)
 		return -FI_EINVAL;
 	if (m->hello.version < UNM_WIRE_VERSION_MIN ||
 	    m->hello.version_min > UNM_WIRE_VERSION) {
@@ -88,7 +88,7 @@ static int unm_hello(struct unm_peer *peer, const struct unm_wire_msg *m)
 		unm_peer_disconnect(peer);
 		return 0;
 	}
-	peer->known = true;
+	peer->hello_received = true;
 	return 0;
 }
 
@@ -165,7 +165,7 @@ void unm_packet(struct unm_peer *peer, const struct hal_cell *cell,
 
 	if (n < 0 || 8u * n > lim->pkt_payload)
 		goto out;
-	if (!peer->known && hal_head_type(head) != UNM_WIRE_HELLO)
+	if (!peer->hello_received && hal_head_type(head) != UNM_WIRE_HELLO)
 		goto out;
 	for (int i = 0; i < n; i++)
 		word[i] = hal_cell_word(cell, i);
@@ -199,8 +199,8 @@ static inline bool unm_packet_inline(struct unm_peer *peer,
 	struct unm_got got;
 	unsigned lead = 0;
 
-	if ((type & ~UNM_WIRE_TAGGED) != UNM_WIRE_INLINE || !peer->known ||
-	    (flags & UNM_WIRE_RESERVED))
+	if ((type & ~UNM_WIRE_TAGGED) != UNM_WIRE_INLINE ||
+	    !peer->hello_received || (flags & UNM_WIRE_RESERVED))
 		return false;
 	got.peer = peer;
 	got.tagged = type & UNM_WIRE_TAGGED;

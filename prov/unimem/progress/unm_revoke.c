@@ -33,7 +33,7 @@ static void unm_revoke_send(struct unm_peer *peer)
 	peer->revoke_pending = hal_rx_back_sync(peer->hp, UNM_PEER_BACK_REVOKED,
 						word) != 0;
 	/* a peer that was sent no packet has no remote key */
-	if (peer->revoke_pending || !peer->greeted)
+	if (peer->revoke_pending || !peer->hello_sent)
 		return;
 	word = hal_tx_back_sync(peer->hp, UNM_PEER_BACK_GUARD);
 	if (word & 1)

@@ -28,7 +28,7 @@
 /* Send a probe, unless it would wake the peer. */
 static void unm_probe(struct unm_peer *peer)
 {
-	if (hal_tx_wakes(peer->hp) || unm_peer_greet(peer) != 0)
+	if (hal_tx_wakes(peer->hp) || unm_peer_connect(peer) != 0)
 		return;
 	/* the result does not matter: the next operation probes again */
 	hal_pkt_send(peer->hp, hal_head(UNM_WIRE_PROBE, 0), NULL, 0, NULL, 0);

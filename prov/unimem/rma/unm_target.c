@@ -112,7 +112,7 @@ static int unm_answer_send(struct unm_peer *peer, uint64_t head,
 	int ret = unm_peer_send(peer, head, w, nw, part, part != NULL);
 
 	/* no event reports that a connection can be set up: keep polling */
-	if (ret == -FI_EAGAIN && !peer->greeted)
+	if (ret == -FI_EAGAIN && !peer->hello_sent)
 		peer->ep->stuck = true;
 	/* if the peer's process ended, progress finds that after it has read
 	 * the peer's last packets */
