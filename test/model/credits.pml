@@ -6,11 +6,11 @@
  * Models
  *   unm_send.c      unm_send_slow(), and unm_tx(): beyond msg_limit a send is
  *                   refused
- *   unm_peer.c      unm_peer_credit(), unm_peer_allow(), unm_peer_hold(),
- *                   unm_peer_allow_held()
+ *   unm_peer.c      unm_peer_credit(), unm_peer_grant(),
+ *                   unm_peer_must_throttle(), unm_peer_grant_throttled()
  *   unm_recv.c      unm_recv_message(), unm_msg_store(), unm_msg_release()
  *   unm_progress.c  unm_progress_peer(): credits after a burst, in steps
- *   unm_cq.c        unm_cq_take(), unm_cq_relieve(): a full queue withholds
+ *   unm_cq.c        unm_cq_take(), unm_cq_unthrottle(): a full queue withholds
  *                   credits
  * The ring is unbounded, so that only credits limit a sender. Packets arrive in
  * order, as ring.pml proves; sleep.pml proves that a back word wakes a refused
@@ -58,7 +58,7 @@ byte got[SENDERS], allowed[SENDERS] = CREDITS;
 byte posted, unexpected, delivered;
 byte stored[SENDERS];			/* unexpected ones, by sender */
 byte entries;				/* unread */
-bool held[SENDERS], choked;
+bool throttled[SENDERS], throttles;
 /* shared */
 byte word[SENDERS];
 
@@ -102,7 +102,7 @@ proctype sender(byte s)
 inline hold(s)
 {
 #ifndef NOT_NOTED
-	held[s] = true
+	throttled[s] = true
 #else
 	skip
 #endif
@@ -113,7 +113,7 @@ inline allow(s)
 	if
 #ifndef QUEUE_FULL
 	:: entries >= QUEUE ->
-		choked = true;
+		throttles = true;
 		hold(s)
 #endif
 #ifndef ALWAYS_ALLOW
@@ -121,7 +121,7 @@ inline allow(s)
 		hold(s)
 #endif
 	:: else ->
-		held[s] = false;
+		throttled[s] = false;
 #ifdef CREDIT_EARLY
 		allowed[s] = sent[s] + CREDITS;
 #elif defined(CREDIT_TWICE)
@@ -141,7 +141,7 @@ inline allow_if_held(s)
 {
 	if
 #ifndef NOT_GIVEN
-	:: held[s] ->
+	:: throttled[s] ->
 		allow(s)
 #endif
 	:: else
@@ -223,8 +223,8 @@ inline take()
 		entries--;
 		if
 #ifndef NOT_RELIEVED
-		:: choked && entries <= QUEUE / 2 ->
-			choked = false;
+		:: throttles && entries <= QUEUE / 2 ->
+			throttles = false;
 			allow_held()
 #endif
 		:: else

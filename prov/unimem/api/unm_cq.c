@@ -63,17 +63,17 @@ static inline void unm_cq_copy(const struct unm_cqe *cqe, void *buf,
 
 /* Entries were read from a queue that had been full: once it is half empty,
  * send the message credits that were withheld from peers. */
-static void unm_cq_relieve(struct unm_cq *cq)
+static void unm_cq_unthrottle(struct unm_cq *cq)
 {
 	if (cq->tail - cq->head > cq->limit / 2)
 		return;
-	cq->choked = false;
+	cq->throttles = false;
 	unm_list_for_each(pos, &cq->eps) {
 		struct unm_ep *ep = unm_container(pos, struct unm_ep_links,
 						  node)->ep;
 
 		if (ep->rx_cq == cq)
-			unm_peer_allow_held(ep);
+			unm_peer_grant_throttled(ep);
 	}
 }
 
@@ -124,8 +124,8 @@ static ssize_t unm_cq_take(struct unm_cq *cq, void *buf, size_t count,
 	if (cq->head == cq->tail)	/* reuse the cache lines at the begin of
 					 * the ring */
 		cq->head = cq->tail = 0;
-	if (__builtin_expect(cq->choked, 0))
-		unm_cq_relieve(cq);
+	if (__builtin_expect(cq->throttles, 0))
+		unm_cq_unthrottle(cq);
 	if (n != 0 || count == 0)
 		return n;
 	return __builtin_expect(cq->overrun, 0) ? -FI_EOVERRUN : -FI_EAGAIN;
@@ -229,8 +229,8 @@ static ssize_t unm_cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf,
 	if (cq->head != cq->tail && cqe->err != 0) {
 		unm_cq_take_error(cq, cqe, buf);
 		ret = 1;
-		if (cq->choked)
-			unm_cq_relieve(cq);
+		if (cq->throttles)
+			unm_cq_unthrottle(cq);
 	}
 	unm_unlock(cq->domain);
 	return ret;

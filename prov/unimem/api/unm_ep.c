@@ -671,7 +671,7 @@ static int unm_ep_construct(struct unm_ep *ep)
 	unm_list_init(&ep->claimed);
 	unm_list_init(&ep->peers);
 	unm_list_init(&ep->unresolved);
-	unm_list_init(&ep->held);
+	unm_list_init(&ep->throttled);
 	ep->in_domain.ep = ep;
 	unm_list_init(&ep->in_domain.node);
 	ep->min_multi_recv = UNM_MIN_MULTI_RECV;

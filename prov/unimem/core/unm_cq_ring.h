@@ -61,7 +61,7 @@ struct unm_cq {
 	uint64_t mask;			/* entries of ring minus 1, ring has 2^n
 					 */
 	uint64_t limit;			/* entries the queue was opened for */
-	bool choked;			/* was full: credits are withheld until
+	bool throttles;			/* was full: credits are withheld until
 					 * entries have been read */
 	bool overrun;			/* memory ran out, entries are lost */
 	uint32_t reads;			/* calls that read the queue; some of

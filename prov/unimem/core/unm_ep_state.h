@@ -84,7 +84,7 @@ struct unm_ep {
 					 * wake a sleeper: keep polling */
 	/* unexpected messages */
 	uint64_t unexpected_bytes;
-	struct unm_list held;		/* peers that get no credits */
+	struct unm_list throttled;	/* peers that get no credits */
 	size_t min_multi_recv;
 	struct unm_av *av;
 	struct unm_ref *eq;		/* of the event queue, may be NULL */

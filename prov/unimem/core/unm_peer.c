@@ -47,7 +47,7 @@ struct unm_peer *unm_peer_new(struct unm_ep *ep, struct hal_peer *hp)
 	peer->ep = ep;
 	peer->hp = hp;
 	peer->msg_limit = UNM_PEER_CREDITS;
-	peer->allowed = UNM_PEER_CREDITS;
+	peer->granted = UNM_PEER_CREDITS;
 	peer->fi_addr = FI_ADDR_NOTAVAIL;
 	unm_list_init(&peer->backlog);
 	unm_list_init(&peer->await);
@@ -56,7 +56,7 @@ struct unm_peer *unm_peer_new(struct unm_ep *ep, struct hal_peer *hp)
 	unm_list_init(&peer->control);
 	unm_list_init(&peer->recvs);
 	unm_list_init(&peer->in_pending);
-	unm_list_init(&peer->held);
+	unm_list_init(&peer->throttled);
 	unm_list_init(&peer->msgs);
 	unm_list_init(&peer->posted);
 	unm_list_init(&peer->asked);
@@ -77,7 +77,7 @@ void unm_peer_delete(struct unm_peer *peer)
 	unm_list_remove(&peer->all);
 	unm_list_remove(&peer->unresolved);
 	unm_list_remove(&peer->in_pending);
-	unm_list_remove(&peer->held);
+	unm_list_remove(&peer->throttled);
 	free(peer->space);
 	free(peer);
 }
@@ -316,47 +316,47 @@ bool unm_peer_credit(struct unm_peer *peer)
 	return peer->msg_limit != peer->msgs_sent;
 }
 
-/* Is the completion queue full? Then unm_peer_allow_held() is called once it is
- * read. */
-static bool unm_peer_choked(struct unm_ep *ep)
+/* Is the completion queue full? Then unm_peer_grant_throttled() is called once
+ * it is read. */
+static bool unm_peer_cq_full(struct unm_ep *ep)
 {
 	if (!unm_cq_full(ep->rx_cq))
 		return false;
-	ep->rx_cq->choked = true;
+	ep->rx_cq->throttles = true;
 	return true;
 }
 
 /* Hold back the credits of this peer? Those of every peer while the completion
  * queue is full, and those of a peer with unexpected messages while unexpected
  * messages take FI_UNIMEM_UNEXPECTED_MAX bytes or more. */
-static bool unm_peer_hold(const struct unm_peer *peer)
+static bool unm_peer_must_throttle(const struct unm_peer *peer)
 {
 	struct unm_ep *ep = peer->ep;
 
-	if (unm_peer_choked(ep))
+	if (unm_peer_cq_full(ep))
 		return true;
 	return !unm_list_empty(&peer->msgs) &&
 		ep->unexpected_bytes >= g_unm_env.unexpected_max;
 }
 
-void unm_peer_allow(struct unm_peer *peer)
+void unm_peer_grant(struct unm_peer *peer)
 {
-	if (unm_peer_hold(peer)) {
-		if (unm_list_empty(&peer->held))
-			unm_list_append(&peer->ep->held, &peer->held);
+	if (unm_peer_must_throttle(peer)) {
+		if (unm_list_empty(&peer->throttled))
+			unm_list_append(&peer->ep->throttled, &peer->throttled);
 		return;
 	}
-	unm_list_remove(&peer->held);
-	peer->allowed = peer->msgs_got + UNM_PEER_CREDITS;
-	hal_rx_back(peer->hp, UNM_PEER_BACK_LIMIT, peer->allowed);
+	unm_list_remove(&peer->throttled);
+	peer->granted = peer->msgs_got + UNM_PEER_CREDITS;
+	hal_rx_back(peer->hp, UNM_PEER_BACK_LIMIT, peer->granted);
 }
 
-void unm_peer_allow_held(struct unm_ep *ep)
+void unm_peer_grant_throttled(struct unm_ep *ep)
 {
-	if (unm_peer_choked(ep))
+	if (unm_peer_cq_full(ep))
 		return;
-	unm_list_for_each_safe(pos, tmp, &ep->held)
-		unm_peer_allow(unm_container(pos, struct unm_peer, held));
+	unm_list_for_each_safe(pos, tmp, &ep->throttled)
+		unm_peer_grant(unm_container(pos, struct unm_peer, throttled));
 }
 
 /*

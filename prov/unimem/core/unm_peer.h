@@ -66,13 +66,13 @@ struct unm_peer {
 	fi_addr_t fi_addr;		/* FI_ADDR_NOTAVAIL: not in the AV */
 	struct hal_addr addr;		/* copy of hp->addr, once hp is NULL */
 	uint64_t msgs_got;		/* messages received from the peer */
-	uint64_t allowed;		/* messages that the peer may send */
+	uint64_t granted;		/* messages that the peer may send */
 	struct unm_ep *ep;
 	struct unm_list all;		/* entry in ep->peers */
 	struct unm_list unresolved;	/* entry in ep->unresolved, while
 					 * fi_addr is FI_ADDR_NOTAVAIL */
-	struct unm_list held;		/* entry in ep->held, while the peer is
-					 * to get credits later */
+	struct unm_list throttled;	/* entry in ep->throttled, while the
+					 * peer is to get credits later */
 	struct unm_list msgs;		/* stored messages of the peer */
 	struct unm_list backlog;	/* tx_ops not sent yet, in order */
 	struct unm_list posted;		/* os_ops without a result, until they
@@ -221,12 +221,13 @@ struct unm_part {
 int unm_peer_send(struct unm_peer *peer, uint64_t head, const uint64_t *w,
 		  unsigned nw, const struct unm_part *part, unsigned nparts);
 
-/* Give the peer credits, or put it into ep->held if credits are held back. */
-void unm_peer_allow(struct unm_peer *peer);
+/* Give the peer credits, or put it into ep->throttled if credits are withheld.
+ */
+void unm_peer_grant(struct unm_peer *peer);
 
 /* To be called when the reason to hold back credits may have ended: give the
- * peers in ep->held their credits. */
-void unm_peer_allow_held(struct unm_ep *ep);
+ * peers in ep->throttled their credits. */
+void unm_peer_grant_throttled(struct unm_ep *ep);
 
 /* Put the peer into ep->pending_peers: progress continues its pending
  * operations. */

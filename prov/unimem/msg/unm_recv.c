@@ -155,12 +155,12 @@ static void unm_msg_release(struct unm_ep *ep, struct unm_msg *msg)
 		unm_pool_release(&ep->buf_pool[msg->buf_class], msg->buf);
 	unm_list_remove(&msg->of_peer);
 	unm_pool_release(&ep->msg_pool, msg);
-	if (unm_list_empty(&peer->msgs) && !unm_list_empty(&peer->held))
-		unm_peer_allow(peer);
+	if (unm_list_empty(&peer->msgs) && !unm_list_empty(&peer->throttled))
+		unm_peer_grant(peer);
 	unm_peer_unref(peer);
-	if (!unm_list_empty(&ep->held) &&
+	if (!unm_list_empty(&ep->throttled) &&
 	    ep->unexpected_bytes < g_unm_env.unexpected_max)
-		unm_peer_allow_held(ep);
+		unm_peer_grant_throttled(ep);
 }
 
 /* A stored message in the form in which it arrived. */
@@ -188,7 +188,7 @@ void unm_recv_message(struct unm_ep *ep, const struct unm_got *got)
 	struct unm_match_recv *recv;
 	struct unm_rx_op *op;
 
-	if (got->peer->msgs_got == got->peer->allowed) {
+	if (got->peer->msgs_got == got->peer->granted) {
 		unm_peer_fail(got->peer, "more messages than allowed", 0);
 		return;
 	}

@@ -238,9 +238,9 @@ int unm_progress_peer(struct unm_peer *peer)
 	if (peer->posted_got != peer->posted_told)
 		unm_target_tell(peer);
 	hal_rx_flush(hp);
-	if (peer->msgs_got + UNM_PEER_CREDITS - peer->allowed >=
+	if (peer->msgs_got + UNM_PEER_CREDITS - peer->granted >=
 	    UNM_PEER_CREDITS / 2)
-		unm_peer_allow(peer);
+		unm_peer_grant(peer);
 	return n;
 }
 

@@ -447,7 +447,7 @@ static int unm_target_put(struct unm_peer *peer, const struct unm_wire_msg *m)
 	size_t count;
 	int ret;
 
-	if (data && peer->msgs_got++ == peer->allowed)
+	if (data && peer->msgs_got++ == peer->granted)
 		return -FI_EINVAL;
 	if (m->earlier > UINT64_MAX - m->nbytes)
 		return -FI_EINVAL;
