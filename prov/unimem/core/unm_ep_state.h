@@ -28,7 +28,7 @@ struct unm_ep_links {		/* places in other objects' lists */
 	struct unm_ep *ep;
 };
 
-struct unm_sweep {		/* over the operations, for their ages */
+struct unm_age_scan {		/* finds the ages of the oldest operations */
 	uint32_t next;			/* of tx_pool, then rx_pool */
 	uint64_t oldest;		/* us; 0: none found yet */
 	uint64_t oldest_recv;
@@ -75,7 +75,7 @@ struct unm_ep {
 	/* idling */
 	uint32_t turns;			/* calls of progress */
 	uint32_t cold;			/* next peer beyond the hot ones */
-	uint64_t next_service;		/* clock ticks */
+	uint64_t next_service;		/* unm_now_ns() of the next check */
 	bool armed;
 	bool closing;			/* sends no further remote keys */
 	bool ops_wanted;		/* an operation was refused, because its
@@ -98,8 +98,8 @@ struct unm_ep {
 	pid_t owner;			/* process that opened it, not a forked
 					 * child */
 	struct unm_stats no_page;	/* stats without a place */
-	uint64_t next_levels;		/* clock, as next_service */
-	struct unm_sweep sweep;
+	uint64_t next_gauges;		/* unm_now_ns() of the next refresh */
+	struct unm_age_scan age_scan;
 };
 
 static inline struct unm_ep *unm_ep(struct fid_ep *fid)

@@ -15,7 +15,7 @@
 #include "rma/unm_rkey.h"
 #include "util/unm_list.h"
 
-#define UNM_SWEEP	256	/* operations examined in one refresh */
+#define UNM_SCAN_OPS	256	/* operations examined in one refresh */
 
 /* Lower *oldest to us, if that is earlier. *oldest 0: no time yet. */
 static void unm_earlier(uint64_t *oldest, uint64_t us)
@@ -36,8 +36,8 @@ static uint64_t unm_seen(struct unm_seen *seen, uint32_t stamp, uint64_t now_us)
 	return seen->us;
 }
 
-static void unm_sweep_send(struct unm_sweep *s, struct unm_tx_op *op,
-			   uint64_t now_us)
+static void unm_scan_send(struct unm_age_scan *s, struct unm_tx_op *op,
+			  uint64_t now_us)
 {
 	if (op->node.gen & 1)
 		unm_earlier(&s->oldest,
@@ -46,8 +46,8 @@ static void unm_sweep_send(struct unm_sweep *s, struct unm_tx_op *op,
 
 /* Leave out multi-receive buffers: they are meant to stay posted for long. Each
  * message that is received into one has an operation of its own. */
-static void unm_sweep_recv(struct unm_sweep *s, struct unm_rx_op *op,
-			   uint64_t now_us)
+static void unm_scan_recv(struct unm_age_scan *s, struct unm_rx_op *op,
+			  uint64_t now_us)
 {
 	bool posted = op->state == UNM_RX_POSTED;
 
@@ -64,33 +64,33 @@ static uint64_t unm_age(uint64_t us, uint64_t now_us)
 
 /*
  * Find the ages of the oldest operations by a periodic scan of both pools. Each
- * refresh examines UNM_SWEEP operations, so that its cost does not grow with
+ * refresh examines UNM_SCAN_OPS operations, so that its cost does not grow with
  * the pools; the gauges change when a scan is complete.
  */
-static void unm_levels_sweep(struct unm_ep *ep, uint64_t now_us)
+static void unm_gauge_scan_ages(struct unm_ep *ep, uint64_t now_us)
 {
-	struct unm_sweep *s = &ep->sweep;
+	struct unm_age_scan *s = &ep->age_scan;
 
-	for (int i = 0; i < UNM_SWEEP; i++, s->next++) {
+	for (int i = 0; i < UNM_SCAN_OPS; i++, s->next++) {
 		uint32_t recv = s->next - ep->tx_pool.count;
 
 		if (s->next < ep->tx_pool.count) {
-			unm_sweep_send(s, (void *)ep->tx_pool.node[s->next],
-				       now_us);
+			unm_scan_send(s, (void *)ep->tx_pool.node[s->next],
+				      now_us);
 		} else if (recv < ep->rx_pool.count) {
-			unm_sweep_recv(s, (void *)ep->rx_pool.node[recv],
-				       now_us);
+			unm_scan_recv(s, (void *)ep->rx_pool.node[recv],
+				      now_us);
 		} else {
 			ep->stats->oldest_us = unm_age(s->oldest, now_us);
 			ep->stats->oldest_recv_us = unm_age(s->oldest_recv,
 							    now_us);
-			*s = (struct unm_sweep){ 0 };
+			*s = (struct unm_age_scan){ 0 };
 			return;
 		}
 	}
 }
 
-void unm_levels_refresh(struct unm_ep *ep, uint64_t now_us)
+void unm_gauge_refresh(struct unm_ep *ep, uint64_t now_us)
 {
 	struct unm_stats *st = ep->stats;
 	uint64_t credits = UNM_PEER_CREDITS;
@@ -118,7 +118,7 @@ void unm_levels_refresh(struct unm_ep *ep, uint64_t now_us)
 			credits = limit - peer->msgs_sent;
 	}
 	st->credits_min = credits;
-	unm_levels_sweep(ep, now_us);
+	unm_gauge_scan_ages(ep, now_us);
 	/* do not wait for the end of the scan where no operation is left */
 	if (st->inflight + st->transfers == 0)
 		st->oldest_us = 0;

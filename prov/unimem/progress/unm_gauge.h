@@ -10,6 +10,6 @@ struct unm_ep;
 
 /* Update all gauges of an endpoint. now_us: unm_now_us(), microseconds. The
  * domain is locked. A call examines a bounded number of operations. */
-void unm_levels_refresh(struct unm_ep *ep, uint64_t now_us);
+void unm_gauge_refresh(struct unm_ep *ep, uint64_t now_us);
 
 #endif /* UNM_GAUGE_H */

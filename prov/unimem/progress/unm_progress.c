@@ -42,7 +42,7 @@
 #define UNM_EVENTS	16		/* read from the HAL at once */
 #define UNM_HOT		16		/* peers polled in every round */
 #define UNM_STREAM_POLLS	64	/* busy polls per check of a stream */
-#define UNM_LEVELS_NS	5000000		/* between refreshes of gauges */
+#define UNM_GAUGES_NS	5000000		/* between refreshes of gauges */
 
 /* ---- Receiving packets ----------------------------------------------- */
 
@@ -389,10 +389,10 @@ static void unm_progress_clock(struct unm_ep *ep)
 		return;
 	ep->next_service = now + (uint64_t)g_unm_env.service_us * 1000;
 	unm_peer_service(ep);
-	if (now < ep->next_levels)
+	if (now < ep->next_gauges)
 		return;
-	ep->next_levels = now + UNM_LEVELS_NS;
-	unm_levels_refresh(ep, now / 1000);
+	ep->next_gauges = now + UNM_GAUGES_NS;
+	unm_gauge_refresh(ep, now / 1000);
 }
 
 /* Ask the peers in ep->pending_peers to wake this endpoint when they release
