@@ -227,7 +227,7 @@ static void unm_ep_join(struct unm_ep *ep)
 		unm_list_append(&ep->cntr[i]->eps, &ep->in_cntr[i].node);
 	unm_list_append(&ep->av->eps, &ep->in_av.node);
 	unm_list_append(&ep->domain->eps, &ep->in_domain.node);
-	unm_disturb(ep);		/* threads that sleep already have to
+	unm_ep_wake_all(ep);		/* threads that sleep already have to
 					 * arm this endpoint, too */
 }
 

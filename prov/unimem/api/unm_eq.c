@@ -61,7 +61,7 @@ static ssize_t unm_eq_take(struct unm_eq *eq, uint32_t *type, void *buf,
 		unm_list_remove(&ev->link);
 		free(ev);
 		if (unm_list_empty(&eq->events))
-			unm_wait_level(&eq->wait, false);
+			unm_wait_set_readable(&eq->wait, false);
 	}
 out:
 	pthread_mutex_unlock(&eq->lock);
@@ -101,7 +101,7 @@ static ssize_t unm_eq_write(struct fid_eq *fid, uint32_t type,
 	memcpy(ev->data, buf, len);
 	pthread_mutex_lock(&eq->lock);
 	unm_list_append(&eq->events, &ev->link);
-	unm_wait_level(&eq->wait, true);
+	unm_wait_set_readable(&eq->wait, true);
 	pthread_mutex_unlock(&eq->lock);
 	unm_wait_broadcast(&eq->wait);
 	return len;
@@ -126,7 +126,7 @@ static ssize_t unm_eq_sread(struct fid_eq *fid, uint32_t *type, void *buf,
 		left = unm_wait_left(end, timeout);
 		if (left == 0)
 			return -FI_EAGAIN;
-		unm_wait_there(&eq->wait, left);
+		unm_wait_for_event(&eq->wait, left);
 	}
 }
 

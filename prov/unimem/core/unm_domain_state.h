@@ -79,7 +79,7 @@ struct unm_domain {
 	struct unm_auto *progress;	/* progress thread, unm_auto.c; NULL:
 					 * none */
 	struct unm_wait *thread_wait;	/* its wait object, or NULL */
-	bool kicked;			/* the progress thread was woken since
+	bool progress_woken;		/* the progress thread was woken since
 					 * it last polled */
 	struct unm_list conds;		/* wait objects whose condition
 					 * variable this thread signals */
@@ -138,8 +138,8 @@ static inline bool unm_trigger_waits(const struct unm_domain *domain)
 /*
  * True: work is ready that may start now, so nobody may sleep before a poll has
  * tried it. False: two passes over the ready work were refused everywhere, and
- * nothing has changed since; unm_room() wakes the sleepers when some of it can
- * start. The domain is locked.
+ * nothing has changed since; unm_ep_signal_retry() wakes the sleepers when some
+ * of it can start. The domain is locked.
  */
 static inline bool unm_trigger_news(const struct unm_domain *domain)
 {

@@ -89,7 +89,7 @@ void unm_wait_remove_ep(struct unm_ep *ep)
 		unm_wait_each(ep, unm_wait_remove);
 }
 
-static int unm_wait_disturb(struct unm_wait *w, struct unm_ep *ep)
+static int unm_wait_wake_wanted(struct unm_wait *w, struct unm_ep *ep)
 {
 	(void)ep;
 	if (w->wanted != 0)
@@ -97,13 +97,13 @@ static int unm_wait_disturb(struct unm_wait *w, struct unm_ep *ep)
 	return 0;
 }
 
-void unm_disturb(struct unm_ep *ep)
+void unm_ep_wake_all(struct unm_ep *ep)
 {
-	unm_wait_each(ep, unm_wait_disturb);
+	unm_wait_each(ep, unm_wait_wake_wanted);
 }
 
 /* Internal sleepers are not woken: they wait for a completion. */
-void unm_room(struct unm_ep *ep)
+void unm_ep_signal_retry(struct unm_ep *ep)
 {
 	unm_trigger_again(ep->domain);
 	for (int i = 0; i < UNM_WAIT_OF_EP; i++) {

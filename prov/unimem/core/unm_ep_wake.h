@@ -28,12 +28,12 @@ int unm_wait_add_all(struct unm_wait *w);
 /* Wake all threads that sleep on wait objects of the endpoint, because a call
  * of another thread has made polling necessary after fi_trywait() had returned
  * 0. */
-void unm_disturb(struct unm_ep *ep);
+void unm_ep_wake_all(struct unm_ep *ep);
 
 /* Report that operations which returned -FI_EAGAIN may be tried again. Threads
  * that block on a descriptor of the endpoint's queues and counters are woken,
  * and the next fi_trywait() for each of them returns -FI_EAGAIN. */
-void unm_room(struct unm_ep *ep);
+void unm_ep_signal_retry(struct unm_ep *ep);
 
 /* Take a reference to a counter for deferred work or a region: from now on any
  * endpoint of the domain may increment the counter. Returns 0; -FI_ENOMEM or

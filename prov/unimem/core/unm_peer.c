@@ -99,7 +99,7 @@ void unm_peer_schedule(struct unm_peer *peer)
 		return;
 	unm_list_append(&peer->ep->pending_peers, &peer->in_pending);
 	if (peer->ep->armed)	/* no wake-up by this peer is requested */
-		unm_disturb(peer->ep);
+		unm_ep_wake_all(peer->ep);
 }
 
 /* ---- Index in the address vector ------------------------------------- */
@@ -383,14 +383,15 @@ static bool unm_peer_space(struct unm_peer *peer)
 		caps->space_bytes : UNM_PEER_SPACE;
 
 	if (peer->space_since != 0 && unm_now_us() < peer->space_retry) {
-		unm_room(peer->ep);	/* no event reports free memory */
+		/* no event reports free memory */
+		unm_ep_signal_retry(peer->ep);
 		return false;
 	}
 	if (hal_space_ready(peer->hp, bytes) == 0)
 		peer->space = unm_space_new(bytes, caps->pkt_depth);
 	if (peer->space == NULL) {
 		unm_peer_starved(peer, unm_now_us());
-		unm_room(peer->ep);
+		unm_ep_signal_retry(peer->ep);
 		return false;
 	}
 	peer->space_since = 0;

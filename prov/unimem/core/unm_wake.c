@@ -164,29 +164,29 @@ void unm_wait_lower(int fd)
 	(void)n;			/* nobody was woken */
 }
 
-void unm_wait_may(struct unm_wait *w, bool waited)
+void unm_wait_set_waited(struct unm_wait *w, bool waited)
 {
 	w->wanted += waited - w->waited;
 	w->waited = waited;
 }
 
-void unm_wait_kick(struct unm_domain *domain)
+void unm_wait_wake_progress(struct unm_domain *domain)
 {
 	if (domain->thread_wait == NULL)
 		return;
-	domain->kicked = true;
+	domain->progress_woken = true;
 	unm_wait_wake(domain->thread_wait);
 }
 
-void unm_wait_tell(struct unm_wait *w)
+void unm_wait_wake_external(struct unm_wait *w)
 {
-	unm_wait_may(w, false);
-	w->told = true;
+	unm_wait_set_waited(w, false);
+	w->woken = true;
 	if (w->appev >= 0)
 		unm_wait_raise(w->appev);
 	if (w->domain != NULL && w->cond_of != NULL) {
 		w->due = true;
-		unm_wait_kick(w->domain);
+		unm_wait_wake_progress(w->domain);
 	}
 }
 
@@ -198,14 +198,14 @@ void unm_wait_wake(struct unm_wait *w)
 		unm_wait_raise(w->evfd);
 	}
 	if (w->waited)
-		unm_wait_tell(w);
+		unm_wait_wake_external(w);
 }
 
 void unm_wait_signal(struct unm_wait *w)
 {
 	w->signalled = w->obj != FI_WAIT_UNSPEC;
 	if (w->waited)
-		unm_wait_tell(w);
+		unm_wait_wake_external(w);
 }
 
 /*
@@ -213,7 +213,7 @@ void unm_wait_signal(struct unm_wait *w)
  * mutex and wants the lock. Nor do we wait for a mutex, as its owner may be
  * about to close another object.
  */
-bool unm_wait_conds(struct unm_domain *domain)
+bool unm_wait_signal_conds(struct unm_domain *domain)
 {
 	bool all = true;
 
@@ -262,7 +262,7 @@ int64_t unm_wait_left(uint64_t end, int timeout)
 
 /* ---- Event queues ---------------------------------------------------- */
 
-void unm_wait_level(struct unm_wait *w, bool there)
+void unm_wait_set_readable(struct unm_wait *w, bool there)
 {
 	int fds[] = { w->evfd, w->appev };
 
@@ -284,7 +284,7 @@ void unm_wait_broadcast(struct unm_wait *w)
 	pthread_mutex_unlock(&c->mutex);
 }
 
-void unm_wait_there(struct unm_wait *w, int64_t ms)
+void unm_wait_for_event(struct unm_wait *w, int64_t ms)
 {
 	struct pollfd pfd = { .fd = w->evfd, .events = POLLIN };
 

@@ -51,7 +51,7 @@ struct unm_wait {
 	uint32_t epoch;		/* wake-ups of internal sleepers */
 	bool waited;		/* an external sleeper may sleep: fi_trywait()
 				 * returned 0, and no wake-up followed */
-	bool told;		/* external sleepers were woken since the last
+	bool woken;		/* external sleepers were woken since the last
 				 * fi_trywait() */
 	bool signalled;		/* the next fi_trywait() returns -FI_EAGAIN */
 	bool due;		/* the condition variable is to be signalled */
@@ -85,18 +85,18 @@ void unm_wait_wake(struct unm_wait *w);
 
 /* The calling thread is going to poll, and may consume events that would have
  * woken an external sleeper: wake the sleeper now, so that it polls itself. */
-void unm_wait_tell(struct unm_wait *w);
+void unm_wait_wake_external(struct unm_wait *w);
 static inline void unm_wait_awake(struct unm_wait *w)
 {
 	if (__builtin_expect(w->waited, 0))
-		unm_wait_tell(w);
+		unm_wait_wake_external(w);
 }
 
 /* Wake the domain's progress thread, if there is one. The domain is locked. */
-void unm_wait_kick(struct unm_domain *domain);
+void unm_wait_wake_progress(struct unm_domain *domain);
 
 /* Set waited: an external sleeper may sleep from now on, or must not. */
-void unm_wait_may(struct unm_wait *w, bool waited);
+void unm_wait_set_waited(struct unm_wait *w, bool waited);
 
 /* Reset the event fd, if it was raised. */
 void unm_wait_lower(int fd);
@@ -107,7 +107,7 @@ void unm_wait_signal(struct unm_wait *w);
 
 /* Raise or reset the event fds of an event queue; there: the queue has an event
  * to read. The queue is locked. */
-void unm_wait_level(struct unm_wait *w, bool there);
+void unm_wait_set_readable(struct unm_wait *w, bool there);
 
 /* Signal the condition variable of the object or of its set. The caller holds
  * no lock. */
@@ -115,7 +115,7 @@ void unm_wait_broadcast(struct unm_wait *w);
 
 /* Block until the event queue has an event to read, at most ms milliseconds
  * (negative: no limit). */
-void unm_wait_there(struct unm_wait *w, int64_t ms);
+void unm_wait_for_event(struct unm_wait *w, int64_t ms);
 
 /* Add a descriptor whose readability wakes all sleepers. 0, or a negative
  * fi_errno after a log line. */
@@ -123,7 +123,7 @@ int unm_wait_add_fd(struct unm_wait *w, int fd);
 
 /* Signal the condition variables that are due. The domain is not locked. False
  * if a mutex was locked by another thread: call again soon. */
-bool unm_wait_conds(struct unm_domain *domain);
+bool unm_wait_signal_conds(struct unm_domain *domain);
 
 /* Milliseconds until end (us), rounded up, at least 0; -1 if timeout is
  * negative. */

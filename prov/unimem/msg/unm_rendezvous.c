@@ -58,7 +58,7 @@ static void unm_rdv_stream(struct unm_ep *ep, struct unm_rx_op *op)
 	unm_list_append(&ep->streams, &op->control);
 	op->peer->life = UINT64_MAX;	/* the wait for a piece begins */
 	if (ep->armed)			/* only progress reads the rest */
-		unm_disturb(ep);
+		unm_ep_wake_all(ep);
 }
 
 /* Send CTS or FIN, by op->state. True: sent; op may have been released. */
@@ -104,7 +104,7 @@ static void unm_rdv_read_all(struct unm_ep *ep, struct unm_rx_op *op)
 	op->state = UNM_RX_DMA_WAIT;
 	unm_list_append(&ep->dma_wait, &op->control);
 	if (ep->armed)			/* only progress posts the transfer */
-		unm_disturb(ep);
+		unm_ep_wake_all(ep);
 }
 
 /* Send CTS or FIN (state), at once if possible: the next call of the

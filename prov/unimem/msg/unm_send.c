@@ -32,8 +32,8 @@
 #define UNM_BACKLOG_POLLS 64	/* one of so many calls tries a send although
 				 * the peer has released nothing */
 
-/* A send operation, in no list yet. NULL: there is none free; unm_room() is
- * called once one is. */
+/* A send operation, in no list yet. NULL: none is free; unm_ep_signal_retry()
+ * is called once one is. */
 static struct unm_tx_op *unm_tx_op_new(struct unm_peer *peer,
 				       const struct unm_send *s)
 {
@@ -82,7 +82,7 @@ static void unm_tx_op_release(struct unm_tx_op *op)
 	unm_tx_op_undo(op);
 	if (ep->ops_wanted) {
 		ep->ops_wanted = false;
-		unm_room(ep);
+		unm_ep_signal_retry(ep);
 	}
 }
 
@@ -353,7 +353,7 @@ static int unm_backlog_push(struct unm_peer *peer)
 	} else if (peer->ep->ops_wanted) {
 		/* calls refused because of the backlog can be repeated */
 		peer->ep->ops_wanted = false;
-		unm_room(peer->ep);
+		unm_ep_signal_retry(peer->ep);
 	}
 	return done;
 }
@@ -376,7 +376,7 @@ ssize_t unm_send_slow(struct unm_ep *ep, fi_addr_t dest, struct unm_send *s)
 		/* no event follows when a connection becomes possible: the
 		 * application must not sleep */
 		if (ret == -FI_EAGAIN)
-			unm_room(ep);
+			unm_ep_signal_retry(ep);
 		return ret;
 	}
 	if (unm_list_empty(&peer->backlog)) {
@@ -551,7 +551,7 @@ int unm_send_progress(struct unm_peer *peer)
 	}
 	if (peer->wants && unm_send_may_retry(peer)) {
 		peer->wants = false;
-		unm_room(peer->ep);
+		unm_ep_signal_retry(peer->ep);
 		done++;
 	}
 	if (!unm_list_empty(&peer->streams))

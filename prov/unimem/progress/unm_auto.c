@@ -16,7 +16,8 @@
  * child, and closing objects there does without it (unm_lock_close()).
  *
  * Entry points: unm_auto_start(), unm_auto_stop(). Condition variables are
- * signalled by unm_wait_conds() (core/unm_wake.c), which the thread calls.
+ * signalled by unm_wait_signal_conds() (core/unm_wake.c), which the thread
+ * calls.
  */
 #include <sched.h>
 #include <signal.h>
@@ -149,15 +150,16 @@ static void *unm_auto_main(void *arg)
 		bool others = unm_auto_turns(a) != a->turns;
 		bool conds;
 
-		domain->kicked = false;
+		domain->progress_woken = false;
 		empty = unm_auto_poll(a) == 0 ? empty + 1 : 0;
 		a->turns = unm_auto_turns(a);
 		unm_unlock(domain);
-		conds = unm_wait_conds(domain);
+		conds = unm_wait_signal_conds(domain);
 		unm_lock(domain);
 		/* poll on after work or a wake-up; nap while other threads poll
 		 * or a condition's mutex was taken; else sleep */
-		if (a->stop || domain->kicked || empty < UNM_CLOCK_POLLS)
+		if (a->stop || domain->progress_woken ||
+		    empty < UNM_CLOCK_POLLS)
 			;
 		else if (others || !conds)
 			unm_wait_nap(&a->wait);
@@ -262,7 +264,7 @@ void unm_auto_stop(struct unm_domain *domain)
 	if (a->pid == getpid()) {
 		unm_lock(domain);
 		a->stop = true;
-		unm_wait_kick(domain);
+		unm_wait_wake_progress(domain);
 		unm_unlock(domain);
 		pthread_join(a->thread, NULL);
 	}

@@ -433,7 +433,7 @@ void unm_leave_list(struct unm_list *eps)
 						  node)->ep;
 
 		if (!ep->armed)
-			unm_disturb(ep);
+			unm_ep_wake_all(ep);
 	}
 }
 
@@ -457,7 +457,7 @@ int unm_progress(struct unm_ep *ep)
 
 	if (__builtin_expect(ep->armed, 0)) {
 		unm_disarm(ep);
-		unm_disturb(ep);
+		unm_ep_wake_all(ep);
 	}
 	hal_if_pump(ep->hif);
 	done = unm_progress_inbound(ep);
@@ -518,7 +518,7 @@ static int unm_arm(struct unm_ep *ep)
 	unm_pending_want_wake(ep, true);
 	if (hal_if_arm(ep->hif) != 0) {
 		unm_pending_want_wake(ep, false);
-		unm_disturb(ep);
+		unm_ep_wake_all(ep);
 		return -FI_EAGAIN;
 	}
 	ep->armed = true;
@@ -529,7 +529,7 @@ static int unm_arm(struct unm_ep *ep)
 	if (!unm_list_empty(&ep->pending_peers) &&
 	    (unm_progress_pending(ep) != 0 || ep->stuck)) {
 		unm_disarm(ep);
-		unm_disturb(ep);
+		unm_ep_wake_all(ep);
 		return -FI_EAGAIN;
 	}
 	return 0;

@@ -17,16 +17,16 @@
 
 int unm_wait_try(struct unm_wait *w, bool news, struct unm_list *eps)
 {
-	bool rung = w->told && w->appev >= 0;
-	bool owed = w->waited || rung;
+	bool was_woken = w->woken && w->appev >= 0;
+	bool owed = w->waited || was_woken;
 	int ret = 0;
 
 	if (w->obj == FI_WAIT_NONE || w->obj == FI_WAIT_YIELD)
 		return -FI_EINVAL;
-	if (rung)
+	if (was_woken)
 		unm_wait_lower(w->appev);
-	w->told = false;
-	unm_wait_may(w, false);
+	w->woken = false;
+	unm_wait_set_waited(w, false);
 	if (news || w->signalled ||
 	    (w->domain != NULL && unm_trigger_news(w->domain)))
 		ret = -FI_EAGAIN;
@@ -35,9 +35,9 @@ int unm_wait_try(struct unm_wait *w, bool news, struct unm_list *eps)
 	if (w->obj != FI_WAIT_SET)	/* unm_wait_set_try() clears it */
 		w->signalled = false;
 	if (ret == 0)
-		unm_wait_may(w, true);
+		unm_wait_set_waited(w, true);
 	else if (owed)			/* another thread may be blocked */
-		unm_wait_tell(w);
+		unm_wait_wake_external(w);
 	return ret;
 }
 

@@ -415,7 +415,7 @@ static int unm_direct_start(struct unm_peer *peer, struct unm_rkey *r,
 	r->refs++;
 	unm_list_append(&ep->direct, &op->link);
 	if (ep->armed)			/* a sleeper must poll for the steps */
-		unm_disturb(ep);
+		unm_ep_wake_all(ep);
 	unm_direct_step(op);
 	return 0;
 }

@@ -43,7 +43,7 @@ static int unm_os_begin(struct unm_ep *ep, fi_addr_t dest,
 		/* no event reports that a connection can be set up: ask the
 		 * application to retry */
 		if (ret == -FI_EAGAIN)
-			unm_room(ep);
+			unm_ep_signal_retry(ep);
 		return ret;
 	}
 	/* atomics to a peer stay in order: a direct atomic must not overtake

@@ -101,7 +101,7 @@ void unm_os_done(struct unm_os_op *op)
 	unm_os_undo(op);
 	if (ep->ops_wanted) {
 		ep->ops_wanted = false;
-		unm_room(ep);
+		unm_ep_signal_retry(ep);
 	}
 }
 
@@ -311,7 +311,7 @@ static void unm_os_unsent(struct unm_os_op *op)
 	if (unm_list_empty(&op->unsent))
 		return;
 	unm_list_remove(&op->unsent);
-	unm_room(op->peer->ep);
+	unm_ep_signal_retry(op->peer->ep);
 }
 
 /* Send no further requests of a failed operation: it completes with status when
@@ -416,7 +416,7 @@ int unm_onesided_result(struct unm_peer *peer, const struct unm_wire_msg *m)
 	if (m->more)
 		return 0;
 	if (peer->due-- == UNM_DUE_MAX)
-		unm_room(peer->ep);
+		unm_ep_signal_retry(peer->ep);
 	if (--op->due != 0 || op->state != UNM_OS_WAIT)
 		return 0;
 	if (op->status == 0 && op->got != op->a.len)

@@ -101,7 +101,7 @@ static void unm_work_ended(struct unm_ep *ep, struct unm_deferred *d)
 	/* deferred work completes in no queue: if other work is ready, wake the
 	 * sleeping threads, which start it */
 	if (unm_trigger_news(ep->domain))
-		unm_disturb(ep);
+		unm_ep_wake_all(ep);
 	if (w->state == UNM_WORK_STARTS)
 		w->state = UNM_WORK_ENDED;
 	else
@@ -313,9 +313,10 @@ void unm_trigger_await(struct unm_domain *domain)
 static void unm_trigger_wake(struct unm_domain *domain)
 {
 	unm_trigger_again(domain);
-	unm_wait_kick(domain);
+	unm_wait_wake_progress(domain);
 	unm_list_for_each(pos, &domain->eps)
-		unm_disturb(unm_container(pos, struct unm_ep_links, node)->ep);
+		unm_ep_wake_all(unm_container(pos, struct unm_ep_links,
+					      node)->ep);
 }
 
 void unm_trigger_removed(struct unm_av *av, fi_addr_t index)
