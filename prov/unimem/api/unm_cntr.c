@@ -158,7 +158,7 @@ int unm_cntr_trywait(struct unm_cntr *cntr)
 	int ret;
 
 	unm_lock(cntr->domain);
-	ret = unm_wait_try(&cntr->wait, unm_cntr_news(cntr),
+	ret = unm_wait_try(&cntr->wait, unm_cntr_changed(cntr),
 			   unm_cntr_eps(cntr));
 	unm_unlock(cntr->domain);
 	return ret;

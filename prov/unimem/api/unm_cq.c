@@ -137,7 +137,7 @@ static ssize_t unm_cq_take(struct unm_cq *cq, void *buf, size_t count,
  * call, because an application that completes as many operations as it reads
  * would make no progress otherwise.
  */
-static bool unm_cq_wants_news(struct unm_cq *cq, size_t count)
+static bool unm_cq_needs_progress(struct unm_cq *cq, size_t count)
 {
 	return cq->tail - cq->head < count || count == 0 ||
 		(++cq->reads & 31) == 0;
@@ -151,7 +151,7 @@ static ssize_t unm_cq_readfrom(struct fid_cq *fid, void *buf, size_t count,
 	ssize_t ret;
 
 	unm_lock(cq->domain);
-	if (unm_cq_wants_news(cq, count)) {
+	if (unm_cq_needs_progress(cq, count)) {
 		unm_wait_awake(&cq->wait);
 		yield = unm_trigger_poll(cq->domain, &cq->eps, &cq->idle);
 	}
@@ -276,7 +276,7 @@ static ssize_t unm_cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count,
 		bool yield;
 
 		unm_awake_list(&cq->eps);
-		yield = unm_cq_wants_news(cq, count) &&
+		yield = unm_cq_needs_progress(cq, count) &&
 			unm_trigger_poll(cq->domain, &cq->eps, &cq->idle);
 		ret = unm_cq_take(cq, buf, count, src);
 		if (ret != -FI_EAGAIN || unm_cq_signalled(cq, signals))
@@ -344,7 +344,7 @@ static struct fi_ops_cq unm_ops_cq = {
 
 /* ---- Opening, closing, waiting from outside --------------------------- */
 
-bool unm_cq_news(struct unm_cq *cq)
+bool unm_cq_readable(struct unm_cq *cq)
 {
 	return cq->head != cq->tail;
 }
@@ -354,7 +354,7 @@ int unm_cq_trywait(struct unm_cq *cq)
 	int ret;
 
 	unm_lock(cq->domain);
-	ret = unm_wait_try(&cq->wait, unm_cq_news(cq), &cq->eps);
+	ret = unm_wait_try(&cq->wait, unm_cq_readable(cq), &cq->eps);
 	unm_unlock(cq->domain);
 	return ret;
 }

@@ -14,7 +14,7 @@ struct unm_cq;
 
 /* True: the queue holds a completion or an error entry. The domain is
  * locked. */
-bool unm_cq_news(struct unm_cq *cq);
+bool unm_cq_readable(struct unm_cq *cq);
 
 /* fi_trywait() on one queue; returns as unm_wait_try() does. The domain is not
  * locked. */

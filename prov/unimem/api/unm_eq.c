@@ -156,15 +156,15 @@ static int unm_eq_control(struct fid *fid, int command, void *arg)
 	return unm_wait_control(&eq->wait, command, arg);
 }
 
-bool unm_eq_news(struct fid *fid)
+bool unm_eq_readable(struct fid *fid)
 {
 	struct unm_eq *eq = unm_container(fid, struct unm_eq, fid.fid);
-	bool news;
+	bool readable;
 
 	pthread_mutex_lock(&eq->lock);
-	news = !unm_list_empty(&eq->events);
+	readable = !unm_list_empty(&eq->events);
 	pthread_mutex_unlock(&eq->lock);
-	return news;
+	return readable;
 }
 
 int unm_eq_trywait(struct fid *fid)
@@ -173,7 +173,7 @@ int unm_eq_trywait(struct fid *fid)
 
 	if (eq->wait.obj == FI_WAIT_NONE || eq->wait.obj == FI_WAIT_YIELD)
 		return -FI_EINVAL;
-	return unm_eq_news(fid) ? -FI_EAGAIN : 0;
+	return unm_eq_readable(fid) ? -FI_EAGAIN : 0;
 }
 
 struct unm_ref *unm_eq_ref(struct fid *fid, const struct unm_fabric *fabric)

@@ -11,7 +11,7 @@
 struct unm_fabric;
 
 /* True: the queue holds an event. Takes the lock of the queue. */
-bool unm_eq_news(struct fid *eq);
+bool unm_eq_readable(struct fid *eq);
 /* fi_trywait() on one event queue: 0: the application may block; -FI_EAGAIN:
  * there is an event; -FI_EINVAL: the queue was opened with FI_WAIT_NONE or
  * FI_WAIT_YIELD, so nothing can block on it. */

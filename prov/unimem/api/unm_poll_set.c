@@ -99,21 +99,21 @@ static struct unm_pollset *unm_pollset(struct fid_poll *fid)
 
 /* True: the member is to be reported: a queue that is not empty, or a counter
  * that changed since it was last reported. */
-static bool unm_polled_news(struct unm_polled *p)
+static bool unm_polled_ready(struct unm_polled *p)
 {
 	struct unm_cntr *cntr;
 	uint64_t value, errors;
-	bool news;
+	bool ready;
 
 	if (p->fid->fclass == FI_CLASS_CQ)
-		return unm_cq_news(unm_fid_cq(p->fid));
+		return unm_cq_readable(unm_fid_cq(p->fid));
 	cntr = unm_fid_cntr(p->fid);
 	value = unm_cntr_get(&cntr->value);
 	errors = unm_cntr_get(&cntr->errors);
-	news = value != p->value || errors != p->errors;
+	ready = value != p->value || errors != p->errors;
 	p->value = value;
 	p->errors = errors;
-	return news;
+	return ready;
 }
 
 static int unm_pollset_poll(struct fid_poll *fid, void **context, int count)
@@ -136,7 +136,7 @@ static int unm_pollset_poll(struct fid_poll *fid, void **context, int count)
 
 		if (n == count)
 			break;
-		if (unm_polled_news(p))
+		if (unm_polled_ready(p))
 			context[n++] = p->fid->context;
 	}
 	unm_unlock(domain);
@@ -330,34 +330,35 @@ int unm_wait_set_try(struct fid *fid)
 
 /* Make progress on a member. True: it has something to read, or was
  * signalled. */
-static bool unm_member_news(struct unm_wait *w)
+static bool unm_member_ready(struct unm_wait *w)
 {
-	bool news;
+	bool ready;
 
 	if (w->domain == NULL)
-		return unm_eq_news(w->fid);
+		return unm_eq_readable(w->fid);
 	unm_lock(w->domain);
 	unm_fid_progress(w->fid);
-	news = w->fid->fclass == FI_CLASS_CQ ? unm_cq_news(unm_fid_cq(w->fid)) :
-		unm_cntr_news(unm_fid_cntr(w->fid));
+	ready = w->fid->fclass == FI_CLASS_CQ ?
+		unm_cq_readable(unm_fid_cq(w->fid)) :
+		unm_cntr_changed(unm_fid_cntr(w->fid));
 	if (w->signalled) {
 		w->signalled = false;
-		news = true;
+		ready = true;
 	}
 	unm_unlock(w->domain);
-	return news;
+	return ready;
 }
 
-static bool unm_wait_set_news(struct unm_wait_set *set)
+static bool unm_wait_set_ready(struct unm_wait_set *set)
 {
-	bool news = false;
+	bool ready = false;
 
 	pthread_mutex_lock(&set->lock);
 	unm_list_for_each(pos, &set->members)
-		news |= unm_member_news(unm_container(pos, struct unm_wait,
-						      in_set));
+		ready |= unm_member_ready(unm_container(pos, struct unm_wait,
+						       in_set));
 	pthread_mutex_unlock(&set->lock);
-	return news;
+	return ready;
 }
 
 static void unm_wait_set_block(struct unm_wait_set *set, int64_t ms)
@@ -381,7 +382,7 @@ static int unm_wait_set_wait(struct fid_wait *fid, int timeout)
 	for (;;) {
 		int64_t left;
 
-		if (unm_wait_set_news(set))
+		if (unm_wait_set_ready(set))
 			return 0;
 		left = unm_wait_left(end, timeout);
 		if (left == 0)

@@ -78,7 +78,7 @@ static inline uint64_t unm_cntr_get(const _Atomic uint64_t *word)
 
 /* True if the counter has changed since the application last read it. The
  * domain is locked. */
-static inline bool unm_cntr_news(const struct unm_cntr *cntr)
+static inline bool unm_cntr_changed(const struct unm_cntr *cntr)
 {
 	return unm_cntr_get(&cntr->value) != cntr->seen ||
 		unm_cntr_get(&cntr->errors) != cntr->seen_errors;

@@ -141,7 +141,7 @@ static inline bool unm_trigger_waits(const struct unm_domain *domain)
  * nothing has changed since; unm_ep_signal_retry() wakes the sleepers when some
  * of it can start. The domain is locked.
  */
-static inline bool unm_trigger_news(const struct unm_domain *domain)
+static inline bool unm_trigger_runnable(const struct unm_domain *domain)
 {
 	return unm_trigger_waits(domain) &&
 		(domain->moved || !domain->fruitless ||

@@ -15,7 +15,7 @@
 
 #define UNM_SLEEP_MS	100		/* longest sleep in one go */
 
-int unm_wait_try(struct unm_wait *w, bool news, struct unm_list *eps)
+int unm_wait_try(struct unm_wait *w, bool ready, struct unm_list *eps)
 {
 	bool was_woken = w->woken && w->appev >= 0;
 	bool owed = w->waited || was_woken;
@@ -27,8 +27,8 @@ int unm_wait_try(struct unm_wait *w, bool news, struct unm_list *eps)
 		unm_wait_lower(w->appev);
 	w->woken = false;
 	unm_wait_set_waited(w, false);
-	if (news || w->signalled ||
-	    (w->domain != NULL && unm_trigger_news(w->domain)))
+	if (ready || w->signalled ||
+	    (w->domain != NULL && unm_trigger_runnable(w->domain)))
 		ret = -FI_EAGAIN;
 	else if (eps != NULL)
 		ret = unm_arm_list(eps);

@@ -19,13 +19,13 @@ struct unm_list;
 struct unm_wait;
 
 /*
- * fi_trywait() on one object. The second argument is true if the object holds
- * something to read. eps: endpoints that are to wake the application, a list of
+ * fi_trywait() on one object. ready: the object has an entry, an event or a new
+ * value to read. eps: endpoints that are to wake the application, a list of
  * struct unm_ep_links; NULL: none. Returns 0 if the application may block,
  * -FI_EAGAIN if it has to poll first, or -FI_EINVAL: nothing can block on a
  * wait object of this type.
  */
-int unm_wait_try(struct unm_wait *w, bool news, struct unm_list *eps);
+int unm_wait_try(struct unm_wait *w, bool ready, struct unm_list *eps);
 
 /*
  * Sleep in a blocking call: until a packet or an event arrives at one of the

@@ -100,7 +100,7 @@ static void unm_work_ended(struct unm_ep *ep, struct unm_deferred *d)
 
 	/* deferred work completes in no queue: if other work is ready, wake the
 	 * sleeping threads, which start it */
-	if (unm_trigger_news(ep->domain))
+	if (unm_trigger_runnable(ep->domain))
 		unm_ep_wake_all(ep);
 	if (w->state == UNM_WORK_STARTS)
 		w->state = UNM_WORK_ENDED;
