@@ -67,7 +67,7 @@ static void test_room_comes_as_a_send_is_refused(void **state)
 	peer = peer_of(p.a, p.ab);
 	for (int i = 0; i < 200; i++)
 		EP_OK(fi_recv(p.b->ep, in, LEN, NULL, FI_ADDR_UNSPEC, in));
-	while (unm_peer_room(peer, LEN) != UNM_SPACE_NONE &&
+	while (unm_peer_find_space(peer, LEN) != UNM_SPACE_NONE &&
 	       fi_inject(p.a->ep, out, LEN, p.ab) == 0)
 		;
 	/* fi_inject() finds no free space, ... */

@@ -606,12 +606,12 @@ static void *sread_until_signalled(void *arg)
 
 static bool refused(struct ep *e, fi_addr_t to)
 {
-	bool wants;
+	bool is_refused;
 
 	unm_lock(inside(e)->domain);
-	wants = inside(e)->peer_of[to]->wants;
+	is_refused = inside(e)->peer_of[to]->refused;
 	unm_unlock(inside(e)->domain);
-	return wants;
+	return is_refused;
 }
 
 /* Another thread finds that a refused sender may retry before that sender

@@ -80,7 +80,7 @@ struct unm_ep {
 	bool closing;			/* sends no further remote keys */
 	bool ops_wanted;		/* an operation was refused, because its
 					 * pool was empty */
-	bool stuck;			/* an answer waits without an event to
+	bool must_poll;			/* an answer waits without an event to
 					 * wake a sleeper: keep polling */
 	/* unexpected messages */
 	uint64_t unexpected_bytes;

@@ -411,7 +411,7 @@ static void unm_peer_space_grow(struct unm_peer *peer)
 		unm_space_resize(peer->space, all);
 }
 
-uint32_t unm_peer_room(struct unm_peer *peer, uint32_t len)
+uint32_t unm_peer_find_space(struct unm_peer *peer, uint32_t len)
 {
 	uint32_t off;
 
@@ -477,7 +477,7 @@ int unm_peer_send(struct unm_peer *peer, uint64_t head, const uint64_t *w,
 		len += part[i].len;
 	if (len <= peer->ep->limits.pkt_payload)
 		return unm_peer_packet(peer, head, w, nw, part, nparts);
-	off = unm_peer_room(peer, len);
+	off = unm_peer_find_space(peer, len);
 	if (off == UNM_SPACE_NONE)
 		return -FI_EAGAIN;
 	hal_space_write(peer->hp, off, w, 8 * nw);
@@ -521,7 +521,7 @@ void unm_peer_refused(struct unm_peer *peer)
 	peer->retry = released != peer->refused_at;
 	peer->refusals = peer->retry ? 0 : peer->refusals + 1;
 	peer->refused_at = released;
-	peer->wants = true;
+	peer->refused = true;
 	unm_peer_schedule(peer);
 }
 

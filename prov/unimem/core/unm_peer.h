@@ -88,28 +88,28 @@ struct unm_peer {
 	uint64_t refused_at;		/* packets released when a send was last
 					 * refused */
 	uint64_t tried_at;		/* packets released, and ... */
-	uint64_t tried_with;		/* ... messages allowed when the backlog
+	uint64_t tried_limit;		/* ... messages allowed when the backlog
 					 * was last tried */
 	uint64_t posted_sent;		/* posted requests sent to the peer */
 	uint64_t applied;		/* back word 1 of the peer when last
 					 * read: posted requests executed */
 	uint64_t posted_got;		/* posted requests of the peer that were
 					 * executed or refused */
-	uint64_t posted_told;		/* the count stored to back word 1 */
+	uint64_t posted_reported;	/* the count stored to back word 1 */
 	uint64_t refused_packet;	/* hal_tx_sent() after REFUSED for the
 					 * oldest nack; 0: not sent yet */
 	/* unm_prompt.c, times in ns, 0: none */
-	uint64_t looked_ns;		/* when the peer was last sampled */
-	uint64_t looked_done;		/* packets released by then */
+	uint64_t sampled_ns;		/* when the peer was last sampled */
+	uint64_t sampled_done;		/* packets released by then */
 	uint64_t prompt_ns;		/* the peer is known to have made
 					 * progress after this time */
 	/* remote keys: docs/protocol.md, section 12 */
 	uint64_t revoked;		/* back word 2 of the peer that was last
 					 * acted on */
 	uint64_t guard;			/* back word 3 that was last stored */
-	uint64_t waited;		/* guard of the peer that a revocation
+	uint64_t guard_awaited;		/* guard of the peer that a revocation
 					 * waits to change; 0: none */
-	uint32_t inside;		/* accesses in progress under guard */
+	uint32_t accesses;		/* accesses in progress under guard */
 	uint32_t due;			/* requests without a result yet */
 	uint32_t due_bytes;		/* bytes of their results */
 	uint32_t nanswers;		/* answers that are not sent yet */
@@ -128,9 +128,9 @@ struct unm_peer {
 					 * messages */
 	bool hello_sent;		/* HELLO sent */
 	bool hello_received;		/* HELLO received */
-	bool wants;			/* a send was refused: notify the
+	bool refused;			/* a send was refused: notify the
 					 * application when it may succeed */
-	bool retry;			/* wants: it may succeed already */
+	bool retry;			/* refused: it may succeed already */
 	uint64_t space_since;		/* us, when the first attempt found no
 					 * memory for receive space; 0: none */
 	uint64_t space_retry;		/* us, when to try next */
@@ -201,7 +201,7 @@ bool unm_peer_credit(struct unm_peer *peer);
 
 /* Find len free bytes in the peer's receive space. Returns their offset, or
  * UNM_SPACE_NONE. They are allocated by unm_space_take() only. */
-uint32_t unm_peer_room(struct unm_peer *peer, uint32_t len);
+uint32_t unm_peer_find_space(struct unm_peer *peer, uint32_t len);
 
 /* Copy len bytes of a vector, from its byte skip on, to offset off of the
  * peer's receive space. */
@@ -236,7 +236,7 @@ void unm_peer_schedule(struct unm_peer *peer);
 /* Must the peer stay in ep->pending_peers? */
 static inline bool unm_peer_has_pending(const struct unm_peer *peer)
 {
-	return peer->wants || !unm_list_empty(&peer->unsent) ||
+	return peer->refused || !unm_list_empty(&peer->unsent) ||
 		!unm_list_empty(&peer->backlog) ||
 		!unm_list_empty(&peer->posted) ||
 		!unm_list_empty(&peer->answers) ||

@@ -104,11 +104,11 @@ _Static_assert(sizeof(struct unm_wire_how) == 8, "one word");
 
 /* RKEY: how an initiator may access the region */
 enum unm_wire_reach {
-	UNM_REACH_ASK	 = 0,		/* by requests only */
-	UNM_REACH_ATTACH = 1,		/* base is an address in the process */
-	UNM_REACH_DMABLE = 2,		/* base is an offset in the dmable
+	UNM_REACH_REQUEST = 0,		/* by requests only */
+	UNM_REACH_ATTACH  = 1,		/* base is an address in the process */
+	UNM_REACH_DMABLE  = 2,		/* base is an offset in the dmable
 					 * region of mem_key */
-	UNM_REACH_SHARED = 3,		/* as ATTACH; and mem_key is the key of
+	UNM_REACH_SHARED  = 3,		/* as ATTACH; and mem_key is the key of
 					 * hal_alias_key() for the region */
 };
 #define UNM_REACH_HOW		0x0F	/* mask of enum unm_wire_reach */

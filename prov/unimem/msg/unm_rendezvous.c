@@ -79,7 +79,7 @@ static bool unm_rdv_send_control(struct unm_peer *peer, struct unm_rx_op *op)
 	/* no event follows when a connection becomes possible: the endpoint
 	 * must not sleep */
 	if (ret == -FI_EAGAIN && !peer->hello_sent)
-		ep->stuck = true;
+		ep->must_poll = true;
 	/* HAL_EV_DEAD ends the operations of a peer that has ended, once its
 	 * last packets are read */
 	if (ret == -FI_EAGAIN || ret == -FI_ECONNREFUSED ||

@@ -151,7 +151,7 @@ static int unm_send_inline(struct unm_peer *peer, const struct unm_send *s)
 static int unm_send_eager(struct unm_peer *peer, const struct unm_send *s)
 {
 	struct unm_ep *ep = peer->ep;
-	uint32_t off = unm_peer_room(peer, s->len);
+	uint32_t off = unm_peer_find_space(peer, s->len);
 	uint64_t w[3];
 	unsigned n = unm_lead_words(s, w);
 	int ret;
@@ -327,11 +327,11 @@ static int unm_backlog_push(struct unm_peer *peer)
 
 	/* The peer has released nothing and given no credit. Try now and then
 	 * all the same, because a HAL may refuse for reasons of its own. */
-	if (released == peer->tried_at && allowed == peer->tried_with &&
+	if (released == peer->tried_at && allowed == peer->tried_limit &&
 	    !peer->ep->armed && peer->ep->turns % UNM_BACKLOG_POLLS != 0)
 		return 0;
 	peer->tried_at = released;
-	peer->tried_with = allowed;
+	peer->tried_limit = allowed;
 	while (!unm_list_empty(&peer->backlog) && ret != -FI_EAGAIN) {
 		struct unm_tx_op *op = unm_container(peer->backlog.next,
 						struct unm_tx_op, link);
@@ -490,14 +490,14 @@ static int unm_stream_push(struct unm_peer *peer, struct unm_tx_op *op)
 		uint64_t left = op->wanted - op->sent;
 		uint32_t len = left < peer->ep->eager_max ? left :
 			peer->ep->eager_max;
-		uint32_t off = unm_peer_room(peer, len);
+		uint32_t off = unm_peer_find_space(peer, len);
 		uint64_t w[2] = { op->peer_token };
 
 		if (off == UNM_SPACE_NONE && len > UNM_STREAM_MIN) {
 			/* other sends may use up each larger space that
 			 * becomes free */
 			len = UNM_STREAM_MIN;
-			off = unm_peer_room(peer, len);
+			off = unm_peer_find_space(peer, len);
 		}
 		if (off == UNM_SPACE_NONE)
 			return done;
@@ -549,8 +549,8 @@ int unm_send_progress(struct unm_peer *peer)
 			done++;
 		}
 	}
-	if (peer->wants && unm_send_may_retry(peer)) {
-		peer->wants = false;
+	if (peer->refused && unm_send_may_retry(peer)) {
+		peer->refused = false;
 		unm_ep_signal_retry(peer->ep);
 		done++;
 	}

@@ -111,7 +111,7 @@ void unm_gauge_refresh(struct unm_ep *ep, uint64_t now_us)
 					 * that the memory can be freed */
 			unm_rkey_poll_revoked(peer);
 		if (peer->nimports != 0)
-			unm_import_tidy(peer, now_us);
+			unm_import_evict_idle(peer, now_us);
 		limit = peer->hello_sent ? unm_peer_limit(peer) :
 			UNM_PEER_CREDITS;
 		if (limit - peer->msgs_sent < credits)

@@ -45,7 +45,7 @@ void unm_peer_tear_down(struct unm_peer *peer, int err)
 
 	unm_peer_ref(peer);
 	unm_rkey_evict_all(peer);
-	unm_import_forget(peer);
+	unm_import_release_all(peer);
 	peer->addr = hp->addr;
 	peer->hp = NULL;
 	peer->msg_limit = peer->msgs_sent;	/* disables the fast path */
@@ -73,7 +73,7 @@ void unm_peer_close_all(struct unm_ep *ep)
 		unm_target_abort(peer);		/* pending answers refer to
 						 * memory regions */
 		unm_rkey_free_all(peer);
-		unm_import_clear(peer);
+		unm_import_free_all(peer);
 		unm_peer_delete(peer);
 	}
 	free(ep->peer_of);

@@ -235,7 +235,7 @@ int unm_progress_peer(struct unm_peer *peer)
 	}
 	if (n == 0)
 		return 0;
-	if (peer->posted_got != peer->posted_told)
+	if (peer->posted_got != peer->posted_reported)
 		unm_target_tell(peer);
 	hal_rx_flush(hp);
 	if (peer->msgs_got + UNM_PEER_CREDITS - peer->granted >=
@@ -306,7 +306,7 @@ static int unm_progress_pending(struct unm_ep *ep)
 		if (peer->failed) {
 			/* disconnect it; its process may continue */
 			if (!peer->hp->dead && !unm_target_expel(peer)) {
-				ep->stuck = true;
+				ep->must_poll = true;
 				continue;
 			}
 			unm_peer_tear_down(peer, FI_ECONNABORTED);
@@ -524,10 +524,11 @@ static int unm_arm(struct unm_ep *ep)
 	ep->armed = true;
 	/* Peers that released packets before they saw the request to wake us
 	 * will not do so: retry the sends. An endpoint that cannot send because
-	 * of a missing return path (stuck) gets no wake-up for that either. */
-	ep->stuck = false;
+	 * of a missing return path (must_poll) gets no wake-up for that either.
+	 */
+	ep->must_poll = false;
 	if (!unm_list_empty(&ep->pending_peers) &&
-	    (unm_progress_pending(ep) != 0 || ep->stuck)) {
+	    (unm_progress_pending(ep) != 0 || ep->must_poll)) {
 		unm_disarm(ep);
 		unm_ep_wake_all(ep);
 		return -FI_EAGAIN;

@@ -21,15 +21,15 @@
 
 /*
  * Store the epoch and the region of the last revocation to the peer, then read
- * the peer's guard: if the peer is inside, peer->waited holds the guard. An
- * earlier revocation that may not have arrived need not be stored again: a peer
- * that missed it sees the epoch grow by more than one and evicts all keys.
+ * the peer's guard: if the peer is inside, peer->guard_awaited holds the guard.
+ * An earlier revocation that may not have arrived need not be stored again: a
+ * peer that missed it sees the epoch grow by more than one and evicts all keys.
  */
 static void unm_revoke_send(struct unm_peer *peer)
 {
 	uint64_t word = (uint64_t)peer->epoch << 32 | peer->revoking;
 
-	peer->waited = 0;
+	peer->guard_awaited = 0;
 	peer->revoke_pending = hal_rx_back_sync(peer->hp, UNM_PEER_BACK_REVOKED,
 						word) != 0;
 	/* a peer that was sent no packet has no remote key */
@@ -37,7 +37,7 @@ static void unm_revoke_send(struct unm_peer *peer)
 		return;
 	word = hal_tx_back_sync(peer->hp, UNM_PEER_BACK_GUARD);
 	if (word & 1)
-		peer->waited = word;
+		peer->guard_awaited = word;
 }
 
 /* Notify the peers that were sent remote keys. by: how much the epoch grows: 1
@@ -68,15 +68,15 @@ static bool unm_revoke_waits(struct unm_ep *ep)
 
 		if (peer->hp == NULL || peer->hp->dead) {
 			peer->revoke_pending = false;
-			peer->waited = 0;
+			peer->guard_awaited = 0;
 		}
 		if (peer->revoke_pending)
 			unm_revoke_send(peer);
-		if (peer->waited != 0 &&
+		if (peer->guard_awaited != 0 &&
 		    hal_tx_back_sync(peer->hp, UNM_PEER_BACK_GUARD) !=
-		    peer->waited)
-			peer->waited = 0;
-		waits |= peer->waited != 0 || peer->revoke_pending;
+		    peer->guard_awaited)
+			peer->guard_awaited = 0;
+		waits |= peer->guard_awaited != 0 || peer->revoke_pending;
 	}
 	return waits;
 }
@@ -89,7 +89,8 @@ static void unm_revoke_give_up(struct unm_ep *ep, bool *named)
 		struct unm_peer *peer = unm_container(pos, struct unm_peer,
 						      all);
 
-		if (!*named && (peer->waited != 0 || peer->revoke_pending)) {
+		if (!*named &&
+		    (peer->guard_awaited != 0 || peer->revoke_pending)) {
 			UNM_WARN(MR, "fi_close() gives up after %d ms: the "
 				 "peer on board %u interface %u has been in "
 				 "the middle of an access all the time. It is "
@@ -100,7 +101,7 @@ static void unm_revoke_give_up(struct unm_ep *ep, bool *named)
 		}
 		if (ep->domain->revokers != 0)
 			continue;
-		peer->waited = 0;
+		peer->guard_awaited = 0;
 		peer->revoke_pending = false;
 	}
 }

@@ -358,7 +358,7 @@ void unm_direct_abort(struct unm_peer *peer, int err)
 		if (op->peer == peer)
 			unm_direct_end(op, -err);
 	}
-	peer->inside = 0;
+	peer->accesses = 0;
 }
 
 void unm_direct_drop(struct unm_ep *ep)

@@ -113,7 +113,7 @@ void unm_import_put(struct unm_import *imp)
 		free(imp);
 }
 
-void unm_import_tidy(struct unm_peer *peer, uint64_t now_us)
+void unm_import_evict_idle(struct unm_peer *peer, uint64_t now_us)
 {
 	unm_list_for_each_safe(pos, tmp, &peer->imports) {
 		struct unm_import *imp = unm_container(pos, struct unm_import,
@@ -128,14 +128,14 @@ void unm_import_tidy(struct unm_peer *peer, uint64_t now_us)
 	}
 }
 
-void unm_import_forget(struct unm_peer *peer)
+void unm_import_release_all(struct unm_peer *peer)
 {
 	unm_list_for_each_safe(pos, tmp, &peer->imports)
 		unm_import_drop(peer, unm_container(pos, struct unm_import,
 						    link));
 }
 
-void unm_import_clear(struct unm_peer *peer)
+void unm_import_free_all(struct unm_peer *peer)
 {
 	struct unm_list *node;
 

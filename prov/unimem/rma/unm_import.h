@@ -38,8 +38,9 @@ struct unm_import {
 	struct hal_window win;		/* the region's window; addr is NULL if
 					 * the processor cannot access it */
 	uint32_t refs;			/* users */
-	uint64_t idle;			/* unm_now_us() when unm_import_tidy()
-					 * first found no user; 0: in use */
+	uint64_t idle;			/* unm_now_us() when
+					 * unm_import_evict_idle() first found
+					 * no user; 0: in use */
 };
 
 /*
@@ -65,14 +66,14 @@ static inline bool unm_import_covers(const struct unm_import *imp,
 
 /* Release imports that have been unused for UNM_IMPORT_US. now_us: the current
  * time. Called periodically by progress. */
-void unm_import_tidy(struct unm_peer *peer, uint64_t now_us);
+void unm_import_evict_idle(struct unm_peer *peer, uint64_t now_us);
 
 /* Release all imports of a dead peer, while peer->hp is still valid. References
  * to them remain valid. */
-void unm_import_forget(struct unm_peer *peer);
+void unm_import_release_all(struct unm_peer *peer);
 
 /* Free all imports together with the peer's object: the HAL has already
  * released its part. */
-void unm_import_clear(struct unm_peer *peer);
+void unm_import_free_all(struct unm_peer *peer);
 
 #endif /* UNM_IMPORT_H */

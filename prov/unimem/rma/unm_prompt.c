@@ -45,10 +45,10 @@ bool unm_prompt(struct unm_peer *peer, uint64_t len)
 	done = hal_tx_done(peer->hp);
 	/* The peer released packets after the last check, at a time that is not
 	 * known. Before the first check, that may be long ago. */
-	if (done != peer->looked_done && peer->looked_ns != 0)
-		peer->prompt_ns = peer->looked_ns;
-	peer->looked_done = done;
-	peer->looked_ns = now;
+	if (done != peer->sampled_done && peer->sampled_ns != 0)
+		peer->prompt_ns = peer->sampled_ns;
+	peer->sampled_done = done;
+	peer->sampled_ns = now;
 	if (peer->prompt_ns != 0 && now - peer->prompt_ns <= bound)
 		return true;
 	if (done == hal_tx_sent(peer->hp))

@@ -150,7 +150,7 @@ void unm_rkey_free_all(struct unm_peer *peer)
 
 		if (r->alias != NULL)
 			hal_alias_close(r->alias, &r->win);
-		free(r);		/* unm_import_clear() frees r->mem */
+		free(r);		/* unm_import_free_all() frees r->mem */
 	}
 	free(peer->rkey_hash);
 	peer->rkey_hash = NULL;
@@ -219,7 +219,7 @@ static bool unm_rkey_import(struct unm_peer *peer, struct unm_rkey *r)
 		unm_import_put(mem);
 	}
 	if (ret != -FI_EAGAIN)
-		r->reach = UNM_REACH_ASK;
+		r->reach = UNM_REACH_REQUEST;
 	return false;
 }
 
@@ -307,7 +307,7 @@ void unm_rkey_poll_revoked(struct unm_peer *peer)
 	bool one = (uint32_t)(word >> 32) ==
 		(uint32_t)(peer->revoked >> 32) + 1;
 
-	if (word == peer->revoked || peer->inside != 0)
+	if (word == peer->revoked || peer->accesses != 0)
 		return;
 	peer->revoked = word;
 	unm_list_for_each_safe(pos, tmp, &peer->rkeys) {
@@ -323,7 +323,7 @@ void unm_rkey_poll_revoked(struct unm_peer *peer)
 
 bool unm_guard_enter(struct unm_peer *peer)
 {
-	if (peer->inside == 0) {
+	if (peer->accesses == 0) {
 		if (hal_rx_back_sync(peer->hp, UNM_PEER_BACK_GUARD,
 				     peer->guard + 1) != 0) {
 			/* the odd value may have reached the owner although
@@ -334,7 +334,7 @@ bool unm_guard_enter(struct unm_peer *peer)
 		}
 		peer->guard++;
 	}
-	peer->inside++;
+	peer->accesses++;
 	if (hal_tx_back_sync(peer->hp, UNM_PEER_BACK_REVOKED) == peer->revoked)
 		return true;
 	unm_guard_leave(peer);
@@ -344,7 +344,7 @@ bool unm_guard_enter(struct unm_peer *peer)
 
 void unm_guard_leave(struct unm_peer *peer)
 {
-	if (--peer->inside != 0 || peer->hp == NULL)
+	if (--peer->accesses != 0 || peer->hp == NULL)
 		return;
 	peer->guard++;
 	/* all accesses to the peer's memory are ordered before this store */

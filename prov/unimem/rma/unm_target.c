@@ -113,7 +113,7 @@ static int unm_answer_send(struct unm_peer *peer, uint64_t head,
 
 	/* no event reports that a connection can be set up: keep polling */
 	if (ret == -FI_EAGAIN && !peer->hello_sent)
-		peer->ep->stuck = true;
+		peer->ep->must_poll = true;
 	/* if the peer's process ended, progress finds that after it has read
 	 * the peer's last packets */
 	if (ret != 0 && ret != -FI_EAGAIN && ret != -FI_ECONNREFUSED &&
@@ -264,9 +264,9 @@ void unm_target_tell(struct unm_peer *peer)
 	if (!unm_list_empty(&peer->nacks))
 		count = unm_container(peer->nacks.next, struct unm_answer,
 				      link)->w[0] - 1;
-	if (count == peer->posted_told)
+	if (count == peer->posted_reported)
 		return;
-	peer->posted_told = count;
+	peer->posted_reported = count;
 	hal_rx_back(peer->hp, UNM_PEER_BACK_APPLIED, count);
 }
 
@@ -352,7 +352,7 @@ static void unm_target_send_rkey(struct unm_peer *peer, uint64_t key,
 	struct unm_ep *ep = peer->ep;
 	const struct hal_key *key_of = NULL;
 	struct unm_mem_seg *seg = NULL;
-	uint32_t reach = UNM_REACH_ASK;
+	uint32_t reach = UNM_REACH_REQUEST;
 	struct unm_answer *an;
 
 	if (ep->closing)		/* fi_close() has revoked all remote
