@@ -105,6 +105,9 @@ static const struct protocol protocols[] = {
 	{ "stream", { 17000, 70000, 20000 }, "FI_UNIMEM_ATTACH=0", 12 },
 };
 
+/* How a node waits for its messages */
+enum { POLLS, SLEEPS };
+
 static void exchange(struct node *n, const struct protocol *pr, uint64_t to,
 		     uint64_t from, uint64_t mortal, bool sleeps)
 {
@@ -150,9 +153,9 @@ static void others_part(struct node *n, int fd, int index,
 	node_join(n, fd);
 	if (index == PARTNER)
 		exchange(n, job->protocol, sent_to ? b : b | v,
-			 sent_to ? b | v : b, mortal, false);
+			 sent_to ? b | v : b, mortal, POLLS);
 	else
-		exchange(n, job->protocol, p, p, 0, false);
+		exchange(n, job->protocol, p, p, 0, POLLS);
 	procs_send_word(fd, 0);
 	node_idle(n, fd);
 }
@@ -166,7 +169,7 @@ static int lives_on(int fd, int index, void *arg)
 
 	others_part(&n, fd, index, job, v);
 	exchange(&n, job->protocol, index == PARTNER ? b : p,
-		 index == PARTNER ? b : p, v, false);
+		 index == PARTNER ? b : p, v, POLLS);
 	procs_send_word(fd, 0);
 	node_idle(&n, fd);
 	node_close(&n);

@@ -105,6 +105,10 @@ static const struct {
 	{ XFER_INJECT, false, true }, { XFER_INJECTDATA, false, true },
 };
 
+/* The call that posts an operation */
+enum { UNTAGGED, TAGGED };
+enum { WITHOUT_FLAGS, WITH_FLAGS };
+
 static ssize_t send_flags(struct ep *e, fi_addr_t to, void *buf, size_t len,
 			  bool tagged, uint64_t flags, void *ctx)
 {
@@ -155,13 +159,13 @@ static void selective_tx(struct ep_pair *p, int call, bool tagged, size_t len,
 	xfer_free(&x);
 }
 
-static void selective_rx(struct ep_pair *p, bool msg, bool tagged, size_t len,
-			 bool wanted, bool expect)
+static void selective_rx(struct ep_pair *p, bool with_flags, bool tagged,
+			 size_t len, bool wanted, bool expect)
 {
 	struct xfer x = { .tagged = tagged, .len = len, .tag = 7, .seed = 2 };
 
 	xfer_make(&x);
-	if (msg)
+	if (with_flags)
 		EP_OK(recv_flags(p->b, p->ba, x.in_iov[0].iov_base, len,
 				 tagged, wanted ? FI_COMPLETION : 0, &x.rxc));
 	else
@@ -199,9 +203,9 @@ static void matrix(uint64_t selective, uint64_t op_flags, size_t len)
 					     !calls[i].never &&
 					     (!selective || asks));
 			}
-			selective_rx(&p, true, tagged, len, wanted,
+			selective_rx(&p, WITH_FLAGS, tagged, len, wanted,
 				     !selective || wanted);
-			selective_rx(&p, false, tagged, len, wanted,
+			selective_rx(&p, WITHOUT_FLAGS, tagged, len, wanted,
 				     !selective || op_flags);
 		}
 	ep_close(p.a);
@@ -228,8 +232,8 @@ static void test_errors_are_reported_without_completions(void **state)
 
 	(void)state;
 	for (int k = 0; k < NKINDS; k++) {
-		EP_OK(recv_flags(p.b, p.ba, &in, 1, true, 0, &in));
-		EP_OK(send_flags(p.a, p.ab, out, kinds[k], true, 0, out));
+		EP_OK(recv_flags(p.b, p.ba, &in, 1, TAGGED, 0, &in));
+		EP_OK(send_flags(p.a, p.ab, out, kinds[k], TAGGED, 0, out));
 		assert_int_equal(ep_wait(p.b, &in).err, FI_ETRUNC);
 	}
 	ep_quiet(p.a);
@@ -278,7 +282,7 @@ static void test_levels(void **state)
 					EP_OK(fi_recv(p.b->ep, in, BIG, NULL,
 						      p.ba, in));
 				EP_OK(send_flags(p.a, p.ab, out, kinds[k],
-						 false, FI_COMPLETION |
+						 UNTAGGED, FI_COMPLETION |
 						 levels[l], out));
 				assert_int_equal(completes_alone(p.a, out),
 						 local);
@@ -329,7 +333,7 @@ static void test_injected_delivery(void **state)
 	(void)state;
 	for (int k = 0; k < 2; k++) {
 		xfer_fill(out, kinds[k], k, 0);
-		EP_OK(send_flags(p.a, p.ab, out, kinds[k], true, FI_INJECT |
+		EP_OK(send_flags(p.a, p.ab, out, kinds[k], TAGGED, FI_INJECT |
 				 FI_COMPLETION | FI_DELIVERY_COMPLETE, &ctx));
 		memset(out, 0xDD, sizeof(out));
 		assert_false(completes_alone(p.a, &ctx));

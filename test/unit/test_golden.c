@@ -72,6 +72,14 @@ static void send_it(struct wire *g, const void *buf, size_t len, bool tagged,
 		EP_OK(fi_sendmsg(g->e->ep, &msg, flags));
 }
 
+/* Sends by the call without tag and data. */
+static void send_plain(struct wire *g, const void *buf, size_t len)
+{
+	const bool tagged = false, data = false;
+
+	send_it(g, buf, len, tagged, data);
+}
+
 /* Checks tag and data; returns the number of words that they use. */
 static unsigned lead(const uint64_t *w, bool tagged, bool data)
 {
@@ -94,13 +102,13 @@ static void test_hello_comes_first_and_once(void **state)
 	(void)state;
 	EP_NEEDS_INSIDE();
 	g = wire();
-	send_it(&g, &c, 1, false, false);
+	send_plain(&g, &c, 1);
 	begin(&g);
 	for (int i = 0; i < 3; i++) {
 		next(&g);
 		assert_int_equal(g.head, UINT64_C(0x1001000000000000));
 		assert_int_equal((uint8_t)g.w[0], 0x5A);
-		send_it(&g, &c, 1, false, false);
+		send_plain(&g, &c, 1);
 	}
 }
 
@@ -113,7 +121,7 @@ static void test_inline(void **state)
 	EP_NEEDS_INSIDE();
 	g = wire();
 	xfer_fill(buf, sizeof(buf), 1, 0);
-	send_it(&g, buf, 0, false, false);
+	send_plain(&g, buf, 0);
 	begin(&g);
 	next(&g);
 	for (int tagged = 0; tagged < 2; tagged++)
@@ -143,7 +151,7 @@ static void test_eager(void **state)
 	EP_NEEDS_INSIDE();
 	g = wire();
 	xfer_fill(buf, sizeof(buf), 1, 0);
-	send_it(&g, buf, 0, false, false);
+	send_plain(&g, buf, 0);
 	begin(&g);
 	next(&g);
 	for (int k = 0; k < 4; k++)
@@ -179,7 +187,7 @@ static void test_rts(void **state)
 	(void)state;
 	EP_NEEDS_INSIDE();
 	g = wire();
-	send_it(&g, buf, 0, false, false);
+	send_plain(&g, buf, 0);
 	begin(&g);
 	next(&g);
 	for (int k = 0; k < 4; k++) {

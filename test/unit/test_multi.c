@@ -39,10 +39,13 @@ static void send_one(struct ep_pair *p, size_t len, uint64_t seed)
 	free(out);
 }
 
+/* Does the entry of a message release its buffer (FI_MULTI_RECV)? */
+enum { KEPT, RELEASED };
+
 /* Checks that the next entry is the message with this seed, at *at in its
  * buffer; advances *at. */
 static void check_one(struct ep *e, char *buf, char **at, size_t len,
-		      uint64_t seed, bool last)
+		      uint64_t seed, bool released)
 {
 	struct ep_comp c = ep_next(e);
 
@@ -54,7 +57,7 @@ static void check_one(struct ep *e, char *buf, char **at, size_t len,
 	assert_int_equal(c.len, len);
 	assert_ptr_equal(c.buf, *at);
 	assert_true(xfer_filled(*at, len, seed, 0));
-	assert_int_equal(!!(c.flags & FI_MULTI_RECV), last);
+	assert_int_equal(!!(c.flags & FI_MULTI_RECV), released);
 	*at += len;
 }
 
@@ -109,13 +112,13 @@ static void test_trap8_no_message_after_release(void **state)
 	(void)state;
 	EP_OK(post(p.b, p.ba, buf, 256, FI_COMPLETION));
 	send_one(&p, 256 - MIN + 1, 1);
-	check_one(p.b, buf, &at, 256 - MIN + 1, 1, true);
+	check_one(p.b, buf, &at, 256 - MIN + 1, 1, RELEASED);
 	free(buf);			/* ASan reports later writes */
 	send_one(&p, 10, 2);
 	ep_quiet(p.b);
 	at = next;
 	EP_OK(post(p.b, p.ba, next, 256, FI_COMPLETION));
-	check_one(p.b, next, &at, 10, 2, false);
+	check_one(p.b, next, &at, 10, 2, KEPT);
 	free(next);
 }
 
@@ -199,7 +202,7 @@ static void too_long(size_t room, size_t len)
 
 	EP_OK(post(p.b, p.ba, buf, room, FI_COMPLETION));
 	send_one(&p, 100, 1);
-	check_one(p.b, buf, &at, 100, 1, false);
+	check_one(p.b, buf, &at, 100, 1, KEPT);
 	send_one(&p, len, 2);
 	c = ep_next(p.b);
 	assert_int_equal(c.err, FI_ETRUNC);
@@ -309,10 +312,10 @@ static void test_second_buffer_takes_over(void **state)
 		EP_OK(post(p.b, FI_ADDR_UNSPEC, buf[i], 1000, FI_COMPLETION));
 	for (int i = 0; i < 4; i++)
 		send_one(&p, 480, i);
-	check_one(p.b, buf[0], &at[0], 480, 0, false);
-	check_one(p.b, buf[0], &at[0], 480, 1, true);
-	check_one(p.b, buf[1], &at[1], 480, 2, false);
-	check_one(p.b, buf[1], &at[1], 480, 3, true);
+	check_one(p.b, buf[0], &at[0], 480, 0, KEPT);
+	check_one(p.b, buf[0], &at[0], 480, 1, RELEASED);
+	check_one(p.b, buf[1], &at[1], 480, 2, KEPT);
+	check_one(p.b, buf[1], &at[1], 480, 3, RELEASED);
 	ep_quiet(p.b);
 	free(buf[0]);
 	free(buf[1]);
@@ -331,7 +334,7 @@ static void test_directed_buffer_takes_its_source_only(void **state)
 	assert_int_equal(ep_received(p.b, in).src, p.ba);
 	xfer_fill(in, 10, 2, 0);
 	EP_OK(fi_injectdata(p.b->ep, in, 10, 2, self));
-	check_one(p.b, buf, &at, 10, 2, false);
+	check_one(p.b, buf, &at, 10, 2, KEPT);
 	free(buf);
 }
 
@@ -389,8 +392,8 @@ static void test_op_flags_make_buffers(void **state)
 	EP_OK(fi_recv(p.b->ep, buf, 1000, NULL, FI_ADDR_UNSPEC, buf));
 	for (int i = 0; i < 2; i++)
 		send_one(&p, 480, i);
-	check_one(p.b, buf, &at, 480, 0, false);
-	check_one(p.b, buf, &at, 480, 1, true);
+	check_one(p.b, buf, &at, 480, 0, KEPT);
+	check_one(p.b, buf, &at, 480, 1, RELEASED);
 	ep_quiet(p.b);
 	free(buf);
 }
@@ -406,7 +409,7 @@ static void test_cancel_gives_one_entry(void **state)
 	(void)state;
 	EP_OK(post(p.b, p.ba, buf, 1000, FI_COMPLETION));
 	send_one(&p, 10, 1);
-	check_one(p.b, buf, &at, 10, 1, false);
+	check_one(p.b, buf, &at, 10, 1, KEPT);
 	assert_int_equal(fi_cancel(&p.b->ep->fid, buf), 0);
 	c = ep_wait(p.b, buf);
 	assert_int_equal(c.err, FI_ECANCELED);

@@ -51,6 +51,9 @@ static void close_pair(struct os_pair *p)
 			skip();						\
 	} while (0)
 
+/* Does the target poll while the initiator waits? */
+enum { IDLE, POLLS };
+
 /* b makes progress only if polls is set. */
 static void put(struct os_pair *p, size_t at, const void *from, size_t len,
 		bool polls)
@@ -91,7 +94,7 @@ static void test_target_that_polls(void **state)
 	NEEDS_ATTACH();
 	p = open_pair(LONG_US);
 	for (value = 0; value < 3; value++) {
-		put(&p, 0, &value, 8, true);
+		put(&p, 0, &value, 8, POLLS);
 		ep_settle();
 	}
 	direct = os_direct(&p);
@@ -99,7 +102,7 @@ static void test_target_that_polls(void **state)
 	for (value = 0; value < OPS; value++) {
 		uint64_t back = 0;
 
-		put(&p, 8 * value, &value, 8, true);
+		put(&p, 8 * value, &value, 8, POLLS);
 		get(&p, 8 * value, &back, 8);
 		assert_int_equal(back, value);
 	}
@@ -110,7 +113,7 @@ static void test_target_that_polls(void **state)
 	for (size_t len = 4096; len <= 4097; len++) {
 		static uint8_t buf[4097];
 
-		put(&p, 0, buf, len, true);
+		put(&p, 0, buf, len, POLLS);
 	}
 	g_unm_env.prompt_max = kept;
 	assert_int_equal(os_direct(&p), direct + 1);
@@ -132,7 +135,7 @@ static void test_target_that_does_not_poll(void **state)
 	requests = os_requests(&p);
 	sent = hal_tx_sent(peer_of(&p));
 	for (value = 0; value < OPS; value++) {
-		put(&p, 16, &value, 8, false);
+		put(&p, 16, &value, 8, IDLE);
 		assert_memory_equal(p.mem + 16, &value, 8);
 	}
 	assert_int_equal(os_direct(&p), direct + OPS);
@@ -151,11 +154,11 @@ static void test_target_that_polled(void **state)
 	NEEDS_ATTACH();
 	p = open_pair(1);
 	for (int i = 0; i < 10; i++) {
-		put(&p, 0, &value, 8, true);
+		put(&p, 0, &value, 8, POLLS);
 		ep_settle();
 		usleep(100);
 		requests = os_requests(&p);
-		put(&p, 0, &value, 8, false);
+		put(&p, 0, &value, 8, IDLE);
 		assert_int_equal(os_requests(&p), requests);
 		ep_settle();
 	}
@@ -175,7 +178,7 @@ static void test_target_that_stops(void **state)
 	NEEDS_ATTACH();
 	p = open_pair(LONG_US);
 	for (int i = 0; i < 3; i++) {
-		put(&p, 0, &value[0], 8, true);
+		put(&p, 0, &value[0], 8, POLLS);
 		ep_settle();
 	}
 	direct = os_direct(&p);
@@ -186,7 +189,7 @@ static void test_target_that_stops(void **state)
 	usleep(100);
 	g_unm_env.prompt_us = 1;
 	for (int i = 0; i < OPS; i++) {
-		put(&p, 64, &value[0], 8, false);
+		put(&p, 64, &value[0], 8, IDLE);
 		assert_false(ep_take(p.a, &ctx, &c));
 	}
 	assert_int_equal(os_direct(&p), direct + OPS);
@@ -210,7 +213,7 @@ static struct os_pair open_stopped(void)
 	uint64_t value = 0;
 
 	for (int i = 0; i < 3; i++) {
-		put(&p, 0, &value, 8, true);
+		put(&p, 0, &value, 8, POLLS);
 		ep_settle();
 	}
 	return p;
@@ -273,7 +276,7 @@ static void test_target_that_sleeps(void **state)
 	EP_UNTIL(fi_trywait(p.b->fabric, fids, 1) == 0);
 	sent = hal_tx_sent(peer_of(&p));
 	for (int i = 0; i < OPS; i++)
-		put(&p, 0, &value, 8, false);
+		put(&p, 0, &value, 8, IDLE);
 	assert_int_equal(hal_tx_sent(peer_of(&p)), sent);
 	close_pair(&p);
 }

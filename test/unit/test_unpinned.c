@@ -60,6 +60,9 @@ static uint8_t *no_map(void)
 
 /* ---- Messages ---------------------------------------------------------- */
 
+/* Is the receive posted before the message comes? */
+enum { UNEXPECTED, EXPECTED };
+
 static void one_message(struct ep_pair *p, uint8_t *out, uint8_t *in,
 			size_t len, bool expected)
 {
@@ -110,7 +113,7 @@ static void test_messages_of_bad_buffers(void **state)
 
 	(void)state;
 	EP_NEEDS_INSIDE();
-	one_message(&p, plain, plain + LEN / 2, 8, true);
+	one_message(&p, plain, plain + LEN / 2, 8, EXPECTED);
 	if (!g_unm_env.attach || !os_goes(OS_ATTACH))
 		skip();			/* each side would copy, which is a
 					 * signal */
@@ -126,7 +129,7 @@ static void test_messages_of_bad_buffers(void **state)
 	assert_int_equal(ep_wait(p.a, plain).err, FI_EIO);
 	ep_quiet(p.a);
 	ep_quiet(p.b);
-	one_message(&p, plain, plain + LEN / 2, LEN / 2, true);
+	one_message(&p, plain, plain + LEN / 2, LEN / 2, EXPECTED);
 	g_unm_env.stream_us = was;
 	munmap(plain, LEN);
 }
