@@ -524,7 +524,7 @@ EXTRA_DIST += $(CHECKS) $(EP_CHECKS) $(HAL_CHECKS) test/check/check-cmocka.sh \
 	test/check/alone.sh test/check/check-hal-sim-points.sh \
 	test/check/check-hal-threads.sh \
 	test/check/check-lib.sh test/check/thin.sh \
-	test/check/source_rules.py test/check/unclean.txt test/check/words.txt \
+	test/check/source_rules.py test/check/words.txt \
 	test/check/check-systemd.sh \
 	test/check/ep-lib.sh \
 	test/check/systemd-root.sh

@@ -10,8 +10,7 @@ calls         No call with more than four arguments has a literal true or
               in capitals (rows of tables) and the compiler's own functions
               are left out.
 
-Each rule is applied to the cases below first. unclean.txt names the files and
-folders that are left out for now.
+Each rule is applied to the cases below first.
 """
 import bisect
 import io
@@ -328,23 +327,13 @@ def main():
     rule, cases = rules[sys.argv[1]]
     if not test(rule, cases):
         return 1
-    unclean = dict.fromkeys(
-        (line.split(":")[0].split()[1] for line in data("unclean.txt")
-         if line.split()[0] == sys.argv[1]), 0)
     failed = 0
     for path in sys.stdin.read().split():
         with open(path, encoding="utf-8") as file:
             found = list(rule(path, file.read()))
-        for prefix in unclean:
-            if prefix in (path, os.path.dirname(path)):
-                unclean[prefix] += len(found)
-                found = []
         for line, why in found:
             print("%s:%d: %s" % (path, line, why))
             failed = 1
-    for prefix, count in unclean.items():
-        print("not clean: %s, %d times" % (prefix, count) if count else
-              "note: %s is clean: remove its line in unclean.txt" % prefix)
     return failed
 
 
