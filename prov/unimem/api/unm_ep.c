@@ -626,7 +626,7 @@ static int unm_ep_close(struct fid *fid)
 	}
 	unm_trigger_drop(ep);
 	unm_wait_remove_ep(ep);
-	unm_direct_drop(ep);
+	unm_direct_release_all(ep);
 	hal_if_close(ep->hif);
 	ep->stats = &ep->no_page;
 	unm_peer_close_all(ep);

@@ -59,7 +59,7 @@ struct unm_peer *unm_peer_new(struct unm_ep *ep, struct hal_peer *hp)
 	unm_list_init(&peer->throttled);
 	unm_list_init(&peer->msgs);
 	unm_list_init(&peer->posted);
-	unm_list_init(&peer->asked);
+	unm_list_init(&peer->await_result);
 	unm_list_init(&peer->unsent);
 	unm_list_init(&peer->rkeys);
 	unm_list_init(&peer->imports);

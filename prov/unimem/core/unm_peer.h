@@ -77,7 +77,7 @@ struct unm_peer {
 	struct unm_list backlog;	/* tx_ops not sent yet, in order */
 	struct unm_list posted;		/* os_ops without a result, until they
 					 * are executed */
-	struct unm_list asked;		/* os_ops that want results */
+	struct unm_list await_result;	/* os_ops that want results */
 	struct unm_list unsent;		/* os_ops with requests to send */
 	struct unm_list rkeys;		/* cached remote keys of its regions */
 	struct unm_rkey **rkey_hash;	/* the same by key; NULL: none */

@@ -236,7 +236,7 @@ int unm_progress_peer(struct unm_peer *peer)
 	if (n == 0)
 		return 0;
 	if (peer->posted_got != peer->posted_reported)
-		unm_target_tell(peer);
+		unm_target_report_executed(peer);
 	hal_rx_flush(hp);
 	if (peer->msgs_got + UNM_PEER_CREDITS - peer->granted >=
 	    UNM_PEER_CREDITS / 2)
@@ -305,7 +305,7 @@ static int unm_progress_pending(struct unm_ep *ep)
 		pos = pos->next;
 		if (peer->failed) {
 			/* disconnect it; its process may continue */
-			if (!peer->hp->dead && !unm_target_expel(peer)) {
+			if (!peer->hp->dead && !unm_target_revoke_all(peer)) {
 				ep->must_poll = true;
 				continue;
 			}

@@ -361,7 +361,7 @@ void unm_direct_abort(struct unm_peer *peer, int err)
 	peer->accesses = 0;
 }
 
-void unm_direct_drop(struct unm_ep *ep)
+void unm_direct_release_all(struct unm_ep *ep)
 {
 	unm_list_for_each(pos, &ep->direct) {
 		struct unm_os_op *op = unm_container(pos, struct unm_os_op,
@@ -406,8 +406,8 @@ static int unm_direct_start(struct unm_peer *peer, struct unm_rkey *r,
 	op = unm_os_new(peer, a);
 	if (op == NULL)
 		return -FI_EAGAIN;
-	if (a->inject && unm_os_keep(ep, op) != 0) {
-		unm_os_undo(op);
+	if (a->inject && unm_os_copy_operands(ep, op) != 0) {
+		unm_os_release(op);
 		return -FI_ENOMEM;
 	}
 	op->state = UNM_OS_DIRECT;

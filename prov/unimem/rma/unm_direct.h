@@ -33,7 +33,7 @@ void unm_direct_abort(struct unm_peer *peer, int err);
 
 /* Release the cached remote keys of all operations of an endpoint that is being
  * closed. No completion is reported. */
-void unm_direct_drop(struct unm_ep *ep);
+void unm_direct_release_all(struct unm_ep *ep);
 
 /* Set in the tokens of transfers that unm_direct.c posts, to distinguish them
  * from transfers of rendezvous messages. */

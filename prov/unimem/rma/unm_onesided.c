@@ -50,7 +50,8 @@ static int unm_os_begin(struct unm_ep *ep, fi_addr_t dest,
 	 * one that was sent as a request */
 	ret = 1;
 	if (a->kind < UNM_ATOMIC ||
-	    (unm_list_empty(&peer->posted) && unm_list_empty(&peer->asked)))
+	    (unm_list_empty(&peer->posted) &&
+	     unm_list_empty(&peer->await_result)))
 		ret = unm_direct(peer, a);
 	return ret <= 0 ? ret : unm_os_start(peer, a);
 }

@@ -81,7 +81,7 @@ struct unm_os_op *unm_os_new(struct unm_peer *peer,
 	return op;
 }
 
-void unm_os_undo(struct unm_os_op *op)
+void unm_os_release(struct unm_os_op *op)
 {
 	struct unm_ep *ep = op->peer->ep;
 
@@ -98,7 +98,7 @@ void unm_os_done(struct unm_os_op *op)
 	struct unm_ep *ep = op->peer->ep;
 
 	unm_complete_onesided(ep, &op->a, -op->status);
-	unm_os_undo(op);
+	unm_os_release(op);
 	if (ep->ops_wanted) {
 		ep->ops_wanted = false;
 		unm_ep_signal_retry(ep);
@@ -297,7 +297,7 @@ void unm_os_queue(struct unm_os_op *op)
 {
 	struct unm_peer *peer = op->peer;
 
-	unm_list_append(unm_wants_result(&op->a) ? &peer->asked :
+	unm_list_append(unm_wants_result(&op->a) ? &peer->await_result :
 			&peer->posted, &op->link);
 	if (op->state == UNM_OS_SEND)
 		unm_list_append(&peer->unsent, &op->unsent);
@@ -343,7 +343,7 @@ static size_t unm_vec_copy(struct unm_vec *vec, struct iovec *place, char *buf)
 	return len;
 }
 
-int unm_os_keep(struct unm_ep *ep, struct unm_os_op *op)
+int unm_os_copy_operands(struct unm_ep *ep, struct unm_os_op *op)
 {
 	size_t len = unm_iov_len(op->a.src.iov, op->a.src.count) +
 		unm_iov_len(op->a.cmp.iov, op->a.cmp.count);
@@ -374,11 +374,11 @@ int unm_os_try(struct unm_peer *peer, const struct unm_access *a)
 	 * call has returned */
 	if (a->inject && (a->nremote != 1 ||
 			  a->len > unm_part_max(peer->ep, a)))
-		ret = unm_os_keep(peer->ep, op);
+		ret = unm_os_copy_operands(peer->ep, op);
 	if (ret == 0)
 		ret = unm_os_request(peer, op);
 	if (ret != 0 && op->number == 0 && op->due == 0) {
-		unm_os_undo(op);
+		unm_os_release(op);
 		return ret;
 	}
 	if (ret != 0 && ret != -FI_EAGAIN)
@@ -488,7 +488,7 @@ int unm_onesided_progress(struct unm_peer *peer)
 
 void unm_onesided_abort(struct unm_peer *peer, int err)
 {
-	struct unm_list *lists[] = { &peer->posted, &peer->asked };
+	struct unm_list *lists[] = { &peer->posted, &peer->await_result };
 
 	for (int i = 0; i < 2; i++)
 		while (!unm_list_empty(lists[i])) {

@@ -40,8 +40,8 @@ enum unm_os_state {
 struct unm_os_op {
 	struct unm_pool_node node;
 	struct unm_list link;		/* in peer->posted (no result comes
-					 * back), peer->asked (a result does),
-					 * or ep->direct */
+					 * back), peer->await_result (a result
+					 * does), or ep->direct */
 	struct unm_list unsent;		/* in peer->unsent: state is SEND */
 	struct unm_peer *peer;		/* target */
 	enum unm_os_state state;
@@ -81,7 +81,7 @@ struct unm_os_op *unm_os_new(struct unm_peer *peer,
 void unm_os_done(struct unm_os_op *op);
 
 /* Release an operation that was never sent, without a completion. */
-void unm_os_undo(struct unm_os_op *op);
+void unm_os_release(struct unm_os_op *op);
 
 /* Append an operation to the peer's lists, so that progress sends its remaining
  * requests after those of earlier operations. */
@@ -90,7 +90,7 @@ void unm_os_queue(struct unm_os_op *op);
 /* With FI_INJECT the application may overwrite the operand and compare buffers
  * when the call returns: copy them into op->buf. The result buffer stays in use
  * by the operation. 0 or -FI_ENOMEM. */
-int unm_os_keep(struct unm_ep *ep, struct unm_os_op *op);
+int unm_os_copy_operands(struct unm_ep *ep, struct unm_os_op *op);
 
 /* Send an operation as requests. Returns 0 if it was begun; -FI_EAGAIN if no
  * request can be sent now, and the caller arranges that the application
@@ -101,8 +101,8 @@ int unm_os_try(struct unm_peer *peer, const struct unm_access *a);
  * executed. Returns the number of things done. */
 int unm_onesided_progress(struct unm_peer *peer);
 
-/* Complete all operations in peer->posted and peer->asked with an error; err:
- * positive fi_errno. The peer is dead. */
+/* Complete all operations in peer->posted and peer->await_result with an error;
+ * err: positive fi_errno. The peer is dead. */
 void unm_onesided_abort(struct unm_peer *peer, int err);
 
 /* Handle a RESULT or a REFUSED message of a target. Returns 0, or -FI_EINVAL if

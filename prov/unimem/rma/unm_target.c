@@ -257,7 +257,7 @@ static void unm_answer_error(struct unm_peer *peer, uint64_t token, int err)
 
 /* ---- Refusals of posted requests ------------------------------------- */
 
-void unm_target_tell(struct unm_peer *peer)
+void unm_target_report_executed(struct unm_peer *peer)
 {
 	uint64_t count = peer->posted_got;
 
@@ -302,7 +302,7 @@ static int unm_nacks_push(struct unm_peer *peer)
 		return 0;
 	peer->refused_packet = 0;
 	unm_answer_release(peer, an);
-	unm_target_tell(peer);
+	unm_target_report_executed(peer);
 	return 1;
 }
 
@@ -659,7 +659,7 @@ void unm_mr_end_streams(struct unm_mr *mr)
 	}
 }
 
-bool unm_target_expel(struct unm_peer *peer)
+bool unm_target_revoke_all(struct unm_peer *peer)
 {
 	if (!peer->rkeys_sent)
 		return true;

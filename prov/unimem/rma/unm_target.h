@@ -23,7 +23,7 @@ int unm_target_request(struct unm_peer *peer, const struct unm_wire_msg *m);
 
 /* Store the number of executed posted requests into the peer's back word, if it
  * has changed. The number stays below that of the oldest refused request. */
-void unm_target_tell(struct unm_peer *peer);
+void unm_target_report_executed(struct unm_peer *peer);
 
 /* Send answers and refusals that wait. Returns the number of things done. */
 int unm_target_progress(struct unm_peer *peer);
@@ -36,7 +36,7 @@ void unm_target_abort(struct unm_peer *peer);
  * released. Returns false if the revocation may not have reached the peer: call
  * again until it returns true or the peer is dead.
  */
-bool unm_target_expel(struct unm_peer *peer);
+bool unm_target_revoke_all(struct unm_peer *peer);
 
 /* End the results that are still being sent from a region, with
  * FI_EKEYREJECTED. The region's key is already removed from the table. */
