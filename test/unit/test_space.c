@@ -147,19 +147,19 @@ static void test_worn_ring_grows(void **state)
 	uint64_t packet = 0;
 
 	(void)state;
-	assert_false(unm_space_worn(s));
+	assert_false(unm_space_should_grow(s));
 	while (s->tail < (uint64_t)UNM_SPACE_LAPS * BYTES) {
-		assert_false(unm_space_worn(s));
+		assert_false(unm_space_should_grow(s));
 		assert_true(take(s, 1024, packet) != UNM_SPACE_NONE);
-		assert_false(unm_space_worn(s));	/* not empty */
+		assert_false(unm_space_should_grow(s));	/* not empty */
 		unm_space_reclaim(s, ++packet);
 	}
-	assert_true(unm_space_worn(s));
+	assert_true(unm_space_should_grow(s));
 	assert_true(take(s, 64, packet++) != UNM_SPACE_NONE);
-	assert_false(unm_space_worn(s));
+	assert_false(unm_space_should_grow(s));
 	unm_space_reclaim(s, packet);
 	unm_space_resize(s, 4 * BYTES);
-	assert_false(unm_space_worn(s));
+	assert_false(unm_space_should_grow(s));
 	assert_int_equal(take(s, 4 * BYTES, packet++), 0);
 	assert_int_equal(unm_space_find(s, 1), UNM_SPACE_NONE);
 	unm_space_reclaim(s, packet);

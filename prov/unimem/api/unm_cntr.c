@@ -133,7 +133,7 @@ static int unm_cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 		int64_t left;
 		bool yield;
 
-		unm_awake_list(eps);
+		unm_poll_begin(eps);
 		yield = unm_trigger_poll(cntr->domain, eps, &cntr->idle);
 		ret = unm_cntr_reached(cntr, threshold, errors);
 		if (ret != -FI_EAGAIN)
@@ -148,7 +148,7 @@ static int unm_cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 	}
 	if (cntr->wait.wanted != 0)
 		unm_wait_wake(&cntr->wait);
-	unm_leave_list(unm_cntr_eps(cntr));
+	unm_poll_end(unm_cntr_eps(cntr));
 	unm_unlock(cntr->domain);
 	return ret;
 }

@@ -254,7 +254,7 @@ static void unm_cq_leave(struct unm_cq *cq)
 {
 	if (cq->wait.wanted != 0)
 		unm_wait_wake(&cq->wait);
-	unm_leave_list(&cq->eps);
+	unm_poll_end(&cq->eps);
 }
 
 static ssize_t unm_cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count,
@@ -275,7 +275,7 @@ static ssize_t unm_cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count,
 		int64_t left;
 		bool yield;
 
-		unm_awake_list(&cq->eps);
+		unm_poll_begin(&cq->eps);
 		yield = unm_cq_needs_progress(cq, count) &&
 			unm_trigger_poll(cq->domain, &cq->eps, &cq->idle);
 		ret = unm_cq_take(cq, buf, count, src);

@@ -138,7 +138,7 @@ static int unm_work_queue(struct unm_domain *domain,
 	like.threshold = work->threshold;
 	if (work->completion_cntr != NULL)
 		like.d.done = unm_cntr(work->completion_cntr);
-	return unm_work_give(domain, &like, &call);
+	return unm_work_append(domain, &like, &call);
 }
 
 int unm_trigger_control(struct unm_domain *domain, int command, void *arg)

@@ -23,7 +23,7 @@ static int unm_wait_join(struct unm_wait *w)
 			unm_wait_set_leave(w->set, w);
 		return ret;
 	}
-	unm_auto_heed(w);
+	unm_auto_add_cond(w);
 	return 0;
 }
 
@@ -53,7 +53,7 @@ void unm_wait_close(struct unm_wait *w)
 {
 	/* first: the progress thread uses the set of the wait object */
 	if (w->domain != NULL && w->cond_of != NULL)
-		unm_auto_forget(w);
+		unm_auto_remove_cond(w);
 	if (w->set != NULL)
 		unm_wait_set_leave(w->set, w);
 	unm_wait_shut(w);

@@ -6,7 +6,7 @@
 void unm_cntr_moved(struct unm_cntr *cntr)
 {
 	if (cntr->nworks != 0)
-		cntr->moved(cntr);
+		cntr->changed(cntr);
 	if (cntr->wait.wanted != 0)
 		unm_wait_wake(&cntr->wait);
 }

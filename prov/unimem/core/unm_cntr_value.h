@@ -27,8 +27,9 @@ struct unm_cntr {
 	_Atomic uint64_t errors;	/* failed operations */
 	uint32_t nworks;		/* deferred operations that wait for
 					 * the counter */
-	void (*moved)(struct unm_cntr *cntr);	/* unm_trigger_moved(), set
-						 * with the first of these */
+	void (*changed)(struct unm_cntr *cntr);	/* called when the value
+						 * changes, if nworks is not 0:
+						 * unm_trigger_cntr_changed() */
 	bool of_all;			/* any endpoint of the domain may
 					 * increment it: for deferred work, or
 					 * for accesses to a region */

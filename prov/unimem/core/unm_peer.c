@@ -404,7 +404,7 @@ static void unm_peer_space_grow(struct unm_peer *peer)
 {
 	uint32_t all = peer->ep->hif->caps->space_bytes;
 
-	if (peer->space_fixed || !unm_space_worn(peer->space))
+	if (peer->space_fixed || !unm_space_should_grow(peer->space))
 		return;
 	peer->space_fixed = true;	/* one attempt */
 	if (peer->space->bytes < all && hal_space_ready(peer->hp, all) == 0)

@@ -52,7 +52,7 @@ static inline uint32_t unm_space_pow2(uint32_t bytes)
 }
 
 /* True if an empty ring has carried so many bytes that a larger ring pays. */
-static inline bool unm_space_worn(const struct unm_space *s)
+static inline bool unm_space_should_grow(const struct unm_space *s)
 {
 	return s->head == s->tail && s->tail >= UNM_SPACE_LAPS *
 		(uint64_t)s->bytes;

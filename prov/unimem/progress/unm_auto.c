@@ -132,7 +132,7 @@ static int unm_auto_poll(struct unm_auto *a)
 {
 	int done = 0;
 
-	unm_awake_list(&a->domain->eps);
+	unm_poll_begin(&a->domain->eps);
 	unm_list_for_each(pos, &a->domain->eps)
 		done += unm_progress(unm_container(pos, struct unm_ep_links,
 						   node)->ep);
@@ -274,7 +274,7 @@ void unm_auto_stop(struct unm_domain *domain)
 	free(a);
 }
 
-void unm_auto_heed(struct unm_wait *w)
+void unm_auto_add_cond(struct unm_wait *w)
 {
 	pthread_mutex_lock(&w->domain->cond_lock);
 	unm_list_append(&w->domain->conds, &w->in_conds);
@@ -282,7 +282,7 @@ void unm_auto_heed(struct unm_wait *w)
 }
 
 /* In a forked child no thread signals, and the lock may stay taken for ever. */
-void unm_auto_forget(struct unm_wait *w)
+void unm_auto_remove_cond(struct unm_wait *w)
 {
 	struct unm_domain *domain = w->domain;
 

@@ -25,9 +25,9 @@ int unm_auto_start(struct unm_domain *domain);
 void unm_auto_stop(struct unm_domain *domain);
 
 /* Make the progress thread signal the condition variable of a wait object
- * (heed), or stop it from doing so (forget). The domain has a progress thread,
+ * (add), or stop it from doing so (remove). The domain has a progress thread,
  * and the caller holds no lock. */
-void unm_auto_heed(struct unm_wait *w);
-void unm_auto_forget(struct unm_wait *w);
+void unm_auto_add_cond(struct unm_wait *w);
+void unm_auto_remove_cond(struct unm_wait *w);
 
 #endif /* UNM_AUTO_H */

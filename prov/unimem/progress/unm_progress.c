@@ -415,7 +415,7 @@ static void unm_disarm(struct unm_ep *ep)
 	unm_pending_want_wake(ep, false);
 }
 
-void unm_awake_list(struct unm_list *eps)
+void unm_poll_begin(struct unm_list *eps)
 {
 	unm_list_for_each(pos, eps) {
 		struct unm_ep *ep = unm_container(pos, struct unm_ep_links,
@@ -426,7 +426,7 @@ void unm_awake_list(struct unm_list *eps)
 	}
 }
 
-void unm_leave_list(struct unm_list *eps)
+void unm_poll_end(struct unm_list *eps)
 {
 	unm_list_for_each(pos, eps) {
 		struct unm_ep *ep = unm_container(pos, struct unm_ep_links,
@@ -548,7 +548,7 @@ int unm_arm_list(struct unm_list *eps)
 	return 0;
 }
 
-void unm_slept_list(struct unm_list *eps)
+void unm_service_list(struct unm_list *eps)
 {
 	unm_list_for_each(pos, eps) {
 		struct unm_ep *ep = unm_container(pos, struct unm_ep_links,

@@ -32,7 +32,7 @@ bool unm_poll(struct unm_list *eps, struct unm_idle *idle);
 
 /* To be called after a thread slept on the endpoints of a list: check
  * connections and dead peers at once, without waiting for their interval. */
-void unm_slept_list(struct unm_list *eps);
+void unm_service_list(struct unm_list *eps);
 
 /* Arm the endpoints of a list, so that packets and events make their
  * descriptors readable. 0: all are armed, the thread may sleep; -FI_EAGAIN:
@@ -40,10 +40,10 @@ void unm_slept_list(struct unm_list *eps);
 int unm_arm_list(struct unm_list *eps);
 
 /* A thread begins to poll the endpoints of a list: disarm them, so that packets
- * no longer wake the other sleepers. When it ends (leave), it wakes the threads
- * that still sleep on those endpoints: they poll, and arm them again. */
-void unm_awake_list(struct unm_list *eps);
-void unm_leave_list(struct unm_list *eps);
+ * no longer wake the other sleepers. When it ends, it wakes the threads that
+ * still sleep on those endpoints: they poll, and arm them again. */
+void unm_poll_begin(struct unm_list *eps);
+void unm_poll_end(struct unm_list *eps);
 
 /* unm_poll(), then start triggered and deferred work that became ready. False
  * also if work was started; the rest as unm_poll(). */

@@ -81,7 +81,7 @@ void unm_wait_sleep(struct unm_wait *w, struct unm_list *eps, int64_t ms)
 		ms = 1;			/* retry work that was refused */
 	unm_wait_block(w, true, (int)ms);
 	if (eps != NULL)
-		unm_slept_list(eps);
+		unm_service_list(eps);
 }
 
 void unm_wait_idle(struct unm_wait *w, struct unm_list *eps,

@@ -102,7 +102,7 @@ static void unm_work_ended(struct unm_ep *ep, struct unm_deferred *d)
 	 * sleeping threads, which start it */
 	if (unm_trigger_runnable(ep->domain))
 		unm_ep_wake_all(ep);
-	if (w->state == UNM_WORK_STARTS)
+	if (w->state == UNM_WORK_STARTING)
 		w->state = UNM_WORK_ENDED;
 	else
 		unm_work_free(w);
@@ -112,7 +112,7 @@ static void unm_work_ended(struct unm_ep *ep, struct unm_deferred *d)
  * counter. */
 static void unm_work_leave(struct unm_work *w)
 {
-	if (w->state == UNM_WORK_WAITS)
+	if (w->state == UNM_WORK_WAITING)
 		w->cntr->nworks--;
 	if (w->domain->next == &w->link)
 		w->domain->next = w->link.next;
@@ -181,7 +181,7 @@ static int unm_work_start(struct unm_work *w)
 	uint64_t flags = w->d.flags | (w->deferred ? UNM_OP_WORK : 0);
 	ssize_t ret = 0;
 
-	w->state = UNM_WORK_STARTS;
+	w->state = UNM_WORK_STARTING;
 	if (w->ep == NULL) {
 		unm_work_cntr(w);
 	} else {
@@ -200,7 +200,7 @@ static int unm_work_start(struct unm_work *w)
 	if (ret != 0)
 		unm_work_fail(w, (int)-ret);
 	if (w->deferred && w->ep != NULL && w->state != UNM_WORK_ENDED)
-		w->state = UNM_WORK_GOES;
+		w->state = UNM_WORK_IN_PROGRESS;
 	else
 		unm_work_free(w);
 	return 0;
@@ -302,7 +302,7 @@ void unm_trigger_await(struct unm_domain *domain)
 	domain->starts = NULL;
 	domain->runs = false;
 	unm_work_leave(w);
-	w->state = UNM_WORK_GOES;
+	w->state = UNM_WORK_IN_PROGRESS;
 }
 
 /*
@@ -337,7 +337,7 @@ void unm_trigger_removed(struct unm_av *av, fi_addr_t index)
 		unm_trigger_wake(av->domain);
 }
 
-void unm_trigger_moved(struct unm_cntr *cntr)
+void unm_trigger_cntr_changed(struct unm_cntr *cntr)
 {
 	uint64_t value = unm_cntr_get(&cntr->value);
 	uint64_t all = value + unm_cntr_get(&cntr->errors);
@@ -375,13 +375,13 @@ static void unm_work_insert(struct unm_work *w)
 	       w->threshold)
 		pos = pos->prev;
 	unm_list_append(pos->next, &w->link);
-	w->state = UNM_WORK_WAITS;
-	w->cntr->moved = unm_trigger_moved;
+	w->state = UNM_WORK_WAITING;
+	w->cntr->changed = unm_trigger_cntr_changed;
 	w->cntr->nworks++;
 }
 
-int unm_work_give(struct unm_domain *domain, const struct unm_work *like,
-		  const struct unm_call *call)
+int unm_work_append(struct unm_domain *domain, const struct unm_work *like,
+		    const struct unm_call *call)
 {
 	struct unm_work *w = malloc(sizeof(*w));
 	struct unm_cntr *counts;
@@ -413,7 +413,7 @@ int unm_work_give(struct unm_domain *domain, const struct unm_work *like,
 	unm_ref_get(&w->cntr->ref);
 	unm_list_append(&domain->works, &w->all);
 	unm_work_insert(w);
-	unm_trigger_moved(w->cntr);
+	unm_trigger_cntr_changed(w->cntr);
 	unm_trigger_run(domain);
 	unm_unlock(domain);
 	return 0;
@@ -448,7 +448,7 @@ ssize_t unm_trigger(struct unm_ep *ep, const struct unm_call *call,
 	plain.flags &= ~FI_TRIGGER;
 	like.cntr = unm_cntr(ctx->trigger.threshold.cntr);
 	like.threshold = ctx->trigger.threshold.threshold;
-	return unm_work_give(ep->domain, &like, &plain);
+	return unm_work_append(ep->domain, &like, &plain);
 }
 
 /* ---- Cancelling ------------------------------------------------------- */
@@ -481,7 +481,7 @@ static struct unm_work *unm_work_find(struct unm_ep *ep, const void *context)
 {
 	unm_list_for_each(pos, &ep->domain->works) {
 		struct unm_work *w = unm_container(pos, struct unm_work, all);
-		bool posted = w->state == UNM_WORK_GOES &&
+		bool posted = w->state == UNM_WORK_IN_PROGRESS &&
 			unm_work_receives(w);
 
 		if (w->ep == ep && w->d.context == context &&
@@ -502,7 +502,7 @@ ssize_t unm_trigger_cancel(struct unm_ep *ep, void *context)
 	w = unm_work_find(ep, context);
 	if (w == NULL) {		/* a triggered receive, if posted */
 		ret = unm_recv_cancel_locked(ep, context);
-	} else if (w->state == UNM_WORK_GOES) {
+	} else if (w->state == UNM_WORK_IN_PROGRESS) {
 		/* the receive was posted with the work as its context */
 		ret = unm_recv_cancel_locked(ep, w);
 	} else {

@@ -62,7 +62,7 @@ void unm_trigger_removed(struct unm_av *av, fi_addr_t index);
 
 /* A counter with waiting work changed its value: move the work whose threshold
  * is reached to the ready list. The domain is locked. */
-void unm_trigger_moved(struct unm_cntr *cntr);
+void unm_trigger_cntr_changed(struct unm_cntr *cntr);
 
 /*
  * Start work of the ready list. A call examines a bounded number of items; the
@@ -84,8 +84,8 @@ void unm_trigger_end(struct unm_ep *ep);
  * the call. Returns 0, -FI_EINVAL (vectors, see unm_work_copy()), -FI_ENOMEM,
  * or -FI_ENOSPC: threads that wait for the counter of the completion cannot be
  * woken by all endpoints. The domain is not locked. */
-int unm_work_give(struct unm_domain *domain, const struct unm_work *like,
-		  const struct unm_call *call);
+int unm_work_append(struct unm_domain *domain, const struct unm_work *like,
+		    const struct unm_call *call);
 
 /* Free deferred work that was not started: of this key and of this counter, of
  * which NULL stands for any. Returns how much there was. The domain is not

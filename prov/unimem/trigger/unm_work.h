@@ -4,8 +4,8 @@
  * needs, copied when the application queues it. unm_trigger.c owns the lists
  * and the states; unm_work.c makes the copy.
  *
- * An instance lives from unm_work_give() until it is started, cancelled or, if
- * deferred, complete. The domain's lock protects it.
+ * An instance lives from unm_work_append() until it is started, cancelled or,
+ * if deferred, complete. The domain's lock protects it.
  */
 #ifndef UNM_WORK_H
 #define UNM_WORK_H
@@ -36,10 +36,10 @@ struct unm_call {
 };
 
 enum unm_work_state {
-	UNM_WORK_WAITS = 1,	/* in the list of its counter */
+	UNM_WORK_WAITING = 1,	/* in the list of its counter */
 	UNM_WORK_READY,		/* in domain->ready, not started */
-	UNM_WORK_STARTS,	/* a thread is in the endpoint's call */
-	UNM_WORK_GOES,		/* deferred work, started, not complete */
+	UNM_WORK_STARTING,	/* a thread is in the endpoint's call */
+	UNM_WORK_IN_PROGRESS,	/* deferred work, started, not complete */
 	UNM_WORK_ENDED,		/* completed before the call returned */
 };
 
