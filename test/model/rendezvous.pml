@@ -15,7 +15,7 @@
  *   unm_rendezvous.c  all but multi-receive and truncation
  *   unm_send.c        unm_send_rendezvous(), unm_send_on_cts(),
  *                     unm_send_on_fin(), unm_stream_push(), unm_send_abort()
- *   unm_peer_life.c   unm_peer_gone()
+ *   unm_peer_life.c   unm_peer_tear_down()
  *   unm_progress.c    unm_peer_event(): what a peer sent before its end is
  *                     taken first
  *   util/unm_pool.h   tokens: an operation's index and generation
@@ -548,7 +548,7 @@ inline rx_abort(s)
 #define STARVES(o, s)	(op[o].state == PULL && op[o].from == s && \
 			 op[o].got < op[o].end)
 
-/* unm_peer_gone(): it has ended, or lives and is given up */
+/* unm_peer_tear_down(): it has ended, or lives and is given up */
 inline peer_gone(s)
 {
 	left[s] = !ENDED(s);

@@ -9,7 +9,8 @@
  *                   hal_rx_wake(), hal_rx_flush()
  *   hal_emu_sleep.c emu_arm(), emu_disarm()
  *   hal_emu_conn.c  emu_wake(): one message ends one sleep, by its number
- *   unm_progress.c  unm_arm(), unm_disarm(), unm_busy_sleep(), unm_wait()
+ *   unm_progress.c  unm_arm(), unm_disarm(), unm_pending_want_wake(),
+ *                   unm_wait()
  *   unm_peer.c      unm_peer_refused()
  *   unm_send.c      unm_send_progress()
  * and by link.pml the ring. A wake-up message stays in the socket until it is
