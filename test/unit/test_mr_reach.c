@@ -361,7 +361,7 @@ static int find(struct ep *e, uint64_t key)
 
 static uint64_t nonce_of(struct ep *e)
 {
-	return unm_container(e->ep, struct unm_ep, fid)->hif->addr.nonce;
+	return unm_ep(e->ep)->hif->addr.nonce;
 }
 
 /* A region is found only after it was registered, bound and enabled, and only

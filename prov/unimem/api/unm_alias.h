@@ -14,7 +14,8 @@ struct unm_ep;
  * -FI_EBADFLAGS: a flag that cannot be a default; -FI_ENOMEM. */
 int unm_alias_open(struct unm_ep *ep, void *arg);
 
-/* The endpoint of an alias; for an endpoint, the endpoint itself. */
-struct unm_ep *unm_alias_ep(struct fid_ep *fid);
+/* The default flags of an endpoint were computed or have changed: compute those
+ * of its aliases. Takes the domain's lock. */
+void unm_alias_update(struct unm_ep *ep);
 
 #endif /* UNM_ALIAS_H */

@@ -168,7 +168,26 @@ static struct unm_atomic unm_atomic_of(enum unm_kind kind,
 	};
 }
 
+/* The elements in a vector. */
+static size_t unm_ioc_count(const struct fi_ioc *ioc, size_t n)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < n && i < UNM_IOV_MAX; i++)
+		count += ioc[i].count;
+	return count;
+}
+
 /* ---- fi_atomic ------------------------------------------------------- */
+
+static ssize_t unm_atomic_writemsg(struct fid_ep *ep,
+				   const struct fi_msg_atomic *msg,
+				   uint64_t flags)
+{
+	struct unm_atomic c = unm_atomic_of(UNM_ATOMIC, msg);
+
+	return unm_atomic_msg(ep, msg, &c, flags);
+}
 
 static ssize_t unm_atomic_writev(struct fid_ep *ep, const struct fi_ioc *iov,
 				 void **desc, size_t count, fi_addr_t dest,
@@ -176,18 +195,14 @@ static ssize_t unm_atomic_writev(struct fid_ep *ep, const struct fi_ioc *iov,
 				 enum fi_datatype type, enum fi_op op,
 				 void *context)
 {
-	struct fi_rma_ioc remote = { .addr = addr, .key = key };
-	struct unm_atomic c = {
-		.kind = UNM_ATOMIC, .src = { iov, count },
-		.remote = &remote, .nremote = 1, .peer = dest, .type = type,
-		.op = op, .flags = unm_ep(ep)->tx_flags, .context = context,
-		.inject = unm_ep(ep)->tx_flags & FI_INJECT,
+	struct fi_rma_ioc remote = { addr, unm_ioc_count(iov, count), key };
+	struct fi_msg_atomic msg = {
+		.msg_iov = iov, .desc = desc, .iov_count = count, .addr = dest,
+		.rma_iov = &remote, .rma_iov_count = 1, .datatype = type,
+		.op = op, .context = context,
 	};
 
-	(void)desc;
-	for (size_t i = 0; i < count && i < UNM_IOV_MAX; i++)
-		remote.count += iov[i].count;
-	return unm_atomic(ep, &c);
+	return unm_atomic_writemsg(ep, &msg, unm_handle(ep)->tx_flags);
 }
 
 static ssize_t unm_atomic_write(struct fid_ep *ep, const void *buf,
@@ -200,15 +215,6 @@ static ssize_t unm_atomic_write(struct fid_ep *ep, const void *buf,
 
 	return unm_atomic_writev(ep, &ioc, &desc, 1, dest, addr, key, type, op,
 				 context);
-}
-
-static ssize_t unm_atomic_writemsg(struct fid_ep *ep,
-				   const struct fi_msg_atomic *msg,
-				   uint64_t flags)
-{
-	struct unm_atomic c = unm_atomic_of(UNM_ATOMIC, msg);
-
-	return unm_atomic_msg(ep, msg, &c, flags);
 }
 
 static ssize_t unm_atomic_inject(struct fid_ep *ep, const void *buf,
@@ -229,6 +235,19 @@ static ssize_t unm_atomic_inject(struct fid_ep *ep, const void *buf,
 
 /* ---- fi_fetch_atomic ------------------------------------------------- */
 
+static ssize_t unm_atomic_readwritemsg(struct fid_ep *ep,
+				       const struct fi_msg_atomic *msg,
+				       struct fi_ioc *resultv,
+				       void **result_desc, size_t nresults,
+				       uint64_t flags)
+{
+	struct unm_atomic c = unm_atomic_of(UNM_FETCH, msg);
+
+	(void)result_desc;
+	c.dst = (struct unm_iocs){ resultv, nresults };
+	return unm_atomic_msg(ep, msg, &c, flags);
+}
+
 static ssize_t unm_atomic_readwritev(struct fid_ep *ep,
 				     const struct fi_ioc *iov, void **desc,
 				     size_t count, struct fi_ioc *resultv,
@@ -237,20 +256,17 @@ static ssize_t unm_atomic_readwritev(struct fid_ep *ep,
 				     uint64_t key, enum fi_datatype type,
 				     enum fi_op op, void *context)
 {
-	struct fi_rma_ioc remote = { .addr = addr, .key = key };
-	struct unm_atomic c = {
-		.kind = UNM_FETCH, .src = { iov, count },
-		.dst = { resultv, nresults }, .remote = &remote, .nremote = 1,
-		.peer = dest, .type = type, .op = op,
-		.flags = unm_ep(ep)->tx_flags, .context = context,
-		.inject = unm_ep(ep)->tx_flags & FI_INJECT,
+	/* FI_ATOMIC_READ has no operand */
+	struct fi_rma_ioc remote = { addr, unm_ioc_count(resultv, nresults),
+				     key };
+	struct fi_msg_atomic msg = {
+		.msg_iov = iov, .desc = desc, .iov_count = count, .addr = dest,
+		.rma_iov = &remote, .rma_iov_count = 1, .datatype = type,
+		.op = op, .context = context,
 	};
 
-	(void)desc;
-	(void)result_desc;
-	for (size_t i = 0; i < nresults && i < UNM_IOV_MAX; i++)
-		remote.count += resultv[i].count;
-	return unm_atomic(ep, &c);
+	return unm_atomic_readwritemsg(ep, &msg, resultv, result_desc,
+				       nresults, unm_handle(ep)->tx_flags);
 }
 
 static ssize_t unm_atomic_readwrite(struct fid_ep *ep, const void *buf,
@@ -267,20 +283,21 @@ static ssize_t unm_atomic_readwrite(struct fid_ep *ep, const void *buf,
 				     dest, addr, key, type, op, context);
 }
 
-static ssize_t unm_atomic_readwritemsg(struct fid_ep *ep,
-				       const struct fi_msg_atomic *msg,
-				       struct fi_ioc *resultv,
-				       void **result_desc, size_t nresults,
-				       uint64_t flags)
-{
-	struct unm_atomic c = unm_atomic_of(UNM_FETCH, msg);
+/* ---- fi_compare_atomic ----------------------------------------------- */
 
+static ssize_t unm_atomic_compwritemsg(struct fid_ep *ep,
+		const struct fi_msg_atomic *msg, const struct fi_ioc *comparev,
+		void **compare_desc, size_t ncompares, struct fi_ioc *resultv,
+		void **result_desc, size_t nresults, uint64_t flags)
+{
+	struct unm_atomic c = unm_atomic_of(UNM_COMPARE, msg);
+
+	(void)compare_desc;
 	(void)result_desc;
+	c.cmp = (struct unm_iocs){ comparev, ncompares };
 	c.dst = (struct unm_iocs){ resultv, nresults };
 	return unm_atomic_msg(ep, msg, &c, flags);
 }
-
-/* ---- fi_compare_atomic ----------------------------------------------- */
 
 static ssize_t unm_atomic_compwritev(struct fid_ep *ep,
 		const struct fi_ioc *iov, void **desc, size_t count,
@@ -289,21 +306,17 @@ static ssize_t unm_atomic_compwritev(struct fid_ep *ep,
 		size_t nresults, fi_addr_t dest, uint64_t addr, uint64_t key,
 		enum fi_datatype type, enum fi_op op, void *context)
 {
-	struct fi_rma_ioc remote = { .addr = addr, .key = key };
-	struct unm_atomic c = {
-		.kind = UNM_COMPARE, .src = { iov, count },
-		.cmp = { comparev, ncompares }, .dst = { resultv, nresults },
-		.remote = &remote, .nremote = 1, .peer = dest, .type = type,
-		.op = op, .flags = unm_ep(ep)->tx_flags, .context = context,
-		.inject = unm_ep(ep)->tx_flags & FI_INJECT,
+	struct fi_rma_ioc remote = { addr, unm_ioc_count(resultv, nresults),
+				     key };
+	struct fi_msg_atomic msg = {
+		.msg_iov = iov, .desc = desc, .iov_count = count, .addr = dest,
+		.rma_iov = &remote, .rma_iov_count = 1, .datatype = type,
+		.op = op, .context = context,
 	};
 
-	(void)desc;
-	(void)compare_desc;
-	(void)result_desc;
-	for (size_t i = 0; i < nresults && i < UNM_IOV_MAX; i++)
-		remote.count += resultv[i].count;
-	return unm_atomic(ep, &c);
+	return unm_atomic_compwritemsg(ep, &msg, comparev, compare_desc,
+				       ncompares, resultv, result_desc,
+				       nresults, unm_handle(ep)->tx_flags);
 }
 
 static ssize_t unm_atomic_compwrite(struct fid_ep *ep, const void *buf,
@@ -321,20 +334,6 @@ static ssize_t unm_atomic_compwrite(struct fid_ep *ep, const void *buf,
 	return unm_atomic_compwritev(ep, &ioc, &desc, 1, &cmp, &compare_desc,
 				     1, &res, &result_desc, 1, dest, addr, key,
 				     type, op, context);
-}
-
-static ssize_t unm_atomic_compwritemsg(struct fid_ep *ep,
-		const struct fi_msg_atomic *msg, const struct fi_ioc *comparev,
-		void **compare_desc, size_t ncompares, struct fi_ioc *resultv,
-		void **result_desc, size_t nresults, uint64_t flags)
-{
-	struct unm_atomic c = unm_atomic_of(UNM_COMPARE, msg);
-
-	(void)compare_desc;
-	(void)result_desc;
-	c.cmp = (struct unm_iocs){ comparev, ncompares };
-	c.dst = (struct unm_iocs){ resultv, nresults };
-	return unm_atomic_msg(ep, msg, &c, flags);
 }
 
 /* ---- Queries -------------------------------------------------------- */

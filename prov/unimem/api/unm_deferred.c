@@ -3,7 +3,6 @@
  * unm_deferred.c - deferred work of fi_trigger(3): the application's request is
  * checked here and queued by trigger/unm_trigger.c.
  */
-#include "api/unm_alias.h"
 #include "api/unm_deferred.h"
 #include "core/unm_cntr_value.h"
 #include "core/unm_ep_state.h"
@@ -129,7 +128,7 @@ static int unm_work_queue(struct unm_domain *domain,
 	ret = unm_work_parse(work, &call, &ep);
 	if (ret != 0)
 		return ret;
-	like.ep = ep != NULL ? unm_alias_ep(ep) : NULL;
+	like.ep = ep != NULL ? unm_ep(ep) : NULL;
 	ret = unm_work_check(domain, work, &call, like.ep);
 	if (ret != 0)
 		return ret;

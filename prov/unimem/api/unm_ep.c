@@ -64,9 +64,10 @@
 
 /* ---- Names, options, cancel ------------------------------------------ */
 
+/* The endpoint behind a handle: its own, or an alias. */
 static struct unm_ep *unm_ep_fid(struct fid *fid)
 {
-	return unm_container(fid, struct unm_ep, fid.fid);
+	return unm_ep(unm_container(fid, struct fid_ep, fid));
 }
 
 static int unm_ep_getname(fid_t fid, void *addr, size_t *addrlen)
@@ -375,8 +376,9 @@ static void unm_ep_flags(struct unm_ep *ep)
 		rx &= ~FI_COMPLETION;
 		ep->rx_msg_flags &= ~FI_COMPLETION;
 	}
-	ep->tx_flags = tx;
-	ep->rx_flags = rx;
+	ep->own.tx_flags = tx;
+	ep->own.rx_flags = rx;
+	unm_alias_update(ep);
 }
 
 static void unm_ep_limits(struct unm_ep *ep)
@@ -606,12 +608,14 @@ static int unm_ep_close(struct fid *fid)
 	struct unm_domain *domain = ep->domain;
 	int ret;
 
-	if (unm_ref_busy(&ep->aliases))
-		return -FI_EBUSY;
 	if (!unm_lock_close(domain, ep->owner)) {
 		unm_ep_unref(ep);
 		unm_ref_put(&domain->ref);
 		return 0;
+	}
+	if (!unm_list_empty(&ep->aliases)) {
+		unm_unlock(domain);
+		return -FI_EBUSY;
 	}
 	/* a forked child has no mapping of the memory shared with peers */
 	if (ep->owner == getpid()) {
@@ -672,6 +676,7 @@ static int unm_ep_construct(struct unm_ep *ep)
 	unm_list_init(&ep->peers);
 	unm_list_init(&ep->unresolved);
 	unm_list_init(&ep->throttled);
+	unm_list_init(&ep->aliases);
 	ep->in_domain.ep = ep;
 	unm_list_init(&ep->in_domain.node);
 	ep->min_multi_recv = UNM_MIN_MULTI_RECV;
@@ -746,13 +751,14 @@ int unm_ep_open(struct fid_domain *domain, struct fi_info *info,
 		unm_ep_destruct(ep);
 		return ret;
 	}
-	unm_fid_init(&ep->fid.fid, FI_CLASS_EP, &unm_ops_ep_fid, context);
-	ep->fid.ops = &unm_ops_ep;
-	ep->fid.cm = &unm_ops_cm;
-	ep->fid.msg = &unm_ops_msg;
-	ep->fid.tagged = &unm_ops_tagged;
-	ep->fid.rma = &unm_ops_rma;
-	ep->fid.atomic = &unm_ops_atomic;
-	*fid = &ep->fid;
+	ep->own.ep = ep;
+	*fid = &ep->own.fid;
+	unm_fid_init(&(*fid)->fid, FI_CLASS_EP, &unm_ops_ep_fid, context);
+	(*fid)->ops = &unm_ops_ep;
+	(*fid)->cm = &unm_ops_cm;
+	(*fid)->msg = &unm_ops_msg;
+	(*fid)->tagged = &unm_ops_tagged;
+	(*fid)->rma = &unm_ops_rma;
+	(*fid)->atomic = &unm_ops_atomic;
 	return 0;
 }

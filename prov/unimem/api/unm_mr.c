@@ -16,7 +16,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "api/unm_alias.h"
 #include "api/unm_mr.h"
 #include "core/unm_cntr_value.h"
 #include "core/unm_domain_state.h"
@@ -145,7 +144,7 @@ static int unm_mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	unm_lock(mr->domain);
 	switch (bfid->fclass) {
 	case FI_CLASS_EP:
-		ret = unm_mr_bind_ep(mr, unm_alias_ep(unm_container(bfid,
+		ret = unm_mr_bind_ep(mr, unm_ep(unm_container(bfid,
 					struct fid_ep, fid)), flags);
 		break;
 	case FI_CLASS_CNTR:

@@ -12,23 +12,6 @@
 
 #define UNM_RX_ODD	(~(UNM_RX_OP_FLAGS | FI_MORE))
 
-static ssize_t unm_msg_recv(struct fid_ep *fid, void *buf, size_t len,
-			    void *desc, fi_addr_t src, void *context)
-{
-	(void)desc;
-	return unm_recv_buf(unm_ep(fid), FI_MSG, buf, len, src, 0, 0, context,
-			    unm_ep(fid)->rx_flags);
-}
-
-static ssize_t unm_msg_recvv(struct fid_ep *fid, const struct iovec *iov,
-			     void **desc, size_t count, fi_addr_t src,
-			     void *context)
-{
-	(void)desc;
-	return unm_recv_vector(unm_ep(fid), FI_MSG, iov, count, src, 0, 0,
-			       context, unm_ep(fid)->rx_flags);
-}
-
 static ssize_t unm_msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg,
 			       uint64_t flags)
 {
@@ -48,26 +31,28 @@ static ssize_t unm_msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg,
 			       msg->addr, 0, 0, msg->context, flags | more);
 }
 
-static ssize_t unm_msg_send(struct fid_ep *fid, const void *buf, size_t len,
-			    void *desc, fi_addr_t dest, void *context)
-{
-	struct unm_ep *ep = unm_ep(fid);
-
-	(void)desc;
-	return unm_tx(ep, FI_MSG, buf, len, dest, 0, 0, context, ep->tx_flags);
-}
-
-static ssize_t unm_msg_sendv(struct fid_ep *fid, const struct iovec *iov,
-			     void **desc, size_t count, fi_addr_t dest,
+static ssize_t unm_msg_recvv(struct fid_ep *fid, const struct iovec *iov,
+			     void **desc, size_t count, fi_addr_t src,
 			     void *context)
 {
-	struct unm_send s = {
-		.iov = iov, .count = count, .context = context,
-		.flags = unm_ep(fid)->tx_flags,
+	struct fi_msg msg = {
+		.msg_iov = iov, .desc = desc, .iov_count = count, .addr = src,
+		.context = context,
 	};
 
-	(void)desc;
-	return unm_tx_iov(unm_ep(fid), dest, &s);
+	return unm_msg_recvmsg(fid, &msg, unm_handle(fid)->rx_flags);
+}
+
+static ssize_t unm_msg_recv(struct fid_ep *fid, void *buf, size_t len,
+			    void *desc, fi_addr_t src, void *context)
+{
+	struct unm_handle *h = unm_handle(fid);
+
+	if (__builtin_expect((h->rx_flags & FI_TRIGGER) != 0, 0))
+		return unm_msg_recvv(fid, &(struct iovec){ buf, len }, &desc,
+				     1, src, context);
+	return unm_recv_buf(h->ep, FI_MSG, buf, len, src, 0, 0, context,
+			    h->rx_flags);
 }
 
 static ssize_t unm_msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg,
@@ -92,6 +77,46 @@ static ssize_t unm_msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg,
 	return unm_tx_iov(unm_ep(fid), msg->addr, &s);
 }
 
+static ssize_t unm_msg_sendv(struct fid_ep *fid, const struct iovec *iov,
+			     void **desc, size_t count, fi_addr_t dest,
+			     void *context)
+{
+	struct fi_msg msg = {
+		.msg_iov = iov, .desc = desc, .iov_count = count, .addr = dest,
+		.context = context,
+	};
+
+	return unm_msg_sendmsg(fid, &msg, unm_handle(fid)->tx_flags);
+}
+
+/* A send by an alias with FI_TRIGGER among its default flags. kind: 0 or
+ * FI_REMOTE_CQ_DATA. */
+static __attribute__((noinline))
+ssize_t unm_msg_triggered(struct fid_ep *fid, uint64_t kind, const void *buf,
+			  size_t len, uint64_t data, fi_addr_t dest,
+			  void *context)
+{
+	struct iovec iov = { (void *)buf, len };
+	struct fi_msg msg = {
+		.msg_iov = &iov, .iov_count = 1, .addr = dest,
+		.context = context, .data = data,
+	};
+
+	return unm_msg_sendmsg(fid, &msg, unm_handle(fid)->tx_flags | kind);
+}
+
+static ssize_t unm_msg_send(struct fid_ep *fid, const void *buf, size_t len,
+			    void *desc, fi_addr_t dest, void *context)
+{
+	struct unm_handle *h = unm_handle(fid);
+
+	(void)desc;
+	if (__builtin_expect((h->tx_flags & FI_TRIGGER) != 0, 0))
+		return unm_msg_triggered(fid, 0, buf, len, 0, dest, context);
+	return unm_tx(h->ep, FI_MSG, buf, len, dest, 0, 0, context,
+		      h->tx_flags);
+}
+
 static ssize_t unm_msg_inject(struct fid_ep *fid, const void *buf, size_t len,
 			      fi_addr_t dest)
 {
@@ -103,11 +128,14 @@ static ssize_t unm_msg_senddata(struct fid_ep *fid, const void *buf,
 				size_t len, void *desc, uint64_t data,
 				fi_addr_t dest, void *context)
 {
-	struct unm_ep *ep = unm_ep(fid);
+	struct unm_handle *h = unm_handle(fid);
 
 	(void)desc;
-	return unm_tx(ep, FI_MSG | FI_REMOTE_CQ_DATA, buf, len, dest, 0, data,
-		      context, ep->tx_flags);
+	if (__builtin_expect((h->tx_flags & FI_TRIGGER) != 0, 0))
+		return unm_msg_triggered(fid, FI_REMOTE_CQ_DATA, buf, len,
+					 data, dest, context);
+	return unm_tx(h->ep, FI_MSG | FI_REMOTE_CQ_DATA, buf, len, dest, 0,
+		      data, context, h->tx_flags);
 }
 
 static ssize_t unm_msg_injectdata(struct fid_ep *fid, const void *buf,

@@ -10,30 +10,6 @@
 #include "trigger/unm_work.h"
 #include "unm_offer.h"
 
-/* A read or write with the endpoint's default flags. */
-static ssize_t unm_rma(struct unm_ep *ep, enum unm_kind kind,
-		       const struct iovec *iov, size_t count, fi_addr_t peer,
-		       uint64_t addr, uint64_t key, void *context)
-{
-	struct fi_rma_iov remote = { .addr = addr, .key = key };
-	struct unm_vec vec = { iov, count };
-	struct unm_access a = {
-		.kind = kind, .unit = 1, .remote = &remote, .nremote = 1,
-		.flags = ep->tx_flags, .context = context,
-		.inject = kind == UNM_PUT && (ep->tx_flags & FI_INJECT),
-	};
-
-	if (count > UNM_IOV_MAX)
-		return -FI_EINVAL;
-	if (kind == UNM_PUT)
-		a.src = vec;
-	else
-		a.dst = vec;
-	a.len = unm_iov_len(iov, count);
-	remote.len = a.len;
-	return unm_onesided(ep, peer, &a);
-}
-
 static ssize_t unm_rma_msg(struct unm_ep *ep, enum unm_kind kind,
 			   const struct fi_msg_rma *msg, uint64_t flags)
 {
@@ -74,22 +50,45 @@ static ssize_t unm_rma_msg(struct unm_ep *ep, enum unm_kind kind,
 	return unm_onesided(ep, msg->addr, &a);
 }
 
-/* A write that is injected (kind is FI_INJECT, else 0) or carries remote CQ
- * data (data is not NULL). */
-static ssize_t unm_rma_put(struct unm_ep *ep, uint64_t kind, const void *buf,
-			   size_t len, const uint64_t *data, fi_addr_t peer,
-			   uint64_t addr, uint64_t key, void *context)
+/* A read or write with the default flags of a handle. data: remote CQ data, or
+ * NULL. */
+static ssize_t unm_rma(struct fid_ep *fid, enum unm_kind kind,
+		       const struct iovec *iov, size_t count, fi_addr_t peer,
+		       uint64_t addr, uint64_t key, const uint64_t *data,
+		       void *context)
 {
-	bool inject = kind & FI_INJECT;
+	struct unm_handle *h = unm_handle(fid);
+	uint64_t flags = h->tx_flags;
+	struct fi_rma_iov remote = { .addr = addr, .key = key };
+	struct fi_msg_rma msg = {
+		.msg_iov = iov, .iov_count = count, .addr = peer,
+		.rma_iov = &remote, .rma_iov_count = 1, .context = context,
+	};
+
+	if (count > UNM_IOV_MAX)
+		return -FI_EINVAL;
+	remote.len = unm_iov_len(iov, count);
+	if (kind == UNM_GET)
+		flags &= ~FI_INJECT;
+	if (data != NULL) {
+		msg.data = *data;
+		flags |= FI_REMOTE_CQ_DATA;
+	}
+	return unm_rma_msg(h->ep, kind, &msg, flags);
+}
+
+/* An injected write. data: remote CQ data, or NULL. */
+static ssize_t unm_rma_injected(struct unm_ep *ep, const void *buf, size_t len,
+				const uint64_t *data, fi_addr_t peer,
+				uint64_t addr, uint64_t key)
+{
 	struct iovec iov = { (void *)buf, len };
 	struct fi_rma_iov remote = { addr, len, key };
 	struct unm_access a = {
-		.kind = UNM_PUT, .unit = 1,
-		.inject = inject || (ep->tx_flags & FI_INJECT),
+		.kind = UNM_PUT, .unit = 1, .inject = true,
 		.has_data = data != NULL, .src = { &iov, 1 },
 		.remote = &remote, .nremote = 1, .len = len,
 		.data = data != NULL ? *data : 0,
-		.flags = inject ? 0 : ep->tx_flags, .context = context,
 	};
 
 	return unm_onesided(ep, peer, &a);
@@ -102,7 +101,7 @@ static ssize_t unm_rma_read(struct fid_ep *ep, void *buf, size_t len,
 	struct iovec iov = { buf, len };
 
 	(void)desc;
-	return unm_rma(unm_ep(ep), UNM_GET, &iov, 1, src, addr, key, context);
+	return unm_rma(ep, UNM_GET, &iov, 1, src, addr, key, NULL, context);
 }
 
 static ssize_t unm_rma_readv(struct fid_ep *ep, const struct iovec *iov,
@@ -110,8 +109,7 @@ static ssize_t unm_rma_readv(struct fid_ep *ep, const struct iovec *iov,
 			     uint64_t addr, uint64_t key, void *context)
 {
 	(void)desc;
-	return unm_rma(unm_ep(ep), UNM_GET, iov, count, src, addr, key,
-		       context);
+	return unm_rma(ep, UNM_GET, iov, count, src, addr, key, NULL, context);
 }
 
 static ssize_t unm_rma_readmsg(struct fid_ep *ep, const struct fi_msg_rma *msg,
@@ -127,7 +125,8 @@ static ssize_t unm_rma_write(struct fid_ep *ep, const void *buf, size_t len,
 	struct iovec iov = { (void *)buf, len };
 
 	(void)desc;
-	return unm_rma(unm_ep(ep), UNM_PUT, &iov, 1, dest, addr, key, context);
+	return unm_rma(ep, UNM_PUT, &iov, 1, dest, addr, key, NULL,
+		       context);
 }
 
 static ssize_t unm_rma_writev(struct fid_ep *ep, const struct iovec *iov,
@@ -135,7 +134,7 @@ static ssize_t unm_rma_writev(struct fid_ep *ep, const struct iovec *iov,
 			      uint64_t addr, uint64_t key, void *context)
 {
 	(void)desc;
-	return unm_rma(unm_ep(ep), UNM_PUT, iov, count, dest, addr, key,
+	return unm_rma(ep, UNM_PUT, iov, count, dest, addr, key, NULL,
 		       context);
 }
 
@@ -148,8 +147,7 @@ static ssize_t unm_rma_writemsg(struct fid_ep *ep,
 static ssize_t unm_rma_inject(struct fid_ep *ep, const void *buf, size_t len,
 			      fi_addr_t dest, uint64_t addr, uint64_t key)
 {
-	return unm_rma_put(unm_ep(ep), FI_INJECT, buf, len, NULL, dest, addr,
-			   key, NULL);
+	return unm_rma_injected(unm_ep(ep), buf, len, NULL, dest, addr, key);
 }
 
 static ssize_t unm_rma_writedata(struct fid_ep *ep, const void *buf,
@@ -157,17 +155,17 @@ static ssize_t unm_rma_writedata(struct fid_ep *ep, const void *buf,
 				 fi_addr_t dest, uint64_t addr, uint64_t key,
 				 void *context)
 {
+	struct iovec iov = { (void *)buf, len };
+
 	(void)desc;
-	return unm_rma_put(unm_ep(ep), 0, buf, len, &data, dest, addr, key,
-			   context);
+	return unm_rma(ep, UNM_PUT, &iov, 1, dest, addr, key, &data, context);
 }
 
 static ssize_t unm_rma_injectdata(struct fid_ep *ep, const void *buf,
 				  size_t len, uint64_t data, fi_addr_t dest,
 				  uint64_t addr, uint64_t key)
 {
-	return unm_rma_put(unm_ep(ep), FI_INJECT, buf, len, &data, dest, addr,
-			   key, NULL);
+	return unm_rma_injected(unm_ep(ep), buf, len, &data, dest, addr, key);
 }
 
 struct fi_ops_rma unm_ops_rma = {

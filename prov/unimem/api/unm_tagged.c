@@ -15,24 +15,6 @@
 #define UNM_TRX_ODD	(~(FI_COMPLETION | FI_PEEK | FI_CLAIM | \
 			   FI_DISCARD | FI_MORE))
 
-static ssize_t unm_tagged_recv(struct fid_ep *fid, void *buf, size_t len,
-			       void *desc, fi_addr_t src, uint64_t tag,
-			       uint64_t ignore, void *context)
-{
-	(void)desc;
-	return unm_recv_buf(unm_ep(fid), FI_TAGGED, buf, len, src, tag, ignore,
-			    context, unm_ep(fid)->rx_flags);
-}
-
-static ssize_t unm_tagged_recvv(struct fid_ep *fid, const struct iovec *iov,
-				void **desc, size_t count, fi_addr_t src,
-				uint64_t tag, uint64_t ignore, void *context)
-{
-	(void)desc;
-	return unm_recv_vector(unm_ep(fid), FI_TAGGED, iov, count, src, tag,
-			       ignore, context, unm_ep(fid)->rx_flags);
-}
-
 /* Look up an unexpected message (FI_PEEK). Make progress first, so that
  * messages that have arrived are found. */
 static __attribute__((noinline))
@@ -84,28 +66,30 @@ static ssize_t unm_tagged_recvmsg(struct fid_ep *fid,
 			       flags);
 }
 
-static ssize_t unm_tagged_send(struct fid_ep *fid, const void *buf, size_t len,
-			       void *desc, fi_addr_t dest, uint64_t tag,
-			       void *context)
+static ssize_t unm_tagged_recvv(struct fid_ep *fid, const struct iovec *iov,
+				void **desc, size_t count, fi_addr_t src,
+				uint64_t tag, uint64_t ignore, void *context)
 {
-	struct unm_ep *ep = unm_ep(fid);
-
-	(void)desc;
-	return unm_tx(ep, FI_TAGGED, buf, len, dest, tag, 0, context,
-		      ep->tx_flags);
-}
-
-static ssize_t unm_tagged_sendv(struct fid_ep *fid, const struct iovec *iov,
-				void **desc, size_t count, fi_addr_t dest,
-				uint64_t tag, void *context)
-{
-	struct unm_send s = {
-		.iov = iov, .count = count, .tag = tag, .tagged = true,
-		.context = context, .flags = unm_ep(fid)->tx_flags,
+	struct fi_msg_tagged msg = {
+		.msg_iov = iov, .desc = desc, .iov_count = count, .addr = src,
+		.tag = tag, .ignore = ignore, .context = context,
 	};
 
-	(void)desc;
-	return unm_tx_iov(unm_ep(fid), dest, &s);
+	return unm_tagged_recvmsg(fid, &msg, unm_handle(fid)->rx_flags &
+				  ~FI_MULTI_RECV);
+}
+
+static ssize_t unm_tagged_recv(struct fid_ep *fid, void *buf, size_t len,
+			       void *desc, fi_addr_t src, uint64_t tag,
+			       uint64_t ignore, void *context)
+{
+	struct unm_handle *h = unm_handle(fid);
+
+	if (__builtin_expect((h->rx_flags & FI_TRIGGER) != 0, 0))
+		return unm_tagged_recvv(fid, &(struct iovec){ buf, len }, &desc,
+					1, src, tag, ignore, context);
+	return unm_recv_buf(h->ep, FI_TAGGED, buf, len, src, tag, ignore,
+			    context, h->rx_flags);
 }
 
 static ssize_t unm_tagged_sendmsg(struct fid_ep *fid,
@@ -131,6 +115,48 @@ static ssize_t unm_tagged_sendmsg(struct fid_ep *fid,
 	return unm_tx_iov(unm_ep(fid), msg->addr, &s);
 }
 
+static ssize_t unm_tagged_sendv(struct fid_ep *fid, const struct iovec *iov,
+				void **desc, size_t count, fi_addr_t dest,
+				uint64_t tag, void *context)
+{
+	struct fi_msg_tagged msg = {
+		.msg_iov = iov, .desc = desc, .iov_count = count, .addr = dest,
+		.tag = tag, .context = context,
+	};
+
+	return unm_tagged_sendmsg(fid, &msg, unm_handle(fid)->tx_flags);
+}
+
+/* A send by an alias with FI_TRIGGER among its default flags. kind: 0 or
+ * FI_REMOTE_CQ_DATA. */
+static __attribute__((noinline))
+ssize_t unm_tagged_triggered(struct fid_ep *fid, uint64_t kind,
+			     const void *buf, size_t len, uint64_t data,
+			     fi_addr_t dest, uint64_t tag, void *context)
+{
+	struct iovec iov = { (void *)buf, len };
+	struct fi_msg_tagged msg = {
+		.msg_iov = &iov, .iov_count = 1, .addr = dest, .tag = tag,
+		.context = context, .data = data,
+	};
+
+	return unm_tagged_sendmsg(fid, &msg, unm_handle(fid)->tx_flags | kind);
+}
+
+static ssize_t unm_tagged_send(struct fid_ep *fid, const void *buf, size_t len,
+			       void *desc, fi_addr_t dest, uint64_t tag,
+			       void *context)
+{
+	struct unm_handle *h = unm_handle(fid);
+
+	(void)desc;
+	if (__builtin_expect((h->tx_flags & FI_TRIGGER) != 0, 0))
+		return unm_tagged_triggered(fid, 0, buf, len, 0, dest, tag,
+					    context);
+	return unm_tx(h->ep, FI_TAGGED, buf, len, dest, tag, 0, context,
+		      h->tx_flags);
+}
+
 static ssize_t unm_tagged_inject(struct fid_ep *fid, const void *buf,
 				 size_t len, fi_addr_t dest, uint64_t tag)
 {
@@ -142,11 +168,14 @@ static ssize_t unm_tagged_senddata(struct fid_ep *fid, const void *buf,
 				   size_t len, void *desc, uint64_t data,
 				   fi_addr_t dest, uint64_t tag, void *context)
 {
-	struct unm_ep *ep = unm_ep(fid);
+	struct unm_handle *h = unm_handle(fid);
 
 	(void)desc;
-	return unm_tx(ep, FI_TAGGED | FI_REMOTE_CQ_DATA, buf, len, dest, tag,
-		      data, context, ep->tx_flags);
+	if (__builtin_expect((h->tx_flags & FI_TRIGGER) != 0, 0))
+		return unm_tagged_triggered(fid, FI_REMOTE_CQ_DATA, buf, len,
+					    data, dest, tag, context);
+	return unm_tx(h->ep, FI_TAGGED | FI_REMOTE_CQ_DATA, buf, len, dest,
+		      tag, data, context, h->tx_flags);
 }
 
 static ssize_t unm_tagged_injectdata(struct fid_ep *fid, const void *buf,

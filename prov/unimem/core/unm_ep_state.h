@@ -34,9 +34,18 @@ struct unm_age_scan {		/* finds the ages of the oldest operations */
 	uint64_t oldest_recv;
 };
 
+/* What a struct fid_ep points to: the endpoint's own handle, or an alias of it
+ * (api/unm_alias.c). They differ only in the flags of calls without flags. */
+struct unm_handle {
+	struct fid_ep fid;
+	struct unm_ep *ep;
+	uint64_t tx_flags, rx_flags;
+	struct unm_list node;		/* an alias: in unm_ep.aliases */
+};
+
 /* An endpoint, from fi_endpoint() to fi_close(), under its domain's lock. */
 struct unm_ep {
-	struct fid_ep fid;
+	struct unm_handle own;
 	struct hal_if *hif;		/* interface of the HAL */
 	struct unm_domain *domain;
 	struct unm_peer **peer_of;	/* by AV index; NULL: not connected */
@@ -49,9 +58,7 @@ struct unm_ep {
 	bool source_err;		/* FI_SOURCE_ERR: report the address of
 					 * an unresolved peer */
 	uint32_t av_number;		/* unm_av.number of av; 0: no vector */
-	uint64_t tx_flags;		/* of calls without flags */
-	uint64_t tx_msg_flags;		/* added to those with flags */
-	uint64_t rx_flags;
+	uint64_t tx_msg_flags;		/* added to those of calls with flags */
 	uint64_t rx_msg_flags;
 	struct unm_cq *tx_cq, *rx_cq;
 	struct unm_cntr *tx_cntr, *rx_cntr;
@@ -93,7 +100,7 @@ struct unm_ep {
 	uint64_t cntr_events;		/* what they count, as flags */
 	struct unm_ep_links in_tx_cq, in_rx_cq, in_av, in_cntr[UNM_EP_CNTRS];
 	struct unm_ep_links in_domain;
-	struct unm_ref aliases;		/* fi_ep_alias(): unm_alias.c */
+	struct unm_list aliases;	/* api/unm_alias.c */
 	uint64_t tx_bind_flags, rx_bind_flags;
 	pid_t owner;			/* process that opened it, not a forked
 					 * child */
@@ -102,9 +109,15 @@ struct unm_ep {
 	struct unm_age_scan age_scan;
 };
 
+static inline struct unm_handle *unm_handle(struct fid_ep *fid)
+{
+	return (struct unm_handle *)fid;
+}
+
+/* The endpoint behind the application's handle. */
 static inline struct unm_ep *unm_ep(struct fid_ep *fid)
 {
-	return (struct unm_ep *)fid;
+	return unm_handle(fid)->ep;
 }
 
 #endif /* UNM_EP_STATE_H */

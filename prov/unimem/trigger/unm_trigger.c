@@ -46,7 +46,7 @@ static bool unm_work_tagged(const struct unm_work *w)
 
 static ssize_t unm_work_call(struct unm_work *w, void *context, uint64_t flags)
 {
-	struct fid_ep *ep = &w->ep->fid;
+	struct fid_ep *ep = &w->ep->own.fid;
 
 	switch (w->type) {
 	case FI_OP_SEND:
