@@ -365,6 +365,34 @@ static int op_flags(struct fid_ep *ep, int command, uint64_t flags,
 	return ret;
 }
 
+/* An alias that was opened before its endpoint was enabled: its calls ask for
+ * completions by the rules of the endpoint's binding. */
+static void test_alias_is_older_than_enabling(void **state)
+{
+	struct ep_pair p = ep_pair(NULL);
+	struct fid_ep *ep, *tx = NULL, *rx = NULL;
+	char out = 6, in = 0;
+
+	(void)state;
+	assert_int_equal(fi_endpoint(p.a->domain, p.a->info, &ep, NULL), 0);
+	assert_int_equal(fi_ep_alias(ep, &tx, FI_TRANSMIT), 0);
+	assert_int_equal(fi_ep_alias(ep, &rx, FI_RECV), 0);
+	assert_int_equal(fi_ep_bind(ep, &p.a->av->fid, 0), 0);
+	assert_int_equal(fi_ep_bind(ep, &p.a->cq->fid, FI_TRANSMIT | FI_RECV),
+			 0);
+	assert_int_equal(fi_enable(ep), 0);
+	for (int i = 0; i < 2; i++) {
+		EP_OK(fi_recv(p.b->ep, &in, 1, NULL, FI_ADDR_UNSPEC, &in));
+		EP_OK(fi_send(i == 0 ? tx : rx, &out, 1, NULL, p.ab, &out));
+		ep_sent(p.a, &out);
+		ep_received(p.b, &in);
+	}
+	assert_int_equal(fi_close(&tx->fid), 0);
+	assert_int_equal(fi_close(&ep->fid), -FI_EBUSY);
+	assert_int_equal(fi_close(&rx->fid), 0);
+	assert_int_equal(fi_close(&ep->fid), 0);
+}
+
 /* The operation flags of aliases and endpoints. An alias has those of its
  * endpoint until its own are set. */
 static void test_flags_are_set(void **state)
@@ -452,6 +480,7 @@ int main(void)
 		EP_TEST(test_alias_compares),
 		EP_TEST(test_alias_knows_the_operations),
 		EP_TEST(test_alias_has_options),
+		EP_TEST(test_alias_is_older_than_enabling),
 		EP_TEST(test_flags_are_set),
 		EP_TEST(test_region_is_bound),
 	};

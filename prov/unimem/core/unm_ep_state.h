@@ -34,7 +34,7 @@ struct unm_age_scan {		/* finds the ages of the oldest operations */
 	uint64_t oldest_recv;
 };
 
-/* What a struct fid_ep points to: the endpoint's own handle, or an alias of it
+/* The object behind a struct fid_ep: the endpoint's own handle, or an alias
  * (api/unm_alias.c). They differ only in the flags of calls without flags. */
 struct unm_handle {
 	struct fid_ep fid;
