@@ -15,6 +15,7 @@
 
 struct unm_alias {
 	struct unm_handle handle;
+	struct unm_list node;		/* in the endpoint's aliases */
 	/* default flags, with FI_TRANSMIT or FI_RECV; 0: the endpoint's */
 	uint64_t tx_op_flags, rx_op_flags;
 };
@@ -43,8 +44,7 @@ void unm_alias_update(struct unm_ep *ep)
 {
 	unm_lock(ep->domain);
 	unm_list_for_each(pos, &ep->aliases)
-		unm_alias_flags(unm_container(pos, struct unm_alias,
-					      handle.node));
+		unm_alias_flags(unm_container(pos, struct unm_alias, node));
 	unm_unlock(ep->domain);
 }
 
@@ -74,7 +74,7 @@ static int unm_alias_close(struct fid *fid)
 	/* in a forked child the list may be inconsistent: keep the alias */
 	if (!unm_lock_close(ep->domain, ep->owner))
 		return 0;
-	unm_list_remove(&a->handle.node);
+	unm_list_remove(&a->node);
 	unm_unlock(ep->domain);
 	free(a);
 	return 0;
@@ -131,7 +131,7 @@ int unm_alias_open(struct unm_ep *ep, void *arg)
 		return ret;
 	}
 	unm_lock(ep->domain);
-	unm_list_append(&ep->aliases, &a->handle.node);
+	unm_list_append(&ep->aliases, &a->node);
 	unm_unlock(ep->domain);
 	*want->fid = &a->handle.fid.fid;
 	return 0;

@@ -14,6 +14,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -736,9 +737,10 @@ int unm_ep_open(struct fid_domain *domain, struct fi_info *info,
 	}
 	if (!unm_info_offered(info))
 		return -FI_EINVAL;
-	ep = calloc(1, sizeof(*ep));
+	ep = aligned_alloc(64, sizeof(*ep));
 	if (ep == NULL)
 		return -FI_ENOMEM;
+	memset(ep, 0, sizeof(*ep));
 	ep->domain = unm_domain(domain);
 	unm_ref_get(&ep->domain->ref);
 	ep->info = fi_dupinfo(info);

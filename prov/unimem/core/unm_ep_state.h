@@ -6,6 +6,8 @@
 #ifndef UNM_EP_STATE_H
 #define UNM_EP_STATE_H
 
+#include <stddef.h>
+
 #include <rdma/fi_cm.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_tagged.h>
@@ -40,50 +42,58 @@ struct unm_handle {
 	struct fid_ep fid;
 	struct unm_ep *ep;
 	uint64_t tx_flags, rx_flags;
-	struct unm_list node;		/* an alias: in unm_ep.aliases */
 };
 
-/* An endpoint, from fi_endpoint() to fi_close(), under its domain's lock. */
+/*
+ * An endpoint, from fi_endpoint() to fi_close(), under its domain's lock. The
+ * fields that each small message needs come first.
+ */
 struct unm_ep {
-	struct unm_handle own;
-	struct hal_if *hif;		/* interface of the HAL */
+	_Alignas(64) struct unm_handle own;
+	/* each send */
 	struct unm_domain *domain;
 	struct unm_peer **peer_of;	/* by AV index; NULL: not connected */
-	uint32_t peer_slots;
-	uint16_t inline_max[2][2];	/* [tagged][has_data] */
-	uint32_t eager_max;
-	bool enabled;
-	bool recv_ok;			/* a receive queue is bound */
-	bool directed;			/* receives may name their source */
-	bool source_err;		/* FI_SOURCE_ERR: report the address of
-					 * an unresolved peer */
-	uint32_t av_number;		/* unm_av.number of av; 0: no vector */
-	uint64_t tx_msg_flags;		/* added to those of calls with flags */
-	uint64_t rx_msg_flags;
-	struct unm_cq *tx_cq, *rx_cq;
-	struct unm_cntr *tx_cntr, *rx_cntr;
-	struct unm_cntr *rd_cntr, *wr_cntr;	/* own reads, writes */
-	struct unm_cntr *rem_rd_cntr, *rem_wr_cntr;	/* those of peers */
+	struct unm_cq *tx_cq;
+	struct unm_cntr *tx_cntr;
 	struct unm_stats *stats;
-	struct unm_match match[2];	/* [tagged] */
-	struct unm_pool tx_pool, rx_pool, msg_pool;
-	struct unm_pool os_pool, answer_pool;	/* one-sided */
-	struct unm_pool buf_pool[UNM_BUF_CLASSES];
+	uint32_t peer_slots;
+	uint32_t eager_max;
+	uint16_t inline_max[2][2];	/* [tagged][has_data] */
+	uint64_t tx_msg_flags;		/* added to those of calls with flags */
+	/* each call of progress */
+	struct hal_if *hif;		/* interface of the HAL */
+	uint32_t turns;			/* calls of progress */
+	uint32_t dma_out;		/* transfers outstanding */
 	struct unm_list pending_peers;	/* peers with something to send */
 	struct unm_list dma_wait;	/* rx_ops with transfers to post */
 	struct unm_list streams;	/* rx_ops in STREAM that are readable */
 	struct unm_list direct;		/* operations of unm_direct.c */
+	bool armed;
+	bool enabled;
+	/* each receive */
+	bool recv_ok;			/* a receive queue is bound */
+	bool directed;			/* receives may name their source */
+	bool source_err;		/* FI_SOURCE_ERR: report the address of
+					 * an unresolved peer */
+	struct unm_cq *rx_cq;
+	struct unm_cntr *rx_cntr;
+	uint64_t rx_msg_flags;
+	struct unm_wire_limits limits;
+	struct unm_match match[2];	/* [tagged] */
+	struct unm_pool rx_pool;
+	/* ---- the rest is not touched by small messages ---- */
+	struct unm_cntr *rd_cntr, *wr_cntr;	/* own reads, writes */
+	struct unm_cntr *rem_rd_cntr, *rem_wr_cntr;	/* those of peers */
+	struct unm_pool tx_pool, msg_pool;
+	struct unm_pool os_pool, answer_pool;	/* one-sided */
+	struct unm_pool buf_pool[UNM_BUF_CLASSES];
 	struct unm_list claimed;	/* unexpected messages, FI_CLAIM */
 	struct unm_list peers;		/* every peer */
 	struct unm_list unresolved;	/* peers not in the address vector */
-	uint32_t dma_out;		/* transfers outstanding */
 	uint64_t ended_ns;		/* clock when a rendezvous last ended */
-	struct unm_wire_limits limits;
 	/* idling */
-	uint32_t turns;			/* calls of progress */
 	uint32_t cold;			/* next peer beyond the hot ones */
 	uint64_t next_service;		/* unm_now_ns() of the next check */
-	bool armed;
 	bool closing;			/* sends no further remote keys */
 	bool ops_wanted;		/* an operation was refused, because its
 					 * pool was empty */
@@ -94,6 +104,7 @@ struct unm_ep {
 	struct unm_list throttled;	/* peers that get no credits */
 	size_t min_multi_recv;
 	struct unm_av *av;
+	uint32_t av_number;		/* unm_av.number of av; 0: no vector */
 	struct unm_ref *eq;		/* of the event queue, may be NULL */
 	struct fi_info *info;
 	struct unm_cntr *cntr[UNM_EP_CNTRS];	/* every one bound */
@@ -108,6 +119,11 @@ struct unm_ep {
 	uint64_t next_gauges;		/* unm_now_ns() of the next refresh */
 	struct unm_age_scan age_scan;
 };
+_Static_assert(offsetof(struct unm_ep, own.ep) >= 64 &&
+	       offsetof(struct unm_ep, hif) <= 192,
+	       "lines 0 to 2 hold what a send needs");
+_Static_assert(offsetof(struct unm_ep, limits) <= 320,
+	       "lines 2 to 4 hold what a call of progress needs");
 
 static inline struct unm_handle *unm_handle(struct fid_ep *fid)
 {

@@ -10,6 +10,7 @@
  */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/unm_av_table.h"
 #include "core/unm_cq_ring.h"
@@ -40,10 +41,11 @@ _Static_assert(UNM_WIRE_RKEY < HAL_PKT_RESERVED,
 
 struct unm_peer *unm_peer_new(struct unm_ep *ep, struct hal_peer *hp)
 {
-	struct unm_peer *peer = calloc(1, sizeof(*peer));
+	struct unm_peer *peer = aligned_alloc(64, sizeof(*peer));
 
 	if (peer == NULL)
 		return NULL;
+	memset(peer, 0, sizeof(*peer));
 	peer->ep = ep;
 	peer->hp = hp;
 	peer->msg_limit = UNM_PEER_CREDITS;

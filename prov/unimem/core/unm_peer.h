@@ -17,6 +17,7 @@
 #define UNM_PEER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include <rdma/fabric.h>
 
@@ -49,25 +50,39 @@ struct unm_rkey;
  * unm_os_op.
  */
 struct unm_peer {
-	struct hal_peer *hp;		/* NULL: dead */
+	/* each message sent */
+	_Alignas(64) struct hal_peer *hp;	/* NULL: dead */
 	uint64_t msgs_sent;		/* messages sent to the peer */
 	uint64_t msg_limit;		/* messages that may be sent; equal to
 					 * msgs_sent, which disables the fast
 					 * path, if hp is NULL or there is a
 					 * backlog */
+	/* each message received */
+	struct unm_ep *ep;
+	fi_addr_t fi_addr;		/* FI_ADDR_NOTAVAIL: not in the AV */
+	uint64_t msgs_got;		/* messages received from the peer */
+	uint64_t granted;		/* messages that the peer may send */
+	uint64_t posted_got;		/* posted requests of the peer that were
+					 * executed or refused */
+	uint64_t posted_reported;	/* the count stored to back word 1 */
+	bool hello_received;		/* HELLO received */
+	bool failed;			/* to be disconnected by progress */
+	/* each eager message, or send that was refused */
+	bool refused;			/* a send was refused: notify the
+					 * application when it may succeed */
+	bool retry;			/* refused: it may succeed already */
+	uint32_t refusals;		/* refused sends since the peer last
+					 * released a packet */
 	struct unm_space *space;	/* allocator of the peer's receive
 					 * space; NULL: not used yet */
 	struct unm_list await;		/* tx_ops, by packet */
+	/* ---- end of the second line ---- */
 	struct unm_list rts;		/* tx_ops that await CTS or FIN */
 	struct unm_list streams;	/* tx_ops being streamed, in order */
 	struct unm_list control;	/* rx_ops with CTS or FIN to send */
 	struct unm_list recvs;		/* rx_ops in transfer from the peer */
 	struct unm_list in_pending;	/* entry in ep->pending_peers */
-	fi_addr_t fi_addr;		/* FI_ADDR_NOTAVAIL: not in the AV */
 	struct hal_addr addr;		/* copy of hp->addr, once hp is NULL */
-	uint64_t msgs_got;		/* messages received from the peer */
-	uint64_t granted;		/* messages that the peer may send */
-	struct unm_ep *ep;
 	struct unm_list all;		/* entry in ep->peers */
 	struct unm_list unresolved;	/* entry in ep->unresolved, while
 					 * fi_addr is FI_ADDR_NOTAVAIL */
@@ -93,9 +108,6 @@ struct unm_peer {
 	uint64_t posted_sent;		/* posted requests sent to the peer */
 	uint64_t applied;		/* back word 1 of the peer when last
 					 * read: posted requests executed */
-	uint64_t posted_got;		/* posted requests of the peer that were
-					 * executed or refused */
-	uint64_t posted_reported;	/* the count stored to back word 1 */
 	uint64_t refused_packet;	/* hal_tx_sent() after REFUSED for the
 					 * oldest nack; 0: not sent yet */
 	/* unm_prompt.c, times in ns, 0: none */
@@ -122,20 +134,13 @@ struct unm_peer {
 	bool rkeys_sent;		/* was sent keys of local regions */
 	bool revoke_pending;		/* the last revocation may not have
 					 * reached the peer */
-	uint32_t refusals;		/* refused sends since the peer last
-					 * released a packet */
 	uint32_t refs;			/* entries of ep->peer_of[], and stored
 					 * messages */
 	bool hello_sent;		/* HELLO sent */
-	bool hello_received;		/* HELLO received */
-	bool refused;			/* a send was refused: notify the
-					 * application when it may succeed */
-	bool retry;			/* refused: it may succeed already */
 	uint64_t space_since;		/* us, when the first attempt found no
 					 * memory for receive space; 0: none */
 	uint64_t space_retry;		/* us, when to try next */
 	bool space_fixed;		/* growing was tried */
-	bool failed;			/* to be disconnected by progress */
 	bool attach_off;		/* cross-memory attach is forbidden */
 	struct unm_way way[UNM_WAY_CLASSES];	/* for its long messages */
 	uint64_t pieces;		/* pieces of streams received */
@@ -144,6 +149,8 @@ struct unm_peer {
 					 * checked */
 	uint64_t life_ns;		/* unm_now_ns() of its last change */
 };
+_Static_assert(offsetof(struct unm_peer, rts) <= 128,
+	       "two lines hold what small messages need");
 
 /* Make the object of a peer of the HAL, not in the address vector yet. NULL: no
  * memory. */
