@@ -529,7 +529,8 @@ static bool unm_ep_owes(struct unm_ep *ep)
 					  unsent)->a.inject)
 				return true;
 		unm_list_for_each(op, &peer->backlog)
-			if (unm_container(op, struct unm_tx_op, link)->inject)
+			if (unm_container(op, struct unm_tx_op,
+					  link)->send.inject)
 				return true;
 		unm_list_for_each(fin, &peer->control)
 			if (unm_container(fin, struct unm_rx_op,

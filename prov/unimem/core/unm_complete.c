@@ -80,20 +80,20 @@ void unm_complete_tx(struct unm_ep *ep, bool tagged, uint64_t flags,
 }
 
 static void unm_report_tx_err(struct unm_cq *cq, struct unm_cntr *cntr,
-			      const struct unm_tx_op *op, void *context,
+			      const struct unm_send *s, void *context,
 			      int err)
 {
 	/* fi_inject() reports no completion, not even of a failure */
-	bool quiet = op->inject && !(op->flags & FI_INJECT);
+	bool quiet = s->inject && !(s->flags & FI_INJECT);
 	struct unm_cqe *cqe = quiet ? NULL : unm_slot(cq);
 
 	if (cqe != NULL) {
 		*cqe = (struct unm_cqe){
 			.context = context,
-			.flags = FI_SEND | (op->tagged ? FI_TAGGED : FI_MSG),
-			.len = op->len,
-			.data = op->data,
-			.tag = op->tag,
+			.flags = FI_SEND | (s->tagged ? FI_TAGGED : FI_MSG),
+			.len = s->len,
+			.data = s->data,
+			.tag = s->tag,
 			.err = err,
 		};
 		unm_cq_push(cq);
@@ -102,16 +102,16 @@ static void unm_report_tx_err(struct unm_cq *cq, struct unm_cntr *cntr,
 		unm_cntr_add_err(cntr, 1);
 }
 
-void unm_complete_tx_err(struct unm_ep *ep, const struct unm_tx_op *op,
+void unm_complete_tx_err(struct unm_ep *ep, const struct unm_send *s,
 			 int err)
 {
-	struct unm_deferred *work = op->context;
+	struct unm_deferred *work = s->context;
 
-	if (!(op->flags & UNM_OP_WORK)) {
-		unm_report_tx_err(ep->tx_cq, ep->tx_cntr, op, op->context, err);
+	if (!(s->flags & UNM_OP_WORK)) {
+		unm_report_tx_err(ep->tx_cq, ep->tx_cntr, s, s->context, err);
 		return;
 	}
-	unm_report_tx_err(unm_work_cq(work, ep->tx_cq), work->done, op,
+	unm_report_tx_err(unm_work_cq(work, ep->tx_cq), work->done, s,
 			  work->context, err);
 	work->ended(ep, work);
 }

@@ -17,7 +17,7 @@
 struct unm_access;
 struct unm_ep;
 struct unm_mr;
-struct unm_tx_op;
+struct unm_send;
 
 /* A send completed. tagged: it was a tagged send; flags: FI_COMPLETION if an
  * entry is wanted, UNM_OP_WORK if context is a struct unm_deferred. */
@@ -25,7 +25,7 @@ void unm_complete_tx(struct unm_ep *ep, bool tagged, uint64_t flags,
 		     void *context);
 
 /* A send failed; err: positive fi_errno. */
-void unm_complete_tx_err(struct unm_ep *ep, const struct unm_tx_op *op,
+void unm_complete_tx_err(struct unm_ep *ep, const struct unm_send *s,
 			 int err);
 
 /* A finished receive; lives on the caller's stack. */

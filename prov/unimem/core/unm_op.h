@@ -29,7 +29,7 @@ struct unm_peer;
  * operation is deferred work (unm_trigger.h). */
 #define UNM_OP_WORK	(UINT64_C(1) << 62)
 
-/* Arguments of a send call; on the caller's stack. */
+/* Arguments of a send call; on the caller's stack, or in struct unm_tx_op. */
 struct unm_send {
 	const struct iovec *iov;
 	size_t count;
@@ -98,23 +98,15 @@ struct unm_tx_op {
 	struct unm_list link;		/* in one list of its peer */
 	struct unm_peer *peer;
 	enum unm_tx_state state;
-	bool tagged;
-	bool has_data;
-	bool inject;
-	bool bad;			/* STREAM: iov is not readable */
-	uint8_t count;
+	bool bad;			/* STREAM: send.iov is not readable */
 	uint8_t buf_class;
 	void *buf;			/* BACKLOG: copy of injected bytes */
 	uint64_t packet;		/* AWAIT: packet to be released */
 	uint64_t peer_token;		/* STREAM: receiver's operation */
 	uint64_t sent;			/* STREAM: bytes sent */
 	uint64_t wanted;		/* STREAM: bytes requested */
-	uint64_t len;
-	uint64_t tag;
-	uint64_t data;
-	uint64_t flags;
 	struct unm_seen seen;
-	void *context;
+	struct unm_send send;		/* its iov is the following */
 	struct iovec iov[UNM_IOV_MAX];
 };
 

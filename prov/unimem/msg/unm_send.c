@@ -46,16 +46,9 @@ static struct unm_tx_op *unm_tx_op_new(struct unm_peer *peer,
 		return NULL;
 	}
 	op->peer = peer;
-	op->tagged = s->tagged;
-	op->has_data = s->has_data;
-	op->inject = s->inject;
 	op->buf = NULL;
-	op->count = s->count;
-	op->len = s->len;
-	op->tag = s->tag;
-	op->data = s->data;
-	op->flags = s->flags;
-	op->context = s->context;
+	op->send = *s;
+	op->send.iov = op->iov;
 	for (size_t i = 0; i < s->count; i++)
 		op->iov[i] = s->iov[i];
 	unm_list_init(&op->link);
@@ -92,9 +85,10 @@ static void unm_tx_op_done(struct unm_tx_op *op, int err)
 	struct unm_ep *ep = op->peer->ep;
 
 	if (err == 0)
-		unm_complete_tx(ep, op->tagged, op->flags, op->context);
+		unm_complete_tx(ep, op->send.tagged, op->send.flags,
+				op->send.context);
 	else
-		unm_complete_tx_err(ep, op, err);
+		unm_complete_tx_err(ep, &op->send, err);
 	unm_tx_op_release(op);
 }
 
@@ -249,11 +243,13 @@ static int unm_send_short(struct unm_peer *peer, const struct unm_send *s,
 	return 0;
 }
 
-/* Send a message, if the peer can take it now. */
+/* Send a message, if the peer can take it now. waiting may be freed, and s with
+ * it. */
 static int unm_send_now(struct unm_peer *peer, const struct unm_send *s,
 			struct unm_tx_op *waiting)
 {
 	struct unm_ep *ep = peer->ep;
+	uint64_t len = s->len;
 	int ret;
 
 	if (peer->msgs_sent == peer->msg_limit && !unm_peer_credit(peer)) {
@@ -270,7 +266,7 @@ static int unm_send_now(struct unm_peer *peer, const struct unm_send *s,
 		peer->msgs_sent++;
 		peer->refusals = 0;
 		ep->stats->tx_msgs++;
-		ep->stats->tx_bytes += s->len;
+		ep->stats->tx_bytes += len;
 	}
 	return ret;
 }
@@ -307,7 +303,7 @@ static int unm_backlog_add(struct unm_peer *peer, const struct unm_send *s)
 		op->buf = node;
 		op->iov[0] = (struct iovec){ node + 1, s->len };
 		unm_iov_fetch(s->iov, s->count, 0, node + 1, s->len);
-		op->count = 1;
+		op->send.count = 1;
 	}
 	op->state = UNM_TX_BACKLOG;
 	unm_list_append(&peer->backlog, &op->link);
@@ -335,15 +331,8 @@ static int unm_backlog_push(struct unm_peer *peer)
 	while (!unm_list_empty(&peer->backlog) && ret != -FI_EAGAIN) {
 		struct unm_tx_op *op = unm_container(peer->backlog.next,
 						struct unm_tx_op, link);
-		struct unm_send s = {
-			.iov = op->iov, .count = op->count, .len = op->len,
-			.tag = op->tag, .data = op->data,
-			.context = op->context, .flags = op->flags,
-			.tagged = op->tagged, .has_data = op->has_data,
-			.inject = op->inject,
-		};
 
-		ret = unm_send_now(peer, &s, op);
+		ret = unm_send_now(peer, &op->send, op);
 		if (ret != 0 && ret != -FI_EAGAIN)
 			unm_tx_op_done(op, -ret);
 		done += ret != -FI_EAGAIN;
@@ -429,7 +418,7 @@ void unm_send_on_cts(struct unm_peer *peer, const struct unm_wire_msg *m)
 
 	if (op == NULL && peer->hp->dead)
 		return;
-	if (op == NULL || op->state != UNM_TX_RTS || m->len > op->len ||
+	if (op == NULL || op->state != UNM_TX_RTS || m->len > op->send.len ||
 	    m->len == 0) {
 		unm_peer_fail(peer, "cts for no such send", m->token);
 		return;
@@ -438,7 +427,7 @@ void unm_send_on_cts(struct unm_peer *peer, const struct unm_wire_msg *m)
 	/* Reading a buffer that is not mapped would end in a signal, so it is
 	 * checked if the peer could not read it. */
 	op->bad = m->check &&
-		unm_mr_present(op->iov, op->count, FI_REMOTE_READ) != 0;
+		unm_mr_present(op->iov, op->send.count, FI_REMOTE_READ) != 0;
 	op->peer_token = m->peer_token;
 	op->sent = 0;
 	op->wanted = m->len;
@@ -501,7 +490,8 @@ static int unm_stream_push(struct unm_peer *peer, struct unm_tx_op *op)
 		}
 		if (off == UNM_SPACE_NONE)
 			return done;
-		unm_peer_put(peer, off, op->iov, op->count, op->sent, len);
+		unm_peer_put(peer, off, op->iov, op->send.count, op->sent,
+			     len);
 		hal_space_barrier(peer->hp);
 		HAL_FAULT_POINT(HAL_FAULT_POINT_PIECE);
 		w[1] = unm_wire_extent_word(off, len);

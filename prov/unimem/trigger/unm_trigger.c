@@ -163,13 +163,13 @@ static void unm_work_fail(struct unm_work *w, int err)
 	} else if (w->type != FI_OP_SEND && w->type != FI_OP_TSEND) {
 		unm_work_fail_onesided(w, context, flags, err);
 	} else {
-		struct unm_tx_op op = {
+		struct unm_send s = {
 			.context = context, .flags = flags,
 			.tagged = unm_work_tagged(w),
 			.tag = unm_work_tagged(w) ? w->m.tagged.tag : 0,
 		};
 
-		unm_complete_tx_err(w->ep, &op, err);
+		unm_complete_tx_err(w->ep, &s, err);
 	}
 }
 
