@@ -217,24 +217,20 @@ static inline bool unm_packet_inline(struct unm_peer *peer,
 	return true;
 }
 
-int unm_progress_peer(struct unm_peer *peer)
+/* Process a peer's packets, of which the first is in cell. Returns how many. */
+static int unm_progress_packets(struct unm_peer *peer,
+				const struct hal_cell *cell, uint64_t head)
 {
 	struct hal_peer *hp = peer->hp;
-	const struct hal_cell *cell;
-	uint64_t head;
 	int n = 0;
 
-	if (hp->rx.cells == NULL)
-		return 0;
-	while (n < UNM_BURST && !peer->failed &&
-	       (cell = hal_rx_peek(hp, &head)) != NULL) {
+	do {
 		if (!unm_packet_inline(peer, cell, head))
 			unm_packet(peer, cell, head);
 		hal_rx_release(hp);
 		n++;
-	}
-	if (n == 0)
-		return 0;
+	} while (n < UNM_BURST && !peer->failed &&
+		 (cell = hal_rx_peek(hp, &head)) != NULL);
 	if (peer->posted_got != peer->posted_reported)
 		unm_target_report_executed(peer);
 	hal_rx_flush(hp);
@@ -244,15 +240,32 @@ int unm_progress_peer(struct unm_peer *peer)
 	return n;
 }
 
+int unm_progress_peer(struct unm_peer *peer)
+{
+	const struct hal_cell *cell;
+	uint64_t head;
+
+	if (peer->hp->rx.cells == NULL || peer->failed ||
+	    (cell = hal_rx_peek(peer->hp, &head)) == NULL)
+		return 0;
+	return unm_progress_packets(peer, cell, head);
+}
+
 /* Only the ring is read unless there is a packet: polling an idle peer costs
  * one load of its next slot. */
 static inline int unm_progress_hal_peer(struct hal_peer *hp)
 {
+	const struct hal_cell *cell;
+	struct unm_peer *peer;
 	uint64_t head;
 
-	if (hal_rx_peek(hp, &head) == NULL || hp->user == NULL)
+	cell = hal_rx_peek(hp, &head);
+	if (cell == NULL)
 		return 0;
-	return unm_progress_peer(hp->user);
+	peer = hp->user;
+	if (peer == NULL || peer->failed)
+		return 0;
+	return unm_progress_packets(peer, cell, head);
 }
 
 /*
