@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal.c - the one HAL of the process: it selects the backend, counts the
- * references and passes on log lines.
+ * hal.c - the one HAL of the process: it selects the backend and counts the
+ * references.
  *
- * Entry points: hal_get(), hal_put(), hal_backend(), hal_log_set(), hal_log().
- * hal.h declares them.
+ * Entry points: hal_get(), hal_put(), hal_backend(). hal.h declares them.
  */
 #define _GNU_SOURCE
-#include <errno.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -33,36 +29,6 @@ static struct {
 	struct hal *hal;
 	pid_t pid;			/* process that opened it */
 } g_hal;
-
-static _Atomic(hal_log_fn) g_log;
-
-/* ---- Log lines ------------------------------------------------------- */
-
-void hal_log_set(hal_log_fn fn)
-{
-	/* pairs with the acquire in hal_log() */
-	atomic_store_explicit(&g_log, fn, memory_order_release);
-}
-
-void hal_log(int level, const char *fmt, ...)
-{
-	/* pairs with the release in hal_log_set() */
-	hal_log_fn fn = atomic_load_explicit(&g_log, memory_order_acquire);
-	int saved = errno;
-	char line[512];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(line, sizeof(line), fmt, ap);
-	va_end(ap);
-	if (fn != NULL)
-		fn(level, line);
-	else if (level == 0)		/* without a function: errors only */
-		fprintf(stderr, "unimem: %s\n", line);
-	errno = saved;
-}
-
-/* ---- The one HAL ----------------------------------------------------- */
 
 const char *hal_backend(const struct hal_params *params)
 {

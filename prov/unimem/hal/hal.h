@@ -36,8 +36,9 @@
 #include <rdma/fi_errno.h>
 
 #include "hal/hal_copy.h"
+#include "hal/hal_export.h"
+#include "hal/hal_log.h"
 
-#define HAL_EXPORT	__attribute__((visibility("default")))
 #define HAL_LINE	64		/* cache line, bytes */
 #define HAL_PKT_MAX	56		/* widest payload of any backend */
 #define HAL_PKT_RESERVED 0xC0		/* packet types from here to
@@ -378,15 +379,6 @@ HAL_EXPORT int hal_get(const struct hal_params *params, struct hal **hal);
 /* Release a reference; the last one closes the HAL, whose interfaces must be
  * closed already. Any thread. */
 HAL_EXPORT void hal_put(struct hal *hal);
-
-/* Set the function that gets each log line of the HAL, for all threads. NULL:
- * errors go to stderr, other lines nowhere. level: 0 error, 1 info, 2 debug. */
-typedef void (*hal_log_fn)(int level, const char *line);
-HAL_EXPORT void hal_log_set(hal_log_fn fn);
-
-/* Log one line of at most 511 characters; keeps errno. Any thread. */
-HAL_EXPORT void hal_log(int level, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
 
 /* Open a free interface of a board (-1: the own board). Starts no thread. The
  * emulation makes one system call for each number that is in use. -FI_EBUSY: no

@@ -20,9 +20,11 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "hal/hal.h"
+#include <rdma/fi_errno.h>
+
 #include "hal/hal_limit.h"
 #include "hal/hal_lock.h"
+#include "hal/hal_log.h"
 #include "hal/hal_map.h"
 
 #define MAPS_HASH	256

@@ -79,6 +79,7 @@ libunm_hal_la_SOURCES = \
 	prov/unimem/hal/hal_backend.h \
 	prov/unimem/hal/hal_copy.h \
 	prov/unimem/hal/hal_dma.h \
+	prov/unimem/hal/hal_export.h \
 	prov/unimem/hal/hal_fault.c \
 	prov/unimem/hal/hal_fault.h \
 	prov/unimem/hal/hal_fault_point.c \
@@ -89,6 +90,8 @@ libunm_hal_la_SOURCES = \
 	prov/unimem/hal/hal_limit.h \
 	prov/unimem/hal/hal_lock.c \
 	prov/unimem/hal/hal_lock.h \
+	prov/unimem/hal/hal_log.c \
+	prov/unimem/hal/hal_log.h \
 	prov/unimem/hal/hal_map.c \
 	prov/unimem/hal/hal_map.h \
 	prov/unimem/hal/hal_page.h \

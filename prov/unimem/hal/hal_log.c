@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_log.c - passes the log lines of the HAL to the function that its user has
+ * set, or to stderr.
+ *
+ * Entry points: hal_log_set(), hal_log().
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "hal/hal_log.h"
+
+static _Atomic(hal_log_fn) g_log;
+
+void hal_log_set(hal_log_fn fn)
+{
+	/* pairs with the acquire in hal_log() */
+	atomic_store_explicit(&g_log, fn, memory_order_release);
+}
+
+void hal_log(int level, const char *fmt, ...)
+{
+	/* pairs with the release in hal_log_set() */
+	hal_log_fn fn = atomic_load_explicit(&g_log, memory_order_acquire);
+	int saved = errno;
+	char line[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	if (fn != NULL)
+		fn(level, line);
+	else if (level == 0)		/* without a function: errors only */
+		fprintf(stderr, "unimem: %s\n", line);
+	errno = saved;
+}

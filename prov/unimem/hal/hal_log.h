@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_log.h - log lines of the HAL. Part of hal.h, which includes this file.
+ */
+#ifndef HAL_LOG_H
+#define HAL_LOG_H
+
+#include "hal/hal_export.h"
+
+/* Gets one log line. level: 0 error, 1 info, 2 debug. Any thread. */
+typedef void (*hal_log_fn)(int level, const char *line);
+
+/* Set the function that gets each log line of the HAL, for all threads. NULL:
+ * errors go to stderr, other lines nowhere. */
+HAL_EXPORT void hal_log_set(hal_log_fn fn);
+
+/* Log one line of at most 511 characters; keeps errno. Any thread. */
+HAL_EXPORT void hal_log(int level, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+#endif /* HAL_LOG_H */
