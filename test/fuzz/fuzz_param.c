@@ -8,6 +8,9 @@
 #include <limits.h>
 #include <stdbool.h>
 
+#include <rdma/fi_errno.h>
+
+#include "hal/hal_log.h"
 #include "hal/hal_param.h"
 
 #include "fuzz.h"

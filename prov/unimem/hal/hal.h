@@ -38,6 +38,7 @@
 #include "hal/hal_copy.h"
 #include "hal/hal_export.h"
 #include "hal/hal_log.h"
+#include "hal/hal_param.h"
 
 #define HAL_LINE	64		/* cache line, bytes */
 #define HAL_PKT_MAX	56		/* widest payload of any backend */
@@ -99,29 +100,6 @@ struct hal_caps {
 	uint32_t pkt_depth;		/* unreleased packets per peer, 2^n */
 	uint32_t space_bytes;		/* receive space per peer */
 	uint32_t dma_depth;		/* transfers at once, per interface */
-};
-
-/* ---- Parameters ------------------------------------------------------ */
-
-/*
- * Values of the environment variables FI_UNIMEM_*, from hal_params_load().
- * hal_param_table (hal_param.c) has their names, defaults and ranges.
- */
-struct hal_params {
-	char hal[16];			/* "auto", "emu", "sim", "dev" */
-	char profile[16];		/* "host", "exanode" */
-	int boards;			/* number; 0: the profile's default */
-	int board;			/* own board; -1: from the local rank */
-	char dev[128];			/* platform file or driver node; "":
-					 * the usual ones */
-	char sim[256];			/* parameters of the register model */
-	char fault[256];		/* fault decorator; "": none */
-	int sleep_ms;			/* longest time in which a sleeping
-					 * process does not check for packets
-					 * on its own; 0: it does only
-					 * without membarrier(2) */
-	long seq_start;			/* number of the first packet of a link,
-					 * for tests of the wrap-around */
 };
 
 /* ---- Packets --------------------------------------------------------- */
@@ -361,10 +339,6 @@ struct hal {
 };
 
 /* ---- Process and interfaces ------------------------------------------ */
-
-/* Read FI_UNIMEM_* into *params. 0, or -FI_EINVAL after a log line for each
- * wrong variable, with its value and the values that are allowed. */
-HAL_EXPORT int hal_params_load(struct hal_params *params);
 
 /* Name of the backend that the parameters select. "auto" is "dev" if this host
  * has boards, else "emu". Opens nothing. */

@@ -8,10 +8,17 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <limits.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include <rdma/fi_errno.h>
+
+#include "hal/hal_log.h"
 #include "hal/hal_param.h"
 
 #define NAME_MAX_LEN	64	/* longest name for which a similar one is

@@ -3,15 +3,17 @@
  * hal_param.h - parameters from the environment, by table.
  *
  * A table has one row per FI_UNIMEM_* variable: its name, the field that holds
- * its value, and the values that are allowed. The table of the HAL is below.
- * The provider has its own table and reads it with the same functions, so that
- * every wrong value is reported alike: one log line with the variable, its
- * value and the values that are allowed.
+ * its value, and the values that are allowed. The HAL and the provider have a
+ * table each and read them with the same functions, so that every wrong value
+ * is reported alike: one log line with the variable, its value and the values
+ * that are allowed. hal.h includes this file for struct hal_params.
  */
 #ifndef HAL_PARAM_H
 #define HAL_PARAM_H
 
-#include "hal/hal.h"
+#include <stddef.h>
+
+#include "hal/hal_export.h"
 
 #define HAL_PARAM_PREFIX	"FI_UNIMEM_"
 
@@ -38,10 +40,6 @@ struct hal_param {
 	const char *words;	/* "one|two|three" or NULL */
 };
 
-/* The HAL's own table, for documentation and hal_param_check_unknown(). */
-HAL_EXPORT extern const struct hal_param hal_param_table[];
-HAL_EXPORT extern const int hal_param_count;
-
 /* Fill *out from the n rows of tab: defaults, then the environment. 0, or
  * -FI_EINVAL after one log line for each wrong variable; the fields of the
  * other variables are set in this case too. */
@@ -64,5 +62,33 @@ HAL_EXPORT void hal_param_check_unknown(const struct hal_param *const tabs[],
  * holds a number of at least 0; else -1. Launchers pass ranks in such
  * variables. */
 HAL_EXPORT long hal_param_first_number(const char *const names[]);
+
+/* ---- The parameters of the HAL ----------------------------------------- */
+
+/* The HAL's own table, for documentation and hal_param_check_unknown(). */
+HAL_EXPORT extern const struct hal_param hal_param_table[];
+HAL_EXPORT extern const int hal_param_count;
+
+/* Values of the variables in hal_param_table, from hal_params_load(). */
+struct hal_params {
+	char hal[16];			/* "auto", "emu", "sim", "dev" */
+	char profile[16];		/* "host", "exanode" */
+	int boards;			/* number; 0: the profile's default */
+	int board;			/* own board; -1: from the local rank */
+	char dev[128];			/* platform file or driver node; "":
+					 * the usual ones */
+	char sim[256];			/* parameters of the register model */
+	char fault[256];		/* fault decorator; "": none */
+	int sleep_ms;			/* longest time in which a sleeping
+					 * process does not check for packets
+					 * on its own; 0: it does only
+					 * without membarrier(2) */
+	long seq_start;			/* number of the first packet of a link,
+					 * for tests of the wrap-around */
+};
+
+/* Read FI_UNIMEM_* into *params. 0, or -FI_EINVAL after a log line for each
+ * wrong variable, with its value and the values that are allowed. */
+HAL_EXPORT int hal_params_load(struct hal_params *params);
 
 #endif /* HAL_PARAM_H */
