@@ -12,6 +12,7 @@
 #define CONNECT_ATTEMPTS_H
 
 #include "hal/emu/hal_emu_types.h"
+#include "hal/hal.h"
 #include "lib/unit.h"
 
 #define ATTEMPT_FDS		5	/* descriptors of a message, at most */

@@ -12,6 +12,7 @@
 #define DEV_SHIM_H
 
 #include "hal/dev/hal_dev.h"
+#include "hal/hal.h"
 #include "lib/unit.h"
 
 extern struct hal_mmio_ops io;	/* the model's operations, some replaced */

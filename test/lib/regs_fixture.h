@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "hal/hal.h"
 #include "hal/sim/hal_sim.h"
 #include "hal/sim/hal_sim_join.h"
 #include "hal/sim/hal_sim_kdev.h"

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "hal/emu/hal_emu_types.h"
+#include "hal/hal.h"
 #include "lib/unit.h"
 
 #define OPENS	8

@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "hal/dev/hal_dev.h"
+#include "hal/hal.h"
 #include "hal/hal_backend.h"
 #include "lib/unit.h"
 

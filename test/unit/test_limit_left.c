@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "hal/hal.h"
 #include "hal/hal_limit.h"
 #include "lib/unit.h"
 

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "hal/dev/hal_dev_conf.h"
+#include "hal/hal.h"
 #include "hal/hal_backend.h"
 #include "lib/unit.h"
 

@@ -9,10 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "hal/hal.h"
 #include "hal/hal_backend.h"
 #include "hal/hal_fault.h"
 #include "hal/hal_lock.h"
-#include "hal/hal_param.h"
 
 static const struct {
 	const char *name;

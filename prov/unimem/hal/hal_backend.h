@@ -2,13 +2,13 @@
 /*
  * hal_backend.h - the backends that hal.c chooses from; private to the HAL.
  *
- * FI_UNIMEM_HAL names one. A backend is a table of functions (struct hal_ops in
- * hal.h); its other declarations are private to its folder.
+ * FI_UNIMEM_HAL names one. A backend is a table of functions (struct
+ * hal_ops); its other declarations are private to its folder.
  */
 #ifndef HAL_BACKEND_H
 #define HAL_BACKEND_H
 
-#include "hal/hal.h"
+#include "hal/hal_types.h"
 
 /* "emu": boards emulated in shared memory of one host (emu/hal_emu.c) */
 extern const struct hal_ops hal_emu_ops;

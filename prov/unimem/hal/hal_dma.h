@@ -6,6 +6,8 @@
 #ifndef HAL_DMA_H
 #define HAL_DMA_H
 
+#include "hal/hal_types.h"
+
 /* Allocate dmable memory on a board (-1: the own board), rounded up to pages
  * and mapped at *addr. 0; -FI_EINVAL; -FI_ENOMEM after a log line. Any
  * thread. */

@@ -23,6 +23,8 @@
 
 #include "hal/hal_fault.h"
 #include "hal/hal_lock.h"
+#include "hal/hal_log.h"
+#include "hal/hal_packet.h"
 #include "util/unm_clock.h"
 
 #define PEER_BUCKETS	64

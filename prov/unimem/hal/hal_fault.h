@@ -6,7 +6,7 @@
 #ifndef HAL_FAULT_H
 #define HAL_FAULT_H
 
-#include "hal/hal.h"
+#include "hal/hal_types.h"
 
 /*
  * Put the decorator around an opened backend, before its first interface is

@@ -11,16 +11,18 @@
  *
  * Compiled to nothing unless configured with --enable-fault-points.
  */
-#include "hal/hal.h"
 #include "hal/hal_fault_point.h"
 
 #ifdef HAL_FAULT_POINTS
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "hal/hal_log.h"
 
 #define HAL_FAULT_POINT_EXIT	86
 #define MAX_RULES	16

@@ -13,6 +13,8 @@
 #ifndef HAL_FAULT_POINT_H
 #define HAL_FAULT_POINT_H
 
+#include "hal/hal_export.h"
+
 /*
  * Each comment says how far the process has come at this place. A name in
  * FI_UNIMEM_POINT is the part after HAL_FAULT_POINT_, in lower case with
@@ -74,19 +76,16 @@ enum hal_fault_point {
 #ifdef HAL_FAULT_POINTS
 /* Count one pass of fault point p, and act if FI_UNIMEM_POINT arms this pass.
  * May not return. Any thread may call this. */
-__attribute__((visibility("default")))
-void hal_fault_point_hit(enum hal_fault_point p);
+HAL_EXPORT void hal_fault_point_hit(enum hal_fault_point p);
 
 /* Name of fault point p as FI_UNIMEM_POINT spells it; NULL from
  * HAL_FAULT_POINT_COUNT on. */
-__attribute__((visibility("default")))
-const char *hal_fault_point_name(enum hal_fault_point p);
+HAL_EXPORT const char *hal_fault_point_name(enum hal_fault_point p);
 
 /* Read FI_UNIMEM_POINT again and count passes from 1 again, for a forked child
  * of a test. No other thread may be in the HAL. Ends the process if the value
  * is wrong. */
-__attribute__((visibility("default")))
-void hal_fault_point_reload(void);
+HAL_EXPORT void hal_fault_point_reload(void);
 
 #define HAL_FAULT_POINT(p)	hal_fault_point_hit(p)
 #else

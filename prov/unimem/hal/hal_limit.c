@@ -18,12 +18,17 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include <rdma/fi_errno.h>
+
 #include "hal/hal_limit.h"
 #include "hal/hal_lock.h"
+#include "hal/hal_log.h"
 
 #define MACHINE_MIN	(16u << 20)	/* bytes; for fewer /proc/meminfo is not
 					 * read */

@@ -8,7 +8,10 @@
 #ifndef HAL_LIMIT_H
 #define HAL_LIMIT_H
 
-#include "hal/hal.h"
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hal/hal_export.h"
 
 /* Can this process take so many bytes more? what names their purpose in the log
  * line. 0; -FI_ENOMEM after a log line. No bytes are reserved. */

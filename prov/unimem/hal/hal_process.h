@@ -9,7 +9,7 @@
 #ifndef HAL_PROCESS_H
 #define HAL_PROCESS_H
 
-#include "hal/hal.h"
+#include "hal/hal_types.h"
 
 /*
  * Returns a new descriptor, which becomes readable when the peer's process

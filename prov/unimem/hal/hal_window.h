@@ -6,6 +6,8 @@
 #ifndef HAL_WINDOW_H
 #define HAL_WINDOW_H
 
+#include "hal/hal_types.h"
+
 /* ---- Windows to imported regions --------------------------------------- */
 
 /*

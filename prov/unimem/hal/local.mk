@@ -94,10 +94,12 @@ libunm_hal_la_SOURCES = \
 	prov/unimem/hal/hal_log.h \
 	prov/unimem/hal/hal_map.c \
 	prov/unimem/hal/hal_map.h \
+	prov/unimem/hal/hal_packet.h \
 	prov/unimem/hal/hal_page.h \
 	prov/unimem/hal/hal_param.c \
 	prov/unimem/hal/hal_param.h \
 	prov/unimem/hal/hal_process.h \
+	prov/unimem/hal/hal_types.h \
 	prov/unimem/hal/hal_window.h \
 	prov/unimem/hal/sim/hal_sim.c \
 	prov/unimem/hal/sim/hal_sim.h \

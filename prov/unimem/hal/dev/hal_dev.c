@@ -30,6 +30,7 @@
 #include "hal/dev/hal_dev_pif.h"
 #include "hal/dev/hal_dev_ring.h"
 #include "hal/hal_backend.h"
+#include "hal/hal_page.h"
 
 #define SPACE_BYTES	65536u		/* receive space, unless configured */
 #define TICK_SOON_NS	1000000		/* timer of a sleep while something is

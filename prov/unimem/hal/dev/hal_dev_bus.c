@@ -20,8 +20,8 @@
 #include <ucontext.h>
 
 #include "hal/dev/hal_dev_bus.h"
-#include "hal/hal.h"
 #include "hal/hal_lock.h"
+#include "hal/hal_log.h"
 
 /* ---- The load ---------------------------------------------------------- */
 

@@ -21,6 +21,7 @@
 #include "hal/dev/hal_dev_pif.h"
 #include "hal/dev/hal_dev_conf.h"
 #include "hal/dev/hal_dev_table.h"
+#include "hal/hal_copy.h"
 #include "util/unm_clock.h"
 
 #define POLLS_SEND	100		/* status reads before a packet waits */

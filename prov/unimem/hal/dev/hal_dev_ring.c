@@ -2,7 +2,8 @@
 /*
  * hal_dev_ring.c - the rings that received packets are sorted into, one per
  * sender. hal_dev_mbox.c fills them, hal_rx_peek() and hal_rx_release() of
- * hal.h empty them. A ring is made when its sender connects (hal_dev_conn.c).
+ * hal_packet.h empty them. A ring is made when its sender connects
+ * (hal_dev_conn.c).
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 
 #include "hal/dev/hal_dev_ring.h"
 #include "hal/dev/hal_dev_table.h"
+#include "hal/hal_packet.h"
 
 /*
  * The cells are private memory. Each is marked with the packet number of the

@@ -29,9 +29,11 @@
 
 #include <sys/types.h>
 
-#include "hal/hal.h"
+#include "hal/hal_fault_point.h"
 #include "hal/hal_lock.h"
+#include "hal/hal_log.h"
 #include "hal/hal_map.h"
+#include "hal/hal_types.h"
 #include "hal/dev/hal_dev_region.h"
 #include "hal/dev/hal_dev_wire.h"
 #include "hal/dev/hal_mmio.h"

@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "hal/hal.h"
+#include "hal/hal_types.h"
 #include "hal/dev/hal_regs.h"
 
 #define DEV_WIRE	1u	/* version of the layouts in this file: raise it

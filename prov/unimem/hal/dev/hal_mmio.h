@@ -39,7 +39,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "hal/hal.h"
+#include "hal/hal_param.h"
 #include "hal/dev/hal_kdev.h"
 #include "hal/dev/hal_regs.h"
 

@@ -35,6 +35,7 @@
 #include "hal/emu/hal_emu_sleep.h"
 #include "hal/hal_backend.h"
 #include "hal/hal_limit.h"
+#include "hal/hal_page.h"
 #include "util/unm_random.h"
 
 #define IF_ROOM		(1u << 20)	/* bytes that must be free to open an

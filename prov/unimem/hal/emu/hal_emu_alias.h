@@ -6,6 +6,7 @@
 #define HAL_EMU_ALIAS_H
 
 #include "hal/emu/hal_emu_types.h"
+#include "hal/hal_window.h"
 
 /* As hal_alias_key(), hal_alias_open() and hal_alias_close() of hal_window.h.
  * Any thread may call these. */

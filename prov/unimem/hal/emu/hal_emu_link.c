@@ -4,7 +4,7 @@
  *
  * Offsets in a link, in bytes:
  *   0               struct hal_back, stored by the receiver
- *   256             struct hal_sleep, see hal.h for the writer of each field
+ *   256             struct hal_sleep, see hal_types.h for the writers
  *   4096            struct hal_cell[depth], stored by the sender
  *   geo.space_off   receive space, stored by the sender
  *
@@ -29,6 +29,7 @@
 #include "hal/emu/hal_emu_event.h"
 #include "hal/emu/hal_emu_link.h"
 #include "hal/hal_limit.h"
+#include "hal/hal_packet.h"
 
 #define LINK_SLEEP_OFF	256
 #define LINK_CELLS_OFF	4096

@@ -37,9 +37,11 @@
 #include <sys/types.h>
 
 #include "hal/emu/hal_emu_wire.h"
-#include "hal/hal.h"
+#include "hal/hal_fault_point.h"
 #include "hal/hal_lock.h"
+#include "hal/hal_log.h"
 #include "hal/hal_map.h"
+#include "hal/hal_types.h"
 
 /* ---- Device ---------------------------------------------------------- */
 

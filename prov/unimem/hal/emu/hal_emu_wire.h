@@ -10,7 +10,7 @@
 #ifndef HAL_EMU_WIRE_H
 #define HAL_EMU_WIRE_H
 
-#include "hal/hal.h"
+#include "hal/hal_types.h"
 
 #define EMU_MAGIC	UINT32_C(0x6d696e55)	/* "Unim" */
 #define EMU_WIRE	3		/* raise when a layout changes */

@@ -6,9 +6,12 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <rdma/fi_errno.h>
 
 #include "hal/hal_launcher.h"
 #include "hal/hal_param.h"

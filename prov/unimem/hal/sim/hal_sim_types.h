@@ -24,10 +24,11 @@
 #ifndef HAL_SIM_TYPES_H
 #define HAL_SIM_TYPES_H
 
+#include "hal/hal_fault_point.h"
 #include "hal/hal_lock.h"
+#include "hal/hal_log.h"
 #include "hal/hal_map.h"
 #include "hal/dev/hal_mmio.h"
-#include "hal/hal_fault_point.h"
 #include "hal/sim/hal_sim_state.h"
 
 /*

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_packet.h - packets, and the receive space of a peer. Part of hal.h, which
+ * includes this file. docs/hal.md, sections 4 to 6.
+ *
+ * The calls of a message, inline: where the peer's memory can be accessed, they
+ * do not call the backend.
+ */
+#ifndef HAL_PACKET_H
+#define HAL_PACKET_H
+
+#include "hal/hal_copy.h"
+#include "hal/hal_fault_point.h"
+#include "hal/hal_types.h"
+
+/*
+ * Send one packet: nw 8-byte words, then len bytes of data, 8 * nw + len <=
+ * caps.pkt_payload. head is from hal_head(). Never blocks. 0: the packet is
+ * accepted; the peer gets packets in the order of their acceptance, and all of
+ * them unless it dies, which HAL_EV_DEAD reports. -FI_EAGAIN: nothing was sent,
+ * because the peer has no free slot now.
+ */
+static inline __attribute__((always_inline))
+int hal_pkt_send(struct hal_peer *peer, uint64_t head, const uint64_t *w,
+		 unsigned nw, const void *data, size_t len)
+{
+	struct hal_tx *tx = &peer->tx;
+	struct hal_cell *cell;
+
+	if (__builtin_expect(tx->cells == NULL, 0))
+		return peer->ops->pkt_send(peer, head, w, nw, data, len);
+	if (__builtin_expect(tx->next == tx->limit, 0)) {
+		/* pairs with the release of done in hal_rx_flush() */
+		tx->limit = tx->mask + 1 +
+			atomic_load_explicit(&tx->back->done,
+					     memory_order_acquire);
+		/* done is the peer's: a wrong value must not let next run more
+		 * than one ring ahead */
+		if (tx->limit - tx->next - 1 > tx->mask) {
+			tx->limit = tx->next;
+			return -FI_EAGAIN;
+		}
+	}
+	HAL_FAULT_POINT(HAL_FAULT_POINT_CLAIMED);
+	cell = &tx->cells[tx->next & tx->mask];
+	for (unsigned i = 0; i < nw; i++)
+		__builtin_memcpy(cell->payload + 8 * i, &w[i], 8);
+	hal_copy_small(cell->payload + 8 * nw, data, len);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_COPIED);
+	tx->next++;
+	/* publishes the payload; pairs with the acquire in hal_rx_peek() */
+	atomic_store_explicit(&cell->head,
+			      head | (tx->next & HAL_HEAD_ID_MASK),
+			      memory_order_release);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_PUBLISHED);
+	/* the sleeper issues the processor's fence for both, see hal_if_arm();
+	 * this is the compiler's */
+	atomic_signal_fence(memory_order_seq_cst);
+	if (__builtin_expect(atomic_load_explicit(&tx->sleep->asleep,
+						  memory_order_relaxed), 0))
+		peer->ops->wake(peer);
+	return 0;
+}
+
+/* Number of packets that the peer has released; compare hal_tx_sent(). */
+static inline uint64_t hal_tx_done(struct hal_peer *peer)
+{
+	/* pairs with the release in hal_rx_flush() */
+	return atomic_load_explicit(&peer->tx.back->done,
+				    memory_order_acquire);
+}
+
+/* Number of packets sent so far, from the same start as hal_tx_done(): the next
+ * packet is released when hal_tx_done() exceeds the present value. */
+static inline uint64_t hal_tx_sent(const struct hal_peer *peer)
+{
+	return peer->tx.next;
+}
+
+/* Ask this peer for a wake-up when it releases packets or stores a word back
+ * (on), or no longer. Call before hal_if_arm(); after hal_if_arm() check
+ * hal_tx_done() and hal_tx_back() once more, and then sleep. */
+static inline void hal_tx_sleep(struct hal_peer *peer, bool on)
+{
+	if (peer->tx.sleep != NULL)
+		/* ordered by the barrier in hal_if_arm() */
+		atomic_store_explicit(&peer->tx.sleep->tx_asleep, on,
+				      memory_order_relaxed);
+}
+
+/* Does the peer sleep until a packet comes? The answer may be out of date. */
+static inline bool hal_tx_wakes(const struct hal_peer *peer)
+{
+	return peer->tx.sleep == NULL ||
+		/* a hint orders nothing */
+		atomic_load_explicit(&peer->tx.sleep->asleep,
+				     memory_order_relaxed) != 0;
+}
+
+/* Word 0 .. HAL_BACK_WORDS - 1 that the peer stored with hal_rx_back(). */
+static inline uint64_t hal_tx_back(struct hal_peer *peer, int word)
+{
+	/* pairs with the release in hal_rx_back() */
+	return atomic_load_explicit(&peer->tx.back->word[word],
+				    memory_order_acquire);
+}
+
+/*
+ * The next packet of an inbound half, or NULL if none has come. *head has the
+ * sender's identity. A hostile peer may change the payload at any time: read
+ * each word once, with hal_cell_word(), and check the copy.
+ */
+static inline const struct hal_cell *hal_rx_peek(struct hal_peer *peer,
+						 uint64_t *head)
+{
+	struct hal_rx *rx = &peer->rx;
+	struct hal_cell *cell = &rx->cells[rx->next & rx->mask];
+	/* pairs with the release of head in hal_pkt_send() */
+	uint64_t h = atomic_load_explicit(&cell->head, memory_order_acquire);
+
+	if ((h & HAL_HEAD_ID_MASK) != ((rx->next + 1) & HAL_HEAD_ID_MASK))
+		return NULL;
+	*head = (h & ~HAL_HEAD_ID_MASK) | rx->identity;
+	return cell;
+}
+
+/* Word i of a packet's payload, read exactly once. */
+static inline uint64_t hal_cell_word(const struct hal_cell *cell, unsigned i)
+{
+	return ((const volatile uint64_t *)cell->payload)[i];
+}
+
+/* Release the packet that hal_rx_peek() returned, and the receive space that
+ * the packet names. hal_rx_flush() notifies the sender. */
+static inline void hal_rx_release(struct hal_peer *peer)
+{
+	peer->rx.next++;
+}
+
+/* Throttle (on) or resume this peer. While throttled its packets stay in the
+ * ring, wake no sleeper, and do not keep hal_if_arm() from succeeding. Call
+ * this only while the interface is not armed. After resuming, poll the peer's
+ * ring before arming. */
+static inline void hal_rx_hold(struct hal_peer *peer, bool on)
+{
+	peer->rx.held = on;
+}
+
+/* Wake the peer if it sleeps until packets are released or a word is stored. */
+static inline void hal_rx_wake(struct hal_peer *peer)
+{
+	struct hal_sleep *sleep = peer->rx.sleep;
+
+	/* after the store of what wakes; the sleeper issues the processor's
+	 * fence for both, see hal_if_arm() */
+	atomic_signal_fence(memory_order_seq_cst);
+	if (__builtin_expect(sleep != NULL &&
+			     atomic_load_explicit(&sleep->tx_asleep,
+						  memory_order_relaxed), 0))
+		peer->ops->wake(peer);
+}
+
+/* Notify the sender of all packets released so far. One call per burst of
+ * packets saves cache-line transfers. */
+static inline void hal_rx_flush(struct hal_peer *peer)
+{
+	struct hal_rx *rx = &peer->rx;
+
+	if (rx->flushed == rx->next)
+		return;
+	rx->flushed = rx->next;
+	HAL_FAULT_POINT(HAL_FAULT_POINT_CREDIT);
+	if (rx->back != NULL)
+		/* slots may be reused; pairs with hal_pkt_send, hal_tx_done */
+		atomic_store_explicit(&rx->back->done, rx->next,
+				      memory_order_release);
+	else
+		peer->ops->back_store(peer, -1, rx->next);
+	hal_rx_wake(peer);
+}
+
+/* Store word 0 .. HAL_BACK_WORDS - 1, which the sender reads with
+ * hal_tx_back(), and wake a sleeping sender. */
+static inline void hal_rx_back(struct hal_peer *peer, int word, uint64_t val)
+{
+	if (peer->rx.back != NULL)
+		/* pairs with the acquire in hal_tx_back() */
+		atomic_store_explicit(&peer->rx.back->word[word], val,
+				      memory_order_release);
+	else
+		peer->ops->back_store(peer, word, val);
+	hal_rx_wake(peer);
+}
+
+/*
+ * Store a word in one total order with hal_tx_back_sync(): if two peers each
+ * store a word and then read the word of the other, at least one of them reads
+ * the new value. Wakes no sleeper. On a board this is a round trip: the word is
+ * stored and read back. 0: stored; -FI_EAGAIN: not known whether it is stored,
+ * so call again until 0 or HAL_EV_DEAD.
+ */
+static inline int hal_rx_back_sync(struct hal_peer *peer, int word,
+				   uint64_t val)
+{
+	if (peer->rx.back == NULL) {
+		peer->ops->back_store(peer, word, val);
+		return peer->ops->back_barrier(peer);
+	}
+	/* seq_cst: one total order with the load in hal_tx_back_sync() */
+	atomic_store_explicit(&peer->rx.back->word[word], val,
+			      memory_order_seq_cst);
+	return 0;
+}
+
+/* Read a word that the peer stored with hal_rx_back_sync(). */
+static inline uint64_t hal_tx_back_sync(struct hal_peer *peer, int word)
+{
+	/* pairs with the store in hal_rx_back_sync() */
+	return atomic_load_explicit(&peer->tx.back->word[word],
+				    memory_order_seq_cst);
+}
+
+/* Fetch packets into the rings, where the hardware does not write them there.
+ * Call before polling the peers of inbound[]. */
+static inline void hal_if_pump(struct hal_if *hif)
+{
+	if (hif->ops->pump != NULL)
+		hif->ops->pump(hif);
+}
+
+/* Exchange the places of two peers in hif->inbound[]. */
+static inline void hal_if_promote(struct hal_if *hif, uint32_t a, uint32_t b)
+{
+	struct hal_peer *peer = hif->inbound[a];
+
+	hif->inbound[a] = hif->inbound[b];
+	hif->inbound[a]->rx_slot = a;
+	hif->inbound[b] = peer;
+	peer->rx_slot = b;
+}
+
+/* Wake the peer if it sleeps. */
+static inline void hal_peer_wake(struct hal_peer *peer)
+{
+	peer->ops->wake(peer);
+}
+
+/* ---- Remote window: the receive space of a peer ----------------------- */
+
+/* Allocate the first bytes of the peer's receive space, if they are not yet.
+ * Call before a hal_space_write() beyond what was allocated. 0, -FI_ENOMEM. */
+static inline int hal_space_ready(struct hal_peer *peer, uint32_t bytes)
+{
+	return peer->ops->space_ready(peer, bytes);
+}
+
+/* Store len bytes at offset off of the peer's receive space, without waiting
+ * for them to arrive; off + len <= caps.space_bytes. */
+static inline void hal_space_write(struct hal_peer *peer, uint32_t off,
+				   const void *src, size_t len)
+{
+	if (peer->tx.space != NULL)
+		__builtin_memcpy(peer->tx.space + off, src, len);
+	else
+		peer->ops->space_write(peer, off, src, len);
+}
+
+/* Make the stores above visible to the peer before packets that are sent after
+ * this call. In the emulation the release of the packet does that. */
+static inline void hal_space_barrier(struct hal_peer *peer)
+{
+	if (peer->tx.space == NULL)
+		peer->ops->space_barrier(peer);
+}
+
+/* Local receive space that the peer wrote; valid until the packet that names it
+ * is released. */
+static inline const void *hal_space(struct hal_peer *peer, uint32_t off)
+{
+	return peer->rx.space + off;
+}
+
+#endif /* HAL_PACKET_H */
