@@ -5,7 +5,8 @@
 #   prov/unimem/*	its own, util/, hal.h, hal_param.h, gsas_op.h;
 #			unm_atomic: gsas.h
 #   prov/unimem/util	itself: a leaf
-#   prov/unimem/hal	itself, util/; of libfabric the error numbers only
+#   prov/unimem/hal	itself, util/; of libfabric the error numbers only; its
+#			backends not hal.h
 #   gsas		hal.h, hal_limit.h, hal_process.h, util/; its folders:
 #			daemon > client, service > common > op (a leaf), and
 #			for all but op and service the public headers
@@ -25,9 +26,9 @@
 #   (none)	fi_getinfo(3), parameters, log
 #   util	containers, clock
 #
-# A unit is X.c with X.h, or either alone. In these folders, in the backends of
-# the HAL and in gsas/service the units form no cycle, and X.h declares
-# functions of X.c only.
+# A unit is X.c with X.h, or either alone. In these folders, in the HAL with its
+# backends and in gsas/service the units form no cycle, and X.h declares
+# functions of X.c only. hal.h lists the units of the HAL in their order.
 #
 #   unm_match, unm_wire, unm_space, unm_stats, gsas_op, gsas_mmu, gsas_pages,
 #   gsas_segment, gsas_work: pure, no hal.h by any detour
@@ -42,7 +43,7 @@ BEGIN {
 	layered = "^prov/unimem/(unm_|(api|progress|trigger|msg|rma|core|" \
 		"util)/)"
 	united = substr(layered, 1, length(layered) - 1) \
-		"|hal/(emu|dev|sim)/)|^gsas/service/"
+		"|hal/)|^gsas/service/"
 	n = split("util . core rma msg trigger progress api", order)
 	for (i = 1; i <= n; i++)
 		rank[order[i]] = i
@@ -99,6 +100,8 @@ function allowed(file, from, to, name)
 		return 0
 	if (file ~ layered && path[name] ~ layered)
 		return height(file) >= height(path[name])
+	if (file ~ /\/hal\/.*\// && name == "hal.h")
+		return 0
 	if (from == to)
 		return 1
 	if (from == "prov")
@@ -138,7 +141,7 @@ FNR == 1 {
 FILENAME !~ united { next }
 /^NO\(/ { split($2, q, ","); defined[unit(FILENAME), q[1]] = 1 }
 FNR == 1 || /^\/\*|^#/ { name = "" }
-/^[a-z][^=]*\(/ && !/^(static|typedef)/ {
+/^(HAL_EXPORT )?[a-z][^=]*\(/ && !/^(static|typedef)/ {
 	name = $0
 	gsub(/__attribute__.*/, "", name)
 	sub(/\(.*/, "", name)

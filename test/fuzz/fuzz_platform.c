@@ -8,7 +8,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <rdma/fi_errno.h>
+
 #include "hal/dev/hal_dev_conf.h"
+#include "hal/hal_log.h"
 
 #include "fuzz.h"
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "hal/dev/hal_dev_conf.h"
 #include "hal/hal.h"
 #include "hal/hal_backend.h"
 #include "hal/hal_fault.h"

@@ -17,9 +17,4 @@ extern const struct hal_ops hal_dev_ops;
 /* "sim": the same code as "dev" above a model of the registers (sim/) */
 extern const struct hal_ops hal_sim_ops;
 
-/* Does this host have boards? True if params->dev names a platform file or a
- * node of the driver, or if the usual ones exist. Nothing is opened, so opening
- * "dev" may still fail. (dev/hal_dev_conf.c) */
-bool hal_dev_present(const struct hal_params *params);
-
 #endif /* HAL_BACKEND_H */

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "hal/dev/hal_dev_conf.h"
-#include "hal/hal_backend.h"
+#include "hal/dev/hal_dev_types.h"
 
 #define PLATFORM_FILE	"/etc/unimem.conf"
 

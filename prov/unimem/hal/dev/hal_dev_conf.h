@@ -6,7 +6,16 @@
 #ifndef HAL_DEV_CONF_H
 #define HAL_DEV_CONF_H
 
-#include "hal/dev/hal_dev_types.h"
+#include <stdbool.h>
+
+#include "hal/dev/hal_mmio.h"
+
+struct hal_dev;
+
+/* Does this host have boards? True if params->dev names a platform file or a
+ * node of the driver, or if the usual ones exist. Nothing is opened, so opening
+ * "dev" may still fail. For hal.c. */
+bool hal_dev_present(const struct hal_params *params);
 
 /*
  * Fill in *platform from FI_UNIMEM_DEV (params->dev) and the platform file:
