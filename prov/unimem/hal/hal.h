@@ -38,7 +38,7 @@
  *   hal_packet.h       packets and receive space * (hal_copy.h)
  *   hal_dma.h          dmable memory and transfers *
  *   hal_window.h       memory of peers as a processor accesses it *
- *   hal_page.h         the public page of an interface *
+ *   hal_page.c         the public page of an interface *
  *   hal_backend.h      names the tables of the backends
  *   emu/, sim/, dev/   the backends
  *   hal_fault.c        the fault decorator

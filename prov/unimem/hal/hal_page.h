@@ -3,10 +3,10 @@
  * hal_page.h - the public page of an interface: part of hal.h, which includes
  * this file.
  *
- * A backend makes the page as a memfd of the name HAL_PAGE_NAME and maps it as
- * hal_if.page. Monitors of the same user find the memfd in /proc/PID/fd and
- * read it (tools/unimem_info.c). The caller of the HAL fills the part after the
- * head.
+ * hal_page_open() makes the page as a memfd of the name HAL_PAGE_NAME and maps
+ * it as hal_if.page. Monitors of the same user find the memfd in /proc/PID/fd
+ * and read it (tools/unimem_info.c). The caller of the HAL fills the part after
+ * the head.
  */
 #ifndef HAL_PAGE_H
 #define HAL_PAGE_H
@@ -32,5 +32,13 @@ struct hal_page_head {
 	uint8_t reserved[16];		/* 0 */
 };
 _Static_assert(sizeof(struct hal_page_head) == 64, "page head is a line");
+
+struct hal_if;
+struct hal_map;
+
+/* Make the page of an interface whose address and caps are set, and set
+ * hif->page. The backend closes *fd and puts *map when it closes the interface.
+ * 0; a negative errno after a log line. Private to the HAL. */
+int hal_page_open(struct hal_if *hif, int *fd, struct hal_map **map);
 
 #endif /* HAL_PAGE_H */

@@ -95,6 +95,7 @@ libunm_hal_la_SOURCES = \
 	prov/unimem/hal/hal_map.c \
 	prov/unimem/hal/hal_map.h \
 	prov/unimem/hal/hal_packet.h \
+	prov/unimem/hal/hal_page.c \
 	prov/unimem/hal/hal_page.h \
 	prov/unimem/hal/hal_param.c \
 	prov/unimem/hal/hal_param.h \

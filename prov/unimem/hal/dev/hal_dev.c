@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -257,42 +256,6 @@ static void close_fds(struct dev_if *dif)
 	close(dif->epfd);
 }
 
-static int open_page(struct dev_if *dif)
-{
-	struct hal_page_head *head;
-	int ret;
-
-	ret = hal_seg_create(HAL_PAGE_NAME, HAL_PAGE_BYTES, HAL_PAGE_BYTES,
-			     &dif->page_fd);
-	if (ret != 0)
-		return ret;
-	ret = hal_map_get(dif->page_fd, HAL_PAGE_BYTES, &dif->page_map);
-	if (ret != 0) {
-		hal_log(0, "cannot map a page: %s", strerror(-ret));
-		close(dif->page_fd);
-		return ret;
-	}
-	/* A forked child may still count in the page by mistake. That does less
-	 * harm than the signal that it would get without the page. */
-	madvise(dif->page_map->addr, HAL_PAGE_BYTES, MADV_DOFORK);
-	dif->i.page = dif->page_map->addr;
-	head = dif->i.page;
-	head->version = HAL_ADDR_VERSION;
-	head->board = dif->i.addr.board;
-	head->iface = dif->i.addr.iface;
-	head->pid = (uint32_t)dif->pid;
-	head->nonce = dif->i.addr.nonce;
-	strncpy(head->backend, dif->i.caps->backend,
-		sizeof(head->backend) - 1);
-	strncpy(head->profile, dif->i.caps->profile,
-		sizeof(head->profile) - 1);
-	/* A monitor ignores the page until it has loaded the magic
-	 * (acquire). */
-	atomic_store_explicit(&head->magic, HAL_PAGE_MAGIC,
-			      memory_order_release);
-	return 0;
-}
-
 /* Get the event fd of the mailbox, and watch it. */
 static int open_event(struct dev_if *dif)
 {
@@ -507,7 +470,7 @@ static int dev_if_open(struct hal *hal, int board, int number,
 	ret = claim(dif, number);
 	if (ret != 0)
 		goto err_fds;
-	ret = open_page(dif);
+	ret = hal_page_open(&dif->i, &dif->page_fd, &dif->page_map);
 	if (ret != 0)
 		goto err_claim;
 	ret = dev_mbox_learn(dif);

@@ -136,42 +136,6 @@ static void emu_close(struct hal *hal)
 
 /* ---- Interfaces ------------------------------------------------------ */
 
-static int open_page(struct emu_if *eif)
-{
-	struct hal_page_head *head;
-	int ret;
-
-	ret = hal_seg_create(HAL_PAGE_NAME, HAL_PAGE_BYTES, HAL_PAGE_BYTES,
-			     &eif->page_fd);
-	if (ret != 0)
-		return ret;
-	ret = hal_map_get(eif->page_fd, HAL_PAGE_BYTES, &eif->page_map);
-	if (ret != 0) {
-		hal_log(0, "cannot map a page: %s", strerror(-ret));
-		close(eif->page_fd);
-		return ret;
-	}
-	/* Without this a forked child that counts in the page would get a
-	 * signal; a wrong count does less harm. */
-	madvise(eif->page_map->addr, HAL_PAGE_BYTES, MADV_DOFORK);
-	emu_board_place(eif->emu, eif->i.addr.board, eif->page_map);
-	eif->i.page = eif->page_map->addr;
-	head = eif->i.page;
-	head->version = HAL_ADDR_VERSION;
-	head->board = eif->i.addr.board;
-	head->iface = eif->i.addr.iface;
-	head->pid = (uint32_t)eif->pid;
-	head->nonce = eif->i.addr.nonce;
-	strncpy(head->backend, eif->i.caps->backend,
-		sizeof(head->backend) - 1);
-	strncpy(head->profile, eif->i.caps->profile,
-		sizeof(head->profile) - 1);
-	/* A monitor reads the page only once the magic is there. */
-	atomic_store_explicit(&head->magic, HAL_PAGE_MAGIC,
-			      memory_order_release);
-	return 0;
-}
-
 static int open_sources(struct emu_if *eif)
 {
 	int ret;
@@ -265,9 +229,10 @@ static int emu_if_open(struct hal *hal, int board, int number,
 				     emu_take_number(eif, (uint32_t)number);
 	if (ret != 0)
 		goto err_sources;
-	ret = open_page(eif);
+	ret = hal_page_open(&eif->i, &eif->page_fd, &eif->page_map);
 	if (ret != 0)
 		goto err_sources;
+	emu_board_place(emu, eif->i.addr.board, eif->page_map);
 	ret = emu_watch(eif, &eif->listen);
 	if (ret == 0)
 		ret = emu_sleep_if_open(eif);
