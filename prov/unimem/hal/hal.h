@@ -35,6 +35,7 @@
  *   hal_limit.c        memory that is left
  *   hal_map.c          segments of shared memory
  *   hal_types.h        the objects, and the table of functions of a backend *
+ *   hal_board.c        the board of a process
  *   hal_packet.h       packets and receive space * (hal_copy.h)
  *   hal_dma.h          dmable memory and transfers *
  *   hal_window.h       memory of peers as a processor accesses it *

@@ -77,6 +77,8 @@ libunm_hal_la_SOURCES = \
 	prov/unimem/hal/hal.c \
 	prov/unimem/hal/hal.h \
 	prov/unimem/hal/hal_backend.h \
+	prov/unimem/hal/hal_board.c \
+	prov/unimem/hal/hal_board.h \
 	prov/unimem/hal/hal_copy.h \
 	prov/unimem/hal/hal_dma.h \
 	prov/unimem/hal/hal_export.h \

@@ -29,6 +29,7 @@
 #include "hal/dev/hal_dev_pif.h"
 #include "hal/dev/hal_dev_ring.h"
 #include "hal/hal_backend.h"
+#include "hal/hal_board.h"
 #include "hal/hal_page.h"
 
 #define SPACE_BYTES	65536u		/* receive space, unless configured */
@@ -405,22 +406,6 @@ static void if_delete(struct dev_if *dif)
 	free(dif);
 }
 
-static int check_board(const struct hal_dev *dev, int board)
-{
-	if (board >= (int)dev->hal.caps.boards) {
-		hal_log(0, "there is no board %d: %u in all, numbered from 0",
-			board, dev->hal.caps.boards);
-		return -FI_EINVAL;
-	}
-	if (board != dev->hal.own_board &&
-	    !(dev->hal.caps.flags & HAL_CAP_ANY_BOARD)) {
-		hal_log(0, "interfaces of board %d are to be had on that board "
-			"only, this is board %d", board, dev->hal.own_board);
-		return -FI_EINVAL;
-	}
-	return 0;
-}
-
 static int open_board(struct dev_if *dif, uint32_t board)
 {
 	struct hal_dev *dev = dif->dev;
@@ -451,9 +436,7 @@ static int dev_if_open(struct hal *hal, int board, int number,
 	struct dev_if *dif;
 	int ret;
 
-	if (board < 0)
-		board = hal->own_board;
-	ret = check_board(dev, board);
+	ret = hal_board_check(hal, &board);
 	if (ret != 0)
 		return ret;
 	dif = if_new(dev);

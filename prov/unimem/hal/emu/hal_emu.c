@@ -34,6 +34,7 @@
 #include "hal/emu/hal_emu_recv.h"
 #include "hal/emu/hal_emu_sleep.h"
 #include "hal/hal_backend.h"
+#include "hal/hal_board.h"
 #include "hal/hal_limit.h"
 #include "hal/hal_page.h"
 #include "util/unm_random.h"
@@ -207,14 +208,9 @@ static int emu_if_open(struct hal *hal, int board, int number,
 	struct emu_if *eif;
 	int ret;
 
-	if (board < 0)
-		board = hal->own_board;
-	if (board >= (int)hal->caps.boards) {
-		hal_log(0, "there is no board %d: %u in all, numbered from 0",
-			board, hal->caps.boards);
-		return -FI_EINVAL;
-	}
-	ret = hal_limit_check("an interface with a few peers", IF_ROOM);
+	ret = hal_board_check(hal, &board);
+	if (ret == 0)
+		ret = hal_limit_check("an interface with a few peers", IF_ROOM);
 	if (ret != 0)
 		return ret;
 	eif = if_new(emu, board);

@@ -21,6 +21,7 @@
 #endif
 
 #include "hal/emu/hal_emu_board.h"
+#include "hal/hal_board.h"
 #include "hal/hal_launcher.h"
 #include "hal/hal_param.h"
 
@@ -48,29 +49,6 @@ static void find_ranks(struct hal_emu *emu)
 		     hal_param_first_number(any_rank);
 	if (emu->start < 0 || emu->start > INT32_MAX)
 		emu->start = 0;
-}
-
-/* Set the own board: FI_UNIMEM_BOARD; else the local ranks are distributed over
- * the boards in blocks; else board 0. */
-static int find_board(struct hal_emu *emu)
-{
-	const struct hal_params *params = &emu->hal.params;
-	int boards = (int)emu->hal.caps.boards;
-
-	if (params->board >= boards) {
-		hal_log(0, "FI_UNIMEM_BOARD=%d: there %s %d board%s, numbered "
-			"from 0: choose one of them or raise FI_UNIMEM_BOARDS",
-			params->board, boards == 1 ? "is" : "are", boards,
-			boards == 1 ? "" : "s");
-		return -FI_EINVAL;
-	}
-	if (params->board >= 0)
-		emu->hal.own_board = params->board;
-	else if (emu->rank >= 0 && emu->nranks > 0)
-		emu->hal.own_board = (int)(emu->rank * boards / emu->nranks);
-	else
-		emu->hal.own_board = 0;
-	return 0;
 }
 
 static int set_profile(struct hal_emu *emu)
@@ -251,9 +229,13 @@ int emu_board_init(struct hal_emu *emu)
 
 	find_ranks(emu);
 	ret = set_profile(emu);
-	if (ret == 0)
-		ret = find_board(emu);
-	if (ret == 0)
-		place_init(emu);
-	return ret;
+	if (ret != 0)
+		return ret;
+	ret = hal_board_own(emu->hal.params.board, (int)emu->hal.caps.boards,
+			    emu->rank, emu->nranks);
+	if (ret < 0)
+		return ret;
+	emu->hal.own_board = ret;
+	place_init(emu);
+	return 0;
 }

@@ -13,6 +13,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include "hal/hal_board.h"
 #include "hal/hal_launcher.h"
 #include "hal/hal_param.h"
 #include "hal/sim/hal_sim.h"
@@ -105,39 +106,24 @@ static int load_params(const struct hal_params *params,
 	return 0;
 }
 
-static int find_board(const struct hal_params *params, long boards,
-		      uint32_t *board)
-{
-	long rank, nranks;
-
-	if (params->board >= boards) {
-		hal_log(0, "FI_UNIMEM_BOARD=%d: there are %ld boards, numbered "
-			"from 0", params->board, boards);
-		return -FI_EINVAL;
-	}
-	hal_launcher_ranks(&rank, &nranks);
-	*board = params->board >= 0 ? (uint32_t)params->board :
-		 rank >= 0 && nranks > 0 ? (uint32_t)(rank * boards / nranks) :
-		 0;
-	return 0;
-}
-
 static int sim_probe(const struct hal_params *params,
 		     struct hal_platform *platform)
 {
 	struct sim_params par;
-	uint32_t board;
-	int ret;
+	long rank, nranks;
+	int board, ret;
 
 	ret = load_params(params, &par);
-	if (ret == 0)
-		ret = find_board(params, par.boards, &board);
 	if (ret != 0)
 		return ret;
+	hal_launcher_ranks(&rank, &nranks);
+	board = hal_board_own(params->board, (int)par.boards, rank, nranks);
+	if (board < 0)
+		return board;
 	memset(platform, 0, sizeof(*platform));
 	snprintf(platform->node, sizeof(platform->node), "the register model");
 	platform->boards = (uint32_t)par.boards;
-	platform->board = board;
+	platform->board = (uint32_t)board;
 	platform->pkt_depth = (uint32_t)par.depth;
 	platform->space_bytes = (uint32_t)par.space;
 	platform->engine = (enum hal_platform_engine)par.engine;
