@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "hal/dev/hal_dev_dma.h"
-#include "hal/dev/hal_dev_ring.h"
 #include "hal/dev/hal_dev_table.h"
+#include "hal/hal_peer.h"
 #include "lib/dev_shim.h"
 
 /* Expect one log line that names the failure and the remedy. */
@@ -387,7 +387,7 @@ static void sleep_is_refused(void **state)
 	assert_true(lie.times <= 0);
 	be_honest();
 	assert_int_equal(send_word(p.ab, 1), 0);
-	assert_true(until(&p, dev_rx_pending(dev_if(p.b)) != 0));
+	assert_true(until(&p, hal_inbound_pending(p.b)));
 	assert_int_equal(hal_if_arm(p.b), -FI_EAGAIN);
 	unpair(&p);
 }

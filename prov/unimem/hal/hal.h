@@ -37,6 +37,7 @@
  *   hal_types.h        the objects, and the table of functions of a backend *
  *   hal_board.c        the board of a process
  *   hal_packet.h       packets and receive space * (hal_copy.h)
+ *   hal_peer.c         what the backends do alike with peers
  *   hal_dma.h          dmable memory and transfers *
  *   hal_window.h       memory of peers as a processor accesses it *
  *   hal_page.c         the public page of an interface *

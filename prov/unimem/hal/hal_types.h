@@ -190,6 +190,8 @@ struct hal_if {
 	struct hal_peer **inbound;	/* peers with an open inbound half, to
 					 * be polled with hal_rx_peek() */
 	uint32_t ninbound;		/* entries of inbound[] */
+	uint32_t inbound_max;		/* entries that inbound[] has memory
+					 * for */
 	const struct hal_ops *ops;
 	const struct hal_caps *caps;
 	struct hal *hal;

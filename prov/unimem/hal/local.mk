@@ -101,6 +101,8 @@ libunm_hal_la_SOURCES = \
 	prov/unimem/hal/hal_page.h \
 	prov/unimem/hal/hal_param.c \
 	prov/unimem/hal/hal_param.h \
+	prov/unimem/hal/hal_peer.c \
+	prov/unimem/hal/hal_peer.h \
 	prov/unimem/hal/hal_process.h \
 	prov/unimem/hal/hal_types.h \
 	prov/unimem/hal/hal_window.h \

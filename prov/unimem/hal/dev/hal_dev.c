@@ -27,10 +27,10 @@
 #include "hal/dev/hal_dev_mem.h"
 #include "hal/dev/hal_dev_peer.h"
 #include "hal/dev/hal_dev_pif.h"
-#include "hal/dev/hal_dev_ring.h"
 #include "hal/hal_backend.h"
 #include "hal/hal_board.h"
 #include "hal/hal_page.h"
+#include "hal/hal_peer.h"
 
 #define SPACE_BYTES	65536u		/* receive space, unless configured */
 #define TICK_SOON_NS	1000000		/* timer of a sleep while something is
@@ -591,7 +591,7 @@ static int dev_arm(struct hal_if *hif)
 	struct dev_if *dif = dev_if(hif);
 
 	dev_mbox_run(dif, SERVICE_PACKETS);
-	if (dif->nevents != 0 || dev_rx_pending(dif))
+	if (dif->nevents != 0 || hal_inbound_pending(hif))
 		return -FI_EAGAIN;
 	dif->armed = true;
 	dif->signalled = true;

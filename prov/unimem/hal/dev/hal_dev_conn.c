@@ -21,6 +21,7 @@
 #include "hal/dev/hal_dev_region.h"
 #include "hal/dev/hal_dev_ring.h"
 #include "hal/dev/hal_dev_table.h"
+#include "hal/hal_peer.h"
 #include "util/unm_clock.h"
 #include "util/unm_random.h"
 
@@ -389,7 +390,7 @@ static enum dev_answer open_in(struct dev_if *dif,
 	peer = hello_peer(dif, w[0] & HAL_HEAD_ID_MASK, link->session);
 	if (peer == NULL)
 		return DEV_ANSWER_FAILED;
-	if (dev_inbound_reserve(dif) != 0 ||
+	if (hal_inbound_reserve(&dif->i, dif->npeers) != 0 ||
 	    dev_ring_new(peer, link->first, depth) != 0) {
 		if (peer->hello == DEV_HELLO_NONE)
 			dev_peer_drop(peer);

@@ -6,13 +6,13 @@
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
-#include <string.h>
 
 #include "hal/dev/hal_dev_peer.h"
 #include "hal/dev/hal_dev_dma.h"
 #include "hal/dev/hal_dev_mem.h"
 #include "hal/dev/hal_dev_pif.h"
 #include "hal/dev/hal_dev_region.h"
+#include "hal/hal_peer.h"
 
 /* ---- Peers by identity and by address ---------------------------------- */
 
@@ -57,16 +57,9 @@ int dev_peer_new(struct dev_if *dif, const struct hal_addr *addr,
 {
 	struct dev_peer *peer, **at = bucket(dif, identity);
 
-	/* hal_rx and hal_tx must not share a cache line with other data. */
-	peer = aligned_alloc(HAL_LINE, (sizeof(*peer) + HAL_LINE - 1) &
-				       ~(size_t)(HAL_LINE - 1));
+	peer = hal_peer_alloc(&dif->i, addr, sizeof(*peer));
 	if (peer == NULL)
 		return -FI_ENOMEM;
-	memset(peer, 0, sizeof(*peer));
-	peer->p.hif = &dif->i;
-	peer->p.ops = dif->i.ops;
-	peer->p.addr = *addr;
-	peer->p.rx_slot = UINT32_MAX;
 	peer->identity = identity;
 	peer->session = ++dif->sessions;
 	peer->dest = hal_dest(addr->board, addr->iface, dif->info.base_dest);
@@ -80,36 +73,6 @@ int dev_peer_new(struct dev_if *dif, const struct hal_addr *addr,
 	dif->npeers++;
 	*out = peer;
 	return 0;
-}
-
-int dev_inbound_reserve(struct dev_if *dif)
-{
-	uint32_t max = dif->inbound_max != 0 ? dif->inbound_max : 16;
-	struct hal_peer **grown;
-
-	if (dif->npeers <= dif->inbound_max)
-		return 0;
-	while (max < dif->npeers)
-		max *= 2;
-	grown = realloc(dif->i.inbound, max * sizeof(*grown));
-	if (grown == NULL)
-		return -FI_ENOMEM;
-	dif->i.inbound = grown;
-	dif->inbound_max = max;
-	return 0;
-}
-
-/* Remove a peer from hif->inbound, if it is listed there. */
-static void inbound_remove(struct dev_if *dif, struct dev_peer *peer)
-{
-	uint32_t slot = peer->p.rx_slot;
-	struct hal_peer *last;
-
-	if (slot == UINT32_MAX)
-		return;
-	last = dif->i.inbound[--dif->i.ninbound];
-	dif->i.inbound[slot] = last;
-	last->rx_slot = slot;
 }
 
 static void lists_remove(struct dev_if *dif, struct dev_peer *peer)
@@ -153,7 +116,7 @@ void dev_peer_drop(struct dev_peer *peer)
 
 	dev_dma_cancel(dif, peer);
 	dev_backlog_remove(peer);
-	inbound_remove(dif, peer);
+	hal_inbound_remove(&peer->p);
 	dif->nevents -= (uint32_t)__builtin_popcount(peer->ev_pending);
 	if (peer->accept == DEV_ACCEPT_BACK)
 		dif->naccepting--;
@@ -188,27 +151,6 @@ static bool must_wait(const struct dev_peer *peer)
 	return old != NULL && peer->p.rx_slot == UINT32_MAX;
 }
 
-static void take_event(struct dev_if *dif, struct dev_peer *peer,
-		       struct hal_event *ev)
-{
-	enum hal_event_type type = HAL_EV_INBOUND;
-
-	while (!(peer->ev_pending & 1u << type))
-		type++;
-	peer->ev_pending &= (uint8_t)~(1u << type);
-	dif->nevents--;
-	if (type == HAL_EV_INBOUND) {
-		/* The caller may use hif->inbound at any time, so the peer is
-		 * not listed before the caller knows it. */
-		peer->known = true;
-		peer->p.rx_slot = dif->i.ninbound;
-		dif->i.inbound[dif->i.ninbound++] = &peer->p;
-	}
-	ev->type = type;
-	ev->status = type == HAL_EV_DEAD ? peer->ev_status : 0;
-	ev->peer = &peer->p;
-}
-
 int dev_take_events(struct dev_if *dif, struct hal_event *ev, int max)
 {
 	struct dev_peer *peer;
@@ -217,8 +159,12 @@ int dev_take_events(struct dev_if *dif, struct hal_event *ev, int max)
 	for (peer = dif->peers; peer != NULL; peer = peer->next) {
 		if (peer->ev_pending == 0 || must_wait(peer))
 			continue;
-		while (n < max && peer->ev_pending != 0)
-			take_event(dif, peer, &ev[n++]);
+		while (n < max && peer->ev_pending != 0) {
+			peer->ev_pending = hal_peer_event(&peer->p,
+				peer->ev_pending, peer->ev_status, &ev[n++]);
+			peer->known = true;
+			dif->nevents--;
+		}
 		if (n == max || dif->nevents == 0)
 			break;
 	}

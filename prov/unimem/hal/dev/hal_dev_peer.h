@@ -27,10 +27,6 @@ void dev_peer_drop(struct dev_peer *peer);
  * that the parent process shares with the peer is touched. */
 void dev_peer_forget(struct dev_peer *peer);
 
-/* Make hif->inbound long enough for all peers, so that events need no memory.
- * Returns 0 or -FI_ENOMEM. */
-int dev_inbound_reserve(struct dev_if *dif);
-
 /* Record an event for the caller. status counts for HAL_EV_DEAD only. A peer
  * has at most one event of each type. */
 void dev_event(struct dev_peer *peer, enum hal_event_type type, int status);

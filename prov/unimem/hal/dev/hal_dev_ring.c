@@ -11,7 +11,6 @@
 
 #include "hal/dev/hal_dev_ring.h"
 #include "hal/dev/hal_dev_table.h"
-#include "hal/hal_packet.h"
 
 /*
  * The cells are private memory. Each is marked with the packet number of the
@@ -56,18 +55,4 @@ void dev_ring_push(struct dev_peer *peer, const uint64_t w[HAL_PKT_WORDS])
 	atomic_store_explicit(&cell->head, (w[0] & ~HAL_HEAD_ID_MASK) |
 			      (peer->came & HAL_HEAD_ID_MASK),
 			      memory_order_release);
-}
-
-int dev_rx_pending(struct dev_if *dif)
-{
-	uint64_t head;
-
-	for (uint32_t i = 0; i < dif->i.ninbound; i++) {
-		struct hal_peer *hp = dif->i.inbound[i];
-
-		if (hp->rx.cells != NULL && !hp->rx.held &&
-		    hal_rx_peek(hp, &head) != NULL)
-			return 1;
-	}
-	return 0;
 }

@@ -18,8 +18,4 @@ int dev_ring_new(struct dev_peer *peer, uint64_t first, uint32_t depth);
  * breaks the protocol: the packet is dropped and the peer disconnected. */
 void dev_ring_push(struct dev_peer *peer, const uint64_t w[HAL_PKT_WORDS]);
 
-/* Does any ring of the interface hold a packet? Rings that hal_rx_hold()
- * throttles do not count. */
-int dev_rx_pending(struct dev_if *dif);
-
 #endif /* HAL_DEV_RING_H */

@@ -235,7 +235,6 @@ struct dev_if {
 	uint64_t lookup_at;		/* ns: when the next look-up is due */
 	uint64_t sessions;		/* peer objects so far */
 	uint32_t npeers;		/* length of peers */
-	uint32_t inbound_max;		/* entries allocated at i.inbound */
 	uint32_t nevents;		/* events that are not taken */
 	uint32_t ndying;		/* peers that are dying, not dead */
 	uint32_t naccepting;		/* peers in DEV_ACCEPT_BACK */

@@ -10,6 +10,7 @@
 #include <sys/epoll.h>
 
 #include "hal/emu/hal_emu_event.h"
+#include "hal/hal_peer.h"
 
 /* ---- Epoll set --------------------------------------------------------- */
 
@@ -47,31 +48,15 @@ void emu_event(struct emu_peer *peer, enum hal_event_type type, int status)
 	eif->ev_tail = &peer->ev_next;
 }
 
-/* A peer enters inbound[] when its HAL_EV_INBOUND is taken: the caller must not
- * find a peer there that no event has reported. */
-static void list_inbound(struct emu_if *eif, struct emu_peer *peer)
-{
-	peer->p.rx_slot = eif->i.ninbound;
-	eif->i.inbound[eif->i.ninbound++] = &peer->p;
-}
-
 int emu_events_take(struct emu_if *eif, struct hal_event *ev, int max)
 {
 	int n = 0;
 
 	while (n < max && eif->ev_head != NULL) {
 		struct emu_peer *peer = eif->ev_head;
-		enum hal_event_type type = HAL_EV_INBOUND;
 
-		while (!(peer->ev_pending & 1u << type))
-			type++;
-		peer->ev_pending &= (uint8_t)~(1u << type);
-		if (type == HAL_EV_INBOUND)
-			list_inbound(eif, peer);
-		ev[n].type = type;
-		ev[n].status = type == HAL_EV_DEAD ? peer->ev_status : 0;
-		ev[n].peer = &peer->p;
-		n++;
+		peer->ev_pending = hal_peer_event(&peer->p, peer->ev_pending,
+						  peer->ev_status, &ev[n++]);
 		if (peer->ev_pending != 0)
 			continue;
 		peer->ev_queued = false;

@@ -29,7 +29,7 @@
 #include "hal/emu/hal_emu_event.h"
 #include "hal/emu/hal_emu_link.h"
 #include "hal/hal_limit.h"
-#include "hal/hal_packet.h"
+#include "hal/hal_peer.h"
 
 #define LINK_SLEEP_OFF	256
 #define LINK_CELLS_OFF	4096
@@ -124,16 +124,9 @@ int emu_peer_new(struct emu_if *eif, const struct hal_addr *addr,
 		if (ret != 0)
 			return ret;
 	}
-	/* starts on a cache line: the first fields are those of each packet */
-	peer = aligned_alloc(HAL_LINE, (sizeof(*peer) + HAL_LINE - 1) &
-				       ~(size_t)(HAL_LINE - 1));
+	peer = hal_peer_alloc(&eif->i, addr, sizeof(*peer));
 	if (peer == NULL)
 		return -FI_ENOMEM;
-	memset(peer, 0, sizeof(*peer));
-	peer->p.hif = &eif->i;
-	peer->p.ops = eif->i.ops;
-	peer->p.addr = *addr;
-	peer->p.rx_slot = UINT32_MAX;
 	peer->pidsrc.kind = EMU_SRC_PIDFD;
 	peer->pidsrc.fd = -1;
 	hash_insert(eif, peer);
@@ -165,18 +158,6 @@ static void events_remove(struct emu_if *eif, struct emu_peer *peer)
 		eif->ev_tail = at;
 }
 
-static void inbound_remove(struct emu_if *eif, struct emu_peer *peer)
-{
-	uint32_t slot = peer->p.rx_slot;
-	struct hal_peer *last;
-
-	if (slot == UINT32_MAX)
-		return;
-	last = eif->i.inbound[--eif->i.ninbound];
-	eif->i.inbound[slot] = last;
-	last->rx_slot = slot;
-}
-
 void emu_peer_drop(struct emu_peer *peer)
 {
 	struct emu_if *eif = emu_if(peer->p.hif);
@@ -184,7 +165,7 @@ void emu_peer_drop(struct emu_peer *peer)
 	emu_dma_cancel(peer);
 	emu_rmems_free(peer);
 	events_remove(eif, peer);
-	inbound_remove(eif, peer);
+	hal_inbound_remove(&peer->p);
 	hash_remove(eif, peer);
 	eif->place_free = true;
 	eif->nticks -= peer->ticks;
@@ -307,24 +288,6 @@ void emu_link_unmake(struct emu_peer *peer)
 	memset(&peer->p.tx, 0, sizeof(peer->p.tx));
 }
 
-static int inbound_reserve(struct emu_if *eif)
-{
-	uint32_t max = eif->inbound_max != 0 ? eif->inbound_max * 2 : 16;
-	struct hal_peer **grown;
-
-	/* room for all peers: emu_events_take() adds them, and cannot fail */
-	if (eif->npeers <= eif->inbound_max)
-		return 0;
-	while (max < eif->npeers)
-		max *= 2;
-	grown = realloc(eif->i.inbound, max * sizeof(*grown));
-	if (grown == NULL)
-		return -FI_ENOMEM;
-	eif->i.inbound = grown;
-	eif->inbound_max = max;
-	return 0;
-}
-
 int emu_link_take(struct emu_peer *peer, int fd, uint64_t first)
 {
 	struct emu_if *eif = emu_if(peer->p.hif);
@@ -336,7 +299,8 @@ int emu_link_take(struct emu_peer *peer, int fd, uint64_t first)
 
 	ret = hal_seg_check(fd, geo->bytes);
 	if (ret == 0)
-		ret = inbound_reserve(eif);
+		/* so that emu_events_take() cannot fail */
+		ret = hal_inbound_reserve(&eif->i, eif->npeers);
 	if (ret == 0)
 		ret = hal_map_get(fd, geo->bytes, &peer->rx_map);
 	if (ret != 0) {
@@ -359,19 +323,6 @@ int emu_link_take(struct emu_peer *peer, int fd, uint64_t first)
 		 * EMU_WAKE when it gets the answer to its link. */
 		atomic_store_explicit(&rx->sleep->asleep, eif->sleeps,
 				      memory_order_relaxed);
-	return 0;
-}
-
-int emu_rx_pending(struct emu_if *eif)
-{
-	uint64_t head;
-
-	for (uint32_t i = 0; i < eif->i.ninbound; i++) {
-		struct hal_peer *hp = eif->i.inbound[i];
-
-		if (!hp->rx.held && hal_rx_peek(hp, &head) != NULL)
-			return 1;
-	}
 	return 0;
 }
 

@@ -38,7 +38,4 @@ int emu_link_take(struct emu_peer *peer, int fd, uint64_t first);
 /* As hal_space_ready(). */
 int emu_space_ready(struct hal_peer *hp, uint32_t bytes);
 
-/* 1: the ring of a peer that is not held has a packet; else 0. */
-int emu_rx_pending(struct emu_if *eif);
-
 #endif /* HAL_EMU_LINK_H */

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "hal/emu/hal_emu_event.h"
-#include "hal/emu/hal_emu_link.h"
 #include "hal/emu/hal_emu_sleep.h"
+#include "hal/hal_peer.h"
 #include "util/unm_clock.h"
 
 #define CHECK_MIN_NS	1000000		/* first sleep until the timer; later
@@ -153,7 +153,7 @@ int emu_arm(struct hal_if *hif)
 	barrier = eif->nticks == 0 &&
 		  membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED) == 0;
 	check_later(eif, barrier);
-	if (emu_rx_pending(eif) != 0) {
+	if (hal_inbound_pending(hif)) {
 		emu_disarm(hif);
 		return -FI_EAGAIN;
 	}

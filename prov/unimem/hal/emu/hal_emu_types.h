@@ -249,7 +249,6 @@ struct emu_if {
 	uint32_t hash_size;		/* 2^n, or 0 */
 	uint32_t npeers;		/* in hash[] */
 	struct emu_peer *ev_head, **ev_tail;	/* peers with queued events */
-	uint32_t inbound_max;		/* capacity of i.inbound[] */
 	uint32_t nmute, mute_max;	/* connections with mute set, and how
 					 * many are allowed */
 	uint32_t nlinks;		/* links made so far */
