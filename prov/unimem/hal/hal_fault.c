@@ -25,20 +25,25 @@
 #include "hal/hal_lock.h"
 #include "hal/hal_log.h"
 #include "hal/hal_packet.h"
+#include "hal/hal_param.h"
 #include "util/unm_clock.h"
 
 #define PEER_BUCKETS	64
 #define FLUSH_TRIES	100000
 #define US		UINT64_C(1000)
+#define RATE_MAX	900		/* of 1000 */
+#define US_MAX		1000000		/* longest delay */
+#define SPEC_MAX	32		/* of a value, with the 0 at its end */
 
 /* The parsed value of FI_UNIMEM_FAULT, constant once the backend is open. */
 struct rates {
-	unsigned long eagain;		/* refused calls, of 1000 */
-	unsigned long delay;		/* delayed packets, of 1000 */
-	unsigned long dmafail;		/* failed transfers, of 1000 */
-	unsigned long delay_us;		/* delay of a packet, us */
-	unsigned long dmadelay_us;	/* longest delay of a completion, us */
-	unsigned long seed;		/* of the random numbers */
+	long eagain;			/* refused calls, of 1000 */
+	char delay_spec[SPEC_MAX];	/* "delay:delay_us" */
+	long delay;			/* delayed packets, of 1000 */
+	long delay_us;			/* delay of a packet, us */
+	long dmafail;			/* failed transfers, of 1000 */
+	long dmadelay_us;		/* longest delay of a completion, us */
+	long seed;			/* of the random numbers */
 };
 
 /* A packet that was accepted and is held. */
@@ -115,9 +120,9 @@ static uint64_t draw(struct fault_if *fi)
 	return z ^ z >> 31;
 }
 
-static bool chance(struct fault_if *fi, unsigned long rate)
+static bool chance(struct fault_if *fi, long rate)
 {
-	return rate != 0 && draw(fi) % 1000 < rate;
+	return rate != 0 && draw(fi) % 1000 < (uint64_t)rate;
 }
 
 /* Shall this call return -FI_EAGAIN at random? Counts it. */
@@ -305,7 +310,7 @@ static int fault_pkt_send(struct hal_peer *peer, uint64_t head,
 	if (refuse(f, fi))
 		return -FI_EAGAIN;
 	if (peer->tx.back != NULL && chance(fi, f->rates.delay))
-		due = unm_now_ns() + f->rates.delay_us * US;
+		due = unm_now_ns() + (uint64_t)f->rates.delay_us * US;
 	if (due == 0 && fp->first == fp->last)
 		return forward(f, fp, head, w, nw, data, len);
 	/* release_peer() keeps the order of the packets of a peer */
@@ -381,8 +386,8 @@ static int fault_if_open(struct hal *hal, int board, int number,
 	if (ret != 0)
 		goto free_dma;
 	fi->hif = *hif;
-	fi->rng = f->rates.seed + ((uint64_t)(*hif)->addr.board << 32) +
-		  (*hif)->addr.iface;
+	fi->rng = (uint64_t)f->rates.seed + (*hif)->addr.iface +
+		  ((uint64_t)(*hif)->addr.board << 32);
 	fi->hif->ops = &f->ops;
 	hal_lock(&f->lock);
 	fi->next = f->ifs;
@@ -553,7 +558,8 @@ static void dma_done(struct fault *f, struct fault_if *fi, uint64_t now,
 	d->due = now;
 	d->status = comp->status;
 	if (f->rates.dmadelay_us != 0)
-		d->due += draw(fi) % (f->rates.dmadelay_us * US + 1);
+		d->due += draw(fi) %
+			  ((uint64_t)f->rates.dmadelay_us * US + 1);
 	if (d->fail && d->status == 0) {
 		d->status = -FI_EIO;
 		fi->count_dmafail++;
@@ -593,73 +599,34 @@ static int fault_dma_poll(struct hal_if *hif, struct hal_dma_comp *comp,
 
 /* ---- Set-up ---------------------------------------------------------- */
 
-/* Read a decimal number, 0 to max; *end is set behind its last digit. */
-static bool number(const char *s, unsigned long max, unsigned long *val,
-		   char **end)
-{
-	if (*s < '0' || *s > '9')
-		return false;
-	*val = strtoul(s, end, 10);
-	return *val <= max;
-}
+#define ROW(row_name, row_type, field, high, text)			\
+	{ .name = row_name, .type = row_type,				\
+	  .offset = offsetof(struct rates, field), .max = high, .def = text }
 
-/* Parse one key=value; true if it is understood. */
-static bool parse_one(const char *part, struct rates *r)
-{
-	static const struct {
-		const char *key;
-		size_t val;
-		unsigned long max;
-		size_t us;		/* offset of the number that follows a
-					 * colon; 0: no colon */
-	} keys[] = {
-		{ "eagain=", offsetof(struct rates, eagain), 900, 0 },
-		{ "delay=", offsetof(struct rates, delay), 900,
-		  offsetof(struct rates, delay_us) },
-		{ "dmafail=", offsetof(struct rates, dmafail), 900, 0 },
-		{ "dmadelay=", offsetof(struct rates, dmadelay_us), 1000000,
-		  0 },
-		{ "seed=", offsetof(struct rates, seed), ULONG_MAX, 0 },
-	};
-	char *end;
-
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		size_t n = strlen(keys[i].key);
-		unsigned long *val =
-			(unsigned long *)((char *)r + keys[i].val);
-
-		if (strncmp(part, keys[i].key, n) != 0)
-			continue;
-		if (!number(part + n, keys[i].max, val, &end))
-			return false;
-		if (keys[i].us == 0)
-			return *end == '\0';
-		val = (unsigned long *)((char *)r + keys[i].us);
-		return *end == ':' && number(end + 1, 1000000, val, &end) &&
-		       *end == '\0';
-	}
-	return false;
-}
+/* Parameters of FI_UNIMEM_FAULT. */
+static const struct hal_param rows[] = {
+	ROW("eagain", HAL_PARAM_LONG, eagain, RATE_MAX, "0"),
+	ROW("delay", HAL_PARAM_STRING, delay_spec, SPEC_MAX, "0:0"),
+	ROW("dmafail", HAL_PARAM_LONG, dmafail, RATE_MAX, "0"),
+	ROW("dmadelay", HAL_PARAM_LONG, dmadelay_us, US_MAX, "0"),
+	ROW("seed", HAL_PARAM_LONG, seed, LONG_MAX, "0"),
+};
 
 static int parse(const char *spec, struct rates *r)
 {
-	char copy[256], *part, *save = NULL;
+	char more;
+	int ret;
 
-	memset(r, 0, sizeof(*r));
-	if (strlen(spec) >= sizeof(copy))
-		goto bad;
-	memcpy(copy, spec, strlen(spec) + 1);
-	for (part = strtok_r(copy, ",", &save); part != NULL;
-	     part = strtok_r(NULL, ",", &save)) {
-		if (!parse_one(part, r))
-			goto bad;
-	}
-	return 0;
-
-bad:
-	hal_log(0, "FI_UNIMEM_FAULT=%s: want eagain=P,delay=P:US,dmafail=P,"
-		"dmadelay=US,seed=N with P 0-900 of 1000 and US 0-1000000",
-		spec);
+	ret = hal_param_parse("FI_UNIMEM_FAULT", spec, rows,
+			      sizeof(rows) / sizeof(rows[0]), r);
+	if (ret != 0)
+		return ret;
+	if (sscanf(r->delay_spec, "%ld:%ld%c", &r->delay, &r->delay_us,
+		   &more) == 2 && r->delay >= 0 && r->delay <= RATE_MAX &&
+	    r->delay_us >= 0 && r->delay_us <= US_MAX)
+		return 0;
+	hal_log(0, "FI_UNIMEM_FAULT: delay=%s: use P:US with numbers from 0 to "
+		"%d and from 0 to %d", r->delay_spec, RATE_MAX, US_MAX);
 	return -FI_EINVAL;
 }
 

@@ -10,7 +10,8 @@
 
 /*
  * Put the decorator around an opened backend, before its first interface is
- * opened. spec is the value of FI_UNIMEM_FAULT, keys separated by commas:
+ * opened. spec is the value of FI_UNIMEM_FAULT, at most 255 characters, keys
+ * separated by commas:
  *
  *	eagain=P	P in 1000 calls that may return -FI_EAGAIN do so
  *	delay=P:US	P in 1000 packets are delayed by US microseconds, and
@@ -19,8 +20,8 @@
  *	dmadelay=US	completions are delayed by up to US microseconds
  *	seed=N		start of the random numbers
  *
- * P is 0 .. 900, US 0 .. 1000000. 0; -FI_ENOMEM; -FI_EINVAL after a log line
- * with the accepted form. hal_ops.close removes the decorator.
+ * P is 0 .. 900, US 0 .. 1000000, N 0 .. LONG_MAX. 0; -FI_ENOMEM; -FI_EINVAL
+ * after a log line. hal_ops.close removes the decorator.
  */
 HAL_EXPORT int hal_fault_wrap(struct hal *hal, const char *spec);
 
