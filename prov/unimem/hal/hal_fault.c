@@ -82,6 +82,7 @@ struct fault_dma {
  * fault_if_close(). The thread that uses the interface may use it. */
 struct fault_if {
 	struct fault_if *next;		/* in fault.ifs */
+	struct fault *f;		/* the decorator */
 	struct hal_if *hif;
 	uint64_t rng;			/* state of draw() */
 	struct fault_peer *peers[PEER_BUCKETS];
@@ -126,9 +127,9 @@ static bool chance(struct fault_if *fi, long rate)
 }
 
 /* Shall this call return -FI_EAGAIN at random? Counts it. */
-static bool refuse(struct fault *f, struct fault_if *fi)
+static bool refuse(struct fault_if *fi)
 {
-	if (!chance(fi, f->rates.eagain))
+	if (!chance(fi, fi->f->rates.eagain))
 		return false;
 	fi->count_eagain++;
 	return true;
@@ -136,8 +137,9 @@ static bool refuse(struct fault *f, struct fault_if *fi)
 
 /* ---- Additions to interfaces and peers ------------------------------- */
 
-static struct fault_if *if_find(struct fault *f, struct hal_if *hif)
+static struct fault_if *fault_if(struct hal_if *hif)
 {
+	struct fault *f = fault_of(hif->ops);
 	struct fault_if *fi;
 
 	hal_lock(&f->lock);
@@ -189,25 +191,25 @@ static void for_peers(struct fault_if *fi, void (*fn)(struct fault_peer *fp))
 /* Make sure that a peer has a fault_peer. The peer is not veiled, the caller
  * veils it afterwards. Without memory the peer keeps the table of the backend:
  * there are no faults with this peer then, which breaks no law. */
-static void adopt(struct fault *f, struct fault_if *fi, struct hal_peer *peer)
+static void adopt(struct fault_if *fi, struct hal_peer *peer)
 {
 	struct fault_peer **slot = peer_slot(fi, peer);
 
 	if (*slot == NULL) {
 		*slot = calloc(1, sizeof(**slot));
 		if (*slot == NULL) {
-			peer->ops = f->base;
+			peer->ops = fi->f->base;
 			return;
 		}
 		(*slot)->peer = peer;
 	}
-	peer->ops = &f->ops;
+	peer->ops = &fi->f->ops;
 }
 
 /* ---- Packets --------------------------------------------------------- */
 
 /* Send a packet with the backend. Packets held before it must be sent. */
-static int forward(struct fault *f, struct fault_peer *fp, uint64_t head,
+static int forward(struct fault_if *fi, struct fault_peer *fp, uint64_t head,
 		   const uint64_t *w, unsigned nw, const void *data, size_t len)
 {
 	struct hal_peer *peer = fp->peer;
@@ -217,7 +219,7 @@ static int forward(struct fault *f, struct fault_peer *fp, uint64_t head,
 	if (peer->tx.cells != NULL)
 		ret = hal_pkt_send(peer, head, w, nw, data, len);
 	else
-		ret = f->base->pkt_send(peer, head, w, nw, data, len);
+		ret = fi->f->base->pkt_send(peer, head, w, nw, data, len);
 	veil(fp);
 	return ret;
 }
@@ -234,17 +236,17 @@ static void discard_held(struct fault_if *fi, struct fault_peer *fp)
 
 /* Send the packets held for a peer that are due at time now, in ns. A forked
  * child discards its copies: its parent sends these packets. */
-static void release_peer(struct fault *f, struct fault_if *fi,
-			 struct fault_peer *fp, uint64_t now)
+static void release_peer(struct fault_if *fi, struct fault_peer *fp,
+			 uint64_t now)
 {
 	uint32_t depth = fi->hif->caps->pkt_depth;
 
-	if (fp->peer->dead || f->pid != getpid())
+	if (fp->peer->dead || fi->f->pid != getpid())
 		discard_held(fi, fp);
 	while (fp->first != fp->last) {
 		struct held *h = &fp->queue[fp->first % depth];
 
-		if (h->due > now || forward(f, fp, h->head, NULL, 0,
+		if (h->due > now || forward(fi, fp, h->head, NULL, 0,
 					    h->payload, h->len) != 0)
 			return;
 		/* the backend has counted it in tx.next, and so had hold() */
@@ -254,13 +256,13 @@ static void release_peer(struct fault *f, struct fault_if *fi,
 	}
 }
 
-static void release(struct fault *f, struct fault_if *fi, uint64_t now)
+static void release(struct fault_if *fi, uint64_t now)
 {
 	for (int i = 0; i < PEER_BUCKETS && fi->held != 0; i++) {
 		struct fault_peer *fp = fi->peers[i];
 
 		for (; fp != NULL; fp = fp->chain)
-			release_peer(f, fi, fp, now);
+			release_peer(fi, fp, now);
 	}
 }
 
@@ -299,20 +301,19 @@ static int fault_pkt_send(struct hal_peer *peer, uint64_t head,
 			  const uint64_t *w, unsigned nw,
 			  const void *data, size_t len)
 {
-	struct fault *f = fault_of(peer->ops);
-	struct fault_if *fi = if_find(f, peer->hif);
+	struct fault_if *fi = fault_if(peer->hif);
 	struct fault_peer *fp = *peer_slot(fi, peer);
 	uint64_t due = 0;
 	int ret;
 
 	if (fi->held != 0)
-		release(f, fi, unm_now_ns());
-	if (refuse(f, fi))
+		release(fi, unm_now_ns());
+	if (refuse(fi))
 		return -FI_EAGAIN;
-	if (peer->tx.back != NULL && chance(fi, f->rates.delay))
-		due = unm_now_ns() + (uint64_t)f->rates.delay_us * US;
+	if (peer->tx.back != NULL && chance(fi, fi->f->rates.delay))
+		due = unm_now_ns() + (uint64_t)fi->f->rates.delay_us * US;
 	if (due == 0 && fp->first == fp->last)
-		return forward(f, fp, head, w, nw, data, len);
+		return forward(fi, fp, head, w, nw, data, len);
 	/* release_peer() keeps the order of the packets of a peer */
 	ret = hold(fi, fp, due, head, w, nw, data, len);
 	if (ret == 0 && due != 0)
@@ -322,12 +323,12 @@ static int fault_pkt_send(struct hal_peer *peer, uint64_t head,
 
 static int fault_space_ready(struct hal_peer *peer, uint32_t bytes)
 {
-	struct fault *f = fault_of(peer->ops);
-	struct fault_peer *fp = *peer_slot(if_find(f, peer->hif), peer);
+	struct fault_if *fi = fault_if(peer->hif);
+	struct fault_peer *fp = *peer_slot(fi, peer);
 	int ret;
 
 	unveil(fp);
-	ret = f->base->space_ready(peer, bytes);
+	ret = fi->f->base->space_ready(peer, bytes);
 	veil(fp);
 	return ret;
 }
@@ -336,35 +337,34 @@ static int fault_space_ready(struct hal_peer *peer, uint32_t bytes)
  * again. */
 static int fault_back_barrier(struct hal_peer *peer)
 {
-	struct fault *f = fault_of(peer->ops);
+	struct fault_if *fi = fault_if(peer->hif);
 
-	if (refuse(f, if_find(f, peer->hif)))
+	if (refuse(fi))
 		return -FI_EAGAIN;
-	return f->base->back_barrier(peer);
+	return fi->f->base->back_barrier(peer);
 }
 
 static void fault_pump(struct hal_if *hif)
 {
-	struct fault *f = fault_of(hif->ops);
-	struct fault_if *fi = if_find(f, hif);
+	struct fault_if *fi = fault_if(hif);
 
-	if (f->base->pump != NULL) {
+	if (fi->f->base->pump != NULL) {
 		for_peers(fi, unveil);
-		f->base->pump(hif);
+		fi->f->base->pump(hif);
 		for_peers(fi, veil);
 	}
 	if (fi->held != 0)
-		release(f, fi, unm_now_ns());
+		release(fi, unm_now_ns());
 }
 
 /* Send all held packets before a close. A ring has free slots for them; a
  * backend without a ring may accept them only after some calls of pump(). */
-static void flush(struct fault *f, struct fault_if *fi)
+static void flush(struct fault_if *fi)
 {
-	release(f, fi, UINT64_MAX);
+	release(fi, UINT64_MAX);
 	for (int i = 0; fi->held != 0 && i < FLUSH_TRIES; i++) {
 		fault_pump(fi->hif);
-		release(f, fi, UINT64_MAX);
+		release(fi, UINT64_MAX);
 	}
 }
 
@@ -385,6 +385,7 @@ static int fault_if_open(struct hal *hal, int board, int number,
 	ret = f->base->if_open(hal, board, number, hif);
 	if (ret != 0)
 		goto free_dma;
+	fi->f = f;
 	fi->hif = *hif;
 	fi->rng = (uint64_t)f->rates.seed + (*hif)->addr.iface +
 		  ((uint64_t)(*hif)->addr.board << 32);
@@ -404,10 +405,10 @@ free_fi:
 
 static void fault_if_close(struct hal_if *hif)
 {
-	struct fault *f = fault_of(hif->ops);
-	struct fault_if *fi = if_find(f, hif), **link;
+	struct fault_if *fi = fault_if(hif), **link;
+	struct fault *f = fi->f;
 
-	flush(f, fi);
+	flush(fi);
 	hal_lock(&f->lock);
 	for (link = &f->ifs; *link != fi; link = &(*link)->next)
 		;
@@ -430,17 +431,16 @@ static void fault_if_close(struct hal_if *hif)
 
 static int fault_service(struct hal_if *hif, struct hal_event *ev, int max)
 {
-	struct fault *f = fault_of(hif->ops);
-	struct fault_if *fi = if_find(f, hif);
+	struct fault_if *fi = fault_if(hif);
 	int n;
 
 	for_peers(fi, unveil);
-	n = f->base->service(hif, ev, max);
+	n = fi->f->base->service(hif, ev, max);
 	for (int i = 0; i < n; i++)
-		adopt(f, fi, ev[i].peer);
+		adopt(fi, ev[i].peer);
 	for_peers(fi, veil);
 	if (fi->held != 0)
-		release(f, fi, unm_now_ns());
+		release(fi, unm_now_ns());
 	return n;
 }
 
@@ -448,15 +448,14 @@ static int fault_service(struct hal_if *hif, struct hal_event *ev, int max)
  * before. */
 static int fault_arm(struct hal_if *hif)
 {
-	struct fault *f = fault_of(hif->ops);
-	struct fault_if *fi = if_find(f, hif);
+	struct fault_if *fi = fault_if(hif);
 	int ret;
 
-	release(f, fi, UINT64_MAX);
-	if (fi->held != 0 || fi->done != 0 || refuse(f, fi))
+	release(fi, UINT64_MAX);
+	if (fi->held != 0 || fi->done != 0 || refuse(fi))
 		return -FI_EAGAIN;
 	for_peers(fi, unveil);
-	ret = f->base->arm(hif);
+	ret = fi->f->base->arm(hif);
 	for_peers(fi, veil);
 	return ret;
 }
@@ -464,46 +463,43 @@ static int fault_arm(struct hal_if *hif)
 static int fault_connect(struct hal_if *hif, const struct hal_addr *to,
 			 struct hal_peer **peer)
 {
-	struct fault *f = fault_of(hif->ops);
-	struct fault_if *fi = if_find(f, hif);
+	struct fault_if *fi = fault_if(hif);
 	int ret;
 
-	if (refuse(f, fi))
+	if (refuse(fi))
 		return -FI_EAGAIN;
 	for_peers(fi, unveil);
-	ret = f->base->connect(hif, to, peer);
+	ret = fi->f->base->connect(hif, to, peer);
 	if (ret == 0)
-		adopt(f, fi, *peer);
+		adopt(fi, *peer);
 	for_peers(fi, veil);
 	return ret;
 }
 
 static void fault_peer_free(struct hal_peer *peer)
 {
-	struct fault *f = fault_of(peer->ops);
-	struct fault_if *fi = if_find(f, peer->hif);
+	struct fault_if *fi = fault_if(peer->hif);
 	struct fault_peer **slot = peer_slot(fi, peer), *fp = *slot;
 
 	if (fp == NULL) {		/* in inbound[], its event not taken */
-		f->base->peer_free(peer);
+		fi->f->base->peer_free(peer);
 		return;
 	}
-	release_peer(f, fi, fp, UINT64_MAX);
+	release_peer(fi, fp, UINT64_MAX);
 	discard_held(fi, fp);
 	*slot = fp->chain;
 	unveil(fp);
 	free(fp->queue);
 	free(fp);
-	f->base->peer_free(peer);
+	fi->f->base->peer_free(peer);
 }
 
 static void fault_dump(struct hal_if *hif, FILE *out)
 {
-	struct fault *f = fault_of(hif->ops);
-	struct fault_if *fi = if_find(f, hif);
+	struct fault_if *fi = fault_if(hif);
 
 	for_peers(fi, unveil);
-	f->base->dump(hif, out);
+	fi->f->base->dump(hif, out);
 	for_peers(fi, veil);
 	fprintf(out, "fault: refused %llu, packets delayed %llu, held now "
 		"%llu, transfers failed %llu\n",
@@ -518,38 +514,37 @@ static void fault_dump(struct hal_if *hif, FILE *out)
 static int fault_mem_import(struct hal_peer *peer, const struct hal_key *key,
 			    struct hal_rmem **rmem)
 {
-	struct fault *f = fault_of(peer->ops);
+	struct fault_if *fi = fault_if(peer->hif);
 
-	if (refuse(f, if_find(f, peer->hif)))
+	if (refuse(fi))
 		return -FI_EAGAIN;
-	return f->base->mem_import(peer, key, rmem);
+	return fi->f->base->mem_import(peer, key, rmem);
 }
 
 static int fault_dma_post(struct hal_if *hif, const struct hal_dma *dma,
 			  uint64_t token)
 {
-	struct fault *f = fault_of(hif->ops);
-	struct fault_if *fi = if_find(f, hif);
+	struct fault_if *fi = fault_if(hif);
 	uint32_t slot = 0;
 	int ret;
 
-	if (refuse(f, fi) || fi->posted + fi->done == hif->caps->dma_depth)
+	if (refuse(fi) || fi->posted + fi->done == hif->caps->dma_depth)
 		return -FI_EAGAIN;
 	while (fi->dma[slot].state != DMA_FREE)
 		slot++;
-	ret = f->base->dma_post(hif, dma, slot);
+	ret = fi->f->base->dma_post(hif, dma, slot);
 	if (ret != 0)
 		return ret;
 	fi->dma[slot].state = DMA_POSTED;
 	fi->dma[slot].token = token;
-	fi->dma[slot].fail = chance(fi, f->rates.dmafail);
+	fi->dma[slot].fail = chance(fi, fi->f->rates.dmafail);
 	fi->posted++;
 	return 0;
 }
 
 /* The backend has completed a transfer: choose the status to report, and the
  * time at which to report it. */
-static void dma_done(struct fault *f, struct fault_if *fi, uint64_t now,
+static void dma_done(struct fault_if *fi, uint64_t now,
 		     const struct hal_dma_comp *comp)
 {
 	struct fault_dma *d = &fi->dma[comp->token];
@@ -557,9 +552,9 @@ static void dma_done(struct fault *f, struct fault_if *fi, uint64_t now,
 	d->state = DMA_DONE;
 	d->due = now;
 	d->status = comp->status;
-	if (f->rates.dmadelay_us != 0)
+	if (fi->f->rates.dmadelay_us != 0)
 		d->due += draw(fi) %
-			  ((uint64_t)f->rates.dmadelay_us * US + 1);
+			  ((uint64_t)fi->f->rates.dmadelay_us * US + 1);
 	if (d->fail && d->status == 0) {
 		d->status = -FI_EIO;
 		fi->count_dmafail++;
@@ -571,19 +566,18 @@ static void dma_done(struct fault *f, struct fault_if *fi, uint64_t now,
 static int fault_dma_poll(struct hal_if *hif, struct hal_dma_comp *comp,
 			  int max)
 {
-	struct fault *f = fault_of(hif->ops);
-	struct fault_if *fi = if_find(f, hif);
+	struct fault_if *fi = fault_if(hif);
 	uint32_t depth = hif->caps->dma_depth;
 	struct hal_dma_comp got[16];
 	uint64_t now;
 	int n, out = 0;
 
 	if (fi->posted + fi->done == 0)
-		return f->base->dma_poll(hif, comp, max);
-	n = f->base->dma_poll(hif, got, 16);
+		return fi->f->base->dma_poll(hif, comp, max);
+	n = fi->f->base->dma_poll(hif, got, 16);
 	now = unm_now_ns();
 	for (int i = 0; i < n; i++)
-		dma_done(f, fi, now, &got[i]);
+		dma_done(fi, now, &got[i]);
 	for (uint32_t i = 0; i < depth && out < max && fi->done != 0; i++) {
 		struct fault_dma *d = &fi->dma[i];
 
