@@ -27,6 +27,7 @@
 #include "hal/hal_packet.h"
 #include "hal/hal_param.h"
 #include "util/unm_clock.h"
+#include "util/unm_random.h"
 
 #define PEER_BUCKETS	64
 #define FLUSH_TRIES	100000
@@ -84,7 +85,7 @@ struct fault_if {
 	struct fault_if *next;		/* in fault.ifs */
 	struct fault *f;		/* the decorator */
 	struct hal_if *hif;
-	uint64_t rng;			/* state of draw() */
+	uint64_t rng;			/* state of unm_random_next() */
 	struct fault_peer *peers[PEER_BUCKETS];
 	uint64_t held;			/* packets held for all peers */
 	uint32_t posted, done;		/* transfers in these states */
@@ -111,19 +112,9 @@ static struct fault *fault_of(const struct hal_ops *ops)
 				offsetof(struct fault, ops));
 }
 
-/* splitmix64 */
-static uint64_t draw(struct fault_if *fi)
-{
-	uint64_t z = fi->rng += UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return z ^ z >> 31;
-}
-
 static bool chance(struct fault_if *fi, long rate)
 {
-	return rate != 0 && draw(fi) % 1000 < (uint64_t)rate;
+	return rate != 0 && unm_random_next(&fi->rng) % 1000 < (uint64_t)rate;
 }
 
 /* Shall this call return -FI_EAGAIN at random? Counts it. */
@@ -553,7 +544,7 @@ static void dma_done(struct fault_if *fi, uint64_t now,
 	d->due = now;
 	d->status = comp->status;
 	if (fi->f->rates.dmadelay_us != 0)
-		d->due += draw(fi) %
+		d->due += unm_random_next(&fi->rng) %
 			  ((uint64_t)fi->f->rates.dmadelay_us * US + 1);
 	if (d->fail && d->status == 0) {
 		d->status = -FI_EIO;

@@ -39,6 +39,7 @@
 #include <unistd.h>
 
 #include "hal/emu/hal_emu_alias.h"
+#include "util/unm_random.h"
 
 #define READ_BYTES	8192		/* of /proc/self/maps, per read() */
 #define FILL_MAX	(UINT64_C(256) << 20)	/* bytes of an alias of a file
@@ -167,19 +168,12 @@ static bool can_alias(const char *name, uint64_t dev, uint64_t ino)
 	return begins(name, "/dev/zero");
 }
 
-static uint64_t mix(uint64_t x)
-{
-	x = (x ^ x >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-	x = (x ^ x >> 27) * UINT64_C(0x94D049BB133111EB);
-	return x ^ x >> 31;
-}
-
 static uint64_t file_id(uint64_t dev, uint64_t ino, const char *name)
 {
-	uint64_t id = mix(mix(dev) + ino);
+	uint64_t id = unm_mix(unm_mix(dev) + ino);
 
 	for (; *name != '\0'; name++)
-		id = mix(id + (uint8_t)*name);
+		id = unm_mix(id + (uint8_t)*name);
 	return id;
 }
 

@@ -30,6 +30,7 @@
 #include "hal/hal_map.h"
 #include "hal/dev/hal_mmio.h"
 #include "hal/sim/hal_sim_state.h"
+#include "util/unm_random.h"
 
 /*
  * A model, as this process sees it: one per process, from the first open file
@@ -85,7 +86,7 @@ struct sim_mm {
 	uint32_t idle;			/* reads of an empty mailbox so far */
 	uint64_t loads;			/* 8-byte loads from tables and from
 					 * memory of other boards, for tests */
-	uint64_t rng;			/* state of sim_random() */
+	uint64_t rng;			/* state of unm_random_next() */
 	uint64_t swept;			/* ns: last sim_sweep() */
 	uint64_t lines;			/* bit per hash of a line that has a
 					 * store held back */
@@ -125,20 +126,11 @@ static inline uint64_t sim_what(const struct hal_mmio_map *map)
 	return (uintptr_t)map->impl & ((UINT64_C(1) << 56) - 1);
 }
 
-/* A pseudo-random number (splitmix64), so that a seed repeats a run. */
-static inline uint64_t sim_random(struct sim_mm *mm)
-{
-	uint64_t z = mm->rng += UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return z ^ z >> 31;
-}
-
-/* A pseudo-random number from 0 to n - 1; 0 if n is not positive. */
+/* A pseudo-random number from 0 to n - 1, so that a seed repeats a run; 0 if n
+ * is not positive. */
 static inline uint64_t sim_below(struct sim_mm *mm, long n)
 {
-	return n > 0 ? sim_random(mm) % (uint64_t)n : 0;
+	return n > 0 ? unm_random_next(&mm->rng) % (uint64_t)n : 0;
 }
 
 /* The memory of a range of global addresses in this process; NULL: no board has
