@@ -3,7 +3,7 @@
  * hal_log.c - passes the log lines of the HAL to the function that its user has
  * set, or to stderr.
  *
- * Entry points: hal_log_set(), hal_log().
+ * Entry points: hal_log_set(), hal_log(), hal_log_advice().
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -36,4 +36,10 @@ void hal_log(int level, const char *fmt, ...)
 	else if (level == 0)		/* without a function: errors only */
 		fprintf(stderr, "unimem: %s\n", line);
 	errno = saved;
+}
+
+const char *hal_log_advice(int err, const char *otherwise)
+{
+	return err == -EMFILE ? " (RLIMIT_NOFILE): raise it with ulimit -n" :
+	       otherwise;
 }

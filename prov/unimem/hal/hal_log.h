@@ -18,4 +18,8 @@ HAL_EXPORT void hal_log_set(hal_log_fn fn);
 HAL_EXPORT void hal_log(int level, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* For the end of a log line about err, a negative errno: how to get more
+ * descriptors if it is -EMFILE, else the text otherwise. Private to the HAL. */
+const char *hal_log_advice(int err, const char *otherwise);
+
 #endif /* HAL_LOG_H */

@@ -250,8 +250,7 @@ int hal_seg_create(const char *name, size_t len, size_t ready, int *out)
 	if (fd < 0) {
 		ret = -errno;
 		hal_log(0, "cannot create %s: %s%s", name, strerror(-ret),
-			ret == -FI_EMFILE ? " (RLIMIT_NOFILE): raise it with "
-			"ulimit -n" : "");
+			hal_log_advice(ret, ""));
 		return ret;
 	}
 	ret = seg_fill(fd, name, len, ready);

@@ -246,8 +246,7 @@ err_epfd:
 err_log:
 	ret = -errno;
 	hal_log(0, "cannot open an interface: %s%s", strerror(-ret),
-		ret == -EMFILE ? " (RLIMIT_NOFILE): raise it with ulimit -n" :
-		"");
+		hal_log_advice(ret, ""));
 	return ret;
 }
 
@@ -368,9 +367,8 @@ static int claim(struct dev_if *dif, int number)
 	}
 	if (ret != 0) {
 		hal_log(0, "cannot take an interface of board %u: %s%s",
-			dif->info.board, strerror(-ret), ret == -EMFILE ?
-			" (RLIMIT_NOFILE): raise it with ulimit -n" :
-			": dmesg shows the driver's reason");
+			dif->info.board, strerror(-ret), hal_log_advice(ret,
+			": dmesg shows the driver's reason"));
 		return ret;
 	}
 	return open_pages(dif);

@@ -304,9 +304,8 @@ int dev_explain_open(const struct hal_dev *dev, uint32_t board, int err)
 		break;
 	default:
 		hal_log(0, "cannot open %s: %s%s", node, strerror(-err),
-			err == -EMFILE ? " (RLIMIT_NOFILE): raise it with "
-			"ulimit -n" : ": dmesg shows the driver's reason; "
-			"FI_UNIMEM_HAL=emu does without boards");
+			hal_log_advice(err, ": dmesg shows the driver's "
+			"reason; FI_UNIMEM_HAL=emu does without boards"));
 	}
 	return err == -EMFILE ? -FI_EMFILE :
 	       err == -ENOMEM ? -FI_ENOMEM : -FI_ENODEV;

@@ -101,9 +101,8 @@ static int emu_open(const struct hal_params *params, struct hal **hal)
 	if (emu->pidfd < 0) {
 		ret = -errno;
 		hal_log(0, "cannot open a pidfd: %s%s", strerror(-ret),
-			ret == -FI_EMFILE ? " (RLIMIT_NOFILE): raise it with "
-			"ulimit -n" : ": the emulation needs Linux 5.3 and a "
-			"seccomp filter that allows pidfd_open");
+			hal_log_advice(ret, ": the emulation needs Linux 5.3 "
+			"and a seccomp filter that allows pidfd_open"));
 		goto err_board;
 	}
 	emu->proc_ours = emu_proc_ours(emu);
@@ -137,39 +136,34 @@ static void emu_close(struct hal *hal)
 
 /* ---- Interfaces ------------------------------------------------------ */
 
+static void close_sources(struct emu_if *eif)
+{
+	const int fds[] = {
+		eif->spare_fd, eif->epfd, eif->listen.fd, eif->proof_fd,
+	};
+
+	for (int i = 0; i < 4; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+}
+
 static int open_sources(struct emu_if *eif)
 {
 	int ret;
 
 	eif->listen.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC |
 				SOCK_NONBLOCK, 0);
-	if (eif->listen.fd < 0)
-		goto err_log;
-	eif->epfd = epoll_create1(EPOLL_CLOEXEC);
-	if (eif->epfd < 0)
-		goto err_listen;
-	eif->spare_fd = fcntl(eif->listen.fd, F_DUPFD_CLOEXEC, 0);
-	if (eif->spare_fd < 0)
-		goto err_epfd;
-	ret = emu_name_socket(eif);
+	if (eif->listen.fd < 0 ||
+	    (eif->epfd = epoll_create1(EPOLL_CLOEXEC)) < 0 ||
+	    (eif->spare_fd = fcntl(eif->listen.fd, F_DUPFD_CLOEXEC, 0)) < 0)
+		ret = -errno;
+	else
+		ret = emu_name_socket(eif);
 	if (ret == 0)
 		return 0;
-
-	close(eif->spare_fd);
-	errno = -ret;
-err_epfd:
-	ret = errno;
-	close(eif->epfd);
-	errno = ret;
-err_listen:
-	ret = errno;
-	close(eif->listen.fd);
-	errno = ret;
-err_log:
-	ret = -errno;
 	hal_log(0, "cannot open an interface: %s%s", strerror(-ret),
-		ret == -FI_EMFILE ? " (RLIMIT_NOFILE): raise it with ulimit -n"
-		: "");
+		hal_log_advice(ret, ""));
+	close_sources(eif);
 	return ret;
 }
 
@@ -193,6 +187,10 @@ static struct emu_if *if_new(struct hal_emu *emu, int board)
 	eif->emu = emu;
 	eif->pid = getpid();
 	eif->listen.kind = EMU_SRC_LISTEN;
+	eif->listen.fd = -1;
+	eif->epfd = -1;
+	eif->spare_fd = -1;
+	eif->proof_fd = -1;
 	eif->timer.kind = EMU_SRC_TIMER;
 	eif->timer.fd = -1;
 	eif->ev_tail = &eif->ev_head;
@@ -241,11 +239,7 @@ err_page:
 	hal_map_put(eif->page_map);
 	close(eif->page_fd);
 err_sources:
-	if (eif->proof_fd >= 0)
-		close(eif->proof_fd);
-	close(eif->spare_fd);
-	close(eif->epfd);
-	close(eif->listen.fd);
+	close_sources(eif);
 err_free:
 	free(eif);
 	return ret;
@@ -297,10 +291,7 @@ static void close_all(struct emu_if *eif)
 	emu_unwatch(eif, &eif->listen);
 	emu_sleep_if_close(eif);
 	close(eif->page_fd);
-	close(eif->spare_fd);
-	close(eif->epfd);
-	close(eif->listen.fd);
-	close(eif->proof_fd);
+	close_sources(eif);
 }
 
 static void emu_if_close(struct hal_if *hif)

@@ -53,9 +53,7 @@ static int caller_open(const struct hal_addr *to)
 		return fd;
 	ret = -errno;
 	hal_log(0, "cannot connect to interface %u:%u: %s%s",
-		to->board, to->iface, strerror(-ret),
-		ret == -FI_EMFILE ? " (RLIMIT_NOFILE): raise it with "
-		"ulimit -n" : "");
+		to->board, to->iface, strerror(-ret), hal_log_advice(ret, ""));
 	return ret;
 }
 

@@ -57,8 +57,7 @@ int emu_sleep_if_open(struct emu_if *eif)
 	if (eif->timer.fd < 0) {
 		ret = -errno;
 		hal_log(0, "cannot open the timer of an interface: %s%s",
-			strerror(-ret), ret == -FI_EMFILE ?
-			" (RLIMIT_NOFILE): raise it with ulimit -n" : "");
+			strerror(-ret), hal_log_advice(ret, ""));
 		return ret;
 	}
 	ret = emu_watch(eif, &eif->timer);
