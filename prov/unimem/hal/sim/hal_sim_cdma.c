@@ -22,6 +22,8 @@
 #define SR_IRQS		(HAL_CDMA_SR_IOC_IRQ | HAL_CDMA_SR_DLY_IRQ |	\
 			 HAL_CDMA_SR_ERR_IRQ)
 #define ADDR_LOW	UINT64_C(0xFFFFFFFF)
+#define UPPER_HALF	4u		/* bit in the offset of a register that
+					 * holds half of an address */
 
 void sim_cdma_reset(struct sim_world *w, struct sim_board *b)
 {
@@ -153,11 +155,7 @@ static void fetch(struct sim_mm *mm, struct sim_cdma *c)
 
 static void move(struct sim_mm *mm, struct sim_cdma *c, uint64_t n)
 {
-	void *to = sim_memory(mm->w, c->dst, n);
-	const void *from = sim_memory(mm->w, c->src, n);
-
-	if (to != NULL && from != NULL)
-		memmove(to, from, n);
+	sim_mem_move(mm->w, c->dst, c->src, n);
 	c->src += n;
 	c->dst += n;
 	c->left -= n;
@@ -166,13 +164,9 @@ static void move(struct sim_mm *mm, struct sim_cdma *c, uint64_t n)
 /* SIM_MUTANT_EARLY: move the bytes whose transfer was reported before. */
 static void move_late(struct sim_mm *mm, struct sim_cdma *c)
 {
-	void *to = sim_memory(mm->w, c->late_dst, c->late);
-	const void *from = sim_memory(mm->w, c->late_src, c->late);
-
 	if (sim_below(mm, 256) != 0)
 		return;
-	if (to != NULL && from != NULL)
-		memmove(to, from, c->late);
+	sim_mem_move(mm->w, c->late_dst, c->late_src, c->late);
 	c->late = 0;
 }
 
@@ -200,14 +194,30 @@ static void run(struct sim_mm *mm, struct sim_cdma *c)
 
 /* ---- Registers --------------------------------------------------------- */
 
-static void set_low(uint64_t *reg, uint32_t val)
+/* The address of which the register at off holds a half; NULL: none. */
+static uint64_t *address(struct sim_cdma *c, uint32_t off)
 {
-	*reg = (*reg & ~ADDR_LOW) | val;
+	switch (off & ~UPPER_HALF) {
+	case HAL_CDMA_CURDESC:
+		return &c->cur;
+	case HAL_CDMA_TAILDESC:
+		return &c->tail;
+	case HAL_CDMA_SA:
+		return &c->sa;
+	case HAL_CDMA_DA:
+		return &c->da;
+	}
+	return NULL;
 }
 
-static void set_high(uint64_t *reg, uint32_t val)
+static void set_half(struct sim_cdma *c, uint32_t off, uint32_t val)
 {
-	*reg = (*reg & ADDR_LOW) | (uint64_t)val << 32;
+	uint64_t *addr = address(c, off);
+
+	if (off & UPPER_HALF)
+		*addr = (*addr & ADDR_LOW) | (uint64_t)val << 32;
+	else
+		*addr = (*addr & ~ADDR_LOW) | val;
 }
 
 static void must_be_idle(const struct sim_cdma *c, uint32_t off)
@@ -248,7 +258,7 @@ static void write_tail(struct sim_mm *mm, struct sim_cdma *c, uint32_t val)
 	if (!can_start(c, true))
 		return;
 	sim_start(mm, "a chain of descriptors");
-	set_high(&c->tail, val);
+	set_half(c, HAL_CDMA_TAILDESC_MSB, val);
 	if (!c->busy)
 		fetch(mm, c);
 }
@@ -266,28 +276,18 @@ static void write_btt(struct sim_mm *mm, struct sim_cdma *c, uint32_t val)
 
 static void write_addr(struct sim_cdma *c, uint32_t off, uint32_t val)
 {
-	uint64_t *reg = off < HAL_CDMA_DA ? &c->sa : &c->da;
-
 	must_be_idle(c, off);
-	if (off & 4)
-		set_high(reg, val);
-	else
-		set_low(reg, val);
+	set_half(c, off, val);
 }
 
 static void write_desc(struct sim_cdma *c, uint32_t off, uint32_t val)
 {
 	if (!(c->cr & HAL_CDMA_CR_SGMODE))
 		return;
-	val &= off & 4 ? ~0u : ~(HAL_CDMA_DESC_BYTES - 1);
-	if (off == HAL_CDMA_TAILDESC)
-		set_low(&c->tail, val);
-	else if (c->busy)
+	if (c->busy && off != HAL_CDMA_TAILDESC)
 		return;			/* ignored while busy */
-	else if (off == HAL_CDMA_CURDESC)
-		set_low(&c->cur, val);
-	else
-		set_high(&c->cur, val);
+	val &= off & UPPER_HALF ? ~0u : ~(HAL_CDMA_DESC_BYTES - 1);
+	set_half(c, off, val);
 }
 
 void sim_cdma_write(struct sim_mm *mm, uint32_t off, uint32_t val)
@@ -344,29 +344,16 @@ static uint32_t read_sr(struct sim_mm *mm, struct sim_cdma *c)
 uint32_t sim_cdma_read(struct sim_mm *mm, uint32_t off)
 {
 	struct sim_cdma *c = &mm->b->cdma;
+	const uint64_t *addr = address(c, off);
 
 	run(mm, c);
+	if (addr != NULL)
+		return (uint32_t)(off & UPPER_HALF ? *addr >> 32 : *addr);
 	switch (off) {
 	case HAL_CDMA_CR:
 		return read_cr(mm, c);
 	case HAL_CDMA_SR:
 		return read_sr(mm, c);
-	case HAL_CDMA_CURDESC:
-		return (uint32_t)c->cur;
-	case HAL_CDMA_CURDESC_MSB:
-		return (uint32_t)(c->cur >> 32);
-	case HAL_CDMA_TAILDESC:
-		return (uint32_t)c->tail;
-	case HAL_CDMA_TAILDESC_MSB:
-		return (uint32_t)(c->tail >> 32);
-	case HAL_CDMA_SA:
-		return (uint32_t)c->sa;
-	case HAL_CDMA_SA_MSB:
-		return (uint32_t)(c->sa >> 32);
-	case HAL_CDMA_DA:
-		return (uint32_t)c->da;
-	case HAL_CDMA_DA_MSB:
-		return (uint32_t)(c->da >> 32);
 	case HAL_CDMA_BTT:
 		return c->btt;
 	}

@@ -12,6 +12,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "hal/hal_limit.h"
@@ -110,6 +111,15 @@ bool sim_mem_decodes(struct sim_world *w, uint64_t gaddr, uint64_t len)
 		if (!(atomic_load(&b->used[page / 64]) >> page % 64 & 1))
 			return false;
 	return true;
+}
+
+void sim_mem_move(struct sim_world *w, uint64_t dst, uint64_t src, uint64_t n)
+{
+	void *to = sim_memory(w, dst, n);
+	const void *from = sim_memory(w, src, n);
+
+	if (to != NULL && from != NULL)
+		memmove(to, from, n);
 }
 
 /* ---- Regions: lock held ------------------------------------------------ */

@@ -24,6 +24,10 @@ void sim_mem_unmap(struct sim_mm *mm, uint64_t gaddr);
 /* Does an open file of this process hold the range? */
 bool sim_mem_held(struct sim_world *w, uint64_t gaddr, uint64_t len);
 
+/* Copy n bytes between two global addresses; nothing if no board has one of the
+ * ranges. */
+void sim_mem_move(struct sim_world *w, uint64_t dst, uint64_t src, uint64_t n);
+
 /* Is the range inside allocated memory of a board? */
 bool sim_mem_decodes(struct sim_world *w, uint64_t gaddr, uint64_t len);
 

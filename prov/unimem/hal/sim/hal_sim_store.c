@@ -16,6 +16,7 @@
 #include "hal/sim/hal_sim_check.h"
 #include "hal/sim/hal_sim_join.h"
 #include "hal/sim/hal_sim_store.h"
+#include "util/unm_clock.h"
 
 #define SWEEP_NS	500000		/* between two sim_sweep() */
 #define STALE_NS	2000000		/* age from which other processes carry
@@ -122,10 +123,7 @@ static void carry_out(struct sim_world *w, struct sim_post *p, uint64_t name)
 
 static uint64_t seconds(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec;
+	return unm_now_ns() / 1000000000;
 }
 
 /* Is the process whose name is on it dead, or stopped for too long? */

@@ -21,11 +21,7 @@
 
 static void move(struct sim_world *w, struct sim_xfer *x, uint64_t n)
 {
-	void *to = sim_memory(w, x->x.dst + x->moved, n);
-	const void *from = sim_memory(w, x->x.src + x->moved, n);
-
-	if (to != NULL && from != NULL)
-		memmove(to, from, n);
+	sim_mem_move(w, x->x.dst + x->moved, x->x.src + x->moved, n);
 	x->moved += n;
 }
 
