@@ -343,15 +343,7 @@ static void declare_dead(struct emu_if *eif, struct emu_peer *peer)
 	peer->p.dead = true;
 	peer->p.dma_any = false;
 	eif->ndying--;
-	if (peer->in != NULL)
-		emu_conn_close(peer->in);
-	if (peer->out != NULL)
-		emu_conn_close(peer->out);
-	if (peer->pidsrc.fd >= 0) {
-		emu_unwatch(eif, &peer->pidsrc);
-		close(peer->pidsrc.fd);
-		peer->pidsrc.fd = -1;
-	}
+	emu_peer_disconnect(peer);
 	emu_dma_cancel(peer);
 	emu_event(peer, HAL_EV_DEAD, status);
 }

@@ -202,6 +202,19 @@ void emu_conns_free(struct emu_if *eif)
 	}
 }
 
+void emu_peer_disconnect(struct emu_peer *peer)
+{
+	if (peer->in != NULL)
+		emu_conn_close(peer->in);
+	if (peer->out != NULL)
+		emu_conn_close(peer->out);
+	if (peer->pidsrc.fd < 0)
+		return;
+	emu_unwatch(emu_if(peer->p.hif), &peer->pidsrc);
+	close(peer->pidsrc.fd);
+	peer->pidsrc.fd = -1;
+}
+
 /* A pidfd is readable once all threads of the process have ended; its memory
  * may still exist. */
 bool emu_pidfd_dead(int pidfd)

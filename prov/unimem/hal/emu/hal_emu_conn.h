@@ -50,6 +50,9 @@ void emu_todo_clear(struct emu_conn *conn, uint32_t what);
  * line, and fd stays the caller's. */
 int emu_peer_watch(struct emu_peer *peer, int fd, bool handed);
 
+/* Close both connections of the peer, and watch its process no more. */
+void emu_peer_disconnect(struct emu_peer *peer);
+
 /* Has the process of this pidfd ended? -1 is no process: false. */
 bool emu_pidfd_dead(int pidfd);
 

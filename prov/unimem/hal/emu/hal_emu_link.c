@@ -173,14 +173,7 @@ void emu_peer_drop(struct emu_peer *peer)
 		eif->met[eif->nmet++ % EMU_MET_MAX] = peer->p.addr.nonce;
 	if (peer->dying != 0 && !peer->p.dead)
 		eif->ndying--;
-	if (peer->in != NULL)
-		emu_conn_close(peer->in);
-	if (peer->out != NULL)
-		emu_conn_close(peer->out);
-	if (peer->pidsrc.fd >= 0) {
-		emu_unwatch(eif, &peer->pidsrc);
-		close(peer->pidsrc.fd);
-	}
+	emu_peer_disconnect(peer);
 	emu_link_unmake(peer);
 	hal_map_put(peer->rx_map);
 	free(peer);
