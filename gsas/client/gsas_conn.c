@@ -19,6 +19,7 @@
 #include "client/gsas_start.h"
 #include "client/gsas_thread.h"
 #include "client/gsas_window.h"
+#include "util/unm_clock.h"
 
 #define CONNECT_NS	UINT64_C(10000000000)	/* time limit of a connect */
 #define BURST		64			/* answers in a row */
@@ -335,11 +336,11 @@ static int conn_try_connect(struct gsas_conn *conn)
 
 static int conn_connect(struct gsas_conn *conn)
 {
-	uint64_t end = gsas_now_ns() + CONNECT_NS;
+	uint64_t end = unm_now_ns() + CONNECT_NS;
 	int ret;
 
 	while ((ret = conn_try_connect(conn)) == -FI_EAGAIN) {
-		if (gsas_now_ns() > end) {
+		if (unm_now_ns() > end) {
 			gsas_say("board %u: its service accepts no connection",
 				 conn->board);
 			return -FI_ECONNREFUSED;

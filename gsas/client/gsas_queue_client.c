@@ -20,6 +20,7 @@
 #include "client/gsas_thread.h"
 #include "client/gsas_window.h"
 #include "common/gsas_queue_take.h"
+#include "util/unm_clock.h"
 
 #define TAKE_TRIES	16	/* attempts before a QUEUE_WAIT is sent */
 #define WINDOW_LOW	8	/* words that may be sent: with no more of them
@@ -236,7 +237,7 @@ void gsas_queue_notified(struct gsas_conn *conn, uint64_t address, int error,
 static int check_window(struct gsas_queue_handle *q, struct gsas_thread *t)
 {
 	gsas_thread_progress(t);
-	if (q->used == q->granted && gsas_now_ns() >= t->next_service)
+	if (q->used == q->granted && unm_now_ns() >= t->next_service)
 		gsas_thread_service(t);
 	gsas_wait_begin(t);
 	while (q->conn->peer != NULL && q->error == 0 && !q->full &&
@@ -364,7 +365,7 @@ int gsas_dequeue(struct gsas_queue_handle *q, uint64_t *word)
 	ret = gsas_queue_take(&q->view, word, &notify);
 	if (ret == 0 && notify)
 		notify_service(q, conn);
-	if (ret == -FI_EAGAIN && gsas_now_ns() >= t->next_service) {
+	if (ret == -FI_EAGAIN && unm_now_ns() >= t->next_service) {
 		gsas_thread_progress(t);
 		gsas_thread_service(t);
 		if (conn->peer == NULL)
@@ -416,17 +417,17 @@ static int await_word(struct gsas_queue_handle *q, uint64_t end)
 
 	if (ret != 0)
 		return ret;
-	poll_end = gsas_now_ns() + POLL_NS;
+	poll_end = unm_now_ns() + POLL_NS;
 	if (!q->waits && poll_end < end)
 		until = poll_end;
 	gsas_wait_begin(t);
 	t->deadline = until;
 	while ((!q->waits || q->wait.status == -FI_EINPROGRESS) &&
-	       gsas_now_ns() < until)
+	       unm_now_ns() < until)
 		gsas_wait_step(t);
 	t->deadline = 0;
 	if (!q->waits)
-		return gsas_now_ns() < end ? -FI_EAGAIN : -FI_ETIMEDOUT;
+		return unm_now_ns() < end ? -FI_EAGAIN : -FI_ETIMEDOUT;
 	if (q->wait.status == -FI_EINPROGRESS)
 		return -FI_ETIMEDOUT;
 	q->waits = false;
@@ -436,7 +437,7 @@ static int await_word(struct gsas_queue_handle *q, uint64_t end)
 int gsas_dequeue_wait(struct gsas_queue_handle *q, uint64_t *word, int ms)
 {
 	uint64_t end = ms < 0 ? UINT64_MAX :
-		gsas_now_ns() + (uint64_t)ms * 1000000;
+		unm_now_ns() + (uint64_t)ms * 1000000;
 	int ret, last;
 
 	for (;;) {

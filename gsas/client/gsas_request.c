@@ -13,6 +13,7 @@
 #include "client/gsas_bulk.h"
 #include "client/gsas_conn.h"
 #include "client/gsas_thread.h"
+#include "util/unm_clock.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "a result of 1 or 4 bytes has to be the first bytes of its word"
@@ -122,7 +123,7 @@ int gsas_test(struct gsas_req *req)
 
 	if (ret != 0 || request->status != -FI_EINPROGRESS)
 		return ret != 0 ? ret : request->status;
-	if (!gsas_thread_progress(t) && gsas_now_ns() >= t->next_service)
+	if (!gsas_thread_progress(t) && unm_now_ns() >= t->next_service)
 		gsas_thread_service(t);
 	return request->status;
 }

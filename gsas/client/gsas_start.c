@@ -24,6 +24,7 @@
 
 #include "client/gsas_start.h"
 #include "client/gsas_thread.h"
+#include "util/unm_clock.h"
 
 #define READY_FD	3		/* descriptor in gsasd of --ready-fd */
 #define HIGH_FD		10		/* above the descriptors of gsasd */
@@ -152,11 +153,11 @@ destroy_attr:
  * wrote nothing for READY_NS. */
 static void read_ready(int fd, char *line, size_t max)
 {
-	uint64_t now, end = gsas_now_ns() + READY_NS;
+	uint64_t now, end = unm_now_ns() + READY_NS;
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
 	size_t len = 0;
 
-	while (len < max - 1 && (now = gsas_now_ns()) < end) {
+	while (len < max - 1 && (now = unm_now_ns()) < end) {
 		ssize_t n;
 
 		if (poll(&pfd, 1, (int)((end - now) / 1000000) + 1) <= 0)

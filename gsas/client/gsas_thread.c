@@ -18,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "client/gsas_thread.h"
@@ -26,6 +25,7 @@
 #include "client/gsas_conn.h"
 #include "client/gsas_queue_client.h"
 #include "client/gsas_window.h"
+#include "util/unm_clock.h"
 
 #define SPIN_MAX	256		/* polls in vain before a yield */
 #define SPIN_MIN	8		/* the same on a shared processor */
@@ -61,14 +61,6 @@ void gsas_say(const char *fmt, ...)
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
 	fprintf(stderr, "gsas: %s\n", line);
-}
-
-uint64_t gsas_now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
 /* ---- Beginning and end --------------------------------------------------- */
@@ -219,7 +211,7 @@ void gsas_thread_service(struct gsas_thread *t)
 {
 	struct hal_event ev;
 
-	t->next_service = gsas_now_ns() + SERVICE_NS;
+	t->next_service = unm_now_ns() + SERVICE_NS;
 	for (int i = 0; i < EVENTS && hal_if_service(t->hif, &ev, 1) == 1;
 	     i++) {
 		struct gsas_conn *conn = ev.peer->user;
@@ -263,7 +255,7 @@ static inline void relax(void)
 static void yield_processor(struct gsas_thread *t, uint64_t now)
 {
 	sched_yield();
-	gsas_yield_took(&t->yield, gsas_now_ns() - now);
+	gsas_yield_took(&t->yield, unm_now_ns() - now);
 }
 
 /* Ask the services to wake this thread when they release packets, because a
@@ -288,7 +280,7 @@ static int nap_ms(const struct gsas_thread *t)
 		return 1;
 	if (t->deadline == 0)
 		return SLEEP_MS;
-	now = gsas_now_ns();
+	now = unm_now_ns();
 	left = now < t->deadline ? (t->deadline - now) / 1000000 + 1 : 0;
 	return left < SLEEP_MS ? (int)left : SLEEP_MS;
 }
@@ -351,7 +343,7 @@ void gsas_wait_step(struct gsas_thread *t)
 		relax();
 		return;
 	}
-	now = gsas_now_ns();
+	now = unm_now_ns();
 	if (now >= t->next_service)
 		gsas_thread_service(t);
 	check_quiet(t, now);

@@ -100,9 +100,6 @@ static inline void gsas_wait_begin(struct gsas_thread *t)
  * done when t->next_service has come, not at each poll. */
 void gsas_thread_service(struct gsas_thread *t);
 
-/* Nanoseconds of CLOCK_MONOTONIC. */
-uint64_t gsas_now_ns(void);
-
 /* Log one line to stderr, with "gsas: " in front. */
 void gsas_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

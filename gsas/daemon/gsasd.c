@@ -23,13 +23,13 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <syslog.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "hal/hal_limit.h"
 #include "service/gsas_board.h"
 #include "daemon/gsas_spawn.h"
 #include "common/gsas_yield.h"
+#include "util/unm_clock.h"
 
 #define SPIN_NS		50000		/* time of polling before a sleep */
 #define SPIN_MIN	32		/* polls in vain before a yield, on a
@@ -74,14 +74,6 @@ static void say(const char *line)
 		fprintf(stderr, "gsasd: %s\n", line);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
 /*
  * The first refusal of each client is logged, and a process that connects again
  * is a new client. A token bucket limits the lines, or else any user could fill
@@ -95,7 +87,7 @@ static struct {
 /* Take a token if there is one, and spare further ones. */
 static bool refusal_take(unsigned spare)
 {
-	uint64_t now = now_ns();
+	uint64_t now = unm_now_ns();
 
 	if (refusals.full < now)
 		refusals.full = now;
@@ -362,15 +354,15 @@ static bool spin(struct gsas_board *board)
 	static struct gsas_yield yield = {
 		.spin = SPIN_MIN, .min = SPIN_MIN, .max = SPIN_MAX,
 	};
-	uint64_t now = now_ns(), end = now + SPIN_NS, before;
+	uint64_t now = unm_now_ns(), end = now + SPIN_NS, before;
 
 	do {
 		for (uint32_t i = 0; i < yield.spin; i++)
 			if (gsas_board_poll(board))
 				return true;
-		before = now_ns();
+		before = unm_now_ns();
 		sched_yield();
-		now = now_ns();
+		now = unm_now_ns();
 		gsas_yield_took(&yield, now - before);
 	} while (now < end);
 	return false;
@@ -388,7 +380,7 @@ static int linger(const struct gsas_board *board, uint64_t *empty_since)
 		*empty_since = 0;
 		return -1;
 	}
-	now = now_ns();
+	now = unm_now_ns();
 	if (*empty_since == 0)
 		*empty_since = now;
 	end = *empty_since + (uint64_t)opt.linger_ms * 1000000;

@@ -18,13 +18,13 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "hal/hal_process.h"
 #include "service/gsas_board.h"
 #include "common/gsas_hold.h"
 #include "service/gsas_memory.h"
+#include "util/unm_clock.h"
 #include "util/unm_list.h"
 
 #define BURST		16		/* requests of one peer in a row */
@@ -87,14 +87,6 @@ struct conn {
 	struct unm_list list;		/* in board->half_open or ->dying */
 	struct unm_list blocked;	/* in board->blocked */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
 
 /* ---- struct gsas_io ------------------------------------------------------ */
 
@@ -411,7 +403,7 @@ bool gsas_board_poll(struct gsas_board *board)
 	board->again = gsas_service_progress(board->service);
 	mask = done == 0 ? CLOCK_IDLE - 1 : CLOCK_BUSY - 1;
 	if ((++board->turns & mask) == 0)
-		some = take_care(board, now_ns());
+		some = take_care(board, unm_now_ns());
 	done += tear_down_dead(board);
 	if (done != 0)
 		board->nap_ms = 1;
@@ -517,7 +509,7 @@ void gsas_board_sleep(struct gsas_board *board, int ms)
 		mark_blocked(board, false);
 	}
 	board->next_service = board->next_retry = 0;
-	if (take_care(board, now_ns()) || busy)
+	if (take_care(board, unm_now_ns()) || busy)
 		board->nap_ms = 1;
 }
 
@@ -536,7 +528,7 @@ static uint64_t first_offset(void)
 
 	if (getrandom(&chance, sizeof(chance), GRND_NONBLOCK) !=
 	    sizeof(chance))
-		chance = (uint32_t)now_ns();
+		chance = (uint32_t)unm_now_ns();
 	return (uint64_t)(chance % FIRST_SEGMENTS) * GSAS_SEGMENT;
 }
 

@@ -11,6 +11,7 @@
 #include "client/gsas_window.h"
 #include "lib/gsas_services.h"
 #include "op/gsas_op.h"
+#include "util/unm_clock.h"
 
 #define ROUNDS	(UNIT_SLOW ? 2000 : 20000)
 #define THREADS	4
@@ -646,10 +647,10 @@ static void test_atomic_misuse(void **state)
 /* Until the queue is full; grants come a moment after words were taken. */
 static int fill(struct gsas_queue_handle *q, uint64_t *next, int want)
 {
-	uint64_t end = gsas_now_ns() + UINT64_C(20000000000);
+	uint64_t end = unm_now_ns() + UINT64_C(20000000000);
 	int n = 0, ret = 0;
 
-	while (n < want && gsas_now_ns() < end) {
+	while (n < want && unm_now_ns() < end) {
 		ret = gsas_enqueue(q, *next);
 		HOLDS(ret == 0 || ret == -EAGAIN);
 		n += ret == 0;

@@ -13,6 +13,7 @@
 #include "client/gsas_conn.h"
 #include "lib/gsas_services.h"
 #include "op/gsas_op.h"
+#include "util/unm_clock.h"
 
 #define ROUNDS	(UNIT_SLOW ? 100 : 1000)
 
@@ -446,10 +447,10 @@ struct waiter {
 
 static int until_freed(struct gsas_queue_handle *q)
 {
-	uint64_t end = gsas_now_ns() + UINT64_C(20000000000);
+	uint64_t end = unm_now_ns() + UINT64_C(20000000000);
 	int ret = -EAGAIN;
 
-	while (ret == -EAGAIN && gsas_now_ns() < end)
+	while (ret == -EAGAIN && unm_now_ns() < end)
 		ret = gsas_enqueue(q, 1);
 	return ret;
 }
