@@ -173,7 +173,7 @@ static void conn_answer(struct gsas_conn *conn, const struct hal_cell *cell,
 	if (conn->tag[tag].request == NULL ||
 	    (conn->tag[tag].opcode != opcode &&
 	     (opcode != 0 || error != GSAS_E_OPCODE))) {
-		gsas_say("board %u: its service sent a malformed answer "
+		gsas_log("board %u: its service sent a malformed answer "
 			 "(opcode %u, tag %u)", conn->board, opcode, tag);
 		conn->broken = true;
 		return;
@@ -263,7 +263,7 @@ void gsas_conn_quiet(struct gsas_conn *conn, uint64_t ns, uint64_t limit)
 	}
 	conn->quiet += ns;
 	if (conn->quiet >= limit) {
-		gsas_say("board %u: its service did not answer for %u ms "
+		gsas_log("board %u: its service did not answer for %u ms "
 			 "(GSAS_TIMEOUT); the connection is closed",
 			 conn->board, (unsigned)(limit / 1000000));
 		conn->gone = -FI_ETIMEDOUT;
@@ -316,7 +316,7 @@ static int conn_try_connect(struct gsas_conn *conn)
 		return ret != 0 ? ret : -FI_EAGAIN;
 	}
 	if (ret == -FI_EACCES)
-		gsas_say("board %u: another user holds its service, or all "
+		gsas_log("board %u: another user holds its service, or all "
 			 "names of it", conn->board);
 	if (ret != 0)
 		return ret;
@@ -341,7 +341,7 @@ static int conn_connect(struct gsas_conn *conn)
 
 	while ((ret = conn_try_connect(conn)) == -FI_EAGAIN) {
 		if (unm_now_ns() > end) {
-			gsas_say("board %u: its service accepts no connection",
+			gsas_log("board %u: its service accepts no connection",
 				 conn->board);
 			return -FI_ECONNREFUSED;
 		}

@@ -90,10 +90,10 @@ static void load(void)
 int gsas_job_key(uint64_t key[2])
 {
 	if (job_status == -FI_EINVAL)
-		gsas_say("GSAS_JOB is not the key of a job, 32 hexadecimal "
+		gsas_log("GSAS_JOB is not the key of a job, 32 hexadecimal "
 			 "digits: unset it, or give all processes the same");
 	else if (job_status != 0)
-		gsas_say("no key for a job: %s", strerror(-job_status));
+		gsas_log("no key for a job: %s", strerror(-job_status));
 	memcpy(key, job_key, sizeof(job_key));
 	return job_status;
 }

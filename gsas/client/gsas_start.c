@@ -178,7 +178,7 @@ static int judge(unsigned board, const char *line)
 {
 	if (strcmp(line, "ready") == 0 || strcmp(line, "busy") == 0)
 		return 0;
-	gsas_say("board %u has no service, and gsasd cannot serve it: %s",
+	gsas_log("board %u has no service, and gsasd cannot serve it: %s",
 		 board, *line != '\0' ? line : "it ended or hangs, and gave no "
 		 "reason");
 	return -FI_ECONNREFUSED;
@@ -204,7 +204,7 @@ static int start(unsigned board, int pipe_end, int ready)
 	ret = spawn(argv, ready, &pid);
 	close(ready);
 	if (ret != 0) {
-		gsas_say("board %u has no service, and gsasd cannot be started:"
+		gsas_log("board %u has no service, and gsasd cannot be started:"
 			 " %s; %s", board, strerror(ret), is_secure() ?
 			 "a set-id program starts " GSAS_BINDIR "/gsasd only" :
 			 "set GSASD to its path");

@@ -52,7 +52,7 @@ static pthread_key_t key;
 static bool key_made;
 static _Atomic uint64_t threads;	/* last gsas_thread.number given */
 
-void gsas_say(const char *fmt, ...)
+void gsas_log(const char *fmt, ...)
 {
 	char line[512];
 	va_list ap;
@@ -125,7 +125,7 @@ static int read_limit(uint64_t *ns)
 		ms = strtoul(text, &end, 10);
 		if (*text < '0' || *text > '9' || *end != '\0' ||
 		    errno != 0 || ms > INT_MAX) {
-			gsas_say("GSAS_TIMEOUT=%s: give milliseconds, 0 for no "
+			gsas_log("GSAS_TIMEOUT=%s: give milliseconds, 0 for no "
 				 "limit", text);
 			return -FI_EINVAL;
 		}

@@ -101,6 +101,6 @@ static inline void gsas_wait_begin(struct gsas_thread *t)
 void gsas_thread_service(struct gsas_thread *t);
 
 /* Log one line to stderr, with "gsas: " in front. */
-void gsas_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void gsas_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 #endif /* GSAS_THREAD_H */
