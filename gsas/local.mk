@@ -107,6 +107,8 @@ libgsas_client_la_SOURCES = \
 	gsas/client/gsas_fork.c \
 	gsas/client/gsas_job.c \
 	gsas/client/gsas_job.h \
+	gsas/client/gsas_log.c \
+	gsas/client/gsas_log.h \
 	gsas/client/gsas_map.c \
 	gsas/client/gsas_published.c \
 	gsas/client/gsas_queue_client.c \

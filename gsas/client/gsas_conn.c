@@ -15,6 +15,7 @@
 #include "client/gsas_conn.h"
 #include "client/gsas_bulk.h"
 #include "client/gsas_job.h"
+#include "client/gsas_log.h"
 #include "client/gsas_queue_client.h"
 #include "client/gsas_start.h"
 #include "client/gsas_thread.h"

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "client/gsas_job.h"
 #include "client/gsas_request.h"
 #include "common/gsas_pkt.h"
 #include "hal/hal.h"
@@ -20,7 +21,6 @@
  * that a thread that needs little space touches little memory.
  */
 #define GSAS_UNITS	64
-#define GSAS_GROUPS	16	/* groups that a process can join */
 
 /* A message to be sent: a request of docs/gsas.md, section 3, and what it uses
  * of the receive spaces until it is answered. On the stack of the sender. */

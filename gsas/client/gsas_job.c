@@ -12,16 +12,20 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <rdma/fi_errno.h>
+
 #include "client/gsas_job.h"
-#include "client/gsas_conn.h"
-#include "client/gsas_thread.h"
+#include "client/gsas_log.h"
 #include "common/gsas_hold.h"
+#include "gsas.h"
 
 #define DIGITS	16			/* digits of a word of the key */
 

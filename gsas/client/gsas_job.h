@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#define GSAS_GROUPS	16	/* groups that a process can join */
+
 /* The key of the job. 0; -FI_EINVAL: GSAS_JOB is not a key; -errno: no random
  * numbers for a new key. An error is logged. */
 int gsas_job_key(uint64_t key[2]);

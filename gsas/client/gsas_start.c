@@ -15,6 +15,8 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +24,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <rdma/fi_errno.h>
+
+#include "client/gsas_log.h"
 #include "client/gsas_start.h"
-#include "client/gsas_thread.h"
 #include "util/unm_clock.h"
 
 #define READY_FD	3		/* descriptor in gsasd of --ready-fd */

@@ -13,8 +13,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -23,6 +21,7 @@
 #include "client/gsas_thread.h"
 #include "client/gsas_bulk.h"
 #include "client/gsas_conn.h"
+#include "client/gsas_log.h"
 #include "client/gsas_queue_client.h"
 #include "client/gsas_window.h"
 #include "util/unm_clock.h"
@@ -51,17 +50,6 @@ static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
 static bool key_made;
 static _Atomic uint64_t threads;	/* last gsas_thread.number given */
-
-void gsas_log(const char *fmt, ...)
-{
-	char line[512];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(line, sizeof(line), fmt, ap);
-	va_end(ap);
-	fprintf(stderr, "gsas: %s\n", line);
-}
 
 /* ---- Beginning and end --------------------------------------------------- */
 

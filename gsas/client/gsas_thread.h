@@ -100,7 +100,4 @@ static inline void gsas_wait_begin(struct gsas_thread *t)
  * done when t->next_service has come, not at each poll. */
 void gsas_thread_service(struct gsas_thread *t);
 
-/* Log one line to stderr, with "gsas: " in front. */
-void gsas_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
 #endif /* GSAS_THREAD_H */

@@ -23,7 +23,6 @@
 #include <unistd.h>
 
 #include "client/gsas_job.h"
-#include "client/gsas_thread.h"
 #include "client/gsas_watch.h"
 #include "common/gsas_pkt.h"
 #include "hal/hal_process.h"
