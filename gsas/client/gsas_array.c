@@ -10,8 +10,8 @@
  */
 #include <string.h>
 
-#include "client/gsas_direct.h"
 #include "client/gsas_conn.h"
+#include "client/gsas_thread.h"
 #include "client/gsas_window.h"
 #include "op/gsas_op.h"
 

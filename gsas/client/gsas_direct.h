@@ -3,14 +3,52 @@
  * gsas_direct.h - the short path to memory that this thread has mapped: one
  * entry of a table, then the page's word in the segment. Inlined into each
  * operation. gsas_window.c fills the table. Private to libgsas.
+ *
+ * Each thread has a table, which no other thread uses.
  */
 #ifndef GSAS_DIRECT_H
 #define GSAS_DIRECT_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 
-#include "client/gsas_thread.h"
 #include "common/gsas_pkt.h"
+
+#define GSAS_HOT	1024	/* slots, for 1 GiB of memory in all */
+
+/* A slot of the table of the short path: one granule, that is GSAS_SEGMENT
+ * bytes, of a mapped segment. All zero: the slot is empty. */
+struct gsas_hot_segment {
+	uint64_t granule;	/* (address >> GSAS_SEGMENT_SHIFT) + 1 */
+	uintptr_t delta;	/* an address + delta is where it is mapped */
+	uintptr_t words;	/* words + 4 * (address >> GSAS_PAGE_SHIFT) is
+				 * where the word of its page is mapped */
+	uint64_t pad;
+};
+
+/*
+ * The table of the short path. The kernel zeroes its pages in a forked child
+ * (MADV_WIPEONFORK), because the child has neither the mappings nor the
+ * interface of its parent.
+ */
+struct gsas_hot {
+	struct gsas_hot_segment segment[GSAS_HOT];
+	bool live;		/* false: in a forked child */
+};
+
+/* The table of the calling thread; an empty one before its first call, and
+ * where the kernel cannot wipe it. */
+extern _Thread_local struct gsas_hot *gsas_hot
+	__attribute__((tls_model("initial-exec")));
+
+/* Make a table for the calling thread. *wiped: the kernel zeroes it in a forked
+ * child; qemu-user does not. NULL: no memory. */
+struct gsas_hot *gsas_hot_new(bool *wiped);
+/* Free a table; NULL: nothing to do. */
+void gsas_hot_free(struct gsas_hot *hot);
+/* Make hot the table of the calling thread; NULL: an empty table. */
+void gsas_hot_use(struct gsas_hot *hot);
 
 /* Load the word of a page: 0 if the page is free; else the same number for all
  * pages of its allocation, and different ones for different allocations of the

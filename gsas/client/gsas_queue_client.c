@@ -17,6 +17,7 @@
 #include "client/gsas_queue_client.h"
 #include "client/gsas_alloc.h"
 #include "client/gsas_conn.h"
+#include "client/gsas_direct.h"
 #include "client/gsas_thread.h"
 #include "client/gsas_window.h"
 #include "common/gsas_queue_take.h"

@@ -15,12 +15,12 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "client/gsas_thread.h"
 #include "client/gsas_bulk.h"
 #include "client/gsas_conn.h"
+#include "client/gsas_direct.h"
 #include "client/gsas_log.h"
 #include "client/gsas_queue_client.h"
 #include "client/gsas_window.h"
@@ -39,10 +39,6 @@
 #define QUIET_GAP_NS	1000000		/* longest time between two waits that
 					 * counts as waited */
 
-static const struct gsas_hot hot_none;	/* empty table: before the first call */
-
-/* Nothing is stored through it while it points to hot_none. */
-_Thread_local struct gsas_hot *gsas_hot = (struct gsas_hot *)&hot_none;
 static _Thread_local struct gsas_thread *thread_self
 	__attribute__((tls_model("initial-exec")));
 
@@ -69,14 +65,13 @@ static void thread_free(struct gsas_thread *t)
 	free(t->segment);
 	if (t->hot != NULL)
 		gsas_queue_end(t);
-	if (t->hot != NULL)
-		munmap(t->hot, sizeof(*t->hot));
+	gsas_hot_free(t->hot);
 	free(t);
 }
 
 static void thread_end(void *arg)
 {
-	gsas_hot = (struct gsas_hot *)&hot_none;
+	gsas_hot_use(NULL);
 	thread_self = NULL;
 	thread_free(arg);
 }
@@ -84,21 +79,6 @@ static void thread_end(void *arg)
 static void make_key(void)
 {
 	key_made = pthread_key_create(&key, thread_end) == 0;
-}
-
-static int open_hot(struct gsas_thread *t)
-{
-	void *at = mmap(NULL, sizeof(*t->hot), PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (at == MAP_FAILED)
-		return -FI_ENOMEM;
-	t->hot = at;
-	t->hot->live = true;
-	/* without it (qemu-user) the table of the short path stays empty */
-	t->wiped = madvise(at, sizeof(*t->hot), MADV_WIPEONFORK) == 0;
-	t->pid = (int)getpid();
-	return 0;
 }
 
 /* Read GSAS_TIMEOUT: milliseconds, 0: no limit. -FI_EINVAL: no number. */
@@ -164,9 +144,9 @@ static int thread_begin(struct gsas_thread **out)
 	};
 	t->number = atomic_fetch_add_explicit(&threads, 1,
 					      memory_order_relaxed) + 1;
-	ret = open_hot(t);
-	if (ret == 0)
-		ret = open_interface(t);
+	t->pid = (int)getpid();
+	t->hot = gsas_hot_new(&t->wiped);
+	ret = t->hot != NULL ? open_interface(t) : -FI_ENOMEM;
 	if (ret == 0 && pthread_setspecific(key, t) != 0)
 		ret = -FI_ENOMEM;
 	if (ret != 0) {
@@ -175,7 +155,7 @@ static int thread_begin(struct gsas_thread **out)
 	}
 	thread_self = t;
 	if (t->wiped)
-		gsas_hot = t->hot;
+		gsas_hot_use(t->hot);
 	*out = t;
 	return 0;
 }

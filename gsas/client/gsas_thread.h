@@ -21,29 +21,8 @@
 #include "hal/hal.h"
 
 struct gsas_conn;
+struct gsas_hot;
 struct gsas_segment_map;
-
-#define GSAS_HOT	1024	/* slots, for 1 GiB of memory in all */
-
-/* A slot of the table of the short path (gsas_direct.h): one granule, that is
- * GSAS_SEGMENT bytes, of a mapped segment. All zero: the slot is empty. */
-struct gsas_hot_segment {
-	uint64_t granule;	/* (address >> GSAS_SEGMENT_SHIFT) + 1 */
-	uintptr_t delta;	/* an address + delta is where it is mapped */
-	uintptr_t words;	/* words + 4 * (address >> GSAS_PAGE_SHIFT) is
-				 * where the word of its page is mapped */
-	uint64_t pad;
-};
-
-/*
- * The table of the short path. The kernel zeroes its pages in a forked child
- * (MADV_WIPEONFORK), because the child has neither the mappings nor the
- * interface of its parent.
- */
-struct gsas_hot {
-	struct gsas_hot_segment segment[GSAS_HOT];
-	bool live;		/* false: in a forked child */
-};
 
 /* The state of a thread. Made by its first call, freed at its end; no other
  * thread uses it. */
@@ -74,10 +53,6 @@ struct gsas_thread {
 	uint64_t quiet_check;	/* ns: last check for silent services */
 	bool begins;		/* no such check since gsas_wait_begin() */
 };
-
-/* The table of the calling thread; an empty one before its first call. */
-extern _Thread_local struct gsas_hot *gsas_hot
-	__attribute__((tls_model("initial-exec")));
 
 /* The state of the calling thread, made at its first call. 0; or an error that
  * was logged: -FI_EBUSY, -FI_ENOMEM, -FI_EMFILE, -FI_EINVAL, -FI_ENODEV. */

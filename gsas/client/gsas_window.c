@@ -19,6 +19,7 @@
 #include "client/gsas_window.h"
 #include "client/gsas_conn.h"
 #include "client/gsas_direct.h"
+#include "client/gsas_thread.h"
 #include "client/gsas_watch.h"
 
 #define SEGMENTS_MIN	16		/* entries allocated at first */

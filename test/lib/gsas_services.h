@@ -17,6 +17,7 @@
 #include "lib/unit.h"
 #include "gsas.h"
 #include "service/gsas_board.h"
+#include "client/gsas_direct.h"
 #include "client/gsas_thread.h"
 
 #define HOSTS	2
