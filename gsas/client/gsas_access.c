@@ -98,7 +98,7 @@ int by_packet(uint8_t opcode, uint64_t address, uint64_t arg1, uint64_t arg2,
 		ret = gsas_conn_of(t, address, &conn);
 	if (ret != 0)
 		return ret;
-	gsas_request_begin(request, t, GSAS_KIND_ONE);
+	gsas_request_begin(request, t->number);
 	request->out = into.out;
 	request->done = into.done;
 	request->bytes = op_bytes(opcode);
@@ -160,7 +160,7 @@ static int ended(struct gsas_req *req, int status)
 
 	if (ret != 0)
 		return ret;
-	gsas_request_begin(request, t, GSAS_KIND_ONE);
+	gsas_request_begin(request, t->number);
 	request->status = status;
 	return status;
 }

@@ -30,30 +30,12 @@ static uint32_t part_max(const struct gsas_conn *conn)
 
 /* ---- Requests in parts --------------------------------------------------- */
 
-/* Complete the request if all parts are sent and answered. */
-static void bulk_check(struct gsas_request *request)
-{
-	if (request->parts == 0 && request->left == 0)
-		request->status = request->error;
-}
-
-void gsas_bulk_answer(struct gsas_request *request, int error)
-{
-	request->parts--;
-	if (request->error == 0)
-		request->error = error;
-	bulk_check(request);
-}
-
 void gsas_bulk_end(struct gsas_conn *conn, int error)
 {
 	struct gsas_request *request = conn->bulk;
 
 	conn->bulk = NULL;
-	request->left = 0;
-	if (request->error == 0)
-		request->error = error;
-	bulk_check(request);
+	gsas_request_stop(request, error);
 }
 
 /* Send the next part. 0; -FI_EAGAIN: no units of the space or no credit are
@@ -132,7 +114,7 @@ static int bulk_start(struct gsas_thread *t, enum direction dir,
 
 	if (ret != 0)
 		return ret;
-	request->kind = GSAS_KIND_BULK;
+	request->bulk = true;
 	request->put = dir == PUT;
 	request->address = address;
 	request->at = at;
@@ -167,7 +149,7 @@ static int start(enum direction dir, uint64_t address, void *memory,
 
 	if (ret != 0)
 		return ret;
-	gsas_request_begin(request, t, GSAS_KIND_ONE);
+	gsas_request_begin(request, t->number);
 	if (len > GSAS_WHOLE_MAX)
 		ret = -FI_EINVAL;
 	else if (len != 0)

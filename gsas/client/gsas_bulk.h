@@ -9,7 +9,6 @@
 #include <stdbool.h>
 
 struct gsas_conn;
-struct gsas_request;
 
 /* Send the next messages of conn->bulk (not NULL), as many as there are tags,
  * units and credits for. Returns whether any was sent or the request ended. */
@@ -18,8 +17,5 @@ bool gsas_bulk_progress(struct gsas_conn *conn);
 /* Send no further message of conn->bulk. error: 0 or -errno; the request
  * completes when the messages under way are answered. */
 void gsas_bulk_end(struct gsas_conn *conn, int error);
-
-/* One message of a BULK request is answered, with error 0 or -errno. */
-void gsas_bulk_answer(struct gsas_request *request, int error);
 
 #endif /* GSAS_BULK_H */

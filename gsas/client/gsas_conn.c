@@ -8,6 +8,7 @@
  * closed whenever answers are polled for: after each gsas_wait_step() the
  * caller checks whether peer is NULL.
  */
+#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,12 +149,30 @@ int gsas_conn_send(struct gsas_conn *conn, const struct gsas_msg *msg,
 
 /* ---- Answers ------------------------------------------------------------- */
 
-static void tag_release(struct gsas_conn *conn, uint8_t tag)
+/* Copy the data that an answer left in the local receive space. */
+static int take_data(struct gsas_conn *conn, const struct gsas_tag *tag)
 {
-	conn->local |= conn->tag[tag].local;
-	conn->remote |= conn->tag[tag].remote;
-	conn->tag[tag].request = NULL;
-	conn->free[conn->nfree++] = tag;
+	if (tag->len == 0)
+		return 0;
+	if (conn->peer->rx.space == NULL)
+		return -EPROTO;
+	memcpy(tag->into, hal_space(conn->peer, tag->off), tag->len);
+	return 0;
+}
+
+/* The message of a tag is answered; arguments as for gsas_request_answer(). */
+static void tag_answer(struct gsas_conn *conn, uint8_t number, int error,
+		       uint64_t result, uint64_t more)
+{
+	struct gsas_tag *tag = &conn->tag[number];
+
+	if (error == 0)
+		error = take_data(conn, tag);
+	gsas_request_answer(tag->request, error, result, more);
+	conn->local |= tag->local;
+	conn->remote |= tag->remote;
+	tag->request = NULL;
+	conn->free[conn->nfree++] = number;
 }
 
 /* Treat a malformed answer as a protocol error: the peer is not a GSAS service,
@@ -179,9 +198,7 @@ static void conn_answer(struct gsas_conn *conn, const struct hal_cell *cell,
 		conn->broken = true;
 		return;
 	}
-	gsas_request_answer(conn, &conn->tag[tag], gsas_errno(error), result,
-			    more);
-	tag_release(conn, tag);
+	tag_answer(conn, tag, gsas_errno(error), result, more);
 }
 
 bool gsas_conn_poll(struct gsas_conn *conn)
@@ -218,12 +235,9 @@ void gsas_conn_close(struct gsas_conn *conn)
 	gsas_window_release(conn);
 	conn->peer = NULL;
 	conn->lost |= conn->posted;
-	for (int tag = 1; tag <= GSAS_TAGS; tag++) {
-		if (conn->tag[tag].request == NULL)
-			continue;
-		gsas_request_answer(conn, &conn->tag[tag], conn->gone, 0, 0);
-		tag_release(conn, (uint8_t)tag);
-	}
+	for (int tag = 1; tag <= GSAS_TAGS; tag++)
+		if (conn->tag[tag].request != NULL)
+			tag_answer(conn, (uint8_t)tag, conn->gone, 0, 0);
 	if (conn->bulk != NULL)
 		gsas_bulk_end(conn, conn->gone);
 	hal_peer_free(peer);

@@ -66,7 +66,7 @@ struct gsas_conn {
 	uint32_t group[GSAS_GROUPS];	/* their numbers there, 0: refused */
 	struct gsas_request ignored;	/* of messages whose answer is not
 					 * needed */
-	struct gsas_request *bulk;	/* BULK request of which messages are
+	struct gsas_request *bulk;	/* bulk request of which messages are
 					 * still to be sent, or NULL; other
 					 * messages are sent after it */
 	uint64_t local, remote;	/* free units of the two spaces, a bit each */

@@ -401,7 +401,7 @@ static int send_queue_wait(struct gsas_queue_handle *q)
 
 	if (ret != 0 || q->waits || !may_wait(conn))
 		return ret;
-	gsas_request_begin(&q->wait, t, GSAS_KIND_ONE);
+	gsas_request_begin(&q->wait, t->number);
 	ret = gsas_conn_send(conn, &msg, &q->wait);
 	q->waits = ret == 0;
 	return ret;

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "client/gsas_request.h"
-#include "client/gsas_bulk.h"
 #include "client/gsas_conn.h"
 #include "client/gsas_thread.h"
 #include "util/unm_clock.h"
@@ -43,35 +42,35 @@ int gsas_errno(uint64_t error)
 
 /* ---- Answers ------------------------------------------------------------- */
 
-void gsas_request_begin(struct gsas_request *request, struct gsas_thread *t,
-			enum gsas_kind kind)
+void gsas_request_begin(struct gsas_request *request, uint64_t owner)
 {
 	memset(request, 0, sizeof(*request));
 	request->status = -FI_EINPROGRESS;
-	request->owner = t->number;
-	request->kind = (uint8_t)kind;
+	request->owner = owner;
 }
 
-/* Copy the data that the answer left in the local receive space. */
-static int take_data(struct gsas_conn *conn, const struct gsas_tag *tag)
+/* Note an error of a bulk request, and complete the request if all messages are
+ * sent and answered. */
+static void bulk_check(struct gsas_request *request, int error)
 {
-	if (tag->len == 0)
-		return 0;
-	if (conn->peer->rx.space == NULL)
-		return -EPROTO;
-	memcpy(tag->into, hal_space(conn->peer, tag->off), tag->len);
-	return 0;
+	if (request->error == 0)
+		request->error = error;
+	if (request->parts == 0 && request->left == 0)
+		request->status = request->error;
 }
 
-void gsas_request_answer(struct gsas_conn *conn, const struct gsas_tag *tag,
-			 int error, uint64_t result, uint64_t more)
+void gsas_request_stop(struct gsas_request *request, int error)
 {
-	struct gsas_request *request = tag->request;
+	request->left = 0;
+	bulk_check(request, error);
+}
 
-	if (error == 0)
-		error = take_data(conn, tag);
-	if (request->kind == GSAS_KIND_BULK) {
-		gsas_bulk_answer(request, error);
+void gsas_request_answer(struct gsas_request *request, int error,
+			 uint64_t result, uint64_t more)
+{
+	if (request->bulk) {
+		request->parts--;
+		bulk_check(request, error);
 		return;
 	}
 	request->result = result;
@@ -97,7 +96,7 @@ int gsas_request_do(struct gsas_conn *conn, const struct gsas_msg *msg,
 {
 	int ret;
 
-	gsas_request_begin(request, conn->thread, GSAS_KIND_ONE);
+	gsas_request_begin(request, conn->thread->number);
 	ret = gsas_conn_send(conn, msg, request);
 	return ret != 0 ? ret : gsas_request_wait(conn->thread, request);
 }

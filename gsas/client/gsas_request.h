@@ -3,7 +3,7 @@
  * gsas_request.h - pending requests: begin, complete, wait. Private to libgsas.
  *
  * gsas_conn.h sends the messages of a request and receives the answers;
- * gsas_bulk.c completes a GSAS_KIND_BULK request, which takes several messages.
+ * gsas_bulk.h sends those of a bulk request, which takes several.
  */
 #ifndef GSAS_REQUEST_H
 #define GSAS_REQUEST_H
@@ -15,13 +15,7 @@
 
 struct gsas_conn;
 struct gsas_msg;
-struct gsas_tag;
 struct gsas_thread;
-
-enum gsas_kind {
-	GSAS_KIND_ONE,		/* one message, one answer */
-	GSAS_KIND_BULK,		/* several messages, sent by gsas_bulk.c */
-};
 
 /*
  * A call of the program, pending or complete: the contents of a struct gsas_req
@@ -32,19 +26,19 @@ enum gsas_kind {
  */
 struct gsas_request {
 	int32_t status;		/* -FI_EINPROGRESS; when complete 0 or -errno */
-	int32_t error;		/* BULK: first error of a message, 0: none */
+	int32_t error;		/* bulk: first error of a message, 0: none */
 	uint64_t owner;		/* gsas_thread.number of the thread */
-	uint8_t kind;		/* enum gsas_kind */
-	bool put;		/* BULK: true: PUT, false: GET */
-	uint16_t parts;		/* BULK: messages that are not answered yet */
+	bool bulk;		/* several messages, sent by gsas_bulk.c */
+	bool put;		/* bulk: true: PUT, false: GET */
+	uint16_t parts;		/* bulk: messages that are not answered yet */
 	uint32_t bytes;		/* bytes of the result to store at out */
 	void *out;		/* program's memory for the result, or NULL */
 	int *done;		/* program's flag of a CAS64, or NULL; if not
 				 * NULL, out gets the third word */
 	uint64_t result, more;	/* second and third word of the answer */
-	uint64_t address;	/* BULK: global address of the first byte */
-	uint64_t whole, left;	/* BULK: bytes of all; bytes not sent yet */
-	uint8_t *at;		/* BULK: program's memory for the next byte */
+	uint64_t address;	/* bulk: global address of the first byte */
+	uint64_t whole, left;	/* bulk: bytes of all; bytes not sent yet */
+	uint8_t *at;		/* bulk: program's memory for the next byte */
 };
 _Static_assert(sizeof(struct gsas_request) <= sizeof(struct gsas_req),
 	       "opaque to programs");
@@ -53,17 +47,19 @@ _Static_assert(sizeof(struct gsas_request) <= sizeof(struct gsas_req),
  * that the protocol does not define. */
 int gsas_errno(uint64_t error);
 
-/* Clear a request and mark it as in progress, owned by thread t. */
-void gsas_request_begin(struct gsas_request *request, struct gsas_thread *t,
-			enum gsas_kind kind);
+/* Clear a request and mark it as in progress. owner: gsas_thread.number of the
+ * calling thread. */
+void gsas_request_begin(struct gsas_request *request, uint64_t owner);
 
-/*
- * Complete the request of a tag, or one message of a BULK request. error: 0 or
- * -errno; result, more: second and third word of the answer. Copies data that
- * the answer left in the receive space. The caller then frees the tag.
- */
-void gsas_request_answer(struct gsas_conn *conn, const struct gsas_tag *tag,
-			 int error, uint64_t result, uint64_t more);
+/* A message of the request is answered: complete the request, a bulk request if
+ * it was the last message. error: 0 or -errno; result, more: second and third
+ * word of the answer. */
+void gsas_request_answer(struct gsas_request *request, int error,
+			 uint64_t result, uint64_t more);
+
+/* No further message of a bulk request will be sent. error: 0 or -errno. The
+ * request completes when all messages under way are answered. */
+void gsas_request_stop(struct gsas_request *request, int error);
 
 /* Make progress until the request is complete. Returns its status. */
 int gsas_request_wait(struct gsas_thread *t, struct gsas_request *request);
