@@ -113,7 +113,8 @@ libgsas_client_la_SOURCES = \
 	gsas/client/gsas_map.c \
 	gsas/client/gsas_published.c \
 	gsas/client/gsas_queue_client.c \
-	gsas/client/gsas_queue_client.h \
+	gsas/client/gsas_queue_handle.c \
+	gsas/client/gsas_queue_handle.h \
 	gsas/client/gsas_request.c \
 	gsas/client/gsas_request.h \
 	gsas/client/gsas_start.c \

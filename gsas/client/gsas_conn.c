@@ -17,7 +17,7 @@
 #include "client/gsas_bulk.h"
 #include "client/gsas_job.h"
 #include "client/gsas_log.h"
-#include "client/gsas_queue_client.h"
+#include "client/gsas_queue_handle.h"
 #include "client/gsas_start.h"
 #include "client/gsas_thread.h"
 #include "client/gsas_window.h"
@@ -186,7 +186,7 @@ static void conn_answer(struct gsas_conn *conn, const struct hal_cell *cell,
 	uint64_t more = hal_cell_word(cell, 2);
 
 	if (tag == GSAS_TAG_POSTED && opcode == GSAS_ENQUEUE) {
-		gsas_queue_notified(conn, more, gsas_errno(error), result);
+		gsas_handle_notified(conn, more, gsas_errno(error), result);
 		return;
 	}
 	/* opcode 0: the service does not know the opcode of the request */

@@ -69,6 +69,7 @@ struct gsas_conn {
 	struct gsas_request *bulk;	/* bulk request of which messages are
 					 * still to be sent, or NULL; other
 					 * messages are sent after it */
+	struct gsas_queue_handle *queues;	/* list of open queues */
 	uint64_t local, remote;	/* free units of the two spaces, a bit each */
 	uint32_t unit;		/* bytes of a unit, the same in both spaces */
 	uint32_t ready;		/* first bytes of the service's space that

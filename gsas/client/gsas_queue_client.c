@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_queue_client.c - the queues that a thread has open: the calls of gsas.h
- * and the notifications of the service.
+ * gsas_queue_client.c - the calls of gsas.h for queues, by the handles of
+ * gsas_queue_handle.c.
  *
  * A thread puts words in by posted ENQUEUE messages, at most as many as the
  * service granted. It takes words out of the queue's memory if that memory is
@@ -12,12 +12,10 @@
  * gsas_enqueue(). A thread that only takes words out needs no window.
  */
 #include <errno.h>
-#include <stdlib.h>
 
-#include "client/gsas_queue_client.h"
 #include "client/gsas_alloc.h"
 #include "client/gsas_conn.h"
-#include "client/gsas_direct.h"
+#include "client/gsas_queue_handle.h"
 #include "client/gsas_thread.h"
 #include "client/gsas_window.h"
 #include "common/gsas_queue_take.h"
@@ -31,30 +29,6 @@
 				 * is put in */
 #define POLL_NS		1000000	/* between polls of a queue without a
 				 * QUEUE_WAIT under way */
-
-/* A queue that a thread has open. Only that thread uses the handle. The last
- * gsas_queue_close() or the end of the thread frees it. */
-struct gsas_queue_handle {
-	struct gsas_queue_handle *next;	/* in gsas_thread.queues */
-	uint64_t owner;		/* gsas_thread.number of the thread */
-	gsas_addr address;
-	struct gsas_conn *conn;
-	uint32_t life;		/* conn->life when the queue was opened: a
-				 * later service does not know the queue */
-	uint32_t refs;		/* calls of gsas_queue_open() not yet undone */
-	bool producer;			/* the service has a window for it */
-	int error;			/* errno of gsas_enqueue() from now on;
-					 * 0: words may be put in */
-	int full;			/* -FI_EAGAIN: the queue is full,
-					 * -FI_ENOMEM: the service has no memory
-					 * for more words; 0: neither */
-	uint64_t granted, used;		/* words that may be sent, and that
-					 * were, since it became a producer */
-	struct gsas_queue_view view;	/* head NULL: not mapped so far */
-	bool waits;			/* wait was sent, and its result was not
-					 * read yet */
-	struct gsas_request wait;	/* QUEUE_WAIT, if waits */
-};
 
 int gsas_queue_create(uint64_t quota, uint32_t buffer, int board,
 		      unsigned flags, const char *group, gsas_addr *addr)
@@ -97,22 +71,9 @@ static int simple(struct gsas_conn *conn, uint8_t opcode, gsas_addr address,
 	return ret;
 }
 
-static struct gsas_queue_handle *queue_find(const struct gsas_conn *conn,
-					    gsas_addr address)
-{
-	struct gsas_queue_handle *q = conn->thread->queues;
-
-	while (q != NULL && (q->address != address || q->conn != conn ||
-			     q->life != conn->life))
-		q = q->next;
-	return q;
-}
-
 static int queue_new(struct gsas_conn *conn, gsas_addr address,
 		     struct gsas_queue_handle **out)
 {
-	struct gsas_thread *t = conn->thread;
-	struct gsas_queue_handle *q;
 	uint64_t result;
 	/* Open and close a window, to check that there is a queue and that the
 	 * job may use it. A thread may take words out even if the queue has too
@@ -123,17 +84,8 @@ static int queue_new(struct gsas_conn *conn, gsas_addr address,
 		ret = simple(conn, GSAS_QUEUE_CLOSE, address, &result);
 	if (ret != 0 && ret != -EDQUOT && ret != -FI_ENOMEM)
 		return ret;
-	q = calloc(1, sizeof(*q));
-	if (q == NULL)
-		return -FI_ENOMEM;
-	q->owner = t->number;
-	q->address = address;
-	q->conn = conn;
-	q->life = conn->life;
-	q->next = t->queues;
-	t->queues = q;
-	*out = q;
-	return 0;
+	*out = gsas_handle_new(conn, conn->thread->number, address);
+	return *out != NULL ? 0 : -FI_ENOMEM;
 }
 
 int gsas_queue_open(gsas_addr addr, struct gsas_queue_handle **out)
@@ -147,7 +99,7 @@ int gsas_queue_open(gsas_addr addr, struct gsas_queue_handle **out)
 		ret = gsas_conn_of(t, addr, &conn);
 	if (ret != 0)
 		return ret;
-	q = queue_find(conn, addr);
+	q = gsas_handle_find(conn, addr);
 	if (q == NULL)
 		ret = queue_new(conn, addr, &q);
 	if (ret != 0)
@@ -182,7 +134,6 @@ static int queue_conn(struct gsas_queue_handle *q, struct gsas_thread **t,
 
 void gsas_queue_close(struct gsas_queue_handle *q)
 {
-	struct gsas_queue_handle **at;
 	struct gsas_thread *t;
 	struct gsas_conn *conn;
 	uint64_t result;
@@ -194,39 +145,7 @@ void gsas_queue_close(struct gsas_queue_handle *q)
 		(void)simple(conn, GSAS_QUEUE_CLOSE, q->address, &result);
 	if (q->waits)			/* the close makes the service answer */
 		(void)gsas_request_wait(t, &q->wait);
-	for (at = &t->queues; *at != q; at = &(*at)->next)
-		;
-	*at = q->next;
-	free(q);
-}
-
-/* In a forked child (!live) the parent's handles are kept, because the program
- * may still use them: the calls then return -FI_EINVAL. */
-void gsas_queue_end(struct gsas_thread *t)
-{
-	struct gsas_queue_handle *q;
-
-	while (t->hot->live && (q = t->queues) != NULL) {
-		t->queues = q->next;
-		free(q);
-	}
-}
-
-void gsas_queue_notified(struct gsas_conn *conn, uint64_t address, int error,
-			 uint64_t words)
-{
-	struct gsas_queue_handle *q = queue_find(conn, address);
-
-	if (q == NULL || !q->producer)
-		return;
-	if (error != 0 && error != -FI_EAGAIN && error != -FI_ENOMEM) {
-		q->error = error;
-		q->granted = q->used;	/* check_window() returns the error */
-		return;
-	}
-	if (q->granted < words)
-		q->granted = words;
-	q->full = error;
+	gsas_handle_free(q);
 }
 
 /* ---- Putting words in ---------------------------------------------------- */
@@ -380,9 +299,8 @@ static bool may_wait(const struct gsas_conn *conn)
 	const struct gsas_queue_handle *q;
 	uint32_t waits = 0;
 
-	for (q = conn->thread->queues; q != NULL; q = q->next)
-		waits += q->conn == conn && q->waits &&
-			 q->wait.status == -FI_EINPROGRESS;
+	for (q = conn->queues; q != NULL; q = q->next)
+		waits += q->waits && q->wait.status == -FI_EINPROGRESS;
 	return waits < WAITS_MAX;
 }
 

@@ -22,7 +22,7 @@
 #include "client/gsas_conn.h"
 #include "client/gsas_direct.h"
 #include "client/gsas_log.h"
-#include "client/gsas_queue_client.h"
+#include "client/gsas_queue_handle.h"
 #include "client/gsas_window.h"
 #include "util/unm_clock.h"
 
@@ -58,13 +58,18 @@ static void thread_free(struct gsas_thread *t)
 		hal_if_close(t->hif);
 	if (t->hal != NULL)
 		hal_put(t->hal);
-	for (uint32_t i = 0; i < t->nused; i++)
-		free(t->conn[t->used[i]]);
+	for (uint32_t i = 0; i < t->nused; i++) {
+		struct gsas_conn *conn = t->conn[t->used[i]];
+
+		/* In a forked child the parent's handles are kept, because the
+		 * program may still use them: calls return -FI_EINVAL. */
+		if (t->hot->live)
+			gsas_handle_free_all(conn);
+		free(conn);
+	}
 	free(t->conn);
 	free(t->used);
 	free(t->segment);
-	if (t->hot != NULL)
-		gsas_queue_end(t);
 	gsas_hot_free(t->hot);
 	free(t);
 }

@@ -41,7 +41,6 @@ struct gsas_thread {
 	uint32_t nused;		/* entries of used */
 	struct gsas_segment_map *segment;	/* by address: gsas_window.c */
 	uint32_t nsegments, max_segments;	/* used; allocated */
-	struct gsas_queue_handle *queues;	/* list of open queues */
 	uint32_t polls;		/* polls in vain since gsas_wait_begin() */
 	struct gsas_yield yield;	/* polls before a yield */
 	bool wants_room;	/* waits for a tag or for a credit; no event

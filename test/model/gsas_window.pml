@@ -12,8 +12,8 @@
  * Models
  *   gsas_queue.c         gsas_queue_put(), use(), gsas_queue_grant(), full(),
  *                        update_why()
- *   gsas_queue_client.c  become_producer(), gsas_enqueue(), check_window(),
- *                        gsas_queue_notified()
+ *   gsas_queue_client.c  become_producer(), gsas_enqueue(), check_window()
+ *   gsas_queue_handle.c  gsas_handle_notified()
  * with messages that arrive in order. A word is a number only; gsas_queue.pml
  * proves that the service learns which words were taken. Granted words have
  * memory.
