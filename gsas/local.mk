@@ -117,6 +117,8 @@ libgsas_client_la_SOURCES = \
 	gsas/client/gsas_queue_handle.h \
 	gsas/client/gsas_request.c \
 	gsas/client/gsas_request.h \
+	gsas/client/gsas_segments.c \
+	gsas/client/gsas_segments.h \
 	gsas/client/gsas_start.c \
 	gsas/client/gsas_start.h \
 	gsas/client/gsas_thread.c \

@@ -113,7 +113,7 @@ static int wait_for(uint64_t address, struct gsas_request *request)
 	if (ret == 0)
 		ret = gsas_request_wait(t, request);
 	if (ret == -ESTALE)
-		gsas_window_freed(t, address);
+		gsas_segments_freed(&t->segments, address);
 	return ret;
 }
 

@@ -141,6 +141,6 @@ int gsas_free(gsas_addr addr)
 	if (ret == 0)
 		ret = gsas_request_do(conn, &msg, &request);
 	if (ret == 0)
-		gsas_window_freed(t, addr);
+		gsas_segments_freed(&t->segments, addr);
 	return ret;
 }

@@ -54,7 +54,7 @@ static int array_here(struct gsas_thread *t, const struct array *a, void **at)
 
 	if (ret == 0 && *at != NULL &&
 	    (!gsas_op_direct(a->type, a->address) ||
-	     gsas_window_left(t, a->address, bytes) < bytes))
+	     gsas_segments_left(&t->segments, a->address, bytes) < bytes))
 		*at = NULL;
 	return ret;
 }

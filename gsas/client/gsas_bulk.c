@@ -134,7 +134,7 @@ static int find_all(struct gsas_thread *t, uint64_t address, size_t len,
 	int ret = gsas_window_find(t, address, at);
 
 	if (ret == 0 && *at != NULL &&
-	    gsas_window_left(t, address, len) < len)
+	    gsas_segments_left(&t->segments, address, len) < len)
 		*at = NULL;
 	return ret;
 }
@@ -176,7 +176,7 @@ static int run(enum direction dir, uint64_t address, void *memory, size_t len)
 	if (ret == 0)
 		ret = gsas_request_wait(t, &request);
 	if (ret == -ESTALE)
-		gsas_window_freed(t, address);
+		gsas_segments_freed(&t->segments, address);
 	return ret;
 }
 

@@ -20,7 +20,6 @@
 #include "client/gsas_queue_handle.h"
 #include "client/gsas_start.h"
 #include "client/gsas_thread.h"
-#include "client/gsas_window.h"
 #include "util/unm_clock.h"
 
 #define CONNECT_NS	UINT64_C(10000000000)	/* time limit of a connect */
@@ -232,7 +231,7 @@ void gsas_conn_close(struct gsas_conn *conn)
 {
 	struct hal_peer *peer = conn->peer;
 
-	gsas_window_release(conn);
+	gsas_segments_release(&conn->thread->segments, conn);
 	conn->peer = NULL;
 	conn->lost |= conn->posted;
 	for (int tag = 1; tag <= GSAS_TAGS; tag++)

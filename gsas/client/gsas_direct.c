@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_direct.c - makes and frees a thread's table of the short path, which
- * gsas_direct.h reads and gsas_window.c fills.
+ * gsas_direct.c - makes, fills and frees a thread's table of the short path,
+ * which gsas_direct.h reads.
  */
-#include <stddef.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "client/gsas_direct.h"
@@ -29,6 +29,23 @@ void gsas_hot_free(struct gsas_hot *hot)
 {
 	if (hot != NULL)
 		munmap(hot, sizeof(*hot));
+}
+
+void gsas_hot_fill(struct gsas_hot *hot, uint64_t address, uint64_t base,
+		   const uint8_t *memory)
+{
+	uint64_t granule = address >> GSAS_SEGMENT_SHIFT;
+	struct gsas_hot_segment *slot = gsas_hot_slot(hot, granule);
+
+	slot->granule = granule + 1;
+	slot->delta = (uintptr_t)memory - (uintptr_t)base;
+	slot->words = (uintptr_t)memory -
+		(uintptr_t)(base >> GSAS_PAGE_SHIFT) * sizeof(uint32_t);
+}
+
+void gsas_hot_clear(struct gsas_hot *hot)
+{
+	memset(hot->segment, 0, sizeof(hot->segment));
 }
 
 void gsas_hot_use(struct gsas_hot *hot)

@@ -2,7 +2,7 @@
 /*
  * gsas_direct.h - the short path to memory that this thread has mapped: one
  * entry of a table, then the page's word in the segment. Inlined into each
- * operation. gsas_window.c fills the table. Private to libgsas.
+ * operation. gsas_window.c finds what is not in the table. Private to libgsas.
  *
  * Each thread has a table, which no other thread uses.
  */
@@ -49,6 +49,12 @@ struct gsas_hot *gsas_hot_new(bool *wiped);
 void gsas_hot_free(struct gsas_hot *hot);
 /* Make hot the table of the calling thread; NULL: an empty table. */
 void gsas_hot_use(struct gsas_hot *hot);
+/* Enter the granule of an address, of a segment that begins at address base and
+ * is mapped at memory. */
+void gsas_hot_fill(struct gsas_hot *hot, uint64_t address, uint64_t base,
+		   const uint8_t *memory);
+/* Empty all slots. */
+void gsas_hot_clear(struct gsas_hot *hot);
 
 /* Load the word of a page: 0 if the page is free; else the same number for all
  * pages of its allocation, and different ones for different allocations of the

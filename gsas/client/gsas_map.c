@@ -102,7 +102,7 @@ int gsas_map(gsas_addr addr, void **ptr, size_t *bytes)
 		ret = gsas_window_map(t, addr, &win);
 	if (ret != 0)
 		return ret;
-	left = gsas_window_left(t, addr, UINT64_MAX);
+	left = gsas_segments_left(&t->segments, addr, UINT64_MAX);
 	if (left == 0)
 		return -ESTALE;
 	gsas_lock();

@@ -247,7 +247,7 @@ static int queue_view(struct gsas_queue_handle *q, struct gsas_thread *t,
 	*mapped = ret == 0 && at != NULL;
 	if (!*mapped || at == (void *)q->view.head)
 		return ret;
-	left = gsas_window_left(t, q->address, UINT64_MAX);
+	left = gsas_segments_left(&t->segments, q->address, UINT64_MAX);
 	return left == 0 ? -ESTALE : gsas_queue_view(at, left, &q->view);
 }
 

@@ -23,7 +23,6 @@
 #include "client/gsas_direct.h"
 #include "client/gsas_log.h"
 #include "client/gsas_queue_handle.h"
-#include "client/gsas_window.h"
 #include "util/unm_clock.h"
 
 #define SPIN_MAX	256		/* polls in vain before a yield */
@@ -53,7 +52,7 @@ static _Atomic uint64_t threads;	/* last gsas_thread.number given */
  * memory, which belongs to the program, is not accessed. */
 static void thread_free(struct gsas_thread *t)
 {
-	gsas_window_end(t);
+	gsas_segments_end(&t->segments);
 	if (t->hif != NULL)
 		hal_if_close(t->hif);
 	if (t->hal != NULL)
@@ -69,7 +68,6 @@ static void thread_free(struct gsas_thread *t)
 	}
 	free(t->conn);
 	free(t->used);
-	free(t->segment);
 	gsas_hot_free(t->hot);
 	free(t);
 }
@@ -151,6 +149,7 @@ static int thread_begin(struct gsas_thread **out)
 					      memory_order_relaxed) + 1;
 	t->pid = (int)getpid();
 	t->hot = gsas_hot_new(&t->wiped);
+	t->segments.hot = t->hot;
 	ret = t->hot != NULL ? open_interface(t) : -FI_ENOMEM;
 	if (ret == 0 && pthread_setspecific(key, t) != 0)
 		ret = -FI_ENOMEM;

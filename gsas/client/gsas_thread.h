@@ -8,7 +8,7 @@
  *
  *   gsas_conn.h	connections of the thread to the services of boards
  *   gsas_request.h	pending requests, in memory of the program
- *   gsas_window.h	segments that the thread has mapped
+ *   gsas_segments.h	segments that the thread knows, mapped or not
  */
 #ifndef GSAS_THREAD_H
 #define GSAS_THREAD_H
@@ -16,20 +16,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "client/gsas_segments.h"
 #include "common/gsas_yield.h"
 #include "gsas.h"
 #include "hal/hal.h"
 
 struct gsas_conn;
 struct gsas_hot;
-struct gsas_segment_map;
 
 /* The state of a thread. Made by its first call, freed at its end; no other
  * thread uses it. */
 struct gsas_thread {
 	struct hal *hal;
 	struct hal_if *hif;
-	struct gsas_hot *hot;
+	struct gsas_hot *hot;	/* table of the short path */
 	bool wiped;		/* the kernel zeroes hot in a forked child */
 	int pid;		/* process of the thread, for !wiped */
 	bool windows;		/* the platform maps memory of services */
@@ -39,8 +39,7 @@ struct gsas_thread {
 	struct gsas_conn **conn;	/* by board; NULL: never used */
 	uint32_t *used;		/* boards with a connection, in any state */
 	uint32_t nused;		/* entries of used */
-	struct gsas_segment_map *segment;	/* by address: gsas_window.c */
-	uint32_t nsegments, max_segments;	/* used; allocated */
+	struct gsas_segments segments;	/* that it knows */
 	uint32_t polls;		/* polls in vain since gsas_wait_begin() */
 	struct gsas_yield yield;	/* polls before a yield */
 	bool wants_room;	/* waits for a tag or for a credit; no event

@@ -1,195 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_window.c - the segments that a thread knows: requests them from the
- * service by MAP, maps them, finds them by address, unmaps them.
- *
- * The thread sends one MAP for a segment. Whether a page is allocated is read
- * from the page's word in the mapped segment, before each access.
- *
- * The service may use addresses again, long after they were freed. An entry may
- * then describe a segment that was removed, whose words stay 0. So if no page
- * of a segment is allocated, the entry is removed and MAP is sent again. A
- * segment that cannot be mapped has no words here: its addresses are accessed
- * by requests even if they belong to another segment by then.
+ * gsas_window.c - finds where an address is mapped. Requests segments from the
+ * service by MAP, one MAP for each segment, maps them, and enters them in the
+ * thread's tables (gsas_segments.h, gsas_direct.h). Whether a page is allocated
+ * is read from the page's word in the mapped segment, before each access.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "client/gsas_window.h"
 #include "client/gsas_conn.h"
 #include "client/gsas_direct.h"
 #include "client/gsas_thread.h"
 #include "client/gsas_watch.h"
-
-#define SEGMENTS_MIN	16		/* entries allocated at first */
-#define SEGMENTS_ENOUGH	8192		/* from so many entries on, also evict
-					 * segments that cannot be mapped */
-
-enum segment_kind { KIND_MEMORY, KIND_QUEUE };
-
-/* A segment that the thread knows, an entry of gsas_thread.segment. Only the
- * thread uses it. It is valid until the connection is closed. */
-struct gsas_segment_map {
-	uint64_t base, bytes;	/* global address and size */
-	uint8_t *memory;	/* NULL: cannot be mapped */
-	struct gsas_conn *conn;
-	struct hal_rmem *rmem;	/* if memory is not NULL */
-	uint64_t key[2];	/* struct hal_key */
-	struct gsas_watch *watch;	/* NULL: not watched */
-	enum segment_kind kind;
-};
-
-/* ---- The table, by address ----------------------------------------------- */
-
-/* The index of the first segment that ends after the address. */
-static uint32_t segment_rank(const struct gsas_thread *t, uint64_t address)
-{
-	uint32_t low = 0, high = t->nsegments;
-
-	while (low < high) {
-		uint32_t mid = (low + high) / 2;
-
-		if (t->segment[mid].base + t->segment[mid].bytes <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
-static struct gsas_segment_map *segment_find(const struct gsas_thread *t,
-					     uint64_t address)
-{
-	uint32_t at = segment_rank(t, address);
-
-	return at < t->nsegments && t->segment[at].base <= address ?
-		&t->segment[at] : NULL;
-}
-
-/* Is a page of the segment allocated? True also if it cannot be mapped, because
- * the thread cannot know. */
-static bool segment_used(const struct gsas_segment_map *map)
-{
-	if (map->memory == NULL)
-		return true;
-	for (uint64_t i = 0; i < map->bytes / GSAS_PAGE_BYTES; i++)
-		if (gsas_direct_word(map->memory, i) != 0)
-			return true;
-	return false;
-}
-
-static void hot_clear(struct gsas_thread *t)
-{
-	memset(t->hot->segment, 0, sizeof(t->hot->segment));
-}
-
-static void segment_unmap(struct gsas_segment_map *map)
-{
-	if (map->memory == NULL)
-		return;
-	gsas_watch_remove(map->watch);
-	hal_mem_release(map->conn->peer, map->rmem);
-}
-
-/* Evict each mapped segment without an allocated page. all: also evict each
- * segment that cannot be mapped, because it may not exist any more. */
-static void sweep(struct gsas_thread *t, bool all)
-{
-	uint32_t kept = 0;
-
-	for (uint32_t i = 0; i < t->nsegments; i++) {
-		struct gsas_segment_map *map = &t->segment[i];
-
-		if (map->memory == NULL ? !all :
-		    segment_used(map))
-			t->segment[kept++] = *map;
-		else
-			segment_unmap(map);
-	}
-	if (kept != t->nsegments)
-		hot_clear(t);
-	t->nsegments = kept;
-}
-
-/* Evict the entries from index at to before end. */
-static void entries_drop(struct gsas_thread *t, uint32_t at, uint32_t end)
-{
-	for (uint32_t i = at; i < end; i++) {
-		struct gsas_segment_map *map = &t->segment[i];
-
-		segment_unmap(map);
-	}
-	memmove(&t->segment[at], &t->segment[end],
-		(t->nsegments - end) * sizeof(t->segment[0]));
-	t->nsegments -= end - at;
-	hot_clear(t);
-}
-
-/* May the segment of an entry have been removed by the service? */
-static bool entry_stale(const struct gsas_segment_map *map)
-{
-	return map->memory == NULL || !segment_used(map);
-}
-
-/* Evict the entries whose addresses a new segment has. -EPROTO: the segment of
- * one of them still exists. */
-static int evict_stale(struct gsas_thread *t, const struct gsas_map_info *info)
-{
-	uint32_t at = segment_rank(t, info->base), end;
-
-	for (end = at; end < t->nsegments &&
-	     t->segment[end].base < info->base + info->bytes; end++)
-		if (!entry_stale(&t->segment[end]))
-			return -EPROTO;
-	if (end != at)
-		entries_drop(t, at, end);
-	return 0;
-}
-
-/* Evict the entry of an address if it may be stale, so that MAP is sent again.
- * false: there is no entry, or it is valid. */
-static bool evict_stale_at(struct gsas_thread *t, uint64_t address)
-{
-	uint32_t at = segment_rank(t, address);
-
-	if (at == t->nsegments || t->segment[at].base > address ||
-	    !entry_stale(&t->segment[at]))
-		return false;
-	entries_drop(t, at, at + 1);
-	return true;
-}
-
-/* Make room for one more entry. */
-static int segment_room(struct gsas_thread *t)
-{
-	uint32_t max = t->max_segments;
-	void *more;
-
-	if (t->nsegments < max)
-		return 0;
-	sweep(t, max >= SEGMENTS_ENOUGH);
-	if (t->nsegments < max / 2)
-		return 0;
-	max = max != 0 ? 2 * max : SEGMENTS_MIN;
-	more = realloc(t->segment, max * sizeof(t->segment[0]));
-	if (more == NULL)
-		return -FI_ENOMEM;
-	t->segment = more;
-	t->max_segments = max;
-	return 0;
-}
-
-static void segment_insert(struct gsas_thread *t,
-			   const struct gsas_segment_map *map)
-{
-	uint32_t at = segment_rank(t, map->base);
-
-	memmove(&t->segment[at + 1], &t->segment[at],
-		(t->nsegments - at) * sizeof(t->segment[0]));
-	t->segment[at] = *map;
-	t->nsegments++;
-}
+#include "client/gsas_window.h"
 
 /* ---- Mapping ------------------------------------------------------------- */
 
@@ -255,8 +78,8 @@ static int map_segment(struct gsas_segment_map *map,
 	int ret = import(conn, info, &map->rmem);
 
 	if (ret == -FI_ENOMEM || ret == -FI_EMFILE) {
-		/* unmap segments without allocated pages, and retry */
-		sweep(t, false);
+		/* this frees memory and descriptors, so retry */
+		gsas_segments_evict_unused(&t->segments);
 		ret = import(conn, info, &map->rmem);
 	}
 	if (ret != 0)
@@ -286,9 +109,10 @@ static int segment_new(struct gsas_conn *conn, uint64_t address,
 	if (ret == 0 && !info_valid(&info, address))
 		ret = -EPROTO;
 	if (ret == 0)
-		ret = evict_stale(t, &info);
+		ret = gsas_segments_replace(&t->segments, info.base,
+					    info.bytes);
 	if (ret == 0)
-		ret = segment_room(t);
+		ret = gsas_segments_reserve(&t->segments);
 	if (ret == 0 && attr & GSAS_ATTR_MAPPED)
 		ret = map_segment(&map, &info);
 	/* the service ended meanwhile, and with it this segment */
@@ -298,10 +122,9 @@ static int segment_new(struct gsas_conn *conn, uint64_t address,
 		return ret;
 	map.base = info.base;
 	map.bytes = info.bytes;
-	map.kind = attr & GSAS_ATTR_QUEUE ? KIND_QUEUE : KIND_MEMORY;
+	map.kind = attr & GSAS_ATTR_QUEUE ? GSAS_KIND_QUEUE : GSAS_KIND_MEMORY;
 	memcpy(map.key, info.key, sizeof(map.key));
-	segment_insert(t, &map);
-	*out = segment_find(t, info.base);
+	*out = gsas_segments_insert(&t->segments, &map);
 	return 0;
 }
 
@@ -314,7 +137,7 @@ static int segment_get(struct gsas_thread *t, uint64_t address,
 	int ret;
 
 	*answered = true;
-	*map = segment_find(t, address);
+	*map = gsas_segments_find(&t->segments, address);
 	if (*map != NULL)
 		return 0;
 	*answered = false;
@@ -329,23 +152,10 @@ static int segment_get(struct gsas_thread *t, uint64_t address,
 	return ret;
 }
 
-/* Enter the granule of an address in the table of the short path. */
-static void hot_fill(struct gsas_thread *t, uint64_t address,
-		     const struct gsas_segment_map *map)
-{
-	uint64_t granule = address >> GSAS_SEGMENT_SHIFT;
-	struct gsas_hot_segment *hot = gsas_hot_slot(t->hot, granule);
-
-	hot->granule = granule + 1;
-	hot->delta = (uintptr_t)map->memory - (uintptr_t)map->base;
-	hot->words = (uintptr_t)map->memory -
-		(uintptr_t)(map->base >> GSAS_PAGE_SHIFT) * sizeof(uint32_t);
-}
-
 /* Store at *at where an address is mapped. *answered: an error is that of the
  * address, so a request would have an error too. */
 static int find_known(struct gsas_thread *t, uint64_t address,
-		      enum segment_kind kind, void **at, bool *answered)
+		      enum gsas_segment_kind kind, void **at, bool *answered)
 {
 	struct gsas_segment_map *map;
 	uint64_t off;
@@ -360,24 +170,24 @@ static int find_known(struct gsas_thread *t, uint64_t address,
 	off = address - map->base;
 	if (gsas_direct_word(map->memory, off >> GSAS_PAGE_SHIFT) == 0)
 		return -ESTALE;
-	if (kind == KIND_MEMORY)
-		hot_fill(t, address, map);
+	if (kind == GSAS_KIND_MEMORY)
+		gsas_hot_fill(t->hot, address, map->base, map->memory);
 	*at = map->memory + off;
 	return 0;
 }
 
 /* As find_known(), but replaces a stale entry. */
 static int find(struct gsas_thread *t, uint64_t address,
-		enum segment_kind kind, void **at, bool *answered)
+		enum gsas_segment_kind kind, void **at, bool *answered)
 {
 	int ret = find_known(t, address, kind, at, answered);
 
-	return ret == -ESTALE && evict_stale_at(t, address) ?
+	return ret == -ESTALE && gsas_segments_evict(&t->segments, address) ?
 		find_known(t, address, kind, at, answered) : ret;
 }
 
 static int find_or_none(struct gsas_thread *t, uint64_t address,
-			enum segment_kind kind, void **at)
+			enum gsas_segment_kind kind, void **at)
 {
 	bool answered;
 	int ret;
@@ -394,12 +204,12 @@ int gsas_window_find(struct gsas_thread *t, uint64_t address, void **at)
 	*at = gsas_direct(address);
 	if (*at != NULL)
 		return 0;
-	return find_or_none(t, address, KIND_MEMORY, at);
+	return find_or_none(t, address, GSAS_KIND_MEMORY, at);
 }
 
 int gsas_window_queue(struct gsas_thread *t, uint64_t address, void **at)
 {
-	return find_or_none(t, address, KIND_QUEUE, at);
+	return find_or_none(t, address, GSAS_KIND_QUEUE, at);
 }
 
 int gsas_window_map(struct gsas_thread *t, uint64_t address,
@@ -415,71 +225,16 @@ int gsas_window_map(struct gsas_thread *t, uint64_t address,
 		return -FI_EFAULT;
 	if (!t->windows)
 		return -FI_EOPNOTSUPP;
-	ret = find(t, address, KIND_MEMORY, &at, &answered);
+	ret = find(t, address, GSAS_KIND_MEMORY, &at, &answered);
 	if ((ret == -FI_EPERM || ret == -FI_EINVAL) &&
-	    evict_stale_at(t, address))
-		ret = find(t, address, KIND_MEMORY, &at, &answered);
+	    gsas_segments_evict(&t->segments, address))
+		ret = find(t, address, GSAS_KIND_MEMORY, &at, &answered);
 	if (ret != 0)
 		return ret;
-	map = segment_find(t, address);
+	map = gsas_segments_find(&t->segments, address);
 	*win = (struct gsas_window){
 		.base = map->base, .bytes = map->bytes,
 		.key = { map->key[0], map->key[1] }, .memory = map->memory,
 	};
 	return 0;
-}
-
-uint64_t gsas_window_left(const struct gsas_thread *t, uint64_t address,
-			  uint64_t max)
-{
-	const struct gsas_segment_map *map = segment_find(t, address);
-	uint64_t left = GSAS_PAGE_BYTES - address % GSAS_PAGE_BYTES;
-	uint64_t page;
-	uint32_t region;
-
-	if (map == NULL || map->memory == NULL)
-		return 0;
-	page = (address - map->base) >> GSAS_PAGE_SHIFT;
-	region = gsas_direct_word(map->memory, page);
-	if (region == 0)
-		return 0;
-	while (left < max && ++page < map->bytes >> GSAS_PAGE_SHIFT &&
-	       gsas_direct_word(map->memory, page) == region)
-		left += GSAS_PAGE_BYTES;
-	return left < max ? left : max;
-}
-
-/* ---- Eviction ------------------------------------------------------------ */
-
-void gsas_window_freed(struct gsas_thread *t, uint64_t address)
-{
-	struct gsas_segment_map *map = segment_find(t, address);
-
-	if (map != NULL && !segment_used(map))
-		sweep(t, false);
-}
-
-void gsas_window_release(struct gsas_conn *conn)
-{
-	struct gsas_thread *t = conn->thread;
-	uint32_t kept = 0;
-
-	for (uint32_t i = 0; i < t->nsegments; i++) {
-		struct gsas_segment_map *map = &t->segment[i];
-
-		if (map->conn != conn) {
-			t->segment[kept++] = *map;
-			continue;
-		}
-		segment_unmap(map);
-	}
-	t->nsegments = kept;
-	hot_clear(t);
-}
-
-void gsas_window_end(struct gsas_thread *t)
-{
-	for (uint32_t i = 0; i < t->nsegments; i++)
-		gsas_watch_remove(t->segment[i].watch);
-	t->nsegments = 0;
 }

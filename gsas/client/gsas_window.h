@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_window.h - segments of services that a thread has mapped, found by
- * global address. Private to libgsas.
+ * gsas_window.h - finds where a thread has mapped a global address; requests
+ * and maps its segment if necessary. Private to libgsas.
  *
- * gsas_direct.h is the short path to them; gsas_map.c maps them for programs.
+ * gsas_direct.h is the short path; gsas_map.c maps segments for programs.
  */
 #ifndef GSAS_WINDOW_H
 #define GSAS_WINDOW_H
 
 #include <stdint.h>
 
-struct gsas_conn;
 struct gsas_thread;
 
 /* A mapped segment, as gsas_map.c needs it. A copy: valid until the connection
@@ -40,21 +39,5 @@ int gsas_window_queue(struct gsas_thread *t, uint64_t address, void **at);
  */
 int gsas_window_map(struct gsas_thread *t, uint64_t address,
 		    struct gsas_window *win);
-
-/* Bytes from a mapped address to the end of its allocation, max at most; 0: the
- * address is not mapped, or was freed. */
-uint64_t gsas_window_left(const struct gsas_thread *t, uint64_t address,
-			  uint64_t max);
-
-/* Call when an address was freed. If its segment has no allocated page left,
- * unmaps all such segments of the thread. */
-void gsas_window_freed(struct gsas_thread *t, uint64_t address);
-
-/* Unmap all segments of a connection, which is about to be closed. */
-void gsas_window_release(struct gsas_conn *conn);
-
-/* The thread ends: stop watching its segments. The caller closes the interface
- * next, which unmaps them. */
-void gsas_window_end(struct gsas_thread *t);
 
 #endif /* GSAS_WINDOW_H */

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "client/gsas_conn.h"
-#include "client/gsas_window.h"
 #include "lib/gsas_services.h"
 #include "op/gsas_op.h"
 #include "util/unm_clock.h"
@@ -97,6 +96,7 @@ static void test_left_of_what_is_freed(void **state)
 {
 	gsas_addr a = host_alloc(1, 0, GSAS_MAPPED);
 	gsas_addr b = host_alloc(1, 0, GSAS_MAPPED);
+	const struct gsas_segments *s;
 	struct gsas_thread *t;
 
 	(void)state;
@@ -105,10 +105,11 @@ static void test_left_of_what_is_freed(void **state)
 	assert_true(a >> GSAS_SEGMENT_SHIFT == b >> GSAS_SEGMENT_SHIFT);
 	assert_int_equal(gsas_thread_get(&t), 0);
 	assert_int_equal(gsas_write64(a, 1), 0);
-	assert_int_equal(gsas_window_left(t, a + 96, UINT64_MAX), 4000);
+	s = &t->segments;
+	assert_int_equal(gsas_segments_left(s, a + 96, UINT64_MAX), 4000);
 	assert_int_equal(gsas_free(a), 0);
-	assert_int_equal(gsas_window_left(t, a + 96, UINT64_MAX), 0);
-	assert_int_equal(gsas_window_left(t, b, UINT64_MAX), GSAS_PAGE);
+	assert_int_equal(gsas_segments_left(s, a + 96, UINT64_MAX), 0);
+	assert_int_equal(gsas_segments_left(s, b, UINT64_MAX), GSAS_PAGE);
 	assert_int_equal(gsas_free(b), 0);
 }
 

@@ -56,7 +56,7 @@ static const struct {
 
 static void lie_about(gsas_addr addr, size_t i, struct gsas_thread *t)
 {
-	uint32_t known = t->nsegments;
+	uint32_t known = t->segments.count;
 	uint64_t value = 0;
 	size_t bytes;
 	void *p;
@@ -69,7 +69,7 @@ static void lie_about(gsas_addr addr, size_t i, struct gsas_thread *t)
 	assert_int_equal(gsas_read64(addr, &value), 0);
 	assert_int_equal(value, addr);
 	g_lie = (struct gsas_map_info){ .base = 0 };
-	assert_int_equal(t->nsegments, known);
+	assert_int_equal(t->segments.count, known);
 }
 
 /* The false descriptions are of a segment between two known ones. */

@@ -166,16 +166,16 @@ static void test_segments_known(void **state)
 	assert_int_equal(gsas_thread_get(&t), 0);
 	if (!t->windows)
 		skip();
-	before = t->nsegments;
+	before = t->segments.count;
 	for (unsigned flags = 0; flags <= GSAS_MAPPED; flags += GSAS_MAPPED) {
 		a[0] = host_alloc(100000, 0, flags);
 		for (int i = 0; i < 1000; i++)
 			assert_int_equal(gsas_read64(a[0] + 4096 *
 						     unit_below(&rng, 100000),
 						     &value), 0);
-		assert_int_equal(t->nsegments, ++before);
+		assert_int_equal(t->segments.count, ++before);
 		assert_int_equal(gsas_free(a[0]), 0);
-		before = t->nsegments;
+		before = t->segments.count;
 	}
 	for (int i = 0; i < MANY; i++) {
 		a[i] = host_alloc(PAGES, 0, 0);
@@ -183,7 +183,7 @@ static void test_segments_known(void **state)
 		if (i % 100 != 0)
 			assert_int_equal(gsas_free(a[i]), 0);
 	}
-	assert_true(t->nsegments < MANY);
+	assert_true(t->segments.count < MANY);
 	for (int i = 0; i < MANY; i += 100) {
 		assert_int_equal(gsas_read64(a[i], &value), 0);
 		assert_int_equal(value, i + 1);
