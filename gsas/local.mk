@@ -111,6 +111,8 @@ libgsas_client_la_SOURCES = \
 	gsas/client/gsas_log.c \
 	gsas/client/gsas_log.h \
 	gsas/client/gsas_map.c \
+	gsas/client/gsas_progress.c \
+	gsas/client/gsas_progress.h \
 	gsas/client/gsas_published.c \
 	gsas/client/gsas_queue_client.c \
 	gsas/client/gsas_queue_handle.c \

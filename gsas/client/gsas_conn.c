@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * gsas_conn.c - the connection to the service of a board: connect (and start
- * the service, where boards are emulated), send requests by tag, handle
- * answers, close.
+ * the service, where boards are emulated), send requests by tag, complete them
+ * by their answers.
  *
  * Handling an answer never waits, so there is no recursion. A connection may be
  * closed whenever answers are polled for: after each gsas_wait_step() the
@@ -14,16 +14,14 @@
 #include <string.h>
 
 #include "client/gsas_conn.h"
-#include "client/gsas_bulk.h"
 #include "client/gsas_job.h"
 #include "client/gsas_log.h"
-#include "client/gsas_queue_handle.h"
+#include "client/gsas_progress.h"
 #include "client/gsas_start.h"
 #include "client/gsas_thread.h"
 #include "util/unm_clock.h"
 
 #define CONNECT_NS	UINT64_C(10000000000)	/* time limit of a connect */
-#define BURST		64			/* answers in a row */
 
 /* ---- Receive spaces ------------------------------------------------------ */
 
@@ -174,118 +172,33 @@ static void tag_answer(struct gsas_conn *conn, uint8_t number, int error,
 	conn->free[conn->nfree++] = number;
 }
 
-/* Treat a malformed answer as a protocol error: the peer is not a GSAS service,
- * so the caller disconnects. */
-static void conn_answer(struct gsas_conn *conn, const struct hal_cell *cell,
-			uint64_t head)
+bool gsas_conn_answer(struct gsas_conn *conn, const struct hal_cell *cell,
+		      uint64_t head)
 {
 	uint8_t tag = hal_head_flags(head), opcode = hal_head_type(head);
 	uint64_t error = hal_cell_word(cell, 0);
 	uint64_t result = hal_cell_word(cell, 1);
 	uint64_t more = hal_cell_word(cell, 2);
 
-	if (tag == GSAS_TAG_POSTED && opcode == GSAS_ENQUEUE) {
-		gsas_handle_notified(conn, more, gsas_errno(error), result);
-		return;
-	}
 	/* opcode 0: the service does not know the opcode of the request */
 	if (conn->tag[tag].request == NULL ||
 	    (conn->tag[tag].opcode != opcode &&
 	     (opcode != 0 || error != GSAS_E_OPCODE))) {
 		gsas_log("board %u: its service sent a malformed answer "
 			 "(opcode %u, tag %u)", conn->board, opcode, tag);
-		conn->broken = true;
-		return;
+		return false;
 	}
 	tag_answer(conn, tag, gsas_errno(error), result, more);
-}
-
-bool gsas_conn_poll(struct gsas_conn *conn)
-{
-	struct hal_peer *peer = conn->peer;
-	const struct hal_cell *cell;
-	uint64_t head;
-	int n = 0;
-
-	if (peer->rx.cells == NULL)
-		return false;
-	while (n < BURST && !conn->broken &&
-	       (cell = hal_rx_peek(peer, &head)) != NULL) {
-		conn_answer(conn, cell, head);
-		hal_rx_release(peer);
-		n++;
-	}
-	if (n == 0)
-		return false;
-	conn->quiet = 0;
-	conn->probed = false;
-	hal_rx_flush(peer);
-	if (conn->broken)
-		gsas_conn_close(conn);
 	return true;
 }
 
-/* ---- Closing ------------------------------------------------------------- */
-
-void gsas_conn_close(struct gsas_conn *conn)
+void gsas_conn_cancel(struct gsas_conn *conn)
 {
-	struct hal_peer *peer = conn->peer;
-
-	gsas_segments_release(&conn->thread->segments, conn);
 	conn->peer = NULL;
 	conn->lost |= conn->posted;
 	for (int tag = 1; tag <= GSAS_TAGS; tag++)
 		if (conn->tag[tag].request != NULL)
 			tag_answer(conn, (uint8_t)tag, conn->gone, 0, 0);
-	if (conn->bulk != NULL)
-		gsas_bulk_end(conn, conn->gone);
-	hal_peer_free(peer);
-}
-
-void gsas_conn_end(struct gsas_conn *conn, int status)
-{
-	/* answers that the service sent before its end are valid */
-	while (conn->peer != NULL && gsas_conn_poll(conn))
-		;
-	conn->status = status;
-	if (conn->peer != NULL)
-		gsas_conn_close(conn);
-}
-
-/* ---- A service that is stopped -------------------------------------------
- *
- * A service answers each request in bounded time, except FORK and ALLOC, which
- * may take long, and QUEUE_WAIT. So if no answer arrives for half of the time
- * limit, the client sends a probe: a request that every service answers at
- * once. If no answer arrives in the other half, the service is stopped.
- */
-
-/* Does the thread wait for the service? */
-static bool conn_waits(const struct gsas_conn *conn)
-{
-	return conn->nfree != GSAS_TAGS || conn->bulk != NULL || conn->full;
-}
-
-void gsas_conn_quiet(struct gsas_conn *conn, uint64_t ns, uint64_t limit)
-{
-	/* a group without a name, which the service refuses */
-	static const struct gsas_msg probe = { .opcode = GSAS_GROUP };
-
-	if (!conn_waits(conn)) {
-		conn->quiet = 0;
-		return;
-	}
-	conn->quiet += ns;
-	if (conn->quiet >= limit) {
-		gsas_log("board %u: its service did not answer for %u ms "
-			 "(GSAS_TIMEOUT); the connection is closed",
-			 conn->board, (unsigned)(limit / 1000000));
-		conn->gone = -FI_ETIMEDOUT;
-		gsas_conn_close(conn);
-	} else if (conn->quiet >= limit / 2 && !conn->probed) {
-		conn->probed =
-			gsas_conn_try_send(conn, &probe, &conn->ignored) == 0;
-	}
 }
 
 /* ---- Connecting ---------------------------------------------------------- */
@@ -295,7 +208,7 @@ static void conn_reset(struct gsas_conn *conn, struct hal_peer *peer)
 	conn->peer = peer;
 	conn->life++;
 	conn->groups = 0;
-	conn->broken = conn->posted = false;
+	conn->posted = false;
 	conn->gone = -FI_ECONNRESET;
 	conn->quiet = 0;
 	conn->probed = false;

@@ -52,7 +52,6 @@ struct gsas_conn {
 	struct hal_peer *peer;	/* NULL: not connected */
 	struct gsas_thread *thread;
 	uint16_t board;
-	bool broken;		/* protocol error: close the connection */
 	bool posted;		/* posted messages since the last fence */
 	bool lost;		/* a service with posted messages ended */
 	bool full;		/* the thread waits for a tag or for a credit */
@@ -105,24 +104,14 @@ int gsas_conn_send(struct gsas_conn *conn, const struct gsas_msg *msg,
 int gsas_conn_try_send(struct gsas_conn *conn, const struct gsas_msg *msg,
 		       struct gsas_request *request);
 
-/* Handle answers that have arrived, a bounded number. Returns whether there
- * were any. Closes the connection after a protocol error. */
-bool gsas_conn_poll(struct gsas_conn *conn);
+/* Complete the message that a packet of the service answers; head: of the
+ * packet. false: no such message was sent, which is logged. The peer is not a
+ * GSAS service then, so the caller disconnects. */
+bool gsas_conn_answer(struct gsas_conn *conn, const struct hal_cell *cell,
+		      uint64_t head);
 
-/* Call when the HAL reports the end of the service (status: -errno). Handles
- * the answers that are still in the ring, then closes the connection. */
-void gsas_conn_end(struct gsas_conn *conn, int status);
-
-/*
- * Account for ns nanoseconds of waiting. If the thread waits for this service,
- * half of limit (ns) without an answer sends a probe, and all of limit closes
- * the connection with -FI_ETIMEDOUT.
- */
-void gsas_conn_quiet(struct gsas_conn *conn, uint64_t ns, uint64_t limit);
-
-/* Complete all pending requests with conn->gone, unmap the service's segments,
- * free the peer. */
-void gsas_conn_close(struct gsas_conn *conn);
+/* Detach the peer, and complete all messages with conn->gone. */
+void gsas_conn_cancel(struct gsas_conn *conn);
 
 /* Allocate units for bytes (one page at most: every space has that much) from
  * the set *free. Returns the units and their offset at *off; 0: not enough

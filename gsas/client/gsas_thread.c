@@ -18,20 +18,19 @@
 #include <unistd.h>
 
 #include "client/gsas_thread.h"
-#include "client/gsas_bulk.h"
 #include "client/gsas_conn.h"
 #include "client/gsas_direct.h"
 #include "client/gsas_log.h"
+#include "client/gsas_progress.h"
 #include "client/gsas_queue_handle.h"
 #include "util/unm_clock.h"
 
 #define SPIN_MAX	256		/* polls in vain before a yield */
 #define SPIN_MIN	8		/* the same on a shared processor */
 #define YIELDS		256		/* polls with a yield before a sleep */
-#define SERVICE_NS	20000		/* between reads of HAL events */
 #define SLEEP_MS	100		/* longest sleep in one go */
-#define EVENTS		64		/* events read at once */
 #define QUIET_MS	30000		/* default of GSAS_TIMEOUT */
+#define QUIET_CHECK_NS	20000		/* between checks for silent services */
 #define QUIET_STEP_NS	200000000	/* most that one check counts as
 					 * waited: the process may have been
 					 * stopped in between */
@@ -175,44 +174,6 @@ int gsas_thread_get(struct gsas_thread **thread)
 	return 0;
 }
 
-/* ---- Progress ------------------------------------------------------------ */
-
-/* Events are read one at a time, because handling an event may free a peer that
- * has further events. */
-void gsas_thread_service(struct gsas_thread *t)
-{
-	struct hal_event ev;
-
-	t->next_service = unm_now_ns() + SERVICE_NS;
-	for (int i = 0; i < EVENTS && hal_if_service(t->hif, &ev, 1) == 1;
-	     i++) {
-		struct gsas_conn *conn = ev.peer->user;
-
-		/* only services connect to a client: refuse this peer */
-		if (conn == NULL)
-			hal_peer_free(ev.peer);
-		else if (ev.type == HAL_EV_DEAD)
-			gsas_conn_end(conn, ev.status);
-	}
-}
-
-bool gsas_thread_progress(struct gsas_thread *t)
-{
-	bool moved = false;
-
-	hal_if_pump(t->hif);
-	for (uint32_t i = 0; i < t->nused; i++) {
-		struct gsas_conn *conn = t->conn[t->used[i]];
-
-		if (conn->peer == NULL)
-			continue;
-		moved |= gsas_conn_poll(conn);
-		if (conn->bulk != NULL)
-			moved |= gsas_bulk_progress(conn);
-	}
-	return moved;
-}
-
 /* ---- Waiting ------------------------------------------------------------- */
 
 static inline void relax(void)
@@ -278,14 +239,14 @@ static void nap(struct gsas_thread *t)
 /*
  * Count how long this thread has waited without an answer, for each service.
  * The time between two waits does not count, unless it is at most QUIET_GAP_NS:
- * otherwise a thread that waits again and again for less than SERVICE_NS would
- * never count any time.
+ * otherwise a thread that waits again and again for less than QUIET_CHECK_NS
+ * would never count any time.
  */
 static void check_quiet(struct gsas_thread *t, uint64_t now)
 {
 	uint64_t step = now - t->quiet_check;
 
-	if (step < SERVICE_NS)
+	if (step < QUIET_CHECK_NS)
 		return;
 	if (t->begins && step > QUIET_GAP_NS)
 		step = 0;

@@ -56,10 +56,6 @@ struct gsas_thread {
  * was logged: -FI_EBUSY, -FI_ENOMEM, -FI_EMFILE, -FI_EINVAL, -FI_ENODEV. */
 int gsas_thread_get(struct gsas_thread **thread);
 
-/* Poll all connections once and send what was blocked. Returns whether anything
- * was received or sent. */
-bool gsas_thread_progress(struct gsas_thread *t);
-
 /* One step of waiting: poll; after polls in vain yield the processor, then
  * sleep until an event. Call gsas_wait_begin() before the first step. */
 void gsas_wait_step(struct gsas_thread *t);
@@ -68,9 +64,5 @@ static inline void gsas_wait_begin(struct gsas_thread *t)
 	t->polls = 0;
 	t->begins = true;
 }
-
-/* Handle events of the interface: services that ended. A system call, so it is
- * done when t->next_service has come, not at each poll. */
-void gsas_thread_service(struct gsas_thread *t);
 
 #endif /* GSAS_THREAD_H */

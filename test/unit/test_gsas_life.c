@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 
 #include "client/gsas_conn.h"
+#include "client/gsas_progress.h"
 #include "lib/gsas_services.h"
 #include "op/gsas_op.h"
 #include "util/unm_clock.h"
