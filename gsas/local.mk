@@ -125,6 +125,8 @@ libgsas_client_la_SOURCES = \
 	gsas/client/gsas_start.h \
 	gsas/client/gsas_thread.c \
 	gsas/client/gsas_thread.h \
+	gsas/client/gsas_wait.c \
+	gsas/client/gsas_wait.h \
 	gsas/client/gsas_watch.c \
 	gsas/client/gsas_watch.h \
 	gsas/client/gsas_window.c \

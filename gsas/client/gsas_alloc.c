@@ -8,7 +8,7 @@
 #include "client/gsas_alloc.h"
 #include "client/gsas_conn.h"
 #include "client/gsas_job.h"
-#include "client/gsas_thread.h"
+#include "client/gsas_wait.h"
 #include "client/gsas_window.h"
 
 /* ---- Boards -------------------------------------------------------------- */

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "client/gsas_conn.h"
-#include "client/gsas_thread.h"
+#include "client/gsas_wait.h"
 #include "client/gsas_window.h"
 #include "op/gsas_op.h"
 

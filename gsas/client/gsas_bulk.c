@@ -12,7 +12,7 @@
 
 #include "client/gsas_bulk.h"
 #include "client/gsas_conn.h"
-#include "client/gsas_thread.h"
+#include "client/gsas_wait.h"
 #include "client/gsas_window.h"
 #include "common/gsas_copy.h"
 

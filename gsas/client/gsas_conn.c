@@ -19,6 +19,7 @@
 #include "client/gsas_progress.h"
 #include "client/gsas_start.h"
 #include "client/gsas_thread.h"
+#include "client/gsas_wait.h"
 #include "util/unm_clock.h"
 
 #define CONNECT_NS	UINT64_C(10000000000)	/* time limit of a connect */
@@ -48,8 +49,8 @@ void gsas_space_undo(struct gsas_conn *conn, const struct gsas_msg *msg)
 	conn->remote |= msg->remote;
 }
 
-static bool space_both(struct gsas_conn *conn, uint32_t in, uint32_t out,
-		       struct gsas_msg *msg, uint32_t *at)
+bool gsas_space_try(struct gsas_conn *conn, uint32_t in, uint32_t out,
+		    struct gsas_msg *msg, uint32_t *at)
 {
 	if (out != 0 && msg->local == 0)
 		msg->local = gsas_space_take(&conn->local, conn->unit, out,
@@ -58,21 +59,6 @@ static bool space_both(struct gsas_conn *conn, uint32_t in, uint32_t out,
 		msg->remote = gsas_space_take(&conn->remote, conn->unit, in,
 					      at);
 	return (out == 0 || msg->local != 0) && (in == 0 || msg->remote != 0);
-}
-
-/* Units of one space are held while units of the other are waited for. This
- * cannot deadlock: the requests whose units are waited for hold all units that
- * they need, and will be answered. */
-int gsas_space_wait(struct gsas_conn *conn, uint32_t in, uint32_t out,
-		    struct gsas_msg *msg, uint32_t *at)
-{
-	gsas_wait_begin(conn->thread);
-	while (!space_both(conn, in, out, msg, at)) {
-		gsas_wait_step(conn->thread);
-		if (conn->peer == NULL)
-			return conn->gone;
-	}
-	return 0;
 }
 
 int gsas_space_put(struct gsas_conn *conn, uint32_t off, const void *src,
@@ -124,24 +110,6 @@ int gsas_conn_try_send(struct gsas_conn *conn, const struct gsas_msg *msg,
 		.opcode = msg->opcode,
 	};
 	return 0;
-}
-
-int gsas_conn_send(struct gsas_conn *conn, const struct gsas_msg *msg,
-		   struct gsas_request *request)
-{
-	struct gsas_thread *t = conn->thread;
-	int ret = gsas_conn_try_send(conn, msg, request);
-
-	if (__builtin_expect(ret != -FI_EAGAIN, 1))
-		return ret;
-	gsas_wait_begin(t);
-	t->wants_room = conn->full = true;
-	do {
-		gsas_wait_step(t);
-		ret = gsas_conn_try_send(conn, msg, request);
-	} while (ret == -FI_EAGAIN);
-	t->wants_room = conn->full = false;
-	return ret;
 }
 
 /* ---- Answers ------------------------------------------------------------- */

@@ -92,15 +92,11 @@ int gsas_conn_of(struct gsas_thread *t, uint64_t address,
 		 struct gsas_conn **conn);
 
 /*
- * Send a message; if there is no free tag or credit, wait for one. The answer
- * completes request; NULL: a posted message, which is not answered.
- * 0: sent; -FI_ECONNRESET, -FI_ETIMEDOUT: the connection is closed.
+ * Send a message. The answer completes request; NULL: a posted message, which
+ * is not answered. 0: sent; -FI_EAGAIN: no tag or no credit is free, for which
+ * gsas_conn_send() waits; -FI_ECONNRESET, -FI_ETIMEDOUT: the connection is
+ * closed.
  */
-int gsas_conn_send(struct gsas_conn *conn, const struct gsas_msg *msg,
-		   struct gsas_request *request);
-
-/* As gsas_conn_send(), but without waiting. -FI_EAGAIN: no tag or no credit is
- * free. */
 int gsas_conn_try_send(struct gsas_conn *conn, const struct gsas_msg *msg,
 		       struct gsas_request *request);
 
@@ -120,11 +116,12 @@ uint64_t gsas_space_take(uint64_t *free, uint32_t unit, uint32_t bytes,
 			 uint32_t *off);
 
 /*
- * Allocate units for a message, waiting until they are free: in bytes of the
+ * Allocate units for a message, as far as it has none: in bytes of the
  * service's space, whose offset is stored at *at, and out bytes of the local
- * space, whose offset is stored at msg->off; 0: none. 0, or conn->gone.
+ * space, whose offset is stored at msg->off; 0: none. false: not all are free;
+ * call it again. gsas_space_wait() waits.
  */
-int gsas_space_wait(struct gsas_conn *conn, uint32_t in, uint32_t out,
+bool gsas_space_try(struct gsas_conn *conn, uint32_t in, uint32_t out,
 		    struct gsas_msg *msg, uint32_t *at);
 
 /* Free the units of a message that was not sent. */

@@ -17,7 +17,7 @@
 #include "client/gsas_conn.h"
 #include "client/gsas_progress.h"
 #include "client/gsas_queue_handle.h"
-#include "client/gsas_thread.h"
+#include "client/gsas_wait.h"
 #include "client/gsas_window.h"
 #include "common/gsas_queue_take.h"
 #include "util/unm_clock.h"

@@ -12,7 +12,7 @@
 #include "client/gsas_request.h"
 #include "client/gsas_conn.h"
 #include "client/gsas_progress.h"
-#include "client/gsas_thread.h"
+#include "client/gsas_wait.h"
 #include "util/unm_clock.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -82,24 +82,6 @@ void gsas_request_answer(struct gsas_request *request, int error,
 	if (error == 0 && request->done != NULL)
 		*request->done = result != 0;
 	request->status = error;
-}
-
-int gsas_request_wait(struct gsas_thread *t, struct gsas_request *request)
-{
-	gsas_wait_begin(t);
-	while (request->status == -FI_EINPROGRESS)
-		gsas_wait_step(t);
-	return request->status;
-}
-
-int gsas_request_do(struct gsas_conn *conn, const struct gsas_msg *msg,
-		    struct gsas_request *request)
-{
-	int ret;
-
-	gsas_request_begin(request, conn->thread->number);
-	ret = gsas_conn_send(conn, msg, request);
-	return ret != 0 ? ret : gsas_request_wait(conn->thread, request);
 }
 
 /* ---- Calls of gsas.h ----------------------------------------------------- */

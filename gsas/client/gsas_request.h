@@ -13,10 +13,6 @@
 
 #include "gsas.h"
 
-struct gsas_conn;
-struct gsas_msg;
-struct gsas_thread;
-
 /*
  * A call of the program, pending or complete: the contents of a struct gsas_req
  * of gsas.h. The memory belongs to the program, or is on the stack of a call
@@ -60,13 +56,5 @@ void gsas_request_answer(struct gsas_request *request, int error,
 /* No further message of a bulk request will be sent. error: 0 or -errno. The
  * request completes when all messages under way are answered. */
 void gsas_request_stop(struct gsas_request *request, int error);
-
-/* Make progress until the request is complete. Returns its status. */
-int gsas_request_wait(struct gsas_thread *t, struct gsas_request *request);
-
-/* Begin a request, send its message, wait. Returns its status, or the error of
- * gsas_conn_send(); result and more are in the request if it is 0. */
-int gsas_request_do(struct gsas_conn *conn, const struct gsas_msg *msg,
-		    struct gsas_request *request);
 
 #endif /* GSAS_REQUEST_H */

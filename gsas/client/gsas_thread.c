@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * gsas_thread.c - a thread's interface of the HAL, opened at its first call and
- * closed at its end; its progress, and how it waits.
+ * closed at its end.
  *
  * A forked child has copies of the parent's objects, but the interface belongs
  * to the parent. At the child's first call gsas_hot is found wiped. The child
@@ -10,9 +10,7 @@
  */
 #include <errno.h>
 #include <limits.h>
-#include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,21 +19,11 @@
 #include "client/gsas_conn.h"
 #include "client/gsas_direct.h"
 #include "client/gsas_log.h"
-#include "client/gsas_progress.h"
 #include "client/gsas_queue_handle.h"
-#include "util/unm_clock.h"
 
 #define SPIN_MAX	256		/* polls in vain before a yield */
 #define SPIN_MIN	8		/* the same on a shared processor */
-#define YIELDS		256		/* polls with a yield before a sleep */
-#define SLEEP_MS	100		/* longest sleep in one go */
 #define QUIET_MS	30000		/* default of GSAS_TIMEOUT */
-#define QUIET_CHECK_NS	20000		/* between checks for silent services */
-#define QUIET_STEP_NS	200000000	/* most that one check counts as
-					 * waited: the process may have been
-					 * stopped in between */
-#define QUIET_GAP_NS	1000000		/* longest time between two waits that
-					 * counts as waited */
 
 static _Thread_local struct gsas_thread *thread_self
 	__attribute__((tls_model("initial-exec")));
@@ -172,117 +160,4 @@ int gsas_thread_get(struct gsas_thread **thread)
 		return thread_begin(thread);
 	*thread = t;
 	return 0;
-}
-
-/* ---- Waiting ------------------------------------------------------------- */
-
-static inline void relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("yield");
-#endif
-}
-
-static void yield_processor(struct gsas_thread *t, uint64_t now)
-{
-	sched_yield();
-	gsas_yield_took(&t->yield, unm_now_ns() - now);
-}
-
-/* Ask the services to wake this thread when they release packets, because a
- * GET or PUT in parts or the caller waits for a credit; or take that back. */
-static void wake_for_credits(struct gsas_thread *t, bool on)
-{
-	for (uint32_t i = 0; i < t->nused; i++) {
-		struct gsas_conn *conn = t->conn[t->used[i]];
-
-		if (conn->peer != NULL &&
-		    (!on || t->wants_room || conn->bulk != NULL))
-			hal_tx_sleep(conn->peer, on);
-	}
-}
-
-/* The time to sleep, in milliseconds. */
-static int nap_ms(const struct gsas_thread *t)
-{
-	uint64_t now, left;
-
-	if (t->wants_room)
-		return 1;
-	if (t->deadline == 0)
-		return SLEEP_MS;
-	now = unm_now_ns();
-	left = now < t->deadline ? (t->deadline - now) / 1000000 + 1 : 0;
-	return left < SLEEP_MS ? (int)left : SLEEP_MS;
-}
-
-static void nap(struct gsas_thread *t)
-{
-	struct pollfd pfd = { .fd = hal_if_fd(t->hif), .events = POLLIN };
-
-	wake_for_credits(t, true);
-	if (hal_if_arm(t->hif) == 0) {
-		/* A service may have released packets before it was asked for
-		 * the wake-up. Progress uses these credits for requests in
-		 * parts. A caller that waits for a credit checks again after
-		 * nap_ms(), which is 1 ms then. */
-		if (!gsas_thread_progress(t))
-			poll(&pfd, 1, nap_ms(t));
-		hal_if_disarm(t->hif);
-	}
-	wake_for_credits(t, false);
-	gsas_thread_service(t);
-}
-
-/*
- * Count how long this thread has waited without an answer, for each service.
- * The time between two waits does not count, unless it is at most QUIET_GAP_NS:
- * otherwise a thread that waits again and again for less than QUIET_CHECK_NS
- * would never count any time.
- */
-static void check_quiet(struct gsas_thread *t, uint64_t now)
-{
-	uint64_t step = now - t->quiet_check;
-
-	if (step < QUIET_CHECK_NS)
-		return;
-	if (t->begins && step > QUIET_GAP_NS)
-		step = 0;
-	if (step > QUIET_STEP_NS)
-		step = QUIET_STEP_NS;
-	t->quiet_check = now;
-	t->begins = false;
-	if (t->quiet_limit == 0)
-		return;
-	for (uint32_t i = 0; i < t->nused; i++) {
-		struct gsas_conn *conn = t->conn[t->used[i]];
-
-		if (conn->peer != NULL)
-			gsas_conn_quiet(conn, step, t->quiet_limit);
-	}
-}
-
-void gsas_wait_step(struct gsas_thread *t)
-{
-	uint64_t now;
-
-	if (gsas_thread_progress(t)) {
-		t->polls = 0;
-		return;
-	}
-	if (++t->polls < t->yield.spin) {
-		relax();
-		return;
-	}
-	now = unm_now_ns();
-	if (now >= t->next_service)
-		gsas_thread_service(t);
-	check_quiet(t, now);
-	if (t->polls < t->yield.spin + YIELDS ||
-	    !(t->hif->caps->flags & HAL_CAP_EVENT))
-		yield_processor(t, now);
-	else
-		nap(t);
 }

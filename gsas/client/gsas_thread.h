@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_thread.h - the state of a thread that uses GSAS, its progress and how it
- * waits. Private to libgsas; docs/gsas.md, section 1, lists all files.
+ * gsas_thread.h - the state of a thread that uses GSAS. Private to libgsas;
+ * docs/gsas.md, section 1, lists all files.
  *
  * A thread has an interface of the HAL from its first call to its end. No other
  * thread uses the interface or the structures below, so they need no lock.
@@ -55,14 +55,5 @@ struct gsas_thread {
 /* The state of the calling thread, made at its first call. 0; or an error that
  * was logged: -FI_EBUSY, -FI_ENOMEM, -FI_EMFILE, -FI_EINVAL, -FI_ENODEV. */
 int gsas_thread_get(struct gsas_thread **thread);
-
-/* One step of waiting: poll; after polls in vain yield the processor, then
- * sleep until an event. Call gsas_wait_begin() before the first step. */
-void gsas_wait_step(struct gsas_thread *t);
-static inline void gsas_wait_begin(struct gsas_thread *t)
-{
-	t->polls = 0;
-	t->begins = true;
-}
 
 #endif /* GSAS_THREAD_H */

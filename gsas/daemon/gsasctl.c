@@ -17,7 +17,7 @@
 #include "daemon/gsas_names.h"
 #include "client/gsas_conn.h"
 #include "client/gsas_job.h"
-#include "client/gsas_thread.h"
+#include "client/gsas_wait.h"
 
 #define LIST_MAX	32		/* regions of a LIST request */
 

@@ -12,6 +12,7 @@
 
 #include "client/gsas_conn.h"
 #include "client/gsas_progress.h"
+#include "client/gsas_wait.h"
 #include "lib/gsas_services.h"
 #include "op/gsas_op.h"
 #include "util/unm_clock.h"

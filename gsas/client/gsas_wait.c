@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * gsas_wait.c - waits for events, answers, tags, credits and units of the
+ * receive spaces: polls, then yields the processor, then sleeps.
+ *
+ * Only calls of programs wait; handling what is received never does
+ * (gsas_progress.h), so there is no recursion.
+ */
+#include <poll.h>
+#include <sched.h>
+
+#include "client/gsas_conn.h"
+#include "client/gsas_progress.h"
+#include "client/gsas_wait.h"
+#include "util/unm_clock.h"
+
+#define YIELDS		256		/* polls with a yield before a sleep */
+#define SLEEP_MS	100		/* longest sleep in one go */
+#define QUIET_CHECK_NS	20000		/* between checks for silent services */
+#define QUIET_STEP_NS	200000000	/* most that one check counts as
+					 * waited: the process may have been
+					 * stopped in between */
+#define QUIET_GAP_NS	1000000		/* longest time between two waits that
+					 * counts as waited */
+
+/* ---- Events -------------------------------------------------------------- */
+
+static inline void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+static void yield_processor(struct gsas_thread *t, uint64_t now)
+{
+	sched_yield();
+	gsas_yield_took(&t->yield, unm_now_ns() - now);
+}
+
+/* Ask the services to wake this thread when they release packets, because a
+ * GET or PUT in parts or the caller waits for a credit; or take that back. */
+static void wake_for_credits(struct gsas_thread *t, bool on)
+{
+	for (uint32_t i = 0; i < t->nused; i++) {
+		struct gsas_conn *conn = t->conn[t->used[i]];
+
+		if (conn->peer != NULL &&
+		    (!on || t->wants_room || conn->bulk != NULL))
+			hal_tx_sleep(conn->peer, on);
+	}
+}
+
+/* The time to sleep, in milliseconds. */
+static int nap_ms(const struct gsas_thread *t)
+{
+	uint64_t now, left;
+
+	if (t->wants_room)
+		return 1;
+	if (t->deadline == 0)
+		return SLEEP_MS;
+	now = unm_now_ns();
+	left = now < t->deadline ? (t->deadline - now) / 1000000 + 1 : 0;
+	return left < SLEEP_MS ? (int)left : SLEEP_MS;
+}
+
+static void nap(struct gsas_thread *t)
+{
+	struct pollfd pfd = { .fd = hal_if_fd(t->hif), .events = POLLIN };
+
+	wake_for_credits(t, true);
+	if (hal_if_arm(t->hif) == 0) {
+		/* A service may have released packets before it was asked for
+		 * the wake-up. Progress uses these credits for requests in
+		 * parts. A caller that waits for a credit checks again after
+		 * nap_ms(), which is 1 ms then. */
+		if (!gsas_thread_progress(t))
+			poll(&pfd, 1, nap_ms(t));
+		hal_if_disarm(t->hif);
+	}
+	wake_for_credits(t, false);
+	gsas_thread_service(t);
+}
+
+/*
+ * Count how long this thread has waited without an answer, for each service.
+ * The time between two waits does not count, unless it is at most QUIET_GAP_NS:
+ * otherwise a thread that waits again and again for less than QUIET_CHECK_NS
+ * would never count any time.
+ */
+static void check_quiet(struct gsas_thread *t, uint64_t now)
+{
+	uint64_t step = now - t->quiet_check;
+
+	if (step < QUIET_CHECK_NS)
+		return;
+	if (t->begins && step > QUIET_GAP_NS)
+		step = 0;
+	if (step > QUIET_STEP_NS)
+		step = QUIET_STEP_NS;
+	t->quiet_check = now;
+	t->begins = false;
+	if (t->quiet_limit == 0)
+		return;
+	for (uint32_t i = 0; i < t->nused; i++) {
+		struct gsas_conn *conn = t->conn[t->used[i]];
+
+		if (conn->peer != NULL)
+			gsas_conn_quiet(conn, step, t->quiet_limit);
+	}
+}
+
+void gsas_wait_step(struct gsas_thread *t)
+{
+	uint64_t now;
+
+	if (gsas_thread_progress(t)) {
+		t->polls = 0;
+		return;
+	}
+	if (++t->polls < t->yield.spin) {
+		relax();
+		return;
+	}
+	now = unm_now_ns();
+	if (now >= t->next_service)
+		gsas_thread_service(t);
+	check_quiet(t, now);
+	if (t->polls < t->yield.spin + YIELDS ||
+	    !(t->hif->caps->flags & HAL_CAP_EVENT))
+		yield_processor(t, now);
+	else
+		nap(t);
+}
+
+/* ---- Requests ------------------------------------------------------------ */
+
+int gsas_conn_send(struct gsas_conn *conn, const struct gsas_msg *msg,
+		   struct gsas_request *request)
+{
+	struct gsas_thread *t = conn->thread;
+	int ret = gsas_conn_try_send(conn, msg, request);
+
+	if (__builtin_expect(ret != -FI_EAGAIN, 1))
+		return ret;
+	gsas_wait_begin(t);
+	t->wants_room = conn->full = true;
+	do {
+		gsas_wait_step(t);
+		ret = gsas_conn_try_send(conn, msg, request);
+	} while (ret == -FI_EAGAIN);
+	t->wants_room = conn->full = false;
+	return ret;
+}
+
+int gsas_request_wait(struct gsas_thread *t, struct gsas_request *request)
+{
+	gsas_wait_begin(t);
+	while (request->status == -FI_EINPROGRESS)
+		gsas_wait_step(t);
+	return request->status;
+}
+
+int gsas_request_do(struct gsas_conn *conn, const struct gsas_msg *msg,
+		    struct gsas_request *request)
+{
+	int ret;
+
+	gsas_request_begin(request, conn->thread->number);
+	ret = gsas_conn_send(conn, msg, request);
+	return ret != 0 ? ret : gsas_request_wait(conn->thread, request);
+}
+
+/* Units of one space are held while units of the other are waited for. This
+ * cannot deadlock: the requests whose units are waited for hold all units that
+ * they need, and will be answered. */
+int gsas_space_wait(struct gsas_conn *conn, uint32_t in, uint32_t out,
+		    struct gsas_msg *msg, uint32_t *at)
+{
+	gsas_wait_begin(conn->thread);
+	while (!gsas_space_try(conn, in, out, msg, at)) {
+		gsas_wait_step(conn->thread);
+		if (conn->peer == NULL)
+			return conn->gone;
+	}
+	return 0;
+}

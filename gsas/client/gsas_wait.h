@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * gsas_wait.h - all that waits: for an event, an answer, a free tag, free units
+ * of a receive space. Private to libgsas.
+ *
+ * A connection may be closed, and an entry of the thread's segments evicted, in
+ * each call below: the caller checks afterwards whether conn->peer is NULL.
+ */
+#ifndef GSAS_WAIT_H
+#define GSAS_WAIT_H
+
+#include <stdint.h>
+
+#include "client/gsas_thread.h"
+
+struct gsas_conn;
+struct gsas_msg;
+struct gsas_request;
+
+/* One step of waiting: poll; after polls in vain yield the processor, then
+ * sleep until an event. Call gsas_wait_begin() before the first step. */
+void gsas_wait_step(struct gsas_thread *t);
+static inline void gsas_wait_begin(struct gsas_thread *t)
+{
+	t->polls = 0;
+	t->begins = true;
+}
+
+/*
+ * Send a message; if there is no free tag or credit, wait for one. The answer
+ * completes request; NULL: a posted message, which is not answered.
+ * 0: sent; -FI_ECONNRESET, -FI_ETIMEDOUT: the connection is closed.
+ */
+int gsas_conn_send(struct gsas_conn *conn, const struct gsas_msg *msg,
+		   struct gsas_request *request);
+
+/* Make progress until the request is complete. Returns its status. */
+int gsas_request_wait(struct gsas_thread *t, struct gsas_request *request);
+
+/* Begin a request, send its message, wait. Returns its status, or the error of
+ * gsas_conn_send(); result and more are in the request if it is 0. */
+int gsas_request_do(struct gsas_conn *conn, const struct gsas_msg *msg,
+		    struct gsas_request *request);
+
+/*
+ * Allocate units for a message, waiting until they are free: in bytes of the
+ * service's space, whose offset is stored at *at, and out bytes of the local
+ * space, whose offset is stored at msg->off; 0: none. 0, or conn->gone.
+ */
+int gsas_space_wait(struct gsas_conn *conn, uint32_t in, uint32_t out,
+		    struct gsas_msg *msg, uint32_t *at);
+
+#endif /* GSAS_WAIT_H */
