@@ -103,6 +103,8 @@ libgsas_client_la_SOURCES = \
 	gsas/client/gsas_bulk.h \
 	gsas/client/gsas_conn.c \
 	gsas/client/gsas_conn.h \
+	gsas/client/gsas_connect.c \
+	gsas/client/gsas_connect.h \
 	gsas/client/gsas_direct.c \
 	gsas/client/gsas_direct.h \
 	gsas/client/gsas_fork.c \

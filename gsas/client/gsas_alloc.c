@@ -7,6 +7,7 @@
 
 #include "client/gsas_alloc.h"
 #include "client/gsas_conn.h"
+#include "client/gsas_connect.h"
 #include "client/gsas_job.h"
 #include "client/gsas_wait.h"
 #include "client/gsas_window.h"

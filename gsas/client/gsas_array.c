@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "client/gsas_conn.h"
+#include "client/gsas_connect.h"
 #include "client/gsas_wait.h"
 #include "client/gsas_window.h"
 #include "op/gsas_op.h"

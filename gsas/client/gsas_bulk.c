@@ -12,6 +12,7 @@
 
 #include "client/gsas_bulk.h"
 #include "client/gsas_conn.h"
+#include "client/gsas_connect.h"
 #include "client/gsas_wait.h"
 #include "client/gsas_window.h"
 #include "common/gsas_copy.h"

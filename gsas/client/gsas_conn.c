@@ -1,28 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_conn.c - the connection to the service of a board: connect (and start
- * the service, where boards are emulated), send requests by tag, complete them
- * by their answers.
- *
- * Handling an answer never waits, so there is no recursion. A connection may be
- * closed whenever answers are polled for: after each gsas_wait_step() the
- * caller checks whether peer is NULL.
+ * gsas_conn.c - the connection to the service of a board: sends messages by
+ * tag, completes them by their answers, shares out the receive spaces.
  */
 #include <errno.h>
-#include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "client/gsas_conn.h"
-#include "client/gsas_job.h"
 #include "client/gsas_log.h"
-#include "client/gsas_progress.h"
-#include "client/gsas_start.h"
-#include "client/gsas_thread.h"
-#include "client/gsas_wait.h"
-#include "util/unm_clock.h"
-
-#define CONNECT_NS	UINT64_C(10000000000)	/* time limit of a connect */
 
 /* ---- Receive spaces ------------------------------------------------------ */
 
@@ -160,18 +145,9 @@ bool gsas_conn_answer(struct gsas_conn *conn, const struct hal_cell *cell,
 	return true;
 }
 
-void gsas_conn_cancel(struct gsas_conn *conn)
-{
-	conn->peer = NULL;
-	conn->lost |= conn->posted;
-	for (int tag = 1; tag <= GSAS_TAGS; tag++)
-		if (conn->tag[tag].request != NULL)
-			tag_answer(conn, (uint8_t)tag, conn->gone, 0, 0);
-}
+/* ---- Beginning and end --------------------------------------------------- */
 
-/* ---- Connecting ---------------------------------------------------------- */
-
-static void conn_reset(struct gsas_conn *conn, struct hal_peer *peer)
+void gsas_conn_attach(struct gsas_conn *conn, struct hal_peer *peer)
 {
 	conn->peer = peer;
 	conn->life++;
@@ -190,132 +166,11 @@ static void conn_reset(struct gsas_conn *conn, struct hal_peer *peer)
 	peer->user = conn;
 }
 
-/* Connect and send JOIN. -FI_EAGAIN: there was no service, so one was started,
- * or the service was just ending: try again. */
-static int conn_try_connect(struct gsas_conn *conn)
+void gsas_conn_detach(struct gsas_conn *conn)
 {
-	struct gsas_thread *t = conn->thread;
-	struct hal_addr to = {
-		.version = HAL_ADDR_VERSION, .board = conn->board,
-		.iface = HAL_IF_SERVICE, .uid = t->hif->addr.uid,
-		.nonce = HAL_ADDR_ANY,
-	};
-	struct gsas_msg join = { .opcode = GSAS_JOIN };
-	struct gsas_request request;
-	struct hal_peer *peer;
-	uint64_t key[2];
-	int ret = hal_connect(t->hif, &to, &peer);
-
-	if (ret == -FI_ECONNREFUSED && t->starts) {
-		ret = gsas_start(conn->board);
-		return ret != 0 ? ret : -FI_EAGAIN;
-	}
-	if (ret == -FI_EACCES)
-		gsas_log("board %u: another user holds its service, or all "
-			 "names of it", conn->board);
-	if (ret != 0)
-		return ret;
-	conn_reset(conn, peer);
-	ret = gsas_job_key(key);
-	join.address = key[0];
-	join.arg1 = key[1];
-	if (ret == 0)
-		ret = gsas_request_do(conn, &join, &request);
-	if (ret == 0 && conn->peer == NULL)
-		return -FI_EAGAIN;
-	if (ret != 0 && conn->peer != NULL)
-		gsas_conn_close(conn);
-	return ret != -FI_ECONNRESET || conn->status == -FI_EACCES ? ret :
-		-FI_EAGAIN;
-}
-
-static int conn_connect(struct gsas_conn *conn)
-{
-	uint64_t end = unm_now_ns() + CONNECT_NS;
-	int ret;
-
-	while ((ret = conn_try_connect(conn)) == -FI_EAGAIN) {
-		if (unm_now_ns() > end) {
-			gsas_log("board %u: its service accepts no connection",
-				 conn->board);
-			return -FI_ECONNREFUSED;
-		}
-		poll(NULL, 0, 1);
-		gsas_thread_service(conn->thread);
-	}
-	return ret;
-}
-
-/* Send the groups that this process joined since. If the service refuses a
- * group because its table is full, the group has number 0, and an allocation
- * for it fails with -EDQUOT (gsas_alloc_conn()). */
-static int conn_join_groups(struct gsas_conn *conn)
-{
-	while (conn->groups < gsas_group_count()) {
-		struct gsas_msg msg = { .opcode = GSAS_GROUP };
-		struct gsas_request request;
-		uint64_t name[2];
-		int ret;
-
-		gsas_group_name(conn->groups, name);
-		msg.address = name[0];
-		msg.arg1 = name[1];
-		ret = gsas_request_do(conn, &msg, &request);
-		if (conn->peer == NULL)
-			return conn->gone;
-		conn->group[conn->groups++] =
-			ret == 0 ? (uint32_t)request.result : 0;
-	}
-	return 0;
-}
-
-static struct gsas_conn *conn_new(struct gsas_thread *t, uint32_t board)
-{
-	struct gsas_conn *conn = calloc(1, sizeof(*conn));
-
-	if (conn == NULL)
-		return NULL;
-	conn->thread = t;
-	conn->board = (uint16_t)board;
-	conn->gone = -FI_ECONNRESET;
-	conn->unit = t->hif->caps->space_bytes / GSAS_UNITS;
-	t->conn[board] = conn;
-	t->used[t->nused++] = board;
-	return conn;
-}
-
-int gsas_conn_get(struct gsas_thread *t, int board, struct gsas_conn **out)
-{
-	struct gsas_conn *conn;
-	int ret = 0;
-
-	if (board < 0 || (uint32_t)board >= t->boards)
-		return -ENXIO;
-	conn = t->conn[board];
-	if (conn == NULL)
-		conn = conn_new(t, (uint32_t)board);
-	if (conn == NULL)
-		return -FI_ENOMEM;
-	if (__builtin_expect(conn->bulk != NULL, 0)) {
-		gsas_wait_begin(t);
-		while (conn->bulk != NULL)
-			gsas_wait_step(t);
-	}
-	if (__builtin_expect(conn->peer == NULL, 0))
-		ret = conn_connect(conn);
-	if (ret == 0 && conn->groups != gsas_group_count())
-		ret = conn_join_groups(conn);
-	if (ret == 0 && conn->peer == NULL)
-		ret = conn->gone;
-	if (ret == 0)
-		*out = conn;
-	return ret;
-}
-
-int gsas_conn_of(struct gsas_thread *t, uint64_t address,
-		 struct gsas_conn **conn)
-{
-	int ret = gsas_conn_get(t, gsas_board_of(address), conn);
-
-	return ret == -ENXIO ? -FI_EFAULT : ret;
+	conn->peer = NULL;
+	conn->lost |= conn->posted;
+	for (int tag = 1; tag <= GSAS_TAGS; tag++)
+		if (conn->tag[tag].request != NULL)
+			tag_answer(conn, (uint8_t)tag, conn->gone, 0, 0);
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_conn.h - the connection of a thread to the service of a board: connect,
- * send messages, receive answers, share out the receive spaces, close. Private
- * to libgsas.
+ * gsas_conn.h - the connection of a thread to the service of a board: sends
+ * messages by tag, completes them by their answers, shares out the receive
+ * spaces. Nothing here waits. Private to libgsas.
+ *
+ * gsas_connect.h connects, gsas_progress.h polls and closes connections.
  */
 #ifndef GSAS_CONN_H
 #define GSAS_CONN_H
@@ -78,18 +80,11 @@ struct gsas_conn {
 	struct gsas_tag tag[GSAS_TAGS + 1];	/* by tag; 0 is not used */
 };
 
-/*
- * The connection to a board (0 .. boards - 1). Connects and sends JOIN if
- * needed, starting the service where boards are emulated; sends groups that the
- * service does not know; waits until conn->bulk is sent. 0; -ENXIO: no such
- * board; -FI_ECONNREFUSED, -FI_EACCES, -FI_ETIMEDOUT, -FI_ENOMEM and others.
- */
-int gsas_conn_get(struct gsas_thread *t, int board, struct gsas_conn **conn);
+/* A peer is connected: all tags and all units of the spaces are free. */
+void gsas_conn_attach(struct gsas_conn *conn, struct hal_peer *peer);
 
-/* The connection to the board of an address. Errors as gsas_conn_get(), but
- * -FI_EFAULT: the address belongs to no board. */
-int gsas_conn_of(struct gsas_thread *t, uint64_t address,
-		 struct gsas_conn **conn);
+/* Detach the peer, and complete all messages with conn->gone. */
+void gsas_conn_detach(struct gsas_conn *conn);
 
 /*
  * Send a message. The answer completes request; NULL: a posted message, which
@@ -105,9 +100,6 @@ int gsas_conn_try_send(struct gsas_conn *conn, const struct gsas_msg *msg,
  * GSAS service then, so the caller disconnects. */
 bool gsas_conn_answer(struct gsas_conn *conn, const struct hal_cell *cell,
 		      uint64_t head);
-
-/* Detach the peer, and complete all messages with conn->gone. */
-void gsas_conn_cancel(struct gsas_conn *conn);
 
 /* Allocate units for bytes (one page at most: every space has that much) from
  * the set *free. Returns the units and their offset at *off; 0: not enough

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "client/gsas_conn.h"
+#include "client/gsas_connect.h"
 #include "client/gsas_wait.h"
 
 static int fork_there(gsas_addr page, uint64_t arg, uint64_t *pid)

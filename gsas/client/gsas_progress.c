@@ -84,7 +84,7 @@ void gsas_conn_close(struct gsas_conn *conn)
 	struct hal_peer *peer = conn->peer;
 
 	gsas_segments_release(&conn->thread->segments, conn);
-	gsas_conn_cancel(conn);
+	gsas_conn_detach(conn);
 	if (conn->bulk != NULL)
 		gsas_bulk_end(conn, conn->gone);
 	hal_peer_free(peer);

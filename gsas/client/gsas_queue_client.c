@@ -15,6 +15,7 @@
 
 #include "client/gsas_alloc.h"
 #include "client/gsas_conn.h"
+#include "client/gsas_connect.h"
 #include "client/gsas_progress.h"
 #include "client/gsas_queue_handle.h"
 #include "client/gsas_wait.h"

@@ -11,6 +11,7 @@
 
 #include "client/gsas_request.h"
 #include "client/gsas_conn.h"
+#include "client/gsas_connect.h"
 #include "client/gsas_progress.h"
 #include "client/gsas_wait.h"
 #include "util/unm_clock.h"

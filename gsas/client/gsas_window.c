@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "client/gsas_conn.h"
+#include "client/gsas_connect.h"
 #include "client/gsas_direct.h"
 #include "client/gsas_wait.h"
 #include "client/gsas_watch.h"

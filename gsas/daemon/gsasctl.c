@@ -16,6 +16,7 @@
 
 #include "daemon/gsas_names.h"
 #include "client/gsas_conn.h"
+#include "client/gsas_connect.h"
 #include "client/gsas_job.h"
 #include "client/gsas_wait.h"
 

@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 
 #include "client/gsas_conn.h"
+#include "client/gsas_connect.h"
 #include "client/gsas_progress.h"
 #include "client/gsas_wait.h"
 #include "lib/gsas_services.h"

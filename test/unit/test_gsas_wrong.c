@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "client/gsas_conn.h"
+#include "client/gsas_connect.h"
 #include "client/gsas_wait.h"
 #include "lib/gsas_services.h"
 #include "op/gsas_op.h"
