@@ -101,6 +101,7 @@ libgsas_client_la_SOURCES = \
 	gsas/client/gsas_array.c \
 	gsas/client/gsas_bulk.c \
 	gsas/client/gsas_bulk.h \
+	gsas/client/gsas_complete.c \
 	gsas/client/gsas_conn.c \
 	gsas/client/gsas_conn.h \
 	gsas/client/gsas_connect.c \
@@ -108,6 +109,7 @@ libgsas_client_la_SOURCES = \
 	gsas/client/gsas_direct.c \
 	gsas/client/gsas_direct.h \
 	gsas/client/gsas_fork.c \
+	gsas/client/gsas_get.c \
 	gsas/client/gsas_job.c \
 	gsas/client/gsas_job.h \
 	gsas/client/gsas_log.c \

@@ -9,6 +9,11 @@
 #include <stdbool.h>
 
 struct gsas_conn;
+struct gsas_request;
+
+/* Send the first messages of a request, as far as possible without waiting.
+ * Its put, address, at and whole are set; conn->bulk is NULL. */
+void gsas_bulk_begin(struct gsas_conn *conn, struct gsas_request *request);
 
 /* Send the next messages of conn->bulk (not NULL), as many as there are tags,
  * units and credits for. Returns whether any was sent or the request ended. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_request.h - pending requests: begin, complete, wait. Private to libgsas.
+ * gsas_request.h - pending requests: begin, complete. Private to libgsas.
  *
- * gsas_conn.h sends the messages of a request and receives the answers;
- * gsas_bulk.h sends those of a bulk request, which takes several.
+ * gsas_conn.h sends the messages of a request and receives the answers,
+ * gsas_bulk.h sends those of a bulk request, which takes several. gsas_wait.h
+ * waits for requests.
  */
 #ifndef GSAS_REQUEST_H
 #define GSAS_REQUEST_H
