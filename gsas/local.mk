@@ -13,6 +13,7 @@ libgsas_op_la_SOURCES = \
 	gsas/op/gsas_op.h \
 	gsas/op/gsas_op_gen.h \
 	gsas/op/gsas_op_lock.c \
+	gsas/op/gsas_op_lock.h \
 	gsas/op/gsas_op_wide.c \
 	gsas/op/gsas_op_wide.h
 

@@ -9,7 +9,10 @@
  */
 #include <complex.h>
 
+#include "op/gsas_op.h"
 #include "op/gsas_op_gen.h"
+
+_Static_assert(GSAS_TYPE_MAX == GSAS_STEP_MAX, "the same types");
 
 GSAS_WORD(8)
 GSAS_WORD(16)

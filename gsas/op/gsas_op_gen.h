@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_op_gen.h - macros that generate the functions of gsas_op.c, and
- * gsas_op_locked() of gsas_op_lock.c.
+ * gsas_op_gen.h - macros that generate the functions of gsas_op.c.
  *
  * An operation OP on a type T is given by a condition ("when") and a value to
  * store if it holds. Both are expressions over
@@ -20,25 +19,12 @@
 
 #include <float.h>
 
-#include "op/gsas_op.h"
+#include "op/gsas_op_lock.h"
 #include "op/gsas_op_wide.h"
 
 /* Arguments as of gsas_op_apply() */
 typedef void (*gsas_op_fn)(size_t count, void *target, const void *operand,
 			   const void *compare, void *result);
-
-struct gsas_step {
-	/* Uses element i of the arrays operand and compare. target: the
-	 * element itself. */
-	void (*fn)(void *target, const void *operand, const void *compare,
-		   size_t i);
-	size_t size;			/* bytes of an element */
-};
-
-/* Execute a step on count elements, one after the other, each under its locks.
- * Arguments as of gsas_op_apply(). */
-void gsas_op_locked(const struct gsas_step *step, size_t count, void *target,
-		    const void *operand, const void *compare, void *result);
 
 /* ---- Values in memory of any alignment --------------------------------- */
 

@@ -10,9 +10,10 @@
  * Elements that overlap share at least one lock.
  */
 #include <pthread.h>
+#include <stdint.h>
 #include <string.h>
 
-#include "op/gsas_op_gen.h"
+#include "op/gsas_op_lock.h"
 
 #define LINE	64			/* bytes */
 #define STRIPES	16
@@ -23,7 +24,7 @@ static struct {
 	[0 ... STRIPES - 1] = { PTHREAD_MUTEX_INITIALIZER },
 };
 
-_Static_assert(GSAS_TYPE_MAX <= LINE, "an element is in at most two lines");
+_Static_assert(GSAS_STEP_MAX <= LINE, "an element is in at most two lines");
 
 struct span {
 	size_t low, high;		/* indices in stripe[], may be equal */
@@ -54,7 +55,7 @@ static void span_unlock(struct span span)
 void gsas_op_locked(const struct gsas_step *step, size_t count, void *target,
 		    const void *operand, const void *compare, void *result)
 {
-	unsigned char old[GSAS_TYPE_MAX];
+	unsigned char old[GSAS_STEP_MAX];
 	size_t size = step->size;
 
 	for (size_t i = 0; i < count; i++) {
