@@ -10,9 +10,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "client/gsas_direct.h"
 #include "client/gsas_conn.h"
 #include "client/gsas_connect.h"
+#include "client/gsas_direct.h"
+#include "client/gsas_thread.h"
 #include "client/gsas_wait.h"
 #include "client/gsas_window.h"
 #include "op/gsas_op.h"

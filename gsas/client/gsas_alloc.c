@@ -9,8 +9,8 @@
 #include "client/gsas_conn.h"
 #include "client/gsas_connect.h"
 #include "client/gsas_job.h"
+#include "client/gsas_thread.h"
 #include "client/gsas_wait.h"
-#include "client/gsas_window.h"
 
 /* ---- Boards -------------------------------------------------------------- */
 

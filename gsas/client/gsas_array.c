@@ -12,6 +12,7 @@
 
 #include "client/gsas_conn.h"
 #include "client/gsas_connect.h"
+#include "client/gsas_thread.h"
 #include "client/gsas_wait.h"
 #include "client/gsas_window.h"
 #include "op/gsas_op.h"

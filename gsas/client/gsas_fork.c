@@ -10,6 +10,7 @@
 
 #include "client/gsas_conn.h"
 #include "client/gsas_connect.h"
+#include "client/gsas_thread.h"
 #include "client/gsas_wait.h"
 
 static int fork_there(gsas_addr page, uint64_t arg, uint64_t *pid)

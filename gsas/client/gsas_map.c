@@ -15,10 +15,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "client/gsas_conn.h"
 #include "client/gsas_job.h"
 #include "client/gsas_thread.h"
-#include "client/gsas_watch.h"
 #include "client/gsas_window.h"
 
 /* A mapping of the process; the last gsas_unmap() frees it. */

@@ -10,14 +10,16 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <rdma/fi_errno.h>
+
 #define GSAS_ATOMIC_FUNCTIONS
-#include "client/gsas_thread.h"
-#include "client/gsas_window.h"
 #include "atomic.h"
+#include "gsas.h"
 
 static const char *reason(int ret)
 {

@@ -18,6 +18,7 @@
 #include "client/gsas_connect.h"
 #include "client/gsas_progress.h"
 #include "client/gsas_queue_handle.h"
+#include "client/gsas_thread.h"
 #include "client/gsas_wait.h"
 #include "client/gsas_window.h"
 #include "common/gsas_queue_take.h"

@@ -15,11 +15,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/gsas_thread.h"
 #include "client/gsas_conn.h"
 #include "client/gsas_direct.h"
 #include "client/gsas_log.h"
 #include "client/gsas_queue_handle.h"
+#include "client/gsas_thread.h"
 
 #define SPIN_MAX	256		/* polls in vain before a yield */
 #define SPIN_MIN	8		/* the same on a shared processor */

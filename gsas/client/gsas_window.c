@@ -11,6 +11,7 @@
 #include "client/gsas_conn.h"
 #include "client/gsas_connect.h"
 #include "client/gsas_direct.h"
+#include "client/gsas_thread.h"
 #include "client/gsas_wait.h"
 #include "client/gsas_watch.h"
 #include "client/gsas_window.h"

@@ -14,11 +14,12 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "daemon/gsas_names.h"
 #include "client/gsas_conn.h"
 #include "client/gsas_connect.h"
 #include "client/gsas_job.h"
+#include "client/gsas_thread.h"
 #include "client/gsas_wait.h"
+#include "daemon/gsas_names.h"
 
 #define LIST_MAX	32		/* regions of a LIST request */
 
