@@ -27,7 +27,7 @@
 #   util	containers, clock
 #
 # A unit is X.c with X.h, or either alone. In these folders, in the HAL with its
-# backends and in gsas/service the units form no cycle, and X.h declares
+# backends and in the folders of gsas/ the units form no cycle, and X.h declares
 # functions of X.c only. hal.h lists the units of the HAL in their order.
 #
 #   unm_match, unm_wire, unm_space, unm_stats, gsas_op, gsas_mmu, gsas_pages,
@@ -43,7 +43,7 @@ BEGIN {
 	layered = "^prov/unimem/(unm_|(api|progress|trigger|msg|rma|core|" \
 		"util)/)"
 	united = substr(layered, 1, length(layered) - 1) \
-		"|hal/)|^gsas/service/"
+		"|hal/)|^gsas/[a-z]+/"
 	n = split("util . core rma msg trigger progress api", order)
 	for (i = 1; i <= n; i++)
 		rank[order[i]] = i
