@@ -93,14 +93,11 @@ int by_packet(uint8_t opcode, uint64_t address, uint64_t arg1, uint64_t arg2,
 		.arg1 = arg1, .arg2 = arg2,
 	};
 	struct gsas_conn *conn;
-	struct gsas_thread *t;
-	int ret = gsas_thread_get(&t);
+	int ret = gsas_conn_of(address, &conn);
 
-	if (ret == 0)
-		ret = gsas_conn_of(t, address, &conn);
 	if (ret != 0)
 		return ret;
-	gsas_request_begin(request, t->number);
+	gsas_request_begin(request, conn->thread->number);
 	request->out = into.out;
 	request->done = into.done;
 	request->bytes = op_bytes(opcode);
@@ -196,11 +193,8 @@ static int post(uint8_t opcode, uint64_t address, uint64_t arg1, uint64_t arg2)
 		.arg1 = arg1, .arg2 = arg2,
 	};
 	struct gsas_conn *conn;
-	struct gsas_thread *t;
-	int ret = gsas_thread_get(&t);
+	int ret = gsas_conn_of(address, &conn);
 
-	if (ret == 0)
-		ret = gsas_conn_of(t, address, &conn);
 	return ret != 0 ? ret : gsas_conn_send(conn, &msg, NULL);
 }
 

@@ -132,16 +132,13 @@ int gsas_alloc(uint64_t pages, int board, unsigned flags, const char *group,
 int gsas_free(gsas_addr addr)
 {
 	struct gsas_msg msg = { .opcode = GSAS_FREE, .arg1 = addr };
-	struct gsas_thread *t;
 	struct gsas_conn *conn;
 	struct gsas_request request;
-	int ret = gsas_thread_get(&t);
+	int ret = gsas_conn_of(addr, &conn);
 
-	if (ret == 0)
-		ret = gsas_conn_of(t, addr, &conn);
 	if (ret == 0)
 		ret = gsas_request_do(conn, &msg, &request);
 	if (ret == 0)
-		gsas_segments_freed(&t->segments, addr);
+		gsas_segments_freed(&conn->thread->segments, addr);
 	return ret;
 }

@@ -129,10 +129,10 @@ static uint32_t piece_max(const struct gsas_conn *conn, const struct array *a)
 	return conn->unit * PIECE_UNITS / 2 / (uint32_t)a->size;
 }
 
-static int by_packets(struct gsas_thread *t, struct array *a)
+static int by_packets(struct array *a)
 {
 	struct gsas_conn *conn;
-	int ret = gsas_conn_of(t, a->address, &conn);
+	int ret = gsas_conn_of(a->address, &conn);
 
 	if (ret == 0 && a->count > piece_max(conn, a))
 		ret = whole(conn, a);
@@ -178,7 +178,7 @@ int gsas_atomic(gsas_addr addr, int op, int type, int form, size_t count,
 	if (ret != 0)
 		return ret;
 	if (at == NULL)
-		return by_packets(t, &a);
+		return by_packets(&a);
 	gsas_op_apply(a.op, a.type, count, at, operand, compare, a.result);
 	return 0;
 }

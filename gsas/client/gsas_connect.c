@@ -141,10 +141,12 @@ int gsas_conn_get(struct gsas_thread *t, int board, struct gsas_conn **out)
 	return ret;
 }
 
-int gsas_conn_of(struct gsas_thread *t, uint64_t address,
-		 struct gsas_conn **conn)
+int gsas_conn_of(uint64_t address, struct gsas_conn **conn)
 {
-	int ret = gsas_conn_get(t, gsas_board_of(address), conn);
+	struct gsas_thread *t;
+	int ret = gsas_thread_get(&t);
 
+	if (ret == 0)
+		ret = gsas_conn_get(t, gsas_board_of(address), conn);
 	return ret == -ENXIO ? -FI_EFAULT : ret;
 }

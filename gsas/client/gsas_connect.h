@@ -19,9 +19,9 @@ struct gsas_thread;
  */
 int gsas_conn_get(struct gsas_thread *t, int board, struct gsas_conn **conn);
 
-/* The connection to the board of an address. Errors as gsas_conn_get(), but
- * -FI_EFAULT: the address belongs to no board. */
-int gsas_conn_of(struct gsas_thread *t, uint64_t address,
-		 struct gsas_conn **conn);
+/* The connection of the calling thread to the board of an address. Errors as
+ * gsas_thread_get() and gsas_conn_get(), but -FI_EFAULT: the address belongs to
+ * no board. */
+int gsas_conn_of(uint64_t address, struct gsas_conn **conn);
 
 #endif /* GSAS_CONNECT_H */

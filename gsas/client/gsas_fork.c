@@ -10,7 +10,6 @@
 
 #include "client/gsas_conn.h"
 #include "client/gsas_connect.h"
-#include "client/gsas_thread.h"
 #include "client/gsas_wait.h"
 
 static int fork_there(gsas_addr page, uint64_t arg, uint64_t *pid)
@@ -18,13 +17,10 @@ static int fork_there(gsas_addr page, uint64_t arg, uint64_t *pid)
 	struct gsas_msg msg = {
 		.opcode = GSAS_FORK, .arg1 = page, .arg2 = arg,
 	};
-	struct gsas_thread *t;
 	struct gsas_conn *conn;
 	struct gsas_request request;
-	int ret = gsas_thread_get(&t);
+	int ret = gsas_conn_of(page, &conn);
 
-	if (ret == 0)
-		ret = gsas_conn_of(t, page, &conn);
 	if (ret == 0)
 		ret = gsas_request_do(conn, &msg, &request);
 	if (ret == 0 && pid != NULL)

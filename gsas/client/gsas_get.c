@@ -16,12 +16,11 @@
 
 enum direction { GET, PUT };
 
-static int bulk_start(struct gsas_thread *t, enum direction dir,
-		      uint64_t address, void *at, size_t len,
-		      struct gsas_request *request)
+static int bulk_start(enum direction dir, uint64_t address, void *at,
+		      size_t len, struct gsas_request *request)
 {
 	struct gsas_conn *conn;
-	int ret = gsas_conn_of(t, address, &conn);
+	int ret = gsas_conn_of(address, &conn);
 
 	if (ret != 0)
 		return ret;
@@ -62,7 +61,7 @@ static int start(enum direction dir, uint64_t address, void *memory,
 	else if (len != 0)
 		ret = find_all(t, address, len, &at);
 	if (ret == 0 && len != 0 && at == NULL)
-		ret = bulk_start(t, dir, address, memory, len, request);
+		ret = bulk_start(dir, address, memory, len, request);
 	else if (ret == 0 && dir == PUT)
 		gsas_copy_to_shared(at, memory, len);
 	else if (ret == 0)
@@ -114,13 +113,10 @@ int gsas_read4k(gsas_addr addr, void *page)
 		.opcode = GSAS_READ4K, .address = addr,
 		.into = page, .len = GSAS_PAGE,
 	};
-	struct gsas_thread *t;
 	struct gsas_request request;
 	struct gsas_conn *conn;
-	int ret = gsas_thread_get(&t);
+	int ret = gsas_conn_of(addr, &conn);
 
-	if (ret == 0)
-		ret = gsas_conn_of(t, addr, &conn);
 	if (ret == 0)
 		ret = gsas_space_wait(conn, 0, GSAS_PAGE, &msg, NULL);
 	msg.arg1 = msg.off;

@@ -94,12 +94,9 @@ static int queue_new(struct gsas_conn *conn, gsas_addr address,
 int gsas_queue_open(gsas_addr addr, struct gsas_queue_handle **out)
 {
 	struct gsas_queue_handle *q;
-	struct gsas_thread *t;
 	struct gsas_conn *conn;
-	int ret = gsas_thread_get(&t);
+	int ret = gsas_conn_of(addr, &conn);
 
-	if (ret == 0)
-		ret = gsas_conn_of(t, addr, &conn);
 	if (ret != 0)
 		return ret;
 	q = gsas_handle_find(conn, addr);

@@ -143,7 +143,7 @@ static int segment_get(struct gsas_thread *t, uint64_t address,
 	if (*map != NULL)
 		return 0;
 	*answered = false;
-	ret = gsas_conn_of(t, address, &conn);
+	ret = gsas_conn_of(address, &conn);
 	if (ret != 0)
 		return ret;
 	ret = segment_new(conn, address, map);

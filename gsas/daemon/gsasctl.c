@@ -268,7 +268,7 @@ static void reclaim_address(const char *text)
 	    address == 0)
 		fail("%s: no address; gsasctl pages --orphans shows them",
 		     text);
-	ret = gsas_conn_of(thread, address, &conn);
+	ret = gsas_conn_of(address, &conn);
 	if (ret == -FI_ECONNREFUSED)
 		fail("%s: board %d has no service", text,
 		     gsas_board_of(address));
