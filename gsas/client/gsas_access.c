@@ -84,9 +84,10 @@ INLINE void apply(uint8_t opcode, void *at, uint64_t arg1, uint64_t arg2,
 }
 
 /* ---- Requests ------------------------------------------------------------ */
+
 static __attribute__((noinline))
-int by_packet(uint8_t opcode, uint64_t address, uint64_t arg1, uint64_t arg2,
-	      struct into into, struct gsas_request *request)
+int send_request(uint8_t opcode, uint64_t address, uint64_t arg1, uint64_t arg2,
+		 struct into into, struct gsas_request *request)
 {
 	struct gsas_msg msg = {
 		.opcode = opcode, .address = address,
@@ -104,13 +105,20 @@ int by_packet(uint8_t opcode, uint64_t address, uint64_t arg1, uint64_t arg2,
 	return gsas_conn_send(conn, &msg, request);
 }
 
-static int wait_for(uint64_t address, struct gsas_request *request)
+/* Send a request and wait for its answer. */
+static __attribute__((noinline))
+int do_request(uint8_t opcode, uint64_t address, uint64_t arg1, uint64_t arg2,
+	       struct into into)
 {
+	struct gsas_request request;
 	struct gsas_thread *t;
 	int ret = gsas_thread_get(&t);
 
 	if (ret == 0)
-		ret = gsas_request_wait(t, request);
+		ret = send_request(opcode, address, arg1, arg2, into,
+				   &request);
+	if (ret == 0)
+		ret = gsas_request_wait(t, &request);
 	if (ret == -ESTALE)
 		gsas_segments_freed(&t->segments, address);
 	return ret;
@@ -130,7 +138,6 @@ static __attribute__((noinline)) int reach(uint64_t address, void **at)
 INLINE int run(uint8_t opcode, uint64_t address, uint64_t arg1, uint64_t arg2,
 	       struct into into)
 {
-	struct gsas_request request;
 	void *at;
 	int ret;
 
@@ -145,8 +152,7 @@ INLINE int run(uint8_t opcode, uint64_t address, uint64_t arg1, uint64_t arg2,
 		apply(opcode, at, arg1, arg2, into);
 		return 0;
 	}
-	ret = by_packet(opcode, address, arg1, arg2, into, &request);
-	return ret != 0 ? ret : wait_for(address, &request);
+	return do_request(opcode, address, arg1, arg2, into);
 }
 
 /* Complete a request that was executed directly or could not be started, so
@@ -181,8 +187,8 @@ INLINE int start(uint8_t opcode, uint64_t address, uint64_t arg1,
 		apply(opcode, at, arg1, arg2, into);
 		return ended(req, 0);
 	}
-	ret = by_packet(opcode, address, arg1, arg2, into,
-			(struct gsas_request *)req);
+	ret = send_request(opcode, address, arg1, arg2, into,
+			   (struct gsas_request *)req);
 	return ret != 0 ? ended(req, ret) : 0;
 }
 
@@ -238,7 +244,6 @@ int gsas_write64(gsas_addr addr, uint64_t value)
  * the service refuses the request. */
 int gsas_write128(gsas_addr addr, const uint64_t value[2])
 {
-	struct gsas_request request;
 	void *at;
 	int ret;
 
@@ -251,9 +256,7 @@ int gsas_write128(gsas_addr addr, const uint64_t value[2])
 			      NULL, NULL);
 		return 0;
 	}
-	ret = by_packet(GSAS_WRITE128, addr, value[0], value[1], NOWHERE,
-			&request);
-	return ret != 0 ? ret : wait_for(addr, &request);
+	return do_request(GSAS_WRITE128, addr, value[0], value[1], NOWHERE);
 }
 
 int gsas_cas64(gsas_addr addr, uint64_t expected, uint64_t value,
