@@ -74,13 +74,15 @@ static int spread(const struct gsas_thread *t)
 		     t->boards);
 }
 
-int gsas_alloc_conn(struct gsas_thread *t, int board, unsigned flags,
-		    const char *group, struct gsas_conn **conn,
-		    uint64_t *attr)
+/* Check the arguments, connect to the board, and store the attributes of the
+ * request at *attr. */
+static int alloc_conn(int board, unsigned flags, const char *group,
+		      struct gsas_conn **conn, uint64_t *attr)
 {
 	unsigned mode = GSAS_ATTR_MODE(flags);
+	struct gsas_thread *t;
 	uint32_t index = 0;
-	int ret = 0;
+	int ret;
 
 	_Static_assert(GSAS_JOB == (int)GSAS_MODE_JOB &&
 		       GSAS_GROUP_ONLY == (int)GSAS_MODE_GROUP &&
@@ -90,6 +92,9 @@ int gsas_alloc_conn(struct gsas_thread *t, int board, unsigned flags,
 	if ((flags & ~(0xffu | GSAS_MAPPED)) != 0 || mode > GSAS_WORLD ||
 	    (group != NULL) != (mode == GSAS_GROUP_ONLY))
 		return -FI_EINVAL;
+	ret = gsas_thread_get(&t);
+	if (ret != 0)
+		return ret;
 	if (board == GSAS_HERE)
 		board = t->hal->own_board;
 	else if (board == GSAS_SPREAD)
@@ -107,26 +112,28 @@ int gsas_alloc_conn(struct gsas_thread *t, int board, unsigned flags,
 	return (*conn)->group[index] != 0 ? 0 : -EDQUOT;
 }
 
+int gsas_alloc_request(struct gsas_msg *msg, int board, unsigned flags,
+		       const char *group, uint64_t *addr)
+{
+	struct gsas_conn *conn;
+	struct gsas_request request;
+	int ret = alloc_conn(board, flags, group, &conn, &msg->arg2);
+
+	if (ret == 0)
+		ret = gsas_request_do(conn, msg, &request);
+	if (ret == 0)
+		*addr = request.result;
+	return ret;
+}
+
 int gsas_alloc(uint64_t pages, int board, unsigned flags, const char *group,
 	       gsas_addr *addr)
 {
 	struct gsas_msg msg = { .opcode = GSAS_ALLOC, .arg1 = pages };
-	struct gsas_thread *t;
-	struct gsas_conn *conn;
-	struct gsas_request request;
-	int ret;
 
 	if (pages == 0 || addr == NULL)
 		return -FI_EINVAL;
-	ret = gsas_thread_get(&t);
-	if (ret == 0)
-		ret = gsas_alloc_conn(t, board, flags, group, &conn,
-				      &msg.arg2);
-	if (ret == 0)
-		ret = gsas_request_do(conn, &msg, &request);
-	if (ret == 0)
-		*addr = request.result;
-	return ret;
+	return gsas_alloc_request(&msg, board, flags, group, addr);
 }
 
 int gsas_free(gsas_addr addr)

@@ -77,7 +77,7 @@ static int conn_connect(struct gsas_conn *conn)
 
 /* Send the groups that this process joined since. If the service refuses a
  * group because its table is full, the group has number 0, and an allocation
- * for it fails with -EDQUOT (gsas_alloc_conn()). */
+ * for it fails with -EDQUOT (gsas_alloc()). */
 static int conn_join_groups(struct gsas_conn *conn)
 {
 	while (conn->groups < gsas_group_count()) {

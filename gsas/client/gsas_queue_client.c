@@ -40,23 +40,11 @@ int gsas_queue_create(uint64_t quota, uint32_t buffer, int board,
 		.opcode = GSAS_QUEUE_NEW,
 		.arg1 = (uint64_t)buffer << 32 | quota,
 	};
-	struct gsas_thread *t;
-	struct gsas_conn *conn;
-	struct gsas_request request;
-	int ret;
 
 	if (quota == 0 || quota > GSAS_QUEUE_QUOTA_MAX || addr == NULL ||
 	    (flags & GSAS_MAPPED) != 0)
 		return -FI_EINVAL;
-	ret = gsas_thread_get(&t);
-	if (ret == 0)
-		ret = gsas_alloc_conn(t, board, flags, group, &conn,
-				      &msg.arg2);
-	if (ret == 0)
-		ret = gsas_request_do(conn, &msg, &request);
-	if (ret == 0)
-		*addr = request.result;
-	return ret;
+	return gsas_alloc_request(&msg, board, flags, group, addr);
 }
 
 /* ---- Handles ------------------------------------------------------------- */
