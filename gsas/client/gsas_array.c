@@ -47,20 +47,6 @@ static int check(const struct array *a)
 	return 0;
 }
 
-/* *at: where all elements are mapped, NULL: not all are, or the processor
- * cannot do the operation on them. */
-static int array_here(struct gsas_thread *t, const struct array *a, void **at)
-{
-	size_t bytes = a->count * a->size;
-	int ret = gsas_window_find(t, a->address, at);
-
-	if (ret == 0 && *at != NULL &&
-	    (!gsas_op_direct(a->type, a->address) ||
-	     gsas_segments_left(&t->segments, a->address, bytes) < bytes))
-		*at = NULL;
-	return ret;
-}
-
 /* One element, carried by the packets. */
 static int small(struct gsas_conn *conn, const struct array *a)
 {
@@ -174,10 +160,11 @@ int gsas_atomic(gsas_addr addr, int op, int type, int form, size_t count,
 		a.result = NULL;
 	ret = gsas_thread_get(&t);
 	if (ret == 0)
-		ret = array_here(t, &a, &at);
+		ret = gsas_window_span(t, addr, count * a.size, &at);
 	if (ret != 0)
 		return ret;
-	if (at == NULL)
+	/* not all elements are mapped, or the processor cannot do it */
+	if (at == NULL || !gsas_op_direct(a.type, addr))
 		return by_packets(&a);
 	gsas_op_apply(a.op, a.type, count, at, operand, compare, a.result);
 	return 0;

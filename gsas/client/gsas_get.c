@@ -32,19 +32,6 @@ static int bulk_start(enum direction dir, uint64_t address, void *at,
 	return 0;
 }
 
-/* *at: where all bytes are mapped; NULL: they have to be requested, and the
- * answer has the error of the address, if there is one. */
-static int find_all(struct gsas_thread *t, uint64_t address, size_t len,
-		    void **at)
-{
-	int ret = gsas_window_find(t, address, at);
-
-	if (ret == 0 && *at != NULL &&
-	    gsas_segments_left(&t->segments, address, len) < len)
-		*at = NULL;
-	return ret;
-}
-
 /* memory: the program's buffer; only GET writes to it */
 static int start(enum direction dir, uint64_t address, void *memory,
 		 size_t len, struct gsas_request *request)
@@ -59,7 +46,7 @@ static int start(enum direction dir, uint64_t address, void *memory,
 	if (len > GSAS_WHOLE_MAX)
 		ret = -FI_EINVAL;
 	else if (len != 0)
-		ret = find_all(t, address, len, &at);
+		ret = gsas_window_span(t, address, len, &at);
 	if (ret == 0 && len != 0 && at == NULL)
 		ret = bulk_start(dir, address, memory, len, request);
 	else if (ret == 0 && dir == PUT)
@@ -75,10 +62,10 @@ static int run(enum direction dir, uint64_t address, void *memory, size_t len)
 {
 	struct gsas_request request;
 	struct gsas_thread *t;
-	int ret = start(dir, address, memory, len, &request);
+	int ret = gsas_thread_get(&t);
 
 	if (ret == 0)
-		ret = gsas_thread_get(&t);
+		ret = start(dir, address, memory, len, &request);
 	if (ret == 0)
 		ret = gsas_request_wait(t, &request);
 	if (ret == -ESTALE)

@@ -49,39 +49,39 @@ static void leave_parents(void)
 	maps_pid = pid;
 }
 
-static struct process_map *map_find(const struct gsas_window *win)
+static struct process_map *map_find(const struct gsas_segment_map *s)
 {
 	struct process_map *map = maps;
 
-	while (map != NULL && (map->base != win->base ||
-			       memcmp(map->key, win->key, sizeof(map->key))))
+	while (map != NULL && (map->base != s->base ||
+			       memcmp(map->key, s->key, sizeof(map->key))))
 		map = map->next;
 	return map;
 }
 
 /* Map the segment once more: mremap() of 0 bytes of a shared mapping makes a
  * second mapping of the same memory. */
-static int map_new(const struct gsas_window *win, struct process_map **out)
+static int map_new(const struct gsas_segment_map *s, struct process_map **out)
 {
 	struct process_map *map = calloc(1, sizeof(*map));
 	void *at;
 
 	if (map == NULL)
 		return -FI_ENOMEM;
-	at = mremap(win->memory, 0, win->bytes, MREMAP_MAYMOVE);
+	at = mremap(s->memory, 0, s->bytes, MREMAP_MAYMOVE);
 	if (at == MAP_FAILED) {
 		free(map);
 		return -FI_ENOMEM;
 	}
-	if (madvise(at, win->bytes, MADV_DONTFORK) != 0) {
-		munmap(at, win->bytes);
+	if (madvise(at, s->bytes, MADV_DONTFORK) != 0) {
+		munmap(at, s->bytes);
 		free(map);
 		return -FI_ENOMEM;
 	}
-	map->base = win->base;
-	memcpy(map->key, win->key, sizeof(map->key));
+	map->base = s->base;
+	memcpy(map->key, s->key, sizeof(map->key));
 	map->memory = at;
-	map->bytes = win->bytes;
+	map->bytes = s->bytes;
 	map->next = maps;
 	maps = map;
 	*out = map;
@@ -91,13 +91,13 @@ static int map_new(const struct gsas_window *win, struct process_map **out)
 int gsas_map(gsas_addr addr, void **ptr, size_t *bytes)
 {
 	struct process_map *map;
-	struct gsas_window win;
+	const struct gsas_segment_map *s;
 	struct gsas_thread *t;
 	uint64_t left;
 	int ret = gsas_thread_get(&t);
 
 	if (ret == 0)
-		ret = gsas_window_map(t, addr, &win);
+		ret = gsas_window_map(t, addr, &s);
 	if (ret != 0)
 		return ret;
 	left = gsas_segments_left(&t->segments, addr, UINT64_MAX);
@@ -105,12 +105,12 @@ int gsas_map(gsas_addr addr, void **ptr, size_t *bytes)
 		return -ESTALE;
 	gsas_lock();
 	leave_parents();
-	map = map_find(&win);
+	map = map_find(s);
 	if (map == NULL)
-		ret = map_new(&win, &map);
+		ret = map_new(s, &map);
 	if (ret == 0) {
 		map->refs++;
-		*ptr = map->memory + (addr - win.base);
+		*ptr = map->memory + (addr - s->base);
 		*bytes = left;
 	}
 	gsas_unlock();

@@ -209,15 +209,25 @@ int gsas_window_find(struct gsas_thread *t, uint64_t address, void **at)
 	return find_or_none(t, address, GSAS_KIND_MEMORY, at);
 }
 
+int gsas_window_span(struct gsas_thread *t, uint64_t address, uint64_t bytes,
+		     void **at)
+{
+	int ret = gsas_window_find(t, address, at);
+
+	if (ret == 0 && *at != NULL &&
+	    gsas_segments_left(&t->segments, address, bytes) < bytes)
+		*at = NULL;
+	return ret;
+}
+
 int gsas_window_queue(struct gsas_thread *t, uint64_t address, void **at)
 {
 	return find_or_none(t, address, GSAS_KIND_QUEUE, at);
 }
 
 int gsas_window_map(struct gsas_thread *t, uint64_t address,
-		    struct gsas_window *win)
+		    const struct gsas_segment_map **map)
 {
-	const struct gsas_segment_map *map;
 	int board = gsas_board_of(address);
 	bool answered;
 	void *at;
@@ -231,12 +241,7 @@ int gsas_window_map(struct gsas_thread *t, uint64_t address,
 	if ((ret == -FI_EPERM || ret == -FI_EINVAL) &&
 	    gsas_segments_evict(&t->segments, address))
 		ret = find(t, address, GSAS_KIND_MEMORY, &at, &answered);
-	if (ret != 0)
-		return ret;
-	map = gsas_segments_find(&t->segments, address);
-	*win = (struct gsas_window){
-		.base = map->base, .bytes = map->bytes,
-		.key = { map->key[0], map->key[1] }, .memory = map->memory,
-	};
-	return 0;
+	if (ret == 0)
+		*map = gsas_segments_find(&t->segments, address);
+	return ret;
 }

@@ -10,15 +10,8 @@
 
 #include <stdint.h>
 
+struct gsas_segment_map;
 struct gsas_thread;
-
-/* A mapped segment, as gsas_map.c needs it. A copy: valid until the connection
- * to the service is closed. */
-struct gsas_window {
-	uint64_t base, bytes;	/* global address and size of the segment */
-	uint64_t key[2];	/* struct hal_key, to map it once more */
-	uint8_t *memory;	/* where this thread has mapped it */
-};
 
 /*
  * Store at *at where this thread has mapped an address; maps the segment if
@@ -28,16 +21,22 @@ struct gsas_window {
  */
 int gsas_window_find(struct gsas_thread *t, uint64_t address, void **at);
 
+/* As gsas_window_find(), but *at is NULL as well unless all these bytes are
+ * mapped and belong to one allocation. */
+int gsas_window_span(struct gsas_thread *t, uint64_t address, uint64_t bytes,
+		     void **at);
+
 /* As gsas_window_find(), for the address of a queue. */
 int gsas_window_queue(struct gsas_thread *t, uint64_t address, void **at);
 
 /*
- * The mapped segment of an address, which is mapped if it was not. 0;
+ * The mapped segment of an address, which is mapped if it was not. The entry is
+ * valid until the thread makes progress. 0;
  * -FI_EFAULT, -ESTALE: nothing is allocated there; -FI_EPERM: the segment
  * cannot be mapped; -FI_EINVAL: it is a queue; -FI_EOPNOTSUPP: the platform
  * maps no memory; other errors: no connection to the service.
  */
 int gsas_window_map(struct gsas_thread *t, uint64_t address,
-		    struct gsas_window *win);
+		    const struct gsas_segment_map **map);
 
 #endif /* GSAS_WINDOW_H */
