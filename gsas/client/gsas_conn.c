@@ -154,7 +154,7 @@ void gsas_conn_attach(struct gsas_conn *conn, struct hal_peer *peer)
 	conn->groups = 0;
 	conn->posted = false;
 	conn->gone = -FI_ECONNRESET;
-	conn->quiet = 0;
+	conn->waited = 0;
 	conn->probed = false;
 	conn->local = conn->remote = UINT64_MAX;
 	conn->ready = 0;

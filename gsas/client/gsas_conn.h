@@ -59,7 +59,7 @@ struct gsas_conn {
 	bool full;		/* the thread waits for a tag or for a credit */
 	bool probed;		/* a probe is sent and not answered */
 	int gone;		/* -errno of calls while peer is NULL */
-	uint64_t quiet;		/* ns that the thread waited since the last
+	uint64_t waited;	/* ns that the thread waited since the last
 				 * answer */
 	int status;		/* -errno of the HAL when the service ended */
 	uint32_t life;		/* number of connects so far */

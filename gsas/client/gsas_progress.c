@@ -52,7 +52,7 @@ bool gsas_conn_poll(struct gsas_conn *conn)
 	}
 	if (n == 0)
 		return false;
-	conn->quiet = 0;
+	conn->waited = 0;
 	conn->probed = false;
 	hal_rx_flush(peer);
 	if (!valid)
@@ -134,23 +134,24 @@ static bool conn_waits(const struct gsas_conn *conn)
 	return conn->nfree != GSAS_TAGS || conn->bulk != NULL || conn->full;
 }
 
-void gsas_conn_quiet(struct gsas_conn *conn, uint64_t ns, uint64_t limit)
+void gsas_conn_check_timeout(struct gsas_conn *conn, uint64_t ns)
 {
 	/* a group without a name, which the service refuses */
 	static const struct gsas_msg probe = { .opcode = GSAS_GROUP };
+	uint64_t limit = conn->thread->timeout;
 
 	if (!conn_waits(conn)) {
-		conn->quiet = 0;
+		conn->waited = 0;
 		return;
 	}
-	conn->quiet += ns;
-	if (conn->quiet >= limit) {
+	conn->waited += ns;
+	if (conn->waited >= limit) {
 		gsas_log("board %u: its service did not answer for %u ms "
 			 "(GSAS_TIMEOUT); the connection is closed",
 			 conn->board, (unsigned)(limit / 1000000));
 		conn->gone = -FI_ETIMEDOUT;
 		gsas_conn_close(conn);
-	} else if (conn->quiet >= limit / 2 && !conn->probed) {
+	} else if (conn->waited >= limit / 2 && !conn->probed) {
 		conn->probed =
 			gsas_conn_try_send(conn, &probe, &conn->ignored) == 0;
 	}

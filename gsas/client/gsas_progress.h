@@ -26,10 +26,10 @@ bool gsas_conn_poll(struct gsas_conn *conn);
 
 /*
  * Account for ns nanoseconds of waiting. If the thread waits for this service,
- * half of limit (ns) without an answer sends a probe, and all of limit closes
- * the connection with -FI_ETIMEDOUT.
+ * half of its timeout without an answer sends a probe, and all of the timeout
+ * closes the connection with -FI_ETIMEDOUT. The timeout is not 0.
  */
-void gsas_conn_quiet(struct gsas_conn *conn, uint64_t ns, uint64_t limit);
+void gsas_conn_check_timeout(struct gsas_conn *conn, uint64_t ns);
 
 /* Complete all pending requests with conn->gone, unmap the service's segments,
  * free the peer. */

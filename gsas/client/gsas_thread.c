@@ -23,7 +23,7 @@
 
 #define SPIN_MAX	256		/* polls in vain before a yield */
 #define SPIN_MIN	8		/* the same on a shared processor */
-#define QUIET_MS	30000		/* default of GSAS_TIMEOUT */
+#define TIMEOUT_MS	30000		/* default of GSAS_TIMEOUT */
 
 static _Thread_local struct gsas_thread *thread_self
 	__attribute__((tls_model("initial-exec")));
@@ -72,10 +72,10 @@ static void make_key(void)
 }
 
 /* Read GSAS_TIMEOUT: milliseconds, 0: no limit. -FI_EINVAL: no number. */
-static int read_limit(uint64_t *ns)
+static int read_timeout(uint64_t *ns)
 {
 	const char *text = getenv("GSAS_TIMEOUT");
-	unsigned long ms = QUIET_MS;
+	unsigned long ms = TIMEOUT_MS;
 	char *end;
 
 	if (text != NULL && *text != '\0') {
@@ -95,7 +95,7 @@ static int read_limit(uint64_t *ns)
 static int open_interface(struct gsas_thread *t)
 {
 	const struct hal_caps *caps;
-	int ret = read_limit(&t->quiet_limit);
+	int ret = read_timeout(&t->timeout);
 
 	if (ret == 0)
 		ret = hal_get(NULL, &t->hal);

@@ -46,9 +46,9 @@ struct gsas_thread {
 				 * reports either */
 	uint64_t next_service;	/* ns: when to poll for connections next */
 	uint64_t deadline;	/* ns: sleep no longer than this; 0: none */
-	uint64_t quiet_limit;	/* ns that a service may take to answer; 0: no
+	uint64_t timeout;	/* ns that a service may take to answer; 0: no
 				 * limit */
-	uint64_t quiet_check;	/* ns: last check for silent services */
+	uint64_t timeout_checked;	/* ns: last check for silent services */
 	bool begins;		/* no such check since gsas_wait_begin() */
 };
 

@@ -16,11 +16,11 @@
 
 #define YIELDS		256		/* polls with a yield before a sleep */
 #define SLEEP_MS	100		/* longest sleep in one go */
-#define QUIET_CHECK_NS	20000		/* between checks for silent services */
-#define QUIET_STEP_NS	200000000	/* most that one check counts as
+#define CHECK_NS	20000		/* between checks for silent services */
+#define STEP_NS		200000000	/* most that one check counts as
 					 * waited: the process may have been
 					 * stopped in between */
-#define QUIET_GAP_NS	1000000		/* longest time between two waits that
+#define GAP_NS		1000000		/* longest time between two waits that
 					 * counts as waited */
 
 /* ---- Events -------------------------------------------------------------- */
@@ -87,29 +87,29 @@ static void nap(struct gsas_thread *t)
 
 /*
  * Count how long this thread has waited without an answer, for each service.
- * The time between two waits does not count, unless it is at most QUIET_GAP_NS:
- * otherwise a thread that waits again and again for less than QUIET_CHECK_NS
- * would never count any time.
+ * The time between two waits does not count, unless it is at most GAP_NS:
+ * otherwise a thread that waits again and again for less than CHECK_NS would
+ * never count any time.
  */
-static void check_quiet(struct gsas_thread *t, uint64_t now)
+static void check_timeouts(struct gsas_thread *t, uint64_t now)
 {
-	uint64_t step = now - t->quiet_check;
+	uint64_t step = now - t->timeout_checked;
 
-	if (step < QUIET_CHECK_NS)
+	if (step < CHECK_NS)
 		return;
-	if (t->begins && step > QUIET_GAP_NS)
+	if (t->begins && step > GAP_NS)
 		step = 0;
-	if (step > QUIET_STEP_NS)
-		step = QUIET_STEP_NS;
-	t->quiet_check = now;
+	if (step > STEP_NS)
+		step = STEP_NS;
+	t->timeout_checked = now;
 	t->begins = false;
-	if (t->quiet_limit == 0)
+	if (t->timeout == 0)
 		return;
 	for (uint32_t i = 0; i < t->nused; i++) {
 		struct gsas_conn *conn = t->conn[t->used[i]];
 
 		if (conn->peer != NULL)
-			gsas_conn_quiet(conn, step, t->quiet_limit);
+			gsas_conn_check_timeout(conn, step);
 	}
 }
 
@@ -128,7 +128,7 @@ void gsas_wait_step(struct gsas_thread *t)
 	now = unm_now_ns();
 	if (now >= t->next_service)
 		gsas_thread_service(t);
-	check_quiet(t, now);
+	check_timeouts(t, now);
 	if (t->polls < t->yield.spin + YIELDS ||
 	    !(t->hif->caps->flags & HAL_CAP_EVENT))
 		yield_processor(t, now);
