@@ -56,7 +56,7 @@ struct gsas_conn {
 	uint16_t board;
 	bool posted;		/* posted messages since the last fence */
 	bool lost;		/* a service with posted messages ended */
-	bool full;		/* the thread waits for a tag or for a credit */
+	bool blocked;		/* the thread waits for a tag or for a credit */
 	bool probed;		/* a probe is sent and not answered */
 	int gone;		/* -errno of calls while peer is NULL */
 	uint64_t waited;	/* ns that the thread waited since the last

@@ -131,7 +131,7 @@ void gsas_thread_service(struct gsas_thread *t)
 /* Does the thread wait for the service? */
 static bool conn_waits(const struct gsas_conn *conn)
 {
-	return conn->nfree != GSAS_TAGS || conn->bulk != NULL || conn->full;
+	return conn->nfree != GSAS_TAGS || conn->bulk != NULL || conn->blocked;
 }
 
 void gsas_conn_check_timeout(struct gsas_conn *conn, uint64_t ns)

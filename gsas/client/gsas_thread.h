@@ -42,7 +42,7 @@ struct gsas_thread {
 	struct gsas_segments segments;	/* that it knows */
 	uint32_t polls;		/* polls in vain since gsas_wait_begin() */
 	struct gsas_yield yield;	/* polls before a yield */
-	bool wants_room;	/* waits for a tag or for a credit; no event
+	bool waits_to_send;	/* for a tag or for a credit; no event
 				 * reports either */
 	uint64_t next_service;	/* ns: when to poll for connections next */
 	uint64_t deadline;	/* ns: sleep no longer than this; 0: none */

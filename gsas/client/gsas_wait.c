@@ -48,17 +48,17 @@ static void wake_for_credits(struct gsas_thread *t, bool on)
 		struct gsas_conn *conn = t->conn[t->used[i]];
 
 		if (conn->peer != NULL &&
-		    (!on || t->wants_room || conn->bulk != NULL))
+		    (!on || t->waits_to_send || conn->bulk != NULL))
 			hal_tx_sleep(conn->peer, on);
 	}
 }
 
 /* The time to sleep, in milliseconds. */
-static int nap_ms(const struct gsas_thread *t)
+static int sleep_ms(const struct gsas_thread *t)
 {
 	uint64_t now, left;
 
-	if (t->wants_room)
+	if (t->waits_to_send)
 		return 1;
 	if (t->deadline == 0)
 		return SLEEP_MS;
@@ -67,7 +67,7 @@ static int nap_ms(const struct gsas_thread *t)
 	return left < SLEEP_MS ? (int)left : SLEEP_MS;
 }
 
-static void nap(struct gsas_thread *t)
+static void sleep_for_event(struct gsas_thread *t)
 {
 	struct pollfd pfd = { .fd = hal_if_fd(t->hif), .events = POLLIN };
 
@@ -76,9 +76,9 @@ static void nap(struct gsas_thread *t)
 		/* A service may have released packets before it was asked for
 		 * the wake-up. Progress uses these credits for requests in
 		 * parts. A caller that waits for a credit checks again after
-		 * nap_ms(), which is 1 ms then. */
+		 * sleep_ms(), which is 1 ms then. */
 		if (!gsas_thread_progress(t))
-			poll(&pfd, 1, nap_ms(t));
+			poll(&pfd, 1, sleep_ms(t));
 		hal_if_disarm(t->hif);
 	}
 	wake_for_credits(t, false);
@@ -133,7 +133,7 @@ void gsas_wait_step(struct gsas_thread *t)
 	    !(t->hif->caps->flags & HAL_CAP_EVENT))
 		yield_processor(t, now);
 	else
-		nap(t);
+		sleep_for_event(t);
 }
 
 /* ---- Requests ------------------------------------------------------------ */
@@ -147,12 +147,12 @@ int gsas_conn_send(struct gsas_conn *conn, const struct gsas_msg *msg,
 	if (__builtin_expect(ret != -FI_EAGAIN, 1))
 		return ret;
 	gsas_wait_begin(t);
-	t->wants_room = conn->full = true;
+	t->waits_to_send = conn->blocked = true;
 	do {
 		gsas_wait_step(t);
 		ret = gsas_conn_try_send(conn, msg, request);
 	} while (ret == -FI_EAGAIN);
-	t->wants_room = conn->full = false;
+	t->waits_to_send = conn->blocked = false;
 	return ret;
 }
 
