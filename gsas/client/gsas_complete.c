@@ -31,8 +31,8 @@ int gsas_test(struct gsas_req *req)
 
 	if (ret != 0 || request->status != -FI_EINPROGRESS)
 		return ret != 0 ? ret : request->status;
-	if (!gsas_thread_progress(t) && unm_now_ns() >= t->next_service)
-		gsas_thread_service(t);
+	if (!gsas_thread_progress(t) && unm_now_ns() >= t->next_events)
+		gsas_thread_events(t);
 	return request->status;
 }
 

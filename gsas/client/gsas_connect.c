@@ -70,7 +70,7 @@ static int conn_connect(struct gsas_conn *conn)
 			return -FI_ECONNREFUSED;
 		}
 		poll(NULL, 0, 1);
-		gsas_thread_service(conn->thread);
+		gsas_thread_events(conn->thread);
 	}
 	return ret;
 }

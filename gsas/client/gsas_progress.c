@@ -16,8 +16,8 @@
 #include "util/unm_clock.h"
 
 #define BURST		64		/* answers in a row */
-#define EVENTS		64		/* events read at once */
-#define SERVICE_NS	20000		/* between reads of HAL events */
+#define EVENTS_MAX	64		/* events read at once */
+#define EVENTS_NS	20000		/* between reads of HAL events */
 
 /* ---- Packets ------------------------------------------------------------- */
 
@@ -103,12 +103,12 @@ static void service_ended(struct gsas_conn *conn, int status)
 
 /* Events are read one at a time, because handling an event may free a peer that
  * has further events. */
-void gsas_thread_service(struct gsas_thread *t)
+void gsas_thread_events(struct gsas_thread *t)
 {
 	struct hal_event ev;
 
-	t->next_service = unm_now_ns() + SERVICE_NS;
-	for (int i = 0; i < EVENTS && hal_if_service(t->hif, &ev, 1) == 1;
+	t->next_events = unm_now_ns() + EVENTS_NS;
+	for (int i = 0; i < EVENTS_MAX && hal_if_service(t->hif, &ev, 1) == 1;
 	     i++) {
 		struct gsas_conn *conn = ev.peer->user;
 

@@ -17,8 +17,8 @@ struct gsas_thread;
 bool gsas_thread_progress(struct gsas_thread *t);
 
 /* Handle events of the interface: services that ended. A system call, so it is
- * done when t->next_service has come, not at each poll. */
-void gsas_thread_service(struct gsas_thread *t);
+ * done when t->next_events has come, not at each poll. */
+void gsas_thread_events(struct gsas_thread *t);
 
 /* Handle answers that have arrived, a bounded number. Returns whether there
  * were any. Closes the connection after a protocol error. */

@@ -145,8 +145,8 @@ void gsas_queue_close(struct gsas_queue_handle *q)
 static int check_window(struct gsas_queue_handle *q, struct gsas_thread *t)
 {
 	gsas_thread_progress(t);
-	if (q->used == q->granted && unm_now_ns() >= t->next_service)
-		gsas_thread_service(t);
+	if (q->used == q->granted && unm_now_ns() >= t->next_events)
+		gsas_thread_events(t);
 	gsas_wait_begin(t);
 	while (q->conn->peer != NULL && q->error == 0 && !q->full &&
 	       q->used == q->granted)
@@ -273,9 +273,9 @@ int gsas_dequeue(struct gsas_queue_handle *q, uint64_t *word)
 	ret = gsas_queue_take(&q->view, word, &notify);
 	if (ret == 0 && notify)
 		notify_service(q, conn);
-	if (ret == -FI_EAGAIN && unm_now_ns() >= t->next_service) {
+	if (ret == -FI_EAGAIN && unm_now_ns() >= t->next_events) {
 		gsas_thread_progress(t);
-		gsas_thread_service(t);
+		gsas_thread_events(t);
 		if (conn->peer == NULL)
 			return conn->gone;
 	}

@@ -44,7 +44,7 @@ struct gsas_thread {
 	struct gsas_yield yield;	/* polls before a yield */
 	bool waits_to_send;	/* for a tag or for a credit; no event
 				 * reports either */
-	uint64_t next_service;	/* ns: when to poll for connections next */
+	uint64_t next_events;	/* ns: when to read events of hif next */
 	uint64_t deadline;	/* ns: sleep no longer than this; 0: none */
 	uint64_t timeout;	/* ns that a service may take to answer; 0: no
 				 * limit */

@@ -82,7 +82,7 @@ static void sleep_for_event(struct gsas_thread *t)
 		hal_if_disarm(t->hif);
 	}
 	wake_for_credits(t, false);
-	gsas_thread_service(t);
+	gsas_thread_events(t);
 }
 
 /*
@@ -126,8 +126,8 @@ void gsas_wait_step(struct gsas_thread *t)
 		return;
 	}
 	now = unm_now_ns();
-	if (now >= t->next_service)
-		gsas_thread_service(t);
+	if (now >= t->next_events)
+		gsas_thread_events(t);
 	check_timeouts(t, now);
 	if (t->polls < t->yield.spin + YIELDS ||
 	    !(t->hif->caps->flags & HAL_CAP_EVENT))

@@ -33,7 +33,7 @@
 #define CLOCK_IDLE	16		/* rounds without work between reads of
 					 * the clock */
 #define CLOCK_BUSY	64		/* the same for rounds with work */
-#define SERVICE_NS	20000		/* between reads of HAL events */
+#define EVENTS_NS	20000		/* between reads of HAL events */
 #define RETRY_NS	1000000		/* between attempts to open a return
 					 * path */
 #define NAP_MAX_MS	4		/* longest sleep if the end of what the
@@ -62,7 +62,7 @@ struct gsas_board {
 	struct unm_list half_open;	/* connections without a return path */
 	struct unm_list dying;		/* connections to dead peers */
 	struct unm_list blocked;	/* connections without credits */
-	uint64_t next_service, next_retry;	/* ns: next poll of events, next
+	uint64_t next_events, next_retry;	/* ns: next poll of events, next
 						 * try to open return paths */
 	uint32_t cold;			/* next inbound peer to poll in turn */
 	uint32_t turns;			/* rounds of gsas_board_poll() */
@@ -285,15 +285,15 @@ static bool take_events(struct gsas_board *board)
 	return some;
 }
 
-/* Handle connects and ends of peers when SERVICE_NS have passed, because
+/* Handle connects and ends of peers when EVENTS_NS have passed, because
  * reading them is a system call. */
 static bool take_care(struct gsas_board *board, uint64_t now)
 {
 	bool some;
 
-	if (now < board->next_service)
+	if (now < board->next_events)
 		return false;
-	board->next_service = now + SERVICE_NS;
+	board->next_events = now + EVENTS_NS;
 	some = take_events(board);
 	if (now < board->next_retry)
 		return some;
@@ -508,7 +508,7 @@ void gsas_board_sleep(struct gsas_board *board, int ms)
 			hal_if_disarm(board->hif);
 		mark_blocked(board, false);
 	}
-	board->next_service = board->next_retry = 0;
+	board->next_events = board->next_retry = 0;
 	if (take_care(board, unm_now_ns()) || busy)
 		board->nap_ms = 1;
 }

@@ -221,7 +221,7 @@ static void test_answers_before_the_end_count(void **state)
 		;		/* serves the requests that it has */
 	gsas_board_close(g_host[1].board);
 	while (t->conn[g_first + 1]->peer != NULL)
-		gsas_thread_service(t);
+		gsas_thread_events(t);
 	for (int i = 0; i < ANSWERED; i++) {
 		assert_int_equal(gsas_wait(&req[i]), 0);
 		assert_int_equal(was[i], i);
@@ -243,7 +243,7 @@ static void test_send_after_the_end(void **state)
 	assert_int_equal(gsas_conn_get(t, g_first + 1, &conn), 0);
 	host_stop(1);
 	while (conn->peer != NULL)
-		gsas_thread_service(t);
+		gsas_thread_events(t);
 	assert_int_equal(gsas_conn_try_send(conn, &msg, NULL), -ECONNRESET);
 	assert_int_equal(gsas_conn_send(conn, &msg, &request), -ECONNRESET);
 	assert_int_equal(gsas_space_put(conn, 0, &msg, 8), -ECONNRESET);
