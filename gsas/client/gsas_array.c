@@ -131,7 +131,8 @@ static int by_packets(struct array *a)
 
 		if (n > a->count)
 			n = (uint32_t)a->count;
-		ret = conn->peer == NULL ? conn->gone : piece(conn, a, n);
+		ret = conn->peer == NULL ? conn->closed_error :
+			piece(conn, a, n);
 		a->count -= n;
 		a->address += n * a->size;
 		a->operand += a->operand != NULL ? n * a->size : 0;

@@ -50,7 +50,7 @@ int gsas_space_put(struct gsas_conn *conn, uint32_t off, const void *src,
 		   uint32_t len)
 {
 	if (conn->peer == NULL)
-		return conn->gone;
+		return conn->closed_error;
 	if (off + len > conn->ready) {
 		int ret = hal_space_ready(conn->peer, off + len);
 
@@ -74,7 +74,7 @@ int gsas_conn_try_send(struct gsas_conn *conn, const struct gsas_msg *msg,
 
 	/* the connection was closed since the caller checked */
 	if (__builtin_expect(conn->peer == NULL, 0))
-		return conn->gone;
+		return conn->closed_error;
 	if (request != NULL) {
 		if (conn->nfree == 0)
 			return -FI_EAGAIN;
@@ -153,7 +153,7 @@ void gsas_conn_attach(struct gsas_conn *conn, struct hal_peer *peer)
 	conn->life++;
 	conn->groups = 0;
 	conn->posted = false;
-	conn->gone = -FI_ECONNRESET;
+	conn->closed_error = -FI_ECONNRESET;
 	conn->waited = 0;
 	conn->probed = false;
 	conn->local = conn->remote = UINT64_MAX;
@@ -172,5 +172,6 @@ void gsas_conn_detach(struct gsas_conn *conn)
 	conn->lost |= conn->posted;
 	for (int tag = 1; tag <= GSAS_TAGS; tag++)
 		if (conn->tag[tag].request != NULL)
-			tag_answer(conn, (uint8_t)tag, conn->gone, 0, 0);
+			tag_answer(conn, (uint8_t)tag, conn->closed_error, 0,
+				   0);
 }

@@ -58,7 +58,7 @@ struct gsas_conn {
 	bool lost;		/* a service with posted messages ended */
 	bool blocked;		/* the thread waits for a tag or for a credit */
 	bool probed;		/* a probe is sent and not answered */
-	int gone;		/* -errno of calls while peer is NULL */
+	int closed_error;	/* -errno of calls while peer is NULL */
 	uint64_t waited;	/* ns that the thread waited since the last
 				 * answer */
 	int status;		/* -errno of the HAL when the service ended */
@@ -83,7 +83,7 @@ struct gsas_conn {
 /* A peer is connected: all tags and all units of the spaces are free. */
 void gsas_conn_attach(struct gsas_conn *conn, struct hal_peer *peer);
 
-/* Detach the peer, and complete all messages with conn->gone. */
+/* Detach the peer, and complete all messages with conn->closed_error. */
 void gsas_conn_detach(struct gsas_conn *conn);
 
 /*
@@ -120,7 +120,7 @@ bool gsas_space_try(struct gsas_conn *conn, uint32_t in, uint32_t out,
 void gsas_space_undo(struct gsas_conn *conn, const struct gsas_msg *msg);
 
 /* Store len bytes at offset off of the service's space, before the next
- * message. 0, -FI_ENOMEM, or conn->gone. */
+ * message. 0, -FI_ENOMEM, or conn->closed_error. */
 int gsas_space_put(struct gsas_conn *conn, uint32_t off, const void *src,
 		   uint32_t len);
 

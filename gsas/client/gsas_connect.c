@@ -91,7 +91,7 @@ static int conn_join_groups(struct gsas_conn *conn)
 		msg.arg1 = name[1];
 		ret = gsas_request_do(conn, &msg, &request);
 		if (conn->peer == NULL)
-			return conn->gone;
+			return conn->closed_error;
 		conn->group[conn->groups++] =
 			ret == 0 ? (uint32_t)request.result : 0;
 	}
@@ -106,7 +106,7 @@ static struct gsas_conn *conn_new(struct gsas_thread *t, uint32_t board)
 		return NULL;
 	conn->thread = t;
 	conn->board = (uint16_t)board;
-	conn->gone = -FI_ECONNRESET;
+	conn->closed_error = -FI_ECONNRESET;
 	conn->unit = t->hif->caps->space_bytes / GSAS_UNITS;
 	t->conn[board] = conn;
 	t->used[t->nused++] = board;
@@ -135,7 +135,7 @@ int gsas_conn_get(struct gsas_thread *t, int board, struct gsas_conn **out)
 	if (ret == 0 && conn->groups != gsas_group_count())
 		ret = conn_join_groups(conn);
 	if (ret == 0 && conn->peer == NULL)
-		ret = conn->gone;
+		ret = conn->closed_error;
 	if (ret == 0)
 		*out = conn;
 	return ret;

@@ -86,7 +86,7 @@ void gsas_conn_close(struct gsas_conn *conn)
 	gsas_segments_release(&conn->thread->segments, conn);
 	gsas_conn_detach(conn);
 	if (conn->bulk != NULL)
-		gsas_bulk_end(conn, conn->gone);
+		gsas_bulk_end(conn, conn->closed_error);
 	hal_peer_free(peer);
 }
 
@@ -149,7 +149,7 @@ void gsas_conn_check_timeout(struct gsas_conn *conn, uint64_t ns)
 		gsas_log("board %u: its service did not answer for %u ms "
 			 "(GSAS_TIMEOUT); the connection is closed",
 			 conn->board, (unsigned)(limit / 1000000));
-		conn->gone = -FI_ETIMEDOUT;
+		conn->closed_error = -FI_ETIMEDOUT;
 		gsas_conn_close(conn);
 	} else if (conn->waited >= limit / 2 && !conn->probed) {
 		conn->probed =

@@ -31,8 +31,8 @@ bool gsas_conn_poll(struct gsas_conn *conn);
  */
 void gsas_conn_check_timeout(struct gsas_conn *conn, uint64_t ns);
 
-/* Complete all pending requests with conn->gone, unmap the service's segments,
- * free the peer. */
+/* Complete all pending requests with conn->closed_error, unmap the segments of
+ * the service, free the peer. */
 void gsas_conn_close(struct gsas_conn *conn);
 
 #endif /* GSAS_PROGRESS_H */

@@ -152,7 +152,7 @@ static int check_window(struct gsas_queue_handle *q, struct gsas_thread *t)
 	       q->used == q->granted)
 		gsas_wait_step(t);
 	if (q->conn->peer == NULL)
-		return q->conn->gone;
+		return q->conn->closed_error;
 	if (q->error != 0)
 		return q->error;
 	return q->used == q->granted ? q->full : 0;
@@ -277,7 +277,7 @@ int gsas_dequeue(struct gsas_queue_handle *q, uint64_t *word)
 		gsas_thread_progress(t);
 		gsas_thread_events(t);
 		if (conn->peer == NULL)
-			return conn->gone;
+			return conn->closed_error;
 	}
 	return ret;
 }

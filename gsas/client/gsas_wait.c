@@ -184,7 +184,7 @@ int gsas_space_wait(struct gsas_conn *conn, uint32_t in, uint32_t out,
 	while (!gsas_space_try(conn, in, out, msg, at)) {
 		gsas_wait_step(conn->thread);
 		if (conn->peer == NULL)
-			return conn->gone;
+			return conn->closed_error;
 	}
 	return 0;
 }

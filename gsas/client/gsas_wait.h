@@ -45,7 +45,7 @@ int gsas_request_do(struct gsas_conn *conn, const struct gsas_msg *msg,
 /*
  * Allocate units for a message, waiting until they are free: in bytes of the
  * service's space, whose offset is stored at *at, and out bytes of the local
- * space, whose offset is stored at msg->off; 0: none. 0, or conn->gone.
+ * space, whose offset is stored at msg->off; 0: none. 0, or conn->closed_error.
  */
 int gsas_space_wait(struct gsas_conn *conn, uint32_t in, uint32_t out,
 		    struct gsas_msg *msg, uint32_t *at);

@@ -26,12 +26,12 @@ static int import(struct gsas_conn *conn, const struct gsas_map_info *info,
 	int ret;
 
 	if (conn->peer == NULL)
-		return conn->gone;
+		return conn->closed_error;
 	gsas_wait_begin(t);
 	while ((ret = hal_mem_import(conn->peer, &key, rmem)) == -FI_EAGAIN) {
 		gsas_wait_step(t);
 		if (conn->peer == NULL)
-			return conn->gone;
+			return conn->closed_error;
 	}
 	return ret;
 }
@@ -119,7 +119,7 @@ static int segment_new(struct gsas_conn *conn, uint64_t address,
 		ret = map_segment(&map, &info);
 	/* the service ended meanwhile, and with it this segment */
 	if (ret == 0 && conn->peer == NULL)
-		ret = conn->gone;
+		ret = conn->closed_error;
 	if (ret != 0)
 		return ret;
 	map.base = info.base;
@@ -149,7 +149,7 @@ static int segment_get(struct gsas_thread *t, uint64_t address,
 	ret = segment_new(conn, address, map);
 	/* the next service of that board has other segments */
 	if (conn->peer == NULL)
-		return conn->gone;
+		return conn->closed_error;
 	*answered = true;
 	return ret;
 }
