@@ -150,7 +150,7 @@ bool gsas_conn_answer(struct gsas_conn *conn, const struct hal_cell *cell,
 void gsas_conn_attach(struct gsas_conn *conn, struct hal_peer *peer)
 {
 	conn->peer = peer;
-	conn->life++;
+	conn->epoch++;
 	conn->groups = 0;
 	conn->posted = false;
 	conn->closed_error = -FI_ECONNRESET;

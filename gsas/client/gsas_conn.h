@@ -62,7 +62,7 @@ struct gsas_conn {
 	uint64_t waited;	/* ns that the thread waited since the last
 				 * answer */
 	int status;		/* -errno of the HAL when the service ended */
-	uint32_t life;		/* number of connects so far */
+	uint32_t epoch;		/* number of connects so far */
 	uint32_t groups;	/* groups of gsas_job.h sent to the service */
 	uint32_t group[GSAS_GROUPS];	/* their numbers there, 0: refused */
 	struct gsas_request ignored;	/* of messages whose answer is not

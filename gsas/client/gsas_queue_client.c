@@ -109,7 +109,7 @@ static int queue_conn(struct gsas_queue_handle *q, struct gsas_thread **t,
 		return ret;
 	if (q->owner != (*t)->number)
 		return -FI_EINVAL;
-	if (q->conn->peer == NULL || q->conn->life != q->life)
+	if (q->conn->peer == NULL || q->conn->epoch != q->epoch)
 		return -FI_ECONNRESET;
 	*conn = q->conn;
 	if (__builtin_expect(q->conn->bulk == NULL, 1))
@@ -117,7 +117,7 @@ static int queue_conn(struct gsas_queue_handle *q, struct gsas_thread **t,
 	/* Wait until conn->bulk is sent. Meanwhile the service may end and
 	 * another one be connected. */
 	ret = gsas_conn_get(*t, q->conn->board, conn);
-	return ret == 0 && q->conn->life != q->life ? -FI_ECONNRESET : ret;
+	return ret == 0 && q->conn->epoch != q->epoch ? -FI_ECONNRESET : ret;
 }
 
 void gsas_queue_close(struct gsas_queue_handle *q)

@@ -13,7 +13,7 @@ struct gsas_queue_handle *gsas_handle_find(const struct gsas_conn *conn,
 {
 	struct gsas_queue_handle *q = conn->queues;
 
-	while (q != NULL && (q->address != address || q->life != conn->life))
+	while (q != NULL && (q->address != address || q->epoch != conn->epoch))
 		q = q->next;
 	return q;
 }
@@ -28,7 +28,7 @@ struct gsas_queue_handle *gsas_handle_new(struct gsas_conn *conn,
 	q->owner = owner;
 	q->address = address;
 	q->conn = conn;
-	q->life = conn->life;
+	q->epoch = conn->epoch;
 	q->next = conn->queues;
 	conn->queues = q;
 	return q;

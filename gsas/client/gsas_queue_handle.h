@@ -22,7 +22,7 @@ struct gsas_queue_handle {
 	uint64_t owner;		/* gsas_thread.number of the thread */
 	uint64_t address;
 	struct gsas_conn *conn;
-	uint32_t life;		/* conn->life when the queue was opened: a
+	uint32_t epoch;		/* conn->epoch when the queue was opened: a
 				 * later service does not know the queue */
 	uint32_t refs;		/* calls of gsas_queue_open() not yet undone */
 	bool producer;			/* the service has a window for it */
