@@ -215,6 +215,11 @@ struct attempt attempt_hello(const struct hal_addr *from,
 	return l;
 }
 
+struct attempt attempt_hello_victim(const struct hal_addr *from)
+{
+	return attempt_hello(from, &attempts.v->addr);
+}
+
 void attempt_close_fds(struct attempt *l)
 {
 	for (int i = 0; i < l->nfds; i++)
@@ -273,12 +278,19 @@ int attempt_answer(int conn, union emu_msg *m)
 	return n < (ssize_t)sizeof(m->head) ? -ECONNRESET : m->head.status;
 }
 
-int attempt_ask(struct attempt *l)
+int attempt_begin(struct attempt *l)
 {
-	int conn = attempt_connect(&attempts.v->addr), ret;
-	union emu_msg m;
+	int conn = attempt_connect(&attempts.v->addr);
 
 	attempt_send(conn, l);
+	return conn;
+}
+
+int attempt_ask(struct attempt *l)
+{
+	int conn = attempt_begin(l), ret;
+	union emu_msg m;
+
 	ret = attempt_answer(conn, &m);
 	assert_true(ret != 0 || m.head.type == EMU_WELCOME);
 	close(conn);

@@ -37,6 +37,10 @@ extern struct attempts attempts;
 /* cmocka set-up and teardown. */
 int attempts_setup(void **state);
 int attempts_teardown(void **state);
+#define ATTEMPTS_TEST(f)						\
+	cmocka_unit_test_setup_teardown(f, attempts_setup, attempts_teardown)
+/* Skip the test unless the HAL is the emulation. */
+#define ATTEMPTS_NEED_EMU()	unit_needs(attempts.hal != NULL)
 
 time_t attempts_seconds(void);		/* monotonic clock */
 /* Pump both interfaces, and handle their events. */
@@ -68,9 +72,10 @@ struct attempt {
 /* Address k of the last interfaces of the board, which no test program
  * opens. */
 struct hal_addr attempt_addr(uint32_t k);
-/* A valid HELLO with its descriptors. */
+/* A valid HELLO with its descriptors; the second one is to the victim. */
 struct attempt attempt_hello(const struct hal_addr *from,
 			     const struct hal_addr *to);
+struct attempt attempt_hello_victim(const struct hal_addr *from);
 /* A message of a random type with random contents and descriptors. */
 struct attempt attempt_any(void);
 /* Replace the descriptors by a random number of random ones. */
@@ -91,8 +96,10 @@ void attempt_send(int conn, struct attempt *l);
 /* Wait for an answer. Returns its status, or -ECONNRESET if the other end has
  * closed the connection. Descriptors of the answer are not received. */
 int attempt_answer(int conn, union emu_msg *m);
-/* Connect to the victim, send a message, and return the status of the
- * answer. */
+/* Connect to the victim, and send a message. Returns the connection, which the
+ * test closes. */
+int attempt_begin(struct attempt *l);
+/* attempt_begin(), then return the status of the answer. */
 int attempt_ask(struct attempt *l);
 
 /* Bind a socket to the abstract name of kind ("unimem", "unimem.held") and

@@ -125,6 +125,12 @@ static inline int unit_capture_end(struct unit_capture *cap, char *text,
 	(cmocka_set_test_filter(getenv("UNIT_TEST")),			\
 	 cmocka_run_group_tests(tests, NULL, NULL))
 
+/* Skip the test unless a condition holds. */
+#define unit_needs(cond)	do {					\
+		if (!(cond))						\
+			skip();						\
+	} while (0)
+
 /* Print a formatted message, and fail the test. */
 #define unit_fail(...)	do {						\
 		print_error(__VA_ARGS__);				\

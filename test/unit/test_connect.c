@@ -159,12 +159,11 @@ static void test_later_form_of_the_name(void **state)
 	socklen_t len;
 
 	(void)state;
-	if (attempts.hal == NULL)
-		skip();
+	ATTEMPTS_NEED_EMU();
 	from = attempt_addr(1);
 	for (int k = EMU_NAMES; k > 0; k--) {
 		len = emu_sock_name(&sun, "unimem.held", &from, k);
-		l = attempt_hello(&from, &attempts.v->addr);
+		l = attempt_hello_victim(&from);
 		held = fcntl(l.fds[2], F_DUPFD_CLOEXEC, 0);
 		later = attempt_socket(SOCK_DGRAM);
 		assert_true(held >= 0);
@@ -175,7 +174,7 @@ static void test_later_form_of_the_name(void **state)
 		attempts_closed();
 	}
 	/* not held by any process, then by its holder */
-	l = attempt_hello(&from, &attempts.v->addr);
+	l = attempt_hello_victim(&from);
 	later = attempt_socket(SOCK_DGRAM);
 	len = emu_sock_name(&sun, "unimem.held", &from, 1);
 	assert_int_equal(bind(later, (struct sockaddr *)&sun, len), 0);
@@ -189,16 +188,15 @@ static void test_one_flaw_each(void **state)
 	struct hal_addr from;
 
 	(void)state;
-	if (attempts.hal == NULL)
-		skip();
+	ATTEMPTS_NEED_EMU();
 	from = attempt_addr(1);
 	for (size_t i = 0; i < sizeof(flaws) / sizeof(flaws[0]); i++) {
-		struct attempt l = attempt_hello(&from, &attempts.v->addr);
+		struct attempt l = attempt_hello_victim(&from);
 
 		/* without the flaw it is accepted, so the flaw is refused */
 		assert_int_equal(attempt_ask(&l), 0);
 		ATTEMPTS_UNTIL(attempts.dead == i + 1);
-		l = attempt_hello(&from, &attempts.v->addr);
+		l = attempt_hello_victim(&from);
 		flaws[i].make(&l);
 		if (attempt_ask(&l) >= 0)
 			unit_fail("accepted: %s", flaws[i].name);
@@ -272,8 +270,7 @@ static void test_a_proof_cannot_be_handed_on(void **state)
 	int proof;
 
 	(void)state;
-	if (attempts.hal == NULL)
-		skip();
+	ATTEMPTS_NEED_EMU();
 	mine = attempt_addr(1);
 	other = attempt_addr(2);
 	pid = holder(&other, &proof);
@@ -284,7 +281,7 @@ static void test_a_proof_cannot_be_handed_on(void **state)
 			connect(proof, &(struct sockaddr){ AF_UNSPEC },
 				sizeof(struct sockaddr));
 		}
-		l = attempt_hello(&mine, &attempts.v->addr);
+		l = attempt_hello_victim(&mine);
 		l.m.hello.from = other;
 		attempt_put_fd(&l, 2, dup(proof));
 		assert_true(attempt_ask(&l) < 0);
@@ -326,8 +323,7 @@ static void test_names_of_other_networks(void **state)
 	struct hal_addr from;
 
 	(void)state;
-	if (attempts.hal == NULL)
-		skip();
+	ATTEMPTS_NEED_EMU();
 	from = attempt_addr(1);
 	for (int elsewhere = 0; elsewhere < 2; elsewhere++) {
 		pid_t pid = fork();
@@ -425,8 +421,7 @@ static void test_nobody_has_a_number(void **state)
 	pid_t pid, third;
 
 	(void)state;
-	if (attempts.hal == NULL || !has_pidfs())
-		skip();
+	unit_needs(attempts.hal != NULL && has_pidfs());
 	mine = attempt_addr(1);
 	other = attempt_addr(2);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
@@ -467,7 +462,7 @@ static int call_us(const struct hal_addr *addr, struct attempt *l)
 
 static struct attempt welcome(const struct hal_addr *from)
 {
-	struct attempt l = attempt_hello(from, &attempts.v->addr);
+	struct attempt l = attempt_hello_victim(from);
 
 	l.m.head.type = EMU_WELCOME;
 	close(l.fds[2]);
@@ -493,8 +488,7 @@ static void test_bad_answers(void **state)
 	struct attempt l;
 
 	(void)state;
-	if (attempts.hal == NULL)
-		skip();
+	ATTEMPTS_NEED_EMU();
 	addr = attempt_addr(3);
 	l = welcome(&addr);
 	assert_int_equal(call_us(&addr, &l), 0);
@@ -532,16 +526,15 @@ static void test_other_version_connects(void **state)
 	union emu_msg m;
 
 	(void)state;
-	if (attempts.hal == NULL)
-		skip();
+	ATTEMPTS_NEED_EMU();
 	from = attempt_addr(1);
 	ear = unit_capture_begin();
 	for (int i = 0; i < 3; i++) {
-		struct attempt l = attempt_hello(&from, &attempts.v->addr);
-		int conn = attempt_connect(&attempts.v->addr);
+		struct attempt l = attempt_hello_victim(&from);
+		int conn;
 
 		l.m.head.version = EMU_WIRE + 1;
-		attempt_send(conn, &l);
+		conn = attempt_begin(&l);
 		/* the answer has all that the other side needs to log the
 		 * same */
 		assert_int_equal(attempt_answer(conn, &m), -EPROTONOSUPPORT);
@@ -560,8 +553,7 @@ static void test_other_version_answers(void **state)
 	struct hal_addr addr;
 
 	(void)state;
-	if (attempts.hal == NULL)
-		skip();
+	ATTEMPTS_NEED_EMU();
 	addr = attempt_addr(3);
 	ear = unit_capture_begin();
 	for (int i = 0; i < 3; i++, addr.nonce++) {
@@ -578,20 +570,17 @@ static void test_other_version_answers(void **state)
 	attempts_closed();
 }
 
-#define CONN_TEST(f)	cmocka_unit_test_setup_teardown(f, attempts_setup, \
-				attempts_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CONN_TEST(test_one_flaw_each),
-		CONN_TEST(test_later_form_of_the_name),
-		CONN_TEST(test_a_proof_cannot_be_handed_on),
-		CONN_TEST(test_names_of_other_networks),
-		CONN_TEST(test_nobody_has_a_number),
-		CONN_TEST(test_bad_answers),
-		CONN_TEST(test_other_version_connects),
-		CONN_TEST(test_other_version_answers),
+		ATTEMPTS_TEST(test_one_flaw_each),
+		ATTEMPTS_TEST(test_later_form_of_the_name),
+		ATTEMPTS_TEST(test_a_proof_cannot_be_handed_on),
+		ATTEMPTS_TEST(test_names_of_other_networks),
+		ATTEMPTS_TEST(test_nobody_has_a_number),
+		ATTEMPTS_TEST(test_bad_answers),
+		ATTEMPTS_TEST(test_other_version_connects),
+		ATTEMPTS_TEST(test_other_version_answers),
 	};
 
 	return unit_run(tests);

@@ -38,9 +38,8 @@ static int refuse_and_call(const struct hal_addr *addr, struct attempt *refusal)
 
 	attempt_send(conn, refusal);
 	close(conn);
-	l = attempt_hello(addr, &attempts.v->addr);
-	again = attempt_connect(&attempts.v->addr);
-	attempt_send(again, &l);
+	l = attempt_hello_victim(addr);
+	again = attempt_begin(&l);
 	assert_int_equal(attempt_answer(again, &m), 0);
 	return again;
 }
@@ -57,8 +56,7 @@ static void test_refused_and_called_again(void **state)
 	union emu_msg m;
 
 	(void)state;
-	if (attempts.hal == NULL)
-		skip();
+	ATTEMPTS_NEED_EMU();
 	addr = attempt_addr(3);
 	for (unsigned i = 0; i < 3; i++, addr.nonce++) {
 		struct attempt l = short_answer(EMU_WELCOME, why[i]);
@@ -83,8 +81,7 @@ static void test_refused_when_called(void **state)
 	int again;
 
 	(void)state;
-	if (attempts.hal == NULL)
-		skip();
+	ATTEMPTS_NEED_EMU();
 	addr = attempt_addr(3);
 	l = short_answer(EMU_WELCOME, -EMFILE);
 	l.m.hello.flags = EMU_F_CROSSED;
@@ -102,12 +99,11 @@ static void test_refused_when_called(void **state)
 static void test_refusal_reports_a_connection(void **state)
 {
 	(void)state;
-	if (attempts.hal == NULL)
-		skip();
+	ATTEMPTS_NEED_EMU();
 	for (uint32_t called = 0; called < 2; called++) {
 		struct hal_addr addr = attempt_addr(1 + called);
 		int conn = called ? attempt_accept(&addr) : -1, ours;
-		struct attempt l = attempt_hello(&addr, &attempts.v->addr);
+		struct attempt l = attempt_hello_victim(&addr);
 		union emu_msg m = { .hello = { .flags = 0 } };
 
 		attempt_close_fds(&l);
@@ -134,12 +130,10 @@ static void test_link_is_refused(void **state)
 	int conn;
 
 	(void)state;
-	if (attempts.hal == NULL)
-		skip();
+	ATTEMPTS_NEED_EMU();
 	addr = attempt_addr(1);
-	l = attempt_hello(&addr, &attempts.v->addr);
-	conn = attempt_connect(&attempts.v->addr);
-	attempt_send(conn, &l);
+	l = attempt_hello_victim(&addr);
+	conn = attempt_begin(&l);
 	assert_int_equal(attempt_answer(conn, &m), 0);
 	assert_int_equal(hal_connect(attempts.v, &addr, &peer), 0);
 	assert_int_equal(attempt_answer(conn, &m), 0);
@@ -177,16 +171,15 @@ static void test_known_and_not_taken(void **state)
 	int conn;
 
 	(void)state;
-	if (attempts.hal == NULL)
-		skip();
+	ATTEMPTS_NEED_EMU();
 	addr = attempt_addr(3);
 	conn = attempt_accept(&addr);
-	l = attempt_hello(&addr, &attempts.v->addr);
+	l = attempt_hello_victim(&addr);
 	fail_watch = true;
 	assert_int_equal(attempt_ask(&l), -ENOSPC);
 	fail_watch = false;
 	assert_int_equal(attempts.inbound, 0);
-	l = attempt_hello(&addr, &attempts.v->addr);
+	l = attempt_hello_victim(&addr);
 	assert_int_equal(attempt_ask(&l), 0);
 	ATTEMPTS_UNTIL(attempts.dead == 1);
 	assert_int_equal(attempts.inbound, 1);
@@ -209,25 +202,26 @@ static void allow_fds(rlim_t n)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
 }
 
-/* Without a descriptor to accept with, the peer gets an answer before the
- * connection is closed. */
-static void test_no_descriptor_to_accept(void **state)
+/* Sets up the interfaces again, with that limit of open descriptors. */
+static void set_up_with_fds(rlim_t n)
 {
-	int conn, fill[256], n = 0;
-	struct hal_addr from;
-	union emu_msg m;
-	struct attempt l;
+	attempts_teardown(NULL);
+	allow_fds(n);
+	attempts_setup(NULL);
+	allow_fds(0);
+}
 
-	(void)state;
-	if (attempts.hal == NULL)
-		skip();
-	from = attempt_addr(1);
-	l = attempt_hello(&from, &attempts.v->addr);
-	conn = attempt_connect(&attempts.v->addr);
-	attempt_send(conn, &l);
+/* An attempt is refused while this process has so many free descriptors. */
+static void refused_with_free_fds(struct attempt *l, int nfree)
+{
+	int conn = attempt_begin(l), fill[256], n = 0;
+	union emu_msg m;
+
 	allow_fds(200);
 	while ((fill[n] = dup(conn)) >= 0)
 		n++;
+	while (nfree-- > 0)
+		close(fill[--n]);
 	assert_int_equal(attempt_answer(conn, &m), -EMFILE);
 	while (n > 0)
 		close(fill[--n]);
@@ -237,36 +231,34 @@ static void test_no_descriptor_to_accept(void **state)
 	attempts_closed();
 }
 
+/* Without a descriptor to accept with, the peer gets an answer before the
+ * connection is closed. */
+static void test_no_descriptor_to_accept(void **state)
+{
+	struct hal_addr from;
+	struct attempt l;
+
+	(void)state;
+	ATTEMPTS_NEED_EMU();
+	from = attempt_addr(1);
+	l = attempt_hello_victim(&from);
+	refused_with_free_fds(&l, 0);
+}
+
 /* Without a free descriptor the sender of an attempt cannot be identified: all
  * attempts are refused. */
 static void test_no_descriptor_to_check_with(void **state)
 {
-	int conn, fill[256], n = 0;
 	struct hal_addr from;
-	union emu_msg m;
 	struct attempt l;
 
 	(void)state;
-	if (attempts.hal == NULL)
-		skip();
+	ATTEMPTS_NEED_EMU();
 	from = attempt_addr(1);
-	l = attempt_hello(&from, &attempts.v->addr);
+	l = attempt_hello_victim(&from);
 	attempt_put_fd(&l, 0, pidfd_open(getppid(), 0));
-	conn = attempt_connect(&attempts.v->addr);
-	attempt_send(conn, &l);
-	allow_fds(200);
-	while ((fill[n] = dup(conn)) >= 0)
-		n++;
 	/* descriptors to accept with, and for those in the hello */
-	for (int i = 0; i < 4; i++)
-		close(fill[--n]);
-	assert_int_equal(attempt_answer(conn, &m), -EMFILE);
-	while (n > 0)
-		close(fill[--n]);
-	allow_fds(0);
-	close(conn);
-	assert_int_equal(attempts.inbound, 0);
-	attempts_closed();
+	refused_with_free_fds(&l, 4);
 }
 
 static bool fail_send;
@@ -321,13 +313,11 @@ static void test_descriptors_on_their_way(void **state)
 static int call_again(const struct hal_addr *from, int proof)
 {
 	const struct hal_addr other = attempt_addr(7);
-	struct attempt l = attempt_hello(&other, &attempts.v->addr);
-	int conn = attempt_connect(&attempts.v->addr);
+	struct attempt l = attempt_hello_victim(&other);
 
 	l.m.hello.from = *from;
 	attempt_put_fd(&l, 2, proof);
-	attempt_send(conn, &l);
-	return conn;
+	return attempt_begin(&l);
 }
 
 #define AGAIN	100
@@ -344,14 +334,10 @@ static void test_called_again_and_again(void **state)
 	struct attempt l;
 
 	(void)state;
-	if (attempts.hal == NULL)
-		skip();
-	attempts_teardown(NULL);
-	allow_fds(256);
-	attempts_setup(NULL);
-	allow_fds(0);
+	ATTEMPTS_NEED_EMU();
+	set_up_with_fds(256);
 	from = attempt_addr(1);
-	l = attempt_hello(&from, &attempts.v->addr);
+	l = attempt_hello_victim(&from);
 	proof = dup(l.fds[2]);
 	assert_int_equal(attempt_ask(&l), 0);
 	while (ev.type != HAL_EV_DEAD || ev.peer == attempts.vt)
@@ -393,16 +379,11 @@ static void test_silence(void **state)
 	struct attempt l;
 
 	(void)state;
-	if (attempts.hal == NULL)
-		skip();
-	attempts_teardown(NULL);
-	allow_fds(256);
-	attempts_setup(NULL);
-	allow_fds(0);
+	ATTEMPTS_NEED_EMU();
+	set_up_with_fds(256);
 	from = attempt_addr(1);
-	l = attempt_hello(&from, &attempts.v->addr);
-	spoken = attempt_connect(&attempts.v->addr);
-	attempt_send(spoken, &l);
+	l = attempt_hello_victim(&from);
+	spoken = attempt_begin(&l);
 	assert_int_equal(attempt_answer(spoken, &m), 0);
 	for (int i = 0; i < SILENT; i++) {
 		conn[i] = attempt_connect(&attempts.v->addr);
@@ -425,22 +406,19 @@ static void test_silence(void **state)
 	attempts_closed();
 }
 
-#define CROWD_TEST(f)	cmocka_unit_test_setup_teardown(f, attempts_setup, \
-				attempts_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CROWD_TEST(test_refused_and_called_again),
-		CROWD_TEST(test_refused_when_called),
-		CROWD_TEST(test_refusal_reports_a_connection),
-		CROWD_TEST(test_link_is_refused),
-		CROWD_TEST(test_known_and_not_taken),
-		CROWD_TEST(test_no_descriptor_to_accept),
-		CROWD_TEST(test_no_descriptor_to_check_with),
-		CROWD_TEST(test_descriptors_on_their_way),
-		CROWD_TEST(test_called_again_and_again),
-		CROWD_TEST(test_silence),
+		ATTEMPTS_TEST(test_refused_and_called_again),
+		ATTEMPTS_TEST(test_refused_when_called),
+		ATTEMPTS_TEST(test_refusal_reports_a_connection),
+		ATTEMPTS_TEST(test_link_is_refused),
+		ATTEMPTS_TEST(test_known_and_not_taken),
+		ATTEMPTS_TEST(test_no_descriptor_to_accept),
+		ATTEMPTS_TEST(test_no_descriptor_to_check_with),
+		ATTEMPTS_TEST(test_descriptors_on_their_way),
+		ATTEMPTS_TEST(test_called_again_and_again),
+		ATTEMPTS_TEST(test_silence),
 	};
 
 	return unit_run(tests);
