@@ -386,6 +386,8 @@ libtest_la_SOURCES = \
 	test/lib/memory_group.h \
 	test/lib/os_pair.c \
 	test/lib/os_pair.h \
+	test/lib/proc_files.c \
+	test/lib/proc_files.h \
 	test/lib/procs.c \
 	test/lib/procs.h \
 	test/lib/procs_mem.c \

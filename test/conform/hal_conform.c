@@ -18,7 +18,6 @@
  * Exit code 77 if the backend is not available. Owns the options, the HAL and
  * the interfaces of a test, the watchdog and the check for leaks.
  */
-#include <dirent.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -28,6 +27,7 @@
 
 #include "broken/broken.h"
 #include "conform/hal_conform.h"
+#include "lib/proc_files.h"
 
 #define SKIPPED		77
 #define FAULTS		"eagain=50,delay=20:100,dmafail=50,dmadelay=300,seed=1"
@@ -78,40 +78,13 @@ static void watchdog(bool on)
 
 /* ---- Leaks ----------------------------------------------------------- */
 
-static int count_names(const char *dir, const char *with)
-{
-	DIR *d = opendir(dir);
-	struct dirent *e;
-	int n = 0;
-
-	if (d == NULL)
-		return -1;
-	while ((e = readdir(d)) != NULL)
-		n += strstr(e->d_name, with) != NULL;
-	closedir(d);
-	return n;
-}
-
-static int count_memfds(void)
-{
-	FILE *f = fopen("/proc/self/maps", "r");
-	char line[512];
-	int n = 0;
-
-	if (f == NULL)
-		return -1;
-	while (fgets(line, sizeof(line), f) != NULL)
-		n += strstr(line, "/memfd:") != NULL;
-	fclose(f);
-	return n;
-}
-
 static struct leftovers look(void)
 {
 	struct leftovers l = {
-		.fds = count_names("/proc/self/fd", ""),
-		.memfds = count_memfds(),
-		.shm = count_names("/dev/shm", "unimem"),
+		.fds = proc_self_fds(),
+		.memfds = proc_self_mappings("/memfd:"),
+		.shm = access("/dev/shm", R_OK) == 0 ?
+			proc_names("/dev/shm", "unimem") : 0,
 	};
 
 	return l;

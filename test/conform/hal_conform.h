@@ -257,8 +257,6 @@ const char *ct_sleep(struct ct_if *ci, struct hal_peer *peer);
  * Returns 0 or an error. */
 int ct_import(struct hal_peer *peer, const struct hal_key *key,
 	      struct hal_rmem **rmem);
-/* The number of descriptors that this process has open. */
-int ct_descriptors(void);
 /* Post a transfer, repeating the call while it returns -FI_EAGAIN. */
 int ct_dma_post(struct ct_if *ci, const struct hal_dma *dma, uint64_t token);
 /* Post a transfer and wait for its completion; repeat both after an injected

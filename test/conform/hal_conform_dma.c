@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "conform/hal_conform.h"
+#include "lib/proc_files.h"
 
 #define GUARD	64
 #define BIG	(24u << 20)
@@ -611,7 +612,7 @@ static void dma_ordinary_read_only(void **state)
 	memset(map, 0x3C, len);
 	d = (struct hal_dma){ .peer = p.ab, .raddr = (uintptr_t)map,
 			      .local = local };
-	fds = ct_descriptors();
+	fds = proc_self_fds();
 	for (int i = 0; i < 4; i++) {
 		d.len = i & 1 ? 8 : len;
 		d.op = HAL_DMA_PUT;
@@ -630,7 +631,7 @@ static void dma_ordinary_read_only(void **state)
 				 0);
 		assert_int_equal(ct_dma_run(p.a, &d), 0);
 	}
-	assert_int_equal(ct_descriptors(), fds);
+	assert_int_equal(proc_self_fds(), fds);
 	munmap(map, len);
 	test_free(local);
 }

@@ -3,7 +3,6 @@
  * hal_conform_leak.c - what is closed is gone, and the decorator of hal_fault.c
  * really does what it is there for.
  */
-#include <dirent.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,32 +10,9 @@
 #include <sys/resource.h>
 
 #include "conform/hal_conform.h"
+#include "lib/proc_files.h"
 
 #define CYCLES	70
-
-int ct_descriptors(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	int n = 0;
-
-	assert_non_null(d);
-	while (readdir(d) != NULL)
-		n++;
-	closedir(d);
-	return n;
-}
-
-static int mappings(void)
-{
-	FILE *f = fopen("/proc/self/maps", "r");
-	int c, n = 0;
-
-	assert_non_null(f);
-	while ((c = fgetc(f)) != EOF)
-		n += c == '\n';
-	fclose(f);
-	return n;
-}
 
 /* Everything an interface can be used for, once. */
 static void cycle(bool early)
@@ -88,17 +64,17 @@ static void leak_nothing_over_cycles(void **state)
 	for (int i = 0; i < 20; i++)
 		cycle(i & 1);
 	heap_growth(&heap);
-	fds = ct_descriptors();
-	maps = mappings();
+	fds = proc_self_fds();
+	maps = proc_self_mappings("");
 	for (int i = 0; i < CYCLES; i++)
 		cycle(i & 1);
 	grown = heap_growth(&heap);
 	for (int i = 0; i < CYCLES; i++)
 		cycle(i & 1);
 	later = heap_growth(&heap);
-	assert_int_equal(ct_descriptors(), fds);
+	assert_int_equal(proc_self_fds(), fds);
 	/* the kernel may split or join some that have nothing to do with it */
-	assert_in_range(mappings(), 0, maps + 4);
+	assert_in_range(proc_self_mappings(""), 0, maps + 4);
 	/* less than a smallest block per cycle; a table may grow once */
 	assert_in_range(grown < later ? grown : later, 0, CYCLES * 16 - 1);
 }
@@ -112,9 +88,9 @@ static void leak_nothing_over_opens(void **state)
 	for (int i = 0; i < 20; i++) {
 		ct_hal_close();
 		if (i == 2)
-			fds = ct_descriptors();
+			fds = proc_self_fds();
 		if (i > 2)
-			assert_int_equal(ct_descriptors(), fds);
+			assert_int_equal(proc_self_fds(), fds);
 		assert_int_equal(ct_hal_open(), 0);
 		cycle(i & 1);
 	}
@@ -164,7 +140,7 @@ static void starved_cycle(void)
 static void leak_nothing_when_starved(void **state)
 {
 	struct rlimit kept, lim;
-	int fds = ct_descriptors();
+	int fds = proc_self_fds();
 
 	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &kept), 0);
@@ -175,7 +151,7 @@ static void leak_nothing_when_starved(void **state)
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &lim), 0);
 		starved_cycle();
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &kept), 0);
-		assert_int_equal(ct_descriptors(), fds);
+		assert_int_equal(proc_self_fds(), fds);
 	}
 	hal_log_set(NULL);
 	/* and with room again all is well */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "conform/hal_conform.h"
+#include "lib/proc_files.h"
 
 int ct_import(struct hal_peer *peer, const struct hal_key *key,
 	      struct hal_rmem **rmem)
@@ -314,19 +315,6 @@ static void mem_many_imports(void **state)
 	}
 }
 
-static int count_regions_mapped(void)
-{
-	FILE *f = fopen("/proc/self/maps", "r");
-	char line[512];
-	int n = 0;
-
-	assert_non_null(f);
-	while (fgets(line, sizeof(line), f) != NULL)
-		n += strstr(line, "/memfd:unimem-mem") != NULL;
-	fclose(f);
-	return n;
-}
-
 /* Imports that were started and never finished use no memory after their region
  * was freed. */
 static void mem_imports_abandoned(void **state)
@@ -344,7 +332,7 @@ static void mem_imports_abandoned(void **state)
 			ct_step_all();
 		hal_mem_free(ct_hal, r.mem);
 	}
-	assert_in_range(count_regions_mapped(), 0, 100);
+	assert_in_range(proc_self_mappings("/memfd:unimem-mem"), 0, 100);
 }
 
 /* An import from a peer that has ended fails at once. */

@@ -7,7 +7,6 @@
  * of interfaces that most tests use.
  */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -243,17 +242,6 @@ static int shim_hal_open(const struct hal_params *params, struct hal **out)
 }
 
 /* ---- Fixture ----------------------------------------------------------- */
-
-int descriptors(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	int n = 0;
-
-	while (d != NULL && readdir(d) != NULL)
-		n++;
-	closedir(d);
-	return n;
-}
 
 static void listen_to(int level, const char *line)
 {

@@ -85,8 +85,6 @@ void be_honest(void);
  * dev_teardown() closes the HAL. */
 int dev_setup(void **state);
 int dev_teardown(void **state);
-/* The number of descriptors that this process has open. */
-int descriptors(void);
 /* Open the device backend over the shim. Returns 0 or a negative errno. */
 int open_hal(void);
 

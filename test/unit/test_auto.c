@@ -23,6 +23,7 @@
 #include "core/unm_stats.h"
 #include "core/unm_wake.h"
 #include "lib/ep_pair.h"
+#include "lib/proc_files.h"
 #include "progress/unm_auto.h"
 
 #define BIG	(1 << 20)	/* bytes: a rendezvous, in which both sides have
@@ -35,25 +36,13 @@ static void nap_ms(long ms)
 	nanosleep(&ts, NULL);
 }
 
-static int threads(void)
-{
-	DIR *dir = opendir("/proc/self/task");
-	int n = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir) != NULL)
-		n++;
-	closedir(dir);
-	return n - 2;
-}
-
 /* Waits until there are n threads: a joined thread is listed a little
  * longer. */
 static void threads_become(int n)
 {
 	uint64_t end = ep_deadline();
 
-	while (threads() != n) {
+	while (proc_names("/proc/self/task", "") != n) {
 		nap_ms(1);
 		ep_in_time(end, "the threads of a domain");
 	}
@@ -148,7 +137,7 @@ static void test_no_thread_unless_asked_for(void **state)
 	(void)state;
 	/* a sanitizer may have a thread of its own from the first one on */
 	node_open(&n, FI_PROGRESS_AUTO, FI_PROGRESS_AUTO);
-	before = threads() - 1;
+	before = proc_names("/proc/self/task", "") - 1;
 	assert_int_equal(node_close(&n), 0);
 	threads_become(before);
 	for (int i = 0; i < 5; i++) {
@@ -337,7 +326,7 @@ static void test_objects_opened_at_once(void **state)
 			assert_int_equal(o[k].failed, 0);
 		}
 		if (i == 0)
-			before = threads() - 1;
+			before = proc_names("/proc/self/task", "") - 1;
 		threads_become(before + 1);
 		ep = (struct unm_ep *)e->ep;
 		assert_true(has_fd(ep->domain->thread_wait->epfd,

@@ -13,6 +13,7 @@
 #include "hal/dev/hal_dev_table.h"
 #include "hal/hal_peer.h"
 #include "lib/dev_shim.h"
+#include "lib/proc_files.h"
 
 /* Expect one log line that names the failure and the remedy. */
 static void logged(const char *what, const char *remedy)
@@ -198,7 +199,7 @@ static void if_open_fails_cleanly(void **state)
 	assert_int_equal(hal_if_open(hal, 0, &hif), 0);
 	hal_if_close(hif);
 	hif = NULL;
-	fds_before = descriptors();
+	fds_before = proc_self_fds();
 	lines = 0;
 	for (int i = 0; i < 2; i++) {
 		lie.map_after = i;
@@ -230,7 +231,7 @@ static void if_open_fails_cleanly(void **state)
 	logged("cannot open", "ulimit -n");
 	be_honest();
 	assert_null(hif);
-	assert_int_equal(descriptors(), fds_before);
+	assert_int_equal(proc_self_fds(), fds_before);
 	assert_int_equal(hal_if_open(hal, 0, &hif), 0);
 	hal_if_close(hif);
 }
@@ -254,7 +255,7 @@ static void service_open_fails_cleanly(void **state)
 	(void)state;
 	assert_int_equal(open_hal(), 0);
 	assert_int_equal(hal_if_open(hal, 0, &own), 0);
-	fds_before = descriptors();
+	fds_before = proc_self_fds();
 	for (unsigned i = 0; i < sizeof(no) / sizeof(no[0]); i++) {
 		lie.cmd = HAL_KDEV_IO_SERVICE;
 		lie.times = 1;
@@ -264,7 +265,7 @@ static void service_open_fails_cleanly(void **state)
 		logged(no[i].what, no[i].remedy);
 		be_honest();
 		assert_null(hif);
-		assert_int_equal(descriptors(), fds_before);
+		assert_int_equal(proc_self_fds(), fds_before);
 	}
 	assert_int_equal(hal_if_open_service(hal, 0, &hif), 0);
 	assert_int_equal(hif->addr.iface, HAL_REG_IF_SERVICE);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/dev_shim.h"
+#include "lib/proc_files.h"
 
 static int countdown;			/* allocations until one fails; 0:
 					 * none */
@@ -112,7 +113,7 @@ static void every_allocation_fails_once(void **state)
 	if (UNIT_SLOW)
 		skip();
 	run_out(0, 0);
-	fds = descriptors();
+	fds = proc_self_fds();
 	for (int how = 0; how <= (ENGINE | BOTH); how++) {
 		int n = 1;
 
@@ -120,7 +121,7 @@ static void every_allocation_fails_once(void **state)
 			n++;
 		print_message("%d allocations\n", n - 1);
 		assert_true(n > 10);
-		assert_int_equal(descriptors(), fds);
+		assert_int_equal(proc_self_fds(), fds);
 	}
 	assert_false(run_out(0, 0));
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lib/dev_shim.h"
+#include "lib/proc_files.h"
 #include "hal/sim/hal_sim.h"
 
 static struct hal_mmio_map trusted(struct hal_if *hif)
@@ -307,7 +308,7 @@ static void never_empty(void **state)
 	lie.sim = "world=109";
 	assert_int_equal(open_hal(), 0);
 	assert_int_equal(hal_if_open(hal, 0, &other), 0);
-	fds = descriptors();
+	fds = proc_self_fds();
 	lines = 0;
 	lie.empty[0] = HAL_MIF_EMPTY;
 	lie.empty[1] = HAL_MIF_EMPTY_BEEF;
@@ -315,7 +316,7 @@ static void never_empty(void **state)
 	assert_null(hif);
 	assert_int_equal(lines, 1);
 	assert_non_null(strstr(said, "does not read as empty"));
-	assert_int_equal(descriptors(), fds);
+	assert_int_equal(proc_self_fds(), fds);
 	lie.empty[0] = 0;
 	assert_int_equal(hal_if_open(hal, 0, &hif), 0);
 	hal_if_close(hif);

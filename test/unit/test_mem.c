@@ -4,40 +4,16 @@
  *
  * UNM_TEST_PAIRS: pairs of allocation and free.
  */
-#include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/resource.h>
 
 #include "lib/ep_mem.h"
+#include "lib/proc_files.h"
 
 #define PAIRS		100000
-
-static unsigned open_files(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	unsigned n = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir) != NULL)
-		n++;
-	closedir(dir);
-	return n;
-}
-
-static unsigned mappings(void)
-{
-	FILE *f = fopen("/proc/self/maps", "re");
-	char line[512];
-	unsigned n = 0;
-
-	assert_non_null(f);
-	while (fgets(line, sizeof(line), f) != NULL)
-		n += strstr(line, "unimem-mem") != NULL;
-	fclose(f);
-	return n;
-}
+#define MEMORY		"unimem-mem"	/* in the names of segments */
 
 /* ---- The calls ------------------------------------------------------- */
 
@@ -288,7 +264,7 @@ static void test_segments_go_back(void **state)
 {
 	struct ep *e = ep_open(NULL);
 	struct fid_domain *domain = domain_open(e);
-	unsigned fds = open_files(), maps = mappings();
+	unsigned fds = proc_self_fds(), maps = proc_self_mappings(MEMORY);
 	uint8_t *p[120];
 
 	(void)state;
@@ -305,12 +281,12 @@ static void test_segments_go_back(void **state)
 			put(domain, p[i]);
 		if (ep_inside())
 			assert_int_equal(segments(domain), 1);
-		assert_in_range(open_files(), fds, fds + 1);
-		assert_in_range(mappings(), maps, maps + 1);
+		assert_in_range(proc_self_fds(), fds, fds + 1);
+		assert_in_range(proc_self_mappings(MEMORY), maps, maps + 1);
 	}
 	assert_int_equal(fi_close(&domain->fid), 0);
-	assert_int_equal(open_files(), fds);
-	assert_int_equal(mappings(), maps);
+	assert_int_equal(proc_self_fds(), fds);
+	assert_int_equal(proc_self_mappings(MEMORY), maps);
 	ep_close(e);
 }
 
@@ -319,18 +295,6 @@ static long pairs(void)
 	const char *text = getenv("UNM_TEST_PAIRS");
 
 	return text != NULL ? atol(text) : PAIRS;
-}
-
-/* Bytes of the address space, with or without memory. */
-static size_t address_space(void)
-{
-	FILE *f = fopen("/proc/self/statm", "re");
-	size_t pages = 0;
-
-	assert_non_null(f);
-	assert_int_equal(fscanf(f, "%zu", &pages), 1);
-	fclose(f);
-	return pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
 /* Mappings and descriptors do not grow, and no segment is made again. */
@@ -350,27 +314,27 @@ static void test_pairs_grow_nothing(void **state)
 		put(domain, p);		/* this segment is the one that is
 					 * kept */
 		p = get(domain, bytes[i], 0);
-		fds = open_files();
-		maps = mappings();
+		fds = proc_self_fds();
+		maps = proc_self_mappings(MEMORY);
 		if (ep_inside())
 			key = unm_mem_find(unm_domain(domain), p, 1)->key;
 		for (long n = pairs() / 5; n > 0; n--) {
 			put(domain, p);
 			p = get(domain, bytes[i], 0);
 		}
-		assert_int_equal(open_files(), fds);
-		assert_int_equal(mappings(), maps);
+		assert_int_equal(proc_self_fds(), fds);
+		assert_int_equal(proc_self_mappings(MEMORY), maps);
 		if (ep_inside())
 			assert_memory_equal(&unm_mem_find(unm_domain(domain),
 							  p, 1)->key, &key,
 					    sizeof(key));
 		put(domain, p);
 	}
-	space = address_space();
+	space = proc_self_space();
 	for (int n = 0; n < 20; n++)	/* segments of a single block are
 					 * freed */
 		put(domain, get(domain, 33 * MIB, 0));
-	assert_in_range(address_space(), 0, space + 4 * MIB);
+	assert_in_range(proc_self_space(), 0, space + 4 * MIB);
 	assert_int_equal(fi_close(&domain->fid), 0);
 	ep_close(e);
 }
@@ -379,7 +343,7 @@ static void test_pairs_grow_nothing(void **state)
 static void test_close_with_blocks_in_use(void **state)
 {
 	struct ep *e = ep_open(NULL);
-	unsigned fds = open_files(), maps = mappings();
+	unsigned fds = proc_self_fds(), maps = proc_self_mappings(MEMORY);
 	struct fid_domain *domain = domain_open(e);
 	struct unit_capture ear;
 	char text[256];
@@ -391,8 +355,8 @@ static void test_close_with_blocks_in_use(void **state)
 	ear = unit_capture_begin();
 	assert_int_equal(fi_close(&domain->fid), 0);
 	assert_int_equal(unit_capture_end(&ear, text, sizeof(text)), 0);
-	assert_int_equal(open_files(), fds);
-	assert_int_equal(mappings(), maps);
+	assert_int_equal(proc_self_fds(), fds);
+	assert_int_equal(proc_self_mappings(MEMORY), maps);
 	ep_close(e);
 }
 

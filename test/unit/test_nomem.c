@@ -8,13 +8,13 @@
  * allocations are those of libunimem-fi.so and libunimem-hal.so, because
  * libfabric does not check some of its own in fi_getinfo().
  */
-#include <dirent.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/proc_files.h"
 #include "lib/procs.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -187,18 +187,6 @@ static unsigned long live_once(unsigned long fail_at, bool fail_on)
 
 /* ---- Leaks -------------------------------------------------------------- */
 
-static int descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int n = 0;
-
-	CHECK(dir != NULL);
-	while (readdir(dir) != NULL)
-		n++;
-	closedir(dir);
-	return n;
-}
-
 static void name_leak(const struct block *b, unsigned long nth)
 {
 	Dl_info info = { 0 };
@@ -223,15 +211,15 @@ static int lives(int fd, int index, void *arg)
 	all = live_once(0, false);
 	CHECK_MSG(all > 10 && g_nlive == 0, "%lu allocations, %lu not freed",
 		  all, g_nlive);
-	open_before = descriptors();
+	open_before = proc_self_fds();
 	for (nth = 1; nth <= all; nth++) {
 		g_shared->word[0] = nth;
 		live_once(nth, fail_on);
 		if (g_nlive != 0)
 			name_leak(&g_live[0], nth);
-		CHECK_MSG(descriptors() == open_before, "allocation %lu "
+		CHECK_MSG(proc_self_fds() == open_before, "allocation %lu "
 			  "failed: %d descriptors are left open", nth,
-			  descriptors() - open_before);
+			  proc_self_fds() - open_before);
 		CHECK_MSG(procs_segments(getpid()) == 0, "allocation %lu "
 			  "failed: shared memory is still mapped", nth);
 	}

@@ -14,6 +14,7 @@
 #include "api/unm_ep.h"
 #include "core/unm_cq_ring.h"
 #include "lib/ep_xfer.h"
+#include "lib/proc_files.h"
 #include "unm_info.h"
 #include "unm_offer.h"
 
@@ -349,18 +350,7 @@ static void test_peers_come_and_go(void **state)
 /* The number of descriptors in the epoll set of a queue. */
 static int watched(struct fid_cq *cq)
 {
-	char path[64], line[256];
-	int n = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d",
-		 ((struct unm_cq *)cq)->wait.epfd);
-	f = fopen(path, "re");
-	assert_non_null(f);
-	while (fgets(line, sizeof(line), f) != NULL)
-		n += strncmp(line, "tfd:", 4) == 0;
-	fclose(f);
-	return n;
+	return proc_self_watched(((struct unm_cq *)cq)->wait.epfd);
 }
 
 /* A closed endpoint's descriptor is removed from the set, also if a forked

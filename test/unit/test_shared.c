@@ -18,6 +18,7 @@
 #include "core/unm_ep_state.h"
 #include "core/unm_stats.h"
 #include "lib/os_pair.h"
+#include "lib/proc_files.h"
 #include "op/gsas_op_wide.h"
 #include "rma/unm_onesided.h"
 #include "rma/unm_rkey.h"
@@ -25,6 +26,7 @@
 
 #define PAGE	((size_t)4096)
 #define LEN	(4 * PAGE)
+#define MEMORY	"test-shared"	/* name of the file */
 #define KEY	5
 #define RW	(PROT_READ | PROT_WRITE)
 
@@ -43,7 +45,7 @@ static const struct unm_stats *stats(const struct scene *s)
 
 static int file_new(void)
 {
-	int fd = memfd_create("test-shared", MFD_CLOEXEC);
+	int fd = memfd_create(MEMORY, MFD_CLOEXEC);
 
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, LEN), 0);
@@ -277,20 +279,6 @@ static void test_wide_load(void **state)
 
 /* ---- The end of an alias --------------------------------------------- */
 
-/* The number of mappings of the file in this process. */
-static int mappings(void)
-{
-	FILE *f = fopen("/proc/self/maps", "r");
-	char line[512];
-	int n = 0;
-
-	assert_non_null(f);
-	while (fgets(line, sizeof(line), f) != NULL)
-		n += strstr(line, "/memfd:test-shared") != NULL;
-	fclose(f);
-	return n;
-}
-
 /* A region whose memory the program has unmapped, so that only the alias maps
  * it. */
 static void open_alias_only(struct scene *s)
@@ -298,10 +286,10 @@ static void open_alias_only(struct scene *s)
 	open_scene(s, RW, MAP_SHARED);
 	s->mr = os_reg(s->p.b, s->mem, LEN, OS_ALL, KEY);
 	adds(s, 0);
-	assert_int_equal(mappings(), 2);
+	assert_int_equal(proc_self_mappings(MEMORY), 2);
 	munmap(s->mem, LEN);
 	s->mem = NULL;
-	assert_int_equal(mappings(), 1);
+	assert_int_equal(proc_self_mappings(MEMORY), 1);
 }
 
 /* The alias is unmapped soon after the region is closed, even if the initiator
@@ -315,7 +303,7 @@ static void test_memory_is_given_back(void **state)
 	open_alias_only(&s);
 	assert_int_equal(fi_close(&s.mr->fid), 0);
 	s.mr = NULL;
-	EP_UNTIL(mappings() == 0);
+	EP_UNTIL(proc_self_mappings(MEMORY) == 0);
 	close_scene(&s);
 }
 
@@ -328,7 +316,7 @@ static void test_gone_with_its_endpoint(void **state)
 	NEEDS_ALIASES();
 	open_alias_only(&s);
 	close_scene(&s);
-	assert_int_equal(mappings(), 0);
+	assert_int_equal(proc_self_mappings(MEMORY), 0);
 }
 
 /* Other memory was mapped at the addresses, and fi_mr_refresh() called. */

@@ -6,7 +6,6 @@
  *
  * UNM_TEST_ROUNDS: wake-ups of each form (200).
  */
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -26,6 +25,7 @@
 #include "core/unm_ep_state.h"
 #include "core/unm_peer.h"
 #include "lib/ep_pair.h"
+#include "lib/proc_files.h"
 
 #define LONG_MS		(UNIT_SLOW ? 120000 : 20000)	/* endless wait */
 #define SLEEPERS	3
@@ -407,22 +407,6 @@ static void test_a_poll_elsewhere_wakes_the_waiter(void **state)
 	assert_int_equal(fi_close(fids[0]), 0);
 }
 
-/* The number of entries of an epoll set. */
-static int entries(int epfd)
-{
-	char path[64], line[256];
-	int n = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", epfd);
-	f = fopen(path, "r");
-	assert_non_null(f);
-	while (fgets(line, sizeof(line), f) != NULL)
-		n += strncmp(line, "tfd:", 4) == 0;
-	fclose(f);
-	return n;
-}
-
 /* An endpoint is in the epoll set of such a counter from fi_enable() until it
  * is closed, also if a child has a copy of the descriptor. */
 static void test_the_set_of_a_counter_of_all(void **state)
@@ -441,9 +425,9 @@ static void test_the_set_of_a_counter_of_all(void **state)
 	cntr = open_cntr(e, FI_WAIT_FD);
 	epfd = unm_cntr(cntr)->wait.epfd;
 	mr = counted(e, mem, sizeof(mem), cntr);
-	assert_int_equal(entries(epfd), 0);
+	assert_int_equal(proc_self_watched(epfd), 0);
 	assert_int_equal(fi_enable(e->ep), 0);
-	assert_int_equal(entries(epfd), 1);
+	assert_int_equal(proc_self_watched(epfd), 1);
 	child = fork();
 	if (child == 0)
 		for (;;)
@@ -451,7 +435,7 @@ static void test_the_set_of_a_counter_of_all(void **state)
 	assert_true(child > 0);
 	assert_int_equal(fi_close(&e->ep->fid), 0);
 	e->ep = NULL;
-	assert_int_equal(entries(epfd), 0);
+	assert_int_equal(proc_self_watched(epfd), 0);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	assert_int_equal(fi_close(&mr->fid), 0);
@@ -498,7 +482,7 @@ static void test_a_counter_that_cannot_wait_for_all(void **state)
 	close(null);
 	assert_int_equal(fi_mr_bind(mr, &cntr->fid, FI_REMOTE_WRITE), 0);
 	assert_int_equal(fi_control(&e->domain->fid, FI_QUEUE_WORK, &work), 0);
-	assert_int_equal(entries(epfd), 1);
+	assert_int_equal(proc_self_watched(epfd), 1);
 	assert_int_equal(fi_cntr_add(first, 1), 0);
 	assert_int_equal(fi_cntr_read(cntr), 1);
 	assert_int_equal(fi_close(&mr->fid), 0);
