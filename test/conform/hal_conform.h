@@ -16,14 +16,8 @@
 #ifndef HAL_CONFORM_H
 #define HAL_CONFORM_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <sys/types.h>
-
 #include "hal/hal.h"
+#include "lib/unit.h"
 
 #define CT_IFS		80		/* open interfaces of a test, at most */
 #define CT_CHILDREN	4

@@ -424,22 +424,19 @@ static void alias_atomics(void **state)
 	struct file f;
 	struct hal_window win;
 	_Atomic uint64_t *word;
-	int status;
 	pid_t pid;
 
 	(void)state;
 	NEEDS_ALIASES();
 	f = file_new();
 	assert_int_equal(alias_of(peer, f.map + 128, 64, RW, &win), 0);
-	pid = fork();
-	assert_true(pid >= 0);
+	pid = unit_fork();
 	word = pid == 0 ? (void *)(f.map + 136) : hal_win_word(&win, 8);
 	for (int i = 0; i < ROUNDS; i++)
 		atomic_fetch_add(word, 1);
 	if (pid == 0)
 		_exit(0);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+	assert_int_equal(unit_exit_code(pid), 0);
 	assert_true(atomic_load(word) == 2 * ROUNDS);
 	hal_alias_close(ct_hal, &win);
 	file_free(&f);
@@ -452,15 +449,13 @@ static void alias_is_not_inherited(void **state)
 	struct file f;
 	struct hal_window win;
 	uint8_t *map;
-	int status;
 	pid_t pid;
 
 	(void)state;
 	NEEDS_ALIASES();
 	f = file_new();
 	assert_int_equal(alias_of(peer, f.map, PAGE, RW, &win), 0);
-	pid = fork();
-	assert_true(pid >= 0);
+	pid = unit_fork();
 	if (pid == 0) {
 		map = mmap(win.addr, PAGE, PROTS, MAP_PRIVATE | MAP_ANONYMOUS |
 			   MAP_FIXED_NOREPLACE, -1, 0);
@@ -470,8 +465,7 @@ static void alias_is_not_inherited(void **state)
 		map[0] = 1;		/* or a signal ends us */
 		_exit(0);
 	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+	assert_int_equal(unit_exit_code(pid), 0);
 	hal_alias_close(ct_hal, &win);
 	file_free(&f);
 }
@@ -542,7 +536,7 @@ static void alias_lock_is_not_inherited(void **state)
 	(void)state;
 	NEEDS_ALIASES();
 	m.f = file_new();
-	assert_int_equal(pthread_create(&thread, NULL, make_aliases, &m), 0);
+	thread = unit_thread(make_aliases, &m);
 	for (int i = 0; i < FORKS && status == 0; i++) {
 		pid = fork();
 		if (pid == 0)

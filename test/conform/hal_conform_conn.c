@@ -338,8 +338,7 @@ static void conn_simultaneous_threads(void **state)
 		};
 		pthread_t thread;
 
-		assert_int_equal(pthread_create(&thread, NULL, meet, &m[1]),
-				 0);
+		thread = unit_thread(meet, &m[1]);
 		meet(&m[0]);
 		pthread_join(thread, NULL);
 		if (m[0].error != NULL || m[1].error != NULL)

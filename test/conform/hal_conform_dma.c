@@ -717,8 +717,7 @@ static void dma_between_threads(void **state)
 	for (unsigned i = 0; i < THREADS; i++)
 		busy[i] = (struct busy){ .ar = arena(SHARE), .seed = i + 1 };
 	for (unsigned i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&thread[i], NULL, busy_thread,
-						&busy[i]), 0);
+		thread[i] = unit_thread(busy_thread, &busy[i]);
 	for (unsigned i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
 	for (unsigned i = 0; i < THREADS; i++) {

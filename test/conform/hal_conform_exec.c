@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "conform/hal_conform.h"
-#include "lib/unit.h"
 
 #define ROUNDS		24
 #define HOLD_MS		30		/* milliseconds for which exec_heir

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "conform/hal_conform.h"
-#include "lib/unit.h"
 
 /* Send a ping, and wait for the child's pong. */
 static void ping(struct ct_if *ci, struct hal_peer *peer, uint64_t word)
@@ -350,13 +349,12 @@ static void proc_forked_child_harms_nobody(void **state)
 	assert_int_equal(ct_mem_alloc(0, 1 << 16, &mem, &addr), 0);
 	ct_fill(addr, 1 << 16, 1);
 	for (uint64_t i = 0; i < 20; i++) {
-		int status;
 		pid_t pid;
 
 		/* A packet is in flight in each direction. */
 		assert_int_equal(ct_send(ci, peer, CT_TYPE_PING, i), 0);
 		assert_int_equal(ct_send(ci, p.ab, CT_TYPE_PING, i), 0);
-		pid = fork();
+		pid = unit_fork();
 		if (pid == 0) {
 			hal_mem_free(ct_hal, mem);
 			if (i & 1)
@@ -366,8 +364,7 @@ static void proc_forked_child_harms_nobody(void **state)
 			hal_put(ct_hal);
 			_exit(0);
 		}
-		assert_int_equal(waitpid(pid, &status, 0), pid);
-		assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+		assert_int_equal(unit_exit_code(pid), 0);
 		assert_true(ct_recv(peer, CT_TYPE_PONG) == i);
 		assert_true(ct_recv(p.ba, CT_TYPE_PING) == i);
 		ping(ci, peer, ~i);

@@ -162,7 +162,7 @@ static void back_sync_threads(void **state)
 	 * reordered. */
 	if (ct_opt.via != NULL)
 		skip();
-	assert_int_equal(pthread_create(&thread, NULL, sync_thread, &b), 0);
+	thread = unit_thread(sync_thread, &b);
 	error = ct_sync_game(p.a, p.ab, b.rounds);
 	pthread_join(thread, NULL);
 	if (error != NULL || b.error != NULL)
@@ -459,7 +459,7 @@ static void window_store_threads(void **state)
 	b.ci = p.b;
 	b.peer = p.ba;
 	b.mem = o.addr;
-	assert_int_equal(pthread_create(&thread, NULL, take_thread, &b), 0);
+	thread = unit_thread(take_thread, &b);
 	error = ct_window_send(p.a, p.ab, &v.win, b.rounds);
 	pthread_join(thread, NULL);
 	if (error != NULL || b.error != NULL)

@@ -34,8 +34,7 @@ static void mend_barriers(void)
 			continue;
 		CPU_ZERO(&one);
 		CPU_SET(cpu, &one);
-		pid = fork();
-		assert_true(pid >= 0);
+		pid = unit_fork();
 		if (pid == 0) {
 			sched_setaffinity(0, sizeof(one), &one);
 			_exit(0);
@@ -159,7 +158,7 @@ static void sleep_loses_no_wakeup(void **state)
 	(void)state;
 	s[0].rounds = s[1].rounds = (uint64_t)ct_opt.packets / 50;
 	mend_barriers();
-	assert_int_equal(pthread_create(&thread, NULL, ping_pong, &s[1]), 0);
+	thread = unit_thread(ping_pong, &s[1]);
 	ping_pong(&s[0]);
 	pthread_join(thread, NULL);
 	for (int i = 0; i < 2; i++) {
@@ -221,8 +220,7 @@ static void sleep_with_many_senders(void **state)
 	mend_barriers();
 	atomic_store(&sending, MAX_SENDERS);
 	for (int i = 0; i < MAX_SENDERS; i++)
-		assert_int_equal(pthread_create(&thread[i], NULL,
-						send_now_and_then, &s[i]), 0);
+		thread[i] = unit_thread(send_now_and_then, &s[i]);
 	while (left != 0 && error == NULL) {
 		error = sleep_until(ci, NULL);
 		while (ct_next_packet(ci, &peer, &head) != NULL) {
@@ -314,8 +312,7 @@ static void sleep_meets_a_packet(void **state)
 	(void)state;
 	atomic_store(&enough, false);
 	mend_barriers();
-	assert_int_equal(pthread_create(&thread, NULL, send_after_release, &s),
-			 0);
+	thread = unit_thread(send_after_release, &s);
 	while (error == NULL) {
 		spin(&rng, 2000);
 		error = nap_once(p.b, p.ba);
@@ -429,7 +426,7 @@ static void meet_a_release(bool words)
 	ct_wait_event(a, HAL_EV_CONNECTED, ab);
 	atomic_store(&enough, false);
 	mend_barriers();
-	assert_int_equal(pthread_create(&thread, NULL, release_late, &r), 0);
+	thread = unit_thread(release_late, &r);
 	while (n < (uint64_t)ct_opt.packets / 5 && ct_now() < stop &&
 	       error == NULL) {
 		if (ct_send(a, ab, CT_TYPE_PING, n) != 0)

@@ -162,7 +162,7 @@ static void space_before_packet(void **state)
 
 	(void)state;
 	assert_true(t.slot >= 64);
-	assert_int_equal(pthread_create(&thread, NULL, taker_thread, &t), 0);
+	thread = unit_thread(taker_thread, &t);
 	error = ct_space_send(p.a, p.ab, t.total);
 	pthread_join(thread, NULL);
 	if (t.error != NULL)

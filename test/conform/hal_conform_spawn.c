@@ -55,8 +55,7 @@ static struct ct_child *start(const char *point, ct_stop_fn on_stop)
 	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
 	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
 	fflush(NULL);
-	c->pid = fork();
-	assert_true(c->pid >= 0);
+	c->pid = unit_fork();
 	if (c->pid == 0) {
 		dup2(in[0], STDIN_FILENO);
 		dup2(out[1], STDOUT_FILENO);
@@ -220,11 +219,7 @@ struct hal_peer *ct_join_child(struct ct_if *ci, struct ct_child *c)
 
 void ct_stop(struct ct_child *c)
 {
-	int status;
-
-	assert_int_equal(kill(c->pid, SIGSTOP), 0);
-	assert_int_equal(waitpid(c->pid, &status, WUNTRACED), c->pid);
-	assert_true(WIFSTOPPED(status));
+	unit_stop(c->pid);
 }
 
 static void forget(struct ct_child *c)

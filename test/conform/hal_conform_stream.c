@@ -192,8 +192,7 @@ static void run_threads(unsigned count, uint64_t total)
 
 	mesh(nodes, count, total);
 	for (unsigned i = 0; i < count; i++)
-		assert_int_equal(pthread_create(&thread[i], NULL, node_thread,
-						&nodes[i]), 0);
+		thread[i] = unit_thread(node_thread, &nodes[i]);
 	for (unsigned i = 0; i < count; i++)
 		pthread_join(thread[i], NULL);
 	check(nodes, count);

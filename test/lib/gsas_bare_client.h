@@ -93,7 +93,7 @@ static inline void serve_apart(void)
 {
 	atomic_store(&g_stop, false);
 	g_threaded = true;
-	assert_int_equal(pthread_create(&g_thread, NULL, serve, NULL), 0);
+	g_thread = unit_thread(serve, NULL);
 }
 
 static inline void serve_here(void)

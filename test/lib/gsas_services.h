@@ -79,7 +79,7 @@ static inline void host_start(int i)
 	     -FI_EBUSY && tries < 1000; tries++)
 		usleep(1000);
 	assert_int_equal(ret, 0);
-	assert_int_equal(pthread_create(&h->thread, NULL, host_run, h), 0);
+	h->thread = unit_thread(host_run, h);
 }
 
 /* Stop service i, and wait for the end of its thread. */

@@ -8,6 +8,7 @@
 #ifndef UNIT_H
 #define UNIT_H
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -19,6 +20,7 @@
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -37,6 +39,64 @@ static inline uint64_t unit_random(uint64_t *rng)
 static inline uint32_t unit_below(uint64_t *rng, uint32_t n)
 {
 	return (uint32_t)(unit_random(rng) >> 32) % n;
+}
+
+/* ---- Time, threads, children ------------------------------------------- */
+
+/* The processor time that this process has used, in seconds: independent of
+ * other processes. */
+static inline double unit_cpu_seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* Start a thread. */
+static inline pthread_t unit_thread(void *(*run)(void *), void *arg)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, run, arg), 0);
+	return thread;
+}
+
+/* fork(), which must not fail. */
+static inline pid_t unit_fork(void)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	return pid;
+}
+
+/* Wait for the end of a child. Returns its exit code, or 128 and the number of
+ * the signal that ended it. */
+static inline int unit_exit_code(pid_t pid)
+{
+	int status;
+
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) :
+	       128 + WTERMSIG(status);
+}
+
+/* Kill a child, and wait for its end. */
+static inline void unit_kill(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* Stop a child by SIGSTOP, and wait until it has stopped. */
+static inline void unit_stop(pid_t pid)
+{
+	int status;
+
+	assert_int_equal(kill(pid, SIGSTOP), 0);
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	assert_true(WIFSTOPPED(status));
 }
 
 /*
@@ -61,6 +121,8 @@ static inline bool unit_attach(void)
 	waitpid(pid, NULL, 0);
 	return can;
 }
+
+/* ---- Captured output ---------------------------------------------------- */
 
 /* A capture of standard error, from unit_capture_begin() to unit_capture_end();
  * the test holds it by value. */
@@ -106,6 +168,8 @@ static inline int unit_capture_end(struct unit_capture *cap, char *text,
 	text[n > 0 ? n : 0] = '\0';
 	return unit_lines(text);
 }
+
+/* ---- Selection and verdicts --------------------------------------------- */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define UNIT_SLOW	1	/* built with a sanitizer: fewer rounds, longer

@@ -61,8 +61,7 @@ static pid_t victim(enum hal_fault_point p, unsigned pass, const char *action)
 	snprintf(point, sizeof(point), "%s:%u:%s", hal_fault_point_name(p),
 		 pass, action);
 	fflush(NULL);
-	pid = fork();
-	assert_true(pid >= 0);
+	pid = unit_fork();
 	if (pid != 0)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -265,8 +265,7 @@ static pid_t child(void (*fn)(int fd), int *fd)
 
 	assert_int_equal(pipe(fds), 0);
 	fflush(NULL);
-	pid = fork();
-	assert_true(pid >= 0);
+	pid = unit_fork();
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(fds[0]);
@@ -281,10 +280,7 @@ static pid_t child(void (*fn)(int fd), int *fd)
 
 static void end(pid_t pid, int fd)
 {
-	int status;
-
-	kill(pid, SIGKILL);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
+	unit_kill(pid);
 	close(fd);
 }
 

@@ -25,8 +25,7 @@ static pid_t bystander(uint64_t *name)
 
 	assert_int_equal(pipe(fds), 0);
 	fflush(NULL);
-	pid = fork();
-	assert_true(pid >= 0);
+	pid = unit_fork();
 	if (pid == 0) {
 		struct iface b;
 
@@ -41,12 +40,6 @@ static pid_t bystander(uint64_t *name)
 	close(fds[0]);
 	close(fds[1]);
 	return pid;
-}
-
-static void end(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
 static struct hal_kdev_alloc region_of_ours(struct iface *b, uint32_t board)
@@ -86,7 +79,7 @@ static void a_helper_is_stopped(void **state)
 	assert_string_equal((char *)map.base, "stopped");
 	alarm(0);
 	io->unmap(&map);
-	end(pid);
+	unit_kill(pid);
 	iface_close(&b);
 }
 
@@ -185,7 +178,7 @@ static void a_place_is_taken(void **state)
 	/* in between it has the lock on that byte, and no name yet */
 	atomic_fetch_or(part, 1);
 	assert_false(sim_alive(w, name));
-	end(pid);
+	unit_kill(pid);
 	iface_close(&b);
 }
 

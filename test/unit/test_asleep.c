@@ -49,13 +49,6 @@ struct sleeper {
 	_Atomic bool failed;		/* no asserts in another thread */
 };
 
-static void nap_ms(long ms)
-{
-	struct timespec ts = { 0, ms * 1000000 };
-
-	nanosleep(&ts, NULL);
-}
-
 /* ---- The sleeper's thread ------------------------------------------------ */
 
 static bool take(struct sleeper *s)
@@ -205,8 +198,8 @@ static void go_to_bed(struct sleeper *s, enum os_way way)
 	}
 	assert_int_equal(fi_recv(p->b->ep, &s->in, 1, NULL, FI_ADDR_UNSPEC,
 				 &s->in), 0);
-	assert_int_equal(pthread_create(&s->thread, NULL, sleeper_main, s), 0);
-	nap_ms(20);
+	s->thread = unit_thread(sleeper_main, s);
+	usleep(20000);
 }
 
 /* Send the target a message: its call returns. */
@@ -247,7 +240,7 @@ static void put_and_get(struct sleeper *s, size_t len)
 	EP_OK(fi_write(p->a->ep, out, len, NULL, p->ab, 0, p->key, out));
 	done(s, out);
 	assert_memory_equal(p->mem, out, len);
-	nap_ms(2);
+	usleep(2000);
 	EP_OK(fi_read(p->a->ep, in, len, NULL, p->ab, 0, p->key, in));
 	done(s, in);
 	assert_memory_equal(in, out, len);
@@ -264,12 +257,12 @@ static void add_and_swap(struct sleeper *s)
 	EP_OK(fi_atomic(ep, &zero, 1, NULL, p->ab, 64, p->key, FI_UINT64,
 			FI_ATOMIC_WRITE, &zero));
 	done(s, &zero);
-	nap_ms(2);
+	usleep(2000);
 	EP_OK(fi_fetch_atomic(ep, &one, 1, NULL, &was, NULL, p->ab, 64, p->key,
 			      FI_UINT64, FI_SUM, &one));
 	done(s, &one);
 	assert_int_equal(was, 0);
-	nap_ms(2);
+	usleep(2000);
 	EP_OK(fi_compare_atomic(ep, &zero, 1, NULL, &one, NULL, &was, NULL,
 				p->ab, 64, p->key, FI_UINT64, FI_CSWAP,
 				&was));
@@ -294,12 +287,12 @@ static void undisturbed(enum os_way way, enum bed bed)
 		put_and_get(&s, LEN);
 		if (way != OS_REQUESTS)
 			assert_int_equal(os_requests(&s.p), requests);
-		nap_ms(2);
+		usleep(2000);
 		if (atomics)
 			add_and_swap(&s);
 		if (os_window(way))
 			assert_int_equal(os_requests(&s.p), requests);
-		nap_ms(2);
+		usleep(2000);
 	}
 	assert_true(way == OS_REQUESTS ? os_direct(&s.p) == 0 :
 		    os_direct(&s.p) > 0);

@@ -72,17 +72,14 @@ static void test_children_have_no_word(void **state)
 {
 	struct hal *hal = open_emu();
 	const struct hal_emu *emu = emu_of(hal);
-	int status;
 	pid_t pid;
 
 	(void)state;
 	assert_true(mapped(emu->word));
-	pid = fork();
-	assert_true(pid >= 0);
+	pid = unit_fork();
 	if (pid == 0)
 		_exit(mapped(emu->word) ? 1 : 0);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+	assert_int_equal(unit_exit_code(pid), 0);
 	assert_int_equal(*emu->word, emu->word_value);
 	hal_put(hal);
 }

@@ -29,13 +29,6 @@
 #define BIG	(1 << 20)	/* bytes: a rendezvous, in which both sides have
 				 * to make progress */
 
-static void nap_ms(long ms)
-{
-	struct timespec ts = { ms / 1000, ms % 1000 * 1000000 };
-
-	nanosleep(&ts, NULL);
-}
-
 /* Waits until there are n threads: a joined thread is listed a little
  * longer. */
 static void threads_become(int n)
@@ -43,7 +36,7 @@ static void threads_become(int n)
 	uint64_t end = ep_deadline();
 
 	while (proc_names("/proc/self/task", "") != n) {
-		nap_ms(1);
+		usleep(1000);
 		ep_in_time(end, "the threads of a domain");
 	}
 }
@@ -167,7 +160,7 @@ static void test_it_moves_what_nobody_polls_for(void **state)
 		assert_int_equal(fi_recv(b.ep, in, BIG, NULL, FI_ADDR_UNSPEC,
 					 in), 0);
 		if (i % 4 == 3)
-			nap_ms(150);	/* the thread sleeps by now */
+			usleep(150000);	/* the thread sleeps by now */
 		while ((ret = fi_send(a.ep, out, BIG, NULL, to, out)) ==
 		       -FI_EAGAIN)
 			fi_cq_read(a.cq, NULL, 0);
@@ -237,10 +230,10 @@ static void test_it_sleeps(void **state)
 	EP_NEEDS_INSIDE();
 	for (int i = 0; i < 4; i++)
 		node_open(&n[i], FI_PROGRESS_AUTO, FI_PROGRESS_AUTO);
-	nap_ms(200);
+	usleep(200000);
 	for (int i = 0; i < 4; i++)
 		was[i] = stats_of(&n[i]);
-	nap_ms(1500);
+	usleep(1500000);
 	for (int i = 0; i < 4; i++) {
 		uint64_t sleeps, polls;
 
@@ -319,7 +312,7 @@ static void test_objects_opened_at_once(void **state)
 		for (int k = 0; k < OPENERS; k++) {
 			o[k] = (struct opener){ .e = e, .nr = k,
 						.start = &start };
-			pthread_create(&t[k], NULL, open_at_once, &o[k]);
+			t[k] = unit_thread(open_at_once, &o[k]);
 		}
 		for (int k = 0; k < OPENERS; k++) {
 			pthread_join(t[k], NULL);
@@ -381,7 +374,7 @@ static void test_signals(void **state)
 		own |= UINT64_C(1) << (faults[i] - 1);
 	/* a thread that starts or ends blocks all signals */
 	while (((blocked = blocked_signals()) & own) != 0 || blocked == 0) {
-		nap_ms(1);
+		usleep(1000);
 		ep_in_time(end, "signals of the thread");
 	}
 	assert_true(blocked >> (SIGTERM - 1) & 1);
@@ -404,22 +397,19 @@ static void test_fork(void **state)
 	node_open(&b, FI_PROGRESS_AUTO, FI_PROGRESS_AUTO);
 	to = node_knows(&a, &b);
 	for (int i = 0; i < (UNIT_SLOW ? 20 : 100); i++) {
-		int status;
 		pid_t pid;
 
 		assert_int_equal(fi_recv(b.ep, &in, 1, NULL, FI_ADDR_UNSPEC,
 					 &in), 0);
 		while (fi_inject(a.ep, &out, 1, to) == -FI_EAGAIN)
 			fi_cq_read(a.cq, NULL, 0);
-		pid = fork();
-		assert_true(pid >= 0);
+		pid = unit_fork();
 		if (pid == 0) {
 			alarm(60);
 			_exit(node_close(&a) != 0 || node_close(&b) != 0);
 		}
 		assert_int_equal(node_comp(&b, &in, 0), 0);
-		assert_int_equal(waitpid(pid, &status, 0), pid);
-		assert_int_equal(status, 0);
+		assert_int_equal(unit_exit_code(pid), 0);
 	}
 	assert_int_equal(node_close(&a), 0);
 	assert_int_equal(node_close(&b), 0);
@@ -440,7 +430,7 @@ static void *hold_lock(void *arg)
 	unm_lock(h->domain);
 	atomic_store(&h->holds, true);
 	while (!atomic_load(&h->stop))
-		nap_ms(1);
+		usleep(1000);
 	unm_unlock(h->domain);
 	pthread_mutex_unlock(&h->domain->cond_lock);
 	return NULL;
@@ -455,7 +445,6 @@ static void test_fork_in_a_call(void **state)
 	pthread_t thread;
 	struct ep *e;
 	char mem[8];
-	int status;
 	pid_t pid;
 
 	(void)state;
@@ -465,19 +454,17 @@ static void test_fork_in_a_call(void **state)
 				   FI_REMOTE_WRITE, 0, 1, 0, &mr, NULL), 0);
 	assert_int_equal(fi_mr_bind(mr, &e->rxcntr->fid, FI_REMOTE_WRITE), 0);
 	h.domain = ((struct unm_ep *)e->ep)->domain;
-	pthread_create(&thread, NULL, hold_lock, &h);
+	thread = unit_thread(hold_lock, &h);
 	while (!atomic_load(&h.holds))
-		nap_ms(1);
-	pid = fork();
-	assert_true(pid >= 0);
+		usleep(1000);
+	pid = unit_fork();
 	if (pid == 0) {
 		alarm(20);
 		_exit(fi_close(&mr->fid) != 0 || ep_teardown(NULL) != 0);
 	}
 	atomic_store(&h.stop, true);
 	pthread_join(thread, NULL);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+	assert_int_equal(unit_exit_code(pid), 0);
 	assert_int_equal(fi_close(&mr->fid), 0);
 	ep_close(e);
 }

@@ -389,7 +389,7 @@ static void test_close_sends_the_backlog(void **state)
 	assert_int_equal(send_all(p.a, p.ab, SENDS), SENDS);
 	assert_true(waited(p.a) > 0);
 	atomic_store(&stop, false);
-	assert_int_equal(pthread_create(&thread, NULL, take, p.b), 0);
+	thread = unit_thread(take, p.b);
 	ep_close(p.a);
 	atomic_store(&stop, true);
 	pthread_join(thread, NULL);

@@ -29,13 +29,6 @@ static int rounds(void)
 	return text != NULL ? atoi(text) : UNIT_SLOW ? 200 : 1000;
 }
 
-static void nap_us(long us)
-{
-	struct timespec ts = { us / 1000000, us % 1000000 * 1000 };
-
-	nanosleep(&ts, NULL);
-}
-
 static struct fid_cntr *open_cntr(struct ep *e, enum fi_wait_obj wait)
 {
 	struct fi_cntr_attr attr = { .wait_obj = wait };
@@ -237,8 +230,8 @@ static void *move(void *arg)
 
 	for (int i = 1; i <= m->count; i++) {
 		while (atomic_load(&m->asked) < i)
-			nap_us(20);
-		nap_us(unit_below(&m->rng, 300));
+			usleep(20);
+		usleep(unit_below(&m->rng, 300));
 		switch (i % 3) {
 		case 0:
 			fi_cntr_set(m->cntr, i);
@@ -264,7 +257,7 @@ static void wait_rounds(enum fi_wait_obj obj, waiter_fn waiter)
 	struct mover m = { .cntr = open_cntr(e, obj), .count = rounds() };
 	pthread_t thread;
 
-	pthread_create(&thread, NULL, move, &m);
+	thread = unit_thread(move, &m);
 	for (int i = 1; i <= m.count; i++) {
 		atomic_store(&m.asked, i);
 		waiter(e, m.cntr, i);
@@ -338,7 +331,7 @@ static void test_another_thread_signals_the_cond(void **state)
 
 static void *add_error(void *arg)
 {
-	nap_us(20000);
+	usleep(20000);
 	fi_cntr_adderr(arg, 1);
 	return NULL;
 }
@@ -353,7 +346,7 @@ static void test_an_error_ends_the_wait(void **state)
 		struct fid_cntr *c = open_cntr(e, forms[i]);
 		pthread_t thread;
 
-		pthread_create(&thread, NULL, add_error, c);
+		thread = unit_thread(add_error, c);
 		assert_int_equal(fi_cntr_wait(c, 1, LONG_MS), -FI_EAVAIL);
 		pthread_join(thread, NULL);
 		assert_int_equal(fi_cntr_readerr(c), 1);
@@ -423,12 +416,12 @@ static void *send_some(void *arg)
 	char c = 1;
 
 	for (int i = 0; i < s->count; i++) {
-		nap_us(i % 4 * 500);
+		usleep(i % 4 * 500);
 		while (fi_inject(s->e->ep, &c, 1, s->to) == -FI_EAGAIN)
 			fi_cntr_read(s->e->txcntr);
 	}
 	while (fi_cntr_read(s->e->txcntr) < (uint64_t)s->count)
-		nap_us(100);
+		usleep(100);
 	return NULL;
 }
 
@@ -442,7 +435,7 @@ static void messages(enum fi_wait_obj obj, waiter_fn waiter)
 	s.to = ep_insert(a, b);
 	for (int i = 0; i < s.count; i++)
 		EP_OK(fi_recv(b->ep, &in, 1, NULL, FI_ADDR_UNSPEC, NULL));
-	pthread_create(&thread, NULL, send_some, &s);
+	thread = unit_thread(send_some, &s);
 	for (int i = 1; i <= s.count; i++)
 		waiter(b, b->rxcntr, i);
 	pthread_join(thread, NULL);
@@ -463,7 +456,7 @@ static void test_messages_wake(void **state)
 
 static void *add_one(void *arg)
 {
-	nap_us(100000);
+	usleep(100000);
 	fi_cntr_add(arg, 1);
 	return NULL;
 }
@@ -486,7 +479,7 @@ static void sleeps(struct ep *e, struct fid_cntr *cntr)
 	struct unm_stats was, is;
 	pthread_t thread;
 
-	pthread_create(&thread, NULL, add_one, cntr);
+	thread = unit_thread(add_one, cntr);
 	assert_int_equal(fi_cntr_wait(cntr, 1, LONG_MS), 0);
 	pthread_join(thread, NULL);
 	was = stats_of(e);

@@ -629,7 +629,7 @@ static void test_delivered_before_the_end(void **state)
 		EP_OK(fi_recv(p.b->ep, in, sizeof(in), NULL, p.ba, in));
 		EP_OK(fi_sendmsg(p.a->ep, &msg,
 				 FI_DELIVERY_COMPLETE | FI_COMPLETION));
-		pthread_create(&thread, NULL, receive_and_close, p.b);
+		thread = unit_thread(receive_and_close, p.b);
 		assert_int_equal(fi_cq_sread(p.a->cq, &e, 1, NULL, 20000), 1);
 		assert_ptr_equal(e.op_context, out);
 		pthread_join(thread, NULL);

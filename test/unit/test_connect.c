@@ -243,8 +243,7 @@ static pid_t holder(const struct hal_addr *addr, int *proof)
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
 				    sv), 0);
-	pid = fork();
-	assert_true(pid >= 0);
+	pid = unit_fork();
 	if (pid == 0) {
 		send_fd(sv[1], attempt_proof(addr));
 		for (;;)
@@ -254,12 +253,6 @@ static pid_t holder(const struct hal_addr *addr, int *proof)
 	close(sv[0]);
 	close(sv[1]);
 	return pid;
-}
-
-static void end(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
 static void test_a_proof_cannot_be_handed_on(void **state)
@@ -286,7 +279,7 @@ static void test_a_proof_cannot_be_handed_on(void **state)
 		attempt_put_fd(&l, 2, dup(proof));
 		assert_true(attempt_ask(&l) < 0);
 	}
-	end(pid);
+	unit_kill(pid);
 	close(proof);
 	assert_int_equal(attempts.inbound, 0);
 	attempts_closed();
@@ -326,10 +319,9 @@ static void test_names_of_other_networks(void **state)
 	ATTEMPTS_NEED_EMU();
 	from = attempt_addr(1);
 	for (int elsewhere = 0; elsewhere < 2; elsewhere++) {
-		pid_t pid = fork();
+		pid_t pid = unit_fork();
 		int code;
 
-		assert_true(pid >= 0);
 		if (pid == 0)
 			_exit(pose_from_elsewhere(&from, elsewhere));
 		code = child_code(pid);
@@ -369,10 +361,9 @@ static void hear_from_inside(int fd)
 /* Forks the victim; it exits with 77 if such a namespace is not permitted. */
 static pid_t victim_inside(const int *sv)
 {
-	pid_t pid = fork();
+	pid_t pid = unit_fork();
 	int status;
 
-	assert_true(pid >= 0);
 	if (pid != 0)
 		return pid;
 	close(sv[0]);
@@ -436,7 +427,7 @@ static void test_nobody_has_a_number(void **state)
 	third = holder(&other, &proof);
 	assert_int_equal(say_to(&to, &mine, -1), 0);
 	assert_true(say_to(&to, &mine, proof) < 0);
-	end(third);
+	unit_kill(third);
 	/* after its end the holder cannot be identified; its name is kept */
 	assert_true(say_to(&to, &mine, proof) < 0);
 	close(proof);

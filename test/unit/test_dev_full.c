@@ -353,7 +353,6 @@ static void full_mailbox_of_processes(void **state)
 	uint64_t got[SENDERS] = { 0 };
 	struct hal_params params;
 	pid_t pid[SENDERS];
-	int status;
 
 	(void)state;
 	assert_int_equal(hal_params_load(&params), 0);
@@ -367,8 +366,7 @@ static void full_mailbox_of_processes(void **state)
 	assert_int_equal(hal_if_open(hal, 0, &to), 0);
 	fflush(NULL);
 	for (int s = 0; s < SENDERS; s++) {
-		pid[s] = fork();
-		assert_true(pid[s] >= 0);
+		pid[s] = unit_fork();
 		if (pid[s] == 0)
 			_exit(sender_main((uint64_t)s, &to->addr));
 	}
@@ -377,8 +375,7 @@ static void full_mailbox_of_processes(void **state)
 		assert_true(now() - last < PATIENCE);
 	take_of_processes(got);
 	for (int s = 0; s < SENDERS; s++) {
-		assert_int_equal(waitpid(pid[s], &status, 0), pid[s]);
-		assert_int_equal(status, 0);
+		assert_int_equal(unit_exit_code(pid[s]), 0);
 		assert_true(got[s] == EACH);
 	}
 	print_message("%u packets, %llu refused\n", SENDERS * EACH,

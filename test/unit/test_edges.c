@@ -403,8 +403,7 @@ static void test_no_remote_keys_while_closing(void **state)
 	assert_int_equal(hal_rx_back_sync(r[0]->peer, UNM_PEER_BACK_GUARD, 1),
 			 0);
 	ep_settle();
-	assert_int_equal(pthread_create(&closer, NULL, close_it, &v->ep->fid),
-			 0);
+	closer = unit_thread(close_it, &v->ep->fid);
 	while (!is_closing(ep))
 		ep_in_time(end, "closing");
 	assert_true(raw_send(r[1], head, put, 2, "y", 1));

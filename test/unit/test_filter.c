@@ -52,7 +52,7 @@ static int run_filtered(int call, int err, int (*run)(void))
 	struct filtered f = { call, err, run, 0, false };
 	pthread_t thread;
 
-	assert_int_equal(pthread_create(&thread, NULL, filtered_main, &f), 0);
+	thread = unit_thread(filtered_main, &f);
 	pthread_join(thread, NULL);
 	if (f.none)
 		skip();

@@ -157,8 +157,7 @@ static void test_freed_by_another_thread(void **state)
 		assert_int_equal(*(uint64_t *)p, 0);
 		assert_int_equal(gsas_write64(a, 5), 0);
 		assert_int_equal(*(uint64_t *)p, 5);
-		assert_int_equal(pthread_create(&thread, NULL, free_it, &a),
-				 0);
+		thread = unit_thread(free_it, &a);
 		assert_int_equal(pthread_join(thread, NULL), 0);
 	}
 	assert_true(rounds > 2);

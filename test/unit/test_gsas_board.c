@@ -261,8 +261,7 @@ static void test_threads(void **state)
 	for (int i = 0; i < 4; i++) {
 		bare_join(&g_bare[i]);
 		g_bare[i].hif->user = (void *)(uintptr_t)at;
-		assert_int_equal(pthread_create(&thread[i], NULL, hammer,
-						&g_bare[i]), 0);
+		thread[i] = unit_thread(hammer, &g_bare[i]);
 	}
 	/* other clients come and go meanwhile */
 	for (int i = 0; i < 20; i++) {

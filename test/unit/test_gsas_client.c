@@ -275,8 +275,7 @@ static void sums(unsigned flags)
 
 	for (int i = 0; i < THREADS; i++) {
 		w[i] = (struct adder){ .a = a, .number = i };
-		assert_int_equal(pthread_create(&w[i].thread, NULL, add,
-						&w[i]), 0);
+		w[i].thread = unit_thread(add, &w[i]);
 	}
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(w[i].thread, NULL);
@@ -524,7 +523,7 @@ static void test_words_are_whole(void **state)
 		pthread_t thread;
 
 		atomic_store(&g_over, false);
-		pthread_create(&thread, NULL, put_words, &a);
+		thread = unit_thread(put_words, &a);
 		for (int i = 0; !atomic_load(&g_over); i++) {
 			host_packets(i & 1);
 			assert_int_equal(gsas_get(word, a + 24, sizeof(word)),
@@ -757,7 +756,7 @@ static void test_takers_hold_no_place(void **state)
 	assert_int_equal(gsas_queue_create(1, 8, g_first, 0, NULL, &a), 0);
 	for (int i = 0; i < 2; i++) {
 		w[i].a = a;
-		pthread_create(&w[i].thread, NULL, take, &w[i]);
+		w[i].thread = unit_thread(take, &w[i]);
 	}
 	while (!atomic_load(&w[0].open) || !atomic_load(&w[1].open))
 		usleep(100);

@@ -106,7 +106,7 @@ static void beside(void *(*other)(void *), bool to)
 	pthread_t thread;
 
 	memset(&g, 0, sizeof(g));
-	assert_int_equal(pthread_create(&thread, NULL, other, NULL), 0);
+	thread = unit_thread(other, NULL);
 	copies(0, to);
 	copies(1, to);
 	atomic_store(&g.stop, true);

@@ -381,15 +381,14 @@ static void test_processes_hold_their_job(void **state)
 	assert_int_equal(gsas_hold_take(look, 7, key), 0);
 	close(look);
 	look = gsas_hold_open();
-	pid = fork();
+	pid = unit_fork();
 	if (pid == 0) {
 		pause();
 		_exit(0);
 	}
 	close(fd);
 	assert_true(gsas_hold_held(look, 7, key));
-	kill(pid, SIGKILL);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	unit_kill(pid);
 	assert_false(gsas_hold_held(look, 7, key));
 	close(look);
 }

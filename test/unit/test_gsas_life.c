@@ -135,16 +135,14 @@ static void killed_amid_requests(void)
 	/* so many requests fit while the service does not poll */
 	if (n > (int)t->hif->caps->pkt_depth / 2)
 		n = (int)t->hif->caps->pkt_depth / 2;
-	kill(pid, SIGSTOP);
-	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	unit_stop(pid);
 	for (int i = 0; i < n; i++)
 		assert_int_equal(gsas_fad64_start(a, 1, NULL, &req[i]), 0);
 	assert_int_equal(gsas_put_start(a, mem, bytes, &put), 0);
 	for (int i = 0; i < n; i++)
 		assert_int_equal(gsas_test(&req[i]), -EINPROGRESS);
 	assert_int_equal(gsas_test(&put), -EINPROGRESS);
-	kill(pid, SIGKILL);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
+	unit_kill(pid);
 	for (int i = 0; i < n; i++)
 		assert_int_equal(gsas_wait(&req[i]), -ECONNRESET);
 	assert_int_equal(gsas_wait(&put), -ECONNRESET);
@@ -184,11 +182,10 @@ static void test_service_is_killed_behind_mappings(void **state)
 		pid_t pid = service_process();
 		while (gsas_alloc(700, g_first + 1, GSAS_MAPPED, NULL, &a))
 			;
-		assert_int_equal(pthread_create(&thread, NULL, count, &a), 0);
+		thread = unit_thread(count, &a);
 		while (gsas_read64(a, &value) == 0 && value == 0)
 			;
-		kill(pid, SIGKILL);
-		assert_int_equal(waitpid(pid, NULL, 0), pid);
+		unit_kill(pid);
 		assert_int_equal(pthread_join(thread, &result), 0);
 		assert_int_equal((intptr_t)result, -ECONNRESET);
 		assert_int_equal(gsas_read64(a, &value), -ECONNRESET);
@@ -292,7 +289,7 @@ static void test_service_ends_amid_calls(void **state)
 	(void)state;
 	atomic_store(&g_enough, false);
 	for (int i = 0; i < 2; i++)
-		pthread_create(&thread[i], NULL, use_what_ends, NULL);
+		thread[i] = unit_thread(use_what_ends, NULL);
 	for (int i = 0; i < ROUNDS / 10; i++) {
 		usleep(2000);
 		host_stop(1);
@@ -322,8 +319,7 @@ static void test_threads_come_and_go(void **state)
 
 	(void)state;
 	for (int i = 0; i < ROUNDS; i++) {
-		assert_int_equal(pthread_create(&thread, NULL, use,
-						i % 2 ? &a : &m), 0);
+		thread = unit_thread(use, i % 2 ? &a : &m);
 		pthread_join(thread, NULL);
 	}
 	assert_int_equal(gsas_read64(a, &value), 0);
@@ -361,7 +357,7 @@ static void test_thread_leaves_requests(void **state)
 	for (int i = 0; i < 20; i++) {
 		l.req = calloc(100, sizeof(*l.req));
 		l.was = calloc(100, sizeof(*l.was));
-		pthread_create(&thread, NULL, leave, &l);
+		thread = unit_thread(leave, &l);
 		pthread_join(thread, NULL);
 		/* started by another thread */
 		assert_int_equal(gsas_test(&l.req[99]), -EINVAL);
@@ -418,8 +414,7 @@ static void test_a_thread_too_many(void **state)
 	ear = unit_capture_begin();
 	/* the main thread has one already */
 	for (int i = 0; i < EXANODE_IFS + 1; i++) {
-		assert_int_equal(pthread_create(&thread[i], NULL, crowd, &a),
-				 0);
+		thread[i] = unit_thread(crowd, &a);
 		pthread_mutex_lock(&g_crowd.lock);
 		while (g_crowd.ready <= i)
 			pthread_cond_wait(&g_crowd.cond, &g_crowd.lock);
@@ -435,7 +430,7 @@ static void test_a_thread_too_many(void **state)
 	for (int i = 0; i < EXANODE_IFS + 1; i++)
 		pthread_join(thread[i], NULL);
 	/* now interfaces are free again */
-	pthread_create(&thread[0], NULL, use, &a);
+	thread[0] = unit_thread(use, &a);
 	pthread_join(thread[0], NULL);
 	assert_int_equal(gsas_free(a), 0);
 }
@@ -487,7 +482,7 @@ static void test_freed_while_they_wait(void **state)
 		for (int n = 0; n < 2; n += until_freed(q) == 0)
 			;
 		assert_int_equal(gsas_fence(-1), 0);
-		pthread_create(&thread, NULL, wait_for_grants, &w);
+		thread = unit_thread(wait_for_grants, &w);
 		while (!atomic_load(&w.waits))
 			usleep(100);
 		assert_int_equal(gsas_enqueue(q, 1), -EAGAIN);
@@ -543,7 +538,6 @@ static void test_fork(void **state)
 	struct gsas_req req;
 	uint64_t value;
 	gsas_addr qa;
-	int status;
 
 	(void)state;
 	assert_int_equal(gsas_queue_create(100, 8, g_first, 0, NULL, &qa), 0);
@@ -556,14 +550,13 @@ static void test_fork(void **state)
 		assert_int_equal(gsas_read64_start(a, &value, &req), 0);
 		if (i >= 5)
 			nothing_is_wiped(true);
-		pid = fork();
+		pid = unit_fork();
 		if (pid == 0)
 			_exit(in_child(a, m, &req, q));
 		if (i >= 5)
 			nothing_is_wiped(false);
 		assert_int_equal(gsas_enqueue(q, (uint64_t)i), 0);
-		assert_int_equal(waitpid(pid, &status, 0), pid);
-		assert_int_equal(status, 0);
+		assert_int_equal(unit_exit_code(pid), 0);
 		assert_int_equal(gsas_wait(&req), 0);
 		assert_int_equal(gsas_fence(g_first), 0);
 		assert_int_equal(gsas_dequeue(q, &value), 0);
@@ -585,7 +578,6 @@ static void test_fork(void **state)
 static int process(char *const argv[], const char *name, const char *value)
 {
 	char *was = getenv(name), *keep = was == NULL ? NULL : strdup(was);
-	int status;
 	pid_t pid;
 
 	setenv(name, value, 1);
@@ -596,8 +588,7 @@ static int process(char *const argv[], const char *name, const char *value)
 	else
 		unsetenv(name);
 	free(keep);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+	return unit_exit_code(pid);
 }
 
 /* A process of another job: its rights on the addresses in argv. */

@@ -42,7 +42,7 @@ static void in_thread(void *(*fn)(void *))
 {
 	pthread_t thread;
 
-	assert_int_equal(pthread_create(&thread, NULL, fn, NULL), 0);
+	thread = unit_thread(fn, NULL);
 	pthread_join(thread, NULL);
 }
 
@@ -132,7 +132,6 @@ static void test_outlives_the_service(void **state)
 
 static void test_child_has_none(void **state)
 {
-	int status;
 	pid_t pid;
 
 	(void)state;
@@ -141,12 +140,10 @@ static void test_child_has_none(void **state)
 	g.addr = host_alloc(1, 0, GSAS_MAPPED);
 	map_in_thread(NULL);
 	assert_int_equal(g.ret, 0);
-	pid = fork();
-	assert_true(pid >= 0);
+	pid = unit_fork();
 	if (pid == 0)
 		_exit(gsas_unmap(g.ptr) == -EINVAL && !is_there(g.ptr) ? 0 : 1);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+	assert_int_equal(unit_exit_code(pid), 0);
 	*g.ptr = 1;
 	assert_int_equal(gsas_unmap(g.ptr), 0);
 	assert_int_equal(gsas_free(g.addr), 0);

@@ -348,7 +348,7 @@ static void test_mapped(void **state)
 	m.halves = (void *)((uint8_t *)m.words + 2048 + 4);
 	assert_int_equal(*(_Atomic uint32_t *)(uintptr_t)(info.key[0] +
 			 gsas_page_word(info.base, addr)), 1);
-	assert_int_equal(pthread_create(&thread, NULL, mapper_run, &m), 0);
+	thread = unit_thread(mapper_run, &m);
 	for (uint64_t i = 1; i <= TURNS; i++) {
 		uint64_t word = i * 0x0000000100000001;
 		uint32_t half = (uint32_t)(i & 0xffff) * 0x10001;

@@ -117,8 +117,7 @@ static void crowd_run(uint32_t quota, uint32_t buffer)
 	c.taken = calloc(1, all);
 	sem_init(&c.notified, 0, 0);
 	for (int i = 0; i < TAKERS; i++)
-		assert_int_equal(pthread_create(&taker[i], NULL, taker_main,
-						&c), 0);
+		taker[i] = unit_thread(taker_main, &c);
 	crowd_put(&c);
 	for (int i = 0; i < TAKERS; i++)
 		pthread_join(taker[i], NULL);
@@ -180,8 +179,7 @@ static void test_vandals(void **state)
 
 	(void)state;
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(pthread_create(&thread[i], NULL, i == 0 ?
-				 vandal_main : victim_main, &c), 0);
+		thread[i] = unit_thread(i == 0 ? vandal_main : victim_main, &c);
 	while (!c.over) {
 		if (gsas_queue_put(p, 1) == GSAS_E_STATE &&
 		    gsas_queue_words(c.tq.queue) > 60)

@@ -136,8 +136,7 @@ static void waiters_start(struct waiter *w, int n, gsas_addr addr, bool packets)
 			.addr = addr, .packets = packets, .ms = -1,
 			.ready = &ready,
 		};
-		assert_int_equal(pthread_create(&w[i].thread, NULL,
-						wait_for_word, &w[i]), 0);
+		w[i].thread = unit_thread(wait_for_word, &w[i]);
 	}
 	while (atomic_load(&ready) != n)
 		usleep(100);

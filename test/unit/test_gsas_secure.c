@@ -111,13 +111,11 @@ static gid_t other_group(void)
 static int start_copy(bool named)
 {
 	char board[16];
-	int status;
 	pid_t pid;
 
 	unlink(g_mark);
 	snprintf(board, sizeof(board), "%d", (int)(getpid() % 30000));
-	pid = fork();
-	assert_true(pid >= 0);
+	pid = unit_fork();
 	if (pid == 0) {
 		setenv("FI_UNIMEM_BOARDS", "30000", 1);
 		setenv("FI_UNIMEM_BOARD", board, 1);
@@ -129,9 +127,7 @@ static int start_copy(bool named)
 		execl(g_copy, g_copy, "role", (char *)NULL);
 		_exit(1);
 	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFEXITED(status));
-	return WEXITSTATUS(status);
+	return unit_exit_code(pid);
 }
 
 static void test_plain_finds_it(void **state)

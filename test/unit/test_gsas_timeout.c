@@ -47,15 +47,6 @@ static pid_t service_process(void)
 	return pid;
 }
 
-static void stop(pid_t pid)
-{
-	int status;
-
-	assert_int_equal(kill(pid, SIGSTOP), 0);
-	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
-	assert_true(WIFSTOPPED(status));
-}
-
 /* The service runs again; waits until it serves. */
 static gsas_addr resume(pid_t pid)
 {
@@ -84,8 +75,8 @@ static void test_stopped(void **state)
 	a = resume(pid);
 	/* waits for an answer; the time before the call does not count */
 	usleep(LIMIT_MS * 1000);
-	stop(pid);
-	begin = unm_now_ns();
+	unit_stop(pid);
+	begin = gsas_now_ns();
 	assert_int_equal(gsas_read64(a, &value), -ETIMEDOUT);
 	assert_true(unm_now_ns() - begin >= LIMIT_MS * UINT64_C(1000000));
 	/* the other board is not affected */
@@ -94,14 +85,14 @@ static void test_stopped(void **state)
 	assert_true(gsas_read64(a, &value) < 0);
 	a = resume(pid);
 	/* several requests, one of which cannot be sent completely */
-	stop(pid);
+	unit_stop(pid);
 	assert_int_equal(gsas_fad64_start(a, 1, NULL, &one), 0);
 	assert_int_equal(gsas_put_start(a, bytes, GSAS_PAGE, &put), 0);
 	assert_int_equal(gsas_wait(&put), -ETIMEDOUT);
 	assert_int_equal(gsas_wait(&one), -ETIMEDOUT);
 	a = resume(pid);
 	/* waits for space for posted requests */
-	stop(pid);
+	unit_stop(pid);
 	ret = 0;
 	for (int i = 0; i < FLOOD && ret == 0; i++)
 		ret = gsas_write64_post(a, 1);
@@ -112,8 +103,7 @@ static void test_stopped(void **state)
 	assert_int_equal(gsas_read64(a, &value), 0);
 	assert_int_equal(value, 5);
 	assert_int_equal(gsas_free(here), 0);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	unit_kill(pid);
 	host_start(1);
 }
 
@@ -139,7 +129,7 @@ static void test_slow(void **state)
 	(void)state;
 	assert_int_equal(gsas_queue_create(8, 8, g_first, 0, NULL, &addr), 0);
 	assert_int_equal(gsas_queue_open(addr, &q), 0);
-	assert_int_equal(pthread_create(&thread, NULL, put_late, &addr), 0);
+	thread = unit_thread(put_late, &addr);
 	assert_int_equal(gsas_dequeue_wait(q, &word, -1), 0);
 	assert_int_equal(word, 9);
 	pthread_join(thread, NULL);

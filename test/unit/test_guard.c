@@ -90,8 +90,8 @@ static void test_one_of_two_sees_the_other(void **state)
 					 * another */
 	rounds = env != NULL ? strtoull(env, NULL, 0) :
 		UNIT_SLOW ? 50000 : 500000;
-	unm_list_init(&peer.rkeys);
-	assert_int_equal(pthread_create(&thread, NULL, owner, NULL), 0);
+	unm_list_init(&peer.routes);
+	thread = unit_thread(owner, NULL);
 	for (uint64_t n = 1; n <= rounds; n++) {
 		bool in;
 

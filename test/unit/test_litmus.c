@@ -717,8 +717,7 @@ static void litmus(enum way way, bool threads)
 	direct = os_direct(&l->p);
 	requests = os_requests(&l->p);
 	if (threads)
-		assert_int_equal(pthread_create(&l->thread, NULL, target, l),
-				 0);
+		l->thread = unit_thread(target, l);
 	all_pairs(l);
 	atomic_store(&l->stop, true);
 	if (threads)

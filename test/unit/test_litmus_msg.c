@@ -236,7 +236,7 @@ static void by_threads(struct talk *t)
 {
 	uint64_t end = ep_now() + HANG_US, was = 0;
 
-	assert_int_equal(pthread_create(&t->thread, NULL, receiver, t), 0);
+	t->thread = unit_thread(receiver, t);
 	for (uint32_t i = 0; !all_sent(t) && goes_on(i, end); i++) {
 		if (!send_some(t))
 			sched_yield();

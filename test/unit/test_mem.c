@@ -470,19 +470,15 @@ static void test_a_forked_child_has_none(void **state)
 	struct ep *e = ep_open(NULL);
 	struct fid_domain *domain = domain_open(e);
 	uint8_t *p = get(domain, 5 * MIB, 0), *q = get(domain, 50 * MIB, 0);
-	int status;
 	pid_t pid;
 
 	(void)state;
 	memset(p, 1, 5 * MIB);
 	memset(q, 2, 50 * MIB);
-	pid = fork();
+	pid = unit_fork();
 	if (pid == 0)
 		_exit(child(domain, p));
-	assert_true(pid > 0);
-	assert_true(waitpid(pid, &status, 0) == pid);
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0);
+	assert_int_equal(unit_exit_code(pid), 0);
 	assert_true(all(p, 5 * MIB, 1) && all(q, 50 * MIB, 2));
 	put(domain, p);
 	put(domain, q);
@@ -518,8 +514,7 @@ static void begin(pthread_t *thread, struct fid_domain *domain)
 	hal_log_set(held_line);
 	g_inside = false;
 	g_leave = false;
-	assert_int_equal(pthread_create(thread, NULL, alloc_too_much, domain),
-			 0);
+	*thread = unit_thread(alloc_too_much, domain);
 	while (!g_inside)
 		sched_yield();
 }
@@ -563,7 +558,7 @@ static void test_domains_do_not_wait(void **state)
 	p = get(quick, 100, 0);
 	begin(&thread, slow);
 	alarm(60);			/* ends a test that hangs */
-	assert_int_equal(pthread_create(&other, NULL, alloc_small, quick), 0);
+	other = unit_thread(alloc_small, quick);
 	pthread_join(other, &q);
 	alarm(0);
 	end(thread);
@@ -605,21 +600,20 @@ static void test_fork_during_an_alloc(void **state)
 	struct fid_domain *domain;
 	pthread_t thread;
 	struct ep *e;
-	int status;
 	pid_t pid;
+	int code;
 
 	(void)state;
 	EP_NEEDS_INSIDE();
 	e = ep_open(NULL);
 	domain = domain_open(e);
 	begin(&thread, domain);
-	pid = fork();
-	assert_true(pid >= 0);
+	pid = unit_fork();
 	if (pid == 0)
 		_exit(child_allocates(e->info));
-	assert_true(waitpid(pid, &status, 0) == pid);
+	code = unit_exit_code(pid);
 	end(thread);
-	assert_int_equal(status, 0);
+	assert_int_equal(code, 0);
 	assert_int_equal(fi_close(&domain->fid), 0);
 	ep_close(e);
 }

@@ -225,8 +225,7 @@ static void test_find_while_the_table_changes(void **state)
 			unm_heap_insert(&g_table.heap, &g_table.seg[i]);
 	}
 	for (uintptr_t i = 0; i < 2; i++)
-		assert_int_equal(pthread_create(&t[i], NULL, looker,
-						(void *)i), 0);
+		t[i] = unit_thread(looker, (void *)i);
 	while (atomic_load(&g_table.looked) < LOOKS) {
 		unm_heap_insert(&g_table.heap, &g_table.seg[0]);
 		unm_heap_remove(&g_table.heap, &g_table.seg[0]);
@@ -326,9 +325,8 @@ static void test_threads(void **state)
 	atomic_store(&g_t.writing, NWRITERS);
 	seg = unm_mem_find(unm_domain(g_t.domain), g_t.stays, MIB);
 	for (uintptr_t i = 0; i < NWRITERS + 2; i++)
-		assert_int_equal(pthread_create(&t[i], NULL, i < NWRITERS ?
-						writer : reader, i < NWRITERS ?
-						(void *)i : seg), 0);
+		t[i] = i < NWRITERS ? unit_thread(writer, (void *)i) :
+		       unit_thread(reader, seg);
 	for (int i = 0; i < NWRITERS + 2; i++)
 		pthread_join(t[i], NULL);
 	assert_false(atomic_load(&g_t.bad));

@@ -621,7 +621,7 @@ static void test_closing_while_the_domain_is_busy(void **state)
 	(void)state;
 	EP_NEEDS_INSIDE();
 	atomic_store(&busy_end, false);
-	assert_int_equal(pthread_create(&thread, NULL, busy, e), 0);
+	thread = unit_thread(busy, e);
 	for (int i = 0; i < MANY || atomic_load(&busy_turns) < 100; i++) {
 		size_t k = (size_t)i % 8;
 
@@ -667,19 +667,16 @@ static void test_a_child_closes_and_waits_for_nobody(void **state)
 	EP_NEEDS_INSIDE();
 	assert_int_equal(reg(e, some, 8, 5, &mr), 0);
 	for (int locked = 0; locked < 2; locked++) {
-		int status = -1;
 		pid_t pid;
 
 		if (locked)
 			unm_lock(d);
-		pid = fork();
+		pid = unit_fork();
 		if (pid == 0)
 			_exit(child_closes(e, mr, locked));
 		if (locked)
 			unm_unlock(d);
-		assert_true(pid > 0);
-		assert_int_equal(waitpid(pid, &status, 0), pid);
-		assert_int_equal(status, 0);
+		assert_int_equal(unit_exit_code(pid), 0);
 		assert_int_equal(unm_mr_find(d, 5, &found), 0);
 	}
 	close_mr(mr);

@@ -373,16 +373,14 @@ static void test_closed_endpoint_leaves_its_queue(void **state)
 	assert_int_equal(fi_enable(second), 0);
 	if (watched(e->cq) != before + 1)
 		skip();			/* /proc of an emulator */
-	child = fork();
-	assert_true(child >= 0);
+	child = unit_fork();
 	if (child == 0) {
 		sleep(60);
 		_exit(0);
 	}
 	assert_int_equal(fi_close(&second->fid), 0);
 	after = watched(e->cq);
-	kill(child, SIGKILL);
-	assert_int_equal(waitpid(child, NULL, 0), child);
+	unit_kill(child);
 	assert_int_equal(after, before);
 }
 

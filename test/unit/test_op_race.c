@@ -159,8 +159,7 @@ static void work_all(struct worker *w, int n, void (*work)(struct worker *w),
 		w[i].type = type;
 		w[i].target = target;
 		w[i].n = operations();
-		assert_int_equal(pthread_create(&w[i].thread, NULL,
-						worker_main, &w[i]), 0);
+		w[i].thread = unit_thread(worker_main, &w[i]);
 	}
 	for (int i = 0; i < n; i++)
 		pthread_join(w[i].thread, NULL);

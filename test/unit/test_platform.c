@@ -619,13 +619,12 @@ static void mmio_forked_child(void **state)
 {
 	struct board b = board();
 	struct hal_mmio_map map;
-	int status;
 	pid_t pid;
 
 	(void)state;
 	assert_int_equal(b.io->map(b.mm, 0, HAL_REG_PAGE, &map), 0);
 	b.io->write64(&map, 0, 3);
-	pid = fork();
+	pid = unit_fork();
 	if (pid == 0) {
 		int ret = b.io->ioctl(b.mm, HAL_KDEV_IO_RELEASE, NULL);
 
@@ -633,8 +632,7 @@ static void mmio_forked_child(void **state)
 		b.io->close(b.mm);
 		_exit(ret == -EPERM ? 0 : 1);
 	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+	assert_int_equal(unit_exit_code(pid), 0);
 	assert_true(b.io->read64(&map, 0) == 3);
 	b.io->unmap(&map);
 	b.io->close(b.mm);

@@ -24,13 +24,6 @@ static int rounds(void)
 	return text != NULL ? atoi(text) : UNIT_SLOW ? 100 : 500;
 }
 
-static void nap_us(long us)
-{
-	struct timespec ts = { us / 1000000, us % 1000000 * 1000 };
-
-	nanosleep(&ts, NULL);
-}
-
 /* ---- Poll sets ------------------------------------------------------- */
 
 static void test_poll_set_takes_queues_and_counters(void **state)
@@ -220,8 +213,8 @@ static void *stir(void *arg)
 
 	for (int i = 1; i <= w->count; i++) {
 		while (atomic_load(&w->asked) < i)
-			nap_us(20);
-		nap_us(unit_below(&w->rng, 400));
+			usleep(20);
+		usleep(unit_below(&w->rng, 400));
 		switch (i % 4) {
 		case 0:
 			while (fi_inject(w->a->ep, &c, 1, w->ab) ==
@@ -312,7 +305,7 @@ static void stirred(enum fi_wait_obj obj, block_fn block)
 	char in;
 
 	world_open(&w, obj);
-	pthread_create(&thread, NULL, stir, &w);
+	thread = unit_thread(stir, &w);
 	for (int i = 1; i <= w.count; i++) {
 		if (i % 4 == 0)
 			assert_int_equal(fi_recv(w.b->ep, &in, 1, NULL,
@@ -356,8 +349,8 @@ static void *write_events(void *arg)
 
 	for (int i = 1; i <= w->count; i++) {
 		while (atomic_load(&w->asked) < i)
-			nap_us(20);
-		nap_us(unit_below(&w->rng, 200));
+			usleep(20);
+		usleep(unit_below(&w->rng, 200));
 		fi_eq_write(w->eq, FI_NOTIFY, &ev, sizeof(ev), 0);
 	}
 	return NULL;
@@ -379,7 +372,7 @@ static void test_eq_cond(void **state)
 	assert_int_equal(fi_eq_open(w.a->fabric, &attr, &w.eq, NULL), 0);
 	assert_int_equal(fi_control(&w.eq->fid, FI_GETWAIT, &mc), 0);
 	fids[0] = &w.eq->fid;
-	pthread_create(&thread, NULL, write_events, &w);
+	thread = unit_thread(write_events, &w);
 	for (int i = 1; i <= w.count; i++) {
 		struct timespec end;
 
@@ -416,8 +409,8 @@ static void *send_when_asked(void *arg)
 
 	for (int i = 1; i <= w->count; i++) {
 		while (atomic_load(&w->asked) < i)
-			nap_us(20);
-		nap_us(unit_below(&w->rng, 300));
+			usleep(20);
+		usleep(unit_below(&w->rng, 300));
 		while (fi_inject(w->a->ep, &c, 1, w->ab) == -FI_EAGAIN)
 			fi_cq_read(w->a->cq, NULL, 0);
 	}
@@ -455,7 +448,7 @@ static void cq_form(enum fi_wait_obj obj)
 	want.wait = FI_WAIT_NONE;
 	w.a = ep_open(&want);
 	w.ab = ep_insert(w.a, w.b);
-	pthread_create(&thread, NULL, send_when_asked, &w);
+	thread = unit_thread(send_when_asked, &w);
 	for (int i = 1; i <= w.count; i++) {
 		assert_int_equal(fi_recv(w.b->ep, &in, 1, NULL,
 					 FI_ADDR_UNSPEC, NULL), 0);
@@ -512,11 +505,11 @@ static void test_a_signal_is_not_taken_by_who_polls(void **state)
 	(void)state;
 	w.b = ep_open(&want);
 	fids[0] = &w.b->cq->fid;
-	pthread_create(&thread, NULL, read_once, &w);
+	thread = unit_thread(read_once, &w);
 	for (int i = 0; i < w.count; i++) {
 		uint64_t end = ep_deadline();
 
-		nap_us(unit_below(&w.rng, 200));
+		usleep(unit_below(&w.rng, 200));
 		assert_int_equal(fi_cq_signal(w.b->cq), 0);
 		while (atomic_load(&w.asked) <= i) {
 			fi_trywait(w.b->fabric, fids, 1);

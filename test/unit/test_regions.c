@@ -196,10 +196,8 @@ static void play(struct stage *s, enum os_way way, int each)
 	for (int i = 0; i < each; i++) {
 		in[i] = (struct hand){ .s = s, .index = i };
 		out[i] = in[i];
-		assert_int_equal(pthread_create(&out[i].thread, NULL, closer,
-						&out[i]), 0);
-		assert_int_equal(pthread_create(&in[i].thread, NULL, initiator,
-						&in[i]), 0);
+		out[i].thread = unit_thread(closer, &out[i]);
+		in[i].thread = unit_thread(initiator, &in[i]);
 	}
 	for (int i = 0; i < each; i++)
 		pthread_join(in[i].thread, NULL);

@@ -169,7 +169,7 @@ static void *closes(void *arg)
 static void start(struct closer *c, struct fid_mr *mr)
 {
 	c->mr = mr;
-	assert_int_equal(pthread_create(&c->thread, NULL, closes, c), 0);
+	c->thread = unit_thread(closes, c);
 }
 
 static void join(struct closer *c)

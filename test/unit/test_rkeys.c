@@ -161,13 +161,12 @@ static uint64_t cost(enum keys keys, int n)
 {
 	uint64_t steps = 0;
 	int status;
-	pid_t pid = fork();
+	pid_t pid = unit_fork();
 
 	if (pid == 0) {
 		alarm(120);
 		_exit(accesses(keys, n));
 	}
-	assert_true(pid > 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
 		return 0;
@@ -181,9 +180,7 @@ static uint64_t cost(enum keys keys, int n)
 	} while (WSTOPSIG(status) == SIGTRAP);
 	assert_int_equal(WSTOPSIG(status), SIGSTOP);
 	assert_int_equal(ptrace(PTRACE_CONT, pid, NULL, NULL), 0);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0);
+	assert_int_equal(unit_exit_code(pid), 0);
 	return steps / ACCESSES;
 }
 

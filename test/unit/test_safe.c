@@ -381,8 +381,7 @@ static void all_at_once(enum os_way way, bool one)
 	hands_open(&s, way);
 	s.end = ep_now() + HANG_US + s.ops * HANG_US / 2000;
 	for (int i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&s.hand[i].thread, NULL,
-						hand_main, &s.hand[i]), 0);
+		s.hand[i].thread = unit_thread(hand_main, &s.hand[i]);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(s.hand[i].thread, NULL);
 	stage_check(&s, way);

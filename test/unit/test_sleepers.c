@@ -38,13 +38,6 @@ static int rounds(void)
 	return text != NULL ? atoi(text) : UNIT_SLOW ? 50 : 200;
 }
 
-static void nap_us(long us)
-{
-	struct timespec ts = { us / 1000000, us % 1000000 * 1000 };
-
-	nanosleep(&ts, NULL);
-}
-
 static struct unm_ep *inside(struct ep *e)
 {
 	return (struct unm_ep *)e->ep;
@@ -124,7 +117,7 @@ static void *wait_for_each(void *arg)
 static void crowd_start(struct crowd *c, pthread_t *t, void *(*fn)(void *))
 {
 	for (int i = 0; i < SLEEPERS; i++)
-		assert_int_equal(pthread_create(&t[i], NULL, fn, c), 0);
+		t[i] = unit_thread(fn, c);
 }
 
 static void crowd_end(struct crowd *c, pthread_t *t)
@@ -154,8 +147,8 @@ static void test_all_who_wait_for_a_counter_wake(void **state)
 		for (int i = 1; i <= c.rounds; i++) {
 			/* threads may lag behind by some values */
 			while (atomic_load(&c.got) < (i - 3) * SLEEPERS)
-				nap_us(50);
-			nap_us(unit_below(&rng, 400));
+				usleep(50);
+			usleep(unit_below(&rng, 400));
 			assert_int_equal(fi_cntr_add(c.cntr, 1), 0);
 		}
 		crowd_end(&c, t);
@@ -202,10 +195,10 @@ static void test_all_who_read_a_queue_wake(void **state)
 	for (int i = 1; i <= c.rounds; i++) {
 		while (fi_inject(p.a->ep, &out, 1, p.ab) == -FI_EAGAIN)
 			fi_cq_read(p.a->cq, NULL, 0);
-		nap_us(unit_below(&rng, 400));
+		usleep(unit_below(&rng, 400));
 	}
 	for (uint64_t end = ep_deadline();
-	     atomic_load(&c.got) < c.rounds; nap_us(100)) {
+	     atomic_load(&c.got) < c.rounds; usleep(100)) {
 		fi_cq_read(p.a->cq, NULL, 0);
 		ep_in_time(end, "readers of one queue");
 	}
@@ -231,7 +224,7 @@ static void test_one_wake_up_for_many_completions(void **state)
 	c.cntr = open_cntr(c.e, FI_WAIT_FD);
 	cntr = unm_cntr(c.cntr);
 	crowd_start(&c, t, wait_for_each);
-	for (uint32_t asleep = 0; asleep != SLEEPERS; nap_us(100)) {
+	for (uint32_t asleep = 0; asleep != SLEEPERS; usleep(100)) {
 		unm_lock(cntr->domain);
 		asleep = cntr->wait.asleep;
 		unm_unlock(cntr->domain);
@@ -287,8 +280,8 @@ static void *write_when_asked(void *arg)
 
 	for (int i = 1; i <= w->count && !w->failed; i++) {
 		while (atomic_load(&w->asked) < i)
-			nap_us(20);
-		nap_us(i % 3 * 2000);
+			usleep(20);
+		usleep(i % 3 * 2000);
 		w->failed = write_one(w) != 0;
 	}
 	return NULL;
@@ -312,7 +305,7 @@ static void *read_now_and_then(void *arg)
 
 	while (!atomic_load(&c->stop)) {
 		fi_cq_read(c->e->cq, &comp, 1);
-		nap_us(1500);
+		usleep(1500);
 	}
 	return NULL;
 }
@@ -328,15 +321,15 @@ static void region_wakes(enum fi_wait_obj obj, bool polled)
 	struct writer w = { .a = a, .key = 7, .count = rounds() / 10 };
 	struct crowd c = { .e = b };
 	struct fid *fids[] = { &cntr->fid };
-	pthread_t writer, reader;
+	pthread_t writer, reader = 0;
 	char mem[8];
 	struct fid_mr *mr = counted(b, mem, sizeof(mem), cntr);
 
 	assert_int_equal(fi_enable(b->ep), 0);
 	w.to = ep_insert(a, b);
-	pthread_create(&writer, NULL, write_when_asked, &w);
+	writer = unit_thread(write_when_asked, &w);
 	if (polled)
-		pthread_create(&reader, NULL, read_now_and_then, &c);
+		reader = unit_thread(read_now_and_then, &c);
 	for (int i = 1; i <= w.count; i++) {
 		atomic_store(&w.asked, i);
 		if (i % 4 == 0) {
@@ -351,7 +344,7 @@ static void region_wakes(enum fi_wait_obj obj, bool polled)
 	}
 	/* progress for the last write's answer */
 	for (uint64_t end = ep_deadline(); atomic_load(&w.asked) == w.count &&
-	     pthread_tryjoin_np(writer, NULL) != 0; nap_us(100)) {
+	     pthread_tryjoin_np(writer, NULL) != 0; usleep(100)) {
 		fi_cntr_read(cntr);
 		ep_in_time(end, "a write");
 	}
@@ -428,16 +421,14 @@ static void test_the_set_of_a_counter_of_all(void **state)
 	assert_int_equal(proc_self_watched(epfd), 0);
 	assert_int_equal(fi_enable(e->ep), 0);
 	assert_int_equal(proc_self_watched(epfd), 1);
-	child = fork();
+	child = unit_fork();
 	if (child == 0)
 		for (;;)
 			pause();
-	assert_true(child > 0);
 	assert_int_equal(fi_close(&e->ep->fid), 0);
 	e->ep = NULL;
 	assert_int_equal(proc_self_watched(epfd), 0);
-	kill(child, SIGKILL);
-	waitpid(child, NULL, 0);
+	unit_kill(child);
 	assert_int_equal(fi_close(&mr->fid), 0);
 	assert_int_equal(fi_close(&cntr->fid), 0);
 }
@@ -528,10 +519,10 @@ static void *drain_later(void *arg)
 	struct crowd *c = arg;
 	struct fi_cq_tagged_entry comp;
 
-	nap_us(20000);
+	usleep(20000);
 	while (!atomic_load(&c->stop)) {
 		fi_cq_read(c->e->cq, &comp, 1);
-		nap_us(100);
+		usleep(100);
 	}
 	return NULL;
 }
@@ -550,7 +541,7 @@ static void refused_sleeper(const struct ep_want *want)
 
 	hold(fid, want->wait, true);
 	send_until_promised(p.a, p.ab, fid);
-	pthread_create(&thread, NULL, drain_later, &c);
+	thread = unit_thread(drain_later, &c);
 	do {
 		block(fid, want->wait);
 		do {
@@ -605,17 +596,17 @@ static void woken_in_time(const struct ep_want *want, bool reader)
 	struct ep_pair p = lonely(want);
 	struct fid *fid = &p.a->txcq->fid;
 	uint64_t end = ep_deadline();
-	pthread_t thread;
+	pthread_t thread = 0;
 
 	send_until_promised(p.a, p.ab, fid);
 	if (reader)
-		pthread_create(&thread, NULL, sread_until_signalled, p.a);
+		thread = unit_thread(sread_until_signalled, p.a);
 	while (refused(p.a, p.ab)) {
 		fi_cq_read(p.b->cq, NULL, 0);
-		nap_us(100);
+		usleep(100);
 		ep_in_time(end, "progress by others");
 	}
-	nap_us(50000);			/* the other threads sleep again by
+	usleep(50000);			/* the other threads sleep again by
 					 * now */
 	assert_int_equal(fi_trywait(p.a->fabric, &fid, 1), -FI_EAGAIN);
 	if (reader) {
@@ -684,7 +675,7 @@ static void test_no_sleep_without_a_connection(void **state)
 		for (int k = 0; k < 3; k++) {
 			assert_int_equal(fi_inject(p.a->ep, &out, 1, p.ab),
 					 -FI_EAGAIN);
-			nap_us(30000);	/* another thread may sleep first */
+			usleep(30000);	/* another thread may sleep first */
 			assert_int_equal(fi_trywait(p.a->fabric, fids, 1),
 					 -FI_EAGAIN);
 			/* reported once */
@@ -729,8 +720,7 @@ static void test_a_member_and_its_set_are_closed_at_once(void **state)
 				 0);
 		fids[0] = &member.wait_set->fid;
 		EP_OK(fi_trywait(e->fabric, fids, 1));
-		pthread_create(&thread, NULL, close_when_left,
-			       member.wait_set);
+		thread = unit_thread(close_when_left, member.wait_set);
 		fi_cntr_add(cntr, 1);
 		assert_int_equal(fi_close(&cntr->fid), 0);
 		pthread_join(thread, NULL);

@@ -204,8 +204,7 @@ static void two_talk(int how, const struct ep_want *want)
 	};
 
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(pthread_create(&t[i].thread, NULL,
-						talker_main, &t[i]), 0);
+		t[i].thread = unit_thread(talker_main, &t[i]);
 	for (int i = 0; i < 2; i++)
 		pthread_join(t[i].thread, NULL);
 	for (int i = 0; i < 2; i++)
@@ -354,7 +353,7 @@ static void test_endpoints_come_and_go_in_another_thread(void **state)
 
 	(void)state;
 	assert_int_equal(fi_getname(&host->ep->fid, g.name, &g.len), 0);
-	assert_int_equal(pthread_create(&g.thread, NULL, guest_main, &g), 0);
+	g.thread = unit_thread(guest_main, &g);
 	while (g.seen < g.count && g.line == 0)
 		host_receives(&g, host, seen);
 	pthread_join(g.thread, NULL);
@@ -526,7 +525,7 @@ static void test_four_threads_in_one_domain(void **state)
 	c.ctx = calloc(2 * c.total, sizeof(*c.ctx));
 	c.ended = calloc(2 * c.total, sizeof(*c.ended));
 	for (int i = 0; i < 4; i++)
-		pthread_create(&thread[i], NULL, work[i], &c);
+		thread[i] = unit_thread(work[i], &c);
 	for (int i = 0; i < 4; i++)
 		pthread_join(thread[i], NULL);
 	/* the last cancellations may still be in the queue */
@@ -676,7 +675,7 @@ static void test_all_other_calls_by_five_threads(void **state)
 	(void)state;
 	m.self = ep_insert(m.a, m.a);
 	for (int i = 0; i < 5; i++)
-		pthread_create(&thread[i], NULL, work[i], &m);
+		thread[i] = unit_thread(work[i], &m);
 	while (ep_now() < end)
 		mess_read(&m, 0);
 	atomic_store(&m.stop, true);
@@ -736,7 +735,7 @@ static void test_closing_holds_up_nobody(void **state)
 	for (struct ep_comp got; !ep_take(b, &c, &got); )
 		ep_poll(b);
 	b->ep = NULL;
-	assert_int_equal(pthread_create(&c.thread, NULL, closer_main, &c), 0);
+	c.thread = unit_thread(closer_main, &c);
 	for (end = ep_now() + 300000; ep_now() < end; usleep(100)) {
 		us = getopt_us(other->ep);
 		most = us > most ? us : most;

@@ -630,8 +630,8 @@ static void test_threads(void **state)
 		assert_int_equal(queue(e, &k, go, i, NULL), 0);
 	}
 	for (int i = 0; i < 2; i++) {
-		pthread_create(&thread[i], NULL, await_all, &w[i]);
-		pthread_create(&thread[2 + i], NULL, count_up, go);
+		thread[i] = unit_thread(await_all, &w[i]);
+		thread[2 + i] = unit_thread(count_up, go);
 	}
 	for (int i = 0; i < 4; i++)
 		pthread_join(thread[i], NULL);

@@ -31,13 +31,6 @@ struct hal_peer;
 
 static const struct ep_want with_fd = { .wait = FI_WAIT_FD };
 
-static void nap_ms(long ms)
-{
-	struct timespec ts = { 0, ms * 1000000 };
-
-	nanosleep(&ts, NULL);
-}
-
 /* ---- A peer in another thread ---------------------------------------- */
 
 struct peer {
@@ -88,11 +81,11 @@ static void *peer_main(void *arg)
 
 	xfer_fill(buf, pe->len, pe->len, 0);
 	for (int i = 0; i < pe->count && !pe->failed; i++) {
-		nap_ms(pe->delay_ms);
+		usleep(pe->delay_ms * 1000);
 		pe->failed = peer_send(pe, buf) != 0;
 	}
 	for (int i = 0; i < pe->answers && !pe->failed; i++) {
-		nap_ms(pe->delay_ms);
+		usleep(pe->delay_ms * 1000);
 		pe->failed = peer_answer(pe, buf) != 0;
 	}
 	free(buf);
@@ -101,7 +94,7 @@ static void *peer_main(void *arg)
 
 static void peer_start(struct peer *pe)
 {
-	assert_int_equal(pthread_create(&pe->thread, NULL, peer_main, pe), 0);
+	pe->thread = unit_thread(peer_main, pe);
 }
 
 static void peer_end(struct peer *pe)
@@ -161,7 +154,7 @@ static void *read_sends(void *arg)
 	while (!atomic_load(&o->stop)) {
 		fi_cq_read(o->e->txcq, &c, 1);
 		if (o->nap != 0)
-			nap_ms(o->nap);
+			usleep(o->nap * 1000);
 	}
 	return NULL;
 }
@@ -188,7 +181,7 @@ static void test_sread_sleeps(void **state)
 	struct fi_cq_tagged_entry e;
 	struct unm_stats was, is;
 	struct ep_pair p;
-	pthread_t thread;
+	pthread_t thread = 0;
 
 	(void)state;
 	EP_NEEDS_INSIDE();
@@ -196,7 +189,7 @@ static void test_sread_sleeps(void **state)
 	o.e = p.b;
 	for (int i = 0; i < 4; i++) {
 		if (i == 2)
-			pthread_create(&thread, NULL, read_sends, &o);
+			thread = unit_thread(read_sends, &o);
 		was = stats_of(p.b);
 		assert_int_equal(fi_cq_sread(p.b->cq, &e, 1, NULL, 450),
 				 -FI_EAGAIN);
@@ -432,8 +425,8 @@ static void test_fd_wakes_for_progress_of_another_thread(void **state)
 		EP_OK(fi_trywait(p.b->fabric, fids, 1));
 		/* from here on this thread counts as blocked */
 		atomic_store(&o.stop, false);
-		pthread_create(&thread, NULL, read_sends, &o);
-		nap_ms(i % 4);
+		thread = unit_thread(read_sends, &o);
+		usleep(i % 4 * 1000);
 		sent = fi_inject(p.a->ep, out, 8, p.ab);
 		ret = sent == 0 ? poll(&pfd, 1, LONG_MS) : 0;
 		atomic_store(&o.stop, true);
@@ -646,7 +639,7 @@ static void test_no_sleep_while_an_answer_has_no_connection(void **state)
 
 static void *signal_main(void *arg)
 {
-	nap_ms(50);
+	usleep(50000);
 	fi_cq_signal(arg);
 	return NULL;
 }
@@ -663,7 +656,7 @@ static void test_signal_ends_sread(void **state)
 	for (int i = 0; i < 5; i++) {
 		uint64_t start = ep_now();
 
-		pthread_create(&thread, NULL, signal_main, p.b->cq);
+		thread = unit_thread(signal_main, p.b->cq);
 		assert_int_equal(fi_cq_sread(p.b->cq, &e, 1, NULL, LONG_MS),
 				 -FI_EAGAIN);
 		assert_true(ep_now() - start < (uint64_t)LONG_MS * 1000);

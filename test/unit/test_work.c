@@ -562,10 +562,10 @@ static void *caller(void *arg)
 static void begin(struct call *c)
 {
 	c->over = false;
-	assert_int_equal(pthread_create(&c->starter, NULL, set_off, c->go), 0);
+	c->starter = unit_thread(set_off, c->go);
 	while (!gate.inside)
 		sched_yield();
-	assert_int_equal(pthread_create(&c->thread, NULL, caller, c), 0);
+	c->thread = unit_thread(caller, c);
 	usleep(CALL_US);
 	c->early = c->over;
 }
@@ -718,11 +718,10 @@ static void test_fork(void **state)
 	EP_OK(fi_recv(p.b->ep, &in, 1, NULL, FI_ADDR_UNSPEC, &in));
 	give(&p, &k, FI_OP_SEND, go, &out);
 	gate_shut(p.a, false);
-	assert_int_equal(pthread_create(&starter, NULL, set_off, go), 0);
+	starter = unit_thread(set_off, go);
 	while (!gate.inside)
 		sched_yield();
-	pid = fork();
-	assert_true(pid >= 0);
+	pid = unit_fork();
 	if (pid == 0)
 		_exit(close_inherited(p.a, go));
 	assert_int_equal(waitpid(pid, &status, 0), pid);
