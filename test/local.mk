@@ -391,6 +391,7 @@ libtest_la_SOURCES = \
 	test/lib/procs.c \
 	test/lib/procs.h \
 	test/lib/procs_mem.c \
+	test/lib/procs_node.c \
 	test/lib/procs_time.c \
 	test/lib/procs_traffic.c \
 	test/lib/raw_peer.c \

@@ -139,7 +139,7 @@ void gsasd_copy_remove(void)
 	gsasd_path[0] = '\0';
 }
 
-static int run_service(int fd, int index, void *arg)
+static int run_service(int fd, void *arg)
 {
 	const struct service *s = arg;
 	const char *args[ARGS] = { NULL, NULL, "--board" };
@@ -147,7 +147,6 @@ static int run_service(int fd, int index, void *arg)
 	int n = 4;
 
 	(void)fd;
-	(void)index;
 	if (gsasd_path[0] != '\0')
 		snprintf(path, sizeof(path), "%s", gsasd_path);
 	else
@@ -233,7 +232,7 @@ struct role {
 	int index;
 };
 
-static int run_role(int fd, int index, void *arg)
+static int run_role(int fd, void *arg)
 {
 	const struct role *r = arg;
 	/* dup(): the new descriptor stays open in the new program. */
@@ -243,7 +242,6 @@ static int run_role(int fd, int index, void *arg)
 	const char *args[ARGS] = { NULL, NULL, ROLE, r->name };
 	char path[4096], number[5][24];
 
-	(void)index;
 	for (int i = 0; i < 5; i++) {
 		snprintf(number[i], sizeof(number[i]), "%ld", value[i]);
 		args[4 + i] = number[i];

@@ -3,8 +3,8 @@
  * procs.c - the framework of tests with several processes, see procs.h
  *
  * Owns the table of child processes and the memory they share with the
- * director. procs_main() runs the cases, proc_*() control children, node_*()
- * open and use endpoints. Traffic that checks itself is in procs_traffic.c.
+ * director. procs_main() runs the cases, proc_*() control children. Endpoints
+ * of children are in procs_node.c.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -24,6 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/proc_files.h"
 #include "lib/procs.h"
 
 #define EXIT_SKIP	77
@@ -35,6 +36,7 @@ struct procs_shared *g_shared;
 static struct proc g_proc[PROCS_MAX];
 static int g_nprocs;
 static char g_who[48] = "director";	/* this process, in messages */
+static int g_index;			/* of this child */
 static pid_t g_runner;			/* director of the running case, 0: no
 					 * case runs */
 static int g_board;
@@ -326,7 +328,8 @@ static void child_main(struct proc *p, int fd, proc_fn fn, void *arg,
 	int code;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	snprintf(g_who, sizeof(g_who), "child %d", p->index);
+	g_index = p->index;
+	snprintf(g_who, sizeof(g_who), "child %d", g_index);
 	/* Libraries of other providers install handlers that exit. */
 	for (int sig = 1; sig < 32; sig++)
 		if (sig != SIGPIPE)
@@ -337,9 +340,14 @@ static void child_main(struct proc *p, int fd, proc_fn fn, void *arg,
 	for (; env != NULL && *env != NULL; env++)
 		if (putenv((char *)*env) != 0)
 			FAIL("no memory");
-	code = fn(fd, p->index, arg);
+	code = fn(fd, arg);
 	procs_note_waited();
 	exit(code);
+}
+
+int proc_index(void)
+{
+	return g_index;
 }
 
 static void start(struct proc *p, proc_fn fn, void *arg,
@@ -419,6 +427,12 @@ void proc_expect(struct proc *p, int code)
 		  p->index, WEXITSTATUS(p->status));
 }
 
+void proc_finish(struct proc *p)
+{
+	procs_send_word(p->fd, 0);
+	proc_expect(p, 0);
+}
+
 void proc_signal(struct proc *p, int sig)
 {
 	CHECK(!p->ended && kill(p->pid, sig) == 0);
@@ -475,6 +489,12 @@ uint64_t procs_recv_word(int fd)
 	CHECK_MSG(procs_recv(fd, &word, sizeof(word), -1) == sizeof(word),
 		  "the other one is gone");
 	return word;
+}
+
+uint64_t procs_exchange(int fd, uint64_t word)
+{
+	procs_send_word(fd, word);
+	return procs_recv_word(fd);
 }
 
 void procs_join(struct proc *const *p, int n)
@@ -584,204 +604,7 @@ int procs_inodes(pid_t pid, uint64_t *ino, int max)
 int procs_threads(pid_t pid)
 {
 	char path[64];
-	struct dirent *d;
-	DIR *dir;
-	int n = 0;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	dir = opendir(path);
-	CHECK(dir != NULL);
-	while ((d = readdir(dir)) != NULL)
-		n += d->d_name[0] != '.';
-	closedir(dir);
-	return n;
-}
-
-/* ---- Endpoints --------------------------------------------------------- */
-
-static int node_info(struct node *n, int flags)
-{
-	struct fi_info *hints = fi_allocinfo();
-	int ret;
-
-	if (hints == NULL)
-		return -FI_ENOMEM;
-	hints->caps = FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | FI_SOURCE;
-	if (flags & NODE_ONESIDED)
-		hints->caps |= FI_RMA | FI_ATOMIC;
-	hints->ep_attr->type = FI_EP_RDM;
-	hints->domain_attr->threading = flags & NODE_SAFE ? FI_THREAD_SAFE :
-		FI_THREAD_DOMAIN;
-	hints->domain_attr->av_type = FI_AV_TABLE;
-	ret = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &n->info);
-	fi_freeinfo(hints);
-	return ret;
-}
-
-#define TRY(what, expr)							\
-	do {								\
-		err->call = what;					\
-		err->ret = (int)(expr);					\
-		if (err->ret != 0)					\
-			goto failed;					\
-	} while (0)
-
-int node_try_open(struct node *n, int flags, struct node_error *err)
-{
-	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
-	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_TAGGED };
-	size_t len = sizeof(n->addr);
-
-	memset(n, 0, sizeof(*n));
-	if (flags & NODE_WAIT)
-		cq_attr.wait_obj = FI_WAIT_UNSPEC;
-	TRY("fi_getinfo", node_info(n, flags));
-	TRY("fi_fabric", fi_fabric(n->info->fabric_attr, &n->fabric, NULL));
-	TRY("fi_domain", fi_domain(n->fabric, n->info, &n->domain, NULL));
-	TRY("fi_av_open", fi_av_open(n->domain, &av_attr, &n->av, NULL));
-	TRY("fi_cq_open", fi_cq_open(n->domain, &cq_attr, &n->cq, NULL));
-	TRY("fi_endpoint", fi_endpoint(n->domain, n->info, &n->ep, NULL));
-	TRY("fi_ep_bind", fi_ep_bind(n->ep, &n->av->fid, 0));
-	TRY("fi_ep_bind", fi_ep_bind(n->ep, &n->cq->fid,
-				     FI_TRANSMIT | FI_RECV));
-	TRY("fi_enable", fi_enable(n->ep));
-	TRY("fi_getname", fi_getname(&n->ep->fid, &n->addr, &len));
-	return 0;
-failed:
-	node_close(n);
-	return err->ret;
-}
-
-void node_open(struct node *n, int flags)
-{
-	struct node_error err;
-
-	CHECK_MSG(node_try_open(n, flags, &err) == 0, "%s: %s", err.call,
-		  fi_strerror(-err.ret));
-}
-
-void node_close(struct node *n)
-{
-	struct fid *const fid[] = {
-		n->ep != NULL ? &n->ep->fid : NULL,
-		n->cq != NULL ? &n->cq->fid : NULL,
-		n->av != NULL ? &n->av->fid : NULL,
-		n->domain != NULL ? &n->domain->fid : NULL,
-		n->fabric != NULL ? &n->fabric->fid : NULL,
-	};
-
-	for (size_t i = 0; i < sizeof(fid) / sizeof(fid[0]); i++)
-		if (fid[i] != NULL)
-			FI(fi_close(fid[i]));
-	if (n->info != NULL)
-		fi_freeinfo(n->info);
-	memset(n, 0, sizeof(*n));
-}
-
-fi_addr_t node_insert(struct node *n, const struct hal_addr *addr)
-{
-	fi_addr_t at = FI_ADDR_NOTAVAIL;
-
-	CHECK(fi_av_insert(n->av, addr, 1, &at, 0, NULL) == 1);
-	return at;
-}
-
-void node_join(struct node *n, int fd)
-{
-	struct hal_addr addr[PROCS_MAX];
-	ssize_t len;
-
-	CHECK(procs_send(fd, &n->addr, sizeof(n->addr)));
-	len = procs_recv(fd, addr, sizeof(addr), -1);
-	CHECK(len > 0 && len % sizeof(addr[0]) == 0);
-	n->count = (int)(len / sizeof(addr[0]));
-	n->self = -1;
-	for (int i = 0; i < n->count; i++) {
-		n->peer[i] = FI_ADDR_NOTAVAIL;
-		if (addr[i].iface == 0)
-			continue;
-		if (memcmp(&addr[i], &n->addr, sizeof(n->addr)) == 0)
-			n->self = i;
-		n->peer[i] = node_insert(n, &addr[i]);
-	}
-	CHECK(n->self >= 0);
-}
-
-/* Turn the result of reading the queue into that of node_poll(). */
-static int node_given(struct node *n, ssize_t ret,
-		      struct fi_cq_err_entry *error)
-{
-	if (ret == -FI_EAGAIN)
-		return 0;
-	if (ret == -FI_EAVAIL) {
-		memset(error, 0, sizeof(*error));
-		CHECK(fi_cq_readerr(n->cq, error, 0) == 1);
-		n->events++;
-		return -FI_EAVAIL;
-	}
-	CHECK_MSG(ret == 1, "fi_cq_read: %s", fi_strerror((int)-ret));
-	n->events++;
-	return 1;
-}
-
-int node_poll(struct node *n, struct fi_cq_tagged_entry *entry,
-	      struct fi_cq_err_entry *error)
-{
-	return node_given(n, fi_cq_read(n->cq, entry, 1), error);
-}
-
-int node_sleep(struct node *n, struct fi_cq_tagged_entry *entry,
-	       struct fi_cq_err_entry *error, int ms)
-{
-	return node_given(n, fi_cq_sread(n->cq, entry, 1, NULL, ms), error);
-}
-
-uint64_t node_idle(struct node *n, int fd)
-{
-	struct fi_cq_tagged_entry entry;
-	struct fi_cq_err_entry error;
-	uint64_t word;
-
-	for (;;) {
-		for (int i = 0; i < 100; i++)
-			CHECK_MSG(node_poll(n, &entry, &error) == 0,
-				  "a completion nobody waits for");
-		if (procs_recv(fd, &word, sizeof(word), 0) == sizeof(word))
-			return word;
-	}
-}
-
-/* Wait for the completion of context; no other completion may come. Returns its
- * length. */
-static size_t node_await(struct node *n, void *context)
-{
-	struct fi_cq_tagged_entry entry;
-	struct fi_cq_err_entry error;
-	int ret;
-
-	do {
-		ret = node_poll(n, &entry, &error);
-		CHECK_MSG(ret >= 0, "completion in error: %s",
-			  fi_strerror(error.err));
-	} while (ret == 0);
-	CHECK(entry.op_context == context);
-	return entry.len;
-}
-
-void node_send(struct node *n, int to, const void *buf, size_t len,
-	       uint64_t tag)
-{
-	ssize_t ret;
-
-	while ((ret = fi_tsend(n->ep, buf, len, NULL, n->peer[to], tag,
-			       (void *)buf)) == -FI_EAGAIN)
-		fi_cq_read(n->cq, NULL, 0);
-	FI(ret);
-	node_await(n, (void *)buf);
-}
-
-size_t node_recv(struct node *n, void *buf, size_t len, uint64_t tag)
-{
-	FI(fi_trecv(n->ep, buf, len, NULL, FI_ADDR_UNSPEC, tag, 0, buf));
-	return node_await(n, buf);
+	return proc_names(path, "");
 }

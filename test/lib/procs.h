@@ -15,7 +15,8 @@
  *
  * The functions are in procs.c, except: procs_time.c holds
  * procs_within_a_second() and procs_note_waited(), procs_mem.c holds
- * node_alloc() and node_reg(), procs_traffic.c holds traffic_*().
+ * node_alloc() and node_reg(), procs_node.c the other node_*(), procs_traffic.c
+ * holds traffic_*().
  */
 #ifndef PROCS_H
 #define PROCS_H
@@ -121,9 +122,11 @@ struct proc {
 	bool ended;			/* the child has been reaped */
 };
 
-/* The main function of a child. fd is the socket to the director, index is that
- * of struct proc; the return value is the child's exit code. */
-typedef int (*proc_fn)(int fd, int index, void *arg);
+/* The main function of a child. fd is the socket to the director, arg that of
+ * proc_start(); the return value is the child's exit code. */
+typedef int (*proc_fn)(int fd, void *arg);
+/* Child only: the index of its struct proc. */
+int proc_index(void);
 
 /* Fork a child that runs fn. env is NULL or a list of NAME=value strings that
  * ends with NULL, for the environment of this child only. */
@@ -140,6 +143,8 @@ bool proc_ended(struct proc *p, int ms);
 /* Wait for the end of a child, and fail unless its exit code is code. Only the
  * time limit of the case bounds the wait. */
 void proc_expect(struct proc *p, int code);
+/* Send a child the word 0, then wait for its end, with exit code 0. */
+void proc_finish(struct proc *p);
 /* Send a signal to a child that has not ended. */
 void proc_signal(struct proc *p, int sig);
 /* Kill a child by SIGKILL, reap it, and set its bit in g_shared->gone. Returns
@@ -160,6 +165,9 @@ ssize_t procs_recv(int fd, void *msg, size_t len, int ms);
 /* Send or receive one word. The test fails if the other process has ended. */
 void procs_send_word(int fd, uint64_t word);
 uint64_t procs_recv_word(int fd);
+/* Send a word, then wait for a word and return it: a child that reports and
+ * waits, a director that commands and waits. */
+uint64_t procs_exchange(int fd, uint64_t word);
 
 /* Director only: collect the addresses of n children, and send the table of all
  * addresses to each child. A child that died before is left out of the table.
@@ -240,6 +248,8 @@ void node_close(struct node *n);
 /* Send the address of a node to the director, which runs procs_join(), and
  * insert the addresses of all nodes into the address vector. */
 void node_join(struct node *n, int fd);
+/* node_open(), then node_join(). */
+void node_start(struct node *n, int fd, int flags);
 /* Insert one address into the node's vector. */
 fi_addr_t node_insert(struct node *n, const struct hal_addr *addr);
 /* Allocate dmable memory, which peers access directly. It is freed when the
@@ -260,6 +270,8 @@ int node_sleep(struct node *n, struct fi_cq_tagged_entry *entry,
 /* Drive progress until the director sends a word, and return the word. The
  * test fails if there is a completion. */
 uint64_t node_idle(struct node *n, int fd);
+/* Send a word to the director, then node_idle(). */
+uint64_t node_report(struct node *n, int fd, uint64_t word);
 /* Send to peer[to], or receive from any peer, one message with this tag, and
  * wait for its completion; no other completion may come. node_recv() returns
  * the length of the message. */

@@ -495,13 +495,11 @@ void traffic_session(int fd, const struct traffic_opt *opt)
 	struct traffic *t;
 	struct node n;
 
-	node_open(&n, 0);
-	node_join(&n, fd);
+	node_start(&n, fd, 0);
 	t = traffic_new(&n, opt);
 	while (traffic_step(t))
 		;
-	procs_send_word(fd, 0);
-	node_idle(&n, fd);
+	node_report(&n, fd, 0);
 	traffic_free(t);
 	node_close(&n);
 }

@@ -134,15 +134,13 @@ static void await_one(struct node *n, uint64_t len)
 		  entry.len);
 }
 
-static int sender(int fd, int index, void *arg)
+static int sender(int fd, void *arg)
 {
 	uint8_t *buf = pattern_room(*(int *)arg, ROOM);
 	struct iovec iov[IOVS];
 	struct node n;
 
-	(void)index;
-	node_open(&n, 0);
-	node_join(&n, fd);
+	node_start(&n, fd, 0);
 	for (int i = 0; i < NBIGS; i++) {
 		const struct big *b = &bigs[i];
 		struct fi_msg_tagged msg = {
@@ -161,16 +159,14 @@ static int sender(int fd, int index, void *arg)
 	return 0;
 }
 
-static int receiver(int fd, int index, void *arg)
+static int receiver(int fd, void *arg)
 {
 	const uint8_t *pattern = pattern_room(*(int *)arg, PERIOD);
 	uint8_t *buf = g_room;
 	struct iovec iov[IOVS];
 	struct node n;
 
-	(void)index;
-	node_open(&n, 0);
-	node_join(&n, fd);
+	node_start(&n, fd, 0);
 	for (int i = 0; i < NBIGS; i++) {
 		const struct big *b = &bigs[i];
 		struct fi_msg_tagged msg = {

@@ -15,12 +15,11 @@ static const size_t mixed[] = { 0, 8, 40, 200, 4096, 16384, 16385, 70000 };
 
 /* ---- All to all --------------------------------------------------------- */
 
-static int talker(int fd, int index, void *arg)
+static int talker(int fd, void *arg)
 {
 	struct traffic_opt opt = { .count = *(uint64_t *)arg, .lens = mixed,
 				   .nlens = 8, .window = 4 };
 
-	(void)index;
 	traffic_session(fd, &opt);
 	return 0;
 }
@@ -34,10 +33,8 @@ static void all_to_all(int n, uint64_t count, const char *const *env)
 	procs_join(p, n);
 	for (int i = 0; i < n; i++)
 		procs_recv_word(p[i]->fd);
-	for (int i = 0; i < n; i++) {
-		procs_send_word(p[i]->fd, 0);
-		proc_expect(p[i], 0);
-	}
+	for (int i = 0; i < n; i++)
+		proc_finish(p[i]);
 	procs_forget();
 }
 
@@ -71,15 +68,15 @@ static void pin_to_first(void)
 	CHECK(sched_setaffinity(0, sizeof(one), &one) == 0);
 }
 
-static int player(int fd, int index, void *arg)
+static int player(int fd, void *arg)
 {
+	int index = proc_index();
 	uint64_t ball = 0;
 	struct node n;
 
 	(void)arg;
 	pin_to_first();
-	node_open(&n, 0);
-	node_join(&n, fd);
+	node_start(&n, fd, 0);
 	for (uint64_t i = 0; i < ROUNDS; i++) {
 		if (index == 0)
 			node_send(&n, 1, &i, sizeof(i), i);
@@ -145,15 +142,15 @@ static void flood_recv(struct flood *f)
 
 /* Sends everything before it receives anything; if there is a bound (arg),
  * until it is refused for long. */
-static int send_first(int fd, int index, void *arg)
+static int send_first(int fd, void *arg)
 {
+	int index = proc_index();
 	struct flood *f = calloc(1, sizeof(*f));
 	bool late = true, bound = *(bool *)arg;
 	uint64_t since;
 
 	CHECK(f != NULL);
-	node_open(&f->n, 0);
-	node_join(&f->n, fd);
+	node_start(&f->n, fd, 0);
 	since = procs_now();
 	while (f->sent < FLOOD) {
 		ssize_t ret = fi_tinject(f->n.ep, &f->sent, 8,
@@ -176,8 +173,7 @@ static int send_first(int fd, int index, void *arg)
 		flood_recv(f);
 		flood_poll(f);
 	}
-	procs_send_word(fd, 0);
-	node_idle(&f->n, fd);
+	node_report(&f->n, fd, 0);
 	node_close(&f->n);
 	return 0;
 }
@@ -191,10 +187,8 @@ static void senders(const char *max, bool bound)
 	procs_join(p, 2);
 	for (int i = 0; i < 2; i++)
 		procs_recv_word(p[i]->fd);
-	for (int i = 0; i < 2; i++) {
-		procs_send_word(p[i]->fd, 0);
-		proc_expect(p[i], 0);
-	}
+	for (int i = 0; i < 2; i++)
+		proc_finish(p[i]);
 }
 
 static void senders_late(void)
@@ -242,8 +236,9 @@ static void check_paint(const uint8_t *buf, size_t len, int from, int to,
 			  "message %d of %d to %d, byte %zu", k, from, to, i);
 }
 
-static int announcer(int fd, int index, void *arg)
+static int announcer(int fd, void *arg)
 {
+	int index = proc_index();
 	uint8_t *in[NPEERS][DEPTH], *out[NPEERS][DEPTH];
 	struct fi_cq_tagged_entry entry;
 	struct fi_cq_err_entry error;
@@ -251,8 +246,7 @@ static int announcer(int fd, int index, void *arg)
 	int left = 0;
 
 	(void)arg;
-	node_open(&n, 0);
-	node_join(&n, fd);
+	node_start(&n, fd, 0);
 	for (int k = 0; k < DEPTH; k++)
 		for (int i = 0; i < NPEERS; i++) {
 			size_t len = long_len(index, i, k);

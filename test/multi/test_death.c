@@ -58,15 +58,13 @@ enum how {
 	PARENT_EXIT,		/* the same, and it ends by _exit */
 };
 
-static int victim(int fd, int index, void *arg)
+static int victim(int fd, void *arg)
 {
 	enum how how = *(enum how *)arg;
 	struct fi_cq_tagged_entry entry;
 	struct node n;
 
-	(void)index;
-	node_open(&n, how == ASLEEP ? NODE_WAIT : 0);
-	node_join(&n, fd);
+	node_start(&n, fd, how == ASLEEP ? NODE_WAIT : 0);
 	/* connect both ways: the first message of the survivor is answered */
 	node_recv(&n, g_shared->bytes, 8, 1);
 	node_send(&n, 0, g_shared->bytes, 8, 2);
@@ -158,21 +156,18 @@ static uint64_t await_sends(struct node *n, struct sends *s, enum how how)
 	return procs_now();
 }
 
-static int survivor(int fd, int index, void *arg)
+static int survivor(int fd, void *arg)
 {
 	struct sends *s = calloc(1, sizeof(*s));
 	enum how how = *(enum how *)arg;
 	struct node n;
 	int full = 0;
 
-	(void)index;
 	CHECK(s != NULL);
-	node_open(&n, how == SLEEPER ? NODE_WAIT : 0);
-	node_join(&n, fd);
+	node_start(&n, fd, how == SLEEPER ? NODE_WAIT : 0);
 	node_send(&n, 1, g_shared->bytes, 8, 1);
 	node_recv(&n, g_shared->bytes, 8, 2);
-	procs_send_word(fd, 0);
-	procs_recv_word(fd);
+	procs_exchange(fd, 0);
 	post_sends(&n, s);
 	while (how == STOPPED && full < 1000 &&
 	       fi_tinject(n.ep, s->buf, 8, n.peer[1], 7) == 0)
@@ -210,12 +205,10 @@ static uint64_t sends_attempt(void *arg)
 	procs_recv_word(p[0]->fd);
 	if (how == STOPPED)
 		proc_stop(p[1]);
-	procs_send_word(p[0]->fd, 0);
-	procs_recv_word(p[0]->fd);
+	procs_exchange(p[0]->fd, 0);
 	procs_nap(how == ASLEEP || how == SLEEPER ? 50000 : 5000);
 	if (how == PARENT_EXIT) {
-		procs_send_word(p[1]->fd, 0);
-		proc_expect(p[1], 0);
+		proc_finish(p[1]);
 		since = procs_now();
 	} else {
 		since = proc_kill(p[1]);
@@ -266,17 +259,15 @@ static void dead_parent_exit(void)
 /* ---- Receives ---------------------------------------------------------- */
 
 /* Last words that arrive, then rendezvous that break. */
-static int speaker(int fd, int index, void *arg)
+static int speaker(int fd, void *arg)
 {
 	uint8_t *huge = malloc(HUGE_LEN);
 	struct node n;
 
-	(void)index;
 	(void)arg;
 	CHECK(huge != NULL);
 	memset(huge, 0x5a, HUGE_LEN);
-	node_open(&n, 0);
-	node_join(&n, fd);
+	node_start(&n, fd, 0);
 	for (int i = 0; i < 5; i++)
 		FI(fi_tinject(n.ep, huge, 8, n.peer[0], 10));
 	for (int i = 0; i < 3; i++)
@@ -320,7 +311,7 @@ static bool peek(struct node *n, uint64_t tag, uint64_t flags, void *context)
  * Four messages broken in different states: 20 in transfer, 21 announced and
  * then received before anybody knows of the death, 22 after, 23 claimed before.
  */
-static int listener(int fd, int index, void *arg)
+static int listener(int fd, void *arg)
 {
 	volatile uint8_t *huge = calloc(1, HUGE_LEN);
 	struct fi_msg_tagged claimed = { .iov_count = 1, .tag = 23 };
@@ -329,11 +320,9 @@ static int listener(int fd, int index, void *arg)
 	uint64_t killed;
 	struct node n;
 
-	(void)index;
 	(void)arg;
 	CHECK(huge != NULL);
-	node_open(&n, 0);
-	node_join(&n, fd);
+	node_start(&n, fd, 0);
 	while (!peek(&n, 23, 0, &claim))
 		;
 	CHECK(peek(&n, 23, FI_CLAIM, &claim));
@@ -402,7 +391,7 @@ static void broken_stream(void)
 
 #define NRECVS	20			/* half of them directed */
 
-static int director_of_receives(int fd, int index, void *arg)
+static int director_of_receives(int fd, void *arg)
 {
 	struct fi_context2 ctx[NRECVS];
 	struct fi_cq_tagged_entry entry;
@@ -410,16 +399,13 @@ static int director_of_receives(int fd, int index, void *arg)
 	uint8_t buf[NRECVS][8];
 	struct node n;
 
-	(void)index;
 	(void)arg;
-	node_open(&n, 0);
-	node_join(&n, fd);
+	node_start(&n, fd, 0);
 	node_send(&n, 1, buf, 8, 1);
 	for (int i = 0; i < NRECVS; i++)
 		FI(fi_trecv(n.ep, buf[i], 8, NULL, i & 1 ? n.peer[1] :
 			    FI_ADDR_UNSPEC, 5, 0, &ctx[i]));
-	procs_send_word(fd, 0);
-	procs_recv_word(fd);
+	procs_exchange(fd, 0);
 	quiet_for(&n, PROCS_SECOND);
 	for (int i = 1; i < NRECVS; i += 2) {
 		FI(fi_cancel(&n.ep->fid, &ctx[i]));
@@ -443,14 +429,12 @@ static int director_of_receives(int fd, int index, void *arg)
 	return 0;
 }
 
-static int giver(int fd, int index, void *arg)
+static int giver(int fd, void *arg)
 {
 	struct node n;
 
-	(void)index;
 	(void)arg;
-	node_open(&n, 0);
-	node_join(&n, fd);
+	node_start(&n, fd, 0);
 	node_idle(&n, fd);
 	for (int i = 0; i < NRECVS / 2; i++)
 		node_send(&n, 0, g_shared->bytes, 8, 5);
@@ -467,8 +451,7 @@ static void directed(void)
 	procs_join(p, 3);
 	procs_recv_word(p[0]->fd);
 	proc_kill(p[1]);
-	procs_send_word(p[0]->fd, 0);
-	procs_recv_word(p[0]->fd);
+	procs_exchange(p[0]->fd, 0);
 	procs_send_word(p[2]->fd, 0);
 	proc_expect(p[0], 0);
 	proc_expect(p[2], 0);
@@ -478,7 +461,7 @@ static void directed(void)
 
 static const size_t mixed[] = { 0, 8, 40, 200, 4096, 16384, 16385, 70000 };
 
-static int talker(int fd, int index, void *arg)
+static int talker(int fd, void *arg)
 {
 	struct traffic_opt opt = {
 		.mortal = *(uint64_t *)arg, .endless = true,
@@ -488,17 +471,14 @@ static int talker(int fd, int index, void *arg)
 	uint64_t word;
 	struct node n;
 
-	(void)index;
-	node_open(&n, 0);
-	node_join(&n, fd);
+	node_start(&n, fd, 0);
 	t = traffic_new(&n, &opt);
 	while (traffic_step(t)) {
-		g_shared->word[index] = traffic_received(t);
+		g_shared->word[proc_index()] = traffic_received(t);
 		if (procs_recv(fd, &word, sizeof(word), 0) > 0)
 			traffic_stop(t);
 	}
-	procs_send_word(fd, traffic_received(t));
-	node_idle(&n, fd);
+	node_report(&n, fd, traffic_received(t));
 	traffic_free(t);
 	node_close(&n);
 	return 0;
@@ -552,12 +532,9 @@ static void living(void)
 	for (int i = 0; i < 5; i++)
 		if (!p[i]->ended)
 			await_segments(p[i], 6);
-	for (int i = 0; i < 5; i++) {
-		if (p[i]->ended)
-			continue;
-		procs_send_word(p[i]->fd, 0);
-		proc_expect(p[i], 0);
-	}
+	for (int i = 0; i < 5; i++)
+		if (!p[i]->ended)
+			proc_finish(p[i]);
 }
 
 /* Stopped for longer than any death takes to be noticed. */
@@ -581,10 +558,8 @@ static void stopped(void)
 		procs_send_word(p[i]->fd, 0);
 	for (int i = 0; i < 3; i++)
 		procs_recv_word(p[i]->fd);
-	for (int i = 0; i < 3; i++) {
-		procs_send_word(p[i]->fd, 0);
-		proc_expect(p[i], 0);
-	}
+	for (int i = 0; i < 3; i++)
+		proc_finish(p[i]);
 }
 
 /* ---- Close ------------------------------------------------------------- */
@@ -594,14 +569,12 @@ static void stopped(void)
 static const size_t word_lens[] = { 8, 0, 30, 700, 40, 1000 };
 
 /* Sends, closes at once, and goes. */
-static int leaver(int fd, int index, void *arg)
+static int leaver(int fd, void *arg)
 {
 	uint8_t buf[1024];
 	struct node n;
 
-	(void)index;
-	node_open(&n, 0);
-	node_join(&n, fd);
+	node_start(&n, fd, 0);
 	if (*(bool *)arg) {		/* meet first */
 		node_send(&n, 0, buf, 8, 1);
 		node_recv(&n, buf, 8, 2);
@@ -621,28 +594,23 @@ static int leaver(int fd, int index, void *arg)
 			  fi_strerror((int)-ret));
 	}
 	node_close(&n);
-	if (*(bool *)arg) {		/* closed, not ended */
-		procs_send_word(fd, 0);
-		procs_recv_word(fd);
-	}
+	if (*(bool *)arg)		/* closed, not ended */
+		procs_exchange(fd, 0);
 	return 0;
 }
 
-static int stayer(int fd, int index, void *arg)
+static int stayer(int fd, void *arg)
 {
 	uint8_t buf[1024];
 	struct node n;
 	ssize_t ret;
 
-	(void)index;
-	node_open(&n, 0);
-	node_join(&n, fd);
+	node_start(&n, fd, 0);
 	if (*(bool *)arg) {
 		node_recv(&n, buf, 8, 1);
 		node_send(&n, 1, buf, 8, 2);
 	}
-	procs_send_word(fd, 0);
-	procs_recv_word(fd);		/* it is gone by now */
+	procs_exchange(fd, 0);		/* it is gone by now */
 	for (int i = 0; i < NWORDS; i++) {
 		size_t len = word_lens[i % 6];
 
@@ -672,29 +640,23 @@ static void graceful(void)
 
 		procs_join(p, 2);
 		procs_recv_word(p[0]->fd);
-		if (meet) {
-			procs_send_word(p[1]->fd, 0);
-			procs_recv_word(p[1]->fd);
-		} else {
+		if (meet)
+			procs_exchange(p[1]->fd, 0);
+		else
 			proc_expect(p[1], 0);
-		}
-		procs_send_word(p[0]->fd, 0);
-		proc_expect(p[0], 0);
-		if (meet) {
-			procs_send_word(p[1]->fd, 0);
-			proc_expect(p[1], 0);
-		}
+		proc_finish(p[0]);
+		if (meet)
+			proc_finish(p[1]);
 	}
 }
 
 /* ---- Again ------------------------------------------------------------- */
 
-static int incarnation(int fd, int index, void *arg)
+static int incarnation(int fd, void *arg)
 {
 	uint8_t buf[8];
 	struct node n;
 
-	(void)index;
 	(void)arg;
 	node_open(&n, 0);
 	if (g_shared->word[7] == 0)
@@ -711,8 +673,9 @@ static int incarnation(int fd, int index, void *arg)
 
 /* One that knew the first incarnation (word: it sent to it), and one that has
  * its address only. */
-static int acquaintance(int fd, int index, void *arg)
+static int acquaintance(int fd, void *arg)
 {
+	int index = proc_index();
 	struct hal_addr again;
 	uint8_t buf[BIG] = { 2 };
 	fi_addr_t to;
@@ -720,8 +683,7 @@ static int acquaintance(int fd, int index, void *arg)
 	ssize_t ret;
 
 	(void)arg;
-	node_open(&n, 0);
-	node_join(&n, fd);
+	node_start(&n, fd, 0);
 	if (index == 0)
 		FI(fi_tinject(n.ep, buf, 8, n.peer[2], 61));
 	procs_send_word(fd, 0);
@@ -740,8 +702,7 @@ static int acquaintance(int fd, int index, void *arg)
 			fi_cq_read(n.cq, NULL, 0);
 		FI(ret);
 	}
-	procs_send_word(fd, 0);
-	node_idle(&n, fd);
+	node_report(&n, fd, 0);
 	node_close(&n);
 	return 0;
 }
@@ -772,10 +733,8 @@ static void again(void)
 	procs_recv_word(p[0]->fd);
 	procs_recv_word(p[1]->fd);
 	proc_expect(p[2], 0);
-	for (int i = 0; i < 2; i++) {
-		procs_send_word(p[i]->fd, 0);
-		proc_expect(p[i], 0);
-	}
+	for (int i = 0; i < 2; i++)
+		proc_finish(p[i]);
 }
 
 static const struct procs_case cases[] = {

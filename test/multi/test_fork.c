@@ -197,17 +197,15 @@ static void forks(struct children *c, long n)
 	}
 }
 
-static int parent(int fd, int index, void *arg)
+static int parent(int fd, void *arg)
 {
 	struct traffic_opt opt = { .endless = true, .lens = lens, .nlens = 8 };
 	struct children c = { .count = { 0 } };
 	int threads = procs_threads(getpid());
 
-	(void)index;
 	g_parent = getpid();
 	atexit(exit_handler);
-	node_open(&g_node, *(int *)arg);
-	node_join(&g_node, fd);
+	node_start(&g_node, fd, *(int *)arg);
 	g_traffic = traffic_new(&g_node, &opt);
 	forks(&c, procs_number("UNM_TEST_FORKS", FORKS) / 3);
 	traffic_stop(g_traffic);
@@ -221,8 +219,7 @@ static int parent(int fd, int index, void *arg)
 		   c.count[FORKING], (unsigned long long)
 		   (traffic_received(g_traffic) + traffic_sent(g_traffic)));
 	CHECK(procs_threads(getpid()) == threads);
-	procs_send_word(fd, 0);
-	node_idle(&g_node, fd);
+	node_report(&g_node, fd, 0);
 	traffic_free(g_traffic);
 	node_close(&g_node);
 	return 0;
@@ -230,22 +227,19 @@ static int parent(int fd, int index, void *arg)
 
 /* ---- Its peer ----------------------------------------------------------- */
 
-static int peer(int fd, int index, void *arg)
+static int peer(int fd, void *arg)
 {
 	struct traffic_opt opt = { .endless = true, .lens = lens, .nlens = 8 };
 	struct traffic *t;
 	uint64_t word;
 	struct node n;
 
-	(void)index;
-	node_open(&n, *(int *)arg);
-	node_join(&n, fd);
+	node_start(&n, fd, *(int *)arg);
 	t = traffic_new(&n, &opt);
 	while (traffic_step(t))
 		if (procs_recv(fd, &word, sizeof(word), 0) > 0)
 			traffic_stop(t);
-	procs_send_word(fd, 0);
-	node_idle(&n, fd);
+	node_report(&n, fd, 0);
 	traffic_free(t);
 	node_close(&n);
 	return 0;
@@ -262,10 +256,8 @@ static void fork_with(const char *env, int flags)
 	procs_send_word(p[1]->fd, 0);
 	for (int i = 0; i < 2; i++)
 		procs_recv_word(p[i]->fd);
-	for (int i = 0; i < 2; i++) {
-		procs_send_word(p[i]->fd, 0);
-		proc_expect(p[i], 0);
-	}
+	for (int i = 0; i < 2; i++)
+		proc_finish(p[i]);
 }
 
 static void fork_attach(void)

@@ -137,13 +137,12 @@ static void check_log(const struct folder *f, int board, const char *what,
 	CHECK_MSG(lines == FORKS, "%s has %d lines", name, lines);
 }
 
-static int forker(int fd, int index, void *arg)
+static int forker(int fd, void *arg)
 {
 	struct folder *f = arg;
 	uint64_t pid[2][FORKS];
 	uint64_t *page = allocSharedPage(1, (uint64_t)board_number(0));
 
-	(void)index;
 	CHECK(page != NULL);
 	CHECK(readThreadArgument() == _EMPTY_THREAD_ARGUMENT_);
 	for (int i = 0; i < 2 * FORKS; i++) {
@@ -230,8 +229,7 @@ static void forks(void)
 		check_log(&f, i, "out", pid[i]);
 		check_log(&f, i, "err", pid[i]);
 	}
-	procs_send_word(p->fd, 0);
-	proc_expect(p, 0);
+	proc_finish(p);
 	for (int i = 0; i < 2; i++)
 		gsasd_stop(service[i]);
 	remove_folder(f.path);
@@ -249,14 +247,13 @@ static void refused(const char *path, int error)
 	CHECK(remoteFork((char *)path, 1, (uint64_t)board_number(0)) == 0);
 }
 
-static int chooser(int fd, int index, void *arg)
+static int chooser(int fd, void *arg)
 {
 	const struct folder *f = arg;
 	char path[GSAS_PATH + 16];
 	uint64_t pid, argument;
 
 	(void)fd;
-	(void)index;
 	refused("/bin/true", -EPERM);
 	NAME(path, "%s/allowed-not/gsas_forked", f->path);
 	refused(path, -EPERM);
@@ -296,12 +293,11 @@ static void allowed(void)
 }
 
 /* A service without a folder of programs starts no process. */
-static int nothing(int fd, int index, void *arg)
+static int nothing(int fd, void *arg)
 {
 	const struct folder *f = arg;
 
 	(void)fd;
-	(void)index;
 	refused(f->forked, -EPERM);
 	return 0;
 }
@@ -323,14 +319,13 @@ static void none_allowed(void)
 
 #define CHILDREN	3
 
-static int crowder(int fd, int index, void *arg)
+static int crowder(int fd, void *arg)
 {
 	const struct folder *f = arg;
 	gsas_addr page;
 	uint64_t pid[CHILDREN], extra = 0;
 
 	(void)fd;
-	(void)index;
 	GSAS(gsas_alloc(1, board_number(0), GSAS_JOB, NULL, &page));
 	GSAS(gsas_write64(page + 8 * FORKED_WHAT, FORKED_STAY));
 	for (int i = 0; i < CHILDREN; i++)
@@ -420,8 +415,7 @@ static int parent(int fd, int index)
 	await(page, 1);
 	procs_send_word(fd, (uint64_t)page);
 	procs_send_word(fd, READ64(word(page, 0, FORKED_PAGES)));
-	procs_send_word(fd, READ64(word(page, 0, FORKED_PID)));
-	procs_recv_word(fd);
+	procs_exchange(fd, READ64(word(page, 0, FORKED_PID)));
 	return 0;
 }
 
@@ -440,8 +434,7 @@ static int keeper(int fd, int index)
 	(void)index;
 	CHECK(pthread_create(&thread, NULL, allocate, &page) == 0);
 	CHECK(pthread_join(thread, NULL) == 0 && page != NULL);
-	procs_send_word(fd, (uint64_t)page);
-	procs_recv_word(fd);
+	procs_exchange(fd, (uint64_t)page);
 	return 0;
 }
 
@@ -511,8 +504,7 @@ static void orphans(void)
 		CHECK(listed("pages", own[i]) == (i == 1));
 		CHECK(listed("pages", childs[i]) == (i == 1));
 	}
-	procs_send_word(p[1]->fd, 0);
-	proc_expect(p[1], 0);
+	proc_finish(p[1]);
 	/* one who ends and does not free is no better */
 	while (!listed("pages --orphans", own[1]))
 		;

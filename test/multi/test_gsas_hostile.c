@@ -103,8 +103,7 @@ static int victim(int fd, int self)
 
 	if (self == 0)
 		write_patterns();
-	procs_send_word(fd, 0);
-	procs_recv_word(fd);
+	procs_exchange(fd, 0);
 	for (uint64_t n = 0; !shared()->stop; n++) {
 		for (int r = OWN; r <= OWN_MAPPED; r++) {
 			int64_t was;
@@ -119,8 +118,7 @@ static int victim(int fd, int self)
 		if (n % 100 == 0)
 			check_patterns();
 	}
-	procs_send_word(fd, 0);
-	procs_recv_word(fd);		/* the other one has stopped, too */
+	procs_exchange(fd, 0);		/* the other one has stopped, too */
 	check_patterns();
 	check_sums();
 	return 0;
@@ -234,7 +232,7 @@ static void set_clock(void)
 }
 
 /* It may die of this, or hang: then the clock ends it. */
-static int hostile(int fd, int index, void *arg)
+static int hostile(int fd, void *arg)
 {
 	struct range range[RANGES];
 	struct holdings h;
@@ -243,7 +241,6 @@ static int hostile(int fd, int index, void *arg)
 	int n;
 
 	(void)fd;
-	(void)index;
 	setrlimit(RLIMIT_CORE, &none);
 	reclaim();
 	acquire(&h);
@@ -321,12 +318,11 @@ static void storm(uint64_t seed, bool joined, bool deaf)
 	bare_close(&r);
 }
 
-static int stormy(int fd, int index, void *arg)
+static int stormy(int fd, void *arg)
 {
 	uint64_t seed = *(uint64_t *)arg;
 
 	(void)fd;
-	(void)index;
 	for (int i = 0; i < 4; i++)
 		storm(seed + (uint64_t)i, i & 1, i & 2);
 	return 0;

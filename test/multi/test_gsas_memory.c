@@ -57,14 +57,13 @@ static void check_all(void)
 		}
 }
 
-static int eater(int fd, int index, void *arg)
+static int eater(int fd, void *arg)
 {
 	const struct ask *ask = arg;
 	gsas_addr big;
 	uint64_t got;
 
 	(void)fd;
-	(void)index;
 	for (int round = 0; round < 2; round++) {
 		for (int b = 0; b < ask->boards; b++)
 			take_all(b);
@@ -91,7 +90,7 @@ static int eater(int fd, int index, void *arg)
 
 /* A queue gets memory when words come. There is none: that is the error of who
  * puts words in, and neither the service nor a word is lost. */
-static int queuer(int fd, int index, void *arg)
+static int queuer(int fd, void *arg)
 {
 	const uint64_t quota = UINT64_C(1) << 23;	/* 64 MiB of words */
 	struct gsas_queue_handle *q;
@@ -100,7 +99,6 @@ static int queuer(int fd, int index, void *arg)
 	int ret = 0;
 
 	(void)fd;
-	(void)index;
 	(void)arg;
 	GSAS(gsas_queue_create(quota, 512, board_number(0), 0, NULL, &addr));
 	GSAS(gsas_queue_open(addr, &q));

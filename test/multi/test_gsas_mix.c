@@ -493,8 +493,9 @@ static void allocate(struct mixer *m, int fd)
 	}
 }
 
-static int mixer(int fd, int index, void *arg)
+static int mixer(int fd, void *arg)
 {
+	int index = proc_index();
 	struct mixer m = { .index = index - 2, .seed = (uint64_t)index };
 	struct fid_mr *mr = NULL;
 	size_t bytes;
@@ -516,14 +517,12 @@ static int mixer(int fd, int index, void *arg)
 		mr = node_reg(&m.n, at, bytes, KEY);
 	node_join(&m.n, fd);
 	all_operations(&m);
-	procs_send_word(fd, m.slow);
-	node_idle(&m.n, fd);
+	node_report(&m.n, fd, m.slow);
 	for (int i = 0; i < PLACES; i++) {
 		check_region(&m, i);
 		bare_close(&m.raw[i]);
 	}
-	procs_send_word(fd, 0);
-	procs_recv_word(fd);		/* all have looked */
+	procs_exchange(fd, 0);		/* all have looked */
 	if (mr != NULL) {
 		FI(fi_close(&mr->fid));
 		for (int i = 0; i < PLACES; i++)
@@ -564,14 +563,10 @@ static void mix(int boards)
 		CHECK(procs_recv_word(p[i]->fd) == g_ops);
 	/* The owner ends last: the other processes may need it to check the
 	 * words. */
-	for (int i = NPROCS - 1; i >= 0; i--) {
-		procs_send_word(p[i]->fd, 0);
-		procs_recv_word(p[i]->fd);
-	}
-	for (int i = NPROCS - 1; i >= 0; i--) {
-		procs_send_word(p[i]->fd, 0);
-		proc_expect(p[i], 0);
-	}
+	for (int i = NPROCS - 1; i >= 0; i--)
+		procs_exchange(p[i]->fd, 0);
+	for (int i = NPROCS - 1; i >= 0; i--)
+		proc_finish(p[i]);
 	for (int i = 0; i < 2; i++)
 		gsasd_stop(service[i]);
 	for (int i = 0; i < WAYS; i++)

@@ -71,14 +71,13 @@ static void producer_open(struct gsas_queue_handle **q, gsas_addr addr)
 }
 
 /* Half of them leave at once: what was accepted comes all the same. */
-static int producer(int fd, int index, void *arg)
+static int producer(int fd, void *arg)
 {
 	struct orders o = *(struct orders *)arg;
 	struct life *life = &g_all->life[o.life];
 	struct gsas_queue_handle *q;
 	int ret;
 
-	(void)index;
 	producer_open(&q, o.queue);
 	for (uint64_t i = 0; i < o.words;) {
 		ret = gsas_enqueue(q, WORD(o.life, i));
@@ -100,8 +99,9 @@ static int producer(int fd, int index, void *arg)
 }
 
 /* Until nobody gets another word in. */
-static int filler(int fd, int index, void *arg)
+static int filler(int fd, void *arg)
 {
+	int index = proc_index();
 	struct gsas_queue_handle *q;
 	gsas_addr queue = *(gsas_addr *)arg;
 	int ret, often = 0;
@@ -185,8 +185,9 @@ static void *take_out(void *arg)
 	return NULL;
 }
 
-static int consumer(int fd, int index, void *arg)
+static int consumer(int fd, void *arg)
 {
+	int index = proc_index();
 	struct taker t[TAKERS];
 	gsas_addr queue;
 	int n = *(int *)arg;
@@ -378,23 +379,20 @@ static void three_takers(void)
 
 /* ---- The quota ----------------------------------------------------------- */
 
-static int owner(int fd, int index, void *arg)
+static int owner(int fd, void *arg)
 {
 	uint32_t quota = *(uint32_t *)arg;
 	struct gsas_queue_handle *q;
 	uint64_t word, n = 0;
 	gsas_addr queue;
 
-	(void)index;
 	GSAS(gsas_queue_create(quota, BUFFER, board_number(0), GSAS_WORLD, NULL,
 			       &queue));
-	procs_send_word(fd, queue);
-	procs_recv_word(fd);
+	procs_exchange(fd, queue);
 	GSAS(gsas_queue_open(queue, &q));
 	while (gsas_dequeue(q, &word) == 0)
 		n++;
-	procs_send_word(fd, n);
-	procs_recv_word(fd);
+	procs_exchange(fd, n);
 	gsas_queue_close(q);
 	GSAS(gsas_free(queue));
 	return 0;
@@ -415,30 +413,27 @@ static void quota(void)
 	while (g_all->accepted < words || g_all->full < PRODUCERS)
 		procs_nap(500);
 	g_all->stop = 1;
-	for (int i = 0; i < PRODUCERS; i++) {
-		procs_send_word(p[i]->fd, 0);
-		proc_expect(p[i], 0);
-	}
+	for (int i = 0; i < PRODUCERS; i++)
+		proc_finish(p[i]);
 	CHECK_MSG(g_all->accepted == words, "%" PRIu64 " of %u words accepted",
 		  (uint64_t)g_all->accepted, words);
 	procs_send_word(taker->fd, 0);
 	CHECK(procs_recv_word(taker->fd) == words);
-	procs_send_word(taker->fd, 0);
-	proc_expect(taker, 0);
+	proc_finish(taker);
 	for (int i = 0; i < 2; i++)
 		gsasd_stop(service[i]);
 }
 
 /* Puts one word in, and sits on what else it was granted. */
-static int hoarder(int fd, int index, void *arg)
+static int hoarder(int fd, void *arg)
 {
+	int index = proc_index();
 	struct gsas_queue_handle *q;
 
 	producer_open(&q, *(gsas_addr *)arg);
 	GSAS(gsas_enqueue(q, WORD(index, 0)));
 	g_all->accepted++;
-	procs_send_word(fd, 0);
-	procs_recv_word(fd);
+	procs_exchange(fd, 0);
 	return 0;
 }
 
@@ -461,12 +456,10 @@ static void grants_of_the_killed(void)
 	while (g_all->accepted < words)
 		CHECK(!proc_ended(p, 1));
 	g_all->stop = 1;
-	procs_send_word(p->fd, 0);
-	proc_expect(p, 0);
+	proc_finish(p);
 	procs_send_word(taker->fd, 0);
 	CHECK(procs_recv_word(taker->fd) == words);
-	procs_send_word(taker->fd, 0);
-	proc_expect(taker, 0);
+	proc_finish(taker);
 	for (int i = 0; i < 2; i++)
 		gsasd_stop(service[i]);
 }

@@ -52,14 +52,13 @@ static const struct gsas_queue_system queue_system = { .give_back = give_back };
 /* ---- The service --------------------------------------------------------- */
 
 /* Puts in word after word, whoever's turn it is, until it shall stop. */
-static int put_words(int fd, int index, void *arg)
+static int put_words(int fd, void *arg)
 {
 	struct gsas_producer *p[PRODUCERS];
 	struct gsas_queue *q;
 	uint64_t n = 0, seed = 3;
 	bool waits;
 
-	(void)index;
 	(void)arg;
 	CHECK(gsas_queue_new(g_head, g_quota, g_buffer, &queue_system, &q) ==
 	      0);
@@ -95,14 +94,13 @@ static int put_words(int fd, int index, void *arg)
 
 /* ---- Those who take ------------------------------------------------------ */
 
-static int take_words(int fd, int index, void *arg)
+static int take_words(int fd, void *arg)
 {
 	struct gsas_queue_view view;
 	uint64_t next = 0, word, bit;
 	bool tell;
 
 	(void)fd;
-	(void)index;
 	(void)arg;
 	CHECK(gsas_queue_view(g_head, g_bytes, &view) == 0);
 	for (;;) {

@@ -36,13 +36,12 @@ static bool is_denied(int error)
 }
 
 /* Clients of the user are served all the same. */
-static int client(int fd, int index, void *arg)
+static int client(int fd, void *arg)
 {
 	gsas_addr at;
 	uint64_t value;
 
 	(void)fd;
-	(void)index;
 	(void)arg;
 	for (unsigned kind = 0; kind <= GSAS_MAPPED; kind += GSAS_MAPPED) {
 		GSAS(gsas_alloc(1, board_number(0), kind, NULL, &at));

@@ -113,14 +113,13 @@ static void apart(void *(*fn)(void *), struct threads *t)
 	CHECK(pthread_join(thread, NULL) == 0);
 }
 
-static int user(int fd, int index, void *arg)
+static int user(int fd, void *arg)
 {
 	struct threads t;
 	char text[1024];
 	uint64_t n;
 
 	(void)fd;
-	(void)index;
 	(void)arg;
 	apart(get_page, &t);
 	start(&t, MOST);
@@ -149,16 +148,14 @@ static void last_interface(void)
 	gsasd_stop(service);
 }
 
-static int holder(int fd, int index, void *arg)
+static int holder(int fd, void *arg)
 {
 	struct threads t;
 
-	(void)index;
 	(void)arg;
 	apart(get_page, &t);
 	start(&t, MOST);
-	procs_send_word(fd, 0);
-	procs_recv_word(fd);
+	procs_exchange(fd, 0);
 	return 1;
 }
 

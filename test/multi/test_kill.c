@@ -126,17 +126,15 @@ static void victims_part(struct node *n, int fd, const struct job *job)
 {
 	bool sends = job->role == SENDER;
 
-	node_open(n, job->sleeps ? NODE_WAIT : 0);
-	node_join(n, fd);
+	node_start(n, fd, job->sleeps ? NODE_WAIT : 0);
 	exchange(n, job->protocol, sends ? 1 << PARTNER : TRAFFIC_NONE,
 		 sends ? TRAFFIC_NONE : 1 << PARTNER, 0, job->sleeps);
 }
 
-static int dies_somewhere(int fd, int index, void *arg)
+static int dies_somewhere(int fd, void *arg)
 {
 	struct node n;
 
-	(void)index;
 	victims_part(&n, fd, arg);
 	node_close(&n);
 	return 0;
@@ -149,29 +147,27 @@ static void others_part(struct node *n, int fd, int index,
 	bool sent_to = job->role == SENDER;
 	uint64_t v = 1 << VICTIM, b = 1 << BYSTANDER, p = 1 << PARTNER;
 
-	node_open(n, 0);
-	node_join(n, fd);
+	node_start(n, fd, 0);
 	if (index == PARTNER)
 		exchange(n, job->protocol, sent_to ? b : b | v,
 			 sent_to ? b | v : b, mortal, POLLS);
 	else
-		exchange(n, job->protocol, p, p, 0, POLLS);
-	procs_send_word(fd, 0);
-	node_idle(n, fd);
+		exchange(n, job->protocol, p, p, 0, false);
+	node_report(n, fd, 0);
 }
 
 /* Once the victim is no more, they do it again. */
-static int lives_on(int fd, int index, void *arg)
+static int lives_on(int fd, void *arg)
 {
+	int index = proc_index();
 	const struct job *job = arg;
 	uint64_t v = 1 << VICTIM, b = 1 << BYSTANDER, p = 1 << PARTNER;
 	struct node n;
 
 	others_part(&n, fd, index, job, v);
 	exchange(&n, job->protocol, index == PARTNER ? b : p,
-		 index == PARTNER ? b : p, v, POLLS);
-	procs_send_word(fd, 0);
-	node_idle(&n, fd);
+		 index == PARTNER ? b : p, v, false);
+	node_report(&n, fd, 0);
 	node_close(&n);
 	return 0;
 }
@@ -222,20 +218,19 @@ static uint64_t run_job(void *arg)
 	return g_slowest;
 }
 
-static int is_stopped(int fd, int index, void *arg)
+static int is_stopped(int fd, void *arg)
 {
 	struct node n;
 
-	(void)index;
 	victims_part(&n, fd, arg);
-	procs_send_word(fd, 0);
-	node_idle(&n, fd);
+	node_report(&n, fd, 0);
 	node_close(&n);
 	return 0;
 }
 
-static int waits_for_it(int fd, int index, void *arg)
+static int waits_for_it(int fd, void *arg)
 {
+	int index = proc_index();
 	struct node n;
 
 	others_part(&n, fd, index, arg, 0);
@@ -422,8 +417,9 @@ static void points_sender(void)
 static const size_t mixed[] = { 8, 0, 4096, 40, 70000, 1000, 16384, 300000 };
 
 /* Every other one sleeps when it has nothing to do. */
-static int one_of_many(int fd, int index, void *arg)
+static int one_of_many(int fd, void *arg)
 {
+	int index = proc_index();
 	struct traffic_opt opt = {
 		.endless = true, .mortal = UINT64_C(1) << *(int *)arg,
 		.lens = mixed, .nlens = 8, .window = 8, .sleeps = index & 1,
@@ -432,8 +428,7 @@ static int one_of_many(int fd, int index, void *arg)
 	uint64_t word;
 	struct node n;
 
-	node_open(&n, opt.sleeps ? NODE_WAIT : 0);
-	node_join(&n, fd);
+	node_start(&n, fd, opt.sleeps ? NODE_WAIT : 0);
 	t = traffic_new(&n, &opt);
 	while (traffic_step(t)) {
 		g_shared->word[index] = traffic_received(t);
@@ -441,8 +436,7 @@ static int one_of_many(int fd, int index, void *arg)
 			traffic_stop(t);
 	}
 	traffic_free(t);
-	procs_send_word(fd, 0);
-	node_idle(&n, fd);
+	node_report(&n, fd, 0);
 	node_close(&n);
 	return 0;
 }

@@ -60,8 +60,9 @@ struct job {
 
 /* ---- Targets ------------------------------------------------------------ */
 
-static int target(int fd, int index, void *arg)
+static int target(int fd, void *arg)
 {
+	int index = proc_index();
 	const struct job *job = arg;
 	struct fi_cq_tagged_entry entry;
 	struct fi_cq_err_entry error;
@@ -275,8 +276,9 @@ static void initiator_check(struct initiator *in)
 		  " there", in->added[TARGET], sum);
 }
 
-static int initiator(int fd, int index, void *arg)
+static int initiator(int fd, void *arg)
 {
+	int index = proc_index();
 	static struct initiator in;
 	uint64_t word;
 
@@ -302,8 +304,7 @@ static int initiator(int fd, int index, void *arg)
 	while (initiator_busy(&in, TARGET) || initiator_busy(&in, MORTAL))
 		initiator_poll(&in);
 	initiator_check(&in);
-	procs_send_word(fd, 0);
-	procs_recv_word(fd);		/* nobody closes before all are done */
+	procs_exchange(fd, 0);		/* nobody closes before all are done */
 	for (int i = 0; i < SLOTS; i++)
 		free(in.slot[i].buf);
 	node_close(&in.n);
@@ -397,16 +398,12 @@ static void run(struct job *job, uint64_t *seed)
 			  p[INITIATOR]->status);
 	/* initiators first: the targets serve what is left */
 	for (int i = MEMBERS - 1; i >= INITIATOR; i--)
-		if (i != (int)job->victim) {
-			procs_send_word(p[i]->fd, 0);
-			procs_recv_word(p[i]->fd);
-		}
+		if (i != (int)job->victim)
+			procs_exchange(p[i]->fd, 0);
 	CHECK(job->way != REQUEST || DIRECT(INITIATOR) == 0);
 	for (int i = MEMBERS - 1; i >= 0; i--)
-		if (i != (int)job->victim) {
-			procs_send_word(p[i]->fd, 0);
-			proc_expect(p[i], 0);
-		}
+		if (i != (int)job->victim)
+			proc_finish(p[i]);
 	procs_clean();
 	procs_forget();
 }

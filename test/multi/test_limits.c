@@ -203,12 +203,11 @@ static bool opens(const struct limit *l, struct node *n)
 	return false;
 }
 
-static int limited(int fd, int index, void *arg)
+static int limited(int fd, void *arg)
 {
 	const struct limit *l = arg;
 	struct node n;
 
-	(void)index;
 	listen_to_stderr();
 	set_limit(l);
 	if (opens(l, &n)) {
@@ -221,23 +220,22 @@ static int limited(int fd, int index, void *arg)
 }
 
 /* Nobody suffers from the limits of another one. */
-static int partner(int fd, int index, void *arg)
+static int partner(int fd, void *arg)
 {
+	int index = proc_index();
 	struct traffic_opt opt = { .count = EACH, .mortal = 1, .window = 4,
 				   .lens = limited_lens, .nlens = 3 };
 	struct traffic *t;
 	struct node n;
 
 	(void)arg;
-	node_open(&n, 0);
-	node_join(&n, fd);
+	node_start(&n, fd, 0);
 	t = traffic_new(&n, &opt);
 	while (traffic_step(t))
 		if (traffic_refused(t) & 1)	/* nothing comes from us */
 			g_shared->gone |= UINT64_C(1) << index;
 	traffic_free(t);
-	procs_send_word(fd, 0);
-	node_idle(&n, fd);
+	node_report(&n, fd, 0);
 	node_close(&n);
 	return 0;
 }
@@ -260,10 +258,8 @@ static void one_limit(struct limit *l, bool attach)
 		  (unsigned long long)l->value, p[0]->status);
 	for (int i = 1; i <= NPARTNERS; i++)
 		procs_recv_word(p[i]->fd);
-	for (int i = 1; i <= NPARTNERS; i++) {
-		procs_send_word(p[i]->fd, 0);
-		proc_expect(p[i], 0);
-	}
+	for (int i = 1; i <= NPARTNERS; i++)
+		proc_finish(p[i]);
 	procs_forget();
 }
 
@@ -273,7 +269,7 @@ static const size_t lens[] = { 8, 4096 };
 
 /* In a group with too little memory, if arg. word[2]: it has an endpoint and
  * its buffers; what comes now is a peer's link, and receive space grows. */
-static int grouped(int fd, int index, void *arg)
+static int grouped(int fd, void *arg)
 {
 	struct traffic_opt opt = { .count = 3000, .mortal = arg == NULL,
 				   .lens = lens, .nlens = 2 };
@@ -281,7 +277,6 @@ static int grouped(int fd, int index, void *arg)
 	struct node_error err;
 	struct node n;
 
-	(void)index;
 	if (arg != NULL) {
 		touch_stack();
 		listen_to_stderr();
@@ -301,8 +296,7 @@ static int grouped(int fd, int index, void *arg)
 		g_shared->word[2] = 1;
 	while (traffic_step(t))
 		;
-	procs_send_word(fd, 0);
-	node_idle(&n, fd);
+	node_report(&n, fd, 0);
 	traffic_free(t);
 	node_close(&n);
 	return 0;
@@ -335,10 +329,8 @@ static enum fate in_group(rlim_t bytes)
 	CHECK(!p[0]->ended || killed || p[0]->status == 0);
 	if (!p[0]->ended) {
 		CHECK(procs_recv_word(p[1]->fd) == 0);
-		procs_send_word(p[0]->fd, 0);
-		proc_expect(p[0], 0);
-		procs_send_word(p[1]->fd, 0);
-		proc_expect(p[1], 0);
+		proc_finish(p[0]);
+		proc_finish(p[1]);
 	} else {
 		proc_kill(p[1]);
 		fate = killed ? KILLED : REFUSED;
@@ -434,7 +426,7 @@ static void file_size(void)
 #define FLOOD_MAX	20000
 
 /* Sends what nobody waits for until it is refused for a second, or worse. */
-static int flooder(int fd, int index, void *arg)
+static int flooder(int fd, void *arg)
 {
 	static uint8_t buf[FLOOD_LEN];
 	struct fi_cq_tagged_entry e[16];
@@ -442,10 +434,8 @@ static int flooder(int fd, int index, void *arg)
 	struct node n;
 	ssize_t ret = 0;
 
-	(void)index;
 	(void)arg;
-	node_open(&n, 0);
-	node_join(&n, fd);
+	node_start(&n, fd, 0);
 	while (sent < FLOOD_MAX &&
 	       (refused == 0 || procs_now() < refused + PROCS_SECOND)) {
 		memcpy(buf, &sent, sizeof(sent));
@@ -469,19 +459,17 @@ static int flooder(int fd, int index, void *arg)
 		  ret == -FI_ECONNREFUSED, "%s", fi_strerror((int)-ret));
 	g_shared->word[0] = sent;
 	g_shared->word[1] = (uint64_t)-ret;
-	procs_send_word(fd, 0);
-	procs_recv_word(fd);
+	procs_exchange(fd, 0);
 	node_close(&n);
 	return 0;
 }
 
 /* Only polls; arg: its address space is nearly full. */
-static int flooded(int fd, int index, void *arg)
+static int flooded(int fd, void *arg)
 {
 	struct limit l = { RLIMIT_AS, "RLIMIT_AS", 8 << 20, { NULL } };
 	struct node n;
 
-	(void)index;
 	node_open(&n, 0);
 	if (arg != NULL)
 		set_limit(&l);
@@ -499,10 +487,8 @@ static void flood_one(void *arg, const char *max)
 
 	procs_join(p, 2);
 	procs_recv_word(p[1]->fd);
-	procs_send_word(p[1]->fd, 0);
-	proc_expect(p[1], 0);
-	procs_send_word(p[0]->fd, 0);
-	proc_expect(p[0], 0);
+	proc_finish(p[1]);
+	proc_finish(p[0]);
 	procs_note("%llu messages, then %s", (unsigned long long)
 		   g_shared->word[0], fi_strerror((int)g_shared->word[1]));
 }
@@ -531,13 +517,12 @@ static void flood_bound(void)
 #define EXANODE_IFS	63
 
 /* The last interface of a board, and one more. */
-static int many(int fd, int index, void *arg)
+static int many(int fd, void *arg)
 {
 	static struct node n[EXANODE_IFS + 1];
 	struct node_error err;
 
 	(void)fd;
-	(void)index;
 	(void)arg;
 	for (int i = 0; i < EXANODE_IFS; i++)
 		node_open(&n[i], 0);
@@ -592,7 +577,7 @@ static const struct misuse misuses[] = {
 	{ { "FI_UNIMEM_STREAM_US=4" }, true, { NULL } },
 };
 
-static int misusing(int fd, int index, void *arg)
+static int misusing(int fd, void *arg)
 {
 	const struct misuse *m = arg;
 	struct node_error err = { "nothing", 0 };
@@ -601,7 +586,6 @@ static int misusing(int fd, int index, void *arg)
 	int lines;
 
 	(void)fd;
-	(void)index;
 	listen_to_stderr();
 	works = node_try_open(&n, 0, &err) == 0;
 	lines = lines_said();

@@ -303,14 +303,13 @@ static void check_words(const uint8_t *mem)
 	}
 }
 
-static int owner(int fd, int index, void *arg)
+static int owner(int fd, void *arg)
 {
 	bool dmable = *(bool *)arg;
 	struct mixer m = { 0 };
 	struct fid_mr *mr;
 	uint8_t *mem;
 
-	(void)index;
 	node_open(&m.n, NODE_ONESIDED);
 	mem = dmable ? node_alloc(&m.n, (WORKS + 1) * LINE) :
 		aligned_alloc(4096, (WORKS + 1) * LINE / 4096 * 4096 + 4096);
@@ -319,8 +318,7 @@ static int owner(int fd, int index, void *arg)
 	mr = node_reg(&m.n, mem, (WORKS + 1) * LINE, KEY);
 	node_join(&m.n, fd);
 	all_operations(&m);
-	procs_send_word(fd, 0);
-	node_idle(&m.n, fd);
+	node_report(&m.n, fd, 0);
 	procs_send_word(fd, 0);		/* and looks away */
 	procs_recv_word(fd);
 	check_words(mem);
@@ -347,20 +345,17 @@ static void alone(struct mixer *m)
 	}
 }
 
-static int initiator(int fd, int index, void *arg)
+static int initiator(int fd, void *arg)
 {
 	struct mixer m = { 0 };
 
-	(void)index;
 	(void)arg;
-	node_open(&m.n, NODE_ONESIDED);
-	node_join(&m.n, fd);
+	node_start(&m.n, fd, NODE_ONESIDED);
 	all_operations(&m);
 	procs_send_word(fd, 0);
 	if (node_idle(&m.n, fd) != 0) {
 		alone(&m);
-		procs_send_word(fd, 0);
-		procs_recv_word(fd);
+		procs_exchange(fd, 0);
 	}
 	node_close(&m.n);
 	return 0;
@@ -387,8 +382,7 @@ static void mix(unsigned direct, bool dmable)
 	procs_join(p, NPROCS);
 	for (int i = 0; i < NPROCS; i++)
 		procs_recv_word(p[i]->fd);
-	procs_send_word(p[OWNER]->fd, 0);
-	procs_recv_word(p[OWNER]->fd);
+	procs_exchange(p[OWNER]->fd, 0);
 	for (int i = 1; i < NPROCS; i++) {
 		bool away = dmable && direct >> i & 1;
 

@@ -96,17 +96,15 @@ static int talk(int fd)
 	return 0;
 }
 
-static int outside(int fd, int index, void *arg)
+static int outside(int fd, void *arg)
 {
 	const struct place *p = arg;
 
-	(void)index;
 	return p->alike ? in_place(p, talk, fd) : talk(fd);
 }
 
-static int inside(int fd, int index, void *arg)
+static int inside(int fd, void *arg)
 {
-	(void)index;
 	return in_place(arg, talk, fd);
 }
 
@@ -126,10 +124,8 @@ static void together(struct place place)
 		proc_expect(p[0], 0);
 	}
 	procs_recv_word(p[1]->fd);
-	for (int i = 0; i < 2; i++) {
-		procs_send_word(p[i]->fd, 0);
-		proc_expect(p[i], 0);
-	}
+	for (int i = 0; i < 2; i++)
+		proc_finish(p[i]);
 }
 
 static void ns_ipc(void)
@@ -179,30 +175,26 @@ static int linger(int fd)
 {
 	struct node n;
 
-	node_open(&n, 0);
-	node_join(&n, fd);
+	node_start(&n, fd, 0);
 	node_idle(&n, fd);
 	return 1;
 }
 
-static int mortal_inside(int fd, int index, void *arg)
+static int mortal_inside(int fd, void *arg)
 {
-	(void)index;
 	return in_place(arg, linger, fd);
 }
 
 /* Sends until it learns of the end; when. */
-static int mourner(int fd, int index, void *arg)
+static int mourner(int fd, void *arg)
 {
 	uint64_t told = 0;
 	uint8_t buf[8];
 	struct node n;
 	ssize_t ret;
 
-	(void)index;
 	(void)arg;
-	node_open(&n, 0);
-	node_join(&n, fd);
+	node_start(&n, fd, 0);
 	while ((ret = fi_tinject(n.ep, buf, 8, n.peer[0], 1)) == 0 ||
 	       ret == -FI_EAGAIN) {
 		fi_cq_read(n.cq, NULL, 0);
@@ -256,8 +248,7 @@ static int lonely(int fd)
 	ssize_t ret, len;
 	int out[2], old;
 
-	node_open(&n, 0);
-	node_join(&n, fd);
+	node_start(&n, fd, 0);
 	CHECK(pipe2(out, O_CLOEXEC | O_NONBLOCK) == 0);
 	old = dup(STDERR_FILENO);
 	dup2(out[1], STDERR_FILENO);
@@ -278,15 +269,13 @@ static int lonely(int fd)
 	return 0;
 }
 
-static int lonely_inside(int fd, int index, void *arg)
+static int lonely_inside(int fd, void *arg)
 {
-	(void)index;
 	return in_place(arg, lonely, fd);
 }
 
-static int lonely_outside(int fd, int index, void *arg)
+static int lonely_outside(int fd, void *arg)
 {
-	(void)index;
 	(void)arg;
 	return lonely(fd);
 }

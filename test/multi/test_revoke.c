@@ -151,8 +151,7 @@ static void writer_begin(struct writer *w, int fd, int index)
 	w->buf = malloc(PART);
 	CHECK(w->buf != NULL);
 	node_open(&w->n, NODE_ONESIDED);
-	procs_send_word(fd, 0);
-	procs_recv_word(fd);
+	procs_exchange(fd, 0);
 	memcpy(&addr, g_shared->bytes, sizeof(addr));
 	w->to = node_insert(&w->n, &addr);
 }
@@ -224,43 +223,41 @@ static bool writer_step(struct writer *w, const struct plan *plan)
 
 /* ---- Stopped inside ----------------------------------------------------- */
 
-static int closes_once(int fd, int index, void *arg)
+static int closes_once(int fd, void *arg)
 {
 	static uint8_t other[4096];
 	struct fid_mr *mr;
 	struct owner o;
 
-	(void)index;
 	owner_begin(&o, arg);
 	owner_open(&o);
 	mr = node_reg(&o.n, other, sizeof(other), OTHER_KEY);
-	procs_send_word(fd, 0);
-	node_idle(&o.n, fd);
+	node_report(&o.n, fd, 0);
 	owner_close(&o);
-	procs_send_word(fd, 0);
-	node_idle(&o.n, fd);		/* the other peers are refused */
+	node_report(&o.n, fd, 0);	/* the other peers are refused */
 	owner_check(&o, 0);
 	FI(fi_close(&mr->fid));
 	owner_end(&o);
 	return 0;
 }
 
-static int goes_inside(int fd, int index, void *arg)
+static int goes_inside(int fd, void *arg)
 {
+	int index = proc_index();
 	struct writer w;
 
 	writer_begin(&w, fd, index);
 	while (writer_step(&w, arg))
 		;
-	procs_send_word(fd, 0);
-	node_idle(&w.n, fd);
+	node_report(&w.n, fd, 0);
 	writer_end(&w);
 	return 0;
 }
 
 /* It asks for memory of another region all the time. */
-static int is_served(int fd, int index, void *arg)
+static int is_served(int fd, void *arg)
 {
+	int index = proc_index();
 	struct writer w;
 	uint64_t word;
 
@@ -325,12 +322,9 @@ static void stopped(const struct plan *plan, bool dies)
 		procs_recv_word(victim->fd);
 	procs_send_word(other->fd, 0);
 	proc_expect(other, 0);		/* while there is an owner to ask */
-	procs_send_word(owner->fd, 0);
-	proc_expect(owner, 0);
-	if (!dies) {
-		procs_send_word(victim->fd, 0);
-		proc_expect(victim, 0);
-	}
+	proc_finish(owner);
+	if (!dies)
+		proc_finish(victim);
 	while (!proc_ended(victim, 1000))
 		;
 	procs_forget();
@@ -353,18 +347,16 @@ static int lines_of(const char *path)
 	return n;
 }
 
-static int closes_in_time(int fd, int index, void *arg)
+static int closes_in_time(int fd, void *arg)
 {
 	char path[] = "/tmp/unimem-revoke-XXXXXX";
 	int err, kept = dup(STDERR_FILENO);
 	struct owner o;
 	uint64_t since;
 
-	(void)index;
 	owner_begin(&o, arg);
 	owner_open(&o);
-	procs_send_word(fd, 0);
-	node_idle(&o.n, fd);
+	node_report(&o.n, fd, 0);
 	err = mkstemp(path);
 	CHECK(err >= 0 && kept >= 0);
 	g_fail_fd = kept;
@@ -374,11 +366,9 @@ static int closes_in_time(int fd, int index, void *arg)
 	CHECK(procs_now() - since >= CLOSE_MS * 1000);
 	CHECK(lines_of(path) == 1);
 	unlink(path);
-	procs_send_word(fd, 0);
-	node_idle(&o.n, fd);		/* another peer uses it meanwhile */
+	node_report(&o.n, fd, 0);	/* another peer uses it meanwhile */
 	owner_close(&o);
-	procs_send_word(fd, 0);
-	node_idle(&o.n, fd);
+	node_report(&o.n, fd, 0);
 	owner_check(&o, 0);
 	owner_end(&o);
 	close(err);
@@ -387,8 +377,9 @@ static int closes_in_time(int fd, int index, void *arg)
 
 /* Puts to the region until it hears from the director; then it must be refused
  * at last. */
-static int uses_it(int fd, int index, void *arg)
+static int uses_it(int fd, void *arg)
 {
+	int index = proc_index();
 	struct writer w;
 	uint64_t word;
 
@@ -414,45 +405,41 @@ static void *closes_other(void *arg)
 
 /* One thread gives up while another one still waits for the same peer: the
  * second thread must not take that for the end of the peer's access. */
-static int closes_two(int fd, int index, void *arg)
+static int closes_two(int fd, void *arg)
 {
 	static uint8_t other[4096];
 	pthread_t thread;
 	struct fid_mr *mr;
 	struct owner o;
 
-	(void)index;
 	owner_begin_with(&o, arg, NODE_SAFE);
 	owner_open(&o);
 	mr = node_reg(&o.n, other, sizeof(other), OTHER_KEY);
-	procs_send_word(fd, 0);
-	node_idle(&o.n, fd);
+	node_report(&o.n, fd, 0);
 	CHECK(pthread_create(&thread, NULL, closes_other, mr) == 0);
 	procs_nap(CLOSE_MS * 1000 / 2);
 	CHECK(fi_close(&o.mr->fid) == -FI_EBUSY);
 	pthread_join(thread, NULL);
-	procs_send_word(fd, 0);
-	node_idle(&o.n, fd);		/* the access ends */
+	node_report(&o.n, fd, 0);	/* the access ends */
 	FI(fi_close(&mr->fid));
 	owner_close(&o);
-	procs_send_word(fd, 0);
-	node_idle(&o.n, fd);
+	node_report(&o.n, fd, 0);
 	owner_check(&o, 0);
 	owner_end(&o);
 	return 0;
 }
 
 /* It gets a remote key of the other region. */
-static int asks_once(int fd, int index, void *arg)
+static int asks_once(int fd, void *arg)
 {
+	int index = proc_index();
 	struct writer w;
 
 	(void)arg;
 	writer_begin(&w, fd, index);
 	w.index = 0;			/* that one is short */
 	CHECK(writer_call(&w, GET, 8, OTHER_KEY) == 0);
-	procs_send_word(fd, 0);
-	node_idle(&w.n, fd);
+	node_report(&w.n, fd, 0);
 	writer_end(&w);
 	return 0;
 }
@@ -472,18 +459,13 @@ static void two_close(const struct plan *plan)
 	victim = start_writer(goes_inside, plan, stops);
 	CHECK(waitid(P_PID, victim->pid, &info, WSTOPPED | WNOWAIT) == 0);
 	CHECK(info.si_code == CLD_STOPPED);
-	procs_send_word(owner->fd, 0);
-	procs_recv_word(owner->fd);	/* -FI_EBUSY, twice */
+	procs_exchange(owner->fd, 0);	/* -FI_EBUSY, twice */
 	proc_signal(victim, SIGCONT);
-	procs_send_word(owner->fd, 0);
-	procs_recv_word(owner->fd);	/* closed, both */
+	procs_exchange(owner->fd, 0);	/* closed, both */
 	procs_recv_word(victim->fd);
-	procs_send_word(owner->fd, 0);
-	proc_expect(owner, 0);
-	procs_send_word(victim->fd, 0);
-	proc_expect(victim, 0);
-	procs_send_word(other->fd, 0);
-	proc_expect(other, 0);
+	proc_finish(owner);
+	proc_finish(victim);
+	proc_finish(other);
 	procs_forget();
 }
 
@@ -500,26 +482,20 @@ static void too_long(const struct plan *plan, bool dies)
 	victim = start_writer(goes_inside, plan, stops);
 	CHECK(waitid(P_PID, victim->pid, &info, WSTOPPED | WNOWAIT) == 0);
 	CHECK(info.si_code == CLD_STOPPED);
-	procs_send_word(owner->fd, 0);
-	procs_recv_word(owner->fd);	/* -FI_EBUSY */
+	procs_exchange(owner->fd, 0);	/* -FI_EBUSY */
 	other = start_writer(uses_it, plan, NULL);
 	procs_recv_word(other->fd);
 	proc_signal(victim, dies ? SIGKILL : SIGCONT);
 	if (dies)
 		while (!proc_ended(victim, 1000))
 			;
-	procs_send_word(owner->fd, 0);
-	procs_recv_word(owner->fd);	/* closed */
-	procs_send_word(other->fd, 0);
-	proc_expect(other, 0);
+	procs_exchange(owner->fd, 0);	/* closed */
+	proc_finish(other);
 	if (!dies)
 		procs_recv_word(victim->fd);
-	procs_send_word(owner->fd, 0);
-	proc_expect(owner, 0);
-	if (!dies) {
-		procs_send_word(victim->fd, 0);
-		proc_expect(victim, 0);
-	}
+	proc_finish(owner);
+	if (!dies)
+		proc_finish(victim);
 	procs_forget();
 }
 
@@ -587,8 +563,9 @@ static void stopped_inside(void)
 
 /* ---- Over and over ------------------------------------------------------- */
 
-static int writes_on(int fd, int index, void *arg)
+static int writes_on(int fd, void *arg)
 {
+	int index = proc_index();
 	struct writer w;
 
 	writer_begin(&w, fd, index);
@@ -597,8 +574,7 @@ static int writes_on(int fd, int index, void *arg)
 		if (writer_step(&w, arg) && w.count % 8 == 0)
 			sched_yield();	/* or the owner hardly runs */
 	THERE(w.index) = 0;
-	procs_send_word(fd, 0);
-	procs_recv_word(fd);
+	procs_exchange(fd, 0);
 	writer_end(&w);
 	return 0;
 }
@@ -637,12 +613,11 @@ static void each_inside(struct owner *o)
 	}
 }
 
-static int opens_and_closes(int fd, int index, void *arg)
+static int opens_and_closes(int fd, void *arg)
 {
 	uint64_t word, round = 0, seed = 7;
 	struct owner o;
 
-	(void)index;
 	owner_begin(&o, arg);
 	procs_send_word(fd, 0);
 	for (; procs_recv(fd, &word, sizeof(word), 0) < 0; round++) {
@@ -675,16 +650,12 @@ static struct proc *start_rounds(struct proc **w, const struct plan *plan)
 
 static void end_rounds(struct proc *owner, struct proc **w)
 {
-	procs_send_word(owner->fd, 0);
-	procs_recv_word(owner->fd);
+	procs_exchange(owner->fd, 0);
 	for (int i = 0; i < WRITERS; i++)
 		procs_recv_word(w[i]->fd);
-	procs_send_word(owner->fd, 0);
-	proc_expect(owner, 0);
-	for (int i = 0; i < WRITERS; i++) {
-		procs_send_word(w[i]->fd, 0);
-		proc_expect(w[i], 0);
-	}
+	proc_finish(owner);
+	for (int i = 0; i < WRITERS; i++)
+		proc_finish(w[i]);
 	procs_note("%" PRIu64 " regions closed, %" PRIu64 " good operations",
 		   g_shared->word[19], WROTE(0) + WROTE(1) + WROTE(2));
 }

@@ -67,8 +67,9 @@ static void same_table(const struct table *a, const struct table *b)
 
 /* ---- Traffic ------------------------------------------------------------ */
 
-static int stormed(int fd, int index, void *arg)
+static int stormed(int fd, void *arg)
 {
+	int index = proc_index();
 	struct traffic_opt opt = { .endless = true, .lens = mixed,
 				   .nlens = 8 };
 	struct table before, after;
@@ -79,8 +80,7 @@ static int stormed(int fd, int index, void *arg)
 
 	storm(true);
 	read_table(&before);
-	node_open(&n, *(int *)arg);
-	node_join(&n, fd);
+	node_start(&n, fd, *(int *)arg);
 	t = traffic_new(&n, &opt);
 	while (traffic_step(t)) {
 		g_shared->word[index] = traffic_received(t);
@@ -88,8 +88,7 @@ static int stormed(int fd, int index, void *arg)
 			traffic_stop(t);
 	}
 	CHECK(procs_threads(getpid()) == threads);
-	procs_send_word(fd, 0);
-	node_idle(&n, fd);
+	node_report(&n, fd, 0);
 	traffic_free(t);
 	node_close(&n);
 	read_table(&after);
@@ -132,10 +131,8 @@ static void storm_with(const char *attach, int flags)
 	}
 	for (int i = 0; i < 3; i++)
 		procs_recv_word(p[i]->fd);
-	for (int i = 0; i < 3; i++) {
-		procs_send_word(p[i]->fd, 0);
-		proc_expect(p[i], 0);
-	}
+	for (int i = 0; i < 3; i++)
+		proc_finish(p[i]);
 }
 
 static void storm_attach(void)
@@ -151,17 +148,15 @@ static void storm_stream(void)
 /* ---- Waiting ------------------------------------------------------------ */
 
 /* fi_cq_sread lasts as long as was asked, and ends when a message comes. */
-static int waiter(int fd, int index, void *arg)
+static int waiter(int fd, void *arg)
 {
 	struct fi_cq_tagged_entry entry;
 	uint8_t buf[8];
 	struct node n;
 
-	(void)index;
 	(void)arg;
 	storm(true);
-	node_open(&n, NODE_WAIT);
-	node_join(&n, fd);
+	node_start(&n, fd, NODE_WAIT);
 	for (int i = 0; i < 5; i++) {
 		uint64_t since = procs_now();
 		ssize_t ret = fi_cq_sread(n.cq, &entry, 1, NULL, 200);
@@ -181,15 +176,13 @@ static int waiter(int fd, int index, void *arg)
 	return 0;
 }
 
-static int caller(int fd, int index, void *arg)
+static int caller(int fd, void *arg)
 {
 	uint8_t buf[8] = { 0 };
 	struct node n;
 
-	(void)index;
 	(void)arg;
-	node_open(&n, 0);
-	node_join(&n, fd);
+	node_start(&n, fd, 0);
 	procs_recv_word(fd);
 	for (int i = 0; i < 200; i++) {
 		node_send(&n, 0, buf, 8, 1);
@@ -209,18 +202,16 @@ static void waits(void)
 	procs_recv_word(p[0]->fd);
 	procs_send_word(p[1]->fd, 0);
 	proc_expect(p[0], 0);
-	procs_send_word(p[1]->fd, 0);
-	proc_expect(p[1], 0);
+	proc_finish(p[1]);
 }
 
 /* ---- Opening ------------------------------------------------------------ */
 
-static int opener(int fd, int index, void *arg)
+static int opener(int fd, void *arg)
 {
 	struct node n;
 
 	(void)fd;
-	(void)index;
 	(void)arg;
 	storm(true);
 	for (int i = 0; i < 300 || g_caught < 50; i++) {

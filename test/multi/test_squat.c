@@ -475,8 +475,9 @@ static void need_gsasd(void)
 }
 
 /* Clients of one job: both start a service if there is none. */
-static int client(int fd, int index, void *arg)
+static int client(int fd, void *arg)
 {
+	int index = proc_index();
 	gsas_addr own, at;
 	uint64_t value;
 
@@ -487,8 +488,7 @@ static int client(int fd, int index, void *arg)
 	at = procs_recv_word(fd);	/* of the other */
 	GSAS(gsas_read64(at, &value));
 	CHECK(value == 5 + (uint64_t)!index);
-	procs_send_word(fd, 0);
-	procs_recv_word(fd);
+	procs_exchange(fd, 0);
 	GSAS(gsas_free(own));		/* or the service stays */
 	return 0;
 }
@@ -524,7 +524,7 @@ static void gsas_meets(void)
 	gsas_meet();
 }
 
-static int barred(int fd, int index, void *arg)
+static int barred(int fd, void *arg)
 {
 	gsas_addr at;
 	char line[1024];
@@ -532,7 +532,6 @@ static int barred(int fd, int index, void *arg)
 	size_t n;
 
 	(void)fd;
-	(void)index;
 	CHECK(f != NULL && dup2(fileno(f), STDERR_FILENO) >= 0);
 	CHECK(gsas_alloc(1, board_number(0), 0, NULL, &at) ==
 	      *(const int *)arg);

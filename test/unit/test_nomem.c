@@ -198,14 +198,13 @@ static void name_leak(const struct block *b, unsigned long nth)
 	     g_nlive);
 }
 
-static int lives(int fd, int index, void *arg)
+static int lives(int fd, void *arg)
 {
 	bool fail_on = *(bool *)arg;
 	unsigned long all, nth;
 	int open_before;
 
 	(void)fd;
-	(void)index;
 	live_once(0, false);		/* allocations that are made once per
 					 * process */
 	all = live_once(0, false);

@@ -163,10 +163,9 @@ static void close_the_door(void)
 
 /* If the kernel has no clock in the vDSO, reading the clock is a system
  * call. */
-static int read_clock(int fd, int index, void *arg)
+static int read_clock(int fd, void *arg)
 {
 	(void)fd;
-	(void)index;
 	(void)arg;
 	close_the_door();
 	procs_now();
@@ -333,8 +332,7 @@ static void first_contact(struct quiet *q, int fd)
 {
 	if (q->n.self == 0) {
 		send_one(q);		/* connects, does not check */
-		procs_send_word(fd, 0);
-		procs_recv_word(fd);
+		procs_exchange(fd, 0);
 	} else {
 		procs_recv_word(fd);
 		while (q->got == 0)	/* accepts at its only check */
@@ -372,8 +370,9 @@ static uint64_t messages_of(const struct kind *kind)
 		(uint64_t)procs_number("UNM_TEST_MESSAGES", 1000000);
 }
 
-static int peer(int fd, int index, void *arg)
+static int peer(int fd, void *arg)
 {
+	int index = proc_index();
 	struct quiet *q = calloc(1, sizeof(*q));
 	const struct kind *kind = arg;
 	unsigned long allocs = g_allocs, frees, locks;
@@ -458,13 +457,11 @@ static void quiet(const struct kind *kind)
 	procs_join(p, 2);
 	procs_recv_word(p[0]->fd);	/* first_contact(): sent, did not
 					 * check */
-	procs_send_word(p[1]->fd, 0);
-	procs_recv_word(p[1]->fd);	/* checked, and answered */
+	procs_exchange(p[1]->fd, 0);	/* checked, and answered */
 	procs_send_word(p[0]->fd, 0);
 	procs_recv_word(p[1]->fd);	/* fall_behind(): sent to a peer that
 					 * does not run */
-	procs_send_word(p[0]->fd, 0);
-	procs_recv_word(p[0]->fd);	/* the other direction */
+	procs_exchange(p[0]->fd, 0);	/* the other direction */
 	procs_send_word(p[1]->fd, 0);
 	judge(p[0]);
 	judge(p[1]);
