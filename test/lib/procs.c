@@ -223,7 +223,10 @@ static int run_case(const struct procs_case *c)
 		signal(SIGTERM, SIG_DFL);
 		signal(SIGINT, SIG_DFL);
 		signal(SIGPIPE, SIG_IGN);
-		c->run();
+		if (c->run != NULL)
+			c->run();
+		else
+			c->run_with(c->arg);
 		fflush(NULL);
 		_exit(0);
 	}

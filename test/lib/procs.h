@@ -66,18 +66,33 @@ extern int g_fail_fd;		/* where procs_fail() prints: stderr, unless a
 			FAIL("%s: %s", #call, fi_strerror((int)-fi_ret_)); \
 	} while (0)
 
-/* One case of a test: a line of the constant table for procs_main(). */
+/* One case of a test: a line of the constant table for procs_main(). Of cases
+ * that differ in an argument only, run is NULL. */
 struct procs_case {
 	const char *name;
 	void (*run)(void);		/* runs in the director; returning
 					 * passes the case */
 	int seconds;			/* time limit, multiplied by
 					 * UNM_TEST_TIME; 0: 60 seconds */
+	void (*run_with)(void *arg);	/* as run, with arg */
+	void *arg;
 };
+
+#define PROCS_CASE(f, seconds)	{ #f, f, seconds, NULL, NULL }
+#define PROCS_WITH(name, seconds, ...)	{ #name, NULL, seconds, __VA_ARGS__ }
 
 /* Run the n cases, or only those named in argv. Returns the exit code of the
  * test: 0 passed, 1 a case failed, 77 all cases were skipped. */
 int procs_main(int argc, char **argv, const struct procs_case *cases, int n);
+/* Define main(), which runs these cases (each a struct procs_case in braces)
+ * and does nothing else. */
+#define PROCS_MAIN(...)							\
+	static const struct procs_case cases[] = { __VA_ARGS__ };	\
+	int main(int argc, char **argv)					\
+	{								\
+		return procs_main(argc, argv, cases,			\
+				  (int)(sizeof(cases) / sizeof(*cases))); \
+	}
 
 uint64_t procs_now(void);		/* monotonic clock, microseconds */
 void procs_nap(uint64_t us);		/* sleep, microseconds */

@@ -240,11 +240,6 @@ static void big(void)
 	one_way(file, "FI_UNIMEM_ATTACH=0");
 }
 
-static const struct procs_case cases[] = {
-	{ "big", big, 600 },
-};
-
-int main(int argc, char **argv)
-{
-	return procs_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
-}
+PROCS_MAIN(
+	PROCS_CASE(big, 600),
+)

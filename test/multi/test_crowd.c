@@ -292,7 +292,7 @@ static int announcer(int fd, void *arg)
 	return 0;
 }
 
-static void announced(const char *attach)
+static void announced(void *attach)
 {
 	const char *const env[] = { attach, NULL };
 	struct proc *p[NPEERS];
@@ -306,16 +306,6 @@ static void announced(const char *attach)
 		procs_send_word(p[i]->fd, 0);
 	for (int i = 0; i < NPEERS; i++)
 		proc_expect(p[i], 0);
-}
-
-static void announced_attach(void)
-{
-	announced("FI_UNIMEM_ATTACH=1");
-}
-
-static void announced_stream(void)
-{
-	announced("FI_UNIMEM_ATTACH=0");
 }
 
 /* ---- Numbers that wrap --------------------------------------------------- */
@@ -338,18 +328,13 @@ static void wraps(void)
 	}
 }
 
-static const struct procs_case cases[] = {
-	{ "sixteen", sixteen, 100 },
-	{ "sixteen_stream", sixteen_stream, 100 },
-	{ "one_core", one_core, 0 },
-	{ "senders_late", senders_late, 0 },
-	{ "senders_bounded", senders_bounded, 0 },
-	{ "announced_attach", announced_attach, 0 },
-	{ "announced_stream", announced_stream, 0 },
-	{ "wraps", wraps, 100 },
-};
-
-int main(int argc, char **argv)
-{
-	return procs_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
-}
+PROCS_MAIN(
+	PROCS_CASE(sixteen, 100),
+	PROCS_CASE(sixteen_stream, 100),
+	PROCS_CASE(one_core, 0),
+	PROCS_CASE(senders_late, 0),
+	PROCS_CASE(senders_bounded, 0),
+	PROCS_WITH(announced_attach, 0, announced, "FI_UNIMEM_ATTACH=1"),
+	PROCS_WITH(announced_stream, 0, announced, "FI_UNIMEM_ATTACH=0"),
+	PROCS_CASE(wraps, 100),
+)

@@ -221,39 +221,9 @@ static uint64_t sends_attempt(void *arg)
 	return last > since ? last - since : 0;
 }
 
-static void sends_to(enum how how)
+static void sends_to(void *how)
 {
-	procs_within_a_second(sends_attempt, &how);
-}
-
-static void sends_polling(void)
-{
-	sends_to(POLLING);
-}
-
-static void sends_asleep(void)
-{
-	sends_to(ASLEEP);
-}
-
-static void sends_stopped(void)
-{
-	sends_to(STOPPED);
-}
-
-static void sends_sleeper(void)
-{
-	sends_to(SLEEPER);
-}
-
-static void dead_parent(void)
-{
-	sends_to(PARENT);
-}
-
-static void dead_parent_exit(void)
-{
-	sends_to(PARENT_EXIT);
+	procs_within_a_second(sends_attempt, how);
 }
 
 /* ---- Receives ---------------------------------------------------------- */
@@ -377,14 +347,9 @@ static uint64_t broken_receives(void *attach)
 	return g_shared->word[6];
 }
 
-static void broken_attach(void)
+static void broken(void *env)
 {
-	procs_within_a_second(broken_receives, "FI_UNIMEM_STREAM_US=0");
-}
-
-static void broken_stream(void)
-{
-	procs_within_a_second(broken_receives, "FI_UNIMEM_ATTACH=0");
+	procs_within_a_second(broken_receives, env);
 }
 
 /* ---- Directed receives ------------------------------------------------- */
@@ -737,23 +702,18 @@ static void again(void)
 		proc_finish(p[i]);
 }
 
-static const struct procs_case cases[] = {
-	{ "sends_polling", sends_polling, 0 },
-	{ "sends_asleep", sends_asleep, 0 },
-	{ "sends_stopped", sends_stopped, 0 },
-	{ "sends_sleeper", sends_sleeper, 0 },
-	{ "dead_parent", dead_parent, 0 },
-	{ "dead_parent_exit", dead_parent_exit, 0 },
-	{ "broken_attach", broken_attach, 0 },
-	{ "broken_stream", broken_stream, 0 },
-	{ "directed", directed, 0 },
-	{ "living", living, 0 },
-	{ "stopped", stopped, 0 },
-	{ "graceful", graceful, 0 },
-	{ "again", again, 0 },
-};
-
-int main(int argc, char **argv)
-{
-	return procs_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
-}
+PROCS_MAIN(
+	PROCS_WITH(sends_polling, 0, sends_to, &(enum how){ POLLING }),
+	PROCS_WITH(sends_asleep, 0, sends_to, &(enum how){ ASLEEP }),
+	PROCS_WITH(sends_stopped, 0, sends_to, &(enum how){ STOPPED }),
+	PROCS_WITH(sends_sleeper, 0, sends_to, &(enum how){ SLEEPER }),
+	PROCS_WITH(dead_parent, 0, sends_to, &(enum how){ PARENT }),
+	PROCS_WITH(dead_parent_exit, 0, sends_to, &(enum how){ PARENT_EXIT }),
+	PROCS_WITH(broken_attach, 0, broken, "FI_UNIMEM_STREAM_US=0"),
+	PROCS_WITH(broken_stream, 0, broken, "FI_UNIMEM_ATTACH=0"),
+	PROCS_CASE(directed, 0),
+	PROCS_CASE(living, 0),
+	PROCS_CASE(stopped, 0),
+	PROCS_CASE(graceful, 0),
+	PROCS_CASE(again, 0),
+)

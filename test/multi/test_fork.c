@@ -245,11 +245,17 @@ static int peer(int fd, void *arg)
 	return 0;
 }
 
-static void fork_with(const char *env, int flags)
+struct setting {
+	const char *env;
+	int flags;			/* enum node_flags */
+};
+
+static void fork_with(void *arg)
 {
-	const char *const envs[] = { env, NULL };
-	struct proc *p[2] = { proc_start(parent, &flags, envs),
-			      proc_start(peer, &flags, envs) };
+	struct setting *s = arg;
+	const char *const envs[] = { s->env, NULL };
+	struct proc *p[2] = { proc_start(parent, &s->flags, envs),
+			      proc_start(peer, &s->flags, envs) };
 
 	procs_join(p, 2);
 	procs_recv_word(p[0]->fd);
@@ -260,28 +266,11 @@ static void fork_with(const char *env, int flags)
 		proc_finish(p[i]);
 }
 
-static void fork_attach(void)
-{
-	fork_with("FI_UNIMEM_ATTACH=1", 0);
-}
-
-static void fork_stream(void)
-{
-	fork_with("FI_UNIMEM_ATTACH=0", 0);
-}
-
-static void fork_safe(void)
-{
-	fork_with("FI_UNIMEM_ATTACH=1", NODE_SAFE | NODE_WAIT);
-}
-
-static const struct procs_case cases[] = {
-	{ "fork_attach", fork_attach, 100 },
-	{ "fork_stream", fork_stream, 100 },
-	{ "fork_safe", fork_safe, 100 },
-};
-
-int main(int argc, char **argv)
-{
-	return procs_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
-}
+PROCS_MAIN(
+	PROCS_WITH(fork_attach, 100, fork_with,
+		   &(struct setting){ "FI_UNIMEM_ATTACH=1", 0 }),
+	PROCS_WITH(fork_stream, 100, fork_with,
+		   &(struct setting){ "FI_UNIMEM_ATTACH=0", 0 }),
+	PROCS_WITH(fork_safe, 100, fork_with, &(struct setting){
+		   "FI_UNIMEM_ATTACH=1", NODE_SAFE | NODE_WAIT }),
+)

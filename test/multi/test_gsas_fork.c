@@ -515,12 +515,12 @@ static void orphans(void)
 }
 
 static const struct procs_case cases[] = {
-	{ "forks", forks, 60 },
-	{ "allowed", allowed, 60 },
-	{ "none_allowed", none_allowed, 60 },
-	{ "children", children, 60 },
-	{ "orphans", orphans, 60 },
-	{ "kept_by_a_process", kept_by_a_process, 60 },
+	PROCS_CASE(forks, 60),
+	PROCS_CASE(allowed, 60),
+	PROCS_CASE(none_allowed, 60),
+	PROCS_CASE(children, 60),
+	PROCS_CASE(orphans, 60),
+	PROCS_CASE(kept_by_a_process, 60),
 };
 
 static const struct gsas_role roles[] = {

@@ -409,8 +409,8 @@ static void nonsense(void)
 }
 
 static const struct procs_case cases[] = {
-	{ "filled_memory", filled_memory, 300 },
-	{ "nonsense", nonsense, 300 },
+	PROCS_CASE(filled_memory, 300),
+	PROCS_CASE(nonsense, 300),
 };
 
 static const struct gsas_role roles[] = {

@@ -187,13 +187,8 @@ static void queue(void)
 	in_group(options, queuer, &none, 1);
 }
 
-int main(int argc, char **argv)
-{
-	static const struct procs_case cases[] = {
-		{ "budget", budget, 120 },
-		{ "group", group, 120 },
-		{ "queue", queue, 120 },
-	};
-
-	return procs_main(argc, argv, cases, 3);
-}
+PROCS_MAIN(
+	PROCS_CASE(budget, 120),
+	PROCS_CASE(group, 120),
+	PROCS_CASE(queue, 120),
+)

@@ -541,8 +541,9 @@ static void set_up(void)
 }
 
 /* boards: of how many the processes are. */
-static void mix(int boards)
+static void mix(void *arg)
 {
+	int boards = *(int *)arg;
 	struct proc *service[2], *p[NPROCS];
 	gsas_addr base[PLACES];
 
@@ -577,22 +578,7 @@ static void mix(int boards)
 		   (uint64_t)g_all->at_once, (uint64_t)g_all->refused);
 }
 
-static void one_board(void)
-{
-	mix(1);
-}
-
-static void two_boards(void)
-{
-	mix(2);
-}
-
-static const struct procs_case cases[] = {
-	{ "one_board", one_board, 900 },
-	{ "two_boards", two_boards, 900 },
-};
-
-int main(int argc, char **argv)
-{
-	return procs_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
-}
+PROCS_MAIN(
+	PROCS_WITH(one_board, 900, mix, &(int){ 1 }),
+	PROCS_WITH(two_boards, 900, mix, &(int){ 2 }),
+)

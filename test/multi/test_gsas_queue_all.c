@@ -336,7 +336,7 @@ static void set_up(struct proc *service[2], uint64_t words)
 		service[i] = gsasd_start(i, NULL);
 }
 
-static void run(int takers)
+static void run(void *takers)
 {
 	uint64_t words = (uint64_t)procs_number("UNM_TEST_WORDS", 200000);
 	struct proc *service[2], *taker;
@@ -344,7 +344,7 @@ static void run(int takers)
 	gsas_addr queue;
 
 	set_up(service, words);
-	taker = proc_start(consumer, &takers, board_env(0));
+	taker = proc_start(consumer, takers, board_env(0));
 	queue = procs_recv_word(taker->fd);
 	for (int i = 0; i < PRODUCERS; i++) {
 		struct orders *o = new_life(queue, words / PRODUCERS);
@@ -365,16 +365,6 @@ static void run(int takers)
 	CHECK(words < 20 * QUOTA || g_all->refused > 0);
 	for (int i = 0; i < 2; i++)
 		gsasd_stop(service[i]);
-}
-
-static void one_taker(void)
-{
-	run(1);
-}
-
-static void three_takers(void)
-{
-	run(3);
 }
 
 /* ---- The quota ----------------------------------------------------------- */
@@ -464,14 +454,9 @@ static void grants_of_the_killed(void)
 		gsasd_stop(service[i]);
 }
 
-static const struct procs_case cases[] = {
-	{ "one_taker", one_taker, 600 },
-	{ "three_takers", three_takers, 600 },
-	{ "quota", quota, 120 },
-	{ "grants_of_the_killed", grants_of_the_killed, 120 },
-};
-
-int main(int argc, char **argv)
-{
-	return procs_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
-}
+PROCS_MAIN(
+	PROCS_WITH(one_taker, 600, run, &(int){ 1 }),
+	PROCS_WITH(three_takers, 600, run, &(int){ 3 }),
+	PROCS_CASE(quota, 120),
+	PROCS_CASE(grants_of_the_killed, 120),
+)

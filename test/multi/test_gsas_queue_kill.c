@@ -187,16 +187,23 @@ static void act(struct proc **taker, bool *stopped, bool deaths, uint64_t *seed)
 	}
 }
 
-static void run(uint32_t quota, uint32_t buffer, bool deaths)
+struct kind {
+	uint32_t quota, buffer;		/* of the queue, words */
+	bool deaths;			/* consumers are killed, not stopped */
+};
+
+static void run(void *arg)
 {
+	const struct kind *kind = arg;
+	bool deaths = kind->deaths;
 	uint64_t seed = (uint64_t)getpid(), beyond, seen, lost;
 	long kills = procs_number("UNM_TEST_KILLS", 300);
 	struct proc *taker[TAKERS], *service;
 	bool stopped[TAKERS] = { false };
 
-	g_quota = quota;
-	g_buffer = buffer;
-	g_bytes = gsas_queue_bytes(quota, buffer);
+	g_quota = kind->quota;
+	g_buffer = kind->buffer;
+	g_bytes = gsas_queue_bytes(g_quota, g_buffer);
 	g_head = share("queue", g_bytes);
 	g_seen = share("seen", WORDS_MAX / 8 + 8);
 	service = proc_start(put_words, NULL, NULL);
@@ -228,35 +235,9 @@ static void run(uint32_t quota, uint32_t buffer, bool deaths)
 		   deaths ? "killed" : "stopped", (unsigned long long)lost);
 }
 
-static void small_stopped(void)
-{
-	run(50, 8, false);
-}
-
-static void small_killed(void)
-{
-	run(50, 8, true);
-}
-
-/* with memory that is given back while others are about to read it */
-static void large_stopped(void)
-{
-	run(300000, 64, false);
-}
-
-static void large_killed(void)
-{
-	run(300000, 64, true);
-}
-
-int main(int argc, char **argv)
-{
-	static const struct procs_case cases[] = {
-		{ "small_stopped", small_stopped, 0 },
-		{ "small_killed", small_killed, 0 },
-		{ "large_stopped", large_stopped, 0 },
-		{ "large_killed", large_killed, 0 },
-	};
-
-	return procs_main(argc, argv, cases, sizeof(cases) / sizeof(*cases));
-}
+PROCS_MAIN(
+	PROCS_WITH(small_stopped, 0, run, &(struct kind){ 50, 8, false }),
+	PROCS_WITH(small_killed, 0, run, &(struct kind){ 50, 8, true }),
+	PROCS_WITH(large_stopped, 0, run, &(struct kind){ 300000, 64, false }),
+	PROCS_WITH(large_killed, 0, run, &(struct kind){ 300000, 64, true }),
+)

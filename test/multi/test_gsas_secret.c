@@ -87,11 +87,6 @@ static void ordinary_user(void)
 	procs_forget();
 }
 
-int main(int argc, char **argv)
-{
-	static const struct procs_case cases[] = {
-		{ "ordinary_user", ordinary_user, 60 },
-	};
-
-	return procs_main(argc, argv, cases, 1);
-}
+PROCS_MAIN(
+	PROCS_CASE(ordinary_user, 60),
+)

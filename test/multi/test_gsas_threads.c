@@ -174,12 +174,7 @@ static void killed(void)
 	gsasd_stop(service);
 }
 
-static const struct procs_case cases[] = {
-	{ "last_interface", last_interface, 60 },
-	{ "killed", killed, 60 },
-};
-
-int main(int argc, char **argv)
-{
-	return procs_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
-}
+PROCS_MAIN(
+	PROCS_CASE(last_interface, 60),
+	PROCS_CASE(killed, 60),
+)

@@ -568,17 +568,12 @@ static void all_at_once(void)
 	no_files(own);
 }
 
-static const struct procs_case cases[] = {
-	{ "points_sender", points_sender, 100 },
-	{ "points_receiver", points_receiver, 100 },
-	{ "points_asleep", points_asleep, 100 },
-	{ "points_exanode", points_exanode, 100 },
-	{ "points_stopped", points_stopped, 0 },
-	{ "random_moments", random_moments, 100 },
-	{ "all_at_once", all_at_once, 0 },
-};
-
-int main(int argc, char **argv)
-{
-	return procs_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
-}
+PROCS_MAIN(
+	PROCS_CASE(points_sender, 100),
+	PROCS_CASE(points_receiver, 100),
+	PROCS_CASE(points_asleep, 100),
+	PROCS_CASE(points_exanode, 100),
+	PROCS_CASE(points_stopped, 0),
+	PROCS_CASE(random_moments, 100),
+	PROCS_CASE(all_at_once, 0),
+)

@@ -417,8 +417,9 @@ static bool goes(enum way way)
 						 1, 0) == 1;
 }
 
-static void random_moments(enum member victim)
+static void random_moments(void *arg)
 {
+	enum member victim = *(enum member *)arg;
 	long kills = procs_number("UNM_TEST_KILLS_EACH", 4);
 	uint64_t seed = 5;
 	int n = 0;
@@ -433,16 +434,6 @@ static void random_moments(enum member victim)
 			    &seed);
 	}
 	procs_note("%d processes killed", n);
-}
-
-static void targets(void)
-{
-	random_moments(MORTAL);
-}
-
-static void initiators(void)
-{
-	random_moments(OTHER);
 }
 
 #ifdef HAL_FAULT_POINTS
@@ -488,8 +479,10 @@ static void at_point(const struct point *point, enum way way,
 	procs_note("%s, way %d: %d killed", point->name, way, hits);
 }
 
-static void at_points(enum member victim)
+static void at_points(void *arg)
 {
+	enum member victim = *(enum member *)arg;
+
 	for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++)
 		for (int way = 0; way < WAYS; way++)
 			if (goes(way) && (points[i].ways[victim == OTHER] &
@@ -497,32 +490,18 @@ static void at_points(enum member victim)
 				at_point(&points[i], way, victim);
 }
 
-static void targets_at_points(void)
-{
-	at_points(MORTAL);
-}
-
-static void initiators_at_points(void)
-{
-	at_points(OTHER);
-}
 #else
-static void targets_at_points(void)
+static void at_points(void *arg)
 {
+	(void)arg;
 	procs_skip("no fault points in this build (--enable-fault-points)");
 }
-
-#define initiators_at_points targets_at_points
 #endif
 
-static const struct procs_case cases[] = {
-	{ "targets", targets, 100 },
-	{ "initiators", initiators, 100 },
-	{ "targets_at_points", targets_at_points, 150 },
-	{ "initiators_at_points", initiators_at_points, 150 },
-};
-
-int main(int argc, char **argv)
-{
-	return procs_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
-}
+PROCS_MAIN(
+	PROCS_WITH(targets, 100, random_moments, &(enum member){ MORTAL }),
+	PROCS_WITH(initiators, 100, random_moments, &(enum member){ OTHER }),
+	PROCS_WITH(targets_at_points, 150, at_points, &(enum member){ MORTAL }),
+	PROCS_WITH(initiators_at_points, 150, at_points,
+		   &(enum member){ OTHER }),
+)

@@ -612,14 +612,14 @@ static void parameters(void)
 }
 
 static const struct procs_case cases[] = {
-	{ "descriptors", descriptors, 100 },
-	{ "memory", memory, 100 },
-	{ "file_size", file_size, 0 },
-	{ "group", group, 0 },
-	{ "flood_memory", flood_memory, 0 },
-	{ "flood_bound", flood_bound, 0 },
-	{ "interfaces", interfaces, 0 },
-	{ "parameters", parameters, 0 },
+	PROCS_CASE(descriptors, 100),
+	PROCS_CASE(memory, 100),
+	PROCS_CASE(file_size, 0),
+	PROCS_CASE(group, 0),
+	PROCS_CASE(flood_memory, 0),
+	PROCS_CASE(flood_bound, 0),
+	PROCS_CASE(interfaces, 0),
+	PROCS_CASE(parameters, 0),
 };
 
 int main(int argc, char **argv)

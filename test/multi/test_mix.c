@@ -421,14 +421,9 @@ static void ordinary_memory(void)
 	mix(0xF, false);
 }
 
-static const struct procs_case cases[] = {
-	{ "all_ways", all_ways, 900 },
-	{ "owner_asks", owner_asks, 900 },
-	{ "all_direct", all_direct, 900 },
-	{ "ordinary_memory", ordinary_memory, 900 },
-};
-
-int main(int argc, char **argv)
-{
-	return procs_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
-}
+PROCS_MAIN(
+	PROCS_CASE(all_ways, 900),
+	PROCS_CASE(owner_asks, 900),
+	PROCS_CASE(all_direct, 900),
+	PROCS_CASE(ordinary_memory, 900),
+)

@@ -108,10 +108,11 @@ static int inside(int fd, void *arg)
 	return in_place(arg, talk, fd);
 }
 
-static void together(struct place place)
+static void together(void *arg)
 {
-	struct proc *p[2] = { proc_start(inside, &place, NULL),
-			      proc_start(outside, &place, NULL) };
+	const struct place *place = arg;
+	struct proc *p[2] = { proc_start(inside, arg, NULL),
+			      proc_start(outside, arg, NULL) };
 	uint64_t word;
 
 	procs_join(p, 2);
@@ -120,53 +121,12 @@ static void together(struct place place)
 			;
 		if (WEXITSTATUS(p[0]->status) == 77)
 			procs_skip("unshare(0x%x) is not permitted",
-				   place.flags);
+				   place->flags);
 		proc_expect(p[0], 0);
 	}
 	procs_recv_word(p[1]->fd);
 	for (int i = 0; i < 2; i++)
 		proc_finish(p[i]);
-}
-
-static void ns_ipc(void)
-{
-	together((struct place){ CLONE_NEWIPC, false, false });
-}
-
-static void ns_mount(void)
-{
-	together((struct place){ CLONE_NEWNS, false, false });
-}
-
-static void ns_pid(void)
-{
-	together((struct place){ CLONE_NEWPID, false, false });
-}
-
-static void ns_pid_both(void)
-{
-	together((struct place){ CLONE_NEWPID, false, true });
-}
-
-static void ns_user(void)
-{
-	together((struct place){ CLONE_NEWUSER, false, false });
-}
-
-static void ns_user_root(void)
-{
-	together((struct place){ CLONE_NEWUSER, true, false });
-}
-
-static void ns_user_root_both(void)
-{
-	together((struct place){ CLONE_NEWUSER, true, true });
-}
-
-static void ns_all(void)
-{
-	together((struct place){ CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWIPC |
-				 CLONE_NEWNS | CLONE_NEWUTS, true, false });
 }
 
 /* ---- Dead in there ------------------------------------------------------ */
@@ -296,16 +256,25 @@ static void ns_net(void)
 }
 
 static const struct procs_case cases[] = {
-	{ "ns_ipc", ns_ipc, 0 },
-	{ "ns_mount", ns_mount, 0 },
-	{ "ns_pid", ns_pid, 0 },
-	{ "ns_pid_both", ns_pid_both, 0 },
-	{ "ns_user", ns_user, 0 },
-	{ "ns_user_root", ns_user_root, 0 },
-	{ "ns_user_root_both", ns_user_root_both, 0 },
-	{ "ns_all", ns_all, 0 },
-	{ "ns_death", ns_death, 0 },
-	{ "ns_net", ns_net, 0 },
+	PROCS_WITH(ns_ipc, 0, together,
+		   &(struct place){ CLONE_NEWIPC, false, false }),
+	PROCS_WITH(ns_mount, 0, together,
+		   &(struct place){ CLONE_NEWNS, false, false }),
+	PROCS_WITH(ns_pid, 0, together,
+		   &(struct place){ CLONE_NEWPID, false, false }),
+	PROCS_WITH(ns_pid_both, 0, together,
+		   &(struct place){ CLONE_NEWPID, false, true }),
+	PROCS_WITH(ns_user, 0, together,
+		   &(struct place){ CLONE_NEWUSER, false, false }),
+	PROCS_WITH(ns_user_root, 0, together,
+		   &(struct place){ CLONE_NEWUSER, true, false }),
+	PROCS_WITH(ns_user_root_both, 0, together,
+		   &(struct place){ CLONE_NEWUSER, true, true }),
+	PROCS_WITH(ns_all, 0, together, &(struct place){ CLONE_NEWUSER |
+		CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNS | CLONE_NEWUTS,
+		true, false }),
+	PROCS_CASE(ns_death, 0),
+	PROCS_CASE(ns_net, 0),
 };
 
 int main(int argc, char **argv)

@@ -667,8 +667,9 @@ static void await_rounds(struct proc *owner, uint64_t rounds)
 			  owner->status);
 }
 
-static void rounds(const struct plan *plan)
+static void rounds(void *arg)
 {
+	const struct plan *plan = arg;
 	struct proc *w[WRITERS], *owner;
 
 	if (!goes(plan))
@@ -676,31 +677,6 @@ static void rounds(const struct plan *plan)
 	owner = start_rounds(w, plan);
 	await_rounds(owner, (uint64_t)procs_number("UNM_TEST_ROUNDS", 50));
 	end_rounds(owner, w);
-}
-
-static void rounds_through_windows(void)
-{
-	static const struct plan plan = {
-		DMABLE, 1 << PUT | 1 << GET | 1 << ADD, 0,
-	};
-
-	rounds(&plan);
-}
-
-static void rounds_in_shared_memory(void)
-{
-	static const struct plan plan = {
-		SHARED, 1 << PUT | 1 << GET | 1 << ADD, 0,
-	};
-
-	rounds(&plan);
-}
-
-static void rounds_by_attach(void)
-{
-	static const struct plan plan = { ORDINARY, 1 << PUT | 1 << GET, 0 };
-
-	rounds(&plan);
 }
 
 /* A writer is killed at any moment, and another one comes. */
@@ -742,14 +718,17 @@ static void killed_writers(void)
 }
 
 static const struct procs_case cases[] = {
-	{ "stopped_inside", stopped_inside, 100 },
-	{ "killed_inside", killed_inside, 100 },
-	{ "stopped_too_long", stopped_too_long, 100 },
-	{ "two_too_long", two_too_long, 100 },
-	{ "rounds_through_windows", rounds_through_windows, 300 },
-	{ "rounds_in_shared_memory", rounds_in_shared_memory, 300 },
-	{ "rounds_by_attach", rounds_by_attach, 300 },
-	{ "killed_writers", killed_writers, 100 },
+	PROCS_CASE(stopped_inside, 100),
+	PROCS_CASE(killed_inside, 100),
+	PROCS_CASE(stopped_too_long, 100),
+	PROCS_CASE(two_too_long, 100),
+	PROCS_WITH(rounds_through_windows, 300, rounds, &(struct plan){
+		   DMABLE, 1 << PUT | 1 << GET | 1 << ADD, 0 }),
+	PROCS_WITH(rounds_in_shared_memory, 300, rounds, &(struct plan){
+		   SHARED, 1 << PUT | 1 << GET | 1 << ADD, 0 }),
+	PROCS_WITH(rounds_by_attach, 300, rounds, &(struct plan){
+		   ORDINARY, 1 << PUT | 1 << GET, 0 }),
+	PROCS_CASE(killed_writers, 100),
 };
 
 int main(int argc, char **argv)

@@ -110,13 +110,19 @@ static void strike(struct proc *const *p, int n, int round)
 	}
 }
 
-static void storm_with(const char *attach, int flags)
+struct setting {
+	const char *attach;
+	int flags;			/* enum node_flags */
+};
+
+static void storm_with(void *arg)
 {
-	const char *const env[] = { attach, NULL };
+	struct setting *s = arg;
+	const char *const env[] = { s->attach, NULL };
 	struct proc *p[3];
 
 	for (int i = 0; i < 3; i++)
-		p[i] = proc_start(stormed, &flags, env);
+		p[i] = proc_start(stormed, &s->flags, env);
 	procs_join(p, 3);
 	for (int i = 0; i < 3; i++)
 		while (g_shared->word[i] == 0)	/* it has its handlers */
@@ -133,16 +139,6 @@ static void storm_with(const char *attach, int flags)
 		procs_recv_word(p[i]->fd);
 	for (int i = 0; i < 3; i++)
 		proc_finish(p[i]);
-}
-
-static void storm_attach(void)
-{
-	storm_with("FI_UNIMEM_ATTACH=1", 0);
-}
-
-static void storm_stream(void)
-{
-	storm_with("FI_UNIMEM_ATTACH=0", NODE_SAFE);
 }
 
 /* ---- Waiting ------------------------------------------------------------ */
@@ -277,11 +273,13 @@ static void fresh(void)
 }
 
 static const struct procs_case cases[] = {
-	{ "storm_attach", storm_attach, 100 },
-	{ "storm_stream", storm_stream, 100 },
-	{ "waits", waits, 0 },
-	{ "opens", opens, 0 },
-	{ "fresh", fresh, 0 },
+	PROCS_WITH(storm_attach, 100, storm_with,
+		   &(struct setting){ "FI_UNIMEM_ATTACH=1", 0 }),
+	PROCS_WITH(storm_stream, 100, storm_with,
+		   &(struct setting){ "FI_UNIMEM_ATTACH=0", NODE_SAFE }),
+	PROCS_CASE(waits, 0),
+	PROCS_CASE(opens, 0),
+	PROCS_CASE(fresh, 0),
 };
 
 int main(int argc, char **argv)

@@ -570,30 +570,24 @@ static void gsas_barred_listens(void)
 	procs_forget();
 }
 
-int main(int argc, char **argv)
-{
-	static const struct procs_case cases[] = {
-		{ "held_proof", held_proof, 0 },
-		{ "held_bound", held_bound, 0 },
-		{ "held_listens", held_listens, 0 },
-		{ "held_full", held_full, 0 },
-		{ "held_both", held_both, 0 },
-		{ "held_most", held_most, 0 },
-		{ "held_between", held_between, 0 },
-		{ "held_later", held_later, 0 },
-		{ "held_service", held_service, 0 },
-		{ "all_held", all_held, 0 },
-		{ "all_held_of_the_service", all_held_of_the_service, 0 },
-		{ "full_and_nobody", full_and_nobody, 0 },
-		{ "whole_board_held", whole_board_held, 0 },
-		{ "gone", gone, 0 },
-		{ "owners_hidden", owners_hidden, 0 },
-		{ "conformance", conformance, 200 },
-		{ "gsas_meets", gsas_meets, 0 },
-		{ "gsas_barred", gsas_barred, 0 },
-		{ "gsas_barred_listens", gsas_barred_listens, 0 },
-	};
-
-	return procs_main(argc, argv, cases,
-			  (int)(sizeof(cases) / sizeof(cases[0])));
-}
+PROCS_MAIN(
+	PROCS_CASE(held_proof, 0),
+	PROCS_CASE(held_bound, 0),
+	PROCS_CASE(held_listens, 0),
+	PROCS_CASE(held_full, 0),
+	PROCS_CASE(held_both, 0),
+	PROCS_CASE(held_most, 0),
+	PROCS_CASE(held_between, 0),
+	PROCS_CASE(held_later, 0),
+	PROCS_CASE(held_service, 0),
+	PROCS_CASE(all_held, 0),
+	PROCS_CASE(all_held_of_the_service, 0),
+	PROCS_CASE(full_and_nobody, 0),
+	PROCS_CASE(whole_board_held, 0),
+	PROCS_CASE(gone, 0),
+	PROCS_CASE(owners_hidden, 0),
+	PROCS_CASE(conformance, 200),
+	PROCS_CASE(gsas_meets, 0),
+	PROCS_CASE(gsas_barred, 0),
+	PROCS_CASE(gsas_barred_listens, 0),
+)

@@ -255,13 +255,8 @@ static void all_after(void)
 	sweep(true, "FI_UNIMEM_ATTACH=1");
 }
 
-static const struct procs_case cases[] = {
-	{ "one", one, 0 },
-	{ "one_stream", one_stream, 0 },
-	{ "all_after", all_after, 0 },
-};
-
-int main(int argc, char **argv)
-{
-	return procs_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
-}
+PROCS_MAIN(
+	PROCS_CASE(one, 0),
+	PROCS_CASE(one_stream, 0),
+	PROCS_CASE(all_after, 0),
+)

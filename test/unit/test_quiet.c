@@ -440,8 +440,9 @@ static void judge(struct proc *p)
 	}
 }
 
-static void quiet(const struct kind *kind)
+static void quiet(void *arg)
 {
+	const struct kind *kind = arg;
 	const char *const env[] = { "FI_UNIMEM_SPIN=1073741824",
 				    "FI_UNIMEM_SERVICE_US=1000000000", NULL };
 	struct proc *p[2];
@@ -453,7 +454,7 @@ static void quiet(const struct kind *kind)
 		procs_skip("a sanitizer makes calls of its own");
 	look_at_the_clock();
 	for (int i = 0; i < 2; i++)
-		p[i] = proc_start(peer, (void *)kind, env);
+		p[i] = proc_start(peer, arg, env);
 	procs_join(p, 2);
 	procs_recv_word(p[0]->fd);	/* first_contact(): sent, did not
 					 * check */
@@ -474,41 +475,16 @@ static void quiet(const struct kind *kind)
 		  "few", (unsigned long long)done);
 }
 
-static void inline_pingpong(void)
-{
-	quiet(&(struct kind){ "inline_pingpong", 8, false, false });
-}
-
-static void inline_window(void)
-{
-	quiet(&(struct kind){ "inline_window", 16, true, false });
-}
-
-static void eager_pingpong(void)
-{
-	quiet(&(struct kind){ "eager_pingpong", 1024, false, false });
-}
-
-static void eager_window(void)
-{
-	quiet(&(struct kind){ "eager_window", 4096, true, false });
-}
-
-/* The control of the cases above: here locks have to be counted. */
-static void safe_pingpong(void)
-{
-	quiet(&(struct kind){ "safe_pingpong", 8, false, true });
-}
-
-static const struct procs_case cases[] = {
-	{ "inline_pingpong", inline_pingpong, 90 },
-	{ "inline_window", inline_window, 90 },
-	{ "eager_pingpong", eager_pingpong, 90 },
-	{ "eager_window", eager_window, 90 },
-	{ "safe_pingpong", safe_pingpong, 90 },
-};
-
-int main(int argc, char **argv)
-{
-	return procs_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
-}
+PROCS_MAIN(
+	PROCS_WITH(inline_pingpong, 90, quiet,
+		   &(struct kind){ "inline_pingpong", 8, false, false }),
+	PROCS_WITH(inline_window, 90, quiet,
+		   &(struct kind){ "inline_window", 16, true, false }),
+	PROCS_WITH(eager_pingpong, 90, quiet,
+		   &(struct kind){ "eager_pingpong", 1024, false, false }),
+	PROCS_WITH(eager_window, 90, quiet,
+		   &(struct kind){ "eager_window", 4096, true, false }),
+	/* the control of the cases above: here locks have to be counted */
+	PROCS_WITH(safe_pingpong, 90, quiet,
+		   &(struct kind){ "safe_pingpong", 8, false, true }),
+)
