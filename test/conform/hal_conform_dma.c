@@ -542,8 +542,7 @@ static void dma_ordinary_memory(void **state)
 	uint8_t *a, *b;
 
 	(void)state;
-	if (!p.ab->dma_any)
-		skip();
+	unit_needs(p.ab->dma_any);
 	a = test_malloc((9 << 20) + 2 * GUARD);
 	b = test_malloc((9 << 20) + 2 * GUARD);
 	for (unsigned i = 0; i < CT_COUNT(sizes); i++) {
@@ -567,8 +566,7 @@ static void dma_ordinary_bad_address(void **state)
 	struct hal_dma d;
 
 	(void)state;
-	if (!p.ab->dma_any)
-		skip();
+	unit_needs(p.ab->dma_any);
 	local = test_malloc(len);
 	map = mmap(NULL, len, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -603,8 +601,7 @@ static void dma_ordinary_read_only(void **state)
 	int fds;
 
 	(void)state;
-	if (!p.ab->dma_any)
-		skip();
+	unit_needs(p.ab->dma_any);
 	local = test_calloc(1, len);
 	map = mmap(NULL, len, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -249,8 +249,7 @@ static void proc_numbers_taken_over(void **state)
 	char text[CT_ADDR_TEXT];
 
 	(void)state;
-	if (!keeps_last_words())
-		skip();
+	unit_needs(keeps_last_words());
 	ct_addr_format(&ci->hif->addr, text);
 	for (int round = 0; round < 8; round++) {
 		for (int i = 0; i < 3; i++)

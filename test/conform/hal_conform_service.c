@@ -129,8 +129,7 @@ static void service_beside_a_full_board(void **state)
 	unsigned n;
 
 	(void)state;
-	if (ct_caps->ifs_per_board >= CT_IFS)
-		skip();
+	unit_needs(ct_caps->ifs_per_board < CT_IFS);
 	n = take_all(board, all);
 	s = ct_open_service(board);
 	all_ask(s, all, n);

@@ -160,8 +160,7 @@ static void back_sync_threads(void **state)
 	(void)state;
 	/* qemu-user has no barrier between STLR and LDAR, which may be
 	 * reordered. */
-	if (ct_opt.via != NULL)
-		skip();
+	unit_needs(ct_opt.via == NULL);
 	thread = unit_thread(sync_thread, &b);
 	error = ct_sync_game(p.a, p.ab, b.rounds);
 	pthread_join(thread, NULL);
@@ -179,8 +178,7 @@ static void proc_back_sync(void **state)
 
 	(void)state;
 	/* qemu-user omits the barriers of a process with one thread. */
-	if (ct_opt.via != NULL)
-		skip();
+	unit_needs(ct_opt.via == NULL);
 	ci = ct_open(0);
 	c = ct_spawn();
 	peer = ct_join_child(ci, c);
@@ -305,16 +303,14 @@ static void store_by_window(bool by_word)
 static void window_store_before_packet(void **state)
 {
 	(void)state;
-	if (!has_windows())
-		skip();
+	unit_needs(has_windows());
 	store_by_window(false);
 }
 
 static void window_store_before_back_word(void **state)
 {
 	(void)state;
-	if (!has_windows())
-		skip();
+	unit_needs(has_windows());
 	store_by_window(true);
 }
 
@@ -328,8 +324,7 @@ static void window_load(void **state)
 	struct view v;
 
 	(void)state;
-	if (!has_windows())
-		skip();
+	unit_needs(has_windows());
 	p = ct_pair(0, (int)ct_caps->boards - 1);
 	o = own_memory(BYTES);
 	v = view_of(p.ab, &o.key, BYTES);
@@ -359,8 +354,7 @@ static void window_after_free(void **state)
 	uint8_t buf[BYTES], got[BYTES];
 
 	(void)state;
-	if (!has_windows())
-		skip();
+	unit_needs(has_windows());
 	p = ct_pair(0, (int)ct_caps->boards - 1);
 	for (uint64_t i = 0; i < 50; i++) {
 		struct own o = own_memory(BYTES), other[4];
@@ -451,8 +445,7 @@ static void window_store_threads(void **state)
 	struct view v;
 
 	(void)state;
-	if (!has_windows())
-		skip();
+	unit_needs(has_windows());
 	p = ct_pair(0, (int)ct_caps->boards - 1);
 	o = own_memory(CT_WINDOW_BYTES);
 	v = view_of(p.ab, &o.key, CT_WINDOW_BYTES);
@@ -491,8 +484,7 @@ static void proc_window_store(void **state)
 	struct view v;
 
 	(void)state;
-	if (!has_windows())
-		skip();
+	unit_needs(has_windows());
 	ci = ct_open(0);
 	c = ct_spawn();
 	peer = ct_join_child(ci, c);
@@ -542,8 +534,7 @@ static void proc_window_atomics(void **state)
 	struct own o;
 
 	(void)state;
-	if (!has_windows())
-		skip();
+	unit_needs(has_windows());
 	ci = ct_open(0);
 	o = own_memory(4096);
 	for (int i = 0; i < 2; i++) {
@@ -583,8 +574,7 @@ static void proc_window_of_the_dead(void **state)
 	struct view v;
 
 	(void)state;
-	if (!has_windows())
-		skip();
+	unit_needs(has_windows());
 	ci = ct_open(0);
 	c = ct_spawn();
 	peer = ct_join_child(ci, c);

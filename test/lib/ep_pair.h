@@ -93,7 +93,7 @@ void ep_threads(void);
 /* Returns whether the test uses the provider that is linked in (true) or the
  * one that libfabric loads. */
 bool ep_inside(void);
-#define EP_NEEDS_INSIDE()	do { if (!ep_inside()) skip(); } while (0)
+#define EP_NEEDS_INSIDE()	unit_needs(ep_inside())
 
 /* Open an endpoint with these attributes (NULL: all defaults). The test fails
  * if that fails. */

@@ -115,8 +115,7 @@ static void every_operation(enum os_way way)
 	struct os_pair p;
 	size_t max;
 
-	if (!os_goes(way))
-		skip();
+	unit_needs(os_goes(way));
 	p = os_open(way, ROOM);
 	for (int op = 0; op < OPS; op++)
 		for (int type = 0; type < TYPES; type++)
@@ -164,8 +163,7 @@ static void test_every_operation_on_dmable_memory(void **state)
 static void test_every_operation_on_shared_memory(void **state)
 {
 	(void)state;
-	if (!os_goes(OS_SHARED))
-		skip();
+	unit_needs(os_goes(OS_SHARED));
 	every_operation(OS_SHARED);
 }
 

@@ -91,16 +91,14 @@ static void rounds(bool tagged)
 static void test_failed_reads_tagged(void **state)
 {
 	(void)state;
-	if (!unit_attach())
-		skip();			/* no transfers by attach here */
+	unit_needs(unit_attach());	/* no transfers by attach here */
 	rounds(true);
 }
 
 static void test_failed_reads_msg(void **state)
 {
 	(void)state;
-	if (!unit_attach())
-		skip();
+	unit_needs(unit_attach());
 	rounds(false);
 }
 

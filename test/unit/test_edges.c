@@ -301,8 +301,7 @@ static void test_many_regions(void **state)
 	uint64_t before;
 
 	(void)state;
-	if (!os_goes(OS_DMABLE))
-		skip();
+	unit_needs(os_goes(OS_DMABLE));
 	p = os_open(OS_DMABLE, LEN);
 	mr = calloc(MANY, sizeof(*mr));
 	for (uint64_t i = 0; i < MANY; i++)
@@ -334,8 +333,7 @@ static void test_injected_steps_are_not_lost(void **state)
 	struct fid_mr *mr;
 
 	(void)state;
-	if (!os_goes(OS_ATTACH))
-		skip();
+	unit_needs(os_goes(OS_ATTACH));
 	p = os_open(OS_ATTACH, LEN);
 	mr = os_reg(p.b, other, sizeof(other), OS_ALL, SECOND);
 	EP_OK(fi_inject_write(p.a->ep, "x", 1, p.ab, 0, SECOND));

@@ -60,8 +60,7 @@ static void test_service_is_watched_while_mapped(void **state)
 
 	(void)state;
 	assert_int_equal(gsas_thread_get(&t), 0);
-	if (!t->windows)
-		skip();
+	unit_needs(t->windows);
 	for (int round = 0; round < 4; round++) {
 		a = host_alloc(1, 0, GSAS_MAPPED);
 		assert_int_equal(gsas_map(a, &p, &len), 0);
@@ -142,8 +141,7 @@ static void test_freed_by_another_thread(void **state)
 
 	(void)state;
 	assert_int_equal(gsas_thread_get(&t), 0);
-	if (!t->windows)
-		skip();
+	unit_needs(t->windows);
 	for (int i = 0; i < 60; i++) {
 		gsas_addr a = host_alloc(300, 0, GSAS_MAPPED);
 		pthread_t thread;
@@ -175,8 +173,7 @@ static void test_pointers_last(void **state)
 
 	(void)state;
 	assert_int_equal(gsas_thread_get(&t), 0);
-	if (!t->windows)
-		skip();
+	unit_needs(t->windows);
 	a = host_alloc(300, 0, GSAS_MAPPED);
 	assert_int_equal(gsas_map(a, &p, &bytes), 0);
 	*(uint64_t *)p = 77;

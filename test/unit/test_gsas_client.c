@@ -100,8 +100,7 @@ static void test_left_of_what_is_freed(void **state)
 	struct gsas_thread *t;
 
 	(void)state;
-	if (!windows())
-		skip();
+	unit_needs(windows());
 	assert_true(a >> GSAS_SEGMENT_SHIFT == b >> GSAS_SEGMENT_SHIFT);
 	assert_int_equal(gsas_thread_get(&t), 0);
 	assert_int_equal(gsas_write64(a, 1), 0);

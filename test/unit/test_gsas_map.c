@@ -63,8 +63,7 @@ static void test_outlives_its_thread(void **state)
 	size_t bytes;
 
 	(void)state;
-	if (!windows())
-		skip();
+	unit_needs(windows());
 	g.addr = host_alloc(3, 0, GSAS_MAPPED);
 	in_thread(map_in_thread);
 	assert_int_equal(g.ret, 0);
@@ -102,8 +101,7 @@ static void test_outlives_the_service(void **state)
 	gsas_addr a;
 
 	(void)state;
-	if (!windows())
-		skip();
+	unit_needs(windows());
 	g.addr = host_alloc(1, 1, GSAS_MAPPED);
 	assert_int_equal(gsas_write64(g.addr, 7), 0);
 	in_thread(map_in_thread);
@@ -135,8 +133,7 @@ static void test_child_has_none(void **state)
 	pid_t pid;
 
 	(void)state;
-	if (!windows())
-		skip();
+	unit_needs(windows());
 	g.addr = host_alloc(1, 0, GSAS_MAPPED);
 	map_in_thread(NULL);
 	assert_int_equal(g.ret, 0);

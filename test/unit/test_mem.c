@@ -379,8 +379,7 @@ static void test_a_limit_is_an_error(void **state)
 
 	(void)state;
 	EP_NEEDS_INSIDE();
-	if (!on_emu(e))
-		skip();			/* others do not know limits of files */
+	unit_needs(on_emu(e));	/* others do not know limits of files */
 	domain = domain_open(e);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &lim), 0);
 	ear = unit_capture_begin();
@@ -414,8 +413,7 @@ static void test_small_board(void **state)
 	int had = 0;
 
 	(void)state;
-	if (text == NULL || strcmp(text, "mem=15") != 0)
-		skip();
+	unit_needs(text != NULL && strcmp(text, "mem=15") == 0);
 	e = ep_open(NULL);
 	domain = domain_open(e);
 	for (int round = 0; round < 3; round++) {

@@ -219,8 +219,7 @@ static void apart(enum os_way way)
 {
 	struct stage s = { 0 };
 
-	if (!os_goes(way))
-		skip();
+	unit_needs(os_goes(way));
 	s.a = ep_open(NULL);
 	s.b = ep_open(NULL);
 	play(&s, way, 1);
@@ -232,8 +231,7 @@ static void locked(enum os_way way, bool one)
 	struct ep_want want = { .threading = FI_THREAD_SAFE };
 	struct stage s = { 0 };
 
-	if (!os_goes(way))
-		skip();
+	unit_needs(os_goes(way));
 	s.a = ep_open(&want);
 	want.with = one ? s.a : NULL;
 	s.b = ep_open(&want);

@@ -129,8 +129,7 @@ static void test_each_access_finds_its_region(void **state)
 
 	(void)state;
 	EP_NEEDS_INSIDE();
-	if (!os_goes(OS_DMABLE))
-		skip();
+	unit_needs(os_goes(OS_DMABLE));
 	for (int keys = 0; keys < KEYS; keys++)
 		for (int i = 0; i < 6; i++)
 			each_finds_its_region(keys, counts[i]);
@@ -188,8 +187,7 @@ static void test_the_cost_does_not_grow(void **state)
 {
 	(void)state;
 	EP_NEEDS_INSIDE();
-	if (!os_goes(OS_DMABLE))
-		skip();
+	unit_needs(os_goes(OS_DMABLE));
 	for (int keys = 0; keys < KEYS; keys++) {
 		uint64_t few = cost(keys, FEW), many = cost(keys, MANY);
 

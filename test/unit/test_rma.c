@@ -141,8 +141,7 @@ static void every_call(enum os_way way)
 {
 	struct os_pair p;
 
-	if (!os_goes(way))
-		skip();
+	unit_needs(os_goes(way));
 	p = os_open(way, ROOM);
 	for (int call = 0; call < CALLS; call++)
 		for (size_t i = 0; i < NLENGTHS; i++)

@@ -371,8 +371,7 @@ static void all_at_once(enum os_way way, bool one)
 		.working = THREADS, .alive = THREADS,
 	};
 
-	if (!os_goes(way))
-		skip();
+	unit_needs(os_goes(way));
 	for (int i = 0; i < 2; i++)
 		side_open(&s, i, way, one);
 	g_unm_env.direct = way != OS_REQUESTS;

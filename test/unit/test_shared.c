@@ -272,8 +272,7 @@ static void test_wide_load(void **state)
 {
 	(void)state;
 	NEEDS_ALIASES();
-	if (!(gsas_op_wide() & GSAS_WIDE_LOAD))
-		skip();
+	unit_needs(gsas_op_wide() & GSAS_WIDE_LOAD);
 	wide_read(gsas_op_wide(), PROT_READ, false, 0);
 }
 

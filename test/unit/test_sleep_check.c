@@ -157,8 +157,7 @@ static void needs_barriers(void)
 {
 	long all = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
 
-	if (all < 0 || !(all & MEMBARRIER_CMD_GLOBAL_EXPEDITED))
-		skip();
+	unit_needs(all >= 0 && all & MEMBARRIER_CMD_GLOBAL_EXPEDITED);
 }
 
 /* An idle sleeper costs little: it checks after 1, 2, 4, ... ms. On a slow

@@ -87,8 +87,7 @@ static void test_messages(void **state)
 	uint8_t *plain = plain_map();
 
 	(void)state;
-	if (secret == NULL || other == NULL)
-		skip();
+	unit_needs(secret != NULL && other != NULL);
 	for (size_t i = 0; i < 2 * NLENS; i++) {
 		one_message(&p, secret, plain, lens[i / 2], i & 1);
 		one_message(&p, plain, secret, lens[i / 2], i & 1);
@@ -197,8 +196,7 @@ static void test_puts_and_gets(void **state)
 	uint8_t *plain = plain_map();
 
 	(void)state;
-	if (secret == NULL || other == NULL)
-		skip();
+	unit_needs(secret != NULL && other != NULL);
 	for (int i = 0; i < 4; i++) {
 		struct sides s = sides(i == 2 ? plain : secret, i == 0 ? plain :
 				       other, i == 3);
@@ -218,8 +216,7 @@ static void test_atomics(void **state)
 	struct sides s;
 
 	(void)state;
-	if (secret == NULL)
-		skip();
+	unit_needs(secret != NULL);
 	s = sides(secret, secret + LEN / 2, false);
 	for (uint64_t i = 0; i < 4; i++) {
 		EP_OK(fi_fetch_atomic(s.p.a->ep, &one, 1, NULL, &was, NULL,
