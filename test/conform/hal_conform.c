@@ -19,11 +19,6 @@
  * the interfaces of a test, the watchdog and the check for leaks.
  */
 #include <getopt.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "broken/broken.h"
 #include "conform/hal_conform.h"

@@ -3,17 +3,8 @@
  * hal_conform_alias.c - laws of a second mapping of memory that processes
  * share (docs/hal.md, section 14).
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "conform/hal_conform.h"
 

@@ -31,18 +31,10 @@
  *	close		close the interface and exit
  *	die		SIGKILL itself
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
 #include "conform/hal_conform.h"
 

@@ -4,8 +4,6 @@
  * were accepted are received, each peer gets HAL_EV_DEAD once, and other
  * connections are not disturbed
  */
-#include <string.h>
-
 #include "conform/hal_conform.h"
 
 static void send_words(struct ct_if *ci, struct hal_peer *peer, unsigned n)

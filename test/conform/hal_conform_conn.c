@@ -5,11 +5,6 @@
  */
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "conform/hal_conform.h"
 #include "hal/hal_process.h"

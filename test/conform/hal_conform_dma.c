@@ -3,11 +3,6 @@
  * hal_conform_dma.c - laws of cDMA: one completion per transfer, from the poll,
  * after the data, whatever happens.
  */
-#include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-
 #include "conform/hal_conform.h"
 #include "lib/proc_files.h"
 

@@ -10,10 +10,6 @@
 #include <inttypes.h>
 #include <libgen.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "conform/hal_conform.h"
 

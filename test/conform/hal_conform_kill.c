@@ -5,10 +5,6 @@
  * leave no resources behind
  */
 #include <inttypes.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/wait.h>
 
 #include "hal/hal_fault_point.h"
 #include "conform/hal_conform.h"

@@ -4,9 +4,6 @@
  * really does what it is there for.
  */
 #include <malloc.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 
 #include "conform/hal_conform.h"

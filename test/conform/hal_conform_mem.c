@@ -3,10 +3,6 @@
  * hal_conform_mem.c - conformance tests of dmable memory: keys, generations and
  * imports
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "conform/hal_conform.h"
 #include "lib/proc_files.h"
 

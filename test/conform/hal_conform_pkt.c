@@ -3,8 +3,6 @@
  * hal_conform_pkt.c - conformance tests of packets: contents, depth, release
  * and identity
  */
-#include <string.h>
-
 #include "conform/hal_conform.h"
 
 /* ---- Content --------------------------------------------------------- */

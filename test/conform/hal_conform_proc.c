@@ -4,12 +4,6 @@
  * be stopped or killed
  */
 #include <inttypes.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "conform/hal_conform.h"
 

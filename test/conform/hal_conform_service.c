@@ -6,10 +6,6 @@
  * works as any other interface does.
  */
 #include <inttypes.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "conform/hal_conform.h"
 

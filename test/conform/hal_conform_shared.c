@@ -4,10 +4,6 @@
  * the same time: sequentially consistent back words, and windows
  */
 #include <inttypes.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "conform/hal_conform.h"
 

@@ -3,13 +3,7 @@
  * hal_conform_sleep.c - conformance tests of sleeping: an event after
  * hal_if_arm() has returned 0 wakes the sleeper
  */
-#define _GNU_SOURCE
 #include <poll.h>
-#include <pthread.h>
-#include <sched.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "conform/hal_conform.h"
 

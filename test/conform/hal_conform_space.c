@@ -4,10 +4,6 @@
  * packet names arrive before the packet, stay until it is released, and only
  * its sender can write them
  */
-#include <pthread.h>
-#include <sched.h>
-#include <string.h>
-
 #include "conform/hal_conform.h"
 
 #define SLOTS		8

@@ -4,17 +4,9 @@
  * them commands, and end them; the main function of a child is in
  * hal_conform_child.c
  */
-#define _GNU_SOURCE
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "conform/hal_conform.h"
 

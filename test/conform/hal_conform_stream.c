@@ -3,10 +3,6 @@
  * hal_conform_stream.c - conformance tests with long packet streams and random
  * stalls: no packet is lost, doubled, changed, or reordered for a source
  */
-#include <pthread.h>
-#include <sched.h>
-#include <string.h>
-
 #include "conform/hal_conform.h"
 
 #define MAX_NODES	4

@@ -3,12 +3,6 @@
  * hal_conform_util.c - time, interfaces, events, peers and packets for the
  * conformance test, see hal_conform.h
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "conform/hal_conform.h"
 
 /* After this many refusals in a row a call is refused for good: a backend that

@@ -11,7 +11,6 @@
  * for each of its descriptors, and bytes that replace those of a message that
  * would be correct there.
  */
-#include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
 

@@ -9,14 +9,9 @@
  * is written to <program>.crash, which libFuzzer's build of the target takes as
  * argument.
  */
-#define _GNU_SOURCE
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "fuzz.h"
 #include "lib/unit.h"

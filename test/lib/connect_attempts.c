@@ -6,14 +6,9 @@
  * Owns the interface under test, the interface of its regular peer, and the
  * sockets of the unknown senders.
  */
-#include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include "hal/emu/hal_emu_name.h"
 #include "lib/connect_attempts.h"

@@ -6,12 +6,6 @@
  * Owns the shim's operations (shim_*()), which consult struct lie, and the pair
  * of interfaces that most tests use.
  */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
-
 #include "lib/dev_shim.h"
 #include "hal/hal_backend.h"
 #include "hal/sim/hal_sim.h"

@@ -4,8 +4,6 @@
 #ifndef EP_MEM_H
 #define EP_MEM_H
 
-#include <string.h>
-
 #include "lib/ep_pair.h"
 #include "fi_ext_unimem.h"
 #include "rma/unm_mem.h"

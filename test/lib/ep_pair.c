@@ -6,10 +6,6 @@
  * endpoints that a failed test left open. Messages are in ep_xfer.c, one-sided
  * operations in os_pair.c.
  */
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
 #include <rdma/providers/fi_prov.h>
 
 #include "lib/ep_pair.h"

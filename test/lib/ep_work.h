@@ -4,8 +4,6 @@
 #ifndef EP_WORK_H
 #define EP_WORK_H
 
-#include <string.h>
-
 #include <rdma/fi_trigger.h>
 
 #include "lib/ep_pair.h"

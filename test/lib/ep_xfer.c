@@ -6,9 +6,6 @@
  * Owns the pattern of the bytes (xfer_fill(), xfer_filled()), the buffers of a
  * message and the checks of its completions. ep_pair.c owns the endpoints.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "lib/ep_xfer.h"
 
 #define UNTOUCHED	0xEE

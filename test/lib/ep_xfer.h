@@ -6,8 +6,6 @@
 #ifndef EP_XFER_H
 #define EP_XFER_H
 
-#include <sys/uio.h>
-
 #include "lib/ep_pair.h"
 
 /* Which call sends, which call receives. */

@@ -11,12 +11,6 @@
 #ifndef GSAS_BARE_CLIENT_H
 #define GSAS_BARE_CLIENT_H
 
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <string.h>
-#include <time.h>
-
 #include "lib/unit.h"
 #include "service/gsas_board.h"
 #include "op/gsas_op.h"

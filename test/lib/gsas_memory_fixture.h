@@ -10,8 +10,6 @@
 #ifndef GSAS_MEM_H
 #define GSAS_MEM_H
 
-#include <stdatomic.h>
-
 #include <rdma/fi_errno.h>
 
 #include "service/gsas_pages.h"

@@ -4,8 +4,6 @@
 #ifndef GSAS_PAGES_FIXTURE_H
 #define GSAS_PAGES_FIXTURE_H
 
-#include <string.h>
-
 #include "lib/gsas_memory_fixture.h"
 
 #define BOARD		2

@@ -6,9 +6,6 @@
  * Owns the memory of the service (memory_*()), the connections of the clients
  * (io_*()), and the functions that tests send requests with.
  */
-#include <pthread.h>
-#include <sched.h>
-#include <string.h>
 #include <rdma/fi_errno.h>
 
 #include "lib/unit.h"

@@ -10,10 +10,6 @@
 #ifndef GSAS_HOST_H
 #define GSAS_HOST_H
 
-#include <pthread.h>
-#include <stdatomic.h>
-#include <string.h>
-
 #include "lib/unit.h"
 #include "gsas.h"
 #include "service/gsas_board.h"

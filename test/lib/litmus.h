@@ -10,10 +10,6 @@
 #define LITMUS_H
 
 #include <inttypes.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <string.h>
 
 #include "lib/ep_pair.h"
 #include "unm_env.h"

@@ -6,12 +6,6 @@
  * Owns the memory of each way, its registration, the counters of operations,
  * and os_goes(), which decides whether this machine offers a way.
  */
-#define _GNU_SOURCE
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "api/unm_ep.h"
 #include "core/unm_ep_state.h"
 #include "core/unm_peer.h"

@@ -6,8 +6,6 @@
  * Owns the table of bare interfaces. raw_step() accepts their connections and
  * notes the end of their peers.
  */
-#include <string.h>
-
 #include "lib/raw_peer.h"
 
 #define RAWS	8

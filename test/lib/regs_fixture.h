@@ -9,10 +9,6 @@
 #ifndef REGS_FIXTURE_H
 #define REGS_FIXTURE_H
 
-#include <stdio.h>
-#include <string.h>
-
-#include "hal/hal.h"
 #include "hal/sim/hal_sim.h"
 #include "hal/sim/hal_sim_join.h"
 #include "hal/sim/hal_sim_kdev.h"

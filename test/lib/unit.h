@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unit.h - includes cmocka with the headers it needs, and helpers that all
- * cmocka programs share: random numbers, captured log output, test selection.
+ * unit.h - includes cmocka and the headers of the C library that tests use
+ * everywhere, and has helpers that all cmocka programs share: random numbers,
+ * threads, children, captured log output, test selection.
  *
- * Each cmocka program includes it before any other header.
+ * Each cmocka program includes it, and names only further headers.
  */
 #ifndef UNIT_H
 #define UNIT_H
 
+#include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <sys/wait.h>

@@ -5,9 +5,7 @@
  * killed where it puts right what another left: the next finds nothing wrong.
  * Needs --enable-fault-points.
  */
-#include <signal.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 
 #include "hal/hal_fault_point.h"
 #include "lib/regs_fixture.h"

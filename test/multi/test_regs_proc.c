@@ -3,17 +3,11 @@
  * test_regs_proc.c - does the register model's kernel device do what hal_kdev.h
  * says, above all when processes stop and die? [K] names the call there.
  */
-#define _GNU_SOURCE
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <sys/wait.h>
-#include <time.h>
 
 #include "lib/regs_fixture.h"
 

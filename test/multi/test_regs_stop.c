@@ -4,13 +4,9 @@
  * at the instructions that killing or stopping them at random rarely meets: the
  * shared state is made to look as one leaves it there (hal_sim_state.h).
  */
-#include <errno.h>
-#include <signal.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 
 #include "hal/sim/hal_sim_store.h"
 #include "lib/regs_fixture.h"

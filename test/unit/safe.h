@@ -7,9 +7,6 @@
 #ifndef SAFE_H
 #define SAFE_H
 
-#include <stdatomic.h>
-#include <string.h>
-
 #include "lib/ep_xfer.h"
 #include "lib/os_pair.h"
 

@@ -3,9 +3,6 @@
  * test_address.c - how an initiator addresses the bytes of a region: keys and
  * addresses under every mr_mode, and addresses that need more than 32 bits.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "lib/ep_xfer.h"
 #include "lib/os_pair.h"
 #include "unm_env.h"

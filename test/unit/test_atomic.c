@@ -7,9 +7,6 @@
  * operands, results and errors are delivered. test_op.c checks that the
  * operations compute the right values.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "op/gsas_op.h"
 #include "lib/os_pair.h"
 

@@ -6,12 +6,6 @@
  *
  * hal_conform_exec.c tests how transfers use the word.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "hal/emu/hal_emu_types.h"
 #include "hal/hal.h"
 #include "lib/unit.h"

@@ -6,14 +6,6 @@
  */
 #include <dirent.h>
 #include <inttypes.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "api/unm_domain.h"
 #include "api/unm_ep.h"

@@ -4,10 +4,6 @@
  *
  * Removal is in test_av_remove.c.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "lib/ep_av.h"
 
 static struct fid_av *open_av(struct ep *e, size_t count)

@@ -4,11 +4,6 @@
  * for the removed address, the source that completions report afterwards, and
  * indices that are used again.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
 #include "lib/ep_av.h"
 #include "lib/ep_work.h"
 #include "lib/ep_xfer.h"

@@ -7,11 +7,6 @@
  * in exactly one completion, also if the peer closes or dies.
  */
 #include <poll.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "api/unm_ep.h"
 #include "core/unm_ep_state.h"

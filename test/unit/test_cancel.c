@@ -5,9 +5,6 @@
  *
  * MPICH cancels one of two receives for every MPI_ANY_SOURCE.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "lib/ep_xfer.h"
 
 #define BIG	100000

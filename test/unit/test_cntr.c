@@ -7,10 +7,6 @@
  * UNM_TEST_ROUNDS: wake-ups of each form (1000).
  */
 #include <poll.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <time.h>
 
 #include "api/unm_domain.h"
 #include "api/unm_ep.h"

@@ -4,11 +4,6 @@
  * fields of its entry. Formats, selective completion, completion levels,
  * counters, and errors between successful entries.
  */
-#include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "api/unm_cntr.h"
 #include "api/unm_cq.h"
 #include "api/unm_ep.h"

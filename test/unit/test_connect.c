@@ -7,17 +7,10 @@
  * correct peer, and no descriptor is leaked. Random messages are in
  * fuzz/fuzz_connection.c.
  */
-#include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/vfs.h>
-#include <sys/wait.h>
 
 #include "hal/emu/hal_emu_name.h"
 #include "lib/connect_attempts.h"

@@ -7,8 +7,6 @@
  * Each attempt costs a bounded number of descriptors and delays no other
  * peer.
  */
-#include <errno.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/pidfd.h>
 #include <sys/resource.h>

@@ -6,9 +6,6 @@
  * Also writes and atomics whose buffers may be reused when the call returns, by
  * a flag of the call (FI_INJECT) or of the endpoint.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "lib/ep_xfer.h"
 #include "lib/os_pair.h"
 #include "unm_env.h"

@@ -4,11 +4,6 @@
  * shim over the register model makes single calls fail and single registers
  * return false values.
  */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "hal/dev/hal_dev_dma.h"
 #include "hal/dev/hal_dev_table.h"
 #include "hal/hal_peer.h"

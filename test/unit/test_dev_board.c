@@ -7,11 +7,6 @@
  * knows to be dead. No other peer may be delayed, and every peer on the dead
  * board ends with an error.
  */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "lib/dev_shim.h"
 #include "hal/sim/hal_sim.h"
 

@@ -6,15 +6,6 @@
  * A file stands for the memory behind a window, and a page that was cut off the
  * file for a board that does not answer: the kernel reports both by SIGBUS.
  */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "hal/dev/hal_dev.h"
 #include "hal/dev/hal_dev_bus.h"
 #include "lib/unit.h"

@@ -6,12 +6,7 @@
  * A refused packet must not be lost, duplicated, or overtaken by a later packet
  * of its sender.
  */
-#define _GNU_SOURCE
-#include <sched.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <time.h>
 
 #include "hal/dev/hal_dev.h"
 #include "hal/hal.h"

@@ -4,10 +4,6 @@
  * contents and the owner of the pages that a HELLO names, and peers that end
  * meanwhile.
  */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <string.h>
-
 #include "hal/dev/hal_dev_region.h"
 #include "hal/dev/hal_dev_table.h"
 #include "lib/dev_shim.h"

@@ -3,10 +3,6 @@
  * test_dev_nomem.c - the device backend without memory: each of its allocations
  * fails in turn, and the backend works afterwards.
  */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <string.h>
-
 #include "lib/dev_shim.h"
 #include "lib/proc_files.h"
 

@@ -3,10 +3,6 @@
  * test_dev_peer.c - the device backend and its peers: peers that send or store
  * false values, peers that refuse, peers that end.
  */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <string.h>
-
 #include "hal/dev/hal_dev_pif.h"
 #include "hal/dev/hal_dev_table.h"
 #include "lib/dev_shim.h"

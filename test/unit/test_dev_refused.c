@@ -6,10 +6,7 @@
  * The mailbox holds four packets. The clock is the test's: it advances only
  * where a test advances it.
  */
-#define _GNU_SOURCE
-#include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 
 #include "lib/dev_shim.h"
 

@@ -5,11 +5,6 @@
  * many imports. Also transfers over a route: which are refused, and how they
  * end.
  */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "hal/dev/hal_dev_mem.h"
 #include "lib/dev_shim.h"
 #include "hal/sim/hal_sim.h"

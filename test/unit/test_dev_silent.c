@@ -5,9 +5,6 @@
  * is not transmitted they describe the packet before it. Also mailboxes that
  * return wrong values. No packet may be lost without an event.
  */
-#define _GNU_SOURCE
-#include <string.h>
-
 #include "lib/dev_shim.h"
 #include "lib/proc_files.h"
 #include "hal/sim/hal_sim.h"

@@ -9,9 +9,6 @@
  * request. (If no access could be executed directly, a refusal would prove
  * nothing.)
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "api/unm_ep.h"
 #include "core/unm_ep_state.h"
 #include "core/unm_peer.h"

@@ -4,8 +4,6 @@
  * failed transfer ends in one FI_EIO on both sides, all other messages arrive
  * whole.
  */
-#include <stdlib.h>
-
 #include "lib/ep_xfer.h"
 
 #define BATCH		12		/* messages each way at a time */

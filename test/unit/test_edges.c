@@ -5,10 +5,6 @@
  * keys, an endpoint that closes meanwhile.
  */
 #include <fcntl.h>
-#include <pthread.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "api/unm_domain.h"
 #include "api/unm_ep.h"

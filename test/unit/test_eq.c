@@ -4,7 +4,6 @@
  * fi_eq_read(), with FI_PEEK, by fi_eq_sread() and after poll().
  */
 #include <sys/time.h>
-#include <signal.h>
 #include <poll.h>
 
 #include "lib/ep_pair.h"

@@ -6,13 +6,9 @@
  * A filter can not be removed from a thread, so each runs in a thread of its
  * own.
  */
-#include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
-#include <pthread.h>
-#include <stddef.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 

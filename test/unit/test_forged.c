@@ -7,9 +7,6 @@
  * The peer is disconnected or gets an error, memory without remote access is
  * not changed, and other peers are served meanwhile. Best run under ASan.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "api/unm_ep.h"
 #include "core/unm_ep_state.h"
 #include "core/unm_peer.h"

@@ -5,9 +5,6 @@
  * endpoint exchanges messages with a third endpoint, every byte checked. Best
  * run under ASan.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "api/unm_ep.h"
 #include "core/unm_ep_state.h"
 #include "core/unm_peer.h"

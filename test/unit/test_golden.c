@@ -6,9 +6,6 @@
  *
  * If this test fails, versions of the provider are no longer compatible.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "lib/ep_xfer.h"
 #include "lib/raw_peer.h"
 

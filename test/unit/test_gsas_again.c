@@ -6,8 +6,6 @@
  * test_gsas_pages.c tests how the service chooses addresses.
  */
 #include <dirent.h>
-#include <errno.h>
-#include <string.h>
 
 #include "lib/gsas_services.h"
 

@@ -4,9 +4,6 @@
  * every call, by packets and on mapped pages, from one thread and from several
  * at once, with right and wrong arguments.
  */
-#include <errno.h>
-#include <string.h>
-
 #include "client/gsas_conn.h"
 #include "lib/gsas_services.h"
 #include "op/gsas_op.h"

@@ -4,10 +4,6 @@
  * byte is copied, no other byte is written, and each aligned word of up to 8
  * bytes is accessed as a whole.
  */
-#include <pthread.h>
-#include <stdatomic.h>
-#include <string.h>
-
 #include "common/gsas_copy.h"
 #include "lib/unit.h"
 

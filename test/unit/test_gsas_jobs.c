@@ -4,11 +4,6 @@
  * them and how many a job may have. Also every allocation of memory that may
  * fail.
  */
-#include <errno.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "common/gsas_hold.h"
 #include "lib/gsas_pages_fixture.h"
 

@@ -4,9 +4,6 @@
  * segment: the client maps nothing, keeps what it knows of other segments, and
  * accesses the words by packets.
  */
-#include <errno.h>
-#include <string.h>
-
 #include "lib/gsas_services.h"
 
 static struct gsas_map_info g_lie;	/* added to the true description */

@@ -3,11 +3,7 @@
  * test_gsas_life.c - start and end of services, threads, forked children and
  * processes of other jobs; and queues whose threads come and go.
  */
-#include <errno.h>
-#include <sched.h>
 #include <spawn.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 
 #include "client/gsas_conn.h"

@@ -5,12 +5,6 @@
  * until gsas_unmap() was called as often. A thread knows a bounded number of
  * segments.
  */
-#include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <string.h>
-#include <sys/wait.h>
-
 #include "lib/gsas_services.h"
 
 static struct {

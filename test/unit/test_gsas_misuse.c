@@ -5,8 +5,6 @@
  *
  * Alignment is no error: the low bits are ignored, see test_gsas_ops.c.
  */
-#include <string.h>
-
 #include "lib/unit.h"
 #include "op/gsas_op.h"
 #include "service/gsas_queue.h"

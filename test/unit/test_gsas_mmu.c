@@ -4,10 +4,6 @@
  * each change moves a bounded number of entries, and long use does not make
  * lookups longer.
  */
-#include <errno.h>
-#include <string.h>
-#include <sys/mman.h>
-
 #include "lib/unit.h"
 
 static bool g_no_memory;

@@ -4,9 +4,6 @@
  * table of atomics, and bulk data, each on pages that clients may map and on
  * pages that they may not.
  */
-#include <pthread.h>
-#include <string.h>
-
 #include "lib/unit.h"
 #include "op/gsas_op.h"
 #include "lib/gsas_service_fixture.h"

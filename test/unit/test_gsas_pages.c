@@ -5,8 +5,6 @@
  * The same at random against a model is in fuzz/fuzz_gsas_pages.c, jobs and
  * shares are in test_gsas_jobs.c.
  */
-#include <errno.h>
-
 #include "lib/gsas_pages_fixture.h"
 #include "service/gsas_segment.h"
 

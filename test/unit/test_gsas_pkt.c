@@ -3,8 +3,6 @@
  * test_gsas_pkt.c - requests and responses byte by byte, as they are published,
  * and constants that never change. A change of these bytes is another protocol.
  */
-#include <string.h>
-
 #include "lib/unit.h"
 #include "service/gsas_queue.h"
 #include "lib/gsas_service_fixture.h"

@@ -5,8 +5,6 @@
  * with one line. Each case that ends runs in a process of its own.
  */
 #include <spawn.h>
-#include <string.h>
-#include <sys/wait.h>
 
 #include "atomic.h"
 #include "lib/gsas_services.h"

@@ -3,8 +3,6 @@
  * test_gsas_queue.c - the memory of a queue: its words and buffers, grants to
  * producers, and clients that overwrite the shared memory with anything.
  */
-#include <string.h>
-
 #include "lib/gsas_queue_fixture.h"
 
 #define PRODUCERS	8

@@ -6,7 +6,6 @@
  * UNM_TEST_WORDS: words through the queue in each test (300,000; under a
  * sanitizer 30,000).
  */
-#include <pthread.h>
 #include <semaphore.h>
 
 #include "lib/gsas_queue_fixture.h"

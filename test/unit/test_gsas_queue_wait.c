@@ -4,9 +4,6 @@
  * quota is reached, no memory before there are words, and gsas_dequeue_wait().
  */
 #include <dirent.h>
-#include <errno.h>
-#include <pthread.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 
 #include "lib/gsas_services.h"

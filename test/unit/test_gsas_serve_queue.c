@@ -5,8 +5,6 @@
  *
  * test_gsas_queue.c tests the memory of a queue.
  */
-#include <string.h>
-
 #include "lib/unit.h"
 #include "service/gsas_queue.h"
 #include "lib/gsas_service_fixture.h"

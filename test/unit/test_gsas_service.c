@@ -4,9 +4,7 @@
  * rights of jobs, groups and modes, the order and time of answers, answers that
  * a client does not take, fences, and ends of clients.
  */
-#include <sched.h>
 #include <semaphore.h>
-#include <string.h>
 
 #include "lib/unit.h"
 #include "lib/gsas_service_fixture.h"

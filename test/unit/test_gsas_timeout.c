@@ -4,12 +4,8 @@
  * end with -ETIMEDOUT after GSAS_TIMEOUT, whatever they wait for. A service
  * that runs but is slow is waited for.
  */
-#include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <spawn.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 
 #include "lib/gsas_services.h"
 #include "util/unm_clock.h"

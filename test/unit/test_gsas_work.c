@@ -4,11 +4,7 @@
  * while the thread that asked plans, adds and frees other regions. For
  * ThreadSanitizer, too.
  */
-#include <errno.h>
-#include <pthread.h>
-#include <sched.h>
 #include <semaphore.h>
-#include <string.h>
 
 #include "lib/gsas_memory_fixture.h"
 #include "service/gsas_work.h"

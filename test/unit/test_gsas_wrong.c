@@ -3,9 +3,6 @@
  * test_gsas_wrong.c - wrong arguments to every call of gsas.h: the call returns
  * the errno that gsas.h names and does nothing.
  */
-#include <errno.h>
-#include <string.h>
-
 #include "client/gsas_conn.h"
 #include "client/gsas_connect.h"
 #include "client/gsas_wait.h"

@@ -14,12 +14,6 @@
  * UNM_TEST_ROUNDS: rounds (500,000). The test ends after ten seconds with fewer
  * rounds, because two threads that never run at the same time prove nothing.
  */
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <time.h>
-
 #include "api/unm_ep.h"
 #include "core/unm_peer.h"
 #include "lib/unit.h"

@@ -8,16 +8,9 @@
  * child ..." the program is the process that logs one line about a wrong
  * parameter, which its parent reads.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <rdma/providers/fi_prov.h>
 

@@ -3,9 +3,6 @@
  * test_launcher.c - the environment variables by which launchers describe a
  * process, and the board that is chosen by them.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "hal/hal.h"
 #include "hal/hal_launcher.h"
 #include "lib/unit.h"

@@ -5,11 +5,7 @@
  *
  * Real groups are in test_limits.c and test_gsas_memory.c.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "hal/hal.h"
 #include "hal/hal_limit.h"

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* test_match.c - matching of tags and sources, without endpoints. */
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
 #include "lib/unit.h"
 #include "core/unm_match.h"
 

@@ -4,9 +4,6 @@
  *
  * UNM_TEST_PAIRS: pairs of allocation and free.
  */
-#include <pthread.h>
-#include <sched.h>
-#include <string.h>
 #include <sys/resource.h>
 
 #include "lib/ep_mem.h"

@@ -3,9 +3,6 @@
  * test_mem_find.c - how data calls and peers find dmable memory: by address,
  * while other threads allocate and free memory, and by key.
  */
-#include <pthread.h>
-#include <sched.h>
-
 #include "lib/ep_mem.h"
 
 /* ---- By address ------------------------------------------------------ */

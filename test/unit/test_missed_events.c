@@ -5,8 +5,6 @@
  * while writing test/model.
  */
 #include <poll.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "api/unm_ep.h"
 #include "core/unm_ep_state.h"

@@ -6,9 +6,6 @@
  * The cases are rows of a table. After each row the two endpoints still
  * exchange a message, and the objects that were made for the row can be closed.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_collective.h>
 #include <rdma/fi_rma.h>

@@ -6,9 +6,6 @@
  * test_mr_reach.c tests which bytes an access reaches.
  */
 #include <endian.h>
-#include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 

@@ -4,8 +4,6 @@
  * mode that it asks for, in the terms of the API version that it was written
  * for.
  */
-#include <stdlib.h>
-
 #include <rdma/providers/fi_prov.h>
 
 #include "lib/ep_pair.h"

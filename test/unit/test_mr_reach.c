@@ -5,9 +5,6 @@
  * addresses and lengths around each edge are compared with a list of single
  * bytes.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "api/unm_domain.h"
 #include "api/unm_ep.h"
 #include "api/unm_mr.h"

@@ -3,9 +3,6 @@
  * test_multi.c - FI_MULTI_RECV: one buffer for many messages. It is released
  * exactly once, after its last byte was written, and is not written afterwards.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "lib/ep_xfer.h"
 
 #define MIN	64			/* the endpoint's default, bytes */

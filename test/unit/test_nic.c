@@ -3,8 +3,6 @@
  * test_nic.c - struct fid_nic of an offer: its fields, that duplicates are
  * equal and independent, and which call frees them.
  */
-#include <string.h>
-
 #include "lib/ep_pair.h"
 #include "unm_env.h"
 #include "unm_info.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* test_node.c - how fi_getinfo() resolves nodes and services. */
-#include <string.h>
-
 #include <rdma/providers/fi_prov.h>
 
 #include "lib/ep_pair.h"

@@ -4,10 +4,6 @@
  * each other by number, like programs with options for host and port: no
  * address is exchanged in another way.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 #include "lib/ep_av.h"
 
 /* A number that no other test of this machine uses. */

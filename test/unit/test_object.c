@@ -3,13 +3,6 @@
  * test_object.c - opening, binding, enabling and closing objects, and calls on
  * objects that are not ready for them.
  */
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "api/unm_cq.h"
 #include "api/unm_ep.h"
 #include "core/unm_cq_ring.h"

@@ -6,7 +6,6 @@
  */
 #include <float.h>
 #include <math.h>
-#include <string.h>
 #include <rdma/fi_domain.h>
 
 #include "lib/unit.h"

@@ -8,10 +8,6 @@
  */
 #include <complex.h>
 #include <inttypes.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <string.h>
 
 #include "lib/unit.h"
 #include "op/gsas_op.h"

@@ -3,9 +3,6 @@
  * test_order.c - FI_ORDER_SAS: messages of one sender match in the order in
  * which they were sent, whatever protocol, send call or receive is used.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "lib/ep_xfer.h"
 
 #define N	(UNIT_SLOW ? 1500 : 6000)

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* test_peek.c - FI_PEEK, FI_CLAIM, FI_DISCARD: a receiver asks for a message
  * before it receives the message. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "lib/ep_xfer.h"
 
 static const size_t kinds[] = { 8, 4000, 100000 };

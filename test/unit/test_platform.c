@@ -4,17 +4,10 @@
  * hal_mmio_dev.c as can be tested without boards: a file stands for the
  * registers.
  */
-#define _GNU_SOURCE
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "hal/dev/hal_dev_conf.h"
 #include "hal/hal.h"

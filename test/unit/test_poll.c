@@ -6,10 +6,6 @@
  * UNM_TEST_ROUNDS: wake-ups of each form (500).
  */
 #include <poll.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <time.h>
 
 #include "lib/ep_pair.h"
 #include "api/unm_ep.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* test_pool.c - pooled objects and the tokens by which a peer refers to
  * them. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "lib/unit.h"
 #include "util/unm_pool.h"
 

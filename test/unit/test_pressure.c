@@ -7,9 +7,6 @@
  * UNM_TEST_MESSAGES: messages in each direction of the long tests (100,000).
  * 1,000,000 between two processes: senders_late in test_crowd.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "api/unm_ep.h"
 #include "core/unm_ep_state.h"
 #include "core/unm_op.h"

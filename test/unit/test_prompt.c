@@ -7,10 +7,6 @@
  * No test measures time: the bound is either longer than any machine has been
  * running, or shorter than any pause of the test.
  */
-#define _GNU_SOURCE
-#include <string.h>
-#include <unistd.h>
-
 #include "api/unm_ep.h"
 #include "core/unm_ep_state.h"
 #include "core/unm_peer.h"

@@ -3,9 +3,6 @@
  * test_receive.c - which receive a message matches: sources, tags, senders that
  * are not in the address vector yet, messages longer than the buffer.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "lib/ep_xfer.h"
 
 /* the longest inline, eager and rendezvous messages of both profiles */

@@ -8,12 +8,6 @@
  * The target reads a region's memory only after fi_close() has returned, when
  * no initiator may access it any more.
  */
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "api/unm_ep.h"
 #include "core/unm_ep_state.h"
 #include "lib/os_pair.h"

@@ -7,11 +7,6 @@
  * Transfers and memory are in test_regs_dma.c, processes in
  * test_regs_proc.c.
  */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <signal.h>
-#include <sys/wait.h>
-
 #include "lib/regs_fixture.h"
 
 /* ---- Mailboxes --------------------------------------------------------- */

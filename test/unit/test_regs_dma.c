@@ -5,9 +5,6 @@
  * engine? Each test names the paragraph: [D x.y] and [PG034] as in hal_regs.h,
  * [K] the call in hal_kdev.h, [13] section 13 of docs/hal.md.
  */
-#define _GNU_SOURCE
-#include <errno.h>
-
 #include "lib/regs_fixture.h"
 
 #define KIB	1024u

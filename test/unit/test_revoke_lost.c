@@ -4,11 +4,6 @@
  * stores the same word again, whatever else waits or is closed meanwhile. A
  * disconnected peer is not freed before the word has arrived.
  */
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <string.h>
-
 #include "api/unm_ep.h"
 #include "api/unm_mr.h"
 #include "core/unm_ep_state.h"

@@ -7,12 +7,7 @@
  * The cost is a number of instructions: a child does the accesses and its
  * parent steps through them (ptrace), so that no clock decides.
  */
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ptrace.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "lib/os_pair.h"
 #include "api/unm_ep.h"

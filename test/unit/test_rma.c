@@ -4,9 +4,6 @@
  * counters and refusals. The results are the same by requests, by cross-memory
  * attach and through dmable memory.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "api/unm_ep.h"
 #include "core/unm_ep_state.h"
 #include "core/unm_stats.h"

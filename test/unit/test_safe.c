@@ -12,8 +12,6 @@
  * UNM_TEST_OPS: operations of each thread in each case (2,000).
  */
 #include <poll.h>
-#include <pthread.h>
-#include <stdlib.h>
 
 #include "api/unm_ep.h"
 #include "core/unm_ep_state.h"

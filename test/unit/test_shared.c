@@ -8,12 +8,6 @@
  * test_rma.c, test_atomic.c and test_direct.c do every operation this way,
  * test_revoke.c closes regions under writers.
  */
-#define _GNU_SOURCE
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "api/unm_ep.h"
 #include "core/unm_ep_state.h"
 #include "core/unm_stats.h"

@@ -8,13 +8,8 @@
  */
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_trigger.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 #include "api/unm_cntr.h"
 #include "api/unm_domain.h"

@@ -3,9 +3,6 @@
  * test_source.c - FI_SOURCE_ERR: a message of a sender that is not in the
  * address vector completes with the sender's address, on every data path.
  */
-#include <stddef.h>
-#include <string.h>
-
 #include "lib/ep_pair.h"
 #include "hal/hal.h"
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* test_space.c - the sender's view of the receive space at a peer: allocation
  * and release of a byte ring. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "lib/unit.h"
 #include "core/unm_space.h"
 

@@ -3,9 +3,6 @@
  * test_span.c - allocation of blocks from a range of addresses, compared with a
  * model: an array that says for each unit which block it belongs to.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "lib/unit.h"
 #include "util/unm_span.h"
 

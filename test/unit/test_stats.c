@@ -4,9 +4,6 @@
  * each kind of operation, in the endpoint's shared page and in the table that
  * unimem_info prints of this process.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "api/unm_ep.h"
 #include "core/unm_ep_state.h"
 #include "core/unm_peer.h"

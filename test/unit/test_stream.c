@@ -6,9 +6,6 @@
  * The sender is a bare interface (raw_peer.h), which sends exactly the pieces
  * that a test wants; docs/protocol.md, section 7.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "api/unm_ep.h"
 #include "core/unm_ep_state.h"
 #include "core/unm_op.h"

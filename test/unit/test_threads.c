@@ -5,12 +5,6 @@
  * (FI_THREAD_DOMAIN, no lock anywhere), and one domain with four threads that
  * send, receive, cancel and read (FI_THREAD_SAFE).
  */
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "lib/ep_xfer.h"
 #include "unm_env.h"
 
@@ -747,7 +741,6 @@ static void test_closing_holds_up_nobody(void **state)
 	assert_int_equal(c.ret, 0);
 	free(big);
 }
-
 
 int main(void)
 {

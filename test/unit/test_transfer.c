@@ -3,10 +3,6 @@
  * test_transfer.c - every send call with every receive call, at all lengths
  * around a threshold, expected and unexpected.
  */
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-
 #include "api/unm_ep.h"
 #include "core/unm_ep_state.h"
 #include "core/unm_peer.h"

@@ -4,10 +4,6 @@
  * aliases, and deferred work. An operation whose threshold is not reached does
  * not start; the rest are executed once, in order.
  */
-#include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "lib/ep_work.h"
 #include "core/unm_op.h"
 

@@ -6,12 +6,7 @@
  * and gets as requests. An address without memory causes one error on each side
  * that is involved, and no signal.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "lib/ep_xfer.h"
 #include "lib/os_pair.h"

@@ -8,11 +8,6 @@
  * took.
  */
 #include <poll.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 #include "api/unm_domain.h"
 #include "api/unm_ep.h"

@@ -5,9 +5,6 @@
  *
  * test_golden.c compares the bytes that endpoints send.
  */
-#include <errno.h>
-#include <string.h>
-
 #include "lib/unit.h"
 #include "core/unm_wire.h"
 

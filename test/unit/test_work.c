@@ -5,10 +5,6 @@
  * to start the work.
  */
 #include <poll.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <string.h>
 
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
