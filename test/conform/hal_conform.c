@@ -140,9 +140,8 @@ int ct_setup(void **state)
 	return ct_hal_open();
 }
 
-int ct_teardown(void **state)
+int ct_teardown(UNIT_STATE)
 {
-	(void)state;
 	ct_children_end();
 	for (int i = 0; i < CT_IFS; i++) {
 		if (ct_ifs[i].hif != NULL)

@@ -74,14 +74,13 @@ static struct hal_peer *some_peer(void)
 
 /* ---- Where there are any --------------------------------------------- */
 
-static void alias_where_capable(void **state)
+static void alias_where_capable(UNIT_STATE)
 {
 	struct hal_peer *peer = some_peer();
 	struct hal_key key = { { 0 } };
 	struct file f = file_new();
 	struct hal_window win;
 
-	(void)state;
 	if (has_aliases()) {
 		assert_int_equal(alias_of(peer, f.map, BYTES, RW, &win), 0);
 		hal_alias_close(ct_hal, &win);
@@ -95,14 +94,13 @@ static void alias_where_capable(void **state)
 }
 
 /* Any range: the same bytes, of no other address, in both directions. */
-static void alias_is_the_same_memory(void **state)
+static void alias_is_the_same_memory(UNIT_STATE)
 {
 	struct hal_peer *peer = some_peer();
 	uint8_t want[BYTES] = { 0 }, buf[BYTES];
 	struct file f;
 	uint64_t rng = 3;
 
-	(void)state;
 	NEEDS_ALIASES();
 	f = file_new();
 	/* two mappings that follow each other are as good as one */
@@ -133,14 +131,13 @@ static void alias_is_the_same_memory(void **state)
 }
 
 /* The program's mappings and descriptors may go; the bytes stay. */
-static void alias_outlives_the_mapping(void **state)
+static void alias_outlives_the_mapping(UNIT_STATE)
 {
 	struct hal_peer *peer = some_peer();
 	struct file f;
 	struct hal_window win;
 	uint8_t got[BYTES];
 
-	(void)state;
 	NEEDS_ALIASES();
 	f = file_new();
 	ct_fill(f.map, BYTES, 7);
@@ -152,7 +149,7 @@ static void alias_outlives_the_mapping(void **state)
 }
 
 /* Memory of MAP_SHARED | MAP_ANONYMOUS, and a file that was unlinked. */
-static void alias_of_each_kind(void **state)
+static void alias_of_each_kind(UNIT_STATE)
 {
 	char name[] = "/dev/shm/unm-conform-XXXXXX";
 	struct hal_peer *peer = some_peer();
@@ -160,7 +157,6 @@ static void alias_of_each_kind(void **state)
 	uint8_t *map[2];
 	int fd;
 
-	(void)state;
 	NEEDS_ALIASES();
 	map[0] = map_file(-1, 0, BYTES, PROTS, MAP_SHARED | MAP_ANONYMOUS);
 	fd = mkstemp(name);
@@ -184,7 +180,7 @@ static void alias_of_each_kind(void **state)
 /* ---- What there is no alias of --------------------------------------- */
 
 /* The owner's side: no key. */
-static void alias_key_of_shared_memory_only(void **state)
+static void alias_key_of_shared_memory_only(UNIT_STATE)
 {
 	struct file f;
 	struct hal_mem *mem;
@@ -192,7 +188,6 @@ static void alias_key_of_shared_memory_only(void **state)
 	uint8_t *map;
 	void *addr;
 
-	(void)state;
 	NEEDS_ALIASES();
 	f = file_new();
 	map = map_file(f.fd, 0, BYTES, PROTS, MAP_PRIVATE);
@@ -221,7 +216,7 @@ static void alias_key_of_shared_memory_only(void **state)
 }
 
 /* The other side: what this process has not mapped so. */
-static void alias_opens_what_is_mapped_only(void **state)
+static void alias_opens_what_is_mapped_only(UNIT_STATE)
 {
 	struct hal_peer *peer = some_peer();
 	struct file f, other;
@@ -229,7 +224,6 @@ static void alias_opens_what_is_mapped_only(void **state)
 	struct hal_window win;
 	uint8_t *map;
 
-	(void)state;
 	NEEDS_ALIASES();
 	f = file_new();
 	other = file_new();
@@ -267,14 +261,13 @@ static void alias_opens_what_is_mapped_only(void **state)
 }
 
 /* Aliases that are open do not count as mapped, beside each other or apart. */
-static void alias_of_no_alias(void **state)
+static void alias_of_no_alias(UNIT_STATE)
 {
 	struct hal_peer *peer = some_peer();
 	struct hal_window win[3], again;
 	struct hal_key key[3];
 	struct file f;
 
-	(void)state;
 	NEEDS_ALIASES();
 	f = file_new();
 	for (int i = 2; i >= 0; i--) {
@@ -298,14 +291,13 @@ static void alias_of_no_alias(void **state)
 }
 
 /* No more than the process can have mappings: the first that goes, comes. */
-static void alias_number_is_bounded(void **state)
+static void alias_number_is_bounded(UNIT_STATE)
 {
 	struct hal_window *win = calloc(HAL_ALIASES_MAX, sizeof(*win)), more;
 	struct hal_peer *peer = some_peer();
 	struct hal_key key;
 	struct file f;
 
-	(void)state;
 	assert_non_null(win);
 	if (!has_aliases())
 		free(win);
@@ -335,7 +327,7 @@ static int shm_file(const char *name, off_t bytes)
 }
 
 /* Holes of a file in /dev/shm have pages once there is an alias. */
-static void alias_has_no_holes(void **state)
+static void alias_has_no_holes(UNIT_STATE)
 {
 	static const size_t much = (size_t)1 << 40;
 	struct hal_peer *peer = some_peer();
@@ -345,7 +337,6 @@ static void alias_has_no_holes(void **state)
 	uint8_t *map;
 	int fd;
 
-	(void)state;
 	NEEDS_ALIASES();
 	snprintf(name, sizeof(name), "/dev/shm/unm-conform-%d", getpid());
 	fd = shm_file(name, (off_t)much);
@@ -362,7 +353,7 @@ static void alias_has_no_holes(void **state)
 }
 
 /* A file whose name only says that it has none. */
-static void alias_of_no_named_file(void **state)
+static void alias_of_no_named_file(UNIT_STATE)
 {
 	struct hal_peer *peer = some_peer();
 	struct hal_window win;
@@ -370,7 +361,6 @@ static void alias_of_no_named_file(void **state)
 	uint8_t *map;
 	int fd;
 
-	(void)state;
 	NEEDS_ALIASES();
 	snprintf(name, sizeof(name), "/dev/shm/unm-conform-%d (deleted)",
 		 getpid());
@@ -384,14 +374,13 @@ static void alias_of_no_named_file(void **state)
 }
 
 /* A file that is shorter than its mapping by then: no alias, and no signal. */
-static void alias_of_a_file_cut_short(void **state)
+static void alias_of_a_file_cut_short(UNIT_STATE)
 {
 	struct hal_peer *peer = some_peer();
 	struct file f;
 	struct hal_window win;
 	struct hal_key key;
 
-	(void)state;
 	NEEDS_ALIASES();
 	f = file_new();
 	assert_int_equal(key_of(f.map, BYTES, RW, &key), 0);
@@ -409,7 +398,7 @@ static void alias_of_a_file_cut_short(void **state)
 #define ROUNDS	200000
 
 /* A child adds to its mapping, with an alias of ours on the same word. */
-static void alias_atomics(void **state)
+static void alias_atomics(UNIT_STATE)
 {
 	struct hal_peer *peer = some_peer();
 	struct file f;
@@ -417,7 +406,6 @@ static void alias_atomics(void **state)
 	_Atomic uint64_t *word;
 	pid_t pid;
 
-	(void)state;
 	NEEDS_ALIASES();
 	f = file_new();
 	assert_int_equal(alias_of(peer, f.map + 128, 64, RW, &win), 0);
@@ -434,7 +422,7 @@ static void alias_atomics(void **state)
 }
 
 /* A forked child does not inherit it; what the child has there stays. */
-static void alias_is_not_inherited(void **state)
+static void alias_is_not_inherited(UNIT_STATE)
 {
 	struct hal_peer *peer = some_peer();
 	struct file f;
@@ -442,7 +430,6 @@ static void alias_is_not_inherited(void **state)
 	uint8_t *map;
 	pid_t pid;
 
-	(void)state;
 	NEEDS_ALIASES();
 	f = file_new();
 	assert_int_equal(alias_of(peer, f.map, PAGE, RW, &win), 0);
@@ -517,14 +504,13 @@ static void child_of_maker(const struct maker *m)
  * A process forks while another of its threads holds a lock of the HAL. That
  * thread does not exist in the child, so the child must not wait for it.
  */
-static void alias_lock_is_not_inherited(void **state)
+static void alias_lock_is_not_inherited(UNIT_STATE)
 {
 	struct maker m = { .peer = some_peer() };
 	pthread_t thread;
 	int status = 0;
 	pid_t pid;
 
-	(void)state;
 	NEEDS_ALIASES();
 	m.f = file_new();
 	thread = unit_thread(make_aliases, &m);

@@ -71,12 +71,11 @@ static void expect_end(struct ct_if *ci, struct hal_peer *peer, unsigned n,
 
 /* Packets that were accepted before the close are received after it, in
  * order. */
-static void close_is_drained(void **state)
+static void close_is_drained(UNIT_STATE)
 {
 	unsigned depth = ct_caps->pkt_depth;
 	const unsigned counts[] = { 0, 1, depth / 2, depth };
 
-	(void)state;
 	for (unsigned i = 0; i < 24; i++) {
 		struct ct_pair p = ct_pair(0, 0);
 		unsigned n = counts[i % 4];
@@ -89,11 +88,10 @@ static void close_is_drained(void **state)
 }
 
 /* The same if the receiver was not stepped since before the connection. */
-static void close_before_the_first_step(void **state)
+static void close_before_the_first_step(UNIT_STATE)
 {
 	unsigned depth = ct_caps->pkt_depth;
 
-	(void)state;
 	for (unsigned i = 0; i < 20; i++) {
 		struct ct_if *a = ct_open(0), *b = ct_open(0);
 		struct hal_addr from = a->hif->addr;
@@ -112,9 +110,8 @@ static void close_before_the_first_step(void **state)
  * and closes. The other has opened its half of the same peer, and receives all
  * packets.
  */
-static void close_after_crossing(void **state)
+static void close_after_crossing(UNIT_STATE)
 {
-	(void)state;
 	for (unsigned i = 0; i < 24; i++) {
 		struct ct_if *a = ct_open(0), *b = ct_open(0);
 		struct hal_addr from = b->hif->addr;
@@ -146,12 +143,11 @@ static void close_after_crossing(void **state)
 }
 
 /* Bytes in the receive space stay after their sender has closed. */
-static void close_keeps_space(void **state)
+static void close_keeps_space(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	uint8_t buf[1000];
 
-	(void)state;
 	assert_int_equal(hal_space_ready(p.ab, UINT32_MAX), 0);
 	ct_fill(buf, sizeof(buf), 9);
 	hal_space_write(p.ab, 96, buf, sizeof(buf));
@@ -165,14 +161,13 @@ static void close_keeps_space(void **state)
 }
 
 /* Sending to a closed peer is harmless, before and after HAL_EV_DEAD. */
-static void close_send_to_the_dead(void **state)
+static void close_send_to_the_dead(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	struct hal_event ev;
 	uint8_t buf[64] = { 0 };
 	int ret;
 
-	(void)state;
 	assert_int_equal(hal_space_ready(p.ab, UINT32_MAX), 0);
 	ct_close(p.b);
 	for (unsigned i = 0; i < 3 * ct_caps->pkt_depth; i++) {
@@ -190,11 +185,10 @@ static void close_send_to_the_dead(void **state)
 }
 
 /* One peer closes: the other peers continue to send and to connect. */
-static void close_harms_nobody_else(void **state)
+static void close_harms_nobody_else(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, 0);
 
-	(void)state;
 	for (uint64_t i = 0; i < 100; i++) {
 		struct ct_if *c = ct_open(0);
 		struct hal_peer *ac = ct_connect(p.a, &c->hif->addr);
@@ -220,9 +214,8 @@ static void close_harms_nobody_else(void **state)
 }
 
 /* Close with pending events, half-open connections and unread packets. */
-static void close_in_any_state(void **state)
+static void close_in_any_state(UNIT_STATE)
 {
-	(void)state;
 	for (int i = 0; i < 64; i++) {
 		struct ct_if *a = ct_open(0), *b = ct_open(0), *c = ct_open(0);
 		struct hal_peer *peer;

@@ -11,24 +11,22 @@
 
 /* ---- The process's HAL and its interfaces ---------------------------- */
 
-static void hal_is_one_per_process(void **state)
+static void hal_is_one_per_process(UNIT_STATE)
 {
 	struct hal *again = NULL;
 
-	(void)state;
 	assert_int_equal(hal_get(NULL, &again), 0);
 	assert_ptr_equal(again, ct_hal);
 	hal_put(again);
 	ct_pair(0, 0);			/* the first reference still works */
 }
 
-static void if_boards_and_addresses(void **state)
+static void if_boards_and_addresses(UNIT_STATE)
 {
 	bool any = ct_caps->flags & HAL_CAP_ANY_BOARD;
 	struct hal_if *none = NULL;
 	struct ct_if *ci[12];
 
-	(void)state;
 	assert_true(ct_caps->boards >= 1 && ct_caps->ifs_per_board >= 1);
 	for (int i = 0; i < 12; i++) {
 		int board = i % (int)ct_caps->boards;
@@ -57,14 +55,13 @@ static void if_boards_and_addresses(void **state)
 
 /* A board opens all its interfaces, then fails, and reuses a closed
  * interface. */
-static void if_exhausted(void **state)
+static void if_exhausted(UNIT_STATE)
 {
 	struct hal_if *none = NULL;
 	int board = ct_caps->flags & HAL_CAP_ANY_BOARD ?
 		    (int)ct_caps->boards - 1 : -1;
 	int n = 0, ret;
 
-	(void)state;
 	unit_needs(ct_caps->ifs_per_board < CT_IFS);
 	while ((ret = hal_if_open(ct_hal, board, &ct_ifs[n].hif)) == 0) {
 		n++;
@@ -98,14 +95,13 @@ static struct hal_if *open_number(int board, int number)
 
 /* An interface number has one holder at a time. Opening by number opens this
  * interface or fails. */
-static void if_of_a_number(void **state)
+static void if_of_a_number(UNIT_STATE)
 {
 	struct ct_if *ci = ct_open(0);
 	struct hal_if *none = NULL;
 	struct hal_addr was;
 	int board, number;
 
-	(void)state;
 	if (ct_opt.service)		/* the first interface is number 0 */
 		ci = ct_open(0);
 	was = ci->hif->addr;
@@ -133,12 +129,11 @@ static void if_of_a_number(void **state)
 	assert_null(none);
 }
 
-static void if_page_names_its_owner(void **state)
+static void if_page_names_its_owner(UNIT_STATE)
 {
 	struct ct_if *ci = ct_open(0);
 	struct hal_page_head *head = ci->hif->page;
 
-	(void)state;
 	assert_non_null(head);
 	assert_true(atomic_load(&head->magic) == HAL_PAGE_MAGIC);
 	assert_int_equal(head->board, ci->hif->addr.board);
@@ -159,13 +154,12 @@ static void send_blind(struct ct_if *ci, struct hal_peer *peer, unsigned n)
 }
 
 /* Packets and stores may be sent before the receiver was stepped once. */
-static void conn_first_contact(void **state)
+static void conn_first_contact(UNIT_STATE)
 {
 	struct ct_if *a = ct_open(0), *b = ct_open(0);
 	struct hal_peer *ab = ct_connect(a, &b->hif->addr), *ba;
 	uint8_t buf[100];
 
-	(void)state;
 	assert_int_equal(hal_space_ready(ab, UINT32_MAX), 0);
 	ct_fill(buf, sizeof(buf), 5);
 	hal_space_write(ab, 1000, buf, sizeof(buf));
@@ -182,13 +176,12 @@ static void conn_first_contact(void **state)
 
 /* There is one peer object for a remote interface, whichever side connects
  * first and however often. */
-static void conn_one_object(void **state)
+static void conn_one_object(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	struct ct_if *c = ct_open(0);
 	struct hal_peer *ac = ct_connect(p.a, &c->hif->addr);
 
-	(void)state;
 	assert_ptr_equal(ct_connect(p.a, &p.b->hif->addr), p.ab);
 	assert_ptr_equal(ct_connect(p.b, &p.a->hif->addr), p.ba);
 	assert_ptr_equal(ct_connect(p.a, &c->hif->addr), ac);
@@ -204,13 +197,12 @@ static void conn_one_object(void **state)
 }
 
 /* Both ends belong to this process, which is alive. */
-static void conn_process(void **state)
+static void conn_process(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	struct hal_peer *end[] = { p.ab, p.ba };
 	uint64_t id[2] = { 0, 1 };
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		int fd = hal_peer_process(end[i], &id[i]);
 		struct pollfd pfd = { .fd = fd, .events = POLLIN };
@@ -225,13 +217,12 @@ static void conn_process(void **state)
 }
 
 /* Each interface connects to all interfaces before any is stepped. */
-static void conn_simultaneous(void **state)
+static void conn_simultaneous(UNIT_STATE)
 {
 	enum { N = 6 };
 	struct ct_if *ci[N];
 	struct hal_peer *peer[N][N];
 
-	(void)state;
 	for (int i = 0; i < N; i++)
 		ci[i] = ct_open(i % (int)ct_caps->boards);
 	for (int i = 0; i < N; i++) {
@@ -319,9 +310,8 @@ static void *meet(void *arg)
 	return NULL;
 }
 
-static void conn_simultaneous_threads(void **state)
+static void conn_simultaneous_threads(UNIT_STATE)
 {
-	(void)state;
 	for (int round = 0; round < 200; round++) {
 		struct ct_if *a = ct_open(0), *b = ct_open(0);
 		_Atomic int done = 0;
@@ -343,13 +333,12 @@ static void conn_simultaneous_threads(void **state)
 }
 
 /* An interface may connect to itself as to any other interface. */
-static void conn_loopback(void **state)
+static void conn_loopback(UNIT_STATE)
 {
 	struct ct_if *a = ct_open(0);
 	struct hal_peer *self = ct_connect(a, &a->hif->addr);
 	uint8_t buf[64];
 
-	(void)state;
 	ct_wait_event(a, HAL_EV_INBOUND, self);
 	ct_wait_event(a, HAL_EV_CONNECTED, self);
 	assert_int_equal(hal_space_ready(self, UINT32_MAX), 0);
@@ -370,7 +359,7 @@ static void conn_loopback(void **state)
 }
 
 /* Each event is reported once, also if the caller takes one event at a time. */
-static void conn_events_by_ones(void **state)
+static void conn_events_by_ones(UNIT_STATE)
 {
 	enum { N = 12 };
 	struct ct_if *b = ct_open(0), *ci[N];
@@ -378,7 +367,6 @@ static void conn_events_by_ones(void **state)
 	uint64_t end = ct_deadline();
 	int n = 0, ret;
 
-	(void)state;
 	for (int i = 0; i < N; i++) {
 		struct hal_peer *peer;
 
@@ -412,12 +400,11 @@ static void conn_events_by_ones(void **state)
 
 /* The address of a former holder never connects to the interface's next
  * holder. */
-static void conn_stale_nonce(void **state)
+static void conn_stale_nonce(UNIT_STATE)
 {
 	struct ct_if *a = ct_open(0), *b, *ci[4];
 	struct hal_addr old, wrong;
 
-	(void)state;
 	b = ct_open(0);
 	old = b->hif->addr;
 	ct_close(b);
@@ -438,13 +425,12 @@ static void conn_stale_nonce(void **state)
 	}
 }
 
-static void conn_any_nonce(void **state)
+static void conn_any_nonce(UNIT_STATE)
 {
 	struct ct_if *a = ct_open(0), *b = ct_open(0);
 	struct hal_addr any = b->hif->addr;
 	struct hal_peer *ab;
 
-	(void)state;
 	any.nonce = HAL_ADDR_ANY;
 	ab = ct_connect(a, &any);
 	assert_int_equal(ct_send(a, ab, CT_TYPE_PING, 1), 0);
@@ -458,24 +444,22 @@ static void conn_any_nonce(void **state)
 
 /* Connecting to a closed interface is refused; another job may hold its number
  * meanwhile. */
-static void conn_nobody(void **state)
+static void conn_nobody(UNIT_STATE)
 {
 	struct ct_if *a = ct_open(0), *b = ct_open((int)ct_caps->boards - 1);
 	struct hal_addr gone = b->hif->addr;
 
-	(void)state;
 	ct_close(b);
 	ct_expect_refused(a, &gone);
 }
 
 /* If there is no other job, the refusal comes at once, for any nonce. */
-static void conn_nobody_at_all(void **state)
+static void conn_nobody_at_all(UNIT_STATE)
 {
 	struct ct_if *a = ct_open(0), *b = ct_open((int)ct_caps->boards - 1);
 	struct hal_addr gone = b->hif->addr;
 	struct hal_peer *peer = NULL;
 
-	(void)state;
 	if (getenv("UNM_ALONE") == NULL)
 		skip();			/* see test/check/alone.sh */
 	ct_close(b);
@@ -487,14 +471,13 @@ static void conn_nobody_at_all(void **state)
 
 /* Addresses that no interface can have, and those of another user, are
  * refused. */
-static void conn_bad_address(void **state)
+static void conn_bad_address(UNIT_STATE)
 {
 	struct ct_if *a = ct_open(0), *b = ct_open(0);
 	struct hal_addr bad[6];
 	struct hal_peer *peer = NULL;
 	int ret;
 
-	(void)state;
 	for (int i = 0; i < 6; i++)
 		bad[i] = b->hif->addr;
 	bad[0].version++;
@@ -516,11 +499,10 @@ static void conn_bad_address(void **state)
 }
 
 /* A peer that was freed gets HAL_EV_DEAD; both sides may connect anew. */
-static void conn_free_and_again(void **state)
+static void conn_free_and_again(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, 0);
 
-	(void)state;
 	for (int i = 0; i < 50; i++) {
 		struct hal_event ev;
 
@@ -568,16 +550,14 @@ static void again(unsigned look)
 }
 
 /* The same without stepping the other side: it receives each connection. */
-static void conn_again_unseen(void **state)
+static void conn_again_unseen(UNIT_STATE)
 {
-	(void)state;
 	again(0);
 }
 
 /* The same if it is stepped in between: events keep their order. */
-static void conn_again_half_seen(void **state)
+static void conn_again_half_seen(UNIT_STATE)
 {
-	(void)state;
 	for (unsigned look = 1; look < 5; look++)
 		again(look);
 }

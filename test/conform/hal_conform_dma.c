@@ -141,11 +141,10 @@ static const uint64_t sizes[] = { 1, 2, 3, 7, 8, 9, 63, 64, 65, 1000, 4095,
 	4096, 4097, 65537, (1 << 18) - 1, (1 << 20) + 13, (8 << 20) + 5 };
 
 /* Every size and alignment, get and put, arrives, and nothing beside it. */
-static void dma_every_size(void **state)
+static void dma_every_size(UNIT_STATE)
 {
 	struct arena ar = arena(9 << 20);
 
-	(void)state;
 	for (unsigned i = 0; i < CT_COUNT(sizes); i++) {
 		for (unsigned shift = 0; shift < 4; shift++) {
 			uint64_t roff = GUARD + shift * 5;
@@ -162,11 +161,10 @@ static void dma_every_size(void **state)
 }
 
 /* No byte is a transfer, too: accepted, completed, nothing moved. */
-static void dma_of_nothing(void **state)
+static void dma_of_nothing(UNIT_STATE)
 {
 	struct arena ar = arena(4096);
 
-	(void)state;
 	memset(ar.local, 1, 4096);
 	memset(ar.remote, 2, 4096);
 	for (int op = HAL_DMA_GET; op <= HAL_DMA_PUT; op++) {
@@ -183,7 +181,7 @@ static void dma_of_nothing(void **state)
 }
 
 /* Outside the region nothing is accepted, whatever wraps around. */
-static void dma_bounds(void **state)
+static void dma_bounds(UNIT_STATE)
 {
 	static const struct { uint64_t at, len; } bad[] = {
 		{ 0, 8193 }, { 1, 8192 }, { 8192, 1 }, { 8193, 0 },
@@ -194,7 +192,6 @@ static void dma_bounds(void **state)
 	struct arena ar = arena(8192);
 	struct hal_dma d;
 
-	(void)state;
 	for (int op = HAL_DMA_GET; op <= HAL_DMA_PUT; op++) {
 		for (unsigned i = 0; i < CT_COUNT(bad); i++) {
 			d = transfer(&ar, op, bad[i].at, 0, bad[i].len);
@@ -213,12 +210,11 @@ static void dma_bounds(void **state)
 /* ---- Completions ----------------------------------------------------- */
 
 /* A post only starts: five big ones cannot all be over when it returns. */
-static void dma_never_inline(void **state)
+static void dma_never_inline(UNIT_STATE)
 {
 	struct arena ar = arena(BIG);
 	int inline_done = 0;
 
-	(void)state;
 	for (int i = 0; i < 5; i++) {
 		struct hal_dma d = transfer(&ar, i & 1 ? HAL_DMA_GET :
 					    HAL_DMA_PUT, 0, 0, BIG);
@@ -236,14 +232,13 @@ static void dma_never_inline(void **state)
 }
 
 /* One poll does a bounded amount of work, however much there is. */
-static void dma_poll_is_bounded(void **state)
+static void dma_poll_is_bounded(UNIT_STATE)
 {
 	struct arena ar = arena(BIG);
 	struct hal_dma d = transfer(&ar, HAL_DMA_PUT, 0, 0, BIG);
 	struct hal_dma_comp comp;
 	int all_done = 0;
 
-	(void)state;
 	for (int i = 0; i < 5; i++) {
 		memset(ar.local, i + 1, BIG);
 		assert_int_equal(ct_dma_post(ar.p.a, &d, i), 0);
@@ -299,14 +294,13 @@ static void post_some(struct arena *ar, uint64_t *posted, uint64_t done,
  * Batches of full depth: each token comes once, with its data there, and a
  * place in the arena is used again only when its transfer is over.
  */
-static void dma_one_completion_after_data(void **state)
+static void dma_one_completion_after_data(UNIT_STATE)
 {
 	struct arena ar = arena(2 << 20);
 	uint64_t total = (uint64_t)ct_opt.packets / 100, end = ct_deadline();
 	uint64_t posted = 0, done = 0;
 	bool *seen = test_calloc(total, sizeof(*seen));
 
-	(void)state;
 	while (done < total) {
 		struct hal_dma_comp comp[7];
 		uint64_t batch = posted;
@@ -347,7 +341,7 @@ static void dma_one_completion_after_data(void **state)
 }
 
 /* dma_depth transfers may be outstanding, not one more, not one less. */
-static void dma_depth_exact(void **state)
+static void dma_depth_exact(UNIT_STATE)
 {
 	struct arena ar = arena(64 * 1024);
 	uint32_t depth = ct_caps->dma_depth, n;
@@ -355,7 +349,6 @@ static void dma_depth_exact(void **state)
 	struct hal_dma d = transfer(&ar, HAL_DMA_PUT, 0, 0, 1024);
 	uint64_t end;
 
-	(void)state;
 	for (int round = 0; round < 5; round++) {
 		for (n = 0; n < depth; n++)
 			assert_int_equal(ct_faulty() ?
@@ -385,7 +378,7 @@ static void dma_depth_exact(void **state)
 }
 
 /* Room for no completion takes none; room for one takes one. */
-static void dma_poll_obeys_max(void **state)
+static void dma_poll_obeys_max(UNIT_STATE)
 {
 	struct arena ar = arena(4096);
 	struct hal_dma d = transfer(&ar, HAL_DMA_GET, 0, 0, 8);
@@ -393,7 +386,6 @@ static void dma_poll_obeys_max(void **state)
 	uint64_t end = ct_deadline();
 	int n = 0;
 
-	(void)state;
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(ct_dma_post(ar.p.a, &d, i), 0);
 	for (int i = 0; i < 50; i++)
@@ -449,12 +441,11 @@ static unsigned post_big(struct arena *ar, unsigned n)
 }
 
 /* Giving up on a peer ends its transfers: each once, most of them cancelled. */
-static void dma_cancelled_by_peer_free(void **state)
+static void dma_cancelled_by_peer_free(UNIT_STATE)
 {
 	struct arena ar = arena(4 << 20);
 	unsigned n = post_big(&ar, ct_caps->dma_depth / 2);
 
-	(void)state;
 	hal_mem_release(ar.p.ab, ar.rmem);
 	ar.rmem = NULL;
 	hal_peer_free(ar.p.ab);
@@ -462,12 +453,11 @@ static void dma_cancelled_by_peer_free(void **state)
 	arena_free(&ar);
 }
 
-static void dma_cancelled_by_peer_close(void **state)
+static void dma_cancelled_by_peer_close(UNIT_STATE)
 {
 	struct arena ar = arena(4 << 20);
 	unsigned n = post_big(&ar, ct_caps->dma_depth / 2);
 
-	(void)state;
 	ct_close(ar.p.b);
 	ct_wait_event(ar.p.a, HAL_EV_DEAD, ar.p.ab);
 	assert_true(take_cancelled(ar.p.a, n) > 0);
@@ -475,13 +465,12 @@ static void dma_cancelled_by_peer_close(void **state)
 }
 
 /* One's own close drops them: afterwards nobody touches the memory. */
-static void dma_dropped_by_close(void **state)
+static void dma_dropped_by_close(UNIT_STATE)
 {
 	struct arena ar = arena(4 << 20);
 	uint8_t *copy = test_malloc(ar.bytes);
 	struct hal_dma_comp comp;
 
-	(void)state;
 	memset(ar.remote, 3, ar.bytes);
 	post_big(&ar, ct_caps->dma_depth / 2);
 	hal_dma_poll(ar.p.a->hif, &comp, 1);
@@ -499,7 +488,7 @@ static void dma_dropped_by_close(void **state)
 }
 
 /* One who ends does not end the transfers with others. */
-static void dma_others_go_on(void **state)
+static void dma_others_go_on(UNIT_STATE)
 {
 	struct arena ar = arena(4 << 20);
 	struct ct_if *c = ct_open(0);
@@ -509,7 +498,6 @@ static void dma_others_go_on(void **state)
 	struct hal_key key;
 	struct hal_rmem *rmem;
 
-	(void)state;
 	ct_join(&other);
 	assert_int_equal(hal_mem_key(ct_hal, ar.rmem_own, &key), 0);
 	assert_int_equal(ct_import(other.ab, &key, &rmem), 0);
@@ -531,12 +519,11 @@ static void dma_others_go_on(void **state)
 
 /* ---- Ordinary memory ------------------------------------------------- */
 
-static void dma_ordinary_memory(void **state)
+static void dma_ordinary_memory(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	uint8_t *a, *b;
 
-	(void)state;
 	unit_needs(p.ab->dma_any);
 	a = test_malloc((9 << 20) + 2 * GUARD);
 	b = test_malloc((9 << 20) + 2 * GUARD);
@@ -553,14 +540,13 @@ static void dma_ordinary_memory(void **state)
 }
 
 /* Addresses that are not there: one completion, an error, no signal. */
-static void dma_ordinary_bad_address(void **state)
+static void dma_ordinary_bad_address(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	size_t page = 4096, len = 4 * page;
 	uint8_t *local, *map;
 	struct hal_dma d;
 
-	(void)state;
 	unit_needs(p.ab->dma_any);
 	local = test_malloc(len);
 	map = mmap(NULL, len, PROT_READ | PROT_WRITE,
@@ -587,7 +573,7 @@ static void dma_ordinary_bad_address(void **state)
 
 /* Memory that its owner may only read is not written: no kernel interface that
  * overrides page protections. Nor does reaching memory cost a descriptor. */
-static void dma_ordinary_read_only(void **state)
+static void dma_ordinary_read_only(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	size_t len = 4 * 4096;
@@ -595,7 +581,6 @@ static void dma_ordinary_read_only(void **state)
 	struct hal_dma d;
 	int fds;
 
-	(void)state;
 	unit_needs(p.ab->dma_any);
 	local = test_calloc(1, len);
 	map = mmap(NULL, len, PROT_READ | PROT_WRITE,
@@ -629,14 +614,13 @@ static void dma_ordinary_read_only(void **state)
 }
 
 /* Where only dmable memory is reached, the post says so. */
-static void dma_ordinary_refused(void **state)
+static void dma_ordinary_refused(UNIT_STATE)
 {
 	struct arena ar = arena(4096);
 	struct hal_dma d = transfer(&ar, HAL_DMA_PUT, 0, 0, 64);
 	uint8_t *ordinary = test_malloc(64);
 	int ret;
 
-	(void)state;
 	if (ct_caps->flags & HAL_CAP_DMA_ANY) {
 		test_free(ordinary);
 		arena_free(&ar);
@@ -700,12 +684,11 @@ static void *busy_thread(void *arg)
 }
 
 /* Threads with interfaces of their own share memory and engine (law 1.2). */
-static void dma_between_threads(void **state)
+static void dma_between_threads(UNIT_STATE)
 {
 	pthread_t thread[THREADS];
 	struct busy busy[THREADS];
 
-	(void)state;
 	for (unsigned i = 0; i < THREADS; i++)
 		busy[i] = (struct busy){ .ar = arena(SHARE), .seed = i + 1 };
 	for (unsigned i = 0; i < THREADS; i++)

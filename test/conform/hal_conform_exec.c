@@ -137,15 +137,13 @@ static void exec_rounds(enum hal_dma_op op)
 		exec_round(&h, op, round);
 }
 
-static void proc_exec_put(void **state)
+static void proc_exec_put(UNIT_STATE)
 {
-	(void)state;
 	exec_rounds(HAL_DMA_PUT);
 }
 
-static void proc_exec_get(void **state)
+static void proc_exec_get(UNIT_STATE)
 {
-	(void)state;
 	exec_rounds(HAL_DMA_GET);
 }
 

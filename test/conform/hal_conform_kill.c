@@ -281,28 +281,25 @@ static void every_point(const char *action)
 	scene_close();
 }
 
-static void kill_at_every_point(void **state)
+static void kill_at_every_point(UNIT_STATE)
 {
-	(void)state;
 	every_point("kill");
 }
 
-static void stop_at_every_point(void **state)
+static void stop_at_every_point(UNIT_STATE)
 {
-	(void)state;
 	every_point("stop");
 }
 
 /* An invalid FI_UNIMEM_POINT ends the process: otherwise nothing would be
  * tested. */
-static void points_are_checked(void **state)
+static void points_are_checked(UNIT_STATE)
 {
 	static const char *const bad[] = { "nosuch:1:kill", "bound", "bound:1",
 		"bound:0:kill", "bound:x:kill", "bound:1:stab",
 		"bound:1:kill:1", "claimed:9:kill,bound:1" };
 	int status = 0;
 
-	(void)state;
 	assert_null(ct_spawn_try("claimed:9:stop,bound:1:exit", NULL, &status));
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 86);
 	for (unsigned i = 0; i < CT_COUNT(bad); i++) {
@@ -313,33 +310,29 @@ static void points_are_checked(void **state)
 
 #else
 
-static void points_are_checked(void **state)
+static void points_are_checked(UNIT_STATE)
 {
-	(void)state;
 	skip();				/* needs --enable-fault-points */
 }
 
-static void kill_at_every_point(void **state)
+static void kill_at_every_point(UNIT_STATE)
 {
-	(void)state;
 	skip();				/* needs --enable-fault-points */
 }
 
-static void stop_at_every_point(void **state)
+static void stop_at_every_point(UNIT_STATE)
 {
-	(void)state;
 	skip();				/* needs --enable-fault-points */
 }
 
 #endif
 
 /* Kill a process at random times during a stream in each direction. */
-static void kill_at_random(void **state)
+static void kill_at_random(UNIT_STATE)
 {
 	uint32_t payload = ct_caps->pkt_payload;
 	uint64_t rng = 5;
 
-	(void)state;
 	scene_open();
 	for (int round = 0; round < 60; round++) {
 		struct victim v = { .c = ct_spawn() };

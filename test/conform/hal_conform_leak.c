@@ -52,12 +52,11 @@ static size_t heap_growth(size_t *since)
 }
 
 /* Interfaces come and go, some in disorder: nothing grows. */
-static void leak_nothing_over_cycles(void **state)
+static void leak_nothing_over_cycles(UNIT_STATE)
 {
 	size_t heap = 0, grown, later;
 	int fds = 0, maps = 0;
 
-	(void)state;
 	for (int i = 0; i < 20; i++)
 		cycle(i & 1);
 	heap_growth(&heap);
@@ -77,11 +76,10 @@ static void leak_nothing_over_cycles(void **state)
 }
 
 /* And so when the whole HAL is closed in between. */
-static void leak_nothing_over_opens(void **state)
+static void leak_nothing_over_opens(UNIT_STATE)
 {
 	int fds = 0;
 
-	(void)state;
 	for (int i = 0; i < 20; i++) {
 		ct_hal_close();
 		if (i == 2)
@@ -134,12 +132,11 @@ static void starved_cycle(void)
 }
 
 /* Short of descriptors every call fails by its return value, and cleanly. */
-static void leak_nothing_when_starved(void **state)
+static void leak_nothing_when_starved(UNIT_STATE)
 {
 	struct rlimit kept, lim;
 	int fds = proc_self_fds();
 
-	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &kept), 0);
 	hal_log_set(log_ignore);
 	for (int n = -2; n < 30; n++) {
@@ -157,13 +154,12 @@ static void leak_nothing_when_starved(void **state)
 
 /* ---- The decorator --------------------------------------------------- */
 
-static void fault_refuses_and_delays(void **state)
+static void fault_refuses_and_delays(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	unsigned refused = 0, late = 0;
 	uint64_t word = 0, head;
 
-	(void)state;
 	unit_needs(ct_faulty());
 	while (word < 5000) {
 		int ret = hal_pkt_send(p.ab, hal_head(CT_TYPE_PING, 0), &word,
@@ -183,7 +179,7 @@ static void fault_refuses_and_delays(void **state)
 	assert_true(strstr(ct_opt.fault, "delay=") == NULL || late > 0);
 }
 
-static void fault_fails_transfers(void **state)
+static void fault_fails_transfers(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	unsigned failed = 0;
@@ -192,7 +188,6 @@ static void fault_fails_transfers(void **state)
 	struct hal_key key;
 	void *addr;
 
-	(void)state;
 	unit_needs(ct_faulty());
 	assert_int_equal(ct_mem_alloc(0, 4096, &mem, &addr), 0);
 	assert_int_equal(hal_mem_key(ct_hal, mem, &key), 0);
@@ -215,7 +210,7 @@ static void fault_fails_transfers(void **state)
 }
 
 /* A specification nobody understands is an error, not a default. */
-static void fault_spec_is_checked(void **state)
+static void fault_spec_is_checked(UNIT_STATE)
 {
 	static const char *const bad[] = { "eagain", "eagain=", "eagain=x",
 		"eagain=901", "eagain=5x", "delay=5", "delay=5:", "delay=5:x",
@@ -223,7 +218,6 @@ static void fault_spec_is_checked(void **state)
 		"eagain=1,,x=2", " eagain=1" };
 	const char *kept = ct_opt.fault;
 
-	(void)state;
 	hal_log_set(log_ignore);
 	for (unsigned i = 0; i < CT_COUNT(bad); i++) {
 		int ret;

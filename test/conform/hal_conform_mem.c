@@ -28,7 +28,7 @@ static bool all_zero(const uint8_t *p, size_t n)
 }
 
 /* New memory is zero, writable and disjoint, on each board. */
-static void mem_alloc_gives_clean_memory(void **state)
+static void mem_alloc_gives_clean_memory(UNIT_STATE)
 {
 	static const size_t sizes[] = { 1, 4095, 4096, 4097, 1 << 20,
 		(5 << 20) + 3 };
@@ -36,7 +36,6 @@ static void mem_alloc_gives_clean_memory(void **state)
 	struct hal_mem *mem[N];
 	void *addr[N];
 
-	(void)state;
 	for (int round = 0; round < 6; round++) {
 		for (int i = 0; i < N; i++) {
 			int board = (i + round) % (int)ct_caps->boards;
@@ -53,12 +52,11 @@ static void mem_alloc_gives_clean_memory(void **state)
 	}
 }
 
-static void mem_alloc_refuses_nonsense(void **state)
+static void mem_alloc_refuses_nonsense(UNIT_STATE)
 {
 	struct hal_mem *mem = NULL;
 	void *addr = NULL;
 
-	(void)state;
 	assert_int_equal(hal_mem_alloc(ct_hal, (int)ct_caps->boards, 4096,
 				       &mem, &addr), -FI_EINVAL);
 	assert_int_equal(hal_mem_alloc(ct_hal, 0, 0, &mem, &addr),
@@ -103,13 +101,12 @@ static bool too_much(void)
 
 /* An allocation beyond the machine's memory fails at once, with one log line,
  * and disturbs nothing else. */
-static void mem_too_much(void **state)
+static void mem_too_much(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	struct hal_mem *mem = NULL, *little;
 	void *addr = NULL, *at;
 
-	(void)state;
 	unit_needs(too_much());
 	for (uint64_t i = 0; i < 10; i++) {
 		int ret;
@@ -160,13 +157,12 @@ static int put_byte(struct ct_if *ci, struct hal_peer *peer,
 }
 
 /* Imports of a region are counted: each release ends one of them. */
-static void mem_imports_are_counted(void **state)
+static void mem_imports_are_counted(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, (int)ct_caps->boards - 1);
 	struct region r = region(10000), l = region(1);
 	struct hal_rmem *rmem[3];
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(ct_import(p.ab, &r.key, &rmem[i]), 0);
 	for (int i = 0; i < 3; i++) {
@@ -185,12 +181,11 @@ static void mem_imports_are_counted(void **state)
 }
 
 /* The key of a freed region is refused for ever. */
-static void mem_stale_key_is_refused(void **state)
+static void mem_stale_key_is_refused(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	struct hal_rmem *rmem = NULL;
 
-	(void)state;
 	for (int i = 0; i < 40; i++) {
 		struct region old = region(4096), next;
 
@@ -215,14 +210,13 @@ static void mem_stale_key_is_refused(void **state)
 }
 
 /* A key with one wrong bit, or a random key, is refused. */
-static void mem_wrong_key_is_refused(void **state)
+static void mem_wrong_key_is_refused(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	struct region r = region(4096);
 	struct hal_rmem *rmem = NULL;
 	uint64_t rng = 11;
 
-	(void)state;
 	for (int i = 0; i < 328; i++) {
 		struct hal_key key = r.key;
 
@@ -243,12 +237,11 @@ static void mem_wrong_key_is_refused(void **state)
 
 /* A region is freed while a peer has imported it: each transfer completes once,
  * with success or an error. */
-static void mem_freed_while_imported(void **state)
+static void mem_freed_while_imported(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	struct region l = region(64);
 
-	(void)state;
 	for (int i = 0; i < 20; i++) {
 		struct region r = region(4096), other;
 		struct hal_rmem *rmem, *again;
@@ -278,7 +271,7 @@ static void mem_freed_while_imported(void **state)
 }
 
 /* Many imports at the same time are all answered. */
-static void mem_many_imports(void **state)
+static void mem_many_imports(UNIT_STATE)
 {
 	enum { N = 200 };
 	struct ct_pair p = ct_pair(0, 0);
@@ -287,7 +280,6 @@ static void mem_many_imports(void **state)
 	uint64_t end = ct_deadline();
 	int left = N;
 
-	(void)state;
 	for (int i = 0; i < N; i++)
 		r[i] = region(100 + i);
 	while (left > 0) {
@@ -312,11 +304,10 @@ static void mem_many_imports(void **state)
 
 /* Imports that were started and never finished use no memory after their region
  * was freed. */
-static void mem_imports_abandoned(void **state)
+static void mem_imports_abandoned(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, 0);
 
-	(void)state;
 	for (int i = 0; i < 400; i++) {
 		struct region r = region(4096);
 		struct hal_rmem *rmem;
@@ -331,14 +322,13 @@ static void mem_imports_abandoned(void **state)
 }
 
 /* An import from a peer that has ended fails at once. */
-static void mem_import_from_the_dead(void **state)
+static void mem_import_from_the_dead(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	struct region r = region(4096);
 	struct hal_rmem *rmem = NULL;
 	int ret;
 
-	(void)state;
 	ct_close(p.b);
 	ret = hal_mem_import(p.ab, &r.key, &rmem);
 	assert_true(ret < 0);
@@ -352,12 +342,11 @@ static void mem_import_from_the_dead(void **state)
 
 /* Closing the HAL frees memory that was not freed; the teardown checks for
  * leaks. */
-static void mem_left_is_freed(void **state)
+static void mem_left_is_freed(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	struct hal_rmem *rmem;
 
-	(void)state;
 	for (int i = 0; i < 5; i++) {
 		struct region r = region(1 << 16);
 

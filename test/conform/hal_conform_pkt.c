@@ -40,12 +40,11 @@ static void expect_shape(struct ct_pair *p, uint8_t type, uint8_t flags,
 }
 
 /* Packets with each number of words and each data length arrive unchanged. */
-static void pkt_every_width(void **state)
+static void pkt_every_width(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	uint64_t seed = 1;
 
-	(void)state;
 	assert_true(ct_caps->pkt_payload >= 24);
 	assert_true(ct_caps->pkt_payload <= HAL_PKT_MAX);
 	for (int round = 0; round < 20; round++) {
@@ -62,11 +61,10 @@ static void pkt_every_width(void **state)
 
 /* Each type that the HAL does not use itself, and each flag byte, arrives
  * unchanged. */
-static void pkt_every_head(void **state)
+static void pkt_every_head(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, 0);
 
-	(void)state;
 	for (int type = 0; type < 256; type++) {
 		if (type >= HAL_PKT_RESERVED && type <= HAL_PKT_EMPTY)
 			continue;
@@ -78,12 +76,11 @@ static void pkt_every_head(void **state)
 }
 
 /* A payload that looks like an empty mailbox is data. */
-static void pkt_empty_pattern_is_data(void **state)
+static void pkt_empty_pattern_is_data(UNIT_STATE)
 {
 	const uint64_t pattern = UINT64_C(0xCAFEBEBEDEADBEAF);
 	struct ct_pair p = ct_pair(0, 0);
 
-	(void)state;
 	for (int i = 0; i < 300; i++) {
 		assert_int_equal(ct_send(p.a, p.ab, CT_TYPE_PING, pattern), 0);
 		assert_true(ct_recv(p.ba, CT_TYPE_PING) == pattern);
@@ -121,13 +118,12 @@ static void take(struct hal_peer *peer, uint64_t first, unsigned n)
  * A ring holds exactly pkt_depth packets that are not released, whether the
  * receiver is stepped or not; each release returns one credit.
  */
-static void pkt_depth_exact(void **state)
+static void pkt_depth_exact(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	uint32_t depth = ct_caps->pkt_depth, step;
 	uint64_t sent = 0, taken = 0, base = hal_tx_sent(p.ab), end;
 
-	(void)state;
 	assert_true(depth >= 2 && (depth & (depth - 1)) == 0);
 	sent += fill_up(p.a, p.ab, sent);
 	assert_int_equal(sent, depth);
@@ -147,13 +143,12 @@ static void pkt_depth_exact(void **state)
 }
 
 /* A refused packet leaves nothing behind, and each accepted packet arrives. */
-static void pkt_refused_leaves_nothing(void **state)
+static void pkt_refused_leaves_nothing(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	uint64_t first = 0, sent;
 	unsigned n;
 
-	(void)state;
 	for (int round = 0; round < 20; round++) {
 		n = fill_up(p.a, p.ab, first);
 		sent = hal_tx_sent(p.ab);
@@ -170,14 +165,13 @@ static void pkt_refused_leaves_nothing(void **state)
 
 /* A packet does not change until it is released, however much the peer
  * sends. */
-static void pkt_unreleased_stays(void **state)
+static void pkt_unreleased_stays(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	uint32_t depth = ct_caps->pkt_depth;
 	const struct hal_cell *cell;
 	uint64_t head, sent = 0;
 
-	(void)state;
 	for (unsigned round = 0; round < 3 * depth; round++) {
 		sent += fill_up(p.a, p.ab, sent);
 		cell = ct_await(p.ba, &head);
@@ -192,13 +186,12 @@ static void pkt_unreleased_stays(void **state)
 
 /* The done counter reaches the number of packets released and flushed, and
  * never exceeds it. */
-static void pkt_done_counts_released(void **state)
+static void pkt_done_counts_released(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	uint64_t base = hal_tx_sent(p.ab), end, head;
 	uint32_t depth = ct_caps->pkt_depth;
 
-	(void)state;
 	assert_true(hal_tx_done(p.ab) == base);
 	for (unsigned i = 0; i < 5 * depth; i++) {
 		assert_int_equal(ct_send(p.a, p.ab, CT_TYPE_PING, i), 0);
@@ -218,13 +211,12 @@ static void pkt_done_counts_released(void **state)
 }
 
 /* A full peer does not delay packets to other peers. */
-static void pkt_full_peer_delays_nobody(void **state)
+static void pkt_full_peer_delays_nobody(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	struct ct_if *c = ct_open(0);
 	struct hal_peer *ac = ct_connect(p.a, &c->hif->addr), *ca;
 
-	(void)state;
 	ca = ct_inbound_from(c, &p.a->hif->addr);
 	assert_int_equal(fill_up(p.a, p.ab, 0), ct_caps->pkt_depth);
 	for (uint64_t i = 0; i < 20000; i++) {
@@ -242,13 +234,12 @@ static void pkt_full_peer_delays_nobody(void **state)
  * A receiver may store any value as its done counter: the sender ignores
  * impossible values, and never overwrites unreleased packets.
  */
-static void pkt_hostile_release(void **state)
+static void pkt_hostile_release(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	uint32_t depth = ct_caps->pkt_depth;
 	uint64_t rng = 4;
 
-	(void)state;
 	for (int i = 0; i < 3000; i++) {
 		uint64_t next = hal_tx_sent(p.ab), r = ct_random(&rng);
 		const uint64_t claims[] = { next, next + 1, next - depth,
@@ -283,13 +274,12 @@ static uint64_t identity_seen(struct ct_if *a, struct hal_peer *ab,
 
 /* A sender has the same identity at all receivers, and no other sender has
  * it. */
-static void pkt_identity_is_the_senders(void **state)
+static void pkt_identity_is_the_senders(UNIT_STATE)
 {
 	enum { N = 5 };
 	struct ct_if *ci[N];
 	uint64_t id[N] = { 0 };
 
-	(void)state;
 	for (int i = 0; i < N; i++)
 		ci[i] = ct_open(i % (int)ct_caps->boards);
 	for (int from = 0; from < N; from++) {
@@ -314,13 +304,12 @@ static void pkt_identity_is_the_senders(void **state)
  * A packet into whose slot the sender has written another identity is not
  * received, or is received with the sender's own identity.
  */
-static void pkt_identity_cannot_be_forged(void **state)
+static void pkt_identity_cannot_be_forged(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	struct hal_tx *tx = &p.ab->tx;
 	uint64_t own, victim, head, rng = 7;
 
-	(void)state;
 	own = identity_seen(p.a, p.ab, p.ba);
 	victim = identity_seen(p.b, p.ba, p.ab);
 	assert_true(own != victim);
@@ -350,12 +339,11 @@ static void pkt_identity_cannot_be_forged(void **state)
 
 /* ---- Words stored back ----------------------------------------------- */
 
-static void pkt_back_words(void **state)
+static void pkt_back_words(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	uint64_t want[2][HAL_BACK_WORDS] = { { 0 } }, rng = 3, end;
 
-	(void)state;
 	for (int i = 0; i < 5000; i++) {
 		uint64_t r = ct_random(&rng);
 		struct hal_peer *from = r & 1 ? p.ab : p.ba;

@@ -27,7 +27,7 @@ static unsigned fill(struct ct_if *ci, struct hal_peer *peer)
 
 /* ---- Traffic --------------------------------------------------------- */
 
-static void proc_stream(void **state)
+static void proc_stream(UNIT_STATE)
 {
 	struct ct_if *ci = ct_open(0);
 	struct ct_child *c = ct_spawn();
@@ -35,7 +35,6 @@ static void proc_stream(void **state)
 	const char *error;
 	char line[256] = "";
 
-	(void)state;
 	ct_tell(c, "stream %ld", ct_opt.packets);
 	error = ct_stream_both(ci, peer, (uint64_t)ct_opt.packets, 2, 1);
 	if (error != NULL)
@@ -45,7 +44,7 @@ static void proc_stream(void **state)
 	ct_finish(c);
 }
 
-static void proc_space(void **state)
+static void proc_space(UNIT_STATE)
 {
 	struct ct_if *ci = ct_open(0);
 	struct ct_child *c = ct_spawn();
@@ -53,7 +52,6 @@ static void proc_space(void **state)
 	const char *error;
 	char line[256] = "";
 
-	(void)state;
 	ct_tell(c, "take %ld", ct_opt.packets / 8);
 	error = ct_space_send(ci, peer, (uint64_t)ct_opt.packets / 8);
 	if (error != NULL)
@@ -64,14 +62,13 @@ static void proc_space(void **state)
 }
 
 /* Both processes sleep when they wait. */
-static void proc_sleep(void **state)
+static void proc_sleep(UNIT_STATE)
 {
 	struct ct_if *ci = ct_open(0);
 	struct ct_child *c = ct_spawn();
 	struct hal_peer *peer = ct_join_child(ci, c);
 	const char *error;
 
-	(void)state;
 	ct_ask(c, NULL, 0, "sleep");
 	for (uint64_t i = 0; i < (uint64_t)ct_opt.packets / 100; i++) {
 		assert_int_equal(ct_send(ci, peer, CT_TYPE_PING, i), 0);
@@ -89,7 +86,7 @@ static void proc_sleep(void **state)
  * A stopped process delays no other process and is not reported dead; a peer
  * may connect while it is stopped. When it continues it receives all packets.
  */
-static void proc_stopped_is_no_matter(void **state)
+static void proc_stopped_is_no_matter(UNIT_STATE)
 {
 	struct ct_if *ci = ct_open(0), *late = ct_open(0);
 	struct ct_child *c = ct_spawn(), *other = ct_spawn();
@@ -98,7 +95,6 @@ static void proc_stopped_is_no_matter(void **state)
 	uint64_t until = ct_now() + 3 * CT_SECOND / 2;
 	unsigned n, m;
 
-	(void)state;
 	ct_stop(c);
 	n = fill(ci, stopped);
 	assert_int_equal(n, ct_caps->pkt_depth);
@@ -127,14 +123,13 @@ static void proc_stopped_is_no_matter(void **state)
 
 /* HAL_EV_DEAD of a killed peer comes within a second, and the peer delays no
  * other connection before. */
-static void proc_dead_is_no_matter(void **state)
+static void proc_dead_is_no_matter(UNIT_STATE)
 {
 	struct ct_if *ci = ct_open(0);
 	struct ct_child *other = ct_spawn();
 	struct hal_peer *living = ct_join_child(ci, other);
 	uint64_t word = 0;
 
-	(void)state;
 	for (int round = 0; round < 10; round++) {
 		struct ct_child *c = ct_spawn();
 		struct hal_peer *peer = ct_join_child(ci, c);
@@ -176,12 +171,11 @@ static void take_burst(struct hal_peer *peer, uint64_t i)
 }
 
 /* Packets that a process published before its end are received after it. */
-static void proc_last_words(void **state)
+static void proc_last_words(UNIT_STATE)
 {
 	struct ct_if *ci = ct_open(0);
 	unsigned n = ct_caps->pkt_depth;
 
-	(void)state;
 	for (int round = 0; round < 16; round++) {
 		struct ct_child *c = ct_spawn();
 		struct hal_peer *peer = NULL;
@@ -235,14 +229,13 @@ static bool keeps_last_words(void)
  * same numbers, before the receiver is stepped: it receives all packets, each
  * from the right address.
  */
-static void proc_numbers_taken_over(void **state)
+static void proc_numbers_taken_over(UNIT_STATE)
 {
 	struct ct_if *ci = ct_open(0), *own[3];
 	unsigned n = ct_caps->pkt_depth;
 	struct ct_child *c[3], *grabber;
 	char text[CT_ADDR_TEXT];
 
-	(void)state;
 	unit_needs(keeps_last_words());
 	ct_addr_format(&ci->hif->addr, text);
 	for (int round = 0; round < 8; round++) {
@@ -293,11 +286,10 @@ static void expect_nobody(struct ct_if *ci, struct hal_addr addr)
 
 /* The end of a process is reported although its forked child keeps all
  * descriptors open. */
-static void proc_end_despite_a_forked_child(void **state)
+static void proc_end_despite_a_forked_child(UNIT_STATE)
 {
 	struct ct_if *ci = ct_open(0);
 
-	(void)state;
 	for (int round = 0; round < 6; round++) {
 		struct ct_child *c = ct_spawn();
 		struct hal_peer *peer = ct_join_child(ci, c);
@@ -328,7 +320,7 @@ static void proc_end_despite_a_forked_child(void **state)
  * A process that was forked at any time, and closes the HAL objects that it
  * inherited, disturbs no connection.
  */
-static void proc_forked_child_harms_nobody(void **state)
+static void proc_forked_child_harms_nobody(UNIT_STATE)
 {
 	struct ct_if *ci = ct_open(0), *local = ct_open(0);
 	struct ct_child *c = ct_spawn();
@@ -337,7 +329,6 @@ static void proc_forked_child_harms_nobody(void **state)
 	struct hal_mem *mem;
 	void *addr;
 
-	(void)state;
 	ct_join(&p);
 	assert_int_equal(ct_mem_alloc(0, 1 << 16, &mem, &addr), 0);
 	ct_fill(addr, 1 << 16, 1);
@@ -372,14 +363,13 @@ static void proc_forked_child_harms_nobody(void **state)
  * Packets with the identity of another peer are not received as packets of that
  * peer, and do not disturb it.
  */
-static void proc_nobody_poses_as_a_peer(void **state)
+static void proc_nobody_poses_as_a_peer(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	struct ct_child *c = ct_spawn();
 	char own[CT_ADDR_TEXT], to[CT_ADDR_TEXT];
 	uint64_t head;
 
-	(void)state;
 	ct_addr_format(&p.a->hif->addr, own);
 	ct_addr_format(&p.b->hif->addr, to);
 	for (uint64_t i = 0; i < 100; i++) {
@@ -396,7 +386,7 @@ static void proc_nobody_poses_as_a_peer(void **state)
 }
 
 /* The same with the identity of an interface that is not connected yet. */
-static void proc_nobody_poses_as_an_unconnected_peer(void **state)
+static void proc_nobody_poses_as_an_unconnected_peer(UNIT_STATE)
 {
 	struct ct_if *a = ct_open(0), *b = ct_open(0);
 	struct ct_child *c = ct_spawn();
@@ -404,7 +394,6 @@ static void proc_nobody_poses_as_an_unconnected_peer(void **state)
 	struct hal_peer *ab, *ba;
 	uint64_t head;
 
-	(void)state;
 	ct_addr_format(&a->hif->addr, own);
 	ct_addr_format(&b->hif->addr, to);
 	ct_ask(c, NULL, 0, "pose %s %s", own, to);
@@ -444,7 +433,7 @@ static void own_board(bool on)
 }
 
 /* Processes of different profiles do not connect, and disturb no connection. */
-static void proc_other_profile_is_refused(void **state)
+static void proc_other_profile_is_refused(UNIT_STATE)
 {
 	const char *own = ct_opt.profile;
 	struct hal_peer *peer = NULL;
@@ -453,7 +442,6 @@ static void proc_other_profile_is_refused(void **state)
 	struct ct_pair p;
 	int ret;
 
-	(void)state;
 	if (strcmp(ct_opt.hal, "emu") != 0 && strcmp(ct_opt.hal, "fault") != 0)
 		skip();			/* all boards have one profile */
 	own_board(true);
@@ -482,7 +470,7 @@ static void proc_other_profile_is_refused(void **state)
 }
 
 /* Connecting to the address of a process that has ended is refused. */
-static void proc_old_address(void **state)
+static void proc_old_address(UNIT_STATE)
 {
 	struct ct_if *ci = ct_open(0);
 	struct ct_child *c = ct_spawn();
@@ -490,7 +478,6 @@ static void proc_old_address(void **state)
 	struct hal_peer *peer = NULL;
 	int ret;
 
-	(void)state;
 	ct_kill(c);
 	c = ct_spawn();
 	ret = ct_try_connect(ci, &addr, &peer);
@@ -502,7 +489,7 @@ static void proc_old_address(void **state)
 
 /* The same if the present holder of the interface is killed before it
  * refuses. */
-static void proc_old_address_of_the_killed(void **state)
+static void proc_old_address_of_the_killed(UNIT_STATE)
 {
 	struct ct_if *ci = ct_open(0);
 	struct ct_child *c = ct_spawn();
@@ -511,7 +498,6 @@ static void proc_old_address_of_the_killed(void **state)
 	struct hal_peer *peer = NULL;
 	int ret;
 
-	(void)state;
 	stale.nonce ^= 1;
 	ct_stop(c);
 	ret = ct_try_connect(ci, &stale, &peer);
@@ -523,11 +509,10 @@ static void proc_old_address_of_the_killed(void **state)
 }
 
 /* An interface whose holder was killed can be opened at once. */
-static void proc_interfaces_come_back(void **state)
+static void proc_interfaces_come_back(UNIT_STATE)
 {
 	unsigned rounds = ct_caps->ifs_per_board + 10;
 
-	(void)state;
 	if (rounds > 100)		/* too many interfaces to exhaust in a
 					 * test */
 		rounds = 20;
@@ -580,11 +565,10 @@ static int far_move(struct far *f, enum hal_dma_op op, bool dmable)
 	return ct_dma_run(f->ci, &d);
 }
 
-static void proc_dma(void **state)
+static void proc_dma(UNIT_STATE)
 {
 	struct far f = far_memory((5 << 20) + 77);
 
-	(void)state;
 	ct_ask(f.c, NULL, 0, "fill 100");
 	assert_int_equal(far_move(&f, HAL_DMA_GET, true), 0);
 	assert_true(ct_filled(f.local, f.bytes, 100));
@@ -611,12 +595,11 @@ static void proc_dma(void **state)
 }
 
 /* The child starts the transfers, to memory of this process. */
-static void proc_dma_into_local_memory(void **state)
+static void proc_dma_into_local_memory(UNIT_STATE)
 {
 	struct far f = far_memory((3 << 20) + 5);
 	struct hal_key key;
 
-	(void)state;
 	assert_int_equal(hal_mem_key(ct_hal, f.mem, &key), 0);
 	ct_ask(f.c, NULL, 0, "fill 55");
 	ct_ask(f.c, NULL, 0, "transfer %" PRIx64 " %" PRIx64 " %zu",
@@ -630,9 +613,8 @@ static void proc_dma_into_local_memory(void **state)
 
 /* Transfers that are outstanding when the peer is killed complete once each, as
  * cancelled. */
-static void proc_dma_peer_dies(void **state)
+static void proc_dma_peer_dies(UNIT_STATE)
 {
-	(void)state;
 	for (int round = 0; round < 4; round++) {
 		struct far f = far_memory(16 << 20);
 		unsigned n = ct_caps->dma_depth, got = 0, cancelled = 0;
@@ -674,11 +656,10 @@ static void proc_dma_peer_dies(void **state)
 
 /* Memory of a stopped process can be accessed, and other transfers are not
  * delayed. */
-static void proc_dma_of_the_stopped(void **state)
+static void proc_dma_of_the_stopped(UNIT_STATE)
 {
 	struct far f = far_memory(1 << 20), g = far_memory(1 << 20);
 
-	(void)state;
 	ct_ask(f.c, NULL, 0, "fill 3");
 	ct_ask(g.c, NULL, 0, "fill 4");
 	ct_stop(f.c);

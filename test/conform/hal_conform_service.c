@@ -37,7 +37,7 @@ static void expect_busy(int board)
 
 /* There is one for a board, no other call opens it, and it can be opened again
  * after it was closed. */
-static void service_is_one_per_board(void **state)
+static void service_is_one_per_board(UNIT_STATE)
 {
 	struct ct_if *s = ct_open_service(0), *other;
 	struct hal_page_head *head = s->hif->page;
@@ -45,7 +45,6 @@ static void service_is_one_per_board(void **state)
 	struct hal_if *none = NULL;
 	uint32_t boards = ct_caps->boards;
 
-	(void)state;
 	assert_int_equal(a.version, HAL_ADDR_VERSION);
 	assert_int_equal(a.iface, HAL_IF_SERVICE);
 	assert_true(a.nonce != HAL_ADDR_ANY && a.reserved == 0);
@@ -116,7 +115,7 @@ static void all_ask(struct ct_if *s, struct ct_if **all, unsigned n)
 
 /* Interface 0 can be opened when all other interfaces are in use, and these
  * when interface 0 is. */
-static void service_beside_a_full_board(void **state)
+static void service_beside_a_full_board(UNIT_STATE)
 {
 	int board = ct_caps->flags & HAL_CAP_ANY_BOARD ?
 		    (int)ct_caps->boards - 1 : -1;
@@ -124,7 +123,6 @@ static void service_beside_a_full_board(void **state)
 	struct hal_if *none = NULL;
 	unsigned n;
 
-	(void)state;
 	unit_needs(ct_caps->ifs_per_board < CT_IFS);
 	n = take_all(board, all);
 	s = ct_open_service(board);
@@ -148,14 +146,13 @@ static void service_beside_a_full_board(void **state)
 
 /* A client connects by the number alone or by a full address, but not by the
  * address of a former service. */
-static void service_is_reached(void **state)
+static void service_is_reached(UNIT_STATE)
 {
 	struct ct_if *s = ct_open_service(0), *a = ct_open(0), *b = ct_open(0);
 	struct hal_addr any = service_of(&a->hif->addr, s->hif->addr.board);
 	struct hal_addr old = s->hif->addr, stale = old;
 	struct hal_peer *as = ct_connect(a, &any), *again;
 
-	(void)state;
 	assert_int_equal(ct_send(a, as, CT_TYPE_PING, 7), 0);
 	assert_true(ct_recv(ct_inbound_from(s, &a->hif->addr), CT_TYPE_PING)
 		    == 7);
@@ -188,13 +185,12 @@ static void service_is_reached(void **state)
 }
 
 /* Its packets carry the identity of interface 0 of its board. */
-static void service_has_an_identity(void **state)
+static void service_has_an_identity(UNIT_STATE)
 {
 	enum { N = 3 };
 	struct ct_if *s = ct_open_service(0), *ci[N];
 	uint64_t id = 0, head;
 
-	(void)state;
 	for (int i = 0; i < N; i++) {
 		struct hal_peer *out, *in;
 
@@ -245,14 +241,13 @@ static void end_service(struct ct_child *c, enum end how)
 }
 
 /* One process holds it, until the process ends in any way. */
-static void proc_service_is_one(void **state)
+static void proc_service_is_one(UNIT_STATE)
 {
 	struct ct_if *ci = ct_open(-1), *s;
 	struct ct_child *c, *late = ct_spawn();
 	struct hal_peer *peer;
 	char line[128], busy[32];
 
-	(void)state;
 	snprintf(busy, sizeof(busy), "error serve %d", -FI_EBUSY);
 	for (int how = 0; how < ENDS; how++) {
 		c = ct_spawn();
@@ -282,7 +277,7 @@ static void ping(struct ct_if *ci, struct hal_peer *peer, uint64_t word)
 }
 
 /* A client gets HAL_EV_DEAD of its service, and connects to the next one. */
-static void proc_service_is_followed(void **state)
+static void proc_service_is_followed(UNIT_STATE)
 {
 	struct ct_if *ci = ct_open(-1), *fresh = ct_open(-1);
 	struct hal_addr any = service_of(&ci->hif->addr, ci->hif->addr.board);
@@ -291,7 +286,6 @@ static void proc_service_is_followed(void **state)
 	struct hal_addr was;
 	uint64_t since;
 
-	(void)state;
 	ct_serve(c);
 	peer = ct_connect(ci, &any);
 	for (int how = 0; how < ENDS; how++) {

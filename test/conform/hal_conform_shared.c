@@ -118,11 +118,10 @@ const char *ct_sync_game(struct ct_if *ci, struct hal_peer *peer,
 }
 
 /* A stored word is visible to the peer when the call returns. */
-static void back_sync_by_turns(void **state)
+static void back_sync_by_turns(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, (int)ct_caps->boards - 1);
 
-	(void)state;
 	for (uint64_t i = 1; i <= 2000; i++) {
 		int word = (int)(i % HAL_BACK_WORDS);
 
@@ -146,14 +145,13 @@ static void *sync_thread(void *arg)
 	return NULL;
 }
 
-static void back_sync_threads(void **state)
+static void back_sync_threads(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, (int)ct_caps->boards - 1);
 	struct side b = { p.b, p.ba, NULL, rounds_of(), NULL };
 	const char *error;
 	pthread_t thread;
 
-	(void)state;
 	/* qemu-user has no barrier between STLR and LDAR, which may be
 	 * reordered. */
 	unit_needs(ct_opt.via == NULL);
@@ -164,7 +162,7 @@ static void back_sync_threads(void **state)
 		ct_fail("%s", error != NULL ? error : b.error);
 }
 
-static void proc_back_sync(void **state)
+static void proc_back_sync(UNIT_STATE)
 {
 	char line[256] = "";
 	struct hal_peer *peer;
@@ -172,7 +170,6 @@ static void proc_back_sync(void **state)
 	const char *error;
 	struct ct_if *ci;
 
-	(void)state;
 	/* qemu-user omits the barriers of a process with one thread. */
 	unit_needs(ct_opt.via == NULL);
 	ci = ct_open(0);
@@ -231,11 +228,10 @@ static bool has_windows(void)
 }
 
 /* Windows exist if and only if the backend has HAL_CAP_COHERENT. */
-static void window_where_coherent(void **state)
+static void window_where_coherent(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, (int)ct_caps->boards - 1);
 
-	(void)state;
 	for (size_t bytes = 1; bytes < 1 << 20; bytes = 3 * bytes + 1) {
 		struct own o = own_memory(bytes);
 		struct hal_window win = { NULL, 1 };
@@ -296,21 +292,19 @@ static void store_by_window(bool by_word)
 	hal_mem_free(ct_hal, o.mem);
 }
 
-static void window_store_before_packet(void **state)
+static void window_store_before_packet(UNIT_STATE)
 {
-	(void)state;
 	unit_needs(has_windows());
 	store_by_window(false);
 }
 
-static void window_store_before_back_word(void **state)
+static void window_store_before_back_word(UNIT_STATE)
 {
-	(void)state;
 	unit_needs(has_windows());
 	store_by_window(true);
 }
 
-static void window_load(void **state)
+static void window_load(UNIT_STATE)
 {
 	enum { BYTES = CT_WINDOW_BYTES };
 	uint8_t buf[BYTES], kept[BYTES];
@@ -319,7 +313,6 @@ static void window_load(void **state)
 	struct own o;
 	struct view v;
 
-	(void)state;
 	unit_needs(has_windows());
 	p = ct_pair(0, (int)ct_caps->boards - 1);
 	o = own_memory(BYTES);
@@ -343,13 +336,12 @@ static void window_load(void **state)
 
 /* A region that its owner has freed can be accessed until the import is
  * released, and its memory is not reused before. */
-static void window_after_free(void **state)
+static void window_after_free(UNIT_STATE)
 {
 	enum { BYTES = 5000 };
 	struct ct_pair p;
 	uint8_t buf[BYTES], got[BYTES];
 
-	(void)state;
 	unit_needs(has_windows());
 	p = ct_pair(0, (int)ct_caps->boards - 1);
 	for (uint64_t i = 0; i < 50; i++) {
@@ -431,7 +423,7 @@ static void *take_thread(void *arg)
 	return NULL;
 }
 
-static void window_store_threads(void **state)
+static void window_store_threads(UNIT_STATE)
 {
 	struct side b = { .rounds = rounds_of() };
 	const char *error;
@@ -440,7 +432,6 @@ static void window_store_threads(void **state)
 	struct own o;
 	struct view v;
 
-	(void)state;
 	unit_needs(has_windows());
 	p = ct_pair(0, (int)ct_caps->boards - 1);
 	o = own_memory(CT_WINDOW_BYTES);
@@ -469,7 +460,7 @@ static struct hal_key far_key(struct ct_child *c, size_t bytes)
 	return key;
 }
 
-static void proc_window_store(void **state)
+static void proc_window_store(UNIT_STATE)
 {
 	struct hal_peer *peer;
 	struct ct_child *c;
@@ -479,7 +470,6 @@ static void proc_window_store(void **state)
 	const char *error;
 	struct view v;
 
-	(void)state;
 	unit_needs(has_windows());
 	ci = ct_open(0);
 	c = ct_spawn();
@@ -520,7 +510,7 @@ const char *ct_window_add(struct hal_peer *peer, const struct hal_key *key,
 }
 
 /* The owner and two processes with windows add to the same words. */
-static void proc_window_atomics(void **state)
+static void proc_window_atomics(UNIT_STATE)
 {
 	uint64_t rounds = rounds_of(), sum;
 	struct ct_child *c[2];
@@ -529,7 +519,6 @@ static void proc_window_atomics(void **state)
 	uint32_t sum32;
 	struct own o;
 
-	(void)state;
 	unit_needs(has_windows());
 	ci = ct_open(0);
 	o = own_memory(4096);
@@ -560,7 +549,7 @@ static void proc_window_atomics(void **state)
 }
 
 /* Imported memory of a killed process exists until the import is released. */
-static void proc_window_of_the_dead(void **state)
+static void proc_window_of_the_dead(UNIT_STATE)
 {
 	uint8_t buf[CT_WINDOW_BYTES], got[CT_WINDOW_BYTES];
 	struct hal_peer *peer;
@@ -569,7 +558,6 @@ static void proc_window_of_the_dead(void **state)
 	struct ct_if *ci;
 	struct view v;
 
-	(void)state;
 	unit_needs(has_windows());
 	ci = ct_open(0);
 	c = ct_spawn();

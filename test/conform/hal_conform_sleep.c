@@ -140,7 +140,7 @@ static void *ping_pong(void *arg)
 	return NULL;
 }
 
-static void sleep_loses_no_wakeup(void **state)
+static void sleep_loses_no_wakeup(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	struct sleeper s[2] = {
@@ -149,7 +149,6 @@ static void sleep_loses_no_wakeup(void **state)
 	};
 	pthread_t thread;
 
-	(void)state;
 	s[0].rounds = s[1].rounds = (uint64_t)ct_opt.packets / 50;
 	mend_barriers();
 	thread = unit_thread(ping_pong, &s[1]);
@@ -193,7 +192,7 @@ static void *send_now_and_then(void *arg)
 }
 
 /* One sleeper and several senders: each packet wakes the sleeper. */
-static void sleep_with_many_senders(void **state)
+static void sleep_with_many_senders(UNIT_STATE)
 {
 	struct ct_if *ci = ct_open(0);
 	struct sender s[MAX_SENDERS] = { { 0 } };
@@ -202,7 +201,6 @@ static void sleep_with_many_senders(void **state)
 	struct hal_peer *peer;
 	uint64_t head, left = 0;
 
-	(void)state;
 	for (int i = 0; i < MAX_SENDERS; i++) {
 		s[i].ci = ct_open(0);
 		s[i].peer = ct_connect(s[i].ci, &ci->hif->addr);
@@ -293,7 +291,7 @@ static const char *nap_once(struct ct_if *ci, struct hal_peer *peer)
  * A packet arrives at every stage of falling asleep. There is one sender, so
  * that no later packet hides a lost wake-up.
  */
-static void sleep_meets_a_packet(void **state)
+static void sleep_meets_a_packet(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	struct sender s = { .ci = p.a, .peer = p.ab, .rng = 77,
@@ -303,7 +301,6 @@ static void sleep_meets_a_packet(void **state)
 	const char *error = NULL;
 	pthread_t thread;
 
-	(void)state;
 	atomic_store(&enough, false);
 	mend_barriers();
 	thread = unit_thread(send_after_release, &s);
@@ -448,15 +445,13 @@ static void meet_a_release(bool words)
 }
 
 /* A sender sleeps: a release wakes it if it has called hal_tx_sleep(). */
-static void sleep_meets_a_release(void **state)
+static void sleep_meets_a_release(UNIT_STATE)
 {
-	(void)state;
 	meet_a_release(false);
 }
 
-static void sleep_meets_a_back_word(void **state)
+static void sleep_meets_a_back_word(UNIT_STATE)
 {
-	(void)state;
 	meet_a_release(true);
 }
 
@@ -476,12 +471,11 @@ static void arm(struct ct_if *ci)
 }
 
 /* hal_if_arm() fails if a packet is there already. */
-static void sleep_refused_with_packets(void **state)
+static void sleep_refused_with_packets(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	uint64_t head;
 
-	(void)state;
 	for (uint64_t i = 0; i < 200; i++) {
 		assert_int_equal(ct_send(p.a, p.ab, CT_TYPE_PING, i), 0);
 		ct_await(p.ba, &head);
@@ -495,7 +489,7 @@ static void sleep_refused_with_packets(void **state)
 
 /* Packets of a throttled peer stay in the ring and do not wake the sleeper;
  * packets of other peers do. */
-static void sleep_beside_the_held(void **state)
+static void sleep_beside_the_held(UNIT_STATE)
 {
 	struct ct_if *a = ct_open(0), *b = ct_open(0), *c = ct_open(0);
 	struct hal_peer *ac = ct_connect(a, &c->hif->addr);
@@ -504,7 +498,6 @@ static void sleep_beside_the_held(void **state)
 	struct hal_peer *cb = ct_inbound_from(c, &b->hif->addr);
 	uint64_t head;
 
-	(void)state;
 	for (uint64_t i = 0; i < 100; i++) {
 		assert_int_equal(ct_send(a, ac, CT_TYPE_PING, 2 * i), 0);
 		ct_await(ca, &head);
@@ -528,13 +521,12 @@ static void sleep_beside_the_held(void **state)
 }
 
 /* A packet, hal_peer_wake(), a new peer and a peer's end wake a sleeper. */
-static void sleep_ends_for_all_reasons(void **state)
+static void sleep_ends_for_all_reasons(UNIT_STATE)
 {
 	int ms = (int)(ct_opt.patience * 1000);
 	struct ct_if *b = ct_open(0);
 	uint64_t end;
 
-	(void)state;
 	for (int i = 0; i < 20; i++) {
 		struct ct_if *a = ct_open(0);
 		struct hal_peer *ab, *ba;
@@ -569,12 +561,11 @@ static void sleep_ends_for_all_reasons(void **state)
 
 /* The descriptor becomes silent when there is nothing to do, so that a sleeper
  * does not loop. */
-static void sleep_is_quiet(void **state)
+static void sleep_is_quiet(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	uint64_t end = ct_deadline();
 
-	(void)state;
 	for (int i = 0; i < 20; i++) {
 		arm(p.b);
 		assert_int_equal(ct_send(p.a, p.ab, CT_TYPE_PING, 1), 0);

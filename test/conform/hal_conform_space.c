@@ -149,14 +149,13 @@ static void *taker_thread(void *arg)
 	return NULL;
 }
 
-static void space_before_packet(void **state)
+static void space_before_packet(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	struct space_lane t = lane(p.b, p.ba, (uint64_t)ct_opt.packets / 8);
 	const char *error;
 	pthread_t thread;
 
-	(void)state;
 	assert_true(t.slot >= 64);
 	thread = unit_thread(taker_thread, &t);
 	error = ct_space_send(p.a, p.ab, t.total);
@@ -170,13 +169,12 @@ static void space_before_packet(void **state)
 
 /* Each offset and length, also at the ends of the space; no byte beside
  * changes. */
-static void space_every_range(void **state)
+static void space_every_range(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	uint32_t bytes = ct_caps->space_bytes;
 	uint8_t buf[300];
 
-	(void)state;
 	assert_int_equal(hal_space_ready(p.ab, UINT32_MAX), 0);
 	for (uint64_t i = 0; i < 4000; i++) {
 		uint64_t rng = i, r = ct_random(&rng);
@@ -201,13 +199,12 @@ static void space_every_range(void **state)
 }
 
 /* hal_space_ready() in steps: bytes written before do not change. */
-static void space_by_need(void **state)
+static void space_by_need(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	uint32_t all = ct_caps->space_bytes, done = 0;
 	uint8_t buf[64];
 
-	(void)state;
 	for (uint32_t n = 64; done < all; n = n < all / 3 ? n * 3 : all) {
 		assert_int_equal(hal_space_ready(p.ab, n), 0);
 		for (; done + 64 <= n; done += 64) {
@@ -226,14 +223,13 @@ static void space_by_need(void **state)
 }
 
 /* Each sender has its own space, and so has each direction. */
-static void space_private_per_sender(void **state)
+static void space_private_per_sender(UNIT_STATE)
 {
 	enum { N = 3 };
 	struct ct_if *ci[N], *to = ct_open(0);
 	struct hal_peer *out[N], *in[N], *back;
 	uint8_t buf[64];
 
-	(void)state;
 	for (int i = 0; i < N; i++) {
 		ci[i] = ct_open(0);
 		out[i] = ct_connect(ci[i], &to->hif->addr);

@@ -217,21 +217,18 @@ static void run_turns(unsigned count, uint64_t total)
 	check(nodes, count);
 }
 
-static void stream_by_turns(void **state)
+static void stream_by_turns(UNIT_STATE)
 {
-	(void)state;
 	run_turns(3, ct_opt.packets / 20);
 }
 
-static void stream_between_threads(void **state)
+static void stream_between_threads(UNIT_STATE)
 {
-	(void)state;
 	run_threads(2, ct_opt.packets);
 }
 
-static void stream_all_to_all(void **state)
+static void stream_all_to_all(UNIT_STATE)
 {
-	(void)state;
 	run_threads(MAX_NODES, ct_opt.packets / 12);
 }
 
@@ -249,14 +246,13 @@ static void run_one_by_one(uint64_t total)
 }
 
 /* Packet numbers cross 2^16, 2^31, 2^32 and the end of their range. */
-static void stream_over_number_wraps(void **state)
+static void stream_over_number_wraps(UNIT_STATE)
 {
 	static const uint64_t edges[] = { UINT64_C(1) << 16, UINT64_C(1) << 31,
 		UINT64_C(1) << 32, HAL_HEAD_ID_MASK + 1 };
 	uint32_t depth = ct_caps->pkt_depth;
 	long kept = ct_opt.seq_start;
 
-	(void)state;
 	for (unsigned i = 0; i < 2 * CT_COUNT(edges); i++) {
 		ct_hal_close();
 		/* some rounds of the ring before the limit, or in the first

@@ -86,9 +86,8 @@ void attempts_exchange(void)
 	}
 }
 
-int attempts_setup(void **state)
+int attempts_setup(UNIT_STATE)
 {
-	(void)state;
 	memset(&attempts, 0, sizeof(attempts));
 	attempts.rng = 20260101;
 	/* tests here assert that nothing wakes a sleeper */
@@ -112,9 +111,8 @@ int attempts_setup(void **state)
 	return 0;
 }
 
-int attempts_teardown(void **state)
+int attempts_teardown(UNIT_STATE)
 {
-	(void)state;
 	if (attempts.hal == NULL)
 		return 0;
 	hal_if_close(attempts.v);

@@ -267,9 +267,8 @@ void be_honest(void)
 	lie.map_after = -1;
 }
 
-int dev_setup(void **state)
+int dev_setup(UNIT_STATE)
 {
-	(void)state;
 	io = hal_sim_mmio_ops;
 	io.probe = shim_probe;
 	io.open = shim_open;
@@ -295,9 +294,8 @@ int dev_setup(void **state)
 	return 0;
 }
 
-int dev_teardown(void **state)
+int dev_teardown(UNIT_STATE)
 {
-	(void)state;
 	be_honest();
 	if (hal != NULL)
 		hal->ops->close(hal);

@@ -231,11 +231,10 @@ void ep_close(struct ep *e)
 	assert_int_equal(close_all(e), 0);
 }
 
-int ep_teardown(void **state)
+int ep_teardown(UNIT_STATE)
 {
 	int ret = 0;
 
-	(void)state;
 	for (int i = EP_MAX - 1; i >= 0; i--)
 		if (eps[i].open)
 			ret += close_all(&eps[i]);

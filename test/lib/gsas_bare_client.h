@@ -58,11 +58,10 @@ static inline int board_open(int number, struct gsas_board **board)
 }
 
 /* cmocka set-up: open the service of board g_number. */
-static inline int setup(void **state)
+static inline int setup(UNIT_STATE)
 {
 	int ret;
 
-	(void)state;
 	atomic_store(&g_lines, 0);
 	/* The socket name of the service before may not be released yet. */
 	while ((ret = board_open(g_number, &g_board)) == -FI_EBUSY)
@@ -266,9 +265,8 @@ static inline void bare_store(struct bare *r, uint32_t off, const void *src,
 	hal_space_barrier(r->peer);
 }
 
-static inline int teardown(void **state)
+static inline int teardown(UNIT_STATE)
 {
-	(void)state;
 	if (g_threaded)
 		serve_here();
 	for (int i = 0; i < CLIENTS; i++)

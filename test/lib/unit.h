@@ -29,6 +29,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+/* The parameter of cmocka's tests, set-ups and teardowns that do not use it. */
+#define UNIT_STATE	void **state __attribute__((unused))
+
 /* The next number of the sequence splitmix64. A test seeds *rng with a
  * constant, so that each run uses the same numbers. */
 static inline uint64_t unit_random(uint64_t *rng)

@@ -142,20 +142,18 @@ static void at_every_point(const char *action)
 	iface_close(&heir);
 }
 
-static void killed_at_every_point(void **state)
+static void killed_at_every_point(UNIT_STATE)
 {
-	(void)state;
 	at_every_point("kill");
 }
 
-static void stopped_at_every_point(void **state)
+static void stopped_at_every_point(UNIT_STATE)
 {
-	(void)state;
 	at_every_point("stop");
 }
 
 /* One is killed in the driver's lock, one where it takes the lock over. */
-static void killed_in_taking_over(void **state)
+static void killed_in_taking_over(UNIT_STATE)
 {
 	static const enum hal_fault_point inside[] = {
 		HAL_FAULT_POINT_SIM_MAKING, HAL_FAULT_POINT_SIM_HOLDING,
@@ -165,7 +163,6 @@ static void killed_in_taking_over(void **state)
 	unsigned stops;
 	uint64_t next;
 
-	(void)state;
 	heir = iface(WORLD, 1);
 	for (unsigned i = 0; i < sizeof(inside) / sizeof(*inside); i++) {
 		int status = see_off(victim(inside[i], 1, "kill"), &next,
@@ -186,21 +183,18 @@ static void killed_in_taking_over(void **state)
 
 #else
 
-static void killed_at_every_point(void **state)
+static void killed_at_every_point(UNIT_STATE)
 {
-	(void)state;
 	skip();				/* needs --enable-fault-points */
 }
 
-static void stopped_at_every_point(void **state)
+static void stopped_at_every_point(UNIT_STATE)
 {
-	(void)state;
 	skip();				/* needs --enable-fault-points */
 }
 
-static void killed_in_taking_over(void **state)
+static void killed_in_taking_over(UNIT_STATE)
 {
-	(void)state;
 	skip();				/* needs --enable-fault-points */
 }
 

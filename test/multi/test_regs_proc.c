@@ -34,13 +34,12 @@ static struct hal_kdev_entry entry(struct hal_mmio *mm, uint32_t board,
 /* ---- Interfaces --------------------------------------------------------- */
 
 /* [K INFO] and what it says of another version. */
-static void info_has_a_version(void **state)
+static void info_has_a_version(UNIT_STATE)
 {
 	struct hal_mmio *mm = device("fifo=8,ifs=3,xfers=5,btt=12", 1);
 	struct hal_kdev_info i = { .magic = HAL_KDEV_MAGIC,
 				   .version = HAL_KDEV_VERSION + 1 };
 
-	(void)state;
 	assert_int_equal(kdev(mm, HAL_KDEV_IO_INFO, &i), -EPROTO);
 	assert_int_equal(i.magic, HAL_KDEV_MAGIC);
 	assert_int_equal(i.version, HAL_KDEV_VERSION);
@@ -54,12 +53,11 @@ static void info_has_a_version(void **state)
 
 /* [K CLAIM, RELEASE] each to one, from the hint on; [D 2.2.4] "at most one
  * interface" a thread; who comes later has another identity. */
-static void claims_are_exclusive(void **state)
+static void claims_are_exclusive(UNIT_STATE)
 {
 	struct hal_mmio *mm[4];
 	struct hal_kdev_claim c[4];
 
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		mm[i] = device("ifs=3", 0);
 		c[i] = (struct hal_kdev_claim){ .hint = 2 };
@@ -84,13 +82,12 @@ static void claims_are_exclusive(void **state)
 
 /* [K SERVICE; D 2.2.3] "Interface 0 belongs to the board's atomic service": it
  * is one beside those that CLAIM gives, which is never 0. */
-static void service_is_apart(void **state)
+static void service_is_apart(UNIT_STATE)
 {
 	struct iface s = iface_by(HAL_KDEV_IO_SERVICE, "ifs=3", 0);
 	struct hal_kdev_claim c = { .hint = 1 };
 	struct hal_mmio *mm[4];
 
-	(void)state;
 	assert_int_equal(s.c.iface, HAL_REG_IF_SERVICE);
 	assert_int_equal(hal_id_board(s.c.identity), 0);
 	assert_int_equal(hal_id_if(s.c.identity), HAL_REG_IF_SERVICE);
@@ -121,13 +118,12 @@ static void service_is_apart(void **state)
 }
 
 /* [K CLAIM] an identity is never 0, which stands for nobody. */
-static void identity_is_never_0(void **state)
+static void identity_is_never_0(UNIT_STATE)
 {
 	struct iface s = iface_by(HAL_KDEV_IO_SERVICE, "fifo=8", 0);
 	struct sim_board *board = sim_mm(s.mm)->b;
 	struct hal_kdev_claim c = { 0 };
 
-	(void)state;
 	assert_int_equal(kdev(s.mm, HAL_KDEV_IO_RELEASE, NULL), 0);
 	board->iface[0].incarnation = HAL_ID_INCARNATION_MASK;
 	assert_int_equal(kdev(s.mm, HAL_KDEV_IO_SERVICE, &c), 0);
@@ -136,14 +132,13 @@ static void identity_is_never_0(void **state)
 }
 
 /* [D 2.2.4] pages of others are out of reach, and so is the trusted one. */
-static void pages_are_private(void **state)
+static void pages_are_private(UNIT_STATE)
 {
 	struct iface a = iface("fifo=8", 0), b = iface("fifo=8", 0);
 	struct iface s = iface_by(HAL_KDEV_IO_SERVICE, "fifo=8", 0);
 	struct hal_mmio *none = device("fifo=8", 0);
 	struct hal_mmio_map map;
 
-	(void)state;
 	for (int block = HAL_KDEV_MIF; block <= HAL_KDEV_PIF; block++) {
 		const uint64_t off = hal_kdev_off(block,
 						  HAL_MIF_PAGE(b.c.iface));
@@ -169,13 +164,12 @@ static void pages_are_private(void **state)
 }
 
 /* hal_kdev.h: the table says who holds what, as long as he does. */
-static void table_says_who(void **state)
+static void table_says_who(UNIT_STATE)
 {
 	struct hal_mmio *mm = device("fifo=8", 0);
 	struct iface b = iface("fifo=8", 1);
 	struct hal_kdev_entry e = entry(mm, 1, b.c.iface);
 
-	(void)state;
 	assert_true(e.nonce == b.c.nonce && e.identity == b.c.identity);
 	assert_true(e.uid == geteuid() && b.c.nonce != 0);
 	iface_close(&b);
@@ -184,13 +178,12 @@ static void table_says_who(void **state)
 }
 
 /* [K CLAIM] what was in the FIFO, and a half-written packet, is thrown away. */
-static void claim_clears(void **state)
+static void claim_clears(UNIT_STATE)
 {
 	const uint64_t half[2] = { hal_head(9, 9), 9 };
 	struct iface a = iface("fifo=8", 0), b = iface("fifo=8", 1), c;
 	uint64_t w[2];
 
-	(void)state;
 	assert_int_equal(send_packet(&a, &b, 1), HAL_PIF_ACK);
 	io->write128(&b.pif, HAL_PIF_PAYLOAD0, half);
 	io->write128(&b.pif, HAL_PIF_PAYLOAD1, half);
@@ -218,12 +211,11 @@ static bool signalled(int fd)
 }
 
 /* [K ARM; D 3.2.2] once, at the next packet, or now if there is one. */
-static void events_come_when_armed(void **state)
+static void events_come_when_armed(UNIT_STATE)
 {
 	struct iface a = iface("fifo=8", 0), b = iface("fifo=8", 1);
 	int fd = io->event_fd(b.mm);
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(send_packet(&a, &b, 1), HAL_PIF_ACK);
 	assert_false(signalled(fd));
@@ -287,14 +279,13 @@ static void have_service(int fd)
 		_exit(1);
 }
 
-static void service_of_the_dead(void **state)
+static void service_of_the_dead(UNIT_STATE)
 {
 	struct iface a = iface("fifo=8", 1), s;
 	struct hal_kdev_claim was;
 	int fd;
 	pid_t pid = child(have_service, &fd);
 
-	(void)state;
 	assert_int_equal(read(fd, &was, sizeof(was)), sizeof(was));
 	assert_true(entry(a.mm, 0, 0).nonce == was.nonce);
 	end(pid, fd);
@@ -330,14 +321,13 @@ static void use_inherited(int fd)
 
 /* hal_kdev.h: "In a forked child every call gives -EPERM", and closing there
  * leaves the parent's alone; the child may have its own. */
-static void children_have_their_own(void **state)
+static void children_have_their_own(UNIT_STATE)
 {
 	struct iface b = iface("fifo=8", 1);
 	char ok = 0;
 	pid_t pid;
 	int fd;
 
-	(void)state;
 	inherited = b;
 	pid = child(use_inherited, &fd);
 	assert_int_equal(read(fd, &ok, 1), 1);
@@ -382,7 +372,7 @@ static void leave_things(int fd)
  * every packet of the holder is either in the FIFO it was sent to or will never
  * be". hal_mmio.h: stores are visible "in the end, also if the process ends".
  */
-static void the_dead_give_back(void **state)
+static void the_dead_give_back(UNIT_STATE)
 {
 	struct hal_kdev_import imp = { .secret = 7 };
 	struct iface from = { 0 };
@@ -391,7 +381,6 @@ static void the_dead_give_back(void **state)
 	pid_t pid;
 	int fd;
 
-	(void)state;
 	heir = iface(DYING, 1);
 	pid = child(leave_things, &fd);
 	assert_int_equal(read(fd, &w, sizeof(w)), sizeof(w));
@@ -428,14 +417,13 @@ static void half_a_packet(int fd)
 }
 
 /* hal_kdev.h: the entry is cleared all the same, and so is the packetizer. */
-static void the_dead_leave_no_half(void **state)
+static void the_dead_leave_no_half(UNIT_STATE)
 {
 	struct hal_mmio *mm = device("prep=1", 1);
 	struct will w;
 	pid_t pid;
 	int fd;
 
-	(void)state;
 	pid = child(half_a_packet, &fd);
 	assert_int_equal(read(fd, &w, sizeof(w)), sizeof(w));
 	end(pid, fd);
@@ -452,7 +440,7 @@ static void store_and_stop(int fd)
 }
 
 /* hal_mmio.h: stores are visible in the end, "without further calls". */
-static void the_stopped_hold_nothing_up(void **state)
+static void the_stopped_hold_nothing_up(UNIT_STATE)
 {
 	struct hal_kdev_import imp = { .secret = 7 };
 	struct hal_mmio_map map;
@@ -462,7 +450,6 @@ static void the_stopped_hold_nothing_up(void **state)
 	int fd, seen = 0;
 	pid_t pid;
 
-	(void)state;
 	heir = iface(DYING, 1);
 	pid = child(store_and_stop, &fd);
 	assert_int_equal(read(fd, &w, sizeof(w)), sizeof(w));
@@ -559,11 +546,10 @@ static unsigned receive(void)
 }
 
 /* A process killed at any instruction blocks and corrupts nobody. */
-static void killed_anywhere(void **state)
+static void killed_anywhere(UNIT_STATE)
 {
 	uint64_t rng = 1, came = 0;
 
-	(void)state;
 	heir = iface(KILLED, 1);
 	for (int round = 0; round < ROUNDS; round++) {
 		pid_t pid[VICTIMS];
@@ -632,7 +618,7 @@ static void pretend(int fd)
 
 /* A process that joins the model refuses a segment that is not sealed against
  * shrinking or has another size. It then creates a model of its own. */
-static void segments_are_sealed(void **state)
+static void segments_are_sealed(UNIT_STATE)
 {
 	static const char sim[] = "fifo=8,seed=77";
 	struct hal_mmio *mm = device(sim, 0);
@@ -640,7 +626,6 @@ static void segments_are_sealed(void **state)
 	struct unit_capture ear;
 	char ok, text[256];
 
-	(void)state;
 	pretended.hash = w->hash;
 	pretended.bytes = (off_t)(SIM_STATE_BYTES + w->mem_bytes);
 	io->close(mm);

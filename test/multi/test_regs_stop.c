@@ -48,7 +48,7 @@ static struct hal_kdev_alloc region_of_ours(struct iface *b, uint32_t board)
 }
 
 /* One that is stopped with our store in its hands does not stop us. */
-static void a_helper_is_stopped(void **state)
+static void a_helper_is_stopped(UNIT_STATE)
 {
 	struct iface b = iface(WORLD, 0);
 	struct hal_kdev_alloc a = region_of_ours(&b, 1);
@@ -58,7 +58,6 @@ static void a_helper_is_stopped(void **state)
 	bool taken = false;
 	pid_t pid;
 
-	(void)state;
 	pid = bystander(&name);
 	kill(pid, SIGSTOP);
 	assert_int_equal(io->map(b.mm, a.map_off, 4096, &map), 0);
@@ -122,7 +121,7 @@ static pid_t helper(uint64_t gaddr)
 }
 
 /* One that is stopped in the middle of a store does not store another's. */
-static void a_store_is_its_own(void **state)
+static void a_store_is_its_own(UNIT_STATE)
 {
 	struct iface b = iface(WORLD, 0);
 	struct hal_kdev_alloc a = region_of_ours(&b, 1);
@@ -130,7 +129,6 @@ static void a_store_is_its_own(void **state)
 	char byte = 0;
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, told), 0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, go), 0);
 	assert_int_equal(io->map(b.mm, a.map_off, 4096, &map), 0);
@@ -159,7 +157,7 @@ static void a_store_is_its_own(void **state)
 }
 
 /* One that takes the place of a dead process is not that process. */
-static void a_place_is_taken(void **state)
+static void a_place_is_taken(UNIT_STATE)
 {
 	struct iface b = iface(WORLD, 0);
 	struct sim_world *w = sim_mm(b.mm)->w;
@@ -167,7 +165,6 @@ static void a_place_is_taken(void **state)
 	uint64_t name;
 	pid_t pid;
 
-	(void)state;
 	pid = bystander(&name);
 	assert_true(sim_alive(w, name));
 	part = &w->board[0]->common.part[(name & 0xffff) - 1];
@@ -179,7 +176,7 @@ static void a_place_is_taken(void **state)
 }
 
 /* The allocator died with its hold gone and its mark still there. */
-static void a_region_is_not_kept(void **state)
+static void a_region_is_not_kept(UNIT_STATE)
 {
 	struct iface b = iface(WORLD, 0), c = iface(WORLD, 1),
 		     d = iface(WORLD, 1);
@@ -189,7 +186,6 @@ static void a_region_is_not_kept(void **state)
 	struct sim_hold *h = &sim_mm(b.mm)->f->hold[a.hold - 1];
 	struct sim_region *r = &w->board[0]->region[h->region];
 
-	(void)state;
 	assert_int_equal(kdev(c.mm, HAL_KDEV_IO_IMPORT, &imp), 0);
 	assert_true(atomic_load(&r->kept) == 1);
 	sim_lock(w);
@@ -215,12 +211,11 @@ static uint32_t arm(struct iface *b)
 }
 
 /* A signaller of the holder before cannot disarm the one after. */
-static void arming_goes_on_counting(void **state)
+static void arming_goes_on_counting(UNIT_STATE)
 {
 	struct iface b = iface(WORLD, 0), other = iface(WORLD, 1);
 	uint32_t number = b.c.iface, first = arm(&b);
 
-	(void)state;
 	assert_true(first != 0);
 	iface_close(&b);
 	b = iface(WORLD, 0);
@@ -245,12 +240,11 @@ static int ask(struct sim_world *w)
 }
 
 /* However many joined before, the next one can. */
-static void many_have_joined(void **state)
+static void many_have_joined(UNIT_STATE)
 {
 	struct iface b = iface(WORLD, 0);
 	struct hal_mmio *mm;
 
-	(void)state;
 	for (int i = 0; i < 5000; i++)
 		if (ask(sim_mm(b.mm)->w) != 0)
 			break;

@@ -132,9 +132,8 @@ static void one_mode(enum os_way way, int mode)
 	os_close(&p);
 }
 
-static void test_every_mode_both_directions(void **state)
+static void test_every_mode_both_directions(UNIT_STATE)
 {
-	(void)state;
 	for (int way = 0; way < OS_WAYS; way++)
 		for (int mode = 0; mode <= MODES; mode++)
 			if ((mode & ~MODES) == 0 && os_runs(way))
@@ -144,9 +143,8 @@ static void test_every_mode_both_directions(void **state)
 /* With FI_MR_ENDPOINT a region belongs to the endpoint that it is bound to,
  * from the time when it is enabled. The domain's other endpoint does not accept
  * its key. */
-static void test_only_where_it_was_bound(void **state)
+static void test_only_where_it_was_bound(UNIT_STATE)
 {
-	(void)state;
 	for (int way = 0; way < OS_WAYS; way++) {
 		struct ep_want want = { .mr_mode = FI_MR_ENDPOINT };
 		struct reach here, there;
@@ -185,9 +183,8 @@ static void test_only_where_it_was_bound(void **state)
 }
 
 /* A raw key, as programs exchange it, together with its base address. */
-static void test_raw_keys_lead_there(void **state)
+static void test_raw_keys_lead_there(UNIT_STATE)
 {
-	(void)state;
 	for (int virt = 0; virt < 2; virt++) {
 		struct ep_want want = {
 			.mr_mode = FI_MR_PROV_KEY | (virt ? FI_MR_VIRT_ADDR :
@@ -268,9 +265,8 @@ static uint8_t *sparse(void)
 	return mem != MAP_FAILED ? mem : NULL;
 }
 
-static void test_across_4_gib(void **state)
+static void test_across_4_gib(UNIT_STATE)
 {
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		enum os_way way = i & 1 ? OS_ATTACH : OS_REQUESTS;
 		struct ep_want want = { .mr_mode = i & 2 ? FI_MR_VIRT_ADDR :

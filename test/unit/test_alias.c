@@ -12,12 +12,11 @@
 
 #define KEY	0x77
 
-static void test_alias_refusals(void **state)
+static void test_alias_refusals(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	struct fid_ep *alias = NULL;
 
-	(void)state;
 	assert_int_equal(fi_ep_alias(p.a->ep, &alias, 0), -FI_EINVAL);
 	assert_int_equal(fi_ep_alias(p.a->ep, &alias, FI_TRANSMIT | FI_RECV),
 			 -FI_EINVAL);
@@ -33,7 +32,7 @@ static void test_alias_refusals(void **state)
 }
 
 /* Every message call through aliases whose default flags ask for no entries. */
-static void test_alias_carries_messages(void **state)
+static void test_alias_carries_messages(UNIT_STATE)
 {
 	struct ep_want want = { .cq_flags = FI_SELECTIVE_COMPLETION,
 				.tx_op_flags = FI_COMPLETION,
@@ -44,7 +43,6 @@ static void test_alias_carries_messages(void **state)
 	size_t len = 64, own_len = 64;
 	struct iovec o = { &out, 1 }, i = { &in, 1 };
 
-	(void)state;
 	assert_int_equal(fi_ep_alias(p.a->ep, &tx, FI_TRANSMIT), 0);
 	assert_int_equal(fi_ep_alias(p.b->ep, &rx, FI_RECV), 0);
 	assert_int_equal(fi_getname(&tx->fid, name, &len), 0);
@@ -81,7 +79,7 @@ static void test_alias_carries_messages(void **state)
 }
 
 /* Calls with flags use these, not the defaults of the alias. */
-static void test_alias_carries_flags(void **state)
+static void test_alias_carries_flags(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	struct fid_ep *tx = NULL, *rx = NULL;
@@ -98,7 +96,6 @@ static void test_alias_carries_flags(void **state)
 				    .addr = p.ba, .tag = 3, .ignore = 4,
 				    .context = &i };
 
-	(void)state;
 	assert_int_equal(fi_ep_alias(p.a->ep, &tx, FI_TRANSMIT), 0);
 	assert_int_equal(fi_ep_alias(p.b->ep, &rx, FI_RECV), 0);
 	EP_OK(fi_recvmsg(rx, &rmsg, FI_COMPLETION));
@@ -146,7 +143,7 @@ static struct ep_pair selective_pair(void)
 		assert_int_equal(ep_wait(p.a, &p).err, 0);		\
 	} while (0)
 
-static void test_alias_writes_and_reads(void **state)
+static void test_alias_writes_and_reads(UNIT_STATE)
 {
 	struct ep_pair p = selective_pair();
 	struct fid_ep *tx = alias_of(p.a, FI_TRANSMIT | FI_COMPLETION);
@@ -161,7 +158,6 @@ static void test_alias_writes_and_reads(void **state)
 		.rma_iov = &remote, .rma_iov_count = 1, .context = &p,
 	};
 
-	(void)state;
 	for (uint64_t i = 0; i < 9; i++)
 		v[i] = 100 + i;
 	DONE(fi_write(tx, &v[0], 8, NULL, p.ab, 8, KEY, &p));
@@ -197,7 +193,7 @@ static void test_alias_writes_and_reads(void **state)
 
 #define U64	FI_UINT64
 
-static void test_alias_updates(void **state)
+static void test_alias_updates(UNIT_STATE)
 {
 	struct ep_pair p = selective_pair();
 	struct fid_ep *tx = alias_of(p.a, FI_TRANSMIT | FI_COMPLETION);
@@ -211,7 +207,6 @@ static void test_alias_updates(void **state)
 		.op = FI_SUM, .context = &p,
 	};
 
-	(void)state;
 	DONE(fi_atomic(tx, &v[1], 2, NULL, p.ab, 0, KEY, U64, FI_SUM, &p));
 	DONE(fi_atomicv(tx, two, NULL, 2, p.ab, 16, KEY, U64, FI_PROD, &p));
 	DONE(fi_atomicmsg(tx, &msg, FI_COMPLETION));
@@ -226,7 +221,7 @@ static void test_alias_updates(void **state)
 	assert_int_equal(fi_close(&tx->fid), 0);
 }
 
-static void test_alias_fetches(void **state)
+static void test_alias_fetches(UNIT_STATE)
 {
 	struct ep_pair p = selective_pair();
 	struct fid_ep *tx = alias_of(p.a, FI_TRANSMIT | FI_COMPLETION);
@@ -241,7 +236,6 @@ static void test_alias_fetches(void **state)
 		.op = FI_SUM, .context = &p,
 	};
 
-	(void)state;
 	DONE(fi_fetch_atomic(tx, v, 1, NULL, r, NULL, p.ab, 8, KEY, U64,
 			     FI_SUM, &p));
 	assert_int_equal(r[0], 2);
@@ -262,7 +256,7 @@ static void test_alias_fetches(void **state)
 	assert_int_equal(fi_close(&tx->fid), 0);
 }
 
-static void test_alias_compares(void **state)
+static void test_alias_compares(UNIT_STATE)
 {
 	struct ep_pair p = selective_pair();
 	struct fid_ep *tx = alias_of(p.a, FI_TRANSMIT | FI_COMPLETION);
@@ -279,7 +273,6 @@ static void test_alias_compares(void **state)
 		.op = FI_CSWAP, .context = &p,
 	};
 
-	(void)state;
 	DONE(fi_compare_atomic(tx, v, 1, NULL, c, NULL, r, NULL, p.ab, 8, KEY,
 			       U64, FI_CSWAP, &p));
 	assert_int_equal(r[0], 2);
@@ -303,7 +296,7 @@ static void test_alias_compares(void **state)
 typedef int (*valid_fn)(struct fid_ep *ep, enum fi_datatype type,
 			enum fi_op op, size_t *count);
 
-static void test_alias_knows_the_operations(void **state)
+static void test_alias_knows_the_operations(UNIT_STATE)
 {
 	static const valid_fn valid[] = {
 		fi_atomicvalid, fi_fetch_atomicvalid, fi_compare_atomicvalid,
@@ -314,7 +307,6 @@ static void test_alias_knows_the_operations(void **state)
 	struct fid_ep *alias = alias_of(e, FI_TRANSMIT);
 	size_t count = 0, own = 1;
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(valid[i](alias, FI_UINT32, op[i], &count), 0);
 		assert_int_equal(valid[i](e->ep, FI_UINT32, op[i], &own), 0);
@@ -329,14 +321,13 @@ static void test_alias_knows_the_operations(void **state)
 	assert_int_equal(fi_close(&alias->fid), 0);
 }
 
-static void test_alias_has_options(void **state)
+static void test_alias_has_options(UNIT_STATE)
 {
 	struct ep *e = ep_open(NULL);
 	struct fid_ep *alias = alias_of(e, FI_RECV);
 	size_t min = 123, got = 0, len = sizeof(got);
 	ssize_t rx, tx;
 
-	(void)state;
 	assert_int_equal(fi_setopt(&alias->fid, FI_OPT_ENDPOINT,
 				   FI_OPT_MIN_MULTI_RECV, &min, sizeof(min)),
 			 0);
@@ -395,7 +386,7 @@ static void test_alias_is_older_than_enabling(void **state)
 
 /* The operation flags of aliases and endpoints. An alias has those of its
  * endpoint until its own are set. */
-static void test_flags_are_set(void **state)
+static void test_flags_are_set(UNIT_STATE)
 {
 	struct ep_pair p = selective_pair();
 	struct fid_ep *alias = alias_of(p.a, FI_TRANSMIT | FI_INJECT);
@@ -403,7 +394,6 @@ static void test_flags_are_set(void **state)
 	char out = 1, in;
 	uint64_t f;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(op_flags(both[i], FI_GETOPSFLAG, 0, &f),
 				 -FI_EINVAL);
@@ -448,7 +438,7 @@ static void test_flags_are_set(void **state)
 }
 
 /* A region that is bound to an alias is bound to its endpoint. */
-static void test_region_is_bound(void **state)
+static void test_region_is_bound(UNIT_STATE)
 {
 	struct ep_want want = { .mr_mode = FI_MR_ENDPOINT };
 	struct ep_pair p = ep_pair(&want);
@@ -457,7 +447,6 @@ static void test_region_is_bound(void **state)
 	uint64_t mem = 0, v = 5;
 	struct fid_mr *mr = region(p.b, &mem, sizeof(mem));
 
-	(void)state;
 	assert_int_equal(fi_mr_bind(mr, &foreign->fid, 0), -FI_EINVAL);
 	assert_int_equal(fi_mr_bind(mr, &alias->fid, 0), 0);
 	assert_int_equal(fi_mr_enable(mr), 0);

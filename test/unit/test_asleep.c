@@ -302,9 +302,8 @@ static void by_every_way(enum bed bed)
 }
 
 #define TEST(name, bed)							\
-	static void test_##name(void **state)				\
+	static void test_##name(UNIT_STATE)				\
 	{								\
-		(void)state;						\
 		by_every_way(bed);					\
 	}
 

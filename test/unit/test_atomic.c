@@ -139,34 +139,30 @@ static void every_operation(enum os_way way)
 	os_close(&p);
 }
 
-static void test_every_operation_by_requests(void **state)
+static void test_every_operation_by_requests(UNIT_STATE)
 {
-	(void)state;
 	every_operation(OS_REQUESTS);
 }
 
-static void test_every_operation_beside_attach(void **state)
+static void test_every_operation_beside_attach(UNIT_STATE)
 {
-	(void)state;
 	every_operation(OS_ATTACH);
 }
 
-static void test_every_operation_on_dmable_memory(void **state)
+static void test_every_operation_on_dmable_memory(UNIT_STATE)
 {
-	(void)state;
 	every_operation(OS_DMABLE);
 }
 
-static void test_every_operation_on_shared_memory(void **state)
+static void test_every_operation_on_shared_memory(UNIT_STATE)
 {
-	(void)state;
 	unit_needs(os_goes(OS_SHARED));
 	every_operation(OS_SHARED);
 }
 
 /* ---- Vectors, messages, inject --------------------------------------- */
 
-static void test_vectors(void **state)
+static void test_vectors(UNIT_STATE)
 {
 	struct os_pair p = os_open(OS_REQUESTS, ROOM);
 	uint64_t src[10], cmp[10], dst[10], *mem = (uint64_t *)p.mem;
@@ -180,7 +176,6 @@ static void test_vectors(void **state)
 		.op = FI_SUM, .context = src,
 	};
 
-	(void)state;
 	for (int i = 0; i < 10; i++) {
 		src[i] = i + 1;
 		mem[i < 3 ? i : 97 + i] = 100 * i;
@@ -215,7 +210,7 @@ static void test_vectors(void **state)
 
 /* ---- Refusals -------------------------------------------------------- */
 
-static void test_bad_calls(void **state)
+static void test_bad_calls(UNIT_STATE)
 {
 	struct os_pair p = os_open(OS_REQUESTS, ROOM);
 	struct fid_ep *ep = p.a->ep;
@@ -223,7 +218,6 @@ static void test_bad_calls(void **state)
 	struct fi_atomic_attr attr;
 	size_t n;
 
-	(void)state;
 	assert_int_equal(fi_atomic(ep, v, 1, NULL, p.ab, 0, p.key, FI_DOUBLE,
 				   FI_BOR, NULL), -FI_EOPNOTSUPP);
 	assert_int_equal(fi_atomic(ep, v, 1, NULL, p.ab, 0, p.key, FI_UINT64,
@@ -255,7 +249,7 @@ static void test_bad_calls(void **state)
 
 /* Rights and bounds: an error and no byte is changed, also for long
  * operations. */
-static void test_bad_accesses(void **state)
+static void test_bad_accesses(UNIT_STATE)
 {
 	const struct {
 		uint64_t access;
@@ -280,7 +274,6 @@ static void test_bad_accesses(void **state)
 	};
 	static uint8_t buf[3 * ROOM];
 
-	(void)state;
 	for (int way = 0; way < OS_WAYS; way++)
 		for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 			struct shot s = { t[i].op, FI_UINT64, t[i].form,
@@ -310,9 +303,8 @@ static void test_bad_accesses(void **state)
 
 /* Atomics of one initiator on one word are executed in order, also if the
  * remote key arrives in between. */
-static void test_atomics_stay_in_order(void **state)
+static void test_atomics_stay_in_order(UNIT_STATE)
 {
-	(void)state;
 	for (int way = 0; way < OS_WAYS; way++) {
 		struct os_pair p;
 		uint64_t v, was[200];
@@ -420,12 +412,11 @@ static const struct counted {
  * every atomic that returns the old value. Each counts once, however many
  * requests it takes, and once in a counter that is bound for both.
  */
-static void test_remote_counters(void **state)
+static void test_remote_counters(UNIT_STATE)
 {
 	static uint8_t src[ROOM], cmp[ROOM], dst[ROOM];
 	static struct target t;
 
-	(void)state;
 	memset(cmp, 3, sizeof(cmp));
 	for (int both = 0; both < 2; both++) {
 		uint64_t nwr = 0, nrd = 0, nmr = 0;

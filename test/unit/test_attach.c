@@ -41,11 +41,10 @@ static bool mapped(const void *page)
 /* Another program has memory at that address only if it asks for this very
  * address: the kernel puts programs, heaps, libraries and stacks into the upper
  * third. */
-static void test_word_is_where_no_program_is(void **state)
+static void test_word_is_where_no_program_is(UNIT_STATE)
 {
 	uintptr_t at[OPENS];
 
-	(void)state;
 	for (int i = 0; i < OPENS; i++) {
 		struct hal *hal = open_emu();
 		const struct hal_emu *emu = emu_of(hal);
@@ -62,13 +61,12 @@ static void test_word_is_where_no_program_is(void **state)
 
 /* A child may later get the process number that its parent had, so a child must
  * not have the word. */
-static void test_children_have_no_word(void **state)
+static void test_children_have_no_word(UNIT_STATE)
 {
 	struct hal *hal = open_emu();
 	const struct hal_emu *emu = emu_of(hal);
 	pid_t pid;
 
-	(void)state;
 	assert_true(mapped(emu->word));
 	pid = unit_fork();
 	if (pid == 0)

@@ -107,7 +107,7 @@ static int node_comp(struct node *n, void *context, int polls)
 	return -3;
 }
 
-static void test_no_thread_unless_asked_for(void **state)
+static void test_no_thread_unless_asked_for(UNIT_STATE)
 {
 	static const enum fi_progress kinds[][2] = {
 		{ FI_PROGRESS_UNSPEC, FI_PROGRESS_UNSPEC },
@@ -119,7 +119,6 @@ static void test_no_thread_unless_asked_for(void **state)
 	struct node n;
 	int before;
 
-	(void)state;
 	/* a sanitizer may have a thread of its own from the first one on */
 	node_open(&n, FI_PROGRESS_AUTO, FI_PROGRESS_AUTO);
 	before = proc_names("/proc/self/task", "") - 1;
@@ -135,13 +134,12 @@ static void test_no_thread_unless_asked_for(void **state)
 
 /* a sends by rendezvous and polls; b has posted a receive and makes no call:
  * the send of a ends. */
-static void test_it_moves_what_nobody_polls_for(void **state)
+static void test_it_moves_what_nobody_polls_for(UNIT_STATE)
 {
 	struct node a, b;
 	char *out = malloc(BIG), *in = malloc(BIG);
 	fi_addr_t to;
 
-	(void)state;
 	node_open(&a, FI_PROGRESS_MANUAL, FI_PROGRESS_MANUAL);
 	node_open(&b, FI_PROGRESS_AUTO, FI_PROGRESS_AUTO);
 	to = node_knows(&a, &b);
@@ -170,13 +168,12 @@ static void test_it_moves_what_nobody_polls_for(void **state)
 /* Both sides poll and both have threads. The application and the thread do not
  * disturb each other, and a sleeping call returns when the thread finds an
  * event. */
-static void test_it_shares_with_who_polls(void **state)
+static void test_it_shares_with_who_polls(UNIT_STATE)
 {
 	struct node a, b;
 	fi_addr_t to;
 	char in, out = 1;
 
-	(void)state;
 	node_open(&a, FI_PROGRESS_AUTO, FI_PROGRESS_AUTO);
 	node_open(&b, FI_PROGRESS_AUTO, FI_PROGRESS_AUTO);
 	to = node_knows(&a, &b);
@@ -213,12 +210,11 @@ static struct unm_stats stats_of(struct node *n)
  * as many polls as fit between two readings of the clock. A thread that
  * slept 1 ms at a time would poll 1000 times a second, and one that did not
  * sleep 100,000 times. */
-static void test_it_sleeps(void **state)
+static void test_it_sleeps(UNIT_STATE)
 {
 	struct unm_stats was[4], is;
 	struct node n[4];
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	for (int i = 0; i < 4; i++)
 		node_open(&n[i], FI_PROGRESS_AUTO, FI_PROGRESS_AUTO);
@@ -284,14 +280,13 @@ static bool has_fd(int epfd, int fd)
 	return has;
 }
 
-static void test_objects_opened_at_once(void **state)
+static void test_objects_opened_at_once(UNIT_STATE)
 {
 	struct ep_want want = { .disabled = true,
 				.threading = FI_THREAD_SAFE };
 	pthread_barrier_t start;
 	int before = 0;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	pthread_barrier_init(&start, NULL, OPENERS);
 	/* the first round counts the threads without the domain's */
@@ -350,7 +345,7 @@ static uint64_t blocked_signals(void)
 }
 
 /* The domain's thread blocks all signals but those of its own faults. */
-static void test_signals(void **state)
+static void test_signals(UNIT_STATE)
 {
 	static const int faults[] = {
 		SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP,
@@ -358,7 +353,6 @@ static void test_signals(void **state)
 	uint64_t end = ep_deadline(), own = 0, blocked;
 	struct node n;
 
-	(void)state;
 	if (UNIT_SLOW)			/* a sanitizer may have threads, too */
 		skip();
 	node_open(&n, FI_PROGRESS_AUTO, FI_PROGRESS_AUTO);
@@ -378,13 +372,12 @@ static void test_signals(void **state)
 
 /* Children forked at any moment close the inherited objects, and the parent
  * continues. */
-static void test_fork(void **state)
+static void test_fork(UNIT_STATE)
 {
 	struct node a, b;
 	fi_addr_t to;
 	char in, out = 1;
 
-	(void)state;
 	node_open(&a, FI_PROGRESS_AUTO, FI_PROGRESS_AUTO);
 	node_open(&b, FI_PROGRESS_AUTO, FI_PROGRESS_AUTO);
 	to = node_knows(&a, &b);
@@ -428,7 +421,7 @@ static void *hold_lock(void *arg)
 	return NULL;
 }
 
-static void test_fork_in_a_call(void **state)
+static void test_fork_in_a_call(UNIT_STATE)
 {
 	struct ep_want want = { .wait = FI_WAIT_MUTEX_COND, .cntrs = true,
 				.threading = FI_THREAD_SAFE };
@@ -439,7 +432,6 @@ static void test_fork_in_a_call(void **state)
 	char mem[8];
 	pid_t pid;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	e = ep_open(&want);
 	assert_int_equal(fi_mr_reg(e->domain, mem, sizeof(mem),

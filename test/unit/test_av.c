@@ -17,7 +17,7 @@ static struct fid_av *open_av(struct ep *e, size_t count)
 
 /* ---- Indices --------------------------------------------------------- */
 
-static void test_trap9_index_is_the_order_of_insertion(void **state)
+static void test_trap9_index_is_the_order_of_insertion(UNIT_STATE)
 {
 	static const enum fi_av_type types[] = {
 		FI_AV_TABLE, FI_AV_MAP, FI_AV_UNSPEC,
@@ -25,7 +25,6 @@ static void test_trap9_index_is_the_order_of_insertion(void **state)
 	struct hal_addr a[300];
 	fi_addr_t addr[300];
 
-	(void)state;
 	for (int t = 0; t < 3; t++) {
 		struct ep_want want = { .av_type = types[t] };
 		struct ep *e = ep_open(&want);
@@ -47,7 +46,7 @@ static void test_trap9_index_is_the_order_of_insertion(void **state)
 	}
 }
 
-static void test_growth_beyond_count(void **state)
+static void test_growth_beyond_count(UNIT_STATE)
 {
 	enum { N = 20000 };
 	struct ep *e = ep_open(NULL);
@@ -56,7 +55,6 @@ static void test_growth_beyond_count(void **state)
 	fi_addr_t addr;
 	size_t len;
 
-	(void)state;
 	for (uint32_t i = 0; i < N; i++) {
 		a = made_up(i);
 		assert_int_equal(fi_av_insert(av, &a, 1, &addr, 0, NULL), 1);
@@ -72,14 +70,13 @@ static void test_growth_beyond_count(void **state)
 }
 
 /* One insertion of several addresses, one of which is not valid. */
-static void test_bad_addresses_among_good_ones(void **state)
+static void test_bad_addresses_among_good_ones(UNIT_STATE)
 {
 	struct ep *e = ep_open(NULL);
 	struct hal_addr a[5];
 	fi_addr_t addr[5];
 	int errs[5];
 
-	(void)state;
 	for (int i = 0; i < 5; i++)
 		a[i] = made_up(i);
 	a[1].version = 77;
@@ -103,7 +100,7 @@ static void test_bad_addresses_among_good_ones(void **state)
 
 /* ---- Names ----------------------------------------------------------- */
 
-static void test_trap9_lookup_is_byte_identical(void **state)
+static void test_trap9_lookup_is_byte_identical(UNIT_STATE)
 {
 	struct ep *e = ep_open(NULL);
 	struct hal_addr a = name_of(e), got;
@@ -111,7 +108,6 @@ static void test_trap9_lookup_is_byte_identical(void **state)
 	size_t len = sizeof(got);
 	char part[sizeof(a) + 8];
 
-	(void)state;
 	memset(&got, 0x55, sizeof(got));
 	assert_int_equal(fi_av_lookup(e->av, addr, &got, &len), 0);
 	assert_int_equal(len, sizeof(a));
@@ -133,14 +129,13 @@ static void test_trap9_lookup_is_byte_identical(void **state)
 			 -FI_EINVAL);
 }
 
-static void test_straddr(void **state)
+static void test_straddr(UNIT_STATE)
 {
 	struct ep *e = ep_open(NULL);
 	struct hal_addr a = name_of(e);
 	char want[80], text[80];
 	size_t len = sizeof(text), room;
 
-	(void)state;
 	snprintf(want, sizeof(want), "unimem://%u:%u", a.board, a.iface);
 	assert_ptr_equal(fi_av_straddr(e->av, &a, text, &len), text);
 	assert_memory_equal(text, want, strlen(want));
@@ -160,7 +155,7 @@ static void test_straddr(void **state)
 
 /* The text of fi_av_straddr() is a node name that fi_getinfo() resolves to the
  * same address. */
-static void test_straddr_parses_back(void **state)
+static void test_straddr_parses_back(UNIT_STATE)
 {
 	struct ep *e = ep_open(NULL);
 	struct hal_addr a[5] = {
@@ -169,7 +164,6 @@ static void test_straddr_parses_back(void **state)
 		  .iface = 65535, .uid = UINT32_MAX, .nonce = UINT64_MAX },
 	};
 
-	(void)state;
 	a[1].nonce = HAL_ADDR_ANY;
 	a[3].nonce = HAL_ADDR_ANY;
 	for (int i = 0; i < 5; i++) {
@@ -190,7 +184,7 @@ static void test_straddr_parses_back(void **state)
 }
 
 /* unimem://board:interface is the address of any holder of that interface. */
-static void test_insertsvc(void **state)
+static void test_insertsvc(UNIT_STATE)
 {
 	struct ep *a = ep_open(NULL), *b = ep_open(NULL);
 	struct hal_addr name = name_of(b), got;
@@ -198,7 +192,6 @@ static void test_insertsvc(void **state)
 	size_t len = sizeof(got);
 	char node[64], service[16];
 
-	(void)state;
 	snprintf(node, sizeof(node), "unimem://%u:%u", name.board, name.iface);
 	assert_int_equal(fi_av_insertsvc(a->av, node, NULL, &typed, 0, NULL),
 			 1);
@@ -224,7 +217,7 @@ static void test_insertsvc(void **state)
 	assert_int_equal(source_seen(a, typed, b), from);
 }
 
-static void test_insertsvc_of_nonsense(void **state)
+static void test_insertsvc_of_nonsense(UNIT_STATE)
 {
 	static const char *const bad[] = {
 		"", "unimem", "unimem://", "unimem://0", "unimem://0:",
@@ -253,7 +246,6 @@ static void test_insertsvc_of_nonsense(void **state)
 	fi_addr_t addr;
 	int err;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		addr = 0;
 		err = 0;
@@ -275,7 +267,7 @@ static void test_insertsvc_of_nonsense(void **state)
 
 /* A host name and a number: an interface of the local board. A node that
  * already names an interface accepts any service. */
-static void test_insertsvc_of_a_host(void **state)
+static void test_insertsvc_of_a_host(UNIT_STATE)
 {
 	char text[64], service[16];
 	const char *const node[] = { "localhost", "127.0.0.1", text };
@@ -284,7 +276,6 @@ static void test_insertsvc_of_a_host(void **state)
 	fi_addr_t addr, none[2], from = ep_insert(b, a);
 	size_t len = sizeof(got);
 
-	(void)state;
 	snprintf(service, sizeof(service), "%u", name.iface);
 	snprintf(text, sizeof(text), "unimem://%u:%u", name.board, name.iface);
 	for (int i = 0; i < 3; i++) {
@@ -304,14 +295,13 @@ static void test_insertsvc_of_a_host(void **state)
 }
 
 /* Boards in turn, and on each board its interfaces in turn. */
-static void test_insertsym(void **state)
+static void test_insertsym(UNIT_STATE)
 {
 	enum { BOARDS = 3, IFS = 4, N = BOARDS * IFS };
 	struct ep *e = ep_open(NULL);
 	fi_addr_t first = ep_insert(e, e), addr[N];
 	int errs[N];
 
-	(void)state;
 	for (int form = 0; form < 2; form++) {
 		memset(addr, 0xff, sizeof(addr));
 		memset(errs, 0xff, sizeof(errs));
@@ -344,13 +334,12 @@ static void test_insertsym(void **state)
 
 /* Service numbers beyond the board's interfaces begin again at 1, also those
  * that are counted up to. */
-static void test_insertsym_of_ports(void **state)
+static void test_insertsym_of_ports(UNIT_STATE)
 {
 	static const char *const from[] = { "65535", "131070", "4294967295" };
 	struct ep *e = ep_open(NULL);
 	struct hal_addr got[2];
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		fi_addr_t addr[2];
 
@@ -371,13 +360,12 @@ static void test_insertsym_of_ports(void **state)
 
 /* A range that exceeds the number of boards: the part beyond is not
  * inserted. */
-static void test_insertsym_over_the_end(void **state)
+static void test_insertsym_over_the_end(UNIT_STATE)
 {
 	struct ep *e = ep_open(NULL);
 	fi_addr_t addr[6];
 	int errs[6];
 
-	(void)state;
 	assert_int_equal(fi_av_insertsym(e->av, "unimem://65534", 3, "65535",
 					 2, addr, FI_SYNC_ERR, errs), 2);
 	for (int i = 0, next = 0; i < 6; i++) {
@@ -406,13 +394,12 @@ static void test_insertsym_over_the_end(void **state)
 
 /* ---- Duplicates ------------------------------------------------------ */
 
-static void test_duplicates_are_one_peer(void **state)
+static void test_duplicates_are_one_peer(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	fi_addr_t dup = ep_insert(p.b, p.a), dup2 = ep_insert(p.a, p.b);
 	char in[2], out[2] = { 1, 2 };
 
-	(void)state;
 	assert_int_not_equal(dup, p.ba);
 	/* completions report the first index */
 	assert_int_equal(source_seen(p.a, p.ab, p.b), p.ba);
@@ -429,14 +416,13 @@ static void test_duplicates_are_one_peer(void **state)
 
 /* ---- Shared vectors -------------------------------------------------- */
 
-static void test_trap4_named_vectors_are_refused(void **state)
+static void test_trap4_named_vectors_are_refused(UNIT_STATE)
 {
 	struct ep *e = ep_open(NULL);
 	struct fi_av_attr attr = { .type = FI_AV_TABLE, .flags = FI_READ,
 				   .name = "FI_NAMED_AV_0\n" };
 	struct fid_av *av = NULL;
 
-	(void)state;
 	assert_true(fi_av_open(e->domain, &attr, &av, NULL) < 0);
 	assert_null(av);
 	assert_null(attr.map_addr);
@@ -454,7 +440,7 @@ static void test_trap4_named_vectors_are_refused(void **state)
 }
 
 /* Two endpoints may share one vector; its indices are the same for both. */
-static void test_one_vector_for_two_endpoints(void **state)
+static void test_one_vector_for_two_endpoints(UNIT_STATE)
 {
 	struct ep *host = ep_open(NULL), *far = ep_open(NULL);
 	struct ep_want want = { .with = host };
@@ -463,7 +449,6 @@ static void test_one_vector_for_two_endpoints(void **state)
 	fi_addr_t to_host = ep_insert(far, host);
 	fi_addr_t to_guest = ep_insert(far, guest);
 
-	(void)state;
 	assert_int_equal(source_seen(far, to_host, host), far_at);
 	assert_int_equal(source_seen(far, to_guest, guest), far_at);
 	assert_int_equal(source_seen(host, far_at, far), to_host);

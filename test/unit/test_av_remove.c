@@ -10,7 +10,7 @@
 
 /* Many removals at once, and many nonces of one interface one after the other:
  * a removed address costs nothing. */
-static void test_removal_is_quick(void **state)
+static void test_removal_is_quick(UNIT_STATE)
 {
 	uint32_t n = UNIT_SLOW ? 50000 : 200000;
 	struct ep *e = ep_open(NULL);
@@ -18,7 +18,6 @@ static void test_removal_is_quick(void **state)
 	fi_addr_t *addr = calloc(n, sizeof(*addr)), one;
 	double start = unit_cpu_seconds();
 
-	(void)state;
 	for (uint32_t i = 0; i < n; i++)
 		a[i] = made_up(i);
 	assert_int_equal(fi_av_insert(e->av, a, n, addr, 0, NULL), n);
@@ -36,14 +35,13 @@ static void test_removal_is_quick(void **state)
 
 /* unimem://board:interface is removed: peers that it named are named by their
  * full addresses again. */
-static void test_removal_of_a_name_for_all(void **state)
+static void test_removal_of_a_name_for_all(UNIT_STATE)
 {
 	struct ep *a = ep_open(NULL), *b = ep_open(NULL);
 	struct hal_addr name = name_of(b), other = name;
 	fi_addr_t typed, old, exact, from = ep_insert(b, a);
 	char node[64], in;
 
-	(void)state;
 	snprintf(node, sizeof(node), "unimem://%u:%u", name.board, name.iface);
 	assert_int_equal(fi_av_insertsvc(a->av, node, NULL, &typed, 0, NULL),
 			 1);
@@ -62,7 +60,7 @@ static void test_removal_of_a_name_for_all(void **state)
 
 /* A full address (with nonce) reaches that holder of the interface or none,
  * also if another index stands for any holder. */
-static void test_exact_beside_a_name_for_all(void **state)
+static void test_exact_beside_a_name_for_all(UNIT_STATE)
 {
 	struct ep *a = ep_open(NULL), *b = ep_open(NULL);
 	struct hal_addr name = name_of(b), other = name;
@@ -71,7 +69,6 @@ static void test_exact_beside_a_name_for_all(void **state)
 	char node[64], c = 0;
 	ssize_t ret;
 
-	(void)state;
 	snprintf(node, sizeof(node), "unimem://%u:%u", name.board, name.iface);
 	assert_int_equal(fi_av_insertsvc(a->av, node, NULL, &typed, 0, NULL),
 			 1);
@@ -93,7 +90,7 @@ static void test_exact_beside_a_name_for_all(void **state)
 
 /* The address of any holder reaches the next holder when the last one is
  * gone. */
-static void test_name_for_all_outlives_its_holder(void **state)
+static void test_name_for_all_outlives_its_holder(UNIT_STATE)
 {
 	struct ep *a = ep_open(NULL), *b = ep_open(NULL), *c;
 	struct hal_addr name = name_of(b);
@@ -102,7 +99,6 @@ static void test_name_for_all_outlives_its_holder(void **state)
 	char node[64], in, out = 3;
 	ssize_t ret;
 
-	(void)state;
 	snprintf(node, sizeof(node), "unimem://%u:%u", name.board, name.iface);
 	assert_int_equal(fi_av_insertsvc(a->av, node, NULL, &typed, 0, NULL),
 			 1);
@@ -135,7 +131,7 @@ static void test_name_for_all_outlives_its_holder(void **state)
 	assert_int_equal(in, 3);
 }
 
-static void test_removed_is_gone(void **state)
+static void test_removed_is_gone(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	struct hal_addr got;
@@ -143,7 +139,6 @@ static void test_removed_is_gone(void **state)
 	fi_addr_t again;
 	char c = 0;
 
-	(void)state;
 	assert_int_equal(source_seen(p.a, p.ab, p.b), p.ba);
 	assert_int_equal(fi_av_remove(p.a->av, &p.ab, 1, 0), 0);
 	assert_int_equal(fi_av_lookup(p.a->av, p.ab, &got, &len), -FI_EINVAL);
@@ -163,7 +158,7 @@ static void test_removed_is_gone(void **state)
 
 /* A removed index is used again, the lowest first: pairs of insertions and
  * removals need no memory. */
-static void test_the_lowest_free_index(void **state)
+static void test_the_lowest_free_index(UNIT_STATE)
 {
 	enum { N = 1000 };
 	static const fi_addr_t gone[] = { 999, 64, 63, 0, 500, 1 };
@@ -172,7 +167,6 @@ static void test_the_lowest_free_index(void **state)
 	struct hal_addr a[N];
 	fi_addr_t addr[N];
 
-	(void)state;
 	for (uint32_t i = 0; i < N; i++)
 		a[i] = made_up(i);
 	for (int i = 0; i < 100000; i++) {
@@ -200,13 +194,12 @@ static void test_the_lowest_free_index(void **state)
 
 /* Of two indices of an address, the one that was inserted first names it, also
  * if the later one is lower, and if the table has grown meanwhile. */
-static void test_a_lower_index_is_not_an_earlier_name(void **state)
+static void test_a_lower_index_is_not_an_earlier_name(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	struct hal_addr a[300], zero = made_up(1);
 	fi_addr_t low, high;
 
-	(void)state;
 	for (uint32_t i = 0; i < 300; i++)
 		a[i] = made_up(i);
 	assert_int_equal(fi_av_remove(p.b->av, &p.ba, 1, 0), 0);
@@ -222,7 +215,7 @@ static void test_a_lower_index_is_not_an_earlier_name(void **state)
 
 /* A receive that was posted for, or a completion that came from, a removed
  * address does not become that of the address which has the index now. */
-static void test_a_used_index_again(void **state)
+static void test_a_used_index_again(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	struct ep *c = ep_open(NULL);
@@ -231,7 +224,6 @@ static void test_a_used_index_again(void **state)
 	char in[4], out = 6;
 	uint64_t end = ep_deadline();
 
-	(void)state;
 	/* an unread completion: fi_cq_read() of 0 entries polls */
 	EP_OK(fi_recv(p.b->ep, &in[0], 1, NULL, p.ba, &in[0]));
 	EP_OK(fi_inject(p.a->ep, &out, 1, p.ab));
@@ -291,7 +283,7 @@ static struct fid_ep *second_of_b(const struct ep_pair *p, struct fid_av **av,
 
 /* A queue has unread completions of two endpoints with different vectors: a
  * removal changes only those of one vector. */
-static void test_two_vectors_of_one_queue(void **state)
+static void test_two_vectors_of_one_queue(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	struct fi_cq_tagged_entry e;
@@ -300,7 +292,6 @@ static void test_two_vectors_of_one_queue(void **state)
 	fi_addr_t to, src = 0;
 	char in[2], out = 6;
 
-	(void)state;
 	second = second_of_b(&p, &av, &to);
 	EP_OK(fi_recv(p.b->ep, &in[0], 1, NULL, p.ba, &in[0]));
 	EP_OK(fi_recv(second, &in[1], 1, NULL, p.ba, &in[1]));
@@ -322,7 +313,7 @@ static void test_two_vectors_of_one_queue(void **state)
 
 /* The endpoint of an unread completion is closed, and no other endpoint uses
  * its vector: a removal still removes the completion's source. */
-static void test_a_completion_outlives_its_endpoint(void **state)
+static void test_a_completion_outlives_its_endpoint(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	struct fi_cq_tagged_entry e;
@@ -330,7 +321,6 @@ static void test_a_completion_outlives_its_endpoint(void **state)
 	uint64_t end = ep_deadline();
 	char in[2], out = 6;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		EP_OK(fi_recv(p.b->ep, &in[i], 1, NULL, p.ba, &in[i]));
 		EP_OK(fi_inject(p.a->ep, &out, 1, p.ab));
@@ -350,13 +340,12 @@ static void test_a_completion_outlives_its_endpoint(void **state)
 }
 
 /* The first of two indices is removed, the second still names the peer. */
-static void test_removal_of_the_first_duplicate(void **state)
+static void test_removal_of_the_first_duplicate(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	fi_addr_t dup = ep_insert(p.b, p.a), dup2 = ep_insert(p.a, p.b);
 	char in, out = 5;
 
-	(void)state;
 	assert_int_equal(source_seen(p.a, p.ab, p.b), p.ba);
 	/* a message is queued while the index of its sender changes */
 	EP_OK(fi_tinject(p.a->ep, &out, 1, p.ab, 7));
@@ -373,13 +362,12 @@ static void test_removal_of_the_first_duplicate(void **state)
 
 /* Receives posted with the second index still wait for that peer, and later
  * receives do not overtake them. */
-static void test_receives_of_the_second_duplicate(void **state)
+static void test_receives_of_the_second_duplicate(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	fi_addr_t dup = ep_insert(p.b, p.a);
 	char in[6], out;
 
-	(void)state;
 	EP_OK(fi_recv(p.b->ep, &in[0], 1, NULL, dup, &in[0]));
 	EP_OK(fi_trecv(p.b->ep, &in[1], 1, NULL, dup, 7, 0, &in[1]));
 	EP_OK(fi_trecv(p.b->ep, &in[2], 1, NULL, dup, 7, ~0ULL, &in[2]));
@@ -406,12 +394,11 @@ static void test_receives_of_the_second_duplicate(void **state)
 }
 
 /* The second is removed: nothing changes for the first. */
-static void test_removal_of_the_second_duplicate(void **state)
+static void test_removal_of_the_second_duplicate(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	fi_addr_t dup = ep_insert(p.b, p.a);
 
-	(void)state;
 	assert_int_equal(source_seen(p.a, p.ab, p.b), p.ba);
 	assert_int_equal(fi_av_remove(p.b->av, &dup, 1, 0), 0);
 	assert_int_equal(source_seen(p.a, p.ab, p.b), p.ba);
@@ -419,12 +406,11 @@ static void test_removal_of_the_second_duplicate(void **state)
 }
 
 /* Removal while operations are under way: they end. */
-static void test_removal_during_a_rendezvous(void **state)
+static void test_removal_during_a_rendezvous(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char *out = malloc(100000), *in = malloc(100000);
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		xfer_fill(out, 100000, i, 0);
 		EP_OK(fi_tsend(p.a->ep, out, 100000, NULL, p.ab, 7, out));
@@ -446,7 +432,7 @@ static void test_removal_during_a_rendezvous(void **state)
 
 /* Deferred work that names a removed index fails, also if the index is used
  * again before the work is started. */
-static void test_deferred_work_of_a_used_index(void **state)
+static void test_deferred_work_of_a_used_index(UNIT_STATE)
 {
 	static const enum fi_op_type type[] = { FI_OP_SEND, FI_OP_TSEND,
 		FI_OP_RECV, FI_OP_TRECV };
@@ -456,7 +442,6 @@ static void test_deferred_work_of_a_used_index(void **state)
 	struct work k[4];
 	char byte = 3, in;
 
-	(void)state;
 	ep_insert(c, p.a);
 	for (int i = 0; i < 4; i++) {
 		work_msg(&k[i], type[i], p.a, &byte, p.ab, 7, FI_COMPLETION);

@@ -102,13 +102,12 @@ static uint64_t waited(struct ep *e)
 	return ((struct unm_ep *)e->ep)->stats->tx_backlog;
 }
 
-static void test_all_calls_are_taken_and_kept(void **state)
+static void test_all_calls_are_taken_and_kept(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	struct unm_peer *peer;
 	int open = 0;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	make_all(SENDS);
 	assert_int_equal(send_all(p.a, p.ab, SENDS), SENDS);
@@ -139,7 +138,7 @@ static void test_all_calls_are_taken_and_kept(void **state)
 
 /* At most half of the operations are queued: later sends are refused, and
  * succeed when they are repeated. */
-static void test_backlog_is_bounded(void **state)
+static void test_backlog_is_bounded(UNIT_STATE)
 {
 	static char big[20000] = "big", in[20000];
 	int kept = g_unm_env.tx_size, idle = 0;
@@ -149,7 +148,6 @@ static void test_backlog_is_bounded(void **state)
 	struct ep_pair p;
 	unsigned first;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	g_unm_env.tx_size = 64;
 	p = ep_pair(NULL);
@@ -196,11 +194,10 @@ static void test_backlog_is_bounded(void **state)
 
 /* The peer has released packets, which the sender does not know yet: its next
  * send is queued behind the earlier ones. */
-static void test_nothing_overtakes(void **state)
+static void test_nothing_overtakes(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	make_small(SENDS);
 	assert_int_equal(send_all(p.a, p.ab, SENDS - 100), SENDS - 100);
@@ -260,9 +257,8 @@ static void peer_goes(bool dropped)
 	free_all(SENDS);
 }
 
-static void test_peer_goes_before_it_takes_them(void **state)
+static void test_peer_goes_before_it_takes_them(UNIT_STATE)
 {
-	(void)state;
 	EP_NEEDS_INSIDE();
 	peer_goes(false);
 	peer_goes(true);
@@ -270,7 +266,7 @@ static void test_peer_goes_before_it_takes_them(void **state)
 
 /* A sleeper with queued sends: packets that the peer releases wake it, and all
  * sends complete. */
-static void test_asleep_with_a_backlog(void **state)
+static void test_asleep_with_a_backlog(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(&(struct ep_want){ .wait = FI_WAIT_FD });
 	struct fid *fid = &p.a->cq->fid;
@@ -279,7 +275,6 @@ static void test_asleep_with_a_backlog(void **state)
 	unsigned got = 0, rounds = 0;
 	char buf[8];
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	make_small(SENDS);
 	assert_int_equal(send_all(p.a, p.ab, SENDS), SENDS);
@@ -318,7 +313,7 @@ static unsigned backlog(struct ep *e, fi_addr_t to)
 /* Queued sends are sent as announcements, which still hold their operations. As
  * a send may have been refused for lack of operations, fi_trywait() returns
  * -FI_EAGAIN once so that the application retries before it sleeps. */
-static void test_no_sleep_when_the_backlog_is_announced(void **state)
+static void test_no_sleep_when_the_backlog_is_announced(UNIT_STATE)
 {
 	static char big[100000];
 	int kept = g_unm_env.tx_size;
@@ -327,7 +322,6 @@ static void test_no_sleep_when_the_backlog_is_announced(void **state)
 	ssize_t ret = 0;
 	unsigned n = 0;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	g_unm_env.tx_size = 256;
 	p = ep_pair(&(struct ep_want){ .wait = FI_WAIT_FD });
@@ -372,13 +366,12 @@ static void *take(void *arg)
 }
 
 /* Injected messages that are queued are sent before the endpoint is closed. */
-static void test_close_sends_the_backlog(void **state)
+static void test_close_sends_the_backlog(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	pthread_t thread;
 	char buf[8];
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	make_small(SENDS);
 	assert_int_equal(send_all(p.a, p.ab, SENDS), SENDS);

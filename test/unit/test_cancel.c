@@ -22,12 +22,11 @@ static void check_canceled(struct ep *e, void *ctx, uint64_t kind)
 	assert_int_equal(c.flags, FI_RECV | kind);
 }
 
-static void test_trap6_cancel_gives_exactly_one_entry(void **state)
+static void test_trap6_cancel_gives_exactly_one_entry(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char in;
 
-	(void)state;
 	EP_OK(fi_recv(p.a->ep, &in, 1, NULL, FI_ADDR_UNSPEC, &in));
 	assert_int_equal(cancel(p.a, &in), 0);
 	check_canceled(p.a, &in, FI_MSG);
@@ -46,13 +45,12 @@ static void test_trap6_cancel_gives_exactly_one_entry(void **state)
 	ep_quiet(p.a);
 }
 
-static void test_trap6_cancel_of_nothing(void **state)
+static void test_trap6_cancel_of_nothing(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	int ctx, other;
 	char in;
 
-	(void)state;
 	assert_int_equal(cancel(p.a, &ctx), -FI_ENOENT);
 	assert_int_equal(cancel(p.a, NULL), -FI_ENOENT);
 	EP_OK(fi_recv(p.a->ep, &in, 1, NULL, FI_ADDR_UNSPEC, &ctx));
@@ -64,12 +62,11 @@ static void test_trap6_cancel_of_nothing(void **state)
 	check_canceled(p.a, &ctx, FI_MSG);
 }
 
-static void test_canceled_receive_takes_no_message(void **state)
+static void test_canceled_receive_takes_no_message(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char in[3] = "", out = 'x';
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		EP_OK(fi_trecv(p.b->ep, &in[i], 1, NULL, p.ba, 7, 0, &in[i]));
 	assert_int_equal(cancel(p.b, &in[0]), 0);
@@ -83,13 +80,12 @@ static void test_canceled_receive_takes_no_message(void **state)
 }
 
 /* The message has come: the receive is complete, its entry is unread. */
-static void test_cancel_after_completion(void **state)
+static void test_cancel_after_completion(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	struct fi_cq_tagged_entry e;
 	char in, out = 'x';
 
-	(void)state;
 	EP_OK(fi_recv(p.b->ep, &in, 1, NULL, p.ba, &in));
 	EP_OK(fi_inject(p.a->ep, &out, 1, p.ab));
 	/* reading 0 entries polls, and must not take the entry */
@@ -105,13 +101,12 @@ static void test_cancel_after_completion(void **state)
 }
 
 /* A transfer under way can not be cancelled: it completes. */
-static void test_cancel_of_a_transfer_under_way(void **state)
+static void test_cancel_of_a_transfer_under_way(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char *out = malloc(BIG), *in = malloc(BIG);
 	int lost = 0;
 
-	(void)state;
 	for (int polls = 0; polls < 60; polls++) {
 		struct ep_comp c;
 		ssize_t ret;
@@ -145,14 +140,13 @@ static void test_cancel_of_a_transfer_under_way(void **state)
 
 /* As MPICH does for MPI_ANY_SOURCE: post two receives, cancel the one that did
  * not match. */
-static void test_trap6_lost_races(void **state)
+static void test_trap6_lost_races(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	uint64_t rng = 9;
 	int canceled = 0, won = 0;
 	char in[2], out = 'x';
 
-	(void)state;
 	for (int i = 0; i < 3000; i++) {
 		int first = unit_below(&rng, 2), n[2] = { 0 }, ret;
 		struct ep_comp c;
@@ -185,7 +179,7 @@ static void test_trap6_lost_races(void **state)
 	ep_quiet(p.b);
 }
 
-static void test_many_canceled(void **state)
+static void test_many_canceled(UNIT_STATE)
 {
 	enum { N = 20000 };
 	struct ep_pair p = ep_pair(NULL);
@@ -194,7 +188,6 @@ static void test_many_canceled(void **state)
 	char in, out = 'x';
 	int live = 0;
 
-	(void)state;
 	for (int i = 0; i < N; i++)
 		EP_OK(fi_trecv(p.b->ep, &in, 1, NULL, FI_ADDR_UNSPEC, i, 0,
 			       &ctx[i]));
@@ -220,13 +213,12 @@ static void test_many_canceled(void **state)
 }
 
 /* One context for several receives: each call cancels the oldest. */
-static void test_cancel_of_equal_contexts(void **state)
+static void test_cancel_of_equal_contexts(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char in[4] = "", out = 'x';
 	int ctx;
 
-	(void)state;
 	for (int i = 0; i < 4; i++)
 		EP_OK(fi_trecv(p.b->ep, &in[i], 1, NULL, p.ba, 7, 0, &ctx));
 	for (int i = 0; i < 2; i++) {
@@ -243,12 +235,11 @@ static void test_cancel_of_equal_contexts(void **state)
 }
 
 /* A receive from a peer that has ended stays posted, and can be cancelled. */
-static void test_cancel_of_a_receive_from_the_dead(void **state)
+static void test_cancel_of_a_receive_from_the_dead(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char in, out = 1;
 
-	(void)state;
 	EP_OK(fi_tinject(p.a->ep, &out, 1, p.ab, 1));
 	EP_OK(fi_trecv(p.b->ep, &in, 1, NULL, p.ba, 1, 0, &in));
 	ep_received(p.b, &in);

@@ -36,12 +36,11 @@ static struct fid_cntr *open_cntr(struct ep *e, enum fi_wait_obj wait)
 
 /* ---- Values ---------------------------------------------------------- */
 
-static void test_values(void **state)
+static void test_values(UNIT_STATE)
 {
 	struct ep *e = ep_open(NULL);
 	struct fid_cntr *c;
 
-	(void)state;
 	assert_int_equal(fi_cntr_open(e->domain, NULL, &c, NULL), 0);
 	assert_int_equal(fi_cntr_read(c), 0);
 	assert_int_equal(fi_cntr_readerr(c), 0);
@@ -101,7 +100,7 @@ static void gives(struct ep *e, enum fi_wait_obj obj)
 	assert_int_equal(fi_close(fids[0]), 0);
 }
 
-static void test_attributes(void **state)
+static void test_attributes(UNIT_STATE)
 {
 	static const enum fi_wait_obj good[] = {
 		FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_MUTEX_COND,
@@ -111,7 +110,6 @@ static void test_attributes(void **state)
 	struct ep *e = ep_open(NULL);
 	struct fid_cntr *c = NULL;
 
-	(void)state;
 	assert_int_equal(fi_cntr_open(e->domain, &attr, &c, NULL),
 			 -FI_ENOSYS);
 	attr = (struct fi_cntr_attr){ .events = 7 };
@@ -129,7 +127,7 @@ static void test_attributes(void **state)
 }
 
 /* Each event has at most one counter; one counter may count several events. */
-static void test_bindings(void **state)
+static void test_bindings(UNIT_STATE)
 {
 	static const uint64_t events[] = {
 		FI_SEND, FI_RECV, FI_READ, FI_WRITE, FI_REMOTE_READ,
@@ -141,7 +139,6 @@ static void test_bindings(void **state)
 	struct ep *e, *other;
 	struct unm_ep *ep;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	e = ep_open(&want);
 	other = ep_open(&want);
@@ -189,12 +186,11 @@ static const enum fi_wait_obj forms[] = {
 };
 #define FORMS	(int)(sizeof(forms) / sizeof(forms[0]))
 
-static void test_wait_ends(void **state)
+static void test_wait_ends(UNIT_STATE)
 {
 	struct ep_want want = { .threading = FI_THREAD_SAFE };
 	struct ep *e = ep_open(&want);
 
-	(void)state;
 	for (int i = 0; i < FORMS; i++) {
 		struct fid_cntr *c = open_cntr(e, forms[i]);
 		uint64_t start = ep_now();
@@ -306,22 +302,19 @@ static void by_cond(struct ep *e, struct fid_cntr *c, uint64_t value)
 	assert_int_equal(ret, 0);
 }
 
-static void test_another_thread_wakes(void **state)
+static void test_another_thread_wakes(UNIT_STATE)
 {
-	(void)state;
 	for (int i = 0; i < FORMS; i++)
 		wait_rounds(forms[i], by_call);
 }
 
-static void test_another_thread_wakes_the_fd(void **state)
+static void test_another_thread_wakes_the_fd(UNIT_STATE)
 {
-	(void)state;
 	wait_rounds(FI_WAIT_FD, by_fd);
 }
 
-static void test_another_thread_signals_the_cond(void **state)
+static void test_another_thread_signals_the_cond(UNIT_STATE)
 {
-	(void)state;
 	wait_rounds(FI_WAIT_MUTEX_COND, by_cond);
 }
 
@@ -332,12 +325,11 @@ static void *add_error(void *arg)
 	return NULL;
 }
 
-static void test_an_error_ends_the_wait(void **state)
+static void test_an_error_ends_the_wait(UNIT_STATE)
 {
 	struct ep_want want = { .threading = FI_THREAD_SAFE };
 	struct ep *e = ep_open(&want);
 
-	(void)state;
 	for (int i = 0; i < FORMS; i++) {
 		struct fid_cntr *c = open_cntr(e, forms[i]);
 		pthread_t thread;
@@ -352,14 +344,13 @@ static void test_an_error_ends_the_wait(void **state)
 
 /* fi_trywait() fails while a change was not read. A change after it succeeded
  * makes the descriptor readable, until fi_trywait() is called again. */
-static void test_trywait(void **state)
+static void test_trywait(UNIT_STATE)
 {
 	struct ep *e = ep_open(NULL);
 	struct fid_cntr *c = open_cntr(e, FI_WAIT_FD);
 	struct fid *fids[] = { &c->fid };
 	struct pollfd pfd = { .events = POLLIN };
 
-	(void)state;
 	assert_int_equal(fi_control(&c->fid, FI_GETWAIT, &pfd.fd), 0);
 	assert_int_equal(fi_trywait(e->fabric, fids, 1), 0);
 	assert_int_equal(poll(&pfd, 1, 0), 0);
@@ -441,9 +432,8 @@ static void messages(enum fi_wait_obj obj, waiter_fn waiter)
 	ep_close(b);
 }
 
-static void test_messages_wake(void **state)
+static void test_messages_wake(UNIT_STATE)
 {
-	(void)state;
 	for (int i = 0; i < FORMS; i++)
 		messages(forms[i], by_call);
 	messages(FI_WAIT_FD, by_fd);
@@ -487,13 +477,12 @@ static void sleeps(struct ep *e, struct fid_cntr *cntr)
 
 /* A waiting thread sleeps, with and without a thread of the library, also after
  * it was woken once, and for a counter of its endpoint or of any. */
-static void test_a_wait_sleeps(void **state)
+static void test_a_wait_sleeps(UNIT_STATE)
 {
 	static const enum fi_wait_obj objs[] = {
 		FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_MUTEX_COND,
 	};
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	for (int i = 0; i < 3; i++) {
 		struct ep *e = open_counting(objs[i]);

@@ -18,14 +18,13 @@ static const size_t kinds[] = { 8, 4000, 100000 };
 
 /* ---- Formats --------------------------------------------------------- */
 
-static void test_formats(void **state)
+static void test_formats(UNIT_STATE)
 {
 	static const enum fi_cq_format formats[] = {
 		FI_CQ_FORMAT_CONTEXT, FI_CQ_FORMAT_MSG, FI_CQ_FORMAT_DATA,
 		FI_CQ_FORMAT_TAGGED,
 	};
 
-	(void)state;
 	for (int f = 0; f < 4; f++) {
 		struct ep_want want = { .format = formats[f] };
 		struct ep_pair p = ep_pair(&want);
@@ -58,7 +57,7 @@ static void test_formats(void **state)
 
 /* A reader with a short format gets only that many bytes per entry, and a
  * reader of n entries at most n. */
-static void test_read_writes_what_was_asked(void **state)
+static void test_read_writes_what_was_asked(UNIT_STATE)
 {
 	struct ep_want want = { .format = FI_CQ_FORMAT_MSG };
 	struct ep_pair p = ep_pair(&want);
@@ -66,7 +65,6 @@ static void test_read_writes_what_was_asked(void **state)
 	fi_addr_t src[4];
 	char in[3], out = 1;
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		EP_OK(fi_recv(p.b->ep, &in[i], 1, NULL, p.ba, &in[i]));
 		EP_OK(fi_inject(p.a->ep, &out, 1, p.ab));
@@ -207,9 +205,8 @@ static void matrix(uint64_t selective, uint64_t op_flags, size_t len)
 	ep_close(p.b);
 }
 
-static void test_trap2_selective_completion_matrix(void **state)
+static void test_trap2_selective_completion_matrix(UNIT_STATE)
 {
-	(void)state;
 	for (int k = 0; k < NKINDS; k++) {
 		matrix(0, 0, kinds[k]);
 		matrix(0, FI_COMPLETION, kinds[k]);
@@ -219,13 +216,12 @@ static void test_trap2_selective_completion_matrix(void **state)
 }
 
 /* Errors are reported, also without FI_COMPLETION. */
-static void test_errors_are_reported_without_completions(void **state)
+static void test_errors_are_reported_without_completions(UNIT_STATE)
 {
 	struct ep_want want = { .cq_flags = FI_SELECTIVE_COMPLETION };
 	struct ep_pair p = ep_pair(&want);
 	char *out = calloc(1, BIG), in;
 
-	(void)state;
 	for (int k = 0; k < NKINDS; k++) {
 		EP_OK(recv_flags(p.b, p.ba, &in, 1, TAGGED, 0, &in));
 		EP_OK(send_flags(p.a, p.ab, out, kinds[k], TAGGED, 0, out));
@@ -259,12 +255,11 @@ static bool completes_alone(struct ep *e, void *ctx)
 /* A short message completes without the receiver, except with
  * FI_DELIVERY_COMPLETE: then the receiver must have it, whether a receive is
  * posted or not. A rendezvous completes when the receiver has the bytes. */
-static void test_levels(void **state)
+static void test_levels(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char *out = malloc(BIG), *in = malloc(BIG);
 
-	(void)state;
 	EP_OK(fi_inject(p.a->ep, out, 1, p.ab));
 	EP_OK(fi_recv(p.b->ep, in, 1, NULL, p.ba, in));
 	ep_received(p.b, in);
@@ -301,13 +296,12 @@ static void test_levels(void **state)
 }
 
 /* Completion levels set by op_flags, for calls without flags. */
-static void test_delivery_by_op_flags(void **state)
+static void test_delivery_by_op_flags(UNIT_STATE)
 {
 	struct ep_want want = { .tx_op_flags = FI_DELIVERY_COMPLETE };
 	struct ep_pair p = ep_pair(&want);
 	char out[4000] = "", in[4000];
 
-	(void)state;
 	for (int k = 0; k < 2; k++) {
 		EP_OK(fi_tsend(p.a->ep, out, kinds[k], NULL, p.ab, 7, out));
 		assert_false(completes_alone(p.a, out));
@@ -319,13 +313,12 @@ static void test_delivery_by_op_flags(void **state)
 
 /* FI_INJECT with FI_DELIVERY_COMPLETE: the buffer is free at once, the entry
  * comes later. */
-static void test_injected_delivery(void **state)
+static void test_injected_delivery(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char out[4000], in[4000];
 	int ctx;
 
-	(void)state;
 	for (int k = 0; k < 2; k++) {
 		xfer_fill(out, kinds[k], k, 0);
 		EP_OK(send_flags(p.a, p.ab, out, kinds[k], TAGGED, FI_INJECT |
@@ -341,7 +334,7 @@ static void test_injected_delivery(void **state)
 
 /* ---- Counters -------------------------------------------------------- */
 
-static void test_trap7_one_tick_per_operation(void **state)
+static void test_trap7_one_tick_per_operation(UNIT_STATE)
 {
 	struct ep_want want = { .cntrs = true,
 				.cq_flags = FI_SELECTIVE_COMPLETION };
@@ -349,7 +342,6 @@ static void test_trap7_one_tick_per_operation(void **state)
 	struct ep_pair p = ep_pair(&want);
 	uint64_t n = 0;
 
-	(void)state;
 	for (int call = 0; call < XFER_TX_CALLS; call++)
 		for (size_t i = 0; i < 7; i++) {
 			struct xfer x = { .tagged = i & 1, .tx = call,
@@ -381,13 +373,12 @@ static void test_trap7_one_tick_per_operation(void **state)
 	assert_int_equal(fi_cntr_readerr(p.b->rxcntr), 0);
 }
 
-static void test_counters_of_errors(void **state)
+static void test_counters_of_errors(UNIT_STATE)
 {
 	struct ep_want want = { .cntrs = true };
 	struct ep_pair p = ep_pair(&want);
 	char in, out[8] = "";
 
-	(void)state;
 	EP_OK(fi_recv(p.b->ep, &in, 1, NULL, p.ba, &in));
 	EP_OK(fi_inject(p.a->ep, out, 8, p.ab));
 	EP_UNTIL(fi_cntr_readerr(p.b->rxcntr) == 1);
@@ -399,7 +390,7 @@ static void test_counters_of_errors(void **state)
 	assert_int_equal(fi_cntr_readerr(p.b->rxcntr), 2);
 }
 
-static void test_counter_set_add_and_wait(void **state)
+static void test_counter_set_add_and_wait(UNIT_STATE)
 {
 	struct ep_want want = { .cntrs = true };
 	struct ep_pair p = ep_pair(&want);
@@ -407,7 +398,6 @@ static void test_counter_set_add_and_wait(void **state)
 	uint64_t start = ep_now();
 	char out = 0;
 
-	(void)state;
 	assert_int_equal(fi_cntr_set(c, 10), 0);
 	assert_int_equal(fi_cntr_add(c, 5), 0);
 	assert_int_equal(fi_cntr_read(c), 15);
@@ -424,12 +414,11 @@ static void test_counter_set_add_and_wait(void **state)
 }
 
 /* FI_UNIMEM_SPIN is applied from the first read on, as with queues. */
-static void test_counter_spins_as_configured(void **state)
+static void test_counter_spins_as_configured(UNIT_STATE)
 {
 	struct ep_want want = { .cntrs = true };
 	struct ep *e;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	e = ep_open(&want);
 	assert_int_equal(((struct unm_cntr *)e->txcntr)->idle.spin,
@@ -438,13 +427,12 @@ static void test_counter_spins_as_configured(void **state)
 }
 
 /* fi_cntr(3): an operation that fails ends the wait. */
-static void test_counter_wait_ends_at_an_error(void **state)
+static void test_counter_wait_ends_at_an_error(UNIT_STATE)
 {
 	struct ep_want want = { .cntrs = true };
 	struct ep_pair p = ep_pair(&want);
 	char in, out[8] = "";
 
-	(void)state;
 	EP_OK(fi_inject(p.a->ep, out, 8, p.ab));
 	EP_OK(fi_recv(p.b->ep, &in, 1, NULL, p.ba, &in));
 	if (fi_cntr_readerr(p.b->rxcntr) == 0)
@@ -454,7 +442,7 @@ static void test_counter_wait_ends_at_an_error(void **state)
 }
 
 /* An endpoint with counters only: no entry may be pushed into a queue. */
-static void test_endpoint_without_queues(void **state)
+static void test_endpoint_without_queues(UNIT_STATE)
 {
 	struct ep_want want = {
 		.cntrs = true, .no_txcq = true, .no_rxcq = true,
@@ -466,7 +454,6 @@ static void test_endpoint_without_queues(void **state)
 			      .addr = FI_ADDR_UNSPEC };
 	uint64_t n = 0;
 
-	(void)state;
 	for (int k = 0; k < NKINDS; k++)
 		for (int l = 0; l < 3; l++) {
 			EP_OK(recv_flags(p.b, p.ba, in, BIG, l & 1,
@@ -495,7 +482,7 @@ static void test_endpoint_without_queues(void **state)
 /* ---- Errors ---------------------------------------------------------- */
 
 /* Error entries keep their place in the queue, and hold back later entries. */
-static void test_errors_keep_their_place(void **state)
+static void test_errors_keep_their_place(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	struct fi_cq_err_entry err = { 0 };
@@ -503,7 +490,6 @@ static void test_errors_keep_their_place(void **state)
 	char in[3][8], out[8] = "";
 	ssize_t ret;
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		EP_OK(fi_recv(p.b->ep, in[i], i == 1 ? 1 : 8, NULL, p.ba,
 			      in[i]));
@@ -530,7 +516,7 @@ static void test_errors_keep_their_place(void **state)
 
 /* The caller may have the error entry of libfabric 1.0, which ends with
  * prov_errno and err_data: no byte behind it is written. */
-static void test_trap5_error_entry_of_an_old_caller(void **state)
+static void test_trap5_error_entry_of_an_old_caller(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	struct {
@@ -539,7 +525,6 @@ static void test_trap5_error_entry_of_an_old_caller(void **state)
 	} s;
 	char in, out[8] = "", data[16] = "keep", text[40];
 
-	(void)state;
 	EP_OK(fi_recv(p.b->ep, &in, 1, NULL, p.ba, &in));
 	EP_OK(fi_inject(p.a->ep, out, 8, p.ab));
 	ep_settle();
@@ -568,13 +553,12 @@ static void test_trap5_error_entry_of_an_old_caller(void **state)
 
 /* Before 1.5 the structure ended with err_data, which pointed to memory of the
  * provider. */
-static void test_error_entry_of_an_older_caller(void **state)
+static void test_error_entry_of_an_older_caller(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	struct fi_cq_err_entry e;
 	char in;
 
-	(void)state;
 	p.b->fabric->api_version = FI_VERSION(1, 4);
 	EP_OK(fi_recv(p.b->ep, &in, 1, NULL, p.ba, &in));
 	assert_int_equal(fi_cancel(&p.b->ep->fid, &in), 0);
@@ -605,11 +589,10 @@ static void *receive_and_close(void *arg)
 
 /* A message that the receiver has released is delivered, also if the sender
  * learns of the receiver's death first. */
-static void test_delivered_before_the_end(void **state)
+static void test_delivered_before_the_end(UNIT_STATE)
 {
 	struct ep_want want = { .wait = FI_WAIT_UNSPEC };
 
-	(void)state;
 	for (int i = 0; i < 30; i++) {
 		struct ep_pair p = ep_pair(&want);
 		static char out[3000], in[3000];
@@ -659,14 +642,13 @@ static uint32_t flood(struct ep_pair *p, uint32_t from, bool completing)
 }
 
 /* The receiver does not read: its senders are refused, nothing is lost. */
-static void test_trap8_full_receive_queue_pushes_back(void **state)
+static void test_trap8_full_receive_queue_pushes_back(UNIT_STATE)
 {
 	struct ep_want want = { .cq_size = QUEUE };
 	struct ep_pair p = ep_pair(&want);
 	uint32_t *in = calloc(FLOOD, sizeof(*in)), sent = 0, got = 0;
 	uint64_t end = ep_deadline();
 
-	(void)state;
 	for (uint32_t i = 0; i < FLOOD; i++)
 		EP_OK(fi_recv(p.b->ep, &in[i], 4, NULL, p.ba, &in[i]));
 	while (got < FLOOD && ep_now() < end) {
@@ -692,14 +674,13 @@ static void test_trap8_full_receive_queue_pushes_back(void **state)
 }
 
 /* The sender does not read: it may have as many unread entries as fit. */
-static void test_trap8_full_send_queue_refuses(void **state)
+static void test_trap8_full_send_queue_refuses(UNIT_STATE)
 {
 	struct ep_want want = { .cq_size = QUEUE };
 	struct ep_pair p = ep_pair(&want);
 	struct fi_cq_tagged_entry e;
 	uint32_t out = 0;
 
-	(void)state;
 	assert_int_equal(flood(&p, 0, true), QUEUE);
 	/* operations without an entry are not refused */
 	EP_OK(fi_inject(p.a->ep, &out, 4, p.ab));
@@ -711,13 +692,12 @@ static void test_trap8_full_send_queue_refuses(void **state)
 }
 
 /* A reader that reads no more entries than it causes still gets all others. */
-static void test_one_by_one_reader_gets_others(void **state)
+static void test_one_by_one_reader_gets_others(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char in[4], out = 1;
 	bool received = false;
 
-	(void)state;
 	EP_OK(fi_recv(p.a->ep, in, 4, NULL, p.ab, in));
 	for (int i = 0; i < 20000 && !received; i++) {
 		struct fi_cq_tagged_entry e;

@@ -143,7 +143,7 @@ static const struct flaw {
 
 /* A later form of the name that proves who holds an interface is accepted only
  * while no process of this user holds an earlier form. */
-static void test_later_form_of_the_name(void **state)
+static void test_later_form_of_the_name(UNIT_STATE)
 {
 	struct hal_addr from;
 	struct sockaddr_un sun;
@@ -151,7 +151,6 @@ static void test_later_form_of_the_name(void **state)
 	int held, later;
 	socklen_t len;
 
-	(void)state;
 	ATTEMPTS_NEED_EMU();
 	from = attempt_addr(1);
 	for (int k = EMU_NAMES; k > 0; k--) {
@@ -176,11 +175,10 @@ static void test_later_form_of_the_name(void **state)
 	attempts_closed();
 }
 
-static void test_one_flaw_each(void **state)
+static void test_one_flaw_each(UNIT_STATE)
 {
 	struct hal_addr from;
 
-	(void)state;
 	ATTEMPTS_NEED_EMU();
 	from = attempt_addr(1);
 	for (size_t i = 0; i < sizeof(flaws) / sizeof(flaws[0]); i++) {
@@ -248,14 +246,13 @@ static pid_t holder(const struct hal_addr *addr, int *proof)
 	return pid;
 }
 
-static void test_a_proof_cannot_be_handed_on(void **state)
+static void test_a_proof_cannot_be_handed_on(UNIT_STATE)
 {
 	struct hal_addr mine, other;
 	struct attempt l;
 	pid_t pid;
 	int proof;
 
-	(void)state;
 	ATTEMPTS_NEED_EMU();
 	mine = attempt_addr(1);
 	other = attempt_addr(2);
@@ -304,11 +301,10 @@ static int child_code(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static void test_names_of_other_networks(void **state)
+static void test_names_of_other_networks(UNIT_STATE)
 {
 	struct hal_addr from;
 
-	(void)state;
 	ATTEMPTS_NEED_EMU();
 	from = attempt_addr(1);
 	for (int elsewhere = 0; elsewhere < 2; elsewhere++) {
@@ -398,13 +394,12 @@ static int say_to(const struct hal_addr *to, const struct hal_addr *from,
 	return ret;
 }
 
-static void test_nobody_has_a_number(void **state)
+static void test_nobody_has_a_number(UNIT_STATE)
 {
 	struct hal_addr mine, other, to;
 	int sv[2], proof;
 	pid_t pid, third;
 
-	(void)state;
 	unit_needs(attempts.hal != NULL && has_pidfs());
 	mine = attempt_addr(1);
 	other = attempt_addr(2);
@@ -466,12 +461,11 @@ static const struct flaw answers[] = {
 	FLAW(pidfd_parent), FLAW(link_pipe),
 };
 
-static void test_bad_answers(void **state)
+static void test_bad_answers(UNIT_STATE)
 {
 	struct hal_addr addr;
 	struct attempt l;
 
-	(void)state;
 	ATTEMPTS_NEED_EMU();
 	addr = attempt_addr(3);
 	l = welcome(&addr);
@@ -503,13 +497,12 @@ static void one_line(struct unit_capture *ear)
 }
 
 /* A process of another build connects: both sides log the versions, once. */
-static void test_other_version_connects(void **state)
+static void test_other_version_connects(UNIT_STATE)
 {
 	struct unit_capture ear;
 	struct hal_addr from;
 	union emu_msg m;
 
-	(void)state;
 	ATTEMPTS_NEED_EMU();
 	from = attempt_addr(1);
 	ear = unit_capture_begin();
@@ -531,12 +524,11 @@ static void test_other_version_connects(void **state)
 	attempts_closed();
 }
 
-static void test_other_version_answers(void **state)
+static void test_other_version_answers(UNIT_STATE)
 {
 	struct unit_capture ear;
 	struct hal_addr addr;
 
-	(void)state;
 	ATTEMPTS_NEED_EMU();
 	addr = attempt_addr(3);
 	ear = unit_capture_begin();

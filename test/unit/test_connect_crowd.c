@@ -47,13 +47,12 @@ static int refuse_and_call(const struct hal_addr *addr, struct attempt *refusal)
  * answered, and then connects to the victim: that is a new connection, which
  * outlives the first one.
  */
-static void test_refused_and_called_again(void **state)
+static void test_refused_and_called_again(UNIT_STATE)
 {
 	static const int why[] = { EMU_LET_GO, -EMFILE, -FI_ECONNREFUSED };
 	struct hal_addr addr;
 	union emu_msg m;
 
-	(void)state;
 	ATTEMPTS_NEED_EMU();
 	addr = attempt_addr(3);
 	for (unsigned i = 0; i < 3; i++, addr.nonce++) {
@@ -72,13 +71,12 @@ static void test_refused_and_called_again(void **state)
 
 /* The test had sent its hello before it refused the victim's: the hello belongs
  * to the first connection. */
-static void test_refused_when_called(void **state)
+static void test_refused_when_called(UNIT_STATE)
 {
 	struct hal_addr addr;
 	struct attempt l;
 	int again;
 
-	(void)state;
 	ATTEMPTS_NEED_EMU();
 	addr = attempt_addr(3);
 	l = short_answer(EMU_WELCOME, -EMFILE);
@@ -94,9 +92,8 @@ static void test_refused_when_called(void **state)
 
 /* The victim refuses a hello: the answer says whether the victim has sent a
  * hello. */
-static void test_refusal_reports_a_connection(void **state)
+static void test_refusal_reports_a_connection(UNIT_STATE)
 {
-	(void)state;
 	ATTEMPTS_NEED_EMU();
 	for (uint32_t called = 0; called < 2; called++) {
 		struct hal_addr addr = attempt_addr(1 + called);
@@ -119,7 +116,7 @@ static void test_refusal_reports_a_connection(void **state)
 
 /* The victim accepts a hello and connects back over the same link: the test may
  * refuse that. */
-static void test_link_is_refused(void **state)
+static void test_link_is_refused(UNIT_STATE)
 {
 	struct hal_peer *peer = NULL;
 	struct hal_addr addr;
@@ -127,7 +124,6 @@ static void test_link_is_refused(void **state)
 	union emu_msg m;
 	int conn;
 
-	(void)state;
 	ATTEMPTS_NEED_EMU();
 	addr = attempt_addr(1);
 	l = attempt_hello_victim(&addr);
@@ -162,13 +158,12 @@ int epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
 
 /* A hello of a known peer that can not be accepted now leaves nothing half
  * open. */
-static void test_known_and_not_taken(void **state)
+static void test_known_and_not_taken(UNIT_STATE)
 {
 	struct hal_addr addr;
 	struct attempt l;
 	int conn;
 
-	(void)state;
 	ATTEMPTS_NEED_EMU();
 	addr = attempt_addr(3);
 	conn = attempt_accept(&addr);
@@ -231,12 +226,11 @@ static void refused_with_free_fds(struct attempt *l, int nfree)
 
 /* Without a descriptor to accept with, the peer gets an answer before the
  * connection is closed. */
-static void test_no_descriptor_to_accept(void **state)
+static void test_no_descriptor_to_accept(UNIT_STATE)
 {
 	struct hal_addr from;
 	struct attempt l;
 
-	(void)state;
 	ATTEMPTS_NEED_EMU();
 	from = attempt_addr(1);
 	l = attempt_hello_victim(&from);
@@ -245,12 +239,11 @@ static void test_no_descriptor_to_accept(void **state)
 
 /* Without a free descriptor the sender of an attempt cannot be identified: all
  * attempts are refused. */
-static void test_no_descriptor_to_check_with(void **state)
+static void test_no_descriptor_to_check_with(UNIT_STATE)
 {
 	struct hal_addr from;
 	struct attempt l;
 
-	(void)state;
 	ATTEMPTS_NEED_EMU();
 	from = attempt_addr(1);
 	l = attempt_hello_victim(&from);
@@ -279,13 +272,12 @@ static void count_flight(int level, const char *line)
 
 /* A peer that cannot be connected to for lack of descriptors is connected to
  * later; one log line names the reason. */
-static void test_descriptors_on_their_way(void **state)
+static void test_descriptors_on_their_way(UNIT_STATE)
 {
 	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	struct hal_peer *peer = NULL;
 	struct hal_addr addr;
 
-	(void)state;
 	if (attempts.hal == NULL) {
 		close(listener);
 		skip();
@@ -323,7 +315,7 @@ static int call_again(const struct hal_addr *from, int proof)
 /* A process that connects again waits until its earlier connection is freed.
  * Connections of another process are refused at once. Of too many attempts the
  * oldest are closed. */
-static void test_called_again_and_again(void **state)
+static void test_called_again_and_again(UNIT_STATE)
 {
 	struct hal_event ev = { 0 };
 	int conn[AGAIN], proof, dead = 0;
@@ -331,7 +323,6 @@ static void test_called_again_and_again(void **state)
 	union emu_msg m;
 	struct attempt l;
 
-	(void)state;
 	ATTEMPTS_NEED_EMU();
 	set_up_with_fds(256);
 	from = attempt_addr(1);
@@ -369,14 +360,13 @@ static void test_called_again_and_again(void **state)
 #define SILENT	200
 
 /* Connections without a message use at most a quarter of the descriptors. */
-static void test_silence(void **state)
+static void test_silence(UNIT_STATE)
 {
 	int conn[SILENT], spoken, ended = 0;
 	struct hal_addr from;
 	union emu_msg m;
 	struct attempt l;
 
-	(void)state;
 	ATTEMPTS_NEED_EMU();
 	set_up_with_fds(256);
 	from = attempt_addr(1);
