@@ -134,7 +134,7 @@ static void every_call(struct os_pair *p, fi_addr_t from)
 
 /* In every format of the queue, also if sends have another queue, and if
  * entries of local operations are written on request only. */
-static void test_entries(void **state)
+static void test_entries(UNIT_STATE)
 {
 	static const struct ep_want wants[] = {
 		{ .format = FI_CQ_FORMAT_UNSPEC },
@@ -145,7 +145,6 @@ static void test_entries(void **state)
 		{ .cq_flags = FI_SELECTIVE_COMPLETION },
 	};
 
-	(void)state;
 	for (int way = 0; way < OS_WAYS; way++)
 		for (int i = 0; i < 6; i++) {
 			struct os_pair p;
@@ -158,19 +157,17 @@ static void test_entries(void **state)
 }
 
 /* From a peer that is not in the target's address vector. */
-static void test_entries_of_unresolved_peers(void **state)
+static void test_entries_of_unresolved_peers(UNIT_STATE)
 {
 	struct os_pair p = os_open(OS_REQUESTS, ROOM);
 
-	(void)state;
 	assert_int_equal(fi_av_remove(p.b->av, &p.ba, 1, 0), 0);
 	every_call(&p, FI_ADDR_NOTAVAIL);
 }
 
 /* All 64 bits arrive, and as many entries as there were writes. */
-static void test_data_is_passed_whole(void **state)
+static void test_data_is_passed_whole(UNIT_STATE)
 {
-	(void)state;
 	for (int way = 0; way < OS_WAYS; way++) {
 		uint64_t all = 0;
 		struct os_pair p;
@@ -198,12 +195,11 @@ static void test_data_is_passed_whole(void **state)
 }
 
 /* A refused write reports no remote CQ data to the target. */
-static void test_refused_ones_notify_nothing(void **state)
+static void test_refused_ones_notify_nothing(UNIT_STATE)
 {
 	struct os_pair p = os_open(OS_REQUESTS, ROOM);
 	struct fi_context2 ctx;
 
-	(void)state;
 	EP_OK(fi_writedata(p.a->ep, "abc", 3, NULL, 7, p.ab, ROOM - 1, p.key,
 			   &ctx));
 	assert_int_equal(ep_wait(p.a, &ctx).err, FI_EINVAL);
@@ -214,13 +210,12 @@ static void test_refused_ones_notify_nothing(void **state)
 }
 
 /* Without a queue at the target it is a write like any other. */
-static void test_target_without_a_queue(void **state)
+static void test_target_without_a_queue(UNIT_STATE)
 {
 	const struct ep_want want = { .no_rxcq = true, .cntrs = true };
 	struct os_pair p = os_open_as(OS_REQUESTS, ROOM, &any, &want);
 	struct fi_context2 ctx;
 
-	(void)state;
 	EP_OK(fi_writedata(p.a->ep, "abc", 3, NULL, 7, p.ab, 0, p.key, &ctx));
 	assert_int_equal(ep_wait(p.a, &ctx).err, 0);
 	assert_memory_equal(p.mem, "abc", 3);
@@ -340,16 +335,14 @@ static void free_at_once(enum os_way way, bool flag)
 	os_close(&p);
 }
 
-static void test_by_the_flag_of_a_call(void **state)
+static void test_by_the_flag_of_a_call(UNIT_STATE)
 {
-	(void)state;
 	for (int way = 0; way < OS_WAYS; way++)
 		free_at_once(way, true);
 }
 
-static void test_by_the_flag_of_the_endpoint(void **state)
+static void test_by_the_flag_of_the_endpoint(UNIT_STATE)
 {
-	(void)state;
 	for (int way = 0; way < OS_WAYS; way++)
 		free_at_once(way, false);
 }
@@ -475,11 +468,10 @@ static void longer_fetches(struct os_pair *p, bool flag)
 
 /* Operands and compare values may be overwritten when the call returns; the
  * result buffer is written later. */
-static void test_operands_of_fetches_are_free_at_once(void **state)
+static void test_operands_of_fetches_are_free_at_once(UNIT_STATE)
 {
 	static const size_t lens[] = { 4, 8, 19, 57, 1000, 2048, INJECT };
 
-	(void)state;
 	for (int n = 0; n < 2 * OS_WAYS; n++) {
 		enum os_way way = n / 2;
 		bool flag = n & 1;
@@ -506,11 +498,10 @@ static void test_operands_of_fetches_are_free_at_once(void **state)
 
 /* FI_INJECT of the endpoint does not apply to reads, which have no operand, nor
  * to calls with flags. */
-static void test_what_the_endpoint_s_flag_is_not_for(void **state)
+static void test_what_the_endpoint_s_flag_is_not_for(UNIT_STATE)
 {
 	const struct ep_want want = { .tx_op_flags = FI_INJECT };
 
-	(void)state;
 	for (int way = 0; way < OS_WAYS; way++) {
 		uint8_t *out = malloc(70000), *in = calloc(1, 70000);
 		struct iovec iov = { out, 70000 };

@@ -23,7 +23,7 @@ static void logged(const char *what, const char *remedy)
 
 /* ---- Opening ----------------------------------------------------------- */
 
-static void open_says_what_is_missing(void **state)
+static void open_says_what_is_missing(UNIT_STATE)
 {
 	static const struct { int err; const char *what, *remedy; } bad[] = {
 		{ -ENOENT, "no kernel device", "modprobe unimem" },
@@ -34,7 +34,6 @@ static void open_says_what_is_missing(void **state)
 		{ -EIO, "cannot open", "dmesg" },
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		lie.open_ret = bad[i].err;
 		assert_true(open_hal() < 0);
@@ -47,9 +46,8 @@ static void open_says_what_is_missing(void **state)
 	assert_int_equal(lines, 0);
 }
 
-static void open_checks_the_driver(void **state)
+static void open_checks_the_driver(UNIT_STATE)
 {
-	(void)state;
 	lie.info.version = HAL_KDEV_VERSION + 1;
 	assert_int_equal(open_hal(), -FI_ENODEV);
 	logged("speaks version", "install driver and library of the same");
@@ -119,7 +117,7 @@ static void transfers_of_nothing(struct hal_kdev_info *info)
 }
 
 /* Every field of INFO is checked. */
-static void open_checks_every_field(void **state)
+static void open_checks_every_field(UNIT_STATE)
 {
 	static const struct {
 		void (*spoil)(struct hal_kdev_info *);
@@ -132,7 +130,6 @@ static void open_checks_every_field(void **state)
 		{ transfers_of_nothing, "transfers of up to 0 bytes" },
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		lie.spoil = bad[i].spoil;
 		assert_int_equal(open_hal(), -FI_ENODEV);
@@ -148,11 +145,10 @@ static void board_0(struct hal_kdev_info *info)
 
 /* The platform file may limit what the driver offers; interfaces of other
  * boards can be opened only if the driver allows that. */
-static void platform_says_less(void **state)
+static void platform_says_less(UNIT_STATE)
 {
 	struct hal_if *hif = NULL;
 
-	(void)state;
 	lie.platform.boards = 1;
 	lie.platform.space_bytes = 8192;
 	assert_int_equal(open_hal(), 0);
@@ -182,14 +178,13 @@ static void platform_says_less(void **state)
 
 /* If opening an interface fails, nothing of it is left, whichever step
  * failed. */
-static void if_open_fails_cleanly(void **state)
+static void if_open_fails_cleanly(UNIT_STATE)
 {
 	static const unsigned long cmds[] = { HAL_KDEV_IO_INFO,
 					      HAL_KDEV_IO_CLAIM };
 	struct hal_if *hif = NULL;
 	int fds_before;
 
-	(void)state;
 	assert_int_equal(open_hal(), 0);
 	assert_int_equal(hal_if_open(hal, 0, &hif), 0);
 	hal_if_close(hif);
@@ -233,7 +228,7 @@ static void if_open_fails_cleanly(void **state)
 
 /* The same for the service's interface, which a driver may refuse or not
  * know. */
-static void service_open_fails_cleanly(void **state)
+static void service_open_fails_cleanly(UNIT_STATE)
 {
 	static const struct {
 		int err, ret;
@@ -247,7 +242,6 @@ static void service_open_fails_cleanly(void **state)
 	struct hal_if *hif = NULL, *own;
 	int fds_before;
 
-	(void)state;
 	assert_int_equal(open_hal(), 0);
 	assert_int_equal(hal_if_open(hal, 0, &own), 0);
 	fds_before = proc_self_fds();
@@ -271,12 +265,11 @@ static void service_open_fails_cleanly(void **state)
 /* ---- Packetizer [D 5.2.3] ---------------------------------------------- */
 
 /* A status that is neither ACK nor NACK ends the packet's peer and no other. */
-static void packet_without_an_answer(void **state)
+static void packet_without_an_answer(UNIT_STATE)
 {
 	static const uint64_t ends[] = { HAL_PIF_ILLEGAL, HAL_PIF_OVERWR,
 					 UINT64_C(1) << 32 };
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		struct pair p = pair();
 
@@ -299,12 +292,11 @@ static void packet_without_an_answer(void **state)
 
 /* While the packetizer is busy packets wait, up to pkt_depth, and are then
  * sent. */
-static void packets_wait_for_an_answer(void **state)
+static void packets_wait_for_an_answer(UNIT_STATE)
 {
 	struct pair p = pair();
 	uint64_t n = 0;
 
-	(void)state;
 	lie.pending = true;
 	while (send_word(p.ab, n) == 0)
 		n++;
@@ -340,12 +332,11 @@ static bool dumps(struct hal_if *hif, const char *text)
 	return there;
 }
 
-static void dump_prints_the_state(void **state)
+static void dump_prints_the_state(UNIT_STATE)
 {
 	struct pair p = { 0 };
 	struct hal_event ev;
 
-	(void)state;
 	assert_int_equal(open_hal(), 0);
 	assert_int_equal(hal_if_open(hal, 0, &p.a), 0);
 	assert_int_equal(hal_if_open(hal, 1, &p.b), 0);
@@ -367,11 +358,10 @@ static void dump_prints_the_state(void **state)
 }
 
 /* hal_if_arm() fails if the driver does not arm, or if a packet is there. */
-static void sleep_is_refused(void **state)
+static void sleep_is_refused(UNIT_STATE)
 {
 	struct pair p = pair();
 
-	(void)state;
 	hal_tx_sleep(p.ab, true);
 	assert_int_equal(hal_if_arm(p.a), 0);
 	hal_if_disarm(p.a);
@@ -392,12 +382,11 @@ static void sleep_is_refused(void **state)
 
 /* If the driver has no memory for now, the backend retries or returns an error
  * and logs it. */
-static void driver_is_short(void **state)
+static void driver_is_short(UNIT_STATE)
 {
 	struct pair p = { 0 };
 	int ret;
 
-	(void)state;
 	assert_int_equal(open_hal(), 0);
 	assert_int_equal(hal_if_open(hal, 0, &p.a), 0);
 	assert_int_equal(hal_if_open(hal, 1, &p.b), 0);
@@ -486,7 +475,7 @@ static int transfer(struct pair *p, struct region *r, struct hal_rmem *rmem)
 	return comp.status;
 }
 
-static void driver_refuses_memory(void **state)
+static void driver_refuses_memory(UNIT_STATE)
 {
 	struct pair p = pair();
 	struct region r = region();
@@ -494,7 +483,6 @@ static void driver_refuses_memory(void **state)
 	struct hal_mem *none = NULL;
 	void *addr;
 
-	(void)state;
 	lie.cmd = HAL_KDEV_IO_ALLOC;
 	lie.times = 1;
 	lie.ret = -ENOMEM;
@@ -529,12 +517,11 @@ static void driver_refuses_memory(void **state)
 
 /* Memory of another board would be Device memory, which plain loads and stores
  * may not access. */
-static void memory_of_the_own_board_only(void **state)
+static void memory_of_the_own_board_only(UNIT_STATE)
 {
 	struct hal_mem *mem = NULL;
 	void *addr;
 
-	(void)state;
 	lie.info.flags = HAL_KDEV_ANY_BOARD;
 	assert_int_equal(open_hal(), 0);
 	assert_int_equal(hal_mem_alloc(hal, 1, 4096, &mem, &addr),
@@ -545,14 +532,13 @@ static void memory_of_the_own_board_only(void **state)
 
 /* ---- Transfers --------------------------------------------------------- */
 
-static void transfers_fail_by_the_driver(void **state)
+static void transfers_fail_by_the_driver(UNIT_STATE)
 {
 	struct pair p = pair();
 	struct region r = region();
 	struct hal_rmem *rmem = NULL;
 	struct hal_dma_comp comp;
 
-	(void)state;
 	assert_int_equal(import(&p, &r.key, &rmem), 0);
 	assert_int_equal(transfer(&p, &r, rmem), 0);
 	lie.state = HAL_KDEV_FAILED;
@@ -598,13 +584,12 @@ static void transfers_fail_by_the_driver(void **state)
 
 /* Errors of the engine [PG034, CDMASR]: the transfer fails, the next one
  * succeeds. */
-static void engine_errors(void **state)
+static void engine_errors(UNIT_STATE)
 {
 	static const uint32_t bits[] = { HAL_CDMA_SR_INTERR,
 		HAL_CDMA_SR_SLVERR, HAL_CDMA_SR_DECERR, HAL_CDMA_SR_SGINTERR,
 		HAL_CDMA_SR_SGSLVERR, HAL_CDMA_SR_SGDECERR };
 
-	(void)state;
 	for (uint32_t mode = HAL_ENGINE_SIMPLE; mode <= HAL_ENGINE_SG;
 	     mode++) {
 		struct hal_rmem *rmem = NULL;
@@ -648,13 +633,12 @@ static void engine_errors(void **state)
 
 /* A chain in which one descriptor ended in an error [PG034, status word] that
  * the register does not show; and a chain that is idle before it is done. */
-static void engine_chain_errors(void **state)
+static void engine_chain_errors(UNIT_STATE)
 {
 	struct hal_rmem *rmem = NULL;
 	struct region r;
 	struct pair p;
 
-	(void)state;
 	lie.engine = HAL_ENGINE_SG;
 	lie.sim = "world=93,dma=100000,slverr=500";
 	p = pair();
@@ -673,9 +657,8 @@ static void engine_chain_errors(void **state)
 	unpair(&p);
 }
 
-static void engine_is_not_to_be_had(void **state)
+static void engine_is_not_to_be_had(UNIT_STATE)
 {
-	(void)state;
 	lie.engine = HAL_ENGINE_SG;
 	lie.sr_and_not = HAL_CDMA_SR_SGINCLD;
 	assert_int_equal(open_hal(), -FI_ENODEV);

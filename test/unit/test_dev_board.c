@@ -137,23 +137,20 @@ static void board_dies(enum sim_death death, enum use how, int status,
 	trio_close(&t);
 }
 
-static void nobody_asks(void **state)
+static void nobody_asks(UNIT_STATE)
 {
-	(void)state;
 	board_dies(SIM_DEAD_ABORTS, NOTHING, -FI_ECONNRESET, NULL);
 	board_dies(SIM_DEAD_SILENT, NOTHING, -FI_ECONNRESET, NULL);
 }
 
-static void packets_to_the_dead(void **state)
+static void packets_to_the_dead(UNIT_STATE)
 {
-	(void)state;
 	board_dies(SIM_DEAD_ABORTS, PACKETS, -FI_ECONNRESET, NULL);
 	board_dies(SIM_DEAD_SILENT, PACKETS, -FI_EIO, "no answer to a packet");
 }
 
-static void stores_to_the_dead(void **state)
+static void stores_to_the_dead(UNIT_STATE)
 {
-	(void)state;
 	board_dies(SIM_DEAD_ABORTS, STORES, -FI_ECONNRESET, "bus error");
 	board_dies(SIM_DEAD_SILENT, STORES, -FI_ECONNRESET, "bus error");
 	board_dies(SIM_DEAD_ABORTS, ALL, -FI_ECONNRESET, "bus error");
@@ -162,7 +159,7 @@ static void stores_to_the_dead(void **state)
 
 /* No call loads from a board that the driver knows to be dead: the model would
  * end the test. No poll has noticed the death before. */
-static void known_to_be_dead(void **state)
+static void known_to_be_dead(UNIT_STATE)
 {
 	struct trio t = trio("world=121");
 	struct hal_rmem *rmem;
@@ -173,7 +170,6 @@ static void known_to_be_dead(void **state)
 	void *addr;
 	int ret;
 
-	(void)state;
 	assert_int_equal(hal_mem_alloc(hal, 1, 4096, &mem, &addr), 0);
 	assert_int_equal(hal_mem_key(hal, mem, &key), 0);
 	assert_int_equal(hal_if_open(hal, 0, &other), 0);
@@ -246,20 +242,18 @@ static void transfers_of_the_dead(enum sim_death death)
 	trio_close(&t);
 }
 
-static void transfers_end(void **state)
+static void transfers_end(UNIT_STATE)
 {
-	(void)state;
 	transfers_of_the_dead(SIM_DEAD_ABORTS);
 	transfers_of_the_dead(SIM_DEAD_SILENT);
 }
 
 /* If the driver cannot clear the packetizer, nothing can be sent any more:
  * every peer ends, and one line is logged. */
-static void packetizer_is_not_cleared(void **state)
+static void packetizer_is_not_cleared(UNIT_STATE)
 {
 	struct trio t = trio("world=123");
 
-	(void)state;
 	lie.cmd = HAL_KDEV_IO_CLEAR;
 	lie.times = 1000;
 	lie.ret = -ENOTTY;
@@ -274,9 +268,8 @@ static void packetizer_is_not_cleared(void **state)
 
 /* The board dies after it was last checked. hal_peer_free() stores the end of
  * the connection to that board, finds the board dead, and returns. */
-static void closing_meets_the_dead(void **state)
+static void closing_meets_the_dead(UNIT_STATE)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct trio t = trio("world=124");
 

@@ -44,14 +44,13 @@ static void put_back(int sig)
 /* If the bus does not answer a load of stores_before_notify(), that call fails.
  * (Here the page was cut off its file, which the kernel also reports by
  * SIGBUS.) Any other bus error is handled by the application's handler. */
-static void bus_error_is_an_error(void **state)
+static void bus_error_is_an_error(UNIT_STATE)
 {
 	struct sigaction old, sa = { .sa_handler = put_back }, now;
 	struct board b;
 	struct hal_mmio_map map;
 	uint64_t w = 7;
 
-	(void)state;
 	assert_int_equal(sigaction(SIGBUS, &sa, &old), 0);
 	b = board();
 	assert_int_equal(b.io->map(b.mm, hal_kdev_off(HAL_KDEV_MIF,
@@ -76,9 +75,8 @@ static void bus_error_is_an_error(void **state)
 }
 
 /* If the application has no handler, such an access ends the process. */
-static void bus_error_of_others_ends_it(void **state)
+static void bus_error_of_others_ends_it(UNIT_STATE)
 {
-	(void)state;
 	for (int sent = 0; sent < 2; sent++) {
 		pid_t pid = unit_fork();
 
@@ -104,11 +102,10 @@ static void bus_error_of_others_ends_it(void **state)
 
 /* Devices are opened and closed in any order. The last close restores the
  * handler of SIGBUS, unless another one was installed meanwhile. */
-static void handler_goes_with_the_last(void **state)
+static void handler_goes_with_the_last(UNIT_STATE)
 {
 	struct sigaction first, now, sa = { .sa_handler = put_back };
 
-	(void)state;
 	assert_int_equal(sigaction(SIGBUS, NULL, &first), 0);
 	for (int other = 0; other < 2; other++) {
 		dev_bus_open();
@@ -139,13 +136,12 @@ static void chained(int sig, siginfo_t *info, void *context)
 /* A handler that is installed over the backend's and calls it stays installed
  * when the device is closed. When a device is opened again, the handlers do not
  * call each other in a circle. */
-static void handlers_end_where_they_began(void **state)
+static void handlers_end_where_they_began(UNIT_STATE)
 {
 	struct sigaction sa = { .sa_sigaction = chained,
 				.sa_flags = SA_SIGINFO };
 	pid_t pid = unit_fork();
 
-	(void)state;
 	if (pid == 0) {
 		theirs = 0;
 		signal(SIGBUS, SIG_DFL);

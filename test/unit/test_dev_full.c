@@ -177,22 +177,20 @@ static void run(const char *model, uint64_t wanted)
 	close_all();
 }
 
-static void full_mailbox(void **state)
+static void full_mailbox(UNIT_STATE)
 {
-	(void)state;
 	run("fifo=8,depth=16,world=81", REFUSALS);
 }
 
 /* The same with slow answers, so that packets wait for their answers, too. */
-static void full_mailbox_slow_answers(void **state)
+static void full_mailbox_slow_answers(UNIT_STATE)
 {
-	(void)state;
 	run("fifo=8,depth=16,ack=3000,delay=2000,world=82", REFUSALS / 20);
 }
 
 /* An interface whose mailbox is never read does not delay the senders: the
  * packets to every other interface arrive. */
-static void full_mailbox_of_another(void **state)
+static void full_mailbox_of_another(UNIT_STATE)
 {
 	struct hal_if *other;
 	struct hal_peer *peer = NULL, *seen = NULL;
@@ -200,7 +198,6 @@ static void full_mailbox_of_another(void **state)
 	uint64_t head, word = 0;
 	int ret;
 
-	(void)state;
 	open_all("fifo=8,depth=16,world=83");
 	assert_int_equal(hal_if_open(hal, 1, &other), 0);
 	for (last = now(); now() - last < 0.2;)
@@ -343,13 +340,12 @@ static void take_of_processes(uint64_t *got)
 }
 
 /* Sixteen processes send to one interface as fast as it takes packets. */
-static void full_mailbox_of_processes(void **state)
+static void full_mailbox_of_processes(UNIT_STATE)
 {
 	uint64_t got[SENDERS] = { 0 };
 	struct hal_params params;
 	pid_t pid[SENDERS];
 
-	(void)state;
 	assert_int_equal(hal_params_load(&params), 0);
 	snprintf(params.hal, sizeof(params.hal), "sim");
 	snprintf(params.sim, sizeof(params.sim), BUSY);
@@ -400,13 +396,12 @@ static bool one_event(const struct hal_event *ev, const uint64_t *nonce)
 
 /* Senders close while their packets wait for the mailbox: all packets
  * arrive. */
-static void full_mailbox_of_the_closed(void **state)
+static void full_mailbox_of_the_closed(UNIT_STATE)
 {
 	uint64_t nonce[SENDERS];
 	struct hal_event ev[4];
 	int ended = 0;
 
-	(void)state;
 	open_all("fifo=8,depth=16,world=85");
 	for (last = now(); now() - last < 0.2;)
 		for (int s = 0; s < SENDERS; s++) {

@@ -41,13 +41,12 @@ static void another_space(struct dev_link *link)
 }
 
 /* Each word of the link page on which both sides must agree. */
-static void link_page_differs(void **state)
+static void link_page_differs(UNIT_STATE)
 {
 	static void (*const change[])(struct dev_link *) = {
 		another_magic, another_space,
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(change) / sizeof(change[0]); i++) {
 		struct pair p = half();
 
@@ -62,12 +61,11 @@ static void link_page_differs(void **state)
 /* If the link page can never be imported, the backend does not wait for ever.
  * The peer gets no answer, because the page for the answer cannot be imported
  * either. */
-static void link_page_never_comes(void **state)
+static void link_page_never_comes(UNIT_STATE)
 {
 	struct pair p = half();
 	struct hal_event ev[4];
 
-	(void)state;
 	lie.cmd = HAL_KDEV_IO_IMPORT;
 	lie.times = 1 << 30;
 	lie.ret = -EAGAIN;
@@ -84,9 +82,8 @@ static void link_page_never_comes(void **state)
 
 /* Receive space that is too small, or that lies on the sender's board instead
  * of the receiver's. */
-static void space_is_not_where_it_should_be(void **state)
+static void space_is_not_where_it_should_be(UNIT_STATE)
 {
-	(void)state;
 	for (uint32_t board = 0; board < 2; board++) {
 		struct pair p = pair();
 		struct dev_peer *ab = dev_peer(p.ab);
@@ -108,11 +105,10 @@ static void space_is_not_where_it_should_be(void **state)
 }
 
 /* Stores and barriers to a peer that has ended are not executed. */
-static void space_of_the_dead(void **state)
+static void space_of_the_dead(UNIT_STATE)
 {
 	struct pair p = pair();
 
-	(void)state;
 	assert_int_equal(hal_space_ready(p.ab, 0), 0);
 	assert_null(dev_peer(p.ab)->space.mm);
 	assert_int_equal(hal_space_ready(p.ab, 64), 0);
@@ -140,13 +136,12 @@ static void foreign_entry(const struct hal_mmio_map *map, uint64_t off,
 }
 
 /* A table entry of an interface that belongs to another user. */
-static void peer_of_another_user(void **state)
+static void peer_of_another_user(UNIT_STATE)
 {
 	struct hal_peer *peer = NULL;
 	struct pair p = { 0 };
 	struct hal_addr addr;
 
-	(void)state;
 	assert_int_equal(open_hal(), 0);
 	assert_int_equal(hal_if_open(hal, 0, &p.a), 0);
 	assert_int_equal(hal_if_open(hal, 1, &p.b), 0);
@@ -161,9 +156,8 @@ static void peer_of_another_user(void **state)
 
 /* The peer ended and is not freed yet, or was just disconnected, when its
  * interface sends another HELLO: the new connection has a second object. */
-static void hello_after_an_end(void **state)
+static void hello_after_an_end(UNIT_STATE)
 {
-	(void)state;
 	for (int cut = 0; cut < 2; cut++) {
 		struct pair p = pair(), only_a = { .a = p.a };
 		struct hal_peer *old = p.ba;

@@ -101,11 +101,10 @@ static bool run_out(int after, int how)
 	return failed;
 }
 
-static void every_allocation_fails_once(void **state)
+static void every_allocation_fails_once(UNIT_STATE)
 {
 	int fds;
 
-	(void)state;
 	unit_needs(!UNIT_SLOW);
 	run_out(0, 0);
 	fds = proc_self_fds();

@@ -10,12 +10,11 @@
 /* ---- Peers that send or store false values ----------------------------- */
 
 /* A peer that exceeds its credits is disconnected. */
-static void peer_sends_too_much(void **state)
+static void peer_sends_too_much(UNIT_STATE)
 {
 	struct pair p = pair();
 	uint32_t depth = hal->caps.pkt_depth;
 
-	(void)state;
 	for (uint32_t i = 0; i <= 2 * depth && p.dead_b == 0; i++) {
 		atomic_store(&p.ab->tx.back->done, hal_tx_sent(p.ab));
 		send_word(p.ab, i);
@@ -60,11 +59,10 @@ static void hello(struct pair *p, uint8_t flags, uint64_t nonce, uint64_t back,
 
 /* Packets with reserved types, also with the pattern of an empty mailbox: they
  * are ignored, and the next packet is received whole. */
-static void peer_sends_reserved_types(void **state)
+static void peer_sends_reserved_types(UNIT_STATE)
 {
 	struct pair p = pair();
 
-	(void)state;
 	for (unsigned type = HAL_PKT_RESERVED + 1; type <= HAL_PKT_EMPTY;
 	     type++) {
 		packet(&p, hal_head(type, 0), 1, hal_head(5, 0), 2);
@@ -78,14 +76,13 @@ static void peer_sends_reserved_types(void **state)
 }
 
 /* A HELLO with a false field is ignored. */
-static void peer_hello_lies(void **state)
+static void peer_hello_lies(UNIT_STATE)
 {
 	struct pair p = pair();
 	struct dev_peer *ab = dev_peer(p.ab);
 	uint64_t nonce = p.b->addr.nonce;
 	uint8_t flags = DEV_WIRE << 4 | 4;
 
-	(void)state;
 	hello(&p, flags, nonce ^ 1, ab->back.ref, ab->link.ref);
 	hello(&p, flags, nonce, ab->back.ref, ab->link.ref);
 	hello(&p, flags, nonce, 1, 2);
@@ -121,13 +118,12 @@ static void peer_hello_lies(void **state)
 }
 
 /* A HELLO of another version is answered, and both sides log it. */
-static void peer_of_another_version(void **state)
+static void peer_of_another_version(UNIT_STATE)
 {
 	struct pair p = { 0 };
 	struct dev_link *link;
 	struct dev_peer *peer;
 
-	(void)state;
 	assert_int_equal(open_hal(), 0);
 	assert_int_equal(hal_if_open(hal, 0, &p.a), 0);
 	assert_int_equal(hal_if_open(hal, 1, &p.b), 0);
@@ -143,13 +139,12 @@ static void peer_of_another_version(void **state)
 }
 
 /* An impossible end in the link page ends the peer and delivers no packet. */
-static void peer_ends_in_a_lie(void **state)
+static void peer_ends_in_a_lie(UNIT_STATE)
 {
 	static const struct { uint64_t last, end; } lies[] = {
 		{ 0, 1 + 65 }, { 7, 3 }, { UINT64_MAX, 1 }, { 0, UINT64_MAX },
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
 		struct pair p = pair();
 		struct dev_link *link = dev_peer(p.ab)->link.map.base;
@@ -164,12 +159,11 @@ static void peer_ends_in_a_lie(void **state)
 	}
 }
 
-static void peer_space_lies(void **state)
+static void peer_space_lies(UNIT_STATE)
 {
 	struct pair p = pair();
 	struct dev_link *link = dev_peer(p.ab)->link.map.base;
 
-	(void)state;
 	atomic_store(&link->space_ref, 12345);
 	assert_int_equal(send_word(p.ab, 1), 0);
 	assert_true(until(&p, p.dead_b != 0));
@@ -227,9 +221,8 @@ static void ends_between(const char *sim, unsigned come)
 	hal = NULL;
 }
 
-static void ends_lose_no_packet(void **state)
+static void ends_lose_no_packet(UNIT_STATE)
 {
-	(void)state;
 	killed = false;
 	ends_between("world=91", 8);
 	ends_between("world=91,fifo=8,depth=8", 8);
@@ -240,12 +233,11 @@ static void ends_lose_no_packet(void **state)
 
 /* An interface that is refused by a peer which it has accepted releases that
  * peer and sends it the end of the connection. */
-static void refused_peer_is_notified(void **state)
+static void refused_peer_is_notified(UNIT_STATE)
 {
 	struct hal_event ev[4];
 	struct pair p = { 0 };
 
-	(void)state;
 	assert_int_equal(open_hal(), 0);
 	assert_int_equal(hal_if_open(hal, 0, &p.a), 0);
 	assert_int_equal(hal_if_open(hal, 1, &p.b), 0);
@@ -275,7 +267,7 @@ static void refused_peer_is_notified(void **state)
 
 /* An interface that sleeps between services finds an end as soon as one that
  * does not, whichever of many peers has ended (hal.md, 6.3). */
-static void sleeper_finds_an_end(void **state)
+static void sleeper_finds_an_end(UNIT_STATE)
 {
 	struct hal_peer *peer[CROWD];
 	struct hal_if *hif[CROWD], *to;
@@ -283,7 +275,6 @@ static void sleeper_finds_an_end(void **state)
 	int n = 0, ticks = 0;
 	struct dev_if *dif;
 
-	(void)state;
 	assert_int_equal(open_hal(), 0);
 	assert_int_equal(hal_if_open(hal, 0, &to), 0);
 	dif = dev_if(to);
@@ -318,12 +309,11 @@ static void sleeper_finds_an_end(void **state)
 
 /* A table entry is read as nonce, other fields, nonce. A release is sent after
  * the packet was read. */
-static void accesses_are_ordered(void **state)
+static void accesses_are_ordered(UNIT_STATE)
 {
 	struct pair p = pair();
 	struct hal_kdev_entry e;
 
-	(void)state;
 	lie.note = true;
 	assert_int_equal(dev_holder(dev_if(p.a), 1, p.b->addr.iface, &e), 0);
 	assert_string_equal(order, "lmlml");
@@ -358,11 +348,10 @@ static unsigned words_not_there(struct pair *p)
  * the read it does not. A caller without a page to store to, or whose peer is
  * dead, gets -FI_EAGAIN.
  */
-static void back_words_are_read_back(void **state)
+static void back_words_are_read_back(UNIT_STATE)
 {
 	struct pair p;
 
-	(void)state;
 	lie.sim = "world=96,reorder=1000";
 	p = pair();
 	assert_int_equal(hal_rx_back_sync(p.ab, 1, 1), -FI_EAGAIN);
@@ -385,14 +374,13 @@ static void back_words_are_read_back(void **state)
 /* The entry is found cleared, and the mailbox is found empty only after that:
  * every packet that was in the mailbox before the driver cleared the entry is
  * received [hal.md 12]. */
-static void end_is_ordered(void **state)
+static void end_is_ordered(UNIT_STATE)
 {
 	struct pair p = pair();
 	struct dev_if *dif = dev_if(p.b);
 	struct hal_event ev[4];
 	const char *after;
 
-	(void)state;
 	assert_int_equal(hal_sim_mmio_ops.ioctl(dev_if(p.a)->mm,
 			 HAL_KDEV_IO_RELEASE, NULL), 0);
 	dif->lookup_at = 0;		/* the next call checks the table */
@@ -409,7 +397,7 @@ static void end_is_ordered(void **state)
 
 /* An entry that changes all the time, or cannot be read, is not taken for an
  * end. */
-static void table_is_not_read(void **state)
+static void table_is_not_read(UNIT_STATE)
 {
 	struct pair p = pair();
 	struct hal_key key = { { 0 } };
@@ -417,7 +405,6 @@ static void table_is_not_read(void **state)
 	struct dev_if *dif = dev_if(p.a);
 	struct hal_kdev_entry e;
 
-	(void)state;
 	lie.flicker = true;
 	assert_int_equal(dev_holder(dif, 1, p.b->addr.iface, &e), -FI_EAGAIN);
 	lie.flicker = false;
@@ -432,7 +419,7 @@ static void table_is_not_read(void **state)
 /* ---- Accepting --------------------------------------------------------- */
 
 /* Unused routes are dropped for the page of a new peer. */
-static void accept_makes_room(void **state)
+static void accept_makes_room(UNIT_STATE)
 {
 	struct pair p = pair(), q = { 0 };
 	struct hal_rmem *rmem = NULL;
@@ -440,7 +427,6 @@ static void accept_makes_room(void **state)
 	struct hal_key key;
 	void *addr;
 
-	(void)state;
 	assert_int_equal(hal_mem_alloc(hal, 0, 4096, &mem, &addr), 0);
 	assert_int_equal(hal_mem_key(hal, mem, &key), 0);
 	assert_true(until(&p, hal_mem_import(p.ba, &key, &rmem) == 0));
@@ -463,11 +449,10 @@ static void accept_makes_room(void **state)
 }
 
 /* Temporary errors of the driver are retried. */
-static void accept_waits(void **state)
+static void accept_waits(UNIT_STATE)
 {
 	static const int errs[] = { -EAGAIN, -ENOSPC, -ENOMEM, -EMFILE };
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(errs) / sizeof(errs[0]); i++) {
 		struct pair p = { 0 };
 
@@ -490,11 +475,10 @@ static void accept_waits(void **state)
 }
 
 /* A permanent error of the driver ends the attempt. */
-static void accept_gives_up(void **state)
+static void accept_gives_up(UNIT_STATE)
 {
 	struct pair p = { 0 };
 
-	(void)state;
 	assert_int_equal(open_hal(), 0);
 	assert_int_equal(hal_if_open(hal, 0, &p.a), 0);
 	assert_int_equal(hal_if_open(hal, 1, &p.b), 0);
@@ -512,13 +496,12 @@ static void accept_gives_up(void **state)
 /* If there is no route for the peer's page, the import is retried at intervals,
  * because each try drops unused routes. It is retried only while the peer
  * lives. */
-static void accept_finds_no_room(void **state)
+static void accept_finds_no_room(UNIT_STATE)
 {
 	struct pair p = { 0 };
 	double start = now();
 	int tries;
 
-	(void)state;
 	assert_int_equal(open_hal(), 0);
 	assert_int_equal(hal_if_open(hal, 0, &p.a), 0);
 	assert_int_equal(hal_if_open(hal, 1, &p.b), 0);
@@ -567,13 +550,12 @@ static void of_another_board(struct hal_kdev_import *imp)
 }
 
 /* The driver's description of the pages of a HELLO is checked. */
-static void accept_checks_pages(void **state)
+static void accept_checks_pages(UNIT_STATE)
 {
 	static void (*const lies[])(struct hal_kdev_import *) = {
 		of_another_user, too_small, of_another_board,
 	};
 
-	(void)state;
 	for (unsigned i = 0; i <= sizeof(lies) / sizeof(lies[0]); i++) {
 		bool back = i == sizeof(lies) / sizeof(lies[0]);
 		struct pair p = { 0 };
@@ -596,13 +578,12 @@ static void accept_checks_pages(void **state)
 }
 
 /* The same for the receive space that a packet uses. */
-static void space_is_checked(void **state)
+static void space_is_checked(UNIT_STATE)
 {
 	static void (*const lies[])(struct hal_kdev_import *) = {
 		too_small, of_another_board,
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
 		struct pair p = pair();
 
@@ -620,13 +601,12 @@ static void space_is_checked(void **state)
 }
 
 /* Peers that hal_connect() refuses: of another user, or ended. */
-static void connect_is_refused(void **state)
+static void connect_is_refused(UNIT_STATE)
 {
 	struct pair p = pair();
 	struct hal_addr addr = p.b->addr;
 	struct hal_peer *peer = NULL;
 
-	(void)state;
 	addr.uid++;
 	assert_int_equal(hal_connect(p.a, &addr, &peer), -FI_EACCES);
 	addr = p.b->addr;
@@ -645,11 +625,10 @@ static void connect_is_refused(void **state)
 }
 
 /* A HELLO that finds the packetizer busy is sent later. */
-static void connect_waits(void **state)
+static void connect_waits(UNIT_STATE)
 {
 	struct pair p = pair(), q = { 0 };
 
-	(void)state;
 	q.a = p.a;
 	assert_int_equal(hal_if_open(hal, 0, &q.b), 0);
 	lie.pending = true;
@@ -665,12 +644,11 @@ static void connect_waits(void **state)
 }
 
 /* A HELLO that is refused is sent again by the backend itself. */
-static void hello_is_sent_again(void **state)
+static void hello_is_sent_again(UNIT_STATE)
 {
 	struct pair p, q = { 0 };
 	struct hal_event ev[4];
 
-	(void)state;
 	lie.sim = "world=94,fifo=8,depth=16";
 	p = pair();
 	q.b = p.b;
@@ -693,13 +671,12 @@ static void hello_is_sent_again(void **state)
 
 /* There is one object for a peer: the next connection is reported when the
  * former object was freed. */
-static void one_object_at_a_time(void **state)
+static void one_object_at_a_time(UNIT_STATE)
 {
 	struct pair p = pair();
 	struct hal_peer *old = p.ba, *again = NULL;
 	struct hal_addr any = p.b->addr;
 
-	(void)state;
 	any.nonce = HAL_ADDR_ANY;
 	assert_int_equal(hal_connect(p.a, &any, &again), 0);
 	assert_ptr_equal(again, p.ab);

@@ -111,12 +111,11 @@ static void take_all(struct pair *p, uint64_t *got, uint64_t sent)
 
 /* Pauses double up to 1 ms, whatever the sender calls. The first packet that is
  * taken ends them. */
-static void pauses_double(void **state)
+static void pauses_double(UNIT_STATE)
 {
 	struct pair p = stopped_pair("world=95,fifo=8,depth=16");
 	uint64_t sent = 0, got = 0;
 
-	(void)state;
 	for (int round = 0; round < 2; round++) {
 		uint64_t before = tries(p.a);
 
@@ -137,14 +136,13 @@ static void pauses_double(void **state)
 }
 
 /* The same for a HELLO. */
-static void pauses_of_a_first_contact(void **state)
+static void pauses_of_a_first_contact(UNIT_STATE)
 {
 	struct pair p = stopped_pair("world=96,fifo=8,depth=16");
 	struct hal_peer *peer = NULL;
 	struct hal_if *c;
 	uint64_t sent = 0, got = 0;
 
-	(void)state;
 	fill(&p, &sent);
 	assert_int_equal(hal_if_open(hal, 0, &c), 0);
 	for (uint64_t pause = PAUSE_MIN, n = 1; n < 20; n++) {
@@ -168,12 +166,11 @@ static void pauses_of_a_first_contact(void **state)
 /* A mailbox that is never read is not an error, because its process may be
  * stopped. One line is logged, at level info, and no packet is lost when the
  * process continues. */
-static void refused_for_ever(void **state)
+static void refused_for_ever(UNIT_STATE)
 {
 	struct pair p = stopped_pair("world=97,fifo=8,depth=16");
 	uint64_t sent = 0, got = 0, start;
 
-	(void)state;
 	for (int round = 1; round <= 2; round++) {
 		fill(&p, &sent);
 		start = clock_ns;
@@ -200,13 +197,12 @@ static void refused_for_ever(void **state)
 /* OVERWR_BUF [D 5.2.3] is a debug bit: ACK and NACK say whether the packet was
  * delivered. The bit means that somebody else uses the page, which is logged
  * once. */
-static void overwritten(void **state)
+static void overwritten(UNIT_STATE)
 {
 	struct pair p = stopped_pair("world=98,fifo=8,depth=16");
 	struct dev_if *dif = dev_if(p.a);
 	uint64_t sent = 0, got = 0;
 
-	(void)state;
 	lie.pif_or = HAL_PIF_OVERWR;
 	fill(&p, &sent);		/* four are taken, one refused */
 	assert_int_equal(dif->stats.overwritten, FIFO + 1);

@@ -10,7 +10,7 @@
 #include "hal/sim/hal_sim.h"
 
 /* Routes that were requested and are not wanted any more are released. */
-static void unused_routes_are_released(void **state)
+static void routes_go_back(UNIT_STATE)
 {
 	struct pair p = { 0 };
 	struct hal_rmem *rmem;
@@ -20,7 +20,6 @@ static void unused_routes_are_released(void **state)
 	unsigned before;
 	void *addr;
 
-	(void)state;
 	/* the route is never ready */
 	lie.sim = "world=92,tick=1,route=1000000000";
 	assert_int_equal(open_hal(), 0);
@@ -67,7 +66,7 @@ static struct pair pair_in(const char *sim)
 
 /* Two simultaneous imports of one region by one interface, for two peers. Each
  * has a hold of its own, also when the first one is ready. */
-static void imports_at_a_time(void **state)
+static void imports_at_a_time(UNIT_STATE)
 {
 	struct pair p = pair_in("world=92,tick=1,route=100000"), q = { 0 };
 	unsigned before = holds(p.a);
@@ -76,7 +75,6 @@ static void imports_at_a_time(void **state)
 	struct hal_mem *mem;
 	struct hal_key key;
 
-	(void)state;
 	q.a = p.a;
 	assert_int_equal(hal_if_open(hal, 1, &q.b), 0);
 	assert_true(until(&p, hal_connect(q.a, &q.b->addr, &q.ab) == 0));
@@ -99,7 +97,7 @@ static void imports_at_a_time(void **state)
 
 /* An import that fails for lack of routes, after an unused one before it in the
  * list was dropped. */
-static void import_makes_room_and_fails(void **state)
+static void import_makes_room_and_fails(UNIT_STATE)
 {
 	struct pair p = pair_in("world=92,tick=1,route=100000");
 	unsigned before = holds(p.a);
@@ -107,7 +105,6 @@ static void import_makes_room_and_fails(void **state)
 	struct hal_mem *mem[2];
 	struct hal_key key[2];
 
-	(void)state;
 	mem[0] = region_on(1, &key[0]);
 	mem[1] = region_on(0, &key[1]);
 	assert_int_equal(hal_mem_import(p.ab, &key[0], &rmem), -FI_EAGAIN);
@@ -132,7 +129,7 @@ static void import_makes_room_and_fails(void **state)
 
 /* Imports that were requested and are never fetched are bounded. Later they are
  * dropped to make room for another import, and for the page of a new peer. */
-static void imports_never_fetched(void **state)
+static void imports_never_fetched(UNIT_STATE)
 {
 	struct pair p = pair_in("world=92,tick=1,route=1000000000");
 	unsigned before = holds(p.a);
@@ -141,7 +138,6 @@ static void imports_never_fetched(void **state)
 	struct hal_mem *mem;
 	struct hal_key key;
 
-	(void)state;
 	for (int i = 0; i < 5 * ASKED_FEW; i++) {
 		mem = region_on(1, &key);
 		assert_int_equal(hal_mem_import(p.ab, &key, &rmem),
@@ -170,7 +166,7 @@ static void imports_never_fetched(void **state)
 #define MANY	(3 * ASKED_FEW)
 
 /* More imports than may be under way at a time: all succeed. */
-static void many_imports_at_a_time(void **state)
+static void many_imports_at_a_time(UNIT_STATE)
 {
 	struct pair p = pair_in("world=92,tick=1,route=10000");
 	struct hal_rmem *rmem[MANY] = { NULL };
@@ -178,7 +174,6 @@ static void many_imports_at_a_time(void **state)
 	struct hal_key key[MANY];
 	int ready = 0;
 
-	(void)state;
 	for (int i = 0; i < MANY; i++)
 		mem[i] = region_on(1, &key[i]);
 	for (double end = now() + 5; ready != MANY && now() < end;)
@@ -201,7 +196,7 @@ static uint64_t loads(const struct pair *p)
 
 /* An import checks by one load, of the nonce, whether the peer still holds its
  * interface: a new import, a repeated one, and one that finds a kept route. */
-static void import_loads_once(void **state)
+static void import_loads_once(UNIT_STATE)
 {
 	struct pair p = pair_in("world=93,tick=1,route=10000");
 	struct hal_rmem *rmem[3];
@@ -210,7 +205,6 @@ static void import_loads_once(void **state)
 	struct hal_key key;
 	int ret;
 
-	(void)state;
 	mem = region_on(1, &key);
 	for (int i = 0; i < 3; i++) {
 		before = loads(&p);
@@ -242,7 +236,7 @@ static struct hal_dma put(struct pair *p, struct hal_rmem *rmem, void *local)
 
 /* Each post is refused for one reason: nothing is started and nothing
  * completes. A post to a peer that has ended completes with -FI_ECANCELED. */
-static void posts_are_checked(void **state)
+static void posts_are_checked(UNIT_STATE)
 {
 	struct pair p = pair_in(NULL), q = { 0 };
 	struct hal_dma_comp comp = { 0 };
@@ -252,7 +246,6 @@ static void posts_are_checked(void **state)
 	struct hal_dma d;
 	void *addr;
 
-	(void)state;
 	assert_int_equal(hal_mem_alloc(hal, 0, 4096, &mem, &addr), 0);
 	assert_int_equal(hal_mem_key(hal, mem, &key), 0);
 	assert_int_equal(hal_if_open(hal, 0, &q.a), 0);
@@ -314,7 +307,7 @@ static ssize_t read_lies(struct hal_mmio *mm, void *buf, size_t len)
 	return n;
 }
 
-static void statuses_of_nothing(void **state)
+static void statuses_of_nothing(UNIT_STATE)
 {
 	struct pair p = pair_in(NULL);
 	struct hal_dma_comp comp[2];
@@ -324,7 +317,6 @@ static void statuses_of_nothing(void **state)
 	struct hal_dma d;
 	void *addr;
 
-	(void)state;
 	assert_int_equal(hal_mem_alloc(hal, 0, 4096, &mem, &addr), 0);
 	assert_int_equal(hal_mem_key(hal, mem, &key), 0);
 	assert_true(until(&p, hal_mem_import(p.ab, &key, &rmem) == 0));

@@ -73,21 +73,19 @@ static void illegal(const char *sim)
 	hal = NULL;
 }
 
-static void illegal_beside_an_old_ack(void **state)
+static void illegal_beside_an_old_ack(UNIT_STATE)
 {
-	(void)state;
 	illegal("world=100,fifo=64");
 	illegal("world=101,fifo=64,illegal=0");
 	illegal("world=102,fifo=64,prep=1");
 }
 
 /* With two peers: both end, as neither can be reached. */
-static void not_configured_beside_an_old_ack(void **state)
+static void not_configured_beside_an_old_ack(UNIT_STATE)
 {
 	struct pair p = pair_with_ack("world=103,fifo=64");
 	struct pair q = { .a = p.a };
 
-	(void)state;
 	assert_int_equal(hal_if_open(hal, 1, &q.b), 0);
 	assert_true(until(&q, hal_connect(p.a, &q.b->addr, &q.ab) == 0));
 	assert_true(until(&q, q.ba != NULL &&
@@ -108,13 +106,12 @@ static void not_configured_beside_an_old_ack(void **state)
 }
 
 /* An old NACK is not taken for a refusal: the mailbox had room. */
-static void not_configured_beside_an_old_nack(void **state)
+static void not_configured_beside_an_old_nack(UNIT_STATE)
 {
 	struct pair p = pair_with_ack("world=104,fifo=8,depth=16");
 	struct dev_if *dif = dev_if(p.a);
 	struct hal_event ev[4];
 
-	(void)state;
 	for (uint64_t i = 3; i < 8; i++)
 		assert_int_equal(send_word(p.ab, i), 0);
 	while (dif->pif_holds != DEV_PIF_FREE || dif->stats.nacks == 0)
@@ -134,13 +131,12 @@ static void not_configured_beside_an_old_nack(void **state)
 
 /* The papers do not say that CLR_REQ clears ACK: an ACK after it is not taken
  * for an answer to the next packet. */
-static void ack_outlives_a_clear(void **state)
+static void ack_outlives_a_clear(UNIT_STATE)
 {
 	struct pair p = pair_with_ack("world=115,fifo=64");
 	struct dev_if *dif = dev_if(p.a);
 	struct pair q = { .a = p.a };
 
-	(void)state;
 	assert_int_equal(hal_if_open(hal, 1, &q.b), 0);
 	assert_true(until(&q, hal_connect(p.a, &q.b->addr, &q.ab) == 0));
 	assert_true(until(&q, q.ba != NULL &&
@@ -165,12 +161,11 @@ static void ack_outlives_a_clear(void **state)
 
 /* The status that the last holder's packet left is not taken for an answer to
  * the next holder. */
-static void status_of_the_last_holder(void **state)
+static void status_of_the_last_holder(UNIT_STATE)
 {
 	struct pair p = pair_with_ack("world=105,fifo=64,ifs=1");
 	struct hal_peer *ab;
 
-	(void)state;
 	hal_if_close(p.a);
 	p.a = NULL;
 	assert_true(until(&p, p.dead_b != 0));
@@ -187,14 +182,13 @@ static void status_of_the_last_holder(void **state)
 
 /* With correct hardware no peer ends: neither with packets that are taken or
  * refused, nor when the sender's own mailbox is full. */
-static void echoes_prove(void **state)
+static void echoes_prove(UNIT_STATE)
 {
 	struct pair p = pair_with_ack("world=106,fifo=8,depth=16");
 	struct dev_if *dif = dev_if(p.a);
 	struct hal_peer *ba;
 	uint64_t sent = 0, echoes;
 
-	(void)state;
 	assert_true(until(&p, !dif->unproven && dif->echo == DEV_ECHO_NONE));
 	assert_true(until(&p, hal_connect(p.b, &p.a->addr, &ba) == 0));
 	assert_true(until(&p, dev_peer(ba)->connected_reported));
@@ -254,9 +248,8 @@ static void empty_by(const char *sim, uint64_t pattern, uint64_t is)
 	hal = NULL;
 }
 
-static void empty_pattern_is_learnt(void **state)
+static void empty_pattern_is_learnt(UNIT_STATE)
 {
-	(void)state;
 	empty_by("world=107", 0, HAL_MIF_EMPTY);
 	empty_by("world=107,empty=beef", 0, HAL_MIF_EMPTY_BEEF);
 	empty_by("world=107", UINT64_MAX, UINT64_MAX);
@@ -276,11 +269,10 @@ static void connect_early(void)
 	assert_int_equal(hal_connect(early, &to, &early_peer), 0);
 }
 
-static void packets_while_it_is_learnt(void **state)
+static void packets_while_it_is_learnt(UNIT_STATE)
 {
 	struct pair p = { 0 };
 
-	(void)state;
 	lie.sim = "world=108,ifs=1";
 	assert_int_equal(open_hal(), 0);
 	assert_int_equal(hal_if_open(hal, 0, &p.a), 0);
@@ -296,12 +288,11 @@ static void packets_while_it_is_learnt(void **state)
 
 /* A mailbox that never reads as empty: opening fails, one line is logged, and
  * nothing is left open. */
-static void never_empty(void **state)
+static void never_empty(UNIT_STATE)
 {
 	struct hal_if *hif = NULL, *other;
 	int fds;
 
-	(void)state;
 	lie.sim = "world=109";
 	assert_int_equal(open_hal(), 0);
 	assert_int_equal(hal_if_open(hal, 0, &other), 0);
@@ -322,11 +313,10 @@ static void never_empty(void **state)
 
 /* A mailbox that stops reading as empty: every call returns, one line is
  * logged, the peers end. If that lasts for a short time only, no peer ends. */
-static void empty_no_more(void **state)
+static void empty_no_more(UNIT_STATE)
 {
 	struct pair p;
 
-	(void)state;
 	lie.sim = "world=110,fifo=64";
 	p = pair();
 	lines = 0;
@@ -351,11 +341,10 @@ static void empty_no_more(void **state)
 
 /* A read that does not dequeue returns the same packet of an unknown sender for
  * ever. */
-static void same_packet_without_end(void **state)
+static void same_packet_without_end(UNIT_STATE)
 {
 	struct pair p;
 
-	(void)state;
 	lie.sim = "world=111";
 	p = pair();
 	lines = 0;

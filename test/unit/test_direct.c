@@ -174,9 +174,8 @@ static void rights(enum os_way way, uint64_t access)
 
 /* With the cached remote key of a region that may be only read, only written,
  * or both: every kind of access, in one step and in several. */
-static void test_rights(void **state)
+static void test_rights(UNIT_STATE)
 {
-	(void)state;
 	EP_NEEDS_INSIDE();
 	for (int way = 0; way < OS_WAYS; way++) {
 		if (!os_runs(way))
@@ -219,9 +218,8 @@ static void bounds(enum os_way way, int mr_mode)
 	scene_close(&s);
 }
 
-static void test_bounds(void **state)
+static void test_bounds(UNIT_STATE)
 {
-	(void)state;
 	EP_NEEDS_INSIDE();
 	for (int way = 0; way < OS_WAYS; way++) {
 		if (!os_runs(way))
@@ -267,9 +265,8 @@ static void revoked(enum os_way way)
 
 /* Cached remote keys of regions that are closed, and opened again with other
  * properties. */
-static void test_revocation(void **state)
+static void test_revocation(UNIT_STATE)
 {
-	(void)state;
 	EP_NEEDS_INSIDE();
 	for (int way = 0; way < OS_WAYS; way++)
 		if (os_runs(way))
@@ -311,9 +308,8 @@ static void dropped(enum os_way way)
 	scene_close(&s);
 }
 
-static void test_a_peer_dropped_between_two_steps(void **state)
+static void test_a_peer_dropped_between_two_steps(UNIT_STATE)
 {
-	(void)state;
 	EP_NEEDS_INSIDE();
 	for (int way = OS_ATTACH; way < OS_WAYS; way++)
 		if (os_runs(way))

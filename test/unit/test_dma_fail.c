@@ -86,16 +86,14 @@ static void rounds(bool tagged)
 	ep_close(p.b);
 }
 
-static void test_failed_reads_tagged(void **state)
+static void test_failed_reads_tagged(UNIT_STATE)
 {
-	(void)state;
 	unit_needs(unit_attach());	/* no transfers by attach here */
 	rounds(true);
 }
 
-static void test_failed_reads_msg(void **state)
+static void test_failed_reads_msg(UNIT_STATE)
 {
-	(void)state;
 	unit_needs(unit_attach());
 	rounds(false);
 }

@@ -62,7 +62,7 @@ static void warm(struct ep_pair *p, void *out, void *in)
 
 /* All lengths that are sent by rendezvous, and buffers anywhere in the
  * memory. */
-static void test_read_in_place(void **state)
+static void test_read_in_place(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	bool any = p.b->info != NULL &&
@@ -72,7 +72,6 @@ static void test_read_in_place(void **state)
 	uint8_t *in = any ? malloc(3 * MIB) : dmable(p.b, 3 * MIB);
 	uint64_t rng = 3, n;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	warm(&p, out, in);
 	n = STATS(p.b)->rx_dmable;
@@ -89,14 +88,13 @@ static void test_read_in_place(void **state)
 
 /* An engine that accesses dmable memory only, and a receive buffer that is not
  * dmable. */
-static void test_into_ordinary_memory(void **state)
+static void test_into_ordinary_memory(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	uint8_t *out = dmable(p.a, LEN), *in = malloc(LEN);
 	bool any = ((struct unm_ep *)p.b->ep)->hif->caps->flags &
 		HAL_CAP_DMA_ANY;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	for (int i = 0; i < 20; i++)
 		message(&p, out, in, LEN, (uint64_t)i);
@@ -107,7 +105,7 @@ static void test_into_ordinary_memory(void **state)
 
 /* Unexpected messages, several buffers, truncated ones: on whichever data path,
  * the bytes are right. */
-static void test_other_receives(void **state)
+static void test_other_receives(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	uint8_t *out = dmable(p.a, LEN), *in = dmable(p.b, LEN);
@@ -117,7 +115,6 @@ static void test_other_receives(void **state)
 	};
 	struct ep_comp c;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	warm(&p, out, in);
 	for (int way = 0; way < 3; way++) {
@@ -148,13 +145,12 @@ static void test_other_receives(void **state)
 }
 
 /* An import is released when the owner frees the memory. */
-static void test_let_go(void **state)
+static void test_let_go(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	uint8_t *out = dmable(p.a, 40 * MIB), *in = dmable(p.b, LEN);
 	struct unm_peer *peer;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	warm(&p, out, in);
 	peer = unm_container(((struct unm_ep *)p.b->ep)->peers.next,
@@ -170,12 +166,11 @@ static void test_let_go(void **state)
 }
 
 /* FI_UNIMEM_DIRECT=0. */
-static void test_switched_off(void **state)
+static void test_switched_off(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	uint8_t *out = dmable(p.a, LEN), *in = dmable(p.b, LEN);
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	g_unm_env.direct = false;
 	for (int i = 0; i < 10; i++)
@@ -189,7 +184,7 @@ static void test_switched_off(void **state)
 static struct raw *g_raw;
 
 /* The words of the packets that are sent. */
-static void test_wire(void **state)
+static void test_wire(UNIT_STATE)
 {
 	struct ep *e = ep_open(NULL);
 	struct raw *r = raw_open();
@@ -198,7 +193,6 @@ static void test_wire(void **state)
 	struct unm_mem_seg *seg = unm_mem_find(unm_domain(e->domain), out, 1);
 	uint64_t w[UNM_WIRE_WORDS_MAX], head;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	EP_OK(fi_tsenddata(e->ep, out + 64, LEN, NULL, 5, to, 6, out));
 	raw_expect(r, UNM_WIRE_HELLO, w);
@@ -221,14 +215,13 @@ static void hello(struct ep *e)
 }
 
 /* With a key of no memory the receiver asks for pieces. */
-static void test_forged_key(void **state)
+static void test_forged_key(UNIT_STATE)
 {
 	struct ep *e = ep_open(NULL);
 	const uint64_t rts[] = { LEN, 0x0000000700000005, 0, 0x99, 0x98 };
 	uint64_t w[UNM_WIRE_WORDS_MAX];
 	uint8_t *in = dmable(e, LEN);
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	hello(e);
 	for (int i = 0; i < 5; i++) {
@@ -295,11 +288,10 @@ static uint8_t answer(void)
 }
 
 /* FI_UNIMEM_DIRECT=0 at the receiver. */
-static void test_receiver_switched_off(void **state)
+static void test_receiver_switched_off(UNIT_STATE)
 {
 	struct announced a;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	a = announced(LEN);
 	g_unm_env.direct = false;
@@ -313,13 +305,12 @@ static void test_receiver_switched_off(void **state)
 
 /* The sender closes while the receiver reads its memory: the import lives as
  * long as the read. */
-static void test_sender_goes(void **state)
+static void test_sender_goes(UNIT_STATE)
 {
 	uint64_t end = ep_deadline();
 	struct announced a;
 	struct ep_comp c;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	a = announced(24 * MIB);
 	a.rts[0] = 4096;		/* short until the memory is imported */
@@ -342,13 +333,12 @@ static void test_sender_goes(void **state)
 }
 
 /* A valid key, and a buffer that is not entirely in its memory. */
-static void test_forged_offset(void **state)
+static void test_forged_offset(UNIT_STATE)
 {
 	uint64_t end = ep_deadline();
 	struct announced a;
 	struct ep_comp c;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	a = announced(LEN);
 	/* in bounds first, until it is read in place; then beyond */

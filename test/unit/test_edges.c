@@ -35,7 +35,7 @@ static ssize_t write_ranges(struct os_pair *p, const void *buf, size_t len,
 }
 
 /* If one range is refused, the target gets no remote CQ data. */
-static void test_refused_range_brings_no_data(void **state)
+static void test_refused_range_brings_no_data(UNIT_STATE)
 {
 	struct os_pair p = os_open(OS_REQUESTS, LEN);
 	const struct fi_rma_iov bad[] = { { 0, 8, SECOND }, { 0, 8, p.key } };
@@ -43,7 +43,6 @@ static void test_refused_range_brings_no_data(void **state)
 	struct ep_comp c;
 	char buf[16] = "the first, then";
 
-	(void)state;
 	EP_OK(write_ranges(&p, buf, 16, bad, 2, FI_REMOTE_CQ_DATA, buf));
 	assert_int_equal(ep_wait(p.a, buf).err, FI_EKEYREJECTED);
 	ep_quiet(p.b);
@@ -60,7 +59,7 @@ static void test_refused_range_brings_no_data(void **state)
 
 /* A region's counter counts each range in the region, also a range that is not
  * the last of its operation. */
-static void test_every_region_counts(void **state)
+static void test_every_region_counts(UNIT_STATE)
 {
 	struct os_pair p = os_open(OS_REQUESTS, LEN);
 	struct fi_cntr_attr attr = { .events = FI_CNTR_EVENTS_COMP };
@@ -71,7 +70,6 @@ static void test_every_region_counts(void **state)
 		{ 0, 20, SECOND }, { 64, 20, p.key },
 	};
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(fi_cntr_open(p.b->domain, &attr, &counts[i],
 					      NULL), 0);
@@ -94,7 +92,7 @@ static void test_every_region_counts(void **state)
 	free(other);
 }
 
-static void test_lengths_beyond_all(void **state)
+static void test_lengths_beyond_all(UNIT_STATE)
 {
 	struct os_pair p = os_open(OS_REQUESTS, LEN);
 	const struct fi_rma_iov to[] = {
@@ -102,7 +100,6 @@ static void test_lengths_beyond_all(void **state)
 	};
 	char buf[8] = "eight b";
 
-	(void)state;
 	assert_int_equal(write_ranges(&p, buf, 8, to, 2, 0, buf), -FI_EINVAL);
 	assert_true(*p.mem == 0);
 	os_close(&p);
@@ -110,7 +107,7 @@ static void test_lengths_beyond_all(void **state)
 
 /* A region of all addresses: an access to unmapped memory is answered with an
  * error. */
-static void test_holes(void **state)
+static void test_holes(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -119,7 +116,6 @@ static void test_holes(void **state)
 	uint64_t at = (uintptr_t)mem, one = 1, in = 0;
 	struct fid_mr *mr;
 
-	(void)state;
 	assert_true(mem != MAP_FAILED);
 	assert_int_equal(mprotect(mem + page, page, PROT_READ), 0);
 	assert_int_equal(munmap(mem + 2 * page, page), 0);
@@ -174,7 +170,7 @@ static void expect_all(struct ep_pair *p, uint64_t addr, uint64_t key, int err)
 /* Memory that does not have the region's rights on every page: accesses to such
  * pages fail, other pages can be accessed. Pages that are mapped later can be
  * accessed as well, and fi_mr_refresh() ends the checks. */
-static void test_memory_without_the_rights(void **state)
+static void test_memory_without_the_rights(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -184,7 +180,6 @@ static void test_memory_without_the_rights(void **state)
 	struct iovec whole = { mem, 3 * page };
 	struct fid_mr *mr[4];
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	assert_true(mem != MAP_FAILED);
 	assert_int_equal(mprotect(mem + page, page, PROT_READ), 0);
@@ -217,7 +212,7 @@ static void test_memory_without_the_rights(void **state)
 
 /* Whether memory is mapped with given rights, by both ways to ask the
  * kernel. */
-static void test_mappings(void **state)
+static void test_mappings(UNIT_STATE)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	char *mem = mmap(NULL, 4 * page, PROT_READ | PROT_WRITE,
@@ -235,7 +230,6 @@ static void test_mappings(void **state)
 		{ 2 * page, 0, PROT_READ, 0 },
 	};
 
-	(void)state;
 	assert_true(mem != MAP_FAILED);
 	assert_int_equal(mprotect(mem + page, page, PROT_READ), 0);
 	assert_int_equal(munmap(mem + 2 * page, page), 0);
@@ -258,9 +252,8 @@ static void test_mappings(void **state)
 /* ---- Cached remote keys ------------------------------------------------ */
 
 /* While a request waits for its target, puts and gets are executed directly. */
-static void test_direct_beside_requests(void **state)
+static void test_direct_beside_requests(UNIT_STATE)
 {
-	(void)state;
 	for (int way = OS_ATTACH; way < OS_WAYS; way++) {
 		struct os_pair p;
 		char buf[8] = "passing", in[8];
@@ -289,14 +282,13 @@ static void test_direct_beside_requests(void **state)
 }
 
 /* More regions than cached remote keys: those used last have one. */
-static void test_many_regions(void **state)
+static void test_many_regions(UNIT_STATE)
 {
 	struct os_pair p;
 	struct fid_mr **mr;
 	enum { MANY = 1100 };
 	uint64_t before;
 
-	(void)state;
 	unit_needs(os_goes(OS_DMABLE));
 	p = os_open(OS_DMABLE, LEN);
 	mr = calloc(MANY, sizeof(*mr));
@@ -322,13 +314,12 @@ static void test_many_regions(void **state)
 
 /* An injected write that waits for an earlier operation is executed before the
  * endpoint is closed. */
-static void test_injected_steps_are_not_lost(void **state)
+static void test_injected_steps_are_not_lost(UNIT_STATE)
 {
 	struct os_pair p;
 	uint8_t other[64];
 	struct fid_mr *mr;
 
-	(void)state;
 	unit_needs(os_goes(OS_ATTACH));
 	p = os_open(OS_ATTACH, LEN);
 	mr = os_reg(p.b, other, sizeof(other), OS_ALL, SECOND);
@@ -367,7 +358,7 @@ static bool is_closing(struct unm_ep *ep)
 
 /* While fi_close() waits for an initiator that is inside, no remote key is
  * sent. */
-static void test_no_remote_keys_while_closing(void **state)
+static void test_no_remote_keys_while_closing(UNIT_STATE)
 {
 	struct ep_want want = { .threading = FI_THREAD_SAFE };
 	struct ep *v = ep_open(&want);
@@ -381,7 +372,6 @@ static void test_no_remote_keys_while_closing(void **state)
 	pthread_t closer;
 	struct fid_mr *mr;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	mr = os_reg(v, mem, sizeof(mem), OS_ALL, SECOND);
 	for (int i = 0; i < 2; i++) {

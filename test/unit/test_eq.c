@@ -17,7 +17,7 @@ static struct fid_eq *open_eq(struct ep *e, enum fi_wait_obj wait)
 	return eq;
 }
 
-static void test_eq_write_read_peek(void **state)
+static void test_eq_write_read_peek(UNIT_STATE)
 {
 	struct ep *e = ep_open(NULL);
 	struct fid_eq *eq = open_eq(e, FI_WAIT_FD);
@@ -25,7 +25,6 @@ static void test_eq_write_read_peek(void **state)
 	struct fi_eq_err_entry err = { 0 };
 	uint32_t type = 0;
 
-	(void)state;
 	assert_int_equal(fi_eq_read(eq, &type, &out, sizeof(out), 0),
 			 -FI_EAGAIN);
 	assert_int_equal(fi_eq_readerr(eq, &err, 0), -FI_EAGAIN);
@@ -51,7 +50,7 @@ static void test_eq_write_read_peek(void **state)
 	assert_int_equal(fi_close(&eq->fid), 0);
 }
 
-static void test_eq_waits(void **state)
+static void test_eq_waits(UNIT_STATE)
 {
 	struct ep *e = ep_open(NULL);
 	struct fid_eq *eq = open_eq(e, FI_WAIT_FD);
@@ -61,7 +60,6 @@ static void test_eq_waits(void **state)
 	uint64_t start = ep_now();
 	uint32_t type;
 
-	(void)state;
 	assert_int_equal(fi_eq_sread(eq, &type, &en, sizeof(en), 30, 0),
 			 -FI_EAGAIN);
 	assert_true(ep_now() - start >= 29000);
@@ -81,7 +79,7 @@ static void test_eq_waits(void **state)
 	assert_int_equal(fi_close(&eq->fid), 0);
 }
 
-static void test_eq_not_for_writing(void **state)
+static void test_eq_not_for_writing(UNIT_STATE)
 {
 	struct ep *e = ep_open(NULL);
 	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_NONE };
@@ -89,7 +87,6 @@ static void test_eq_not_for_writing(void **state)
 	char c = 0;
 	int fd;
 
-	(void)state;
 	assert_int_equal(fi_eq_open(e->fabric, &attr, &eq, NULL), 0);
 	assert_int_equal(fi_eq_write(eq, FI_NOTIFY, &c, 1, 0), -FI_EINVAL);
 	assert_int_equal(fi_control(&eq->fid, FI_GETWAIT, &fd), -FI_ENOSYS);
@@ -112,7 +109,7 @@ static void on_alarm(int sig)
 }
 
 /* Signals do not make the timeout longer. */
-static void test_eq_sread_times_out_among_signals(void **state)
+static void test_eq_sread_times_out_among_signals(UNIT_STATE)
 {
 	static const struct itimerval often = {
 		.it_interval.tv_usec = 50000, .it_value.tv_usec = 50000,
@@ -124,7 +121,6 @@ static void test_eq_sread_times_out_among_signals(void **state)
 	uint32_t type;
 	char buf[64];
 
-	(void)state;
 	assert_int_equal(fi_eq_open(e->fabric, NULL, &eq, NULL), 0);
 	assert_int_equal(sigaction(SIGALRM, &act, &was), 0);
 	alarms = 0;

@@ -88,12 +88,11 @@ static int service_friend(void)
 	return hal_if_service(attempts.t, &ev, 1);
 }
 
-static void test_wake_up_is_sent_later(void **state)
+static void test_wake_up_is_sent_later(UNIT_STATE)
 {
 	uint64_t head;
 	int ret;
 
-	(void)state;
 	unit_needs(attempts.hal != NULL);
 	ATTEMPTS_UNTIL(asleep());
 	ret = run_filtered(SYS_sendmsg, ENOBUFS, send_one);
@@ -145,9 +144,8 @@ static int put(void)
 	return move(HAL_DMA_PUT);
 }
 
-static void test_a_peer_lives_though_no_signal_may_be_sent(void **state)
+static void test_a_peer_lives_though_no_signal_may_be_sent(UNIT_STATE)
 {
-	(void)state;
 	unit_needs(attempts.hal != NULL && attempts.vt->dma_any);
 	memset(from, 0x5a, sizeof(from));
 	assert_int_equal(run_filtered(SYS_pidfd_send_signal, EPERM, get), 0);

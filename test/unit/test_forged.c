@@ -180,9 +180,8 @@ static const struct packet broken[] = {
 	{ CARRIED, 0, { EXT(0, 16), HEAD(PROBE) } },
 };
 
-static void test_broken_packets(void **state)
+static void test_broken_packets(UNIT_STATE)
 {
-	(void)state;
 	EP_NEEDS_INSIDE();
 	for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
 		struct scene s = scene();
@@ -231,11 +230,10 @@ static const struct {
 	{ { FETCH, MORE | 8, { KEY, 0, SUM8(1), 1, UINT64_MAX } }, FI_EINVAL },
 };
 
-static void test_refused_requests(void **state)
+static void test_refused_requests(UNIT_STATE)
 {
 	struct scene s;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	s = scene();
 	for (size_t i = 0, number = 0; i < sizeof(refused) /
@@ -276,7 +274,7 @@ static size_t resident(void *mem, size_t len)
 
 /* One packet asks for a long region to be checked and read. The target checks
  * the part that it is about to send, not the whole region in one call. */
-static void test_long_gets_with_check(void **state)
+static void test_long_gets_with_check(UNIT_STATE)
 {
 	const size_t len = (size_t)128 << 20;
 	struct packet get = { GET_CHECK, 0, { BIG_KEY, 0, len, 1 } };
@@ -285,7 +283,6 @@ static void test_long_gets_with_check(void **state)
 	struct scene s;
 	void *mem;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	s = scene();
 	mem = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED |
@@ -320,9 +317,8 @@ static void flood(const struct packet *p)
 	dropped(&s, "flood", p->type);
 }
 
-static void test_floods(void **state)
+static void test_floods(UNIT_STATE)
 {
-	(void)state;
 	EP_NEEDS_INSIDE();
 	flood(&(struct packet){ GET, 0, { KEY, 0, 8, 1 } });
 	flood(&(struct packet){ PUT, 8, { KEY, ROOM } });
@@ -349,7 +345,7 @@ static void asked(struct scene *s, uint8_t kind, uint8_t *buf, uint64_t *w)
 }
 
 /* The right token with a wrong answer: the operation asks for 16 bytes. */
-static void test_bad_results(void **state)
+static void test_bad_results(UNIT_STATE)
 {
 	static const struct {
 		uint8_t kind, flags;
@@ -367,7 +363,6 @@ static void test_bad_results(void **state)
 		{ GET, 0, UINT64_C(1) << 63, false },
 	};
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		struct scene s = scene();
@@ -395,14 +390,13 @@ static void test_bad_results(void **state)
 	}
 }
 
-static void test_bad_refusals(void **state)
+static void test_bad_refusals(UNIT_STATE)
 {
 	static const uint64_t t[][2] = {
 		{ 2, FI_EINVAL }, { UINT64_MAX, FI_EINVAL },
 		{ 1, 0 }, { 1, UINT64_C(1) << 31 }, { 1, UINT64_C(1) << 40 },
 	};
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		struct scene s = scene();
@@ -418,13 +412,12 @@ static void test_bad_refusals(void **state)
 }
 
 /* A count that exceeds what was sent completes operations to that peer only. */
-static void test_counts_beyond(void **state)
+static void test_counts_beyond(UNIT_STATE)
 {
 	struct scene s;
 	uint64_t w[UNM_WIRE_WORDS_MAX] = { 0 };
 	uint8_t buf[64] = { 0 };
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	s = scene();
 	asked(&s, PUT, buf, w);
@@ -502,9 +495,8 @@ static void accesses_end(struct scene *s)
 	}
 }
 
-static void test_forged_remote_keys(void **state)
+static void test_forged_remote_keys(UNIT_STATE)
 {
-	(void)state;
 	EP_NEEDS_INSIDE();
 	for (size_t i = 0; i < sizeof(rkeys) / sizeof(rkeys[0]); i++) {
 		struct scene s = scene();
@@ -525,14 +517,13 @@ static void test_forged_remote_keys(void **state)
 }
 
 /* Existing dmable memory, and a region that is longer than the memory. */
-static void test_remote_keys_beyond_their_memory(void **state)
+static void test_remote_keys_beyond_their_memory(UNIT_STATE)
 {
 	static const uint64_t beyond[][2] = {	/* base, length */
 		{ 0, UINT64_MAX }, { UINT64_MAX - 7, 16 }, { 1ull << 40, 16 },
 		{ 0, 1ull << 40 }, { UINT64_MAX, UINT64_MAX },
 	};
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	for (size_t i = 0; i < sizeof(beyond) / sizeof(beyond[0]); i++) {
 		struct scene s = scene();

@@ -145,9 +145,8 @@ static const struct packet bad[] = {
 	{ 0x21, 0, { -1, EXT(0, 0) } },
 };
 
-static void test_single_bad_packets(void **state)
+static void test_single_bad_packets(UNIT_STATE)
 {
-	(void)state;
 	EP_NEEDS_INSIDE();
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct scene s = scene();
@@ -166,11 +165,10 @@ static void test_single_bad_packets(void **state)
 	}
 }
 
-static void test_no_hello(void **state)
+static void test_no_hello(UNIT_STATE)
 {
 	static const uint8_t types[] = { 0x02, 0x10, 0x11, 0x12, 0x14, 0x22 };
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	for (size_t i = 0; i < sizeof(types); i++) {
 		struct scene s = scene();
@@ -182,11 +180,10 @@ static void test_no_hello(void **state)
 }
 
 /* A provider of another version: one line names both and the remedy. */
-static void test_other_version(void **state)
+static void test_other_version(UNIT_STATE)
 {
 	static const uint16_t other[][2] = { { 3, 3 }, { 0, 0 }, { 9, 5 } };
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++) {
 		struct scene s = scene();
@@ -210,12 +207,11 @@ static void test_other_version(void **state)
 }
 
 /* A newer provider that supports this version is accepted. */
-static void test_newer_version(void **state)
+static void test_newer_version(UNIT_STATE)
 {
 	struct scene s;
 	char in[8];
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	s = scene();
 	raw_hello_as(s.r, UNM_WIRE_VERSION + 7, UNM_WIRE_VERSION);
@@ -229,7 +225,7 @@ static void test_newer_version(void **state)
 
 /* Packets that name receive space which was never announced: on a device it
  * does not exist, in the emulation it does. */
-static void test_space_that_was_not_announced(void **state)
+static void test_space_that_was_not_announced(UNIT_STATE)
 {
 	static const struct packet named[] = {
 		{ 0x12, 0, { EXT(64, 8) } }, { 0x13, 0, { 1, EXT(64, 8) } },
@@ -239,7 +235,6 @@ static void test_space_that_was_not_announced(void **state)
 		{ 0x21, 0, { 0, EXT(0, 8) } },
 	};
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
 		struct scene s = scene_met(raw_reach);
@@ -270,14 +265,13 @@ static void announce(struct scene *s, uint64_t len, uint64_t addr)
 	send_words(s, UNM_WIRE_RTS, 0, len, 0x100000005, addr);
 }
 
-static void test_its_operations_end_in_error(void **state)
+static void test_its_operations_end_in_error(UNIT_STATE)
 {
 	struct scene s;
 	char *out = malloc(BIG), *in = malloc(BIG), *late = malloc(BIG);
 	char small = 1;
 	struct ep_comp c;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	s = scene();
 	raw_hello(s.r);
@@ -312,12 +306,11 @@ static void test_its_operations_end_in_error(void **state)
 }
 
 /* Messages that the peer sent before the error can be received. */
-static void test_what_came_before_is_kept(void **state)
+static void test_what_came_before_is_kept(UNIT_STATE)
 {
 	struct scene s;
 	uint64_t in;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	s = scene();
 	raw_hello(s.r);
@@ -334,7 +327,7 @@ static void test_what_came_before_is_kept(void **state)
 }
 
 /* A multi-receive buffer into which the peer's data went is released. */
-static void test_multi_receive_buffer_survives_it(void **state)
+static void test_multi_receive_buffer_survives_it(UNIT_STATE)
 {
 	char *buf = malloc(2 * BIG);
 	struct iovec iov = { buf, BIG };
@@ -343,7 +336,6 @@ static void test_multi_receive_buffer_survives_it(void **state)
 	struct ep_comp c;
 	struct scene s;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	s = scene();
 	raw_hello(s.r);
@@ -371,12 +363,11 @@ static uint64_t token_of_rts(struct scene *s)
 }
 
 /* Messages that end, or ask for, a send to another peer. */
-static void test_tokens_of_others_are_refused(void **state)
+static void test_tokens_of_others_are_refused(UNIT_STATE)
 {
 	static const uint8_t types[] = { UNM_WIRE_FIN, UNM_WIRE_CTS };
 	char *out = malloc(BIG), *in = malloc(BIG);
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	for (int i = 0; i < 2; i++) {
 		struct scene s = scene();
@@ -431,7 +422,7 @@ static void misuse(const struct packet *first, const struct packet *second)
 	raw_teardown(NULL);
 }
 
-static void test_own_token_misused(void **state)
+static void test_own_token_misused(UNIT_STATE)
 {
 	static const struct packet fin = { UNM_WIRE_FIN, 0, { 0 } };
 	static const struct packet cts = { UNM_WIRE_CTS, 0, { 0, 5, BIG } };
@@ -441,7 +432,6 @@ static void test_own_token_misused(void **state)
 	static const struct packet data = { UNM_WIRE_DATA, 0,
 					    { 0, EXT(0, 8) } };
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	misuse(&fin, &fin);		/* ended twice */
 	misuse(&fin, &cts);
@@ -481,9 +471,8 @@ static void pieces(const uint64_t *lens, int n)
 	free(in);
 }
 
-static void test_pieces_that_were_not_asked_for(void **state)
+static void test_pieces_that_were_not_asked_for(UNIT_STATE)
 {
-	(void)state;
 	EP_NEEDS_INSIDE();
 	pieces((const uint64_t[]){ 5001 }, 1);
 	pieces((const uint64_t[]){ 4000, 1001 }, 2);
@@ -494,7 +483,7 @@ static void test_pieces_that_were_not_asked_for(void **state)
 /* ---- False values that are no protocol error -------------------------- */
 
 /* A buffer that is not mapped: the receive fails, other peers are served. */
-static void test_announced_buffer_does_not_exist(void **state)
+static void test_announced_buffer_does_not_exist(UNIT_STATE)
 {
 	static const uint64_t addrs[] = {
 		8, 0xdead0000, 0x7ffffffff000, 1ull << 63,
@@ -502,7 +491,6 @@ static void test_announced_buffer_does_not_exist(void **state)
 	static char in[BIG];
 	int was;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	for (int i = 0; i < 4; i++) {
 		struct scene s = scene();
@@ -534,14 +522,13 @@ static void test_announced_buffer_does_not_exist(void **state)
 }
 
 /* Lengths up to 2^64 - 1, longer than the receive buffer. */
-static void test_announced_lengths(void **state)
+static void test_announced_lengths(UNIT_STATE)
 {
 	static const uint64_t lens[] = {
 		0, 1, UINT32_MAX, 1ull << 40, 1ull << 63, UINT64_MAX,
 	};
 	char in[16];
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	for (int i = 0; i < 6; i++) {
 		struct scene s = scene();
@@ -562,13 +549,12 @@ static void test_announced_lengths(void **state)
 }
 
 /* The longest extents of the space, without a posted receive. */
-static void test_longest_eager_messages(void **state)
+static void test_longest_eager_messages(UNIT_STATE)
 {
 	char *in = malloc(1 << 20);
 	struct scene s;
 	uint32_t space;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	s = scene();
 	space = s.r->hif->caps->space_bytes;
@@ -589,13 +575,12 @@ static void test_longest_eager_messages(void **state)
 
 /* More messages than credits: the memory for unexpected messages is bounded,
  * also for a sender that ignores its credits. */
-static void test_messages_beyond_its_credits(void **state)
+static void test_messages_beyond_its_credits(UNIT_STATE)
 {
 	size_t was = g_unm_env.unexpected_max;
 	struct scene s;
 	uint64_t n = 0;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	s = scene();
 	g_unm_env.unexpected_max = 4096;
@@ -611,13 +596,12 @@ static void test_messages_beyond_its_credits(void **state)
 /* ---- The peer's memory ----------------------------------------------- */
 
 /* Random values in the back words, and in the memory that the peer shares. */
-static void test_back_words_are_not_trusted(void **state)
+static void test_back_words_are_not_trusted(UNIT_STATE)
 {
 	struct scene s;
 	uint64_t rng = 77;
 	static char out[BIG];
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	s = scene();
 	raw_hello(s.r);
@@ -649,11 +633,10 @@ static void test_back_words_are_not_trusted(void **state)
 }
 
 /* Random bytes in the ring that the peer writes. */
-static void test_noise_in_the_ring(void **state)
+static void test_noise_in_the_ring(UNIT_STATE)
 {
 	uint64_t rng = 5;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	for (int round = 0; round < 200; round++) {
 		struct scene s = scene();
@@ -728,14 +711,13 @@ static void keep_busy(struct scene *s, char *buf, uint64_t *rng)
 	}
 }
 
-static void test_fuzz(void **state)
+static void test_fuzz(UNIT_STATE)
 {
 	int rounds = UNIT_SLOW ? 60 : 400;
 	char *buf = calloc(1, BIG);
 	uint64_t rng = 4711;
 	int dropped = 0;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	for (int round = 0; round < rounds; round++) {
 		struct scene s = scene();

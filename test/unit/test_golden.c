@@ -91,12 +91,11 @@ static unsigned lead(const uint64_t *w, bool tagged, bool data)
 
 /* ---- Packets that an endpoint sends ---------------------------------- */
 
-static void test_hello_comes_first_and_once(void **state)
+static void test_hello_comes_first_and_once(UNIT_STATE)
 {
 	struct wire g;
 	char c = 0x5A;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	g = wire();
 	send_plain(&g, &c, 1);
@@ -109,12 +108,11 @@ static void test_hello_comes_first_and_once(void **state)
 	}
 }
 
-static void test_inline(void **state)
+static void test_inline(UNIT_STATE)
 {
 	char buf[HAL_PKT_MAX];
 	struct wire g;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	g = wire();
 	xfer_fill(buf, sizeof(buf), 1, 0);
@@ -139,12 +137,11 @@ static void test_inline(void **state)
 		}
 }
 
-static void test_eager(void **state)
+static void test_eager(UNIT_STATE)
 {
 	static char buf[4096];
 	struct wire g;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	g = wire();
 	xfer_fill(buf, sizeof(buf), 1, 0);
@@ -176,12 +173,11 @@ static void test_eager(void **state)
 
 /* A message from one buffer has an address, one from several buffers has none.
  * Words that do not fit into the packet are carried in receive space. */
-static void test_rts(void **state)
+static void test_rts(UNIT_STATE)
 {
 	static char buf[100000];
 	struct wire g;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	g = wire();
 	send_plain(&g, buf, 0);
@@ -215,14 +211,13 @@ static void test_rts(void **state)
 	}
 }
 
-static void test_rts_of_pieces_has_no_address(void **state)
+static void test_rts_of_pieces_has_no_address(UNIT_STATE)
 {
 	static char buf[100000];
 	struct iovec iov[2] = { { buf, 50000 }, { buf + 50000, 50000 } };
 	uint64_t w[UNM_WIRE_WORDS_MAX];
 	struct wire g;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	g = wire();
 	EP_OK(fi_sendv(g.e->ep, iov, NULL, 2, g.to, buf));
@@ -238,7 +233,7 @@ static void test_rts_of_pieces_has_no_address(void **state)
 
 /* The bare interface announces a message, the endpoint asks for pieces and gets
  * them; its buffer has the bytes that were sent. */
-static void test_cts_and_data(void **state)
+static void test_cts_and_data(UNIT_STATE)
 {
 	char *in = malloc(LEN), *out = malloc(LEN);
 	uint64_t w[UNM_WIRE_WORDS_MAX], head;
@@ -247,7 +242,6 @@ static void test_cts_and_data(void **state)
 	struct wire g;
 	uint64_t want;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	g = wire();
 	xfer_fill(out, LEN, 3, 0);
@@ -286,7 +280,7 @@ static void test_cts_and_data(void **state)
 }
 
 /* A receiver that wants no bytes answers with FIN. */
-static void test_fin(void **state)
+static void test_fin(UNIT_STATE)
 {
 	uint64_t w[UNM_WIRE_WORDS_MAX], head;
 	const uint64_t rts[] = { LEN, 0x0000000700000005, 0 };
@@ -294,7 +288,6 @@ static void test_fin(void **state)
 	struct wire g;
 	char in;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	g = wire();
 	EP_OK(fi_recv(g.e->ep, &in, 0, NULL, FI_ADDR_UNSPEC, &in));
@@ -314,13 +307,12 @@ static void test_fin(void **state)
 }
 
 /* The sender answers CTS with DATA whose extents add up. */
-static void test_data_follows_cts(void **state)
+static void test_data_follows_cts(UNIT_STATE)
 {
 	char *out = malloc(LEN), *got = malloc(LEN);
 	uint64_t w[UNM_WIRE_WORDS_MAX], token;
 	struct wire g;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	g = wire();
 	xfer_fill(out, LEN, 4, 0);
@@ -353,12 +345,11 @@ static void test_data_follows_cts(void **state)
 	free(got);
 }
 
-static void test_send_ends_by_fin(void **state)
+static void test_send_ends_by_fin(UNIT_STATE)
 {
 	static char out[LEN];
 	uint64_t w[UNM_WIRE_WORDS_MAX];
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	for (uint64_t status = 0; status < 20; status += 5) {
 		struct wire g = wire();
@@ -383,7 +374,7 @@ static void test_send_ends_by_fin(void **state)
 
 /* A later provider that still supports version 4 is accepted, with unknown
  * feature bits; a provider that does not is disconnected. */
-static void test_other_versions(void **state)
+static void test_other_versions(UNIT_STATE)
 {
 	static const struct { uint64_t hello; bool fine; } t[] = {
 		{ 0x0000000000040004, true }, { 0x0000000000040007, true },
@@ -393,7 +384,6 @@ static void test_other_versions(void **state)
 	};
 	char in;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		struct wire g = wire();

@@ -48,7 +48,7 @@ static void descriptors(int *open, int *watched)
 /* A client watches the service's process as long as it has a segment of the
  * service mapped. (The services of this test are this process, and nothing is
  * mapped at the start.) */
-static void test_service_is_watched_while_mapped(void **state)
+static void test_service_is_watched_while_mapped(UNIT_STATE)
 {
 	int open = 0, watched = 0, now_open, now_watched;
 	struct gsas_thread *t;
@@ -56,7 +56,6 @@ static void test_service_is_watched_while_mapped(void **state)
 	size_t len;
 	void *p;
 
-	(void)state;
 	assert_int_equal(gsas_thread_get(&t), 0);
 	unit_needs(t->windows);
 	for (int round = 0; round < 4; round++) {
@@ -85,14 +84,13 @@ static void test_service_is_watched_while_mapped(void **state)
 
 /* Allocations of all kinds with other sizes than before: each can be read and
  * written, and is refused once it is freed. */
-static void test_addresses_come_again(void **state)
+static void test_addresses_come_again(UNIT_STATE)
 {
 	static const unsigned kinds[] = { 0, GSAS_MAPPED, GSAS_MAPPED };
 	uint64_t lowest = UINT64_MAX, value, last = 0;
 	struct gsas_thread *t;
 	int rounds = 0;
 
-	(void)state;
 	assert_int_equal(gsas_thread_get(&t), 0);
 	for (int i = 0; i < ROUNDS; i++) {
 		uint64_t pages = 200 + 150 * (uint64_t)(i % SIZES);
@@ -131,13 +129,12 @@ static void *free_it(void *arg)
 /* Another thread frees what this one has mapped, so this one does not notice.
  * When the addresses are allocated again the new memory is mapped, not refused
  * because the old memory is gone. */
-static void test_freed_by_another_thread(void **state)
+static void test_freed_by_another_thread(UNIT_STATE)
 {
 	struct gsas_thread *t;
 	uint64_t last = 0;
 	int rounds = 0;
 
-	(void)state;
 	assert_int_equal(gsas_thread_get(&t), 0);
 	unit_needs(t->windows);
 	for (int i = 0; i < 60; i++) {
@@ -161,7 +158,7 @@ static void test_freed_by_another_thread(void **state)
 
 /* A pointer into a freed segment is valid until the thread ends, also if
  * another segment has its addresses. */
-static void test_pointers_last(void **state)
+static void test_pointers_last(UNIT_STATE)
 {
 	gsas_addr a, b;
 	uint64_t value;
@@ -169,7 +166,6 @@ static void test_pointers_last(void **state)
 	size_t bytes;
 	void *p;
 
-	(void)state;
 	assert_int_equal(gsas_thread_get(&t), 0);
 	unit_needs(t->windows);
 	a = host_alloc(300, 0, GSAS_MAPPED);

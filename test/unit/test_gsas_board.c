@@ -10,13 +10,12 @@
 #include "lib/gsas_bare_client.h"
 
 /* Requests that use the words of packets only. */
-static void test_words(void **state)
+static void test_words(UNIT_STATE)
 {
 	struct bare *r = &g_bare[0];
 	struct answer a;
 	uint64_t at;
 
-	(void)state;
 	bare_open(r);
 	REFUSED(JOIN, r, GSAS_READ64, 0, 0, 0);
 	ask(r, GSAS_JOIN, JOB, JOB, 0);
@@ -55,7 +54,7 @@ static void test_words(void **state)
 }
 
 /* Requests that use the spaces of both sides. */
-static void test_spaces(void **state)
+static void test_spaces(UNIT_STATE)
 {
 	const uint64_t max = g_hal->caps.space_bytes;
 	const uint64_t bad[] = { max, max - 8, UINT64_MAX, UINT64_MAX - 15,
@@ -65,7 +64,6 @@ static void test_spaces(void **state)
 	struct gsas_stat st;
 	uint64_t at, text[2] = { 11, 12 };
 
-	(void)state;
 	bare_join(r);
 	at = ask(r, GSAS_ALLOC, 0, 2, 0);
 	/* the space is empty or does not exist yet: an error, no crash */
@@ -96,7 +94,7 @@ static void test_spaces(void **state)
 
 /* Allocations that take long are answered later, and memory allocated with
  * GSAS_ATTR_MAPPED can be mapped. */
-static void test_deferred_requests(void **state)
+static void test_deferred_requests(UNIT_STATE)
 {
 	const bool coherent = g_hal->caps.flags & HAL_CAP_COHERENT;
 	struct bare *r = &g_bare[0];
@@ -107,7 +105,6 @@ static void test_deferred_requests(void **state)
 	uint64_t at, word = 0;
 	int ret;
 
-	(void)state;
 	bare_join(r);
 	at = ask(r, GSAS_ALLOC, 0, 1, GSAS_ATTR_MAPPED);
 	ask(r, GSAS_WRITE64, at, 4711, 0);
@@ -142,11 +139,10 @@ static void test_deferred_requests(void **state)
 	ask(r, GSAS_FREE, 0, at, 0);
 }
 
-static void test_one_service(void **state)
+static void test_one_service(UNIT_STATE)
 {
 	struct gsas_board *other;
 
-	(void)state;
 	assert_int_equal(board_open(g_number, &other), -FI_EBUSY);
 	assert_int_equal(board_open((int)g_hal->caps.boards, &other),
 			 -FI_EINVAL);
@@ -154,12 +150,11 @@ static void test_one_service(void **state)
 
 /* A client connects, sends requests and ends before the service polls. The
  * requests include a deferred one and a fence. */
-static void test_gone_before_seen(void **state)
+static void test_gone_before_seen(UNIT_STATE)
 {
 	struct bare *r = &g_bare[0], *other = &g_bare[1];
 	uint64_t at;
 
-	(void)state;
 	/* the clients' process (this one) lives: as if it were unknown */
 	gsas_board_service(g_board)->attr.io.process = NULL;
 	bare_join(other);
@@ -188,7 +183,7 @@ static void test_gone_before_seen(void **state)
 
 /* A client that sends as fast as it can does not delay the other clients: they
  * are served within a few polls. */
-static void test_many(void **state)
+static void test_many(UNIT_STATE)
 {
 	const int ifs = (int)g_hal->caps.ifs_per_board;
 	const int n = ifs < CLIENTS ? ifs : CLIENTS;
@@ -196,7 +191,6 @@ static void test_many(void **state)
 	uint64_t at;
 	int left;
 
-	(void)state;
 	for (int i = 0; i < n; i++)
 		bare_join(&g_bare[i]);
 	at = ask(&g_bare[0], GSAS_ALLOC, 0, 1, 0);
@@ -249,12 +243,11 @@ static void *hammer(void *arg)
 }
 
 /* Each client in a thread, the service in another. */
-static void test_threads(void **state)
+static void test_threads(UNIT_STATE)
 {
 	pthread_t thread[4];
 	uint64_t at;
 
-	(void)state;
 	serve_apart();
 	bare_join(&g_bare[4]);
 	at = ask(&g_bare[4], GSAS_ALLOC, 0, 1, 0);
@@ -278,13 +271,12 @@ static void test_threads(void **state)
 /* ---- Ends ---------------------------------------------------------------- */
 
 /* Clients get the answers to requests that were served, then the end. */
-static void test_service_ends(void **state)
+static void test_service_ends(UNIT_STATE)
 {
 	const unsigned n = g_hal->caps.pkt_depth / 2;
 	struct answer a;
 	uint64_t at;
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		bare_join(&g_bare[i]);
 	at = ask(&g_bare[0], GSAS_ALLOC, 0, 1, 0);
@@ -324,14 +316,13 @@ void *__wrap_calloc(size_t n, size_t size)
 
 /* One allocation fails: the client is served, or learns that it is not. In
  * every second round the client ends before the service polls. */
-static void test_no_memory(void **state)
+static void test_no_memory(UNIT_STATE)
 {
 	struct bare *r = &g_bare[0];
 	struct answer a;
 	int refused = 0;
 	long at, most = 2;
 
-	(void)state;
 	for (at = 1; at <= most; at++) {
 		for (int round = 0; round < 2; round++) {
 			bool answered = false;

@@ -22,11 +22,10 @@ static bool windows(void)
 
 /* ---- Boards and memory --------------------------------------------------- */
 
-static void test_boards(void **state)
+static void test_boards(UNIT_STATE)
 {
 	gsas_addr a = host_alloc(1, 1, 0);
 
-	(void)state;
 	assert_true(gsas_boards() >= HOSTS);
 	assert_int_equal(gsas_board(), g_first);
 	assert_int_equal(gsas_board_of_address(a), g_first + 1);
@@ -35,12 +34,11 @@ static void test_boards(void **state)
 	assert_int_equal(gsas_free(a), 0);
 }
 
-static void test_memory(void **state)
+static void test_memory(UNIT_STATE)
 {
 	static uint8_t page[GSAS_PAGE], zero[GSAS_PAGE];
 	gsas_addr a, b;
 
-	(void)state;
 	for (unsigned flags = 0; flags <= GSAS_MAPPED; flags += GSAS_MAPPED) {
 		a = host_alloc(3, 0, flags);
 		assert_true(a % GSAS_PAGE == 0);
@@ -66,12 +64,11 @@ static void test_memory(void **state)
 	assert_int_equal(gsas_free(a), 0);
 }
 
-static void test_placement(void **state)
+static void test_placement(UNIT_STATE)
 {
 	gsas_addr a;
 	int at;
 
-	(void)state;
 	assert_int_equal(gsas_alloc(1, GSAS_HERE, 0, NULL, &a), 0);
 	assert_int_equal(gsas_board_of_address(a), g_first);
 	assert_int_equal(gsas_free(a), 0);
@@ -89,14 +86,13 @@ static void test_placement(void **state)
 
 /* No byte of a freed region is left to access, also if its segment is
  * mapped. */
-static void test_left_of_what_is_freed(void **state)
+static void test_left_of_what_is_freed(UNIT_STATE)
 {
 	gsas_addr a = host_alloc(1, 0, GSAS_MAPPED);
 	gsas_addr b = host_alloc(1, 0, GSAS_MAPPED);
 	const struct gsas_segments *s;
 	struct gsas_thread *t;
 
-	(void)state;
 	unit_needs(windows());
 	assert_true(a >> GSAS_SEGMENT_SHIFT == b >> GSAS_SEGMENT_SHIFT);
 	assert_int_equal(gsas_thread_get(&t), 0);
@@ -109,7 +105,7 @@ static void test_left_of_what_is_freed(void **state)
 	assert_int_equal(gsas_free(b), 0);
 }
 
-static void test_map(void **state)
+static void test_map(UNIT_STATE)
 {
 	gsas_addr a = host_alloc(300, 0, GSAS_MAPPED);
 	gsas_addr b = host_alloc(2, 0, GSAS_MAPPED);
@@ -118,7 +114,6 @@ static void test_map(void **state)
 	size_t bytes;
 	void *p;
 
-	(void)state;
 	assert_int_equal(gsas_map(0, &p, &bytes), -EFAULT);
 	if (!windows()) {
 		assert_int_equal(gsas_map(a, &p, &bytes), -EOPNOTSUPP);
@@ -200,9 +195,8 @@ static void every_operation(gsas_addr a, bool mapped)
 	assert_true(v64 == two[0]);
 }
 
-static void test_every_operation(void **state)
+static void test_every_operation(UNIT_STATE)
 {
-	(void)state;
 	for (int i = 0; i < HOSTS; i++) {
 		gsas_addr a = host_alloc(1, i, 0);
 		gsas_addr m = host_alloc(1, i, GSAS_MAPPED);
@@ -281,9 +275,8 @@ static void sums(unsigned flags)
 	assert_int_equal(gsas_free(a), 0);
 }
 
-static void test_sums(void **state)
+static void test_sums(UNIT_STATE)
 {
-	(void)state;
 	sums(0);
 	sums(GSAS_MAPPED);
 }
@@ -334,15 +327,14 @@ static void many(unsigned flags)
 	assert_int_equal(gsas_free(b), 0);
 }
 
-static void test_many(void **state)
+static void test_many(UNIT_STATE)
 {
-	(void)state;
 	many(0);
 	many(GSAS_MAPPED);
 }
 
 /* A long put, then a request, which is executed after the last byte. */
-static void test_order_behind_bulk(void **state)
+static void test_order_behind_bulk(UNIT_STATE)
 {
 	const size_t bytes = 256 * GSAS_PAGE;
 	gsas_addr a = host_alloc(256, 1, 0);
@@ -350,7 +342,6 @@ static void test_order_behind_bulk(void **state)
 	struct gsas_req put, read;
 	uint64_t value;
 
-	(void)state;
 	for (int i = 0; i < 20; i++) {
 		memset(mem, i + 1, bytes);
 		value = 0;
@@ -365,12 +356,11 @@ static void test_order_behind_bulk(void **state)
 	free(mem);
 }
 
-static void test_posted(void **state)
+static void test_posted(UNIT_STATE)
 {
 	gsas_addr a = host_alloc(1, 0, 0), b = host_alloc(1, 1, 0);
 	uint64_t value;
 
-	(void)state;
 	for (int i = 0; i < MANY; i++) {
 		assert_int_equal(gsas_write64_post(a, (uint64_t)i), 0);
 		assert_int_equal(gsas_update64_post(b, GSAS_OP_SUM, 2), 0);
@@ -439,17 +429,15 @@ static void bulk(unsigned flags)
 	free(mem);
 }
 
-static void test_bulk(void **state)
+static void test_bulk(UNIT_STATE)
 {
-	(void)state;
 	bulk(0);
 	bulk(GSAS_MAPPED);
 }
 
 /* The last part of the longest transfer, at every alignment. */
-static void test_bulk_of_all(void **state)
+static void test_bulk_of_all(UNIT_STATE)
 {
-	(void)state;
 	for (uint64_t address = 0; address < GSAS_PART_ALIGN; address++) {
 		struct gsas_part in = { .whole = GSAS_WHOLE_MAX }, out;
 		uint64_t arg[2];
@@ -466,11 +454,10 @@ static void test_bulk_of_all(void **state)
 }
 
 /* A transfer does not reach the next allocation of the segment. */
-static void test_bulk_ends_with_its_allocation(void **state)
+static void test_bulk_ends_with_its_allocation(UNIT_STATE)
 {
 	uint8_t mem[2 * GSAS_PAGE];
 
-	(void)state;
 	for (unsigned flags = 0; flags <= GSAS_MAPPED; flags += GSAS_MAPPED) {
 		gsas_addr a = host_alloc(1, 0, flags);
 		gsas_addr b = host_alloc(1, 0, flags);
@@ -510,9 +497,8 @@ static void *put_words(void *arg)
 	return NULL;
 }
 
-static void test_words_are_whole(void **state)
+static void test_words_are_whole(UNIT_STATE)
 {
-	(void)state;
 	for (unsigned flags = 0; flags <= GSAS_MAPPED; flags += GSAS_MAPPED) {
 		gsas_addr a = host_alloc(2, 1, flags);
 		uint64_t word[500];
@@ -586,11 +572,10 @@ static void every_atomic(gsas_addr a, bool mapped)
 	}
 }
 
-static void test_every_atomic(void **state)
+static void test_every_atomic(UNIT_STATE)
 {
 	gsas_addr a = host_alloc(6, 1, 0), m = host_alloc(6, 1, GSAS_MAPPED);
 
-	(void)state;
 	every_atomic(a, false);
 	every_atomic(m, true);
 	host_packets(true);
@@ -602,12 +587,11 @@ static void test_every_atomic(void **state)
 	assert_int_equal(gsas_free(m), 0);
 }
 
-static void test_atomic_misuse(void **state)
+static void test_atomic_misuse(UNIT_STATE)
 {
 	gsas_addr a = host_alloc(1, 0, 0), m = host_alloc(1, 0, GSAS_MAPPED);
 	uint8_t mem[64] = { 0 };
 
-	(void)state;
 #define REFUSED(error, ...) \
 	assert_int_equal(gsas_atomic(__VA_ARGS__), error)
 	REFUSED(-ENOSYS, a, 99, GSAS_TYPE_INT8, 0, 1, mem, NULL, NULL);
@@ -708,9 +692,8 @@ static void queue(uint64_t quota, bool packets)
 	host_packets(false);
 }
 
-static void test_queue(void **state)
+static void test_queue(UNIT_STATE)
 {
-	(void)state;
 	queue(1, false);
 	queue(100, false);
 	queue(1, true);
@@ -741,14 +724,13 @@ static void *take(void *arg)
 	return NULL;
 }
 
-static void test_takers_hold_no_place(void **state)
+static void test_takers_hold_no_place(UNIT_STATE)
 {
 	struct gsas_queue_handle *q;
 	struct taker w[2] = { 0 };
 	uint64_t next = 1;
 	gsas_addr a;
 
-	(void)state;
 	assert_int_equal(gsas_queue_create(1, 8, g_first, 0, NULL, &a), 0);
 	for (int i = 0; i < 2; i++) {
 		w[i].a = a;

@@ -12,12 +12,11 @@
 #define WORDS	512
 #define ROUNDS	20000
 
-static void test_every_byte(void **state)
+static void test_every_byte(UNIT_STATE)
 {
 	static uint8_t from[BYTES + 2 * GUARD], to[BYTES + 2 * GUARD];
 	static uint8_t want[sizeof(to)];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(from); i++)
 		from[i] = (uint8_t)(i * 7 + 1);
 	for (int way = 0; way < 2; way++)
@@ -110,9 +109,8 @@ static void beside(void *(*other)(void *), bool to)
 	assert_false(g.torn);
 }
 
-static void test_words_stay_whole(void **state)
+static void test_words_stay_whole(UNIT_STATE)
 {
-	(void)state;
 	beside(reader, true);
 	beside(writer, false);
 }

@@ -61,7 +61,7 @@ static enum gsas_error plan_only(struct gsas_job *job, uint64_t pages,
 	return error;
 }
 
-static void test_shares_to_the_page(void **state)
+static void test_shares_to_the_page(UNIT_STATE)
 {
 	struct gsas_pages_attr limits = {
 		.max_pages = 1000, .max_user.pages = 600,
@@ -70,7 +70,6 @@ static void test_shares_to_the_page(void **state)
 	struct gsas_region *r;
 	struct gsas_plan plan;
 
-	(void)state;
 	board(&limits);
 	other = job_of(1001, 2);
 	assert_int_equal(plan_only(g_job, 0, 0), GSAS_E_ARGUMENT);
@@ -102,7 +101,7 @@ static void test_shares_to_the_page(void **state)
 }
 
 /* All jobs of a user share one account. */
-static void test_a_user_has_one_account(void **state)
+static void test_a_user_has_one_account(UNIT_STATE)
 {
 	struct gsas_pages_attr limits = {
 		.max_user = { .pages = 600, .regions = 4, .mapped = 2,
@@ -112,7 +111,6 @@ static void test_a_user_has_one_account(void **state)
 	const uint64_t key[2] = { 9, 9 };
 	struct gsas_region *r;
 
-	(void)state;
 	board(&limits);
 	second = job_get(2);
 	third = job_get(3);
@@ -142,12 +140,11 @@ static void test_a_user_has_one_account(void **state)
 	board_end();
 }
 
-static void test_groups_of_a_user(void **state)
+static void test_groups_of_a_user(UNIT_STATE)
 {
 	struct gsas_pages_attr limits = { .max_user.groups = 2 };
 	struct gsas_group *group[3];
 
-	(void)state;
 	board(&limits);
 	for (uint64_t i = 0; i < 3; i++)
 		group[i] = gsas_group_get(g_p, 1000, (uint64_t[]){ i, 0 });
@@ -159,7 +156,7 @@ static void test_groups_of_a_user(void **state)
 	board_end();
 }
 
-static void test_tables_are_bounded(void **state)
+static void test_tables_are_bounded(UNIT_STATE)
 {
 	struct gsas_pages_attr limits = {
 		.max_jobs = 3, .max_groups = 2, .max_regions = 4,
@@ -169,7 +166,6 @@ static void test_tables_are_bounded(void **state)
 	struct gsas_region *r[4];
 	struct gsas_job *job;
 
-	(void)state;
 	board(&limits);
 	for (int i = 0; i < 4; i++)
 		r[i] = alloc(g_job, 1, 0);
@@ -196,13 +192,12 @@ static void test_tables_are_bounded(void **state)
 
 /* ---- Jobs and groups ---------------------------------------------------- */
 
-static void test_a_job_is_its_key_and_user(void **state)
+static void test_a_job_is_its_key_and_user(UNIT_STATE)
 {
 	const uint64_t key[2] = { 7, 8 }, swapped[2] = { 8, 7 };
 	struct gsas_job *job, *job2, *job3;
 	uint32_t number;
 
-	(void)state;
 	board(NULL);
 	job = gsas_job_get(g_p, 1, key);
 	job2 = gsas_job_get(g_p, 2, key);
@@ -225,12 +220,11 @@ static void test_a_job_is_its_key_and_user(void **state)
 #define CROWD	3000			/* some 70 pairs share a bucket */
 
 /* Jobs differ if half of the key or the user differs; they share no memory. */
-static void test_a_crowd_of_jobs(void **state)
+static void test_a_crowd_of_jobs(UNIT_STATE)
 {
 	static struct gsas_job *job[3 * CROWD];
 	uint32_t uid;
 
-	(void)state;
 	board(NULL);
 	for (int round = 0; round < 2; round++)
 		for (uint64_t i = 0; i < 3 * CROWD; i++) {
@@ -255,12 +249,11 @@ static void test_a_crowd_of_jobs(void **state)
 	board_end();
 }
 
-static void test_a_crowd_of_groups(void **state)
+static void test_a_crowd_of_groups(UNIT_STATE)
 {
 	static struct gsas_group *group[3 * CROWD];
 	struct gsas_plan plan;
 
-	(void)state;
 	board(NULL);
 	for (int round = 0; round < 2; round++)
 		for (uint64_t i = 0; i < 3 * CROWD; i++) {
@@ -289,13 +282,12 @@ static void test_a_crowd_of_groups(void **state)
 	board_end();
 }
 
-static void test_orphans(void **state)
+static void test_orphans(UNIT_STATE)
 {
 	struct gsas_job *job;
 	struct gsas_region *r[3];
 	uint32_t number;
 
-	(void)state;
 	board(NULL);
 	job = job_get(5);
 	number = job->number;
@@ -328,7 +320,7 @@ static bool held_by_hand(void *ctx, uint32_t uid, const uint64_t key[2])
 
 /* No client of the job is connected, but a process says that it belongs to the
  * job: its regions are no orphans. */
-static void test_held_is_no_orphan(void **state)
+static void test_held_is_no_orphan(UNIT_STATE)
 {
 	bool held = true;
 	struct gsas_pages_attr attr = {
@@ -336,7 +328,6 @@ static void test_held_is_no_orphan(void **state)
 	};
 	struct gsas_job *job, *other;
 
-	(void)state;
 	board(&attr);
 	job = job_get(5);
 	other = job_of(1001, 5);
@@ -355,13 +346,12 @@ static void test_held_is_no_orphan(void **state)
 }
 
 /* Each process of a job holds the job, and so does a forked child. */
-static void test_processes_hold_their_job(void **state)
+static void test_processes_hold_their_job(UNIT_STATE)
 {
 	const uint64_t key[2] = { getpid(), 1 }, near[2] = { getpid(), 2 };
 	int fd = gsas_hold_open(), look = gsas_hold_open();
 	pid_t pid;
 
-	(void)state;
 	unit_needs(fd != -ENOENT);	/* no /proc */
 	assert_true(fd >= 0 && look >= 0);
 	assert_false(gsas_hold_held(look, 7, key));
@@ -388,14 +378,13 @@ static void test_processes_hold_their_job(void **state)
 }
 
 /* A job and a group to which only a plan belongs. */
-static void test_a_plan_holds_its_owner(void **state)
+static void test_a_plan_holds_its_owner(UNIT_STATE)
 {
 	const uint64_t name[2] = { 3, 4 };
 	struct gsas_group *group;
 	struct gsas_plan plan;
 	struct gsas_job *job;
 
-	(void)state;
 	board(NULL);
 	job = job_get(5);
 	group = gsas_group_get(g_p, 1000, name);
@@ -459,12 +448,11 @@ static void life(void)
 	assert_int_equal(g_mem.blocks, 0);
 }
 
-static void test_every_allocation_may_fail(void **state)
+static void test_every_allocation_may_fail(UNIT_STATE)
 {
 	struct gsas_pages_attr attr = { .memory = gsas_mem(&g_mem) };
 	uint64_t n = 0, failed;
 
-	(void)state;
 	do {
 		memset(&g_mem, 0, sizeof(g_mem));
 		g_allocs = 0;

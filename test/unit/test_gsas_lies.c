@@ -70,13 +70,12 @@ static void lie_about(gsas_addr addr, size_t i, struct gsas_thread *t)
 }
 
 /* The false descriptions are of a segment between two known ones. */
-static void test_lies(void **state)
+static void test_lies(UNIT_STATE)
 {
 	struct gsas_thread *t;
 	gsas_addr a[3];
 	uint64_t value;
 
-	(void)state;
 	assert_int_equal(gsas_thread_get(&t), 0);
 	unit_needs(t->windows);
 	for (unsigned flags = 0; flags <= GSAS_MAPPED; flags += GSAS_MAPPED) {

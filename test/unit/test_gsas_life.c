@@ -20,7 +20,7 @@ extern char **environ;
 
 /* ---- Services ------------------------------------------------------------ */
 
-static void test_service_ends(void **state)
+static void test_service_ends(UNIT_STATE)
 {
 	static uint8_t bytes[GSAS_PAGE];
 	gsas_addr a = host_alloc(1, 1, 0), m = host_alloc(1, 1, GSAS_MAPPED);
@@ -32,7 +32,6 @@ static void test_service_ends(void **state)
 	size_t len;
 	void *p, *again;
 
-	(void)state;
 	mapped = gsas_map(m, &p, &len) == 0;
 	assert_int_equal(gsas_write64(a, 1), 0);
 	assert_int_equal(gsas_write64(m, 1), 0);
@@ -146,9 +145,8 @@ static void killed_amid_requests(void)
 	free(mem);
 }
 
-static void test_service_is_killed(void **state)
+static void test_service_is_killed(UNIT_STATE)
 {
-	(void)state;
 	host_stop(1);
 	for (int round = 0; round < 5; round++)
 		killed_amid_requests();
@@ -165,14 +163,13 @@ static void *count(void *arg)
 	return (void *)(intptr_t)ret;
 }
 
-static void test_service_is_killed_behind_mappings(void **state)
+static void test_service_is_killed_behind_mappings(UNIT_STATE)
 {
 	pthread_t thread;
 	uint64_t value;
 	gsas_addr a;
 	void *result;
 
-	(void)state;
 	host_stop(1);
 	for (int round = 0; round < 3; round++) {
 		pid_t pid = service_process();
@@ -193,14 +190,13 @@ static void test_service_is_killed_behind_mappings(void **state)
  * the end first. */
 #define ANSWERED	20
 
-static void test_answers_before_the_end_count(void **state)
+static void test_answers_before_the_end_count(UNIT_STATE)
 {
 	static struct gsas_req req[ANSWERED];
 	static int64_t was[ANSWERED];
 	struct gsas_thread *t;
 	gsas_addr a;
 
-	(void)state;
 	assert_int_equal(gsas_thread_get(&t), 0);
 	if (strcmp(t->hif->caps->backend, "emu") != 0)
 		skip();		/* a sender has to poll there */
@@ -223,14 +219,13 @@ static void test_answers_before_the_end_count(void **state)
 }
 
 /* The connection ended without a call that noticed it: sending fails. */
-static void test_send_after_the_end(void **state)
+static void test_send_after_the_end(UNIT_STATE)
 {
 	struct gsas_msg msg = { .opcode = GSAS_FENCE };
 	struct gsas_request request = { 0 };
 	struct gsas_thread *t;
 	struct gsas_conn *conn;
 
-	(void)state;
 	assert_int_equal(gsas_free(host_alloc(1, 1, 0)), 0);
 	assert_int_equal(gsas_thread_get(&t), 0);
 	assert_int_equal(gsas_conn_get(t, g_first + 1, &conn), 0);
@@ -278,11 +273,10 @@ static void *use_what_ends(void *arg)
 	return NULL;
 }
 
-static void test_service_ends_amid_calls(void **state)
+static void test_service_ends_amid_calls(UNIT_STATE)
 {
 	pthread_t thread[2];
 
-	(void)state;
 	atomic_store(&g_enough, false);
 	for (int i = 0; i < 2; i++)
 		thread[i] = unit_thread(use_what_ends, NULL);
@@ -307,13 +301,12 @@ static void *use(void *arg)
 }
 
 /* Threads open and close interfaces: more threads than interfaces. */
-static void test_threads_come_and_go(void **state)
+static void test_threads_come_and_go(UNIT_STATE)
 {
 	gsas_addr a = host_alloc(1, 0, 0), m = host_alloc(1, 1, GSAS_MAPPED);
 	uint64_t value;
 	pthread_t thread;
 
-	(void)state;
 	for (int i = 0; i < ROUNDS; i++) {
 		thread = unit_thread(use, i % 2 ? &a : &m);
 		pthread_join(thread, NULL);
@@ -343,13 +336,12 @@ static void *leave(void *arg)
 	return NULL;
 }
 
-static void test_thread_leaves_requests(void **state)
+static void test_thread_leaves_requests(UNIT_STATE)
 {
 	struct leaver l = { .a = host_alloc(1, 1, 0) };
 	pthread_t thread;
 	uint64_t value;
 
-	(void)state;
 	for (int i = 0; i < 20; i++) {
 		l.req = calloc(100, sizeof(*l.req));
 		l.was = calloc(100, sizeof(*l.was));
@@ -392,7 +384,7 @@ static void *crowd(void *arg)
 	return NULL;
 }
 
-static void test_a_thread_too_many(void **state)
+static void test_a_thread_too_many(UNIT_STATE)
 {
 	const char *profile = getenv("FI_UNIMEM_PROFILE");
 	gsas_addr a = host_alloc(1, 0, 0);
@@ -400,7 +392,6 @@ static void test_a_thread_too_many(void **state)
 	struct unit_capture ear;
 	char text[1024];
 
-	(void)state;
 	if (profile == NULL || strcmp(profile, "exanode") != 0) {
 		assert_int_equal(gsas_free(a), 0);
 		skip();
@@ -463,12 +454,11 @@ static void *wait_for_grants(void *arg)
 	return NULL;
 }
 
-static void test_freed_while_they_wait(void **state)
+static void test_freed_while_they_wait(UNIT_STATE)
 {
 	struct gsas_queue_handle *q;
 	pthread_t thread;
 
-	(void)state;
 	for (int i = 0; i < 10; i++) {
 		struct waiter w = { .ret = 0 };
 
@@ -527,7 +517,7 @@ static void nothing_is_wiped(bool so)
 				 MADV_KEEPONFORK : MADV_WIPEONFORK), 0);
 }
 
-static void test_fork(void **state)
+static void test_fork(UNIT_STATE)
 {
 	gsas_addr a = host_alloc(1, 1, 0), m = host_alloc(1, 1, GSAS_MAPPED);
 	struct gsas_queue_handle *q;
@@ -535,7 +525,6 @@ static void test_fork(void **state)
 	uint64_t value;
 	gsas_addr qa;
 
-	(void)state;
 	assert_int_equal(gsas_queue_create(100, 8, g_first, 0, NULL, &qa), 0);
 	assert_int_equal(gsas_queue_open(qa, &q), 0);
 	assert_int_equal(gsas_write64(m, 0), 0);	/* mapped here */
@@ -628,14 +617,13 @@ static char *hex(gsas_addr a)
 	return strdup(text);
 }
 
-static void test_other_jobs(void **state)
+static void test_other_jobs(UNIT_STATE)
 {
 	gsas_addr a[5];
 	char *argv[8] = { "test_gsas_life", "foreigner" };
 	struct gsas_queue_handle *q;
 	uint64_t value;
 
-	(void)state;
 	a[0] = host_alloc(1, 1, 0);
 	a[1] = host_alloc(1, 1, GSAS_MAPPED);
 	assert_int_equal(gsas_alloc(1, g_first + 1, GSAS_GROUP_ONLY |
@@ -670,11 +658,10 @@ static int keyless(void)
 	return gsas_alloc(1, g_first, 0, NULL, &a) == -EINVAL ? 0 : 1;
 }
 
-static void test_job_keys(void **state)
+static void test_job_keys(UNIT_STATE)
 {
 	char *argv[] = { "test_gsas_life", "keyless", NULL };
 
-	(void)state;
 	assert_int_equal(strlen(getenv("GSAS_JOB")), 32);
 	assert_int_equal(process(argv, "GSAS_JOB", "0123"), 0);
 	assert_int_equal(process(argv, "GSAS_JOB",
@@ -686,12 +673,11 @@ static void test_job_keys(void **state)
 
 /* ---- Remote programs ----------------------------------------------------- */
 
-static void test_fork_there(void **state)
+static void test_fork_there(UNIT_STATE)
 {
 	char path[GSAS_PATH + 8];
 	uint64_t value = 0;
 
-	(void)state;
 	assert_int_equal(gsas_fork("/bin/true", 40, g_first + 1, &value), 0);
 	assert_int_equal(value, 40 + strlen("/bin/true"));
 	assert_int_equal(gsas_fork("/bin/true", 0, GSAS_HERE, NULL), 0);
@@ -720,7 +706,7 @@ static void test_fork_there(void **state)
 
 /* A thread asks once for each segment, however large, whether it can be mapped;
  * and it keeps the answers of a bounded number of segments. */
-static void test_segments_known(void **state)
+static void test_segments_known(UNIT_STATE)
 {
 	enum { MANY = 8500, PAGES = 257 };
 	static gsas_addr a[MANY];
@@ -728,7 +714,6 @@ static void test_segments_known(void **state)
 	uint64_t value, rng = 3;
 	uint32_t before;
 
-	(void)state;
 	assert_int_equal(gsas_thread_get(&t), 0);
 	unit_needs(t->windows);
 	before = t->nsegments;

@@ -50,13 +50,12 @@ static bool is_there(const void *ptr)
 
 /* All threads use a pointer that another thread asked for, also after its
  * end. */
-static void test_outlives_its_thread(void **state)
+static void test_outlives_its_thread(UNIT_STATE)
 {
 	uint64_t value;
 	void *again;
 	size_t bytes;
 
-	(void)state;
 	unit_needs(windows());
 	g.addr = host_alloc(3, 0, GSAS_MAPPED);
 	in_thread(map_in_thread);
@@ -89,12 +88,11 @@ static void test_outlives_its_thread(void **state)
 
 /* Pointers are valid after the end of the thread and of the service, and
  * nothing is left when they are unmapped. */
-static void test_outlives_the_service(void **state)
+static void test_outlives_the_service(UNIT_STATE)
 {
 	uint64_t *first, *second;
 	gsas_addr a;
 
-	(void)state;
 	unit_needs(windows());
 	g.addr = host_alloc(1, 1, GSAS_MAPPED);
 	assert_int_equal(gsas_write64(g.addr, 7), 0);
@@ -122,11 +120,10 @@ static void test_outlives_the_service(void **state)
 	assert_int_equal(gsas_free(a), 0);
 }
 
-static void test_child_has_none(void **state)
+static void test_child_has_none(UNIT_STATE)
 {
 	pid_t pid;
 
-	(void)state;
 	unit_needs(windows());
 	g.addr = host_alloc(1, 0, GSAS_MAPPED);
 	map_in_thread(NULL);

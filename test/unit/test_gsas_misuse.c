@@ -345,11 +345,10 @@ static void plausible(uint8_t opcode, struct misuse *m)
 	m->arg2 = 0;
 }
 
-static void test_places(void **state)
+static void test_places(UNIT_STATE)
 {
 	struct scene s = scene_new();
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(memory_ops); i++)
 		for (size_t k = 0; k < sizeof(places) / sizeof(*places); k++) {
 			struct misuse m = places[k];
@@ -360,11 +359,10 @@ static void test_places(void **state)
 	fixture_free(s.w);
 }
 
-static void test_table(void **state)
+static void test_table(UNIT_STATE)
 {
 	struct scene s = scene_new();
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(misuses) / sizeof(*misuses); i++)
 		check(&s, s.me, &misuses[i], misuses[i].opcode,
 		      misuses[i].error);
@@ -372,11 +370,10 @@ static void test_table(void **state)
 }
 
 /* A client without a job gets GSAS_E_JOIN for every operation but JOIN. */
-static void test_client_without_a_job(void **state)
+static void test_client_without_a_job(UNIT_STATE)
 {
 	struct scene s = scene_new();
 
-	(void)state;
 	for (int opcode = 0; opcode < 256; opcode++) {
 		struct misuse m = { "no job", 0, PLAIN, 0, 0, 0, GSAS_E_JOIN };
 		bool known = (opcode >= 1 && opcode <= 14) ||
@@ -394,7 +391,7 @@ static void test_client_without_a_job(void **state)
 }
 
 /* The board's limits of jobs, groups and regions are reached. */
-static void test_tables_full(void **state)
+static void test_tables_full(UNIT_STATE)
 {
 	struct gsas_service_attr attr = { .pages = {
 		.max_jobs = 2, .max_groups = 1, .max_regions = 2,
@@ -404,7 +401,6 @@ static void test_tables_full(void **state)
 	struct fixture_client *b = fixture_client(w, 1, 2);
 	struct fixture_client *c = fixture_unjoined(w, 1);
 
-	(void)state;
 	assert_int_equal(fixture_error(c, GSAS_JOIN, 3, ~UINT64_C(3), 0),
 			 GSAS_E_QUOTA);
 	assert_int_equal(fixture_error(c, GSAS_ALLOC, 0, 1, 0), GSAS_E_JOIN);

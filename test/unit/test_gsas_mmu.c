@@ -130,11 +130,10 @@ static void change(struct gsas_mmu *mmu, uint64_t number, bool in)
 
 /* ---- Tests -------------------------------------------------------------- */
 
-static void test_empty_has_nothing(void **state)
+static void test_empty_has_nothing(UNIT_STATE)
 {
 	struct gsas_mmu *mmu = mmu_new(0);
 
-	(void)state;
 	assert_null(gsas_mmu_find(mmu, BASE));
 	assert_null(gsas_mmu_find(mmu, 0));
 	assert_null(gsas_mmu_find(mmu, UINT64_MAX));
@@ -155,7 +154,7 @@ static void expect_page(const struct gsas_mmu *mmu, uint64_t number,
 
 /* Runs at and around the bounds of larger pages: each uses as few entries as
  * possible, has all its pages and no other, and is removed without a trace. */
-static void test_runs(void **state)
+static void test_runs(UNIT_STATE)
 {
 	static const struct { uint64_t at, count, entries; } run[] = {
 		{ 0, 1, 1 }, { 0, 255, 255 }, { 0, 256, 1 }, { 0, 257, 2 },
@@ -169,7 +168,6 @@ static void test_runs(void **state)
 	};
 	struct gsas_mmu *mmu = mmu_new(0);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(run) / sizeof(run[0]); i++) {
 		uint64_t at = BASE + run[i].at, end = at + run[i].count;
 
@@ -192,13 +190,12 @@ static void test_runs(void **state)
 #define RUNS	40
 
 /* Runs of all lengths, side by side, are inserted and removed. */
-static void test_runs_side_by_side(void **state)
+static void test_runs_side_by_side(UNIT_STATE)
 {
 	struct { uint64_t at, count; bool in; } run[RUNS];
 	struct gsas_mmu *mmu = mmu_new(0);
 	uint64_t rng = 3, at = BASE + 77;
 
-	(void)state;
 	for (int i = 0; i < RUNS; i++) {
 		run[i].at = at;
 		run[i].count = 1 + unit_below(&rng, UINT64_C(1) <<
@@ -288,13 +285,12 @@ static void model_step(struct model *m, uint64_t *rng, uint32_t fill)
 }
 
 /* Filling and draining at random, through many sizes of the table. */
-static void test_like_an_array(void **state)
+static void test_like_an_array(UNIT_STATE)
 {
 	static const uint32_t fill[] = { 95, 5, 60, 99, 1, 50, 100, 0 };
 	struct model m = { .mmu = mmu_new(0) };
 	uint64_t rng = 5;
 
-	(void)state;
 	for (int round = 0; round < 8 * (UNIT_SLOW ? 1 : 4); round++)
 		for (int i = 0; i < 4000; i++) {
 			model_step(&m, &rng, fill[round % 8]);
@@ -305,12 +301,11 @@ static void test_like_an_array(void **state)
 	gsas_mmu_free(m.mmu);
 }
 
-static void test_no_change_moves_much(void **state)
+static void test_no_change_moves_much(UNIT_STATE)
 {
 	struct gsas_mmu *mmu = mmu_new(0);
 	uint64_t rng = 9, first = BASE, end = BASE;
 
-	(void)state;
 	while (end < BASE + MANY)
 		change(mmu, end++, true);
 	/* through every size, up and down */
@@ -324,12 +319,11 @@ static void test_no_change_moves_much(void **state)
 }
 
 /* A constant number of changing entries: removed ones leave no trace. */
-static void test_nothing_decays(void **state)
+static void test_nothing_decays(UNIT_STATE)
 {
 	struct gsas_mmu *mmu = mmu_new(0);
 	uint64_t n = 0;
 
-	(void)state;
 	insert_each(mmu, BASE, 700);
 	for (n = 0; n < 100000; n++) {
 		change(mmu, BASE + 700 + n, true);
@@ -342,11 +336,10 @@ static void test_nothing_decays(void **state)
 	gsas_mmu_free(mmu);
 }
 
-static void test_memory_goes_back(void **state)
+static void test_memory_goes_back(UNIT_STATE)
 {
 	struct gsas_mmu *mmu = mmu_new(0);
 
-	(void)state;
 	for (int round = 0; round < 2; round++) {
 		insert_each(mmu, BASE, MANY);
 		assert_true(mmu->cur.mask + 1 >= MANY);
@@ -389,23 +382,21 @@ static void run_while_moving(uint64_t moved, uint64_t run)
 	gsas_mmu_free(mmu);
 }
 
-static void test_a_run_while_moving(void **state)
+static void test_a_run_while_moving(UNIT_STATE)
 {
-	(void)state;
 	for (uint64_t moved = 0; moved < 60; moved += 7)
 		for (uint64_t run = 1; run < 3000; run += 97)
 			run_while_moving(moved, run);
 }
 
 /* The moved part of the old table is given back before the move ends. */
-static void test_moving_takes_no_more_memory(void **state)
+static void test_moving_takes_no_more_memory(UNIT_STATE)
 {
 	struct gsas_mmu *mmu = mmu_new(0);
 	unsigned char in[64];
 	uint64_t n = BASE, size = 16 * CHUNK;
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
-	(void)state;
 	while (mmu->cur.mask + 1 <= size)
 		insert(mmu, n++, 1);
 	assert_int_equal(mmu->old.mask + 1, size);
@@ -421,12 +412,11 @@ static void test_moving_takes_no_more_memory(void **state)
 	gsas_mmu_free(mmu);
 }
 
-static void test_no_memory(void **state)
+static void test_no_memory(UNIT_STATE)
 {
 	struct gsas_mmu *mmu = mmu_new(0);
 	uint64_t n = BASE, size;
 
-	(void)state;
 	g_no_memory = true;
 	while (gsas_mmu_insert(mmu, n, 1, memory_of(n), region_of(n)) == 0)
 		n++;
@@ -455,11 +445,10 @@ static void test_no_memory(void **state)
 	gsas_mmu_free(mmu);
 }
 
-static void test_new_without_memory(void **state)
+static void test_new_without_memory(UNIT_STATE)
 {
 	struct gsas_mmu *mmu;
 
-	(void)state;
 	g_no_memory = true;
 	assert_int_equal(gsas_mmu_new(0, &mmu), -FI_ENOMEM);
 	g_no_memory = false;
@@ -467,12 +456,11 @@ static void test_new_without_memory(void **state)
 }
 
 /* A table that has space for these pages from the start is never replaced. */
-static void test_ready_for(void **state)
+static void test_ready_for(UNIT_STATE)
 {
 	struct gsas_mmu *mmu = mmu_new(50000);
 	struct gsas_page *table = mmu->cur.slot;
 
-	(void)state;
 	insert_each(mmu, BASE, 50000);
 	assert_ptr_equal(mmu->cur.slot, table);
 	remove_each(mmu, BASE, 50000);
@@ -481,9 +469,8 @@ static void test_ready_for(void **state)
 }
 
 /* Pages at equal distances, like those of large segments, are spread evenly. */
-static void test_distances_do_not_crowd(void **state)
+static void test_distances_do_not_crowd(UNIT_STATE)
 {
-	(void)state;
 	for (int log = 0; log <= 24; log++) {
 		struct gsas_mmu *mmu = mmu_new(0);
 		uint64_t longest = 0, run = 0;

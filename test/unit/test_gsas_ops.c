@@ -82,14 +82,13 @@ static void check_published(struct fixture_client *c, uint64_t addr,
 	assert_int_equal(a.response.result, want);
 }
 
-static void test_published(void **state)
+static void test_published(UNIT_STATE)
 {
 	static uint8_t mem[PAGES * GSAS_PAGE_BYTES], now[sizeof(mem)];
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *c = fixture_client(w, 1, 1);
 	uint64_t rng = 1;
 
-	(void)state;
 	for (int m = 0; m < 2; m++) {
 		uint64_t addr = fixture_alloc(c, PAGES, attrs[m]);
 
@@ -114,14 +113,13 @@ static void test_published(void **state)
 	fixture_free(w);
 }
 
-static void test_read4k(void **state)
+static void test_read4k(UNIT_STATE)
 {
 	static uint8_t mem[PAGES * GSAS_PAGE_BYTES];
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *c = fixture_client(w, 1, 1);
 	uint64_t addr = fixture_alloc(c, PAGES, 0), rng = 2;
 
-	(void)state;
 	write_random(c, addr, &rng, mem);
 	memset(c->out, 0xee, sizeof(c->out));
 	/* 12 low bits are ignored */
@@ -173,7 +171,7 @@ static void check_atomic(struct fixture_client *c, uint64_t addr, uint8_t *mem,
 	assert_int_equal(c->out[out + bytes], 0xee);
 }
 
-static void test_atomic(void **state)
+static void test_atomic(UNIT_STATE)
 {
 	static uint8_t mem[PAGES * GSAS_PAGE_BYTES], now[sizeof(mem)];
 	struct fixture *w = fixture_new(NULL);
@@ -181,7 +179,6 @@ static void test_atomic(void **state)
 	uint64_t addr = fixture_alloc(c, PAGES, 0), rng = 3;
 	uint64_t mapped = fixture_alloc(c, PAGES, GSAS_ATTR_MAPPED);
 
-	(void)state;
 	write_random(c, addr, &rng, mem);
 	for (int op = 0; op < GSAS_OPS; op++)
 		for (int type = 0; type < GSAS_TYPES; type++)
@@ -205,7 +202,7 @@ static void test_atomic(void **state)
 }
 
 /* One element, operand in the request; misaligned ones also across pages. */
-static void test_update(void **state)
+static void test_update(UNIT_STATE)
 {
 	static uint8_t mem[PAGES * GSAS_PAGE_BYTES], now[sizeof(mem)];
 	struct fixture *w = fixture_new(NULL);
@@ -213,7 +210,6 @@ static void test_update(void **state)
 	uint64_t addr = fixture_alloc(c, PAGES, 0), rng = 4;
 	uint64_t mapped = fixture_alloc(c, PAGES, GSAS_ATTR_MAPPED);
 
-	(void)state;
 	write_random(c, addr, &rng, mem);
 	for (int op = 0; op < GSAS_OPS; op++)
 		for (int type = 0; type < GSAS_TYPES; type++) {
@@ -249,14 +245,13 @@ static void test_update(void **state)
 
 /* ---- Bulk ---------------------------------------------------------------- */
 
-static void test_bulk(void **state)
+static void test_bulk(UNIT_STATE)
 {
 	static uint8_t mem[PAGES * GSAS_PAGE_BYTES], now[sizeof(mem)];
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *c = fixture_client(w, 1, 1);
 	uint64_t rng = 5;
 
-	(void)state;
 	for (int m = 0; m < 2; m++) {
 		uint64_t addr = fixture_alloc(c, PAGES, attrs[m]);
 
@@ -328,7 +323,7 @@ static void same_halves(const uint8_t *at, size_t size)
 	assert_memory_equal(at, at + size / 2, size / 2);
 }
 
-static void test_mapped(void **state)
+static void test_mapped(UNIT_STATE)
 {
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *c = fixture_client(w, 1, 1);
@@ -337,7 +332,6 @@ static void test_mapped(void **state)
 	struct mapper m = { .added = 0 };
 	pthread_t thread;
 
-	(void)state;
 	fixture_result(c, GSAS_MAP, addr + 9, 0, 64);
 	memcpy(&info, c->out + 64, sizeof(info));
 	assert_int_equal(info.base % GSAS_SEGMENT, 0);

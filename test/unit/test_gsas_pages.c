@@ -42,11 +42,10 @@ long __wrap_sysconf(int name)
 
 /* ---- Addresses ---------------------------------------------------------- */
 
-static void test_addresses_are_of_the_board(void **state)
+static void test_addresses_are_of_the_board(UNIT_STATE)
 {
 	struct gsas_region *r[3];
 
-	(void)state;
 	board(NULL);
 	r[0] = alloc(g_job, 1, 0);
 	r[1] = alloc(g_job, 255, 0);
@@ -71,12 +70,11 @@ static void test_addresses_are_of_the_board(void **state)
 	board_end();
 }
 
-static void test_why_not(void **state)
+static void test_why_not(UNIT_STATE)
 {
 	struct gsas_region *r, *big, *mapped;
 	uint64_t gone, base = gsas_base(BOARD);
 
-	(void)state;
 	board(NULL);
 	assert_int_equal(why(0), GSAS_E_ADDRESS);
 	assert_int_equal(why(base), GSAS_E_ADDRESS);
@@ -112,12 +110,11 @@ static void test_why_not(void **state)
 }
 
 /* Addresses and memory are not used a second time. */
-static void test_nothing_is_used_twice(void **state)
+static void test_nothing_is_used_twice(UNIT_STATE)
 {
 	struct gsas_region *r, *stay;
 	uint64_t last = 0;
 
-	(void)state;
 	board(NULL);
 	stay = alloc(g_job, 1, 0);
 	for (int i = 0; i < 2000; i++) {
@@ -137,12 +134,11 @@ static void test_nothing_is_used_twice(void **state)
 	board_end();
 }
 
-static void test_addresses_end(void **state)
+static void test_addresses_end(UNIT_STATE)
 {
 	struct gsas_plan plan, more;
 	uint64_t most = PARTITION - GSAS_SEGMENT / PAGE;
 
-	(void)state;
 	board(NULL);
 	assert_int_equal(gsas_region_plan(g_p, g_job, NULL, most + 1, 0,
 					  &plan), GSAS_E_MEMORY);
@@ -175,7 +171,7 @@ static void test_addresses_end(void **state)
 
 /* The partition ends 8 MiB behind the first address: allocating and freeing can
  * go on for ever, beside a region that stays. */
-static void test_addresses_are_used_again(void **state)
+static void test_addresses_are_used_again(UNIT_STATE)
 {
 	const struct gsas_pages_attr near = {
 		.first = (UINT64_C(1) << 48) - (UINT64_C(8) << 20),
@@ -184,7 +180,6 @@ static void test_addresses_are_used_again(void **state)
 	uint64_t last = 0;
 	int rounds = 0;
 
-	(void)state;
 	board(&near);
 	stay = alloc(g_job, 300, 0);
 	at(stay->address)[0] = 1;
@@ -232,13 +227,12 @@ static uint64_t far_away(void)
 
 /* An address that is freed just before the cursor reaches it stays refused
  * until the cursor has passed all addresses once more. */
-static void test_quarantine(void **state)
+static void test_quarantine(UNIT_STATE)
 {
 	struct gsas_pages_attr attr = { .board = BOARD };
 	uint64_t gone, end, got = 0;
 	struct gsas_region *old;
 
-	(void)state;
 	memset(&g_mem, 0, sizeof(g_mem));
 	attr.memory = gsas_mem(&g_mem);
 	attr.memory.alloc = far_alloc;
@@ -266,12 +260,11 @@ static void test_quarantine(void **state)
 }
 
 /* Segments in quarantine are freed with the board. */
-static void test_quarantine_ends_with_the_board(void **state)
+static void test_quarantine_ends_with_the_board(UNIT_STATE)
 {
 	struct gsas_pages_attr attr = { .board = BOARD };
 	struct gsas_region *old;
 
-	(void)state;
 	memset(&g_mem, 0, sizeof(g_mem));
 	attr.memory = gsas_mem(&g_mem);
 	attr.memory.alloc = far_alloc;
@@ -286,11 +279,10 @@ static void test_quarantine_ends_with_the_board(void **state)
 	board_end();
 }
 
-static void test_boards(void **state)
+static void test_boards(UNIT_STATE)
 {
 	struct gsas_pages_attr attr = { .memory = gsas_mem(&g_mem) };
 
-	(void)state;
 	attr.board = 65535;
 	assert_int_equal(gsas_pages_new(&attr, &g_p), -FI_EINVAL);
 	attr.board = 65534;
@@ -303,7 +295,7 @@ static void test_boards(void **state)
 
 /* ---- Segments and words ------------------------------------------------- */
 
-static void test_who_shares_a_segment(void **state)
+static void test_who_shares_a_segment(UNIT_STATE)
 {
 	const uint64_t name[2] = { 1, 2 };
 	struct gsas_region *r[8], *same;
@@ -311,7 +303,6 @@ static void test_who_shares_a_segment(void **state)
 	struct gsas_group *group;
 	struct gsas_plan plan;
 
-	(void)state;
 	board(NULL);
 	other = job_get(2);
 	group = gsas_group_get(g_p, 1000, name);
@@ -343,12 +334,11 @@ static void test_who_shares_a_segment(void **state)
 
 /* A region is put into a segment with enough free pages. Of two segments, the
  * one with more free pages stays open. */
-static void test_room_is_used(void **state)
+static void test_room_is_used(UNIT_STATE)
 {
 	struct gsas_plan plan;
 	struct gsas_segment *first, *second;
 
-	(void)state;
 	board(NULL);
 	first = alloc(g_job, 200, 0)->segment;
 	assert_ptr_equal(alloc(g_job, 50, 0)->segment, first);
@@ -400,9 +390,8 @@ static void words_of_size(uint64_t pages)
 	board_end();
 }
 
-static void test_words_have_their_pages(void **state)
+static void test_words_have_their_pages(UNIT_STATE)
 {
-	(void)state;
 	for (uint64_t n = 1; n < 8; n++)
 		words_of_size(n);
 	for (uint64_t k = 256; k <= 4096; k += 256)
@@ -410,14 +399,13 @@ static void test_words_have_their_pages(void **state)
 			words_of_size(n);
 }
 
-static void test_page_words_follow_the_pages(void **state)
+static void test_page_words_follow_the_pages(UNIT_STATE)
 {
 	struct gsas_region *a, *b;
 	struct gsas_map_info info;
 	struct gsas_plan plan;
 	uint64_t gone, first;
 
-	(void)state;
 	board(NULL);
 	a = alloc(g_job, 2, MAPPED);
 	info = info_of(a);
@@ -443,13 +431,12 @@ static void test_page_words_follow_the_pages(void **state)
 }
 
 /* The service does not read the words that clients can write. */
-static void test_words_are_not_read(void **state)
+static void test_words_are_not_read(UNIT_STATE)
 {
 	struct gsas_region *a, *b;
 	struct gsas_map_info info;
 	uint8_t *map;
 
-	(void)state;
 	board(NULL);
 	a = alloc(g_job, 2, MAPPED);
 	b = alloc(g_job, 2, MAPPED);
@@ -469,12 +456,11 @@ static void test_words_are_not_read(void **state)
 	board_end();
 }
 
-static void test_only_mapped_ones_are_mapped(void **state)
+static void test_only_mapped_ones_are_mapped(UNIT_STATE)
 {
 	struct gsas_map_info info = { .key = { 1, 1 } };
 	struct gsas_region *region;
 
-	(void)state;
 	board(NULL);
 	region = alloc(g_job, 1, 0);
 	assert_int_equal(gsas_region_map_info(g_p, region, &info), GSAS_OK);
@@ -509,11 +495,10 @@ static void punched(uint64_t attr)
 	board_end();
 }
 
-static void test_freed_pages_are_gone(void **state)
+static void test_freed_pages_are_gone(UNIT_STATE)
 {
 	static const int bad[] = { 0, MADV_REMOVE, -1 };
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		g_bad_advice = bad[i];
 		punched(0);
@@ -530,13 +515,12 @@ static void test_freed_pages_are_gone(void **state)
 }
 
 /* The memory of freed pages is given back. */
-static void test_freed_pages_take_no_memory(void **state)
+static void test_freed_pages_take_no_memory(UNIT_STATE)
 {
 	struct gsas_region *r, *stay;
 	unsigned char in[200];
 	uint8_t *memory;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		board(NULL);
 		stay = alloc(g_job, 1, i ? MAPPED : 0);
@@ -569,12 +553,11 @@ static int depth_of(const struct gsas_segment *segment)
 }
 
 /* A search from any address finds the right segment, at a bounded depth. */
-static void test_the_tree_of_segments(void **state)
+static void test_the_tree_of_segments(UNIT_STATE)
 {
 	struct gsas_segment *s = calloc(SEGMENTS, sizeof(*s)), *root = NULL;
 	struct gsas_segment *next;
 
-	(void)state;
 	assert_non_null(s);
 	for (uint64_t i = 0; i < SEGMENTS; i++) {
 		s[i].base = gsas_base(BOARD) + (i + 1) * GSAS_SEGMENT;
@@ -607,12 +590,11 @@ static void test_the_tree_of_segments(void **state)
 /* ---- Plans -------------------------------------------------------------- */
 
 /* Several plans for a segment that has no memory yet: it is allocated once. */
-static void test_plans_share_a_segment(void **state)
+static void test_plans_share_a_segment(UNIT_STATE)
 {
 	struct gsas_plan plan[4];
 	uint64_t base;
 
-	(void)state;
 	board(NULL);
 	for (int i = 0; i < 4; i++) {
 		assert_int_equal(gsas_region_plan(g_p, g_job, NULL, 10, MAPPED,
@@ -648,12 +630,11 @@ static void test_plans_share_a_segment(void **state)
 	board_end();
 }
 
-static void test_drop_gives_memory_back(void **state)
+static void test_drop_gives_memory_back(UNIT_STATE)
 {
 	struct gsas_plan plan;
 	struct gsas_region *r;
 
-	(void)state;
 	board(NULL);
 	assert_int_equal(gsas_region_plan(g_p, g_job, NULL, 10, 0, &plan),
 			 GSAS_OK);
@@ -677,13 +658,12 @@ static void test_drop_gives_memory_back(void **state)
 }
 
 /* As many regions as a board may have: each is found by its address. */
-static void test_a_million_regions(void **state)
+static void test_a_million_regions(UNIT_STATE)
 {
 	uint64_t many = UNIT_SLOW ? 20000 : 1000000, n = 0, from = 0;
 	struct gsas_region *region;
 	uint64_t base;
 
-	(void)state;
 	board(NULL);
 	base = alloc(g_job, 1, 0)->address;
 	for (uint64_t i = 1; i < many; i++)

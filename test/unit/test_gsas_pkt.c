@@ -158,13 +158,12 @@ static void send_bytes(struct fixture_client *c, const uint8_t bytes[32])
 	assert_true(gsas_service_request(c->client, r.head, w));
 }
 
-static void test_golden(void **state)
+static void test_golden(UNIT_STATE)
 {
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *c = fixture_unjoined(w, 1);
 	uint8_t request[32], response[16], third[8];
 
-	(void)state;
 	c->in[0] = '/';
 	c->in[1] = 'x';
 	for (size_t i = 0; i < sizeof(golden) / sizeof(*golden); i++) {
@@ -196,7 +195,7 @@ static void test_golden(void **state)
 }
 
 /* The bytes that this session stored into the spaces. */
-static void test_spaces(void **state)
+static void test_spaces(UNIT_STATE)
 {
 	static const char list[] = "0010200000000400" "0100000000000000"
 				   "0001000000000000" "01000000" "01000000";
@@ -207,7 +206,6 @@ static void test_spaces(void **state)
 	uint8_t bytes[32];
 	struct gsas_map_info info;
 
-	(void)state;
 	fixture_result(c, GSAS_LIST, a + 1, 1, 0);
 	bytes_of(list, bytes, 32);
 	assert_memory_equal(c->out, bytes, 32);
@@ -232,9 +230,8 @@ static void test_spaces(void **state)
 	fixture_free(w);
 }
 
-static void test_addresses(void **state)
+static void test_addresses(UNIT_STATE)
 {
-	(void)state;
 	assert_true(gsas_base(0) == UINT64_C(0x0001000000000000));
 	assert_true(gsas_base(65534) == UINT64_C(0xffff000000000000));
 	assert_int_equal(gsas_board_of(0), -1);
@@ -247,11 +244,10 @@ static void test_addresses(void **state)
 
 /* The number of polls before a yield: few after a yield that let another thread
  * run, many only after a series of yields that did not. */
-static void test_yield_while_it_helps(void **state)
+static void test_yield_while_it_helps(UNIT_STATE)
 {
 	struct gsas_yield y = { .spin = 32, .min = 32, .max = 2048 };
 
-	(void)state;
 	for (int i = 1; i < GSAS_YIELD_QUICK; i++) {
 		gsas_yield_took(&y, 300);
 		assert_int_equal(y.spin, 32);

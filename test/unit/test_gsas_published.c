@@ -19,7 +19,7 @@ static uint64_t *page_new(uint16_t quantity)
 	return p;
 }
 
-static void test_prototypes(void **state)
+static void test_prototypes(UNIT_STATE)
 {
 	/* the exact prototypes of the paper */
 	uint64_t (*boards)(void) = getNumberBoards;
@@ -42,7 +42,6 @@ static void test_prototypes(void **state)
 			   uint64_t bid) = remoteFork;
 	uint64_t (*argument)(void) = readThreadArgument;
 
-	(void)state;
 	assert_true(boards && own && alloc && release && read8 && read32 &&
 		    read64 && read4k && write8 && write32 && write64 &&
 		    write128 && cas && fad && swap && remote && argument);
@@ -76,18 +75,16 @@ static void every_operation(bool mapped)
 	assert_int_equal(freeSharedPage(p), 0);
 }
 
-static void test_every_operation(void **state)
+static void test_every_operation(UNIT_STATE)
 {
-	(void)state;
 	every_operation(false);
 	setenv("GSAS_PAGES", "mapped", 1);
 	every_operation(true);
 	unsetenv("GSAS_PAGES");
 }
 
-static void test_boards(void **state)
+static void test_boards(UNIT_STATE)
 {
-	(void)state;
 	assert_int_equal(getNumberBoards(), gsas_boards());
 	assert_int_equal(getBoardPid(), g_first);
 	assert_null(allocSharedPage(0, (uint64_t)g_first));
@@ -97,11 +94,10 @@ static void test_boards(void **state)
 }
 
 /* [D 2.4.2]: tmp = *(*(array + 3) + 5), on shared arrays */
-static void test_double_pointers(void **state)
+static void test_double_pointers(UNIT_STATE)
 {
 	uint64_t *array = page_new(1), *row = page_new(1);
 
-	(void)state;
 	WRITE64(row + 5, 42);
 	WRITE64(array + 3, (uint64_t)row);
 	{
@@ -114,11 +110,10 @@ static void test_double_pointers(void **state)
 	freeSharedPage(array);
 }
 
-static void test_remote_fork(void **state)
+static void test_remote_fork(UNIT_STATE)
 {
 	char path[_MAX_FORK_PATH_FILENAME_ + 8];
 
-	(void)state;
 	assert_int_equal(remoteFork("/bin/true", 40, (uint64_t)g_first), 49);
 	assert_int_equal(remoteFork("/missing", 40, (uint64_t)g_first), 0);
 	assert_int_equal(remoteFork("/bin/true", 1, getNumberBoards()), 0);
@@ -223,9 +218,8 @@ static void one_that_ends(int i)
 	assert_string_equal(out, "buffered");
 }
 
-static void test_invalid_ends_the_program(void **state)
+static void test_invalid_ends_the_program(UNIT_STATE)
 {
-	(void)state;
 	for (int i = 0; i < NBAD; i++)
 		one_that_ends(i);
 }

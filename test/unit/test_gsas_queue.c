@@ -9,13 +9,12 @@
 
 /* ---- Layout of the memory ------------------------------------------------ */
 
-static void test_shape(void **state)
+static void test_shape(UNIT_STATE)
 {
 	struct gsas_queue_shape s;
 	struct gsas_queue *q;
 	uint64_t page = GSAS_PAGE_BYTES;
 
-	(void)state;
 	assert_int_equal(gsas_queue_bytes(0, 64), 0);
 	assert_int_equal(gsas_queue_bytes(GSAS_QUEUE_QUOTA_MAX + 1, 64), 0);
 	assert_int_equal(gsas_queue_bytes(64, 0), 0);
@@ -44,12 +43,11 @@ static void test_shape(void **state)
 	}
 }
 
-static void test_view_is_checked(void **state)
+static void test_view_is_checked(UNIT_STATE)
 {
 	struct tq b = tq_new(100, 16, NULL);
 	struct gsas_queue_view view;
 
-	(void)state;
 	for (uint64_t bytes = 0; bytes < b.bytes; bytes++)
 		assert_int_equal(gsas_queue_view(b.head, bytes, &view),
 				 -FI_EINVAL);
@@ -71,11 +69,10 @@ static void test_view_is_checked(void **state)
 
 /* Exactly the quota fits, wherever in a buffer it begins, and words come out as
  * they went in. */
-static void test_quota_fits(void **state)
+static void test_quota_fits(UNIT_STATE)
 {
 	static const uint32_t quotas[] = { 1, 2, 3, 7, 8, 9, 64, 100, 1000 };
 
-	(void)state;
 	for (uint32_t buffer = 8; buffer <= 128; buffer *= 4)
 		for (size_t i = 0; i < sizeof(quotas) / sizeof(*quotas); i++) {
 			struct tq b = tq_new(quotas[i], buffer, NULL);
@@ -148,12 +145,11 @@ static void move(struct tq *b, struct user *u, uint32_t what, uint64_t *in,
 
 /* The sum of words inside and granted never exceeds the quota, and each
  * producer that gsas_queue_grant() returns was granted more. */
-static void test_random_moves(void **state)
+static void test_random_moves(UNIT_STATE)
 {
 	static struct user user[PRODUCERS];
 	uint64_t rng = 5;
 
-	(void)state;
 	for (int round = 0; round < 60; round++) {
 		uint32_t quota = 1 + unit_below(&rng, 300);
 		struct tq b = tq_new(quota, 8u << unit_below(&rng, 4), NULL);
@@ -176,12 +172,11 @@ static void test_random_moves(void **state)
 
 /* Although open producers use none of their grants, half as many producers as
  * words can be opened, and each is granted one when the queue is empty. */
-static void test_idle_ones_starve_nobody(void **state)
+static void test_idle_ones_starve_nobody(UNIT_STATE)
 {
 	static const uint32_t quotas[] = { 1, 2, 3, 5, 16, 100, 128, 500 };
 	static struct gsas_producer *p[512];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(quotas) / sizeof(*quotas); i++) {
 		uint32_t quota = quotas[i], count = 0;
 		struct tq b = tq_new(quota, 8, NULL);
@@ -212,12 +207,11 @@ static void test_idle_ones_starve_nobody(void **state)
 
 /* One producer gets many words per notification; many get about the same
  * each. */
-static void test_grants_are_large(void **state)
+static void test_grants_are_large(UNIT_STATE)
 {
 	struct gsas_producer *p[16];
 	struct tq b = tq_new(4096, 64, NULL);
 
-	(void)state;
 	for (int i = 0; i < 16; i++) {
 		p[i] = tq_open(&b, NULL);
 		assert_int_equal(gsas_producer_granted(p[i]),
@@ -241,14 +235,13 @@ static void test_grants_are_large(void **state)
 }
 
 /* Producers without a word are served in turn, and share equally. */
-static void test_turns(void **state)
+static void test_turns(UNIT_STATE)
 {
 	struct gsas_producer *p[PRODUCERS], *order[PRODUCERS], *g;
 	struct tq b = tq_new(64, 8, NULL);
 	uint64_t n = 0;
 	bool tell, waits;
 
-	(void)state;
 	for (int i = 0; i < PRODUCERS; i++)
 		p[i] = tq_open(&b, NULL);
 	for (int i = 0; i < PRODUCERS; i++)
@@ -285,14 +278,13 @@ static void test_turns(void **state)
 }
 
 /* Unused words of a producer that is closed are granted to other producers. */
-static void test_close_returns_grants(void **state)
+static void test_close_returns_grants(UNIT_STATE)
 {
 	struct tq b = tq_new(100, 8, NULL);
 	struct gsas_producer *idle = tq_open(&b, NULL);
 	struct gsas_producer *p = tq_open(&b, NULL);
 	uint64_t n = 0, kept = gsas_producer_granted(idle);
 
-	(void)state;
 	assert_true(kept > 1);
 	assert_int_equal(tq_fill(&b, p, &n, 1000), 100 - kept);
 	gsas_producer_close(idle);
@@ -310,11 +302,10 @@ static void test_close_returns_grants(void **state)
 
 /* A consumer notifies the service once, when it has taken half of the words or
  * 32 words; and never if no producer waits. */
-static void test_notified_when_wanted(void **state)
+static void test_notified_when_wanted(UNIT_STATE)
 {
 	static const uint32_t quotas[] = { 1, 2, 4, 10, 64, 100, 1000 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(quotas) / sizeof(*quotas); i++) {
 		uint32_t quota = quotas[i], at = quota / 2;
 		struct tq b = tq_new(quota, 8, NULL);
@@ -389,11 +380,10 @@ static uint64_t pages_there(struct tq *b)
 
 /* Drained, the queue has 64 KiB and the last buffer, however many words it had;
  * and every word comes out as it went in. */
-static void test_memory_is_given_back(void **state)
+static void test_memory_is_given_back(UNIT_STATE)
 {
 	enum { QUOTA = 200000 };
 
-	(void)state;
 	for (uint32_t buffer = 8; buffer <= 4096; buffer *= 8) {
 		struct tq b = tq_new(QUOTA, buffer, give_back);
 		struct gsas_producer *p = tq_open(&b, NULL);
@@ -431,14 +421,13 @@ static void test_memory_is_given_back(void **state)
 }
 
 /* A queue that is always short uses the same few pages, and gives none back. */
-static void test_short_queue_stays_warm(void **state)
+static void test_short_queue_stays_warm(UNIT_STATE)
 {
 	struct tq b = tq_new(100000, 64, give_back);
 	struct gsas_producer *p = tq_open(&b, NULL);
 	uint64_t in = 0, out = 0;
 	bool tell;
 
-	(void)state;
 	memset(&g_given, 0, sizeof(g_given));
 	g_given.tq = &b;
 	g_given.there = calloc(1, b.bytes / GSAS_PAGE_BYTES);
@@ -468,7 +457,7 @@ static void test_short_queue_stays_warm(void **state)
 
 /* A long queue is drained at once, and filled again as fast as possible: there
  * are buffers although the service takes them back step by step. */
-static void test_drained_at_once(void **state)
+static void test_drained_at_once(UNIT_STATE)
 {
 	enum { QUOTA = 40000, MANY = 1000 };
 	struct tq b = tq_new(QUOTA, 8, NULL);
@@ -476,7 +465,6 @@ static void test_drained_at_once(void **state)
 	uint64_t in = 0, out = 0;
 	bool tell, waits;
 
-	(void)state;
 	for (int i = 0; i < MANY; i++)
 		p[i] = tq_open(&b, NULL);
 	for (int lap = 0; lap < 4; lap++) {
@@ -520,13 +508,12 @@ static struct tq tq_starved(uint64_t *pages, struct gsas_producer **p)
 
 /* The open of one more producer fails with GSAS_E_MEMORY, not as if the queue
  * were full; it is granted words when there is memory. */
-static void test_open_says_no_memory(void **state)
+static void test_open_says_no_memory(UNIT_STATE)
 {
 	uint64_t pages = 4;
 	struct gsas_producer *p, *late;
 	struct tq b = tq_starved(&pages, &p);
 
-	(void)state;
 	assert_int_equal(gsas_producer_open(b.queue, NULL, &late),
 			 GSAS_E_MEMORY);
 	assert_true(tq_grant(&b));
@@ -597,13 +584,12 @@ static void put_some(struct tq *b, struct waiter *w, uint32_t max,
 }
 
 /* Words and memory come and go at random. */
-static void test_reason_is_the_last_one(void **state)
+static void test_reason_is_the_last_one(UNIT_STATE)
 {
 	static struct waiter w[WAITERS];
 	unsigned long changed = 0;
 	uint64_t rng = 7;
 
-	(void)state;
 	for (int round = 0; round < 10; round++) {
 		uint64_t pages = 3;
 		const struct gsas_queue_system system = {
@@ -629,14 +615,13 @@ static void test_reason_is_the_last_one(void **state)
 }
 
 /* A damaged queue grants without memory, because the words will be refused. */
-static void test_dead_one_needs_no_memory(void **state)
+static void test_dead_one_needs_no_memory(UNIT_STATE)
 {
 	uint64_t pages = 4, had;
 	struct gsas_producer *p;
 	struct tq b = tq_starved(&pages, &p);
 	bool waits;
 
-	(void)state;
 	had = gsas_producer_granted(p);
 	b.head->head = UINT64_MAX;
 	assert_ptr_equal(gsas_queue_grant(b.queue, &waits), p);
@@ -649,12 +634,11 @@ static void test_dead_one_needs_no_memory(void **state)
 /* ---- Memory that others write -------------------------------------------- */
 
 /* A head that is not between the words ends the queue; no producer waits on. */
-static void test_bad_head_ends_it(void **state)
+static void test_bad_head_ends_it(UNIT_STATE)
 {
 	static const int64_t off[] = { -1, -6, INT64_MIN, 101, 5000,
 				       INT64_MAX };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(off) / sizeof(*off); i++) {
 		struct tq b = tq_new(100, 8, NULL);
 		struct gsas_producer *p = tq_open(&b, NULL), *waiting, *g;
@@ -696,7 +680,7 @@ static void test_bad_head_ends_it(void **state)
 	}
 }
 
-static void test_bad_memory_is_reported(void **state)
+static void test_bad_memory_is_reported(UNIT_STATE)
 {
 	struct tq b = tq_new(100, 8, NULL);
 	struct gsas_producer *p = tq_open(&b, NULL);
@@ -704,7 +688,6 @@ static void test_bad_memory_is_reported(void **state)
 	uint32_t entry;
 	bool tell = true;
 
-	(void)state;
 	assert_int_equal(tq_fill(&b, p, &n, 20), 20);
 	tq_take(&b, &tell);
 	tell = true;
@@ -728,11 +711,10 @@ static void test_bad_memory_is_reported(void **state)
 
 /* Random values anywhere: no access outside of the memory, no endless loop, and
  * the service's own counts stay right. */
-static void test_scribbled_memory(void **state)
+static void test_scribbled_memory(UNIT_STATE)
 {
 	uint64_t rng = 9;
 
-	(void)state;
 	for (int round = 0; round < 300; round++) {
 		uint32_t quota = 1 + unit_below(&rng, 500);
 		struct tq b = tq_new(quota, 8u << unit_below(&rng, 8), NULL);

@@ -132,9 +132,8 @@ static void crowd_run(uint32_t quota, uint32_t buffer)
 	tq_free(&c.tq);
 }
 
-static void test_many_takers(void **state)
+static void test_many_takers(UNIT_STATE)
 {
-	(void)state;
 	crowd_run(2 * PRODUCERS, 8);
 	crowd_run(100, 8);
 	crowd_run(5000, 64);
@@ -169,14 +168,13 @@ static void *victim_main(void *arg)
 	return NULL;
 }
 
-static void test_vandals(void **state)
+static void test_vandals(UNIT_STATE)
 {
 	struct crowd c = { .tq = tq_new(60, 8, NULL) };
 	struct gsas_producer *p = tq_open(&c.tq, NULL);
 	pthread_t thread[3];
 	bool waits;
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		thread[i] = unit_thread(i == 0 ? vandal_main : victim_main, &c);
 	while (!c.over) {

@@ -53,13 +53,12 @@ static uint64_t committed(void)
 
 /* gsas_enqueue() fails when the quota is reached and not before, however fast
  * words are put in. */
-static void test_only_the_quota_stops(void **state)
+static void test_only_the_quota_stops(UNIT_STATE)
 {
 	struct gsas_queue_handle *q;
 	gsas_addr addr = queue_new(QUOTA, &q);
 	uint64_t word, before;
 
-	(void)state;
 	before = committed();
 	for (uint64_t i = 0; i < QUOTA; i++)
 		assert_int_equal(gsas_enqueue(q, i), 0);
@@ -80,13 +79,12 @@ static void test_only_the_quota_stops(void **state)
 	queue_end(addr, q);
 }
 
-static void test_empty_commits_nothing(void **state)
+static void test_empty_commits_nothing(UNIT_STATE)
 {
 	struct gsas_queue_handle *q;
 	uint64_t before = committed();
 	gsas_addr addr = queue_new(QUOTA, &q);
 
-	(void)state;
 	if (before == 0) {
 		queue_end(addr, q);
 		skip();			/* another kind of shared memory */
@@ -162,20 +160,18 @@ static void each_gets_one(bool packets)
 	queue_end(addr, q);
 }
 
-static void test_each_gets_one(void **state)
+static void test_each_gets_one(UNIT_STATE)
 {
-	(void)state;
 	each_gets_one(false);
 	each_gets_one(true);
 }
 
-static void test_time_is_over(void **state)
+static void test_time_is_over(UNIT_STATE)
 {
 	struct gsas_queue_handle *q;
 	gsas_addr addr = queue_new(8, &q);
 	uint64_t word = 5, begin = unm_now_ns();
 
-	(void)state;
 	assert_int_equal(gsas_dequeue_wait(q, &word, 0), -ETIMEDOUT);
 	assert_int_equal(gsas_dequeue_wait(q, &word, 30), -ETIMEDOUT);
 	assert_true(unm_now_ns() - begin >= 30000000);
@@ -197,14 +193,13 @@ static void test_time_is_over(void **state)
 
 /* A thread waits on more queues than it can have pending requests: requests
  * that wait for words leave tags for all other requests. */
-static void test_many_queues(void **state)
+static void test_many_queues(UNIT_STATE)
 {
 	static struct gsas_queue_handle *q[CROWD];
 	static gsas_addr addr[CROWD];
 	uint64_t word;
 	gsas_addr at;
 
-	(void)state;
 	for (int i = 0; i < CROWD; i++)
 		addr[i] = queue_new(8, &q[i]);
 	for (int i = 0; i < CROWD; i++)
@@ -223,13 +218,12 @@ static void test_many_queues(void **state)
 }
 
 /* When the queue is freed or its service ends, waiting threads return. */
-static void test_no_more(void **state)
+static void test_no_more(UNIT_STATE)
 {
 	struct gsas_queue_handle *q;
 	struct waiter w[WAITERS];
 	gsas_addr addr = queue_new(8, &q);
 
-	(void)state;
 	waiters_start(w, WAITERS, addr, false);
 	queue_end(addr, q);
 	for (int i = 0; i < WAITERS; i++) {

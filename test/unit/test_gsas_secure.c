@@ -65,9 +65,8 @@ static void write_script(void)
 	assert_int_equal(chmod(g_script, 0755), 0);
 }
 
-static int setup(void **state)
+static int setup(UNIT_STATE)
 {
-	(void)state;
 	snprintf(g_dir, sizeof(g_dir), "/tmp/test_gsas_secure.XXXXXX");
 	assert_non_null(mkdtemp(g_dir));
 	snprintf(g_copy, sizeof(g_copy), "%s/copy", g_dir);
@@ -78,9 +77,8 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int teardown(UNIT_STATE)
 {
-	(void)state;
 	unlink(g_copy);
 	unlink(g_mark);
 	unlink(g_script);
@@ -125,9 +123,8 @@ static int start_copy(bool named)
 	return unit_exit_code(pid);
 }
 
-static void test_plain_finds_it(void **state)
+static void test_plain_finds_it(UNIT_STATE)
 {
-	(void)state;
 	assert_int_equal(chmod(g_copy, 0755), 0);
 	assert_int_equal(start_copy(true), PLAIN);
 	assert_int_equal(access(g_mark, F_OK), 0);
@@ -138,12 +135,11 @@ static void test_plain_finds_it(void **state)
 	assert_int_equal(access(g_mark, F_OK), 0);
 }
 
-static void test_secure_does_not(void **state)
+static void test_secure_does_not(UNIT_STATE)
 {
 	gid_t gid = other_group();
 	int code;
 
-	(void)state;
 	if (gid == (gid_t)-1) {
 		print_message("skipped: the caller has one group only\n");
 		skip();

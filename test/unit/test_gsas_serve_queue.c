@@ -85,7 +85,7 @@ static void no_posted_errors(struct fixture_client *c)
 
 /* By packets only, from several producers: no word is lost, and those of each
  * producer are in order. */
-static void test_through(void **state)
+static void test_through(UNIT_STATE)
 {
 	enum { PRODUCERS = 5, EACH = 3000 };
 	struct fixture *w = fixture_new(NULL);
@@ -95,7 +95,6 @@ static void test_through(void **state)
 	struct producer p[PRODUCERS];
 	uint64_t out = 0;
 
-	(void)state;
 	for (uint64_t i = 0; i < PRODUCERS; i++)
 		p[i] = producer_open(fixture_client(w, 2, 2 + i), queue);
 	while (out < PRODUCERS * EACH) {
@@ -128,7 +127,7 @@ static void test_through(void **state)
 }
 
 /* By mapping, as programs of the owning job use it. */
-static void test_mapped(void **state)
+static void test_mapped(UNIT_STATE)
 {
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *owner = fixture_client(w, 1, 1);
@@ -138,7 +137,6 @@ static void test_mapped(void **state)
 	struct gsas_map_info info;
 	bool tell;
 
-	(void)state;
 	fixture_result(owner, GSAS_MAP, queue, 0, 0);
 	memcpy(&info, owner->out, sizeof(info));
 	assert_int_equal(gsas_queue_view((void *)(uintptr_t)(info.key[0] +
@@ -153,14 +151,13 @@ static void test_mapped(void **state)
 
 /* Each grant is notified once, and there is no notification without a
  * change. */
-static void test_grants(void **state)
+static void test_grants(UNIT_STATE)
 {
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *owner = fixture_client(w, 1, 1);
 	uint64_t queue = queue_new(owner, 4, 0), words[8], used;
 	struct producer p = producer_open(owner, queue);
 
-	(void)state;
 	assert_true(p.granted > 0);
 	while (p.used < 4) {
 		gsas_service_progress(w->service);
@@ -200,7 +197,7 @@ static void test_grants(void **state)
 
 /* Words taken by a consumer that is killed before it notifies the service are
  * found by a timer. */
-static void test_found_by_timer(void **state)
+static void test_found_by_timer(UNIT_STATE)
 {
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *owner = fixture_client(w, 1, 1);
@@ -208,7 +205,6 @@ static void test_found_by_timer(void **state)
 	struct producer p[8];
 	bool tell;
 
-	(void)state;
 	for (int i = 0; i < 8; i++) {
 		queue[i] = queue_new(owner, 2, 0);
 		p[i] = producer_open(fixture_client(w, 1, 1), queue[i]);
@@ -248,7 +244,7 @@ static void test_found_by_timer(void **state)
 
 /* Grants that a client cannot receive now are added up and notified later; the
  * client's requests are not refused meanwhile. */
-static void test_not_now(void **state)
+static void test_not_now(UNIT_STATE)
 {
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *owner = fixture_client(w, 1, 1);
@@ -256,7 +252,6 @@ static void test_not_now(void **state)
 	uint64_t queue = queue_new(owner, 4, 0), words[8];
 	struct producer p = producer_open(c, queue);
 
-	(void)state;
 	c->refuse = UINT32_MAX;
 	for (int i = 0; i < 10; i++) {
 		while (fixture_send(c, GSAS_ENQUEUE, 0, queue, p.used, 0) &&
@@ -279,14 +274,13 @@ static void test_not_now(void **state)
 }
 
 /* The unused grants of a producer that ends are granted to other producers. */
-static void test_ends(void **state)
+static void test_ends(UNIT_STATE)
 {
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *owner = fixture_client(w, 1, 1);
 	uint64_t queue = queue_new(owner, 64, GSAS_MODE_WORLD), words[64];
 	struct producer p = producer_open(owner, queue);
 
-	(void)state;
 	for (int i = 0; i < 500; i++) {
 		struct fixture_client *c = fixture_client(w, 2, 2);
 		struct producer q = producer_open(c, queue);
@@ -322,13 +316,12 @@ static void test_ends(void **state)
 
 /* When a producer ends, the producers that wait for its grants are notified, in
  * each queue. */
-static void test_handed_on(void **state)
+static void test_handed_on(UNIT_STATE)
 {
 	enum { QUEUES = 8 };
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *owner = fixture_client(w, 1, 1);
 
-	(void)state;
 	for (int by_end = 0; by_end < 2; by_end++) {
 		struct fixture_client *c = fixture_client(w, 1, 1);
 		struct producer waiting[QUEUES];
@@ -362,14 +355,13 @@ static void test_handed_on(void **state)
 }
 
 /* The queue is freed while clients have it open. */
-static void test_freed(void **state)
+static void test_freed(UNIT_STATE)
 {
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *owner = fixture_client(w, 1, 1);
 	struct fixture_client *c = fixture_client(w, 2, 2);
 	struct gsas_answer a;
 
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		uint64_t queue = queue_new(owner, 64, GSAS_MODE_WORLD);
 		uint64_t other = queue_new(owner, 64, GSAS_MODE_WORLD);
@@ -410,14 +402,13 @@ static void test_freed(void **state)
 
 /* A client of the owning job overwrites the memory: all clients get an error,
  * and the service is not harmed. */
-static void test_overwritten(void **state)
+static void test_overwritten(UNIT_STATE)
 {
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *owner = fixture_client(w, 1, 1);
 	struct fixture_client *c = fixture_client(w, 2, 2);
 	uint64_t rng = 3;
 
-	(void)state;
 	for (int i = 0; i < 200; i++) {
 		uint64_t queue = queue_new(owner, 64, GSAS_MODE_WORLD);
 		struct producer p = producer_open(c, queue);
@@ -444,7 +435,7 @@ static void test_overwritten(void **state)
 }
 
 /* Many queues, each found by its address. */
-static void test_many(void **state)
+static void test_many(UNIT_STATE)
 {
 	enum { QUEUES = 1025 };
 	static uint64_t queue[QUEUES];
@@ -452,7 +443,6 @@ static void test_many(void **state)
 	struct fixture_client *c = fixture_client(w, 1, 1);
 	uint64_t words[2];
 
-	(void)state;
 	for (int i = 0; i < QUEUES; i++)
 		queue[i] = queue_new(c, 4, 0);
 	for (int i = 0; i < QUEUES - 1; i++)

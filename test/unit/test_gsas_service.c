@@ -54,7 +54,7 @@ static bool mapped_by(struct fixture_client *c)
 	return info.key[0] != 0;
 }
 
-static void test_modes(void **state)
+static void test_modes(UNIT_STATE)
 {
 	static const struct {
 		uint64_t mode;
@@ -67,7 +67,6 @@ static void test_modes(void **state)
 	};
 	struct people p = people_new();
 
-	(void)state;
 	for (int m = 0; m < 6; m++) {
 		uint64_t mode = modes[m / 2].mode, sum = 0;
 		uint64_t attr = mode | (m % 2 ? GSAS_ATTR_MAPPED : 0);
@@ -104,13 +103,12 @@ static void test_modes(void **state)
 }
 
 /* One line for each client and kind of refusal, which names the client. */
-static void test_log(void **state)
+static void test_log(UNIT_STATE)
 {
 	struct people p = people_new();
 	uint64_t addr = fixture_alloc(p.who[OWNER], 1, 0);
 	char want[64];
 
-	(void)state;
 	assert_int_equal(p.w->lines, 0);
 	fixture_error(p.who[OTHER], GSAS_READ64, addr, 0, 0);
 	assert_int_equal(p.w->lines, 1);
@@ -132,13 +130,12 @@ static void test_log(void **state)
 	fixture_free(p.w);
 }
 
-static void test_groups(void **state)
+static void test_groups(UNIT_STATE)
 {
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *c = fixture_client(w, 1, 1);
 	uint64_t number[64];
 
-	(void)state;
 	for (uint64_t i = 0; i < 64; i++) {
 		number[i] = fixture_result(c, GSAS_GROUP, i + 1, 0, 0);
 		assert_true(number[i] != 0);
@@ -153,7 +150,7 @@ static void test_groups(void **state)
 
 /* ---- Allocations --------------------------------------------------------- */
 
-static void test_alloc(void **state)
+static void test_alloc(UNIT_STATE)
 {
 	struct gsas_service_attr attr = { .pages.max_pages = 2000,
 					  .pages.max_user.pages = 1500 };
@@ -162,7 +159,6 @@ static void test_alloc(void **state)
 	struct fixture_client *d = fixture_client(w, 2, 2);
 	uint64_t last = 0, addr, zero[64] = { 0 };
 
-	(void)state;
 	for (int i = 0; i < 600; i++) {
 		addr = fixture_alloc(c, 1 + (uint64_t)i % 3, i % 2 ? 0 :
 				     GSAS_ATTR_MAPPED);
@@ -193,12 +189,11 @@ static void test_alloc(void **state)
 }
 
 /* Without memory there is an answer, and nothing is left allocated. */
-static void test_no_memory(void **state)
+static void test_no_memory(UNIT_STATE)
 {
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *c = fixture_client(w, 1, 1);
 
-	(void)state;
 	w->fail_alloc = 2;
 	assert_int_equal(fixture_error(c, GSAS_ALLOC, 0, 1, 0), GSAS_E_MEMORY);
 	assert_int_equal(fixture_error(c, GSAS_QUEUE_NEW, 0, 64 | 8ULL << 32,
@@ -217,9 +212,8 @@ static void test_no_memory(void **state)
  * is done; when it is done, but the answer was not taken; the same for a
  * request that was not deferred.
  */
-static void test_end_before_the_answer(void **state)
+static void test_end_before_the_answer(UNIT_STATE)
 {
-	(void)state;
 	for (int when = 0; when < 3; when++) {
 		struct fixture *w = fixture_new(NULL);
 		struct fixture_client *other = fixture_client(w, 1, 1);
@@ -253,7 +247,7 @@ static void test_end_before_the_answer(void **state)
 
 /* ---- Answers ------------------------------------------------------------- */
 
-static void test_fence(void **state)
+static void test_fence(UNIT_STATE)
 {
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *c = fixture_client(w, 1, 1);
@@ -261,7 +255,6 @@ static void test_fence(void **state)
 	uint64_t addr;
 	struct gsas_answer a;
 
-	(void)state;
 	/* a fence waits for deferred requests of its client only */
 	assert_true(fixture_send(c, GSAS_ALLOC, 1, 0, 1, 0));
 	assert_false(fixture_send(c, GSAS_FENCE, 2, 0, 0, 0));
@@ -307,14 +300,13 @@ static void test_fence(void **state)
 
 /* A client that takes no answers is not served until it takes them; other
  * clients are. */
-static void test_no_answers_taken(void **state)
+static void test_no_answers_taken(UNIT_STATE)
 {
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *c = fixture_client(w, 1, 1);
 	struct fixture_client *d = fixture_client(w, 1, 1);
 	uint64_t addr = fixture_alloc(d, 1, 0);
 
-	(void)state;
 	c->refuse = UINT32_MAX;
 	assert_true(fixture_send(c, GSAS_ALLOC, 1, 0, 1, GSAS_MODE_WORLD));
 	assert_true(fixture_send(c, GSAS_FAD64, 2, addr, 1, 0));
@@ -338,14 +330,13 @@ static void test_no_answers_taken(void **state)
 	fixture_free(w);
 }
 
-static void test_deferred_are_bounded(void **state)
+static void test_deferred_are_bounded(UNIT_STATE)
 {
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *c = fixture_client(w, 1, 1);
 	struct fixture_client *d = fixture_client(w, 1, 1);
 	uint64_t addr = fixture_alloc(c, 1, 0);
 
-	(void)state;
 	fixture_forget(c);
 	fixture_result(c, GSAS_WRITE64, addr, 0x78, 0);
 	fixture_forget(c);
@@ -368,14 +359,13 @@ static void test_deferred_are_bounded(void **state)
 }
 
 /* A client with many deferred requests does not delay another client's. */
-static void test_deferred_in_turn(void **state)
+static void test_deferred_in_turn(UNIT_STATE)
 {
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *c = fixture_client(w, 1, 1);
 	struct fixture_client *d = fixture_client(w, 1, 2);
 	struct gsas_stat stat;
 
-	(void)state;
 	for (unsigned int tag = 1; tag <= 200; tag++)
 		assert_true(
 			fixture_send(c, GSAS_ALLOC, (uint8_t)tag, 0, 300, 0));
@@ -408,14 +398,13 @@ static uint64_t fork_path(struct fixture_client *c, uint64_t addr,
 	return fixture_error(c, GSAS_FORK, 0, addr, 42);
 }
 
-static void test_fork(void **state)
+static void test_fork(UNIT_STATE)
 {
 	static char path[8192];
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *c = fixture_client(w, 5, 7);
 	uint64_t addr = fixture_alloc(c, 3, 0);
 
-	(void)state;
 	assert_int_equal(fixture_error(c, GSAS_FORK, 0, addr, 0), GSAS_E_PATH);
 	memset(path, 'p', sizeof(path));
 	path[GSAS_PATH_MAX - 1] = '\0';
@@ -442,14 +431,13 @@ static void test_fork(void **state)
 	fixture_free(w);
 }
 
-static void test_no_fork(void **state)
+static void test_no_fork(UNIT_STATE)
 {
 	struct gsas_service_attr attr = { .spawn = NULL };
 	struct fixture *w = fixture_new(&attr);
 	struct fixture_client *c = fixture_client(w, 1, 1);
 	uint64_t addr = fixture_alloc(c, 1, 0);
 
-	(void)state;
 	assert_int_equal(fork_path(c, addr, "x", 2), GSAS_E_EXEC);
 	fixture_free(w);
 }
@@ -475,7 +463,7 @@ static uint64_t list_all(struct fixture_client *c, uint64_t max,
 	return n;
 }
 
-static void test_list(void **state)
+static void test_list(UNIT_STATE)
 {
 	static struct gsas_list_entry entry[1024];
 	struct fixture *w = fixture_new(NULL);
@@ -485,7 +473,6 @@ static void test_list(void **state)
 	struct gsas_answer answer;
 	uint64_t n, pages = 0;
 
-	(void)state;
 	for (uint64_t i = 0; i < 300; i++) {
 		fixture_alloc(a, 1 + i % 2, 0);
 		fixture_alloc(x, 1, 0);
@@ -535,7 +522,7 @@ static void test_list(void **state)
 	fixture_free(w);
 }
 
-static void test_stat(void **state)
+static void test_stat(UNIT_STATE)
 {
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *c = fixture_client(w, 1, 1);
@@ -543,7 +530,6 @@ static void test_stat(void **state)
 	uint64_t addr = fixture_alloc(c, 5, 0);
 	struct gsas_stat s;
 
-	(void)state;
 	now->sleeps = 12;
 	fixture_error(c, GSAS_READ64, 8, 0, 0);
 	fixture_error(c, 200, 0, 0, 0);
@@ -568,14 +554,13 @@ static void test_stat(void **state)
 
 /* ---- With a worker thread ------------------------------------------------ */
 
-static void test_threaded(void **state)
+static void test_threaded(UNIT_STATE)
 {
 	struct gsas_service_attr attr = { .threaded = true };
 	struct fixture *w = fixture_new(&attr);
 	struct fixture_client *c[4];
 	uint64_t rng = 9, addr;
 
-	(void)state;
 	for (uint64_t i = 0; i < 4; i++)
 		c[i] = fixture_client(w, 1, i);
 	for (uint64_t i = 0; i < (UNIT_SLOW ? 200 : 1000); i++) {
@@ -617,7 +602,7 @@ static enum gsas_error spawn_hangs(void *ctx, const struct gsas_spawn *spawn,
 
 /* Programs on a file system that does not answer: memory is allocated and freed
  * nevertheless, for other clients and for the one that starts them. */
-static void test_hung_fork(void **state)
+static void test_hung_fork(UNIT_STATE)
 {
 	struct gsas_service_attr attr = {
 		.threaded = true, .spawn = spawn_hangs,
@@ -627,7 +612,6 @@ static void test_hung_fork(void **state)
 	struct fixture_client *d = fixture_client(w, 1, 2);
 	uint64_t addr = fixture_alloc(c, 1, 0), large;
 
-	(void)state;
 	sem_init(&g_hung, 0, 0);
 	fixture_result(c, GSAS_WRITE64, addr, 0x78, 0);
 	fixture_forget(c);

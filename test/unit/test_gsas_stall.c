@@ -24,13 +24,12 @@ static uint64_t stall(struct bare *r, uint64_t at)
 
 /* Other clients are served, the service sleeps meanwhile, and nothing is
  * lost. */
-static void test_no_answers_taken(void **state)
+static void test_no_answers_taken(UNIT_STATE)
 {
 	struct bare *blocked = &g_bare[0], *other = &g_bare[1];
 	uint64_t at, sent, sleeps;
 	struct answer a;
 
-	(void)state;
 	bare_join(blocked);
 	bare_join(other);
 	at = ask(other, GSAS_ALLOC, 0, 1, 0);
@@ -65,12 +64,11 @@ static void drain(struct bare *r, uint64_t sent)
 
 /* The service sleeps while requests have to wait. Other clients wake it before
  * its timeout, and so does free space for answers. */
-static void test_sleep_delays_no_client(void **state)
+static void test_sleep_delays_no_client(UNIT_STATE)
 {
 	struct bare *blocked = &g_bare[0], *other = &g_bare[1];
 	uint64_t at, sent, wakes;
 
-	(void)state;
 	if (getenv("FI_UNIMEM_FAULT") != NULL ||
 	    !(g_hal->caps.flags & HAL_CAP_EVENT))
 		skip();
@@ -97,12 +95,11 @@ static void test_sleep_delays_no_client(void **state)
 }
 
 /* The client closes instead of taking answers: its requests were executed. */
-static void test_requests_before_the_end(void **state)
+static void test_requests_before_the_end(UNIT_STATE)
 {
 	struct bare *blocked = &g_bare[0], *other = &g_bare[1];
 	uint64_t at, sent;
 
-	(void)state;
 	bare_join(blocked);
 	bare_join(other);
 	at = ask(other, GSAS_ALLOC, 0, 1, 0);
@@ -114,13 +111,12 @@ static void test_requests_before_the_end(void **state)
 }
 
 /* If the answer of an allocation cannot be delivered, the memory is freed. */
-static void test_allocation_without_an_answer(void **state)
+static void test_allocation_without_an_answer(UNIT_STATE)
 {
 	struct bare *blocked = &g_bare[0], *other = &g_bare[1];
 	const uint64_t depth = g_hal->caps.pkt_depth;
 	uint64_t at;
 
-	(void)state;
 	bare_join(other);
 	at = ask(other, GSAS_ALLOC, 0, 1, 0);
 	for (int i = 0; i < 2; i++) {
@@ -146,12 +142,11 @@ static void test_allocation_without_an_answer(void **state)
 /* ---- Sleeping ------------------------------------------------------------ */
 
 /* Every kind of event ends a sleep without timeout. */
-static void test_sleeps_and_wakes(void **state)
+static void test_sleeps_and_wakes(UNIT_STATE)
 {
 	struct bare *r = &g_bare[0];
 	uint64_t rng = 1, at;
 
-	(void)state;
 	serve_apart();
 	bare_join(r);
 	at = ask(r, GSAS_ALLOC, 0, 1, 0);
@@ -175,13 +170,12 @@ static void test_sleeps_and_wakes(void **state)
 
 /* In one thread, by turns: the service does not sleep while a request is
  * there. */
-static void test_no_sleep_with_work(void **state)
+static void test_no_sleep_with_work(UNIT_STATE)
 {
 	struct bare *r = &g_bare[0];
 	uint64_t at, wakes;
 	struct answer a;
 
-	(void)state;
 	if (getenv("FI_UNIMEM_FAULT") != NULL)
 		skip();			/* the decorator may hold requests */
 	bare_join(r);

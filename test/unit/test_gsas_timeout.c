@@ -56,7 +56,7 @@ static gsas_addr resume(pid_t pid)
 	return a;
 }
 
-static void test_stopped(void **state)
+static void test_stopped(UNIT_STATE)
 {
 	static uint8_t bytes[1 << 20];
 	gsas_addr here = host_alloc(1, 0, 0), a;
@@ -65,7 +65,6 @@ static void test_stopped(void **state)
 	pid_t pid;
 	int ret;
 
-	(void)state;
 	host_stop(1);
 	pid = service_process();
 	a = resume(pid);
@@ -115,14 +114,13 @@ static void *put_late(void *arg)
 }
 
 /* A service that runs but answers late is not taken for stopped. */
-static void test_slow(void **state)
+static void test_slow(UNIT_STATE)
 {
 	struct gsas_queue_handle *q;
 	pthread_t thread;
 	gsas_addr addr;
 	uint64_t word;
 
-	(void)state;
 	assert_int_equal(gsas_queue_create(8, 8, g_first, 0, NULL, &addr), 0);
 	assert_int_equal(gsas_queue_open(addr, &q), 0);
 	thread = unit_thread(put_late, &addr);

@@ -96,12 +96,11 @@ static void post(void *ctx)
 
 /* ---- Pieces of work ----------------------------------------------------- */
 
-static void test_without_thread(void **state)
+static void test_without_thread(UNIT_STATE)
 {
 	struct gsas_worker *worker;
 	int before = g_threads;
 
-	(void)state;
 	pieces_new(NULL);
 	assert_int_equal(gsas_worker_new(false, NULL, NULL, &worker), 0);
 	assert_false(gsas_worker_collect(worker));
@@ -117,12 +116,11 @@ static void test_without_thread(void **state)
 	gsas_worker_free(NULL);
 }
 
-static void test_thread_comes_with_work(void **state)
+static void test_thread_comes_with_work(UNIT_STATE)
 {
 	struct gsas_worker *worker;
 	int before = g_threads;
 
-	(void)state;
 	pieces_new(NULL);
 	assert_int_equal(gsas_worker_new(true, NULL, NULL, &worker), 0);
 	assert_int_equal(g_threads, before);
@@ -139,12 +137,11 @@ static void test_thread_comes_with_work(void **state)
 }
 
 /* A piece that takes long does not delay the thread that gives it. */
-static void test_giver_goes_on(void **state)
+static void test_giver_goes_on(UNIT_STATE)
 {
 	struct gsas_worker *worker;
 	sem_t hold, woken;
 
-	(void)state;
 	sem_init(&hold, 0, 0);
 	sem_init(&woken, 0, 0);
 	pieces_new(&hold);
@@ -180,13 +177,12 @@ static void nothing(struct gsas_work *work)
 	(void)work;
 }
 
-static void test_worker_blocks_signals(void **state)
+static void test_worker_blocks_signals(UNIT_STATE)
 {
 	struct gsas_worker *worker;
 	struct gsas_work work = { .run = mask_run, .done = nothing };
 	sigset_t before, after;
 
-	(void)state;
 	pthread_sigmask(SIG_SETMASK, NULL, &before);
 	assert_int_equal(gsas_worker_new(true, NULL, NULL, &worker), 0);
 	assert_int_equal(gsas_worker_ready(worker), 0);
@@ -230,18 +226,16 @@ static void free_all(bool threaded)
 	sem_destroy(&hold);
 }
 
-static void test_free_ends_all(void **state)
+static void test_free_ends_all(UNIT_STATE)
 {
-	(void)state;
 	free_all(false);
 	free_all(true);
 }
 
-static void test_no_thread_to_be_had(void **state)
+static void test_no_thread_to_be_had(UNIT_STATE)
 {
 	struct gsas_worker *worker;
 
-	(void)state;
 	pieces_new(NULL);
 	assert_int_equal(gsas_worker_new(true, NULL, NULL, &worker), 0);
 	g_no_thread = true;
@@ -348,7 +342,7 @@ static void alloc_step(struct gsas_pages *p, struct gsas_worker *worker,
 	alloc_add(alloc);
 }
 
-static void test_memory_by_the_worker(void **state)
+static void test_memory_by_the_worker(UNIT_STATE)
 {
 	struct gsas_pages_attr attr = { .memory = gsas_mem(&g_mem) };
 	struct alloc alloc[PLANS] = { { .busy = false } };
@@ -360,7 +354,6 @@ static void test_memory_by_the_worker(void **state)
 	struct gsas_job *job;
 	uint64_t rng = 3;
 
-	(void)state;
 	assert_int_equal(gsas_pages_new(&attr, &p), 0);
 	assert_int_equal(gsas_worker_new(true, NULL, NULL, &worker), 0);
 	job = gsas_job_get(p, 1, key);
@@ -399,7 +392,7 @@ static int held_alloc(void *ctx, uint64_t bytes, bool mapped,
 
 /* While the worker allocates a segment, other regions are planned in it, and
  * one of these plans is dropped. */
-static void test_plans_while_it_fills(void **state)
+static void test_plans_while_it_fills(UNIT_STATE)
 {
 	struct gsas_pages_attr attr = { .memory = gsas_mem(&g_mem) };
 	struct alloc alloc = { .work = { .run = alloc_run, .done = nothing } };
@@ -408,7 +401,6 @@ static void test_plans_while_it_fills(void **state)
 	struct gsas_worker *worker;
 	struct gsas_job *job;
 
-	(void)state;
 	attr.memory.alloc = held_alloc;
 	assert_int_equal(gsas_pages_new(&attr, &alloc.pages), 0);
 	assert_int_equal(gsas_worker_new(true, NULL, NULL, &worker), 0);

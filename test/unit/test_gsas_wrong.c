@@ -66,7 +66,7 @@ static void misuse_of_address(gsas_addr a, bool never)
 	assert_int_equal(gsas_wait(&req), -EFAULT);
 }
 
-static void test_misuse(void **state)
+static void test_misuse(UNIT_STATE)
 {
 	const gsas_addr never = gsas_base((uint32_t)g_first) + (1ull << 46);
 	const gsas_addr nowhere[] = { 0, 8, never, UINT64_MAX - 7,
@@ -76,7 +76,6 @@ static void test_misuse(void **state)
 	gsas_addr a;
 	int done;
 
-	(void)state;
 	misuse_of_memory();
 	for (unsigned i = 0; i < 5; i++)
 		misuse_of_address(nowhere[i], nowhere[i] == never);
@@ -101,7 +100,7 @@ static void test_misuse(void **state)
 
 /* A service that does not know the operation returns -ENOSYS and still
  * serves. */
-static void test_no_such_operation(void **state)
+static void test_no_such_operation(UNIT_STATE)
 {
 	struct gsas_msg msg = { .opcode = GSAS_SWAP64 + 1 };
 	gsas_addr a = host_alloc(1, 0, 0);
@@ -109,7 +108,6 @@ static void test_no_such_operation(void **state)
 	struct gsas_conn *conn;
 	struct gsas_request request;
 
-	(void)state;
 	assert_int_equal(gsas_thread_get(&t), 0);
 	assert_int_equal(gsas_conn_get(t, g_first, &conn), 0);
 	assert_int_equal(gsas_request_do(conn, &msg, &request), -ENOSYS);

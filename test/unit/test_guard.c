@@ -68,7 +68,7 @@ static void *owner(void *arg)
 	return arg;
 }
 
-static void test_one_of_two_sees_the_other(void **state)
+static void test_one_of_two_sees_the_other(UNIT_STATE)
 {
 	const char *env = getenv("UNM_TEST_ROUNDS");
 	struct unm_peer peer = { .hp = &owner_hp };
@@ -77,7 +77,6 @@ static void test_one_of_two_sees_the_other(void **state)
 	cpu_set_t cpus;
 	pthread_t thread;
 
-	(void)state;
 	if (sched_getaffinity(0, sizeof(cpus), &cpus) != 0 ||
 	    CPU_COUNT(&cpus) < 2)
 		skip();			/* one processor: no access passes

@@ -41,14 +41,13 @@ static struct fi_info *offer(const struct fi_info *hints)
 
 /* ---- The offer ------------------------------------------------------- */
 
-static void test_trap1_no_hints_at_any_version(void **state)
+static void test_trap1_no_hints_at_any_version(UNIT_STATE)
 {
 	static const uint32_t versions[] = {
 		FI_VERSION(0, 0), FI_VERSION(1, 0), FI_VERSION(1, 5),
 		FI_VERSION(1, 17),
 	};
 
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		struct fi_info *info;
 
@@ -62,14 +61,13 @@ static void test_trap1_no_hints_at_any_version(void **state)
 	}
 }
 
-static void test_trap3_all_capabilities_without_asking(void **state)
+static void test_trap3_all_capabilities_without_asking(UNIT_STATE)
 {
 	const uint64_t must = FI_MSG | FI_TAGGED | FI_SEND | FI_RECV |
 		FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE | FI_LOCAL_COMM |
 		FI_REMOTE_COMM;
 	struct fi_info *info = offer(NULL);
 
-	(void)state;
 	assert_int_equal(info->caps & must, must);
 	assert_int_equal(info->tx_attr->caps & ~info->caps, 0);
 	assert_int_equal(info->rx_attr->caps & ~info->caps, 0);
@@ -85,14 +83,13 @@ static void test_trap3_all_capabilities_without_asking(void **state)
 	fi_freeinfo(info);
 }
 
-static void test_trap3_prov_name_is_left_to_libfabric(void **state)
+static void test_trap3_prov_name_is_left_to_libfabric(UNIT_STATE)
 {
 	struct fi_info *info = offer(NULL), *hints;
 	struct unit_capture ear;
 	char text[64];
 	int ret;
 
-	(void)state;
 	assert_null(info->fabric_attr->prov_name);
 	assert_string_equal(info->fabric_attr->name, "unimem");
 	assert_string_equal(info->domain_attr->name, "unimem");
@@ -112,11 +109,10 @@ static void test_trap3_prov_name_is_left_to_libfabric(void **state)
 }
 
 /* An offer can be passed as hints, as it is and with mode bits. */
-static void test_the_offer_as_hints(void **state)
+static void test_the_offer_as_hints(UNIT_STATE)
 {
 	struct fi_info *first = offer(NULL), *again;
 
-	(void)state;
 	again = offer(first);
 	assert_int_equal(again->caps, first->caps);
 	assert_int_equal(again->tx_attr->size, first->tx_attr->size);
@@ -134,11 +130,10 @@ static void test_the_offer_as_hints(void **state)
 
 /* FI_PROGRESS_CONTROL_UNIFIED of libfabric 2, which these headers do not
  * define. It is not valid for data progress. */
-static void test_unified_progress_of_later_libfabrics(void **state)
+static void test_unified_progress_of_later_libfabrics(UNIT_STATE)
 {
 	struct fi_info *hints = fi_allocinfo(), *info;
 
-	(void)state;
 	hints->domain_attr->control_progress = (enum fi_progress)3;
 	info = offer(hints);
 	assert_int_equal(info->domain_attr->control_progress, 3);
@@ -150,12 +145,11 @@ static void test_unified_progress_of_later_libfabrics(void **state)
 }
 
 /* FI_UNIMEM_RX_SIZE bounds the offered size. */
-static void test_sizes_are_those_of_the_parameters(void **state)
+static void test_sizes_are_those_of_the_parameters(UNIT_STATE)
 {
 	int was = g_unm_env.rx_size;
 	struct fi_info *info, *again;
 
-	(void)state;
 	g_unm_env.rx_size = 100;
 	info = offer(NULL);
 	assert_int_equal(info->rx_attr->size, 100);
@@ -167,7 +161,7 @@ static void test_sizes_are_those_of_the_parameters(void **state)
 }
 
 /* Trap 2: MPICH compares what it gets with what it asked for. */
-static void test_trap2_hints_are_echoed(void **state)
+static void test_trap2_hints_are_echoed(UNIT_STATE)
 {
 	static const enum fi_threading threads[] = {
 		FI_THREAD_SAFE, FI_THREAD_FID, FI_THREAD_DOMAIN,
@@ -177,7 +171,6 @@ static void test_trap2_hints_are_echoed(void **state)
 	struct fi_info *hints = fi_allocinfo(), *info;
 	char handle;
 
-	(void)state;
 	for (int i = 0; i < 10; i++) {
 		hints->domain_attr->threading = threads[i / 2];
 		hints->domain_attr->av_type = avs[i & 1];
@@ -206,11 +199,10 @@ static void test_trap2_hints_are_echoed(void **state)
 	fi_freeinfo(hints);
 }
 
-static void test_capabilities_as_asked(void **state)
+static void test_capabilities_as_asked(UNIT_STATE)
 {
 	struct fi_info *hints = fi_allocinfo(), *info;
 
-	(void)state;
 	hints->caps = FI_TAGGED;
 	info = offer(hints);
 	assert_int_equal(info->caps & (FI_TAGGED | FI_SEND | FI_RECV),
@@ -360,9 +352,8 @@ static const struct {
 };
 
 /* One line, "asked ..., offered ...", and -FI_ENODATA. */
-static void test_refusals_are_logged_in_one_line(void **state)
+static void test_refusals_are_logged_in_one_line(UNIT_STATE)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct fi_info *hints = fi_allocinfo(), *info;
 		const char *field = strrchr(bad[i].says, '>');
@@ -388,7 +379,7 @@ static void test_refusals_are_logged_in_one_line(void **state)
 /* The values in such a line are the names of libfabric's constants, and numbers
  * where there is no name. Of bit masks it names the bits that are not
  * offered. */
-static void test_refusals_name_values(void **state)
+static void test_refusals_name_values(UNIT_STATE)
 {
 	static const struct {
 		void (*set)(struct fi_info *h);
@@ -420,7 +411,6 @@ static void test_refusals_name_values(void **state)
 		{ set_inject, "tx inject_size asked 4097, offered 4096\n" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		struct fi_info *hints = fi_allocinfo(), *info;
 		struct unit_capture ear;
@@ -440,11 +430,10 @@ static void test_refusals_name_values(void **state)
 
 /* FI_SOURCE_ERR is offered only if hints ask for it and for FI_SOURCE, because
  * it turns completions into errors. */
-static void test_source_err_on_request_only(void **state)
+static void test_source_err_on_request_only(UNIT_STATE)
 {
 	struct fi_info *hints, *info = offer(NULL);
 
-	(void)state;
 	assert_false(info->caps & FI_SOURCE_ERR);
 	assert_false(info->rx_attr->caps & FI_SOURCE_ERR);
 	assert_int_equal(info->domain_attr->max_err_data, 0);
@@ -470,12 +459,11 @@ static void test_source_err_on_request_only(void **state)
 	fi_freeinfo(hints);
 }
 
-static void test_destination_in_hints(void **state)
+static void test_destination_in_hints(UNIT_STATE)
 {
 	struct fi_info *hints = fi_allocinfo(), *info;
 	struct hal_addr a = { .version = 1, .iface = 9, .nonce = 5 };
 
-	(void)state;
 	hints->dest_addr = malloc(sizeof(a));
 	memcpy(hints->dest_addr, &a, sizeof(a));
 	hints->dest_addrlen = sizeof(a);
@@ -487,11 +475,10 @@ static void test_destination_in_hints(void **state)
 }
 
 /* The local interface (src_addr), in hints as in an offer. */
-static void test_source_in_hints(void **state)
+static void test_source_in_hints(UNIT_STATE)
 {
 	struct fi_info *hints, *info = NULL;
 
-	(void)state;
 	assert_int_equal(prov->getinfo(EP_VERSION, NULL, "9228", FI_SOURCE,
 				       NULL, &hints), 0);
 	assert_int_equal(prov->getinfo(EP_VERSION, "unimem://0:7", NULL, 0,
@@ -506,7 +493,7 @@ static void test_source_in_hints(void **state)
 /* ---- Parameters ------------------------------------------------------ */
 
 /* As fi_info -e: every parameter, with an explanation and its default. */
-static void test_parameters_are_known_to_libfabric(void **state)
+static void test_parameters_are_known_to_libfabric(UNIT_STATE)
 {
 	static const char *const own[] = {
 		"EAGER_MAX", "ATTACH", "STREAM_US", "UNEXPECTED_MAX",
@@ -516,7 +503,6 @@ static void test_parameters_are_known_to_libfabric(void **state)
 	struct fi_param *params;
 	int count, found = 0;
 
-	(void)state;
 	assert_int_equal(fi_getparams(&params, &count), 0);
 	for (int k = 0; k < 10 + hal_param_count; k++) {
 		char name[80];
@@ -558,7 +544,7 @@ static int child(const char *setting, const char *what, char *text,
 	return WEXITSTATUS(pclose(out));
 }
 
-static void test_mistakes_in_parameters_are_logged_in_one_line(void **state)
+static void test_mistakes_in_parameters_are_logged_in_one_line(UNIT_STATE)
 {
 	static const struct {
 		const char *setting, *what, *says;
@@ -592,7 +578,6 @@ static void test_mistakes_in_parameters_are_logged_in_one_line(void **state)
 		{ "FI_UNIMEM_PROFILE=exanode", "3", "", false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		char text[4096];
 		int ret = child(t[i].setting, t[i].what, text, sizeof(text));
@@ -607,7 +592,7 @@ static void test_mistakes_in_parameters_are_logged_in_one_line(void **state)
 
 /* The emulation's boards are all on this host. Boards of hardware are hosts of
  * their own, which a node may name. */
-static void test_other_hosts_may_be_boards(void **state)
+static void test_other_hosts_may_be_boards(UNIT_STATE)
 {
 	static const struct {
 		const char *setting, *what;
@@ -621,7 +606,6 @@ static void test_other_hosts_may_be_boards(void **state)
 		{ "FI_UNIMEM_HAL=sim", "node:192.0.2.1", 1 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		char text[4096];
 		int code = child(t[i].setting, t[i].what, text, sizeof(text));

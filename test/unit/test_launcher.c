@@ -58,9 +58,8 @@ static const struct {
 	{ { "0", "-", "-", "-", "0", "0", "1" }, 0, -1 },
 };
 
-static void test_what_launchers_say(void **state)
+static void test_what_launchers_say(UNIT_STATE)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		long rank, nranks;
 
@@ -72,14 +71,13 @@ static void test_what_launchers_say(void **state)
 }
 
 /* Ranks in blocks: rank 5 of 8 is on board 2 of 4. */
-static void test_board_of_a_slurm_task(void **state)
+static void test_board_of_a_slurm_task(UNIT_STATE)
 {
 	static const char *const value[VARS] = {
 		"-", "-", "-", "-", "5", "1", "2,8(x3)",
 	};
 	struct hal *hal;
 
-	(void)state;
 	launch(value);
 	setenv("FI_UNIMEM_BOARDS", "4", 1);
 	assert_int_equal(hal_get(NULL, &hal), 0);

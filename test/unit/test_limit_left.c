@@ -48,9 +48,8 @@ static void say_mib(const char *path, uint64_t mib)
 }
 
 /* Begins with 1000 MiB of memory, 600 of them available, and no swap. */
-static int begin(void **state)
+static int begin(UNIT_STATE)
 {
-	(void)state;
 	snprintf(g_root, sizeof(g_root), "/tmp/test_limit_left.XXXXXX");
 	assert_non_null(mkdtemp(g_root));
 	say("/proc/meminfo", "MemTotal:    1024000 kB\nMemFree: 1 kB\n"
@@ -60,19 +59,17 @@ static int begin(void **state)
 	return 0;
 }
 
-static int end(void **state)
+static int end(UNIT_STATE)
 {
 	char command[128];
 
-	(void)state;
 	hal_limit_root("");
 	snprintf(command, sizeof(command), "rm -rf %s", g_root);
 	return system(command);
 }
 
-static void test_machine(void **state)
+static void test_machine(UNIT_STATE)
 {
-	(void)state;
 	assert_true(hal_memory_left(UINT64_MAX) == 600 * MIB);
 	assert_true(hal_memory_total() == 1000 * MIB);
 	say("/proc/meminfo", "MemTotal:    1024000 kB\n"
@@ -85,9 +82,8 @@ static void test_machine(void **state)
 
 /* The group with the least memory left counts, of all on the way to the
  * root. */
-static void test_version_2(void **state)
+static void test_version_2(UNIT_STATE)
 {
-	(void)state;
 	say("/proc/self/cgroup", "0::/a.slice/b.scope/c\n");
 	say(V2 "/a.slice/b.scope/c/memory.max", "max\n");
 	say_mib(V2 "/a.slice/b.scope/c/memory.current", 1);
@@ -119,9 +115,8 @@ static void test_version_2(void **state)
 	assert_true(hal_memory_left(UINT64_MAX) == 600 * MIB);
 }
 
-static void test_version_1(void **state)
+static void test_version_1(UNIT_STATE)
 {
-	(void)state;
 	say("/proc/self/cgroup", "9:name=systemd:/x\n8:pids:/memory:/y\n"
 	    "4:hugetlb,memory:/box/inner\n1:cpu:/\n0::/\n");
 	say(V1 "/box/inner/memory.limit_in_bytes", NONE);
@@ -143,11 +138,10 @@ static void test_version_1(void **state)
 
 /* In a container the path that the kernel reports does not exist; the
  * container's group is the root of its file system. */
-static void test_container(void **state)
+static void test_container(UNIT_STATE)
 {
 	char path[1000];
 
-	(void)state;
 	memset(path, 'a', sizeof(path));
 	for (int i = 100; i < (int)sizeof(path); i += 100)
 		path[i] = '/';
@@ -167,9 +161,8 @@ static void test_container(void **state)
 
 /* The last 512 KiB of a group are left to the process's stack and heap: a
  * process that uses up its group is killed by the kernel. */
-static void test_spare(void **state)
+static void test_spare(UNIT_STATE)
 {
-	(void)state;
 	say_mib(V2 "/memory.max", 80);
 	say_mib(V2 "/memory.current", 30);
 	hal_limit_root(g_root);
@@ -186,14 +179,13 @@ static void test_spare(void **state)
 }
 
 /* Malformed lines of /proc/self/cgroup name no group. */
-static void test_nonsense(void **state)
+static void test_nonsense(UNIT_STATE)
 {
 	static const char *const lines[] = {
 		"", "\n", ":", "::", "4:memory", "10::/box\n", "4:xmemory:/box",
 		"4:memory,:", "4:memoryx,cpu:/box\n",
 	};
 
-	(void)state;
 	say_mib(V1 "/box/memory.limit_in_bytes", 1);
 	say_mib(V1 "/box/memory.usage_in_bytes", 1);
 	say_mib(V2 "/box/memory.max", 1);

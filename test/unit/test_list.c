@@ -18,13 +18,12 @@ static void fill(struct unm_list *head, struct item *it, int n)
 	}
 }
 
-static void test_appends_keep_order(void **state)
+static void test_appends_keep_order(UNIT_STATE)
 {
 	struct unm_list head;
 	struct item it[5];
 	int next = 0;
 
-	(void)state;
 	fill(&head, it, 5);
 	assert_false(unm_list_empty(&head));
 	unm_list_for_each(pos, &head)
@@ -38,11 +37,10 @@ static void test_appends_keep_order(void **state)
 	assert_int_equal(next, 0);
 }
 
-static void test_empty_list(void **state)
+static void test_empty_list(UNIT_STATE)
 {
 	struct unm_list head;
 
-	(void)state;
 	unm_list_init(&head);
 	assert_true(unm_list_empty(&head));
 	assert_null(unm_list_pop(&head));
@@ -52,14 +50,13 @@ static void test_empty_list(void **state)
 		fail();
 }
 
-static void test_remove_first_middle_last(void **state)
+static void test_remove_first_middle_last(UNIT_STATE)
 {
 	static const int left[] = { 1, 3 };
 	struct unm_list head;
 	struct item it[5];
 	int n = 0;
 
-	(void)state;
 	fill(&head, it, 5);
 	unm_list_remove(&it[0].link);
 	unm_list_remove(&it[2].link);
@@ -70,13 +67,12 @@ static void test_remove_first_middle_last(void **state)
 	assert_int_equal(n, 2);
 }
 
-static void test_second_removal_does_nothing(void **state)
+static void test_second_removal_does_nothing(UNIT_STATE)
 {
 	struct unm_list head;
 	struct item it[3];
 	int n = 0;
 
-	(void)state;
 	fill(&head, it, 3);
 	unm_list_remove(&it[1].link);
 	assert_true(unm_list_empty(&it[1].link));
@@ -89,13 +85,12 @@ static void test_second_removal_does_nothing(void **state)
 	assert_ptr_equal(head.prev, &it[1].link);
 }
 
-static void test_pop_is_fifo(void **state)
+static void test_pop_is_fifo(UNIT_STATE)
 {
 	struct unm_list head, *node;
 	struct item it[4];
 	int next = 0;
 
-	(void)state;
 	fill(&head, it, 4);
 	while ((node = unm_list_pop(&head)) != NULL) {
 		assert_int_equal(unm_container(node, struct item, link)->val,
@@ -106,13 +101,12 @@ static void test_pop_is_fifo(void **state)
 	assert_true(unm_list_empty(&head));
 }
 
-static void test_safe_walk_survives_removal(void **state)
+static void test_safe_walk_survives_removal(UNIT_STATE)
 {
 	struct unm_list head;
 	struct item it[6];
 	int seen = 0, left = 0;
 
-	(void)state;
 	fill(&head, it, 6);
 	unm_list_for_each_safe(pos, tmp, &head) {
 		assert_int_equal(unm_container(pos, struct item, link)->val,

@@ -730,12 +730,11 @@ static void litmus(enum way way, bool threads)
 /* ---- Tests -------------------------------------------------------------- */
 
 /* The orders that fi_getinfo() offers are exactly the tested ones. */
-static void test_claims_are_the_table(void **state)
+static void test_claims_are_the_table(UNIT_STATE)
 {
 	struct ep *e = ep_open(NULL);
 	uint64_t all = 0;
 
-	(void)state;
 	for (size_t i = 0; i < ORDERS; i++)
 		all |= orders[i].bit;
 	assert_int_equal(e->info->tx_attr->msg_order, all);
