@@ -9,15 +9,13 @@
 
 static struct unm_match m;
 
-static int setup(void **state)
+static int setup(UNIT_STATE)
 {
-	(void)state;
 	return unm_match_construct(&m);
 }
 
-static int teardown(void **state)
+static int teardown(UNIT_STATE)
 {
-	(void)state;
 	unm_match_destruct(&m);
 	return 0;
 }
@@ -41,11 +39,10 @@ static void store(struct unm_match_msg *g, uint64_t tag, const uint64_t *src)
 
 /* ---- Order ----------------------------------------------------------- */
 
-static void test_oldest_of_equal_receives(void **state)
+static void test_oldest_of_equal_receives(UNIT_STATE)
 {
 	struct unm_match_recv r[3];
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		post(&r[i], 7, 0, UNM_MATCH_ANY);
 	for (int i = 0; i < 3; i++) {
@@ -58,11 +55,10 @@ static void test_oldest_of_equal_receives(void **state)
 	assert_int_equal(m.nrecv, 0);
 }
 
-static void test_oldest_across_exact_and_wild_receives(void **state)
+static void test_oldest_across_exact_and_wild_receives(UNIT_STATE)
 {
 	struct unm_match_recv r[4];
 
-	(void)state;
 	post(&r[0], 7, 0, UNM_MATCH_ANY);
 	post(&r[1], 0, UINT64_MAX, UNM_MATCH_ANY);
 	post(&r[2], 7, 0, UNM_MATCH_ANY);
@@ -73,11 +69,10 @@ static void test_oldest_across_exact_and_wild_receives(void **state)
 	}
 }
 
-static void test_wild_receive_passed_by_other_tags(void **state)
+static void test_wild_receive_passed_by_other_tags(UNIT_STATE)
 {
 	struct unm_match_recv exact, wild;
 
-	(void)state;
 	post(&wild, 0x100, 0xff, UNM_MATCH_ANY);
 	post(&exact, 0x200, 0, UNM_MATCH_ANY);
 	assert_ptr_equal(unm_match_find_recv(&m, 0x200, 0), &exact);
@@ -85,13 +80,12 @@ static void test_wild_receive_passed_by_other_tags(void **state)
 	assert_null(unm_match_find_recv(&m, 0x2ff, 0));
 }
 
-static void test_oldest_of_messages(void **state)
+static void test_oldest_of_messages(UNIT_STATE)
 {
 	static const uint64_t tags[] = { 5, 6, 5, 7, 6 };
 	const uint64_t src = 3;
 	struct unm_match_msg g[5];
 
-	(void)state;
 	for (int i = 0; i < 5; i++)
 		store(&g[i], tags[i], &src);
 	assert_ptr_equal(unm_match_find_msg(&m, 5, 0, UNM_MATCH_ANY), &g[0]);
@@ -107,14 +101,13 @@ static void test_oldest_of_messages(void **state)
 
 /* Bits 48 to 63 are not hashed: a receive that ignores some of them is not
  * searched for like one with other masks, but must match all the same. */
-static void test_ignore_of_high_bits_only(void **state)
+static void test_ignore_of_high_bits_only(UNIT_STATE)
 {
 	const uint64_t high = UINT64_C(0xffff) << 48;
 	const uint64_t src = 0;
 	struct unm_match_recv r[2];
 	struct unm_match_msg g;
 
-	(void)state;
 	post(&r[0], 5, high, UNM_MATCH_ANY);
 	post(&r[1], TOP | 5, 0, UNM_MATCH_ANY);
 	assert_true(unm_list_empty(&m.wild));
@@ -131,12 +124,11 @@ static void test_ignore_of_high_bits_only(void **state)
 	assert_null(unm_match_find_msg(&m, 8, high, UNM_MATCH_ANY));
 }
 
-static void test_every_bit_of_tag_and_mask_counts(void **state)
+static void test_every_bit_of_tag_and_mask_counts(UNIT_STATE)
 {
 	const uint64_t tag = UINT64_C(0x123456789abcdef0);
 	const uint64_t src = 0;
 
-	(void)state;
 	for (int bit = 0; bit < 64; bit++) {
 		uint64_t other = tag ^ UINT64_C(1) << bit;
 		struct unm_match_recv r;
@@ -160,11 +152,10 @@ static void test_every_bit_of_tag_and_mask_counts(void **state)
 
 /* ---- Sources --------------------------------------------------------- */
 
-static void test_directed_receives(void **state)
+static void test_directed_receives(UNIT_STATE)
 {
 	struct unm_match_recv from1, from2, any;
 
-	(void)state;
 	post(&from1, 7, 0, 1);
 	post(&from2, 7, 0, 2);
 	post(&any, 7, 0, UNM_MATCH_ANY);
@@ -180,13 +171,12 @@ static void test_directed_receives(void **state)
 }
 
 /* A sender is resolved after its messages came. */
-static void test_late_name_of_a_source(void **state)
+static void test_late_name_of_a_source(UNIT_STATE)
 {
 	uint64_t late = UINT64_MAX;
 	const uint64_t other = 4;
 	struct unm_match_msg g[3];
 
-	(void)state;
 	store(&g[0], 7, &late);
 	store(&g[1], 7, &other);
 	store(&g[2], 7, &late);
@@ -226,12 +216,11 @@ static uint64_t merged(const struct unm_match_recv *recv, const void *arg)
 
 /* When the source of receives changes, they match in the order of posting, not
  * of the changes, with and without hashed tags. */
-static void test_renamed_receives_keep_their_order(void **state)
+static void test_renamed_receives_keep_their_order(UNIT_STATE)
 {
 	enum { N = 400 };
 	static struct unm_match_recv r[N];
 
-	(void)state;
 	for (uint32_t i = 0; i < N; i++)
 		post(&r[i], i % 3, i % 7 == 0 ? 1 : 0, i % 11 == 0 ?
 		     UNM_MATCH_ANY : 1 + (i * 5) % 4);
@@ -259,12 +248,11 @@ static void test_renamed_receives_keep_their_order(void **state)
 			assert_true(r[i].src == UNM_MATCH_NONE);
 }
 
-static void test_oldest_of_a_context(void **state)
+static void test_oldest_of_a_context(UNIT_STATE)
 {
 	struct unm_match_recv r[6];
 	int ctx = 0;
 
-	(void)state;
 	assert_null(unm_match_find_context(&m, &ctx));
 	/* with and without mask, in different buckets */
 	for (int i = 0; i < 6; i++) {
@@ -294,7 +282,7 @@ static uint32_t buckets(void)
 
 /* Equal tags, and tags that fall into one bucket, stay in order while the
  * tables grow under them. */
-static void test_growth_keeps_order(void **state)
+static void test_growth_keeps_order(UNIT_STATE)
 {
 	enum { N = 20000, TAGS = 37 };
 	struct unm_match_recv *r = calloc(N, sizeof(*r));
@@ -302,7 +290,6 @@ static void test_growth_keeps_order(void **state)
 	const uint64_t src = 0;
 	uint32_t before = buckets();
 
-	(void)state;
 	for (int i = 0; i < N; i++) {
 		post(&r[i], i % TAGS, 0, UNM_MATCH_ANY);
 		store(&g[i], 1000 + i % TAGS, &src);
@@ -326,14 +313,13 @@ static void test_growth_keeps_order(void **state)
 
 /* MPI programs do this: all messages are sent first, then received in
  * reverse. */
-static void test_a_million_messages_in_reverse(void **state)
+static void test_a_million_messages_in_reverse(UNIT_STATE)
 {
 	enum { N = 1000000 };
 	struct unm_match_msg *g = calloc(N, sizeof(*g));
 	const uint64_t src = 5;
 	double start = unit_cpu_seconds();
 
-	(void)state;
 	for (int i = 0; i < N; i++)
 		store(&g[i], (uint64_t)i, &src);
 	for (int i = N - 1; i >= 0; i--) {
@@ -345,13 +331,12 @@ static void test_a_million_messages_in_reverse(void **state)
 	free(g);
 }
 
-static void test_a_million_receives_in_reverse(void **state)
+static void test_a_million_receives_in_reverse(UNIT_STATE)
 {
 	enum { N = 1000000 };
 	struct unm_match_recv *r = calloc(N, sizeof(*r));
 	double start = unit_cpu_seconds();
 
-	(void)state;
 	for (int i = 0; i < N; i++)
 		post(&r[i], (uint64_t)i << 16, 0, 5);
 	for (int i = N - 1; i >= 0; i--) {
@@ -366,7 +351,7 @@ static void test_a_million_receives_in_reverse(void **state)
 
 /* Gather and all-to-all do this: one tag, and a receive or message of each
  * rank, in reverse. */
-static void test_one_tag_of_a_million_sources(void **state)
+static void test_one_tag_of_a_million_sources(UNIT_STATE)
 {
 	enum { N = 1000000 };
 	struct unm_match_recv *r = calloc(N, sizeof(*r));
@@ -374,7 +359,6 @@ static void test_one_tag_of_a_million_sources(void **state)
 	uint64_t *src = calloc(N, sizeof(*src));
 	double start = unit_cpu_seconds();
 
-	(void)state;
 	for (int i = 0; i < N; i++) {
 		src[i] = (uint64_t)i;
 		post(&r[i], 7, 0, src[i]);
@@ -394,13 +378,12 @@ static void test_one_tag_of_a_million_sources(void **state)
 
 /* Cancelled in the worst order for a search from the oldest on: receives posted
  * before the first cancel, and as many after it. */
-static void test_a_million_contexts_in_reverse(void **state)
+static void test_a_million_contexts_in_reverse(UNIT_STATE)
 {
 	enum { N = 500000 };
 	struct unm_match_recv *r = calloc(2 * N, sizeof(*r));
 	double start = unit_cpu_seconds();
 
-	(void)state;
 	for (int i = 0; i < N; i++)
 		post(&r[i], 7, i % 2 ? UINT64_MAX : 0, 5);
 	assert_ptr_equal(unm_match_find_context(&m, &r[1]), &r[1]);
@@ -531,12 +514,11 @@ static void model_rename(struct model *mo, int i)
 }
 
 /* Posts, arrivals, cancels, and changes of sources at random. */
-static void test_random_model(void **state)
+static void test_random_model(UNIT_STATE)
 {
 	struct model *mo = calloc(1, sizeof(*mo));
 	uint32_t nrecv, nmsg;
 
-	(void)state;
 	mo->rng = 42;
 	for (int i = 0; i < 8; i++)
 		mo->src[i] = i < 4 ? (uint64_t)i : UINT64_MAX;

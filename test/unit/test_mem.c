@@ -14,12 +14,11 @@
 
 /* ---- The calls ------------------------------------------------------- */
 
-static void test_open(void **state)
+static void test_open(UNIT_STATE)
 {
 	struct ep *e = ep_open(NULL);
 	void *ops = NULL, *again = NULL;
 
-	(void)state;
 	assert_int_equal(fi_open_ops(&e->domain->fid, "unimem_men", 0, &ops,
 				     NULL), -FI_ENOSYS);
 	assert_int_equal(fi_open_ops(&e->domain->fid, NULL, 0, &ops, NULL),
@@ -38,7 +37,7 @@ static void test_open(void **state)
 }
 
 /* Each wrong argument is refused with one line, which names the size. */
-static void test_nonsense_is_refused(void **state)
+static void test_nonsense_is_refused(UNIT_STATE)
 {
 	static const struct {
 		size_t bytes, align;
@@ -64,7 +63,6 @@ static void test_nonsense_is_refused(void **state)
 	uint8_t *big = get(domain, 33 * MIB, 0);
 	char text[1024];
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		struct unit_capture ear = unit_capture_begin();
 		void *addr = NULL;
@@ -92,7 +90,7 @@ static void test_nonsense_is_refused(void **state)
 	ep_close(e);
 }
 
-static void test_query(void **state)
+static void test_query(UNIT_STATE)
 {
 	struct ep *e = ep_open(NULL);
 	struct fid_domain *domain = domain_open(e);
@@ -100,7 +98,6 @@ static void test_query(void **state)
 	uint8_t *big = get(domain, 40 * MIB + 1, 0);
 	struct fi_unimem_mem_attr a, untouched;
 
-	(void)state;
 	memset(&untouched, 0xee, sizeof(untouched));
 	for (int i = 0; i < 128; i++) {
 		memset(&a, 0xff, sizeof(a));
@@ -133,13 +130,12 @@ static void test_query(void **state)
 
 /* ---- Blocks ---------------------------------------------------------- */
 
-static void test_alignment(void **state)
+static void test_alignment(UNIT_STATE)
 {
 	static const size_t sizes[] = { 1, 64, 4097, 3 * MIB, 33 * MIB };
 	struct ep *e = ep_open(NULL);
 	struct fid_domain *domain = domain_open(e);
 
-	(void)state;
 	for (size_t align = 1; align <= FI_UNIMEM_MEM_ALIGN_MAX; align *= 2) {
 		for (int i = 0; i < (align < MIB / 2 ? 4 : 5); i++) {
 			uint8_t *odd = get(domain, 100, 0);
@@ -157,13 +153,12 @@ static void test_alignment(void **state)
 }
 
 /* Memory that was not allocated before is zero, in several segments. */
-static void test_new_memory_is_zero(void **state)
+static void test_new_memory_is_zero(UNIT_STATE)
 {
 	static const size_t bytes[] = { MIB, 100000, 64, 5 * MIB, 33 * MIB };
 	struct ep *e = ep_open(NULL);
 	struct fid_domain *domain = domain_open(e);
 
-	(void)state;
 	for (int i = 0; i < 15; i++) {
 		uint8_t *p = get(domain, bytes[i % 5], 0);
 
@@ -205,14 +200,13 @@ static void toggle(struct fid_domain *domain, struct block *b, uint64_t *rng,
 	memset(b->p, b->mark, b->bytes);
 }
 
-static void test_random_blocks_are_apart(void **state)
+static void test_random_blocks_are_apart(UNIT_STATE)
 {
 	struct ep *e = ep_open(NULL);
 	struct fid_domain *domain = domain_open(e);
 	struct block block[128] = { { NULL } };
 	uint64_t rng = 3;
 
-	(void)state;
 	for (int i = 0; i < (UNIT_SLOW ? 1000 : 4000); i++)
 		toggle(domain, &block[unit_below(&rng, 128)], &rng, 21);
 	for (int i = 0; i < 128; i++)
@@ -229,14 +223,13 @@ static void test_random_blocks_are_apart(void **state)
 
 /* The allocator's data are not in the segments: a peer may write over all bytes
  * of them. */
-static void test_what_peers_write_harms_nobody(void **state)
+static void test_what_peers_write_harms_nobody(UNIT_STATE)
 {
 	struct ep *e = ep_open(NULL);
 	struct fid_domain *domain = domain_open(e);
 	struct block block[64] = { { NULL } };
 	uint64_t rng = 9;
 
-	(void)state;
 	for (int i = 0; i < 600; i++) {
 		struct block *b = &block[unit_below(&rng, 64)];
 		struct fi_unimem_mem_attr a;
@@ -257,14 +250,13 @@ static void test_what_peers_write_harms_nobody(void **state)
 
 /* ---- Segments -------------------------------------------------------- */
 
-static void test_segments_go_back(void **state)
+static void test_segments_go_back(UNIT_STATE)
 {
 	struct ep *e = ep_open(NULL);
 	struct fid_domain *domain = domain_open(e);
 	unsigned fds = proc_self_fds(), maps = proc_self_mappings(MEMORY);
 	uint8_t *p[120];
 
-	(void)state;
 	for (int round = 0; round < 2; round++) {
 		for (int i = 0; i < 120; i++)
 			p[i] = get(domain, MIB, 0);
@@ -295,14 +287,13 @@ static long pairs(void)
 }
 
 /* Mappings and descriptors do not grow, and no segment is made again. */
-static void test_pairs_grow_nothing(void **state)
+static void test_pairs_grow_nothing(UNIT_STATE)
 {
 	static const size_t bytes[] = { 1, 4096, MIB, 3 * MIB, 32 * MIB };
 	struct ep *e = ep_open(NULL);
 	struct fid_domain *domain = domain_open(e);
 	size_t space;
 
-	(void)state;
 	for (int i = 0; i < 5; i++) {
 		uint8_t *p = get(domain, bytes[i], 0);
 		struct hal_key key = { { 0 } };
@@ -337,7 +328,7 @@ static void test_pairs_grow_nothing(void **state)
 }
 
 /* Closing a domain succeeds and frees the blocks that were not freed. */
-static void test_close_with_blocks_in_use(void **state)
+static void test_close_with_blocks_in_use(UNIT_STATE)
 {
 	struct ep *e = ep_open(NULL);
 	unsigned fds = proc_self_fds(), maps = proc_self_mappings(MEMORY);
@@ -345,7 +336,6 @@ static void test_close_with_blocks_in_use(void **state)
 	struct unit_capture ear;
 	char text[256];
 
-	(void)state;
 	for (int i = 0; i < 20; i++)
 		get(domain, i * MIB + 1, 0);
 	get(domain, 70 * MIB, 0);
@@ -363,7 +353,7 @@ static void test_close_with_blocks_in_use(void **state)
  * If the usual segment can not be allocated, a smaller one is used and nothing
  * is logged. If the block can not, one line names the reason.
  */
-static void test_a_limit_is_an_error(void **state)
+static void test_a_limit_is_an_error(UNIT_STATE)
 {
 	struct ep *e = ep_open(NULL);
 	struct fid_domain *domain;
@@ -374,7 +364,6 @@ static void test_a_limit_is_an_error(void **state)
 	char text[1024];
 	int ret;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	unit_needs(on_emu(e));	/* others do not know limits of files */
 	domain = domain_open(e);
@@ -400,7 +389,7 @@ static void test_a_limit_is_an_error(void **state)
 }
 
 /* All memory of a small board (check-ep-sim.sh), several times. */
-static void test_small_board(void **state)
+static void test_small_board(UNIT_STATE)
 {
 	enum { MAX = 1 << 10, BYTES = 65536 };
 	const char *text = getenv("FI_UNIMEM_SIM");
@@ -409,7 +398,6 @@ static void test_small_board(void **state)
 	uint8_t *p[MAX];
 	int had = 0;
 
-	(void)state;
 	unit_needs(text != NULL && strcmp(text, "mem=15") == 0);
 	e = ep_open(NULL);
 	domain = domain_open(e);
@@ -460,14 +448,13 @@ static int child(struct fid_domain *domain, uint8_t *p)
 	return fi_close(&domain->fid) != 0 ? 5 : 0;
 }
 
-static void test_a_forked_child_has_none(void **state)
+static void test_a_forked_child_has_none(UNIT_STATE)
 {
 	struct ep *e = ep_open(NULL);
 	struct fid_domain *domain = domain_open(e);
 	uint8_t *p = get(domain, 5 * MIB, 0), *q = get(domain, 50 * MIB, 0);
 	pid_t pid;
 
-	(void)state;
 	memset(p, 1, 5 * MIB);
 	memset(q, 2, 50 * MIB);
 	pid = unit_fork();
@@ -537,7 +524,7 @@ static void *alloc_small(void *domain)
 }
 
 /* An allocation that waits in the HAL does not delay another domain. */
-static void test_domains_do_not_wait(void **state)
+static void test_domains_do_not_wait(UNIT_STATE)
 {
 	struct fid_domain *slow, *quick;
 	pthread_t thread, other;
@@ -545,7 +532,6 @@ static void test_domains_do_not_wait(void **state)
 	uint8_t *p;
 	void *q;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	e = ep_open(NULL);
 	slow = domain_open(e);
@@ -590,7 +576,7 @@ static int child_allocates(struct fi_info *info)
 		6 : 0;
 }
 
-static void test_fork_during_an_alloc(void **state)
+static void test_fork_during_an_alloc(UNIT_STATE)
 {
 	struct fid_domain *domain;
 	pthread_t thread;
@@ -598,7 +584,6 @@ static void test_fork_during_an_alloc(void **state)
 	pid_t pid;
 	int code;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	e = ep_open(NULL);
 	domain = domain_open(e);

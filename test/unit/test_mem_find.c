@@ -35,14 +35,13 @@ static void find_edges(struct fid_domain *domain, const uint8_t *p)
 	assert_ptr_not_equal(FIND(end, 1), seg);
 }
 
-static void test_find(void **state)
+static void test_find(UNIT_STATE)
 {
 	struct ep *e = ep_open(NULL);
 	struct fid_domain *domain;
 	uint8_t *p[60], *plain = malloc(MIB);
 	uint64_t rng = 2;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	assert_int_equal(fi_domain(e->fabric, e->info, &domain, NULL), 0);
 	assert_null(FIND(plain, 1));	/* no memory was allocated yet */
@@ -79,12 +78,11 @@ static void test_find(void **state)
 
 /* A large segment is aligned so that it may have huge pages, and all of it is
  * writable. */
-static void test_large_segments_are_aligned(void **state)
+static void test_large_segments_are_aligned(UNIT_STATE)
 {
 	struct ep *e = ep_open(NULL);
 	struct fid_domain *domain;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	if (!on_emu(e))
 		skip();			/* elsewhere the driver chooses
@@ -129,7 +127,7 @@ static int import(struct hal_if *a, struct hal_if *b, struct hal_peer *ab,
 }
 
 /* The key of a freed segment is refused. */
-static void test_freed_memory_is_out_of_reach(void **state)
+static void test_freed_memory_is_out_of_reach(UNIT_STATE)
 {
 	struct ep *e = ep_open(NULL);
 	uint64_t end = ep_deadline();
@@ -139,7 +137,6 @@ static void test_freed_memory_is_out_of_reach(void **state)
 	struct hal *hal;
 	int ret;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	domain = domain_open(e);
 	hal = unm_domain(domain)->hal;
@@ -210,11 +207,10 @@ static void *looker(void *arg)
 	return NULL;
 }
 
-static void test_find_while_the_table_changes(void **state)
+static void test_find_while_the_table_changes(UNIT_STATE)
 {
 	pthread_t t[2];
 
-	(void)state;
 	for (int i = 0; i <= NROWS; i++) {
 		g_table.seg[i].base = 0x100000 + (uintptr_t)i * 8192;
 		g_table.seg[i].bytes = 4096;
@@ -308,13 +304,12 @@ static void *reader(void *arg)
 	return NULL;
 }
 
-static void test_threads(void **state)
+static void test_threads(UNIT_STATE)
 {
 	struct ep *e = ep_open(NULL);
 	pthread_t t[NWRITERS + 2];
 	struct unm_mem_seg *seg;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	g_t.domain = domain_open(e);
 	g_t.stays = get(g_t.domain, MIB, 0);

@@ -53,13 +53,12 @@ static void read_all(struct ep *e)
 
 /* The peer releases all packets after a send was refused, and before the
  * refusal is noted. */
-static void test_room_comes_as_a_send_is_refused(void **state)
+static void test_room_comes_as_a_send_is_refused(UNIT_STATE)
 {
 	static char out[LEN], in[LEN];
 	struct unm_peer *peer;
 	struct ep_pair p;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	p = acquainted(&with_fd);
 	peer = peer_of(p.a, p.ab);
@@ -78,14 +77,13 @@ static void test_room_comes_as_a_send_is_refused(void **state)
 }
 
 /* A peer is disconnected after a protocol error just before the sleep. */
-static void test_errors_come_as_one_falls_asleep(void **state)
+static void test_errors_come_as_one_falls_asleep(UNIT_STATE)
 {
 	struct fi_cq_tagged_entry c;
 	struct unm_peer *peer;
 	struct ep_pair p;
 	char *out;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	p = acquainted(&with_fd);
 	peer = peer_of(p.a, p.ab);
@@ -100,7 +98,7 @@ static void test_errors_come_as_one_falls_asleep(void **state)
 
 /* A peer from which no event is awaited does not wake this endpoint for
  * ever. */
-static void test_no_wake_ups_without_an_event(void **state)
+static void test_no_wake_ups_without_an_event(UNIT_STATE)
 {
 	static char in[8], ctx;
 	struct iovec iov = { "y", 1 };
@@ -110,7 +108,6 @@ static void test_no_wake_ups_without_an_event(void **state)
 	struct unm_peer *peer;
 	struct ep_pair p;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	p = acquainted(&with_fd);
 	peer = peer_of(p.a, p.ab);
@@ -156,11 +153,10 @@ static void closed_while_it_is_read(char *out, char *in)
 	ep_close(p.b);
 }
 
-static void test_closed_while_it_is_read(void **state)
+static void test_closed_while_it_is_read(UNIT_STATE)
 {
 	static char out[BIG], in[BIG];
 
-	(void)state;
 	for (int i = 0; i < 20; i++)
 		closed_while_it_is_read(out, in);
 }

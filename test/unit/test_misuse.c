@@ -574,11 +574,10 @@ static void alive(struct ground *g, const char *after)
 		unit_fail("%s: a completion too much", after);
 }
 
-static void test_every_call_with_bad_input(void **state)
+static void test_every_call_with_bad_input(UNIT_STATE)
 {
 	static struct ground g;
 
-	(void)state;
 	prepare(&g);
 	alive(&g, "nothing");
 	assert_true(nmisuses > 150 && nmisuses < 300);
@@ -615,11 +614,10 @@ static void test_every_call_with_bad_input(void **state)
 }
 
 /* Options, on an endpoint that is not enabled and on one that is. */
-static void test_options(void **state)
+static void test_options(UNIT_STATE)
 {
 	struct ep_want early = { .disabled = true };
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct ep *e = ep_open(i == 0 ? &early : NULL);
 		struct fid *fid = &e->ep->fid;
@@ -661,13 +659,12 @@ static void test_options(void **state)
 }
 
 /* An event queue is in use as long as an endpoint is bound to it. */
-static void test_event_queue_of_an_endpoint(void **state)
+static void test_event_queue_of_an_endpoint(UNIT_STATE)
 {
 	struct ep *e = ep_open(NULL);
 	struct fid_eq *eq;
 	struct fid_ep *ep;
 
-	(void)state;
 	assert_int_equal(fi_eq_open(e->fabric, NULL, &eq, NULL), 0);
 	assert_int_equal(fi_endpoint(e->domain, e->info, &ep, NULL), 0);
 	assert_int_equal(fi_ep_bind(ep, &eq->fid, 0), 0);

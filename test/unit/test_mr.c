@@ -81,7 +81,7 @@ ssize_t getrandom(void *buf, size_t len, unsigned flags)
 /* ---- Memory that may be registered ----------------------------------- */
 
 /* Trap 1: the registrations of MPICH and others. */
-static void test_trap1_any_memory_any_key(void **state)
+static void test_trap1_any_memory_any_key(UNIT_STATE)
 {
 	static char fixed[100];
 	char *heap = malloc(1);
@@ -104,7 +104,6 @@ static void test_trap1_any_memory_any_key(void **state)
 	struct ep *e = ep_open(NULL);
 	struct fid_mr *mr[9];
 
-	(void)state;
 	for (int i = 0; i < 9; i++) {
 		assert_int_equal(reg(e, t[i].buf, t[i].len, t[i].key, &mr[i]),
 				 0);
@@ -117,14 +116,13 @@ static void test_trap1_any_memory_any_key(void **state)
 }
 
 /* Also without any right: fabtests use all combinations. */
-static void test_every_combination_of_rights(void **state)
+static void test_every_combination_of_rights(UNIT_STATE)
 {
 	static const uint64_t right[] = { FI_SEND, FI_RECV, FI_READ, FI_WRITE,
 		FI_REMOTE_READ, FI_REMOTE_WRITE };
 	struct ep *e = ep_open(NULL);
 	struct fid_mr *mr;
 
-	(void)state;
 	for (int i = 0; i < 64; i++) {
 		uint64_t access = 0;
 
@@ -138,7 +136,7 @@ static void test_every_combination_of_rights(void **state)
 	ep_close(e);
 }
 
-static void test_context_and_pieces(void **state)
+static void test_context_and_pieces(UNIT_STATE)
 {
 	static char bytes[8 * 16];
 	struct iovec iov[UNM_IOV_MAX];
@@ -146,7 +144,6 @@ static void test_context_and_pieces(void **state)
 	struct fid_mr *mr;
 	char context;
 
-	(void)state;
 	assert_int_equal(e->info->domain_attr->mr_iov_limit, UNM_IOV_MAX);
 	for (size_t n = 1; n <= UNM_IOV_MAX; n++) {
 		struct fi_mr_attr attr = {
@@ -211,14 +208,13 @@ static const struct {
 	{ "any flag", ATTR(nine, 1, 0), 1, -FI_EBADFLAGS },
 };
 
-static void test_bad_regions_are_refused(void **state)
+static void test_bad_regions_are_refused(UNIT_STATE)
 {
 	const struct ep_want want = { .caps = FI_MSG | FI_RMA };
 	struct ep *e = ep_open(&want);	/* without FI_RMA_EVENT */
 	struct fid_domain *domain = e->domain;
 	struct fid_mr *mr = NULL, *const was = (struct fid_mr *)&mr;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		int ret;
 
@@ -238,7 +234,7 @@ static void test_bad_regions_are_refused(void **state)
 }
 
 /* Programs built for APIs before 1.5 do not have this field. */
-static void test_old_programs_have_no_auth_key(void **state)
+static void test_old_programs_have_no_auth_key(UNIT_STATE)
 {
 	struct fi_mr_attr attr = ATTR(nine, 1, .auth_key_size = 99);
 	struct ep *e = ep_open(NULL);
@@ -246,7 +242,6 @@ static void test_old_programs_have_no_auth_key(void **state)
 	struct fid_domain *domain;
 	struct fid_mr *mr;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	e->info->fabric_attr->api_version = FI_VERSION(1, 4);
 	assert_int_equal(ep_fabric(e->info, &fabric), 0);
@@ -260,14 +255,13 @@ static void test_old_programs_have_no_auth_key(void **state)
 
 /* ---- Keys ------------------------------------------------------------ */
 
-static void test_a_key_in_use_is_refused(void **state)
+static void test_a_key_in_use_is_refused(UNIT_STATE)
 {
 	const uint64_t key = 7 | BIT63;
 	struct ep *e = ep_open(NULL), *other = ep_open(NULL);
 	struct fid_mr *mr, *twin, *third;
 	static char buf[8];
 
-	(void)state;
 	assert_int_equal(reg(e, buf, 8, key, &mr), 0);
 	assert_int_equal(reg(e, buf, 8, key, &twin), -FI_ENOKEY);
 	assert_null(twin);
@@ -286,14 +280,13 @@ static void test_a_key_in_use_is_refused(void **state)
 	ep_close(e);
 }
 
-static void test_many_sparse_keys(void **state)
+static void test_many_sparse_keys(UNIT_STATE)
 {
 	struct ep_want want = { .threading = FI_THREAD_SAFE };
 	struct ep *e = ep_open(&want);
 	static struct fid_mr *mr[MANY];
 	uint64_t rng = 1;
 
-	(void)state;
 	for (int i = 0; i < MANY; i++)
 		assert_int_equal(reg(e, mr, sizeof(mr), unit_random(&rng),
 				     &mr[i]), 0);
@@ -319,14 +312,13 @@ static int by_key(const void *left, const void *right)
 }
 
 /* The requested key is ignored; the provider's keys are random in every bit. */
-static void test_keys_of_the_provider(void **state)
+static void test_keys_of_the_provider(UNIT_STATE)
 {
 	struct ep *e = open_mode(FI_MR_PROV_KEY);
 	static struct fid_mr *mr[MANY];
 	static uint64_t key[MANY];
 	uint64_t ones = 0, zeros = 0;
 
-	(void)state;
 	for (int i = 0; i < MANY; i++) {
 		assert_int_equal(reg(e, some, 8, 42, &mr[i]), 0);
 		key[i] = fi_mr_key(mr[i]);
@@ -343,12 +335,11 @@ static void test_keys_of_the_provider(void **state)
 	ep_close(e);
 }
 
-static void test_a_key_drawn_twice(void **state)
+static void test_a_key_drawn_twice(UNIT_STATE)
 {
 	struct ep *e = open_mode(FI_MR_PROV_KEY);
 	struct fid_mr *mr, *next;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	drawn[0] = 1234;
 	ndrawn = 1;
@@ -368,7 +359,7 @@ static void test_a_key_drawn_twice(void **state)
 	ep_close(e);
 }
 
-static void test_no_random_numbers(void **state)
+static void test_no_random_numbers(UNIT_STATE)
 {
 	struct ep *e = open_mode(FI_MR_PROV_KEY);
 	struct fid_mr *mr;
@@ -376,7 +367,6 @@ static void test_no_random_numbers(void **state)
 	char text[256];
 	int ret, said;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	ear = unit_capture_begin();
 	draw_fails = true;
@@ -417,12 +407,11 @@ static void check_mode(int mode, bool virt, bool prov_key, bool endpoint)
 }
 
 /* Each mode bit alone and with every other one; the modes of old APIs. */
-static void test_every_mode(void **state)
+static void test_every_mode(UNIT_STATE)
 {
 	static const int bit[] = { FI_MR_VIRT_ADDR, FI_MR_PROV_KEY,
 		FI_MR_ENDPOINT, FI_MR_ALLOCATED };
 
-	(void)state;
 	for (int i = 0; i < 16; i++) {
 		int mode = 0;
 
@@ -436,7 +425,7 @@ static void test_every_mode(void **state)
 
 /* ---- Raw keys, refreshing ---------------------------------------------- */
 
-static void test_raw_keys_are_the_keys(void **state)
+static void test_raw_keys_are_the_keys(UNIT_STATE)
 {
 	struct ep *e = open_mode(FI_MR_PROV_KEY | FI_MR_VIRT_ADDR);
 	struct fid_domain *d = e->domain;
@@ -445,7 +434,6 @@ static void test_raw_keys_are_the_keys(void **state)
 	size_t size = 0;
 	struct fid_mr *mr;
 
-	(void)state;
 	assert_int_equal(e->info->domain_attr->mr_key_size, 8);
 	assert_int_equal(reg(e, some, 8, 0, &mr), 0);
 	assert_int_equal(fi_mr_raw_attr(mr, &base, NULL, &size, 0),
@@ -484,14 +472,13 @@ static void test_raw_keys_are_the_keys(void **state)
 	ep_close(e);
 }
 
-static void test_other_calls_on_regions(void **state)
+static void test_other_calls_on_regions(UNIT_STATE)
 {
 	struct ep *e = ep_open(NULL);
 	struct iovec iov = { some, 8 };
 	struct fid_mr *mr;
 	int fd;
 
-	(void)state;
 	assert_int_equal(reg(e, some, 8, 0, &mr), 0);
 	assert_int_equal(fi_mr_refresh(mr, NULL, 0, 0), 0);
 	assert_int_equal(fi_mr_refresh(mr, &iov, 1, 0), 0);
@@ -510,7 +497,7 @@ static void test_other_calls_on_regions(void **state)
 
 /* ---- Counters ---------------------------------------------------------- */
 
-static void test_binding_a_counter(void **state)
+static void test_binding_a_counter(UNIT_STATE)
 {
 	const struct ep_want want = { .caps = FI_MSG | FI_RMA };
 	struct ep *e = ep_open(&want);
@@ -518,7 +505,6 @@ static void test_binding_a_counter(void **state)
 	struct fid_cntr *cntr, *other, *strange;
 	struct fid_mr *mr;
 
-	(void)state;
 	assert_int_equal(fi_cntr_open(d, NULL, &cntr, NULL), 0);
 	assert_int_equal(fi_cntr_open(d, NULL, &other, NULL), 0);
 	assert_int_equal(fi_cntr_open(e->domain, NULL, &strange, NULL), 0);
@@ -552,14 +538,13 @@ static void test_binding_a_counter(void **state)
 
 /* ---- Closing ----------------------------------------------------------- */
 
-static void test_a_region_keeps_its_domain(void **state)
+static void test_a_region_keeps_its_domain(UNIT_STATE)
 {
 	static char out[100] = "registered", in[100];
 	struct ep_pair p = ep_pair(NULL);
 	struct fid_mr *mr, *to;
 	struct fi_context2 tx, rx;
 
-	(void)state;
 	assert_int_equal(reg(p.a, out, sizeof(out), 1, &mr), 0);
 	assert_int_equal(reg(p.b, in, sizeof(in), 1, &to), 0);
 	EP_OK(fi_recv(p.b->ep, in, sizeof(in), fi_mr_desc(to), p.ba, &rx));
@@ -608,14 +593,13 @@ static void *busy(void *arg)
 	return NULL;
 }
 
-static void test_closing_while_the_domain_is_busy(void **state)
+static void test_closing_while_the_domain_is_busy(UNIT_STATE)
 {
 	struct ep_want want = { .threading = FI_THREAD_SAFE };
 	struct ep *e = ep_open(&want);
 	struct fid_mr *mr[8];
 	pthread_t thread;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	atomic_store(&busy_end, false);
 	thread = unit_thread(busy, e);
@@ -652,7 +636,7 @@ static int child_closes(struct ep *e, struct fid_mr *mr, bool locked)
 
 /* A child closes a region like a destructor, whatever other threads did at the
  * time of fork(). */
-static void test_a_child_closes_and_waits_for_nobody(void **state)
+static void test_a_child_closes_and_waits_for_nobody(UNIT_STATE)
 {
 	struct ep_want want = { .threading = FI_THREAD_SAFE };
 	struct ep *e = ep_open(&want);
@@ -660,7 +644,6 @@ static void test_a_child_closes_and_waits_for_nobody(void **state)
 	struct unm_mr *found;
 	struct fid_mr *mr;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	assert_int_equal(reg(e, some, 8, 5, &mr), 0);
 	for (int locked = 0; locked < 2; locked++) {

@@ -51,11 +51,10 @@ static const struct {
 	{ "unspecific", FI_VERSION(1, 0), FI_MR_UNSPEC, FI_MR_SCALABLE },
 };
 
-static void test_trap1_registration_as_each_consumer_asks(void **state)
+static void test_trap1_registration_as_each_consumer_asks(UNIT_STATE)
 {
 	struct fi_info *hints = fi_allocinfo(), *info;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(consumers) / sizeof(consumers[0]); i++) {
 		const struct fi_domain_attr *d;
 
@@ -81,7 +80,7 @@ static void test_trap1_registration_as_each_consumer_asks(void **state)
 }
 
 /* Every combination of mode bits, at every API version. */
-static void test_every_registration_mode(void **state)
+static void test_every_registration_mode(UNIT_STATE)
 {
 	static const uint32_t versions[] = {
 		0, FI_VERSION(1, 0), FI_VERSION(1, 4), FI_VERSION(1, 5),
@@ -92,7 +91,6 @@ static void test_every_registration_mode(void **state)
 	const int old = FI_MR_BASIC | FI_MR_SCALABLE;
 	struct fi_info *hints = fi_allocinfo(), *info;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++)
 		for (int mode = 0; mode < 2 * FI_MR_COLLECTIVE; mode++) {
 			bool names = versions[i] != 0 &&
@@ -119,12 +117,11 @@ static void test_every_registration_mode(void **state)
 }
 
 /* As MPICH's first call and fi_info do: no hints. */
-static void test_trap1_no_hints(void **state)
+static void test_trap1_no_hints(UNIT_STATE)
 {
 	static const uint32_t versions[] = { 0, FI_VERSION(1, 0),
 		FI_VERSION(1, 4), FI_VERSION(1, 5), FI_VERSION(1, 17) };
 
-	(void)state;
 	for (int i = 0; i < 5; i++) {
 		struct fi_info *info = ask(versions[i], NULL);
 

@@ -122,11 +122,10 @@ static void walk(const struct unm_mr *mr, const struct plan *p)
 	check_access(mr, p, TOP / 2 + 1, TOP / 2 + 1);
 }
 
-static void test_every_edge_of_one_piece(void **state)
+static void test_every_edge_of_one_piece(UNIT_STATE)
 {
 	static char bytes[32];
 
-	(void)state;
 	for (int virt = 0; virt < 2; virt++) {
 		struct ep_want want = { .mr_mode = virt ? FI_MR_VIRT_ADDR : 0 };
 		struct ep *e = ep_open(&want);
@@ -147,12 +146,11 @@ static void test_every_edge_of_one_piece(void **state)
 }
 
 /* Regions of 1 to 8 pieces, some of them empty, not ordered by address. */
-static void test_every_edge_of_many_pieces(void **state)
+static void test_every_edge_of_many_pieces(UNIT_STATE)
 {
 	static char bytes[256];
 	uint64_t rng = 7;
 
-	(void)state;
 	for (int virt = 0; virt < 2; virt++) {
 		struct ep_want want = { .mr_mode = virt ? FI_MR_VIRT_ADDR : 0 };
 		struct ep *e = ep_open(&want);
@@ -197,9 +195,8 @@ static void check_far(const struct unm_mr *mr, uint64_t addr, uint64_t len,
 }
 
 /* A region (NULL, SIZE_MAX): its offsets are addresses, in every mode. */
-static void test_the_whole_address_space(void **state)
+static void test_the_whole_address_space(UNIT_STATE)
 {
-	(void)state;
 	for (int virt = 0; virt < 2; virt++) {
 		struct ep_want want = { .mr_mode = virt ? FI_MR_VIRT_ADDR : 0 };
 		struct ep *e = ep_open(&want);
@@ -226,11 +223,10 @@ static void test_the_whole_address_space(void **state)
 }
 
 /* A region that ends with the last byte of the address space: its end is 0. */
-static void test_a_region_at_the_top(void **state)
+static void test_a_region_at_the_top(UNIT_STATE)
 {
 	const uint64_t base = TOP - 9;
 
-	(void)state;
 	for (int virt = 0; virt < 2; virt++) {
 		struct ep_want want = { .mr_mode = virt ? FI_MR_VIRT_ADDR : 0 };
 		struct ep *e = ep_open(&want);
@@ -252,7 +248,7 @@ static void test_a_region_at_the_top(void **state)
 	}
 }
 
-static void test_rights(void **state)
+static void test_rights(UNIT_STATE)
 {
 	static const uint64_t right[] = { 0, FI_REMOTE_READ, FI_REMOTE_WRITE,
 		REMOTE };
@@ -260,7 +256,6 @@ static void test_rights(void **state)
 	struct ep *e = ep_open(NULL);
 	struct iovec two[2] = { { bytes, 4 }, { bytes + 4, 4 } };
 
-	(void)state;
 	for (int i = 0; i < 32; i++) {
 		uint64_t has = right[i & 3], asks = right[i >> 2 & 3];
 		struct fid_mr *mr = reg(e, two, 1 + (size_t)(i >> 4),
@@ -283,7 +278,7 @@ static void test_rights(void **state)
 
 /* ---- Keys -------------------------------------------------------------- */
 
-static void test_found_by_its_key_only(void **state)
+static void test_found_by_its_key_only(UNIT_STATE)
 {
 	static const uint64_t keys[] = { 0, 1, BIT63, BIT63 | 1, UINT32_MAX,
 		UINT64_C(1) << 32, TOP, TOP - 1 };
@@ -292,7 +287,6 @@ static void test_found_by_its_key_only(void **state)
 	struct unm_mr *found = NULL;
 	struct fid_mr *mr[8];
 
-	(void)state;
 	for (int open = 0; open < 8; open++) {
 		for (int i = 0; i < 8; i++) {
 			int ret;
@@ -315,7 +309,7 @@ static void test_found_by_its_key_only(void **state)
 }
 
 /* The region found last is cached, until it is closed. */
-static void test_closed_is_not_found(void **state)
+static void test_closed_is_not_found(UNIT_STATE)
 {
 	static char old[8], new[16];
 	struct ep *e = ep_open(NULL);
@@ -324,7 +318,6 @@ static void test_closed_is_not_found(void **state)
 	uint32_t number = inside(mr)->number;
 	struct unm_mr *found;
 
-	(void)state;
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(unm_mr_find(domain_of(e), 5, &found), 0);
 	close_mr(mr);
@@ -363,7 +356,7 @@ static uint64_t nonce_of(struct ep *e)
 
 /* A region is found only after it was registered, bound and enabled, and only
  * by the endpoint that it is bound to. */
-static void test_bound_then_enabled(void **state)
+static void test_bound_then_enabled(UNIT_STATE)
 {
 	struct ep_want want = { .mr_mode = FI_MR_ENDPOINT };
 	struct ep *e = ep_open(&want), *strange = ep_open(&want), *guest;
@@ -373,7 +366,6 @@ static void test_bound_then_enabled(void **state)
 	uint64_t base;
 	struct fid_mr *mr;
 
-	(void)state;
 	want.with = e;
 	guest = ep_open(&want);
 	mr = reg_one(e, bytes, 8, REMOTE, 5);
@@ -416,13 +408,12 @@ static void test_bound_then_enabled(void **state)
 
 /* Without FI_MR_ENDPOINT a binding has no effect: all endpoints of the domain
  * serve the region. */
-static void test_a_binding_nobody_asked_for(void **state)
+static void test_a_binding_nobody_asked_for(UNIT_STATE)
 {
 	struct ep *e = ep_open(NULL), *strange = ep_open(NULL);
 	static char bytes[8];
 	struct fid_mr *mr = reg_one(e, bytes, 8, REMOTE, 5);
 
-	(void)state;
 	assert_int_equal(find(e, 5), 0);
 	assert_int_equal(fi_mr_bind(mr, &strange->ep->fid, 0), -FI_EINVAL);
 	assert_int_equal(fi_mr_bind(mr, &e->ep->fid, FI_SEND), -FI_EBADFLAGS);

@@ -83,30 +83,27 @@ static void fill(size_t len, bool unexpected)
 	free(buf);
 }
 
-static void test_trap8_released_once_with_the_last_message(void **state)
+static void test_trap8_released_once_with_the_last_message(UNIT_STATE)
 {
-	(void)state;
 	fill(8, false);
 	fill(100, false);
 	fill(4000, false);
 	fill(16384, false);
 }
 
-static void test_unexpected_messages_fill_a_buffer(void **state)
+static void test_unexpected_messages_fill_a_buffer(UNIT_STATE)
 {
-	(void)state;
 	fill(8, true);
 	fill(100, true);
 	fill(4000, true);
 }
 
 /* No message is written into a buffer after its release. */
-static void test_trap8_no_message_after_release(void **state)
+static void test_trap8_no_message_after_release(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char *buf = malloc(256), *at = buf, *next = malloc(256);
 
-	(void)state;
 	EP_OK(post(p.b, p.ba, buf, 256, FI_COMPLETION));
 	send_one(&p, 256 - MIN + 1, 1);
 	check_one(p.b, buf, &at, 256 - MIN + 1, 1, RELEASED);
@@ -136,9 +133,8 @@ static void edge(size_t min, size_t room, size_t len, bool released)
 	free(buf);
 }
 
-static void test_released_below_the_minimum(void **state)
+static void test_released_below_the_minimum(UNIT_STATE)
 {
-	(void)state;
 	edge(64, 256, 192, false);	/* 64 bytes left: enough */
 	edge(64, 256, 193, true);	/* 63 bytes left */
 	edge(64, 256, 256, true);
@@ -152,21 +148,19 @@ static void test_released_below_the_minimum(void **state)
 }
 
 /* A full buffer is released, whatever the minimum. */
-static void test_full_buffer_is_released_with_minimum_0(void **state)
+static void test_full_buffer_is_released_with_minimum_0(UNIT_STATE)
 {
-	(void)state;
 	edge(0, 256, 255, false);
 	edge(0, 256, 256, true);
 	edge(0, 100000, 100000, true);
 }
 
-static void test_minimum_by_getopt(void **state)
+static void test_minimum_by_getopt(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	size_t val = 0, len = sizeof(val);
 	int bad;
 
-	(void)state;
 	assert_int_equal(fi_getopt(&p.a->ep->fid, FI_OPT_ENDPOINT,
 				   FI_OPT_MIN_MULTI_RECV, &val, &len), 0);
 	assert_int_equal(len, sizeof(val));
@@ -216,9 +210,8 @@ static void too_long(size_t room, size_t len)
 	free(buf);
 }
 
-static void test_message_longer_than_what_is_left(void **state)
+static void test_message_longer_than_what_is_left(UNIT_STATE)
 {
-	(void)state;
 	too_long(1000, 901);
 	too_long(1000, 4000);
 	too_long(20000, 19901);
@@ -230,14 +223,13 @@ static void test_message_longer_than_what_is_left(void **state)
 
 /* Several rendezvous into one buffer at the same time: the last one to end
  * releases the buffer, whichever it is. */
-static void test_trap8_release_waits_for_transfers(void **state)
+static void test_trap8_release_waits_for_transfers(UNIT_STATE)
 {
 	enum { MSGS = 6, LEN = 90000 };
 	struct ep_pair p = ep_pair(NULL);
 	char *buf = malloc(MSGS * LEN), *out = malloc(MSGS * LEN);
 	int seen = 0;
 
-	(void)state;
 	for (int round = 0; round < 2; round++) {
 		EP_OK(post(p.b, p.ba, buf, MSGS * LEN, FI_COMPLETION));
 		for (int i = 0; i < MSGS; i++) {
@@ -267,13 +259,12 @@ static void test_trap8_release_waits_for_transfers(void **state)
 }
 
 /* An inline message completes before the rendezvous that was sent before it. */
-static void test_short_message_overtakes_a_long_one(void **state)
+static void test_short_message_overtakes_a_long_one(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char *buf = malloc(100000), *out = malloc(99000), small[950];
 	int released = 0;
 
-	(void)state;
 	xfer_fill(out, 99000, 1, 0);
 	xfer_fill(small, sizeof(small), 2, 0);
 	EP_OK(post(p.b, p.ba, buf, 100000, FI_COMPLETION));
@@ -298,13 +289,12 @@ static void test_short_message_overtakes_a_long_one(void **state)
 	free(out);
 }
 
-static void test_second_buffer_takes_over(void **state)
+static void test_second_buffer_takes_over(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char *buf[2] = { malloc(1000), malloc(1000) };
 	char *at[2] = { buf[0], buf[1] };
 
-	(void)state;
 	for (int i = 0; i < 2; i++)
 		EP_OK(post(p.b, FI_ADDR_UNSPEC, buf[i], 1000, FI_COMPLETION));
 	for (int i = 0; i < 4; i++)
@@ -318,13 +308,12 @@ static void test_second_buffer_takes_over(void **state)
 	free(buf[1]);
 }
 
-static void test_directed_buffer_takes_its_source_only(void **state)
+static void test_directed_buffer_takes_its_source_only(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char *buf = malloc(1000), *at = buf, in[10];
 	fi_addr_t self = 1;		/* b's index in its own vector */
 
-	(void)state;
 	EP_OK(post(p.b, self, buf, 1000, FI_COMPLETION));
 	EP_OK(fi_recv(p.b->ep, in, 10, NULL, FI_ADDR_UNSPEC, in));
 	send_one(&p, 10, 1);
@@ -335,7 +324,7 @@ static void test_directed_buffer_takes_its_source_only(void **state)
 	free(buf);
 }
 
-static void test_what_a_buffer_may_not_be(void **state)
+static void test_what_a_buffer_may_not_be(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char buf[2][100];
@@ -344,7 +333,6 @@ static void test_what_a_buffer_may_not_be(void **state)
 		.msg_iov = iov, .iov_count = 2, .addr = FI_ADDR_UNSPEC,
 	};
 
-	(void)state;
 	assert_int_equal(fi_recvmsg(p.a->ep, &msg, FI_MULTI_RECV),
 			 -FI_EINVAL);
 	msg.iov_count = 0;
@@ -356,14 +344,13 @@ static void test_what_a_buffer_may_not_be(void **state)
 
 /* Entries of messages are suppressed without FI_COMPLETION; the release of the
  * buffer is always reported. */
-static void test_release_is_reported_without_completions(void **state)
+static void test_release_is_reported_without_completions(UNIT_STATE)
 {
 	struct ep_want want = { .cq_flags = FI_SELECTIVE_COMPLETION };
 	struct ep_pair p = ep_pair(&want);
 	char *buf = malloc(1000), out[480];
 	struct ep_comp c;
 
-	(void)state;
 	EP_OK(post(p.b, p.ba, buf, 1000, 0));
 	for (int i = 0; i < 2; i++) {
 		xfer_fill(out, 480, i, 0);
@@ -379,13 +366,12 @@ static void test_release_is_reported_without_completions(void **state)
 }
 
 /* FI_MULTI_RECV in op_flags applies to every fi_recv(). */
-static void test_op_flags_make_buffers(void **state)
+static void test_op_flags_make_buffers(UNIT_STATE)
 {
 	struct ep_want want = { .rx_op_flags = FI_MULTI_RECV };
 	struct ep_pair p = ep_pair(&want);
 	char *buf = malloc(1000), *at = buf;
 
-	(void)state;
 	EP_OK(fi_recv(p.b->ep, buf, 1000, NULL, FI_ADDR_UNSPEC, buf));
 	for (int i = 0; i < 2; i++)
 		send_one(&p, 480, i);
@@ -397,13 +383,12 @@ static void test_op_flags_make_buffers(void **state)
 
 /* ---- Cancel and close ------------------------------------------------ */
 
-static void test_cancel_gives_one_entry(void **state)
+static void test_cancel_gives_one_entry(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char *buf = malloc(1000), *at = buf;
 	struct ep_comp c;
 
-	(void)state;
 	EP_OK(post(p.b, p.ba, buf, 1000, FI_COMPLETION));
 	send_one(&p, 10, 1);
 	check_one(p.b, buf, &at, 10, 1, KEPT);
@@ -418,13 +403,12 @@ static void test_cancel_gives_one_entry(void **state)
 
 /* When FI_ECANCELED is read, no transfer writes to the buffer any more, and no
  * entry of it follows. */
-static void test_cancel_waits_for_transfers(void **state)
+static void test_cancel_waits_for_transfers(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char *buf = malloc(200000), *out = malloc(90000);
 	struct ep_comp c;
 
-	(void)state;
 	xfer_fill(out, 90000, 1, 0);
 	EP_OK(post(p.b, p.ba, buf, 200000, FI_COMPLETION));
 	EP_OK(fi_send(p.a->ep, out, 90000, NULL, p.ab, out));
@@ -445,13 +429,12 @@ static void test_cancel_waits_for_transfers(void **state)
 }
 
 /* The same with the cancel after each possible number of polls. */
-static void test_cancel_at_any_moment(void **state)
+static void test_cancel_at_any_moment(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char *buf = malloc(200000), *out = malloc(90000), in[8];
 	int both = 0;
 
-	(void)state;
 	xfer_fill(out, 90000, 1, 0);
 	for (int polls = 0; polls < 40; polls++) {
 		struct ep_comp c;
@@ -484,12 +467,11 @@ static void test_cancel_at_any_moment(void **state)
 }
 
 /* As MPI_Finalize does: with 8 buffers posted, fi_close() must return 0. */
-static void test_trap10_close_with_posted_buffers(void **state)
+static void test_trap10_close_with_posted_buffers(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char *buf = malloc(8 << 20);
 
-	(void)state;
 	set_min(p.b, 16384);
 	for (int i = 0; i < 8; i++)
 		EP_OK(post(p.b, FI_ADDR_UNSPEC, buf + (i << 20), 1 << 20,
@@ -538,14 +520,13 @@ static void one_arrival(struct ep *e, struct pool *pl, uint32_t number)
 
 /* As MPICH's active messages: 8 buffers that are posted again, messages of up
  * to 16 KiB. */
-static void test_trap8_nothing_is_lost_over_many_buffers(void **state)
+static void test_trap8_nothing_is_lost_over_many_buffers(UNIT_STATE)
 {
 	uint32_t total = UNIT_SLOW ? 3000 : 20000, got = 0, sent = 0;
 	struct ep_pair p = ep_pair(NULL);
 	struct pool pl = { .reposts = 0 };
 	uint64_t rng = 1;
 
-	(void)state;
 	set_min(p.b, 16384);
 	for (int i = 0; i < 8; i++) {
 		pl.buf[i] = malloc(65536);

@@ -39,7 +39,7 @@ static void same_text(const char *a, const char *b)
 /* ---- Fields ---------------------------------------------------------- */
 
 /* Name and address as far as the parameters determine them. */
-static void test_nic_of_parameters(void **state)
+static void test_nic_of_parameters(UNIT_STATE)
 {
 	static const struct {
 		const char *hal, *profile;
@@ -57,7 +57,6 @@ static void test_nic_of_parameters(void **state)
 	};
 	struct hal_params was;
 
-	(void)state;
 	fi_freeinfo(offer());		/* reads the parameters */
 	was = g_unm_env.hal;
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
@@ -83,7 +82,7 @@ static void test_nic_of_parameters(void **state)
 	g_unm_env.hal = was;
 }
 
-static void test_nic_in_print(void **state)
+static void test_nic_in_print(UNIT_STATE)
 {
 	static const char *const lines[] = {
 		"    nic:\n        fi_device_attr:\n", "name: unimem",
@@ -93,7 +92,6 @@ static void test_nic_in_print(void **state)
 	struct fi_info *info = offer();
 	const char *text = fi_tostr(info, FI_TYPE_INFO);
 
-	(void)state;
 	assert_non_null(strstr(text, "fi_fabric_attr"));
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
 		if (strstr(text, lines[i]) == NULL)
@@ -115,12 +113,11 @@ static void test_nic_in_print(void **state)
 
 /* ---- Duplicates ------------------------------------------------------ */
 
-static void test_duplicates_are_equal_and_apart(void **state)
+static void test_duplicates_are_equal_and_apart(UNIT_STATE)
 {
 	struct fi_info *info = offer(), *dup = fi_dupinfo(info), *third;
 	const struct fid_nic *a = info->nic, *b = dup->nic;
 
-	(void)state;
 	assert_non_null(b);
 	assert_ptr_not_equal(a, b);
 	assert_int_equal(b->fid.fclass, FI_CLASS_NIC);
@@ -145,13 +142,12 @@ static void test_duplicates_are_equal_and_apart(void **state)
 }
 
 /* An offer with a fid_nic can be passed as hints and to open objects. */
-static void test_nic_in_hints(void **state)
+static void test_nic_in_hints(UNIT_STATE)
 {
 	struct fi_info *first = offer(), *again;
 	struct ep *e = ep_open(NULL);
 	struct fid_ep *ep;
 
-	(void)state;
 	assert_int_equal(ep_getinfo(first, &again), 0);
 	assert_non_null(again->nic);
 	fi_freeinfo(first);
@@ -162,11 +158,10 @@ static void test_nic_in_hints(void **state)
 
 /* libfabric copies each part with the provider's operations: its copies must be
  * freed in the same way, also if parts are missing. */
-static void test_copies_made_by_others(void **state)
+static void test_copies_made_by_others(UNIT_STATE)
 {
 	struct fi_info *info = offer();
 
-	(void)state;
 	for (int parts = 0; parts < 8; parts++) {
 		struct fid_nic *nic = calloc(1, sizeof(*nic)), *dup;
 

@@ -8,7 +8,7 @@
 extern struct fi_provider *fi_prov_ini(void);
 static struct fi_provider *prov;
 
-static void test_nodes(void **state)
+static void test_nodes(UNIT_STATE)
 {
 	static const char *const strange[] = {
 		"g00n13s.invalid", "192.0.2.1", "unimem://", "unimem://0:",
@@ -18,7 +18,6 @@ static void test_nodes(void **state)
 		"127.0.1.1", "0.0.0.0" };
 	struct fi_info *info = NULL;
 
-	(void)state;
 	assert_int_equal(prov->getinfo(EP_VERSION, "unimem://0:7", NULL, 0,
 				       NULL, &info), 0);
 	assert_non_null(info->dest_addr);
@@ -77,11 +76,10 @@ static struct hal_addr named(const char *node, const char *service,
 
 /* A board as node and an interface as service make the address. A node that
  * names an interface accepts any service. */
-static void test_node_and_service(void **state)
+static void test_node_and_service(UNIT_STATE)
 {
 	static const uint64_t flags[] = { 0, FI_NUMERICHOST, FI_SOURCE };
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		struct hal_addr one = named("unimem://3:7", NULL, flags[i]);
 		struct hal_addr two = named("unimem://3", "7", flags[i]);
@@ -98,7 +96,7 @@ static void test_node_and_service(void **state)
 
 /* A name of this host, or no node, with a number as service: an interface of
  * the local board, which is known only when there is a board. */
-static void test_host_and_number(void **state)
+static void test_host_and_number(UNIT_STATE)
 {
 	static const char *const here[] = { NULL, "localhost", "127.0.0.1",
 		"127.1.2.3" };
@@ -108,7 +106,6 @@ static void test_host_and_number(void **state)
 	const struct hal small = { .own_board = 1, .caps.ifs_per_board = 63 };
 	struct fi_info *info = NULL;
 
-	(void)state;
 	for (int i = 0; i < 8; i++) {
 		uint64_t flags = i & 1 ? FI_SOURCE : 0;
 		struct hal_addr a = named(here[i / 2], "9228", flags), b = a;

@@ -23,7 +23,7 @@ static struct ep *open_at(const char *service)
 }
 
 /* An interface has one holder at a time. */
-static void test_taken_once(void **state)
+static void test_taken_once(UNIT_STATE)
 {
 	struct ep *a = open_at(number());
 	struct hal_addr name = name_of(a);
@@ -32,7 +32,6 @@ static void test_taken_once(void **state)
 	struct fid_ep *ep;
 	char text[256];
 
-	(void)state;
 	assert_int_equal(name.iface, strtol(number(), NULL, 10));
 	ear = unit_capture_begin();
 	assert_int_equal(fi_endpoint(a->domain, a->info, &ep, NULL),
@@ -56,13 +55,12 @@ static void test_taken_once(void **state)
 
 /* A source address that an endpoint cannot have is refused, also when it is
  * opened. */
-static void test_impossible_sources(void **state)
+static void test_impossible_sources(UNIT_STATE)
 {
 	struct ep *a = ep_open(NULL);
 	struct hal_addr *src = a->info->src_addr;
 	struct fid_ep *ep;
 
-	(void)state;
 	*src = name_of(a);		/* a nonce cannot be chosen */
 	assert_int_equal(fi_endpoint(a->domain, a->info, &ep, NULL),
 			 -FI_EINVAL);
@@ -77,11 +75,10 @@ static void test_impossible_sources(void **state)
 }
 
 /* The server opens its number, the client connects by host and number. */
-static void test_meet_by_number(void **state)
+static void test_meet_by_number(UNIT_STATE)
 {
 	static const char *const node[] = { NULL, "localhost", "127.0.0.1" };
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		struct ep *server = open_at(number()), *client = ep_open(NULL);
 		struct hal_addr name = name_of(client), sender;

@@ -132,11 +132,10 @@ IS(HAL_CDMA_DESC_ERRORS, 0x70000000);
 
 /* [3] board 39:34, BASE_DEST 33:18, interface 17:12, offset 0. Bits that
  * BASE_DEST does not check are not taken over. */
-static void destinations(void **state)
+static void destinations(UNIT_STATE)
 {
 	const uint64_t all = UINT64_C(0x3FFFC0000);
 
-	(void)state;
 	assert_true(hal_dest(0, 0, 0) == 0);
 	assert_true(hal_dest(1, 0, 0) == UINT64_C(0x400000000));
 	assert_true(hal_dest(63, 0, 0) == UINT64_C(0xFC00000000));
@@ -152,9 +151,8 @@ static void destinations(void **state)
 }
 
 /* Defined by this project: board 47:32, interface 31:24, incarnation 23:0. */
-static void identities(void **state)
+static void identities(UNIT_STATE)
 {
-	(void)state;
 	assert_true(hal_id(0x1234, 0x56, 0x789abc) ==
 		    UINT64_C(0x123456789abc));
 	assert_true(hal_id(UINT32_MAX, 0, 0) == UINT64_C(0xFFFF00000000));

@@ -53,14 +53,13 @@ static void all_calls(struct ep *e, fi_addr_t to, int want_send, int want_recv)
 
 /* ---- Objects that are not ready -------------------------------------- */
 
-static void test_calls_before_enable(void **state)
+static void test_calls_before_enable(UNIT_STATE)
 {
 	struct ep_want want = { .disabled = true };
 	struct ep *e = ep_open(&want);
 	char name[64];
 	size_t len = sizeof(name);
 
-	(void)state;
 	all_calls(e, 0, -FI_EOPBADSTATE, -FI_EOPBADSTATE);
 	assert_int_equal(fi_getname(&e->ep->fid, name, &len),
 			 -FI_EOPBADSTATE);
@@ -69,7 +68,7 @@ static void test_calls_before_enable(void **state)
 
 /* A queue of an endpoint that is not enabled yet: completions of another
  * endpoint are read from it, or it is only polled. */
-static void test_queue_of_an_endpoint_not_enabled(void **state)
+static void test_queue_of_an_endpoint_not_enabled(UNIT_STATE)
 {
 	struct ep_want want = { .disabled = true, .cntrs = true,
 				.wait = FI_WAIT_FD };
@@ -77,7 +76,6 @@ static void test_queue_of_an_endpoint_not_enabled(void **state)
 	struct fi_cq_tagged_entry c;
 	struct fid *fids[] = { &e->cq->fid };
 
-	(void)state;
 	for (int i = 0; i < 100; i++)
 		assert_int_equal(fi_cq_read(e->cq, &c, 1), -FI_EAGAIN);
 	assert_int_equal(fi_cq_sread(e->cq, &c, 1, NULL, 20), -FI_EAGAIN);
@@ -89,12 +87,11 @@ static void test_queue_of_an_endpoint_not_enabled(void **state)
 	assert_int_equal(fi_cq_sread(e->cq, &c, 1, NULL, 20), -FI_EAGAIN);
 }
 
-static void test_enable_needs_vector_and_queue(void **state)
+static void test_enable_needs_vector_and_queue(UNIT_STATE)
 {
 	struct ep *e = ep_open(NULL);
 	struct fid_ep *ep;
 
-	(void)state;
 	assert_int_equal(fi_endpoint(e->domain, e->info, &ep, NULL), 0);
 	assert_int_equal(fi_enable(ep), -FI_ENOAV);
 	assert_int_equal(fi_ep_bind(ep, &e->av->fid, 0), 0);
@@ -105,13 +102,12 @@ static void test_enable_needs_vector_and_queue(void **state)
 	assert_int_equal(fi_close(&ep->fid), 0);
 }
 
-static void test_bind_mistakes(void **state)
+static void test_bind_mistakes(UNIT_STATE)
 {
 	const struct ep_want want = { .cntrs = true };
 	struct ep *e = ep_open(&want), *other = ep_open(NULL);
 	struct fid_ep *ep;
 
-	(void)state;
 	/* too late after enabling */
 	assert_int_equal(fi_ep_bind(e->ep, &e->cq->fid, FI_RECV),
 			 -FI_EOPBADSTATE);
@@ -147,7 +143,7 @@ static void test_bind_mistakes(void **state)
 }
 
 /* A counter whose binding failed is not used: each event has at most one. */
-static void test_bind_of_too_many_counters(void **state)
+static void test_bind_of_too_many_counters(UNIT_STATE)
 {
 	const struct ep_want want = { .cntrs = true };
 	struct ep *e = ep_open(&want);
@@ -155,7 +151,6 @@ static void test_bind_of_too_many_counters(void **state)
 	struct fid_cntr *c[7];
 	struct fid_ep *ep;
 
-	(void)state;
 	assert_int_equal(fi_endpoint(e->domain, e->info, &ep, NULL), 0);
 	assert_int_equal(fi_ep_bind(ep, &e->txcntr->fid, FI_READ), 0);
 	assert_int_equal(fi_ep_bind(ep, &e->rxcntr->fid, FI_READ), -FI_EINVAL);
@@ -177,7 +172,7 @@ static void test_bind_of_too_many_counters(void **state)
 
 /* An endpoint with a queue for one direction only: calls of the other direction
  * fail, and nothing crashes. */
-static void test_endpoint_with_one_queue(void **state)
+static void test_endpoint_with_one_queue(UNIT_STATE)
 {
 	struct ep_want tx = { .no_rxcq = true }, rx = { .no_txcq = true };
 	struct ep *s = ep_open(&tx), *r = ep_open(&rx);
@@ -186,7 +181,6 @@ static void test_endpoint_with_one_queue(void **state)
 	struct iovec iov = { out, 8 };
 	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1, .addr = from };
 
-	(void)state;
 	for (int i = 0; i < 10; i++) {
 		EP_OK(fi_recv(r->ep, in, 8, NULL, from, in));
 		EP_OK(fi_send(s->ep, out, 8, NULL, to, out));
@@ -205,13 +199,12 @@ static void test_endpoint_with_one_queue(void **state)
 
 /* ---- Closing --------------------------------------------------------- */
 
-static void test_close_in_use_is_busy(void **state)
+static void test_close_in_use_is_busy(UNIT_STATE)
 {
 	struct ep_want want = { .cntrs = true };
 	struct ep *e = ep_open(&want);
 	struct fid_eq *eq;
 
-	(void)state;
 	assert_int_equal(fi_close(&e->av->fid), -FI_EBUSY);
 	assert_int_equal(fi_close(&e->cq->fid), -FI_EBUSY);
 	assert_int_equal(fi_close(&e->txcntr->fid), -FI_EBUSY);
@@ -239,11 +232,10 @@ static void test_close_in_use_is_busy(void **state)
 }
 
 /* An endpoint with posted receives and rendezvous under way can be closed. */
-static void test_close_with_operations_under_way(void **state)
+static void test_close_with_operations_under_way(UNIT_STATE)
 {
 	static char out[200000], in[200000];
 
-	(void)state;
 	for (int polls = 0; polls < 30; polls++) {
 		struct ep_pair p = ep_pair(NULL);
 
@@ -264,11 +256,10 @@ static void test_close_with_operations_under_way(void **state)
 
 /* Trap 10: injected messages arrive after their sender was closed, also if the
  * receiver had not polled before. */
-static void test_trap10_injected_data_survives_close(void **state)
+static void test_trap10_injected_data_survives_close(UNIT_STATE)
 {
 	enum { N = 60 };
 
-	(void)state;
 	for (int looked = 0; looked < 2; looked++)
 		for (size_t len = 8; len <= 4000; len += 1996) {
 			struct ep *s = ep_open(NULL), *r = ep_open(NULL);
@@ -302,7 +293,7 @@ static void test_trap10_injected_data_survives_close(void **state)
 
 /* Closing waits until messages that peers need are sent. It does not wait for
  * sends that were refused, or for a peer that makes no progress. */
-static void test_close_waits_for_no_refused_send(void **state)
+static void test_close_waits_for_no_refused_send(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	struct iovec iov = { .iov_base = &p, .iov_len = 4 };
@@ -310,7 +301,6 @@ static void test_close_waits_for_no_refused_send(void **state)
 	uint64_t start;
 	ssize_t ret;
 
-	(void)state;
 	EP_OK(fi_inject(p.a->ep, &p, 4, p.ab));
 	EP_OK(fi_sendmsg(p.a->ep, &msg, FI_DELIVERY_COMPLETE));
 	do
@@ -323,12 +313,11 @@ static void test_close_waits_for_no_refused_send(void **state)
 }
 
 /* With 63 interfaces per board, the same interfaces are used several times. */
-static void test_peers_come_and_go(void **state)
+static void test_peers_come_and_go(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char out = 3, in;
 
-	(void)state;
 	for (int rounds = 0; rounds < 150; rounds++) {
 		struct ep *s = ep_open(NULL);
 
@@ -348,7 +337,7 @@ static int watched(struct fid_cq *cq)
 
 /* A closed endpoint's descriptor is removed from the set, also if a forked
  * child has a copy of it. */
-static void test_closed_endpoint_leaves_its_queue(void **state)
+static void test_closed_endpoint_leaves_its_queue(UNIT_STATE)
 {
 	const struct ep_want want = { .wait = FI_WAIT_FD };
 	struct ep *e = ep_open(&want);
@@ -356,7 +345,6 @@ static void test_closed_endpoint_leaves_its_queue(void **state)
 	int before, after;
 	pid_t child;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	before = watched(e->cq);
 	assert_int_equal(fi_endpoint(e->domain, e->info, &second, NULL), 0);
@@ -379,14 +367,13 @@ static void test_closed_endpoint_leaves_its_queue(void **state)
 
 /* ---- A peer that closed ---------------------------------------------- */
 
-static void test_sends_to_a_closed_peer_fail(void **state)
+static void test_sends_to_a_closed_peer_fail(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char *out = calloc(1, 100000), in;
 	struct ep_comp c;
 	ssize_t ret;
 
-	(void)state;
 	EP_OK(fi_recv(p.b->ep, &in, 1, NULL, p.ba, &in));
 	EP_OK(fi_inject(p.a->ep, out, 1, p.ab));
 	ep_received(p.b, &in);
@@ -409,7 +396,7 @@ static void test_sends_to_a_closed_peer_fail(void **state)
 }
 
 /* A stale address must not reach the next owner of the interface. */
-static void test_stale_address_meets_nobody(void **state)
+static void test_stale_address_meets_nobody(UNIT_STATE)
 {
 	struct ep *a = ep_open(NULL), *b = ep_open(NULL);
 	char name[64], name2[64], c = 0;
@@ -418,7 +405,6 @@ static void test_stale_address_meets_nobody(void **state)
 	fi_addr_t to;
 	ssize_t ret;
 
-	(void)state;
 	assert_int_equal(fi_getname(&b->ep->fid, name, &len), 0);
 	ep_close(b);
 	for (int i = 0; i < 9; i++) {
@@ -439,7 +425,7 @@ static void test_stale_address_meets_nobody(void **state)
 
 /* ---- Attributes ------------------------------------------------------ */
 
-static void test_attributes_that_are_not_offered(void **state)
+static void test_attributes_that_are_not_offered(UNIT_STATE)
 {
 	struct ep *e = ep_open(NULL);
 	struct fi_cq_attr cq = { .wait_obj = FI_WAIT_SET };
@@ -449,7 +435,6 @@ static void test_attributes_that_are_not_offered(void **state)
 	struct fi_info *bad;
 	struct fid_ep *ep;
 
-	(void)state;
 	/* without a wait set */
 	assert_int_equal(fi_cq_open(e->domain, &cq, &q, NULL), -FI_EINVAL);
 	cq = (struct fi_cq_attr){ .format = 99 };
@@ -480,7 +465,7 @@ static void test_attributes_that_are_not_offered(void **state)
 
 /* A changed offer is refused by fi_endpoint(): an endpoint that promises more
  * than was offered would be disconnected by its peers later. */
-static void test_endpoint_asks_for_more_than_was_offered(void **state)
+static void test_endpoint_asks_for_more_than_was_offered(UNIT_STATE)
 {
 	struct ep *e = ep_open(NULL);
 	const struct fi_tx_attr tx = *e->info->tx_attr;
@@ -488,7 +473,6 @@ static void test_endpoint_asks_for_more_than_was_offered(void **state)
 	struct fi_info *info = fi_dupinfo(e->info);
 	struct fid_ep *ep;
 
-	(void)state;
 	for (int i = 0; i < 7; i++) {
 		*info->tx_attr = tx;
 		*info->rx_attr = rx;
@@ -518,14 +502,13 @@ static void test_endpoint_asks_for_more_than_was_offered(void **state)
 	fi_freeinfo(info);
 }
 
-static void test_what_is_not_there_says_so(void **state)
+static void test_what_is_not_there_says_so(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	size_t size = 1;
 	struct fid_pep *pep;
 	struct fid_ep *sep;
 
-	(void)state;
 	assert_int_equal(fi_passive_ep(p.a->fabric, p.a->info, &pep, NULL),
 			 -FI_ENOSYS);
 	assert_int_equal(fi_scalable_ep(p.a->domain, p.a->info, &sep, NULL),
@@ -534,13 +517,12 @@ static void test_what_is_not_there_says_so(void **state)
 	assert_int_equal(fi_shutdown(p.a->ep, 0), -FI_ENOSYS);
 }
 
-static void test_getname(void **state)
+static void test_getname(UNIT_STATE)
 {
 	struct ep *e = ep_open(NULL);
 	char name[64], part[3];
 	size_t len = 3;
 
-	(void)state;
 	memset(name, 7, sizeof(name));
 	assert_int_equal(fi_getname(&e->ep->fid, name, &len), -FI_ETOOSMALL);
 	assert_true(len > 3 && len <= 64);	/* trap 9: names have at most 64
@@ -556,7 +538,7 @@ static void test_getname(void **state)
 
 /* ---- Several endpoints in one domain --------------------------------- */
 
-static void test_endpoints_of_one_domain(void **state)
+static void test_endpoints_of_one_domain(UNIT_STATE)
 {
 	struct ep *host = ep_open(NULL);
 	struct ep_want want = { .with = host };
@@ -564,7 +546,6 @@ static void test_endpoints_of_one_domain(void **state)
 	fi_addr_t addr[4];
 	uint32_t in[4][4];
 
-	(void)state;
 	for (int i = 1; i < 4; i++)
 		e[i] = ep_open(&want);
 	for (int i = 0; i < 4; i++)

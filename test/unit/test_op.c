@@ -530,7 +530,7 @@ static void for_all(const struct shape *shapes, size_t n)
 
 /* ---- Tests: values ----------------------------------------------------- */
 
-static void test_all_pairs_direct(void **state)
+static void test_all_pairs_direct(UNIT_STATE)
 {
 	static const struct shape shapes[] = {
 		{ PAIRS, 0, 0, 0, -1 },
@@ -538,12 +538,11 @@ static void test_all_pairs_direct(void **state)
 		{ PAIRS, 32, 0, 0, -2 },
 	};
 
-	(void)state;
 	FOR_ALL(shapes);
 }
 
 /* operands in packets are misaligned; so are the owner's targets */
-static void test_all_pairs_misaligned(void **state)
+static void test_all_pairs_misaligned(UNIT_STATE)
 {
 	static const struct shape shapes[] = {
 		{ PAIRS, 64, 1, 3, 5 },
@@ -553,16 +552,14 @@ static void test_all_pairs_misaligned(void **state)
 		{ PAIRS, 7, 1, 1, -2 },
 	};
 
-	(void)state;
 	FOR_ALL(shapes);
 }
 
-static void test_every_count_and_place(void **state)
+static void test_every_count_and_place(UNIT_STATE)
 {
 	static const int places[] = { 0, 1, 2, 3, 4, 6, 8, 12, 15, 40, 57, 63 };
 	static const int counts[] = { 0, 1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31 };
 
-	(void)state;
 	for (size_t c = 0; c < sizeof(counts) / sizeof(int); c++)
 		for (size_t i = 0; i < sizeof(places) / sizeof(int); i++) {
 			struct shape shapes[] = {
@@ -575,11 +572,10 @@ static void test_every_count_and_place(void **state)
 }
 
 /* "-0.0 is 0.0, NaN is nothing, not even itself", as the man page compares */
-static void test_floats_compare_by_value(void **state)
+static void test_floats_compare_by_value(UNIT_STATE)
 {
 	double x = -0.0, zero = 0.0, one = 1.0, old = 7.0, nan = NAN;
 
-	(void)state;
 	gsas_op_apply(GSAS_OP_CSWAP, GSAS_TYPE_DOUBLE, 1, &x, &one, &zero,
 		      &old);
 	assert_true(x == 1.0 && old == 0.0 && signbit(old));
@@ -597,11 +593,10 @@ static void test_floats_compare_by_value(void **state)
 }
 
 /* compare[i] <= addr[i], not the other way round */
-static void test_swap_if_compare_is_less(void **state)
+static void test_swap_if_compare_is_less(UNIT_STATE)
 {
 	int64_t x = 5, arg = 9, cmp = 4, old = 0;
 
-	(void)state;
 	gsas_op_apply(GSAS_OP_CSWAP_LE, GSAS_TYPE_INT64, 1, &x, &arg, &cmp,
 		      &old);
 	assert_true(x == 9 && old == 5);
@@ -611,11 +606,10 @@ static void test_swap_if_compare_is_less(void **state)
 }
 
 /* Bits that no arithmetic yields are kept: a signalling NaN. */
-static void test_bits_are_not_numbers(void **state)
+static void test_bits_are_not_numbers(UNIT_STATE)
 {
 	uint64_t x = 0, nan = UINT64_C(0x7FF4000000000001), old = 0;
 
-	(void)state;
 	gsas_op_apply(GSAS_OP_WRITE, GSAS_TYPE_DOUBLE, 1, &x, &nan, NULL, NULL);
 	assert_true(x == nan);
 	gsas_op_apply(GSAS_OP_READ, GSAS_TYPE_DOUBLE, 1, &x, NULL, NULL, &old);
@@ -623,14 +617,13 @@ static void test_bits_are_not_numbers(void **state)
 }
 
 /* READ of memory that is mapped read-only */
-static void test_read_stores_nothing(void **state)
+static void test_read_stores_nothing(UNIT_STATE)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
 	unsigned char *mem = mmap(NULL, page, PROT_READ,
 				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	unsigned char old[GSAS_TYPE_MAX], none[GSAS_TYPE_MAX] = { 0 };
 
-	(void)state;
 	assert_true(mem != MAP_FAILED);
 	for (int type = 0; type < GSAS_TYPES; type++)
 		for (int place = 0; place < 2; place++) {
@@ -663,11 +656,10 @@ static const char * const senseless[GSAS_OPS] = {
 	[FI_CSWAP_GE] = "C", [FI_CSWAP_GT] = "C", [FI_MSWAP] = "RC",
 };
 
-static void test_valid_is_what_the_man_page_says(void **state)
+static void test_valid_is_what_the_man_page_says(UNIT_STATE)
 {
 	int valid = 0;
 
-	(void)state;
 	for (int op = 0; op < GSAS_OPS; op++)
 		for (int type = 0; type < GSAS_TYPES; type++)
 			for (int form = 0; form < 3; form++) {
@@ -688,7 +680,7 @@ static void test_valid_is_what_the_man_page_says(void **state)
 
 /* MPICH: if one is missing, it sends operations on that type as active messages
  * (ofi-requirements.md 1.7) */
-static void test_valid_is_what_mpich_needs(void **state)
+static void test_valid_is_what_mpich_needs(UNIT_STATE)
 {
 	static const int all[] = {
 		FI_SUM, FI_PROD, FI_LOR, FI_LAND, FI_LXOR, FI_ATOMIC_WRITE,
@@ -697,7 +689,6 @@ static void test_valid_is_what_mpich_needs(void **state)
 		FI_MIN, FI_MAX, FI_BOR, FI_BAND, FI_BXOR,
 	};
 
-	(void)state;
 	for (int type = 0; type <= FI_LONG_DOUBLE; type++) {
 		for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 			assert_true(gsas_op_valid(all[i], type, 0) &&
@@ -715,14 +706,13 @@ static void test_valid_is_what_mpich_needs(void **state)
 	}
 }
 
-static void test_other_numbers_are_nothing(void **state)
+static void test_other_numbers_are_nothing(UNIT_STATE)
 {
 	static const int64_t wrong[] = {
 		-1, GSAS_OPS, 255, FI_NOOP, FI_VOID, INT32_MAX, INT32_MIN,
 	};
 	uint64_t x = 7, one = 1;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		int bad = (int)wrong[i];
 
@@ -763,9 +753,8 @@ static bool has_wide(void)
 }
 #endif
 
-static void test_direct_is_aligned_and_small(void **state)
+static void test_direct_is_aligned_and_small(UNIT_STATE)
 {
-	(void)state;
 	for (int type = 0; type < GSAS_TYPES; type++) {
 		assert_int_equal(gsas_type_size(type), size_of(type));
 		for (uint64_t at = 0; at < 64; at++) {

@@ -203,9 +203,8 @@ static void add(struct worker *w)
 	}
 }
 
-static void test_sums_are_exact(void **state)
+static void test_sums_are_exact(UNIT_STATE)
 {
-	(void)state;
 	for_all(add, true);
 }
 
@@ -220,9 +219,8 @@ static void add_blind(struct worker *w)
 			      NULL);
 }
 
-static void test_blind_sums_are_exact(void **state)
+static void test_blind_sums_are_exact(UNIT_STATE)
 {
-	(void)state;
 	for_all(add_blind, false);
 }
 
@@ -248,9 +246,8 @@ static void increment(struct worker *w)
 	}
 }
 
-static void test_swaps_are_exact(void **state)
+static void test_swaps_are_exact(UNIT_STATE)
 {
-	(void)state;
 	for_all(increment, true);
 }
 
@@ -269,9 +266,8 @@ static void overwrite(struct worker *w)
 	}
 }
 
-static void test_nothing_is_seen_in_halves(void **state)
+static void test_nothing_is_seen_in_halves(UNIT_STATE)
 {
-	(void)state;
 	for (int type = 0; type < GSAS_TYPES; type++)
 		for (size_t p = 0; p < PLACES; p++) {
 			struct worker w[THREADS] = { 0 };
@@ -312,11 +308,10 @@ static void add_arrays(struct worker *w)
 
 /* Several small elements are updated at once: no addition is lost, whichever
  * elements of a word other threads update. */
-static void test_arrays_are_exact(void **state)
+static void test_arrays_are_exact(UNIT_STATE)
 {
 	static _Alignas(64) unsigned char room[ELEMENTS * GSAS_TYPE_MAX + 64];
 
-	(void)state;
 	for (int type = 0; type < GSAS_TYPES; type++) {
 		struct worker w[THREADS] = { 0 };
 		size_t size = gsas_type_size(type);
@@ -360,11 +355,10 @@ static void scatter(struct worker *w)
 	}
 }
 
-static void test_overlapping_ones_exclude_each_other(void **state)
+static void test_overlapping_ones_exclude_each_other(UNIT_STATE)
 {
 	static _Alignas(64) unsigned char lines[34 * 64];
 
-	(void)state;
 	for (int line = 0; line < 32; line++) {
 		struct worker w[THREADS] = { 0 };
 		unsigned char *at = lines + line * 64;
@@ -433,7 +427,7 @@ static void check_order(const struct worker *w, uint64_t n)
 					  w->type, i);
 }
 
-static void test_no_read_passes_a_write(void **state)
+static void test_no_read_passes_a_write(UNIT_STATE)
 {
 	static const int types[] = {
 		GSAS_TYPE_UINT32, GSAS_TYPE_DOUBLE, GSAS_TYPE_UINT128,
@@ -442,7 +436,6 @@ static void test_no_read_passes_a_write(void **state)
 	static _Alignas(64) unsigned char words[2 * WORDS * 64];
 	uint64_t n = operations();
 
-	(void)state;
 	for (size_t t = 0; t < sizeof(types) / sizeof(types[0]); t++) {
 		struct worker w[2] = { 0 };
 
@@ -518,11 +511,10 @@ static void raise_or_lower(struct worker *w)
 		lower(w);
 }
 
-static void test_write_of_the_same_value_releases(void **state)
+static void test_write_of_the_same_value_releases(UNIT_STATE)
 {
 	struct worker w[2] = { 0 };
 
-	(void)state;
 	atomic_store(&given, 0);
 	atomic_store(&taken, 0);
 	work_all(w, 2, raise_or_lower, 0, NULL);
@@ -555,9 +547,8 @@ static void publish(struct worker *w)
 	}
 }
 
-static void test_data_is_published(void **state)
+static void test_data_is_published(UNIT_STATE)
 {
-	(void)state;
 	for (int type = 0; type < GSAS_TYPES; type++)
 		for (size_t p = 0; p < PLACES; p++) {
 			struct worker w[2] = { 0 };

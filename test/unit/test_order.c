@@ -110,15 +110,13 @@ static void one_stream(bool tagged, uint64_t seed)
 	free(x);
 }
 
-static void test_tagged_stream_of_all_protocols(void **state)
+static void test_tagged_stream_of_all_protocols(UNIT_STATE)
 {
-	(void)state;
 	one_stream(true, 1);
 }
 
-static void test_untagged_stream_of_all_protocols(void **state)
+static void test_untagged_stream_of_all_protocols(UNIT_STATE)
 {
-	(void)state;
 	one_stream(false, 2);
 }
 
@@ -134,7 +132,7 @@ struct slot {
 /* Receives directed at either sender and undirected ones, in a random mix: the
  * messages of each sender fill the receives that they match in the order of
  * posting. */
-static void test_two_senders_any_and_directed(void **state)
+static void test_two_senders_any_and_directed(UNIT_STATE)
 {
 	const uint32_t total = N / 2;
 	struct ep *r = ep_open(NULL), *s[2];
@@ -144,7 +142,6 @@ static void test_two_senders_any_and_directed(void **state)
 	uint32_t sent[2] = { 0 }, quota[2] = { 0 }, posted = 0, seen[2] = { 0 };
 	uint64_t rng = 5;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		s[i] = ep_open(NULL);
 		from[i] = ep_insert(r, s[i]);
@@ -192,13 +189,12 @@ static void test_two_senders_any_and_directed(void **state)
 /* ---- Through a slow receiver ----------------------------------------- */
 
 /* Sends are refused again and again; repeated ones keep their order. */
-static void test_order_under_back_pressure(void **state)
+static void test_order_under_back_pressure(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	uint32_t total = 20000, got = 0, refused = 0, in[2];
 	char *out = calloc(1, 4000);
 
-	(void)state;
 	for (uint32_t i = 0; i < total; ) {
 		size_t len = i % 5 == 0 ? 4000 : 8;
 

@@ -50,12 +50,11 @@ static void check_peeked(struct ep *e, void *ctx, size_t len, uint64_t tag)
 
 /* ---- Peek ------------------------------------------------------------ */
 
-static void test_trap6_peek_of_nothing_completes(void **state)
+static void test_trap6_peek_of_nothing_completes(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	int ctx;
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		ssize_t ret = peek(p.a, i ? p.ab : FI_ADDR_UNSPEC, 5, 0, &ctx,
 				   i == 2 ? FI_CLAIM : 0);
@@ -72,14 +71,13 @@ static void test_trap6_peek_of_nothing_completes(void **state)
 	assert_int_not_equal(claim(p.a, &ctx, sizeof(ctx), 5, &ctx, 0), 0);
 }
 
-static void test_trap5_peek_reports_tag_data_and_length(void **state)
+static void test_trap5_peek_reports_tag_data_and_length(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char *out = calloc(1, BIG), *in = calloc(1, BIG);
 	const uint64_t tag = 0xfedc000000001234;
 	int ctx;
 
-	(void)state;
 	for (int k = 0; k < NKINDS; k++) {
 		xfer_fill(out, kinds[k], k, 0);
 		leave(&p, out, kinds[k], tag);
@@ -106,13 +104,12 @@ static void test_trap5_peek_reports_tag_data_and_length(void **state)
 	free(in);
 }
 
-static void test_peek_finds_the_oldest(void **state)
+static void test_peek_finds_the_oldest(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char out[3] = "abc";
 	int ctx;
 
-	(void)state;
 	leave(&p, out, 1, 7);
 	leave(&p, out, 2, 8);
 	leave(&p, out, 3, 7);
@@ -127,14 +124,13 @@ static void test_peek_finds_the_oldest(void **state)
 }
 
 /* Counters count received messages only, no peeks. */
-static void test_peek_is_not_counted(void **state)
+static void test_peek_is_not_counted(UNIT_STATE)
 {
 	struct ep_want want = { .cntrs = true };
 	struct ep_pair p = ep_pair(&want);
 	uint64_t out = 1, in;
 	int ctx;
 
-	(void)state;
 	EP_OK(peek(p.b, FI_ADDR_UNSPEC, 7, 0, &ctx, 0));
 	assert_int_equal(ep_wait(p.b, &ctx).err, FI_ENOMSG);
 	leave(&p, &out, sizeof(out), 7);
@@ -150,14 +146,13 @@ static void test_peek_is_not_counted(void **state)
 }
 
 /* A program that only peeks sees new messages. */
-static void test_peek_drives_progress(void **state)
+static void test_peek_drives_progress(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	uint64_t end = ep_deadline();
 	char out = 1;
 	int ctx;
 
-	(void)state;
 	EP_OK(fi_tinject(p.a->ep, &out, 1, p.ab, 7));
 	for (;;) {
 		struct fi_cq_err_entry err = { 0 };
@@ -175,13 +170,12 @@ static void test_peek_drives_progress(void **state)
 	}
 }
 
-static void test_peek_does_not_see_untagged(void **state)
+static void test_peek_does_not_see_untagged(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char out = 1;
 	int ctx;
 
-	(void)state;
 	EP_OK(fi_inject(p.a->ep, &out, 1, p.ab));
 	ep_settle();
 	EP_OK(peek(p.b, FI_ADDR_UNSPEC, 0, UINT64_MAX, &ctx, 0));
@@ -192,13 +186,12 @@ static void test_peek_does_not_see_untagged(void **state)
 
 /* Two equal messages, claimed and received in the other order, with wrong
  * tags. */
-static void test_trap6_claim_goes_by_context(void **state)
+static void test_trap6_claim_goes_by_context(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char *out = calloc(3, BIG), *in = calloc(1, BIG);
 	int ctx[3];
 
-	(void)state;
 	for (int k = 0; k < NKINDS; k++) {
 		for (int i = 0; i < 3; i++) {
 			xfer_fill(out + i * BIG, kinds[k], 10 * k + i, 0);
@@ -234,13 +227,12 @@ static void test_trap6_claim_goes_by_context(void **state)
 }
 
 /* Receives posted after the claim wait for the next message. */
-static void test_claimed_message_passes_posted_receives(void **state)
+static void test_claimed_message_passes_posted_receives(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char out[2] = "12", in[2] = "";
 	int ctx;
 
-	(void)state;
 	leave(&p, &out[0], 1, 7);
 	EP_OK(peek(p.b, FI_ADDR_UNSPEC, 7, 0, &ctx, FI_CLAIM));
 	check_peeked(p.b, &ctx, 1, 7);
@@ -254,13 +246,12 @@ static void test_claimed_message_passes_posted_receives(void **state)
 	assert_memory_equal(in, "12", 2);
 }
 
-static void test_claim_truncates(void **state)
+static void test_claim_truncates(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char *out = calloc(1, BIG), *in = calloc(1, BIG);
 	int ctx;
 
-	(void)state;
 	for (int k = 0; k < NKINDS; k++) {
 		struct ep_comp c;
 
@@ -284,7 +275,7 @@ static void test_claim_truncates(void **state)
 	free(in);
 }
 
-static void test_claim_of_a_message_whose_sender_closed(void **state)
+static void test_claim_of_a_message_whose_sender_closed(UNIT_STATE)
 {
 	for (int k = 0; k < NKINDS; k++) {
 		struct ep_pair p = ep_pair(NULL);
@@ -292,8 +283,7 @@ static void test_claim_of_a_message_whose_sender_closed(void **state)
 		struct ep_comp c;
 		int ctx;
 
-		(void)state;
-		xfer_fill(out, kinds[k], k, 0);
+			xfer_fill(out, kinds[k], k, 0);
 		leave(&p, out, kinds[k], 7);
 		EP_OK(peek(p.b, p.ba, 7, 0, &ctx, FI_CLAIM));
 		check_peeked(p.b, &ctx, kinds[k], 7);
@@ -316,13 +306,12 @@ static void test_claim_of_a_message_whose_sender_closed(void **state)
 
 /* ---- Discard --------------------------------------------------------- */
 
-static void test_peek_and_discard(void **state)
+static void test_peek_and_discard(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char *out = calloc(1, BIG);
 	int ctx;
 
-	(void)state;
 	for (int k = 0; k < NKINDS; k++) {
 		leave(&p, out, kinds[k], 7);
 		EP_OK(peek(p.b, p.ba, 7, 0, &ctx, FI_DISCARD));
@@ -337,13 +326,12 @@ static void test_peek_and_discard(void **state)
 	free(out);
 }
 
-static void test_claim_and_discard(void **state)
+static void test_claim_and_discard(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char *out = calloc(1, BIG);
 	int ctx;
 
-	(void)state;
 	for (int k = 0; k < NKINDS; k++) {
 		leave(&p, out, kinds[k], 7);
 		EP_OK(peek(p.b, p.ba, 7, 0, &ctx, FI_CLAIM));
@@ -362,7 +350,7 @@ static void test_claim_and_discard(void **state)
 
 /* Claims and discards at random; the remaining messages are received in
  * order. */
-static void test_random_claims(void **state)
+static void test_random_claims(UNIT_STATE)
 {
 	enum { MSGS = 300 };
 	struct ep_pair p = ep_pair(NULL);
@@ -372,7 +360,6 @@ static void test_random_claims(void **state)
 	uint64_t rng = 3;
 	int i;
 
-	(void)state;
 	for (i = 0; i < MSGS; i++) {
 		xfer_fill(out[i], 64, i, 0);
 		EP_OK(fi_tinject(p.a->ep, out[i], 64, p.ab, i % 5));

@@ -36,11 +36,10 @@ static void logged(const char *what, const char *where, const char *remedy)
 	said[0] = '\0';
 }
 
-static int setup(void **state)
+static int setup(UNIT_STATE)
 {
 	int fd;
 
-	(void)state;
 	snprintf(path, sizeof(path), "test_platform.XXXXXX");
 	fd = mkstemp(path);
 	if (fd < 0)
@@ -52,9 +51,8 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int teardown(UNIT_STATE)
 {
-	(void)state;
 	hal_log_set(NULL);
 	return unlink(path);
 }
@@ -86,11 +84,10 @@ static int probe_text(const char *text, struct hal_platform *pf)
 	return probe(path, pf);
 }
 
-static void platform_defaults(void **state)
+static void platform_defaults(UNIT_STATE)
 {
 	struct hal_platform pf;
 
-	(void)state;
 	assert_int_equal(probe_text("# nothing\n\n   \n", &pf), 0);
 	assert_string_equal(pf.node, HAL_KDEV_NODE);
 	assert_true(pf.board == UINT32_MAX && pf.boards == 0);
@@ -103,11 +100,10 @@ static void platform_defaults(void **state)
 	assert_string_equal(said, "");
 }
 
-static void platform_every_key(void **state)
+static void platform_every_key(UNIT_STATE)
 {
 	struct hal_platform pf;
 
-	(void)state;
 	assert_int_equal(probe_text("node=/dev/u%u # the driver\n"
 		"boards = 4\n\tboard =\t3\r\nmif = /dev/uio0@0x1000\n"
 		"pif = /dev/uio1@0\ncdma = /dev/mem@0x40000000\n"
@@ -123,7 +119,7 @@ static void platform_every_key(void **state)
 }
 
 /* The log line has file, line, what was found and what is allowed. */
-static void platform_mistakes(void **state)
+static void platform_mistakes(UNIT_STATE)
 {
 	static const struct { const char *text, *says; } bad[] = {
 		{ "boards = 0", ":1: boards = 0: use 1 to 64" },
@@ -152,7 +148,6 @@ static void platform_mistakes(void **state)
 	struct hal_platform pf;
 	char text[512];
 
-	(void)state;
 	/* a line that is too long is not read as two */
 	memset(text, ' ', sizeof(text));
 	memcpy(text, "boards = 4", 10);
@@ -192,11 +187,10 @@ int access(const char *name, int mode)
 
 /* Boards are present if there is a driver's node or a platform file, or if the
  * user names a device. */
-static void platform_presence(void **state)
+static void platform_presence(UNIT_STATE)
 {
 	struct hal_params params = { .hal = "auto" };
 
-	(void)state;
 	assert_false(hal_dev_present(&params));
 	present = HAL_KDEV_NODE;
 	assert_true(hal_dev_present(&params));
@@ -218,11 +212,10 @@ static int open_dev(const char *dev, struct hal **hal)
 
 /* No driver behind the name: each case logs one line with cause, place and
  * remedy. */
-static void platform_no_device(void **state)
+static void platform_no_device(UNIT_STATE)
 {
 	struct hal *hal = NULL;
 
-	(void)state;
 	assert_int_equal(open_dev("/dev/no-such-device", &hal), -FI_ENODEV);
 	logged("no kernel device", "/dev/no-such-device", "modprobe unimem");
 	assert_int_equal(open_dev("/dev/null", &hal), -FI_ENODEV);
@@ -259,7 +252,7 @@ static struct board board(void)
 	return b;
 }
 
-static void mmio_widths(void **state)
+static void mmio_widths(UNIT_STATE)
 {
 	const uint64_t wide[2] = { UINT64_C(0x0123456789abcdef),
 				   UINT64_C(0xfedcba9876543210) };
@@ -267,7 +260,6 @@ static void mmio_widths(void **state)
 	struct hal_mmio_map mif, pif, cdma;
 	uint64_t w[2] = { 0 };
 
-	(void)state;
 	assert_int_equal(b.io->map(b.mm, hal_kdev_off(HAL_KDEV_MIF,
 			 HAL_MIF_PAGE(3)), HAL_REG_PAGE, &mif), 0);
 	assert_int_equal(b.io->map(b.mm, hal_kdev_off(HAL_KDEV_PIF,
@@ -302,14 +294,13 @@ static void mmio_widths(void **state)
 }
 
 /* Every alignment and length; no byte beside is changed. */
-static void mmio_windows(void **state)
+static void mmio_windows(UNIT_STATE)
 {
 	struct board b = board();
 	struct hal_mmio_map map;
 	uint8_t data[64], back[64];
 	uint64_t rng = 1;
 
-	(void)state;
 	assert_int_equal(b.io->map(b.mm, 0, HAL_REG_PAGE, &map), 0);
 	for (uint32_t off = 0; off < 24; off++) {
 		for (uint32_t len = 0; len < 40; len++) {
@@ -334,13 +325,12 @@ static void mmio_windows(void **state)
 }
 
 /* The barrier reads back the page that was stored to, anywhere in the map. */
-static void mmio_reads_back_there(void **state)
+static void mmio_reads_back_there(UNIT_STATE)
 {
 	struct board b = board();
 	struct hal_mmio_map map;
 	uint64_t word = 1;
 
-	(void)state;
 	unit_needs(sysconf(_SC_PAGESIZE) == HAL_REG_PAGE);
 	assert_int_equal(b.io->map(b.mm, 0, 2 * HAL_REG_PAGE, &map), 0);
 	b.io->store(&map, HAL_REG_PAGE + 16, &word, sizeof(word));
@@ -471,13 +461,12 @@ void *mmap(void *at, size_t len, int prot, int flags, int fd, off_t off)
 }
 
 /* The event fd belongs to the open device and is closed with it. */
-static void mmio_event(void **state)
+static void mmio_event(UNIT_STATE)
 {
 	struct board b = board();
 	struct rlimit old, none;
 	int fd;
 
-	(void)state;
 	driver = true;
 	interrupted = 2;
 	assert_int_equal(b.io->ioctl(b.mm, HAL_KDEV_IO_RELEASE, NULL), 0);
@@ -497,13 +486,12 @@ static void mmio_event(void **state)
 }
 
 /* A block without a node in the platform file is mapped by the driver. */
-static void mmio_blocks_of_the_driver(void **state)
+static void mmio_blocks_of_the_driver(UNIT_STATE)
 {
 	struct board b = board();
 	struct hal_mmio_map map;
 	struct hal_mmio *mm;
 
-	(void)state;
 	memset(&b.pf.mif, 0, sizeof(b.pf.mif));
 	assert_int_equal(b.io->open(&b.pf, UINT32_MAX, &mm), 0);
 	assert_int_equal(b.io->map(mm, hal_kdev_off(HAL_KDEV_MIF, 0),
@@ -542,14 +530,13 @@ static bool is_mapped(void *at, size_t len)
 
 /* A block by UIO: an offset of n pages selects map n, and pages of the block
  * are found from its start. */
-static void mmio_uio(void **state)
+static void mmio_uio(UNIT_STATE)
 {
 	struct board b = board();
 	struct hal_mmio_map mif, pif, none;
 	struct hal_mmio *mm;
 	void *first;
 
-	(void)state;
 	uio_plug(true);
 	snprintf(b.pf.mif.node, sizeof(b.pf.mif.node), "/dev/uio0");
 	b.pf.pif = b.pf.mif;
@@ -578,13 +565,12 @@ static void mmio_uio(void **state)
 	uio_plug(false);
 }
 
-static void mmio_kernel_calls(void **state)
+static void mmio_kernel_calls(UNIT_STATE)
 {
 	struct board b = board();
 	struct hal_mmio_map map;
 	uint64_t word = 9;
 
-	(void)state;
 	interrupted = 2;
 	assert_int_equal(b.io->write(b.mm, &word, sizeof(word)),
 			 sizeof(word));
@@ -607,13 +593,12 @@ static void mmio_kernel_calls(void **state)
 }
 
 /* In a forked child maps cannot be used, calls fail, and close works. */
-static void mmio_forked_child(void **state)
+static void mmio_forked_child(UNIT_STATE)
 {
 	struct board b = board();
 	struct hal_mmio_map map;
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(b.io->map(b.mm, 0, HAL_REG_PAGE, &map), 0);
 	b.io->write64(&map, 0, 3);
 	pid = unit_fork();
@@ -630,13 +615,12 @@ static void mmio_forked_child(void **state)
 	b.io->close(b.mm);
 }
 
-static void mmio_open_errors(void **state)
+static void mmio_open_errors(UNIT_STATE)
 {
 	struct hal_platform pf = { .board = UINT32_MAX };
 	struct hal_mmio *mm = NULL;
 	struct hal_mmio_map map;
 
-	(void)state;
 	snprintf(pf.node, sizeof(pf.node), "no/such/%%u/node");
 	assert_int_equal(hal_mmio_dev_ops.open(&pf, UINT32_MAX, &mm),
 			 -EINVAL);
@@ -671,7 +655,7 @@ static int open_as(const char *blocks, struct hal **hal, struct hal_if **hif)
 }
 
 /* Registers that are not where the file says: one line for each block. */
-static void registers_not_there(void **state)
+static void registers_not_there(UNIT_STATE)
 {
 	static const char *const keys[] = { "mif", "pif", "cdma" };
 	static const struct { const char *at, *where, *remedy; } bad[] = {
@@ -685,7 +669,6 @@ static void registers_not_there(void **state)
 	struct hal_if *hif = NULL;
 	struct hal *hal = NULL;
 
-	(void)state;
 	uio_plug(true);
 	driver = true;
 	for (unsigned k = 0; k < 3; k++) {

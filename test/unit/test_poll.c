@@ -22,7 +22,7 @@ static int rounds(void)
 
 /* ---- Poll sets ------------------------------------------------------- */
 
-static void test_poll_set_takes_queues_and_counters(void **state)
+static void test_poll_set_takes_queues_and_counters(UNIT_STATE)
 {
 	struct ep_want want = { .cntrs = true };
 	struct fi_poll_attr attr = { .flags = 1 };
@@ -31,7 +31,6 @@ static void test_poll_set_takes_queues_and_counters(void **state)
 	struct fid_eq *eq;
 	void *ctx[4];
 
-	(void)state;
 	assert_int_equal(fi_poll_open(e->domain, &attr, &set), -FI_EBADFLAGS);
 	assert_int_equal(fi_poll_open(e->domain, NULL, &set), 0);
 	assert_int_equal(fi_poll(set, ctx, 4), 0);
@@ -57,7 +56,7 @@ static void test_poll_set_takes_queues_and_counters(void **state)
 	assert_int_equal(fi_close(&set->fid), 0);
 }
 
-static void test_poll_set_reports(void **state)
+static void test_poll_set_reports(UNIT_STATE)
 {
 	struct ep_want want = { .disabled = true, .no_txcq = true,
 				.no_rxcq = true };
@@ -70,7 +69,6 @@ static void test_poll_set_reports(void **state)
 	struct ep *a = ep_open(NULL), *b = ep_open(&want);
 	char in, out = 1;
 
-	(void)state;
 	assert_int_equal(fi_cq_open(b->domain, &cqa, &cq, &cq), 0);
 	assert_int_equal(fi_cntr_open(b->domain, NULL, &cntr, &cntr), 0);
 	assert_int_equal(fi_ep_bind(b->ep, &cq->fid, FI_SEND | FI_RECV), 0);
@@ -108,7 +106,7 @@ static void test_poll_set_reports(void **state)
 
 /* ---- Wait sets ------------------------------------------------------- */
 
-static void test_wait_set_attributes(void **state)
+static void test_wait_set_attributes(UNIT_STATE)
 {
 	static const enum fi_wait_obj good[] = {
 		FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_MUTEX_COND, FI_WAIT_YIELD,
@@ -121,7 +119,6 @@ static void test_wait_set_attributes(void **state)
 	struct ep *e = ep_open(NULL);
 	struct fid_wait *set;
 
-	(void)state;
 	assert_int_equal(fi_wait_open(e->fabric, &attr, &set), -FI_EBADFLAGS);
 	for (int i = 0; i < 3; i++) {
 		attr = (struct fi_wait_attr){ .wait_obj = bad[i] };
@@ -315,24 +312,21 @@ static void stirred(enum fi_wait_obj obj, block_fn block)
 	world_close(&w);
 }
 
-static void test_wait_set_wakes(void **state)
+static void test_wait_set_wakes(UNIT_STATE)
 {
-	(void)state;
 	stirred(FI_WAIT_UNSPEC, block_wait);
 	stirred(FI_WAIT_FD, block_wait);
 	stirred(FI_WAIT_YIELD, block_wait);
 	stirred(FI_WAIT_MUTEX_COND, block_wait);
 }
 
-static void test_wait_set_fd(void **state)
+static void test_wait_set_fd(UNIT_STATE)
 {
-	(void)state;
 	stirred(FI_WAIT_FD, block_fd);
 }
 
-static void test_wait_set_cond(void **state)
+static void test_wait_set_cond(UNIT_STATE)
 {
-	(void)state;
 	stirred(FI_WAIT_MUTEX_COND, block_cond);
 }
 
@@ -352,7 +346,7 @@ static void *write_events(void *arg)
 	return NULL;
 }
 
-static void test_eq_cond(void **state)
+static void test_eq_cond(UNIT_STATE)
 {
 	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_MUTEX_COND,
 				   .flags = FI_WRITE };
@@ -363,7 +357,6 @@ static void test_eq_cond(void **state)
 	pthread_t thread;
 	uint32_t type;
 
-	(void)state;
 	w.a = ep_open(NULL);
 	assert_int_equal(fi_eq_open(w.a->fabric, &attr, &w.eq, NULL), 0);
 	assert_int_equal(fi_control(&w.eq->fid, FI_GETWAIT, &mc), 0);
@@ -464,9 +457,8 @@ static void cq_form(enum fi_wait_obj obj)
 	ep_close(w.b);
 }
 
-static void test_cq_cond_and_yield(void **state)
+static void test_cq_cond_and_yield(UNIT_STATE)
 {
-	(void)state;
 	cq_form(FI_WAIT_MUTEX_COND);
 	cq_form(FI_WAIT_YIELD);
 	cq_form(FI_WAIT_POLLFD);
@@ -489,7 +481,7 @@ static void *read_once(void *arg)
 
 /* One thread sleeps in a call, another one calls fi_trywait() and polls all the
  * time: each signal ends the sleep of the first. */
-static void test_a_signal_is_not_taken_by_who_polls(void **state)
+static void test_a_signal_is_not_taken_by_who_polls(UNIT_STATE)
 {
 	struct ep_want want = { .wait = FI_WAIT_FD,
 				.threading = FI_THREAD_SAFE };
@@ -498,7 +490,6 @@ static void test_a_signal_is_not_taken_by_who_polls(void **state)
 	struct fid *fids[1];
 	pthread_t thread;
 
-	(void)state;
 	w.b = ep_open(&want);
 	fids[0] = &w.b->cq->fid;
 	thread = unit_thread(read_once, &w);

@@ -9,11 +9,10 @@ struct thing {
 	uint64_t mark[5];		/* bytes: an odd multiple of 8 */
 };
 
-static void test_construct_allocates_nothing(void **state)
+static void test_construct_allocates_nothing(UNIT_STATE)
 {
 	struct unm_pool pool;
 
-	(void)state;
 	unm_pool_construct(&pool, sizeof(struct thing), 100);
 	assert_null(pool.chunk);
 	assert_null(pool.node);
@@ -23,12 +22,11 @@ static void test_construct_allocates_nothing(void **state)
 	unm_pool_destruct(&pool);
 }
 
-static void test_token_names_its_object(void **state)
+static void test_token_names_its_object(UNIT_STATE)
 {
 	struct unm_pool pool;
 	struct thing *t[10];
 
-	(void)state;
 	unm_pool_construct(&pool, sizeof(struct thing), 100);
 	for (int i = 0; i < 10; i++) {
 		t[i] = unm_pool_alloc(&pool);
@@ -45,13 +43,12 @@ static void test_token_names_its_object(void **state)
 	unm_pool_destruct(&pool);
 }
 
-static void test_stale_token_is_refused(void **state)
+static void test_stale_token_is_refused(UNIT_STATE)
 {
 	struct unm_pool pool;
 	struct thing *t, *again;
 	uint64_t token;
 
-	(void)state;
 	unm_pool_construct(&pool, sizeof(struct thing), 100);
 	t = unm_pool_alloc(&pool);
 	token = unm_pool_token(t);
@@ -67,13 +64,12 @@ static void test_stale_token_is_refused(void **state)
 	unm_pool_destruct(&pool);
 }
 
-static void test_made_up_tokens_are_refused(void **state)
+static void test_made_up_tokens_are_refused(UNIT_STATE)
 {
 	struct unm_pool pool;
 	struct thing *t;
 	uint64_t token;
 
-	(void)state;
 	unm_pool_construct(&pool, sizeof(struct thing), 1000);
 	t = unm_pool_alloc(&pool);
 	token = unm_pool_token(t);
@@ -92,13 +88,12 @@ static void test_made_up_tokens_are_refused(void **state)
 	unm_pool_destruct(&pool);
 }
 
-static void test_growth_moves_nothing(void **state)
+static void test_growth_moves_nothing(UNIT_STATE)
 {
 	enum { N = 5000 };
 	static struct thing *t[N];
 	struct unm_pool pool;
 
-	(void)state;
 	unm_pool_construct(&pool, sizeof(struct thing), UINT32_MAX);
 	for (int i = 0; i < N; i++) {
 		t[i] = unm_pool_alloc(&pool);
@@ -119,13 +114,12 @@ static void test_growth_moves_nothing(void **state)
 
 /* The pool grows in chunks. The limit is compared with the objects made, not
  * with those in use, so it may be exceeded by less than one chunk. */
-static void test_limit(void **state)
+static void test_limit(UNIT_STATE)
 {
 	struct unm_pool pool;
 	struct thing *last = NULL, *t;
 	uint32_t n = 0;
 
-	(void)state;
 	/* not a multiple of a chunk */
 	unm_pool_construct(&pool, sizeof(struct thing), 70);
 	while ((t = unm_pool_alloc(&pool)) != NULL) {
@@ -143,7 +137,7 @@ static void test_limit(void **state)
 }
 
 /* Random allocations and frees, compared with a table. */
-static void test_random_model(void **state)
+static void test_random_model(UNIT_STATE)
 {
 	enum { N = 512, STEPS = 200000 };
 	static struct { struct thing *t; uint64_t token, mark; } m[N];
@@ -152,7 +146,6 @@ static void test_random_model(void **state)
 	struct unm_pool pool;
 	uint32_t used = 0;
 
-	(void)state;
 	unm_pool_construct(&pool, sizeof(struct thing), N);
 	for (int step = 0; step < STEPS; step++) {
 		int i = unit_below(&rng, N);

@@ -83,16 +83,14 @@ static void only_send(size_t len, bool tagged, uint32_t total)
 	ep_close(p.b);
 }
 
-static void test_trap8_both_only_send_inline(void **state)
+static void test_trap8_both_only_send_inline(UNIT_STATE)
 {
-	(void)state;
 	only_send(8, false, messages());
 	only_send(8, true, messages());
 }
 
-static void test_trap8_both_only_send_eager(void **state)
+static void test_trap8_both_only_send_eager(UNIT_STATE)
 {
-	(void)state;
 	only_send(300, true, messages() / 4);
 	only_send(4000, false, messages() / 10);
 }
@@ -104,13 +102,12 @@ static void test_trap8_both_only_send_eager(void **state)
 
 /* Four endpoints post all their sends, far above the eager limit, before any of
  * them posts a receive. */
-static void test_trap8_all_to_all_before_any_receive(void **state)
+static void test_trap8_all_to_all_before_any_receive(UNIT_STATE)
 {
 	struct ep *e[NODES];
 	fi_addr_t at[NODES][NODES];
 	char *out[NODES], *in;
 
-	(void)state;
 	in = malloc((size_t)NODES * EACH * BIG);
 	for (int i = 0; i < NODES; i++) {
 		e[i] = ep_open(NULL);
@@ -224,9 +221,8 @@ static void bounded(size_t len, size_t max)
 	ep_close(p.b);
 }
 
-static void test_unexpected_memory_is_bounded(void **state)
+static void test_unexpected_memory_is_bounded(UNIT_STATE)
 {
-	(void)state;
 	EP_NEEDS_INSIDE();
 	bounded(8, 4096);
 	bounded(8, 1 << 20);
@@ -236,7 +232,7 @@ static void test_unexpected_memory_is_bounded(void **state)
 
 /* Two senders: both continue when memory is free again, also if the messages of
  * only one of them are received first. */
-static void test_two_senders_share_what_there_is(void **state)
+static void test_two_senders_share_what_there_is(UNIT_STATE)
 {
 	size_t was = g_unm_env.unexpected_max;
 	struct ep *r, *s[2];
@@ -244,7 +240,6 @@ static void test_two_senders_share_what_there_is(void **state)
 	uint32_t sent[2] = { 0 }, got[2] = { 0 };
 	char buf[4000];
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	g_unm_env.unexpected_max = 65536;
 	r = ep_open(NULL);
@@ -273,7 +268,7 @@ static void test_two_senders_share_what_there_is(void **state)
 
 /* One sender's messages use up the memory: another sender whose messages have
  * posted receives is not delayed, however long that lasts. */
-static void test_a_flood_holds_back_nobody_else(void **state)
+static void test_a_flood_holds_back_nobody_else(UNIT_STATE)
 {
 	size_t was = g_unm_env.unexpected_max;
 	struct ep *r, *flood, *well;
@@ -281,7 +276,6 @@ static void test_a_flood_holds_back_nobody_else(void **state)
 	uint32_t sent, in, most;
 	char buf[1000];
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	g_unm_env.unexpected_max = 65536;
 	r = ep_open(NULL);
@@ -314,7 +308,7 @@ static void test_a_flood_holds_back_nobody_else(void **state)
 }
 
 /* Discarding and claiming free memory as receiving does. */
-static void test_discards_free_space(void **state)
+static void test_discards_free_space(UNIT_STATE)
 {
 	size_t was = g_unm_env.unexpected_max;
 	uint32_t sent = 0, got = 0;
@@ -322,7 +316,6 @@ static void test_discards_free_space(void **state)
 	struct ep_pair p;
 	char buf[1000];
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	g_unm_env.unexpected_max = 20000;
 	p = ep_pair(NULL);
@@ -353,7 +346,7 @@ static void test_discards_free_space(void **state)
 
 /* Memory becomes free while the completion queue is full: a sender that was
  * throttled for lack of memory continues once the queue is read. */
-static void test_room_comes_while_the_queue_is_full(void **state)
+static void test_room_comes_while_the_queue_is_full(UNIT_STATE)
 {
 	const struct ep_want want = { .cq_size = 64 };
 	size_t was = g_unm_env.unexpected_max;
@@ -363,7 +356,6 @@ static void test_room_comes_while_the_queue_is_full(void **state)
 	uint32_t sent = 0;
 	struct ep_pair p;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	iov.iov_base = malloc(iov.iov_len);
 	g_unm_env.unexpected_max = 4096;
@@ -389,14 +381,13 @@ static void test_room_comes_while_the_queue_is_full(void **state)
 }
 
 /* Without memory for unexpected messages, rendezvous under way still end. */
-static void test_rendezvous_ends_while_memory_is_out(void **state)
+static void test_rendezvous_ends_while_memory_is_out(UNIT_STATE)
 {
 	size_t was = g_unm_env.unexpected_max;
 	char *out, *in, buf[1000];
 	struct ep_pair p;
 	uint32_t sent;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	out = malloc(BIG);
 	in = malloc(BIG);
@@ -424,14 +415,13 @@ static void test_rendezvous_ends_while_memory_is_out(void **state)
 
 /* The receiver does not poll: sends are refused and do not block, and another
  * peer is served. */
-static void test_a_peer_that_never_polls_delays_nobody(void **state)
+static void test_a_peer_that_never_polls_delays_nobody(UNIT_STATE)
 {
 	struct ep *s = ep_open(NULL), *deaf = ep_open(NULL);
 	struct ep *well = ep_open(NULL);
 	fi_addr_t to_deaf = ep_insert(s, deaf), to_well = ep_insert(s, well);
 	uint32_t n = 0, in, refused = 0;
 
-	(void)state;
 	for (uint32_t i = 0; i < 5000; i++) {
 		ssize_t ret = fi_inject(s->ep, &n, 4, to_deaf);
 
@@ -464,7 +454,7 @@ static uint64_t packets_to(struct ep *e, fi_addr_t dest)
 
 /* A long message in pieces: each call sends a few of them, so that other work
  * is not delayed; two such messages share the calls. */
-static void test_a_stream_is_sent_in_steps(void **state)
+static void test_a_stream_is_sent_in_steps(UNIT_STATE)
 {
 	enum { STEP = 16, LEN = 10 * BIG };
 	size_t eager = g_unm_env.eager_max;
@@ -474,7 +464,6 @@ static void test_a_stream_is_sent_in_steps(void **state)
 	uint64_t before[2], sent[2] = { 0 }, end = ep_deadline();
 	char *out = calloc(1, LEN), *in[2];
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	g_unm_env.eager_max = 256;
 	g_unm_env.attach = false;
@@ -513,14 +502,13 @@ static void test_a_stream_is_sent_in_steps(void **state)
 }
 
 /* More rendezvous than may be in flight. */
-static void test_sends_in_flight_are_bounded(void **state)
+static void test_sends_in_flight_are_bounded(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	size_t max = p.a->info->tx_attr->size;
 	char *out = malloc(BIG), *in = malloc(BIG);
 	uint32_t sent = 0, got = 0;
 
-	(void)state;
 	for (int refused = 0; refused < 200; ep_step()) {
 		ssize_t ret = fi_send(p.a->ep, out, BIG, NULL, p.ab, out);
 
@@ -553,7 +541,7 @@ static void test_sends_in_flight_are_bounded(void **state)
 	free(in);
 }
 
-static void test_posted_receives_are_bounded(void **state)
+static void test_posted_receives_are_bounded(UNIT_STATE)
 {
 	int was = g_unm_env.rx_size;
 	struct ep_pair p;
@@ -561,7 +549,6 @@ static void test_posted_receives_are_bounded(void **state)
 	char in;
 	int n;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	g_unm_env.rx_size = 100;
 	p = ep_pair(NULL);
@@ -584,13 +571,12 @@ static void test_posted_receives_are_bounded(void **state)
 }
 
 /* A million receives with different tags: matching stays fast. */
-static void test_many_receives_posted(void **state)
+static void test_many_receives_posted(UNIT_STATE)
 {
 	uint32_t total = messages();
 	struct ep_pair p = ep_pair(NULL);
 	uint32_t *in = calloc(total, sizeof(*in));
 
-	(void)state;
 	for (uint32_t i = 0; i < total; i++)
 		EP_OK(fi_trecv(p.b->ep, &in[i], 4, NULL, p.ba, i, 0, NULL));
 	for (uint32_t i = total; i-- > 0; )
@@ -634,13 +620,12 @@ static struct unm_peer *starve(struct ep_pair *p, struct hal_ops *ops)
 	return peer;
 }
 
-static void test_no_space_is_back_pressure(void **state)
+static void test_no_space_is_back_pressure(UNIT_STATE)
 {
 	char out[4096] = "x", in[4096];
 	struct ep_pair p = ep_pair(NULL);
 	struct hal_ops ops;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	if (starve(&p, &ops) == NULL)
 		skip();			/* with a decorator, or a device */
@@ -656,7 +641,7 @@ static void test_no_space_is_back_pressure(void **state)
 	assert_int_equal(starved, 0);
 }
 
-static void test_no_space_for_long_ends(void **state)
+static void test_no_space_for_long_ends(UNIT_STATE)
 {
 	char out[4096] = "x";
 	struct ep_pair p = ep_pair(NULL);
@@ -664,7 +649,6 @@ static void test_no_space_for_long_ends(void **state)
 	struct hal_ops ops;
 	ssize_t ret;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	peer = starve(&p, &ops);
 	unit_needs(peer != NULL);
@@ -682,14 +666,13 @@ static void test_no_space_for_long_ends(void **state)
 
 /* Two shortages a minute apart, without a send in between, are not one long
  * shortage. */
-static void test_no_space_twice_is_back_pressure(void **state)
+static void test_no_space_twice_is_back_pressure(UNIT_STATE)
 {
 	char out[4096] = "x", in[4096];
 	struct ep_pair p = ep_pair(NULL);
 	struct unm_peer *peer;
 	struct hal_ops ops;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	peer = starve(&p, &ops);
 	unit_needs(peer != NULL);

@@ -79,14 +79,13 @@ static void get(struct os_pair *p, size_t at, void *to, size_t len)
 
 /* A target that polls: the answer to the first operation's probe comes back,
  * and from then on all operations are requests, except long ones. */
-static void test_target_that_polls(void **state)
+static void test_target_that_polls(UNIT_STATE)
 {
 	uint64_t direct, requests;
 	size_t kept;
 	struct os_pair p;
 	uint64_t value;
 
-	(void)state;
 	NEEDS_ATTACH();
 	p = open_pair(LONG_US);
 	for (value = 0; value < 3; value++) {
@@ -118,13 +117,12 @@ static void test_target_that_polls(void **state)
 
 /* A target that does not poll: no operation waits for it, and it gets one
  * probe. */
-static void test_target_that_does_not_poll(void **state)
+static void test_target_that_does_not_poll(UNIT_STATE)
 {
 	uint64_t direct, requests, sent;
 	struct os_pair p;
 	uint64_t value;
 
-	(void)state;
 	NEEDS_ATTACH();
 	p = open_pair(LONG_US);
 	direct = os_direct(&p);
@@ -141,12 +139,11 @@ static void test_target_that_does_not_poll(void **state)
 }
 
 /* Progress that was seen longer ago than the bound does not count. */
-static void test_target_that_polled(void **state)
+static void test_target_that_polled(UNIT_STATE)
 {
 	uint64_t value = 1, requests;
 	struct os_pair p;
 
-	(void)state;
 	NEEDS_ATTACH();
 	p = open_pair(1);
 	for (int i = 0; i < 10; i++) {
@@ -163,14 +160,13 @@ static void test_target_that_polled(void **state)
 
 /* The target stops polling just when a request was sent: the request waits, is
  * executed once, and does not delay later operations. */
-static void test_target_that_stops(void **state)
+static void test_target_that_stops(UNIT_STATE)
 {
 	uint64_t value[] = { 7, 8 }, direct;
 	struct fi_context2 ctx;
 	struct ep_comp c;
 	struct os_pair p;
 
-	(void)state;
 	NEEDS_ATTACH();
 	p = open_pair(LONG_US);
 	for (int i = 0; i < 3; i++) {
@@ -218,7 +214,7 @@ static struct os_pair open_stopped(void)
 /* A long operation whose requests wait for the target does not hold up an
  * operation that can be executed by attach. (The long one has remote CQ data,
  * so it can not.) */
-static void test_put_past_unsent_requests(void **state)
+static void test_put_past_unsent_requests(UNIT_STATE)
 {
 	static uint8_t buf[LEN];
 	uint64_t value = 5, direct, n = 0, end = ep_deadline();
@@ -226,7 +222,6 @@ static void test_put_past_unsent_requests(void **state)
 	struct ep_comp c;
 	struct os_pair p;
 
-	(void)state;
 	NEEDS_ATTACH();
 	p = open_stopped();
 	while (fi_writedata(p.a->ep, buf, LEN - 8, NULL, 1, p.ab, p.base,
@@ -256,14 +251,13 @@ static void test_put_past_unsent_requests(void **state)
 }
 
 /* A target that sleeps is not woken. */
-static void test_target_that_sleeps(void **state)
+static void test_target_that_sleeps(UNIT_STATE)
 {
 	const struct ep_want any = { 0 }, sleeps = { .wait = FI_WAIT_FD };
 	struct fid *fids[1];
 	uint64_t value = 3, sent;
 	struct os_pair p;
 
-	(void)state;
 	NEEDS_ATTACH();
 	p = os_open_as(OS_ATTACH, LEN, &any, &sleeps);
 	g_unm_env.prompt_us = LONG_US;

@@ -72,18 +72,16 @@ static void directed_posted(size_t len, bool tagged)
 	ep_close(t.r);
 }
 
-static void test_directed_receive_posted_first(void **state)
+static void test_directed_receive_posted_first(UNIT_STATE)
 {
-	(void)state;
 	for (int i = 0; i < NKINDS; i++) {
 		directed_posted(kinds[i], true);
 		directed_posted(kinds[i], false);
 	}
 }
 
-static void test_directed_receive_of_unexpected(void **state)
+static void test_directed_receive_of_unexpected(UNIT_STATE)
 {
-	(void)state;
 	for (int k = 0; k < NKINDS; k++) {
 		struct three t = three();
 		size_t len = kinds[k];
@@ -110,13 +108,12 @@ static void test_directed_receive_of_unexpected(void **state)
 }
 
 /* Without FI_DIRECTED_RECV the address of a receive is ignored. */
-static void test_undirected_endpoint_ignores_the_source(void **state)
+static void test_undirected_endpoint_ignores_the_source(UNIT_STATE)
 {
 	struct ep_want want = { .caps = FI_MSG | FI_TAGGED | FI_SOURCE };
 	struct ep_pair p = ep_pair(&want);
 	char in, out = 5;
 
-	(void)state;
 	assert_false(p.b->info->caps & FI_DIRECTED_RECV);
 	/* its own address instead of the sender's */
 	EP_OK(fi_recv(p.b->ep, &in, 1, NULL, 1, &in));
@@ -163,21 +160,19 @@ static void unresolved_peer(size_t len)
 	free(mem);
 }
 
-static void test_trap9_unknown_sender_gets_a_name_late(void **state)
+static void test_trap9_unknown_sender_gets_a_name_late(UNIT_STATE)
 {
-	(void)state;
 	for (int i = 0; i < NKINDS; i++)
 		unresolved_peer(kinds[i]);
 }
 
 /* A directed receive does not match a sender until that sender is inserted. */
-static void test_unknown_sender_does_not_take_a_directed_receive(void **state)
+static void test_unknown_sender_does_not_take_a_directed_receive(UNIT_STATE)
 {
 	struct ep *r = ep_open(NULL), *s = ep_open(NULL);
 	fi_addr_t to = ep_insert(s, r), self = ep_insert(r, r);
 	char in[2], out = 1;
 
-	(void)state;
 	EP_OK(fi_trecv(r->ep, &in[0], 1, NULL, self, 7, 0, &in[0]));
 	EP_OK(fi_trecv(r->ep, &in[1], 1, NULL, FI_ADDR_UNSPEC, 7, 0, &in[1]));
 	tsend(s, to, &out, 1, 7);
@@ -186,14 +181,13 @@ static void test_unknown_sender_does_not_take_a_directed_receive(void **state)
 }
 
 /* A sender that was closed before it was inserted. */
-static void test_message_of_a_closed_unresolved_peer_is_named_late(void **state)
+static void test_message_of_a_closed_unresolved_peer_is_named_late(UNIT_STATE)
 {
 	struct ep *r = ep_open(NULL), *s = ep_open(NULL);
 	fi_addr_t from;
 	char name[64], in, out = 'm';
 	size_t len = sizeof(name);
 
-	(void)state;
 	assert_int_equal(fi_getname(&s->ep->fid, name, &len), 0);
 	tsend(s, ep_insert(s, r), &out, 1, 7);
 	ep_settle();
@@ -249,7 +243,7 @@ static void truncated(struct ep_pair *p, size_t len, size_t room, int iov,
 	xfer_free(&x);
 }
 
-static void test_trap5_truncation_fills_every_field(void **state)
+static void test_trap5_truncation_fills_every_field(UNIT_STATE)
 {
 	static const struct { size_t len, room; } t[] = {
 		{ 1, 0 }, { 40, 0 }, { 40, 39 }, { 8, 7 }, { 4000, 0 },
@@ -259,7 +253,6 @@ static void test_trap5_truncation_fills_every_field(void **state)
 	};
 	struct ep_pair p = ep_pair(NULL);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++)
 		for (int k = 0; k < 8; k++)
 			truncated(&p, t[i].len, t[i].room, k & 4 ? 3 : 1,
@@ -269,12 +262,11 @@ static void test_trap5_truncation_fills_every_field(void **state)
 }
 
 /* The message after a truncated one is not affected. */
-static void test_truncation_leaves_the_stream_alone(void **state)
+static void test_truncation_leaves_the_stream_alone(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char *out = calloc(2, 100000), *in = calloc(2, 100000);
 
-	(void)state;
 	for (int k = 0; k < NKINDS; k++) {
 		size_t len = kinds[k];
 
@@ -298,13 +290,12 @@ static void test_truncation_leaves_the_stream_alone(void **state)
 
 /* ---- Tags ------------------------------------------------------------ */
 
-static void test_trap5_the_tag_is_the_senders_full_tag(void **state)
+static void test_trap5_the_tag_is_the_senders_full_tag(UNIT_STATE)
 {
 	static const uint64_t tag = 0xfedcba9876543210;
 	struct ep_pair p = ep_pair(NULL);
 	char in[8], out[8] = "";
 
-	(void)state;
 	for (int unexpected = 0; unexpected < 2; unexpected++) {
 		struct ep_comp c;
 
@@ -323,12 +314,11 @@ static void test_trap5_the_tag_is_the_senders_full_tag(void **state)
 	}
 }
 
-static void test_tagged_and_untagged_do_not_meet(void **state)
+static void test_tagged_and_untagged_do_not_meet(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char in[2], out[2] = { 1, 2 };
 
-	(void)state;
 	EP_OK(fi_recv(p.b->ep, &in[0], 1, NULL, FI_ADDR_UNSPEC, &in[0]));
 	tsend(p.a, p.ab, &out[0], 1, 0);
 	ep_quiet(p.b);
@@ -344,13 +334,12 @@ static void test_tagged_and_untagged_do_not_meet(void **state)
 /* ---- Many ------------------------------------------------------------ */
 
 /* All messages are sent before any is received, in reverse. */
-static void test_many_unexpected_in_reverse(void **state)
+static void test_many_unexpected_in_reverse(UNIT_STATE)
 {
 	enum { N = 20000 };
 	struct ep_pair p = ep_pair(NULL);
 	uint32_t out, in;
 
-	(void)state;
 	for (uint32_t i = 0; i < N; i++) {
 		out = i;
 		EP_OK(fi_tinject(p.a->ep, &out, 4, p.ab, i));
@@ -364,13 +353,12 @@ static void test_many_unexpected_in_reverse(void **state)
 	ep_quiet(p.b);
 }
 
-static void test_many_posted_in_reverse(void **state)
+static void test_many_posted_in_reverse(UNIT_STATE)
 {
 	enum { N = 20000 };
 	struct ep_pair p = ep_pair(NULL);
 	uint32_t *in = calloc(N, sizeof(*in));
 
-	(void)state;
 	for (uint32_t i = 0; i < N; i++)
 		EP_OK(fi_trecv(p.b->ep, &in[i], 4, NULL, p.ba, i, 0, &in[i]));
 	for (uint32_t i = N; i-- > 0; )

@@ -12,12 +12,11 @@
 /* ---- Mailboxes --------------------------------------------------------- */
 
 /* [D 5.1.1] "A read request to an empty FIFO, will return CAFEBEBE..." */
-static void mif_empty_pattern(void **state)
+static void mif_empty_pattern(UNIT_STATE)
 {
 	struct iface b = iface("fifo=8", 0);
 	uint64_t w[2] = { 0 };
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		assert_false(take_word(&b, w));
 		assert_true(w[0] == UINT64_C(0xCAFEBEBEDEADBEAF));
@@ -27,13 +26,12 @@ static void mif_empty_pattern(void **state)
 }
 
 /* [D 2.3.3, 2.3.5] spell it CAFEBEBEDEADBEEF. */
-static void mif_empty_pattern_beef(void **state)
+static void mif_empty_pattern_beef(UNIT_STATE)
 {
 	struct iface a = iface("fifo=8,empty=beef", 0);
 	struct iface b = iface("fifo=8,empty=beef", 1);
 	uint64_t w[2] = { 0 };
 
-	(void)state;
 	io->read128(&b.mif, HAL_MIF_DATA, w);
 	assert_true(w[0] == UINT64_C(0xCAFEBEBEDEADBEEF) && w[1] == w[0]);
 	assert_int_equal(send_packet(&a, &b, 1), HAL_PIF_ACK);
@@ -47,12 +45,11 @@ static void mif_empty_pattern_beef(void **state)
 /* [D 5.1.1] a write enqueues, and reads return "the actual dequeues"; [13] data
  * may equal the pattern: words behind a valid first word are not compared with
  * it. */
-static void mif_words_in_order(void **state)
+static void mif_words_in_order(UNIT_STATE)
 {
 	struct iface b = iface("fifo=8", 0);
 	uint64_t w[2];
 
-	(void)state;
 	for (uint64_t lap = 0; lap < 100; lap++) {
 		for (uint64_t i = 0; i < 1 + lap % 8; i++) {
 			w[0] = i == 2 ? HAL_MIF_EMPTY : lap << 32 | i;
@@ -72,12 +69,11 @@ static void mif_words_in_order(void **state)
 }
 
 /* [D 5.1.1] "a single-word request to a full FIFO" is refused: it is lost. */
-static void mif_full_takes_no_word(void **state)
+static void mif_full_takes_no_word(UNIT_STATE)
 {
 	struct iface b = iface("fifo=8", 0);
 	uint64_t w[2];
 
-	(void)state;
 	for (uint64_t i = 0; i < 10; i++) {
 		w[0] = i;
 		w[1] = 0;
@@ -91,11 +87,10 @@ static void mif_full_takes_no_word(void **state)
 
 /* [D 5.1.1] "A multi-word request to a full FIFO will always return a negative
  * acknowledgment", and [D 5.2.3] NACK lasts until the next transmission. */
-static void mif_full_refuses(void **state)
+static void mif_full_refuses(UNIT_STATE)
 {
 	struct iface a = iface("fifo=8", 0), b = iface("fifo=8", 1);
 
-	(void)state;
 	for (uint64_t i = 0; i < 4; i++)
 		assert_int_equal(send_packet(&a, &b, i), HAL_PIF_ACK);
 	for (uint64_t i = 4; i < 50; i++) {
@@ -111,12 +106,11 @@ static void mif_full_refuses(void **state)
 
 /* [D 5.1.2] a burst that does not fit: "the fourth will be rejected. However,
  * a positive acknowledgment will be returned". */
-static void mif_partial_burst(void **state)
+static void mif_partial_burst(UNIT_STATE)
 {
 	struct iface a = iface("fifo=8", 0), b = iface("fifo=8", 1);
 	uint64_t w[2] = { 0 };
 
-	(void)state;
 	for (int i = 0; i < 7; i++)
 		io->write128(&b.mif, HAL_MIF_DATA, w);
 	assert_int_equal(send_packet(&a, &b, 5), HAL_PIF_ACK);
@@ -151,21 +145,19 @@ static void mif_half_read(const char *sim, uint32_t status)
 	iface_close(&b);
 }
 
-static void mif_full_refuses_readers_halfway(void **state)
+static void mif_full_refuses_readers_halfway(UNIT_STATE)
 {
-	(void)state;
 	mif_half_read("fifo=8", HAL_PIF_NACK);
 	mif_half_read("fifo=8,pairs=0", HAL_PIF_ACK);
 }
 
 /* [D 5.1] FIFOs are independent. */
-static void mif_are_independent(void **state)
+static void mif_are_independent(UNIT_STATE)
 {
 	struct iface a = iface("fifo=8", 0), b = iface("fifo=8", 1);
 	struct iface c = iface("fifo=8", 1);
 	uint64_t w[2];
 
-	(void)state;
 	for (uint64_t i = 0; i < 4; i++)
 		assert_int_equal(send_packet(&a, &b, i), HAL_PIF_ACK);
 	assert_int_equal(send_packet(&a, &b, 4), HAL_PIF_NACK);
@@ -220,20 +212,18 @@ static void three_writes(const char *sim, bool prep)
 	iface_close(&b);
 }
 
-static void pif_three_writes(void **state)
+static void pif_three_writes(UNIT_STATE)
 {
-	(void)state;
 	three_writes("fifo=8", false);
 	three_writes("fifo=8,prep=1", true);
 }
 
 /* Two writes to the same register count as one of the three, the later one. */
-static void pif_same_write_twice(void **state)
+static void pif_same_write_twice(UNIT_STATE)
 {
 	const uint64_t stale[2] = { hal_head(9, 9), 99 };
 	struct iface a = iface("fifo=8", 0), b = iface("fifo=8", 1);
 
-	(void)state;
 	io->write128(&a.pif, HAL_PIF_PAYLOAD0, stale);
 	assert_int_equal(send_packet(&a, &b, 3), HAL_PIF_ACK);
 	assert_true(take_packet(&b, &a, 3));
@@ -243,12 +233,11 @@ static void pif_same_write_twice(void **state)
 
 /* [D 2.2.3, figure 8; 5.2.2] bits 47:0 come from the PID table, whatever the
  * sender writes there (put_packet() writes ones). */
-static void pif_identity_is_stamped(void **state)
+static void pif_identity_is_stamped(UNIT_STATE)
 {
 	struct iface a = iface("fifo=8", 0), b = iface("fifo=8", 1);
 	uint64_t w[2];
 
-	(void)state;
 	assert_int_equal(send_packet(&a, &b, 1), HAL_PIF_ACK);
 	assert_true(take_word(&b, w));
 	assert_true((w[0] & HAL_ID_MASK) == a.c.identity);
@@ -267,13 +256,12 @@ static void pif_identity_is_stamped(void **state)
 
 /* [D 5.2.3] PEND "as soon as it becomes zero, the user should check"; [D 5.2.4]
  * one buffer: words written meanwhile are lost, and OVERWR_BUF is set. */
-static void pif_pending_and_overwritten(void **state)
+static void pif_pending_and_overwritten(UNIT_STATE)
 {
 	static const char sim[] = "fifo=8,tick=1,delay=1000000";
 	struct iface a = iface(sim, 0), b = iface(sim, 1);
 	uint64_t w[2];
 
-	(void)state;
 	put_packet(&a, dest_of(&b), 1);
 	assert_int_equal(status_of(&a), HAL_PIF_PEND);
 	assert_false(take_word(&b, w));
@@ -290,14 +278,13 @@ static void pif_pending_and_overwritten(void **state)
 
 /* A packet arrives even if its sender does not poll any more, and may arrive
  * long before it is acknowledged [13: PEND, ACK and NACK come later]. */
-static void pif_arrives_by_itself(void **state)
+static void pif_arrives_by_itself(UNIT_STATE)
 {
 	static const char sim[] = "fifo=8,tick=1,delay=10000,ack=1000000000";
 	struct iface a = iface(sim, 0), b = iface(sim, 1);
 	uint64_t w[2] = { 0 };
 	int looks = 0;
 
-	(void)state;
 	put_packet(&a, dest_of(&b), 1);
 	while (!take_word(&b, w) && looks < 100000)
 		looks++;
@@ -308,12 +295,11 @@ static void pif_arrives_by_itself(void **state)
 }
 
 /* [D 5.2.4] "consecutive PIF setups on different pages are freely allowed". */
-static void pif_are_independent(void **state)
+static void pif_are_independent(UNIT_STATE)
 {
 	static const char sim[] = "fifo=8,tick=1,delay=1000000";
 	struct iface a = iface(sim, 0), c = iface(sim, 0), b = iface(sim, 1);
 
-	(void)state;
 	put_packet(&a, dest_of(&b), 1);
 	put_packet(&c, dest_of(&b), 2);
 	assert_int_equal(status_of(&a), HAL_PIF_PEND);
@@ -373,19 +359,17 @@ static void illegal_destination(const char *sim, bool keeps)
 	iface_close(&b);
 }
 
-static void pif_illegal_destination(void **state)
+static void pif_illegal_destination(UNIT_STATE)
 {
-	(void)state;
 	illegal_destination("fifo=8", true);
 	illegal_destination("fifo=8,illegal=0", false);
 }
 
 /* A packet to an address without a mailbox is not acknowledged. */
-static void pif_nowhere(void **state)
+static void pif_nowhere(UNIT_STATE)
 {
 	struct iface a = iface("fifo=8", 0);
 
-	(void)state;
 	put_packet(&a, hal_dest(BOARDS, 1, SIM_VMBOX_BASE), 1);
 	assert_int_equal(settled(&a), HAL_PIF_NACK);
 	put_packet(&a, dest_of(&a) + 16, 1);
@@ -396,11 +380,10 @@ static void pif_nowhere(void **state)
 /* [D table 4] PID_CONF: without its bit "any write to the PIF, will not
  * correspond to any packet initiation": nothing is transmitted, and the status
  * stays as the last packet left it. */
-static void pif_not_configured(void **state)
+static void pif_not_configured(UNIT_STATE)
 {
 	struct iface a = iface("fifo=8", 0), b = iface("fifo=8", 1);
 
-	(void)state;
 	not_configured(&a, &b, 0);
 	assert_int_equal(send_packet(&a, &b, 2), HAL_PIF_ACK);
 	assert_true(take_packet(&b, &a, 2));
@@ -417,14 +400,13 @@ static void pif_not_configured(void **state)
 
 /* [D 5.2.2, table 4] CLR_REQ "clears any active requests of the corresponding
  * PIF": a packet half written, and one under way. */
-static void pif_request_cleared(void **state)
+static void pif_request_cleared(UNIT_STATE)
 {
 	static const char sim[] = "fifo=8,tick=1,delay=1000000";
 	const uint64_t half[2] = { hal_head(9, 9), 9 };
 	struct iface a = iface(sim, 0), b = iface(sim, 1);
 	uint64_t bit = UINT64_C(1) << a.c.iface, w[2];
 
-	(void)state;
 	io->write128(&a.pif, HAL_PIF_PAYLOAD0, half);
 	io->write128(&a.pif, HAL_PIF_PAYLOAD1, half);
 	io->write64(&a.tif, HAL_TIF_CLR_REQ, bit);
@@ -634,7 +616,7 @@ static void idle_and_no_barrier(const struct iface *b)
  * at a narrower access, at an access beside the registers or a write to a
  * read-only one; and if the barriers of hal_mmio.h are missing: before a start,
  * or after a packet or the end of a transfer. */
-static void wrong_accesses_end_it(void **state)
+static void wrong_accesses_end_it(UNIT_STATE)
 {
 	static void (*const wrong[])(const struct iface *b) = {
 		narrow_mif_read, narrower_mif_read, narrow_mif_write,
@@ -646,7 +628,6 @@ static void wrong_accesses_end_it(void **state)
 		status_and_no_barrier, idle_and_no_barrier,
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		pid_t pid = unit_fork();
 
@@ -686,9 +667,8 @@ static bool acknowledged_arrive(const char *sim)
 }
 
 /* The checks fail with lost refusals and with forged identities. */
-static void mutants_are_noticed(void **state)
+static void mutants_are_noticed(UNIT_STATE)
 {
-	(void)state;
 	assert_true(acknowledged_arrive("fifo=8"));
 	assert_true(acknowledged_arrive("fifo=8,delay=300,ack=300"));
 	assert_false(acknowledged_arrive("fifo=8,mutant=nonack"));

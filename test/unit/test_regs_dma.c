@@ -34,9 +34,8 @@ static unsigned overtaken(const char *sim, uint64_t apart)
 
 /* [13] "none assumed ... the register model reorders stores unless that barrier
  * is used"; stores to the same place stay in order. */
-static void stores_are_reordered(void **state)
+static void stores_are_reordered(UNIT_STATE)
 {
-	(void)state;
 	assert_in_range(overtaken("reorder=250", 64), 50, 1950);
 	assert_in_range(overtaken("reorder=250", 1024), 50, 1950);
 	assert_int_equal(overtaken("reorder=0", 64), 0);
@@ -44,14 +43,13 @@ static void stores_are_reordered(void **state)
 }
 
 /* A later store to the same bytes is never overwritten by an earlier one. */
-static void stores_to_one_place_in_order(void **state)
+static void stores_to_one_place_in_order(UNIT_STATE)
 {
 	struct hal_mmio *mm = device("reorder=500", 0);
 	struct memory m = memory(mm, 1, 4 * KIB);
 	volatile uint64_t *at = m.map.base;
 	uint64_t seen = 0;
 
-	(void)state;
 	for (uint64_t i = 1; i <= 5000; i++) {
 		io->store(&m.map, 8 * (i % 64), &i, sizeof(i));
 		io->store(&m.map, 2048, &i, sizeof(i));
@@ -67,14 +65,13 @@ static void stores_to_one_place_in_order(void **state)
 }
 
 /* hal_mmio.h: any length and alignment, no byte beside is changed. */
-static void stores_of_any_shape(void **state)
+static void stores_of_any_shape(UNIT_STATE)
 {
 	struct hal_mmio *mm = device("reorder=500", 0);
 	struct memory m = memory(mm, 1, 4 * KIB);
 	uint8_t image[4096] = { 0 }, piece[300], back[300];
 	uint64_t rng = 1;
 
-	(void)state;
 	for (uint64_t i = 0; i < 3000; i++) {
 		size_t len = unit_below(&rng, sizeof(piece) + 1);
 		size_t off = unit_below(&rng, (uint32_t)(4096 - len + 1));
@@ -96,12 +93,11 @@ static void stores_of_any_shape(void **state)
 /* ---- Memory [D 3.1.6, 3.3] --------------------------------------------- */
 
 /* [K ALLOC] zeroed, whole pages, on the board asked for, disjoint. */
-static void alloc_gives_clean_pages(void **state)
+static void alloc_gives_clean_pages(UNIT_STATE)
 {
 	struct hal_mmio *mm = device("fifo=8", 0);
 	uint64_t before = 0;
 
-	(void)state;
 	for (uint32_t i = 0; i < 200; i++) {
 		struct memory m = memory(mm, i % BOARDS, 1 + i * 997);
 		const uint8_t *p = m.map.base;
@@ -118,12 +114,11 @@ static void alloc_gives_clean_pages(void **state)
 }
 
 /* [K ALLOC] its errors; memory that was freed can be allocated again. */
-static void alloc_refuses(void **state)
+static void alloc_refuses(UNIT_STATE)
 {
 	struct hal_mmio *mm = device("fifo=8", 0);
 	struct hal_kdev_alloc a = { .bytes = 4096, .board = BOARDS };
 
-	(void)state;
 	assert_int_equal(kdev(mm, HAL_KDEV_IO_ALLOC, &a), -EINVAL);
 	a.board = 1;
 	a.bytes = 0;
@@ -145,7 +140,7 @@ static void alloc_refuses(void **state)
 
 /* [K IMPORT] by reference and secret; CHECK and DROP; a reference is used for
  * one region only. */
-static void import_knows_who_holds(void **state)
+static void import_knows_who_holds(UNIT_STATE)
 {
 	struct hal_mmio *mm = device("route=0", 0), *other = device("route=0",
 								    1);
@@ -153,7 +148,6 @@ static void import_knows_who_holds(void **state)
 	struct hal_kdev_import imp = { .ref = m.a.ref, .secret = 8 }, late;
 	struct hal_kdev_hold h;
 
-	(void)state;
 	assert_int_equal(kdev(other, HAL_KDEV_IO_IMPORT, &imp), -ESTALE);
 	imp.secret = 7;
 	imp.ref += 4096;
@@ -183,13 +177,12 @@ static void import_knows_who_holds(void **state)
 }
 
 /* [K ALLOC] "until then it is nobody else's": a mapping keeps it. */
-static void mapped_memory_stays(void **state)
+static void mapped_memory_stays(UNIT_STATE)
 {
 	struct hal_mmio *mm = device("fifo=8", 0);
 	struct memory m = memory(mm, 0, 4096);
 	struct hal_kdev_hold h = { .hold = m.a.hold };
 
-	(void)state;
 	assert_int_equal(kdev(mm, HAL_KDEV_IO_DROP, &h), 0);
 	for (int i = 0; i < 8000; i++) {
 		struct hal_kdev_alloc a = { .bytes = 4096 };
@@ -205,7 +198,7 @@ static void mapped_memory_stays(void **state)
 
 /* [K ALLOC] for another interface: held by it at once, and found by its import;
  * each import needs its own drop. */
-static void alloc_for_another(void **state)
+static void alloc_for_another(UNIT_STATE)
 {
 	struct iface a = iface("route=0", 0), b = iface("route=0", 1);
 	struct hal_kdev_alloc al = { .bytes = 4096, .secret = 5, .board = 1,
@@ -214,7 +207,6 @@ static void alloc_for_another(void **state)
 	struct hal_kdev_hold h;
 	uint32_t hold;
 
-	(void)state;
 	assert_int_equal(kdev(a.mm, HAL_KDEV_IO_ALLOC, &al), 0);
 	h.hold = al.hold;
 	assert_int_equal(kdev(a.mm, HAL_KDEV_IO_DROP, &h), 0);
@@ -240,7 +232,7 @@ static void alloc_for_another(void **state)
 }
 
 /* [O 2.1; K IMPORT] a route takes its time, to another board's memory only. */
-static void routes_take_time(void **state)
+static void routes_take_time(UNIT_STATE)
 {
 	struct hal_mmio *mm = device("tick=1,route=50", 0);
 	struct memory here = memory(mm, 0, 4096), there = memory(mm, 1, 4096);
@@ -248,7 +240,6 @@ static void routes_take_time(void **state)
 	struct hal_kdev_hold h;
 	int asked = 0;
 
-	(void)state;
 	assert_int_equal(kdev(mm, HAL_KDEV_IO_IMPORT, &imp), 0);
 	imp.ref = there.a.ref;
 	/* a hold can be dropped instead of asking again */
@@ -292,13 +283,12 @@ static struct hal_kdev_status wait_status(struct hal_mmio *mm)
 }
 
 /* [K write] refused arguments; every alignment is valid. */
-static void kernel_transfers(void **state)
+static void kernel_transfers(UNIT_STATE)
 {
 	struct hal_mmio *mm = device("btt=16", 0);
 	struct memory s = memory(mm, 0, 65536), d = memory(mm, 1, 65536);
 	uint64_t rng = 1;
 
-	(void)state;
 	assert_int_equal(start(mm, s.gaddr, d.gaddr, 0, 1), -EINVAL);
 	assert_int_equal(start(mm, s.gaddr, d.gaddr, 65536, 1), -EINVAL);
 	assert_int_equal(start(mm, s.gaddr + 1, d.gaddr, 65535, 0), -EINVAL);
@@ -328,14 +318,13 @@ static void kernel_transfers(void **state)
 
 /* [D 3.1.2] "no guarantee that the transfers will be completed in the same
  * order"; each completion is reported once; [K write] -EAGAIN at the depth. */
-static void kernel_transfers_in_any_order(void **state)
+static void kernel_transfers_in_any_order(UNIT_STATE)
 {
 	struct hal_mmio *mm = device("xfers=16,dma=100", 0);
 	struct memory s = memory(mm, 0, 4096), d = memory(mm, 1, 4096);
 	struct hal_kdev_xfer x[17];
 	unsigned disorder = 0;
 
-	(void)state;
 	for (uint64_t i = 0; i < 17; i++)
 		x[i] = (struct hal_kdev_xfer){ s.gaddr, d.gaddr, 64, i + 1 };
 	for (int round = 0; round < 50; round++) {
@@ -365,14 +354,13 @@ static void kernel_transfers_in_any_order(void **state)
 
 /* [K CANCEL] a cancelled transfer moves no more data and its end is reported; a
  * slave's error. */
-static void kernel_transfers_end_badly(void **state)
+static void kernel_transfers_end_badly(UNIT_STATE)
 {
 	struct hal_mmio *mm = device("tick=1,dma=100000,slverr=0", 0);
 	struct memory s = memory(mm, 0, 65536), d = memory(mm, 1, 65536);
 	struct hal_kdev_cancel c = { .id = 1 };
 	struct hal_kdev_status st;
 
-	(void)state;
 	fill(s.map.base, 65536, 3);
 	start(mm, s.gaddr, d.gaddr, 65536, 1);
 	start(mm, s.gaddr, d.gaddr, 64, 2);
@@ -473,7 +461,7 @@ static uint32_t simple(const struct engine *e, uint64_t src, uint64_t dst,
 }
 
 /* [K ENGINE] one process has it; the kernel refuses transfers meanwhile. */
-static void engine_is_exclusive(void **state)
+static void engine_is_exclusive(UNIT_STATE)
 {
 	struct hal_mmio *mm = device("btt=20", 0);
 	struct memory m = memory(mm, 0, 4096);
@@ -481,7 +469,6 @@ static void engine_is_exclusive(void **state)
 	struct hal_mmio_map map;
 	struct engine e;
 
-	(void)state;
 	assert_int_equal(io->map(mm, hal_kdev_off(HAL_KDEV_CDMA, 0),
 				 HAL_CDMA_BYTES, &map), -EACCES);
 	start(mm, m.gaddr, m.gaddr + 64, 64, 1);
@@ -500,11 +487,10 @@ static void engine_is_exclusive(void **state)
 }
 
 /* [PG034 CDMACR, CDMASR] after a reset: idle, no error, tail pointer mode. */
-static void engine_after_reset(void **state)
+static void engine_after_reset(UNIT_STATE)
 {
 	struct engine e = engine("sg=1");
 
-	(void)state;
 	assert_int_equal(reg(&e, HAL_CDMA_CR), 0x00010002);
 	assert_int_equal(reg(&e, HAL_CDMA_SR), 0x0001000a);
 	engine_close(&e);
@@ -517,13 +503,12 @@ static void engine_after_reset(void **state)
 
 /* [PG034 BTT] any length below the counter's, any alignment; IOC_Irq is set
  * and cleared by writing 1. */
-static void engine_simple(void **state)
+static void engine_simple(UNIT_STATE)
 {
 	struct engine e = engine("btt=14");
 	uint8_t *s = e.s.map.base, *d = e.d.map.base;
 	uint64_t rng = 1;
 
-	(void)state;
 	for (int i = 0; i < 300; i++) {
 		uint32_t n = 1 + unit_below(&rng, 3000);
 		uint32_t from = unit_below(&rng, 60000);
@@ -544,12 +529,11 @@ static void engine_simple(void **state)
 
 /* [PG034 BTT] the counter has so many bits and ignores higher ones: long
  * transfers must be split. */
-static void engine_counts_so_far(void **state)
+static void engine_counts_so_far(UNIT_STATE)
 {
 	struct engine e = engine("btt=14");
 	uint8_t *d = e.d.map.base;
 
-	(void)state;
 	assert_int_equal(simple(&e, e.s.gaddr, e.d.gaddr, 16384 + 100) &
 			 HAL_CDMA_SR_ERRORS, 0);
 	assert_memory_equal(d, e.s.map.base, 100);
@@ -558,12 +542,11 @@ static void engine_counts_so_far(void **state)
 }
 
 /* [PG034 CDMASR] DMAIntErr, DMADecErr, DMASlvErr; only a reset helps. */
-static void engine_errors(void **state)
+static void engine_errors(UNIT_STATE)
 {
 	struct engine e = engine("slverr=0");
 	uint64_t nowhere = hal_dest(BOARDS, 0, 0);
 
-	(void)state;
 	assert_int_equal(simple(&e, e.s.gaddr, e.d.gaddr, 0) &
 			 (HAL_CDMA_SR_ERRORS | HAL_CDMA_SR_ERR_IRQ),
 			 HAL_CDMA_SR_INTERR | HAL_CDMA_SR_ERR_IRQ);
@@ -588,12 +571,11 @@ static void engine_errors(void **state)
 }
 
 /* A slow engine stays busy, and a reset stops it. */
-static void engine_is_slow(void **state)
+static void engine_is_slow(UNIT_STATE)
 {
 	struct engine e = engine("tick=1,dma=1000");
 	int looks = 0;
 
-	(void)state;
 	set_addr(&e, HAL_CDMA_SA, e.s.gaddr);
 	set_addr(&e, HAL_CDMA_DA, e.d.gaddr);
 	set(&e, HAL_CDMA_BTT, 8192);
@@ -650,13 +632,12 @@ static bool piece_there(const struct engine *e, uint32_t i)
 }
 
 /* [PG034 SG] up to the tail, done bits; a new tail goes on from there. */
-static void sg_chain(void **state)
+static void sg_chain(UNIT_STATE)
 {
 	struct engine e = engine("sg=1");
 	struct hal_cdma_desc *d;
 	uint64_t base;
 
-	(void)state;
 	d = chain(&e, &base);
 	assert_int_equal(run(&e, base, 4) & HAL_CDMA_SR_ERRORS, 0);
 	for (uint32_t i = 0; i < CHAIN; i++) {
@@ -677,13 +658,12 @@ static void sg_chain(void **state)
 
 /* [PG034 CDMASR, status word] SGIntErr: done already; SGDecErr; a descriptor's
  * own errors, in it and in the register. */
-static void sg_errors(void **state)
+static void sg_errors(UNIT_STATE)
 {
 	struct engine e = engine("sg=1");
 	struct hal_cdma_desc *d;
 	uint64_t base;
 
-	(void)state;
 	d = chain(&e, &base);
 	d[2].status = HAL_CDMA_DESC_DONE;
 	assert_int_equal(run(&e, base, 7) & HAL_CDMA_SR_ERRORS,
@@ -755,9 +735,8 @@ static bool engine_is_true(const char *sim)
 	return good;
 }
 
-static void mutants_are_noticed(void **state)
+static void mutants_are_noticed(UNIT_STATE)
 {
-	(void)state;
 	assert_true(ends_are_true("dma=0"));
 	assert_true(ends_are_true("dma=1000"));
 	assert_false(ends_are_true("mutant=twice"));

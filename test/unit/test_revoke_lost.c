@@ -191,7 +191,7 @@ static void until_told(struct hal_back *back, uint32_t region)
  * that revocation. The second region's word to a is lost, and the thread that
  * closes the first region stores it again: the value of the second.
  */
-static void test_two_regions(void **state)
+static void test_two_regions(UNIT_STATE)
 {
 	struct closer first, second;
 	struct unm_peer *inside;
@@ -199,7 +199,6 @@ static void test_two_regions(void **state)
 	struct scene s;
 	uint64_t end;
 
-	(void)state;
 	scene_open(&s);
 	mr[0] = (struct unm_mr *)s.mr[0];
 	mr[1] = (struct unm_mr *)s.mr[1];
@@ -232,13 +231,12 @@ static void test_two_regions(void **state)
 
 /* ---- Disconnected peers ---------------------------------------------- */
 
-static void test_dropped_when_it_knows(void **state)
+static void test_dropped_when_it_knows(UNIT_STATE)
 {
 	struct unm_peer *peer;
 	struct scene s;
 	uint64_t was;
 
-	(void)state;
 	scene_open(&s);
 	peer = peer_of(s.b, s.ba);
 	way_open(peer);

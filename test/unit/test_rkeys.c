@@ -118,11 +118,10 @@ static void each_finds_its_region(enum keys keys, int n)
 	crowd_close(&c);
 }
 
-static void test_each_access_finds_its_region(void **state)
+static void test_each_access_finds_its_region(UNIT_STATE)
 {
 	static const int counts[] = { 1, FEW, 16, 17, MANY, BEYOND };
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	unit_needs(os_goes(OS_DMABLE));
 	for (int keys = 0; keys < KEYS; keys++)
@@ -178,9 +177,8 @@ static uint64_t cost(enum keys keys, int n)
 	return steps / ACCESSES;
 }
 
-static void test_the_cost_does_not_grow(void **state)
+static void test_the_cost_does_not_grow(UNIT_STATE)
 {
-	(void)state;
 	EP_NEEDS_INSIDE();
 	unit_needs(os_goes(OS_DMABLE));
 	for (int keys = 0; keys < KEYS; keys++) {

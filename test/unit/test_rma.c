@@ -153,38 +153,33 @@ static void every_call(enum os_way way)
 	os_close(&p);
 }
 
-static void test_every_call_by_requests(void **state)
+static void test_every_call_by_requests(UNIT_STATE)
 {
-	(void)state;
 	every_call(OS_REQUESTS);
 }
 
-static void test_every_call_by_attach(void **state)
+static void test_every_call_by_attach(UNIT_STATE)
 {
-	(void)state;
 	every_call(OS_ATTACH);
 }
 
-static void test_every_call_through_dmable_memory(void **state)
+static void test_every_call_through_dmable_memory(UNIT_STATE)
 {
-	(void)state;
 	every_call(OS_DMABLE);
 }
 
-static void test_every_call_through_shared_memory(void **state)
+static void test_every_call_through_shared_memory(UNIT_STATE)
 {
-	(void)state;
 	every_call(OS_SHARED);
 }
 
 /* Also from dmable memory, for engines that access no other memory. */
-static void test_from_dmable_to_dmable_memory(void **state)
+static void test_from_dmable_to_dmable_memory(UNIT_STATE)
 {
 	struct os_pair p;
 	uint64_t direct;
 	uint8_t *buf;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	p = os_open(OS_DMABLE, ROOM);
 	buf = os_alloc(p.a, OS_DMABLE, ROOM);
@@ -252,7 +247,7 @@ static void refused(enum os_way way, size_t len, const struct bad *t)
 }
 
 /* Wrong rights and bounds: no byte is changed, however long the operation. */
-static void test_bad_accesses(void **state)
+static void test_bad_accesses(UNIT_STATE)
 {
 	const uint64_t all = FI_REMOTE_READ | FI_REMOTE_WRITE;
 	const struct bad t[] = {
@@ -270,7 +265,6 @@ static void test_bad_accesses(void **state)
 		{ 0, 8, true, all, 1, FI_EKEYREJECTED },
 	};
 
-	(void)state;
 	for (int way = 0; way < OS_WAYS; way++)
 		for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++)
 			if (os_runs(way))
@@ -278,13 +272,12 @@ static void test_bad_accesses(void **state)
 }
 
 /* A valid operation between wrong ones: each gets its own result, in order. */
-static void test_answers_are_not_mixed_up(void **state)
+static void test_answers_are_not_mixed_up(UNIT_STATE)
 {
 	struct os_pair p = os_open(OS_REQUESTS, 4096);
 	uint64_t v[300];
 	struct fi_context2 ctx[300];
 
-	(void)state;
 	for (int i = 0; i < 300; i++) {
 		bool bad = i % 7 == 3;
 
@@ -305,7 +298,7 @@ static void test_answers_are_not_mixed_up(void **state)
 
 /* ---- Wrong arguments ------------------------------------------------- */
 
-static void test_bad_calls(void **state)
+static void test_bad_calls(UNIT_STATE)
 {
 	struct os_pair p = os_open(OS_REQUESTS, 4096);
 	uint8_t buf[64] = { 0 };
@@ -318,7 +311,6 @@ static void test_bad_calls(void **state)
 	struct fid_ep *ep = p.a->ep;
 	static char big[5000];
 
-	(void)state;
 	remote[0].key = p.key;
 	assert_int_equal(fi_writemsg(ep, &msg, FI_PEEK), -FI_EBADFLAGS);
 	assert_int_equal(fi_readmsg(ep, &msg, FI_REMOTE_CQ_DATA),
@@ -347,7 +339,7 @@ static void test_bad_calls(void **state)
 /* ---- Regions --------------------------------------------------------- */
 
 /* A region of several pieces is addressed as one. */
-static void test_region_of_pieces(void **state)
+static void test_region_of_pieces(UNIT_STATE)
 {
 	struct os_pair p = os_open(OS_ATTACH, 65536);
 	struct iovec iov[3] = {
@@ -361,7 +353,6 @@ static void test_region_of_pieces(void **state)
 	uint8_t out[16001], in[16001];
 	struct fid_mr *mr;
 
-	(void)state;
 	xfer_fill(out, sizeof(out), 5, 0);
 	assert_int_equal(fi_mr_regattr(p.b->domain, &attr, 0, &mr), 0);
 	for (int i = 0; i < 2; i++) {
@@ -416,9 +407,8 @@ static void closed(enum os_way way)
 	os_close(&p);
 }
 
-static void test_closed_regions_are_gone(void **state)
+static void test_closed_regions_are_gone(UNIT_STATE)
 {
-	(void)state;
 	for (int way = 0; way < OS_WAYS; way++)
 		if (os_runs(way))
 			closed(way);
@@ -426,14 +416,13 @@ static void test_closed_regions_are_gone(void **state)
 
 /* A read whose data are being sent from a region when it is closed ends in an
  * error. */
-static void test_close_ends_reads(void **state)
+static void test_close_ends_reads(UNIT_STATE)
 {
 	struct os_pair p = os_open(OS_REQUESTS, ROOM);
 	uint8_t *in = calloc(1, ROOM);
 	const struct unm_stats *stats = ((struct unm_ep *)p.b->ep)->stats;
 	uint64_t end = ep_deadline(), before = stats->rx_requests;
 
-	(void)state;
 	EP_OK(fi_read(p.a->ep, in, ROOM, NULL, p.ab, 0, p.key, in));
 	while (stats->rx_requests == before) {
 		ep_poll(p.a);		/* a decorator may hold the packet */
@@ -448,9 +437,8 @@ static void test_close_ends_reads(void **state)
 }
 
 /* Operations in steps whose remote keys are revoked continue as requests. */
-static void test_close_of_others_stops_nobody(void **state)
+static void test_close_of_others_stops_nobody(UNIT_STATE)
 {
-	(void)state;
 	for (int way = OS_ATTACH; way < OS_WAYS; way++) {
 		uint8_t *in[3], other[2][64];
 		uint64_t before;
@@ -497,7 +485,7 @@ static void test_close_of_others_stops_nobody(void **state)
 
 /* An endpoint that is closed while it answers a read does not keep the region
  * in use. */
-static void test_endpoint_goes_before_its_region(void **state)
+static void test_endpoint_goes_before_its_region(UNIT_STATE)
 {
 	struct os_pair p = os_open(OS_REQUESTS, ROOM);
 	struct ep_want want = { .with = p.b };
@@ -506,7 +494,6 @@ static void test_endpoint_goes_before_its_region(void **state)
 	uint64_t end = ep_deadline();
 	fi_addr_t ao = ep_insert(p.a, other);
 
-	(void)state;
 	EP_OK(fi_read(p.a->ep, in, ROOM, NULL, ao, 0, p.key, in));
 	while (((struct unm_ep *)other->ep)->stats->rx_requests == 0) {
 		ep_poll(p.a);		/* a decorator may hold the packet */
@@ -588,9 +575,8 @@ static void every_call_asleep(enum os_way way)
 	os_close(&p);
 }
 
-static void test_direct_ways_need_no_target(void **state)
+static void test_direct_ways_need_no_target(UNIT_STATE)
 {
-	(void)state;
 	for (int way = OS_ATTACH; way < OS_WAYS; way++) {
 		if (!os_runs(way))
 			continue;
@@ -603,7 +589,7 @@ static void test_direct_ways_need_no_target(void **state)
 /* ---- Remote counters ------------------------------------------------- */
 
 /* Each operation counts once, however many requests it takes. */
-static void test_remote_counters(void **state)
+static void test_remote_counters(UNIT_STATE)
 {
 	struct ep_want want = { .disabled = true };
 	struct fi_cntr_attr attr = { .events = FI_CNTR_EVENTS_COMP };
@@ -621,7 +607,6 @@ static void test_remote_counters(void **state)
 	};
 	fi_addr_t ab;
 
-	(void)state;
 	assert_int_equal(fi_cntr_open(b->domain, &attr, &wr, NULL), 0);
 	assert_int_equal(fi_cntr_open(b->domain, &attr, &rd, NULL), 0);
 	assert_int_equal(fi_ep_bind(b->ep, &wr->fid, FI_REMOTE_WRITE), 0);
@@ -657,13 +642,12 @@ static void test_remote_counters(void **state)
 /* ---- The target closes ----------------------------------------------- */
 
 /* When the target closes, operations under way end in an error. */
-static void test_target_closes(void **state)
+static void test_target_closes(UNIT_STATE)
 {
 	struct os_pair p = os_open(OS_REQUESTS, ROOM);
 	uint8_t *buf = calloc(1, ROOM);
 	struct fi_context2 ctx[3];
 
-	(void)state;
 	EP_OK(fi_write(p.a->ep, buf, ROOM, NULL, p.ab, 0, p.key, &ctx[0]));
 	assert_int_equal(fi_close(&p.mr->fid), 0);
 	p.mr = NULL;

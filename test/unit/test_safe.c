@@ -393,9 +393,8 @@ static void all_at_once(enum os_way way, bool one)
 }
 
 #define CASE(name, way, one)						\
-	static void test_##name(void **state)				\
+	static void test_##name(UNIT_STATE)				\
 	{								\
-		(void)state;						\
 		EP_NEEDS_INSIDE();					\
 		all_at_once(way, one);					\
 	}

@@ -126,18 +126,16 @@ static void found(int prot, int flags, uint64_t access, bool alias)
 	close_scene(&s);
 }
 
-static void test_shared_mappings(void **state)
+static void test_shared_mappings(UNIT_STATE)
 {
-	(void)state;
 	NEEDS_ALIASES();
 	found(RW, MAP_SHARED, OS_ALL, true);
 	found(RW, MAP_SHARED, FI_REMOTE_READ, true);
 	found(PROT_READ, MAP_SHARED, FI_REMOTE_READ, true);
 }
 
-static void test_other_mappings(void **state)
+static void test_other_mappings(UNIT_STATE)
 {
-	(void)state;
 	NEEDS_ALIASES();
 	found(RW, MAP_PRIVATE, OS_ALL, false);
 	found(RW, MAP_PRIVATE, FI_REMOTE_READ, false);
@@ -148,11 +146,10 @@ static void test_other_mappings(void **state)
 
 /* For a region of the whole address space the target checks its memory at each
  * access. */
-static void test_all_of_the_address_space(void **state)
+static void test_all_of_the_address_space(UNIT_STATE)
 {
 	struct scene s;
 
-	(void)state;
 	NEEDS_ALIASES();
 	open_scene(&s, RW, MAP_SHARED);
 	s.mr = os_reg(s.p.b, NULL, SIZE_MAX, OS_ALL, KEY);
@@ -165,12 +162,11 @@ static void test_all_of_the_address_space(void **state)
 
 /* An initiator without such a mapping accesses the region like any other
  * memory. */
-static void test_initiator_without_the_mapping(void **state)
+static void test_initiator_without_the_mapping(UNIT_STATE)
 {
 	uint64_t value = 7, requests;
 	struct scene s;
 
-	(void)state;
 	NEEDS_ALIASES();
 	open_scene(&s, RW, MAP_SHARED);
 	s.mr = os_reg(s.p.b, s.mem, LEN, OS_ALL, KEY);
@@ -254,17 +250,15 @@ static void wide_read(int have, int prot, bool owner, int error)
 
 /* Where READ of 128 bits has to store, it cannot be executed in memory that is
  * mapped read-only: neither by the initiator nor by the owner. */
-static void test_wide_read(void **state)
+static void test_wide_read(UNIT_STATE)
 {
-	(void)state;
 	NEEDS_ALIASES();
 	wide_read(GSAS_WIDE_CAS, RW, true, 0);
 	wide_read(GSAS_WIDE_CAS, PROT_READ, true, FI_EFAULT);
 }
 
-static void test_wide_load(void **state)
+static void test_wide_load(UNIT_STATE)
 {
-	(void)state;
 	NEEDS_ALIASES();
 	unit_needs(gsas_op_wide() & GSAS_WIDE_LOAD);
 	wide_read(gsas_op_wide(), PROT_READ, false, 0);
@@ -287,11 +281,10 @@ static void open_alias_only(struct scene *s)
 
 /* The alias is unmapped soon after the region is closed, even if the initiator
  * accesses that peer no more. */
-static void test_memory_is_given_back(void **state)
+static void test_memory_is_given_back(UNIT_STATE)
 {
 	struct scene s;
 
-	(void)state;
 	NEEDS_ALIASES();
 	open_alias_only(&s);
 	assert_int_equal(fi_close(&s.mr->fid), 0);
@@ -301,11 +294,10 @@ static void test_memory_is_given_back(void **state)
 }
 
 /* The alias is closed with the endpoint, too. */
-static void test_gone_with_its_endpoint(void **state)
+static void test_gone_with_its_endpoint(UNIT_STATE)
 {
 	struct scene s;
 
-	(void)state;
 	NEEDS_ALIASES();
 	open_alias_only(&s);
 	close_scene(&s);
@@ -313,14 +305,13 @@ static void test_gone_with_its_endpoint(void **state)
 }
 
 /* Other memory was mapped at the addresses, and fi_mr_refresh() called. */
-static void test_refresh(void **state)
+static void test_refresh(UNIT_STATE)
 {
 	struct iovec iov = { NULL, LEN };
 	struct scene s;
 	uint8_t *old;
 	int fd;
 
-	(void)state;
 	NEEDS_ALIASES();
 	open_scene(&s, RW, MAP_SHARED);
 	s.mr = os_reg(s.p.b, s.mem, LEN, OS_ALL, KEY);
@@ -350,14 +341,13 @@ static struct unm_peer *peer_of(const struct scene *s)
 /* fi_mr_refresh() gives up on a peer that is in the middle of an access: no
  * remote key of the old memory is sent any more, and the next call waits
  * again. */
-static void test_refresh_gives_up(void **state)
+static void test_refresh_gives_up(UNIT_STATE)
 {
 	int fd, kept = g_unm_env.close_ms;
 	struct iovec iov = { NULL, LEN };
 	struct scene s;
 	uint8_t *old;
 
-	(void)state;
 	NEEDS_ALIASES();
 	open_scene(&s, RW, MAP_SHARED);
 	s.mr = os_reg(s.p.b, s.mem, LEN, OS_ALL, KEY);

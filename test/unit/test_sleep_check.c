@@ -82,21 +82,18 @@ static int begin(const char *sleep_ms)
 	return 0;
 }
 
-static int begin_checking(void **state)
+static int begin_checking(UNIT_STATE)
 {
-	(void)state;
 	return begin("1000");
 }
 
-static int begin_not_checking(void **state)
+static int begin_not_checking(UNIT_STATE)
 {
-	(void)state;
 	return begin("0");
 }
 
-static int end(void **state)
+static int end(UNIT_STATE)
 {
-	(void)state;
 	g_out->tx.sleep = g_flags;
 	hal_if_close(g_from);
 	hal_if_close(g_to);
@@ -125,9 +122,8 @@ static void take_packet(void)
 }
 
 /* Several times, each just after arming. */
-static void test_found(void **state)
+static void test_found(UNIT_STATE)
 {
-	(void)state;
 	for (int i = 0; i < 5; i++) {
 		assert_int_equal(arm(), 0);
 		send_unseen();
@@ -137,9 +133,8 @@ static void test_found(void **state)
 }
 
 /* Also if the interface was idle for a while and checks rarely. */
-static void test_found_after_idle_time(void **state)
+static void test_found_after_idle_time(UNIT_STATE)
 {
-	(void)state;
 	for (int i = 0; i < 6; i++) {
 		assert_int_equal(arm(), 0);
 		assert_true(wakes(PATIENCE_MS));
@@ -162,12 +157,11 @@ static void needs_barriers(void)
 
 /* An idle sleeper costs little: it checks after 1, 2, 4, ... ms. On a slow
  * machine it checks less often. */
-static void test_seldom(void **state)
+static void test_seldom(UNIT_STATE)
 {
 	uint64_t start = unm_now_ns();
 	int checks = 0;
 
-	(void)state;
 	needs_barriers();
 	while (unm_now_ns() - start < SECOND / 8) {
 		assert_int_equal(arm(), 0);
@@ -180,9 +174,8 @@ static void test_seldom(void **state)
 }
 
 /* FI_UNIMEM_SLEEP_MS=0: for tests that must see a lost wake-up. */
-static void test_never(void **state)
+static void test_never(UNIT_STATE)
 {
-	(void)state;
 	needs_barriers();
 	assert_int_equal(arm(), 0);
 	send_unseen();

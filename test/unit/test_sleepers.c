@@ -123,7 +123,7 @@ static void crowd_end(struct crowd *c, pthread_t *t)
 }
 
 /* Every sleeper is woken, every time, also while others are still waking up. */
-static void test_all_who_wait_for_a_counter_wake(void **state)
+static void test_all_who_wait_for_a_counter_wake(UNIT_STATE)
 {
 	static const enum fi_wait_obj objs[] = {
 		FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_MUTEX_COND,
@@ -131,7 +131,6 @@ static void test_all_who_wait_for_a_counter_wake(void **state)
 	struct ep_want want = { .threading = FI_THREAD_SAFE };
 	uint64_t rng = 1;
 
-	(void)state;
 	for (int k = 0; k < 3; k++) {
 		struct ep *e = ep_open(&want);
 		struct crowd c = { .cntr = open_cntr(e, objs[k]),
@@ -172,7 +171,7 @@ static void *read_until_stopped(void *arg)
 }
 
 /* Each message wakes at least one thread, a signal wakes all. */
-static void test_all_who_read_a_queue_wake(void **state)
+static void test_all_who_read_a_queue_wake(UNIT_STATE)
 {
 	struct ep_want want = { .wait = FI_WAIT_FD,
 				.threading = FI_THREAD_SAFE };
@@ -182,7 +181,6 @@ static void test_all_who_read_a_queue_wake(void **state)
 	uint64_t rng = 2;
 	char in, out = 1;
 
-	(void)state;
 	for (int i = 0; i < c.rounds; i++)
 		assert_int_equal(fi_recv(p.b->ep, &in, 1, NULL,
 					 FI_ADDR_UNSPEC, NULL), 0);
@@ -205,7 +203,7 @@ static void test_all_who_read_a_queue_wake(void **state)
 
 /* A thread that was woken and does not run yet is not woken again; a new
  * sleeper is. */
-static void test_one_wake_up_for_many_completions(void **state)
+static void test_one_wake_up_for_many_completions(UNIT_STATE)
 {
 	struct ep_want want = { .threading = FI_THREAD_SAFE };
 	struct crowd c = { .rounds = 1 };
@@ -213,7 +211,6 @@ static void test_one_wake_up_for_many_completions(void **state)
 	struct unm_cntr *cntr;
 	uint32_t before, once, twice;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	c.e = ep_open(&want);
 	c.cntr = open_cntr(c.e, FI_WAIT_FD);
@@ -354,9 +351,8 @@ static void region_wakes(enum fi_wait_obj obj, bool polled)
 	ep_close(b);
 }
 
-static void test_a_region_wakes_who_waits_for_its_counter(void **state)
+static void test_a_region_wakes_who_waits_for_its_counter(UNIT_STATE)
 {
-	(void)state;
 	for (int polled = 0; polled < 2; polled++) {
 		region_wakes(FI_WAIT_FD, polled);
 		region_wakes(FI_WAIT_MUTEX_COND, polled);
@@ -366,7 +362,7 @@ static void test_a_region_wakes_who_waits_for_its_counter(void **state)
 /* A thread blocks on the counter's descriptor; another thread polls the
  * endpoint once, and so receives the event that would wake the first thread.
  * (One thread does both here.) The first thread must be woken. */
-static void test_a_poll_elsewhere_wakes_the_waiter(void **state)
+static void test_a_poll_elsewhere_wakes_the_waiter(UNIT_STATE)
 {
 	struct ep *a = ep_open(NULL), *b = ep_open(NULL);
 	struct fid_cntr *cntr = open_cntr(b, FI_WAIT_FD);
@@ -377,7 +373,6 @@ static void test_a_poll_elsewhere_wakes_the_waiter(void **state)
 	struct fid_mr *mr = counted(b, mem, sizeof(mem), cntr);
 	fi_addr_t to = ep_insert(a, b);
 
-	(void)state;
 	EP_OK(fi_write(a->ep, word, 8, NULL, to, 0, 7, word));
 	assert_int_equal(ep_wait(a, word).err, 0);
 	assert_int_equal(fi_cntr_read(cntr), 1);
@@ -397,7 +392,7 @@ static void test_a_poll_elsewhere_wakes_the_waiter(void **state)
 
 /* An endpoint is in the epoll set of such a counter from fi_enable() until it
  * is closed, also if a child has a copy of the descriptor. */
-static void test_the_set_of_a_counter_of_all(void **state)
+static void test_the_set_of_a_counter_of_all(UNIT_STATE)
 {
 	struct ep_want want = { .disabled = true };
 	struct fid_cntr *cntr;
@@ -407,7 +402,6 @@ static void test_the_set_of_a_counter_of_all(void **state)
 	pid_t child;
 	int epfd;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	e = ep_open(&want);
 	cntr = open_cntr(e, FI_WAIT_FD);
@@ -429,7 +423,7 @@ static void test_the_set_of_a_counter_of_all(void **state)
 }
 
 /* A wait that no event could end fails: no descriptors are available. */
-static void test_a_counter_that_cannot_wait_for_all(void **state)
+static void test_a_counter_that_cannot_wait_for_all(UNIT_STATE)
 {
 	struct fi_op_cntr op = { .value = 1 };
 	struct fi_deferred_work work = { .threshold = 1,
@@ -442,7 +436,6 @@ static void test_a_counter_that_cannot_wait_for_all(void **state)
 	int epfd, null;
 	struct ep *e;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	e = ep_open(NULL);
 	first = open_cntr(e, FI_WAIT_NONE);
@@ -558,9 +551,8 @@ static const struct ep_want kinds[] = {
 };
 #define KINDS	(int)(sizeof(kinds) / sizeof(kinds[0]))
 
-static void test_a_refused_sender_wakes(void **state)
+static void test_a_refused_sender_wakes(UNIT_STATE)
 {
-	(void)state;
 	for (int i = 0; i < KINDS; i++)
 		refused_sleeper(&kinds[i]);
 }
@@ -612,9 +604,8 @@ static void woken_in_time(const struct ep_want *want, bool reader)
 	ep_close(p.b);
 }
 
-static void test_a_refused_sender_is_woken_in_time(void **state)
+static void test_a_refused_sender_is_woken_in_time(UNIT_STATE)
 {
-	(void)state;
 	EP_NEEDS_INSIDE();
 	for (int i = 0; i < KINDS; i++) {
 		struct ep_want want = kinds[i];
@@ -650,11 +641,10 @@ static const struct hal_ops *ops_set(struct ep *e, const struct hal_ops *ops)
 	return was;
 }
 
-static void test_no_sleep_without_a_connection(void **state)
+static void test_no_sleep_without_a_connection(UNIT_STATE)
 {
 	static struct hal_ops later;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	for (int i = 0; i < KINDS; i++) {
 		struct ep_pair p = ep_pair(&kinds[i]);
@@ -696,14 +686,13 @@ static void *close_when_left(void *arg)
 
 /* One thread closes a set as soon as another has closed what was in it, while
  * the library's thread signals its condition variable. */
-static void test_a_member_and_its_set_are_closed_at_once(void **state)
+static void test_a_member_and_its_set_are_closed_at_once(UNIT_STATE)
 {
 	struct ep_want want = { .threading = FI_THREAD_SAFE };
 	struct fi_wait_attr attr = { .wait_obj = FI_WAIT_MUTEX_COND };
 	struct fi_cntr_attr member = { .wait_obj = FI_WAIT_SET };
 	struct ep *e = ep_open(&want);
 
-	(void)state;
 	for (int i = 0; i < rounds(); i++) {
 		struct fid_cntr *cntr;
 		struct fid *fids[1];

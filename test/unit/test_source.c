@@ -91,13 +91,12 @@ static void check_error(struct meeting *m, void *context, uint64_t flags,
 
 /* ---- Every data path ------------------------------------------------- */
 
-static void test_unresolved_by_every_protocol(void **state)
+static void test_unresolved_by_every_protocol(UNIT_STATE)
 {
 	static const size_t lens[] = { 0, 8, 60, 4000, 16384, BIG };
 	struct meeting m = meeting(NULL);
 	char *out = calloc(1, BIG), *in = calloc(1, BIG);
 
-	(void)state;
 	for (int late = 0; late < 2; late++)
 		for (size_t i = 0; i < 6; i++) {
 			memset(out, (int)i + 1, BIG);
@@ -121,7 +120,7 @@ static void test_unresolved_by_every_protocol(void **state)
 	free(in);
 }
 
-static void test_unresolved_and_multi_receive(void **state)
+static void test_unresolved_and_multi_receive(UNIT_STATE)
 {
 	struct meeting m = meeting(NULL);
 	char buf[200], out[60] = "";
@@ -129,7 +128,6 @@ static void test_unresolved_and_multi_receive(void **state)
 	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1,
 			      .addr = FI_ADDR_UNSPEC, .context = buf };
 
-	(void)state;
 	GOES(&m, fi_recvmsg(m.a->ep, &msg, FI_MULTI_RECV | FI_COMPLETION));
 	for (int i = 0; i < 3; i++) {
 		struct hal_addr from;
@@ -148,7 +146,7 @@ static void test_unresolved_and_multi_receive(void **state)
 
 /* A message is peeked at, its sender inserted, then claimed: its completion has
  * the sender's fi_addr_t. */
-static void test_peek_then_insert_then_claim(void **state)
+static void test_peek_then_insert_then_claim(UNIT_STATE)
 {
 	struct meeting m = meeting(NULL);
 	struct fi_msg_tagged msg = { .addr = FI_ADDR_UNSPEC, .tag = 7,
@@ -159,7 +157,6 @@ static void test_peek_then_insert_then_claim(void **state)
 	struct fi_cq_err_entry err;
 	fi_addr_t ab;
 
-	(void)state;
 	GOES(&m, fi_tinject(m.b->ep, &out, 1, m.ba, 7));
 	do {
 		GOES(&m, fi_trecvmsg(m.a->ep, &msg, FI_PEEK | FI_CLAIM |
@@ -178,12 +175,11 @@ static void test_peek_then_insert_then_claim(void **state)
 }
 
 /* A peer that was reported and inserted is resolved until it is removed. */
-static void test_inserted_from_the_error(void **state)
+static void test_inserted_from_the_error(UNIT_STATE)
 {
 	struct meeting m = meeting(NULL);
 	char in, out = 5;
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		struct hal_addr from;
 		struct fi_cq_err_entry err;
@@ -205,12 +201,11 @@ static void test_inserted_from_the_error(void **state)
 /* ---- Entries --------------------------------------------------------- */
 
 /* A caller's buffer of any size; the provider's, if there is none. */
-static void test_trap5_room_for_the_address(void **state)
+static void test_trap5_room_for_the_address(UNIT_STATE)
 {
 	struct meeting m = meeting(NULL);
 	char in, out = 5;
 
-	(void)state;
 	for (size_t room = 0; room <= sizeof(m.b_name) + 8; room++) {
 		uint8_t data[64];
 		struct fi_cq_err_entry err;
@@ -234,13 +229,12 @@ static void test_trap5_room_for_the_address(void **state)
 	}
 }
 
-static void test_address_for_an_older_caller(void **state)
+static void test_address_for_an_older_caller(UNIT_STATE)
 {
 	struct meeting m = meeting(NULL);
 	struct fi_cq_err_entry err;
 	char in, out = 5, data[64];
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	m.a->fabric->api_version = FI_VERSION(1, 4);
 	EP_OK(fi_recv(m.a->ep, &in, 1, NULL, FI_ADDR_UNSPEC, &in));
@@ -254,7 +248,7 @@ static void test_address_for_an_older_caller(void **state)
 
 /* Completions, entries of unresolved peers and cancelled receives keep their
  * order, also if the queue must grow. */
-static void test_order_among_the_others(void **state)
+static void test_order_among_the_others(UNIT_STATE)
 {
 	enum { N = 600 };
 	struct ep_want want = { .cq_size = 4096, .cntrs = true };
@@ -264,7 +258,6 @@ static void test_order_among_the_others(void **state)
 	static char in[N], out;
 	uint64_t got = 0;
 
-	(void)state;
 	for (int i = 0; i < N; i++) {
 		struct ep *from = i % 3 == 0 ? c : m.b;
 		uint64_t end = ep_deadline();
@@ -317,14 +310,13 @@ static void test_order_among_the_others(void **state)
 
 /* Such a message counts as received. A truncated message has an error of its
  * own. */
-static void test_counters_and_truncation(void **state)
+static void test_counters_and_truncation(UNIT_STATE)
 {
 	struct ep_want want = { .cntrs = true };
 	struct meeting m = meeting(&want);
 	struct fi_cq_err_entry err;
 	char in, out[8] = "";
 
-	(void)state;
 	EP_OK(fi_recv(m.a->ep, &in, 1, NULL, FI_ADDR_UNSPEC, &in));
 	GOES(&m, fi_inject(m.b->ep, out, 1, m.ba));
 	check_error(&m, &in, FI_RECV | FI_MSG, 1, 0, 0);
@@ -341,14 +333,13 @@ static void test_counters_and_truncation(void **state)
 
 /* A receive without FI_COMPLETION reports nothing for an unresolved peer
  * either. */
-static void test_no_entry_where_none_is_wanted(void **state)
+static void test_no_entry_where_none_is_wanted(UNIT_STATE)
 {
 	struct ep_want want = { .cq_flags = FI_SELECTIVE_COMPLETION,
 				.cntrs = true };
 	struct meeting m = meeting(&want);
 	char in, out = 1;
 
-	(void)state;
 	EP_OK(fi_recv(m.a->ep, &in, 1, NULL, FI_ADDR_UNSPEC, &in));
 	GOES(&m, fi_inject(m.b->ep, &out, 1, m.ba));
 	EP_UNTIL(fi_cntr_read(m.a->rxcntr) == 1);
@@ -356,13 +347,12 @@ static void test_no_entry_where_none_is_wanted(void **state)
 }
 
 /* Without the capability it completes like any other message. */
-static void test_unresolved_without_the_capability(void **state)
+static void test_unresolved_without_the_capability(UNIT_STATE)
 {
 	struct ep *a = ep_open(NULL), *b = ep_open(NULL);
 	fi_addr_t ba = ep_insert(b, a);
 	char in, out = 5;
 
-	(void)state;
 	EP_OK(fi_recv(a->ep, &in, 1, NULL, FI_ADDR_UNSPEC, &in));
 	EP_OK(fi_inject(b->ep, &out, 1, ba));
 	assert_int_equal(ep_received(a, &in).src, FI_ADDR_NOTAVAIL);

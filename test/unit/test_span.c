@@ -15,12 +15,11 @@ static size_t units(size_t bytes)
 	return (bytes + UNIT - 1) / UNIT;
 }
 
-static void test_one_block_is_all(void **state)
+static void test_one_block_is_all(UNIT_STATE)
 {
 	struct unm_span s;
 	size_t bytes;
 
-	(void)state;
 	assert_true(unm_span_construct(&s, BASE, 16 * UNIT));
 	assert_true(unm_span_empty(&s));
 	assert_true(unm_span_find(&s, BASE, &bytes) == 0);
@@ -38,12 +37,11 @@ static void test_one_block_is_all(void **state)
 }
 
 /* Freeing an address at which no block begins does nothing. */
-static void test_free_of_nonsense(void **state)
+static void test_free_of_nonsense(UNIT_STATE)
 {
 	struct unm_span s;
 	uintptr_t a, b, c;
 
-	(void)state;
 	assert_true(unm_span_construct(&s, BASE, 64 * UNIT));
 	a = unm_span_alloc(&s, 5 * UNIT, UNIT);
 	b = unm_span_alloc(&s, 1, UNIT);
@@ -61,11 +59,10 @@ static void test_free_of_nonsense(void **state)
 }
 
 /* The range begins at an odd address: alignment is that of addresses. */
-static void test_alignment(void **state)
+static void test_alignment(UNIT_STATE)
 {
 	struct unm_span s;
 
-	(void)state;
 	assert_true(unm_span_construct(&s, BASE, (size_t)4 << 20));
 	for (size_t align = UNIT; align <= (size_t)2 << 20; align *= 2) {
 		uintptr_t small = unm_span_alloc(&s, 1, UNIT);
@@ -86,7 +83,7 @@ static void test_alignment(void **state)
 
 /* Blocks are freed in any order, with free neighbours on each side or none: in
  * the end the range is one free block again. */
-static void test_neighbours_become_one(void **state)
+static void test_neighbours_become_one(UNIT_STATE)
 {
 	static const int order[6][3] = {
 		{ 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 },
@@ -94,7 +91,6 @@ static void test_neighbours_become_one(void **state)
 	};
 	struct unm_span s;
 
-	(void)state;
 	assert_true(unm_span_construct(&s, BASE, 6 * UNIT));
 	for (int i = 0; i < 6; i++) {
 		uintptr_t at[3];
@@ -187,12 +183,11 @@ static void model_find(struct model *m, uint64_t *rng)
 	}
 }
 
-static void test_random_against_a_model(void **state)
+static void test_random_against_a_model(UNIT_STATE)
 {
 	struct model *m = calloc(1, sizeof(*m));
 	uint64_t rng = 5;
 
-	(void)state;
 	assert_true(unm_span_construct(&m->span, BASE, NUNITS * UNIT));
 	for (int i = 0; i < STEPS; i++) {
 		int b = (int)unit_below(&rng, NBLOCKS);

@@ -73,13 +73,12 @@ static struct ep_pair pair(void)
 	return p;
 }
 
-static void test_age_of_a_rendezvous(void **state)
+static void test_age_of_a_rendezvous(UNIT_STATE)
 {
 	struct fi_context2 tx, tx2, rx;
 	struct ep_pair p;
 	uint64_t since;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	p = pair();
 	since = ep_now();
@@ -103,14 +102,13 @@ static void test_age_of_a_rendezvous(void **state)
 	ep_close(p.b);
 }
 
-static void test_age_of_a_stream_at_both_ends(void **state)
+static void test_age_of_a_stream_at_both_ends(UNIT_STATE)
 {
 	int kept = g_unm_env.attach;
 	struct fi_context2 tx, rx;
 	struct ep_pair p;
 	uint64_t posted, since;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	g_unm_env.attach = 0;
 	p = pair();
@@ -135,14 +133,13 @@ static void test_age_of_a_stream_at_both_ends(void **state)
 	g_unm_env.attach = kept;
 }
 
-static void test_age_of_a_delivery(void **state)
+static void test_age_of_a_delivery(UNIT_STATE)
 {
 	struct ep_want want = { .tx_op_flags = FI_DELIVERY_COMPLETE };
 	struct fi_context2 tx, rx;
 	struct ep_pair p;
 	uint64_t since;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	p = ep_pair(&want);
 	since = ep_now();
@@ -156,14 +153,13 @@ static void test_age_of_a_delivery(void **state)
 	ep_close(p.b);
 }
 
-static void test_age_of_a_backlog(void **state)
+static void test_age_of_a_backlog(UNIT_STATE)
 {
 	uint64_t since, end = ep_deadline();
 	struct fi_context2 tx, rx;
 	unsigned sent = 0;
 	struct ep_pair p;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	p = ep_pair(NULL);
 	since = ep_now();
@@ -186,7 +182,7 @@ static void test_age_of_a_backlog(void **state)
 /* The oldest receive is found among more receives than one refresh checks. A
  * buffer for many messages (FI_MULTI_RECV) is posted for long, so it does not
  * count. */
-static void test_age_of_a_posted_receive(void **state)
+static void test_age_of_a_posted_receive(UNIT_STATE)
 {
 	static struct fi_context2 rx[700];
 	struct fi_context2 multi;
@@ -196,7 +192,6 @@ static void test_age_of_a_posted_receive(void **state)
 	uint64_t since, end;
 	struct ep *e;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	e = ep_open(NULL);
 	EP_OK(fi_recvmsg(e->ep, &msg, FI_MULTI_RECV));
@@ -335,7 +330,7 @@ static void shows(struct ep_pair *p, struct ep *e, const char *gauges,
 
 /* a has a rendezvous to b, which posts no receive for it, and queued sends to
  * c, which never polls; b has posted receives that match nothing. */
-static void test_the_table_shows_the_queues(void **state)
+static void test_the_table_shows_the_queues(UNIT_STATE)
 {
 	static struct fi_context2 tx[600], rx[POSTED];
 	struct ep_pair p;
@@ -344,7 +339,6 @@ static void test_the_table_shows_the_queues(void **state)
 	unsigned sent = 0;
 	fi_addr_t to;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	p = ep_pair(NULL);
 	c = ep_open(NULL);

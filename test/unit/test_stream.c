@@ -164,11 +164,10 @@ static const struct unm_stats *stats(const struct talk *t)
 
 /* ---- Silence ----------------------------------------------------------- */
 
-static void test_silent_sender_is_read(void **state)
+static void test_silent_sender_is_read(UNIT_STATE)
 {
 	struct talk t;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	t = talk_of(LEN);
 	begin(&t, LEN, LEN);
@@ -183,12 +182,11 @@ static void test_silent_sender_is_read(void **state)
 /* The sender computes, and sends short messages meanwhile. A send call sends no
  * pieces of other messages, so short messages do not mean that pieces will
  * come. */
-static void test_short_messages_are_no_progress(void **state)
+static void test_short_messages_are_no_progress(UNIT_STATE)
 {
 	uint64_t in[1000], word = 7, n = 0;
 	struct talk t;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	t = talk_of(0);
 	EP_OK(fi_trecv(t.v->ep, t.in, LEN, NULL, t.vr, 1, 0, t.in));
@@ -209,12 +207,11 @@ static void test_short_messages_are_no_progress(void **state)
 
 /* The sender computes, and its ring is full: the receiver can not ask for
  * pieces, and does not need to. */
-static void test_a_full_ring_stops_no_receive(void **state)
+static void test_a_full_ring_stops_no_receive(UNIT_STATE)
 {
 	char c = 0;
 	struct talk t;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	t = talk_of(LEN);
 	EP_OK(fi_inject(t.v->ep, &c, 1, t.vr));
@@ -227,11 +224,10 @@ static void test_a_full_ring_stops_no_receive(void **state)
 }
 
 /* The sender sends two pieces and then computes. */
-static void test_pieces_and_then_silence(void **state)
+static void test_pieces_and_then_silence(UNIT_STATE)
 {
 	struct talk t;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	t = talk_of(LEN);
 	begin(&t, LEN, LEN);
@@ -246,14 +242,13 @@ static void test_pieces_and_then_silence(void **state)
 }
 
 /* Into several buffers that are shorter than the message. */
-static void test_the_rest_goes_where_it_belongs(void **state)
+static void test_the_rest_goes_where_it_belongs(UNIT_STATE)
 {
 	static const size_t cut[] = { 1, 5000, 300001 };
 	struct iovec iov[3];
 	struct talk t;
 	size_t n = 0;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	t = talk_of(0);
 	for (size_t i = 0; i < LEN; i++)
@@ -276,11 +271,10 @@ static void test_the_rest_goes_where_it_belongs(void **state)
 
 /* The sender does not know yet that the receiver has read the message: its
  * pieces are ignored, and are no protocol error. */
-static void test_late_pieces_are_ignored(void **state)
+static void test_late_pieces_are_ignored(UNIT_STATE)
 {
 	struct talk t;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	t = talk_of(LEN);
 	begin(&t, LEN, LEN);
@@ -304,11 +298,10 @@ static void test_late_pieces_are_ignored(void **state)
 
 /* More bytes than were asked for, or a token that was never sent: both are
  * protocol errors, also while a stream is under way. */
-static void test_wrong_pieces_are_refused(void **state)
+static void test_wrong_pieces_are_refused(UNIT_STATE)
 {
 	bool was;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	for (int i = 0; i < 2; i++) {
 		struct talk t = talk();
@@ -348,11 +341,10 @@ static void begin_and_read(struct talk *t)
 
 /* The last piece arrives while a transfer into the buffer is under way: the
  * receive completes when the transfer has ended, and counts as read. */
-static void test_pieces_cross_a_read(void **state)
+static void test_pieces_cross_a_read(UNIT_STATE)
 {
 	struct talk t;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	t = talk_of(2 * PIECE);
 	begin_and_read(&t);
@@ -366,11 +358,10 @@ static void test_pieces_cross_a_read(void **state)
 
 /* The sender closes at that moment: the bytes that were read may not be the
  * message's. */
-static void test_closed_under_a_read(void **state)
+static void test_closed_under_a_read(UNIT_STATE)
 {
 	struct talk t;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	t = talk_of(2 * PIECE);
 	begin_and_read(&t);
@@ -398,12 +389,11 @@ static bool read_at_once(struct talk *t)
 	return type == UNM_WIRE_FIN;
 }
 
-static void test_the_faster_way_is_taken(void **state)
+static void test_the_faster_way_is_taken(UNIT_STATE)
 {
 	struct unm_way *way;
 	struct talk t;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	t = talk_of(0);
 	/* by the measured costs of earlier messages: see test_way.c */
@@ -422,12 +412,11 @@ static void test_the_faster_way_is_taken(void **state)
 }
 
 /* FI_UNIMEM_STREAM_US=0 */
-static void test_no_patience(void **state)
+static void test_no_patience(UNIT_STATE)
 {
 	int was = g_unm_env.stream_us;
 	struct talk t;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	t = talk_of(0);
 	was = g_unm_env.stream_us;
@@ -442,7 +431,7 @@ static void test_no_patience(void **state)
 /* ---- Asleep -------------------------------------------------------------- */
 
 /* A receiver that sleeps would not be woken by pieces: it reads first. */
-static void test_sleepers_do_not_wait_for_pieces(void **state)
+static void test_sleepers_do_not_wait_for_pieces(UNIT_STATE)
 {
 	struct ep_want want = { .wait = FI_WAIT_UNSPEC };
 	struct fi_cq_tagged_entry entry;
@@ -450,7 +439,6 @@ static void test_sleepers_do_not_wait_for_pieces(void **state)
 	struct ep *e;
 	fi_addr_t er;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	t = talk_of(0);
 	e = ep_open(&want);

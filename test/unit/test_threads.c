@@ -209,23 +209,20 @@ static void two_talk(int how, const struct ep_want *want)
 	ep_close(p.b);
 }
 
-static void test_stream_between_two_threads(void **state)
+static void test_stream_between_two_threads(UNIT_STATE)
 {
-	(void)state;
 	two_talk(STREAM, NULL);
 }
 
-static void test_pingpong_between_two_threads(void **state)
+static void test_pingpong_between_two_threads(UNIT_STATE)
 {
-	(void)state;
 	two_talk(PINGPONG, NULL);
 }
 
-static void test_pieces_between_two_threads(void **state)
+static void test_pieces_between_two_threads(UNIT_STATE)
 {
 	bool was = g_unm_env.attach;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	g_unm_env.attach = false;
 	two_talk(STREAM, NULL);
@@ -233,11 +230,10 @@ static void test_pieces_between_two_threads(void **state)
 	g_unm_env.attach = was;
 }
 
-static void test_locked_domains_of_two_threads(void **state)
+static void test_locked_domains_of_two_threads(UNIT_STATE)
 {
 	struct ep_want want = { .threading = FI_THREAD_SAFE };
 
-	(void)state;
 	two_talk(STREAM, &want);
 }
 
@@ -339,13 +335,12 @@ static void host_receives(struct guest *g, struct ep *host, bool *seen)
 	g->seen++;
 }
 
-static void test_endpoints_come_and_go_in_another_thread(void **state)
+static void test_endpoints_come_and_go_in_another_thread(UNIT_STATE)
 {
 	struct ep *host = ep_open(NULL);
 	struct guest g = { .count = UNIT_SLOW ? 40 : 200, .len = 64 };
 	bool seen[200] = { false };
 
-	(void)state;
 	assert_int_equal(fi_getname(&host->ep->fid, g.name, &g.len), 0);
 	g.thread = unit_thread(guest_main, &g);
 	while (g.seen < g.count && g.line == 0)
@@ -500,7 +495,7 @@ static void *crew_read(void *arg)
 	return NULL;
 }
 
-static void test_four_threads_in_one_domain(void **state)
+static void test_four_threads_in_one_domain(UNIT_STATE)
 {
 	void *(*const work[])(void *) = {
 		crew_send, crew_recv, crew_cancel, crew_read,
@@ -510,7 +505,6 @@ static void test_four_threads_in_one_domain(void **state)
 	uint32_t answered = 0, canceled = 0, wrong = 0;
 	pthread_t thread[4];
 
-	(void)state;
 	c.a = ep_open(&want);
 	want.with = c.a;
 	c.b = ep_open(&want);
@@ -654,7 +648,7 @@ static void *mess_peek(void *arg)
 	return NULL;
 }
 
-static void test_all_other_calls_by_five_threads(void **state)
+static void test_all_other_calls_by_five_threads(UNIT_STATE)
 {
 	void *(*const work[])(void *) = {
 		mess_counters, mess_addresses, mess_options, mess_sleep,
@@ -666,7 +660,6 @@ static void test_all_other_calls_by_five_threads(void **state)
 	uint64_t end = ep_now() + (UNIT_SLOW ? 1000000 : 300000);
 	pthread_t thread[5];
 
-	(void)state;
 	m.self = ep_insert(m.a, m.a);
 	for (int i = 0; i < 5; i++)
 		thread[i] = unit_thread(work[i], &m);
@@ -707,7 +700,7 @@ static uint64_t getopt_us(struct fid_ep *ep)
 
 /* An endpoint that is closed must notify its peer that a message was received,
  * but can not do so yet. Other endpoints of the domain are not delayed. */
-static void test_closing_holds_up_nobody(void **state)
+static void test_closing_holds_up_nobody(UNIT_STATE)
 {
 	const struct ep_want safe = { .threading = FI_THREAD_SAFE };
 	struct ep *a = ep_open(NULL), *b = ep_open(&safe);
@@ -719,7 +712,6 @@ static void test_closing_holds_up_nobody(void **state)
 	struct closer c = { .ep = b->ep };
 	uint64_t end, most = 0, us;
 
-	(void)state;
 	EP_OK(fi_inject(b->ep, big, 1, ba));
 	while (fi_inject(b->ep, big, 1, ba) == 0)
 		;			/* until the peer's ring is full */

@@ -71,45 +71,40 @@ static void every_call(struct ep_pair *p, bool tagged, bool unexpected)
 	ep_quiet(p->b);
 }
 
-static void test_msg_expected(void **state)
+static void test_msg_expected(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 
-	(void)state;
 	every_call(&p, false, false);
 }
 
-static void test_msg_unexpected(void **state)
+static void test_msg_unexpected(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 
-	(void)state;
 	every_call(&p, false, true);
 }
 
-static void test_tagged_expected(void **state)
+static void test_tagged_expected(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 
-	(void)state;
 	every_call(&p, true, false);
 }
 
-static void test_tagged_unexpected(void **state)
+static void test_tagged_unexpected(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 
-	(void)state;
 	every_call(&p, true, true);
 }
 
 /* Vectors of any number of pieces on each side, some of them empty. */
-static void test_pieces(void **state)
+static void test_pieces(UNIT_STATE)
 {
 	static const size_t lens[] = { 0, 5, 40, 56, 300, 5000, 70000 };
 	struct ep_pair p = ep_pair(NULL);
 
-	(void)state;
 	for (size_t k = 0; k < sizeof(lens) / sizeof(lens[0]); k++)
 		for (unsigned t = 1; t <= XFER_IOV; t++)
 			for (unsigned r = 1; r <= XFER_IOV; r++) {
@@ -124,14 +119,13 @@ static void test_pieces(void **state)
 			}
 }
 
-static void test_a_megabyte_and_one(void **state)
+static void test_a_megabyte_and_one(UNIT_STATE)
 {
 	static const enum xfer_tx calls[] = {
 		XFER_SEND, XFER_SENDV, XFER_SENDMSG_DATA, XFER_SENDDATA,
 	};
 	struct ep_pair p = ep_pair(NULL);
 
-	(void)state;
 	for (int i = 0; i < 16; i++) {
 		struct xfer x = {
 			.tagged = i & 1, .tx = calls[i / 2 % 4],
@@ -144,13 +138,12 @@ static void test_a_megabyte_and_one(void **state)
 }
 
 /* Buffers at any address. */
-static void test_odd_addresses(void **state)
+static void test_odd_addresses(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char *out = malloc(70064), *in = malloc(70064);
 	int txc, rxc;
 
-	(void)state;
 	for (size_t off = 0; off < 16; off++) {
 		for (size_t i = 0; i < NSIZES && sizes[i] <= 70000; i++) {
 			xfer_fill(out + off, sizes[i], ++seed, 0);
@@ -169,11 +162,10 @@ static void test_odd_addresses(void **state)
 }
 
 /* All lengths from 0 to more than two packets, both ways at once. */
-static void test_every_small_length_both_ways(void **state)
+static void test_every_small_length_both_ways(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 
-	(void)state;
 	for (size_t len = 0; len < 160; len++) {
 		struct xfer x = { .tagged = true, .tx = XFER_SENDDATA,
 				  .len = len, .tag = len, .data = 1,
@@ -198,11 +190,10 @@ static void test_every_small_length_both_ways(void **state)
 
 /* ---- Loopback -------------------------------------------------------- */
 
-static void test_loopback_to_self(void **state)
+static void test_loopback_to_self(UNIT_STATE)
 {
 	struct ep_pair p = { .a = ep_open(NULL) };
 
-	(void)state;
 	p.b = p.a;
 	p.ab = p.ba = ep_insert(p.a, p.a);
 	for (int call = 0; call < XFER_TX_CALLS; call++)
@@ -224,12 +215,11 @@ static void test_loopback_to_self(void **state)
 /* ---- Choice of the data path ----------------------------------------- */
 
 /* Rendezvous in pieces, from buffers that attach could read. */
-static void test_stream_instead_of_attach(void **state)
+static void test_stream_instead_of_attach(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	bool was = g_unm_env.attach;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	g_unm_env.attach = false;
 	for (int call = 0; call < XFER_TX_CALLS; call++)
@@ -249,7 +239,7 @@ static void test_stream_instead_of_attach(void **state)
 
 /* The sender unmapped its buffer: no bytes arrive, and both sides get an error
  * entry. */
-static void test_a_buffer_that_went_away(void **state)
+static void test_a_buffer_that_went_away(UNIT_STATE)
 {
 	enum { LEN = 1 << 20 };
 	struct ep_pair p = ep_pair(NULL);
@@ -257,7 +247,6 @@ static void test_a_buffer_that_went_away(void **state)
 	struct ep_comp c;
 	int was;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	EP_OK(fi_inject(p.a->ep, in, 1, p.ab));
 	ep_settle();
@@ -291,12 +280,11 @@ static void test_a_buffer_that_went_away(void **state)
 
 /* With a low eager limit there are injected messages above it: their buffers
  * may be reused at once nevertheless. */
-static void test_inject_above_a_low_eager_limit(void **state)
+static void test_inject_above_a_low_eager_limit(UNIT_STATE)
 {
 	size_t was = g_unm_env.eager_max;
 	struct ep_pair p;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	g_unm_env.eager_max = 256;
 	p = ep_pair(NULL);
@@ -316,12 +304,11 @@ static void test_inject_above_a_low_eager_limit(void **state)
 
 /* The longest injected message may be as long as the smallest receive space: it
  * is accepted once the space is empty, wherever the last message ended. */
-static void test_injects_of_every_length_in_turn(void **state)
+static void test_injects_of_every_length_in_turn(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	static char out[UNM_INJECT_MAX], in[UNM_INJECT_MAX];
 
-	(void)state;
 	for (size_t len = 64; len <= UNM_INJECT_MAX; len += 448) {
 		const size_t both[] = { len, UNM_INJECT_MAX };
 
@@ -338,7 +325,7 @@ static void test_injects_of_every_length_in_turn(void **state)
 
 /* ---- Refused --------------------------------------------------------- */
 
-static void test_inject_beyond_the_limit(void **state)
+static void test_inject_beyond_the_limit(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	size_t max = p.a->info->tx_attr->inject_size;
@@ -346,7 +333,6 @@ static void test_inject_beyond_the_limit(void **state)
 	struct iovec iov = { buf, max + 1 };
 	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1, .addr = p.ab };
 
-	(void)state;
 	assert_int_equal(max, UNM_INJECT_MAX);
 	assert_int_equal(EP_TRY(fi_inject(p.a->ep, buf, max, p.ab)), 0);
 	assert_int_equal(EP_TRY(fi_inject(p.a->ep, buf, max + 1, p.ab)),
@@ -360,7 +346,7 @@ static void test_inject_beyond_the_limit(void **state)
 	free(buf);
 }
 
-static void test_too_many_pieces(void **state)
+static void test_too_many_pieces(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	struct iovec iov[UNM_IOV_MAX + 1] = { { NULL, 0 } };
@@ -370,7 +356,6 @@ static void test_too_many_pieces(void **state)
 		.msg_iov = iov, .iov_count = n, .addr = p.ab,
 	};
 
-	(void)state;
 	assert_int_equal(fi_sendv(p.a->ep, iov, NULL, n, p.ab, NULL),
 			 -FI_EINVAL);
 	assert_int_equal(fi_tsendv(p.a->ep, iov, NULL, n, p.ab, 0, NULL),
@@ -385,7 +370,7 @@ static void test_too_many_pieces(void **state)
 	assert_int_equal(fi_trecvmsg(p.a->ep, &tmsg, 0), -FI_EINVAL);
 }
 
-static void test_flags_that_are_not_offered(void **state)
+static void test_flags_that_are_not_offered(UNIT_STATE)
 {
 	static const uint64_t bad[] = {
 		FI_FENCE, FI_MATCH_COMPLETE, FI_MULTICAST, UINT64_C(1) << 62,
@@ -397,7 +382,6 @@ static void test_flags_that_are_not_offered(void **state)
 		.msg_iov = &iov, .iov_count = 1, .addr = p.ab,
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		assert_int_equal(fi_sendmsg(p.a->ep, &msg, bad[i]),
 				 -FI_EBADFLAGS);
@@ -414,7 +398,7 @@ static void test_flags_that_are_not_offered(void **state)
 	assert_int_equal(fi_trecvmsg(p.a->ep, &tmsg, FI_DISCARD), -FI_EINVAL);
 }
 
-static void test_addresses_that_are_not_there(void **state)
+static void test_addresses_that_are_not_there(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	static const fi_addr_t bad[] = {
@@ -422,7 +406,6 @@ static void test_addresses_that_are_not_there(void **state)
 	};
 	char c;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		assert_int_equal(fi_send(p.a->ep, &c, 1, NULL, bad[i], NULL),
 				 -FI_EINVAL);

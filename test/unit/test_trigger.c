@@ -36,7 +36,7 @@ static struct ep *without(struct ep *e)
 	return ep_open(&want);
 }
 
-static void test_refusals(void **state)
+static void test_refusals(UNIT_STATE)
 {
 	struct ep_pair p = trigger_pair();
 	struct ep *not = without(p.a);
@@ -47,7 +47,6 @@ static void test_refusals(void **state)
 	struct fi_msg_tagged tmsg = { .msg_iov = iov, .iov_count = 1 };
 	char b = 0;
 
-	(void)state;
 	c = open_cntr(p.a);
 	foreign = open_cntr(p.b);
 	ctx = at(c, 1);
@@ -84,7 +83,7 @@ static void test_refusals(void **state)
 }
 
 /* In the order of thresholds, and of the calls for equal thresholds. */
-static void test_order(void **state)
+static void test_order(UNIT_STATE)
 {
 	static const size_t threshold[] = { 3, 1, 2, 2, 4 };
 	static const int order[] = { 1, 2, 3, 0 };
@@ -93,7 +92,6 @@ static void test_order(void **state)
 	struct fid_cntr *c;
 	char out[5] = { 0, 1, 2, 3, 4 }, in[5];
 
-	(void)state;
 	p = trigger_pair();
 	c = open_cntr(p.a);
 	for (int i = 0; i < 5; i++)
@@ -129,7 +127,7 @@ static void test_order(void **state)
 
 /* A receive that is posted when a first message has come, and a send when that
  * receive is complete: by counters of endpoints. */
-static void test_chain_of_messages(void **state)
+static void test_chain_of_messages(UNIT_STATE)
 {
 	struct fi_triggered_context ctx[3];
 	struct ep_pair p;
@@ -140,7 +138,6 @@ static void test_chain_of_messages(void **state)
 	struct fi_msg_tagged tmsg = { .msg_iov = &tiov, .iov_count = 1,
 				      .tag = 5, .context = &ctx[1] };
 
-	(void)state;
 	p = trigger_pair();
 	tmsg.addr = p.ba;
 	EP_OK(fi_recv(p.b->ep, &in[0], 1, NULL, FI_ADDR_UNSPEC, &in[0]));
@@ -172,7 +169,7 @@ static void test_chain_of_messages(void **state)
 	assert_int_equal(in[1], 8);
 }
 
-static void test_cancel(void **state)
+static void test_cancel(UNIT_STATE)
 {
 	struct fi_triggered_context ctx;
 	struct ep_pair p;
@@ -180,7 +177,6 @@ static void test_cancel(void **state)
 	struct ep_comp comp;
 	char out = 1;
 
-	(void)state;
 	p = trigger_pair();
 	c = open_cntr(p.a);
 	ctx = at(c, 1);
@@ -204,14 +200,13 @@ static void test_cancel(void **state)
 
 /* ---- Deferred work --------------------------------------------------- */
 
-static void test_deferred_messages(void **state)
+static void test_deferred_messages(UNIT_STATE)
 {
 	struct work k[4];
 	struct fid_cntr *go, *sent, *got;
 	struct ep_pair p;
 	char in[2] = { 0, 0 }, out[2] = { 5, 6 };
 
-	(void)state;
 	p = trigger_pair();
 	go = open_cntr(p.a);
 	sent = open_cntr(p.a);
@@ -244,7 +239,7 @@ static void test_deferred_messages(void **state)
 
 /* FI_COMPLETION: the work also writes an entry; long messages complete later;
  * errors. */
-static void test_deferred_completions(void **state)
+static void test_deferred_completions(UNIT_STATE)
 {
 	static char big_in[200000], big_out[200000];
 	struct fid_cntr *go, *done;
@@ -252,7 +247,6 @@ static void test_deferred_completions(void **state)
 	struct ep_pair p;
 	char in, out = 3;
 
-	(void)state;
 	p = trigger_pair();
 	go = open_cntr(p.a);
 	done = open_cntr(p.a);
@@ -295,13 +289,12 @@ static void test_deferred_completions(void **state)
 }
 
 /* As fabtests do: one structure for two works, changed in between. */
-static void test_deferred_counters(void **state)
+static void test_deferred_counters(UNIT_STATE)
 {
 	struct ep *e = ep_open(NULL);
 	struct fid_cntr *go = open_cntr(e), *c = open_cntr(e);
 	struct work k;
 
-	(void)state;
 	k.w.op_type = FI_OP_CNTR_SET;
 	k.w.op.cntr = &k.op.cntr;
 	k.op.cntr = (struct fi_op_cntr){ c, 5 };
@@ -323,7 +316,7 @@ static void test_deferred_counters(void **state)
 	assert_int_equal(fi_close(&go->fid), 0);
 }
 
-static void test_deferred_refusals(void **state)
+static void test_deferred_refusals(UNIT_STATE)
 {
 	struct fi_deferred_work none = { .op_type = FI_OP_SEND };
 	struct ep_pair p = trigger_pair();
@@ -333,7 +326,6 @@ static void test_deferred_refusals(void **state)
 	struct fid *domain;
 	char b;
 
-	(void)state;
 	domain = &p.a->domain->fid;
 	c = open_cntr(p.a);
 	foreign = open_cntr(p.b);
@@ -373,7 +365,7 @@ static void test_deferred_refusals(void **state)
 	assert_int_equal(fi_close(&foreign->fid), 0);
 }
 
-static void test_cancel_and_flush(void **state)
+static void test_cancel_and_flush(UNIT_STATE)
 {
 	struct fid_cntr *c, *d;
 	struct work k[3];
@@ -381,7 +373,6 @@ static void test_cancel_and_flush(void **state)
 	struct fid *domain;
 	char out = 1;
 
-	(void)state;
 	p = trigger_pair();
 	domain = &p.a->domain->fid;
 	c = open_cntr(p.a);
@@ -414,7 +405,7 @@ static void test_cancel_and_flush(void **state)
 
 /* More work than can be started at once: refused work is retried in order,
  * while work for another peer continues. */
-static void test_refused_work_is_tried_again(void **state)
+static void test_refused_work_is_tried_again(UNIT_STATE)
 {
 	struct fid_cntr *go, *done;
 	uint32_t *out = malloc(MANY * sizeof(*out)), in = 0;
@@ -424,7 +415,6 @@ static void test_refused_work_is_tried_again(void **state)
 	struct work k;
 	char c = 1, in3 = 0;
 
-	(void)state;
 	p = trigger_pair();
 	third = ep_open(NULL);
 	at3 = ep_insert(p.a, third);
@@ -464,7 +454,7 @@ static void test_refused_work_is_tried_again(void **state)
 
 /* As rdm_rma_trigger does: a call without flags through an alias whose default
  * flag is FI_TRIGGER. */
-static void test_alias_triggers(void **state)
+static void test_alias_triggers(UNIT_STATE)
 {
 	struct fi_triggered_context ctx;
 	struct fid_ep *alias = NULL;
@@ -472,7 +462,6 @@ static void test_alias_triggers(void **state)
 	struct work k;
 	char out = 4, in = 0;
 
-	(void)state;
 	p = trigger_pair();
 	assert_int_equal(fi_ep_alias(p.a->ep, &alias, FI_TRANSMIT |
 				     FI_TRIGGER | FI_COMPLETION), 0);
@@ -536,7 +525,7 @@ static void onesided_chain(struct ep_pair *p, struct fid_cntr *go,
 	memset(&rioc, 0xff, sizeof(rioc));
 }
 
-static void test_deferred_onesided(void **state)
+static void test_deferred_onesided(UNIT_STATE)
 {
 	uint64_t mem = 0, v[6] = { 40, 0, 2, 0, 44, 0 };
 	struct fi_triggered_context ctx;
@@ -545,7 +534,6 @@ static void test_deferred_onesided(void **state)
 	struct ep_pair p;
 	struct fid_mr *mr;
 
-	(void)state;
 	p = trigger_pair();
 	go = open_cntr(p.a);
 	done = open_cntr(p.a);
@@ -609,7 +597,7 @@ static void *await_all(void *arg)
 	return NULL;
 }
 
-static void test_threads(void **state)
+static void test_threads(UNIT_STATE)
 {
 	struct ep_want want = { .threading = FI_THREAD_SAFE };
 	struct ep *e = ep_open(&want);
@@ -618,7 +606,6 @@ static void test_threads(void **state)
 	pthread_t thread[4];
 	struct work k;
 
-	(void)state;
 	for (int i = 1; i <= 2000; i++) {
 		k.w.op_type = FI_OP_CNTR_ADD;
 		k.w.op.cntr = &k.op.cntr;

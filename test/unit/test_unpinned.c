@@ -75,13 +75,12 @@ static void one_message(struct ep_pair *p, uint8_t *out, uint8_t *in,
 	assert_true(xfer_filled(in, len, len, 0));
 }
 
-static void test_messages(void **state)
+static void test_messages(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	uint8_t *secret = secret_map(), *other = secret_map();
 	uint8_t *plain = plain_map();
 
-	(void)state;
 	unit_needs(secret != NULL && other != NULL);
 	for (size_t i = 0; i < 2 * NLENS; i++) {
 		one_message(&p, secret, plain, lens[i / 2], i & 1);
@@ -98,14 +97,13 @@ static void test_messages(void **state)
 
 /* The buffer of one side is not mapped: its owner gets FI_EFAULT, the other
  * side FI_EIO. */
-static void test_messages_of_bad_buffers(void **state)
+static void test_messages_of_bad_buffers(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	uint8_t *plain = plain_map(), *none = no_map();
 	int was = g_unm_env.stream_us;
 	struct ep_comp c;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	one_message(&p, plain, plain + LEN / 2, 8, EXPECTED);
 	if (!g_unm_env.attach || !os_goes(OS_ATTACH))
@@ -185,12 +183,11 @@ static void both_ways(struct sides *s)
 	}
 }
 
-static void test_puts_and_gets(void **state)
+static void test_puts_and_gets(UNIT_STATE)
 {
 	uint8_t *secret = secret_map(), *other = secret_map();
 	uint8_t *plain = plain_map();
 
-	(void)state;
 	unit_needs(secret != NULL && other != NULL);
 	for (int i = 0; i < 4; i++) {
 		struct sides s = sides(i == 2 ? plain : secret, i == 0 ? plain :
@@ -204,13 +201,12 @@ static void test_puts_and_gets(void **state)
 	munmap(plain, LEN);
 }
 
-static void test_atomics(void **state)
+static void test_atomics(UNIT_STATE)
 {
 	uint8_t *secret = secret_map();
 	uint64_t one = 1, was = 0;
 	struct sides s;
 
-	(void)state;
 	unit_needs(secret != NULL);
 	s = sides(secret, secret + LEN / 2, false);
 	for (uint64_t i = 0; i < 4; i++) {
@@ -226,12 +222,11 @@ static void test_atomics(void **state)
 
 /* Either of the two addresses is not mapped: one error, and the next operation
  * succeeds. */
-static void test_bad_addresses(void **state)
+static void test_bad_addresses(UNIT_STATE)
 {
 	uint8_t *plain = plain_map(), *good = plain_map(), *none;
 	struct sides s;
 
-	(void)state;
 	if (!os_goes(OS_ATTACH))
 		skip();			/* requests would copy, which is a
 					 * signal */

@@ -117,14 +117,13 @@ static struct ep_pair connected(const struct ep_want *want)
 
 /* ---- fi_cq_sread ----------------------------------------------------- */
 
-static void test_sread_times_out(void **state)
+static void test_sread_times_out(UNIT_STATE)
 {
 	struct ep_pair p = connected(&with_fd);
 	struct fi_cq_tagged_entry e;
 	uint64_t start = ep_now();
 	fi_addr_t src;
 
-	(void)state;
 	assert_int_equal(fi_cq_sread(p.b->cq, &e, 1, NULL, 0), -FI_EAGAIN);
 	assert_int_equal(fi_cq_sread(p.b->cq, &e, 1, NULL, 30), -FI_EAGAIN);
 	assert_true(ep_now() - start >= 30000);
@@ -168,7 +167,7 @@ static struct unm_stats stats_of(struct ep *e)
 /* fi_cq_sread() sleeps, in rounds of 100 ms, and does not keep polling: alone,
  * and while another thread reads another queue of the same endpoint now and
  * then. A call that kept polling would do so some 100,000 times. */
-static void test_sread_sleeps(void **state)
+static void test_sread_sleeps(UNIT_STATE)
 {
 	struct ep_want want = { .wait = FI_WAIT_FD, .two_cqs = true,
 				.threading = FI_THREAD_SAFE };
@@ -178,7 +177,6 @@ static void test_sread_sleeps(void **state)
 	struct ep_pair p;
 	pthread_t thread = 0;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	p = connected(&want);
 	o.e = p.b;
@@ -196,13 +194,12 @@ static void test_sread_sleeps(void **state)
 	pthread_join(thread, NULL);
 }
 
-static void test_sread_without_a_wait_object(void **state)
+static void test_sread_without_a_wait_object(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	struct fi_cq_tagged_entry e;
 	int fd;
 
-	(void)state;
 	assert_int_equal(fi_cq_sread(p.b->cq, &e, 1, NULL, 0), -FI_ENOSYS);
 	assert_int_equal(fi_cq_signal(p.b->cq), -FI_ENOSYS);
 	assert_int_equal(fi_control(&p.b->cq->fid, FI_GETWAIT, &fd),
@@ -236,11 +233,10 @@ static void sread_one(enum fi_wait_obj wait, size_t len, int timeout)
 	ep_close(p.b);
 }
 
-static void test_sread_wakes_for_a_message(void **state)
+static void test_sread_wakes_for_a_message(UNIT_STATE)
 {
 	static const size_t lens[] = { 8, 4000, 100000, 2000000 };
 
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		sread_one(FI_WAIT_FD, lens[i], LONG_MS);
 		sread_one(FI_WAIT_UNSPEC, lens[i], -1);
@@ -248,11 +244,10 @@ static void test_sread_wakes_for_a_message(void **state)
 }
 
 /* A sender sleeps until its rendezvous or delivery completes. */
-static void test_sread_wakes_for_the_end_of_a_send(void **state)
+static void test_sread_wakes_for_the_end_of_a_send(UNIT_STATE)
 {
 	static const size_t lens[] = { 8, 4000, 100000, 2000000 };
 
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		struct ep_want want = with_fd;
 		struct fi_cq_tagged_entry e = { 0 };
@@ -279,14 +274,13 @@ static void test_sread_wakes_for_the_end_of_a_send(void **state)
 }
 
 /* If there is an entry, the call does not sleep, also if it is an error. */
-static void test_sread_returns_what_is_there(void **state)
+static void test_sread_returns_what_is_there(UNIT_STATE)
 {
 	struct ep_pair p = connected(&with_fd);
 	struct fi_cq_err_entry err = { 0 };
 	struct fi_cq_tagged_entry e;
 	char in;
 
-	(void)state;
 	EP_OK(fi_recv(p.b->ep, &in, 1, NULL, FI_ADDR_UNSPEC, &in));
 	assert_int_equal(fi_cancel(&p.b->ep->fid, &in), 0);
 	assert_int_equal(fi_cq_sread(p.b->cq, &e, 1, NULL, -1), -FI_EAVAIL);
@@ -353,11 +347,10 @@ static void wait_on_fd(struct ep *e, struct fid_cq *cq, void *ctx)
 	assert_ptr_equal(c.op_context, ctx);
 }
 
-static void test_fd_becomes_readable(void **state)
+static void test_fd_becomes_readable(UNIT_STATE)
 {
 	static const size_t lens[] = { 8, 4000, 100000, 2000000 };
 
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		struct ep_pair p = connected(&with_fd);
 		struct peer pe = { .e = p.a, .to = p.ab, .delay_ms = 30,
@@ -378,14 +371,13 @@ static void test_fd_becomes_readable(void **state)
 	}
 }
 
-static void test_trywait_refuses_when_an_entry_is_there(void **state)
+static void test_trywait_refuses_when_an_entry_is_there(UNIT_STATE)
 {
 	struct ep_pair p = connected(&with_fd);
 	struct fid *fids[2] = { &p.b->cq->fid, &p.b->cq->fid };
 	struct fi_cq_err_entry err = { 0 };
 	char in;
 
-	(void)state;
 	assert_int_equal(EP_TRY(fi_trywait(p.b->fabric, fids, 1)), 0);
 	EP_OK(fi_recv(p.b->ep, &in, 1, NULL, FI_ADDR_UNSPEC, &in));
 	assert_int_equal(fi_cancel(&p.b->ep->fid, &in), 0);
@@ -399,7 +391,7 @@ static void test_trywait_refuses_when_an_entry_is_there(void **state)
 /* Two queues of one endpoint: one thread blocks on the descriptor of the
  * receive queue while another reads the send queue, and thereby receives the
  * message. */
-static void test_fd_wakes_for_progress_of_another_thread(void **state)
+static void test_fd_wakes_for_progress_of_another_thread(UNIT_STATE)
 {
 	struct ep_want want = { .wait = FI_WAIT_FD, .two_cqs = true,
 				.threading = FI_THREAD_SAFE };
@@ -408,7 +400,6 @@ static void test_fd_wakes_for_progress_of_another_thread(void **state)
 	pthread_t thread;
 	char in[8], out[8];
 
-	(void)state;
 	xfer_fill(out, 8, 8, 0);
 	for (int i = 0; i < 20; i++) {
 		struct fid *fids[] = { &p.b->cq->fid };
@@ -465,7 +456,7 @@ static void start_behind_trywait(struct ep_pair *p, size_t len, bool send)
 	free(in);
 }
 
-static void test_fd_wakes_for_what_another_thread_starts(void **state)
+static void test_fd_wakes_for_what_another_thread_starts(UNIT_STATE)
 {
 	static const size_t lens[] = { 8, 4000, 100000, 2000000 };
 	struct ep_want want = { .wait = FI_WAIT_FD,
@@ -473,7 +464,6 @@ static void test_fd_wakes_for_what_another_thread_starts(void **state)
 				.tx_op_flags = FI_DELIVERY_COMPLETE };
 	struct ep_pair p = connected(&want);
 
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		start_behind_trywait(&p, lens[i], false);
 		start_behind_trywait(&p, lens[i], true);
@@ -508,12 +498,11 @@ static void other_does(int what, struct ep *e, struct fid **fids)
 	}
 }
 
-static void test_fd_wakes_whatever_another_thread_does(void **state)
+static void test_fd_wakes_whatever_another_thread_does(UNIT_STATE)
 {
 	struct ep_want want = { .wait = FI_WAIT_FD,
 				.threading = FI_THREAD_SAFE };
 
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		struct ep_pair p = connected(&want);
 		struct fid *fids[] = { &p.b->cq->fid };
@@ -536,7 +525,7 @@ static void test_fd_wakes_whatever_another_thread_does(void **state)
 }
 
 /* One thread can wait for two queues of one endpoint, and sleeps. */
-static void test_two_queues_can_be_waited_on_at_once(void **state)
+static void test_two_queues_can_be_waited_on_at_once(UNIT_STATE)
 {
 	struct ep_want want = { .wait = FI_WAIT_FD, .two_cqs = true };
 	struct ep_pair p = connected(&want);
@@ -547,7 +536,6 @@ static void test_two_queues_can_be_waited_on_at_once(void **state)
 	};
 	char in, out = 1;
 
-	(void)state;
 	EP_OK(fi_recv(p.b->ep, &in, 1, NULL, p.ba, &in));
 	fall_asleep(p.b, both, pfd, 2, 2);
 	assert_int_equal(fi_inject(p.a->ep, &out, 1, p.ab), 0);
@@ -566,7 +554,7 @@ static int connect_later(struct hal_if *hif, const struct hal_addr *addr,
 	return -FI_EAGAIN;
 }
 
-static void test_no_sleep_while_there_is_no_connection(void **state)
+static void test_no_sleep_while_there_is_no_connection(UNIT_STATE)
 {
 	const struct hal_ops *was;
 	struct hal_ops later;
@@ -575,7 +563,6 @@ static void test_no_sleep_while_there_is_no_connection(void **state)
 	struct hal_if *hif;
 	char out = 1;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	p = ep_pair(&with_fd);
 	fids[0] = &p.a->cq->fid;
@@ -599,7 +586,7 @@ static void test_no_sleep_while_there_is_no_connection(void **state)
 }
 
 /* The same if an answer waits for a connection. */
-static void test_no_sleep_while_an_answer_has_no_connection(void **state)
+static void test_no_sleep_while_an_answer_has_no_connection(UNIT_STATE)
 {
 	static struct hal_ops later;
 	static char big[100000];
@@ -608,7 +595,6 @@ static void test_no_sleep_while_an_answer_has_no_connection(void **state)
 	struct fid *fids[1];
 	struct hal_if *hif;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	p = ep_pair(&with_fd);
 	fids[0] = &p.b->cq->fid;
@@ -639,7 +625,7 @@ static void *signal_main(void *arg)
 	return NULL;
 }
 
-static void test_signal_ends_sread(void **state)
+static void test_signal_ends_sread(UNIT_STATE)
 {
 	struct ep_want want = { .wait = FI_WAIT_FD,
 				.threading = FI_THREAD_SAFE };
@@ -647,7 +633,6 @@ static void test_signal_ends_sread(void **state)
 	struct fi_cq_tagged_entry e;
 	pthread_t thread;
 
-	(void)state;
 	for (int i = 0; i < 5; i++) {
 		uint64_t start = ep_now();
 
@@ -666,7 +651,7 @@ static void test_signal_ends_sread(void **state)
 
 /* ---- Two endpoints on one queue -------------------------------------- */
 
-static void test_one_queue_of_two_endpoints(void **state)
+static void test_one_queue_of_two_endpoints(UNIT_STATE)
 {
 	struct ep_pair p = connected(&with_fd);
 	struct peer pe = { .e = p.a, .delay_ms = 30, .len = 8, .count = 1 };
@@ -675,7 +660,6 @@ static void test_one_queue_of_two_endpoints(void **state)
 	char name[64], in[8];
 	size_t len = sizeof(name);
 
-	(void)state;
 	assert_int_equal(fi_endpoint(p.b->domain, p.b->info, &second, NULL),
 			 0);
 	assert_int_equal(fi_ep_bind(second, &p.b->av->fid, 0), 0);

@@ -23,11 +23,10 @@ static int run(struct unm_way *w, int n, uint64_t stream_ns, uint64_t read_ns)
 
 /* The first message of each kind may take long for reasons that do not
  * recur. */
-static void test_first_messages_go_both_ways(void **state)
+static void test_first_messages_go_both_ways(UNIT_STATE)
 {
 	struct unm_way w = { .gap = 0 };
 
-	(void)state;
 	run(&w, 2, 2000000, 1000000);
 	assert_in_range(run(&w, UNM_WAY_GAP_MIN - 2, 9000, 4000),
 			UNM_WAY_GAP_MIN / 2 - 2, UNM_WAY_GAP_MIN / 2);
@@ -38,11 +37,10 @@ static void test_first_messages_go_both_ways(void **state)
 	assert_in_range(run(&w, 100, 9000, 4000), 90, 100);
 }
 
-static void test_the_faster_way_is_taken(void **state)
+static void test_the_faster_way_is_taken(UNIT_STATE)
 {
 	struct unm_way w = { .gap = 0 };
 
-	(void)state;
 	run(&w, 20, 9000, 4000);
 	assert_in_range(run(&w, 1000, 9000, 4000), 970, 999);
 	w = (struct unm_way){ .gap = 0 };
@@ -51,22 +49,20 @@ static void test_the_faster_way_is_taken(void **state)
 }
 
 /* The slower path is tried less and less often, but not never. */
-static void test_trials_get_rarer(void **state)
+static void test_trials_get_rarer(UNIT_STATE)
 {
 	struct unm_way w = { .gap = 0 };
 
-	(void)state;
 	run(&w, 2000, 9000, 4000);
 	assert_in_range(10000 - run(&w, 10000, 9000, 4000), 10000 /
 			UNM_WAY_GAP_MAX - 1, 10000 / UNM_WAY_GAP_MAX + 1);
 }
 
 /* Processes moved to other processors: the slow path is the faster one now. */
-static void test_a_change_is_noticed(void **state)
+static void test_a_change_is_noticed(UNIT_STATE)
 {
 	struct unm_way w = { .gap = 0 };
 
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		run(&w, 3000, 9000, 4000);
 		assert_in_range(run(&w, 100, 9000, 4000), 90, 100);
@@ -76,12 +72,11 @@ static void test_a_change_is_noticed(void **state)
 }
 
 /* A single message that takes a thousand times as long does not decide. */
-static void test_exceptions_do_not_count(void **state)
+static void test_exceptions_do_not_count(UNIT_STATE)
 {
 	struct unm_way w = { .gap = 0 };
 	int reads = 0;
 
-	(void)state;
 	run(&w, 100, 2000, 4000);
 	for (int i = 0; i < 100; i++) {
 		unm_way_measured(&w, false, LEN, 2000000);
@@ -90,11 +85,10 @@ static void test_exceptions_do_not_count(void **state)
 	assert_in_range(reads, 0, 1000);
 }
 
-static void test_extremes(void **state)
+static void test_extremes(UNIT_STATE)
 {
 	struct unm_way w = { .gap = 0 };
 
-	(void)state;
 	for (int i = 0; i < 100; i++) {
 		unm_way_choose(&w);
 		unm_way_measured(&w, i & 1, 1, UINT64_MAX);

@@ -40,9 +40,8 @@ static int decode(struct unm_wire_msg *m, const uint8_t *bytes, size_t len,
 
 /* ---- Numbers --------------------------------------------------------- */
 
-static void test_numbers_are_fixed(void **state)
+static void test_numbers_are_fixed(UNIT_STATE)
 {
-	(void)state;
 	assert_int_equal(UNM_WIRE_VERSION, 4);
 	assert_int_equal(UNM_WIRE_HELLO, 0x01);
 	assert_int_equal(UNM_WIRE_CARRIED, 0x02);
@@ -76,9 +75,8 @@ static void test_numbers_are_fixed(void **state)
 	assert_int_equal(UNM_WIRE_TAGGED, 1);
 }
 
-static void test_sizes_and_offsets(void **state)
+static void test_sizes_and_offsets(UNIT_STATE)
 {
-	(void)state;
 	assert_int_equal(sizeof(struct unm_wire_hello), 8);
 	assert_int_equal(offsetof(struct unm_wire_hello, version), 0);
 	assert_int_equal(offsetof(struct unm_wire_hello, version_min), 2);
@@ -92,9 +90,8 @@ static void test_sizes_and_offsets(void **state)
 			 UINT64_MAX);
 }
 
-static void test_inline_limits(void **state)
+static void test_inline_limits(UNIT_STATE)
 {
-	(void)state;
 	assert_int_equal(unm_wire_inline_max(56, false, false), 56);
 	assert_int_equal(unm_wire_inline_max(56, true, false), 48);
 	assert_int_equal(unm_wire_inline_max(56, true, true), 40);
@@ -104,7 +101,7 @@ static void test_inline_limits(void **state)
 	assert_int_equal(unm_wire_inline_max(120, false, false), 63);
 }
 
-static void test_words_of_each_type(void **state)
+static void test_words_of_each_type(UNIT_STATE)
 {
 	static const struct { uint8_t type; int words; } t[] = {
 		{ 0x01, 1 }, { 0x02, 2 }, { 0x10, 0 }, { 0x11, 1 },
@@ -117,7 +114,6 @@ static void test_words_of_each_type(void **state)
 	};
 	int known = 0;
 
-	(void)state;
 	for (int type = 0; type < 256; type++) {
 		int want = -1;
 
@@ -141,9 +137,8 @@ static void test_words_of_each_type(void **state)
 	assert_int_equal(unm_wire_words(0x3a, 0), UNM_WIRE_WORDS_MAX);
 }
 
-static void test_names(void **state)
+static void test_names(UNIT_STATE)
 {
-	(void)state;
 	for (int type = 0; type < 256; type++) {
 		assert_non_null(unm_wire_name(type));
 		if (unm_wire_words(type, 0) < 0)
@@ -158,11 +153,10 @@ static void test_names(void **state)
 
 /* ---- Golden bytes ---------------------------------------------------- */
 
-static void test_golden_hello(void **state)
+static void test_golden_hello(UNIT_STATE)
 {
 	struct unm_wire_msg m;
 
-	(void)state;
 	assert_int_equal(DECODE(&m, &exanode, ID, 0x00, 0x01,
 				0x02, 0x00, 0x01, 0x00,
 				0x78, 0x56, 0x34, 0x12), 0);
@@ -172,11 +166,10 @@ static void test_golden_hello(void **state)
 	assert_int_equal(m.hello.features, 0x12345678);
 }
 
-static void test_golden_carried(void **state)
+static void test_golden_carried(UNIT_STATE)
 {
 	struct unm_wire_msg m;
 
-	(void)state;
 	assert_int_equal(DECODE(&m, &exanode, ID, 0x00, 0x02,
 				0x40, 0x10, 0x00, 0x00, 0x28, 0x00, 0x00, 0x00,
 				0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x40,
@@ -187,11 +180,10 @@ static void test_golden_carried(void **state)
 	assert_int_equal(m.token, UINT64_C(0x1540000000000000));
 }
 
-static void test_golden_inline(void **state)
+static void test_golden_inline(UNIT_STATE)
 {
 	struct unm_wire_msg m;
 
-	(void)state;
 	assert_int_equal(DECODE(&m, &host, ID, 0x38, 0x10), 0);
 	assert_int_equal(m.type, UNM_WIRE_INLINE);
 	assert_false(m.has_data);
@@ -221,11 +213,10 @@ static void test_golden_inline(void **state)
 	assert_int_equal(m.data, DATA);
 }
 
-static void test_golden_eager(void **state)
+static void test_golden_eager(UNIT_STATE)
 {
 	struct unm_wire_msg m;
 
-	(void)state;
 	assert_int_equal(DECODE(&m, &host, ID, 0x00, 0x12, EXTENT_BYTES), 0);
 	assert_int_equal(m.type, UNM_WIRE_EAGER);
 	assert_int_equal(m.extent.off, 0x1040);
@@ -243,11 +234,10 @@ static void test_golden_eager(void **state)
 	assert_int_equal(m.extent.len, 0x2001);
 }
 
-static void test_golden_rts(void **state)
+static void test_golden_rts(UNIT_STATE)
 {
 	struct unm_wire_msg m;
 
-	(void)state;
 	assert_int_equal(DECODE(&m, &host, ID, 0x00, 0x14,
 				0x01, 0, 0, 0, 0x01, 0, 0, 0, TOKEN_BYTES,
 				0x00, 0xf0, 0xff, 0xff, 0xff, 0x7f, 0, 0), 0);
@@ -279,11 +269,10 @@ static void test_golden_rts(void **state)
 	assert_int_equal(m.mem_key[1], UINT64_C(0x100f0e0d0c0b0a09));
 }
 
-static void test_golden_control(void **state)
+static void test_golden_control(UNIT_STATE)
 {
 	struct unm_wire_msg m;
 
-	(void)state;
 	assert_int_equal(DECODE(&m, &host, ID, 0x00, 0x20, TOKEN_BYTES,
 				0x22, 0, 0, 0, 5, 0, 0, 0,
 				0xff, 0xff, 0, 0, 0, 0, 0, 0), 0);
@@ -313,12 +302,11 @@ static void test_golden_control(void **state)
 
 /* ---- Refusals -------------------------------------------------------- */
 
-static void test_unknown_types_are_refused(void **state)
+static void test_unknown_types_are_refused(UNIT_STATE)
 {
 	uint64_t word[UNM_WIRE_WORDS_MAX] = { 0 };
 	struct unm_wire_msg m;
 
-	(void)state;
 	for (uint64_t type = 0; type < 256; type++) {
 		/* one element; a valid status */
 		bool how = type == 0x32 || type == 0x34 || type == 0x35;
@@ -332,13 +320,12 @@ static void test_unknown_types_are_refused(void **state)
 	}
 }
 
-static void test_inline_longer_than_the_packet_is_refused(void **state)
+static void test_inline_longer_than_the_packet_is_refused(UNIT_STATE)
 {
 	const struct unm_wire_limits *const lims[] = { &host, &exanode };
 	const uint64_t word[UNM_WIRE_WORDS_MAX] = { 0 };
 	struct unm_wire_msg m;
 
-	(void)state;
 	for (int i = 0; i < 2; i++)
 		for (uint64_t type = 0x10; type < 0x12; type++)
 			for (uint64_t flags = 0; flags < 0x80; flags++) {
@@ -355,12 +342,11 @@ static void test_inline_longer_than_the_packet_is_refused(void **state)
 
 /* docs/protocol.md, section 3: bit 7 is 0, and so is the length of types
  * without inline data; bit 0 is a flag of RTS. */
-static void test_reserved_flags_are_refused(void **state)
+static void test_reserved_flags_are_refused(UNIT_STATE)
 {
 	const uint64_t word[UNM_WIRE_WORDS_MAX] = { 0 };
 	struct unm_wire_msg m;
 
-	(void)state;
 	for (uint64_t type = 0x10; type < 0x16; type++) {
 		assert_int_not_equal(unm_wire_decode(&m, type << 56 |
 						     UINT64_C(0x80) << 48,
@@ -387,7 +373,7 @@ static int extent_word(uint8_t type, uint8_t flags)
 	}
 }
 
-static void test_extents_out_of_space_are_refused(void **state)
+static void test_extents_out_of_space_are_refused(UNIT_STATE)
 {
 	static const uint8_t types[] = { 0x02, 0x12, 0x13, 0x21 };
 	static const struct { uint32_t off, len; bool ok; } t[] = {
@@ -401,7 +387,6 @@ static void test_extents_out_of_space_are_refused(void **state)
 	};
 	struct unm_wire_msg m;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(types); i++) {
 		for (size_t k = 0; k < sizeof(t) / sizeof(t[0]); k++) {
 			uint64_t word[UNM_WIRE_WORDS_MAX] = { 0 };
@@ -420,12 +405,11 @@ static void test_extents_out_of_space_are_refused(void **state)
 }
 
 /* Carried words are read in place, so they must be aligned to 8 bytes. */
-static void test_crooked_carried_is_refused(void **state)
+static void test_crooked_carried_is_refused(UNIT_STATE)
 {
 	uint64_t word[UNM_WIRE_WORDS_MAX] = { 0 };
 	struct unm_wire_msg m;
 
-	(void)state;
 	for (uint32_t off = 0; off < 64; off++) {
 		word[0] = unm_wire_extent_word(off, 40);
 		assert_int_equal(unm_wire_decode(&m, UINT64_C(2) << 56, word,
@@ -443,11 +427,10 @@ static void test_crooked_carried_is_refused(void **state)
 #define HOW_BYTES	0x02, 0x09, 0, 0, 0x03, 0, 0, 0
 #define REST_BYTES	0x00, 0x40, 0, 0, 0, 0, 0, 0
 
-static void test_golden_requests(void **state)
+static void test_golden_requests(UNIT_STATE)
 {
 	struct unm_wire_msg m;
 
-	(void)state;
 	assert_int_equal(DECODE(&m, &host, ID, 0x05, 0x30, KEY_BYTES,
 				ADDR_BYTES), 0);
 	assert_int_equal(m.type, UNM_WIRE_PUT);
@@ -475,11 +458,10 @@ static void test_golden_requests(void **state)
 	assert_true(m.more && m.rest == 0 && m.len == 0x4000);
 }
 
-static void test_golden_atomics(void **state)
+static void test_golden_atomics(UNIT_STATE)
 {
 	struct unm_wire_msg m;
 
-	(void)state;
 	assert_int_equal(DECODE(&m, &host, ID, 0x18, 0x32, KEY_BYTES,
 				ADDR_BYTES, HOW_BYTES), 0);
 	assert_true(m.key == KEY && m.addr == ADDR && m.how.op == 2 &&
@@ -498,11 +480,10 @@ static void test_golden_atomics(void **state)
 				ADDR_BYTES, 2, 9, 1, 0, 3, 0, 0, 0), -EINVAL);
 }
 
-static void test_golden_answers(void **state)
+static void test_golden_answers(UNIT_STATE)
 {
 	struct unm_wire_msg m;
 
-	(void)state;
 	assert_int_equal(DECODE(&m, &host, ID, 0x88, 0x38, TOKEN_BYTES,
 				13, 0, 0, 0, 0, 0, 0, 0), 0);
 	assert_true(m.token == TOKEN && m.status == 13 && m.more);

@@ -54,7 +54,7 @@ static int queue_flagged(struct ep *e, const struct flagged *f,
 	}
 }
 
-static void test_flags(void **state)
+static void test_flags(UNIT_STATE)
 {
 	static const struct flagged bad[] = {
 		{ FI_OP_TRECV, FI_PEEK }, { FI_OP_TRECV, FI_CLAIM },
@@ -85,7 +85,6 @@ static void test_flags(void **state)
 	struct ep *e = ep_open(NULL);
 	struct fid_cntr *go = open_cntr(e);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		if (queue_flagged(e, &bad[i], go) != -FI_ENOSYS)
 			unit_fail("flags %zu were taken", i);
@@ -175,7 +174,7 @@ static void access_beside(struct ep_pair *p, struct fid_cntr *go,
 
 /* FI_COMPLETION of the work decides whether it needs an entry, not the flags
  * with which the endpoint is bound to the queue. */
-static void test_full_queue(void **state)
+static void test_full_queue(UNIT_STATE)
 {
 	struct ep_want want = { .cntrs = true, .cq_size = FULL };
 	struct ep_pair p = ep_pair(&want);
@@ -183,7 +182,6 @@ static void test_full_queue(void **state)
 	char in[2] = { 0, 0 }, out = 5;
 	struct work k;
 
-	(void)state;
 	fill_queue(&p);
 	for (int i = 0; i < 2; i++) {
 		work_msg(&k, i == 0 ? FI_OP_RECV : FI_OP_TRECV, p.a, &in[i],
@@ -235,7 +233,7 @@ static void sleeps_over_it(struct ep *e)
 
 /* b does not poll. All work to b is refused, by however many addresses; work to
  * the third endpoint is executed, by any address. */
-static void test_many_addresses_of_stopped_peers(void **state)
+static void test_many_addresses_of_stopped_peers(UNIT_STATE)
 {
 	struct ep_want want = { .cntrs = true };
 	struct ep_pair p = trigger_pair();
@@ -244,7 +242,6 @@ static void test_many_addresses_of_stopped_peers(void **state)
 	char out = 1, in;
 	struct work k;
 
-	(void)state;
 	for (int i = 0; i < WAYS; i++)
 		EP_OK(fi_recv(third->ep, &in, 1, NULL, FI_ADDR_UNSPEC, NULL));
 	for (int i = 0; i < STUCK; i++) {
@@ -397,9 +394,8 @@ static void trywait_case(enum inside inside, bool agreed)
 }
 
 /* Ready work is started before fi_trywait() permits to block. */
-static void test_trywait_knows_of_ready_work(void **state)
+static void test_trywait_knows_of_ready_work(UNIT_STATE)
 {
-	(void)state;
 	EP_NEEDS_INSIDE();
 	trywait_case(A_SEND, false);
 	if (os_runs(OS_DMABLE))
@@ -408,9 +404,8 @@ static void test_trywait_knows_of_ready_work(void **state)
 
 /* A thread that was allowed to block is woken by a call that starts work, made
  * by itself or by another thread. */
-static void test_ready_work_wakes_the_descriptor(void **state)
+static void test_ready_work_wakes_the_descriptor(UNIT_STATE)
 {
-	(void)state;
 	EP_NEEDS_INSIDE();
 	trywait_case(A_SEND, true);
 	if (os_runs(OS_DMABLE))
@@ -429,14 +424,13 @@ static void drain(struct waker *k)
 
 /* While a peer refuses the work, the thread may sleep. Once there is space, it
  * is woken and the work is started. */
-static void test_refused_work_may_be_slept_over(void **state)
+static void test_refused_work_may_be_slept_over(UNIT_STATE)
 {
 	uint64_t end = ep_deadline();
 	const _Atomic uint64_t *done;
 	struct waker k;
 	struct work w;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	waker_open(&k, A_SEND);
 	done = &unm_cntr(k.done)->value;
@@ -459,12 +453,11 @@ static void test_refused_work_may_be_slept_over(void **state)
 
 /* The same, and then another thread removes the index that the work names: the
  * sleeper is woken, because the work ends in an error now. */
-static void test_removal_wakes_for_refused_work(void **state)
+static void test_removal_wakes_for_refused_work(UNIT_STATE)
 {
 	struct waker k;
 	struct work w;
 
-	(void)state;
 	EP_NEEDS_INSIDE();
 	waker_open(&k, A_SEND);
 	while (fi_inject(k.p.a->ep, "", 1, k.p.ab) == 0)
@@ -590,14 +583,13 @@ static void give(struct ep_pair *p, struct work *k, enum fi_op_type type,
 
 /* Work that the endpoint refuses in the end is cancelled or flushed; work that
  * was started is not found. */
-static void test_cancel_of_what_starts(void **state)
+static void test_cancel_of_what_starts(UNIT_STATE)
 {
 	struct ep_pair p = trigger_pair();
 	struct call c = { .e = p.a, .go = open_cntr(p.a) };
 	char out = 1, in = 0;
 	struct work k;
 
-	(void)state;
 	EP_OK(fi_recv(p.b->ep, &in, 1, NULL, FI_ADDR_UNSPEC, &in));
 	for (int i = 0; i < 3; i++) {
 		c.what = i == 0 ? CANCEL_WORK : FLUSH;
@@ -621,7 +613,7 @@ static void test_cancel_of_what_starts(void **state)
 }
 
 /* A receive is cancelled whether it was posted meanwhile or refused. */
-static void test_cancel_of_receives(void **state)
+static void test_cancel_of_receives(UNIT_STATE)
 {
 	struct ep_pair p = trigger_pair();
 	struct call c = { .e = p.a, .go = open_cntr(p.a), .what = CANCEL };
@@ -632,7 +624,6 @@ static void test_cancel_of_receives(void **state)
 			      .addr = FI_ADDR_UNSPEC, .context = &ctx };
 	struct work k;
 
-	(void)state;
 	for (int refuse = 0; refuse < 2; refuse++) {
 		ctx = at(c.go, fi_cntr_read(c.go) + 1);
 		assert_int_equal(fi_recvmsg(p.a->ep, &msg, FI_TRIGGER), 0);
@@ -654,11 +645,10 @@ static void test_cancel_of_receives(void **state)
 
 /* The endpoint is closed while work is being started, refused or not, and while
  * other work is under way that nothing ends. */
-static void test_close(void **state)
+static void test_close(UNIT_STATE)
 {
 	static char big[200000];
 
-	(void)state;
 	for (int refuse = 0; refuse < 2; refuse++) {
 		struct ep_pair p = trigger_pair();
 		struct call c = { .e = p.a, .go = open_cntr(p.a),
@@ -700,7 +690,7 @@ static int close_inherited(struct ep *e, struct fid_cntr *go)
 		fi_close(&e->domain->fid) != 0 ? 7 : 0;
 }
 
-static void test_fork(void **state)
+static void test_fork(UNIT_STATE)
 {
 	struct ep_pair p = trigger_pair();
 	struct fid_cntr *go = open_cntr(p.a);
@@ -710,7 +700,6 @@ static void test_fork(void **state)
 	int status;
 	pid_t pid;
 
-	(void)state;
 	EP_OK(fi_recv(p.b->ep, &in, 1, NULL, FI_ADDR_UNSPEC, &in));
 	give(&p, &k, FI_OP_SEND, go, &out);
 	gate_shut(p.a, false);
