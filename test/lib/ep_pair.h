@@ -89,6 +89,15 @@ struct ep {
 /* Let endpoints yield the processor, as they do by default. Call before the
  * first endpoint is opened. */
 void ep_threads(void);
+/* UNIT_MAIN() that calls ep_threads() first. */
+#define EP_THREADS_MAIN(...)						\
+	int main(void)							\
+	{								\
+		const struct CMUnitTest tests[] = { __VA_ARGS__ };	\
+									\
+		ep_threads();						\
+		return unit_run(tests);					\
+	}
 
 /* Returns whether the test uses the provider that is linked in (true) or the
  * one that libfabric loads. */

@@ -123,6 +123,16 @@ static inline int host_teardown(UNIT_STATE)
 	return 0;
 }
 
+/* UNIT_MAIN() with both services. */
+#define HOST_MAIN(...)							\
+	int main(void)							\
+	{								\
+		const struct CMUnitTest tests[] = { __VA_ARGS__ };	\
+									\
+		host_boards();						\
+		return unit_run_with(tests, host_setup, host_teardown);	\
+	}
+
 /* An assertion for any thread: cmocka's need the main thread. */
 #define HOLDS(cond)	do {						\
 		if (!(cond)) {						\

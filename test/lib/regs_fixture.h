@@ -38,6 +38,16 @@ static inline int regs_model(void)
 	return world;
 }
 
+/* UNIT_MAIN() that calls regs_model() first. */
+#define REGS_MAIN(...)							\
+	int main(void)							\
+	{								\
+		const struct CMUnitTest tests[] = { __VA_ARGS__ };	\
+									\
+		regs_model();						\
+		return unit_run(tests);					\
+	}
+
 /* Describe the model. more: further options in the format of FI_UNIMEM_SIM. */
 static inline struct hal_platform model(const char *more)
 {

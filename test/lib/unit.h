@@ -192,10 +192,21 @@ static inline int unit_capture_end(struct unit_capture *cap, char *text,
 #endif
 
 /* Run the tests of a table, or only those whose names match the environment
- * variable UNIT_TEST ("test_trap8*"). The value is the exit code of main(). */
-#define unit_run(tests)							\
+ * variable UNIT_TEST ("test_trap8*"); setup and teardown are those of the whole
+ * table. The value is the exit code of main(). */
+#define unit_run(tests)	unit_run_with(tests, NULL, NULL)
+#define unit_run_with(tests, setup, teardown)				\
 	(cmocka_set_test_filter(getenv("UNIT_TEST")),			\
-	 cmocka_run_group_tests(tests, NULL, NULL))
+	 cmocka_run_group_tests(tests, setup, teardown))
+/* Define main(), which runs these tests (each a struct CMUnitTest) and does
+ * nothing else. */
+#define UNIT_MAIN(...)							\
+	int main(void)							\
+	{								\
+		const struct CMUnitTest tests[] = { __VA_ARGS__ };	\
+									\
+		return unit_run(tests);					\
+	}
 
 /* Skip the test unless a condition holds. */
 #define unit_needs(cond)	do {					\

@@ -200,14 +200,8 @@ static void killed_in_taking_over(UNIT_STATE)
 
 #endif
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(killed_at_every_point),
-		cmocka_unit_test(stopped_at_every_point),
-		cmocka_unit_test(killed_in_taking_over),
-	};
-
-	regs_model();
-	return unit_run(tests);
-}
+REGS_MAIN(
+	cmocka_unit_test(killed_at_every_point),
+	cmocka_unit_test(stopped_at_every_point),
+	cmocka_unit_test(killed_in_taking_over),
+)

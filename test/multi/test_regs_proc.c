@@ -647,26 +647,20 @@ static void segments_are_sealed(UNIT_STATE)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(info_has_a_version),
-		cmocka_unit_test(claims_are_exclusive),
-		cmocka_unit_test(service_is_apart),
-		cmocka_unit_test(service_of_the_dead),
-		cmocka_unit_test(identity_is_never_0),
-		cmocka_unit_test(pages_are_private),
-		cmocka_unit_test(table_says_who),
-		cmocka_unit_test(claim_clears),
-		cmocka_unit_test(events_come_when_armed),
-		cmocka_unit_test(children_have_their_own),
-		cmocka_unit_test(the_dead_give_back),
-		cmocka_unit_test(the_dead_leave_no_half),
-		cmocka_unit_test(the_stopped_hold_nothing_up),
-		cmocka_unit_test(killed_anywhere),
-		cmocka_unit_test(segments_are_sealed),
-	};
-
-	regs_model();
-	return unit_run(tests);
-}
+REGS_MAIN(
+	cmocka_unit_test(info_has_a_version),
+	cmocka_unit_test(claims_are_exclusive),
+	cmocka_unit_test(service_is_apart),
+	cmocka_unit_test(service_of_the_dead),
+	cmocka_unit_test(identity_is_never_0),
+	cmocka_unit_test(pages_are_private),
+	cmocka_unit_test(table_says_who),
+	cmocka_unit_test(claim_clears),
+	cmocka_unit_test(events_come_when_armed),
+	cmocka_unit_test(children_have_their_own),
+	cmocka_unit_test(the_dead_give_back),
+	cmocka_unit_test(the_dead_leave_no_half),
+	cmocka_unit_test(the_stopped_hold_nothing_up),
+	cmocka_unit_test(killed_anywhere),
+	cmocka_unit_test(segments_are_sealed),
+)

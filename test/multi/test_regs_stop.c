@@ -254,16 +254,11 @@ static void many_have_joined(UNIT_STATE)
 	iface_close(&b);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_helper_is_stopped),
-		cmocka_unit_test(a_store_is_its_own),
-		cmocka_unit_test(a_place_is_taken),
-		cmocka_unit_test(a_region_is_not_kept),
-		cmocka_unit_test(arming_goes_on_counting),
-		cmocka_unit_test(many_have_joined),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	cmocka_unit_test(a_helper_is_stopped),
+	cmocka_unit_test(a_store_is_its_own),
+	cmocka_unit_test(a_place_is_taken),
+	cmocka_unit_test(a_region_is_not_kept),
+	cmocka_unit_test(arming_goes_on_counting),
+	cmocka_unit_test(many_have_joined),
+)

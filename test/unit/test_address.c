@@ -300,14 +300,9 @@ static void test_across_4_gib(UNIT_STATE)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_every_mode_both_directions),
-		EP_TEST(test_only_where_it_was_bound),
-		EP_TEST(test_raw_keys_lead_there),
-		EP_TEST(test_across_4_gib),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	EP_TEST(test_every_mode_both_directions),
+	EP_TEST(test_only_where_it_was_bound),
+	EP_TEST(test_raw_keys_lead_there),
+	EP_TEST(test_across_4_gib),
+)

@@ -457,22 +457,16 @@ static void test_region_is_bound(UNIT_STATE)
 	assert_int_equal(fi_close(&alias->fid), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_alias_refusals),
-		EP_TEST(test_alias_carries_messages),
-		EP_TEST(test_alias_carries_flags),
-		EP_TEST(test_alias_writes_and_reads),
-		EP_TEST(test_alias_updates),
-		EP_TEST(test_alias_fetches),
-		EP_TEST(test_alias_compares),
-		EP_TEST(test_alias_knows_the_operations),
-		EP_TEST(test_alias_has_options),
-		EP_TEST(test_alias_is_older_than_enabling),
-		EP_TEST(test_flags_are_set),
-		EP_TEST(test_region_is_bound),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	EP_TEST(test_alias_refusals),
+	EP_TEST(test_alias_carries_messages),
+	EP_TEST(test_alias_carries_flags),
+	EP_TEST(test_alias_writes_and_reads),
+	EP_TEST(test_alias_updates),
+	EP_TEST(test_alias_fetches),
+	EP_TEST(test_alias_compares),
+	EP_TEST(test_alias_knows_the_operations),
+	EP_TEST(test_alias_has_options),
+	EP_TEST(test_flags_are_set),
+	EP_TEST(test_region_is_bound),
+)

@@ -315,18 +315,12 @@ TEST(calling_fi_poll, POLL_SET)
 TEST(in_eq_sread_with_auto_progress, EVENTS)
 TEST(in_eq_sread_without_progress, NO_PROGRESS)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_in_cq_sread),
-		EP_TEST(test_in_poll_of_a_descriptor),
-		EP_TEST(test_in_cntr_wait),
-		EP_TEST(test_in_a_wait_set),
-		EP_TEST(test_calling_fi_poll),
-		EP_TEST(test_in_eq_sread_with_auto_progress),
-		EP_TEST(test_in_eq_sread_without_progress),
-	};
-
-	ep_threads();
-	return unit_run(tests);
-}
+EP_THREADS_MAIN(
+	EP_TEST(test_in_cq_sread),
+	EP_TEST(test_in_poll_of_a_descriptor),
+	EP_TEST(test_in_cntr_wait),
+	EP_TEST(test_in_a_wait_set),
+	EP_TEST(test_calling_fi_poll),
+	EP_TEST(test_in_eq_sread_with_auto_progress),
+	EP_TEST(test_in_eq_sread_without_progress),
+)

@@ -441,19 +441,14 @@ static void test_remote_counters(UNIT_STATE)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_every_operation_by_requests),
-		EP_TEST(test_every_operation_beside_attach),
-		EP_TEST(test_every_operation_on_dmable_memory),
-		EP_TEST(test_every_operation_on_shared_memory),
-		EP_TEST(test_vectors),
-		EP_TEST(test_bad_calls),
-		EP_TEST(test_bad_accesses),
-		EP_TEST(test_atomics_stay_in_order),
-		EP_TEST(test_remote_counters),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(
+	EP_TEST(test_every_operation_by_requests),
+	EP_TEST(test_every_operation_beside_attach),
+	EP_TEST(test_every_operation_on_dmable_memory),
+	EP_TEST(test_every_operation_on_shared_memory),
+	EP_TEST(test_vectors),
+	EP_TEST(test_bad_calls),
+	EP_TEST(test_bad_accesses),
+	EP_TEST(test_atomics_stay_in_order),
+	EP_TEST(test_remote_counters),
+)

@@ -76,12 +76,7 @@ static void test_children_have_no_word(UNIT_STATE)
 	hal_put(hal);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_word_is_where_no_program_is),
-		cmocka_unit_test(test_children_have_no_word),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(
+	cmocka_unit_test(test_word_is_where_no_program_is),
+	cmocka_unit_test(test_children_have_no_word),
+)

@@ -453,19 +453,13 @@ static void test_fork_in_a_call(UNIT_STATE)
 	ep_close(e);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_no_thread_unless_asked_for),
-		EP_TEST(test_it_moves_what_nobody_polls_for),
-		EP_TEST(test_it_shares_with_who_polls),
-		EP_TEST(test_it_sleeps),
-		EP_TEST(test_objects_opened_at_once),
-		EP_TEST(test_signals),
-		EP_TEST(test_fork),
-		EP_TEST(test_fork_in_a_call),
-	};
-
-	ep_threads();
-	return unit_run(tests);
-}
+EP_THREADS_MAIN(
+	EP_TEST(test_no_thread_unless_asked_for),
+	EP_TEST(test_it_moves_what_nobody_polls_for),
+	EP_TEST(test_it_shares_with_who_polls),
+	EP_TEST(test_it_sleeps),
+	EP_TEST(test_objects_opened_at_once),
+	EP_TEST(test_signals),
+	EP_TEST(test_fork),
+	EP_TEST(test_fork_in_a_call),
+)

@@ -390,17 +390,12 @@ static void test_close_sends_the_backlog(UNIT_STATE)
 	ep_close(p.b);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_all_calls_are_taken_and_kept),
-		EP_TEST(test_backlog_is_bounded),
-		EP_TEST(test_nothing_overtakes),
-		EP_TEST(test_peer_goes_before_it_takes_them),
-		EP_TEST(test_asleep_with_a_backlog),
-		EP_TEST(test_no_sleep_when_the_backlog_is_announced),
-		EP_TEST(test_close_sends_the_backlog),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	EP_TEST(test_all_calls_are_taken_and_kept),
+	EP_TEST(test_backlog_is_bounded),
+	EP_TEST(test_nothing_overtakes),
+	EP_TEST(test_peer_goes_before_it_takes_them),
+	EP_TEST(test_asleep_with_a_backlog),
+	EP_TEST(test_no_sleep_when_the_backlog_is_announced),
+	EP_TEST(test_close_sends_the_backlog),
+)

@@ -251,19 +251,14 @@ static void test_cancel_of_a_receive_from_the_dead(UNIT_STATE)
 	ep_quiet(p.b);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_trap6_cancel_gives_exactly_one_entry),
-		EP_TEST(test_trap6_cancel_of_nothing),
-		EP_TEST(test_canceled_receive_takes_no_message),
-		EP_TEST(test_cancel_after_completion),
-		EP_TEST(test_cancel_of_a_transfer_under_way),
-		EP_TEST(test_trap6_lost_races),
-		EP_TEST(test_many_canceled),
-		EP_TEST(test_cancel_of_equal_contexts),
-		EP_TEST(test_cancel_of_a_receive_from_the_dead),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	EP_TEST(test_trap6_cancel_gives_exactly_one_entry),
+	EP_TEST(test_trap6_cancel_of_nothing),
+	EP_TEST(test_canceled_receive_takes_no_message),
+	EP_TEST(test_cancel_after_completion),
+	EP_TEST(test_cancel_of_a_transfer_under_way),
+	EP_TEST(test_trap6_lost_races),
+	EP_TEST(test_many_canceled),
+	EP_TEST(test_cancel_of_equal_contexts),
+	EP_TEST(test_cancel_of_a_receive_from_the_dead),
+)

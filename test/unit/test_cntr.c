@@ -502,22 +502,16 @@ static void test_a_wait_sleeps(UNIT_STATE)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_values),
-		EP_TEST(test_attributes),
-		EP_TEST(test_bindings),
-		EP_TEST(test_wait_ends),
-		EP_TEST(test_another_thread_wakes),
-		EP_TEST(test_another_thread_wakes_the_fd),
-		EP_TEST(test_another_thread_signals_the_cond),
-		EP_TEST(test_an_error_ends_the_wait),
-		EP_TEST(test_trywait),
-		EP_TEST(test_messages_wake),
-		EP_TEST(test_a_wait_sleeps),
-	};
-
-	ep_threads();
-	return unit_run(tests);
-}
+EP_THREADS_MAIN(
+	EP_TEST(test_values),
+	EP_TEST(test_attributes),
+	EP_TEST(test_bindings),
+	EP_TEST(test_wait_ends),
+	EP_TEST(test_another_thread_wakes),
+	EP_TEST(test_another_thread_wakes_the_fd),
+	EP_TEST(test_another_thread_signals_the_cond),
+	EP_TEST(test_an_error_ends_the_wait),
+	EP_TEST(test_trywait),
+	EP_TEST(test_messages_wake),
+	EP_TEST(test_a_wait_sleeps),
+)

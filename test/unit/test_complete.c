@@ -714,30 +714,25 @@ static void test_one_by_one_reader_gets_others(UNIT_STATE)
 	assert_true(received);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_formats),
-		EP_TEST(test_read_writes_what_was_asked),
-		EP_TEST(test_trap2_selective_completion_matrix),
-		EP_TEST(test_errors_are_reported_without_completions),
-		EP_TEST(test_levels),
-		EP_TEST(test_delivery_by_op_flags),
-		EP_TEST(test_injected_delivery),
-		EP_TEST(test_trap7_one_tick_per_operation),
-		EP_TEST(test_counters_of_errors),
-		EP_TEST(test_counter_set_add_and_wait),
-		EP_TEST(test_counter_spins_as_configured),
-		EP_TEST(test_counter_wait_ends_at_an_error),
-		EP_TEST(test_endpoint_without_queues),
-		EP_TEST(test_errors_keep_their_place),
-		EP_TEST(test_trap5_error_entry_of_an_old_caller),
-		EP_TEST(test_error_entry_of_an_older_caller),
-		EP_TEST(test_delivered_before_the_end),
-		EP_TEST(test_trap8_full_receive_queue_pushes_back),
-		EP_TEST(test_trap8_full_send_queue_refuses),
-		EP_TEST(test_one_by_one_reader_gets_others),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	EP_TEST(test_formats),
+	EP_TEST(test_read_writes_what_was_asked),
+	EP_TEST(test_trap2_selective_completion_matrix),
+	EP_TEST(test_errors_are_reported_without_completions),
+	EP_TEST(test_levels),
+	EP_TEST(test_delivery_by_op_flags),
+	EP_TEST(test_injected_delivery),
+	EP_TEST(test_trap7_one_tick_per_operation),
+	EP_TEST(test_counters_of_errors),
+	EP_TEST(test_counter_set_add_and_wait),
+	EP_TEST(test_counter_spins_as_configured),
+	EP_TEST(test_counter_wait_ends_at_an_error),
+	EP_TEST(test_endpoint_without_queues),
+	EP_TEST(test_errors_keep_their_place),
+	EP_TEST(test_trap5_error_entry_of_an_old_caller),
+	EP_TEST(test_error_entry_of_an_older_caller),
+	EP_TEST(test_delivered_before_the_end),
+	EP_TEST(test_trap8_full_receive_queue_pushes_back),
+	EP_TEST(test_trap8_full_send_queue_refuses),
+	EP_TEST(test_one_by_one_reader_gets_others),
+)

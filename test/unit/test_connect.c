@@ -546,18 +546,13 @@ static void test_other_version_answers(UNIT_STATE)
 	attempts_closed();
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		ATTEMPTS_TEST(test_one_flaw_each),
-		ATTEMPTS_TEST(test_later_form_of_the_name),
-		ATTEMPTS_TEST(test_a_proof_cannot_be_handed_on),
-		ATTEMPTS_TEST(test_names_of_other_networks),
-		ATTEMPTS_TEST(test_nobody_has_a_number),
-		ATTEMPTS_TEST(test_bad_answers),
-		ATTEMPTS_TEST(test_other_version_connects),
-		ATTEMPTS_TEST(test_other_version_answers),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	ATTEMPTS_TEST(test_one_flaw_each),
+	ATTEMPTS_TEST(test_later_form_of_the_name),
+	ATTEMPTS_TEST(test_a_proof_cannot_be_handed_on),
+	ATTEMPTS_TEST(test_names_of_other_networks),
+	ATTEMPTS_TEST(test_nobody_has_a_number),
+	ATTEMPTS_TEST(test_bad_answers),
+	ATTEMPTS_TEST(test_other_version_connects),
+	ATTEMPTS_TEST(test_other_version_answers),
+)

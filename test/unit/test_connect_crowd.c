@@ -394,20 +394,15 @@ static void test_silence(UNIT_STATE)
 	attempts_closed();
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		ATTEMPTS_TEST(test_refused_and_called_again),
-		ATTEMPTS_TEST(test_refused_when_called),
-		ATTEMPTS_TEST(test_refusal_reports_a_connection),
-		ATTEMPTS_TEST(test_link_is_refused),
-		ATTEMPTS_TEST(test_known_and_not_taken),
-		ATTEMPTS_TEST(test_no_descriptor_to_accept),
-		ATTEMPTS_TEST(test_no_descriptor_to_check_with),
-		ATTEMPTS_TEST(test_descriptors_on_their_way),
-		ATTEMPTS_TEST(test_called_again_and_again),
-		ATTEMPTS_TEST(test_silence),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	ATTEMPTS_TEST(test_refused_and_called_again),
+	ATTEMPTS_TEST(test_refused_when_called),
+	ATTEMPTS_TEST(test_refusal_reports_a_connection),
+	ATTEMPTS_TEST(test_link_is_refused),
+	ATTEMPTS_TEST(test_known_and_not_taken),
+	ATTEMPTS_TEST(test_no_descriptor_to_accept),
+	ATTEMPTS_TEST(test_no_descriptor_to_check_with),
+	ATTEMPTS_TEST(test_descriptors_on_their_way),
+	ATTEMPTS_TEST(test_called_again_and_again),
+	ATTEMPTS_TEST(test_silence),
+)

@@ -539,19 +539,14 @@ static void test_what_the_endpoint_s_flag_is_not_for(UNIT_STATE)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_entries),
-		EP_TEST(test_entries_of_unresolved_peers),
-		EP_TEST(test_data_is_passed_whole),
-		EP_TEST(test_refused_ones_notify_nothing),
-		EP_TEST(test_target_without_a_queue),
-		EP_TEST(test_by_the_flag_of_a_call),
-		EP_TEST(test_by_the_flag_of_the_endpoint),
-		EP_TEST(test_operands_of_fetches_are_free_at_once),
-		EP_TEST(test_what_the_endpoint_s_flag_is_not_for),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	EP_TEST(test_entries),
+	EP_TEST(test_entries_of_unresolved_peers),
+	EP_TEST(test_data_is_passed_whole),
+	EP_TEST(test_refused_ones_notify_nothing),
+	EP_TEST(test_target_without_a_queue),
+	EP_TEST(test_by_the_flag_of_a_call),
+	EP_TEST(test_by_the_flag_of_the_endpoint),
+	EP_TEST(test_operands_of_fetches_are_free_at_once),
+	EP_TEST(test_what_the_endpoint_s_flag_is_not_for),
+)

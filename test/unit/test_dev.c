@@ -699,27 +699,22 @@ static void engine_is_not_to_be_had(UNIT_STATE)
 	assert_null(hal);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		DEV_TEST(open_says_what_is_missing),
-		DEV_TEST(open_checks_the_driver),
-		DEV_TEST(open_checks_every_field),
-		DEV_TEST(platform_says_less),
-		DEV_TEST(if_open_fails_cleanly),
-		DEV_TEST(service_open_fails_cleanly),
-		DEV_TEST(packet_without_an_answer),
-		DEV_TEST(packets_wait_for_an_answer),
-		DEV_TEST(dump_prints_the_state),
-		DEV_TEST(sleep_is_refused),
-		DEV_TEST(driver_is_short),
-		DEV_TEST(driver_refuses_memory),
-		DEV_TEST(memory_of_the_own_board_only),
-		DEV_TEST(transfers_fail_by_the_driver),
-		DEV_TEST(engine_errors),
-		DEV_TEST(engine_chain_errors),
-		DEV_TEST(engine_is_not_to_be_had),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	DEV_TEST(open_says_what_is_missing),
+	DEV_TEST(open_checks_the_driver),
+	DEV_TEST(open_checks_every_field),
+	DEV_TEST(platform_says_less),
+	DEV_TEST(if_open_fails_cleanly),
+	DEV_TEST(service_open_fails_cleanly),
+	DEV_TEST(packet_without_an_answer),
+	DEV_TEST(packets_wait_for_an_answer),
+	DEV_TEST(dump_prints_the_state),
+	DEV_TEST(sleep_is_refused),
+	DEV_TEST(driver_is_short),
+	DEV_TEST(driver_refuses_memory),
+	DEV_TEST(memory_of_the_own_board_only),
+	DEV_TEST(transfers_fail_by_the_driver),
+	DEV_TEST(engine_errors),
+	DEV_TEST(engine_chain_errors),
+	DEV_TEST(engine_is_not_to_be_had),
+)

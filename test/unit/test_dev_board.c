@@ -283,17 +283,12 @@ static void closing_meets_the_dead(UNIT_STATE)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		DEV_TEST(nobody_asks),
-		DEV_TEST(packets_to_the_dead),
-		DEV_TEST(stores_to_the_dead),
-		DEV_TEST(known_to_be_dead),
-		DEV_TEST(transfers_end),
-		DEV_TEST(packetizer_is_not_cleared),
-		DEV_TEST(closing_meets_the_dead),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	DEV_TEST(nobody_asks),
+	DEV_TEST(packets_to_the_dead),
+	DEV_TEST(stores_to_the_dead),
+	DEV_TEST(known_to_be_dead),
+	DEV_TEST(transfers_end),
+	DEV_TEST(packetizer_is_not_cleared),
+	DEV_TEST(closing_meets_the_dead),
+)

@@ -428,15 +428,10 @@ static void full_mailbox_of_the_closed(UNIT_STATE)
 	hal->ops->close(hal);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(full_mailbox),
-		cmocka_unit_test(full_mailbox_slow_answers),
-		cmocka_unit_test(full_mailbox_of_another),
-		cmocka_unit_test(full_mailbox_of_processes),
-		cmocka_unit_test(full_mailbox_of_the_closed),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	cmocka_unit_test(full_mailbox),
+	cmocka_unit_test(full_mailbox_slow_answers),
+	cmocka_unit_test(full_mailbox_of_another),
+	cmocka_unit_test(full_mailbox_of_processes),
+	cmocka_unit_test(full_mailbox_of_the_closed),
+)

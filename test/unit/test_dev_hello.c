@@ -180,16 +180,11 @@ static void hello_after_an_end(UNIT_STATE)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		DEV_TEST(link_page_differs),
-		DEV_TEST(link_page_never_comes),
-		DEV_TEST(space_is_not_where_it_should_be),
-		DEV_TEST(space_of_the_dead),
-		DEV_TEST(peer_of_another_user),
-		DEV_TEST(hello_after_an_end),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	DEV_TEST(link_page_differs),
+	DEV_TEST(link_page_never_comes),
+	DEV_TEST(space_is_not_where_it_should_be),
+	DEV_TEST(space_of_the_dead),
+	DEV_TEST(peer_of_another_user),
+	DEV_TEST(hello_after_an_end),
+)

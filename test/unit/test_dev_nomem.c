@@ -120,11 +120,6 @@ static void every_allocation_fails_once(UNIT_STATE)
 	assert_false(run_out(0, 0));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		DEV_TEST(every_allocation_fails_once),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	DEV_TEST(every_allocation_fails_once),
+)

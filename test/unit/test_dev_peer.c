@@ -694,33 +694,28 @@ static void one_object_at_a_time(UNIT_STATE)
 	unpair(&p);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		DEV_TEST(peer_sends_too_much),
-		DEV_TEST(peer_sends_reserved_types),
-		DEV_TEST(peer_hello_lies),
-		DEV_TEST(peer_of_another_version),
-		DEV_TEST(peer_ends_in_a_lie),
-		DEV_TEST(peer_space_lies),
-		DEV_TEST(ends_lose_no_packet),
-		DEV_TEST(refused_peer_is_notified),
-		DEV_TEST(sleeper_finds_an_end),
-		DEV_TEST(accesses_are_ordered),
-		DEV_TEST(back_words_are_read_back),
-		DEV_TEST(end_is_ordered),
-		DEV_TEST(table_is_not_read),
-		DEV_TEST(accept_makes_room),
-		DEV_TEST(accept_waits),
-		DEV_TEST(accept_gives_up),
-		DEV_TEST(accept_finds_no_room),
-		DEV_TEST(accept_checks_pages),
-		DEV_TEST(space_is_checked),
-		DEV_TEST(connect_is_refused),
-		DEV_TEST(connect_waits),
-		DEV_TEST(hello_is_sent_again),
-		DEV_TEST(one_object_at_a_time),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	DEV_TEST(peer_sends_too_much),
+	DEV_TEST(peer_sends_reserved_types),
+	DEV_TEST(peer_hello_lies),
+	DEV_TEST(peer_of_another_version),
+	DEV_TEST(peer_ends_in_a_lie),
+	DEV_TEST(peer_space_lies),
+	DEV_TEST(ends_lose_no_packet),
+	DEV_TEST(refused_peer_is_notified),
+	DEV_TEST(sleeper_finds_an_end),
+	DEV_TEST(accesses_are_ordered),
+	DEV_TEST(back_words_are_read_back),
+	DEV_TEST(end_is_ordered),
+	DEV_TEST(table_is_not_read),
+	DEV_TEST(accept_makes_room),
+	DEV_TEST(accept_waits),
+	DEV_TEST(accept_gives_up),
+	DEV_TEST(accept_finds_no_room),
+	DEV_TEST(accept_checks_pages),
+	DEV_TEST(space_is_checked),
+	DEV_TEST(connect_is_refused),
+	DEV_TEST(connect_waits),
+	DEV_TEST(hello_is_sent_again),
+	DEV_TEST(one_object_at_a_time),
+)

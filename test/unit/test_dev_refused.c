@@ -228,14 +228,9 @@ static void overwritten(UNIT_STATE)
 #define REFUSED_TEST(f)	cmocka_unit_test_setup_teardown(f, dev_setup, \
 							thaw_and_teardown)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		REFUSED_TEST(pauses_double),
-		REFUSED_TEST(pauses_of_a_first_contact),
-		REFUSED_TEST(refused_for_ever),
-		REFUSED_TEST(overwritten),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	REFUSED_TEST(pauses_double),
+	REFUSED_TEST(pauses_of_a_first_contact),
+	REFUSED_TEST(refused_for_ever),
+	REFUSED_TEST(overwritten),
+)

@@ -339,18 +339,13 @@ static void statuses_of_nothing(UNIT_STATE)
 	unpair(&p);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		DEV_TEST(import_loads_once),
-		DEV_TEST(unused_routes_are_released),
-		DEV_TEST(imports_at_a_time),
-		DEV_TEST(import_makes_room_and_fails),
-		DEV_TEST(imports_never_fetched),
-		DEV_TEST(many_imports_at_a_time),
-		DEV_TEST(posts_are_checked),
-		DEV_TEST(statuses_of_nothing),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	DEV_TEST(import_loads_once),
+	DEV_TEST(routes_go_back),
+	DEV_TEST(imports_at_a_time),
+	DEV_TEST(import_makes_room_and_fails),
+	DEV_TEST(imports_never_fetched),
+	DEV_TEST(many_imports_at_a_time),
+	DEV_TEST(posts_are_checked),
+	DEV_TEST(statuses_of_nothing),
+)

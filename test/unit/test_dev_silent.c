@@ -362,21 +362,16 @@ static void same_packet_without_end(UNIT_STATE)
 	unpair(&p);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		DEV_TEST(illegal_beside_an_old_ack),
-		DEV_TEST(not_configured_beside_an_old_ack),
-		DEV_TEST(not_configured_beside_an_old_nack),
-		DEV_TEST(ack_outlives_a_clear),
-		DEV_TEST(status_of_the_last_holder),
-		DEV_TEST(echoes_prove),
-		DEV_TEST(empty_pattern_is_learnt),
-		DEV_TEST(packets_while_it_is_learnt),
-		DEV_TEST(never_empty),
-		DEV_TEST(empty_no_more),
-		DEV_TEST(same_packet_without_end),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	DEV_TEST(illegal_beside_an_old_ack),
+	DEV_TEST(not_configured_beside_an_old_ack),
+	DEV_TEST(not_configured_beside_an_old_nack),
+	DEV_TEST(ack_outlives_a_clear),
+	DEV_TEST(status_of_the_last_holder),
+	DEV_TEST(echoes_prove),
+	DEV_TEST(empty_pattern_is_learnt),
+	DEV_TEST(packets_while_it_is_learnt),
+	DEV_TEST(never_empty),
+	DEV_TEST(empty_no_more),
+	DEV_TEST(same_packet_without_end),
+)

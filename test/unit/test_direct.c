@@ -316,14 +316,9 @@ static void test_a_peer_dropped_between_two_steps(UNIT_STATE)
 			dropped(way);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_rights),
-		EP_TEST(test_bounds),
-		EP_TEST(test_revocation),
-		EP_TEST(test_a_peer_dropped_between_two_steps),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	EP_TEST(test_rights),
+	EP_TEST(test_bounds),
+	EP_TEST(test_revocation),
+	EP_TEST(test_a_peer_dropped_between_two_steps),
+)

@@ -363,20 +363,15 @@ static void test_forged_offset(UNIT_STATE)
 	hal_mem_free(g_raw->hal, a.mem);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		RAW_TEST(test_read_in_place),
-		RAW_TEST(test_into_ordinary_memory),
-		RAW_TEST(test_other_receives),
-		RAW_TEST(test_let_go),
-		RAW_TEST(test_switched_off),
-		RAW_TEST(test_wire),
-		RAW_TEST(test_forged_key),
-		RAW_TEST(test_forged_offset),
-		RAW_TEST(test_receiver_switched_off),
-		RAW_TEST(test_sender_goes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(
+	RAW_TEST(test_read_in_place),
+	RAW_TEST(test_into_ordinary_memory),
+	RAW_TEST(test_other_receives),
+	RAW_TEST(test_let_go),
+	RAW_TEST(test_switched_off),
+	RAW_TEST(test_wire),
+	RAW_TEST(test_forged_key),
+	RAW_TEST(test_forged_offset),
+	RAW_TEST(test_receiver_switched_off),
+	RAW_TEST(test_sender_goes),
+)
