@@ -404,21 +404,15 @@ static void test_no_remote_keys_while_closing(UNIT_STATE)
 	assert_null(hal_rx_peek(r[1]->peer, &head));	/* no remote key */
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		RAW_TEST(test_refused_range_brings_no_data),
-		RAW_TEST(test_every_region_counts),
-		RAW_TEST(test_lengths_beyond_all),
-		RAW_TEST(test_holes),
-		RAW_TEST(test_memory_without_the_rights),
-		RAW_TEST(test_mappings),
-		RAW_TEST(test_direct_beside_requests),
-		RAW_TEST(test_many_regions),
-		RAW_TEST(test_injected_steps_are_not_lost),
-		RAW_TEST(test_no_remote_keys_while_closing),
-	};
-
-	ep_threads();
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EP_THREADS_MAIN(
+	RAW_TEST(test_refused_range_brings_no_data),
+	RAW_TEST(test_every_region_counts),
+	RAW_TEST(test_lengths_beyond_all),
+	RAW_TEST(test_holes),
+	RAW_TEST(test_memory_without_the_rights),
+	RAW_TEST(test_mappings),
+	RAW_TEST(test_direct_beside_requests),
+	RAW_TEST(test_many_regions),
+	RAW_TEST(test_injected_steps_are_not_lost),
+	RAW_TEST(test_no_remote_keys_while_closing),
+)

@@ -134,14 +134,9 @@ static void test_eq_sread_times_out_among_signals(UNIT_STATE)
 	assert_int_equal(fi_close(&eq->fid), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_eq_write_read_peek),
-		EP_TEST(test_eq_waits),
-		EP_TEST(test_eq_not_for_writing),
-		EP_TEST(test_eq_sread_times_out_among_signals),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	EP_TEST(test_eq_write_read_peek),
+	EP_TEST(test_eq_waits),
+	EP_TEST(test_eq_not_for_writing),
+	EP_TEST(test_eq_sread_times_out_among_signals),
+)

@@ -159,12 +159,7 @@ static void test_a_peer_lives_though_no_signal_may_be_sent(UNIT_STATE)
 #define FILTER_TEST(f)	cmocka_unit_test_setup_teardown(f, attempts_setup, \
 				attempts_teardown)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FILTER_TEST(test_wake_up_is_sent_later),
-		FILTER_TEST(test_a_peer_lives_though_no_signal_may_be_sent),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	FILTER_TEST(test_wake_up_is_sent_later),
+	FILTER_TEST(test_a_peer_lives_though_no_signal_may_be_sent),
+)

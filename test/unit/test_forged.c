@@ -553,19 +553,14 @@ static void test_remote_keys_beyond_their_memory(UNIT_STATE)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		RAW_TEST(test_broken_packets),
-		RAW_TEST(test_refused_requests),
-		RAW_TEST(test_long_gets_with_check),
-		RAW_TEST(test_floods),
-		RAW_TEST(test_bad_results),
-		RAW_TEST(test_bad_refusals),
-		RAW_TEST(test_counts_beyond),
-		RAW_TEST(test_forged_remote_keys),
-		RAW_TEST(test_remote_keys_beyond_their_memory),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	RAW_TEST(test_broken_packets),
+	RAW_TEST(test_refused_requests),
+	RAW_TEST(test_long_gets_with_check),
+	RAW_TEST(test_floods),
+	RAW_TEST(test_bad_results),
+	RAW_TEST(test_bad_refusals),
+	RAW_TEST(test_counts_beyond),
+	RAW_TEST(test_forged_remote_keys),
+	RAW_TEST(test_remote_keys_beyond_their_memory),
+)

@@ -752,28 +752,23 @@ static void test_fuzz(UNIT_STATE)
 	free(buf);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		RAW_TEST(test_single_bad_packets),
-		RAW_TEST(test_space_that_was_not_announced),
-		RAW_TEST(test_no_hello),
-		RAW_TEST(test_other_version),
-		RAW_TEST(test_newer_version),
-		RAW_TEST(test_its_operations_end_in_error),
-		RAW_TEST(test_what_came_before_is_kept),
-		RAW_TEST(test_multi_receive_buffer_survives_it),
-		RAW_TEST(test_tokens_of_others_are_refused),
-		RAW_TEST(test_own_token_misused),
-		RAW_TEST(test_pieces_that_were_not_asked_for),
-		RAW_TEST(test_announced_buffer_does_not_exist),
-		RAW_TEST(test_announced_lengths),
-		RAW_TEST(test_longest_eager_messages),
-		RAW_TEST(test_messages_beyond_its_credits),
-		RAW_TEST(test_back_words_are_not_trusted),
-		RAW_TEST(test_noise_in_the_ring),
-		RAW_TEST(test_fuzz),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	RAW_TEST(test_single_bad_packets),
+	RAW_TEST(test_space_that_was_not_announced),
+	RAW_TEST(test_no_hello),
+	RAW_TEST(test_other_version),
+	RAW_TEST(test_newer_version),
+	RAW_TEST(test_its_operations_end_in_error),
+	RAW_TEST(test_what_came_before_is_kept),
+	RAW_TEST(test_multi_receive_buffer_survives_it),
+	RAW_TEST(test_tokens_of_others_are_refused),
+	RAW_TEST(test_own_token_misused),
+	RAW_TEST(test_pieces_that_were_not_asked_for),
+	RAW_TEST(test_announced_buffer_does_not_exist),
+	RAW_TEST(test_announced_lengths),
+	RAW_TEST(test_longest_eager_messages),
+	RAW_TEST(test_messages_beyond_its_credits),
+	RAW_TEST(test_back_words_are_not_trusted),
+	RAW_TEST(test_noise_in_the_ring),
+	RAW_TEST(test_fuzz),
+)

@@ -403,20 +403,15 @@ static void test_other_versions(UNIT_STATE)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		RAW_TEST(test_hello_comes_first_and_once),
-		RAW_TEST(test_inline),
-		RAW_TEST(test_eager),
-		RAW_TEST(test_rts),
-		RAW_TEST(test_rts_of_pieces_has_no_address),
-		RAW_TEST(test_cts_and_data),
-		RAW_TEST(test_fin),
-		RAW_TEST(test_data_follows_cts),
-		RAW_TEST(test_send_ends_by_fin),
-		RAW_TEST(test_other_versions),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	RAW_TEST(test_hello_comes_first_and_once),
+	RAW_TEST(test_inline),
+	RAW_TEST(test_eager),
+	RAW_TEST(test_rts),
+	RAW_TEST(test_rts_of_pieces_has_no_address),
+	RAW_TEST(test_cts_and_data),
+	RAW_TEST(test_fin),
+	RAW_TEST(test_data_follows_cts),
+	RAW_TEST(test_send_ends_by_fin),
+	RAW_TEST(test_other_versions),
+)

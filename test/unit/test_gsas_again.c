@@ -201,6 +201,5 @@ int main(void)
 
 	g_host_end = SPACE;
 	host_boards();
-	cmocka_set_test_filter(getenv("UNIT_TEST"));
-	return cmocka_run_group_tests(tests, host_setup, host_teardown);
+	return unit_run_with(tests, host_setup, host_teardown);
 }

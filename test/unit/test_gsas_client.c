@@ -747,30 +747,23 @@ static void test_takers_hold_no_place(UNIT_STATE)
 	assert_int_equal(gsas_free(a), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_boards),
-		cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_placement),
-		cmocka_unit_test(test_left_of_what_is_freed),
-		cmocka_unit_test(test_map),
-		cmocka_unit_test(test_every_operation),
-		cmocka_unit_test(test_sums),
-		cmocka_unit_test(test_many),
-		cmocka_unit_test(test_order_behind_bulk),
-		cmocka_unit_test(test_posted),
-		cmocka_unit_test(test_bulk),
-		cmocka_unit_test(test_bulk_of_all),
-		cmocka_unit_test(test_bulk_ends_with_its_allocation),
-		cmocka_unit_test(test_words_are_whole),
-		cmocka_unit_test(test_every_atomic),
-		cmocka_unit_test(test_atomic_misuse),
-		cmocka_unit_test(test_queue),
-		cmocka_unit_test(test_takers_hold_no_place),
-	};
-
-	host_boards();
-	cmocka_set_test_filter(getenv("UNIT_TEST"));
-	return cmocka_run_group_tests(tests, host_setup, host_teardown);
-}
+HOST_MAIN(
+	cmocka_unit_test(test_boards),
+	cmocka_unit_test(test_memory),
+	cmocka_unit_test(test_placement),
+	cmocka_unit_test(test_left_of_what_is_freed),
+	cmocka_unit_test(test_map),
+	cmocka_unit_test(test_every_operation),
+	cmocka_unit_test(test_sums),
+	cmocka_unit_test(test_many),
+	cmocka_unit_test(test_order_behind_bulk),
+	cmocka_unit_test(test_posted),
+	cmocka_unit_test(test_bulk),
+	cmocka_unit_test(test_bulk_of_all),
+	cmocka_unit_test(test_bulk_ends_with_its_allocation),
+	cmocka_unit_test(test_words_are_whole),
+	cmocka_unit_test(test_every_atomic),
+	cmocka_unit_test(test_atomic_misuse),
+	cmocka_unit_test(test_queue),
+	cmocka_unit_test(test_takers_hold_no_place),
+)

@@ -115,12 +115,7 @@ static void test_words_stay_whole(UNIT_STATE)
 	beside(writer, false);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_byte),
-		cmocka_unit_test(test_words_stay_whole),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	cmocka_unit_test(test_every_byte),
+	cmocka_unit_test(test_words_stay_whole),
+)

@@ -469,22 +469,17 @@ static void test_every_allocation_may_fail(UNIT_STATE)
 	assert_true(n > 20);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_shares_to_the_page),
-		cmocka_unit_test(test_a_user_has_one_account),
-		cmocka_unit_test(test_groups_of_a_user),
-		cmocka_unit_test(test_tables_are_bounded),
-		cmocka_unit_test(test_a_job_is_its_key_and_user),
-		cmocka_unit_test(test_a_crowd_of_jobs),
-		cmocka_unit_test(test_a_crowd_of_groups),
-		cmocka_unit_test(test_orphans),
-		cmocka_unit_test(test_held_is_no_orphan),
-		cmocka_unit_test(test_processes_hold_their_job),
-		cmocka_unit_test(test_a_plan_holds_its_owner),
-		cmocka_unit_test(test_every_allocation_may_fail),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	cmocka_unit_test(test_shares_to_the_page),
+	cmocka_unit_test(test_a_user_has_one_account),
+	cmocka_unit_test(test_groups_of_a_user),
+	cmocka_unit_test(test_tables_are_bounded),
+	cmocka_unit_test(test_a_job_is_its_key_and_user),
+	cmocka_unit_test(test_a_crowd_of_jobs),
+	cmocka_unit_test(test_a_crowd_of_groups),
+	cmocka_unit_test(test_orphans),
+	cmocka_unit_test(test_held_is_no_orphan),
+	cmocka_unit_test(test_processes_hold_their_job),
+	cmocka_unit_test(test_a_plan_holds_its_owner),
+	cmocka_unit_test(test_every_allocation_may_fail),
+)

@@ -98,13 +98,6 @@ static void test_lies(UNIT_STATE)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lies),
-	};
-
-	host_boards();
-	cmocka_set_test_filter(getenv("UNIT_TEST"));
-	return cmocka_run_group_tests(tests, host_setup, host_teardown);
-}
+HOST_MAIN(
+	cmocka_unit_test(test_lies),
+)

@@ -769,6 +769,5 @@ int main(int argc, char **argv)
 	if (argc == 3 && strcmp(argv[1], "serve") == 0)
 		return serve(atoi(argv[2]));
 	host_boards();
-	cmocka_set_test_filter(getenv("UNIT_TEST"));
-	return cmocka_run_group_tests(tests, host_setup, host_teardown);
+	return unit_run_with(tests, host_setup, host_teardown);
 }

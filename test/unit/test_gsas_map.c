@@ -137,55 +137,8 @@ static void test_child_has_none(UNIT_STATE)
 	assert_int_equal(gsas_free(g.addr), 0);
 }
 
-/* A thread asks once for each segment, however large, whether it can be mapped;
- * and it keeps the answers of a bounded number of segments. */
-static void test_segments_known(void **state)
-{
-	enum { MANY = 8500, PAGES = 257 };
-	static gsas_addr a[MANY];
-	struct gsas_thread *t;
-	uint64_t value, rng = 3;
-	uint32_t before;
-
-	(void)state;
-	assert_int_equal(gsas_thread_get(&t), 0);
-	if (!t->windows)
-		skip();
-	before = t->segments.count;
-	for (unsigned flags = 0; flags <= GSAS_MAPPED; flags += GSAS_MAPPED) {
-		a[0] = host_alloc(100000, 0, flags);
-		for (int i = 0; i < 1000; i++)
-			assert_int_equal(gsas_read64(a[0] + 4096 *
-						     unit_below(&rng, 100000),
-						     &value), 0);
-		assert_int_equal(t->segments.count, ++before);
-		assert_int_equal(gsas_free(a[0]), 0);
-		before = t->segments.count;
-	}
-	for (int i = 0; i < MANY; i++) {
-		a[i] = host_alloc(PAGES, 0, 0);
-		assert_int_equal(gsas_write64(a[i], (uint64_t)i + 1), 0);
-		if (i % 100 != 0)
-			assert_int_equal(gsas_free(a[i]), 0);
-	}
-	assert_true(t->segments.count < MANY);
-	for (int i = 0; i < MANY; i += 100) {
-		assert_int_equal(gsas_read64(a[i], &value), 0);
-		assert_int_equal(value, i + 1);
-		assert_int_equal(gsas_free(a[i]), 0);
-	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_outlives_its_thread),
-		cmocka_unit_test(test_outlives_the_service),
-		cmocka_unit_test(test_child_has_none),
-		cmocka_unit_test(test_segments_known),
-	};
-
-	host_boards();
-	cmocka_set_test_filter(getenv("UNIT_TEST"));
-	return cmocka_run_group_tests(tests, host_setup, host_teardown);
-}
+HOST_MAIN(
+	cmocka_unit_test(test_outlives_its_thread),
+	cmocka_unit_test(test_outlives_the_service),
+	cmocka_unit_test(test_child_has_none),
+)

@@ -414,14 +414,9 @@ static void test_tables_full(UNIT_STATE)
 	fixture_free(w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_places),
-		cmocka_unit_test(test_table),
-		cmocka_unit_test(test_client_without_a_job),
-		cmocka_unit_test(test_tables_full),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	cmocka_unit_test(test_places),
+	cmocka_unit_test(test_table),
+	cmocka_unit_test(test_client_without_a_job),
+	cmocka_unit_test(test_tables_full),
+)

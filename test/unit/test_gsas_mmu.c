@@ -491,23 +491,18 @@ static void test_distances_do_not_crowd(UNIT_STATE)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_empty_has_nothing),
-		cmocka_unit_test(test_runs),
-		cmocka_unit_test(test_runs_side_by_side),
-		cmocka_unit_test(test_like_an_array),
-		cmocka_unit_test(test_no_change_moves_much),
-		cmocka_unit_test(test_nothing_decays),
-		cmocka_unit_test(test_memory_goes_back),
-		cmocka_unit_test(test_a_run_while_moving),
-		cmocka_unit_test(test_moving_takes_no_more_memory),
-		cmocka_unit_test(test_no_memory),
-		cmocka_unit_test(test_new_without_memory),
-		cmocka_unit_test(test_ready_for),
-		cmocka_unit_test(test_distances_do_not_crowd),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	cmocka_unit_test(test_empty_has_nothing),
+	cmocka_unit_test(test_runs),
+	cmocka_unit_test(test_runs_side_by_side),
+	cmocka_unit_test(test_like_an_array),
+	cmocka_unit_test(test_no_change_moves_much),
+	cmocka_unit_test(test_nothing_decays),
+	cmocka_unit_test(test_memory_goes_back),
+	cmocka_unit_test(test_a_run_while_moving),
+	cmocka_unit_test(test_moving_takes_no_more_memory),
+	cmocka_unit_test(test_no_memory),
+	cmocka_unit_test(test_new_without_memory),
+	cmocka_unit_test(test_ready_for),
+	cmocka_unit_test(test_distances_do_not_crowd),
+)

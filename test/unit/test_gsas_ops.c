@@ -366,16 +366,11 @@ static void test_mapped(UNIT_STATE)
 	fixture_free(w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_published),
-		cmocka_unit_test(test_read4k),
-		cmocka_unit_test(test_atomic),
-		cmocka_unit_test(test_update),
-		cmocka_unit_test(test_bulk),
-		cmocka_unit_test(test_mapped),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	cmocka_unit_test(test_published),
+	cmocka_unit_test(test_read4k),
+	cmocka_unit_test(test_atomic),
+	cmocka_unit_test(test_update),
+	cmocka_unit_test(test_bulk),
+	cmocka_unit_test(test_mapped),
+)

@@ -683,30 +683,25 @@ static void test_a_million_regions(UNIT_STATE)
 	board_end();
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_addresses_are_of_the_board),
-		cmocka_unit_test(test_why_not),
-		cmocka_unit_test(test_nothing_is_used_twice),
-		cmocka_unit_test(test_addresses_end),
-		cmocka_unit_test(test_addresses_are_used_again),
-		cmocka_unit_test(test_quarantine),
-		cmocka_unit_test(test_quarantine_ends_with_the_board),
-		cmocka_unit_test(test_boards),
-		cmocka_unit_test(test_who_shares_a_segment),
-		cmocka_unit_test(test_room_is_used),
-		cmocka_unit_test(test_words_have_their_pages),
-		cmocka_unit_test(test_page_words_follow_the_pages),
-		cmocka_unit_test(test_words_are_not_read),
-		cmocka_unit_test(test_only_mapped_ones_are_mapped),
-		cmocka_unit_test(test_freed_pages_are_gone),
-		cmocka_unit_test(test_freed_pages_take_no_memory),
-		cmocka_unit_test(test_the_tree_of_segments),
-		cmocka_unit_test(test_plans_share_a_segment),
-		cmocka_unit_test(test_drop_gives_memory_back),
-		cmocka_unit_test(test_a_million_regions),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	cmocka_unit_test(test_addresses_are_of_the_board),
+	cmocka_unit_test(test_why_not),
+	cmocka_unit_test(test_nothing_is_used_twice),
+	cmocka_unit_test(test_addresses_end),
+	cmocka_unit_test(test_addresses_are_used_again),
+	cmocka_unit_test(test_quarantine),
+	cmocka_unit_test(test_quarantine_ends_with_the_board),
+	cmocka_unit_test(test_boards),
+	cmocka_unit_test(test_who_shares_a_segment),
+	cmocka_unit_test(test_room_is_used),
+	cmocka_unit_test(test_words_have_their_pages),
+	cmocka_unit_test(test_page_words_follow_the_pages),
+	cmocka_unit_test(test_words_are_not_read),
+	cmocka_unit_test(test_only_mapped_ones_are_mapped),
+	cmocka_unit_test(test_freed_pages_are_gone),
+	cmocka_unit_test(test_freed_pages_take_no_memory),
+	cmocka_unit_test(test_the_tree_of_segments),
+	cmocka_unit_test(test_plans_share_a_segment),
+	cmocka_unit_test(test_drop_gives_memory_back),
+	cmocka_unit_test(test_a_million_regions),
+)

@@ -264,14 +264,9 @@ static void test_yield_while_it_helps(UNIT_STATE)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_golden),
-		cmocka_unit_test(test_spaces),
-		cmocka_unit_test(test_addresses),
-		cmocka_unit_test(test_yield_while_it_helps),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	cmocka_unit_test(test_golden),
+	cmocka_unit_test(test_spaces),
+	cmocka_unit_test(test_addresses),
+	cmocka_unit_test(test_yield_while_it_helps),
+)

@@ -238,6 +238,5 @@ int main(int argc, char **argv)
 	if (argc == 2)
 		return misbehave(atoi(argv[1]));
 	host_boards();
-	cmocka_set_test_filter(getenv("UNIT_TEST"));
-	return cmocka_run_group_tests(tests, host_setup, host_teardown);
+	return unit_run_with(tests, host_setup, host_teardown);
 }

@@ -753,28 +753,23 @@ static void test_scribbled_memory(UNIT_STATE)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_shape),
-		cmocka_unit_test(test_view_is_checked),
-		cmocka_unit_test(test_quota_fits),
-		cmocka_unit_test(test_random_moves),
-		cmocka_unit_test(test_idle_ones_starve_nobody),
-		cmocka_unit_test(test_grants_are_large),
-		cmocka_unit_test(test_turns),
-		cmocka_unit_test(test_close_returns_grants),
-		cmocka_unit_test(test_notified_when_wanted),
-		cmocka_unit_test(test_memory_is_given_back),
-		cmocka_unit_test(test_short_queue_stays_warm),
-		cmocka_unit_test(test_drained_at_once),
-		cmocka_unit_test(test_open_says_no_memory),
-		cmocka_unit_test(test_reason_is_the_last_one),
-		cmocka_unit_test(test_dead_one_needs_no_memory),
-		cmocka_unit_test(test_bad_head_ends_it),
-		cmocka_unit_test(test_bad_memory_is_reported),
-		cmocka_unit_test(test_scribbled_memory),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	cmocka_unit_test(test_shape),
+	cmocka_unit_test(test_view_is_checked),
+	cmocka_unit_test(test_quota_fits),
+	cmocka_unit_test(test_random_moves),
+	cmocka_unit_test(test_idle_ones_starve_nobody),
+	cmocka_unit_test(test_grants_are_large),
+	cmocka_unit_test(test_turns),
+	cmocka_unit_test(test_close_returns_grants),
+	cmocka_unit_test(test_notified_when_wanted),
+	cmocka_unit_test(test_memory_is_given_back),
+	cmocka_unit_test(test_short_queue_stays_warm),
+	cmocka_unit_test(test_drained_at_once),
+	cmocka_unit_test(test_open_says_no_memory),
+	cmocka_unit_test(test_reason_is_the_last_one),
+	cmocka_unit_test(test_dead_one_needs_no_memory),
+	cmocka_unit_test(test_bad_head_ends_it),
+	cmocka_unit_test(test_bad_memory_is_reported),
+	cmocka_unit_test(test_scribbled_memory),
+)

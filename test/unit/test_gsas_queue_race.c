@@ -190,12 +190,7 @@ static void test_vandals(UNIT_STATE)
 	tq_free(&c.tq);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_many_takers),
-		cmocka_unit_test(test_vandals),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	cmocka_unit_test(test_many_takers),
+	cmocka_unit_test(test_vandals),
+)

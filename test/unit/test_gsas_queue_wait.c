@@ -241,19 +241,12 @@ static void test_no_more(UNIT_STATE)
 	gsas_queue_close(q);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		/* first, because memory of other tests is given back later */
-		cmocka_unit_test(test_empty_commits_nothing),
-		cmocka_unit_test(test_only_the_quota_stops),
-		cmocka_unit_test(test_each_gets_one),
-		cmocka_unit_test(test_time_is_over),
-		cmocka_unit_test(test_many_queues),
-		cmocka_unit_test(test_no_more),
-	};
-
-	host_boards();
-	cmocka_set_test_filter(getenv("UNIT_TEST"));
-	return cmocka_run_group_tests(tests, host_setup, host_teardown);
-}
+HOST_MAIN(
+	/* first, because memory of other tests is given back later */
+	cmocka_unit_test(test_empty_commits_nothing),
+	cmocka_unit_test(test_only_the_quota_stops),
+	cmocka_unit_test(test_each_gets_one),
+	cmocka_unit_test(test_time_is_over),
+	cmocka_unit_test(test_many_queues),
+	cmocka_unit_test(test_no_more),
+)

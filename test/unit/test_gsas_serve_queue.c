@@ -467,20 +467,15 @@ static void test_many(UNIT_STATE)
 	fixture_free(w);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_through),
-		cmocka_unit_test(test_mapped),
-		cmocka_unit_test(test_grants),
-		cmocka_unit_test(test_found_by_timer),
-		cmocka_unit_test(test_not_now),
-		cmocka_unit_test(test_ends),
-		cmocka_unit_test(test_handed_on),
-		cmocka_unit_test(test_freed),
-		cmocka_unit_test(test_overwritten),
-		cmocka_unit_test(test_many),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	cmocka_unit_test(test_through),
+	cmocka_unit_test(test_mapped),
+	cmocka_unit_test(test_grants),
+	cmocka_unit_test(test_found_by_timer),
+	cmocka_unit_test(test_not_now),
+	cmocka_unit_test(test_ends),
+	cmocka_unit_test(test_handed_on),
+	cmocka_unit_test(test_freed),
+	cmocka_unit_test(test_overwritten),
+	cmocka_unit_test(test_many),
+)

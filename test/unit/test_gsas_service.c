@@ -630,26 +630,21 @@ static void test_hung_fork(UNIT_STATE)
 	sem_destroy(&g_hung);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_modes),
-		cmocka_unit_test(test_log),
-		cmocka_unit_test(test_groups),
-		cmocka_unit_test(test_alloc),
-		cmocka_unit_test(test_no_memory),
-		cmocka_unit_test(test_end_before_the_answer),
-		cmocka_unit_test(test_fence),
-		cmocka_unit_test(test_no_answers_taken),
-		cmocka_unit_test(test_deferred_are_bounded),
-		cmocka_unit_test(test_deferred_in_turn),
-		cmocka_unit_test(test_hung_fork),
-		cmocka_unit_test(test_fork),
-		cmocka_unit_test(test_no_fork),
-		cmocka_unit_test(test_list),
-		cmocka_unit_test(test_stat),
-		cmocka_unit_test(test_threaded),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	cmocka_unit_test(test_modes),
+	cmocka_unit_test(test_log),
+	cmocka_unit_test(test_groups),
+	cmocka_unit_test(test_alloc),
+	cmocka_unit_test(test_no_memory),
+	cmocka_unit_test(test_end_before_the_answer),
+	cmocka_unit_test(test_fence),
+	cmocka_unit_test(test_no_answers_taken),
+	cmocka_unit_test(test_deferred_are_bounded),
+	cmocka_unit_test(test_deferred_in_turn),
+	cmocka_unit_test(test_hung_fork),
+	cmocka_unit_test(test_fork),
+	cmocka_unit_test(test_no_fork),
+	cmocka_unit_test(test_list),
+	cmocka_unit_test(test_stat),
+	cmocka_unit_test(test_threaded),
+)

@@ -146,6 +146,5 @@ int main(int argc, char **argv)
 	host_boards();
 	snprintf(text, sizeof(text), "%d", LIMIT_MS);
 	setenv("GSAS_TIMEOUT", text, 1);
-	cmocka_set_test_filter(getenv("UNIT_TEST"));
-	return cmocka_run_group_tests(tests, host_setup, host_teardown);
+	return unit_run_with(tests, host_setup, host_teardown);
 }

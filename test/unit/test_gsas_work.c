@@ -431,18 +431,13 @@ static void test_plans_while_it_fills(UNIT_STATE)
 	assert_int_equal(g_mem.blocks, 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_without_thread),
-		cmocka_unit_test(test_thread_comes_with_work),
-		cmocka_unit_test(test_giver_goes_on),
-		cmocka_unit_test(test_worker_blocks_signals),
-		cmocka_unit_test(test_free_ends_all),
-		cmocka_unit_test(test_no_thread_to_be_had),
-		cmocka_unit_test(test_memory_by_the_worker),
-		cmocka_unit_test(test_plans_while_it_fills),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	cmocka_unit_test(test_without_thread),
+	cmocka_unit_test(test_thread_comes_with_work),
+	cmocka_unit_test(test_giver_goes_on),
+	cmocka_unit_test(test_worker_blocks_signals),
+	cmocka_unit_test(test_free_ends_all),
+	cmocka_unit_test(test_no_thread_to_be_had),
+	cmocka_unit_test(test_memory_by_the_worker),
+	cmocka_unit_test(test_plans_while_it_fills),
+)

@@ -115,14 +115,7 @@ static void test_no_such_operation(UNIT_STATE)
 	assert_int_equal(gsas_free(a), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_misuse),
-		cmocka_unit_test(test_no_such_operation),
-	};
-
-	host_boards();
-	cmocka_set_test_filter(getenv("UNIT_TEST"));
-	return cmocka_run_group_tests(tests, host_setup, host_teardown);
-}
+HOST_MAIN(
+	cmocka_unit_test(test_misuse),
+	cmocka_unit_test(test_no_such_operation),
+)

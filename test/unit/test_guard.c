@@ -107,11 +107,6 @@ static void test_one_of_two_sees_the_other(UNIT_STATE)
 	unit_needs(inside != 0 && inside != atomic_load(&rounds));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_one_of_two_sees_the_other),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	cmocka_unit_test(test_one_of_two_sees_the_other),
+)

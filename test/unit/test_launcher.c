@@ -86,12 +86,7 @@ static void test_board_of_a_slurm_task(UNIT_STATE)
 	hal_put(hal);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_launchers_say),
-		cmocka_unit_test(test_board_of_a_slurm_task),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	cmocka_unit_test(test_what_launchers_say),
+	cmocka_unit_test(test_board_of_a_slurm_task),
+)

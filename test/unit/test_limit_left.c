@@ -199,17 +199,11 @@ static void test_nonsense(UNIT_STATE)
 
 #define TEST(name)	cmocka_unit_test_setup_teardown(name, begin, end)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_machine),
-		TEST(test_version_2),
-		TEST(test_version_1),
-		TEST(test_container),
-		TEST(test_spare),
-		TEST(test_nonsense),
-	};
-
-	cmocka_set_test_filter(getenv("UNIT_TEST"));
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(
+	TEST(test_machine),
+	TEST(test_version_2),
+	TEST(test_version_1),
+	TEST(test_container),
+	TEST(test_spare),
+	TEST(test_nonsense),
+)

@@ -120,16 +120,11 @@ static void test_safe_walk_survives_removal(UNIT_STATE)
 	assert_int_equal(left, 3);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_appends_keep_order),
-		cmocka_unit_test(test_empty_list),
-		cmocka_unit_test(test_remove_first_middle_last),
-		cmocka_unit_test(test_second_removal_does_nothing),
-		cmocka_unit_test(test_pop_is_fifo),
-		cmocka_unit_test(test_safe_walk_survives_removal),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	cmocka_unit_test(test_appends_keep_order),
+	cmocka_unit_test(test_empty_list),
+	cmocka_unit_test(test_remove_first_middle_last),
+	cmocka_unit_test(test_second_removal_does_nothing),
+	cmocka_unit_test(test_pop_is_fifo),
+	cmocka_unit_test(test_safe_walk_survives_removal),
+)

@@ -554,26 +554,21 @@ static void test_random_model(UNIT_STATE)
 
 #define TEST(f)	cmocka_unit_test_setup_teardown(f, setup, teardown)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_oldest_of_equal_receives),
-		TEST(test_oldest_across_exact_and_wild_receives),
-		TEST(test_wild_receive_passed_by_other_tags),
-		TEST(test_oldest_of_messages),
-		TEST(test_ignore_of_high_bits_only),
-		TEST(test_every_bit_of_tag_and_mask_counts),
-		TEST(test_directed_receives),
-		TEST(test_late_name_of_a_source),
-		TEST(test_renamed_receives_keep_their_order),
-		TEST(test_oldest_of_a_context),
-		TEST(test_growth_keeps_order),
-		TEST(test_a_million_messages_in_reverse),
-		TEST(test_a_million_receives_in_reverse),
-		TEST(test_one_tag_of_a_million_sources),
-		TEST(test_a_million_contexts_in_reverse),
-		TEST(test_random_model),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	TEST(test_oldest_of_equal_receives),
+	TEST(test_oldest_across_exact_and_wild_receives),
+	TEST(test_wild_receive_passed_by_other_tags),
+	TEST(test_oldest_of_messages),
+	TEST(test_ignore_of_high_bits_only),
+	TEST(test_every_bit_of_tag_and_mask_counts),
+	TEST(test_directed_receives),
+	TEST(test_late_name_of_a_source),
+	TEST(test_renamed_receives_keep_their_order),
+	TEST(test_oldest_of_a_context),
+	TEST(test_growth_keeps_order),
+	TEST(test_a_million_messages_in_reverse),
+	TEST(test_a_million_receives_in_reverse),
+	TEST(test_one_tag_of_a_million_sources),
+	TEST(test_a_million_contexts_in_reverse),
+	TEST(test_random_model),
+)

@@ -598,25 +598,20 @@ static void test_fork_during_an_alloc(UNIT_STATE)
 	ep_close(e);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_open),
-		EP_TEST(test_nonsense_is_refused),
-		EP_TEST(test_query),
-		EP_TEST(test_alignment),
-		EP_TEST(test_new_memory_is_zero),
-		EP_TEST(test_random_blocks_are_apart),
-		EP_TEST(test_what_peers_write_harms_nobody),
-		EP_TEST(test_segments_go_back),
-		EP_TEST(test_pairs_grow_nothing),
-		EP_TEST(test_close_with_blocks_in_use),
-		EP_TEST(test_a_limit_is_an_error),
-		EP_TEST(test_small_board),
-		EP_TEST(test_a_forked_child_has_none),
-		EP_TEST(test_domains_do_not_wait),
-		EP_TEST(test_fork_during_an_alloc),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	EP_TEST(test_open),
+	EP_TEST(test_nonsense_is_refused),
+	EP_TEST(test_query),
+	EP_TEST(test_alignment),
+	EP_TEST(test_new_memory_is_zero),
+	EP_TEST(test_random_blocks_are_apart),
+	EP_TEST(test_what_peers_write_harms_nobody),
+	EP_TEST(test_segments_go_back),
+	EP_TEST(test_pairs_grow_nothing),
+	EP_TEST(test_close_with_blocks_in_use),
+	EP_TEST(test_a_limit_is_an_error),
+	EP_TEST(test_small_board),
+	EP_TEST(test_a_forked_child_has_none),
+	EP_TEST(test_domains_do_not_wait),
+	EP_TEST(test_fork_during_an_alloc),
+)

@@ -330,15 +330,10 @@ static void test_threads(UNIT_STATE)
 	ep_close(e);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_find),
-		EP_TEST(test_large_segments_are_aligned),
-		EP_TEST(test_freed_memory_is_out_of_reach),
-		EP_TEST(test_find_while_the_table_changes),
-		EP_TEST(test_threads),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	EP_TEST(test_find),
+	EP_TEST(test_large_segments_are_aligned),
+	EP_TEST(test_freed_memory_is_out_of_reach),
+	EP_TEST(test_find_while_the_table_changes),
+	EP_TEST(test_threads),
+)

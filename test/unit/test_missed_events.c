@@ -161,14 +161,9 @@ static void test_closed_while_it_is_read(UNIT_STATE)
 		closed_while_it_is_read(out, in);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_room_comes_as_a_send_is_refused),
-		EP_TEST(test_errors_come_as_one_falls_asleep),
-		EP_TEST(test_no_wake_ups_without_an_event),
-		EP_TEST(test_closed_while_it_is_read),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	EP_TEST(test_room_comes_as_a_send_is_refused),
+	EP_TEST(test_errors_come_as_one_falls_asleep),
+	EP_TEST(test_no_wake_ups_without_an_event),
+	EP_TEST(test_closed_while_it_is_read),
+)

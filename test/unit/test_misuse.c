@@ -676,13 +676,8 @@ static void test_event_queue_of_an_endpoint(UNIT_STATE)
 	assert_int_equal(fi_close(&eq->fid), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_every_call_with_bad_input),
-		EP_TEST(test_options),
-		EP_TEST(test_event_queue_of_an_endpoint),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	EP_TEST(test_every_call_with_bad_input),
+	EP_TEST(test_options),
+	EP_TEST(test_event_queue_of_an_endpoint),
+)

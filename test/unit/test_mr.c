@@ -663,27 +663,22 @@ static void test_a_child_closes_and_waits_for_nobody(UNIT_STATE)
 	ep_close(e);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_trap1_any_memory_any_key),
-		EP_TEST(test_every_combination_of_rights),
-		EP_TEST(test_context_and_pieces),
-		EP_TEST(test_bad_regions_are_refused),
-		EP_TEST(test_old_programs_have_no_auth_key),
-		EP_TEST(test_a_key_in_use_is_refused),
-		EP_TEST(test_many_sparse_keys),
-		EP_TEST(test_keys_of_the_provider),
-		EP_TEST(test_a_key_drawn_twice),
-		EP_TEST(test_no_random_numbers),
-		EP_TEST(test_every_mode),
-		EP_TEST(test_raw_keys_are_the_keys),
-		EP_TEST(test_other_calls_on_regions),
-		EP_TEST(test_binding_a_counter),
-		EP_TEST(test_a_region_keeps_its_domain),
-		EP_TEST(test_closing_while_the_domain_is_busy),
-		EP_TEST(test_a_child_closes_and_waits_for_nobody),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	EP_TEST(test_trap1_any_memory_any_key),
+	EP_TEST(test_every_combination_of_rights),
+	EP_TEST(test_context_and_pieces),
+	EP_TEST(test_bad_regions_are_refused),
+	EP_TEST(test_old_programs_have_no_auth_key),
+	EP_TEST(test_a_key_in_use_is_refused),
+	EP_TEST(test_many_sparse_keys),
+	EP_TEST(test_keys_of_the_provider),
+	EP_TEST(test_a_key_drawn_twice),
+	EP_TEST(test_no_random_numbers),
+	EP_TEST(test_every_mode),
+	EP_TEST(test_raw_keys_are_the_keys),
+	EP_TEST(test_other_calls_on_regions),
+	EP_TEST(test_binding_a_counter),
+	EP_TEST(test_a_region_keeps_its_domain),
+	EP_TEST(test_closing_while_the_domain_is_busy),
+	EP_TEST(test_a_child_closes_and_waits_for_nobody),
+)

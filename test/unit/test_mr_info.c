@@ -130,13 +130,8 @@ static void test_trap1_no_hints(UNIT_STATE)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_trap1_no_hints),
-		cmocka_unit_test(test_trap1_registration_as_each_consumer_asks),
-		cmocka_unit_test(test_every_registration_mode),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	cmocka_unit_test(test_trap1_no_hints),
+	cmocka_unit_test(test_trap1_registration_as_each_consumer_asks),
+	cmocka_unit_test(test_every_registration_mode),
+)

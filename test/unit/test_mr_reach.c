@@ -426,19 +426,14 @@ static void test_a_binding_nobody_asked_for(UNIT_STATE)
 	ep_close(e);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_every_edge_of_one_piece),
-		EP_TEST(test_every_edge_of_many_pieces),
-		EP_TEST(test_the_whole_address_space),
-		EP_TEST(test_a_region_at_the_top),
-		EP_TEST(test_rights),
-		EP_TEST(test_found_by_its_key_only),
-		EP_TEST(test_closed_is_not_found),
-		EP_TEST(test_bound_then_enabled),
-		EP_TEST(test_a_binding_nobody_asked_for),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	EP_TEST(test_every_edge_of_one_piece),
+	EP_TEST(test_every_edge_of_many_pieces),
+	EP_TEST(test_the_whole_address_space),
+	EP_TEST(test_a_region_at_the_top),
+	EP_TEST(test_rights),
+	EP_TEST(test_found_by_its_key_only),
+	EP_TEST(test_closed_is_not_found),
+	EP_TEST(test_bound_then_enabled),
+	EP_TEST(test_a_binding_nobody_asked_for),
+)

@@ -548,29 +548,24 @@ static void test_trap8_nothing_is_lost_over_many_buffers(UNIT_STATE)
 		free(pl.buf[i]);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_trap8_released_once_with_the_last_message),
-		EP_TEST(test_unexpected_messages_fill_a_buffer),
-		EP_TEST(test_trap8_no_message_after_release),
-		EP_TEST(test_released_below_the_minimum),
-		EP_TEST(test_full_buffer_is_released_with_minimum_0),
-		EP_TEST(test_minimum_by_getopt),
-		EP_TEST(test_message_longer_than_what_is_left),
-		EP_TEST(test_trap8_release_waits_for_transfers),
-		EP_TEST(test_short_message_overtakes_a_long_one),
-		EP_TEST(test_second_buffer_takes_over),
-		EP_TEST(test_directed_buffer_takes_its_source_only),
-		EP_TEST(test_what_a_buffer_may_not_be),
-		EP_TEST(test_release_is_reported_without_completions),
-		EP_TEST(test_op_flags_make_buffers),
-		EP_TEST(test_cancel_gives_one_entry),
-		EP_TEST(test_cancel_waits_for_transfers),
-		EP_TEST(test_cancel_at_any_moment),
-		EP_TEST(test_trap10_close_with_posted_buffers),
-		EP_TEST(test_trap8_nothing_is_lost_over_many_buffers),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	EP_TEST(test_trap8_released_once_with_the_last_message),
+	EP_TEST(test_unexpected_messages_fill_a_buffer),
+	EP_TEST(test_trap8_no_message_after_release),
+	EP_TEST(test_released_below_the_minimum),
+	EP_TEST(test_full_buffer_is_released_with_minimum_0),
+	EP_TEST(test_minimum_by_getopt),
+	EP_TEST(test_message_longer_than_what_is_left),
+	EP_TEST(test_trap8_release_waits_for_transfers),
+	EP_TEST(test_short_message_overtakes_a_long_one),
+	EP_TEST(test_second_buffer_takes_over),
+	EP_TEST(test_directed_buffer_takes_its_source_only),
+	EP_TEST(test_what_a_buffer_may_not_be),
+	EP_TEST(test_release_is_reported_without_completions),
+	EP_TEST(test_op_flags_make_buffers),
+	EP_TEST(test_cancel_gives_one_entry),
+	EP_TEST(test_cancel_waits_for_transfers),
+	EP_TEST(test_cancel_at_any_moment),
+	EP_TEST(test_trap10_close_with_posted_buffers),
+	EP_TEST(test_trap8_nothing_is_lost_over_many_buffers),
+)

@@ -194,15 +194,10 @@ static void test_copies_made_by_others(UNIT_STATE)
 	fi_freeinfo(info);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_nic_of_parameters),
-		EP_TEST(test_nic_in_print),
-		EP_TEST(test_duplicates_are_equal_and_apart),
-		EP_TEST(test_nic_in_hints),
-		EP_TEST(test_copies_made_by_others),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	EP_TEST(test_nic_of_parameters),
+	EP_TEST(test_nic_in_print),
+	EP_TEST(test_duplicates_are_equal_and_apart),
+	EP_TEST(test_nic_in_hints),
+	EP_TEST(test_copies_made_by_others),
+)

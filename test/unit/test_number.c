@@ -105,13 +105,8 @@ static void test_meet_by_number(UNIT_STATE)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_taken_once),
-		EP_TEST(test_impossible_sources),
-		EP_TEST(test_meet_by_number),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	EP_TEST(test_taken_once),
+	EP_TEST(test_impossible_sources),
+	EP_TEST(test_meet_by_number),
+)

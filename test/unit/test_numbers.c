@@ -162,12 +162,7 @@ static void identities(UNIT_STATE)
 	assert_int_equal(hal_id_if(UINT64_C(0xFFFF123456789abc)), 0x56);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(destinations),
-		cmocka_unit_test(identities),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(
+	cmocka_unit_test(destinations),
+	cmocka_unit_test(identities),
+)

@@ -568,29 +568,24 @@ static void test_endpoints_of_one_domain(UNIT_STATE)
 		ep_quiet(e[i]);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_calls_before_enable),
-		EP_TEST(test_queue_of_an_endpoint_not_enabled),
-		EP_TEST(test_enable_needs_vector_and_queue),
-		EP_TEST(test_bind_mistakes),
-		EP_TEST(test_bind_of_too_many_counters),
-		EP_TEST(test_endpoint_with_one_queue),
-		EP_TEST(test_close_in_use_is_busy),
-		EP_TEST(test_close_with_operations_under_way),
-		EP_TEST(test_trap10_injected_data_survives_close),
-		EP_TEST(test_close_waits_for_no_refused_send),
-		EP_TEST(test_peers_come_and_go),
-		EP_TEST(test_closed_endpoint_leaves_its_queue),
-		EP_TEST(test_sends_to_a_closed_peer_fail),
-		EP_TEST(test_stale_address_meets_nobody),
-		EP_TEST(test_attributes_that_are_not_offered),
-		EP_TEST(test_endpoint_asks_for_more_than_was_offered),
-		EP_TEST(test_what_is_not_there_says_so),
-		EP_TEST(test_getname),
-		EP_TEST(test_endpoints_of_one_domain),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	EP_TEST(test_calls_before_enable),
+	EP_TEST(test_queue_of_an_endpoint_not_enabled),
+	EP_TEST(test_enable_needs_vector_and_queue),
+	EP_TEST(test_bind_mistakes),
+	EP_TEST(test_bind_of_too_many_counters),
+	EP_TEST(test_endpoint_with_one_queue),
+	EP_TEST(test_close_in_use_is_busy),
+	EP_TEST(test_close_with_operations_under_way),
+	EP_TEST(test_trap10_injected_data_survives_close),
+	EP_TEST(test_close_waits_for_no_refused_send),
+	EP_TEST(test_peers_come_and_go),
+	EP_TEST(test_closed_endpoint_leaves_its_queue),
+	EP_TEST(test_sends_to_a_closed_peer_fail),
+	EP_TEST(test_stale_address_meets_nobody),
+	EP_TEST(test_attributes_that_are_not_offered),
+	EP_TEST(test_endpoint_asks_for_more_than_was_offered),
+	EP_TEST(test_what_is_not_there_says_so),
+	EP_TEST(test_getname),
+	EP_TEST(test_endpoints_of_one_domain),
+)

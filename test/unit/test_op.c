@@ -768,21 +768,16 @@ static void test_direct_is_aligned_and_small(UNIT_STATE)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_pairs_direct),
-		cmocka_unit_test(test_all_pairs_misaligned),
-		cmocka_unit_test(test_every_count_and_place),
-		cmocka_unit_test(test_floats_compare_by_value),
-		cmocka_unit_test(test_swap_if_compare_is_less),
-		cmocka_unit_test(test_bits_are_not_numbers),
-		cmocka_unit_test(test_read_stores_nothing),
-		cmocka_unit_test(test_valid_is_what_the_man_page_says),
-		cmocka_unit_test(test_valid_is_what_mpich_needs),
-		cmocka_unit_test(test_other_numbers_are_nothing),
-		cmocka_unit_test(test_direct_is_aligned_and_small),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	cmocka_unit_test(test_all_pairs_direct),
+	cmocka_unit_test(test_all_pairs_misaligned),
+	cmocka_unit_test(test_every_count_and_place),
+	cmocka_unit_test(test_floats_compare_by_value),
+	cmocka_unit_test(test_swap_if_compare_is_less),
+	cmocka_unit_test(test_bits_are_not_numbers),
+	cmocka_unit_test(test_read_stores_nothing),
+	cmocka_unit_test(test_valid_is_what_the_man_page_says),
+	cmocka_unit_test(test_valid_is_what_mpich_needs),
+	cmocka_unit_test(test_other_numbers_are_nothing),
+	cmocka_unit_test(test_direct_is_aligned_and_small),
+)

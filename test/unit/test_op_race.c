@@ -560,19 +560,14 @@ static void test_data_is_published(UNIT_STATE)
 		}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sums_are_exact),
-		cmocka_unit_test(test_blind_sums_are_exact),
-		cmocka_unit_test(test_swaps_are_exact),
-		cmocka_unit_test(test_nothing_is_seen_in_halves),
-		cmocka_unit_test(test_arrays_are_exact),
-		cmocka_unit_test(test_overlapping_ones_exclude_each_other),
-		cmocka_unit_test(test_no_read_passes_a_write),
-		cmocka_unit_test(test_write_of_the_same_value_releases),
-		cmocka_unit_test(test_data_is_published),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	cmocka_unit_test(test_sums_are_exact),
+	cmocka_unit_test(test_blind_sums_are_exact),
+	cmocka_unit_test(test_swaps_are_exact),
+	cmocka_unit_test(test_nothing_is_seen_in_halves),
+	cmocka_unit_test(test_arrays_are_exact),
+	cmocka_unit_test(test_overlapping_ones_exclude_each_other),
+	cmocka_unit_test(test_no_read_passes_a_write),
+	cmocka_unit_test(test_write_of_the_same_value_releases),
+	cmocka_unit_test(test_data_is_published),
+)

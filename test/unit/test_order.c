@@ -222,14 +222,9 @@ static void test_order_under_back_pressure(UNIT_STATE)
 	free(out);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_tagged_stream_of_all_protocols),
-		EP_TEST(test_untagged_stream_of_all_protocols),
-		EP_TEST(test_two_senders_any_and_directed),
-		EP_TEST(test_order_under_back_pressure),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	EP_TEST(test_tagged_stream_of_all_protocols),
+	EP_TEST(test_untagged_stream_of_all_protocols),
+	EP_TEST(test_two_senders_any_and_directed),
+	EP_TEST(test_order_under_back_pressure),
+)
