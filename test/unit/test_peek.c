@@ -392,23 +392,18 @@ static void test_random_claims(UNIT_STATE)
 	ep_quiet(p.b);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_trap6_peek_of_nothing_completes),
-		EP_TEST(test_trap5_peek_reports_tag_data_and_length),
-		EP_TEST(test_peek_finds_the_oldest),
-		EP_TEST(test_peek_is_not_counted),
-		EP_TEST(test_peek_drives_progress),
-		EP_TEST(test_peek_does_not_see_untagged),
-		EP_TEST(test_trap6_claim_goes_by_context),
-		EP_TEST(test_claimed_message_passes_posted_receives),
-		EP_TEST(test_claim_truncates),
-		EP_TEST(test_claim_of_a_message_whose_sender_closed),
-		EP_TEST(test_peek_and_discard),
-		EP_TEST(test_claim_and_discard),
-		EP_TEST(test_random_claims),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	EP_TEST(test_trap6_peek_of_nothing_completes),
+	EP_TEST(test_trap5_peek_reports_tag_data_and_length),
+	EP_TEST(test_peek_finds_the_oldest),
+	EP_TEST(test_peek_is_not_counted),
+	EP_TEST(test_peek_drives_progress),
+	EP_TEST(test_peek_does_not_see_untagged),
+	EP_TEST(test_trap6_claim_goes_by_context),
+	EP_TEST(test_claimed_message_passes_posted_receives),
+	EP_TEST(test_claim_truncates),
+	EP_TEST(test_claim_of_a_message_whose_sender_closed),
+	EP_TEST(test_peek_and_discard),
+	EP_TEST(test_claim_and_discard),
+	EP_TEST(test_random_claims),
+)

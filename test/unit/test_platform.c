@@ -698,25 +698,20 @@ static void registers_not_there(UNIT_STATE)
 #define PLATFORM_TEST(f)	cmocka_unit_test_setup_teardown(f, setup, \
 							teardown)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		PLATFORM_TEST(platform_defaults),
-		PLATFORM_TEST(platform_every_key),
-		PLATFORM_TEST(platform_mistakes),
-		PLATFORM_TEST(platform_presence),
-		PLATFORM_TEST(platform_no_device),
-		PLATFORM_TEST(mmio_widths),
-		PLATFORM_TEST(mmio_windows),
-		PLATFORM_TEST(mmio_reads_back_there),
-		PLATFORM_TEST(mmio_event),
-		PLATFORM_TEST(mmio_blocks_of_the_driver),
-		PLATFORM_TEST(mmio_kernel_calls),
-		PLATFORM_TEST(mmio_forked_child),
-		PLATFORM_TEST(mmio_uio),
-		PLATFORM_TEST(mmio_open_errors),
-		PLATFORM_TEST(registers_not_there),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	PLATFORM_TEST(platform_defaults),
+	PLATFORM_TEST(platform_every_key),
+	PLATFORM_TEST(platform_mistakes),
+	PLATFORM_TEST(platform_presence),
+	PLATFORM_TEST(platform_no_device),
+	PLATFORM_TEST(mmio_widths),
+	PLATFORM_TEST(mmio_windows),
+	PLATFORM_TEST(mmio_reads_back_there),
+	PLATFORM_TEST(mmio_event),
+	PLATFORM_TEST(mmio_blocks_of_the_driver),
+	PLATFORM_TEST(mmio_kernel_calls),
+	PLATFORM_TEST(mmio_forked_child),
+	PLATFORM_TEST(mmio_uio),
+	PLATFORM_TEST(mmio_open_errors),
+	PLATFORM_TEST(registers_not_there),
+)

@@ -508,20 +508,14 @@ static void test_a_signal_is_not_taken_by_who_polls(UNIT_STATE)
 	assert_int_equal(atomic_load(&w.asked), w.count);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_poll_set_takes_queues_and_counters),
-		EP_TEST(test_poll_set_reports),
-		EP_TEST(test_wait_set_attributes),
-		EP_TEST(test_wait_set_wakes),
-		EP_TEST(test_wait_set_fd),
-		EP_TEST(test_wait_set_cond),
-		EP_TEST(test_eq_cond),
-		EP_TEST(test_cq_cond_and_yield),
-		EP_TEST(test_a_signal_is_not_taken_by_who_polls),
-	};
-
-	ep_threads();
-	return unit_run(tests);
-}
+EP_THREADS_MAIN(
+	EP_TEST(test_poll_set_takes_queues_and_counters),
+	EP_TEST(test_poll_set_reports),
+	EP_TEST(test_wait_set_attributes),
+	EP_TEST(test_wait_set_wakes),
+	EP_TEST(test_wait_set_fd),
+	EP_TEST(test_wait_set_cond),
+	EP_TEST(test_eq_cond),
+	EP_TEST(test_cq_cond_and_yield),
+	EP_TEST(test_a_signal_is_not_taken_by_who_polls),
+)

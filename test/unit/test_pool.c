@@ -171,17 +171,12 @@ static void test_random_model(UNIT_STATE)
 	unm_pool_destruct(&pool);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_construct_allocates_nothing),
-		cmocka_unit_test(test_token_names_its_object),
-		cmocka_unit_test(test_stale_token_is_refused),
-		cmocka_unit_test(test_made_up_tokens_are_refused),
-		cmocka_unit_test(test_growth_moves_nothing),
-		cmocka_unit_test(test_limit),
-		cmocka_unit_test(test_random_model),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	cmocka_unit_test(test_construct_allocates_nothing),
+	cmocka_unit_test(test_token_names_its_object),
+	cmocka_unit_test(test_stale_token_is_refused),
+	cmocka_unit_test(test_made_up_tokens_are_refused),
+	cmocka_unit_test(test_growth_moves_nothing),
+	cmocka_unit_test(test_limit),
+	cmocka_unit_test(test_random_model),
+)

@@ -694,27 +694,22 @@ static void test_no_space_twice_is_back_pressure(UNIT_STATE)
 	ep_received(p.b, in);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_trap8_both_only_send_inline),
-		EP_TEST(test_trap8_both_only_send_eager),
-		EP_TEST(test_trap8_all_to_all_before_any_receive),
-		EP_TEST(test_unexpected_memory_is_bounded),
-		EP_TEST(test_two_senders_share_what_there_is),
-		EP_TEST(test_a_flood_holds_back_nobody_else),
-		EP_TEST(test_discards_free_space),
-		EP_TEST(test_room_comes_while_the_queue_is_full),
-		EP_TEST(test_rendezvous_ends_while_memory_is_out),
-		EP_TEST(test_a_peer_that_never_polls_delays_nobody),
-		EP_TEST(test_a_stream_is_sent_in_steps),
-		EP_TEST(test_sends_in_flight_are_bounded),
-		EP_TEST(test_posted_receives_are_bounded),
-		EP_TEST(test_many_receives_posted),
-		EP_TEST(test_no_space_is_back_pressure),
-		EP_TEST(test_no_space_for_long_ends),
-		EP_TEST(test_no_space_twice_is_back_pressure),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	EP_TEST(test_trap8_both_only_send_inline),
+	EP_TEST(test_trap8_both_only_send_eager),
+	EP_TEST(test_trap8_all_to_all_before_any_receive),
+	EP_TEST(test_unexpected_memory_is_bounded),
+	EP_TEST(test_two_senders_share_what_there_is),
+	EP_TEST(test_a_flood_holds_back_nobody_else),
+	EP_TEST(test_discards_free_space),
+	EP_TEST(test_room_comes_while_the_queue_is_full),
+	EP_TEST(test_rendezvous_ends_while_memory_is_out),
+	EP_TEST(test_a_peer_that_never_polls_delays_nobody),
+	EP_TEST(test_a_stream_is_sent_in_steps),
+	EP_TEST(test_sends_in_flight_are_bounded),
+	EP_TEST(test_posted_receives_are_bounded),
+	EP_TEST(test_many_receives_posted),
+	EP_TEST(test_no_space_is_back_pressure),
+	EP_TEST(test_no_space_for_long_ends),
+	EP_TEST(test_no_space_twice_is_back_pressure),
+)

@@ -271,16 +271,11 @@ static void test_target_that_sleeps(UNIT_STATE)
 	close_pair(&p);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_target_that_polls),
-		EP_TEST(test_target_that_does_not_poll),
-		EP_TEST(test_target_that_polled),
-		EP_TEST(test_target_that_stops),
-		EP_TEST(test_put_past_unsent_requests),
-		EP_TEST(test_target_that_sleeps),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	EP_TEST(test_target_that_polls),
+	EP_TEST(test_target_that_does_not_poll),
+	EP_TEST(test_target_that_polled),
+	EP_TEST(test_target_that_stops),
+	EP_TEST(test_put_past_unsent_requests),
+	EP_TEST(test_target_that_sleeps),
+)

@@ -370,22 +370,17 @@ static void test_many_posted_in_reverse(UNIT_STATE)
 	free(in);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_directed_receive_posted_first),
-		EP_TEST(test_directed_receive_of_unexpected),
-		EP_TEST(test_undirected_endpoint_ignores_the_source),
-		EP_TEST(test_trap9_unknown_sender_gets_a_name_late),
-		EP_TEST(test_unknown_sender_does_not_take_a_directed_receive),
-		EP_TEST(test_message_of_a_closed_unresolved_peer_is_named_late),
-		EP_TEST(test_trap5_truncation_fills_every_field),
-		EP_TEST(test_truncation_leaves_the_stream_alone),
-		EP_TEST(test_trap5_the_tag_is_the_senders_full_tag),
-		EP_TEST(test_tagged_and_untagged_do_not_meet),
-		EP_TEST(test_many_unexpected_in_reverse),
-		EP_TEST(test_many_posted_in_reverse),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	EP_TEST(test_directed_receive_posted_first),
+	EP_TEST(test_directed_receive_of_unexpected),
+	EP_TEST(test_undirected_endpoint_ignores_the_source),
+	EP_TEST(test_trap9_unknown_sender_gets_a_name_late),
+	EP_TEST(test_unknown_sender_does_not_take_a_directed_receive),
+	EP_TEST(test_message_of_a_closed_unresolved_peer_is_named_late),
+	EP_TEST(test_trap5_truncation_fills_every_field),
+	EP_TEST(test_truncation_leaves_the_stream_alone),
+	EP_TEST(test_trap5_the_tag_is_the_senders_full_tag),
+	EP_TEST(test_tagged_and_untagged_do_not_meet),
+	EP_TEST(test_many_unexpected_in_reverse),
+	EP_TEST(test_many_posted_in_reverse),
+)

@@ -256,21 +256,15 @@ LOCKED(one_domain_by_requests, OS_REQUESTS, true)
 LOCKED(one_domain_by_attach, OS_ATTACH, true)
 LOCKED(one_domain_through_windows, OS_DMABLE, true)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_apart_by_requests),
-		EP_TEST(test_apart_by_attach),
-		EP_TEST(test_apart_through_windows),
-		EP_TEST(test_apart_in_shared_memory),
-		EP_TEST(test_locked_by_requests),
-		EP_TEST(test_locked_by_attach),
-		EP_TEST(test_locked_through_windows),
-		EP_TEST(test_one_domain_by_requests),
-		EP_TEST(test_one_domain_by_attach),
-		EP_TEST(test_one_domain_through_windows),
-	};
-
-	ep_threads();
-	return unit_run(tests);
-}
+EP_THREADS_MAIN(
+	EP_TEST(test_apart_by_requests),
+	EP_TEST(test_apart_by_attach),
+	EP_TEST(test_apart_through_windows),
+	EP_TEST(test_apart_in_shared_memory),
+	EP_TEST(test_locked_by_requests),
+	EP_TEST(test_locked_by_attach),
+	EP_TEST(test_locked_through_windows),
+	EP_TEST(test_one_domain_by_requests),
+	EP_TEST(test_one_domain_by_attach),
+	EP_TEST(test_one_domain_through_windows),
+)

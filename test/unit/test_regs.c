@@ -675,31 +675,25 @@ static void mutants_are_noticed(UNIT_STATE)
 	assert_false(acknowledged_arrive("fifo=1024,mutant=forged"));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(mif_empty_pattern),
-		cmocka_unit_test(mif_empty_pattern_beef),
-		cmocka_unit_test(mif_words_in_order),
-		cmocka_unit_test(mif_full_takes_no_word),
-		cmocka_unit_test(mif_full_refuses),
-		cmocka_unit_test(mif_partial_burst),
-		cmocka_unit_test(mif_full_refuses_readers_halfway),
-		cmocka_unit_test(mif_are_independent),
-		cmocka_unit_test(pif_three_writes),
-		cmocka_unit_test(pif_same_write_twice),
-		cmocka_unit_test(pif_identity_is_stamped),
-		cmocka_unit_test(pif_pending_and_overwritten),
-		cmocka_unit_test(pif_arrives_by_itself),
-		cmocka_unit_test(pif_are_independent),
-		cmocka_unit_test(pif_illegal_destination),
-		cmocka_unit_test(pif_nowhere),
-		cmocka_unit_test(pif_not_configured),
-		cmocka_unit_test(pif_request_cleared),
-		cmocka_unit_test(wrong_accesses_end_it),
-		cmocka_unit_test(mutants_are_noticed),
-	};
-
-	regs_model();
-	return unit_run(tests);
-}
+REGS_MAIN(
+	cmocka_unit_test(mif_empty_pattern),
+	cmocka_unit_test(mif_empty_pattern_beef),
+	cmocka_unit_test(mif_words_in_order),
+	cmocka_unit_test(mif_full_takes_no_word),
+	cmocka_unit_test(mif_full_refuses),
+	cmocka_unit_test(mif_partial_burst),
+	cmocka_unit_test(mif_full_refuses_readers_halfway),
+	cmocka_unit_test(mif_are_independent),
+	cmocka_unit_test(pif_three_writes),
+	cmocka_unit_test(pif_same_write_twice),
+	cmocka_unit_test(pif_identity_is_stamped),
+	cmocka_unit_test(pif_pending_and_overwritten),
+	cmocka_unit_test(pif_arrives_by_itself),
+	cmocka_unit_test(pif_are_independent),
+	cmocka_unit_test(pif_illegal_destination),
+	cmocka_unit_test(pif_nowhere),
+	cmocka_unit_test(pif_not_configured),
+	cmocka_unit_test(pif_request_cleared),
+	cmocka_unit_test(wrong_accesses_end_it),
+	cmocka_unit_test(mutants_are_noticed),
+)

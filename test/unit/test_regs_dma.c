@@ -745,32 +745,26 @@ static void mutants_are_noticed(UNIT_STATE)
 	assert_false(engine_is_true("mutant=early"));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(stores_are_reordered),
-		cmocka_unit_test(stores_to_one_place_in_order),
-		cmocka_unit_test(stores_of_any_shape),
-		cmocka_unit_test(alloc_gives_clean_pages),
-		cmocka_unit_test(alloc_refuses),
-		cmocka_unit_test(import_knows_who_holds),
-		cmocka_unit_test(mapped_memory_stays),
-		cmocka_unit_test(alloc_for_another),
-		cmocka_unit_test(routes_take_time),
-		cmocka_unit_test(kernel_transfers),
-		cmocka_unit_test(kernel_transfers_in_any_order),
-		cmocka_unit_test(kernel_transfers_end_badly),
-		cmocka_unit_test(engine_is_exclusive),
-		cmocka_unit_test(engine_after_reset),
-		cmocka_unit_test(engine_simple),
-		cmocka_unit_test(engine_counts_so_far),
-		cmocka_unit_test(engine_errors),
-		cmocka_unit_test(engine_is_slow),
-		cmocka_unit_test(sg_chain),
-		cmocka_unit_test(sg_errors),
-		cmocka_unit_test(mutants_are_noticed),
-	};
-
-	regs_model();
-	return unit_run(tests);
-}
+REGS_MAIN(
+	cmocka_unit_test(stores_are_reordered),
+	cmocka_unit_test(stores_to_one_place_in_order),
+	cmocka_unit_test(stores_of_any_shape),
+	cmocka_unit_test(alloc_gives_clean_pages),
+	cmocka_unit_test(alloc_refuses),
+	cmocka_unit_test(import_knows_who_holds),
+	cmocka_unit_test(mapped_memory_stays),
+	cmocka_unit_test(alloc_for_another),
+	cmocka_unit_test(routes_take_time),
+	cmocka_unit_test(kernel_transfers),
+	cmocka_unit_test(kernel_transfers_in_any_order),
+	cmocka_unit_test(kernel_transfers_end_badly),
+	cmocka_unit_test(engine_is_exclusive),
+	cmocka_unit_test(engine_after_reset),
+	cmocka_unit_test(engine_simple),
+	cmocka_unit_test(engine_counts_so_far),
+	cmocka_unit_test(engine_errors),
+	cmocka_unit_test(engine_is_slow),
+	cmocka_unit_test(sg_chain),
+	cmocka_unit_test(sg_errors),
+	cmocka_unit_test(mutants_are_noticed),
+)

@@ -259,12 +259,7 @@ static void test_dropped_when_it_knows(UNIT_STATE)
 	ep_teardown(NULL);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_two_regions),
-		EP_TEST(test_dropped_when_it_knows),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	EP_TEST(test_two_regions),
+	EP_TEST(test_dropped_when_it_knows),
+)

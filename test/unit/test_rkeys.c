@@ -198,12 +198,7 @@ static void test_the_cost_does_not_grow(UNIT_STATE)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_each_access_finds_its_region),
-		EP_TEST(test_the_cost_does_not_grow),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	EP_TEST(test_each_access_finds_its_region),
+	EP_TEST(test_the_cost_does_not_grow),
+)

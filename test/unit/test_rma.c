@@ -660,26 +660,21 @@ static void test_target_closes(UNIT_STATE)
 	os_close(&p);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_every_call_by_requests),
-		EP_TEST(test_every_call_by_attach),
-		EP_TEST(test_every_call_through_dmable_memory),
-		EP_TEST(test_every_call_through_shared_memory),
-		EP_TEST(test_from_dmable_to_dmable_memory),
-		EP_TEST(test_bad_accesses),
-		EP_TEST(test_answers_are_not_mixed_up),
-		EP_TEST(test_bad_calls),
-		EP_TEST(test_region_of_pieces),
-		EP_TEST(test_closed_regions_are_gone),
-		EP_TEST(test_close_ends_reads),
-		EP_TEST(test_close_of_others_stops_nobody),
-		EP_TEST(test_endpoint_goes_before_its_region),
-		EP_TEST(test_direct_ways_need_no_target),
-		EP_TEST(test_remote_counters),
-		EP_TEST(test_target_closes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(
+	EP_TEST(test_every_call_by_requests),
+	EP_TEST(test_every_call_by_attach),
+	EP_TEST(test_every_call_through_dmable_memory),
+	EP_TEST(test_every_call_through_shared_memory),
+	EP_TEST(test_from_dmable_to_dmable_memory),
+	EP_TEST(test_bad_accesses),
+	EP_TEST(test_answers_are_not_mixed_up),
+	EP_TEST(test_bad_calls),
+	EP_TEST(test_region_of_pieces),
+	EP_TEST(test_closed_regions_are_gone),
+	EP_TEST(test_close_ends_reads),
+	EP_TEST(test_close_of_others_stops_nobody),
+	EP_TEST(test_endpoint_goes_before_its_region),
+	EP_TEST(test_direct_ways_need_no_target),
+	EP_TEST(test_remote_counters),
+	EP_TEST(test_target_closes),
+)

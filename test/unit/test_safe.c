@@ -406,17 +406,11 @@ CASE(one_domain_by_requests, OS_REQUESTS, true)
 CASE(one_domain_by_attach, OS_ATTACH, true)
 CASE(one_domain_through_windows, OS_DMABLE, true)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_two_domains_by_requests),
-		EP_TEST(test_two_domains_by_attach),
-		EP_TEST(test_two_domains_through_windows),
-		EP_TEST(test_one_domain_by_requests),
-		EP_TEST(test_one_domain_by_attach),
-		EP_TEST(test_one_domain_through_windows),
-	};
-
-	ep_threads();
-	return unit_run(tests);
-}
+EP_THREADS_MAIN(
+	EP_TEST(test_two_domains_by_requests),
+	EP_TEST(test_two_domains_by_attach),
+	EP_TEST(test_two_domains_through_windows),
+	EP_TEST(test_one_domain_by_requests),
+	EP_TEST(test_one_domain_by_attach),
+	EP_TEST(test_one_domain_through_windows),
+)

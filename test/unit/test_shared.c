@@ -373,20 +373,15 @@ static void test_refresh_gives_up(UNIT_STATE)
 	close_scene(&s);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_shared_mappings),
-		EP_TEST(test_other_mappings),
-		EP_TEST(test_all_of_the_address_space),
-		EP_TEST(test_initiator_without_the_mapping),
-		EP_TEST(test_wide_read),
-		EP_TEST(test_wide_load),
-		EP_TEST(test_memory_is_given_back),
-		EP_TEST(test_gone_with_its_endpoint),
-		EP_TEST(test_refresh),
-		EP_TEST(test_refresh_gives_up),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	EP_TEST(test_shared_mappings),
+	EP_TEST(test_other_mappings),
+	EP_TEST(test_all_of_the_address_space),
+	EP_TEST(test_initiator_without_the_mapping),
+	EP_TEST(test_wide_read),
+	EP_TEST(test_wide_load),
+	EP_TEST(test_memory_is_given_back),
+	EP_TEST(test_gone_with_its_endpoint),
+	EP_TEST(test_refresh),
+	EP_TEST(test_refresh_gives_up),
+)

@@ -185,16 +185,10 @@ static void test_never(UNIT_STATE)
 
 #define CHECKS(f)	cmocka_unit_test_setup_teardown(f, begin_checking, end)
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CHECKS(test_found),
-		CHECKS(test_found_after_idle_time),
-		CHECKS(test_seldom),
-		cmocka_unit_test_setup_teardown(test_never, begin_not_checking,
-						end),
-	};
-
-	cmocka_set_test_filter(getenv("UNIT_TEST"));
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_MAIN(
+	CHECKS(test_found),
+	CHECKS(test_found_after_idle_time),
+	CHECKS(test_seldom),
+	cmocka_unit_test_setup_teardown(test_never, begin_not_checking,
+					end),
+)

@@ -711,22 +711,16 @@ static void test_a_member_and_its_set_are_closed_at_once(UNIT_STATE)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_all_who_wait_for_a_counter_wake),
-		EP_TEST(test_all_who_read_a_queue_wake),
-		EP_TEST(test_one_wake_up_for_many_completions),
-		EP_TEST(test_a_region_wakes_who_waits_for_its_counter),
-		EP_TEST(test_a_poll_elsewhere_wakes_the_waiter),
-		EP_TEST(test_the_set_of_a_counter_of_all),
-		EP_TEST(test_a_counter_that_cannot_wait_for_all),
-		EP_TEST(test_a_refused_sender_wakes),
-		EP_TEST(test_a_refused_sender_is_woken_in_time),
-		EP_TEST(test_no_sleep_without_a_connection),
-		EP_TEST(test_a_member_and_its_set_are_closed_at_once),
-	};
-
-	ep_threads();
-	return unit_run(tests);
-}
+EP_THREADS_MAIN(
+	EP_TEST(test_all_who_wait_for_a_counter_wake),
+	EP_TEST(test_all_who_read_a_queue_wake),
+	EP_TEST(test_one_wake_up_for_many_completions),
+	EP_TEST(test_a_region_wakes_who_waits_for_its_counter),
+	EP_TEST(test_a_poll_elsewhere_wakes_the_waiter),
+	EP_TEST(test_the_set_of_a_counter_of_all),
+	EP_TEST(test_a_counter_that_cannot_wait_for_all),
+	EP_TEST(test_a_refused_sender_wakes),
+	EP_TEST(test_a_refused_sender_is_woken_in_time),
+	EP_TEST(test_no_sleep_without_a_connection),
+	EP_TEST(test_a_member_and_its_set_are_closed_at_once),
+)

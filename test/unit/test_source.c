@@ -358,20 +358,15 @@ static void test_unresolved_without_the_capability(UNIT_STATE)
 	assert_int_equal(ep_received(a, &in).src, FI_ADDR_NOTAVAIL);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_unresolved_by_every_protocol),
-		EP_TEST(test_unresolved_and_multi_receive),
-		EP_TEST(test_peek_then_insert_then_claim),
-		EP_TEST(test_inserted_from_the_error),
-		EP_TEST(test_trap5_room_for_the_address),
-		EP_TEST(test_address_for_an_older_caller),
-		EP_TEST(test_order_among_the_others),
-		EP_TEST(test_counters_and_truncation),
-		EP_TEST(test_no_entry_where_none_is_wanted),
-		EP_TEST(test_unresolved_without_the_capability),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	EP_TEST(test_unresolved_by_every_protocol),
+	EP_TEST(test_unresolved_and_multi_receive),
+	EP_TEST(test_peek_then_insert_then_claim),
+	EP_TEST(test_inserted_from_the_error),
+	EP_TEST(test_trap5_room_for_the_address),
+	EP_TEST(test_address_for_an_older_caller),
+	EP_TEST(test_order_among_the_others),
+	EP_TEST(test_counters_and_truncation),
+	EP_TEST(test_no_entry_where_none_is_wanted),
+	EP_TEST(test_unresolved_without_the_capability),
+)

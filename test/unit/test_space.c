@@ -244,20 +244,15 @@ static void test_random_model(UNIT_STATE)
 	run_model(65536, 4, 4);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rounds_to_lines),
-		cmocka_unit_test(test_find_takes_nothing),
-		cmocka_unit_test(test_full_and_reclaim),
-		cmocka_unit_test(test_whole_ring_in_one_piece),
-		cmocka_unit_test(test_wrap_skips_the_end),
-		cmocka_unit_test(test_exact_fit_at_the_end),
-		cmocka_unit_test(test_reclaim_goes_by_packet),
-		cmocka_unit_test(test_worn_ring_grows),
-		cmocka_unit_test(test_empty_ring_starts_over),
-		cmocka_unit_test(test_random_model),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	cmocka_unit_test(test_rounds_to_lines),
+	cmocka_unit_test(test_find_takes_nothing),
+	cmocka_unit_test(test_full_and_reclaim),
+	cmocka_unit_test(test_whole_ring_in_one_piece),
+	cmocka_unit_test(test_wrap_skips_the_end),
+	cmocka_unit_test(test_exact_fit_at_the_end),
+	cmocka_unit_test(test_reclaim_goes_by_packet),
+	cmocka_unit_test(test_worn_ring_grows),
+	cmocka_unit_test(test_empty_ring_starts_over),
+	cmocka_unit_test(test_random_model),
+)

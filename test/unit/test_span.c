@@ -207,15 +207,10 @@ static void test_random_against_a_model(UNIT_STATE)
 	free(m);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_one_block_is_all),
-		cmocka_unit_test(test_free_of_nonsense),
-		cmocka_unit_test(test_alignment),
-		cmocka_unit_test(test_neighbours_become_one),
-		cmocka_unit_test(test_random_against_a_model),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	cmocka_unit_test(test_one_block_is_all),
+	cmocka_unit_test(test_free_of_nonsense),
+	cmocka_unit_test(test_alignment),
+	cmocka_unit_test(test_neighbours_become_one),
+	cmocka_unit_test(test_random_against_a_model),
+)

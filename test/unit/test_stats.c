@@ -372,16 +372,11 @@ static void test_the_table_shows_the_queues(UNIT_STATE)
 	ep_close(p.b);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_age_of_a_rendezvous),
-		EP_TEST(test_age_of_a_stream_at_both_ends),
-		EP_TEST(test_age_of_a_delivery),
-		EP_TEST(test_age_of_a_backlog),
-		EP_TEST(test_age_of_a_posted_receive),
-		EP_TEST(test_the_table_shows_the_queues),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	EP_TEST(test_age_of_a_rendezvous),
+	EP_TEST(test_age_of_a_stream_at_both_ends),
+	EP_TEST(test_age_of_a_delivery),
+	EP_TEST(test_age_of_a_backlog),
+	EP_TEST(test_age_of_a_posted_receive),
+	EP_TEST(test_the_table_shows_the_queues),
+)

@@ -453,22 +453,17 @@ static void test_sleepers_do_not_wait_for_pieces(UNIT_STATE)
 	talk_end(&t);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		RAW_TEST(test_silent_sender_is_read),
-		RAW_TEST(test_short_messages_are_no_progress),
-		RAW_TEST(test_a_full_ring_stops_no_receive),
-		RAW_TEST(test_pieces_and_then_silence),
-		RAW_TEST(test_the_rest_goes_where_it_belongs),
-		RAW_TEST(test_late_pieces_are_ignored),
-		RAW_TEST(test_wrong_pieces_are_refused),
-		RAW_TEST(test_pieces_cross_a_read),
-		RAW_TEST(test_closed_under_a_read),
-		RAW_TEST(test_the_faster_way_is_taken),
-		RAW_TEST(test_no_patience),
-		RAW_TEST(test_sleepers_do_not_wait_for_pieces),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	RAW_TEST(test_silent_sender_is_read),
+	RAW_TEST(test_short_messages_are_no_progress),
+	RAW_TEST(test_a_full_ring_stops_no_receive),
+	RAW_TEST(test_pieces_and_then_silence),
+	RAW_TEST(test_the_rest_goes_where_it_belongs),
+	RAW_TEST(test_late_pieces_are_ignored),
+	RAW_TEST(test_wrong_pieces_are_refused),
+	RAW_TEST(test_pieces_cross_a_read),
+	RAW_TEST(test_closed_under_a_read),
+	RAW_TEST(test_the_faster_way_is_taken),
+	RAW_TEST(test_no_patience),
+	RAW_TEST(test_sleepers_do_not_wait_for_pieces),
+)

@@ -734,19 +734,13 @@ static void test_closing_holds_up_nobody(UNIT_STATE)
 	free(big);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_stream_between_two_threads),
-		EP_TEST(test_pingpong_between_two_threads),
-		EP_TEST(test_pieces_between_two_threads),
-		EP_TEST(test_locked_domains_of_two_threads),
-		EP_TEST(test_endpoints_come_and_go_in_another_thread),
-		EP_TEST(test_four_threads_in_one_domain),
-		EP_TEST(test_all_other_calls_by_five_threads),
-		EP_TEST(test_closing_holds_up_nobody),
-	};
-
-	ep_threads();
-	return unit_run(tests);
-}
+EP_THREADS_MAIN(
+	EP_TEST(test_stream_between_two_threads),
+	EP_TEST(test_pingpong_between_two_threads),
+	EP_TEST(test_pieces_between_two_threads),
+	EP_TEST(test_locked_domains_of_two_threads),
+	EP_TEST(test_endpoints_come_and_go_in_another_thread),
+	EP_TEST(test_four_threads_in_one_domain),
+	EP_TEST(test_all_other_calls_by_five_threads),
+	EP_TEST(test_closing_holds_up_nobody),
+)

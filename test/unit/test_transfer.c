@@ -417,27 +417,22 @@ static void test_addresses_that_are_not_there(UNIT_STATE)
 			 -FI_EINVAL);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_msg_expected),
-		EP_TEST(test_msg_unexpected),
-		EP_TEST(test_tagged_expected),
-		EP_TEST(test_tagged_unexpected),
-		EP_TEST(test_pieces),
-		EP_TEST(test_a_megabyte_and_one),
-		EP_TEST(test_odd_addresses),
-		EP_TEST(test_every_small_length_both_ways),
-		EP_TEST(test_loopback_to_self),
-		EP_TEST(test_stream_instead_of_attach),
-		EP_TEST(test_a_buffer_that_went_away),
-		EP_TEST(test_inject_above_a_low_eager_limit),
-		EP_TEST(test_injects_of_every_length_in_turn),
-		EP_TEST(test_inject_beyond_the_limit),
-		EP_TEST(test_too_many_pieces),
-		EP_TEST(test_flags_that_are_not_offered),
-		EP_TEST(test_addresses_that_are_not_there),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	EP_TEST(test_msg_expected),
+	EP_TEST(test_msg_unexpected),
+	EP_TEST(test_tagged_expected),
+	EP_TEST(test_tagged_unexpected),
+	EP_TEST(test_pieces),
+	EP_TEST(test_a_megabyte_and_one),
+	EP_TEST(test_odd_addresses),
+	EP_TEST(test_every_small_length_both_ways),
+	EP_TEST(test_loopback_to_self),
+	EP_TEST(test_stream_instead_of_attach),
+	EP_TEST(test_a_buffer_that_went_away),
+	EP_TEST(test_inject_above_a_low_eager_limit),
+	EP_TEST(test_injects_of_every_length_in_turn),
+	EP_TEST(test_inject_beyond_the_limit),
+	EP_TEST(test_too_many_pieces),
+	EP_TEST(test_flags_that_are_not_offered),
+	EP_TEST(test_addresses_that_are_not_there),
+)

@@ -625,23 +625,18 @@ static void test_threads(UNIT_STATE)
 	assert_int_equal(fi_close(&done->fid), 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_refusals),
-		EP_TEST(test_order),
-		EP_TEST(test_chain_of_messages),
-		EP_TEST(test_cancel),
-		EP_TEST(test_deferred_messages),
-		EP_TEST(test_deferred_completions),
-		EP_TEST(test_deferred_counters),
-		EP_TEST(test_deferred_refusals),
-		EP_TEST(test_cancel_and_flush),
-		EP_TEST(test_refused_work_is_tried_again),
-		EP_TEST(test_alias_triggers),
-		EP_TEST(test_deferred_onesided),
-		EP_TEST(test_threads),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	EP_TEST(test_refusals),
+	EP_TEST(test_order),
+	EP_TEST(test_chain_of_messages),
+	EP_TEST(test_cancel),
+	EP_TEST(test_deferred_messages),
+	EP_TEST(test_deferred_completions),
+	EP_TEST(test_deferred_counters),
+	EP_TEST(test_deferred_refusals),
+	EP_TEST(test_cancel_and_flush),
+	EP_TEST(test_refused_work_is_tried_again),
+	EP_TEST(test_alias_triggers),
+	EP_TEST(test_deferred_onesided),
+	EP_TEST(test_threads),
+)

@@ -264,15 +264,10 @@ static void test_bad_addresses(UNIT_STATE)
 	munmap(good, LEN);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_messages),
-		EP_TEST(test_messages_of_bad_buffers),
-		EP_TEST(test_puts_and_gets),
-		EP_TEST(test_atomics),
-		EP_TEST(test_bad_addresses),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	EP_TEST(test_messages),
+	EP_TEST(test_messages_of_bad_buffers),
+	EP_TEST(test_puts_and_gets),
+	EP_TEST(test_atomics),
+	EP_TEST(test_bad_addresses),
+)

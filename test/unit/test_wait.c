@@ -678,27 +678,21 @@ static void test_one_queue_of_two_endpoints(UNIT_STATE)
 	assert_int_equal(fi_cq_sread(p.b->cq, &e, 1, NULL, 10), -FI_EAGAIN);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		EP_TEST(test_sread_times_out),
-		EP_TEST(test_sread_sleeps),
-		EP_TEST(test_sread_without_a_wait_object),
-		EP_TEST(test_sread_wakes_for_a_message),
-		EP_TEST(test_sread_wakes_for_the_end_of_a_send),
-		EP_TEST(test_sread_returns_what_is_there),
-		EP_TEST(test_fd_becomes_readable),
-		EP_TEST(test_trywait_refuses_when_an_entry_is_there),
-		EP_TEST(test_fd_wakes_for_progress_of_another_thread),
-		EP_TEST(test_fd_wakes_for_what_another_thread_starts),
-		EP_TEST(test_fd_wakes_whatever_another_thread_does),
-		EP_TEST(test_two_queues_can_be_waited_on_at_once),
-		EP_TEST(test_no_sleep_while_there_is_no_connection),
-		EP_TEST(test_no_sleep_while_an_answer_has_no_connection),
-		EP_TEST(test_signal_ends_sread),
-		EP_TEST(test_one_queue_of_two_endpoints),
-	};
-
-	ep_threads();
-	return unit_run(tests);
-}
+EP_THREADS_MAIN(
+	EP_TEST(test_sread_times_out),
+	EP_TEST(test_sread_sleeps),
+	EP_TEST(test_sread_without_a_wait_object),
+	EP_TEST(test_sread_wakes_for_a_message),
+	EP_TEST(test_sread_wakes_for_the_end_of_a_send),
+	EP_TEST(test_sread_returns_what_is_there),
+	EP_TEST(test_fd_becomes_readable),
+	EP_TEST(test_trywait_refuses_when_an_entry_is_there),
+	EP_TEST(test_fd_wakes_for_progress_of_another_thread),
+	EP_TEST(test_fd_wakes_for_what_another_thread_starts),
+	EP_TEST(test_fd_wakes_whatever_another_thread_does),
+	EP_TEST(test_two_queues_can_be_waited_on_at_once),
+	EP_TEST(test_no_sleep_while_there_is_no_connection),
+	EP_TEST(test_no_sleep_while_an_answer_has_no_connection),
+	EP_TEST(test_signal_ends_sread),
+	EP_TEST(test_one_queue_of_two_endpoints),
+)

@@ -101,16 +101,11 @@ static void test_extremes(UNIT_STATE)
 	assert_int_equal(unm_way_class(UINT64_MAX), UNM_WAY_CLASSES - 1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_first_messages_go_both_ways),
-		cmocka_unit_test(test_the_faster_way_is_taken),
-		cmocka_unit_test(test_trials_get_rarer),
-		cmocka_unit_test(test_a_change_is_noticed),
-		cmocka_unit_test(test_exceptions_do_not_count),
-		cmocka_unit_test(test_extremes),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	cmocka_unit_test(test_first_messages_go_both_ways),
+	cmocka_unit_test(test_the_faster_way_is_taken),
+	cmocka_unit_test(test_trials_get_rarer),
+	cmocka_unit_test(test_a_change_is_noticed),
+	cmocka_unit_test(test_exceptions_do_not_count),
+	cmocka_unit_test(test_extremes),
+)

@@ -512,29 +512,24 @@ static void test_golden_answers(UNIT_STATE)
 	assert_true(m.reach & UNM_REACH_WRITE && m.reach & UNM_REACH_READ);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers_are_fixed),
-		cmocka_unit_test(test_sizes_and_offsets),
-		cmocka_unit_test(test_inline_limits),
-		cmocka_unit_test(test_words_of_each_type),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_golden_requests),
-		cmocka_unit_test(test_golden_atomics),
-		cmocka_unit_test(test_golden_answers),
-		cmocka_unit_test(test_golden_hello),
-		cmocka_unit_test(test_golden_carried),
-		cmocka_unit_test(test_golden_inline),
-		cmocka_unit_test(test_golden_eager),
-		cmocka_unit_test(test_golden_rts),
-		cmocka_unit_test(test_golden_control),
-		cmocka_unit_test(test_unknown_types_are_refused),
-		cmocka_unit_test(test_inline_longer_than_the_packet_is_refused),
-		cmocka_unit_test(test_reserved_flags_are_refused),
-		cmocka_unit_test(test_extents_out_of_space_are_refused),
-		cmocka_unit_test(test_crooked_carried_is_refused),
-	};
-
-	return unit_run(tests);
-}
+UNIT_MAIN(
+	cmocka_unit_test(test_numbers_are_fixed),
+	cmocka_unit_test(test_sizes_and_offsets),
+	cmocka_unit_test(test_inline_limits),
+	cmocka_unit_test(test_words_of_each_type),
+	cmocka_unit_test(test_names),
+	cmocka_unit_test(test_golden_requests),
+	cmocka_unit_test(test_golden_atomics),
+	cmocka_unit_test(test_golden_answers),
+	cmocka_unit_test(test_golden_hello),
+	cmocka_unit_test(test_golden_carried),
+	cmocka_unit_test(test_golden_inline),
+	cmocka_unit_test(test_golden_eager),
+	cmocka_unit_test(test_golden_rts),
+	cmocka_unit_test(test_golden_control),
+	cmocka_unit_test(test_unknown_types_are_refused),
+	cmocka_unit_test(test_inline_longer_than_the_packet_is_refused),
+	cmocka_unit_test(test_reserved_flags_are_refused),
+	cmocka_unit_test(test_extents_out_of_space_are_refused),
+	cmocka_unit_test(test_crooked_carried_is_refused),
+)
