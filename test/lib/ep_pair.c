@@ -265,6 +265,12 @@ struct ep_pair ep_pair(const struct ep_want *want)
 	return p;
 }
 
+void ep_pair_close(struct ep_pair *p)
+{
+	ep_close(p->a);
+	ep_close(p->b);
+}
+
 /* ---- Completions ----------------------------------------------------- */
 
 static const size_t entry_bytes[] = {
@@ -410,6 +416,12 @@ void ep_quiet(struct ep *e)
 	ep_settle();
 	print_left(e);
 	assert_int_equal(e->ncomp, 0);
+}
+
+void ep_pair_quiet(struct ep_pair *p)
+{
+	ep_quiet(p->a);
+	ep_quiet(p->b);
 }
 
 void ep_sent(struct ep *e, const void *context)

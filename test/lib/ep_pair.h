@@ -135,6 +135,16 @@ struct ep_pair {
 /* Open two endpoints with these attributes (NULL: all defaults), each in the
  * other's address vector, at different indices. */
 struct ep_pair ep_pair(const struct ep_want *want);
+/* Close both, a first. */
+void ep_pair_close(struct ep_pair *p);
+/* Close objects, each a struct fid *, in this order. The test fails if one is
+ * still in use. */
+#define EP_CLOSE(...)	do {						\
+		struct fid *const close_fid[] = { __VA_ARGS__ };	\
+		for (size_t close_i = 0; close_i < sizeof(close_fid) /	\
+		     sizeof(close_fid[0]); close_i++)			\
+			assert_int_equal(fi_close(close_fid[close_i]), 0); \
+	} while (0)
 
 /* ---- Time ------------------------------------------------------------ */
 
@@ -167,6 +177,7 @@ struct ep_comp ep_wait(struct ep *e, const void *context);
 struct ep_comp ep_next(struct ep *e);
 /* Poll all endpoints as ep_settle() does, then fail if a completion is left. */
 void ep_quiet(struct ep *e);
+void ep_pair_quiet(struct ep_pair *p);
 /* ep_wait() for the completion of a send or of a receive, which must not be an
  * error. */
 void ep_sent(struct ep *e, const void *context);

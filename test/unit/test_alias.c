@@ -68,14 +68,12 @@ static void test_alias_carries_messages(UNIT_STATE)
 	EP_OK(fi_tinject(tx, &out, 1, p.ab, 1));
 	EP_OK(fi_tinjectdata(tx, &out, 1, 8, p.ab, 1));
 	EP_UNTIL(fi_cntr_read(p.b->rxcntr) == 10);
-	ep_quiet(p.a);
-	ep_quiet(p.b);
+	ep_pair_quiet(&p);
 	assert_int_equal(in, 4);
 	EP_OK(fi_recv(rx, &in, 1, NULL, FI_ADDR_UNSPEC, &in));
 	assert_int_equal(fi_cancel(&rx->fid, &in), 0);
 	assert_int_equal(ep_wait(p.b, &in).err, FI_ECANCELED);
-	assert_int_equal(fi_close(&tx->fid), 0);
-	assert_int_equal(fi_close(&rx->fid), 0);
+	EP_CLOSE(&tx->fid, &rx->fid);
 }
 
 /* Calls with flags use these, not the defaults of the alias. */
@@ -107,8 +105,7 @@ static void test_alias_carries_flags(UNIT_STATE)
 	ep_sent(p.a, &o);
 	assert_int_equal(ep_received(p.b, &i).data, 12);
 	assert_int_equal(in, 4);
-	assert_int_equal(fi_close(&tx->fid), 0);
-	assert_int_equal(fi_close(&rx->fid), 0);
+	EP_CLOSE(&tx->fid, &rx->fid);
 }
 
 /* ---- One-sided ------------------------------------------------------- */
@@ -170,8 +167,7 @@ static void test_alias_writes_and_reads(UNIT_STATE)
 	assert_int_equal(ep_wait(p.b, NULL).data, 0xD2);
 	EP_OK(fi_write(quiet, &v[7], 8, NULL, p.ab, 64, KEY, &p));
 	EP_UNTIL(mem[8] == 107);
-	ep_quiet(p.a);
-	ep_quiet(p.b);
+	ep_pair_quiet(&p);
 	for (uint64_t i = 0; i < 8; i++)
 		assert_int_equal(mem[1 + i], i == 3 ? 102 : 100 + i);
 	assert_int_equal(mem[0] | mem[9], 0);
@@ -186,9 +182,7 @@ static void test_alias_writes_and_reads(UNIT_STATE)
 	EP_OK(fi_read(quiet, &r[0], 8, NULL, p.ab, 64, KEY, &p));
 	EP_UNTIL(r[0] == 107);
 	ep_quiet(p.a);
-	assert_int_equal(fi_close(&mr->fid), 0);
-	assert_int_equal(fi_close(&tx->fid), 0);
-	assert_int_equal(fi_close(&quiet->fid), 0);
+	EP_CLOSE(&mr->fid, &tx->fid, &quiet->fid);
 }
 
 #define U64	FI_UINT64
@@ -217,8 +211,7 @@ static void test_alias_updates(UNIT_STATE)
 	assert_int_equal(mem[1], 82);
 	assert_int_equal(mem[2], 30);
 	assert_int_equal(mem[3], 160);
-	assert_int_equal(fi_close(&mr->fid), 0);
-	assert_int_equal(fi_close(&tx->fid), 0);
+	EP_CLOSE(&mr->fid, &tx->fid);
 }
 
 static void test_alias_fetches(UNIT_STATE)
@@ -252,8 +245,7 @@ static void test_alias_fetches(UNIT_STATE)
 	assert_int_equal(r[0], 3);
 	assert_int_equal(mem[0], 11);
 	assert_int_equal(mem[3], 14);
-	assert_int_equal(fi_close(&mr->fid), 0);
-	assert_int_equal(fi_close(&tx->fid), 0);
+	EP_CLOSE(&mr->fid, &tx->fid);
 }
 
 static void test_alias_compares(UNIT_STATE)
@@ -287,8 +279,7 @@ static void test_alias_compares(UNIT_STATE)
 				  FI_COMPLETION));
 	assert_int_equal(r[1], 1);
 	assert_int_equal(mem[0], 1);	/* no swap: it was not 10 */
-	assert_int_equal(fi_close(&mr->fid), 0);
-	assert_int_equal(fi_close(&tx->fid), 0);
+	EP_CLOSE(&mr->fid, &tx->fid);
 }
 
 /* ---- The handle ------------------------------------------------------ */
@@ -452,9 +443,7 @@ static void test_region_is_bound(UNIT_STATE)
 	assert_int_equal(fi_mr_enable(mr), 0);
 	DONE(fi_write(p.a->ep, &v, 8, NULL, p.ab, 0, KEY, &p));
 	assert_int_equal(mem, 5);
-	assert_int_equal(fi_close(&mr->fid), 0);
-	assert_int_equal(fi_close(&foreign->fid), 0);
-	assert_int_equal(fi_close(&alias->fid), 0);
+	EP_CLOSE(&mr->fid, &foreign->fid, &alias->fid);
 }
 
 UNIT_MAIN(

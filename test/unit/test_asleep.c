@@ -154,10 +154,7 @@ static void strip_bed(struct sleeper *s)
 
 	assert_int_equal(fi_close(&b->ep->fid), 0);
 	b->ep = NULL;
-	assert_int_equal(fi_close(&s->polls->fid), 0);
-	assert_int_equal(fi_close(&s->cq->fid), 0);
-	assert_int_equal(fi_close(&s->cntr->fid), 0);
-	assert_int_equal(fi_close(&s->eq->fid), 0);
+	EP_CLOSE(&s->polls->fid, &s->cq->fid, &s->cntr->fid, &s->eq->fid);
 	if (s->set != NULL)
 		assert_int_equal(fi_close(&s->set->fid), 0);
 }

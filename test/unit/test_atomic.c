@@ -377,8 +377,7 @@ static void target_open(struct target *t, bool both)
 
 static void target_close(struct target *t)
 {
-	assert_int_equal(fi_close(&t->mr->fid), 0);
-	assert_int_equal(fi_close(&t->b->ep->fid), 0);
+	EP_CLOSE(&t->mr->fid, &t->b->ep->fid);
 	t->b->ep = NULL;
 	assert_int_equal(fi_close(&t->wr->fid), 0);
 	if (t->rd != t->wr)

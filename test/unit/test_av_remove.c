@@ -307,8 +307,7 @@ static void test_two_vectors_of_one_queue(UNIT_STATE)
 		assert_int_equal(src, e.op_context == &in[0] ?
 				 FI_ADDR_NOTAVAIL : p.ba);
 	}
-	assert_int_equal(fi_close(&second->fid), 0);
-	assert_int_equal(fi_close(&av->fid), 0);
+	EP_CLOSE(&second->fid, &av->fid);
 }
 
 /* The endpoint of an unread completion is closed, and no other endpoint uses

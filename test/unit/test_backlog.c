@@ -113,8 +113,7 @@ static void test_all_calls_are_taken_and_kept(UNIT_STATE)
 	assert_int_equal(send_all(p.a, p.ab, SENDS), SENDS);
 	assert_true(waited(p.a) > 0);
 	receive_all(&p, 0, SENDS);
-	ep_quiet(p.a);
-	ep_quiet(p.b);
+	ep_pair_quiet(&p);
 	free_all(SENDS);
 	/* and later sends are not queued */
 	make_all(XFER_TX_CALLS);
@@ -132,8 +131,7 @@ static void test_all_calls_are_taken_and_kept(UNIT_STATE)
 	}
 	assert_true(open > 90);		/* else the credits were used up */
 	free_all(XFER_TX_CALLS);
-	ep_close(p.a);
-	ep_close(p.b);
+	ep_pair_close(&p);
 }
 
 /* At most half of the operations are queued: later sends are refused, and
@@ -217,8 +215,7 @@ static void test_nothing_overtakes(UNIT_STATE)
 		assert_true(xfer_filled(buf, 8, xs[i].seed, 0));
 	}
 	free_all(SENDS);
-	ep_close(p.a);
-	ep_close(p.b);
+	ep_pair_close(&p);
 }
 
 /* The peer ends or is disconnected: each accepted send ends once, later ones
@@ -297,8 +294,7 @@ static void test_asleep_with_a_backlog(UNIT_STATE)
 		assert_int_equal(ep_received(p.b, buf).len, 8);
 	}
 	free_all(SENDS);
-	ep_close(p.a);
-	ep_close(p.b);
+	ep_pair_close(&p);
 }
 
 static unsigned backlog(struct ep *e, fi_addr_t to)
@@ -350,8 +346,7 @@ static void test_no_sleep_when_the_backlog_is_announced(UNIT_STATE)
 	assert_int_equal(fi_trywait(p.a->fabric, &fid, 1), -FI_EAGAIN);
 	EP_OK(fi_inject(p.a->ep, big, 8, p.ab));
 	g_unm_env.tx_size = kept;
-	ep_close(p.a);
-	ep_close(p.b);
+	ep_pair_close(&p);
 }
 
 static atomic_bool stop;

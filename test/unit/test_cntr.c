@@ -496,8 +496,7 @@ static void test_a_wait_sleeps(UNIT_STATE)
 		assert_int_equal(fi_mr_bind(mr, &any->fid, FI_REMOTE_WRITE),
 				 0);
 		sleeps(e, any);
-		assert_int_equal(fi_close(&mr->fid), 0);
-		assert_int_equal(fi_close(&any->fid), 0);
+		EP_CLOSE(&mr->fid, &any->fid);
 		ep_close(e);
 	}
 }

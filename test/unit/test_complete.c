@@ -50,8 +50,7 @@ static void test_formats(UNIT_STATE)
 			assert_int_equal(c.flags, f < 1 ? 0 : FI_SEND |
 					 FI_TAGGED);
 		}
-		ep_close(p.a);
-		ep_close(p.b);
+		ep_pair_close(&p);
 	}
 }
 
@@ -201,8 +200,7 @@ static void matrix(uint64_t selective, uint64_t op_flags, size_t len)
 			selective_rx(&p, WITHOUT_FLAGS, tagged, len, wanted,
 				     !selective || op_flags);
 		}
-	ep_close(p.a);
-	ep_close(p.b);
+	ep_pair_close(&p);
 }
 
 static void test_trap2_selective_completion_matrix(UNIT_STATE)

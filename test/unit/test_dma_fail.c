@@ -82,8 +82,7 @@ static void rounds(bool tagged)
 	}
 	print_message("%d whole, %d failed\n", n.whole, n.failed);
 	assert_true(n.failed > 0 && n.whole > n.failed);
-	ep_close(p.a);
-	ep_close(p.b);
+	ep_pair_close(&p);
 }
 
 static void test_failed_reads_tagged(UNIT_STATE)

@@ -83,8 +83,7 @@ static void test_every_region_counts(UNIT_STATE)
 		assert_int_equal(fi_cntr_read(counts[0]), n);
 		assert_int_equal(fi_cntr_read(counts[1]), n);
 	}
-	assert_int_equal(fi_close(&mr->fid), 0);
-	assert_int_equal(fi_close(&p.mr->fid), 0);
+	EP_CLOSE(&mr->fid, &p.mr->fid);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(fi_close(&counts[i]->fid), 0);
 	p.mr = NULL;
@@ -332,9 +331,7 @@ static void test_injected_steps_are_not_lost(UNIT_STATE)
 	p.a->ep = NULL;
 	ep_settle();
 	assert_memory_equal(p.mem + 200, "kept", 4);
-	assert_int_equal(fi_close(&p.mr->fid), 0);
-	assert_int_equal(fi_close(&p.wr->fid), 0);
-	assert_int_equal(fi_close(&p.rd->fid), 0);
+	EP_CLOSE(&p.mr->fid, &p.wr->fid, &p.rd->fid);
 	free(p.mem);
 }
 

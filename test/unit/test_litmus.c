@@ -649,8 +649,7 @@ static void open_litmus(struct litmus *l)
 
 static void close_litmus(struct litmus *l)
 {
-	assert_int_equal(fi_close(&l->pieces->fid), 0);
-	assert_int_equal(fi_close(&l->whole->fid), 0);
+	EP_CLOSE(&l->pieces->fid, &l->whole->fid);
 	for (int i = 0; i < 2; i++) {
 		free(l->src[i]);
 		free(l->cmp[i]);

@@ -546,8 +546,7 @@ static void test_domains_do_not_wait(UNIT_STATE)
 	assert_non_null(q);
 	put(quick, p);
 	put(quick, q);
-	assert_int_equal(fi_close(&quick->fid), 0);
-	assert_int_equal(fi_close(&slow->fid), 0);
+	EP_CLOSE(&quick->fid, &slow->fid);
 	ep_close(e);
 }
 

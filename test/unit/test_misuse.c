@@ -551,9 +551,7 @@ static void prepare(struct ground *g)
 
 static void clear(struct ground *g)
 {
-	assert_int_equal(fi_close(&g->mr->fid), 0);
-	assert_int_equal(fi_close(&g->cq_wait->fid), 0);
-	assert_int_equal(fi_close(&g->eq->fid), 0);
+	EP_CLOSE(&g->mr->fid, &g->cq_wait->fid, &g->eq->fid);
 }
 
 /* A message each way, and no other completion. */
@@ -672,8 +670,7 @@ static void test_event_queue_of_an_endpoint(UNIT_STATE)
 	assert_int_equal(fi_ep_bind(ep, &e->cq->fid, FI_SEND | FI_RECV), 0);
 	assert_int_equal(fi_enable(ep), 0);
 	assert_int_equal(fi_close(&eq->fid), -FI_EBUSY);
-	assert_int_equal(fi_close(&ep->fid), 0);
-	assert_int_equal(fi_close(&eq->fid), 0);
+	EP_CLOSE(&ep->fid, &eq->fid);
 }
 
 UNIT_MAIN(

@@ -248,8 +248,7 @@ static void test_old_programs_have_no_auth_key(UNIT_STATE)
 	assert_int_equal(fi_domain(fabric, e->info, &domain, NULL), 0);
 	assert_int_equal(fi_mr_regattr(domain, &attr, 0, &mr), 0);
 	close_mr(mr);
-	assert_int_equal(fi_close(&domain->fid), 0);
-	assert_int_equal(fi_close(&fabric->fid), 0);
+	EP_CLOSE(&domain->fid, &fabric->fid);
 	ep_close(e);
 }
 
@@ -531,8 +530,7 @@ static void test_binding_a_counter(UNIT_STATE)
 	assert_int_equal(fi_mr_bind(mr, &strange->fid, FI_REMOTE_WRITE),
 			 -FI_ENOSYS);
 	close_mr(mr);
-	assert_int_equal(fi_close(&strange->fid), 0);
-	assert_int_equal(fi_close(&d->fid), 0);
+	EP_CLOSE(&strange->fid, &d->fid);
 	ep_close(e);
 }
 
@@ -555,9 +553,7 @@ static void test_a_region_keeps_its_domain(UNIT_STATE)
 	close_mr(to);
 	ep_close(p.b);
 
-	assert_int_equal(fi_close(&p.a->ep->fid), 0);
-	assert_int_equal(fi_close(&p.a->cq->fid), 0);
-	assert_int_equal(fi_close(&p.a->av->fid), 0);
+	EP_CLOSE(&p.a->ep->fid, &p.a->cq->fid, &p.a->av->fid);
 	p.a->ep = NULL;
 	p.a->cq = NULL;
 	p.a->av = NULL;

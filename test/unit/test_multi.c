@@ -78,8 +78,7 @@ static void fill(size_t len, bool unexpected)
 	for (int i = 0; i < 10; i++)
 		check_one(p.b, buf, &at, len, i, i == 9);
 	ep_quiet(p.b);
-	ep_close(p.a);
-	ep_close(p.b);
+	ep_pair_close(&p);
 	free(buf);
 }
 
@@ -128,8 +127,7 @@ static void edge(size_t min, size_t room, size_t len, bool released)
 	send_one(&p, len, 1);
 	check_one(p.b, buf, &at, len, 1, released);
 	ep_quiet(p.b);
-	ep_close(p.a);
-	ep_close(p.b);
+	ep_pair_close(&p);
 	free(buf);
 }
 
@@ -205,8 +203,7 @@ static void too_long(size_t room, size_t len)
 	assert_true(c.flags & FI_MULTI_RECV);
 	assert_true(xfer_filled(at, room - 100, 2, 0));
 	ep_quiet(p.b);
-	ep_close(p.a);
-	ep_close(p.b);
+	ep_pair_close(&p);
 	free(buf);
 }
 

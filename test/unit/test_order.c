@@ -105,8 +105,7 @@ static void one_stream(bool tagged, uint64_t seed)
 		done++;
 		end = ep_deadline();
 	}
-	ep_quiet(p.a);
-	ep_quiet(p.b);
+	ep_pair_quiet(&p);
 	free(x);
 }
 

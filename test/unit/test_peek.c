@@ -220,8 +220,7 @@ static void test_trap6_claim_goes_by_context(UNIT_STATE)
 		for (int i = 0; i < 3; i++)
 			ep_sent(p.a, out + i * BIG);
 	}
-	ep_quiet(p.a);
-	ep_quiet(p.b);
+	ep_pair_quiet(&p);
 	free(out);
 	free(in);
 }
@@ -321,8 +320,7 @@ static void test_peek_and_discard(UNIT_STATE)
 		EP_OK(peek(p.b, p.ba, 7, 0, &ctx, 0));
 		assert_int_equal(ep_wait(p.b, &ctx).err, FI_ENOMSG);
 	}
-	ep_quiet(p.a);
-	ep_quiet(p.b);
+	ep_pair_quiet(&p);
 	free(out);
 }
 
@@ -341,8 +339,7 @@ static void test_claim_and_discard(UNIT_STATE)
 		ep_sent(p.a, out);
 		assert_int_not_equal(claim(p.b, NULL, 0, 7, &ctx, 0), 0);
 	}
-	ep_quiet(p.a);
-	ep_quiet(p.b);
+	ep_pair_quiet(&p);
 	free(out);
 }
 

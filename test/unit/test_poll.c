@@ -99,9 +99,7 @@ static void test_poll_set_reports(UNIT_STATE)
 	assert_int_equal(fi_poll(set, ctx, 2), 0);
 	assert_int_equal(fi_close(&b->ep->fid), 0);
 	b->ep = NULL;
-	assert_int_equal(fi_close(&set->fid), 0);
-	assert_int_equal(fi_close(&cq->fid), 0);
-	assert_int_equal(fi_close(&cntr->fid), 0);
+	EP_CLOSE(&set->fid, &cq->fid, &cntr->fid);
 }
 
 /* ---- Wait sets ------------------------------------------------------- */
@@ -189,11 +187,8 @@ static void world_close(struct world *w)
 	ep_close(w->a);
 	assert_int_equal(fi_close(&w->b->ep->fid), 0);
 	w->b->ep = NULL;
-	assert_int_equal(fi_close(&w->cq->fid), 0);
-	assert_int_equal(fi_close(&w->cntr->fid), 0);
-	assert_int_equal(fi_close(&w->own->fid), 0);
-	assert_int_equal(fi_close(&w->eq->fid), 0);
-	assert_int_equal(fi_close(&w->set->fid), 0);
+	EP_CLOSE(&w->cq->fid, &w->cntr->fid, &w->own->fid, &w->eq->fid,
+		 &w->set->fid);
 	ep_close(w->b);
 }
 

@@ -75,12 +75,10 @@ static void only_send(size_t len, bool tagged, uint32_t total)
 			assert_int_equal(ep_received(e[i], buf).len, len);
 			assert_memory_equal(buf, &n, 4);
 		}
-	ep_quiet(p.a);
-	ep_quiet(p.b);
+	ep_pair_quiet(&p);
 	free(buf);
 	free(out);
-	ep_close(p.a);
-	ep_close(p.b);
+	ep_pair_close(&p);
 }
 
 static void test_trap8_both_only_send_inline(UNIT_STATE)
@@ -217,8 +215,7 @@ static void bounded(size_t len, size_t max)
 	ep_quiet(p.b);
 	assert_int_equal(((struct unm_ep *)p.b->ep)->unexpected_bytes, 0);
 	free(buf);
-	ep_close(p.a);
-	ep_close(p.b);
+	ep_pair_close(&p);
 }
 
 static void test_unexpected_memory_is_bounded(UNIT_STATE)

@@ -257,8 +257,7 @@ static void test_trap5_truncation_fills_every_field(UNIT_STATE)
 		for (int k = 0; k < 8; k++)
 			truncated(&p, t[i].len, t[i].room, k & 4 ? 3 : 1,
 				  k & 1, k & 2);
-	ep_quiet(p.a);
-	ep_quiet(p.b);
+	ep_pair_quiet(&p);
 }
 
 /* The message after a truncated one is not affected. */

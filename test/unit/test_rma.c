@@ -628,11 +628,9 @@ static void test_remote_counters(UNIT_STATE)
 		assert_int_equal(fi_cntr_read(wr), 2 * i);
 		assert_int_equal(fi_cntr_read(rd), 2 * i);
 	}
-	assert_int_equal(fi_close(&mr->fid), 0);
-	assert_int_equal(fi_close(&b->ep->fid), 0);
+	EP_CLOSE(&mr->fid, &b->ep->fid);
 	b->ep = NULL;
-	assert_int_equal(fi_close(&wr->fid), 0);
-	assert_int_equal(fi_close(&rd->fid), 0);
+	EP_CLOSE(&wr->fid, &rd->fid);
 	ep_close(a);
 	ep_close(b);
 	free(mem);

@@ -345,8 +345,7 @@ static void region_wakes(enum fi_wait_obj obj, bool polled)
 		pthread_join(reader, NULL);
 	assert_int_equal(w.failed, 0);
 	assert_int_equal(fi_cntr_read(cntr), w.count);
-	assert_int_equal(fi_close(&mr->fid), 0);
-	assert_int_equal(fi_close(fids[0]), 0);
+	EP_CLOSE(&mr->fid, fids[0]);
 	ep_close(a);
 	ep_close(b);
 }
@@ -386,8 +385,7 @@ static void test_a_poll_elsewhere_wakes_the_waiter(UNIT_STATE)
 	assert_int_equal(fi_write(a->ep, word, 8, NULL, to, 0, 7, word), 0);
 	assert_int_equal(poll(&pfd, 1, LONG_MS), 1);
 	assert_int_equal(ep_wait(a, word).err, 0);
-	assert_int_equal(fi_close(&mr->fid), 0);
-	assert_int_equal(fi_close(fids[0]), 0);
+	EP_CLOSE(&mr->fid, fids[0]);
 }
 
 /* An endpoint is in the epoll set of such a counter from fi_enable() until it
@@ -418,8 +416,7 @@ static void test_the_set_of_a_counter_of_all(UNIT_STATE)
 	e->ep = NULL;
 	assert_int_equal(proc_self_watched(epfd), 0);
 	unit_kill(child);
-	assert_int_equal(fi_close(&mr->fid), 0);
-	assert_int_equal(fi_close(&cntr->fid), 0);
+	EP_CLOSE(&mr->fid, &cntr->fid);
 }
 
 /* A wait that no event could end fails: no descriptors are available. */
@@ -466,8 +463,7 @@ static void test_a_counter_that_cannot_wait_for_all(UNIT_STATE)
 	assert_int_equal(fi_cntr_read(cntr), 1);
 	assert_int_equal(fi_close(&mr->fid), 0);
 	/* every reference was released */
-	assert_int_equal(fi_close(&cntr->fid), 0);
-	assert_int_equal(fi_close(&first->fid), 0);
+	EP_CLOSE(&cntr->fid, &first->fid);
 }
 
 /* ---- Refused sends --------------------------------------------------- */
@@ -539,8 +535,7 @@ static void refused_sleeper(const struct ep_want *want)
 	hold(fid, want->wait, false);
 	atomic_store(&c.stop, true);
 	pthread_join(thread, NULL);
-	ep_close(p.a);
-	ep_close(p.b);
+	ep_pair_close(&p);
 }
 
 static const struct ep_want kinds[] = {
@@ -600,8 +595,7 @@ static void woken_in_time(const struct ep_want *want, bool reader)
 		fi_cq_signal(p.a->cq);
 		pthread_join(thread, NULL);
 	}
-	ep_close(p.a);
-	ep_close(p.b);
+	ep_pair_close(&p);
 }
 
 static void test_a_refused_sender_is_woken_in_time(UNIT_STATE)
@@ -668,8 +662,7 @@ static void test_no_sleep_without_a_connection(UNIT_STATE)
 		}
 		ops_set(p.a, was);
 		EP_OK(fi_inject(p.a->ep, &out, 1, p.ab));
-		ep_close(p.a);
-		ep_close(p.b);
+		ep_pair_close(&p);
 	}
 }
 

@@ -98,8 +98,7 @@ static void test_age_of_a_rendezvous(UNIT_STATE)
 	ep_sent(p.a, &tx);
 	ep_received(p.b, &rx);
 	until(p.a, &stats(p.a)->oldest_us, 0, 0, "nothing is under way");
-	ep_close(p.a);
-	ep_close(p.b);
+	ep_pair_close(&p);
 }
 
 static void test_age_of_a_stream_at_both_ends(UNIT_STATE)
@@ -128,8 +127,7 @@ static void test_age_of_a_stream_at_both_ends(UNIT_STATE)
 	ep_sent(p.a, &tx);
 	ep_received(p.b, &rx);
 	until(p.b, &stats(p.b)->oldest_us, 0, 0, "nothing is in transfer");
-	ep_close(p.a);
-	ep_close(p.b);
+	ep_pair_close(&p);
 	g_unm_env.attach = kept;
 }
 
@@ -149,8 +147,7 @@ static void test_age_of_a_delivery(UNIT_STATE)
 	ep_sent(p.a, &tx);
 	ep_received(p.b, &rx);
 	until(p.a, &stats(p.a)->oldest_us, 0, 0, "it is delivered");
-	ep_close(p.a);
-	ep_close(p.b);
+	ep_pair_close(&p);
 }
 
 static void test_age_of_a_backlog(UNIT_STATE)
@@ -175,8 +172,7 @@ static void test_age_of_a_backlog(UNIT_STATE)
 		ep_sent(p.a, &tx);
 	}
 	until(p.a, &stats(p.a)->oldest_us, 0, 0, "none waits");
-	ep_close(p.a);
-	ep_close(p.b);
+	ep_pair_close(&p);
 }
 
 /* The oldest receive is found among more receives than one refresh checks. A
@@ -368,8 +364,7 @@ static void test_the_table_shows_the_queues(UNIT_STATE)
 		 UNM_PEER_CREDITS);
 	shows(&p, p.b, gauges, AGE_RECV, "0 1");
 	ep_close(c);
-	ep_close(p.a);
-	ep_close(p.b);
+	ep_pair_close(&p);
 }
 
 UNIT_MAIN(

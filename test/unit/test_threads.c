@@ -205,8 +205,7 @@ static void two_talk(int how, const struct ep_want *want)
 		if (t[i].line != 0)
 			unit_fail("thread %d failed in line %d", i,
 				  t[i].line);
-	ep_close(p.a);
-	ep_close(p.b);
+	ep_pair_close(&p);
 }
 
 static void test_stream_between_two_threads(UNIT_STATE)

@@ -67,8 +67,7 @@ static void every_call(struct ep_pair *p, bool tagged, bool unexpected)
 					continue;
 				run(p, &x, unexpected);
 			}
-	ep_quiet(p->a);
-	ep_quiet(p->b);
+	ep_pair_quiet(p);
 }
 
 static void test_msg_expected(UNIT_STATE)

@@ -77,8 +77,7 @@ static void test_refusals(UNIT_STATE)
 			 -FI_EBADFLAGS);
 	assert_int_equal(fi_trecvmsg(p.a->ep, &tmsg, UNM_OP_WORK),
 			 -FI_EBADFLAGS);
-	assert_int_equal(fi_close(&foreign->fid), 0);
-	assert_int_equal(fi_close(&c->fid), 0);
+	EP_CLOSE(&foreign->fid, &c->fid);
 	ep_quiet(p.a);
 }
 
@@ -228,13 +227,10 @@ static void test_deferred_messages(UNIT_STATE)
 	assert_int_equal(in[0], 5);
 	assert_int_equal(in[1], 6);
 	/* no other completion is reported */
-	ep_quiet(p.a);
-	ep_quiet(p.b);
+	ep_pair_quiet(&p);
 	assert_int_equal(fi_cntr_read(p.a->txcntr), 0);
 	assert_int_equal(fi_cntr_read(p.b->rxcntr), 0);
-	assert_int_equal(fi_close(&go->fid), 0);
-	assert_int_equal(fi_close(&sent->fid), 0);
-	assert_int_equal(fi_close(&got->fid), 0);
+	EP_CLOSE(&go->fid, &sent->fid, &got->fid);
 }
 
 /* FI_COMPLETION: the work also writes an entry; long messages complete later;
@@ -284,8 +280,7 @@ static void test_deferred_completions(UNIT_STATE)
 	assert_int_equal(queue(p.b, &r, p.b->rxcntr, 0, NULL), 0);
 	assert_int_equal(fi_cancel(&p.b->ep->fid, &r.w.context), 0);
 	assert_int_equal(ep_wait(p.b, &r.w.context).err, FI_ECANCELED);
-	assert_int_equal(fi_close(&go->fid), 0);
-	assert_int_equal(fi_close(&done->fid), 0);
+	EP_CLOSE(&go->fid, &done->fid);
 }
 
 /* As fabtests do: one structure for two works, changed in between. */
@@ -312,8 +307,7 @@ static void test_deferred_counters(UNIT_STATE)
 	assert_int_equal(fi_cntr_wait(c, 11, -1), 0);
 	assert_int_equal(fi_cntr_read(c), 11);
 	assert_int_equal(fi_cntr_wait(go, 103, -1), 0);
-	assert_int_equal(fi_close(&c->fid), 0);
-	assert_int_equal(fi_close(&go->fid), 0);
+	EP_CLOSE(&c->fid, &go->fid);
 }
 
 static void test_deferred_refusals(UNIT_STATE)
@@ -361,8 +355,7 @@ static void test_deferred_refusals(UNIT_STATE)
 	k.op.cntr = (struct fi_op_cntr){ c, 1 };
 	assert_int_equal(queue(p.a, &k, c, 1, c), -FI_EINVAL);
 	assert_int_equal(fi_control(domain, FI_GETWAIT, &b), -FI_ENOSYS);
-	assert_int_equal(fi_close(&c->fid), 0);
-	assert_int_equal(fi_close(&foreign->fid), 0);
+	EP_CLOSE(&c->fid, &foreign->fid);
 }
 
 static void test_cancel_and_flush(UNIT_STATE)
@@ -399,8 +392,7 @@ static void test_cancel_and_flush(UNIT_STATE)
 	}
 	assert_int_equal(fi_close(&c->fid), -FI_EBUSY);
 	assert_int_equal(fi_control(domain, FI_FLUSH_WORK, NULL), 0);
-	assert_int_equal(fi_close(&c->fid), 0);
-	assert_int_equal(fi_close(&d->fid), 0);
+	EP_CLOSE(&c->fid, &d->fid);
 }
 
 /* More work than can be started at once: refused work is retried in order,
@@ -445,8 +437,7 @@ static void test_refused_work_is_tried_again(UNIT_STATE)
 	}
 	EP_UNTIL(fi_cntr_read(done) == MANY + 1);
 	assert_int_equal(fi_cntr_readerr(done), 0);
-	assert_int_equal(fi_close(&go->fid), 0);
-	assert_int_equal(fi_close(&done->fid), 0);
+	EP_CLOSE(&go->fid, &done->fid);
 	free(out);
 }
 
@@ -548,8 +539,7 @@ static void test_deferred_onesided(UNIT_STATE)
 	assert_int_equal(v[3], 42);	/* fetched before the second sum */
 	assert_int_equal(v[5], 44);	/* equal, so it was swapped */
 	assert_int_equal(mem, 2);
-	ep_quiet(p.a);
-	ep_quiet(p.b);
+	ep_pair_quiet(&p);
 	/* as rdm_rma_trigger does */
 	assert_int_equal(fi_ep_alias(p.a->ep, &alias, FI_TRANSMIT |
 				     FI_TRIGGER | FI_COMPLETION), 0);
@@ -568,10 +558,7 @@ static void test_deferred_onesided(UNIT_STATE)
 	assert_int_equal(ep_wait(p.a, &ctx).err, 0);
 	assert_int_equal(v[3], 40);
 	assert_int_equal(mem, 42);
-	assert_int_equal(fi_close(&alias->fid), 0);
-	assert_int_equal(fi_close(&mr->fid), 0);
-	assert_int_equal(fi_close(&go->fid), 0);
-	assert_int_equal(fi_close(&done->fid), 0);
+	EP_CLOSE(&alias->fid, &mr->fid, &go->fid, &done->fid);
 }
 
 /* ---- Threads --------------------------------------------------------- */
@@ -621,8 +608,7 @@ static void test_threads(UNIT_STATE)
 	assert_int_equal(w[0].ret, 0);
 	assert_int_equal(w[1].ret, 0);
 	assert_int_equal(fi_cntr_read(done), 2000);
-	assert_int_equal(fi_close(&go->fid), 0);
-	assert_int_equal(fi_close(&done->fid), 0);
+	EP_CLOSE(&go->fid, &done->fid);
 }
 
 UNIT_MAIN(

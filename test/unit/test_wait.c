@@ -229,8 +229,7 @@ static void sread_one(enum fi_wait_obj wait, size_t len, int timeout)
 	}
 	peer_end(&pe);
 	free(in);
-	ep_close(p.a);
-	ep_close(p.b);
+	ep_pair_close(&p);
 }
 
 static void test_sread_wakes_for_a_message(UNIT_STATE)
@@ -268,8 +267,7 @@ static void test_sread_wakes_for_the_end_of_a_send(UNIT_STATE)
 		assert_ptr_equal(e.op_context, out);
 		peer_end(&pe);
 		free(out);
-		ep_close(p.a);
-		ep_close(p.b);
+		ep_pair_close(&p);
 	}
 }
 
@@ -366,8 +364,7 @@ static void test_fd_becomes_readable(UNIT_STATE)
 		}
 		peer_end(&pe);
 		free(in);
-		ep_close(p.a);
-		ep_close(p.b);
+		ep_pair_close(&p);
 	}
 }
 
@@ -519,8 +516,7 @@ static void test_fd_wakes_whatever_another_thread_does(UNIT_STATE)
 		p.b->ncomp = 0;
 		/* no further wake-ups */
 		fall_asleep(p.b, fids, &pfd, 1, 1);
-		ep_close(p.a);
-		ep_close(p.b);
+		ep_pair_close(&p);
 	}
 }
 

@@ -209,8 +209,7 @@ static void test_full_queue(UNIT_STATE)
 	assert_int_equal(fi_cntr_read(done), 7);
 	assert_int_equal(fi_close(&p.a->ep->fid), 0);
 	p.a->ep = NULL;
-	assert_int_equal(fi_close(&go->fid), 0);
-	assert_int_equal(fi_close(&done->fid), 0);
+	EP_CLOSE(&go->fid, &done->fid);
 }
 
 /* ---- Peers that do not poll ------------------------------------------ */
@@ -268,8 +267,7 @@ static void test_many_addresses_of_stopped_peers(UNIT_STATE)
 	/* work that is left is dropped with the endpoint */
 	assert_int_equal(fi_close(&p.a->ep->fid), 0);
 	p.a->ep = NULL;
-	assert_int_equal(fi_close(&go->fid), 0);
-	assert_int_equal(fi_close(&done->fid), 0);
+	EP_CLOSE(&go->fid, &done->fid);
 }
 
 /* ---- Work that a call makes ready ------------------------------------ */
@@ -598,8 +596,7 @@ static void test_cancel_of_what_starts(UNIT_STATE)
 		gate_shut(p.a, true);
 		begin(&c);
 		assert_int_equal(end(&c), 0);
-		ep_quiet(p.a);
-		ep_quiet(p.b);
+		ep_pair_quiet(&p);
 	}
 	c.what = CANCEL_WORK;
 	c.arg = &k.w;
@@ -670,8 +667,7 @@ static void test_close(UNIT_STATE)
 		begin(&c);
 		assert_int_equal(end(&c), 0);
 		assert_int_equal(fi_cntr_read(done), 0);
-		assert_int_equal(fi_close(&done->fid), 0);
-		assert_int_equal(fi_close(&c.go->fid), 0);
+		EP_CLOSE(&done->fid, &c.go->fid);
 		ep_teardown(NULL);
 	}
 }
