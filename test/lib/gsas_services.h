@@ -10,6 +10,9 @@
 #ifndef GSAS_HOST_H
 #define GSAS_HOST_H
 
+#include <spawn.h>
+#include <sys/prctl.h>
+
 #include "lib/unit.h"
 #include "gsas.h"
 #include "service/gsas_board.h"
@@ -89,6 +92,43 @@ static inline void host_stop(int i)
 	gsas_board_close(h->board);
 }
 
+/*
+ * A service of board 1 in a process, in place of host_start(1): it stands for a
+ * second host, which a test stops and kills. The process executes this program,
+ * whose main() begins with host_process_main(). Returns when the service runs.
+ */
+static inline pid_t host_process(void)
+{
+	char *argv[] = { "host", "serve", NULL, NULL };
+	char number[16], c;
+	int fds[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(fds), 0);
+	snprintf(number, sizeof(number), "%d", fds[1]);
+	argv[2] = number;
+	assert_int_equal(posix_spawn(&pid, "/proc/self/exe", NULL, NULL, argv,
+				     environ), 0);
+	close(fds[1]);
+	assert_int_equal(read(fds[0], &c, 1), 1);
+	close(fds[0]);
+	return pid;
+}
+
+/* Serve, and do not return, if host_process() started this process. */
+static inline void host_process_main(int argc, char **argv)
+{
+	if (argc != 3 || strcmp(argv[1], "serve") != 0)
+		return;
+	g_first = atoi(getenv("FI_UNIMEM_BOARD"));
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	host_start(1);
+	if (write(atoi(argv[2]), "!", 1) != 1)
+		exit(1);
+	for (;;)
+		pause();
+}
+
 /* Choose the boards. Call before the first call of libgsas. */
 static inline void host_boards(void)
 {
@@ -150,6 +190,15 @@ static inline gsas_addr host_alloc(uint64_t pages, int i, unsigned flags)
 	assert_int_equal(gsas_alloc(pages, g_first + i, flags, NULL, &addr),
 			 0);
 	return addr;
+}
+
+/* The word at an address, which must be readable. */
+static inline uint64_t host_read(gsas_addr addr)
+{
+	uint64_t value;
+
+	assert_int_equal(gsas_read64(addr, &value), 0);
+	return value;
 }
 
 /* Let the calling thread send each operation as a request (only), or access

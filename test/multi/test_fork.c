@@ -22,8 +22,6 @@
 #define FORKS		600
 #define CHILDREN	4		/* at a time */
 
-extern char **environ;
-
 static const size_t lens[] = { 8, 0, 4096, 30, 70000, 1000, 16384, 20000 };
 
 enum kind {

@@ -110,7 +110,6 @@ static void test_map(UNIT_STATE)
 	gsas_addr a = host_alloc(300, 0, GSAS_MAPPED);
 	gsas_addr b = host_alloc(2, 0, GSAS_MAPPED);
 	gsas_addr c = host_alloc(2, 0, 0);
-	uint64_t value;
 	size_t bytes;
 	void *p;
 
@@ -124,8 +123,7 @@ static void test_map(UNIT_STATE)
 	assert_int_equal(gsas_write64(a + 5000, 77), 0);
 	assert_int_equal(*(uint64_t *)p, 77);
 	atomic_store((_Atomic uint64_t *)p, 78);
-	assert_int_equal(gsas_read64(a + 5000, &value), 0);
-	assert_int_equal(value, 78);
+	assert_int_equal(host_read(a + 5000), 78);
 	assert_int_equal(gsas_map(b, &p, &bytes), 0);
 	assert_int_equal(bytes, 2 * GSAS_PAGE);
 	assert_int_equal(gsas_map(c, &p, &bytes), -EPERM);
@@ -158,12 +156,10 @@ static void every_operation(gsas_addr a, bool mapped)
 	/* low bits are ignored, except for bytes */
 	assert_int_equal(gsas_read32(a + 15, &v32), 0);
 	assert_int_equal(v32, 0x88776655);
-	assert_int_equal(gsas_read64(a + 15, &v64), 0);
-	assert_true(v64 == 0x8877665544332211);
+	assert_true(host_read(a + 15) == 0x8877665544332211);
 	assert_int_equal(gsas_write8(a + 15, 0xff), 0);
 	assert_int_equal(gsas_write32(a + 9, 0xdddddddd), 0);
-	assert_int_equal(gsas_read64(a + 8, &v64), 0);
-	assert_true(v64 == 0xff776655dddddddd);
+	assert_true(host_read(a + 8) == 0xff776655dddddddd);
 
 	assert_int_equal(gsas_write64(a, 10), 0);
 	assert_int_equal(gsas_fad64(a + 3, -3, &i64), 0);
@@ -177,15 +173,13 @@ static void every_operation(gsas_addr a, bool mapped)
 	assert_int_equal(gsas_swap64(a + 7, 50, &was), 0);
 	assert_int_equal(was, 40);
 	assert_int_equal(gsas_swap64(a, 60, NULL), 0);
-	assert_int_equal(gsas_read64(a, &v64), 0);
-	assert_int_equal(v64, 60);
+	assert_int_equal(host_read(a), 60);
 
 	assert_int_equal(gsas_write128(a + 32, two),
 			 !mapped || gsas_op_direct(GSAS_TYPE_UINT128, 32) ?
 			 0 : -EPERM);
 	assert_int_equal(gsas_write128(a + 72 + 5, two), mapped ? -EPERM : 0);
-	assert_int_equal(gsas_read64(a + 80, &v64), 0);
-	assert_true(v64 == (mapped ? 0 : two[1]));
+	assert_true(host_read(a + 80) == (mapped ? 0 : two[1]));
 	assert_int_equal(gsas_read4k(a + 100, page), mapped ? -EPERM : 0);
 	if (mapped)
 		return;
@@ -359,17 +353,14 @@ static void test_order_behind_bulk(UNIT_STATE)
 static void test_posted(UNIT_STATE)
 {
 	gsas_addr a = host_alloc(1, 0, 0), b = host_alloc(1, 1, 0);
-	uint64_t value;
 
 	for (int i = 0; i < MANY; i++) {
 		assert_int_equal(gsas_write64_post(a, (uint64_t)i), 0);
 		assert_int_equal(gsas_update64_post(b, GSAS_OP_SUM, 2), 0);
 	}
 	assert_int_equal(gsas_fence(-1), 0);
-	assert_int_equal(gsas_read64(a, &value), 0);
-	assert_int_equal(value, MANY - 1);
-	assert_int_equal(gsas_read64(b + 7, &value), 0);
-	assert_int_equal(value, 2 * MANY);
+	assert_int_equal(host_read(a), MANY - 1);
+	assert_int_equal(host_read(b + 7), 2 * MANY);
 	assert_int_equal(gsas_update64_post(b, GSAS_OP_READ, 0), -ENOSYS);
 	assert_int_equal(gsas_update64_post(b, 99, 0), -ENOSYS);
 	assert_int_equal(gsas_update64_post(b, -1, 0), -ENOSYS);
@@ -461,7 +452,6 @@ static void test_bulk_ends_with_its_allocation(UNIT_STATE)
 	for (unsigned flags = 0; flags <= GSAS_MAPPED; flags += GSAS_MAPPED) {
 		gsas_addr a = host_alloc(1, 0, flags);
 		gsas_addr b = host_alloc(1, 0, flags);
-		uint64_t value;
 
 		memset(mem, 1, sizeof(mem));
 		assert_true(gsas_put(a, mem, 2 * GSAS_PAGE) < 0);
@@ -470,10 +460,8 @@ static void test_bulk_ends_with_its_allocation(UNIT_STATE)
 					GSAS_FORM_UPDATE, 1024, mem, NULL,
 					NULL) < 0);
 		assert_true(gsas_put(a + 4095, mem, 2) < 0);
-		assert_int_equal(gsas_read64(b, &value), 0);
-		assert_int_equal(value, 0);
-		assert_int_equal(gsas_read64(a, &value), 0);
-		assert_int_equal(value, 0);
+		assert_int_equal(host_read(b), 0);
+		assert_int_equal(host_read(a), 0);
 		assert_int_equal(gsas_free(a), 0);
 		assert_int_equal(gsas_free(b), 0);
 	}

@@ -3,8 +3,6 @@
  * test_gsas_life.c - start and end of services, threads, forked children and
  * processes of other jobs; and queues whose threads come and go.
  */
-#include <spawn.h>
-#include <sys/prctl.h>
 
 #include "client/gsas_conn.h"
 #include "client/gsas_connect.h"
@@ -15,8 +13,6 @@
 #include "util/unm_clock.h"
 
 #define ROUNDS	(UNIT_SLOW ? 100 : 1000)
-
-extern char **environ;
 
 /* ---- Services ------------------------------------------------------------ */
 
@@ -67,45 +63,13 @@ static void test_service_ends(UNIT_STATE)
 		assert_int_equal(gsas_map(a, &again, &len), 0);
 	}
 	assert_int_equal(gsas_write64(a, 5), 0);
-	assert_int_equal(gsas_read64(a, &value), 0);
-	assert_int_equal(value, 5);
+	assert_int_equal(host_read(a), 5);
 	assert_int_equal(gsas_enqueue(q, 1), -ECONNRESET);
 	gsas_queue_close(q);
 	if (mapped)
 		assert_int_equal(*(uint64_t *)p, 1);
 	assert_int_equal(gsas_free(a), 0);
 	assert_int_equal(gsas_free(other), 0);
-}
-
-/*
- * A service in a process, to be stopped and killed: it stands for a second
- * host.
- */
-static int serve(int ready)
-{
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	host_start(1);
-	HOLDS(write(ready, "!", 1) == 1);
-	for (;;)
-		pause();
-}
-
-static pid_t service_process(void)
-{
-	char *argv[] = { "test_gsas_life", "serve", NULL, NULL };
-	char number[16], c;
-	int fds[2];
-	pid_t pid;
-
-	assert_int_equal(pipe(fds), 0);
-	snprintf(number, sizeof(number), "%d", fds[1]);
-	argv[2] = number;
-	assert_int_equal(posix_spawn(&pid, "/proc/self/exe", NULL, NULL, argv,
-				     environ), 0);
-	close(fds[1]);
-	assert_int_equal(read(fds[0], &c, 1), 1);
-	close(fds[0]);
-	return pid;
 }
 
 /* Started requests of every kind end with the service. */
@@ -116,7 +80,7 @@ static void killed_amid_requests(void)
 	const size_t bytes = 400 * GSAS_PAGE;
 	static struct gsas_req req[STARTED], put;
 	uint8_t *mem = calloc(1, bytes);
-	pid_t pid = service_process();
+	pid_t pid = host_process();
 	struct gsas_thread *t;
 	int n = STARTED, status;
 	gsas_addr a;
@@ -172,7 +136,7 @@ static void test_service_is_killed_behind_mappings(UNIT_STATE)
 
 	host_stop(1);
 	for (int round = 0; round < 3; round++) {
-		pid_t pid = service_process();
+		pid_t pid = host_process();
 		while (gsas_alloc(700, g_first + 1, GSAS_MAPPED, NULL, &a))
 			;
 		thread = unit_thread(count, &a);
@@ -304,17 +268,14 @@ static void *use(void *arg)
 static void test_threads_come_and_go(UNIT_STATE)
 {
 	gsas_addr a = host_alloc(1, 0, 0), m = host_alloc(1, 1, GSAS_MAPPED);
-	uint64_t value;
 	pthread_t thread;
 
 	for (int i = 0; i < ROUNDS; i++) {
 		thread = unit_thread(use, i % 2 ? &a : &m);
 		pthread_join(thread, NULL);
 	}
-	assert_int_equal(gsas_read64(a, &value), 0);
-	assert_int_equal(value, ROUNDS / 2);
-	assert_int_equal(gsas_read64(m, &value), 0);
-	assert_int_equal(value, ROUNDS / 2);
+	assert_int_equal(host_read(a), ROUNDS / 2);
+	assert_int_equal(host_read(m), ROUNDS / 2);
 	assert_int_equal(gsas_free(a), 0);
 	assert_int_equal(gsas_free(m), 0);
 }
@@ -547,10 +508,8 @@ static void test_fork(UNIT_STATE)
 		assert_int_equal(gsas_dequeue(q, &value), 0);
 		assert_int_equal(value, i);
 	}
-	assert_int_equal(gsas_read64(a, &value), 0);
-	assert_int_equal(value, 100);
-	assert_int_equal(gsas_read64(m, &value), 0);
-	assert_int_equal(value, 100);
+	assert_int_equal(host_read(a), 100);
+	assert_int_equal(host_read(m), 100);
 	gsas_queue_close(q);
 	assert_int_equal(gsas_free(qa), 0);
 	assert_int_equal(gsas_free(a), 0);
@@ -639,8 +598,7 @@ static void test_other_jobs(UNIT_STATE)
 		free(argv[2 + i]);
 		if (i >= 4)
 			break;
-		assert_int_equal(gsas_read64(a[i], &value), 0);
-		assert_int_equal(value, i >= 2);
+		assert_int_equal(host_read(a[i]), i >= 2);
 	}
 	assert_int_equal(gsas_queue_open(a[4], &q), 0);
 	assert_int_equal(gsas_dequeue(q, &value), 0);
@@ -735,8 +693,7 @@ static void test_segments_known(UNIT_STATE)
 	}
 	assert_true(t->nsegments < MANY);
 	for (int i = 0; i < MANY; i += 100) {
-		assert_int_equal(gsas_read64(a[i], &value), 0);
-		assert_int_equal(value, i + 1);
+		assert_int_equal(host_read(a[i]), i + 1);
 		assert_int_equal(gsas_free(a[i]), 0);
 	}
 }
@@ -760,14 +717,13 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_fork_there),
 	};
 
+	host_process_main(argc, argv);
 	if (argc > 1)
 		g_first = atoi(getenv("FI_UNIMEM_BOARD"));
 	if (argc == 7 && strcmp(argv[1], "foreigner") == 0)
 		return foreigner(argv);
 	if (argc == 2 && strcmp(argv[1], "keyless") == 0)
 		return keyless();
-	if (argc == 3 && strcmp(argv[1], "serve") == 0)
-		return serve(atoi(argv[2]));
 	host_boards();
 	return unit_run_with(tests, host_setup, host_teardown);
 }

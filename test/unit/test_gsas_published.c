@@ -9,8 +9,6 @@
 #include "atomic.h"
 #include "lib/gsas_services.h"
 
-extern char **environ;
-
 static uint64_t *page_new(uint16_t quantity)
 {
 	uint64_t *p = allocSharedPage(quantity, (uint64_t)g_first + 1);

@@ -4,44 +4,12 @@
  * end with -ETIMEDOUT after GSAS_TIMEOUT, whatever they wait for. A service
  * that runs but is slow is waited for.
  */
-#include <spawn.h>
-#include <sys/prctl.h>
 
 #include "lib/gsas_services.h"
 #include "util/unm_clock.h"
 
 #define LIMIT_MS	300
 #define FLOOD		1000000		/* more requests than any board takes */
-
-extern char **environ;
-
-/* A service in a process: it stands for a second host. */
-static int serve(int ready)
-{
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	host_start(1);
-	HOLDS(write(ready, "!", 1) == 1);
-	for (;;)
-		pause();
-}
-
-static pid_t service_process(void)
-{
-	char *argv[] = { "test_gsas_timeout", "serve", NULL, NULL };
-	char number[16], c;
-	int fds[2];
-	pid_t pid;
-
-	assert_int_equal(pipe(fds), 0);
-	snprintf(number, sizeof(number), "%d", fds[1]);
-	argv[2] = number;
-	assert_int_equal(posix_spawn(&pid, "/proc/self/exe", NULL, NULL, argv,
-				     environ), 0);
-	close(fds[1]);
-	assert_int_equal(read(fds[0], &c, 1), 1);
-	close(fds[0]);
-	return pid;
-}
 
 /* The service runs again; waits until it serves. */
 static gsas_addr resume(pid_t pid)
@@ -66,7 +34,7 @@ static void test_stopped(UNIT_STATE)
 	int ret;
 
 	host_stop(1);
-	pid = service_process();
+	pid = host_process();
 	a = resume(pid);
 	/* waits for an answer; the time before the call does not count */
 	usleep(LIMIT_MS * 1000);
@@ -95,8 +63,7 @@ static void test_stopped(UNIT_STATE)
 	assert_true(gsas_fence(-1) < 0);
 	a = resume(pid);
 	assert_int_equal(gsas_write64(a, 5), 0);
-	assert_int_equal(gsas_read64(a, &value), 0);
-	assert_int_equal(value, 5);
+	assert_int_equal(host_read(a), 5);
 	assert_int_equal(gsas_free(here), 0);
 	unit_kill(pid);
 	host_start(1);
@@ -139,10 +106,7 @@ int main(int argc, char **argv)
 	};
 	char text[16];
 
-	if (argc == 3 && strcmp(argv[1], "serve") == 0) {
-		g_first = atoi(getenv("FI_UNIMEM_BOARD"));
-		return serve(atoi(argv[2]));
-	}
+	host_process_main(argc, argv);
 	host_boards();
 	snprintf(text, sizeof(text), "%d", LIMIT_MS);
 	setenv("GSAS_TIMEOUT", text, 1);
