@@ -267,6 +267,20 @@ void be_honest(void)
 	lie.map_after = -1;
 }
 
+void fail_ioctl(unsigned long cmd, int skip, int times, int ret)
+{
+	lie.cmd = cmd;
+	lie.skip = skip;
+	lie.times = times;
+	lie.ret = ret;
+}
+
+void close_hal(void)
+{
+	hal->ops->close(hal);
+	hal = NULL;
+}
+
 int dev_setup(UNIT_STATE)
 {
 	io = hal_sim_mmio_ops;
@@ -335,14 +349,21 @@ void step(struct pair *p)
 	}
 }
 
-struct pair pair(void)
+struct pair pair_open(void)
 {
 	struct pair p = { 0 };
-	int ret = -FI_EAGAIN;
 
 	assert_int_equal(open_hal(), 0);
 	assert_int_equal(hal_if_open(hal, 0, &p.a), 0);
 	assert_int_equal(hal_if_open(hal, 1, &p.b), 0);
+	return p;
+}
+
+struct pair pair(void)
+{
+	struct pair p = pair_open();
+	int ret = -FI_EAGAIN;
+
 	until(&p, (ret = hal_connect(p.a, &p.b->addr, &p.ab)) != -FI_EAGAIN);
 	assert_int_equal(ret, 0);
 	assert_true(until(&p, p.ba != NULL));

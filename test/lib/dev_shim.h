@@ -81,12 +81,17 @@ extern unsigned bad_drops;	/* DROP ioctls that the driver refused */
 
 /* Inject no errors any more. */
 void be_honest(void);
+/* From now on, let this ioctl succeed skip times, then fail times times with
+ * ret: sets these fields of lie. */
+void fail_ioctl(unsigned long cmd, int skip, int times, int ret);
 /* cmocka set-up and teardown. dev_setup() installs the shim, and opens nothing;
  * dev_teardown() closes the HAL. */
 int dev_setup(void **state);
 int dev_teardown(void **state);
 /* Open the device backend over the shim. Returns 0 or a negative errno. */
 int open_hal(void);
+/* Close the HAL, which can be opened again. */
+void close_hal(void);
 
 /* Interfaces a and b on boards 0 and 1, connected both ways; the test holds it
  * by value, from pair() to unpair(). */
@@ -100,6 +105,8 @@ struct pair {
 double now(void);			/* monotonic clock, seconds */
 /* Pump both interfaces, and handle their events. */
 void step(struct pair *p);
+/* Open the HAL and both interfaces. */
+struct pair pair_open(void);
 /* Open the HAL and both interfaces, and connect them. */
 struct pair pair(void);
 /* Close the interfaces. */

@@ -64,9 +64,7 @@ static void open_checks_the_driver(UNIT_STATE)
 	assert_int_equal(open_hal(), -FI_ENODEV);
 	logged("mailboxes of 7 words", "modprobe");
 	be_honest();
-	lie.cmd = HAL_KDEV_IO_INFO;
-	lie.times = 1;
-	lie.ret = -ENOTTY;
+	fail_ioctl(HAL_KDEV_IO_INFO, 0, 1, -ENOTTY);
 	assert_int_equal(open_hal(), -FI_ENODEV);
 	logged("no unimem device", "FI_UNIMEM_DEV");
 	lie.times = 1;
@@ -154,8 +152,7 @@ static void platform_says_less(UNIT_STATE)
 	assert_int_equal(open_hal(), 0);
 	assert_int_equal(hal->caps.boards, 1);
 	assert_int_equal(hal->caps.space_bytes, 8192);
-	hal->ops->close(hal);
-	hal = NULL;
+	close_hal();
 	be_honest();
 	lie.info.flags = HAL_KDEV_ANY_BOARD;
 	assert_int_equal(open_hal(), 0);
@@ -166,8 +163,7 @@ static void platform_says_less(UNIT_STATE)
 	assert_int_equal(hal_if_open(hal, 0, &hif), -FI_ENODEV);
 	logged("is of board 1", "board = 0");
 	be_honest();
-	hal->ops->close(hal);
-	hal = NULL;
+	close_hal();
 	/* one device node for two boards */
 	assert_int_equal(open_hal(), 0);
 	lie.spoil = board_0;
@@ -206,9 +202,7 @@ static void if_open_fails_cleanly(UNIT_STATE)
 		logged(i == 0 ? "no unimem device" : "take an interface",
 		       i == 0 ? "FI_UNIMEM_DEV" : "dmesg");
 	}
-	lie.cmd = HAL_KDEV_IO_CLAIM;
-	lie.times = 1;
-	lie.ret = -EBUSY;
+	fail_ioctl(HAL_KDEV_IO_CLAIM, 0, 1, -EBUSY);
 	assert_int_equal(hal_if_open(hal, 0, &hif), -FI_EBUSY);
 	logged("no free interface", "start fewer");
 	be_honest();
@@ -246,9 +240,7 @@ static void service_open_fails_cleanly(UNIT_STATE)
 	assert_int_equal(hal_if_open(hal, 0, &own), 0);
 	fds_before = proc_self_fds();
 	for (unsigned i = 0; i < sizeof(no) / sizeof(no[0]); i++) {
-		lie.cmd = HAL_KDEV_IO_SERVICE;
-		lie.times = 1;
-		lie.ret = no[i].err;
+		fail_ioctl(HAL_KDEV_IO_SERVICE, 0, 1, no[i].err);
 		lines = 0;
 		assert_int_equal(hal_if_open_service(hal, 0, &hif), no[i].ret);
 		logged(no[i].what, no[i].remedy);
@@ -285,8 +277,7 @@ static void packet_without_an_answer(UNIT_STATE)
 		hal_peer_free(p.ab);
 		assert_true(until(&p, p.dead_b != 0));
 		unpair(&p);
-		hal->ops->close(hal);
-		hal = NULL;
+		close_hal();
 	}
 }
 
@@ -334,12 +325,9 @@ static bool dumps(struct hal_if *hif, const char *text)
 
 static void dump_prints_the_state(UNIT_STATE)
 {
-	struct pair p = { 0 };
+	struct pair p = pair_open();
 	struct hal_event ev;
 
-	assert_int_equal(open_hal(), 0);
-	assert_int_equal(hal_if_open(hal, 0, &p.a), 0);
-	assert_int_equal(hal_if_open(hal, 1, &p.b), 0);
 	assert_int_equal(hal_connect(p.a, &p.b->addr, &p.ab), 0);
 	assert_true(dumps(p.a, "connecting sent"));
 	assert_true(until(&p, p.ba != NULL));
@@ -366,9 +354,7 @@ static void sleep_is_refused(UNIT_STATE)
 	assert_int_equal(hal_if_arm(p.a), 0);
 	hal_if_disarm(p.a);
 	hal_tx_sleep(p.ab, false);
-	lie.cmd = HAL_KDEV_IO_ARM;
-	lie.times = 1;
-	lie.ret = -EIO;
+	fail_ioctl(HAL_KDEV_IO_ARM, 0, 1, -EIO);
 	assert_int_equal(hal_if_arm(p.b), -FI_EAGAIN);
 	assert_true(lie.times <= 0);
 	be_honest();
@@ -384,31 +370,20 @@ static void sleep_is_refused(UNIT_STATE)
  * and logs it. */
 static void driver_is_short(UNIT_STATE)
 {
-	struct pair p = { 0 };
+	struct pair p = pair_open();
 	int ret;
 
-	assert_int_equal(open_hal(), 0);
-	assert_int_equal(hal_if_open(hal, 0, &p.a), 0);
-	assert_int_equal(hal_if_open(hal, 1, &p.b), 0);
 	for (int i = 0; i < 2; i++) {
-		lie.cmd = HAL_KDEV_IO_ALLOC;
-		lie.skip = i;
-		lie.times = 1;
-		lie.ret = i == 0 ? -ENOMEM : -ESRCH;
+		fail_ioctl(HAL_KDEV_IO_ALLOC, i, 1, i == 0 ? -ENOMEM : -ESRCH);
 		ret = hal_connect(p.a, &p.b->addr, &p.ab);
 		assert_int_equal(ret, i == 0 ? -FI_ENOMEM : -FI_ECONNREFUSED);
 		be_honest();
 	}
-	lie.cmd = HAL_KDEV_IO_IMPORT;
-	lie.skip = 1;
-	lie.times = 20;
-	lie.ret = -ENOSPC;
+	fail_ioctl(HAL_KDEV_IO_IMPORT, 1, 20, -ENOSPC);
 	assert_true(until(&p, hal_connect(p.a, &p.b->addr, &p.ab) == 0));
 	assert_true(until(&p, p.ba != NULL));
 	be_honest();
-	lie.cmd = HAL_KDEV_IO_ALLOC;
-	lie.times = 3;
-	lie.ret = -ENOMEM;
+	fail_ioctl(HAL_KDEV_IO_ALLOC, 0, 3, -ENOMEM);
 	errors = 0;
 	for (int i = 0; i < 3; i++) {	/* logged once */
 		assert_int_equal(hal_space_ready(p.ab, 64), -FI_ENOMEM);
@@ -483,9 +458,7 @@ static void driver_refuses_memory(UNIT_STATE)
 	struct hal_mem *none = NULL;
 	void *addr;
 
-	lie.cmd = HAL_KDEV_IO_ALLOC;
-	lie.times = 1;
-	lie.ret = -ENOMEM;
+	fail_ioctl(HAL_KDEV_IO_ALLOC, 0, 1, -ENOMEM);
 	assert_int_equal(hal_mem_alloc(hal, 0, 4096, &none, &addr),
 			 -FI_ENOMEM);
 	assert_non_null(strstr(said, "dmable memory"));
@@ -498,9 +471,7 @@ static void driver_refuses_memory(UNIT_STATE)
 	hal_mem_release(p.ab, rmem);
 	assert_int_equal(import(&p, &r.key, &rmem), 0);
 	hal_mem_release(p.ab, rmem);
-	lie.cmd = HAL_KDEV_IO_IMPORT;
-	lie.times = 1;
-	lie.ret = -ENOSPC;
+	fail_ioctl(HAL_KDEV_IO_IMPORT, 0, 1, -ENOSPC);
 	r.key.word[1] ^= 1;
 	assert_int_equal(import(&p, &r.key, &rmem), -FI_EKEYREJECTED);
 	r.key.word[1] ^= 1;
@@ -626,8 +597,7 @@ static void engine_errors(UNIT_STATE)
 		hal_mem_free(hal, r.mem);
 		unpair(&p);
 		be_honest();
-		hal->ops->close(hal);
-		hal = NULL;
+		close_hal();
 	}
 }
 
@@ -665,9 +635,7 @@ static void engine_is_not_to_be_had(UNIT_STATE)
 	assert_non_null(strstr(said, "without scatter-gather"));
 	be_honest();
 	lie.engine = HAL_ENGINE_SG;
-	lie.cmd = HAL_KDEV_IO_ALLOC;
-	lie.times = 1;
-	lie.ret = -ENOMEM;
+	fail_ioctl(HAL_KDEV_IO_ALLOC, 0, 1, -ENOMEM);
 	assert_int_equal(open_hal(), -FI_ENOMEM);
 	assert_non_null(strstr(said, "descriptors"));
 	be_honest();

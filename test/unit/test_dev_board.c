@@ -75,8 +75,7 @@ static void trio_close(struct trio *t)
 	hal_if_close(t->b.a);
 	hal_if_close(t->b.b);
 	hal_if_close(t->c.b);
-	hal->ops->close(hal);
-	hal = NULL;
+	close_hal();
 }
 
 /* How interface a uses the peer on the dead board meanwhile. */
@@ -254,9 +253,7 @@ static void packetizer_is_not_cleared(UNIT_STATE)
 {
 	struct trio t = trio("world=123");
 
-	lie.cmd = HAL_KDEV_IO_CLEAR;
-	lie.times = 1000;
-	lie.ret = -ENOTTY;
+	fail_ioctl(HAL_KDEV_IO_CLEAR, 0, 1000, -ENOTTY);
 	kill_board(&t, SIM_DEAD_SILENT);
 	assert_int_equal(send_word(t.b.ab, 1), 0);
 	assert_true(soon(&t, t.b.ab->dead && t.c.ab->dead));

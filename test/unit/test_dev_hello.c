@@ -11,11 +11,8 @@
 /* a has sent a HELLO that b has not received. */
 static struct pair half(void)
 {
-	struct pair p = { 0 };
+	struct pair p = pair_open();
 
-	assert_int_equal(open_hal(), 0);
-	assert_int_equal(hal_if_open(hal, 0, &p.a), 0);
-	assert_int_equal(hal_if_open(hal, 1, &p.b), 0);
 	assert_true(until(&(struct pair){ .a = p.a },
 			  hal_connect(p.a, &p.b->addr, &p.ab) == 0));
 	return p;
@@ -26,8 +23,7 @@ static void over(struct pair *p)
 	unpair(p);
 	assert_int_equal(bad_drops, 0);
 	be_honest();
-	hal->ops->close(hal);
-	hal = NULL;
+	close_hal();
 }
 
 static void another_magic(struct dev_link *link)
@@ -66,9 +62,7 @@ static void link_page_never_comes(UNIT_STATE)
 	struct pair p = half();
 	struct hal_event ev[4];
 
-	lie.cmd = HAL_KDEV_IO_IMPORT;
-	lie.times = 1 << 30;
-	lie.ret = -EAGAIN;
+	fail_ioctl(HAL_KDEV_IO_IMPORT, 0, 1 << 30, -EAGAIN);
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(hal_if_service(p.b, ev, 4), 0);
 	assert_true(lie.times < 1 << 30);
@@ -139,12 +133,9 @@ static void foreign_entry(const struct hal_mmio_map *map, uint64_t off,
 static void peer_of_another_user(UNIT_STATE)
 {
 	struct hal_peer *peer = NULL;
-	struct pair p = { 0 };
+	struct pair p = pair_open();
 	struct hal_addr addr;
 
-	assert_int_equal(open_hal(), 0);
-	assert_int_equal(hal_if_open(hal, 0, &p.a), 0);
-	assert_int_equal(hal_if_open(hal, 1, &p.b), 0);
 	addr = p.b->addr;
 	own_uid = addr.uid++;
 	io.load = foreign_entry;

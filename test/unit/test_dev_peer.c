@@ -120,13 +120,10 @@ static void peer_hello_lies(UNIT_STATE)
 /* A HELLO of another version is answered, and both sides log it. */
 static void peer_of_another_version(UNIT_STATE)
 {
-	struct pair p = { 0 };
+	struct pair p = pair_open();
 	struct dev_link *link;
 	struct dev_peer *peer;
 
-	assert_int_equal(open_hal(), 0);
-	assert_int_equal(hal_if_open(hal, 0, &p.a), 0);
-	assert_int_equal(hal_if_open(hal, 1, &p.b), 0);
 	assert_true(until(&(struct pair){ .a = p.a },
 			  hal_connect(p.a, &p.b->addr, &p.ab) == 0));
 	peer = dev_peer(p.ab);
@@ -154,8 +151,7 @@ static void peer_ends_in_a_lie(UNIT_STATE)
 		assert_true(until(&p, p.dead_b != 0));
 		assert_false(next_is(p.ba, 0));
 		unpair(&p);
-		hal->ops->close(hal);
-		hal = NULL;
+		close_hal();
 	}
 }
 
@@ -217,8 +213,7 @@ static void ends_between(const char *sim, unsigned come)
 		assert_true(next_is(p.ba, i));
 	unpair(&p);
 	be_honest();
-	hal->ops->close(hal);
-	hal = NULL;
+	close_hal();
 }
 
 static void ends_lose_no_packet(UNIT_STATE)
@@ -236,19 +231,14 @@ static void ends_lose_no_packet(UNIT_STATE)
 static void refused_peer_is_notified(UNIT_STATE)
 {
 	struct hal_event ev[4];
-	struct pair p = { 0 };
+	struct pair p = pair_open();
 
-	assert_int_equal(open_hal(), 0);
-	assert_int_equal(hal_if_open(hal, 0, &p.a), 0);
-	assert_int_equal(hal_if_open(hal, 1, &p.b), 0);
 	assert_int_equal(hal_connect(p.a, &p.b->addr, &p.ab), 0);
 	assert_int_equal(hal_connect(p.b, &p.a->addr, &p.ba), 0);
 	for (double end = now() + 5; p.a->ninbound == 0 && now() < end;)
 		hal_if_service(p.a, ev, 4);
 	assert_int_equal(p.a->ninbound, 1);
-	lie.cmd = HAL_KDEV_IO_IMPORT;
-	lie.times = 1;
-	lie.ret = -ENOMEM;
+	fail_ioctl(HAL_KDEV_IO_IMPORT, 0, 1, -ENOMEM);
 	hal_if_service(p.b, ev, 4);
 	assert_true(lie.times <= 0);
 	be_honest();
@@ -454,39 +444,26 @@ static void accept_waits(UNIT_STATE)
 	static const int errs[] = { -EAGAIN, -ENOSPC, -ENOMEM, -EMFILE };
 
 	for (unsigned i = 0; i < sizeof(errs) / sizeof(errs[0]); i++) {
-		struct pair p = { 0 };
+		struct pair p = pair_open();
 
-		assert_int_equal(open_hal(), 0);
-		assert_int_equal(hal_if_open(hal, 0, &p.a), 0);
-		assert_int_equal(hal_if_open(hal, 1, &p.b), 0);
 		assert_int_equal(hal_connect(p.a, &p.b->addr, &p.ab), 0);
-		lie.cmd = HAL_KDEV_IO_IMPORT;
-		lie.skip = 1;
-		lie.times = 8;
-		lie.ret = errs[i];
+		fail_ioctl(HAL_KDEV_IO_IMPORT, 1, 8, errs[i]);
 		assert_true(until(&p, p.ba != NULL));
 		assert_true(lie.times <= 0);
 		assert_int_equal(p.dead_b, 0);
 		unpair(&p);
 		be_honest();
-		hal->ops->close(hal);
-		hal = NULL;
+		close_hal();
 	}
 }
 
 /* A permanent error of the driver ends the attempt. */
 static void accept_gives_up(UNIT_STATE)
 {
-	struct pair p = { 0 };
+	struct pair p = pair_open();
 
-	assert_int_equal(open_hal(), 0);
-	assert_int_equal(hal_if_open(hal, 0, &p.a), 0);
-	assert_int_equal(hal_if_open(hal, 1, &p.b), 0);
 	assert_int_equal(hal_connect(p.a, &p.b->addr, &p.ab), 0);
-	lie.cmd = HAL_KDEV_IO_IMPORT;
-	lie.skip = 1;
-	lie.times = 1 << 30;
-	lie.ret = -EIO;
+	fail_ioctl(HAL_KDEV_IO_IMPORT, 1, 1 << 30, -EIO);
 	assert_true(until(&p, p.dead_b != 0));
 	assert_int_equal(p.dead_b, -FI_EIO);
 	assert_non_null(strstr(said, "cannot reach the page"));
@@ -498,18 +475,12 @@ static void accept_gives_up(UNIT_STATE)
  * lives. */
 static void accept_finds_no_room(UNIT_STATE)
 {
-	struct pair p = { 0 };
+	struct pair p = pair_open();
 	double start = now();
 	int tries;
 
-	assert_int_equal(open_hal(), 0);
-	assert_int_equal(hal_if_open(hal, 0, &p.a), 0);
-	assert_int_equal(hal_if_open(hal, 1, &p.b), 0);
 	assert_int_equal(hal_connect(p.a, &p.b->addr, &p.ab), 0);
-	lie.cmd = HAL_KDEV_IO_IMPORT;
-	lie.skip = 1;
-	lie.times = 1 << 30;
-	lie.ret = -ENOSPC;
+	fail_ioctl(HAL_KDEV_IO_IMPORT, 1, 1 << 30, -ENOSPC);
 	lines = 0;
 	for (int i = 0; i < 2000; i++)
 		step(&p);
@@ -558,11 +529,8 @@ static void accept_checks_pages(UNIT_STATE)
 
 	for (unsigned i = 0; i <= sizeof(lies) / sizeof(lies[0]); i++) {
 		bool back = i == sizeof(lies) / sizeof(lies[0]);
-		struct pair p = { 0 };
+		struct pair p = pair_open();
 
-		assert_int_equal(open_hal(), 0);
-		assert_int_equal(hal_if_open(hal, 0, &p.a), 0);
-		assert_int_equal(hal_if_open(hal, 1, &p.b), 0);
 		assert_int_equal(hal_connect(p.a, &p.b->addr, &p.ab), 0);
 		lie.import = back ? too_small_back : lies[i];
 		for (int k = 0; k < 1000; k++)
@@ -572,8 +540,7 @@ static void accept_checks_pages(UNIT_STATE)
 		unpair(&p);
 		assert_int_equal(bad_drops, 0);
 		be_honest();
-		hal->ops->close(hal);
-		hal = NULL;
+		close_hal();
 	}
 }
 
@@ -595,8 +562,7 @@ static void space_is_checked(UNIT_STATE)
 		assert_non_null(strstr(said, "cannot map the receive space"));
 		unpair(&p);
 		be_honest();
-		hal->ops->close(hal);
-		hal = NULL;
+		close_hal();
 	}
 }
 

@@ -12,7 +12,7 @@
 /* Routes that were requested and are not wanted any more are released. */
 static void routes_go_back(UNIT_STATE)
 {
-	struct pair p = { 0 };
+	struct pair p;
 	struct hal_rmem *rmem;
 	struct hal_event ev[4];
 	struct hal_mem *mem;
@@ -22,9 +22,7 @@ static void routes_go_back(UNIT_STATE)
 
 	/* the route is never ready */
 	lie.sim = "world=92,tick=1,route=1000000000";
-	assert_int_equal(open_hal(), 0);
-	assert_int_equal(hal_if_open(hal, 0, &p.a), 0);
-	assert_int_equal(hal_if_open(hal, 1, &p.b), 0);
+	p = pair_open();
 	assert_int_equal(hal_mem_alloc(hal, 1, 4096, &mem, &addr), 0);
 	assert_int_equal(hal_mem_key(hal, mem, &key), 0);
 	before = holds(p.a);
@@ -54,12 +52,10 @@ static struct hal_mem *region_on(int board, struct hal_key *key)
 
 static struct pair pair_in(const char *sim)
 {
-	struct pair p = { 0 };
+	struct pair p;
 
 	lie.sim = sim;
-	assert_int_equal(open_hal(), 0);
-	assert_int_equal(hal_if_open(hal, 0, &p.a), 0);
-	assert_int_equal(hal_if_open(hal, 1, &p.b), 0);
+	p = pair_open();
 	assert_int_equal(hal_connect(p.a, &p.b->addr, &p.ab), 0);
 	return p;
 }
@@ -111,9 +107,7 @@ static void import_makes_room_and_fails(UNIT_STATE)
 	assert_int_equal(hal_mem_import(p.ab, &key[1], &idle), 0);
 	hal_mem_release(p.ab, idle);
 	assert_int_equal(holds(p.a), before + 2);
-	lie.cmd = HAL_KDEV_IO_IMPORT;
-	lie.times = 2;
-	lie.ret = -ENOSPC;
+	fail_ioctl(HAL_KDEV_IO_IMPORT, 0, 2, -ENOSPC);
 	assert_int_equal(hal_mem_import(p.ab, &key[0], &rmem), -FI_ENOMEM);
 	assert_null(dev_peer(p.ab)->rmems);
 	assert_int_equal(holds(p.a), before);

@@ -69,8 +69,7 @@ static void illegal(const char *sim)
 	assert_non_null(strstr(said, "ILLEGAL"));
 	assert_false(next_is(p.ba, 3));
 	unpair(&p);
-	hal->ops->close(hal);
-	hal = NULL;
+	close_hal();
 }
 
 static void illegal_beside_an_old_ack(UNIT_STATE)
@@ -244,8 +243,7 @@ static void empty_by(const char *sim, uint64_t pattern, uint64_t is)
 	assert_int_equal(lines, 0);
 	assert_int_equal(p.dead_a, 0);
 	unpair(&p);
-	hal->ops->close(hal);
-	hal = NULL;
+	close_hal();
 }
 
 static void empty_pattern_is_learnt(UNIT_STATE)
