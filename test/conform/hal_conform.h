@@ -128,6 +128,13 @@ void ct_service_taken(int ret);
 /* Allocate memory of a board as ct_open() chooses it. Returns what
  * hal_mem_alloc() returns. */
 int ct_mem_alloc(int board, size_t bytes, struct hal_mem **mem, void **addr);
+/* A region of board 0, and its key for peers; the test frees mem. */
+struct ct_region {
+	struct hal_mem *mem;
+	uint8_t *addr;
+	struct hal_key key;
+};
+struct ct_region ct_region(size_t bytes);
 void ct_close(struct ct_if *ci);
 
 /* Pump and service an interface once, or all interfaces, and store the events.

@@ -129,24 +129,6 @@ static void mem_too_much(UNIT_STATE)
 
 /* ---- Keys and imports ------------------------------------------------ */
 
-/* A region of b, and its key for a. */
-struct region {
-	struct hal_mem *mem;
-	uint8_t *addr;
-	struct hal_key key;
-};
-
-static struct region region(size_t bytes)
-{
-	struct region r;
-	void *addr;
-
-	assert_int_equal(ct_mem_alloc(0, bytes, &r.mem, &addr), 0);
-	assert_int_equal(hal_mem_key(ct_hal, r.mem, &r.key), 0);
-	r.addr = addr;
-	return r;
-}
-
 static int put_byte(struct ct_if *ci, struct hal_peer *peer,
 		    struct hal_rmem *rmem, uint8_t *local, uint64_t at)
 {
@@ -160,7 +142,7 @@ static int put_byte(struct ct_if *ci, struct hal_peer *peer,
 static void mem_imports_are_counted(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, (int)ct_caps->boards - 1);
-	struct region r = region(10000), l = region(1);
+	struct ct_region r = ct_region(10000), l = ct_region(1);
 	struct hal_rmem *rmem[3];
 
 	for (int i = 0; i < 3; i++)
@@ -187,7 +169,7 @@ static void mem_stale_key_is_refused(UNIT_STATE)
 	struct hal_rmem *rmem = NULL;
 
 	for (int i = 0; i < 40; i++) {
-		struct region old = region(4096), next;
+		struct ct_region old = ct_region(4096), next;
 
 		if (i & 1) {
 			/* in some rounds the importer has used the key */
@@ -199,7 +181,7 @@ static void mem_stale_key_is_refused(UNIT_STATE)
 		assert_int_equal(ct_import(p.ab, &old.key, &rmem),
 				 -FI_EKEYREJECTED);
 		/* most likely at the same address */
-		next = region(4096);
+		next = ct_region(4096);
 		assert_int_equal(ct_import(p.ab, &old.key, &rmem),
 				 -FI_EKEYREJECTED);
 		assert_null(rmem);
@@ -213,7 +195,7 @@ static void mem_stale_key_is_refused(UNIT_STATE)
 static void mem_wrong_key_is_refused(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, 0);
-	struct region r = region(4096);
+	struct ct_region r = ct_region(4096);
 	struct hal_rmem *rmem = NULL;
 	uint64_t rng = 11;
 
@@ -240,16 +222,16 @@ static void mem_wrong_key_is_refused(UNIT_STATE)
 static void mem_freed_while_imported(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, 0);
-	struct region l = region(64);
+	struct ct_region l = ct_region(64);
 
 	for (int i = 0; i < 20; i++) {
-		struct region r = region(4096), other;
+		struct ct_region r = ct_region(4096), other;
 		struct hal_rmem *rmem, *again;
 		int ret;
 
 		assert_int_equal(ct_import(p.ab, &r.key, &rmem), 0);
 		hal_mem_free(ct_hal, r.mem);
-		other = region(4096);
+		other = ct_region(4096);
 		/* The key may still be accepted while an import exists. */
 		ret = ct_import(p.ab, &r.key, &again);
 		assert_true(ret == 0 || ret == -FI_EKEYREJECTED);
@@ -275,13 +257,13 @@ static void mem_many_imports(UNIT_STATE)
 {
 	enum { N = 200 };
 	struct ct_pair p = ct_pair(0, 0);
-	struct region r[N];
+	struct ct_region r[N];
 	struct hal_rmem *rmem[N] = { NULL };
 	uint64_t end = ct_deadline();
 	int left = N;
 
 	for (int i = 0; i < N; i++)
-		r[i] = region(100 + i);
+		r[i] = ct_region(100 + i);
 	while (left > 0) {
 		assert_true(ct_now() < end);
 		for (int i = 0; i < N; i++) {
@@ -309,7 +291,7 @@ static void mem_imports_abandoned(UNIT_STATE)
 	struct ct_pair p = ct_pair(0, 0);
 
 	for (int i = 0; i < 400; i++) {
-		struct region r = region(4096);
+		struct ct_region r = ct_region(4096);
 		struct hal_rmem *rmem;
 
 		if (hal_mem_import(p.ab, &r.key, &rmem) == 0)
@@ -325,7 +307,7 @@ static void mem_imports_abandoned(UNIT_STATE)
 static void mem_import_from_the_dead(UNIT_STATE)
 {
 	struct ct_pair p = ct_pair(0, 0);
-	struct region r = region(4096);
+	struct ct_region r = ct_region(4096);
 	struct hal_rmem *rmem = NULL;
 	int ret;
 
@@ -348,7 +330,7 @@ static void mem_left_is_freed(UNIT_STATE)
 	struct hal_rmem *rmem;
 
 	for (int i = 0; i < 5; i++) {
-		struct region r = region(1 << 16);
+		struct ct_region r = ct_region(1 << 16);
 
 		assert_int_equal(ct_import(p.ab, &r.key, &rmem), 0);
 	}

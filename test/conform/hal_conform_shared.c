@@ -186,24 +186,6 @@ static void proc_back_sync(UNIT_STATE)
 
 /* ---- Windows --------------------------------------------------------- */
 
-/* A local region, and the key for peers. */
-struct own {
-	struct hal_mem *mem;
-	uint8_t *addr;
-	struct hal_key key;
-};
-
-static struct own own_memory(size_t bytes)
-{
-	struct own o;
-	void *addr;
-
-	assert_int_equal(ct_mem_alloc(0, bytes, &o.mem, &addr), 0);
-	assert_int_equal(hal_mem_key(ct_hal, o.mem, &o.key), 0);
-	o.addr = addr;
-	return o;
-}
-
 /* An imported region and its window. */
 struct view {
 	struct hal_rmem *rmem;
@@ -233,7 +215,7 @@ static void window_where_coherent(UNIT_STATE)
 	struct ct_pair p = ct_pair(0, (int)ct_caps->boards - 1);
 
 	for (size_t bytes = 1; bytes < 1 << 20; bytes = 3 * bytes + 1) {
-		struct own o = own_memory(bytes);
+		struct ct_region o = ct_region(bytes);
 		struct hal_window win = { NULL, 1 };
 		struct hal_rmem *rmem;
 
@@ -263,7 +245,7 @@ static void store_by_window(bool by_word)
 {
 	enum { BYTES = CT_WINDOW_BYTES };
 	struct ct_pair p = ct_pair(0, (int)ct_caps->boards - 1);
-	struct own o = own_memory(BYTES);
+	struct ct_region o = ct_region(BYTES);
 	struct view v = view_of(p.ab, &o.key, BYTES);
 	uint8_t want[BYTES] = { 0 }, buf[BYTES];
 	uint64_t rng = 5, end;
@@ -310,12 +292,12 @@ static void window_load(UNIT_STATE)
 	uint8_t buf[BYTES], kept[BYTES];
 	uint64_t rng = 6;
 	struct ct_pair p;
-	struct own o;
+	struct ct_region o;
 	struct view v;
 
 	unit_needs(has_windows());
 	p = ct_pair(0, (int)ct_caps->boards - 1);
-	o = own_memory(BYTES);
+	o = ct_region(BYTES);
 	v = view_of(p.ab, &o.key, BYTES);
 	for (uint64_t i = 1; i <= 300; i++) {
 		size_t off, len = some_range(&rng, BYTES, &off);
@@ -345,12 +327,12 @@ static void window_after_free(UNIT_STATE)
 	unit_needs(has_windows());
 	p = ct_pair(0, (int)ct_caps->boards - 1);
 	for (uint64_t i = 0; i < 50; i++) {
-		struct own o = own_memory(BYTES), other[4];
+		struct ct_region o = ct_region(BYTES), other[4];
 		struct view v = view_of(p.ab, &o.key, BYTES);
 
 		hal_mem_free(ct_hal, o.mem);
 		for (int k = 0; k < 4; k++) {
-			other[k] = own_memory(BYTES);
+			other[k] = ct_region(BYTES);
 			memset(other[k].addr, 0x77, BYTES);
 		}
 		ct_step_all();
@@ -429,12 +411,12 @@ static void window_store_threads(UNIT_STATE)
 	const char *error;
 	pthread_t thread;
 	struct ct_pair p;
-	struct own o;
+	struct ct_region o;
 	struct view v;
 
 	unit_needs(has_windows());
 	p = ct_pair(0, (int)ct_caps->boards - 1);
-	o = own_memory(CT_WINDOW_BYTES);
+	o = ct_region(CT_WINDOW_BYTES);
 	v = view_of(p.ab, &o.key, CT_WINDOW_BYTES);
 	b.ci = p.b;
 	b.peer = p.ba;
@@ -517,11 +499,11 @@ static void proc_window_atomics(UNIT_STATE)
 	char line[256] = "";
 	struct ct_if *ci;
 	uint32_t sum32;
-	struct own o;
+	struct ct_region o;
 
 	unit_needs(has_windows());
 	ci = ct_open(0);
-	o = own_memory(4096);
+	o = ct_region(4096);
 	for (int i = 0; i < 2; i++) {
 		c[i] = ct_spawn();
 		ct_join_child(ci, c[i]);

@@ -76,6 +76,17 @@ int ct_mem_alloc(int board, size_t bytes, struct hal_mem **mem, void **addr)
 	return hal_mem_alloc(ct_hal, reachable(board), bytes, mem, addr);
 }
 
+struct ct_region ct_region(size_t bytes)
+{
+	struct ct_region r;
+	void *addr;
+
+	assert_int_equal(ct_mem_alloc(0, bytes, &r.mem, &addr), 0);
+	assert_int_equal(hal_mem_key(ct_hal, r.mem, &r.key), 0);
+	r.addr = addr;
+	return r;
+}
+
 static struct ct_if *fresh_if(void)
 {
 	struct ct_if *ci = ct_ifs;

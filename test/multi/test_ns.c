@@ -108,22 +108,29 @@ static int inside(int fd, void *arg)
 	return in_place(arg, talk, fd);
 }
 
+/* Skips the case if the child ends because it may not enter the place; it may
+ * take ms milliseconds to send its word. */
+static void is_permitted(struct proc *p, const struct place *place, int ms)
+{
+	uint64_t word;
+
+	if (procs_recv(p->fd, &word, sizeof(word), ms) != 0)
+		return;
+	while (!proc_ended(p, 1000))
+		;
+	if (WEXITSTATUS(p->status) == 77)
+		procs_skip("unshare(0x%x) is not permitted", place->flags);
+	proc_expect(p, 0);
+}
+
 static void together(void *arg)
 {
 	const struct place *place = arg;
 	struct proc *p[2] = { proc_start(inside, arg, NULL),
 			      proc_start(outside, arg, NULL) };
-	uint64_t word;
 
 	procs_join(p, 2);
-	if (procs_recv(p[0]->fd, &word, sizeof(word), -1) == 0) {
-		while (!proc_ended(p[0], 1000))
-			;
-		if (WEXITSTATUS(p[0]->status) == 77)
-			procs_skip("unshare(0x%x) is not permitted",
-				   place->flags);
-		proc_expect(p[0], 0);
-	}
+	is_permitted(p[0], place, -1);
 	procs_recv_word(p[1]->fd);
 	for (int i = 0; i < 2; i++)
 		proc_finish(p[i]);
@@ -172,17 +179,10 @@ static uint64_t death_attempt(void *arg)
 	struct place *place = arg;
 	struct proc *p[2] = { proc_start(mortal_inside, place, NULL),
 			      proc_start(mourner, NULL, NULL) };
-	uint64_t since, heard, word;
+	uint64_t since, heard;
 
 	procs_join(p, 2);
-	if (procs_recv(p[0]->fd, &word, sizeof(word), 0) == 0) {
-		while (!proc_ended(p[0], 1000))
-			;
-		if (WEXITSTATUS(p[0]->status) == 77)
-			procs_skip("unshare(0x%x) is not permitted",
-				   place->flags);
-		proc_expect(p[0], 0);
-	}
+	is_permitted(p[0], place, 0);
 	procs_recv_word(p[1]->fd);
 	since = proc_kill(p[0]);	/* takes its child with it */
 	heard = procs_recv_word(p[1]->fd);

@@ -225,19 +225,26 @@ static uint64_t far_away(void)
 	return address;
 }
 
-/* An address that is freed just before the cursor reaches it stays refused
- * until the cursor has passed all addresses once more. */
-static void test_quarantine(UNIT_STATE)
+/* A board whose memory is from far_alloc(). */
+static void board_far(void)
 {
 	struct gsas_pages_attr attr = { .board = BOARD };
-	uint64_t gone, end, got = 0;
-	struct gsas_region *old;
 
 	memset(&g_mem, 0, sizeof(g_mem));
 	attr.memory = gsas_mem(&g_mem);
 	attr.memory.alloc = far_alloc;
 	assert_int_equal(gsas_pages_new(&attr, &g_p), 0);
 	g_job = job_get(1);
+}
+
+/* An address that is freed just before the cursor reaches it stays refused
+ * until the cursor has passed all addresses once more. */
+static void test_quarantine(UNIT_STATE)
+{
+	uint64_t gone, end, got = 0;
+	struct gsas_region *old;
+
+	board_far();
 	alloc(g_job, 1, 0);
 	old = alloc(g_job, 300, 0);
 	gone = old->address;
@@ -262,14 +269,9 @@ static void test_quarantine(UNIT_STATE)
 /* Segments in quarantine are freed with the board. */
 static void test_quarantine_ends_with_the_board(UNIT_STATE)
 {
-	struct gsas_pages_attr attr = { .board = BOARD };
 	struct gsas_region *old;
 
-	memset(&g_mem, 0, sizeof(g_mem));
-	attr.memory = gsas_mem(&g_mem);
-	attr.memory.alloc = far_alloc;
-	assert_int_equal(gsas_pages_new(&attr, &g_p), 0);
-	g_job = job_get(1);
+	board_far();
 	old = alloc(g_job, 300, MAPPED);
 	for (int i = 0; i < 5; i++)
 		far_away();

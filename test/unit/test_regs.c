@@ -565,15 +565,22 @@ static void status_and_no_barrier(const struct iface *b)
 	status_of(b);
 }
 
+/* Claim the engine, and map its registers. */
+static bool engine_map(const struct iface *b, struct hal_mmio_map *regs)
+{
+	struct hal_kdev_engine k;
+
+	return kdev(b->mm, HAL_KDEV_IO_ENGINE, &k) == 0 &&
+	       io->map(b->mm, hal_kdev_off(HAL_KDEV_CDMA, 0), HAL_CDMA_BYTES,
+		       regs) == 0;
+}
+
 static void engine_without_barrier(const struct iface *b, uint32_t mode,
 				   uint32_t starts)
 {
-	struct hal_kdev_engine k;
 	struct hal_mmio_map regs;
 
-	if (kdev(b->mm, HAL_KDEV_IO_ENGINE, &k) != 0 ||
-	    io->map(b->mm, hal_kdev_off(HAL_KDEV_CDMA, 0), HAL_CDMA_BYTES,
-		    &regs) != 0)
+	if (!engine_map(b, &regs))
 		return;
 	io->write32(&regs, HAL_CDMA_CR, mode);
 	io->write32(&regs, starts, 0);
@@ -592,12 +599,9 @@ static void chain_without_barrier(const struct iface *b)
 static void idle_and_no_barrier(const struct iface *b)
 {
 	struct memory m = memory(b->mm, 0, 4096);
-	struct hal_kdev_engine k;
 	struct hal_mmio_map regs;
 
-	if (kdev(b->mm, HAL_KDEV_IO_ENGINE, &k) != 0 ||
-	    io->map(b->mm, hal_kdev_off(HAL_KDEV_CDMA, 0), HAL_CDMA_BYTES,
-		    &regs) != 0)
+	if (!engine_map(b, &regs))
 		return;
 	for (uint32_t i = 0; i < 2; i++) {
 		uint32_t off = i == 0 ? HAL_CDMA_SA : HAL_CDMA_DA;

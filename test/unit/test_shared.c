@@ -304,6 +304,27 @@ static void test_gone_with_its_endpoint(UNIT_STATE)
 	assert_int_equal(proc_self_mappings(MEMORY), 0);
 }
 
+/* A region that the initiator has an alias of. Returns another mapping of its
+ * memory. */
+static uint8_t *open_alias(struct scene *s)
+{
+	open_scene(s, RW, MAP_SHARED);
+	s->mr = os_reg(s->p.b, s->mem, LEN, OS_ALL, KEY);
+	adds(s, 64);
+	assert_true(adds(s, 64));
+	return map(s->fd, RW, MAP_SHARED, NULL);
+}
+
+/* The region has other memory: the initiator needs another alias. Each memory
+ * has the two sums that were added to it. */
+static void check_refreshed(struct scene *s, uint8_t *old)
+{
+	assert_false(adds(s, 64));
+	assert_true(adds(s, 64));
+	assert_int_equal(word(old, 64), 2);
+	assert_int_equal(word(s->mem, 64), 2);
+}
+
 /* Other memory was mapped at the addresses, and fi_mr_refresh() called. */
 static void test_refresh(UNIT_STATE)
 {
@@ -313,19 +334,12 @@ static void test_refresh(UNIT_STATE)
 	int fd;
 
 	NEEDS_ALIASES();
-	open_scene(&s, RW, MAP_SHARED);
-	s.mr = os_reg(s.p.b, s.mem, LEN, OS_ALL, KEY);
-	adds(&s, 64);
-	assert_true(adds(&s, 64));
-	old = map(s.fd, RW, MAP_SHARED, NULL);
+	old = open_alias(&s);
 	fd = file_new();
 	map(fd, RW, MAP_SHARED | MAP_FIXED, s.mem);
 	iov.iov_base = s.mem;
 	assert_int_equal(fi_mr_refresh(s.mr, &iov, 1, 0), 0);
-	assert_false(adds(&s, 64));
-	assert_true(adds(&s, 64));
-	assert_int_equal(word(old, 64), 2);
-	assert_int_equal(word(s.mem, 64), 2);
+	check_refreshed(&s, old);
 	assert_int_equal(stats(&s)->aliases, 2);
 	munmap(old, LEN);
 	close(fd);
@@ -349,11 +363,7 @@ static void test_refresh_gives_up(UNIT_STATE)
 	uint8_t *old;
 
 	NEEDS_ALIASES();
-	open_scene(&s, RW, MAP_SHARED);
-	s.mr = os_reg(s.p.b, s.mem, LEN, OS_ALL, KEY);
-	adds(&s, 64);
-	assert_true(adds(&s, 64));
-	old = map(s.fd, RW, MAP_SHARED, NULL);
+	old = open_alias(&s);
 	fd = file_new();
 	g_unm_env.close_ms = 1;
 	assert_true(unm_guard_enter(peer_of(&s)));
@@ -363,10 +373,7 @@ static void test_refresh_gives_up(UNIT_STATE)
 		assert_int_equal(fi_mr_refresh(s.mr, &iov, 1, 0), -FI_EBUSY);
 	unm_guard_leave(peer_of(&s));
 	g_unm_env.close_ms = kept;
-	assert_false(adds(&s, 64));
-	assert_true(adds(&s, 64));
-	assert_int_equal(word(old, 64), 2);
-	assert_int_equal(word(s.mem, 64), 2);
+	check_refreshed(&s, old);
 	assert_int_equal(fi_mr_refresh(s.mr, &iov, 1, 0), 0);
 	munmap(old, LEN);
 	close(fd);
