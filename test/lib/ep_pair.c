@@ -57,6 +57,12 @@ bool ep_inside(void)
 	return getenv("UNM_TEST_LIBFABRIC") == NULL;
 }
 
+void ep_test_inside(void **state)
+{
+	EP_NEEDS_INSIDE();
+	((CMUnitTestFunction)*state)(NULL);
+}
+
 static struct fi_provider *provider(void)
 {
 	static struct fi_provider *prov;

@@ -9,7 +9,7 @@
  * A test uses the provider that is linked into the test program, so that it may
  * read the provider's structures. With UNM_TEST_LIBFABRIC=1 a test uses the
  * provider that libfabric loads (FI_PROVIDER_PATH); tests that read structures
- * are then skipped (EP_NEEDS_INSIDE).
+ * are then skipped (EP_TEST_INSIDE).
  *
  * Endpoints progress manually, so the functions below poll all open endpoints.
  * They never yield the processor, because one thread polls every endpoint: a
@@ -103,6 +103,8 @@ void ep_threads(void);
  * one that libfabric loads. */
 bool ep_inside(void);
 #define EP_NEEDS_INSIDE()	unit_needs(ep_inside())
+/* Calls the test *state, or skips it unless ep_inside(). */
+void ep_test_inside(void **state);
 
 /* Open an endpoint with these attributes (NULL: all defaults). The test fails
  * if that fails. */
@@ -122,6 +124,9 @@ struct fi_info *ep_hints(const struct ep_want *want);
 /* cmocka teardown: close the endpoints that a test left open. */
 int ep_teardown(void **state);
 #define EP_TEST(f)	cmocka_unit_test_teardown(f, ep_teardown)
+/* As EP_TEST(), for a test that reads the provider's structures. */
+#define EP_TEST_INSIDE(f)						\
+	{ #f, ep_test_inside, NULL, ep_teardown, (void *)f }
 
 /* Insert the address of one endpoint into the address vector of another. */
 fi_addr_t ep_insert(struct ep *into, struct ep *whose);

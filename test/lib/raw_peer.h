@@ -31,6 +31,9 @@ void raw_close(struct raw *r);
 /* cmocka teardown: close the raw peers and the endpoints that a test left. */
 int raw_teardown(void **state);
 #define RAW_TEST(f)	cmocka_unit_test_teardown(f, raw_teardown)
+/* As RAW_TEST(), for a test that reads the provider's structures. */
+#define RAW_TEST_INSIDE(f)						\
+	{ #f, ep_test_inside, NULL, raw_teardown, (void *)f }
 
 /* Service the interfaces of all raw peers, and poll all endpoints. */
 void raw_step(void);

@@ -215,7 +215,6 @@ static void test_it_sleeps(UNIT_STATE)
 	struct unm_stats was[4], is;
 	struct node n[4];
 
-	EP_NEEDS_INSIDE();
 	for (int i = 0; i < 4; i++)
 		node_open(&n[i], FI_PROGRESS_AUTO, FI_PROGRESS_AUTO);
 	usleep(200000);
@@ -287,7 +286,6 @@ static void test_objects_opened_at_once(UNIT_STATE)
 	pthread_barrier_t start;
 	int before = 0;
 
-	EP_NEEDS_INSIDE();
 	pthread_barrier_init(&start, NULL, OPENERS);
 	/* the first round counts the threads without the domain's */
 	for (int i = 0; i <= (UNIT_SLOW ? 10 : 40); i++) {
@@ -428,12 +426,10 @@ static void test_fork_in_a_call(UNIT_STATE)
 	struct holder h = { .domain = NULL };
 	struct fid_mr *mr;
 	pthread_t thread;
-	struct ep *e;
+	struct ep *e = ep_open(&want);
 	char mem[8];
 	pid_t pid;
 
-	EP_NEEDS_INSIDE();
-	e = ep_open(&want);
 	assert_int_equal(fi_mr_reg(e->domain, mem, sizeof(mem),
 				   FI_REMOTE_WRITE, 0, 1, 0, &mr, NULL), 0);
 	assert_int_equal(fi_mr_bind(mr, &e->rxcntr->fid, FI_REMOTE_WRITE), 0);
@@ -457,9 +453,9 @@ EP_THREADS_MAIN(
 	EP_TEST(test_no_thread_unless_asked_for),
 	EP_TEST(test_it_moves_what_nobody_polls_for),
 	EP_TEST(test_it_shares_with_who_polls),
-	EP_TEST(test_it_sleeps),
-	EP_TEST(test_objects_opened_at_once),
+	EP_TEST_INSIDE(test_it_sleeps),
+	EP_TEST_INSIDE(test_objects_opened_at_once),
 	EP_TEST(test_signals),
 	EP_TEST(test_fork),
-	EP_TEST(test_fork_in_a_call),
+	EP_TEST_INSIDE(test_fork_in_a_call),
 )

@@ -108,7 +108,6 @@ static void test_all_calls_are_taken_and_kept(UNIT_STATE)
 	struct unm_peer *peer;
 	int open = 0;
 
-	EP_NEEDS_INSIDE();
 	make_all(SENDS);
 	assert_int_equal(send_all(p.a, p.ab, SENDS), SENDS);
 	assert_true(waited(p.a) > 0);
@@ -146,7 +145,6 @@ static void test_backlog_is_bounded(UNIT_STATE)
 	struct ep_pair p;
 	unsigned first;
 
-	EP_NEEDS_INSIDE();
 	g_unm_env.tx_size = 64;
 	p = ep_pair(NULL);
 	make_all(SENDS);
@@ -196,7 +194,6 @@ static void test_nothing_overtakes(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 
-	EP_NEEDS_INSIDE();
 	make_small(SENDS);
 	assert_int_equal(send_all(p.a, p.ab, SENDS - 100), SENDS - 100);
 	assert_true(waited(p.a) > 0);
@@ -256,7 +253,6 @@ static void peer_goes(bool dropped)
 
 static void test_peer_goes_before_it_takes_them(UNIT_STATE)
 {
-	EP_NEEDS_INSIDE();
 	peer_goes(false);
 	peer_goes(true);
 }
@@ -272,7 +268,6 @@ static void test_asleep_with_a_backlog(UNIT_STATE)
 	unsigned got = 0, rounds = 0;
 	char buf[8];
 
-	EP_NEEDS_INSIDE();
 	make_small(SENDS);
 	assert_int_equal(send_all(p.a, p.ab, SENDS), SENDS);
 	assert_int_equal(fi_control(fid, FI_GETWAIT, &pfd.fd), 0);
@@ -318,7 +313,6 @@ static void test_no_sleep_when_the_backlog_is_announced(UNIT_STATE)
 	ssize_t ret = 0;
 	unsigned n = 0;
 
-	EP_NEEDS_INSIDE();
 	g_unm_env.tx_size = 256;
 	p = ep_pair(&(struct ep_want){ .wait = FI_WAIT_FD });
 	fid = &p.a->cq->fid;
@@ -367,7 +361,6 @@ static void test_close_sends_the_backlog(UNIT_STATE)
 	pthread_t thread;
 	char buf[8];
 
-	EP_NEEDS_INSIDE();
 	make_small(SENDS);
 	assert_int_equal(send_all(p.a, p.ab, SENDS), SENDS);
 	assert_true(waited(p.a) > 0);
@@ -386,11 +379,11 @@ static void test_close_sends_the_backlog(UNIT_STATE)
 }
 
 UNIT_MAIN(
-	EP_TEST(test_all_calls_are_taken_and_kept),
-	EP_TEST(test_backlog_is_bounded),
-	EP_TEST(test_nothing_overtakes),
-	EP_TEST(test_peer_goes_before_it_takes_them),
-	EP_TEST(test_asleep_with_a_backlog),
-	EP_TEST(test_no_sleep_when_the_backlog_is_announced),
-	EP_TEST(test_close_sends_the_backlog),
+	EP_TEST_INSIDE(test_all_calls_are_taken_and_kept),
+	EP_TEST_INSIDE(test_backlog_is_bounded),
+	EP_TEST_INSIDE(test_nothing_overtakes),
+	EP_TEST_INSIDE(test_peer_goes_before_it_takes_them),
+	EP_TEST_INSIDE(test_asleep_with_a_backlog),
+	EP_TEST_INSIDE(test_no_sleep_when_the_backlog_is_announced),
+	EP_TEST_INSIDE(test_close_sends_the_backlog),
 )

@@ -139,7 +139,6 @@ static void test_bindings(UNIT_STATE)
 	struct ep *e, *other;
 	struct unm_ep *ep;
 
-	EP_NEEDS_INSIDE();
 	e = ep_open(&want);
 	other = ep_open(&want);
 	foreign = open_cntr(other, FI_WAIT_NONE);
@@ -247,9 +246,8 @@ static void wait_rounds(enum fi_wait_obj obj, waiter_fn waiter)
 	struct ep_want want = { .threading = FI_THREAD_SAFE };
 	struct ep *e = ep_open(&want);
 	struct mover m = { .cntr = open_cntr(e, obj), .count = rounds() };
-	pthread_t thread;
+	pthread_t thread = unit_thread(move, &m);
 
-	thread = unit_thread(move, &m);
 	for (int i = 1; i <= m.count; i++) {
 		atomic_store(&m.asked, i);
 		waiter(e, m.cntr, i);
@@ -332,9 +330,8 @@ static void test_an_error_ends_the_wait(UNIT_STATE)
 
 	for (int i = 0; i < FORMS; i++) {
 		struct fid_cntr *c = open_cntr(e, forms[i]);
-		pthread_t thread;
+		pthread_t thread = unit_thread(add_error, c);
 
-		thread = unit_thread(add_error, c);
 		assert_int_equal(fi_cntr_wait(c, 1, LONG_MS), -FI_EAVAIL);
 		pthread_join(thread, NULL);
 		assert_int_equal(fi_cntr_readerr(c), 1);
@@ -463,9 +460,8 @@ static struct unm_stats stats_of(struct ep *e)
 static void sleeps(struct ep *e, struct fid_cntr *cntr)
 {
 	struct unm_stats was, is;
-	pthread_t thread;
+	pthread_t thread = unit_thread(add_one, cntr);
 
-	thread = unit_thread(add_one, cntr);
 	assert_int_equal(fi_cntr_wait(cntr, 1, LONG_MS), 0);
 	pthread_join(thread, NULL);
 	was = stats_of(e);
@@ -483,7 +479,6 @@ static void test_a_wait_sleeps(UNIT_STATE)
 		FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_MUTEX_COND,
 	};
 
-	EP_NEEDS_INSIDE();
 	for (int i = 0; i < 3; i++) {
 		struct ep *e = open_counting(objs[i]);
 		struct fid_cntr *any = open_cntr(e, objs[i]);
@@ -504,7 +499,7 @@ static void test_a_wait_sleeps(UNIT_STATE)
 EP_THREADS_MAIN(
 	EP_TEST(test_values),
 	EP_TEST(test_attributes),
-	EP_TEST(test_bindings),
+	EP_TEST_INSIDE(test_bindings),
 	EP_TEST(test_wait_ends),
 	EP_TEST(test_another_thread_wakes),
 	EP_TEST(test_another_thread_wakes_the_fd),
@@ -512,5 +507,5 @@ EP_THREADS_MAIN(
 	EP_TEST(test_an_error_ends_the_wait),
 	EP_TEST(test_trywait),
 	EP_TEST(test_messages_wake),
-	EP_TEST(test_a_wait_sleeps),
+	EP_TEST_INSIDE(test_a_wait_sleeps),
 )

@@ -176,7 +176,6 @@ static void rights(enum os_way way, uint64_t access)
  * or both: every kind of access, in one step and in several. */
 static void test_rights(UNIT_STATE)
 {
-	EP_NEEDS_INSIDE();
 	for (int way = 0; way < OS_WAYS; way++) {
 		if (!os_runs(way))
 			continue;
@@ -220,7 +219,6 @@ static void bounds(enum os_way way, int mr_mode)
 
 static void test_bounds(UNIT_STATE)
 {
-	EP_NEEDS_INSIDE();
 	for (int way = 0; way < OS_WAYS; way++) {
 		if (!os_runs(way))
 			continue;
@@ -267,7 +265,6 @@ static void revoked(enum os_way way)
  * properties. */
 static void test_revocation(UNIT_STATE)
 {
-	EP_NEEDS_INSIDE();
 	for (int way = 0; way < OS_WAYS; way++)
 		if (os_runs(way))
 			revoked(way);
@@ -310,15 +307,14 @@ static void dropped(enum os_way way)
 
 static void test_a_peer_dropped_between_two_steps(UNIT_STATE)
 {
-	EP_NEEDS_INSIDE();
 	for (int way = OS_ATTACH; way < OS_WAYS; way++)
 		if (os_runs(way))
 			dropped(way);
 }
 
 UNIT_MAIN(
-	EP_TEST(test_rights),
-	EP_TEST(test_bounds),
-	EP_TEST(test_revocation),
-	EP_TEST(test_a_peer_dropped_between_two_steps),
+	EP_TEST_INSIDE(test_rights),
+	EP_TEST_INSIDE(test_bounds),
+	EP_TEST_INSIDE(test_revocation),
+	EP_TEST_INSIDE(test_a_peer_dropped_between_two_steps),
 )

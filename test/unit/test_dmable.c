@@ -72,7 +72,6 @@ static void test_read_in_place(UNIT_STATE)
 	uint8_t *in = any ? malloc(3 * MIB) : dmable(p.b, 3 * MIB);
 	uint64_t rng = 3, n;
 
-	EP_NEEDS_INSIDE();
 	warm(&p, out, in);
 	n = STATS(p.b)->rx_dmable;
 	for (uint64_t i = 0; i < 60; i++) {
@@ -95,7 +94,6 @@ static void test_into_ordinary_memory(UNIT_STATE)
 	bool any = ((struct unm_ep *)p.b->ep)->hif->caps->flags &
 		HAL_CAP_DMA_ANY;
 
-	EP_NEEDS_INSIDE();
 	for (int i = 0; i < 20; i++)
 		message(&p, out, in, LEN, (uint64_t)i);
 	if (!any)
@@ -115,7 +113,6 @@ static void test_other_receives(UNIT_STATE)
 	};
 	struct ep_comp c;
 
-	EP_NEEDS_INSIDE();
 	warm(&p, out, in);
 	for (int way = 0; way < 3; way++) {
 		xfer_fill(out, LEN, 77 + way, 0);
@@ -151,7 +148,6 @@ static void test_let_go(UNIT_STATE)
 	uint8_t *out = dmable(p.a, 40 * MIB), *in = dmable(p.b, LEN);
 	struct unm_peer *peer;
 
-	EP_NEEDS_INSIDE();
 	warm(&p, out, in);
 	peer = unm_container(((struct unm_ep *)p.b->ep)->peers.next,
 			     struct unm_peer, all);
@@ -171,7 +167,6 @@ static void test_switched_off(UNIT_STATE)
 	struct ep_pair p = ep_pair(NULL);
 	uint8_t *out = dmable(p.a, LEN), *in = dmable(p.b, LEN);
 
-	EP_NEEDS_INSIDE();
 	g_unm_env.direct = false;
 	for (int i = 0; i < 10; i++)
 		message(&p, out, in, LEN, (uint64_t)i);
@@ -193,7 +188,6 @@ static void test_wire(UNIT_STATE)
 	struct unm_mem_seg *seg = unm_mem_find(unm_domain(e->domain), out, 1);
 	uint64_t w[UNM_WIRE_WORDS_MAX], head;
 
-	EP_NEEDS_INSIDE();
 	EP_OK(fi_tsenddata(e->ep, out + 64, LEN, NULL, 5, to, 6, out));
 	raw_expect(r, UNM_WIRE_HELLO, w);
 	head = raw_expect(r, UNM_WIRE_RTS_TAGGED, w);
@@ -222,7 +216,6 @@ static void test_forged_key(UNIT_STATE)
 	uint64_t w[UNM_WIRE_WORDS_MAX];
 	uint8_t *in = dmable(e, LEN);
 
-	EP_NEEDS_INSIDE();
 	hello(e);
 	for (int i = 0; i < 5; i++) {
 		EP_OK(fi_recv(e->ep, in, LEN, NULL, FI_ADDR_UNSPEC, in));
@@ -290,10 +283,8 @@ static uint8_t answer(void)
 /* FI_UNIMEM_DIRECT=0 at the receiver. */
 static void test_receiver_switched_off(UNIT_STATE)
 {
-	struct announced a;
+	struct announced a = announced(LEN);
 
-	EP_NEEDS_INSIDE();
-	a = announced(LEN);
 	g_unm_env.direct = false;
 	for (int i = 0; i < 20; i++) {
 		announce(&a);
@@ -308,11 +299,9 @@ static void test_receiver_switched_off(UNIT_STATE)
 static void test_sender_goes(UNIT_STATE)
 {
 	uint64_t end = ep_deadline();
-	struct announced a;
+	struct announced a = announced(24 * MIB);
 	struct ep_comp c;
 
-	EP_NEEDS_INSIDE();
-	a = announced(24 * MIB);
 	a.rts[0] = 4096;		/* short until the memory is imported */
 	do {
 		announce(&a);
@@ -336,11 +325,9 @@ static void test_sender_goes(UNIT_STATE)
 static void test_forged_offset(UNIT_STATE)
 {
 	uint64_t end = ep_deadline();
-	struct announced a;
+	struct announced a = announced(LEN);
 	struct ep_comp c;
 
-	EP_NEEDS_INSIDE();
-	a = announced(LEN);
 	/* in bounds first, until it is read in place; then beyond */
 	for (bool beyond = false;;) {
 		uint8_t type;
@@ -364,14 +351,14 @@ static void test_forged_offset(UNIT_STATE)
 }
 
 UNIT_MAIN(
-	RAW_TEST(test_read_in_place),
-	RAW_TEST(test_into_ordinary_memory),
-	RAW_TEST(test_other_receives),
-	RAW_TEST(test_let_go),
-	RAW_TEST(test_switched_off),
-	RAW_TEST(test_wire),
-	RAW_TEST(test_forged_key),
-	RAW_TEST(test_forged_offset),
-	RAW_TEST(test_receiver_switched_off),
-	RAW_TEST(test_sender_goes),
+	RAW_TEST_INSIDE(test_read_in_place),
+	RAW_TEST_INSIDE(test_into_ordinary_memory),
+	RAW_TEST_INSIDE(test_other_receives),
+	RAW_TEST_INSIDE(test_let_go),
+	RAW_TEST_INSIDE(test_switched_off),
+	RAW_TEST_INSIDE(test_wire),
+	RAW_TEST_INSIDE(test_forged_key),
+	RAW_TEST_INSIDE(test_forged_offset),
+	RAW_TEST_INSIDE(test_receiver_switched_off),
+	RAW_TEST_INSIDE(test_sender_goes),
 )

@@ -179,7 +179,6 @@ static void test_memory_without_the_rights(UNIT_STATE)
 	struct iovec whole = { mem, 3 * page };
 	struct fid_mr *mr[4];
 
-	EP_NEEDS_INSIDE();
 	assert_true(mem != MAP_FAILED);
 	assert_int_equal(mprotect(mem + page, page, PROT_READ), 0);
 	assert_int_equal(munmap(mem + 2 * page, page), 0);
@@ -367,10 +366,8 @@ static void test_no_remote_keys_while_closing(UNIT_STATE)
 	uint64_t end = ep_deadline();
 	uint8_t mem[64];
 	pthread_t closer;
-	struct fid_mr *mr;
+	struct fid_mr *mr = os_reg(v, mem, sizeof(mem), OS_ALL, SECOND);
 
-	EP_NEEDS_INSIDE();
-	mr = os_reg(v, mem, sizeof(mem), OS_ALL, SECOND);
 	for (int i = 0; i < 2; i++) {
 		raw_insert(v, r[i]);
 		raw_connect(r[i], v);
@@ -406,10 +403,10 @@ EP_THREADS_MAIN(
 	RAW_TEST(test_every_region_counts),
 	RAW_TEST(test_lengths_beyond_all),
 	RAW_TEST(test_holes),
-	RAW_TEST(test_memory_without_the_rights),
+	RAW_TEST_INSIDE(test_memory_without_the_rights),
 	RAW_TEST(test_mappings),
 	RAW_TEST(test_direct_beside_requests),
 	RAW_TEST(test_many_regions),
 	RAW_TEST(test_injected_steps_are_not_lost),
-	RAW_TEST(test_no_remote_keys_while_closing),
+	RAW_TEST_INSIDE(test_no_remote_keys_while_closing),
 )

@@ -182,7 +182,6 @@ static const struct packet broken[] = {
 
 static void test_broken_packets(UNIT_STATE)
 {
-	EP_NEEDS_INSIDE();
 	for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
 		struct scene s = scene();
 
@@ -232,10 +231,8 @@ static const struct {
 
 static void test_refused_requests(UNIT_STATE)
 {
-	struct scene s;
+	struct scene s = scene();
 
-	EP_NEEDS_INSIDE();
-	s = scene();
 	for (size_t i = 0, number = 0; i < sizeof(refused) /
 	     sizeof(refused[0]); i++) {
 		bool posted = refused[i].p.type <= ATOMIC ||
@@ -280,11 +277,9 @@ static void test_long_gets_with_check(UNIT_STATE)
 	struct packet get = { GET_CHECK, 0, { BIG_KEY, 0, len, 1 } };
 	uint64_t w[UNM_WIRE_WORDS_MAX], head;
 	struct fid_mr *mr;
-	struct scene s;
+	struct scene s = scene();
 	void *mem;
 
-	EP_NEEDS_INSIDE();
-	s = scene();
 	mem = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED |
 		   MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	assert_true(mem != MAP_FAILED);
@@ -319,7 +314,6 @@ static void flood(const struct packet *p)
 
 static void test_floods(UNIT_STATE)
 {
-	EP_NEEDS_INSIDE();
 	flood(&(struct packet){ GET, 0, { KEY, 0, 8, 1 } });
 	flood(&(struct packet){ PUT, 8, { KEY, ROOM } });
 	flood(&(struct packet){ FETCH, ASK, { KEY, 0, HOW(GSAS_OP_READ, 7, 4),
@@ -363,7 +357,6 @@ static void test_bad_results(UNIT_STATE)
 		{ GET, 0, UINT64_C(1) << 63, false },
 	};
 
-	EP_NEEDS_INSIDE();
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		struct scene s = scene();
 		uint64_t w[UNM_WIRE_WORDS_MAX] = { 0 };
@@ -397,7 +390,6 @@ static void test_bad_refusals(UNIT_STATE)
 		{ 1, 0 }, { 1, UINT64_C(1) << 31 }, { 1, UINT64_C(1) << 40 },
 	};
 
-	EP_NEEDS_INSIDE();
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		struct scene s = scene();
 		uint64_t w[UNM_WIRE_WORDS_MAX] = { 0 };
@@ -414,12 +406,10 @@ static void test_bad_refusals(UNIT_STATE)
 /* A count that exceeds what was sent completes operations to that peer only. */
 static void test_counts_beyond(UNIT_STATE)
 {
-	struct scene s;
+	struct scene s = scene();
 	uint64_t w[UNM_WIRE_WORDS_MAX] = { 0 };
 	uint8_t buf[64] = { 0 };
 
-	EP_NEEDS_INSIDE();
-	s = scene();
 	asked(&s, PUT, buf, w);
 	hal_rx_back(s.r->peer, UNM_PEER_BACK_APPLIED, UINT64_MAX);
 	assert_int_equal(ep_wait(s.v, buf).err, 0);
@@ -497,8 +487,7 @@ static void accesses_end(struct scene *s)
 
 static void test_forged_remote_keys(UNIT_STATE)
 {
-	EP_NEEDS_INSIDE();
-	for (size_t i = 0; i < sizeof(rkeys) / sizeof(rkeys[0]); i++) {
+	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
 		struct scene s = scene();
 		uint64_t w[UNM_WIRE_WORDS_MAX] = { 0 };
 		uint8_t buf[64] = { 0 };
@@ -524,7 +513,6 @@ static void test_remote_keys_beyond_their_memory(UNIT_STATE)
 		{ 0, 1ull << 40 }, { UINT64_MAX, UINT64_MAX },
 	};
 
-	EP_NEEDS_INSIDE();
 	for (size_t i = 0; i < sizeof(beyond) / sizeof(beyond[0]); i++) {
 		struct scene s = scene();
 		uint64_t w[UNM_WIRE_WORDS_MAX] = { 0 };
@@ -554,13 +542,13 @@ static void test_remote_keys_beyond_their_memory(UNIT_STATE)
 }
 
 UNIT_MAIN(
-	RAW_TEST(test_broken_packets),
-	RAW_TEST(test_refused_requests),
-	RAW_TEST(test_long_gets_with_check),
-	RAW_TEST(test_floods),
-	RAW_TEST(test_bad_results),
-	RAW_TEST(test_bad_refusals),
-	RAW_TEST(test_counts_beyond),
-	RAW_TEST(test_forged_remote_keys),
-	RAW_TEST(test_remote_keys_beyond_their_memory),
+	RAW_TEST_INSIDE(test_broken_packets),
+	RAW_TEST_INSIDE(test_refused_requests),
+	RAW_TEST_INSIDE(test_long_gets_with_check),
+	RAW_TEST_INSIDE(test_floods),
+	RAW_TEST_INSIDE(test_bad_results),
+	RAW_TEST_INSIDE(test_bad_refusals),
+	RAW_TEST_INSIDE(test_counts_beyond),
+	RAW_TEST_INSIDE(test_forged_remote_keys),
+	RAW_TEST_INSIDE(test_remote_keys_beyond_their_memory),
 )

@@ -147,7 +147,6 @@ static const struct packet bad[] = {
 
 static void test_single_bad_packets(UNIT_STATE)
 {
-	EP_NEEDS_INSIDE();
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct scene s = scene();
 
@@ -169,7 +168,6 @@ static void test_no_hello(UNIT_STATE)
 {
 	static const uint8_t types[] = { 0x02, 0x10, 0x11, 0x12, 0x14, 0x22 };
 
-	EP_NEEDS_INSIDE();
 	for (size_t i = 0; i < sizeof(types); i++) {
 		struct scene s = scene();
 
@@ -184,7 +182,6 @@ static void test_other_version(UNIT_STATE)
 {
 	static const uint16_t other[][2] = { { 3, 3 }, { 0, 0 }, { 9, 5 } };
 
-	EP_NEEDS_INSIDE();
 	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++) {
 		struct scene s = scene();
 		char text[4096], both[64];
@@ -209,11 +206,9 @@ static void test_other_version(UNIT_STATE)
 /* A newer provider that supports this version is accepted. */
 static void test_newer_version(UNIT_STATE)
 {
-	struct scene s;
+	struct scene s = scene();
 	char in[8];
 
-	EP_NEEDS_INSIDE();
-	s = scene();
 	raw_hello_as(s.r, UNM_WIRE_VERSION + 7, UNM_WIRE_VERSION);
 	EP_OK(fi_recv(s.v->ep, in, 8, NULL, s.vr, in));
 	send_words(&s, UNM_WIRE_INLINE, 8, 1, 0, 0);
@@ -235,7 +230,6 @@ static void test_space_that_was_not_announced(UNIT_STATE)
 		{ 0x21, 0, { 0, EXT(0, 8) } },
 	};
 
-	EP_NEEDS_INSIDE();
 	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
 		struct scene s = scene_met(raw_reach);
 		struct unm_peer *peer;
@@ -272,7 +266,6 @@ static void test_its_operations_end_in_error(UNIT_STATE)
 	char small = 1;
 	struct ep_comp c;
 
-	EP_NEEDS_INSIDE();
 	s = scene();
 	raw_hello(s.r);
 	/* rendezvous both ways, an unexpected one, a delivery */
@@ -308,11 +301,9 @@ static void test_its_operations_end_in_error(UNIT_STATE)
 /* Messages that the peer sent before the error can be received. */
 static void test_what_came_before_is_kept(UNIT_STATE)
 {
-	struct scene s;
+	struct scene s = scene();
 	uint64_t in;
 
-	EP_NEEDS_INSIDE();
-	s = scene();
 	raw_hello(s.r);
 	for (uint64_t i = 0; i < 5; i++)
 		raw_send(s.r, hal_head(UNM_WIRE_INLINE, 8), &i, 1, NULL, 0);
@@ -334,10 +325,8 @@ static void test_multi_receive_buffer_survives_it(UNIT_STATE)
 	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1,
 			      .addr = FI_ADDR_UNSPEC, .context = buf };
 	struct ep_comp c;
-	struct scene s;
+	struct scene s = scene();
 
-	EP_NEEDS_INSIDE();
-	s = scene();
 	raw_hello(s.r);
 	EP_OK(fi_recvmsg(s.v->ep, &msg, FI_MULTI_RECV | FI_COMPLETION));
 	announce(&s, BIG, 0);		/* fills the buffer */
@@ -368,7 +357,6 @@ static void test_tokens_of_others_are_refused(UNIT_STATE)
 	static const uint8_t types[] = { UNM_WIRE_FIN, UNM_WIRE_CTS };
 	char *out = malloc(BIG), *in = malloc(BIG);
 
-	EP_NEEDS_INSIDE();
 	for (int i = 0; i < 2; i++) {
 		struct scene s = scene();
 		uint64_t token;
@@ -432,7 +420,6 @@ static void test_own_token_misused(UNIT_STATE)
 	static const struct packet data = { UNM_WIRE_DATA, 0,
 					    { 0, EXT(0, 8) } };
 
-	EP_NEEDS_INSIDE();
 	misuse(&fin, &fin);		/* ended twice */
 	misuse(&fin, &cts);
 	misuse(&cts, &cts);		/* asked for twice */
@@ -473,7 +460,6 @@ static void pieces(const uint64_t *lens, int n)
 
 static void test_pieces_that_were_not_asked_for(UNIT_STATE)
 {
-	EP_NEEDS_INSIDE();
 	pieces((const uint64_t[]){ 5001 }, 1);
 	pieces((const uint64_t[]){ 4000, 1001 }, 2);
 	pieces((const uint64_t[]){ 0 }, 1);
@@ -491,7 +477,6 @@ static void test_announced_buffer_does_not_exist(UNIT_STATE)
 	static char in[BIG];
 	int was;
 
-	EP_NEEDS_INSIDE();
 	for (int i = 0; i < 4; i++) {
 		struct scene s = scene();
 		uint64_t w[UNM_WIRE_WORDS_MAX], head;
@@ -529,7 +514,6 @@ static void test_announced_lengths(UNIT_STATE)
 	};
 	char in[16];
 
-	EP_NEEDS_INSIDE();
 	for (int i = 0; i < 6; i++) {
 		struct scene s = scene();
 		uint64_t w[UNM_WIRE_WORDS_MAX];
@@ -552,12 +536,9 @@ static void test_announced_lengths(UNIT_STATE)
 static void test_longest_eager_messages(UNIT_STATE)
 {
 	char *in = malloc(1 << 20);
-	struct scene s;
-	uint32_t space;
+	struct scene s = scene();
+	uint32_t space = s.r->hif->caps->space_bytes;
 
-	EP_NEEDS_INSIDE();
-	s = scene();
-	space = s.r->hif->caps->space_bytes;
 	raw_hello(s.r);
 	for (int i = 0; i < 3 && !s.r->dead; i++) {
 		send_words(&s, UNM_WIRE_EAGER, 0, EXT(0, space), 0, 0);
@@ -578,11 +559,9 @@ static void test_longest_eager_messages(UNIT_STATE)
 static void test_messages_beyond_its_credits(UNIT_STATE)
 {
 	size_t was = g_unm_env.unexpected_max;
-	struct scene s;
+	struct scene s = scene();
 	uint64_t n = 0;
 
-	EP_NEEDS_INSIDE();
-	s = scene();
 	g_unm_env.unexpected_max = 4096;
 	raw_hello(s.r);
 	while (n < 100000 && raw_send(s.r, hal_head(UNM_WIRE_INLINE, 8), &n,
@@ -598,12 +577,10 @@ static void test_messages_beyond_its_credits(UNIT_STATE)
 /* Random values in the back words, and in the memory that the peer shares. */
 static void test_back_words_are_not_trusted(UNIT_STATE)
 {
-	struct scene s;
+	struct scene s = scene();
 	uint64_t rng = 77;
 	static char out[BIG];
 
-	EP_NEEDS_INSIDE();
-	s = scene();
 	raw_hello(s.r);
 	EP_TRY(fi_send(s.v->ep, out, 8, NULL, s.vr, NULL));
 	RAW_UNTIL(s.r->peer->rx.cells != NULL);
@@ -637,7 +614,6 @@ static void test_noise_in_the_ring(UNIT_STATE)
 {
 	uint64_t rng = 5;
 
-	EP_NEEDS_INSIDE();
 	for (int round = 0; round < 200; round++) {
 		struct scene s = scene();
 		struct hal_tx *tx = &s.r->peer->tx;
@@ -718,7 +694,6 @@ static void test_fuzz(UNIT_STATE)
 	uint64_t rng = 4711;
 	int dropped = 0;
 
-	EP_NEEDS_INSIDE();
 	for (int round = 0; round < rounds; round++) {
 		struct scene s = scene();
 		struct fid_mr *mr;
@@ -753,22 +728,22 @@ static void test_fuzz(UNIT_STATE)
 }
 
 UNIT_MAIN(
-	RAW_TEST(test_single_bad_packets),
-	RAW_TEST(test_space_that_was_not_announced),
-	RAW_TEST(test_no_hello),
-	RAW_TEST(test_other_version),
-	RAW_TEST(test_newer_version),
-	RAW_TEST(test_its_operations_end_in_error),
-	RAW_TEST(test_what_came_before_is_kept),
-	RAW_TEST(test_multi_receive_buffer_survives_it),
-	RAW_TEST(test_tokens_of_others_are_refused),
-	RAW_TEST(test_own_token_misused),
-	RAW_TEST(test_pieces_that_were_not_asked_for),
-	RAW_TEST(test_announced_buffer_does_not_exist),
-	RAW_TEST(test_announced_lengths),
-	RAW_TEST(test_longest_eager_messages),
-	RAW_TEST(test_messages_beyond_its_credits),
-	RAW_TEST(test_back_words_are_not_trusted),
-	RAW_TEST(test_noise_in_the_ring),
-	RAW_TEST(test_fuzz),
+	RAW_TEST_INSIDE(test_single_bad_packets),
+	RAW_TEST_INSIDE(test_space_that_was_not_announced),
+	RAW_TEST_INSIDE(test_no_hello),
+	RAW_TEST_INSIDE(test_other_version),
+	RAW_TEST_INSIDE(test_newer_version),
+	RAW_TEST_INSIDE(test_its_operations_end_in_error),
+	RAW_TEST_INSIDE(test_what_came_before_is_kept),
+	RAW_TEST_INSIDE(test_multi_receive_buffer_survives_it),
+	RAW_TEST_INSIDE(test_tokens_of_others_are_refused),
+	RAW_TEST_INSIDE(test_own_token_misused),
+	RAW_TEST_INSIDE(test_pieces_that_were_not_asked_for),
+	RAW_TEST_INSIDE(test_announced_buffer_does_not_exist),
+	RAW_TEST_INSIDE(test_announced_lengths),
+	RAW_TEST_INSIDE(test_longest_eager_messages),
+	RAW_TEST_INSIDE(test_messages_beyond_its_credits),
+	RAW_TEST_INSIDE(test_back_words_are_not_trusted),
+	RAW_TEST_INSIDE(test_noise_in_the_ring),
+	RAW_TEST_INSIDE(test_fuzz),
 )

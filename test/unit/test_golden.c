@@ -93,12 +93,10 @@ static unsigned lead(const uint64_t *w, bool tagged, bool data)
 
 static void test_hello_comes_first_and_once(UNIT_STATE)
 {
-	struct wire g;
+	struct wire g = wire();
 	char c = 0x5A;
 
-	EP_NEEDS_INSIDE();
-	g = wire();
-	send_plain(&g, &c, 1);
+	send_it(&g, &c, 1, false, false);
 	begin(&g);
 	for (int i = 0; i < 3; i++) {
 		next(&g);
@@ -111,10 +109,8 @@ static void test_hello_comes_first_and_once(UNIT_STATE)
 static void test_inline(UNIT_STATE)
 {
 	char buf[HAL_PKT_MAX];
-	struct wire g;
+	struct wire g = wire();
 
-	EP_NEEDS_INSIDE();
-	g = wire();
 	xfer_fill(buf, sizeof(buf), 1, 0);
 	send_plain(&g, buf, 0);
 	begin(&g);
@@ -140,10 +136,8 @@ static void test_inline(UNIT_STATE)
 static void test_eager(UNIT_STATE)
 {
 	static char buf[4096];
-	struct wire g;
+	struct wire g = wire();
 
-	EP_NEEDS_INSIDE();
-	g = wire();
 	xfer_fill(buf, sizeof(buf), 1, 0);
 	send_plain(&g, buf, 0);
 	begin(&g);
@@ -176,11 +170,9 @@ static void test_eager(UNIT_STATE)
 static void test_rts(UNIT_STATE)
 {
 	static char buf[100000];
-	struct wire g;
+	struct wire g = wire();
 
-	EP_NEEDS_INSIDE();
-	g = wire();
-	send_plain(&g, buf, 0);
+	send_it(&g, buf, 0, false, false);
 	begin(&g);
 	next(&g);
 	for (int k = 0; k < 4; k++) {
@@ -216,10 +208,8 @@ static void test_rts_of_pieces_has_no_address(UNIT_STATE)
 	static char buf[100000];
 	struct iovec iov[2] = { { buf, 50000 }, { buf + 50000, 50000 } };
 	uint64_t w[UNM_WIRE_WORDS_MAX];
-	struct wire g;
+	struct wire g = wire();
 
-	EP_NEEDS_INSIDE();
-	g = wire();
 	EP_OK(fi_sendv(g.e->ep, iov, NULL, 2, g.to, buf));
 	begin(&g);
 	raw_expect(g.r, UNM_WIRE_RTS, w);
@@ -239,11 +229,9 @@ static void test_cts_and_data(UNIT_STATE)
 	uint64_t w[UNM_WIRE_WORDS_MAX], head;
 	const uint64_t rts[] = { TAG, LEN, 0x0000000900000003, 0 };
 	struct ep_comp c;
-	struct wire g;
+	struct wire g = wire();
 	uint64_t want;
 
-	EP_NEEDS_INSIDE();
-	g = wire();
 	xfer_fill(out, LEN, 3, 0);
 	EP_OK(fi_trecv(g.e->ep, in, LEN, NULL, g.to, TAG, 0, in));
 	raw_connect(g.r, g.e);
@@ -285,11 +273,9 @@ static void test_fin(UNIT_STATE)
 	uint64_t w[UNM_WIRE_WORDS_MAX], head;
 	const uint64_t rts[] = { LEN, 0x0000000700000005, 0 };
 	struct ep_comp c;
-	struct wire g;
+	struct wire g = wire();
 	char in;
 
-	EP_NEEDS_INSIDE();
-	g = wire();
 	EP_OK(fi_recv(g.e->ep, &in, 0, NULL, FI_ADDR_UNSPEC, &in));
 	raw_connect(g.r, g.e);
 	assert_true(raw_hello(g.r));
@@ -311,10 +297,8 @@ static void test_data_follows_cts(UNIT_STATE)
 {
 	char *out = malloc(LEN), *got = malloc(LEN);
 	uint64_t w[UNM_WIRE_WORDS_MAX], token;
-	struct wire g;
+	struct wire g = wire();
 
-	EP_NEEDS_INSIDE();
-	g = wire();
 	xfer_fill(out, LEN, 4, 0);
 	EP_OK(fi_send(g.e->ep, out, LEN, NULL, g.to, out));
 	begin(&g);
@@ -350,7 +334,6 @@ static void test_send_ends_by_fin(UNIT_STATE)
 	static char out[LEN];
 	uint64_t w[UNM_WIRE_WORDS_MAX];
 
-	EP_NEEDS_INSIDE();
 	for (uint64_t status = 0; status < 20; status += 5) {
 		struct wire g = wire();
 		struct ep_comp c;
@@ -384,7 +367,6 @@ static void test_other_versions(UNIT_STATE)
 	};
 	char in;
 
-	EP_NEEDS_INSIDE();
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		struct wire g = wire();
 
@@ -404,14 +386,14 @@ static void test_other_versions(UNIT_STATE)
 }
 
 UNIT_MAIN(
-	RAW_TEST(test_hello_comes_first_and_once),
-	RAW_TEST(test_inline),
-	RAW_TEST(test_eager),
-	RAW_TEST(test_rts),
-	RAW_TEST(test_rts_of_pieces_has_no_address),
-	RAW_TEST(test_cts_and_data),
-	RAW_TEST(test_fin),
-	RAW_TEST(test_data_follows_cts),
-	RAW_TEST(test_send_ends_by_fin),
-	RAW_TEST(test_other_versions),
+	RAW_TEST_INSIDE(test_hello_comes_first_and_once),
+	RAW_TEST_INSIDE(test_inline),
+	RAW_TEST_INSIDE(test_eager),
+	RAW_TEST_INSIDE(test_rts),
+	RAW_TEST_INSIDE(test_rts_of_pieces_has_no_address),
+	RAW_TEST_INSIDE(test_cts_and_data),
+	RAW_TEST_INSIDE(test_fin),
+	RAW_TEST_INSIDE(test_data_follows_cts),
+	RAW_TEST_INSIDE(test_send_ends_by_fin),
+	RAW_TEST_INSIDE(test_other_versions),
 )

@@ -364,7 +364,6 @@ static void test_a_limit_is_an_error(UNIT_STATE)
 	char text[1024];
 	int ret;
 
-	EP_NEEDS_INSIDE();
 	unit_needs(on_emu(e));	/* others do not know limits of files */
 	domain = domain_open(e);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &lim), 0);
@@ -528,12 +527,10 @@ static void test_domains_do_not_wait(UNIT_STATE)
 {
 	struct fid_domain *slow, *quick;
 	pthread_t thread, other;
-	struct ep *e;
+	struct ep *e = ep_open(NULL);
 	uint8_t *p;
 	void *q;
 
-	EP_NEEDS_INSIDE();
-	e = ep_open(NULL);
 	slow = domain_open(e);
 	quick = domain_open(e);
 	p = get(quick, 100, 0);
@@ -579,12 +576,10 @@ static void test_fork_during_an_alloc(UNIT_STATE)
 {
 	struct fid_domain *domain;
 	pthread_t thread;
-	struct ep *e;
+	struct ep *e = ep_open(NULL);
 	pid_t pid;
 	int code;
 
-	EP_NEEDS_INSIDE();
-	e = ep_open(NULL);
 	domain = domain_open(e);
 	begin(&thread, domain);
 	pid = unit_fork();
@@ -608,9 +603,9 @@ UNIT_MAIN(
 	EP_TEST(test_segments_go_back),
 	EP_TEST(test_pairs_grow_nothing),
 	EP_TEST(test_close_with_blocks_in_use),
-	EP_TEST(test_a_limit_is_an_error),
+	EP_TEST_INSIDE(test_a_limit_is_an_error),
 	EP_TEST(test_small_board),
 	EP_TEST(test_a_forked_child_has_none),
-	EP_TEST(test_domains_do_not_wait),
-	EP_TEST(test_fork_during_an_alloc),
+	EP_TEST_INSIDE(test_domains_do_not_wait),
+	EP_TEST_INSIDE(test_fork_during_an_alloc),
 )

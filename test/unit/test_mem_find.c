@@ -42,7 +42,6 @@ static void test_find(UNIT_STATE)
 	uint8_t *p[60], *plain = malloc(MIB);
 	uint64_t rng = 2;
 
-	EP_NEEDS_INSIDE();
 	assert_int_equal(fi_domain(e->fabric, e->info, &domain, NULL), 0);
 	assert_null(FIND(plain, 1));	/* no memory was allocated yet */
 	assert_int_equal(fi_close(&domain->fid), 0);
@@ -83,7 +82,6 @@ static void test_large_segments_are_aligned(UNIT_STATE)
 	struct ep *e = ep_open(NULL);
 	struct fid_domain *domain;
 
-	EP_NEEDS_INSIDE();
 	if (!on_emu(e))
 		skip();			/* elsewhere the driver chooses
 					 * addresses */
@@ -131,15 +129,12 @@ static void test_freed_memory_is_out_of_reach(UNIT_STATE)
 {
 	struct ep *e = ep_open(NULL);
 	uint64_t end = ep_deadline();
-	struct fid_domain *domain;
+	struct fid_domain *domain = domain_open(e);
 	struct hal_if *a, *b;
 	struct hal_peer *ab;
-	struct hal *hal;
+	struct hal *hal = unm_domain(domain)->hal;
 	int ret;
 
-	EP_NEEDS_INSIDE();
-	domain = domain_open(e);
-	hal = unm_domain(domain)->hal;
 	assert_int_equal(hal_if_open(hal, -1, &a), 0);
 	assert_int_equal(hal_if_open(hal, -1, &b), 0);
 	while ((ret = hal_connect(a, &b->addr, &ab)) == -FI_EAGAIN) {
@@ -310,7 +305,6 @@ static void test_threads(UNIT_STATE)
 	pthread_t t[NWRITERS + 2];
 	struct unm_mem_seg *seg;
 
-	EP_NEEDS_INSIDE();
 	g_t.domain = domain_open(e);
 	g_t.stays = get(g_t.domain, MIB, 0);
 	g_t.plain = malloc(1000);
@@ -331,9 +325,9 @@ static void test_threads(UNIT_STATE)
 }
 
 UNIT_MAIN(
-	EP_TEST(test_find),
-	EP_TEST(test_large_segments_are_aligned),
-	EP_TEST(test_freed_memory_is_out_of_reach),
+	EP_TEST_INSIDE(test_find),
+	EP_TEST_INSIDE(test_large_segments_are_aligned),
+	EP_TEST_INSIDE(test_freed_memory_is_out_of_reach),
 	EP_TEST(test_find_while_the_table_changes),
-	EP_TEST(test_threads),
+	EP_TEST_INSIDE(test_threads),
 )

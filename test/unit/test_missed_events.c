@@ -57,10 +57,8 @@ static void test_room_comes_as_a_send_is_refused(UNIT_STATE)
 {
 	static char out[LEN], in[LEN];
 	struct unm_peer *peer;
-	struct ep_pair p;
+	struct ep_pair p = acquainted(&with_fd);
 
-	EP_NEEDS_INSIDE();
-	p = acquainted(&with_fd);
 	peer = peer_of(p.a, p.ab);
 	for (int i = 0; i < 200; i++)
 		EP_OK(fi_recv(p.b->ep, in, LEN, NULL, FI_ADDR_UNSPEC, in));
@@ -81,11 +79,9 @@ static void test_errors_come_as_one_falls_asleep(UNIT_STATE)
 {
 	struct fi_cq_tagged_entry c;
 	struct unm_peer *peer;
-	struct ep_pair p;
+	struct ep_pair p = acquainted(&with_fd);
 	char *out;
 
-	EP_NEEDS_INSIDE();
-	p = acquainted(&with_fd);
 	peer = peer_of(p.a, p.ab);
 	out = calloc(1, 1 << 20);
 	EP_OK(fi_send(p.a->ep, out, 1 << 20, NULL, p.ab, out));
@@ -108,7 +104,6 @@ static void test_no_wake_ups_without_an_event(UNIT_STATE)
 	struct unm_peer *peer;
 	struct ep_pair p;
 
-	EP_NEEDS_INSIDE();
 	p = acquainted(&with_fd);
 	peer = peer_of(p.a, p.ab);
 	if (peer->hp->tx.sleep == NULL)
@@ -162,8 +157,8 @@ static void test_closed_while_it_is_read(UNIT_STATE)
 }
 
 UNIT_MAIN(
-	EP_TEST(test_room_comes_as_a_send_is_refused),
-	EP_TEST(test_errors_come_as_one_falls_asleep),
-	EP_TEST(test_no_wake_ups_without_an_event),
+	EP_TEST_INSIDE(test_room_comes_as_a_send_is_refused),
+	EP_TEST_INSIDE(test_errors_come_as_one_falls_asleep),
+	EP_TEST_INSIDE(test_no_wake_ups_without_an_event),
 	EP_TEST(test_closed_while_it_is_read),
 )

@@ -242,7 +242,6 @@ static void test_old_programs_have_no_auth_key(UNIT_STATE)
 	struct fid_domain *domain;
 	struct fid_mr *mr;
 
-	EP_NEEDS_INSIDE();
 	e->info->fabric_attr->api_version = FI_VERSION(1, 4);
 	assert_int_equal(ep_fabric(e->info, &fabric), 0);
 	assert_int_equal(fi_domain(fabric, e->info, &domain, NULL), 0);
@@ -339,7 +338,6 @@ static void test_a_key_drawn_twice(UNIT_STATE)
 	struct ep *e = open_mode(FI_MR_PROV_KEY);
 	struct fid_mr *mr, *next;
 
-	EP_NEEDS_INSIDE();
 	drawn[0] = 1234;
 	ndrawn = 1;
 	assert_int_equal(reg(e, some, 8, 0, &mr), 0);
@@ -362,12 +360,10 @@ static void test_no_random_numbers(UNIT_STATE)
 {
 	struct ep *e = open_mode(FI_MR_PROV_KEY);
 	struct fid_mr *mr;
-	struct unit_capture ear;
+	struct unit_capture ear = unit_capture_begin();
 	char text[256];
 	int ret, said;
 
-	EP_NEEDS_INSIDE();
-	ear = unit_capture_begin();
 	draw_fails = true;
 	ret = reg(e, some, 8, 0, &mr);
 	draw_fails = false;
@@ -596,7 +592,6 @@ static void test_closing_while_the_domain_is_busy(UNIT_STATE)
 	struct fid_mr *mr[8];
 	pthread_t thread;
 
-	EP_NEEDS_INSIDE();
 	atomic_store(&busy_end, false);
 	thread = unit_thread(busy, e);
 	for (int i = 0; i < MANY || atomic_load(&busy_turns) < 100; i++) {
@@ -640,7 +635,6 @@ static void test_a_child_closes_and_waits_for_nobody(UNIT_STATE)
 	struct unm_mr *found;
 	struct fid_mr *mr;
 
-	EP_NEEDS_INSIDE();
 	assert_int_equal(reg(e, some, 8, 5, &mr), 0);
 	for (int locked = 0; locked < 2; locked++) {
 		pid_t pid;
@@ -664,17 +658,17 @@ UNIT_MAIN(
 	EP_TEST(test_every_combination_of_rights),
 	EP_TEST(test_context_and_pieces),
 	EP_TEST(test_bad_regions_are_refused),
-	EP_TEST(test_old_programs_have_no_auth_key),
+	EP_TEST_INSIDE(test_old_programs_have_no_auth_key),
 	EP_TEST(test_a_key_in_use_is_refused),
 	EP_TEST(test_many_sparse_keys),
 	EP_TEST(test_keys_of_the_provider),
-	EP_TEST(test_a_key_drawn_twice),
-	EP_TEST(test_no_random_numbers),
+	EP_TEST_INSIDE(test_a_key_drawn_twice),
+	EP_TEST_INSIDE(test_no_random_numbers),
 	EP_TEST(test_every_mode),
 	EP_TEST(test_raw_keys_are_the_keys),
 	EP_TEST(test_other_calls_on_regions),
 	EP_TEST(test_binding_a_counter),
 	EP_TEST(test_a_region_keeps_its_domain),
-	EP_TEST(test_closing_while_the_domain_is_busy),
-	EP_TEST(test_a_child_closes_and_waits_for_nobody),
+	EP_TEST_INSIDE(test_closing_while_the_domain_is_busy),
+	EP_TEST_INSIDE(test_a_child_closes_and_waits_for_nobody),
 )

@@ -220,7 +220,6 @@ static void bounded(size_t len, size_t max)
 
 static void test_unexpected_memory_is_bounded(UNIT_STATE)
 {
-	EP_NEEDS_INSIDE();
 	bounded(8, 4096);
 	bounded(8, 1 << 20);
 	bounded(500, 100000);
@@ -237,7 +236,6 @@ static void test_two_senders_share_what_there_is(UNIT_STATE)
 	uint32_t sent[2] = { 0 }, got[2] = { 0 };
 	char buf[4000];
 
-	EP_NEEDS_INSIDE();
 	g_unm_env.unexpected_max = 65536;
 	r = ep_open(NULL);
 	for (int i = 0; i < 2; i++) {
@@ -273,7 +271,6 @@ static void test_a_flood_holds_back_nobody_else(UNIT_STATE)
 	uint32_t sent, in, most;
 	char buf[1000];
 
-	EP_NEEDS_INSIDE();
 	g_unm_env.unexpected_max = 65536;
 	r = ep_open(NULL);
 	flood = ep_open(NULL);
@@ -313,7 +310,6 @@ static void test_discards_free_space(UNIT_STATE)
 	struct ep_pair p;
 	char buf[1000];
 
-	EP_NEEDS_INSIDE();
 	g_unm_env.unexpected_max = 20000;
 	p = ep_pair(NULL);
 	for (int round = 0; round < 3; round++) {
@@ -353,7 +349,6 @@ static void test_room_comes_while_the_queue_is_full(UNIT_STATE)
 	uint32_t sent = 0;
 	struct ep_pair p;
 
-	EP_NEEDS_INSIDE();
 	iov.iov_base = malloc(iov.iov_len);
 	g_unm_env.unexpected_max = 4096;
 	p = ep_pair(&want);
@@ -385,7 +380,6 @@ static void test_rendezvous_ends_while_memory_is_out(UNIT_STATE)
 	struct ep_pair p;
 	uint32_t sent;
 
-	EP_NEEDS_INSIDE();
 	out = malloc(BIG);
 	in = malloc(BIG);
 	g_unm_env.unexpected_max = 4096;
@@ -461,7 +455,6 @@ static void test_a_stream_is_sent_in_steps(UNIT_STATE)
 	uint64_t before[2], sent[2] = { 0 }, end = ep_deadline();
 	char *out = calloc(1, LEN), *in[2];
 
-	EP_NEEDS_INSIDE();
 	g_unm_env.eager_max = 256;
 	g_unm_env.attach = false;
 	s = ep_open(NULL);
@@ -546,7 +539,6 @@ static void test_posted_receives_are_bounded(UNIT_STATE)
 	char in;
 	int n;
 
-	EP_NEEDS_INSIDE();
 	g_unm_env.rx_size = 100;
 	p = ep_pair(NULL);
 	for (n = 0; n < 200; n++) {
@@ -623,7 +615,6 @@ static void test_no_space_is_back_pressure(UNIT_STATE)
 	struct ep_pair p = ep_pair(NULL);
 	struct hal_ops ops;
 
-	EP_NEEDS_INSIDE();
 	if (starve(&p, &ops) == NULL)
 		skip();			/* with a decorator, or a device */
 	EP_OK(fi_recv(p.b->ep, in, 1, NULL, p.ba, in));
@@ -642,12 +633,10 @@ static void test_no_space_for_long_ends(UNIT_STATE)
 {
 	char out[4096] = "x";
 	struct ep_pair p = ep_pair(NULL);
-	struct unm_peer *peer;
 	struct hal_ops ops;
 	ssize_t ret;
+	struct unm_peer *peer = starve(&p, &ops);
 
-	EP_NEEDS_INSIDE();
-	peer = starve(&p, &ops);
 	unit_needs(peer != NULL);
 	starved = UINT32_MAX;
 	assert_int_equal(fi_send(p.a->ep, out, sizeof(out), NULL, p.ab, out),
@@ -667,11 +656,9 @@ static void test_no_space_twice_is_back_pressure(UNIT_STATE)
 {
 	char out[4096] = "x", in[4096];
 	struct ep_pair p = ep_pair(NULL);
-	struct unm_peer *peer;
 	struct hal_ops ops;
+	struct unm_peer *peer = starve(&p, &ops);
 
-	EP_NEEDS_INSIDE();
-	peer = starve(&p, &ops);
 	unit_needs(peer != NULL);
 	EP_OK(fi_recv(p.b->ep, in, 1, NULL, p.ba, in));
 	ep_received(p.b, in);
@@ -695,18 +682,18 @@ UNIT_MAIN(
 	EP_TEST(test_trap8_both_only_send_inline),
 	EP_TEST(test_trap8_both_only_send_eager),
 	EP_TEST(test_trap8_all_to_all_before_any_receive),
-	EP_TEST(test_unexpected_memory_is_bounded),
-	EP_TEST(test_two_senders_share_what_there_is),
-	EP_TEST(test_a_flood_holds_back_nobody_else),
-	EP_TEST(test_discards_free_space),
-	EP_TEST(test_room_comes_while_the_queue_is_full),
-	EP_TEST(test_rendezvous_ends_while_memory_is_out),
+	EP_TEST_INSIDE(test_unexpected_memory_is_bounded),
+	EP_TEST_INSIDE(test_two_senders_share_what_there_is),
+	EP_TEST_INSIDE(test_a_flood_holds_back_nobody_else),
+	EP_TEST_INSIDE(test_discards_free_space),
+	EP_TEST_INSIDE(test_room_comes_while_the_queue_is_full),
+	EP_TEST_INSIDE(test_rendezvous_ends_while_memory_is_out),
 	EP_TEST(test_a_peer_that_never_polls_delays_nobody),
-	EP_TEST(test_a_stream_is_sent_in_steps),
+	EP_TEST_INSIDE(test_a_stream_is_sent_in_steps),
 	EP_TEST(test_sends_in_flight_are_bounded),
-	EP_TEST(test_posted_receives_are_bounded),
+	EP_TEST_INSIDE(test_posted_receives_are_bounded),
 	EP_TEST(test_many_receives_posted),
-	EP_TEST(test_no_space_is_back_pressure),
-	EP_TEST(test_no_space_for_long_ends),
-	EP_TEST(test_no_space_twice_is_back_pressure),
+	EP_TEST_INSIDE(test_no_space_is_back_pressure),
+	EP_TEST_INSIDE(test_no_space_for_long_ends),
+	EP_TEST_INSIDE(test_no_space_twice_is_back_pressure),
 )

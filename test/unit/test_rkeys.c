@@ -122,7 +122,6 @@ static void test_each_access_finds_its_region(UNIT_STATE)
 {
 	static const int counts[] = { 1, FEW, 16, 17, MANY, BEYOND };
 
-	EP_NEEDS_INSIDE();
 	unit_needs(os_goes(OS_DMABLE));
 	for (int keys = 0; keys < KEYS; keys++)
 		for (int i = 0; i < 6; i++)
@@ -179,7 +178,6 @@ static uint64_t cost(enum keys keys, int n)
 
 static void test_the_cost_does_not_grow(UNIT_STATE)
 {
-	EP_NEEDS_INSIDE();
 	unit_needs(os_goes(OS_DMABLE));
 	for (int keys = 0; keys < KEYS; keys++) {
 		uint64_t few = cost(keys, FEW), many = cost(keys, MANY);
@@ -199,6 +197,6 @@ static void test_the_cost_does_not_grow(UNIT_STATE)
 }
 
 UNIT_MAIN(
-	EP_TEST(test_each_access_finds_its_region),
-	EP_TEST(test_the_cost_does_not_grow),
+	EP_TEST_INSIDE(test_each_access_finds_its_region),
+	EP_TEST_INSIDE(test_the_cost_does_not_grow),
 )

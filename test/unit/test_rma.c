@@ -176,13 +176,10 @@ static void test_every_call_through_shared_memory(UNIT_STATE)
 /* Also from dmable memory, for engines that access no other memory. */
 static void test_from_dmable_to_dmable_memory(UNIT_STATE)
 {
-	struct os_pair p;
+	struct os_pair p = os_open(OS_DMABLE, ROOM);
 	uint64_t direct;
-	uint8_t *buf;
+	uint8_t *buf = os_alloc(p.a, OS_DMABLE, ROOM);
 
-	EP_NEEDS_INSIDE();
-	p = os_open(OS_DMABLE, ROOM);
-	buf = os_alloc(p.a, OS_DMABLE, ROOM);
 	direct = os_direct(&p);
 	for (size_t i = 0; i < NLENGTHS; i++) {
 		size_t len = lengths[i];
@@ -663,7 +660,7 @@ UNIT_MAIN(
 	EP_TEST(test_every_call_by_attach),
 	EP_TEST(test_every_call_through_dmable_memory),
 	EP_TEST(test_every_call_through_shared_memory),
-	EP_TEST(test_from_dmable_to_dmable_memory),
+	EP_TEST_INSIDE(test_from_dmable_to_dmable_memory),
 	EP_TEST(test_bad_accesses),
 	EP_TEST(test_answers_are_not_mixed_up),
 	EP_TEST(test_bad_calls),

@@ -211,7 +211,6 @@ static void test_one_wake_up_for_many_completions(UNIT_STATE)
 	struct unm_cntr *cntr;
 	uint32_t before, once, twice;
 
-	EP_NEEDS_INSIDE();
 	c.e = ep_open(&want);
 	c.cntr = open_cntr(c.e, FI_WAIT_FD);
 	cntr = unm_cntr(c.cntr);
@@ -395,13 +394,11 @@ static void test_the_set_of_a_counter_of_all(UNIT_STATE)
 	struct ep_want want = { .disabled = true };
 	struct fid_cntr *cntr;
 	struct fid_mr *mr;
-	struct ep *e;
+	struct ep *e = ep_open(&want);
 	char mem[8];
 	pid_t child;
 	int epfd;
 
-	EP_NEEDS_INSIDE();
-	e = ep_open(&want);
 	cntr = open_cntr(e, FI_WAIT_FD);
 	epfd = unm_cntr(cntr)->wait.epfd;
 	mr = counted(e, mem, sizeof(mem), cntr);
@@ -431,10 +428,8 @@ static void test_a_counter_that_cannot_wait_for_all(UNIT_STATE)
 	struct unm_wait *wait;
 	struct unit_capture ear;
 	int epfd, null;
-	struct ep *e;
+	struct ep *e = ep_open(NULL);
 
-	EP_NEEDS_INSIDE();
-	e = ep_open(NULL);
 	first = open_cntr(e, FI_WAIT_NONE);
 	cntr = open_cntr(e, FI_WAIT_FD);
 	wait = &unm_cntr(cntr)->wait;
@@ -600,7 +595,6 @@ static void woken_in_time(const struct ep_want *want, bool reader)
 
 static void test_a_refused_sender_is_woken_in_time(UNIT_STATE)
 {
-	EP_NEEDS_INSIDE();
 	for (int i = 0; i < KINDS; i++) {
 		struct ep_want want = kinds[i];
 
@@ -639,7 +633,6 @@ static void test_no_sleep_without_a_connection(UNIT_STATE)
 {
 	static struct hal_ops later;
 
-	EP_NEEDS_INSIDE();
 	for (int i = 0; i < KINDS; i++) {
 		struct ep_pair p = ep_pair(&kinds[i]);
 		struct fid *fids[] = { &p.a->cq->fid };
@@ -707,13 +700,13 @@ static void test_a_member_and_its_set_are_closed_at_once(UNIT_STATE)
 EP_THREADS_MAIN(
 	EP_TEST(test_all_who_wait_for_a_counter_wake),
 	EP_TEST(test_all_who_read_a_queue_wake),
-	EP_TEST(test_one_wake_up_for_many_completions),
+	EP_TEST_INSIDE(test_one_wake_up_for_many_completions),
 	EP_TEST(test_a_region_wakes_who_waits_for_its_counter),
 	EP_TEST(test_a_poll_elsewhere_wakes_the_waiter),
-	EP_TEST(test_the_set_of_a_counter_of_all),
-	EP_TEST(test_a_counter_that_cannot_wait_for_all),
+	EP_TEST_INSIDE(test_the_set_of_a_counter_of_all),
+	EP_TEST_INSIDE(test_a_counter_that_cannot_wait_for_all),
 	EP_TEST(test_a_refused_sender_wakes),
-	EP_TEST(test_a_refused_sender_is_woken_in_time),
-	EP_TEST(test_no_sleep_without_a_connection),
+	EP_TEST_INSIDE(test_a_refused_sender_is_woken_in_time),
+	EP_TEST_INSIDE(test_no_sleep_without_a_connection),
 	EP_TEST(test_a_member_and_its_set_are_closed_at_once),
 )

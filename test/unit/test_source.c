@@ -235,7 +235,6 @@ static void test_address_for_an_older_caller(UNIT_STATE)
 	struct fi_cq_err_entry err;
 	char in, out = 5, data[64];
 
-	EP_NEEDS_INSIDE();
 	m.a->fabric->api_version = FI_VERSION(1, 4);
 	EP_OK(fi_recv(m.a->ep, &in, 1, NULL, FI_ADDR_UNSPEC, &in));
 	GOES(&m, fi_inject(m.b->ep, &out, 1, m.ba));
@@ -364,7 +363,7 @@ UNIT_MAIN(
 	EP_TEST(test_peek_then_insert_then_claim),
 	EP_TEST(test_inserted_from_the_error),
 	EP_TEST(test_trap5_room_for_the_address),
-	EP_TEST(test_address_for_an_older_caller),
+	EP_TEST_INSIDE(test_address_for_an_older_caller),
 	EP_TEST(test_order_among_the_others),
 	EP_TEST(test_counters_and_truncation),
 	EP_TEST(test_no_entry_where_none_is_wanted),

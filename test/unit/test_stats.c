@@ -76,12 +76,9 @@ static struct ep_pair pair(void)
 static void test_age_of_a_rendezvous(UNIT_STATE)
 {
 	struct fi_context2 tx, tx2, rx;
-	struct ep_pair p;
-	uint64_t since;
+	struct ep_pair p = pair();
+	uint64_t since = ep_now();
 
-	EP_NEEDS_INSIDE();
-	p = pair();
-	since = ep_now();
 	EP_OK(fi_tsend(p.a->ep, big, BIG, NULL, p.ab, 1, &tx));
 	grows(p.a, &stats(p.a)->oldest_us, since, "rendezvous");
 	/* a later one comes and ends: the first is still the oldest */
@@ -108,7 +105,6 @@ static void test_age_of_a_stream_at_both_ends(UNIT_STATE)
 	struct ep_pair p;
 	uint64_t posted, since;
 
-	EP_NEEDS_INSIDE();
 	g_unm_env.attach = 0;
 	p = pair();
 	posted = ep_now();
@@ -135,12 +131,9 @@ static void test_age_of_a_delivery(UNIT_STATE)
 {
 	struct ep_want want = { .tx_op_flags = FI_DELIVERY_COMPLETE };
 	struct fi_context2 tx, rx;
-	struct ep_pair p;
-	uint64_t since;
+	struct ep_pair p = ep_pair(&want);
+	uint64_t since = ep_now();
 
-	EP_NEEDS_INSIDE();
-	p = ep_pair(&want);
-	since = ep_now();
 	EP_OK(fi_send(p.a->ep, big, 8, NULL, p.ab, &tx));
 	grows(p.a, &stats(p.a)->oldest_us, since, "delivery");
 	EP_OK(fi_recv(p.b->ep, in, 8, NULL, p.ba, &rx));
@@ -155,10 +148,8 @@ static void test_age_of_a_backlog(UNIT_STATE)
 	uint64_t since, end = ep_deadline();
 	struct fi_context2 tx, rx;
 	unsigned sent = 0;
-	struct ep_pair p;
+	struct ep_pair p = ep_pair(NULL);
 
-	EP_NEEDS_INSIDE();
-	p = ep_pair(NULL);
 	since = ep_now();
 	while (stats(p.a)->tx_backlog == 0) {
 		sent += fi_send(p.a->ep, big, 8, NULL, p.ab, &tx) == 0;
@@ -186,10 +177,8 @@ static void test_age_of_a_posted_receive(UNIT_STATE)
 	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1,
 			      .addr = FI_ADDR_UNSPEC, .context = &multi };
 	uint64_t since, end;
-	struct ep *e;
+	struct ep *e = ep_open(NULL);
 
-	EP_NEEDS_INSIDE();
-	e = ep_open(NULL);
 	EP_OK(fi_recvmsg(e->ep, &msg, FI_MULTI_RECV));
 	EP_FOR_US(3 * AGE_US)
 		ep_poll(e);
@@ -329,16 +318,12 @@ static void shows(struct ep_pair *p, struct ep *e, const char *gauges,
 static void test_the_table_shows_the_queues(UNIT_STATE)
 {
 	static struct fi_context2 tx[600], rx[POSTED];
-	struct ep_pair p;
-	struct ep *c;
-	char gauges[64], msgs[64];
+	struct ep_pair p = ep_pair(NULL);
+	struct ep *c = ep_open(NULL);
+	char levels[64], msgs[64];
 	unsigned sent = 0;
-	fi_addr_t to;
+	fi_addr_t to = ep_insert(p.a, c);
 
-	EP_NEEDS_INSIDE();
-	p = ep_pair(NULL);
-	c = ep_open(NULL);
-	to = ep_insert(p.a, c);
 	for (int i = 0; i < UNEXPECTED; i++)
 		EP_OK(fi_tsend(p.a->ep, big, 8, NULL, p.ab, 1, &tx[0]));
 	EP_OK(fi_tsend(p.a->ep, big, BIG, NULL, p.ab, 1, &tx[0]));
@@ -368,10 +353,10 @@ static void test_the_table_shows_the_queues(UNIT_STATE)
 }
 
 UNIT_MAIN(
-	EP_TEST(test_age_of_a_rendezvous),
-	EP_TEST(test_age_of_a_stream_at_both_ends),
-	EP_TEST(test_age_of_a_delivery),
-	EP_TEST(test_age_of_a_backlog),
-	EP_TEST(test_age_of_a_posted_receive),
-	EP_TEST(test_the_table_shows_the_queues),
+	EP_TEST_INSIDE(test_age_of_a_rendezvous),
+	EP_TEST_INSIDE(test_age_of_a_stream_at_both_ends),
+	EP_TEST_INSIDE(test_age_of_a_delivery),
+	EP_TEST_INSIDE(test_age_of_a_backlog),
+	EP_TEST_INSIDE(test_age_of_a_posted_receive),
+	EP_TEST_INSIDE(test_the_table_shows_the_queues),
 )

@@ -166,10 +166,8 @@ static const struct unm_stats *stats(const struct talk *t)
 
 static void test_silent_sender_is_read(UNIT_STATE)
 {
-	struct talk t;
+	struct talk t = talk_of(LEN);
 
-	EP_NEEDS_INSIDE();
-	t = talk_of(LEN);
 	begin(&t, LEN, LEN);
 	assert_int_equal(ep_received(t.v, t.in).len, LEN);
 	assert_true(all(t.in, BY_READ, LEN));
@@ -185,10 +183,8 @@ static void test_silent_sender_is_read(UNIT_STATE)
 static void test_short_messages_are_no_progress(UNIT_STATE)
 {
 	uint64_t in[1000], word = 7, n = 0;
-	struct talk t;
+	struct talk t = talk_of(0);
 
-	EP_NEEDS_INSIDE();
-	t = talk_of(0);
 	EP_OK(fi_trecv(t.v->ep, t.in, LEN, NULL, t.vr, 1, 0, t.in));
 	for (int i = 0; i < 1000; i++)
 		EP_OK(fi_recv(t.v->ep, &in[i], 8, NULL, t.vr, &in[i]));
@@ -210,10 +206,8 @@ static void test_short_messages_are_no_progress(UNIT_STATE)
 static void test_a_full_ring_stops_no_receive(UNIT_STATE)
 {
 	char c = 0;
-	struct talk t;
+	struct talk t = talk_of(LEN);
 
-	EP_NEEDS_INSIDE();
-	t = talk_of(LEN);
 	EP_OK(fi_inject(t.v->ep, &c, 1, t.vr));
 	while (fi_inject(t.v->ep, &c, 1, t.vr) == 0)
 		;
@@ -226,10 +220,8 @@ static void test_a_full_ring_stops_no_receive(UNIT_STATE)
 /* The sender sends two pieces and then computes. */
 static void test_pieces_and_then_silence(UNIT_STATE)
 {
-	struct talk t;
+	struct talk t = talk_of(LEN);
 
-	EP_NEEDS_INSIDE();
-	t = talk_of(LEN);
 	begin(&t, LEN, LEN);
 	piece(&t, 0, PIECE);
 	piece(&t, PIECE, PIECE);
@@ -246,11 +238,9 @@ static void test_the_rest_goes_where_it_belongs(UNIT_STATE)
 {
 	static const size_t cut[] = { 1, 5000, 300001 };
 	struct iovec iov[3];
-	struct talk t;
+	struct talk t = talk_of(0);
 	size_t n = 0;
 
-	EP_NEEDS_INSIDE();
-	t = talk_of(0);
 	for (size_t i = 0; i < LEN; i++)
 		t.out[i] = (char)(i * 2654435761u >> 24);
 	for (int i = 0; i < 3; i++) {
@@ -273,10 +263,8 @@ static void test_the_rest_goes_where_it_belongs(UNIT_STATE)
  * pieces are ignored, and are no protocol error. */
 static void test_late_pieces_are_ignored(UNIT_STATE)
 {
-	struct talk t;
+	struct talk t = talk_of(LEN);
 
-	EP_NEEDS_INSIDE();
-	t = talk_of(LEN);
 	begin(&t, LEN, LEN);
 	ep_received(t.v, t.in);
 	memset(t.in, 0, LEN);		/* the buffer is the application's
@@ -302,7 +290,6 @@ static void test_wrong_pieces_are_refused(UNIT_STATE)
 {
 	bool was;
 
-	EP_NEEDS_INSIDE();
 	for (int i = 0; i < 2; i++) {
 		struct talk t = talk();
 
@@ -343,10 +330,8 @@ static void begin_and_read(struct talk *t)
  * receive completes when the transfer has ended, and counts as read. */
 static void test_pieces_cross_a_read(UNIT_STATE)
 {
-	struct talk t;
+	struct talk t = talk_of(2 * PIECE);
 
-	EP_NEEDS_INSIDE();
-	t = talk_of(2 * PIECE);
 	begin_and_read(&t);
 	ep_received(t.v, t.in);
 	assert_int_equal(stats(&t)->rx_attach, 1);
@@ -360,10 +345,8 @@ static void test_pieces_cross_a_read(UNIT_STATE)
  * message's. */
 static void test_closed_under_a_read(UNIT_STATE)
 {
-	struct talk t;
+	struct talk t = talk_of(2 * PIECE);
 
-	EP_NEEDS_INSIDE();
-	t = talk_of(2 * PIECE);
 	begin_and_read(&t);
 	raw_close(t.r);
 	assert_int_equal(ep_wait(t.v, t.in).err, FI_ECONNRESET);
@@ -392,10 +375,8 @@ static bool read_at_once(struct talk *t)
 static void test_the_faster_way_is_taken(UNIT_STATE)
 {
 	struct unm_way *way;
-	struct talk t;
+	struct talk t = talk_of(0);
 
-	EP_NEEDS_INSIDE();
-	t = talk_of(0);
 	/* by the measured costs of earlier messages: see test_way.c */
 	way = &unm_container(((struct unm_ep *)t.v->ep)->peers.next,
 			     struct unm_peer, all)->way[unm_way_class(LEN)];
@@ -415,10 +396,8 @@ static void test_the_faster_way_is_taken(UNIT_STATE)
 static void test_no_patience(UNIT_STATE)
 {
 	int was = g_unm_env.stream_us;
-	struct talk t;
+	struct talk t = talk_of(0);
 
-	EP_NEEDS_INSIDE();
-	t = talk_of(0);
 	was = g_unm_env.stream_us;
 	g_unm_env.stream_us = 0;
 	for (int i = 0; i < 20; i++)
@@ -435,14 +414,10 @@ static void test_sleepers_do_not_wait_for_pieces(UNIT_STATE)
 {
 	struct ep_want want = { .wait = FI_WAIT_UNSPEC };
 	struct fi_cq_tagged_entry entry;
-	struct talk t;
-	struct ep *e;
-	fi_addr_t er;
+	struct talk t = talk_of(0);
+	struct ep *e = ep_open(&want);
+	fi_addr_t er = raw_insert(e, t.r);
 
-	EP_NEEDS_INSIDE();
-	t = talk_of(0);
-	e = ep_open(&want);
-	er = raw_insert(e, t.r);
 	raw_connect(t.r, e);
 	raw_hello(t.r);
 	EP_OK(fi_recv(e->ep, t.in, LEN, NULL, er, t.in));
@@ -454,16 +429,16 @@ static void test_sleepers_do_not_wait_for_pieces(UNIT_STATE)
 }
 
 UNIT_MAIN(
-	RAW_TEST(test_silent_sender_is_read),
-	RAW_TEST(test_short_messages_are_no_progress),
-	RAW_TEST(test_a_full_ring_stops_no_receive),
-	RAW_TEST(test_pieces_and_then_silence),
-	RAW_TEST(test_the_rest_goes_where_it_belongs),
-	RAW_TEST(test_late_pieces_are_ignored),
-	RAW_TEST(test_wrong_pieces_are_refused),
-	RAW_TEST(test_pieces_cross_a_read),
-	RAW_TEST(test_closed_under_a_read),
-	RAW_TEST(test_the_faster_way_is_taken),
-	RAW_TEST(test_no_patience),
-	RAW_TEST(test_sleepers_do_not_wait_for_pieces),
+	RAW_TEST_INSIDE(test_silent_sender_is_read),
+	RAW_TEST_INSIDE(test_short_messages_are_no_progress),
+	RAW_TEST_INSIDE(test_a_full_ring_stops_no_receive),
+	RAW_TEST_INSIDE(test_pieces_and_then_silence),
+	RAW_TEST_INSIDE(test_the_rest_goes_where_it_belongs),
+	RAW_TEST_INSIDE(test_late_pieces_are_ignored),
+	RAW_TEST_INSIDE(test_wrong_pieces_are_refused),
+	RAW_TEST_INSIDE(test_pieces_cross_a_read),
+	RAW_TEST_INSIDE(test_closed_under_a_read),
+	RAW_TEST_INSIDE(test_the_faster_way_is_taken),
+	RAW_TEST_INSIDE(test_no_patience),
+	RAW_TEST_INSIDE(test_sleepers_do_not_wait_for_pieces),
 )

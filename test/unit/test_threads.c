@@ -222,7 +222,6 @@ static void test_pieces_between_two_threads(UNIT_STATE)
 {
 	bool was = g_unm_env.attach;
 
-	EP_NEEDS_INSIDE();
 	g_unm_env.attach = false;
 	two_talk(STREAM, NULL);
 	two_talk(PINGPONG, NULL);
@@ -736,7 +735,7 @@ static void test_closing_holds_up_nobody(UNIT_STATE)
 EP_THREADS_MAIN(
 	EP_TEST(test_stream_between_two_threads),
 	EP_TEST(test_pingpong_between_two_threads),
-	EP_TEST(test_pieces_between_two_threads),
+	EP_TEST_INSIDE(test_pieces_between_two_threads),
 	EP_TEST(test_locked_domains_of_two_threads),
 	EP_TEST(test_endpoints_come_and_go_in_another_thread),
 	EP_TEST(test_four_threads_in_one_domain),

@@ -219,7 +219,6 @@ static void test_stream_instead_of_attach(UNIT_STATE)
 	struct ep_pair p = ep_pair(NULL);
 	bool was = g_unm_env.attach;
 
-	EP_NEEDS_INSIDE();
 	g_unm_env.attach = false;
 	for (int call = 0; call < XFER_TX_CALLS; call++)
 		for (size_t i = 0; i < NSIZES; i++) {
@@ -246,7 +245,6 @@ static void test_a_buffer_that_went_away(UNIT_STATE)
 	struct ep_comp c;
 	int was;
 
-	EP_NEEDS_INSIDE();
 	EP_OK(fi_inject(p.a->ep, in, 1, p.ab));
 	ep_settle();
 	if (!g_unm_env.attach || !unit_attach() ||
@@ -284,7 +282,6 @@ static void test_inject_above_a_low_eager_limit(UNIT_STATE)
 	size_t was = g_unm_env.eager_max;
 	struct ep_pair p;
 
-	EP_NEEDS_INSIDE();
 	g_unm_env.eager_max = 256;
 	p = ep_pair(NULL);
 	g_unm_env.eager_max = was;
@@ -426,9 +423,9 @@ UNIT_MAIN(
 	EP_TEST(test_odd_addresses),
 	EP_TEST(test_every_small_length_both_ways),
 	EP_TEST(test_loopback_to_self),
-	EP_TEST(test_stream_instead_of_attach),
-	EP_TEST(test_a_buffer_that_went_away),
-	EP_TEST(test_inject_above_a_low_eager_limit),
+	EP_TEST_INSIDE(test_stream_instead_of_attach),
+	EP_TEST_INSIDE(test_a_buffer_that_went_away),
+	EP_TEST_INSIDE(test_inject_above_a_low_eager_limit),
 	EP_TEST(test_injects_of_every_length_in_turn),
 	EP_TEST(test_inject_beyond_the_limit),
 	EP_TEST(test_too_many_pieces),

@@ -87,12 +87,10 @@ static void test_order(UNIT_STATE)
 	static const size_t threshold[] = { 3, 1, 2, 2, 4 };
 	static const int order[] = { 1, 2, 3, 0 };
 	struct fi_triggered_context ctx[5];
-	struct ep_pair p;
-	struct fid_cntr *c;
+	struct ep_pair p = trigger_pair();
+	struct fid_cntr *c = open_cntr(p.a);
 	char out[5] = { 0, 1, 2, 3, 4 }, in[5];
 
-	p = trigger_pair();
-	c = open_cntr(p.a);
 	for (int i = 0; i < 5; i++)
 		EP_OK(fi_recv(p.b->ep, &in[i], 1, NULL, FI_ADDR_UNSPEC,
 			      &in[i]));
@@ -129,7 +127,7 @@ static void test_order(UNIT_STATE)
 static void test_chain_of_messages(UNIT_STATE)
 {
 	struct fi_triggered_context ctx[3];
-	struct ep_pair p;
+	struct ep_pair p = trigger_pair();
 	char in[2] = { 0, 0 }, out[2] = { 7, 8 }, back = 0;
 	struct iovec iov = { &in[1], 1 }, tiov = { &in[1], 1 };
 	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1,
@@ -137,7 +135,6 @@ static void test_chain_of_messages(UNIT_STATE)
 	struct fi_msg_tagged tmsg = { .msg_iov = &tiov, .iov_count = 1,
 				      .tag = 5, .context = &ctx[1] };
 
-	p = trigger_pair();
 	tmsg.addr = p.ba;
 	EP_OK(fi_recv(p.b->ep, &in[0], 1, NULL, FI_ADDR_UNSPEC, &in[0]));
 	EP_OK(fi_trecv(p.a->ep, &back, 1, NULL, p.ab, 5, 0, &back));
@@ -171,13 +168,11 @@ static void test_chain_of_messages(UNIT_STATE)
 static void test_cancel(UNIT_STATE)
 {
 	struct fi_triggered_context ctx;
-	struct ep_pair p;
-	struct fid_cntr *c;
+	struct ep_pair p = trigger_pair();
+	struct fid_cntr *c = open_cntr(p.a);
 	struct ep_comp comp;
 	char out = 1;
 
-	p = trigger_pair();
-	c = open_cntr(p.a);
 	ctx = at(c, 1);
 	assert_int_equal(fi_cancel(&p.a->ep->fid, &ctx), -FI_ENOENT);
 	assert_int_equal(send_at(p.a, &out, p.ab, &ctx, 0), 0);
@@ -203,10 +198,9 @@ static void test_deferred_messages(UNIT_STATE)
 {
 	struct work k[4];
 	struct fid_cntr *go, *sent, *got;
-	struct ep_pair p;
+	struct ep_pair p = trigger_pair();
 	char in[2] = { 0, 0 }, out[2] = { 5, 6 };
 
-	p = trigger_pair();
 	go = open_cntr(p.a);
 	sent = open_cntr(p.a);
 	got = open_cntr(p.b);
@@ -240,10 +234,9 @@ static void test_deferred_completions(UNIT_STATE)
 	static char big_in[200000], big_out[200000];
 	struct fid_cntr *go, *done;
 	struct work k, r;
-	struct ep_pair p;
+	struct ep_pair p = trigger_pair();
 	char in, out = 3;
 
-	p = trigger_pair();
 	go = open_cntr(p.a);
 	done = open_cntr(p.a);
 	EP_OK(fi_recv(p.b->ep, &in, 1, NULL, FI_ADDR_UNSPEC, &in));
@@ -317,10 +310,9 @@ static void test_deferred_refusals(UNIT_STATE)
 	struct fid_cntr *c, *foreign;
 	struct ep *not = without(p.a);
 	struct work k;
-	struct fid *domain;
+	struct fid *domain = &p.a->domain->fid;
 	char b;
 
-	domain = &p.a->domain->fid;
 	c = open_cntr(p.a);
 	foreign = open_cntr(p.b);
 	assert_int_equal(fi_control(domain, FI_QUEUE_WORK, NULL), -FI_EINVAL);
@@ -362,12 +354,10 @@ static void test_cancel_and_flush(UNIT_STATE)
 {
 	struct fid_cntr *c, *d;
 	struct work k[3];
-	struct ep_pair p;
-	struct fid *domain;
+	struct ep_pair p = trigger_pair();
+	struct fid *domain = &p.a->domain->fid;
 	char out = 1;
 
-	p = trigger_pair();
-	domain = &p.a->domain->fid;
 	c = open_cntr(p.a);
 	d = open_cntr(p.a);
 	for (int i = 0; i < 3; i++) {
@@ -401,15 +391,12 @@ static void test_refused_work_is_tried_again(UNIT_STATE)
 {
 	struct fid_cntr *go, *done;
 	uint32_t *out = malloc(MANY * sizeof(*out)), in = 0;
-	struct ep_pair p;
-	struct ep *third;
-	fi_addr_t at3;
+	struct ep_pair p = trigger_pair();
+	struct ep *third = ep_open(NULL);
+	fi_addr_t at3 = ep_insert(p.a, third);
 	struct work k;
 	char c = 1, in3 = 0;
 
-	p = trigger_pair();
-	third = ep_open(NULL);
-	at3 = ep_insert(p.a, third);
 	go = open_cntr(p.a);
 	done = open_cntr(p.a);
 	for (uint32_t i = 0; i < MANY; i++) {
@@ -449,11 +436,10 @@ static void test_alias_triggers(UNIT_STATE)
 {
 	struct fi_triggered_context ctx;
 	struct fid_ep *alias = NULL;
-	struct ep_pair p;
+	struct ep_pair p = trigger_pair();
 	struct work k;
 	char out = 4, in = 0;
 
-	p = trigger_pair();
 	assert_int_equal(fi_ep_alias(p.a->ep, &alias, FI_TRANSMIT |
 				     FI_TRIGGER | FI_COMPLETION), 0);
 	ctx = at(p.a->rxcntr, 1);
@@ -522,10 +508,9 @@ static void test_deferred_onesided(UNIT_STATE)
 	struct fi_triggered_context ctx;
 	struct fid_ep *alias = NULL;
 	struct fid_cntr *go, *done;
-	struct ep_pair p;
+	struct ep_pair p = trigger_pair();
 	struct fid_mr *mr;
 
-	p = trigger_pair();
 	go = open_cntr(p.a);
 	done = open_cntr(p.a);
 	assert_int_equal(fi_mr_reg(p.b->domain, &mem, 8, FI_REMOTE_READ |

@@ -174,11 +174,9 @@ static void test_sread_sleeps(UNIT_STATE)
 	struct other o = { .nap = 5 };
 	struct fi_cq_tagged_entry e;
 	struct unm_stats was, is;
-	struct ep_pair p;
+	struct ep_pair p = connected(&want);
 	pthread_t thread = 0;
 
-	EP_NEEDS_INSIDE();
-	p = connected(&want);
 	o.e = p.b;
 	for (int i = 0; i < 4; i++) {
 		if (i == 2)
@@ -554,13 +552,11 @@ static void test_no_sleep_while_there_is_no_connection(UNIT_STATE)
 {
 	const struct hal_ops *was;
 	struct hal_ops later;
-	struct ep_pair p;
+	struct ep_pair p = ep_pair(&with_fd);
 	struct fid *fids[1];
 	struct hal_if *hif;
 	char out = 1;
 
-	EP_NEEDS_INSIDE();
-	p = ep_pair(&with_fd);
 	fids[0] = &p.a->cq->fid;
 	hif = ((struct unm_ep *)p.a->ep)->hif;
 	was = hif->ops;
@@ -587,12 +583,10 @@ static void test_no_sleep_while_an_answer_has_no_connection(UNIT_STATE)
 	static struct hal_ops later;
 	static char big[100000];
 	const struct hal_ops *was;
-	struct ep_pair p;
+	struct ep_pair p = ep_pair(&with_fd);
 	struct fid *fids[1];
 	struct hal_if *hif;
 
-	EP_NEEDS_INSIDE();
-	p = ep_pair(&with_fd);
 	fids[0] = &p.b->cq->fid;
 	hif = ((struct unm_ep *)p.b->ep)->hif;
 	was = hif->ops;
@@ -676,7 +670,7 @@ static void test_one_queue_of_two_endpoints(UNIT_STATE)
 
 EP_THREADS_MAIN(
 	EP_TEST(test_sread_times_out),
-	EP_TEST(test_sread_sleeps),
+	EP_TEST_INSIDE(test_sread_sleeps),
 	EP_TEST(test_sread_without_a_wait_object),
 	EP_TEST(test_sread_wakes_for_a_message),
 	EP_TEST(test_sread_wakes_for_the_end_of_a_send),
@@ -687,8 +681,8 @@ EP_THREADS_MAIN(
 	EP_TEST(test_fd_wakes_for_what_another_thread_starts),
 	EP_TEST(test_fd_wakes_whatever_another_thread_does),
 	EP_TEST(test_two_queues_can_be_waited_on_at_once),
-	EP_TEST(test_no_sleep_while_there_is_no_connection),
-	EP_TEST(test_no_sleep_while_an_answer_has_no_connection),
+	EP_TEST_INSIDE(test_no_sleep_while_there_is_no_connection),
+	EP_TEST_INSIDE(test_no_sleep_while_an_answer_has_no_connection),
 	EP_TEST(test_signal_ends_sread),
 	EP_TEST(test_one_queue_of_two_endpoints),
 )

@@ -394,7 +394,6 @@ static void trywait_case(enum inside inside, bool agreed)
 /* Ready work is started before fi_trywait() permits to block. */
 static void test_trywait_knows_of_ready_work(UNIT_STATE)
 {
-	EP_NEEDS_INSIDE();
 	trywait_case(A_SEND, false);
 	if (os_runs(OS_DMABLE))
 		trywait_case(A_PUT, false);
@@ -404,7 +403,6 @@ static void test_trywait_knows_of_ready_work(UNIT_STATE)
  * by itself or by another thread. */
 static void test_ready_work_wakes_the_descriptor(UNIT_STATE)
 {
-	EP_NEEDS_INSIDE();
 	trywait_case(A_SEND, true);
 	if (os_runs(OS_DMABLE))
 		trywait_case(A_PUT, true);
@@ -429,7 +427,6 @@ static void test_refused_work_may_be_slept_over(UNIT_STATE)
 	struct waker k;
 	struct work w;
 
-	EP_NEEDS_INSIDE();
 	waker_open(&k, A_SEND);
 	done = &unm_cntr(k.done)->value;
 	while (fi_inject(k.p.a->ep, "", 1, k.p.ab) == 0)
@@ -456,7 +453,6 @@ static void test_removal_wakes_for_refused_work(UNIT_STATE)
 	struct waker k;
 	struct work w;
 
-	EP_NEEDS_INSIDE();
 	waker_open(&k, A_SEND);
 	while (fi_inject(k.p.a->ep, "", 1, k.p.ab) == 0)
 		;
@@ -724,10 +720,10 @@ int main(void)
 		EP_TEST(test_flags),
 		EP_TEST(test_full_queue),
 		EP_TEST(test_many_addresses_of_stopped_peers),
-		EP_TEST(test_trywait_knows_of_ready_work),
-		EP_TEST(test_ready_work_wakes_the_descriptor),
-		EP_TEST(test_refused_work_may_be_slept_over),
-		EP_TEST(test_removal_wakes_for_refused_work),
+		EP_TEST_INSIDE(test_trywait_knows_of_ready_work),
+		EP_TEST_INSIDE(test_ready_work_wakes_the_descriptor),
+		EP_TEST_INSIDE(test_refused_work_may_be_slept_over),
+		EP_TEST_INSIDE(test_removal_wakes_for_refused_work),
 		EP_TEST(test_cancel_of_what_starts),
 		EP_TEST(test_cancel_of_receives),
 		EP_TEST(test_close),
