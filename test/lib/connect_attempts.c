@@ -121,6 +121,12 @@ int attempts_teardown(UNIT_STATE)
 	return 0;
 }
 
+void attempts_test(void **state)
+{
+	unit_needs(attempts.hal != NULL);
+	((CMUnitTestFunction)*state)(NULL);
+}
+
 void attempts_closed(void)
 {
 	ATTEMPTS_UNTIL(attempts.dead >= attempts.inbound &&

@@ -145,14 +145,12 @@ static const struct flaw {
  * while no process of this user holds an earlier form. */
 static void test_later_form_of_the_name(UNIT_STATE)
 {
-	struct hal_addr from;
+	struct hal_addr from = attempt_addr(1);
 	struct sockaddr_un sun;
 	struct attempt l;
 	int held, later;
 	socklen_t len;
 
-	ATTEMPTS_NEED_EMU();
-	from = attempt_addr(1);
 	for (int k = EMU_NAMES; k > 0; k--) {
 		len = emu_sock_name(&sun, "unimem.held", &from, k);
 		l = attempt_hello_victim(&from);
@@ -177,10 +175,8 @@ static void test_later_form_of_the_name(UNIT_STATE)
 
 static void test_one_flaw_each(UNIT_STATE)
 {
-	struct hal_addr from;
+	struct hal_addr from = attempt_addr(1);
 
-	ATTEMPTS_NEED_EMU();
-	from = attempt_addr(1);
 	for (size_t i = 0; i < sizeof(flaws) / sizeof(flaws[0]); i++) {
 		struct attempt l = attempt_hello_victim(&from);
 
@@ -253,7 +249,6 @@ static void test_a_proof_cannot_be_handed_on(UNIT_STATE)
 	pid_t pid;
 	int proof;
 
-	ATTEMPTS_NEED_EMU();
 	mine = attempt_addr(1);
 	other = attempt_addr(2);
 	pid = holder(&other, &proof);
@@ -303,10 +298,8 @@ static int child_code(pid_t pid)
 
 static void test_names_of_other_networks(UNIT_STATE)
 {
-	struct hal_addr from;
+	struct hal_addr from = attempt_addr(1);
 
-	ATTEMPTS_NEED_EMU();
-	from = attempt_addr(1);
 	for (int elsewhere = 0; elsewhere < 2; elsewhere++) {
 		pid_t pid = unit_fork();
 		int code;
@@ -400,7 +393,7 @@ static void test_nobody_has_a_number(UNIT_STATE)
 	int sv[2], proof;
 	pid_t pid, third;
 
-	unit_needs(attempts.hal != NULL && has_pidfs());
+	unit_needs(has_pidfs());
 	mine = attempt_addr(1);
 	other = attempt_addr(2);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
@@ -463,12 +456,9 @@ static const struct flaw answers[] = {
 
 static void test_bad_answers(UNIT_STATE)
 {
-	struct hal_addr addr;
-	struct attempt l;
+	struct hal_addr addr = attempt_addr(3);
+	struct attempt l = welcome(&addr);
 
-	ATTEMPTS_NEED_EMU();
-	addr = attempt_addr(3);
-	l = welcome(&addr);
 	assert_int_equal(call_us(&addr, &l), 0);
 	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
 		addr.nonce++;
@@ -500,11 +490,9 @@ static void one_line(struct unit_capture *ear)
 static void test_other_version_connects(UNIT_STATE)
 {
 	struct unit_capture ear;
-	struct hal_addr from;
+	struct hal_addr from = attempt_addr(1);
 	union emu_msg m;
 
-	ATTEMPTS_NEED_EMU();
-	from = attempt_addr(1);
 	ear = unit_capture_begin();
 	for (int i = 0; i < 3; i++) {
 		struct attempt l = attempt_hello_victim(&from);
@@ -527,10 +515,8 @@ static void test_other_version_connects(UNIT_STATE)
 static void test_other_version_answers(UNIT_STATE)
 {
 	struct unit_capture ear;
-	struct hal_addr addr;
+	struct hal_addr addr = attempt_addr(3);
 
-	ATTEMPTS_NEED_EMU();
-	addr = attempt_addr(3);
 	ear = unit_capture_begin();
 	for (int i = 0; i < 3; i++, addr.nonce++) {
 		struct attempt l = welcome(&addr);

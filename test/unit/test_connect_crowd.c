@@ -50,11 +50,9 @@ static int refuse_and_call(const struct hal_addr *addr, struct attempt *refusal)
 static void test_refused_and_called_again(UNIT_STATE)
 {
 	static const int why[] = { EMU_LET_GO, -EMFILE, -FI_ECONNREFUSED };
-	struct hal_addr addr;
+	struct hal_addr addr = attempt_addr(3);
 	union emu_msg m;
 
-	ATTEMPTS_NEED_EMU();
-	addr = attempt_addr(3);
 	for (unsigned i = 0; i < 3; i++, addr.nonce++) {
 		struct attempt l = short_answer(EMU_WELCOME, why[i]);
 		int again = refuse_and_call(&addr, &l);
@@ -73,13 +71,10 @@ static void test_refused_and_called_again(UNIT_STATE)
  * to the first connection. */
 static void test_refused_when_called(UNIT_STATE)
 {
-	struct hal_addr addr;
-	struct attempt l;
+	struct hal_addr addr = attempt_addr(3);
+	struct attempt l = short_answer(EMU_WELCOME, -EMFILE);
 	int again;
 
-	ATTEMPTS_NEED_EMU();
-	addr = attempt_addr(3);
-	l = short_answer(EMU_WELCOME, -EMFILE);
 	l.m.hello.flags = EMU_F_CROSSED;
 	l.len = l.m.head.bytes = sizeof(l.m.hello);
 	again = refuse_and_call(&addr, &l);
@@ -94,7 +89,6 @@ static void test_refused_when_called(UNIT_STATE)
  * hello. */
 static void test_refusal_reports_a_connection(UNIT_STATE)
 {
-	ATTEMPTS_NEED_EMU();
 	for (uint32_t called = 0; called < 2; called++) {
 		struct hal_addr addr = attempt_addr(1 + called);
 		int conn = called ? attempt_accept(&addr) : -1, ours;
@@ -119,15 +113,11 @@ static void test_refusal_reports_a_connection(UNIT_STATE)
 static void test_link_is_refused(UNIT_STATE)
 {
 	struct hal_peer *peer = NULL;
-	struct hal_addr addr;
-	struct attempt l;
+	struct hal_addr addr = attempt_addr(1);
+	struct attempt l = attempt_hello_victim(&addr);
 	union emu_msg m;
-	int conn;
+	int conn = attempt_begin(&l);
 
-	ATTEMPTS_NEED_EMU();
-	addr = attempt_addr(1);
-	l = attempt_hello_victim(&addr);
-	conn = attempt_begin(&l);
 	assert_int_equal(attempt_answer(conn, &m), 0);
 	assert_int_equal(hal_connect(attempts.v, &addr, &peer), 0);
 	assert_int_equal(attempt_answer(conn, &m), 0);
@@ -160,13 +150,10 @@ int epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
  * open. */
 static void test_known_and_not_taken(UNIT_STATE)
 {
-	struct hal_addr addr;
+	struct hal_addr addr = attempt_addr(3);
 	struct attempt l;
-	int conn;
+	int conn = attempt_accept(&addr);
 
-	ATTEMPTS_NEED_EMU();
-	addr = attempt_addr(3);
-	conn = attempt_accept(&addr);
 	l = attempt_hello_victim(&addr);
 	fail_watch = true;
 	assert_int_equal(attempt_ask(&l), -ENOSPC);
@@ -228,12 +215,9 @@ static void refused_with_free_fds(struct attempt *l, int nfree)
  * connection is closed. */
 static void test_no_descriptor_to_accept(UNIT_STATE)
 {
-	struct hal_addr from;
-	struct attempt l;
+	struct hal_addr from = attempt_addr(1);
+	struct attempt l = attempt_hello_victim(&from);
 
-	ATTEMPTS_NEED_EMU();
-	from = attempt_addr(1);
-	l = attempt_hello_victim(&from);
 	refused_with_free_fds(&l, 0);
 }
 
@@ -241,12 +225,9 @@ static void test_no_descriptor_to_accept(UNIT_STATE)
  * attempts are refused. */
 static void test_no_descriptor_to_check_with(UNIT_STATE)
 {
-	struct hal_addr from;
-	struct attempt l;
+	struct hal_addr from = attempt_addr(1);
+	struct attempt l = attempt_hello_victim(&from);
 
-	ATTEMPTS_NEED_EMU();
-	from = attempt_addr(1);
-	l = attempt_hello_victim(&from);
 	attempt_put_fd(&l, 0, pidfd_open(getppid(), 0));
 	/* descriptors to accept with, and for those in the hello */
 	refused_with_free_fds(&l, 4);
@@ -276,13 +257,8 @@ static void test_descriptors_on_their_way(UNIT_STATE)
 {
 	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	struct hal_peer *peer = NULL;
-	struct hal_addr addr;
+	struct hal_addr addr = attempt_addr(3);
 
-	if (attempts.hal == NULL) {
-		close(listener);
-		skip();
-	}
-	addr = attempt_addr(3);
 	attempt_bind(listener, "unimem", &addr);
 	assert_int_equal(listen(listener, 5), 0);
 	hal_log_set(count_flight);
@@ -323,7 +299,6 @@ static void test_called_again_and_again(UNIT_STATE)
 	union emu_msg m;
 	struct attempt l;
 
-	ATTEMPTS_NEED_EMU();
 	set_up_with_fds(256);
 	from = attempt_addr(1);
 	l = attempt_hello_victim(&from);
@@ -367,7 +342,6 @@ static void test_silence(UNIT_STATE)
 	union emu_msg m;
 	struct attempt l;
 
-	ATTEMPTS_NEED_EMU();
 	set_up_with_fds(256);
 	from = attempt_addr(1);
 	l = attempt_hello_victim(&from);
