@@ -2,9 +2,9 @@
 /*
  * ep_pair.c - endpoints of one process, for tests; see ep_pair.h.
  *
- * Owns the table of all open endpoints, which every wait polls, and closes the
- * endpoints that a failed test left open. Messages are in ep_xfer.c, one-sided
- * operations in os_pair.c.
+ * Owns the table of all open endpoints, which every wait polls, and the memory
+ * of ep_alloc(). Closes the endpoints that a test left open. Messages are in
+ * ep_xfer.c, one-sided operations in os_pair.c.
  */
 #include <rdma/providers/fi_prov.h>
 
@@ -17,6 +17,7 @@
 extern struct fi_provider *fi_prov_ini(void);
 
 static struct ep eps[EP_MAX];
+static void *mems[EP_ALLOCS];		/* of ep_alloc() */
 
 /* ---- Time ------------------------------------------------------------ */
 
@@ -244,7 +245,22 @@ int ep_teardown(UNIT_STATE)
 	for (int i = EP_MAX - 1; i >= 0; i--)
 		if (eps[i].open)
 			ret += close_all(&eps[i]);
+	for (int i = 0; i < EP_ALLOCS; i++) {
+		free(mems[i]);
+		mems[i] = NULL;
+	}
 	return ret;
+}
+
+void *ep_alloc(size_t bytes)
+{
+	int i = 0;
+
+	while (mems[i] != NULL)
+		assert_true(++i < EP_ALLOCS);
+	mems[i] = calloc(1, bytes);
+	assert_non_null(mems[i]);
+	return mems[i];
 }
 
 fi_addr_t ep_insert(struct ep *into, struct ep *whose)

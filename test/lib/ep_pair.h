@@ -29,6 +29,7 @@
 #include "lib/unit.h"
 
 #define EP_MAX		16
+#define EP_ALLOCS	16		/* calls of ep_alloc() in a test */
 #define EP_VERSION	FI_VERSION(1, 17)
 
 /* A completion, or an error completion, as read from a queue of any format. */
@@ -121,8 +122,11 @@ int ep_getinfo_at(const char *node, const char *service, uint64_t flags,
 int ep_fabric(struct fi_info *info, struct fid_fabric **fabric);
 /* The hints for an endpoint with these attributes; the caller frees them. */
 struct fi_info *ep_hints(const struct ep_want *want);
-/* cmocka teardown: close the endpoints that a test left open. */
+/* cmocka teardown: close the endpoints that a test left open, then free the
+ * memory of ep_alloc(). */
 int ep_teardown(void **state);
+/* Allocate zeroed memory, which ep_teardown() frees. */
+void *ep_alloc(size_t bytes);
 #define EP_TEST(f)	cmocka_unit_test_teardown(f, ep_teardown)
 /* As EP_TEST(), for a test that reads the provider's structures. */
 #define EP_TEST_INSIDE(f)						\

@@ -137,7 +137,7 @@ static void test_no_thread_unless_asked_for(UNIT_STATE)
 static void test_it_moves_what_nobody_polls_for(UNIT_STATE)
 {
 	struct node a, b;
-	char *out = malloc(BIG), *in = malloc(BIG);
+	char *out = ep_alloc(BIG), *in = ep_alloc(BIG);
 	fi_addr_t to;
 
 	node_open(&a, FI_PROGRESS_MANUAL, FI_PROGRESS_MANUAL);
@@ -161,8 +161,6 @@ static void test_it_moves_what_nobody_polls_for(UNIT_STATE)
 	}
 	assert_int_equal(node_close(&a), 0);
 	assert_int_equal(node_close(&b), 0);
-	free(out);
-	free(in);
 }
 
 /* Both sides poll and both have threads. The application and the thread do not

@@ -14,8 +14,8 @@ static void test_removal_is_quick(UNIT_STATE)
 {
 	uint32_t n = UNIT_SLOW ? 50000 : 200000;
 	struct ep *e = ep_open(NULL);
-	struct hal_addr *a = calloc(n, sizeof(*a));
-	fi_addr_t *addr = calloc(n, sizeof(*addr)), one;
+	struct hal_addr *a = ep_alloc(n * sizeof(*a));
+	fi_addr_t *addr = ep_alloc(n * sizeof(*addr)), one;
 	double start = unit_cpu_seconds();
 
 	for (uint32_t i = 0; i < n; i++)
@@ -29,8 +29,6 @@ static void test_removal_is_quick(UNIT_STATE)
 		assert_int_equal(fi_av_remove(e->av, &one, 1, 0), 0);
 	}
 	assert_true(unit_cpu_seconds() - start < 16);
-	free(a);
-	free(addr);
 }
 
 /* unimem://board:interface is removed: peers that it named are named by their
@@ -408,7 +406,7 @@ static void test_removal_of_the_second_duplicate(UNIT_STATE)
 static void test_removal_during_a_rendezvous(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
-	char *out = malloc(100000), *in = malloc(100000);
+	char *out = ep_alloc(100000), *in = ep_alloc(100000);
 
 	for (int i = 0; i < 2; i++) {
 		xfer_fill(out, 100000, i, 0);
@@ -425,8 +423,6 @@ static void test_removal_during_a_rendezvous(UNIT_STATE)
 		p.ab = ep_insert(p.a, p.b);
 		p.ba = ep_insert(p.b, p.a);
 	}
-	free(out);
-	free(in);
 }
 
 /* Deferred work that names a removed index fails, also if the index is used

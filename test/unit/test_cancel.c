@@ -104,7 +104,7 @@ static void test_cancel_after_completion(UNIT_STATE)
 static void test_cancel_of_a_transfer_under_way(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
-	char *out = malloc(BIG), *in = malloc(BIG);
+	char *out = ep_alloc(BIG), *in = ep_alloc(BIG);
 	int lost = 0;
 
 	for (int polls = 0; polls < 60; polls++) {
@@ -134,8 +134,6 @@ static void test_cancel_of_a_transfer_under_way(UNIT_STATE)
 	}
 	assert_true(lost != 0);
 	ep_quiet(p.b);
-	free(out);
-	free(in);
 }
 
 /* As MPICH does for MPI_ANY_SOURCE: post two receives, cancel the one that did
@@ -183,7 +181,7 @@ static void test_many_canceled(UNIT_STATE)
 {
 	enum { N = 20000 };
 	struct ep_pair p = ep_pair(NULL);
-	struct fi_context2 *ctx = calloc(N, sizeof(*ctx));
+	struct fi_context2 *ctx = ep_alloc(N * sizeof(*ctx));
 	uint64_t rng = 11;
 	char in, out = 'x';
 	int live = 0;
@@ -209,7 +207,6 @@ static void test_many_canceled(UNIT_STATE)
 	}
 	assert_int_equal(live, 0);
 	ep_quiet(p.b);
-	free(ctx);
 }
 
 /* One context for several receives: each call cancels the oldest. */

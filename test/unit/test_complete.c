@@ -218,7 +218,7 @@ static void test_errors_are_reported_without_completions(UNIT_STATE)
 {
 	struct ep_want want = { .cq_flags = FI_SELECTIVE_COMPLETION };
 	struct ep_pair p = ep_pair(&want);
-	char *out = calloc(1, BIG), in;
+	char *out = ep_alloc(BIG), in;
 
 	for (int k = 0; k < NKINDS; k++) {
 		EP_OK(recv_flags(p.b, p.ba, &in, 1, TAGGED, 0, &in));
@@ -226,7 +226,6 @@ static void test_errors_are_reported_without_completions(UNIT_STATE)
 		assert_int_equal(ep_wait(p.b, &in).err, FI_ETRUNC);
 	}
 	ep_quiet(p.a);
-	free(out);
 }
 
 /* ---- Levels ---------------------------------------------------------- */
@@ -256,7 +255,7 @@ static bool completes_alone(struct ep *e, void *ctx)
 static void test_levels(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
-	char *out = malloc(BIG), *in = malloc(BIG);
+	char *out = ep_alloc(BIG), *in = ep_alloc(BIG);
 
 	EP_OK(fi_inject(p.a->ep, out, 1, p.ab));
 	EP_OK(fi_recv(p.b->ep, in, 1, NULL, p.ba, in));
@@ -289,8 +288,6 @@ static void test_levels(UNIT_STATE)
 					ep_sent(p.a, out);
 			}
 	ep_quiet(p.a);
-	free(out);
-	free(in);
 }
 
 /* Completion levels set by op_flags, for calls without flags. */
@@ -444,7 +441,7 @@ static void test_endpoint_without_queues(UNIT_STATE)
 		.cntrs = true, .no_txcq = true, .no_rxcq = true,
 	};
 	struct ep_pair p = ep_pair(&want);
-	char *buf = malloc(1000), *out = calloc(1, BIG), *in = malloc(BIG);
+	char *buf = ep_alloc(1000), *out = ep_alloc(BIG), *in = ep_alloc(BIG);
 	struct iovec iov = { buf, 1000 };
 	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1,
 			      .addr = FI_ADDR_UNSPEC };
@@ -470,9 +467,6 @@ static void test_endpoint_without_queues(UNIT_STATE)
 	EP_OK(fi_recv(p.b->ep, in, 1, NULL, p.ba, in));
 	assert_int_equal(fi_cancel(&p.b->ep->fid, in), 0);
 	assert_int_equal(fi_cntr_readerr(p.b->rxcntr), 2);
-	free(buf);
-	free(out);
-	free(in);
 }
 
 /* ---- Errors ---------------------------------------------------------- */
@@ -642,7 +636,7 @@ static void test_trap8_full_receive_queue_pushes_back(UNIT_STATE)
 {
 	struct ep_want want = { .cq_size = QUEUE };
 	struct ep_pair p = ep_pair(&want);
-	uint32_t *in = calloc(FLOOD, sizeof(*in)), sent = 0, got = 0;
+	uint32_t *in = ep_alloc(FLOOD * sizeof(*in)), sent = 0, got = 0;
 	uint64_t end = ep_deadline();
 
 	for (uint32_t i = 0; i < FLOOD; i++)
@@ -666,7 +660,6 @@ static void test_trap8_full_receive_queue_pushes_back(UNIT_STATE)
 		fi_cq_read(p.a->cq, NULL, 0);
 	}
 	assert_int_equal(got, FLOOD);
-	free(in);
 }
 
 /* The sender does not read: it may have as many unread entries as fit. */

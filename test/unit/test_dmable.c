@@ -90,7 +90,7 @@ static void test_read_in_place(UNIT_STATE)
 static void test_into_ordinary_memory(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
-	uint8_t *out = dmable(p.a, LEN), *in = malloc(LEN);
+	uint8_t *out = dmable(p.a, LEN), *in = ep_alloc(LEN);
 	bool any = ((struct unm_ep *)p.b->ep)->hif->caps->flags &
 		HAL_CAP_DMA_ANY;
 
@@ -98,7 +98,6 @@ static void test_into_ordinary_memory(UNIT_STATE)
 		message(&p, out, in, LEN, (uint64_t)i);
 	if (!any)
 		assert_int_equal(STATS(p.b)->rx_dmable, 0);
-	free(in);
 }
 
 /* Unexpected messages, several buffers, truncated ones: on whichever data path,

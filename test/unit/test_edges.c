@@ -64,7 +64,7 @@ static void test_every_region_counts(UNIT_STATE)
 	struct os_pair p = os_open(OS_REQUESTS, LEN);
 	struct fi_cntr_attr attr = { .events = FI_CNTR_EVENTS_COMP };
 	struct fid_cntr *counts[2];
-	uint8_t *other = calloc(1, LEN), buf[64] = "anything";
+	uint8_t *other = ep_alloc(LEN), buf[64] = "anything";
 	struct fid_mr *mr = os_reg(p.b, other, LEN, OS_ALL, SECOND);
 	const struct fi_rma_iov to[] = {
 		{ 0, 20, SECOND }, { 64, 20, p.key },
@@ -88,7 +88,6 @@ static void test_every_region_counts(UNIT_STATE)
 		assert_int_equal(fi_close(&counts[i]->fid), 0);
 	p.mr = NULL;
 	os_close(&p);
-	free(other);
 }
 
 static void test_lengths_beyond_all(UNIT_STATE)

@@ -262,7 +262,7 @@ static void announce(struct scene *s, uint64_t len, uint64_t addr)
 static void test_its_operations_end_in_error(UNIT_STATE)
 {
 	struct scene s;
-	char *out = malloc(BIG), *in = malloc(BIG), *late = malloc(BIG);
+	char *out = ep_alloc(BIG), *in = ep_alloc(BIG), *late = ep_alloc(BIG);
 	char small = 1;
 	struct ep_comp c;
 
@@ -293,9 +293,6 @@ static void test_its_operations_end_in_error(UNIT_STATE)
 	assert_int_equal(fi_cancel(&s.v->ep->fid, &small), 0);
 	assert_int_equal(ep_wait(s.v, &small).err, FI_ECANCELED);
 	ep_quiet(s.v);
-	free(out);
-	free(in);
-	free(late);
 }
 
 /* Messages that the peer sent before the error can be received. */
@@ -320,7 +317,7 @@ static void test_what_came_before_is_kept(UNIT_STATE)
 /* A multi-receive buffer into which the peer's data went is released. */
 static void test_multi_receive_buffer_survives_it(UNIT_STATE)
 {
-	char *buf = malloc(2 * BIG);
+	char *buf = ep_alloc(2 * BIG);
 	struct iovec iov = { buf, BIG };
 	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1,
 			      .addr = FI_ADDR_UNSPEC, .context = buf };
@@ -336,7 +333,6 @@ static void test_multi_receive_buffer_survives_it(UNIT_STATE)
 	c = ep_wait(s.v, buf);
 	assert_int_equal(c.err, FI_ECONNABORTED);
 	assert_true(c.flags & FI_MULTI_RECV);
-	free(buf);
 	is_dropped(&s);
 }
 
@@ -535,7 +531,7 @@ static void test_announced_lengths(UNIT_STATE)
 /* The longest extents of the space, without a posted receive. */
 static void test_longest_eager_messages(UNIT_STATE)
 {
-	char *in = malloc(1 << 20);
+	char *in = ep_alloc(1 << 20);
 	struct scene s = scene();
 	uint32_t space = s.r->hif->caps->space_bytes;
 
@@ -551,7 +547,6 @@ static void test_longest_eager_messages(UNIT_STATE)
 		assert_int_equal(ep_received(s.v, in).len, space);
 	}
 	others_are_well(&s);
-	free(in);
 }
 
 /* More messages than credits: the memory for unexpected messages is bounded,

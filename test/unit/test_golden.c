@@ -225,7 +225,7 @@ static void test_rts_of_pieces_has_no_address(UNIT_STATE)
  * them; its buffer has the bytes that were sent. */
 static void test_cts_and_data(UNIT_STATE)
 {
-	char *in = malloc(LEN), *out = malloc(LEN);
+	char *in = ep_alloc(LEN), *out = ep_alloc(LEN);
 	uint64_t w[UNM_WIRE_WORDS_MAX], head;
 	const uint64_t rts[] = { TAG, LEN, 0x0000000900000003, 0 };
 	struct ep_comp c;
@@ -263,8 +263,6 @@ static void test_cts_and_data(UNIT_STATE)
 	assert_int_equal(c.tag, TAG);
 	assert_int_equal(c.src, g.to);
 	assert_true(xfer_filled(in, LEN, 3, 0));
-	free(in);
-	free(out);
 }
 
 /* A receiver that wants no bytes answers with FIN. */
@@ -295,7 +293,7 @@ static void test_fin(UNIT_STATE)
 /* The sender answers CTS with DATA whose extents add up. */
 static void test_data_follows_cts(UNIT_STATE)
 {
-	char *out = malloc(LEN), *got = malloc(LEN);
+	char *out = ep_alloc(LEN), *got = ep_alloc(LEN);
 	uint64_t w[UNM_WIRE_WORDS_MAX], token;
 	struct wire g = wire();
 
@@ -325,8 +323,6 @@ static void test_data_follows_cts(UNIT_STATE)
 	assert_true(raw_send(g.r, hal_head(UNM_WIRE_FIN, 0), w, 2, NULL, 0));
 	ep_sent(g.e, out);
 	assert_true(xfer_filled(got, LEN - 7, 4, 0));
-	free(out);
-	free(got);
 }
 
 static void test_send_ends_by_fin(UNIT_STATE)

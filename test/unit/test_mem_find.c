@@ -39,7 +39,7 @@ static void test_find(UNIT_STATE)
 {
 	struct ep *e = ep_open(NULL);
 	struct fid_domain *domain;
-	uint8_t *p[60], *plain = malloc(MIB);
+	uint8_t *p[60], *plain = ep_alloc(MIB);
 	uint64_t rng = 2;
 
 	assert_int_equal(fi_domain(e->fabric, e->info, &domain, NULL), 0);
@@ -71,7 +71,6 @@ static void test_find(UNIT_STATE)
 	}
 	assert_int_equal(segments(domain), 1);
 	assert_int_equal(fi_close(&domain->fid), 0);
-	free(plain);
 	ep_close(e);
 }
 

@@ -84,7 +84,7 @@ ssize_t getrandom(void *buf, size_t len, unsigned flags)
 static void test_trap1_any_memory_any_key(UNIT_STATE)
 {
 	static char fixed[100];
-	char *heap = malloc(1);
+	char *heap = ep_alloc(1);
 	const struct {
 		const void *buf;
 		size_t len;
@@ -112,7 +112,6 @@ static void test_trap1_any_memory_any_key(UNIT_STATE)
 	for (int i = 0; i < 9; i++)
 		close_mr(mr[i]);
 	ep_close(e);
-	free(heap);
 }
 
 /* Also without any right: fabtests use all combinations. */

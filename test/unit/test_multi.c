@@ -101,7 +101,7 @@ static void test_unexpected_messages_fill_a_buffer(UNIT_STATE)
 static void test_trap8_no_message_after_release(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
-	char *buf = malloc(256), *at = buf, *next = malloc(256);
+	char *buf = malloc(256), *at = buf, *next = ep_alloc(256);
 
 	EP_OK(post(p.b, p.ba, buf, 256, FI_COMPLETION));
 	send_one(&p, 256 - MIN + 1, 1);
@@ -111,8 +111,7 @@ static void test_trap8_no_message_after_release(UNIT_STATE)
 	ep_quiet(p.b);
 	at = next;
 	EP_OK(post(p.b, p.ba, next, 256, FI_COMPLETION));
-	check_one(p.b, next, &at, 10, 2, KEPT);
-	free(next);
+	check_one(p.b, next, &at, 10, 2, false);
 }
 
 /* ---- Edges of the minimum -------------------------------------------- */
@@ -224,7 +223,7 @@ static void test_trap8_release_waits_for_transfers(UNIT_STATE)
 {
 	enum { MSGS = 6, LEN = 90000 };
 	struct ep_pair p = ep_pair(NULL);
-	char *buf = malloc(MSGS * LEN), *out = malloc(MSGS * LEN);
+	char *buf = ep_alloc(MSGS * LEN), *out = ep_alloc(MSGS * LEN);
 	int seen = 0;
 
 	for (int round = 0; round < 2; round++) {
@@ -251,15 +250,13 @@ static void test_trap8_release_waits_for_transfers(UNIT_STATE)
 			ep_sent(p.a, out + i * LEN);
 		ep_quiet(p.b);
 	}
-	free(buf);
-	free(out);
 }
 
 /* An inline message completes before the rendezvous that was sent before it. */
 static void test_short_message_overtakes_a_long_one(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
-	char *buf = malloc(100000), *out = malloc(99000), small[950];
+	char *buf = ep_alloc(100000), *out = ep_alloc(99000), small[950];
 	int released = 0;
 
 	xfer_fill(out, 99000, 1, 0);
@@ -282,8 +279,6 @@ static void test_short_message_overtakes_a_long_one(UNIT_STATE)
 	assert_true(xfer_filled(buf + 99000, sizeof(small), 2, 0));
 	ep_sent(p.a, out);
 	ep_quiet(p.b);
-	free(buf);
-	free(out);
 }
 
 static void test_second_buffer_takes_over(UNIT_STATE)
@@ -308,7 +303,7 @@ static void test_second_buffer_takes_over(UNIT_STATE)
 static void test_directed_buffer_takes_its_source_only(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
-	char *buf = malloc(1000), *at = buf, in[10];
+	char *buf = ep_alloc(1000), *at = buf, in[10];
 	fi_addr_t self = 1;		/* b's index in its own vector */
 
 	EP_OK(post(p.b, self, buf, 1000, FI_COMPLETION));
@@ -317,8 +312,7 @@ static void test_directed_buffer_takes_its_source_only(UNIT_STATE)
 	assert_int_equal(ep_received(p.b, in).src, p.ba);
 	xfer_fill(in, 10, 2, 0);
 	EP_OK(fi_injectdata(p.b->ep, in, 10, 2, self));
-	check_one(p.b, buf, &at, 10, 2, KEPT);
-	free(buf);
+	check_one(p.b, buf, &at, 10, 2, false);
 }
 
 static void test_what_a_buffer_may_not_be(UNIT_STATE)
@@ -345,7 +339,7 @@ static void test_release_is_reported_without_completions(UNIT_STATE)
 {
 	struct ep_want want = { .cq_flags = FI_SELECTIVE_COMPLETION };
 	struct ep_pair p = ep_pair(&want);
-	char *buf = malloc(1000), out[480];
+	char *buf = ep_alloc(1000), out[480];
 	struct ep_comp c;
 
 	EP_OK(post(p.b, p.ba, buf, 1000, 0));
@@ -359,7 +353,6 @@ static void test_release_is_reported_without_completions(UNIT_STATE)
 	assert_true(xfer_filled(buf, 480, 0, 0));
 	assert_true(xfer_filled(buf + 480, 480, 1, 0));
 	ep_quiet(p.b);
-	free(buf);
 }
 
 /* FI_MULTI_RECV in op_flags applies to every fi_recv(). */
@@ -367,7 +360,7 @@ static void test_op_flags_make_buffers(UNIT_STATE)
 {
 	struct ep_want want = { .rx_op_flags = FI_MULTI_RECV };
 	struct ep_pair p = ep_pair(&want);
-	char *buf = malloc(1000), *at = buf;
+	char *buf = ep_alloc(1000), *at = buf;
 
 	EP_OK(fi_recv(p.b->ep, buf, 1000, NULL, FI_ADDR_UNSPEC, buf));
 	for (int i = 0; i < 2; i++)
@@ -375,7 +368,6 @@ static void test_op_flags_make_buffers(UNIT_STATE)
 	check_one(p.b, buf, &at, 480, 0, KEPT);
 	check_one(p.b, buf, &at, 480, 1, RELEASED);
 	ep_quiet(p.b);
-	free(buf);
 }
 
 /* ---- Cancel and close ------------------------------------------------ */
@@ -383,7 +375,7 @@ static void test_op_flags_make_buffers(UNIT_STATE)
 static void test_cancel_gives_one_entry(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
-	char *buf = malloc(1000), *at = buf;
+	char *buf = ep_alloc(1000), *at = buf;
 	struct ep_comp c;
 
 	EP_OK(post(p.b, p.ba, buf, 1000, FI_COMPLETION));
@@ -393,7 +385,6 @@ static void test_cancel_gives_one_entry(UNIT_STATE)
 	c = ep_wait(p.b, buf);
 	assert_int_equal(c.err, FI_ECANCELED);
 	assert_int_equal(fi_cancel(&p.b->ep->fid, buf), -FI_ENOENT);
-	free(buf);
 	send_one(&p, 10, 2);
 	ep_quiet(p.b);
 }
@@ -429,7 +420,7 @@ static void test_cancel_waits_for_transfers(UNIT_STATE)
 static void test_cancel_at_any_moment(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
-	char *buf = malloc(200000), *out = malloc(90000), in[8];
+	char *buf = ep_alloc(200000), *out = ep_alloc(90000), in[8];
 	int both = 0;
 
 	xfer_fill(out, 90000, 1, 0);
@@ -459,15 +450,13 @@ static void test_cancel_at_any_moment(UNIT_STATE)
 	}
 	assert_true(both != 0);
 	ep_quiet(p.b);
-	free(buf);
-	free(out);
 }
 
 /* As MPI_Finalize does: with 8 buffers posted, fi_close() must return 0. */
 static void test_trap10_close_with_posted_buffers(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
-	char *buf = malloc(8 << 20);
+	char *buf = ep_alloc(8 << 20);
 
 	set_min(p.b, 16384);
 	for (int i = 0; i < 8; i++)
@@ -475,7 +464,6 @@ static void test_trap10_close_with_posted_buffers(UNIT_STATE)
 			   FI_COMPLETION));
 	send_one(&p, 100, 1);
 	ep_close(p.b);
-	free(buf);
 	ep_settle();
 }
 

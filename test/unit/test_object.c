@@ -369,7 +369,7 @@ static void test_closed_endpoint_leaves_its_queue(UNIT_STATE)
 static void test_sends_to_a_closed_peer_fail(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
-	char *out = calloc(1, 100000), in;
+	char *out = ep_alloc(100000), in;
 	struct ep_comp c;
 	ssize_t ret;
 
@@ -391,7 +391,6 @@ static void test_sends_to_a_closed_peer_fail(UNIT_STATE)
 	assert_int_equal(fi_tsend(p.a->ep, out, 100000, NULL, p.ab, 1, out),
 			 -FI_ECONNRESET);
 	ep_quiet(p.a);
-	free(out);
 }
 
 /* A stale address must not reach the next owner of the interface. */

@@ -136,8 +136,8 @@ static void test_two_senders_any_and_directed(UNIT_STATE)
 	const uint32_t total = N / 2;
 	struct ep *r = ep_open(NULL), *s[2];
 	fi_addr_t to[2], from[2];
-	struct slot *slot = calloc(total, sizeof(*slot));
-	char *out = calloc(1, BIG);
+	struct slot *slot = ep_alloc(total * sizeof(*slot));
+	char *out = ep_alloc(BIG);
 	uint32_t sent[2] = { 0 }, quota[2] = { 0 }, posted = 0, seen[2] = { 0 };
 	uint64_t rng = 5;
 
@@ -181,8 +181,6 @@ static void test_two_senders_any_and_directed(UNIT_STATE)
 		free(slot[i].buf);
 	}
 	assert_int_equal(seen[0] + seen[1], total);
-	free(slot);
-	free(out);
 }
 
 /* ---- Through a slow receiver ----------------------------------------- */
@@ -192,7 +190,7 @@ static void test_order_under_back_pressure(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	uint32_t total = 20000, got = 0, refused = 0, in[2];
-	char *out = calloc(1, 4000);
+	char *out = ep_alloc(4000);
 
 	for (uint32_t i = 0; i < total; ) {
 		size_t len = i % 5 == 0 ? 4000 : 8;
@@ -218,7 +216,6 @@ static void test_order_under_back_pressure(UNIT_STATE)
 	}
 	assert_true(refused != 0);
 	ep_quiet(p.b);
-	free(out);
 }
 
 UNIT_MAIN(

@@ -74,7 +74,7 @@ static void test_trap6_peek_of_nothing_completes(UNIT_STATE)
 static void test_trap5_peek_reports_tag_data_and_length(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
-	char *out = calloc(1, BIG), *in = calloc(1, BIG);
+	char *out = ep_alloc(BIG), *in = ep_alloc(BIG);
 	const uint64_t tag = 0xfedc000000001234;
 	int ctx;
 
@@ -100,8 +100,6 @@ static void test_trap5_peek_reports_tag_data_and_length(UNIT_STATE)
 		ep_sent(p.a, out);
 	}
 	ep_quiet(p.b);
-	free(out);
-	free(in);
 }
 
 static void test_peek_finds_the_oldest(UNIT_STATE)
@@ -189,7 +187,7 @@ static void test_peek_does_not_see_untagged(UNIT_STATE)
 static void test_trap6_claim_goes_by_context(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
-	char *out = calloc(3, BIG), *in = calloc(1, BIG);
+	char *out = ep_alloc(3 * BIG), *in = ep_alloc(BIG);
 	int ctx[3];
 
 	for (int k = 0; k < NKINDS; k++) {
@@ -221,8 +219,6 @@ static void test_trap6_claim_goes_by_context(UNIT_STATE)
 			ep_sent(p.a, out + i * BIG);
 	}
 	ep_pair_quiet(&p);
-	free(out);
-	free(in);
 }
 
 /* Receives posted after the claim wait for the next message. */
@@ -248,7 +244,7 @@ static void test_claimed_message_passes_posted_receives(UNIT_STATE)
 static void test_claim_truncates(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
-	char *out = calloc(1, BIG), *in = calloc(1, BIG);
+	char *out = ep_alloc(BIG), *in = ep_alloc(BIG);
 	int ctx;
 
 	for (int k = 0; k < NKINDS; k++) {
@@ -270,8 +266,6 @@ static void test_claim_truncates(UNIT_STATE)
 		assert_int_equal(in[5], 0);
 		ep_sent(p.a, out);
 	}
-	free(out);
-	free(in);
 }
 
 static void test_claim_of_a_message_whose_sender_closed(UNIT_STATE)
@@ -308,7 +302,7 @@ static void test_claim_of_a_message_whose_sender_closed(UNIT_STATE)
 static void test_peek_and_discard(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
-	char *out = calloc(1, BIG);
+	char *out = ep_alloc(BIG);
 	int ctx;
 
 	for (int k = 0; k < NKINDS; k++) {
@@ -321,13 +315,12 @@ static void test_peek_and_discard(UNIT_STATE)
 		assert_int_equal(ep_wait(p.b, &ctx).err, FI_ENOMSG);
 	}
 	ep_pair_quiet(&p);
-	free(out);
 }
 
 static void test_claim_and_discard(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
-	char *out = calloc(1, BIG);
+	char *out = ep_alloc(BIG);
 	int ctx;
 
 	for (int k = 0; k < NKINDS; k++) {
@@ -340,7 +333,6 @@ static void test_claim_and_discard(UNIT_STATE)
 		assert_int_not_equal(claim(p.b, NULL, 0, 7, &ctx, 0), 0);
 	}
 	ep_pair_quiet(&p);
-	free(out);
 }
 
 /* ---- Many ------------------------------------------------------------ */

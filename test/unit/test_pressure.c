@@ -453,7 +453,7 @@ static void test_a_stream_is_sent_in_steps(UNIT_STATE)
 	struct ep *s, *r[2];
 	fi_addr_t to[2];
 	uint64_t before[2], sent[2] = { 0 }, end = ep_deadline();
-	char *out = calloc(1, LEN), *in[2];
+	char *out = ep_alloc(LEN), *in[2];
 
 	g_unm_env.eager_max = 256;
 	g_unm_env.attach = false;
@@ -488,7 +488,6 @@ static void test_a_stream_is_sent_in_steps(UNIT_STATE)
 	}
 	g_unm_env.eager_max = eager;
 	g_unm_env.attach = attach;
-	free(out);
 }
 
 /* More rendezvous than may be in flight. */
@@ -496,7 +495,7 @@ static void test_sends_in_flight_are_bounded(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	size_t max = p.a->info->tx_attr->size;
-	char *out = malloc(BIG), *in = malloc(BIG);
+	char *out = ep_alloc(BIG), *in = ep_alloc(BIG);
 	uint32_t sent = 0, got = 0;
 
 	for (int refused = 0; refused < 200; ep_step()) {
@@ -527,8 +526,6 @@ static void test_sends_in_flight_are_bounded(UNIT_STATE)
 		ep_sent(p.a, out);
 	}
 	ep_quiet(p.a);
-	free(out);
-	free(in);
 }
 
 static void test_posted_receives_are_bounded(UNIT_STATE)
@@ -564,7 +561,7 @@ static void test_many_receives_posted(UNIT_STATE)
 {
 	uint32_t total = messages();
 	struct ep_pair p = ep_pair(NULL);
-	uint32_t *in = calloc(total, sizeof(*in));
+	uint32_t *in = ep_alloc(total * sizeof(*in));
 
 	for (uint32_t i = 0; i < total; i++)
 		EP_OK(fi_trecv(p.b->ep, &in[i], 4, NULL, p.ba, i, 0, NULL));
@@ -577,7 +574,6 @@ static void test_many_receives_posted(UNIT_STATE)
 	}
 	for (uint32_t i = 0; i < total; i++)
 		assert_int_equal(in[i], i);
-	free(in);
 }
 
 /* ---- No memory for receive space --------------------------------------- */

@@ -264,7 +264,7 @@ static void test_trap5_truncation_fills_every_field(UNIT_STATE)
 static void test_truncation_leaves_the_stream_alone(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
-	char *out = calloc(2, 100000), *in = calloc(2, 100000);
+	char *out = ep_alloc(2 * 100000), *in = ep_alloc(2 * 100000);
 
 	for (int k = 0; k < NKINDS; k++) {
 		size_t len = kinds[k];
@@ -283,8 +283,6 @@ static void test_truncation_leaves_the_stream_alone(UNIT_STATE)
 		ep_sent(p.a, out);
 		ep_sent(p.a, out + 100000);
 	}
-	free(out);
-	free(in);
 }
 
 /* ---- Tags ------------------------------------------------------------ */
@@ -356,7 +354,7 @@ static void test_many_posted_in_reverse(UNIT_STATE)
 {
 	enum { N = 20000 };
 	struct ep_pair p = ep_pair(NULL);
-	uint32_t *in = calloc(N, sizeof(*in));
+	uint32_t *in = ep_alloc(N * sizeof(*in));
 
 	for (uint32_t i = 0; i < N; i++)
 		EP_OK(fi_trecv(p.b->ep, &in[i], 4, NULL, p.ba, i, 0, &in[i]));
@@ -366,7 +364,6 @@ static void test_many_posted_in_reverse(UNIT_STATE)
 		assert_ptr_equal(ep_next(p.b).context, &in[i]);
 	for (uint32_t i = 0; i < N; i++)
 		assert_int_equal(in[i], i);
-	free(in);
 }
 
 UNIT_MAIN(

@@ -416,7 +416,7 @@ static void test_closed_regions_are_gone(UNIT_STATE)
 static void test_close_ends_reads(UNIT_STATE)
 {
 	struct os_pair p = os_open(OS_REQUESTS, ROOM);
-	uint8_t *in = calloc(1, ROOM);
+	uint8_t *in = ep_alloc(ROOM);
 	const struct unm_stats *stats = ((struct unm_ep *)p.b->ep)->stats;
 	uint64_t end = ep_deadline(), before = stats->rx_requests;
 
@@ -429,7 +429,6 @@ static void test_close_ends_reads(UNIT_STATE)
 	assert_int_equal(fi_close(&p.mr->fid), 0);
 	p.mr = NULL;
 	assert_int_equal(ep_wait(p.a, in).err, FI_EKEYREJECTED);
-	free(in);
 	os_close(&p);
 }
 
@@ -487,7 +486,7 @@ static void test_endpoint_goes_before_its_region(UNIT_STATE)
 	struct os_pair p = os_open(OS_REQUESTS, ROOM);
 	struct ep_want want = { .with = p.b };
 	struct ep *other = ep_open(&want);
-	uint8_t *in = calloc(1, ROOM);
+	uint8_t *in = ep_alloc(ROOM);
 	uint64_t end = ep_deadline();
 	fi_addr_t ao = ep_insert(p.a, other);
 
@@ -501,7 +500,6 @@ static void test_endpoint_goes_before_its_region(UNIT_STATE)
 	assert_int_equal(ep_wait(p.a, in).err, FI_ECONNRESET);
 	assert_int_equal(fi_close(&p.mr->fid), 0);
 	p.mr = NULL;
-	free(in);
 	os_close(&p);
 }
 
@@ -593,7 +591,7 @@ static void test_remote_counters(UNIT_STATE)
 	struct ep *a = ep_open(NULL), *b = ep_open(&want);
 	struct fid_cntr *wr, *rd;
 	struct fid_mr *mr;
-	uint8_t *mem = calloc(1, 100000), *buf = calloc(1, 100000);
+	uint8_t *mem = ep_alloc(100000), *buf = ep_alloc(100000);
 	struct iovec iov = { buf, 60000 };
 	struct fi_rma_iov remote[3] = {
 		{ 0, 20000, 1 }, { 50000, 39999, 1 }, { 7, 1, 1 },
@@ -630,8 +628,6 @@ static void test_remote_counters(UNIT_STATE)
 	EP_CLOSE(&wr->fid, &rd->fid);
 	ep_close(a);
 	ep_close(b);
-	free(mem);
-	free(buf);
 }
 
 /* ---- The target closes ----------------------------------------------- */
@@ -640,7 +636,7 @@ static void test_remote_counters(UNIT_STATE)
 static void test_target_closes(UNIT_STATE)
 {
 	struct os_pair p = os_open(OS_REQUESTS, ROOM);
-	uint8_t *buf = calloc(1, ROOM);
+	uint8_t *buf = ep_alloc(ROOM);
 	struct fi_context2 ctx[3];
 
 	EP_OK(fi_write(p.a->ep, buf, ROOM, NULL, p.ab, 0, p.key, &ctx[0]));
@@ -651,7 +647,6 @@ static void test_target_closes(UNIT_STATE)
 	assert_int_equal(ep_wait(p.a, &ctx[0]).err, FI_ECONNRESET);
 	EP_UNTIL(fi_write(p.a->ep, buf, 8, NULL, p.ab, 0, p.key, &ctx[1]) ==
 		 -FI_ECONNRESET);
-	free(buf);
 	os_close(&p);
 }
 

@@ -95,7 +95,7 @@ static void test_unresolved_by_every_protocol(UNIT_STATE)
 {
 	static const size_t lens[] = { 0, 8, 60, 4000, 16384, BIG };
 	struct meeting m = meeting(NULL);
-	char *out = calloc(1, BIG), *in = calloc(1, BIG);
+	char *out = ep_alloc(BIG), *in = ep_alloc(BIG);
 
 	for (int late = 0; late < 2; late++)
 		for (size_t i = 0; i < 6; i++) {
@@ -116,8 +116,6 @@ static void test_unresolved_by_every_protocol(UNIT_STATE)
 			assert_memory_equal(in, out, lens[i]);
 			ep_sent(m.b, out);
 		}
-	free(out);
-	free(in);
 }
 
 static void test_unresolved_and_multi_receive(UNIT_STATE)

@@ -706,7 +706,7 @@ static void test_closing_holds_up_nobody(UNIT_STATE)
 		.with = b };
 	struct ep *other = ep_open(&guest);
 	fi_addr_t ab = ep_insert(a, b), ba = ep_insert(b, a);
-	char *big = calloc(1, SIZE_MOST);
+	char *big = ep_alloc(SIZE_MOST);
 	struct closer c = { .ep = b->ep };
 	uint64_t end, most = 0, us;
 
@@ -729,7 +729,6 @@ static void test_closing_holds_up_nobody(UNIT_STATE)
 	ep_sent(a, big);
 	pthread_join(c.thread, NULL);
 	assert_int_equal(c.ret, 0);
-	free(big);
 }
 
 EP_THREADS_MAIN(

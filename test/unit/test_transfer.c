@@ -140,7 +140,7 @@ static void test_a_megabyte_and_one(UNIT_STATE)
 static void test_odd_addresses(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
-	char *out = malloc(70064), *in = malloc(70064);
+	char *out = ep_alloc(70064), *in = ep_alloc(70064);
 	int txc, rxc;
 
 	for (size_t off = 0; off < 16; off++) {
@@ -156,8 +156,6 @@ static void test_odd_addresses(UNIT_STATE)
 						0));
 		}
 	}
-	free(out);
-	free(in);
 }
 
 /* All lengths from 0 to more than two packets, both ways at once. */
@@ -325,7 +323,7 @@ static void test_inject_beyond_the_limit(UNIT_STATE)
 {
 	struct ep_pair p = ep_pair(NULL);
 	size_t max = p.a->info->tx_attr->inject_size;
-	char *buf = calloc(1, max + 1);
+	char *buf = ep_alloc(max + 1);
 	struct iovec iov = { buf, max + 1 };
 	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1, .addr = p.ab };
 
@@ -339,7 +337,6 @@ static void test_inject_beyond_the_limit(UNIT_STATE)
 					      p.ab)), -FI_EMSGSIZE);
 	assert_int_equal(EP_TRY(fi_sendmsg(p.a->ep, &msg, FI_INJECT)),
 			 -FI_EMSGSIZE);
-	free(buf);
 }
 
 static void test_too_many_pieces(UNIT_STATE)

@@ -390,7 +390,7 @@ static void test_cancel_and_flush(UNIT_STATE)
 static void test_refused_work_is_tried_again(UNIT_STATE)
 {
 	struct fid_cntr *go, *done;
-	uint32_t *out = malloc(MANY * sizeof(*out)), in = 0;
+	uint32_t *out = ep_alloc(MANY * sizeof(*out)), in = 0;
 	struct ep_pair p = trigger_pair();
 	struct ep *third = ep_open(NULL);
 	fi_addr_t at3 = ep_insert(p.a, third);
@@ -425,7 +425,6 @@ static void test_refused_work_is_tried_again(UNIT_STATE)
 	EP_UNTIL(fi_cntr_read(done) == MANY + 1);
 	assert_int_equal(fi_cntr_readerr(done), 0);
 	EP_CLOSE(&go->fid, &done->fid);
-	free(out);
 }
 
 /* ---- Aliases --------------------------------------------------------- */
