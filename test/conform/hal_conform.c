@@ -140,7 +140,7 @@ int ct_setup(void **state)
 	return ct_hal_open();
 }
 
-int ct_teardown(UNIT_STATE)
+int ct_teardown(void **state)
 {
 	ct_children_end();
 	for (int i = 0; i < CT_IFS; i++) {

@@ -74,7 +74,7 @@ static struct hal_peer *some_peer(void)
 
 /* ---- Where there are any --------------------------------------------- */
 
-static void alias_where_capable(UNIT_STATE)
+static void alias_where_capable(void **state)
 {
 	struct hal_peer *peer = some_peer();
 	struct hal_key key = { { 0 } };
@@ -94,7 +94,7 @@ static void alias_where_capable(UNIT_STATE)
 }
 
 /* Any range: the same bytes, of no other address, in both directions. */
-static void alias_is_the_same_memory(UNIT_STATE)
+static void alias_is_the_same_memory(void **state)
 {
 	struct hal_peer *peer = some_peer();
 	uint8_t want[BYTES] = { 0 }, buf[BYTES];
@@ -131,7 +131,7 @@ static void alias_is_the_same_memory(UNIT_STATE)
 }
 
 /* The program's mappings and descriptors may go; the bytes stay. */
-static void alias_outlives_the_mapping(UNIT_STATE)
+static void alias_outlives_the_mapping(void **state)
 {
 	struct hal_peer *peer = some_peer();
 	struct file f;
@@ -149,7 +149,7 @@ static void alias_outlives_the_mapping(UNIT_STATE)
 }
 
 /* Memory of MAP_SHARED | MAP_ANONYMOUS, and a file that was unlinked. */
-static void alias_of_each_kind(UNIT_STATE)
+static void alias_of_each_kind(void **state)
 {
 	char name[] = "/dev/shm/unm-conform-XXXXXX";
 	struct hal_peer *peer = some_peer();
@@ -180,7 +180,7 @@ static void alias_of_each_kind(UNIT_STATE)
 /* ---- What there is no alias of --------------------------------------- */
 
 /* The owner's side: no key. */
-static void alias_key_of_shared_memory_only(UNIT_STATE)
+static void alias_key_of_shared_memory_only(void **state)
 {
 	struct file f;
 	struct hal_mem *mem;
@@ -216,7 +216,7 @@ static void alias_key_of_shared_memory_only(UNIT_STATE)
 }
 
 /* The other side: what this process has not mapped so. */
-static void alias_opens_what_is_mapped_only(UNIT_STATE)
+static void alias_opens_what_is_mapped_only(void **state)
 {
 	struct hal_peer *peer = some_peer();
 	struct file f, other;
@@ -261,7 +261,7 @@ static void alias_opens_what_is_mapped_only(UNIT_STATE)
 }
 
 /* Aliases that are open do not count as mapped, beside each other or apart. */
-static void alias_of_no_alias(UNIT_STATE)
+static void alias_of_no_alias(void **state)
 {
 	struct hal_peer *peer = some_peer();
 	struct hal_window win[3], again;
@@ -291,7 +291,7 @@ static void alias_of_no_alias(UNIT_STATE)
 }
 
 /* No more than the process can have mappings: the first that goes, comes. */
-static void alias_number_is_bounded(UNIT_STATE)
+static void alias_number_is_bounded(void **state)
 {
 	struct hal_window *win = calloc(HAL_ALIASES_MAX, sizeof(*win)), more;
 	struct hal_peer *peer = some_peer();
@@ -327,7 +327,7 @@ static int shm_file(const char *name, off_t bytes)
 }
 
 /* Holes of a file in /dev/shm have pages once there is an alias. */
-static void alias_has_no_holes(UNIT_STATE)
+static void alias_has_no_holes(void **state)
 {
 	static const size_t much = (size_t)1 << 40;
 	struct hal_peer *peer = some_peer();
@@ -353,7 +353,7 @@ static void alias_has_no_holes(UNIT_STATE)
 }
 
 /* A file whose name only says that it has none. */
-static void alias_of_no_named_file(UNIT_STATE)
+static void alias_of_no_named_file(void **state)
 {
 	struct hal_peer *peer = some_peer();
 	struct hal_window win;
@@ -374,7 +374,7 @@ static void alias_of_no_named_file(UNIT_STATE)
 }
 
 /* A file that is shorter than its mapping by then: no alias, and no signal. */
-static void alias_of_a_file_cut_short(UNIT_STATE)
+static void alias_of_a_file_cut_short(void **state)
 {
 	struct hal_peer *peer = some_peer();
 	struct file f;
@@ -398,7 +398,7 @@ static void alias_of_a_file_cut_short(UNIT_STATE)
 #define ROUNDS	200000
 
 /* A child adds to its mapping, with an alias of ours on the same word. */
-static void alias_atomics(UNIT_STATE)
+static void alias_atomics(void **state)
 {
 	struct hal_peer *peer = some_peer();
 	struct file f;
@@ -422,7 +422,7 @@ static void alias_atomics(UNIT_STATE)
 }
 
 /* A forked child does not inherit it; what the child has there stays. */
-static void alias_is_not_inherited(UNIT_STATE)
+static void alias_is_not_inherited(void **state)
 {
 	struct hal_peer *peer = some_peer();
 	struct file f;
@@ -504,7 +504,7 @@ static void child_of_maker(const struct maker *m)
  * A process forks while another of its threads holds a lock of the HAL. That
  * thread does not exist in the child, so the child must not wait for it.
  */
-static void alias_lock_is_not_inherited(UNIT_STATE)
+static void alias_lock_is_not_inherited(void **state)
 {
 	struct maker m = { .peer = some_peer() };
 	pthread_t thread;

@@ -71,7 +71,7 @@ static void expect_end(struct ct_if *ci, struct hal_peer *peer, unsigned n,
 
 /* Packets that were accepted before the close are received after it, in
  * order. */
-static void close_is_drained(UNIT_STATE)
+static void close_is_drained(void **state)
 {
 	unsigned depth = ct_caps->pkt_depth;
 	const unsigned counts[] = { 0, 1, depth / 2, depth };
@@ -88,7 +88,7 @@ static void close_is_drained(UNIT_STATE)
 }
 
 /* The same if the receiver was not stepped since before the connection. */
-static void close_before_the_first_step(UNIT_STATE)
+static void close_before_the_first_step(void **state)
 {
 	unsigned depth = ct_caps->pkt_depth;
 
@@ -110,7 +110,7 @@ static void close_before_the_first_step(UNIT_STATE)
  * and closes. The other has opened its half of the same peer, and receives all
  * packets.
  */
-static void close_after_crossing(UNIT_STATE)
+static void close_after_crossing(void **state)
 {
 	for (unsigned i = 0; i < 24; i++) {
 		struct ct_if *a = ct_open(0), *b = ct_open(0);
@@ -143,7 +143,7 @@ static void close_after_crossing(UNIT_STATE)
 }
 
 /* Bytes in the receive space stay after their sender has closed. */
-static void close_keeps_space(UNIT_STATE)
+static void close_keeps_space(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	uint8_t buf[1000];
@@ -161,7 +161,7 @@ static void close_keeps_space(UNIT_STATE)
 }
 
 /* Sending to a closed peer is harmless, before and after HAL_EV_DEAD. */
-static void close_send_to_the_dead(UNIT_STATE)
+static void close_send_to_the_dead(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	struct hal_event ev;
@@ -185,7 +185,7 @@ static void close_send_to_the_dead(UNIT_STATE)
 }
 
 /* One peer closes: the other peers continue to send and to connect. */
-static void close_harms_nobody_else(UNIT_STATE)
+static void close_harms_nobody_else(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
 
@@ -214,7 +214,7 @@ static void close_harms_nobody_else(UNIT_STATE)
 }
 
 /* Close with pending events, half-open connections and unread packets. */
-static void close_in_any_state(UNIT_STATE)
+static void close_in_any_state(void **state)
 {
 	for (int i = 0; i < 64; i++) {
 		struct ct_if *a = ct_open(0), *b = ct_open(0), *c = ct_open(0);

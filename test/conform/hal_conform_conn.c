@@ -11,7 +11,7 @@
 
 /* ---- The process's HAL and its interfaces ---------------------------- */
 
-static void hal_is_one_per_process(UNIT_STATE)
+static void hal_is_one_per_process(void **state)
 {
 	struct hal *again = NULL;
 
@@ -21,7 +21,7 @@ static void hal_is_one_per_process(UNIT_STATE)
 	ct_pair(0, 0);			/* the first reference still works */
 }
 
-static void if_boards_and_addresses(UNIT_STATE)
+static void if_boards_and_addresses(void **state)
 {
 	bool any = ct_caps->flags & HAL_CAP_ANY_BOARD;
 	struct hal_if *none = NULL;
@@ -55,7 +55,7 @@ static void if_boards_and_addresses(UNIT_STATE)
 
 /* A board opens all its interfaces, then fails, and reuses a closed
  * interface. */
-static void if_exhausted(UNIT_STATE)
+static void if_exhausted(void **state)
 {
 	struct hal_if *none = NULL;
 	int board = ct_caps->flags & HAL_CAP_ANY_BOARD ?
@@ -95,7 +95,7 @@ static struct hal_if *open_number(int board, int number)
 
 /* An interface number has one holder at a time. Opening by number opens this
  * interface or fails. */
-static void if_of_a_number(UNIT_STATE)
+static void if_of_a_number(void **state)
 {
 	struct ct_if *ci = ct_open(0);
 	struct hal_if *none = NULL;
@@ -129,7 +129,7 @@ static void if_of_a_number(UNIT_STATE)
 	assert_null(none);
 }
 
-static void if_page_names_its_owner(UNIT_STATE)
+static void if_page_names_its_owner(void **state)
 {
 	struct ct_if *ci = ct_open(0);
 	struct hal_page_head *head = ci->hif->page;
@@ -154,7 +154,7 @@ static void send_blind(struct ct_if *ci, struct hal_peer *peer, unsigned n)
 }
 
 /* Packets and stores may be sent before the receiver was stepped once. */
-static void conn_first_contact(UNIT_STATE)
+static void conn_first_contact(void **state)
 {
 	struct ct_if *a = ct_open(0), *b = ct_open(0);
 	struct hal_peer *ab = ct_connect(a, &b->hif->addr), *ba;
@@ -176,7 +176,7 @@ static void conn_first_contact(UNIT_STATE)
 
 /* There is one peer object for a remote interface, whichever side connects
  * first and however often. */
-static void conn_one_object(UNIT_STATE)
+static void conn_one_object(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	struct ct_if *c = ct_open(0);
@@ -197,7 +197,7 @@ static void conn_one_object(UNIT_STATE)
 }
 
 /* Both ends belong to this process, which is alive. */
-static void conn_process(UNIT_STATE)
+static void conn_process(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	struct hal_peer *end[] = { p.ab, p.ba };
@@ -217,7 +217,7 @@ static void conn_process(UNIT_STATE)
 }
 
 /* Each interface connects to all interfaces before any is stepped. */
-static void conn_simultaneous(UNIT_STATE)
+static void conn_simultaneous(void **state)
 {
 	enum { N = 6 };
 	struct ct_if *ci[N];
@@ -310,7 +310,7 @@ static void *meet(void *arg)
 	return NULL;
 }
 
-static void conn_simultaneous_threads(UNIT_STATE)
+static void conn_simultaneous_threads(void **state)
 {
 	for (int round = 0; round < 200; round++) {
 		struct ct_if *a = ct_open(0), *b = ct_open(0);
@@ -333,7 +333,7 @@ static void conn_simultaneous_threads(UNIT_STATE)
 }
 
 /* An interface may connect to itself as to any other interface. */
-static void conn_loopback(UNIT_STATE)
+static void conn_loopback(void **state)
 {
 	struct ct_if *a = ct_open(0);
 	struct hal_peer *self = ct_connect(a, &a->hif->addr);
@@ -359,7 +359,7 @@ static void conn_loopback(UNIT_STATE)
 }
 
 /* Each event is reported once, also if the caller takes one event at a time. */
-static void conn_events_by_ones(UNIT_STATE)
+static void conn_events_by_ones(void **state)
 {
 	enum { N = 12 };
 	struct ct_if *b = ct_open(0), *ci[N];
@@ -400,7 +400,7 @@ static void conn_events_by_ones(UNIT_STATE)
 
 /* The address of a former holder never connects to the interface's next
  * holder. */
-static void conn_stale_nonce(UNIT_STATE)
+static void conn_stale_nonce(void **state)
 {
 	struct ct_if *a = ct_open(0), *b, *ci[4];
 	struct hal_addr old, wrong;
@@ -425,7 +425,7 @@ static void conn_stale_nonce(UNIT_STATE)
 	}
 }
 
-static void conn_any_nonce(UNIT_STATE)
+static void conn_any_nonce(void **state)
 {
 	struct ct_if *a = ct_open(0), *b = ct_open(0);
 	struct hal_addr any = b->hif->addr;
@@ -444,7 +444,7 @@ static void conn_any_nonce(UNIT_STATE)
 
 /* Connecting to a closed interface is refused; another job may hold its number
  * meanwhile. */
-static void conn_nobody(UNIT_STATE)
+static void conn_nobody(void **state)
 {
 	struct ct_if *a = ct_open(0), *b = ct_open((int)ct_caps->boards - 1);
 	struct hal_addr gone = b->hif->addr;
@@ -454,7 +454,7 @@ static void conn_nobody(UNIT_STATE)
 }
 
 /* If there is no other job, the refusal comes at once, for any nonce. */
-static void conn_nobody_at_all(UNIT_STATE)
+static void conn_nobody_at_all(void **state)
 {
 	struct ct_if *a = ct_open(0), *b = ct_open((int)ct_caps->boards - 1);
 	struct hal_addr gone = b->hif->addr;
@@ -471,7 +471,7 @@ static void conn_nobody_at_all(UNIT_STATE)
 
 /* Addresses that no interface can have, and those of another user, are
  * refused. */
-static void conn_bad_address(UNIT_STATE)
+static void conn_bad_address(void **state)
 {
 	struct ct_if *a = ct_open(0), *b = ct_open(0);
 	struct hal_addr bad[6];
@@ -499,7 +499,7 @@ static void conn_bad_address(UNIT_STATE)
 }
 
 /* A peer that was freed gets HAL_EV_DEAD; both sides may connect anew. */
-static void conn_free_and_again(UNIT_STATE)
+static void conn_free_and_again(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
 
@@ -550,13 +550,13 @@ static void again(unsigned look)
 }
 
 /* The same without stepping the other side: it receives each connection. */
-static void conn_again_unseen(UNIT_STATE)
+static void conn_again_unseen(void **state)
 {
 	again(0);
 }
 
 /* The same if it is stepped in between: events keep their order. */
-static void conn_again_half_seen(UNIT_STATE)
+static void conn_again_half_seen(void **state)
 {
 	for (unsigned look = 1; look < 5; look++)
 		again(look);

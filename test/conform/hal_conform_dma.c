@@ -141,7 +141,7 @@ static const uint64_t sizes[] = { 1, 2, 3, 7, 8, 9, 63, 64, 65, 1000, 4095,
 	4096, 4097, 65537, (1 << 18) - 1, (1 << 20) + 13, (8 << 20) + 5 };
 
 /* Every size and alignment, get and put, arrives, and nothing beside it. */
-static void dma_every_size(UNIT_STATE)
+static void dma_every_size(void **state)
 {
 	struct arena ar = arena(9 << 20);
 
@@ -161,7 +161,7 @@ static void dma_every_size(UNIT_STATE)
 }
 
 /* No byte is a transfer, too: accepted, completed, nothing moved. */
-static void dma_of_nothing(UNIT_STATE)
+static void dma_of_nothing(void **state)
 {
 	struct arena ar = arena(4096);
 
@@ -181,7 +181,7 @@ static void dma_of_nothing(UNIT_STATE)
 }
 
 /* Outside the region nothing is accepted, whatever wraps around. */
-static void dma_bounds(UNIT_STATE)
+static void dma_bounds(void **state)
 {
 	static const struct { uint64_t at, len; } bad[] = {
 		{ 0, 8193 }, { 1, 8192 }, { 8192, 1 }, { 8193, 0 },
@@ -210,7 +210,7 @@ static void dma_bounds(UNIT_STATE)
 /* ---- Completions ----------------------------------------------------- */
 
 /* A post only starts: five big ones cannot all be over when it returns. */
-static void dma_never_inline(UNIT_STATE)
+static void dma_never_inline(void **state)
 {
 	struct arena ar = arena(BIG);
 	int inline_done = 0;
@@ -232,7 +232,7 @@ static void dma_never_inline(UNIT_STATE)
 }
 
 /* One poll does a bounded amount of work, however much there is. */
-static void dma_poll_is_bounded(UNIT_STATE)
+static void dma_poll_is_bounded(void **state)
 {
 	struct arena ar = arena(BIG);
 	struct hal_dma d = transfer(&ar, HAL_DMA_PUT, 0, 0, BIG);
@@ -294,7 +294,7 @@ static void post_some(struct arena *ar, uint64_t *posted, uint64_t done,
  * Batches of full depth: each token comes once, with its data there, and a
  * place in the arena is used again only when its transfer is over.
  */
-static void dma_one_completion_after_data(UNIT_STATE)
+static void dma_one_completion_after_data(void **state)
 {
 	struct arena ar = arena(2 << 20);
 	uint64_t total = (uint64_t)ct_opt.packets / 100, end = ct_deadline();
@@ -341,7 +341,7 @@ static void dma_one_completion_after_data(UNIT_STATE)
 }
 
 /* dma_depth transfers may be outstanding, not one more, not one less. */
-static void dma_depth_exact(UNIT_STATE)
+static void dma_depth_exact(void **state)
 {
 	struct arena ar = arena(64 * 1024);
 	uint32_t depth = ct_caps->dma_depth, n;
@@ -378,7 +378,7 @@ static void dma_depth_exact(UNIT_STATE)
 }
 
 /* Room for no completion takes none; room for one takes one. */
-static void dma_poll_obeys_max(UNIT_STATE)
+static void dma_poll_obeys_max(void **state)
 {
 	struct arena ar = arena(4096);
 	struct hal_dma d = transfer(&ar, HAL_DMA_GET, 0, 0, 8);
@@ -441,7 +441,7 @@ static unsigned post_big(struct arena *ar, unsigned n)
 }
 
 /* Giving up on a peer ends its transfers: each once, most of them cancelled. */
-static void dma_cancelled_by_peer_free(UNIT_STATE)
+static void dma_cancelled_by_peer_free(void **state)
 {
 	struct arena ar = arena(4 << 20);
 	unsigned n = post_big(&ar, ct_caps->dma_depth / 2);
@@ -453,7 +453,7 @@ static void dma_cancelled_by_peer_free(UNIT_STATE)
 	arena_free(&ar);
 }
 
-static void dma_cancelled_by_peer_close(UNIT_STATE)
+static void dma_cancelled_by_peer_close(void **state)
 {
 	struct arena ar = arena(4 << 20);
 	unsigned n = post_big(&ar, ct_caps->dma_depth / 2);
@@ -465,7 +465,7 @@ static void dma_cancelled_by_peer_close(UNIT_STATE)
 }
 
 /* One's own close drops them: afterwards nobody touches the memory. */
-static void dma_dropped_by_close(UNIT_STATE)
+static void dma_dropped_by_close(void **state)
 {
 	struct arena ar = arena(4 << 20);
 	uint8_t *copy = test_malloc(ar.bytes);
@@ -488,7 +488,7 @@ static void dma_dropped_by_close(UNIT_STATE)
 }
 
 /* One who ends does not end the transfers with others. */
-static void dma_others_go_on(UNIT_STATE)
+static void dma_others_go_on(void **state)
 {
 	struct arena ar = arena(4 << 20);
 	struct ct_if *c = ct_open(0);
@@ -519,7 +519,7 @@ static void dma_others_go_on(UNIT_STATE)
 
 /* ---- Ordinary memory ------------------------------------------------- */
 
-static void dma_ordinary_memory(UNIT_STATE)
+static void dma_ordinary_memory(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	uint8_t *a, *b;
@@ -540,7 +540,7 @@ static void dma_ordinary_memory(UNIT_STATE)
 }
 
 /* Addresses that are not there: one completion, an error, no signal. */
-static void dma_ordinary_bad_address(UNIT_STATE)
+static void dma_ordinary_bad_address(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	size_t page = 4096, len = 4 * page;
@@ -573,7 +573,7 @@ static void dma_ordinary_bad_address(UNIT_STATE)
 
 /* Memory that its owner may only read is not written: no kernel interface that
  * overrides page protections. Nor does reaching memory cost a descriptor. */
-static void dma_ordinary_read_only(UNIT_STATE)
+static void dma_ordinary_read_only(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	size_t len = 4 * 4096;
@@ -614,7 +614,7 @@ static void dma_ordinary_read_only(UNIT_STATE)
 }
 
 /* Where only dmable memory is reached, the post says so. */
-static void dma_ordinary_refused(UNIT_STATE)
+static void dma_ordinary_refused(void **state)
 {
 	struct arena ar = arena(4096);
 	struct hal_dma d = transfer(&ar, HAL_DMA_PUT, 0, 0, 64);
@@ -684,7 +684,7 @@ static void *busy_thread(void *arg)
 }
 
 /* Threads with interfaces of their own share memory and engine (law 1.2). */
-static void dma_between_threads(UNIT_STATE)
+static void dma_between_threads(void **state)
 {
 	pthread_t thread[THREADS];
 	struct busy busy[THREADS];

@@ -137,12 +137,12 @@ static void exec_rounds(enum hal_dma_op op)
 		exec_round(&h, op, round);
 }
 
-static void proc_exec_put(UNIT_STATE)
+static void proc_exec_put(void **state)
 {
 	exec_rounds(HAL_DMA_PUT);
 }
 
-static void proc_exec_get(UNIT_STATE)
+static void proc_exec_get(void **state)
 {
 	exec_rounds(HAL_DMA_GET);
 }

@@ -281,19 +281,19 @@ static void every_point(const char *action)
 	scene_close();
 }
 
-static void kill_at_every_point(UNIT_STATE)
+static void kill_at_every_point(void **state)
 {
 	every_point("kill");
 }
 
-static void stop_at_every_point(UNIT_STATE)
+static void stop_at_every_point(void **state)
 {
 	every_point("stop");
 }
 
 /* An invalid FI_UNIMEM_POINT ends the process: otherwise nothing would be
  * tested. */
-static void points_are_checked(UNIT_STATE)
+static void points_are_checked(void **state)
 {
 	static const char *const bad[] = { "nosuch:1:kill", "bound", "bound:1",
 		"bound:0:kill", "bound:x:kill", "bound:1:stab",
@@ -310,17 +310,17 @@ static void points_are_checked(UNIT_STATE)
 
 #else
 
-static void points_are_checked(UNIT_STATE)
+static void points_are_checked(void **state)
 {
 	skip();				/* needs --enable-fault-points */
 }
 
-static void kill_at_every_point(UNIT_STATE)
+static void kill_at_every_point(void **state)
 {
 	skip();				/* needs --enable-fault-points */
 }
 
-static void stop_at_every_point(UNIT_STATE)
+static void stop_at_every_point(void **state)
 {
 	skip();				/* needs --enable-fault-points */
 }
@@ -328,7 +328,7 @@ static void stop_at_every_point(UNIT_STATE)
 #endif
 
 /* Kill a process at random times during a stream in each direction. */
-static void kill_at_random(UNIT_STATE)
+static void kill_at_random(void **state)
 {
 	uint32_t payload = ct_caps->pkt_payload;
 	uint64_t rng = 5;

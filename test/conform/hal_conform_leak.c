@@ -52,7 +52,7 @@ static size_t heap_growth(size_t *since)
 }
 
 /* Interfaces come and go, some in disorder: nothing grows. */
-static void leak_nothing_over_cycles(UNIT_STATE)
+static void leak_nothing_over_cycles(void **state)
 {
 	size_t heap = 0, grown, later;
 	int fds = 0, maps = 0;
@@ -76,7 +76,7 @@ static void leak_nothing_over_cycles(UNIT_STATE)
 }
 
 /* And so when the whole HAL is closed in between. */
-static void leak_nothing_over_opens(UNIT_STATE)
+static void leak_nothing_over_opens(void **state)
 {
 	int fds = 0;
 
@@ -132,7 +132,7 @@ static void starved_cycle(void)
 }
 
 /* Short of descriptors every call fails by its return value, and cleanly. */
-static void leak_nothing_when_starved(UNIT_STATE)
+static void leak_nothing_when_starved(void **state)
 {
 	struct rlimit kept, lim;
 	int fds = proc_self_fds();
@@ -154,7 +154,7 @@ static void leak_nothing_when_starved(UNIT_STATE)
 
 /* ---- The decorator --------------------------------------------------- */
 
-static void fault_refuses_and_delays(UNIT_STATE)
+static void fault_refuses_and_delays(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	unsigned refused = 0, late = 0;
@@ -179,7 +179,7 @@ static void fault_refuses_and_delays(UNIT_STATE)
 	assert_true(strstr(ct_opt.fault, "delay=") == NULL || late > 0);
 }
 
-static void fault_fails_transfers(UNIT_STATE)
+static void fault_fails_transfers(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	unsigned failed = 0;
@@ -210,7 +210,7 @@ static void fault_fails_transfers(UNIT_STATE)
 }
 
 /* A specification nobody understands is an error, not a default. */
-static void fault_spec_is_checked(UNIT_STATE)
+static void fault_spec_is_checked(void **state)
 {
 	static const char *const bad[] = { "eagain", "eagain=", "eagain=x",
 		"eagain=901", "eagain=5x", "delay=5", "delay=5:", "delay=5:x",

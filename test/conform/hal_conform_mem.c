@@ -28,7 +28,7 @@ static bool all_zero(const uint8_t *p, size_t n)
 }
 
 /* New memory is zero, writable and disjoint, on each board. */
-static void mem_alloc_gives_clean_memory(UNIT_STATE)
+static void mem_alloc_gives_clean_memory(void **state)
 {
 	static const size_t sizes[] = { 1, 4095, 4096, 4097, 1 << 20,
 		(5 << 20) + 3 };
@@ -52,7 +52,7 @@ static void mem_alloc_gives_clean_memory(UNIT_STATE)
 	}
 }
 
-static void mem_alloc_refuses_nonsense(UNIT_STATE)
+static void mem_alloc_refuses_nonsense(void **state)
 {
 	struct hal_mem *mem = NULL;
 	void *addr = NULL;
@@ -101,7 +101,7 @@ static bool too_much(void)
 
 /* An allocation beyond the machine's memory fails at once, with one log line,
  * and disturbs nothing else. */
-static void mem_too_much(UNIT_STATE)
+static void mem_too_much(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	struct hal_mem *mem = NULL, *little;
@@ -139,7 +139,7 @@ static int put_byte(struct ct_if *ci, struct hal_peer *peer,
 }
 
 /* Imports of a region are counted: each release ends one of them. */
-static void mem_imports_are_counted(UNIT_STATE)
+static void mem_imports_are_counted(void **state)
 {
 	struct ct_pair p = ct_pair(0, (int)ct_caps->boards - 1);
 	struct ct_region r = ct_region(10000), l = ct_region(1);
@@ -163,7 +163,7 @@ static void mem_imports_are_counted(UNIT_STATE)
 }
 
 /* The key of a freed region is refused for ever. */
-static void mem_stale_key_is_refused(UNIT_STATE)
+static void mem_stale_key_is_refused(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	struct hal_rmem *rmem = NULL;
@@ -192,7 +192,7 @@ static void mem_stale_key_is_refused(UNIT_STATE)
 }
 
 /* A key with one wrong bit, or a random key, is refused. */
-static void mem_wrong_key_is_refused(UNIT_STATE)
+static void mem_wrong_key_is_refused(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	struct ct_region r = ct_region(4096);
@@ -219,7 +219,7 @@ static void mem_wrong_key_is_refused(UNIT_STATE)
 
 /* A region is freed while a peer has imported it: each transfer completes once,
  * with success or an error. */
-static void mem_freed_while_imported(UNIT_STATE)
+static void mem_freed_while_imported(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	struct ct_region l = ct_region(64);
@@ -253,7 +253,7 @@ static void mem_freed_while_imported(UNIT_STATE)
 }
 
 /* Many imports at the same time are all answered. */
-static void mem_many_imports(UNIT_STATE)
+static void mem_many_imports(void **state)
 {
 	enum { N = 200 };
 	struct ct_pair p = ct_pair(0, 0);
@@ -286,7 +286,7 @@ static void mem_many_imports(UNIT_STATE)
 
 /* Imports that were started and never finished use no memory after their region
  * was freed. */
-static void mem_imports_abandoned(UNIT_STATE)
+static void mem_imports_abandoned(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
 
@@ -304,7 +304,7 @@ static void mem_imports_abandoned(UNIT_STATE)
 }
 
 /* An import from a peer that has ended fails at once. */
-static void mem_import_from_the_dead(UNIT_STATE)
+static void mem_import_from_the_dead(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	struct ct_region r = ct_region(4096);
@@ -324,7 +324,7 @@ static void mem_import_from_the_dead(UNIT_STATE)
 
 /* Closing the HAL frees memory that was not freed; the teardown checks for
  * leaks. */
-static void mem_left_is_freed(UNIT_STATE)
+static void mem_left_is_freed(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	struct hal_rmem *rmem;

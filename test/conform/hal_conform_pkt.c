@@ -40,7 +40,7 @@ static void expect_shape(struct ct_pair *p, uint8_t type, uint8_t flags,
 }
 
 /* Packets with each number of words and each data length arrive unchanged. */
-static void pkt_every_width(UNIT_STATE)
+static void pkt_every_width(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	uint64_t seed = 1;
@@ -61,7 +61,7 @@ static void pkt_every_width(UNIT_STATE)
 
 /* Each type that the HAL does not use itself, and each flag byte, arrives
  * unchanged. */
-static void pkt_every_head(UNIT_STATE)
+static void pkt_every_head(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
 
@@ -76,7 +76,7 @@ static void pkt_every_head(UNIT_STATE)
 }
 
 /* A payload that looks like an empty mailbox is data. */
-static void pkt_empty_pattern_is_data(UNIT_STATE)
+static void pkt_empty_pattern_is_data(void **state)
 {
 	const uint64_t pattern = UINT64_C(0xCAFEBEBEDEADBEAF);
 	struct ct_pair p = ct_pair(0, 0);
@@ -118,7 +118,7 @@ static void take(struct hal_peer *peer, uint64_t first, unsigned n)
  * A ring holds exactly pkt_depth packets that are not released, whether the
  * receiver is stepped or not; each release returns one credit.
  */
-static void pkt_depth_exact(UNIT_STATE)
+static void pkt_depth_exact(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	uint32_t depth = ct_caps->pkt_depth, step;
@@ -143,7 +143,7 @@ static void pkt_depth_exact(UNIT_STATE)
 }
 
 /* A refused packet leaves nothing behind, and each accepted packet arrives. */
-static void pkt_refused_leaves_nothing(UNIT_STATE)
+static void pkt_refused_leaves_nothing(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	uint64_t first = 0, sent;
@@ -165,7 +165,7 @@ static void pkt_refused_leaves_nothing(UNIT_STATE)
 
 /* A packet does not change until it is released, however much the peer
  * sends. */
-static void pkt_unreleased_stays(UNIT_STATE)
+static void pkt_unreleased_stays(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	uint32_t depth = ct_caps->pkt_depth;
@@ -186,7 +186,7 @@ static void pkt_unreleased_stays(UNIT_STATE)
 
 /* The done counter reaches the number of packets released and flushed, and
  * never exceeds it. */
-static void pkt_done_counts_released(UNIT_STATE)
+static void pkt_done_counts_released(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	uint64_t base = hal_tx_sent(p.ab), end, head;
@@ -211,7 +211,7 @@ static void pkt_done_counts_released(UNIT_STATE)
 }
 
 /* A full peer does not delay packets to other peers. */
-static void pkt_full_peer_delays_nobody(UNIT_STATE)
+static void pkt_full_peer_delays_nobody(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	struct ct_if *c = ct_open(0);
@@ -234,7 +234,7 @@ static void pkt_full_peer_delays_nobody(UNIT_STATE)
  * A receiver may store any value as its done counter: the sender ignores
  * impossible values, and never overwrites unreleased packets.
  */
-static void pkt_hostile_release(UNIT_STATE)
+static void pkt_hostile_release(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	uint32_t depth = ct_caps->pkt_depth;
@@ -274,7 +274,7 @@ static uint64_t identity_seen(struct ct_if *a, struct hal_peer *ab,
 
 /* A sender has the same identity at all receivers, and no other sender has
  * it. */
-static void pkt_identity_is_the_senders(UNIT_STATE)
+static void pkt_identity_is_the_senders(void **state)
 {
 	enum { N = 5 };
 	struct ct_if *ci[N];
@@ -304,7 +304,7 @@ static void pkt_identity_is_the_senders(UNIT_STATE)
  * A packet into whose slot the sender has written another identity is not
  * received, or is received with the sender's own identity.
  */
-static void pkt_identity_cannot_be_forged(UNIT_STATE)
+static void pkt_identity_cannot_be_forged(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	struct hal_tx *tx = &p.ab->tx;
@@ -339,7 +339,7 @@ static void pkt_identity_cannot_be_forged(UNIT_STATE)
 
 /* ---- Words stored back ----------------------------------------------- */
 
-static void pkt_back_words(UNIT_STATE)
+static void pkt_back_words(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	uint64_t want[2][HAL_BACK_WORDS] = { { 0 } }, rng = 3, end;

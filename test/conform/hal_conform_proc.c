@@ -27,7 +27,7 @@ static unsigned fill(struct ct_if *ci, struct hal_peer *peer)
 
 /* ---- Traffic --------------------------------------------------------- */
 
-static void proc_stream(UNIT_STATE)
+static void proc_stream(void **state)
 {
 	struct ct_if *ci = ct_open(0);
 	struct ct_child *c = ct_spawn();
@@ -44,7 +44,7 @@ static void proc_stream(UNIT_STATE)
 	ct_finish(c);
 }
 
-static void proc_space(UNIT_STATE)
+static void proc_space(void **state)
 {
 	struct ct_if *ci = ct_open(0);
 	struct ct_child *c = ct_spawn();
@@ -62,7 +62,7 @@ static void proc_space(UNIT_STATE)
 }
 
 /* Both processes sleep when they wait. */
-static void proc_sleep(UNIT_STATE)
+static void proc_sleep(void **state)
 {
 	struct ct_if *ci = ct_open(0);
 	struct ct_child *c = ct_spawn();
@@ -86,7 +86,7 @@ static void proc_sleep(UNIT_STATE)
  * A stopped process delays no other process and is not reported dead; a peer
  * may connect while it is stopped. When it continues it receives all packets.
  */
-static void proc_stopped_is_no_matter(UNIT_STATE)
+static void proc_stopped_is_no_matter(void **state)
 {
 	struct ct_if *ci = ct_open(0), *late = ct_open(0);
 	struct ct_child *c = ct_spawn(), *other = ct_spawn();
@@ -123,7 +123,7 @@ static void proc_stopped_is_no_matter(UNIT_STATE)
 
 /* HAL_EV_DEAD of a killed peer comes within a second, and the peer delays no
  * other connection before. */
-static void proc_dead_is_no_matter(UNIT_STATE)
+static void proc_dead_is_no_matter(void **state)
 {
 	struct ct_if *ci = ct_open(0);
 	struct ct_child *other = ct_spawn();
@@ -171,7 +171,7 @@ static void take_burst(struct hal_peer *peer, uint64_t i)
 }
 
 /* Packets that a process published before its end are received after it. */
-static void proc_last_words(UNIT_STATE)
+static void proc_last_words(void **state)
 {
 	struct ct_if *ci = ct_open(0);
 	unsigned n = ct_caps->pkt_depth;
@@ -229,7 +229,7 @@ static bool keeps_last_words(void)
  * same numbers, before the receiver is stepped: it receives all packets, each
  * from the right address.
  */
-static void proc_numbers_taken_over(UNIT_STATE)
+static void proc_numbers_taken_over(void **state)
 {
 	struct ct_if *ci = ct_open(0), *own[3];
 	unsigned n = ct_caps->pkt_depth;
@@ -286,7 +286,7 @@ static void expect_nobody(struct ct_if *ci, struct hal_addr addr)
 
 /* The end of a process is reported although its forked child keeps all
  * descriptors open. */
-static void proc_end_despite_a_forked_child(UNIT_STATE)
+static void proc_end_despite_a_forked_child(void **state)
 {
 	struct ct_if *ci = ct_open(0);
 
@@ -320,7 +320,7 @@ static void proc_end_despite_a_forked_child(UNIT_STATE)
  * A process that was forked at any time, and closes the HAL objects that it
  * inherited, disturbs no connection.
  */
-static void proc_forked_child_harms_nobody(UNIT_STATE)
+static void proc_forked_child_harms_nobody(void **state)
 {
 	struct ct_if *ci = ct_open(0), *local = ct_open(0);
 	struct ct_child *c = ct_spawn();
@@ -363,7 +363,7 @@ static void proc_forked_child_harms_nobody(UNIT_STATE)
  * Packets with the identity of another peer are not received as packets of that
  * peer, and do not disturb it.
  */
-static void proc_nobody_poses_as_a_peer(UNIT_STATE)
+static void proc_nobody_poses_as_a_peer(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	struct ct_child *c = ct_spawn();
@@ -386,7 +386,7 @@ static void proc_nobody_poses_as_a_peer(UNIT_STATE)
 }
 
 /* The same with the identity of an interface that is not connected yet. */
-static void proc_nobody_poses_as_an_unconnected_peer(UNIT_STATE)
+static void proc_nobody_poses_as_an_unconnected_peer(void **state)
 {
 	struct ct_if *a = ct_open(0), *b = ct_open(0);
 	struct ct_child *c = ct_spawn();
@@ -433,7 +433,7 @@ static void own_board(bool on)
 }
 
 /* Processes of different profiles do not connect, and disturb no connection. */
-static void proc_other_profile_is_refused(UNIT_STATE)
+static void proc_other_profile_is_refused(void **state)
 {
 	const char *own = ct_opt.profile;
 	struct hal_peer *peer = NULL;
@@ -470,7 +470,7 @@ static void proc_other_profile_is_refused(UNIT_STATE)
 }
 
 /* Connecting to the address of a process that has ended is refused. */
-static void proc_old_address(UNIT_STATE)
+static void proc_old_address(void **state)
 {
 	struct ct_if *ci = ct_open(0);
 	struct ct_child *c = ct_spawn();
@@ -489,7 +489,7 @@ static void proc_old_address(UNIT_STATE)
 
 /* The same if the present holder of the interface is killed before it
  * refuses. */
-static void proc_old_address_of_the_killed(UNIT_STATE)
+static void proc_old_address_of_the_killed(void **state)
 {
 	struct ct_if *ci = ct_open(0);
 	struct ct_child *c = ct_spawn();
@@ -509,7 +509,7 @@ static void proc_old_address_of_the_killed(UNIT_STATE)
 }
 
 /* An interface whose holder was killed can be opened at once. */
-static void proc_interfaces_come_back(UNIT_STATE)
+static void proc_interfaces_come_back(void **state)
 {
 	unsigned rounds = ct_caps->ifs_per_board + 10;
 
@@ -565,7 +565,7 @@ static int far_move(struct far *f, enum hal_dma_op op, bool dmable)
 	return ct_dma_run(f->ci, &d);
 }
 
-static void proc_dma(UNIT_STATE)
+static void proc_dma(void **state)
 {
 	struct far f = far_memory((5 << 20) + 77);
 
@@ -595,7 +595,7 @@ static void proc_dma(UNIT_STATE)
 }
 
 /* The child starts the transfers, to memory of this process. */
-static void proc_dma_into_local_memory(UNIT_STATE)
+static void proc_dma_into_local_memory(void **state)
 {
 	struct far f = far_memory((3 << 20) + 5);
 	struct hal_key key;
@@ -613,7 +613,7 @@ static void proc_dma_into_local_memory(UNIT_STATE)
 
 /* Transfers that are outstanding when the peer is killed complete once each, as
  * cancelled. */
-static void proc_dma_peer_dies(UNIT_STATE)
+static void proc_dma_peer_dies(void **state)
 {
 	for (int round = 0; round < 4; round++) {
 		struct far f = far_memory(16 << 20);
@@ -656,7 +656,7 @@ static void proc_dma_peer_dies(UNIT_STATE)
 
 /* Memory of a stopped process can be accessed, and other transfers are not
  * delayed. */
-static void proc_dma_of_the_stopped(UNIT_STATE)
+static void proc_dma_of_the_stopped(void **state)
 {
 	struct far f = far_memory(1 << 20), g = far_memory(1 << 20);
 

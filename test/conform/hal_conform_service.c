@@ -37,7 +37,7 @@ static void expect_busy(int board)
 
 /* There is one for a board, no other call opens it, and it can be opened again
  * after it was closed. */
-static void service_is_one_per_board(UNIT_STATE)
+static void service_is_one_per_board(void **state)
 {
 	struct ct_if *s = ct_open_service(0), *other;
 	struct hal_page_head *head = s->hif->page;
@@ -115,7 +115,7 @@ static void all_ask(struct ct_if *s, struct ct_if **all, unsigned n)
 
 /* Interface 0 can be opened when all other interfaces are in use, and these
  * when interface 0 is. */
-static void service_beside_a_full_board(UNIT_STATE)
+static void service_beside_a_full_board(void **state)
 {
 	int board = ct_caps->flags & HAL_CAP_ANY_BOARD ?
 		    (int)ct_caps->boards - 1 : -1;
@@ -146,7 +146,7 @@ static void service_beside_a_full_board(UNIT_STATE)
 
 /* A client connects by the number alone or by a full address, but not by the
  * address of a former service. */
-static void service_is_reached(UNIT_STATE)
+static void service_is_reached(void **state)
 {
 	struct ct_if *s = ct_open_service(0), *a = ct_open(0), *b = ct_open(0);
 	struct hal_addr any = service_of(&a->hif->addr, s->hif->addr.board);
@@ -185,7 +185,7 @@ static void service_is_reached(UNIT_STATE)
 }
 
 /* Its packets carry the identity of interface 0 of its board. */
-static void service_has_an_identity(UNIT_STATE)
+static void service_has_an_identity(void **state)
 {
 	enum { N = 3 };
 	struct ct_if *s = ct_open_service(0), *ci[N];
@@ -241,7 +241,7 @@ static void end_service(struct ct_child *c, enum end how)
 }
 
 /* One process holds it, until the process ends in any way. */
-static void proc_service_is_one(UNIT_STATE)
+static void proc_service_is_one(void **state)
 {
 	struct ct_if *ci = ct_open(-1), *s;
 	struct ct_child *c, *late = ct_spawn();
@@ -277,7 +277,7 @@ static void ping(struct ct_if *ci, struct hal_peer *peer, uint64_t word)
 }
 
 /* A client gets HAL_EV_DEAD of its service, and connects to the next one. */
-static void proc_service_is_followed(UNIT_STATE)
+static void proc_service_is_followed(void **state)
 {
 	struct ct_if *ci = ct_open(-1), *fresh = ct_open(-1);
 	struct hal_addr any = service_of(&ci->hif->addr, ci->hif->addr.board);

@@ -118,7 +118,7 @@ const char *ct_sync_game(struct ct_if *ci, struct hal_peer *peer,
 }
 
 /* A stored word is visible to the peer when the call returns. */
-static void back_sync_by_turns(UNIT_STATE)
+static void back_sync_by_turns(void **state)
 {
 	struct ct_pair p = ct_pair(0, (int)ct_caps->boards - 1);
 
@@ -145,7 +145,7 @@ static void *sync_thread(void *arg)
 	return NULL;
 }
 
-static void back_sync_threads(UNIT_STATE)
+static void back_sync_threads(void **state)
 {
 	struct ct_pair p = ct_pair(0, (int)ct_caps->boards - 1);
 	struct side b = { p.b, p.ba, NULL, rounds_of(), NULL };
@@ -162,7 +162,7 @@ static void back_sync_threads(UNIT_STATE)
 		ct_fail("%s", error != NULL ? error : b.error);
 }
 
-static void proc_back_sync(UNIT_STATE)
+static void proc_back_sync(void **state)
 {
 	char line[256] = "";
 	struct hal_peer *peer;
@@ -210,7 +210,7 @@ static bool has_windows(void)
 }
 
 /* Windows exist if and only if the backend has HAL_CAP_COHERENT. */
-static void window_where_coherent(UNIT_STATE)
+static void window_where_coherent(void **state)
 {
 	struct ct_pair p = ct_pair(0, (int)ct_caps->boards - 1);
 
@@ -274,19 +274,19 @@ static void store_by_window(bool by_word)
 	hal_mem_free(ct_hal, o.mem);
 }
 
-static void window_store_before_packet(UNIT_STATE)
+static void window_store_before_packet(void **state)
 {
 	unit_needs(has_windows());
 	store_by_window(false);
 }
 
-static void window_store_before_back_word(UNIT_STATE)
+static void window_store_before_back_word(void **state)
 {
 	unit_needs(has_windows());
 	store_by_window(true);
 }
 
-static void window_load(UNIT_STATE)
+static void window_load(void **state)
 {
 	enum { BYTES = CT_WINDOW_BYTES };
 	uint8_t buf[BYTES], kept[BYTES];
@@ -318,7 +318,7 @@ static void window_load(UNIT_STATE)
 
 /* A region that its owner has freed can be accessed until the import is
  * released, and its memory is not reused before. */
-static void window_after_free(UNIT_STATE)
+static void window_after_free(void **state)
 {
 	enum { BYTES = 5000 };
 	struct ct_pair p;
@@ -405,7 +405,7 @@ static void *take_thread(void *arg)
 	return NULL;
 }
 
-static void window_store_threads(UNIT_STATE)
+static void window_store_threads(void **state)
 {
 	struct side b = { .rounds = rounds_of() };
 	const char *error;
@@ -442,7 +442,7 @@ static struct hal_key far_key(struct ct_child *c, size_t bytes)
 	return key;
 }
 
-static void proc_window_store(UNIT_STATE)
+static void proc_window_store(void **state)
 {
 	struct hal_peer *peer;
 	struct ct_child *c;
@@ -492,7 +492,7 @@ const char *ct_window_add(struct hal_peer *peer, const struct hal_key *key,
 }
 
 /* The owner and two processes with windows add to the same words. */
-static void proc_window_atomics(UNIT_STATE)
+static void proc_window_atomics(void **state)
 {
 	uint64_t rounds = rounds_of(), sum;
 	struct ct_child *c[2];
@@ -531,7 +531,7 @@ static void proc_window_atomics(UNIT_STATE)
 }
 
 /* Imported memory of a killed process exists until the import is released. */
-static void proc_window_of_the_dead(UNIT_STATE)
+static void proc_window_of_the_dead(void **state)
 {
 	uint8_t buf[CT_WINDOW_BYTES], got[CT_WINDOW_BYTES];
 	struct hal_peer *peer;

@@ -140,7 +140,7 @@ static void *ping_pong(void *arg)
 	return NULL;
 }
 
-static void sleep_loses_no_wakeup(UNIT_STATE)
+static void sleep_loses_no_wakeup(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	struct sleeper s[2] = {
@@ -192,7 +192,7 @@ static void *send_now_and_then(void *arg)
 }
 
 /* One sleeper and several senders: each packet wakes the sleeper. */
-static void sleep_with_many_senders(UNIT_STATE)
+static void sleep_with_many_senders(void **state)
 {
 	struct ct_if *ci = ct_open(0);
 	struct sender s[MAX_SENDERS] = { { 0 } };
@@ -291,7 +291,7 @@ static const char *nap_once(struct ct_if *ci, struct hal_peer *peer)
  * A packet arrives at every stage of falling asleep. There is one sender, so
  * that no later packet hides a lost wake-up.
  */
-static void sleep_meets_a_packet(UNIT_STATE)
+static void sleep_meets_a_packet(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	struct sender s = { .ci = p.a, .peer = p.ab, .rng = 77,
@@ -445,12 +445,12 @@ static void meet_a_release(bool words)
 }
 
 /* A sender sleeps: a release wakes it if it has called hal_tx_sleep(). */
-static void sleep_meets_a_release(UNIT_STATE)
+static void sleep_meets_a_release(void **state)
 {
 	meet_a_release(false);
 }
 
-static void sleep_meets_a_back_word(UNIT_STATE)
+static void sleep_meets_a_back_word(void **state)
 {
 	meet_a_release(true);
 }
@@ -471,7 +471,7 @@ static void arm(struct ct_if *ci)
 }
 
 /* hal_if_arm() fails if a packet is there already. */
-static void sleep_refused_with_packets(UNIT_STATE)
+static void sleep_refused_with_packets(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	uint64_t head;
@@ -489,7 +489,7 @@ static void sleep_refused_with_packets(UNIT_STATE)
 
 /* Packets of a throttled peer stay in the ring and do not wake the sleeper;
  * packets of other peers do. */
-static void sleep_beside_the_held(UNIT_STATE)
+static void sleep_beside_the_held(void **state)
 {
 	struct ct_if *a = ct_open(0), *b = ct_open(0), *c = ct_open(0);
 	struct hal_peer *ac = ct_connect(a, &c->hif->addr);
@@ -521,7 +521,7 @@ static void sleep_beside_the_held(UNIT_STATE)
 }
 
 /* A packet, hal_peer_wake(), a new peer and a peer's end wake a sleeper. */
-static void sleep_ends_for_all_reasons(UNIT_STATE)
+static void sleep_ends_for_all_reasons(void **state)
 {
 	int ms = (int)(ct_opt.patience * 1000);
 	struct ct_if *b = ct_open(0);
@@ -561,7 +561,7 @@ static void sleep_ends_for_all_reasons(UNIT_STATE)
 
 /* The descriptor becomes silent when there is nothing to do, so that a sleeper
  * does not loop. */
-static void sleep_is_quiet(UNIT_STATE)
+static void sleep_is_quiet(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	uint64_t end = ct_deadline();

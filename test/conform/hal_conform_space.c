@@ -149,7 +149,7 @@ static void *taker_thread(void *arg)
 	return NULL;
 }
 
-static void space_before_packet(UNIT_STATE)
+static void space_before_packet(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	struct space_lane t = lane(p.b, p.ba, (uint64_t)ct_opt.packets / 8);
@@ -169,7 +169,7 @@ static void space_before_packet(UNIT_STATE)
 
 /* Each offset and length, also at the ends of the space; no byte beside
  * changes. */
-static void space_every_range(UNIT_STATE)
+static void space_every_range(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	uint32_t bytes = ct_caps->space_bytes;
@@ -199,7 +199,7 @@ static void space_every_range(UNIT_STATE)
 }
 
 /* hal_space_ready() in steps: bytes written before do not change. */
-static void space_by_need(UNIT_STATE)
+static void space_by_need(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	uint32_t all = ct_caps->space_bytes, done = 0;
@@ -223,7 +223,7 @@ static void space_by_need(UNIT_STATE)
 }
 
 /* Each sender has its own space, and so has each direction. */
-static void space_private_per_sender(UNIT_STATE)
+static void space_private_per_sender(void **state)
 {
 	enum { N = 3 };
 	struct ct_if *ci[N], *to = ct_open(0);

@@ -217,17 +217,17 @@ static void run_turns(unsigned count, uint64_t total)
 	check(nodes, count);
 }
 
-static void stream_by_turns(UNIT_STATE)
+static void stream_by_turns(void **state)
 {
 	run_turns(3, ct_opt.packets / 20);
 }
 
-static void stream_between_threads(UNIT_STATE)
+static void stream_between_threads(void **state)
 {
 	run_threads(2, ct_opt.packets);
 }
 
-static void stream_all_to_all(UNIT_STATE)
+static void stream_all_to_all(void **state)
 {
 	run_threads(MAX_NODES, ct_opt.packets / 12);
 }
@@ -246,7 +246,7 @@ static void run_one_by_one(uint64_t total)
 }
 
 /* Packet numbers cross 2^16, 2^31, 2^32 and the end of their range. */
-static void stream_over_number_wraps(UNIT_STATE)
+static void stream_over_number_wraps(void **state)
 {
 	static const uint64_t edges[] = { UINT64_C(1) << 16, UINT64_C(1) << 31,
 		UINT64_C(1) << 32, HAL_HEAD_ID_MASK + 1 };

@@ -86,7 +86,7 @@ void attempts_exchange(void)
 	}
 }
 
-int attempts_setup(UNIT_STATE)
+int attempts_setup(void **state)
 {
 	memset(&attempts, 0, sizeof(attempts));
 	attempts.rng = 20260101;
@@ -111,7 +111,7 @@ int attempts_setup(UNIT_STATE)
 	return 0;
 }
 
-int attempts_teardown(UNIT_STATE)
+int attempts_teardown(void **state)
 {
 	if (attempts.hal == NULL)
 		return 0;

@@ -281,7 +281,7 @@ void close_hal(void)
 	hal = NULL;
 }
 
-int dev_setup(UNIT_STATE)
+int dev_setup(void **state)
 {
 	io = hal_sim_mmio_ops;
 	io.probe = shim_probe;
@@ -308,7 +308,7 @@ int dev_setup(UNIT_STATE)
 	return 0;
 }
 
-int dev_teardown(UNIT_STATE)
+int dev_teardown(void **state)
 {
 	be_honest();
 	if (hal != NULL)

@@ -238,7 +238,7 @@ void ep_close(struct ep *e)
 	assert_int_equal(close_all(e), 0);
 }
 
-int ep_teardown(UNIT_STATE)
+int ep_teardown(void **state)
 {
 	int ret = 0;
 

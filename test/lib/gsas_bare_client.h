@@ -58,7 +58,7 @@ static inline int board_open(int number, struct gsas_board **board)
 }
 
 /* cmocka set-up: open the service of board g_number. */
-static inline int setup(UNIT_STATE)
+static inline int setup(void **state)
 {
 	int ret;
 
@@ -265,7 +265,7 @@ static inline void bare_store(struct bare *r, uint32_t off, const void *src,
 	hal_space_barrier(r->peer);
 }
 
-static inline int teardown(UNIT_STATE)
+static inline int teardown(void **state)
 {
 	if (g_threaded)
 		serve_here();

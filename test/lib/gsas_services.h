@@ -149,14 +149,14 @@ static inline void host_boards(void)
 }
 
 /* cmocka set-up and teardown: start and stop both services. */
-static inline int host_setup(UNIT_STATE)
+static inline int host_setup(void **state)
 {
 	for (int i = 0; i < HOSTS; i++)
 		host_start(i);
 	return 0;
 }
 
-static inline int host_teardown(UNIT_STATE)
+static inline int host_teardown(void **state)
 {
 	for (int i = 0; i < HOSTS; i++)
 		host_stop(i);

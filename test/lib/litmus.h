@@ -64,14 +64,14 @@ static inline void all_well(void)
  * endpoints, or each endpoint has its thread. They are skipped unless "goes"
  * holds. */
 #define LITMUS(name, goes, run, how)					\
-	static void test_##name##_by_turns(UNIT_STATE)			\
+	static void test_##name##_by_turns(void **state)		\
 	{								\
 		EP_NEEDS_INSIDE();					\
 		if (!(goes))						\
 			skip();						\
 		run(how, false);					\
 	}								\
-	static void test_##name##_in_threads(UNIT_STATE)		\
+	static void test_##name##_in_threads(void **state)		\
 	{								\
 		EP_NEEDS_INSIDE();					\
 		if (!(goes))						\

@@ -9,6 +9,7 @@
 #ifndef REGS_FIXTURE_H
 #define REGS_FIXTURE_H
 
+#include "hal/hal_types.h"
 #include "hal/sim/hal_sim.h"
 #include "hal/sim/hal_sim_join.h"
 #include "hal/sim/hal_sim_kdev.h"

@@ -142,18 +142,18 @@ static void at_every_point(const char *action)
 	iface_close(&heir);
 }
 
-static void killed_at_every_point(UNIT_STATE)
+static void killed_at_every_point(void **state)
 {
 	at_every_point("kill");
 }
 
-static void stopped_at_every_point(UNIT_STATE)
+static void stopped_at_every_point(void **state)
 {
 	at_every_point("stop");
 }
 
 /* One is killed in the driver's lock, one where it takes the lock over. */
-static void killed_in_taking_over(UNIT_STATE)
+static void killed_in_taking_over(void **state)
 {
 	static const enum hal_fault_point inside[] = {
 		HAL_FAULT_POINT_SIM_MAKING, HAL_FAULT_POINT_SIM_HOLDING,
@@ -183,17 +183,17 @@ static void killed_in_taking_over(UNIT_STATE)
 
 #else
 
-static void killed_at_every_point(UNIT_STATE)
+static void killed_at_every_point(void **state)
 {
 	skip();				/* needs --enable-fault-points */
 }
 
-static void stopped_at_every_point(UNIT_STATE)
+static void stopped_at_every_point(void **state)
 {
 	skip();				/* needs --enable-fault-points */
 }
 
-static void killed_in_taking_over(UNIT_STATE)
+static void killed_in_taking_over(void **state)
 {
 	skip();				/* needs --enable-fault-points */
 }

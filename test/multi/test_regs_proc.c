@@ -34,7 +34,7 @@ static struct hal_kdev_entry entry(struct hal_mmio *mm, uint32_t board,
 /* ---- Interfaces --------------------------------------------------------- */
 
 /* [K INFO] and what it says of another version. */
-static void info_has_a_version(UNIT_STATE)
+static void info_has_a_version(void **state)
 {
 	struct hal_mmio *mm = device("fifo=8,ifs=3,xfers=5,btt=12", 1);
 	struct hal_kdev_info i = { .magic = HAL_KDEV_MAGIC,
@@ -53,7 +53,7 @@ static void info_has_a_version(UNIT_STATE)
 
 /* [K CLAIM, RELEASE] each to one, from the hint on; [D 2.2.4] "at most one
  * interface" a thread; who comes later has another identity. */
-static void claims_are_exclusive(UNIT_STATE)
+static void claims_are_exclusive(void **state)
 {
 	struct hal_mmio *mm[4];
 	struct hal_kdev_claim c[4];
@@ -82,7 +82,7 @@ static void claims_are_exclusive(UNIT_STATE)
 
 /* [K SERVICE; D 2.2.3] "Interface 0 belongs to the board's atomic service": it
  * is one beside those that CLAIM gives, which is never 0. */
-static void service_is_apart(UNIT_STATE)
+static void service_is_apart(void **state)
 {
 	struct iface s = iface_by(HAL_KDEV_IO_SERVICE, "ifs=3", 0);
 	struct hal_kdev_claim c = { .hint = 1 };
@@ -118,7 +118,7 @@ static void service_is_apart(UNIT_STATE)
 }
 
 /* [K CLAIM] an identity is never 0, which stands for nobody. */
-static void identity_is_never_0(UNIT_STATE)
+static void identity_is_never_0(void **state)
 {
 	struct iface s = iface_by(HAL_KDEV_IO_SERVICE, "fifo=8", 0);
 	struct sim_board *board = sim_mm(s.mm)->b;
@@ -132,7 +132,7 @@ static void identity_is_never_0(UNIT_STATE)
 }
 
 /* [D 2.2.4] pages of others are out of reach, and so is the trusted one. */
-static void pages_are_private(UNIT_STATE)
+static void pages_are_private(void **state)
 {
 	struct iface a = iface("fifo=8", 0), b = iface("fifo=8", 0);
 	struct iface s = iface_by(HAL_KDEV_IO_SERVICE, "fifo=8", 0);
@@ -164,7 +164,7 @@ static void pages_are_private(UNIT_STATE)
 }
 
 /* hal_kdev.h: the table says who holds what, as long as he does. */
-static void table_says_who(UNIT_STATE)
+static void table_says_who(void **state)
 {
 	struct hal_mmio *mm = device("fifo=8", 0);
 	struct iface b = iface("fifo=8", 1);
@@ -178,7 +178,7 @@ static void table_says_who(UNIT_STATE)
 }
 
 /* [K CLAIM] what was in the FIFO, and a half-written packet, is thrown away. */
-static void claim_clears(UNIT_STATE)
+static void claim_clears(void **state)
 {
 	const uint64_t half[2] = { hal_head(9, 9), 9 };
 	struct iface a = iface("fifo=8", 0), b = iface("fifo=8", 1), c;
@@ -211,7 +211,7 @@ static bool signalled(int fd)
 }
 
 /* [K ARM; D 3.2.2] once, at the next packet, or now if there is one. */
-static void events_come_when_armed(UNIT_STATE)
+static void events_come_when_armed(void **state)
 {
 	struct iface a = iface("fifo=8", 0), b = iface("fifo=8", 1);
 	int fd = io->event_fd(b.mm);
@@ -279,7 +279,7 @@ static void have_service(int fd)
 		_exit(1);
 }
 
-static void service_of_the_dead(UNIT_STATE)
+static void service_of_the_dead(void **state)
 {
 	struct iface a = iface("fifo=8", 1), s;
 	struct hal_kdev_claim was;
@@ -321,7 +321,7 @@ static void use_inherited(int fd)
 
 /* hal_kdev.h: "In a forked child every call gives -EPERM", and closing there
  * leaves the parent's alone; the child may have its own. */
-static void children_have_their_own(UNIT_STATE)
+static void children_have_their_own(void **state)
 {
 	struct iface b = iface("fifo=8", 1);
 	char ok = 0;
@@ -372,7 +372,7 @@ static void leave_things(int fd)
  * every packet of the holder is either in the FIFO it was sent to or will never
  * be". hal_mmio.h: stores are visible "in the end, also if the process ends".
  */
-static void the_dead_give_back(UNIT_STATE)
+static void the_dead_give_back(void **state)
 {
 	struct hal_kdev_import imp = { .secret = 7 };
 	struct iface from = { 0 };
@@ -417,7 +417,7 @@ static void half_a_packet(int fd)
 }
 
 /* hal_kdev.h: the entry is cleared all the same, and so is the packetizer. */
-static void the_dead_leave_no_half(UNIT_STATE)
+static void the_dead_leave_no_half(void **state)
 {
 	struct hal_mmio *mm = device("prep=1", 1);
 	struct will w;
@@ -440,7 +440,7 @@ static void store_and_stop(int fd)
 }
 
 /* hal_mmio.h: stores are visible in the end, "without further calls". */
-static void the_stopped_hold_nothing_up(UNIT_STATE)
+static void the_stopped_hold_nothing_up(void **state)
 {
 	struct hal_kdev_import imp = { .secret = 7 };
 	struct hal_mmio_map map;
@@ -546,7 +546,7 @@ static unsigned receive(void)
 }
 
 /* A process killed at any instruction blocks and corrupts nobody. */
-static void killed_anywhere(UNIT_STATE)
+static void killed_anywhere(void **state)
 {
 	uint64_t rng = 1, came = 0;
 
@@ -618,7 +618,7 @@ static void pretend(int fd)
 
 /* A process that joins the model refuses a segment that is not sealed against
  * shrinking or has another size. It then creates a model of its own. */
-static void segments_are_sealed(UNIT_STATE)
+static void segments_are_sealed(void **state)
 {
 	static const char sim[] = "fifo=8,seed=77";
 	struct hal_mmio *mm = device(sim, 0);

@@ -48,7 +48,7 @@ static struct hal_kdev_alloc region_of_ours(struct iface *b, uint32_t board)
 }
 
 /* One that is stopped with our store in its hands does not stop us. */
-static void a_helper_is_stopped(UNIT_STATE)
+static void a_helper_is_stopped(void **state)
 {
 	struct iface b = iface(WORLD, 0);
 	struct hal_kdev_alloc a = region_of_ours(&b, 1);
@@ -121,7 +121,7 @@ static pid_t helper(uint64_t gaddr)
 }
 
 /* One that is stopped in the middle of a store does not store another's. */
-static void a_store_is_its_own(UNIT_STATE)
+static void a_store_is_its_own(void **state)
 {
 	struct iface b = iface(WORLD, 0);
 	struct hal_kdev_alloc a = region_of_ours(&b, 1);
@@ -157,7 +157,7 @@ static void a_store_is_its_own(UNIT_STATE)
 }
 
 /* One that takes the place of a dead process is not that process. */
-static void a_place_is_taken(UNIT_STATE)
+static void a_place_is_taken(void **state)
 {
 	struct iface b = iface(WORLD, 0);
 	struct sim_world *w = sim_mm(b.mm)->w;
@@ -176,7 +176,7 @@ static void a_place_is_taken(UNIT_STATE)
 }
 
 /* The allocator died with its hold gone and its mark still there. */
-static void a_region_is_not_kept(UNIT_STATE)
+static void a_region_is_not_kept(void **state)
 {
 	struct iface b = iface(WORLD, 0), c = iface(WORLD, 1),
 		     d = iface(WORLD, 1);
@@ -211,7 +211,7 @@ static uint32_t arm(struct iface *b)
 }
 
 /* A signaller of the holder before cannot disarm the one after. */
-static void arming_goes_on_counting(UNIT_STATE)
+static void arming_goes_on_counting(void **state)
 {
 	struct iface b = iface(WORLD, 0), other = iface(WORLD, 1);
 	uint32_t number = b.c.iface, first = arm(&b);
@@ -240,7 +240,7 @@ static int ask(struct sim_world *w)
 }
 
 /* However many joined before, the next one can. */
-static void many_have_joined(UNIT_STATE)
+static void many_have_joined(void **state)
 {
 	struct iface b = iface(WORLD, 0);
 	struct hal_mmio *mm;
