@@ -132,7 +132,7 @@ static void one_mode(enum os_way way, int mode)
 	os_close(&p);
 }
 
-static void test_every_mode_both_directions(UNIT_STATE)
+static void test_every_mode_both_directions(void **state)
 {
 	for (int way = 0; way < OS_WAYS; way++)
 		for (int mode = 0; mode <= MODES; mode++)
@@ -143,7 +143,7 @@ static void test_every_mode_both_directions(UNIT_STATE)
 /* With FI_MR_ENDPOINT a region belongs to the endpoint that it is bound to,
  * from the time when it is enabled. The domain's other endpoint does not accept
  * its key. */
-static void test_only_where_it_was_bound(UNIT_STATE)
+static void test_only_where_it_was_bound(void **state)
 {
 	for (int way = 0; way < OS_WAYS; way++) {
 		struct ep_want want = { .mr_mode = FI_MR_ENDPOINT };
@@ -183,7 +183,7 @@ static void test_only_where_it_was_bound(UNIT_STATE)
 }
 
 /* A raw key, as programs exchange it, together with its base address. */
-static void test_raw_keys_lead_there(UNIT_STATE)
+static void test_raw_keys_lead_there(void **state)
 {
 	for (int virt = 0; virt < 2; virt++) {
 		struct ep_want want = {
@@ -265,7 +265,7 @@ static uint8_t *sparse(void)
 	return mem != MAP_FAILED ? mem : NULL;
 }
 
-static void test_across_4_gib(UNIT_STATE)
+static void test_across_4_gib(void **state)
 {
 	for (int i = 0; i < 4; i++) {
 		enum os_way way = i & 1 ? OS_ATTACH : OS_REQUESTS;

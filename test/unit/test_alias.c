@@ -12,7 +12,7 @@
 
 #define KEY	0x77
 
-static void test_alias_refusals(UNIT_STATE)
+static void test_alias_refusals(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	struct fid_ep *alias = NULL;
@@ -32,7 +32,7 @@ static void test_alias_refusals(UNIT_STATE)
 }
 
 /* Every message call through aliases whose default flags ask for no entries. */
-static void test_alias_carries_messages(UNIT_STATE)
+static void test_alias_carries_messages(void **state)
 {
 	struct ep_want want = { .cq_flags = FI_SELECTIVE_COMPLETION,
 				.tx_op_flags = FI_COMPLETION,
@@ -77,7 +77,7 @@ static void test_alias_carries_messages(UNIT_STATE)
 }
 
 /* Calls with flags use these, not the defaults of the alias. */
-static void test_alias_carries_flags(UNIT_STATE)
+static void test_alias_carries_flags(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	struct fid_ep *tx = NULL, *rx = NULL;
@@ -140,7 +140,7 @@ static struct ep_pair selective_pair(void)
 		assert_int_equal(ep_wait(p.a, &p).err, 0);		\
 	} while (0)
 
-static void test_alias_writes_and_reads(UNIT_STATE)
+static void test_alias_writes_and_reads(void **state)
 {
 	struct ep_pair p = selective_pair();
 	struct fid_ep *tx = alias_of(p.a, FI_TRANSMIT | FI_COMPLETION);
@@ -187,7 +187,7 @@ static void test_alias_writes_and_reads(UNIT_STATE)
 
 #define U64	FI_UINT64
 
-static void test_alias_updates(UNIT_STATE)
+static void test_alias_updates(void **state)
 {
 	struct ep_pair p = selective_pair();
 	struct fid_ep *tx = alias_of(p.a, FI_TRANSMIT | FI_COMPLETION);
@@ -214,7 +214,7 @@ static void test_alias_updates(UNIT_STATE)
 	EP_CLOSE(&mr->fid, &tx->fid);
 }
 
-static void test_alias_fetches(UNIT_STATE)
+static void test_alias_fetches(void **state)
 {
 	struct ep_pair p = selective_pair();
 	struct fid_ep *tx = alias_of(p.a, FI_TRANSMIT | FI_COMPLETION);
@@ -248,7 +248,7 @@ static void test_alias_fetches(UNIT_STATE)
 	EP_CLOSE(&mr->fid, &tx->fid);
 }
 
-static void test_alias_compares(UNIT_STATE)
+static void test_alias_compares(void **state)
 {
 	struct ep_pair p = selective_pair();
 	struct fid_ep *tx = alias_of(p.a, FI_TRANSMIT | FI_COMPLETION);
@@ -287,7 +287,7 @@ static void test_alias_compares(UNIT_STATE)
 typedef int (*valid_fn)(struct fid_ep *ep, enum fi_datatype type,
 			enum fi_op op, size_t *count);
 
-static void test_alias_knows_the_operations(UNIT_STATE)
+static void test_alias_knows_the_operations(void **state)
 {
 	static const valid_fn valid[] = {
 		fi_atomicvalid, fi_fetch_atomicvalid, fi_compare_atomicvalid,
@@ -312,7 +312,7 @@ static void test_alias_knows_the_operations(UNIT_STATE)
 	assert_int_equal(fi_close(&alias->fid), 0);
 }
 
-static void test_alias_has_options(UNIT_STATE)
+static void test_alias_has_options(void **state)
 {
 	struct ep *e = ep_open(NULL);
 	struct fid_ep *alias = alias_of(e, FI_RECV);
@@ -377,7 +377,7 @@ static void test_alias_is_older_than_enabling(void **state)
 
 /* The operation flags of aliases and endpoints. An alias has those of its
  * endpoint until its own are set. */
-static void test_flags_are_set(UNIT_STATE)
+static void test_flags_are_set(void **state)
 {
 	struct ep_pair p = selective_pair();
 	struct fid_ep *alias = alias_of(p.a, FI_TRANSMIT | FI_INJECT);
@@ -429,7 +429,7 @@ static void test_flags_are_set(UNIT_STATE)
 }
 
 /* A region that is bound to an alias is bound to its endpoint. */
-static void test_region_is_bound(UNIT_STATE)
+static void test_region_is_bound(void **state)
 {
 	struct ep_want want = { .mr_mode = FI_MR_ENDPOINT };
 	struct ep_pair p = ep_pair(&want);

@@ -299,7 +299,7 @@ static void by_every_way(enum bed bed)
 }
 
 #define TEST(name, bed)							\
-	static void test_##name(UNIT_STATE)				\
+	static void test_##name(void **state)				\
 	{								\
 		by_every_way(bed);					\
 	}

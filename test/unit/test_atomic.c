@@ -139,22 +139,22 @@ static void every_operation(enum os_way way)
 	os_close(&p);
 }
 
-static void test_every_operation_by_requests(UNIT_STATE)
+static void test_every_operation_by_requests(void **state)
 {
 	every_operation(OS_REQUESTS);
 }
 
-static void test_every_operation_beside_attach(UNIT_STATE)
+static void test_every_operation_beside_attach(void **state)
 {
 	every_operation(OS_ATTACH);
 }
 
-static void test_every_operation_on_dmable_memory(UNIT_STATE)
+static void test_every_operation_on_dmable_memory(void **state)
 {
 	every_operation(OS_DMABLE);
 }
 
-static void test_every_operation_on_shared_memory(UNIT_STATE)
+static void test_every_operation_on_shared_memory(void **state)
 {
 	unit_needs(os_goes(OS_SHARED));
 	every_operation(OS_SHARED);
@@ -162,7 +162,7 @@ static void test_every_operation_on_shared_memory(UNIT_STATE)
 
 /* ---- Vectors, messages, inject --------------------------------------- */
 
-static void test_vectors(UNIT_STATE)
+static void test_vectors(void **state)
 {
 	struct os_pair p = os_open(OS_REQUESTS, ROOM);
 	uint64_t src[10], cmp[10], dst[10], *mem = (uint64_t *)p.mem;
@@ -210,7 +210,7 @@ static void test_vectors(UNIT_STATE)
 
 /* ---- Refusals -------------------------------------------------------- */
 
-static void test_bad_calls(UNIT_STATE)
+static void test_bad_calls(void **state)
 {
 	struct os_pair p = os_open(OS_REQUESTS, ROOM);
 	struct fid_ep *ep = p.a->ep;
@@ -249,7 +249,7 @@ static void test_bad_calls(UNIT_STATE)
 
 /* Rights and bounds: an error and no byte is changed, also for long
  * operations. */
-static void test_bad_accesses(UNIT_STATE)
+static void test_bad_accesses(void **state)
 {
 	const struct {
 		uint64_t access;
@@ -303,7 +303,7 @@ static void test_bad_accesses(UNIT_STATE)
 
 /* Atomics of one initiator on one word are executed in order, also if the
  * remote key arrives in between. */
-static void test_atomics_stay_in_order(UNIT_STATE)
+static void test_atomics_stay_in_order(void **state)
 {
 	for (int way = 0; way < OS_WAYS; way++) {
 		struct os_pair p;
@@ -411,7 +411,7 @@ static const struct counted {
  * every atomic that returns the old value. Each counts once, however many
  * requests it takes, and once in a counter that is bound for both.
  */
-static void test_remote_counters(UNIT_STATE)
+static void test_remote_counters(void **state)
 {
 	static uint8_t src[ROOM], cmp[ROOM], dst[ROOM];
 	static struct target t;

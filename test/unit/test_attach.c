@@ -41,7 +41,7 @@ static bool mapped(const void *page)
 /* Another program has memory at that address only if it asks for this very
  * address: the kernel puts programs, heaps, libraries and stacks into the upper
  * third. */
-static void test_word_is_where_no_program_is(UNIT_STATE)
+static void test_word_is_where_no_program_is(void **state)
 {
 	uintptr_t at[OPENS];
 
@@ -61,7 +61,7 @@ static void test_word_is_where_no_program_is(UNIT_STATE)
 
 /* A child may later get the process number that its parent had, so a child must
  * not have the word. */
-static void test_children_have_no_word(UNIT_STATE)
+static void test_children_have_no_word(void **state)
 {
 	struct hal *hal = open_emu();
 	const struct hal_emu *emu = emu_of(hal);

@@ -107,7 +107,7 @@ static int node_comp(struct node *n, void *context, int polls)
 	return -3;
 }
 
-static void test_no_thread_unless_asked_for(UNIT_STATE)
+static void test_no_thread_unless_asked_for(void **state)
 {
 	static const enum fi_progress kinds[][2] = {
 		{ FI_PROGRESS_UNSPEC, FI_PROGRESS_UNSPEC },
@@ -134,7 +134,7 @@ static void test_no_thread_unless_asked_for(UNIT_STATE)
 
 /* a sends by rendezvous and polls; b has posted a receive and makes no call:
  * the send of a ends. */
-static void test_it_moves_what_nobody_polls_for(UNIT_STATE)
+static void test_it_moves_what_nobody_polls_for(void **state)
 {
 	struct node a, b;
 	char *out = ep_alloc(BIG), *in = ep_alloc(BIG);
@@ -166,7 +166,7 @@ static void test_it_moves_what_nobody_polls_for(UNIT_STATE)
 /* Both sides poll and both have threads. The application and the thread do not
  * disturb each other, and a sleeping call returns when the thread finds an
  * event. */
-static void test_it_shares_with_who_polls(UNIT_STATE)
+static void test_it_shares_with_who_polls(void **state)
 {
 	struct node a, b;
 	fi_addr_t to;
@@ -208,7 +208,7 @@ static struct unm_stats stats_of(struct node *n)
  * as many polls as fit between two readings of the clock. A thread that
  * slept 1 ms at a time would poll 1000 times a second, and one that did not
  * sleep 100,000 times. */
-static void test_it_sleeps(UNIT_STATE)
+static void test_it_sleeps(void **state)
 {
 	struct unm_stats was[4], is;
 	struct node n[4];
@@ -277,7 +277,7 @@ static bool has_fd(int epfd, int fd)
 	return has;
 }
 
-static void test_objects_opened_at_once(UNIT_STATE)
+static void test_objects_opened_at_once(void **state)
 {
 	struct ep_want want = { .disabled = true,
 				.threading = FI_THREAD_SAFE };
@@ -341,7 +341,7 @@ static uint64_t blocked_signals(void)
 }
 
 /* The domain's thread blocks all signals but those of its own faults. */
-static void test_signals(UNIT_STATE)
+static void test_signals(void **state)
 {
 	static const int faults[] = {
 		SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP,
@@ -368,7 +368,7 @@ static void test_signals(UNIT_STATE)
 
 /* Children forked at any moment close the inherited objects, and the parent
  * continues. */
-static void test_fork(UNIT_STATE)
+static void test_fork(void **state)
 {
 	struct node a, b;
 	fi_addr_t to;
@@ -417,7 +417,7 @@ static void *hold_lock(void *arg)
 	return NULL;
 }
 
-static void test_fork_in_a_call(UNIT_STATE)
+static void test_fork_in_a_call(void **state)
 {
 	struct ep_want want = { .wait = FI_WAIT_MUTEX_COND, .cntrs = true,
 				.threading = FI_THREAD_SAFE };

@@ -17,7 +17,7 @@ static struct fid_av *open_av(struct ep *e, size_t count)
 
 /* ---- Indices --------------------------------------------------------- */
 
-static void test_trap9_index_is_the_order_of_insertion(UNIT_STATE)
+static void test_trap9_index_is_the_order_of_insertion(void **state)
 {
 	static const enum fi_av_type types[] = {
 		FI_AV_TABLE, FI_AV_MAP, FI_AV_UNSPEC,
@@ -46,7 +46,7 @@ static void test_trap9_index_is_the_order_of_insertion(UNIT_STATE)
 	}
 }
 
-static void test_growth_beyond_count(UNIT_STATE)
+static void test_growth_beyond_count(void **state)
 {
 	enum { N = 20000 };
 	struct ep *e = ep_open(NULL);
@@ -70,7 +70,7 @@ static void test_growth_beyond_count(UNIT_STATE)
 }
 
 /* One insertion of several addresses, one of which is not valid. */
-static void test_bad_addresses_among_good_ones(UNIT_STATE)
+static void test_bad_addresses_among_good_ones(void **state)
 {
 	struct ep *e = ep_open(NULL);
 	struct hal_addr a[5];
@@ -100,7 +100,7 @@ static void test_bad_addresses_among_good_ones(UNIT_STATE)
 
 /* ---- Names ----------------------------------------------------------- */
 
-static void test_trap9_lookup_is_byte_identical(UNIT_STATE)
+static void test_trap9_lookup_is_byte_identical(void **state)
 {
 	struct ep *e = ep_open(NULL);
 	struct hal_addr a = name_of(e), got;
@@ -129,7 +129,7 @@ static void test_trap9_lookup_is_byte_identical(UNIT_STATE)
 			 -FI_EINVAL);
 }
 
-static void test_straddr(UNIT_STATE)
+static void test_straddr(void **state)
 {
 	struct ep *e = ep_open(NULL);
 	struct hal_addr a = name_of(e);
@@ -155,7 +155,7 @@ static void test_straddr(UNIT_STATE)
 
 /* The text of fi_av_straddr() is a node name that fi_getinfo() resolves to the
  * same address. */
-static void test_straddr_parses_back(UNIT_STATE)
+static void test_straddr_parses_back(void **state)
 {
 	struct ep *e = ep_open(NULL);
 	struct hal_addr a[5] = {
@@ -184,7 +184,7 @@ static void test_straddr_parses_back(UNIT_STATE)
 }
 
 /* unimem://board:interface is the address of any holder of that interface. */
-static void test_insertsvc(UNIT_STATE)
+static void test_insertsvc(void **state)
 {
 	struct ep *a = ep_open(NULL), *b = ep_open(NULL);
 	struct hal_addr name = name_of(b), got;
@@ -217,7 +217,7 @@ static void test_insertsvc(UNIT_STATE)
 	assert_int_equal(source_seen(a, typed, b), from);
 }
 
-static void test_insertsvc_of_nonsense(UNIT_STATE)
+static void test_insertsvc_of_nonsense(void **state)
 {
 	static const char *const bad[] = {
 		"", "unimem", "unimem://", "unimem://0", "unimem://0:",
@@ -267,7 +267,7 @@ static void test_insertsvc_of_nonsense(UNIT_STATE)
 
 /* A host name and a number: an interface of the local board. A node that
  * already names an interface accepts any service. */
-static void test_insertsvc_of_a_host(UNIT_STATE)
+static void test_insertsvc_of_a_host(void **state)
 {
 	char text[64], service[16];
 	const char *const node[] = { "localhost", "127.0.0.1", text };
@@ -295,7 +295,7 @@ static void test_insertsvc_of_a_host(UNIT_STATE)
 }
 
 /* Boards in turn, and on each board its interfaces in turn. */
-static void test_insertsym(UNIT_STATE)
+static void test_insertsym(void **state)
 {
 	enum { BOARDS = 3, IFS = 4, N = BOARDS * IFS };
 	struct ep *e = ep_open(NULL);
@@ -334,7 +334,7 @@ static void test_insertsym(UNIT_STATE)
 
 /* Service numbers beyond the board's interfaces begin again at 1, also those
  * that are counted up to. */
-static void test_insertsym_of_ports(UNIT_STATE)
+static void test_insertsym_of_ports(void **state)
 {
 	static const char *const from[] = { "65535", "131070", "4294967295" };
 	struct ep *e = ep_open(NULL);
@@ -360,7 +360,7 @@ static void test_insertsym_of_ports(UNIT_STATE)
 
 /* A range that exceeds the number of boards: the part beyond is not
  * inserted. */
-static void test_insertsym_over_the_end(UNIT_STATE)
+static void test_insertsym_over_the_end(void **state)
 {
 	struct ep *e = ep_open(NULL);
 	fi_addr_t addr[6];
@@ -394,7 +394,7 @@ static void test_insertsym_over_the_end(UNIT_STATE)
 
 /* ---- Duplicates ------------------------------------------------------ */
 
-static void test_duplicates_are_one_peer(UNIT_STATE)
+static void test_duplicates_are_one_peer(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	fi_addr_t dup = ep_insert(p.b, p.a), dup2 = ep_insert(p.a, p.b);
@@ -416,7 +416,7 @@ static void test_duplicates_are_one_peer(UNIT_STATE)
 
 /* ---- Shared vectors -------------------------------------------------- */
 
-static void test_trap4_named_vectors_are_refused(UNIT_STATE)
+static void test_trap4_named_vectors_are_refused(void **state)
 {
 	struct ep *e = ep_open(NULL);
 	struct fi_av_attr attr = { .type = FI_AV_TABLE, .flags = FI_READ,
@@ -440,7 +440,7 @@ static void test_trap4_named_vectors_are_refused(UNIT_STATE)
 }
 
 /* Two endpoints may share one vector; its indices are the same for both. */
-static void test_one_vector_for_two_endpoints(UNIT_STATE)
+static void test_one_vector_for_two_endpoints(void **state)
 {
 	struct ep *host = ep_open(NULL), *far = ep_open(NULL);
 	struct ep_want want = { .with = host };

@@ -10,7 +10,7 @@
 
 /* Many removals at once, and many nonces of one interface one after the other:
  * a removed address costs nothing. */
-static void test_removal_is_quick(UNIT_STATE)
+static void test_removal_is_quick(void **state)
 {
 	uint32_t n = UNIT_SLOW ? 50000 : 200000;
 	struct ep *e = ep_open(NULL);
@@ -33,7 +33,7 @@ static void test_removal_is_quick(UNIT_STATE)
 
 /* unimem://board:interface is removed: peers that it named are named by their
  * full addresses again. */
-static void test_removal_of_a_name_for_all(UNIT_STATE)
+static void test_removal_of_a_name_for_all(void **state)
 {
 	struct ep *a = ep_open(NULL), *b = ep_open(NULL);
 	struct hal_addr name = name_of(b), other = name;
@@ -58,7 +58,7 @@ static void test_removal_of_a_name_for_all(UNIT_STATE)
 
 /* A full address (with nonce) reaches that holder of the interface or none,
  * also if another index stands for any holder. */
-static void test_exact_beside_a_name_for_all(UNIT_STATE)
+static void test_exact_beside_a_name_for_all(void **state)
 {
 	struct ep *a = ep_open(NULL), *b = ep_open(NULL);
 	struct hal_addr name = name_of(b), other = name;
@@ -88,7 +88,7 @@ static void test_exact_beside_a_name_for_all(UNIT_STATE)
 
 /* The address of any holder reaches the next holder when the last one is
  * gone. */
-static void test_name_for_all_outlives_its_holder(UNIT_STATE)
+static void test_name_for_all_outlives_its_holder(void **state)
 {
 	struct ep *a = ep_open(NULL), *b = ep_open(NULL), *c;
 	struct hal_addr name = name_of(b);
@@ -129,7 +129,7 @@ static void test_name_for_all_outlives_its_holder(UNIT_STATE)
 	assert_int_equal(in, 3);
 }
 
-static void test_removed_is_gone(UNIT_STATE)
+static void test_removed_is_gone(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	struct hal_addr got;
@@ -156,7 +156,7 @@ static void test_removed_is_gone(UNIT_STATE)
 
 /* A removed index is used again, the lowest first: pairs of insertions and
  * removals need no memory. */
-static void test_the_lowest_free_index(UNIT_STATE)
+static void test_the_lowest_free_index(void **state)
 {
 	enum { N = 1000 };
 	static const fi_addr_t gone[] = { 999, 64, 63, 0, 500, 1 };
@@ -192,7 +192,7 @@ static void test_the_lowest_free_index(UNIT_STATE)
 
 /* Of two indices of an address, the one that was inserted first names it, also
  * if the later one is lower, and if the table has grown meanwhile. */
-static void test_a_lower_index_is_not_an_earlier_name(UNIT_STATE)
+static void test_a_lower_index_is_not_an_earlier_name(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	struct hal_addr a[300], zero = made_up(1);
@@ -213,7 +213,7 @@ static void test_a_lower_index_is_not_an_earlier_name(UNIT_STATE)
 
 /* A receive that was posted for, or a completion that came from, a removed
  * address does not become that of the address which has the index now. */
-static void test_a_used_index_again(UNIT_STATE)
+static void test_a_used_index_again(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	struct ep *c = ep_open(NULL);
@@ -281,7 +281,7 @@ static struct fid_ep *second_of_b(const struct ep_pair *p, struct fid_av **av,
 
 /* A queue has unread completions of two endpoints with different vectors: a
  * removal changes only those of one vector. */
-static void test_two_vectors_of_one_queue(UNIT_STATE)
+static void test_two_vectors_of_one_queue(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	struct fi_cq_tagged_entry e;
@@ -310,7 +310,7 @@ static void test_two_vectors_of_one_queue(UNIT_STATE)
 
 /* The endpoint of an unread completion is closed, and no other endpoint uses
  * its vector: a removal still removes the completion's source. */
-static void test_a_completion_outlives_its_endpoint(UNIT_STATE)
+static void test_a_completion_outlives_its_endpoint(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	struct fi_cq_tagged_entry e;
@@ -337,7 +337,7 @@ static void test_a_completion_outlives_its_endpoint(UNIT_STATE)
 }
 
 /* The first of two indices is removed, the second still names the peer. */
-static void test_removal_of_the_first_duplicate(UNIT_STATE)
+static void test_removal_of_the_first_duplicate(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	fi_addr_t dup = ep_insert(p.b, p.a), dup2 = ep_insert(p.a, p.b);
@@ -359,7 +359,7 @@ static void test_removal_of_the_first_duplicate(UNIT_STATE)
 
 /* Receives posted with the second index still wait for that peer, and later
  * receives do not overtake them. */
-static void test_receives_of_the_second_duplicate(UNIT_STATE)
+static void test_receives_of_the_second_duplicate(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	fi_addr_t dup = ep_insert(p.b, p.a);
@@ -391,7 +391,7 @@ static void test_receives_of_the_second_duplicate(UNIT_STATE)
 }
 
 /* The second is removed: nothing changes for the first. */
-static void test_removal_of_the_second_duplicate(UNIT_STATE)
+static void test_removal_of_the_second_duplicate(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	fi_addr_t dup = ep_insert(p.b, p.a);
@@ -403,7 +403,7 @@ static void test_removal_of_the_second_duplicate(UNIT_STATE)
 }
 
 /* Removal while operations are under way: they end. */
-static void test_removal_during_a_rendezvous(UNIT_STATE)
+static void test_removal_during_a_rendezvous(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char *out = ep_alloc(100000), *in = ep_alloc(100000);
@@ -427,7 +427,7 @@ static void test_removal_during_a_rendezvous(UNIT_STATE)
 
 /* Deferred work that names a removed index fails, also if the index is used
  * again before the work is started. */
-static void test_deferred_work_of_a_used_index(UNIT_STATE)
+static void test_deferred_work_of_a_used_index(void **state)
 {
 	static const enum fi_op_type type[] = { FI_OP_SEND, FI_OP_TSEND,
 		FI_OP_RECV, FI_OP_TRECV };

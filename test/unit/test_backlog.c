@@ -102,7 +102,7 @@ static uint64_t waited(struct ep *e)
 	return ((struct unm_ep *)e->ep)->stats->tx_backlog;
 }
 
-static void test_all_calls_are_taken_and_kept(UNIT_STATE)
+static void test_all_calls_are_taken_and_kept(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	struct unm_peer *peer;
@@ -135,7 +135,7 @@ static void test_all_calls_are_taken_and_kept(UNIT_STATE)
 
 /* At most half of the operations are queued: later sends are refused, and
  * succeed when they are repeated. */
-static void test_backlog_is_bounded(UNIT_STATE)
+static void test_backlog_is_bounded(void **state)
 {
 	static char big[20000] = "big", in[20000];
 	int kept = g_unm_env.tx_size, idle = 0;
@@ -190,7 +190,7 @@ static void test_backlog_is_bounded(UNIT_STATE)
 
 /* The peer has released packets, which the sender does not know yet: its next
  * send is queued behind the earlier ones. */
-static void test_nothing_overtakes(UNIT_STATE)
+static void test_nothing_overtakes(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 
@@ -251,7 +251,7 @@ static void peer_goes(bool dropped)
 	free_all(SENDS);
 }
 
-static void test_peer_goes_before_it_takes_them(UNIT_STATE)
+static void test_peer_goes_before_it_takes_them(void **state)
 {
 	peer_goes(false);
 	peer_goes(true);
@@ -259,7 +259,7 @@ static void test_peer_goes_before_it_takes_them(UNIT_STATE)
 
 /* A sleeper with queued sends: packets that the peer releases wake it, and all
  * sends complete. */
-static void test_asleep_with_a_backlog(UNIT_STATE)
+static void test_asleep_with_a_backlog(void **state)
 {
 	struct ep_pair p = ep_pair(&(struct ep_want){ .wait = FI_WAIT_FD });
 	struct fid *fid = &p.a->cq->fid;
@@ -304,7 +304,7 @@ static unsigned backlog(struct ep *e, fi_addr_t to)
 /* Queued sends are sent as announcements, which still hold their operations. As
  * a send may have been refused for lack of operations, fi_trywait() returns
  * -FI_EAGAIN once so that the application retries before it sleeps. */
-static void test_no_sleep_when_the_backlog_is_announced(UNIT_STATE)
+static void test_no_sleep_when_the_backlog_is_announced(void **state)
 {
 	static char big[100000];
 	int kept = g_unm_env.tx_size;
@@ -355,7 +355,7 @@ static void *take(void *arg)
 }
 
 /* Injected messages that are queued are sent before the endpoint is closed. */
-static void test_close_sends_the_backlog(UNIT_STATE)
+static void test_close_sends_the_backlog(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	pthread_t thread;

@@ -22,7 +22,7 @@ static void check_canceled(struct ep *e, void *ctx, uint64_t kind)
 	assert_int_equal(c.flags, FI_RECV | kind);
 }
 
-static void test_trap6_cancel_gives_exactly_one_entry(UNIT_STATE)
+static void test_trap6_cancel_gives_exactly_one_entry(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char in;
@@ -45,7 +45,7 @@ static void test_trap6_cancel_gives_exactly_one_entry(UNIT_STATE)
 	ep_quiet(p.a);
 }
 
-static void test_trap6_cancel_of_nothing(UNIT_STATE)
+static void test_trap6_cancel_of_nothing(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	int ctx, other;
@@ -62,7 +62,7 @@ static void test_trap6_cancel_of_nothing(UNIT_STATE)
 	check_canceled(p.a, &ctx, FI_MSG);
 }
 
-static void test_canceled_receive_takes_no_message(UNIT_STATE)
+static void test_canceled_receive_takes_no_message(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char in[3] = "", out = 'x';
@@ -80,7 +80,7 @@ static void test_canceled_receive_takes_no_message(UNIT_STATE)
 }
 
 /* The message has come: the receive is complete, its entry is unread. */
-static void test_cancel_after_completion(UNIT_STATE)
+static void test_cancel_after_completion(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	struct fi_cq_tagged_entry e;
@@ -101,7 +101,7 @@ static void test_cancel_after_completion(UNIT_STATE)
 }
 
 /* A transfer under way can not be cancelled: it completes. */
-static void test_cancel_of_a_transfer_under_way(UNIT_STATE)
+static void test_cancel_of_a_transfer_under_way(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char *out = ep_alloc(BIG), *in = ep_alloc(BIG);
@@ -138,7 +138,7 @@ static void test_cancel_of_a_transfer_under_way(UNIT_STATE)
 
 /* As MPICH does for MPI_ANY_SOURCE: post two receives, cancel the one that did
  * not match. */
-static void test_trap6_lost_races(UNIT_STATE)
+static void test_trap6_lost_races(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	uint64_t rng = 9;
@@ -177,7 +177,7 @@ static void test_trap6_lost_races(UNIT_STATE)
 	ep_quiet(p.b);
 }
 
-static void test_many_canceled(UNIT_STATE)
+static void test_many_canceled(void **state)
 {
 	enum { N = 20000 };
 	struct ep_pair p = ep_pair(NULL);
@@ -210,7 +210,7 @@ static void test_many_canceled(UNIT_STATE)
 }
 
 /* One context for several receives: each call cancels the oldest. */
-static void test_cancel_of_equal_contexts(UNIT_STATE)
+static void test_cancel_of_equal_contexts(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char in[4] = "", out = 'x';
@@ -232,7 +232,7 @@ static void test_cancel_of_equal_contexts(UNIT_STATE)
 }
 
 /* A receive from a peer that has ended stays posted, and can be cancelled. */
-static void test_cancel_of_a_receive_from_the_dead(UNIT_STATE)
+static void test_cancel_of_a_receive_from_the_dead(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char in, out = 1;

@@ -36,7 +36,7 @@ static struct fid_cntr *open_cntr(struct ep *e, enum fi_wait_obj wait)
 
 /* ---- Values ---------------------------------------------------------- */
 
-static void test_values(UNIT_STATE)
+static void test_values(void **state)
 {
 	struct ep *e = ep_open(NULL);
 	struct fid_cntr *c;
@@ -100,7 +100,7 @@ static void gives(struct ep *e, enum fi_wait_obj obj)
 	assert_int_equal(fi_close(fids[0]), 0);
 }
 
-static void test_attributes(UNIT_STATE)
+static void test_attributes(void **state)
 {
 	static const enum fi_wait_obj good[] = {
 		FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_MUTEX_COND,
@@ -127,7 +127,7 @@ static void test_attributes(UNIT_STATE)
 }
 
 /* Each event has at most one counter; one counter may count several events. */
-static void test_bindings(UNIT_STATE)
+static void test_bindings(void **state)
 {
 	static const uint64_t events[] = {
 		FI_SEND, FI_RECV, FI_READ, FI_WRITE, FI_REMOTE_READ,
@@ -185,7 +185,7 @@ static const enum fi_wait_obj forms[] = {
 };
 #define FORMS	(int)(sizeof(forms) / sizeof(forms[0]))
 
-static void test_wait_ends(UNIT_STATE)
+static void test_wait_ends(void **state)
 {
 	struct ep_want want = { .threading = FI_THREAD_SAFE };
 	struct ep *e = ep_open(&want);
@@ -300,18 +300,18 @@ static void by_cond(struct ep *e, struct fid_cntr *c, uint64_t value)
 	assert_int_equal(ret, 0);
 }
 
-static void test_another_thread_wakes(UNIT_STATE)
+static void test_another_thread_wakes(void **state)
 {
 	for (int i = 0; i < FORMS; i++)
 		wait_rounds(forms[i], by_call);
 }
 
-static void test_another_thread_wakes_the_fd(UNIT_STATE)
+static void test_another_thread_wakes_the_fd(void **state)
 {
 	wait_rounds(FI_WAIT_FD, by_fd);
 }
 
-static void test_another_thread_signals_the_cond(UNIT_STATE)
+static void test_another_thread_signals_the_cond(void **state)
 {
 	wait_rounds(FI_WAIT_MUTEX_COND, by_cond);
 }
@@ -323,7 +323,7 @@ static void *add_error(void *arg)
 	return NULL;
 }
 
-static void test_an_error_ends_the_wait(UNIT_STATE)
+static void test_an_error_ends_the_wait(void **state)
 {
 	struct ep_want want = { .threading = FI_THREAD_SAFE };
 	struct ep *e = ep_open(&want);
@@ -341,7 +341,7 @@ static void test_an_error_ends_the_wait(UNIT_STATE)
 
 /* fi_trywait() fails while a change was not read. A change after it succeeded
  * makes the descriptor readable, until fi_trywait() is called again. */
-static void test_trywait(UNIT_STATE)
+static void test_trywait(void **state)
 {
 	struct ep *e = ep_open(NULL);
 	struct fid_cntr *c = open_cntr(e, FI_WAIT_FD);
@@ -429,7 +429,7 @@ static void messages(enum fi_wait_obj obj, waiter_fn waiter)
 	ep_close(b);
 }
 
-static void test_messages_wake(UNIT_STATE)
+static void test_messages_wake(void **state)
 {
 	for (int i = 0; i < FORMS; i++)
 		messages(forms[i], by_call);
@@ -473,7 +473,7 @@ static void sleeps(struct ep *e, struct fid_cntr *cntr)
 
 /* A waiting thread sleeps, with and without a thread of the library, also after
  * it was woken once, and for a counter of its endpoint or of any. */
-static void test_a_wait_sleeps(UNIT_STATE)
+static void test_a_wait_sleeps(void **state)
 {
 	static const enum fi_wait_obj objs[] = {
 		FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_MUTEX_COND,

@@ -18,7 +18,7 @@ static const size_t kinds[] = { 8, 4000, 100000 };
 
 /* ---- Formats --------------------------------------------------------- */
 
-static void test_formats(UNIT_STATE)
+static void test_formats(void **state)
 {
 	static const enum fi_cq_format formats[] = {
 		FI_CQ_FORMAT_CONTEXT, FI_CQ_FORMAT_MSG, FI_CQ_FORMAT_DATA,
@@ -56,7 +56,7 @@ static void test_formats(UNIT_STATE)
 
 /* A reader with a short format gets only that many bytes per entry, and a
  * reader of n entries at most n. */
-static void test_read_writes_what_was_asked(UNIT_STATE)
+static void test_read_writes_what_was_asked(void **state)
 {
 	struct ep_want want = { .format = FI_CQ_FORMAT_MSG };
 	struct ep_pair p = ep_pair(&want);
@@ -203,7 +203,7 @@ static void matrix(uint64_t selective, uint64_t op_flags, size_t len)
 	ep_pair_close(&p);
 }
 
-static void test_trap2_selective_completion_matrix(UNIT_STATE)
+static void test_trap2_selective_completion_matrix(void **state)
 {
 	for (int k = 0; k < NKINDS; k++) {
 		matrix(0, 0, kinds[k]);
@@ -214,7 +214,7 @@ static void test_trap2_selective_completion_matrix(UNIT_STATE)
 }
 
 /* Errors are reported, also without FI_COMPLETION. */
-static void test_errors_are_reported_without_completions(UNIT_STATE)
+static void test_errors_are_reported_without_completions(void **state)
 {
 	struct ep_want want = { .cq_flags = FI_SELECTIVE_COMPLETION };
 	struct ep_pair p = ep_pair(&want);
@@ -252,7 +252,7 @@ static bool completes_alone(struct ep *e, void *ctx)
 /* A short message completes without the receiver, except with
  * FI_DELIVERY_COMPLETE: then the receiver must have it, whether a receive is
  * posted or not. A rendezvous completes when the receiver has the bytes. */
-static void test_levels(UNIT_STATE)
+static void test_levels(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char *out = ep_alloc(BIG), *in = ep_alloc(BIG);
@@ -291,7 +291,7 @@ static void test_levels(UNIT_STATE)
 }
 
 /* Completion levels set by op_flags, for calls without flags. */
-static void test_delivery_by_op_flags(UNIT_STATE)
+static void test_delivery_by_op_flags(void **state)
 {
 	struct ep_want want = { .tx_op_flags = FI_DELIVERY_COMPLETE };
 	struct ep_pair p = ep_pair(&want);
@@ -308,7 +308,7 @@ static void test_delivery_by_op_flags(UNIT_STATE)
 
 /* FI_INJECT with FI_DELIVERY_COMPLETE: the buffer is free at once, the entry
  * comes later. */
-static void test_injected_delivery(UNIT_STATE)
+static void test_injected_delivery(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char out[4000], in[4000];
@@ -329,7 +329,7 @@ static void test_injected_delivery(UNIT_STATE)
 
 /* ---- Counters -------------------------------------------------------- */
 
-static void test_trap7_one_tick_per_operation(UNIT_STATE)
+static void test_trap7_one_tick_per_operation(void **state)
 {
 	struct ep_want want = { .cntrs = true,
 				.cq_flags = FI_SELECTIVE_COMPLETION };
@@ -368,7 +368,7 @@ static void test_trap7_one_tick_per_operation(UNIT_STATE)
 	assert_int_equal(fi_cntr_readerr(p.b->rxcntr), 0);
 }
 
-static void test_counters_of_errors(UNIT_STATE)
+static void test_counters_of_errors(void **state)
 {
 	struct ep_want want = { .cntrs = true };
 	struct ep_pair p = ep_pair(&want);
@@ -385,7 +385,7 @@ static void test_counters_of_errors(UNIT_STATE)
 	assert_int_equal(fi_cntr_readerr(p.b->rxcntr), 2);
 }
 
-static void test_counter_set_add_and_wait(UNIT_STATE)
+static void test_counter_set_add_and_wait(void **state)
 {
 	struct ep_want want = { .cntrs = true };
 	struct ep_pair p = ep_pair(&want);
@@ -409,7 +409,7 @@ static void test_counter_set_add_and_wait(UNIT_STATE)
 }
 
 /* FI_UNIMEM_SPIN is applied from the first read on, as with queues. */
-static void test_counter_spins_as_configured(UNIT_STATE)
+static void test_counter_spins_as_configured(void **state)
 {
 	struct ep_want want = { .cntrs = true };
 	struct ep *e = ep_open(&want);
@@ -420,7 +420,7 @@ static void test_counter_spins_as_configured(UNIT_STATE)
 }
 
 /* fi_cntr(3): an operation that fails ends the wait. */
-static void test_counter_wait_ends_at_an_error(UNIT_STATE)
+static void test_counter_wait_ends_at_an_error(void **state)
 {
 	struct ep_want want = { .cntrs = true };
 	struct ep_pair p = ep_pair(&want);
@@ -435,7 +435,7 @@ static void test_counter_wait_ends_at_an_error(UNIT_STATE)
 }
 
 /* An endpoint with counters only: no entry may be pushed into a queue. */
-static void test_endpoint_without_queues(UNIT_STATE)
+static void test_endpoint_without_queues(void **state)
 {
 	struct ep_want want = {
 		.cntrs = true, .no_txcq = true, .no_rxcq = true,
@@ -472,7 +472,7 @@ static void test_endpoint_without_queues(UNIT_STATE)
 /* ---- Errors ---------------------------------------------------------- */
 
 /* Error entries keep their place in the queue, and hold back later entries. */
-static void test_errors_keep_their_place(UNIT_STATE)
+static void test_errors_keep_their_place(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	struct fi_cq_err_entry err = { 0 };
@@ -506,7 +506,7 @@ static void test_errors_keep_their_place(UNIT_STATE)
 
 /* The caller may have the error entry of libfabric 1.0, which ends with
  * prov_errno and err_data: no byte behind it is written. */
-static void test_trap5_error_entry_of_an_old_caller(UNIT_STATE)
+static void test_trap5_error_entry_of_an_old_caller(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	struct {
@@ -543,7 +543,7 @@ static void test_trap5_error_entry_of_an_old_caller(UNIT_STATE)
 
 /* Before 1.5 the structure ended with err_data, which pointed to memory of the
  * provider. */
-static void test_error_entry_of_an_older_caller(UNIT_STATE)
+static void test_error_entry_of_an_older_caller(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	struct fi_cq_err_entry e;
@@ -579,7 +579,7 @@ static void *receive_and_close(void *arg)
 
 /* A message that the receiver has released is delivered, also if the sender
  * learns of the receiver's death first. */
-static void test_delivered_before_the_end(UNIT_STATE)
+static void test_delivered_before_the_end(void **state)
 {
 	struct ep_want want = { .wait = FI_WAIT_UNSPEC };
 
@@ -632,7 +632,7 @@ static uint32_t flood(struct ep_pair *p, uint32_t from, bool completing)
 }
 
 /* The receiver does not read: its senders are refused, nothing is lost. */
-static void test_trap8_full_receive_queue_pushes_back(UNIT_STATE)
+static void test_trap8_full_receive_queue_pushes_back(void **state)
 {
 	struct ep_want want = { .cq_size = QUEUE };
 	struct ep_pair p = ep_pair(&want);
@@ -663,7 +663,7 @@ static void test_trap8_full_receive_queue_pushes_back(UNIT_STATE)
 }
 
 /* The sender does not read: it may have as many unread entries as fit. */
-static void test_trap8_full_send_queue_refuses(UNIT_STATE)
+static void test_trap8_full_send_queue_refuses(void **state)
 {
 	struct ep_want want = { .cq_size = QUEUE };
 	struct ep_pair p = ep_pair(&want);
@@ -681,7 +681,7 @@ static void test_trap8_full_send_queue_refuses(UNIT_STATE)
 }
 
 /* A reader that reads no more entries than it causes still gets all others. */
-static void test_one_by_one_reader_gets_others(UNIT_STATE)
+static void test_one_by_one_reader_gets_others(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char in[4], out = 1;

@@ -143,7 +143,7 @@ static const struct flaw {
 
 /* A later form of the name that proves who holds an interface is accepted only
  * while no process of this user holds an earlier form. */
-static void test_later_form_of_the_name(UNIT_STATE)
+static void test_later_form_of_the_name(void **state)
 {
 	struct hal_addr from = attempt_addr(1);
 	struct sockaddr_un sun;
@@ -173,7 +173,7 @@ static void test_later_form_of_the_name(UNIT_STATE)
 	attempts_closed();
 }
 
-static void test_one_flaw_each(UNIT_STATE)
+static void test_one_flaw_each(void **state)
 {
 	struct hal_addr from = attempt_addr(1);
 
@@ -242,7 +242,7 @@ static pid_t holder(const struct hal_addr *addr, int *proof)
 	return pid;
 }
 
-static void test_a_proof_cannot_be_handed_on(UNIT_STATE)
+static void test_a_proof_cannot_be_handed_on(void **state)
 {
 	struct hal_addr mine, other;
 	struct attempt l;
@@ -296,7 +296,7 @@ static int child_code(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static void test_names_of_other_networks(UNIT_STATE)
+static void test_names_of_other_networks(void **state)
 {
 	struct hal_addr from = attempt_addr(1);
 
@@ -387,7 +387,7 @@ static int say_to(const struct hal_addr *to, const struct hal_addr *from,
 	return ret;
 }
 
-static void test_nobody_has_a_number(UNIT_STATE)
+static void test_nobody_has_a_number(void **state)
 {
 	struct hal_addr mine, other, to;
 	int sv[2], proof;
@@ -454,7 +454,7 @@ static const struct flaw answers[] = {
 	FLAW(pidfd_parent), FLAW(link_pipe),
 };
 
-static void test_bad_answers(UNIT_STATE)
+static void test_bad_answers(void **state)
 {
 	struct hal_addr addr = attempt_addr(3);
 	struct attempt l = welcome(&addr);
@@ -487,7 +487,7 @@ static void one_line(struct unit_capture *ear)
 }
 
 /* A process of another build connects: both sides log the versions, once. */
-static void test_other_version_connects(UNIT_STATE)
+static void test_other_version_connects(void **state)
 {
 	struct unit_capture ear;
 	struct hal_addr from = attempt_addr(1);
@@ -512,7 +512,7 @@ static void test_other_version_connects(UNIT_STATE)
 	attempts_closed();
 }
 
-static void test_other_version_answers(UNIT_STATE)
+static void test_other_version_answers(void **state)
 {
 	struct unit_capture ear;
 	struct hal_addr addr = attempt_addr(3);

@@ -47,7 +47,7 @@ static int refuse_and_call(const struct hal_addr *addr, struct attempt *refusal)
  * answered, and then connects to the victim: that is a new connection, which
  * outlives the first one.
  */
-static void test_refused_and_called_again(UNIT_STATE)
+static void test_refused_and_called_again(void **state)
 {
 	static const int why[] = { EMU_LET_GO, -EMFILE, -FI_ECONNREFUSED };
 	struct hal_addr addr = attempt_addr(3);
@@ -69,7 +69,7 @@ static void test_refused_and_called_again(UNIT_STATE)
 
 /* The test had sent its hello before it refused the victim's: the hello belongs
  * to the first connection. */
-static void test_refused_when_called(UNIT_STATE)
+static void test_refused_when_called(void **state)
 {
 	struct hal_addr addr = attempt_addr(3);
 	struct attempt l = short_answer(EMU_WELCOME, -EMFILE);
@@ -87,7 +87,7 @@ static void test_refused_when_called(UNIT_STATE)
 
 /* The victim refuses a hello: the answer says whether the victim has sent a
  * hello. */
-static void test_refusal_reports_a_connection(UNIT_STATE)
+static void test_refusal_reports_a_connection(void **state)
 {
 	for (uint32_t called = 0; called < 2; called++) {
 		struct hal_addr addr = attempt_addr(1 + called);
@@ -110,7 +110,7 @@ static void test_refusal_reports_a_connection(UNIT_STATE)
 
 /* The victim accepts a hello and connects back over the same link: the test may
  * refuse that. */
-static void test_link_is_refused(UNIT_STATE)
+static void test_link_is_refused(void **state)
 {
 	struct hal_peer *peer = NULL;
 	struct hal_addr addr = attempt_addr(1);
@@ -148,7 +148,7 @@ int epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
 
 /* A hello of a known peer that can not be accepted now leaves nothing half
  * open. */
-static void test_known_and_not_taken(UNIT_STATE)
+static void test_known_and_not_taken(void **state)
 {
 	struct hal_addr addr = attempt_addr(3);
 	struct attempt l;
@@ -213,7 +213,7 @@ static void refused_with_free_fds(struct attempt *l, int nfree)
 
 /* Without a descriptor to accept with, the peer gets an answer before the
  * connection is closed. */
-static void test_no_descriptor_to_accept(UNIT_STATE)
+static void test_no_descriptor_to_accept(void **state)
 {
 	struct hal_addr from = attempt_addr(1);
 	struct attempt l = attempt_hello_victim(&from);
@@ -223,7 +223,7 @@ static void test_no_descriptor_to_accept(UNIT_STATE)
 
 /* Without a free descriptor the sender of an attempt cannot be identified: all
  * attempts are refused. */
-static void test_no_descriptor_to_check_with(UNIT_STATE)
+static void test_no_descriptor_to_check_with(void **state)
 {
 	struct hal_addr from = attempt_addr(1);
 	struct attempt l = attempt_hello_victim(&from);
@@ -253,7 +253,7 @@ static void count_flight(int level, const char *line)
 
 /* A peer that cannot be connected to for lack of descriptors is connected to
  * later; one log line names the reason. */
-static void test_descriptors_on_their_way(UNIT_STATE)
+static void test_descriptors_on_their_way(void **state)
 {
 	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	struct hal_peer *peer = NULL;
@@ -291,7 +291,7 @@ static int call_again(const struct hal_addr *from, int proof)
 /* A process that connects again waits until its earlier connection is freed.
  * Connections of another process are refused at once. Of too many attempts the
  * oldest are closed. */
-static void test_called_again_and_again(UNIT_STATE)
+static void test_called_again_and_again(void **state)
 {
 	struct hal_event ev = { 0 };
 	int conn[AGAIN], proof, dead = 0;
@@ -335,7 +335,7 @@ static void test_called_again_and_again(UNIT_STATE)
 #define SILENT	200
 
 /* Connections without a message use at most a quarter of the descriptors. */
-static void test_silence(UNIT_STATE)
+static void test_silence(void **state)
 {
 	int conn[SILENT], spoken, ended = 0;
 	struct hal_addr from;

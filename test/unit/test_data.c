@@ -134,7 +134,7 @@ static void every_call(struct os_pair *p, fi_addr_t from)
 
 /* In every format of the queue, also if sends have another queue, and if
  * entries of local operations are written on request only. */
-static void test_entries(UNIT_STATE)
+static void test_entries(void **state)
 {
 	static const struct ep_want wants[] = {
 		{ .format = FI_CQ_FORMAT_UNSPEC },
@@ -157,7 +157,7 @@ static void test_entries(UNIT_STATE)
 }
 
 /* From a peer that is not in the target's address vector. */
-static void test_entries_of_unresolved_peers(UNIT_STATE)
+static void test_entries_of_unresolved_peers(void **state)
 {
 	struct os_pair p = os_open(OS_REQUESTS, ROOM);
 
@@ -166,7 +166,7 @@ static void test_entries_of_unresolved_peers(UNIT_STATE)
 }
 
 /* All 64 bits arrive, and as many entries as there were writes. */
-static void test_data_is_passed_whole(UNIT_STATE)
+static void test_data_is_passed_whole(void **state)
 {
 	for (int way = 0; way < OS_WAYS; way++) {
 		uint64_t all = 0;
@@ -195,7 +195,7 @@ static void test_data_is_passed_whole(UNIT_STATE)
 }
 
 /* A refused write reports no remote CQ data to the target. */
-static void test_refused_ones_notify_nothing(UNIT_STATE)
+static void test_refused_ones_notify_nothing(void **state)
 {
 	struct os_pair p = os_open(OS_REQUESTS, ROOM);
 	struct fi_context2 ctx;
@@ -210,7 +210,7 @@ static void test_refused_ones_notify_nothing(UNIT_STATE)
 }
 
 /* Without a queue at the target it is a write like any other. */
-static void test_target_without_a_queue(UNIT_STATE)
+static void test_target_without_a_queue(void **state)
 {
 	const struct ep_want want = { .no_rxcq = true, .cntrs = true };
 	struct os_pair p = os_open_as(OS_REQUESTS, ROOM, &any, &want);
@@ -335,13 +335,13 @@ static void free_at_once(enum os_way way, bool flag)
 	os_close(&p);
 }
 
-static void test_by_the_flag_of_a_call(UNIT_STATE)
+static void test_by_the_flag_of_a_call(void **state)
 {
 	for (int way = 0; way < OS_WAYS; way++)
 		free_at_once(way, true);
 }
 
-static void test_by_the_flag_of_the_endpoint(UNIT_STATE)
+static void test_by_the_flag_of_the_endpoint(void **state)
 {
 	for (int way = 0; way < OS_WAYS; way++)
 		free_at_once(way, false);
@@ -468,7 +468,7 @@ static void longer_fetches(struct os_pair *p, bool flag)
 
 /* Operands and compare values may be overwritten when the call returns; the
  * result buffer is written later. */
-static void test_operands_of_fetches_are_free_at_once(UNIT_STATE)
+static void test_operands_of_fetches_are_free_at_once(void **state)
 {
 	static const size_t lens[] = { 4, 8, 19, 57, 1000, 2048, INJECT };
 
@@ -498,7 +498,7 @@ static void test_operands_of_fetches_are_free_at_once(UNIT_STATE)
 
 /* FI_INJECT of the endpoint does not apply to reads, which have no operand, nor
  * to calls with flags. */
-static void test_what_the_endpoint_s_flag_is_not_for(UNIT_STATE)
+static void test_what_the_endpoint_s_flag_is_not_for(void **state)
 {
 	const struct ep_want want = { .tx_op_flags = FI_INJECT };
 

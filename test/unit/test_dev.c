@@ -23,7 +23,7 @@ static void logged(const char *what, const char *remedy)
 
 /* ---- Opening ----------------------------------------------------------- */
 
-static void open_says_what_is_missing(UNIT_STATE)
+static void open_says_what_is_missing(void **state)
 {
 	static const struct { int err; const char *what, *remedy; } bad[] = {
 		{ -ENOENT, "no kernel device", "modprobe unimem" },
@@ -46,7 +46,7 @@ static void open_says_what_is_missing(UNIT_STATE)
 	assert_int_equal(lines, 0);
 }
 
-static void open_checks_the_driver(UNIT_STATE)
+static void open_checks_the_driver(void **state)
 {
 	lie.info.version = HAL_KDEV_VERSION + 1;
 	assert_int_equal(open_hal(), -FI_ENODEV);
@@ -115,7 +115,7 @@ static void transfers_of_nothing(struct hal_kdev_info *info)
 }
 
 /* Every field of INFO is checked. */
-static void open_checks_every_field(UNIT_STATE)
+static void open_checks_every_field(void **state)
 {
 	static const struct {
 		void (*spoil)(struct hal_kdev_info *);
@@ -143,7 +143,7 @@ static void board_0(struct hal_kdev_info *info)
 
 /* The platform file may limit what the driver offers; interfaces of other
  * boards can be opened only if the driver allows that. */
-static void platform_says_less(UNIT_STATE)
+static void platform_says_less(void **state)
 {
 	struct hal_if *hif = NULL;
 
@@ -174,7 +174,7 @@ static void platform_says_less(UNIT_STATE)
 
 /* If opening an interface fails, nothing of it is left, whichever step
  * failed. */
-static void if_open_fails_cleanly(UNIT_STATE)
+static void if_open_fails_cleanly(void **state)
 {
 	static const unsigned long cmds[] = { HAL_KDEV_IO_INFO,
 					      HAL_KDEV_IO_CLAIM };
@@ -222,7 +222,7 @@ static void if_open_fails_cleanly(UNIT_STATE)
 
 /* The same for the service's interface, which a driver may refuse or not
  * know. */
-static void service_open_fails_cleanly(UNIT_STATE)
+static void service_open_fails_cleanly(void **state)
 {
 	static const struct {
 		int err, ret;
@@ -257,7 +257,7 @@ static void service_open_fails_cleanly(UNIT_STATE)
 /* ---- Packetizer [D 5.2.3] ---------------------------------------------- */
 
 /* A status that is neither ACK nor NACK ends the packet's peer and no other. */
-static void packet_without_an_answer(UNIT_STATE)
+static void packet_without_an_answer(void **state)
 {
 	static const uint64_t ends[] = { HAL_PIF_ILLEGAL, HAL_PIF_OVERWR,
 					 UINT64_C(1) << 32 };
@@ -283,7 +283,7 @@ static void packet_without_an_answer(UNIT_STATE)
 
 /* While the packetizer is busy packets wait, up to pkt_depth, and are then
  * sent. */
-static void packets_wait_for_an_answer(UNIT_STATE)
+static void packets_wait_for_an_answer(void **state)
 {
 	struct pair p = pair();
 	uint64_t n = 0;
@@ -323,7 +323,7 @@ static bool dumps(struct hal_if *hif, const char *text)
 	return there;
 }
 
-static void dump_prints_the_state(UNIT_STATE)
+static void dump_prints_the_state(void **state)
 {
 	struct pair p = pair_open();
 	struct hal_event ev;
@@ -346,7 +346,7 @@ static void dump_prints_the_state(UNIT_STATE)
 }
 
 /* hal_if_arm() fails if the driver does not arm, or if a packet is there. */
-static void sleep_is_refused(UNIT_STATE)
+static void sleep_is_refused(void **state)
 {
 	struct pair p = pair();
 
@@ -368,7 +368,7 @@ static void sleep_is_refused(UNIT_STATE)
 
 /* If the driver has no memory for now, the backend retries or returns an error
  * and logs it. */
-static void driver_is_short(UNIT_STATE)
+static void driver_is_short(void **state)
 {
 	struct pair p = pair_open();
 	int ret;
@@ -450,7 +450,7 @@ static int transfer(struct pair *p, struct region *r, struct hal_rmem *rmem)
 	return comp.status;
 }
 
-static void driver_refuses_memory(UNIT_STATE)
+static void driver_refuses_memory(void **state)
 {
 	struct pair p = pair();
 	struct region r = region();
@@ -488,7 +488,7 @@ static void driver_refuses_memory(UNIT_STATE)
 
 /* Memory of another board would be Device memory, which plain loads and stores
  * may not access. */
-static void memory_of_the_own_board_only(UNIT_STATE)
+static void memory_of_the_own_board_only(void **state)
 {
 	struct hal_mem *mem = NULL;
 	void *addr;
@@ -503,7 +503,7 @@ static void memory_of_the_own_board_only(UNIT_STATE)
 
 /* ---- Transfers --------------------------------------------------------- */
 
-static void transfers_fail_by_the_driver(UNIT_STATE)
+static void transfers_fail_by_the_driver(void **state)
 {
 	struct pair p = pair();
 	struct region r = region();
@@ -555,7 +555,7 @@ static void transfers_fail_by_the_driver(UNIT_STATE)
 
 /* Errors of the engine [PG034, CDMASR]: the transfer fails, the next one
  * succeeds. */
-static void engine_errors(UNIT_STATE)
+static void engine_errors(void **state)
 {
 	static const uint32_t bits[] = { HAL_CDMA_SR_INTERR,
 		HAL_CDMA_SR_SLVERR, HAL_CDMA_SR_DECERR, HAL_CDMA_SR_SGINTERR,
@@ -603,7 +603,7 @@ static void engine_errors(UNIT_STATE)
 
 /* A chain in which one descriptor ended in an error [PG034, status word] that
  * the register does not show; and a chain that is idle before it is done. */
-static void engine_chain_errors(UNIT_STATE)
+static void engine_chain_errors(void **state)
 {
 	struct hal_rmem *rmem = NULL;
 	struct region r;
@@ -627,7 +627,7 @@ static void engine_chain_errors(UNIT_STATE)
 	unpair(&p);
 }
 
-static void engine_is_not_to_be_had(UNIT_STATE)
+static void engine_is_not_to_be_had(void **state)
 {
 	lie.engine = HAL_ENGINE_SG;
 	lie.sr_and_not = HAL_CDMA_SR_SGINCLD;

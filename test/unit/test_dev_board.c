@@ -136,19 +136,19 @@ static void board_dies(enum sim_death death, enum use how, int status,
 	trio_close(&t);
 }
 
-static void nobody_asks(UNIT_STATE)
+static void nobody_asks(void **state)
 {
 	board_dies(SIM_DEAD_ABORTS, NOTHING, -FI_ECONNRESET, NULL);
 	board_dies(SIM_DEAD_SILENT, NOTHING, -FI_ECONNRESET, NULL);
 }
 
-static void packets_to_the_dead(UNIT_STATE)
+static void packets_to_the_dead(void **state)
 {
 	board_dies(SIM_DEAD_ABORTS, PACKETS, -FI_ECONNRESET, NULL);
 	board_dies(SIM_DEAD_SILENT, PACKETS, -FI_EIO, "no answer to a packet");
 }
 
-static void stores_to_the_dead(UNIT_STATE)
+static void stores_to_the_dead(void **state)
 {
 	board_dies(SIM_DEAD_ABORTS, STORES, -FI_ECONNRESET, "bus error");
 	board_dies(SIM_DEAD_SILENT, STORES, -FI_ECONNRESET, "bus error");
@@ -158,7 +158,7 @@ static void stores_to_the_dead(UNIT_STATE)
 
 /* No call loads from a board that the driver knows to be dead: the model would
  * end the test. No poll has noticed the death before. */
-static void known_to_be_dead(UNIT_STATE)
+static void known_to_be_dead(void **state)
 {
 	struct trio t = trio("world=121");
 	struct hal_rmem *rmem;
@@ -241,7 +241,7 @@ static void transfers_of_the_dead(enum sim_death death)
 	trio_close(&t);
 }
 
-static void transfers_end(UNIT_STATE)
+static void transfers_end(void **state)
 {
 	transfers_of_the_dead(SIM_DEAD_ABORTS);
 	transfers_of_the_dead(SIM_DEAD_SILENT);
@@ -249,7 +249,7 @@ static void transfers_end(UNIT_STATE)
 
 /* If the driver cannot clear the packetizer, nothing can be sent any more:
  * every peer ends, and one line is logged. */
-static void packetizer_is_not_cleared(UNIT_STATE)
+static void packetizer_is_not_cleared(void **state)
 {
 	struct trio t = trio("world=123");
 
@@ -265,7 +265,7 @@ static void packetizer_is_not_cleared(UNIT_STATE)
 
 /* The board dies after it was last checked. hal_peer_free() stores the end of
  * the connection to that board, finds the board dead, and returns. */
-static void closing_meets_the_dead(UNIT_STATE)
+static void closing_meets_the_dead(void **state)
 {
 	for (int i = 0; i < 2; i++) {
 		struct trio t = trio("world=124");

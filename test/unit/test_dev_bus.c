@@ -44,7 +44,7 @@ static void put_back(int sig)
 /* If the bus does not answer a load of stores_before_notify(), that call fails.
  * (Here the page was cut off its file, which the kernel also reports by
  * SIGBUS.) Any other bus error is handled by the application's handler. */
-static void bus_error_is_an_error(UNIT_STATE)
+static void bus_error_is_an_error(void **state)
 {
 	struct sigaction old, sa = { .sa_handler = put_back }, now;
 	struct board b;
@@ -75,7 +75,7 @@ static void bus_error_is_an_error(UNIT_STATE)
 }
 
 /* If the application has no handler, such an access ends the process. */
-static void bus_error_of_others_ends_it(UNIT_STATE)
+static void bus_error_of_others_ends_it(void **state)
 {
 	for (int sent = 0; sent < 2; sent++) {
 		pid_t pid = unit_fork();
@@ -102,7 +102,7 @@ static void bus_error_of_others_ends_it(UNIT_STATE)
 
 /* Devices are opened and closed in any order. The last close restores the
  * handler of SIGBUS, unless another one was installed meanwhile. */
-static void handler_goes_with_the_last(UNIT_STATE)
+static void handler_goes_with_the_last(void **state)
 {
 	struct sigaction first, now, sa = { .sa_handler = put_back };
 
@@ -136,7 +136,7 @@ static void chained(int sig, siginfo_t *info, void *context)
 /* A handler that is installed over the backend's and calls it stays installed
  * when the device is closed. When a device is opened again, the handlers do not
  * call each other in a circle. */
-static void handlers_end_where_they_began(UNIT_STATE)
+static void handlers_end_where_they_began(void **state)
 {
 	struct sigaction sa = { .sa_sigaction = chained,
 				.sa_flags = SA_SIGINFO };

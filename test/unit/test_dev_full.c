@@ -177,20 +177,20 @@ static void run(const char *model, uint64_t wanted)
 	close_all();
 }
 
-static void full_mailbox(UNIT_STATE)
+static void full_mailbox(void **state)
 {
 	run("fifo=8,depth=16,world=81", REFUSALS);
 }
 
 /* The same with slow answers, so that packets wait for their answers, too. */
-static void full_mailbox_slow_answers(UNIT_STATE)
+static void full_mailbox_slow_answers(void **state)
 {
 	run("fifo=8,depth=16,ack=3000,delay=2000,world=82", REFUSALS / 20);
 }
 
 /* An interface whose mailbox is never read does not delay the senders: the
  * packets to every other interface arrive. */
-static void full_mailbox_of_another(UNIT_STATE)
+static void full_mailbox_of_another(void **state)
 {
 	struct hal_if *other;
 	struct hal_peer *peer = NULL, *seen = NULL;
@@ -340,7 +340,7 @@ static void take_of_processes(uint64_t *got)
 }
 
 /* Sixteen processes send to one interface as fast as it takes packets. */
-static void full_mailbox_of_processes(UNIT_STATE)
+static void full_mailbox_of_processes(void **state)
 {
 	uint64_t got[SENDERS] = { 0 };
 	struct hal_params params;
@@ -396,7 +396,7 @@ static bool one_event(const struct hal_event *ev, const uint64_t *nonce)
 
 /* Senders close while their packets wait for the mailbox: all packets
  * arrive. */
-static void full_mailbox_of_the_closed(UNIT_STATE)
+static void full_mailbox_of_the_closed(void **state)
 {
 	uint64_t nonce[SENDERS];
 	struct hal_event ev[4];

@@ -37,7 +37,7 @@ static void another_space(struct dev_link *link)
 }
 
 /* Each word of the link page on which both sides must agree. */
-static void link_page_differs(UNIT_STATE)
+static void link_page_differs(void **state)
 {
 	static void (*const change[])(struct dev_link *) = {
 		another_magic, another_space,
@@ -57,7 +57,7 @@ static void link_page_differs(UNIT_STATE)
 /* If the link page can never be imported, the backend does not wait for ever.
  * The peer gets no answer, because the page for the answer cannot be imported
  * either. */
-static void link_page_never_comes(UNIT_STATE)
+static void link_page_never_comes(void **state)
 {
 	struct pair p = half();
 	struct hal_event ev[4];
@@ -76,7 +76,7 @@ static void link_page_never_comes(UNIT_STATE)
 
 /* Receive space that is too small, or that lies on the sender's board instead
  * of the receiver's. */
-static void space_is_not_where_it_should_be(UNIT_STATE)
+static void space_is_not_where_it_should_be(void **state)
 {
 	for (uint32_t board = 0; board < 2; board++) {
 		struct pair p = pair();
@@ -99,7 +99,7 @@ static void space_is_not_where_it_should_be(UNIT_STATE)
 }
 
 /* Stores and barriers to a peer that has ended are not executed. */
-static void space_of_the_dead(UNIT_STATE)
+static void space_of_the_dead(void **state)
 {
 	struct pair p = pair();
 
@@ -130,7 +130,7 @@ static void foreign_entry(const struct hal_mmio_map *map, uint64_t off,
 }
 
 /* A table entry of an interface that belongs to another user. */
-static void peer_of_another_user(UNIT_STATE)
+static void peer_of_another_user(void **state)
 {
 	struct hal_peer *peer = NULL;
 	struct pair p = pair_open();
@@ -147,7 +147,7 @@ static void peer_of_another_user(UNIT_STATE)
 
 /* The peer ended and is not freed yet, or was just disconnected, when its
  * interface sends another HELLO: the new connection has a second object. */
-static void hello_after_an_end(UNIT_STATE)
+static void hello_after_an_end(void **state)
 {
 	for (int cut = 0; cut < 2; cut++) {
 		struct pair p = pair(), only_a = { .a = p.a };

@@ -101,7 +101,7 @@ static bool run_out(int after, int how)
 	return failed;
 }
 
-static void every_allocation_fails_once(UNIT_STATE)
+static void every_allocation_fails_once(void **state)
 {
 	int fds;
 

@@ -10,7 +10,7 @@
 /* ---- Peers that send or store false values ----------------------------- */
 
 /* A peer that exceeds its credits is disconnected. */
-static void peer_sends_too_much(UNIT_STATE)
+static void peer_sends_too_much(void **state)
 {
 	struct pair p = pair();
 	uint32_t depth = hal->caps.pkt_depth;
@@ -59,7 +59,7 @@ static void hello(struct pair *p, uint8_t flags, uint64_t nonce, uint64_t back,
 
 /* Packets with reserved types, also with the pattern of an empty mailbox: they
  * are ignored, and the next packet is received whole. */
-static void peer_sends_reserved_types(UNIT_STATE)
+static void peer_sends_reserved_types(void **state)
 {
 	struct pair p = pair();
 
@@ -76,7 +76,7 @@ static void peer_sends_reserved_types(UNIT_STATE)
 }
 
 /* A HELLO with a false field is ignored. */
-static void peer_hello_lies(UNIT_STATE)
+static void peer_hello_lies(void **state)
 {
 	struct pair p = pair();
 	struct dev_peer *ab = dev_peer(p.ab);
@@ -118,7 +118,7 @@ static void peer_hello_lies(UNIT_STATE)
 }
 
 /* A HELLO of another version is answered, and both sides log it. */
-static void peer_of_another_version(UNIT_STATE)
+static void peer_of_another_version(void **state)
 {
 	struct pair p = pair_open();
 	struct dev_link *link;
@@ -136,7 +136,7 @@ static void peer_of_another_version(UNIT_STATE)
 }
 
 /* An impossible end in the link page ends the peer and delivers no packet. */
-static void peer_ends_in_a_lie(UNIT_STATE)
+static void peer_ends_in_a_lie(void **state)
 {
 	static const struct { uint64_t last, end; } lies[] = {
 		{ 0, 1 + 65 }, { 7, 3 }, { UINT64_MAX, 1 }, { 0, UINT64_MAX },
@@ -155,7 +155,7 @@ static void peer_ends_in_a_lie(UNIT_STATE)
 	}
 }
 
-static void peer_space_lies(UNIT_STATE)
+static void peer_space_lies(void **state)
 {
 	struct pair p = pair();
 	struct dev_link *link = dev_peer(p.ab)->link.map.base;
@@ -216,7 +216,7 @@ static void ends_between(const char *sim, unsigned come)
 	close_hal();
 }
 
-static void ends_lose_no_packet(UNIT_STATE)
+static void ends_lose_no_packet(void **state)
 {
 	killed = false;
 	ends_between("world=91", 8);
@@ -228,7 +228,7 @@ static void ends_lose_no_packet(UNIT_STATE)
 
 /* An interface that is refused by a peer which it has accepted releases that
  * peer and sends it the end of the connection. */
-static void refused_peer_is_notified(UNIT_STATE)
+static void refused_peer_is_notified(void **state)
 {
 	struct hal_event ev[4];
 	struct pair p = pair_open();
@@ -257,7 +257,7 @@ static void refused_peer_is_notified(UNIT_STATE)
 
 /* An interface that sleeps between services finds an end as soon as one that
  * does not, whichever of many peers has ended (hal.md, 6.3). */
-static void sleeper_finds_an_end(UNIT_STATE)
+static void sleeper_finds_an_end(void **state)
 {
 	struct hal_peer *peer[CROWD];
 	struct hal_if *hif[CROWD], *to;
@@ -299,7 +299,7 @@ static void sleeper_finds_an_end(UNIT_STATE)
 
 /* A table entry is read as nonce, other fields, nonce. A release is sent after
  * the packet was read. */
-static void accesses_are_ordered(UNIT_STATE)
+static void accesses_are_ordered(void **state)
 {
 	struct pair p = pair();
 	struct hal_kdev_entry e;
@@ -338,7 +338,7 @@ static unsigned words_not_there(struct pair *p)
  * the read it does not. A caller without a page to store to, or whose peer is
  * dead, gets -FI_EAGAIN.
  */
-static void back_words_are_read_back(UNIT_STATE)
+static void back_words_are_read_back(void **state)
 {
 	struct pair p;
 
@@ -364,7 +364,7 @@ static void back_words_are_read_back(UNIT_STATE)
 /* The entry is found cleared, and the mailbox is found empty only after that:
  * every packet that was in the mailbox before the driver cleared the entry is
  * received [hal.md 12]. */
-static void end_is_ordered(UNIT_STATE)
+static void end_is_ordered(void **state)
 {
 	struct pair p = pair();
 	struct dev_if *dif = dev_if(p.b);
@@ -387,7 +387,7 @@ static void end_is_ordered(UNIT_STATE)
 
 /* An entry that changes all the time, or cannot be read, is not taken for an
  * end. */
-static void table_is_not_read(UNIT_STATE)
+static void table_is_not_read(void **state)
 {
 	struct pair p = pair();
 	struct hal_key key = { { 0 } };
@@ -409,7 +409,7 @@ static void table_is_not_read(UNIT_STATE)
 /* ---- Accepting --------------------------------------------------------- */
 
 /* Unused routes are dropped for the page of a new peer. */
-static void accept_makes_room(UNIT_STATE)
+static void accept_makes_room(void **state)
 {
 	struct pair p = pair(), q = { 0 };
 	struct hal_rmem *rmem = NULL;
@@ -439,7 +439,7 @@ static void accept_makes_room(UNIT_STATE)
 }
 
 /* Temporary errors of the driver are retried. */
-static void accept_waits(UNIT_STATE)
+static void accept_waits(void **state)
 {
 	static const int errs[] = { -EAGAIN, -ENOSPC, -ENOMEM, -EMFILE };
 
@@ -458,7 +458,7 @@ static void accept_waits(UNIT_STATE)
 }
 
 /* A permanent error of the driver ends the attempt. */
-static void accept_gives_up(UNIT_STATE)
+static void accept_gives_up(void **state)
 {
 	struct pair p = pair_open();
 
@@ -473,7 +473,7 @@ static void accept_gives_up(UNIT_STATE)
 /* If there is no route for the peer's page, the import is retried at intervals,
  * because each try drops unused routes. It is retried only while the peer
  * lives. */
-static void accept_finds_no_room(UNIT_STATE)
+static void accept_finds_no_room(void **state)
 {
 	struct pair p = pair_open();
 	double start = now();
@@ -521,7 +521,7 @@ static void of_another_board(struct hal_kdev_import *imp)
 }
 
 /* The driver's description of the pages of a HELLO is checked. */
-static void accept_checks_pages(UNIT_STATE)
+static void accept_checks_pages(void **state)
 {
 	static void (*const lies[])(struct hal_kdev_import *) = {
 		of_another_user, too_small, of_another_board,
@@ -545,7 +545,7 @@ static void accept_checks_pages(UNIT_STATE)
 }
 
 /* The same for the receive space that a packet uses. */
-static void space_is_checked(UNIT_STATE)
+static void space_is_checked(void **state)
 {
 	static void (*const lies[])(struct hal_kdev_import *) = {
 		too_small, of_another_board,
@@ -567,7 +567,7 @@ static void space_is_checked(UNIT_STATE)
 }
 
 /* Peers that hal_connect() refuses: of another user, or ended. */
-static void connect_is_refused(UNIT_STATE)
+static void connect_is_refused(void **state)
 {
 	struct pair p = pair();
 	struct hal_addr addr = p.b->addr;
@@ -591,7 +591,7 @@ static void connect_is_refused(UNIT_STATE)
 }
 
 /* A HELLO that finds the packetizer busy is sent later. */
-static void connect_waits(UNIT_STATE)
+static void connect_waits(void **state)
 {
 	struct pair p = pair(), q = { 0 };
 
@@ -610,7 +610,7 @@ static void connect_waits(UNIT_STATE)
 }
 
 /* A HELLO that is refused is sent again by the backend itself. */
-static void hello_is_sent_again(UNIT_STATE)
+static void hello_is_sent_again(void **state)
 {
 	struct pair p, q = { 0 };
 	struct hal_event ev[4];
@@ -637,7 +637,7 @@ static void hello_is_sent_again(UNIT_STATE)
 
 /* There is one object for a peer: the next connection is reported when the
  * former object was freed. */
-static void one_object_at_a_time(UNIT_STATE)
+static void one_object_at_a_time(void **state)
 {
 	struct pair p = pair();
 	struct hal_peer *old = p.ba, *again = NULL;

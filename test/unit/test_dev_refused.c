@@ -111,7 +111,7 @@ static void take_all(struct pair *p, uint64_t *got, uint64_t sent)
 
 /* Pauses double up to 1 ms, whatever the sender calls. The first packet that is
  * taken ends them. */
-static void pauses_double(UNIT_STATE)
+static void pauses_double(void **state)
 {
 	struct pair p = stopped_pair("world=95,fifo=8,depth=16");
 	uint64_t sent = 0, got = 0;
@@ -136,7 +136,7 @@ static void pauses_double(UNIT_STATE)
 }
 
 /* The same for a HELLO. */
-static void pauses_of_a_first_contact(UNIT_STATE)
+static void pauses_of_a_first_contact(void **state)
 {
 	struct pair p = stopped_pair("world=96,fifo=8,depth=16");
 	struct hal_peer *peer = NULL;
@@ -166,7 +166,7 @@ static void pauses_of_a_first_contact(UNIT_STATE)
 /* A mailbox that is never read is not an error, because its process may be
  * stopped. One line is logged, at level info, and no packet is lost when the
  * process continues. */
-static void refused_for_ever(UNIT_STATE)
+static void refused_for_ever(void **state)
 {
 	struct pair p = stopped_pair("world=97,fifo=8,depth=16");
 	uint64_t sent = 0, got = 0, start;
@@ -197,7 +197,7 @@ static void refused_for_ever(UNIT_STATE)
 /* OVERWR_BUF [D 5.2.3] is a debug bit: ACK and NACK say whether the packet was
  * delivered. The bit means that somebody else uses the page, which is logged
  * once. */
-static void overwritten(UNIT_STATE)
+static void overwritten(void **state)
 {
 	struct pair p = stopped_pair("world=98,fifo=8,depth=16");
 	struct dev_if *dif = dev_if(p.a);

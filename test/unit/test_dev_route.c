@@ -10,7 +10,7 @@
 #include "hal/sim/hal_sim.h"
 
 /* Routes that were requested and are not wanted any more are released. */
-static void routes_go_back(UNIT_STATE)
+static void unused_routes_are_released(void **state)
 {
 	struct pair p;
 	struct hal_rmem *rmem;
@@ -62,7 +62,7 @@ static struct pair pair_in(const char *sim)
 
 /* Two simultaneous imports of one region by one interface, for two peers. Each
  * has a hold of its own, also when the first one is ready. */
-static void imports_at_a_time(UNIT_STATE)
+static void imports_at_a_time(void **state)
 {
 	struct pair p = pair_in("world=92,tick=1,route=100000"), q = { 0 };
 	unsigned before = holds(p.a);
@@ -93,7 +93,7 @@ static void imports_at_a_time(UNIT_STATE)
 
 /* An import that fails for lack of routes, after an unused one before it in the
  * list was dropped. */
-static void import_makes_room_and_fails(UNIT_STATE)
+static void import_makes_room_and_fails(void **state)
 {
 	struct pair p = pair_in("world=92,tick=1,route=100000");
 	unsigned before = holds(p.a);
@@ -123,7 +123,7 @@ static void import_makes_room_and_fails(UNIT_STATE)
 
 /* Imports that were requested and are never fetched are bounded. Later they are
  * dropped to make room for another import, and for the page of a new peer. */
-static void imports_never_fetched(UNIT_STATE)
+static void imports_never_fetched(void **state)
 {
 	struct pair p = pair_in("world=92,tick=1,route=1000000000");
 	unsigned before = holds(p.a);
@@ -160,7 +160,7 @@ static void imports_never_fetched(UNIT_STATE)
 #define MANY	(3 * ASKED_FEW)
 
 /* More imports than may be under way at a time: all succeed. */
-static void many_imports_at_a_time(UNIT_STATE)
+static void many_imports_at_a_time(void **state)
 {
 	struct pair p = pair_in("world=92,tick=1,route=10000");
 	struct hal_rmem *rmem[MANY] = { NULL };
@@ -190,7 +190,7 @@ static uint64_t loads(const struct pair *p)
 
 /* An import checks by one load, of the nonce, whether the peer still holds its
  * interface: a new import, a repeated one, and one that finds a kept route. */
-static void import_loads_once(UNIT_STATE)
+static void import_loads_once(void **state)
 {
 	struct pair p = pair_in("world=93,tick=1,route=10000");
 	struct hal_rmem *rmem[3];
@@ -230,7 +230,7 @@ static struct hal_dma put(struct pair *p, struct hal_rmem *rmem, void *local)
 
 /* Each post is refused for one reason: nothing is started and nothing
  * completes. A post to a peer that has ended completes with -FI_ECANCELED. */
-static void posts_are_checked(UNIT_STATE)
+static void posts_are_checked(void **state)
 {
 	struct pair p = pair_in(NULL), q = { 0 };
 	struct hal_dma_comp comp = { 0 };
@@ -301,7 +301,7 @@ static ssize_t read_lies(struct hal_mmio *mm, void *buf, size_t len)
 	return n;
 }
 
-static void statuses_of_nothing(UNIT_STATE)
+static void statuses_of_nothing(void **state)
 {
 	struct pair p = pair_in(NULL);
 	struct hal_dma_comp comp[2];
@@ -335,7 +335,7 @@ static void statuses_of_nothing(UNIT_STATE)
 
 UNIT_MAIN(
 	DEV_TEST(import_loads_once),
-	DEV_TEST(routes_go_back),
+	DEV_TEST(unused_routes_are_released),
 	DEV_TEST(imports_at_a_time),
 	DEV_TEST(import_makes_room_and_fails),
 	DEV_TEST(imports_never_fetched),

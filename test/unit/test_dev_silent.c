@@ -72,7 +72,7 @@ static void illegal(const char *sim)
 	close_hal();
 }
 
-static void illegal_beside_an_old_ack(UNIT_STATE)
+static void illegal_beside_an_old_ack(void **state)
 {
 	illegal("world=100,fifo=64");
 	illegal("world=101,fifo=64,illegal=0");
@@ -80,7 +80,7 @@ static void illegal_beside_an_old_ack(UNIT_STATE)
 }
 
 /* With two peers: both end, as neither can be reached. */
-static void not_configured_beside_an_old_ack(UNIT_STATE)
+static void not_configured_beside_an_old_ack(void **state)
 {
 	struct pair p = pair_with_ack("world=103,fifo=64");
 	struct pair q = { .a = p.a };
@@ -105,7 +105,7 @@ static void not_configured_beside_an_old_ack(UNIT_STATE)
 }
 
 /* An old NACK is not taken for a refusal: the mailbox had room. */
-static void not_configured_beside_an_old_nack(UNIT_STATE)
+static void not_configured_beside_an_old_nack(void **state)
 {
 	struct pair p = pair_with_ack("world=104,fifo=8,depth=16");
 	struct dev_if *dif = dev_if(p.a);
@@ -130,7 +130,7 @@ static void not_configured_beside_an_old_nack(UNIT_STATE)
 
 /* The papers do not say that CLR_REQ clears ACK: an ACK after it is not taken
  * for an answer to the next packet. */
-static void ack_outlives_a_clear(UNIT_STATE)
+static void ack_outlives_a_clear(void **state)
 {
 	struct pair p = pair_with_ack("world=115,fifo=64");
 	struct dev_if *dif = dev_if(p.a);
@@ -160,7 +160,7 @@ static void ack_outlives_a_clear(UNIT_STATE)
 
 /* The status that the last holder's packet left is not taken for an answer to
  * the next holder. */
-static void status_of_the_last_holder(UNIT_STATE)
+static void status_of_the_last_holder(void **state)
 {
 	struct pair p = pair_with_ack("world=105,fifo=64,ifs=1");
 	struct hal_peer *ab;
@@ -181,7 +181,7 @@ static void status_of_the_last_holder(UNIT_STATE)
 
 /* With correct hardware no peer ends: neither with packets that are taken or
  * refused, nor when the sender's own mailbox is full. */
-static void echoes_prove(UNIT_STATE)
+static void echoes_prove(void **state)
 {
 	struct pair p = pair_with_ack("world=106,fifo=8,depth=16");
 	struct dev_if *dif = dev_if(p.a);
@@ -246,7 +246,7 @@ static void empty_by(const char *sim, uint64_t pattern, uint64_t is)
 	close_hal();
 }
 
-static void empty_pattern_is_learnt(UNIT_STATE)
+static void empty_pattern_is_learnt(void **state)
 {
 	empty_by("world=107", 0, HAL_MIF_EMPTY);
 	empty_by("world=107,empty=beef", 0, HAL_MIF_EMPTY_BEEF);
@@ -267,7 +267,7 @@ static void connect_early(void)
 	assert_int_equal(hal_connect(early, &to, &early_peer), 0);
 }
 
-static void packets_while_it_is_learnt(UNIT_STATE)
+static void packets_while_it_is_learnt(void **state)
 {
 	struct pair p = { 0 };
 
@@ -286,7 +286,7 @@ static void packets_while_it_is_learnt(UNIT_STATE)
 
 /* A mailbox that never reads as empty: opening fails, one line is logged, and
  * nothing is left open. */
-static void never_empty(UNIT_STATE)
+static void never_empty(void **state)
 {
 	struct hal_if *hif = NULL, *other;
 	int fds;
@@ -311,7 +311,7 @@ static void never_empty(UNIT_STATE)
 
 /* A mailbox that stops reading as empty: every call returns, one line is
  * logged, the peers end. If that lasts for a short time only, no peer ends. */
-static void empty_no_more(UNIT_STATE)
+static void empty_no_more(void **state)
 {
 	struct pair p;
 
@@ -339,7 +339,7 @@ static void empty_no_more(UNIT_STATE)
 
 /* A read that does not dequeue returns the same packet of an unknown sender for
  * ever. */
-static void same_packet_without_end(UNIT_STATE)
+static void same_packet_without_end(void **state)
 {
 	struct pair p;
 

@@ -174,7 +174,7 @@ static void rights(enum os_way way, uint64_t access)
 
 /* With the cached remote key of a region that may be only read, only written,
  * or both: every kind of access, in one step and in several. */
-static void test_rights(UNIT_STATE)
+static void test_rights(void **state)
 {
 	for (int way = 0; way < OS_WAYS; way++) {
 		if (!os_runs(way))
@@ -217,7 +217,7 @@ static void bounds(enum os_way way, int mr_mode)
 	scene_close(&s);
 }
 
-static void test_bounds(UNIT_STATE)
+static void test_bounds(void **state)
 {
 	for (int way = 0; way < OS_WAYS; way++) {
 		if (!os_runs(way))
@@ -263,7 +263,7 @@ static void revoked(enum os_way way)
 
 /* Cached remote keys of regions that are closed, and opened again with other
  * properties. */
-static void test_revocation(UNIT_STATE)
+static void test_revocation(void **state)
 {
 	for (int way = 0; way < OS_WAYS; way++)
 		if (os_runs(way))
@@ -305,7 +305,7 @@ static void dropped(enum os_way way)
 	scene_close(&s);
 }
 
-static void test_a_peer_dropped_between_two_steps(UNIT_STATE)
+static void test_a_peer_dropped_between_two_steps(void **state)
 {
 	for (int way = OS_ATTACH; way < OS_WAYS; way++)
 		if (os_runs(way))

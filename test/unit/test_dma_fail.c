@@ -85,13 +85,13 @@ static void rounds(bool tagged)
 	ep_pair_close(&p);
 }
 
-static void test_failed_reads_tagged(UNIT_STATE)
+static void test_failed_reads_tagged(void **state)
 {
 	unit_needs(unit_attach());	/* no transfers by attach here */
 	rounds(true);
 }
 
-static void test_failed_reads_msg(UNIT_STATE)
+static void test_failed_reads_msg(void **state)
 {
 	unit_needs(unit_attach());
 	rounds(false);

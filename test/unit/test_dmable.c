@@ -62,7 +62,7 @@ static void warm(struct ep_pair *p, void *out, void *in)
 
 /* All lengths that are sent by rendezvous, and buffers anywhere in the
  * memory. */
-static void test_read_in_place(UNIT_STATE)
+static void test_read_in_place(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	bool any = p.b->info != NULL &&
@@ -87,7 +87,7 @@ static void test_read_in_place(UNIT_STATE)
 
 /* An engine that accesses dmable memory only, and a receive buffer that is not
  * dmable. */
-static void test_into_ordinary_memory(UNIT_STATE)
+static void test_into_ordinary_memory(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	uint8_t *out = dmable(p.a, LEN), *in = ep_alloc(LEN);
@@ -102,7 +102,7 @@ static void test_into_ordinary_memory(UNIT_STATE)
 
 /* Unexpected messages, several buffers, truncated ones: on whichever data path,
  * the bytes are right. */
-static void test_other_receives(UNIT_STATE)
+static void test_other_receives(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	uint8_t *out = dmable(p.a, LEN), *in = dmable(p.b, LEN);
@@ -141,7 +141,7 @@ static void test_other_receives(UNIT_STATE)
 }
 
 /* An import is released when the owner frees the memory. */
-static void test_let_go(UNIT_STATE)
+static void test_let_go(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	uint8_t *out = dmable(p.a, 40 * MIB), *in = dmable(p.b, LEN);
@@ -161,7 +161,7 @@ static void test_let_go(UNIT_STATE)
 }
 
 /* FI_UNIMEM_DIRECT=0. */
-static void test_switched_off(UNIT_STATE)
+static void test_switched_off(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	uint8_t *out = dmable(p.a, LEN), *in = dmable(p.b, LEN);
@@ -178,7 +178,7 @@ static void test_switched_off(UNIT_STATE)
 static struct raw *g_raw;
 
 /* The words of the packets that are sent. */
-static void test_wire(UNIT_STATE)
+static void test_wire(void **state)
 {
 	struct ep *e = ep_open(NULL);
 	struct raw *r = raw_open();
@@ -208,7 +208,7 @@ static void hello(struct ep *e)
 }
 
 /* With a key of no memory the receiver asks for pieces. */
-static void test_forged_key(UNIT_STATE)
+static void test_forged_key(void **state)
 {
 	struct ep *e = ep_open(NULL);
 	const uint64_t rts[] = { LEN, 0x0000000700000005, 0, 0x99, 0x98 };
@@ -280,7 +280,7 @@ static uint8_t answer(void)
 }
 
 /* FI_UNIMEM_DIRECT=0 at the receiver. */
-static void test_receiver_switched_off(UNIT_STATE)
+static void test_receiver_switched_off(void **state)
 {
 	struct announced a = announced(LEN);
 
@@ -295,7 +295,7 @@ static void test_receiver_switched_off(UNIT_STATE)
 
 /* The sender closes while the receiver reads its memory: the import lives as
  * long as the read. */
-static void test_sender_goes(UNIT_STATE)
+static void test_sender_goes(void **state)
 {
 	uint64_t end = ep_deadline();
 	struct announced a = announced(24 * MIB);
@@ -321,7 +321,7 @@ static void test_sender_goes(UNIT_STATE)
 }
 
 /* A valid key, and a buffer that is not entirely in its memory. */
-static void test_forged_offset(UNIT_STATE)
+static void test_forged_offset(void **state)
 {
 	uint64_t end = ep_deadline();
 	struct announced a = announced(LEN);

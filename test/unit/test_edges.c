@@ -35,7 +35,7 @@ static ssize_t write_ranges(struct os_pair *p, const void *buf, size_t len,
 }
 
 /* If one range is refused, the target gets no remote CQ data. */
-static void test_refused_range_brings_no_data(UNIT_STATE)
+static void test_refused_range_brings_no_data(void **state)
 {
 	struct os_pair p = os_open(OS_REQUESTS, LEN);
 	const struct fi_rma_iov bad[] = { { 0, 8, SECOND }, { 0, 8, p.key } };
@@ -59,7 +59,7 @@ static void test_refused_range_brings_no_data(UNIT_STATE)
 
 /* A region's counter counts each range in the region, also a range that is not
  * the last of its operation. */
-static void test_every_region_counts(UNIT_STATE)
+static void test_every_region_counts(void **state)
 {
 	struct os_pair p = os_open(OS_REQUESTS, LEN);
 	struct fi_cntr_attr attr = { .events = FI_CNTR_EVENTS_COMP };
@@ -90,7 +90,7 @@ static void test_every_region_counts(UNIT_STATE)
 	os_close(&p);
 }
 
-static void test_lengths_beyond_all(UNIT_STATE)
+static void test_lengths_beyond_all(void **state)
 {
 	struct os_pair p = os_open(OS_REQUESTS, LEN);
 	const struct fi_rma_iov to[] = {
@@ -105,7 +105,7 @@ static void test_lengths_beyond_all(UNIT_STATE)
 
 /* A region of all addresses: an access to unmapped memory is answered with an
  * error. */
-static void test_holes(UNIT_STATE)
+static void test_holes(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -168,7 +168,7 @@ static void expect_all(struct ep_pair *p, uint64_t addr, uint64_t key, int err)
 /* Memory that does not have the region's rights on every page: accesses to such
  * pages fail, other pages can be accessed. Pages that are mapped later can be
  * accessed as well, and fi_mr_refresh() ends the checks. */
-static void test_memory_without_the_rights(UNIT_STATE)
+static void test_memory_without_the_rights(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -209,7 +209,7 @@ static void test_memory_without_the_rights(UNIT_STATE)
 
 /* Whether memory is mapped with given rights, by both ways to ask the
  * kernel. */
-static void test_mappings(UNIT_STATE)
+static void test_mappings(void **state)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	char *mem = mmap(NULL, 4 * page, PROT_READ | PROT_WRITE,
@@ -249,7 +249,7 @@ static void test_mappings(UNIT_STATE)
 /* ---- Cached remote keys ------------------------------------------------ */
 
 /* While a request waits for its target, puts and gets are executed directly. */
-static void test_direct_beside_requests(UNIT_STATE)
+static void test_direct_beside_requests(void **state)
 {
 	for (int way = OS_ATTACH; way < OS_WAYS; way++) {
 		struct os_pair p;
@@ -279,7 +279,7 @@ static void test_direct_beside_requests(UNIT_STATE)
 }
 
 /* More regions than cached remote keys: those used last have one. */
-static void test_many_regions(UNIT_STATE)
+static void test_many_regions(void **state)
 {
 	struct os_pair p;
 	struct fid_mr **mr;
@@ -311,7 +311,7 @@ static void test_many_regions(UNIT_STATE)
 
 /* An injected write that waits for an earlier operation is executed before the
  * endpoint is closed. */
-static void test_injected_steps_are_not_lost(UNIT_STATE)
+static void test_injected_steps_are_not_lost(void **state)
 {
 	struct os_pair p;
 	uint8_t other[64];
@@ -353,7 +353,7 @@ static bool is_closing(struct unm_ep *ep)
 
 /* While fi_close() waits for an initiator that is inside, no remote key is
  * sent. */
-static void test_no_remote_keys_while_closing(UNIT_STATE)
+static void test_no_remote_keys_while_closing(void **state)
 {
 	struct ep_want want = { .threading = FI_THREAD_SAFE };
 	struct ep *v = ep_open(&want);

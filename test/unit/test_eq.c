@@ -17,7 +17,7 @@ static struct fid_eq *open_eq(struct ep *e, enum fi_wait_obj wait)
 	return eq;
 }
 
-static void test_eq_write_read_peek(UNIT_STATE)
+static void test_eq_write_read_peek(void **state)
 {
 	struct ep *e = ep_open(NULL);
 	struct fid_eq *eq = open_eq(e, FI_WAIT_FD);
@@ -50,7 +50,7 @@ static void test_eq_write_read_peek(UNIT_STATE)
 	assert_int_equal(fi_close(&eq->fid), 0);
 }
 
-static void test_eq_waits(UNIT_STATE)
+static void test_eq_waits(void **state)
 {
 	struct ep *e = ep_open(NULL);
 	struct fid_eq *eq = open_eq(e, FI_WAIT_FD);
@@ -79,7 +79,7 @@ static void test_eq_waits(UNIT_STATE)
 	assert_int_equal(fi_close(&eq->fid), 0);
 }
 
-static void test_eq_not_for_writing(UNIT_STATE)
+static void test_eq_not_for_writing(void **state)
 {
 	struct ep *e = ep_open(NULL);
 	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_NONE };
@@ -109,7 +109,7 @@ static void on_alarm(int sig)
 }
 
 /* Signals do not make the timeout longer. */
-static void test_eq_sread_times_out_among_signals(UNIT_STATE)
+static void test_eq_sread_times_out_among_signals(void **state)
 {
 	static const struct itimerval often = {
 		.it_interval.tv_usec = 50000, .it_value.tv_usec = 50000,

@@ -88,7 +88,7 @@ static int service_friend(void)
 	return hal_if_service(attempts.t, &ev, 1);
 }
 
-static void test_wake_up_is_sent_later(UNIT_STATE)
+static void test_wake_up_is_sent_later(void **state)
 {
 	uint64_t head;
 	int ret;
@@ -144,7 +144,7 @@ static int put(void)
 	return move(HAL_DMA_PUT);
 }
 
-static void test_a_peer_lives_though_no_signal_may_be_sent(UNIT_STATE)
+static void test_a_peer_lives_though_no_signal_may_be_sent(void **state)
 {
 	unit_needs(attempts.hal != NULL && attempts.vt->dma_any);
 	memset(from, 0x5a, sizeof(from));

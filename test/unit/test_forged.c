@@ -180,7 +180,7 @@ static const struct packet broken[] = {
 	{ CARRIED, 0, { EXT(0, 16), HEAD(PROBE) } },
 };
 
-static void test_broken_packets(UNIT_STATE)
+static void test_broken_packets(void **state)
 {
 	for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
 		struct scene s = scene();
@@ -229,7 +229,7 @@ static const struct {
 	{ { FETCH, MORE | 8, { KEY, 0, SUM8(1), 1, UINT64_MAX } }, FI_EINVAL },
 };
 
-static void test_refused_requests(UNIT_STATE)
+static void test_refused_requests(void **state)
 {
 	struct scene s = scene();
 
@@ -271,7 +271,7 @@ static size_t resident(void *mem, size_t len)
 
 /* One packet asks for a long region to be checked and read. The target checks
  * the part that it is about to send, not the whole region in one call. */
-static void test_long_gets_with_check(UNIT_STATE)
+static void test_long_gets_with_check(void **state)
 {
 	const size_t len = (size_t)128 << 20;
 	struct packet get = { GET_CHECK, 0, { BIG_KEY, 0, len, 1 } };
@@ -312,7 +312,7 @@ static void flood(const struct packet *p)
 	dropped(&s, "flood", p->type);
 }
 
-static void test_floods(UNIT_STATE)
+static void test_floods(void **state)
 {
 	flood(&(struct packet){ GET, 0, { KEY, 0, 8, 1 } });
 	flood(&(struct packet){ PUT, 8, { KEY, ROOM } });
@@ -339,7 +339,7 @@ static void asked(struct scene *s, uint8_t kind, uint8_t *buf, uint64_t *w)
 }
 
 /* The right token with a wrong answer: the operation asks for 16 bytes. */
-static void test_bad_results(UNIT_STATE)
+static void test_bad_results(void **state)
 {
 	static const struct {
 		uint8_t kind, flags;
@@ -383,7 +383,7 @@ static void test_bad_results(UNIT_STATE)
 	}
 }
 
-static void test_bad_refusals(UNIT_STATE)
+static void test_bad_refusals(void **state)
 {
 	static const uint64_t t[][2] = {
 		{ 2, FI_EINVAL }, { UINT64_MAX, FI_EINVAL },
@@ -404,7 +404,7 @@ static void test_bad_refusals(UNIT_STATE)
 }
 
 /* A count that exceeds what was sent completes operations to that peer only. */
-static void test_counts_beyond(UNIT_STATE)
+static void test_counts_beyond(void **state)
 {
 	struct scene s = scene();
 	uint64_t w[UNM_WIRE_WORDS_MAX] = { 0 };
@@ -485,9 +485,9 @@ static void accesses_end(struct scene *s)
 	}
 }
 
-static void test_forged_remote_keys(UNIT_STATE)
+static void test_forged_remote_keys(void **state)
 {
-	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
+	for (size_t i = 0; i < sizeof(rkeys) / sizeof(rkeys[0]); i++) {
 		struct scene s = scene();
 		uint64_t w[UNM_WIRE_WORDS_MAX] = { 0 };
 		uint8_t buf[64] = { 0 };
@@ -506,7 +506,7 @@ static void test_forged_remote_keys(UNIT_STATE)
 }
 
 /* Existing dmable memory, and a region that is longer than the memory. */
-static void test_remote_keys_beyond_their_memory(UNIT_STATE)
+static void test_remote_keys_beyond_their_memory(void **state)
 {
 	static const uint64_t beyond[][2] = {	/* base, length */
 		{ 0, UINT64_MAX }, { UINT64_MAX - 7, 16 }, { 1ull << 40, 16 },

@@ -145,7 +145,7 @@ static const struct packet bad[] = {
 	{ 0x21, 0, { -1, EXT(0, 0) } },
 };
 
-static void test_single_bad_packets(UNIT_STATE)
+static void test_single_bad_packets(void **state)
 {
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct scene s = scene();
@@ -164,7 +164,7 @@ static void test_single_bad_packets(UNIT_STATE)
 	}
 }
 
-static void test_no_hello(UNIT_STATE)
+static void test_no_hello(void **state)
 {
 	static const uint8_t types[] = { 0x02, 0x10, 0x11, 0x12, 0x14, 0x22 };
 
@@ -178,7 +178,7 @@ static void test_no_hello(UNIT_STATE)
 }
 
 /* A provider of another version: one line names both and the remedy. */
-static void test_other_version(UNIT_STATE)
+static void test_other_version(void **state)
 {
 	static const uint16_t other[][2] = { { 3, 3 }, { 0, 0 }, { 9, 5 } };
 
@@ -204,7 +204,7 @@ static void test_other_version(UNIT_STATE)
 }
 
 /* A newer provider that supports this version is accepted. */
-static void test_newer_version(UNIT_STATE)
+static void test_newer_version(void **state)
 {
 	struct scene s = scene();
 	char in[8];
@@ -220,7 +220,7 @@ static void test_newer_version(UNIT_STATE)
 
 /* Packets that name receive space which was never announced: on a device it
  * does not exist, in the emulation it does. */
-static void test_space_that_was_not_announced(UNIT_STATE)
+static void test_space_that_was_not_announced(void **state)
 {
 	static const struct packet named[] = {
 		{ 0x12, 0, { EXT(64, 8) } }, { 0x13, 0, { 1, EXT(64, 8) } },
@@ -259,7 +259,7 @@ static void announce(struct scene *s, uint64_t len, uint64_t addr)
 	send_words(s, UNM_WIRE_RTS, 0, len, 0x100000005, addr);
 }
 
-static void test_its_operations_end_in_error(UNIT_STATE)
+static void test_its_operations_end_in_error(void **state)
 {
 	struct scene s;
 	char *out = ep_alloc(BIG), *in = ep_alloc(BIG), *late = ep_alloc(BIG);
@@ -296,7 +296,7 @@ static void test_its_operations_end_in_error(UNIT_STATE)
 }
 
 /* Messages that the peer sent before the error can be received. */
-static void test_what_came_before_is_kept(UNIT_STATE)
+static void test_what_came_before_is_kept(void **state)
 {
 	struct scene s = scene();
 	uint64_t in;
@@ -315,7 +315,7 @@ static void test_what_came_before_is_kept(UNIT_STATE)
 }
 
 /* A multi-receive buffer into which the peer's data went is released. */
-static void test_multi_receive_buffer_survives_it(UNIT_STATE)
+static void test_multi_receive_buffer_survives_it(void **state)
 {
 	char *buf = ep_alloc(2 * BIG);
 	struct iovec iov = { buf, BIG };
@@ -348,7 +348,7 @@ static uint64_t token_of_rts(struct scene *s)
 }
 
 /* Messages that end, or ask for, a send to another peer. */
-static void test_tokens_of_others_are_refused(UNIT_STATE)
+static void test_tokens_of_others_are_refused(void **state)
 {
 	static const uint8_t types[] = { UNM_WIRE_FIN, UNM_WIRE_CTS };
 	char *out = malloc(BIG), *in = malloc(BIG);
@@ -406,7 +406,7 @@ static void misuse(const struct packet *first, const struct packet *second)
 	raw_teardown(NULL);
 }
 
-static void test_own_token_misused(UNIT_STATE)
+static void test_own_token_misused(void **state)
 {
 	static const struct packet fin = { UNM_WIRE_FIN, 0, { 0 } };
 	static const struct packet cts = { UNM_WIRE_CTS, 0, { 0, 5, BIG } };
@@ -454,7 +454,7 @@ static void pieces(const uint64_t *lens, int n)
 	free(in);
 }
 
-static void test_pieces_that_were_not_asked_for(UNIT_STATE)
+static void test_pieces_that_were_not_asked_for(void **state)
 {
 	pieces((const uint64_t[]){ 5001 }, 1);
 	pieces((const uint64_t[]){ 4000, 1001 }, 2);
@@ -465,7 +465,7 @@ static void test_pieces_that_were_not_asked_for(UNIT_STATE)
 /* ---- False values that are no protocol error -------------------------- */
 
 /* A buffer that is not mapped: the receive fails, other peers are served. */
-static void test_announced_buffer_does_not_exist(UNIT_STATE)
+static void test_announced_buffer_does_not_exist(void **state)
 {
 	static const uint64_t addrs[] = {
 		8, 0xdead0000, 0x7ffffffff000, 1ull << 63,
@@ -503,7 +503,7 @@ static void test_announced_buffer_does_not_exist(UNIT_STATE)
 }
 
 /* Lengths up to 2^64 - 1, longer than the receive buffer. */
-static void test_announced_lengths(UNIT_STATE)
+static void test_announced_lengths(void **state)
 {
 	static const uint64_t lens[] = {
 		0, 1, UINT32_MAX, 1ull << 40, 1ull << 63, UINT64_MAX,
@@ -529,7 +529,7 @@ static void test_announced_lengths(UNIT_STATE)
 }
 
 /* The longest extents of the space, without a posted receive. */
-static void test_longest_eager_messages(UNIT_STATE)
+static void test_longest_eager_messages(void **state)
 {
 	char *in = ep_alloc(1 << 20);
 	struct scene s = scene();
@@ -551,7 +551,7 @@ static void test_longest_eager_messages(UNIT_STATE)
 
 /* More messages than credits: the memory for unexpected messages is bounded,
  * also for a sender that ignores its credits. */
-static void test_messages_beyond_its_credits(UNIT_STATE)
+static void test_messages_beyond_its_credits(void **state)
 {
 	size_t was = g_unm_env.unexpected_max;
 	struct scene s = scene();
@@ -570,7 +570,7 @@ static void test_messages_beyond_its_credits(UNIT_STATE)
 /* ---- The peer's memory ----------------------------------------------- */
 
 /* Random values in the back words, and in the memory that the peer shares. */
-static void test_back_words_are_not_trusted(UNIT_STATE)
+static void test_back_words_are_not_trusted(void **state)
 {
 	struct scene s = scene();
 	uint64_t rng = 77;
@@ -605,7 +605,7 @@ static void test_back_words_are_not_trusted(UNIT_STATE)
 }
 
 /* Random bytes in the ring that the peer writes. */
-static void test_noise_in_the_ring(UNIT_STATE)
+static void test_noise_in_the_ring(void **state)
 {
 	uint64_t rng = 5;
 
@@ -682,7 +682,7 @@ static void keep_busy(struct scene *s, char *buf, uint64_t *rng)
 	}
 }
 
-static void test_fuzz(UNIT_STATE)
+static void test_fuzz(void **state)
 {
 	int rounds = UNIT_SLOW ? 60 : 400;
 	char *buf = calloc(1, BIG);

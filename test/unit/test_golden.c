@@ -91,7 +91,7 @@ static unsigned lead(const uint64_t *w, bool tagged, bool data)
 
 /* ---- Packets that an endpoint sends ---------------------------------- */
 
-static void test_hello_comes_first_and_once(UNIT_STATE)
+static void test_hello_comes_first_and_once(void **state)
 {
 	struct wire g = wire();
 	char c = 0x5A;
@@ -106,7 +106,7 @@ static void test_hello_comes_first_and_once(UNIT_STATE)
 	}
 }
 
-static void test_inline(UNIT_STATE)
+static void test_inline(void **state)
 {
 	char buf[HAL_PKT_MAX];
 	struct wire g = wire();
@@ -133,7 +133,7 @@ static void test_inline(UNIT_STATE)
 		}
 }
 
-static void test_eager(UNIT_STATE)
+static void test_eager(void **state)
 {
 	static char buf[4096];
 	struct wire g = wire();
@@ -167,7 +167,7 @@ static void test_eager(UNIT_STATE)
 
 /* A message from one buffer has an address, one from several buffers has none.
  * Words that do not fit into the packet are carried in receive space. */
-static void test_rts(UNIT_STATE)
+static void test_rts(void **state)
 {
 	static char buf[100000];
 	struct wire g = wire();
@@ -203,7 +203,7 @@ static void test_rts(UNIT_STATE)
 	}
 }
 
-static void test_rts_of_pieces_has_no_address(UNIT_STATE)
+static void test_rts_of_pieces_has_no_address(void **state)
 {
 	static char buf[100000];
 	struct iovec iov[2] = { { buf, 50000 }, { buf + 50000, 50000 } };
@@ -223,7 +223,7 @@ static void test_rts_of_pieces_has_no_address(UNIT_STATE)
 
 /* The bare interface announces a message, the endpoint asks for pieces and gets
  * them; its buffer has the bytes that were sent. */
-static void test_cts_and_data(UNIT_STATE)
+static void test_cts_and_data(void **state)
 {
 	char *in = ep_alloc(LEN), *out = ep_alloc(LEN);
 	uint64_t w[UNM_WIRE_WORDS_MAX], head;
@@ -266,7 +266,7 @@ static void test_cts_and_data(UNIT_STATE)
 }
 
 /* A receiver that wants no bytes answers with FIN. */
-static void test_fin(UNIT_STATE)
+static void test_fin(void **state)
 {
 	uint64_t w[UNM_WIRE_WORDS_MAX], head;
 	const uint64_t rts[] = { LEN, 0x0000000700000005, 0 };
@@ -291,7 +291,7 @@ static void test_fin(UNIT_STATE)
 }
 
 /* The sender answers CTS with DATA whose extents add up. */
-static void test_data_follows_cts(UNIT_STATE)
+static void test_data_follows_cts(void **state)
 {
 	char *out = ep_alloc(LEN), *got = ep_alloc(LEN);
 	uint64_t w[UNM_WIRE_WORDS_MAX], token;
@@ -325,7 +325,7 @@ static void test_data_follows_cts(UNIT_STATE)
 	assert_true(xfer_filled(got, LEN - 7, 4, 0));
 }
 
-static void test_send_ends_by_fin(UNIT_STATE)
+static void test_send_ends_by_fin(void **state)
 {
 	static char out[LEN];
 	uint64_t w[UNM_WIRE_WORDS_MAX];
@@ -353,7 +353,7 @@ static void test_send_ends_by_fin(UNIT_STATE)
 
 /* A later provider that still supports version 4 is accepted, with unknown
  * feature bits; a provider that does not is disconnected. */
-static void test_other_versions(UNIT_STATE)
+static void test_other_versions(void **state)
 {
 	static const struct { uint64_t hello; bool fine; } t[] = {
 		{ 0x0000000000040004, true }, { 0x0000000000040007, true },

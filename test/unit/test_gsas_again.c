@@ -48,7 +48,7 @@ static void descriptors(int *open, int *watched)
 /* A client watches the service's process as long as it has a segment of the
  * service mapped. (The services of this test are this process, and nothing is
  * mapped at the start.) */
-static void test_service_is_watched_while_mapped(UNIT_STATE)
+static void test_service_is_watched_while_mapped(void **state)
 {
 	int open = 0, watched = 0, now_open, now_watched;
 	struct gsas_thread *t;
@@ -84,7 +84,7 @@ static void test_service_is_watched_while_mapped(UNIT_STATE)
 
 /* Allocations of all kinds with other sizes than before: each can be read and
  * written, and is refused once it is freed. */
-static void test_addresses_come_again(UNIT_STATE)
+static void test_addresses_come_again(void **state)
 {
 	static const unsigned kinds[] = { 0, GSAS_MAPPED, GSAS_MAPPED };
 	uint64_t lowest = UINT64_MAX, value, last = 0;
@@ -127,7 +127,7 @@ static void *free_it(void *arg)
 /* Another thread frees what this one has mapped, so this one does not notice.
  * When the addresses are allocated again the new memory is mapped, not refused
  * because the old memory is gone. */
-static void test_freed_by_another_thread(UNIT_STATE)
+static void test_freed_by_another_thread(void **state)
 {
 	struct gsas_thread *t;
 	uint64_t last = 0;
@@ -156,7 +156,7 @@ static void test_freed_by_another_thread(UNIT_STATE)
 
 /* A pointer into a freed segment is valid until the thread ends, also if
  * another segment has its addresses. */
-static void test_pointers_last(UNIT_STATE)
+static void test_pointers_last(void **state)
 {
 	gsas_addr a, b;
 	uint64_t value;

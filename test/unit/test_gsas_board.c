@@ -10,7 +10,7 @@
 #include "lib/gsas_bare_client.h"
 
 /* Requests that use the words of packets only. */
-static void test_words(UNIT_STATE)
+static void test_words(void **state)
 {
 	struct bare *r = &g_bare[0];
 	struct answer a;
@@ -54,7 +54,7 @@ static void test_words(UNIT_STATE)
 }
 
 /* Requests that use the spaces of both sides. */
-static void test_spaces(UNIT_STATE)
+static void test_spaces(void **state)
 {
 	const uint64_t max = g_hal->caps.space_bytes;
 	const uint64_t bad[] = { max, max - 8, UINT64_MAX, UINT64_MAX - 15,
@@ -94,7 +94,7 @@ static void test_spaces(UNIT_STATE)
 
 /* Allocations that take long are answered later, and memory allocated with
  * GSAS_ATTR_MAPPED can be mapped. */
-static void test_deferred_requests(UNIT_STATE)
+static void test_deferred_requests(void **state)
 {
 	const bool coherent = g_hal->caps.flags & HAL_CAP_COHERENT;
 	struct bare *r = &g_bare[0];
@@ -139,7 +139,7 @@ static void test_deferred_requests(UNIT_STATE)
 	ask(r, GSAS_FREE, 0, at, 0);
 }
 
-static void test_one_service(UNIT_STATE)
+static void test_one_service(void **state)
 {
 	struct gsas_board *other;
 
@@ -150,7 +150,7 @@ static void test_one_service(UNIT_STATE)
 
 /* A client connects, sends requests and ends before the service polls. The
  * requests include a deferred one and a fence. */
-static void test_gone_before_seen(UNIT_STATE)
+static void test_gone_before_seen(void **state)
 {
 	struct bare *r = &g_bare[0], *other = &g_bare[1];
 	uint64_t at;
@@ -183,7 +183,7 @@ static void test_gone_before_seen(UNIT_STATE)
 
 /* A client that sends as fast as it can does not delay the other clients: they
  * are served within a few polls. */
-static void test_many(UNIT_STATE)
+static void test_many(void **state)
 {
 	const int ifs = (int)g_hal->caps.ifs_per_board;
 	const int n = ifs < CLIENTS ? ifs : CLIENTS;
@@ -243,7 +243,7 @@ static void *hammer(void *arg)
 }
 
 /* Each client in a thread, the service in another. */
-static void test_threads(UNIT_STATE)
+static void test_threads(void **state)
 {
 	pthread_t thread[4];
 	uint64_t at;
@@ -271,7 +271,7 @@ static void test_threads(UNIT_STATE)
 /* ---- Ends ---------------------------------------------------------------- */
 
 /* Clients get the answers to requests that were served, then the end. */
-static void test_service_ends(UNIT_STATE)
+static void test_service_ends(void **state)
 {
 	const unsigned n = g_hal->caps.pkt_depth / 2;
 	struct answer a;
@@ -316,7 +316,7 @@ void *__wrap_calloc(size_t n, size_t size)
 
 /* One allocation fails: the client is served, or learns that it is not. In
  * every second round the client ends before the service polls. */
-static void test_no_memory(UNIT_STATE)
+static void test_no_memory(void **state)
 {
 	struct bare *r = &g_bare[0];
 	struct answer a;

@@ -22,7 +22,7 @@ static bool windows(void)
 
 /* ---- Boards and memory --------------------------------------------------- */
 
-static void test_boards(UNIT_STATE)
+static void test_boards(void **state)
 {
 	gsas_addr a = host_alloc(1, 1, 0);
 
@@ -34,7 +34,7 @@ static void test_boards(UNIT_STATE)
 	assert_int_equal(gsas_free(a), 0);
 }
 
-static void test_memory(UNIT_STATE)
+static void test_memory(void **state)
 {
 	static uint8_t page[GSAS_PAGE], zero[GSAS_PAGE];
 	gsas_addr a, b;
@@ -64,7 +64,7 @@ static void test_memory(UNIT_STATE)
 	assert_int_equal(gsas_free(a), 0);
 }
 
-static void test_placement(UNIT_STATE)
+static void test_placement(void **state)
 {
 	gsas_addr a;
 	int at;
@@ -86,7 +86,7 @@ static void test_placement(UNIT_STATE)
 
 /* No byte of a freed region is left to access, also if its segment is
  * mapped. */
-static void test_left_of_what_is_freed(UNIT_STATE)
+static void test_left_of_what_is_freed(void **state)
 {
 	gsas_addr a = host_alloc(1, 0, GSAS_MAPPED);
 	gsas_addr b = host_alloc(1, 0, GSAS_MAPPED);
@@ -105,7 +105,7 @@ static void test_left_of_what_is_freed(UNIT_STATE)
 	assert_int_equal(gsas_free(b), 0);
 }
 
-static void test_map(UNIT_STATE)
+static void test_map(void **state)
 {
 	gsas_addr a = host_alloc(300, 0, GSAS_MAPPED);
 	gsas_addr b = host_alloc(2, 0, GSAS_MAPPED);
@@ -189,7 +189,7 @@ static void every_operation(gsas_addr a, bool mapped)
 	assert_true(v64 == two[0]);
 }
 
-static void test_every_operation(UNIT_STATE)
+static void test_every_operation(void **state)
 {
 	for (int i = 0; i < HOSTS; i++) {
 		gsas_addr a = host_alloc(1, i, 0);
@@ -269,7 +269,7 @@ static void sums(unsigned flags)
 	assert_int_equal(gsas_free(a), 0);
 }
 
-static void test_sums(UNIT_STATE)
+static void test_sums(void **state)
 {
 	sums(0);
 	sums(GSAS_MAPPED);
@@ -321,14 +321,14 @@ static void many(unsigned flags)
 	assert_int_equal(gsas_free(b), 0);
 }
 
-static void test_many(UNIT_STATE)
+static void test_many(void **state)
 {
 	many(0);
 	many(GSAS_MAPPED);
 }
 
 /* A long put, then a request, which is executed after the last byte. */
-static void test_order_behind_bulk(UNIT_STATE)
+static void test_order_behind_bulk(void **state)
 {
 	const size_t bytes = 256 * GSAS_PAGE;
 	gsas_addr a = host_alloc(256, 1, 0);
@@ -350,7 +350,7 @@ static void test_order_behind_bulk(UNIT_STATE)
 	free(mem);
 }
 
-static void test_posted(UNIT_STATE)
+static void test_posted(void **state)
 {
 	gsas_addr a = host_alloc(1, 0, 0), b = host_alloc(1, 1, 0);
 
@@ -420,14 +420,14 @@ static void bulk(unsigned flags)
 	free(mem);
 }
 
-static void test_bulk(UNIT_STATE)
+static void test_bulk(void **state)
 {
 	bulk(0);
 	bulk(GSAS_MAPPED);
 }
 
 /* The last part of the longest transfer, at every alignment. */
-static void test_bulk_of_all(UNIT_STATE)
+static void test_bulk_of_all(void **state)
 {
 	for (uint64_t address = 0; address < GSAS_PART_ALIGN; address++) {
 		struct gsas_part in = { .whole = GSAS_WHOLE_MAX }, out;
@@ -445,7 +445,7 @@ static void test_bulk_of_all(UNIT_STATE)
 }
 
 /* A transfer does not reach the next allocation of the segment. */
-static void test_bulk_ends_with_its_allocation(UNIT_STATE)
+static void test_bulk_ends_with_its_allocation(void **state)
 {
 	uint8_t mem[2 * GSAS_PAGE];
 
@@ -485,7 +485,7 @@ static void *put_words(void *arg)
 	return NULL;
 }
 
-static void test_words_are_whole(UNIT_STATE)
+static void test_words_are_whole(void **state)
 {
 	for (unsigned flags = 0; flags <= GSAS_MAPPED; flags += GSAS_MAPPED) {
 		gsas_addr a = host_alloc(2, 1, flags);
@@ -560,7 +560,7 @@ static void every_atomic(gsas_addr a, bool mapped)
 	}
 }
 
-static void test_every_atomic(UNIT_STATE)
+static void test_every_atomic(void **state)
 {
 	gsas_addr a = host_alloc(6, 1, 0), m = host_alloc(6, 1, GSAS_MAPPED);
 
@@ -575,7 +575,7 @@ static void test_every_atomic(UNIT_STATE)
 	assert_int_equal(gsas_free(m), 0);
 }
 
-static void test_atomic_misuse(UNIT_STATE)
+static void test_atomic_misuse(void **state)
 {
 	gsas_addr a = host_alloc(1, 0, 0), m = host_alloc(1, 0, GSAS_MAPPED);
 	uint8_t mem[64] = { 0 };
@@ -680,7 +680,7 @@ static void queue(uint64_t quota, bool packets)
 	host_packets(false);
 }
 
-static void test_queue(UNIT_STATE)
+static void test_queue(void **state)
 {
 	queue(1, false);
 	queue(100, false);
@@ -712,7 +712,7 @@ static void *take(void *arg)
 	return NULL;
 }
 
-static void test_takers_hold_no_place(UNIT_STATE)
+static void test_takers_hold_no_place(void **state)
 {
 	struct gsas_queue_handle *q;
 	struct taker w[2] = { 0 };
