@@ -12,7 +12,7 @@
 #define WORDS	512
 #define ROUNDS	20000
 
-static void test_every_byte(UNIT_STATE)
+static void test_every_byte(void **state)
 {
 	static uint8_t from[BYTES + 2 * GUARD], to[BYTES + 2 * GUARD];
 	static uint8_t want[sizeof(to)];
@@ -109,7 +109,7 @@ static void beside(void *(*other)(void *), bool to)
 	assert_false(g.torn);
 }
 
-static void test_words_stay_whole(UNIT_STATE)
+static void test_words_stay_whole(void **state)
 {
 	beside(reader, true);
 	beside(writer, false);

@@ -61,7 +61,7 @@ static enum gsas_error plan_only(struct gsas_job *job, uint64_t pages,
 	return error;
 }
 
-static void test_shares_to_the_page(UNIT_STATE)
+static void test_shares_to_the_page(void **state)
 {
 	struct gsas_pages_attr limits = {
 		.max_pages = 1000, .max_user.pages = 600,
@@ -101,7 +101,7 @@ static void test_shares_to_the_page(UNIT_STATE)
 }
 
 /* All jobs of a user share one account. */
-static void test_a_user_has_one_account(UNIT_STATE)
+static void test_a_user_has_one_account(void **state)
 {
 	struct gsas_pages_attr limits = {
 		.max_user = { .pages = 600, .regions = 4, .mapped = 2,
@@ -140,7 +140,7 @@ static void test_a_user_has_one_account(UNIT_STATE)
 	board_end();
 }
 
-static void test_groups_of_a_user(UNIT_STATE)
+static void test_groups_of_a_user(void **state)
 {
 	struct gsas_pages_attr limits = { .max_user.groups = 2 };
 	struct gsas_group *group[3];
@@ -156,7 +156,7 @@ static void test_groups_of_a_user(UNIT_STATE)
 	board_end();
 }
 
-static void test_tables_are_bounded(UNIT_STATE)
+static void test_tables_are_bounded(void **state)
 {
 	struct gsas_pages_attr limits = {
 		.max_jobs = 3, .max_groups = 2, .max_regions = 4,
@@ -192,7 +192,7 @@ static void test_tables_are_bounded(UNIT_STATE)
 
 /* ---- Jobs and groups ---------------------------------------------------- */
 
-static void test_a_job_is_its_key_and_user(UNIT_STATE)
+static void test_a_job_is_its_key_and_user(void **state)
 {
 	const uint64_t key[2] = { 7, 8 }, swapped[2] = { 8, 7 };
 	struct gsas_job *job, *job2, *job3;
@@ -220,7 +220,7 @@ static void test_a_job_is_its_key_and_user(UNIT_STATE)
 #define CROWD	3000			/* some 70 pairs share a bucket */
 
 /* Jobs differ if half of the key or the user differs; they share no memory. */
-static void test_a_crowd_of_jobs(UNIT_STATE)
+static void test_a_crowd_of_jobs(void **state)
 {
 	static struct gsas_job *job[3 * CROWD];
 	uint32_t uid;
@@ -249,7 +249,7 @@ static void test_a_crowd_of_jobs(UNIT_STATE)
 	board_end();
 }
 
-static void test_a_crowd_of_groups(UNIT_STATE)
+static void test_a_crowd_of_groups(void **state)
 {
 	static struct gsas_group *group[3 * CROWD];
 	struct gsas_plan plan;
@@ -282,7 +282,7 @@ static void test_a_crowd_of_groups(UNIT_STATE)
 	board_end();
 }
 
-static void test_orphans(UNIT_STATE)
+static void test_orphans(void **state)
 {
 	struct gsas_job *job;
 	struct gsas_region *r[3];
@@ -320,7 +320,7 @@ static bool held_by_hand(void *ctx, uint32_t uid, const uint64_t key[2])
 
 /* No client of the job is connected, but a process says that it belongs to the
  * job: its regions are no orphans. */
-static void test_held_is_no_orphan(UNIT_STATE)
+static void test_held_is_no_orphan(void **state)
 {
 	bool held = true;
 	struct gsas_pages_attr attr = {
@@ -346,7 +346,7 @@ static void test_held_is_no_orphan(UNIT_STATE)
 }
 
 /* Each process of a job holds the job, and so does a forked child. */
-static void test_processes_hold_their_job(UNIT_STATE)
+static void test_processes_hold_their_job(void **state)
 {
 	const uint64_t key[2] = { getpid(), 1 }, near[2] = { getpid(), 2 };
 	int fd = gsas_hold_open(), look = gsas_hold_open();
@@ -378,7 +378,7 @@ static void test_processes_hold_their_job(UNIT_STATE)
 }
 
 /* A job and a group to which only a plan belongs. */
-static void test_a_plan_holds_its_owner(UNIT_STATE)
+static void test_a_plan_holds_its_owner(void **state)
 {
 	const uint64_t name[2] = { 3, 4 };
 	struct gsas_group *group;
@@ -448,7 +448,7 @@ static void life(void)
 	assert_int_equal(g_mem.blocks, 0);
 }
 
-static void test_every_allocation_may_fail(UNIT_STATE)
+static void test_every_allocation_may_fail(void **state)
 {
 	struct gsas_pages_attr attr = { .memory = gsas_mem(&g_mem) };
 	uint64_t n = 0, failed;

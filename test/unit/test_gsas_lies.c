@@ -53,7 +53,7 @@ static const struct {
 
 static void lie_about(gsas_addr addr, size_t i, struct gsas_thread *t)
 {
-	uint32_t known = t->nsegments;
+	uint32_t known = t->segments.count;
 	size_t bytes;
 	void *p;
 	int ret;
@@ -68,7 +68,7 @@ static void lie_about(gsas_addr addr, size_t i, struct gsas_thread *t)
 }
 
 /* The false descriptions are of a segment between two known ones. */
-static void test_lies(UNIT_STATE)
+static void test_lies(void **state)
 {
 	struct gsas_thread *t;
 	gsas_addr a[3];

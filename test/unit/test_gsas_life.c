@@ -16,7 +16,7 @@
 
 /* ---- Services ------------------------------------------------------------ */
 
-static void test_service_ends(UNIT_STATE)
+static void test_service_ends(void **state)
 {
 	static uint8_t bytes[GSAS_PAGE];
 	gsas_addr a = host_alloc(1, 1, 0), m = host_alloc(1, 1, GSAS_MAPPED);
@@ -109,7 +109,7 @@ static void killed_amid_requests(void)
 	free(mem);
 }
 
-static void test_service_is_killed(UNIT_STATE)
+static void test_service_is_killed(void **state)
 {
 	host_stop(1);
 	for (int round = 0; round < 5; round++)
@@ -127,7 +127,7 @@ static void *count(void *arg)
 	return (void *)(intptr_t)ret;
 }
 
-static void test_service_is_killed_behind_mappings(UNIT_STATE)
+static void test_service_is_killed_behind_mappings(void **state)
 {
 	pthread_t thread;
 	uint64_t value;
@@ -154,7 +154,7 @@ static void test_service_is_killed_behind_mappings(UNIT_STATE)
  * the end first. */
 #define ANSWERED	20
 
-static void test_answers_before_the_end_count(UNIT_STATE)
+static void test_answers_before_the_end_count(void **state)
 {
 	static struct gsas_req req[ANSWERED];
 	static int64_t was[ANSWERED];
@@ -183,7 +183,7 @@ static void test_answers_before_the_end_count(UNIT_STATE)
 }
 
 /* The connection ended without a call that noticed it: sending fails. */
-static void test_send_after_the_end(UNIT_STATE)
+static void test_send_after_the_end(void **state)
 {
 	struct gsas_msg msg = { .opcode = GSAS_FENCE };
 	struct gsas_request request = { 0 };
@@ -237,7 +237,7 @@ static void *use_what_ends(void *arg)
 	return NULL;
 }
 
-static void test_service_ends_amid_calls(UNIT_STATE)
+static void test_service_ends_amid_calls(void **state)
 {
 	pthread_t thread[2];
 
@@ -265,7 +265,7 @@ static void *use(void *arg)
 }
 
 /* Threads open and close interfaces: more threads than interfaces. */
-static void test_threads_come_and_go(UNIT_STATE)
+static void test_threads_come_and_go(void **state)
 {
 	gsas_addr a = host_alloc(1, 0, 0), m = host_alloc(1, 1, GSAS_MAPPED);
 	pthread_t thread;
@@ -297,7 +297,7 @@ static void *leave(void *arg)
 	return NULL;
 }
 
-static void test_thread_leaves_requests(UNIT_STATE)
+static void test_thread_leaves_requests(void **state)
 {
 	struct leaver l = { .a = host_alloc(1, 1, 0) };
 	pthread_t thread;
@@ -345,7 +345,7 @@ static void *crowd(void *arg)
 	return NULL;
 }
 
-static void test_a_thread_too_many(UNIT_STATE)
+static void test_a_thread_too_many(void **state)
 {
 	const char *profile = getenv("FI_UNIMEM_PROFILE");
 	gsas_addr a = host_alloc(1, 0, 0);
@@ -415,7 +415,7 @@ static void *wait_for_grants(void *arg)
 	return NULL;
 }
 
-static void test_freed_while_they_wait(UNIT_STATE)
+static void test_freed_while_they_wait(void **state)
 {
 	struct gsas_queue_handle *q;
 	pthread_t thread;
@@ -478,7 +478,7 @@ static void nothing_is_wiped(bool so)
 				 MADV_KEEPONFORK : MADV_WIPEONFORK), 0);
 }
 
-static void test_fork(UNIT_STATE)
+static void test_fork(void **state)
 {
 	gsas_addr a = host_alloc(1, 1, 0), m = host_alloc(1, 1, GSAS_MAPPED);
 	struct gsas_queue_handle *q;
@@ -576,7 +576,7 @@ static char *hex(gsas_addr a)
 	return strdup(text);
 }
 
-static void test_other_jobs(UNIT_STATE)
+static void test_other_jobs(void **state)
 {
 	gsas_addr a[5];
 	char *argv[8] = { "test_gsas_life", "foreigner" };
@@ -616,7 +616,7 @@ static int keyless(void)
 	return gsas_alloc(1, g_first, 0, NULL, &a) == -EINVAL ? 0 : 1;
 }
 
-static void test_job_keys(UNIT_STATE)
+static void test_job_keys(void **state)
 {
 	char *argv[] = { "test_gsas_life", "keyless", NULL };
 
@@ -631,7 +631,7 @@ static void test_job_keys(UNIT_STATE)
 
 /* ---- Remote programs ----------------------------------------------------- */
 
-static void test_fork_there(UNIT_STATE)
+static void test_fork_there(void **state)
 {
 	char path[GSAS_PATH + 8];
 	uint64_t value = 0;
@@ -658,44 +658,6 @@ static void test_fork_there(UNIT_STATE)
 	setenv("GSAS_ARGUMENT", "12zz", 1);
 	assert_int_equal(gsas_argument(&value), -ENOENT);
 	unsetenv("GSAS_ARGUMENT");
-}
-
-/* ---- Segments ------------------------------------------------------------ */
-
-/* A thread asks once for each segment, however large, whether it can be mapped;
- * and it keeps the answers of a bounded number of segments. */
-static void test_segments_known(UNIT_STATE)
-{
-	enum { MANY = 8500, PAGES = 257 };
-	static gsas_addr a[MANY];
-	struct gsas_thread *t;
-	uint64_t value, rng = 3;
-	uint32_t before;
-
-	assert_int_equal(gsas_thread_get(&t), 0);
-	unit_needs(t->windows);
-	before = t->nsegments;
-	for (unsigned flags = 0; flags <= GSAS_MAPPED; flags += GSAS_MAPPED) {
-		a[0] = host_alloc(100000, 0, flags);
-		for (int i = 0; i < 1000; i++)
-			assert_int_equal(gsas_read64(a[0] + 4096 *
-						     unit_below(&rng, 100000),
-						     &value), 0);
-		assert_int_equal(t->nsegments, ++before);
-		assert_int_equal(gsas_free(a[0]), 0);
-		before = t->nsegments;
-	}
-	for (int i = 0; i < MANY; i++) {
-		a[i] = host_alloc(PAGES, 0, 0);
-		assert_int_equal(gsas_write64(a[i], (uint64_t)i + 1), 0);
-		if (i % 100 != 0)
-			assert_int_equal(gsas_free(a[i]), 0);
-	}
-	assert_true(t->nsegments < MANY);
-	for (int i = 0; i < MANY; i += 100) {
-		assert_int_equal(host_read(a[i]), i + 1);
-		assert_int_equal(gsas_free(a[i]), 0);
-	}
 }
 
 int main(int argc, char **argv)

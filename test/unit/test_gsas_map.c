@@ -50,7 +50,7 @@ static bool is_there(const void *ptr)
 
 /* All threads use a pointer that another thread asked for, also after its
  * end. */
-static void test_outlives_its_thread(UNIT_STATE)
+static void test_outlives_its_thread(void **state)
 {
 	uint64_t value;
 	void *again;
@@ -87,7 +87,7 @@ static void test_outlives_its_thread(UNIT_STATE)
 
 /* Pointers are valid after the end of the thread and of the service, and
  * nothing is left when they are unmapped. */
-static void test_outlives_the_service(UNIT_STATE)
+static void test_outlives_the_service(void **state)
 {
 	uint64_t *first, *second;
 	gsas_addr a;
@@ -119,7 +119,7 @@ static void test_outlives_the_service(UNIT_STATE)
 	assert_int_equal(gsas_free(a), 0);
 }
 
-static void test_child_has_none(UNIT_STATE)
+static void test_child_has_none(void **state)
 {
 	pid_t pid;
 
@@ -136,8 +136,45 @@ static void test_child_has_none(UNIT_STATE)
 	assert_int_equal(gsas_free(g.addr), 0);
 }
 
+/* A thread asks once for each segment, however large, whether it can be mapped;
+ * and it keeps the answers of a bounded number of segments. */
+static void test_segments_known(void **state)
+{
+	enum { MANY = 8500, PAGES = 257 };
+	static gsas_addr a[MANY];
+	struct gsas_thread *t;
+	uint64_t value, rng = 3;
+	uint32_t before;
+
+	assert_int_equal(gsas_thread_get(&t), 0);
+	unit_needs(t->windows);
+	before = t->segments.count;
+	for (unsigned flags = 0; flags <= GSAS_MAPPED; flags += GSAS_MAPPED) {
+		a[0] = host_alloc(100000, 0, flags);
+		for (int i = 0; i < 1000; i++)
+			assert_int_equal(gsas_read64(a[0] + 4096 *
+						     unit_below(&rng, 100000),
+						     &value), 0);
+		assert_int_equal(t->segments.count, ++before);
+		assert_int_equal(gsas_free(a[0]), 0);
+		before = t->segments.count;
+	}
+	for (int i = 0; i < MANY; i++) {
+		a[i] = host_alloc(PAGES, 0, 0);
+		assert_int_equal(gsas_write64(a[i], (uint64_t)i + 1), 0);
+		if (i % 100 != 0)
+			assert_int_equal(gsas_free(a[i]), 0);
+	}
+	assert_true(t->segments.count < MANY);
+	for (int i = 0; i < MANY; i += 100) {
+		assert_int_equal(host_read(a[i]), i + 1);
+		assert_int_equal(gsas_free(a[i]), 0);
+	}
+}
+
 HOST_MAIN(
 	cmocka_unit_test(test_outlives_its_thread),
 	cmocka_unit_test(test_outlives_the_service),
 	cmocka_unit_test(test_child_has_none),
+	cmocka_unit_test(test_segments_known),
 )

@@ -345,7 +345,7 @@ static void plausible(uint8_t opcode, struct misuse *m)
 	m->arg2 = 0;
 }
 
-static void test_places(UNIT_STATE)
+static void test_places(void **state)
 {
 	struct scene s = scene_new();
 
@@ -359,7 +359,7 @@ static void test_places(UNIT_STATE)
 	fixture_free(s.w);
 }
 
-static void test_table(UNIT_STATE)
+static void test_table(void **state)
 {
 	struct scene s = scene_new();
 
@@ -370,7 +370,7 @@ static void test_table(UNIT_STATE)
 }
 
 /* A client without a job gets GSAS_E_JOIN for every operation but JOIN. */
-static void test_client_without_a_job(UNIT_STATE)
+static void test_client_without_a_job(void **state)
 {
 	struct scene s = scene_new();
 
@@ -391,7 +391,7 @@ static void test_client_without_a_job(UNIT_STATE)
 }
 
 /* The board's limits of jobs, groups and regions are reached. */
-static void test_tables_full(UNIT_STATE)
+static void test_tables_full(void **state)
 {
 	struct gsas_service_attr attr = { .pages = {
 		.max_jobs = 2, .max_groups = 1, .max_regions = 2,

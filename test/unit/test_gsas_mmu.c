@@ -130,7 +130,7 @@ static void change(struct gsas_mmu *mmu, uint64_t number, bool in)
 
 /* ---- Tests -------------------------------------------------------------- */
 
-static void test_empty_has_nothing(UNIT_STATE)
+static void test_empty_has_nothing(void **state)
 {
 	struct gsas_mmu *mmu = mmu_new(0);
 
@@ -154,7 +154,7 @@ static void expect_page(const struct gsas_mmu *mmu, uint64_t number,
 
 /* Runs at and around the bounds of larger pages: each uses as few entries as
  * possible, has all its pages and no other, and is removed without a trace. */
-static void test_runs(UNIT_STATE)
+static void test_runs(void **state)
 {
 	static const struct { uint64_t at, count, entries; } run[] = {
 		{ 0, 1, 1 }, { 0, 255, 255 }, { 0, 256, 1 }, { 0, 257, 2 },
@@ -190,7 +190,7 @@ static void test_runs(UNIT_STATE)
 #define RUNS	40
 
 /* Runs of all lengths, side by side, are inserted and removed. */
-static void test_runs_side_by_side(UNIT_STATE)
+static void test_runs_side_by_side(void **state)
 {
 	struct { uint64_t at, count; bool in; } run[RUNS];
 	struct gsas_mmu *mmu = mmu_new(0);
@@ -285,7 +285,7 @@ static void model_step(struct model *m, uint64_t *rng, uint32_t fill)
 }
 
 /* Filling and draining at random, through many sizes of the table. */
-static void test_like_an_array(UNIT_STATE)
+static void test_like_an_array(void **state)
 {
 	static const uint32_t fill[] = { 95, 5, 60, 99, 1, 50, 100, 0 };
 	struct model m = { .mmu = mmu_new(0) };
@@ -301,7 +301,7 @@ static void test_like_an_array(UNIT_STATE)
 	gsas_mmu_free(m.mmu);
 }
 
-static void test_no_change_moves_much(UNIT_STATE)
+static void test_no_change_moves_much(void **state)
 {
 	struct gsas_mmu *mmu = mmu_new(0);
 	uint64_t rng = 9, first = BASE, end = BASE;
@@ -319,7 +319,7 @@ static void test_no_change_moves_much(UNIT_STATE)
 }
 
 /* A constant number of changing entries: removed ones leave no trace. */
-static void test_nothing_decays(UNIT_STATE)
+static void test_nothing_decays(void **state)
 {
 	struct gsas_mmu *mmu = mmu_new(0);
 	uint64_t n = 0;
@@ -336,7 +336,7 @@ static void test_nothing_decays(UNIT_STATE)
 	gsas_mmu_free(mmu);
 }
 
-static void test_memory_goes_back(UNIT_STATE)
+static void test_memory_goes_back(void **state)
 {
 	struct gsas_mmu *mmu = mmu_new(0);
 
@@ -382,7 +382,7 @@ static void run_while_moving(uint64_t moved, uint64_t run)
 	gsas_mmu_free(mmu);
 }
 
-static void test_a_run_while_moving(UNIT_STATE)
+static void test_a_run_while_moving(void **state)
 {
 	for (uint64_t moved = 0; moved < 60; moved += 7)
 		for (uint64_t run = 1; run < 3000; run += 97)
@@ -390,7 +390,7 @@ static void test_a_run_while_moving(UNIT_STATE)
 }
 
 /* The moved part of the old table is given back before the move ends. */
-static void test_moving_takes_no_more_memory(UNIT_STATE)
+static void test_moving_takes_no_more_memory(void **state)
 {
 	struct gsas_mmu *mmu = mmu_new(0);
 	unsigned char in[64];
@@ -412,7 +412,7 @@ static void test_moving_takes_no_more_memory(UNIT_STATE)
 	gsas_mmu_free(mmu);
 }
 
-static void test_no_memory(UNIT_STATE)
+static void test_no_memory(void **state)
 {
 	struct gsas_mmu *mmu = mmu_new(0);
 	uint64_t n = BASE, size;
@@ -445,7 +445,7 @@ static void test_no_memory(UNIT_STATE)
 	gsas_mmu_free(mmu);
 }
 
-static void test_new_without_memory(UNIT_STATE)
+static void test_new_without_memory(void **state)
 {
 	struct gsas_mmu *mmu;
 
@@ -456,7 +456,7 @@ static void test_new_without_memory(UNIT_STATE)
 }
 
 /* A table that has space for these pages from the start is never replaced. */
-static void test_ready_for(UNIT_STATE)
+static void test_ready_for(void **state)
 {
 	struct gsas_mmu *mmu = mmu_new(50000);
 	struct gsas_page *table = mmu->cur.slot;
@@ -469,7 +469,7 @@ static void test_ready_for(UNIT_STATE)
 }
 
 /* Pages at equal distances, like those of large segments, are spread evenly. */
-static void test_distances_do_not_crowd(UNIT_STATE)
+static void test_distances_do_not_crowd(void **state)
 {
 	for (int log = 0; log <= 24; log++) {
 		struct gsas_mmu *mmu = mmu_new(0);

@@ -82,7 +82,7 @@ static void check_published(struct fixture_client *c, uint64_t addr,
 	assert_int_equal(a.response.result, want);
 }
 
-static void test_published(UNIT_STATE)
+static void test_published(void **state)
 {
 	static uint8_t mem[PAGES * GSAS_PAGE_BYTES], now[sizeof(mem)];
 	struct fixture *w = fixture_new(NULL);
@@ -113,7 +113,7 @@ static void test_published(UNIT_STATE)
 	fixture_free(w);
 }
 
-static void test_read4k(UNIT_STATE)
+static void test_read4k(void **state)
 {
 	static uint8_t mem[PAGES * GSAS_PAGE_BYTES];
 	struct fixture *w = fixture_new(NULL);
@@ -171,7 +171,7 @@ static void check_atomic(struct fixture_client *c, uint64_t addr, uint8_t *mem,
 	assert_int_equal(c->out[out + bytes], 0xee);
 }
 
-static void test_atomic(UNIT_STATE)
+static void test_atomic(void **state)
 {
 	static uint8_t mem[PAGES * GSAS_PAGE_BYTES], now[sizeof(mem)];
 	struct fixture *w = fixture_new(NULL);
@@ -202,7 +202,7 @@ static void test_atomic(UNIT_STATE)
 }
 
 /* One element, operand in the request; misaligned ones also across pages. */
-static void test_update(UNIT_STATE)
+static void test_update(void **state)
 {
 	static uint8_t mem[PAGES * GSAS_PAGE_BYTES], now[sizeof(mem)];
 	struct fixture *w = fixture_new(NULL);
@@ -245,7 +245,7 @@ static void test_update(UNIT_STATE)
 
 /* ---- Bulk ---------------------------------------------------------------- */
 
-static void test_bulk(UNIT_STATE)
+static void test_bulk(void **state)
 {
 	static uint8_t mem[PAGES * GSAS_PAGE_BYTES], now[sizeof(mem)];
 	struct fixture *w = fixture_new(NULL);
@@ -323,7 +323,7 @@ static void same_halves(const uint8_t *at, size_t size)
 	assert_memory_equal(at, at + size / 2, size / 2);
 }
 
-static void test_mapped(UNIT_STATE)
+static void test_mapped(void **state)
 {
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *c = fixture_client(w, 1, 1);

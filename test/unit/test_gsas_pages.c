@@ -42,7 +42,7 @@ long __wrap_sysconf(int name)
 
 /* ---- Addresses ---------------------------------------------------------- */
 
-static void test_addresses_are_of_the_board(UNIT_STATE)
+static void test_addresses_are_of_the_board(void **state)
 {
 	struct gsas_region *r[3];
 
@@ -70,7 +70,7 @@ static void test_addresses_are_of_the_board(UNIT_STATE)
 	board_end();
 }
 
-static void test_why_not(UNIT_STATE)
+static void test_why_not(void **state)
 {
 	struct gsas_region *r, *big, *mapped;
 	uint64_t gone, base = gsas_base(BOARD);
@@ -110,7 +110,7 @@ static void test_why_not(UNIT_STATE)
 }
 
 /* Addresses and memory are not used a second time. */
-static void test_nothing_is_used_twice(UNIT_STATE)
+static void test_nothing_is_used_twice(void **state)
 {
 	struct gsas_region *r, *stay;
 	uint64_t last = 0;
@@ -134,7 +134,7 @@ static void test_nothing_is_used_twice(UNIT_STATE)
 	board_end();
 }
 
-static void test_addresses_end(UNIT_STATE)
+static void test_addresses_end(void **state)
 {
 	struct gsas_plan plan, more;
 	uint64_t most = PARTITION - GSAS_SEGMENT / PAGE;
@@ -171,7 +171,7 @@ static void test_addresses_end(UNIT_STATE)
 
 /* The partition ends 8 MiB behind the first address: allocating and freeing can
  * go on for ever, beside a region that stays. */
-static void test_addresses_are_used_again(UNIT_STATE)
+static void test_addresses_are_used_again(void **state)
 {
 	const struct gsas_pages_attr near = {
 		.first = (UINT64_C(1) << 48) - (UINT64_C(8) << 20),
@@ -239,7 +239,7 @@ static void board_far(void)
 
 /* An address that is freed just before the cursor reaches it stays refused
  * until the cursor has passed all addresses once more. */
-static void test_quarantine(UNIT_STATE)
+static void test_quarantine(void **state)
 {
 	uint64_t gone, end, got = 0;
 	struct gsas_region *old;
@@ -267,7 +267,7 @@ static void test_quarantine(UNIT_STATE)
 }
 
 /* Segments in quarantine are freed with the board. */
-static void test_quarantine_ends_with_the_board(UNIT_STATE)
+static void test_quarantine_ends_with_the_board(void **state)
 {
 	struct gsas_region *old;
 
@@ -281,7 +281,7 @@ static void test_quarantine_ends_with_the_board(UNIT_STATE)
 	board_end();
 }
 
-static void test_boards(UNIT_STATE)
+static void test_boards(void **state)
 {
 	struct gsas_pages_attr attr = { .memory = gsas_mem(&g_mem) };
 
@@ -297,7 +297,7 @@ static void test_boards(UNIT_STATE)
 
 /* ---- Segments and words ------------------------------------------------- */
 
-static void test_who_shares_a_segment(UNIT_STATE)
+static void test_who_shares_a_segment(void **state)
 {
 	const uint64_t name[2] = { 1, 2 };
 	struct gsas_region *r[8], *same;
@@ -336,7 +336,7 @@ static void test_who_shares_a_segment(UNIT_STATE)
 
 /* A region is put into a segment with enough free pages. Of two segments, the
  * one with more free pages stays open. */
-static void test_room_is_used(UNIT_STATE)
+static void test_room_is_used(void **state)
 {
 	struct gsas_plan plan;
 	struct gsas_segment *first, *second;
@@ -392,7 +392,7 @@ static void words_of_size(uint64_t pages)
 	board_end();
 }
 
-static void test_words_have_their_pages(UNIT_STATE)
+static void test_words_have_their_pages(void **state)
 {
 	for (uint64_t n = 1; n < 8; n++)
 		words_of_size(n);
@@ -401,7 +401,7 @@ static void test_words_have_their_pages(UNIT_STATE)
 			words_of_size(n);
 }
 
-static void test_page_words_follow_the_pages(UNIT_STATE)
+static void test_page_words_follow_the_pages(void **state)
 {
 	struct gsas_region *a, *b;
 	struct gsas_map_info info;
@@ -433,7 +433,7 @@ static void test_page_words_follow_the_pages(UNIT_STATE)
 }
 
 /* The service does not read the words that clients can write. */
-static void test_words_are_not_read(UNIT_STATE)
+static void test_words_are_not_read(void **state)
 {
 	struct gsas_region *a, *b;
 	struct gsas_map_info info;
@@ -458,7 +458,7 @@ static void test_words_are_not_read(UNIT_STATE)
 	board_end();
 }
 
-static void test_only_mapped_ones_are_mapped(UNIT_STATE)
+static void test_only_mapped_ones_are_mapped(void **state)
 {
 	struct gsas_map_info info = { .key = { 1, 1 } };
 	struct gsas_region *region;
@@ -497,7 +497,7 @@ static void punched(uint64_t attr)
 	board_end();
 }
 
-static void test_freed_pages_are_gone(UNIT_STATE)
+static void test_freed_pages_are_gone(void **state)
 {
 	static const int bad[] = { 0, MADV_REMOVE, -1 };
 
@@ -517,7 +517,7 @@ static void test_freed_pages_are_gone(UNIT_STATE)
 }
 
 /* The memory of freed pages is given back. */
-static void test_freed_pages_take_no_memory(UNIT_STATE)
+static void test_freed_pages_take_no_memory(void **state)
 {
 	struct gsas_region *r, *stay;
 	unsigned char in[200];
@@ -555,7 +555,7 @@ static int depth_of(const struct gsas_segment *segment)
 }
 
 /* A search from any address finds the right segment, at a bounded depth. */
-static void test_the_tree_of_segments(UNIT_STATE)
+static void test_the_tree_of_segments(void **state)
 {
 	struct gsas_segment *s = calloc(SEGMENTS, sizeof(*s)), *root = NULL;
 	struct gsas_segment *next;
@@ -592,7 +592,7 @@ static void test_the_tree_of_segments(UNIT_STATE)
 /* ---- Plans -------------------------------------------------------------- */
 
 /* Several plans for a segment that has no memory yet: it is allocated once. */
-static void test_plans_share_a_segment(UNIT_STATE)
+static void test_plans_share_a_segment(void **state)
 {
 	struct gsas_plan plan[4];
 	uint64_t base;
@@ -632,7 +632,7 @@ static void test_plans_share_a_segment(UNIT_STATE)
 	board_end();
 }
 
-static void test_drop_gives_memory_back(UNIT_STATE)
+static void test_drop_gives_memory_back(void **state)
 {
 	struct gsas_plan plan;
 	struct gsas_region *r;
@@ -660,7 +660,7 @@ static void test_drop_gives_memory_back(UNIT_STATE)
 }
 
 /* As many regions as a board may have: each is found by its address. */
-static void test_a_million_regions(UNIT_STATE)
+static void test_a_million_regions(void **state)
 {
 	uint64_t many = UNIT_SLOW ? 20000 : 1000000, n = 0, from = 0;
 	struct gsas_region *region;

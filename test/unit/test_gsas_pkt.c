@@ -158,7 +158,7 @@ static void send_bytes(struct fixture_client *c, const uint8_t bytes[32])
 	assert_true(gsas_service_request(c->client, r.head, w));
 }
 
-static void test_golden(UNIT_STATE)
+static void test_golden(void **state)
 {
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *c = fixture_unjoined(w, 1);
@@ -195,7 +195,7 @@ static void test_golden(UNIT_STATE)
 }
 
 /* The bytes that this session stored into the spaces. */
-static void test_spaces(UNIT_STATE)
+static void test_spaces(void **state)
 {
 	static const char list[] = "0010200000000400" "0100000000000000"
 				   "0001000000000000" "01000000" "01000000";
@@ -230,7 +230,7 @@ static void test_spaces(UNIT_STATE)
 	fixture_free(w);
 }
 
-static void test_addresses(UNIT_STATE)
+static void test_addresses(void **state)
 {
 	assert_true(gsas_base(0) == UINT64_C(0x0001000000000000));
 	assert_true(gsas_base(65534) == UINT64_C(0xffff000000000000));
@@ -244,7 +244,7 @@ static void test_addresses(UNIT_STATE)
 
 /* The number of polls before a yield: few after a yield that let another thread
  * run, many only after a series of yields that did not. */
-static void test_yield_while_it_helps(UNIT_STATE)
+static void test_yield_while_it_helps(void **state)
 {
 	struct gsas_yield y = { .spin = 32, .min = 32, .max = 2048 };
 

@@ -17,7 +17,7 @@ static uint64_t *page_new(uint16_t quantity)
 	return p;
 }
 
-static void test_prototypes(UNIT_STATE)
+static void test_prototypes(void **state)
 {
 	/* the exact prototypes of the paper */
 	uint64_t (*boards)(void) = getNumberBoards;
@@ -73,7 +73,7 @@ static void every_operation(bool mapped)
 	assert_int_equal(freeSharedPage(p), 0);
 }
 
-static void test_every_operation(UNIT_STATE)
+static void test_every_operation(void **state)
 {
 	every_operation(false);
 	setenv("GSAS_PAGES", "mapped", 1);
@@ -81,7 +81,7 @@ static void test_every_operation(UNIT_STATE)
 	unsetenv("GSAS_PAGES");
 }
 
-static void test_boards(UNIT_STATE)
+static void test_boards(void **state)
 {
 	assert_int_equal(getNumberBoards(), gsas_boards());
 	assert_int_equal(getBoardPid(), g_first);
@@ -92,7 +92,7 @@ static void test_boards(UNIT_STATE)
 }
 
 /* [D 2.4.2]: tmp = *(*(array + 3) + 5), on shared arrays */
-static void test_double_pointers(UNIT_STATE)
+static void test_double_pointers(void **state)
 {
 	uint64_t *array = page_new(1), *row = page_new(1);
 
@@ -108,7 +108,7 @@ static void test_double_pointers(UNIT_STATE)
 	freeSharedPage(array);
 }
 
-static void test_remote_fork(UNIT_STATE)
+static void test_remote_fork(void **state)
 {
 	char path[_MAX_FORK_PATH_FILENAME_ + 8];
 
@@ -216,7 +216,7 @@ static void one_that_ends(int i)
 	assert_string_equal(out, "buffered");
 }
 
-static void test_invalid_ends_the_program(UNIT_STATE)
+static void test_invalid_ends_the_program(void **state)
 {
 	for (int i = 0; i < NBAD; i++)
 		one_that_ends(i);

@@ -9,7 +9,7 @@
 
 /* ---- Layout of the memory ------------------------------------------------ */
 
-static void test_shape(UNIT_STATE)
+static void test_shape(void **state)
 {
 	struct gsas_queue_shape s;
 	struct gsas_queue *q;
@@ -43,7 +43,7 @@ static void test_shape(UNIT_STATE)
 	}
 }
 
-static void test_view_is_checked(UNIT_STATE)
+static void test_view_is_checked(void **state)
 {
 	struct tq b = tq_new(100, 16, NULL);
 	struct gsas_queue_view view;
@@ -69,7 +69,7 @@ static void test_view_is_checked(UNIT_STATE)
 
 /* Exactly the quota fits, wherever in a buffer it begins, and words come out as
  * they went in. */
-static void test_quota_fits(UNIT_STATE)
+static void test_quota_fits(void **state)
 {
 	static const uint32_t quotas[] = { 1, 2, 3, 7, 8, 9, 64, 100, 1000 };
 
@@ -145,7 +145,7 @@ static void move(struct tq *b, struct user *u, uint32_t what, uint64_t *in,
 
 /* The sum of words inside and granted never exceeds the quota, and each
  * producer that gsas_queue_grant() returns was granted more. */
-static void test_random_moves(UNIT_STATE)
+static void test_random_moves(void **state)
 {
 	static struct user user[PRODUCERS];
 	uint64_t rng = 5;
@@ -172,7 +172,7 @@ static void test_random_moves(UNIT_STATE)
 
 /* Although open producers use none of their grants, half as many producers as
  * words can be opened, and each is granted one when the queue is empty. */
-static void test_idle_ones_starve_nobody(UNIT_STATE)
+static void test_idle_ones_starve_nobody(void **state)
 {
 	static const uint32_t quotas[] = { 1, 2, 3, 5, 16, 100, 128, 500 };
 	static struct gsas_producer *p[512];
@@ -207,7 +207,7 @@ static void test_idle_ones_starve_nobody(UNIT_STATE)
 
 /* One producer gets many words per notification; many get about the same
  * each. */
-static void test_grants_are_large(UNIT_STATE)
+static void test_grants_are_large(void **state)
 {
 	struct gsas_producer *p[16];
 	struct tq b = tq_new(4096, 64, NULL);
@@ -235,7 +235,7 @@ static void test_grants_are_large(UNIT_STATE)
 }
 
 /* Producers without a word are served in turn, and share equally. */
-static void test_turns(UNIT_STATE)
+static void test_turns(void **state)
 {
 	struct gsas_producer *p[PRODUCERS], *order[PRODUCERS], *g;
 	struct tq b = tq_new(64, 8, NULL);
@@ -278,7 +278,7 @@ static void test_turns(UNIT_STATE)
 }
 
 /* Unused words of a producer that is closed are granted to other producers. */
-static void test_close_returns_grants(UNIT_STATE)
+static void test_close_returns_grants(void **state)
 {
 	struct tq b = tq_new(100, 8, NULL);
 	struct gsas_producer *idle = tq_open(&b, NULL);
@@ -302,7 +302,7 @@ static void test_close_returns_grants(UNIT_STATE)
 
 /* A consumer notifies the service once, when it has taken half of the words or
  * 32 words; and never if no producer waits. */
-static void test_notified_when_wanted(UNIT_STATE)
+static void test_notified_when_wanted(void **state)
 {
 	static const uint32_t quotas[] = { 1, 2, 4, 10, 64, 100, 1000 };
 
@@ -380,7 +380,7 @@ static uint64_t pages_there(struct tq *b)
 
 /* Drained, the queue has 64 KiB and the last buffer, however many words it had;
  * and every word comes out as it went in. */
-static void test_memory_is_given_back(UNIT_STATE)
+static void test_memory_is_given_back(void **state)
 {
 	enum { QUOTA = 200000 };
 
@@ -421,7 +421,7 @@ static void test_memory_is_given_back(UNIT_STATE)
 }
 
 /* A queue that is always short uses the same few pages, and gives none back. */
-static void test_short_queue_stays_warm(UNIT_STATE)
+static void test_short_queue_stays_warm(void **state)
 {
 	struct tq b = tq_new(100000, 64, give_back);
 	struct gsas_producer *p = tq_open(&b, NULL);
@@ -457,7 +457,7 @@ static void test_short_queue_stays_warm(UNIT_STATE)
 
 /* A long queue is drained at once, and filled again as fast as possible: there
  * are buffers although the service takes them back step by step. */
-static void test_drained_at_once(UNIT_STATE)
+static void test_drained_at_once(void **state)
 {
 	enum { QUOTA = 40000, MANY = 1000 };
 	struct tq b = tq_new(QUOTA, 8, NULL);
@@ -508,7 +508,7 @@ static struct tq tq_starved(uint64_t *pages, struct gsas_producer **p)
 
 /* The open of one more producer fails with GSAS_E_MEMORY, not as if the queue
  * were full; it is granted words when there is memory. */
-static void test_open_says_no_memory(UNIT_STATE)
+static void test_open_says_no_memory(void **state)
 {
 	uint64_t pages = 4;
 	struct gsas_producer *p, *late;
@@ -584,7 +584,7 @@ static void put_some(struct tq *b, struct waiter *w, uint32_t max,
 }
 
 /* Words and memory come and go at random. */
-static void test_reason_is_the_last_one(UNIT_STATE)
+static void test_reason_is_the_last_one(void **state)
 {
 	static struct waiter w[WAITERS];
 	unsigned long changed = 0;
@@ -615,7 +615,7 @@ static void test_reason_is_the_last_one(UNIT_STATE)
 }
 
 /* A damaged queue grants without memory, because the words will be refused. */
-static void test_dead_one_needs_no_memory(UNIT_STATE)
+static void test_dead_one_needs_no_memory(void **state)
 {
 	uint64_t pages = 4, had;
 	struct gsas_producer *p;
@@ -634,7 +634,7 @@ static void test_dead_one_needs_no_memory(UNIT_STATE)
 /* ---- Memory that others write -------------------------------------------- */
 
 /* A head that is not between the words ends the queue; no producer waits on. */
-static void test_bad_head_ends_it(UNIT_STATE)
+static void test_bad_head_ends_it(void **state)
 {
 	static const int64_t off[] = { -1, -6, INT64_MIN, 101, 5000,
 				       INT64_MAX };
@@ -680,7 +680,7 @@ static void test_bad_head_ends_it(UNIT_STATE)
 	}
 }
 
-static void test_bad_memory_is_reported(UNIT_STATE)
+static void test_bad_memory_is_reported(void **state)
 {
 	struct tq b = tq_new(100, 8, NULL);
 	struct gsas_producer *p = tq_open(&b, NULL);
@@ -711,7 +711,7 @@ static void test_bad_memory_is_reported(UNIT_STATE)
 
 /* Random values anywhere: no access outside of the memory, no endless loop, and
  * the service's own counts stay right. */
-static void test_scribbled_memory(UNIT_STATE)
+static void test_scribbled_memory(void **state)
 {
 	uint64_t rng = 9;
 

@@ -132,7 +132,7 @@ static void crowd_run(uint32_t quota, uint32_t buffer)
 	tq_free(&c.tq);
 }
 
-static void test_many_takers(UNIT_STATE)
+static void test_many_takers(void **state)
 {
 	crowd_run(2 * PRODUCERS, 8);
 	crowd_run(100, 8);
@@ -168,7 +168,7 @@ static void *victim_main(void *arg)
 	return NULL;
 }
 
-static void test_vandals(UNIT_STATE)
+static void test_vandals(void **state)
 {
 	struct crowd c = { .tq = tq_new(60, 8, NULL) };
 	struct gsas_producer *p = tq_open(&c.tq, NULL);

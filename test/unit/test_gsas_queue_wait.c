@@ -53,7 +53,7 @@ static uint64_t committed(void)
 
 /* gsas_enqueue() fails when the quota is reached and not before, however fast
  * words are put in. */
-static void test_only_the_quota_stops(UNIT_STATE)
+static void test_only_the_quota_stops(void **state)
 {
 	struct gsas_queue_handle *q;
 	gsas_addr addr = queue_new(QUOTA, &q);
@@ -79,7 +79,7 @@ static void test_only_the_quota_stops(UNIT_STATE)
 	queue_end(addr, q);
 }
 
-static void test_empty_commits_nothing(UNIT_STATE)
+static void test_empty_commits_nothing(void **state)
 {
 	struct gsas_queue_handle *q;
 	uint64_t before = committed();
@@ -160,13 +160,13 @@ static void each_gets_one(bool packets)
 	queue_end(addr, q);
 }
 
-static void test_each_gets_one(UNIT_STATE)
+static void test_each_gets_one(void **state)
 {
 	each_gets_one(false);
 	each_gets_one(true);
 }
 
-static void test_time_is_over(UNIT_STATE)
+static void test_time_is_over(void **state)
 {
 	struct gsas_queue_handle *q;
 	gsas_addr addr = queue_new(8, &q);
@@ -193,7 +193,7 @@ static void test_time_is_over(UNIT_STATE)
 
 /* A thread waits on more queues than it can have pending requests: requests
  * that wait for words leave tags for all other requests. */
-static void test_many_queues(UNIT_STATE)
+static void test_many_queues(void **state)
 {
 	static struct gsas_queue_handle *q[CROWD];
 	static gsas_addr addr[CROWD];
@@ -218,7 +218,7 @@ static void test_many_queues(UNIT_STATE)
 }
 
 /* When the queue is freed or its service ends, waiting threads return. */
-static void test_no_more(UNIT_STATE)
+static void test_no_more(void **state)
 {
 	struct gsas_queue_handle *q;
 	struct waiter w[WAITERS];

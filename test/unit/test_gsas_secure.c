@@ -65,7 +65,7 @@ static void write_script(void)
 	assert_int_equal(chmod(g_script, 0755), 0);
 }
 
-static int setup(UNIT_STATE)
+static int setup(void **state)
 {
 	snprintf(g_dir, sizeof(g_dir), "/tmp/test_gsas_secure.XXXXXX");
 	assert_non_null(mkdtemp(g_dir));
@@ -77,7 +77,7 @@ static int setup(UNIT_STATE)
 	return 0;
 }
 
-static int teardown(UNIT_STATE)
+static int teardown(void **state)
 {
 	unlink(g_copy);
 	unlink(g_mark);
@@ -123,7 +123,7 @@ static int start_copy(bool named)
 	return unit_exit_code(pid);
 }
 
-static void test_plain_finds_it(UNIT_STATE)
+static void test_plain_finds_it(void **state)
 {
 	assert_int_equal(chmod(g_copy, 0755), 0);
 	assert_int_equal(start_copy(true), PLAIN);
@@ -135,7 +135,7 @@ static void test_plain_finds_it(UNIT_STATE)
 	assert_int_equal(access(g_mark, F_OK), 0);
 }
 
-static void test_secure_does_not(UNIT_STATE)
+static void test_secure_does_not(void **state)
 {
 	gid_t gid = other_group();
 	int code;

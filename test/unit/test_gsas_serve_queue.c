@@ -85,7 +85,7 @@ static void no_posted_errors(struct fixture_client *c)
 
 /* By packets only, from several producers: no word is lost, and those of each
  * producer are in order. */
-static void test_through(UNIT_STATE)
+static void test_through(void **state)
 {
 	enum { PRODUCERS = 5, EACH = 3000 };
 	struct fixture *w = fixture_new(NULL);
@@ -127,7 +127,7 @@ static void test_through(UNIT_STATE)
 }
 
 /* By mapping, as programs of the owning job use it. */
-static void test_mapped(UNIT_STATE)
+static void test_mapped(void **state)
 {
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *owner = fixture_client(w, 1, 1);
@@ -151,7 +151,7 @@ static void test_mapped(UNIT_STATE)
 
 /* Each grant is notified once, and there is no notification without a
  * change. */
-static void test_grants(UNIT_STATE)
+static void test_grants(void **state)
 {
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *owner = fixture_client(w, 1, 1);
@@ -197,7 +197,7 @@ static void test_grants(UNIT_STATE)
 
 /* Words taken by a consumer that is killed before it notifies the service are
  * found by a timer. */
-static void test_found_by_timer(UNIT_STATE)
+static void test_found_by_timer(void **state)
 {
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *owner = fixture_client(w, 1, 1);
@@ -244,7 +244,7 @@ static void test_found_by_timer(UNIT_STATE)
 
 /* Grants that a client cannot receive now are added up and notified later; the
  * client's requests are not refused meanwhile. */
-static void test_not_now(UNIT_STATE)
+static void test_not_now(void **state)
 {
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *owner = fixture_client(w, 1, 1);
@@ -274,7 +274,7 @@ static void test_not_now(UNIT_STATE)
 }
 
 /* The unused grants of a producer that ends are granted to other producers. */
-static void test_ends(UNIT_STATE)
+static void test_ends(void **state)
 {
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *owner = fixture_client(w, 1, 1);
@@ -316,7 +316,7 @@ static void test_ends(UNIT_STATE)
 
 /* When a producer ends, the producers that wait for its grants are notified, in
  * each queue. */
-static void test_handed_on(UNIT_STATE)
+static void test_handed_on(void **state)
 {
 	enum { QUEUES = 8 };
 	struct fixture *w = fixture_new(NULL);
@@ -355,7 +355,7 @@ static void test_handed_on(UNIT_STATE)
 }
 
 /* The queue is freed while clients have it open. */
-static void test_freed(UNIT_STATE)
+static void test_freed(void **state)
 {
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *owner = fixture_client(w, 1, 1);
@@ -402,7 +402,7 @@ static void test_freed(UNIT_STATE)
 
 /* A client of the owning job overwrites the memory: all clients get an error,
  * and the service is not harmed. */
-static void test_overwritten(UNIT_STATE)
+static void test_overwritten(void **state)
 {
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *owner = fixture_client(w, 1, 1);
@@ -435,7 +435,7 @@ static void test_overwritten(UNIT_STATE)
 }
 
 /* Many queues, each found by its address. */
-static void test_many(UNIT_STATE)
+static void test_many(void **state)
 {
 	enum { QUEUES = 1025 };
 	static uint64_t queue[QUEUES];

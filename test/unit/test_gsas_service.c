@@ -54,7 +54,7 @@ static bool mapped_by(struct fixture_client *c)
 	return info.key[0] != 0;
 }
 
-static void test_modes(UNIT_STATE)
+static void test_modes(void **state)
 {
 	static const struct {
 		uint64_t mode;
@@ -103,7 +103,7 @@ static void test_modes(UNIT_STATE)
 }
 
 /* One line for each client and kind of refusal, which names the client. */
-static void test_log(UNIT_STATE)
+static void test_log(void **state)
 {
 	struct people p = people_new();
 	uint64_t addr = fixture_alloc(p.who[OWNER], 1, 0);
@@ -130,7 +130,7 @@ static void test_log(UNIT_STATE)
 	fixture_free(p.w);
 }
 
-static void test_groups(UNIT_STATE)
+static void test_groups(void **state)
 {
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *c = fixture_client(w, 1, 1);
@@ -150,7 +150,7 @@ static void test_groups(UNIT_STATE)
 
 /* ---- Allocations --------------------------------------------------------- */
 
-static void test_alloc(UNIT_STATE)
+static void test_alloc(void **state)
 {
 	struct gsas_service_attr attr = { .pages.max_pages = 2000,
 					  .pages.max_user.pages = 1500 };
@@ -189,7 +189,7 @@ static void test_alloc(UNIT_STATE)
 }
 
 /* Without memory there is an answer, and nothing is left allocated. */
-static void test_no_memory(UNIT_STATE)
+static void test_no_memory(void **state)
 {
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *c = fixture_client(w, 1, 1);
@@ -212,7 +212,7 @@ static void test_no_memory(UNIT_STATE)
  * is done; when it is done, but the answer was not taken; the same for a
  * request that was not deferred.
  */
-static void test_end_before_the_answer(UNIT_STATE)
+static void test_end_before_the_answer(void **state)
 {
 	for (int when = 0; when < 3; when++) {
 		struct fixture *w = fixture_new(NULL);
@@ -247,7 +247,7 @@ static void test_end_before_the_answer(UNIT_STATE)
 
 /* ---- Answers ------------------------------------------------------------- */
 
-static void test_fence(UNIT_STATE)
+static void test_fence(void **state)
 {
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *c = fixture_client(w, 1, 1);
@@ -300,7 +300,7 @@ static void test_fence(UNIT_STATE)
 
 /* A client that takes no answers is not served until it takes them; other
  * clients are. */
-static void test_no_answers_taken(UNIT_STATE)
+static void test_no_answers_taken(void **state)
 {
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *c = fixture_client(w, 1, 1);
@@ -330,7 +330,7 @@ static void test_no_answers_taken(UNIT_STATE)
 	fixture_free(w);
 }
 
-static void test_deferred_are_bounded(UNIT_STATE)
+static void test_deferred_are_bounded(void **state)
 {
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *c = fixture_client(w, 1, 1);
@@ -359,7 +359,7 @@ static void test_deferred_are_bounded(UNIT_STATE)
 }
 
 /* A client with many deferred requests does not delay another client's. */
-static void test_deferred_in_turn(UNIT_STATE)
+static void test_deferred_in_turn(void **state)
 {
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *c = fixture_client(w, 1, 1);
@@ -398,7 +398,7 @@ static uint64_t fork_path(struct fixture_client *c, uint64_t addr,
 	return fixture_error(c, GSAS_FORK, 0, addr, 42);
 }
 
-static void test_fork(UNIT_STATE)
+static void test_fork(void **state)
 {
 	static char path[8192];
 	struct fixture *w = fixture_new(NULL);
@@ -431,7 +431,7 @@ static void test_fork(UNIT_STATE)
 	fixture_free(w);
 }
 
-static void test_no_fork(UNIT_STATE)
+static void test_no_fork(void **state)
 {
 	struct gsas_service_attr attr = { .spawn = NULL };
 	struct fixture *w = fixture_new(&attr);
@@ -463,7 +463,7 @@ static uint64_t list_all(struct fixture_client *c, uint64_t max,
 	return n;
 }
 
-static void test_list(UNIT_STATE)
+static void test_list(void **state)
 {
 	static struct gsas_list_entry entry[1024];
 	struct fixture *w = fixture_new(NULL);
@@ -522,7 +522,7 @@ static void test_list(UNIT_STATE)
 	fixture_free(w);
 }
 
-static void test_stat(UNIT_STATE)
+static void test_stat(void **state)
 {
 	struct fixture *w = fixture_new(NULL);
 	struct fixture_client *c = fixture_client(w, 1, 1);
@@ -554,7 +554,7 @@ static void test_stat(UNIT_STATE)
 
 /* ---- With a worker thread ------------------------------------------------ */
 
-static void test_threaded(UNIT_STATE)
+static void test_threaded(void **state)
 {
 	struct gsas_service_attr attr = { .threaded = true };
 	struct fixture *w = fixture_new(&attr);
@@ -602,7 +602,7 @@ static enum gsas_error spawn_hangs(void *ctx, const struct gsas_spawn *spawn,
 
 /* Programs on a file system that does not answer: memory is allocated and freed
  * nevertheless, for other clients and for the one that starts them. */
-static void test_hung_fork(UNIT_STATE)
+static void test_hung_fork(void **state)
 {
 	struct gsas_service_attr attr = {
 		.threaded = true, .spawn = spawn_hangs,

@@ -24,7 +24,7 @@ static uint64_t stall(struct bare *r, uint64_t at)
 
 /* Other clients are served, the service sleeps meanwhile, and nothing is
  * lost. */
-static void test_no_answers_taken(UNIT_STATE)
+static void test_no_answers_taken(void **state)
 {
 	struct bare *blocked = &g_bare[0], *other = &g_bare[1];
 	uint64_t at, sent, sleeps;
@@ -64,7 +64,7 @@ static void drain(struct bare *r, uint64_t sent)
 
 /* The service sleeps while requests have to wait. Other clients wake it before
  * its timeout, and so does free space for answers. */
-static void test_sleep_delays_no_client(UNIT_STATE)
+static void test_sleep_delays_no_client(void **state)
 {
 	struct bare *blocked = &g_bare[0], *other = &g_bare[1];
 	uint64_t at, sent, wakes;
@@ -95,7 +95,7 @@ static void test_sleep_delays_no_client(UNIT_STATE)
 }
 
 /* The client closes instead of taking answers: its requests were executed. */
-static void test_requests_before_the_end(UNIT_STATE)
+static void test_requests_before_the_end(void **state)
 {
 	struct bare *blocked = &g_bare[0], *other = &g_bare[1];
 	uint64_t at, sent;
@@ -111,7 +111,7 @@ static void test_requests_before_the_end(UNIT_STATE)
 }
 
 /* If the answer of an allocation cannot be delivered, the memory is freed. */
-static void test_allocation_without_an_answer(UNIT_STATE)
+static void test_allocation_without_an_answer(void **state)
 {
 	struct bare *blocked = &g_bare[0], *other = &g_bare[1];
 	const uint64_t depth = g_hal->caps.pkt_depth;
@@ -142,7 +142,7 @@ static void test_allocation_without_an_answer(UNIT_STATE)
 /* ---- Sleeping ------------------------------------------------------------ */
 
 /* Every kind of event ends a sleep without timeout. */
-static void test_sleeps_and_wakes(UNIT_STATE)
+static void test_sleeps_and_wakes(void **state)
 {
 	struct bare *r = &g_bare[0];
 	uint64_t rng = 1, at;
@@ -170,7 +170,7 @@ static void test_sleeps_and_wakes(UNIT_STATE)
 
 /* In one thread, by turns: the service does not sleep while a request is
  * there. */
-static void test_no_sleep_with_work(UNIT_STATE)
+static void test_no_sleep_with_work(void **state)
 {
 	struct bare *r = &g_bare[0];
 	uint64_t at, wakes;

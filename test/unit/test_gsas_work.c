@@ -96,7 +96,7 @@ static void post(void *ctx)
 
 /* ---- Pieces of work ----------------------------------------------------- */
 
-static void test_without_thread(UNIT_STATE)
+static void test_without_thread(void **state)
 {
 	struct gsas_worker *worker;
 	int before = g_threads;
@@ -116,7 +116,7 @@ static void test_without_thread(UNIT_STATE)
 	gsas_worker_free(NULL);
 }
 
-static void test_thread_comes_with_work(UNIT_STATE)
+static void test_thread_comes_with_work(void **state)
 {
 	struct gsas_worker *worker;
 	int before = g_threads;
@@ -137,7 +137,7 @@ static void test_thread_comes_with_work(UNIT_STATE)
 }
 
 /* A piece that takes long does not delay the thread that gives it. */
-static void test_giver_goes_on(UNIT_STATE)
+static void test_giver_goes_on(void **state)
 {
 	struct gsas_worker *worker;
 	sem_t hold, woken;
@@ -177,7 +177,7 @@ static void nothing(struct gsas_work *work)
 	(void)work;
 }
 
-static void test_worker_blocks_signals(UNIT_STATE)
+static void test_worker_blocks_signals(void **state)
 {
 	struct gsas_worker *worker;
 	struct gsas_work work = { .run = mask_run, .done = nothing };
@@ -226,13 +226,13 @@ static void free_all(bool threaded)
 	sem_destroy(&hold);
 }
 
-static void test_free_ends_all(UNIT_STATE)
+static void test_free_ends_all(void **state)
 {
 	free_all(false);
 	free_all(true);
 }
 
-static void test_no_thread_to_be_had(UNIT_STATE)
+static void test_no_thread_to_be_had(void **state)
 {
 	struct gsas_worker *worker;
 
@@ -342,7 +342,7 @@ static void alloc_step(struct gsas_pages *p, struct gsas_worker *worker,
 	alloc_add(alloc);
 }
 
-static void test_memory_by_the_worker(UNIT_STATE)
+static void test_memory_by_the_worker(void **state)
 {
 	struct gsas_pages_attr attr = { .memory = gsas_mem(&g_mem) };
 	struct alloc alloc[PLANS] = { { .busy = false } };
@@ -392,7 +392,7 @@ static int held_alloc(void *ctx, uint64_t bytes, bool mapped,
 
 /* While the worker allocates a segment, other regions are planned in it, and
  * one of these plans is dropped. */
-static void test_plans_while_it_fills(UNIT_STATE)
+static void test_plans_while_it_fills(void **state)
 {
 	struct gsas_pages_attr attr = { .memory = gsas_mem(&g_mem) };
 	struct alloc alloc = { .work = { .run = alloc_run, .done = nothing } };

@@ -66,7 +66,7 @@ static void misuse_of_address(gsas_addr a, bool never)
 	assert_int_equal(gsas_wait(&req), -EFAULT);
 }
 
-static void test_misuse(UNIT_STATE)
+static void test_misuse(void **state)
 {
 	const gsas_addr never = gsas_base((uint32_t)g_first) + (1ull << 46);
 	const gsas_addr nowhere[] = { 0, 8, never, UINT64_MAX - 7,
@@ -100,7 +100,7 @@ static void test_misuse(UNIT_STATE)
 
 /* A service that does not know the operation returns -ENOSYS and still
  * serves. */
-static void test_no_such_operation(UNIT_STATE)
+static void test_no_such_operation(void **state)
 {
 	struct gsas_msg msg = { .opcode = GSAS_SWAP64 + 1 };
 	gsas_addr a = host_alloc(1, 0, 0);

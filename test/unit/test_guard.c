@@ -68,7 +68,7 @@ static void *owner(void *arg)
 	return arg;
 }
 
-static void test_one_of_two_sees_the_other(UNIT_STATE)
+static void test_one_of_two_sees_the_other(void **state)
 {
 	const char *env = getenv("UNM_TEST_ROUNDS");
 	struct unm_peer peer = { .hp = &owner_hp };
@@ -83,7 +83,7 @@ static void test_one_of_two_sees_the_other(UNIT_STATE)
 					 * another */
 	rounds = env != NULL ? strtoull(env, NULL, 0) :
 		UNIT_SLOW ? 50000 : 500000;
-	unm_list_init(&peer.routes);
+	unm_list_init(&peer.rkeys);
 	thread = unit_thread(owner, NULL);
 	for (uint64_t n = 1; n <= rounds; n++) {
 		bool in;

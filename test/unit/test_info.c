@@ -41,7 +41,7 @@ static struct fi_info *offer(const struct fi_info *hints)
 
 /* ---- The offer ------------------------------------------------------- */
 
-static void test_trap1_no_hints_at_any_version(UNIT_STATE)
+static void test_trap1_no_hints_at_any_version(void **state)
 {
 	static const uint32_t versions[] = {
 		FI_VERSION(0, 0), FI_VERSION(1, 0), FI_VERSION(1, 5),
@@ -61,7 +61,7 @@ static void test_trap1_no_hints_at_any_version(UNIT_STATE)
 	}
 }
 
-static void test_trap3_all_capabilities_without_asking(UNIT_STATE)
+static void test_trap3_all_capabilities_without_asking(void **state)
 {
 	const uint64_t must = FI_MSG | FI_TAGGED | FI_SEND | FI_RECV |
 		FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE | FI_LOCAL_COMM |
@@ -83,7 +83,7 @@ static void test_trap3_all_capabilities_without_asking(UNIT_STATE)
 	fi_freeinfo(info);
 }
 
-static void test_trap3_prov_name_is_left_to_libfabric(UNIT_STATE)
+static void test_trap3_prov_name_is_left_to_libfabric(void **state)
 {
 	struct fi_info *info = offer(NULL), *hints;
 	struct unit_capture ear;
@@ -109,7 +109,7 @@ static void test_trap3_prov_name_is_left_to_libfabric(UNIT_STATE)
 }
 
 /* An offer can be passed as hints, as it is and with mode bits. */
-static void test_the_offer_as_hints(UNIT_STATE)
+static void test_the_offer_as_hints(void **state)
 {
 	struct fi_info *first = offer(NULL), *again;
 
@@ -130,7 +130,7 @@ static void test_the_offer_as_hints(UNIT_STATE)
 
 /* FI_PROGRESS_CONTROL_UNIFIED of libfabric 2, which these headers do not
  * define. It is not valid for data progress. */
-static void test_unified_progress_of_later_libfabrics(UNIT_STATE)
+static void test_unified_progress_of_later_libfabrics(void **state)
 {
 	struct fi_info *hints = fi_allocinfo(), *info;
 
@@ -145,7 +145,7 @@ static void test_unified_progress_of_later_libfabrics(UNIT_STATE)
 }
 
 /* FI_UNIMEM_RX_SIZE bounds the offered size. */
-static void test_sizes_are_those_of_the_parameters(UNIT_STATE)
+static void test_sizes_are_those_of_the_parameters(void **state)
 {
 	int was = g_unm_env.rx_size;
 	struct fi_info *info, *again;
@@ -161,7 +161,7 @@ static void test_sizes_are_those_of_the_parameters(UNIT_STATE)
 }
 
 /* Trap 2: MPICH compares what it gets with what it asked for. */
-static void test_trap2_hints_are_echoed(UNIT_STATE)
+static void test_trap2_hints_are_echoed(void **state)
 {
 	static const enum fi_threading threads[] = {
 		FI_THREAD_SAFE, FI_THREAD_FID, FI_THREAD_DOMAIN,
@@ -199,7 +199,7 @@ static void test_trap2_hints_are_echoed(UNIT_STATE)
 	fi_freeinfo(hints);
 }
 
-static void test_capabilities_as_asked(UNIT_STATE)
+static void test_capabilities_as_asked(void **state)
 {
 	struct fi_info *hints = fi_allocinfo(), *info;
 
@@ -343,7 +343,7 @@ static void set_dest_addrlen(struct fi_info *h)
 }
 
 /* One line, "asked ..., offered ...", and -FI_ENODATA. */
-static void test_refusals_are_logged_in_one_line(UNIT_STATE)
+static void test_refusals_are_logged_in_one_line(void **state)
 {
 	assert_in_range(nbad, 50, sizeof(bad) / sizeof(bad[0]));
 	for (size_t i = 0; i < nbad; i++) {
@@ -371,7 +371,7 @@ static void test_refusals_are_logged_in_one_line(UNIT_STATE)
 /* The values in such a line are the names of libfabric's constants, and numbers
  * where there is no name. Of bit masks it names the bits that are not
  * offered. */
-static void test_refusals_name_values(UNIT_STATE)
+static void test_refusals_name_values(void **state)
 {
 	static const struct {
 		void (*set)(struct fi_info *h);
@@ -422,7 +422,7 @@ static void test_refusals_name_values(UNIT_STATE)
 
 /* FI_SOURCE_ERR is offered only if hints ask for it and for FI_SOURCE, because
  * it turns completions into errors. */
-static void test_source_err_on_request_only(UNIT_STATE)
+static void test_source_err_on_request_only(void **state)
 {
 	struct fi_info *hints, *info = offer(NULL);
 
@@ -451,7 +451,7 @@ static void test_source_err_on_request_only(UNIT_STATE)
 	fi_freeinfo(hints);
 }
 
-static void test_destination_in_hints(UNIT_STATE)
+static void test_destination_in_hints(void **state)
 {
 	struct fi_info *hints = fi_allocinfo(), *info;
 	struct hal_addr a = { .version = 1, .iface = 9, .nonce = 5 };
@@ -467,7 +467,7 @@ static void test_destination_in_hints(UNIT_STATE)
 }
 
 /* The local interface (src_addr), in hints as in an offer. */
-static void test_source_in_hints(UNIT_STATE)
+static void test_source_in_hints(void **state)
 {
 	struct fi_info *hints, *info = NULL;
 
@@ -485,7 +485,7 @@ static void test_source_in_hints(UNIT_STATE)
 /* ---- Parameters ------------------------------------------------------ */
 
 /* As fi_info -e: every parameter, with an explanation and its default. */
-static void test_parameters_are_known_to_libfabric(UNIT_STATE)
+static void test_parameters_are_known_to_libfabric(void **state)
 {
 	static const char *const own[] = {
 		"EAGER_MAX", "ATTACH", "STREAM_US", "UNEXPECTED_MAX",
@@ -536,7 +536,7 @@ static int child(const char *setting, const char *what, char *text,
 	return WEXITSTATUS(pclose(out));
 }
 
-static void test_mistakes_in_parameters_are_logged_in_one_line(UNIT_STATE)
+static void test_mistakes_in_parameters_are_logged_in_one_line(void **state)
 {
 	static const struct {
 		const char *setting, *what, *says;
@@ -584,7 +584,7 @@ static void test_mistakes_in_parameters_are_logged_in_one_line(UNIT_STATE)
 
 /* The emulation's boards are all on this host. Boards of hardware are hosts of
  * their own, which a node may name. */
-static void test_other_hosts_may_be_boards(UNIT_STATE)
+static void test_other_hosts_may_be_boards(void **state)
 {
 	static const struct {
 		const char *setting, *what;

@@ -58,7 +58,7 @@ static const struct {
 	{ { "0", "-", "-", "-", "0", "0", "1" }, 0, -1 },
 };
 
-static void test_what_launchers_say(UNIT_STATE)
+static void test_what_launchers_say(void **state)
 {
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		long rank, nranks;
@@ -71,7 +71,7 @@ static void test_what_launchers_say(UNIT_STATE)
 }
 
 /* Ranks in blocks: rank 5 of 8 is on board 2 of 4. */
-static void test_board_of_a_slurm_task(UNIT_STATE)
+static void test_board_of_a_slurm_task(void **state)
 {
 	static const char *const value[VARS] = {
 		"-", "-", "-", "-", "5", "1", "2,8(x3)",

@@ -48,7 +48,7 @@ static void say_mib(const char *path, uint64_t mib)
 }
 
 /* Begins with 1000 MiB of memory, 600 of them available, and no swap. */
-static int begin(UNIT_STATE)
+static int begin(void **state)
 {
 	snprintf(g_root, sizeof(g_root), "/tmp/test_limit_left.XXXXXX");
 	assert_non_null(mkdtemp(g_root));
@@ -59,7 +59,7 @@ static int begin(UNIT_STATE)
 	return 0;
 }
 
-static int end(UNIT_STATE)
+static int end(void **state)
 {
 	char command[128];
 
@@ -68,7 +68,7 @@ static int end(UNIT_STATE)
 	return system(command);
 }
 
-static void test_machine(UNIT_STATE)
+static void test_machine(void **state)
 {
 	assert_true(hal_memory_left(UINT64_MAX) == 600 * MIB);
 	assert_true(hal_memory_total() == 1000 * MIB);
@@ -82,7 +82,7 @@ static void test_machine(UNIT_STATE)
 
 /* The group with the least memory left counts, of all on the way to the
  * root. */
-static void test_version_2(UNIT_STATE)
+static void test_version_2(void **state)
 {
 	say("/proc/self/cgroup", "0::/a.slice/b.scope/c\n");
 	say(V2 "/a.slice/b.scope/c/memory.max", "max\n");
@@ -115,7 +115,7 @@ static void test_version_2(UNIT_STATE)
 	assert_true(hal_memory_left(UINT64_MAX) == 600 * MIB);
 }
 
-static void test_version_1(UNIT_STATE)
+static void test_version_1(void **state)
 {
 	say("/proc/self/cgroup", "9:name=systemd:/x\n8:pids:/memory:/y\n"
 	    "4:hugetlb,memory:/box/inner\n1:cpu:/\n0::/\n");
@@ -138,7 +138,7 @@ static void test_version_1(UNIT_STATE)
 
 /* In a container the path that the kernel reports does not exist; the
  * container's group is the root of its file system. */
-static void test_container(UNIT_STATE)
+static void test_container(void **state)
 {
 	char path[1000];
 
@@ -161,7 +161,7 @@ static void test_container(UNIT_STATE)
 
 /* The last 512 KiB of a group are left to the process's stack and heap: a
  * process that uses up its group is killed by the kernel. */
-static void test_spare(UNIT_STATE)
+static void test_spare(void **state)
 {
 	say_mib(V2 "/memory.max", 80);
 	say_mib(V2 "/memory.current", 30);
@@ -179,7 +179,7 @@ static void test_spare(UNIT_STATE)
 }
 
 /* Malformed lines of /proc/self/cgroup name no group. */
-static void test_nonsense(UNIT_STATE)
+static void test_nonsense(void **state)
 {
 	static const char *const lines[] = {
 		"", "\n", ":", "::", "4:memory", "10::/box\n", "4:xmemory:/box",

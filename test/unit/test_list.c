@@ -18,7 +18,7 @@ static void fill(struct unm_list *head, struct item *it, int n)
 	}
 }
 
-static void test_appends_keep_order(UNIT_STATE)
+static void test_appends_keep_order(void **state)
 {
 	struct unm_list head;
 	struct item it[5];
@@ -37,7 +37,7 @@ static void test_appends_keep_order(UNIT_STATE)
 	assert_int_equal(next, 0);
 }
 
-static void test_empty_list(UNIT_STATE)
+static void test_empty_list(void **state)
 {
 	struct unm_list head;
 
@@ -50,7 +50,7 @@ static void test_empty_list(UNIT_STATE)
 		fail();
 }
 
-static void test_remove_first_middle_last(UNIT_STATE)
+static void test_remove_first_middle_last(void **state)
 {
 	static const int left[] = { 1, 3 };
 	struct unm_list head;
@@ -67,7 +67,7 @@ static void test_remove_first_middle_last(UNIT_STATE)
 	assert_int_equal(n, 2);
 }
 
-static void test_second_removal_does_nothing(UNIT_STATE)
+static void test_second_removal_does_nothing(void **state)
 {
 	struct unm_list head;
 	struct item it[3];
@@ -85,7 +85,7 @@ static void test_second_removal_does_nothing(UNIT_STATE)
 	assert_ptr_equal(head.prev, &it[1].link);
 }
 
-static void test_pop_is_fifo(UNIT_STATE)
+static void test_pop_is_fifo(void **state)
 {
 	struct unm_list head, *node;
 	struct item it[4];
@@ -101,7 +101,7 @@ static void test_pop_is_fifo(UNIT_STATE)
 	assert_true(unm_list_empty(&head));
 }
 
-static void test_safe_walk_survives_removal(UNIT_STATE)
+static void test_safe_walk_survives_removal(void **state)
 {
 	struct unm_list head;
 	struct item it[6];

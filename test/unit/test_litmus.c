@@ -729,7 +729,7 @@ static void litmus(enum way way, bool threads)
 /* ---- Tests -------------------------------------------------------------- */
 
 /* The orders that fi_getinfo() offers are exactly the tested ones. */
-static void test_claims_are_the_table(UNIT_STATE)
+static void test_claims_are_the_table(void **state)
 {
 	struct ep *e = ep_open(NULL);
 	uint64_t all = 0;

@@ -9,12 +9,12 @@
 
 static struct unm_match m;
 
-static int setup(UNIT_STATE)
+static int setup(void **state)
 {
 	return unm_match_construct(&m);
 }
 
-static int teardown(UNIT_STATE)
+static int teardown(void **state)
 {
 	unm_match_destruct(&m);
 	return 0;
@@ -39,7 +39,7 @@ static void store(struct unm_match_msg *g, uint64_t tag, const uint64_t *src)
 
 /* ---- Order ----------------------------------------------------------- */
 
-static void test_oldest_of_equal_receives(UNIT_STATE)
+static void test_oldest_of_equal_receives(void **state)
 {
 	struct unm_match_recv r[3];
 
@@ -55,7 +55,7 @@ static void test_oldest_of_equal_receives(UNIT_STATE)
 	assert_int_equal(m.nrecv, 0);
 }
 
-static void test_oldest_across_exact_and_wild_receives(UNIT_STATE)
+static void test_oldest_across_exact_and_wild_receives(void **state)
 {
 	struct unm_match_recv r[4];
 
@@ -69,7 +69,7 @@ static void test_oldest_across_exact_and_wild_receives(UNIT_STATE)
 	}
 }
 
-static void test_wild_receive_passed_by_other_tags(UNIT_STATE)
+static void test_wild_receive_passed_by_other_tags(void **state)
 {
 	struct unm_match_recv exact, wild;
 
@@ -80,7 +80,7 @@ static void test_wild_receive_passed_by_other_tags(UNIT_STATE)
 	assert_null(unm_match_find_recv(&m, 0x2ff, 0));
 }
 
-static void test_oldest_of_messages(UNIT_STATE)
+static void test_oldest_of_messages(void **state)
 {
 	static const uint64_t tags[] = { 5, 6, 5, 7, 6 };
 	const uint64_t src = 3;
@@ -101,7 +101,7 @@ static void test_oldest_of_messages(UNIT_STATE)
 
 /* Bits 48 to 63 are not hashed: a receive that ignores some of them is not
  * searched for like one with other masks, but must match all the same. */
-static void test_ignore_of_high_bits_only(UNIT_STATE)
+static void test_ignore_of_high_bits_only(void **state)
 {
 	const uint64_t high = UINT64_C(0xffff) << 48;
 	const uint64_t src = 0;
@@ -124,7 +124,7 @@ static void test_ignore_of_high_bits_only(UNIT_STATE)
 	assert_null(unm_match_find_msg(&m, 8, high, UNM_MATCH_ANY));
 }
 
-static void test_every_bit_of_tag_and_mask_counts(UNIT_STATE)
+static void test_every_bit_of_tag_and_mask_counts(void **state)
 {
 	const uint64_t tag = UINT64_C(0x123456789abcdef0);
 	const uint64_t src = 0;
@@ -152,7 +152,7 @@ static void test_every_bit_of_tag_and_mask_counts(UNIT_STATE)
 
 /* ---- Sources --------------------------------------------------------- */
 
-static void test_directed_receives(UNIT_STATE)
+static void test_directed_receives(void **state)
 {
 	struct unm_match_recv from1, from2, any;
 
@@ -171,7 +171,7 @@ static void test_directed_receives(UNIT_STATE)
 }
 
 /* A sender is resolved after its messages came. */
-static void test_late_name_of_a_source(UNIT_STATE)
+static void test_late_name_of_a_source(void **state)
 {
 	uint64_t late = UINT64_MAX;
 	const uint64_t other = 4;
@@ -216,7 +216,7 @@ static uint64_t merged(const struct unm_match_recv *recv, const void *arg)
 
 /* When the source of receives changes, they match in the order of posting, not
  * of the changes, with and without hashed tags. */
-static void test_renamed_receives_keep_their_order(UNIT_STATE)
+static void test_renamed_receives_keep_their_order(void **state)
 {
 	enum { N = 400 };
 	static struct unm_match_recv r[N];
@@ -248,7 +248,7 @@ static void test_renamed_receives_keep_their_order(UNIT_STATE)
 			assert_true(r[i].src == UNM_MATCH_NONE);
 }
 
-static void test_oldest_of_a_context(UNIT_STATE)
+static void test_oldest_of_a_context(void **state)
 {
 	struct unm_match_recv r[6];
 	int ctx = 0;
@@ -282,7 +282,7 @@ static uint32_t buckets(void)
 
 /* Equal tags, and tags that fall into one bucket, stay in order while the
  * tables grow under them. */
-static void test_growth_keeps_order(UNIT_STATE)
+static void test_growth_keeps_order(void **state)
 {
 	enum { N = 20000, TAGS = 37 };
 	struct unm_match_recv *r = calloc(N, sizeof(*r));
@@ -313,7 +313,7 @@ static void test_growth_keeps_order(UNIT_STATE)
 
 /* MPI programs do this: all messages are sent first, then received in
  * reverse. */
-static void test_a_million_messages_in_reverse(UNIT_STATE)
+static void test_a_million_messages_in_reverse(void **state)
 {
 	enum { N = 1000000 };
 	struct unm_match_msg *g = calloc(N, sizeof(*g));
@@ -331,7 +331,7 @@ static void test_a_million_messages_in_reverse(UNIT_STATE)
 	free(g);
 }
 
-static void test_a_million_receives_in_reverse(UNIT_STATE)
+static void test_a_million_receives_in_reverse(void **state)
 {
 	enum { N = 1000000 };
 	struct unm_match_recv *r = calloc(N, sizeof(*r));
@@ -351,7 +351,7 @@ static void test_a_million_receives_in_reverse(UNIT_STATE)
 
 /* Gather and all-to-all do this: one tag, and a receive or message of each
  * rank, in reverse. */
-static void test_one_tag_of_a_million_sources(UNIT_STATE)
+static void test_one_tag_of_a_million_sources(void **state)
 {
 	enum { N = 1000000 };
 	struct unm_match_recv *r = calloc(N, sizeof(*r));
@@ -378,7 +378,7 @@ static void test_one_tag_of_a_million_sources(UNIT_STATE)
 
 /* Cancelled in the worst order for a search from the oldest on: receives posted
  * before the first cancel, and as many after it. */
-static void test_a_million_contexts_in_reverse(UNIT_STATE)
+static void test_a_million_contexts_in_reverse(void **state)
 {
 	enum { N = 500000 };
 	struct unm_match_recv *r = calloc(2 * N, sizeof(*r));
@@ -514,7 +514,7 @@ static void model_rename(struct model *mo, int i)
 }
 
 /* Posts, arrivals, cancels, and changes of sources at random. */
-static void test_random_model(UNIT_STATE)
+static void test_random_model(void **state)
 {
 	struct model *mo = calloc(1, sizeof(*mo));
 	uint32_t nrecv, nmsg;

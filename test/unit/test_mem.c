@@ -14,7 +14,7 @@
 
 /* ---- The calls ------------------------------------------------------- */
 
-static void test_open(UNIT_STATE)
+static void test_open(void **state)
 {
 	struct ep *e = ep_open(NULL);
 	void *ops = NULL, *again = NULL;
@@ -37,7 +37,7 @@ static void test_open(UNIT_STATE)
 }
 
 /* Each wrong argument is refused with one line, which names the size. */
-static void test_nonsense_is_refused(UNIT_STATE)
+static void test_nonsense_is_refused(void **state)
 {
 	static const struct {
 		size_t bytes, align;
@@ -90,7 +90,7 @@ static void test_nonsense_is_refused(UNIT_STATE)
 	ep_close(e);
 }
 
-static void test_query(UNIT_STATE)
+static void test_query(void **state)
 {
 	struct ep *e = ep_open(NULL);
 	struct fid_domain *domain = domain_open(e);
@@ -130,7 +130,7 @@ static void test_query(UNIT_STATE)
 
 /* ---- Blocks ---------------------------------------------------------- */
 
-static void test_alignment(UNIT_STATE)
+static void test_alignment(void **state)
 {
 	static const size_t sizes[] = { 1, 64, 4097, 3 * MIB, 33 * MIB };
 	struct ep *e = ep_open(NULL);
@@ -153,7 +153,7 @@ static void test_alignment(UNIT_STATE)
 }
 
 /* Memory that was not allocated before is zero, in several segments. */
-static void test_new_memory_is_zero(UNIT_STATE)
+static void test_new_memory_is_zero(void **state)
 {
 	static const size_t bytes[] = { MIB, 100000, 64, 5 * MIB, 33 * MIB };
 	struct ep *e = ep_open(NULL);
@@ -200,7 +200,7 @@ static void toggle(struct fid_domain *domain, struct block *b, uint64_t *rng,
 	memset(b->p, b->mark, b->bytes);
 }
 
-static void test_random_blocks_are_apart(UNIT_STATE)
+static void test_random_blocks_are_apart(void **state)
 {
 	struct ep *e = ep_open(NULL);
 	struct fid_domain *domain = domain_open(e);
@@ -223,7 +223,7 @@ static void test_random_blocks_are_apart(UNIT_STATE)
 
 /* The allocator's data are not in the segments: a peer may write over all bytes
  * of them. */
-static void test_what_peers_write_harms_nobody(UNIT_STATE)
+static void test_what_peers_write_harms_nobody(void **state)
 {
 	struct ep *e = ep_open(NULL);
 	struct fid_domain *domain = domain_open(e);
@@ -250,7 +250,7 @@ static void test_what_peers_write_harms_nobody(UNIT_STATE)
 
 /* ---- Segments -------------------------------------------------------- */
 
-static void test_segments_go_back(UNIT_STATE)
+static void test_segments_go_back(void **state)
 {
 	struct ep *e = ep_open(NULL);
 	struct fid_domain *domain = domain_open(e);
@@ -287,7 +287,7 @@ static long pairs(void)
 }
 
 /* Mappings and descriptors do not grow, and no segment is made again. */
-static void test_pairs_grow_nothing(UNIT_STATE)
+static void test_pairs_grow_nothing(void **state)
 {
 	static const size_t bytes[] = { 1, 4096, MIB, 3 * MIB, 32 * MIB };
 	struct ep *e = ep_open(NULL);
@@ -328,7 +328,7 @@ static void test_pairs_grow_nothing(UNIT_STATE)
 }
 
 /* Closing a domain succeeds and frees the blocks that were not freed. */
-static void test_close_with_blocks_in_use(UNIT_STATE)
+static void test_close_with_blocks_in_use(void **state)
 {
 	struct ep *e = ep_open(NULL);
 	unsigned fds = proc_self_fds(), maps = proc_self_mappings(MEMORY);
@@ -353,7 +353,7 @@ static void test_close_with_blocks_in_use(UNIT_STATE)
  * If the usual segment can not be allocated, a smaller one is used and nothing
  * is logged. If the block can not, one line names the reason.
  */
-static void test_a_limit_is_an_error(UNIT_STATE)
+static void test_a_limit_is_an_error(void **state)
 {
 	struct ep *e = ep_open(NULL);
 	struct fid_domain *domain;
@@ -388,7 +388,7 @@ static void test_a_limit_is_an_error(UNIT_STATE)
 }
 
 /* All memory of a small board (check-ep-sim.sh), several times. */
-static void test_small_board(UNIT_STATE)
+static void test_small_board(void **state)
 {
 	enum { MAX = 1 << 10, BYTES = 65536 };
 	const char *text = getenv("FI_UNIMEM_SIM");
@@ -447,7 +447,7 @@ static int child(struct fid_domain *domain, uint8_t *p)
 	return fi_close(&domain->fid) != 0 ? 5 : 0;
 }
 
-static void test_a_forked_child_has_none(UNIT_STATE)
+static void test_a_forked_child_has_none(void **state)
 {
 	struct ep *e = ep_open(NULL);
 	struct fid_domain *domain = domain_open(e);
@@ -523,7 +523,7 @@ static void *alloc_small(void *domain)
 }
 
 /* An allocation that waits in the HAL does not delay another domain. */
-static void test_domains_do_not_wait(UNIT_STATE)
+static void test_domains_do_not_wait(void **state)
 {
 	struct fid_domain *slow, *quick;
 	pthread_t thread, other;
@@ -572,7 +572,7 @@ static int child_allocates(struct fi_info *info)
 		6 : 0;
 }
 
-static void test_fork_during_an_alloc(UNIT_STATE)
+static void test_fork_during_an_alloc(void **state)
 {
 	struct fid_domain *domain;
 	pthread_t thread;

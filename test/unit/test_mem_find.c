@@ -35,7 +35,7 @@ static void find_edges(struct fid_domain *domain, const uint8_t *p)
 	assert_ptr_not_equal(FIND(end, 1), seg);
 }
 
-static void test_find(UNIT_STATE)
+static void test_find(void **state)
 {
 	struct ep *e = ep_open(NULL);
 	struct fid_domain *domain;
@@ -76,7 +76,7 @@ static void test_find(UNIT_STATE)
 
 /* A large segment is aligned so that it may have huge pages, and all of it is
  * writable. */
-static void test_large_segments_are_aligned(UNIT_STATE)
+static void test_large_segments_are_aligned(void **state)
 {
 	struct ep *e = ep_open(NULL);
 	struct fid_domain *domain;
@@ -124,7 +124,7 @@ static int import(struct hal_if *a, struct hal_if *b, struct hal_peer *ab,
 }
 
 /* The key of a freed segment is refused. */
-static void test_freed_memory_is_out_of_reach(UNIT_STATE)
+static void test_freed_memory_is_out_of_reach(void **state)
 {
 	struct ep *e = ep_open(NULL);
 	uint64_t end = ep_deadline();
@@ -201,7 +201,7 @@ static void *looker(void *arg)
 	return NULL;
 }
 
-static void test_find_while_the_table_changes(UNIT_STATE)
+static void test_find_while_the_table_changes(void **state)
 {
 	pthread_t t[2];
 
@@ -298,7 +298,7 @@ static void *reader(void *arg)
 	return NULL;
 }
 
-static void test_threads(UNIT_STATE)
+static void test_threads(void **state)
 {
 	struct ep *e = ep_open(NULL);
 	pthread_t t[NWRITERS + 2];

@@ -53,7 +53,7 @@ static void read_all(struct ep *e)
 
 /* The peer releases all packets after a send was refused, and before the
  * refusal is noted. */
-static void test_room_comes_as_a_send_is_refused(UNIT_STATE)
+static void test_room_comes_as_a_send_is_refused(void **state)
 {
 	static char out[LEN], in[LEN];
 	struct unm_peer *peer;
@@ -75,7 +75,7 @@ static void test_room_comes_as_a_send_is_refused(UNIT_STATE)
 }
 
 /* A peer is disconnected after a protocol error just before the sleep. */
-static void test_errors_come_as_one_falls_asleep(UNIT_STATE)
+static void test_errors_come_as_one_falls_asleep(void **state)
 {
 	struct fi_cq_tagged_entry c;
 	struct unm_peer *peer;
@@ -94,7 +94,7 @@ static void test_errors_come_as_one_falls_asleep(UNIT_STATE)
 
 /* A peer from which no event is awaited does not wake this endpoint for
  * ever. */
-static void test_no_wake_ups_without_an_event(UNIT_STATE)
+static void test_no_wake_ups_without_an_event(void **state)
 {
 	static char in[8], ctx;
 	struct iovec iov = { "y", 1 };
@@ -148,7 +148,7 @@ static void closed_while_it_is_read(char *out, char *in)
 	ep_close(p.b);
 }
 
-static void test_closed_while_it_is_read(UNIT_STATE)
+static void test_closed_while_it_is_read(void **state)
 {
 	static char out[BIG], in[BIG];
 

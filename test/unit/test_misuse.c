@@ -572,7 +572,7 @@ static void alive(struct ground *g, const char *after)
 		unit_fail("%s: a completion too much", after);
 }
 
-static void test_every_call_with_bad_input(UNIT_STATE)
+static void test_every_call_with_bad_input(void **state)
 {
 	static struct ground g;
 
@@ -612,7 +612,7 @@ static void test_every_call_with_bad_input(UNIT_STATE)
 }
 
 /* Options, on an endpoint that is not enabled and on one that is. */
-static void test_options(UNIT_STATE)
+static void test_options(void **state)
 {
 	struct ep_want early = { .disabled = true };
 
@@ -657,7 +657,7 @@ static void test_options(UNIT_STATE)
 }
 
 /* An event queue is in use as long as an endpoint is bound to it. */
-static void test_event_queue_of_an_endpoint(UNIT_STATE)
+static void test_event_queue_of_an_endpoint(void **state)
 {
 	struct ep *e = ep_open(NULL);
 	struct fid_eq *eq;

@@ -81,7 +81,7 @@ ssize_t getrandom(void *buf, size_t len, unsigned flags)
 /* ---- Memory that may be registered ----------------------------------- */
 
 /* Trap 1: the registrations of MPICH and others. */
-static void test_trap1_any_memory_any_key(UNIT_STATE)
+static void test_trap1_any_memory_any_key(void **state)
 {
 	static char fixed[100];
 	char *heap = ep_alloc(1);
@@ -115,7 +115,7 @@ static void test_trap1_any_memory_any_key(UNIT_STATE)
 }
 
 /* Also without any right: fabtests use all combinations. */
-static void test_every_combination_of_rights(UNIT_STATE)
+static void test_every_combination_of_rights(void **state)
 {
 	static const uint64_t right[] = { FI_SEND, FI_RECV, FI_READ, FI_WRITE,
 		FI_REMOTE_READ, FI_REMOTE_WRITE };
@@ -135,7 +135,7 @@ static void test_every_combination_of_rights(UNIT_STATE)
 	ep_close(e);
 }
 
-static void test_context_and_pieces(UNIT_STATE)
+static void test_context_and_pieces(void **state)
 {
 	static char bytes[8 * 16];
 	struct iovec iov[UNM_IOV_MAX];
@@ -207,7 +207,7 @@ static const struct {
 	{ "any flag", ATTR(nine, 1, 0), 1, -FI_EBADFLAGS },
 };
 
-static void test_bad_regions_are_refused(UNIT_STATE)
+static void test_bad_regions_are_refused(void **state)
 {
 	const struct ep_want want = { .caps = FI_MSG | FI_RMA };
 	struct ep *e = ep_open(&want);	/* without FI_RMA_EVENT */
@@ -233,7 +233,7 @@ static void test_bad_regions_are_refused(UNIT_STATE)
 }
 
 /* Programs built for APIs before 1.5 do not have this field. */
-static void test_old_programs_have_no_auth_key(UNIT_STATE)
+static void test_old_programs_have_no_auth_key(void **state)
 {
 	struct fi_mr_attr attr = ATTR(nine, 1, .auth_key_size = 99);
 	struct ep *e = ep_open(NULL);
@@ -252,7 +252,7 @@ static void test_old_programs_have_no_auth_key(UNIT_STATE)
 
 /* ---- Keys ------------------------------------------------------------ */
 
-static void test_a_key_in_use_is_refused(UNIT_STATE)
+static void test_a_key_in_use_is_refused(void **state)
 {
 	const uint64_t key = 7 | BIT63;
 	struct ep *e = ep_open(NULL), *other = ep_open(NULL);
@@ -277,7 +277,7 @@ static void test_a_key_in_use_is_refused(UNIT_STATE)
 	ep_close(e);
 }
 
-static void test_many_sparse_keys(UNIT_STATE)
+static void test_many_sparse_keys(void **state)
 {
 	struct ep_want want = { .threading = FI_THREAD_SAFE };
 	struct ep *e = ep_open(&want);
@@ -309,7 +309,7 @@ static int by_key(const void *left, const void *right)
 }
 
 /* The requested key is ignored; the provider's keys are random in every bit. */
-static void test_keys_of_the_provider(UNIT_STATE)
+static void test_keys_of_the_provider(void **state)
 {
 	struct ep *e = open_mode(FI_MR_PROV_KEY);
 	static struct fid_mr *mr[MANY];
@@ -332,7 +332,7 @@ static void test_keys_of_the_provider(UNIT_STATE)
 	ep_close(e);
 }
 
-static void test_a_key_drawn_twice(UNIT_STATE)
+static void test_a_key_drawn_twice(void **state)
 {
 	struct ep *e = open_mode(FI_MR_PROV_KEY);
 	struct fid_mr *mr, *next;
@@ -355,7 +355,7 @@ static void test_a_key_drawn_twice(UNIT_STATE)
 	ep_close(e);
 }
 
-static void test_no_random_numbers(UNIT_STATE)
+static void test_no_random_numbers(void **state)
 {
 	struct ep *e = open_mode(FI_MR_PROV_KEY);
 	struct fid_mr *mr;
@@ -401,7 +401,7 @@ static void check_mode(int mode, bool virt, bool prov_key, bool endpoint)
 }
 
 /* Each mode bit alone and with every other one; the modes of old APIs. */
-static void test_every_mode(UNIT_STATE)
+static void test_every_mode(void **state)
 {
 	static const int bit[] = { FI_MR_VIRT_ADDR, FI_MR_PROV_KEY,
 		FI_MR_ENDPOINT, FI_MR_ALLOCATED };
@@ -419,7 +419,7 @@ static void test_every_mode(UNIT_STATE)
 
 /* ---- Raw keys, refreshing ---------------------------------------------- */
 
-static void test_raw_keys_are_the_keys(UNIT_STATE)
+static void test_raw_keys_are_the_keys(void **state)
 {
 	struct ep *e = open_mode(FI_MR_PROV_KEY | FI_MR_VIRT_ADDR);
 	struct fid_domain *d = e->domain;
@@ -466,7 +466,7 @@ static void test_raw_keys_are_the_keys(UNIT_STATE)
 	ep_close(e);
 }
 
-static void test_other_calls_on_regions(UNIT_STATE)
+static void test_other_calls_on_regions(void **state)
 {
 	struct ep *e = ep_open(NULL);
 	struct iovec iov = { some, 8 };
@@ -491,7 +491,7 @@ static void test_other_calls_on_regions(UNIT_STATE)
 
 /* ---- Counters ---------------------------------------------------------- */
 
-static void test_binding_a_counter(UNIT_STATE)
+static void test_binding_a_counter(void **state)
 {
 	const struct ep_want want = { .caps = FI_MSG | FI_RMA };
 	struct ep *e = ep_open(&want);
@@ -531,7 +531,7 @@ static void test_binding_a_counter(UNIT_STATE)
 
 /* ---- Closing ----------------------------------------------------------- */
 
-static void test_a_region_keeps_its_domain(UNIT_STATE)
+static void test_a_region_keeps_its_domain(void **state)
 {
 	static char out[100] = "registered", in[100];
 	struct ep_pair p = ep_pair(NULL);
@@ -584,7 +584,7 @@ static void *busy(void *arg)
 	return NULL;
 }
 
-static void test_closing_while_the_domain_is_busy(UNIT_STATE)
+static void test_closing_while_the_domain_is_busy(void **state)
 {
 	struct ep_want want = { .threading = FI_THREAD_SAFE };
 	struct ep *e = ep_open(&want);
@@ -626,7 +626,7 @@ static int child_closes(struct ep *e, struct fid_mr *mr, bool locked)
 
 /* A child closes a region like a destructor, whatever other threads did at the
  * time of fork(). */
-static void test_a_child_closes_and_waits_for_nobody(UNIT_STATE)
+static void test_a_child_closes_and_waits_for_nobody(void **state)
 {
 	struct ep_want want = { .threading = FI_THREAD_SAFE };
 	struct ep *e = ep_open(&want);

@@ -51,7 +51,7 @@ static const struct {
 	{ "unspecific", FI_VERSION(1, 0), FI_MR_UNSPEC, FI_MR_SCALABLE },
 };
 
-static void test_trap1_registration_as_each_consumer_asks(UNIT_STATE)
+static void test_trap1_registration_as_each_consumer_asks(void **state)
 {
 	struct fi_info *hints = fi_allocinfo(), *info;
 
@@ -80,7 +80,7 @@ static void test_trap1_registration_as_each_consumer_asks(UNIT_STATE)
 }
 
 /* Every combination of mode bits, at every API version. */
-static void test_every_registration_mode(UNIT_STATE)
+static void test_every_registration_mode(void **state)
 {
 	static const uint32_t versions[] = {
 		0, FI_VERSION(1, 0), FI_VERSION(1, 4), FI_VERSION(1, 5),
@@ -117,7 +117,7 @@ static void test_every_registration_mode(UNIT_STATE)
 }
 
 /* As MPICH's first call and fi_info do: no hints. */
-static void test_trap1_no_hints(UNIT_STATE)
+static void test_trap1_no_hints(void **state)
 {
 	static const uint32_t versions[] = { 0, FI_VERSION(1, 0),
 		FI_VERSION(1, 4), FI_VERSION(1, 5), FI_VERSION(1, 17) };

@@ -122,7 +122,7 @@ static void walk(const struct unm_mr *mr, const struct plan *p)
 	check_access(mr, p, TOP / 2 + 1, TOP / 2 + 1);
 }
 
-static void test_every_edge_of_one_piece(UNIT_STATE)
+static void test_every_edge_of_one_piece(void **state)
 {
 	static char bytes[32];
 
@@ -146,7 +146,7 @@ static void test_every_edge_of_one_piece(UNIT_STATE)
 }
 
 /* Regions of 1 to 8 pieces, some of them empty, not ordered by address. */
-static void test_every_edge_of_many_pieces(UNIT_STATE)
+static void test_every_edge_of_many_pieces(void **state)
 {
 	static char bytes[256];
 	uint64_t rng = 7;
@@ -195,7 +195,7 @@ static void check_far(const struct unm_mr *mr, uint64_t addr, uint64_t len,
 }
 
 /* A region (NULL, SIZE_MAX): its offsets are addresses, in every mode. */
-static void test_the_whole_address_space(UNIT_STATE)
+static void test_the_whole_address_space(void **state)
 {
 	for (int virt = 0; virt < 2; virt++) {
 		struct ep_want want = { .mr_mode = virt ? FI_MR_VIRT_ADDR : 0 };
@@ -223,7 +223,7 @@ static void test_the_whole_address_space(UNIT_STATE)
 }
 
 /* A region that ends with the last byte of the address space: its end is 0. */
-static void test_a_region_at_the_top(UNIT_STATE)
+static void test_a_region_at_the_top(void **state)
 {
 	const uint64_t base = TOP - 9;
 
@@ -248,7 +248,7 @@ static void test_a_region_at_the_top(UNIT_STATE)
 	}
 }
 
-static void test_rights(UNIT_STATE)
+static void test_rights(void **state)
 {
 	static const uint64_t right[] = { 0, FI_REMOTE_READ, FI_REMOTE_WRITE,
 		REMOTE };
@@ -278,7 +278,7 @@ static void test_rights(UNIT_STATE)
 
 /* ---- Keys -------------------------------------------------------------- */
 
-static void test_found_by_its_key_only(UNIT_STATE)
+static void test_found_by_its_key_only(void **state)
 {
 	static const uint64_t keys[] = { 0, 1, BIT63, BIT63 | 1, UINT32_MAX,
 		UINT64_C(1) << 32, TOP, TOP - 1 };
@@ -309,7 +309,7 @@ static void test_found_by_its_key_only(UNIT_STATE)
 }
 
 /* The region found last is cached, until it is closed. */
-static void test_closed_is_not_found(UNIT_STATE)
+static void test_closed_is_not_found(void **state)
 {
 	static char old[8], new[16];
 	struct ep *e = ep_open(NULL);
@@ -356,7 +356,7 @@ static uint64_t nonce_of(struct ep *e)
 
 /* A region is found only after it was registered, bound and enabled, and only
  * by the endpoint that it is bound to. */
-static void test_bound_then_enabled(UNIT_STATE)
+static void test_bound_then_enabled(void **state)
 {
 	struct ep_want want = { .mr_mode = FI_MR_ENDPOINT };
 	struct ep *e = ep_open(&want), *strange = ep_open(&want), *guest;
@@ -408,7 +408,7 @@ static void test_bound_then_enabled(UNIT_STATE)
 
 /* Without FI_MR_ENDPOINT a binding has no effect: all endpoints of the domain
  * serve the region. */
-static void test_a_binding_nobody_asked_for(UNIT_STATE)
+static void test_a_binding_nobody_asked_for(void **state)
 {
 	struct ep *e = ep_open(NULL), *strange = ep_open(NULL);
 	static char bytes[8];

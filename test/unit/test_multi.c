@@ -82,7 +82,7 @@ static void fill(size_t len, bool unexpected)
 	free(buf);
 }
 
-static void test_trap8_released_once_with_the_last_message(UNIT_STATE)
+static void test_trap8_released_once_with_the_last_message(void **state)
 {
 	fill(8, false);
 	fill(100, false);
@@ -90,7 +90,7 @@ static void test_trap8_released_once_with_the_last_message(UNIT_STATE)
 	fill(16384, false);
 }
 
-static void test_unexpected_messages_fill_a_buffer(UNIT_STATE)
+static void test_unexpected_messages_fill_a_buffer(void **state)
 {
 	fill(8, true);
 	fill(100, true);
@@ -98,7 +98,7 @@ static void test_unexpected_messages_fill_a_buffer(UNIT_STATE)
 }
 
 /* No message is written into a buffer after its release. */
-static void test_trap8_no_message_after_release(UNIT_STATE)
+static void test_trap8_no_message_after_release(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char *buf = malloc(256), *at = buf, *next = ep_alloc(256);
@@ -130,7 +130,7 @@ static void edge(size_t min, size_t room, size_t len, bool released)
 	free(buf);
 }
 
-static void test_released_below_the_minimum(UNIT_STATE)
+static void test_released_below_the_minimum(void **state)
 {
 	edge(64, 256, 192, false);	/* 64 bytes left: enough */
 	edge(64, 256, 193, true);	/* 63 bytes left */
@@ -145,14 +145,14 @@ static void test_released_below_the_minimum(UNIT_STATE)
 }
 
 /* A full buffer is released, whatever the minimum. */
-static void test_full_buffer_is_released_with_minimum_0(UNIT_STATE)
+static void test_full_buffer_is_released_with_minimum_0(void **state)
 {
 	edge(0, 256, 255, false);
 	edge(0, 256, 256, true);
 	edge(0, 100000, 100000, true);
 }
 
-static void test_minimum_by_getopt(UNIT_STATE)
+static void test_minimum_by_getopt(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	size_t val = 0, len = sizeof(val);
@@ -206,7 +206,7 @@ static void too_long(size_t room, size_t len)
 	free(buf);
 }
 
-static void test_message_longer_than_what_is_left(UNIT_STATE)
+static void test_message_longer_than_what_is_left(void **state)
 {
 	too_long(1000, 901);
 	too_long(1000, 4000);
@@ -219,7 +219,7 @@ static void test_message_longer_than_what_is_left(UNIT_STATE)
 
 /* Several rendezvous into one buffer at the same time: the last one to end
  * releases the buffer, whichever it is. */
-static void test_trap8_release_waits_for_transfers(UNIT_STATE)
+static void test_trap8_release_waits_for_transfers(void **state)
 {
 	enum { MSGS = 6, LEN = 90000 };
 	struct ep_pair p = ep_pair(NULL);
@@ -253,7 +253,7 @@ static void test_trap8_release_waits_for_transfers(UNIT_STATE)
 }
 
 /* An inline message completes before the rendezvous that was sent before it. */
-static void test_short_message_overtakes_a_long_one(UNIT_STATE)
+static void test_short_message_overtakes_a_long_one(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char *buf = ep_alloc(100000), *out = ep_alloc(99000), small[950];
@@ -281,7 +281,7 @@ static void test_short_message_overtakes_a_long_one(UNIT_STATE)
 	ep_quiet(p.b);
 }
 
-static void test_second_buffer_takes_over(UNIT_STATE)
+static void test_second_buffer_takes_over(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char *buf[2] = { malloc(1000), malloc(1000) };
@@ -300,7 +300,7 @@ static void test_second_buffer_takes_over(UNIT_STATE)
 	free(buf[1]);
 }
 
-static void test_directed_buffer_takes_its_source_only(UNIT_STATE)
+static void test_directed_buffer_takes_its_source_only(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char *buf = ep_alloc(1000), *at = buf, in[10];
@@ -315,7 +315,7 @@ static void test_directed_buffer_takes_its_source_only(UNIT_STATE)
 	check_one(p.b, buf, &at, 10, 2, false);
 }
 
-static void test_what_a_buffer_may_not_be(UNIT_STATE)
+static void test_what_a_buffer_may_not_be(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char buf[2][100];
@@ -335,7 +335,7 @@ static void test_what_a_buffer_may_not_be(UNIT_STATE)
 
 /* Entries of messages are suppressed without FI_COMPLETION; the release of the
  * buffer is always reported. */
-static void test_release_is_reported_without_completions(UNIT_STATE)
+static void test_release_is_reported_without_completions(void **state)
 {
 	struct ep_want want = { .cq_flags = FI_SELECTIVE_COMPLETION };
 	struct ep_pair p = ep_pair(&want);
@@ -356,7 +356,7 @@ static void test_release_is_reported_without_completions(UNIT_STATE)
 }
 
 /* FI_MULTI_RECV in op_flags applies to every fi_recv(). */
-static void test_op_flags_make_buffers(UNIT_STATE)
+static void test_op_flags_make_buffers(void **state)
 {
 	struct ep_want want = { .rx_op_flags = FI_MULTI_RECV };
 	struct ep_pair p = ep_pair(&want);
@@ -372,7 +372,7 @@ static void test_op_flags_make_buffers(UNIT_STATE)
 
 /* ---- Cancel and close ------------------------------------------------ */
 
-static void test_cancel_gives_one_entry(UNIT_STATE)
+static void test_cancel_gives_one_entry(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char *buf = ep_alloc(1000), *at = buf;
@@ -391,7 +391,7 @@ static void test_cancel_gives_one_entry(UNIT_STATE)
 
 /* When FI_ECANCELED is read, no transfer writes to the buffer any more, and no
  * entry of it follows. */
-static void test_cancel_waits_for_transfers(UNIT_STATE)
+static void test_cancel_waits_for_transfers(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char *buf = malloc(200000), *out = malloc(90000);
@@ -417,7 +417,7 @@ static void test_cancel_waits_for_transfers(UNIT_STATE)
 }
 
 /* The same with the cancel after each possible number of polls. */
-static void test_cancel_at_any_moment(UNIT_STATE)
+static void test_cancel_at_any_moment(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char *buf = ep_alloc(200000), *out = ep_alloc(90000), in[8];
@@ -453,7 +453,7 @@ static void test_cancel_at_any_moment(UNIT_STATE)
 }
 
 /* As MPI_Finalize does: with 8 buffers posted, fi_close() must return 0. */
-static void test_trap10_close_with_posted_buffers(UNIT_STATE)
+static void test_trap10_close_with_posted_buffers(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char *buf = ep_alloc(8 << 20);
@@ -505,7 +505,7 @@ static void one_arrival(struct ep *e, struct pool *pl, uint32_t number)
 
 /* As MPICH's active messages: 8 buffers that are posted again, messages of up
  * to 16 KiB. */
-static void test_trap8_nothing_is_lost_over_many_buffers(UNIT_STATE)
+static void test_trap8_nothing_is_lost_over_many_buffers(void **state)
 {
 	uint32_t total = UNIT_SLOW ? 3000 : 20000, got = 0, sent = 0;
 	struct ep_pair p = ep_pair(NULL);

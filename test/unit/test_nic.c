@@ -39,7 +39,7 @@ static void same_text(const char *a, const char *b)
 /* ---- Fields ---------------------------------------------------------- */
 
 /* Name and address as far as the parameters determine them. */
-static void test_nic_of_parameters(UNIT_STATE)
+static void test_nic_of_parameters(void **state)
 {
 	static const struct {
 		const char *hal, *profile;
@@ -82,7 +82,7 @@ static void test_nic_of_parameters(UNIT_STATE)
 	g_unm_env.hal = was;
 }
 
-static void test_nic_in_print(UNIT_STATE)
+static void test_nic_in_print(void **state)
 {
 	static const char *const lines[] = {
 		"    nic:\n        fi_device_attr:\n", "name: unimem",
@@ -113,7 +113,7 @@ static void test_nic_in_print(UNIT_STATE)
 
 /* ---- Duplicates ------------------------------------------------------ */
 
-static void test_duplicates_are_equal_and_apart(UNIT_STATE)
+static void test_duplicates_are_equal_and_apart(void **state)
 {
 	struct fi_info *info = offer(), *dup = fi_dupinfo(info), *third;
 	const struct fid_nic *a = info->nic, *b = dup->nic;
@@ -142,7 +142,7 @@ static void test_duplicates_are_equal_and_apart(UNIT_STATE)
 }
 
 /* An offer with a fid_nic can be passed as hints and to open objects. */
-static void test_nic_in_hints(UNIT_STATE)
+static void test_nic_in_hints(void **state)
 {
 	struct fi_info *first = offer(), *again;
 	struct ep *e = ep_open(NULL);
@@ -158,7 +158,7 @@ static void test_nic_in_hints(UNIT_STATE)
 
 /* libfabric copies each part with the provider's operations: its copies must be
  * freed in the same way, also if parts are missing. */
-static void test_copies_made_by_others(UNIT_STATE)
+static void test_copies_made_by_others(void **state)
 {
 	struct fi_info *info = offer();
 
