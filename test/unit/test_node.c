@@ -8,7 +8,7 @@
 extern struct fi_provider *fi_prov_ini(void);
 static struct fi_provider *prov;
 
-static void test_nodes(UNIT_STATE)
+static void test_nodes(void **state)
 {
 	static const char *const strange[] = {
 		"g00n13s.invalid", "192.0.2.1", "unimem://", "unimem://0:",
@@ -76,7 +76,7 @@ static struct hal_addr named(const char *node, const char *service,
 
 /* A board as node and an interface as service make the address. A node that
  * names an interface accepts any service. */
-static void test_node_and_service(UNIT_STATE)
+static void test_node_and_service(void **state)
 {
 	static const uint64_t flags[] = { 0, FI_NUMERICHOST, FI_SOURCE };
 
@@ -96,7 +96,7 @@ static void test_node_and_service(UNIT_STATE)
 
 /* A name of this host, or no node, with a number as service: an interface of
  * the local board, which is known only when there is a board. */
-static void test_host_and_number(UNIT_STATE)
+static void test_host_and_number(void **state)
 {
 	static const char *const here[] = { NULL, "localhost", "127.0.0.1",
 		"127.1.2.3" };

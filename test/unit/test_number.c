@@ -23,7 +23,7 @@ static struct ep *open_at(const char *service)
 }
 
 /* An interface has one holder at a time. */
-static void test_taken_once(UNIT_STATE)
+static void test_taken_once(void **state)
 {
 	struct ep *a = open_at(number());
 	struct hal_addr name = name_of(a);
@@ -55,7 +55,7 @@ static void test_taken_once(UNIT_STATE)
 
 /* A source address that an endpoint cannot have is refused, also when it is
  * opened. */
-static void test_impossible_sources(UNIT_STATE)
+static void test_impossible_sources(void **state)
 {
 	struct ep *a = ep_open(NULL);
 	struct hal_addr *src = a->info->src_addr;
@@ -75,7 +75,7 @@ static void test_impossible_sources(UNIT_STATE)
 }
 
 /* The server opens its number, the client connects by host and number. */
-static void test_meet_by_number(UNIT_STATE)
+static void test_meet_by_number(void **state)
 {
 	static const char *const node[] = { NULL, "localhost", "127.0.0.1" };
 

@@ -132,7 +132,7 @@ IS(HAL_CDMA_DESC_ERRORS, 0x70000000);
 
 /* [3] board 39:34, BASE_DEST 33:18, interface 17:12, offset 0. Bits that
  * BASE_DEST does not check are not taken over. */
-static void destinations(UNIT_STATE)
+static void destinations(void **state)
 {
 	const uint64_t all = UINT64_C(0x3FFFC0000);
 
@@ -151,7 +151,7 @@ static void destinations(UNIT_STATE)
 }
 
 /* Defined by this project: board 47:32, interface 31:24, incarnation 23:0. */
-static void identities(UNIT_STATE)
+static void identities(void **state)
 {
 	assert_true(hal_id(0x1234, 0x56, 0x789abc) ==
 		    UINT64_C(0x123456789abc));

@@ -53,7 +53,7 @@ static void all_calls(struct ep *e, fi_addr_t to, int want_send, int want_recv)
 
 /* ---- Objects that are not ready -------------------------------------- */
 
-static void test_calls_before_enable(UNIT_STATE)
+static void test_calls_before_enable(void **state)
 {
 	struct ep_want want = { .disabled = true };
 	struct ep *e = ep_open(&want);
@@ -68,7 +68,7 @@ static void test_calls_before_enable(UNIT_STATE)
 
 /* A queue of an endpoint that is not enabled yet: completions of another
  * endpoint are read from it, or it is only polled. */
-static void test_queue_of_an_endpoint_not_enabled(UNIT_STATE)
+static void test_queue_of_an_endpoint_not_enabled(void **state)
 {
 	struct ep_want want = { .disabled = true, .cntrs = true,
 				.wait = FI_WAIT_FD };
@@ -87,7 +87,7 @@ static void test_queue_of_an_endpoint_not_enabled(UNIT_STATE)
 	assert_int_equal(fi_cq_sread(e->cq, &c, 1, NULL, 20), -FI_EAGAIN);
 }
 
-static void test_enable_needs_vector_and_queue(UNIT_STATE)
+static void test_enable_needs_vector_and_queue(void **state)
 {
 	struct ep *e = ep_open(NULL);
 	struct fid_ep *ep;
@@ -102,7 +102,7 @@ static void test_enable_needs_vector_and_queue(UNIT_STATE)
 	assert_int_equal(fi_close(&ep->fid), 0);
 }
 
-static void test_bind_mistakes(UNIT_STATE)
+static void test_bind_mistakes(void **state)
 {
 	const struct ep_want want = { .cntrs = true };
 	struct ep *e = ep_open(&want), *other = ep_open(NULL);
@@ -143,7 +143,7 @@ static void test_bind_mistakes(UNIT_STATE)
 }
 
 /* A counter whose binding failed is not used: each event has at most one. */
-static void test_bind_of_too_many_counters(UNIT_STATE)
+static void test_bind_of_too_many_counters(void **state)
 {
 	const struct ep_want want = { .cntrs = true };
 	struct ep *e = ep_open(&want);
@@ -172,7 +172,7 @@ static void test_bind_of_too_many_counters(UNIT_STATE)
 
 /* An endpoint with a queue for one direction only: calls of the other direction
  * fail, and nothing crashes. */
-static void test_endpoint_with_one_queue(UNIT_STATE)
+static void test_endpoint_with_one_queue(void **state)
 {
 	struct ep_want tx = { .no_rxcq = true }, rx = { .no_txcq = true };
 	struct ep *s = ep_open(&tx), *r = ep_open(&rx);
@@ -199,7 +199,7 @@ static void test_endpoint_with_one_queue(UNIT_STATE)
 
 /* ---- Closing --------------------------------------------------------- */
 
-static void test_close_in_use_is_busy(UNIT_STATE)
+static void test_close_in_use_is_busy(void **state)
 {
 	struct ep_want want = { .cntrs = true };
 	struct ep *e = ep_open(&want);
@@ -232,7 +232,7 @@ static void test_close_in_use_is_busy(UNIT_STATE)
 }
 
 /* An endpoint with posted receives and rendezvous under way can be closed. */
-static void test_close_with_operations_under_way(UNIT_STATE)
+static void test_close_with_operations_under_way(void **state)
 {
 	static char out[200000], in[200000];
 
@@ -256,7 +256,7 @@ static void test_close_with_operations_under_way(UNIT_STATE)
 
 /* Trap 10: injected messages arrive after their sender was closed, also if the
  * receiver had not polled before. */
-static void test_trap10_injected_data_survives_close(UNIT_STATE)
+static void test_trap10_injected_data_survives_close(void **state)
 {
 	enum { N = 60 };
 
@@ -293,7 +293,7 @@ static void test_trap10_injected_data_survives_close(UNIT_STATE)
 
 /* Closing waits until messages that peers need are sent. It does not wait for
  * sends that were refused, or for a peer that makes no progress. */
-static void test_close_waits_for_no_refused_send(UNIT_STATE)
+static void test_close_waits_for_no_refused_send(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	struct iovec iov = { .iov_base = &p, .iov_len = 4 };
@@ -313,7 +313,7 @@ static void test_close_waits_for_no_refused_send(UNIT_STATE)
 }
 
 /* With 63 interfaces per board, the same interfaces are used several times. */
-static void test_peers_come_and_go(UNIT_STATE)
+static void test_peers_come_and_go(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char out = 3, in;
@@ -337,7 +337,7 @@ static int watched(struct fid_cq *cq)
 
 /* A closed endpoint's descriptor is removed from the set, also if a forked
  * child has a copy of it. */
-static void test_closed_endpoint_leaves_its_queue(UNIT_STATE)
+static void test_closed_endpoint_leaves_its_queue(void **state)
 {
 	const struct ep_want want = { .wait = FI_WAIT_FD };
 	struct ep *e = ep_open(&want);
@@ -366,7 +366,7 @@ static void test_closed_endpoint_leaves_its_queue(UNIT_STATE)
 
 /* ---- A peer that closed ---------------------------------------------- */
 
-static void test_sends_to_a_closed_peer_fail(UNIT_STATE)
+static void test_sends_to_a_closed_peer_fail(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char *out = ep_alloc(100000), in;
@@ -394,7 +394,7 @@ static void test_sends_to_a_closed_peer_fail(UNIT_STATE)
 }
 
 /* A stale address must not reach the next owner of the interface. */
-static void test_stale_address_meets_nobody(UNIT_STATE)
+static void test_stale_address_meets_nobody(void **state)
 {
 	struct ep *a = ep_open(NULL), *b = ep_open(NULL);
 	char name[64], name2[64], c = 0;
@@ -423,7 +423,7 @@ static void test_stale_address_meets_nobody(UNIT_STATE)
 
 /* ---- Attributes ------------------------------------------------------ */
 
-static void test_attributes_that_are_not_offered(UNIT_STATE)
+static void test_attributes_that_are_not_offered(void **state)
 {
 	struct ep *e = ep_open(NULL);
 	struct fi_cq_attr cq = { .wait_obj = FI_WAIT_SET };
@@ -463,7 +463,7 @@ static void test_attributes_that_are_not_offered(UNIT_STATE)
 
 /* A changed offer is refused by fi_endpoint(): an endpoint that promises more
  * than was offered would be disconnected by its peers later. */
-static void test_endpoint_asks_for_more_than_was_offered(UNIT_STATE)
+static void test_endpoint_asks_for_more_than_was_offered(void **state)
 {
 	struct ep *e = ep_open(NULL);
 	const struct fi_tx_attr tx = *e->info->tx_attr;
@@ -500,7 +500,7 @@ static void test_endpoint_asks_for_more_than_was_offered(UNIT_STATE)
 	fi_freeinfo(info);
 }
 
-static void test_what_is_not_there_says_so(UNIT_STATE)
+static void test_what_is_not_there_says_so(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	size_t size = 1;
@@ -515,7 +515,7 @@ static void test_what_is_not_there_says_so(UNIT_STATE)
 	assert_int_equal(fi_shutdown(p.a->ep, 0), -FI_ENOSYS);
 }
 
-static void test_getname(UNIT_STATE)
+static void test_getname(void **state)
 {
 	struct ep *e = ep_open(NULL);
 	char name[64], part[3];
@@ -536,7 +536,7 @@ static void test_getname(UNIT_STATE)
 
 /* ---- Several endpoints in one domain --------------------------------- */
 
-static void test_endpoints_of_one_domain(UNIT_STATE)
+static void test_endpoints_of_one_domain(void **state)
 {
 	struct ep *host = ep_open(NULL);
 	struct ep_want want = { .with = host };

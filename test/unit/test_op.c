@@ -530,7 +530,7 @@ static void for_all(const struct shape *shapes, size_t n)
 
 /* ---- Tests: values ----------------------------------------------------- */
 
-static void test_all_pairs_direct(UNIT_STATE)
+static void test_all_pairs_direct(void **state)
 {
 	static const struct shape shapes[] = {
 		{ PAIRS, 0, 0, 0, -1 },
@@ -542,7 +542,7 @@ static void test_all_pairs_direct(UNIT_STATE)
 }
 
 /* operands in packets are misaligned; so are the owner's targets */
-static void test_all_pairs_misaligned(UNIT_STATE)
+static void test_all_pairs_misaligned(void **state)
 {
 	static const struct shape shapes[] = {
 		{ PAIRS, 64, 1, 3, 5 },
@@ -555,7 +555,7 @@ static void test_all_pairs_misaligned(UNIT_STATE)
 	FOR_ALL(shapes);
 }
 
-static void test_every_count_and_place(UNIT_STATE)
+static void test_every_count_and_place(void **state)
 {
 	static const int places[] = { 0, 1, 2, 3, 4, 6, 8, 12, 15, 40, 57, 63 };
 	static const int counts[] = { 0, 1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31 };
@@ -572,7 +572,7 @@ static void test_every_count_and_place(UNIT_STATE)
 }
 
 /* "-0.0 is 0.0, NaN is nothing, not even itself", as the man page compares */
-static void test_floats_compare_by_value(UNIT_STATE)
+static void test_floats_compare_by_value(void **state)
 {
 	double x = -0.0, zero = 0.0, one = 1.0, old = 7.0, nan = NAN;
 
@@ -593,7 +593,7 @@ static void test_floats_compare_by_value(UNIT_STATE)
 }
 
 /* compare[i] <= addr[i], not the other way round */
-static void test_swap_if_compare_is_less(UNIT_STATE)
+static void test_swap_if_compare_is_less(void **state)
 {
 	int64_t x = 5, arg = 9, cmp = 4, old = 0;
 
@@ -606,7 +606,7 @@ static void test_swap_if_compare_is_less(UNIT_STATE)
 }
 
 /* Bits that no arithmetic yields are kept: a signalling NaN. */
-static void test_bits_are_not_numbers(UNIT_STATE)
+static void test_bits_are_not_numbers(void **state)
 {
 	uint64_t x = 0, nan = UINT64_C(0x7FF4000000000001), old = 0;
 
@@ -617,7 +617,7 @@ static void test_bits_are_not_numbers(UNIT_STATE)
 }
 
 /* READ of memory that is mapped read-only */
-static void test_read_stores_nothing(UNIT_STATE)
+static void test_read_stores_nothing(void **state)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
 	unsigned char *mem = mmap(NULL, page, PROT_READ,
@@ -656,7 +656,7 @@ static const char * const senseless[GSAS_OPS] = {
 	[FI_CSWAP_GE] = "C", [FI_CSWAP_GT] = "C", [FI_MSWAP] = "RC",
 };
 
-static void test_valid_is_what_the_man_page_says(UNIT_STATE)
+static void test_valid_is_what_the_man_page_says(void **state)
 {
 	int valid = 0;
 
@@ -680,7 +680,7 @@ static void test_valid_is_what_the_man_page_says(UNIT_STATE)
 
 /* MPICH: if one is missing, it sends operations on that type as active messages
  * (ofi-requirements.md 1.7) */
-static void test_valid_is_what_mpich_needs(UNIT_STATE)
+static void test_valid_is_what_mpich_needs(void **state)
 {
 	static const int all[] = {
 		FI_SUM, FI_PROD, FI_LOR, FI_LAND, FI_LXOR, FI_ATOMIC_WRITE,
@@ -706,7 +706,7 @@ static void test_valid_is_what_mpich_needs(UNIT_STATE)
 	}
 }
 
-static void test_other_numbers_are_nothing(UNIT_STATE)
+static void test_other_numbers_are_nothing(void **state)
 {
 	static const int64_t wrong[] = {
 		-1, GSAS_OPS, 255, FI_NOOP, FI_VOID, INT32_MAX, INT32_MIN,
@@ -753,7 +753,7 @@ static bool has_wide(void)
 }
 #endif
 
-static void test_direct_is_aligned_and_small(UNIT_STATE)
+static void test_direct_is_aligned_and_small(void **state)
 {
 	for (int type = 0; type < GSAS_TYPES; type++) {
 		assert_int_equal(gsas_type_size(type), size_of(type));

@@ -203,7 +203,7 @@ static void add(struct worker *w)
 	}
 }
 
-static void test_sums_are_exact(UNIT_STATE)
+static void test_sums_are_exact(void **state)
 {
 	for_all(add, true);
 }
@@ -219,7 +219,7 @@ static void add_blind(struct worker *w)
 			      NULL);
 }
 
-static void test_blind_sums_are_exact(UNIT_STATE)
+static void test_blind_sums_are_exact(void **state)
 {
 	for_all(add_blind, false);
 }
@@ -246,7 +246,7 @@ static void increment(struct worker *w)
 	}
 }
 
-static void test_swaps_are_exact(UNIT_STATE)
+static void test_swaps_are_exact(void **state)
 {
 	for_all(increment, true);
 }
@@ -266,7 +266,7 @@ static void overwrite(struct worker *w)
 	}
 }
 
-static void test_nothing_is_seen_in_halves(UNIT_STATE)
+static void test_nothing_is_seen_in_halves(void **state)
 {
 	for (int type = 0; type < GSAS_TYPES; type++)
 		for (size_t p = 0; p < PLACES; p++) {
@@ -308,7 +308,7 @@ static void add_arrays(struct worker *w)
 
 /* Several small elements are updated at once: no addition is lost, whichever
  * elements of a word other threads update. */
-static void test_arrays_are_exact(UNIT_STATE)
+static void test_arrays_are_exact(void **state)
 {
 	static _Alignas(64) unsigned char room[ELEMENTS * GSAS_TYPE_MAX + 64];
 
@@ -355,7 +355,7 @@ static void scatter(struct worker *w)
 	}
 }
 
-static void test_overlapping_ones_exclude_each_other(UNIT_STATE)
+static void test_overlapping_ones_exclude_each_other(void **state)
 {
 	static _Alignas(64) unsigned char lines[34 * 64];
 
@@ -427,7 +427,7 @@ static void check_order(const struct worker *w, uint64_t n)
 					  w->type, i);
 }
 
-static void test_no_read_passes_a_write(UNIT_STATE)
+static void test_no_read_passes_a_write(void **state)
 {
 	static const int types[] = {
 		GSAS_TYPE_UINT32, GSAS_TYPE_DOUBLE, GSAS_TYPE_UINT128,
@@ -511,7 +511,7 @@ static void raise_or_lower(struct worker *w)
 		lower(w);
 }
 
-static void test_write_of_the_same_value_releases(UNIT_STATE)
+static void test_write_of_the_same_value_releases(void **state)
 {
 	struct worker w[2] = { 0 };
 
@@ -547,7 +547,7 @@ static void publish(struct worker *w)
 	}
 }
 
-static void test_data_is_published(UNIT_STATE)
+static void test_data_is_published(void **state)
 {
 	for (int type = 0; type < GSAS_TYPES; type++)
 		for (size_t p = 0; p < PLACES; p++) {

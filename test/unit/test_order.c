@@ -109,12 +109,12 @@ static void one_stream(bool tagged, uint64_t seed)
 	free(x);
 }
 
-static void test_tagged_stream_of_all_protocols(UNIT_STATE)
+static void test_tagged_stream_of_all_protocols(void **state)
 {
 	one_stream(true, 1);
 }
 
-static void test_untagged_stream_of_all_protocols(UNIT_STATE)
+static void test_untagged_stream_of_all_protocols(void **state)
 {
 	one_stream(false, 2);
 }
@@ -131,7 +131,7 @@ struct slot {
 /* Receives directed at either sender and undirected ones, in a random mix: the
  * messages of each sender fill the receives that they match in the order of
  * posting. */
-static void test_two_senders_any_and_directed(UNIT_STATE)
+static void test_two_senders_any_and_directed(void **state)
 {
 	const uint32_t total = N / 2;
 	struct ep *r = ep_open(NULL), *s[2];
@@ -186,7 +186,7 @@ static void test_two_senders_any_and_directed(UNIT_STATE)
 /* ---- Through a slow receiver ----------------------------------------- */
 
 /* Sends are refused again and again; repeated ones keep their order. */
-static void test_order_under_back_pressure(UNIT_STATE)
+static void test_order_under_back_pressure(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	uint32_t total = 20000, got = 0, refused = 0, in[2];

@@ -50,7 +50,7 @@ static void check_peeked(struct ep *e, void *ctx, size_t len, uint64_t tag)
 
 /* ---- Peek ------------------------------------------------------------ */
 
-static void test_trap6_peek_of_nothing_completes(UNIT_STATE)
+static void test_trap6_peek_of_nothing_completes(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	int ctx;
@@ -71,7 +71,7 @@ static void test_trap6_peek_of_nothing_completes(UNIT_STATE)
 	assert_int_not_equal(claim(p.a, &ctx, sizeof(ctx), 5, &ctx, 0), 0);
 }
 
-static void test_trap5_peek_reports_tag_data_and_length(UNIT_STATE)
+static void test_trap5_peek_reports_tag_data_and_length(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char *out = ep_alloc(BIG), *in = ep_alloc(BIG);
@@ -102,7 +102,7 @@ static void test_trap5_peek_reports_tag_data_and_length(UNIT_STATE)
 	ep_quiet(p.b);
 }
 
-static void test_peek_finds_the_oldest(UNIT_STATE)
+static void test_peek_finds_the_oldest(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char out[3] = "abc";
@@ -122,7 +122,7 @@ static void test_peek_finds_the_oldest(UNIT_STATE)
 }
 
 /* Counters count received messages only, no peeks. */
-static void test_peek_is_not_counted(UNIT_STATE)
+static void test_peek_is_not_counted(void **state)
 {
 	struct ep_want want = { .cntrs = true };
 	struct ep_pair p = ep_pair(&want);
@@ -144,7 +144,7 @@ static void test_peek_is_not_counted(UNIT_STATE)
 }
 
 /* A program that only peeks sees new messages. */
-static void test_peek_drives_progress(UNIT_STATE)
+static void test_peek_drives_progress(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	uint64_t end = ep_deadline();
@@ -168,7 +168,7 @@ static void test_peek_drives_progress(UNIT_STATE)
 	}
 }
 
-static void test_peek_does_not_see_untagged(UNIT_STATE)
+static void test_peek_does_not_see_untagged(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char out = 1;
@@ -184,7 +184,7 @@ static void test_peek_does_not_see_untagged(UNIT_STATE)
 
 /* Two equal messages, claimed and received in the other order, with wrong
  * tags. */
-static void test_trap6_claim_goes_by_context(UNIT_STATE)
+static void test_trap6_claim_goes_by_context(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char *out = ep_alloc(3 * BIG), *in = ep_alloc(BIG);
@@ -222,7 +222,7 @@ static void test_trap6_claim_goes_by_context(UNIT_STATE)
 }
 
 /* Receives posted after the claim wait for the next message. */
-static void test_claimed_message_passes_posted_receives(UNIT_STATE)
+static void test_claimed_message_passes_posted_receives(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char out[2] = "12", in[2] = "";
@@ -241,7 +241,7 @@ static void test_claimed_message_passes_posted_receives(UNIT_STATE)
 	assert_memory_equal(in, "12", 2);
 }
 
-static void test_claim_truncates(UNIT_STATE)
+static void test_claim_truncates(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char *out = ep_alloc(BIG), *in = ep_alloc(BIG);
@@ -268,7 +268,7 @@ static void test_claim_truncates(UNIT_STATE)
 	}
 }
 
-static void test_claim_of_a_message_whose_sender_closed(UNIT_STATE)
+static void test_claim_of_a_message_whose_sender_closed(void **state)
 {
 	for (int k = 0; k < NKINDS; k++) {
 		struct ep_pair p = ep_pair(NULL);
@@ -299,7 +299,7 @@ static void test_claim_of_a_message_whose_sender_closed(UNIT_STATE)
 
 /* ---- Discard --------------------------------------------------------- */
 
-static void test_peek_and_discard(UNIT_STATE)
+static void test_peek_and_discard(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char *out = ep_alloc(BIG);
@@ -317,7 +317,7 @@ static void test_peek_and_discard(UNIT_STATE)
 	ep_pair_quiet(&p);
 }
 
-static void test_claim_and_discard(UNIT_STATE)
+static void test_claim_and_discard(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char *out = ep_alloc(BIG);
@@ -339,7 +339,7 @@ static void test_claim_and_discard(UNIT_STATE)
 
 /* Claims and discards at random; the remaining messages are received in
  * order. */
-static void test_random_claims(UNIT_STATE)
+static void test_random_claims(void **state)
 {
 	enum { MSGS = 300 };
 	struct ep_pair p = ep_pair(NULL);

@@ -36,7 +36,7 @@ static void logged(const char *what, const char *where, const char *remedy)
 	said[0] = '\0';
 }
 
-static int setup(UNIT_STATE)
+static int setup(void **state)
 {
 	int fd;
 
@@ -51,7 +51,7 @@ static int setup(UNIT_STATE)
 	return 0;
 }
 
-static int teardown(UNIT_STATE)
+static int teardown(void **state)
 {
 	hal_log_set(NULL);
 	return unlink(path);
@@ -84,7 +84,7 @@ static int probe_text(const char *text, struct hal_platform *pf)
 	return probe(path, pf);
 }
 
-static void platform_defaults(UNIT_STATE)
+static void platform_defaults(void **state)
 {
 	struct hal_platform pf;
 
@@ -100,7 +100,7 @@ static void platform_defaults(UNIT_STATE)
 	assert_string_equal(said, "");
 }
 
-static void platform_every_key(UNIT_STATE)
+static void platform_every_key(void **state)
 {
 	struct hal_platform pf;
 
@@ -119,7 +119,7 @@ static void platform_every_key(UNIT_STATE)
 }
 
 /* The log line has file, line, what was found and what is allowed. */
-static void platform_mistakes(UNIT_STATE)
+static void platform_mistakes(void **state)
 {
 	static const struct { const char *text, *says; } bad[] = {
 		{ "boards = 0", ":1: boards = 0: use 1 to 64" },
@@ -187,7 +187,7 @@ int access(const char *name, int mode)
 
 /* Boards are present if there is a driver's node or a platform file, or if the
  * user names a device. */
-static void platform_presence(UNIT_STATE)
+static void platform_presence(void **state)
 {
 	struct hal_params params = { .hal = "auto" };
 
@@ -212,7 +212,7 @@ static int open_dev(const char *dev, struct hal **hal)
 
 /* No driver behind the name: each case logs one line with cause, place and
  * remedy. */
-static void platform_no_device(UNIT_STATE)
+static void platform_no_device(void **state)
 {
 	struct hal *hal = NULL;
 
@@ -252,7 +252,7 @@ static struct board board(void)
 	return b;
 }
 
-static void mmio_widths(UNIT_STATE)
+static void mmio_widths(void **state)
 {
 	const uint64_t wide[2] = { UINT64_C(0x0123456789abcdef),
 				   UINT64_C(0xfedcba9876543210) };
@@ -294,7 +294,7 @@ static void mmio_widths(UNIT_STATE)
 }
 
 /* Every alignment and length; no byte beside is changed. */
-static void mmio_windows(UNIT_STATE)
+static void mmio_windows(void **state)
 {
 	struct board b = board();
 	struct hal_mmio_map map;
@@ -325,7 +325,7 @@ static void mmio_windows(UNIT_STATE)
 }
 
 /* The barrier reads back the page that was stored to, anywhere in the map. */
-static void mmio_reads_back_there(UNIT_STATE)
+static void mmio_reads_back_there(void **state)
 {
 	struct board b = board();
 	struct hal_mmio_map map;
@@ -461,7 +461,7 @@ void *mmap(void *at, size_t len, int prot, int flags, int fd, off_t off)
 }
 
 /* The event fd belongs to the open device and is closed with it. */
-static void mmio_event(UNIT_STATE)
+static void mmio_event(void **state)
 {
 	struct board b = board();
 	struct rlimit old, none;
@@ -486,7 +486,7 @@ static void mmio_event(UNIT_STATE)
 }
 
 /* A block without a node in the platform file is mapped by the driver. */
-static void mmio_blocks_of_the_driver(UNIT_STATE)
+static void mmio_blocks_of_the_driver(void **state)
 {
 	struct board b = board();
 	struct hal_mmio_map map;
@@ -530,7 +530,7 @@ static bool is_mapped(void *at, size_t len)
 
 /* A block by UIO: an offset of n pages selects map n, and pages of the block
  * are found from its start. */
-static void mmio_uio(UNIT_STATE)
+static void mmio_uio(void **state)
 {
 	struct board b = board();
 	struct hal_mmio_map mif, pif, none;
@@ -565,7 +565,7 @@ static void mmio_uio(UNIT_STATE)
 	uio_plug(false);
 }
 
-static void mmio_kernel_calls(UNIT_STATE)
+static void mmio_kernel_calls(void **state)
 {
 	struct board b = board();
 	struct hal_mmio_map map;
@@ -593,7 +593,7 @@ static void mmio_kernel_calls(UNIT_STATE)
 }
 
 /* In a forked child maps cannot be used, calls fail, and close works. */
-static void mmio_forked_child(UNIT_STATE)
+static void mmio_forked_child(void **state)
 {
 	struct board b = board();
 	struct hal_mmio_map map;
@@ -615,7 +615,7 @@ static void mmio_forked_child(UNIT_STATE)
 	b.io->close(b.mm);
 }
 
-static void mmio_open_errors(UNIT_STATE)
+static void mmio_open_errors(void **state)
 {
 	struct hal_platform pf = { .board = UINT32_MAX };
 	struct hal_mmio *mm = NULL;
@@ -655,7 +655,7 @@ static int open_as(const char *blocks, struct hal **hal, struct hal_if **hif)
 }
 
 /* Registers that are not where the file says: one line for each block. */
-static void registers_not_there(UNIT_STATE)
+static void registers_not_there(void **state)
 {
 	static const char *const keys[] = { "mif", "pif", "cdma" };
 	static const struct { const char *at, *where, *remedy; } bad[] = {

@@ -22,7 +22,7 @@ static int rounds(void)
 
 /* ---- Poll sets ------------------------------------------------------- */
 
-static void test_poll_set_takes_queues_and_counters(UNIT_STATE)
+static void test_poll_set_takes_queues_and_counters(void **state)
 {
 	struct ep_want want = { .cntrs = true };
 	struct fi_poll_attr attr = { .flags = 1 };
@@ -56,7 +56,7 @@ static void test_poll_set_takes_queues_and_counters(UNIT_STATE)
 	assert_int_equal(fi_close(&set->fid), 0);
 }
 
-static void test_poll_set_reports(UNIT_STATE)
+static void test_poll_set_reports(void **state)
 {
 	struct ep_want want = { .disabled = true, .no_txcq = true,
 				.no_rxcq = true };
@@ -104,7 +104,7 @@ static void test_poll_set_reports(UNIT_STATE)
 
 /* ---- Wait sets ------------------------------------------------------- */
 
-static void test_wait_set_attributes(UNIT_STATE)
+static void test_wait_set_attributes(void **state)
 {
 	static const enum fi_wait_obj good[] = {
 		FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_MUTEX_COND, FI_WAIT_YIELD,
@@ -307,7 +307,7 @@ static void stirred(enum fi_wait_obj obj, block_fn block)
 	world_close(&w);
 }
 
-static void test_wait_set_wakes(UNIT_STATE)
+static void test_wait_set_wakes(void **state)
 {
 	stirred(FI_WAIT_UNSPEC, block_wait);
 	stirred(FI_WAIT_FD, block_wait);
@@ -315,12 +315,12 @@ static void test_wait_set_wakes(UNIT_STATE)
 	stirred(FI_WAIT_MUTEX_COND, block_wait);
 }
 
-static void test_wait_set_fd(UNIT_STATE)
+static void test_wait_set_fd(void **state)
 {
 	stirred(FI_WAIT_FD, block_fd);
 }
 
-static void test_wait_set_cond(UNIT_STATE)
+static void test_wait_set_cond(void **state)
 {
 	stirred(FI_WAIT_MUTEX_COND, block_cond);
 }
@@ -341,7 +341,7 @@ static void *write_events(void *arg)
 	return NULL;
 }
 
-static void test_eq_cond(UNIT_STATE)
+static void test_eq_cond(void **state)
 {
 	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_MUTEX_COND,
 				   .flags = FI_WRITE };
@@ -452,7 +452,7 @@ static void cq_form(enum fi_wait_obj obj)
 	ep_close(w.b);
 }
 
-static void test_cq_cond_and_yield(UNIT_STATE)
+static void test_cq_cond_and_yield(void **state)
 {
 	cq_form(FI_WAIT_MUTEX_COND);
 	cq_form(FI_WAIT_YIELD);
@@ -476,7 +476,7 @@ static void *read_once(void *arg)
 
 /* One thread sleeps in a call, another one calls fi_trywait() and polls all the
  * time: each signal ends the sleep of the first. */
-static void test_a_signal_is_not_taken_by_who_polls(UNIT_STATE)
+static void test_a_signal_is_not_taken_by_who_polls(void **state)
 {
 	struct ep_want want = { .wait = FI_WAIT_FD,
 				.threading = FI_THREAD_SAFE };

@@ -9,7 +9,7 @@ struct thing {
 	uint64_t mark[5];		/* bytes: an odd multiple of 8 */
 };
 
-static void test_construct_allocates_nothing(UNIT_STATE)
+static void test_construct_allocates_nothing(void **state)
 {
 	struct unm_pool pool;
 
@@ -22,7 +22,7 @@ static void test_construct_allocates_nothing(UNIT_STATE)
 	unm_pool_destruct(&pool);
 }
 
-static void test_token_names_its_object(UNIT_STATE)
+static void test_token_names_its_object(void **state)
 {
 	struct unm_pool pool;
 	struct thing *t[10];
@@ -43,7 +43,7 @@ static void test_token_names_its_object(UNIT_STATE)
 	unm_pool_destruct(&pool);
 }
 
-static void test_stale_token_is_refused(UNIT_STATE)
+static void test_stale_token_is_refused(void **state)
 {
 	struct unm_pool pool;
 	struct thing *t, *again;
@@ -64,7 +64,7 @@ static void test_stale_token_is_refused(UNIT_STATE)
 	unm_pool_destruct(&pool);
 }
 
-static void test_made_up_tokens_are_refused(UNIT_STATE)
+static void test_made_up_tokens_are_refused(void **state)
 {
 	struct unm_pool pool;
 	struct thing *t;
@@ -88,7 +88,7 @@ static void test_made_up_tokens_are_refused(UNIT_STATE)
 	unm_pool_destruct(&pool);
 }
 
-static void test_growth_moves_nothing(UNIT_STATE)
+static void test_growth_moves_nothing(void **state)
 {
 	enum { N = 5000 };
 	static struct thing *t[N];
@@ -114,7 +114,7 @@ static void test_growth_moves_nothing(UNIT_STATE)
 
 /* The pool grows in chunks. The limit is compared with the objects made, not
  * with those in use, so it may be exceeded by less than one chunk. */
-static void test_limit(UNIT_STATE)
+static void test_limit(void **state)
 {
 	struct unm_pool pool;
 	struct thing *last = NULL, *t;
@@ -137,7 +137,7 @@ static void test_limit(UNIT_STATE)
 }
 
 /* Random allocations and frees, compared with a table. */
-static void test_random_model(UNIT_STATE)
+static void test_random_model(void **state)
 {
 	enum { N = 512, STEPS = 200000 };
 	static struct { struct thing *t; uint64_t token, mark; } m[N];

@@ -81,13 +81,13 @@ static void only_send(size_t len, bool tagged, uint32_t total)
 	ep_pair_close(&p);
 }
 
-static void test_trap8_both_only_send_inline(UNIT_STATE)
+static void test_trap8_both_only_send_inline(void **state)
 {
 	only_send(8, false, messages());
 	only_send(8, true, messages());
 }
 
-static void test_trap8_both_only_send_eager(UNIT_STATE)
+static void test_trap8_both_only_send_eager(void **state)
 {
 	only_send(300, true, messages() / 4);
 	only_send(4000, false, messages() / 10);
@@ -100,7 +100,7 @@ static void test_trap8_both_only_send_eager(UNIT_STATE)
 
 /* Four endpoints post all their sends, far above the eager limit, before any of
  * them posts a receive. */
-static void test_trap8_all_to_all_before_any_receive(UNIT_STATE)
+static void test_trap8_all_to_all_before_any_receive(void **state)
 {
 	struct ep *e[NODES];
 	fi_addr_t at[NODES][NODES];
@@ -218,7 +218,7 @@ static void bounded(size_t len, size_t max)
 	ep_pair_close(&p);
 }
 
-static void test_unexpected_memory_is_bounded(UNIT_STATE)
+static void test_unexpected_memory_is_bounded(void **state)
 {
 	bounded(8, 4096);
 	bounded(8, 1 << 20);
@@ -228,7 +228,7 @@ static void test_unexpected_memory_is_bounded(UNIT_STATE)
 
 /* Two senders: both continue when memory is free again, also if the messages of
  * only one of them are received first. */
-static void test_two_senders_share_what_there_is(UNIT_STATE)
+static void test_two_senders_share_what_there_is(void **state)
 {
 	size_t was = g_unm_env.unexpected_max;
 	struct ep *r, *s[2];
@@ -263,7 +263,7 @@ static void test_two_senders_share_what_there_is(UNIT_STATE)
 
 /* One sender's messages use up the memory: another sender whose messages have
  * posted receives is not delayed, however long that lasts. */
-static void test_a_flood_holds_back_nobody_else(UNIT_STATE)
+static void test_a_flood_holds_back_nobody_else(void **state)
 {
 	size_t was = g_unm_env.unexpected_max;
 	struct ep *r, *flood, *well;
@@ -302,7 +302,7 @@ static void test_a_flood_holds_back_nobody_else(UNIT_STATE)
 }
 
 /* Discarding and claiming free memory as receiving does. */
-static void test_discards_free_space(UNIT_STATE)
+static void test_discards_free_space(void **state)
 {
 	size_t was = g_unm_env.unexpected_max;
 	uint32_t sent = 0, got = 0;
@@ -339,7 +339,7 @@ static void test_discards_free_space(UNIT_STATE)
 
 /* Memory becomes free while the completion queue is full: a sender that was
  * throttled for lack of memory continues once the queue is read. */
-static void test_room_comes_while_the_queue_is_full(UNIT_STATE)
+static void test_room_comes_while_the_queue_is_full(void **state)
 {
 	const struct ep_want want = { .cq_size = 64 };
 	size_t was = g_unm_env.unexpected_max;
@@ -373,7 +373,7 @@ static void test_room_comes_while_the_queue_is_full(UNIT_STATE)
 }
 
 /* Without memory for unexpected messages, rendezvous under way still end. */
-static void test_rendezvous_ends_while_memory_is_out(UNIT_STATE)
+static void test_rendezvous_ends_while_memory_is_out(void **state)
 {
 	size_t was = g_unm_env.unexpected_max;
 	char *out, *in, buf[1000];
@@ -406,7 +406,7 @@ static void test_rendezvous_ends_while_memory_is_out(UNIT_STATE)
 
 /* The receiver does not poll: sends are refused and do not block, and another
  * peer is served. */
-static void test_a_peer_that_never_polls_delays_nobody(UNIT_STATE)
+static void test_a_peer_that_never_polls_delays_nobody(void **state)
 {
 	struct ep *s = ep_open(NULL), *deaf = ep_open(NULL);
 	struct ep *well = ep_open(NULL);
@@ -445,7 +445,7 @@ static uint64_t packets_to(struct ep *e, fi_addr_t dest)
 
 /* A long message in pieces: each call sends a few of them, so that other work
  * is not delayed; two such messages share the calls. */
-static void test_a_stream_is_sent_in_steps(UNIT_STATE)
+static void test_a_stream_is_sent_in_steps(void **state)
 {
 	enum { STEP = 16, LEN = 10 * BIG };
 	size_t eager = g_unm_env.eager_max;
@@ -491,7 +491,7 @@ static void test_a_stream_is_sent_in_steps(UNIT_STATE)
 }
 
 /* More rendezvous than may be in flight. */
-static void test_sends_in_flight_are_bounded(UNIT_STATE)
+static void test_sends_in_flight_are_bounded(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	size_t max = p.a->info->tx_attr->size;
@@ -528,7 +528,7 @@ static void test_sends_in_flight_are_bounded(UNIT_STATE)
 	ep_quiet(p.a);
 }
 
-static void test_posted_receives_are_bounded(UNIT_STATE)
+static void test_posted_receives_are_bounded(void **state)
 {
 	int was = g_unm_env.rx_size;
 	struct ep_pair p;
@@ -557,7 +557,7 @@ static void test_posted_receives_are_bounded(UNIT_STATE)
 }
 
 /* A million receives with different tags: matching stays fast. */
-static void test_many_receives_posted(UNIT_STATE)
+static void test_many_receives_posted(void **state)
 {
 	uint32_t total = messages();
 	struct ep_pair p = ep_pair(NULL);
@@ -605,7 +605,7 @@ static struct unm_peer *starve(struct ep_pair *p, struct hal_ops *ops)
 	return peer;
 }
 
-static void test_no_space_is_back_pressure(UNIT_STATE)
+static void test_no_space_is_back_pressure(void **state)
 {
 	char out[4096] = "x", in[4096];
 	struct ep_pair p = ep_pair(NULL);
@@ -625,7 +625,7 @@ static void test_no_space_is_back_pressure(UNIT_STATE)
 	assert_int_equal(starved, 0);
 }
 
-static void test_no_space_for_long_ends(UNIT_STATE)
+static void test_no_space_for_long_ends(void **state)
 {
 	char out[4096] = "x";
 	struct ep_pair p = ep_pair(NULL);
@@ -648,7 +648,7 @@ static void test_no_space_for_long_ends(UNIT_STATE)
 
 /* Two shortages a minute apart, without a send in between, are not one long
  * shortage. */
-static void test_no_space_twice_is_back_pressure(UNIT_STATE)
+static void test_no_space_twice_is_back_pressure(void **state)
 {
 	char out[4096] = "x", in[4096];
 	struct ep_pair p = ep_pair(NULL);

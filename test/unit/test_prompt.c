@@ -79,7 +79,7 @@ static void get(struct os_pair *p, size_t at, void *to, size_t len)
 
 /* A target that polls: the answer to the first operation's probe comes back,
  * and from then on all operations are requests, except long ones. */
-static void test_target_that_polls(UNIT_STATE)
+static void test_target_that_polls(void **state)
 {
 	uint64_t direct, requests;
 	size_t kept;
@@ -117,7 +117,7 @@ static void test_target_that_polls(UNIT_STATE)
 
 /* A target that does not poll: no operation waits for it, and it gets one
  * probe. */
-static void test_target_that_does_not_poll(UNIT_STATE)
+static void test_target_that_does_not_poll(void **state)
 {
 	uint64_t direct, requests, sent;
 	struct os_pair p;
@@ -139,7 +139,7 @@ static void test_target_that_does_not_poll(UNIT_STATE)
 }
 
 /* Progress that was seen longer ago than the bound does not count. */
-static void test_target_that_polled(UNIT_STATE)
+static void test_target_that_polled(void **state)
 {
 	uint64_t value = 1, requests;
 	struct os_pair p;
@@ -160,7 +160,7 @@ static void test_target_that_polled(UNIT_STATE)
 
 /* The target stops polling just when a request was sent: the request waits, is
  * executed once, and does not delay later operations. */
-static void test_target_that_stops(UNIT_STATE)
+static void test_target_that_stops(void **state)
 {
 	uint64_t value[] = { 7, 8 }, direct;
 	struct fi_context2 ctx;
@@ -214,7 +214,7 @@ static struct os_pair open_stopped(void)
 /* A long operation whose requests wait for the target does not hold up an
  * operation that can be executed by attach. (The long one has remote CQ data,
  * so it can not.) */
-static void test_put_past_unsent_requests(UNIT_STATE)
+static void test_put_past_unsent_requests(void **state)
 {
 	static uint8_t buf[LEN];
 	uint64_t value = 5, direct, n = 0, end = ep_deadline();
@@ -251,7 +251,7 @@ static void test_put_past_unsent_requests(UNIT_STATE)
 }
 
 /* A target that sleeps is not woken. */
-static void test_target_that_sleeps(UNIT_STATE)
+static void test_target_that_sleeps(void **state)
 {
 	const struct ep_want any = { 0 }, sleeps = { .wait = FI_WAIT_FD };
 	struct fid *fids[1];

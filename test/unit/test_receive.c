@@ -72,7 +72,7 @@ static void directed_posted(size_t len, bool tagged)
 	ep_close(t.r);
 }
 
-static void test_directed_receive_posted_first(UNIT_STATE)
+static void test_directed_receive_posted_first(void **state)
 {
 	for (int i = 0; i < NKINDS; i++) {
 		directed_posted(kinds[i], true);
@@ -80,7 +80,7 @@ static void test_directed_receive_posted_first(UNIT_STATE)
 	}
 }
 
-static void test_directed_receive_of_unexpected(UNIT_STATE)
+static void test_directed_receive_of_unexpected(void **state)
 {
 	for (int k = 0; k < NKINDS; k++) {
 		struct three t = three();
@@ -108,7 +108,7 @@ static void test_directed_receive_of_unexpected(UNIT_STATE)
 }
 
 /* Without FI_DIRECTED_RECV the address of a receive is ignored. */
-static void test_undirected_endpoint_ignores_the_source(UNIT_STATE)
+static void test_undirected_endpoint_ignores_the_source(void **state)
 {
 	struct ep_want want = { .caps = FI_MSG | FI_TAGGED | FI_SOURCE };
 	struct ep_pair p = ep_pair(&want);
@@ -160,14 +160,14 @@ static void unresolved_peer(size_t len)
 	free(mem);
 }
 
-static void test_trap9_unknown_sender_gets_a_name_late(UNIT_STATE)
+static void test_trap9_unknown_sender_gets_a_name_late(void **state)
 {
 	for (int i = 0; i < NKINDS; i++)
 		unresolved_peer(kinds[i]);
 }
 
 /* A directed receive does not match a sender until that sender is inserted. */
-static void test_unknown_sender_does_not_take_a_directed_receive(UNIT_STATE)
+static void test_unknown_sender_does_not_take_a_directed_receive(void **state)
 {
 	struct ep *r = ep_open(NULL), *s = ep_open(NULL);
 	fi_addr_t to = ep_insert(s, r), self = ep_insert(r, r);
@@ -181,7 +181,7 @@ static void test_unknown_sender_does_not_take_a_directed_receive(UNIT_STATE)
 }
 
 /* A sender that was closed before it was inserted. */
-static void test_message_of_a_closed_unresolved_peer_is_named_late(UNIT_STATE)
+static void test_message_of_a_closed_unresolved_peer_is_named_late(void **state)
 {
 	struct ep *r = ep_open(NULL), *s = ep_open(NULL);
 	fi_addr_t from;
@@ -243,7 +243,7 @@ static void truncated(struct ep_pair *p, size_t len, size_t room, int iov,
 	xfer_free(&x);
 }
 
-static void test_trap5_truncation_fills_every_field(UNIT_STATE)
+static void test_trap5_truncation_fills_every_field(void **state)
 {
 	static const struct { size_t len, room; } t[] = {
 		{ 1, 0 }, { 40, 0 }, { 40, 39 }, { 8, 7 }, { 4000, 0 },
@@ -261,7 +261,7 @@ static void test_trap5_truncation_fills_every_field(UNIT_STATE)
 }
 
 /* The message after a truncated one is not affected. */
-static void test_truncation_leaves_the_stream_alone(UNIT_STATE)
+static void test_truncation_leaves_the_stream_alone(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char *out = ep_alloc(2 * 100000), *in = ep_alloc(2 * 100000);
@@ -287,7 +287,7 @@ static void test_truncation_leaves_the_stream_alone(UNIT_STATE)
 
 /* ---- Tags ------------------------------------------------------------ */
 
-static void test_trap5_the_tag_is_the_senders_full_tag(UNIT_STATE)
+static void test_trap5_the_tag_is_the_senders_full_tag(void **state)
 {
 	static const uint64_t tag = 0xfedcba9876543210;
 	struct ep_pair p = ep_pair(NULL);
@@ -311,7 +311,7 @@ static void test_trap5_the_tag_is_the_senders_full_tag(UNIT_STATE)
 	}
 }
 
-static void test_tagged_and_untagged_do_not_meet(UNIT_STATE)
+static void test_tagged_and_untagged_do_not_meet(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char in[2], out[2] = { 1, 2 };
@@ -331,7 +331,7 @@ static void test_tagged_and_untagged_do_not_meet(UNIT_STATE)
 /* ---- Many ------------------------------------------------------------ */
 
 /* All messages are sent before any is received, in reverse. */
-static void test_many_unexpected_in_reverse(UNIT_STATE)
+static void test_many_unexpected_in_reverse(void **state)
 {
 	enum { N = 20000 };
 	struct ep_pair p = ep_pair(NULL);
@@ -350,7 +350,7 @@ static void test_many_unexpected_in_reverse(UNIT_STATE)
 	ep_quiet(p.b);
 }
 
-static void test_many_posted_in_reverse(UNIT_STATE)
+static void test_many_posted_in_reverse(void **state)
 {
 	enum { N = 20000 };
 	struct ep_pair p = ep_pair(NULL);

@@ -233,13 +233,13 @@ static void locked(enum os_way way, bool one)
 }
 
 #define APART(name, way)						\
-	static void test_##name(UNIT_STATE)				\
+	static void test_##name(void **state)				\
 	{								\
 		EP_NEEDS_INSIDE();					\
 		apart(way);						\
 	}
 #define LOCKED(name, way, one)						\
-	static void test_##name(UNIT_STATE)				\
+	static void test_##name(void **state)				\
 	{								\
 		EP_NEEDS_INSIDE();					\
 		locked(way, one);					\

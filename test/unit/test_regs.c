@@ -12,7 +12,7 @@
 /* ---- Mailboxes --------------------------------------------------------- */
 
 /* [D 5.1.1] "A read request to an empty FIFO, will return CAFEBEBE..." */
-static void mif_empty_pattern(UNIT_STATE)
+static void mif_empty_pattern(void **state)
 {
 	struct iface b = iface("fifo=8", 0);
 	uint64_t w[2] = { 0 };
@@ -26,7 +26,7 @@ static void mif_empty_pattern(UNIT_STATE)
 }
 
 /* [D 2.3.3, 2.3.5] spell it CAFEBEBEDEADBEEF. */
-static void mif_empty_pattern_beef(UNIT_STATE)
+static void mif_empty_pattern_beef(void **state)
 {
 	struct iface a = iface("fifo=8,empty=beef", 0);
 	struct iface b = iface("fifo=8,empty=beef", 1);
@@ -45,7 +45,7 @@ static void mif_empty_pattern_beef(UNIT_STATE)
 /* [D 5.1.1] a write enqueues, and reads return "the actual dequeues"; [13] data
  * may equal the pattern: words behind a valid first word are not compared with
  * it. */
-static void mif_words_in_order(UNIT_STATE)
+static void mif_words_in_order(void **state)
 {
 	struct iface b = iface("fifo=8", 0);
 	uint64_t w[2];
@@ -69,7 +69,7 @@ static void mif_words_in_order(UNIT_STATE)
 }
 
 /* [D 5.1.1] "a single-word request to a full FIFO" is refused: it is lost. */
-static void mif_full_takes_no_word(UNIT_STATE)
+static void mif_full_takes_no_word(void **state)
 {
 	struct iface b = iface("fifo=8", 0);
 	uint64_t w[2];
@@ -87,7 +87,7 @@ static void mif_full_takes_no_word(UNIT_STATE)
 
 /* [D 5.1.1] "A multi-word request to a full FIFO will always return a negative
  * acknowledgment", and [D 5.2.3] NACK lasts until the next transmission. */
-static void mif_full_refuses(UNIT_STATE)
+static void mif_full_refuses(void **state)
 {
 	struct iface a = iface("fifo=8", 0), b = iface("fifo=8", 1);
 
@@ -106,7 +106,7 @@ static void mif_full_refuses(UNIT_STATE)
 
 /* [D 5.1.2] a burst that does not fit: "the fourth will be rejected. However,
  * a positive acknowledgment will be returned". */
-static void mif_partial_burst(UNIT_STATE)
+static void mif_partial_burst(void **state)
 {
 	struct iface a = iface("fifo=8", 0), b = iface("fifo=8", 1);
 	uint64_t w[2] = { 0 };
@@ -145,14 +145,14 @@ static void mif_half_read(const char *sim, uint32_t status)
 	iface_close(&b);
 }
 
-static void mif_full_refuses_readers_halfway(UNIT_STATE)
+static void mif_full_refuses_readers_halfway(void **state)
 {
 	mif_half_read("fifo=8", HAL_PIF_NACK);
 	mif_half_read("fifo=8,pairs=0", HAL_PIF_ACK);
 }
 
 /* [D 5.1] FIFOs are independent. */
-static void mif_are_independent(UNIT_STATE)
+static void mif_are_independent(void **state)
 {
 	struct iface a = iface("fifo=8", 0), b = iface("fifo=8", 1);
 	struct iface c = iface("fifo=8", 1);
@@ -212,14 +212,14 @@ static void three_writes(const char *sim, bool prep)
 	iface_close(&b);
 }
 
-static void pif_three_writes(UNIT_STATE)
+static void pif_three_writes(void **state)
 {
 	three_writes("fifo=8", false);
 	three_writes("fifo=8,prep=1", true);
 }
 
 /* Two writes to the same register count as one of the three, the later one. */
-static void pif_same_write_twice(UNIT_STATE)
+static void pif_same_write_twice(void **state)
 {
 	const uint64_t stale[2] = { hal_head(9, 9), 99 };
 	struct iface a = iface("fifo=8", 0), b = iface("fifo=8", 1);
@@ -233,7 +233,7 @@ static void pif_same_write_twice(UNIT_STATE)
 
 /* [D 2.2.3, figure 8; 5.2.2] bits 47:0 come from the PID table, whatever the
  * sender writes there (put_packet() writes ones). */
-static void pif_identity_is_stamped(UNIT_STATE)
+static void pif_identity_is_stamped(void **state)
 {
 	struct iface a = iface("fifo=8", 0), b = iface("fifo=8", 1);
 	uint64_t w[2];
@@ -256,7 +256,7 @@ static void pif_identity_is_stamped(UNIT_STATE)
 
 /* [D 5.2.3] PEND "as soon as it becomes zero, the user should check"; [D 5.2.4]
  * one buffer: words written meanwhile are lost, and OVERWR_BUF is set. */
-static void pif_pending_and_overwritten(UNIT_STATE)
+static void pif_pending_and_overwritten(void **state)
 {
 	static const char sim[] = "fifo=8,tick=1,delay=1000000";
 	struct iface a = iface(sim, 0), b = iface(sim, 1);
@@ -278,7 +278,7 @@ static void pif_pending_and_overwritten(UNIT_STATE)
 
 /* A packet arrives even if its sender does not poll any more, and may arrive
  * long before it is acknowledged [13: PEND, ACK and NACK come later]. */
-static void pif_arrives_by_itself(UNIT_STATE)
+static void pif_arrives_by_itself(void **state)
 {
 	static const char sim[] = "fifo=8,tick=1,delay=10000,ack=1000000000";
 	struct iface a = iface(sim, 0), b = iface(sim, 1);
@@ -295,7 +295,7 @@ static void pif_arrives_by_itself(UNIT_STATE)
 }
 
 /* [D 5.2.4] "consecutive PIF setups on different pages are freely allowed". */
-static void pif_are_independent(UNIT_STATE)
+static void pif_are_independent(void **state)
 {
 	static const char sim[] = "fifo=8,tick=1,delay=1000000";
 	struct iface a = iface(sim, 0), c = iface(sim, 0), b = iface(sim, 1);
@@ -359,14 +359,14 @@ static void illegal_destination(const char *sim, bool keeps)
 	iface_close(&b);
 }
 
-static void pif_illegal_destination(UNIT_STATE)
+static void pif_illegal_destination(void **state)
 {
 	illegal_destination("fifo=8", true);
 	illegal_destination("fifo=8,illegal=0", false);
 }
 
 /* A packet to an address without a mailbox is not acknowledged. */
-static void pif_nowhere(UNIT_STATE)
+static void pif_nowhere(void **state)
 {
 	struct iface a = iface("fifo=8", 0);
 
@@ -380,7 +380,7 @@ static void pif_nowhere(UNIT_STATE)
 /* [D table 4] PID_CONF: without its bit "any write to the PIF, will not
  * correspond to any packet initiation": nothing is transmitted, and the status
  * stays as the last packet left it. */
-static void pif_not_configured(UNIT_STATE)
+static void pif_not_configured(void **state)
 {
 	struct iface a = iface("fifo=8", 0), b = iface("fifo=8", 1);
 
@@ -400,7 +400,7 @@ static void pif_not_configured(UNIT_STATE)
 
 /* [D 5.2.2, table 4] CLR_REQ "clears any active requests of the corresponding
  * PIF": a packet half written, and one under way. */
-static void pif_request_cleared(UNIT_STATE)
+static void pif_request_cleared(void **state)
 {
 	static const char sim[] = "fifo=8,tick=1,delay=1000000";
 	const uint64_t half[2] = { hal_head(9, 9), 9 };
@@ -620,7 +620,7 @@ static void idle_and_no_barrier(const struct iface *b)
  * at a narrower access, at an access beside the registers or a write to a
  * read-only one; and if the barriers of hal_mmio.h are missing: before a start,
  * or after a packet or the end of a transfer. */
-static void wrong_accesses_end_it(UNIT_STATE)
+static void wrong_accesses_end_it(void **state)
 {
 	static void (*const wrong[])(const struct iface *b) = {
 		narrow_mif_read, narrower_mif_read, narrow_mif_write,
@@ -671,7 +671,7 @@ static bool acknowledged_arrive(const char *sim)
 }
 
 /* The checks fail with lost refusals and with forged identities. */
-static void mutants_are_noticed(UNIT_STATE)
+static void mutants_are_noticed(void **state)
 {
 	assert_true(acknowledged_arrive("fifo=8"));
 	assert_true(acknowledged_arrive("fifo=8,delay=300,ack=300"));

@@ -34,7 +34,7 @@ static unsigned overtaken(const char *sim, uint64_t apart)
 
 /* [13] "none assumed ... the register model reorders stores unless that barrier
  * is used"; stores to the same place stay in order. */
-static void stores_are_reordered(UNIT_STATE)
+static void stores_are_reordered(void **state)
 {
 	assert_in_range(overtaken("reorder=250", 64), 50, 1950);
 	assert_in_range(overtaken("reorder=250", 1024), 50, 1950);
@@ -43,7 +43,7 @@ static void stores_are_reordered(UNIT_STATE)
 }
 
 /* A later store to the same bytes is never overwritten by an earlier one. */
-static void stores_to_one_place_in_order(UNIT_STATE)
+static void stores_to_one_place_in_order(void **state)
 {
 	struct hal_mmio *mm = device("reorder=500", 0);
 	struct memory m = memory(mm, 1, 4 * KIB);
@@ -65,7 +65,7 @@ static void stores_to_one_place_in_order(UNIT_STATE)
 }
 
 /* hal_mmio.h: any length and alignment, no byte beside is changed. */
-static void stores_of_any_shape(UNIT_STATE)
+static void stores_of_any_shape(void **state)
 {
 	struct hal_mmio *mm = device("reorder=500", 0);
 	struct memory m = memory(mm, 1, 4 * KIB);
@@ -93,7 +93,7 @@ static void stores_of_any_shape(UNIT_STATE)
 /* ---- Memory [D 3.1.6, 3.3] --------------------------------------------- */
 
 /* [K ALLOC] zeroed, whole pages, on the board asked for, disjoint. */
-static void alloc_gives_clean_pages(UNIT_STATE)
+static void alloc_gives_clean_pages(void **state)
 {
 	struct hal_mmio *mm = device("fifo=8", 0);
 	uint64_t before = 0;
@@ -114,7 +114,7 @@ static void alloc_gives_clean_pages(UNIT_STATE)
 }
 
 /* [K ALLOC] its errors; memory that was freed can be allocated again. */
-static void alloc_refuses(UNIT_STATE)
+static void alloc_refuses(void **state)
 {
 	struct hal_mmio *mm = device("fifo=8", 0);
 	struct hal_kdev_alloc a = { .bytes = 4096, .board = BOARDS };
@@ -140,7 +140,7 @@ static void alloc_refuses(UNIT_STATE)
 
 /* [K IMPORT] by reference and secret; CHECK and DROP; a reference is used for
  * one region only. */
-static void import_knows_who_holds(UNIT_STATE)
+static void import_knows_who_holds(void **state)
 {
 	struct hal_mmio *mm = device("route=0", 0), *other = device("route=0",
 								    1);
@@ -177,7 +177,7 @@ static void import_knows_who_holds(UNIT_STATE)
 }
 
 /* [K ALLOC] "until then it is nobody else's": a mapping keeps it. */
-static void mapped_memory_stays(UNIT_STATE)
+static void mapped_memory_stays(void **state)
 {
 	struct hal_mmio *mm = device("fifo=8", 0);
 	struct memory m = memory(mm, 0, 4096);
@@ -198,7 +198,7 @@ static void mapped_memory_stays(UNIT_STATE)
 
 /* [K ALLOC] for another interface: held by it at once, and found by its import;
  * each import needs its own drop. */
-static void alloc_for_another(UNIT_STATE)
+static void alloc_for_another(void **state)
 {
 	struct iface a = iface("route=0", 0), b = iface("route=0", 1);
 	struct hal_kdev_alloc al = { .bytes = 4096, .secret = 5, .board = 1,
@@ -232,7 +232,7 @@ static void alloc_for_another(UNIT_STATE)
 }
 
 /* [O 2.1; K IMPORT] a route takes its time, to another board's memory only. */
-static void routes_take_time(UNIT_STATE)
+static void routes_take_time(void **state)
 {
 	struct hal_mmio *mm = device("tick=1,route=50", 0);
 	struct memory here = memory(mm, 0, 4096), there = memory(mm, 1, 4096);
@@ -283,7 +283,7 @@ static struct hal_kdev_status wait_status(struct hal_mmio *mm)
 }
 
 /* [K write] refused arguments; every alignment is valid. */
-static void kernel_transfers(UNIT_STATE)
+static void kernel_transfers(void **state)
 {
 	struct hal_mmio *mm = device("btt=16", 0);
 	struct memory s = memory(mm, 0, 65536), d = memory(mm, 1, 65536);
@@ -318,7 +318,7 @@ static void kernel_transfers(UNIT_STATE)
 
 /* [D 3.1.2] "no guarantee that the transfers will be completed in the same
  * order"; each completion is reported once; [K write] -EAGAIN at the depth. */
-static void kernel_transfers_in_any_order(UNIT_STATE)
+static void kernel_transfers_in_any_order(void **state)
 {
 	struct hal_mmio *mm = device("xfers=16,dma=100", 0);
 	struct memory s = memory(mm, 0, 4096), d = memory(mm, 1, 4096);
@@ -354,7 +354,7 @@ static void kernel_transfers_in_any_order(UNIT_STATE)
 
 /* [K CANCEL] a cancelled transfer moves no more data and its end is reported; a
  * slave's error. */
-static void kernel_transfers_end_badly(UNIT_STATE)
+static void kernel_transfers_end_badly(void **state)
 {
 	struct hal_mmio *mm = device("tick=1,dma=100000,slverr=0", 0);
 	struct memory s = memory(mm, 0, 65536), d = memory(mm, 1, 65536);
@@ -461,7 +461,7 @@ static uint32_t simple(const struct engine *e, uint64_t src, uint64_t dst,
 }
 
 /* [K ENGINE] one process has it; the kernel refuses transfers meanwhile. */
-static void engine_is_exclusive(UNIT_STATE)
+static void engine_is_exclusive(void **state)
 {
 	struct hal_mmio *mm = device("btt=20", 0);
 	struct memory m = memory(mm, 0, 4096);
@@ -487,7 +487,7 @@ static void engine_is_exclusive(UNIT_STATE)
 }
 
 /* [PG034 CDMACR, CDMASR] after a reset: idle, no error, tail pointer mode. */
-static void engine_after_reset(UNIT_STATE)
+static void engine_after_reset(void **state)
 {
 	struct engine e = engine("sg=1");
 
@@ -503,7 +503,7 @@ static void engine_after_reset(UNIT_STATE)
 
 /* [PG034 BTT] any length below the counter's, any alignment; IOC_Irq is set
  * and cleared by writing 1. */
-static void engine_simple(UNIT_STATE)
+static void engine_simple(void **state)
 {
 	struct engine e = engine("btt=14");
 	uint8_t *s = e.s.map.base, *d = e.d.map.base;
@@ -529,7 +529,7 @@ static void engine_simple(UNIT_STATE)
 
 /* [PG034 BTT] the counter has so many bits and ignores higher ones: long
  * transfers must be split. */
-static void engine_counts_so_far(UNIT_STATE)
+static void engine_counts_so_far(void **state)
 {
 	struct engine e = engine("btt=14");
 	uint8_t *d = e.d.map.base;
@@ -542,7 +542,7 @@ static void engine_counts_so_far(UNIT_STATE)
 }
 
 /* [PG034 CDMASR] DMAIntErr, DMADecErr, DMASlvErr; only a reset helps. */
-static void engine_errors(UNIT_STATE)
+static void engine_errors(void **state)
 {
 	struct engine e = engine("slverr=0");
 	uint64_t nowhere = hal_dest(BOARDS, 0, 0);
@@ -571,7 +571,7 @@ static void engine_errors(UNIT_STATE)
 }
 
 /* A slow engine stays busy, and a reset stops it. */
-static void engine_is_slow(UNIT_STATE)
+static void engine_is_slow(void **state)
 {
 	struct engine e = engine("tick=1,dma=1000");
 	int looks = 0;
@@ -632,7 +632,7 @@ static bool piece_there(const struct engine *e, uint32_t i)
 }
 
 /* [PG034 SG] up to the tail, done bits; a new tail goes on from there. */
-static void sg_chain(UNIT_STATE)
+static void sg_chain(void **state)
 {
 	struct engine e = engine("sg=1");
 	struct hal_cdma_desc *d;
@@ -658,7 +658,7 @@ static void sg_chain(UNIT_STATE)
 
 /* [PG034 CDMASR, status word] SGIntErr: done already; SGDecErr; a descriptor's
  * own errors, in it and in the register. */
-static void sg_errors(UNIT_STATE)
+static void sg_errors(void **state)
 {
 	struct engine e = engine("sg=1");
 	struct hal_cdma_desc *d;
@@ -735,7 +735,7 @@ static bool engine_is_true(const char *sim)
 	return good;
 }
 
-static void mutants_are_noticed(UNIT_STATE)
+static void mutants_are_noticed(void **state)
 {
 	assert_true(ends_are_true("dma=0"));
 	assert_true(ends_are_true("dma=1000"));

@@ -191,7 +191,7 @@ static void until_told(struct hal_back *back, uint32_t region)
  * that revocation. The second region's word to a is lost, and the thread that
  * closes the first region stores it again: the value of the second.
  */
-static void test_two_regions(UNIT_STATE)
+static void test_two_regions(void **state)
 {
 	struct closer first, second;
 	struct unm_peer *inside;
@@ -231,7 +231,7 @@ static void test_two_regions(UNIT_STATE)
 
 /* ---- Disconnected peers ---------------------------------------------- */
 
-static void test_dropped_when_it_knows(UNIT_STATE)
+static void test_dropped_when_it_knows(void **state)
 {
 	struct unm_peer *peer;
 	struct scene s;

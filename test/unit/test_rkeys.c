@@ -118,7 +118,7 @@ static void each_finds_its_region(enum keys keys, int n)
 	crowd_close(&c);
 }
 
-static void test_each_access_finds_its_region(UNIT_STATE)
+static void test_each_access_finds_its_region(void **state)
 {
 	static const int counts[] = { 1, FEW, 16, 17, MANY, BEYOND };
 
@@ -176,7 +176,7 @@ static uint64_t cost(enum keys keys, int n)
 	return steps / ACCESSES;
 }
 
-static void test_the_cost_does_not_grow(UNIT_STATE)
+static void test_the_cost_does_not_grow(void **state)
 {
 	unit_needs(os_goes(OS_DMABLE));
 	for (int keys = 0; keys < KEYS; keys++) {

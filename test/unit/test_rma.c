@@ -153,28 +153,28 @@ static void every_call(enum os_way way)
 	os_close(&p);
 }
 
-static void test_every_call_by_requests(UNIT_STATE)
+static void test_every_call_by_requests(void **state)
 {
 	every_call(OS_REQUESTS);
 }
 
-static void test_every_call_by_attach(UNIT_STATE)
+static void test_every_call_by_attach(void **state)
 {
 	every_call(OS_ATTACH);
 }
 
-static void test_every_call_through_dmable_memory(UNIT_STATE)
+static void test_every_call_through_dmable_memory(void **state)
 {
 	every_call(OS_DMABLE);
 }
 
-static void test_every_call_through_shared_memory(UNIT_STATE)
+static void test_every_call_through_shared_memory(void **state)
 {
 	every_call(OS_SHARED);
 }
 
 /* Also from dmable memory, for engines that access no other memory. */
-static void test_from_dmable_to_dmable_memory(UNIT_STATE)
+static void test_from_dmable_to_dmable_memory(void **state)
 {
 	struct os_pair p = os_open(OS_DMABLE, ROOM);
 	uint64_t direct;
@@ -244,7 +244,7 @@ static void refused(enum os_way way, size_t len, const struct bad *t)
 }
 
 /* Wrong rights and bounds: no byte is changed, however long the operation. */
-static void test_bad_accesses(UNIT_STATE)
+static void test_bad_accesses(void **state)
 {
 	const uint64_t all = FI_REMOTE_READ | FI_REMOTE_WRITE;
 	const struct bad t[] = {
@@ -269,7 +269,7 @@ static void test_bad_accesses(UNIT_STATE)
 }
 
 /* A valid operation between wrong ones: each gets its own result, in order. */
-static void test_answers_are_not_mixed_up(UNIT_STATE)
+static void test_answers_are_not_mixed_up(void **state)
 {
 	struct os_pair p = os_open(OS_REQUESTS, 4096);
 	uint64_t v[300];
@@ -295,7 +295,7 @@ static void test_answers_are_not_mixed_up(UNIT_STATE)
 
 /* ---- Wrong arguments ------------------------------------------------- */
 
-static void test_bad_calls(UNIT_STATE)
+static void test_bad_calls(void **state)
 {
 	struct os_pair p = os_open(OS_REQUESTS, 4096);
 	uint8_t buf[64] = { 0 };
@@ -336,7 +336,7 @@ static void test_bad_calls(UNIT_STATE)
 /* ---- Regions --------------------------------------------------------- */
 
 /* A region of several pieces is addressed as one. */
-static void test_region_of_pieces(UNIT_STATE)
+static void test_region_of_pieces(void **state)
 {
 	struct os_pair p = os_open(OS_ATTACH, 65536);
 	struct iovec iov[3] = {
@@ -404,7 +404,7 @@ static void closed(enum os_way way)
 	os_close(&p);
 }
 
-static void test_closed_regions_are_gone(UNIT_STATE)
+static void test_closed_regions_are_gone(void **state)
 {
 	for (int way = 0; way < OS_WAYS; way++)
 		if (os_runs(way))
@@ -413,7 +413,7 @@ static void test_closed_regions_are_gone(UNIT_STATE)
 
 /* A read whose data are being sent from a region when it is closed ends in an
  * error. */
-static void test_close_ends_reads(UNIT_STATE)
+static void test_close_ends_reads(void **state)
 {
 	struct os_pair p = os_open(OS_REQUESTS, ROOM);
 	uint8_t *in = ep_alloc(ROOM);
@@ -433,7 +433,7 @@ static void test_close_ends_reads(UNIT_STATE)
 }
 
 /* Operations in steps whose remote keys are revoked continue as requests. */
-static void test_close_of_others_stops_nobody(UNIT_STATE)
+static void test_close_of_others_stops_nobody(void **state)
 {
 	for (int way = OS_ATTACH; way < OS_WAYS; way++) {
 		uint8_t *in[3], other[2][64];
@@ -481,7 +481,7 @@ static void test_close_of_others_stops_nobody(UNIT_STATE)
 
 /* An endpoint that is closed while it answers a read does not keep the region
  * in use. */
-static void test_endpoint_goes_before_its_region(UNIT_STATE)
+static void test_endpoint_goes_before_its_region(void **state)
 {
 	struct os_pair p = os_open(OS_REQUESTS, ROOM);
 	struct ep_want want = { .with = p.b };
@@ -570,7 +570,7 @@ static void every_call_asleep(enum os_way way)
 	os_close(&p);
 }
 
-static void test_direct_ways_need_no_target(UNIT_STATE)
+static void test_direct_ways_need_no_target(void **state)
 {
 	for (int way = OS_ATTACH; way < OS_WAYS; way++) {
 		if (!os_runs(way))
@@ -584,7 +584,7 @@ static void test_direct_ways_need_no_target(UNIT_STATE)
 /* ---- Remote counters ------------------------------------------------- */
 
 /* Each operation counts once, however many requests it takes. */
-static void test_remote_counters(UNIT_STATE)
+static void test_remote_counters(void **state)
 {
 	struct ep_want want = { .disabled = true };
 	struct fi_cntr_attr attr = { .events = FI_CNTR_EVENTS_COMP };
@@ -633,7 +633,7 @@ static void test_remote_counters(UNIT_STATE)
 /* ---- The target closes ----------------------------------------------- */
 
 /* When the target closes, operations under way end in an error. */
-static void test_target_closes(UNIT_STATE)
+static void test_target_closes(void **state)
 {
 	struct os_pair p = os_open(OS_REQUESTS, ROOM);
 	uint8_t *buf = ep_alloc(ROOM);

@@ -393,7 +393,7 @@ static void all_at_once(enum os_way way, bool one)
 }
 
 #define CASE(name, way, one)						\
-	static void test_##name(UNIT_STATE)				\
+	static void test_##name(void **state)				\
 	{								\
 		EP_NEEDS_INSIDE();					\
 		all_at_once(way, one);					\

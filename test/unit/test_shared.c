@@ -126,7 +126,7 @@ static void found(int prot, int flags, uint64_t access, bool alias)
 	close_scene(&s);
 }
 
-static void test_shared_mappings(UNIT_STATE)
+static void test_shared_mappings(void **state)
 {
 	NEEDS_ALIASES();
 	found(RW, MAP_SHARED, OS_ALL, true);
@@ -134,7 +134,7 @@ static void test_shared_mappings(UNIT_STATE)
 	found(PROT_READ, MAP_SHARED, FI_REMOTE_READ, true);
 }
 
-static void test_other_mappings(UNIT_STATE)
+static void test_other_mappings(void **state)
 {
 	NEEDS_ALIASES();
 	found(RW, MAP_PRIVATE, OS_ALL, false);
@@ -146,7 +146,7 @@ static void test_other_mappings(UNIT_STATE)
 
 /* For a region of the whole address space the target checks its memory at each
  * access. */
-static void test_all_of_the_address_space(UNIT_STATE)
+static void test_all_of_the_address_space(void **state)
 {
 	struct scene s;
 
@@ -162,7 +162,7 @@ static void test_all_of_the_address_space(UNIT_STATE)
 
 /* An initiator without such a mapping accesses the region like any other
  * memory. */
-static void test_initiator_without_the_mapping(UNIT_STATE)
+static void test_initiator_without_the_mapping(void **state)
 {
 	uint64_t value = 7, requests;
 	struct scene s;
@@ -250,14 +250,14 @@ static void wide_read(int have, int prot, bool owner, int error)
 
 /* Where READ of 128 bits has to store, it cannot be executed in memory that is
  * mapped read-only: neither by the initiator nor by the owner. */
-static void test_wide_read(UNIT_STATE)
+static void test_wide_read(void **state)
 {
 	NEEDS_ALIASES();
 	wide_read(GSAS_WIDE_CAS, RW, true, 0);
 	wide_read(GSAS_WIDE_CAS, PROT_READ, true, FI_EFAULT);
 }
 
-static void test_wide_load(UNIT_STATE)
+static void test_wide_load(void **state)
 {
 	NEEDS_ALIASES();
 	unit_needs(gsas_op_wide() & GSAS_WIDE_LOAD);
@@ -281,7 +281,7 @@ static void open_alias_only(struct scene *s)
 
 /* The alias is unmapped soon after the region is closed, even if the initiator
  * accesses that peer no more. */
-static void test_memory_is_given_back(UNIT_STATE)
+static void test_memory_is_given_back(void **state)
 {
 	struct scene s;
 
@@ -294,7 +294,7 @@ static void test_memory_is_given_back(UNIT_STATE)
 }
 
 /* The alias is closed with the endpoint, too. */
-static void test_gone_with_its_endpoint(UNIT_STATE)
+static void test_gone_with_its_endpoint(void **state)
 {
 	struct scene s;
 
@@ -326,7 +326,7 @@ static void check_refreshed(struct scene *s, uint8_t *old)
 }
 
 /* Other memory was mapped at the addresses, and fi_mr_refresh() called. */
-static void test_refresh(UNIT_STATE)
+static void test_refresh(void **state)
 {
 	struct iovec iov = { NULL, LEN };
 	struct scene s;
@@ -355,7 +355,7 @@ static struct unm_peer *peer_of(const struct scene *s)
 /* fi_mr_refresh() gives up on a peer that is in the middle of an access: no
  * remote key of the old memory is sent any more, and the next call waits
  * again. */
-static void test_refresh_gives_up(UNIT_STATE)
+static void test_refresh_gives_up(void **state)
 {
 	int fd, kept = g_unm_env.close_ms;
 	struct iovec iov = { NULL, LEN };

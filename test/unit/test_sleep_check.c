@@ -82,17 +82,17 @@ static int begin(const char *sleep_ms)
 	return 0;
 }
 
-static int begin_checking(UNIT_STATE)
+static int begin_checking(void **state)
 {
 	return begin("1000");
 }
 
-static int begin_not_checking(UNIT_STATE)
+static int begin_not_checking(void **state)
 {
 	return begin("0");
 }
 
-static int end(UNIT_STATE)
+static int end(void **state)
 {
 	g_out->tx.sleep = g_flags;
 	hal_if_close(g_from);
@@ -122,7 +122,7 @@ static void take_packet(void)
 }
 
 /* Several times, each just after arming. */
-static void test_found(UNIT_STATE)
+static void test_found(void **state)
 {
 	for (int i = 0; i < 5; i++) {
 		assert_int_equal(arm(), 0);
@@ -133,7 +133,7 @@ static void test_found(UNIT_STATE)
 }
 
 /* Also if the interface was idle for a while and checks rarely. */
-static void test_found_after_idle_time(UNIT_STATE)
+static void test_found_after_idle_time(void **state)
 {
 	for (int i = 0; i < 6; i++) {
 		assert_int_equal(arm(), 0);
@@ -157,7 +157,7 @@ static void needs_barriers(void)
 
 /* An idle sleeper costs little: it checks after 1, 2, 4, ... ms. On a slow
  * machine it checks less often. */
-static void test_seldom(UNIT_STATE)
+static void test_seldom(void **state)
 {
 	uint64_t start = unm_now_ns();
 	int checks = 0;
@@ -174,7 +174,7 @@ static void test_seldom(UNIT_STATE)
 }
 
 /* FI_UNIMEM_SLEEP_MS=0: for tests that must see a lost wake-up. */
-static void test_never(UNIT_STATE)
+static void test_never(void **state)
 {
 	needs_barriers();
 	assert_int_equal(arm(), 0);

@@ -123,7 +123,7 @@ static void crowd_end(struct crowd *c, pthread_t *t)
 }
 
 /* Every sleeper is woken, every time, also while others are still waking up. */
-static void test_all_who_wait_for_a_counter_wake(UNIT_STATE)
+static void test_all_who_wait_for_a_counter_wake(void **state)
 {
 	static const enum fi_wait_obj objs[] = {
 		FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_MUTEX_COND,
@@ -171,7 +171,7 @@ static void *read_until_stopped(void *arg)
 }
 
 /* Each message wakes at least one thread, a signal wakes all. */
-static void test_all_who_read_a_queue_wake(UNIT_STATE)
+static void test_all_who_read_a_queue_wake(void **state)
 {
 	struct ep_want want = { .wait = FI_WAIT_FD,
 				.threading = FI_THREAD_SAFE };
@@ -203,7 +203,7 @@ static void test_all_who_read_a_queue_wake(UNIT_STATE)
 
 /* A thread that was woken and does not run yet is not woken again; a new
  * sleeper is. */
-static void test_one_wake_up_for_many_completions(UNIT_STATE)
+static void test_one_wake_up_for_many_completions(void **state)
 {
 	struct ep_want want = { .threading = FI_THREAD_SAFE };
 	struct crowd c = { .rounds = 1 };
@@ -349,7 +349,7 @@ static void region_wakes(enum fi_wait_obj obj, bool polled)
 	ep_close(b);
 }
 
-static void test_a_region_wakes_who_waits_for_its_counter(UNIT_STATE)
+static void test_a_region_wakes_who_waits_for_its_counter(void **state)
 {
 	for (int polled = 0; polled < 2; polled++) {
 		region_wakes(FI_WAIT_FD, polled);
@@ -360,7 +360,7 @@ static void test_a_region_wakes_who_waits_for_its_counter(UNIT_STATE)
 /* A thread blocks on the counter's descriptor; another thread polls the
  * endpoint once, and so receives the event that would wake the first thread.
  * (One thread does both here.) The first thread must be woken. */
-static void test_a_poll_elsewhere_wakes_the_waiter(UNIT_STATE)
+static void test_a_poll_elsewhere_wakes_the_waiter(void **state)
 {
 	struct ep *a = ep_open(NULL), *b = ep_open(NULL);
 	struct fid_cntr *cntr = open_cntr(b, FI_WAIT_FD);
@@ -389,7 +389,7 @@ static void test_a_poll_elsewhere_wakes_the_waiter(UNIT_STATE)
 
 /* An endpoint is in the epoll set of such a counter from fi_enable() until it
  * is closed, also if a child has a copy of the descriptor. */
-static void test_the_set_of_a_counter_of_all(UNIT_STATE)
+static void test_the_set_of_a_counter_of_all(void **state)
 {
 	struct ep_want want = { .disabled = true };
 	struct fid_cntr *cntr;
@@ -417,7 +417,7 @@ static void test_the_set_of_a_counter_of_all(UNIT_STATE)
 }
 
 /* A wait that no event could end fails: no descriptors are available. */
-static void test_a_counter_that_cannot_wait_for_all(UNIT_STATE)
+static void test_a_counter_that_cannot_wait_for_all(void **state)
 {
 	struct fi_op_cntr op = { .value = 1 };
 	struct fi_deferred_work work = { .threshold = 1,
@@ -541,7 +541,7 @@ static const struct ep_want kinds[] = {
 };
 #define KINDS	(int)(sizeof(kinds) / sizeof(kinds[0]))
 
-static void test_a_refused_sender_wakes(UNIT_STATE)
+static void test_a_refused_sender_wakes(void **state)
 {
 	for (int i = 0; i < KINDS; i++)
 		refused_sleeper(&kinds[i]);
@@ -593,7 +593,7 @@ static void woken_in_time(const struct ep_want *want, bool reader)
 	ep_pair_close(&p);
 }
 
-static void test_a_refused_sender_is_woken_in_time(UNIT_STATE)
+static void test_a_refused_sender_is_woken_in_time(void **state)
 {
 	for (int i = 0; i < KINDS; i++) {
 		struct ep_want want = kinds[i];
@@ -629,7 +629,7 @@ static const struct hal_ops *ops_set(struct ep *e, const struct hal_ops *ops)
 	return was;
 }
 
-static void test_no_sleep_without_a_connection(UNIT_STATE)
+static void test_no_sleep_without_a_connection(void **state)
 {
 	static struct hal_ops later;
 
@@ -672,7 +672,7 @@ static void *close_when_left(void *arg)
 
 /* One thread closes a set as soon as another has closed what was in it, while
  * the library's thread signals its condition variable. */
-static void test_a_member_and_its_set_are_closed_at_once(UNIT_STATE)
+static void test_a_member_and_its_set_are_closed_at_once(void **state)
 {
 	struct ep_want want = { .threading = FI_THREAD_SAFE };
 	struct fi_wait_attr attr = { .wait_obj = FI_WAIT_MUTEX_COND };

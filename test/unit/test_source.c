@@ -91,7 +91,7 @@ static void check_error(struct meeting *m, void *context, uint64_t flags,
 
 /* ---- Every data path ------------------------------------------------- */
 
-static void test_unresolved_by_every_protocol(UNIT_STATE)
+static void test_unresolved_by_every_protocol(void **state)
 {
 	static const size_t lens[] = { 0, 8, 60, 4000, 16384, BIG };
 	struct meeting m = meeting(NULL);
@@ -118,7 +118,7 @@ static void test_unresolved_by_every_protocol(UNIT_STATE)
 		}
 }
 
-static void test_unresolved_and_multi_receive(UNIT_STATE)
+static void test_unresolved_and_multi_receive(void **state)
 {
 	struct meeting m = meeting(NULL);
 	char buf[200], out[60] = "";
@@ -144,7 +144,7 @@ static void test_unresolved_and_multi_receive(UNIT_STATE)
 
 /* A message is peeked at, its sender inserted, then claimed: its completion has
  * the sender's fi_addr_t. */
-static void test_peek_then_insert_then_claim(UNIT_STATE)
+static void test_peek_then_insert_then_claim(void **state)
 {
 	struct meeting m = meeting(NULL);
 	struct fi_msg_tagged msg = { .addr = FI_ADDR_UNSPEC, .tag = 7,
@@ -173,7 +173,7 @@ static void test_peek_then_insert_then_claim(UNIT_STATE)
 }
 
 /* A peer that was reported and inserted is resolved until it is removed. */
-static void test_inserted_from_the_error(UNIT_STATE)
+static void test_inserted_from_the_error(void **state)
 {
 	struct meeting m = meeting(NULL);
 	char in, out = 5;
@@ -199,7 +199,7 @@ static void test_inserted_from_the_error(UNIT_STATE)
 /* ---- Entries --------------------------------------------------------- */
 
 /* A caller's buffer of any size; the provider's, if there is none. */
-static void test_trap5_room_for_the_address(UNIT_STATE)
+static void test_trap5_room_for_the_address(void **state)
 {
 	struct meeting m = meeting(NULL);
 	char in, out = 5;
@@ -227,7 +227,7 @@ static void test_trap5_room_for_the_address(UNIT_STATE)
 	}
 }
 
-static void test_address_for_an_older_caller(UNIT_STATE)
+static void test_address_for_an_older_caller(void **state)
 {
 	struct meeting m = meeting(NULL);
 	struct fi_cq_err_entry err;
@@ -245,7 +245,7 @@ static void test_address_for_an_older_caller(UNIT_STATE)
 
 /* Completions, entries of unresolved peers and cancelled receives keep their
  * order, also if the queue must grow. */
-static void test_order_among_the_others(UNIT_STATE)
+static void test_order_among_the_others(void **state)
 {
 	enum { N = 600 };
 	struct ep_want want = { .cq_size = 4096, .cntrs = true };
@@ -307,7 +307,7 @@ static void test_order_among_the_others(UNIT_STATE)
 
 /* Such a message counts as received. A truncated message has an error of its
  * own. */
-static void test_counters_and_truncation(UNIT_STATE)
+static void test_counters_and_truncation(void **state)
 {
 	struct ep_want want = { .cntrs = true };
 	struct meeting m = meeting(&want);
@@ -330,7 +330,7 @@ static void test_counters_and_truncation(UNIT_STATE)
 
 /* A receive without FI_COMPLETION reports nothing for an unresolved peer
  * either. */
-static void test_no_entry_where_none_is_wanted(UNIT_STATE)
+static void test_no_entry_where_none_is_wanted(void **state)
 {
 	struct ep_want want = { .cq_flags = FI_SELECTIVE_COMPLETION,
 				.cntrs = true };
@@ -344,7 +344,7 @@ static void test_no_entry_where_none_is_wanted(UNIT_STATE)
 }
 
 /* Without the capability it completes like any other message. */
-static void test_unresolved_without_the_capability(UNIT_STATE)
+static void test_unresolved_without_the_capability(void **state)
 {
 	struct ep *a = ep_open(NULL), *b = ep_open(NULL);
 	fi_addr_t ba = ep_insert(b, a);

@@ -15,7 +15,7 @@ static size_t units(size_t bytes)
 	return (bytes + UNIT - 1) / UNIT;
 }
 
-static void test_one_block_is_all(UNIT_STATE)
+static void test_one_block_is_all(void **state)
 {
 	struct unm_span s;
 	size_t bytes;
@@ -37,7 +37,7 @@ static void test_one_block_is_all(UNIT_STATE)
 }
 
 /* Freeing an address at which no block begins does nothing. */
-static void test_free_of_nonsense(UNIT_STATE)
+static void test_free_of_nonsense(void **state)
 {
 	struct unm_span s;
 	uintptr_t a, b, c;
@@ -59,7 +59,7 @@ static void test_free_of_nonsense(UNIT_STATE)
 }
 
 /* The range begins at an odd address: alignment is that of addresses. */
-static void test_alignment(UNIT_STATE)
+static void test_alignment(void **state)
 {
 	struct unm_span s;
 
@@ -83,7 +83,7 @@ static void test_alignment(UNIT_STATE)
 
 /* Blocks are freed in any order, with free neighbours on each side or none: in
  * the end the range is one free block again. */
-static void test_neighbours_become_one(UNIT_STATE)
+static void test_neighbours_become_one(void **state)
 {
 	static const int order[6][3] = {
 		{ 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 },
@@ -183,7 +183,7 @@ static void model_find(struct model *m, uint64_t *rng)
 	}
 }
 
-static void test_random_against_a_model(UNIT_STATE)
+static void test_random_against_a_model(void **state)
 {
 	struct model *m = calloc(1, sizeof(*m));
 	uint64_t rng = 5;

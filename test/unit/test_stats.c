@@ -73,7 +73,7 @@ static struct ep_pair pair(void)
 	return p;
 }
 
-static void test_age_of_a_rendezvous(UNIT_STATE)
+static void test_age_of_a_rendezvous(void **state)
 {
 	struct fi_context2 tx, tx2, rx;
 	struct ep_pair p = pair();
@@ -98,7 +98,7 @@ static void test_age_of_a_rendezvous(UNIT_STATE)
 	ep_pair_close(&p);
 }
 
-static void test_age_of_a_stream_at_both_ends(UNIT_STATE)
+static void test_age_of_a_stream_at_both_ends(void **state)
 {
 	int kept = g_unm_env.attach;
 	struct fi_context2 tx, rx;
@@ -127,7 +127,7 @@ static void test_age_of_a_stream_at_both_ends(UNIT_STATE)
 	g_unm_env.attach = kept;
 }
 
-static void test_age_of_a_delivery(UNIT_STATE)
+static void test_age_of_a_delivery(void **state)
 {
 	struct ep_want want = { .tx_op_flags = FI_DELIVERY_COMPLETE };
 	struct fi_context2 tx, rx;
@@ -143,7 +143,7 @@ static void test_age_of_a_delivery(UNIT_STATE)
 	ep_pair_close(&p);
 }
 
-static void test_age_of_a_backlog(UNIT_STATE)
+static void test_age_of_a_backlog(void **state)
 {
 	uint64_t since, end = ep_deadline();
 	struct fi_context2 tx, rx;
@@ -169,7 +169,7 @@ static void test_age_of_a_backlog(UNIT_STATE)
 /* The oldest receive is found among more receives than one refresh checks. A
  * buffer for many messages (FI_MULTI_RECV) is posted for long, so it does not
  * count. */
-static void test_age_of_a_posted_receive(UNIT_STATE)
+static void test_age_of_a_posted_receive(void **state)
 {
 	static struct fi_context2 rx[700];
 	struct fi_context2 multi;
@@ -315,12 +315,12 @@ static void shows(struct ep_pair *p, struct ep *e, const char *gauges,
 
 /* a has a rendezvous to b, which posts no receive for it, and queued sends to
  * c, which never polls; b has posted receives that match nothing. */
-static void test_the_table_shows_the_queues(UNIT_STATE)
+static void test_the_table_shows_the_queues(void **state)
 {
 	static struct fi_context2 tx[600], rx[POSTED];
 	struct ep_pair p = ep_pair(NULL);
 	struct ep *c = ep_open(NULL);
-	char levels[64], msgs[64];
+	char gauges[64], msgs[64];
 	unsigned sent = 0;
 	fi_addr_t to = ep_insert(p.a, c);
 

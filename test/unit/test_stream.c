@@ -164,7 +164,7 @@ static const struct unm_stats *stats(const struct talk *t)
 
 /* ---- Silence ----------------------------------------------------------- */
 
-static void test_silent_sender_is_read(UNIT_STATE)
+static void test_silent_sender_is_read(void **state)
 {
 	struct talk t = talk_of(LEN);
 
@@ -180,7 +180,7 @@ static void test_silent_sender_is_read(UNIT_STATE)
 /* The sender computes, and sends short messages meanwhile. A send call sends no
  * pieces of other messages, so short messages do not mean that pieces will
  * come. */
-static void test_short_messages_are_no_progress(UNIT_STATE)
+static void test_short_messages_are_no_progress(void **state)
 {
 	uint64_t in[1000], word = 7, n = 0;
 	struct talk t = talk_of(0);
@@ -203,7 +203,7 @@ static void test_short_messages_are_no_progress(UNIT_STATE)
 
 /* The sender computes, and its ring is full: the receiver can not ask for
  * pieces, and does not need to. */
-static void test_a_full_ring_stops_no_receive(UNIT_STATE)
+static void test_a_full_ring_stops_no_receive(void **state)
 {
 	char c = 0;
 	struct talk t = talk_of(LEN);
@@ -218,7 +218,7 @@ static void test_a_full_ring_stops_no_receive(UNIT_STATE)
 }
 
 /* The sender sends two pieces and then computes. */
-static void test_pieces_and_then_silence(UNIT_STATE)
+static void test_pieces_and_then_silence(void **state)
 {
 	struct talk t = talk_of(LEN);
 
@@ -234,7 +234,7 @@ static void test_pieces_and_then_silence(UNIT_STATE)
 }
 
 /* Into several buffers that are shorter than the message. */
-static void test_the_rest_goes_where_it_belongs(UNIT_STATE)
+static void test_the_rest_goes_where_it_belongs(void **state)
 {
 	static const size_t cut[] = { 1, 5000, 300001 };
 	struct iovec iov[3];
@@ -261,7 +261,7 @@ static void test_the_rest_goes_where_it_belongs(UNIT_STATE)
 
 /* The sender does not know yet that the receiver has read the message: its
  * pieces are ignored, and are no protocol error. */
-static void test_late_pieces_are_ignored(UNIT_STATE)
+static void test_late_pieces_are_ignored(void **state)
 {
 	struct talk t = talk_of(LEN);
 
@@ -286,7 +286,7 @@ static void test_late_pieces_are_ignored(UNIT_STATE)
 
 /* More bytes than were asked for, or a token that was never sent: both are
  * protocol errors, also while a stream is under way. */
-static void test_wrong_pieces_are_refused(UNIT_STATE)
+static void test_wrong_pieces_are_refused(void **state)
 {
 	bool was;
 
@@ -328,7 +328,7 @@ static void begin_and_read(struct talk *t)
 
 /* The last piece arrives while a transfer into the buffer is under way: the
  * receive completes when the transfer has ended, and counts as read. */
-static void test_pieces_cross_a_read(UNIT_STATE)
+static void test_pieces_cross_a_read(void **state)
 {
 	struct talk t = talk_of(2 * PIECE);
 
@@ -343,7 +343,7 @@ static void test_pieces_cross_a_read(UNIT_STATE)
 
 /* The sender closes at that moment: the bytes that were read may not be the
  * message's. */
-static void test_closed_under_a_read(UNIT_STATE)
+static void test_closed_under_a_read(void **state)
 {
 	struct talk t = talk_of(2 * PIECE);
 
@@ -372,7 +372,7 @@ static bool read_at_once(struct talk *t)
 	return type == UNM_WIRE_FIN;
 }
 
-static void test_the_faster_way_is_taken(UNIT_STATE)
+static void test_the_faster_way_is_taken(void **state)
 {
 	struct unm_way *way;
 	struct talk t = talk_of(0);
@@ -393,7 +393,7 @@ static void test_the_faster_way_is_taken(UNIT_STATE)
 }
 
 /* FI_UNIMEM_STREAM_US=0 */
-static void test_no_patience(UNIT_STATE)
+static void test_no_patience(void **state)
 {
 	int was = g_unm_env.stream_us;
 	struct talk t = talk_of(0);
@@ -410,7 +410,7 @@ static void test_no_patience(UNIT_STATE)
 /* ---- Asleep -------------------------------------------------------------- */
 
 /* A receiver that sleeps would not be woken by pieces: it reads first. */
-static void test_sleepers_do_not_wait_for_pieces(UNIT_STATE)
+static void test_sleepers_do_not_wait_for_pieces(void **state)
 {
 	struct ep_want want = { .wait = FI_WAIT_UNSPEC };
 	struct fi_cq_tagged_entry entry;

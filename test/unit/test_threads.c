@@ -208,17 +208,17 @@ static void two_talk(int how, const struct ep_want *want)
 	ep_pair_close(&p);
 }
 
-static void test_stream_between_two_threads(UNIT_STATE)
+static void test_stream_between_two_threads(void **state)
 {
 	two_talk(STREAM, NULL);
 }
 
-static void test_pingpong_between_two_threads(UNIT_STATE)
+static void test_pingpong_between_two_threads(void **state)
 {
 	two_talk(PINGPONG, NULL);
 }
 
-static void test_pieces_between_two_threads(UNIT_STATE)
+static void test_pieces_between_two_threads(void **state)
 {
 	bool was = g_unm_env.attach;
 
@@ -228,7 +228,7 @@ static void test_pieces_between_two_threads(UNIT_STATE)
 	g_unm_env.attach = was;
 }
 
-static void test_locked_domains_of_two_threads(UNIT_STATE)
+static void test_locked_domains_of_two_threads(void **state)
 {
 	struct ep_want want = { .threading = FI_THREAD_SAFE };
 
@@ -333,7 +333,7 @@ static void host_receives(struct guest *g, struct ep *host, bool *seen)
 	g->seen++;
 }
 
-static void test_endpoints_come_and_go_in_another_thread(UNIT_STATE)
+static void test_endpoints_come_and_go_in_another_thread(void **state)
 {
 	struct ep *host = ep_open(NULL);
 	struct guest g = { .count = UNIT_SLOW ? 40 : 200, .len = 64 };
@@ -493,7 +493,7 @@ static void *crew_read(void *arg)
 	return NULL;
 }
 
-static void test_four_threads_in_one_domain(UNIT_STATE)
+static void test_four_threads_in_one_domain(void **state)
 {
 	void *(*const work[])(void *) = {
 		crew_send, crew_recv, crew_cancel, crew_read,
@@ -646,7 +646,7 @@ static void *mess_peek(void *arg)
 	return NULL;
 }
 
-static void test_all_other_calls_by_five_threads(UNIT_STATE)
+static void test_all_other_calls_by_five_threads(void **state)
 {
 	void *(*const work[])(void *) = {
 		mess_counters, mess_addresses, mess_options, mess_sleep,
@@ -698,7 +698,7 @@ static uint64_t getopt_us(struct fid_ep *ep)
 
 /* An endpoint that is closed must notify its peer that a message was received,
  * but can not do so yet. Other endpoints of the domain are not delayed. */
-static void test_closing_holds_up_nobody(UNIT_STATE)
+static void test_closing_holds_up_nobody(void **state)
 {
 	const struct ep_want safe = { .threading = FI_THREAD_SAFE };
 	struct ep *a = ep_open(NULL), *b = ep_open(&safe);

@@ -70,28 +70,28 @@ static void every_call(struct ep_pair *p, bool tagged, bool unexpected)
 	ep_pair_quiet(p);
 }
 
-static void test_msg_expected(UNIT_STATE)
+static void test_msg_expected(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 
 	every_call(&p, false, false);
 }
 
-static void test_msg_unexpected(UNIT_STATE)
+static void test_msg_unexpected(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 
 	every_call(&p, false, true);
 }
 
-static void test_tagged_expected(UNIT_STATE)
+static void test_tagged_expected(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 
 	every_call(&p, true, false);
 }
 
-static void test_tagged_unexpected(UNIT_STATE)
+static void test_tagged_unexpected(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 
@@ -99,7 +99,7 @@ static void test_tagged_unexpected(UNIT_STATE)
 }
 
 /* Vectors of any number of pieces on each side, some of them empty. */
-static void test_pieces(UNIT_STATE)
+static void test_pieces(void **state)
 {
 	static const size_t lens[] = { 0, 5, 40, 56, 300, 5000, 70000 };
 	struct ep_pair p = ep_pair(NULL);
@@ -118,7 +118,7 @@ static void test_pieces(UNIT_STATE)
 			}
 }
 
-static void test_a_megabyte_and_one(UNIT_STATE)
+static void test_a_megabyte_and_one(void **state)
 {
 	static const enum xfer_tx calls[] = {
 		XFER_SEND, XFER_SENDV, XFER_SENDMSG_DATA, XFER_SENDDATA,
@@ -137,7 +137,7 @@ static void test_a_megabyte_and_one(UNIT_STATE)
 }
 
 /* Buffers at any address. */
-static void test_odd_addresses(UNIT_STATE)
+static void test_odd_addresses(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	char *out = ep_alloc(70064), *in = ep_alloc(70064);
@@ -159,7 +159,7 @@ static void test_odd_addresses(UNIT_STATE)
 }
 
 /* All lengths from 0 to more than two packets, both ways at once. */
-static void test_every_small_length_both_ways(UNIT_STATE)
+static void test_every_small_length_both_ways(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 
@@ -187,7 +187,7 @@ static void test_every_small_length_both_ways(UNIT_STATE)
 
 /* ---- Loopback -------------------------------------------------------- */
 
-static void test_loopback_to_self(UNIT_STATE)
+static void test_loopback_to_self(void **state)
 {
 	struct ep_pair p = { .a = ep_open(NULL) };
 
@@ -212,7 +212,7 @@ static void test_loopback_to_self(UNIT_STATE)
 /* ---- Choice of the data path ----------------------------------------- */
 
 /* Rendezvous in pieces, from buffers that attach could read. */
-static void test_stream_instead_of_attach(UNIT_STATE)
+static void test_stream_instead_of_attach(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	bool was = g_unm_env.attach;
@@ -235,7 +235,7 @@ static void test_stream_instead_of_attach(UNIT_STATE)
 
 /* The sender unmapped its buffer: no bytes arrive, and both sides get an error
  * entry. */
-static void test_a_buffer_that_went_away(UNIT_STATE)
+static void test_a_buffer_that_went_away(void **state)
 {
 	enum { LEN = 1 << 20 };
 	struct ep_pair p = ep_pair(NULL);
@@ -275,7 +275,7 @@ static void test_a_buffer_that_went_away(UNIT_STATE)
 
 /* With a low eager limit there are injected messages above it: their buffers
  * may be reused at once nevertheless. */
-static void test_inject_above_a_low_eager_limit(UNIT_STATE)
+static void test_inject_above_a_low_eager_limit(void **state)
 {
 	size_t was = g_unm_env.eager_max;
 	struct ep_pair p;
@@ -298,7 +298,7 @@ static void test_inject_above_a_low_eager_limit(UNIT_STATE)
 
 /* The longest injected message may be as long as the smallest receive space: it
  * is accepted once the space is empty, wherever the last message ended. */
-static void test_injects_of_every_length_in_turn(UNIT_STATE)
+static void test_injects_of_every_length_in_turn(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	static char out[UNM_INJECT_MAX], in[UNM_INJECT_MAX];
@@ -319,7 +319,7 @@ static void test_injects_of_every_length_in_turn(UNIT_STATE)
 
 /* ---- Refused --------------------------------------------------------- */
 
-static void test_inject_beyond_the_limit(UNIT_STATE)
+static void test_inject_beyond_the_limit(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	size_t max = p.a->info->tx_attr->inject_size;
@@ -339,7 +339,7 @@ static void test_inject_beyond_the_limit(UNIT_STATE)
 			 -FI_EMSGSIZE);
 }
 
-static void test_too_many_pieces(UNIT_STATE)
+static void test_too_many_pieces(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	struct iovec iov[UNM_IOV_MAX + 1] = { { NULL, 0 } };
@@ -363,7 +363,7 @@ static void test_too_many_pieces(UNIT_STATE)
 	assert_int_equal(fi_trecvmsg(p.a->ep, &tmsg, 0), -FI_EINVAL);
 }
 
-static void test_flags_that_are_not_offered(UNIT_STATE)
+static void test_flags_that_are_not_offered(void **state)
 {
 	static const uint64_t bad[] = {
 		FI_FENCE, FI_MATCH_COMPLETE, FI_MULTICAST, UINT64_C(1) << 62,
@@ -391,7 +391,7 @@ static void test_flags_that_are_not_offered(UNIT_STATE)
 	assert_int_equal(fi_trecvmsg(p.a->ep, &tmsg, FI_DISCARD), -FI_EINVAL);
 }
 
-static void test_addresses_that_are_not_there(UNIT_STATE)
+static void test_addresses_that_are_not_there(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	static const fi_addr_t bad[] = {

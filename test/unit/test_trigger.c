@@ -36,7 +36,7 @@ static struct ep *without(struct ep *e)
 	return ep_open(&want);
 }
 
-static void test_refusals(UNIT_STATE)
+static void test_refusals(void **state)
 {
 	struct ep_pair p = trigger_pair();
 	struct ep *not = without(p.a);
@@ -82,7 +82,7 @@ static void test_refusals(UNIT_STATE)
 }
 
 /* In the order of thresholds, and of the calls for equal thresholds. */
-static void test_order(UNIT_STATE)
+static void test_order(void **state)
 {
 	static const size_t threshold[] = { 3, 1, 2, 2, 4 };
 	static const int order[] = { 1, 2, 3, 0 };
@@ -124,7 +124,7 @@ static void test_order(UNIT_STATE)
 
 /* A receive that is posted when a first message has come, and a send when that
  * receive is complete: by counters of endpoints. */
-static void test_chain_of_messages(UNIT_STATE)
+static void test_chain_of_messages(void **state)
 {
 	struct fi_triggered_context ctx[3];
 	struct ep_pair p = trigger_pair();
@@ -165,7 +165,7 @@ static void test_chain_of_messages(UNIT_STATE)
 	assert_int_equal(in[1], 8);
 }
 
-static void test_cancel(UNIT_STATE)
+static void test_cancel(void **state)
 {
 	struct fi_triggered_context ctx;
 	struct ep_pair p = trigger_pair();
@@ -194,7 +194,7 @@ static void test_cancel(UNIT_STATE)
 
 /* ---- Deferred work --------------------------------------------------- */
 
-static void test_deferred_messages(UNIT_STATE)
+static void test_deferred_messages(void **state)
 {
 	struct work k[4];
 	struct fid_cntr *go, *sent, *got;
@@ -229,7 +229,7 @@ static void test_deferred_messages(UNIT_STATE)
 
 /* FI_COMPLETION: the work also writes an entry; long messages complete later;
  * errors. */
-static void test_deferred_completions(UNIT_STATE)
+static void test_deferred_completions(void **state)
 {
 	static char big_in[200000], big_out[200000];
 	struct fid_cntr *go, *done;
@@ -277,7 +277,7 @@ static void test_deferred_completions(UNIT_STATE)
 }
 
 /* As fabtests do: one structure for two works, changed in between. */
-static void test_deferred_counters(UNIT_STATE)
+static void test_deferred_counters(void **state)
 {
 	struct ep *e = ep_open(NULL);
 	struct fid_cntr *go = open_cntr(e), *c = open_cntr(e);
@@ -303,7 +303,7 @@ static void test_deferred_counters(UNIT_STATE)
 	EP_CLOSE(&c->fid, &go->fid);
 }
 
-static void test_deferred_refusals(UNIT_STATE)
+static void test_deferred_refusals(void **state)
 {
 	struct fi_deferred_work none = { .op_type = FI_OP_SEND };
 	struct ep_pair p = trigger_pair();
@@ -350,7 +350,7 @@ static void test_deferred_refusals(UNIT_STATE)
 	EP_CLOSE(&c->fid, &foreign->fid);
 }
 
-static void test_cancel_and_flush(UNIT_STATE)
+static void test_cancel_and_flush(void **state)
 {
 	struct fid_cntr *c, *d;
 	struct work k[3];
@@ -387,7 +387,7 @@ static void test_cancel_and_flush(UNIT_STATE)
 
 /* More work than can be started at once: refused work is retried in order,
  * while work for another peer continues. */
-static void test_refused_work_is_tried_again(UNIT_STATE)
+static void test_refused_work_is_tried_again(void **state)
 {
 	struct fid_cntr *go, *done;
 	uint32_t *out = ep_alloc(MANY * sizeof(*out)), in = 0;
@@ -431,7 +431,7 @@ static void test_refused_work_is_tried_again(UNIT_STATE)
 
 /* As rdm_rma_trigger does: a call without flags through an alias whose default
  * flag is FI_TRIGGER. */
-static void test_alias_triggers(UNIT_STATE)
+static void test_alias_triggers(void **state)
 {
 	struct fi_triggered_context ctx;
 	struct fid_ep *alias = NULL;
@@ -501,7 +501,7 @@ static void onesided_chain(struct ep_pair *p, struct fid_cntr *go,
 	memset(&rioc, 0xff, sizeof(rioc));
 }
 
-static void test_deferred_onesided(UNIT_STATE)
+static void test_deferred_onesided(void **state)
 {
 	uint64_t mem = 0, v[6] = { 40, 0, 2, 0, 44, 0 };
 	struct fi_triggered_context ctx;
@@ -568,7 +568,7 @@ static void *await_all(void *arg)
 	return NULL;
 }
 
-static void test_threads(UNIT_STATE)
+static void test_threads(void **state)
 {
 	struct ep_want want = { .threading = FI_THREAD_SAFE };
 	struct ep *e = ep_open(&want);

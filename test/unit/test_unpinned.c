@@ -75,7 +75,7 @@ static void one_message(struct ep_pair *p, uint8_t *out, uint8_t *in,
 	assert_true(xfer_filled(in, len, len, 0));
 }
 
-static void test_messages(UNIT_STATE)
+static void test_messages(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	uint8_t *secret = secret_map(), *other = secret_map();
@@ -97,7 +97,7 @@ static void test_messages(UNIT_STATE)
 
 /* The buffer of one side is not mapped: its owner gets FI_EFAULT, the other
  * side FI_EIO. */
-static void test_messages_of_bad_buffers(UNIT_STATE)
+static void test_messages_of_bad_buffers(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	uint8_t *plain = plain_map(), *none = no_map();
@@ -181,7 +181,7 @@ static void both_ways(struct sides *s)
 	}
 }
 
-static void test_puts_and_gets(UNIT_STATE)
+static void test_puts_and_gets(void **state)
 {
 	uint8_t *secret = secret_map(), *other = secret_map();
 	uint8_t *plain = plain_map();
@@ -199,7 +199,7 @@ static void test_puts_and_gets(UNIT_STATE)
 	munmap(plain, LEN);
 }
 
-static void test_atomics(UNIT_STATE)
+static void test_atomics(void **state)
 {
 	uint8_t *secret = secret_map();
 	uint64_t one = 1, was = 0;
@@ -220,7 +220,7 @@ static void test_atomics(UNIT_STATE)
 
 /* Either of the two addresses is not mapped: one error, and the next operation
  * succeeds. */
-static void test_bad_addresses(UNIT_STATE)
+static void test_bad_addresses(void **state)
 {
 	uint8_t *plain = plain_map(), *good = plain_map(), *none;
 	struct sides s;

@@ -117,7 +117,7 @@ static struct ep_pair connected(const struct ep_want *want)
 
 /* ---- fi_cq_sread ----------------------------------------------------- */
 
-static void test_sread_times_out(UNIT_STATE)
+static void test_sread_times_out(void **state)
 {
 	struct ep_pair p = connected(&with_fd);
 	struct fi_cq_tagged_entry e;
@@ -167,7 +167,7 @@ static struct unm_stats stats_of(struct ep *e)
 /* fi_cq_sread() sleeps, in rounds of 100 ms, and does not keep polling: alone,
  * and while another thread reads another queue of the same endpoint now and
  * then. A call that kept polling would do so some 100,000 times. */
-static void test_sread_sleeps(UNIT_STATE)
+static void test_sread_sleeps(void **state)
 {
 	struct ep_want want = { .wait = FI_WAIT_FD, .two_cqs = true,
 				.threading = FI_THREAD_SAFE };
@@ -192,7 +192,7 @@ static void test_sread_sleeps(UNIT_STATE)
 	pthread_join(thread, NULL);
 }
 
-static void test_sread_without_a_wait_object(UNIT_STATE)
+static void test_sread_without_a_wait_object(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	struct fi_cq_tagged_entry e;
@@ -230,7 +230,7 @@ static void sread_one(enum fi_wait_obj wait, size_t len, int timeout)
 	ep_pair_close(&p);
 }
 
-static void test_sread_wakes_for_a_message(UNIT_STATE)
+static void test_sread_wakes_for_a_message(void **state)
 {
 	static const size_t lens[] = { 8, 4000, 100000, 2000000 };
 
@@ -241,7 +241,7 @@ static void test_sread_wakes_for_a_message(UNIT_STATE)
 }
 
 /* A sender sleeps until its rendezvous or delivery completes. */
-static void test_sread_wakes_for_the_end_of_a_send(UNIT_STATE)
+static void test_sread_wakes_for_the_end_of_a_send(void **state)
 {
 	static const size_t lens[] = { 8, 4000, 100000, 2000000 };
 
@@ -270,7 +270,7 @@ static void test_sread_wakes_for_the_end_of_a_send(UNIT_STATE)
 }
 
 /* If there is an entry, the call does not sleep, also if it is an error. */
-static void test_sread_returns_what_is_there(UNIT_STATE)
+static void test_sread_returns_what_is_there(void **state)
 {
 	struct ep_pair p = connected(&with_fd);
 	struct fi_cq_err_entry err = { 0 };
@@ -343,7 +343,7 @@ static void wait_on_fd(struct ep *e, struct fid_cq *cq, void *ctx)
 	assert_ptr_equal(c.op_context, ctx);
 }
 
-static void test_fd_becomes_readable(UNIT_STATE)
+static void test_fd_becomes_readable(void **state)
 {
 	static const size_t lens[] = { 8, 4000, 100000, 2000000 };
 
@@ -366,7 +366,7 @@ static void test_fd_becomes_readable(UNIT_STATE)
 	}
 }
 
-static void test_trywait_refuses_when_an_entry_is_there(UNIT_STATE)
+static void test_trywait_refuses_when_an_entry_is_there(void **state)
 {
 	struct ep_pair p = connected(&with_fd);
 	struct fid *fids[2] = { &p.b->cq->fid, &p.b->cq->fid };
@@ -386,7 +386,7 @@ static void test_trywait_refuses_when_an_entry_is_there(UNIT_STATE)
 /* Two queues of one endpoint: one thread blocks on the descriptor of the
  * receive queue while another reads the send queue, and thereby receives the
  * message. */
-static void test_fd_wakes_for_progress_of_another_thread(UNIT_STATE)
+static void test_fd_wakes_for_progress_of_another_thread(void **state)
 {
 	struct ep_want want = { .wait = FI_WAIT_FD, .two_cqs = true,
 				.threading = FI_THREAD_SAFE };
@@ -451,7 +451,7 @@ static void start_behind_trywait(struct ep_pair *p, size_t len, bool send)
 	free(in);
 }
 
-static void test_fd_wakes_for_what_another_thread_starts(UNIT_STATE)
+static void test_fd_wakes_for_what_another_thread_starts(void **state)
 {
 	static const size_t lens[] = { 8, 4000, 100000, 2000000 };
 	struct ep_want want = { .wait = FI_WAIT_FD,
@@ -493,7 +493,7 @@ static void other_does(int what, struct ep *e, struct fid **fids)
 	}
 }
 
-static void test_fd_wakes_whatever_another_thread_does(UNIT_STATE)
+static void test_fd_wakes_whatever_another_thread_does(void **state)
 {
 	struct ep_want want = { .wait = FI_WAIT_FD,
 				.threading = FI_THREAD_SAFE };
@@ -519,7 +519,7 @@ static void test_fd_wakes_whatever_another_thread_does(UNIT_STATE)
 }
 
 /* One thread can wait for two queues of one endpoint, and sleeps. */
-static void test_two_queues_can_be_waited_on_at_once(UNIT_STATE)
+static void test_two_queues_can_be_waited_on_at_once(void **state)
 {
 	struct ep_want want = { .wait = FI_WAIT_FD, .two_cqs = true };
 	struct ep_pair p = connected(&want);
@@ -548,7 +548,7 @@ static int connect_later(struct hal_if *hif, const struct hal_addr *addr,
 	return -FI_EAGAIN;
 }
 
-static void test_no_sleep_while_there_is_no_connection(UNIT_STATE)
+static void test_no_sleep_while_there_is_no_connection(void **state)
 {
 	const struct hal_ops *was;
 	struct hal_ops later;
@@ -578,7 +578,7 @@ static void test_no_sleep_while_there_is_no_connection(UNIT_STATE)
 }
 
 /* The same if an answer waits for a connection. */
-static void test_no_sleep_while_an_answer_has_no_connection(UNIT_STATE)
+static void test_no_sleep_while_an_answer_has_no_connection(void **state)
 {
 	static struct hal_ops later;
 	static char big[100000];
@@ -615,7 +615,7 @@ static void *signal_main(void *arg)
 	return NULL;
 }
 
-static void test_signal_ends_sread(UNIT_STATE)
+static void test_signal_ends_sread(void **state)
 {
 	struct ep_want want = { .wait = FI_WAIT_FD,
 				.threading = FI_THREAD_SAFE };
@@ -641,7 +641,7 @@ static void test_signal_ends_sread(UNIT_STATE)
 
 /* ---- Two endpoints on one queue -------------------------------------- */
 
-static void test_one_queue_of_two_endpoints(UNIT_STATE)
+static void test_one_queue_of_two_endpoints(void **state)
 {
 	struct ep_pair p = connected(&with_fd);
 	struct peer pe = { .e = p.a, .delay_ms = 30, .len = 8, .count = 1 };

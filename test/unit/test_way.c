@@ -23,7 +23,7 @@ static int run(struct unm_way *w, int n, uint64_t stream_ns, uint64_t read_ns)
 
 /* The first message of each kind may take long for reasons that do not
  * recur. */
-static void test_first_messages_go_both_ways(UNIT_STATE)
+static void test_first_messages_go_both_ways(void **state)
 {
 	struct unm_way w = { .gap = 0 };
 
@@ -37,7 +37,7 @@ static void test_first_messages_go_both_ways(UNIT_STATE)
 	assert_in_range(run(&w, 100, 9000, 4000), 90, 100);
 }
 
-static void test_the_faster_way_is_taken(UNIT_STATE)
+static void test_the_faster_way_is_taken(void **state)
 {
 	struct unm_way w = { .gap = 0 };
 
@@ -49,7 +49,7 @@ static void test_the_faster_way_is_taken(UNIT_STATE)
 }
 
 /* The slower path is tried less and less often, but not never. */
-static void test_trials_get_rarer(UNIT_STATE)
+static void test_trials_get_rarer(void **state)
 {
 	struct unm_way w = { .gap = 0 };
 
@@ -59,7 +59,7 @@ static void test_trials_get_rarer(UNIT_STATE)
 }
 
 /* Processes moved to other processors: the slow path is the faster one now. */
-static void test_a_change_is_noticed(UNIT_STATE)
+static void test_a_change_is_noticed(void **state)
 {
 	struct unm_way w = { .gap = 0 };
 
@@ -72,7 +72,7 @@ static void test_a_change_is_noticed(UNIT_STATE)
 }
 
 /* A single message that takes a thousand times as long does not decide. */
-static void test_exceptions_do_not_count(UNIT_STATE)
+static void test_exceptions_do_not_count(void **state)
 {
 	struct unm_way w = { .gap = 0 };
 	int reads = 0;
@@ -85,7 +85,7 @@ static void test_exceptions_do_not_count(UNIT_STATE)
 	assert_in_range(reads, 0, 1000);
 }
 
-static void test_extremes(UNIT_STATE)
+static void test_extremes(void **state)
 {
 	struct unm_way w = { .gap = 0 };
 

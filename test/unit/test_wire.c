@@ -40,7 +40,7 @@ static int decode(struct unm_wire_msg *m, const uint8_t *bytes, size_t len,
 
 /* ---- Numbers --------------------------------------------------------- */
 
-static void test_numbers_are_fixed(UNIT_STATE)
+static void test_numbers_are_fixed(void **state)
 {
 	assert_int_equal(UNM_WIRE_VERSION, 4);
 	assert_int_equal(UNM_WIRE_HELLO, 0x01);
@@ -75,7 +75,7 @@ static void test_numbers_are_fixed(UNIT_STATE)
 	assert_int_equal(UNM_WIRE_TAGGED, 1);
 }
 
-static void test_sizes_and_offsets(UNIT_STATE)
+static void test_sizes_and_offsets(void **state)
 {
 	assert_int_equal(sizeof(struct unm_wire_hello), 8);
 	assert_int_equal(offsetof(struct unm_wire_hello, version), 0);
@@ -90,7 +90,7 @@ static void test_sizes_and_offsets(UNIT_STATE)
 			 UINT64_MAX);
 }
 
-static void test_inline_limits(UNIT_STATE)
+static void test_inline_limits(void **state)
 {
 	assert_int_equal(unm_wire_inline_max(56, false, false), 56);
 	assert_int_equal(unm_wire_inline_max(56, true, false), 48);
@@ -101,7 +101,7 @@ static void test_inline_limits(UNIT_STATE)
 	assert_int_equal(unm_wire_inline_max(120, false, false), 63);
 }
 
-static void test_words_of_each_type(UNIT_STATE)
+static void test_words_of_each_type(void **state)
 {
 	static const struct { uint8_t type; int words; } t[] = {
 		{ 0x01, 1 }, { 0x02, 2 }, { 0x10, 0 }, { 0x11, 1 },
@@ -137,7 +137,7 @@ static void test_words_of_each_type(UNIT_STATE)
 	assert_int_equal(unm_wire_words(0x3a, 0), UNM_WIRE_WORDS_MAX);
 }
 
-static void test_names(UNIT_STATE)
+static void test_names(void **state)
 {
 	for (int type = 0; type < 256; type++) {
 		assert_non_null(unm_wire_name(type));
@@ -153,7 +153,7 @@ static void test_names(UNIT_STATE)
 
 /* ---- Golden bytes ---------------------------------------------------- */
 
-static void test_golden_hello(UNIT_STATE)
+static void test_golden_hello(void **state)
 {
 	struct unm_wire_msg m;
 
@@ -166,7 +166,7 @@ static void test_golden_hello(UNIT_STATE)
 	assert_int_equal(m.hello.features, 0x12345678);
 }
 
-static void test_golden_carried(UNIT_STATE)
+static void test_golden_carried(void **state)
 {
 	struct unm_wire_msg m;
 
@@ -180,7 +180,7 @@ static void test_golden_carried(UNIT_STATE)
 	assert_int_equal(m.token, UINT64_C(0x1540000000000000));
 }
 
-static void test_golden_inline(UNIT_STATE)
+static void test_golden_inline(void **state)
 {
 	struct unm_wire_msg m;
 
@@ -213,7 +213,7 @@ static void test_golden_inline(UNIT_STATE)
 	assert_int_equal(m.data, DATA);
 }
 
-static void test_golden_eager(UNIT_STATE)
+static void test_golden_eager(void **state)
 {
 	struct unm_wire_msg m;
 
@@ -234,7 +234,7 @@ static void test_golden_eager(UNIT_STATE)
 	assert_int_equal(m.extent.len, 0x2001);
 }
 
-static void test_golden_rts(UNIT_STATE)
+static void test_golden_rts(void **state)
 {
 	struct unm_wire_msg m;
 
@@ -269,7 +269,7 @@ static void test_golden_rts(UNIT_STATE)
 	assert_int_equal(m.mem_key[1], UINT64_C(0x100f0e0d0c0b0a09));
 }
 
-static void test_golden_control(UNIT_STATE)
+static void test_golden_control(void **state)
 {
 	struct unm_wire_msg m;
 
@@ -302,7 +302,7 @@ static void test_golden_control(UNIT_STATE)
 
 /* ---- Refusals -------------------------------------------------------- */
 
-static void test_unknown_types_are_refused(UNIT_STATE)
+static void test_unknown_types_are_refused(void **state)
 {
 	uint64_t word[UNM_WIRE_WORDS_MAX] = { 0 };
 	struct unm_wire_msg m;
@@ -320,7 +320,7 @@ static void test_unknown_types_are_refused(UNIT_STATE)
 	}
 }
 
-static void test_inline_longer_than_the_packet_is_refused(UNIT_STATE)
+static void test_inline_longer_than_the_packet_is_refused(void **state)
 {
 	const struct unm_wire_limits *const lims[] = { &host, &exanode };
 	const uint64_t word[UNM_WIRE_WORDS_MAX] = { 0 };
@@ -342,7 +342,7 @@ static void test_inline_longer_than_the_packet_is_refused(UNIT_STATE)
 
 /* docs/protocol.md, section 3: bit 7 is 0, and so is the length of types
  * without inline data; bit 0 is a flag of RTS. */
-static void test_reserved_flags_are_refused(UNIT_STATE)
+static void test_reserved_flags_are_refused(void **state)
 {
 	const uint64_t word[UNM_WIRE_WORDS_MAX] = { 0 };
 	struct unm_wire_msg m;
@@ -373,7 +373,7 @@ static int extent_word(uint8_t type, uint8_t flags)
 	}
 }
 
-static void test_extents_out_of_space_are_refused(UNIT_STATE)
+static void test_extents_out_of_space_are_refused(void **state)
 {
 	static const uint8_t types[] = { 0x02, 0x12, 0x13, 0x21 };
 	static const struct { uint32_t off, len; bool ok; } t[] = {
@@ -405,7 +405,7 @@ static void test_extents_out_of_space_are_refused(UNIT_STATE)
 }
 
 /* Carried words are read in place, so they must be aligned to 8 bytes. */
-static void test_crooked_carried_is_refused(UNIT_STATE)
+static void test_crooked_carried_is_refused(void **state)
 {
 	uint64_t word[UNM_WIRE_WORDS_MAX] = { 0 };
 	struct unm_wire_msg m;
@@ -427,7 +427,7 @@ static void test_crooked_carried_is_refused(UNIT_STATE)
 #define HOW_BYTES	0x02, 0x09, 0, 0, 0x03, 0, 0, 0
 #define REST_BYTES	0x00, 0x40, 0, 0, 0, 0, 0, 0
 
-static void test_golden_requests(UNIT_STATE)
+static void test_golden_requests(void **state)
 {
 	struct unm_wire_msg m;
 
@@ -458,7 +458,7 @@ static void test_golden_requests(UNIT_STATE)
 	assert_true(m.more && m.rest == 0 && m.len == 0x4000);
 }
 
-static void test_golden_atomics(UNIT_STATE)
+static void test_golden_atomics(void **state)
 {
 	struct unm_wire_msg m;
 
@@ -480,7 +480,7 @@ static void test_golden_atomics(UNIT_STATE)
 				ADDR_BYTES, 2, 9, 1, 0, 3, 0, 0, 0), -EINVAL);
 }
 
-static void test_golden_answers(UNIT_STATE)
+static void test_golden_answers(void **state)
 {
 	struct unm_wire_msg m;
 

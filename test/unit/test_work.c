@@ -54,7 +54,7 @@ static int queue_flagged(struct ep *e, const struct flagged *f,
 	}
 }
 
-static void test_flags(UNIT_STATE)
+static void test_flags(void **state)
 {
 	static const struct flagged bad[] = {
 		{ FI_OP_TRECV, FI_PEEK }, { FI_OP_TRECV, FI_CLAIM },
@@ -174,7 +174,7 @@ static void access_beside(struct ep_pair *p, struct fid_cntr *go,
 
 /* FI_COMPLETION of the work decides whether it needs an entry, not the flags
  * with which the endpoint is bound to the queue. */
-static void test_full_queue(UNIT_STATE)
+static void test_full_queue(void **state)
 {
 	struct ep_want want = { .cntrs = true, .cq_size = FULL };
 	struct ep_pair p = ep_pair(&want);
@@ -232,7 +232,7 @@ static void sleeps_over_it(struct ep *e)
 
 /* b does not poll. All work to b is refused, by however many addresses; work to
  * the third endpoint is executed, by any address. */
-static void test_many_addresses_of_stopped_peers(UNIT_STATE)
+static void test_many_addresses_of_stopped_peers(void **state)
 {
 	struct ep_want want = { .cntrs = true };
 	struct ep_pair p = trigger_pair();
@@ -392,7 +392,7 @@ static void trywait_case(enum inside inside, bool agreed)
 }
 
 /* Ready work is started before fi_trywait() permits to block. */
-static void test_trywait_knows_of_ready_work(UNIT_STATE)
+static void test_trywait_knows_of_ready_work(void **state)
 {
 	trywait_case(A_SEND, false);
 	if (os_runs(OS_DMABLE))
@@ -401,7 +401,7 @@ static void test_trywait_knows_of_ready_work(UNIT_STATE)
 
 /* A thread that was allowed to block is woken by a call that starts work, made
  * by itself or by another thread. */
-static void test_ready_work_wakes_the_descriptor(UNIT_STATE)
+static void test_ready_work_wakes_the_descriptor(void **state)
 {
 	trywait_case(A_SEND, true);
 	if (os_runs(OS_DMABLE))
@@ -420,7 +420,7 @@ static void drain(struct waker *k)
 
 /* While a peer refuses the work, the thread may sleep. Once there is space, it
  * is woken and the work is started. */
-static void test_refused_work_may_be_slept_over(UNIT_STATE)
+static void test_refused_work_may_be_slept_over(void **state)
 {
 	uint64_t end = ep_deadline();
 	const _Atomic uint64_t *done;
@@ -448,7 +448,7 @@ static void test_refused_work_may_be_slept_over(UNIT_STATE)
 
 /* The same, and then another thread removes the index that the work names: the
  * sleeper is woken, because the work ends in an error now. */
-static void test_removal_wakes_for_refused_work(UNIT_STATE)
+static void test_removal_wakes_for_refused_work(void **state)
 {
 	struct waker k;
 	struct work w;
@@ -577,7 +577,7 @@ static void give(struct ep_pair *p, struct work *k, enum fi_op_type type,
 
 /* Work that the endpoint refuses in the end is cancelled or flushed; work that
  * was started is not found. */
-static void test_cancel_of_what_starts(UNIT_STATE)
+static void test_cancel_of_what_starts(void **state)
 {
 	struct ep_pair p = trigger_pair();
 	struct call c = { .e = p.a, .go = open_cntr(p.a) };
@@ -606,7 +606,7 @@ static void test_cancel_of_what_starts(UNIT_STATE)
 }
 
 /* A receive is cancelled whether it was posted meanwhile or refused. */
-static void test_cancel_of_receives(UNIT_STATE)
+static void test_cancel_of_receives(void **state)
 {
 	struct ep_pair p = trigger_pair();
 	struct call c = { .e = p.a, .go = open_cntr(p.a), .what = CANCEL };
@@ -638,7 +638,7 @@ static void test_cancel_of_receives(UNIT_STATE)
 
 /* The endpoint is closed while work is being started, refused or not, and while
  * other work is under way that nothing ends. */
-static void test_close(UNIT_STATE)
+static void test_close(void **state)
 {
 	static char big[200000];
 
@@ -682,7 +682,7 @@ static int close_inherited(struct ep *e, struct fid_cntr *go)
 		fi_close(&e->domain->fid) != 0 ? 7 : 0;
 }
 
-static void test_fork(UNIT_STATE)
+static void test_fork(void **state)
 {
 	struct ep_pair p = trigger_pair();
 	struct fid_cntr *go = open_cntr(p.a);
