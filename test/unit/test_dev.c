@@ -4,6 +4,13 @@
  * shim over the register model makes single calls fail and single registers
  * return false values.
  */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "hal/dev/hal_dev_dma.h"
 #include "hal/dev/hal_dev_table.h"
 #include "hal/hal_peer.h"
@@ -220,8 +227,34 @@ static void if_open_fails_cleanly(void **state)
 	hal_if_close(hif);
 }
 
-/* The same for the service's interface, which a driver may refuse or not
- * know. */
+/* A forked child that closes an interface has no descriptor of it left, and the
+ * parent's stay open. */
+static void child_closes_its_copies(void **state)
+{
+	int before, opened, status;
+	struct hal_if *hif;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(open_hal(), 0);
+	before = descriptors();
+	assert_int_equal(hal_if_open(hal, 0, &hif), 0);
+	opened = descriptors();
+	assert_true(opened > before);
+	pid = fork();
+	if (pid == 0) {
+		hal_if_close(hif);
+		_exit(descriptors() != before);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	assert_int_equal(descriptors(), opened);
+	hal_if_close(hif);
+	assert_int_equal(descriptors(), before);
+}
+
+/* Opening the service's interface, which a driver may refuse or not know, fails
+ * as cleanly. */
 static void service_open_fails_cleanly(void **state)
 {
 	static const struct {
@@ -667,22 +700,28 @@ static void engine_is_not_to_be_had(void **state)
 	assert_null(hal);
 }
 
-UNIT_MAIN(
-	DEV_TEST(open_says_what_is_missing),
-	DEV_TEST(open_checks_the_driver),
-	DEV_TEST(open_checks_every_field),
-	DEV_TEST(platform_says_less),
-	DEV_TEST(if_open_fails_cleanly),
-	DEV_TEST(service_open_fails_cleanly),
-	DEV_TEST(packet_without_an_answer),
-	DEV_TEST(packets_wait_for_an_answer),
-	DEV_TEST(dump_prints_the_state),
-	DEV_TEST(sleep_is_refused),
-	DEV_TEST(driver_is_short),
-	DEV_TEST(driver_refuses_memory),
-	DEV_TEST(memory_of_the_own_board_only),
-	DEV_TEST(transfers_fail_by_the_driver),
-	DEV_TEST(engine_errors),
-	DEV_TEST(engine_chain_errors),
-	DEV_TEST(engine_is_not_to_be_had),
-)
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		DEV_TEST(open_says_what_is_missing),
+		DEV_TEST(open_checks_the_driver),
+		DEV_TEST(open_checks_every_field),
+		DEV_TEST(platform_says_less),
+		DEV_TEST(if_open_fails_cleanly),
+		DEV_TEST(child_closes_its_copies),
+		DEV_TEST(service_open_fails_cleanly),
+		DEV_TEST(packet_without_an_answer),
+		DEV_TEST(packets_wait_for_an_answer),
+		DEV_TEST(dump_prints_the_state),
+		DEV_TEST(sleep_is_refused),
+		DEV_TEST(driver_is_short),
+		DEV_TEST(driver_refuses_memory),
+		DEV_TEST(memory_of_the_own_board_only),
+		DEV_TEST(transfers_fail_by_the_driver),
+		DEV_TEST(engine_errors),
+		DEV_TEST(engine_chain_errors),
+		DEV_TEST(engine_is_not_to_be_had),
+	};
+
+	return unit_run(tests);
+}

@@ -223,37 +223,30 @@ static int watch(struct dev_if *dif, int fd)
 	return epoll_ctl(dif->epfd, EPOLL_CTL_ADD, fd, &ev) != 0 ? -errno : 0;
 }
 
+static void close_fds(struct dev_if *dif)
+{
+	if (dif->timer_fd >= 0)
+		close(dif->timer_fd);
+	if (dif->epfd >= 0)
+		close(dif->epfd);
+}
+
 static int open_fds(struct dev_if *dif)
 {
 	int ret;
 
-	dif->epfd = epoll_create1(EPOLL_CLOEXEC);
-	if (dif->epfd < 0)
-		goto err_log;
-	dif->timer_fd = timerfd_create(CLOCK_MONOTONIC,
-				       TFD_CLOEXEC | TFD_NONBLOCK);
-	if (dif->timer_fd < 0)
-		goto err_epfd;
-	ret = watch(dif, dif->timer_fd);
+	if ((dif->epfd = epoll_create1(EPOLL_CLOEXEC)) < 0 ||
+	    (dif->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC |
+					    TFD_NONBLOCK)) < 0)
+		ret = -errno;
+	else
+		ret = watch(dif, dif->timer_fd);
 	if (ret == 0)
 		return 0;
-	close(dif->timer_fd);
-	errno = -ret;
-err_epfd:
-	ret = errno;
-	close(dif->epfd);
-	errno = ret;
-err_log:
-	ret = -errno;
 	hal_log(0, "cannot open an interface: %s%s", strerror(-ret),
 		hal_log_advice(ret, ""));
+	close_fds(dif);
 	return ret;
-}
-
-static void close_fds(struct dev_if *dif)
-{
-	close(dif->timer_fd);
-	close(dif->epfd);
 }
 
 /* Get the event fd of the mailbox, and watch it. */
@@ -393,6 +386,8 @@ static struct dev_if *if_new(struct hal_dev *dev)
 	dif->dev = dev;
 	dif->io = dev->io;
 	dif->pid = getpid();
+	dif->epfd = -1;
+	dif->timer_fd = -1;
 	dif->backlog_tail = &dif->backlog;
 	return dif;
 }
@@ -497,9 +492,9 @@ static void dev_if_close(struct hal_if *hif)
 	if (own) {
 		dev_dma_cancel(dif, NULL);
 		dif->io->ioctl(dif->mm, HAL_KDEV_IO_RELEASE, NULL);
-		close(dif->page_fd);
-		close_fds(dif);
 	}
+	close(dif->page_fd);
+	close_fds(dif);
 	unmap_tables(dif);
 	dif->io->unmap(&dif->pif);
 	dif->io->unmap(&dif->mif);

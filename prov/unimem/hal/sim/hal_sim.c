@@ -193,6 +193,8 @@ static struct sim_mm *mm_new(struct sim_world *w, uint32_t board)
 
 static void mm_free(struct sim_mm *mm)
 {
+	if (mm->event_fd >= 0)
+		close(mm->event_fd);
 	free(mm->xfers);
 	free(mm);
 }
@@ -249,7 +251,7 @@ static bool inherited(const struct sim_mm *mm)
 	return mm->w->pid != getpid();
 }
 
-/* Close in a forked child: free private memory only. */
+/* Close in a forked child: free what is private only. */
 static void forget(struct sim_world *w)
 {
 	if (--w->refs != 0)

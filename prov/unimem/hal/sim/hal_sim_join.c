@@ -380,7 +380,9 @@ void sim_leave(struct sim_world *w)
 	world_free(w);
 }
 
-/* A child's copy of what its parent joined; the descriptors stay. */
+/* A child's copy of what its parent joined. The descriptors stay: the child may
+ * have joined the same model, and a close() of the first segment would release
+ * its own lock there (fcntl(2)). */
 void sim_forget(struct sim_world *w)
 {
 	for (uint32_t b = 0; b < w->boards; b++)

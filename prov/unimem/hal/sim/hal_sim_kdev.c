@@ -268,8 +268,6 @@ void sim_file_close(struct sim_mm *mm)
 	sim_lock(mm->w);
 	file_over(mm->w, mm->m.board, mm->file);
 	sim_unlock(mm->w);
-	if (mm->event_fd >= 0)
-		close(mm->event_fd);
 }
 
 /* ---- ioctl ------------------------------------------------------------- */
