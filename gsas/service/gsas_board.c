@@ -422,20 +422,30 @@ void gsas_board_wake(struct gsas_board *board)
 	errno = was;
 }
 
-/* Returns whether an event ended the sleep. */
-static bool doze(struct gsas_board *board, int ms)
+/* The end of a sleep. */
+enum ended {
+	BY_TIME,
+	BY_HAL,				/* an event, or a timer of the HAL */
+	BY_CALLER,			/* gsas_board_wake(), or a signal */
+};
+
+static enum ended doze(struct gsas_board *board, int ms)
 {
 	struct pollfd pfd[] = {
 		{ .fd = board->event_fd, .events = POLLIN },
 		{ .fd = hal_if_fd(board->hif), .events = POLLIN },
 	};
-	bool woken = poll(pfd, 2, ms) != 0;
+	int n = poll(pfd, 2, ms);
 	uint64_t count;
 
-	if (pfd[0].revents != 0 &&
-	    read(board->event_fd, &count, sizeof(count)) < 0)
-		return true;		/* cannot fail: no other reader */
-	return woken;
+	if (n == 0)
+		return BY_TIME;
+	if (n > 0 && pfd[0].revents == 0)
+		return BY_HAL;
+	if (n > 0)			/* cannot fail: no other reader */
+		n = (int)read(board->event_fd, &count, sizeof(count));
+	(void)n;
+	return BY_CALLER;
 }
 
 /* Poll everything once. Returns whether there was any work. */
@@ -467,11 +477,9 @@ static int nap_max(const struct gsas_board *board, bool armed)
 	return unm_list_empty(&board->blocked) ? -1 : NAP_BLOCKED_MS;
 }
 
-/* Sleep. Returns whether an event ended the sleep. */
-static bool nap(struct gsas_board *board, int ms, bool armed)
+static enum ended nap(struct gsas_board *board, int ms, bool armed)
 {
 	int max = nap_max(board, armed);
-	bool woken;
 
 	if (max >= 0) {
 		if (board->nap_ms > max)
@@ -481,9 +489,18 @@ static bool nap(struct gsas_board *board, int ms, bool armed)
 		board->nap_ms *= 2;
 	}
 	board->stat->sleeps++;
-	woken = doze(board, ms);
-	board->stat->wakes += woken;
-	return woken && armed;
+	return doze(board, ms);
+}
+
+/* Did something come that ended the sleep? A timer of the HAL may have ended
+ * it, so the work that is there decides. */
+static bool woken(struct gsas_board *board, enum ended ended)
+{
+	bool some = ended == BY_CALLER ||
+		    (ended == BY_HAL && (poll_once(board) || board->changed));
+
+	board->stat->wakes += some;
+	return some;
 }
 
 /*
@@ -494,6 +511,7 @@ static bool nap(struct gsas_board *board, int ms, bool armed)
 void gsas_board_sleep(struct gsas_board *board, int ms)
 {
 	bool busy = poll_once(board), armed;
+	enum ended ended = BY_TIME;
 
 	if (!busy) {
 		mark_blocked(board, true);
@@ -502,11 +520,13 @@ void gsas_board_sleep(struct gsas_board *board, int ms)
 		 * event: handle the free space here */
 		board->changed = false;
 		board->again = gsas_service_progress(board->service);
-		busy = board->changed || (!armed && poll_once(board)) ||
-			nap(board, ms, armed);
+		busy = board->changed || (!armed && poll_once(board));
+		if (!busy)
+			ended = nap(board, ms, armed);
 		if (armed)
 			hal_if_disarm(board->hif);
 		mark_blocked(board, false);
+		busy |= woken(board, ended) && armed;
 	}
 	board->next_events = board->next_retry = 0;
 	if (take_care(board, unm_now_ns()) || busy)

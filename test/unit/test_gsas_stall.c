@@ -200,6 +200,25 @@ static void test_no_sleep_with_work(void **state)
 	ask(r, GSAS_FREE, 0, at, 0);
 }
 
+/* A timer of the HAL ends sleeps in which nothing comes. The service counts no
+ * wake-up then, and polls blocked work no more often. */
+static void test_timer_is_no_event(void **state)
+{
+	uint64_t sleeps, wakes;
+
+	(void)state;
+	if (getenv("FI_UNIMEM_FAULT") != NULL)
+		skip();			/* the decorator refuses to arm */
+	for (int i = 0; i < 3; i++)	/* events that earlier tests left */
+		gsas_board_sleep(g_board, 200);
+	sleeps = stat()->sleeps;
+	wakes = stat()->wakes;
+	for (int i = 0; i < 4; i++)
+		gsas_board_sleep(g_board, 200);
+	assert_int_equal(stat()->sleeps, sleeps + 4);
+	assert_int_equal(stat()->wakes, wakes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -209,6 +228,7 @@ int main(void)
 		TEST(test_allocation_without_an_answer),
 		TEST(test_sleeps_and_wakes),
 		TEST(test_no_sleep_with_work),
+		TEST(test_timer_is_no_event),
 	};
 
 	return bare_begin() != 0 ? 99 : bare_end(unit_run(tests));
