@@ -36,7 +36,7 @@ static int conn_try_connect(struct gsas_conn *conn)
 	int ret = hal_connect(t->hif, &to, &peer);
 
 	if (ret == -FI_ECONNREFUSED && t->starts) {
-		ret = gsas_start(conn->board);
+		ret = gsas_start_service(conn->board);
 		return ret != 0 ? ret : -FI_EAGAIN;
 	}
 	if (ret == -FI_EACCES)

@@ -39,7 +39,7 @@ extern char **environ;
 
 /* The directory of this program, from which gsas_fork() may start programs; "":
  * not known. */
-static void own_dir(char *dir, size_t max)
+static void program_dir(char *dir, size_t max)
 {
 	ssize_t len = readlink("/proc/self/exe", dir, max - 1);
 	char *slash;
@@ -178,7 +178,7 @@ static void read_ready(int fd, char *line, size_t max)
 
 /* 0: gsasd serves, or another process started a service ("busy"). Else log the
  * reason. */
-static int judge(unsigned board, const char *line)
+static int ready_status(unsigned board, const char *line)
 {
 	if (strcmp(line, "ready") == 0 || strcmp(line, "busy") == 0)
 		return 0;
@@ -190,7 +190,7 @@ static int judge(unsigned board, const char *line)
 
 /* Run gsasd and wait until it is ready. pipe_end: where its line is read;
  * ready: where gsasd writes it, closed here. */
-static int start(unsigned board, int pipe_end, int ready)
+static int run_gsasd(unsigned board, int pipe_end, int ready)
 {
 	char number[16], fd[16], dir[4096], line[512];
 	char *argv[ARGS_MAX] = { "gsasd", "--auto", "--board", number,
@@ -200,7 +200,7 @@ static int start(unsigned board, int pipe_end, int ready)
 
 	snprintf(number, sizeof(number), "%u", board);
 	snprintf(fd, sizeof(fd), "%d", READY_FD);
-	own_dir(dir, sizeof(dir));
+	program_dir(dir, sizeof(dir));
 	if (secure_getenv("GSAS_EXEC_PATH") == NULL && *dir != '\0') {
 		argv[6] = "--exec";
 		argv[7] = dir;
@@ -219,10 +219,10 @@ static int start(unsigned board, int pipe_end, int ready)
 		kill(pid, SIGKILL);	/* it may never end by itself */
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
-	return judge(board, line);
+	return ready_status(board, line);
 }
 
-int gsas_start(unsigned board)
+int gsas_start_service(unsigned board)
 {
 	int fds[2], ready, ret;
 
@@ -232,7 +232,7 @@ int gsas_start(unsigned board)
 	ret = -errno;
 	close(fds[1]);
 	if (ready >= 0)
-		ret = start(board, fds[0], ready);
+		ret = run_gsasd(board, fds[0], ready);
 	close(fds[0]);
 	return ret;
 }

@@ -12,6 +12,6 @@
  * descriptors. It is no error if another process starts the service at the same
  * time. 0; -FI_ECONNREFUSED: failed, the reason is logged; -errno.
  */
-int gsas_start(unsigned board);
+int gsas_start_service(unsigned board);
 
 #endif /* GSAS_START_H */
