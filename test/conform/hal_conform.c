@@ -103,9 +103,8 @@ static bool left_clean(void)
 int ct_hal_open(void)
 {
 	struct hal_params params;
-	int ret;
+	int ret = hal_params_load(&params);
 
-	ret = hal_params_load(&params);
 	if (ret != 0)
 		return ret;
 	snprintf(params.hal, sizeof(params.hal), "%s",
@@ -252,9 +251,8 @@ static int options(int argc, char **argv, bool *child)
 static int warm_up(void)
 {
 	struct hal_if *hif;
-	int ret;
+	int ret = ct_hal_open();
 
-	ret = ct_hal_open();
 	if (ret == -FI_ENODEV) {
 		fprintf(stderr, "hal_conform: no backend %s: skipped\n",
 			ct_opt.hal);

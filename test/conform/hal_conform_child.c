@@ -83,11 +83,10 @@ bool ct_addr_parse(const char *text, struct hal_addr *addr)
  */
 static bool answer_one(struct role *r)
 {
-	const struct hal_cell *cell;
 	struct hal_peer *peer = NULL;
 	uint64_t head, word;
+	const struct hal_cell *cell = ct_next_packet(r->ci, &peer, &head);
 
-	cell = ct_next_packet(r->ci, &peer, &head);
 	if (cell == NULL || hal_head_type(head) != CT_TYPE_PING)
 		return false;
 	word = hal_cell_word(cell, 0);

@@ -218,9 +218,8 @@ static void close_in_any_state(void **state)
 {
 	for (int i = 0; i < 64; i++) {
 		struct ct_if *a = ct_open(0), *b = ct_open(0), *c = ct_open(0);
-		struct hal_peer *peer;
+		struct hal_peer *peer = ct_connect(a, &b->hif->addr);
 
-		peer = ct_connect(a, &b->hif->addr);
 		if (i & 1)
 			send_words(a, peer, 5);
 		if (i & 2)

@@ -105,9 +105,8 @@ static void starved_cycle(void)
 	struct hal_mem *mem = NULL;
 	struct hal_event ev[8];
 	void *addr;
-	int ret;
+	int ret = ct_mem_alloc(0, 4096, &mem, &addr);
 
-	ret = ct_mem_alloc(0, 4096, &mem, &addr);
 	assert_true(ret <= 0 && (ret == 0) == (mem != NULL));
 	ret = hal_if_open(ct_hal, 0, &a);
 	assert_true(ret <= 0 && (ret == 0) == (a != NULL));

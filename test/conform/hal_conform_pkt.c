@@ -27,10 +27,9 @@ static void send_shape(struct ct_pair *p, uint8_t type, uint8_t flags,
 static void expect_shape(struct ct_pair *p, uint8_t type, uint8_t flags,
 			 unsigned nw, size_t len, uint64_t seed)
 {
-	const struct hal_cell *cell;
 	uint64_t head;
+	const struct hal_cell *cell = ct_await(p->ba, &head);
 
-	cell = ct_await(p->ba, &head);
 	assert_int_equal(hal_head_type(head), type);
 	assert_int_equal(hal_head_flags(head), flags);
 	assert_true(ct_filled(cell->payload, 8 * nw, seed));

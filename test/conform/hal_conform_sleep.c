@@ -274,9 +274,8 @@ static const char *nap_once(struct ct_if *ci, struct hal_peer *peer)
 {
 	const char *error = NULL;
 	uint64_t head;
-	int ret;
+	int ret = hal_if_arm(ci->hif);
 
-	ret = hal_if_arm(ci->hif);
 	if (ret != 0)
 		return ret == -FI_EAGAIN ? NULL : "hal_if_arm failed";
 	for (int i = 0; i < 3000 && ct_peek(peer, &head) == NULL; i++)

@@ -63,11 +63,10 @@ static int space_send(struct space_lane *l)
 
 static int space_take(struct space_lane *l)
 {
-	const struct hal_cell *cell;
 	uint64_t head;
 	uint32_t off, len;
+	const struct hal_cell *cell = ct_peek(l->peer, &head);
 
-	cell = ct_peek(l->peer, &head);
 	if (cell == NULL)
 		return 0;
 	message(l, l->next, &off, &len);

@@ -78,10 +78,9 @@ struct ct_child *ct_spawn_try(const char *point, ct_stop_fn on_stop,
 
 struct ct_child *ct_spawn(void)
 {
-	struct ct_child *c;
 	int status = 0;
+	struct ct_child *c = ct_spawn_try(NULL, NULL, &status);
 
-	c = ct_spawn_try(NULL, NULL, &status);
 	if (c == NULL)
 		ct_fail("a child ended with wait status %x", status);
 	return c;
@@ -92,9 +91,8 @@ __attribute__((format(printf, 2, 0)))
 static void tell(struct ct_child *c, const char *fmt, va_list ap)
 {
 	char line[256];
-	int n;
+	int n = vsnprintf(line, sizeof(line) - 1, fmt, ap);
 
-	n = vsnprintf(line, sizeof(line) - 1, fmt, ap);
 	assert_true(n > 0 && n < (int)sizeof(line) - 1);
 	line[n++] = '\n';
 	if (write(c->in, line, n) != n)

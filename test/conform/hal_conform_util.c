@@ -251,9 +251,8 @@ int ct_try_connect(struct ct_if *ci, const struct hal_addr *to,
 struct hal_peer *ct_connect(struct ct_if *ci, const struct hal_addr *to)
 {
 	struct hal_peer *peer = NULL;
-	int ret;
+	int ret = ct_try_connect(ci, to, &peer);
 
-	ret = ct_try_connect(ci, to, &peer);
 	if (ret != 0)
 		ct_fail("hal_connect to %u:%u: %d", to->board, to->iface, ret);
 	assert_non_null(peer);
@@ -307,9 +306,8 @@ void ct_expect_refused(struct ct_if *ci, const struct hal_addr *to)
 {
 	struct hal_peer *peer = NULL;
 	struct hal_event ev;
-	int ret;
+	int ret = ct_try_connect(ci, to, &peer);
 
-	ret = ct_try_connect(ci, to, &peer);
 	if (ret != 0) {
 		assert_int_equal(ret, -FI_ECONNREFUSED);
 		assert_null(peer);
@@ -407,10 +405,9 @@ const struct hal_cell *ct_await(struct hal_peer *peer, uint64_t *head)
 
 uint64_t ct_recv(struct hal_peer *peer, uint8_t type)
 {
-	const struct hal_cell *cell;
 	uint64_t head, word;
+	const struct hal_cell *cell = ct_await(peer, &head);
 
-	cell = ct_await(peer, &head);
 	assert_int_equal(hal_head_type(head), type);
 	word = hal_cell_word(cell, 0);
 	hal_rx_release(peer);
@@ -473,11 +470,10 @@ int ct_stream_send(struct hal_peer *peer, struct ct_stream *s,
 int ct_stream_take(struct hal_peer *peer, struct ct_stream *s,
 		   uint32_t payload)
 {
-	const struct hal_cell *cell;
 	struct shape sh;
 	uint64_t head;
+	const struct hal_cell *cell = ct_peek(peer, &head);
 
-	cell = ct_peek(peer, &head);
 	if (cell == NULL)
 		return 0;
 	stream_shape(s, payload, &sh);

@@ -421,10 +421,9 @@ static void the_dead_leave_no_half(void **state)
 {
 	struct hal_mmio *mm = device("prep=1", 1);
 	struct will w;
-	pid_t pid;
 	int fd;
+	pid_t pid = child(half_a_packet, &fd);
 
-	pid = child(half_a_packet, &fd);
 	assert_int_equal(read(fd, &w, sizeof(w)), sizeof(w));
 	end(pid, fd);
 	assert_true(entry(mm, 0, w.c.iface).nonce == 0);

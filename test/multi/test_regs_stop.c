@@ -56,9 +56,8 @@ static void a_helper_is_stopped(void **state)
 	struct hal_mmio_map map;
 	uint64_t name, full;
 	bool taken = false;
-	pid_t pid;
+	pid_t pid = bystander(&name);
 
-	pid = bystander(&name);
 	kill(pid, SIGSTOP);
 	assert_int_equal(io->map(b.mm, a.map_off, 4096, &map), 0);
 	alarm(30);
@@ -163,9 +162,8 @@ static void a_place_is_taken(void **state)
 	struct sim_world *w = sim_mm(b.mm)->w;
 	_Atomic uint64_t *part;
 	uint64_t name;
-	pid_t pid;
+	pid_t pid = bystander(&name);
 
-	pid = bystander(&name);
 	assert_true(sim_alive(w, name));
 	part = &w->board[0]->common.part[(name & 0xffff) - 1];
 	/* in between it has the lock on that byte, and no name yet */

@@ -285,12 +285,11 @@ static void test_two_vectors_of_one_queue(void **state)
 {
 	struct ep_pair p = ep_pair(NULL);
 	struct fi_cq_tagged_entry e;
-	struct fid_ep *second;
 	struct fid_av *av;
 	fi_addr_t to, src = 0;
 	char in[2], out = 6;
+	struct fid_ep *second = second_of_b(&p, &av, &to);
 
-	second = second_of_b(&p, &av, &to);
 	EP_OK(fi_recv(p.b->ep, &in[0], 1, NULL, p.ba, &in[0]));
 	EP_OK(fi_recv(second, &in[1], 1, NULL, p.ba, &in[1]));
 	EP_OK(fi_inject(p.a->ep, &out, 1, p.ab));

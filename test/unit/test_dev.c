@@ -470,9 +470,8 @@ static int post(struct pair *p, struct region *r, struct hal_rmem *rmem)
 static int transfer(struct pair *p, struct region *r, struct hal_rmem *rmem)
 {
 	struct hal_dma_comp comp = { 0 };
-	int ret;
+	int ret = post(p, r, rmem);
 
-	ret = post(p, r, rmem);
 	if (ret != 0)
 		return ret;
 	ret = 0;

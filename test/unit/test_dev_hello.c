@@ -134,9 +134,8 @@ static void peer_of_another_user(void **state)
 {
 	struct hal_peer *peer = NULL;
 	struct pair p = pair_open();
-	struct hal_addr addr;
+	struct hal_addr addr = p.b->addr;
 
-	addr = p.b->addr;
 	own_uid = addr.uid++;
 	io.load = foreign_entry;
 	assert_int_equal(hal_connect(p.a, &addr, &peer), -FI_EACCES);

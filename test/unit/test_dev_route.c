@@ -195,11 +195,10 @@ static void import_loads_once(void **state)
 	struct pair p = pair_in("world=93,tick=1,route=10000");
 	struct hal_rmem *rmem[3];
 	uint64_t before, asked = 0;
-	struct hal_mem *mem;
 	struct hal_key key;
 	int ret;
+	struct hal_mem *mem = region_on(1, &key);
 
-	mem = region_on(1, &key);
 	for (int i = 0; i < 3; i++) {
 		before = loads(&p);
 		asked = 0;

@@ -46,9 +46,8 @@ static void *filtered_main(void *arg)
 static int run_filtered(int call, int err, int (*run)(void))
 {
 	struct filtered f = { call, err, run, 0, false };
-	pthread_t thread;
+	pthread_t thread = unit_thread(filtered_main, &f);
 
-	thread = unit_thread(filtered_main, &f);
 	pthread_join(thread, NULL);
 	unit_needs(!f.none);
 	return f.ret;

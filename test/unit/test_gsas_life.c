@@ -23,12 +23,11 @@ static void test_service_ends(void **state)
 	gsas_addr other = host_alloc(1, 0, 0);
 	struct gsas_queue_handle *q;
 	uint64_t value, granule = a >> GSAS_SEGMENT_SHIFT;
-	bool mapped;
 	gsas_addr qa;
 	size_t len;
 	void *p, *again;
+	bool mapped = gsas_map(m, &p, &len) == 0;
 
-	mapped = gsas_map(m, &p, &len) == 0;
 	assert_int_equal(gsas_write64(a, 1), 0);
 	assert_int_equal(gsas_write64(m, 1), 0);
 	assert_int_equal(gsas_queue_create(100, 8, g_first + 1, 0, NULL, &qa),

@@ -34,9 +34,8 @@ static void *map_in_thread(void *arg)
 
 static void in_thread(void *(*fn)(void *))
 {
-	pthread_t thread;
+	pthread_t thread = unit_thread(fn, NULL);
 
-	thread = unit_thread(fn, NULL);
 	pthread_join(thread, NULL);
 }
 

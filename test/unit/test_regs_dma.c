@@ -635,10 +635,9 @@ static bool piece_there(const struct engine *e, uint32_t i)
 static void sg_chain(void **state)
 {
 	struct engine e = engine("sg=1");
-	struct hal_cdma_desc *d;
 	uint64_t base;
+	struct hal_cdma_desc *d = chain(&e, &base);
 
-	d = chain(&e, &base);
 	assert_int_equal(run(&e, base, 4) & HAL_CDMA_SR_ERRORS, 0);
 	for (uint32_t i = 0; i < CHAIN; i++) {
 		assert_int_equal(d[i].status, i <= 4 ? HAL_CDMA_DESC_DONE : 0);
@@ -661,10 +660,9 @@ static void sg_chain(void **state)
 static void sg_errors(void **state)
 {
 	struct engine e = engine("sg=1");
-	struct hal_cdma_desc *d;
 	uint64_t base;
+	struct hal_cdma_desc *d = chain(&e, &base);
 
-	d = chain(&e, &base);
 	d[2].status = HAL_CDMA_DESC_DONE;
 	assert_int_equal(run(&e, base, 7) & HAL_CDMA_SR_ERRORS,
 			 HAL_CDMA_SR_SGINTERR);
