@@ -152,7 +152,7 @@ static void others_part(struct node *n, int fd, int index,
 		exchange(n, job->protocol, sent_to ? b : b | v,
 			 sent_to ? b | v : b, mortal, POLLS);
 	else
-		exchange(n, job->protocol, p, p, 0, false);
+		exchange(n, job->protocol, p, p, 0, POLLS);
 	node_report(n, fd, 0);
 }
 
@@ -166,7 +166,7 @@ static int lives_on(int fd, void *arg)
 
 	others_part(&n, fd, index, job, v);
 	exchange(&n, job->protocol, index == PARTNER ? b : p,
-		 index == PARTNER ? b : p, v, false);
+		 index == PARTNER ? b : p, v, POLLS);
 	node_report(&n, fd, 0);
 	node_close(&n);
 	return 0;

@@ -96,7 +96,7 @@ static void test_hello_comes_first_and_once(void **state)
 	struct wire g = wire();
 	char c = 0x5A;
 
-	send_it(&g, &c, 1, false, false);
+	send_plain(&g, &c, 1);
 	begin(&g);
 	for (int i = 0; i < 3; i++) {
 		next(&g);
@@ -172,7 +172,7 @@ static void test_rts(void **state)
 	static char buf[100000];
 	struct wire g = wire();
 
-	send_it(&g, buf, 0, false, false);
+	send_plain(&g, buf, 0);
 	begin(&g);
 	next(&g);
 	for (int k = 0; k < 4; k++) {

@@ -111,7 +111,7 @@ static void test_trap8_no_message_after_release(void **state)
 	ep_quiet(p.b);
 	at = next;
 	EP_OK(post(p.b, p.ba, next, 256, FI_COMPLETION));
-	check_one(p.b, next, &at, 10, 2, false);
+	check_one(p.b, next, &at, 10, 2, KEPT);
 }
 
 /* ---- Edges of the minimum -------------------------------------------- */
@@ -312,7 +312,7 @@ static void test_directed_buffer_takes_its_source_only(void **state)
 	assert_int_equal(ep_received(p.b, in).src, p.ba);
 	xfer_fill(in, 10, 2, 0);
 	EP_OK(fi_injectdata(p.b->ep, in, 10, 2, self));
-	check_one(p.b, buf, &at, 10, 2, false);
+	check_one(p.b, buf, &at, 10, 2, KEPT);
 }
 
 static void test_what_a_buffer_may_not_be(void **state)

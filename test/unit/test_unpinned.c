@@ -104,7 +104,7 @@ static void test_messages_of_bad_buffers(void **state)
 	int was = g_unm_env.stream_us;
 	struct ep_comp c;
 
-	one_message(&p, plain, plain + LEN / 2, 8, true);
+	one_message(&p, plain, plain + LEN / 2, 8, EXPECTED);
 	if (!g_unm_env.attach || !os_goes(OS_ATTACH))
 		skip();			/* each side would copy, which is a
 					 * signal */
@@ -119,7 +119,7 @@ static void test_messages_of_bad_buffers(void **state)
 	assert_int_equal(ep_wait(p.b, none).err, FI_EFAULT);
 	assert_int_equal(ep_wait(p.a, plain).err, FI_EIO);
 	ep_pair_quiet(&p);
-	one_message(&p, plain, plain + LEN / 2, LEN / 2, true);
+	one_message(&p, plain, plain + LEN / 2, LEN / 2, EXPECTED);
 	g_unm_env.stream_us = was;
 	munmap(plain, LEN);
 }
