@@ -231,26 +231,24 @@ static void if_open_fails_cleanly(void **state)
  * parent's stay open. */
 static void child_closes_its_copies(void **state)
 {
-	int before, opened, status;
+	int before, opened;
 	struct hal_if *hif;
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(open_hal(), 0);
-	before = descriptors();
+	before = proc_self_fds();
 	assert_int_equal(hal_if_open(hal, 0, &hif), 0);
-	opened = descriptors();
+	opened = proc_self_fds();
 	assert_true(opened > before);
-	pid = fork();
+	pid = unit_fork();
 	if (pid == 0) {
 		hal_if_close(hif);
-		_exit(descriptors() != before);
+		_exit(proc_self_fds() != before);
 	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-	assert_int_equal(descriptors(), opened);
+	assert_int_equal(unit_exit_code(pid), 0);
+	assert_int_equal(proc_self_fds(), opened);
 	hal_if_close(hif);
-	assert_int_equal(descriptors(), before);
+	assert_int_equal(proc_self_fds(), before);
 }
 
 /* Opening the service's interface, which a driver may refuse or not know, fails
