@@ -456,6 +456,7 @@ UNIT_MAIN(
 	EP_TEST(test_alias_compares),
 	EP_TEST(test_alias_knows_the_operations),
 	EP_TEST(test_alias_has_options),
+	EP_TEST(test_alias_is_older_than_enabling),
 	EP_TEST(test_flags_are_set),
 	EP_TEST(test_region_is_bound),
 )
