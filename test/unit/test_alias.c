@@ -355,7 +355,6 @@ static void test_alias_is_older_than_enabling(void **state)
 	struct fid_ep *ep, *tx = NULL, *rx = NULL;
 	char out = 6, in = 0;
 
-	(void)state;
 	assert_int_equal(fi_endpoint(p.a->domain, p.a->info, &ep, NULL), 0);
 	assert_int_equal(fi_ep_alias(ep, &tx, FI_TRANSMIT), 0);
 	assert_int_equal(fi_ep_alias(ep, &rx, FI_RECV), 0);

@@ -206,7 +206,6 @@ static void test_timer_is_no_event(void **state)
 {
 	uint64_t sleeps, wakes;
 
-	(void)state;
 	if (getenv("FI_UNIMEM_FAULT") != NULL)
 		skip();			/* the decorator refuses to arm */
 	for (int i = 0; i < 3; i++)	/* events that earlier tests left */
