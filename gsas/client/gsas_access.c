@@ -125,7 +125,7 @@ int do_request(uint8_t opcode, uint64_t address, uint64_t arg1, uint64_t arg2,
 }
 
 /* Map the page if possible. *at NULL: the operation has to be a request. */
-static __attribute__((noinline)) int reach(uint64_t address, void **at)
+static __attribute__((noinline)) int map_page(uint64_t address, void **at)
 {
 	struct gsas_thread *t;
 	int ret = gsas_thread_get(&t);
@@ -144,7 +144,7 @@ INLINE int run(uint8_t opcode, uint64_t address, uint64_t arg1, uint64_t arg2,
 	address &= -(uint64_t)op_bytes(opcode);
 	at = gsas_direct(address);
 	if (__builtin_expect(at == NULL, 0)) {
-		ret = reach(address, &at);
+		ret = map_page(address, &at);
 		if (ret != 0)
 			return ret;
 	}
@@ -157,7 +157,7 @@ INLINE int run(uint8_t opcode, uint64_t address, uint64_t arg1, uint64_t arg2,
 
 /* Complete a request that was executed directly or could not be started, so
  * that gsas_test() and gsas_wait() return its status. */
-static int ended(struct gsas_req *req, int status)
+static int complete_now(struct gsas_req *req, int status)
 {
 	struct gsas_request *request = (struct gsas_request *)req;
 	struct gsas_thread *t;
@@ -179,17 +179,17 @@ INLINE int start(uint8_t opcode, uint64_t address, uint64_t arg1,
 	address &= -(uint64_t)op_bytes(opcode);
 	at = gsas_direct(address);
 	if (at == NULL) {
-		ret = reach(address, &at);
+		ret = map_page(address, &at);
 		if (ret != 0)
-			return ended(req, ret);
+			return complete_now(req, ret);
 	}
 	if (at != NULL) {
 		apply(opcode, at, arg1, arg2, into);
-		return ended(req, 0);
+		return complete_now(req, 0);
 	}
 	ret = send_request(opcode, address, arg1, arg2, into,
 			   (struct gsas_request *)req);
-	return ret != 0 ? ended(req, ret) : 0;
+	return ret != 0 ? complete_now(req, ret) : 0;
 }
 
 static int post(uint8_t opcode, uint64_t address, uint64_t arg1, uint64_t arg2)
@@ -248,7 +248,7 @@ int gsas_write128(gsas_addr addr, const uint64_t value[2])
 	int ret;
 
 	addr &= -(uint64_t)8;
-	ret = reach(addr, &at);
+	ret = map_page(addr, &at);
 	if (ret != 0)
 		return ret;
 	if (at != NULL && gsas_op_direct(GSAS_TYPE_UINT128, addr)) {
@@ -292,7 +292,7 @@ int gsas_cas64_start(gsas_addr addr, uint64_t expected, uint64_t value,
 		     uint64_t *was, int *done, struct gsas_req *req)
 {
 	if (done == NULL)
-		return ended(req, -FI_EINVAL);
+		return complete_now(req, -FI_EINVAL);
 	return start(GSAS_CAS64, addr, expected, value, TO_CAS(was, done),
 		     req);
 }
@@ -312,7 +312,7 @@ int gsas_swap64_start(gsas_addr addr, uint64_t value, uint64_t *was,
 int gsas_write64_post(gsas_addr addr, uint64_t value)
 {
 	void *at = gsas_direct(addr & -(uint64_t)8);
-	int ret = at != NULL ? 0 : reach(addr & -(uint64_t)8, &at);
+	int ret = at != NULL ? 0 : map_page(addr & -(uint64_t)8, &at);
 
 	if (ret != 0)
 		return ret;
@@ -333,7 +333,7 @@ int gsas_update64_post(gsas_addr addr, int op, uint64_t operand)
 		return -FI_ENOSYS;
 	addr &= -(uint64_t)8;
 	at = gsas_direct(addr);
-	ret = at != NULL ? 0 : reach(addr, &at);
+	ret = at != NULL ? 0 : map_page(addr, &at);
 	if (ret != 0)
 		return ret;
 	if (at == NULL)

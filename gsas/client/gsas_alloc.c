@@ -32,7 +32,7 @@ static int read_boards(void)
 	return 0;
 }
 
-static int known(_Atomic int *what)
+static int cached(_Atomic int *what)
 {
 	int seen = atomic_load_explicit(what, memory_order_relaxed);
 	int ret = seen == 0 ? read_boards() : 0;
@@ -43,12 +43,12 @@ static int known(_Atomic int *what)
 
 int gsas_boards(void)
 {
-	return known(&boards);
+	return cached(&boards);
 }
 
 int gsas_board(void)
 {
-	return known(&own_board);
+	return cached(&own_board);
 }
 
 int gsas_board_of_address(gsas_addr addr)

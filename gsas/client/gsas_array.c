@@ -48,7 +48,7 @@ static int check(const struct array *a)
 }
 
 /* One element, carried by the packets. */
-static int small(struct gsas_conn *conn, const struct array *a)
+static int send_one(struct gsas_conn *conn, const struct array *a)
 {
 	struct gsas_msg msg = {
 		.opcode = GSAS_UPDATE, .address = a->address,
@@ -66,7 +66,8 @@ static int small(struct gsas_conn *conn, const struct array *a)
 }
 
 /* The next count elements, in the receive spaces. */
-static int piece(struct gsas_conn *conn, const struct array *a, uint32_t count)
+static int send_piece(struct gsas_conn *conn, const struct array *a,
+		      uint32_t count)
 {
 	uint32_t bytes = count * (uint32_t)a->size;
 	bool has_in = a->op != GSAS_OP_READ;
@@ -98,7 +99,7 @@ static int piece(struct gsas_conn *conn, const struct array *a, uint32_t count)
 
 /* Check, by a GET of 0 bytes, that all elements are in one allocation, before
  * the first of several pieces is sent: then none or all are refused. */
-static int whole(struct gsas_conn *conn, const struct array *a)
+static int check_range(struct gsas_conn *conn, const struct array *a)
 {
 	struct gsas_part part = { .whole = a->count * a->size };
 	struct gsas_msg msg = { .opcode = GSAS_GET, .address = a->address };
@@ -115,24 +116,24 @@ static uint32_t piece_max(const struct gsas_conn *conn, const struct array *a)
 	return conn->unit * PIECE_UNITS / 2 / (uint32_t)a->size;
 }
 
-static int by_packets(struct array *a)
+static int send_array(struct array *a)
 {
 	struct gsas_conn *conn;
 	int ret = gsas_conn_of(a->address, &conn);
 
 	if (ret == 0 && a->count > piece_max(conn, a))
-		ret = whole(conn, a);
+		ret = check_range(conn, a);
 	if (ret != 0)
 		return ret;
 	if (a->count == 1 && a->size <= 8 && a->form != GSAS_FORM_COMPARE)
-		return small(conn, a);
+		return send_one(conn, a);
 	while (ret == 0 && a->count != 0) {
 		uint32_t n = piece_max(conn, a);
 
 		if (n > a->count)
 			n = (uint32_t)a->count;
 		ret = conn->peer == NULL ? conn->closed_error :
-			piece(conn, a, n);
+			send_piece(conn, a, n);
 		a->count -= n;
 		a->address += n * a->size;
 		a->operand += a->operand != NULL ? n * a->size : 0;
@@ -166,7 +167,7 @@ int gsas_atomic(gsas_addr addr, int op, int type, int form, size_t count,
 		return ret;
 	/* not all elements are mapped, or the processor cannot do it */
 	if (at == NULL || !gsas_op_direct(a.type, addr))
-		return by_packets(&a);
+		return send_array(&a);
 	gsas_op_apply(a.op, a.type, count, at, operand, compare, a.result);
 	return 0;
 }

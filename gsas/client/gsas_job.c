@@ -47,7 +47,7 @@ static bool parse_word(const char *text, uint64_t *word)
 
 /* Keep the pages of the job from becoming orphans while this process or a
  * forked child lives. */
-static void hold(void)
+static void hold_job(void)
 {
 	job_held = gsas_hold_open();
 	if (job_held >= 0)
@@ -88,7 +88,7 @@ static void load(void)
 		 !parse_word(text + DIGITS, &job_key[1]))
 		job_status = -FI_EINVAL;
 	if (job_status == 0)
-		hold();
+		hold_job();
 }
 
 int gsas_job_key(uint64_t key[2])

@@ -34,7 +34,7 @@ static int maps_pid;			/* process that made the mappings */
 
 /* In a forked child: empty the list, because the child has none of its parent's
  * mappings (MADV_DONTFORK). */
-static void leave_parents(void)
+static void drop_inherited(void)
 {
 	int pid = (int)getpid();
 
@@ -104,7 +104,7 @@ int gsas_map(gsas_addr addr, void **ptr, size_t *bytes)
 	if (left == 0)
 		return -ESTALE;
 	gsas_lock();
-	leave_parents();
+	drop_inherited();
 	map = map_find(s);
 	if (map == NULL)
 		ret = map_new(s, &map);
@@ -122,7 +122,7 @@ int gsas_unmap(void *ptr)
 	struct process_map **at = &maps, *map;
 
 	gsas_lock();
-	leave_parents();
+	drop_inherited();
 	while ((map = *at) != NULL &&
 	       (uintptr_t)ptr - (uintptr_t)map->memory >= map->bytes)
 		at = &map->next;

@@ -50,8 +50,8 @@ int gsas_queue_create(uint64_t quota, uint32_t buffer, int board,
 /* ---- Handles ------------------------------------------------------------- */
 
 /* Do a request whose only argument is the address of the queue. */
-static int simple(struct gsas_conn *conn, uint8_t opcode, gsas_addr address,
-		  uint64_t *result)
+static int queue_request(struct gsas_conn *conn, uint8_t opcode,
+			 gsas_addr address, uint64_t *result)
 {
 	struct gsas_msg msg = { .opcode = opcode, .address = address };
 	struct gsas_request request;
@@ -69,10 +69,10 @@ static int queue_new(struct gsas_conn *conn, gsas_addr address,
 	/* Open and close a window, to check that there is a queue and that the
 	 * job may use it. A thread may take words out even if the queue has too
 	 * many producers (-EDQUOT) or no memory for more words (-FI_ENOMEM). */
-	int ret = simple(conn, GSAS_QUEUE_OPEN, address, &result);
+	int ret = queue_request(conn, GSAS_QUEUE_OPEN, address, &result);
 
 	if (ret == 0)
-		ret = simple(conn, GSAS_QUEUE_CLOSE, address, &result);
+		ret = queue_request(conn, GSAS_QUEUE_CLOSE, address, &result);
 	if (ret != 0 && ret != -EDQUOT && ret != -FI_ENOMEM)
 		return ret;
 	*out = gsas_handle_new(conn, conn->thread->number, address);
@@ -130,7 +130,8 @@ void gsas_queue_close(struct gsas_queue_handle *q)
 	    --q->refs != 0)
 		return;
 	if ((q->producer || q->waits) && queue_conn(q, &t, &conn) == 0)
-		(void)simple(conn, GSAS_QUEUE_CLOSE, q->address, &result);
+		(void)queue_request(conn, GSAS_QUEUE_CLOSE, q->address,
+				    &result);
 	if (q->waits)			/* the close makes the service answer */
 		(void)gsas_request_wait(t, &q->wait);
 	gsas_handle_free(q);
@@ -167,7 +168,7 @@ static int become_producer(struct gsas_queue_handle *q,
 	q->granted = q->used = 0;
 	q->full = 0;
 	q->producer = true;	/* notifications may precede the answer */
-	ret = simple(conn, GSAS_QUEUE_OPEN, q->address, &granted);
+	ret = queue_request(conn, GSAS_QUEUE_OPEN, q->address, &granted);
 	if (ret == 0 && q->error == 0 && q->granted < granted)
 		q->granted = granted;
 	/* no place, unless a notification said that there is no memory */

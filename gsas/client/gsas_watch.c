@@ -9,7 +9,7 @@
  * that maps segments has one thread, which sleeps until the process of a
  * service ends and then stores these words. Operations on mapped pages load
  * the word in any case, so they do not become slower. Part of libgsas;
- * gsas_window.c adds and removes the segments.
+ * gsas_window.c adds segments, gsas_segments.c removes them.
  *
  * A forked child has neither the thread nor the mappings. It starts a thread of
  * its own when it maps its first segment.
@@ -124,7 +124,7 @@ static int thread_start(int epfd)
 /* ---- Services, under the lock -------------------------------------------- */
 
 /* In a forked child: close the copies of the parent's descriptors. */
-static void watch_forget_parent(void)
+static void watch_close_inherited(void)
 {
 	if (g_watch.pid == 0)
 		return;
@@ -140,7 +140,7 @@ static int watch_begin(void)
 
 	if (g_watch.pid == getpid())
 		return 0;
-	watch_forget_parent();
+	watch_close_inherited();
 	unm_list_init(&g_watch.services);
 	g_watch.epfd = epoll_create1(EPOLL_CLOEXEC);
 	if (g_watch.epfd < 0)
