@@ -115,8 +115,8 @@ static void fd_name(int fd, char *name, size_t max)
 
 /* Check that the file of a descriptor is a program below one of the
  * directories. real: its path. */
-static enum gsas_error judge(const struct gsas_spawner *s, int fd, char *real,
-			     size_t max)
+static enum gsas_error check_file(const struct gsas_spawner *s, int fd,
+				  char *real, size_t max)
 {
 	char name[32];
 	struct stat st;
@@ -371,7 +371,7 @@ enum gsas_error gsas_spawner_start(void *ctx, const struct gsas_spawn *spawn,
 		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ?
 		       failed(s, "cannot open", spawn->path, errno) :
 		       GSAS_E_PATH;
-	error = judge(s, fd, real, sizeof(real));
+	error = check_file(s, fd, real, sizeof(real));
 	if (error == GSAS_OK)
 		error = child_room(s, spawn->uid);
 	if (error == GSAS_OK)

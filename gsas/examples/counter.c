@@ -119,7 +119,7 @@ static void await(uint64_t *page, uint64_t boards, uint64_t started)
 }
 
 /* Print the sums. Returns whether they are right. */
-static int judge(uint64_t *page, uint64_t boards, uint64_t expected)
+static int check_sums(uint64_t *page, uint64_t boards, uint64_t expected)
 {
 	int right = 1;
 
@@ -167,7 +167,7 @@ int main(int argc, char *argv[])
 	started = start(page, boards, processes);
 	if (started > 0) {
 		await(page, boards, started);
-		right = judge(page, boards, processes * additions);
+		right = check_sums(page, boards, processes * additions);
 	}
 	tear_down(page, boards);
 	return right ? EXIT_SUCCESS : EXIT_FAILURE;

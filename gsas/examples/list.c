@@ -140,7 +140,7 @@ static void await(uint64_t *page, uint64_t started)
 }
 
 /* Walk the list. Returns whether each value is in it once. */
-static int judge(uint64_t *page, uint64_t count)
+static int check_list(uint64_t *page, uint64_t count)
 {
 	char *seen = calloc(count, 1);
 	uint64_t found = 0, wrong = 0;
@@ -199,7 +199,7 @@ int main(int argc, char *argv[])
 	started = start(page, boards, processes);
 	if (started > 0) {
 		await(page, started);
-		right = judge(page, processes * nodes);
+		right = check_list(page, processes * nodes);
 	}
 	tear_down(page, boards);
 	return right ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -76,7 +76,7 @@ static void await(uint64_t *page, uint64_t count)
 }
 
 /* Print the board of each process. Returns whether all are right. */
-static int judge(uint64_t *page, uint64_t count)
+static int check_boards(uint64_t *page, uint64_t count)
 {
 	uint64_t boards = getNumberBoards();
 	int right = 1;
@@ -124,7 +124,7 @@ int main(int argc, char *argv[])
 	WRITE64(page + COUNT, count);
 	visit(page, 0);
 	await(page, count);
-	right = judge(page, count);
+	right = check_boards(page, count);
 	freeSharedPage(page);
 	return right ? EXIT_SUCCESS : EXIT_FAILURE;
 }
