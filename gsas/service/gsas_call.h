@@ -37,13 +37,13 @@ struct gsas_open;			/* a queue that a client has open */
  * another. */
 enum gsas_worker_kind {
 	GSAS_WORK_MEMORY,		/* allocates memory */
-	GSAS_WORK_TRASH,		/* frees memory */
+	GSAS_WORK_RELEASE,		/* frees memory */
 	GSAS_WORK_PROCESS,		/* opens files, starts programs */
 	GSAS_WORKERS,
 };
 
 /* A service; gsas_service_new() makes it. Only its thread uses it, except that
- * workers read attr, change leaving and call gsas_region_fill(). */
+ * workers read attr, change releasing and call gsas_region_fill(). */
 struct gsas_service {
 	struct gsas_service_attr attr;
 	const struct gsas_rule *rules;	/* by opcode */
@@ -53,7 +53,7 @@ struct gsas_service {
 	struct gsas_pages *pages;
 	struct gsas_worker *worker[GSAS_WORKERS];
 	uint64_t deferred;		/* pieces of work not yet done */
-	_Atomic uint32_t leaving;	/* of these: memory to be freed */
+	_Atomic uint32_t releasing;	/* of these: memory to be freed */
 	struct unm_list clients;
 	struct unm_list blocked;	/* clients with answers not yet sent */
 	struct unm_list queues;		/* all queues: struct served_queue */

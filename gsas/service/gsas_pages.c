@@ -516,18 +516,18 @@ static bool gsas_soon_reached(const struct gsas_pages *p,
 }
 
 /* Remove a region or plan from its segment. If it was the last, free the
- * segment, and *trash is the segment's memory. */
+ * segment, and *freed is the segment's memory. */
 static void gsas_segment_drop(struct gsas_pages *p, struct gsas_node *node,
-			      struct gsas_block *trash)
+			      struct gsas_block *freed)
 {
 	struct gsas_segment *segment = node->region.segment;
 
-	*trash = (struct gsas_block){ .memory = NULL };
+	*freed = (struct gsas_block){ .memory = NULL };
 	gsas_segment_take(segment, node);
 	if (segment->head != NULL)
 		return;
 	gsas_open_remove(p, segment);
-	*trash = segment->block;
+	*freed = segment->block;
 	segment->share.job->user->has.mapped -=
 		(segment->share.attr & GSAS_ATTR_MAPPED) != 0;
 	p->nsegments--;
@@ -674,18 +674,18 @@ enum gsas_error gsas_region_add(struct gsas_pages *p, struct gsas_plan *plan)
 void gsas_region_cancel(struct gsas_pages *p, struct gsas_plan *plan)
 {
 	struct gsas_node *node = (struct gsas_node *)plan->region;
-	struct gsas_block trash;
+	struct gsas_block freed;
 
-	gsas_segment_drop(p, node, &trash);
-	if (trash.memory != NULL)
-		p->attr.memory.free(p->attr.memory.ctx, &trash);
+	gsas_segment_drop(p, node, &freed);
+	if (freed.memory != NULL)
+		p->attr.memory.free(p->attr.memory.ctx, &freed);
 	gsas_region_uncharge(p, &node->region);
 	plan->region = NULL;
 	free(node);
 }
 
 void gsas_region_free(struct gsas_pages *p, struct gsas_region *region,
-		      struct gsas_block *trash)
+		      struct gsas_block *freed)
 {
 	struct gsas_segment *segment = region->segment;
 	struct gsas_node *node = (struct gsas_node *)region;
@@ -695,7 +695,7 @@ void gsas_region_free(struct gsas_pages *p, struct gsas_region *region,
 			region->pages);
 	if (segment->head != segment->tail)
 		gsas_segment_punch(segment, region);
-	gsas_segment_drop(p, node, trash);
+	gsas_segment_drop(p, node, freed);
 	gsas_region_uncharge(p, region);
 	free(node);
 }

@@ -111,12 +111,12 @@ void gsas_region_cancel(struct gsas_pages *p, struct gsas_plan *plan);
 
 /*
  * Free a region: look-ups do not find it any more, and its memory is returned
- * to the system. If it was the last of its segment, *trash is the memory of the
+ * to the system. If it was the last of its segment, *freed is the memory of the
  * segment, which any thread frees by gsas_memory.free(), as that takes long.
- * trash->memory NULL: nothing is left to be freed.
+ * freed->memory NULL: nothing is left to be freed.
  */
 void gsas_region_free(struct gsas_pages *p, struct gsas_region *region,
-		      struct gsas_block *trash);
+		      struct gsas_block *freed);
 
 /* The region that begins with the page of an address, or NULL. */
 struct gsas_region *gsas_region_at(const struct gsas_pages *p,

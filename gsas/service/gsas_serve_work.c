@@ -19,7 +19,7 @@
 					 * worker's queue, so that a client with
 					 * many requests does not delay other
 					 * clients */
-#define LEAVING_MS	10000		/* longest wait for memory that is
+#define RELEASING_MS	10000		/* longest wait for memory that is
 					 * being freed */
 
 /* A request that is answered later. The thread of the service owns it; while
@@ -167,7 +167,7 @@ void gsas_client_cancel_works(struct gsas_client *client)
 /* ---- Memory that is freed ------------------------------------------------ */
 
 /* The memory of a segment whose last region was freed. */
-struct trash {
+struct release {
 	struct gsas_work work;
 	struct gsas_service *service;
 	struct gsas_block block;
@@ -180,44 +180,45 @@ static void block_free(struct gsas_service *service, struct gsas_block *block)
 	memory->free(memory->ctx, block);
 }
 
-static void trash_run(struct gsas_work *work)
+static void release_run(struct gsas_work *work)
 {
-	struct trash *trash = unm_container(work, struct trash, work);
+	struct release *release = unm_container(work, struct release, work);
 
-	block_free(trash->service, &trash->block);
-	/* pairs with the acquire in is_leaving() */
-	atomic_fetch_sub_explicit(&trash->service->leaving, 1,
+	block_free(release->service, &release->block);
+	/* pairs with the acquire in is_releasing() */
+	atomic_fetch_sub_explicit(&release->service->releasing, 1,
 				  memory_order_release);
 }
 
-static void trash_done(struct gsas_work *work)
+static void release_done(struct gsas_work *work)
 {
-	struct trash *trash = unm_container(work, struct trash, work);
+	struct release *release = unm_container(work, struct release, work);
 
-	trash->service->deferred--;
-	free(trash);
+	release->service->deferred--;
+	free(release);
 }
 
 /* Free memory in the worker thread, or here if there is no thread. */
-static void throw_away(struct gsas_service *service, struct gsas_block *block)
+static void release_block(struct gsas_service *service,
+			  struct gsas_block *block)
 {
-	struct gsas_worker *worker = service->worker[GSAS_WORK_TRASH];
-	struct trash *trash = NULL;
+	struct gsas_worker *worker = service->worker[GSAS_WORK_RELEASE];
+	struct release *release = NULL;
 
 	if (worker != NULL && gsas_worker_ready(worker) == 0)
-		trash = malloc(sizeof(*trash));
-	if (trash == NULL) {
+		release = malloc(sizeof(*release));
+	if (release == NULL) {
 		block_free(service, block);
 		return;
 	}
-	*trash = (struct trash){
-		.work = { .run = trash_run, .done = trash_done },
+	*release = (struct release){
+		.work = { .run = release_run, .done = release_done },
 		.service = service,
 		.block = *block,
 	};
 	service->deferred++;
-	atomic_fetch_add_explicit(&service->leaving, 1, memory_order_relaxed);
-	gsas_worker_give(worker, &trash->work);
+	atomic_fetch_add_explicit(&service->releasing, 1, memory_order_relaxed);
+	gsas_worker_give(worker, &release->work);
 }
 
 void gsas_service_free_region(struct gsas_service *service,
@@ -229,7 +230,7 @@ void gsas_service_free_region(struct gsas_service *service,
 		gsas_region_end_queue(region);
 	gsas_region_free(service->pages, region, &block);
 	if (block.memory != NULL)
-		throw_away(service, &block);
+		release_block(service, &block);
 }
 
 void gsas_service_undo(struct gsas_service *service,
@@ -289,25 +290,25 @@ static enum gsas_error region_add(struct gsas_service *service,
 }
 
 /* Is memory waiting to be freed by the worker? */
-static bool is_leaving(struct gsas_service *service)
+static bool is_releasing(struct gsas_service *service)
 {
-	/* pairs with the release in trash_run() */
-	return atomic_load_explicit(&service->leaving,
+	/* pairs with the release in release_run() */
+	return atomic_load_explicit(&service->releasing,
 				    memory_order_acquire) != 0;
 }
 
 /* Fill a plan; called by the worker thread. If there is no memory, but memory
  * of freed regions is being returned to the system, wait for that and try
  * again. */
-static enum gsas_error fill_patiently(struct gsas_service *service,
-				      struct gsas_plan *plan)
+static enum gsas_error fill_plan(struct gsas_service *service,
+				 struct gsas_plan *plan)
 {
-	bool again = is_leaving(service);
+	bool again = is_releasing(service);
 	enum gsas_error error = gsas_region_fill(service->pages, plan);
 
 	if (error != GSAS_E_MEMORY || !again)
 		return error;
-	for (int ms = 0; ms < LEAVING_MS && is_leaving(service); ms++)
+	for (int ms = 0; ms < RELEASING_MS && is_releasing(service); ms++)
 		poll(NULL, 0, 1);
 	return gsas_region_fill(service->pages, plan);
 }
@@ -317,7 +318,7 @@ static void alloc_run(struct gsas_work *work)
 	struct deferred *deferred = deferred_of(work);
 	struct alloc *alloc = unm_container(deferred, struct alloc, deferred);
 
-	deferred->error = fill_patiently(deferred->service, &alloc->plan);
+	deferred->error = fill_plan(deferred->service, &alloc->plan);
 	if (deferred->error == GSAS_OK && alloc->quota != 0)
 		gsas_region_hollow(alloc->plan.region);
 }
