@@ -37,12 +37,13 @@
 #define SPIN_MAX	2048		/* the same where no thread waits for
 					 * the processor */
 #define LINGER_MS	1000		/* default of --linger */
-#define SAID_MAX	512		/* bytes of a log line */
+#define LOG_MAX		512		/* bytes of a log line */
 #define REFUSAL_BURST	32		/* lines about refusals at once, */
 #define REFUSAL_MS	250		/* then one in that time */
 #define REFUSAL_NS	(UINT64_C(1000000) * REFUSAL_MS)
-#define REFUSAL_QUIET	4		/* spare tokens that quiet() leaves for
-					 * lines about single refusals */
+#define REFUSAL_SPARE	4		/* spare tokens that refusals_sleep_ms()
+					 * leaves for lines about single
+					 * refusals */
 
 static struct options {
 	int board;
@@ -62,11 +63,11 @@ static struct options {
 
 static struct gsas_board *volatile g_board;
 static volatile sig_atomic_t g_stop;
-static char g_last[SAID_MAX];		/* last error that the HAL logged */
+static char g_last[LOG_MAX];		/* last error that the HAL logged */
 
 /* ---- Log lines ----------------------------------------------------------- */
 
-static void say(const char *line)
+static void log_line(const char *line)
 {
 	if (opt.alone)
 		syslog(LOG_NOTICE, "%s", line);
@@ -81,7 +82,7 @@ static void say(const char *line)
  */
 static struct {
 	uint64_t full;			/* ns: when the bucket is full again */
-	uint64_t left_out;		/* refusals without a line so far */
+	uint64_t omitted;		/* refusals without a line so far */
 } refusals;
 
 /* Take a token if there is one, and spare further ones. */
@@ -97,38 +98,38 @@ static bool refusal_take(unsigned spare)
 	return true;
 }
 
-static void log_left_out(void)
+static void log_omitted(void)
 {
 	char line[80];
 
-	if (refusals.left_out == 0)
+	if (refusals.omitted == 0)
 		return;
 	snprintf(line, sizeof(line), "refused: %" PRIu64 " more, of which "
-		 "there are no lines", refusals.left_out);
-	refusals.left_out = 0;
-	say(line);
+		 "there are no lines", refusals.omitted);
+	refusals.omitted = 0;
+	log_line(line);
 }
 
-static void board_says(const char *line)
+static void log_board(const char *line)
 {
 	static const char refused[] = "refused: ";
 
 	if (strncmp(line, refused, sizeof(refused) - 1) != 0) {
-		say(line);
+		log_line(line);
 	} else if (refusal_take(0)) {
-		log_left_out();
-		say(line);
+		log_omitted();
+		log_line(line);
 	} else {
-		refusals.left_out++;
+		refusals.omitted++;
 	}
 }
 
-static void hal_says(int level, const char *line)
+static void log_hal(int level, const char *line)
 {
 	if (level > 0)
 		return;
 	snprintf(g_last, sizeof(g_last), "%s", line);
-	say(line);
+	log_line(line);
 }
 
 /* Report to the process that started this one (--ready-fd): "ready", "busy", or
@@ -138,7 +139,7 @@ static void notify_starter(const char *line)
 	if (opt.ready_fd < 0)
 		return;
 	if (dprintf(opt.ready_fd, "%s\n", line) < 0)
-		say("the process that started this one has ended");
+		log_line("the process that started this one has ended");
 	close(opt.ready_fd);
 	opt.ready_fd = -1;
 }
@@ -146,13 +147,13 @@ static void notify_starter(const char *line)
 __attribute__((format(printf, 1, 2), noreturn))
 static void fail(const char *fmt, ...)
 {
-	char line[SAID_MAX];
+	char line[LOG_MAX];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	say(line);
+	log_line(line);
 	notify_starter(line);
 	exit(EXIT_FAILURE);
 }
@@ -175,7 +176,7 @@ static void notify_systemd(void)
 	len += offsetof(struct sockaddr_un, sun_path);
 	if (fd < 0 || sendto(fd, ready, sizeof(ready) - 1, MSG_NOSIGNAL,
 			     (struct sockaddr *)&sun, (socklen_t)len) < 0)
-		say("cannot notify systemd that this service is ready");
+		log_line("cannot notify systemd that this service is ready");
 	if (fd >= 0)
 		close(fd);
 }
@@ -302,7 +303,7 @@ static void allow_listed(struct gsas_spawner *spawner, const char *list)
 static void allow(struct gsas_spawner *spawner, unsigned board)
 {
 	const char *list = secure_getenv("GSAS_EXEC_PATH");
-	int ret = gsas_spawner_init(spawner, board, opt.logs, say);
+	int ret = gsas_spawner_init(spawner, board, opt.logs, log_line);
 
 	if (ret != 0)
 		fail("--logs %s: %s", opt.logs != NULL ? opt.logs : ".",
@@ -370,7 +371,7 @@ static bool spin(struct gsas_board *board)
 
 /* How long to sleep, in ms; -1: until an event; 0: with --auto, the service has
  * been unused for --linger and ends. */
-static int linger(const struct gsas_board *board, uint64_t *empty_since)
+static int sleep_ms(const struct gsas_board *board, uint64_t *empty_since)
 {
 	uint64_t now, end;
 
@@ -390,11 +391,11 @@ static int linger(const struct gsas_board *board, uint64_t *empty_since)
 /* Log the number of refusals without a line, when refusals have become rare: no
  * later refusal may come that would log it. Returns how long to sleep: ms, or
  * less to call this again. */
-static int quiet(int ms)
+static int refusals_sleep_ms(int ms)
 {
-	if (refusals.left_out != 0 && refusal_take(REFUSAL_QUIET))
-		log_left_out();
-	if (refusals.left_out == 0 || (ms >= 0 && ms < REFUSAL_MS))
+	if (refusals.omitted != 0 && refusal_take(REFUSAL_SPARE))
+		log_omitted();
+	if (refusals.omitted == 0 || (ms >= 0 && ms < REFUSAL_MS))
 		return ms;
 	return REFUSAL_MS;
 }
@@ -408,10 +409,10 @@ static void serve(struct gsas_board *board)
 
 		if (spin(board))
 			continue;
-		ms = linger(board, &empty_since);
+		ms = sleep_ms(board, &empty_since);
 		if (ms == 0)
 			return;
-		gsas_board_sleep(board, quiet(ms));
+		gsas_board_sleep(board, refusals_sleep_ms(ms));
 	}
 }
 
@@ -442,7 +443,7 @@ static void descriptors(void)
 
 /* Continue in the background, in a child with a session of its own. Called
  * before anything is opened or any thread is started. */
-static void leave(void)
+static void daemonize(void)
 {
 	pid_t pid = fork();
 	int null;
@@ -464,7 +465,7 @@ static struct gsas_board *open_board(struct gsas_spawner *spawner)
 	struct gsas_board_attr attr = {
 		.board = opt.board, .max_pages = opt.pages,
 		.max_user_pages = opt.user_pages, .spawn = gsas_spawner_start,
-		.spawn_ctx = spawner, .log = board_says,
+		.spawn_ctx = spawner, .log = log_board,
 	};
 	struct gsas_board *board;
 	int ret;
@@ -493,7 +494,7 @@ static struct gsas_board *open_board(struct gsas_spawner *spawner)
  * jobs by /proc/PID/mem or as a debugger, and keep the pages out of core files.
  * Not with the backend "sim": its processes find each other's files in /proc.
  */
-static void conceal(const struct hal *hal)
+static void forbid_debuggers(const struct hal *hal)
 {
 	if (strcmp(hal->caps.backend, "sim") != 0 &&
 	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
@@ -509,12 +510,12 @@ int main(int argc, char *argv[])
 	options(argc, argv);
 	descriptors();
 	if (opt.alone)
-		leave();
-	hal_log_set(hal_says);
+		daemonize();
+	hal_log_set(log_hal);
 	signals();
 	if (hal_get(NULL, &hal) != 0)
 		fail("%s", *g_last != '\0' ? g_last : "no Unimem here");
-	conceal(hal);
+	forbid_debuggers(hal);
 	if (opt.board < 0)
 		opt.board = hal->own_board;
 	allow(&spawner, (unsigned)opt.board);
@@ -525,7 +526,7 @@ int main(int argc, char *argv[])
 					 * this process */
 		notify_systemd();
 	serve(board);
-	log_left_out();
+	log_omitted();
 	g_board = NULL;			/* on_signal() wakes no board now */
 	gsas_board_close(board);
 	gsas_spawner_fini(&spawner);
