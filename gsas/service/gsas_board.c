@@ -36,10 +36,10 @@
 #define EVENTS_NS	20000		/* between reads of HAL events */
 #define RETRY_NS	1000000		/* between attempts to open a return
 					 * path */
-#define NAP_MAX_MS	4		/* longest sleep if the end of what the
+#define SLEEP_MAX_MS	4		/* longest sleep if the end of what the
 					 * service waits for may cause no
 					 * event */
-#define NAP_BLOCKED_MS	64		/* longest sleep while a client has no
+#define SLEEP_BLOCKED_MS 64		/* longest sleep while a client has no
 					 * credits */
 /* Limits of a user: half of the limits of the board; for mapped segments half
  * of the limit of the emulation. */
@@ -70,7 +70,7 @@ struct gsas_board {
 	bool changed;			/* the list blocked has changed */
 	bool again;			/* gsas_service_progress() is to be
 					 * called periodically */
-	int nap_ms;			/* next sleep without a sure event */
+	int sleep_ms;			/* next sleep without a sure event */
 	int event_fd;			/* signaled by gsas_board_wake() */
 	int hold;			/* of gsas_hold_open(); < 0: none */
 };
@@ -189,7 +189,7 @@ static void conn_free(struct conn *conn)
 
 /* Log once why a half-open connection cannot be answered, unless the error is a
  * passing one. */
-static void conn_complain(struct conn *conn, int error)
+static void conn_log_error(struct conn *conn, int error)
 {
 	char line[160];
 
@@ -223,7 +223,7 @@ static void conn_open(struct conn *conn)
 	if (ret == 0)
 		unm_list_remove(&conn->list);
 	else
-		conn_complain(conn, ret);
+		conn_log_error(conn, ret);
 }
 
 static void on_inbound(struct gsas_board *board, struct hal_peer *peer)
@@ -287,7 +287,7 @@ static bool take_events(struct gsas_board *board)
 
 /* Handle connects and ends of peers when EVENTS_NS have passed, because
  * reading them is a system call. */
-static bool take_care(struct gsas_board *board, uint64_t now)
+static bool poll_events(struct gsas_board *board, uint64_t now)
 {
 	bool some;
 
@@ -403,10 +403,10 @@ bool gsas_board_poll(struct gsas_board *board)
 	board->again = gsas_service_progress(board->service);
 	mask = done == 0 ? CLOCK_IDLE - 1 : CLOCK_BUSY - 1;
 	if ((++board->turns & mask) == 0)
-		some = take_care(board, unm_now_ns());
+		some = poll_events(board, unm_now_ns());
 	done += tear_down_dead(board);
 	if (done != 0)
-		board->nap_ms = 1;
+		board->sleep_ms = 1;
 	return some || done != 0;
 }
 
@@ -429,7 +429,7 @@ enum ended {
 	BY_CALLER,			/* gsas_board_wake(), or a signal */
 };
 
-static enum ended doze(struct gsas_board *board, int ms)
+static enum ended wait_event(struct gsas_board *board, int ms)
 {
 	struct pollfd pfd[] = {
 		{ .fd = board->event_fd, .events = POLLIN },
@@ -469,27 +469,27 @@ static void mark_blocked(struct gsas_board *board, bool on)
 }
 
 /* The longest sleep in ms in which no event is lost. -1: no limit. */
-static int nap_max(const struct gsas_board *board, bool armed)
+static int sleep_max(const struct gsas_board *board, bool armed)
 {
 	if (!armed || board->again || !unm_list_empty(&board->half_open) ||
 	    !(board->hif->caps->flags & HAL_CAP_EVENT))
-		return NAP_MAX_MS;
-	return unm_list_empty(&board->blocked) ? -1 : NAP_BLOCKED_MS;
+		return SLEEP_MAX_MS;
+	return unm_list_empty(&board->blocked) ? -1 : SLEEP_BLOCKED_MS;
 }
 
-static enum ended nap(struct gsas_board *board, int ms, bool armed)
+static enum ended sleep_once(struct gsas_board *board, int ms, bool armed)
 {
-	int max = nap_max(board, armed);
+	int max = sleep_max(board, armed);
 
 	if (max >= 0) {
-		if (board->nap_ms > max)
-			board->nap_ms = max;
-		if (ms < 0 || ms > board->nap_ms)
-			ms = board->nap_ms;
-		board->nap_ms *= 2;
+		if (board->sleep_ms > max)
+			board->sleep_ms = max;
+		if (ms < 0 || ms > board->sleep_ms)
+			ms = board->sleep_ms;
+		board->sleep_ms *= 2;
 	}
 	board->stat->sleeps++;
-	return doze(board, ms);
+	return wait_event(board, ms);
 }
 
 /* Did something come that ended the sleep? A timer of the HAL may have ended
@@ -522,15 +522,15 @@ void gsas_board_sleep(struct gsas_board *board, int ms)
 		board->again = gsas_service_progress(board->service);
 		busy = board->changed || (!armed && poll_once(board));
 		if (!busy)
-			ended = nap(board, ms, armed);
+			ended = sleep_once(board, ms, armed);
 		if (armed)
 			hal_if_disarm(board->hif);
 		mark_blocked(board, false);
 		busy |= woken(board, ended) && armed;
 	}
 	board->next_events = board->next_retry = 0;
-	if (take_care(board, unm_now_ns()) || busy)
-		board->nap_ms = 1;
+	if (poll_events(board, unm_now_ns()) || busy)
+		board->sleep_ms = 1;
 }
 
 /* ---- Beginning and end --------------------------------------------------- */
@@ -602,7 +602,7 @@ int gsas_board_open(const struct gsas_board_attr *attr,
 	unm_list_init(&b->dying);
 	unm_list_init(&b->blocked);
 	b->log = attr->log;
-	b->nap_ms = 1;
+	b->sleep_ms = 1;
 	b->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (b->event_fd < 0) {
 		ret = -errno;
