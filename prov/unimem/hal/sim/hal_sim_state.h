@@ -16,6 +16,19 @@
  *            first. If that process is dead, or stopped for seconds, another
  *            one carries out the store again.
  *
+ * One robust mutex would do for the driver only. The kernel passes such a mutex
+ * on when its holder ends, but not while its holder is stopped, and a stopped
+ * process must delay neither packets nor stores of other processes
+ * (docs/hal.md, 4.6; hal_mmio.h). So these two are under no lock. A step of a
+ * packet may be done by several processes, because cells and FIFOs know their
+ * lap: any process helps at once. The copy of a store may not, because done
+ * late it overwrites newer bytes: so one process has it, and is replaced only
+ * if it is dead, or stopped for seconds. The driver changes tables of many
+ * words at once, which no helper can finish: these need a lock. Its word is an
+ * owner word, not a robust mutex, because files, interfaces and regions need
+ * the check whether an owner is alive as well (sim_alive()). Transfers and the
+ * engine need no scheme: they belong to one process and end with it.
+ *
  * A name is an owner word: the index of a process and its generation. A process
  * is alive while it has the file lock on its byte of the first board's segment;
  * the kernel releases the lock at its end, in whichever way it ends. A

@@ -15,11 +15,11 @@
  *   hal_sim_join.c   how processes find each other's segments; which are alive
  *   hal_sim_check.c  barriers that are missing, accesses that no block has
  *
- * The processes of a model share a memory segment per board (hal_sim_state.h).
- * There is no thread: the process that accesses a register next carries out
- * what the hardware would do by itself, for whichever process it was started.
- * An access that the hardware would not survive ends the process with a log
- * line (sim_misuse()).
+ * The processes of a model share a memory segment per board (hal_sim_state.h,
+ * which also says how they survive each other's ends). There is no thread: the
+ * process that accesses a register next carries out what the hardware would do
+ * by itself, for whichever process it was started. An access that the hardware
+ * would not survive ends the process with a log line (sim_misuse()).
  */
 #ifndef HAL_SIM_TYPES_H
 #define HAL_SIM_TYPES_H
