@@ -33,8 +33,6 @@ static pthread_key_t key;
 static bool key_made;
 static _Atomic uint64_t threads;	/* last gsas_thread.number given */
 
-/* ---- Beginning and end --------------------------------------------------- */
-
 /* Free the thread's objects. Pending requests are not completed, and their
  * memory, which belongs to the program, is not accessed. */
 static void thread_free(struct gsas_thread *t)

@@ -3,8 +3,7 @@
  * gsas_presence.c - the processes of a job that joined it on this board and
  * still live. A connection ends with its thread, but the pages of a job become
  * orphans only when no process of the job lives. A job has a descriptor for
- * each process, which becomes readable when the process ends. The functions are
- * declared in gsas_pages.h.
+ * each process, which becomes readable when the process ends.
  */
 #include <poll.h>
 #include <stdlib.h>
