@@ -22,14 +22,13 @@
 #include <unistd.h>
 
 #include "hal/hal_fault.h"
-#include "hal/hal_lock.h"
 #include "hal/hal_log.h"
 #include "hal/hal_packet.h"
 #include "hal/hal_param.h"
 #include "util/unm_clock.h"
+#include "util/unm_list.h"
 #include "util/unm_random.h"
 
-#define PEER_BUCKETS	64
 #define FLUSH_TRIES	100000
 #define US		UINT64_C(1000)
 #define RATE_MAX	900		/* of 1000 */
@@ -56,10 +55,11 @@ struct held {
 	uint8_t payload[HAL_PKT_MAX];
 };
 
-/* Data of the decorator for a peer, from adopt() to fault_peer_free() or
- * fault_if_close(). The thread that uses the interface may use it. */
+/* Data of the decorator for a peer: hal_peer.decorator, from adopt() to
+ * fault_peer_free() or fault_if_close(). The thread that uses the interface may
+ * use it. */
 struct fault_peer {
-	struct fault_peer *chain;	/* next in fault_if.peers[] */
+	struct unm_list list;		/* in fault_if.peers */
 	struct hal_peer *peer;
 	struct hal_cell *cells;		/* the backend's tx.cells, if veiled */
 	uint64_t sent;			/* the backend's tx.next, if veiled */
@@ -79,14 +79,14 @@ struct fault_dma {
 	uint64_t token;			/* of the caller */
 };
 
-/* Data of the decorator for an interface, from fault_if_open() to
- * fault_if_close(). The thread that uses the interface may use it. */
+/* Data of the decorator for an interface: hal_if.decorator, from
+ * fault_if_open() to fault_if_close(). The thread that uses the interface may
+ * use it. */
 struct fault_if {
-	struct fault_if *next;		/* in fault.ifs */
 	struct fault *f;		/* the decorator */
 	struct hal_if *hif;
 	uint64_t rng;			/* state of unm_random_next() */
-	struct fault_peer *peers[PEER_BUCKETS];
+	struct unm_list peers;		/* struct fault_peer.list */
 	uint64_t held;			/* packets held for all peers */
 	uint32_t posted, done;		/* transfers in these states */
 	struct fault_dma *dma;		/* [dma_depth] */
@@ -94,15 +94,13 @@ struct fault_if {
 };
 
 /* The decorator of the open backend, from hal_fault_wrap() to fault_close().
- * Constant except for lock and ifs. */
+ * Constant. */
 struct fault {
 	struct hal_ops ops;		/* copy of *base, see override() */
 	const struct hal_ops *base;	/* table of the backend */
 	const char *base_name;		/* caps.backend without the decorator */
 	struct rates rates;
-	struct hal_lock lock;		/* guards ifs */
 	pid_t pid;			/* process that opened the backend */
-	struct fault_if *ifs;		/* all open interfaces */
 	char name[32];			/* "fault(NAME)" */
 };
 
@@ -128,28 +126,6 @@ static bool refuse(struct fault_if *fi)
 
 /* ---- Additions to interfaces and peers ------------------------------- */
 
-static struct fault_if *fault_if(struct hal_if *hif)
-{
-	struct fault *f = fault_of(hif->ops);
-	struct fault_if *fi;
-
-	hal_lock(&f->lock);
-	for (fi = f->ifs; fi->hif != hif; fi = fi->next)
-		;
-	hal_unlock(&f->lock);
-	return fi;
-}
-
-static struct fault_peer **peer_slot(struct fault_if *fi, struct hal_peer *peer)
-{
-	size_t i = (uintptr_t)peer / sizeof(*peer) % PEER_BUCKETS;
-	struct fault_peer **slot = &fi->peers[i];
-
-	while (*slot != NULL && (*slot)->peer != peer)
-		slot = &(*slot)->chain;
-	return slot;
-}
-
 /* Hide tx.cells, so that hal_pkt_send() calls fault_pkt_send(). Held packets
  * count in tx.next. */
 static void veil(struct fault_peer *fp)
@@ -171,12 +147,8 @@ static void unveil(struct fault_peer *fp)
 
 static void for_peers(struct fault_if *fi, void (*fn)(struct fault_peer *fp))
 {
-	for (int i = 0; i < PEER_BUCKETS; i++) {
-		struct fault_peer *fp = fi->peers[i];
-
-		for (; fp != NULL; fp = fp->chain)
-			fn(fp);
-	}
+	unm_list_for_each(pos, &fi->peers)
+		fn(unm_container(pos, struct fault_peer, list));
 }
 
 /* Make sure that a peer has a fault_peer. The peer is not veiled, the caller
@@ -184,17 +156,25 @@ static void for_peers(struct fault_if *fi, void (*fn)(struct fault_peer *fp))
  * there are no faults with this peer then, which breaks no law. */
 static void adopt(struct fault_if *fi, struct hal_peer *peer)
 {
-	struct fault_peer **slot = peer_slot(fi, peer);
+	struct fault_peer *fp = peer->decorator;
 
-	if (*slot == NULL) {
-		*slot = calloc(1, sizeof(**slot));
-		if (*slot == NULL) {
+	if (fp == NULL) {
+		fp = calloc(1, sizeof(*fp));
+		if (fp == NULL) {
 			peer->ops = fi->f->base;
 			return;
 		}
-		(*slot)->peer = peer;
+		fp->peer = peer;
+		peer->decorator = fp;
+		unm_list_append(&fi->peers, &fp->list);
 	}
 	peer->ops = &fi->f->ops;
+}
+
+static void peer_delete(struct fault_peer *fp)
+{
+	free(fp->queue);
+	free(fp);
 }
 
 /* ---- Packets --------------------------------------------------------- */
@@ -249,11 +229,11 @@ static void release_peer(struct fault_if *fi, struct fault_peer *fp,
 
 static void release(struct fault_if *fi, uint64_t now)
 {
-	for (int i = 0; i < PEER_BUCKETS && fi->held != 0; i++) {
-		struct fault_peer *fp = fi->peers[i];
-
-		for (; fp != NULL; fp = fp->chain)
-			release_peer(fi, fp, now);
+	unm_list_for_each(pos, &fi->peers) {
+		if (fi->held == 0)
+			return;
+		release_peer(fi, unm_container(pos, struct fault_peer, list),
+			     now);
 	}
 }
 
@@ -292,8 +272,8 @@ static int fault_pkt_send(struct hal_peer *peer, uint64_t head,
 			  const uint64_t *w, unsigned nw,
 			  const void *data, size_t len)
 {
-	struct fault_if *fi = fault_if(peer->hif);
-	struct fault_peer *fp = *peer_slot(fi, peer);
+	struct fault_if *fi = peer->hif->decorator;
+	struct fault_peer *fp = peer->decorator;
 	uint64_t due = 0;
 	int ret;
 
@@ -314,8 +294,8 @@ static int fault_pkt_send(struct hal_peer *peer, uint64_t head,
 
 static int fault_space_ready(struct hal_peer *peer, uint32_t bytes)
 {
-	struct fault_if *fi = fault_if(peer->hif);
-	struct fault_peer *fp = *peer_slot(fi, peer);
+	struct fault_if *fi = peer->hif->decorator;
+	struct fault_peer *fp = peer->decorator;
 	int ret;
 
 	unveil(fp);
@@ -328,7 +308,7 @@ static int fault_space_ready(struct hal_peer *peer, uint32_t bytes)
  * again. */
 static int fault_back_barrier(struct hal_peer *peer)
 {
-	struct fault_if *fi = fault_if(peer->hif);
+	struct fault_if *fi = peer->hif->decorator;
 
 	if (refuse(fi))
 		return -FI_EAGAIN;
@@ -337,7 +317,7 @@ static int fault_back_barrier(struct hal_peer *peer)
 
 static void fault_pump(struct hal_if *hif)
 {
-	struct fault_if *fi = fault_if(hif);
+	struct fault_if *fi = hif->decorator;
 
 	if (fi->f->base->pump != NULL) {
 		for_peers(fi, unveil);
@@ -378,13 +358,11 @@ static int fault_if_open(struct hal *hal, int board, int number,
 		goto free_dma;
 	fi->f = f;
 	fi->hif = *hif;
+	fi->hif->decorator = fi;
+	unm_list_init(&fi->peers);
 	fi->rng = (uint64_t)f->rates.seed + (*hif)->addr.iface +
 		  ((uint64_t)(*hif)->addr.board << 32);
 	fi->hif->ops = &f->ops;
-	hal_lock(&f->lock);
-	fi->next = f->ifs;
-	f->ifs = fi;
-	hal_unlock(&f->lock);
 	return 0;
 
 free_dma:
@@ -396,33 +374,21 @@ free_fi:
 
 static void fault_if_close(struct hal_if *hif)
 {
-	struct fault_if *fi = fault_if(hif), **link;
-	struct fault *f = fi->f;
+	struct fault_if *fi = hif->decorator;
+	struct unm_list *node;
 
 	flush(fi);
-	hal_lock(&f->lock);
-	for (link = &f->ifs; *link != fi; link = &(*link)->next)
-		;
-	*link = fi->next;
-	hal_unlock(&f->lock);
 	for_peers(fi, unveil);
-	f->base->if_close(hif);
-	for (int i = 0; i < PEER_BUCKETS; i++) {
-		while (fi->peers[i] != NULL) {
-			struct fault_peer *fp = fi->peers[i];
-
-			fi->peers[i] = fp->chain;
-			free(fp->queue);
-			free(fp);
-		}
-	}
+	fi->f->base->if_close(hif);
+	while ((node = unm_list_pop(&fi->peers)) != NULL)
+		peer_delete(unm_container(node, struct fault_peer, list));
 	free(fi->dma);
 	free(fi);
 }
 
 static int fault_service(struct hal_if *hif, struct hal_event *ev, int max)
 {
-	struct fault_if *fi = fault_if(hif);
+	struct fault_if *fi = hif->decorator;
 	int n;
 
 	for_peers(fi, unveil);
@@ -439,7 +405,7 @@ static int fault_service(struct hal_if *hif, struct hal_event *ev, int max)
  * before. */
 static int fault_arm(struct hal_if *hif)
 {
-	struct fault_if *fi = fault_if(hif);
+	struct fault_if *fi = hif->decorator;
 	int ret;
 
 	release(fi, UINT64_MAX);
@@ -454,7 +420,7 @@ static int fault_arm(struct hal_if *hif)
 static int fault_connect(struct hal_if *hif, const struct hal_addr *to,
 			 struct hal_peer **peer)
 {
-	struct fault_if *fi = fault_if(hif);
+	struct fault_if *fi = hif->decorator;
 	int ret;
 
 	if (refuse(fi))
@@ -469,8 +435,8 @@ static int fault_connect(struct hal_if *hif, const struct hal_addr *to,
 
 static void fault_peer_free(struct hal_peer *peer)
 {
-	struct fault_if *fi = fault_if(peer->hif);
-	struct fault_peer **slot = peer_slot(fi, peer), *fp = *slot;
+	struct fault_if *fi = peer->hif->decorator;
+	struct fault_peer *fp = peer->decorator;
 
 	if (fp == NULL) {		/* in inbound[], its event not taken */
 		fi->f->base->peer_free(peer);
@@ -478,16 +444,16 @@ static void fault_peer_free(struct hal_peer *peer)
 	}
 	release_peer(fi, fp, UINT64_MAX);
 	discard_held(fi, fp);
-	*slot = fp->chain;
 	unveil(fp);
-	free(fp->queue);
-	free(fp);
+	unm_list_remove(&fp->list);
+	peer_delete(fp);
+	peer->decorator = NULL;		/* in a forked child, peer stays */
 	fi->f->base->peer_free(peer);
 }
 
 static void fault_dump(struct hal_if *hif, FILE *out)
 {
-	struct fault_if *fi = fault_if(hif);
+	struct fault_if *fi = hif->decorator;
 
 	for_peers(fi, unveil);
 	fi->f->base->dump(hif, out);
@@ -505,7 +471,7 @@ static void fault_dump(struct hal_if *hif, FILE *out)
 static int fault_mem_import(struct hal_peer *peer, const struct hal_key *key,
 			    struct hal_rmem **rmem)
 {
-	struct fault_if *fi = fault_if(peer->hif);
+	struct fault_if *fi = peer->hif->decorator;
 
 	if (refuse(fi))
 		return -FI_EAGAIN;
@@ -515,7 +481,7 @@ static int fault_mem_import(struct hal_peer *peer, const struct hal_key *key,
 static int fault_dma_post(struct hal_if *hif, const struct hal_dma *dma,
 			  uint64_t token)
 {
-	struct fault_if *fi = fault_if(hif);
+	struct fault_if *fi = hif->decorator;
 	uint32_t slot = 0;
 	int ret;
 
@@ -557,7 +523,7 @@ static void dma_done(struct fault_if *fi, uint64_t now,
 static int fault_dma_poll(struct hal_if *hif, struct hal_dma_comp *comp,
 			  int max)
 {
-	struct fault_if *fi = fault_if(hif);
+	struct fault_if *fi = hif->decorator;
 	uint32_t depth = hif->caps->dma_depth;
 	struct hal_dma_comp got[16];
 	uint64_t now;

@@ -183,6 +183,8 @@ struct hal_peer {
 	uint32_t rx_slot;		/* index in hif->inbound[] */
 	bool dead;			/* HAL_EV_DEAD is queued or reported */
 	bool dma_any;			/* hal_dma_post() without rmem works */
+	void *decorator;		/* for the use of hal_fault.c; NULL at
+					 * first */
 };
 
 /* From hal_if_open() to hal_if_close(); one thread at a time may use it. */
@@ -199,6 +201,8 @@ struct hal_if {
 	void *page;			/* public page (HAL_PAGE_BYTES), which
 					 * processes of this user may read */
 	struct hal_addr addr;		/* of this interface */
+	void *decorator;		/* for the use of hal_fault.c; NULL at
+					 * first */
 };
 
 /* ---- Events ---------------------------------------------------------- */
