@@ -388,7 +388,7 @@ static struct dev_if *if_new(struct hal_dev *dev)
 	dif->pid = getpid();
 	dif->epfd = -1;
 	dif->timer_fd = -1;
-	dif->backlog_tail = &dif->backlog;
+	unm_list_init(&dif->backlog);
 	return dif;
 }
 
@@ -519,7 +519,7 @@ static int dev_service(struct hal_if *hif, struct hal_event *ev, int max)
 	    read(dif->event_fd, &count, sizeof(count)) == sizeof(count))
 		dif->signalled = dif->armed;
 	dev_mbox_run(dif, SERVICE_PACKETS);
-	if (dif->backlog != NULL)
+	if (!unm_list_empty(&dif->backlog))
 		dev_backlog_run(dif);
 	if (dif->unproven || dif->echo != DEV_ECHO_NONE)
 		dev_echo_run(dif);
@@ -535,7 +535,7 @@ static void dev_pump(struct hal_if *hif)
 
 	if (dif->pif_holds != DEV_PIF_FREE)
 		dev_pif_idle(dif, 1);
-	if (dif->backlog != NULL)
+	if (!unm_list_empty(&dif->backlog))
 		dev_backlog_run(dif);
 	dev_mbox_run(dif, PUMP_PACKETS);
 }
@@ -552,7 +552,7 @@ static void set_tick(struct dev_if *dif, long ns)
 /* Is something under way whose progress no packet announces? */
 static bool must_poll_soon(const struct dev_if *dif)
 {
-	if (dif->backlog != NULL || dif->naccepting != 0 ||
+	if (!unm_list_empty(&dif->backlog) || dif->naccepting != 0 ||
 	    dif->ndying != 0 || dif->pif_holds != DEV_PIF_FREE ||
 	    dif->unproven || dif->echo != DEV_ECHO_NONE)
 		return true;

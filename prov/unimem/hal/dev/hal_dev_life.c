@@ -159,7 +159,7 @@ static void declare_dead(struct dev_if *dif, struct dev_peer *peer)
 {
 	peer->p.dead = true;
 	dif->ndying--;
-	dev_backlog_remove(peer);
+	unm_list_remove(&peer->waiting);
 	dev_dma_cancel(dif, peer);
 	if (peer->known || peer->ev_pending != 0)
 		dev_event(peer, HAL_EV_DEAD, peer->dying);

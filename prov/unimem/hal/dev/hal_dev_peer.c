@@ -60,6 +60,7 @@ int dev_peer_new(struct dev_if *dif, const struct hal_addr *addr,
 	peer = hal_peer_alloc(&dif->i, addr, sizeof(*peer));
 	if (peer == NULL)
 		return -FI_ENOMEM;
+	unm_list_init(&peer->waiting);
 	peer->identity = identity;
 	peer->session = ++dif->sessions;
 	peer->dest = hal_dest(addr->board, addr->iface, dif->info.base_dest);
@@ -115,7 +116,7 @@ void dev_peer_drop(struct dev_peer *peer)
 	struct dev_if *dif = dev_if(peer->p.hif);
 
 	dev_dma_cancel(dif, peer);
-	dev_backlog_remove(peer);
+	unm_list_remove(&peer->waiting);
 	hal_inbound_remove(&peer->p);
 	dif->nevents -= (uint32_t)__builtin_popcount(peer->ev_pending);
 	if (peer->accept == DEV_ACCEPT_BACK)

@@ -321,36 +321,8 @@ static bool has_backlog(const struct dev_peer *peer)
 
 void dev_backlog_add(struct dev_peer *peer)
 {
-	struct dev_if *dif = dev_if(peer->p.hif);
-
-	if (peer->in_backlog)
-		return;
-	peer->in_backlog = true;
-	peer->log_next = NULL;
-	*dif->backlog_tail = peer;
-	dif->backlog_tail = &peer->log_next;
-}
-
-static void backlog_take(struct dev_if *dif, struct dev_peer **at)
-{
-	struct dev_peer *peer = *at;
-
-	*at = peer->log_next;
-	if (dif->backlog_tail == &peer->log_next)
-		dif->backlog_tail = at;
-	peer->in_backlog = false;
-}
-
-void dev_backlog_remove(struct dev_peer *peer)
-{
-	struct dev_if *dif = dev_if(peer->p.hif);
-	struct dev_peer **at = &dif->backlog;
-
-	if (!peer->in_backlog)
-		return;
-	while (*at != peer)
-		at = &(*at)->log_next;
-	backlog_take(dif, at);
+	if (unm_list_empty(&peer->waiting))
+		unm_list_append(&dev_if(peer->p.hif)->backlog, &peer->waiting);
 }
 
 /* Send the next waiting packet: the HELLO before data, data before a WAKE. */
@@ -388,18 +360,18 @@ static bool peer_run(struct dev_if *dif, struct dev_peer *peer, uint64_t now)
 
 void dev_backlog_run(struct dev_if *dif)
 {
-	struct dev_peer **at = &dif->backlog;
+	struct unm_list *pos = dif->backlog.next;
 	uint64_t now = unm_now_ns();
 
-	while (*at != NULL) {
-		struct dev_peer *peer = *at;
+	while (pos != &dif->backlog) {
+		struct dev_peer *peer = unm_container(pos, struct dev_peer,
+						      waiting);
 
 		if (!peer_run(dif, peer, now))
 			return;
-		if (has_backlog(peer))
-			at = &peer->log_next;
-		else
-			backlog_take(dif, at);
+		pos = pos->next;
+		if (!has_backlog(peer))
+			unm_list_remove(&peer->waiting);
 	}
 }
 

@@ -52,12 +52,9 @@ void dev_wake_now(struct dev_peer *peer);
  */
 void dev_link_end(struct dev_peer *peer);
 
-/* Put a peer on the list of those with packets that wait; no effect if it is
- * on the list. */
+/* Put a peer on the list of those with packets that wait, dev_if.backlog; no
+ * effect if it is on the list. */
 void dev_backlog_add(struct dev_peer *peer);
-
-/* Take a peer off that list; no effect if it is not on the list. */
-void dev_backlog_remove(struct dev_peer *peer);
 
 /* Send what waits, peer after peer, as far as back-off times and the packetizer
  * allow. */

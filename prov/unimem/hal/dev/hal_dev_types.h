@@ -37,6 +37,7 @@
 #include "hal/dev/hal_dev_region.h"
 #include "hal/dev/hal_dev_wire.h"
 #include "hal/dev/hal_mmio.h"
+#include "util/unm_list.h"
 
 #define DEV_DMA_DEPTH	64	/* transfers per interface */
 #define DEV_PEERS_HASH	64u	/* buckets of dev_if.hash, a power of two */
@@ -97,7 +98,7 @@ struct dev_peer {
 	struct dev_peer *hash_next;	/* in dev_if.hash; newest of an identity
 					 * first */
 	struct dev_peer *next, **pprev;	/* in dev_if.peers */
-	struct dev_peer *log_next;	/* in dev_if.backlog */
+	struct unm_list waiting;	/* in dev_if.backlog */
 	struct hal_sleep sleep;		/* p.tx.sleep: written by the caller,
 					 * read here; it is not shared */
 	uint64_t identity;		/* stamped into the packets of the peer
@@ -119,7 +120,6 @@ struct dev_peer {
 	bool refusal_logged;		/* logged that it refuses for long */
 	uint8_t hello;			/* enum dev_hello */
 	bool wake;			/* a WAKE packet is to be sent */
-	bool in_backlog;
 	bool nomem_logged;		/* logged that there is no memory for
 					 * its receive space */
 	bool connected_reported;	/* HAL_EV_CONNECTED was reported */
@@ -266,8 +266,8 @@ struct dev_if {
 	uint64_t unknown_run;		/* packets in a row from no connected
 					 * peer */
 	bool mbox_logged;			/* logged one of these two */
-	struct dev_peer *backlog;	/* peers with packets that wait */
-	struct dev_peer **backlog_tail;
+	struct unm_list backlog;	/* dev_peer.waiting of peers with
+					 * packets that wait */
 	bool armed;			/* between dev_arm() and dev_disarm() */
 	bool signalled;			/* event_fd may be readable */
 	/* transfers */

@@ -193,7 +193,7 @@ static struct emu_if *if_new(struct hal_emu *emu, int board)
 	eif->proof_fd = -1;
 	eif->timer.kind = EMU_SRC_TIMER;
 	eif->timer.fd = -1;
-	eif->ev_tail = &eif->ev_head;
+	unm_list_init(&eif->events);
 	eif->conns_tail = &eif->conns;
 	eif->nticks = !emu->membarrier;	/* see nticks */
 	return eif;
@@ -437,7 +437,7 @@ static int emu_service(struct hal_if *hif, struct hal_event *ev, int max)
 		finish_dying(eif);
 	if (eif->closed_conns != NULL)
 		emu_conns_free(eif);
-	return eif->ev_head != NULL ? emu_events_take(eif, ev, max) : 0;
+	return emu_events_take(eif, ev, max);
 }
 
 /* ---- Dump ------------------------------------------------------------ */

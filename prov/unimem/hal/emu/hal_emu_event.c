@@ -35,34 +35,25 @@ void emu_unwatch(struct emu_if *eif, struct emu_src *src)
 
 void emu_event(struct emu_peer *peer, enum hal_event_type type, int status)
 {
-	struct emu_if *eif = emu_if(peer->p.hif);
-
+	if (peer->ev_pending == 0)
+		unm_list_append(&emu_if(peer->p.hif)->events, &peer->event);
 	peer->ev_pending |= (uint8_t)(1u << type);
 	if (type == HAL_EV_DEAD)
 		peer->ev_status = status;
-	if (peer->ev_queued)
-		return;
-	peer->ev_queued = true;
-	peer->ev_next = NULL;
-	*eif->ev_tail = peer;
-	eif->ev_tail = &peer->ev_next;
 }
 
 int emu_events_take(struct emu_if *eif, struct hal_event *ev, int max)
 {
 	int n = 0;
 
-	while (n < max && eif->ev_head != NULL) {
-		struct emu_peer *peer = eif->ev_head;
+	while (n < max && !unm_list_empty(&eif->events)) {
+		struct emu_peer *peer = unm_container(eif->events.next,
+						      struct emu_peer, event);
 
 		peer->ev_pending = hal_peer_event(&peer->p, peer->ev_pending,
 						  peer->ev_status, &ev[n++]);
-		if (peer->ev_pending != 0)
-			continue;
-		peer->ev_queued = false;
-		eif->ev_head = peer->ev_next;
-		if (eif->ev_head == NULL)
-			eif->ev_tail = &eif->ev_head;
+		if (peer->ev_pending == 0)
+			unm_list_remove(&peer->event);
 	}
 	return n;
 }

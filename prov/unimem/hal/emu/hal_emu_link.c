@@ -129,6 +129,7 @@ int emu_peer_new(struct emu_if *eif, const struct hal_addr *addr,
 		return -FI_ENOMEM;
 	peer->pidsrc.kind = EMU_SRC_PIDFD;
 	peer->pidsrc.fd = -1;
+	unm_list_init(&peer->event);
 	hash_insert(eif, peer);
 	eif->npeers++;
 	*out = peer;
@@ -145,26 +146,13 @@ static void hash_remove(struct emu_if *eif, struct emu_peer *peer)
 	eif->npeers--;
 }
 
-static void events_remove(struct emu_if *eif, struct emu_peer *peer)
-{
-	struct emu_peer **at;
-
-	if (!peer->ev_queued)
-		return;
-	for (at = &eif->ev_head; *at != peer; at = &(*at)->ev_next)
-		;
-	*at = peer->ev_next;
-	if (eif->ev_tail == &peer->ev_next)
-		eif->ev_tail = at;
-}
-
 void emu_peer_drop(struct emu_peer *peer)
 {
 	struct emu_if *eif = emu_if(peer->p.hif);
 
 	emu_dma_cancel(peer);
 	emu_rmems_free(peer);
-	events_remove(eif, peer);
+	unm_list_remove(&peer->event);
 	hal_inbound_remove(&peer->p);
 	hash_remove(eif, peer);
 	eif->place_free = true;

@@ -143,7 +143,7 @@ int emu_arm(struct hal_if *hif)
 	struct emu_if *eif = emu_if(hif);
 	bool barrier;
 
-	if (eif->ev_head != NULL || eif->ntodo != 0 || eif->place_free)
+	if (!unm_list_empty(&eif->events) || eif->ntodo != 0 || eif->place_free)
 		return -FI_EAGAIN;
 	if (++eif->sleeps == 0)
 		eif->sleeps = 1;

@@ -42,6 +42,7 @@
 #include "hal/hal_log.h"
 #include "hal/hal_map.h"
 #include "hal/hal_types.h"
+#include "util/unm_list.h"
 
 /* ---- Device ---------------------------------------------------------- */
 
@@ -183,7 +184,8 @@ struct hal_rmem {
 struct emu_peer {
 	struct hal_peer p;		/* must be first */
 	struct emu_peer *hash_next;
-	struct emu_peer *ev_next;	/* in eif->ev_head, if ev_queued */
+	struct unm_list event;		/* in eif->events, while ev_pending is
+					 * not 0 */
 	struct emu_conn *out;		/* opened by this process, or NULL */
 	struct emu_conn *in;		/* opened by the peer, or NULL */
 	struct hal_map *tx_map, *rx_map;	/* links; NULL: half not open */
@@ -195,7 +197,6 @@ struct emu_peer {
 	int ev_status;			/* status of HAL_EV_DEAD */
 	uint8_t ev_pending;		/* queued events: bit number is enum
 					 * hal_event_type */
-	bool ev_queued;
 	bool starved;			/* the last emu_space_ready() found no
 					 * memory, which was logged */
 	bool welcomed;			/* pidsrc.fd came from the peer itself,
@@ -248,7 +249,8 @@ struct emu_if {
 	struct emu_peer **hash;		/* peers by address */
 	uint32_t hash_size;		/* 2^n, or 0 */
 	uint32_t npeers;		/* in hash[] */
-	struct emu_peer *ev_head, **ev_tail;	/* peers with queued events */
+	struct unm_list events;		/* emu_peer.event of peers with queued
+					 * events */
 	uint32_t nmute, mute_max;	/* connections with mute set, and how
 					 * many are allowed */
 	uint32_t nlinks;		/* links made so far */
