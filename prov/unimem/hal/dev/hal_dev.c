@@ -183,6 +183,7 @@ int dev_open_with(const struct hal_ops *ops, const struct hal_mmio_ops *io,
 	dev->hal.params = *params;
 	dev->io = io;
 	dev->pid = getpid();
+	unm_list_init(&dev->mems);
 	ret = open_device(dev, params);
 	if (ret != 0) {
 		free(dev);
@@ -206,8 +207,9 @@ static void dev_close(struct hal *hal)
 {
 	struct hal_dev *dev = (struct hal_dev *)hal;
 
-	while (dev->mems != NULL)
-		dev_mem_free(dev->mems);
+	while (!unm_list_empty(&dev->mems))
+		dev_mem_free(unm_container(dev->mems.next, struct hal_mem,
+					   list));
 	if (dev->engine != NULL)
 		dev_engine_close(dev);
 	dev->io->close(dev->mm);

@@ -60,13 +60,8 @@ int dev_mem_alloc(struct hal *hal, int board, size_t bytes,
 	ret = bytes > MEM_MAX ? -FI_ENOMEM :
 		dev_region_alloc(dev->mm, (uint32_t)board, mem->bytes,
 				 mem->secret, 0, &mem->region);
-	if (ret == 0) {
-		mem->next = dev->mems;
-		mem->pprev = &dev->mems;
-		if (mem->next != NULL)
-			mem->next->pprev = &mem->next;
-		dev->mems = mem;
-	}
+	if (ret == 0)
+		unm_list_append(&dev->mems, &mem->list);
 	hal_unlock(&dev->lock);
 	if (ret != 0) {
 		hal_log(0, "cannot get %zu bytes of dmable memory on board %d: "
@@ -84,9 +79,7 @@ void dev_mem_free(struct hal_mem *mem)
 	struct hal_dev *dev = mem->dev;
 
 	hal_lock(&dev->lock);
-	*mem->pprev = mem->next;
-	if (mem->next != NULL)
-		mem->next->pprev = mem->pprev;
+	unm_list_remove(&mem->list);
 	dev_region_drop(&mem->region);
 	hal_unlock(&dev->lock);
 	free(mem);
@@ -105,7 +98,8 @@ int dev_mem_gaddr(struct hal_dev *dev, const void *addr, uint64_t len,
 	int ret = -FI_EINVAL;
 
 	hal_lock(&dev->lock);
-	for (struct hal_mem *mem = dev->mems; mem != NULL; mem = mem->next) {
+	unm_list_for_each(pos, &dev->mems) {
+		struct hal_mem *mem = unm_container(pos, struct hal_mem, list);
 		uint64_t off = (uintptr_t)addr -
 			       (uintptr_t)mem->region.map.base;
 

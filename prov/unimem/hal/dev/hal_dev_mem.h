@@ -12,7 +12,7 @@
  * dev_mem_free(). dev->lock protects the list. */
 struct hal_mem {
 	struct hal_dev *dev;
-	struct hal_mem *next, **pprev;	/* in dev->mems */
+	struct unm_list list;		/* in dev->mems */
 	struct dev_region region;
 	uint64_t secret;		/* a part of its key */
 	uint64_t bytes;			/* whole pages */

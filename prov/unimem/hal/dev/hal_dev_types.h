@@ -57,7 +57,7 @@ struct hal_dev {
 	struct hal_mmio *mm;		/* open kernel device of the local
 					 * board: holds dmable memory */
 	struct hal_lock lock;		/* for mm and mems */
-	struct hal_mem *mems;		/* dmable memory, newest first */
+	struct unm_list mems;		/* dmable memory, hal_mem.list */
 	struct dev_engine *engine;	/* NULL: the driver executes
 					 * transfers */
 	pid_t pid;			/* process that opened it */

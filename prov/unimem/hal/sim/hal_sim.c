@@ -217,11 +217,7 @@ static int mm_open(struct sim_world *w, uint32_t board, struct hal_mmio **out)
 	mm->rng = (uint64_t)w->par.seed << 32 ^ w->me << 16 ^
 		  (uint64_t)board << 10 ^ mm->file;
 	hal_lock(&w->mms_lock);
-	mm->next = w->mms;
-	mm->pprev = &w->mms;
-	if (mm->next != NULL)
-		mm->next->pprev = &mm->next;
-	w->mms = mm;
+	unm_list_append(&w->mms, &mm->list);
 	hal_unlock(&w->mms_lock);
 	w->refs++;
 	*out = &mm->m;
@@ -274,9 +270,7 @@ static void sim_close(struct hal_mmio *hm)
 		return;
 	}
 	hal_lock(&w->mms_lock);
-	*mm->pprev = mm->next;
-	if (mm->next != NULL)
-		mm->next->pprev = mm->pprev;
+	unm_list_remove(&mm->list);
 	hal_unlock(&w->mms_lock);
 	sim_file_close(mm);
 	w->refs--;

@@ -348,6 +348,7 @@ int sim_join(const struct sim_params *par, struct sim_world **out)
 	w->mem_bytes = (uint64_t)par->mem << 20;
 	w->pid = getpid();
 	w->hash = hash_params(par);
+	unm_list_init(&w->mms);
 	w->listen_fd = -1;
 	w->send_fd = -1;
 	for (uint32_t b = 0; b < HAL_REG_BOARDS_MAX; b++)

@@ -572,7 +572,8 @@ bool sim_mem_held(struct sim_world *w, uint64_t gaddr, uint64_t len)
 	bool held = false;
 
 	hal_lock(&w->mms_lock);
-	for (struct sim_mm *mm = w->mms; mm != NULL && !held; mm = mm->next) {
+	unm_list_for_each(pos, &w->mms) {
+		struct sim_mm *mm = unm_container(pos, struct sim_mm, list);
 		uint32_t n = atomic_load(&mm->f->nholds);
 
 		for (uint32_t i = 0; i < n && !held; i++)

@@ -30,6 +30,7 @@
 #include "hal/hal_map.h"
 #include "hal/dev/hal_mmio.h"
 #include "hal/sim/hal_sim_state.h"
+#include "util/unm_list.h"
 #include "util/unm_random.h"
 
 /*
@@ -54,7 +55,8 @@ struct sim_world {
 	/* functions of files further up, set by hal_sim.c */
 	void (*rebuild)(struct sim_world *w);	/* sim_mem_rebuild() */
 	void (*reap)(struct sim_world *w, uint64_t owner);	/* sim_reap() */
-	struct sim_mm *mms;		/* open files of this process */
+	struct unm_list mms;		/* open files of this process,
+					 * sim_mm.list */
 	struct hal_lock mms_lock;	/* protects mms */
 	int fd[HAL_REG_BOARDS_MAX];	/* segments of the boards, */
 	struct hal_map *map[HAL_REG_BOARDS_MAX];	/* their maps, */
@@ -79,7 +81,7 @@ struct sim_xfer {
 struct sim_mm {
 	struct hal_mmio m;		/* first member: the caller's view */
 	struct sim_world *w;
-	struct sim_mm *next, **pprev;	/* in w->mms */
+	struct unm_list list;		/* in w->mms */
 	struct sim_board *b;		/* its board */
 	struct sim_file *f;		/* its entry in the shared state */
 	uint32_t file;			/* index of f */
