@@ -369,6 +369,7 @@ libtest_la_SOURCES = \
 	test/lib/ep_mem.h \
 	test/lib/ep_pair.c \
 	test/lib/ep_pair.h \
+	test/lib/ep_wait.h \
 	test/lib/ep_work.h \
 	test/lib/ep_xfer.c \
 	test/lib/ep_xfer.h \

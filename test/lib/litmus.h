@@ -20,9 +20,7 @@
 /* The number of rounds of a test. */
 static inline uint64_t count(void)
 {
-	const char *env = getenv("UNM_TEST_LITMUS");
-
-	return env != NULL ? strtoull(env, NULL, 0) : UNIT_SLOW ? 2000 : 20000;
+	return unit_number("UNM_TEST_LITMUS", UNIT_SLOW ? 2000 : 20000);
 }
 
 /* True with probability 1/n. */

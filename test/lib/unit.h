@@ -32,6 +32,16 @@
 /* cmocka passes each test a state, which few use. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
+/* The number in an environment variable, def if it is unset or 0: for tests
+ * that can run longer. */
+static inline uint64_t unit_number(const char *name, uint64_t def)
+{
+	const char *text = getenv(name);
+	uint64_t n = text != NULL ? strtoull(text, NULL, 0) : 0;
+
+	return n != 0 ? n : def;
+}
+
 /* The next number of the sequence splitmix64. A test seeds *rng with a
  * constant, so that each run uses the same numbers. */
 static inline uint64_t unit_random(uint64_t *rng)

@@ -11,18 +11,12 @@
  * The tests fail if a wait never ends; they do not judge how long a wait
  * took.
  */
-#include <poll.h>
-
-#include "api/unm_ep.h"
-#include "core/unm_ep_state.h"
-#include "core/unm_stats.h"
+#include "lib/ep_wait.h"
 #include "lib/ep_xfer.h"
 #include "lib/os_pair.h"
 #include "unm_env.h"
 
 #define LEN	((size_t)300000)
-#define LONG_MS	(UNIT_SLOW ? 120000 : 20000)	/* ms after which a wait counts
-						 * as endless */
 
 /* The call in which the target sleeps. CQ_FD: fi_trywait() and poll().
  * POLL_SET: fi_poll(), which never sleeps. EVENTS: fi_eq_sread(), which makes

@@ -7,14 +7,9 @@
 #include <dirent.h>
 #include <inttypes.h>
 
-#include "api/unm_domain.h"
-#include "api/unm_ep.h"
 #include "api/unm_wait.h"
-#include "core/unm_domain_state.h"
-#include "core/unm_ep_state.h"
-#include "core/unm_stats.h"
 #include "core/unm_wake.h"
-#include "lib/ep_pair.h"
+#include "lib/ep_wait.h"
 #include "lib/proc_files.h"
 #include "progress/unm_auto.h"
 
@@ -193,17 +188,6 @@ static void test_it_shares_with_who_polls(void **state)
 	assert_int_equal(node_close(&b), 0);
 }
 
-static struct unm_stats stats_of(struct node *n)
-{
-	struct unm_ep *ep = (struct unm_ep *)n->ep;
-	struct unm_stats st;
-
-	unm_lock(ep->domain);
-	st = *ep->stats;
-	unm_unlock(ep->domain);
-	return st;
-}
-
 /* The thread wakes ten times a second, which the endpoint counts as a sleep and
  * as many polls as fit between two readings of the clock. A thread that
  * slept 1 ms at a time would poll 1000 times a second, and one that did not
@@ -217,12 +201,12 @@ static void test_it_sleeps(void **state)
 		node_open(&n[i], FI_PROGRESS_AUTO, FI_PROGRESS_AUTO);
 	usleep(200000);
 	for (int i = 0; i < 4; i++)
-		was[i] = stats_of(&n[i]);
+		was[i] = stats_of(n[i].ep);
 	usleep(1500000);
 	for (int i = 0; i < 4; i++) {
 		uint64_t sleeps, polls;
 
-		is = stats_of(&n[i]);
+		is = stats_of(n[i].ep);
 		sleeps = is.sleeps - was[i].sleeps;
 		polls = is.polls - was[i].polls;
 		assert_in_range(sleeps, 1, 100);

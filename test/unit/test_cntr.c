@@ -6,33 +6,9 @@
  *
  * UNM_TEST_ROUNDS: wake-ups of each form (1000).
  */
-#include <poll.h>
+#include "lib/ep_wait.h"
 
-#include "api/unm_domain.h"
-#include "api/unm_ep.h"
-#include "core/unm_domain_state.h"
-#include "core/unm_ep_state.h"
-#include "core/unm_stats.h"
-#include "lib/ep_pair.h"
-
-#define LONG_MS	(UNIT_SLOW ? 120000 : 20000)	/* ms after which a wait counts
-						 * as endless */
-
-static int rounds(void)
-{
-	const char *text = getenv("UNM_TEST_ROUNDS");
-
-	return text != NULL ? atoi(text) : UNIT_SLOW ? 200 : 1000;
-}
-
-static struct fid_cntr *open_cntr(struct ep *e, enum fi_wait_obj wait)
-{
-	struct fi_cntr_attr attr = { .wait_obj = wait };
-	struct fid_cntr *cntr;
-
-	assert_int_equal(fi_cntr_open(e->domain, &attr, &cntr, NULL), 0);
-	return cntr;
-}
+#define ROUNDS	((int)unit_number("UNM_TEST_ROUNDS", UNIT_SLOW ? 200 : 1000))
 
 /* ---- Values ---------------------------------------------------------- */
 
@@ -61,7 +37,7 @@ static void test_values(void **state)
 /* Checks FI_GETWAIT and fi_trywait() for this kind of wait object. */
 static void gives(struct ep *e, enum fi_wait_obj obj)
 {
-	struct fid_cntr *c = open_cntr(e, obj);
+	struct fid_cntr *c = open_waiting_cntr(e, obj);
 	bool none = obj == FI_WAIT_NONE || obj == FI_WAIT_YIELD;
 	struct fi_mutex_cond mc = { NULL, NULL };
 	struct pollfd pfd = { .fd = -1 };
@@ -141,12 +117,12 @@ static void test_bindings(void **state)
 
 	e = ep_open(&want);
 	other = ep_open(&want);
-	foreign = open_cntr(other, FI_WAIT_NONE);
+	foreign = open_waiting_cntr(other, FI_WAIT_NONE);
 	assert_int_equal(fi_ep_bind(e->ep, &foreign->fid, FI_SEND),
 			 -FI_EINVAL);
 	assert_int_equal(fi_close(&foreign->fid), 0);
 	for (int i = 0; i < 6; i++) {
-		c[i] = open_cntr(e, FI_WAIT_UNSPEC);
+		c[i] = open_waiting_cntr(e, FI_WAIT_UNSPEC);
 		assert_int_equal(fi_ep_bind(e->ep, &c[i]->fid, FI_MULTI_RECV),
 				 -FI_EBADFLAGS);
 		assert_int_equal(fi_ep_bind(e->ep, &c[i]->fid, events[i]), 0);
@@ -160,7 +136,7 @@ static void test_bindings(void **state)
 	assert_ptr_equal(ep->wr_cntr, c[3]);
 	assert_ptr_equal(ep->rem_rd_cntr, c[4]);
 	assert_ptr_equal(ep->rem_wr_cntr, c[5]);
-	both = open_cntr(other, FI_WAIT_NONE);
+	both = open_waiting_cntr(other, FI_WAIT_NONE);
 	assert_int_equal(fi_ep_bind(other->ep, &both->fid, FI_READ |
 				    FI_WRITE), 0);
 	ep = (struct unm_ep *)other->ep;
@@ -191,7 +167,7 @@ static void test_wait_ends(void **state)
 	struct ep *e = ep_open(&want);
 
 	for (int i = 0; i < FORMS; i++) {
-		struct fid_cntr *c = open_cntr(e, forms[i]);
+		struct fid_cntr *c = open_waiting_cntr(e, forms[i]);
 		uint64_t start = ep_now();
 
 		assert_int_equal(fi_cntr_wait(c, 0, -1), 0);
@@ -245,7 +221,7 @@ static void wait_rounds(enum fi_wait_obj obj, waiter_fn waiter)
 {
 	struct ep_want want = { .threading = FI_THREAD_SAFE };
 	struct ep *e = ep_open(&want);
-	struct mover m = { .cntr = open_cntr(e, obj), .count = rounds() };
+	struct mover m = { .cntr = open_waiting_cntr(e, obj), .count = ROUNDS };
 	pthread_t thread = unit_thread(move, &m);
 
 	for (int i = 1; i <= m.count; i++) {
@@ -288,8 +264,7 @@ static void by_cond(struct ep *e, struct fid_cntr *c, uint64_t value)
 	int ret = 0;
 
 	assert_int_equal(fi_control(&c->fid, FI_GETWAIT, &mc), 0);
-	clock_gettime(CLOCK_REALTIME, &end);
-	end.tv_sec += LONG_MS / 1000;
+	end = long_from_now();
 	pthread_mutex_lock(mc.mutex);
 	while (fi_cntr_read(c) < value && ret == 0) {
 		fi_cntr_readerr(c);
@@ -329,7 +304,7 @@ static void test_an_error_ends_the_wait(void **state)
 	struct ep *e = ep_open(&want);
 
 	for (int i = 0; i < FORMS; i++) {
-		struct fid_cntr *c = open_cntr(e, forms[i]);
+		struct fid_cntr *c = open_waiting_cntr(e, forms[i]);
 		pthread_t thread = unit_thread(add_error, c);
 
 		assert_int_equal(fi_cntr_wait(c, 1, LONG_MS), -FI_EAVAIL);
@@ -344,7 +319,7 @@ static void test_an_error_ends_the_wait(void **state)
 static void test_trywait(void **state)
 {
 	struct ep *e = ep_open(NULL);
-	struct fid_cntr *c = open_cntr(e, FI_WAIT_FD);
+	struct fid_cntr *c = open_waiting_cntr(e, FI_WAIT_FD);
 	struct fid *fids[] = { &c->fid };
 	struct pollfd pfd = { .events = POLLIN };
 
@@ -379,8 +354,8 @@ static struct ep *open_counting(enum fi_wait_obj obj)
 				.no_rxcq = true, .threading = FI_THREAD_SAFE };
 	struct ep *e = ep_open(&want);
 
-	e->txcntr = open_cntr(e, obj);
-	e->rxcntr = open_cntr(e, obj);
+	e->txcntr = open_waiting_cntr(e, obj);
+	e->rxcntr = open_waiting_cntr(e, obj);
 	assert_int_equal(fi_ep_bind(e->ep, &e->txcntr->fid, FI_SEND), 0);
 	assert_int_equal(fi_ep_bind(e->ep, &e->rxcntr->fid, FI_RECV), 0);
 	assert_int_equal(fi_enable(e->ep), 0);
@@ -412,7 +387,7 @@ static void *send_some(void *arg)
 static void messages(enum fi_wait_obj obj, waiter_fn waiter)
 {
 	struct ep *a = open_counting(FI_WAIT_NONE), *b = open_counting(obj);
-	struct sender s = { .e = a, .count = rounds() / 10 + 1 };
+	struct sender s = { .e = a, .count = ROUNDS / 10 + 1 };
 	pthread_t thread;
 	char in;
 
@@ -444,17 +419,6 @@ static void *add_one(void *arg)
 	return NULL;
 }
 
-static struct unm_stats stats_of(struct ep *e)
-{
-	struct unm_ep *ep = (struct unm_ep *)e->ep;
-	struct unm_stats st;
-
-	unm_lock(ep->domain);
-	st = *ep->stats;
-	unm_unlock(ep->domain);
-	return st;
-}
-
 /* A wait sleeps in rounds of 100 ms. A wait that kept polling, or slept briefly
  * and polled again, would not count as a sleep in the endpoint's statistics. */
 static void sleeps(struct ep *e, struct fid_cntr *cntr)
@@ -464,9 +428,9 @@ static void sleeps(struct ep *e, struct fid_cntr *cntr)
 
 	assert_int_equal(fi_cntr_wait(cntr, 1, LONG_MS), 0);
 	pthread_join(thread, NULL);
-	was = stats_of(e);
+	was = stats_of(e->ep);
 	assert_int_equal(fi_cntr_wait(cntr, 2, 800), -FI_ETIMEDOUT);
-	is = stats_of(e);
+	is = stats_of(e->ep);
 	assert_in_range(is.sleeps - was.sleeps, 1, 200);
 	assert_in_range(is.polls - was.polls, 0, 20000);
 }
@@ -481,7 +445,7 @@ static void test_a_wait_sleeps(void **state)
 
 	for (int i = 0; i < 3; i++) {
 		struct ep *e = open_counting(objs[i]);
-		struct fid_cntr *any = open_cntr(e, objs[i]);
+		struct fid_cntr *any = open_waiting_cntr(e, objs[i]);
 		struct fid_mr *mr;
 		char mem;
 

@@ -24,10 +24,7 @@ struct crowd {
 
 static uint64_t words_number(void)
 {
-	const char *s = getenv("UNM_TEST_WORDS");
-	uint64_t n = s != NULL ? strtoull(s, NULL, 10) : 0;
-
-	return n != 0 ? n : UNIT_SLOW ? 30000 : 300000;
+	return unit_number("UNM_TEST_WORDS", UNIT_SLOW ? 30000 : 300000);
 }
 
 /* Each taker gets the words of one producer in order. */

@@ -70,7 +70,6 @@ static void *owner(void *arg)
 
 static void test_one_of_two_sees_the_other(void **state)
 {
-	const char *env = getenv("UNM_TEST_ROUNDS");
 	struct unm_peer peer = { .hp = &owner_hp };
 	uint64_t rng = 1, inside = 0, wrong = 0;
 	time_t end = time(NULL) + 10;
@@ -81,9 +80,8 @@ static void test_one_of_two_sees_the_other(void **state)
 	    CPU_COUNT(&cpus) < 2)
 		skip();			/* one processor: no access passes
 					 * another */
-	rounds = env != NULL ? strtoull(env, NULL, 0) :
-		UNIT_SLOW ? 50000 : 500000;
-	unm_list_init(&peer.rkeys);
+	rounds = unit_number("UNM_TEST_ROUNDS", UNIT_SLOW ? 50000 : 500000);
+	unm_list_init(&peer.routes);
 	thread = unit_thread(owner, NULL);
 	for (uint64_t n = 1; n <= rounds; n++) {
 		bool in;

@@ -279,17 +279,11 @@ static void test_segments_go_back(void **state)
 	ep_close(e);
 }
 
-static long pairs(void)
-{
-	const char *text = getenv("UNM_TEST_PAIRS");
-
-	return text != NULL ? atol(text) : PAIRS;
-}
-
 /* Mappings and descriptors do not grow, and no segment is made again. */
 static void test_pairs_grow_nothing(void **state)
 {
 	static const size_t bytes[] = { 1, 4096, MIB, 3 * MIB, 32 * MIB };
+	const uint64_t pairs = unit_number("UNM_TEST_PAIRS", PAIRS) / 5;
 	struct ep *e = ep_open(NULL);
 	struct fid_domain *domain = domain_open(e);
 	size_t space;
@@ -306,7 +300,7 @@ static void test_pairs_grow_nothing(void **state)
 		maps = proc_self_mappings(MEMORY);
 		if (ep_inside())
 			key = unm_mem_find(unm_domain(domain), p, 1)->key;
-		for (long n = pairs() / 5; n > 0; n--) {
+		for (uint64_t n = pairs; n > 0; n--) {
 			put(domain, p);
 			p = get(domain, bytes[i], 0);
 		}

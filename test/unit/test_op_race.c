@@ -22,10 +22,7 @@ static _Alignas(64) unsigned char shared[256];
 
 static uint64_t operations(void)
 {
-	const char *s = getenv("UNM_TEST_OPS");
-	uint64_t n = s ? strtoull(s, NULL, 10) : 0;
-
-	return n ? n : UNIT_SLOW ? 2000 : 20000;
+	return unit_number("UNM_TEST_OPS", UNIT_SLOW ? 2000 : 20000);
 }
 
 /* ---- Numbers as elements ----------------------------------------------- */

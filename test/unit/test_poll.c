@@ -5,20 +5,9 @@
  *
  * UNM_TEST_ROUNDS: wake-ups of each form (500).
  */
-#include <poll.h>
+#include "lib/ep_wait.h"
 
-#include "lib/ep_pair.h"
-#include "api/unm_ep.h"
-
-#define LONG_MS	(UNIT_SLOW ? 120000 : 20000)	/* ms after which a wait counts
-						 * as endless */
-
-static int rounds(void)
-{
-	const char *text = getenv("UNM_TEST_ROUNDS");
-
-	return text != NULL ? atoi(text) : UNIT_SLOW ? 100 : 500;
-}
+#define ROUNDS	((int)unit_number("UNM_TEST_ROUNDS", UNIT_SLOW ? 100 : 500))
 
 /* ---- Poll sets ------------------------------------------------------- */
 
@@ -179,7 +168,7 @@ static void world_open(struct world *w, enum fi_wait_obj obj)
 	want = (struct ep_want){ .threading = FI_THREAD_SAFE };
 	w->a = ep_open(&want);
 	w->ab = ep_insert(w->a, w->b);
-	w->count = rounds();
+	w->count = ROUNDS;
 }
 
 static void world_close(struct world *w)
@@ -276,8 +265,7 @@ static void block_cond(struct world *w)
 	int ret = 0;
 
 	assert_int_equal(fi_control(&w->set->fid, FI_GETWAIT, &mc), 0);
-	clock_gettime(CLOCK_REALTIME, &end);
-	end.tv_sec += LONG_MS / 1000;
+	end = long_from_now();
 	pthread_mutex_lock(mc.mutex);
 	if (fi_trywait(w->b->fabric, fids, 1) == 0)
 		ret = pthread_cond_timedwait(mc.cond, mc.mutex, &end);
@@ -345,7 +333,7 @@ static void test_eq_cond(void **state)
 {
 	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_MUTEX_COND,
 				   .flags = FI_WRITE };
-	struct world w = { .count = rounds() };
+	struct world w = { .count = ROUNDS };
 	struct fi_mutex_cond mc;
 	struct fi_eq_entry ev;
 	struct fid *fids[1];
@@ -358,10 +346,8 @@ static void test_eq_cond(void **state)
 	fids[0] = &w.eq->fid;
 	thread = unit_thread(write_events, &w);
 	for (int i = 1; i <= w.count; i++) {
-		struct timespec end;
+		struct timespec end = long_from_now();
 
-		clock_gettime(CLOCK_REALTIME, &end);
-		end.tv_sec += LONG_MS / 1000;
 		atomic_store(&w.asked, i);
 		if (i % 2 == 0) {
 			assert_int_equal(fi_eq_sread(w.eq, &type, &ev,
@@ -410,8 +396,7 @@ static void cq_cond_wait(struct ep *e)
 	int ret = 0;
 
 	assert_int_equal(fi_control(&e->cq->fid, FI_GETWAIT, &mc), 0);
-	clock_gettime(CLOCK_REALTIME, &end);
-	end.tv_sec += LONG_MS / 1000;
+	end = long_from_now();
 	pthread_mutex_lock(mc.mutex);
 	while (ret == 0 && fi_cq_read(e->cq, &c, 1) != 1)
 		if (fi_trywait(e->fabric, fids, 1) == 0)
@@ -423,7 +408,7 @@ static void cq_cond_wait(struct ep *e)
 static void cq_form(enum fi_wait_obj obj)
 {
 	struct ep_want want = { .wait = obj, .threading = FI_THREAD_SAFE };
-	struct world w = { .count = rounds() };
+	struct world w = { .count = ROUNDS };
 	struct fi_cq_tagged_entry c;
 	pthread_t thread;
 	char in;
@@ -480,7 +465,7 @@ static void test_a_signal_is_not_taken_by_who_polls(void **state)
 {
 	struct ep_want want = { .wait = FI_WAIT_FD,
 				.threading = FI_THREAD_SAFE };
-	struct world w = { .count = rounds() };
+	struct world w = { .count = ROUNDS };
 	struct fi_cq_tagged_entry c;
 	struct fid *fids[1];
 	pthread_t thread;

@@ -19,10 +19,8 @@
 
 static uint32_t messages(void)
 {
-	const char *env = getenv("UNM_TEST_MESSAGES");
-
-	return env != NULL ? (uint32_t)strtoul(env, NULL, 0) :
-		UNIT_SLOW ? 20000 : 100000;
+	return (uint32_t)unit_number("UNM_TEST_MESSAGES",
+				     UNIT_SLOW ? 20000 : 100000);
 }
 
 /* ---- Both sides only send -------------------------------------------- */

@@ -362,10 +362,9 @@ static void stage_check(struct stage *s, enum os_way way)
 
 static void all_at_once(enum os_way way, bool one)
 {
-	const char *text = getenv("UNM_TEST_OPS");
 	struct stage s = {
-		.ops = text != NULL ? (uint32_t)atoi(text) :
-			UNIT_SLOW ? 1000 : 2000,
+		.ops = (uint32_t)unit_number("UNM_TEST_OPS",
+					     UNIT_SLOW ? 1000 : 2000),
 		.working = THREADS, .alive = THREADS,
 	};
 

@@ -7,44 +7,23 @@
  * UNM_TEST_ROUNDS: wake-ups of each form (200).
  */
 #include <fcntl.h>
-#include <poll.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_trigger.h>
 
 #include "api/unm_cntr.h"
-#include "api/unm_domain.h"
-#include "api/unm_ep.h"
 #include "api/unm_wait.h"
 #include "core/unm_cntr_value.h"
-#include "core/unm_domain_state.h"
-#include "core/unm_ep_state.h"
 #include "core/unm_peer.h"
-#include "lib/ep_pair.h"
+#include "lib/ep_wait.h"
 #include "lib/proc_files.h"
 
-#define LONG_MS		(UNIT_SLOW ? 120000 : 20000)	/* endless wait */
+#define ROUNDS	((int)unit_number("UNM_TEST_ROUNDS", UNIT_SLOW ? 50 : 200))
 #define SLEEPERS	3
 #define REMOTE		(FI_REMOTE_READ | FI_REMOTE_WRITE)
-
-static int rounds(void)
-{
-	const char *text = getenv("UNM_TEST_ROUNDS");
-
-	return text != NULL ? atoi(text) : UNIT_SLOW ? 50 : 200;
-}
 
 static struct unm_ep *inside(struct ep *e)
 {
 	return (struct unm_ep *)e->ep;
-}
-
-static struct fid_cntr *open_cntr(struct ep *e, enum fi_wait_obj wait)
-{
-	struct fi_cntr_attr attr = { .wait_obj = wait };
-	struct fid_cntr *cntr;
-
-	assert_int_equal(fi_cntr_open(e->domain, &attr, &cntr, NULL), 0);
-	return cntr;
 }
 
 static int get_fd(struct fid *fid)
@@ -69,8 +48,7 @@ static void block(struct fid *fid, enum fi_wait_obj obj)
 		return;
 	}
 	assert_int_equal(fi_control(fid, FI_GETWAIT, &mc), 0);
-	clock_gettime(CLOCK_REALTIME, &end);
-	end.tv_sec += LONG_MS / 1000;
+	end = long_from_now();
 	assert_int_equal(pthread_cond_timedwait(mc.cond, mc.mutex, &end), 0);
 }
 
@@ -133,8 +111,8 @@ static void test_all_who_wait_for_a_counter_wake(void **state)
 
 	for (int k = 0; k < 3; k++) {
 		struct ep *e = ep_open(&want);
-		struct crowd c = { .cntr = open_cntr(e, objs[k]),
-				   .rounds = rounds() };
+		struct crowd c = { .cntr = open_waiting_cntr(e, objs[k]),
+				   .rounds = ROUNDS };
 		pthread_t t[SLEEPERS];
 
 		crowd_start(&c, t, wait_for_each);
@@ -176,7 +154,7 @@ static void test_all_who_read_a_queue_wake(void **state)
 	struct ep_want want = { .wait = FI_WAIT_FD,
 				.threading = FI_THREAD_SAFE };
 	struct ep_pair p = ep_pair(&want);
-	struct crowd c = { .e = p.b, .rounds = rounds() };
+	struct crowd c = { .e = p.b, .rounds = ROUNDS };
 	pthread_t t[SLEEPERS];
 	uint64_t rng = 2;
 	char in, out = 1;
@@ -212,7 +190,7 @@ static void test_one_wake_up_for_many_completions(void **state)
 	uint32_t before, once, twice;
 
 	c.e = ep_open(&want);
-	c.cntr = open_cntr(c.e, FI_WAIT_FD);
+	c.cntr = open_waiting_cntr(c.e, FI_WAIT_FD);
 	cntr = unm_cntr(c.cntr);
 	crowd_start(&c, t, wait_for_each);
 	for (uint32_t asleep = 0; asleep != SLEEPERS; usleep(100)) {
@@ -308,8 +286,8 @@ static void region_wakes(enum fi_wait_obj obj, bool polled)
 	struct ep_want late = { .disabled = true,
 				.threading = FI_THREAD_SAFE };
 	struct ep *b = ep_open(&late), *a = ep_open(NULL);
-	struct fid_cntr *cntr = open_cntr(b, obj);
-	struct writer w = { .a = a, .key = 7, .count = rounds() / 10 };
+	struct fid_cntr *cntr = open_waiting_cntr(b, obj);
+	struct writer w = { .a = a, .key = 7, .count = ROUNDS / 10 };
 	struct crowd c = { .e = b };
 	struct fid *fids[] = { &cntr->fid };
 	pthread_t writer, reader = 0;
@@ -363,7 +341,7 @@ static void test_a_region_wakes_who_waits_for_its_counter(void **state)
 static void test_a_poll_elsewhere_wakes_the_waiter(void **state)
 {
 	struct ep *a = ep_open(NULL), *b = ep_open(NULL);
-	struct fid_cntr *cntr = open_cntr(b, FI_WAIT_FD);
+	struct fid_cntr *cntr = open_waiting_cntr(b, FI_WAIT_FD);
 	struct pollfd pfd = { .fd = get_fd(&cntr->fid), .events = POLLIN };
 	struct fid *fids[] = { &cntr->fid };
 	struct fi_cq_tagged_entry c;
@@ -399,7 +377,7 @@ static void test_the_set_of_a_counter_of_all(void **state)
 	pid_t child;
 	int epfd;
 
-	cntr = open_cntr(e, FI_WAIT_FD);
+	cntr = open_waiting_cntr(e, FI_WAIT_FD);
 	epfd = unm_cntr(cntr)->wait.epfd;
 	mr = counted(e, mem, sizeof(mem), cntr);
 	assert_int_equal(proc_self_watched(epfd), 0);
@@ -430,8 +408,8 @@ static void test_a_counter_that_cannot_wait_for_all(void **state)
 	int epfd, null;
 	struct ep *e = ep_open(NULL);
 
-	first = open_cntr(e, FI_WAIT_NONE);
-	cntr = open_cntr(e, FI_WAIT_FD);
+	first = open_waiting_cntr(e, FI_WAIT_NONE);
+	cntr = open_waiting_cntr(e, FI_WAIT_FD);
 	wait = &unm_cntr(cntr)->wait;
 	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	assert_true(null >= 0);
@@ -679,7 +657,7 @@ static void test_a_member_and_its_set_are_closed_at_once(void **state)
 	struct fi_cntr_attr member = { .wait_obj = FI_WAIT_SET };
 	struct ep *e = ep_open(&want);
 
-	for (int i = 0; i < rounds(); i++) {
+	for (int i = 0; i < ROUNDS; i++) {
 		struct fid_cntr *cntr;
 		struct fid *fids[1];
 		pthread_t thread;

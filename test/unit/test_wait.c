@@ -7,22 +7,13 @@
  * The tests fail if a wait never ends; they do not judge how long a wait
  * took.
  */
-#include <poll.h>
-
-#include "api/unm_domain.h"
-#include "api/unm_ep.h"
-#include "core/unm_domain_state.h"
-#include "core/unm_ep_state.h"
-#include "core/unm_stats.h"
 #include "hal/hal.h"
+#include "lib/ep_wait.h"
 #include "lib/ep_xfer.h"
 
 struct hal_addr;
 struct hal_if;
 struct hal_peer;
-
-#define LONG_MS	(UNIT_SLOW ? 120000 : 20000)	/* ms after which a wait counts
-						 * as endless */
 
 static const struct ep_want with_fd = { .wait = FI_WAIT_FD };
 
@@ -153,17 +144,6 @@ static void *read_sends(void *arg)
 	return NULL;
 }
 
-static struct unm_stats stats_of(struct ep *e)
-{
-	struct unm_ep *ep = (struct unm_ep *)e->ep;
-	struct unm_stats st;
-
-	unm_lock(ep->domain);
-	st = *ep->stats;
-	unm_unlock(ep->domain);
-	return st;
-}
-
 /* fi_cq_sread() sleeps, in rounds of 100 ms, and does not keep polling: alone,
  * and while another thread reads another queue of the same endpoint now and
  * then. A call that kept polling would do so some 100,000 times. */
@@ -181,10 +161,10 @@ static void test_sread_sleeps(void **state)
 	for (int i = 0; i < 4; i++) {
 		if (i == 2)
 			thread = unit_thread(read_sends, &o);
-		was = stats_of(p.b);
+		was = stats_of(p.b->ep);
 		assert_int_equal(fi_cq_sread(p.b->cq, &e, 1, NULL, 450),
 				 -FI_EAGAIN);
-		is = stats_of(p.b);
+		is = stats_of(p.b->ep);
 		assert_in_range(is.sleeps - was.sleeps, 1, 1000);
 		assert_in_range(is.polls - was.polls, 0, 20000);
 	}
