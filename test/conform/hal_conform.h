@@ -319,6 +319,8 @@ void ct_await_end(struct ct_child *c, bool stepping);
 /* Wait for the end of a child, stepping all interfaces, and free its entry.
  * Returns the wait status. */
 int ct_reap(struct ct_child *c);
+/* The child must answer "ok". */
+void ct_hear_ok(struct ct_child *c);
 /* Close a child's input, wait for its end, and expect exit code 0. */
 void ct_finish(struct ct_child *c);
 /* Stop a child by SIGSTOP. */
@@ -349,6 +351,11 @@ bool ct_addr_parse(const char *text, struct hal_addr *addr);
 		print_error(__VA_ARGS__);				\
 		print_error("\n");					\
 		fail();							\
+	} while (0)
+/* Fail the test with an error that a stream or game returned; NULL: none. */
+#define ct_good(error)	do {						\
+		if ((error) != NULL)					\
+			ct_fail("%s", error);				\
 	} while (0)
 
 #endif /* HAL_CONFORM_H */

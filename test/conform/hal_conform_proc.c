@@ -33,14 +33,11 @@ static void proc_stream(void **state)
 	struct ct_child *c = ct_spawn();
 	struct hal_peer *peer = ct_join_child(ci, c);
 	const char *error;
-	char line[256] = "";
 
 	ct_tell(c, "stream %ld", ct_opt.packets);
 	error = ct_stream_both(ci, peer, (uint64_t)ct_opt.packets, 2, 1);
-	if (error != NULL)
-		ct_fail("%s", error);
-	assert_true(ct_hear(c, line, sizeof(line)));
-	assert_string_equal(line, "ok");
+	ct_good(error);
+	ct_hear_ok(c);
 	ct_finish(c);
 }
 
@@ -50,14 +47,11 @@ static void proc_space(void **state)
 	struct ct_child *c = ct_spawn();
 	struct hal_peer *peer = ct_join_child(ci, c);
 	const char *error;
-	char line[256] = "";
 
 	ct_tell(c, "take %ld", ct_opt.packets / 8);
 	error = ct_space_send(ci, peer, (uint64_t)ct_opt.packets / 8);
-	if (error != NULL)
-		ct_fail("%s", error);
-	assert_true(ct_hear(c, line, sizeof(line)));
-	assert_string_equal(line, "ok");
+	ct_good(error);
+	ct_hear_ok(c);
 	ct_finish(c);
 }
 
@@ -179,7 +173,7 @@ static void proc_last_words(void **state)
 	for (int round = 0; round < 16; round++) {
 		struct ct_child *c = ct_spawn();
 		struct hal_peer *peer = NULL;
-		char text[CT_ADDR_TEXT], line[64];
+		char text[CT_ADDR_TEXT];
 		struct hal_event ev;
 
 		if (round & 4) {
@@ -197,10 +191,8 @@ static void proc_last_words(void **state)
 		 * waitpid(). */
 		if (round & 2)
 			ct_await_end(c, false);
-		assert_true(ct_hear(c, line, sizeof(line)));
-		assert_string_equal(line, "ok");
-		assert_true(ct_hear(c, line, sizeof(line)));
-		assert_string_equal(line, "ok");
+		ct_hear_ok(c);
+		ct_hear_ok(c);
 		peer = ct_inbound_from(ci, &c->addr);
 		/* Packets that a decorator delays are lost with the process. */
 		if (!(round & 1) || !ct_faulty()) {

@@ -164,7 +164,6 @@ static void back_sync_threads(void **state)
 
 static void proc_back_sync(void **state)
 {
-	char line[256] = "";
 	struct hal_peer *peer;
 	struct ct_child *c;
 	const char *error;
@@ -177,10 +176,8 @@ static void proc_back_sync(void **state)
 	peer = ct_join_child(ci, c);
 	ct_tell(c, "sync %" PRIu64, rounds_of());
 	error = ct_sync_game(ci, peer, rounds_of());
-	if (error != NULL)
-		ct_fail("%s", error);
-	assert_true(ct_hear(c, line, sizeof(line)));
-	assert_string_equal(line, "ok");
+	ct_good(error);
+	ct_hear_ok(c);
 	ct_finish(c);
 }
 
@@ -448,7 +445,6 @@ static void proc_window_store(void **state)
 	struct ct_child *c;
 	struct hal_key key;
 	struct ct_if *ci;
-	char line[256] = "";
 	const char *error;
 	struct view v;
 
@@ -460,10 +456,8 @@ static void proc_window_store(void **state)
 	v = view_of(peer, &key, CT_WINDOW_BYTES);
 	ct_tell(c, "window %" PRIu64, rounds_of());
 	error = ct_window_send(ci, peer, &v.win, rounds_of());
-	if (error != NULL)
-		ct_fail("%s", error);
-	assert_true(ct_hear(c, line, sizeof(line)));
-	assert_string_equal(line, "ok");
+	ct_good(error);
+	ct_hear_ok(c);
 	hal_mem_release(peer, v.rmem);
 	ct_finish(c);
 }
@@ -496,7 +490,6 @@ static void proc_window_atomics(void **state)
 {
 	uint64_t rounds = rounds_of(), sum;
 	struct ct_child *c[2];
-	char line[256] = "";
 	struct ct_if *ci;
 	uint32_t sum32;
 	struct ct_region o;
@@ -517,10 +510,8 @@ static void proc_window_atomics(void **state)
 			ct_step_all();
 		add_one(o.addr + ADD64, o.addr + ADD32);
 	}
-	for (int i = 0; i < 2; i++) {
-		assert_true(ct_hear(c[i], line, sizeof(line)));
-		assert_string_equal(line, "ok");
-	}
+	for (int i = 0; i < 2; i++)
+		ct_hear_ok(c[i]);
 	memcpy(&sum, o.addr + ADD64, sizeof(sum));
 	memcpy(&sum32, o.addr + ADD32, sizeof(sum32));
 	assert_true(sum == 3 * rounds);

@@ -242,6 +242,14 @@ int ct_reap(struct ct_child *c)
 	return status;
 }
 
+void ct_hear_ok(struct ct_child *c)
+{
+	char line[256] = "";
+
+	assert_true(ct_hear(c, line, sizeof(line)));
+	assert_string_equal(line, "ok");
+}
+
 void ct_finish(struct ct_child *c)
 {
 	int status;

@@ -452,9 +452,14 @@ uint64_t proc_kill(struct proc *p)
 
 void proc_stop(struct proc *p)
 {
+	proc_signal(p, SIGSTOP);
+	proc_await_stop(p);
+}
+
+void proc_await_stop(struct proc *p)
+{
 	siginfo_t info;
 
-	proc_signal(p, SIGSTOP);
 	CHECK(waitid(P_PID, p->pid, &info, WSTOPPED | WNOWAIT) == 0);
 	CHECK(info.si_code == CLD_STOPPED);
 }

@@ -167,6 +167,8 @@ void proc_signal(struct proc *p, int sig);
 uint64_t proc_kill(struct proc *p);
 /* Stop a child by SIGSTOP, and wait until it has stopped. */
 void proc_stop(struct proc *p);
+/* Wait until a child has stopped itself, at a fault point. */
+void proc_await_stop(struct proc *p);
 
 /*
  * Messages between the director and a child, over the socket fd of either side.

@@ -280,13 +280,12 @@ static int chooser(int fd, void *arg)
 
 static void allowed(void)
 {
-	struct proc *service, *p;
+	struct proc *service;
 	struct folder f;
 
 	make_folder(&f);
 	service = serve(0, &f);
-	p = proc_start(chooser, &f, board_env(0));
-	proc_expect(p, 0);
+	proc_expect(proc_start(chooser, &f, board_env(0)), 0);
 	CHECK(zombies(service->pid) == 0);
 	gsasd_stop(service);
 	remove_folder(f.path);
@@ -304,13 +303,12 @@ static int nothing(int fd, void *arg)
 
 static void none_allowed(void)
 {
-	struct proc *service, *p;
+	struct proc *service;
 	struct folder f;
 
 	make_folder(&f);
 	service = gsasd_start(0, NULL);
-	p = proc_start(nothing, &f, board_env(0));
-	proc_expect(p, 0);
+	proc_expect(proc_start(nothing, &f, board_env(0)), 0);
 	gsasd_stop(service);
 	remove_folder(f.path);
 }
@@ -352,15 +350,14 @@ static int crowder(int fd, void *arg)
 
 static void children(void)
 {
-	struct proc *service, *p;
+	struct proc *service;
 	struct folder f;
 
 	make_folder(&f);
 	service = gsasd_start(0, (const char *[]){
 		"--exec", f.allowed, "--logs", f.path, "--children", "3", NULL,
 	});
-	p = proc_start(crowder, &f, board_env(0));
-	proc_expect(p, 0);
+	proc_expect(proc_start(crowder, &f, board_env(0)), 0);
 	gsasd_stop(service);
 	remove_folder(f.path);
 }

@@ -142,12 +142,12 @@ struct writer {
 	uint8_t *buf;
 };
 
-static void writer_begin(struct writer *w, int fd, int index)
+static void writer_begin(struct writer *w, int fd)
 {
 	struct hal_addr addr;
 
 	memset(w, 0, sizeof(*w));
-	w->index = index - 1;
+	w->index = proc_index() - 1;
 	w->buf = malloc(PART);
 	CHECK(w->buf != NULL);
 	node_open(&w->n, NODE_ONESIDED);
@@ -243,10 +243,9 @@ static int closes_once(int fd, void *arg)
 
 static int goes_inside(int fd, void *arg)
 {
-	int index = proc_index();
 	struct writer w;
 
-	writer_begin(&w, fd, index);
+	writer_begin(&w, fd);
 	while (writer_step(&w, arg))
 		;
 	node_report(&w.n, fd, 0);
@@ -257,12 +256,11 @@ static int goes_inside(int fd, void *arg)
 /* It asks for memory of another region all the time. */
 static int is_served(int fd, void *arg)
 {
-	int index = proc_index();
 	struct writer w;
 	uint64_t word;
 
 	(void)arg;
-	writer_begin(&w, fd, index);
+	writer_begin(&w, fd);
 	w.index = 0;			/* that one is short */
 	while (procs_recv(fd, &word, sizeof(word), 0) < 0) {
 		CHECK(writer_call(&w, GET, 8, OTHER_KEY) == 0);
@@ -299,14 +297,12 @@ static void stopped(const struct plan *plan, bool dies)
 	const char *const stops[] = { "FI_UNIMEM_POINT=inside:3:stop", NULL };
 	struct proc *owner = proc_start(closes_once, (void *)plan, NULL);
 	struct proc *victim, *other;
-	siginfo_t info;
 	uint64_t was;
 
 	procs_recv_word(owner->fd);
 	victim = start_writer(goes_inside, plan, stops);
 	other = start_writer(is_served, plan, asks);
-	CHECK(waitid(P_PID, victim->pid, &info, WSTOPPED | WNOWAIT) == 0);
-	CHECK(info.si_code == CLD_STOPPED);
+	proc_await_stop(victim);
 	CLOSING = OPEN = 0;
 	procs_send_word(owner->fd, 0);
 	while (CLOSING == 0)
@@ -379,11 +375,10 @@ static int closes_in_time(int fd, void *arg)
  * at last. */
 static int uses_it(int fd, void *arg)
 {
-	int index = proc_index();
 	struct writer w;
 	uint64_t word;
 
-	writer_begin(&w, fd, index);
+	writer_begin(&w, fd);
 	for (int i = 0; i < 100; i++)
 		CHECK(writer_step(&w, arg));
 	procs_send_word(fd, 0);
@@ -432,11 +427,10 @@ static int closes_two(int fd, void *arg)
 /* It gets a remote key of the other region. */
 static int asks_once(int fd, void *arg)
 {
-	int index = proc_index();
 	struct writer w;
 
 	(void)arg;
-	writer_begin(&w, fd, index);
+	writer_begin(&w, fd);
 	w.index = 0;			/* that one is short */
 	CHECK(writer_call(&w, GET, 8, OTHER_KEY) == 0);
 	node_report(&w.n, fd, 0);
@@ -451,14 +445,12 @@ static void two_close(const struct plan *plan)
 	const char *const stops[] = { "FI_UNIMEM_POINT=inside:3:stop", NULL };
 	struct proc *owner = proc_start(closes_two, (void *)plan, bound);
 	struct proc *victim, *other;
-	siginfo_t info;
 
 	procs_recv_word(owner->fd);
 	other = start_writer(asks_once, plan, NULL);
 	procs_recv_word(other->fd);
 	victim = start_writer(goes_inside, plan, stops);
-	CHECK(waitid(P_PID, victim->pid, &info, WSTOPPED | WNOWAIT) == 0);
-	CHECK(info.si_code == CLD_STOPPED);
+	proc_await_stop(victim);
 	procs_exchange(owner->fd, 0);	/* -FI_EBUSY, twice */
 	proc_signal(victim, SIGCONT);
 	procs_exchange(owner->fd, 0);	/* closed, both */
@@ -476,12 +468,10 @@ static void too_long(const struct plan *plan, bool dies)
 	const char *const stops[] = { "FI_UNIMEM_POINT=inside:3:stop", NULL };
 	struct proc *owner = proc_start(closes_in_time, (void *)plan, bound);
 	struct proc *victim, *other;
-	siginfo_t info;
 
 	procs_recv_word(owner->fd);
 	victim = start_writer(goes_inside, plan, stops);
-	CHECK(waitid(P_PID, victim->pid, &info, WSTOPPED | WNOWAIT) == 0);
-	CHECK(info.si_code == CLD_STOPPED);
+	proc_await_stop(victim);
 	procs_exchange(owner->fd, 0);	/* -FI_EBUSY */
 	other = start_writer(uses_it, plan, NULL);
 	procs_recv_word(other->fd);
@@ -565,10 +555,9 @@ static void stopped_inside(void)
 
 static int writes_on(int fd, void *arg)
 {
-	int index = proc_index();
 	struct writer w;
 
-	writer_begin(&w, fd, index);
+	writer_begin(&w, fd);
 	THERE(w.index) = 1;
 	while (!ENOUGH)
 		if (writer_step(&w, arg) && w.count % 8 == 0)

@@ -544,17 +544,21 @@ static int barred(int fd, void *arg)
 	return 0;
 }
 
+static void is_barred(int ret)
+{
+	need_gsasd();
+	proc_expect(proc_start(barred, &ret, board_env(0)), 0);
+	procs_forget();
+}
+
 static void gsas_barred(void)
 {
 	static const struct squat s[] = {
 		{ "unimem.held", HAL_IF_SERVICE, 1, 0, FORMS - 1, BOUND },
 	};
-	int ret = -FI_ECONNREFUSED;
 
 	squat(s, 1);
-	need_gsasd();
-	proc_expect(proc_start(barred, &ret, board_env(0)), 0);
-	procs_forget();
+	is_barred(-FI_ECONNREFUSED);
 }
 
 static void gsas_barred_listens(void)
@@ -562,12 +566,9 @@ static void gsas_barred_listens(void)
 	static const struct squat s[] = {
 		BOTH(HAL_IF_SERVICE, 1, 0, FORMS - 1, LISTENS),
 	};
-	int ret = -FI_EACCES;
 
 	squat(s, 2);
-	need_gsasd();
-	proc_expect(proc_start(barred, &ret, board_env(0)), 0);
-	procs_forget();
+	is_barred(-FI_EACCES);
 }
 
 PROCS_MAIN(
