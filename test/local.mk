@@ -477,7 +477,8 @@ test_conform_hal_conform_SOURCES = \
 	test/conform/hal_conform_space.c \
 	test/conform/hal_conform_spawn.c \
 	test/conform/hal_conform_stream.c \
-	test/conform/hal_conform_util.c
+	test/conform/hal_conform_util.c \
+	test/conform/hal_conform_wide.c
 
 # its memory lies where the linker says, in each process
 check_PROGRAMS += test/conform/exec_heir

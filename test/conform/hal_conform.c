@@ -161,6 +161,7 @@ static const struct {
 	bool procs;
 } groups[] = {
 	{ "packets", ct_pkt_tests, &ct_pkt_count, false },
+	{ "wide packets", ct_wide_tests, &ct_wide_count, false },
 	{ "streams", ct_stream_tests, &ct_stream_count, false },
 	{ "space", ct_space_tests, &ct_space_count, false },
 	{ "connections", ct_conn_tests, &ct_conn_count, false },

@@ -96,12 +96,13 @@ extern const struct CMUnitTest ct_pkt_tests[], ct_space_tests[],
 	ct_mem_tests[], ct_dma_tests[], ct_proc_tests[], ct_kill_tests[],
 	ct_leak_tests[], ct_shared_tests[], ct_shared_proc_tests[],
 	ct_service_tests[], ct_service_proc_tests[], ct_exec_tests[],
-	ct_alias_tests[];
+	ct_alias_tests[], ct_wide_tests[];
 extern const size_t ct_pkt_count, ct_space_count, ct_stream_count,
 	ct_conn_count, ct_close_count, ct_sleep_count, ct_mem_count,
 	ct_dma_count, ct_proc_count, ct_kill_count, ct_leak_count,
 	ct_shared_count, ct_shared_proc_count, ct_service_count,
-	ct_service_proc_count, ct_exec_count, ct_alias_count;
+	ct_service_proc_count, ct_exec_count, ct_alias_count,
+	ct_wide_count;
 #define CT_COUNT(list)	(sizeof(list) / sizeof((list)[0]))
 
 /* ---- Time and random numbers ----------------------------------------- */

@@ -2,12 +2,12 @@
 /*
  * ring.pml - packets of one sender to one receiver; the sender may be killed
  *
- * Models, by link.pml, hal_pkt_send(), hal_rx_peek(), hal_rx_release() and
- * hal_rx_flush() (hal.h), cells_guard() (hal_emu_link.c), and the burst of
- * unm_progress_peer() (unm_progress.c): it receives packets while there are
- * any, then stores their number as the done counter. The death of a peer is
- * unm_peer_event() (unm_progress.c): the kernel reports it, and the packets
- * that the peer had published are received.
+ * Models, by link.pml, hal_pkt_send() with hal_pkt_publish(), hal_rx_peek(),
+ * hal_rx_release() and hal_rx_flush() (hal_packet.h), cells_guard()
+ * (hal_emu_link.c), and the burst of unm_progress_packets() (unm_progress.c): it
+ * receives packets while there are any, then stores their number as the done
+ * counter. The death of a peer is unm_peer_event() (unm_progress.c): the kernel
+ * reports it, and the packets that the peer had published are received.
  *
  * Claims
  *   no_race    a payload is read whole before its slot is written again
@@ -19,7 +19,7 @@
  *   (no invalid end state) no process waits for ever
  *
  * Mutants, and what rejects them
- *   HEAD_RELAXED   no_race   hal_pkt_send() stores the head without release
+ *   HEAD_RELAXED   no_race   hal_pkt_publish() stores the head without release
  *   PEEK_RELAXED   no_race   hal_rx_peek() loads it without acquire
  *   DONE_RELAXED   no_race   hal_rx_flush() stores done without release
  *   LIMIT_RELAXED  no_race   hal_pkt_send() loads done without acquire

@@ -21,7 +21,7 @@
  *   TAKE_FIRST       no_race   space is taken before its packet has a number
  *   TX_DONE_RELAXED  no_race   hal_tx_done() loads done without acquire
  *   DONE_RELAXED     no_race   hal_rx_flush() stores done without release
- *   HEAD_RELAXED     no_race   hal_pkt_send() stores the head without release
+ *   HEAD_RELAXED     no_race   hal_pkt_publish() stores the head without release
  *   FLUSH_EARLY      no_race   done is stored before the bytes were read
  *   SKIP_LOST        no_race   the unused end of the ring is not counted
  *   NO_RESTART       deadlock  an empty ring does not restart at offset 0

@@ -6,8 +6,8 @@
 
 #include <stddef.h>
 
-/* Copy len bytes, 0 to HAL_PKT_MAX, without calling memcpy(). The ranges do not
- * overlap. Some bytes may be stored twice. */
+/* Copy len bytes, 0 to HAL_PKT_WIDE, without calling memcpy(). The ranges do
+ * not overlap. Some bytes may be stored twice. */
 static inline __attribute__((always_inline))
 void hal_copy_small(void *dst, const void *src, size_t len)
 {

@@ -99,6 +99,8 @@ struct fault {
 	struct hal_ops ops;		/* copy of *base, see override() */
 	const struct hal_ops *base;	/* table of the backend */
 	const char *base_name;		/* caps.backend without the decorator */
+	uint32_t base_flags;		/* caps.flags without it: it sends no
+					 * wide packets */
 	struct rates rates;
 	pid_t pid;			/* process that opened the backend */
 	char name[32];			/* "fault(NAME)" */
@@ -587,6 +589,7 @@ static void fault_close(struct hal *hal)
 
 	hal->ops = f->base;
 	hal->caps.backend = f->base_name;
+	hal->caps.flags = f->base_flags;
 	free(f);
 	hal->ops->close(hal);
 }
@@ -625,6 +628,7 @@ int hal_fault_wrap(struct hal *hal, const char *spec)
 	f->rates = rates;
 	f->base = hal->ops;
 	f->base_name = hal->caps.backend;
+	f->base_flags = hal->caps.flags;
 	f->ops = *f->base;
 	override(&f->ops);
 	snprintf(f->name, sizeof(f->name), "fault(%s)", f->base->name);
@@ -632,6 +636,7 @@ int hal_fault_wrap(struct hal *hal, const char *spec)
 	f->pid = getpid();
 	hal->ops = &f->ops;
 	hal->caps.backend = f->name;
+	hal->caps.flags &= ~HAL_CAP_WIDE;
 	return 0;
 }
 

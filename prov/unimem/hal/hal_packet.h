@@ -13,6 +13,40 @@
 #include "hal/hal_fault_point.h"
 #include "hal/hal_types.h"
 
+/* Find out how many slots the peer has released. Returns the number of free
+ * slots. */
+static inline uint64_t hal_tx_refresh(struct hal_tx *tx)
+{
+	/* pairs with the release of done in hal_rx_flush() */
+	tx->limit = tx->mask + 1 +
+		atomic_load_explicit(&tx->back->done, memory_order_acquire);
+	/* done is the peer's: a wrong value must not let next run more than
+	 * one ring ahead */
+	if (tx->limit - tx->next > tx->mask + 1)
+		tx->limit = tx->next;
+	return tx->limit - tx->next;
+}
+
+/* Publish a packet that is in the ring, and wake the peer if it sleeps. slot:
+ * number of its first slot; tx.next is behind it already. */
+static inline __attribute__((always_inline))
+void hal_pkt_publish(struct hal_peer *peer, uint64_t head, uint64_t slot)
+{
+	struct hal_tx *tx = &peer->tx;
+
+	/* publishes the payload; pairs with the acquire in hal_rx_peek() */
+	atomic_store_explicit(&tx->cells[slot & tx->mask].head,
+			      head | ((slot + 1) & HAL_HEAD_ID_MASK),
+			      memory_order_release);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_PUBLISHED);
+	/* the sleeper issues the processor's fence for both, see hal_if_arm();
+	 * this is the compiler's */
+	atomic_signal_fence(memory_order_seq_cst);
+	if (__builtin_expect(atomic_load_explicit(&tx->sleep->asleep,
+						  memory_order_relaxed), 0))
+		peer->ops->wake(peer);
+}
+
 /*
  * Send one packet: nw 8-byte words, then len bytes of data, 8 * nw + len <=
  * caps.pkt_payload. head is from hal_head(). Never blocks. 0: the packet is
@@ -29,40 +63,49 @@ int hal_pkt_send(struct hal_peer *peer, uint64_t head, const uint64_t *w,
 
 	if (__builtin_expect(tx->cells == NULL, 0))
 		return peer->ops->pkt_send(peer, head, w, nw, data, len);
-	if (__builtin_expect(tx->next == tx->limit, 0)) {
-		/* pairs with the release of done in hal_rx_flush() */
-		tx->limit = tx->mask + 1 +
-			atomic_load_explicit(&tx->back->done,
-					     memory_order_acquire);
-		/* done is the peer's: a wrong value must not let next run more
-		 * than one ring ahead */
-		if (tx->limit - tx->next - 1 > tx->mask) {
-			tx->limit = tx->next;
-			return -FI_EAGAIN;
-		}
-	}
+	if (__builtin_expect(tx->next == tx->limit, 0) &&
+	    hal_tx_refresh(tx) == 0)
+		return -FI_EAGAIN;
 	HAL_FAULT_POINT(HAL_FAULT_POINT_CLAIMED);
 	cell = &tx->cells[tx->next & tx->mask];
 	for (unsigned i = 0; i < nw; i++)
 		__builtin_memcpy(cell->payload + 8 * i, &w[i], 8);
 	hal_copy_small(cell->payload + 8 * nw, data, len);
 	HAL_FAULT_POINT(HAL_FAULT_POINT_COPIED);
-	tx->next++;
-	/* publishes the payload; pairs with the acquire in hal_rx_peek() */
-	atomic_store_explicit(&cell->head,
-			      head | (tx->next & HAL_HEAD_ID_MASK),
-			      memory_order_release);
-	HAL_FAULT_POINT(HAL_FAULT_POINT_PUBLISHED);
-	/* the sleeper issues the processor's fence for both, see hal_if_arm();
-	 * this is the compiler's */
-	atomic_signal_fence(memory_order_seq_cst);
-	if (__builtin_expect(atomic_load_explicit(&tx->sleep->asleep,
-						  memory_order_relaxed), 0))
-		peer->ops->wake(peer);
+	hal_pkt_publish(peer, head, tx->next++);
 	return 0;
 }
 
-/* Number of packets that the peer has released; compare hal_tx_sent(). */
+/*
+ * Send a wide packet (HAL_CAP_WIDE): as hal_pkt_send(), but 8 * nw + len is
+ * more than caps.pkt_payload and at most caps.pkt_wide. It takes two slots: the
+ * head of the second one is not written, because the receiver knows by the head
+ * of the first that the packet is wide, and skips it.
+ */
+static inline int hal_pkt_send_wide(struct hal_peer *peer, uint64_t head,
+				    const uint64_t *w, unsigned nw,
+				    const void *data, size_t len)
+{
+	struct hal_tx *tx = &peer->tx;
+	size_t first = HAL_PKT_MAX - 8 * nw;
+	uint8_t *cell, *second;
+
+	if (tx->limit - tx->next < 2 && hal_tx_refresh(tx) < 2)
+		return -FI_EAGAIN;
+	HAL_FAULT_POINT(HAL_FAULT_POINT_CLAIMED);
+	cell = tx->cells[tx->next & tx->mask].payload;
+	second = tx->cells[(tx->next + 1) & tx->mask].payload;
+	for (unsigned i = 0; i < nw; i++)
+		__builtin_memcpy(cell + 8 * i, &w[i], 8);
+	hal_copy_small(cell + 8 * nw, data, first);
+	hal_copy_small(second, (const uint8_t *)data + first, len - first);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_COPIED);
+	tx->next += 2;
+	hal_pkt_publish(peer, head, tx->next - 2);
+	return 0;
+}
+
+/* Number of slots that the peer has released; compare hal_tx_sent(). */
 static inline uint64_t hal_tx_done(struct hal_peer *peer)
 {
 	/* pairs with the release in hal_rx_flush() */
@@ -70,8 +113,8 @@ static inline uint64_t hal_tx_done(struct hal_peer *peer)
 				    memory_order_acquire);
 }
 
-/* Number of packets sent so far, from the same start as hal_tx_done(): the next
- * packet is released when hal_tx_done() exceeds the present value. */
+/* Number of slots filled so far, from the same start as hal_tx_done(): the last
+ * packet is released when hal_tx_done() has this value. */
 static inline uint64_t hal_tx_sent(const struct hal_peer *peer)
 {
 	return peer->tx.next;
@@ -115,13 +158,22 @@ static inline const struct hal_cell *hal_rx_peek(struct hal_peer *peer,
 {
 	struct hal_rx *rx = &peer->rx;
 	struct hal_cell *cell = &rx->cells[rx->next & rx->mask];
-	/* pairs with the release of head in hal_pkt_send() */
+	/* pairs with the release of head in hal_pkt_publish() */
 	uint64_t h = atomic_load_explicit(&cell->head, memory_order_acquire);
 
 	if ((h & HAL_HEAD_ID_MASK) != ((rx->next + 1) & HAL_HEAD_ID_MASK))
 		return NULL;
 	*head = (h & ~HAL_HEAD_ID_MASK) | rx->identity;
 	return cell;
+}
+
+/* The second half of a wide packet, of which hal_rx_peek() returned the first:
+ * HAL_PKT_MAX bytes. For a packet that is not wide, any bytes of the ring. */
+static inline const uint8_t *hal_rx_second(const struct hal_peer *peer)
+{
+	const struct hal_rx *rx = &peer->rx;
+
+	return rx->cells[(rx->next + 1) & rx->mask].payload;
 }
 
 /* Word i of a packet's payload, read exactly once. */
@@ -131,7 +183,8 @@ static inline uint64_t hal_cell_word(const struct hal_cell *cell, unsigned i)
 }
 
 /* Release the packet that hal_rx_peek() returned, and the receive space that
- * the packet names. hal_rx_flush() notifies the sender. */
+ * the packet names; for a wide packet, call it twice. hal_rx_flush() notifies
+ * the sender. */
 static inline void hal_rx_release(struct hal_peer *peer)
 {
 	peer->rx.next++;
@@ -171,7 +224,8 @@ static inline void hal_rx_flush(struct hal_peer *peer)
 	rx->flushed = rx->next;
 	HAL_FAULT_POINT(HAL_FAULT_POINT_CREDIT);
 	if (rx->back != NULL)
-		/* slots may be reused; pairs with hal_pkt_send, hal_tx_done */
+		/* slots may be reused; pairs with hal_tx_refresh() and
+		 * hal_tx_done() */
 		atomic_store_explicit(&rx->back->done, rx->next,
 				      memory_order_release);
 	else

@@ -20,7 +20,8 @@
 #include "hal/hal_param.h"
 
 #define HAL_LINE	64		/* cache line, bytes */
-#define HAL_PKT_MAX	56		/* widest payload of any backend */
+#define HAL_PKT_MAX	56		/* longest payload in one slot */
+#define HAL_PKT_WIDE	(2 * HAL_PKT_MAX)	/* ... and in two */
 #define HAL_PKT_RESERVED 0xC0		/* packet types from here to
 					 * HAL_PKT_EMPTY are the HAL's */
 #define HAL_PKT_EMPTY	0xCA		/* no packet has this type */
@@ -65,6 +66,7 @@ enum hal_cap_flags {
 	HAL_CAP_ANY_BOARD = 1 << 3,	/* hal_if_open() opens interfaces of
 					 * every board, not only the own */
 	HAL_CAP_ALIAS	 = 1 << 4,	/* hal_alias_*() of hal_window.h work */
+	HAL_CAP_WIDE	 = 1 << 5,	/* hal_pkt_send_wide() works */
 };
 
 /* Set when the backend is opened, constant from then on. */
@@ -76,7 +78,11 @@ struct hal_caps {
 	uint32_t ifs_per_board;		/* interfaces of a board, without the
 					 * service's */
 	uint32_t pkt_payload;		/* packet bytes after the 8-byte head */
-	uint32_t pkt_depth;		/* unreleased packets per peer, 2^n */
+	uint32_t pkt_wide;		/* the same of a wide packet, which a
+					 * peer may send and which takes two
+					 * slots; 0: there are none */
+	uint32_t pkt_depth;		/* slots for unreleased packets per
+					 * peer, 2^n */
 	uint32_t space_bytes;		/* receive space per peer */
 	uint32_t dma_depth;		/* transfers at once, per interface */
 };

@@ -28,12 +28,14 @@
 static const struct emu_profile {
 	const char *name;
 	struct emu_geo geo;
+	uint32_t wide;			/* pkt_wide of caps */
 	uint32_t ifs, boards, flags;	/* of caps; boards: the default */
 } profiles[] = {
-	{ "host", { 128, 56, 12288, 262144, 274432 }, 65535, 1,
+	{ "host", { 128, 56, 12288, 262144, 274432 }, HAL_PKT_WIDE, 65535,
+	  1,
 	  HAL_CAP_COHERENT | HAL_CAP_EVENT | HAL_CAP_DMA_ANY |
-	  HAL_CAP_ANY_BOARD | HAL_CAP_ALIAS },
-	{ "exanode", { 64, 24, 8192, 16384, 24576 }, 63, 4,
+	  HAL_CAP_ANY_BOARD | HAL_CAP_ALIAS | HAL_CAP_WIDE },
+	{ "exanode", { 64, 24, 8192, 16384, 24576 }, 0, 63, 4,
 	  HAL_CAP_COHERENT | HAL_CAP_EVENT | HAL_CAP_ANY_BOARD },
 };
 
@@ -77,6 +79,7 @@ static int set_profile(struct hal_emu *emu)
 		       (uint32_t)emu->hal.params.boards : pr->boards;
 	caps->ifs_per_board = pr->ifs;
 	caps->pkt_payload = pr->geo.payload;
+	caps->pkt_wide = pr->wide;
 	caps->pkt_depth = pr->geo.depth;
 	caps->space_bytes = pr->geo.space_bytes;
 	caps->dma_depth = EMU_DMA_DEPTH;

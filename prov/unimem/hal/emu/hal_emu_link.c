@@ -197,17 +197,17 @@ void emu_peer_free(struct hal_peer *hp)
 
 /*
  * A new slot is zero, so a slot whose packet number plus one is zero modulo
- * 2^48 would seem full. If such a packet is among the first depth packets,
- * store another value in its slot.
+ * 2^48 would seem full: the last slot, if no packet began there before (for the
+ * second half of a wide packet its head is not written). Store another value
+ * there, which none of its packets has. A link whose numbers begin at 0 needs
+ * 2^48 slots to get there, and saves the page.
  */
 static void cells_guard(struct hal_cell *cells, uint32_t depth, uint64_t first)
 {
-	uint64_t wraps = ~first & HAL_HEAD_ID_MASK;	/* packets until then */
-
-	if (wraps < depth)
+	if (first != 0)
 		/* relaxed: no other process has the link yet */
-		atomic_store_explicit(&cells[(first + wraps) & (depth - 1)]
-				      .head, 1, memory_order_relaxed);
+		atomic_store_explicit(&cells[depth - 1].head, 1,
+				      memory_order_relaxed);
 }
 
 int emu_link_make(struct emu_peer *peer, int *out)
