@@ -29,6 +29,12 @@ static void check(uint64_t head, const struct unm_wire_msg *m, int words,
 		MUST(m->inline_word == words);
 		MUST(8u * m->inline_word + m->inline_len <= lim->pkt_payload);
 		break;
+	case UNM_WIRE_WIDE:
+	case UNM_WIRE_WIDE_TAGGED:
+		MUST(m->inline_word == words);
+		MUST(8u * m->inline_word + m->inline_len > lim->pkt_payload);
+		MUST(8u * m->inline_word + m->inline_len <= lim->pkt_wide);
+		break;
 	case UNM_WIRE_CARRIED:
 		MUST(m->extent.off % 8 == 0);
 		check_extent(m, lim);
@@ -41,7 +47,7 @@ static void check(uint64_t head, const struct unm_wire_msg *m, int words,
 	default:
 		break;
 	}
-	if (m->type >= UNM_WIRE_INLINE && m->type <= UNM_WIRE_RTS_TAGGED &&
+	if (m->type >= UNM_WIRE_INLINE && m->type <= UNM_WIRE_WIDE_TAGGED &&
 	    !(m->type & UNM_WIRE_TAGGED))
 		MUST(m->tag == 0);
 }
@@ -49,7 +55,7 @@ static void check(uint64_t head, const struct unm_wire_msg *m, int words,
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
 	static const struct unm_wire_limits lims[] = {
-		{ 56, 65536 }, { 24, 16384 }, { 24, 8 },
+		{ 56, 65536, 112 }, { 24, 16384, 0 }, { 24, 8, 0 },
 	};
 	uint64_t all[1 + UNM_WIRE_WORDS_MAX] = { 0 }, head, *word;
 

@@ -148,6 +148,9 @@ const struct hal_cell *raw_next(struct raw *r, uint64_t *head)
 	RAW_UNTIL(r->dead || (cell = hal_rx_peek(r->peer, head)) != NULL);
 	assert_non_null(cell);
 	/* The caller may read the packet until the ring wraps around. */
+	r->second = hal_rx_second(r->peer);
+	if ((hal_head_type(*head) & ~UNM_WIRE_TAGGED) == UNM_WIRE_WIDE)
+		hal_rx_release(r->peer);
 	hal_rx_release(r->peer);
 	hal_rx_flush(r->peer);
 	return cell;

@@ -21,6 +21,8 @@ struct raw {
 	struct hal_if *hif;
 	struct hal_peer *peer;		/* the endpoint connected to; NULL: not
 					 * connected */
+	const uint8_t *second;		/* of the packet that came last, if it
+					 * was wide: its second half */
 	bool dead;			/* the endpoint has disconnected */
 	bool open;			/* this entry of the table is in use */
 };

@@ -115,11 +115,16 @@ struct packet {
 static const struct packet bad[] = {
 	/* unknown types */
 	{ 0x00, 0, { 0 } }, { 0x03, 0, { 0 } }, { 0x0f, 0, { 0 } },
-	{ 0x16, 0, { 0 } }, { 0x17, 0, { 0 } }, { 0x1f, 0, { 0 } },
+	{ 0x18, 0, { 0 } }, { 0x19, 0, { 0 } }, { 0x1f, 0, { 0 } },
 	{ 0x23, 0, { 0 } }, { 0x80, 0, { 0 } }, { 0xff, 0xff, { 0 } },
 	/* more inline data than fit */
 	{ 0x10, 57, { 0 } }, { 0x10, 63, { 0 } }, { 0x11, 0x40 | 41, { 0 } },
 	{ 0x11, 49, { 0 } }, { 0x10, 0x40 | 49, { 0 } },
+	/* wide: they fit one slot, they do not fit two, carried */
+	{ 0x16, 0, { 0 } }, { 0x16, 56, { 0 } }, { 0x17, 48, { 0 } },
+	{ 0x17, 0x40 | 40, { 0 } }, { 0x16, 0x80 | 49, { 0 } },
+	{ 0x17, 0x80 | 41, { 0 } }, { 0x17, 0xC0 | 33, { 0 } },
+	{ 0x02, 0, { EXT(0, 112), HEAD(0x16) | 0xB0ull << 48 } },
 	/* reserved flags */
 	{ 0x10, 0x80, { 0 } }, { 0x11, 0x81, { 0 } }, { 0x12, 0x80, { 0 } },
 	{ 0x13, 0x01, { 0 } }, { 0x14, 0x80, { 1, 1, 1 } },
@@ -180,7 +185,7 @@ static void test_no_hello(void **state)
 /* A provider of another version: one line names both and the remedy. */
 static void test_other_version(void **state)
 {
-	static const uint16_t other[][2] = { { 3, 3 }, { 0, 0 }, { 9, 5 } };
+	static const uint16_t other[][2] = { { 4, 4 }, { 0, 0 }, { 9, 6 } };
 
 	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++) {
 		struct scene s = scene();

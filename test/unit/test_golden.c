@@ -43,7 +43,7 @@ static void begin(struct wire *g)
 {
 	next(g);
 	assert_int_equal(g->head, UINT64_C(0x0100000000000000));
-	assert_int_equal(g->w[0], UINT64_C(0x0000000000040004));
+	assert_int_equal(g->w[0], UINT64_C(0x0000000000050005));
 }
 
 static uint32_t payload(const struct wire *g)
@@ -133,6 +133,39 @@ static void test_inline(void **state)
 		}
 }
 
+/* A message that does not fit one slot beside tag and data is in two. */
+static void test_wide(void **state)
+{
+	char buf[HAL_PKT_WIDE], got[HAL_PKT_WIDE];
+	struct wire g = wire();
+	uint32_t wide = g.r->hif->caps->pkt_wide;
+
+	unit_needs(g.r->hif->caps->flags & HAL_CAP_WIDE);
+	xfer_fill(buf, sizeof(buf), 1, 0);
+	send_plain(&g, buf, 0);
+	begin(&g);
+	next(&g);
+	for (int tagged = 0; tagged < 2; tagged++)
+		for (int data = 0; data < 2; data++) {
+			uint32_t words = 8 * tagged + 8 * data;
+
+			for (uint32_t len = payload(&g) - words + 1;
+			     len <= wide - words; len++) {
+				send_it(&g, buf, len, tagged, data);
+				next(&g);
+				memcpy(got, g.w, HAL_PKT_MAX);
+				memcpy(got + HAL_PKT_MAX, g.r->second,
+				       HAL_PKT_MAX);
+				assert_int_equal(g.head >> 56, 0x16 | tagged);
+				assert_int_equal(g.head >> 48 & 0xff,
+						 data << 6 | (len & 0x3f) |
+						 (len & 0x40) << 1);
+				lead(g.w, tagged, data);
+				assert_memory_equal(got + words, buf, len);
+			}
+		}
+}
+
 static void test_eager(void **state)
 {
 	static char buf[4096];
@@ -143,7 +176,7 @@ static void test_eager(void **state)
 	begin(&g);
 	next(&g);
 	for (int k = 0; k < 4; k++)
-		for (size_t len = payload(&g) + 1; len <= 4096; len += 337) {
+		for (size_t len = HAL_PKT_WIDE + 1; len <= 4096; len += 337) {
 			bool tagged = k & 1, data = k & 2;
 			uint32_t off, bytes;
 			unsigned n;
@@ -351,15 +384,15 @@ static void test_send_ends_by_fin(void **state)
 
 /* ---- Versions -------------------------------------------------------- */
 
-/* A later provider that still supports version 4 is accepted, with unknown
+/* A later provider that still supports version 5 is accepted, with unknown
  * feature bits; a provider that does not is disconnected. */
 static void test_other_versions(void **state)
 {
 	static const struct { uint64_t hello; bool fine; } t[] = {
-		{ 0x0000000000040004, true }, { 0x0000000000040007, true },
-		{ 0xffffffff00040007, true }, { 0x0000000000000004, true },
-		{ 0x0000000000050005, false }, { 0x00000000ffffffff, false },
-		{ 0x0000000000030003, false }, { 0x0000000000000000, false },
+		{ 0x0000000000050005, true }, { 0x0000000000050007, true },
+		{ 0xffffffff00050007, true }, { 0x0000000000000005, true },
+		{ 0x0000000000060006, false }, { 0x00000000ffffffff, false },
+		{ 0x0000000000040004, false }, { 0x0000000000000000, false },
 	};
 	char in;
 
@@ -384,6 +417,7 @@ static void test_other_versions(void **state)
 UNIT_MAIN(
 	RAW_TEST_INSIDE(test_hello_comes_first_and_once),
 	RAW_TEST_INSIDE(test_inline),
+	RAW_TEST_INSIDE(test_wide),
 	RAW_TEST_INSIDE(test_eager),
 	RAW_TEST_INSIDE(test_rts),
 	RAW_TEST_INSIDE(test_rts_of_pieces_has_no_address),

@@ -8,8 +8,8 @@
 #include "lib/unit.h"
 #include "core/unm_wire.h"
 
-static const struct unm_wire_limits host = { 56, 65536 };
-static const struct unm_wire_limits exanode = { 24, 16384 };
+static const struct unm_wire_limits host = { 56, 65536, 112 };
+static const struct unm_wire_limits exanode = { 24, 16384, 0 };
 
 #define TAG_BYTES	0xf0, 0xde, 0xbc, 0x9a, 0x78, 0x56, 0x34, 0x12
 #define TAG		UINT64_C(0x123456789abcdef0)
@@ -42,7 +42,7 @@ static int decode(struct unm_wire_msg *m, const uint8_t *bytes, size_t len,
 
 static void test_numbers_are_fixed(void **state)
 {
-	assert_int_equal(UNM_WIRE_VERSION, 4);
+	assert_int_equal(UNM_WIRE_VERSION, 5);
 	assert_int_equal(UNM_WIRE_HELLO, 0x01);
 	assert_int_equal(UNM_WIRE_CARRIED, 0x02);
 	assert_int_equal(UNM_WIRE_INLINE, 0x10);
@@ -51,6 +51,8 @@ static void test_numbers_are_fixed(void **state)
 	assert_int_equal(UNM_WIRE_EAGER_TAGGED, 0x13);
 	assert_int_equal(UNM_WIRE_RTS, 0x14);
 	assert_int_equal(UNM_WIRE_RTS_TAGGED, 0x15);
+	assert_int_equal(UNM_WIRE_WIDE, 0x16);
+	assert_int_equal(UNM_WIRE_WIDE_TAGGED, 0x17);
 	assert_int_equal(UNM_WIRE_CTS, 0x20);
 	assert_int_equal(UNM_WIRE_DATA, 0x21);
 	assert_int_equal(UNM_WIRE_FIN, 0x22);
@@ -71,6 +73,7 @@ static void test_numbers_are_fixed(void **state)
 	assert_int_equal(UNM_WIRE_MORE, 0x80);
 	assert_int_equal(UNM_WIRE_EARLIER, 0x80);
 	assert_int_equal(UNM_WIRE_LEN_MASK, 0x3f);
+	assert_int_equal(UNM_WIRE_LEN_64, 0x80);
 	assert_int_equal(UNM_WIRE_HAS_DATA, 0x40);
 	assert_int_equal(UNM_WIRE_TAGGED, 1);
 }
@@ -106,6 +109,7 @@ static void test_words_of_each_type(void **state)
 	static const struct { uint8_t type; int words; } t[] = {
 		{ 0x01, 1 }, { 0x02, 2 }, { 0x10, 0 }, { 0x11, 1 },
 		{ 0x12, 1 }, { 0x13, 2 }, { 0x14, 3 }, { 0x15, 4 },
+		{ 0x16, 0 }, { 0x17, 1 },
 		{ 0x20, 3 }, { 0x21, 2 }, { 0x22, 2 },
 		{ 0x30, 2 }, { 0x31, 3 }, { 0x32, 3 }, { 0x33, 4 },
 		{ 0x34, 4 }, { 0x35, 4 }, { 0x36, 2 }, { 0x37, 4 },
@@ -122,17 +126,17 @@ static void test_words_of_each_type(void **state)
 				want = t[i].words;
 		assert_int_equal(unm_wire_words(type, 0), want);
 		known += want >= 0;
-		if (type >= 0x10 && type <= 0x15) {
+		if (type >= 0x10 && type <= 0x17) {
 			assert_int_equal(unm_wire_words(type, 0x40), want + 1);
 			assert_int_equal(unm_wire_words(type, 0x3e), want);
 			assert_int_equal(unm_wire_words(type, 0x01), want +
-					 (type >= 0x14 ? 2 : 0));
+					 (type / 2 == 0x14 / 2 ? 2 : 0));
 		}
 		if (type >= 0x30 && type <= 0x37)
 			assert_int_equal(unm_wire_words(type, 0x80), want + 1);
 		assert_true(unm_wire_words(type, 0xff) <= UNM_WIRE_WORDS_MAX);
 	}
-	assert_int_equal(known, 23);
+	assert_int_equal(known, 25);
 	assert_int_equal(unm_wire_words(0x15, 0x40), 5);
 	assert_int_equal(unm_wire_words(0x3a, 0), UNM_WIRE_WORDS_MAX);
 }
@@ -211,6 +215,48 @@ static void test_golden_inline(void **state)
 	assert_int_equal(m.inline_word, 2);
 	assert_int_equal(m.tag, TAG);
 	assert_int_equal(m.data, DATA);
+}
+
+static void test_golden_wide(void **state)
+{
+	struct unm_wire_msg m;
+
+	assert_int_equal(DECODE(&m, &host, ID, 0xb0, 0x16), 0);
+	assert_int_equal(m.type, UNM_WIRE_WIDE);
+	assert_int_equal(m.inline_len, 112);
+	assert_int_equal(m.inline_word, 0);
+
+	assert_int_equal(DECODE(&m, &host, ID, 0x69, 0x17, TAG_BYTES,
+				DATA_BYTES), 0);
+	assert_int_equal(m.type, UNM_WIRE_WIDE_TAGGED);
+	assert_int_equal(m.inline_len, 41);
+	assert_int_equal(m.inline_word, 2);
+	assert_int_equal(m.tag, TAG);
+	assert_int_equal(m.data, DATA);
+}
+
+/* A wide packet holds what is too long for one slot, and no more than fits two.
+ * Without wide packets there is none. */
+static void test_wide_lengths_are_checked(void **state)
+{
+	const uint64_t word[UNM_WIRE_WORDS_MAX] = { 0 };
+	struct unm_wire_msg m;
+
+	for (uint64_t type = 0x16; type < 0x18; type++) {
+		for (uint64_t flags = 0; flags < 0x100; flags++) {
+			uint64_t head = type << 56 | flags << 48;
+			unsigned lead = 8 * (type & 1) + (flags & 0x40) / 8;
+			unsigned len = unm_wire_wide_len(flags);
+			bool ok = len + lead > 56 && len + lead <= 112;
+
+			assert_int_equal(unm_wire_decode(&m, head, word,
+							 &host) == 0, ok);
+			assert_int_not_equal(unm_wire_decode(&m, head, word,
+							     &exanode), 0);
+			assert_int_equal(unm_wire_wide_flags(len),
+					 flags & ~0x40u);
+		}
+	}
 }
 
 static void test_golden_eager(void **state)
@@ -310,12 +356,14 @@ static void test_unknown_types_are_refused(void **state)
 	for (uint64_t type = 0; type < 256; type++) {
 		/* one element; a valid status */
 		bool how = type == 0x32 || type == 0x34 || type == 0x35;
+		/* 64 bytes */
+		uint64_t flags = type == 0x16 || type == 0x17 ? 0x80 : 0;
 		int ret;
 
 		word[1] = type == 0x39;
 		word[2] = how ? UINT64_C(1) << 32 : 0;
-		ret = unm_wire_decode(&m, type << 56, word, &host);
-
+		ret = unm_wire_decode(&m, type << 56 | flags << 48, word,
+				      &host);
 		assert_int_equal(ret == 0, unm_wire_words(type, 0) >= 0);
 	}
 }
@@ -524,6 +572,8 @@ UNIT_MAIN(
 	cmocka_unit_test(test_golden_hello),
 	cmocka_unit_test(test_golden_carried),
 	cmocka_unit_test(test_golden_inline),
+	cmocka_unit_test(test_golden_wide),
+	cmocka_unit_test(test_wide_lengths_are_checked),
 	cmocka_unit_test(test_golden_eager),
 	cmocka_unit_test(test_golden_rts),
 	cmocka_unit_test(test_golden_control),

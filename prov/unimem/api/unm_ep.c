@@ -389,14 +389,21 @@ static void unm_ep_limits(struct unm_ep *ep)
 		caps->space_bytes : UNM_PEER_SPACE;
 
 	ep->limits.pkt_payload = caps->pkt_payload;
+	ep->limits.pkt_wide = caps->pkt_wide;
 	ep->limits.space_bytes = caps->space_bytes;
 	ep->eager_max = g_unm_env.eager_max < space / 4 ?
 		g_unm_env.eager_max : space / 4;
-	for (int tagged = 0; tagged < 2; tagged++)
-		for (int data = 0; data < 2; data++)
+	for (int tagged = 0; tagged < 2; tagged++) {
+		for (int data = 0; data < 2; data++) {
 			ep->inline_max[tagged][data] =
 				unm_wire_inline_max(caps->pkt_payload, tagged,
 						    data);
+			ep->packet_max[tagged][data] =
+				caps->flags & HAL_CAP_WIDE ?
+				caps->pkt_wide - 8 * tagged - 8 * data :
+				ep->inline_max[tagged][data];
+		}
+	}
 }
 
 static int unm_ep_enable(struct unm_ep *ep)

@@ -59,6 +59,7 @@ struct unm_ep {
 	uint32_t peer_slots;
 	uint32_t eager_max;
 	uint16_t inline_max[2][2];	/* [tagged][has_data] */
+	uint16_t packet_max[2][2];	/* the same, wide packets included */
 	uint64_t tx_msg_flags;		/* added to those of calls with flags */
 	/* each call of progress */
 	struct hal_if *hif;		/* interface of the HAL */

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define UNM_STATS_OFFSET	64	/* in hal_if.page, after its head */
-#define UNM_STATS_VERSION	3
+#define UNM_STATS_VERSION	4
 
 /* name, what it counts */
 #define UNM_STATS_COUNTERS(X) \
@@ -21,6 +21,7 @@
 	X(rx_msgs, "messages received") \
 	X(rx_bytes, "payload bytes received") \
 	X(tx_inline, "messages sent in a packet") \
+	X(tx_wide, "messages sent in a packet of two slots") \
 	X(tx_eager, "messages sent through receive space") \
 	X(tx_rendezvous, "messages sent by rendezvous") \
 	X(tx_stream, "rendezvous streamed through receive space") \

@@ -19,7 +19,7 @@
 
 int unm_wire_words(uint8_t type, uint8_t flags)
 {
-	int lead = (type & UNM_WIRE_TAGGED) + !!(flags & UNM_WIRE_HAS_DATA);
+	int lead = unm_wire_lead(type, flags);
 	int more = !!(flags & UNM_WIRE_MORE);
 
 	switch (type) {
@@ -31,6 +31,8 @@ int unm_wire_words(uint8_t type, uint8_t flags)
 		return 2;
 	case UNM_WIRE_INLINE:
 	case UNM_WIRE_INLINE_TAGGED:
+	case UNM_WIRE_WIDE:
+	case UNM_WIRE_WIDE_TAGGED:
 		return lead;
 	case UNM_WIRE_EAGER:
 	case UNM_WIRE_EAGER_TAGGED:
@@ -189,6 +191,7 @@ static int unm_wire_decode_message(struct unm_wire_msg *msg, uint8_t flags,
 	unsigned lead = 0;
 
 	lens = type == UNM_WIRE_INLINE ? UNM_WIRE_LEN_MASK :
+		type == UNM_WIRE_WIDE ? UNM_WIRE_LEN_MASK | UNM_WIRE_LEN_64 :
 		type == UNM_WIRE_RTS ? UNM_WIRE_DMABLE : 0;
 	if (flags & ~(lens | UNM_WIRE_HAS_DATA))
 		return -EINVAL;
@@ -201,6 +204,11 @@ static int unm_wire_decode_message(struct unm_wire_msg *msg, uint8_t flags,
 		msg->inline_word = lead;
 		return msg->inline_len + 8 * lead > lim->pkt_payload ?
 			-EINVAL : 0;
+	case UNM_WIRE_WIDE:
+		msg->inline_len = unm_wire_wide_len(flags);
+		msg->inline_word = lead;
+		return unm_wire_wide_ok(msg->inline_len + 8 * lead, lim) ?
+			0 : -EINVAL;
 	case UNM_WIRE_EAGER:
 		if (word[lead] >> 32 > UNM_WIRE_EAGER_LIMIT)
 			return -EINVAL;
@@ -239,6 +247,8 @@ const char *unm_wire_name(uint8_t type)
 		[UNM_WIRE_CARRIED] = "carried",
 		[UNM_WIRE_INLINE] = "inline",
 		[UNM_WIRE_INLINE_TAGGED] = "inline tagged",
+		[UNM_WIRE_WIDE] = "wide",
+		[UNM_WIRE_WIDE_TAGGED] = "wide tagged",
 		[UNM_WIRE_EAGER] = "eager",
 		[UNM_WIRE_EAGER_TAGGED] = "eager tagged",
 		[UNM_WIRE_RTS] = "rts",

@@ -13,8 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define UNM_WIRE_VERSION	4
-#define UNM_WIRE_VERSION_MIN	4	/* oldest version that is accepted */
+#define UNM_WIRE_VERSION	5
+#define UNM_WIRE_VERSION_MIN	5	/* oldest version that is accepted */
 
 enum unm_wire_type {
 	UNM_WIRE_HELLO		= 0x01,	/* first packet of every link */
@@ -26,6 +26,8 @@ enum unm_wire_type {
 	UNM_WIRE_EAGER_TAGGED	= 0x13,
 	UNM_WIRE_RTS		= 0x14,
 	UNM_WIRE_RTS_TAGGED	= 0x15,
+	UNM_WIRE_WIDE		= 0x16,	/* inline, in a wide packet */
+	UNM_WIRE_WIDE_TAGGED	= 0x17,
 	/* rendezvous control */
 	UNM_WIRE_CTS		= 0x20,
 	UNM_WIRE_DATA		= 0x21,
@@ -58,7 +60,8 @@ enum unm_wire_type {
 #define UNM_WIRE_DMABLE		0x01	/* RTS: the buffer is dmable memory; the
 					 * two words of its key follow */
 #define UNM_WIRE_HAS_DATA	0x40	/* a word of remote CQ data follows */
-#define UNM_WIRE_RESERVED	0x80	/* 0 */
+#define UNM_WIRE_LEN_64		0x80	/* WIDE: 64 bytes more than bits 0-5
+					 * say; other types: 0 */
 
 /* flags byte of one-sided types: bits 0-5 are the number of bytes that follow
  * the words in a packet (UNM_WIRE_LEN_MASK) */
@@ -89,7 +92,7 @@ _Static_assert(sizeof(struct unm_wire_extent) == 8, "one word");
 
 #define UNM_WIRE_EAGER_LIMIT	16384	/* bytes of the longest eager message of
 					 * any endpoint */
-#define UNM_WIRE_INLINE_MAX	56	/* bytes of the longest inline
+#define UNM_WIRE_INLINE_MAX	112	/* bytes of the longest inline or wide
 					 * message */
 #define UNM_WIRE_WORDS_MAX	8	/* words of a message, at most */
 
@@ -123,8 +126,9 @@ struct unm_wire_msg {
 	bool dmable;			/* RTS */
 	bool check;			/* PUT, GET, CTS: an access to this
 					 * memory failed before */
-	uint8_t inline_len;		/* INLINE */
-	uint8_t inline_word;		/* INLINE: words before the bytes */
+	uint8_t inline_len;		/* INLINE, WIDE */
+	uint8_t inline_word;		/* INLINE, WIDE: words before the
+					 * bytes */
 	uint64_t tag;			/* 0 if untagged */
 	uint64_t data;			/* remote CQ data, 0 if none */
 	struct unm_wire_extent extent;	/* EAGER, DATA, CARRIED */
@@ -165,6 +169,7 @@ struct unm_wire_msg {
 struct unm_wire_limits {
 	uint32_t pkt_payload;		/* bytes of a packet */
 	uint32_t space_bytes;		/* bytes of receive space */
+	uint32_t pkt_wide;		/* bytes of a wide packet, or 0 */
 };
 
 /* An extent as a word of a message. */
@@ -182,9 +187,36 @@ static inline uint32_t unm_wire_inline_max(uint32_t pkt_payload, bool tagged,
 	return max < UNM_WIRE_LEN_MASK ? max : UNM_WIRE_LEN_MASK;
 }
 
+/* Does a wide packet have this many bytes? A message that fits one slot is sent
+ * in one. */
+static inline bool unm_wire_wide_ok(uint32_t bytes,
+				    const struct unm_wire_limits *lim)
+{
+	return bytes > lim->pkt_payload && bytes <= lim->pkt_wide;
+}
+
+/* The length of a WIDE message as flags, and back. */
+static inline uint8_t unm_wire_wide_flags(uint32_t len)
+{
+	return (len & UNM_WIRE_LEN_MASK) |
+		(len > UNM_WIRE_LEN_MASK ? UNM_WIRE_LEN_64 : 0);
+}
+
+static inline uint32_t unm_wire_wide_len(uint8_t flags)
+{
+	return (flags & UNM_WIRE_LEN_MASK) +
+		(flags & UNM_WIRE_LEN_64 ? 64 : 0);
+}
+
 /* Words of a message of this type and flags, without the bytes behind them; -1:
  * there is no such type. */
 int unm_wire_words(uint8_t type, uint8_t flags);
+
+/* Words before the bytes of an INLINE or WIDE message. */
+static inline unsigned unm_wire_lead(uint8_t type, uint8_t flags)
+{
+	return (type & UNM_WIRE_TAGGED) + !!(flags & UNM_WIRE_HAS_DATA);
+}
 
 /* Is this a type of a one-sided message? */
 static inline bool unm_wire_onesided(uint8_t type)

@@ -24,6 +24,33 @@
  * buffer. */
 #define UNM_TX_SLOW	(FI_DELIVERY_COMPLETE | FI_INJECT)
 
+/* Send one packet: the tag, then the data, are in w. */
+static inline __attribute__((always_inline))
+int unm_tx_packet(struct unm_peer *peer, const uint64_t kind, const uint64_t *w,
+		  const void *buf, size_t len)
+{
+	const bool tagged = kind & FI_TAGGED;
+	const bool has_data = kind & FI_REMOTE_CQ_DATA;
+	const uint8_t more = has_data ? UNM_WIRE_HAS_DATA : 0;
+	struct unm_ep *ep = peer->ep;
+	int ret;
+
+	if (__builtin_expect(len <= ep->inline_max[tagged][has_data], 1)) {
+		ret = hal_pkt_send(peer->hp,
+				   hal_head(UNM_WIRE_INLINE | tagged,
+					    len | more),
+				   w, tagged + has_data, buf, len);
+		ep->stats->tx_inline += ret == 0;
+		return ret;
+	}
+	ret = hal_pkt_send_wide(peer->hp,
+				hal_head(UNM_WIRE_WIDE | tagged,
+					 unm_wire_wide_flags(len) | more),
+				w, tagged + has_data, buf, len);
+	ep->stats->tx_wide += ret == 0;
+	return ret;
+}
+
 /*
  * Send a message. kind: FI_MSG or FI_TAGGED; with FI_INJECT the buffer may be
  * reused after the call, and no completion follows; with FI_REMOTE_CQ_DATA the
@@ -49,16 +76,12 @@ ssize_t unm_tx(struct unm_ep *ep, const uint64_t kind, const void *buf,
 		goto slow;
 	peer = ep->peer_of[dest];
 	if (__builtin_expect(peer == NULL ||
-			     len > ep->inline_max[tagged][has_data] ||
+			     len > ep->packet_max[tagged][has_data] ||
 			     peer->msgs_sent == peer->msg_limit ||
 			     (!inject && ((flags & UNM_TX_SLOW) ||
 					  unm_cq_full(ep->tx_cq))), 0))
 		goto slow;
-	ret = hal_pkt_send(peer->hp,
-			   hal_head(tagged ? UNM_WIRE_INLINE_TAGGED :
-				    UNM_WIRE_INLINE,
-				    len | (has_data ? UNM_WIRE_HAS_DATA : 0)),
-			   w, tagged + has_data, buf, len);
+	ret = unm_tx_packet(peer, kind, w, buf, len);
 	if (__builtin_expect(ret != 0, 0)) {
 		ep->stats->again_packet++;
 		unm_peer_refused(peer);
@@ -69,7 +92,6 @@ ssize_t unm_tx(struct unm_ep *ep, const uint64_t kind, const void *buf,
 	}
 	peer->msgs_sent++;
 	ep->stats->tx_msgs++;
-	ep->stats->tx_inline++;
 	ep->stats->tx_bytes += len;
 	if (!inject)
 		unm_complete_tx(ep, tagged, flags, context);

@@ -188,32 +188,65 @@ out:
 		unm_peer_fail(peer, "malformed packet", head);
 }
 
+/* Deliver a message whose bytes are in its packet: len of them, behind the
+ * words. payload: words of 8 bytes. */
+static inline __attribute__((always_inline))
+void unm_message_inline(struct unm_peer *peer, const void *payload,
+			uint64_t head, uint32_t len)
+{
+	const volatile uint64_t *word = payload;	/* each is read once */
+	struct unm_got got;
+	unsigned lead = 0;
+
+	got.peer = peer;
+	got.tagged = hal_head_type(head) & UNM_WIRE_TAGGED;
+	got.has_data = hal_head_flags(head) & UNM_WIRE_HAS_DATA;
+	got.rendezvous = false;
+	got.dmable = false;
+	got.tag = got.tagged ? word[lead++] : 0;
+	got.data = got.has_data ? word[lead++] : 0;
+	got.len = len;
+	got.bytes = (const uint8_t *)payload + 8 * lead;
+	unm_recv_message(peer->ep, &got);
+}
+
 /* Fast path for the most common packet, an inline message: head and payload are
  * in the cell. False: the packet is of another type or malformed. */
 static inline bool unm_packet_inline(struct unm_peer *peer,
 				     const struct hal_cell *cell,
 				     uint64_t head)
 {
-	uint8_t type = hal_head_type(head);
-	uint8_t flags = hal_head_flags(head);
-	struct unm_got got;
-	unsigned lead = 0;
+	uint8_t type = hal_head_type(head), flags = hal_head_flags(head);
+	uint32_t len = flags & UNM_WIRE_LEN_MASK;
 
 	if ((type & ~UNM_WIRE_TAGGED) != UNM_WIRE_INLINE ||
-	    !peer->hello_received || (flags & UNM_WIRE_RESERVED))
+	    !peer->hello_received || (flags & UNM_WIRE_LEN_64) ||
+	    len + 8 * unm_wire_lead(type, flags) >
+	    peer->ep->limits.pkt_payload)
 		return false;
-	got.peer = peer;
-	got.tagged = type & UNM_WIRE_TAGGED;
-	got.has_data = flags & UNM_WIRE_HAS_DATA;
-	got.rendezvous = false;
-	got.dmable = false;
-	got.tag = got.tagged ? hal_cell_word(cell, lead++) : 0;
-	got.data = got.has_data ? hal_cell_word(cell, lead++) : 0;
-	got.len = flags & UNM_WIRE_LEN_MASK;
-	if (got.len + 8 * lead > peer->ep->limits.pkt_payload)
+	unm_message_inline(peer, cell->payload, head, len);
+	return true;
+}
+
+/* The same for a message in a wide packet. Its two halves are copied, because
+ * the head of the second slot is between them. */
+static bool unm_packet_wide(struct unm_peer *peer, const struct hal_cell *cell,
+			    uint64_t head)
+{
+	uint8_t type = hal_head_type(head), flags = hal_head_flags(head);
+	uint32_t len = unm_wire_wide_len(flags);
+	uint64_t payload[HAL_PKT_WIDE / 8];
+
+	if ((type & ~UNM_WIRE_TAGGED) != UNM_WIRE_WIDE ||
+	    !peer->hello_received ||
+	    !unm_wire_wide_ok(len + 8 * unm_wire_lead(type, flags),
+			      &peer->ep->limits))
 		return false;
-	got.bytes = cell->payload + 8 * lead;
-	unm_recv_message(peer->ep, &got);
+	memcpy(payload, cell->payload, HAL_PKT_MAX);
+	memcpy(payload + HAL_PKT_MAX / 8, hal_rx_second(peer->hp),
+	       HAL_PKT_MAX);
+	hal_rx_release(peer->hp);	/* the second slot */
+	unm_message_inline(peer, payload, head, len);
 	return true;
 }
 
@@ -225,7 +258,8 @@ static int unm_progress_packets(struct unm_peer *peer,
 	int n = 0;
 
 	do {
-		if (!unm_packet_inline(peer, cell, head))
+		if (!unm_packet_inline(peer, cell, head) &&
+		    !unm_packet_wide(peer, cell, head))
 			unm_packet(peer, cell, head);
 		hal_rx_release(hp);
 		n++;
