@@ -56,7 +56,7 @@ inline link_make()
 	/* a fresh slot holds 0: not so where 0 is the number it waits for */
 #ifndef NO_GUARD
 	if
-	:: NUMBERS - 1 - FIRST % NUMBERS < DEPTH ->
+	:: FIRST != 0 ->
 		atom[HEAD(NUMBERS - 1)].val[0] = 1
 	:: else
 	fi
