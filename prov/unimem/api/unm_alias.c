@@ -25,19 +25,22 @@ static struct unm_alias *unm_alias(struct fid *fid)
 	return unm_container(fid, struct unm_alias, handle.fid.fid);
 }
 
-/* Compute the flags of calls without a flags argument. */
+/* Compute the flags of calls without a flags argument. Another thread may call
+ * the alias while those of its endpoint are set: store no intermediate value.
+ * The domain is locked. */
 static void unm_alias_flags(struct unm_alias *a)
 {
-	struct unm_handle *h = &a->handle;
-	const struct unm_ep *ep = h->ep;
+	const struct unm_ep *ep = a->handle.ep;
+	uint64_t tx = ep->own.tx_flags, rx = ep->own.rx_flags;
 
-	h->tx_flags = ep->own.tx_flags;
-	h->rx_flags = ep->own.rx_flags;
 	if (a->tx_op_flags != 0)
-		h->tx_flags = (a->tx_op_flags & ~FI_TRANSMIT) |
-			ep->tx_msg_flags;
+		tx = (a->tx_op_flags & ~FI_TRANSMIT) | ep->tx_msg_flags;
 	if (a->rx_op_flags != 0)
-		h->rx_flags = (a->rx_op_flags & ~FI_RECV) | ep->rx_msg_flags;
+		rx = (a->rx_op_flags & ~FI_RECV) | ep->rx_msg_flags;
+	if (a->handle.tx_flags != tx)
+		a->handle.tx_flags = tx;
+	if (a->handle.rx_flags != rx)
+		a->handle.rx_flags = rx;
 }
 
 void unm_alias_update(struct unm_ep *ep)
@@ -62,7 +65,6 @@ static int unm_alias_set(struct unm_alias *a, uint64_t flags)
 	if (flags & ~way & ~allowed)
 		return -FI_EBADFLAGS;
 	*(way == FI_TRANSMIT ? &a->tx_op_flags : &a->rx_op_flags) = flags;
-	unm_alias_flags(a);
 	return 0;
 }
 
@@ -91,8 +93,12 @@ static int unm_alias_control(struct fid *fid, int command, void *arg)
 		return -FI_ENOSYS;
 	if (flags == NULL)
 		return -FI_EINVAL;
-	if (command == FI_SETOPSFLAG)
-		return unm_alias_set(a, *flags);
+	if (command == FI_SETOPSFLAG) {
+		int ret = unm_alias_set(a, *flags);
+
+		unm_alias_update(a->handle.ep);
+		return ret;
+	}
 	way = *flags & (FI_TRANSMIT | FI_RECV);
 	if (way == FI_TRANSMIT && a->tx_op_flags != 0)
 		*flags = a->tx_op_flags & ~FI_TRANSMIT;
@@ -131,6 +137,7 @@ int unm_alias_open(struct unm_ep *ep, void *arg)
 		return ret;
 	}
 	unm_lock(ep->domain);
+	unm_alias_flags(a);
 	unm_list_append(&ep->aliases, &a->node);
 	unm_unlock(ep->domain);
 	*want->fid = &a->handle.fid.fid;
