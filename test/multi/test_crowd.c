@@ -11,14 +11,15 @@
 
 #include "lib/procs.h"
 
-static const size_t mixed[] = { 0, 8, 40, 200, 4096, 16384, 16385, 70000 };
+static const size_t mixed[] = { 0, 8, 96, 200, 40, 4096, 16384, 16385,
+				70000 };
 
 /* ---- All to all --------------------------------------------------------- */
 
 static int talker(int fd, void *arg)
 {
 	struct traffic_opt opt = { .count = *(uint64_t *)arg, .lens = mixed,
-				   .nlens = 8, .window = 4 };
+				   .nlens = 9, .window = 4 };
 
 	traffic_session(fd, &opt);
 	return 0;
@@ -48,6 +49,24 @@ static void sixteen_stream(void)
 	const char *const env[] = { "FI_UNIMEM_ATTACH=0", NULL };
 
 	all_to_all(16, 30, env);
+}
+
+/* A process under the fault decorator, among others, receives all messages that
+ * they send. */
+static void one_has_faults(void)
+{
+	const char *const env[] = { "FI_UNIMEM_FAULT=delay=20:100,seed=1",
+				    NULL };
+	uint64_t count = 500;
+	struct proc *p[3];
+
+	for (int i = 0; i < 3; i++)
+		p[i] = proc_start(talker, &count, i == 1 ? env : NULL);
+	procs_join(p, 3);
+	for (int i = 0; i < 3; i++)
+		procs_recv_word(p[i]->fd);
+	for (int i = 0; i < 3; i++)
+		proc_finish(p[i]);
 }
 
 /* ---- One core ----------------------------------------------------------- */
@@ -331,6 +350,7 @@ static void wraps(void)
 PROCS_MAIN(
 	PROCS_CASE(sixteen, 100),
 	PROCS_CASE(sixteen_stream, 100),
+	PROCS_CASE(one_has_faults, 100),
 	PROCS_CASE(one_core, 0),
 	PROCS_CASE(senders_late, 0),
 	PROCS_CASE(senders_bounded, 0),
