@@ -127,7 +127,8 @@ libunm_hal_la_SOURCES = \
 	prov/unimem/hal/sim/hal_sim_xfer.c \
 	prov/unimem/hal/sim/hal_sim_xfer.h
 
-# current:revision:age - raise current when hal.h changes
+# current:revision:age - raise current when hal.h or a header
+# that it includes changes
 lib_LTLIBRARIES += libunimem-hal.la
 libunimem_hal_la_SOURCES =
 libunimem_hal_la_LIBADD = libunm_hal.la
