@@ -21,7 +21,8 @@ int gsas_job_key(uint64_t key[2]);
  */
 int gsas_job_own(void);
 
-/* A spin lock of the process, for the names of groups and for gsas_map.c. A
+/* A spin lock of the process, for the names of groups, for gsas_map.c and for
+ * gsas_watch.c, which may hold it to scan a segment or to start a thread. A
  * holder never waits for a service. A forked child may find it held by its
  * parent and then takes it over. */
 void gsas_lock(void);

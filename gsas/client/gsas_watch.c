@@ -154,8 +154,8 @@ static int watch_begin(void)
 	return ret;
 }
 
-/* Does the process still live? If not, another process may have the same id
- * now, because an id may be a process id. */
+/* True while the process lives. Once it has ended, another process may have its
+ * id, because an id may be a process id. */
 static bool service_lives(const struct service *s)
 {
 	struct pollfd pfd = { .fd = s->fd, .events = POLLIN };

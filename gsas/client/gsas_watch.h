@@ -12,8 +12,9 @@ struct gsas_watch;
 struct hal_peer;
 
 /*
- * When the process of a service ends, store 0 in all page words of a segment,
- * bytes long, that is mapped at memory. By any thread. 0, and *watch is NULL if
+ * A segment of so many bytes is mapped at memory. When the process of its
+ * service ends, store 0 in the words of all its pages (gsas_direct_load()). By
+ * any thread. 0, and *watch is NULL if
  * the platform cannot see the process; -FI_ECONNRESET: the process has ended;
  * -FI_EAGAIN: no thread can be started; -FI_EMFILE, -FI_ENOMEM.
  */

@@ -15,9 +15,9 @@ struct gsas_thread;
 
 /*
  * Store at *at where this thread has mapped an address; maps the segment if
- * that is possible. 0: if *at is NULL the address is not mapped, so send a
- * request, whose answer has the error of the address, if there is one. -errno:
- * no connection to the service.
+ * that is possible. 0: *at is where it is mapped, until the thread makes
+ * progress, or NULL: send a request, whose answer says whether the address is
+ * valid. -errno: no connection to the service.
  */
 int gsas_window_find(struct gsas_thread *t, uint64_t address, void **at);
 

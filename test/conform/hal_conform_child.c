@@ -22,11 +22,11 @@
  *	fork		fork a process that stays; answers its pid
  *	grab		open and close interfaces as fast as possible, until the
  *			next command
- *	serve		close the interface, open interface 0; answers its
- *			address
+ *	serve		open interface 0, then close the other one; answers
+ *			the new address
  *	become ADDR BYTES	ordinary memory at that address, filled
- *	exec MS PATH	execute exec_heir, which checks for MS, in this
- *			process
+ *	exec MS PATH	replace this process by exec_heir, which checks its
+ *			memory for MS milliseconds
  *	shut		close the interface and stay
  *	close		close the interface and exit
  *	die		SIGKILL itself
@@ -98,7 +98,7 @@ static bool answer_one(struct role *r)
 	return true;
 }
 
-/* Free each dead peer once all its packets were received. */
+/* Drop the packets that each dead peer left, then free it. */
 static void bury(struct role *r)
 {
 	struct hal_event ev;

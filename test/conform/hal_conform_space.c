@@ -37,7 +37,8 @@ static void message(const struct space_lane *l, uint64_t n, uint32_t *off,
 	*off = n % SLOTS * l->slot + shift;
 }
 
-/* Returns 1: sent a message, 0: no credit or space, -1: error in l->error. */
+/* Returns 1: sent a message, 0: no credit or space, -1: hal_pkt_send() failed.
+ */
 static int space_send(struct space_lane *l)
 {
 	uint8_t buf[SLOT_MAX];
@@ -61,6 +62,7 @@ static int space_send(struct space_lane *l)
 	return ret == 0 ? 1 : -1;
 }
 
+/* Returns 1: took a message, 0: none has come, -1: error in l->error. */
 static int space_take(struct space_lane *l)
 {
 	uint64_t head;

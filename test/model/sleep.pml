@@ -11,7 +11,7 @@
  *   hal_emu_conn.c  emu_wake(): one message ends one sleep, by its number
  *   unm_progress.c  unm_arm(), unm_disarm(), unm_pending_want_wake(),
  *                   unm_wait()
- *   unm_peer.c      unm_peer_refused()
+ *   unm_peer.c      unm_peer_note_refusal()
  *   unm_send.c      unm_send_progress()
  * and by link.pml the ring. A wake-up message stays in the socket until it is
  * read, awake or asleep, and orders no memory. A stored back word wakes by the
@@ -223,7 +223,7 @@ proctype sender()
 			tx_send();
 			look_and_wake(S, ASLEEP(R))
 #endif
-		:: else ->			/* unm_peer_refused() */
+		:: else ->			/* unm_peer_note_refusal() */
 #ifdef REFUSED_LATE
 			atomic {
 				load(S, DONE, reg, ACQUIRE);

@@ -68,7 +68,7 @@ static void test_room_comes_as_a_send_is_refused(void **state)
 	/* fi_inject() finds no free space, ... */
 	for (int i = 0; i < 1000; i++)
 		read_all(p.b);
-	unm_peer_refused(peer);		/* ... and then notes that */
+	unm_peer_note_refusal(peer);		/* ... and then notes that */
 	read_all(p.a);
 	assert_int_equal(trywait(p.a), -FI_EAGAIN);
 	EP_OK(fi_inject(p.a->ep, out, LEN, p.ab));

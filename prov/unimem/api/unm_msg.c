@@ -16,7 +16,7 @@ static ssize_t unm_msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg,
 			       uint64_t flags)
 {
 	struct unm_ep *ep = unm_ep(fid);
-	uint64_t more = ep->rx_msg_flags;
+	uint64_t defaults = ep->rx_msg_flags;
 
 	if (__builtin_expect((flags & UNM_RX_ODD) != 0, 0)) {
 		ssize_t ret = unm_trigger(ep, &(struct unm_call){
@@ -25,10 +25,10 @@ static ssize_t unm_msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg,
 
 		if (ret != 1)
 			return ret;
-		more = 0;		/* deferred work has no defaults */
+		defaults = 0;		/* deferred work has no defaults */
 	}
 	return unm_recv_vector(ep, FI_MSG, msg->msg_iov, msg->iov_count,
-			       msg->addr, 0, 0, msg->context, flags | more);
+			       msg->addr, 0, 0, msg->context, flags | defaults);
 }
 
 static ssize_t unm_msg_recvv(struct fid_ep *fid, const struct iovec *iov,

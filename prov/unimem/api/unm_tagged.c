@@ -42,7 +42,7 @@ static ssize_t unm_tagged_recvmsg(struct fid_ep *fid,
 				  uint64_t flags)
 {
 	struct unm_ep *ep = unm_ep(fid);
-	uint64_t more = ep->rx_msg_flags;
+	uint64_t defaults = ep->rx_msg_flags;
 
 	if (__builtin_expect((flags & UNM_TRX_ODD) != 0, 0)) {
 		ssize_t ret = unm_trigger(ep, &(struct unm_call){
@@ -51,9 +51,9 @@ static ssize_t unm_tagged_recvmsg(struct fid_ep *fid,
 
 		if (ret != 1)
 			return ret;
-		more = 0;		/* deferred work has no defaults */
+		defaults = 0;		/* deferred work has no defaults */
 	}
-	flags |= more;
+	flags |= defaults;
 	if (flags & FI_PEEK)
 		return unm_tagged_peek(ep, msg, flags);
 	if (flags & FI_CLAIM)

@@ -15,8 +15,9 @@
 #include "core/unm_region.h"
 
 /*
- * The slot of the next entry. The caller fills the fields in place, because a
- * copy of a structure that was just written would stall on its stores. NULL if
+ * The slot of the next entry. unm_report_tx() and unm_report_rx() fill the
+ * fields one by one, because a copy of a structure that was just written would
+ * stall on its stores. NULL if
  * the endpoint has only counters, or if memory ran out (unm_cq_grow() logs it).
  */
 static inline struct unm_cqe *unm_slot(struct unm_cq *cq)

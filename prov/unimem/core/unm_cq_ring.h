@@ -109,8 +109,8 @@ static inline void unm_cq_err_data(struct unm_cq *cq, struct unm_cqe *cqe,
 	cqe->err_bytes = bytes;
 }
 
-/* Double the ring. Slow path of unm_cq_slot(), called when the ring is more
- * than half full. False if no slot is free and memory ran out: entries are
+/* Double the ring. Slow path of unm_cq_slot(), called when the ring is at
+ * least half full. False if no slot is free and memory ran out: entries are
  * lost. */
 bool unm_cq_grow(struct unm_cq *cq);
 

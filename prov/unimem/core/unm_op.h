@@ -37,10 +37,12 @@ struct unm_send {
 	uint64_t tag;
 	uint64_t data;
 	void *context;
-	uint64_t flags;			/* UNM_TX_MSG_FLAGS */
+	uint64_t flags;			/* UNM_TX_MSG_FLAGS, UNM_OP_WORK */
 	bool tagged;
 	bool has_data;
-	bool inject;
+	bool inject;			/* the buffer may be reused after the
+					 * call; without FI_INJECT in flags:
+					 * fi_inject(), no completion */
 };
 
 /* Kinds of one-sided operations. */
@@ -101,7 +103,7 @@ struct unm_tx_op {
 	bool bad;			/* STREAM: send.iov is not readable */
 	uint8_t buf_class;
 	void *buf;			/* BACKLOG: copy of injected bytes */
-	uint64_t packet;		/* AWAIT: packet to be released */
+	uint64_t packet;		/* AWAIT: number of its last slot */
 	uint64_t peer_token;		/* STREAM: receiver's operation */
 	uint64_t sent;			/* STREAM: bytes sent */
 	uint64_t wanted;		/* STREAM: bytes requested */
@@ -124,7 +126,8 @@ enum unm_rx_state {
 struct unm_rx_op {
 	struct unm_pool_node node;
 	struct unm_match_recv match;
-	uint64_t flags;			/* FI_COMPLETION, FI_MULTI_RECV */
+	uint64_t flags;			/* FI_COMPLETION, FI_MULTI_RECV,
+					 * UNM_OP_WORK */
 	uint64_t len;			/* sum of iov */
 	uint8_t state;			/* enum unm_rx_state */
 	uint8_t count;			/* of iov */

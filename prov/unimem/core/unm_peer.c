@@ -516,7 +516,7 @@ void unm_peer_disconnect(struct unm_peer *peer)
  * wake-up for them is lost, so ask the application to retry once before it
  * sleeps.
  */
-void unm_peer_refused(struct unm_peer *peer)
+void unm_peer_note_refusal(struct unm_peer *peer)
 {
 	uint64_t released = hal_tx_done(peer->hp);
 

@@ -51,7 +51,7 @@ struct unm_rkey;
  */
 struct unm_peer {
 	/* each message sent */
-	_Alignas(64) struct hal_peer *hp;	/* NULL: dead */
+	_Alignas(64) struct hal_peer *hp;	/* NULL: torn down */
 	uint64_t msgs_sent;		/* messages sent to the peer */
 	uint64_t msg_limit;		/* messages that may be sent; equal to
 					 * msgs_sent, which disables the fast
@@ -100,9 +100,9 @@ struct unm_peer {
 	struct unm_list answers;	/* answers to its requests, not sent */
 	struct unm_list nacks;		/* REFUSED answers to posted requests,
 					 * oldest first */
-	uint64_t refused_at;		/* packets released when a send was last
+	uint64_t refused_at;		/* slots released when a send was last
 					 * refused */
-	uint64_t tried_at;		/* packets released, and ... */
+	uint64_t tried_at;		/* slots released, and ... */
 	uint64_t tried_limit;		/* ... messages allowed when the backlog
 					 * was last tried */
 	uint64_t posted_sent;		/* posted requests sent to the peer */
@@ -112,7 +112,7 @@ struct unm_peer {
 					 * oldest nack; 0: not sent yet */
 	/* unm_prompt.c, times in ns, 0: none */
 	uint64_t sampled_ns;		/* when the peer was last sampled */
-	uint64_t sampled_done;		/* packets released by then */
+	uint64_t sampled_done;		/* slots released by then */
 	uint64_t prompt_ns;		/* the peer is known to have made
 					 * progress after this time */
 	/* remote keys: docs/protocol.md, section 12 */
@@ -187,7 +187,7 @@ void unm_peer_resolve_removed(struct unm_ep *ep);
 
 /* Note that a send was refused: progress notifies the application when a
  * repeated call may succeed. */
-void unm_peer_refused(struct unm_peer *peer);
+void unm_peer_note_refusal(struct unm_peer *peer);
 
 /* Have progress disconnect the peer, without a log line. */
 void unm_peer_disconnect(struct unm_peer *peer);

@@ -28,7 +28,7 @@ static inline uint64_t hal_tx_refresh(struct hal_tx *tx)
 }
 
 /* Publish a packet that is in the ring, and wake the peer if it sleeps. slot:
- * number of its first slot; tx.next is behind it already. */
+ * number of its first slot; tx.next has passed it already. */
 static inline __attribute__((always_inline))
 void hal_pkt_publish(struct hal_peer *peer, uint64_t head, uint64_t slot)
 {
@@ -77,10 +77,11 @@ int hal_pkt_send(struct hal_peer *peer, uint64_t head, const uint64_t *w,
 }
 
 /*
- * Send a wide packet (HAL_CAP_WIDE): as hal_pkt_send(), but 8 * nw + len is
- * more than caps.pkt_payload and at most caps.pkt_wide. It takes two slots: the
- * head of the second one is not written, because the receiver knows by the head
- * of the first that the packet is wide, and skips it.
+ * Send a wide packet (only with HAL_CAP_WIDE, which implies that tx.cells is
+ * set once connected): as hal_pkt_send(), but 8 * nw + len is more than
+ * caps.pkt_payload and at most caps.pkt_wide. It takes two slots: the head of
+ * the second one is not written, because the receiver knows by the head of the
+ * first that the packet is wide, and skips it.
  */
 static inline int hal_pkt_send_wide(struct hal_peer *peer, uint64_t head,
 				    const uint64_t *w, unsigned nw,

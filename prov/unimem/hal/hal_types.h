@@ -112,10 +112,11 @@ static inline uint8_t hal_head_flags(uint64_t head)
 }
 
 /*
- * One slot of a packet ring. In a ring the low 48 bits of head hold the packet
- * number plus one, so that the receiver sees in the slot itself whether it is
- * full: sender and receiver share no index, and a packet costs one cache-line
- * transfer. hal_rx_peek() replaces these bits by the sender's identity.
+ * One slot of a packet ring. In a ring the low 48 bits of head hold the number
+ * of the packet's first slot plus one, so that the receiver sees in the slot
+ * itself whether it is full: sender and receiver share no index, and a packet
+ * costs one cache-line transfer. hal_rx_peek() replaces these bits by the
+ * sender's identity.
  */
 struct hal_cell {
 	_Atomic uint64_t head;
@@ -127,7 +128,7 @@ _Static_assert(sizeof(struct hal_cell) == HAL_LINE, "a cell is a line");
 
 /* Back words: the receiver of packets writes them, the sender reads them. */
 struct hal_back {
-	_Atomic uint64_t done;		/* packets the receiver has released */
+	_Atomic uint64_t done;		/* slots the receiver has released */
 	_Atomic uint64_t closed;	/* receiver's interface is closed */
 	_Atomic uint64_t word[HAL_BACK_WORDS];	/* hal_rx_back(): the caller's
 						 * use; provider: credits */
@@ -151,7 +152,7 @@ struct hal_sleep {
 /* Outbound half of a peer; the fields of every send first. */
 struct hal_tx {
 	struct hal_cell *cells;		/* NULL: send with ops->pkt_send */
-	uint64_t next;			/* number of the next packet */
+	uint64_t next;			/* number of the next slot to fill */
 	uint64_t limit;			/* end of free space: next <= limit */
 	uint32_t mask;			/* ring slots - 1 */
 	bool open;			/* hal_connect() was called */
@@ -164,7 +165,7 @@ struct hal_tx {
 /* Inbound half of a peer: a ring in local memory. */
 struct hal_rx {
 	struct hal_cell *cells;		/* NULL: not open */
-	uint64_t next;			/* number of the next packet */
+	uint64_t next;			/* number of the next slot to read */
 	uint64_t flushed;		/* value of next that the sender has got
 					 * from hal_rx_flush() */
 	uint32_t mask;			/* ring slots - 1 */

@@ -232,7 +232,7 @@ static int unm_send_rendezvous(struct unm_peer *peer, const struct unm_send *s,
 	return 0;
 }
 
-/* Send inline or eager: the buffer may be reused when this returns. */
+/* Send inline, wide or eager: the buffer may be reused when this returns. */
 static int unm_send_short(struct unm_peer *peer, const struct unm_send *s,
 			  struct unm_tx_op *waiting)
 {
@@ -395,7 +395,7 @@ ssize_t unm_send_slow(struct unm_ep *ep, fi_addr_t dest, struct unm_send *s)
 		ret = unm_send_now(peer, s, NULL);
 		if (ret != -FI_EAGAIN)
 			return ret;
-		unm_peer_refused(peer);
+		unm_peer_note_refusal(peer);
 		if (peer->refusals < UNM_PEER_REFUSALS)
 			return ret;
 	}

@@ -19,8 +19,8 @@ struct unm_send;
 struct unm_wire_msg;
 
 /* Send any message, of which all fields of s are set, or add it to the backlog.
- * 0; -FI_EAGAIN; -FI_EMSGSIZE: longer than inject_size; other errors as
- * unm_peer_open(). */
+ * 0; -FI_EAGAIN; -FI_EMSGSIZE: s->inject, and longer than inject_size;
+ * other errors as unm_peer_open(). */
 ssize_t unm_send_slow(struct unm_ep *ep, fi_addr_t dest, struct unm_send *s);
 
 /* Send from a vector, as fi_sendmsg() and fi_sendv(); sets s->len and

@@ -84,7 +84,7 @@ ssize_t unm_tx(struct unm_ep *ep, const uint64_t kind, const void *buf,
 	ret = unm_tx_packet(peer, kind, w, buf, len);
 	if (__builtin_expect(ret != 0, 0)) {
 		ep->stats->again_packet++;
-		unm_peer_refused(peer);
+		unm_peer_note_refusal(peer);
 		if (ret == -FI_EAGAIN &&
 		    peer->refusals >= UNM_PEER_REFUSALS)
 			goto slow;

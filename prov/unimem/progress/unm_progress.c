@@ -151,7 +151,8 @@ static int unm_dispatch(struct unm_peer *peer, struct unm_wire_msg *m)
 	}
 }
 
-/* Process a packet of any type. A peer can change the cell at any time, so each
+/* Process a packet that neither fast path below took: of another type, or
+ * malformed. A peer can change the cell at any time, so each
  * word is read once, then checked and used. */
 static __attribute__((noinline))
 void unm_packet(struct unm_peer *peer, const struct hal_cell *cell,
@@ -268,6 +269,7 @@ static int unm_progress_packets(struct unm_peer *peer,
 	if (peer->posted_got != peer->posted_reported)
 		unm_target_report_executed(peer);
 	hal_rx_flush(hp);
+	/* the peer has used half of its credits */
 	if (peer->msgs_got + UNM_PEER_CREDITS - peer->granted >=
 	    UNM_PEER_CREDITS / 2)
 		unm_peer_grant(peer);

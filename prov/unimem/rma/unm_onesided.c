@@ -21,7 +21,7 @@ static int unm_os_start(struct unm_peer *peer, const struct unm_access *a)
 	int ret = unm_os_try(peer, a);
 
 	if (ret == -FI_EAGAIN)
-		unm_peer_refused(peer);
+		unm_peer_note_refusal(peer);
 	return ret;
 }
 
