@@ -150,7 +150,7 @@ static ssize_t unm_atomic_msg(struct fid_ep *fid,
 		ssize_t ret = unm_atomic_trigger(fid, msg, c, flags,
 						 flags & ~allowed);
 
-		if (ret != 1)
+		if (ret != 1)		/* 1: the start of deferred work */
 			return ret;
 		c->flags = flags;	/* deferred work has no defaults */
 	}

@@ -23,7 +23,7 @@ static ssize_t unm_msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg,
 			.type = FI_OP_RECV, .msg = msg, .flags = flags,
 			.context = msg->context }, flags & UNM_RX_ODD);
 
-		if (ret != 1)
+		if (ret != 1)		/* 1: the start of deferred work */
 			return ret;
 		defaults = 0;		/* deferred work has no defaults */
 	}
@@ -70,7 +70,7 @@ static ssize_t unm_msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg,
 			.type = FI_OP_SEND, .msg = msg, .flags = flags,
 			.context = msg->context }, flags & ~UNM_TX_MSG_FLAGS);
 
-		if (ret != 1)
+		if (ret != 1)		/* 1: the start of deferred work */
 			return ret;
 		s.flags = flags;	/* deferred work has no defaults */
 	}

@@ -31,7 +31,7 @@ static ssize_t unm_rma_msg(struct unm_ep *ep, enum unm_kind kind,
 			.msg = msg, .flags = flags, .context = msg->context,
 			}, flags & ~allowed);
 
-		if (ret != 1)
+		if (ret != 1)		/* 1: the start of deferred work */
 			return ret;
 		a.flags = flags;	/* deferred work has no defaults */
 	}

@@ -49,7 +49,7 @@ static ssize_t unm_tagged_recvmsg(struct fid_ep *fid,
 			.type = FI_OP_TRECV, .msg = msg, .flags = flags,
 			.context = msg->context }, flags & UNM_TRX_ODD);
 
-		if (ret != 1)
+		if (ret != 1)		/* 1: the start of deferred work */
 			return ret;
 		defaults = 0;		/* deferred work has no defaults */
 	}
@@ -108,7 +108,7 @@ static ssize_t unm_tagged_sendmsg(struct fid_ep *fid,
 			.type = FI_OP_TSEND, .msg = msg, .flags = flags,
 			.context = msg->context }, flags & ~UNM_TX_MSG_FLAGS);
 
-		if (ret != 1)
+		if (ret != 1)		/* 1: the start of deferred work */
 			return ret;
 		s.flags = flags;	/* deferred work has no defaults */
 	}

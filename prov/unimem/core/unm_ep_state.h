@@ -120,8 +120,7 @@ struct unm_ep {
 	uint64_t next_gauges;		/* unm_now_ns() of the next refresh */
 	struct unm_age_scan age_scan;
 };
-_Static_assert(offsetof(struct unm_ep, own.ep) >= 64 &&
-	       offsetof(struct unm_ep, hif) <= 192,
+_Static_assert(offsetof(struct unm_ep, hif) <= 192,
 	       "lines 0 to 2 hold what a send needs");
 _Static_assert(offsetof(struct unm_ep, limits) <= 320,
 	       "lines 2 to 4 hold what a call of progress needs");

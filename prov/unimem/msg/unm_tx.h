@@ -20,11 +20,13 @@
 #include "msg/unm_send.h"
 
 /* Flags of sends that are not executed by the fast path: those that complete
- * when the peer has released the packet, and those that may have to copy the
- * buffer. */
+ * when the peer has released the packet, and those that copy the buffer if they
+ * cannot be sent at once. (fi_inject() takes the fast path, and the slow one
+ * only if that fails.) */
 #define UNM_TX_SLOW	(FI_DELIVERY_COMPLETE | FI_INJECT)
 
-/* Send one packet: the tag, then the data, are in w. */
+/* Send one packet: the tag, then the data, are in w. The low bit of a type says
+ * that the message is tagged, and the flags hold its length (unm_wire.h). */
 static inline __attribute__((always_inline))
 int unm_tx_packet(struct unm_peer *peer, const uint64_t kind, const uint64_t *w,
 		  const void *buf, size_t len)
