@@ -135,6 +135,10 @@ bool os_goes(enum os_way way)
 	ep_wait(p.a, &p);
 	ep_settle();
 	hp = ((struct unm_ep *)p.a->ep)->peer_of[p.ab]->hp;
+	/* on a busy machine the proof of who the peer is comes late */
+	for (int i = 0; i < 10 && g_unm_env.attach && !hp->dma_any &&
+	     (hp->hif->caps->flags & HAL_CAP_DMA_ANY); i++)
+		ep_settle();
 	goes = way == OS_ATTACH ? g_unm_env.attach && hp->dma_any :
 		way == OS_DMABLE ? hp->ops->mem_window != NULL :
 		g_unm_env.alias && (hp->hif->caps->flags & HAL_CAP_ALIAS);
