@@ -4,7 +4,7 @@
  *
  * Models unm_space_find(), unm_space_take(), unm_space_reclaim() and
  * unm_space_restart() (unm_space.h), unm_peer_find_space() (unm_peer.c),
- * unm_send_inline() and unm_send_eager() (unm_send.c) - find free space, store,
+ * unm_send_packet() and unm_send_eager() (unm_send.c) - find free space, store,
  * send the packet, take the space - and, by link.pml, the ring and its done
  * counter. A refused packet is sent again, and its bytes are stored again.
  * Packets themselves arrive, as ring.pml proves.

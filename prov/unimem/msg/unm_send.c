@@ -123,43 +123,34 @@ static uint64_t unm_msg_head(const struct unm_send *s, uint8_t type,
 			flags | (s->has_data ? UNM_WIRE_HAS_DATA : 0));
 }
 
-static int unm_send_inline(struct unm_peer *peer, const struct unm_send *s)
+/* Send a message that fits a packet of one slot or of two. */
+static int unm_send_packet(struct unm_peer *peer, const struct unm_send *s)
 {
 	struct unm_ep *ep = peer->ep;
+	bool wide = s->len > ep->inline_max[s->tagged][s->has_data];
 	uint8_t bytes[UNM_WIRE_INLINE_MAX];
 	uint64_t w[2];
 	unsigned n = unm_lead_words(s, w);
 	int ret;
 
 	unm_iov_fetch(s->iov, s->count, 0, bytes, s->len);
-	ret = hal_pkt_send(peer->hp, unm_msg_head(s, UNM_WIRE_INLINE, s->len),
-			   w, n, bytes, s->len);
+	if (wide)
+		ret = hal_pkt_send_wide(peer->hp,
+					unm_msg_head(s, UNM_WIRE_WIDE,
+						unm_wire_wide_flags(s->len)),
+					w, n, bytes, s->len);
+	else
+		ret = hal_pkt_send(peer->hp,
+				   unm_msg_head(s, UNM_WIRE_INLINE, s->len),
+				   w, n, bytes, s->len);
 	if (ret != 0) {
 		ep->stats->again_packet++;
 		return ret;
 	}
-	ep->stats->tx_inline++;
-	return 0;
-}
-
-static int unm_send_wide(struct unm_peer *peer, const struct unm_send *s)
-{
-	struct unm_ep *ep = peer->ep;
-	uint8_t bytes[UNM_WIRE_INLINE_MAX];
-	uint64_t w[2];
-	unsigned n = unm_lead_words(s, w);
-	int ret;
-
-	unm_iov_fetch(s->iov, s->count, 0, bytes, s->len);
-	ret = hal_pkt_send_wide(peer->hp,
-				unm_msg_head(s, UNM_WIRE_WIDE,
-					     unm_wire_wide_flags(s->len)),
-				w, n, bytes, s->len);
-	if (ret != 0) {
-		ep->stats->again_packet++;
-		return ret;
-	}
-	ep->stats->tx_wide++;
+	if (wide)
+		ep->stats->tx_wide++;
+	else
+		ep->stats->tx_inline++;
 	return 0;
 }
 
@@ -245,10 +236,8 @@ static int unm_send_short(struct unm_peer *peer, const struct unm_send *s,
 		if (op == NULL)
 			return -FI_EAGAIN;
 	}
-	if (s->len <= ep->inline_max[s->tagged][s->has_data])
-		ret = unm_send_inline(peer, s);
-	else if (s->len <= ep->packet_max[s->tagged][s->has_data])
-		ret = unm_send_wide(peer, s);
+	if (s->len <= ep->packet_max[s->tagged][s->has_data])
+		ret = unm_send_packet(peer, s);
 	else
 		ret = unm_send_eager(peer, s);
 	if (ret != 0) {
