@@ -127,8 +127,10 @@ static void unm_msg_store(struct unm_ep *ep, const struct unm_got *got)
 	msg->data = got->data;
 	msg->has_data = got->has_data;
 	msg->tagged = got->tagged;
-	msg->token = got->token;
-	msg->addr = got->addr;
+	if (msg->rendezvous) {
+		msg->token = got->token;
+		msg->addr = got->addr;
+	}
 	msg->dmable = got->dmable;
 	if (msg->dmable)
 		msg->key = got->key;
