@@ -152,8 +152,8 @@ static int unm_dispatch(struct unm_peer *peer, struct unm_wire_msg *m)
 }
 
 /* Process a packet that neither fast path below took: of another type, or
- * malformed. A peer can change the cell at any time, so each
- * word is read once, then checked and used. */
+ * malformed. A peer can change the cell at any time, so each word is read once,
+ * then checked and used. */
 static __attribute__((noinline))
 void unm_packet(struct unm_peer *peer, const struct hal_cell *cell,
 		uint64_t head)
