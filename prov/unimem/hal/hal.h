@@ -34,6 +34,7 @@
  *   hal_launcher.c     ranks, from the job launcher
  *   hal_limit.c        memory that is left
  *   hal_map.c          segments of shared memory
+ *   hal_task.c         names of processes
  *   hal_types.h        the objects, and the table of functions of a backend *
  *   hal_board.c        the board of a process
  *   hal_packet.h       packets and receive space * (hal_copy.h)

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_task.c - names of processes (hal_task.c): a name opens the process that
+ * it was made for, and no other process with the same id.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <rdma/fi_errno.h>
+
+#include "hal/hal_task.h"
+#include "lib/unit.h"
+
+/* Start a child that waits, and make its name; program: how it is called. */
+static pid_t child(const char *program, struct hal_task *task)
+{
+	int out[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(out), 0);
+	pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_NAME, program);
+		if (hal_task_self(task) != 0 ||
+		    write(out[1], task, sizeof(*task)) != sizeof(*task))
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	close(out[1]);
+	assert_int_equal(read(out[0], task, sizeof(*task)), sizeof(*task));
+	close(out[0]);
+	assert_int_equal(task->pid, pid);
+	return pid;
+}
+
+/* qemu-user makes up the start time in /proc/self/stat. */
+static bool native(void)
+{
+	return getenv("UNM_EXEC") == NULL;
+}
+
+static bool ended(int fd)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+
+	return poll(&pfd, 1, 0) == 1;
+}
+
+static void test_opens_the_process(void **state)
+{
+	/* what stands before the start time in /proc/PID/stat */
+	static const char *const programs[] = {
+		"plain", "a b", "x) R 1 2 3", "((", ") 7",
+	};
+
+	unit_needs(native());
+	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+		struct hal_task task;
+		pid_t pid = child(programs[i], &task);
+		int fd = hal_task_open(&task);
+
+		assert_true(fd >= 0);
+		assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+		assert_false(ended(fd));
+		kill(pid, SIGKILL);
+		assert_int_equal(waitpid(pid, NULL, 0), pid);
+		assert_true(ended(fd));
+		close(fd);
+		assert_int_equal(hal_task_open(&task), -FI_ECONNRESET);
+	}
+}
+
+/* The id is used again, but not with the same start time. */
+static void test_refuses_another_process(void **state)
+{
+	struct hal_task task, other;
+	pid_t pid;
+
+	unit_needs(native());
+	pid = child("later", &task);
+	for (int by = -1; by <= 1; by += 2) {
+		other = task;
+		other.start += (uint64_t)by;
+		assert_int_equal(hal_task_open(&other), -FI_ECONNRESET);
+	}
+	other = task;
+	other.ns ^= 1;
+	assert_int_equal(hal_task_open(&other), -FI_ENOSYS);
+	other.ns = 0;
+	assert_int_equal(hal_task_open(&other), -FI_ENOSYS);
+	/* a process that has ended, but that nobody has waited for */
+	kill(pid, SIGKILL);
+	assert_int_equal(waitid(P_PID, (id_t)pid, NULL, WEXITED | WNOWAIT), 0);
+	assert_int_equal(hal_task_open(&task), -FI_ECONNRESET);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void test_leaves_no_descriptor(void **state)
+{
+	struct hal_task task;
+	int before, fd;
+
+	unit_needs(native());
+	before = dup(0);
+	close(before);
+	assert_int_equal(hal_task_self(&task), 0);
+	fd = hal_task_open(&task);
+	assert_true(fd >= 0);
+	close(fd);
+	task.start++;
+	assert_int_equal(hal_task_open(&task), -FI_ECONNRESET);
+	fd = dup(0);
+	assert_int_equal(fd, before);
+	close(fd);
+}
+
+UNIT_MAIN(
+	cmocka_unit_test(test_opens_the_process),
+	cmocka_unit_test(test_refuses_another_process),
+	cmocka_unit_test(test_leaves_no_descriptor),
+)
