@@ -31,6 +31,21 @@ static inline int hal_mem_key(struct hal *hal, struct hal_mem *mem,
 	return hal->ops->mem_key(mem, key);
 }
 
+/*
+ * Map a region that another process of this user allocated on the board of
+ * this process. *mem is then dmable memory of this process, too, for pointers
+ * and as the local memory of transfers, until hal_mem_free(), whether the
+ * other process frees it or ends. 0; -FI_ENOSYS: only boards have the
+ * call; -FI_EINVAL: the region is on another board; -FI_EKEYREJECTED;
+ * -FI_ENOMEM. Any thread.
+ */
+static inline int hal_mem_open(struct hal *hal, const struct hal_key *key,
+			       struct hal_mem **mem, void **addr)
+{
+	return hal->ops->mem_open == NULL ? -FI_ENOSYS :
+		hal->ops->mem_open(hal, key, mem, addr);
+}
+
 /* Import a region of a peer. 0; -FI_EAGAIN: in progress, or too many are: call
  * again; -FI_EKEYREJECTED: no region has this key any more; -FI_ECONNRESET: the
  * peer is dead; -FI_ENOMEM, -FI_EMFILE. Each success needs a release. */
@@ -39,6 +54,13 @@ static inline int hal_mem_import(struct hal_peer *peer,
 				 struct hal_rmem **rmem)
 {
 	return peer->ops->mem_import(peer, key, rmem);
+}
+
+/* The bytes of an imported region: at least as many as its owner asked for. */
+static inline uint64_t hal_mem_bytes(struct hal_peer *peer,
+				     const struct hal_rmem *rmem)
+{
+	return peer->ops->mem_bytes(rmem);
 }
 
 static inline void hal_mem_release(struct hal_peer *peer, struct hal_rmem *rmem)

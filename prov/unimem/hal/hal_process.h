@@ -15,8 +15,9 @@
  * Returns a new descriptor, which becomes readable when the peer's process
  * ends; the caller closes it. *id is the same for all peers of that process,
  * and differs from that of every other process that lives. -FI_ENOSYS: the
- * platform does not know processes; -FI_ECONNRESET: the peer is dead;
- * -FI_EMFILE.
+ * platform does not know this process, because it is on another board, in
+ * another pid namespace or hidden (proc(5), hidepid); -FI_ECONNRESET: the peer
+ * is dead; -FI_EAGAIN: call again; -FI_EMFILE, -FI_ENOMEM.
  */
 static inline int hal_peer_process(struct hal_peer *peer, uint64_t *id)
 {

@@ -60,7 +60,8 @@ _Static_assert(sizeof(struct hal_addr) == 24, "address is wire format");
 /* ---- Capabilities ---------------------------------------------------- */
 
 enum hal_cap_flags {
-	HAL_CAP_COHERENT = 1 << 0,	/* windows are coherent with the CPU */
+	HAL_CAP_COHERENT = 1 << 0,	/* windows to memory of every board, not
+					 * only of the own */
 	HAL_CAP_DMA_ANY	 = 1 << 1,	/* cDMA may reach non-dmable memory */
 	HAL_CAP_EVENT	 = 1 << 2,	/* hal_if_fd() wakes a sleeper */
 	HAL_CAP_ANY_BOARD = 1 << 3,	/* hal_if_open() opens interfaces of
@@ -301,10 +302,15 @@ struct hal_ops {
 			 struct hal_mem **mem, void **addr);
 	void (*mem_free)(struct hal_mem *mem);
 	int (*mem_key)(struct hal_mem *mem, struct hal_key *key);
+	/* NULL: imports have windows instead */
+	int (*mem_open)(struct hal *hal, const struct hal_key *key,
+			struct hal_mem **mem, void **addr);
 	int (*mem_import)(struct hal_peer *peer, const struct hal_key *key,
 			  struct hal_rmem **rmem);
 	void (*mem_release)(struct hal_rmem *rmem);
-	/* NULL: the processor cannot access imported memory */
+	uint64_t (*mem_bytes)(const struct hal_rmem *rmem);
+	/* NULL: the processor cannot access imported memory; returns NULL where
+	 * it cannot access this region */
 	void *(*mem_window)(struct hal_rmem *rmem, uint64_t *bytes);
 	/* hal_window.h; NULL: no HAL_CAP_ALIAS */
 	int (*alias_key)(const void *addr, uint64_t len, uint32_t access,

@@ -12,7 +12,8 @@
 
 /*
  * An imported region as a processor may access it; addr NULL: by transfers
- * only (no HAL_CAP_COHERENT). It lasts as long as the import, also if the owner
+ * only, because the memory is on another board and HAL_CAP_COHERENT is missing,
+ * or it cannot be mapped. It lasts as long as the import, also if the owner
  * frees the region or ends. Stores are ordered before a packet sent, and a word
  * stored back, after them; atomics on it (hal_win_word) are so for every
  * processor that reaches the region. Any thread may use it.
