@@ -27,6 +27,7 @@
 #include "hal/dev/hal_dev_mem.h"
 #include "hal/dev/hal_dev_peer.h"
 #include "hal/dev/hal_dev_pif.h"
+#include "hal/dev/hal_dev_table.h"
 #include "hal/hal_backend.h"
 #include "hal/hal_board.h"
 #include "hal/hal_page.h"
@@ -658,6 +659,7 @@ static void dev_dump(struct hal_if *hif, FILE *out)
 	.disarm = dev_disarm,						\
 	.connect = dev_connect,						\
 	.peer_free = dev_peer_free,					\
+	.peer_process = dev_peer_process,				\
 	.wake = dev_wake,						\
 	.pkt_send = dev_pkt_send,					\
 	.space_ready = dev_space_ready,					\
@@ -669,8 +671,11 @@ static void dev_dump(struct hal_if *hif, FILE *out)
 	.mem_alloc = dev_mem_alloc,					\
 	.mem_free = dev_mem_free,					\
 	.mem_key = dev_mem_key,						\
+	.mem_open = dev_mem_open,					\
 	.mem_import = dev_mem_import,					\
 	.mem_release = dev_mem_release,					\
+	.mem_window = dev_mem_window,					\
+	.mem_bytes = dev_mem_bytes,					\
 	.dma_post = dev_dma_post,					\
 	.dma_poll = dev_dma_poll,					\
 	.dump = dev_dump

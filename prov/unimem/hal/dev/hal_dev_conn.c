@@ -524,7 +524,10 @@ void dev_back_store(struct hal_peer *hp, int word, uint64_t val)
 		off = offsetof(struct dev_back, back.word) +
 		      (uint64_t)word * sizeof(val);
 	/* The stored count allows the peer to overwrite packets and data that
-	 * this process has read. */
+	 * this process has read. Only a word may announce stores to a window of
+	 * the peer's memory as well. */
+	if (word >= 0)
+		dif->io->memory_before_start(dif->mm);
 	dif->io->loads_before_store(dif->mm);
 	dif->io->store(&peer->rback.map, off, &val, sizeof(val));
 }

@@ -74,6 +74,43 @@ int dev_mem_alloc(struct hal *hal, int board, size_t bytes,
 	return 0;
 }
 
+/* The driver maps local memory as ordinary cached memory. It prepares nothing
+ * for the engine then, so the import is finished at once. */
+int dev_mem_open(struct hal *hal, const struct hal_key *key,
+		 struct hal_mem **out, void **addr)
+{
+	struct hal_dev *dev = (struct hal_dev *)hal;
+	struct hal_kdev_import imp;
+	struct hal_mem *mem;
+	int ret;
+
+	if (hal_gaddr_board(key->word[0]) != (uint32_t)hal->own_board)
+		return -FI_EINVAL;
+	mem = calloc(1, sizeof(*mem));
+	if (mem == NULL)
+		return -FI_ENOMEM;
+	mem->dev = dev;
+	mem->secret = key->word[1];
+	hal_lock(&dev->lock);
+	ret = dev_region_import(dev->mm, key->word[0], mem->secret,
+				&mem->region, &imp);
+	if (ret == -EAGAIN)
+		dev_region_abandon(dev->mm, &mem->region);
+	if (ret == 0) {
+		mem->bytes = imp.bytes;
+		unm_list_append(&dev->mems, &mem->list);
+	}
+	hal_unlock(&dev->lock);
+	if (ret != 0) {
+		free(mem);
+		return ret == -ESTALE || ret == -EACCES ? -FI_EKEYREJECTED :
+		       ret == -EAGAIN ? -FI_EIO : -FI_ENOMEM;
+	}
+	*out = mem;
+	*addr = mem->region.map.base;
+	return 0;
+}
+
 void dev_mem_free(struct hal_mem *mem)
 {
 	struct hal_dev *dev = mem->dev;
@@ -127,11 +164,20 @@ static struct hal_rmem **rmem_find(struct dev_peer *peer,
 	return at;
 }
 
+/* Is the memory on the board of the interface? */
+static bool rmem_local(const struct hal_rmem *rmem)
+{
+	return hal_gaddr_board(dev_ref_gaddr(rmem->key.word[0])) ==
+	       rmem->peer->p.hif->addr.board;
+}
+
 static void rmem_drop(struct hal_rmem **at)
 {
 	struct hal_rmem *rmem = *at;
 
 	*at = rmem->next;
+	if (rmem->map.mm != NULL)
+		rmem->map.ops->unmap(&rmem->map);
 	if (rmem->hold != 0)
 		dev_hold_drop(dev_if(rmem->peer->p.hif)->mm, rmem->hold);
 	free(rmem);
@@ -139,8 +185,9 @@ static void rmem_drop(struct hal_rmem **at)
 
 /*
  * Free unused imports, the oldest first, until keep of them are left; the list
- * has the newest first. Free unfinished imports that were asked for last before
- * that time (ns).
+ * has the newest first. Imports of the own board need no route and are not
+ * kept, because they keep memory from being used again. Free unfinished imports
+ * that were asked for last before that time (ns).
  */
 static void imports_trim(struct dev_peer *peer, unsigned keep, uint64_t before)
 {
@@ -149,7 +196,7 @@ static void imports_trim(struct dev_peer *peer, unsigned keep, uint64_t before)
 
 	while (*at != NULL) {
 		if ((*at)->pending ? (*at)->requested_at < before :
-		    (*at)->refs == 0 && ++idle > keep)
+		    (*at)->refs == 0 && (rmem_local(*at) || ++idle > keep))
 			rmem_drop(at);
 		else
 			at = &(*at)->next;
@@ -182,6 +229,7 @@ static int import_request(struct dev_if *dif, struct hal_rmem *rmem)
 	if (ret == 0 || ret == -EAGAIN)
 		rmem->hold = imp.hold;
 	rmem->bytes = imp.bytes;
+	rmem->map_off = imp.map_off;
 	return ret == 0 ? 0 : ret == -EAGAIN ? -FI_EAGAIN :
 	       ret == -ESTALE || ret == -EACCES ? -FI_EKEYREJECTED :
 	       -FI_ENOMEM;
@@ -280,6 +328,40 @@ void dev_mem_release(struct hal_rmem *rmem)
 {
 	if (--rmem->refs == 0)
 		imports_trim(rmem->peer, IMPORTS_KEPT, 0);
+}
+
+/*
+ * Memory of the interface's own board is ordinary memory of this processor.
+ * Memory of another board would be mapped as Device memory, which ordinary code
+ * cannot use, and has no atomics.
+ */
+void *dev_mem_window(struct hal_rmem *rmem, uint64_t *bytes)
+{
+	struct dev_if *dif = dev_if(rmem->peer->p.hif);
+	int ret;
+
+	*bytes = 0;
+	if (!rmem_local(rmem))
+		return NULL;
+	if (rmem->map.mm == NULL) {
+		ret = dif->io->map(dif->mm, rmem->map_off,
+				   whole_pages(rmem->bytes), &rmem->map);
+		if (ret != 0) {
+			rmem->map.mm = NULL;
+			hal_log(0, "cannot map %llu bytes of a peer on this "
+				"board: %s; transfers are used instead",
+				(unsigned long long)rmem->bytes,
+				strerror(-ret));
+			return NULL;
+		}
+	}
+	*bytes = rmem->bytes;
+	return rmem->map.base;
+}
+
+uint64_t dev_mem_bytes(const struct hal_rmem *rmem)
+{
+	return rmem->bytes;
 }
 
 void dev_rmems_free(struct dev_peer *peer)

@@ -29,6 +29,8 @@ struct hal_rmem {
 	struct hal_rmem *next;		/* in peer->rmems, newest first */
 	struct hal_key key;		/* word 0: reference, word 1: secret */
 	uint64_t bytes;			/* size, once the driver has said it */
+	uint64_t map_off;		/* window, if mm is not NULL */
+	struct hal_mmio_map map;	/* window; mm is NULL without */
 	uint32_t hold;			/* number of the hold; 0: the driver has
 					 * not begun the import */
 	int refs;			/* users: callers and transfers */
@@ -47,6 +49,10 @@ void dev_mem_free(struct hal_mem *mem);
 /* hal_ops.mem_key: the key by which a peer imports the memory. Returns 0. */
 int dev_mem_key(struct hal_mem *mem, struct hal_key *key);
 
+/* hal_ops.mem_open: memory of another process on this board. */
+int dev_mem_open(struct hal *hal, const struct hal_key *key,
+		 struct hal_mem **out, void **addr);
+
 /* Find the global address of len bytes at addr. Returns 0, or -FI_EINVAL if
  * they are not in one piece of dmable memory. Any thread. */
 int dev_mem_gaddr(struct hal_dev *dev, const void *addr, uint64_t len,
@@ -63,6 +69,13 @@ int dev_mem_import(struct hal_peer *hp, const struct hal_key *key,
 /* hal_ops.mem_release: one user less. Up to eight unused imports per peer are
  * kept. */
 void dev_mem_release(struct hal_rmem *rmem);
+
+/* hal_ops.mem_window: the mapping of an import whose memory is on the board of
+ * the interface. NULL, and *bytes 0: it is on another board, or it cannot be
+ * mapped, after a log line. */
+void *dev_mem_window(struct hal_rmem *rmem, uint64_t *bytes);
+/* hal_ops.mem_bytes: the size of an import that was successful. */
+uint64_t dev_mem_bytes(const struct hal_rmem *rmem);
 
 /* Evict all unused imports of the interface, because the driver has no space
  * for another one. */

@@ -12,6 +12,7 @@
  */
 #define _GNU_SOURCE
 #include "hal/dev/hal_dev_table.h"
+#include "hal/hal_task.h"
 #include "util/unm_clock.h"
 
 #define READ_TRIES	8		/* of an entry that is being changed */
@@ -99,6 +100,33 @@ int dev_holds(struct dev_peer *peer)
 	dif->io->load(map, (uint64_t)peer->p.addr.iface *
 		      sizeof(struct hal_kdev_entry), &nonce, sizeof(nonce));
 	return nonce == peer->p.addr.nonce;
+}
+
+int dev_peer_process(struct hal_peer *hp, uint64_t *id)
+{
+	struct dev_peer *peer = dev_peer(hp);
+	struct dev_if *dif = dev_if(hp->hif);
+	struct hal_kdev_entry e;
+	struct hal_task task;
+	int ret;
+
+	if (hp->dead || peer->gone)
+		return -FI_ECONNRESET;
+	if (hp->addr.board != dif->i.addr.board)
+		return -FI_ENOSYS;	/* a process of another kernel */
+	ret = dev_holder(dif, hp->addr.board, hp->addr.iface, &e);
+	if (ret == -FI_ECONNREFUSED ||
+	    (ret == 0 && e.nonce != hp->addr.nonce))
+		return -FI_ECONNRESET;
+	if (ret != 0)
+		return ret;
+	task.ns = e.pid_ns;
+	task.start = e.pid_start;
+	task.pid = (pid_t)e.pid;
+	ret = e.pid == 0 ? -FI_ENOSYS : hal_task_open(&task);
+	if (ret >= 0)
+		*id = e.pid;
+	return ret;
 }
 
 /* ---- Stores ------------------------------------------------------------ */

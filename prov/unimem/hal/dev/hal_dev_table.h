@@ -42,6 +42,10 @@ int dev_holder(struct dev_if *dif, uint32_t board, uint32_t iface,
  * board; -FI_ENOMEM: the table cannot be mapped. */
 int dev_holds(struct dev_peer *peer);
 
+/* hal_ops.peer_process, as hal_peer_process(): for peers on the board of the
+ * interface, whose processes belong to the same kernel. */
+int dev_peer_process(struct hal_peer *hp, uint64_t *id);
+
 /*
  * Wait until all earlier stores to the peer through map are visible there.
  * Returns 0, or -FI_ECONNRESET if the peer does not hold its interface any more

@@ -24,7 +24,7 @@
 #include <stdint.h>
 #include <sys/ioctl.h>
 
-#define HAL_KDEV_VERSION	2	/* of this file: raise it when a layout
+#define HAL_KDEV_VERSION	3	/* of this file: raise it when a layout
 					 * or a meaning changes */
 #define HAL_KDEV_MAGIC		UINT32_C(0x564b4e55)	/* "UNKV" */
 #define HAL_KDEV_NODE		"/dev/Unimem/hal"	/* the local board */
@@ -71,8 +71,13 @@ struct hal_kdev_entry {
 	uint64_t nonce;		/* 0: free, else random, one per holder */
 	uint64_t identity;	/* stamped into its packets, hal_id() */
 	uint32_t uid;		/* effective user id of the holder */
-	uint32_t reserved0;
-	uint64_t reserved[5];
+	uint32_t pid;		/* process (thread group) that holds the
+				 * interface, as the processes of pid_ns see
+				 * it; 0: not known */
+	uint64_t pid_ns;	/* inode of its pid namespace */
+	uint64_t pid_start;	/* its start time, field 22 of proc(5)'s
+				 * /proc/PID/stat */
+	uint64_t reserved[3];
 };
 _Static_assert(sizeof(struct hal_kdev_entry) == 64, "64 of them are a page");
 

@@ -172,10 +172,11 @@ struct hal_mmio_ops {
 	int (*stores_before_notify)(const struct hal_mmio_map *map);
 	/*
 	 * Make earlier ordinary stores to local memory (data to send,
-	 * descriptors) visible to the engine that a following register write or
-	 * write() starts, and to the receiver of a packet that is sent
-	 * afterwards. A call is due before each such start: the register model
-	 * ends a process that omits it.
+	 * descriptors, stores through a window) visible to the engine that a
+	 * following register write or write() starts, and to the receiver of a
+	 * packet that is sent, or of a back word that is stored, afterwards. A
+	 * call is due before each such start: the register model ends a process
+	 * that omits it.
 	 */
 	void (*memory_before_start)(struct hal_mmio *mm);
 	/*

@@ -188,6 +188,8 @@ static struct sim_mm *mm_new(struct sim_world *w, uint32_t board)
 	mm->w = w;
 	mm->b = w->board[board];
 	mm->event_fd = -1;
+	if (hal_task_self(&mm->task) != 0)
+		memset(&mm->task, 0, sizeof(mm->task));
 	return mm;
 }
 

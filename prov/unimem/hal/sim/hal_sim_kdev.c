@@ -31,6 +31,15 @@ static void put64(uint64_t *to, uint64_t val)
 
 /* ---- Interfaces -------------------------------------------------------- */
 
+/* Enter the process that holds an interface; all fields 0: none, or it could
+ * not be found out when the file was opened. */
+static void put_process(struct hal_kdev_entry *e, const struct hal_task *task)
+{
+	put64(&e->pid_ns, task->ns);
+	put64(&e->pid_start, task->start);
+	__atomic_store_n(&e->pid, (uint32_t)task->pid, __ATOMIC_SEQ_CST);
+}
+
 /*
  * Take back an interface. The driver's lock is held. Pending packets are
  * finished first: once the nonce is cleared, no packet of the holder arrives
@@ -48,6 +57,7 @@ static void if_release(struct sim_world *w, uint32_t board, uint32_t n)
 	atomic_store(&b->fifo[n].armed, 0);
 	put64(&e->nonce, 0);
 	put64(&e->identity, 0);
+	put_process(e, &(struct hal_task){ 0 });
 	atomic_store(&b->pid[n], 0);
 	HAL_FAULT_POINT(HAL_FAULT_POINT_SIM_RELEASED);
 	b->iface[n].file = 0;
@@ -74,6 +84,7 @@ static void if_take(struct sim_mm *mm, uint32_t n, struct hal_kdev_claim *c)
 	HAL_FAULT_POINT(HAL_FAULT_POINT_SIM_CLAIMED);
 	put64(&e->identity, c->identity);
 	__atomic_store_n(&e->uid, geteuid(), __ATOMIC_SEQ_CST);
+	put_process(e, &mm->task);
 	put64(&e->nonce, c->nonce);
 }
 

@@ -53,7 +53,7 @@
 #include "hal/dev/hal_regs.h"
 
 #define SIM_MAGIC	UINT32_C(0x4d534e55)	/* "UNSM" */
-#define SIM_VERSION	6u		/* of the layouts below: raise it when
+#define SIM_VERSION	7u		/* of the layouts below: raise it when
 					 * one changes */
 
 #define SIM_PARTS	512u		/* processes of a model */

@@ -28,6 +28,7 @@
 #include "hal/hal_lock.h"
 #include "hal/hal_log.h"
 #include "hal/hal_map.h"
+#include "hal/hal_task.h"
 #include "hal/dev/hal_mmio.h"
 #include "hal/sim/hal_sim_state.h"
 #include "util/unm_list.h"
@@ -84,6 +85,7 @@ struct sim_mm {
 	struct unm_list list;		/* in w->mms */
 	struct sim_board *b;		/* its board */
 	struct sim_file *f;		/* its entry in the shared state */
+	struct hal_task task;		/* this process; 0: not known */
 	uint32_t file;			/* index of f */
 	uint32_t idle;			/* reads of an empty mailbox so far */
 	uint64_t loads;			/* 8-byte loads from tables and from
