@@ -134,6 +134,7 @@ struct ct_region {
 	struct hal_mem *mem;
 	uint8_t *addr;
 	struct hal_key key;
+	uint32_t board;
 };
 struct ct_region ct_region(size_t bytes);
 void ct_close(struct ct_if *ci);

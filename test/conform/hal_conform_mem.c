@@ -322,6 +322,47 @@ static void mem_import_from_the_dead(void **state)
 	hal_mem_free(ct_hal, r.mem);
 }
 
+/* A backend of boards opens memory of the own board by its key; the emulation
+ * does not have the call. It is the same memory, and local memory for
+ * transfers, also after the first owner has freed it. */
+static void mem_open_on_the_own_board(void **state)
+{
+	struct ct_pair p = ct_pair(0, 0);
+	struct ct_region from, to = ct_region(70000);
+	struct hal_dma put = { .op = HAL_DMA_PUT, .peer = p.ab, .len = 60000 };
+	struct hal_key bad;
+	struct hal_mem *mem;
+	void *addr, *at = NULL;
+
+	assert_int_equal(hal_mem_alloc(ct_hal, -1, 70000, &from.mem, &addr), 0);
+	assert_int_equal(hal_mem_key(ct_hal, from.mem, &from.key), 0);
+	bad = from.key;
+	bad.word[1] ^= 1;
+	if (ct_hal->ops->mem_open == NULL) {
+		assert_int_equal(hal_mem_open(ct_hal, &from.key, &mem, &at),
+				 -FI_ENOSYS);
+		hal_mem_free(ct_hal, from.mem);
+		hal_mem_free(ct_hal, to.mem);
+		return;
+	}
+	assert_int_equal(hal_mem_open(ct_hal, &bad, &mem, &at),
+			 -FI_EKEYREJECTED);
+	assert_null(at);
+	assert_int_equal(hal_mem_open(ct_hal, &from.key, &mem, &at), 0);
+	ct_fill(addr, 70000, 5);
+	assert_true(ct_filled(at, 70000, 5));
+	hal_mem_free(ct_hal, from.mem);
+	assert_true(ct_filled(at, 70000, 5));
+	assert_int_equal(ct_import(p.ab, &to.key, &put.rmem), 0);
+	put.local = at;
+	assert_int_equal(ct_dma_run(p.a, &put), 0);
+	assert_memory_equal(to.addr, at, 60000);
+	hal_mem_free(ct_hal, mem);
+	assert_int_equal(hal_mem_open(ct_hal, &from.key, &mem, &at),
+			 -FI_EKEYREJECTED);
+	hal_mem_free(ct_hal, to.mem);
+}
+
 /* Closing the HAL frees memory that was not freed; the teardown checks for
  * leaks. */
 static void mem_left_is_freed(void **state)
@@ -347,6 +388,7 @@ const struct CMUnitTest ct_mem_tests[] = {
 	CT_TEST(mem_many_imports),
 	CT_TEST(mem_imports_abandoned),
 	CT_TEST(mem_import_from_the_dead),
+	CT_TEST(mem_open_on_the_own_board),
 	CT_TEST(mem_left_is_freed),
 };
 const size_t ct_mem_count = CT_COUNT(ct_mem_tests);

@@ -201,27 +201,35 @@ static struct view view_of(struct hal_peer *peer, const struct hal_key *key,
 	return v;
 }
 
-static bool has_windows(void)
+/* Does the first interface of a pair have a window to memory of this board? */
+static bool has_window(const struct ct_pair *p, uint32_t board)
 {
-	return ct_caps->flags & HAL_CAP_COHERENT;
+	return ct_caps->flags & HAL_CAP_COHERENT ||
+	       p->a->hif->addr.board == board;
 }
 
-/* Windows exist if and only if the backend has HAL_CAP_COHERENT. */
+/* Windows exist to the memory of every board, with HAL_CAP_COHERENT, or to that
+ * of the own board only. */
 static void window_where_coherent(void **state)
 {
-	struct ct_pair p = ct_pair(0, (int)ct_caps->boards - 1);
+	int last = (int)ct_caps->boards - 1;
+	struct ct_pair p[2] = { ct_pair(-1, last), ct_pair(last, -1) };
 
 	for (size_t bytes = 1; bytes < 1 << 20; bytes = 3 * bytes + 1) {
 		struct ct_region o = ct_region(bytes);
-		struct hal_window win = { NULL, 1 };
-		struct hal_rmem *rmem;
 
-		assert_int_equal(ct_import(p.ab, &o.key, &rmem), 0);
-		hal_mem_window(p.ab, rmem, &win);
-		assert_int_equal(win.addr != NULL, has_windows());
-		assert_true(has_windows() ? win.bytes >= bytes :
-			    win.bytes == 0);
-		hal_mem_release(p.ab, rmem);
+		for (int i = 0; i < 2; i++) {
+			struct hal_window win = { NULL, 1 };
+			bool has = has_window(&p[i], o.board);
+			struct hal_rmem *rmem;
+
+			assert_int_equal(ct_import(p[i].ab, &o.key, &rmem), 0);
+			hal_mem_window(p[i].ab, rmem, &win);
+			assert_int_equal(win.addr != NULL, has);
+			assert_true(has ? win.bytes >= bytes : win.bytes == 0);
+			assert_true(hal_mem_bytes(p[i].ab, rmem) >= bytes);
+			hal_mem_release(p[i].ab, rmem);
+		}
 		hal_mem_free(ct_hal, o.mem);
 	}
 }
@@ -241,7 +249,7 @@ static size_t some_range(uint64_t *rng, size_t bytes, size_t *off)
 static void store_by_window(bool by_word)
 {
 	enum { BYTES = CT_WINDOW_BYTES };
-	struct ct_pair p = ct_pair(0, (int)ct_caps->boards - 1);
+	struct ct_pair p = ct_pair(-1, (int)ct_caps->boards - 1);
 	struct ct_region o = ct_region(BYTES);
 	struct view v = view_of(p.ab, &o.key, BYTES);
 	uint8_t want[BYTES] = { 0 }, buf[BYTES];
@@ -273,13 +281,11 @@ static void store_by_window(bool by_word)
 
 static void window_store_before_packet(void **state)
 {
-	unit_needs(has_windows());
 	store_by_window(false);
 }
 
 static void window_store_before_back_word(void **state)
 {
-	unit_needs(has_windows());
 	store_by_window(true);
 }
 
@@ -292,8 +298,7 @@ static void window_load(void **state)
 	struct ct_region o;
 	struct view v;
 
-	unit_needs(has_windows());
-	p = ct_pair(0, (int)ct_caps->boards - 1);
+	p = ct_pair(-1, (int)ct_caps->boards - 1);
 	o = ct_region(BYTES);
 	v = view_of(p.ab, &o.key, BYTES);
 	for (uint64_t i = 1; i <= 300; i++) {
@@ -321,8 +326,7 @@ static void window_after_free(void **state)
 	struct ct_pair p;
 	uint8_t buf[BYTES], got[BYTES];
 
-	unit_needs(has_windows());
-	p = ct_pair(0, (int)ct_caps->boards - 1);
+	p = ct_pair(-1, (int)ct_caps->boards - 1);
 	for (uint64_t i = 0; i < 50; i++) {
 		struct ct_region o = ct_region(BYTES), other[4];
 		struct view v = view_of(p.ab, &o.key, BYTES);
@@ -343,6 +347,23 @@ static void window_after_free(void **state)
 			assert_memory_equal(other[k].addr, buf, BYTES);
 			hal_mem_free(ct_hal, other[k].mem);
 		}
+		hal_mem_release(p.ab, v.rmem);
+	}
+}
+
+/* A window is gone with its import: the memory of a board is enough for more
+ * regions, one after the other, than fit into it. */
+static void window_gives_back(void **state)
+{
+	enum { BYTES = 8 << 20 };
+	struct ct_pair p = ct_pair(-1, (int)ct_caps->boards - 1);
+
+	for (int i = 0; i < 140; i++) {
+		struct ct_region o = ct_region(BYTES);
+		struct view v = view_of(p.ab, &o.key, BYTES);
+
+		hal_win_store(&v.win, BYTES - 1, "x", 1);
+		hal_mem_free(ct_hal, o.mem);
 		hal_mem_release(p.ab, v.rmem);
 	}
 }
@@ -411,8 +432,7 @@ static void window_store_threads(void **state)
 	struct ct_region o;
 	struct view v;
 
-	unit_needs(has_windows());
-	p = ct_pair(0, (int)ct_caps->boards - 1);
+	p = ct_pair(-1, (int)ct_caps->boards - 1);
 	o = ct_region(CT_WINDOW_BYTES);
 	v = view_of(p.ab, &o.key, CT_WINDOW_BYTES);
 	b.ci = p.b;
@@ -448,8 +468,7 @@ static void proc_window_store(void **state)
 	const char *error;
 	struct view v;
 
-	unit_needs(has_windows());
-	ci = ct_open(0);
+	ci = ct_open(-1);
 	c = ct_spawn();
 	peer = ct_join_child(ci, c);
 	key = far_key(c, CT_WINDOW_BYTES);
@@ -494,8 +513,7 @@ static void proc_window_atomics(void **state)
 	uint32_t sum32;
 	struct ct_region o;
 
-	unit_needs(has_windows());
-	ci = ct_open(0);
+	ci = ct_open(-1);
 	o = ct_region(4096);
 	for (int i = 0; i < 2; i++) {
 		c[i] = ct_spawn();
@@ -531,8 +549,7 @@ static void proc_window_of_the_dead(void **state)
 	struct ct_if *ci;
 	struct view v;
 
-	unit_needs(has_windows());
-	ci = ct_open(0);
+	ci = ct_open(-1);
 	c = ct_spawn();
 	peer = ct_join_child(ci, c);
 	key = far_key(c, sizeof(buf));
@@ -558,6 +575,7 @@ const struct CMUnitTest ct_shared_tests[] = {
 	CT_TEST(window_store_before_back_word),
 	CT_TEST(window_load),
 	CT_TEST(window_after_free),
+	CT_TEST(window_gives_back),
 	CT_TEST(window_store_threads),
 };
 const size_t ct_shared_count = CT_COUNT(ct_shared_tests);

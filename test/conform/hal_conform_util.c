@@ -81,9 +81,10 @@ struct ct_region ct_region(size_t bytes)
 	struct ct_region r;
 	void *addr;
 
-	assert_int_equal(ct_mem_alloc(0, bytes, &r.mem, &addr), 0);
+	assert_int_equal(ct_mem_alloc(-1, bytes, &r.mem, &addr), 0);
 	assert_int_equal(hal_mem_key(ct_hal, r.mem, &r.key), 0);
 	r.addr = addr;
+	r.board = (uint32_t)ct_hal->own_board;
 	return r;
 }
 
