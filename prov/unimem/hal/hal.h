@@ -33,6 +33,7 @@
  *   hal_fault_point.c  fault points
  *   hal_launcher.c     ranks, from the job launcher
  *   hal_limit.c        memory that is left
+ *   hal_model.c        figures of the timing model
  *   hal_map.c          segments of shared memory
  *   hal_task.c         names of processes
  *   hal_types.h        the objects, and the table of functions of a backend *

@@ -52,6 +52,10 @@ const struct hal_param hal_param_table[] = {
 	ROW("FAULT", HAL_PARAM_STRING, fault,
 	    .max = sizeof(((struct hal_params *)0)->fault), .def = "",
 	    .help = "faults to inject, for tests; empty: none"),
+	ROW("MODEL", HAL_PARAM_STRING, model,
+	    .max = sizeof(((struct hal_params *)0)->model), .def = "",
+	    .help = "profile exanode: timing model, a file of figures, or "
+		    "exanode for the published ones; empty: no model"),
 #ifdef HAL_FAULT_POINTS
 	/* read by hal_fault_point.c when the first point is passed */
 	{ .name = "POINT", .type = HAL_PARAM_STRING, .max = 0, .def = NULL,

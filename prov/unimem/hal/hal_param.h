@@ -77,6 +77,8 @@ struct hal_params {
 	int board;			/* own board; -1: from the local rank */
 	char dev[128];			/* platform file or driver node; "":
 					 * the usual ones */
+	char model[128];		/* figures of the timing model: a file,
+					 * or "exanode"; "": no model */
 	char sim[256];			/* parameters of the register model */
 	char fault[256];		/* fault decorator; "": none */
 	int sleep_ms;			/* longest time in which a sleeping

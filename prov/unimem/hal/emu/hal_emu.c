@@ -28,11 +28,13 @@
 #include "hal/emu/hal_emu_dma.h"
 #include "hal/emu/hal_emu_event.h"
 #include "hal/emu/hal_emu_link.h"
+#include "hal/emu/hal_emu_model.h"
 #include "hal/emu/hal_emu_msg.h"
 #include "hal/emu/hal_emu_name.h"
 #include "hal/emu/hal_emu_proof.h"
 #include "hal/emu/hal_emu_recv.h"
 #include "hal/emu/hal_emu_sleep.h"
+#include "hal/emu/hal_emu_stamp.h"
 #include "hal/hal_backend.h"
 #include "hal/hal_board.h"
 #include "hal/hal_limit.h"
@@ -105,6 +107,8 @@ static int emu_open(const struct hal_params *params, struct hal **hal)
 			"and a seccomp filter that allows pidfd_open"));
 		goto err_board;
 	}
+	if (emu->model != NULL)
+		emu_model_open(emu, &hal_emu_ops);
 	emu->proc_ours = emu_proc_ours(emu);
 	emu_attach_open(emu);
 	emu->populate = populate_works();
@@ -258,6 +262,7 @@ static void free_copies(struct emu_if *eif)
 			emu_rmems_free(peer);
 			hal_map_put(peer->tx_map);
 			hal_map_put(peer->rx_map);
+			emu_stamp_drop(peer);
 			free(peer);
 		}
 	}
@@ -351,7 +356,8 @@ static void declare_dead(struct emu_if *eif, struct emu_peer *peer)
 /*
  * Declare the peers with dying set dead. All that they sent before their end
  * must be read first: a link may be in a message of another connection, or of
- * one that is not accepted yet.
+ * one that is not accepted yet. Under the timing model it must have arrived
+ * too: until then the peer stays as it is.
  */
 static void finish_dying(struct emu_if *eif)
 {
@@ -373,7 +379,9 @@ static void finish_dying(struct emu_if *eif)
 				continue;
 			emu_conn_drain(peer->in);
 			emu_conn_drain(peer->out);
-			declare_dead(eif, peer);
+			if (eif->emu->model == NULL ||
+			    !emu_stamp_under_way(peer))
+				declare_dead(eif, peer);
 		}
 	}
 }
@@ -497,6 +505,7 @@ const struct hal_ops hal_emu_ops = {
 	.mem_key = emu_mem_key,
 	.mem_import = emu_mem_import,
 	.mem_release = emu_mem_release,
+	.mem_bytes = emu_mem_bytes,
 	.mem_window = emu_mem_window,
 	.alias_key = emu_alias_key,
 	.alias_open = emu_alias_open,

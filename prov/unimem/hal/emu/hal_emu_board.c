@@ -21,10 +21,13 @@
 #endif
 
 #include "hal/emu/hal_emu_board.h"
+#include "hal/emu/hal_emu_stamp.h"
 #include "hal/hal_board.h"
 #include "hal/hal_launcher.h"
 #include "hal/hal_param.h"
 
+/* Windows between boards are uncached and have no atomic operations, so exanode
+ * lacks HAL_CAP_COHERENT [D 2.1]. */
 static const struct emu_profile {
 	const char *name;
 	struct emu_geo geo;
@@ -36,7 +39,7 @@ static const struct emu_profile {
 	  HAL_CAP_COHERENT | HAL_CAP_EVENT | HAL_CAP_DMA_ANY |
 	  HAL_CAP_ANY_BOARD | HAL_CAP_ALIAS | HAL_CAP_WIDE },
 	{ "exanode", { 64, 24, 8192, 16384, 24576 }, 0, 63, 4,
-	  HAL_CAP_COHERENT | HAL_CAP_EVENT | HAL_CAP_ANY_BOARD },
+	  HAL_CAP_EVENT | HAL_CAP_ANY_BOARD },
 };
 
 /* ---- Boards and ranks ------------------------------------------------ */
@@ -51,6 +54,38 @@ static void find_ranks(struct hal_emu *emu)
 		     hal_param_first_number(any_rank);
 	if (emu->start < 0 || emu->start > INT32_MAX)
 		emu->start = 0;
+}
+
+/* Load the timing model that the parameters name, if any. Links get a page for
+ * its stamps, so that a process without a model does not connect. */
+static int set_model(struct hal_emu *emu, const char *profile)
+{
+	struct hal_caps *caps = &emu->hal.caps;
+	int ret;
+
+	if (emu->hal.params.model[0] == '\0')
+		return 0;
+	if (strcmp(profile, "exanode") != 0) {
+		hal_log(0, "FI_UNIMEM_MODEL=%s: the timing model is for "
+			"FI_UNIMEM_PROFILE=exanode", emu->hal.params.model);
+		return -FI_EINVAL;
+	}
+	emu->model = calloc(1, sizeof(*emu->model));
+	if (emu->model == NULL)
+		return -FI_ENOMEM;
+	ret = hal_model_load(emu->hal.params.model, &emu->model->figures);
+	if (ret != 0) {
+		free(emu->model);
+		return ret;
+	}
+	emu->geo.depth = (uint32_t)emu->model->figures.fifo_depth;
+	emu->geo.space_off += EMU_STAMP_BYTES;
+	emu->geo.bytes += EMU_STAMP_BYTES;
+	caps->profile = "exanode+model";
+	hal_log(1, "timing model: the figures of %s",
+		emu->model->figures.path);
+	caps->pkt_depth = emu->geo.depth;
+	return 0;
 }
 
 static int set_profile(struct hal_emu *emu)
@@ -83,7 +118,7 @@ static int set_profile(struct hal_emu *emu)
 	caps->pkt_depth = pr->geo.depth;
 	caps->space_bytes = pr->geo.space_bytes;
 	caps->dma_depth = EMU_DMA_DEPTH;
-	return 0;
+	return set_model(emu, pr->name);
 }
 
 /* ---- Placement ------------------------------------------------------- */
@@ -179,7 +214,7 @@ err_free:
 	hal_log(1, "boards are not bound to memory nodes: no libhwloc.so.15");
 }
 
-void emu_board_fini(struct hal_emu *emu)
+static void place_fini(struct hal_emu *emu)
 {
 	if (emu->place == NULL)
 		return;
@@ -211,7 +246,7 @@ static void place_init(struct hal_emu *emu)
 	(void)emu;
 }
 
-void emu_board_fini(struct hal_emu *emu)
+static void place_fini(struct hal_emu *emu)
 {
 	(void)emu;
 }
@@ -236,9 +271,17 @@ int emu_board_init(struct hal_emu *emu)
 		return ret;
 	ret = hal_board_own(emu->hal.params.board, (int)emu->hal.caps.boards,
 			    emu->rank, emu->nranks);
-	if (ret < 0)
+	if (ret < 0) {
+		free(emu->model);
 		return ret;
+	}
 	emu->hal.own_board = ret;
 	place_init(emu);
 	return 0;
+}
+
+void emu_board_fini(struct hal_emu *emu)
+{
+	place_fini(emu);
+	free(emu->model);
 }

@@ -20,6 +20,7 @@
 #include "hal/emu/hal_emu_board.h"
 #include "hal/emu/hal_emu_conn.h"
 #include "hal/emu/hal_emu_dma.h"
+#include "util/unm_clock.h"
 
 #define POLL_BYTES	(1u << 20)	/* bytes moved by one emu_dma_poll() */
 #define TURN_BYTES	(1u << 18)	/* bytes of one turn of a transfer */
@@ -94,6 +95,7 @@ int emu_mem_alloc(struct hal *hal, int board, size_t bytes,
 	mem->emu = emu;
 	if (board < 0)
 		board = hal->own_board;
+	mem->board = (uint32_t)board;
 	if (getrandom(&mem->secret, sizeof(mem->secret), 0) < 0) {
 		ret = -errno;
 		goto err_free;
@@ -142,7 +144,7 @@ int emu_mem_key(struct hal_mem *mem, struct hal_key *key)
 }
 
 int emu_mem_lookup(struct hal_emu *emu, const struct hal_key *key, int *fd,
-		   uint64_t *bytes)
+		   struct emu_mem_msg *msg)
 {
 	uint32_t index = (uint32_t)key->word[0];
 	struct hal_mem *mem = NULL;
@@ -153,7 +155,8 @@ int emu_mem_lookup(struct hal_emu *emu, const struct hal_key *key, int *fd,
 		mem = emu->mems[index].mem;
 	if (mem != NULL && mem->gen == key->word[0] >> 32 &&
 	    mem->secret == key->word[1]) {
-		*bytes = mem->map->len;
+		msg->bytes = mem->map->len;
+		msg->board = mem->board;
 		*fd = fcntl(mem->fd, F_DUPFD_CLOEXEC, 0);
 		ret = *fd < 0 ? -errno : 0;
 	}
@@ -225,6 +228,14 @@ static void rmems_evict(struct emu_peer *peer)
 		rmem_drop(oldest);
 }
 
+/* When the local engine has the route to a region that is requested now; 0: it
+ * needs none. */
+static uint64_t route_due(const struct hal_emu *emu)
+{
+	return emu->model == NULL ? 0 :
+		unm_now_ns() + emu->model->figures.route_registration;
+}
+
 /* Request a region from the peer. -FI_EAGAIN: requested, or not possible now
  * because EMU_REQS_MAX requests are not answered. */
 static int import_ask(struct emu_peer *peer, const struct hal_key *key)
@@ -251,6 +262,7 @@ static int import_ask(struct emu_peer *peer, const struct hal_key *key)
 	rmem->peer = peer;
 	rmem->key = *key;
 	rmem->status = -FI_EAGAIN;
+	rmem->route_due = route_due(emu_if(peer->p.hif)->emu);
 	rmem->next = peer->rmems;
 	peer->rmems = rmem;
 	peer->nreqs++;
@@ -270,6 +282,9 @@ int emu_mem_import(struct hal_peer *hp, const struct hal_key *key,
 	if (rmem == NULL)
 		return import_ask(peer, key);
 	ret = rmem->status;
+	if (ret == 0 && rmem->route_due != 0 &&
+	    unm_now_ns() < rmem->route_due)
+		return -FI_EAGAIN;
 	if (ret == 0) {
 		rmem->refs++;
 		*out = rmem;
@@ -304,6 +319,7 @@ void emu_mem_reply(struct emu_peer *peer, const struct emu_mem_msg *msg,
 			(unsigned long long)msg->bytes, peer->p.addr.board,
 			peer->p.addr.iface, strerror(-ret));
 	rmem->bytes = msg->bytes;
+	rmem->board = msg->board;
 	rmem->status = ret;
 }
 
@@ -315,8 +331,19 @@ void emu_mem_release(struct hal_rmem *rmem)
 		rmem_drop(rmem);
 }
 
+uint64_t emu_mem_bytes(const struct hal_rmem *rmem)
+{
+	return rmem->bytes;
+}
+
+/* A board that is not coherent with others is so with its own processors. */
 void *emu_mem_window(struct hal_rmem *rmem, uint64_t *bytes)
 {
+	const struct hal_if *hif = rmem->peer->p.hif;
+
+	if (!(hif->caps->flags & HAL_CAP_COHERENT) &&
+	    rmem->board != hif->addr.board)
+		return NULL;
 	*bytes = rmem->bytes;
 	return rmem->map->addr;
 }

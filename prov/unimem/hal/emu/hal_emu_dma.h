@@ -15,16 +15,17 @@ int emu_mem_key(struct hal_mem *mem, struct hal_key *key);
 int emu_mem_import(struct hal_peer *hp, const struct hal_key *key,
 		   struct hal_rmem **rmem);
 void emu_mem_release(struct hal_rmem *rmem);
+uint64_t emu_mem_bytes(const struct hal_rmem *rmem);
 void *emu_mem_window(struct hal_rmem *rmem, uint64_t *bytes);
 int emu_dma_post(struct hal_if *hif, const struct hal_dma *dma,
 		 uint64_t token);
 int emu_dma_poll(struct hal_if *hif, struct hal_dma_comp *comp, int max);
 
 /* The local region of a key: *fd is a new descriptor, which the caller closes,
- * *bytes the size. 0; -FI_EKEYREJECTED: no region has this key; -FI_EMFILE. Any
- * thread may call this. */
+ * msg gets its size and board. 0; -FI_EKEYREJECTED: no region has this key;
+ * -FI_EMFILE. Any thread may call this. */
 int emu_mem_lookup(struct hal_emu *emu, const struct hal_key *key, int *fd,
-		   uint64_t *bytes);
+		   struct emu_mem_msg *msg);
 
 /* Take the answer to an import that this process requested: map the region of
  * fds, or note the error. An answer that nobody requested is ignored. */

@@ -6,6 +6,8 @@
  *   0               struct hal_back, stored by the receiver
  *   256             struct hal_sleep, see hal_types.h for the writers
  *   4096            struct hal_cell[depth], stored by the sender
+ *   8192            under the timing model: struct emu_stamps, stored by the
+ *                   receiver
  *   geo.space_off   receive space, stored by the sender
  *
  * The sender makes the link, so that it can send before the receiver has
@@ -28,6 +30,7 @@
 #include "hal/emu/hal_emu_dma.h"
 #include "hal/emu/hal_emu_event.h"
 #include "hal/emu/hal_emu_link.h"
+#include "hal/emu/hal_emu_stamp.h"
 #include "hal/hal_limit.h"
 #include "hal/hal_peer.h"
 
@@ -164,6 +167,7 @@ void emu_peer_drop(struct emu_peer *peer)
 	emu_peer_disconnect(peer);
 	emu_link_unmake(peer);
 	hal_map_put(peer->rx_map);
+	emu_stamp_drop(peer);
 	free(peer);
 }
 
@@ -251,11 +255,18 @@ int emu_link_make(struct emu_peer *peer, int *out)
 	cells_guard(tx->cells, geo->depth, first);
 	/* relaxed: sending the descriptor to the peer orders it */
 	atomic_store_explicit(&tx->back->done, first, memory_order_relaxed);
+	if (emu->model != NULL) {
+		ret = emu_stamp_tx(peer);
+		if (ret != 0)
+			goto err_map;
+	}
 	tx->open = true;
 	eif->nlinks++;
 	*out = fd;
 	return 0;
 
+err_map:
+	emu_link_unmake(peer);
 err_fd:
 	close(fd);
 	return ret;
@@ -263,6 +274,7 @@ err_fd:
 
 void emu_link_unmake(struct emu_peer *peer)
 {
+	emu_stamp_tx_undo(peer);
 	hal_map_put(peer->tx_map);
 	peer->tx_map = NULL;
 	peer->space = 0;
@@ -299,6 +311,13 @@ int emu_link_take(struct emu_peer *peer, int fd, uint64_t first)
 	rx->flushed = first;
 	rx->identity = (uint64_t)addr->board << 32 | addr->iface;
 	rx->cells = (struct hal_cell *)(base + LINK_CELLS_OFF);
+	ret = eif->emu->model != NULL ? emu_stamp_rx(peer) : 0;
+	if (ret != 0) {
+		hal_map_put(peer->rx_map);
+		peer->rx_map = NULL;
+		memset(rx, 0, sizeof(*rx));
+		return ret;
+	}
 	if (eif->armed)
 		/* The sender may have stored packets before this. It sends
 		 * EMU_WAKE when it gets the answer to its link. */
@@ -312,20 +331,21 @@ int emu_space_ready(struct hal_peer *hp, uint32_t bytes)
 	struct emu_if *eif = emu_if(hp->hif);
 	const struct emu_geo *geo = &eif->emu->geo;
 	struct emu_peer *peer = emu_peer(hp);
+	uint8_t *space;
 	int tries = 0;
 
-	if (!eif->emu->populate || hp->tx.space == NULL)
-		return 0;
 	if (bytes > geo->space_bytes)
 		bytes = geo->space_bytes;
-	if (bytes <= peer->space)
+	if (bytes <= peer->space || !eif->emu->populate ||
+	    peer->tx_map == NULL)
 		return 0;
+	space = (uint8_t *)peer->tx_map->addr + geo->space_off;
 	if (peer->starved ? hal_memory_left(bytes) < bytes :
 	    hal_limit_check("receive space", bytes - peer->space) != 0) {
 		peer->starved = true;
 		return -FI_ENOMEM;
 	}
-	while (madvise(hp->tx.space, bytes, MADV_POPULATE_WRITE) != 0) {
+	while (madvise(space, bytes, MADV_POPULATE_WRITE) != 0) {
 		if ((errno == EINTR || errno == EAGAIN) &&
 		    tries++ < POPULATE_TRIES)
 			continue;

@@ -84,7 +84,7 @@ static void send_replies(struct emu_conn *conn)
 		memset(&msg.mem, 0, sizeof(msg.mem));
 		msg.mem.key = conn->reqs[0];
 		ret = emu_mem_lookup(conn->eif->emu, &conn->reqs[0], &fd,
-				     &msg.mem.bytes);
+				     &msg.mem);
 		if (ret == 0) {
 			ret = emu_conn_send(conn, &msg, sizeof(msg.mem),
 					    EMU_MEM_REP, 0, &fd, 1);
@@ -320,10 +320,10 @@ int emu_hello_check(struct emu_conn *conn, const struct emu_hello *m,
 	if (!geo_equal(&m->geo, geo)) {
 		hal_log(emu_said(eif, EMU_SAID_GEO),
 			"interface %u:%u uses %u packets of %u bytes, this "
-			"process %u of %u: set the same FI_UNIMEM_PROFILE for "
-			"all processes", m->from.board, m->from.iface,
-			m->geo.depth, m->geo.payload, geo->depth,
-			geo->payload);
+			"process %u of %u: set the same FI_UNIMEM_PROFILE and "
+			"FI_UNIMEM_MODEL for all processes", m->from.board,
+			m->from.iface, m->geo.depth, m->geo.payload,
+			geo->depth, geo->payload);
 		return -EPROTONOSUPPORT;
 	}
 	if (!same_boards(eif, &m->from))
@@ -428,8 +428,8 @@ static bool is_connecting(struct emu_if *eif, const struct emu_hello *m)
 static const char *refusal(int status)
 {
 	if (status == -EPROTONOSUPPORT)
-		return "it runs with another FI_UNIMEM_PROFILE or "
-			"FI_UNIMEM_BOARDS";
+		return "it runs with another FI_UNIMEM_PROFILE, "
+			"FI_UNIMEM_MODEL or FI_UNIMEM_BOARDS";
 	if (status == -FI_EMFILE)
 		return "it has no descriptors left (RLIMIT_NOFILE)";
 	if (status == -FI_ECONNREFUSED)

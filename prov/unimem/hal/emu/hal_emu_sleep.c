@@ -81,6 +81,16 @@ static uint64_t packets_taken(const struct emu_if *eif)
 	return sum;
 }
 
+static void set_timer(struct emu_if *eif, uint64_t ns)
+{
+	struct itimerspec at = { { 0, 0 }, { 0, 0 } };
+
+	eif->check_at = ns;
+	at.it_value.tv_sec = (time_t)(ns / 1000000000);
+	at.it_value.tv_nsec = (long)(ns % 1000000000);
+	timerfd_settime(eif->timer.fd, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
 /*
  * Let the timer end this sleep, so that a packet which no wake-up follows is
  * found. It runs on when the sleep ends earlier, so that it is not set for each
@@ -91,7 +101,6 @@ static void check_later(struct emu_if *eif, bool barrier)
 {
 	uint64_t max = (uint64_t)eif->emu->hal.params.sleep_ms * 1000000;
 	uint64_t now = unm_now_ns(), taken = packets_taken(eif);
-	struct itimerspec at = { { 0, 0 }, { 0, 0 } };
 
 	if (barrier && max == 0)
 		return;
@@ -105,10 +114,14 @@ static void check_later(struct emu_if *eif, bool barrier)
 	if (eif->check_at > now + CHECK_NEAR_NS &&
 	    eif->check_at <= now + eif->check_ns)
 		return;
-	eif->check_at = now + eif->check_ns;
-	at.it_value.tv_sec = (time_t)(eif->check_at / 1000000000);
-	at.it_value.tv_nsec = (long)(eif->check_at % 1000000000);
-	timerfd_settime(eif->timer.fd, TFD_TIMER_ABSTIME, &at, NULL);
+	set_timer(eif, now + eif->check_ns);
+}
+
+void emu_sleep_until(struct emu_if *eif, uint64_t at)
+{
+	if (eif->check_at > unm_now_ns() && eif->check_at <= at)
+		return;
+	set_timer(eif, at);
 }
 
 void emu_sleep_tick(struct emu_if *eif)

@@ -20,6 +20,10 @@ void emu_sleep_if_close(struct emu_if *eif);
 int emu_arm(struct hal_if *hif);
 void emu_disarm(struct hal_if *hif);
 
+/* Let the timer end the sleep of an armed interface at time at, in ns of the
+ * monotonic clock, or earlier. */
+void emu_sleep_until(struct emu_if *eif, uint64_t at);
+
 /* To be called when the timer of the interface has expired. */
 void emu_sleep_tick(struct emu_if *eif);
 

@@ -15,11 +15,13 @@
  *   hal_emu_attach.c   access to ordinary memory of peers
  *   hal_emu_alias.c    second mappings of files that peers have mapped too
  *   hal_emu_dma.c      dmable memory and cDMA transfers
+ *   hal_emu_stamp.c    times of arrival, under the timing model
  *   hal_emu_link.c     peer objects, and links: ring and receive space
  *   hal_emu_sleep.c    sleeping until a packet comes
  *   hal_emu_connect.c  connecting to the name of an interface
  *   hal_emu_msg.c      the handshake and the other messages
  *   hal_emu_recv.c     accepting connections, reading messages
+ *   hal_emu_model.c    the timing model: transfers, sleeping
  *   hal_emu.c          device, interfaces, service
  *
  * A link is one direction between two interfaces: a sealed memfd that the
@@ -41,6 +43,7 @@
 #include "hal/hal_lock.h"
 #include "hal/hal_log.h"
 #include "hal/hal_map.h"
+#include "hal/hal_model.h"
 #include "hal/hal_types.h"
 #include "util/unm_list.h"
 
@@ -53,6 +56,7 @@ struct hal_mem {
 	uint64_t secret;		/* random second word of the key */
 	uint32_t index;			/* entry of emu->mems[] */
 	uint32_t gen;			/* of the entry; both are in the key */
+	uint32_t board;			/* whose memory it is */
 	int fd;				/* memfd of the region */
 };
 
@@ -61,6 +65,14 @@ struct emu_mem_slot {
 	struct hal_mem *mem;		/* NULL: free */
 	uint32_t gen;			/* number of regions the entry has had;
 					 * a key with another one is old */
+};
+
+/* The timing model (hal_emu_model.c), from emu_board_init() to
+ * emu_board_fini(). Constant. */
+struct emu_model {
+	struct hal_model figures;
+	struct hal_ops ops;		/* what replaces *base */
+	const struct hal_ops *base;	/* the table of the emulation */
 };
 
 /* The device: one per process, from hal_get() to hal_put(). Constant after it
@@ -83,6 +95,7 @@ struct hal_emu {
 					 * expedited membarriers */
 	bool proc_ours;			/* /proc shows this pid namespace */
 	struct emu_place *place;	/* memory nodes of boards, or NULL */
+	struct emu_model *model;	/* NULL: no timing model */
 	uint64_t *word;			/* in a page of its own; NULL: none.
 					 * Peers read it, and write the same
 					 * value back (hal_emu_attach.c) */
@@ -174,9 +187,12 @@ struct hal_rmem {
 	struct hal_key key;
 	struct hal_map *map;		/* NULL: not imported */
 	uint64_t bytes;			/* size, from the reply */
+	uint32_t board;			/* whose memory it is, from the reply */
 	int status;			/* -FI_EAGAIN until the reply; then 0 or
 					 * the error to report */
 	int refs;			/* imports and transfers that use it */
+	uint64_t route_due;		/* ns, when the local engine has the
+					 * route to it; 0: it has */
 };
 
 /* A peer, from emu_peer_new() to emu_peer_drop(). In the hash table of its
@@ -215,7 +231,10 @@ struct emu_peer {
 					 * last EMU_WAKE ended */
 	uint32_t space;			/* receive space allocated, bytes */
 	int dying;			/* status for HAL_EV_DEAD at the end of
-					 * this service; 0: alive */
+					 * this service, or when the last packet
+					 * has arrived; 0: alive */
+	struct emu_timed *timed;	/* hal_emu_stamp.h; NULL: no timing
+					 * model, or no half open */
 };
 
 #define EMU_DMA_DEPTH	64		/* transfers of an interface */
@@ -271,6 +290,8 @@ struct emu_if {
 	uint64_t check_taken;		/* packets taken when last armed */
 	bool place_free;		/* a peer was freed: the next service
 					 * tries connections with held set */
+	struct emu_times *times;	/* hal_emu_stamp.h; NULL: no timing
+					 * model */
 	uint32_t dma_busy;		/* entries of dma[] in use */
 	uint32_t dma_at;		/* next entry for emu_dma_poll() */
 	struct emu_dma dma[EMU_DMA_DEPTH];

@@ -13,7 +13,7 @@
 #include "hal/hal_types.h"
 
 #define EMU_MAGIC	UINT32_C(0x6d696e55)	/* "Unim" */
-#define EMU_WIRE	3		/* raise when a layout changes */
+#define EMU_WIRE	4		/* raise when a layout changes */
 #define EMU_FDS_MAX	3		/* descriptors of a message, at most */
 #define EMU_REQS_MAX	16		/* requests without answer, each way */
 
@@ -85,8 +85,10 @@ struct emu_mem_msg {
 	struct emu_head head;
 	struct hal_key key;
 	uint64_t bytes;			/* MEM_REP: size of the region */
+	uint32_t board;			/* MEM_REP: the region's */
+	uint32_t reserved;		/* 0 */
 };
-_Static_assert(sizeof(struct emu_mem_msg) == 40, "mem is wire format");
+_Static_assert(sizeof(struct emu_mem_msg) == 48, "mem is wire format");
 
 /* Any message. LINK_OK, WAKE, BYE and short refusals are the head alone. */
 union emu_msg {
