@@ -298,3 +298,275 @@ static struct hal_rmem *import(const struct hal_key *key, uint64_t at_least)
 static void routes_take_time(void **state)
 {
 	struct figures f = swift;
+	struct hal_rmem *first, *second;
+	struct hal_window win;
+	struct hal_mem *mem;
+	struct hal_key key;
+	void *addr;
+
+	f.route = "40 ms";
+	begin(&f);
+	assert_int_equal(hal_mem_alloc(hal, -1, 4096, &mem, &addr), 0);
+	assert_int_equal(hal_mem_key(hal, mem, &key), 0);
+	first = import(&key, 40 * MS);
+	assert_int_equal(hal_mem_import(out, &key, &second), 0);
+	/* the memory is on the own board, docs/hal.md 7.10 */
+	hal_mem_window(out, first, &win);
+	assert_non_null(win.addr);
+	assert_int_equal(win.bytes, 4096);
+	hal_mem_release(out, second);
+	hal_mem_release(out, first);
+	hal_mem_release(out, import(&key, 40 * MS));
+	hal_mem_free(hal, mem);
+}
+
+/* A completion is reported when the engine would have ended: after the set-up
+ * and the bytes, and after the transfers before it. */
+static void transfers_take_time(void **state)
+{
+	struct figures f = swift;
+	struct hal_dma_comp comp[4];
+	struct hal_dma dma = { .op = HAL_DMA_PUT };
+	uint64_t start, end = unm_now_ns() + PATIENCE;
+	struct hal_mem *mem[2];
+	struct hal_key key;
+	void *local, *remote;
+	int n = 0;
+
+	f.setup = "20 ms";
+	begin(&f);
+	assert_int_equal(hal_mem_alloc(hal, -1, 20000, &mem[0], &local), 0);
+	assert_int_equal(hal_mem_alloc(hal, -1, 20000, &mem[1], &remote), 0);
+	assert_int_equal(hal_mem_key(hal, mem[1], &key), 0);
+	dma.peer = out;
+	dma.rmem = import(&key, 0);
+	dma.local = local;
+	dma.len = 10000;		/* 10 ms at 1 MB/s */
+	memset(local, 0x5c, dma.len);
+	start = unm_now_ns();
+	for (uint64_t i = 0; i < 3; i++)
+		assert_int_equal(hal_dma_post(from, &dma, i), 0);
+	for (int done = 0; done < 3; done += n) {
+		n = hal_dma_poll(from, comp, 1);
+		assert_true(unm_now_ns() < end);
+		if (n == 0)
+			continue;
+		assert_true(comp[0].token == (uint64_t)done);
+		assert_int_equal(comp[0].status, 0);
+		assert_true(unm_now_ns() >= start + (done + 1) * 30 * MS);
+		assert_memory_equal(remote, local, dma.len);
+	}
+	hal_mem_release(out, dma.rmem);
+	hal_mem_free(hal, mem[0]);
+	hal_mem_free(hal, mem[1]);
+}
+
+/* The engine does not go on with transfers that were cancelled: 59 of them have
+ * 4 seconds each. One to another peer ends soon, and one behind them too. */
+static void cancelled_free_the_engine(void **state)
+{
+	enum { CANCELLED = 59, LENGTH = 4 << 20 };
+	struct figures f = swift;
+	struct hal_dma_comp comp[4];
+	struct hal_dma dma = { .op = HAL_DMA_PUT };
+	struct hal_peer *other;
+	uint64_t start;
+	struct hal_mem *mem;
+	struct hal_key key;
+	int cancelled = 0, ended = 0;
+	void *local;
+
+	begin(&f);
+	assert_int_equal(hal_mem_alloc(hal, -1, LENGTH, &mem, &local), 0);
+	assert_int_equal(hal_mem_key(hal, mem, &key), 0);
+	dma.peer = out;
+	dma.rmem = import(&key, 0);
+	dma.local = local;
+	dma.len = LENGTH;
+	for (uint64_t i = 0; i < CANCELLED; i++)
+		assert_int_equal(hal_dma_post(from, &dma, i), 0);
+	other = connect_itself();
+	dma.peer = other;
+	dma.rmem = import_of(other, &key);
+	dma.len = 64;
+	assert_int_equal(hal_dma_post(from, &dma, 100), 0);
+	hal_peer_free(out);
+	assert_int_equal(hal_dma_post(from, &dma, 101), 0);
+	start = unm_now_ns();
+	while (ended < 2 || cancelled < CANCELLED) {
+		int n = hal_dma_poll(from, comp, 4);
+
+		for (int i = 0; i < n; i++) {
+			bool last = comp[i].token >= 100;
+
+			assert_int_equal(comp[i].status,
+					 last ? 0 : -FI_ECANCELED);
+			ended += last;
+			cancelled += !last;
+		}
+		assert_true(unm_now_ns() < start + PATIENCE);
+	}
+	hal_mem_release(other, dma.rmem);
+	hal_mem_free(hal, mem);
+}
+
+/* ---- Sleeping ----------------------------------------------------------- */
+
+/* A sleeper is woken when a packet arrives that was sent before the sleep. */
+static void sleeper_sees_packet(void **state)
+{
+	struct figures f = swift;
+	uint64_t sent;
+	int naps = 0;
+
+	f.packet = "30 ms";
+	begin(&f);
+	for (int i = 0; i < 5; i++) {
+		step(to);
+		sent = unm_now_ns();
+		send_number(i);
+		for (naps = 0; peek() == -1; naps++)
+			nap(to);
+		assert_true(unm_now_ns() >= sent + 30 * MS);
+		/* it slept, and did not poll */
+		assert_in_range(naps, 1, 20);
+		assert_int_equal(peek(), i);
+		hal_rx_release(in);
+		hal_rx_flush(in);
+	}
+}
+
+/* ... and when a packet arrives while the interface is armed: arming takes some
+ * microseconds. */
+static void sleeper_meets_arrival(void **state)
+{
+	enum { ROUNDS = 800, STEP_NS = 50 };
+	struct figures f = swift;
+	uint64_t start;
+
+	f.packet = "40 us";
+	begin(&f);
+	for (int i = 0; i < ROUNDS; i++) {
+		start = unm_now_ns();
+		send_number(i);
+		while (unm_now_ns() < start + (uint64_t)i * STEP_NS)
+			;
+		while (peek() == -1)
+			nap(to);
+		assert_int_equal(peek(), i);
+		hal_rx_release(in);
+		hal_rx_flush(in);
+	}
+}
+
+static void *send_soon(void *arg)
+{
+	usleep(20000);
+	send_number(11);
+	return NULL;
+}
+
+/* ... and if the packet is sent during the sleep. */
+static void sleeper_is_woken(void **state)
+{
+	struct figures f = swift;
+	pthread_t thread;
+	int naps;
+
+	f.packet = "30 ms";
+	begin(&f);
+	thread = unit_thread(send_soon, NULL);
+	for (naps = 0; peek() == -1; naps++)
+		nap(to);
+	pthread_join(thread, NULL);
+	assert_in_range(naps, 1, 20);
+	assert_int_equal(peek(), 11);
+}
+
+/* A sender sleeps until a word arrives. */
+static void sleeper_sees_word(void **state)
+{
+	struct figures f = swift;
+	uint64_t stored;
+	int naps;
+
+	f.store = "10 ms";
+	f.load = "10 ms";
+	begin(&f);
+	step(from);
+	hal_tx_sleep(out, true);
+	stored = unm_now_ns();
+	hal_rx_back(in, 3, 99);
+	for (naps = 0; hal_tx_back(out, 3) != 99; naps++)
+		nap(from);
+	assert_true(unm_now_ns() >= stored + 10 * MS);
+	assert_in_range(naps, 1, 20);
+	hal_tx_sleep(out, false);
+}
+
+/* ---- What is offered ---------------------------------------------------- */
+
+/* The profile keeps the rules of the hardware, and its name says that a model
+ * is in use. */
+static void rules_of_the_hardware(void **state)
+{
+	begin(&swift);
+	assert_string_equal(from->caps->profile, "exanode+model");
+	assert_int_equal(from->caps->flags & (HAL_CAP_COHERENT | HAL_CAP_ALIAS |
+			 HAL_CAP_DMA_ANY | HAL_CAP_WIDE), 0);
+	assert_int_equal(from->caps->ifs_per_board, 63);
+	assert_int_equal(from->caps->pkt_payload, 24);
+	assert_false(out->dma_any);
+}
+
+/* Without a model packets do not pass through it. */
+static void no_model_no_cost(void **state)
+{
+	struct hal_params params = params_of("exanode", "");
+	struct hal_peer *peer;
+
+	assert_int_equal(hal_get(&params, &hal), 0);
+	assert_int_equal(hal_if_open(hal, -1, &from), 0);
+	assert_int_equal(hal_connect(from, &from->addr, &peer), 0);
+	assert_string_equal(from->caps->profile, "exanode");
+	assert_int_equal(from->caps->flags & HAL_CAP_COHERENT, 0);
+	assert_non_null(peer->tx.cells);
+	assert_null(from->ops->pump);
+}
+
+/* Opening fails, with one line that contains the text. */
+static void refused(struct hal_params params, const char *text)
+{
+	struct unit_capture ear = unit_capture_begin();
+	char said[1024];
+	int ret = hal_get(&params, &hal);
+
+	unit_capture_end(&ear, said, sizeof(said));
+	assert_int_equal(ret, -FI_EINVAL);
+	if (strstr(said, text) == NULL || unit_lines(said) != 1)
+		unit_fail("not one line with \"%s\": %s", text, said);
+}
+
+static void refuses_other_hardware(void **state)
+{
+	struct hal_params params = params_of("host", path);
+
+	write_file(&swift);
+	refused(params, "is for FI_UNIMEM_PROFILE=exanode");
+	params = params_of("exanode", path);
+	snprintf(params.hal, sizeof(params.hal), "sim");
+	refused(params, "is for FI_UNIMEM_HAL=emu, not sim");
+	refused(params_of("exanode", "./no-such-file"), "./no-such-file");
+}
+
+UNIT_MAIN(CASE(packets_take_time), CASE(packets_follow_each_other),
+	  CASE(fifo_has_its_depth), CASE(ends_come_last),
+	  CASE(ends_follow_words), CASE(words_take_time),
+	  CASE(words_do_not_starve), CASE(words_in_one_order),
+	  CASE(stores_take_time),
+	  CASE(routes_take_time), CASE(transfers_take_time),
+	  CASE(cancelled_free_the_engine), CASE(sleeper_sees_packet),
+	  CASE(sleeper_meets_arrival), CASE(sleeper_is_woken),
+	  CASE(sleeper_sees_word),
+	  CASE(rules_of_the_hardware), CASE(no_model_no_cost),
+	  CASE(refuses_other_hardware))
