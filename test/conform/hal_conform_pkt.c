@@ -113,6 +113,17 @@ static void take(struct hal_peer *peer, uint64_t first, unsigned n)
 		assert_true(ct_recv(peer, CT_TYPE_PING) == first + i);
 }
 
+/* Wait until the sender knows of the release of all packets before number. */
+static void await_released(struct hal_peer *peer, uint64_t number)
+{
+	uint64_t end = ct_deadline();
+
+	while (hal_tx_done(peer) != number) {
+		assert_true(ct_now() < end);
+		ct_step_all();
+	}
+}
+
 /*
  * A ring holds exactly pkt_depth packets that are not released, whether the
  * receiver is stepped or not; each release returns one credit.
@@ -121,7 +132,7 @@ static void pkt_depth_exact(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
 	uint32_t depth = ct_caps->pkt_depth, step;
-	uint64_t sent = 0, taken = 0, base = hal_tx_sent(p.ab), end;
+	uint64_t sent = 0, taken = 0, base = hal_tx_sent(p.ab);
 
 	assert_true(depth >= 2 && (depth & (depth - 1)) == 0);
 	sent += fill_up(p.a, p.ab, sent);
@@ -130,10 +141,7 @@ static void pkt_depth_exact(void **state)
 		step = 1 + round * 7 % depth;
 		take(p.ba, taken, step);
 		taken += step;
-		for (end = ct_deadline(); hal_tx_done(p.ab) != base + taken;) {
-			assert_true(ct_now() < end);
-			ct_step_all();
-		}
+		await_released(p.ab, base + taken);
 		assert_int_equal(fill_up(p.a, p.ab, sent), step);
 		sent += step;
 	}
@@ -149,7 +157,11 @@ static void pkt_refused_leaves_nothing(void **state)
 	unsigned n;
 
 	for (int round = 0; round < 20; round++) {
+		/* a release that becomes known between the refusals would let
+		 * one of them in */
+		await_released(p.ab, hal_tx_sent(p.ab));
 		n = fill_up(p.a, p.ab, first);
+		assert_int_equal(n, ct_caps->pkt_depth);
 		sent = hal_tx_sent(p.ab);
 		for (int i = 0; i < 1000; i++)
 			assert_int_equal(hal_pkt_send(p.ab, hal_head(1, 1),
@@ -169,11 +181,16 @@ static void pkt_unreleased_stays(void **state)
 	struct ct_pair p = ct_pair(0, 0);
 	uint32_t depth = ct_caps->pkt_depth;
 	const struct hal_cell *cell;
-	uint64_t head, sent = 0;
+	uint64_t head, sent = 0, end;
 
 	for (unsigned round = 0; round < 3 * depth; round++) {
 		sent += fill_up(p.a, p.ab, sent);
-		cell = ct_await(p.ba, &head);
+		/* a release takes time: if none was known, nothing was sent */
+		for (end = ct_deadline();
+		     (cell = ct_peek(p.ba, &head)) == NULL; ct_step_all()) {
+			sent += fill_up(p.a, p.ab, sent);
+			assert_true(ct_now() < end);
+		}
 		assert_true(hal_cell_word(cell, 0) == round);
 		/* an earlier release may become known only now */
 		sent += fill_up(p.a, p.ab, sent);

@@ -1,0 +1,30 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# The laws of the HAL hold under the timing model with the published figures,
+# and under the fault decorator around it; those about ends, connections,
+# sleeping, back words and releases also if packets and stores take so long that
+# they are still under way at the next step of a test.
+published=${UNM_SRCDIR:?run by make check}/prov/unimem/hal/exanode.model
+slow=${UNM_BUILDDIR:?run by make check}/check-hal-model.$$
+trap 'rm -f "$slow"' EXIT
+
+laws()
+{
+	${UNM_EXEC:+"$UNM_EXEC"} "$UNM_BUILDDIR/test/conform/hal_conform" \
+		--profile exanode "$@" || exit
+}
+
+export FI_UNIMEM_MODEL="$published"
+laws --hal emu --packets 20000
+laws --hal fault --no-procs --packets 20000
+
+sed -E -e 's/^(packet_latency|load_round_trip) = [^#]*#/\1 = 2 ms #/' \
+    -e 's/^store_latency = [^#]*#/store_latency = 1 ms #/' \
+    "$published" >"$slow" || exit
+export FI_UNIMEM_MODEL="$slow"
+thin=${UNM_TEST_THIN-3}
+for tests in $(printf '%s\n' close conn sleep kill proc back pkt_un |
+	       sh "$(dirname "$0")/thin.sh" "$thin"); do
+	laws --hal emu --packets 1000 --test "$tests*"
+done
+[ "$thin" -eq 1 ] || echo "skip slow_figures (one in $thin runs)"
