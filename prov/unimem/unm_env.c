@@ -35,6 +35,12 @@ static const struct hal_param unm_params[] = {
 	ROW("ALIAS", HAL_PARAM_BOOL, alias, 0, 1, "1",
 	    "access memory regions of a peer through an own mapping of the "
 	    "same shared memory"),
+	ROW("RKEY_MAX", HAL_PARAM_INT, rkey_max, 2, 1 << 20, "2048",
+	    "remote keys and imported memory cached per peer, entries; those "
+	    "used least recently are evicted"),
+	ROW("RKEY_BYTES", HAL_PARAM_SIZE, rkey_bytes, 0, LONG_MAX, "64G",
+	    "memory of a peer that the same entries map, bytes; beyond it "
+	    "accesses are sent as requests and messages are streamed"),
 	ROW("PROMPT_US", HAL_PARAM_INT, prompt_us, 0, 1000000000, "30",
 	    "microseconds for which a peer that was seen to make progress is "
 	    "asked to access its ordinary memory itself; 0: attach always"),

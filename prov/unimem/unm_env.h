@@ -22,6 +22,9 @@ struct unm_env {
 				 * where that is possible */
 	bool alias;		/* ... also through a local mapping of the same
 				 * shared memory */
+	int rkey_max;		/* entries of the cache of a peer's remote keys
+				 * and imported memory, at most */
+	size_t rkey_bytes;	/* bytes that they map, at most */
 	int prompt_us;		/* for so long after a peer made progress,
 				 * accesses to its ordinary memory are sent as
 				 * requests, microseconds; 0: never */

@@ -13,6 +13,7 @@
 #include "core/unm_op.h"
 #include "core/unm_peer.h"
 #include "core/unm_region.h"
+#include "unm_addr.h"
 
 /*
  * The slot of the next entry. unm_report_tx() and unm_report_rx() fill the
@@ -126,8 +127,10 @@ void unm_complete_tx_err(struct unm_ep *ep, const struct unm_send *s,
 static void unm_report_unknown(struct unm_cq *cq,
 			       const struct unm_rx_done *done, uint64_t flags)
 {
+	uint8_t name[sizeof(struct hal_addr_host)];
 	struct unm_cqe *cqe = unm_slot(cq);
 
+	_Static_assert(sizeof(*cqe) >= sizeof(name), "an address fits a slot");
 	if (cqe == NULL)
 		return;
 	*cqe = (struct unm_cqe){
@@ -139,8 +142,9 @@ static void unm_report_unknown(struct unm_cq *cq,
 		.tag = done->tag,
 		.err = FI_EADDRNOTAVAIL,
 	};
-	unm_cq_err_data(cq, cqe, unm_peer_addr(done->peer),
-			sizeof(struct hal_addr));
+	unm_addr_export(unm_peer_addr(done->peer), done->peer->hp != NULL ?
+			done->peer->hp->host : NULL, name);
+	unm_cq_err_data(cq, cqe, name, (uint32_t)unm_addr_bytes());
 	unm_cq_push(cq);
 }
 

@@ -22,7 +22,7 @@
 #include "util/unm_list.h"
 #include "util/unm_pool.h"
 
-struct unm_import;
+struct unm_cached;
 struct unm_peer;
 
 /* Internal flag: the operation's context is a struct unm_deferred, because the
@@ -163,7 +163,7 @@ struct unm_rx_op {
 					 * transfer under way reads */
 	uint64_t peer_token;		/* sender's operation */
 	uint64_t addr;			/* sender's buffer */
-	struct unm_import *mem;		/* import that has addr, or NULL */
+	struct unm_cached *mem;		/* import that has addr, or NULL */
 	uint8_t dma_next;		/* next iov entry to post */
 	uint8_t dma_left;		/* transfers outstanding */
 	int status;			/* negative fi_errno */

@@ -63,7 +63,7 @@ struct unm_peer *unm_peer_new(struct unm_ep *ep, struct hal_peer *hp)
 	unm_list_init(&peer->posted);
 	unm_list_init(&peer->await_result);
 	unm_list_init(&peer->unsent);
-	unm_list_init(&peer->rkeys);
+	unm_list_init(&peer->cached);
 	unm_list_init(&peer->imports);
 	unm_list_init(&peer->answers);
 	unm_list_init(&peer->nacks);
@@ -201,7 +201,8 @@ int unm_peer_connect(struct unm_peer *peer)
 	if (peer->hello_sent)
 		return 0;
 	if (!peer->hp->tx.open) {
-		ret = hal_connect(peer->ep->hif, &peer->hp->addr, &hp);
+		ret = hal_connect_host(peer->ep->hif, &peer->hp->addr,
+				       peer->hp->host, &hp);
 		if (ret != 0)
 			return ret;
 	}
@@ -221,7 +222,8 @@ static int unm_peer_of_index(struct unm_ep *ep, fi_addr_t dest,
 	struct unm_peer *peer;
 	int ret;
 
-	ret = hal_connect(ep->hif, &ep->av->entry[dest].addr, &hp);
+	ret = hal_connect_host(ep->hif, &ep->av->entry[dest].addr,
+			       unm_av_host(ep->av, dest), &hp);
 	if (ret != 0) {
 		if (ret != -FI_EAGAIN)
 			UNM_INFO(EP_CTRL, "no connection to address %" PRIu64

@@ -41,7 +41,7 @@
 #define UNM_PEER_REFUSALS	500
 
 struct unm_ep;
-struct unm_rkey;
+struct unm_cached;
 
 /*
  * The endpoint owns it, from unm_peer_new() until the HAL's peer is freed and
@@ -94,9 +94,11 @@ struct unm_peer {
 					 * are executed */
 	struct unm_list await_result;	/* os_ops that want results */
 	struct unm_list unsent;		/* os_ops with requests to send */
-	struct unm_list rkeys;		/* cached remote keys of its regions */
-	struct unm_rkey **rkey_hash;	/* the same by key; NULL: none */
-	struct unm_list imports;	/* imports of its dmable memory */
+	struct unm_list cached;		/* rma/unm_cache.h: entries, the one
+					 * used last first */
+	struct unm_cached **cached_hash;	/* the same by key, or NULL */
+	uint64_t cached_bytes;		/* bytes that they map */
+	struct unm_list imports;	/* those that are imported memory */
 	struct unm_list answers;	/* answers to its requests, not sent */
 	struct unm_list nacks;		/* REFUSED answers to posted requests,
 					 * oldest first */
@@ -126,11 +128,11 @@ struct unm_peer {
 	uint32_t due_bytes;		/* bytes of their results */
 	uint32_t nanswers;		/* answers that are not sent yet */
 	uint32_t answer_bytes;		/* bytes kept for these */
-	uint32_t nrkeys, nimports;	/* entries of rkeys, imports */
+	uint32_t ncached;		/* entries of cached */
 	uint32_t epoch;			/* count of revocations in back word 2
 					 * for the peer */
 	uint32_t revoking;		/* region of the last revocation */
-	uint8_t rkey_bits;		/* rkey_hash has 2^rkey_bits lists */
+	uint8_t cached_bits;		/* log2 of the lists of cached_hash */
 	bool rkeys_sent;		/* was sent keys of local regions */
 	bool revoke_pending;		/* the last revocation may not have
 					 * reached the peer */

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define UNM_STATS_OFFSET	64	/* in hal_if.page, after its head */
-#define UNM_STATS_VERSION	4
+#define UNM_STATS_VERSION	5
 
 /* name, what it counts */
 #define UNM_STATS_COUNTERS(X) \
@@ -37,9 +37,13 @@
 	X(tx_onesided, "operations on peers' memory") \
 	X(tx_onesided_bytes, "bytes of these operations") \
 	X(tx_direct, "operations on peers' memory executed directly") \
+	X(rkey_hits, "remote keys and imported memory found in the cache") \
 	X(tx_requests, "requests sent to peers") \
 	X(rx_requests, "requests of peers executed") \
 	X(rkeys, "remote keys received from peers") \
+	X(rkey_misses, "cache entries requested: they were not there") \
+	X(rkey_evicted, "cache entries evicted because the cache was full") \
+	X(rkey_stale, "cache entries dropped: regions closed, memory freed") \
 	X(aliases, "remote keys of memory that is mapped here as well") \
 	X(revokes, "revocations of local regions sent to peers") \
 	X(polls, "calls of progress without work, counted in steps of 16") \
@@ -55,6 +59,8 @@
 	X(inflight, "sends in flight") \
 	X(transfers, "receives in transfer") \
 	X(credits_min, "fewest message credits left towards a peer") \
+	X(rkey_entries, "entries of the cache of remote keys, of all peers") \
+	X(rkey_bytes, "bytes of memory that these entries map") \
 	X(oldest_us, "age of the oldest send or transfer under way, us") \
 	X(oldest_recv_us, "age of the oldest receive posted, us")
 

@@ -24,7 +24,7 @@
 #include "hal/hal.h"
 #include "msg/unm_rendezvous.h"
 #include "msg/unm_rx_op.h"
-#include "rma/unm_import.h"
+#include "rma/unm_cache.h"
 #include "rma/unm_mem.h"
 #include "unm_env.h"
 #include "unm_log.h"
@@ -42,7 +42,7 @@ static void unm_rdv_release(struct unm_ep *ep, struct unm_rx_op *op)
 	unm_list_remove(&op->link);
 	unm_list_remove(&op->control);
 	if (op->mem != NULL)
-		unm_import_put(op->mem);
+		unm_cached_put(op->mem);
 	unm_pool_release(&ep->rx_pool, op);
 }
 
@@ -206,14 +206,14 @@ static void unm_rdv_measure(struct unm_ep *ep, const struct unm_rx_op *op)
 }
 
 /* Read the whole message at once? False: stream it. If the sender's dmable
- * memory is not imported yet, unm_import_get() requests it for later messages,
- * and this message is streamed. */
+ * memory is not imported yet, unm_cache_import() requests it for later
+ * messages, and this message is streamed. */
 static bool unm_rdv_read_now(struct unm_ep *ep, struct unm_rx_op *op,
 			     const struct unm_got *got)
 {
 	if (got->dmable)
 		return g_unm_env.direct && unm_rdv_engine(ep, op) &&
-			unm_import_get(op->peer, &got->key, &op->mem) == 0;
+			unm_cache_import(op->peer, &got->key, &op->mem) == 0;
 	if (!op->readable)
 		return false;
 	op->begun_ns = unm_now_ns();

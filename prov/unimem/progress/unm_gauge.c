@@ -11,7 +11,7 @@
 #include "core/unm_peer.h"
 #include "core/unm_stats.h"
 #include "progress/unm_gauge.h"
-#include "rma/unm_import.h"
+#include "rma/unm_cache.h"
 #include "rma/unm_rkey.h"
 #include "util/unm_list.h"
 
@@ -93,7 +93,7 @@ static void unm_gauge_scan_ages(struct unm_ep *ep, uint64_t now_us)
 void unm_gauge_refresh(struct unm_ep *ep, uint64_t now_us)
 {
 	struct unm_stats *st = ep->stats;
-	uint64_t credits = UNM_PEER_CREDITS;
+	uint64_t credits = UNM_PEER_CREDITS, entries = 0, bytes = 0;
 
 	st->posted = ep->match[0].nrecv + ep->match[1].nrecv;
 	st->unexpected = ep->match[0].nmsg + ep->match[1].nmsg;
@@ -107,17 +107,22 @@ void unm_gauge_refresh(struct unm_ep *ep, uint64_t now_us)
 
 		if (peer->hp == NULL)
 			continue;
-		if (peer->nrkeys != 0)	/* evict revoked remote keys, so
-					 * that the memory can be freed */
+		if (peer->ncached != 0) {	/* release what is revoked or
+						 * idle, so that the memory can
+						 * be freed */
 			unm_rkey_poll_revoked(peer);
-		if (peer->nimports != 0)
-			unm_import_evict_idle(peer, now_us);
+			unm_cache_evict_idle(peer, now_us);
+		}
+		entries += peer->ncached;
+		bytes += peer->cached_bytes;
 		limit = peer->hello_sent ? unm_peer_limit(peer) :
 			UNM_PEER_CREDITS;
 		if (limit - peer->msgs_sent < credits)
 			credits = limit - peer->msgs_sent;
 	}
 	st->credits_min = credits;
+	st->rkey_entries = entries;
+	st->rkey_bytes = bytes;
 	unm_gauge_scan_ages(ep, now_us);
 	/* do not wait for the end of the scan where no operation is left */
 	if (st->inflight + st->transfers == 0)

@@ -14,10 +14,9 @@
 #include "msg/unm_rendezvous.h"
 #include "msg/unm_send.h"
 #include "progress/unm_peer_life.h"
+#include "rma/unm_cache.h"
 #include "rma/unm_direct.h"
-#include "rma/unm_import.h"
 #include "rma/unm_request.h"
-#include "rma/unm_rkey.h"
 #include "rma/unm_target.h"
 #include "util/unm_list.h"
 
@@ -44,8 +43,7 @@ void unm_peer_tear_down(struct unm_peer *peer, int err)
 	struct hal_peer *hp = peer->hp;
 
 	unm_peer_ref(peer);
-	unm_rkey_evict_all(peer);
-	unm_import_release_all(peer);
+	unm_cache_evict_all(peer);
 	peer->addr = hp->addr;
 	peer->hp = NULL;
 	peer->msg_limit = peer->msgs_sent;	/* disables the fast path */
@@ -72,8 +70,7 @@ void unm_peer_close_all(struct unm_ep *ep)
 
 		unm_target_abort(peer);		/* pending answers refer to
 						 * memory regions */
-		unm_rkey_free_all(peer);
-		unm_import_free_all(peer);
+		unm_cache_free_all(peer);
 		unm_peer_delete(peer);
 	}
 	free(ep->peer_of);

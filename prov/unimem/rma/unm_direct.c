@@ -19,8 +19,8 @@
 #include "core/unm_wire.h"
 #include "hal/hal.h"
 #include "op/gsas_op.h"
+#include "rma/unm_cache.h"
 #include "rma/unm_direct.h"
-#include "rma/unm_import.h"
 #include "rma/unm_mem.h"
 #include "rma/unm_prompt.h"
 #include "rma/unm_request.h"
@@ -35,7 +35,7 @@
 
 /* True if the remote key covers the whole range and allows the access. All
  * other accesses are sent as requests, so that the owner refuses them. */
-static bool unm_direct_covers(const struct unm_rkey *r,
+static bool unm_direct_covers(const struct unm_cached *r,
 			      const struct unm_access *a)
 {
 	uint64_t off = a->remote->addr - r->start;
@@ -48,7 +48,7 @@ static bool unm_direct_covers(const struct unm_rkey *r,
 }
 
 /* Where the range begins: address in the owner, or offset in the window. */
-static uint64_t unm_direct_at(const struct unm_rkey *r,
+static uint64_t unm_direct_at(const struct unm_cached *r,
 			      const struct unm_access *a)
 {
 	return r->base + (a->remote->addr - r->start);
@@ -96,7 +96,7 @@ static bool unm_direct_engine(const struct unm_ep *ep,
 /* ---- Through a window ------------------------------------------------ */
 
 /* Copy len bytes from offset done of the operation on, through the window. */
-static void unm_window_move(const struct unm_rkey *r,
+static void unm_window_move(const struct unm_cached *r,
 			    const struct unm_access *a, uint64_t done,
 			    uint64_t len)
 {
@@ -120,7 +120,7 @@ static const void *unm_vec_one(const struct unm_vec *v)
 
 /* Execute an atomic: by one call if each local vector is contiguous, else
  * element by element. */
-static void unm_window_atomic(const struct unm_rkey *r,
+static void unm_window_atomic(const struct unm_cached *r,
 			      const struct unm_access *a)
 {
 	uint8_t src[GSAS_TYPE_MAX], cmp[GSAS_TYPE_MAX], dst[GSAS_TYPE_MAX];
@@ -146,14 +146,14 @@ static void unm_window_atomic(const struct unm_rkey *r,
 
 /* True if the processor may store through the window. An alias of memory that
  * peers may only read can be mapped read-only. */
-static bool unm_window_writable(const struct unm_rkey *r)
+static bool unm_window_writable(const struct unm_cached *r)
 {
 	return (r->reach & UNM_REACH_HOW) != UNM_REACH_SHARED ||
 		(r->reach & UNM_REACH_WRITE);
 }
 
 /* True if this core may execute the atomic on all elements; docs/atomics.md. */
-static bool unm_window_may(const struct unm_rkey *r,
+static bool unm_window_may(const struct unm_cached *r,
 			   const struct unm_access *a)
 {
 	uintptr_t at = (uintptr_t)r->win.addr + unm_direct_at(r, a);
@@ -170,7 +170,7 @@ static void unm_direct_end(struct unm_os_op *op, int status)
 {
 	struct unm_peer *peer = op->peer;
 
-	unm_rkey_put(op->rkey);
+	unm_cached_put(op->rkey);
 	op->rkey = NULL;
 	op->status = status;
 	peer->ep->stats->tx_direct += status == 0;
@@ -181,7 +181,7 @@ static void unm_direct_end(struct unm_os_op *op, int status)
 static void unm_direct_yield(struct unm_os_op *op)
 {
 	unm_list_remove(&op->link);
-	unm_rkey_put(op->rkey);
+	unm_cached_put(op->rkey);
 	op->rkey = NULL;
 	op->state = UNM_OS_SEND;
 	op->sent = 0;
@@ -367,7 +367,7 @@ void unm_direct_release_all(struct unm_ep *ep)
 		struct unm_os_op *op = unm_container(pos, struct unm_os_op,
 						     link);
 
-		unm_rkey_put(op->rkey);
+		unm_cached_put(op->rkey);
 	}
 }
 
@@ -375,7 +375,7 @@ void unm_direct_release_all(struct unm_ep *ep)
 
 /* Execute the whole operation through a window. 0, or 1 if the guard could not
  * be entered: then nothing was accessed. */
-static int unm_direct_now(struct unm_peer *peer, const struct unm_rkey *r,
+static int unm_direct_now(struct unm_peer *peer, const struct unm_cached *r,
 			  const struct unm_access *a)
 {
 	struct unm_ep *ep = peer->ep;
@@ -395,7 +395,7 @@ static int unm_direct_now(struct unm_peer *peer, const struct unm_rkey *r,
 
 /* Execute an operation in steps, the first one in this call. Returns as
  * unm_direct() does. */
-static int unm_direct_start(struct unm_peer *peer, struct unm_rkey *r,
+static int unm_direct_start(struct unm_peer *peer, struct unm_cached *r,
 			    const struct unm_access *a)
 {
 	struct unm_ep *ep = peer->ep;
@@ -422,7 +422,7 @@ static int unm_direct_start(struct unm_peer *peer, struct unm_rkey *r,
 
 int unm_direct(struct unm_peer *peer, const struct unm_access *a)
 {
-	struct unm_rkey *r;
+	struct unm_cached *r;
 
 	if (a->nremote != 1 || a->has_data)
 		return 1;

@@ -66,7 +66,7 @@ struct unm_os_op {
 					 * is under way */
 	void *buf;			/* FI_INJECT: copy of src, then of cmp,
 					 * in ep->buf_pool; or NULL */
-	struct unm_rkey *rkey;		/* DIRECT: remote key, one reference */
+	struct unm_cached *rkey;	/* DIRECT: remote key, one reference */
 	struct unm_access a;		/* the call's arguments */
 	struct iovec src[UNM_IOV_MAX], cmp[UNM_IOV_MAX], dst[UNM_IOV_MAX];
 	struct fi_rma_iov remote[UNM_REMOTES_MAX];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_rkey.h - cached remote keys of peers' regions, and the guard of direct
- * accesses (unm_rkey.c; docs/protocol.md, sections 11 and 12).
+ * unm_rkey.h - remote keys of peers' regions, and the guard of direct accesses
+ * (unm_rkey.c; docs/protocol.md, sections 11 and 12). unm_cache.h has their
+ * cache.
  *
  * The caller of each function holds the lock of the endpoint's domain.
  */
@@ -11,47 +12,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "hal/hal.h"
-#include "util/unm_list.h"
-
+struct unm_cached;
 struct unm_peer;
 struct unm_wire_msg;
-
-/*
- * A cached remote key: a peer's region as its owner described it in RKEY. It
- * belongs to the peer's cache. If operations use it when the cache releases it,
- * it is stale, and the last unm_rkey_put() frees it.
- */
-struct unm_rkey {
-	struct unm_list link;		/* in peer->rkeys, last used first */
-	struct unm_rkey *chain;		/* next entry of its hash bucket */
-	uint64_t key;			/* fi_mr_key() of the region */
-	uint64_t start, len;		/* first address in requests; bytes */
-	uint64_t base;			/* where the byte at start is: address
-					 * in the owner, or offset in win */
-	uint32_t region;		/* number by which it is revoked */
-	uint32_t refs;			/* operations that use it */
-	uint8_t reach;			/* enum unm_wire_reach: way of access
-					 * and rights */
-	bool arrived;			/* RKEY has arrived; false: requested
-					 * only, other fields are not set */
-	bool stale;			/* released by the cache */
-	struct hal_key mem_key;		/* DMABLE, SHARED: key of the memory */
-	struct unm_import *mem;		/* DMABLE: import, one reference; NULL
-					 * before the import */
-	struct hal *alias;		/* SHARED: device that opened win as an
-					 * alias, else NULL */
-	struct hal_window win;		/* window of mem or alias; addr is NULL
-					 * without one */
-};
 
 /* The cached remote key of a region, or NULL if the region has to be accessed
  * by requests. The next send, poll or unm_guard_enter() may free the key,
  * unless the caller has incremented refs. */
-struct unm_rkey *unm_rkey_find(struct unm_peer *peer, uint64_t key);
+struct unm_cached *unm_rkey_find(struct unm_peer *peer, uint64_t key);
 
-/* True if the next request to a region should ask for its remote key. */
-bool unm_rkey_wanted(const struct unm_peer *peer, uint64_t key);
+/* True if the next request to a region should ask for its remote key. Then the
+ * cache has room for the key: another key may have been evicted. */
+bool unm_rkey_wanted(struct unm_peer *peer, uint64_t key);
 
 /* Note that a request which asks for the remote key was sent.
  * unm_rkey_wanted() returned true for the key. */
@@ -65,19 +37,9 @@ void unm_rkey_request_failed(struct unm_peer *peer, uint64_t key);
  * already revoked is ignored. */
 int unm_rkey_received(struct unm_peer *peer, const struct unm_wire_msg *m);
 
-/* Release a reference (unm_rkey.refs). */
-void unm_rkey_put(struct unm_rkey *rkey);
-
-/* Release all cached remote keys of a dead peer, while peer->hp is valid. */
-void unm_rkey_evict_all(struct unm_peer *peer);
-
 /* Read the peer's REVOKED word and release the keys that it revokes. Does
  * nothing while this process is inside the peer's memory. */
 void unm_rkey_poll_revoked(struct unm_peer *peer);
-
-/* Free all cached remote keys together with the peer's object: the HAL has
- * already released its part. */
-void unm_rkey_free_all(struct unm_peer *peer);
 
 /*
  * Enter or leave the peer's memory: direct accesses are allowed only between
