@@ -13,9 +13,8 @@
 #include "api/unm_ep.h"
 
 #define FEW		8
-#define MANY		1000	/* a peer has at most 1,024 cached remote
-				 * keys */
-#define BEYOND		1500
+#define MANY		1000	/* the default: 2,048 entries of a peer */
+#define BEYOND		3000
 #define ACCESSES	20
 #define WORD		sizeof(uint64_t)
 

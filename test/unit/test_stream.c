@@ -233,25 +233,36 @@ static void test_pieces_and_then_silence(void **state)
 	talk_end(&t);
 }
 
-/* Into several buffers that are shorter than the message. */
+/* Into several buffers that are shorter than the message, with gaps between
+ * them. */
 static void test_the_rest_goes_where_it_belongs(void **state)
 {
+	enum { GAP = 96 };
 	static const size_t cut[] = { 1, 5000, 300001 };
 	struct iovec iov[3];
 	struct talk t = talk_of(0);
 	size_t n = 0;
+	char *end = t.in;
 
 	for (size_t i = 0; i < LEN; i++)
 		t.out[i] = (char)(i * 2654435761u >> 24);
 	for (int i = 0; i < 3; i++) {
-		iov[i] = (struct iovec){ t.in + n, cut[i] };
+		iov[i] = (struct iovec){ end, cut[i] };
+		end += cut[i] + GAP;
 		n += cut[i];
 	}
 	EP_OK(fi_recvv(t.v->ep, iov, NULL, 3, t.vr, t.in));
 	begin(&t, LEN, n);
 	assert_int_equal(ep_wait(t.v, t.in).err, FI_ETRUNC);
-	assert_memory_equal(t.in, t.out, n);
-	assert_true(all(t.in + n, 0, LEN - n));
+	n = 0;
+	for (int i = 0; i < 3; i++) {
+		char *base = iov[i].iov_base;
+
+		assert_memory_equal(base, t.out + n, cut[i]);
+		assert_true(all(base + cut[i], 0, GAP));
+		n += cut[i];
+	}
+	assert_true(all(end, 0, (size_t)(t.in + LEN - end)));
 	fin(&t, 0);
 	is_alive(&t);
 	talk_end(&t);
