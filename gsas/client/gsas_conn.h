@@ -56,6 +56,8 @@ struct gsas_conn {
 	uint16_t board;
 	bool posted;		/* posted messages since the last fence */
 	bool lost;		/* a service with posted messages ended */
+	int kept;		/* -errno of a fence that no call has returned
+				 * yet, 0: none */
 	bool blocked;		/* the thread waits for a tag or for a credit */
 	bool probed;		/* a probe is sent and not answered */
 	int closed_error;	/* -errno of calls while peer is NULL */

@@ -25,6 +25,8 @@ struct gsas_request {
 	int32_t status;		/* -FI_EINPROGRESS; when complete 0 or -errno */
 	int32_t error;		/* bulk: first error of a message, 0: none */
 	uint64_t owner;		/* gsas_thread.number of the thread */
+	bool reported;		/* gsas_wait_any() or gsas_test_any() has
+				 * returned its status */
 	bool bulk;		/* several messages, sent by gsas_bulk.c */
 	bool put;		/* bulk: true: PUT, false: GET */
 	uint16_t parts;		/* bulk: messages that are not answered yet */

@@ -33,9 +33,7 @@ static pthread_key_t key;
 static bool key_made;
 static _Atomic uint64_t threads;	/* last gsas_thread.number given */
 
-/* Free the thread's objects. Pending requests are not completed, and their
- * memory, which belongs to the program, is not accessed. */
-static void thread_free(struct gsas_thread *t)
+void gsas_thread_free(struct gsas_thread *t)
 {
 	gsas_segments_end(&t->segments);
 	if (t->hif != NULL)
@@ -61,7 +59,7 @@ static void thread_end(void *arg)
 {
 	gsas_hot_use(NULL);
 	thread_self = NULL;
-	thread_free(arg);
+	gsas_thread_free(arg);
 }
 
 static void make_key(void)
@@ -90,7 +88,7 @@ static int read_timeout(uint64_t *ns)
 	return 0;
 }
 
-static int open_interface(struct gsas_thread *t)
+static int open_interface(struct gsas_thread *t, int board)
 {
 	const struct hal_caps *caps;
 	int ret = read_timeout(&t->timeout);
@@ -100,15 +98,39 @@ static int open_interface(struct gsas_thread *t)
 	if (ret != 0)
 		return ret;
 	caps = &t->hal->caps;
-	ret = hal_if_open(t->hal, -1, &t->hif);
+	ret = hal_if_open(t->hal, board, &t->hif);
 	if (ret != 0)
 		return ret;		/* the HAL has logged why */
-	t->windows = caps->flags & HAL_CAP_COHERENT;
+	t->maps = caps->flags & HAL_CAP_COHERENT ? GSAS_MAPS_ALL :
+		  GSAS_MAPS_OWN;
 	t->starts = true;
 	t->boards = caps->boards;
 	t->conn = calloc(caps->boards, sizeof(t->conn[0]));
 	t->used = calloc(caps->boards, sizeof(t->used[0]));
 	return t->conn != NULL && t->used != NULL ? 0 : -FI_ENOMEM;
+}
+
+int gsas_thread_new(int board, struct gsas_thread **out)
+{
+	struct gsas_thread *t = calloc(1, sizeof(*t));
+	int ret;
+
+	if (t == NULL)
+		return -FI_ENOMEM;
+	t->yield = (struct gsas_yield){
+		.spin = SPIN_MAX, .min = SPIN_MIN, .max = SPIN_MAX,
+	};
+	t->number = atomic_fetch_add_explicit(&threads, 1,
+					      memory_order_relaxed) + 1;
+	t->pid = (int)getpid();
+	t->hot = gsas_hot_new(&t->wiped);
+	t->segments.hot = t->hot;
+	ret = t->hot != NULL ? open_interface(t, board) : -FI_ENOMEM;
+	if (ret != 0)
+		gsas_thread_free(t);
+	else
+		*out = t;
+	return ret;
 }
 
 static int thread_begin(struct gsas_thread **out)
@@ -124,23 +146,12 @@ static int thread_begin(struct gsas_thread **out)
 	pthread_once(&key_once, make_key);
 	if (!key_made)
 		return -FI_EAGAIN;
-	t = calloc(1, sizeof(*t));
-	if (t == NULL)
-		return -FI_ENOMEM;
-	t->yield = (struct gsas_yield){
-		.spin = SPIN_MAX, .min = SPIN_MIN, .max = SPIN_MAX,
-	};
-	t->number = atomic_fetch_add_explicit(&threads, 1,
-					      memory_order_relaxed) + 1;
-	t->pid = (int)getpid();
-	t->hot = gsas_hot_new(&t->wiped);
-	t->segments.hot = t->hot;
-	ret = t->hot != NULL ? open_interface(t) : -FI_ENOMEM;
-	if (ret == 0 && pthread_setspecific(key, t) != 0)
-		ret = -FI_ENOMEM;
-	if (ret != 0) {
-		thread_free(t);
+	ret = gsas_thread_new(-1, &t);
+	if (ret != 0)
 		return ret;
+	if (pthread_setspecific(key, t) != 0) {
+		gsas_thread_free(t);
+		return -FI_ENOMEM;
 	}
 	thread_self = t;
 	if (t->wiped)

@@ -24,6 +24,12 @@
 struct gsas_conn;
 struct gsas_hot;
 
+enum gsas_maps {
+	GSAS_MAPS_NONE,		/* tests only */
+	GSAS_MAPS_OWN,		/* that of the own board */
+	GSAS_MAPS_ALL,		/* that of every board */
+};
+
 /* The state of a thread. Made by its first call, freed at its end; no other
  * thread uses it. */
 struct gsas_thread {
@@ -32,7 +38,7 @@ struct gsas_thread {
 	struct gsas_hot *hot;	/* table of the short path */
 	bool wiped;		/* the kernel zeroes hot in a forked child */
 	int pid;		/* process of the thread, for !wiped */
-	bool windows;		/* the platform maps memory of services */
+	enum gsas_maps maps;	/* whose memory it maps */
 	bool starts;		/* start a service on a board that has none */
 	uint64_t number;	/* of this thread, from 1, never used again */
 	uint32_t boards;	/* boards of the machine */
@@ -55,5 +61,19 @@ struct gsas_thread {
 /* The state of the calling thread, made at its first call. 0; or an error that
  * was logged: -FI_EBUSY, -FI_ENOMEM, -FI_EMFILE, -FI_EINVAL, -FI_ENODEV. */
 int gsas_thread_get(struct gsas_thread **thread);
+
+/* Make a state that belongs to no thread, with an interface of a board (-1: the
+ * own one); gsas_port.h. Errors as gsas_thread_get(). */
+int gsas_thread_new(int board, struct gsas_thread **thread);
+/* Close the interface and free the state. Pending requests are not completed,
+ * and their memory, which belongs to the program, is not accessed. */
+void gsas_thread_free(struct gsas_thread *thread);
+
+/* Can memory of this board be mapped? board: from 0, or -1 for none. */
+static inline bool gsas_maps_board(const struct gsas_thread *t, int board)
+{
+	return t->maps == GSAS_MAPS_ALL ||
+	       (t->maps == GSAS_MAPS_OWN && board == (int)t->hif->addr.board);
+}
 
 #endif /* GSAS_THREAD_H */

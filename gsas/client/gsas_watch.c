@@ -203,7 +203,7 @@ static void service_put(struct service *s)
 	if (!unm_list_empty(&s->segments))
 		return;
 	unm_list_remove(&s->list);
-	/* closing fd does not remove it from epfd, because the HAL has a
+	/* closing fd may not remove it from epfd, because the HAL may have a
 	 * descriptor of the same open file */
 	if (!s->ended)
 		epoll_ctl(g_watch.epfd, EPOLL_CTL_DEL, s->fd, NULL);
@@ -239,7 +239,7 @@ int gsas_watch_add(struct hal_peer *peer, uint8_t *memory, uint64_t bytes,
 
 	*watch = NULL;
 	if (fd < 0)
-		return fd == -FI_ENOSYS ? 0 : fd;
+		return fd;
 	w = calloc(1, sizeof(*w));
 	if (w == NULL) {
 		close(fd);

@@ -14,9 +14,9 @@ struct hal_peer;
 /*
  * A segment of so many bytes is mapped at memory. When the process of its
  * service ends, store 0 in the words of all its pages (gsas_direct_load()). By
- * any thread. 0, and *watch is NULL if
- * the platform cannot see the process; -FI_ECONNRESET: the process has ended;
- * -FI_EAGAIN: no thread can be started; -FI_EMFILE, -FI_ENOMEM.
+ * any thread. 0; -FI_ENOSYS: the platform cannot see the process;
+ * -FI_ECONNRESET: the process has ended; -FI_EAGAIN: no thread can be started;
+ * -FI_EMFILE, -FI_ENOMEM.
  */
 int gsas_watch_add(struct hal_peer *peer, uint8_t *memory, uint64_t bytes,
 		   struct gsas_watch **watch);

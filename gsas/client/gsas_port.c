@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * gsas_port.c - connections to services that belong to no thread, for another
+ * library. It only combines the parts of the client; gsas_port.h defines the
+ * functions.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/gsas_connect.h"
+#include "client/gsas_direct.h"
+#include "client/gsas_log.h"
+#include "client/gsas_port.h"
+#include "client/gsas_progress.h"
+#include "client/gsas_wait.h"
+#include "util/unm_clock.h"
+
+#define CHECK_NS	20000		/* between checks for silent services */
+#define STEP_NS		1000000		/* most that one check counts as
+					 * waited */
+
+int gsas_port_open(const char *version, int board, struct gsas_thread **port)
+{
+	if (strcmp(version, PACKAGE_VERSION) != 0) {
+		gsas_log("libgsas is of version " PACKAGE_VERSION ", its "
+			 "caller of version %s: install both of one version",
+			 version);
+		return -ELIBBAD;
+	}
+	return gsas_thread_new(board, port);
+}
+
+void gsas_port_close(struct gsas_thread *port)
+{
+	/* a forked child frees its copies, also where the kernel has not wiped
+	 * the page */
+	if (port->pid != (int)getpid())
+		port->hot->live = false;
+	gsas_thread_free(port);
+}
+
+int gsas_port_conn(struct gsas_thread *port, int board,
+		   struct gsas_conn **conn)
+{
+	return gsas_conn_get(port, board, conn);
+}
+
+int gsas_port_ask(struct gsas_conn *conn, struct gsas_msg *msg,
+		  struct gsas_request *request)
+{
+	int ret = 0;
+
+	if (msg->len > 0) {
+		ret = gsas_space_wait(conn, 0, msg->len, msg, NULL);
+		msg->arg2 = msg->off;
+	}
+	return ret != 0 ? ret : gsas_request_do(conn, msg, request);
+}
+
+int gsas_port_begin(struct gsas_conn *conn, const struct gsas_msg *msg,
+		    struct gsas_request *request)
+{
+	gsas_request_begin(request, conn->thread->number);
+	return gsas_conn_try_send(conn, msg, request);
+}
+
+/*
+ * Count how long the services of pending requests have been silent, as
+ * gsas_wait.c does for a thread that waits. Time in which the port was not
+ * polled does not count, except the first STEP_NS of it, which a caller may
+ * sleep between two polls.
+ */
+static void check_timeouts(struct gsas_thread *port, uint64_t now)
+{
+	uint64_t step = now - port->timeout_checked;
+
+	if (step < CHECK_NS)
+		return;
+	port->timeout_checked = now;
+	if (port->timeout == 0)
+		return;
+	for (uint32_t i = 0; i < port->nused; i++) {
+		struct gsas_conn *conn = port->conn[port->used[i]];
+
+		if (conn->peer != NULL)
+			gsas_conn_check_timeout(conn, step < STEP_NS ? step :
+						STEP_NS);
+	}
+}
+
+bool gsas_port_progress(struct gsas_thread *port)
+{
+	bool moved = gsas_thread_progress(port);
+	uint64_t now = unm_now_ns();
+
+	if (now >= port->next_events)
+		gsas_thread_events(port);
+	check_timeouts(port, now);
+	return moved;
+}
