@@ -115,7 +115,17 @@ enum gsas_opcode {
 	GSAS_QUEUE_WAIT	= 80,	/* address; answered when a word is inside or
 				 * the queue is freed; GSAS_E_AGAIN: the caller
 				 * has closed the queue */
+	GSAS_NAME	= 81,	/* arg1, arg2: a name of the caller's job,
+				 * filled up with zeroes; address: region of the
+				 * job that gets the name, 0: none; result:
+				 * address of the region that has it, 0: none */
+	GSAS_NUMBERS	= 82,	/* result: the first of GSAS_NUMBERS_GIVEN
+				 * numbers, a multiple of it, which this
+				 * service gives nobody else; bits 48-63 are
+				 * those of the board's addresses */
 };
+
+#define GSAS_NUMBERS_GIVEN	(UINT64_C(1) << 14)
 
 /* The tag of posted requests, whose result only the next FENCE reports. All
  * other requests have a tag from 1 to GSAS_TAGS and are answered. */
@@ -174,6 +184,10 @@ enum gsas_mode {			/* bits 0-7: who may access, apart from
 #define GSAS_ATTR_MAPPED	(UINT64_C(1) << 8)	/* may be mapped */
 #define GSAS_ATTR_MODE(a)	((a) & 0xff)
 #define GSAS_ATTR_GROUP(a)	((uint32_t)((a) >> 32))
+/* Freed when the client that allocated it ends. GSAS_MODE_JOB only; bits 32-63
+ * are the client's process id as the client states it, for people to read. */
+#define GSAS_ATTR_OWNED	(UINT64_C(1) << 10)
+#define GSAS_ATTR_OWNER(a)	((uint32_t)((a) >> 32))
 
 /* ---- Data in receive spaces --------------------------------------------- */
 

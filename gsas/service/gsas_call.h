@@ -60,6 +60,9 @@ struct gsas_service {
 	struct unm_list to_check;	/* queues with a change to handle */
 	struct unm_list waiting;	/* queues that wait until words are
 					 * taken out */
+	struct unm_list abandoned;	/* regions that ended clients owned */
+	uint64_t numbers;		/* the next one of NUMBERS */
+	uint64_t numbers_given;		/* how many NUMBERS has given */
 	uint8_t *stage;			/* GSAS_BULK_MAX bytes, in use during
 					 * one request */
 	struct gsas_stat stat;
@@ -88,6 +91,7 @@ struct gsas_client {
 	struct unm_list woken;		/* gsas_sleep: ended, to be answered */
 	uint32_t sleep_count;		/* number in both lists */
 	struct unm_list blocked;	/* in service->blocked */
+	struct unm_list owned;		/* its regions with GSAS_ATTR_OWNED */
 	struct unm_list list;		/* in service->clients */
 
 	uint64_t identity;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gsas_extend.c - operations of this project, opcodes from 64 up: JOIN, GROUP
- * and FENCE, the whole table of atomic operations, GET and PUT, MAP, counters,
- * lists and RECLAIM. Queues are in gsas_serve_queue.c.
+ * gsas_extend.c - operations of this project, opcodes from 64 up: JOIN, GROUP,
+ * NAME and FENCE, the whole table of atomic operations, GET and PUT, MAP,
+ * counters, lists and RECLAIM. Queues are in gsas_serve_queue.c.
  */
 #include <string.h>
 
@@ -10,6 +10,7 @@
 
 #include "common/gsas_copy.h"
 #include "service/gsas_extend.h"
+#include "service/gsas_label.h"
 #include "service/gsas_presence.h"
 #include "service/gsas_serve_queue.h"
 #include "service/gsas_serve_work.h"
@@ -81,6 +82,28 @@ enum gsas_error gsas_serve_group(struct gsas_call *call)
 	}
 	client->group[client->group_count++] = group;
 	return GSAS_OK;
+}
+
+enum gsas_error gsas_serve_name(struct gsas_call *call)
+{
+	struct gsas_job *job = call->client->job;
+	enum gsas_error error = GSAS_OK;
+
+	if ((call->arg[0] & 0xff) == 0)
+		return GSAS_E_ARGUMENT;		/* the name is empty */
+	if (call->address != 0) {
+		error = gsas_call_find(call);
+		if (error == GSAS_OK && call->region->job != job)
+			error = GSAS_E_ACCESS;
+		else if (error == GSAS_OK &&
+			 call->region->address != call->address)
+			error = GSAS_E_ARGUMENT;
+		if (error == GSAS_OK)
+			error = gsas_label_set(job, call->arg, call->address);
+	}
+	if (error == GSAS_OK)
+		call->result = gsas_label_find(job, call->arg);
+	return error;
 }
 
 /* All requests before it are done: see GSAS_RULE_ORDERED. */
@@ -260,6 +283,19 @@ enum gsas_error gsas_serve_map(struct gsas_call *call)
 		gsas_call_out(call, call->arg[1], &info, sizeof(info));
 	call->result = region->attr;
 	return error;
+}
+
+enum gsas_error gsas_serve_numbers(struct gsas_call *call)
+{
+	struct gsas_service *service = call->client->service;
+
+	if (service->numbers_given > GSAS_OFFSET_MASK)
+		return GSAS_E_MEMORY;	/* the next one was given first */
+	call->result = gsas_base(service->attr.pages.board) |
+		       (service->numbers & GSAS_OFFSET_MASK);
+	service->numbers += GSAS_NUMBERS_GIVEN;
+	service->numbers_given += GSAS_NUMBERS_GIVEN;
+	return GSAS_OK;
 }
 
 struct gsas_stat *gsas_stat_read(struct gsas_service *service)

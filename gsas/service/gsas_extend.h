@@ -9,6 +9,7 @@
 
 enum gsas_error gsas_serve_join(struct gsas_call *call);
 enum gsas_error gsas_serve_group(struct gsas_call *call);
+enum gsas_error gsas_serve_name(struct gsas_call *call);
 enum gsas_error gsas_serve_fence(struct gsas_call *call);
 enum gsas_error gsas_serve_update(struct gsas_call *call);
 enum gsas_error gsas_serve_atomic(struct gsas_call *call);
@@ -16,6 +17,7 @@ enum gsas_error gsas_serve_get(struct gsas_call *call);
 enum gsas_error gsas_serve_put(struct gsas_call *call);
 enum gsas_error gsas_serve_map(struct gsas_call *call);
 enum gsas_error gsas_serve_stat(struct gsas_call *call);
+enum gsas_error gsas_serve_numbers(struct gsas_call *call);
 enum gsas_error gsas_serve_list(struct gsas_call *call);
 enum gsas_error gsas_serve_reclaim(struct gsas_call *call);
 

@@ -9,6 +9,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include "service/gsas_label.h"
 #include "service/gsas_pages.h"
 #include "service/gsas_presence.h"
 #include "service/gsas_segment.h"
@@ -129,6 +130,7 @@ void gsas_pages_free(struct gsas_pages *p)
 		while ((job = p->job[i]) != NULL) {
 			p->job[i] = job->next;
 			gsas_job_end_processes(job);
+			gsas_label_free_all(job);
 			free(job);
 		}
 		while ((group = p->group[i]) != NULL) {
@@ -275,6 +277,7 @@ static void gsas_job_release(struct gsas_pages *p, struct gsas_job *job)
 	job->user->has.jobs--;
 	gsas_user_release(p, job->user);
 	gsas_job_end_processes(job);
+	gsas_label_free_all(job);
 	free(job);
 }
 
@@ -564,6 +567,7 @@ enum gsas_error gsas_region_plan(struct gsas_pages *p, struct gsas_job *job,
 	node->region.attr = attr;
 	node->region.job = job;
 	node->region.group = group;
+	unm_list_init(&node->region.owned);
 	segment = gsas_segment_get(p, node);
 	if (segment == NULL) {
 		free(node);
@@ -690,6 +694,7 @@ void gsas_region_free(struct gsas_pages *p, struct gsas_region *region,
 	struct gsas_segment *segment = region->segment;
 	struct gsas_node *node = (struct gsas_node *)region;
 
+	gsas_label_remove(region->job, region->address);
 	gsas_segment_publish(segment, region, 0);
 	gsas_mmu_remove(p->mmu, region->address >> GSAS_PAGE_SHIFT,
 			region->pages);

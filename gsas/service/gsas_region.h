@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "util/unm_list.h"
+
 /* A block of memory, zero when it is new. */
 struct gsas_block {
 	uint8_t *memory;
@@ -60,6 +62,7 @@ struct gsas_job {
 	uint32_t processes, prune_at;	/* their number; number at which ended
 					 * ones are removed */
 	uint64_t regions;		/* with plans */
+	struct gsas_label *labels;	/* list of names of regions */
 };
 
 /* A group of a user. A client that knows the name is a member. */
@@ -82,6 +85,8 @@ struct gsas_region {
 	struct gsas_group *group;	/* NULL: none */
 	struct gsas_segment *segment;
 	void *queue;			/* struct served_queue, or NULL */
+	struct unm_list owned;		/* GSAS_ATTR_OWNED: in the list of its
+					 * client, or of ended clients */
 };
 
 #endif /* GSAS_REGION_H */

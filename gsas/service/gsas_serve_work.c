@@ -19,6 +19,8 @@
 					 * worker's queue, so that a client with
 					 * many requests does not delay other
 					 * clients */
+#define ABANDONED_MAX	16		/* regions of ended clients freed in
+					 * one go */
 #define RELEASING_MS	10000		/* longest wait for memory that is
 					 * being freed */
 
@@ -228,9 +230,27 @@ void gsas_service_free_region(struct gsas_service *service,
 
 	if (region->queue != NULL)
 		gsas_region_end_queue(region);
+	unm_list_remove(&region->owned);
 	gsas_region_free(service->pages, region, &block);
 	if (block.memory != NULL)
 		release_block(service, &block);
+}
+
+void gsas_client_abandon(struct gsas_client *client)
+{
+	struct unm_list *pos;
+
+	while ((pos = unm_list_pop(&client->owned)) != NULL)
+		unm_list_append(&client->service->abandoned, pos);
+}
+
+bool gsas_service_free_abandoned(struct gsas_service *service)
+{
+	for (int i = 0; i < ABANDONED_MAX &&
+	     !unm_list_empty(&service->abandoned); i++)
+		gsas_service_free_region(service, unm_container(
+			service->abandoned.next, struct gsas_region, owned));
+	return !unm_list_empty(&service->abandoned);
 }
 
 void gsas_service_undo(struct gsas_service *service,
@@ -268,8 +288,10 @@ struct alloc {
 };
 
 /* Add a region whose memory is filled, and make a queue of it if quota is not
- * 0. After an error nothing of the plan is left. */
+ * 0. client: NULL: it has ended, and the caller frees the region. After an
+ * error nothing of the plan is left. */
 static enum gsas_error region_add(struct gsas_service *service,
+				  struct gsas_client *client,
 				  struct gsas_plan *plan, uint32_t quota,
 				  uint32_t buffer, uint64_t *address)
 {
@@ -282,11 +304,14 @@ static enum gsas_error region_add(struct gsas_service *service,
 	}
 	if (quota != 0)
 		error = gsas_region_make_queue(service, region, quota, buffer);
-	if (error != GSAS_OK)
+	if (error != GSAS_OK) {
 		gsas_service_free_region(service, region);
-	else
-		*address = region->address;
-	return error;
+		return error;
+	}
+	if (region->attr & GSAS_ATTR_OWNED && client != NULL)
+		unm_list_append(&client->owned, &region->owned);
+	*address = region->address;
+	return GSAS_OK;
 }
 
 /* Is memory waiting to be freed by the worker? */
@@ -329,9 +354,10 @@ static void alloc_done(struct gsas_work *work)
 	struct alloc *alloc = unm_container(deferred, struct alloc, deferred);
 
 	if (deferred->error == GSAS_OK)
-		deferred->error = region_add(deferred->service, &alloc->plan,
-					  alloc->quota, alloc->buffer,
-					  &deferred->result);
+		deferred->error = region_add(deferred->service,
+					     deferred->client, &alloc->plan,
+					     alloc->quota, alloc->buffer,
+					     &deferred->result);
 	else
 		gsas_region_cancel(deferred->service->pages, &alloc->plan);
 	deferred_end(deferred);
@@ -368,6 +394,8 @@ static enum gsas_error check_attr(const struct gsas_client *client,
 	*group = NULL;
 	if (GSAS_ATTR_MODE(attr) == GSAS_MODE_GROUP)
 		known |= UINT64_MAX << 32;
+	if (GSAS_ATTR_MODE(attr) == GSAS_MODE_JOB && attr & GSAS_ATTR_OWNED)
+		known |= GSAS_ATTR_OWNED | UINT64_MAX << 32;
 	if (attr & ~known || GSAS_ATTR_MODE(attr) > GSAS_MODE_WORLD)
 		return GSAS_E_ARGUMENT;
 	if (GSAS_ATTR_MODE(attr) != GSAS_MODE_GROUP)
@@ -402,8 +430,8 @@ static enum gsas_error call_alloc(struct gsas_call *call, uint64_t pages,
 	if (error != GSAS_OK)
 		return error;
 	if (!plan.fill)
-		return region_add(client->service, &plan, quota, buffer,
-				  &call->result);
+		return region_add(client->service, client, &plan, quota,
+				  buffer, &call->result);
 	error = alloc_deferred(call, &plan, quota, buffer);
 	if (error != GSAS_DEFERRED)
 		gsas_region_cancel(p, &plan);
@@ -421,7 +449,7 @@ enum gsas_error gsas_serve_queue_new(struct gsas_call *call)
 	uint32_t buffer = (uint32_t)(call->arg[0] >> 32);
 	uint64_t bytes = gsas_queue_bytes(quota, buffer);
 
-	if (bytes == 0)
+	if (bytes == 0 || call->arg[1] & GSAS_ATTR_OWNED)
 		return GSAS_E_ARGUMENT;
 	return call_alloc(call, (bytes + GSAS_PAGE_BYTES - 1) /
 			  GSAS_PAGE_BYTES, call->arg[1], quota, buffer);

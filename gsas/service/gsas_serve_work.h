@@ -17,6 +17,12 @@ enum gsas_error gsas_serve_fork(struct gsas_call *call);
 void gsas_service_free_region(struct gsas_service *service,
 			      struct gsas_region *region);
 
+/* The client ends: the regions that it owns (GSAS_ATTR_OWNED) are abandoned. */
+void gsas_client_abandon(struct gsas_client *client);
+/* Free a bounded number of abandoned regions. Returns whether there are
+ * more. */
+bool gsas_service_free_abandoned(struct gsas_service *service);
+
 /* Answer the deferred requests that are done. false: there were no credits for
  * all answers. */
 bool gsas_client_answer_deferred(struct gsas_client *client);

@@ -5,6 +5,7 @@
  * with the other operations.
  */
 #include <stdlib.h>
+#include <sys/random.h>
 
 #include <rdma/fi_errno.h>
 
@@ -97,6 +98,8 @@ static const struct gsas_rule rules[128] = {
 	RULE(LIST,	gsas_serve_list, 0, 0, 0),
 	RULE(RECLAIM,	gsas_serve_reclaim, 0, 0, 0),
 	RULE(QUEUE_WAIT, gsas_serve_queue_wait, FIND, 0, 0),
+	RULE(NAME,	gsas_serve_name, 0, 0, 0),
+	RULE(NUMBERS,	gsas_serve_numbers, 0, 0, 0),
 };
 
 /* ---- Checks -------------------------------------------------------------- */
@@ -197,6 +200,7 @@ bool gsas_service_progress(struct gsas_service *service)
 	unm_list_for_each_safe(pos, tmp, &service->blocked)
 		unblock(unm_container(pos, struct gsas_client, blocked));
 	waits = gsas_service_grant(service);
+	waits |= gsas_service_free_abandoned(service);
 	return waits || (service->deferred > 0 && service->attr.wake == NULL);
 }
 
@@ -221,6 +225,7 @@ int gsas_client_new(struct gsas_service *service, uint64_t identity,
 	unm_list_init(&c->sleeps);
 	unm_list_init(&c->woken);
 	unm_list_init(&c->blocked);
+	unm_list_init(&c->owned);
 	unm_list_append(&service->clients, &c->list);
 	service->stat.clients++;
 	*client = c;
@@ -235,6 +240,7 @@ void gsas_client_free(struct gsas_client *client)
 	if (client->keeps)
 		gsas_service_undo(service, &client->kept);
 	gsas_client_cancel_works(client);
+	gsas_client_abandon(client);
 	for (uint32_t i = 0; i < client->group_count; i++)
 		gsas_group_put(service->pages, client->group[i]);
 	if (client->job != NULL)
@@ -246,6 +252,16 @@ void gsas_client_free(struct gsas_client *client)
 }
 
 /* ---- The service --------------------------------------------------------- */
+
+/* Where the numbers of NUMBERS begin: drawn by chance, so that the next service
+ * of the board gives other numbers. Without entropy, early after boot: 0. */
+static uint64_t first_number(void)
+{
+	uint64_t first = 0;
+
+	(void)!getrandom(&first, sizeof(first), GRND_NONBLOCK);
+	return first - first % GSAS_NUMBERS_GIVEN;
+}
 
 static bool io_complete(const struct gsas_io *io)
 {
@@ -280,6 +296,8 @@ int gsas_service_new(const struct gsas_service_attr *attr,
 	unm_list_init(&s->queues);
 	unm_list_init(&s->to_check);
 	unm_list_init(&s->waiting);
+	unm_list_init(&s->abandoned);
+	s->numbers = first_number();
 	s->stage = aligned_alloc(64, GSAS_BULK_MAX);
 	if (s->stage == NULL) {
 		ret = -FI_ENOMEM;
