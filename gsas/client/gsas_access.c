@@ -322,14 +322,13 @@ int gsas_write64_post(gsas_addr addr, uint64_t value)
 	return 0;
 }
 
-int gsas_update64_post(gsas_addr addr, int op, uint64_t operand)
+int gsas_update64_post(gsas_addr addr, enum gsas_op op, uint64_t operand)
 {
 	void *at;
 	int ret;
 
-	if (op < 0 || op >= GSAS_OPS ||
-	    !gsas_op_valid((enum gsas_op)op, GSAS_TYPE_UINT64,
-			   GSAS_FORM_UPDATE))
+	if ((unsigned)op >= GSAS_OPS ||
+	    !gsas_op_valid(op, GSAS_TYPE_UINT64, GSAS_FORM_UPDATE))
 		return -FI_ENOSYS;
 	addr &= -(uint64_t)8;
 	at = gsas_direct(addr);
@@ -339,7 +338,7 @@ int gsas_update64_post(gsas_addr addr, int op, uint64_t operand)
 	if (at == NULL)
 		return post(GSAS_UPDATE, addr, (uint64_t)op |
 			    GSAS_TYPE_UINT64 << 8, operand);
-	gsas_op_apply((enum gsas_op)op, GSAS_TYPE_UINT64, 1, at, &operand,
+	gsas_op_apply(op, GSAS_TYPE_UINT64, 1, at, &operand,
 		      NULL, NULL);
 	return 0;
 }

@@ -33,8 +33,9 @@ struct array {
 
 static int check(const struct array *a)
 {
-	if (a->op >= GSAS_OPS || a->type >= GSAS_TYPES ||
-	    a->form > GSAS_FORM_COMPARE ||
+	/* a program may pass any number, also a negative one */
+	if ((unsigned)a->op >= GSAS_OPS || (unsigned)a->type >= GSAS_TYPES ||
+	    (unsigned)a->form > GSAS_FORM_COMPARE ||
 	    !gsas_op_valid(a->op, a->type, a->form))
 		return -FI_ENOSYS;
 	if (a->count == 0)
@@ -143,17 +144,18 @@ static int send_array(struct array *a)
 	return ret;
 }
 
-int gsas_atomic(gsas_addr addr, int op, int type, int form, size_t count,
-		const void *operand, const void *compare, void *result)
+int gsas_atomic(gsas_addr addr, enum gsas_op op, enum gsas_type type,
+		enum gsas_form form, size_t count, const void *operand,
+		const void *compare, void *result)
 {
 	struct array a = {
-		.op = (enum gsas_op)op, .type = (enum gsas_type)type,
-		.form = (enum gsas_form)form, .address = addr, .count = count,
+		.op = op, .type = type, .form = form,
+		.address = addr, .count = count,
 		.operand = operand, .compare = compare, .result = result,
 	};
 	struct gsas_thread *t;
 	void *at;
-	int ret = op < 0 || type < 0 || form < 0 ? -FI_ENOSYS : check(&a);
+	int ret = check(&a);
 
 	if (ret != 0 || count == 0)
 		return ret;

@@ -24,6 +24,8 @@ struct process_map {
 	struct process_map *next;
 	uint64_t base;			/* global address of the segment */
 	uint64_t key[2];		/* of the segment, unique */
+	struct hal *hal;		/* one reference */
+	struct hal_mem *mem;		/* on a board; NULL: an mremap() */
 	uint8_t *memory;		/* where it is mapped */
 	size_t bytes;			/* size of the segment */
 	uint64_t refs;			/* calls of gsas_map() not yet undone */
@@ -59,25 +61,39 @@ static struct process_map *map_find(const struct gsas_segment_map *s)
 	return map;
 }
 
-/* Map the segment once more: mremap() of 0 bytes of a shared mapping makes a
- * second mapping of the same memory. */
+/* Map the segment once more in the emulation: mremap() of 0 bytes of a shared
+ * mapping makes a second mapping of the same memory. */
+static int map_again(const struct gsas_segment_map *s, void **at)
+{
+	*at = mremap(s->memory, 0, s->bytes, MREMAP_MAYMOVE);
+	if (*at == MAP_FAILED)
+		return -FI_ENOMEM;
+	if (madvise(*at, s->bytes, MADV_DONTFORK) == 0)
+		return 0;
+	munmap(*at, s->bytes);
+	return -FI_ENOMEM;
+}
+
+/* Map the segment once more, independent of the thread and its interface. On
+ * boards the driver has to know of the mapping, because it uses the memory
+ * again after the last one. */
 static int map_new(const struct gsas_segment_map *s, struct process_map **out)
 {
+	const struct hal_key key = { { s->key[0], s->key[1] } };
 	struct process_map *map = calloc(1, sizeof(*map));
 	void *at;
+	int ret;
 
 	if (map == NULL)
 		return -FI_ENOMEM;
-	at = mremap(s->memory, 0, s->bytes, MREMAP_MAYMOVE);
-	if (at == MAP_FAILED) {
-		free(map);
-		return -FI_ENOMEM;
-	}
-	if (madvise(at, s->bytes, MADV_DONTFORK) != 0) {
-		munmap(at, s->bytes);
-		free(map);
-		return -FI_ENOMEM;
-	}
+	ret = hal_get(NULL, &map->hal);
+	if (ret != 0)
+		goto free_map;
+	ret = hal_mem_open(map->hal, &key, &map->mem, &at);
+	if (ret == -FI_ENOSYS)
+		ret = map_again(s, &at);
+	if (ret != 0)
+		goto put_hal;
 	map->base = s->base;
 	memcpy(map->key, s->key, sizeof(map->key));
 	map->memory = at;
@@ -86,6 +102,22 @@ static int map_new(const struct gsas_segment_map *s, struct process_map **out)
 	maps = map;
 	*out = map;
 	return 0;
+
+put_hal:
+	hal_put(map->hal);
+free_map:
+	free(map);
+	return ret == -FI_EKEYREJECTED ? -ESTALE : ret;
+}
+
+static void map_free(struct process_map *map)
+{
+	if (map->mem != NULL)
+		hal_mem_free(map->hal, map->mem);
+	else
+		munmap(map->memory, map->bytes);
+	hal_put(map->hal);
+	free(map);
 }
 
 int gsas_map(gsas_addr addr, void **ptr, size_t *bytes)
@@ -128,8 +160,7 @@ int gsas_unmap(void *ptr)
 		at = &map->next;
 	if (map != NULL && --map->refs == 0) {
 		*at = map->next;
-		munmap(map->memory, map->bytes);
-		free(map);
+		map_free(map);
 	}
 	gsas_unlock();
 	return map != NULL ? 0 : -FI_EINVAL;

@@ -50,6 +50,21 @@ struct gsas_segment_map *gsas_segments_find(const struct gsas_segments *s,
 	return at < s->count && s->map[at].base <= address ? &s->map[at] : NULL;
 }
 
+void *gsas_segments_place(const struct gsas_segments *s, uint64_t address)
+{
+	const struct gsas_segment_map *map = gsas_segments_find(s, address);
+	uint64_t off;
+
+	if (map == NULL || map->memory == NULL ||
+	    map->kind != GSAS_KIND_MEMORY)
+		return NULL;
+	off = address - map->base;
+	if (gsas_direct_word(map->memory, off >> GSAS_PAGE_SHIFT) == 0)
+		return NULL;
+	gsas_hot_fill(s->hot, address, map->base, map->memory);
+	return map->memory + off;
+}
+
 uint64_t gsas_segments_left(const struct gsas_segments *s, uint64_t address,
 			    uint64_t max)
 {

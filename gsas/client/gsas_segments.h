@@ -43,6 +43,10 @@ struct gsas_segments {
 struct gsas_segment_map *gsas_segments_find(const struct gsas_segments *s,
 					    uint64_t address);
 
+/* Where an address of memory is mapped, which is entered into the table of the
+ * short path. NULL: not known, not mapped, not allocated, or of a queue. */
+void *gsas_segments_place(const struct gsas_segments *s, uint64_t address);
+
 /* Bytes from a mapped address to the end of its allocation, max at most; 0: the
  * address is not mapped, or was freed. */
 uint64_t gsas_segments_left(const struct gsas_segments *s, uint64_t address,

@@ -70,7 +70,19 @@ static int request_map(struct gsas_conn *conn, uint64_t address,
 	return ret;
 }
 
-/* Map a segment. 0; map->memory stays NULL if the HAL cannot map it. */
+/* Can a segment that was not mapped be used by requests? Not if the connection
+ * or the segment ended. */
+static bool by_requests(int error)
+{
+	return error == -FI_ENOSYS || error == -FI_ENOMEM ||
+	       error == -FI_EMFILE || error == -FI_EAGAIN;
+}
+
+/*
+ * Map a segment. 0; map->memory stays NULL if it cannot be mapped: the HAL
+ * gives no window, memory or descriptors are short, or the end of the service's
+ * process could not be noticed, as operations on mapped pages have to.
+ */
 static int map_segment(struct gsas_segment_map *map,
 		       const struct gsas_map_info *info)
 {
@@ -85,18 +97,18 @@ static int map_segment(struct gsas_segment_map *map,
 		ret = import(conn, info, &map->rmem);
 	}
 	if (ret != 0)
-		return ret;
+		return by_requests(ret) ? 0 : ret;
 	hal_mem_window(conn->peer, map->rmem, &win);
-	if (win.addr == NULL || win.bytes < info->bytes) {
-		hal_mem_release(conn->peer, map->rmem);
-		return win.addr == NULL ? 0 : -EPROTO;
-	}
-	ret = gsas_watch_add(conn->peer, win.addr, info->bytes, &map->watch);
-	if (ret == 0)
+	if (win.addr != NULL && win.bytes < info->bytes)
+		ret = -EPROTO;
+	else if (win.addr != NULL)
+		ret = gsas_watch_add(conn->peer, win.addr, info->bytes,
+				     &map->watch);
+	if (ret == 0 && win.addr != NULL)
 		map->memory = win.addr;
 	else
 		hal_mem_release(conn->peer, map->rmem);
-	return ret;
+	return by_requests(ret) ? 0 : ret;
 }
 
 static int segment_new(struct gsas_conn *conn, uint64_t address,
@@ -195,7 +207,7 @@ static int find_or_none(struct gsas_thread *t, uint64_t address,
 	int ret;
 
 	*at = NULL;
-	if (!t->windows)
+	if (!gsas_maps_board(t, gsas_board_of(address)))
 		return 0;
 	ret = find(t, address, kind, at, &answered);
 	return answered ? 0 : ret;
@@ -235,7 +247,7 @@ int gsas_window_map(struct gsas_thread *t, uint64_t address,
 
 	if (board < 0 || (uint32_t)board >= t->boards)
 		return -FI_EFAULT;
-	if (!t->windows)
+	if (!gsas_maps_board(t, board))
 		return -FI_EOPNOTSUPP;
 	ret = find(t, address, GSAS_KIND_MEMORY, &at, &answered);
 	if ((ret == -FI_EPERM || ret == -FI_EINVAL) &&

@@ -93,20 +93,23 @@ static inline void host_stop(int i)
 }
 
 /*
- * A service of board 1 in a process, in place of host_start(1): it stands for a
- * second host, which a test stops and kills. The process executes this program,
- * whose main() begins with host_process_main(). Returns when the service runs.
+ * A service in a process, in place of host_start(host): it stands for another
+ * process of the board or for another host, which a test stops and kills. The
+ * process executes this program, whose main() begins with host_process_main().
+ * Returns when the service runs.
  */
-static inline pid_t host_process(void)
+static inline pid_t host_process(int host)
 {
-	char *argv[] = { "host", "serve", NULL, NULL };
-	char number[16], c;
+	char *argv[] = { "host", "serve", NULL, NULL, NULL };
+	char number[16], which[16], c;
 	int fds[2];
 	pid_t pid;
 
 	assert_int_equal(pipe(fds), 0);
 	snprintf(number, sizeof(number), "%d", fds[1]);
 	argv[2] = number;
+	snprintf(which, sizeof(which), "%d", host);
+	argv[3] = which;
 	assert_int_equal(posix_spawn(&pid, "/proc/self/exe", NULL, NULL, argv,
 				     environ), 0);
 	close(fds[1]);
@@ -118,11 +121,11 @@ static inline pid_t host_process(void)
 /* Serve, and do not return, if host_process() started this process. */
 static inline void host_process_main(int argc, char **argv)
 {
-	if (argc != 3 || strcmp(argv[1], "serve") != 0)
+	if (argc != 4 || strcmp(argv[1], "serve") != 0)
 		return;
 	g_first = atoi(getenv("FI_UNIMEM_BOARD"));
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	host_start(1);
+	host_start(atoi(argv[3]));
 	if (write(atoi(argv[2]), "!", 1) != 1)
 		exit(1);
 	for (;;)
@@ -208,7 +211,9 @@ static inline void host_packets(bool only)
 	struct gsas_thread *t;
 
 	HOLDS(gsas_thread_get(&t) == 0);
-	t->windows = !only && t->hif->caps->flags & HAL_CAP_COHERENT;
+	t->maps = only ? GSAS_MAPS_NONE :
+		  t->hif->caps->flags & HAL_CAP_COHERENT ? GSAS_MAPS_ALL :
+		  GSAS_MAPS_OWN;
 	gsas_hot = only || !t->wiped ? &g_host_cold : t->hot;
 }
 

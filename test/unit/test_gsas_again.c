@@ -57,7 +57,7 @@ static void test_service_is_watched_while_mapped(void **state)
 	void *p;
 
 	assert_int_equal(gsas_thread_get(&t), 0);
-	unit_needs(t->windows);
+	unit_needs(gsas_maps_board(t, g_first));
 	for (int round = 0; round < 4; round++) {
 		a = host_alloc(1, 0, GSAS_MAPPED);
 		assert_int_equal(gsas_map(a, &p, &len), 0);
@@ -106,7 +106,8 @@ static void test_addresses_come_again(void **state)
 		assert_int_equal(host_read(a), 0);
 		assert_int_equal(gsas_write64(end, (uint64_t)i), 0);
 		assert_int_equal(host_read(end), i);
-		if (kind == GSAS_MAPPED && t->windows && i % 2 == 0) {
+		if (kind == GSAS_MAPPED && gsas_maps_board(t, g_first) &&
+		    i % 2 == 0) {
 			assert_int_equal(gsas_map(a, &p, &bytes), 0);
 			assert_int_equal(bytes, pages * GSAS_PAGE);
 		}
@@ -134,7 +135,7 @@ static void test_freed_by_another_thread(void **state)
 	int rounds = 0;
 
 	assert_int_equal(gsas_thread_get(&t), 0);
-	unit_needs(t->windows);
+	unit_needs(gsas_maps_board(t, g_first));
 	for (int i = 0; i < 60; i++) {
 		gsas_addr a = host_alloc(300, 0, GSAS_MAPPED);
 		pthread_t thread;
@@ -165,7 +166,7 @@ static void test_pointers_last(void **state)
 	void *p;
 
 	assert_int_equal(gsas_thread_get(&t), 0);
-	unit_needs(t->windows);
+	unit_needs(gsas_maps_board(t, g_first));
 	a = host_alloc(300, 0, GSAS_MAPPED);
 	assert_int_equal(gsas_map(a, &p, &bytes), 0);
 	*(uint64_t *)p = 77;

@@ -74,7 +74,7 @@ static void test_lies(void **state)
 	gsas_addr a[3];
 
 	assert_int_equal(gsas_thread_get(&t), 0);
-	unit_needs(t->windows);
+	unit_needs(gsas_maps_board(t, g_first));
 	for (unsigned flags = 0; flags <= GSAS_MAPPED; flags += GSAS_MAPPED) {
 		for (int i = 0; i < 3; i++)
 			a[i] = host_alloc(300, 0, flags);

@@ -14,14 +14,6 @@ static struct {
 	int ret;
 } g;
 
-static bool windows(void)
-{
-	struct gsas_thread *t;
-
-	assert_int_equal(gsas_thread_get(&t), 0);
-	return t->windows;
-}
-
 static void *map_in_thread(void *arg)
 {
 	void *ptr = NULL;
@@ -47,6 +39,16 @@ static bool is_there(const void *ptr)
 	return mincore((void *)page, 1, &vec) == 0;
 }
 
+/* The register model maps all memory at once; only its driver counts. */
+static void assert_gone(const void *ptr)
+{
+	struct gsas_thread *t;
+
+	assert_int_equal(gsas_thread_get(&t), 0);
+	if (strcmp(t->hif->caps->backend, "sim") != 0)
+		assert_false(is_there(ptr));
+}
+
 /* All threads use a pointer that another thread asked for, also after its
  * end. */
 static void test_outlives_its_thread(void **state)
@@ -55,7 +57,6 @@ static void test_outlives_its_thread(void **state)
 	void *again;
 	size_t bytes;
 
-	unit_needs(windows());
 	g.addr = host_alloc(3, 0, GSAS_MAPPED);
 	in_thread(map_in_thread);
 	assert_int_equal(g.ret, 0);
@@ -75,7 +76,7 @@ static void test_outlives_its_thread(void **state)
 		assert_true(is_there(g.ptr));
 		assert_int_equal(gsas_unmap((uint8_t *)g.ptr + i), 0);
 	}
-	assert_false(is_there(g.ptr));
+	assert_gone(g.ptr);
 	assert_int_equal(gsas_unmap(g.ptr), -EINVAL);
 	assert_int_equal(gsas_unmap(NULL), -EINVAL);
 	assert_int_equal(gsas_unmap(&value), -EINVAL);
@@ -91,18 +92,17 @@ static void test_outlives_the_service(void **state)
 	uint64_t *first, *second;
 	gsas_addr a;
 
-	unit_needs(windows());
-	g.addr = host_alloc(1, 1, GSAS_MAPPED);
+	g.addr = host_alloc(1, 0, GSAS_MAPPED);
 	assert_int_equal(gsas_write64(g.addr, 7), 0);
 	in_thread(map_in_thread);
 	assert_int_equal(g.ret, 0);
 	first = g.ptr;
-	host_stop(1);
+	host_stop(0);
 	assert_int_equal(*first, 7);
-	host_start(1);
+	host_start(0);
 	/* the first call finds the end of the service */
-	a = host_alloc(1, 0, 0);
-	while (gsas_alloc(1, g_first + 1, GSAS_MAPPED, NULL, &g.addr) != 0)
+	a = host_alloc(1, 1, 0);
+	while (gsas_alloc(1, g_first, GSAS_MAPPED, NULL, &g.addr) != 0)
 		;
 	in_thread(map_in_thread);
 	assert_int_equal(g.ret, 0);
@@ -111,7 +111,7 @@ static void test_outlives_the_service(void **state)
 	*second = 8;
 	assert_int_equal(*first, 7);
 	assert_int_equal(gsas_unmap(first), 0);
-	assert_false(is_there(first));
+	assert_gone(first);
 	assert_int_equal(*second, 8);
 	assert_int_equal(gsas_unmap(second), 0);
 	assert_int_equal(gsas_free(g.addr), 0);
@@ -122,7 +122,6 @@ static void test_child_has_none(void **state)
 {
 	pid_t pid;
 
-	unit_needs(windows());
 	g.addr = host_alloc(1, 0, GSAS_MAPPED);
 	map_in_thread(NULL);
 	assert_int_equal(g.ret, 0);
@@ -146,7 +145,7 @@ static void test_segments_known(void **state)
 	uint32_t before;
 
 	assert_int_equal(gsas_thread_get(&t), 0);
-	unit_needs(t->windows);
+	unit_needs(gsas_maps_board(t, 0));
 	before = t->segments.count;
 	for (unsigned flags = 0; flags <= GSAS_MAPPED; flags += GSAS_MAPPED) {
 		a[0] = host_alloc(100000, 0, flags);

@@ -34,7 +34,7 @@ static void test_stopped(void **state)
 	int ret;
 
 	host_stop(1);
-	pid = host_process();
+	pid = host_process(1);
 	a = resume(pid);
 	/* waits for an answer; the time before the call does not count */
 	usleep(LIMIT_MS * 1000);
