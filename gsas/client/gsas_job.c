@@ -4,8 +4,9 @@
  * of the process.
  *
  * The environment variable GSAS_JOB has the key of the job. If it is not set,
- * the library makes a key when it is loaded, and sets the variable for the
- * processes that this one starts. At the first call it would be too late:
+ * the library makes a key when it is loaded, of what a launcher gives
+ * (gsas_launcher.c) or at random, and sets the variable for the processes that
+ * this one starts. At the first call it would be too late:
  * threads may read the environment then, and children that were started before
  * would make keys of their own.
  */
@@ -23,6 +24,7 @@
 #include <rdma/fi_errno.h>
 
 #include "client/gsas_job.h"
+#include "client/gsas_launcher.h"
 #include "client/gsas_log.h"
 #include "common/gsas_hold.h"
 #include "gsas.h"
@@ -32,6 +34,8 @@
 static uint64_t job_key[2];
 static int job_status;			/* 0, or -errno: there is no key */
 static int job_held = -1;		/* descriptor of gsas_hold.h */
+static _Atomic bool job_alone;		/* a random key in spite of a launcher,
+					 * which is not logged yet */
 
 static bool parse_word(const char *text, uint64_t *word)
 {
@@ -59,6 +63,7 @@ int gsas_job_own(void)
 	if (job_held >= 0)
 		close(job_held);
 	job_held = -1;
+	atomic_store(&job_alone, false);
 	job_status = getrandom(job_key, sizeof(job_key), 0) ==
 		     sizeof(job_key) ? 0 : -errno;
 	return job_status;
@@ -67,10 +72,14 @@ int gsas_job_own(void)
 static int make_key(void)
 {
 	char text[2 * DIGITS + 1];
-	int ret = gsas_job_own();
+	int ret;
 
-	if (ret != 0)
-		return ret;
+	if (!gsas_launcher_key(job_key)) {
+		ret = gsas_job_own();
+		if (ret != 0)
+			return ret;
+		atomic_store(&job_alone, gsas_launcher_evident());
+	}
 	snprintf(text, sizeof(text), "%016" PRIx64 "%016" PRIx64, job_key[0],
 		 job_key[1]);
 	return setenv("GSAS_JOB", text, 1) == 0 ? 0 : -errno;
@@ -98,6 +107,10 @@ int gsas_job_key(uint64_t key[2])
 			 "digits: unset it, or give all processes the same");
 	else if (job_status != 0)
 		gsas_log("no key for a job: %s", strerror(-job_status));
+	else if (atomic_exchange(&job_alone, false))
+		gsas_log("a launcher has started this process, but nothing "
+			 "names its job: the process is a job of its own; to "
+			 "share memory give all processes the same GSAS_JOB");
 	memcpy(key, job_key, sizeof(job_key));
 	return job_status;
 }

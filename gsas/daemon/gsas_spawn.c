@@ -160,11 +160,14 @@ struct start {
 	posix_spawnattr_t attr;
 };
 
+/* Is the variable set here, or of the process that started the service and of
+ * no other: for systemd, or its rank, as launchers give it? */
 static bool is_own(const char *var)
 {
 	static const char *const own[] = {
 		"FI_UNIMEM_BOARD=", "GSAS_JOB=", "GSAS_ARGUMENT=",
-		"NOTIFY_SOCKET=",
+		"NOTIFY_SOCKET=", "PMI_FD=", "PMI_RANK=", "PMIX_NAMESPACE=",
+		"PMIX_RANK=", "SLURM_PROCID=",
 	};
 
 	for (unsigned i = 0; i < sizeof(own) / sizeof(own[0]); i++)

@@ -157,6 +157,7 @@ static void show_region(const struct gsas_list_entry *e)
 	printf("0x%016" PRIx64 " %10" PRIu64 " %-6s %-7s %6u %8u\n", e->address,
 	       e->pages, mode < 3 ? modes[mode] : "?",
 	       e->attr & GSAS_ATTR_QUEUE ? "queue" :
+	       e->attr & GSAS_ATTR_OWNED ? "owned" :
 	       e->attr & GSAS_ATTR_MAPPED ? "mapped" : "packets", e->job,
 	       e->clients);
 }

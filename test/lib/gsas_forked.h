@@ -20,7 +20,8 @@ enum {					/* words of a report */
 	FORKED_PID,
 	FORKED_PAGES,			/* address of 3 allocated pages */
 	FORKED_FILES,			/* descriptors open at the start */
-	FORKED_WORDS = 4,		/* length of a report */
+	FORKED_RANK,			/* 1: variables of a launcher are set */
+	FORKED_WORDS,			/* length of a report */
 };
 
 enum {					/* values of FORKED_WHAT */

@@ -46,6 +46,14 @@ static uint64_t descriptors(void)
 	return n;
 }
 
+/* Are variables set by which a launcher gives a process its rank? */
+static bool has_rank(void)
+{
+	return getenv("PMI_FD") != NULL || getenv("PMI_RANK") != NULL ||
+	       getenv("PMIX_NAMESPACE") != NULL ||
+	       getenv("PMIX_RANK") != NULL || getenv("SLURM_PROCID") != NULL;
+}
+
 int main(void)
 {
 	const uint64_t files = descriptors();
@@ -60,6 +68,7 @@ int main(void)
 	WRITE64(mine + FORKED_BOARD, getBoardPid());
 	WRITE64(mine + FORKED_PID, (uint64_t)getpid());
 	WRITE64(mine + FORKED_FILES, files);
+	WRITE64(mine + FORKED_RANK, has_rank());
 	printf("out of %d\n", (int)getpid());
 	fprintf(stderr, "err of %d\n", (int)getpid());
 	fflush(NULL);

@@ -89,6 +89,11 @@ static void remove_folder(const char *path)
 	CHECK(rmdir(path) == 0);
 }
 
+static const char *const rank_variables[] = {
+	"PMI_FD", "PMI_RANK", "PMIX_NAMESPACE", "PMIX_RANK", "SLURM_PROCID",
+};
+#define RANK_VARIABLES	(sizeof(rank_variables) / sizeof(rank_variables[0]))
+
 static struct proc *serve(int board, const struct folder *f)
 {
 	const char *options[] = { "--exec", f->allowed, "--logs", f->path,
@@ -164,6 +169,7 @@ static int forker(int fd, void *arg)
 		CHECK_MSG(found == 1, "process %d on board %d: not what "
 			  "remoteFork() said", (int)p, (int)board);
 		CHECK(READ64(word(page, i, FORKED_FILES)) == 3);
+		CHECK(READ64(word(page, i, FORKED_RANK)) == 0);
 	}
 	procs_send(fd, pid, sizeof(pid));
 	procs_recv_word(fd);
@@ -214,8 +220,13 @@ static void forks(void)
 
 	make_folder(&f);
 	extra = dup(STDERR_FILENO);	/* the services have it, and keep it */
+	/* and the rank of a process that would start them */
+	for (size_t i = 0; i < RANK_VARIABLES; i++)
+		setenv(rank_variables[i], "1", 1);
 	for (int i = 0; i < 2; i++)
 		service[i] = serve(i, &f);
+	for (size_t i = 0; i < RANK_VARIABLES; i++)
+		unsetenv(rank_variables[i]);
 	close(extra);
 	p = proc_start(forker, &f, board_env(0));
 	CHECK(procs_recv(p->fd, pid, sizeof(pid), -1) == sizeof(pid));
