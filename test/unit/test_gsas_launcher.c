@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_gsas_launcher.c - processes that one launcher started have one job key,
+ * and the processes of two launchers never have the same
+ *
+ * A child of the test takes the name of a launcher's process, as its ancestor
+ * walk finds it in /proc, and starts ranks. Where mpiexec of MPICH is found, it
+ * starts ranks as well.
+ */
+#include <glob.h>
+#include <sys/prctl.h>
+
+#include "client/gsas_job.h"
+#include "client/gsas_launcher.h"
+#include "gsas.h"
+#include "lib/unit.h"
+
+#define RANKS	3
+
+/* A result of a rank, passed through a pipe. */
+struct answer {
+	bool known, ranked;
+	uint64_t key[2];
+	uint32_t rank, ranks;
+};
+
+static const char *const g_variables[] = {
+	"PMI_FD", "PMI_RANK", "PMI_SIZE", "PMI_JOBID", "PMIX_NAMESPACE",
+	"PMIX_RANK",
+	"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+	"OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_MCA_orte_hnp_uri", "SLURM_JOB_ID",
+	"SLURM_STEP_ID", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS",
+	"SLURM_RESTART_COUNT",
+};
+
+static int setup(void **state)
+{
+	for (size_t i = 0; i < sizeof(g_variables) / sizeof(char *); i++)
+		unsetenv(g_variables[i]);
+	return 0;
+}
+
+static void ask(struct answer *answer)
+{
+	memset(answer, 0, sizeof(*answer));
+	answer->known = gsas_launcher_key(answer->key);
+	answer->ranked = gsas_launcher_rank(&answer->rank, &answer->ranks);
+}
+
+static void put(int fd, const struct answer *answer)
+{
+	if (write(fd, answer, sizeof(*answer)) != sizeof(*answer))
+		_exit(1);
+}
+
+/* A rank answers, from below so many processes of other names. */
+static void rank_run(int fd, int index, int between)
+{
+	char text[16];
+	struct answer answer;
+
+	for (; between > 0; between--) {
+		pid_t pid;
+
+		/* before the fork: a child inherits the name */
+		prctl(PR_SET_NAME, "sh");
+		pid = fork();
+		if (pid != 0)
+			_exit(pid < 0 || waitpid(pid, NULL, 0) != pid);
+	}
+	prctl(PR_SET_NAME, "rank");
+	snprintf(text, sizeof(text), "%d", index);
+	setenv("PMI_RANK", text, 1);
+	ask(&answer);
+	put(fd, &answer);
+	_exit(0);
+}
+
+/* Start RANKS ranks below processes of these names (NULL: ends the list), and
+ * store their answers. */
+static void launch(const char *const *names, struct answer *answers)
+{
+	int fds[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(fds), 0);
+	pid = unit_fork();
+	if (pid == 0) {
+		for (; *names != NULL; names++) {
+			pid = fork();
+			if (pid != 0)
+				_exit(waitpid(pid, NULL, 0) != pid);
+			prctl(PR_SET_NAME, *names);
+		}
+		for (int i = 0; i < RANKS; i++) {
+			pid = fork();
+			if (pid == 0)
+				rank_run(fds[1], i, i);
+			waitpid(pid, NULL, 0);
+		}
+		_exit(0);
+	}
+	for (int i = 0; i < RANKS; i++)
+		assert_int_equal(read(fds[0], &answers[i], sizeof(*answers)),
+				 sizeof(*answers));
+	assert_int_equal(unit_exit_code(pid), 0);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+#define LAUNCH(answers, ...)						\
+	launch((const char *const []){ __VA_ARGS__, NULL }, answers)
+
+static bool same(const struct answer *a, const struct answer *b)
+{
+	return a->known && b->known &&
+	       memcmp(a->key, b->key, sizeof(a->key)) == 0;
+}
+
+static void assert_one_job(const struct answer *answers)
+{
+	for (int i = 0; i < RANKS; i++)
+		assert_true(same(&answers[0], &answers[i]));
+}
+
+static void as_hydra(void)
+{
+	setenv("PMI_FD", "6", 1);
+	setenv("PMI_RANK", "0", 1);
+	setenv("PMI_SIZE", "3", 1);
+}
+
+static void as_pmix(const char *name)
+{
+	setenv("PMIX_NAMESPACE", name, 1);
+	setenv("PMIX_RANK", "0", 1);
+}
+
+static void as_slurm(const char *job, const char *step)
+{
+	setenv("SLURM_JOB_ID", job, 1);
+	setenv("SLURM_STEP_ID", step, 1);
+	setenv("SLURM_PROCID", "2", 1);
+	setenv("SLURM_STEP_NUM_TASKS", "4", 1);
+}
+
+static void test_alone(void **state)
+{
+	struct answer a[RANKS];
+
+	LAUNCH(a, "hydra_pmi_proxy");	/* no variables */
+	assert_false(a[0].known || a[0].ranked);
+	assert_false(gsas_launcher_evident());
+	as_hydra();			/* variables, but no such ancestor */
+	ask(a);
+	assert_false(a[0].known || a[0].ranked);
+	assert_true(gsas_launcher_evident());
+}
+
+static void test_hydra(void **state)
+{
+	struct answer a[RANKS], b[RANKS];
+
+	as_hydra();
+	LAUNCH(a, "mpiexec.hydra", "hydra_pmi_proxy");
+	LAUNCH(b, "mpiexec.hydra", "hydra_pmi_proxy");
+	assert_one_job(a);
+	assert_one_job(b);
+	assert_false(same(a, b));
+	for (uint32_t i = 0; i < RANKS; i++) {
+		assert_true(a[i].ranked);
+		assert_int_equal(a[i].rank, i);
+		assert_int_equal(a[i].ranks, 3);
+	}
+	/* mpiexec runs on another host */
+	LAUNCH(a, "sshd", "hydra_pmi_proxy");
+	assert_one_job(a);
+	/* the proxy is hidden behind a launcher of another kind */
+	LAUNCH(b, "hydra_pmi_proxy", "orted");
+	assert_false(b[0].known);
+}
+
+static void test_pmix(void **state)
+{
+	struct answer a, b;
+
+	as_pmix("prterun-host-1@1");
+	ask(&a);
+	assert_true(a.known);
+	ask(&b);
+	assert_true(same(&a, &b));
+	as_pmix("prterun-host-1@2");
+	ask(&b);
+	assert_false(same(&a, &b));
+	as_pmix("prterun-host-1@1");
+	setenv("OMPI_MCA_orte_hnp_uri", "1.0;tcp://10.0.0.1:4000", 1);
+	ask(&b);
+	assert_false(same(&a, &b));
+	/* Open MPI 4 uses its names again, so they need the address */
+	as_pmix("2424242");
+	ask(&b);
+	assert_true(b.known);
+	unsetenv("OMPI_MCA_orte_hnp_uri");
+	ask(&b);
+	assert_false(b.known);
+}
+
+/* The same name again, by another process on this host: another job. */
+static void pmix_again(const char *mpirun)
+{
+	struct answer a[RANKS], b[RANKS];
+
+	setup(NULL);
+
+	as_pmix("prterun-host-1@1");
+	setenv("OMPI_COMM_WORLD_RANK", "1", 1);
+	setenv("OMPI_COMM_WORLD_SIZE", "3", 1);
+	setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "3", 1);
+	LAUNCH(a, mpirun);
+	LAUNCH(b, mpirun);
+	assert_one_job(a);
+	assert_one_job(b);
+	assert_false(same(a, b));
+	assert_true(a[0].ranked && a[0].rank == 1 && a[0].ranks == 3);
+	/* on several hosts the name is all that the ranks share */
+	setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "2", 1);
+	LAUNCH(a, "prted");
+	LAUNCH(b, "prted");
+	assert_true(same(a, b));
+}
+
+static void test_pmix_again(void **state)
+{
+	pmix_again("prterun");
+	pmix_again("mpirun.openmpi");
+	pmix_again("mpiexec.openmpi");
+}
+
+static void test_slurm(void **state)
+{
+	struct answer a, b;
+
+	as_slurm("77", "0");
+	ask(&a);
+	assert_true(a.known && a.ranked);
+	assert_int_equal(a.rank, 2);
+	assert_int_equal(a.ranks, 4);
+	ask(&b);
+	assert_true(same(&a, &b));
+	as_slurm("77", "1");
+	ask(&b);
+	assert_false(same(&a, &b));
+	as_slurm("78", "0");
+	ask(&b);
+	assert_false(same(&a, &b));
+	as_slurm("77", "0");
+	setenv("SLURM_RESTART_COUNT", "1", 1);
+	ask(&b);
+	assert_false(same(&a, &b));
+	as_slurm("77", "4294967290");	/* the shell of salloc */
+	ask(&b);
+	assert_false(b.known || gsas_launcher_evident());
+}
+
+/* slurmstepd is hidden, and srun gives variables of PMI or PMIx as well. */
+static void test_slurm_hidden(void **state)
+{
+	struct answer a, b;
+
+	as_slurm("77", "5");
+	ask(&a);
+	as_pmix("slurm.pmix.77.5");
+	setenv("PMIX_RANK", "2", 1);
+	ask(&b);
+	assert_true(same(&a, &b));
+	assert_true(b.ranked && b.rank == 2 && b.ranks == 4);
+	/* variables of another step, and of a launcher that srun started */
+	as_pmix("slurm.pmix.77.50");
+	setenv("PMIX_RANK", "2", 1);
+	ask(&b);
+	assert_false(b.known || b.ranked);
+	as_pmix("slurm.pmix.77.5");
+	setenv("PMIX_RANK", "1", 1);
+	ask(&b);
+	assert_false(b.known || b.ranked);
+	unsetenv("PMIX_NAMESPACE");
+	as_hydra();
+	setenv("PMI_RANK", "2", 1);
+	ask(&b);
+	assert_false(b.known);
+	setenv("PMI_JOBID", "77.5", 1);
+	ask(&b);
+	assert_true(same(&a, &b));
+	setenv("PMI_RANK", "0", 1);
+	ask(&b);
+	assert_false(b.known);
+}
+
+/* ---- The log line -------------------------------------------------------- */
+
+/* Lines with a text that this test writes in another role, which uses the key
+ * of its job twice. */
+static int log_lines(void)
+{
+	char self[4096] = "", line[512];
+	int lines = 0;
+	FILE *out;
+
+	assert_true(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
+	setenv("SELF", self, 1);
+	out = popen("unset GSAS_JOB; \"$SELF\" key 2>&1", "re");
+	assert_non_null(out);
+	while (fgets(line, sizeof(line), out) != NULL)
+		lines += strstr(line, "nothing names its job") != NULL;
+	assert_int_equal(pclose(out), 0);
+	return lines;
+}
+
+static void test_log(void **state)
+{
+	assert_int_equal(log_lines(), 0);
+	as_slurm("77", "0");
+	assert_int_equal(log_lines(), 0);
+	as_hydra();			/* it cannot be known */
+	assert_int_equal(log_lines(), 1);
+}
+
+/* The nearest launcher decides, not the one whose variables are inherited. */
+static void test_nested(void **state)
+{
+	struct answer a[RANKS], b[RANKS];
+
+	as_slurm("77", "0");
+	as_hydra();
+	LAUNCH(a, "slurmstepd", "hydra_pmi_proxy");
+	LAUNCH(b, "slurmstepd", "hydra_pmi_proxy");
+	assert_one_job(a);
+	assert_false(same(a, b));
+	LAUNCH(a, "hydra_pmi_proxy", "slurmstepd");
+	LAUNCH(b, "hydra_pmi_proxy", "slurmstepd");
+	assert_true(same(a, b));
+	assert_int_equal(a[0].ranks, 4);
+	as_pmix("x");
+	LAUNCH(a, "slurmstepd", "prted");
+	assert_true(a[0].known);
+	assert_false(same(a, b));
+	LAUNCH(a, "sh");		/* it cannot be known */
+	assert_false(a[0].known || a[0].ranked);
+}
+
+/* ---- mpiexec of MPICH ---------------------------------------------------- */
+
+/* Store the path of mpiexec.hydra: UNM_MPIEXEC, or where quickstart installs
+ * MPICH. false: there is none. */
+static bool find_mpiexec(char *path, size_t len)
+{
+	const char *named = getenv("UNM_MPIEXEC"), *home = getenv("HOME");
+	glob_t found;
+	bool any;
+
+	if (named != NULL) {
+		snprintf(path, len, "%s", named);
+		return access(path, X_OK) == 0;
+	}
+	snprintf(path, len, "%s/.cache/unimem/mpich-*/bin/mpiexec.hydra",
+		 home != NULL ? home : "");
+	any = glob(path, 0, NULL, &found) == 0;
+	if (any)
+		snprintf(path, len, "%s", found.gl_pathv[0]);
+	globfree(&found);
+	return any;
+}
+
+/* Run this test as 2 ranks, the second below a shell, and read their lines. */
+static void mpiexec(const char *path, char lines[2][80])
+{
+	static const char command[] = "unset GSAS_JOB; \"$MPIEXEC\" -n 1 "
+		"\"$SELF\" rank : -n 1 sh -c '\"$SELF\" rank; :'";
+	char self[4096] = "";
+	FILE *out;
+
+	assert_true(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
+	setenv("SELF", self, 1);
+	setenv("MPIEXEC", path, 1);
+	out = popen(command, "re");
+	assert_non_null(out);
+	for (int i = 0; i < 2; i++)
+		assert_non_null(fgets(lines[i], sizeof(lines[i]), out));
+	assert_int_equal(pclose(out), 0);
+}
+
+static void test_mpiexec(void **state)
+{
+	char path[4096], first[2][80], second[2][80];
+
+	if (!find_mpiexec(path, sizeof(path))) {
+		print_message("skipped: no mpiexec.hydra of MPICH\n");
+		skip();
+	}
+	mpiexec(path, first);
+	mpiexec(path, second);
+	assert_string_equal(first[0], first[1]);
+	assert_string_equal(second[0], second[1]);
+	assert_string_not_equal(first[0], second[0]);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_alone, setup),
+		cmocka_unit_test_setup(test_hydra, setup),
+		cmocka_unit_test_setup(test_pmix, setup),
+		cmocka_unit_test_setup(test_pmix_again, setup),
+		cmocka_unit_test_setup(test_slurm, setup),
+		cmocka_unit_test_setup(test_slurm_hidden, setup),
+		cmocka_unit_test_setup(test_nested, setup),
+		cmocka_unit_test_setup(test_log, setup),
+		cmocka_unit_test_setup(test_mpiexec, setup),
+	};
+
+	if (argc > 1 && strcmp(argv[1], "key") == 0) {
+		uint64_t key[2];
+
+		return gsas_job_key(key) != 0 || gsas_job_key(key) != 0;
+	}
+	if (argc > 1 && strcmp(argv[1], "rank") == 0) {
+		/* gsas.h makes the linker take the constructor that set it */
+		(void)gsas_board();
+		printf("%s\n", getenv("GSAS_JOB"));
+		return 0;
+	}
+	return unit_run(tests);
+}
