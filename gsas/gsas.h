@@ -49,6 +49,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gsas_types.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -63,6 +65,10 @@ extern "C" {
 #define GSAS_PAGE		4096	/* bytes */
 
 typedef uint64_t gsas_addr;		/* 0 is none */
+
+/* The meaning of an error of these calls, whose sign is ignored, in a line of
+ * text without a full stop. The text is constant. Any thread. */
+GSAS_API const char *gsas_strerror(int error);
 
 /* ---- Boards -------------------------------------------------------------- */
 
@@ -82,9 +88,11 @@ enum gsas_flags {
 	GSAS_JOB	= 0,		/* processes of this job may access */
 	GSAS_GROUP_ONLY	= 1,		/* and members of the group */
 	GSAS_WORLD	= 2,		/* every process may access */
-	GSAS_MAPPED	= 1 << 8,	/* may be mapped: faster where boards
-					 * are coherent. Excludes gsas_read4k()
-					 * and operations on more than 8 bytes,
+	GSAS_MAPPED	= 1 << 8,	/* may be mapped: faster on the own
+					 * board, and on every board where
+					 * boards are coherent. Excludes
+					 * gsas_read4k() and operations
+					 * on more than 8 bytes,
 					 * or on more than 16 aligned bytes
 					 * where the processor can do these */
 };
@@ -114,7 +122,8 @@ GSAS_API int gsas_join(const char *group);
  * access it by loads and stores until gsas_unmap(), even if the calling thread
  * or the service ends before. Atomic operations of the processor are atomic
  * among all boards. After the memory is freed, accesses affect no other
- * allocation. -EOPNOTSUPP: the memory of these boards cannot be mapped.
+ * allocation. -EOPNOTSUPP: the address is of another board, and boards are not
+ * coherent.
  */
 GSAS_API int gsas_map(gsas_addr addr, void **ptr, size_t *bytes);
 
@@ -143,15 +152,15 @@ GSAS_API int gsas_fad64(gsas_addr addr, int64_t summand, int64_t *was);
 GSAS_API int gsas_swap64(gsas_addr addr, uint64_t value, uint64_t *was);
 
 /*
- * Any operation of FI_ATOMIC; op and type have libfabric's numbers (enum fi_op,
- * enum fi_datatype). It is done on count elements, each atomic by itself. form:
- * 0 update, 1 fetch, 2 compare. operand, compare, result: count elements each,
- * NULL where form and op have none. Memory that may be mapped needs an aligned
- * address, other memory does not.
+ * Any operation of FI_ATOMIC, with libfabric's numbers (enum fi_op, enum
+ * fi_datatype). It is done on count elements, each atomic by itself. operand,
+ * compare, result: count elements each, NULL where form and op have none.
+ * Memory that may be mapped needs an aligned address, other memory does not.
+ * gsas_generic.h has calls that take the type from their arguments.
  */
-GSAS_API int gsas_atomic(gsas_addr addr, int op, int type, int form,
-			 size_t count, const void *operand, const void *compare,
-			 void *result);
+GSAS_API int gsas_atomic(gsas_addr addr, enum gsas_op op, enum gsas_type type,
+			 enum gsas_form form, size_t count, const void *operand,
+			 const void *compare, void *result);
 
 /* Copy any number of bytes of one allocation. Each aligned word of up to 8
  * bytes is read or written at once, more than a word is not. */
@@ -194,11 +203,12 @@ GSAS_API int gsas_wait(struct gsas_req *req);
 
 /*
  * Posted operations: the caller has nothing to wait for, and the next
- * gsas_fence() returns their errors. gsas_update64_post() does op (enum fi_op)
- * on an unsigned 64-bit word.
+ * gsas_fence() returns their errors. gsas_update64_post() does op on an
+ * unsigned 64-bit word.
  */
 GSAS_API int gsas_write64_post(gsas_addr addr, uint64_t value);
-GSAS_API int gsas_update64_post(gsas_addr addr, int op, uint64_t operand);
+GSAS_API int gsas_update64_post(gsas_addr addr, enum gsas_op op,
+				uint64_t operand);
 
 /* Wait until all requests of this thread to a board (-1: to all boards) are
  * done. Returns the error of the first posted request that failed since the
