@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # The installed headers stand alone, in strict C and in C++; the manual has the
-# functions of GSAS as the headers declare them, all of them; the examples of
-# the manual compile.
+# functions of GSAS, of RDMA and of the mailbox as the headers declare them, all
+# of them; what the paper prints compiles unchanged; the examples of the manual
+# compile.
 . "$(dirname "$0")/check-lib.sh"
 
 compiles()
@@ -46,11 +47,15 @@ exported()
 tmp=$(mktemp -d) || exit 99
 trap 'rm -rf "$tmp"' EXIT
 mkdir "$tmp/rdma" && cp prov/unimem/fi_ext_unimem.h "$tmp/rdma" &&
-	cp gsas/gsas.h gsas/atomic.h "$tmp" || exit 99
+	cp gsas/gsas.h gsas/gsas_generic.h gsas/gsas_types.h gsas/atomic.h \
+		"$tmp" || exit 99
+mkdir "$tmp/unimem" && cp rdma/unimem/unim_dma.h mailbox/unimem/mailbox.h \
+	"$tmp/unimem" || exit 99
 failed=0
 tried=
 
-for what in rdma/fi_ext_unimem.h gsas.h atomic.h; do
+for what in rdma/fi_ext_unimem.h gsas.h gsas_generic.h atomic.h \
+	unimem/unim_dma.h unimem/mailbox.h; do
 	echo "#include <$what>" >"$tmp/x"
 	compiles "${CC:-cc}" -x c -std=c99
 	compiles c++ -x c++ -std=c++11
@@ -79,10 +84,140 @@ for std in c99 gnu17; do
 done
 compiles c++ -x c++ -std=c++11
 
+# The typed calls, which are macros in C and overloaded functions in C++
+what="the typed calls"
+cat >"$tmp/x" <<'LISTING'
+#include <gsas_generic.h>
+int typed(gsas_addr at, double *real, uint16_t *half);
+int typed(gsas_addr at, double *real, uint16_t *half)
+{
+	return gsas_get_value(at, real) + gsas_put_value(at, *half) +
+	       gsas_update_value(at, GSAS_OP_SUM, 1.0f) +
+	       gsas_fetch_value(at, GSAS_OP_MAX, 1, real) +
+	       gsas_compare_swap(at, 1, 2, half) +
+	       gsas_put_value(at, LLONG_MAX) + gsas_put_value(at, LONG_MAX);
+}
+LISTING
+compiles "${CC:-cc}" -x c -std=c11
+compiles c++ -x c++ -std=c++11
+
+# The prototypes of section 3.4 of the paper, each as it is printed, and the
+# uses that its text describes.
+what="the paper's prototypes of RDMA"
+cat >"$tmp/x" <<'LISTING'
+#include <unimem/unim_dma.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+int unim_dma_init(unim_node_id_t node_id);
+void unim_dma_cleanup(void);
+unim_dma_buffer_t *unim_alloc_buf_l(uint32_t size);
+unim_dma_buffer_t *unim_alloc_buf_r(uint32_t size, unim_dma_node_t node);
+void unim_free_buf(unim_dma_buffer_t *buf);
+unim_dma_buffer_t *unim_get_buf(unim_dma_buf_id_t id);
+unim_dma_buf_id_t unim_get_buf_id(unim_dma_buffer_t *buf);
+void *unim_buf_get_memory(unim_dma_buffer_t *buf);
+unim_dma_transfer_id_t unim_dma_submit_transfer(unim_dma_buffer_t *src,
+unim_dma_buffer_t *dst, uint64_t src_off, uint64_t dst_off, uint64_t size,
+unim_comp_cb_t comp_cb, void *cb_arg);
+unim_dma_transfer_id_t unim_dma_submit_transfer_from_mem(void *src,
+unim_dma_buffer_t *dst, uint64_t src_off, uint64_t dst_off, uint64_t size,
+unim_comp_cb_t comp_cb, void *cb_arg);
+unim_dma_transfer_id_t
+unim_dma_submit_transfer_to_mem(unim_dma_buffer_t *src, void *dst,
+uint64_t src_off, uint64_t dst_off, uint64_t size, unim_comp_cb_t comp_cb, void
+*cb_arg);
+unim_dma_status_t unim_dma_status(unim_dma_transfer_id_t tID);
+unim_dma_node_t unim_dma_get_node(unim_node_id_t id);
+int uses(unim_dma_transfer_t *transfer);
+#ifdef __cplusplus
+}
+#endif
+static void called(void *arg)
+{
+	*(int *)arg = 1;
+}
+int uses(unim_dma_transfer_t *transfer)
+{
+	unim_dma_buffer_t *src = NULL, *dst = NULL;
+	unim_dma_transfer_id_t id;
+	int done = 0;
+	void (*callback)(void *) = called;
+
+	if (unim_dma_init(0) != 0 || unim_dma_get_node(1) == NULL)
+		return 1;
+	src = unim_alloc_buf_l(4096);
+	dst = unim_alloc_buf_r(4096, unim_dma_get_node(1));
+	id = unim_dma_submit_transfer(src, dst, 0, 0, 4096, callback, &done);
+	if (id == 0 || transfer == NULL)
+		return 1;
+	switch (unim_dma_status(id)) {
+	case DMA_PENDING:
+	case DMA_STARTED:
+		return 2;
+	case DMA_COMPLETED:
+		return 0;
+	case DMA_FAILED:
+		break;
+	}
+	return done;
+}
+LISTING
+for std in c99 gnu17; do
+	compiles "${CC:-cc}" -x c -std=$std
+done
+compiles c++ -x c++ -std=c++11
+
+# The prototypes and the structure of section 3.2 of the paper, as printed: in C
+# and in C++ a second declaration has to agree. The structure by its fields.
+what="the paper's mailbox"
+cat >"$tmp/x" <<'LISTING'
+#include <unistd.h>
+#include <unimem/mailbox.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+typedef int (*mailbox_callback) (long long unsigned);
+int mailbox_register_callback(unsigned opcode, mailbox_callback cb,
+char *description);
+int mailbox_unregister_callback (unsigned opcode);
+int mailbox_send_message(int rnode , long long unsigned val);
+int listing(int local, int remote, int event_fd);
+#ifdef __cplusplus
+}
+#endif
+static int on_message(long long unsigned val)
+{
+	return val >> 60 == 0xf ? 0 : -1;
+}
+int listing(int local, int remote, int event_fd)
+{
+	struct mailbox_action_t action;
+	long long unsigned val = 0xf000000000000001ULL;
+	char description[] = "listing";
+
+	action.action = 'e';
+	action.opcode = 0xf;
+	action.val = event_fd;
+	if (write(local, &action, sizeof(action)) != sizeof(action) ||
+	    write(remote, &val, 8) != 8 || read(local, &val, 8) != 8)
+		return -1;
+	if (mailbox_register_callback(0x0, on_message, description) != 0)
+		return -1;
+	return mailbox_send_message(1, val) != 0 ||
+		mailbox_unregister_callback(0x0) != 0;
+}
+LISTING
+for std in c99 gnu17; do
+	compiles "${CC:-cc}" -x c -std=$std
+done
+compiles c++ -x c++ -std=c++11
+
 # A name that is declared twice, with different types, is an error.
-for header in gsas.h atomic.h; do
+for header in gsas.h atomic.h unimem/unim_dma.h unimem/mailbox.h; do
 	what="the synopsis of $header"
-	prototypes "$header" man/gsas*.3 >"$tmp/$header.man"
+	prototypes "$header" man/gsas*.3 man/unim*.3 man/mailbox.3 \
+		>"$tmp/$header.man"
 	{
 		echo "#define GSAS_ATOMIC_FUNCTIONS"
 		echo "#include <$header>"
@@ -90,16 +225,21 @@ for header in gsas.h atomic.h; do
 	} >"$tmp/x"
 	compiles "${CC:-cc}" -x c -std=c99
 done
-exported gsas/gsas.h GSAS_API >"$tmp/code"
-exported gsas/atomic.h GSAS_ATOMIC_API >>"$tmp/code"
-[ "$(wc -l <"$tmp/code")" -ge 50 ] || {
-	echo "only $(wc -l <"$tmp/code") functions found in gsas.h and atomic.h"
+{
+	exported gsas/gsas.h GSAS_API
+	exported gsas/atomic.h GSAS_ATOMIC_API
+	exported rdma/unimem/unim_dma.h UNIM_API
+	exported mailbox/unimem/mailbox.h MAILBOX_API
+} >"$tmp/code"
+[ "$(wc -l <"$tmp/code")" -ge 80 ] || {
+	echo "only $(wc -l <"$tmp/code") functions found in the headers"
 	failed=1
 }
 LC_ALL=C sort -o "$tmp/code" "$tmp/code"
-sed 's/(.*//; s/.*[ *]//' "$tmp/gsas.h.man" "$tmp/atomic.h.man" |
+sed 's/(.*//; s/.*[ *]//' "$tmp/gsas.h.man" "$tmp/atomic.h.man" \
+	"$tmp/unimem/unim_dma.h.man" "$tmp/unimem/mailbox.h.man" |
 	LC_ALL=C sort >"$tmp/man"
-for f in man/gsas*.3; do
+for f in man/gsas*.3 man/unim*.3 man/mailbox.3; do
 	sed -n '/^\.Sh NAME/,/^\.Sh SYNOPSIS/s/^\.Nm \([^ ]*\).*/\1/p' "$f"
 done | LC_ALL=C sort >"$tmp/names"
 for list in man names; do

@@ -79,7 +79,7 @@ static const struct misuse misuses[] = {
 	{ "opcode 0", 0, PLAIN, 0, 0, 0, GSAS_E_OPCODE },
 	{ "opcode 15", 15, PLAIN, 0, 0, 0, GSAS_E_OPCODE },
 	{ "opcode 63", 63, PLAIN, 0, 0, 0, GSAS_E_OPCODE },
-	{ "opcode 81", 81, PLAIN, 0, 0, 0, GSAS_E_OPCODE },
+	{ "opcode 83", 83, PLAIN, 0, 0, 0, GSAS_E_OPCODE },
 	{ "opcode 128", 128, PLAIN, 0, 0, 0, GSAS_E_OPCODE },
 	{ "opcode 129", 129, NOWHERE, 0, 1, 0, GSAS_E_OPCODE },
 	{ "the HAL's own", 0xC0, PLAIN, 0, 0, 0, GSAS_E_OPCODE },
@@ -96,7 +96,13 @@ static const struct misuse misuses[] = {
 	{ "more than the job's", GSAS_ALLOC, NOWHERE, 0, 101, 0, GSAS_E_QUOTA },
 	{ "a mode that is none", GSAS_ALLOC, NOWHERE, 0, 1, 3,
 	  GSAS_E_ARGUMENT },
-	{ "an attribute that is none", GSAS_ALLOC, NOWHERE, 0, 1, 1 << 10,
+	{ "an attribute that is none", GSAS_ALLOC, NOWHERE, 0, 1, 1 << 11,
+	  GSAS_E_ARGUMENT },
+	{ "owned by one, open to all", GSAS_ALLOC, NOWHERE, 0, 1,
+	  GSAS_ATTR_OWNED | GSAS_MODE_WORLD, GSAS_E_ARGUMENT },
+	{ "an owner without ownership", GSAS_ALLOC, NOWHERE, 0, 1,
+	  UINT64_C(1) << 32, GSAS_E_ARGUMENT },
+	{ "an owned queue", GSAS_QUEUE_NEW, NOWHERE, 0, 64, GSAS_ATTR_OWNED,
 	  GSAS_E_ARGUMENT },
 	{ "a queue by hand", GSAS_ALLOC, NOWHERE, 0, 1, GSAS_ATTR_QUEUE,
 	  GSAS_E_ARGUMENT },
@@ -257,6 +263,16 @@ static const struct misuse misuses[] = {
 	{ "dequeue too many", GSAS_DEQUEUE, QUEUE, 0, GSAS_BULK_MAX / 8 + 1, 0,
 	  GSAS_E_ARGUMENT },
 
+	{ "an empty name", GSAS_NAME, PLAIN, 0, 0, 1, GSAS_E_ARGUMENT },
+	{ "a name for a second page", GSAS_NAME, PLAIN, PAGE, 1, 0,
+	  GSAS_E_ARGUMENT },
+	{ "a name for foreign memory", GSAS_NAME, QUEUE_WORLD, 0, 1, 0,
+	  GSAS_E_ACCESS },
+	{ "a name for what was freed", GSAS_NAME, FREED, 0, 1, 0,
+	  GSAS_E_FREED },
+	{ "a name for nothing", GSAS_NAME, NOWHERE, BEHIND, 1, 0,
+	  GSAS_E_ADDRESS },
+
 	{ "counters to outside", GSAS_STAT, NOWHERE, 0, 0,
 	  OUTSIDE - sizeof(struct gsas_stat) + 1, GSAS_E_ARGUMENT },
 	{ "list to outside", GSAS_LIST, NOWHERE, 0, 2, OUTSIDE - 63,
@@ -377,7 +393,7 @@ static void test_client_without_a_job(void **state)
 	for (int opcode = 0; opcode < 256; opcode++) {
 		struct misuse m = { "no job", 0, PLAIN, 0, 0, 0, GSAS_E_JOIN };
 		bool known = (opcode >= 1 && opcode <= 14) ||
-			     (opcode >= 64 && opcode <= 80);
+			     (opcode >= 64 && opcode <= 82);
 
 		if (opcode == GSAS_JOIN)
 			continue;
