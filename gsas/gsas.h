@@ -167,6 +167,39 @@ GSAS_API int gsas_atomic(gsas_addr addr, enum gsas_op op, enum gsas_type type,
 GSAS_API int gsas_get(void *dst, gsas_addr src, size_t len);
 GSAS_API int gsas_put(gsas_addr dst, const void *src, size_t len);
 
+/* ---- Waiting for other processes ----------------------------------------- */
+
+enum gsas_compare {			/* of unsigned words: word ? value */
+	GSAS_EQ,
+	GSAS_NE,
+	GSAS_LT,
+	GSAS_LE,
+	GSAS_GT,
+	GSAS_GE
+};
+
+/*
+ * Wait until the 64-bit word at addr compares so with value, at most ms
+ * milliseconds, without limit if ms is -1. *seen: the word, NULL: not wanted.
+ * Writes that were complete (their result known, or fenced) before the writer
+ * changed the word are visible then. A wait of more than some microseconds
+ * sleeps between reads, for a millisecond at most. -ETIMEDOUT: the comparison
+ * did not become true. A value that the word has for a short time only may be
+ * missed.
+ */
+GSAS_API int gsas_wait_until(gsas_addr addr, enum gsas_compare compare,
+			     uint64_t value, int ms, uint64_t *seen);
+
+/*
+ * Put len bytes, as gsas_put(), then do op (WRITE, SUM ...) with value on the
+ * 64-bit word at signal. A thread that sees the changed word sees the bytes.
+ * Both addresses are on one board, in any allocations. -EINVAL: they are not.
+ * If the put fails, the word is not changed; if the update fails, the bytes
+ * were put.
+ */
+GSAS_API int gsas_put_signal(gsas_addr dst, const void *src, size_t len,
+			     gsas_addr signal, enum gsas_op op, uint64_t value);
+
 /* ---- Many at a time ------------------------------------------------------
  *
  * The operations above, started by one call and waited for by another. Only the
@@ -200,6 +233,21 @@ GSAS_API int gsas_put_start(gsas_addr dst, const void *src, size_t len,
  * value: its error. */
 GSAS_API int gsas_test(struct gsas_req *req);
 GSAS_API int gsas_wait(struct gsas_req *req);
+
+/* Wait for all of count requests. Returns the first error in the order of the
+ * array, or 0. -EINVAL: one of them belongs to another thread; no request was
+ * waited for. */
+GSAS_API int gsas_wait_all(struct gsas_req *req, size_t count);
+
+/*
+ * Wait for any of count requests that these calls have not reported before; or
+ * test them once. Returns the result of that request, and stores its number in
+ * the array at *index. If *index is count, the error is that of the call:
+ * -ENOENT: all requests were reported before; -EINVAL: one of them belongs to
+ * another thread; -EINPROGRESS: none is done (gsas_test_any()).
+ */
+GSAS_API int gsas_wait_any(struct gsas_req *req, size_t count, size_t *index);
+GSAS_API int gsas_test_any(struct gsas_req *req, size_t count, size_t *index);
 
 /*
  * Posted operations: the caller has nothing to wait for, and the next
