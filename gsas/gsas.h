@@ -263,6 +263,33 @@ GSAS_API int gsas_update64_post(gsas_addr addr, enum gsas_op op,
  * last fence, or 0. */
 GSAS_API int gsas_fence(int board);
 
+/*
+ * Many elements by one call, faster than a call for each: the places of the
+ * elements are found and fetched ahead of their use.
+ *
+ * gsas_gather() copies count elements of len bytes from the addresses src[0],
+ * src[1] ... to dst, one behind the other; gsas_scatter() copies them from src
+ * to the addresses. The strided calls copy elements whose beginnings are a
+ * stride apart, in bytes, on both sides. Each element is copied as by
+ * gsas_get() or gsas_put(), in no order. After an error some elements were
+ * copied.
+ */
+GSAS_API int gsas_gather(void *dst, const gsas_addr *src, size_t len,
+			 size_t count);
+GSAS_API int gsas_scatter(const gsas_addr *dst, const void *src, size_t len,
+			  size_t count);
+GSAS_API int gsas_get_strided(void *dst, size_t dst_stride, gsas_addr src,
+			      size_t src_stride, size_t len, size_t count);
+GSAS_API int gsas_put_strided(gsas_addr dst, size_t dst_stride, const void *src,
+			      size_t src_stride, size_t len, size_t count);
+
+/* As gsas_update64_post(addr[i], op, operand[i]) for each i below count, in
+ * order. The next gsas_fence() returns the error of an address, and the other
+ * updates are executed. If the call itself fails (the service has ended), the
+ * updates before the failing one were executed or posted, later ones not. */
+GSAS_API int gsas_update64_batch(const gsas_addr *addr, enum gsas_op op,
+				 const uint64_t *operand, size_t count);
+
 /* ---- Queues: remote enqueue ---------------------------------------------- */
 
 struct gsas_queue_handle;
