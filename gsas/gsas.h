@@ -326,6 +326,71 @@ GSAS_API int gsas_dequeue(struct gsas_queue_handle *q, uint64_t *word);
 GSAS_API int gsas_dequeue_wait(struct gsas_queue_handle *q, uint64_t *word,
 			       int ms);
 
+/* ---- Teams: barriers and symmetric memory -------------------------------- */
+
+/*
+ * A team: processes of one job, with numbers from 0, that meet at barriers.
+ * All members make the calls below, in the same order. A time, ms, is in
+ * milliseconds; -1: without limit. One thread at a time uses a team.
+ *
+ * -ETIMEDOUT: a member did not come in time. -ECONNRESET: a member has ended,
+ * has closed the team, or had a time-out. Then the team is broken: all later
+ * barriers return -ECONNRESET, to all members, and the members close it.
+ */
+struct gsas_team;
+struct gsas_symmetric;
+
+#define GSAS_TEAM_MAX		65536	/* members */
+
+/*
+ * Open a team and wait until all members have opened it. name: 1 to 16 bytes,
+ * the same for all members; teams of a job that exist at the same time have
+ * different names. board: the number of the board with the page that the
+ * members share, the same for all members. index: of this member; members:
+ * their number, the same for all. Both -1: those that the launcher (mpirun,
+ * srun) gives; -ENOENT: it gives none.
+ */
+GSAS_API int gsas_team_open(const char *name, int board, int index,
+			    int members, int ms, struct gsas_team **team);
+
+/* Leave a team. Does not wait. The last member that closes it frees the page
+ * that the members share. The team is no longer valid, also after an error. */
+GSAS_API int gsas_team_close(struct gsas_team *team);
+
+/* The number of this member; the number of members. */
+GSAS_API int gsas_team_index(const struct gsas_team *team);
+GSAS_API int gsas_team_members(const struct gsas_team *team);
+
+/* Wait until all members have called this. The requests that the members'
+ * calling threads had made before, posted ones too, are executed then. Returns
+ * the error of a posted request, as gsas_fence(), but after the barrier; if the
+ * barrier fails, a later fence returns that error. */
+GSAS_API int gsas_team_barrier(struct gsas_team *team, int ms);
+
+/*
+ * Allocate symmetric memory: pages on the board of each member, as by
+ * gsas_alloc(), flags without GSAS_GROUP_ONLY. All members wait for each other,
+ * but posted requests are not waited for: their errors are those of the next
+ * fence or barrier. If it fails for one member, it fails for all, and nothing
+ * is allocated. -EINVAL: members differ in pages. An ms below -1 fails for this
+ * member only, which may call again.
+ */
+GSAS_API int gsas_team_alloc(struct gsas_team *team, uint64_t pages,
+			     unsigned flags, int ms,
+			     struct gsas_symmetric **mem);
+
+/* The address of a byte in a member's part of symmetric memory: the same offset
+ * is at the same place in each part. 0: there is no such member or offset. Any
+ * thread. */
+GSAS_API gsas_addr gsas_symmetric_at(const struct gsas_symmetric *mem,
+				     int member, uint64_t offset);
+
+/* Free symmetric memory: gsas_team_barrier(), then each member frees its part,
+ * also if the barrier fails. *mem is no longer valid. -EINVAL: ms is below -1;
+ * nothing is freed. */
+GSAS_API int gsas_team_free(struct gsas_team *team, struct gsas_symmetric *mem,
+			    int ms);
+
 /* ---- Processes ----------------------------------------------------------- */
 
 #define GSAS_PATH		4000	/* bytes of a file name, with its 0 */
