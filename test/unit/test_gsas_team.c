@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_gsas_team.c - teams: how members meet, barriers, symmetric memory, and
+ * members that end, close the team or do not come
+ *
+ * Members are threads of the test, each with an interface of its own, and
+ * forked processes where a member is killed.
+ */
+#include <sys/resource.h>
+
+#include "client/gsas_conn.h"
+#include "client/gsas_connect.h"
+#include "client/gsas_team.h"
+#include "client/gsas_wait.h"
+#include "lib/gsas_services.h"
+#include "util/unm_clock.h"
+
+#define MEMBERS		4
+#define ROUNDS		200
+#define LONG_MS		60000
+
+struct member {
+	struct gsas_team *team;
+	int index;
+	bool packets;			/* no mapped memory */
+	const char *name;
+	void (*run)(struct member *m);
+};
+
+static _Atomic int g_count;		/* arrivals, kept beside the team */
+static gsas_addr g_bases[MEMBERS];
+static bool g_one_host;			/* ended members are noticed */
+
+static void *member_run(void *arg)
+{
+	struct member *m = arg;
+
+	host_packets(m->packets);
+	HOLDS(gsas_team_open(m->name, g_first, m->index, MEMBERS, LONG_MS,
+			     &m->team) == 0);
+	HOLDS(gsas_team_index(m->team) == m->index);
+	HOLDS(gsas_team_members(m->team) == MEMBERS);
+	m->run(m);
+	HOLDS(gsas_team_close(m->team) == 0);
+	host_packets(false);
+	return NULL;
+}
+
+/* Pages of both boards that are allocated. */
+static uint64_t pages_in_use(void)
+{
+	uint64_t pages = 0;
+
+	for (int i = 0; i < HOSTS; i++) {
+		struct gsas_stat stat;
+		struct gsas_msg msg = {
+			.opcode = GSAS_STAT, .into = &stat, .len = sizeof(stat),
+		};
+		struct gsas_request request;
+		struct gsas_thread *t;
+		struct gsas_conn *conn;
+
+		HOLDS(gsas_thread_get(&t) == 0);
+		HOLDS(gsas_conn_get(t, g_first + i, &conn) == 0);
+		HOLDS(gsas_space_wait(conn, 0, sizeof(stat), &msg, NULL) == 0);
+		msg.arg2 = msg.off;
+		HOLDS(gsas_request_do(conn, &msg, &request) == 0);
+		pages += stat.pages;
+	}
+	return pages;
+}
+
+/* Run all members. */
+static void together(void (*run)(struct member *m), const char *name,
+		     bool packets)
+{
+	struct member m[MEMBERS];
+	pthread_t thread[MEMBERS];
+
+	atomic_store(&g_count, 0);
+	for (int i = MEMBERS - 1; i >= 0; i--) {
+		m[i] = (struct member){
+			.index = i, .run = run, .name = name,
+			.packets = packets,
+		};
+		thread[i] = unit_thread(member_run, &m[i]);
+	}
+	for (int i = 0; i < MEMBERS; i++)
+		pthread_join(thread[i], NULL);
+}
+
+/* ---- Barriers ------------------------------------------------------------ */
+
+/* All have come before any of them goes on. */
+static void barriers(struct member *m)
+{
+	for (int n = 1; n <= ROUNDS; n++) {
+		atomic_fetch_add(&g_count, 1);
+		HOLDS(gsas_team_barrier(m->team, LONG_MS) == 0);
+		HOLDS(atomic_load(&g_count) >= n * MEMBERS);
+		HOLDS(atomic_load(&g_count) < (n + 1) * MEMBERS);
+	}
+}
+
+static void test_barriers(void **state)
+{
+	together(barriers, "barriers", false);
+	assert_int_equal(atomic_load(&g_count), ROUNDS * MEMBERS);
+	together(barriers, "barriers", true);
+	/* 16 bytes are a name too */
+	together(barriers, "0123456789abcdef", false);
+}
+
+/* Posted requests are executed at the barrier, and their errors reported. */
+static void posted(struct member *m)
+{
+	uint64_t word;
+
+	if (m->index == 0)
+		g_bases[0] = host_alloc(1, 1, 0);
+	HOLDS(gsas_team_barrier(m->team, LONG_MS) == 0);
+	for (int i = 0; i < 100; i++)
+		HOLDS(gsas_update64_post(g_bases[0], GSAS_OP_SUM, 1) == 0);
+	HOLDS(gsas_team_barrier(m->team, LONG_MS) == 0);
+	HOLDS(gsas_read64(g_bases[0], &word) == 0 && word == 100 * MEMBERS);
+	HOLDS(gsas_team_barrier(m->team, LONG_MS) == 0);
+	if (m->index == 0)
+		HOLDS(gsas_free(g_bases[0]) == 0);
+	HOLDS(gsas_team_barrier(m->team, LONG_MS) == 0);
+	if (m->index == 2)
+		HOLDS(gsas_write64_post(g_bases[0], 1) == 0);
+	HOLDS(gsas_team_barrier(m->team, LONG_MS) ==
+	      (m->index == 2 ? -ESTALE : 0));
+	HOLDS(gsas_team_barrier(m->team, LONG_MS) == 0);
+}
+
+static void test_barrier_is_a_fence(void **state)
+{
+	together(posted, "posted", true);
+}
+
+/* ---- Symmetric memory ---------------------------------------------------- */
+
+static void symmetric(struct member *m)
+{
+	struct gsas_symmetric *mem, *other;
+	int next = (m->index + 1) % MEMBERS;
+	gsas_addr own;
+	uint64_t word;
+
+	for (int n = 0; n < 3; n++) {
+		HOLDS(gsas_team_alloc(m->team, 3, n % 2 ? GSAS_MAPPED : 0,
+				      LONG_MS, &mem) == 0);
+		own = gsas_symmetric_at(mem, m->index, 0);
+		HOLDS(gsas_board_of_address(own) == g_first);
+		g_bases[m->index] = own;
+		HOLDS(gsas_symmetric_at(mem, MEMBERS, 0) == 0);
+		HOLDS(gsas_symmetric_at(mem, -1, 0) == 0);
+		HOLDS(gsas_symmetric_at(mem, 0, 3 * GSAS_PAGE) == 0);
+		/* each writes to the next member, at the same offset */
+		HOLDS(gsas_write64(gsas_symmetric_at(mem, next, 8192),
+				   m->index + 1) == 0);
+		HOLDS(gsas_team_barrier(m->team, LONG_MS) == 0);
+		for (int i = 0; i < MEMBERS; i++)
+			HOLDS(gsas_symmetric_at(mem, i, 24) ==
+			      g_bases[i] + 24);
+		HOLDS(gsas_read64(own + 8192, &word) == 0);
+		HOLDS((int)word == (m->index + MEMBERS - 1) % MEMBERS + 1);
+		/* a second allocation is apart from the first one */
+		HOLDS(gsas_team_alloc(m->team, 1, 0, LONG_MS, &other) == 0);
+		HOLDS(gsas_symmetric_at(other, m->index, 0) != own);
+		HOLDS(gsas_team_free(m->team, other, LONG_MS) == 0);
+		HOLDS(gsas_team_free(m->team, mem, LONG_MS) == 0);
+		HOLDS(gsas_read64(own, &word) == -ESTALE);
+	}
+}
+
+/* It fails for all members if it fails for one; the team is still usable. */
+static void symmetric_errors(struct member *m)
+{
+	struct gsas_symmetric *mem = NULL;
+
+	HOLDS(gsas_team_alloc(m->team, m->index == 2 ? 1 << 20 : 1, 0, LONG_MS,
+			      &mem) == -ENOMEM);
+	HOLDS(gsas_team_alloc(m->team, m->index == 1 ? 2 : 1, 0, LONG_MS,
+			      &mem) == -EINVAL);
+	HOLDS(gsas_team_alloc(m->team, 0, 0, LONG_MS, &mem) == -EINVAL);
+	HOLDS(mem == NULL);
+	HOLDS(gsas_team_alloc(m->team, 1, 0, LONG_MS, &mem) == 0);
+	HOLDS(gsas_team_free(m->team, mem, LONG_MS) == 0);
+}
+
+/* An error of a posted request of one member fails no allocation, not even that
+ * of the member. The next barrier returns it. */
+static void symmetric_posted(struct member *m)
+{
+	struct gsas_symmetric *mem;
+
+	if (m->index == 2) {
+		gsas_addr gone = host_alloc(1, 1, 0);
+
+		HOLDS(gsas_free(gone) == 0);
+		HOLDS(gsas_write64_post(gone, 1) == 0);
+	}
+	HOLDS(gsas_team_alloc(m->team, 1, 0, LONG_MS, &mem) == 0);
+	HOLDS(gsas_team_barrier(m->team, LONG_MS) ==
+	      (m->index == 2 ? -ESTALE : 0));
+	HOLDS(gsas_team_free(m->team, mem, LONG_MS) == 0);
+}
+
+/* A call that fails because of its argument, at one member, is no exchange: the
+ * next exchange has the words of all members. */
+static void symmetric_argument(struct member *m)
+{
+	struct gsas_symmetric *mem, *other;
+
+	for (int n = 0; n < 3; n++) {
+		if (m->index == n)
+			HOLDS(gsas_team_alloc(m->team, 1, 0, -2, &mem) ==
+			      -EINVAL);
+		HOLDS(gsas_team_alloc(m->team, 1, 0, LONG_MS, &mem) == 0);
+		HOLDS(gsas_team_alloc(m->team, 1, 0, LONG_MS, &other) == 0);
+		for (int i = 0; i < MEMBERS; i++) {
+			gsas_addr at = gsas_symmetric_at(other, i, 0);
+
+			HOLDS(at != 0 && at != gsas_symmetric_at(mem, i, 0));
+			HOLDS(gsas_write64(at, 1) == 0);
+		}
+		HOLDS(gsas_team_free(m->team, other, -2) == -EINVAL);
+		HOLDS(gsas_team_free(m->team, other, LONG_MS) == 0);
+		HOLDS(gsas_team_free(m->team, mem, LONG_MS) == 0);
+	}
+}
+
+/* Words that are neither an address nor an error. */
+static void symmetric_words(struct member *m)
+{
+	static const uint64_t words[][EXCHANGE_WORDS] = {
+		{ 0, 1 }, { UINT64_C(1) << 40, 1 },
+	};
+	struct gsas_symmetric *mem;
+
+	for (int n = 0; n < 2; n++) {
+		if (m->index == 1)
+			HOLDS(gsas_team_exchange(m->team, words[n], LONG_MS,
+						 NULL) == 0);
+		else
+			HOLDS(gsas_team_alloc(m->team, 1, 0, LONG_MS, &mem) ==
+			      -EPROTO);
+	}
+}
+
+static void test_symmetric(void **state)
+{
+	uint64_t before = pages_in_use();
+
+	together(symmetric, "symmetric", false);
+	together(symmetric, "symmetric", true);
+	together(symmetric_errors, "errors", false);
+	together(symmetric_posted, "posted", true);
+	together(symmetric_argument, "argument", false);
+	together(symmetric_words, "words", false);
+	assert_int_equal(pages_in_use(), before);
+}
+
+/* ---- Opening ------------------------------------------------------------- */
+
+static void test_arguments(void **state)
+{
+	struct gsas_team *team;
+	int board = g_first;
+
+	assert_int_equal(gsas_team_open(NULL, board, 0, 1, 0, &team), -EINVAL);
+	assert_int_equal(gsas_team_open("", board, 0, 1, 0, &team), -EINVAL);
+	assert_int_equal(gsas_team_open("0123456789abcdefg", board, 0, 1, 0,
+					&team), -EINVAL);
+	assert_int_equal(gsas_team_open("x", -1, 0, 1, 0, &team), -EINVAL);
+	assert_int_equal(gsas_team_open("x", board, 1, 1, 0, &team), -EINVAL);
+	assert_int_equal(gsas_team_open("x", board, -1, 1, 0, &team), -EINVAL);
+	assert_int_equal(gsas_team_open("x", board, 0, GSAS_TEAM_MAX + 1, 0,
+					&team), -EINVAL);
+	assert_int_equal(gsas_team_open("x", board, 0, 1, -2, &team), -EINVAL);
+	assert_int_equal(gsas_team_open("x", 70000, 0, 1, 0, &team), -ENXIO);
+	/* numbers of a launcher: a team of one */
+	unsetenv("PMI_FD");
+	unsetenv("PMIX_NAMESPACE");
+	unsetenv("SLURM_PROCID");
+	assert_int_equal(gsas_team_open("x", board, -1, -1, 0, &team),
+			 -ENOENT);
+	setenv("SLURM_STEP_ID", "0", 1);
+	setenv("SLURM_PROCID", "0", 1);
+	setenv("SLURM_STEP_NUM_TASKS", "1", 1);
+	assert_int_equal(gsas_team_open("x", board, -1, -1, 1000, &team), 0);
+	unsetenv("SLURM_PROCID");
+	assert_int_equal(gsas_team_index(team), 0);
+	assert_int_equal(gsas_team_members(team), 1);
+	assert_int_equal(gsas_team_barrier(team, -2), -EINVAL);
+	assert_int_equal(gsas_team_barrier(team, 0), 0);
+	assert_int_equal(gsas_team_close(team), 0);
+}
+
+/* Nobody else comes: no page remains, and the name can be used again. */
+static void test_nobody_comes(void **state)
+{
+	struct gsas_team *team;
+	uint64_t before = pages_in_use();
+
+	assert_int_equal(gsas_team_open("alone", g_first, 0, 2, 20, &team),
+			 -ETIMEDOUT);
+	assert_int_equal(pages_in_use(), before);
+	assert_int_equal(gsas_team_open("alone", g_first, 1, 2, 20, &team),
+			 -ETIMEDOUT);
+	together(barriers, "alone", false);
+	assert_int_equal(pages_in_use(), before);
+}
+
+/* Give the name "slow" to the page at an address. */
+static void name_slow(gsas_addr page)
+{
+	struct gsas_msg msg = { .opcode = GSAS_NAME, .address = page };
+	struct gsas_request request;
+	struct gsas_conn *conn;
+	struct gsas_thread *t;
+
+	memcpy(&msg.arg1, "slow\0\0\0", 8);
+	assert_int_equal(gsas_thread_get(&t), 0);
+	assert_int_equal(gsas_conn_get(t, g_first, &conn), 0);
+	assert_int_equal(gsas_request_do(conn, &msg, &request), 0);
+}
+
