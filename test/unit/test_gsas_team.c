@@ -328,3 +328,269 @@ static void name_slow(gsas_addr page)
 	assert_int_equal(gsas_request_do(conn, &msg, &request), 0);
 }
 
+/* A page of a team of two, whose member 0 is the test; *passed: its word of
+ * barriers. */
+static gsas_addr slow_page(_Atomic uint64_t **passed)
+{
+	gsas_addr page = host_alloc(1, 0, GSAS_JOB | GSAS_MAPPED);
+	size_t bytes;
+	void *ptr;
+
+	assert_int_equal(gsas_write64(page + TEAM_MEMBERS * 8, 2), 0);
+	assert_int_equal(gsas_map(page, &ptr, &bytes), 0);
+	*passed = (_Atomic uint64_t *)ptr + TEAM_PASSED;
+	return page;
+}
+
+static void *slow_run(void *arg)
+{
+	HOLDS(gsas_team_open("slow", g_first, 1, 2, LONG_MS, arg) == 0);
+	return NULL;
+}
+
+/* Member 1 reads in vain that the team has met, and finds by its look-up that
+ * the name has moved. In between the team meets. Member 1 must not leave the
+ * team: store in *stays whether it did not. */
+static void slow_round(bool *stays)
+{
+	_Atomic uint64_t *passed[2];
+	struct gsas_team *team;
+	gsas_addr page[2];
+	pthread_t thread;
+
+	for (int i = 0; i < 2; i++)
+		page[i] = slow_page(&passed[i]);
+	name_slow(page[0]);
+	thread = unit_thread(slow_run, &team);
+	assert_int_equal(gsas_wait_until(page[0] + TEAM_ARRIVED * 8, GSAS_EQ,
+					 1, LONG_MS, NULL), 0);
+	name_slow(page[1]);
+	/* without the service the look-up, after 100 ms, is not answered */
+	atomic_store(&g_host[0].stop, true);
+	gsas_board_wake(g_host[0].board);
+	pthread_join(g_host[0].thread, NULL);
+	usleep(250000);
+	atomic_store(passed[0], 1);
+	atomic_store(passed[1], 1);	/* should it leave */
+	atomic_store(&g_host[0].stop, false);
+	g_host[0].thread = unit_thread(host_run, &g_host[0]);
+	pthread_join(thread, NULL);
+	*stays = team->page == page[0];
+	assert_int_equal(gsas_team_close(team), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(gsas_unmap((void *)passed[i]), 0);
+		assert_int_equal(gsas_free(page[i]), 0);
+	}
+}
+
+static void test_slow_member_stays(void **state)
+{
+	bool stays = false;
+
+	/* A round is void if the look-up comes before the service stops. */
+	for (int i = 0; i < 5 && !stays; i++)
+		slow_round(&stays);
+	assert_true(stays);
+}
+
+/* A member without a descriptor for its lock does not open the team, and does
+ * not keep its place. */
+static void no_descriptor(void)
+{
+	struct gsas_team *team;
+	struct rlimit limit, none;
+
+	host_packets(true);		/* no descriptor for mappings */
+	(void)gsas_fence(-1);
+	HOLDS(gsas_read64(g_bases[0], &(uint64_t){ 0 }) == 0);
+	HOLDS(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+	none = limit;
+	none.rlim_cur = 0;
+	HOLDS(setrlimit(RLIMIT_NOFILE, &none) == 0);
+	HOLDS(gsas_team_open("fds", g_first, 1, 2, 5000, &team) == -EMFILE);
+	HOLDS(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+	HOLDS(gsas_team_open("fds", g_first, 1, 2, 5000, &team) == 0);
+	HOLDS(gsas_team_barrier(team, LONG_MS) == 0);
+	_exit(0);
+}
+
+static void test_no_descriptor(void **state)
+{
+	struct gsas_team *team;
+	pid_t pid;
+
+	if (!g_one_host)
+		return;			/* there is no lock */
+	g_bases[0] = host_alloc(1, 0, 0);
+	pid = unit_fork();
+	if (pid == 0)
+		no_descriptor();
+	assert_int_equal(gsas_team_open("fds", g_first, 0, 2, LONG_MS, &team),
+			 0);
+	assert_int_equal(gsas_team_barrier(team, LONG_MS), 0);
+	assert_int_equal(unit_exit_code(pid), 0);
+	assert_int_equal(gsas_team_close(team), 0);
+	assert_int_equal(gsas_free(g_bases[0]), 0);
+}
+
+/* ---- Members that end ---------------------------------------------------- */
+
+struct one {				/* member 1 of 2, in a thread */
+	struct gsas_team *team;
+	int ms, opened, barrier;
+};
+
+static void *one_run(void *arg)
+{
+	struct one *one = arg;
+
+	one->opened = gsas_team_open("two", g_first, 1, 2, LONG_MS,
+				     &one->team);
+	if (one->opened != 0)
+		return NULL;
+	one->barrier = gsas_team_barrier(one->team, one->ms);
+	HOLDS(gsas_team_close(one->team) == 0);
+	return NULL;
+}
+
+static void test_timeout_breaks_the_team(void **state)
+{
+	struct one one = { .ms = 30 };
+	struct gsas_team *team;
+	gsas_addr gone;
+	pthread_t thread = unit_thread(one_run, &one);
+
+	assert_int_equal(gsas_team_open("two", g_first, 0, 2, LONG_MS, &team),
+			 0);
+	pthread_join(thread, NULL);	/* it gives up its barrier */
+	assert_int_equal(one.opened, 0);
+	assert_int_equal(one.barrier, -ETIMEDOUT);
+	assert_int_equal(gsas_team_barrier(team, -1), -ECONNRESET);
+	assert_int_equal(gsas_team_barrier(team, -1), -ECONNRESET);
+	/* a barrier that fails returns no error of a posted request: a fence
+	 * does */
+	gone = host_alloc(1, 1, 0);
+	assert_int_equal(gsas_free(gone), 0);
+	assert_int_equal(gsas_write64_post(gone, 1), 0);
+	assert_int_equal(gsas_team_barrier(team, -1), -ECONNRESET);
+	assert_int_equal(gsas_fence(g_first), 0);
+	assert_int_equal(gsas_fence(-1), -ESTALE);
+	assert_int_equal(gsas_fence(-1), 0);
+	assert_int_equal(gsas_team_close(team), 0);
+}
+
+/* A forked process opens the team as member index, passes barriers, and is
+ * killed. It finds the job of the test. */
+static pid_t fork_victim(const char *name, int index, int passes)
+{
+	struct gsas_team *team;
+	pid_t pid = unit_fork();
+
+	if (pid != 0)
+		return pid;
+	if (gsas_team_open(name, g_first, index, 2, passes < 0 ? 100 : LONG_MS,
+			   &team) == 0)
+		for (int i = 0; i < passes; i++)
+			gsas_team_barrier(team, LONG_MS);
+	raise(SIGKILL);
+	return 0;
+}
+
+static void test_killed_member(void **state)
+{
+	struct gsas_team *team;
+	uint64_t begin;
+	pid_t pid;
+
+	for (int index = 0; index < 2; index++) {
+		pid = fork_victim("killed", 1 - index, 3);
+		assert_int_equal(gsas_team_open("killed", g_first, index, 2,
+						LONG_MS, &team), 0);
+		for (int i = 0; i < 3; i++)
+			assert_int_equal(gsas_team_barrier(team, LONG_MS), 0);
+		begin = unm_now_ns();
+		assert_int_equal(gsas_team_barrier(team, g_one_host ? -1 : 300),
+				 g_one_host ? -ECONNRESET : -ETIMEDOUT);
+		assert_true(unm_now_ns() - begin < UINT64_C(30000000000));
+		assert_int_equal(gsas_team_close(team), 0);
+		assert_int_equal(unit_exit_code(pid), 128 + SIGKILL);
+	}
+	/* the page of a team whose member 0 was killed keeps its name, but
+	 * a new team replaces it */
+	together(barriers, "killed", false);
+}
+
+/* Member 2 closes the team. Only member 1 checks for that, and all learn it. */
+static void one_leaves(struct member *m)
+{
+	int ret;
+
+	if (m->index == 2)
+		return;
+	ret = gsas_team_barrier(m->team, g_one_host ? -1 : 300);
+	HOLDS(ret == -ECONNRESET || (ret == -ETIMEDOUT && !g_one_host));
+}
+
+static void test_member_leaves(void **state)
+{
+	uint64_t before = pages_in_use();
+
+	together(one_leaves, "leaves", false);
+	together(one_leaves, "leaves", true);
+	assert_int_equal(pages_in_use(), before);
+}
+
+/* A member 0 that was killed while it waited has left a page with a free place.
+ * A member of the next team finds it first, and does not mistake it. */
+static void test_killed_while_opening(void **state)
+{
+	struct one one = { .ms = LONG_MS };
+	struct gsas_team *team;
+	pthread_t thread;
+	pid_t pid = unit_fork();
+
+	if (pid == 0) {
+		gsas_team_open("two", g_first, 0, 2, LONG_MS, &team);
+		_exit(1);
+	}
+	usleep(100000);
+	unit_kill(pid);
+	thread = unit_thread(one_run, &one);
+	usleep(50000);
+	assert_int_equal(gsas_team_open("two", g_first, 0, 2, LONG_MS, &team),
+			 0);
+	assert_int_equal(gsas_team_barrier(team, LONG_MS), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(one.barrier, 0);
+	assert_int_equal(gsas_team_close(team), 0);
+}
+
+static int setup(void **state)
+{
+	struct gsas_thread *t;
+
+	host_setup(state);
+	HOLDS(gsas_thread_get(&t) == 0);
+	g_one_host = t->hif->caps->flags & HAL_CAP_ANY_BOARD;
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_barriers),
+		cmocka_unit_test(test_barrier_is_a_fence),
+		cmocka_unit_test(test_symmetric),
+		cmocka_unit_test(test_arguments),
+		cmocka_unit_test(test_nobody_comes),
+		cmocka_unit_test(test_slow_member_stays),
+		cmocka_unit_test(test_no_descriptor),
+		cmocka_unit_test(test_timeout_breaks_the_team),
+		cmocka_unit_test(test_killed_member),
+		cmocka_unit_test(test_member_leaves),
+		cmocka_unit_test(test_killed_while_opening),
+	};
+
+	host_boards();
+	return unit_run_with(tests, setup, host_teardown);
+}
