@@ -38,6 +38,8 @@ libgsas_core_la_SOURCES = \
 	gsas/service/gsas_extend.c \
 	gsas/service/gsas_extend.h \
 	gsas/service/gsas_io.h \
+	gsas/service/gsas_label.c \
+	gsas/service/gsas_label.h \
 	gsas/service/gsas_mmu.c \
 	gsas/service/gsas_mmu.h \
 	gsas/service/gsas_pages.c \
@@ -100,22 +102,29 @@ libgsas_client_la_SOURCES = \
 	gsas/client/gsas_alloc.c \
 	gsas/client/gsas_alloc.h \
 	gsas/client/gsas_array.c \
+	gsas/client/gsas_batch.c \
 	gsas/client/gsas_bulk.c \
 	gsas/client/gsas_bulk.h \
 	gsas/client/gsas_complete.c \
+	gsas/client/gsas_complete.h \
 	gsas/client/gsas_conn.c \
 	gsas/client/gsas_conn.h \
 	gsas/client/gsas_connect.c \
 	gsas/client/gsas_connect.h \
 	gsas/client/gsas_direct.c \
 	gsas/client/gsas_direct.h \
+	gsas/client/gsas_error.c \
 	gsas/client/gsas_fork.c \
 	gsas/client/gsas_get.c \
 	gsas/client/gsas_job.c \
 	gsas/client/gsas_job.h \
+	gsas/client/gsas_launcher.c \
+	gsas/client/gsas_launcher.h \
 	gsas/client/gsas_log.c \
 	gsas/client/gsas_log.h \
 	gsas/client/gsas_map.c \
+	gsas/client/gsas_port.c \
+	gsas/client/gsas_port.h \
 	gsas/client/gsas_progress.c \
 	gsas/client/gsas_progress.h \
 	gsas/client/gsas_published.c \
@@ -126,8 +135,13 @@ libgsas_client_la_SOURCES = \
 	gsas/client/gsas_request.h \
 	gsas/client/gsas_segments.c \
 	gsas/client/gsas_segments.h \
+	gsas/client/gsas_signal.c \
+	gsas/client/gsas_signal.h \
 	gsas/client/gsas_start.c \
 	gsas/client/gsas_start.h \
+	gsas/client/gsas_symmetric.c \
+	gsas/client/gsas_team.c \
+	gsas/client/gsas_team.h \
 	gsas/client/gsas_thread.c \
 	gsas/client/gsas_thread.h \
 	gsas/client/gsas_wait.c \
@@ -153,11 +167,12 @@ libgsas_la_SOURCES =
 libgsas_la_LIBADD = libgsas_client.la libgsas_both.la libgsas_op.la \
 	libunimem-hal.la
 # nodelete: threads that end call it
-libgsas_la_LDFLAGS = $(AM_LDFLAGS) $(UNM_LDFLAGS) -version-info 0:0:0 \
+libgsas_la_LDFLAGS = $(AM_LDFLAGS) $(UNM_LDFLAGS) -version-info 1:0:1 \
 	-Wl,-z,nodelete
 
 gsasincludedir = $(includedir)/unimem
-gsasinclude_HEADERS = gsas/gsas.h gsas/atomic.h
+gsasinclude_HEADERS = gsas/gsas.h gsas/gsas_generic.h gsas/gsas_types.h \
+	gsas/atomic.h
 pkgconfigdir = $(libdir)/pkgconfig
 pkgconfig_DATA = gsas.pc
 
@@ -176,15 +191,19 @@ $(unit_DATA): gsas/daemon/gsasd@.service.in Makefile
 exampledir = $(docdir)/examples
 dist_example_DATA = \
 	gsas/examples/counter.c \
+	gsas/examples/halo.c \
 	gsas/examples/list.c \
 	gsas/examples/tree.c
 
-EXAMPLES = gsas/examples/counter gsas/examples/list gsas/examples/tree
+EXAMPLES = gsas/examples/counter gsas/examples/halo gsas/examples/list \
+	gsas/examples/tree
 check_PROGRAMS += $(EXAMPLES)
 # themselves, no wrapper scripts: services start them anew
 UNWRAPPED = $(AM_LDFLAGS) -no-install
 gsas_examples_counter_LDADD = libgsas.la
 gsas_examples_counter_LDFLAGS = $(UNWRAPPED)
+gsas_examples_halo_LDADD = libgsas.la
+gsas_examples_halo_LDFLAGS = $(UNWRAPPED)
 gsas_examples_list_LDADD = libgsas.la
 gsas_examples_list_LDFLAGS = $(UNWRAPPED)
 gsas_examples_tree_LDADD = libgsas.la

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The examples of GSAS on four boards, as a user runs them: in both profiles of
-# the emulation, on the register model, with pages that are mapped and without.
-# Services start by themselves, and are gone when nobody needs them any more; no
-# page is left, no file. A failure is
-# reported, hangs nobody, and leaves nothing behind.
+# The examples of GSAS and of RDMA on four boards, as a user runs them: in both
+# profiles of the emulation, on the register model, with pages that are mapped
+# and without. Services start by themselves, and are gone when nobody needs them
+# any more; no page is left, no file. A failure is reported, hangs nobody, and
+# leaves nothing behind.
 . "$(dirname "$0")/check-lib.sh"
 
-examples=${UNM_BUILDDIR:?run by make check}/gsas/examples
+built=${UNM_BUILDDIR:?run by make check}
 run=${UNM_EXEC:+"$UNM_EXEC"}
 dir=$(mktemp -d) || exit 99
 own=$(readlink /proc/self/ns/net)
@@ -33,14 +33,16 @@ daemons()
 	done 2>/dev/null
 }
 
-# example CODE NAME [ARG...]: it ends with that exit code
+# example CODE NAME [ARG...]: it ends with that exit code; exchange is of rdma/
 example()
 {
 	code=$1
 	shift
 	name=$1
 	shift
-	$run "$examples/$name" "$@" >out 2>err
+	part=gsas
+	[ "$name" = exchange ] && part=rdma
+	$run "$built/$part/examples/$name" "$@" >out 2>err
 	ret=$?
 	[ $ret = "$code" ] || bad "$setting: $name $*: exit code $ret"
 }
@@ -58,6 +60,15 @@ tree()
 	for n in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14; do
 		echo "process $n: board $((n % 4))"
 	done
+}
+
+# what data that went to four boards and back says
+exchanges()
+{
+	for b in 0 1 2 3; do
+		echo "node $b: 1048576 bytes there and back"
+	done
+	echo "node 3 says hello"
 }
 
 # nobody holds a page, and the services that ran go by themselves
@@ -88,14 +99,37 @@ examples()
 	says "$(for b in 0 1 2 3; do echo "board $b: 1600 of 1600"; done)"
 	example 0 list 4 50
 	says "200 of 200 nodes found, 0 wrong"
+	example 0 halo 6 100 50
+	says "6 members, 600 cells, 50 steps: 0 wrong"
 	example 0 tree
 	says "$(tree)"
+	example 0 exchange 0
+	says "$(exchanges)"
+	example 1 exchange 4
 	example 1 tree 9
 	example 1 counter nobody
+	example 1 halo 0
 	for b in 0 1 2 3; do
 		[ -e counter-$b-stdout.log ] || bad "$setting: no log of $b"
 	done
 	rm -f ./*.log
+	gone
+}
+
+# ranks of a launcher are one job without GSAS_JOB, and members of a team
+launched()
+{
+	setting=mpiexec
+	mpiexec=${UNM_MPIEXEC:-$(find "${HOME:-/nonexistent}/.cache/unimem" \
+		-path '*/bin/mpiexec.hydra' 2>/dev/null | head -n 1)}
+	[ -x "$mpiexec" ] || {
+		echo "skip launched (no mpiexec of MPICH)"
+		return
+	}
+	# shellcheck disable=SC2086 # words
+	"$mpiexec" -n 5 $run "$built/gsas/examples/halo" 5 100 50 >out 2>err ||
+		bad "$setting: halo: exit code $?"
+	says "5 members, 500 cells, 50 steps: 0 wrong"
 	gone
 }
 
@@ -104,7 +138,7 @@ refused()
 {
 	setting="not allowed"
 	export GSAS_EXEC_PATH="$dir"
-	for name in counter list tree; do
+	for name in counter halo list tree; do
 		example 1 $name
 		grep -q "^$name: no process on board" err ||
 			bad "$setting: $name does not say why"
@@ -125,6 +159,7 @@ for profile in host exanode; do
 done
 unset FI_UNIMEM_PROFILE GSAS_PAGES
 refused
+launched
 export FI_UNIMEM_HAL=sim FI_UNIMEM_SIM=world=$$
 examples sim
 for f in /dev/shm/*gsas* /dev/shm/*unimem*; do
