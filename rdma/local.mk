@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# User-initiated RDMA: libunimem-rdma.so, its header, its example.
+
+noinst_LTLIBRARIES += libunm_rdma.la
+libunm_rdma_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
+libunm_rdma_la_CPPFLAGS = $(UNM_CPPFLAGS) -I$(RDMA) -I$(GSAS) -I$(PROV) \
+	$(COMMON_CPPFLAGS)
+libunm_rdma_la_SOURCES = \
+	rdma/rdma_buffer.c \
+	rdma/rdma_buffer.h \
+	rdma/rdma_engine.c \
+	rdma/rdma_engine.h \
+	rdma/rdma_lib.c \
+	rdma/rdma_lib.h \
+	rdma/rdma_segment.c \
+	rdma/rdma_segment.h \
+	rdma/rdma_state.h \
+	rdma/rdma_thread.c \
+	rdma/rdma_thread.h \
+	rdma/rdma_transfer.c
+
+# current:revision:age - raise current when unim_dma.h changes
+lib_LTLIBRARIES += libunimem-rdma.la
+libunimem_rdma_la_SOURCES =
+libunimem_rdma_la_LIBADD = libunm_rdma.la libgsas.la libunimem-hal.la
+# nodelete: the submitter thread runs in it
+libunimem_rdma_la_LDFLAGS = $(AM_LDFLAGS) $(UNM_LDFLAGS) -version-info 0:0:0 \
+	-Wl,-z,nodelete
+
+unimincludedir = $(includedir)/unimem
+uniminclude_HEADERS = rdma/unimem/unim_dma.h
+
+# ---- Example: read by newcomers, run by check-gsas -------------------------
+
+dist_example_DATA += rdma/examples/exchange.c
+check_PROGRAMS += rdma/examples/exchange
+rdma_examples_exchange_LDADD = libunimem-rdma.la
+rdma_examples_exchange_LDFLAGS = $(UNWRAPPED)
