@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_rdma_events.c - the life of transfers of <unimem/unim_dma.h>: order,
+ * ids, call-backs, event fd, notification, and the end of a board's service.
+ */
+#include <dirent.h>
+#include <poll.h>
+#include <sys/wait.h>
+
+#include "lib/rdma_nodes.h"
+
+#define MIB	(UINT64_C(1) << 20)
+
+/* ---- Order and ids ----------------------------------------------------- */
+
+/* Transfers start in the order of submission: where one is pending, all later
+ * ones are. */
+static void test_order(void **state)
+{
+	enum { N = 200 };
+	unim_dma_buffer_t *a = buffer_on(0, 4 * MIB);
+	unim_dma_buffer_t *b = buffer_on(1, 4 * MIB);
+	unim_dma_transfer_id_t id[N];
+	int waits = 0;
+
+	(void)state;
+	for (int i = 0; i < N; i++) {
+		id[i] = unim_dma_submit_transfer(a, b, 0, 0, i % 3 ? 4 * MIB :
+						 16, NULL, NULL);
+		assert_true(id[i] != 0);
+	}
+	while (unim_dma_status(id[N - 1]) == DMA_PENDING) {
+		bool started = false;
+
+		/* backwards: what starts during the loop does not confuse it */
+		for (int i = N - 1; i >= 0; i--) {
+			unim_dma_status_t status = DMA_FAILED;
+
+			assert_int_equal(unim_dma_test(id[i], &status), 0);
+			assert_int_not_equal(status, DMA_FAILED);
+			assert_false(started && status == DMA_PENDING);
+			started |= status != DMA_PENDING;
+		}
+		waits++;
+	}
+	/* there were more than the HAL takes at once */
+	assert_true(waits > 0);
+	for (int i = 0; i < N; i++)
+		completes(id[i]);
+	unim_free_buf(a);
+	unim_free_buf(b);
+}
+
+/* Ids are unique, also those of the library that is opened next; the states of
+ * the last 2^14 transfers are known. */
+static void test_ids(void **state)
+{
+	enum { N = 40000, KNOWN = 1 << 14 };
+	unim_dma_transfer_id_t *id = calloc(N, sizeof(*id));
+	unim_dma_buffer_t *a = NULL;
+	unim_dma_status_t status;
+	int before = 0;
+
+	(void)state;
+	for (int i = 0; i < N; i++) {
+		if (i % (N / 2) == 0) {
+			unim_dma_cleanup();
+			assert_int_equal(unim_dma_init(node_of(0)), 0);
+			a = buffer_on(0, PAGE);
+		}
+		id[i] = unim_dma_submit_transfer(a, a, 0, 8, 8, NULL, NULL);
+		completes(id[i]);
+		assert_true(id[i] != 0);
+	}
+	for (int i = 0; i < N / 2; i++)
+		before += id[i] >= id[N / 2] && id[i] <= id[N - 1];
+	assert_int_equal(before, 0);
+	for (int i = 1; i < N; i++)
+		assert_true(id[i] != id[i - 1]);
+	assert_int_equal(unim_dma_test(id[N - 1], &status), 0);
+	assert_int_equal(unim_dma_test(id[N - KNOWN], &status), 0);
+	assert_int_equal(unim_dma_test(id[N - KNOWN - 1], &status), -ENOENT);
+	assert_int_equal(unim_dma_status(id[0]), DMA_FAILED);
+	assert_int_equal(unim_dma_error(), -ENOENT);
+	assert_int_equal(unim_dma_wait(0, 0), -ENOENT);
+	free(id);
+}
+
+/* ---- Call-backs -------------------------------------------------------- */
+
+static _Atomic int g_calls;
+static unim_dma_buffer_t *g_buf[2];
+
+static void count(void *arg)
+{
+	atomic_fetch_add((_Atomic int *)arg, 1);
+}
+
+/* A call-back that submits the next transfer, without end but for 100. */
+static void chain(void *arg)
+{
+	HOLDS(arg == &g_calls);
+	if (atomic_fetch_add(&g_calls, 1) < 100)
+		HOLDS(unim_dma_submit_transfer(g_buf[0], g_buf[1], 0, 0, 64,
+					       chain, arg) != 0);
+}
+
+/* The thread that makes call-backs leaves signals to the program, but not those
+ * of mistakes in a call-back. */
+static void check_signals(void *arg)
+{
+	sigset_t blocked;
+
+	HOLDS(pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0);
+	HOLDS(sigismember(&blocked, SIGINT) && sigismember(&blocked, SIGUSR1));
+	HOLDS(!sigismember(&blocked, SIGSEGV) &&
+	      !sigismember(&blocked, SIGBUS) &&
+	      !sigismember(&blocked, SIGFPE) &&
+	      !sigismember(&blocked, SIGILL) &&
+	      !sigismember(&blocked, SIGTRAP));
+	count(arg);
+}
+
+static int threads(void)
+{
+	DIR *dir = opendir("/proc/self/task");
+	int n = -2;			/* . and .. */
+
+	assert_non_null(dir);
+	while (readdir(dir) != NULL)
+		n++;
+	closedir(dir);
+	return n;
+}
+
+static void await_calls(int n)
+{
+	for (int ms = 0; atomic_load(&g_calls) < n && ms < LONG_MS; ms++)
+		usleep(1000);
+	usleep(10000);
+	assert_int_equal(atomic_load(&g_calls), n);
+}
+
+static void test_callbacks(void **state)
+{
+	unim_dma_transfer_id_t id[100];
+	int before;
+
+	(void)state;
+	g_buf[0] = buffer_on(0, MIB);
+	g_buf[1] = buffer_on(1, MIB);
+	completes(unim_dma_submit_transfer(g_buf[0], g_buf[1], 0, 0, MIB, NULL,
+					   NULL));
+	before = threads();
+	atomic_store(&g_calls, 0);
+	for (int i = 0; i < 100; i++)
+		id[i] = unim_dma_submit_transfer(g_buf[0], g_buf[1], 0, 0,
+						 i % 2 ? 8 : MIB, count,
+						 &g_calls);
+	assert_int_equal(threads(), before + 1);
+	await_calls(100);
+	for (int i = 0; i < 100; i++)
+		completes(id[i]);
+	atomic_store(&g_calls, 0);
+	completes(unim_dma_submit_transfer(g_buf[0], g_buf[1], 0, 0, 8,
+					   check_signals, &g_calls));
+	await_calls(1);
+	atomic_store(&g_calls, 0);
+	chain(&g_calls);
+	await_calls(101);
+	assert_int_equal(threads(), before + 1);
+	unim_dma_cleanup();
+	assert_int_equal(threads(), before);
+	assert_int_equal(unim_dma_init(node_of(0)), 0);
+}
+
+/* A call-back that submits more than its own slot could take, when all slots
+ * were given to transfers whose call-backs have not been made. */
+static _Atomic bool g_all_submitted;
+
+static void submit_three(void *arg)
+{
+	if (arg == NULL)
+		return;
+	while (!atomic_load(&g_all_submitted))
+		usleep(100);
+	for (int i = 0; i < 3; i++)
+		HOLDS(unim_dma_submit_transfer(g_buf[0], g_buf[0], 0, 8, 8,
+					       count, &g_calls) != 0);
+}
+
+static void test_callback_submits(void **state)
+{
+	enum { N = 1 << 14 };
+	unim_dma_transfer_id_t id = 0;
+
+	(void)state;
+	g_buf[0] = buffer_on(0, PAGE);
+	atomic_store(&g_calls, 0);
+	atomic_store(&g_all_submitted, false);
+	for (int i = 0; i < N; i++) {
+		id = unim_dma_submit_transfer(g_buf[0], g_buf[0], 0, 8, 8,
+					      submit_three,
+					      i == 0 ? g_buf[0] : NULL);
+		completes(id);
+	}
+	atomic_store(&g_all_submitted, true);
+	await_calls(3);
+}
+
+/* Without memory for a thread a transfer with a call-back is refused; a
+ * transfer without one needs no thread. */
+static void test_no_thread(void **state)
+{
+	pthread_attr_t attr, huge;
+	unim_dma_buffer_t *a = buffer_on(0, PAGE);
+
+	(void)state;
+	assert_int_equal(pthread_getattr_default_np(&attr), 0);
+	assert_int_equal(pthread_getattr_default_np(&huge), 0);
+	assert_int_equal(pthread_attr_setstacksize(&huge, (size_t)1 << 50), 0);
+	assert_int_equal(pthread_setattr_default_np(&huge), 0);
+	assert_int_equal(unim_dma_submit_transfer(a, a, 0, 8, 8, count,
+						  &g_calls), 0);
+	assert_int_equal(unim_dma_error(), -ENOMEM);
+	completes(unim_dma_submit_transfer(a, a, 0, 8, 8, NULL, NULL));
+	assert_int_equal(pthread_setattr_default_np(&attr), 0);
+	atomic_store(&g_calls, 0);
+	completes(unim_dma_submit_transfer(a, a, 0, 8, 8, count, &g_calls));
+	await_calls(1);
+	unim_free_buf(a);
+}
+
+/* ---- Threads ----------------------------------------------------------- */
+
+/* Each thread uses buffers of its own, and call-backs now and then. */
+static void *worker(void *arg)
+{
+	uint64_t seed = (uint64_t)(uintptr_t)arg;
+
+	for (uint64_t i = 0; i < 40; i++) {
+		uint64_t want = seed * 1000 + i, back = 0;
+		unim_dma_buffer_t *a = NULL, *b = NULL;
+		unim_dma_transfer_id_t id;
+		_Atomic int calls = 0;
+
+		HOLDS(unim_dma_alloc(PAGE, UNIM_DMA_NODE, node_of((int)i % 2),
+				     &a) == 0);
+		HOLDS(unim_dma_get(unim_get_buf_id(a), &b) == 0);
+		id = unim_dma_submit_transfer_from_mem(&want, a, 0, i, 8,
+			i % 4 == 0 ? count : NULL, &calls);
+		HOLDS(unim_dma_wait(id, LONG_MS) == 0);
+		id = unim_dma_submit_transfer_to_mem(b, &back, i, 0, 8, NULL,
+						     NULL);
+		HOLDS(unim_dma_wait(id, LONG_MS) == 0 && back == want);
+		while (i % 4 == 0 && atomic_load(&calls) == 0)
+			sched_yield();
+		unim_free_buf(b);
+		unim_free_buf(a);
+	}
+	return NULL;
+}
+
+static void test_threads(void **state)
+{
+	pthread_t thread[4];
+
+	(void)state;
+	for (uintptr_t i = 0; i < 4; i++)
+		thread[i] = unit_thread(worker, (void *)(i + 1));
+	for (int i = 0; i < 4; i++)
+		pthread_join(thread[i], NULL);
+}
+
+/* ---- Event fd ---------------------------------------------------------- */
+
+static bool readable(int fd)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+
+	return poll(&pfd, 1, 0) == 1;
+}
+
+static void test_event_fd(void **state)
+{
+	enum { N = 20 };
+	unim_dma_buffer_t *a = buffer_on(0, MIB), *b = buffer_on(1, MIB);
+	unim_dma_transfer_id_t id[N], got[3];
+	int fd = unim_dma_event_fd(), n, ended = 0, times[N] = { 0 };
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(unim_dma_event_fd(), fd);
+	assert_false(readable(fd));
+	for (int i = 0; i < N; i++)
+		id[i] = unim_dma_submit_transfer(a, b, 0, 0, MIB, NULL, NULL);
+	while (ended < N) {
+		assert_true(readable(fd));
+		n = unim_dma_poll(got, 3);
+		assert_true(n >= 0 && n <= 3);
