@@ -298,3 +298,255 @@ static void test_event_fd(void **state)
 		assert_true(readable(fd));
 		n = unim_dma_poll(got, 3);
 		assert_true(n >= 0 && n <= 3);
+		for (int k = 0; k < n; k++)
+			for (int i = 0; i < N; i++)
+				times[i] += id[i] == got[k];
+		ended += n;
+	}
+	for (int i = 0; i < N; i++)
+		assert_int_equal(times[i], 1);
+	assert_int_equal(unim_dma_poll(got, 3), 0);
+	assert_false(readable(fd));
+	unim_free_buf(a);
+	unim_free_buf(b);
+}
+
+/* ---- Notification ------------------------------------------------------ */
+
+static void test_notify(void **state)
+{
+	unim_dma_buffer_t *a = buffer_on(0, MIB);
+	uint8_t *text = malloc(MIB);
+	unim_dma_transfer_id_t id = 0;
+
+	(void)state;
+	for (int node = 0; node < 2; node++) {
+		unim_dma_buffer_t *b = buffer_on(node, MIB + PAGE);
+		struct unim_dma_request q = {
+			.src = a, .dst = b, .size = MIB, .notify = 1,
+			.notify_off = MIB + 16,
+		};
+
+		assert_int_equal(unim_dma_wait_notify(b, MIB + 16, 0, 0), 0);
+		assert_int_equal(unim_dma_wait_notify(b, MIB + 16, 1, 20),
+				 -ETIMEDOUT);
+		assert_int_equal(unim_dma_wait_notify(b, MIB + 4, 0, 0),
+				 -EINVAL);
+		for (uint64_t i = 1; i <= 5; i++) {
+			fill(unim_buf_get_memory(a), MIB, i);
+			assert_int_equal(unim_dma_submit(&q, &id), 0);
+			assert_int_equal(unim_dma_wait_notify(b, MIB + 16, i,
+							      LONG_MS), 0);
+			completes(id);
+			completes(unim_dma_submit_transfer_to_mem(b, text, 0,
+				0, MIB, NULL, NULL));
+			assert_true(filled(text, MIB, i));
+		}
+		/* nothing but the word was changed */
+		completes(unim_dma_submit_transfer_to_mem(b, text, MIB, 0,
+							  PAGE, NULL, NULL));
+		for (int i = 0; i < PAGE; i++)
+			assert_int_equal(text[i], i == 16 ? 5 : 0);
+		unim_free_buf(b);
+	}
+	unim_free_buf(a);
+	free(text);
+}
+
+/* ---- Forks ------------------------------------------------------------- */
+
+/* The child opens the library for itself, and frees the objects of its parent,
+ * which keeps them. */
+static void test_fork(void **state)
+{
+	unim_dma_buffer_t *a = buffer_on(0, MIB), *b = buffer_on(1, MIB);
+	int status;
+	pid_t pid;
+
+	(void)state;
+	completes(unim_dma_submit_transfer(a, b, 0, 0, MIB, count, &g_calls));
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		HOLDS(unim_alloc_buf_l(PAGE) == NULL);
+		HOLDS(unim_dma_init(node_of(0)) == 0);
+		a = unim_alloc_buf_l(MIB);
+		HOLDS(a != NULL && unim_buf_get_memory(a) != NULL);
+		/* without a thread, which TSan does not allow here */
+		HOLDS(unim_dma_wait(unim_dma_submit_transfer(a, a, 0, MIB / 2,
+				MIB / 2, NULL, NULL), LONG_MS) == 0);
+		unim_dma_cleanup();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	completes(unim_dma_submit_transfer(a, b, 0, 0, MIB, NULL, NULL));
+	unim_free_buf(a);
+	unim_free_buf(b);
+}
+
+/* ---- A stopped service ------------------------------------------------- */
+
+/* Stop the thread of a service, which stays connected. */
+static void service_halt(int i)
+{
+	struct host *h = &g_host[i];
+
+	atomic_store(&h->stop, true);
+	gsas_board_wake(h->board);
+	pthread_join(h->thread, NULL);
+}
+
+static void service_continue(int i)
+{
+	struct host *h = &g_host[i];
+
+	atomic_store(&h->stop, false);
+	h->thread = unit_thread(host_run, h);
+}
+
+/* Notifications wait for the service of a board, more than it takes at once.
+ * Other transfers do not wait for them. */
+static void test_stopped_service(void **state)
+{
+	enum { N = 700 };
+	unim_dma_buffer_t *a = buffer_on(0, MIB), *b = buffer_on(1, MIB);
+	struct unim_dma_request q = { .src = a, .dst = b, .size = 8,
+				      .notify = 1, .notify_off = 64 };
+	unim_dma_transfer_id_t id[N];
+
+	(void)state;
+	service_halt(1);
+	for (int i = 0; i < N; i++)
+		assert_int_equal(unim_dma_submit(&q, &id[i]), 0);
+	for (int i = 0; i < 10; i++) {
+		completes(unim_dma_submit_transfer(a, b, 0, 128, 4096, NULL,
+						   NULL));
+		completes(unim_dma_submit_transfer(a, a, 0, MIB / 2, MIB / 2,
+						   NULL, NULL));
+	}
+	q.dst = a;
+	assert_int_equal(unim_dma_submit(&q, &id[0]), 0);
+	completes(id[0]);
+	assert_int_equal(unim_dma_wait(id[N - 1], 0), -ETIMEDOUT);
+	service_continue(1);
+	for (int i = 0; i < N; i++)
+		completes(id[i]);
+	assert_int_equal(unim_dma_wait_notify(b, 64, N, LONG_MS), 0);
+	unim_free_buf(a);
+	unim_free_buf(b);
+}
+
+/* A service that stays stopped: its notifications fail when the time limit has
+ * passed, and so their buffers can be freed. Time in which the program makes no
+ * call does not count. */
+static void test_time_limit(void **state)
+{
+	struct unim_dma_request q = { .size = 8, .notify = 1 };
+	unim_dma_buffer_t *a, *b;
+	unim_dma_status_t status;
+	unim_dma_transfer_id_t id;
+
+	(void)state;
+	unim_dma_cleanup();
+	setenv("GSAS_TIMEOUT", "400", 1);
+	assert_int_equal(unim_dma_init(node_of(0)), 0);
+	unsetenv("GSAS_TIMEOUT");
+	q.src = a = buffer_on(0, PAGE);
+	q.dst = b = buffer_on(1, PAGE);
+	service_halt(1);
+	assert_int_equal(unim_dma_submit(&q, &id), 0);
+	usleep(600000);
+	assert_int_equal(unim_dma_test(id, &status), 0);
+	assert_int_equal(status, DMA_STARTED);
+	assert_int_equal(unim_dma_wait(id, LONG_MS), -ETIMEDOUT);
+	assert_int_equal(unim_dma_status(id), DMA_FAILED);
+	unim_free_buf(b);
+	completes(unim_dma_submit_transfer(a, a, 0, 8, 8, NULL, NULL));
+	service_continue(1);
+	b = buffer_on(1, PAGE);
+	completes(unim_dma_submit_transfer(a, b, 0, 8, 8, NULL, NULL));
+	unim_free_buf(b);
+	unim_free_buf(a);
+}
+
+/* A transfer that does not end keeps its slot and its id, and stops no other
+ * one; -EAGAIN comes only when no slot is free. */
+static void test_all_slots(void **state)
+{
+	enum { SLOTS = 1 << 14 };
+	unim_dma_buffer_t *a = buffer_on(0, PAGE), *b = buffer_on(1, PAGE);
+	struct unim_dma_request q = { .src = a, .dst = b, .size = 8,
+				      .notify = 1, .notify_off = 64 };
+	unim_dma_transfer_id_t first, id = 0;
+
+	(void)state;
+	service_halt(1);
+	assert_int_equal(unim_dma_submit(&q, &first), 0);
+	for (int i = 0; i < 2 * SLOTS; i++) {
+		id = unim_dma_submit_transfer(a, a, 0, 8, 8, NULL, NULL);
+		completes(id);
+	}
+	assert_int_equal(unim_dma_status(first), DMA_STARTED);
+	for (int i = 1; i < SLOTS; i++)
+		assert_int_equal(unim_dma_submit(&q, &id), 0);
+	assert_int_equal(unim_dma_submit(&q, &id), -EAGAIN);
+	service_continue(1);
+	completes(first);
+	completes(id);
+	assert_int_equal(unim_dma_wait_notify(b, 64, SLOTS, LONG_MS), 0);
+	completes(unim_dma_submit_transfer(a, a, 0, 8, 8, NULL, NULL));
+	unim_free_buf(a);
+	unim_free_buf(b);
+}
+
+/* ---- The end of a service ---------------------------------------------- */
+
+static void test_service_ends(void **state)
+{
+	enum { N = 50 };
+	unim_dma_buffer_t *a = buffer_on(0, MIB), *b = buffer_on(1, MIB);
+	unim_dma_transfer_id_t id[N];
+	uint8_t *at = unim_buf_get_memory(b);
+	int failed = 0, ret;
+
+	(void)state;
+	for (int i = 0; i < N; i++)
+		id[i] = unim_dma_submit_transfer(a, b, 0, 0, MIB, NULL, NULL);
+	host_stop(1);
+	for (int i = 0; i < N; i++) {
+		ret = unim_dma_wait(id[i], LONG_MS);
+		assert_true(ret == 0 || ret == -ECONNRESET);
+		failed += ret != 0;
+	}
+	id[0] = unim_dma_submit_transfer(a, b, 0, 0, 8, NULL, NULL);
+	assert_true(id[0] != 0);
+	assert_int_equal(unim_dma_wait(id[0], LONG_MS), -ECONNRESET);
+	assert_int_equal(unim_dma_status(id[0]), DMA_FAILED);
+	assert_int_equal(unim_dma_wait_notify(b, 0, 1, LONG_MS), -ECONNRESET);
+	/* a pointer lasts as long as its buffer object */
+	if (at != NULL)
+		at[100] = 1;
+	unim_free_buf(b);
+	host_start(1);
+	b = buffer_on(1, MIB);
+	completes(unim_dma_submit_transfer(a, b, 0, 0, MIB, NULL, NULL));
+	unim_free_buf(b);
+	unim_free_buf(a);
+}
+
+HOST_MAIN(
+	RDMA_TEST(test_order),
+	RDMA_TEST(test_ids),
+	RDMA_TEST(test_callbacks),
+	RDMA_TEST(test_callback_submits),
+	RDMA_TEST(test_no_thread),
+	RDMA_TEST(test_threads),
+	RDMA_TEST(test_event_fd),
+	RDMA_TEST(test_notify),
+	RDMA_TEST(test_fork),
+	RDMA_TEST(test_stopped_service),
+	RDMA_TEST(test_time_limit),
+	RDMA_TEST(test_all_slots),
+	RDMA_TEST(test_service_ends),
+)
