@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "hal/hal.h"
+#include "unimem_memory.h"
 #include "unimem_selftest.h"
 #include "core/unm_stats.h"
 
@@ -72,6 +73,8 @@ static struct {
 	bool all;
 	double wait;		/* seconds, 0: once */
 	enum { SELFTEST_NO, SELFTEST_WALK, SELFTEST_WAIT } selftest;
+	bool memory;
+	int board;		/* of memory, -1: all */
 } opt;
 
 /* ---- Reading --------------------------------------------------------- */
@@ -460,6 +463,8 @@ static void usage(FILE *out)
 	      "  -j, --json      one JSON object a look\n"
 	      "  -v, --verbose   every counter of each endpoint\n"
 	      "  -w, --watch N   look again every N seconds\n"
+	      "  --memory        memory of the boards by owner; with =N, of\n"
+	      "                  board N\n"
 	      "  --selftest      walk to every board instead; with =wait, be\n"
 	      "                  the partner of such a walk\n"
 	      "  -h, --help      this text\n"
@@ -494,6 +499,22 @@ static int parse_selftest(const char *text)
 	exit(2);
 }
 
+/* The board of --memory=N; without N: -1. */
+static int parse_board(const char *text)
+{
+	long board;
+	char *end;
+
+	if (text == NULL)
+		return -1;
+	board = strtol(text, &end, 10);
+	if (isdigit((unsigned char)*text) && *end == '\0' && board < 65535)
+		return (int)board;
+	fprintf(stderr, "unimem_info: --memory=%s: give the number of a "
+		"board\n", text);
+	exit(2);
+}
+
 static void parse(int argc, char **argv)
 {
 	static const struct option longs[] = {
@@ -501,6 +522,7 @@ static void parse(int argc, char **argv)
 		{ "json", no_argument, NULL, 'j' },
 		{ "verbose", no_argument, NULL, 'v' },
 		{ "watch", required_argument, NULL, 'w' },
+		{ "memory", optional_argument, NULL, 'm' },
 		{ "selftest", optional_argument, NULL, 's' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
@@ -521,6 +543,10 @@ static void parse(int argc, char **argv)
 			break;
 		case 'w':
 			opt.wait = parse_seconds(optarg);
+			break;
+		case 'm':
+			opt.memory = true;
+			opt.board = parse_board(optarg);
 			break;
 		case 's':
 			opt.selftest = parse_selftest(optarg);
@@ -549,6 +575,8 @@ int main(int argc, char **argv)
 	int ret, now = 0;
 
 	parse(argc, argv);
+	if (opt.memory)
+		return memory_show(opt.board, opt.json);
 	if (opt.selftest != SELFTEST_NO)
 		return selftest(opt.selftest == SELFTEST_WAIT);
 	pause.tv_sec = (time_t)opt.wait;

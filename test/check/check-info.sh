@@ -68,6 +68,10 @@ for p in $pids; do		# one of them is not our child: it may linger
 done
 info -w x 2>/dev/null
 [ $? -eq 2 ] || bad "-w x is not refused"
+info --memory=x 2>/dev/null
+[ $? -eq 2 ] || bad "--memory=x is not refused"
+says=$(info --memory=65534 2>&1)
+[ $? -eq 1 ] || bad "--memory of a board without a service: $says"
 version=$(sed -n 's/^AC_INIT(\[unimem\], \[\(.*\)\])/\1/p' configure.ac)
 [ "$(info --version)" = "unimem_info $version" ] ||
 	bad "--version: $(info --version), not $version"
