@@ -488,3 +488,14 @@ bool mbox_clients_progress(struct mbox_clients *all)
 						      active));
 	some |= mbox_regs_deliver(&all->regs, all->mh);
 	return some;
+}
+
+bool mbox_clients_retry(const struct mbox_clients *all)
+{
+	if (all->regs.retry)
+		return true;
+	unm_list_for_each(pos, &all->active)
+		if (unm_container(pos, struct mbox_client, active)->retry)
+			return true;
+	return false;
+}
