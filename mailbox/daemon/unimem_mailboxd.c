@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unimem_mailboxd.c - the program of the mailbox of a node, unimem-mailboxd(8):
+ * options, log lines, going to the background, the loop, the end.
+ * mbox_client.h serves the local processes, mbox_link.h the other nodes.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <linux/close_range.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <syslog.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/mbox_name.h"
+#include "daemon/mbox_client.h"
+#include "util/unm_clock.h"
+
+#define LINGER_MS	1000		/* default of --linger */
+#define WAIT_TIMES	10		/* --linger, so many times as long
+					 * while messages wait */
+#define LOG_MAX		512		/* bytes of a log line */
+#define EVENTS		32		/* events of epoll read at once */
+#define TAKEN_NS	UINT64_C(5000000000)	/* for the peers of a daemon
+						 * that ended to notice it */
+#define TAKEN_STEP_NS	10000000
+#define SLEEP_MAX_MS	4		/* longest sleep if what the daemon
+					 * waits for may cause no event */
+
+static struct options {
+	int board;
+	bool alone;			/* --auto */
+	int linger_ms;
+	int ready_fd;
+} opt = { .board = -1, .linger_ms = LINGER_MS, .ready_fd = -1 };
+
+/* The daemon; used by its one thread. */
+static struct daemon {
+	struct hal *hal;
+	struct mbox_hal mh;
+	struct mbox_clients clients;
+	int epoll;
+	int listener;
+	int spare;			/* descriptor to refuse connections
+					 * with, when there is no other */
+	uint64_t unused_since;		/* ns; 0: used */
+	bool serving;			/* begin() has returned, which reports
+					 * errors of the HAL itself */
+} g_d = { .epoll = -1, .listener = -1, .spare = -1 };
+
+static volatile sig_atomic_t g_stop;
+static char g_last[LOG_MAX];		/* last error that the HAL logged */
+
+/* ---- Log lines ----------------------------------------------------------- */
+
+static void log_line(const char *line)
+{
+	if (opt.alone)
+		syslog(LOG_NOTICE, "%s", line);
+	else
+		fprintf(stderr, "unimem-mailboxd: %s\n", line);
+}
+
+static void log_hal(int level, const char *line)
+{
+	if (level > 0 || g_d.mh.connecting)
+		return;
+	snprintf(g_last, sizeof(g_last), "%s", line);
+	if (g_d.serving)
+		log_line(line);
+}
+
+/* Report to the process that started this one (--ready-fd): "ready", "busy", or
+ * an error. */
+static void notify_starter(const char *line)
+{
+	if (opt.ready_fd < 0)
+		return;
+	if (dprintf(opt.ready_fd, "%s\n", line) < 0)
+		log_line("the process that started this one has ended");
+	close(opt.ready_fd);
+	opt.ready_fd = -1;
+}
+
+__attribute__((format(printf, 1, 2), noreturn))
+static void fail(const char *fmt, ...)
+{
+	char line[LOG_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	log_line(line);
+	notify_starter(line);
+	exit(EXIT_FAILURE);
+}
+
+/* ---- Options ------------------------------------------------------------- */
+
+static void usage(FILE *out)
+{
+	fputs("usage: unimem-mailboxd [--board N] [options]\n"
+	      "The mailbox of a node.\n\n"
+	      "  --board N        the node (default: this process's own)\n"
+	      "  --auto           go to the background; end when no process\n"
+	      "                   of any node has this mailbox open\n"
+	      "  --linger MS      ... for so long (default: 1000)\n"
+	      "  --ready-fd N     write a line to descriptor N when ready\n"
+	      "  --help, --version\n", out);
+}
+
+static int number(const char *name, const char *text, long max)
+{
+	char *end;
+	long value;
+
+	errno = 0;
+	value = strtol(text, &end, 10);
+	if (!isdigit((unsigned char)text[0]) || *end != '\0' || errno != 0 ||
+	    value > max)
+		fail("--%s %s: give a number from 0 to %ld", name, text, max);
+	return (int)value;
+}
+
+static void option(int c, const char *name)
+{
+	switch (c) {
+	case 'a':
+		opt.alone = true;
+		break;
+	case 'b':
+		opt.board = number(name, optarg, UINT16_MAX - 1);
+		break;
+	case 'l':
+		opt.linger_ms = number(name, optarg, 3600000);
+		break;
+	case 'r':
+		opt.ready_fd = number(name, optarg, 1 << 20);
+		break;
+	case 'h':
+		usage(stdout);
+		exit(EXIT_SUCCESS);
+	case 'v':
+		printf("unimem-mailboxd (unimem) %s\n", PACKAGE_VERSION);
+		exit(EXIT_SUCCESS);
+	default:
+		usage(stderr);
+		exit(EXIT_FAILURE);
+	}
+}
+
+static void options(int argc, char *argv[])
+{
+	static const struct option longs[] = {
+		{ "auto", no_argument, NULL, 'a' },
+		{ "board", required_argument, NULL, 'b' },
+		{ "linger", required_argument, NULL, 'l' },
+		{ "ready-fd", required_argument, NULL, 'r' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'v' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int c, at = 0;
+
+	while ((c = getopt_long(argc, argv, "", longs, &at)) != -1)
+		option(c, longs[at].name);
+	if (optind < argc)
+		fail("%s: unexpected argument; see unimem-mailboxd --help",
+		     argv[optind]);
+}
+
+/* ---- Beginning ----------------------------------------------------------- */
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	g_stop = 1;
+}
+
+/* The signals that end the daemon are blocked, except while it sleeps. */
+static void signals(sigset_t *awake)
+{
+	struct sigaction stop = { .sa_handler = on_signal };
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
+	sigset_t ends;
+
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGHUP);
+	sigprocmask(SIG_BLOCK, &ends, awake);
+	sigaction(SIGTERM, &stop, NULL);
+	sigaction(SIGINT, &stop, NULL);
+	sigaction(SIGHUP, &stop, NULL);
+	sigaction(SIGPIPE, &ignore, NULL);
+}
+
+/* Make sure that descriptors 0 to 2 are open, so that no later one gets these
+ * numbers. Raise the limit of descriptors, because each client takes one. */
+static void descriptors(void)
+{
+	struct rlimit limit;
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	} while (fd >= 0 && fd < 3);
+	g_d.spare = fd;
+	close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+	    limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+/* Continue in the background, in a child with a session of its own. Called
+ * before anything else is opened. */
+static void daemonize(void)
+{
+	pid_t pid = fork();
+
+	if (pid < 0)
+		fail("no process: %s", strerror(errno));
+	if (pid > 0)
+		_exit(EXIT_SUCCESS);
+	if (setsid() < 0)
+		fail("no session: %s", strerror(errno));
+	for (int fd = 0; fd < 3 && g_d.spare >= 0; fd++)
+		dup2(g_d.spare, fd);
+	openlog("unimem-mailboxd", LOG_PID, LOG_DAEMON);
+}
+
+static void add(int fd, void *tag)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = tag };
+
+	if (epoll_ctl(g_d.epoll, EPOLL_CTL_ADD, fd, &ev) != 0)
+		fail("epoll: %s", strerror(errno));
+}
+
+/* Take the interface. It may be held by a daemon that serves, or not be free
+ * yet after the end of another one. */
+static void open_interface(void)
+{
+	const struct timespec step = { .tv_nsec = TAKEN_STEP_NS };
+	uint64_t end = unm_now_ns() + TAKEN_NS;
+	int ret, fd;
+
+	while ((ret = mbox_hal_open(&g_d.mh, g_d.hal, opt.board, log_line)) ==
+	       -FI_EADDRINUSE && unm_now_ns() < end) {
+		fd = mbox_name_connect(g_d.hal, opt.board);
+		if (fd >= 0 || fd == -EAGAIN) {
+			if (fd >= 0)
+				close(fd);
+			notify_starter("busy");
+			fail("node %d has a daemon already", opt.board);
+		}
+		nanosleep(&step, NULL);
+		*g_last = '\0';
+	}
+	if (ret == -FI_EADDRINUSE)
+		fail("node %d: another process holds interface %u, which is "
+		     "the mailbox's", opt.board, g_d.hal->caps.ifs_per_board);
+	if (ret != 0)
+		fail("node %d: %s", opt.board, *g_last != '\0' ? g_last :
+		     strerror(-ret));
+}
+
+static void begin(void)
+{
+	if (hal_get(NULL, &g_d.hal) != 0)
+		fail("%s", *g_last != '\0' ? g_last : "no Unimem here");
+	if (opt.board < 0)
+		opt.board = g_d.hal->own_board;
+	open_interface();
+	g_d.listener = mbox_name_listen(g_d.hal, opt.board);
+	if (g_d.listener < 0)
+		fail("node %d: cannot listen for local processes: %s",
+		     opt.board, g_d.listener == -EACCES ? "other users have "
+		     "all names of the socket" : strerror(-g_d.listener));
+	g_d.epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (g_d.epoll < 0)
+		fail("epoll: %s", strerror(errno));
+	add(g_d.listener, &g_d.listener);
+	add(hal_if_fd(g_d.mh.hif), &g_d.mh);
+	mbox_clients_init(&g_d.clients, &g_d.mh, g_d.epoll, log_line);
+	if (*g_last != '\0')		/* no error: a warning */
+		log_line(g_last);
+	g_d.serving = true;
+}
+
+/* ---- Serving ------------------------------------------------------------- */
+
+/* Without a free descriptor the connection is closed at once, so that it does
+ * not end every sleep. */
+static void accept_client(void)
+{
+	int fd = accept4(g_d.listener, NULL, NULL,
+			 SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd >= 0) {
+		mbox_client_new(&g_d.clients, fd);
+		return;
+	}
+	if (errno != EMFILE && errno != ENFILE)
+		return;
+	close(g_d.spare);
+	fd = accept4(g_d.listener, NULL, NULL, SOCK_CLOEXEC);
+	if (fd >= 0)
+		close(fd);
+	g_d.spare = open("/dev/null", O_RDWR | O_CLOEXEC);
+}
+
+static void handle(const struct epoll_event *ev, int n)
+{
+	for (int i = 0; i < n; i++) {
+		void *tag = ev[i].data.ptr;
+
+		if (tag == &g_d.listener)
+			accept_client();
+		else if (tag != &g_d.mh)	/* the HAL is always polled */
+			mbox_client_event(tag, ev[i].events);
+	}
+}
+
+/* How long until the daemon ends, as nobody uses it: ms; -1: it does not. It
+ * waits longer for the readers of messages, but not for ever: the peer may be
+ * a daemon that waits for this one. */
+static int life_ms(void)
+{
+	uint64_t now, end, linger = (uint64_t)opt.linger_ms * 1000000;
+
+	if (!opt.alone)
+		return -1;
+	if (g_d.clients.living != 0 || mbox_hal_used(&g_d.mh)) {
+		g_d.unused_since = 0;
+		return -1;
+	}
+	now = unm_now_ns();
+	if (g_d.unused_since == 0)
+		g_d.unused_since = now;
+	if (mbox_clients_left(&g_d.clients) != 0 || mbox_hal_holds(&g_d.mh))
+		linger *= WAIT_TIMES;
+	end = g_d.unused_since + linger;
+	return now >= end ? 0 : (int)((end - now) / 1000000) + 1;
+}
+
+/* The longest sleep in which no event is missed. Not armed: something came. */
+static int sleep_ms(int life, bool armed)
+{
+	if (!armed || mbox_hal_wants(&g_d.mh))
+		return 0;
+	if (!mbox_clients_retry(&g_d.clients) &&
+	    (g_d.hal->caps.flags & HAL_CAP_EVENT))
+		return life;
+	return life >= 0 && life < SLEEP_MAX_MS ? life : SLEEP_MAX_MS;
+}
+
+static bool poll_once(void)
+{
+	bool some = mbox_hal_poll(&g_d.mh);
+
+	return mbox_clients_progress(&g_d.clients) || some;
+}
+
+/* Sleep until an event comes, and handle it. */
+static void sleep_once(int life, const sigset_t *awake)
+{
+	struct epoll_event ev[EVENTS];
+	bool armed;
+	int ms, n;
+
+	mbox_hal_sleep(&g_d.mh, true);
+	armed = hal_if_arm(g_d.mh.hif) == 0;
+	/* a peer that released packets before mbox_hal_sleep() sends no event:
+	 * try the sends that wait once more */
+	mbox_hal_announce(&g_d.mh);
+	ms = mbox_clients_progress(&g_d.clients) ? 0 : sleep_ms(life, armed);
+	n = epoll_pwait(g_d.epoll, ev, EVENTS, ms, awake);
+	if (armed)
+		hal_if_disarm(g_d.mh.hif);
+	mbox_hal_sleep(&g_d.mh, false);
+	handle(ev, n);
+}
+
+static void serve(const sigset_t *awake)
+{
+	struct epoll_event ev[EVENTS];
+	int life;
+
+	while (!g_stop) {
+		if (poll_once()) {
+			handle(ev, epoll_pwait(g_d.epoll, ev, EVENTS, 0,
+					       awake));
+			continue;
+		}
+		life = life_ms();
+		if (life == 0)
+			return;
+		sleep_once(life, awake);
+	}
+}
+
+/* New connections are refused from here on; a process that gets no answer to
+ * its hello starts another daemon. */
+static void end(void)
+{
+	uint64_t discarded;
+	char line[120];
+
+	close(g_d.listener);
+	mbox_clients_fini(&g_d.clients);
+	mbox_hal_close(&g_d.mh);
+	discarded = g_d.mh.discarded + g_d.clients.discarded;
+	if (discarded != 0) {
+		snprintf(line, sizeof(line), "the daemon ends; it has "
+			 "discarded %llu messages that no process has read",
+			 (unsigned long long)discarded);
+		log_line(line);
+	}
+	hal_put(g_d.hal);
+	close(g_d.epoll);
+	close(g_d.spare);
+}
+
+int main(int argc, char *argv[])
+{
+	sigset_t awake;
+
+	options(argc, argv);
+	descriptors();
+	if (opt.alone)
+		daemonize();
+	hal_log_set(log_hal);
+	signals(&awake);
+	begin();
+	if (opt.alone && chdir("/") != 0)	/* keeps no file system busy */
+		log_line("cannot leave the working directory");
+	notify_starter("ready");
+	serve(&awake);
+	end();
+	return EXIT_SUCCESS;
+}
