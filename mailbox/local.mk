@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# The mailbox of a node: libunimem-mailbox.so, unimem-mailboxd, an example.
+
+MBOX_CPPFLAGS = $(UNM_CPPFLAGS) -I$(MAILBOX) -I$(PROV) $(COMMON_CPPFLAGS)
+
+# ---- The daemon: all but its main(), for unit tests too ---------------------
+
+noinst_LTLIBRARIES += libmbox_daemon.la
+libmbox_daemon_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
+libmbox_daemon_la_CPPFLAGS = $(MBOX_CPPFLAGS)
+libmbox_daemon_la_SOURCES = \
+	mailbox/common/mbox_name.c \
+	mailbox/common/mbox_name.h \
+	mailbox/common/mbox_wire.h \
+	mailbox/daemon/mbox_client.c \
+	mailbox/daemon/mbox_client.h \
+	mailbox/daemon/mbox_link.c \
+	mailbox/daemon/mbox_link.h \
+	mailbox/daemon/mbox_reg.c \
+	mailbox/daemon/mbox_reg.h
+
+bin_PROGRAMS += unimem-mailboxd
+unimem_mailboxd_CPPFLAGS = $(MBOX_CPPFLAGS)
+unimem_mailboxd_SOURCES = mailbox/daemon/unimem_mailboxd.c
+unimem_mailboxd_LDADD = libmbox_daemon.la libunimem-hal.la
+
+# ---- libunimem-mailbox.so, for programs ------------------------------------
+
+# current:revision:age - raise current when mailbox.h changes
+lib_LTLIBRARIES += libunimem-mailbox.la
+libunimem_mailbox_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
+libunimem_mailbox_la_CPPFLAGS = -DMBOX_BINDIR='"$(bindir)"' $(MBOX_CPPFLAGS)
+libunimem_mailbox_la_SOURCES = \
+	mailbox/client/mbox_callback.c \
+	mailbox/client/mbox_log.h \
+	mailbox/client/mbox_open.c \
+	mailbox/client/mbox_start.c \
+	mailbox/client/mbox_start.h \
+	mailbox/common/mbox_name.c \
+	mailbox/common/mbox_name.h \
+	mailbox/common/mbox_wire.h
+libunimem_mailbox_la_LIBADD = libunimem-hal.la
+# nodelete: its thread may run when the library is closed
+libunimem_mailbox_la_LDFLAGS = $(AM_LDFLAGS) $(UNM_LDFLAGS) \
+	-version-info 0:0:0 -Wl,-z,nodelete
+
+mailboxincludedir = $(includedir)/unimem
+mailboxinclude_HEADERS = mailbox/unimem/mailbox.h
+pkgconfig_DATA += unimem-mailbox.pc
+
+# ---- Example: run by check-mailbox ------------------------------------------
+
+dist_example_DATA += mailbox/examples/ping.c
+MAILBOX_EXAMPLES = mailbox/examples/ping
+check_PROGRAMS += $(MAILBOX_EXAMPLES)
+mailbox_examples_ping_LDADD = libunimem-mailbox.la
+mailbox_examples_ping_LDFLAGS = $(UNWRAPPED)
