@@ -201,6 +201,40 @@ static int unm_addr_host_form(const char *node, const char *service,
 	return 0;
 }
 
+/* ---- As programs exchange them ----------------------------------------- */
+
+size_t unm_addr_bytes(void)
+{
+	return g_unm_env.hal.net[0] != '\0' ? sizeof(struct hal_addr_host) :
+		sizeof(struct hal_addr);
+}
+
+void unm_addr_export(const struct hal_addr *addr, const struct hal_host *host,
+		     void *out)
+{
+	struct hal_addr_host both = { .addr = *addr };
+
+	if (unm_addr_bytes() == sizeof(both)) {
+		both.addr.version = HAL_ADDR_HOST_VERSION;
+		if (host != NULL)
+			both.host = *host;
+	}
+	memcpy(out, &both, unm_addr_bytes());
+}
+
+void unm_addr_import(const void *in, struct hal_addr *addr,
+		     struct hal_host *host)
+{
+	struct hal_addr_host both = { .addr = { .version = 0 } };
+
+	memcpy(&both, in, unm_addr_bytes());
+	if (unm_addr_bytes() == sizeof(both))
+		both.addr.version = both.addr.version == HAL_ADDR_HOST_VERSION ?
+			HAL_ADDR_VERSION : HAL_ADDR_HOST_VERSION;
+	*addr = both.addr;
+	*host = both.host;
+}
+
 /* ---- Both forms ------------------------------------------------------ */
 
 int unm_addr_parse(const char *node, const char *service, uint64_t flags,

@@ -58,6 +58,19 @@ bool unm_addr_takes(const struct hal_addr *addr);
  * the interface that it stands for. Other addresses are not changed. */
 void unm_addr_settle(const struct hal *hal, struct hal_addr *addr);
 
+/* Bytes of an address as programs exchange it: struct hal_addr, or struct
+ * hal_addr_host if FI_UNIMEM_NET is set. */
+size_t unm_addr_bytes(void);
+
+/* Write an address in that form, for a program. host NULL: the local host. */
+void unm_addr_export(const struct hal_addr *addr, const struct hal_host *host,
+		     void *out);
+
+/* Read an address that a program passes. *host is 0 for the local host. If the
+ * address has the other form, the version of *addr is not HAL_ADDR_VERSION. */
+void unm_addr_import(const void *in, struct hal_addr *addr,
+		     struct hal_host *host);
+
 /* Write an address in the form that unm_addr_parse() reads. Returns what
  * snprintf() returns. */
 int unm_addr_print(const struct hal_addr *addr, char *buf, size_t len);

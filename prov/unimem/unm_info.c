@@ -183,7 +183,7 @@ static bool unm_match_ep(const struct fi_ep_attr *h)
  * address vector. */
 static size_t unm_err_data(uint64_t caps)
 {
-	return caps & FI_SOURCE_ERR ? sizeof(struct hal_addr) : 0;
+	return caps & FI_SOURCE_ERR ? unm_addr_bytes() : 0;
 }
 
 static bool unm_match_caps(const struct fi_info *h)
@@ -209,14 +209,15 @@ static bool unm_match_caps(const struct fi_info *h)
 static bool unm_match_src(const void *src, size_t len)
 {
 	struct hal_addr addr;
+	struct hal_host host;
 	char text[80];
 
 	if (src == NULL)
 		return true;
-	if (len != sizeof(addr))
+	if (len != unm_addr_bytes())
 		return unm_refuse("src_addrlen", UNM_TYPE_NUMBER, len,
-				  sizeof(addr));
-	memcpy(&addr, src, sizeof(addr));
+				  unm_addr_bytes());
+	unm_addr_import(src, &addr, &host);
 	if (unm_addr_takes(&addr))
 		return true;
 	unm_addr_print(&addr, text, sizeof(text));
@@ -392,14 +393,15 @@ static int unm_answer_mr_mode(uint32_t version, const struct fi_info *h)
 	return 0;
 }
 
-static int unm_set_addr(const void *src, size_t len, void **dst,
+static int unm_set_addr(const struct hal_addr *addr,
+			const struct hal_host *host, void **dst,
 			size_t *dstlen)
 {
-	*dst = malloc(len);
+	*dst = malloc(unm_addr_bytes());
 	if (*dst == NULL)
 		return -FI_ENOMEM;
-	memcpy(*dst, src, len);
-	*dstlen = len;
+	unm_addr_export(addr, host, *dst);
+	*dstlen = unm_addr_bytes();
 	return 0;
 }
 
@@ -421,6 +423,7 @@ static int unm_answer_src(struct fi_info *info, const char *node,
 	struct hal_addr addr = {
 		.version = HAL_ADDR_VERSION, .uid = geteuid(),
 	};
+	struct hal_host host;
 
 	if (flags & FI_SOURCE) {
 		if (unm_addr_parse(node, service, flags, &addr) != 0) {
@@ -431,10 +434,9 @@ static int unm_answer_src(struct fi_info *info, const char *node,
 			return -FI_ENODATA;
 		}
 	} else if (h != NULL && h->src_addr != NULL) {
-		memcpy(&addr, h->src_addr, sizeof(addr));	/* checked */
+		unm_addr_import(h->src_addr, &addr, &host);	/* checked */
 	}
-	return unm_set_addr(&addr, sizeof(addr), &info->src_addr,
-			    &info->src_addrlen);
+	return unm_set_addr(&addr, NULL, &info->src_addr, &info->src_addrlen);
 }
 
 /* The peer's address of the answer: of node and service without FI_SOURCE, else
@@ -444,6 +446,7 @@ static int unm_answer_dest(struct fi_info *info, const char *node,
 			   const struct fi_info *h)
 {
 	struct hal_addr addr = { .iface = 0 };
+	struct hal_host host;
 
 	if (!(flags & FI_SOURCE) &&
 	    unm_addr_parse(node, service, flags, &addr) != 0) {
@@ -453,16 +456,17 @@ static int unm_answer_dest(struct fi_info *info, const char *node,
 		return -FI_ENODATA;
 	}
 	if (!(flags & FI_SOURCE) && (node != NULL || addr.iface != 0))
-		return unm_set_addr(&addr, sizeof(addr), &info->dest_addr,
+		return unm_set_addr(&addr, NULL, &info->dest_addr,
 				    &info->dest_addrlen);
 	if (h == NULL || h->dest_addr == NULL)
 		return 0;
-	if (h->dest_addrlen != sizeof(addr)) {
+	if (h->dest_addrlen != unm_addr_bytes()) {
 		unm_refuse("dest_addrlen", UNM_TYPE_NUMBER, h->dest_addrlen,
-			   sizeof(addr));
+			   unm_addr_bytes());
 		return -FI_ENODATA;
 	}
-	return unm_set_addr(h->dest_addr, h->dest_addrlen, &info->dest_addr,
+	unm_addr_import(h->dest_addr, &addr, &host);
+	return unm_set_addr(&addr, &host, &info->dest_addr,
 			    &info->dest_addrlen);
 }
 

@@ -218,9 +218,9 @@ struct fid_nic *unm_nic_new(void)
 	const struct hal_params *params = &g_unm_env.hal;
 	bool found = strcmp(params->hal, "auto") == 0;
 	int board = unm_nic_board(params);
-	char name[32], address[32], version[16];
+	char name[32], address[32], version[16], profile[32];
 	struct fi_device_attr device = {
-		.name = name, .device_id = (char *)params->profile,
+		.name = name, .device_id = profile,
 		.device_version = version, .driver = (char *)params->hal,
 	};
 	struct fi_bus_attr bus = { .bus_type = FI_BUS_UNKNOWN };
@@ -234,6 +234,9 @@ struct fid_nic *unm_nic_new(void)
 
 	snprintf(name, sizeof(name), UNM_NAME "%s%s", found ? "" : "-",
 		 found ? "" : params->hal);
+	/* as hal_caps.profile, before the HAL is open */
+	snprintf(profile, sizeof(profile), "%s%s", params->profile,
+		 params->model[0] != '\0' ? "+model" : "");
 	snprintf(address, sizeof(address), "unimem://%d", board);
 	snprintf(version, sizeof(version), "%u.%u", FI_MAJOR(UNM_VERSION),
 		 FI_MINOR(UNM_VERSION));

@@ -507,14 +507,14 @@ uint64_t procs_exchange(int fd, uint64_t word)
 
 void procs_join(struct proc *const *p, int n)
 {
-	struct hal_addr addr[PROCS_MAX];
+	struct hal_addr_host addr[PROCS_MAX];
 
 	memset(addr, 0, sizeof(addr));
 	for (int i = 0; i < n; i++)
 		if (p[i]->ended ||
 		    procs_recv(p[i]->fd, &addr[i], sizeof(addr[i]), -1) !=
 		    sizeof(addr[i]))
-			addr[i].iface = 0;
+			addr[i].addr.iface = 0;
 	for (int i = 0; i < n; i++)
 		if (!p[i]->ended)
 			procs_send(p[i]->fd, addr, n * sizeof(addr[0]));

@@ -233,7 +233,11 @@ struct node {
 	struct fid_av *av;
 	struct fid_cq *cq;
 	struct fid_ep *ep;
-	struct hal_addr addr;		/* address of ep */
+	union {				/* address of ep */
+		struct hal_addr addr;
+		struct hal_addr_host full;	/* with FI_UNIMEM_NET; else
+						 * the host is 0 */
+	};
 	int self, count;		/* index of this node in peer[], and
 					 * the length of peer[] */
 	fi_addr_t peer[PROCS_MAX];	/* peers by index, set by node_join();

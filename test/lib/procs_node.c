@@ -41,7 +41,7 @@ int node_try_open(struct node *n, int flags, struct node_error *err)
 {
 	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
 	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_TAGGED };
-	size_t len = sizeof(n->addr);
+	size_t len = sizeof(n->full);
 
 	memset(n, 0, sizeof(*n));
 	if (flags & NODE_WAIT)
@@ -56,7 +56,7 @@ int node_try_open(struct node *n, int flags, struct node_error *err)
 	TRY("fi_ep_bind", fi_ep_bind(n->ep, &n->cq->fid,
 				     FI_TRANSMIT | FI_RECV));
 	TRY("fi_enable", fi_enable(n->ep));
-	TRY("fi_getname", fi_getname(&n->ep->fid, &n->addr, &len));
+	TRY("fi_getname", fi_getname(&n->ep->fid, &n->full, &len));
 	return 0;
 failed:
 	node_close(n);
@@ -99,21 +99,21 @@ fi_addr_t node_insert(struct node *n, const struct hal_addr *addr)
 
 void node_join(struct node *n, int fd)
 {
-	struct hal_addr addr[PROCS_MAX];
+	struct hal_addr_host addr[PROCS_MAX];
 	ssize_t len;
 
-	CHECK(procs_send(fd, &n->addr, sizeof(n->addr)));
+	CHECK(procs_send(fd, &n->full, sizeof(n->full)));
 	len = procs_recv(fd, addr, sizeof(addr), -1);
 	CHECK(len > 0 && len % sizeof(addr[0]) == 0);
 	n->count = (int)(len / sizeof(addr[0]));
 	n->self = -1;
 	for (int i = 0; i < n->count; i++) {
 		n->peer[i] = FI_ADDR_NOTAVAIL;
-		if (addr[i].iface == 0)
+		if (addr[i].addr.iface == 0)
 			continue;
-		if (memcmp(&addr[i], &n->addr, sizeof(n->addr)) == 0)
+		if (memcmp(&addr[i], &n->full, sizeof(n->full)) == 0)
 			n->self = i;
-		n->peer[i] = node_insert(n, &addr[i]);
+		n->peer[i] = node_insert(n, &addr[i].addr);
 	}
 	CHECK(n->self >= 0);
 }

@@ -98,6 +98,21 @@ static void test_bad_addresses_among_good_ones(void **state)
 	assert_int_equal(addr[0], FI_ADDR_NOTAVAIL);
 }
 
+/* An address of a process with FI_UNIMEM_NET, which this process has not. */
+static void test_address_with_a_host(void **state)
+{
+	struct ep *e = ep_open(NULL);
+	struct hal_addr_host a = { .addr = made_up(1) };
+	fi_addr_t addr = 0;
+	int err = 0;
+
+	a.addr.version = HAL_ADDR_HOST_VERSION;
+	assert_int_equal(fi_av_insert(e->av, &a, 1, &addr, FI_SYNC_ERR, &err),
+			 0);
+	assert_int_equal(addr, FI_ADDR_NOTAVAIL);
+	assert_int_equal(err, FI_EINVAL);
+}
+
 /* ---- Names ----------------------------------------------------------- */
 
 static void test_trap9_lookup_is_byte_identical(void **state)
@@ -464,6 +479,7 @@ int main(void)
 		EP_TEST(test_trap9_index_is_the_order_of_insertion),
 		EP_TEST(test_growth_beyond_count),
 		EP_TEST(test_bad_addresses_among_good_ones),
+		EP_TEST(test_address_with_a_host),
 		EP_TEST(test_trap9_lookup_is_byte_identical),
 		EP_TEST(test_straddr),
 		EP_TEST(test_straddr_parses_back),

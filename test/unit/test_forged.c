@@ -490,6 +490,8 @@ static void test_forged_remote_keys(void **state)
 	for (size_t i = 0; i < sizeof(rkeys) / sizeof(rkeys[0]); i++) {
 		struct scene s = scene();
 		uint64_t w[UNM_WIRE_WORDS_MAX] = { 0 };
+		bool asked_for = rkeys[i][0] == 1, stale = rkeys[i][2] != 0;
+		const struct unm_stats *stats;
 		uint8_t buf[64] = { 0 };
 
 		asked(&s, PUT, buf, w);
@@ -500,6 +502,9 @@ static void test_forged_remote_keys(void **state)
 		assert_int_equal(ep_wait(s.v, buf).err, 0);
 		for (int k = 0; k < 50; k++)
 			raw_step();
+		stats = ((struct unm_ep *)s.v->ep)->stats;
+		assert_int_equal(stats->rkeys, asked_for && !stale);
+		assert_int_equal(stats->rkey_stale, stale);
 		accesses_end(&s);
 		scene_ends(&s);
 	}

@@ -82,6 +82,23 @@ static void test_nic_of_parameters(void **state)
 	g_unm_env.hal = was;
 }
 
+/* Figures of a timing model are not passed off as those of the host. */
+static void test_nic_names_the_model(void **state)
+{
+	struct hal_params was;
+	struct fid_nic *nic;
+
+	fi_freeinfo(offer());		/* reads the parameters */
+	was = g_unm_env.hal;
+	snprintf(g_unm_env.hal.profile, 16, "exanode");
+	snprintf(g_unm_env.hal.model, 16, "exanode");
+	nic = unm_nic_new();
+	assert_non_null(nic);
+	assert_string_equal(nic->device_attr->device_id, "exanode+model");
+	assert_int_equal(fi_close(&nic->fid), 0);
+	g_unm_env.hal = was;
+}
+
 static void test_nic_in_print(void **state)
 {
 	static const char *const lines[] = {
@@ -196,6 +213,7 @@ static void test_copies_made_by_others(void **state)
 
 UNIT_MAIN(
 	EP_TEST(test_nic_of_parameters),
+	EP_TEST(test_nic_names_the_model),
 	EP_TEST(test_nic_in_print),
 	EP_TEST(test_duplicates_are_equal_and_apart),
 	EP_TEST(test_nic_in_hints),

@@ -41,16 +41,18 @@ struct unm_av_src {
 };
 
 /* The i-th address; not valid (iface 0) beyond the last board or interface. */
-static struct hal_addr unm_av_nth(const struct unm_av_src *src, size_t i)
+static struct hal_addr unm_av_nth(const struct unm_av_src *src, size_t i,
+				  struct hal_host *host)
 {
 	struct hal_addr a;
 	size_t board, iface;
 
 	if (src->array != NULL) {
-		memcpy(&a, (const char *)src->array + i * sizeof(a),
-		       sizeof(a));
+		unm_addr_import((const char *)src->array +
+				i * unm_addr_bytes(), &a, host);
 		return a;
 	}
+	*host = (struct hal_host){ .port = 0 };
 	a = src->first;
 	board = a.board + i / src->ifaces;
 	iface = a.iface + i % src->ifaces;
@@ -87,17 +89,26 @@ static int unm_av_add_all(struct unm_av *av, const struct unm_av_src *src,
 	int done = 0;
 
 	for (size_t i = 0; i < src->count; i++) {
-		struct hal_addr a = unm_av_nth(src, i);
+		struct hal_host host;
+		struct hal_addr a = unm_av_nth(src, i, &host);
 
 		unm_addr_settle(av->domain->hal, &a);
 		if (unm_addr_valid(&a)) {
-			unm_av_tell(fi_addr, errs, i, unm_av_add(av, &a), 0);
+			unm_av_tell(fi_addr, errs, i,
+				    unm_av_add(av, &a, &host), 0);
 			done++;
 			continue;
 		}
 		unm_av_tell(fi_addr, errs, i, FI_ADDR_NOTAVAIL, FI_EINVAL);
-		UNM_INFO(AV, "address %zu of %zu is not a unimem address\n",
-			 i, src->count);
+		if (a.version == HAL_ADDR_HOST_VERSION)
+			UNM_WARN(AV, "address %zu of %zu is of a process %s "
+				 "FI_UNIMEM_NET: all processes of a job must "
+				 "have it, or none\n", i, src->count,
+				 unm_addr_bytes() == sizeof(a) ? "with" :
+				 "without");
+		else
+			UNM_INFO(AV, "address %zu of %zu is not a unimem "
+				 "address\n", i, src->count);
 	}
 	unm_list_for_each(pos, &av->eps)
 		unm_peer_inserted(unm_container(pos, struct unm_ep_links,
@@ -216,6 +227,7 @@ static int unm_av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr,
 			 size_t *addrlen)
 {
 	struct unm_av *av = unm_av(fid);
+	uint8_t name[sizeof(struct hal_addr_host)];
 	size_t room = *addrlen;
 	int ret = 0;
 
@@ -223,11 +235,13 @@ static int unm_av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr,
 	if (fi_addr >= av->count || !av->entry[fi_addr].valid) {
 		ret = -FI_EINVAL;
 	} else {
-		if (room > sizeof(struct hal_addr))
-			room = sizeof(struct hal_addr);
+		*addrlen = unm_addr_bytes();
+		if (room > *addrlen)
+			room = *addrlen;
+		unm_addr_export(&av->entry[fi_addr].addr,
+				unm_av_host(av, fi_addr), name);
 		if (room != 0)
-			memcpy(addr, &av->entry[fi_addr].addr, room);
-		*addrlen = sizeof(struct hal_addr);
+			memcpy(addr, name, room);
 	}
 	unm_unlock(av->domain);
 	return ret;
@@ -239,9 +253,10 @@ static const char *unm_av_straddr(struct fid_av *fid, const void *addr,
 				  char *buf, size_t *len)
 {
 	struct hal_addr a;
+	struct hal_host host;
 
 	(void)fid;
-	memcpy(&a, addr, sizeof(a));
+	unm_addr_import(addr, &a, &host);
 	*len = (size_t)unm_addr_print(&a, buf, *len) + 1;
 	return buf;
 }
@@ -264,6 +279,7 @@ static int unm_av_close(struct fid *fid)
 	if (unm_ref_busy(&av->ref))
 		return -FI_EBUSY;
 	free(av->entry);
+	free(av->host);
 	free(av->taken);
 	free(av->hash);
 	unm_ref_put(&av->domain->ref);
@@ -304,6 +320,7 @@ int unm_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr,
 	ret = unm_av_grow(av, attr->count ? attr->count : UNM_AV_MIN);
 	if (ret != 0) {
 		free(av->entry);
+		free(av->host);
 		free(av->taken);
 		free(av);
 		return ret;

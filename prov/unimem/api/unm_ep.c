@@ -74,16 +74,18 @@ static struct unm_ep *unm_ep_fid(struct fid *fid)
 static int unm_ep_getname(fid_t fid, void *addr, size_t *addrlen)
 {
 	struct unm_ep *ep = unm_ep_fid(fid);
+	uint8_t name[sizeof(struct hal_addr_host)];
 	size_t room = *addrlen;
 
 	if (!ep->enabled)
 		return -FI_EOPBADSTATE;
-	*addrlen = sizeof(ep->hif->addr);
-	if (room > sizeof(ep->hif->addr))
-		room = sizeof(ep->hif->addr);
+	*addrlen = unm_addr_bytes();
+	if (room > *addrlen)
+		room = *addrlen;
+	unm_addr_export(&ep->hif->addr, ep->hif->host, name);
 	if (room != 0)			/* addr may be NULL */
-		memcpy(addr, &ep->hif->addr, room);
-	return room < sizeof(ep->hif->addr) ? -FI_ETOOSMALL : 0;
+		memcpy(addr, name, room);
+	return room < *addrlen ? -FI_ETOOSMALL : 0;
 }
 
 static struct fi_ops_cm unm_ops_cm = {
@@ -705,10 +707,11 @@ static int unm_ep_place(struct unm_ep *ep)
 {
 	struct hal *hal = ep->domain->hal;
 	struct hal_addr addr = { .iface = 0 };
+	struct hal_host host;
 	int ret;
 
 	if (ep->info->src_addr != NULL)
-		memcpy(&addr, ep->info->src_addr, sizeof(addr));
+		unm_addr_import(ep->info->src_addr, &addr, &host);
 	unm_addr_settle(hal, &addr);
 	if (addr.iface == 0)
 		ret = hal_if_open(hal, -1, &ep->hif);

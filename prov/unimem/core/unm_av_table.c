@@ -5,6 +5,7 @@
 
 #include "core/unm_av_table.h"
 #include "hal/hal.h"
+#include "unm_addr.h"
 
 /* Hash board and interface only, so that an entry for any incarnation is found.
  */
@@ -65,6 +66,7 @@ int unm_av_grow(struct unm_av *av, size_t need)
 	uint32_t size = av->size ? av->size : UNM_AV_MIN;
 	uint32_t *hash, *old = av->hash, n = av->size;
 	struct unm_av_entry *entry;
+	struct hal_host *host;
 	uint64_t *taken;
 
 	if (need <= av->size)
@@ -77,6 +79,12 @@ int unm_av_grow(struct unm_av *av, size_t need)
 	if (entry == NULL)
 		return -FI_ENOMEM;
 	av->entry = entry;
+	if (unm_addr_bytes() == sizeof(struct hal_addr_host)) {
+		host = realloc(av->host, size * sizeof(*host));
+		if (host == NULL)
+			return -FI_ENOMEM;
+		av->host = host;
+	}
 	taken = realloc(av->taken, size / 8);
 	if (taken == NULL)
 		return -FI_ENOMEM;
@@ -117,7 +125,8 @@ static void unm_av_free(struct unm_av *av, uint32_t i)
 		av->lowest = i;
 }
 
-fi_addr_t unm_av_add(struct unm_av *av, const struct hal_addr *addr)
+fi_addr_t unm_av_add(struct unm_av *av, const struct hal_addr *addr,
+		     const struct hal_host *host)
 {
 	fi_addr_t first = unm_av_find(av, addr);
 	uint32_t i = unm_av_take(av);
@@ -125,6 +134,9 @@ fi_addr_t unm_av_add(struct unm_av *av, const struct hal_addr *addr)
 	uint32_t *tail = &av->hash[unm_av_hash(av, addr)];
 
 	e->addr = *addr;
+	if (av->host != NULL)
+		av->host[i] = host != NULL ? *host :
+			(struct hal_host){ .port = 0 };
 	e->first = first == FI_ADDR_NOTAVAIL ? i : first;
 	e->next = 0;
 	e->valid = true;

@@ -49,6 +49,8 @@ struct unm_av {
 	uint32_t number;		/* number of the vector in its domain,
 					 * from 1 */
 	struct unm_av_entry *entry;
+	struct hal_host *host;		/* of each entry, if FI_UNIMEM_NET is
+					 * set; else NULL */
 	uint64_t *taken;		/* bitmap of valid entries */
 	uint32_t count;			/* highest index ever in use, plus 1 */
 	uint32_t valid;			/* entries in use */
@@ -73,8 +75,18 @@ fi_addr_t unm_av_find(const struct unm_av *av, const struct hal_addr *addr);
  * than the table can hold) or -FI_ENOMEM; the table is unchanged on failure. */
 int unm_av_grow(struct unm_av *av, size_t need);
 
-/* Insert an address and return its index. unm_av_grow() has made the space. */
-fi_addr_t unm_av_add(struct unm_av *av, const struct hal_addr *addr);
+/* Insert an address and return its index. unm_av_grow() has made the space.
+ * host: NULL or all 0 is the local host. */
+fi_addr_t unm_av_add(struct unm_av *av, const struct hal_addr *addr,
+		     const struct hal_host *host);
+
+/* The host of an entry, for hal_connect_host(). */
+static inline const struct hal_host *unm_av_host(const struct unm_av *av,
+						 fi_addr_t index)
+{
+	return av->host == NULL || av->host[index].port == 0 ? NULL :
+		&av->host[index];
+}
 
 /* Remove the entry at an index. Entries that had this index in first, all in
  * the same chain, get the index of the oldest remaining entry of their address.

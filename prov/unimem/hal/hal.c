@@ -14,6 +14,7 @@
 #include "hal/hal_backend.h"
 #include "hal/hal_fault.h"
 #include "hal/hal_lock.h"
+#include "hal/net/hal_net.h"
 
 static const struct {
 	const char *name;
@@ -44,6 +45,7 @@ static int open_backend(const struct hal_params *params, struct hal **hal)
 {
 	const char *name = hal_backend(params);
 	unsigned i;
+	int ret;
 
 	for (i = 0; i < NBACKENDS; i++)
 		if (strcmp(name, backends[i].name) == 0)
@@ -53,9 +55,21 @@ static int open_backend(const struct hal_params *params, struct hal **hal)
 			name);
 		return -FI_EINVAL;
 	}
-	if (params->fault[0] == '\0')
-		return backends[i].ops->open(params, hal);
-	return hal_fault_open(params, backends[i].ops, hal);
+	if (params->model[0] != '\0' && strcmp(name, "emu") != 0) {
+		hal_log(0, "FI_UNIMEM_MODEL=%s: the timing model is for "
+			"FI_UNIMEM_HAL=emu, not %s", params->model, name);
+		return -FI_EINVAL;
+	}
+	ret = backends[i].ops->open(params, hal);
+	if (ret != 0)
+		return ret;
+	if (params->net[0] != '\0')
+		ret = hal_net_wrap(*hal);
+	if (ret == 0 && params->fault[0] != '\0')
+		ret = hal_fault_wrap(*hal, params->fault);
+	if (ret != 0)
+		(*hal)->ops->close(*hal);
+	return ret;
 }
 
 int hal_get(const struct hal_params *params, struct hal **hal)

@@ -45,6 +45,7 @@
  *   hal_page.c         the public page of an interface *
  *   hal_backend.h      names the tables of the backends
  *   emu/, sim/, dev/   the backends
+ *   net/               peers on other hosts, around a backend
  *   hal_fault.c        the fault decorator
  *   hal.c              chooses the backend
  *   hal_process.h      the process of a peer, for GSAS
@@ -168,6 +169,22 @@ static inline int hal_connect(struct hal_if *hif, const struct hal_addr *to,
 			      struct hal_peer **peer)
 {
 	return hif->ops->connect(hif, to, peer);
+}
+
+/*
+ * The same to an interface that may be on another host. host NULL: this host.
+ * -FI_EINVAL also: this process has no FI_UNIMEM_NET, or no nonce is given.
+ * A host that does not answer is HAL_EV_DEAD after FI_UNIMEM_NET_DEAD_MS.
+ */
+static inline int hal_connect_host(struct hal_if *hif,
+				   const struct hal_addr *to,
+				   const struct hal_host *host,
+				   struct hal_peer **peer)
+{
+	if (host == NULL)
+		return hif->ops->connect(hif, to, peer);
+	return hif->ops->connect_host == NULL ? -FI_EINVAL :
+		hif->ops->connect_host(hif, to, host, peer);
 }
 
 /* Free a peer, after HAL_EV_DEAD or at any time before. Its outstanding

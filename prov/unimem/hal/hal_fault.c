@@ -3,7 +3,7 @@
  * hal_fault.c - the fault decorator: refused calls, delayed packets, failed and
  * delayed transfers, as far as the laws of docs/hal.md allow them.
  *
- * Entry points: hal_fault_wrap(), hal_fault_open().
+ * Entry point: hal_fault_wrap().
  *
  * The backend owns its objects. Their ops pointer leads to a copy of the
  * backend's table, in struct fault, in which override() replaces some entries.
@@ -160,6 +160,8 @@ static void adopt(struct fault_if *fi, struct hal_peer *peer)
 {
 	struct fault_peer *fp = peer->decorator;
 
+	if (peer->host != NULL)		/* not a peer of the backend */
+		return;
 	if (fp == NULL) {
 		fp = calloc(1, sizeof(*fp));
 		if (fp == NULL) {
@@ -435,6 +437,24 @@ static int fault_connect(struct hal_if *hif, const struct hal_addr *to,
 	return ret;
 }
 
+/* The peer may be on this host: then it is one of the backend. */
+static int fault_connect_host(struct hal_if *hif, const struct hal_addr *to,
+			      const struct hal_host *host,
+			      struct hal_peer **peer)
+{
+	struct fault_if *fi = hif->decorator;
+	int ret;
+
+	if (refuse(fi))
+		return -FI_EAGAIN;
+	for_peers(fi, unveil);
+	ret = fi->f->base->connect_host(hif, to, host, peer);
+	if (ret == 0)
+		adopt(fi, *peer);
+	for_peers(fi, veil);
+	return ret;
+}
+
 static void fault_peer_free(struct hal_peer *peer)
 {
 	struct fault_if *fi = peer->hif->decorator;
@@ -602,6 +622,8 @@ static void override(struct hal_ops *ops)
 	ops->service = fault_service;
 	ops->arm = fault_arm;
 	ops->connect = fault_connect;
+	if (ops->connect_host != NULL)
+		ops->connect_host = fault_connect_host;
 	ops->peer_free = fault_peer_free;
 	ops->pkt_send = fault_pkt_send;
 	ops->space_ready = fault_space_ready;
@@ -638,18 +660,4 @@ int hal_fault_wrap(struct hal *hal, const char *spec)
 	hal->caps.backend = f->name;
 	hal->caps.flags &= ~HAL_CAP_WIDE;
 	return 0;
-}
-
-int hal_fault_open(const struct hal_params *params,
-		   const struct hal_ops *inner, struct hal **hal)
-{
-	int ret;
-
-	ret = inner->open(params, hal);
-	if (ret != 0)
-		return ret;
-	ret = hal_fault_wrap(*hal, params->fault);
-	if (ret != 0)
-		inner->close(*hal);
-	return ret;
 }

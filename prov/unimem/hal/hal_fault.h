@@ -25,9 +25,4 @@
  */
 HAL_EXPORT int hal_fault_wrap(struct hal *hal, const char *spec);
 
-/* Open the backend of table inner with params, and put the decorator around it;
- * the spec is params->fault. Returns as inner->open() and hal_fault_wrap(). */
-int hal_fault_open(const struct hal_params *params,
-		   const struct hal_ops *inner, struct hal **hal);
-
 #endif /* HAL_FAULT_H */

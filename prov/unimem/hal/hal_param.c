@@ -69,6 +69,13 @@ const struct hal_param hal_param_table[] = {
 		    "packets on its own after 1 ms, then after twice as long "
 		    "each time, up to so many ms; 0: not, where the "
 		    "kernel has membarrier(2)"),
+	ROW("NET", HAL_PARAM_STRING, net,
+	    .max = sizeof(((struct hal_params *)0)->net), .def = "",
+	    .help = "IP address or network interface by which processes on "
+		    "other hosts are reached; empty: this host only"),
+	ROW("NET_DEAD_MS", HAL_PARAM_INT, net_dead_ms, .min = 3000,
+	    .max = 600000, .def = "3000", .help = "a host that does not "
+		    "answer for so many ms is dead"),
 	ROW("SEQ_START", HAL_PARAM_LONG, seq_start, .min = 0, .max = LONG_MAX,
 	    .def = "0", .help = "first packet number of a link, for tests"),
 };

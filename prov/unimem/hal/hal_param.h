@@ -85,6 +85,10 @@ struct hal_params {
 					 * process does not check for packets
 					 * on its own; 0: it does only
 					 * without membarrier(2) */
+	char net[64];			/* IP address or network interface for
+					 * peers on other hosts; "": none */
+	int net_dead_ms;		/* longest time in which the end of
+					 * another host is not noticed */
 	long seq_start;			/* number of the first packet of a link,
 					 * for tests of the wrap-around */
 };

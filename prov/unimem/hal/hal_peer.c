@@ -31,7 +31,8 @@ void *hal_peer_alloc(struct hal_if *hif, const struct hal_addr *addr,
 	return peer;
 }
 
-int hal_inbound_reserve(struct hal_if *hif, uint32_t npeers)
+/* Allocate inbound[] for npeers peers. */
+static int reserve(struct hal_if *hif, uint32_t npeers)
 {
 	uint32_t max = hif->inbound_max != 0 ? hif->inbound_max : INBOUND_FIRST;
 	struct hal_peer **grown;
@@ -46,6 +47,18 @@ int hal_inbound_reserve(struct hal_if *hif, uint32_t npeers)
 	hif->inbound = grown;
 	hif->inbound_max = max;
 	return 0;
+}
+
+int hal_inbound_reserve(struct hal_if *hif, uint32_t npeers)
+{
+	hif->nlocal = npeers;
+	return reserve(hif, npeers + hif->nremote);
+}
+
+int hal_inbound_reserve_remote(struct hal_if *hif, uint32_t npeers)
+{
+	hif->nremote = npeers;
+	return reserve(hif, hif->nlocal + npeers);
 }
 
 void hal_inbound_remove(struct hal_peer *peer)

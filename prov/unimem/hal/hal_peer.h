@@ -14,9 +14,12 @@
 void *hal_peer_alloc(struct hal_if *hif, const struct hal_addr *addr,
 		     size_t bytes);
 
-/* Allocate hif->inbound[] for npeers peers, so that hal_peer_event() needs no
- * memory. 0, -FI_ENOMEM. */
+/* Allocate hif->inbound[] for npeers peers of the backend, so that
+ * hal_peer_event() needs no memory. 0, -FI_ENOMEM. */
 int hal_inbound_reserve(struct hal_if *hif, uint32_t npeers);
+
+/* The same for npeers peers on other hosts, which share the array. */
+int hal_inbound_reserve_remote(struct hal_if *hif, uint32_t npeers);
 
 /* Remove the peer from hif->inbound[], if it is there. */
 void hal_inbound_remove(struct hal_peer *peer);

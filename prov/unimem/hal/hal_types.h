@@ -57,6 +57,31 @@ struct hal_addr {
 };
 _Static_assert(sizeof(struct hal_addr) == 24, "address is wire format");
 
+/*
+ * Where an interface is found from another host (docs/net.md). Only processes
+ * with FI_UNIMEM_NET have it. Two interfaces are on the same host if their id
+ * is the same. A process that knows the secret may connect: the secret travels
+ * in addresses only, and no log line or public page shows it.
+ */
+struct hal_host {
+	uint8_t ip[16];			/* IPv6, or IPv4 mapped to IPv6 */
+	uint16_t port;			/* TCP port of the control connection */
+	uint8_t id[6];			/* hash of boot and network namespace */
+	uint8_t secret[16];		/* random; 0 where it is not known */
+};
+_Static_assert(sizeof(struct hal_host) == 40, "host is wire format");
+
+#define HAL_ADDR_HOST_VERSION	2	/* of struct hal_addr_host */
+
+/* Address with a host, as processes exchange it: addr.version is
+ * HAL_ADDR_HOST_VERSION here and HAL_ADDR_VERSION everywhere else. */
+struct hal_addr_host {
+	struct hal_addr addr;
+	struct hal_host host;
+};
+_Static_assert(sizeof(struct hal_addr_host) == 64,
+	       "MPICH takes addresses of up to 64 bytes");
+
 /* ---- Capabilities ---------------------------------------------------- */
 
 enum hal_cap_flags {
@@ -73,7 +98,8 @@ enum hal_cap_flags {
 /* Set when the backend is opened, constant from then on. */
 struct hal_caps {
 	const char *backend;		/* "emu", "sim", "dev" */
-	const char *profile;		/* "host", "exanode", "board" */
+	const char *profile;		/* "host", "exanode", "board"; with the
+					 * timing model "exanode+model" */
 	uint32_t flags;			/* enum hal_cap_flags */
 	uint32_t boards;		/* boards in the system */
 	uint32_t ifs_per_board;		/* interfaces of a board, without the
@@ -188,6 +214,9 @@ struct hal_peer {
 	const struct hal_ops *ops;
 	void *user;			/* for the caller's use */
 	struct hal_addr addr;		/* nonce set once connected */
+	const struct hal_host *host;	/* of a peer on another host, its
+					 * secret 0 where the peer connected
+					 * first; NULL: same host */
 	uint32_t rx_slot;		/* index in hif->inbound[] */
 	bool dead;			/* HAL_EV_DEAD is queued or reported */
 	bool dma_any;			/* hal_dma_post() without rmem works */
@@ -202,6 +231,9 @@ struct hal_if {
 	uint32_t ninbound;		/* entries of inbound[] */
 	uint32_t inbound_max;		/* entries that inbound[] has memory
 					 * for */
+	uint32_t nlocal;		/* the backend's peers, as it last
+					 * asked memory in inbound[] for */
+	uint32_t nremote;		/* peers on other hosts, likewise */
 	const struct hal_ops *ops;
 	const struct hal_caps *caps;
 	struct hal *hal;
@@ -209,6 +241,9 @@ struct hal_if {
 	void *page;			/* public page (HAL_PAGE_BYTES), which
 					 * processes of this user may read */
 	struct hal_addr addr;		/* of this interface */
+	const struct hal_host *host;	/* for peers on other hosts; NULL: no
+					 * FI_UNIMEM_NET */
+	void *net;			/* for the use of hal/net */
 	void *decorator;		/* for the use of hal_fault.c; NULL at
 					 * first */
 };
@@ -282,6 +317,10 @@ struct hal_ops {
 	void (*disarm)(struct hal_if *hif);
 	int (*connect)(struct hal_if *hif, const struct hal_addr *to,
 		       struct hal_peer **peer);
+	/* NULL: no peers on other hosts */
+	int (*connect_host)(struct hal_if *hif, const struct hal_addr *to,
+			    const struct hal_host *host,
+			    struct hal_peer **peer);
 	void (*peer_free)(struct hal_peer *peer);
 	/* hal_process.h; NULL: the platform does not know processes */
 	int (*peer_process)(struct hal_peer *peer, uint64_t *id);
@@ -332,6 +371,7 @@ struct hal {
 	struct hal_params params;
 	int own_board;			/* 0 .. caps.boards - 1 */
 	int refs;			/* users; under the lock of hal.c */
+	void *net;			/* for the use of hal/net */
 };
 
 #endif /* HAL_TYPES_H */
