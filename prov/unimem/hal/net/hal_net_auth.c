@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_net_auth.c - the handshake that proves knowledge of an address's secret.
+ *
+ * hal_net_auth.h describes it and declares the entry points. docs/net.md,
+ * section 4, says against whom it protects.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include <rdma/fi_errno.h>
+
+#include "hal/net/hal_net_auth.h"
+
+enum role { ACCEPTOR = 'A', DIALLER = 'D' };
+
+/* The bytes that a proof covers. */
+struct claim {
+	uint8_t role;			/* enum role, of the author */
+	uint8_t dial_nonce[NET_NONCE];
+	uint8_t accept_nonce[NET_NONCE];
+	uint8_t from[NET_NAME];
+	uint8_t to[NET_NAME];
+};
+
+/* The proof of this side, or the one to be expected of the other. */
+static void prove(const struct net_auth *a, enum role author, bool dialled,
+		  uint8_t proof[NET_MAC])
+{
+	struct claim c;
+
+	c.role = (uint8_t)author;
+	memcpy(c.dial_nonce, dialled ? a->nonce : a->other, NET_NONCE);
+	memcpy(c.accept_nonce, dialled ? a->other : a->nonce, NET_NONCE);
+	memcpy(c.from, dialled ? a->self : a->peer, NET_NAME);
+	memcpy(c.to, dialled ? a->peer : a->self, NET_NAME);
+	a->mac(proof, a->secret, &c, sizeof(c));
+}
+
+static bool proven(const struct net_auth *a, enum role author, bool dialled,
+		   const uint8_t got[NET_MAC])
+{
+	uint8_t want[NET_MAC];
+
+	prove(a, author, dialled, want);
+	return a->equal(want, got);
+}
+
+static int fail(struct net_auth *a, int ret)
+{
+	a->state = NET_AUTH_FAILED;
+	return ret;
+}
+
+/* ---- Beginning ----------------------------------------------------- */
+
+void net_auth_dial(struct net_auth *a, const uint8_t self[NET_NAME],
+		   const uint8_t peer[NET_NAME],
+		   const uint8_t secret[NET_SECRET])
+{
+	struct net_hello hello = {
+		.magic = NET_MAGIC, .version = NET_WIRE,
+		.bytes = sizeof(hello),
+	};
+
+	a->state = NET_AUTH_ANSWER;
+	memcpy(a->self, self, NET_NAME);
+	memcpy(a->peer, peer, NET_NAME);
+	memcpy(a->secret, secret, NET_SECRET);
+	memcpy(hello.from, self, NET_NAME);
+	memcpy(hello.to, peer, NET_NAME);
+	memcpy(hello.nonce, a->nonce, NET_NONCE);
+	memcpy(a->out, &hello, sizeof(hello));
+	a->nout = sizeof(hello);
+	a->nin = 0;
+}
+
+void net_auth_accept(struct net_auth *a, const uint8_t self[NET_NAME],
+		     const uint8_t secret[NET_SECRET])
+{
+	a->state = NET_AUTH_HELLO;
+	memcpy(a->self, self, NET_NAME);
+	memcpy(a->secret, secret, NET_SECRET);
+	a->nin = 0;
+	a->nout = 0;
+}
+
+/* ---- Messages ------------------------------------------------------ */
+
+/* Answer a HELLO. A refusal says why: the dialler does not try again then. */
+static int on_hello(struct net_auth *a)
+{
+	struct net_answer answer = { .magic = NET_MAGIC, .version = NET_WIRE };
+	struct net_hello hello;
+	int ret = 0;
+
+	memcpy(&hello, a->in, sizeof(hello));
+	if (hello.magic != NET_MAGIC)
+		return fail(a, -EPROTO);
+	if (hello.version != NET_WIRE || hello.bytes != sizeof(hello))
+		ret = -EPROTONOSUPPORT;
+	else if (memcmp(hello.to, a->self, NET_NAME) != 0 ||
+		 memcmp(hello.from, a->self, NET_NAME) == 0)
+		ret = -FI_ECONNREFUSED;
+	if (ret == 0) {
+		memcpy(a->peer, hello.from, NET_NAME);
+		memcpy(a->other, hello.nonce, NET_NONCE);
+		memcpy(answer.nonce, a->nonce, NET_NONCE);
+		prove(a, ACCEPTOR, false, answer.proof);
+		a->state = NET_AUTH_PROOF;
+	}
+	answer.status = (int16_t)ret;
+	memcpy(a->out, &answer, sizeof(answer));
+	a->nout = sizeof(answer);
+	return ret == 0 ? 0 : fail(a, ret);
+}
+
+static int on_answer(struct net_auth *a)
+{
+	struct net_answer answer;
+
+	memcpy(&answer, a->in, sizeof(answer));
+	if (answer.magic != NET_MAGIC)
+		return fail(a, -EPROTO);
+	if (answer.version != NET_WIRE)
+		return fail(a, -EPROTONOSUPPORT);
+	if (answer.status != 0)
+		return fail(a, answer.status == -EPROTONOSUPPORT ?
+			    -EPROTONOSUPPORT : -FI_ECONNREFUSED);
+	memcpy(a->other, answer.nonce, NET_NONCE);
+	if (!proven(a, ACCEPTOR, true, answer.proof))
+		return fail(a, -FI_EACCES);
+	prove(a, DIALLER, true, a->out);
+	a->nout = NET_MAC;
+	a->state = NET_AUTH_DONE;
+	return 0;
+}
+
+static int on_proof(struct net_auth *a)
+{
+	if (!proven(a, DIALLER, false, a->in))
+		return fail(a, -FI_EACCES);
+	a->state = NET_AUTH_DONE;
+	return 0;
+}
+
+static size_t wanted(const struct net_auth *a)
+{
+	switch (a->state) {
+	case NET_AUTH_HELLO:
+		return sizeof(struct net_hello);
+	case NET_AUTH_ANSWER:
+		return sizeof(struct net_answer);
+	case NET_AUTH_PROOF:
+		return NET_MAC;
+	default:
+		return 0;
+	}
+}
+
+static int on_message(struct net_auth *a)
+{
+	a->nin = 0;
+	switch (a->state) {
+	case NET_AUTH_HELLO:
+		return on_hello(a);
+	case NET_AUTH_ANSWER:
+		return on_answer(a);
+	default:
+		return on_proof(a);
+	}
+}
+
+int net_auth_input(struct net_auth *a, const void *data, size_t len,
+		   size_t *used)
+{
+	const uint8_t *from = data;
+	uint32_t magic = NET_MAGIC;
+	size_t n;
+	int ret;
+
+	*used = 0;
+	while (*used < len && a->state < NET_AUTH_DONE) {
+		n = wanted(a) - a->nin;
+		if (n > len - *used)
+			n = len - *used;
+		memcpy(a->in + a->nin, from + *used, n);
+		a->nin += n;
+		*used += n;
+		/* garbage ends at its first bytes */
+		if (a->state != NET_AUTH_PROOF &&
+		    memcmp(a->in, &magic, a->nin < 4 ? a->nin : 4) != 0)
+			return fail(a, -EPROTO);
+		if (a->nin < wanted(a))
+			continue;
+		ret = on_message(a);
+		if (ret != 0)
+			return ret;
+		/* the answer goes out before more is read */
+		if (a->nout != 0 && a->state < NET_AUTH_DONE)
+			break;
+	}
+	return a->state == NET_AUTH_FAILED ? -EPROTO : 0;
+}

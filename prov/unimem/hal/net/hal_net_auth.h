@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_net_auth.h - how two interfaces on different hosts prove to each other
+ * that they know the secret of the address that one of them connects to.
+ *
+ * Pure: it reads and writes bytes, opens nothing, and knows no engine. The
+ * caller carries the bytes over a TCP connection (hal_net_conn.c). docs/net.md
+ * defines the messages.
+ *
+ *	dialler				acceptor
+ *	HELLO  both names, nonce ->
+ *				<-	ANSWER  nonce, proof of the acceptor
+ *	PROOF  of the dialler ->
+ *
+ * A proof is HMAC-SHA256, with the secret of the acceptor's address as key, of
+ * the role of its author, both nonces and both names. Nothing else is read from
+ * a connection before its proof was checked.
+ */
+#ifndef HAL_NET_AUTH_H
+#define HAL_NET_AUTH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define NET_MAGIC	UINT32_C(0x4e6d6955)	/* "UimN" */
+#define NET_WIRE	1		/* raise when a message changes */
+#define NET_MAC		32		/* bytes of a proof */
+#define NET_NONCE	32
+#define NET_SECRET	16
+#define NET_NAME	48		/* struct hal_addr, and struct hal_host
+					 * without its secret */
+
+/* First message of the dialler. */
+struct net_hello {
+	uint32_t magic;			/* NET_MAGIC */
+	uint16_t version;		/* NET_WIRE */
+	uint16_t bytes;			/* of this message */
+	uint8_t from[NET_NAME];
+	uint8_t to[NET_NAME];
+	uint8_t nonce[NET_NONCE];
+};
+_Static_assert(sizeof(struct net_hello) == 136, "hello is wire format");
+
+/* Answer of the acceptor. Not 0 in status: refused, the rest means nothing. */
+struct net_answer {
+	uint32_t magic;			/* NET_MAGIC */
+	uint16_t version;		/* NET_WIRE */
+	int16_t status;			/* 0, or a negative fi_errno */
+	uint8_t nonce[NET_NONCE];
+	uint8_t proof[NET_MAC];
+};
+_Static_assert(sizeof(struct net_answer) == 72, "answer is wire format");
+
+/* HMAC-SHA256 of len bytes. */
+typedef void (*net_mac_fn)(uint8_t mac[NET_MAC],
+			   const uint8_t key[NET_SECRET],
+			   const void *data, size_t len);
+/* Are two proofs equal? Takes the same time whatever they contain. */
+typedef bool (*net_equal_fn)(const uint8_t a[NET_MAC],
+			     const uint8_t b[NET_MAC]);
+
+enum net_auth_state {
+	NET_AUTH_HELLO,			/* acceptor: waits for HELLO */
+	NET_AUTH_ANSWER,		/* dialler: waits for ANSWER */
+	NET_AUTH_PROOF,			/* acceptor: waits for PROOF */
+	NET_AUTH_DONE,			/* the peer has proven its knowledge */
+	NET_AUTH_FAILED,
+};
+
+/* One side of one connection, from net_auth_dial() or net_auth_accept(). */
+struct net_auth {
+	enum net_auth_state state;
+	net_mac_fn mac;
+	net_equal_fn equal;
+	uint8_t self[NET_NAME];		/* name of this side */
+	uint8_t peer[NET_NAME];		/* name of the other; the acceptor: set
+					 * by HELLO, proven in NET_AUTH_DONE */
+	uint8_t secret[NET_SECRET];	/* of the acceptor's address */
+	uint8_t nonce[NET_NONCE];	/* of this side */
+	uint8_t other[NET_NONCE];	/* of the other side */
+	uint8_t in[sizeof(struct net_hello)];	/* part of a message */
+	size_t nin;
+	uint8_t out[sizeof(struct net_hello)];	/* to be sent */
+	size_t nout;			/* the caller sets it to 0 */
+};
+
+/* Begin as the dialler of a peer; out has HELLO. mac, equal and nonce of *a are
+ * set by the caller, here and below. */
+void net_auth_dial(struct net_auth *a, const uint8_t self[NET_NAME],
+		   const uint8_t peer[NET_NAME],
+		   const uint8_t secret[NET_SECRET]);
+
+/* Begin as the acceptor of an unknown peer. */
+void net_auth_accept(struct net_auth *a, const uint8_t self[NET_NAME],
+		     const uint8_t secret[NET_SECRET]);
+
+/*
+ * Read up to len bytes; *used is set to how many were taken, which ends at the
+ * last byte of the handshake. The bytes in out have to be sent afterwards, also
+ * after a failure. 0: see state. -EPROTO: no such message; -EPROTONOSUPPORT:
+ * another version; -FI_EACCES: a proof is wrong; -FI_ECONNREFUSED: the HELLO
+ * names another interface, or the acceptor refused.
+ */
+int net_auth_input(struct net_auth *a, const void *data, size_t len,
+		   size_t *used);
+
+#endif /* HAL_NET_AUTH_H */
