@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_net_types.h - the objects of hal/net; private to that folder.
+ *
+ * Peers on other hosts, beside a backend that has those of this host.
+ *
+ *   hal_net_auth.c	pure: proves that both sides know the secret
+ *   hal_net_stream.c	pure: frames, their numbers and records
+ *   hal_net_ucx.c	the engine, a module of its own
+ *   hal_net_load.c	loads the module
+ *   hal_net_host.c	this host: its address, its identity
+ *   hal_net_state.c	objects of peers, and their events
+ *   hal_net_send.c	frames that go out
+ *   hal_net_region.c	local dmable memory
+ *   hal_net_dma.c	dmable memory of peers, and transfers
+ *   hal_net_recv.c	frames that come
+ *   hal_net_conn.c	control connections
+ *   hal_net_meet.c	their messages after the proofs
+ *   hal_net_peer.c	peers as callers of the HAL use them; their ends
+ *   hal_net.c		the table of functions around that of the backend
+ *
+ * The thread that uses an interface uses all that belongs to it.
+ */
+#ifndef HAL_NET_TYPES_H
+#define HAL_NET_TYPES_H
+
+#include <sys/types.h>
+
+#include "hal/hal_packet.h"
+#include "hal/net/hal_net_auth.h"
+#include "hal/net/hal_net_engine.h"
+#include "hal/net/hal_net_stream.h"
+#include "util/unm_list.h"
+
+#define NET_HALF_MAX	64		/* connections without proof */
+#define NET_HALF_NS	UINT64_C(2000000000)	/* and how long each lasts */
+#define NET_CTL_MAX	1536		/* bytes of a control message */
+#define NET_SPARE_MAX	64		/* free frames that are kept */
+#define NET_PROGRESS	16		/* calls of the engine in a row */
+#define NET_ACK_EVERY	16		/* frames of one acknowledgement */
+
+/* Additions to the HAL, from hal_net_wrap() to the close. Constant. */
+struct net_hal {
+	struct hal_ops ops;		/* copy of *base, see override() */
+	const struct hal_ops *base;	/* table of the backend */
+	const char *base_name;		/* caps.backend of the backend */
+	uint32_t base_flags;		/* caps.flags of the backend */
+	char name[32];			/* "NAME+net" */
+	pid_t pid;			/* process that opened it */
+	struct hal_host host;		/* without port and secret */
+	char device[16];		/* network interface that has host.ip */
+	uint64_t dead_ns;		/* FI_UNIMEM_NET_DEAD_MS */
+};
+
+enum net_src_kind {
+	NET_SRC_BASE,			/* the backend's descriptor */
+	NET_SRC_LISTEN,
+	NET_SRC_CONN,
+	NET_SRC_TIMER,
+	NET_SRC_ENGINE,			/* descriptors of the engine */
+};
+
+/* A descriptor in the epoll set of an interface. */
+struct net_src {
+	enum net_src_kind kind;
+	int fd;				/* -1: closed */
+};
+
+/* Control messages, after the proofs. Each begins with this. */
+struct net_ctl {
+	uint16_t type;			/* enum net_ctl_type */
+	uint16_t bytes;			/* of the whole message */
+};
+
+enum net_ctl_type {
+	NET_CTL_MEET = 1,		/* net_meet, address of the worker */
+	NET_CTL_CROSSED,		/* the other connection is used */
+	NET_CTL_BYE,			/* net_bye: an orderly end */
+};
+
+struct net_meet {
+	struct net_ctl ctl;
+	uint32_t slot;			/* to be written into frames */
+	uint64_t token;			/* likewise */
+	uint32_t depth, payload;	/* sizes, which must be equal */
+	uint32_t space, zero;
+};
+_Static_assert(sizeof(struct net_meet) == 32, "meet is wire format");
+
+struct net_bye {
+	struct net_ctl ctl;
+	uint32_t zero;
+	uint64_t sent;			/* frames that the author has sent */
+	uint64_t taken;			/* and processed */
+};
+_Static_assert(sizeof(struct net_bye) == 24, "bye is wire format");
+
+/* A control connection. */
+struct net_conn {
+	struct net_src src;		/* must be first */
+	struct unm_list link;		/* in net_if.conns or .ended */
+	struct net_if *nif;
+	struct net_peer *peer;		/* dialled, or proven; else NULL */
+	struct net_auth auth;
+	bool dialled;
+	bool waiting;			/* for the TCP connection */
+	bool half;			/* counted in net_if.nhalf */
+	uint64_t deadline;		/* ns; 0: none */
+	uint8_t in[NET_CTL_MAX];
+	size_t nin;
+	uint8_t out[NET_CTL_MAX];
+	size_t nout;
+};
+
+/* A message of the engine: a frame. */
+struct net_frame {
+	struct net_message m;		/* must be first */
+	struct unm_list link;		/* in net_peer.queue or net_if.spare */
+	struct net_if *nif;		/* NULL: the interface is closed */
+	uint32_t len;			/* bytes in use */
+	_Alignas(8) uint8_t bytes[NET_FRAME_MAX];
+};
+
+enum net_peer_state {
+	NET_DIALLING,			/* no proof yet */
+	NET_MEETING,			/* proven; its worker is not known */
+	NET_UP,				/* frames can be sent */
+};
+
+#define NET_DONE_BIT	(1u << HAL_BACK_WORDS)
+
+/* A peer on another host. */
+struct net_peer {
+	struct hal_peer p;		/* must be first */
+	struct hal_back back;		/* p.tx.back */
+	struct hal_sleep sleep;		/* p.rx.sleep: the backend writes it,
+					 * nobody reads it */
+	struct hal_host host;		/* p.host */
+	uint8_t secret[NET_SECRET];	/* of the address; not in host */
+	struct net_if *nif;
+	struct unm_list link;		/* in net_if.peers */
+	struct unm_list event;		/* in net_if.events */
+	struct unm_list dirty;		/* in net_if.dirty: something to send */
+	uint32_t slot;			/* in net_if.slot[] */
+	enum net_peer_state state;
+	struct net_conn *conn;		/* NULL: ended */
+	struct net_link *out;		/* the engine's; NULL: none */
+	uint64_t token;			/* of frames that come */
+	uint64_t to_token;		/* of frames that go out */
+	uint32_t to_slot;
+	struct net_stream s;
+	struct net_frame *cur;		/* is being filled; NULL: empty */
+	struct unm_list queue;		/* full frames, until state NET_UP */
+	uint32_t nqueue;		/* and their number */
+	uint64_t rx_fill;		/* number of the next slot to fill */
+	uint32_t back_dirty;		/* bit n: word n is to be sent;
+					 * NET_DONE_BIT: released slots */
+	uint64_t done_sent;		/* released slots that the peer knows */
+	uint32_t back_known;		/* bit n: word n was stored before */
+	uint64_t back_val[HAL_BACK_WORDS];
+	uint64_t back_seq;		/* number of the frame that has the last
+					 * word */
+	uint64_t asked;			/* of the last frame with NET_F_ASK */
+	uint64_t ask_seq;		/* last frame that asks for an
+					 * acknowledgement */
+	bool ack_due;			/* send one at once */
+	bool failed;			/* the engine's link has ended */
+	int tries;			/* dials that ended without an answer */
+	uint64_t redial;		/* ns: when to dial again; 0: not */
+	int dying;			/* 0, or the status of HAL_EV_DEAD */
+	uint64_t dead_by;		/* ns: when it is dead at the latest */
+	bool bye;			/* an orderly end: bye_sent is set */
+	uint64_t bye_sent;
+	uint8_t ev_pending;		/* bit n: event n */
+	int ev_status;
+	struct hal_rmem *rmems;		/* imports */
+	uint32_t pieces;		/* of transfers, not answered */
+};
+
+/* Part of an interface for other hosts: hal_if.net. */
+struct net_if {
+	struct hal_if *hif;
+	struct net_hal *net;
+	const struct hal_ops *base;
+	const struct hal_ops *peer_ops;	/* of peers on other hosts */
+	/* calls of hal_net_conn.c: both proofs are good; a message has come
+	 * (negative: it ends the connection) */
+	void (*proven)(struct net_conn *conn);
+	int (*control)(struct net_conn *conn);
+	struct hal_host host;		/* with port and secret */
+	int epfd;
+	struct net_src base_src, listen, timer, engine_src;
+	bool listening;			/* listen is in the epoll set */
+	struct unm_list conns, ended;
+	uint32_t nhalf;			/* connections without proof */
+	struct unm_list peers, events, dirty;
+	struct net_peer **slot;		/* by number; NULL: free */
+	uint32_t nslots, npeers;
+	uint32_t ndying;
+	const struct net_engine *engine;	/* NULL: not loaded */
+	struct net_worker *worker;	/* NULL: no peer was proven yet */
+	struct unm_list spare;		/* free frames */
+	uint32_t nspare;
+	uint64_t nstrange;		/* frames of nobody */
+	bool said;			/* a refusal was logged */
+	struct net_dma *dma;		/* [caps->dma_depth] */
+	uint32_t base_dma;		/* transfers that the backend has */
+	uint32_t ndma;			/* transfers that hal/net has */
+	uint32_t dma_done;		/* of these, those to be reported */
+};
+
+static inline struct net_if *net_if(struct hal_if *hif)
+{
+	return hif->net;
+}
+
+static inline struct net_peer *net_peer(struct hal_peer *peer)
+{
+	return (struct net_peer *)peer;
+}
+
+/* Let the engine carry a bounded number of messages. */
+static inline void net_progress(struct net_if *nif)
+{
+	for (int i = 0; nif->worker != NULL && i < NET_PROGRESS &&
+	     nif->engine->progress(nif->worker) != 0; i++)
+		;
+}
+
+#endif /* HAL_NET_TYPES_H */
