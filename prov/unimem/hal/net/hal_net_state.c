@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_net_state.c - the objects of peers on other hosts: by number and by
+ * address, their events, and the first notice of their ends.
+ *
+ * hal_net_state.h declares the entry points. Connections are in
+ * hal_net_conn.c, what callers of the HAL do with peers in hal_net_peer.c.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "hal/hal_peer.h"
+#include "hal/net/hal_net_state.h"
+#include "util/unm_clock.h"
+#include "util/unm_random.h"
+
+/* ---- The table of peers -------------------------------------------- */
+
+struct net_peer *net_peer_find(struct net_if *nif, const struct hal_addr *addr)
+{
+	struct net_peer *dead = NULL;
+
+	unm_list_for_each(pos, &nif->peers) {
+		struct net_peer *peer = unm_container(pos, struct net_peer,
+						      link);
+
+		if (memcmp(&peer->p.addr, addr, sizeof(*addr)) != 0)
+			continue;
+		if (!peer->p.dead && peer->dying == 0)
+			return peer;
+		dead = peer;
+	}
+	return dead;
+}
+
+/* A number for the peer, by which frames name it. */
+static int slot_take(struct net_if *nif, struct net_peer *peer)
+{
+	uint32_t i = 0, more = nif->nslots != 0 ? 2 * nif->nslots : 16;
+	struct net_peer **slot;
+
+	while (i < nif->nslots && nif->slot[i] != NULL)
+		i++;
+	if (i == nif->nslots) {
+		slot = realloc(nif->slot, more * sizeof(*slot));
+		if (slot == NULL)
+			return -FI_ENOMEM;
+		memset(slot + i, 0, (more - i) * sizeof(*slot));
+		nif->slot = slot;
+		nif->nslots = more;
+	}
+	nif->slot[i] = peer;
+	peer->slot = i;
+	return 0;
+}
+
+int net_peer_new(struct net_if *nif, const struct hal_addr *addr,
+		 const struct hal_host *host, struct net_peer **out)
+{
+	struct net_peer *peer = hal_peer_alloc(nif->hif, addr, sizeof(*peer));
+
+	if (peer == NULL)
+		return -FI_ENOMEM;
+	if (slot_take(nif, peer) != 0) {
+		free(peer);
+		return -FI_ENOMEM;
+	}
+	peer->p.ops = nif->peer_ops;
+	peer->p.host = &peer->host;
+	peer->p.tx.back = &peer->back;
+	peer->host = *host;
+	memcpy(peer->secret, host->secret, NET_SECRET);
+	memset(peer->host.secret, 0, sizeof(peer->host.secret));
+	peer->nif = nif;
+	peer->token = unm_random();
+	unm_list_init(&peer->event);
+	unm_list_init(&peer->dirty);
+	unm_list_init(&peer->queue);
+	unm_list_append(&nif->peers, &peer->link);
+	nif->npeers++;
+	*out = peer;
+	return 0;
+}
+
+uint64_t net_peer_identity(const struct net_peer *peer)
+{
+	const struct hal_addr *a = &peer->p.addr;
+	uint64_t id = unm_mix(a->nonce ^ unm_mix((uint64_t)a->board << 32 |
+						 a->iface));
+
+	return id & HAL_HEAD_ID_MASK;
+}
+
+/* ---- Events -------------------------------------------------------- */
+
+void net_peer_event(struct net_peer *peer, enum hal_event_type type,
+		    int status)
+{
+	if (peer->ev_pending == 0)
+		unm_list_append(&peer->nif->events, &peer->event);
+	peer->ev_pending |= (uint8_t)(1u << type);
+	if (type == HAL_EV_DEAD)
+		peer->ev_status = status;
+}
+
+int net_events_take(struct net_if *nif, struct hal_event *ev, int max)
+{
+	int n = 0;
+
+	while (n < max && !unm_list_empty(&nif->events)) {
+		struct net_peer *peer = unm_container(nif->events.next,
+						      struct net_peer, event);
+
+		peer->ev_pending = hal_peer_event(&peer->p, peer->ev_pending,
+						  peer->ev_status, &ev[n++]);
+		if (peer->ev_pending == 0)
+			unm_list_remove(&peer->event);
+	}
+	return n;
+}
+
+/* ---- Ends ---------------------------------------------------------- */
+
+void net_peer_dying(struct net_peer *peer, int status)
+{
+	uint64_t drain = peer->bye ? NET_BYE_NS :
+		peer->state == NET_UP ? NET_DRAIN_NS : 0;
+
+	if (peer->p.dead || (peer->dying != 0 && !peer->bye))
+		return;
+	if (peer->dying == 0)
+		peer->nif->ndying++;
+	peer->dying = status;
+	peer->dead_by = unm_now_ns() + drain;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* hal_net_state.h - objects of peers on other hosts; private to hal/net. */
+#ifndef HAL_NET_STATE_H
+#define HAL_NET_STATE_H
+
+#include "hal/net/hal_net_types.h"
+
+#define NET_DRAIN_NS	UINT64_C(50000000)	/* frames of a peer that was
+						 * killed may still come */
+#define NET_BYE_NS	UINT64_C(1000000000)	/* and of one that said how many
+						 * there are */
+
+/* The live peer with an address, or a dead one, or NULL. */
+struct net_peer *net_peer_find(struct net_if *nif, const struct hal_addr *addr);
+
+/* Make the object of a peer, in state NET_DIALLING and without a connection.
+ * 0, -FI_ENOMEM. */
+int net_peer_new(struct net_if *nif, const struct hal_addr *addr,
+		 const struct hal_host *host, struct net_peer **peer);
+
+/* Add an event. status is for HAL_EV_DEAD. */
+void net_peer_event(struct net_peer *peer, enum hal_event_type type,
+		    int status);
+
+/* The peer has ended, or cannot be used any more. A later service, once the
+ * frames under way have come, declares it dead. */
+void net_peer_dying(struct net_peer *peer, int status);
+
+/* The 48 bits that name this peer to all receivers. */
+uint64_t net_peer_identity(const struct net_peer *peer);
+
+/* Store up to max events; returns their number. */
+int net_events_take(struct net_if *nif, struct hal_event *ev, int max);
+
+#endif /* HAL_NET_STATE_H */
