@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_net_conn.c - control connections: one TCP connection per pair of
+ * interfaces on different hosts.
+ *
+ * A connection proves that both sides know the secret (hal_net_auth.c), swaps
+ * what frames need (hal_net_meet.c), and then only shows that the peer lives:
+ * the kernel answers its probes while the process computes or is stopped. Its
+ * end is the end of the peer. hal_net_conn.h declares the entry points.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "hal/hal_log.h"
+#include "hal/net/hal_net_conn.h"
+#include "hal/net/hal_net_host.h"
+#include "hal/net/hal_net_load.h"
+#include "hal/net/hal_net_state.h"
+#include "util/unm_clock.h"
+
+#define EVENTS_BURST	64
+#define ROUNDS		1024		/* bursts of events in a call */
+#define DIALS_MAX	8		/* attempts that just end */
+#define REDIAL_NS	UINT64_C(10000000)	/* pause after the first */
+
+/* ---- Sockets ------------------------------------------------------- */
+
+static void set_option(int fd, int level, int name, int value)
+{
+	setsockopt(fd, level, name, &value, sizeof(value));
+}
+
+/* Have the kernel end the connection if the other host does not answer. */
+static void watch_host(const struct net_if *nif, int fd)
+{
+	int ms = (int)(nif->net->dead_ns / 1000000);
+
+	set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, 1);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 1);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, ms / 1000);
+	/* examined each second: at the last one before the time is over */
+	set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, ms - 1100);
+}
+
+/* A socket bound to the address of this host. */
+static int sock_open(const struct net_if *nif)
+{
+	struct sockaddr_storage sa;
+	socklen_t len = net_host_sockaddr(nif->host.ip, 0, &sa);
+	int fd, ret;
+
+	fd = socket(sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+		    0);
+	if (fd < 0)
+		return -errno;
+	if (bind(fd, (struct sockaddr *)&sa, len) == 0)
+		return fd;
+	ret = -errno;
+	close(fd);
+	return ret;
+}
+
+static int watch(struct net_if *nif, struct net_src *src, uint32_t events)
+{
+	struct epoll_event ev = { .events = events, .data.ptr = src };
+
+	if (epoll_ctl(nif->epfd, EPOLL_CTL_MOD, src->fd, &ev) == 0 ||
+	    epoll_ctl(nif->epfd, EPOLL_CTL_ADD, src->fd, &ev) == 0)
+		return 0;
+	return -errno;
+}
+
+/* Accept connections only while there is a place for one more. */
+static void listen_again(struct net_if *nif)
+{
+	bool on = nif->nhalf < NET_HALF_MAX;
+
+	if (on == nif->listening)
+		return;
+	if (!on)
+		epoll_ctl(nif->epfd, EPOLL_CTL_DEL, nif->listen.fd, NULL);
+	else if (watch(nif, &nif->listen, EPOLLIN) != 0)
+		return;
+	nif->listening = on;
+}
+
+int net_listen(struct net_if *nif)
+{
+	struct sockaddr_storage sa;
+	socklen_t len = sizeof(sa);
+	char text[64];
+	int fd, ret;
+
+	fd = sock_open(nif);
+	ret = fd < 0 ? fd : 0;
+	if (ret == 0 && (listen(fd, SOMAXCONN) != 0 ||
+			 getsockname(fd, (struct sockaddr *)&sa, &len) != 0))
+		ret = -errno;
+	if (ret != 0) {
+		hal_log(0, "cannot listen at %s for other hosts: %s%s",
+			net_host_text(&nif->host, text), strerror(-ret),
+			hal_log_advice(ret, ""));
+		if (fd >= 0)
+			close(fd);
+		return ret;
+	}
+	/* the port is at the same place in both kinds of address */
+	nif->host.port = ntohs(((struct sockaddr_in *)&sa)->sin_port);
+	nif->listen.fd = fd;
+	listen_again(nif);
+	return 0;
+}
+
+/* ---- Connections --------------------------------------------------- */
+
+static struct net_conn *conn_new(struct net_if *nif, int fd)
+{
+	struct net_conn *conn = calloc(1, sizeof(*conn));
+
+	if (conn == NULL)
+		return NULL;
+	conn->src.kind = NET_SRC_CONN;
+	conn->src.fd = fd;
+	conn->nif = nif;
+	conn->auth.mac = nif->engine->mac;
+	conn->auth.equal = nif->engine->equal;
+	if (getrandom(conn->auth.nonce, NET_NONCE, 0) != NET_NONCE) {
+		free(conn);
+		return NULL;
+	}
+	watch_host(nif, fd);
+	unm_list_append(&nif->conns, &conn->link);
+	return conn;
+}
+
+void net_conn_whole(struct net_conn *conn)
+{
+	conn->nif->nhalf -= conn->half;
+	conn->half = false;
+	conn->deadline = 0;
+}
+
+/* The object lives until the events of this round have been handled. */
+static void conn_end(struct net_conn *conn, bool shut)
+{
+	struct net_if *nif = conn->nif;
+
+	if (conn->src.fd < 0)
+		return;
+	net_conn_whole(conn);
+	/* a forked child has the epoll object and the socket of its parent */
+	if (shut) {
+		epoll_ctl(nif->epfd, EPOLL_CTL_DEL, conn->src.fd, NULL);
+		shutdown(conn->src.fd, SHUT_RDWR);
+	}
+	close(conn->src.fd);
+	conn->src.fd = -1;
+	if (conn->peer != NULL)
+		conn->peer->conn = NULL;
+	conn->peer = NULL;
+	unm_list_remove(&conn->link);
+	unm_list_append(&nif->ended, &conn->link);
+}
+
+void net_conn_close(struct net_conn *conn)
+{
+	conn_end(conn, true);
+}
+
+static void free_ended(struct net_if *nif)
+{
+	struct unm_list *node;
+
+	while ((node = unm_list_pop(&nif->ended)) != NULL)
+		free(unm_container(node, struct net_conn, link));
+}
+
+void net_conns_close(struct net_if *nif, bool shut)
+{
+	while (!unm_list_empty(&nif->conns))
+		conn_end(unm_container(nif->conns.next, struct net_conn, link),
+			 shut);
+	free_ended(nif);
+	if (nif->listen.fd < 0)
+		return;
+	if (shut)	/* the copy of a forked child would go on listening */
+		shutdown(nif->listen.fd, SHUT_RDWR);
+	close(nif->listen.fd);
+	nif->listen.fd = -1;
+}
+
+/* A connection that this side began has ended before frames could be sent. An
+ * acceptor that computes answers late, and may have dropped the connection. */
+static void dial_failed(struct net_peer *peer, int status)
+{
+	peer->state = NET_DIALLING;
+	if (status == 0 && peer->tries < DIALS_MAX)
+		peer->redial = unm_now_ns() + (REDIAL_NS << peer->tries++);
+	else
+		net_peer_dying(peer, status != 0 ? status : -FI_ECONNREFUSED);
+}
+
+void net_conn_failed(struct net_conn *conn, int status)
+{
+	struct net_peer *peer = conn->peer;
+	bool dialled = conn->dialled;
+
+	net_conn_close(conn);
+	if (peer == NULL)
+		return;
+	if (dialled && peer->state != NET_UP)
+		dial_failed(peer, status);
+	else
+		net_peer_dying(peer, -FI_ECONNRESET);
+}
+
+/* ---- Output -------------------------------------------------------- */
+
+static void conn_output(struct net_conn *conn)
+{
+	ssize_t n;
+
+	while (conn->nout != 0) {
+		n = send(conn->src.fd, conn->out, conn->nout,
+			 MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (n <= 0)
+			break;		/* an end is seen by the input */
+		conn->nout -= (size_t)n;
+		memmove(conn->out, conn->out + n, conn->nout);
+	}
+	watch(conn->nif, &conn->src, EPOLLIN |
+	      (conn->nout != 0 ? EPOLLOUT : 0));
+}
+
+void net_conn_queue(struct net_conn *conn, const void *data, size_t len)
+{
+	if (len > sizeof(conn->out) - conn->nout)
+		return;			/* never: messages are few and short */
+	memcpy(conn->out + conn->nout, data, len);
+	conn->nout += len;
+	if (!conn->waiting)
+		conn_output(conn);
+}
+
+/* ---- Input --------------------------------------------------------- */
+
+/* Log why a proof failed, once for each interface. */
+static void log_refusal(struct net_conn *conn, int ret)
+{
+	struct net_if *nif = conn->nif;
+	char text[64];
+
+	if (conn->dialled)
+		hal_log(nif->said, "interface %u:%u at %s port %u: %s",
+			conn->peer->p.addr.board, conn->peer->p.addr.iface,
+			net_host_text(&conn->peer->host, text),
+			conn->peer->host.port,
+			ret == -FI_EACCES ? "does not know the secret of its "
+			"address" : ret == -EPROTONOSUPPORT ?
+			"is of another version of unimem" :
+			ret == -EPROTO ? "is no interface of unimem" :
+			"its process has ended");
+	else
+		hal_log(1, "a connection from another host is refused: %s",
+			ret == -FI_EACCES ? "wrong secret" :
+			ret == -EPROTO ? "no message of unimem" :
+			ret == -EPROTONOSUPPORT ? "another version" :
+			"it asks for another interface");
+	nif->said |= conn->dialled;
+}
+
+/* Read proofs. Returns how many bytes were taken, or a negative errno. */
+static ssize_t prove(struct net_conn *conn, const uint8_t *data, size_t len)
+{
+	size_t used;
+	int ret;
+
+	ret = net_auth_input(&conn->auth, data, len, &used);
+	if (conn->auth.nout != 0)
+		net_conn_queue(conn, conn->auth.out, conn->auth.nout);
+	conn->auth.nout = 0;
+	if (ret != 0) {
+		log_refusal(conn, ret);
+		return ret;
+	}
+	if (conn->auth.state == NET_AUTH_DONE)
+		conn->nif->proven(conn);
+	return (ssize_t)used;
+}
+
+static int conn_bytes(struct net_conn *conn, const uint8_t *data, size_t len)
+{
+	ssize_t n;
+	int ret = 0;
+
+	while (ret == 0 && len != 0 && conn->src.fd >= 0) {
+		if (conn->auth.state != NET_AUTH_DONE) {
+			n = prove(conn, data, len);
+			if (n < 0)
+				return (int)n;
+		} else {
+			n = (ssize_t)(sizeof(conn->in) - conn->nin);
+			if ((size_t)n > len)
+				n = (ssize_t)len;
+			memcpy(conn->in + conn->nin, data, (size_t)n);
+			conn->nin += (size_t)n;
+			ret = conn->nif->control(conn);
+		}
+		data += n;
+		len -= (size_t)n;
+	}
+	return ret;
+}
+
+static void conn_input(struct net_conn *conn)
+{
+	uint8_t data[2048];
+	ssize_t n;
+	int ret;
+
+	while (conn->src.fd >= 0) {
+		n = recv(conn->src.fd, data, sizeof(data), MSG_DONTWAIT);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		if (n <= 0) {
+			net_conn_failed(conn, 0);
+			return;
+		}
+		ret = conn_bytes(conn, data, (size_t)n);
+		if (ret != 0 && conn->src.fd >= 0)
+			net_conn_failed(conn, ret);
+	}
+}
+
+/* ---- Dialling and accepting ---------------------------------------- */
+
+void net_dial(struct net_peer *peer)
+{
+	struct net_if *nif = peer->nif;
+	uint8_t self[NET_NAME], name[NET_NAME];
+	struct sockaddr_storage sa;
+	struct net_conn *conn;
+	socklen_t len;
+	int fd;
+
+	peer->redial = 0;
+	fd = sock_open(nif);
+	conn = fd < 0 ? NULL : conn_new(nif, fd);
+	if (conn == NULL) {
+		if (fd >= 0)
+			close(fd);
+		dial_failed(peer, 0);
+		return;
+	}
+	conn->dialled = true;
+	conn->waiting = true;
+	conn->deadline = unm_now_ns() + nif->net->dead_ns;
+	conn->peer = peer;
+	peer->conn = conn;
+	net_host_name(&nif->hif->addr, &nif->host, self);
+	net_host_name(&peer->p.addr, &peer->host, name);
+	net_auth_dial(&conn->auth, self, name, peer->secret);
+	net_conn_queue(conn, conn->auth.out, conn->auth.nout);
+	conn->auth.nout = 0;
+	len = net_host_sockaddr(peer->host.ip, peer->host.port, &sa);
+	if ((connect(fd, (struct sockaddr *)&sa, len) != 0 &&
+	     errno != EINPROGRESS) || watch(nif, &conn->src, EPOLLOUT) != 0)
+		net_conn_failed(conn, -errno);
+}
+
+/* The TCP connection is there, or it failed. */
+static void conn_ready(struct net_conn *conn)
+{
+	socklen_t len = sizeof(int);
+	int err = 0;
+
+	getsockopt(conn->src.fd, SOL_SOCKET, SO_ERROR, &err, &len);
+	if (err != 0) {
+		log_refusal(conn, -err);
+		net_conn_failed(conn, -err);
+		return;
+	}
+	conn->waiting = false;
+	conn->deadline = 0;
+	conn_output(conn);
+}
+
+static void accept_some(struct net_if *nif)
+{
+	struct net_conn *conn;
+	uint8_t self[NET_NAME];
+	int fd;
+
+	if (nif->engine == NULL)
+		nif->engine = net_engine_get();
+	while (nif->nhalf < NET_HALF_MAX) {
+		fd = accept4(nif->listen.fd, NULL, NULL,
+			     SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd < 0)
+			break;
+		conn = nif->engine == NULL ? NULL : conn_new(nif, fd);
+		if (conn == NULL) {
+			close(fd);
+			continue;
+		}
+		conn->half = true;
+		nif->nhalf++;
+		conn->deadline = unm_now_ns() + NET_HALF_NS;
+		net_host_name(&nif->hif->addr, &nif->host, self);
+		net_auth_accept(&conn->auth, self, nif->host.secret);
+		if (watch(nif, &conn->src, EPOLLIN) != 0)
+			net_conn_close(conn);
+	}
+	listen_again(nif);
+}
+
+static void handle(struct net_if *nif, struct net_src *src, uint32_t events)
+{
+	struct net_conn *conn = (struct net_conn *)src;
+	uint64_t ticks;
+
+	if (src->kind == NET_SRC_LISTEN)
+		accept_some(nif);
+	if (src->kind == NET_SRC_TIMER &&
+	    read(src->fd, &ticks, sizeof(ticks)) < 0)
+		return;			/* set anew meanwhile */
+	if (src->kind != NET_SRC_CONN || conn->src.fd < 0)
+		return;
+	if (conn->waiting)
+		conn_ready(conn);
+	else if (events & EPOLLOUT)
