@@ -438,3 +438,64 @@ static void handle(struct net_if *nif, struct net_src *src, uint32_t events)
 	if (conn->waiting)
 		conn_ready(conn);
 	else if (events & EPOLLOUT)
+		conn_output(conn);
+	if (conn->src.fd >= 0 && !conn->waiting && (events & ~EPOLLOUT))
+		conn_input(conn);
+}
+
+void net_conns_input(struct net_if *nif, int ms)
+{
+	struct epoll_event evs[EVENTS_BURST];
+	int n;
+
+	/* all of them, before net_conns_tick() ends what is overdue: after this
+	 * process has computed for seconds, many connections are up at once */
+	for (int round = 0; round < ROUNDS; round++) {
+		n = epoll_wait(nif->epfd, evs, EVENTS_BURST, ms);
+		for (int i = 0; i < n; i++)
+			handle(nif, evs[i].data.ptr, evs[i].events);
+		free_ended(nif);
+		if (n < EVENTS_BURST)
+			return;
+		ms = 0;
+	}
+}
+
+/* ---- Time ---------------------------------------------------------- */
+
+void net_conns_tick(struct net_if *nif, uint64_t now)
+{
+	unm_list_for_each_safe(pos, tmp, &nif->conns) {
+		struct net_conn *conn = unm_container(pos, struct net_conn,
+						      link);
+
+		if (conn->deadline != 0 && conn->deadline <= now)
+			net_conn_failed(conn, conn->dialled ?
+					-FI_ETIMEDOUT : 0);
+	}
+	free_ended(nif);
+	listen_again(nif);
+}
+
+uint64_t net_deadline(const struct net_if *nif)
+{
+	uint64_t first = UINT64_MAX;
+
+	unm_list_for_each(pos, &nif->conns) {
+		struct net_conn *conn = unm_container(pos, struct net_conn,
+						      link);
+
+		if (conn->deadline != 0 && conn->deadline < first)
+			first = conn->deadline;
+	}
+	unm_list_for_each(pos, &nif->peers) {
+		struct net_peer *peer = unm_container(pos, struct net_peer,
+						      link);
+
+		if (peer->redial != 0 && peer->redial < first)
+			first = peer->redial;
+		if (peer->dying != 0 && !peer->p.dead && peer->dead_by < first)
+			first = peer->dead_by;
+	}
+	return first;
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_net_meet.c - the messages of a control connection after the proofs: what
+ * both sides need for frames, crossed connections, and orderly ends.
+ *
+ * hal_net_meet.h declares the entry points; docs/net.md, section 4, defines the
+ * messages. Reading and writing the socket is in hal_net_conn.c.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "hal/hal_log.h"
+#include "hal/net/hal_net_conn.h"
+#include "hal/net/hal_net_host.h"
+#include "hal/net/hal_net_meet.h"
+#include "hal/net/hal_net_recv.h"
+#include "hal/net/hal_net_send.h"
+#include "hal/net/hal_net_state.h"
+#include "util/unm_clock.h"
+
+#define CROSSED_NS	UINT64_C(100000000)	/* wait for the other
+						 * connection of both */
+
+/* ---- Output -------------------------------------------------------- */
+
+static int worker_open(struct net_if *nif)
+{
+	struct net_worker_conf conf = {
+		.device = nif->net->device, .epfd = nif->epfd,
+		.event = &nif->engine_src, .owner = nif, .up = &net_upcalls,
+	};
+	int ret;
+
+	if (nif->worker != NULL)
+		return 0;
+	ret = nif->engine->open(&conf, &nif->worker);
+	if (ret != 0)
+		hal_log(0, "cannot start %s on %s for peers on other hosts: "
+			"%s", nif->engine->name, nif->net->device,
+			strerror(-ret));
+	return ret;
+}
+
+/* Send this side's part of what both need for frames. */
+static int send_meet(struct net_conn *conn)
+{
+	const struct hal_caps *caps = conn->nif->hif->caps;
+	struct net_peer *peer = conn->peer;
+	struct {
+		struct net_meet meet;
+		uint8_t worker[NET_WORKER_MAX];
+	} msg = {
+		.meet = {
+			.ctl.type = NET_CTL_MEET, .slot = peer->slot,
+			.token = peer->token, .depth = caps->pkt_depth,
+			.payload = caps->pkt_payload,
+			.space = caps->space_bytes,
+		},
+	};
+	size_t len = sizeof(msg.worker);
+	int ret;
+
+	ret = worker_open(conn->nif);
+	if (ret == 0)
+		ret = conn->nif->engine->address(conn->nif->worker, msg.worker,
+						 &len);
+	if (ret != 0)
+		return ret;
+	len += sizeof(msg.meet);
+	msg.meet.ctl.bytes = (uint16_t)len;
+	net_conn_queue(conn, &msg, len);
+	return 0;
+}
+
+void net_meet_bye(struct net_peer *peer)
+{
+	struct net_bye bye = {
+		.ctl = { NET_CTL_BYE, sizeof(bye) },
+		.sent = peer->s.sent, .taken = peer->s.taken,
+	};
+
+	if (peer->conn != NULL && peer->state == NET_UP)
+		net_conn_queue(peer->conn, &bye, sizeof(bye));
+}
+
+/* ---- Proven -------------------------------------------------------- */
+
+/*
+ * There is a connection already. If both sides dial at once, the connection
+ * that the side with the lower name has dialled stays, so both decide alike.
+ * One that carries frames stays always: either conn was dialled before the peer
+ * knew of it, or the peer has dropped its object, and the end of the old
+ * connection has not been read here yet; then the peer dials again. True: conn
+ * is not used.
+ */
+static bool crossed(struct net_conn *conn, struct net_peer *peer)
+{
+	struct net_ctl msg = { NET_CTL_CROSSED, sizeof(msg) };
+
+	if (peer->state == NET_UP || (peer->conn != NULL &&
+	    memcmp(conn->auth.self, conn->auth.peer, NET_NAME) < 0)) {
+		net_conn_queue(conn, &msg, sizeof(msg));
+		net_conn_close(conn);
+		return true;
+	}
+	if (peer->conn != NULL)
+		net_conn_close(peer->conn);
+	peer->redial = 0;
+	return false;
+}
+
+/* A peer that dialled has proven its knowledge. */
+static void proven_acceptor(struct net_conn *conn)
+{
+	struct net_if *nif = conn->nif;
+	struct net_peer *peer;
+	struct hal_addr addr;
+	struct hal_host host;
+	int ret;
+
+	if (!net_host_parse(conn->auth.peer, &addr, &host)) {
+		net_conn_close(conn);
+		return;
+	}
+	peer = net_peer_find(nif, &addr);
+	if (peer != NULL && (peer->p.dead || peer->dying != 0))
+		peer = NULL;
+	if (peer != NULL && crossed(conn, peer))
+		return;
+	ret = peer != NULL ? 0 : net_peer_new(nif, &addr, &host, &peer);
+	if (ret != 0) {
+		hal_log(0, "no memory for a peer on another host");
+		net_conn_close(conn);
+		return;
+	}
+	net_conn_whole(conn);
+	conn->peer = peer;
+	peer->conn = conn;
+	peer->state = NET_MEETING;
+	if (send_meet(conn) != 0)
+		net_conn_failed(conn, -FI_ECONNREFUSED);
+}
+
+void net_meet_proven(struct net_conn *conn)
+{
+	if (!conn->dialled) {
+		proven_acceptor(conn);
+		return;
+	}
+	conn->peer->state = NET_MEETING;
+	if (send_meet(conn) != 0)
+		net_conn_failed(conn, -FI_ECONNREFUSED);
+}
+
+/* ---- Input --------------------------------------------------------- */
+
+static int on_meet(struct net_conn *conn, const struct net_meet *meet)
+{
+	const struct hal_caps *caps = conn->nif->hif->caps;
+	struct net_peer *peer = conn->peer;
+
+	if (peer->state != NET_MEETING || meet->ctl.bytes <= sizeof(*meet))
+		return -EPROTO;
+	if (meet->depth != caps->pkt_depth ||
+	    meet->payload != caps->pkt_payload ||
+	    meet->space != caps->space_bytes) {
+		hal_log(0, "interface %u:%u on another host has another "
+			"FI_UNIMEM_PROFILE or version: refused",
+			peer->p.addr.board, peer->p.addr.iface);
+		return -FI_ECONNREFUSED;
+	}
+	peer->to_slot = meet->slot;
+	peer->to_token = meet->token;
+	return conn->nif->engine->connect(conn->nif->worker, meet + 1, peer,
+					  &peer->out);
+}
+
+static int on_bye(struct net_conn *conn, const struct net_bye *bye)
+{
+	struct net_peer *peer = conn->peer;
+
+	if (peer->state != NET_UP || bye->ctl.bytes != sizeof(*bye) ||
+	    net_stream_ack(&peer->s, bye->taken) != 0)
+		return -EPROTO;
+	peer->bye = true;
+	peer->bye_sent = bye->sent;
+	net_peer_dying(peer, -FI_ESHUTDOWN);
+	return 0;
+}
+
+/* Frames may be sent. */
+static void peer_up(struct net_peer *peer)
+{
+	peer->state = NET_UP;
+	peer->tries = 0;
+	net_queue_send(peer);
+	if (peer->p.tx.open)
+		net_peer_event(peer, HAL_EV_CONNECTED, 0);
+}
+
+static int on_control(struct net_conn *conn, const struct net_ctl *ctl)
+{
+	int ret;
+
+	switch (ctl->type) {
+	case NET_CTL_MEET:
+		ret = on_meet(conn, (const struct net_meet *)ctl);
+		if (ret == 0)
+			peer_up(conn->peer);
+		return ret;
+	case NET_CTL_BYE:
+		return on_bye(conn, (const struct net_bye *)ctl);
+	case NET_CTL_CROSSED:
+		if (!conn->dialled || conn->peer->state == NET_UP)
+			return -EPROTO;
+		conn->peer->state = NET_DIALLING;
+		conn->peer->redial = unm_now_ns() + CROSSED_NS;
+		net_conn_close(conn);
+		return 0;
+	default:
+		return -EPROTO;
+	}
+}
+
+int net_meet_input(struct net_conn *conn)
+{
+	_Alignas(8) uint8_t msg[NET_CTL_MAX];
+	struct net_ctl ctl;
+	int ret = 0;
+
+	while (ret == 0 && conn->src.fd >= 0 && conn->nin >= sizeof(ctl)) {
+		memcpy(&ctl, conn->in, sizeof(ctl));
+		if (ctl.bytes < sizeof(ctl) || ctl.bytes > NET_CTL_MAX)
+			return -EPROTO;
+		if (conn->nin < ctl.bytes)
+			break;
+		memset(msg, 0, sizeof(msg));
+		memcpy(msg, conn->in, ctl.bytes);
+		conn->nin -= ctl.bytes;
+		memmove(conn->in, conn->in + ctl.bytes, conn->nin);
+		ret = on_control(conn, (const struct net_ctl *)msg);
+	}
+	return ret;
+}
