@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_net_peer.c - peers on other hosts: connecting, sending, their ends.
+ *
+ * hal_net_peer.h declares the entry points. A peer is made by connecting to it,
+ * or by the connection that it dialled. Its packets go to a ring in private
+ * memory, so that callers of the HAL poll it as any other.
+ */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "hal/hal_peer.h"
+#include "hal/net/hal_net_conn.h"
+#include "hal/net/hal_net_dma.h"
+#include "hal/net/hal_net_host.h"
+#include "hal/net/hal_net_load.h"
+#include "hal/net/hal_net_meet.h"
+#include "hal/net/hal_net_peer.h"
+#include "hal/net/hal_net_send.h"
+#include "hal/net/hal_net_state.h"
+#include "util/unm_clock.h"
+
+static bool live(const struct net_peer *peer)
+{
+	return !peer->p.dead && peer->dying == 0;
+}
+
+/* ---- Connecting ---------------------------------------------------- */
+
+static void open_outbound(struct net_peer *peer)
+{
+	uint32_t depth = peer->nif->hif->caps->pkt_depth;
+	uint64_t first = (uint64_t)peer->nif->hif->hal->params.seq_start;
+	struct hal_tx *tx = &peer->p.tx;
+
+	tx->open = true;
+	tx->mask = depth - 1;
+	tx->next = first;
+	tx->limit = first + depth;
+	/* relaxed: the thread that connects reads it */
+	atomic_store_explicit(&peer->back.done, first, memory_order_relaxed);
+	net_rec_add(peer, NET_OPEN, 0, first, 0);
+	net_flush(peer, 0);
+	if (peer->state == NET_UP)
+		net_peer_event(peer, HAL_EV_CONNECTED, 0);
+}
+
+int net_connect_host(struct hal_if *hif, const struct hal_addr *to,
+		     const struct hal_host *host, struct hal_peer **out)
+{
+	struct net_if *nif = net_if(hif);
+	struct net_peer *peer;
+	int ret;
+
+	if (host->port == 0 ||
+	    memcmp(host->id, nif->host.id, sizeof(host->id)) == 0)
+		return nif->base->connect(hif, to, out);
+	if (to->version != HAL_ADDR_VERSION || to->reserved != 0 ||
+	    to->nonce == HAL_ADDR_ANY)
+		return -FI_EINVAL;
+	if (nif->engine == NULL)
+		nif->engine = net_engine_get();
+	if (nif->engine == NULL)
+		return -FI_ECONNREFUSED;
+	peer = net_peer_find(nif, to);
+	if (peer != NULL && !live(peer))
+		return -FI_ECONNREFUSED;
+	if (peer == NULL) {
+		ret = net_peer_new(nif, to, host, &peer);
+		if (ret != 0)
+			return ret;
+		net_dial(peer);
+	}
+	if (!peer->p.tx.open)
+		open_outbound(peer);
+	*out = &peer->p;
+	return 0;
+}
+
+/* ---- Ends ---------------------------------------------------------- */
+
+static void disconnect(struct net_peer *peer)
+{
+	struct net_link *link = peer->out;
+
+	if (peer->conn != NULL)
+		net_conn_close(peer->conn);
+	peer->redial = 0;
+	peer->out = NULL;
+	if (link != NULL)
+		peer->nif->engine->disconnect(link);
+	unm_list_remove(&peer->dirty);
+	net_send_drop(peer);
+}
+
+static void declare_dead(struct net_peer *peer)
+{
+	peer->p.dead = true;
+	peer->nif->ndying--;
+	disconnect(peer);
+	net_dma_cancel(peer);
+	net_peer_event(peer, HAL_EV_DEAD,
+		       peer->bye ? -FI_ESHUTDOWN : peer->dying);
+}
+
+void net_peers_tick(struct net_if *nif, uint64_t now)
+{
+	unm_list_for_each(pos, &nif->peers) {
+		struct net_peer *peer = unm_container(pos, struct net_peer,
+						      link);
+
+		if (peer->redial != 0 && peer->redial <= now && live(peer))
+			net_dial(peer);
+		if (peer->dying != 0 && !peer->p.dead &&
+		    (peer->dead_by <= now ||
+		     (peer->bye && peer->s.taken >= peer->bye_sent)))
+			declare_dead(peer);
+	}
+}
+
+/* Has the peer all that was accepted for it, or will never have it? */
+static bool settled(const struct net_peer *peer)
+{
+	return !live(peer) || (peer->cur == NULL && peer->back_dirty == 0 &&
+			       unm_list_empty(&peer->queue) &&
+			       peer->s.acked == peer->s.sent);
+}
+
+static bool all_settled(struct net_if *nif, const struct net_peer *only)
+{
+	unm_list_for_each(pos, &nif->peers) {
+		struct net_peer *peer = unm_container(pos, struct net_peer,
+						      link);
+
+		if ((only != NULL && peer != only) || settled(peer))
+			continue;
+		if (peer->state == NET_UP &&
+		    (peer->cur != NULL || peer->asked < peer->s.sent))
+			net_flush(peer, NET_F_ASK);
+		return false;
+	}
+	return true;
+}
+
+void net_linger(struct net_if *nif, struct net_peer *only)
+{
+	uint64_t now = unm_now_ns(), end = now + nif->net->dead_ns;
+
+	net_progress(nif);
+	net_flush_later(nif);
+	while (!all_settled(nif, only) && now < end) {
+		net_progress(nif);
+		net_flush_later(nif);
+		net_conns_input(nif, 1);
+		now = unm_now_ns();
+		net_conns_tick(nif, now);
+		net_peers_tick(nif, now);
+	}
+}
+
+static void free_memory(struct net_peer *peer)
+{
+	struct hal_rx *rx = &peer->p.rx;
+
+	if (rx->space != NULL)
+		munmap((void *)(uintptr_t)rx->space,
+		       peer->nif->hif->caps->space_bytes);
+	free(rx->cells);
+	net_stream_clear(&peer->s);
+	net_rmems_free(peer);
+	free(peer);
+}
+
+void net_peer_drop(struct net_peer *peer, bool orderly)
+{
+	struct net_if *nif = peer->nif;
+
+	if (orderly && live(peer)) {
+		net_linger(nif, peer);
+		net_meet_bye(peer);
+	}
+	net_dma_cancel(peer);
+	disconnect(peer);
+	nif->ndying -= peer->dying != 0 && !peer->p.dead;
+	hal_inbound_remove(&peer->p);
+	unm_list_remove(&peer->event);
+	unm_list_remove(&peer->link);
+	nif->slot[peer->slot] = NULL;
+	nif->npeers--;
+	free_memory(peer);
+}
+
+void net_peer_free_copy(struct net_peer *peer)
+{
+	unm_list_remove(&peer->link);
+	free_memory(peer);
+}
+
+static void net_peer_free(struct hal_peer *hp)
+{
+	struct net_peer *peer = net_peer(hp);
+
+	if (peer->nif->net->pid == getpid())
+		net_peer_drop(peer, true);
+	/* else a forked child: the close frees it */
+}
+
+/* ---- Sending ------------------------------------------------------- */
+
+static int net_pkt_send(struct hal_peer *hp, uint64_t head, const uint64_t *w,
+			unsigned nw, const void *data, size_t len)
+{
+	struct net_peer *peer = net_peer(hp);
+	struct hal_tx *tx = &hp->tx;
+	uint8_t *at;
+
+	if (tx->next == tx->limit && hal_tx_refresh(tx) == 0)
+		return -FI_EAGAIN;
+	at = net_rec_add(peer, NET_PACKET, 0, head, (uint32_t)(8 * nw + len));
+	tx->next++;
+	if (at == NULL)
+		return 0;		/* ended: nobody receives it */
+	if (nw != 0)
+		memcpy(at, w, 8 * nw);
+	if (len != 0)
+		memcpy(at + 8 * nw, data, len);
+	net_flush(peer, 0);
+	return 0;
+}
+
+static int net_space_ready(struct hal_peer *hp, uint32_t bytes)
+{
+	(void)hp;
+	(void)bytes;
+	return 0;			/* pages come with the first store */
+}
+
+static void net_space_write(struct hal_peer *hp, uint32_t off,
+			    const void *src, size_t len)
+{
+	struct net_peer *peer = net_peer(hp);
+	const uint8_t *from = src;
+
+	while (len != 0) {
+		uint32_t n = net_rec_room(peer);
+		uint8_t *at;
+
+		if (n < 64)
+			n = NET_REC_MAX & ~7u;	/* of the next frame */
+		if (n > len)
+			n = (uint32_t)len;
+		at = net_rec_add(peer, NET_SPACE, 0, off, n);
+		if (at == NULL)
+			return;
+		memcpy(at, from, n);
+		from += n;
+		off += n;
+		len -= n;
+	}
+	net_later(peer);
+}
+
+static void net_space_barrier(struct hal_peer *hp)
+{
+	(void)hp;			/* records keep their order */
+}
+
+/* A word is sent at once, because the peer waits for it. */
+static void net_back_store(struct hal_peer *hp, int word, uint64_t val)
+{
+	struct net_peer *peer = net_peer(hp);
+	struct hal_rx *rx = &hp->rx;
+
+	if (word < 0) {
+		peer->back_dirty |= NET_DONE_BIT;
+		if (rx->flushed - peer->done_sent > rx->mask / 2)
+			net_flush(peer, 0);
+		else
+			net_later(peer);
+		return;
+	}
+	if ((peer->back_known & 1u << word) && peer->back_val[word] == val)
+		return;			/* under way, or there already */
+	peer->back_known |= 1u << word;
+	peer->back_val[word] = val;
+	peer->back_dirty |= 1u << word;
+	net_flush(peer, 0);
+}
+
+/* The peer has the word once it has acknowledged its frame. */
+static int net_back_barrier(struct hal_peer *hp)
+{
+	struct net_peer *peer = net_peer(hp);
+
+	if (!live(peer))
+		return 0;
+	if (peer->state == NET_UP && peer->asked < peer->back_seq)
+		net_flush(peer, NET_F_ASK);
+	net_progress(peer->nif);
+	return peer->state == NET_UP && peer->s.acked >= peer->back_seq ?
+		0 : -FI_EAGAIN;
+}
+
+static void net_wake(struct hal_peer *hp)
+{
+	struct net_peer *peer = net_peer(hp);
+
+	net_rec_add(peer, NET_WAKE, 0, 0, 0);
+	net_flush(peer, 0);
+}
+
+/* Nothing of another host is mapped here. */
+static int net_alias_open(const struct hal_key *key, uint64_t len,
+			  uint32_t access, struct hal_window *win)
+{
+	(void)key;
+	(void)len;
+	(void)access;
+	(void)win;
+	return -FI_ENOENT;
+}
+
+const struct hal_ops net_peer_ops = {
+	.name = "net",
+	.peer_free = net_peer_free,
+	.wake = net_wake,
+	.pkt_send = net_pkt_send,
+	.space_ready = net_space_ready,
+	.space_write = net_space_write,
+	.space_barrier = net_space_barrier,
+	.back_store = net_back_store,
+	.back_barrier = net_back_barrier,
+	.mem_import = net_mem_import,
+	.mem_release = net_mem_release,
+	.mem_bytes = net_mem_bytes,
+	.alias_open = net_alias_open,
+};
