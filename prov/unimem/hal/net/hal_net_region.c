@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_net_region.c - dmable memory of this process, as peers on other hosts
+ * reach it: by requests, which are executed here.
+ *
+ * hal_net_region.h declares the entry points. Requests are executed when the
+ * interface is pumped or serviced. A region is found by its key and the range
+ * is checked for each request, so that a freed region is reached by nobody.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "hal/hal_lock.h"
+#include "hal/net/hal_net_region.h"
+#include "hal/net/hal_net_send.h"
+
+/* ---- Local regions ------------------------------------------------- */
+
+struct region {
+	struct hal_mem *mem;		/* NULL: free entry */
+	uint8_t *addr;
+	uint64_t bytes;
+	struct hal_key key;
+};
+
+/* All regions of the process, which has one HAL. */
+static struct {
+	struct hal_lock lock;
+	const struct hal_ops *base;	/* constant while there are regions */
+	struct region *tab;
+	uint32_t n;
+} g_regions;
+
+void net_regions_use(const struct hal_ops *base)
+{
+	g_regions.base = base;
+}
+
+/* A free entry of the locked table, or NULL. */
+static struct region *region_free(void)
+{
+	uint32_t n = g_regions.n, more = n != 0 ? 2 * n : 16;
+	struct region *tab;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (g_regions.tab[i].mem == NULL)
+			return &g_regions.tab[i];
+	tab = realloc(g_regions.tab, more * sizeof(*tab));
+	if (tab == NULL)
+		return NULL;
+	memset(tab + n, 0, (more - n) * sizeof(*tab));
+	g_regions.tab = tab;
+	g_regions.n = more;
+	return &tab[n];
+}
+
+int net_mem_alloc(struct hal *hal, int board, size_t bytes,
+		  struct hal_mem **mem, void **addr)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct region *r;
+	int ret;
+
+	ret = g_regions.base->mem_alloc(hal, board, bytes, mem, addr);
+	if (ret != 0)
+		return ret;
+	hal_lock(&g_regions.lock);
+	r = region_free();
+	if (r != NULL) {
+		r->addr = *addr;
+		r->bytes = (bytes + page - 1) & ~(page - 1);
+		r->mem = *mem;
+		g_regions.base->mem_key(*mem, &r->key);
+	}
+	hal_unlock(&g_regions.lock);
+	if (r != NULL)
+		return 0;
+	g_regions.base->mem_free(*mem);
+	return -FI_ENOMEM;
+}
+
+void net_mem_free(struct hal_mem *mem)
+{
+	hal_lock(&g_regions.lock);
+	for (uint32_t i = 0; i < g_regions.n; i++)
+		if (g_regions.tab[i].mem == mem)
+			g_regions.tab[i].mem = NULL;
+	hal_unlock(&g_regions.lock);
+	g_regions.base->mem_free(mem);
+}
+
+/* The region of a key in the locked table, or NULL. */
+static struct region *region_of(const struct hal_key *key)
+{
+	for (uint32_t i = 0; i < g_regions.n; i++) {
+		struct region *r = &g_regions.tab[i];
+
+		if (r->mem != NULL && r->key.word[0] == key->word[0] &&
+		    r->key.word[1] == key->word[1])
+			return r;
+	}
+	return NULL;
+}
+
+bool net_is_dmable(const void *addr, uint64_t len)
+{
+	bool inside = false;
+
+	hal_lock(&g_regions.lock);
+	for (uint32_t i = 0; i < g_regions.n && !inside; i++) {
+		const struct region *r = &g_regions.tab[i];
+		uint64_t off = (uintptr_t)addr - (uintptr_t)r->addr;
+
+		inside = r->mem != NULL && off <= r->bytes &&
+			len <= r->bytes - off;
+	}
+	hal_unlock(&g_regions.lock);
+	return inside;
+}
+
+/* Copy between a region and a message, under the lock, so that the region is
+ * not freed meanwhile. 0, -FI_EKEYREJECTED, -FI_EINVAL. */
+static int region_move(const struct net_access *a, void *to, const void *from)
+{
+	struct region *r;
+	int ret = 0;
+
+	hal_lock(&g_regions.lock);
+	r = region_of(&a->key);
+	if (r == NULL)
+		ret = -FI_EKEYREJECTED;
+	else if (a->off > r->bytes || a->len > r->bytes - a->off)
+		ret = -FI_EINVAL;
+	else if (to != NULL)
+		memcpy(to, r->addr + a->off, a->len);
+	else
+		memcpy(r->addr + a->off, from, a->len);
+	hal_unlock(&g_regions.lock);
+	return ret;
+}
+
+/* ---- Requests of peers --------------------------------------------- */
+
+static void answer(struct net_peer *peer, enum net_rec_type type, uint64_t arg,
+		   int status, uint64_t off)
+{
+	struct net_reply reply = { .status = status, .off = off };
+	uint8_t *at = net_rec_add(peer, type, 0, arg, sizeof(reply));
+
+	if (at != NULL)
+		memcpy(at, &reply, sizeof(reply));
+	net_later(peer);
+}
+
+/* Frames that a peer has not acknowledged: packets, stores and transfers are
+ * bounded on both sides, so a peer that has more sends requests and takes no
+ * answers. */
+#define UNACKED_MAX	1024
+
+static bool takes_no_answers(const struct net_peer *peer)
+{
+	return peer->s.sent - peer->s.acked + peer->nqueue > UNACKED_MAX;
+}
+
+static int on_import(struct net_peer *peer, const struct net_rec *rec,
+		     const uint8_t *data)
+{
+	struct hal_key key;
+	struct region *r;
+	uint64_t bytes = 0;
+
+	if (rec->len != sizeof(key) || takes_no_answers(peer))
+		return -EPROTO;
+	memcpy(&key, data, sizeof(key));
+	hal_lock(&g_regions.lock);
+	r = region_of(&key);
+	if (r != NULL)
+		bytes = r->bytes;
+	hal_unlock(&g_regions.lock);
+	answer(peer, NET_IMPORTED, rec->arg,
+	       bytes != 0 ? 0 : -FI_EKEYREJECTED, bytes);
+	return 0;
+}
+
+static int on_get(struct net_peer *peer, const struct net_rec *rec,
+		  const uint8_t *data)
+{
+	struct net_reply reply = { .status = 0 };
+	struct net_access a;
+	uint8_t *at;
+
+	if (rec->len != sizeof(a))
+		return -EPROTO;
+	memcpy(&a, data, sizeof(a));
+	if (a.len > NET_PIECE || takes_no_answers(peer))
+		return -EPROTO;
+	at = net_rec_add(peer, NET_GOT, 0, rec->arg,
+			 (uint32_t)(sizeof(reply) + a.len));
+	if (at == NULL)
+		return 0;
+	reply.status = region_move(&a, at + sizeof(reply), NULL);
+	if (reply.status != 0)
+		memset(at + sizeof(reply), 0, a.len);
+	memcpy(at, &reply, sizeof(reply));
+	net_later(peer);
+	return 0;
+}
+
+static int on_put(struct net_peer *peer, const struct net_rec *rec,
+		  const uint8_t *data)
+{
+	struct net_access a;
+
+	if (rec->len < sizeof(a))
+		return -EPROTO;
+	memcpy(&a, data, sizeof(a));
+	if (a.len != rec->len - sizeof(a))
+		return -EPROTO;
+	answer(peer, NET_DONE, rec->arg,
+	       region_move(&a, NULL, data + sizeof(a)), 0);
+	return 0;
+}
+
+int net_region_record(struct net_peer *peer, const struct net_rec *rec,
+		      const uint8_t *data)
+{
+	switch (rec->type) {
+	case NET_IMPORT:
+		return on_import(peer, rec, data);
+	case NET_GET:
+		return on_get(peer, rec, data);
+	case NET_PUT:
+		return on_put(peer, rec, data);
+	default:
+		return -EPROTO;
+	}
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* hal_net_region.h - local dmable memory, for peers on other hosts; private to
+ * hal/net. */
+#ifndef HAL_NET_REGION_H
+#define HAL_NET_REGION_H
+
+#include "hal/net/hal_net_types.h"
+
+#define NET_PIECE	28672		/* bytes of a request: fits a frame */
+
+/* The bytes that a request names. */
+struct net_access {
+	struct hal_key key;
+	uint64_t off, len;
+};
+
+/* Start of an answer; the bytes of a GET follow. */
+struct net_reply {
+	int64_t status;			/* 0, or a negative fi_errno */
+	uint64_t off;			/* of the piece in the transfer; of an
+					 * import: bytes of the region */
+};
+
+/* Set the table of the backend, which has the memory. */
+void net_regions_use(const struct hal_ops *base);
+
+/* Entries of the table of functions: these note where the memory is. */
+int net_mem_alloc(struct hal *hal, int board, size_t bytes,
+		  struct hal_mem **mem, void **addr);
+void net_mem_free(struct hal_mem *mem);
+
+/* Is this range inside one local region? Any thread. */
+bool net_is_dmable(const void *addr, uint64_t len);
+
+/* Execute a request of a peer. -EPROTO: malformed. */
+int net_region_record(struct net_peer *peer, const struct net_rec *rec,
+		      const uint8_t *data);
+
+#endif /* HAL_NET_REGION_H */
