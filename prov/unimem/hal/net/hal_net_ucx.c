@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_net_ucx.c - the engine for peers on other hosts: UCX, and HMAC of
+ * libsodium. A module of its own, libunimem-net.so.
+ *
+ * Its only entry point is the table hal_net_engine. A frame is one active
+ * message, eager, without a header of UCX's. docs/net.md, section 2, says why
+ * UCX, and which of its settings are changed.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rdma/fi_errno.h>
+#include <sodium.h>
+#include <ucp/api/ucp.h>
+
+#include "hal/hal_export.h"
+#include "hal/net/hal_net_engine.h"
+
+#define AM_ID		0x55		/* of all frames */
+#define CLOSE_POLLS	100000		/* calls until an end is given up */
+
+struct net_worker {
+	ucp_context_h context;
+	ucp_worker_h ucp;
+	const struct net_upcalls *up;
+	void *owner;
+};
+
+struct net_link {
+	struct net_worker *worker;
+	ucp_ep_h ep;
+	void *peer;
+};
+
+/* ---- Proofs -------------------------------------------------------- */
+
+static void mac(uint8_t out[NET_MAC], const uint8_t key[NET_SECRET],
+		const void *data, size_t len)
+{
+	crypto_auth_hmacsha256_state st;
+
+	crypto_auth_hmacsha256_init(&st, key, NET_SECRET);
+	crypto_auth_hmacsha256_update(&st, data, len);
+	crypto_auth_hmacsha256_final(&st, out);
+}
+
+static bool equal(const uint8_t a[NET_MAC], const uint8_t b[NET_MAC])
+{
+	return crypto_verify_32(a, b) == 0;
+}
+
+/* ---- Worker -------------------------------------------------------- */
+
+static ucs_status_t on_message(void *arg, const void *header, size_t nheader,
+			       void *data, size_t len,
+			       const ucp_am_recv_param_t *param)
+{
+	struct net_worker *w = arg;
+
+	(void)header;
+	/* no process of the job sends a header or asks for a rendezvous */
+	if (nheader == 0 && !(param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV))
+		w->up->received(w->owner, data, len);
+	return UCS_OK;
+}
+
+/* Change a setting of UCX unless the user set its variable. */
+static void set(ucp_config_t *config, const char *name, const char *value)
+{
+	char var[64];
+
+	snprintf(var, sizeof(var), "UCX_%s", name);
+	if (getenv(var) == NULL)
+		ucp_config_modify(config, name, value);
+}
+
+static int open_context(const struct net_worker_conf *conf,
+			struct net_worker *w)
+{
+	ucp_params_t params = {
+		.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME,
+		.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP,
+		.name = "unimem",
+	};
+	ucp_config_t *config;
+	ucs_status_t status;
+
+	if (ucp_config_read(NULL, NULL, &config) != UCS_OK)
+		return -FI_EIO;
+	/* TCP: shared memory of UCX would take network namespaces of one
+	 * machine for one host */
+	set(config, "TLS", "tcp");
+	set(config, "NET_DEVICES", conf->device);
+	/* no hooks into malloc and mmap */
+	set(config, "RCACHE_ENABLE", "n");
+	set(config, "KEEPIDLE", "1s");
+	set(config, "KEEPINTVL", "1s");
+	set(config, "KEEPCNT", "3");
+	status = ucp_init(&params, config, &w->context);
+	ucp_config_release(config);
+	return status == UCS_OK ? 0 : -FI_EIO;
+}
+
+static int open_worker(const struct net_worker_conf *conf,
+		       struct net_worker *w)
+{
+	ucp_worker_params_t params = {
+		.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE |
+			      UCP_WORKER_PARAM_FIELD_EVENT_FD |
+			      UCP_WORKER_PARAM_FIELD_USER_DATA,
+		.thread_mode = UCS_THREAD_MODE_SERIALIZED,
+		.event_fd = conf->epfd,
+		.user_data = conf->event,
+	};
+	ucp_am_handler_param_t am = {
+		.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID |
+			      UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
+			      UCP_AM_HANDLER_PARAM_FIELD_CB |
+			      UCP_AM_HANDLER_PARAM_FIELD_ARG,
+		.id = AM_ID,
+		.flags = UCP_AM_FLAG_WHOLE_MSG,
+		.cb = on_message,
+		.arg = w,
+	};
+
+	if (ucp_worker_create(w->context, &params, &w->ucp) != UCS_OK)
+		return -FI_EIO;
+	if (ucp_worker_set_am_recv_handler(w->ucp, &am) == UCS_OK)
+		return 0;
+	ucp_worker_destroy(w->ucp);
+	return -FI_EIO;
+}
+
+static int net_open(const struct net_worker_conf *conf, struct net_worker **out)
+{
+	struct net_worker *w = calloc(1, sizeof(*w));
+	int ret;
+
+	if (w == NULL)
+		return -FI_ENOMEM;
+	w->up = conf->up;
+	w->owner = conf->owner;
+	ret = open_context(conf, w);
+	if (ret != 0)
+		goto err_free;
+	ret = open_worker(conf, w);
+	if (ret != 0)
+		goto err_context;
+	*out = w;
+	return 0;
+
+err_context:
+	ucp_cleanup(w->context);
+err_free:
+	free(w);
+	return ret;
+}
+
+static void net_close(struct net_worker *w)
+{
+	ucp_worker_destroy(w->ucp);
+	ucp_cleanup(w->context);
+	free(w);
+}
+
+static int net_address(struct net_worker *w, void *buf, size_t *len)
+{
+	ucp_address_t *address;
+	size_t bytes;
+	int ret = -FI_ENOMEM;
+
+	if (ucp_worker_get_address(w->ucp, &address, &bytes) != UCS_OK)
+		return ret;
+	if (bytes <= *len) {
+		memcpy(buf, address, bytes);
+		*len = bytes;
+		ret = 0;
+	}
+	ucp_worker_release_address(w->ucp, address);
+	return ret;
+}
+
+static unsigned net_progress(struct net_worker *w)
+{
+	return ucp_worker_progress(w->ucp);
+}
+
+static int net_arm(struct net_worker *w)
+{
+	return ucp_worker_arm(w->ucp) == UCS_OK ? 0 : -FI_EAGAIN;
+}
+
+/* ---- Links --------------------------------------------------------- */
+
+static void on_failure(void *arg, ucp_ep_h ep, ucs_status_t status)
+{
+	struct net_link *link = arg;
+
+	(void)ep;
+	(void)status;			/* misleading: a kill is "timeout" */
+	link->worker->up->failed(link->peer);
+}
+
+static int net_connect(struct net_worker *w, const void *address, void *peer,
+		       struct net_link **out)
+{
+	struct net_link *link = calloc(1, sizeof(*link));
+	ucp_ep_params_t params = {
+		.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
+			      UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+			      UCP_EP_PARAM_FIELD_ERR_HANDLER,
+		.address = address,
+		.err_mode = UCP_ERR_HANDLING_MODE_PEER,
+		.err_handler = { .cb = on_failure, .arg = link },
+	};
+
+	if (link == NULL)
+		return -FI_ENOMEM;
+	link->worker = w;
+	link->peer = peer;
+	if (ucp_ep_create(w->ucp, &params, &link->ep) != UCS_OK) {
+		free(link);
+		return -FI_EIO;
+	}
+	*out = link;
+	return 0;
+}
+
+static void on_sent(void *request, ucs_status_t status, void *message)
+{
+	struct net_worker *w = ((struct net_message *)message)->worker;
+
+	(void)status;			/* a failure comes by on_failure() */
+	w->up->sent(message);
+	ucp_request_free(request);
+}
+
+static int net_send(struct net_link *link, struct net_message *message,
+		    const void *data, size_t len)
+{
+	ucp_request_param_t param = {
+		.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
+				UCP_OP_ATTR_FIELD_USER_DATA |
+				UCP_OP_ATTR_FIELD_FLAGS,
+		.flags = UCP_AM_SEND_FLAG_EAGER,
+		.cb.send = on_sent,
+		.user_data = message,
+	};
+	ucs_status_ptr_t request;
+
+	message->worker = link->worker;
+	request = ucp_am_send_nbx(link->ep, AM_ID, NULL, 0, data, len, &param);
+	if (request == NULL)
+		return 0;
+	return UCS_PTR_IS_ERR(request) ? -FI_ECONNRESET : 1;
+}
+
+static void net_disconnect(struct net_link *link)
+{
+	ucp_request_param_t param = {
+		.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
+		.flags = UCP_EP_CLOSE_FLAG_FORCE,
+	};
+	ucs_status_ptr_t request = ucp_ep_close_nbx(link->ep, &param);
+
+	if (UCS_PTR_IS_PTR(request)) {
+		for (int i = 0; i < CLOSE_POLLS &&
+		     ucp_request_check_status(request) == UCS_INPROGRESS; i++)
+			ucp_worker_progress(link->worker->ucp);
+		ucp_request_free(request);
+	}
+	free(link);
+}
+
+/* ---- Table --------------------------------------------------------- */
+
+HAL_EXPORT struct net_engine hal_net_engine = {
+	.abi = NET_ENGINE_ABI,
+	.name = "ucx",
+	.mac = mac,
+	.equal = equal,
+	.open = net_open,
+	.close = net_close,
+	.address = net_address,
+	.progress = net_progress,
+	.arm = net_arm,
+	.connect = net_connect,
+	.send = net_send,
+	.disconnect = net_disconnect,
+};
+
+static __attribute__((constructor)) void ready(void)
+{
+	if (sodium_init() < 0)
+		hal_net_engine.abi = 0;	/* is refused as another version */
+}
