@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hal_net.h - peers on other hosts, around a backend that has those of this
+ * host. docs/net.md is the design.
+ */
+#ifndef HAL_NET_H
+#define HAL_NET_H
+
+#include "hal/hal_types.h"
+
+/*
+ * Put peers on other hosts around an opened backend, before its first interface
+ * is opened and before a fault decorator. params->net is the value of
+ * FI_UNIMEM_NET. Loads no engine. 0; -FI_ENOMEM; -FI_EINVAL after a log line.
+ * hal_ops.close removes it.
+ */
+int hal_net_wrap(struct hal *hal);
+
+#endif /* HAL_NET_H */
