@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_net_auth.c - the handshake between interfaces on different hosts: both
+ * sides prove that they know the secret, and nothing else is accepted.
+ *
+ * The proof is a checksum with a key here, so that the test needs no library:
+ * the handshake does not depend on which function it is.
+ */
+#include "lib/unit.h"
+
+#include <rdma/fi_errno.h>
+
+#include "hal/net/hal_net_auth.h"
+
+static void toy_mac(uint8_t mac[NET_MAC], const uint8_t key[NET_SECRET],
+		    const void *data, size_t len)
+{
+	const uint8_t *byte = data;
+	uint64_t h = 1;
+
+	for (size_t i = 0; i < NET_SECRET; i++)
+		h = (h ^ key[i]) * UINT64_C(0x100000001b3);
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ byte[i]) * UINT64_C(0x100000001b3);
+	for (size_t i = 0; i < NET_MAC; i++)
+		mac[i] = (uint8_t)(h >> 8 * (i % 8)) + (uint8_t)i;
+}
+
+static bool toy_equal(const uint8_t a[NET_MAC], const uint8_t b[NET_MAC])
+{
+	return memcmp(a, b, NET_MAC) == 0;
+}
+
+/* A dialler and an acceptor, and the names and the secret of each. */
+struct pair {
+	struct net_auth d, a;
+	uint8_t d_name[NET_NAME], a_name[NET_NAME], secret[NET_SECRET];
+};
+
+static void begin(struct pair *p)
+{
+	memset(p, 0, sizeof(*p));
+	memset(p->d_name, 1, NET_NAME);
+	memset(p->a_name, 2, NET_NAME);
+	memset(p->secret, 3, NET_SECRET);
+	memset(p->d.nonce, 4, NET_NONCE);
+	memset(p->a.nonce, 5, NET_NONCE);
+	p->d.mac = p->a.mac = toy_mac;
+	p->d.equal = p->a.equal = toy_equal;
+	net_auth_dial(&p->d, p->d_name, p->a_name, p->secret);
+	net_auth_accept(&p->a, p->a_name, p->secret);
+}
+
+/* Give what one side has to send to the other side, n bytes at a time. */
+static int carry(struct net_auth *from, struct net_auth *to, size_t n)
+{
+	size_t len = from->nout, used;
+	uint8_t msg[sizeof(from->out)];
+	int ret = 0;
+
+	memcpy(msg, from->out, len);
+	from->nout = 0;
+	for (size_t at = 0; at < len && ret == 0; at += n) {
+		size_t part = len - at < n ? len - at : n;
+
+		ret = net_auth_input(to, msg + at, part, &used);
+		if (ret == 0)
+			assert_int_equal(used, part);
+	}
+	return ret;
+}
+
+static void test_both_prove(void **state)
+{
+	(void)state;
+	for (size_t n = 1; n <= 200; n += 13) {
+		struct pair p;
+
+		begin(&p);
+		assert_int_equal(carry(&p.d, &p.a, n), 0);
+		assert_int_equal(p.a.state, NET_AUTH_PROOF);
+		assert_int_equal(carry(&p.a, &p.d, n), 0);
+		assert_int_equal(p.d.state, NET_AUTH_DONE);
+		assert_int_equal(carry(&p.d, &p.a, n), 0);
+		assert_int_equal(p.a.state, NET_AUTH_DONE);
+		assert_memory_equal(p.a.peer, p.d_name, NET_NAME);
+	}
+}
+
+/* The bytes behind the proof are the caller's. */
+static void test_takes_no_more(void **state)
+{
+	uint8_t msg[NET_MAC + 5];
+	struct pair p;
+	size_t used;
+
+	(void)state;
+	begin(&p);
+	carry(&p.d, &p.a, 1000);
+	carry(&p.a, &p.d, 1000);
+	memcpy(msg, p.d.out, NET_MAC);
+	assert_int_equal(net_auth_input(&p.a, msg, sizeof(msg), &used), 0);
+	assert_int_equal(used, NET_MAC);
+	assert_int_equal(p.a.state, NET_AUTH_DONE);
+}
+
+static void test_wrong_secret(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	begin(&p);
+	p.d.secret[7] ^= 1;
+	assert_int_equal(carry(&p.d, &p.a, 1000), 0);
+	/* the acceptor's proof is wrong for this dialler */
+	assert_int_equal(carry(&p.a, &p.d, 1000), -FI_EACCES);
+	assert_int_equal(p.d.state, NET_AUTH_FAILED);
+	assert_int_equal(p.d.nout, 0);
+	/* a dialler that does not look finds no acceptor */
+	memset(p.d.out, 0x5a, NET_MAC);
+	p.d.nout = NET_MAC;
+	assert_int_equal(carry(&p.d, &p.a, 1000), -FI_EACCES);
+	assert_int_equal(p.a.state, NET_AUTH_FAILED);
+}
+
+/* The proof of one connection is of no use in another one. */
+static void test_replay(void **state)
+{
+	uint8_t hello[sizeof(struct net_hello)], proof[NET_MAC];
+	struct pair p;
+	size_t used;
+
+	(void)state;
+	begin(&p);
+	memcpy(hello, p.d.out, sizeof(hello));
+	carry(&p.d, &p.a, 1000);
+	carry(&p.a, &p.d, 1000);
+	memcpy(proof, p.d.out, NET_MAC);
+	begin(&p);
+	p.a.nonce[0] ^= 1;		/* another connection */
+	assert_int_equal(net_auth_input(&p.a, hello, sizeof(hello), &used), 0);
+	assert_int_equal(net_auth_input(&p.a, proof, NET_MAC, &used),
+			 -FI_EACCES);
+}
+
+/* The proof of the acceptor is no proof of a dialler. */
+static void test_reflected(void **state)
+{
+	struct pair p;
+	size_t used;
+
+	(void)state;
+	begin(&p);
+	carry(&p.d, &p.a, 1000);
+	assert_int_equal(net_auth_input(&p.a, p.a.out +
+					offsetof(struct net_answer, proof),
+					NET_MAC, &used), -FI_EACCES);
+}
+
+static void test_another_interface(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	begin(&p);
+	p.a.self[3] ^= 1;
+	assert_int_equal(carry(&p.d, &p.a, 1000), -FI_ECONNREFUSED);
+	/* the dialler gets to know, and does not try again */
+	assert_int_equal(carry(&p.a, &p.d, 1000), -FI_ECONNREFUSED);
+}
+
+static void test_another_version(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	begin(&p);
+	p.d.out[offsetof(struct net_hello, version)]++;
+	assert_int_equal(carry(&p.d, &p.a, 1000), -EPROTONOSUPPORT);
+	assert_int_equal(carry(&p.a, &p.d, 1000), -EPROTONOSUPPORT);
+}
+
+/* Garbage ends at its first wrong byte, in both roles. */
+static void test_garbage(void **state)
+{
+	static const char web[] = "GET / HTTP/1.0\r\n\r\n";
+	struct pair p;
+	size_t used;
+
+	(void)state;
+	begin(&p);
+	assert_int_equal(net_auth_input(&p.a, web, 1, &used), -EPROTO);
+	assert_int_equal(p.a.nout, 0);
+	assert_int_equal(net_auth_input(&p.a, web, sizeof(web), &used),
+			 -EPROTO);
+	assert_int_equal(net_auth_input(&p.d, web, sizeof(web), &used),
+			 -EPROTO);
+	assert_int_equal(p.d.state, NET_AUTH_FAILED);
+}
+
+/* A change of any byte of any message ends in no agreement. */
+static void test_each_byte(void **state)
+{
+	static const size_t lens[] = {
+		sizeof(struct net_hello), sizeof(struct net_answer), NET_MAC,
+	};
+
+	(void)state;
+	for (int m = 0; m < 3; m++)
+		for (size_t i = 0; i < lens[m]; i++) {
+			struct pair p;
+			int ret = 0;
+
+			begin(&p);
+			for (int step = 0; step < 3 && ret == 0; step++) {
+				struct net_auth *from = step == 1 ? &p.a : &p.d;
+
+				if (step == m)
+					from->out[i] ^= 0x40;
+				ret = carry(from, step == 1 ? &p.d : &p.a,
+					    1000);
+			}
+			assert_true(ret != 0);
+			assert_false(p.a.state == NET_AUTH_DONE);
+		}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_both_prove),
+		cmocka_unit_test(test_takes_no_more),
+		cmocka_unit_test(test_wrong_secret),
+		cmocka_unit_test(test_replay),
+		cmocka_unit_test(test_reflected),
+		cmocka_unit_test(test_another_interface),
+		cmocka_unit_test(test_another_version),
+		cmocka_unit_test(test_garbage),
+		cmocka_unit_test(test_each_byte),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
