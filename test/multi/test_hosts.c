@@ -328,3 +328,330 @@ static void put_and_get(struct node *n, uint8_t *buf, uint64_t key)
 static void add_up(struct node *n, uint64_t key)
 {
 	uint64_t one = 1, was = 0, zero = 0;
+
+	FI(fi_write(n->ep, &zero, 8, NULL, n->peer[0], 0, key, NULL));
+	wait_one(n);
+	for (uint64_t i = 0; i < 500; i++) {
+		FI(fi_fetch_atomic(n->ep, &one, 1, NULL, &was, NULL, n->peer[0],
+				   0, key, FI_UINT64, FI_SUM, NULL));
+		wait_one(n);
+		CHECK(was == i);
+	}
+}
+
+static int target_or_initiator(int fd, int host)
+{
+	struct fid_mr *mr[KEYS];
+	struct node n;
+	uint8_t *mem;
+
+	node_open(&n, NODE_ONESIDED);
+	mem = malloc(LEN);
+	CHECK(mem != NULL);
+	if (host == 0) {
+		mr[0] = node_reg(&n, mem, LEN, 1);
+		mr[1] = node_reg(&n, node_alloc(&n, LEN), LEN, 2);
+	}
+	node_join(&n, fd);
+	for (uint64_t key = 1; host == 1 && key <= KEYS; key++) {
+		put_and_get(&n, mem, key);
+		add_up(&n, key);
+	}
+	node_report(&n, fd, 0);
+	for (int i = 0; host == 0 && i < KEYS; i++)
+		FI(fi_close(&mr[i]->fid));
+	node_close(&n);
+	free(mem);
+	return 0;
+}
+
+static void hosts_onesided(void)
+{
+	struct proc *p[2];
+
+	start(p, 2, &(struct place){ .body = target_or_initiator });
+	procs_join(p, 2);
+	/* the target makes progress until the initiator has ended */
+	for (int i = 1; i >= 0; i--)
+		procs_recv_word(p[i]->fd);
+	for (int i = 1; i >= 0; i--)
+		proc_finish(p[i]);
+}
+
+/* ---- Ends -------------------------------------------------------------- */
+
+/* A message there and one back: both are connected. */
+static void exchange(struct node *n, int host)
+{
+	uint8_t buf[8] = { 0 };
+
+	if (host == 0)
+		node_send(n, !n->self, buf, 8, 9);
+	node_recv(n, buf, 8, 9);
+	if (host == 1)
+		node_send(n, !n->self, buf, 8, 9);
+}
+
+/* Send until the peer has ended; report when that was noticed. */
+static int survive(struct node *n, int fd)
+{
+	uint8_t buf[8] = { 0 };
+	ssize_t ret;
+
+	while ((ret = fi_tinject(n->ep, buf, 8, n->peer[!n->self], 1)) == 0 ||
+	       ret == -FI_EAGAIN)
+		fi_cq_read(n->cq, NULL, 0);
+	CHECK_MSG(ret == -FI_ECONNRESET || ret == -FI_ESHUTDOWN, "%s",
+		  fi_strerror((int)-ret));
+	procs_send_word(fd, procs_now());
+	procs_recv_word(fd);
+	return 0;
+}
+
+static int killed_or_survivor(int fd, int host)
+{
+	struct node n;
+
+	node_start(&n, fd, 0);
+	exchange(&n, host);
+	if (host == 0) {
+		node_idle(&n, fd);
+	} else {
+		procs_send_word(fd, 0);
+		survive(&n, fd);
+	}
+	node_close(&n);
+	return 0;
+}
+
+static uint64_t kill_attempt(void *arg)
+{
+	uint64_t since, heard;
+	struct proc *p[2];
+
+	start(p, 2, arg);
+	procs_join(p, 2);
+	procs_recv_word(p[1]->fd);
+	since = proc_kill(p[0]);
+	heard = procs_recv_word(p[1]->fd);
+	proc_finish(p[1]);
+	return heard > since ? heard - since : 0;
+}
+
+static void hosts_kill(void)
+{
+	procs_within_a_second(kill_attempt,
+			      &(struct place){ .body = killed_or_survivor });
+}
+
+/* A cable that is cut in silence: both sides send to an Ethernet address that
+ * nobody has. */
+static int cut_off(int fd, int host)
+{
+	struct node n;
+
+	node_start(&n, fd, 0);
+	exchange(&n, host);
+	node_report(&n, fd, 0);
+	CHECK(run("ip neigh replace 10.78.0.%d lladdr 02:00:00:00:00:99 dev "
+		  "net0 nud permanent", 2 - host));
+	survive(&n, fd);
+	node_close(&n);
+	return 0;
+}
+
+static void hosts_cut(void)
+{
+	struct proc *p[2];
+	uint64_t since;
+
+	start(p, 2, &(struct place){ .body = cut_off });
+	procs_join(p, 2);
+	for (int i = 0; i < 2; i++)
+		procs_recv_word(p[i]->fd);
+	since = procs_now();
+	for (int i = 0; i < 2; i++)
+		procs_send_word(p[i]->fd, 0);
+	for (int i = 0; i < 2; i++) {
+		uint64_t heard = procs_recv_word(p[i]->fd);
+
+		procs_note("the cut was noticed after %llu ms",
+			   (unsigned long long)(heard - since) / 1000);
+		CHECK(heard - since < (DEAD_MS + 1000) * UINT64_C(1000));
+	}
+	for (int i = 0; i < 2; i++)
+		proc_finish(p[i]);
+}
+
+/* A process that is stopped for longer than FI_UNIMEM_NET_DEAD_MS lives. */
+static int stopped_or_patient(int fd, int host)
+{
+	struct node n;
+
+	node_start(&n, fd, 0);
+	exchange(&n, host);
+	node_report(&n, fd, 0);
+	exchange(&n, host);
+	node_report(&n, fd, 0);
+	node_close(&n);
+	return 0;
+}
+
+static void hosts_stopped(void)
+{
+	struct proc *p[2];
+
+	start(p, 2, &(struct place){ .body = stopped_or_patient });
+	procs_join(p, 2);
+	for (int i = 0; i < 2; i++)
+		procs_recv_word(p[i]->fd);
+	proc_stop(p[0]);
+	procs_nap((DEAD_MS + 1500) * UINT64_C(1000));
+	proc_signal(p[0], SIGCONT);
+	for (int i = 0; i < 2; i++)
+		procs_send_word(p[i]->fd, 0);
+	for (int i = 0; i < 2; i++)
+		procs_recv_word(p[i]->fd);
+	for (int i = 0; i < 2; i++)
+		proc_finish(p[i]);
+}
+
+/* ---- Without the secret ------------------------------------------------ */
+
+/* A TCP connection to the port of an address. */
+static int dial(const struct hal_addr_host *to)
+{
+	struct sockaddr_in sa = {
+		.sin_family = AF_INET, .sin_port = htons(to->host.port),
+	};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	memcpy(&sa.sin_addr, to->host.ip + 12, 4);
+	CHECK(fd >= 0);
+	CHECK(connect(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0);
+	return fd;
+}
+
+/* The other side closes the connection within ms. */
+static void is_closed(int fd, int ms)
+{
+	struct timeval tv = { .tv_sec = ms / 1000 };
+	char buf[256];
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+	CHECK_MSG(recv(fd, buf, sizeof(buf), 0) <= 0 && errno != EAGAIN,
+		  "garbage got an answer, or the connection stays");
+	close(fd);
+}
+
+static void knock(const struct hal_addr_host *to)
+{
+	static const char web[] = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+	int fd[100];
+
+	for (int i = 0; i < 100; i++)
+		fd[i] = dial(to);
+	for (int i = 0; i < 50; i++)
+		CHECK(send(fd[i], web, sizeof(web), MSG_NOSIGNAL) > 0);
+	for (int i = 0; i < 100; i++) {
+		errno = 0;
+		is_closed(fd[i], 20000);
+	}
+}
+
+/* Child 1 knows the address of child 0, but for a bit of its secret. */
+static int with_or_without(int fd, int host)
+{
+	struct hal_addr_host addr[2], wrong;
+	uint8_t buf[8] = { 0 };
+	fi_addr_t to;
+	struct node n;
+	ssize_t ret;
+
+	node_open(&n, 0);
+	CHECK(procs_send(fd, &n.full, sizeof(n.full)));
+	CHECK(procs_recv(fd, addr, sizeof(addr), -1) == sizeof(addr));
+	if (host == 0) {
+		node_recv(&n, buf, 8, 7);
+		CHECK(buf[0] == 0x11);	/* of the peer with the secret */
+		node_report(&n, fd, 0);
+		node_close(&n);
+		return 0;
+	}
+	knock(&addr[0]);
+	wrong = addr[0];
+	wrong.host.secret[5] ^= 1;
+	to = node_insert(&n, &wrong.addr);
+	while ((ret = fi_tinject(n.ep, buf, 8, to, 7)) == 0 ||
+	       ret == -FI_EAGAIN)
+		fi_cq_read(n.cq, NULL, 0);
+	CHECK_MSG(ret == -FI_EACCES || ret == -FI_ECONNRESET, "%s",
+		  fi_strerror((int)-ret));
+	node_close(&n);
+	node_open(&n, 0);
+	n.peer[0] = node_insert(&n, &addr[0].addr);
+	buf[0] = 0x11;
+	node_send(&n, 0, buf, 8, 7);
+	node_report(&n, fd, 0);
+	node_close(&n);
+	return 0;
+}
+
+static void hosts_secret(void)
+{
+	struct proc *p[2];
+
+	start(p, 2, &(struct place){ .body = with_or_without });
+	procs_join(p, 2);
+	for (int i = 0; i < 2; i++)
+		procs_recv_word(p[i]->fd);
+	for (int i = 1; i >= 0; i--)
+		proc_finish(p[i]);
+}
+
+/* ---- One host ---------------------------------------------------------- */
+
+static int talk_here(int fd, void *arg)
+{
+	struct traffic_opt opt = { .count = 100, .lens = mixed, .nlens = 12 };
+
+	(void)arg;
+	traffic_session(fd, &opt);
+	CHECK(!has_mapped("libucp"));
+	CHECK(!has_mapped("libunimem-net"));
+	return 0;
+}
+
+/* A job of one host does not load the engine, also if it might. */
+static void hosts_one(void)
+{
+	static const char *const env[] = { "FI_UNIMEM_NET=lo", NULL };
+	struct proc *p[2];
+
+	for (int i = 0; i < 2; i++)
+		p[i] = proc_start(talk_here, NULL, env);
+	procs_join(p, 2);
+	for (int i = 0; i < 2; i++)
+		procs_recv_word(p[i]->fd);
+	for (int i = 0; i < 2; i++)
+		proc_finish(p[i]);
+}
+
+static const struct procs_case cases[] = {
+	PROCS_CASE(hosts_one, 0),
+	PROCS_CASE(hosts_talk, 120),
+	PROCS_CASE(hosts_two_each, 120),
+	PROCS_CASE(hosts_asleep, 120),
+	PROCS_CASE(hosts_crossed, 120),
+	PROCS_CASE(hosts_onesided, 120),
+	PROCS_CASE(hosts_kill, 0),
+	PROCS_CASE(hosts_cut, 0),
+	PROCS_CASE(hosts_stopped, 0),
+	PROCS_CASE(hosts_secret, 120),
+};
+
+int main(int argc, char **argv)
+{
+	setenv("FI_LOG_LEVEL", "warn", 0);
+	return procs_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
