@@ -15,30 +15,34 @@ CHECKS = \
 	test/check/check-docs.sh \
 	test/check/check-dso.sh \
 	test/check/check-file-comment.sh \
-	test/check/check-gate.sh \
 	test/check/check-gsasd.sh \
 	test/check/check-gsas.sh \
 	test/check/check-header.sh \
 	test/check/check-help.sh \
 	test/check/check-includes.sh \
 	test/check/check-info.sh \
+	test/check/check-mailbox.sh \
 	test/check/check-man.sh \
 	test/check/check-mmio.sh \
-	test/check/check-model.sh \
-	test/check/check-mutants.sh \
 	test/check/check-params.sh \
 	test/check/check-protocol.sh \
-	test/check/check-record.sh \
-	test/check/check-runners.sh \
-	test/check/check-selftest.sh \
 	test/check/check-shell.sh \
 	test/check/check-size.sh \
 	test/check/check-sources.sh \
 	test/check/check-spdx.sh \
 	test/check/check-style.sh \
 	test/check/check-todo.sh \
-	test/check/check-verdict.sh \
 	test/check/check-words.sh
+
+# of the tools of the tests, of the models, and of unimem_info --selftest
+TOOL_CHECKS = \
+	test/check/check-gate.sh \
+	test/check/check-model.sh \
+	test/check/check-mutants.sh \
+	test/check/check-record.sh \
+	test/check/check-runners.sh \
+	test/check/check-selftest.sh \
+	test/check/check-verdict.sh
 
 # hal_conform, once for each backend
 HAL_CHECKS = \
@@ -47,6 +51,7 @@ HAL_CHECKS = \
 	test/check/check-hal-emu.sh \
 	test/check/check-hal-exanode.sh \
 	test/check/check-hal-fault.sh \
+	test/check/check-hal-model.sh \
 	test/check/check-hal-mutants.sh \
 	test/check/check-hal-service.sh \
 	test/check/check-hal-sim.sh \
@@ -69,6 +74,7 @@ FUZZERS = \
 	test/fuzz/fuzz_connection \
 	test/fuzz/fuzz_gsas \
 	test/fuzz/fuzz_gsas_pages \
+	test/fuzz/fuzz_model \
 	test/fuzz/fuzz_param \
 	test/fuzz/fuzz_platform \
 	test/fuzz/fuzz_wire
@@ -84,6 +90,7 @@ UNIT_TESTS = \
 	test/unit/test_attach \
 	test/unit/test_av \
 	test/unit/test_av_remove \
+	test/unit/test_cache \
 	test/unit/test_cancel \
 	test/unit/test_cntr \
 	test/unit/test_complete \
@@ -97,11 +104,14 @@ UNIT_TESTS = \
 	test/unit/test_garbage \
 	test/unit/test_gsas_again \
 	test/unit/test_guard \
+	test/unit/test_gsas_batch \
 	test/unit/test_gsas_board \
 	test/unit/test_gsas_stall \
 	test/unit/test_gsas_jobs \
 	test/unit/test_gsas_client \
 	test/unit/test_gsas_copy \
+	test/unit/test_gsas_label \
+	test/unit/test_gsas_launcher \
 	test/unit/test_gsas_life \
 	test/unit/test_gsas_lies \
 	test/unit/test_gsas_published \
@@ -109,12 +119,16 @@ UNIT_TESTS = \
 	test/unit/test_gsas_mmu \
 	test/unit/test_gsas_misuse \
 	test/unit/test_gsas_ops \
+	test/unit/test_gsas_owned \
 	test/unit/test_gsas_pkt \
 	test/unit/test_gsas_serve_queue \
 	test/unit/test_gsas_service \
+	test/unit/test_gsas_signal \
 	test/unit/test_gsas_pages \
 	test/unit/test_gsas_secure \
+	test/unit/test_gsas_team \
 	test/unit/test_gsas_timeout \
+	test/unit/test_gsas_typed \
 	test/unit/test_gsas_work \
 	test/unit/test_gsas_wrong \
 	test/unit/test_data \
@@ -135,6 +149,8 @@ UNIT_TESTS = \
 	test/unit/test_limit_left \
 	test/unit/test_litmus \
 	test/unit/test_litmus_msg \
+	test/unit/test_mailbox_client \
+	test/unit/test_mailbox_link \
 	test/unit/test_match \
 	test/unit/test_direct \
 	test/unit/test_dmable \
@@ -146,7 +162,12 @@ UNIT_TESTS = \
 	test/unit/test_mr_info \
 	test/unit/test_mr_reach \
 	test/unit/test_misuse \
+	test/unit/test_model \
+	test/unit/test_model_file \
+	test/unit/test_model_link \
 	test/unit/test_multi \
+	test/unit/test_net_auth \
+	test/unit/test_net_stream \
 	test/unit/test_nic \
 	test/unit/test_node \
 	test/unit/test_number \
@@ -167,6 +188,10 @@ UNIT_TESTS = \
 	test/unit/test_regs \
 	test/unit/test_regs_dma \
 	test/unit/test_rma \
+	test/unit/test_reuse \
+	test/unit/test_rdma \
+	test/unit/test_rdma_events \
+	test/unit/test_rdma_fail \
 	test/unit/test_rkeys \
 	test/unit/test_prompt \
 	test/unit/test_shared \
@@ -178,6 +203,7 @@ UNIT_TESTS = \
 	test/unit/test_span \
 	test/unit/test_stats \
 	test/unit/test_stream \
+	test/unit/test_task \
 	test/unit/test_threads \
 	test/unit/test_transfer \
 	test/unit/test_trigger \
@@ -196,15 +222,24 @@ GSAS_TESTS = \
 	test/multi/test_gsas_mix \
 	test/multi/test_gsas_queue_all \
 	test/multi/test_gsas_secret \
-	test/multi/test_gsas_threads
+	test/multi/test_gsas_threads \
+	test/multi/test_rdma_proc
+
+# of the mailbox: with libunimem-mailbox.so and unimem-mailboxd
+MAILBOX_TESTS = \
+	test/multi/test_mailbox
 
 # programs that start processes of their own, and kill or crowd them
 KILL_TESTS = \
 	test/multi/test_crowd \
+	test/multi/test_death \
 	test/multi/test_gsas_queue_kill \
+	test/multi/test_hosts \
 	test/multi/test_kill \
 	test/multi/test_kill_onesided \
 	test/multi/test_limits \
+	test/multi/test_mailbox_kill \
+	test/multi/test_mailbox_start \
 	test/multi/test_mix \
 	test/multi/test_ns \
 	test/multi/test_regs_points \
@@ -215,9 +250,9 @@ KILL_TESTS = \
 	test/multi/test_squat
 
 PROC_TESTS = \
-	test/multi/test_death \
 	test/multi/test_fork \
 	$(GSAS_TESTS) \
+	$(MAILBOX_TESTS) \
 	$(KILL_TESTS)
 
 # the same, of which a sanitizer sees nothing more: they have a malloc of their
@@ -228,9 +263,9 @@ PLAIN_TESTS = \
 	test/unit/test_quiet
 
 # Of all these make check leaves out MORE_TESTS, which ./quickstart check runs:
-# processes killed, and the laws under other circumstances. LONG_TESTS are left
-# to check-full: the same laws under rarer circumstances, or by the gigabyte.
-# make check-all runs them all.
+# processes killed, the laws under other circumstances, the tools. LONG_TESTS
+# are left to check-full: the same laws under rarer circumstances, or by the
+# gigabyte. make check-all runs them all.
 MORE_TESTS = \
 	test/check/check-ep-exanode.sh \
 	test/check/check-ep-libfabric.sh \
@@ -239,8 +274,10 @@ MORE_TESTS = \
 	test/check/check-hal-dev.sh \
 	test/check/check-hal-exanode.sh \
 	test/check/check-hal-fault.sh \
+	test/check/check-hal-model.sh \
 	test/check/check-hal-mutants.sh \
 	test/check/check-hal-sim.sh \
+	$(TOOL_CHECKS) \
 	$(KILL_TESTS)
 
 LONG_TESTS = \
@@ -253,7 +290,7 @@ LONG_TESTS = \
 	test/multi/test_big
 
 ALL_TESTS = $(UNIT_TESTS) $(PROC_TESTS) $(PLAIN_TESTS) test/multi/test_big \
-	$(EP_CHECKS) $(HAL_CHECKS) $(CHECKS)
+	$(EP_CHECKS) $(HAL_CHECKS) $(TOOL_CHECKS) $(CHECKS)
 
 # for AddressSanitizer: with --enable-fault-points the one build in which
 # processes die at named points, too; the longest goes first
@@ -278,6 +315,7 @@ ASAN_MEMORY_TESTS = \
 	test/unit/test_alias \
 	test/unit/test_atomic \
 	test/unit/test_av \
+	test/unit/test_cache \
 	test/unit/test_cancel \
 	test/unit/test_connect \
 	test/unit/test_connect_crowd \
@@ -286,27 +324,39 @@ ASAN_MEMORY_TESTS = \
 	test/unit/test_direct \
 	test/unit/test_forged \
 	test/unit/test_garbage \
+	test/unit/test_gsas_batch \
 	test/unit/test_gsas_client \
 	test/multi/test_gsas_hostile \
 	test/unit/test_gsas_jobs \
+	test/unit/test_gsas_label \
 	test/unit/test_gsas_lies \
+	test/unit/test_gsas_team \
 	test/unit/test_gsas_life \
 	test/unit/test_gsas_misuse \
 	test/unit/test_gsas_pages \
 	test/unit/test_gsas_pkt \
 	test/unit/test_gsas_serve_queue \
 	test/unit/test_gsas_wrong \
+	test/unit/test_mailbox_client \
+	test/unit/test_mailbox_link \
 	test/unit/test_mem \
 	test/unit/test_mem_find \
 	test/unit/test_misuse \
 	test/unit/test_mr \
+	test/unit/test_model \
+	test/unit/test_model_file \
+	test/unit/test_model_link \
 	test/unit/test_multi \
 	test/unit/test_peek \
 	test/unit/test_platform \
 	test/unit/test_pool \
+	test/unit/test_rdma \
+	test/unit/test_rdma_events \
+	test/unit/test_rdma_fail \
 	test/unit/test_receive \
 	test/unit/test_regions \
 	test/unit/test_regs \
+	test/unit/test_reuse \
 	test/unit/test_rma \
 	test/unit/test_safe \
 	test/unit/test_transfer \
@@ -324,18 +374,25 @@ TSAN_TESTS = \
 	test/unit/test_cntr \
 	test/unit/test_gsas_client \
 	test/unit/test_gsas_life \
+	test/unit/test_gsas_batch \
 	test/unit/test_gsas_board \
 	test/unit/test_gsas_ops \
 	test/unit/test_gsas_queue_race \
 	test/unit/test_gsas_service \
+	test/unit/test_gsas_signal \
 	test/unit/test_gsas_stall \
+	test/unit/test_gsas_team \
 	test/unit/test_gsas_work \
 	test/unit/test_guard \
 	test/unit/test_litmus \
 	test/unit/test_litmus_msg \
 	test/unit/test_op_race \
 	test/unit/test_poll \
+	test/unit/test_rdma \
+	test/unit/test_rdma_events \
+	test/unit/test_rdma_fail \
 	test/unit/test_regions \
+	test/unit/test_reuse \
 	test/unit/test_safe \
 	test/unit/test_sleepers \
 	test/unit/test_threads \
@@ -349,6 +406,8 @@ TSAN_TESTS = \
 VALGRIND_TESTS = \
 	test/unit/test_list \
 	test/unit/test_match \
+	test/unit/test_net_auth \
+	test/unit/test_net_stream \
 	test/unit/test_pool \
 	test/unit/test_space \
 	test/unit/test_span \
@@ -384,7 +443,9 @@ libtest_la_SOURCES = \
 	test/lib/gsas_service_fixture.h \
 	test/lib/gsas_services.h \
 	test/lib/litmus.h \
+	test/lib/mailbox_procs.h \
 	test/lib/memory_group.h \
+	test/lib/model_fixture.h \
 	test/lib/os_pair.c \
 	test/lib/os_pair.h \
 	test/lib/proc_files.c \
@@ -396,6 +457,7 @@ libtest_la_SOURCES = \
 	test/lib/procs_time.c \
 	test/lib/procs_traffic.c \
 	test/lib/raw_peer.c \
+	test/lib/rdma_nodes.h \
 	test/lib/raw_peer.h \
 	test/lib/regs_fixture.h \
 	test/lib/unit.h
@@ -417,6 +479,12 @@ test_lib_no_cma_CPPFLAGS = $(SECCOMP_CFLAGS) $(AM_CPPFLAGS)
 test_lib_no_cma_LDADD = $(SECCOMP_LIBS)
 endif
 
+WITH_RDMA = libtest.la libunm_rdma.la libgsas_client.la libgsas_board.la \
+	libgsas_core.la libunm_hal.la $(CMOCKA_LIBS) $(LIBFABRIC_LIBS)
+test_unit_test_rdma_LDADD = $(WITH_RDMA)
+test_unit_test_rdma_events_LDADD = $(WITH_RDMA)
+test_unit_test_rdma_fail_LDADD = $(WITH_RDMA)
+
 # one HAL in a process: the shared one, which libgsas and the provider have
 WITH_GSAS = libtest.la libgsas.la libunimem-hal.la libgsas_op.la \
 	$(LIBFABRIC_LIBS)
@@ -433,10 +501,26 @@ test_multi_test_gsas_queue_all_LDADD = $(WITH_GSAS)
 test_multi_test_gsas_queue_all_LDFLAGS = $(UNWRAPPED)
 test_multi_test_gsas_threads_LDADD = $(WITH_GSAS)
 test_multi_test_gsas_threads_LDFLAGS = $(UNWRAPPED)
+test_multi_test_rdma_proc_LDADD = libunimem-rdma.la $(WITH_GSAS)
+test_multi_test_rdma_proc_LDFLAGS = $(UNWRAPPED)
+
+test_unit_test_mailbox_client_LDADD = libmbox_daemon.la $(LDADD)
+test_unit_test_mailbox_link_LDADD = libmbox_daemon.la $(LDADD)
+WITH_MAILBOX = libtest.la libunimem-mailbox.la libunimem-hal.la \
+	$(LIBFABRIC_LIBS)
+test_multi_test_mailbox_LDADD = $(WITH_MAILBOX)
+test_multi_test_mailbox_LDFLAGS = $(UNWRAPPED)
+test_multi_test_mailbox_kill_LDADD = $(WITH_MAILBOX)
+test_multi_test_mailbox_kill_LDFLAGS = $(UNWRAPPED)
+test_multi_test_mailbox_start_LDADD = $(WITH_MAILBOX)
+test_multi_test_mailbox_start_LDFLAGS = $(UNWRAPPED)
 
 # something between us and the system
 test_unit_test_gsas_lies_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--wrap=gsas_region_map_info
+test_unit_test_gsas_batch_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=gsas_get_start -Wl,--wrap=gsas_put_start \
+	-Wl,--wrap=gsas_update64_post
 test_unit_test_gsas_board_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc
 test_unit_test_gsas_jobs_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc \
 	-Wl,--wrap=free -Wl,--wrap=mmap
@@ -496,6 +580,7 @@ test_fuzz_fuzz_address_LDFLAGS = $(LINK_FUZZER)
 test_fuzz_fuzz_connection_LDFLAGS = $(LINK_FUZZER)
 test_fuzz_fuzz_gsas_LDFLAGS = $(LINK_FUZZER)
 test_fuzz_fuzz_gsas_pages_LDFLAGS = $(LINK_FUZZER)
+test_fuzz_fuzz_model_LDFLAGS = $(LINK_FUZZER)
 test_fuzz_fuzz_param_LDFLAGS = $(LINK_FUZZER)
 test_fuzz_fuzz_platform_LDFLAGS = $(LINK_FUZZER)
 test_fuzz_fuzz_wire_LDFLAGS = $(LINK_FUZZER)
@@ -508,8 +593,8 @@ check_PROGRAMS += test/conform/hal_conform test/multi/test_big \
 	$(UNIT_TESTS) $(PROC_TESTS) $(PLAIN_TESTS)
 # the longest goes first
 TESTS += test/check/check-hal-emu.sh \
-	test/multi/test_death test/multi/test_fork \
-	$(GSAS_TESTS) $(UNIT_TESTS) $(PLAIN_TESTS)
+	test/multi/test_fork \
+	$(GSAS_TESTS) $(MAILBOX_TESTS) $(UNIT_TESTS) $(PLAIN_TESTS)
 EXTRA_TESTS = $(MORE_TESTS) $(LONG_TESTS)
 # Never true: automake writes the rules that run a program only for programs in
 # TESTS, whatever the condition is.
@@ -525,10 +610,12 @@ endif !HAVE_CMOCKA
 TESTS += $(CHECKS)
 endif !FUZZ
 EXTRA_DIST += test/fuzz/corpus test/fuzz/run test/mutants
-EXTRA_DIST += $(CHECKS) $(EP_CHECKS) $(HAL_CHECKS) test/check/check-cmocka.sh \
+EXTRA_DIST += $(CHECKS) $(TOOL_CHECKS) $(EP_CHECKS) $(HAL_CHECKS) \
+	test/check/check-cmocka.sh \
 	test/check/alone.sh test/check/check-hal-sim-points.sh \
 	test/check/check-hal-threads.sh \
 	test/check/check-lib.sh test/check/thin.sh \
+	test/check/mailbox_select.py \
 	test/check/source_rules.py test/check/words.txt \
 	test/check/check-systemd.sh \
 	test/check/ep-lib.sh \
@@ -566,12 +653,13 @@ AM_TESTS_ENVIRONMENT = $(UNM_TEST_FEWER) \
 	UNM_SRCDIR='$(abs_top_srcdir)'; \
 	UNM_BUILDDIR='$(abs_top_builddir)'; \
 	GSASD='$(abs_top_builddir)/gsasd'; \
+	UNIMEM_MAILBOXD='$(abs_top_builddir)/unimem-mailboxd'; \
 	NM='$(NM)'; \
 	ASAN_OPTIONS="$${ASAN_OPTIONS-detect_stack_use_after_return=1}"; \
 	UBSAN_OPTIONS="$${UBSAN_OPTIONS-print_stacktrace=1}"; \
 	TSAN_OPTIONS="$${TSAN_OPTIONS-$(UNM_TSAN_OPTIONS)}"; \
 	export FI_PROVIDER_PATH FI_PROVIDER UNM_SRCDIR UNM_BUILDDIR NM GSASD; \
-	export UNM_TEST_TIME FI_UNIMEM_SLEEP_MS; \
+	export UNM_TEST_TIME FI_UNIMEM_SLEEP_MS UNIMEM_MAILBOXD; \
 	export ASAN_OPTIONS UBSAN_OPTIONS TSAN_OPTIONS;
 
 # make installcheck: what was installed loads, from where it was installed

@@ -97,10 +97,10 @@ libunm_la_SOURCES = \
 	prov/unimem/progress/unm_revoke.h \
 	prov/unimem/progress/unm_sleep.c \
 	prov/unimem/progress/unm_sleep.h \
+	prov/unimem/rma/unm_cache.c \
+	prov/unimem/rma/unm_cache.h \
 	prov/unimem/rma/unm_direct.c \
 	prov/unimem/rma/unm_direct.h \
-	prov/unimem/rma/unm_import.c \
-	prov/unimem/rma/unm_import.h \
 	prov/unimem/rma/unm_mem.c \
 	prov/unimem/rma/unm_mem.h \
 	prov/unimem/rma/unm_onesided.c \

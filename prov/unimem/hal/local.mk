@@ -7,7 +7,7 @@
 noinst_LTLIBRARIES += libunm_hal.la
 libunm_hal_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
 libunm_hal_la_CPPFLAGS = $(UNM_CPPFLAGS) -I$(PROV) \
-	$(COMMON_CPPFLAGS) $(HWLOC_CFLAGS)
+	$(COMMON_CPPFLAGS) $(HWLOC_CFLAGS) -DHAL_MODEL_DIR='"$(pkgdatadir)"'
 libunm_hal_la_SOURCES = \
 	prov/unimem/hal/dev/hal_dev.c \
 	prov/unimem/hal/dev/hal_dev.h \
@@ -62,6 +62,8 @@ libunm_hal_la_SOURCES = \
 	prov/unimem/hal/emu/hal_emu_event.h \
 	prov/unimem/hal/emu/hal_emu_link.c \
 	prov/unimem/hal/emu/hal_emu_link.h \
+	prov/unimem/hal/emu/hal_emu_model.c \
+	prov/unimem/hal/emu/hal_emu_model.h \
 	prov/unimem/hal/emu/hal_emu_msg.c \
 	prov/unimem/hal/emu/hal_emu_msg.h \
 	prov/unimem/hal/emu/hal_emu_name.c \
@@ -72,6 +74,8 @@ libunm_hal_la_SOURCES = \
 	prov/unimem/hal/emu/hal_emu_recv.h \
 	prov/unimem/hal/emu/hal_emu_sleep.c \
 	prov/unimem/hal/emu/hal_emu_sleep.h \
+	prov/unimem/hal/emu/hal_emu_stamp.c \
+	prov/unimem/hal/emu/hal_emu_stamp.h \
 	prov/unimem/hal/emu/hal_emu_types.h \
 	prov/unimem/hal/emu/hal_emu_wire.h \
 	prov/unimem/hal/hal.c \
@@ -96,6 +100,8 @@ libunm_hal_la_SOURCES = \
 	prov/unimem/hal/hal_log.h \
 	prov/unimem/hal/hal_map.c \
 	prov/unimem/hal/hal_map.h \
+	prov/unimem/hal/hal_model.c \
+	prov/unimem/hal/hal_model.h \
 	prov/unimem/hal/hal_packet.h \
 	prov/unimem/hal/hal_page.c \
 	prov/unimem/hal/hal_page.h \
@@ -104,8 +110,38 @@ libunm_hal_la_SOURCES = \
 	prov/unimem/hal/hal_peer.c \
 	prov/unimem/hal/hal_peer.h \
 	prov/unimem/hal/hal_process.h \
+	prov/unimem/hal/hal_task.c \
+	prov/unimem/hal/hal_task.h \
 	prov/unimem/hal/hal_types.h \
 	prov/unimem/hal/hal_window.h \
+	prov/unimem/hal/net/hal_net.c \
+	prov/unimem/hal/net/hal_net.h \
+	prov/unimem/hal/net/hal_net_auth.c \
+	prov/unimem/hal/net/hal_net_auth.h \
+	prov/unimem/hal/net/hal_net_conn.c \
+	prov/unimem/hal/net/hal_net_conn.h \
+	prov/unimem/hal/net/hal_net_dma.c \
+	prov/unimem/hal/net/hal_net_dma.h \
+	prov/unimem/hal/net/hal_net_engine.h \
+	prov/unimem/hal/net/hal_net_host.c \
+	prov/unimem/hal/net/hal_net_host.h \
+	prov/unimem/hal/net/hal_net_load.c \
+	prov/unimem/hal/net/hal_net_load.h \
+	prov/unimem/hal/net/hal_net_meet.c \
+	prov/unimem/hal/net/hal_net_meet.h \
+	prov/unimem/hal/net/hal_net_peer.c \
+	prov/unimem/hal/net/hal_net_peer.h \
+	prov/unimem/hal/net/hal_net_recv.c \
+	prov/unimem/hal/net/hal_net_recv.h \
+	prov/unimem/hal/net/hal_net_region.c \
+	prov/unimem/hal/net/hal_net_region.h \
+	prov/unimem/hal/net/hal_net_send.c \
+	prov/unimem/hal/net/hal_net_send.h \
+	prov/unimem/hal/net/hal_net_state.c \
+	prov/unimem/hal/net/hal_net_state.h \
+	prov/unimem/hal/net/hal_net_stream.c \
+	prov/unimem/hal/net/hal_net_stream.h \
+	prov/unimem/hal/net/hal_net_types.h \
 	prov/unimem/hal/sim/hal_sim.c \
 	prov/unimem/hal/sim/hal_sim.h \
 	prov/unimem/hal/sim/hal_sim_box.c \
@@ -127,9 +163,26 @@ libunm_hal_la_SOURCES = \
 	prov/unimem/hal/sim/hal_sim_xfer.c \
 	prov/unimem/hal/sim/hal_sim_xfer.h
 
+# the figures that FI_UNIMEM_MODEL=exanode names
+dist_pkgdata_DATA = prov/unimem/hal/exanode.model
+
 # current:revision:age - raise current when hal.h or a header
 # that it includes changes
 lib_LTLIBRARIES += libunimem-hal.la
 libunimem_hal_la_SOURCES =
 libunimem_hal_la_LIBADD = libunm_hal.la
 libunimem_hal_la_LDFLAGS = $(AM_LDFLAGS) $(UNM_LDFLAGS) -version-info 0:0:0
+
+# ---- Engine for other hosts: libunimem-net.so, loaded when one is met ----
+
+# A module of its own, so that nothing else links UCX and libsodium.
+if NET
+pkglib_LTLIBRARIES = libunimem-net.la
+libunimem_net_la_SOURCES = prov/unimem/hal/net/hal_net_ucx.c
+libunimem_net_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
+libunimem_net_la_CPPFLAGS = $(UNM_CPPFLAGS) -I$(PROV) $(COMMON_CPPFLAGS) \
+	$(UCX_CFLAGS) $(SODIUM_CFLAGS)
+libunimem_net_la_LIBADD = $(UCX_LIBS) $(SODIUM_LIBS)
+libunimem_net_la_LDFLAGS = $(AM_LDFLAGS) $(UNM_LDFLAGS) \
+	-module -avoid-version -shared -export-symbols-regex '^hal_net_engine$$'
+endif
