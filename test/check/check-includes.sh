@@ -9,10 +9,14 @@
 #			backends not hal.h
 #   gsas		hal.h, hal_limit.h, hal_process.h, util/; its folders:
 #			daemon > client, service > common > op (a leaf), and
-#			for all but op and service the public headers
-#   tools		hal.h and unm_stats.h, for what a public page holds
-#   bench		itself; hal_limits.c also hal.h; gsas_*: gsas.h,
-#			gsas_op.h, gsas_mmu.h
+#			for all but op and service the public headers, for
+#			these gsas_types.h
+#   rdma		itself, hal.h, util/, gsas_port.h
+#   mailbox	hal.h, util/; folders: daemon, client > common > unimem
+#   tools		hal.h and unm_stats.h, for what a public page holds;
+#			gsas_port.h and gsas_job.h
+#   bench		itself; hal_limits.c also hal.h; model_raw.c also hal.h,
+#			hal_model.h; gsas_*: gsas.h, gsas_op.h, gsas_mmu.h
 #
 # Order of the provider, from top to bottom. A file includes headers of its own
 # folder or of one further down; unm_prov.c is above all of them.
@@ -27,8 +31,9 @@
 #   util	containers, clock
 #
 # A unit is X.c with X.h, or either alone. In these folders, in the HAL with its
-# backends and in the folders of gsas/ the units form no cycle, and X.h declares
-# functions of X.c only. hal.h lists the units of the HAL in their order.
+# backends and in the folders of gsas/ and mailbox/ the units form no cycle, and
+# X.h declares functions of X.c only. hal.h lists the units of the HAL in their
+# order.
 #
 #   unm_match, unm_wire, unm_space, unm_stats, gsas_op, gsas_mmu, gsas_pages,
 #   gsas_segment, gsas_work: pure, no hal.h by any detour
@@ -43,7 +48,7 @@ BEGIN {
 	layered = "^prov/unimem/(unm_|(api|progress|trigger|msg|rma|core|" \
 		"util)/)"
 	united = substr(layered, 1, length(layered) - 1) \
-		"|hal/)|^gsas/[a-z]+/"
+		"|hal/)|^gsas/[a-z]+/|^mailbox/(client|common|daemon)/"
 	n = split("util . core rma msg trigger progress api", order)
 	for (i = 1; i <= n; i++)
 		rank[order[i]] = i
@@ -71,7 +76,7 @@ function bad(file, why)
 	print file ": " why
 	failed = 1
 }
-# the folder in gsas/; "public" for gsas.h and atomic.h
+# the folder in gsas/; "public" for the installed headers
 function subdir(file)
 {
 	return split(file, part, "/") == 2 ? "public" : part[2]
@@ -89,13 +94,24 @@ function gsas_allowed(from, to)
 		return to == "common" || to == "op"
 	return from == "common" && to == "op"
 }
+# may a file of folder "from" of mailbox/ include a header of its folder "to"?
+function mailbox_allowed(from, to)
+{
+	if (from == to || to == "unimem")
+		return 1
+	return to == "common" && (from == "daemon" || from == "client")
+}
 # direct: may a file of folder "from" include header "name" of folder "to"?
 function allowed(file, from, to, name)
 {
 	if (from == "test")
 		return 1
+	if (from == "gsas" && name == "gsas_types.h")
+		return 1
 	if (from == "gsas" && to == "gsas")
 		return gsas_allowed(subdir(file), subdir(path[name]))
+	if (from == "mailbox" && to == "mailbox")
+		return mailbox_allowed(subdir(file), subdir(path[name]))
 	if (file ~ /^gsas\/op\//)
 		return 0
 	if (file ~ layered && path[name] ~ layered)
@@ -112,10 +128,16 @@ function allowed(file, from, to, name)
 		return to == "util"
 	if (from == "gsas")
 		return to == "util" || name ~ /^hal(_process|_limit)?\.h$/
+	if (from == "rdma")
+		return to == "util" || name == "hal.h" || name == "gsas_port.h"
+	if (from == "mailbox")
+		return to == "util" || name == "hal.h"
 	if (from == "tools")
-		return name == "hal.h" || name == "unm_stats.h"
+		return name == "hal.h" || name == "unm_stats.h" ||
+			name ~ /^gsas_(port|job)\.h$/
 	if (from == "bench")
-		return file ~ /hal_limits/ && name == "hal.h" ||
+		return file ~ /hal_limits|model_raw/ &&
+				name ~ /^hal(_model)?\.h$/ ||
 			file ~ /\/gsas_/ && name ~ /^gsas(_op|_mmu)?\.h$/
 	return 0
 }

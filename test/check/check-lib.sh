@@ -17,14 +17,14 @@ skip()
 makefiles()
 {
 	echo Makefile.am
-	find prov gsas test -name local.mk | LC_ALL=C sort
+	find prov gsas rdma mailbox test -name local.mk | LC_ALL=C sort
 }
 
 # C sources of the project, one a line
 c_files()
 {
-	find prov gsas tools test bench -name '*.[ch]' 2>/dev/null |
-		LC_ALL=C sort
+	find prov gsas rdma mailbox tools test bench -name '*.[ch]' \
+		2>/dev/null | LC_ALL=C sort
 }
 
 # Python scripts, by name or by first line

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The manual pages are proper mdoc(7), installed, and know the options of GSAS's
-# programs, all of them and no other.
+# The manual pages are proper mdoc(7), installed, and know the options of the
+# programs of GSAS and of the mailbox, all of them and no other.
 . "$(dirname "$0")/check-lib.sh"
 
 tmp=$(mktemp -d) || exit 99
@@ -34,6 +34,7 @@ options()
 
 options gsas/daemon/gsasd.c man/gsasd.8
 options gsas/daemon/gsasctl.c man/gsasctl.1
+options mailbox/daemon/unimem_mailboxd.c man/unimem-mailboxd.8
 [ $failed -eq 0 ] || exit 1
 
 command -v mandoc >/dev/null 2>&1 || skip "mandoc is not installed"

@@ -80,7 +80,7 @@ both=$(LC_ALL=C comm -12 "$tmp/header" "$tmp/code")
 	failed=1
 }
 LC_ALL=C sort -u "$tmp/code" "$tmp/header" >"$tmp/known"
-places="README.md CONTRIBUTING.md NEWS quickstart prov gsas tools bench
+places="README.md CONTRIBUTING.md NEWS quickstart prov gsas rdma tools bench
 	scripts docs man mpich-patches"
 # shellcheck disable=SC2086 # a list
 grep -rshoE 'FI_UNIMEM_[A-Z0-9_]*[A-Z0-9]' $places |
