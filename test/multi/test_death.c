@@ -193,12 +193,12 @@ static uint64_t sends_attempt(void *arg)
 	enum how how = *(enum how *)arg;
 	struct proc *p[2] = { proc_start(survivor, &how, NULL),
 			      proc_start(victim, &how, NULL) };
-	struct hal_addr addr[2];
+	struct hal_addr_host addr[2];
 	uint64_t since, last;
 
 	for (int i = 0; i < 2; i++)
 		CHECK(procs_recv(p[i]->fd, &addr[i], sizeof(addr[i]), -1) > 0);
-	((struct hal_addr *)g_shared->bytes)[64] = addr[1];
+	((struct hal_addr *)g_shared->bytes)[64] = addr[1].addr;
 	for (int i = 0; i < 2; i++)
 		CHECK(procs_send(p[i]->fd, addr, sizeof(addr)));
 	procs_recv_word(p[1]->fd);
@@ -641,7 +641,7 @@ static int incarnation(int fd, void *arg)
 static int acquaintance(int fd, void *arg)
 {
 	int index = proc_index();
-	struct hal_addr again;
+	struct hal_addr_host again;
 	uint8_t buf[BIG] = { 2 };
 	fi_addr_t to;
 	struct node n;
@@ -662,7 +662,7 @@ static int acquaintance(int fd, void *arg)
 	CHECK(fi_tsend(n.ep, buf, BIG, NULL, n.peer[2], 61, NULL) == ret);
 	quiet_for(&n, CONFIRM_US);
 	if (index == 0) {
-		to = node_insert(&n, &again);
+		to = node_insert(&n, &again.addr);
 		while ((ret = fi_tinject(n.ep, buf, 8, to, 60)) == -FI_EAGAIN)
 			fi_cq_read(n.cq, NULL, 0);
 		FI(ret);
@@ -676,7 +676,7 @@ static int acquaintance(int fd, void *arg)
 static void again(void)
 {
 	const char *const env[] = { "MPI_LOCALRANKID=4711", NULL };
-	struct hal_addr fresh;
+	struct hal_addr_host fresh;
 	struct proc *p[3];
 
 	p[0] = proc_start(acquaintance, NULL, NULL);
@@ -688,8 +688,8 @@ static void again(void)
 	proc_kill(p[2]);
 	proc_restart(p[2], incarnation, NULL, env);
 	CHECK(procs_recv(p[2]->fd, &fresh, sizeof(fresh), -1) == sizeof(fresh));
-	CHECK_MSG(fresh.iface == g_shared->word[7], "interface %u, not %u, "
-		  "the one of before", fresh.iface,
+	CHECK_MSG(fresh.addr.iface == g_shared->word[7], "interface %u, not "
+		  "%u, the one of before", fresh.addr.iface,
 		  (unsigned)g_shared->word[7]);
 	CHECK(procs_send(p[2]->fd, &fresh, sizeof(fresh)));
 	for (int i = 0; i < 2; i++)

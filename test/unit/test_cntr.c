@@ -429,7 +429,7 @@ static void sleeps(struct ep *e, struct fid_cntr *cntr)
 	assert_int_equal(fi_cntr_wait(cntr, 1, LONG_MS), 0);
 	pthread_join(thread, NULL);
 	was = stats_of(e->ep);
-	assert_int_equal(fi_cntr_wait(cntr, 2, 800), -FI_ETIMEDOUT);
+	assert_int_equal(fi_cntr_wait(cntr, 2, 250), -FI_ETIMEDOUT);
 	is = stats_of(e->ep);
 	assert_in_range(is.sleeps - was.sleeps, 1, 200);
 	assert_in_range(is.polls - was.polls, 0, 20000);

@@ -150,14 +150,14 @@ static void test_let_go(void **state)
 	warm(&p, out, in);
 	peer = unm_container(((struct unm_ep *)p.b->ep)->peers.next,
 			     struct unm_peer, all);
-	assert_int_equal(peer->nimports, 1);
+	assert_int_equal(peer->ncached, 1);
 	assert_int_equal(memory(p.a)->free(p.a->domain, out), 0);
-	EP_UNTIL(peer->nimports == 0);
+	EP_UNTIL(peer->ncached == 0);
 	/* another block, with another key */
 	out = dmable(p.a, 40 * MIB);
 	STATS(p.b)->rx_dmable = 0;
 	warm(&p, out, in);
-	assert_int_equal(peer->nimports, 1);
+	assert_int_equal(peer->ncached, 1);
 }
 
 /* FI_UNIMEM_DIRECT=0. */

@@ -81,7 +81,7 @@ static void test_one_of_two_sees_the_other(void **state)
 		skip();			/* one processor: no access passes
 					 * another */
 	rounds = unit_number("UNM_TEST_ROUNDS", UNIT_SLOW ? 50000 : 500000);
-	unm_list_init(&peer.rkeys);
+	unm_list_init(&peer.cached);
 	thread = unit_thread(owner, NULL);
 	for (uint64_t n = 1; n <= rounds; n++) {
 		bool in;

@@ -162,7 +162,7 @@ static void test_sread_sleeps(void **state)
 		if (i == 2)
 			thread = unit_thread(read_sends, &o);
 		was = stats_of(p.b->ep);
-		assert_int_equal(fi_cq_sread(p.b->cq, &e, 1, NULL, 450),
+		assert_int_equal(fi_cq_sread(p.b->cq, &e, 1, NULL, 250),
 				 -FI_EAGAIN);
 		is = stats_of(p.b->ep);
 		assert_in_range(is.sleeps - was.sleeps, 1, 1000);
