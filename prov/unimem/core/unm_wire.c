@@ -65,16 +65,10 @@ int unm_wire_words(uint8_t type, uint8_t flags)
 	}
 }
 
-/* Read an extent, which must lie in the receive space. */
 static int unm_wire_extent(struct unm_wire_msg *msg, uint64_t word,
 			   const struct unm_wire_limits *lim)
 {
-	msg->extent.off = (uint32_t)word;
-	msg->extent.len = word >> 32;
-	if (msg->extent.off > lim->space_bytes ||
-	    msg->extent.len > lim->space_bytes - msg->extent.off)
-		return -EINVAL;
-	return 0;
+	return unm_wire_read_extent(&msg->extent, word, lim) ? 0 : -EINVAL;
 }
 
 static int unm_wire_decode_control(struct unm_wire_msg *msg, uint8_t flags,
@@ -210,9 +204,8 @@ static int unm_wire_decode_message(struct unm_wire_msg *msg, uint8_t flags,
 		return unm_wire_wide_ok(msg->inline_len + 8 * lead, lim) ?
 			0 : -EINVAL;
 	case UNM_WIRE_EAGER:
-		if (word[lead] >> 32 > UNM_WIRE_EAGER_LIMIT)
-			return -EINVAL;
-		return unm_wire_extent(msg, word[lead], lim);
+		return unm_wire_read_eager(&msg->extent, word[lead], lim) ?
+			0 : -EINVAL;
 	default:			/* RTS */
 		msg->len = word[lead];
 		msg->token = word[lead + 1];

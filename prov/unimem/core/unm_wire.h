@@ -212,10 +212,31 @@ static inline uint32_t unm_wire_wide_len(uint8_t flags)
  * there is no such type. */
 int unm_wire_words(uint8_t type, uint8_t flags);
 
-/* Words before the bytes of an INLINE or WIDE message. */
+/* Words before the bytes of an INLINE or WIDE message, or before the extent of
+ * an EAGER one. */
 static inline unsigned unm_wire_lead(uint8_t type, uint8_t flags)
 {
 	return (type & UNM_WIRE_TAGGED) + !!(flags & UNM_WIRE_HAS_DATA);
+}
+
+/* Read an extent. False: it is not in the receive space. */
+static inline bool unm_wire_read_extent(struct unm_wire_extent *extent,
+					uint64_t word,
+					const struct unm_wire_limits *lim)
+{
+	extent->off = (uint32_t)word;
+	extent->len = word >> 32;
+	return extent->off <= lim->space_bytes &&
+		extent->len <= lim->space_bytes - extent->off;
+}
+
+/* The same for the extent of an EAGER message. False: it is too long, too. */
+static inline bool unm_wire_read_eager(struct unm_wire_extent *extent,
+				       uint64_t word,
+				       const struct unm_wire_limits *lim)
+{
+	return unm_wire_read_extent(extent, word, lim) &&
+		extent->len <= UNM_WIRE_EAGER_LIMIT;
 }
 
 /* Is this a type of a one-sided message? */

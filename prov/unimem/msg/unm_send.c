@@ -154,29 +154,27 @@ static int unm_send_packet(struct unm_peer *peer, const struct unm_send *s)
 	return 0;
 }
 
-static int unm_send_eager(struct unm_peer *peer, const struct unm_send *s)
+int unm_send_eager(struct unm_peer *peer, uint64_t head, uint64_t *w, unsigned n,
+		   const struct iovec *iov, size_t count, size_t len)
 {
 	struct unm_ep *ep = peer->ep;
-	uint32_t off = unm_peer_find_space(peer, s->len);
-	uint64_t w[3];
-	unsigned n = unm_lead_words(s, w);
+	uint32_t off = unm_peer_find_space(peer, len);
 	int ret;
 
 	if (off == UNM_SPACE_NONE) {
 		ep->stats->again_space++;
 		return -FI_EAGAIN;
 	}
-	unm_peer_put(peer, off, s->iov, s->count, 0, s->len);
+	unm_peer_put(peer, off, iov, count, 0, len);
 	hal_space_barrier(peer->hp);
 	HAL_FAULT_POINT(HAL_FAULT_POINT_SPACE);
-	w[n++] = unm_wire_extent_word(off, s->len);
-	ret = hal_pkt_send(peer->hp, unm_msg_head(s, UNM_WIRE_EAGER, 0), w, n,
-			   NULL, 0);
+	w[n++] = unm_wire_extent_word(off, len);
+	ret = hal_pkt_send(peer->hp, head, w, n, NULL, 0);
 	if (ret != 0) {
 		ep->stats->again_packet++;
 		return ret;
 	}
-	unm_space_take(peer->space, off, s->len, hal_tx_sent(peer->hp) - 1);
+	unm_space_take(peer->space, off, len, hal_tx_sent(peer->hp) - 1);
 	ep->stats->tx_eager++;
 	return 0;
 }
@@ -229,6 +227,7 @@ static int unm_send_short(struct unm_peer *peer, const struct unm_send *s,
 {
 	struct unm_ep *ep = peer->ep;
 	struct unm_tx_op *op = waiting;
+	uint64_t w[UNM_SEND_EAGER_WORDS];
 	int ret;
 
 	if ((s->flags & FI_DELIVERY_COMPLETE) && op == NULL) {
@@ -239,7 +238,9 @@ static int unm_send_short(struct unm_peer *peer, const struct unm_send *s,
 	if (s->len <= ep->packet_max[s->tagged][s->has_data])
 		ret = unm_send_packet(peer, s);
 	else
-		ret = unm_send_eager(peer, s);
+		ret = unm_send_eager(peer, unm_msg_head(s, UNM_WIRE_EAGER, 0),
+				     w, unm_lead_words(s, w), s->iov, s->count,
+				     s->len);
 	if (ret != 0) {
 		if (op != waiting)
 			unm_tx_op_undo(op);

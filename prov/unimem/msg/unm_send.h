@@ -9,7 +9,9 @@
 #ifndef UNM_SEND_H
 #define UNM_SEND_H
 
+#include <stdint.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #include <rdma/fabric.h>
 
@@ -22,6 +24,14 @@ struct unm_wire_msg;
  * 0; -FI_EAGAIN; -FI_EMSGSIZE: s->inject, and longer than inject_size;
  * other errors as unm_peer_open(). */
 ssize_t unm_send_slow(struct unm_ep *ep, fi_addr_t dest, struct unm_send *s);
+
+#define UNM_SEND_EAGER_WORDS	3	/* tag, data, extent */
+
+/* Send the len bytes of a vector, at most ep->eager_max, through the receive
+ * space. w has n words, the tag and the data if the message has them, and place
+ * for one more; head: of its packet. 0; -FI_EAGAIN, which is counted. */
+int unm_send_eager(struct unm_peer *peer, uint64_t head, uint64_t *w, unsigned n,
+		   const struct iovec *iov, size_t count, size_t len);
 
 /* Send from a vector, as fi_sendmsg() and fi_sendv(); sets s->len and
  * s->inject. -FI_EINVAL: too many entries; -FI_EBADFLAGS; else as

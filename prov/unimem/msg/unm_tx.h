@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_tx.h - the fast path of sending: a message that fits one packet, from the
- * API call to the memory of the peer.
+ * unm_tx.h - the fast path of sending: a message from one buffer that fits one
+ * packet, or is eager, from the API call to the memory of the peer.
  *
- * It finds the peer by its index in the address vector, stores one packet and
+ * It finds the peer by its index in the address vector, stores the message and
  * counts. unm_send_slow() executes every other send.
  */
 #ifndef UNM_TX_H
@@ -25,16 +25,18 @@
  * only if that fails.) */
 #define UNM_TX_SLOW	(FI_DELIVERY_COMPLETE | FI_INJECT)
 
-/* Send one packet: the tag, then the data, are in w. The low bit of a type says
- * that the message is tagged, and the flags hold its length (unm_wire.h). */
+/* Send one packet, or one that names receive space: the tag, then the data, are
+ * in w. The low bit of a type says that the message is tagged, and the flags
+ * hold its length (unm_wire.h). */
 static inline __attribute__((always_inline))
-int unm_tx_packet(struct unm_peer *peer, const uint64_t kind, const uint64_t *w,
+int unm_tx_packet(struct unm_peer *peer, const uint64_t kind, uint64_t *w,
 		  const void *buf, size_t len)
 {
 	const bool tagged = kind & FI_TAGGED;
 	const bool has_data = kind & FI_REMOTE_CQ_DATA;
 	const uint8_t more = has_data ? UNM_WIRE_HAS_DATA : 0;
 	struct unm_ep *ep = peer->ep;
+	struct iovec iov;
 	int ret;
 
 	if (__builtin_expect(len <= ep->inline_max[tagged][has_data], 1)) {
@@ -43,13 +45,22 @@ int unm_tx_packet(struct unm_peer *peer, const uint64_t kind, const uint64_t *w,
 					    len | more),
 				   w, tagged + has_data, buf, len);
 		ep->stats->tx_inline += ret == 0;
-		return ret;
+	} else if (len <= ep->packet_max[tagged][has_data]) {
+		ret = hal_pkt_send_wide(peer->hp,
+					hal_head(UNM_WIRE_WIDE | tagged,
+						 unm_wire_wide_flags(len) |
+						 more),
+					w, tagged + has_data, buf, len);
+		ep->stats->tx_wide += ret == 0;
+	} else {
+		iov.iov_base = (void *)buf;
+		iov.iov_len = len;
+		return unm_send_eager(peer, hal_head(UNM_WIRE_EAGER | tagged,
+						     more),
+				      w, tagged + has_data, &iov, 1, len);
 	}
-	ret = hal_pkt_send_wide(peer->hp,
-				hal_head(UNM_WIRE_WIDE | tagged,
-					 unm_wire_wide_flags(len) | more),
-				w, tagged + has_data, buf, len);
-	ep->stats->tx_wide += ret == 0;
+	if (__builtin_expect(ret != 0, 0))
+		ep->stats->again_packet++;
 	return ret;
 }
 
@@ -70,7 +81,7 @@ ssize_t unm_tx(struct unm_ep *ep, const uint64_t kind, const void *buf,
 	struct unm_peer *peer;
 	struct iovec iov;
 	struct unm_send s;
-	uint64_t w[2] = { tagged ? tag : data, data };
+	uint64_t w[UNM_SEND_EAGER_WORDS] = { tagged ? tag : data, data };
 	ssize_t ret;
 
 	unm_lock(domain);
@@ -78,14 +89,13 @@ ssize_t unm_tx(struct unm_ep *ep, const uint64_t kind, const void *buf,
 		goto slow;
 	peer = ep->peer_of[dest];
 	if (__builtin_expect(peer == NULL ||
-			     len > ep->packet_max[tagged][has_data] ||
+			     len > (inject ? UNM_INJECT_MAX : ep->eager_max) ||
 			     peer->msgs_sent == peer->msg_limit ||
 			     (!inject && ((flags & UNM_TX_SLOW) ||
 					  unm_cq_full(ep->tx_cq))), 0))
 		goto slow;
 	ret = unm_tx_packet(peer, kind, w, buf, len);
 	if (__builtin_expect(ret != 0, 0)) {
-		ep->stats->again_packet++;
 		unm_peer_note_refusal(peer);
 		if (ret == -FI_EAGAIN &&
 		    peer->refusals >= UNM_PEER_REFUSALS)

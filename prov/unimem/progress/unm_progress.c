@@ -41,6 +41,8 @@
 #define UNM_BURST	32		/* packets from one peer in a row */
 #define UNM_EVENTS	16		/* read from the HAL at once */
 #define UNM_HOT		16		/* peers polled in every round */
+#define UNM_FETCHED	512		/* bytes of an eager message that are
+					 * prefetched */
 #define UNM_STREAM_POLLS	64	/* busy polls per check of a stream */
 #define UNM_GAUGES_NS	5000000		/* between refreshes of gauges */
 
@@ -151,7 +153,7 @@ static int unm_dispatch(struct unm_peer *peer, struct unm_wire_msg *m)
 	}
 }
 
-/* Process a packet that neither fast path below took: of another type, or
+/* Process a packet that no fast path below took: of another type, or
  * malformed. A peer can change the cell at any time, so each word is read once,
  * then checked and used. */
 static __attribute__((noinline))
@@ -251,6 +253,37 @@ static bool unm_packet_wide(struct unm_peer *peer, const struct hal_cell *cell,
 	return true;
 }
 
+/* The same for an eager message, whose bytes are in receive space. Its first
+ * lines are fetched while the receive is looked for. */
+static bool unm_packet_eager(struct unm_peer *peer, const struct hal_cell *cell,
+			     uint64_t head)
+{
+	uint8_t type = hal_head_type(head), flags = hal_head_flags(head);
+	unsigned lead = unm_wire_lead(type, flags);
+	struct unm_wire_extent extent;
+	struct unm_got got;
+
+	if ((type & ~UNM_WIRE_TAGGED) != UNM_WIRE_EAGER ||
+	    (flags & ~UNM_WIRE_HAS_DATA) || !peer->hello_received ||
+	    peer->hp->rx.space == NULL ||
+	    !unm_wire_read_eager(&extent, hal_cell_word(cell, lead),
+				 &peer->ep->limits))
+		return false;
+	got.bytes = hal_space(peer->hp, extent.off);
+	for (uint32_t at = 0; at < UNM_FETCHED && at < extent.len; at += 64)
+		__builtin_prefetch((const char *)got.bytes + at);
+	got.peer = peer;
+	got.tagged = type & UNM_WIRE_TAGGED;
+	got.has_data = flags & UNM_WIRE_HAS_DATA;
+	got.rendezvous = false;
+	got.dmable = false;
+	got.tag = got.tagged ? hal_cell_word(cell, 0) : 0;
+	got.data = got.has_data ? hal_cell_word(cell, lead - 1) : 0;
+	got.len = extent.len;
+	unm_recv_message(peer->ep, &got);
+	return true;
+}
+
 /* Process a peer's packets, of which the first is in cell. Returns how many. */
 static int unm_progress_packets(struct unm_peer *peer,
 				const struct hal_cell *cell, uint64_t head)
@@ -260,7 +293,8 @@ static int unm_progress_packets(struct unm_peer *peer,
 
 	do {
 		if (!unm_packet_inline(peer, cell, head) &&
-		    !unm_packet_wide(peer, cell, head))
+		    !unm_packet_wide(peer, cell, head) &&
+		    !unm_packet_eager(peer, cell, head))
 			unm_packet(peer, cell, head);
 		hal_rx_release(hp);
 		n++;
