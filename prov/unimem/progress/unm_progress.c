@@ -297,6 +297,9 @@ static int unm_progress_packets(struct unm_peer *peer,
 		    !unm_packet_eager(peer, cell, head))
 			unm_packet(peer, cell, head);
 		hal_rx_release(hp);
+		/* a sender of a stream waits for space */
+		if (hal_head_type(head) == UNM_WIRE_DATA)
+			hal_rx_flush(hp);
 		n++;
 	} while (n < UNM_BURST && !peer->failed &&
 		 (cell = hal_rx_peek(hp, &head)) != NULL);
