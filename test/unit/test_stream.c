@@ -403,6 +403,45 @@ static void test_the_faster_way_is_taken(void **state)
 	talk_end(&t);
 }
 
+/* Messages that go different ways at once wait for each other, so their times
+ * do not count for the choice. */
+static void test_two_ways_at_once_do_not_count(void **state)
+{
+	const struct unm_way streams = { .cost = { 1000, 2000 },
+					 .gap = UNM_WAY_GAP_MAX };
+	const struct unm_way reads = { .cost = { 2000, 1000 },
+				       .gap = UNM_WAY_GAP_MAX };
+	struct talk t = talk_of(PIECE);
+	struct unm_way *way;
+
+	way = &unm_container(((struct unm_ep *)t.v->ep)->peers.next,
+			     struct unm_peer, all)->way[0];
+	*way = streams;
+	begin(&t, PIECE, PIECE);
+	EP_OK(fi_recv(t.v->ep, t.in + PIECE, PIECE, NULL, t.vr, t.in + PIECE));
+	*way = reads;
+	announce(&t, PIECE);
+	ep_received(t.v, t.in + PIECE);
+	fin(&t, 0);
+	assert_int_equal(way->bytes, 0);
+	*way = streams;
+	unm_way_choose(way, false);
+	piece(&t, 0, PIECE);
+	ep_received(t.v, t.in);
+	fin(&t, 0);
+	assert_int_equal(way->bytes, 0);
+	/* alone it counts */
+	*way = streams;
+	EP_OK(fi_recv(t.v->ep, t.in, PIECE, NULL, t.vr, t.in));
+	begin(&t, PIECE, PIECE);
+	piece(&t, 0, PIECE);
+	ep_received(t.v, t.in);
+	fin(&t, 0);
+	assert_int_equal(way->bytes, PIECE);
+	is_alive(&t);
+	talk_end(&t);
+}
+
 /* FI_UNIMEM_STREAM_US=0 */
 static void test_no_patience(void **state)
 {
@@ -450,6 +489,7 @@ UNIT_MAIN(
 	RAW_TEST_INSIDE(test_pieces_cross_a_read),
 	RAW_TEST_INSIDE(test_closed_under_a_read),
 	RAW_TEST_INSIDE(test_the_faster_way_is_taken),
+	RAW_TEST_INSIDE(test_two_ways_at_once_do_not_count),
 	RAW_TEST_INSIDE(test_no_patience),
 	RAW_TEST_INSIDE(test_sleepers_do_not_wait_for_pieces),
 )

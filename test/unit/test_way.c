@@ -13,7 +13,7 @@ static int run(struct unm_way *w, int n, uint64_t stream_ns, uint64_t read_ns)
 	int reads = 0;
 
 	for (int i = 0; i < n; i++) {
-		bool read = unm_way_choose(w);
+		bool read = unm_way_choose(w, false);
 
 		unm_way_measured(w, read, LEN, read ? read_ns : stream_ns);
 		reads += read;
@@ -85,15 +85,71 @@ static void test_exceptions_do_not_count(void **state)
 	assert_in_range(reads, 0, 1000);
 }
 
+/* The messages of a burst go one way, whatever their number, but a burst does
+ * not last for ever. */
+static void test_a_burst_goes_one_way(void **state)
+{
+	struct unm_way w = { .gap = 0 };
+
+	for (int burst = 0; burst < 100; burst++) {
+		bool read = unm_way_choose(&w, false);
+
+		for (int i = 1; i < UNM_WAY_RUN; i++) {
+			assert_int_equal(unm_way_choose(&w, true), read);
+			unm_way_measured(&w, read, LEN, read ? 9000 : 4000);
+		}
+	}
+	assert_false(unm_way_read_wins(&w));
+	for (int i = 0; i < 2 * UNM_WAY_GAP_MAX * UNM_WAY_RUN; i++) {
+		bool read = unm_way_choose(&w, true);
+
+		unm_way_measured(&w, read, LEN, read ? 4000 : 9000);
+	}
+	assert_true(unm_way_read_wins(&w));
+}
+
+/* Reads end in groups, of which only the first seems to take time. */
+static void test_ends_in_groups(void **state)
+{
+	struct unm_way w = { .gap = 0 };
+	int reads = 0;
+
+	for (int burst = 0; burst < 1000; burst++) {
+		bool read = unm_way_choose(&w, false);
+
+		for (int i = 1; i < 64; i++)
+			unm_way_choose(&w, true);
+		for (int i = 0; i < 64; i++)
+			unm_way_measured(&w, read, LEN, !read ? 3000 :
+					 i % 8 == 0 ? 40000 : 500);
+		reads += read;
+	}
+	assert_in_range(reads, 1, 30);
+}
+
+/* A message of the burst before, which went the other way, ends late. */
+static void test_late_ends_do_not_count(void **state)
+{
+	struct unm_way w = { .cost = { 1000, 2000 }, .gap = UNM_WAY_GAP_MAX };
+
+	assert_false(unm_way_choose(&w, false));
+	unm_way_measured(&w, true, LEN, 1);
+	assert_int_equal(w.bytes, 0);
+	assert_int_equal(w.ns, 0);
+}
+
 static void test_extremes(void **state)
 {
 	struct unm_way w = { .gap = 0 };
 
 	for (int i = 0; i < 100; i++) {
-		unm_way_choose(&w);
-		unm_way_measured(&w, i & 1, 1, UINT64_MAX);
-		unm_way_measured(&w, i & 1, UINT64_MAX, 0);
-		assert_int_not_equal(w.cost[i & 1], 0);
+		bool read = unm_way_choose(&w, false);
+
+		unm_way_measured(&w, read, 1, UINT64_MAX);
+		unm_way_measured(&w, read, UINT64_MAX, UINT64_MAX);
+		unm_way_measured(&w, read, UINT64_MAX, 0);
+		unm_way_choose(&w, false);
+		assert_int_not_equal(w.cost[read], 0);
 	}
 	assert_true(unm_way_read_ns(&w, UINT64_MAX) > 0);
 	assert_int_equal(unm_way_read_ns(&w, 0), 0);
@@ -107,5 +163,8 @@ UNIT_MAIN(
 	cmocka_unit_test(test_trials_get_rarer),
 	cmocka_unit_test(test_a_change_is_noticed),
 	cmocka_unit_test(test_exceptions_do_not_count),
+	cmocka_unit_test(test_a_burst_goes_one_way),
+	cmocka_unit_test(test_ends_in_groups),
+	cmocka_unit_test(test_late_ends_do_not_count),
 	cmocka_unit_test(test_extremes),
 )

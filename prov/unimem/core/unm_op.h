@@ -152,7 +152,8 @@ struct unm_rx_op {
 	bool fault;			/* a transfer ended with -FI_EFAULT */
 	bool readable;			/* by cross-memory attach, at addr */
 	bool streamed;			/* at first, see unm_way.h */
-	uint64_t begun_ns;		/* unm_now_ns() when it was matched */
+	uint64_t begun_ns;		/* unm_now_ns() when it was matched; 0:
+					 * is not measured, see unm_way.h */
 	uint64_t msg_len;		/* as sent */
 	uint64_t wanted;		/* min(msg_len, len) */
 	uint64_t got;			/* STREAM: bytes from the first one on

@@ -6,10 +6,15 @@
  * No constant can decide. Where two processors share a cache, a stream is up to
  * four times as fast; where a cache-line transfer between them takes long, a
  * read is faster; and hypervisors move virtual processors while a program runs.
- * Each received message is therefore measured, and the way that took less time
- * is used. The slower way is tried from time to time, and more rarely the
- * longer it has been slower. A peer that computes makes streams slow, so its
- * messages are read.
+ * Received messages are therefore measured, and the way that took less time is
+ * used. The slower way is tried from time to time, and more rarely the longer
+ * it has been slower. A peer that computes makes streams slow, so its messages
+ * are read.
+ *
+ * Messages that are in transfer at once are a burst. All of a burst go the same
+ * way and are measured together: several transfers of an engine end at once, so
+ * that the last message of them seems to take no time, and messages that go
+ * different ways at once wait for each other.
  *
  * The code calls neither the clock nor the HAL.
  */
@@ -20,8 +25,9 @@
 #include <stdint.h>
 
 #define UNM_WAY_CLASSES	4	/* ranges of lengths */
-#define UNM_WAY_GAP_MIN	16	/* messages between trials of the slower way */
+#define UNM_WAY_GAP_MIN	16	/* bursts between trials of the slower way */
 #define UNM_WAY_GAP_MAX	256
+#define UNM_WAY_RUN	256	/* most messages of a burst */
 #define UNM_WAY_GUESS	128000	/* ps a KiB of a read: 8 GB/s */
 
 /* Measurements of one peer and one range of lengths. Protected by the lock of
@@ -29,9 +35,12 @@
 struct unm_way {
 	uint32_t cost[2];	/* ps a KiB, moving average; [0] streamed,
 				 * [1] read; 0: never measured */
-	uint16_t gap;		/* messages until the slower way is tried; below
-				 * UNM_WAY_GAP_MIN: messages so far ... */
-	uint16_t since;		/* ... and since it was tried */
+	uint16_t gap;		/* bursts until the slower way is tried; below
+				 * UNM_WAY_GAP_MIN: the first messages ... */
+	uint16_t since;		/* ... and bursts since it was tried */
+	uint16_t run;		/* messages of the burst so far */
+	bool read;		/* its messages are read */
+	uint64_t bytes, ns;	/* those of it that were measured */
 };
 
 /* The range of lengths, 0 to UNM_WAY_CLASSES - 1, that len bytes are in. */
@@ -46,39 +55,46 @@ static inline bool unm_way_read_wins(const struct unm_way *w)
 	return w->cost[1] != 0 && w->cost[1] < w->cost[0];
 }
 
-/* Choose the way for the next message: true if the message is to be read. The
- * first messages alternate between the ways, because the first message is slow
- * in either way. */
-static inline bool unm_way_choose(struct unm_way *w)
+/* The way of the next burst: true if its messages are to be read. The first
+ * bursts alternate between the ways, because the first message is slow in
+ * either way. */
+static inline bool unm_way_next(struct unm_way *w)
 {
 	bool wins = unm_way_read_wins(w);
 
 	w->since++;
 	if (w->gap < UNM_WAY_GAP_MIN) {
-		w->gap++;
-		return !(w->since & 1);
+		w->gap += w->run < UNM_WAY_GAP_MIN / 4 ? w->run :
+			UNM_WAY_GAP_MIN / 4;
+		if (w->gap < UNM_WAY_GAP_MIN)
+			return !(w->since & 1);
+		w->gap = UNM_WAY_GAP_MIN;
 	}
 	if (w->since < w->gap)
 		return wins;
 	w->since = 0;
 	if (w->gap < UNM_WAY_GAP_MAX)
-		w->gap *= 2;
+		w->gap *= 4;
 	return !wins;
 }
 
 /*
- * Record that a message of len bytes took ns nanoseconds; read: it was read.
- * The average follows a slower message slowly, because it may be an exception
- * (the process lost its processor, or its memory was touched for the first
- * time), and a faster message quickly, because the slower way is rarely tried.
+ * Add what was measured of the last burst to the average of its way. The
+ * average follows a slower burst slowly, because it may be an exception (the
+ * process lost its processor, or its memory was touched for the first time),
+ * and a faster burst quickly, because the slower way is rarely tried.
  */
-static inline void unm_way_measured(struct unm_way *w, bool read, uint64_t len,
-				    uint64_t ns)
+static inline void unm_way_average(struct unm_way *w)
 {
-	uint32_t *cost = &w->cost[read];
-	uint64_t ps = ns > UINT64_MAX >> 20 ? UINT64_MAX : ns * 1024000 / len;
+	uint32_t *cost = &w->cost[w->read];
 	bool won = unm_way_read_wins(w);
+	uint64_t ps;
 
+	if (w->bytes == 0)
+		return;
+	ps = w->ns > UINT64_MAX >> 20 ? UINT64_MAX : w->ns * 1024000 / w->bytes;
+	w->bytes = 0;
+	w->ns = 0;
 	if (ps > UINT32_MAX / 8)
 		ps = UINT32_MAX / 8;
 	if (*cost == 0) {
@@ -93,6 +109,30 @@ static inline void unm_way_measured(struct unm_way *w, bool read, uint64_t len,
 		w->gap = UNM_WAY_GAP_MIN;
 		w->since = 0;
 	}
+}
+
+/* Choose the way for the next message: true if the message is to be read. busy:
+ * another message of the peer is in transfer, so this one is of its burst. */
+static inline bool unm_way_choose(struct unm_way *w, bool busy)
+{
+	if (!busy || w->run == 0 || w->run >= UNM_WAY_RUN) {
+		unm_way_average(w);
+		w->read = unm_way_next(w);
+		w->run = 0;
+	}
+	w->run++;
+	return w->read;
+}
+
+/* Record that a message of len bytes took ns nanoseconds; read: it was read.
+ * The last messages of a burst that went the other way are not counted. */
+static inline void unm_way_measured(struct unm_way *w, bool read, uint64_t len,
+				    uint64_t ns)
+{
+	if (read != w->read)
+		return;
+	w->bytes += len < UINT64_MAX - w->bytes ? len : UINT64_MAX - w->bytes;
+	w->ns += ns < UINT64_MAX - w->ns ? ns : UINT64_MAX - w->ns;
 }
 
 /* Nanoseconds that a read of len bytes takes, by UNM_WAY_GUESS before the first

@@ -36,9 +36,18 @@
 					 * reads */
 #define UNM_WAIT_MIN_NS	2000		/* shortest wait for a piece */
 
+/* Do not measure this message any more. */
+static void unm_rdv_unmeasure(struct unm_ep *ep, struct unm_rx_op *op)
+{
+	if (op->begun_ns != 0)
+		ep->measured[op->streamed]--;
+	op->begun_ns = 0;
+}
+
 /* Remove a receive from all lists and release it. */
 static void unm_rdv_release(struct unm_ep *ep, struct unm_rx_op *op)
 {
+	unm_rdv_unmeasure(ep, op);
 	unm_list_remove(&op->link);
 	unm_list_remove(&op->control);
 	if (op->mem != NULL)
@@ -119,7 +128,7 @@ static void unm_rdv_control(struct unm_rx_op *op, enum unm_rx_state state)
 	unm_list_remove(&op->control);
 	if (state == UNM_RX_CTS && op->readable) {
 		/* the peer's ring is full: read the message at once */
-		op->streamed = false;
+		unm_rdv_unmeasure(peer->ep, op);
 		unm_rdv_read_all(peer->ep, op);
 		return;
 	}
@@ -193,16 +202,25 @@ static struct unm_way *unm_rdv_way(const struct unm_rx_op *op)
 
 /* Note how long the message took, for the choice for later messages. If several
  * messages were in transfer at once, each took the time since the end of the
- * message before it. */
-static void unm_rdv_measure(struct unm_ep *ep, const struct unm_rx_op *op)
+ * message before it; if one of them went the other way, the time is of both
+ * ways and does not count. */
+static void unm_rdv_measure(struct unm_ep *ep, struct unm_rx_op *op)
 {
-	uint64_t now = unm_now_ns();
-	uint64_t begun = op->begun_ns > ep->ended_ns ? op->begun_ns :
-		ep->ended_ns;
+	uint64_t now = unm_now_ns(), begun = op->begun_ns;
+	bool pure = ep->measured[!op->streamed] == 0;
 
-	unm_way_measured(unm_rdv_way(op), !op->streamed, op->wanted,
-			 now - begun);
+	if (begun == 0)
+		return;
+	if (begun < ep->ended_ns) {
+		begun = ep->ended_ns;
+		pure = pure && ep->ended_streamed == op->streamed;
+	}
+	if (pure)
+		unm_way_measured(unm_rdv_way(op), !op->streamed, op->wanted,
+				 now - begun);
 	ep->ended_ns = now;
+	ep->ended_streamed = op->streamed;
+	unm_rdv_unmeasure(ep, op);
 }
 
 /* Read the whole message at once? False: stream it. If the sender's dmable
@@ -216,9 +234,11 @@ static bool unm_rdv_read_now(struct unm_ep *ep, struct unm_rx_op *op,
 			unm_cache_import(op->peer, &got->key, &op->mem) == 0;
 	if (!op->readable)
 		return false;
-	op->begun_ns = unm_now_ns();
 	op->streamed = g_unm_env.stream_us != 0 &&
-		!unm_way_choose(unm_rdv_way(op));
+		!unm_way_choose(unm_rdv_way(op),
+				op->peer->recvs.next != &op->link);
+	op->begun_ns = unm_now_ns();
+	ep->measured[op->streamed]++;
 	return !op->streamed;
 }
 
@@ -316,6 +336,7 @@ void unm_rendezvous_refuse(struct unm_ep *ep, const struct unm_got *got)
 	op->peer_token = got->token;
 	op->mem = NULL;
 	op->status = 0;
+	op->begun_ns = 0;
 	unm_list_init(&op->control);
 	unm_list_append(&got->peer->recvs, &op->link);
 	unm_rdv_control(op, UNM_RX_FIN);
@@ -342,8 +363,7 @@ int unm_recv_progress(struct unm_peer *peer)
  * sender with FIN. */
 static void unm_stream_end(struct unm_ep *ep, struct unm_rx_op *op)
 {
-	if (op->begun_ns != 0)
-		unm_rdv_measure(ep, op);
+	unm_rdv_measure(ep, op);
 	if (op->end != op->wanted)
 		ep->stats->rx_attach++;
 	op->got = op->wanted;
@@ -570,7 +590,7 @@ static void unm_rdv_read(struct unm_ep *ep, struct unm_rx_op *op)
 		op->status = 0;
 		op->got = 0;
 		op->readable = false;
-		op->begun_ns = 0;	/* the time would be of both ways */
+		unm_rdv_unmeasure(ep, op);	/* it goes both ways */
 		unm_rdv_control(op, UNM_RX_CTS);
 		return;
 	}
