@@ -44,7 +44,7 @@ static const struct hal_param unm_params[] = {
 	ROW("PROMPT_US", HAL_PARAM_INT, prompt_us, 0, 1000000000, "30",
 	    "microseconds for which a peer that was seen to make progress is "
 	    "asked to access its ordinary memory itself; 0: attach always"),
-	ROW("PROMPT_MAX", HAL_PARAM_SIZE, prompt_max, 0, LONG_MAX, "1K",
+	ROW("PROMPT_MAX", HAL_PARAM_SIZE, prompt_max, 0, LONG_MAX, "64K",
 	    "longest access that such a peer is asked for, bytes"),
 	ROW("UNEXPECTED_MAX", HAL_PARAM_SIZE, unexpected_max, 4096, LONG_MAX,
 	    "1G", "memory for unexpected messages of an endpoint, bytes; "

@@ -10,6 +10,7 @@
 #include "api/unm_ep.h"
 #include "core/unm_ep_state.h"
 #include "core/unm_peer.h"
+#include "core/unm_way.h"
 #include "lib/os_pair.h"
 #include "unm_env.h"
 
@@ -112,6 +113,44 @@ static void test_target_that_polls(void **state)
 	}
 	g_unm_env.prompt_max = kept;
 	assert_int_equal(os_direct(&p), direct + 1);
+	close_pair(&p);
+}
+
+/* A long put is sent as a request only while requests of its length take less
+ * time than attach; a short one always. Each is measured. */
+static void test_the_faster_way_is_taken(void **state)
+{
+	static uint8_t buf[8192];
+	struct unm_way *way;
+	struct os_pair p;
+	uint64_t direct;
+
+	NEEDS_ATTACH();
+	p = open_pair(LONG_US);
+	for (int i = 0; i < 3; i++) {
+		put(&p, 0, buf, 8, POLLS);
+		ep_settle();
+	}
+	way = ((struct unm_ep *)p.a->ep)->peer_of[p.ab]->os_way[0];
+	direct = os_direct(&p);
+	for (int i = 0; i < 8; i++) {
+		for (int k = 0; k < UNM_WAY_CLASSES; k++)
+			way[k] = (struct unm_way){ .cost = { 2000, 1000 },
+						   .gap = UNM_WAY_GAP_MAX };
+		put(&p, 0, buf, 1024, POLLS);
+		assert_int_equal(way[0].bytes, 0);
+		put(&p, 0, buf, 1025, POLLS);
+		assert_int_equal(way[0].bytes, 1025);
+		put(&p, 0, buf, 8192, POLLS);
+		assert_int_equal(way[1].bytes, 8192);
+		direct += 2;
+		assert_int_equal(os_direct(&p), direct);
+		way[1] = (struct unm_way){ .cost = { 1000, 2000 },
+					   .gap = UNM_WAY_GAP_MAX };
+		put(&p, 0, buf, 8192, POLLS);
+		assert_int_equal(way[1].bytes, 8192);
+		assert_int_equal(os_direct(&p), direct);
+	}
 	close_pair(&p);
 }
 
@@ -273,6 +312,7 @@ static void test_target_that_sleeps(void **state)
 
 UNIT_MAIN(
 	EP_TEST(test_target_that_polls),
+	EP_TEST(test_the_faster_way_is_taken),
 	EP_TEST(test_target_that_does_not_poll),
 	EP_TEST(test_target_that_polled),
 	EP_TEST(test_target_that_stops),

@@ -99,13 +99,13 @@ static void test_a_burst_goes_one_way(void **state)
 			unm_way_measured(&w, read, LEN, read ? 9000 : 4000);
 		}
 	}
-	assert_false(unm_way_read_wins(&w));
+	assert_false(unm_way_alone_wins(&w));
 	for (int i = 0; i < 2 * UNM_WAY_GAP_MAX * UNM_WAY_RUN; i++) {
 		bool read = unm_way_choose(&w, true);
 
 		unm_way_measured(&w, read, LEN, read ? 4000 : 9000);
 	}
-	assert_true(unm_way_read_wins(&w));
+	assert_true(unm_way_alone_wins(&w));
 }
 
 /* Reads end in groups, of which only the first seems to take time. */
@@ -151,8 +151,8 @@ static void test_extremes(void **state)
 		unm_way_choose(&w, false);
 		assert_int_not_equal(w.cost[read], 0);
 	}
-	assert_true(unm_way_read_ns(&w, UINT64_MAX) > 0);
-	assert_int_equal(unm_way_read_ns(&w, 0), 0);
+	assert_true(unm_way_alone_ns(&w, UINT64_MAX) > 0);
+	assert_int_equal(unm_way_alone_ns(&w, 0), 0);
 	assert_int_equal(unm_way_class(0), 0);
 	assert_int_equal(unm_way_class(UINT64_MAX), UNM_WAY_CLASSES - 1);
 }

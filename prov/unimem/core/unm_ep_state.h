@@ -15,6 +15,7 @@
 #include "core/unm_match.h"
 #include "core/unm_obj.h"
 #include "core/unm_stats.h"
+#include "core/unm_way.h"
 #include "core/unm_wire.h"
 #include "hal/hal.h"
 #include "util/unm_list.h"
@@ -91,11 +92,8 @@ struct unm_ep {
 	struct unm_list claimed;	/* unexpected messages, FI_CLAIM */
 	struct unm_list peers;		/* every peer */
 	struct unm_list unresolved;	/* peers not in the address vector */
-	uint64_t ended_ns;		/* clock when a rendezvous last ended
-					 * that was measured (unm_way.h) */
-	bool ended_streamed;		/* and which way it went */
-	uint32_t measured[2];		/* those in transfer: [0] read, [1]
-					 * streamed */
+	struct unm_way_clock msg_clock;	/* of rendezvous */
+	struct unm_way_clock os_clock;	/* of puts and gets */
 	/* idling */
 	uint32_t cold;			/* next peer beyond the hot ones */
 	uint64_t next_service;		/* unm_now_ns() of the next check */

@@ -145,6 +145,7 @@ struct unm_peer {
 	bool space_fixed;		/* growing was tried */
 	bool attach_off;		/* cross-memory attach is forbidden */
 	struct unm_way way[UNM_WAY_CLASSES];	/* for its long messages */
+	struct unm_way os_way[2][UNM_WAY_CLASSES];	/* [0] puts, [1] gets */
 	uint64_t pieces;		/* pieces of streams received */
 	uint64_t life;			/* pieces received, and packets that the
 					 * peer released, when a stream was last

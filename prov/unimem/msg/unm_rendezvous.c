@@ -40,7 +40,7 @@
 static void unm_rdv_unmeasure(struct unm_ep *ep, struct unm_rx_op *op)
 {
 	if (op->begun_ns != 0)
-		ep->measured[op->streamed]--;
+		ep->msg_clock.count[!op->streamed]--;
 	op->begun_ns = 0;
 }
 
@@ -200,27 +200,13 @@ static struct unm_way *unm_rdv_way(const struct unm_rx_op *op)
 	return &op->peer->way[unm_way_class(op->wanted)];
 }
 
-/* Note how long the message took, for the choice for later messages. If several
- * messages were in transfer at once, each took the time since the end of the
- * message before it; if one of them went the other way, the time is of both
- * ways and does not count. */
+/* Note how long the message took, for the choice for later messages. */
 static void unm_rdv_measure(struct unm_ep *ep, struct unm_rx_op *op)
 {
-	uint64_t now = unm_now_ns(), begun = op->begun_ns;
-	bool pure = ep->measured[!op->streamed] == 0;
-
-	if (begun == 0)
-		return;
-	if (begun < ep->ended_ns) {
-		begun = ep->ended_ns;
-		pure = pure && ep->ended_streamed == op->streamed;
-	}
-	if (pure)
-		unm_way_measured(unm_rdv_way(op), !op->streamed, op->wanted,
-				 now - begun);
-	ep->ended_ns = now;
-	ep->ended_streamed = op->streamed;
-	unm_rdv_unmeasure(ep, op);
+	if (op->begun_ns != 0)
+		unm_way_end(&ep->msg_clock, unm_rdv_way(op), !op->streamed,
+			    op->wanted, op->begun_ns, unm_now_ns());
+	op->begun_ns = 0;
 }
 
 /* Read the whole message at once? False: stream it. If the sender's dmable
@@ -238,7 +224,7 @@ static bool unm_rdv_read_now(struct unm_ep *ep, struct unm_rx_op *op,
 		!unm_way_choose(unm_rdv_way(op),
 				op->peer->recvs.next != &op->link);
 	op->begun_ns = unm_now_ns();
-	ep->measured[op->streamed]++;
+	ep->msg_clock.count[!op->streamed]++;
 	return !op->streamed;
 }
 
@@ -489,7 +475,7 @@ static void unm_stream_done(struct unm_ep *ep, struct unm_rx_op *op, int status)
 static uint64_t unm_stream_wait(const struct unm_rx_op *op)
 {
 	uint64_t max = (uint64_t)g_unm_env.stream_us * 1000;
-	uint64_t ns = unm_way_read_ns(unm_rdv_way(op), op->end - op->got);
+	uint64_t ns = unm_way_alone_ns(unm_rdv_way(op), op->end - op->got);
 
 	if (ns < UNM_WAIT_MIN_NS)
 		ns = UNM_WAIT_MIN_NS;

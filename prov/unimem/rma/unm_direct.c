@@ -16,6 +16,7 @@
 #include "core/unm_op.h"
 #include "core/unm_peer.h"
 #include "core/unm_region.h"
+#include "core/unm_way.h"
 #include "core/unm_wire.h"
 #include "hal/hal.h"
 #include "op/gsas_op.h"
@@ -30,6 +31,8 @@
 
 #define UNM_STEP	(256u << 10)	/* most bytes of one step by the CPU */
 #define UNM_STEP_POLLS	64		/* polls for the completion of a step */
+#define UNM_REQUEST_SURE 1024		/* longest put or get that is faster by
+					 * request wherever the cores are */
 
 /* ---- Which operations, which memory ---------------------------------- */
 
@@ -180,6 +183,7 @@ static void unm_direct_end(struct unm_os_op *op, int status)
 /* The operation cannot continue here: send all of it as requests. */
 static void unm_direct_yield(struct unm_os_op *op)
 {
+	unm_os_unmeasure(op);
 	unm_list_remove(&op->link);
 	unm_cached_put(op->rkey);
 	op->rkey = NULL;
@@ -396,7 +400,7 @@ static int unm_direct_now(struct unm_peer *peer, const struct unm_cached *r,
 /* Execute an operation in steps, the first one in this call. Returns as
  * unm_direct() does. */
 static int unm_direct_start(struct unm_peer *peer, struct unm_cached *r,
-			    const struct unm_access *a)
+			    const struct unm_access *a, bool measured)
 {
 	struct unm_ep *ep = peer->ep;
 	struct unm_os_op *op;
@@ -410,6 +414,8 @@ static int unm_direct_start(struct unm_peer *peer, struct unm_cached *r,
 		unm_os_release(op);
 		return -FI_ENOMEM;
 	}
+	if (measured)
+		unm_os_measure(op, true);
 	op->state = UNM_OS_DIRECT;
 	op->rkey = r;
 	r->refs++;
@@ -420,9 +426,34 @@ static int unm_direct_start(struct unm_peer *peer, struct unm_cached *r,
 	return 0;
 }
 
+/*
+ * Send a put or get of ordinary memory as requests, if the peer is known to
+ * make progress, and requests of this length are faster than attach. Returns 0
+ * or a negative fi_errno as unm_os_try(); 1: it is to be executed by attach.
+ * *measured: the other way was possible, so its time counts.
+ */
+static int unm_direct_ask(struct unm_peer *peer, const struct unm_access *a,
+			  bool *measured)
+{
+	bool busy = !unm_list_empty(&peer->posted) ||
+		!unm_list_empty(&peer->await_result);
+	int ret;
+
+	if (!unm_prompt(peer, a->len))
+		return 1;
+	*measured = a->len > UNM_REQUEST_SURE;
+	if (*measured && unm_way_choose(unm_os_way(peer, a), busy))
+		return 1;
+	ret = unm_os_try(peer, a, *measured);
+	*measured = false;
+	return ret;
+}
+
 int unm_direct(struct unm_peer *peer, const struct unm_access *a)
 {
 	struct unm_cached *r;
+	bool measured = false;
+	int ret;
 
 	if (a->nremote != 1 || a->has_data)
 		return 1;
@@ -431,19 +462,18 @@ int unm_direct(struct unm_peer *peer, const struct unm_access *a)
 		return 1;
 	if (a->kind >= UNM_ATOMIC)
 		return unm_window_may(r, a) ? unm_direct_now(peer, r, a) : 1;
-	if ((r->reach & UNM_REACH_HOW) == UNM_REACH_ATTACH &&
-	    unm_prompt(peer, a->len)) {
-		int ret = unm_os_try(peer, a);
-
-		if (ret != -FI_EAGAIN)
+	if ((r->reach & UNM_REACH_HOW) == UNM_REACH_ATTACH) {
+		ret = unm_direct_ask(peer, a, &measured);
+		if (ret <= 0 && ret != -FI_EAGAIN)
 			return ret;
 		/* Requests of other operations wait. Attach need not, unless
 		 * the failed send found that the peer revoked the key. */
-		r = unm_rkey_find(peer, a->remote->key);
+		if (ret < 0)
+			r = unm_rkey_find(peer, a->remote->key);
 		if (r == NULL || !unm_direct_covers(r, a))
 			return 1;
 	}
 	if (a->len == 0 || (r->win.addr != NULL && a->len <= UNM_STEP))
 		return unm_direct_now(peer, r, a);
-	return unm_direct_start(peer, r, a);
+	return unm_direct_start(peer, r, a, measured);
 }

@@ -15,10 +15,12 @@
 #include "core/unm_ep_wake.h"
 #include "core/unm_op.h"
 #include "core/unm_peer.h"
+#include "core/unm_way.h"
 #include "core/unm_wire.h"
 #include "hal/hal.h"
 #include "rma/unm_request.h"
 #include "rma/unm_rkey.h"
+#include "util/unm_clock.h"
 #include "util/unm_list.h"
 #include "util/unm_pool.h"
 
@@ -69,6 +71,7 @@ struct unm_os_op *unm_os_new(struct unm_peer *peer,
 	op->status = 0;
 	op->buf = NULL;
 	op->rkey = NULL;
+	op->begun_ns = 0;
 	op->a = *a;
 	unm_vec_keep(&op->a.src, op->src);
 	unm_vec_keep(&op->a.cmp, op->cmp);
@@ -81,12 +84,35 @@ struct unm_os_op *unm_os_new(struct unm_peer *peer,
 	return op;
 }
 
+void unm_os_measure(struct unm_os_op *op, bool alone)
+{
+	op->alone = alone;
+	op->begun_ns = unm_now_ns();
+	op->peer->ep->os_clock.count[alone]++;
+}
+
+void unm_os_unmeasure(struct unm_os_op *op)
+{
+	if (op->begun_ns != 0)
+		op->peer->ep->os_clock.count[op->alone]--;
+	op->begun_ns = 0;
+}
+
+/* A measured operation has ended without an error. */
+static void unm_os_measured(struct unm_os_op *op)
+{
+	unm_way_end(&op->peer->ep->os_clock, unm_os_way(op->peer, &op->a),
+		    op->alone, op->a.len, op->begun_ns, unm_now_ns());
+	op->begun_ns = 0;
+}
+
 void unm_os_release(struct unm_os_op *op)
 {
 	struct unm_ep *ep = op->peer->ep;
 
 	unm_list_remove(&op->link);
 	unm_list_remove(&op->unsent);
+	unm_os_unmeasure(op);
 	op->peer->due_bytes -= op->due_bytes;
 	if (op->buf != NULL)
 		unm_pool_release(&ep->buf_pool[op->buf_class], op->buf);
@@ -97,6 +123,8 @@ void unm_os_done(struct unm_os_op *op)
 {
 	struct unm_ep *ep = op->peer->ep;
 
+	if (op->begun_ns != 0 && op->status == 0)
+		unm_os_measured(op);
 	unm_complete_onesided(ep, &op->a, -op->status);
 	unm_os_release(op);
 	if (ep->ops_wanted) {
@@ -360,7 +388,8 @@ int unm_os_copy_operands(struct unm_ep *ep, struct unm_os_op *op)
 	return 0;
 }
 
-int unm_os_try(struct unm_peer *peer, const struct unm_access *a)
+int unm_os_try(struct unm_peer *peer, const struct unm_access *a,
+	       bool measured)
 {
 	struct unm_os_op *op;
 	int ret = 0;
@@ -370,6 +399,8 @@ int unm_os_try(struct unm_peer *peer, const struct unm_access *a)
 	op = unm_os_new(peer, a);
 	if (op == NULL)
 		return -FI_EAGAIN;
+	if (measured)
+		unm_os_measure(op, false);
 	/* if the operation needs several requests, some may be sent after the
 	 * call has returned */
 	if (a->inject && (a->nremote != 1 ||

@@ -12,6 +12,8 @@
 #include <rdma/fi_rma.h>
 
 #include "core/unm_op.h"
+#include "core/unm_peer.h"
+#include "core/unm_way.h"
 #include "hal/hal.h"
 #include "unm_offer.h"
 #include "util/unm_list.h"
@@ -64,6 +66,9 @@ struct unm_os_op {
 					 * error, 0: none */
 	uint64_t step;			/* DIRECT: bytes of the transfer that
 					 * is under way */
+	uint64_t begun_ns;		/* unm_now_ns() when it began; 0: is not
+					 * measured, see unm_way.h */
+	bool alone;			/* its way */
 	void *buf;			/* FI_INJECT: copy of src, then of cmp,
 					 * in ep->buf_pool; or NULL */
 	struct unm_cached *rkey;	/* DIRECT: remote key, one reference */
@@ -72,10 +77,23 @@ struct unm_os_op {
 	struct fi_rma_iov remote[UNM_REMOTES_MAX];
 };
 
+/* The measurements by which the way of a put or get is chosen. */
+static inline struct unm_way *unm_os_way(struct unm_peer *peer,
+					 const struct unm_access *a)
+{
+	return &peer->os_way[a->kind == UNM_GET][unm_way_os_class(a->len)];
+}
+
 /* Allocate an operation with a copy of *a, in no list. NULL if too many are
  * under way: the application is asked to retry when one ends. */
 struct unm_os_op *unm_os_new(struct unm_peer *peer,
 			     const struct unm_access *a);
+
+/* Measure a put or get from now on, for the choice between the two ways. */
+void unm_os_measure(struct unm_os_op *op, bool alone);
+
+/* Do not measure it any more: it goes both ways. */
+void unm_os_unmeasure(struct unm_os_op *op);
 
 /* Report the completion of an operation with op->status, and release it. */
 void unm_os_done(struct unm_os_op *op);
@@ -92,10 +110,12 @@ void unm_os_queue(struct unm_os_op *op);
  * by the operation. 0 or -FI_ENOMEM. */
 int unm_os_copy_operands(struct unm_ep *ep, struct unm_os_op *op);
 
-/* Send an operation as requests. Returns 0 if it was begun; -FI_EAGAIN if no
- * request can be sent now, and the caller arranges that the application
- * retries; another negative fi_errno if it failed. */
-int unm_os_try(struct unm_peer *peer, const struct unm_access *a);
+/* Send an operation as requests. measured: it is a put or get, and could go the
+ * other way. Returns 0 if it was begun; -FI_EAGAIN if no request can be sent
+ * now, and the caller arranges that the application retries; another negative
+ * fi_errno if it failed. */
+int unm_os_try(struct unm_peer *peer, const struct unm_access *a,
+	       bool measured);
 
 /* Send requests that wait, and complete operations whose posted requests were
  * executed. Returns the number of things done. */
