@@ -442,6 +442,8 @@ libtest_la_SOURCES = \
 	test/lib/gsas_service_fixture.c \
 	test/lib/gsas_service_fixture.h \
 	test/lib/gsas_services.h \
+	test/lib/hosts.c \
+	test/lib/hosts.h \
 	test/lib/litmus.h \
 	test/lib/mailbox_procs.h \
 	test/lib/memory_group.h \
