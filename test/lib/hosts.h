@@ -18,7 +18,8 @@
 typedef int (*hosts_body)(int fd, int host);
 
 /* Director only: start n children (2 to PROCS_MAX). Those with an even index
- * are on host 0, the others on host 1. They run body when this returns. */
+ * are on host 0, those with an odd one on host 1. They run body when this
+ * returns. */
 void hosts_start(struct proc *p[], int n, hosts_body body);
 
 /* Run a command, which is a format of printf(3), by sh(1). False: it failed. */
