@@ -339,3 +339,84 @@ int net_dir_slurm(const char *list, const char *from, uint32_t boards,
 	}
 	return r.dir == NULL ? ret : reader_close(&r, ret, dir);
 }
+
+/* ---- Searching --------------------------------------------------------- */
+
+/* Do two names mean the same host? One may lack the domain. */
+static bool same_name(const char *a, const char *b)
+{
+	size_t la = strcspn(a, "."), lb = strcspn(b, ".");
+
+	if (a[la] != '\0' && b[lb] != '\0')
+		return strcasecmp(a, b) == 0;
+	return la == lb && strncasecmp(a, b, la) == 0;
+}
+
+static bool is_self(const struct net_dir_host *host, const uint8_t (*ip)[16],
+		    int nips, const char *const *name, int nnames)
+{
+	for (int i = 0; i < nips && host->has_ip; i++)
+		if (memcmp(host->ip, ip[i], 16) == 0)
+			return true;
+	for (int i = 0; i < nnames && !host->has_ip; i++)
+		if (same_name(host->name, name[i]))
+			return true;
+	return false;
+}
+
+int net_dir_self(const struct net_dir *dir, const uint8_t (*ip)[16], int nips,
+		 const char *const *name, int nnames, uint32_t other[2])
+{
+	int found = NET_DIR_NONE;
+
+	for (uint32_t i = 0; i < dir->nhosts; i++) {
+		if (!is_self(&dir->host[i], ip, nips, name, nnames))
+			continue;
+		if (found >= 0) {
+			other[0] = (uint32_t)found;
+			other[1] = i;
+			return NET_DIR_TWICE;
+		}
+		found = (int)i;
+	}
+	return found;
+}
+
+int net_dir_find(const struct net_dir *dir, const char *name)
+{
+	uint8_t ip[16];
+	bool has_ip = net_dir_ip(name, ip);
+
+	for (uint32_t i = 0; i < dir->nhosts; i++) {
+		const struct net_dir_host *host = &dir->host[i];
+
+		if (has_ip ? host->has_ip && memcmp(host->ip, ip, 16) == 0 :
+		    strcasecmp(host->name, name) == 0)
+			return (int)i;
+	}
+	return -1;
+}
+
+int net_dir_of_board(const struct net_dir *dir, uint32_t board)
+{
+	uint32_t low = 0, high = dir->nhosts;
+
+	if (board >= dir->boards)
+		return -1;
+	while (high - low > 1) {	/* the last host that begins by then */
+		uint32_t mid = low + (high - low) / 2;
+
+		if (dir->host[mid].first <= board)
+			low = mid;
+		else
+			high = mid;
+	}
+	return (int)low;
+}
+
+uint16_t net_dir_port(int base, uint32_t board, uint32_t iface)
+{
+	uint64_t port = (uint64_t)base + (uint64_t)board * NET_DIR_IFS + iface;
+
+	return iface < NET_DIR_IFS && port <= UINT16_MAX ? (uint16_t)port : 0;
+}
