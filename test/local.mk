@@ -74,6 +74,7 @@ FUZZERS = \
 	test/fuzz/fuzz_connection \
 	test/fuzz/fuzz_gsas \
 	test/fuzz/fuzz_gsas_pages \
+	test/fuzz/fuzz_hosts \
 	test/fuzz/fuzz_model \
 	test/fuzz/fuzz_param \
 	test/fuzz/fuzz_platform \
@@ -167,6 +168,7 @@ UNIT_TESTS = \
 	test/unit/test_model_link \
 	test/unit/test_multi \
 	test/unit/test_net_auth \
+	test/unit/test_net_dir \
 	test/unit/test_net_stream \
 	test/unit/test_nic \
 	test/unit/test_node \
@@ -407,6 +409,7 @@ VALGRIND_TESTS = \
 	test/unit/test_list \
 	test/unit/test_match \
 	test/unit/test_net_auth \
+	test/unit/test_net_dir \
 	test/unit/test_net_stream \
 	test/unit/test_pool \
 	test/unit/test_space \
