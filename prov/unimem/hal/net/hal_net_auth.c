@@ -10,6 +10,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include "hal/hal_types.h"
 #include "hal/net/hal_net_auth.h"
 
 enum role { ACCEPTOR = 'A', DIALLER = 'D' };
@@ -17,6 +18,7 @@ enum role { ACCEPTOR = 'A', DIALLER = 'D' };
 /* The bytes that a proof covers. */
 struct claim {
 	uint8_t role;			/* enum role, of the author */
+	uint8_t by;			/* enum net_proof */
 	uint8_t dial_nonce[NET_NONCE];
 	uint8_t accept_nonce[NET_NONCE];
 	uint8_t from[NET_NAME];
@@ -30,6 +32,7 @@ static void prove(const struct net_auth *a, enum role author, bool dialled,
 	struct claim c;
 
 	c.role = (uint8_t)author;
+	c.by = (uint8_t)a->by;
 	memcpy(c.dial_nonce, dialled ? a->nonce : a->other, NET_NONCE);
 	memcpy(c.accept_nonce, dialled ? a->other : a->nonce, NET_NONCE);
 	memcpy(c.from, dialled ? a->self : a->peer, NET_NAME);
@@ -52,18 +55,35 @@ static int fail(struct net_auth *a, int ret)
 	return ret;
 }
 
+/* May `to`, which the dialler has called its peer, mean the interface of this
+ * name? By the key file, board and interface suffice. */
+static bool means(enum net_proof by, const uint8_t to[NET_NAME],
+		  const uint8_t name[NET_NAME])
+{
+	struct hal_addr want, have;
+
+	if (by != NET_BY_KEY)
+		return memcmp(to, name, NET_NAME) == 0;
+	memcpy(&want, to, sizeof(want));
+	memcpy(&have, name, sizeof(have));
+	return want.version == have.version && want.board == have.board &&
+		want.iface == have.iface &&
+		(want.nonce == HAL_ADDR_ANY || want.nonce == have.nonce);
+}
+
 /* ---- Beginning ----------------------------------------------------- */
 
 void net_auth_dial(struct net_auth *a, const uint8_t self[NET_NAME],
-		   const uint8_t peer[NET_NAME],
+		   const uint8_t peer[NET_NAME], enum net_proof by,
 		   const uint8_t secret[NET_SECRET])
 {
 	struct net_hello hello = {
 		.magic = NET_MAGIC, .version = NET_WIRE,
-		.bytes = sizeof(hello),
+		.bytes = sizeof(hello), .by = by,
 	};
 
 	a->state = NET_AUTH_ANSWER;
+	a->by = by;
 	memcpy(a->self, self, NET_NAME);
 	memcpy(a->peer, peer, NET_NAME);
 	memcpy(a->secret, secret, NET_SECRET);
@@ -76,8 +96,11 @@ void net_auth_dial(struct net_auth *a, const uint8_t self[NET_NAME],
 }
 
 void net_auth_accept(struct net_auth *a, const uint8_t self[NET_NAME],
-		     const uint8_t secret[NET_SECRET])
+		     const uint8_t secret[NET_SECRET], const uint8_t *key)
 {
+	a->has_key = key != NULL;
+	if (a->has_key)
+		memcpy(a->key, key, NET_SECRET);
 	a->state = NET_AUTH_HELLO;
 	memcpy(a->self, self, NET_NAME);
 	memcpy(a->secret, secret, NET_SECRET);
@@ -87,22 +110,34 @@ void net_auth_accept(struct net_auth *a, const uint8_t self[NET_NAME],
 
 /* ---- Messages ------------------------------------------------------ */
 
+/* May the author of a HELLO try to prove itself? 0, or a negative errno. */
+static int check_hello(const struct net_auth *a, const struct net_hello *hello)
+{
+	if (hello->version != NET_WIRE || hello->bytes != sizeof(*hello))
+		return -EPROTONOSUPPORT;
+	if ((hello->by != NET_BY_SECRET && hello->by != NET_BY_KEY) ||
+	    !means(hello->by, hello->to, a->self) ||
+	    memcmp(hello->from, a->self, NET_NAME) == 0)
+		return -FI_ECONNREFUSED;
+	return hello->by == NET_BY_KEY && !a->has_key ? -FI_EACCES : 0;
+}
+
 /* Answer a HELLO. A refusal says why: the dialler does not try again then. */
 static int on_hello(struct net_auth *a)
 {
 	struct net_answer answer = { .magic = NET_MAGIC, .version = NET_WIRE };
 	struct net_hello hello;
-	int ret = 0;
+	int ret;
 
 	memcpy(&hello, a->in, sizeof(hello));
 	if (hello.magic != NET_MAGIC)
 		return fail(a, -EPROTO);
-	if (hello.version != NET_WIRE || hello.bytes != sizeof(hello))
-		ret = -EPROTONOSUPPORT;
-	else if (memcmp(hello.to, a->self, NET_NAME) != 0 ||
-		 memcmp(hello.from, a->self, NET_NAME) == 0)
-		ret = -FI_ECONNREFUSED;
+	ret = check_hello(a, &hello);
 	if (ret == 0) {
+		a->by = hello.by;
+		if (a->by == NET_BY_KEY)
+			memcpy(a->secret, a->key, NET_SECRET);
+		memcpy(answer.name, a->self, NET_NAME);
 		memcpy(a->peer, hello.from, NET_NAME);
 		memcpy(a->other, hello.nonce, NET_NONCE);
 		memcpy(answer.nonce, a->nonce, NET_NONCE);
@@ -125,8 +160,12 @@ static int on_answer(struct net_auth *a)
 	if (answer.version != NET_WIRE)
 		return fail(a, -EPROTONOSUPPORT);
 	if (answer.status != 0)
-		return fail(a, answer.status == -EPROTONOSUPPORT ?
-			    -EPROTONOSUPPORT : -FI_ECONNREFUSED);
+		return fail(a, answer.status == -EPROTONOSUPPORT ||
+			    answer.status == -FI_EACCES ? answer.status :
+			    -FI_ECONNREFUSED);
+	if (!means(a->by, a->peer, answer.name))
+		return fail(a, -FI_ECONNREFUSED);
+	memcpy(a->peer, answer.name, NET_NAME);
 	memcpy(a->other, answer.nonce, NET_NONCE);
 	if (!proven(a, ACCEPTOR, true, answer.proof))
 		return fail(a, -FI_EACCES);

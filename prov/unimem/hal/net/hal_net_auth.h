@@ -13,8 +13,10 @@
  *	PROOF  of the dialler ->
  *
  * A proof is HMAC-SHA256, with the secret of the acceptor's address as key, of
- * the role of its author, both nonces and both names. Nothing else is read from
- * a connection before its proof was checked.
+ * the role of its author, both nonces and both names. A dialler that knows only
+ * board and interface names these in HELLO, ANSWER brings the whole name, and
+ * the key comes from the key file. Nothing else is read from a connection
+ * before its proof was checked.
  */
 #ifndef HAL_NET_AUTH_H
 #define HAL_NET_AUTH_H
@@ -24,12 +26,19 @@
 #include <stdint.h>
 
 #define NET_MAGIC	UINT32_C(0x4e6d6955)	/* "UimN" */
-#define NET_WIRE	1		/* raise when a message changes */
+#define NET_WIRE	2		/* raise when a message changes */
 #define NET_MAC		32		/* bytes of a proof */
 #define NET_NONCE	32
 #define NET_SECRET	16
 #define NET_NAME	48		/* struct hal_addr, and struct hal_host
 					 * without its secret */
+
+/* The secret that the proofs of a connection prove. */
+enum net_proof {
+	NET_BY_SECRET = 1,		/* that of the acceptor's address */
+	NET_BY_KEY,			/* the key file; the dialler's name of
+					 * the acceptor may lack the nonce */
+};
 
 /* First message of the dialler. */
 struct net_hello {
@@ -39,18 +48,20 @@ struct net_hello {
 	uint8_t from[NET_NAME];
 	uint8_t to[NET_NAME];
 	uint8_t nonce[NET_NONCE];
+	uint32_t by;			/* enum net_proof */
 };
-_Static_assert(sizeof(struct net_hello) == 136, "hello is wire format");
+_Static_assert(sizeof(struct net_hello) == 140, "hello is wire format");
 
 /* Answer of the acceptor. Not 0 in status: refused, the rest means nothing. */
 struct net_answer {
 	uint32_t magic;			/* NET_MAGIC */
 	uint16_t version;		/* NET_WIRE */
 	int16_t status;			/* 0, or a negative fi_errno */
+	uint8_t name[NET_NAME];		/* the acceptor's */
 	uint8_t nonce[NET_NONCE];
 	uint8_t proof[NET_MAC];
 };
-_Static_assert(sizeof(struct net_answer) == 72, "answer is wire format");
+_Static_assert(sizeof(struct net_answer) == 120, "answer is wire format");
 
 /* HMAC-SHA256 of len bytes. */
 typedef void (*net_mac_fn)(uint8_t mac[NET_MAC],
@@ -75,8 +86,13 @@ struct net_auth {
 	net_equal_fn equal;
 	uint8_t self[NET_NAME];		/* name of this side */
 	uint8_t peer[NET_NAME];		/* name of the other; the acceptor: set
-					 * by HELLO, proven in NET_AUTH_DONE */
-	uint8_t secret[NET_SECRET];	/* of the acceptor's address */
+					 * by HELLO, the dialler: by ANSWER;
+					 * proven in NET_AUTH_DONE */
+	enum net_proof by;		/* the acceptor: set by HELLO */
+	uint8_t secret[NET_SECRET];	/* of the acceptor's address, or that of
+					 * the key file */
+	uint8_t key[NET_SECRET];	/* acceptor: the latter, if has_key */
+	bool has_key;
 	uint8_t nonce[NET_NONCE];	/* of this side */
 	uint8_t other[NET_NONCE];	/* of the other side */
 	uint8_t in[sizeof(struct net_hello)];	/* part of a message */
@@ -86,21 +102,23 @@ struct net_auth {
 };
 
 /* Begin as the dialler of a peer; out has HELLO. mac, equal and nonce of *a are
- * set by the caller, here and below. */
+ * set by the caller, here and below. by: what secret is. */
 void net_auth_dial(struct net_auth *a, const uint8_t self[NET_NAME],
-		   const uint8_t peer[NET_NAME],
+		   const uint8_t peer[NET_NAME], enum net_proof by,
 		   const uint8_t secret[NET_SECRET]);
 
-/* Begin as the acceptor of an unknown peer. */
+/* Begin as the acceptor of an unknown peer. key: the secret of the key file;
+ * NULL: there is none. */
 void net_auth_accept(struct net_auth *a, const uint8_t self[NET_NAME],
-		     const uint8_t secret[NET_SECRET]);
+		     const uint8_t secret[NET_SECRET], const uint8_t *key);
 
 /*
  * Read up to len bytes; *used is set to how many were taken, which ends at the
  * last byte of the handshake. The bytes in out have to be sent afterwards, also
  * after a failure. 0: see state. -EPROTO: no such message; -EPROTONOSUPPORT:
- * another version; -FI_EACCES: a proof is wrong; -FI_ECONNREFUSED: the HELLO
- * names another interface, or the acceptor refused.
+ * another version; -FI_EACCES: a proof is wrong, or the acceptor has no key
+ * file; -FI_ECONNREFUSED: the HELLO names another interface, or the acceptor
+ * refused.
  */
 int net_auth_input(struct net_auth *a, const void *data, size_t len,
 		   size_t *used);

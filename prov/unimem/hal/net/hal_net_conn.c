@@ -51,18 +51,31 @@ static void watch_host(const struct net_if *nif, int fd)
 	set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, ms - 1100);
 }
 
-/* A socket bound to the address of this host. */
-static int sock_open(const struct net_if *nif)
+/* A socket bound to the address of this host, at a port if it is not 0. */
+static int sock_open(const struct net_if *nif, uint16_t port)
 {
 	struct sockaddr_storage sa;
-	socklen_t len = net_host_sockaddr(nif->host.ip, 0, &sa);
+	socklen_t len = net_host_sockaddr(nif->host.ip, port, &sa);
 	int fd, ret;
 
 	fd = socket(sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
 		    0);
 	if (fd < 0)
 		return -errno;
+	if (port != 0)		/* despite connections of a former listener */
+		set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 	if (bind(fd, (struct sockaddr *)&sa, len) == 0)
+		return fd;
+	ret = -errno;
+	close(fd);
+	return ret;
+}
+
+static int listener_open(const struct net_if *nif, uint16_t port)
+{
+	int fd = sock_open(nif, port), ret;
+
+	if (fd < 0 || listen(fd, SOMAXCONN) == 0)
 		return fd;
 	ret = -errno;
 	close(fd);
@@ -100,10 +113,16 @@ int net_listen(struct net_if *nif)
 	char text[64];
 	int fd, ret;
 
-	fd = sock_open(nif);
+	fd = listener_open(nif, nif->host.port);
+	if (fd < 0 && nif->host.port != 0) {
+		hal_log(1, "port %u at %s: %s; other hosts do not reach "
+			"interface %u:%u by its number", nif->host.port,
+			net_host_text(&nif->host, text), strerror(-fd),
+			nif->hif->addr.board, nif->hif->addr.iface);
+		fd = listener_open(nif, 0);
+	}
 	ret = fd < 0 ? fd : 0;
-	if (ret == 0 && (listen(fd, SOMAXCONN) != 0 ||
-			 getsockname(fd, (struct sockaddr *)&sa, &len) != 0))
+	if (ret == 0 && getsockname(fd, (struct sockaddr *)&sa, &len) != 0)
 		ret = -errno;
 	if (ret != 0) {
 		hal_log(0, "cannot listen at %s for other hosts: %s%s",
@@ -257,13 +276,21 @@ void net_conn_queue(struct net_conn *conn, const void *data, size_t len)
 static void log_refusal(struct net_conn *conn, int ret)
 {
 	struct net_if *nif = conn->nif;
+	/* callers connect to a service to find out if it runs */
+	bool quiet = conn->dialled && conn->peer->by_key &&
+		conn->peer->p.addr.iface == HAL_IF_SERVICE &&
+		ret == -FI_ECONNREFUSED;
 	char text[64];
 
 	if (conn->dialled)
-		hal_log(nif->said, "interface %u:%u at %s port %u: %s",
+		hal_log(nif->said || quiet, "interface %u:%u at %s port %u: %s",
 			conn->peer->p.addr.board, conn->peer->p.addr.iface,
 			net_host_text(&conn->peer->host, text),
 			conn->peer->host.port,
+			conn->peer->by_key && ret == -FI_EACCES ?
+			"has another key file, or none" :
+			conn->peer->by_key && ret == -FI_ECONNREFUSED ?
+			"no process has this interface" :
 			ret == -FI_EACCES ? "does not know the secret of its "
 			"address" : ret == -EPROTONOSUPPORT ?
 			"is of another version of unimem" :
@@ -275,7 +302,7 @@ static void log_refusal(struct net_conn *conn, int ret)
 			ret == -EPROTO ? "no message of unimem" :
 			ret == -EPROTONOSUPPORT ? "another version" :
 			"it asks for another interface");
-	nif->said |= conn->dialled;
+	nif->said |= conn->dialled && !quiet;
 }
 
 /* Read proofs. Returns how many bytes were taken, or a negative errno. */
@@ -346,14 +373,14 @@ static void conn_input(struct net_conn *conn)
 void net_dial(struct net_peer *peer)
 {
 	struct net_if *nif = peer->nif;
-	uint8_t self[NET_NAME], name[NET_NAME];
+	uint8_t self[NET_NAME], name[NET_NAME], key[NET_SECRET];
 	struct sockaddr_storage sa;
 	struct net_conn *conn;
 	socklen_t len;
 	int fd;
 
 	peer->redial = 0;
-	fd = sock_open(nif);
+	fd = sock_open(nif, 0);
 	conn = fd < 0 ? NULL : conn_new(nif, fd);
 	if (conn == NULL) {
 		if (fd >= 0)
@@ -368,7 +395,10 @@ void net_dial(struct net_peer *peer)
 	peer->conn = conn;
 	net_host_name(&nif->hif->addr, &nif->host, self);
 	net_host_name(&peer->p.addr, &peer->host, name);
-	net_auth_dial(&conn->auth, self, name, peer->secret);
+	if (peer->by_key)
+		net_key_secret(&nif->net->key, conn->auth.mac, key);
+	net_auth_dial(&conn->auth, self, name, peer->by_key ? NET_BY_KEY :
+		      NET_BY_SECRET, peer->by_key ? key : peer->secret);
 	net_conn_queue(conn, conn->auth.out, conn->auth.nout);
 	conn->auth.nout = 0;
 	len = net_host_sockaddr(peer->host.ip, peer->host.port, &sa);
@@ -396,8 +426,9 @@ static void conn_ready(struct net_conn *conn)
 
 static void accept_some(struct net_if *nif)
 {
+	bool has_key = nif->net->key.len != 0;
+	uint8_t self[NET_NAME], key[NET_SECRET];
 	struct net_conn *conn;
-	uint8_t self[NET_NAME];
 	int fd;
 
 	if (nif->engine == NULL)
@@ -416,7 +447,10 @@ static void accept_some(struct net_if *nif)
 		nif->nhalf++;
 		conn->deadline = unm_now_ns() + NET_HALF_NS;
 		net_host_name(&nif->hif->addr, &nif->host, self);
-		net_auth_accept(&conn->auth, self, nif->host.secret);
+		if (has_key)
+			net_key_secret(&nif->net->key, conn->auth.mac, key);
+		net_auth_accept(&conn->auth, self, nif->host.secret,
+				has_key ? key : NULL);
 		if (watch(nif, &conn->src, EPOLLIN) != 0)
 			net_conn_close(conn);
 	}

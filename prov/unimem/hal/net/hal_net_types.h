@@ -6,9 +6,12 @@
  *
  *   hal_net_auth.c	pure: proves that both sides know the secret
  *   hal_net_stream.c	pure: frames, their numbers and records
+ *   hal_net_dir.c	pure: the job's hosts, and the numbers of their boards
+ *   hal_net_key.c	the key file
  *   hal_net_ucx.c	the engine, a module of its own
  *   hal_net_load.c	loads the module
  *   hal_net_host.c	this host: its address, its identity
+ *   hal_net_hosts.c	finds the job's hosts, and this one among them
  *   hal_net_state.c	objects of peers, and their events
  *   hal_net_send.c	frames that go out
  *   hal_net_region.c	local dmable memory
@@ -17,6 +20,7 @@
  *   hal_net_conn.c	control connections
  *   hal_net_meet.c	their messages after the proofs
  *   hal_net_peer.c	peers as callers of the HAL use them; their ends
+ *   hal_net_connect.c	connecting, by any kind of address
  *   hal_net.c		the table of functions around that of the backend
  *
  * The thread that uses an interface uses all that belongs to it.
@@ -28,7 +32,9 @@
 
 #include "hal/hal_packet.h"
 #include "hal/net/hal_net_auth.h"
+#include "hal/net/hal_net_dir.h"
 #include "hal/net/hal_net_engine.h"
+#include "hal/net/hal_net_key.h"
 #include "hal/net/hal_net_stream.h"
 #include "util/unm_list.h"
 
@@ -50,6 +56,8 @@ struct net_hal {
 	struct hal_host host;		/* without port and secret */
 	char device[16];		/* network interface that has host.ip */
 	uint64_t dead_ns;		/* FI_UNIMEM_NET_DEAD_MS */
+	struct net_dir *dir;		/* the job's hosts; NULL: not known */
+	struct net_key key;		/* for connections by number */
 };
 
 enum net_src_kind {
@@ -137,6 +145,9 @@ struct net_peer {
 					 * nobody reads it */
 	struct hal_host host;		/* p.host */
 	uint8_t secret[NET_SECRET];	/* of the address; not in host */
+	bool by_key;			/* connected by board and interface: the
+					 * key file is the secret, and the nonce
+					 * of p.addr may not be known yet */
 	struct net_if *nif;
 	struct unm_list link;		/* in net_if.peers */
 	struct unm_list event;		/* in net_if.events */
@@ -203,6 +214,7 @@ struct net_if {
 	uint32_t nspare;
 	uint64_t nstrange;		/* frames of nobody */
 	bool said;			/* a refusal was logged */
+	bool refused;			/* one of hal_net_connect.c was */
 	struct net_dma *dma;		/* [caps->dma_depth] */
 	uint32_t base_dma;		/* transfers that the backend has */
 	uint32_t ndma;			/* transfers that hal/net has */
