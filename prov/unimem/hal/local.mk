@@ -127,6 +127,8 @@ libunm_hal_la_SOURCES = \
 	prov/unimem/hal/net/hal_net_engine.h \
 	prov/unimem/hal/net/hal_net_host.c \
 	prov/unimem/hal/net/hal_net_host.h \
+	prov/unimem/hal/net/hal_net_hosts.c \
+	prov/unimem/hal/net/hal_net_hosts.h \
 	prov/unimem/hal/net/hal_net_key.c \
 	prov/unimem/hal/net/hal_net_key.h \
 	prov/unimem/hal/net/hal_net_load.c \

@@ -22,6 +22,7 @@
 #include "hal/net/hal_net.h"
 #include "hal/net/hal_net_conn.h"
 #include "hal/net/hal_net_dma.h"
+#include "hal/net/hal_net_dir.h"
 #include "hal/net/hal_net_host.h"
 #include "hal/net/hal_net_meet.h"
 #include "hal/net/hal_net_peer.h"
@@ -293,6 +294,8 @@ static void net_close(struct hal *hal)
 	hal->net = NULL;
 	hal->caps.backend = net->base_name;
 	hal->caps.flags = net->base_flags;
+	net_dir_free(net->dir);
+	explicit_bzero(&net->key, sizeof(net->key));
 	free(net);
 	hal->ops->close(hal);
 }
@@ -314,18 +317,32 @@ static void override(struct hal_ops *ops)
 	ops->dump = net_dump;
 }
 
-int hal_net_wrap(struct hal *hal)
+/* Number the boards of the backend, which count from 0, by the directory. */
+static void number_boards(struct hal *hal, const struct net_dir *dir)
+{
+	hal->first_board = dir->host[dir->self].first;
+	hal->far_boards = dir->boards - hal->caps.boards;
+	hal->own_board += (int)hal->first_board;
+	hal->caps.boards = dir->boards;
+}
+
+int hal_net_wrap(struct hal *hal, struct net_dir *dir)
 {
 	struct net_hal *net = calloc(1, sizeof(*net));
 	int ret;
 
-	if (net == NULL)
-		return -FI_ENOMEM;
-	ret = net_host_find(hal->params.net, &net->host, net->device);
+	ret = net == NULL ? -FI_ENOMEM :
+		net_host_find(hal->params.net, &net->host, net->device);
+	if (ret == 0 && dir != NULL)
+		ret = net_key_load(hal->params.net_key, &net->key);
 	if (ret != 0) {
+		net_dir_free(dir);
 		free(net);
 		return ret;
 	}
+	net->dir = dir;
+	if (dir != NULL)
+		number_boards(hal, dir);
 	net->base = hal->ops;
 	net->base_name = hal->caps.backend;
 	net->base_flags = hal->caps.flags;
