@@ -120,6 +120,8 @@ libunm_hal_la_SOURCES = \
 	prov/unimem/hal/net/hal_net_auth.h \
 	prov/unimem/hal/net/hal_net_conn.c \
 	prov/unimem/hal/net/hal_net_conn.h \
+	prov/unimem/hal/net/hal_net_connect.c \
+	prov/unimem/hal/net/hal_net_connect.h \
 	prov/unimem/hal/net/hal_net_dir.c \
 	prov/unimem/hal/net/hal_net_dir.h \
 	prov/unimem/hal/net/hal_net_dma.c \

@@ -21,6 +21,7 @@
 #include "hal/hal_peer.h"
 #include "hal/net/hal_net.h"
 #include "hal/net/hal_net_conn.h"
+#include "hal/net/hal_net_connect.h"
 #include "hal/net/hal_net_dma.h"
 #include "hal/net/hal_net_dir.h"
 #include "hal/net/hal_net_host.h"
@@ -124,6 +125,8 @@ static int net_if_open(struct hal *hal, int board, int number,
 	if (ret != 0)
 		return ret;
 	nif = nif_new(hif, net);
+	if (nif != NULL)
+		nif->host.port = net_known_port(nif);
 	ret = nif == NULL ? -FI_ENOMEM : net_dma_open(nif);
 	if (ret == 0)
 		ret = open_fds(nif);
@@ -308,6 +311,7 @@ static void override(struct hal_ops *ops)
 	ops->service = net_service;
 	ops->fd = net_fd;
 	ops->arm = net_arm;
+	ops->connect = net_connect;
 	ops->connect_host = net_connect_host;
 	ops->pump = net_pump;
 	ops->mem_alloc = net_mem_alloc;

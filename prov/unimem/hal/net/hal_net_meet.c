@@ -125,6 +125,11 @@ static void proven_acceptor(struct net_conn *conn)
 	peer = net_peer_find(nif, &addr);
 	if (peer != NULL && (peer->p.dead || peer->dying != 0))
 		peer = NULL;
+	if (peer == NULL) {		/* connected to by its number? */
+		peer = net_peer_at(nif, &addr);
+		if (peer != NULL && !net_peer_name(peer, &addr, &host))
+			peer = NULL;
+	}
 	if (peer != NULL && crossed(conn, peer))
 		return;
 	ret = peer != NULL ? 0 : net_peer_new(nif, &addr, &host, &peer);
@@ -143,8 +148,16 @@ static void proven_acceptor(struct net_conn *conn)
 
 void net_meet_proven(struct net_conn *conn)
 {
+	struct hal_addr addr;
+	struct hal_host host;
+
 	if (!conn->dialled) {
 		proven_acceptor(conn);
+		return;
+	}
+	if (!net_host_parse(conn->auth.peer, &addr, &host) ||
+	    !net_peer_name(conn->peer, &addr, &host)) {
+		net_conn_failed(conn, -FI_ECONNREFUSED);
 		return;
 	}
 	conn->peer->state = NET_MEETING;
