@@ -18,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hal/hal.h"
 #include "unm_env.h"
 #include "unm_nic.h"
 #include "unm_nosys.h"
@@ -211,14 +210,10 @@ static int unm_nic_board(const struct hal_params *params)
 		(params->boards == 0 && strcmp(params->hal, "emu") == 0 &&
 		 strcmp(params->profile, "host") == 0);
 
-	int board = params->board >= 0 ? params->board : one ? 0 : -1;
-	uint32_t first, count;
 
-	if (board < 0 || params->net[0] == '\0')
-		return board;
-	/* boards are numbered through all hosts of the job */
-	return hal_host_boards(params, NULL, &first, &count) == 0 ?
-		(int)first + board : -1;
+	if (params->net[0] != '\0')
+		return -1;		/* may be numbered through all hosts */
+	return params->board >= 0 ? params->board : one ? 0 : -1;
 }
 
 struct fid_nic *unm_nic_new(void)
