@@ -91,8 +91,9 @@ static int dial_number(struct net_if *nif, const struct hal_addr *to)
 	return -FI_EAGAIN;
 }
 
-/* The status of an attempt that has failed; 0: there is none. Its object is
- * freed, so that the next call dials again. */
+/* The status of an attempt that has failed; its object is freed, so that the
+ * next call dials again. 0: there is none, or a holder was found and has ended
+ * since, and there may be another one. */
 static int take_failed(struct net_if *nif, const struct hal_addr *to)
 {
 	unm_list_for_each(pos, &nif->peers) {
@@ -105,7 +106,8 @@ static int take_failed(struct net_if *nif, const struct hal_addr *to)
 		    peer->p.addr.iface != to->iface)
 			continue;
 		net_peer_drop(peer, false);
-		return status;
+		return status == -FI_ECONNRESET || status == -FI_ESHUTDOWN ?
+			0 : status;
 	}
 	return 0;
 }
