@@ -372,6 +372,20 @@ static void resolve_names(void)
 	}
 }
 
+/* An address without a host, which has no byte behind it, is refused. */
+static void insert_short(struct node *n)
+{
+	struct hal_addr *addr = malloc(sizeof(*addr));
+	fi_addr_t at = 0;
+
+	CHECK(addr != NULL);
+	*addr = n->addr;
+	addr->version = HAL_ADDR_VERSION;
+	CHECK(fi_av_insert(n->av, addr, 1, &at, 0, NULL) == 0);
+	CHECK(at == FI_ADDR_NOTAVAIL);
+	free(addr);
+}
+
 static int talk_here(int fd, void *arg)
 {
 	static const size_t lens[] = { 8, 0, 4096, 70000 };
@@ -385,6 +399,7 @@ static int talk_here(int fd, void *arg)
 	setenv("HOME", "/nonexistent", 1);	/* has no key */
 	node_open(&n, 0);
 	addr = n.addr;
+	insert_short(&n);
 	node_close(&n);
 	CHECK(addr.board == 6);
 	resolve_names();
@@ -413,8 +428,78 @@ static void hosts_one_of_two(void)
 		proc_finish(p[i]);
 }
 
+/* ---- Finding this host ------------------------------------------------- */
+
+/* A process with these variables is on this board; -1: it cannot start. */
+struct start {
+	const char *env[4];
+	const char *hosts;		/* of FI_UNIMEM_NET_HOSTS, or NULL */
+	int board;
+};
+
+static int is_on_board(int fd, void *arg)
+{
+	const struct start *s = arg;
+	struct node_error err;
+	struct node n;
+	int ret;
+
+	(void)fd;
+	setenv("FI_UNIMEM_BOARDS", "2", 1);
+	setenv("FI_UNIMEM_BOARD", "1", 1);
+	setenv("HOME", "/nonexistent", 1);	/* has no key */
+	if (s->hosts != NULL)
+		set_file("FI_UNIMEM_NET_HOSTS", s->hosts, 0600);
+	ret = node_try_open(&n, 0, &err);
+	if (s->board < 0)
+		CHECK_MSG(ret == -FI_EINVAL, "%s: %s", err.call,
+			  fi_strerror(-ret));
+	else
+		CHECK_MSG(ret == 0 && n.addr.board == s->board, "board %u",
+			  n.addr.board);
+	if (ret == 0)
+		node_close(&n);
+	return 0;
+}
+
+static void hosts_start_up(void)
+{
+	static const struct start starts[] = {
+		{ { "FI_UNIMEM_NET=lo" }, NULL, 1 },
+		{ { "FI_UNIMEM_NET=lo", "SLURM_JOB_NODELIST=n[1-3]",
+		    "SLURMD_NODENAME=n2" }, NULL, 3 },
+		{ { "FI_UNIMEM_NET=lo", "SLURM_JOB_NODELIST=n[1-3]",
+		    "SLURMD_NODENAME=n2" }, "n1\nn3 boards=4\nn2", 7 },
+		{ { "SLURM_JOB_NODELIST=n[1-3]", "SLURMD_NODENAME=n2" }, NULL,
+		  1 },
+		{ { "FI_UNIMEM_NET=lo", "SLURM_JOB_NODELIST=n2",
+		    "SLURMD_NODENAME=n2" }, NULL, 1 },
+		{ { "FI_UNIMEM_NET=lo" }, "127.0.0.1 boards=3", 1 },
+		{ { "FI_UNIMEM_NET=lo" }, "198.51.100.1\n198.51.100.2", -1 },
+		{ { "FI_UNIMEM_NET=lo", "SLURMD_NODENAME=n2" },
+		  "127.0.0.1\nn2", -1 },
+		{ { "FI_UNIMEM_NET=lo" }, "127.0.0.1 boards=1\n198.51.100.1",
+		  -1 },
+		{ { "FI_UNIMEM_NET=lo" }, "127.0.0.1 boards", -1 },
+		{ { "FI_UNIMEM_NET=lo", "FI_UNIMEM_NET_HOSTS=/nonexistent" },
+		  NULL, -1 },
+		{ { "FI_UNIMEM_NET=lo", "FI_UNIMEM_HAL=sim" },
+		  "127.0.0.1\n198.51.100.1", -1 },
+		{ { NULL }, "127.0.0.1\n198.51.100.1", -1 },
+	};
+
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
+		struct proc *p = proc_start(is_on_board, (void *)&starts[i],
+					    starts[i].env);
+
+		proc_expect(p, 0);
+		procs_forget();
+	}
+}
+
 static const struct procs_case cases[] = {
 	PROCS_CASE(hosts_one_of_two, 0),
+	PROCS_CASE(hosts_start_up, 0),
 	PROCS_CASE(hosts_typed, 120),
 	PROCS_CASE(hosts_typed_at_once, 120),
 	PROCS_CASE(hosts_next_holder, 120),
