@@ -149,6 +149,7 @@ static void test_by_key(void **state)
 
 static void test_wrong_key(void **state)
 {
+	static const uint8_t zero[NET_SECRET];
 	struct pair p;
 
 	(void)state;
@@ -158,6 +159,9 @@ static void test_wrong_key(void **state)
 	begin_by_key(&p, 0, KEY, NULL);
 	assert_int_equal(agree(&p), -FI_EACCES);
 	assert_int_equal(p.d.state, NET_AUTH_FAILED);
+	/* no key is not the key 0 */
+	begin_by_key(&p, 0, (const char *)zero, NULL);
+	assert_int_equal(agree(&p), -FI_EACCES);
 	/* the secret of the address is no key, and a key is no secret */
 	begin_by_key(&p, 0, (const char *)p.secret, KEY);
 	assert_int_equal(agree(&p), -FI_EACCES);
