@@ -12,13 +12,13 @@
 
 #include "hal/net/hal_net_auth.h"
 
-static void toy_mac(uint8_t mac[NET_MAC], const uint8_t key[NET_SECRET],
+static void toy_mac(uint8_t mac[NET_MAC], const uint8_t *key, size_t nkey,
 		    const void *data, size_t len)
 {
 	const uint8_t *byte = data;
 	uint64_t h = 1;
 
-	for (size_t i = 0; i < NET_SECRET; i++)
+	for (size_t i = 0; i < nkey; i++)
 		h = (h ^ key[i]) * UINT64_C(0x100000001b3);
 	for (size_t i = 0; i < len; i++)
 		h = (h ^ byte[i]) * UINT64_C(0x100000001b3);

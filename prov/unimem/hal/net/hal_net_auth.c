@@ -34,7 +34,7 @@ static void prove(const struct net_auth *a, enum role author, bool dialled,
 	memcpy(c.accept_nonce, dialled ? a->other : a->nonce, NET_NONCE);
 	memcpy(c.from, dialled ? a->self : a->peer, NET_NAME);
 	memcpy(c.to, dialled ? a->peer : a->self, NET_NAME);
-	a->mac(proof, a->secret, &c, sizeof(c));
+	a->mac(proof, a->secret, NET_SECRET, &c, sizeof(c));
 }
 
 static bool proven(const struct net_auth *a, enum role author, bool dialled,

@@ -54,7 +54,7 @@ _Static_assert(sizeof(struct net_answer) == 72, "answer is wire format");
 
 /* HMAC-SHA256 of len bytes. */
 typedef void (*net_mac_fn)(uint8_t mac[NET_MAC],
-			   const uint8_t key[NET_SECRET],
+			   const uint8_t *key, size_t nkey,
 			   const void *data, size_t len);
 /* Are two proofs equal? Takes the same time whatever they contain. */
 typedef bool (*net_equal_fn)(const uint8_t a[NET_MAC],

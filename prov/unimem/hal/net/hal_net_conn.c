@@ -131,8 +131,8 @@ static struct net_conn *conn_new(struct net_if *nif, int fd)
 	conn->src.kind = NET_SRC_CONN;
 	conn->src.fd = fd;
 	conn->nif = nif;
-	conn->auth.mac = nif->engine->mac;
-	conn->auth.equal = nif->engine->equal;
+	conn->auth.mac = nif->crypto->mac;
+	conn->auth.equal = nif->crypto->equal;
 	if (getrandom(conn->auth.nonce, NET_NONCE, 0) != NET_NONCE) {
 		free(conn);
 		return NULL;
@@ -400,14 +400,14 @@ static void accept_some(struct net_if *nif)
 	uint8_t self[NET_NAME];
 	int fd;
 
-	if (nif->engine == NULL)
-		nif->engine = net_engine_get();
+	if (nif->crypto == NULL)
+		nif->crypto = net_crypto_get();
 	while (nif->nhalf < NET_HALF_MAX) {
 		fd = accept4(nif->listen.fd, NULL, NULL,
 			     SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd < 0)
 			break;
-		conn = nif->engine == NULL ? NULL : conn_new(nif, fd);
+		conn = nif->crypto == NULL ? NULL : conn_new(nif, fd);
 		if (conn == NULL) {
 			close(fd);
 			continue;

@@ -12,6 +12,7 @@
 #include "hal/hal_log.h"
 #include "hal/net/hal_net_conn.h"
 #include "hal/net/hal_net_host.h"
+#include "hal/net/hal_net_load.h"
 #include "hal/net/hal_net_meet.h"
 #include "hal/net/hal_net_recv.h"
 #include "hal/net/hal_net_send.h"
@@ -33,6 +34,10 @@ static int worker_open(struct net_if *nif)
 
 	if (nif->worker != NULL)
 		return 0;
+	if (nif->engine == NULL)
+		nif->engine = net_engine_get();
+	if (nif->engine == NULL)
+		return -FI_ENOSYS;	/* was logged */
 	ret = nif->engine->open(&conf, &nif->worker);
 	if (ret != 0)
 		hal_log(0, "cannot start %s on %s for peers on other hosts: "

@@ -6,8 +6,9 @@
  *
  *   hal_net_auth.c	pure: proves that both sides know the secret
  *   hal_net_stream.c	pure: frames, their numbers and records
- *   hal_net_ucx.c	the engine, a module of its own
- *   hal_net_load.c	loads the module
+ *   hal_net_sodium.c	HMAC, a module of its own
+ *   hal_net_ucx.c	the engine, another module
+ *   hal_net_load.c	loads the modules
  *   hal_net_host.c	this host: its address, its identity
  *   hal_net_state.c	objects of peers, and their events
  *   hal_net_send.c	frames that go out
@@ -197,7 +198,8 @@ struct net_if {
 	struct net_peer **slot;		/* by number; NULL: free */
 	uint32_t nslots, npeers;
 	uint32_t ndying;
-	const struct net_engine *engine;	/* NULL: not loaded */
+	const struct net_crypto *crypto;	/* NULL: not loaded */
+	const struct net_engine *engine;	/* NULL: no proof was good */
 	struct net_worker *worker;	/* NULL: no peer was proven yet */
 	struct unm_list spare;		/* free frames */
 	uint32_t nspare;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_net_ucx.c - the engine for peers on other hosts: UCX, and HMAC of
- * libsodium. A module of its own, libunimem-net.so.
+ * hal_net_ucx.c - the engine for peers on other hosts: UCX. A module of its
+ * own, libunimem-net.so.
  *
  * Its only entry point is the table hal_net_engine. A frame is one active
  * message, eager, without a header of UCX's. docs/net.md, section 2, says why
@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include <rdma/fi_errno.h>
-#include <sodium.h>
 #include <ucp/api/ucp.h>
 
 #include "hal/hal_export.h"
@@ -33,23 +32,6 @@ struct net_link {
 	ucp_ep_h ep;
 	void *peer;
 };
-
-/* ---- Proofs -------------------------------------------------------- */
-
-static void mac(uint8_t out[NET_MAC], const uint8_t key[NET_SECRET],
-		const void *data, size_t len)
-{
-	crypto_auth_hmacsha256_state st;
-
-	crypto_auth_hmacsha256_init(&st, key, NET_SECRET);
-	crypto_auth_hmacsha256_update(&st, data, len);
-	crypto_auth_hmacsha256_final(&st, out);
-}
-
-static bool equal(const uint8_t a[NET_MAC], const uint8_t b[NET_MAC])
-{
-	return crypto_verify_32(a, b) == 0;
-}
 
 /* ---- Worker -------------------------------------------------------- */
 
@@ -276,11 +258,9 @@ static void net_disconnect(struct net_link *link)
 
 /* ---- Table --------------------------------------------------------- */
 
-HAL_EXPORT struct net_engine hal_net_engine = {
+HAL_EXPORT const struct net_engine hal_net_engine = {
 	.abi = NET_ENGINE_ABI,
 	.name = "ucx",
-	.mac = mac,
-	.equal = equal,
 	.open = net_open,
 	.close = net_close,
 	.address = net_address,
@@ -290,9 +270,3 @@ HAL_EXPORT struct net_engine hal_net_engine = {
 	.send = net_send,
 	.disconnect = net_disconnect,
 };
-
-static __attribute__((constructor)) void ready(void)
-{
-	if (sodium_init() < 0)
-		hal_net_engine.abi = 0;	/* is refused as another version */
-}
