@@ -225,6 +225,112 @@ static void test_each_byte(void **state)
 		}
 }
 
+/* ---- Sealed messages --------------------------------------------------- */
+
+struct msg {
+	struct net_ctl ctl;
+	uint8_t body[24];
+	uint8_t mac[NET_MAC];
+};
+
+static void agree(struct pair *p)
+{
+	begin(p);
+	carry(&p->d, &p->a, 1000);
+	carry(&p->a, &p->d, 1000);
+	carry(&p->d, &p->a, 1000);
+	assert_int_equal(p->d.state, NET_AUTH_DONE);
+	assert_int_equal(p->a.state, NET_AUTH_DONE);
+}
+
+static struct msg sealed(struct net_auth *from, uint8_t byte)
+{
+	struct msg m = { .ctl.type = 1 };
+
+	memset(m.body, byte, sizeof(m.body));
+	assert_int_equal(net_auth_seal(from, &m, offsetof(struct msg, mac)),
+			 sizeof(m));
+	assert_int_equal(m.ctl.bytes, sizeof(m));
+	return m;
+}
+
+static void test_sealed(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	agree(&p);
+	for (uint8_t i = 0; i < 10; i++) {
+		struct msg m = sealed(&p.d, i), n = sealed(&p.a, i);
+
+		assert_int_equal(net_auth_open(&p.a, &m), 32);
+		assert_int_equal(net_auth_open(&p.d, &n), 32);
+	}
+}
+
+/* A change of any byte, and any other length, is noticed. */
+static void test_sealed_bytes(void **state)
+{
+	struct pair p;
+	struct msg m;
+
+	(void)state;
+	agree(&p);
+	m = sealed(&p.d, 7);
+	for (size_t i = 0; i < sizeof(m); i++) {
+		struct {
+			struct msg m;
+			uint8_t more[UINT16_MAX];
+		} changed = { .m = m };
+
+		((uint8_t *)&changed)[i] ^= 0x20;
+		assert_true(net_auth_open(&p.a, &changed) < 0);
+	}
+	for (uint16_t len = 0; len < sizeof(m); len++) {
+		struct msg cut = m;
+
+		cut.ctl.bytes = len;
+		assert_true(net_auth_open(&p.a, &cut) < 0);
+	}
+	assert_int_equal(net_auth_open(&p.a, &m), 32);
+}
+
+/* Messages that are good elsewhere: repeated, out of order, sent back to their
+ * author, of another connection. */
+static void test_sealed_elsewhere(void **state)
+{
+	struct pair p, q;
+	struct msg m[3];
+
+	(void)state;
+	agree(&p);
+	for (uint8_t i = 0; i < 3; i++)
+		m[i] = sealed(&p.d, i);
+	assert_int_equal(net_auth_open(&p.a, &m[1]), -FI_EACCES);
+	assert_int_equal(net_auth_open(&p.a, &m[0]), 32);
+	assert_int_equal(net_auth_open(&p.a, &m[0]), -FI_EACCES);
+	assert_int_equal(net_auth_open(&p.a, &m[2]), -FI_EACCES);
+	assert_int_equal(net_auth_open(&p.d, &m[0]), -FI_EACCES);
+	begin(&q);
+	q.a.nonce[0] ^= 1;
+	carry(&q.d, &q.a, 1000);
+	carry(&q.a, &q.d, 1000);
+	carry(&q.d, &q.a, 1000);
+	assert_int_equal(q.a.state, NET_AUTH_DONE);
+	assert_int_equal(net_auth_open(&q.a, &m[0]), -FI_EACCES);
+}
+
+/* A kind of secret that this side does not know is refused. */
+static void test_another_kind(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	begin(&p);
+	p.d.out[offsetof(struct net_hello, kind)] = 200;
+	assert_int_equal(carry(&p.d, &p.a, 1000), -FI_ECONNREFUSED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -237,6 +343,10 @@ int main(void)
 		cmocka_unit_test(test_another_version),
 		cmocka_unit_test(test_garbage),
 		cmocka_unit_test(test_each_byte),
+		cmocka_unit_test(test_sealed),
+		cmocka_unit_test(test_sealed_bytes),
+		cmocka_unit_test(test_sealed_elsewhere),
+		cmocka_unit_test(test_another_kind),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,11 +12,16 @@
 
 #include "hal/net/hal_net_auth.h"
 
-enum role { ACCEPTOR = 'A', DIALLER = 'D' };
+/* What an HMAC with the secret is for: a proof, or the key of the messages that
+ * its author sends. */
+enum role {
+	ACCEPTOR = 'A', DIALLER = 'D', ACCEPTOR_KEY = 'a', DIALLER_KEY = 'd',
+};
 
 /* The bytes that a proof covers. */
 struct claim {
 	uint8_t role;			/* enum role, of the author */
+	uint8_t kind;			/* enum net_kind */
 	uint8_t dial_nonce[NET_NONCE];
 	uint8_t accept_nonce[NET_NONCE];
 	uint8_t from[NET_NAME];
@@ -30,6 +35,7 @@ static void prove(const struct net_auth *a, enum role author, bool dialled,
 	struct claim c;
 
 	c.role = (uint8_t)author;
+	c.kind = a->kind;
 	memcpy(c.dial_nonce, dialled ? a->nonce : a->other, NET_NONCE);
 	memcpy(c.accept_nonce, dialled ? a->other : a->nonce, NET_NONCE);
 	memcpy(c.from, dialled ? a->self : a->peer, NET_NAME);
@@ -46,6 +52,17 @@ static bool proven(const struct net_auth *a, enum role author, bool dialled,
 	return a->equal(want, got);
 }
 
+/* Both sides know the secret. It is of no more use here. */
+static void done(struct net_auth *a, bool dialled)
+{
+	prove(a, dialled ? DIALLER_KEY : ACCEPTOR_KEY, dialled, a->seal_key);
+	prove(a, dialled ? ACCEPTOR_KEY : DIALLER_KEY, dialled, a->open_key);
+	memset(a->secret, 0, NET_SECRET);
+	a->nsealed = 0;
+	a->nopened = 0;
+	a->state = NET_AUTH_DONE;
+}
+
 static int fail(struct net_auth *a, int ret)
 {
 	a->state = NET_AUTH_FAILED;
@@ -60,10 +77,11 @@ void net_auth_dial(struct net_auth *a, const uint8_t self[NET_NAME],
 {
 	struct net_hello hello = {
 		.magic = NET_MAGIC, .version = NET_WIRE,
-		.bytes = sizeof(hello),
+		.bytes = sizeof(hello), .kind = NET_KIND_ADDRESS,
 	};
 
 	a->state = NET_AUTH_ANSWER;
+	a->kind = NET_KIND_ADDRESS;
 	memcpy(a->self, self, NET_NAME);
 	memcpy(a->peer, peer, NET_NAME);
 	memcpy(a->secret, secret, NET_SECRET);
@@ -79,6 +97,7 @@ void net_auth_accept(struct net_auth *a, const uint8_t self[NET_NAME],
 		     const uint8_t secret[NET_SECRET])
 {
 	a->state = NET_AUTH_HELLO;
+	a->kind = NET_KIND_ADDRESS;
 	memcpy(a->self, self, NET_NAME);
 	memcpy(a->secret, secret, NET_SECRET);
 	a->nin = 0;
@@ -91,6 +110,7 @@ void net_auth_accept(struct net_auth *a, const uint8_t self[NET_NAME],
 static int on_hello(struct net_auth *a)
 {
 	struct net_answer answer = { .magic = NET_MAGIC, .version = NET_WIRE };
+	static const uint8_t zero[7];
 	struct net_hello hello;
 	int ret = 0;
 
@@ -99,7 +119,8 @@ static int on_hello(struct net_auth *a)
 		return fail(a, -EPROTO);
 	if (hello.version != NET_WIRE || hello.bytes != sizeof(hello))
 		ret = -EPROTONOSUPPORT;
-	else if (memcmp(hello.to, a->self, NET_NAME) != 0 ||
+	else if (hello.kind != a->kind || memcmp(hello.zero, zero, 7) != 0 ||
+		 memcmp(hello.to, a->self, NET_NAME) != 0 ||
 		 memcmp(hello.from, a->self, NET_NAME) == 0)
 		ret = -FI_ECONNREFUSED;
 	if (ret == 0) {
@@ -132,7 +153,7 @@ static int on_answer(struct net_auth *a)
 		return fail(a, -FI_EACCES);
 	prove(a, DIALLER, true, a->out);
 	a->nout = NET_MAC;
-	a->state = NET_AUTH_DONE;
+	done(a, true);
 	return 0;
 }
 
@@ -140,7 +161,7 @@ static int on_proof(struct net_auth *a)
 {
 	if (!proven(a, DIALLER, false, a->in))
 		return fail(a, -FI_EACCES);
-	a->state = NET_AUTH_DONE;
+	done(a, false);
 	return 0;
 }
 
@@ -201,4 +222,36 @@ int net_auth_input(struct net_auth *a, const void *data, size_t len,
 			break;
 	}
 	return a->state == NET_AUTH_FAILED ? -EPROTO : 0;
+}
+
+/* ---- Sealed messages ----------------------------------------------- */
+
+size_t net_auth_seal(struct net_auth *a, void *msg, size_t len)
+{
+	struct net_ctl ctl;
+
+	memcpy(&ctl, msg, sizeof(ctl));
+	ctl.bytes = (uint16_t)(len + NET_MAC);
+	ctl.number = ++a->nsealed;
+	memcpy(msg, &ctl, sizeof(ctl));
+	a->mac((uint8_t *)msg + len, a->seal_key, NET_MAC, msg, len);
+	return len + NET_MAC;
+}
+
+int net_auth_open(struct net_auth *a, const void *msg)
+{
+	uint8_t want[NET_MAC];
+	struct net_ctl ctl;
+	size_t len;
+
+	memcpy(&ctl, msg, sizeof(ctl));
+	if (ctl.bytes < sizeof(ctl) + NET_MAC)
+		return -EPROTO;
+	len = ctl.bytes - (size_t)NET_MAC;
+	a->mac(want, a->open_key, NET_MAC, msg, len);
+	if (!a->equal(want, (const uint8_t *)msg + len) ||
+	    ctl.number != a->nopened + 1)
+		return -FI_EACCES;
+	a->nopened++;
+	return (int)len;
 }

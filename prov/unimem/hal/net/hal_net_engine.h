@@ -71,8 +71,11 @@ struct net_engine {
 	/* 0: epfd becomes readable by the next message; -FI_EAGAIN: progress
 	 * first. */
 	int (*arm)(struct net_worker *worker);
+	/* Open a link to the worker with an address of so many bytes, which a
+	 * peer has sent. 0; -FI_EINVAL: no such address; -FI_ENOMEM,
+	 * -FI_EIO. */
 	int (*connect)(struct net_worker *worker, const void *address,
-		       void *peer, struct net_link **link);
+		       size_t len, void *peer, struct net_link **link);
 	/* Send a message. 0: the bytes may be reused; 1: not before
 	 * up->sent(message); negative: not sent, and the link is of no use. */
 	int (*send)(struct net_link *link, struct net_message *message,

@@ -35,7 +35,6 @@
 
 #define NET_HALF_MAX	64		/* connections without proof */
 #define NET_HALF_NS	UINT64_C(2000000000)	/* and how long each lasts */
-#define NET_CTL_MAX	1536		/* bytes of a control message */
 #define NET_SPARE_MAX	64		/* free frames that are kept */
 #define NET_PROGRESS	16		/* calls of the engine in a row */
 #define NET_ACK_EVERY	16		/* frames of one acknowledgement */
@@ -67,12 +66,7 @@ struct net_src {
 	int fd;				/* -1: closed */
 };
 
-/* Control messages, after the proofs. Each begins with this. */
-struct net_ctl {
-	uint16_t type;			/* enum net_ctl_type */
-	uint16_t bytes;			/* of the whole message */
-};
-
+/* Control messages, after the proofs: sealed (hal_net_auth.h). */
 enum net_ctl_type {
 	NET_CTL_MEET = 1,		/* net_meet, address of the worker */
 	NET_CTL_CROSSED,		/* the other connection is used */
@@ -81,16 +75,14 @@ enum net_ctl_type {
 
 struct net_meet {
 	struct net_ctl ctl;
-	uint32_t slot;			/* to be written into frames */
-	uint64_t token;			/* likewise */
-	uint32_t depth, payload;	/* sizes, which must be equal */
-	uint32_t space, zero;
+	uint64_t token;			/* to be written into frames */
+	uint32_t slot;			/* likewise */
+	uint32_t depth, payload, space;	/* sizes, which must be equal */
 };
 _Static_assert(sizeof(struct net_meet) == 32, "meet is wire format");
 
 struct net_bye {
 	struct net_ctl ctl;
-	uint32_t zero;
 	uint64_t sent;			/* frames that the author has sent */
 	uint64_t taken;			/* and processed */
 };

@@ -19,6 +19,9 @@
 
 #define AM_ID		0x55		/* of all frames */
 #define CLOSE_POLLS	100000		/* calls until an end is given up */
+#define ADDRESS_MIN	16		/* bytes: the worker's number, a device
+					 * and its port at least */
+#define ADDRESS_PAD	512
 
 struct net_worker {
 	ucp_context_h context;
@@ -185,23 +188,35 @@ static void on_failure(void *arg, ucp_ep_h ep, ucs_status_t status)
 	link->worker->up->failed(link->peer);
 }
 
-static int net_connect(struct net_worker *w, const void *address, void *peer,
-		       struct net_link **out)
+/*
+ * UCX reads an address by the marks in it, not by its length. A part of it that
+ * is missing is all ones, which marks the end of each list of UCX, so that an
+ * address that was cut off leads UCX no further than ADDRESS_PAD.
+ */
+static int net_connect(struct net_worker *w, const void *address, size_t len,
+		       void *peer, struct net_link **out)
 {
-	struct net_link *link = calloc(1, sizeof(*link));
+	uint8_t padded[NET_WORKER_MAX + ADDRESS_PAD];
+	struct net_link *link;
 	ucp_ep_params_t params = {
 		.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
 			      UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
 			      UCP_EP_PARAM_FIELD_ERR_HANDLER,
-		.address = address,
+		.address = (const ucp_address_t *)padded,
 		.err_mode = UCP_ERR_HANDLING_MODE_PEER,
-		.err_handler = { .cb = on_failure, .arg = link },
+		.err_handler = { .cb = on_failure },
 	};
 
+	if (len < ADDRESS_MIN || len > NET_WORKER_MAX)
+		return -FI_EINVAL;
+	memset(padded, 0xff, sizeof(padded));
+	memcpy(padded, address, len);
+	link = calloc(1, sizeof(*link));
 	if (link == NULL)
 		return -FI_ENOMEM;
 	link->worker = w;
 	link->peer = peer;
+	params.err_handler.arg = link;
 	if (ucp_ep_create(w->ucp, &params, &link->ep) != UCS_OK) {
 		free(link);
 		return -FI_EIO;
