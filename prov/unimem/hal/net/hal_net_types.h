@@ -34,7 +34,8 @@
 #include "util/unm_list.h"
 
 #define NET_HALF_MAX	64		/* connections without proof */
-#define NET_HALF_NS	UINT64_C(2000000000)	/* and how long each lasts */
+#define NET_HALF_NS	UINT64_C(2000000000)	/* and how long each keeps its
+						 * place if others want it */
 #define NET_SPARE_MAX	64		/* free frames that are kept */
 #define NET_PROGRESS	16		/* calls of the engine in a row */
 #define NET_ACK_EVERY	16		/* frames of one acknowledgement */
@@ -50,6 +51,7 @@ struct net_hal {
 	struct hal_host host;		/* without port and secret */
 	char device[16];		/* network interface that has host.ip */
 	uint64_t dead_ns;		/* FI_UNIMEM_NET_DEAD_MS */
+	uint64_t dial_ns;		/* FI_UNIMEM_NET_DIAL_MS */
 };
 
 enum net_src_kind {
@@ -99,6 +101,8 @@ struct net_conn {
 	bool waiting;			/* for the TCP connection */
 	bool half;			/* counted in net_if.nhalf */
 	uint64_t deadline;		/* ns; 0: none */
+	uint64_t crowded;		/* ns: deadline while as many others
+					 * have no proof as may be */
 	uint8_t in[NET_CTL_MAX];
 	size_t nin;
 	uint8_t out[NET_CTL_MAX];
@@ -159,6 +163,8 @@ struct net_peer {
 	bool ack_due;			/* send one at once */
 	bool failed;			/* the engine's link has ended */
 	int tries;			/* dials that ended without an answer */
+	uint64_t dial_by;		/* ns: dial again until then; valid if
+					 * tries is not 0 */
 	uint64_t redial;		/* ns: when to dial again; 0: not */
 	int dying;			/* 0, or the status of HAL_EV_DEAD */
 	uint64_t dead_by;		/* ns: when it is dead at the latest */
