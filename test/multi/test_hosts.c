@@ -419,6 +419,11 @@ static int with_or_without(int fd, int host)
 	CHECK(procs_send(fd, &n.full, sizeof(n.full)));
 	CHECK(procs_recv(fd, addr, sizeof(addr), -1) == sizeof(addr));
 	if (host == 0) {
+		/* no process without the secret had UCX loaded here */
+		node_idle(&n, fd);
+		CHECK(hosts_mapped("libunimem-net-auth"));
+		CHECK(!hosts_mapped("libucp"));
+		procs_send_word(fd, 0);
 		node_recv(&n, buf, 8, 7);
 		CHECK(buf[0] == 0x11);	/* of the peer with the secret */
 		node_report(&n, fd, 0);
@@ -435,6 +440,7 @@ static int with_or_without(int fd, int host)
 	CHECK_MSG(ret == -FI_EACCES || ret == -FI_ECONNRESET, "%s",
 		  fi_strerror((int)-ret));
 	node_close(&n);
+	procs_exchange(fd, 0);
 	node_open(&n, 0);
 	n.peer[0] = node_insert(&n, &addr[0].addr);
 	buf[0] = 0x11;
@@ -450,6 +456,9 @@ static void hosts_secret(void)
 
 	hosts_start(p, 2, with_or_without);
 	procs_join(p, 2);
+	procs_recv_word(p[1]->fd);
+	procs_exchange(p[0]->fd, 0);
+	procs_send_word(p[1]->fd, 0);
 	for (int i = 0; i < 2; i++)
 		procs_recv_word(p[i]->fd);
 	for (int i = 1; i >= 0; i--)

@@ -87,6 +87,10 @@ const struct hal_param hal_param_table[] = {
 	ROW("NET_DEAD_MS", HAL_PARAM_INT, net_dead_ms, .min = 3000,
 	    .max = 600000, .def = "3000", .help = "a host that does not "
 		    "answer for so many ms is dead"),
+	ROW("NET_DIAL_MS", HAL_PARAM_INT, net_dial_ms, .min = 100,
+	    .max = 3600000, .def = "10000", .help = "connections to another "
+		    "host that end before an answer are tried again for so "
+		    "many ms"),
 	ROW("SEQ_START", HAL_PARAM_LONG, seq_start, .min = 0, .max = LONG_MAX,
 	    .def = "0", .help = "first packet number of a link, for tests"),
 };

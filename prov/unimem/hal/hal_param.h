@@ -94,6 +94,8 @@ struct hal_params {
 					 * determine */
 	int net_dead_ms;		/* longest time in which the end of
 					 * another host is not noticed */
+	int net_dial_ms;		/* how long connections that end before
+					 * an answer are tried again */
 	long seq_start;			/* number of the first packet of a link,
 					 * for tests of the wrap-around */
 };

@@ -79,9 +79,9 @@ static int dial_number(struct net_if *nif, const struct hal_addr *to)
 	ret = find_host(nif, to, &host);
 	if (ret != 0)
 		return ret;
-	if (nif->engine == NULL)
-		nif->engine = net_engine_get();
-	if (nif->engine == NULL)
+	if (nif->crypto == NULL)
+		nif->crypto = net_crypto_get();
+	if (nif->crypto == NULL)
 		return -FI_ECONNREFUSED;
 	ret = net_peer_new(nif, to, &host, &peer);
 	if (ret != 0)
@@ -173,9 +173,9 @@ int net_connect_host(struct hal_if *hif, const struct hal_addr *to,
 	if (to->version != HAL_ADDR_VERSION || to->reserved != 0 ||
 	    to->nonce == HAL_ADDR_ANY)
 		return -FI_EINVAL;
-	if (nif->engine == NULL)
-		nif->engine = net_engine_get();
-	if (nif->engine == NULL)
+	if (nif->crypto == NULL)
+		nif->crypto = net_crypto_get();
+	if (nif->crypto == NULL)
 		return -FI_ECONNREFUSED;
 	peer = net_peer_find(nif, to);
 	if (peer != NULL && (peer->p.dead || peer->dying != 0))

@@ -126,7 +126,7 @@ void net_key_secret(const struct net_key *key, net_mac_fn mac,
 	static const uint8_t label[NET_SECRET] = "unimem key file";
 	uint8_t out[NET_MAC];
 
-	mac(out, label, key->bytes, key->len);
+	mac(out, label, sizeof(label), key->bytes, key->len);
 	memcpy(secret, out, NET_SECRET);
 	explicit_bzero(out, sizeof(out));
 }

@@ -28,7 +28,7 @@ int net_key_parse(const char *text, size_t len, struct net_key *key);
  */
 int net_key_load(const char *path, struct net_key *key);
 
-/* The secret of all handshakes with the key (enum net_proof). */
+/* The secret of all handshakes with the key (enum net_kind). */
 void net_key_secret(const struct net_key *key, net_mac_fn mac,
 		    uint8_t secret[NET_SECRET]);
 

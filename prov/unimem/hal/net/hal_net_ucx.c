@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_net_ucx.c - the engine for peers on other hosts: UCX, and HMAC of
- * libsodium. A module of its own, libunimem-net.so.
+ * hal_net_ucx.c - the engine for peers on other hosts: UCX. A module of its
+ * own, libunimem-net.so.
  *
  * Its only entry point is the table hal_net_engine. A frame is one active
  * message, eager, without a header of UCX's. docs/net.md, section 2, says why
@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include <rdma/fi_errno.h>
-#include <sodium.h>
 #include <ucp/api/ucp.h>
 
 #include "hal/hal_export.h"
@@ -20,6 +19,9 @@
 
 #define AM_ID		0x55		/* of all frames */
 #define CLOSE_POLLS	100000		/* calls until an end is given up */
+#define ADDRESS_MIN	16		/* bytes: the worker's number, a device
+					 * and its port at least */
+#define ADDRESS_PAD	512
 
 struct net_worker {
 	ucp_context_h context;
@@ -33,23 +35,6 @@ struct net_link {
 	ucp_ep_h ep;
 	void *peer;
 };
-
-/* ---- Proofs -------------------------------------------------------- */
-
-static void mac(uint8_t out[NET_MAC], const uint8_t key[NET_SECRET],
-		const void *data, size_t len)
-{
-	crypto_auth_hmacsha256_state st;
-
-	crypto_auth_hmacsha256_init(&st, key, NET_SECRET);
-	crypto_auth_hmacsha256_update(&st, data, len);
-	crypto_auth_hmacsha256_final(&st, out);
-}
-
-static bool equal(const uint8_t a[NET_MAC], const uint8_t b[NET_MAC])
-{
-	return crypto_verify_32(a, b) == 0;
-}
 
 /* ---- Worker -------------------------------------------------------- */
 
@@ -203,23 +188,35 @@ static void on_failure(void *arg, ucp_ep_h ep, ucs_status_t status)
 	link->worker->up->failed(link->peer);
 }
 
-static int net_connect(struct net_worker *w, const void *address, void *peer,
-		       struct net_link **out)
+/*
+ * UCX reads an address by the marks in it, not by its length. A part of it that
+ * is missing is all ones, which marks the end of each list of UCX, so that an
+ * address that was cut off leads UCX no further than ADDRESS_PAD.
+ */
+static int net_connect(struct net_worker *w, const void *address, size_t len,
+		       void *peer, struct net_link **out)
 {
-	struct net_link *link = calloc(1, sizeof(*link));
+	uint8_t padded[NET_WORKER_MAX + ADDRESS_PAD];
+	struct net_link *link;
 	ucp_ep_params_t params = {
 		.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
 			      UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
 			      UCP_EP_PARAM_FIELD_ERR_HANDLER,
-		.address = address,
+		.address = (const ucp_address_t *)padded,
 		.err_mode = UCP_ERR_HANDLING_MODE_PEER,
-		.err_handler = { .cb = on_failure, .arg = link },
+		.err_handler = { .cb = on_failure },
 	};
 
+	if (len < ADDRESS_MIN || len > NET_WORKER_MAX)
+		return -FI_EINVAL;
+	memset(padded, 0xff, sizeof(padded));
+	memcpy(padded, address, len);
+	link = calloc(1, sizeof(*link));
 	if (link == NULL)
 		return -FI_ENOMEM;
 	link->worker = w;
 	link->peer = peer;
+	params.err_handler.arg = link;
 	if (ucp_ep_create(w->ucp, &params, &link->ep) != UCS_OK) {
 		free(link);
 		return -FI_EIO;
@@ -276,11 +273,9 @@ static void net_disconnect(struct net_link *link)
 
 /* ---- Table --------------------------------------------------------- */
 
-HAL_EXPORT struct net_engine hal_net_engine = {
+HAL_EXPORT const struct net_engine hal_net_engine = {
 	.abi = NET_ENGINE_ABI,
 	.name = "ucx",
-	.mac = mac,
-	.equal = equal,
 	.open = net_open,
 	.close = net_close,
 	.address = net_address,
@@ -290,9 +285,3 @@ HAL_EXPORT struct net_engine hal_net_engine = {
 	.send = net_send,
 	.disconnect = net_disconnect,
 };
-
-static __attribute__((constructor)) void ready(void)
-{
-	if (sodium_init() < 0)
-		hal_net_engine.abi = 0;	/* is refused as another version */
-}
