@@ -174,7 +174,7 @@ static inline int hal_connect(struct hal_if *hif, const struct hal_addr *to,
 /*
  * The same to an interface that may be on another host. host NULL: this host.
  * -FI_EINVAL also: this process has no FI_UNIMEM_NET, or no nonce is given.
- * A host that does not answer is HAL_EV_DEAD after FI_UNIMEM_NET_DEAD_MS.
+ * A host that does not answer is HAL_EV_DEAD after FI_UNIMEM_NET_DIAL_MS.
  */
 static inline int hal_connect_host(struct hal_if *hif,
 				   const struct hal_addr *to,

@@ -226,7 +226,8 @@ static void log_unreached(struct net_peer *peer, int status)
  */
 static void dial_failed(struct net_peer *peer, int status)
 {
-	bool again = status == 0 || status == -FI_ETIMEDOUT;
+	bool again = status == 0 || status == -FI_ETIMEDOUT ||
+		status == -FI_ECONNRESET;
 	int shift = peer->tries < REDIAL_SHIFT ? peer->tries : REDIAL_SHIFT;
 	uint64_t now = unm_now_ns();
 
@@ -250,6 +251,7 @@ void net_conn_failed(struct net_conn *conn, int status)
 	net_conn_close(conn);
 	if (peer == NULL)
 		return;
+	peer->silent = status == -FI_ETIMEDOUT;
 	if (dialled && peer->state != NET_UP)
 		dial_failed(peer, status);
 	else
@@ -350,7 +352,8 @@ static void conn_input(struct net_conn *conn)
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
 		if (n <= 0) {
-			net_conn_failed(conn, 0);
+			net_conn_failed(conn, n == 0 || errno == ECONNRESET ?
+					0 : -FI_ETIMEDOUT);
 			return;
 		}
 		ret = conn_bytes(conn, data, (size_t)n);
@@ -415,6 +418,7 @@ static void accept_some(struct net_if *nif)
 {
 	struct net_conn *conn;
 	uint8_t self[NET_NAME];
+	uint64_t now;
 	int fd;
 
 	if (nif->crypto == NULL)
@@ -431,9 +435,9 @@ static void accept_some(struct net_if *nif)
 		}
 		conn->half = true;
 		nif->nhalf++;
-		conn->crowded = unm_now_ns() + NET_HALF_NS;
-		conn->deadline = conn->crowded - NET_HALF_NS +
-			nif->net->dial_ns;
+		now = unm_now_ns();
+		conn->crowded = now + nif->net->half_ns;
+		conn->deadline = now + nif->net->dial_ns;
 		net_host_name(&nif->hif->addr, &nif->host, self);
 		net_auth_accept(&conn->auth, self, nif->host.secret);
 		if (watch(nif, &conn->src, EPOLLIN) != 0)
@@ -492,8 +496,32 @@ static uint64_t due(const struct net_conn *conn)
 	return conn->deadline != 0 ? conn->deadline : UINT64_MAX;
 }
 
+/*
+ * End connections whose host is silent. The kernel does that too, but not where
+ * it cannot send its probes, because the network interface of this host is
+ * gone. A host that lives answers a probe each second.
+ */
+static void check_hosts(struct net_if *nif)
+{
+	unm_list_for_each_safe(pos, tmp, &nif->conns) {
+		struct net_conn *conn = unm_container(pos, struct net_conn,
+						      link);
+		struct tcp_info info;
+		socklen_t len = sizeof(info);
+
+		if (!conn->waiting && getsockopt(conn->src.fd, IPPROTO_TCP,
+						 TCP_INFO, &info, &len) == 0 &&
+		    info.tcpi_last_ack_recv > nif->net->dead_ns / 1000000)
+			net_conn_failed(conn, -FI_ETIMEDOUT);
+	}
+}
+
 void net_conns_tick(struct net_if *nif, uint64_t now)
 {
+	if (nif->check <= now && !unm_list_empty(&nif->conns)) {
+		check_hosts(nif);
+		nif->check = now + nif->net->dead_ns / 3;
+	}
 	unm_list_for_each_safe(pos, tmp, &nif->conns) {
 		struct net_conn *conn = unm_container(pos, struct net_conn,
 						      link);
@@ -508,7 +536,7 @@ void net_conns_tick(struct net_if *nif, uint64_t now)
 
 uint64_t net_deadline(const struct net_if *nif)
 {
-	uint64_t first = UINT64_MAX;
+	uint64_t first = unm_list_empty(&nif->conns) ? UINT64_MAX : nif->check;
 
 	unm_list_for_each(pos, &nif->conns) {
 		struct net_conn *conn = unm_container(pos, struct net_conn,
