@@ -448,6 +448,8 @@ libtest_la_SOURCES = \
 	test/lib/mailbox_procs.h \
 	test/lib/memory_group.h \
 	test/lib/model_fixture.h \
+	test/lib/net_pair.c \
+	test/lib/net_pair.h \
 	test/lib/os_pair.c \
 	test/lib/os_pair.h \
 	test/lib/proc_files.c \
