@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * net_pair.c - two interfaces of one process as on different hosts, their
- * engine; see net_pair.h.
+ * engine, and rogues; see net_pair.h.
  */
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
+#include "hal/net/hal_net_host.h"
 #include "lib/net_pair.h"
 
 struct net_pair net_pair;
@@ -313,4 +317,144 @@ void net_pair_talk(void)
 		pass(a, b, i);
 		pass(b, a, i << 32);
 	}
+}
+
+/* ---- Rogues ------------------------------------------------------------ */
+
+static struct sockaddr_in lo_at(uint16_t port)
+{
+	struct sockaddr_in sa = {
+		.sin_family = AF_INET, .sin_port = htons(port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+
+	return sa;
+}
+
+int net_rogue_listen(int backlog, uint16_t *port)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct sockaddr_in sa = lo_at(0);
+	socklen_t len = sizeof(sa);
+
+	assert_true(fd >= 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&sa, len), 0);
+	assert_int_equal(listen(fd, backlog), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&sa, &len), 0);
+	*port = ntohs(sa.sin_port);
+	return fd;
+}
+
+void net_rogue_dial(struct net_rogue *r, const struct net_side *to)
+{
+	struct sockaddr_in sa = lo_at(to->nif->host.port);
+	struct hal_host host = to->nif->host;
+	struct hal_addr addr = to->hif->addr;
+
+	memset(r, 0, sizeof(*r));
+	r->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_true(r->fd >= 0);
+	assert_int_equal(connect(r->fd, (struct sockaddr *)&sa, sizeof(sa)), 0);
+	addr.nonce = unit_random(&net_pair.rng) | 1;
+	host.id[5] ^= 0xff;
+	net_host_name(&addr, &host, r->name);
+}
+
+static void begin(struct net_rogue *r)
+{
+	r->auth.mac = toy_mac;
+	r->auth.equal = toy_equal;
+	for (int i = 0; i < NET_NONCE; i++)
+		r->auth.nonce[i] = (uint8_t)unit_random(&net_pair.rng);
+}
+
+void net_rogue_accept(struct net_rogue *r, const struct hal_host *host)
+{
+	begin(r);
+	net_auth_accept(&r->auth, r->name, host->secret);
+}
+
+void net_rogue_hello(struct net_rogue *r, const struct net_side *to)
+{
+	uint8_t name[NET_NAME];
+
+	net_host_name(&to->hif->addr, &to->nif->host, name);
+	begin(r);
+	net_auth_dial(&r->auth, r->name, name, to->nif->host.secret);
+}
+
+/* The other side may have closed the connection. */
+void net_rogue_send(struct net_rogue *r, const void *data, size_t len)
+{
+	(void)!send(r->fd, data, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void net_rogue_flush(struct net_rogue *r)
+{
+	net_rogue_send(r, r->auth.out, r->auth.nout);
+	r->auth.nout = 0;
+}
+
+bool net_rogue_recv(struct net_rogue *r, struct net_side *from, void *data,
+		    size_t len)
+{
+	ssize_t n = -1;
+	size_t at = 0;
+
+	while (at < len) {
+		NET_PAIR_DO_UNTIL(net_side_pump(from),
+				  (n = recv(r->fd, (uint8_t *)data + at,
+					    len - at, MSG_DONTWAIT)) >= 0 ||
+				  errno != EAGAIN);
+		if (n <= 0)
+			return false;
+		at += (size_t)n;
+	}
+	return true;
+}
+
+bool net_rogue_prove(struct net_rogue *r, struct net_side *to)
+{
+	uint8_t answer[sizeof(struct net_answer)];
+	size_t used;
+
+	net_rogue_hello(r, to);
+	net_rogue_flush(r);
+	if (!net_rogue_recv(r, to, answer, sizeof(answer)) ||
+	    net_auth_input(&r->auth, answer, sizeof(answer), &used) != 0)
+		return false;
+	net_rogue_flush(r);
+	return true;
+}
+
+void net_rogue_close(struct net_rogue *r)
+{
+	if (r->fd >= 0)
+		close(r->fd);
+	r->fd = -1;
+}
+
+void net_rogue_closed(struct net_rogue *r, struct net_side *by)
+{
+	uint8_t byte;
+
+	while (net_rogue_recv(r, by, &byte, 1))
+		;
+	net_rogue_close(r);
+}
+
+size_t net_rogue_meet(struct net_rogue *r, uint8_t msg[NET_CTL_MAX])
+{
+	const struct hal_caps *caps = net_pair.a.hif->caps;
+	const uint64_t address[2] = { FAKE_ADDRESS, FAKE_WORKERS };
+	struct net_meet meet = {
+		.ctl.type = NET_CTL_MEET, .token = 4711, .slot = 1,
+		.depth = caps->pkt_depth, .payload = caps->pkt_payload,
+		.space = caps->space_bytes,
+	};
+
+	memset(msg, 0, NET_CTL_MAX);
+	memcpy(msg, &meet, sizeof(meet));
+	memcpy(msg + sizeof(meet), address, sizeof(address));
+	return net_auth_seal(&r->auth, msg, sizeof(meet) + sizeof(address));
 }

@@ -5,8 +5,9 @@
  *
  * Their control connections are TCP over lo. Their engine carries frames in
  * lists of memory, and their HMAC is a checksum with a key, so that a test
- * needs no UCX and no libsodium, and decides itself when a frame arrives. All
- * state is in the global "net_pair"; one thread uses it.
+ * needs no UCX and no libsodium, and decides itself when a frame arrives. A
+ * rogue is a client of a listener that sends what the test wants. All state is
+ * in the global "net_pair"; one thread uses it.
  */
 #ifndef NET_PAIR_H
 #define NET_PAIR_H
@@ -69,5 +70,42 @@ int net_pair_fds(void);
 unsigned net_pair_frames(const struct net_side *s);
 /* Give a side a message, as from the engine. */
 void net_pair_frame(struct net_side *to, const void *frame, size_t len);
+
+/* ---- Rogues ------------------------------------------------------------ */
+
+/* A client of a listener, or a listener that an interface dials. */
+struct net_rogue {
+	int fd;				/* -1: closed */
+	struct net_auth auth;
+	uint8_t name[NET_NAME];		/* its name, which the test may
+					 * change */
+};
+
+/* Connect to a side; the other side sends what was not changed from its
+ * defaults: a name of another host, the secret, a nonce. */
+void net_rogue_dial(struct net_rogue *r, const struct net_side *to);
+/* Begin the handshake with the secret of a side: auth.out has HELLO. */
+void net_rogue_hello(struct net_rogue *r, const struct net_side *to);
+/* Begin the handshake as the acceptor of the name of the rogue; host has the
+ * secret. */
+void net_rogue_accept(struct net_rogue *r, const struct hal_host *host);
+/* Send bytes. */
+void net_rogue_send(struct net_rogue *r, const void *data, size_t len);
+/* Send what auth.out has. */
+void net_rogue_flush(struct net_rogue *r);
+/* Pump a side until len bytes have come. False: the side has closed the
+ * connection. */
+bool net_rogue_recv(struct net_rogue *r, struct net_side *from, void *data,
+		    size_t len);
+/* The whole handshake with a side. False: it has closed the connection. */
+bool net_rogue_prove(struct net_rogue *r, struct net_side *to);
+/* Pump a side until it has closed the connection. */
+void net_rogue_closed(struct net_rogue *r, struct net_side *by);
+void net_rogue_close(struct net_rogue *r);
+/* A good MEET of the rogue; the address of its worker is none. Returns its
+ * bytes. */
+size_t net_rogue_meet(struct net_rogue *r, uint8_t msg[NET_CTL_MAX]);
+/* A listener of the test, at *port. */
+int net_rogue_listen(int backlog, uint16_t *port);
 
 #endif /* NET_PAIR_H */
