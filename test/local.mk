@@ -167,6 +167,7 @@ UNIT_TESTS = \
 	test/unit/test_model_link \
 	test/unit/test_multi \
 	test/unit/test_net_auth \
+	test/unit/test_net_conn \
 	test/unit/test_net_stream \
 	test/unit/test_nic \
 	test/unit/test_node \
@@ -347,6 +348,7 @@ ASAN_MEMORY_TESTS = \
 	test/unit/test_model_file \
 	test/unit/test_model_link \
 	test/unit/test_multi \
+	test/unit/test_net_conn \
 	test/unit/test_peek \
 	test/unit/test_platform \
 	test/unit/test_pool \
