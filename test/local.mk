@@ -168,6 +168,7 @@ UNIT_TESTS = \
 	test/unit/test_multi \
 	test/unit/test_net_auth \
 	test/unit/test_net_conn \
+	test/unit/test_net_engine \
 	test/unit/test_net_stream \
 	test/unit/test_nic \
 	test/unit/test_node \
