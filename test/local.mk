@@ -237,6 +237,7 @@ KILL_TESTS = \
 	test/multi/test_death \
 	test/multi/test_gsas_queue_kill \
 	test/multi/test_hosts \
+	test/multi/test_hosts_kill \
 	test/multi/test_kill \
 	test/multi/test_kill_onesided \
 	test/multi/test_limits \
