@@ -75,6 +75,7 @@ FUZZERS = \
 	test/fuzz/fuzz_gsas \
 	test/fuzz/fuzz_gsas_pages \
 	test/fuzz/fuzz_model \
+	test/fuzz/fuzz_net \
 	test/fuzz/fuzz_param \
 	test/fuzz/fuzz_platform \
 	test/fuzz/fuzz_wire
@@ -589,6 +590,7 @@ test_fuzz_fuzz_connection_LDFLAGS = $(LINK_FUZZER)
 test_fuzz_fuzz_gsas_LDFLAGS = $(LINK_FUZZER)
 test_fuzz_fuzz_gsas_pages_LDFLAGS = $(LINK_FUZZER)
 test_fuzz_fuzz_model_LDFLAGS = $(LINK_FUZZER)
+test_fuzz_fuzz_net_LDFLAGS = $(LINK_FUZZER)
 test_fuzz_fuzz_param_LDFLAGS = $(LINK_FUZZER)
 test_fuzz_fuzz_platform_LDFLAGS = $(LINK_FUZZER)
 test_fuzz_fuzz_wire_LDFLAGS = $(LINK_FUZZER)
