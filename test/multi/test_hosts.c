@@ -6,6 +6,8 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -363,6 +365,49 @@ static void hosts_stopped(void)
 		proc_finish(p[i]);
 }
 
+/* The kernel ends the sockets of UCX, too, within FI_UNIMEM_NET_DEAD_MS. Those
+ * of the control connections have another limit beside. */
+static int count_probes(int fd, int host)
+{
+	uint64_t found = 0;
+	struct node n;
+
+	setenv("FI_UNIMEM_NET_DEAD_MS", "7000", 1);
+	node_start(&n, fd, 0);
+	exchange(&n, host);
+	for (int s = 0; s < 256; s++) {
+		socklen_t len = sizeof(int);
+		int on = 0, limit = 0, probes = 0;
+
+		if (getsockopt(s, SOL_SOCKET, SO_KEEPALIVE, &on, &len) != 0 ||
+		    on == 0 || getsockopt(s, IPPROTO_TCP, TCP_USER_TIMEOUT,
+					  &limit, &len) != 0 || limit != 0)
+			continue;
+		CHECK(getsockopt(s, IPPROTO_TCP, TCP_KEEPCNT, &probes, &len) ==
+		      0);
+		CHECK_MSG(probes == 6, "a socket of UCX ends after %d probes",
+			  probes);
+		found++;
+	}
+	node_report(&n, fd, found);
+	node_close(&n);
+	return 0;
+}
+
+static void hosts_probes(void)
+{
+	uint64_t found = 0;
+	struct proc *p[2];
+
+	hosts_start(p, 2, count_probes);
+	procs_join(p, 2);
+	for (int i = 0; i < 2; i++)
+		found += procs_recv_word(p[i]->fd);
+	CHECK(found != 0);
+	for (int i = 0; i < 2; i++)
+		proc_finish(p[i]);
+}
+
 /* ---- Without the secret ------------------------------------------------ */
 
 /* A TCP connection to the port of an address. */
@@ -415,6 +460,8 @@ static int with_or_without(int fd, int host)
 	struct node n;
 	ssize_t ret;
 
+	/* how long idle connections without a proof stay */
+	setenv("FI_UNIMEM_NET_DIAL_MS", "1000", 1);
 	node_open(&n, 0);
 	CHECK(procs_send(fd, &n.full, sizeof(n.full)));
 	CHECK(procs_recv(fd, addr, sizeof(addr), -1) == sizeof(addr));
@@ -503,6 +550,7 @@ static const struct procs_case cases[] = {
 	PROCS_CASE(hosts_kill, 0),
 	PROCS_CASE(hosts_cut, 0),
 	PROCS_CASE(hosts_stopped, 0),
+	PROCS_CASE(hosts_probes, 0),
 	PROCS_CASE(hosts_secret, 120),
 };
 

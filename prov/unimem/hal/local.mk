@@ -193,7 +193,10 @@ libunimem_net_auth_la_CPPFLAGS = $(UNM_CPPFLAGS) -I$(PROV) $(COMMON_CPPFLAGS) \
 libunimem_net_auth_la_LIBADD = $(SODIUM_LIBS)
 libunimem_net_auth_la_LDFLAGS = $(AM_LDFLAGS) $(UNM_LDFLAGS) \
 	-module -avoid-version -shared -export-symbols-regex '^hal_net_crypto$$'
-libunimem_net_la_SOURCES = prov/unimem/hal/net/hal_net_ucx.c
+libunimem_net_la_SOURCES = \
+	prov/unimem/hal/net/hal_net_stuck.c \
+	prov/unimem/hal/net/hal_net_stuck.h \
+	prov/unimem/hal/net/hal_net_ucx.c
 libunimem_net_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
 libunimem_net_la_CPPFLAGS = $(UNM_CPPFLAGS) -I$(PROV) $(COMMON_CPPFLAGS) \
 	$(UCX_CFLAGS)

@@ -351,6 +351,8 @@ int hal_net_wrap(struct hal *hal, struct net_dir *dir)
 	net->base_name = hal->caps.backend;
 	net->base_flags = hal->caps.flags;
 	net->dead_ns = (uint64_t)hal->params.net_dead_ms * 1000000;
+	net->half_ns = NET_HALF_NS;
+	net->drain_ns = NET_DRAIN_NS;
 	net->dial_ns = (uint64_t)hal->params.net_dial_ms * 1000000;
 	net->pid = getpid();
 	net->ops = *net->base;

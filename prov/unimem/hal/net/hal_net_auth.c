@@ -13,8 +13,8 @@
 #include "hal/hal_types.h"
 #include "hal/net/hal_net_auth.h"
 
-/* What an HMAC with the secret is for: a proof, or the key of the messages that
- * its author sends. */
+/* Use of an HMAC with the secret: a proof, or the key of the messages that its
+ * author sends. */
 enum role {
 	ACCEPTOR = 'A', DIALLER = 'D', ACCEPTOR_KEY = 'a', DIALLER_KEY = 'd',
 };

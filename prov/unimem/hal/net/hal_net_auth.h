@@ -74,7 +74,7 @@ _Static_assert(sizeof(struct net_answer) == 120, "answer is wire format");
  * before. */
 struct net_ctl {
 	uint16_t type;			/* enum net_ctl_type */
-	uint16_t bytes;			/* of the whole message, with its HMAC */
+	uint16_t bytes;			/* of the message with its HMAC */
 	uint32_t number;		/* of the message in its direction, from
 					 * 1 */
 };

@@ -251,7 +251,8 @@ static void log_unreached(struct net_peer *peer, int status)
  */
 static void dial_failed(struct net_peer *peer, int status)
 {
-	bool again = status == 0 || status == -FI_ETIMEDOUT;
+	bool again = status == 0 || status == -FI_ETIMEDOUT ||
+		status == -FI_ECONNRESET;
 	int shift = peer->tries < REDIAL_SHIFT ? peer->tries : REDIAL_SHIFT;
 	uint64_t now = unm_now_ns();
 
@@ -275,6 +276,7 @@ void net_conn_failed(struct net_conn *conn, int status)
 	net_conn_close(conn);
 	if (peer == NULL)
 		return;
+	peer->silent = status == -FI_ETIMEDOUT;
 	if (dialled && peer->state != NET_UP)
 		dial_failed(peer, status);
 	else
@@ -375,7 +377,8 @@ static void conn_input(struct net_conn *conn)
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
 		if (n <= 0) {
-			net_conn_failed(conn, 0);
+			net_conn_failed(conn, n == 0 || errno == ECONNRESET ?
+					0 : -FI_ETIMEDOUT);
 			return;
 		}
 		ret = conn_bytes(conn, data, (size_t)n);
@@ -444,6 +447,7 @@ static void accept_some(struct net_if *nif)
 	bool has_key = nif->net->key.len != 0;
 	uint8_t self[NET_NAME], key[NET_SECRET];
 	struct net_conn *conn;
+	uint64_t now;
 	int fd;
 
 	if (nif->crypto == NULL)
@@ -460,9 +464,9 @@ static void accept_some(struct net_if *nif)
 		}
 		conn->half = true;
 		nif->nhalf++;
-		conn->crowded = unm_now_ns() + NET_HALF_NS;
-		conn->deadline = conn->crowded - NET_HALF_NS +
-			nif->net->dial_ns;
+		now = unm_now_ns();
+		conn->crowded = now + nif->net->half_ns;
+		conn->deadline = now + nif->net->dial_ns;
 		net_host_name(&nif->hif->addr, &nif->host, self);
 		if (has_key)
 			net_key_secret(&nif->net->key, conn->auth.mac, key);
@@ -524,8 +528,32 @@ static uint64_t due(const struct net_conn *conn)
 	return conn->deadline != 0 ? conn->deadline : UINT64_MAX;
 }
 
+/*
+ * End connections whose host is silent. The kernel does that too, but not where
+ * it cannot send its probes, because the network interface of this host is
+ * gone. A host that lives answers a probe each second.
+ */
+static void check_hosts(struct net_if *nif)
+{
+	unm_list_for_each_safe(pos, tmp, &nif->conns) {
+		struct net_conn *conn = unm_container(pos, struct net_conn,
+						      link);
+		struct tcp_info info;
+		socklen_t len = sizeof(info);
+
+		if (!conn->waiting && getsockopt(conn->src.fd, IPPROTO_TCP,
+						 TCP_INFO, &info, &len) == 0 &&
+		    info.tcpi_last_ack_recv > nif->net->dead_ns / 1000000)
+			net_conn_failed(conn, -FI_ETIMEDOUT);
+	}
+}
+
 void net_conns_tick(struct net_if *nif, uint64_t now)
 {
+	if (nif->check <= now && !unm_list_empty(&nif->conns)) {
+		check_hosts(nif);
+		nif->check = now + nif->net->dead_ns / 3;
+	}
 	unm_list_for_each_safe(pos, tmp, &nif->conns) {
 		struct net_conn *conn = unm_container(pos, struct net_conn,
 						      link);
@@ -540,7 +568,7 @@ void net_conns_tick(struct net_if *nif, uint64_t now)
 
 uint64_t net_deadline(const struct net_if *nif)
 {
-	uint64_t first = UINT64_MAX;
+	uint64_t first = unm_list_empty(&nif->conns) ? UINT64_MAX : nif->check;
 
 	unm_list_for_each(pos, &nif->conns) {
 		struct net_conn *conn = unm_container(pos, struct net_conn,

@@ -43,6 +43,7 @@ struct net_upcalls {
 
 struct net_worker_conf {
 	const char *device;		/* network interface to be used */
+	unsigned dead_ms;		/* FI_UNIMEM_NET_DEAD_MS */
 	int epfd;			/* the worker adds its descriptors */
 	void *event;			/* epoll_data.ptr of these */
 	void *owner;			/* for upcalls */
@@ -80,8 +81,9 @@ struct net_engine {
 	 * up->sent(message); negative: not sent, and the link is of no use. */
 	int (*send)(struct net_link *link, struct net_message *message,
 		    const void *data, size_t len);
-	/* End a link at once; messages under way may be lost. */
-	void (*disconnect)(struct net_link *link);
+	/* End a link at once; messages under way may be lost. silent: the IP
+	 * address of its host, which does not answer; NULL: it may answer. */
+	void (*disconnect)(struct net_link *link, const uint8_t *silent);
 };
 
 #endif /* HAL_NET_ENGINE_H */

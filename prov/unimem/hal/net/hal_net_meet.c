@@ -34,7 +34,9 @@ static void send_sealed(struct net_conn *conn, void *msg, size_t len)
 static int worker_open(struct net_if *nif)
 {
 	struct net_worker_conf conf = {
-		.device = nif->net->device, .epfd = nif->epfd,
+		.device = nif->net->device,
+		.dead_ms = (unsigned)(nif->net->dead_ns / 1000000),
+		.epfd = nif->epfd,
 		.event = &nif->engine_src, .owner = nif, .up = &net_upcalls,
 	};
 	int ret;
@@ -127,6 +129,29 @@ static bool crossed(struct net_conn *conn, struct net_peer *peer)
 	return false;
 }
 
+/*
+ * A name that only a process of this host has. The backend connects such
+ * processes, and the kernel vouches for them, so nobody else gets the identity
+ * of one.
+ */
+static bool is_local(const struct net_if *nif, const struct hal_addr *addr,
+		     const struct hal_host *host)
+{
+	const struct hal_if *hif = nif->hif;
+
+	if (memcmp(host->id, nif->host.id, sizeof(host->id)) == 0 ||
+	    memcmp(addr, &hif->addr, sizeof(*addr)) == 0)
+		return true;
+	for (uint32_t i = 0; i < hif->ninbound; i++) {
+		const struct hal_peer *peer = hif->inbound[i];
+
+		if (peer->host == NULL &&
+		    memcmp(&peer->addr, addr, sizeof(*addr)) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* A peer that dialled has proven its knowledge. */
 static void proven_acceptor(struct net_conn *conn)
 {
@@ -136,7 +161,10 @@ static void proven_acceptor(struct net_conn *conn)
 	struct hal_host host;
 	int ret;
 
-	if (!net_host_parse(conn->auth.peer, &addr, &host)) {
+	if (!net_host_parse(conn->auth.peer, &addr, &host) ||
+	    is_local(nif, &addr, &host)) {
+		hal_log(1, "a connection from another host is refused: no "
+			"process there has this name");
 		net_conn_close(conn);
 		return;
 	}

@@ -21,6 +21,8 @@
 #include "hal/net/hal_net_state.h"
 #include "util/unm_clock.h"
 
+#define REST_MAX	4096		/* calls of the engine before an end */
+
 static bool live(const struct net_peer *peer)
 {
 	return !peer->p.dead && peer->dying == 0;
@@ -59,7 +61,8 @@ static void disconnect(struct net_peer *peer)
 	peer->redial = 0;
 	peer->out = NULL;
 	if (link != NULL)
-		peer->nif->engine->disconnect(link);
+		peer->nif->engine->disconnect(link, peer->silent ?
+					      peer->host.ip : NULL);
 	unm_list_remove(&peer->dirty);
 	net_send_drop(peer);
 }
@@ -76,6 +79,18 @@ static void declare_dead(struct net_peer *peer)
 		       peer->bye ? -FI_ESHUTDOWN : peer->dying);
 }
 
+/*
+ * Read what is in the kernel of this host. The time that a peer's last frames
+ * have is over, but this process may have computed meanwhile instead of reading
+ * them.
+ */
+static void read_rest(struct net_if *nif)
+{
+	for (int i = 0; nif->worker != NULL && i < REST_MAX &&
+	     nif->engine->progress(nif->worker) != 0; i++)
+		;
+}
+
 void net_peers_tick(struct net_if *nif, uint64_t now)
 {
 	unm_list_for_each(pos, &nif->peers) {
@@ -84,10 +99,14 @@ void net_peers_tick(struct net_if *nif, uint64_t now)
 
 		if (peer->redial != 0 && peer->redial <= now && live(peer))
 			net_dial(peer);
-		if (peer->dying != 0 && !peer->p.dead &&
-		    (peer->dead_by <= now ||
-		     (peer->bye && peer->s.taken >= peer->bye_sent)))
+		if (peer->dying == 0 || peer->p.dead)
+			continue;
+		if (peer->bye && peer->s.taken >= peer->bye_sent) {
 			declare_dead(peer);
+		} else if (peer->dead_by <= now) {
+			read_rest(nif);
+			declare_dead(peer);
+		}
 	}
 }
 

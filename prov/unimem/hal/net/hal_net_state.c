@@ -150,7 +150,7 @@ int net_events_take(struct net_if *nif, struct hal_event *ev, int max)
 void net_peer_dying(struct net_peer *peer, int status)
 {
 	uint64_t drain = peer->bye ? NET_BYE_NS :
-		peer->state == NET_UP ? NET_DRAIN_NS : 0;
+		peer->state == NET_UP ? peer->nif->net->drain_ns : 0;
 
 	if (peer->p.dead || (peer->dying != 0 && !peer->bye))
 		return;

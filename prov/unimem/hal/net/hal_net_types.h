@@ -58,6 +58,8 @@ struct net_hal {
 	char device[16];		/* network interface that has host.ip */
 	uint64_t dead_ns;		/* FI_UNIMEM_NET_DEAD_MS */
 	uint64_t dial_ns;		/* FI_UNIMEM_NET_DIAL_MS */
+	uint64_t half_ns;		/* NET_HALF_NS; a test changes it */
+	uint64_t drain_ns;		/* NET_DRAIN_NS, likewise */
 	struct net_dir *dir;		/* the job's hosts; NULL: not known */
 	struct net_key key;		/* for connections by number */
 };
@@ -172,7 +174,7 @@ struct net_peer {
 	uint64_t ask_seq;		/* last frame that asks for an
 					 * acknowledgement */
 	bool ack_due;			/* send one at once */
-	bool failed;			/* the engine's link has ended */
+	bool silent;			/* its host does not answer */
 	int tries;			/* dials that ended without an answer */
 	uint64_t dial_by;		/* ns: dial again until then; valid if
 					 * tries is not 0 */
@@ -203,6 +205,8 @@ struct net_if {
 	bool listening;			/* listen is in the epoll set */
 	struct unm_list conns, ended;
 	uint32_t nhalf;			/* connections without proof */
+	uint64_t check;			/* ns: when to check the hosts of the
+					 * connections again */
 	struct unm_list peers, events, dirty;
 	struct net_peer **slot;		/* by number; NULL: free */
 	uint32_t nslots, npeers;
