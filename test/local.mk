@@ -74,7 +74,9 @@ FUZZERS = \
 	test/fuzz/fuzz_connection \
 	test/fuzz/fuzz_gsas \
 	test/fuzz/fuzz_gsas_pages \
+	test/fuzz/fuzz_hosts \
 	test/fuzz/fuzz_model \
+	test/fuzz/fuzz_net \
 	test/fuzz/fuzz_param \
 	test/fuzz/fuzz_platform \
 	test/fuzz/fuzz_wire
@@ -167,6 +169,9 @@ UNIT_TESTS = \
 	test/unit/test_model_link \
 	test/unit/test_multi \
 	test/unit/test_net_auth \
+	test/unit/test_net_conn \
+	test/unit/test_net_dir \
+	test/unit/test_net_engine \
 	test/unit/test_net_stream \
 	test/unit/test_nic \
 	test/unit/test_node \
@@ -235,6 +240,8 @@ KILL_TESTS = \
 	test/multi/test_death \
 	test/multi/test_gsas_queue_kill \
 	test/multi/test_hosts \
+	test/multi/test_hosts_dir \
+	test/multi/test_hosts_kill \
 	test/multi/test_kill \
 	test/multi/test_kill_onesided \
 	test/multi/test_limits \
@@ -347,6 +354,7 @@ ASAN_MEMORY_TESTS = \
 	test/unit/test_model_file \
 	test/unit/test_model_link \
 	test/unit/test_multi \
+	test/unit/test_net_conn \
 	test/unit/test_peek \
 	test/unit/test_platform \
 	test/unit/test_pool \
@@ -407,6 +415,7 @@ VALGRIND_TESTS = \
 	test/unit/test_list \
 	test/unit/test_match \
 	test/unit/test_net_auth \
+	test/unit/test_net_dir \
 	test/unit/test_net_stream \
 	test/unit/test_pool \
 	test/unit/test_space \
@@ -442,10 +451,14 @@ libtest_la_SOURCES = \
 	test/lib/gsas_service_fixture.c \
 	test/lib/gsas_service_fixture.h \
 	test/lib/gsas_services.h \
+	test/lib/hosts.c \
+	test/lib/hosts.h \
 	test/lib/litmus.h \
 	test/lib/mailbox_procs.h \
 	test/lib/memory_group.h \
 	test/lib/model_fixture.h \
+	test/lib/net_pair.c \
+	test/lib/net_pair.h \
 	test/lib/os_pair.c \
 	test/lib/os_pair.h \
 	test/lib/proc_files.c \
@@ -581,6 +594,7 @@ test_fuzz_fuzz_connection_LDFLAGS = $(LINK_FUZZER)
 test_fuzz_fuzz_gsas_LDFLAGS = $(LINK_FUZZER)
 test_fuzz_fuzz_gsas_pages_LDFLAGS = $(LINK_FUZZER)
 test_fuzz_fuzz_model_LDFLAGS = $(LINK_FUZZER)
+test_fuzz_fuzz_net_LDFLAGS = $(LINK_FUZZER)
 test_fuzz_fuzz_param_LDFLAGS = $(LINK_FUZZER)
 test_fuzz_fuzz_platform_LDFLAGS = $(LINK_FUZZER)
 test_fuzz_fuzz_wire_LDFLAGS = $(LINK_FUZZER)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * unm_addr.c - converts addresses from and to text. There are two forms: the
- * provider's own (unimem://board:interface), and a name or IP address of this
- * host with a service number, as programs for IP networks pass them. The second
- * form is converted to a board and an interface by unm_addr_settle(), which
- * needs the open HAL.
+ * provider's own (unimem://board:interface, also with a host), and a name or IP
+ * address of a host with a service number, as programs for IP networks pass
+ * them. For this host the second form is converted to a board and an interface
+ * by unm_addr_settle(), which needs the open HAL.
  *
  * Entry points: unm_addr_parse() reads a node and a service, unm_addr_print()
  * writes an address. Address vectors are in api/unm_av.c; unm_info.c decides
@@ -84,12 +84,11 @@ static int unm_addr_rest(const char *str, struct hal_addr *addr)
 	return *str == '\0' ? 0 : -FI_EINVAL;
 }
 
-/* Read unimem://board:interface..., whose service is ignored, or unimem://board
- * with the interface as service. */
-static int unm_addr_own_form(const char *node, const char *service,
+/* Read board:interface..., whose service is ignored, or board with the
+ * interface as service. */
+static int unm_addr_own_form(const char *str, const char *service,
 			     struct hal_addr *addr)
 {
-	const char *str = node + sizeof(unm_addr_scheme) - 1;
 	int64_t board, iface;
 
 	board = unm_addr_number(&str, UINT16_MAX);
@@ -184,12 +183,19 @@ static int unm_addr_host_form(const char *node, const char *service,
 {
 	enum unm_host host = node == NULL ? UNM_HOST_HERE :
 		unm_host_of(node, flags);
+	uint32_t first, count;
 	int64_t number = 0;
 
 	if (service != NULL) {
 		number = unm_addr_number(&service, UINT32_MAX);
 		if (number < 0 || *service != '\0')
 			return -FI_EINVAL;
+	}
+	if (host == UNM_HOST_OTHER && !(flags & FI_SOURCE) &&
+	    hal_host_boards(&g_unm_env.hal, node, &first, &count) == 0) {
+		addr->board = (uint16_t)first;
+		addr->iface = (uint32_t)number;
+		return number <= UNM_ADDR_IFACE_MAX ? 0 : -FI_EINVAL;
 	}
 	if (host == UNM_HOST_OTHER && unm_host_is_board(flags))
 		number = 0;
@@ -198,6 +204,57 @@ static int unm_addr_host_form(const char *node, const char *service,
 	addr->iface = (uint32_t)number;
 	if (number != 0)
 		addr->reserved = UNM_ADDR_SERVICE;
+	return 0;
+}
+
+/* The numbers of the boards of a host, which is this one, or one of the job's
+ * directory. */
+static int unm_host_boards(const char *host, uint64_t flags, uint32_t *first,
+			   uint32_t *count)
+{
+	if (hal_host_boards(&g_unm_env.hal, host, first, count) == 0)
+		return 0;
+	return unm_host_of(host, flags) == UNM_HOST_HERE ?
+		hal_host_boards(&g_unm_env.hal, NULL, first, count) :
+		-FI_EINVAL;
+}
+
+/* The end of the host in host/board:interface..., or NULL: the text begins with
+ * a board. */
+static const char *unm_addr_host_end(const char *str)
+{
+	const char *slash = strchr(str, '/');
+
+	if (str[0] != '[' && slash != NULL &&
+	    memchr(str, ':', (size_t)(slash - str)) != NULL)
+		return NULL;		/* board:interface/nonce */
+	return slash;
+}
+
+/* Read host/board:interface, with the board as that host counts. An IPv6
+ * address is in brackets. */
+static int unm_addr_on_host(const char *str, const char *service,
+			    uint64_t flags, struct hal_addr *addr)
+{
+	const char *end = unm_addr_host_end(str);
+	size_t len = (size_t)(end - str);
+	uint32_t first, count;
+	char host[256];
+
+	if (unm_addr_own_form(end + 1, service, addr) != 0)
+		return -FI_EINVAL;
+	if (len >= 2 && str[0] == '[' && end[-1] == ']') {
+		str++;
+		len -= 2;
+	}
+	if (len == 0 || len >= sizeof(host))
+		return -FI_EINVAL;
+	memcpy(host, str, len);
+	host[len] = '\0';
+	if (unm_host_boards(host, flags, &first, &count) != 0 ||
+	    addr->board >= count || first + addr->board > UINT16_MAX)
+		return -FI_EINVAL;
+	addr->board = (uint16_t)(first + addr->board);
 	return 0;
 }
 
@@ -226,9 +283,13 @@ void unm_addr_import(const void *in, struct hal_addr *addr,
 		     struct hal_host *host)
 {
 	struct hal_addr_host both = { .addr = { .version = 0 } };
+	bool hosts = unm_addr_bytes() == sizeof(both);
 
-	memcpy(&both, in, unm_addr_bytes());
-	if (unm_addr_bytes() == sizeof(both))
+	/* an address of the other form has fewer bytes */
+	memcpy(&both, in, sizeof(both.addr));
+	if (hosts && both.addr.version == HAL_ADDR_HOST_VERSION)
+		memcpy(&both, in, sizeof(both));
+	if (hosts)
 		both.addr.version = both.addr.version == HAL_ADDR_HOST_VERSION ?
 			HAL_ADDR_VERSION : HAL_ADDR_HOST_VERSION;
 	*addr = both.addr;
@@ -244,12 +305,17 @@ int unm_addr_parse(const char *node, const char *service, uint64_t flags,
 		.version = HAL_ADDR_VERSION, .uid = geteuid(),
 		.nonce = HAL_ADDR_ANY,
 	};
+	const char *str;
 	int ret;
 
-	if (node != NULL && unm_addr_typed(node))
-		ret = unm_addr_own_form(node, service, &a);
-	else
+	if (node != NULL && unm_addr_typed(node)) {
+		str = node + sizeof(unm_addr_scheme) - 1;
+		ret = unm_addr_host_end(str) == NULL ?
+			unm_addr_own_form(str, service, &a) :
+			unm_addr_on_host(str, service, flags, &a);
+	} else {
 		ret = unm_addr_host_form(node, service, flags, &a);
+	}
 	/* the HAL chooses the nonce of a local address */
 	if (ret == 0 && (flags & FI_SOURCE) && !unm_addr_takes(&a))
 		ret = -FI_EINVAL;

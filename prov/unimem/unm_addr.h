@@ -34,10 +34,18 @@ bool unm_addr_typed(const char *node);
  * unimem://board:interface	the current owner of that interface; the
  * 				service is ignored
  * unimem://board, interface	the same, with the interface as service
+ * unimem://host/board:interface, unimem://host/board, interface
+ *				the same, with the board as that host counts its
+ *				boards, from 0; host: this one, or one of the
+ *				job's directory (docs/net.md), an IPv6 address
+ *				in brackets
  * this host or NULL, number	the interface of that number on the local
  * 				board; numbers beyond the board's range begin
  * 				again at 1; 0 or no service: any interface
  * 				(iface 0)
+ * host of the directory, number
+ *				the interface of that number on the first board
+ *				of that host, for a peer only
  * and the text that unm_addr_print() writes, for a peer only:
  * unimem://board:interface[/nonce][?uid=user], where the nonce names one
  * 				incarnation of the interface, and uid is the

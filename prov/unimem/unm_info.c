@@ -204,6 +204,22 @@ static bool unm_match_caps(const struct fi_info *h)
 			       unm_err_data(h->caps));
 }
 
+/* Has an address of the hints the length of those of this process? */
+static bool unm_addrlen_is(const char *what, size_t len)
+{
+	if (len == unm_addr_bytes())
+		return true;
+	if (len == sizeof(struct hal_addr) ||
+	    len == sizeof(struct hal_addr_host))
+		UNM_WARN(FABRIC, "no match: %s of %zu bytes is of a process %s "
+			 "FI_UNIMEM_NET: all processes of a job must have it, "
+			 "or none\n", what, len, len == sizeof(struct hal_addr)
+			 ? "without" : "with");
+	else
+		unm_refuse(what, UNM_TYPE_NUMBER, len, unm_addr_bytes());
+	return false;
+}
+
 /* The source address of the hints: an interface, by its number or by a service
  * number, and without a nonce. */
 static bool unm_match_src(const void *src, size_t len)
@@ -214,9 +230,8 @@ static bool unm_match_src(const void *src, size_t len)
 
 	if (src == NULL)
 		return true;
-	if (len != unm_addr_bytes())
-		return unm_refuse("src_addrlen", UNM_TYPE_NUMBER, len,
-				  unm_addr_bytes());
+	if (!unm_addrlen_is("src_addrlen", len))
+		return false;
 	unm_addr_import(src, &addr, &host);
 	if (unm_addr_takes(&addr))
 		return true;
@@ -451,8 +466,8 @@ static int unm_answer_dest(struct fi_info *info, const char *node,
 	if (!(flags & FI_SOURCE) &&
 	    unm_addr_parse(node, service, flags, &addr) != 0) {
 		unm_log_node(node, service, "unimem://board:interface, "
-			     "unimem://board or this host and a number as "
-			     "service, of a peer");
+			     "unimem://board or a host of the job and a number "
+			     "as service, of a peer");
 		return -FI_ENODATA;
 	}
 	if (!(flags & FI_SOURCE) && (node != NULL || addr.iface != 0))
@@ -460,11 +475,8 @@ static int unm_answer_dest(struct fi_info *info, const char *node,
 				    &info->dest_addrlen);
 	if (h == NULL || h->dest_addr == NULL)
 		return 0;
-	if (h->dest_addrlen != unm_addr_bytes()) {
-		unm_refuse("dest_addrlen", UNM_TYPE_NUMBER, h->dest_addrlen,
-			   unm_addr_bytes());
+	if (!unm_addrlen_is("dest_addrlen", h->dest_addrlen))
 		return -FI_ENODATA;
-	}
 	unm_addr_import(h->dest_addr, &addr, &host);
 	return unm_set_addr(&addr, &host, &info->dest_addr,
 			    &info->dest_addrlen);

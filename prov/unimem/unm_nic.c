@@ -210,6 +210,9 @@ static int unm_nic_board(const struct hal_params *params)
 		(params->boards == 0 && strcmp(params->hal, "emu") == 0 &&
 		 strcmp(params->profile, "host") == 0);
 
+
+	if (params->net[0] != '\0')
+		return -1;		/* may be numbered through all hosts */
 	return params->board >= 0 ? params->board : one ? 0 : -1;
 }
 

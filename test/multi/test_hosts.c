@@ -1,169 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_hosts.c - processes on several hosts: each in a network namespace of its
- * own, with an Ethernet cable (veth) between them.
- *
- * A child makes its namespace, the director lays the cable, and the child gives
- * its end an address. All of it is gone with the children. Needs root, the tool
- * ip and the module libunimem-net.so; where one is missing the cases are
- * skipped, except hosts_one.
+ * test_hosts.c - processes on two hosts (lib/hosts.h): messages, one-sided
+ * operations, ends, and peers without the secret. Without root, the tool ip or
+ * the module libunimem-net.so the cases are skipped, except hosts_one.
  */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <sched.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
 
-#include "lib/procs.h"
+#include "lib/hosts.h"
 
-#define HOSTS_SKIPPED	77
-
-#ifdef __SANITIZE_ADDRESS__
-/* The search for leaks crashes in processes that have loaded UCX. */
-int __lsan_is_turned_off(void);
-int __lsan_is_turned_off(void)
-{
-	return 1;
-}
-#endif
 #define DEAD_MS		3000		/* default of FI_UNIMEM_NET_DEAD_MS */
 
 static const size_t mixed[] = {
 	8, 0, 4096, 40, 70000, 100, 1000, 16384, 300000, 57, 1, 1048576,
 };
-
-/* The work of a child on its host; fd is the socket to the director. */
-typedef int (*body_fn)(int fd, int host);
-
-struct place {
-	body_fn body;
-};
-
-/* ---- Hosts ------------------------------------------------------------- */
-
-static bool run(const char *fmt, ...)
-{
-	char cmd[512];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(cmd, sizeof(cmd), fmt, ap);
-	va_end(ap);
-	return system(cmd) == 0;
-}
-
-/* Is the other end of the cable there? */
-static bool cable_is_up(void)
-{
-	char state[16] = "";
-	int fd = open("/sys/class/net/net0/operstate", O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return false;
-	if (read(fd, state, sizeof(state) - 1) < 0)
-		state[0] = '\0';
-	close(fd);
-	return strncmp(state, "up", 2) == 0;
-}
-
-/* A network namespace, with a /sys that shows its interfaces. */
-static bool new_host(void)
-{
-	return geteuid() == 0 && unshare(CLONE_NEWNET | CLONE_NEWNS) == 0 &&
-		mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
-		mount("sysfs", "/sys", "sysfs", 0, NULL) == 0;
-}
-
-static bool same_host_as(uint64_t pid)
-{
-	char path[64];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd >= 0 && setns(fd, CLONE_NEWNET) == 0 && new_host() &&
-		setns(fd, CLONE_NEWNET) == 0 &&
-		mount("sysfs", "/sys", "sysfs", 0, NULL) == 0;
-}
-
-/* A child: makes or joins its host, then runs the body. */
-static int on_host(int fd, void *arg)
-{
-	const struct place *place = arg;
-	int self = proc_index(), host = self % 2;
-	uint64_t pid;
-
-	setenv("FI_UNIMEM_NET", "net0", 1);
-	if (self < 2 && !new_host())
-		return HOSTS_SKIPPED;
-	pid = procs_exchange(fd, 1);
-	if (self >= 2) {
-		CHECK(same_host_as(pid));
-	} else {
-		CHECK(run("ip addr add 10.78.0.%d/24 dev net0 && "
-			  "ip link set net0 up && ip link set lo up",
-			  host + 1));
-		while (!cable_is_up())
-			procs_nap(1000);
-	}
-	procs_exchange(fd, 2);
-	return place->body(fd, host);
-}
-
-/* Is the engine built? It is in the folder of the provider then. */
-static bool has_engine(void)
-{
-	const char *dir = getenv("FI_PROVIDER_PATH");
-	char path[512];
-
-	snprintf(path, sizeof(path), "%s/libunimem-net.so",
-		 dir != NULL ? dir : ".libs");
-	return access(path, R_OK) == 0;
-}
-
-/* Start n children, of which 0 and 2 are on one host, 1 and 3 on the other.
- * They run their bodies when this returns. */
-static void start(struct proc *p[], int n, struct place *place)
-{
-	uint64_t word;
-
-	if (!has_engine())
-		procs_skip("no libunimem-net.so: built without UCX");
-	for (int i = 0; i < n; i++)
-		p[i] = proc_start(on_host, place, NULL);
-	for (int i = 0; i < n; i++) {
-		if (procs_recv(p[i]->fd, &word, sizeof(word), -1) > 0)
-			continue;
-		while (!proc_ended(p[i], 1000))
-			;
-		if (WEXITSTATUS(p[i]->status) == HOSTS_SKIPPED)
-			procs_skip("network namespaces need root");
-		proc_expect(p[i], 0);
-	}
-	if (!run("ip link add net0 netns %d type veth peer name net0 netns %d "
-		 "2>/dev/null", p[0]->pid, p[1]->pid))
-		procs_skip("no ip(8), or no veth in this kernel");
-	for (int k = 0; k < n; k += 2) {
-		for (int i = k; i < k + 2 && i < n; i++)
-			procs_send_word(p[i]->fd, (uint64_t)p[i % 2]->pid);
-		for (int i = k; i < k + 2 && i < n; i++)
-			procs_recv_word(p[i]->fd);
-	}
-	for (int i = 0; i < n; i++)
-		procs_send_word(p[i]->fd, 0);
-}
 
 /* ---- Messages ---------------------------------------------------------- */
 
@@ -181,19 +43,6 @@ static uint64_t caught(void)
 	return mask & 0x7fffffff;	/* not those of the C library */
 }
 
-static bool has_mapped(const char *name)
-{
-	FILE *f = fopen("/proc/self/maps", "re");
-	char line[512];
-	bool found = false;
-
-	CHECK(f != NULL);
-	while (fgets(line, sizeof(line), f) != NULL)
-		found |= strstr(line, name) != NULL;
-	fclose(f);
-	return found;
-}
-
 static int talk(int fd, int host)
 {
 	struct traffic_opt opt = { .count = 300, .lens = mixed, .nlens = 12 };
@@ -201,17 +50,17 @@ static int talk(int fd, int host)
 
 	(void)host;
 	traffic_session(fd, &opt);
-	CHECK(has_mapped("libucp"));
+	CHECK(hosts_mapped("libucp"));
 	CHECK_MSG(caught() == before, "handlers of signals: %llx, were %llx",
 		  (unsigned long long)caught(), (unsigned long long)before);
 	return 0;
 }
 
-static void together(int n, struct place *place)
+static void together(int n, hosts_body body)
 {
 	struct proc *p[4];
 
-	start(p, n, place);
+	hosts_start(p, n, body);
 	procs_join(p, n);
 	for (int i = 0; i < n; i++)
 		procs_recv_word(p[i]->fd);
@@ -221,12 +70,12 @@ static void together(int n, struct place *place)
 
 static void hosts_talk(void)
 {
-	together(2, &(struct place){ .body = talk });
+	together(2, talk);
 }
 
 static void hosts_two_each(void)
 {
-	together(4, &(struct place){ .body = talk });
+	together(4, talk);
 }
 
 static int talk_asleep(int fd, int host)
@@ -250,7 +99,7 @@ static int talk_asleep(int fd, int host)
 
 static void hosts_asleep(void)
 {
-	together(2, &(struct place){ .body = talk_asleep });
+	together(2, talk_asleep);
 }
 
 /* Both sides connect at once, again and again. */
@@ -271,7 +120,7 @@ static void hosts_crossed(void)
 {
 	struct proc *p[2];
 
-	start(p, 2, &(struct place){ .body = talk_again });
+	hosts_start(p, 2, talk_again);
 	for (int round = 0; round < 40; round++) {
 		procs_join(p, 2);
 		for (int i = 0; i < 2; i++)
@@ -369,7 +218,7 @@ static void hosts_onesided(void)
 {
 	struct proc *p[2];
 
-	start(p, 2, &(struct place){ .body = target_or_initiator });
+	hosts_start(p, 2, target_or_initiator);
 	procs_join(p, 2);
 	/* the target makes progress until the initiator has ended */
 	for (int i = 1; i >= 0; i--)
@@ -429,7 +278,8 @@ static uint64_t kill_attempt(void *arg)
 	uint64_t since, heard;
 	struct proc *p[2];
 
-	start(p, 2, arg);
+	(void)arg;
+	hosts_start(p, 2, killed_or_survivor);
 	procs_join(p, 2);
 	procs_recv_word(p[1]->fd);
 	since = proc_kill(p[0]);
@@ -440,8 +290,7 @@ static uint64_t kill_attempt(void *arg)
 
 static void hosts_kill(void)
 {
-	procs_within_a_second(kill_attempt,
-			      &(struct place){ .body = killed_or_survivor });
+	procs_within_a_second(kill_attempt, NULL);
 }
 
 /* A cable that is cut in silence: both sides send to an Ethernet address that
@@ -453,8 +302,8 @@ static int cut_off(int fd, int host)
 	node_start(&n, fd, 0);
 	exchange(&n, host);
 	node_report(&n, fd, 0);
-	CHECK(run("ip neigh replace 10.78.0.%d lladdr 02:00:00:00:00:99 dev "
-		  "net0 nud permanent", 2 - host));
+	CHECK(hosts_run("ip neigh replace 10.78.0.%d lladdr 02:00:00:00:00:99 "
+			"dev net0 nud permanent", 2 - host));
 	survive(&n, fd);
 	node_close(&n);
 	return 0;
@@ -465,7 +314,7 @@ static void hosts_cut(void)
 	struct proc *p[2];
 	uint64_t since;
 
-	start(p, 2, &(struct place){ .body = cut_off });
+	hosts_start(p, 2, cut_off);
 	procs_join(p, 2);
 	for (int i = 0; i < 2; i++)
 		procs_recv_word(p[i]->fd);
@@ -501,7 +350,7 @@ static void hosts_stopped(void)
 {
 	struct proc *p[2];
 
-	start(p, 2, &(struct place){ .body = stopped_or_patient });
+	hosts_start(p, 2, stopped_or_patient);
 	procs_join(p, 2);
 	for (int i = 0; i < 2; i++)
 		procs_recv_word(p[i]->fd);
@@ -512,6 +361,49 @@ static void hosts_stopped(void)
 		procs_send_word(p[i]->fd, 0);
 	for (int i = 0; i < 2; i++)
 		procs_recv_word(p[i]->fd);
+	for (int i = 0; i < 2; i++)
+		proc_finish(p[i]);
+}
+
+/* The kernel ends the sockets of UCX, too, within FI_UNIMEM_NET_DEAD_MS. Those
+ * of the control connections have another limit beside. */
+static int count_probes(int fd, int host)
+{
+	uint64_t found = 0;
+	struct node n;
+
+	setenv("FI_UNIMEM_NET_DEAD_MS", "7000", 1);
+	node_start(&n, fd, 0);
+	exchange(&n, host);
+	for (int s = 0; s < 256; s++) {
+		socklen_t len = sizeof(int);
+		int on = 0, limit = 0, probes = 0;
+
+		if (getsockopt(s, SOL_SOCKET, SO_KEEPALIVE, &on, &len) != 0 ||
+		    on == 0 || getsockopt(s, IPPROTO_TCP, TCP_USER_TIMEOUT,
+					  &limit, &len) != 0 || limit != 0)
+			continue;
+		CHECK(getsockopt(s, IPPROTO_TCP, TCP_KEEPCNT, &probes, &len) ==
+		      0);
+		CHECK_MSG(probes == 6, "a socket of UCX ends after %d probes",
+			  probes);
+		found++;
+	}
+	node_report(&n, fd, found);
+	node_close(&n);
+	return 0;
+}
+
+static void hosts_probes(void)
+{
+	uint64_t found = 0;
+	struct proc *p[2];
+
+	hosts_start(p, 2, count_probes);
+	procs_join(p, 2);
+	for (int i = 0; i < 2; i++)
+		found += procs_recv_word(p[i]->fd);
+	CHECK(found != 0);
 	for (int i = 0; i < 2; i++)
 		proc_finish(p[i]);
 }
@@ -568,10 +460,17 @@ static int with_or_without(int fd, int host)
 	struct node n;
 	ssize_t ret;
 
+	/* how long idle connections without a proof stay */
+	setenv("FI_UNIMEM_NET_DIAL_MS", "1000", 1);
 	node_open(&n, 0);
 	CHECK(procs_send(fd, &n.full, sizeof(n.full)));
 	CHECK(procs_recv(fd, addr, sizeof(addr), -1) == sizeof(addr));
 	if (host == 0) {
+		/* no process without the secret had UCX loaded here */
+		node_idle(&n, fd);
+		CHECK(hosts_mapped("libunimem-net-auth"));
+		CHECK(!hosts_mapped("libucp"));
+		procs_send_word(fd, 0);
 		node_recv(&n, buf, 8, 7);
 		CHECK(buf[0] == 0x11);	/* of the peer with the secret */
 		node_report(&n, fd, 0);
@@ -588,6 +487,7 @@ static int with_or_without(int fd, int host)
 	CHECK_MSG(ret == -FI_EACCES || ret == -FI_ECONNRESET, "%s",
 		  fi_strerror((int)-ret));
 	node_close(&n);
+	procs_exchange(fd, 0);
 	node_open(&n, 0);
 	n.peer[0] = node_insert(&n, &addr[0].addr);
 	buf[0] = 0x11;
@@ -601,8 +501,11 @@ static void hosts_secret(void)
 {
 	struct proc *p[2];
 
-	start(p, 2, &(struct place){ .body = with_or_without });
+	hosts_start(p, 2, with_or_without);
 	procs_join(p, 2);
+	procs_recv_word(p[1]->fd);
+	procs_exchange(p[0]->fd, 0);
+	procs_send_word(p[1]->fd, 0);
 	for (int i = 0; i < 2; i++)
 		procs_recv_word(p[i]->fd);
 	for (int i = 1; i >= 0; i--)
@@ -617,8 +520,8 @@ static int talk_here(int fd, void *arg)
 
 	(void)arg;
 	traffic_session(fd, &opt);
-	CHECK(!has_mapped("libucp"));
-	CHECK(!has_mapped("libunimem-net"));
+	CHECK(!hosts_mapped("libucp"));
+	CHECK(!hosts_mapped("libunimem-net"));
 	return 0;
 }
 
@@ -647,6 +550,7 @@ static const struct procs_case cases[] = {
 	PROCS_CASE(hosts_kill, 0),
 	PROCS_CASE(hosts_cut, 0),
 	PROCS_CASE(hosts_stopped, 0),
+	PROCS_CASE(hosts_probes, 0),
 	PROCS_CASE(hosts_secret, 120),
 };
 

@@ -10,15 +10,16 @@
 
 #include <rdma/fi_errno.h>
 
+#include "hal/hal_types.h"
 #include "hal/net/hal_net_auth.h"
 
-static void toy_mac(uint8_t mac[NET_MAC], const uint8_t key[NET_SECRET],
+static void toy_mac(uint8_t mac[NET_MAC], const uint8_t *key, size_t nkey,
 		    const void *data, size_t len)
 {
 	const uint8_t *byte = data;
 	uint64_t h = 1;
 
-	for (size_t i = 0; i < NET_SECRET; i++)
+	for (size_t i = 0; i < nkey; i++)
 		h = (h ^ key[i]) * UINT64_C(0x100000001b3);
 	for (size_t i = 0; i < len; i++)
 		h = (h ^ byte[i]) * UINT64_C(0x100000001b3);
@@ -47,8 +48,8 @@ static void begin(struct pair *p)
 	memset(p->a.nonce, 5, NET_NONCE);
 	p->d.mac = p->a.mac = toy_mac;
 	p->d.equal = p->a.equal = toy_equal;
-	net_auth_dial(&p->d, p->d_name, p->a_name, p->secret);
-	net_auth_accept(&p->a, p->a_name, p->secret);
+	net_auth_dial(&p->d, p->d_name, p->a_name, NET_KIND_ADDRESS, p->secret);
+	net_auth_accept(&p->a, p->a_name, p->secret, NULL);
 }
 
 /* Give what one side has to send to the other side, n bytes at a time. */
@@ -86,6 +87,130 @@ static void test_both_prove(void **state)
 		assert_memory_equal(p.a.peer, p.d_name, NET_NAME);
 	}
 }
+
+/* ---- By the key file --------------------------------------------------- */
+
+static void name_of(uint8_t name[NET_NAME], uint64_t nonce)
+{
+	struct hal_addr addr = {
+		.version = HAL_ADDR_VERSION, .board = 3, .iface = 7,
+		.nonce = nonce,
+	};
+
+	memset(name, nonce != HAL_ADDR_ANY ? 0x44 : 0, NET_NAME);
+	memcpy(name, &addr, sizeof(addr));
+}
+
+/* A dialler that knows board and interface, and one key on each side. */
+static void begin_by_key(struct pair *p, uint64_t nonce, const char *d_key,
+			 const char *a_key)
+{
+	uint8_t to[NET_NAME];
+
+	begin(p);
+	name_of(p->a_name, 99);
+	name_of(to, nonce);
+	net_auth_dial(&p->d, p->d_name, to, NET_KIND_KEY,
+		      (const uint8_t *)d_key);
+	net_auth_accept(&p->a, p->a_name, p->secret, (const uint8_t *)a_key);
+}
+
+static int meet(struct pair *p)
+{
+	int ret = carry(&p->d, &p->a, 1000);
+	int answer = carry(&p->a, &p->d, 1000);
+
+	if (ret == 0)
+		ret = answer;
+	return ret != 0 ? ret : carry(&p->d, &p->a, 1000);
+}
+
+#define KEY	"sixteen bytes..."
+#define OTHER	"sixteen bytes,.."
+
+/* The dialler gets the whole name, which the proofs cover. */
+static void test_by_key(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	for (uint64_t nonce = 0; nonce < 100; nonce += 99) {
+		begin_by_key(&p, nonce, KEY, KEY);
+		assert_int_equal(meet(&p), 0);
+		assert_int_equal(p.a.state, NET_AUTH_DONE);
+		assert_memory_equal(p.d.peer, p.a_name, NET_NAME);
+		assert_memory_equal(p.a.peer, p.d_name, NET_NAME);
+	}
+	begin_by_key(&p, 0, KEY, KEY);
+	assert_int_equal(carry(&p.d, &p.a, 1000), 0);
+	p.a.out[offsetof(struct net_answer, name) + 30] ^= 1;
+	assert_int_equal(carry(&p.a, &p.d, 1000), -FI_EACCES);
+}
+
+static void test_wrong_key(void **state)
+{
+	static const uint8_t zero[NET_SECRET];
+	struct pair p;
+
+	(void)state;
+	begin_by_key(&p, 0, KEY, OTHER);
+	assert_int_equal(meet(&p), -FI_EACCES);
+	/* the acceptor has none, which the dialler gets to know */
+	begin_by_key(&p, 0, KEY, NULL);
+	assert_int_equal(meet(&p), -FI_EACCES);
+	assert_int_equal(p.d.state, NET_AUTH_FAILED);
+	/* no key is not the key 0 */
+	begin_by_key(&p, 0, (const char *)zero, NULL);
+	assert_int_equal(meet(&p), -FI_EACCES);
+	/* the secret of the address is no key, and a key is no secret */
+	begin_by_key(&p, 0, (const char *)p.secret, KEY);
+	assert_int_equal(meet(&p), -FI_EACCES);
+	begin_by_key(&p, 0, KEY, KEY);
+	net_auth_dial(&p.d, p.d_name, p.a_name, NET_KIND_ADDRESS,
+		      (const uint8_t *)KEY);
+	assert_int_equal(meet(&p), -FI_EACCES);
+}
+
+/* The key alone does not lead to another interface, or to a later holder. */
+static void test_key_elsewhere(void **state)
+{
+	struct hal_addr addr;
+	struct pair p;
+
+	(void)state;
+	begin_by_key(&p, 98, KEY, KEY);
+	assert_int_equal(meet(&p), -FI_ECONNREFUSED);
+	begin_by_key(&p, 0, KEY, KEY);
+	memcpy(&addr, p.a.self, sizeof(addr));
+	addr.board++;
+	memcpy(p.a.self, &addr, sizeof(addr));
+	assert_int_equal(meet(&p), -FI_ECONNREFUSED);
+	/* nor does an acceptor pass for another one */
+	begin_by_key(&p, 0, KEY, KEY);
+	assert_int_equal(carry(&p.d, &p.a, 1000), 0);
+	memcpy(&addr, p.a.out + offsetof(struct net_answer, name),
+	       sizeof(addr));
+	addr.iface++;
+	memcpy(p.a.out + offsetof(struct net_answer, name), &addr,
+	       sizeof(addr));
+	assert_int_equal(carry(&p.a, &p.d, 1000), -FI_ECONNREFUSED);
+}
+
+/* A name without a nonce is for the key only. */
+static void test_no_nonce_by_secret(void **state)
+{
+	uint8_t to[NET_NAME];
+	struct pair p;
+
+	(void)state;
+	begin(&p);
+	name_of(p.a.self, 99);
+	name_of(to, HAL_ADDR_ANY);
+	net_auth_dial(&p.d, p.d_name, to, NET_KIND_ADDRESS, p.secret);
+	assert_int_equal(meet(&p), -FI_ECONNREFUSED);
+}
+
+/* ---- Messages that are wrong ------------------------------------------- */
 
 /* The bytes behind the proof are the caller's. */
 static void test_takes_no_more(void **state)
@@ -225,10 +350,120 @@ static void test_each_byte(void **state)
 		}
 }
 
+/* ---- Sealed messages --------------------------------------------------- */
+
+struct msg {
+	struct net_ctl ctl;
+	uint8_t body[24];
+	uint8_t mac[NET_MAC];
+};
+
+static void agree(struct pair *p)
+{
+	begin(p);
+	carry(&p->d, &p->a, 1000);
+	carry(&p->a, &p->d, 1000);
+	carry(&p->d, &p->a, 1000);
+	assert_int_equal(p->d.state, NET_AUTH_DONE);
+	assert_int_equal(p->a.state, NET_AUTH_DONE);
+}
+
+static struct msg sealed(struct net_auth *from, uint8_t byte)
+{
+	struct msg m = { .ctl.type = 1 };
+
+	memset(m.body, byte, sizeof(m.body));
+	assert_int_equal(net_auth_seal(from, &m, offsetof(struct msg, mac)),
+			 sizeof(m));
+	assert_int_equal(m.ctl.bytes, sizeof(m));
+	return m;
+}
+
+static void test_sealed(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	agree(&p);
+	for (uint8_t i = 0; i < 10; i++) {
+		struct msg m = sealed(&p.d, i), n = sealed(&p.a, i);
+
+		assert_int_equal(net_auth_open(&p.a, &m), 32);
+		assert_int_equal(net_auth_open(&p.d, &n), 32);
+	}
+}
+
+/* A change of any byte, and any other length, is noticed. */
+static void test_sealed_bytes(void **state)
+{
+	struct pair p;
+	struct msg m;
+
+	(void)state;
+	agree(&p);
+	m = sealed(&p.d, 7);
+	for (size_t i = 0; i < sizeof(m); i++) {
+		struct {
+			struct msg m;
+			uint8_t more[UINT16_MAX];
+		} changed = { .m = m };
+
+		((uint8_t *)&changed)[i] ^= 0x20;
+		assert_true(net_auth_open(&p.a, &changed) < 0);
+	}
+	for (uint16_t len = 0; len < sizeof(m); len++) {
+		struct msg cut = m;
+
+		cut.ctl.bytes = len;
+		assert_true(net_auth_open(&p.a, &cut) < 0);
+	}
+	assert_int_equal(net_auth_open(&p.a, &m), 32);
+}
+
+/* Messages that are good elsewhere: repeated, out of order, sent back to their
+ * author, of another connection. */
+static void test_sealed_elsewhere(void **state)
+{
+	struct pair p, q;
+	struct msg m[3];
+
+	(void)state;
+	agree(&p);
+	for (uint8_t i = 0; i < 3; i++)
+		m[i] = sealed(&p.d, i);
+	assert_int_equal(net_auth_open(&p.a, &m[1]), -FI_EACCES);
+	assert_int_equal(net_auth_open(&p.a, &m[0]), 32);
+	assert_int_equal(net_auth_open(&p.a, &m[0]), -FI_EACCES);
+	assert_int_equal(net_auth_open(&p.a, &m[2]), -FI_EACCES);
+	assert_int_equal(net_auth_open(&p.d, &m[0]), -FI_EACCES);
+	begin(&q);
+	q.a.nonce[0] ^= 1;
+	carry(&q.d, &q.a, 1000);
+	carry(&q.a, &q.d, 1000);
+	carry(&q.d, &q.a, 1000);
+	assert_int_equal(q.a.state, NET_AUTH_DONE);
+	assert_int_equal(net_auth_open(&q.a, &m[0]), -FI_EACCES);
+}
+
+/* A kind of secret that this side does not know is refused. */
+static void test_another_kind(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	begin(&p);
+	p.d.out[offsetof(struct net_hello, kind)] = 200;
+	assert_int_equal(carry(&p.d, &p.a, 1000), -FI_ECONNREFUSED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_both_prove),
+		cmocka_unit_test(test_by_key),
+		cmocka_unit_test(test_wrong_key),
+		cmocka_unit_test(test_key_elsewhere),
+		cmocka_unit_test(test_no_nonce_by_secret),
 		cmocka_unit_test(test_takes_no_more),
 		cmocka_unit_test(test_wrong_secret),
 		cmocka_unit_test(test_replay),
@@ -237,6 +472,10 @@ int main(void)
 		cmocka_unit_test(test_another_version),
 		cmocka_unit_test(test_garbage),
 		cmocka_unit_test(test_each_byte),
+		cmocka_unit_test(test_sealed),
+		cmocka_unit_test(test_sealed_bytes),
+		cmocka_unit_test(test_sealed_elsewhere),
+		cmocka_unit_test(test_another_kind),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -94,6 +94,35 @@ static void test_node_and_service(void **state)
 	}
 }
 
+/* A host before the board: this one. Without a directory there is no other. */
+static void test_host_and_board(void **state)
+{
+	static const char *const here[] = {
+		"unimem://localhost/0:7", "unimem://127.0.0.1/0:7",
+		"unimem://[127.0.0.1]/0:7",
+	};
+	static const char *const bad[] = {
+		"unimem://192.0.2.1/0:7", "unimem://g00n13s.invalid/0:7",
+		"unimem:///0:7", "unimem://[]/0:7", "unimem://localhost/0:0",
+		"unimem://localhost/", "unimem://localhost/1:7",
+		"unimem://localhost/70000:7", "unimem://localhost/0:7/x",
+	};
+	struct hal_addr want = named("unimem://0:7", NULL, 0), a;
+	struct fi_info *info = NULL;
+
+	for (size_t i = 0; i < sizeof(here) / sizeof(here[0]); i++) {
+		a = named(here[i], NULL, 0);
+		assert_memory_equal(&a, &want, sizeof(a));
+	}
+	a = named("unimem://localhost/0", "7", 0);
+	assert_memory_equal(&a, &want, sizeof(a));
+	a = named("unimem://localhost/0:7/00000000000000ab", NULL, 0);
+	assert_int_equal(a.nonce, 0xab);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(prov->getinfo(EP_VERSION, bad[i], NULL, 0,
+					       NULL, &info), -FI_ENODATA);
+}
+
 /* A name of this host, or no node, with a number as service: an interface of
  * the local board, which is known only when there is a board. */
 static void test_host_and_number(void **state)
@@ -143,6 +172,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nodes),
 		cmocka_unit_test(test_node_and_service),
+		cmocka_unit_test(test_host_and_board),
 		cmocka_unit_test(test_host_and_number),
 	};
 

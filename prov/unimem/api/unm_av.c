@@ -83,6 +83,26 @@ static int unm_av_none(fi_addr_t *fi_addr, int *errs, size_t count, int ret)
 	return ret;
 }
 
+/* Report address i, which is not valid. False: it has the other form, so that
+ * nobody knows where the next addresses are; they are reported, too. */
+static bool unm_av_refuse(const struct unm_av_src *src, size_t i,
+			  const struct hal_addr *a, fi_addr_t *fi_addr,
+			  int *errs)
+{
+	unm_av_tell(fi_addr, errs, i, FI_ADDR_NOTAVAIL, FI_EINVAL);
+	if (a->version != HAL_ADDR_HOST_VERSION) {
+		UNM_INFO(AV, "address %zu of %zu is not a unimem address\n", i,
+			 src->count);
+		return true;
+	}
+	UNM_WARN(AV, "address %zu of %zu is of a process %s FI_UNIMEM_NET: all "
+		 "processes of a job must have it, or none\n", i, src->count,
+		 unm_addr_bytes() == sizeof(*a) ? "with" : "without");
+	while (++i < src->count)
+		unm_av_tell(fi_addr, errs, i, FI_ADDR_NOTAVAIL, FI_EINVAL);
+	return false;
+}
+
 static int unm_av_add_all(struct unm_av *av, const struct unm_av_src *src,
 			  fi_addr_t *fi_addr, int *errs)
 {
@@ -97,18 +117,9 @@ static int unm_av_add_all(struct unm_av *av, const struct unm_av_src *src,
 			unm_av_tell(fi_addr, errs, i,
 				    unm_av_add(av, &a, &host), 0);
 			done++;
-			continue;
+		} else if (!unm_av_refuse(src, i, &a, fi_addr, errs)) {
+			break;
 		}
-		unm_av_tell(fi_addr, errs, i, FI_ADDR_NOTAVAIL, FI_EINVAL);
-		if (a.version == HAL_ADDR_HOST_VERSION)
-			UNM_WARN(AV, "address %zu of %zu is of a process %s "
-				 "FI_UNIMEM_NET: all processes of a job must "
-				 "have it, or none\n", i, src->count,
-				 unm_addr_bytes() == sizeof(a) ? "with" :
-				 "without");
-		else
-			UNM_INFO(AV, "address %zu of %zu is not a unimem "
-				 "address\n", i, src->count);
 	}
 	unm_list_for_each(pos, &av->eps)
 		unm_peer_inserted(unm_container(pos, struct unm_ep_links,
@@ -167,8 +178,8 @@ static int unm_av_insertsym(struct fid_av *fid, const char *node,
 	if (unm_addr_parse(node, service, 0, &src.first) != 0 ||
 	    src.first.iface == 0) {
 		UNM_INFO(AV, "node %s service %s asked, offered: "
-			 "unimem://board:interface, or unimem://board or this "
-			 "host and an interface as service\n", node,
+			 "unimem://board:interface, or unimem://board or a "
+			 "host of the job and an interface as service\n", node,
 			 service != NULL ? service : "none");
 		return unm_av_none(fi_addr, errs, src.count, -FI_EINVAL);
 	}

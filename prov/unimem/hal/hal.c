@@ -3,7 +3,8 @@
  * hal.c - the one HAL of the process: it selects the backend and counts the
  * references.
  *
- * Entry points: hal_get(), hal_put(), hal_backend(). hal.h declares them.
+ * Entry points: hal_get(), hal_put(), hal_backend(), hal_host_boards(). hal.h
+ * declares them.
  */
 #define _GNU_SOURCE
 #include <string.h>
@@ -12,9 +13,11 @@
 #include "hal/dev/hal_dev_conf.h"
 #include "hal/hal.h"
 #include "hal/hal_backend.h"
+#include "hal/hal_board.h"
 #include "hal/hal_fault.h"
 #include "hal/hal_lock.h"
 #include "hal/net/hal_net.h"
+#include "hal/net/hal_net_hosts.h"
 
 static const struct {
 	const char *name;
@@ -41,11 +44,59 @@ const char *hal_backend(const struct hal_params *params)
 	return name;
 }
 
+/* Find the directory of the job's hosts; *dir is NULL if there is none. The
+ * boards of a device have numbers already, so only those of the emulation are
+ * numbered through. May change params->boards. */
+static int find_hosts(struct hal_params *params, struct net_dir **dir)
+{
+	const char *asked = params->net_hosts;
+
+	*dir = NULL;
+	if (params->net[0] == '\0' && asked[0] != '\0') {
+		hal_log(0, "FI_UNIMEM_NET_HOSTS=%s: set FI_UNIMEM_NET too, to "
+			"the network interface by which these hosts reach each "
+			"other", asked);
+		return -FI_EINVAL;
+	}
+	if (params->net[0] == '\0')
+		return 0;
+	if (strcmp(hal_backend(params), "emu") == 0)
+		return net_hosts_open(params, dir);
+	if (asked[0] == '\0')
+		return 0;
+	hal_log(0, "FI_UNIMEM_NET_HOSTS=%s: for boards of FI_UNIMEM_HAL=emu, "
+		"not %s", asked, hal_backend(params));
+	return -FI_EINVAL;
+}
+
+static int open_with(unsigned i, const struct hal_params *asked,
+		     struct hal **hal)
+{
+	struct hal_params params = *asked;
+	struct net_dir *dir;
+	int ret;
+
+	ret = find_hosts(&params, &dir);
+	if (ret != 0)
+		return ret;
+	ret = backends[i].ops->open(&params, hal);
+	if (ret != 0) {
+		net_dir_free(dir);
+		return ret;
+	}
+	if (params.net[0] != '\0')
+		ret = hal_net_wrap(*hal, dir);
+	if (ret == 0 && params.fault[0] != '\0')
+		ret = hal_fault_wrap(*hal, params.fault);
+	if (ret != 0)
+		(*hal)->ops->close(*hal);
+	return ret;
+}
+
 static int open_backend(const struct hal_params *params, struct hal **hal)
 {
 	const char *name = hal_backend(params);
 	unsigned i;
-	int ret;
 
 	for (i = 0; i < NBACKENDS; i++)
 		if (strcmp(name, backends[i].name) == 0)
@@ -60,16 +111,32 @@ static int open_backend(const struct hal_params *params, struct hal **hal)
 			"FI_UNIMEM_HAL=emu, not %s", params->model, name);
 		return -FI_EINVAL;
 	}
-	ret = backends[i].ops->open(params, hal);
+	return open_with(i, params, hal);
+}
+
+int hal_host_boards(const struct hal_params *params, const char *host,
+		    uint32_t *first, uint32_t *count)
+{
+	struct hal_params copy = *params;
+	struct net_dir *dir;
+	int k, ret;
+
+	ret = find_hosts(&copy, &dir);
 	if (ret != 0)
 		return ret;
-	if (params->net[0] != '\0')
-		ret = hal_net_wrap(*hal);
-	if (ret == 0 && params->fault[0] != '\0')
-		ret = hal_fault_wrap(*hal, params->fault);
-	if (ret != 0)
-		(*hal)->ops->close(*hal);
-	return ret;
+	if (dir == NULL) {
+		*first = 0;
+		*count = strcmp(hal_backend(&copy), "emu") == 0 ?
+			hal_board_count(&copy) : UINT16_MAX + 1;
+		return host == NULL ? 0 : -FI_ENODATA;
+	}
+	k = host == NULL ? (int)dir->self : net_hosts_find(dir, host);
+	if (k >= 0) {
+		*first = dir->host[k].first;
+		*count = dir->host[k].boards;
+	}
+	net_dir_free(dir);
+	return k >= 0 ? 0 : -FI_ENODATA;
 }
 
 int hal_get(const struct hal_params *params, struct hal **hal)

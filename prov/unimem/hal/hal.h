@@ -70,6 +70,18 @@
  * has boards, else "emu". Opens nothing. */
 HAL_EXPORT const char *hal_backend(const struct hal_params *params);
 
+/*
+ * The numbers of the boards of a host of this job: *first, and *count of them
+ * (65536: the device knows how many). host: its name or IP address; NULL: this
+ * host. Opens nothing, but may wait for
+ * the name service. 0; -FI_ENODATA: the job's directory of hosts does not have
+ * this host, or there is none (docs/net.md); -FI_EINVAL after a log line;
+ * -FI_ENOMEM.
+ */
+HAL_EXPORT int hal_host_boards(const struct hal_params *params,
+			       const char *host, uint32_t *first,
+			       uint32_t *count);
+
 /* Take a reference to the HAL of this process; the first call opens it with
  * params (NULL: those of hal_params_load()), later calls ignore params. 0;
  * -FI_EINVAL, -FI_ENODEV, -FI_ENOMEM or -FI_EMFILE after a log line. Any
@@ -158,12 +170,14 @@ static inline void hal_if_disarm(struct hal_if *hif)
 /* ---- Peers ----------------------------------------------------------- */
 
 /*
- * Open the outbound half to an interface. Packets and stores may be sent at
- * once; HAL_EV_CONNECTED or HAL_EV_DEAD follows. If the peer has connected
- * first, its object is returned, and so it is for a second call.
+ * Open the outbound half to an interface, also of a board of another host of
+ * the job. Packets and stores may be sent at once; HAL_EV_CONNECTED or
+ * HAL_EV_DEAD follows. If the peer has connected first, its object is returned,
+ * and so it is for a second call.
  * -FI_EAGAIN: the peer cannot accept now, try again; -FI_ECONNREFUSED: no
- * process holds that interface; -FI_EACCES: only other users do; -FI_EINVAL: no
- * valid address; -FI_EMFILE, -FI_ENOMEM.
+ * process holds that interface; -FI_EACCES: only other users do, or there is no
+ * key file for connections to other hosts; -FI_EINVAL: no valid address;
+ * -FI_EMFILE, -FI_ENOMEM.
  */
 static inline int hal_connect(struct hal_if *hif, const struct hal_addr *to,
 			      struct hal_peer **peer)
@@ -172,9 +186,10 @@ static inline int hal_connect(struct hal_if *hif, const struct hal_addr *to,
 }
 
 /*
- * The same to an interface that may be on another host. host NULL: this host.
- * -FI_EINVAL also: this process has no FI_UNIMEM_NET, or no nonce is given.
- * A host that does not answer is HAL_EV_DEAD after FI_UNIMEM_NET_DEAD_MS.
+ * The same to an interface of which it is known where it is. host NULL or
+ * without a port: as hal_connect(). -FI_EINVAL also: this process has no
+ * FI_UNIMEM_NET, or no nonce is given.
+ * A host that does not answer is HAL_EV_DEAD after FI_UNIMEM_NET_DIAL_MS.
  */
 static inline int hal_connect_host(struct hal_if *hif,
 				   const struct hal_addr *to,

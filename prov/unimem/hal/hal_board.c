@@ -3,10 +3,19 @@
  * hal_board.c - chooses the board of a process, and checks the boards that the
  * caller of the HAL names.
  *
- * Entry points: hal_board_own(), hal_board_check().
+ * Entry points: hal_board_count(), hal_board_own(), hal_board_check().
  */
+#include <string.h>
+
 #include "hal/hal_board.h"
 #include "hal/hal_log.h"
+
+uint32_t hal_board_count(const struct hal_params *params)
+{
+	if (params->boards != 0)
+		return (uint32_t)params->boards;
+	return strcmp(params->profile, "exanode") == 0 ? 4 : 1;
+}
 
 int hal_board_own(int wanted, int boards, long rank, long nranks)
 {
@@ -29,6 +38,13 @@ int hal_board_check(const struct hal *hal, int *board)
 	if (*board >= (int)hal->caps.boards) {
 		hal_log(0, "there is no board %d: %u in all, numbered from 0",
 			*board, hal->caps.boards);
+		return -FI_EINVAL;
+	}
+	if (!hal_board_here(hal, (uint32_t)*board)) {
+		hal_log(0, "interfaces of board %d are to be had on its host "
+			"only, this host has boards %u to %u", *board,
+			hal->first_board, hal->first_board + hal->caps.boards -
+			hal->far_boards - 1);
 		return -FI_EINVAL;
 	}
 	if (*board != hal->own_board &&

@@ -73,9 +73,24 @@ const struct hal_param hal_param_table[] = {
 	    .max = sizeof(((struct hal_params *)0)->net), .def = "",
 	    .help = "IP address or network interface by which processes on "
 		    "other hosts are reached; empty: this host only"),
+	ROW("NET_HOSTS", HAL_PARAM_STRING, net_hosts,
+	    .max = sizeof(((struct hal_params *)0)->net_hosts), .def = "",
+	    .help = "file with the hosts of the job, whose boards are numbered "
+		    "through; empty: those of SLURM_JOB_NODELIST, else none"),
+	ROW("NET_KEY", HAL_PARAM_STRING, net_key,
+	    .max = sizeof(((struct hal_params *)0)->net_key), .def = "",
+	    .help = "file with the key of connections between hosts by board "
+		    "and interface; empty: ~/.unimem/key, if it exists"),
+	ROW("NET_PORT", HAL_PARAM_INT, net_port, .min = 1024, .max = 65535,
+	    .def = "7450", .help = "first TCP port of interfaces that other "
+		    "hosts reach by board and interface"),
 	ROW("NET_DEAD_MS", HAL_PARAM_INT, net_dead_ms, .min = 3000,
 	    .max = 600000, .def = "3000", .help = "a host that does not "
 		    "answer for so many ms is dead"),
+	ROW("NET_DIAL_MS", HAL_PARAM_INT, net_dial_ms, .min = 100,
+	    .max = 3600000, .def = "10000", .help = "connections to another "
+		    "host that end before an answer are tried again for so "
+		    "many ms"),
 	ROW("SEQ_START", HAL_PARAM_LONG, seq_start, .min = 0, .max = LONG_MAX,
 	    .def = "0", .help = "first packet number of a link, for tests"),
 };

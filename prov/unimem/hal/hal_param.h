@@ -87,8 +87,15 @@ struct hal_params {
 					 * without membarrier(2) */
 	char net[64];			/* IP address or network interface for
 					 * peers on other hosts; "": none */
+	char net_hosts[256];		/* file with the hosts of the job; "":
+					 * what the launcher says */
+	char net_key[256];		/* key file; "": the usual one */
+	int net_port;			/* first TCP port that numbers
+					 * determine */
 	int net_dead_ms;		/* longest time in which the end of
 					 * another host is not noticed */
+	int net_dial_ms;		/* how long connections that end before
+					 * an answer are tried again */
 	long seq_start;			/* number of the first packet of a link,
 					 * for tests of the wrap-around */
 };

@@ -47,7 +47,8 @@ struct hal_window;
  */
 struct hal_addr {
 	uint16_t version;		/* HAL_ADDR_VERSION */
-	uint16_t board;			/* 0 .. caps.boards - 1 */
+	uint16_t board;			/* 0 .. caps.boards - 1, numbered
+					 * through all hosts of a job */
 	uint32_t iface;			/* 1 .. caps.ifs_per_board, or
 					 * HAL_IF_SERVICE */
 	uint32_t uid;			/* user id of the holder, in the
@@ -101,7 +102,8 @@ struct hal_caps {
 	const char *profile;		/* "host", "exanode", "board"; with the
 					 * timing model "exanode+model" */
 	uint32_t flags;			/* enum hal_cap_flags */
-	uint32_t boards;		/* boards in the system */
+	uint32_t boards;		/* boards in the system: of all hosts
+					 * of a job */
 	uint32_t ifs_per_board;		/* interfaces of a board, without the
 					 * service's */
 	uint32_t pkt_payload;		/* packet bytes after the 8-byte head */
@@ -370,6 +372,9 @@ struct hal {
 	struct hal_caps caps;
 	struct hal_params params;
 	int own_board;			/* 0 .. caps.boards - 1 */
+	uint32_t first_board;		/* of the boards that the backend has */
+	uint32_t far_boards;		/* boards of other hosts, which it does
+					 * not have: of caps.boards */
 	int refs;			/* users; under the lock of hal.c */
 	void *net;			/* for the use of hal/net */
 };

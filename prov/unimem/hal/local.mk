@@ -120,11 +120,19 @@ libunm_hal_la_SOURCES = \
 	prov/unimem/hal/net/hal_net_auth.h \
 	prov/unimem/hal/net/hal_net_conn.c \
 	prov/unimem/hal/net/hal_net_conn.h \
+	prov/unimem/hal/net/hal_net_connect.c \
+	prov/unimem/hal/net/hal_net_connect.h \
+	prov/unimem/hal/net/hal_net_dir.c \
+	prov/unimem/hal/net/hal_net_dir.h \
 	prov/unimem/hal/net/hal_net_dma.c \
 	prov/unimem/hal/net/hal_net_dma.h \
 	prov/unimem/hal/net/hal_net_engine.h \
 	prov/unimem/hal/net/hal_net_host.c \
 	prov/unimem/hal/net/hal_net_host.h \
+	prov/unimem/hal/net/hal_net_hosts.c \
+	prov/unimem/hal/net/hal_net_hosts.h \
+	prov/unimem/hal/net/hal_net_key.c \
+	prov/unimem/hal/net/hal_net_key.h \
 	prov/unimem/hal/net/hal_net_load.c \
 	prov/unimem/hal/net/hal_net_load.h \
 	prov/unimem/hal/net/hal_net_meet.c \
@@ -173,16 +181,26 @@ libunimem_hal_la_SOURCES =
 libunimem_hal_la_LIBADD = libunm_hal.la
 libunimem_hal_la_LDFLAGS = $(AM_LDFLAGS) $(UNM_LDFLAGS) -version-info 0:0:0
 
-# ---- Engine for other hosts: libunimem-net.so, loaded when one is met ----
+# ---- Modules for other hosts: loaded when one is met ----
 
-# A module of its own, so that nothing else links UCX and libsodium.
+# Nothing else links libsodium and UCX. UCX is loaded after a good proof only.
 if NET
-pkglib_LTLIBRARIES = libunimem-net.la
-libunimem_net_la_SOURCES = prov/unimem/hal/net/hal_net_ucx.c
+pkglib_LTLIBRARIES = libunimem-net.la libunimem-net-auth.la
+libunimem_net_auth_la_SOURCES = prov/unimem/hal/net/hal_net_sodium.c
+libunimem_net_auth_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
+libunimem_net_auth_la_CPPFLAGS = $(UNM_CPPFLAGS) -I$(PROV) $(COMMON_CPPFLAGS) \
+	$(SODIUM_CFLAGS)
+libunimem_net_auth_la_LIBADD = $(SODIUM_LIBS)
+libunimem_net_auth_la_LDFLAGS = $(AM_LDFLAGS) $(UNM_LDFLAGS) \
+	-module -avoid-version -shared -export-symbols-regex '^hal_net_crypto$$'
+libunimem_net_la_SOURCES = \
+	prov/unimem/hal/net/hal_net_stuck.c \
+	prov/unimem/hal/net/hal_net_stuck.h \
+	prov/unimem/hal/net/hal_net_ucx.c
 libunimem_net_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
 libunimem_net_la_CPPFLAGS = $(UNM_CPPFLAGS) -I$(PROV) $(COMMON_CPPFLAGS) \
-	$(UCX_CFLAGS) $(SODIUM_CFLAGS)
-libunimem_net_la_LIBADD = $(UCX_LIBS) $(SODIUM_LIBS)
+	$(UCX_CFLAGS)
+libunimem_net_la_LIBADD = $(UCX_LIBS)
 libunimem_net_la_LDFLAGS = $(AM_LDFLAGS) $(UNM_LDFLAGS) \
 	-module -avoid-version -shared -export-symbols-regex '^hal_net_engine$$'
 endif

@@ -4,7 +4,7 @@
  *
  * Entry points: emu_board_init(), emu_board_fini(), emu_board_place().
  *
- * A profile fixes sizes and counts. If there are several boards and the machine
+ * A profile fixes sizes. If there are several boards and the machine
  * has several memory nodes, each board lies on one of these, and the pages of
  * its interfaces, links and regions are bound to that node. hwloc is loaded for
  * this purpose only.
@@ -32,13 +32,12 @@ static const struct emu_profile {
 	const char *name;
 	struct emu_geo geo;
 	uint32_t wide;			/* pkt_wide of caps */
-	uint32_t ifs, boards, flags;	/* of caps; boards: the default */
+	uint32_t ifs, flags;		/* of caps */
 } profiles[] = {
 	{ "host", { 128, 56, 12288, 262144, 274432 }, HAL_PKT_WIDE, 65535,
-	  1,
 	  HAL_CAP_COHERENT | HAL_CAP_EVENT | HAL_CAP_DMA_ANY |
 	  HAL_CAP_ANY_BOARD | HAL_CAP_ALIAS | HAL_CAP_WIDE },
-	{ "exanode", { 64, 24, 8192, 16384, 24576 }, 0, 63, 4,
+	{ "exanode", { 64, 24, 8192, 16384, 24576 }, 0, 63,
 	  HAL_CAP_EVENT | HAL_CAP_ANY_BOARD },
 };
 
@@ -110,8 +109,7 @@ static int set_profile(struct hal_emu *emu)
 	caps->backend = "emu";
 	caps->profile = pr->name;
 	caps->flags = pr->flags;
-	caps->boards = emu->hal.params.boards != 0 ?
-		       (uint32_t)emu->hal.params.boards : pr->boards;
+	caps->boards = hal_board_count(&emu->hal.params);
 	caps->ifs_per_board = pr->ifs;
 	caps->pkt_payload = pr->geo.payload;
 	caps->pkt_wide = pr->wide;
@@ -226,13 +224,15 @@ static void place_fini(struct hal_emu *emu)
 void emu_board_place(struct hal_emu *emu, uint32_t board,
 		     const struct hal_map *map)
 {
+	uint32_t boards = emu->hal.caps.boards - emu->hal.far_boards;
 	struct emu_place *pl = emu->place;
 	hwloc_obj_t node;
 
 	if (pl == NULL)
 		return;
+	board -= emu->hal.first_board;
 	node = pl->obj(pl->topo, pl->depth, (unsigned)
-		       ((uint64_t)board * pl->nodes / emu->hal.caps.boards));
+		       ((uint64_t)board * pl->nodes / boards));
 	if (node != NULL)
 		pl->bind(pl->topo, map->addr, map->len, node->nodeset,
 			 HWLOC_MEMBIND_BIND, HWLOC_MEMBIND_BYNODESET |

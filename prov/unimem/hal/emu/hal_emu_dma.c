@@ -20,6 +20,7 @@
 #include "hal/emu/hal_emu_board.h"
 #include "hal/emu/hal_emu_conn.h"
 #include "hal/emu/hal_emu_dma.h"
+#include "hal/hal_board.h"
 #include "util/unm_clock.h"
 
 #define POLL_BYTES	(1u << 20)	/* bytes moved by one emu_dma_poll() */
@@ -81,7 +82,9 @@ int emu_mem_alloc(struct hal *hal, int board, size_t bytes,
 	struct hal_mem *mem;
 	int ret;
 
-	if (board >= (int)hal->caps.boards || bytes == 0)
+	if (board < 0)
+		board = hal->own_board;
+	if (!hal_board_here(hal, (uint32_t)board) || bytes == 0)
 		return -FI_EINVAL;
 	if (bytes > MEM_MAX) {
 		hal_log(0, "cannot get %zu bytes of dmable memory: no machine "
@@ -93,8 +96,6 @@ int emu_mem_alloc(struct hal *hal, int board, size_t bytes,
 	if (mem == NULL)
 		return -FI_ENOMEM;
 	mem->emu = emu;
-	if (board < 0)
-		board = hal->own_board;
 	mem->board = (uint32_t)board;
 	if (getrandom(&mem->secret, sizeof(mem->secret), 0) < 0) {
 		ret = -errno;

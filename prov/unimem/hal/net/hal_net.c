@@ -21,7 +21,9 @@
 #include "hal/hal_peer.h"
 #include "hal/net/hal_net.h"
 #include "hal/net/hal_net_conn.h"
+#include "hal/net/hal_net_connect.h"
 #include "hal/net/hal_net_dma.h"
+#include "hal/net/hal_net_dir.h"
 #include "hal/net/hal_net_host.h"
 #include "hal/net/hal_net_meet.h"
 #include "hal/net/hal_net_peer.h"
@@ -123,6 +125,8 @@ static int net_if_open(struct hal *hal, int board, int number,
 	if (ret != 0)
 		return ret;
 	nif = nif_new(hif, net);
+	if (nif != NULL)
+		nif->host.port = net_known_port(nif);
 	ret = nif == NULL ? -FI_ENOMEM : net_dma_open(nif);
 	if (ret == 0)
 		ret = open_fds(nif);
@@ -293,6 +297,8 @@ static void net_close(struct hal *hal)
 	hal->net = NULL;
 	hal->caps.backend = net->base_name;
 	hal->caps.flags = net->base_flags;
+	net_dir_free(net->dir);
+	explicit_bzero(&net->key, sizeof(net->key));
 	free(net);
 	hal->ops->close(hal);
 }
@@ -305,6 +311,7 @@ static void override(struct hal_ops *ops)
 	ops->service = net_service;
 	ops->fd = net_fd;
 	ops->arm = net_arm;
+	ops->connect = net_connect;
 	ops->connect_host = net_connect_host;
 	ops->pump = net_pump;
 	ops->mem_alloc = net_mem_alloc;
@@ -314,22 +321,39 @@ static void override(struct hal_ops *ops)
 	ops->dump = net_dump;
 }
 
-int hal_net_wrap(struct hal *hal)
+/* Number the boards of the backend, which count from 0, by the directory. */
+static void number_boards(struct hal *hal, const struct net_dir *dir)
+{
+	hal->first_board = dir->host[dir->self].first;
+	hal->far_boards = dir->boards - hal->caps.boards;
+	hal->own_board += (int)hal->first_board;
+	hal->caps.boards = dir->boards;
+}
+
+int hal_net_wrap(struct hal *hal, struct net_dir *dir)
 {
 	struct net_hal *net = calloc(1, sizeof(*net));
 	int ret;
 
-	if (net == NULL)
-		return -FI_ENOMEM;
-	ret = net_host_find(hal->params.net, &net->host, net->device);
+	ret = net == NULL ? -FI_ENOMEM :
+		net_host_find(hal->params.net, &net->host, net->device);
+	if (ret == 0 && dir != NULL)
+		ret = net_key_load(hal->params.net_key, &net->key);
 	if (ret != 0) {
+		net_dir_free(dir);
 		free(net);
 		return ret;
 	}
+	net->dir = dir;
+	if (dir != NULL)
+		number_boards(hal, dir);
 	net->base = hal->ops;
 	net->base_name = hal->caps.backend;
 	net->base_flags = hal->caps.flags;
 	net->dead_ns = (uint64_t)hal->params.net_dead_ms * 1000000;
+	net->half_ns = NET_HALF_NS;
+	net->drain_ns = NET_DRAIN_NS;
+	net->dial_ns = (uint64_t)hal->params.net_dial_ms * 1000000;
 	net->pid = getpid();
 	net->ops = *net->base;
 	override(&net->ops);

@@ -8,12 +8,16 @@
 
 #include "hal/hal_types.h"
 
+struct net_dir;
+
 /*
  * Put peers on other hosts around an opened backend, before its first interface
  * is opened and before a fault decorator. params->net is the value of
- * FI_UNIMEM_NET. Loads no engine. 0; -FI_ENOMEM; -FI_EINVAL after a log line.
- * hal_ops.close removes it.
+ * FI_UNIMEM_NET. dir: the job's hosts, by which the boards of the backend are
+ * numbered; it is freed with the decorator, or on an error; NULL: not known.
+ * Loads no engine. 0; -FI_ENOMEM; -FI_EINVAL after a log line. hal_ops.close
+ * removes it.
  */
-int hal_net_wrap(struct hal *hal);
+int hal_net_wrap(struct hal *hal, struct net_dir *dir);
 
 #endif /* HAL_NET_H */

@@ -10,13 +10,19 @@
 
 #include <rdma/fi_errno.h>
 
+#include "hal/hal_types.h"
 #include "hal/net/hal_net_auth.h"
 
-enum role { ACCEPTOR = 'A', DIALLER = 'D' };
+/* Use of an HMAC with the secret: a proof, or the key of the messages that its
+ * author sends. */
+enum role {
+	ACCEPTOR = 'A', DIALLER = 'D', ACCEPTOR_KEY = 'a', DIALLER_KEY = 'd',
+};
 
 /* The bytes that a proof covers. */
 struct claim {
 	uint8_t role;			/* enum role, of the author */
+	uint8_t kind;			/* enum net_kind */
 	uint8_t dial_nonce[NET_NONCE];
 	uint8_t accept_nonce[NET_NONCE];
 	uint8_t from[NET_NAME];
@@ -30,11 +36,12 @@ static void prove(const struct net_auth *a, enum role author, bool dialled,
 	struct claim c;
 
 	c.role = (uint8_t)author;
+	c.kind = a->kind;
 	memcpy(c.dial_nonce, dialled ? a->nonce : a->other, NET_NONCE);
 	memcpy(c.accept_nonce, dialled ? a->other : a->nonce, NET_NONCE);
 	memcpy(c.from, dialled ? a->self : a->peer, NET_NAME);
 	memcpy(c.to, dialled ? a->peer : a->self, NET_NAME);
-	a->mac(proof, a->secret, &c, sizeof(c));
+	a->mac(proof, a->secret, NET_SECRET, &c, sizeof(c));
 }
 
 static bool proven(const struct net_auth *a, enum role author, bool dialled,
@@ -46,24 +53,52 @@ static bool proven(const struct net_auth *a, enum role author, bool dialled,
 	return a->equal(want, got);
 }
 
+/* Both sides know the secret. It is of no more use here. */
+static void done(struct net_auth *a, bool dialled)
+{
+	prove(a, dialled ? DIALLER_KEY : ACCEPTOR_KEY, dialled, a->seal_key);
+	prove(a, dialled ? ACCEPTOR_KEY : DIALLER_KEY, dialled, a->open_key);
+	memset(a->secret, 0, NET_SECRET);
+	a->nsealed = 0;
+	a->nopened = 0;
+	a->state = NET_AUTH_DONE;
+}
+
 static int fail(struct net_auth *a, int ret)
 {
 	a->state = NET_AUTH_FAILED;
 	return ret;
 }
 
+/* May `to`, which the dialler has called its peer, mean the interface of this
+ * name? By the key file, board and interface suffice. */
+static bool means(uint8_t kind, const uint8_t to[NET_NAME],
+		  const uint8_t name[NET_NAME])
+{
+	struct hal_addr want, have;
+
+	if (kind != NET_KIND_KEY)
+		return memcmp(to, name, NET_NAME) == 0;
+	memcpy(&want, to, sizeof(want));
+	memcpy(&have, name, sizeof(have));
+	return want.version == have.version && want.board == have.board &&
+		want.iface == have.iface &&
+		(want.nonce == HAL_ADDR_ANY || want.nonce == have.nonce);
+}
+
 /* ---- Beginning ----------------------------------------------------- */
 
 void net_auth_dial(struct net_auth *a, const uint8_t self[NET_NAME],
-		   const uint8_t peer[NET_NAME],
+		   const uint8_t peer[NET_NAME], enum net_kind kind,
 		   const uint8_t secret[NET_SECRET])
 {
 	struct net_hello hello = {
 		.magic = NET_MAGIC, .version = NET_WIRE,
-		.bytes = sizeof(hello),
+		.bytes = sizeof(hello), .kind = kind,
 	};
 
 	a->state = NET_AUTH_ANSWER;
+	a->kind = kind;
 	memcpy(a->self, self, NET_NAME);
 	memcpy(a->peer, peer, NET_NAME);
 	memcpy(a->secret, secret, NET_SECRET);
@@ -76,9 +111,13 @@ void net_auth_dial(struct net_auth *a, const uint8_t self[NET_NAME],
 }
 
 void net_auth_accept(struct net_auth *a, const uint8_t self[NET_NAME],
-		     const uint8_t secret[NET_SECRET])
+		     const uint8_t secret[NET_SECRET], const uint8_t *key)
 {
+	a->has_key = key != NULL;
+	if (a->has_key)
+		memcpy(a->key, key, NET_SECRET);
 	a->state = NET_AUTH_HELLO;
+	a->kind = NET_KIND_ADDRESS;
 	memcpy(a->self, self, NET_NAME);
 	memcpy(a->secret, secret, NET_SECRET);
 	a->nin = 0;
@@ -87,22 +126,36 @@ void net_auth_accept(struct net_auth *a, const uint8_t self[NET_NAME],
 
 /* ---- Messages ------------------------------------------------------ */
 
+/* May the author of a HELLO try to prove itself? 0, or a negative errno. */
+static int check_hello(const struct net_auth *a, const struct net_hello *hello)
+{
+	static const uint8_t zero[7];
+
+	if (hello->version != NET_WIRE || hello->bytes != sizeof(*hello))
+		return -EPROTONOSUPPORT;
+	if (hello->kind > NET_KIND_KEY || memcmp(hello->zero, zero, 7) != 0 ||
+	    !means(hello->kind, hello->to, a->self) ||
+	    memcmp(hello->from, a->self, NET_NAME) == 0)
+		return -FI_ECONNREFUSED;
+	return hello->kind == NET_KIND_KEY && !a->has_key ? -FI_EACCES : 0;
+}
+
 /* Answer a HELLO. A refusal says why: the dialler does not try again then. */
 static int on_hello(struct net_auth *a)
 {
 	struct net_answer answer = { .magic = NET_MAGIC, .version = NET_WIRE };
 	struct net_hello hello;
-	int ret = 0;
+	int ret;
 
 	memcpy(&hello, a->in, sizeof(hello));
 	if (hello.magic != NET_MAGIC)
 		return fail(a, -EPROTO);
-	if (hello.version != NET_WIRE || hello.bytes != sizeof(hello))
-		ret = -EPROTONOSUPPORT;
-	else if (memcmp(hello.to, a->self, NET_NAME) != 0 ||
-		 memcmp(hello.from, a->self, NET_NAME) == 0)
-		ret = -FI_ECONNREFUSED;
+	ret = check_hello(a, &hello);
 	if (ret == 0) {
+		a->kind = hello.kind;
+		if (a->kind == NET_KIND_KEY)
+			memcpy(a->secret, a->key, NET_SECRET);
+		memcpy(answer.name, a->self, NET_NAME);
 		memcpy(a->peer, hello.from, NET_NAME);
 		memcpy(a->other, hello.nonce, NET_NONCE);
 		memcpy(answer.nonce, a->nonce, NET_NONCE);
@@ -125,14 +178,18 @@ static int on_answer(struct net_auth *a)
 	if (answer.version != NET_WIRE)
 		return fail(a, -EPROTONOSUPPORT);
 	if (answer.status != 0)
-		return fail(a, answer.status == -EPROTONOSUPPORT ?
-			    -EPROTONOSUPPORT : -FI_ECONNREFUSED);
+		return fail(a, answer.status == -EPROTONOSUPPORT ||
+			    answer.status == -FI_EACCES ? answer.status :
+			    -FI_ECONNREFUSED);
+	if (!means(a->kind, a->peer, answer.name))
+		return fail(a, -FI_ECONNREFUSED);
+	memcpy(a->peer, answer.name, NET_NAME);
 	memcpy(a->other, answer.nonce, NET_NONCE);
 	if (!proven(a, ACCEPTOR, true, answer.proof))
 		return fail(a, -FI_EACCES);
 	prove(a, DIALLER, true, a->out);
 	a->nout = NET_MAC;
-	a->state = NET_AUTH_DONE;
+	done(a, true);
 	return 0;
 }
 
@@ -140,7 +197,7 @@ static int on_proof(struct net_auth *a)
 {
 	if (!proven(a, DIALLER, false, a->in))
 		return fail(a, -FI_EACCES);
-	a->state = NET_AUTH_DONE;
+	done(a, false);
 	return 0;
 }
 
@@ -201,4 +258,36 @@ int net_auth_input(struct net_auth *a, const void *data, size_t len,
 			break;
 	}
 	return a->state == NET_AUTH_FAILED ? -EPROTO : 0;
+}
+
+/* ---- Sealed messages ----------------------------------------------- */
+
+size_t net_auth_seal(struct net_auth *a, void *msg, size_t len)
+{
+	struct net_ctl ctl;
+
+	memcpy(&ctl, msg, sizeof(ctl));
+	ctl.bytes = (uint16_t)(len + NET_MAC);
+	ctl.number = ++a->nsealed;
+	memcpy(msg, &ctl, sizeof(ctl));
+	a->mac((uint8_t *)msg + len, a->seal_key, NET_MAC, msg, len);
+	return len + NET_MAC;
+}
+
+int net_auth_open(struct net_auth *a, const void *msg)
+{
+	uint8_t want[NET_MAC];
+	struct net_ctl ctl;
+	size_t len;
+
+	memcpy(&ctl, msg, sizeof(ctl));
+	if (ctl.bytes < sizeof(ctl) + NET_MAC)
+		return -EPROTO;
+	len = ctl.bytes - (size_t)NET_MAC;
+	a->mac(want, a->open_key, NET_MAC, msg, len);
+	if (!a->equal(want, (const uint8_t *)msg + len) ||
+	    ctl.number != a->nopened + 1)
+		return -FI_EACCES;
+	a->nopened++;
+	return (int)len;
 }

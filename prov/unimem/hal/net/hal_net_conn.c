@@ -26,9 +26,9 @@
 #include "util/unm_clock.h"
 
 #define EVENTS_BURST	64
-#define ROUNDS		1024		/* bursts of events in a call */
-#define DIALS_MAX	8		/* attempts that just end */
+#define DIALS_MIN	4		/* attempts in any time */
 #define REDIAL_NS	UINT64_C(10000000)	/* pause after the first */
+#define REDIAL_SHIFT	6		/* doubles up to 640 ms */
 
 /* ---- Sockets ------------------------------------------------------- */
 
@@ -51,18 +51,31 @@ static void watch_host(const struct net_if *nif, int fd)
 	set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, ms - 1100);
 }
 
-/* A socket bound to the address of this host. */
-static int sock_open(const struct net_if *nif)
+/* A socket bound to the address of this host, at a port if it is not 0. */
+static int sock_open(const struct net_if *nif, uint16_t port)
 {
 	struct sockaddr_storage sa;
-	socklen_t len = net_host_sockaddr(nif->host.ip, 0, &sa);
+	socklen_t len = net_host_sockaddr(nif->host.ip, port, &sa);
 	int fd, ret;
 
 	fd = socket(sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
 		    0);
 	if (fd < 0)
 		return -errno;
+	if (port != 0)		/* despite connections of a former listener */
+		set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 	if (bind(fd, (struct sockaddr *)&sa, len) == 0)
+		return fd;
+	ret = -errno;
+	close(fd);
+	return ret;
+}
+
+static int listener_open(const struct net_if *nif, uint16_t port)
+{
+	int fd = sock_open(nif, port), ret;
+
+	if (fd < 0 || listen(fd, SOMAXCONN) == 0)
 		return fd;
 	ret = -errno;
 	close(fd);
@@ -100,10 +113,16 @@ int net_listen(struct net_if *nif)
 	char text[64];
 	int fd, ret;
 
-	fd = sock_open(nif);
+	fd = listener_open(nif, nif->host.port);
+	if (fd < 0 && nif->host.port != 0) {
+		hal_log(1, "port %u at %s: %s; other hosts do not reach "
+			"interface %u:%u by its number", nif->host.port,
+			net_host_text(&nif->host, text), strerror(-fd),
+			nif->hif->addr.board, nif->hif->addr.iface);
+		fd = listener_open(nif, 0);
+	}
 	ret = fd < 0 ? fd : 0;
-	if (ret == 0 && (listen(fd, SOMAXCONN) != 0 ||
-			 getsockname(fd, (struct sockaddr *)&sa, &len) != 0))
+	if (ret == 0 && getsockname(fd, (struct sockaddr *)&sa, &len) != 0)
 		ret = -errno;
 	if (ret != 0) {
 		hal_log(0, "cannot listen at %s for other hosts: %s%s",
@@ -131,8 +150,8 @@ static struct net_conn *conn_new(struct net_if *nif, int fd)
 	conn->src.kind = NET_SRC_CONN;
 	conn->src.fd = fd;
 	conn->nif = nif;
-	conn->auth.mac = nif->engine->mac;
-	conn->auth.equal = nif->engine->equal;
+	conn->auth.mac = nif->crypto->mac;
+	conn->auth.equal = nif->crypto->equal;
 	if (getrandom(conn->auth.nonce, NET_NONCE, 0) != NET_NONCE) {
 		free(conn);
 		return NULL;
@@ -198,15 +217,55 @@ void net_conns_close(struct net_if *nif, bool shut)
 	nif->listen.fd = -1;
 }
 
-/* A connection that this side began has ended before frames could be sent. An
- * acceptor that computes answers late, and may have dropped the connection. */
+/* Log why a peer is not reached, once for each interface. */
+static void log_unreached(struct net_peer *peer, int status)
+{
+	struct net_if *nif = peer->nif;
+	bool nobody = peer->by_key && status == -FI_ECONNREFUSED;
+	/* callers connect to a service to find out if it runs */
+	bool quiet = nobody && peer->p.addr.iface == HAL_IF_SERVICE;
+	char text[64];
+
+	hal_log(nif->said || quiet, "interface %u:%u at %s port %u: %s",
+		peer->p.addr.board, peer->p.addr.iface,
+		net_host_text(&peer->host, text), peer->host.port,
+		nobody ? "no process has this interface" :
+		peer->by_key && status == -FI_EACCES ?
+		"has another key file, or none" :
+		status == -FI_EACCES ? "does not know the secret of its "
+		"address" : status == -EPROTONOSUPPORT ?
+		"is of another version of unimem" :
+		status == -EPROTO ? "is no interface of unimem" :
+		status == -FI_ECONNREFUSED ? "its process has ended" :
+		status == 0 ? "it ended all connections without an answer" :
+		strerror(-status));
+	nif->said |= !quiet;
+}
+
+/*
+ * A connection that this side began has ended before frames could be sent. A
+ * process that computes lets its kernel accept connections until the backlog is
+ * full, and closes connections whose proof comes late while others wait. So one
+ * that just ended, or was not accepted, is tried again for a while. The number
+ * of attempts counts too: this process may compute between them.
+ */
 static void dial_failed(struct net_peer *peer, int status)
 {
+	bool again = status == 0 || status == -FI_ETIMEDOUT ||
+		status == -FI_ECONNRESET;
+	int shift = peer->tries < REDIAL_SHIFT ? peer->tries : REDIAL_SHIFT;
+	uint64_t now = unm_now_ns();
+
 	peer->state = NET_DIALLING;
-	if (status == 0 && peer->tries < DIALS_MAX)
-		peer->redial = unm_now_ns() + (REDIAL_NS << peer->tries++);
-	else
-		net_peer_dying(peer, status != 0 ? status : -FI_ECONNREFUSED);
+	if (peer->tries == 0)
+		peer->dial_by = now + peer->nif->net->dial_ns;
+	if (again && (now < peer->dial_by || peer->tries < DIALS_MIN)) {
+		peer->tries++;
+		peer->redial = now + (REDIAL_NS << shift);
+		return;
+	}
+	log_unreached(peer, status);
+	net_peer_dying(peer, status != 0 ? status : -FI_ECONNREFUSED);
 }
 
 void net_conn_failed(struct net_conn *conn, int status)
@@ -217,6 +276,7 @@ void net_conn_failed(struct net_conn *conn, int status)
 	net_conn_close(conn);
 	if (peer == NULL)
 		return;
+	peer->silent = status == -FI_ETIMEDOUT;
 	if (dialled && peer->state != NET_UP)
 		dial_failed(peer, status);
 	else
@@ -253,29 +313,13 @@ void net_conn_queue(struct net_conn *conn, const void *data, size_t len)
 
 /* ---- Input --------------------------------------------------------- */
 
-/* Log why a proof failed, once for each interface. */
-static void log_refusal(struct net_conn *conn, int ret)
+static void log_refusal(int ret)
 {
-	struct net_if *nif = conn->nif;
-	char text[64];
-
-	if (conn->dialled)
-		hal_log(nif->said, "interface %u:%u at %s port %u: %s",
-			conn->peer->p.addr.board, conn->peer->p.addr.iface,
-			net_host_text(&conn->peer->host, text),
-			conn->peer->host.port,
-			ret == -FI_EACCES ? "does not know the secret of its "
-			"address" : ret == -EPROTONOSUPPORT ?
-			"is of another version of unimem" :
-			ret == -EPROTO ? "is no interface of unimem" :
-			"its process has ended");
-	else
-		hal_log(1, "a connection from another host is refused: %s",
-			ret == -FI_EACCES ? "wrong secret" :
-			ret == -EPROTO ? "no message of unimem" :
-			ret == -EPROTONOSUPPORT ? "another version" :
-			"it asks for another interface");
-	nif->said |= conn->dialled;
+	hal_log(1, "a connection from another host is refused: %s",
+		ret == -FI_EACCES ? "wrong secret" :
+		ret == -EPROTO ? "no message of unimem" :
+		ret == -EPROTONOSUPPORT ? "another version" :
+		"it asks for another interface");
 }
 
 /* Read proofs. Returns how many bytes were taken, or a negative errno. */
@@ -289,7 +333,8 @@ static ssize_t prove(struct net_conn *conn, const uint8_t *data, size_t len)
 		net_conn_queue(conn, conn->auth.out, conn->auth.nout);
 	conn->auth.nout = 0;
 	if (ret != 0) {
-		log_refusal(conn, ret);
+		if (!conn->dialled)
+			log_refusal(ret);
 		return ret;
 	}
 	if (conn->auth.state == NET_AUTH_DONE)
@@ -332,7 +377,8 @@ static void conn_input(struct net_conn *conn)
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
 		if (n <= 0) {
-			net_conn_failed(conn, 0);
+			net_conn_failed(conn, n == 0 || errno == ECONNRESET ?
+					0 : -FI_ETIMEDOUT);
 			return;
 		}
 		ret = conn_bytes(conn, data, (size_t)n);
@@ -346,14 +392,14 @@ static void conn_input(struct net_conn *conn)
 void net_dial(struct net_peer *peer)
 {
 	struct net_if *nif = peer->nif;
-	uint8_t self[NET_NAME], name[NET_NAME];
+	uint8_t self[NET_NAME], name[NET_NAME], key[NET_SECRET];
 	struct sockaddr_storage sa;
 	struct net_conn *conn;
 	socklen_t len;
 	int fd;
 
 	peer->redial = 0;
-	fd = sock_open(nif);
+	fd = sock_open(nif, 0);
 	conn = fd < 0 ? NULL : conn_new(nif, fd);
 	if (conn == NULL) {
 		if (fd >= 0)
@@ -368,7 +414,10 @@ void net_dial(struct net_peer *peer)
 	peer->conn = conn;
 	net_host_name(&nif->hif->addr, &nif->host, self);
 	net_host_name(&peer->p.addr, &peer->host, name);
-	net_auth_dial(&conn->auth, self, name, peer->secret);
+	if (peer->by_key)
+		net_key_secret(&nif->net->key, conn->auth.mac, key);
+	net_auth_dial(&conn->auth, self, name, peer->by_key ? NET_KIND_KEY :
+		      NET_KIND_ADDRESS, peer->by_key ? key : peer->secret);
 	net_conn_queue(conn, conn->auth.out, conn->auth.nout);
 	conn->auth.nout = 0;
 	len = net_host_sockaddr(peer->host.ip, peer->host.port, &sa);
@@ -385,7 +434,6 @@ static void conn_ready(struct net_conn *conn)
 
 	getsockopt(conn->src.fd, SOL_SOCKET, SO_ERROR, &err, &len);
 	if (err != 0) {
-		log_refusal(conn, -err);
 		net_conn_failed(conn, -err);
 		return;
 	}
@@ -396,27 +444,34 @@ static void conn_ready(struct net_conn *conn)
 
 static void accept_some(struct net_if *nif)
 {
+	bool has_key = nif->net->key.len != 0;
+	uint8_t self[NET_NAME], key[NET_SECRET];
 	struct net_conn *conn;
-	uint8_t self[NET_NAME];
+	uint64_t now;
 	int fd;
 
-	if (nif->engine == NULL)
-		nif->engine = net_engine_get();
+	if (nif->crypto == NULL)
+		nif->crypto = net_crypto_get();
 	while (nif->nhalf < NET_HALF_MAX) {
 		fd = accept4(nif->listen.fd, NULL, NULL,
 			     SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd < 0)
 			break;
-		conn = nif->engine == NULL ? NULL : conn_new(nif, fd);
+		conn = nif->crypto == NULL ? NULL : conn_new(nif, fd);
 		if (conn == NULL) {
 			close(fd);
 			continue;
 		}
 		conn->half = true;
 		nif->nhalf++;
-		conn->deadline = unm_now_ns() + NET_HALF_NS;
+		now = unm_now_ns();
+		conn->crowded = now + nif->net->half_ns;
+		conn->deadline = now + nif->net->dial_ns;
 		net_host_name(&nif->hif->addr, &nif->host, self);
-		net_auth_accept(&conn->auth, self, nif->host.secret);
+		if (has_key)
+			net_key_secret(&nif->net->key, conn->auth.mac, key);
+		net_auth_accept(&conn->auth, self, nif->host.secret,
+				has_key ? key : NULL);
 		if (watch(nif, &conn->src, EPOLLIN) != 0)
 			net_conn_close(conn);
 	}
@@ -445,31 +500,65 @@ static void handle(struct net_if *nif, struct net_src *src, uint32_t events)
 
 void net_conns_input(struct net_if *nif, int ms)
 {
+	/* each connection has its turn before net_conns_tick() ends what is
+	 * overdue: after this process has computed for seconds, many are up at
+	 * once. Connections without a proof are few, so that they cannot keep
+	 * this loop busy. */
+	uint32_t rounds = 2 + 2 * (nif->npeers + nif->nhalf) / EVENTS_BURST;
 	struct epoll_event evs[EVENTS_BURST];
 	int n;
 
-	/* all of them, before net_conns_tick() ends what is overdue: after this
-	 * process has computed for seconds, many connections are up at once */
-	for (int round = 0; round < ROUNDS; round++) {
+	do {
 		n = epoll_wait(nif->epfd, evs, EVENTS_BURST, ms);
 		for (int i = 0; i < n; i++)
 			handle(nif, evs[i].data.ptr, evs[i].events);
 		free_ended(nif);
-		if (n < EVENTS_BURST)
-			return;
 		ms = 0;
-	}
+	} while (n == EVENTS_BURST && --rounds != 0);
 }
 
 /* ---- Time ---------------------------------------------------------- */
 
-void net_conns_tick(struct net_if *nif, uint64_t now)
+/* When a connection is given up; UINT64_MAX: never. */
+static uint64_t due(const struct net_conn *conn)
+{
+	if (conn->half && conn->nif->nhalf >= NET_HALF_MAX &&
+	    conn->crowded < conn->deadline)
+		return conn->crowded;
+	return conn->deadline != 0 ? conn->deadline : UINT64_MAX;
+}
+
+/*
+ * End connections whose host is silent. The kernel does that too, but not where
+ * it cannot send its probes, because the network interface of this host is
+ * gone. A host that lives answers a probe each second.
+ */
+static void check_hosts(struct net_if *nif)
 {
 	unm_list_for_each_safe(pos, tmp, &nif->conns) {
 		struct net_conn *conn = unm_container(pos, struct net_conn,
 						      link);
+		struct tcp_info info;
+		socklen_t len = sizeof(info);
 
-		if (conn->deadline != 0 && conn->deadline <= now)
+		if (!conn->waiting && getsockopt(conn->src.fd, IPPROTO_TCP,
+						 TCP_INFO, &info, &len) == 0 &&
+		    info.tcpi_last_ack_recv > nif->net->dead_ns / 1000000)
+			net_conn_failed(conn, -FI_ETIMEDOUT);
+	}
+}
+
+void net_conns_tick(struct net_if *nif, uint64_t now)
+{
+	if (nif->check <= now && !unm_list_empty(&nif->conns)) {
+		check_hosts(nif);
+		nif->check = now + nif->net->dead_ns / 3;
+	}
+	unm_list_for_each_safe(pos, tmp, &nif->conns) {
+		struct net_conn *conn = unm_container(pos, struct net_conn,
+						      link);
+
+		if (due(conn) <= now)
 			net_conn_failed(conn, conn->dialled ?
 					-FI_ETIMEDOUT : 0);
 	}
@@ -479,14 +568,14 @@ void net_conns_tick(struct net_if *nif, uint64_t now)
 
 uint64_t net_deadline(const struct net_if *nif)
 {
-	uint64_t first = UINT64_MAX;
+	uint64_t first = unm_list_empty(&nif->conns) ? UINT64_MAX : nif->check;
 
 	unm_list_for_each(pos, &nif->conns) {
 		struct net_conn *conn = unm_container(pos, struct net_conn,
 						      link);
 
-		if (conn->deadline != 0 && conn->deadline < first)
-			first = conn->deadline;
+		if (due(conn) < first)
+			first = due(conn);
 	}
 	unm_list_for_each(pos, &nif->peers) {
 		struct net_peer *peer = unm_container(pos, struct net_peer,

@@ -5,7 +5,8 @@
 
 #include "hal/net/hal_net_types.h"
 
-/* Listen at nif->host.ip; sets nif->host.port. 0, or a negative errno after a
+/* Listen at nif->host.ip, and at nif->host.port unless that is 0 or the port is
+ * not free; sets nif->host.port. 0, or a negative errno after a
  * log line. */
 int net_listen(struct net_if *nif);
 

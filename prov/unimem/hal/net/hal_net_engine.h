@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_net_engine.h - the table of functions of the module that carries frames
- * to other hosts.
+ * hal_net_engine.h - the tables of functions of the two modules for other
+ * hosts: one checks proofs, the other carries frames.
  *
- * The module (libunimem-net.so) is the only code that links UCX and libsodium.
- * hal_net_load.c loads it when the first connection to or from another host
- * begins. The functions are called by the thread that uses the interface, and
- * not by a forked child.
+ * libunimem-net-auth.so is the only code that links libsodium. hal_net_load.c
+ * loads it when the first connection to or from another host begins.
+ * libunimem-net.so is the only code that links UCX. It is loaded after the
+ * first proof that was good, so that a process without the secret causes
+ * nothing of UCX to run. The functions of the engine are called by the thread
+ * that uses the interface, and not by a forked child.
  */
 #ifndef HAL_NET_ENGINE_H
 #define HAL_NET_ENGINE_H
@@ -16,8 +18,9 @@
 
 #include "hal/net/hal_net_auth.h"
 
-#define NET_ENGINE_ABI		1	/* raise when this file changes */
+#define NET_ENGINE_ABI		2	/* raise when this file changes */
 #define NET_ENGINE_SYMBOL	"hal_net_engine"
+#define NET_CRYPTO_SYMBOL	"hal_net_crypto"
 #define NET_WORKER_MAX		1024	/* bytes of a worker's address */
 
 struct net_worker;			/* the engine's part of an interface */
@@ -40,17 +43,24 @@ struct net_upcalls {
 
 struct net_worker_conf {
 	const char *device;		/* network interface to be used */
+	unsigned dead_ms;		/* FI_UNIMEM_NET_DEAD_MS */
 	int epfd;			/* the worker adds its descriptors */
 	void *event;			/* epoll_data.ptr of these */
 	void *owner;			/* for upcalls */
 	const struct net_upcalls *up;
 };
 
-struct net_engine {
+/* The table of libunimem-net-auth.so. Any thread. */
+struct net_crypto {
 	uint32_t abi;			/* NET_ENGINE_ABI */
-	const char *name;		/* "ucx 1.13.1" */
 	net_mac_fn mac;
 	net_equal_fn equal;
+};
+
+/* The table of libunimem-net.so. */
+struct net_engine {
+	uint32_t abi;			/* NET_ENGINE_ABI */
+	const char *name;		/* "ucx" */
 	/* 0; -FI_EIO after a log line by log(), -FI_ENOMEM */
 	int (*open)(const struct net_worker_conf *conf,
 		    struct net_worker **worker);
@@ -62,14 +72,18 @@ struct net_engine {
 	/* 0: epfd becomes readable by the next message; -FI_EAGAIN: progress
 	 * first. */
 	int (*arm)(struct net_worker *worker);
+	/* Open a link to the worker with an address of so many bytes, which a
+	 * peer has sent. 0; -FI_EINVAL: no such address; -FI_ENOMEM,
+	 * -FI_EIO. */
 	int (*connect)(struct net_worker *worker, const void *address,
-		       void *peer, struct net_link **link);
+		       size_t len, void *peer, struct net_link **link);
 	/* Send a message. 0: the bytes may be reused; 1: not before
 	 * up->sent(message); negative: not sent, and the link is of no use. */
 	int (*send)(struct net_link *link, struct net_message *message,
 		    const void *data, size_t len);
-	/* End a link at once; messages under way may be lost. */
-	void (*disconnect)(struct net_link *link);
+	/* End a link at once; messages under way may be lost. silent: the IP
+	 * address of its host, which does not answer; NULL: it may answer. */
+	void (*disconnect)(struct net_link *link, const uint8_t *silent);
 };
 
 #endif /* HAL_NET_ENGINE_H */

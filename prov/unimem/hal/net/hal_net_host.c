@@ -47,7 +47,7 @@ static int host_id(uint8_t id[6])
 
 /* ---- Address ------------------------------------------------------- */
 
-static bool take_ip(const struct sockaddr *sa, uint8_t ip[16])
+bool net_host_ip(const struct sockaddr *sa, uint8_t ip[16])
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 
@@ -95,7 +95,7 @@ int net_host_find(const char *net, struct hal_host *host, char device[16])
 		bool v4 = a->ifa_addr != NULL &&
 			a->ifa_addr->sa_family == AF_INET;
 
-		if (!take_ip(a->ifa_addr, ip) || !is_meant(net, a, ip) ||
+		if (!net_host_ip(a->ifa_addr, ip) || !is_meant(net, a, ip) ||
 		    (found && !v4))
 			continue;
 		memcpy(host->ip, ip, 16);

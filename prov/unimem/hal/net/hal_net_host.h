@@ -16,6 +16,10 @@
  */
 int net_host_find(const char *net, struct hal_host *host, char device[16]);
 
+/* The IP address of a socket address. False: NULL, no IP address, or a
+ * link-local one. */
+bool net_host_ip(const struct sockaddr *sa, uint8_t ip[16]);
+
 /* The socket address of an IP address and a port. */
 socklen_t net_host_sockaddr(const uint8_t ip[16], uint16_t port,
 			    struct sockaddr_storage *sa);

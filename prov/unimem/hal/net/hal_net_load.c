@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_net_load.c - loads the module of the engine, and gives back the signals
- * that it takes.
+ * hal_net_load.c - loads the modules for other hosts, and gives back the
+ * signals that they take.
  *
- * Entry point: net_engine_get(). The module is in the folder of
- * libunimem-hal.so or in its folder of modules, so that a build tree and a tree
- * that was moved work too.
+ * Entry points: net_crypto_get(), net_engine_get(). The modules are in the
+ * folder of libunimem-hal.so or in its folder of modules, so that a build tree
+ * and a tree that was moved work too.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -18,29 +18,39 @@
 #include "hal/hal_log.h"
 #include "hal/net/hal_net_load.h"
 
-#define MODULE		"libunimem-net.so"
-
-static struct {
-	struct hal_lock lock;
-	const struct net_engine *engine;
+/* A module. The table of each begins with its abi. */
+struct module {
+	const char *file, *symbol;
+	const char *needs, *package;	/* for the log line */
+	const uint32_t *table;
 	bool tried;
-} g_load;
+};
 
-/* Load MODULE from a subfolder of the folder of this library. */
-static void *load_beside(const char *sub, char *why, size_t len)
+static struct hal_lock g_lock;
+static struct module g_crypto = {
+	"libunimem-net-auth.so", NET_CRYPTO_SYMBOL, "libsodium",
+	"libsodium-dev", NULL, false
+};
+static struct module g_engine = {
+	"libunimem-net.so", NET_ENGINE_SYMBOL, "UCX", "libucx-dev", NULL, false
+};
+
+/* Load a module from a subfolder of the folder of this library. */
+static void *load_beside(const struct module *m, const char *sub, char *why,
+			 size_t len)
 {
 	char path[PATH_MAX];
 	const char *slash;
 	Dl_info info;
 	void *lib;
 
-	if (dladdr((void *)&g_load, &info) == 0)
+	if (dladdr((void *)&g_engine, &info) == 0)
 		return NULL;
 	slash = strrchr(info.dli_fname, '/');
 	if (slash == NULL)
 		return NULL;
-	snprintf(path, sizeof(path), "%.*s/%s" MODULE,
-		 (int)(slash - info.dli_fname), info.dli_fname, sub);
+	snprintf(path, sizeof(path), "%.*s/%s%s",
+		 (int)(slash - info.dli_fname), info.dli_fname, sub, m->file);
 	lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (lib == NULL)
 		snprintf(why, len, "%s", dlerror());
@@ -48,7 +58,7 @@ static void *load_beside(const char *sub, char *why, size_t len)
 }
 
 /* UCX sets handlers of some signals when it is loaded. */
-static void *load_quietly(char *why, size_t len)
+static void *load_quietly(const struct module *m, char *why, size_t len)
 {
 	static const char *const subs[] = { "unimem/", "" };
 	struct sigaction before[NSIG];
@@ -57,38 +67,47 @@ static void *load_quietly(char *why, size_t len)
 	for (int i = 1; i < NSIG; i++)
 		sigaction(i, NULL, &before[i]);
 	for (int i = 0; i < 2 && lib == NULL; i++)
-		lib = load_beside(subs[i], why, len);
+		lib = load_beside(m, subs[i], why, len);
 	for (int i = 1; i < NSIG; i++)
 		sigaction(i, &before[i], NULL);
 	return lib;
 }
 
-static const struct net_engine *load(void)
+static const uint32_t *load(const struct module *m)
 {
 	char why[256] = "not found";
-	const struct net_engine *engine;
-	void *lib = load_quietly(why, sizeof(why));
+	const uint32_t *table;
+	void *lib = load_quietly(m, why, sizeof(why));
 
 	if (lib == NULL) {
-		hal_log(0, "cannot reach other hosts: " MODULE ": %s (build "
-			"with UCX and libsodium; Debian: libucx-dev, "
-			"libsodium-dev)", why);
+		hal_log(0, "cannot reach other hosts: %s: %s (build with %s; "
+			"Debian: %s)", m->file, why, m->needs, m->package);
 		return NULL;
 	}
-	engine = dlsym(lib, NET_ENGINE_SYMBOL);
-	if (engine != NULL && engine->abi == NET_ENGINE_ABI)
-		return engine;
-	hal_log(0, "cannot reach other hosts: " MODULE " is of another "
-		"version than libunimem-hal.so");
+	table = dlsym(lib, m->symbol);
+	if (table != NULL && *table == NET_ENGINE_ABI)
+		return table;
+	hal_log(0, "cannot reach other hosts: %s is of another version than "
+		"libunimem-hal.so", m->file);
 	return NULL;
+}
+
+static const void *module_get(struct module *m)
+{
+	hal_lock(&g_lock);
+	if (!m->tried)
+		m->table = load(m);
+	m->tried = true;
+	hal_unlock(&g_lock);
+	return m->table;
+}
+
+const struct net_crypto *net_crypto_get(void)
+{
+	return module_get(&g_crypto);
 }
 
 const struct net_engine *net_engine_get(void)
 {
-	hal_lock(&g_load.lock);
-	if (!g_load.tried)
-		g_load.engine = load();
-	g_load.tried = true;
-	hal_unlock(&g_load.lock);
-	return g_load.engine;
+	return module_get(&g_engine);
 }

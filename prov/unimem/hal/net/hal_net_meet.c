@@ -12,6 +12,7 @@
 #include "hal/hal_log.h"
 #include "hal/net/hal_net_conn.h"
 #include "hal/net/hal_net_host.h"
+#include "hal/net/hal_net_load.h"
 #include "hal/net/hal_net_meet.h"
 #include "hal/net/hal_net_recv.h"
 #include "hal/net/hal_net_send.h"
@@ -23,16 +24,29 @@
 
 /* ---- Output -------------------------------------------------------- */
 
+/* Seal a message of len bytes, which has place for NET_MAC more, and send
+ * it. */
+static void send_sealed(struct net_conn *conn, void *msg, size_t len)
+{
+	net_conn_queue(conn, msg, net_auth_seal(&conn->auth, msg, len));
+}
+
 static int worker_open(struct net_if *nif)
 {
 	struct net_worker_conf conf = {
-		.device = nif->net->device, .epfd = nif->epfd,
+		.device = nif->net->device,
+		.dead_ms = (unsigned)(nif->net->dead_ns / 1000000),
+		.epfd = nif->epfd,
 		.event = &nif->engine_src, .owner = nif, .up = &net_upcalls,
 	};
 	int ret;
 
 	if (nif->worker != NULL)
 		return 0;
+	if (nif->engine == NULL)
+		nif->engine = net_engine_get();
+	if (nif->engine == NULL)
+		return -FI_ENOSYS;	/* was logged */
 	ret = nif->engine->open(&conf, &nif->worker);
 	if (ret != 0)
 		hal_log(0, "cannot start %s on %s for peers on other hosts: "
@@ -48,7 +62,7 @@ static int send_meet(struct net_conn *conn)
 	struct net_peer *peer = conn->peer;
 	struct {
 		struct net_meet meet;
-		uint8_t worker[NET_WORKER_MAX];
+		uint8_t worker[NET_WORKER_MAX + NET_MAC];
 	} msg = {
 		.meet = {
 			.ctl.type = NET_CTL_MEET, .slot = peer->slot,
@@ -57,7 +71,7 @@ static int send_meet(struct net_conn *conn)
 			.space = caps->space_bytes,
 		},
 	};
-	size_t len = sizeof(msg.worker);
+	size_t len = NET_WORKER_MAX;
 	int ret;
 
 	ret = worker_open(conn->nif);
@@ -66,21 +80,24 @@ static int send_meet(struct net_conn *conn)
 						 &len);
 	if (ret != 0)
 		return ret;
-	len += sizeof(msg.meet);
-	msg.meet.ctl.bytes = (uint16_t)len;
-	net_conn_queue(conn, &msg, len);
+	send_sealed(conn, &msg, sizeof(msg.meet) + len);
 	return 0;
 }
 
 void net_meet_bye(struct net_peer *peer)
 {
-	struct net_bye bye = {
-		.ctl = { NET_CTL_BYE, sizeof(bye) },
-		.sent = peer->s.sent, .taken = peer->s.taken,
+	struct {
+		struct net_bye bye;
+		uint8_t mac[NET_MAC];
+	} msg = {
+		.bye = {
+			.ctl.type = NET_CTL_BYE,
+			.sent = peer->s.sent, .taken = peer->s.taken,
+		},
 	};
 
 	if (peer->conn != NULL && peer->state == NET_UP)
-		net_conn_queue(peer->conn, &bye, sizeof(bye));
+		send_sealed(peer->conn, &msg, sizeof(msg.bye));
 }
 
 /* ---- Proven -------------------------------------------------------- */
@@ -95,17 +112,43 @@ void net_meet_bye(struct net_peer *peer)
  */
 static bool crossed(struct net_conn *conn, struct net_peer *peer)
 {
-	struct net_ctl msg = { NET_CTL_CROSSED, sizeof(msg) };
+	struct {
+		struct net_ctl ctl;
+		uint8_t mac[NET_MAC];
+	} msg = { .ctl.type = NET_CTL_CROSSED };
 
 	if (peer->state == NET_UP || (peer->conn != NULL &&
 	    memcmp(conn->auth.self, conn->auth.peer, NET_NAME) < 0)) {
-		net_conn_queue(conn, &msg, sizeof(msg));
+		send_sealed(conn, &msg, sizeof(msg.ctl));
 		net_conn_close(conn);
 		return true;
 	}
 	if (peer->conn != NULL)
 		net_conn_close(peer->conn);
 	peer->redial = 0;
+	return false;
+}
+
+/*
+ * A name that only a process of this host has. The backend connects such
+ * processes, and the kernel vouches for them, so nobody else gets the identity
+ * of one.
+ */
+static bool is_local(const struct net_if *nif, const struct hal_addr *addr,
+		     const struct hal_host *host)
+{
+	const struct hal_if *hif = nif->hif;
+
+	if (memcmp(host->id, nif->host.id, sizeof(host->id)) == 0 ||
+	    memcmp(addr, &hif->addr, sizeof(*addr)) == 0)
+		return true;
+	for (uint32_t i = 0; i < hif->ninbound; i++) {
+		const struct hal_peer *peer = hif->inbound[i];
+
+		if (peer->host == NULL &&
+		    memcmp(&peer->addr, addr, sizeof(*addr)) == 0)
+			return true;
+	}
 	return false;
 }
 
@@ -118,13 +161,21 @@ static void proven_acceptor(struct net_conn *conn)
 	struct hal_host host;
 	int ret;
 
-	if (!net_host_parse(conn->auth.peer, &addr, &host)) {
+	if (!net_host_parse(conn->auth.peer, &addr, &host) ||
+	    is_local(nif, &addr, &host)) {
+		hal_log(1, "a connection from another host is refused: no "
+			"process there has this name");
 		net_conn_close(conn);
 		return;
 	}
 	peer = net_peer_find(nif, &addr);
 	if (peer != NULL && (peer->p.dead || peer->dying != 0))
 		peer = NULL;
+	if (peer == NULL) {		/* connected to by its number? */
+		peer = net_peer_at(nif, &addr);
+		if (peer != NULL && !net_peer_name(peer, &addr, &host))
+			peer = NULL;
+	}
 	if (peer != NULL && crossed(conn, peer))
 		return;
 	ret = peer != NULL ? 0 : net_peer_new(nif, &addr, &host, &peer);
@@ -143,8 +194,16 @@ static void proven_acceptor(struct net_conn *conn)
 
 void net_meet_proven(struct net_conn *conn)
 {
+	struct hal_addr addr;
+	struct hal_host host;
+
 	if (!conn->dialled) {
 		proven_acceptor(conn);
+		return;
+	}
+	if (!net_host_parse(conn->auth.peer, &addr, &host) ||
+	    !net_peer_name(conn->peer, &addr, &host)) {
+		net_conn_failed(conn, -FI_ECONNREFUSED);
 		return;
 	}
 	conn->peer->state = NET_MEETING;
@@ -154,12 +213,15 @@ void net_meet_proven(struct net_conn *conn)
 
 /* ---- Input --------------------------------------------------------- */
 
-static int on_meet(struct net_conn *conn, const struct net_meet *meet)
+/* len: bytes of the message; the address of the worker is its last part. */
+static int on_meet(struct net_conn *conn, const struct net_meet *meet,
+		   size_t len)
 {
 	const struct hal_caps *caps = conn->nif->hif->caps;
 	struct net_peer *peer = conn->peer;
 
-	if (peer->state != NET_MEETING || meet->ctl.bytes <= sizeof(*meet))
+	if (peer->state != NET_MEETING || len <= sizeof(*meet) ||
+	    len - sizeof(*meet) > NET_WORKER_MAX)
 		return -EPROTO;
 	if (meet->depth != caps->pkt_depth ||
 	    meet->payload != caps->pkt_payload ||
@@ -171,15 +233,16 @@ static int on_meet(struct net_conn *conn, const struct net_meet *meet)
 	}
 	peer->to_slot = meet->slot;
 	peer->to_token = meet->token;
-	return conn->nif->engine->connect(conn->nif->worker, meet + 1, peer,
+	return conn->nif->engine->connect(conn->nif->worker, meet + 1,
+					  len - sizeof(*meet), peer,
 					  &peer->out);
 }
 
-static int on_bye(struct net_conn *conn, const struct net_bye *bye)
+static int on_bye(struct net_conn *conn, const struct net_bye *bye, size_t len)
 {
 	struct net_peer *peer = conn->peer;
 
-	if (peer->state != NET_UP || bye->ctl.bytes != sizeof(*bye) ||
+	if (peer->state != NET_UP || len != sizeof(*bye) ||
 	    net_stream_ack(&peer->s, bye->taken) != 0)
 		return -EPROTO;
 	peer->bye = true;
@@ -198,18 +261,19 @@ static void peer_up(struct net_peer *peer)
 		net_peer_event(peer, HAL_EV_CONNECTED, 0);
 }
 
-static int on_control(struct net_conn *conn, const struct net_ctl *ctl)
+static int on_control(struct net_conn *conn, const struct net_ctl *ctl,
+		      size_t len)
 {
 	int ret;
 
 	switch (ctl->type) {
 	case NET_CTL_MEET:
-		ret = on_meet(conn, (const struct net_meet *)ctl);
+		ret = on_meet(conn, (const struct net_meet *)ctl, len);
 		if (ret == 0)
 			peer_up(conn->peer);
 		return ret;
 	case NET_CTL_BYE:
-		return on_bye(conn, (const struct net_bye *)ctl);
+		return on_bye(conn, (const struct net_bye *)ctl, len);
 	case NET_CTL_CROSSED:
 		if (!conn->dialled || conn->peer->state == NET_UP)
 			return -EPROTO;
@@ -226,6 +290,7 @@ int net_meet_input(struct net_conn *conn)
 {
 	_Alignas(8) uint8_t msg[NET_CTL_MAX];
 	struct net_ctl ctl;
+	size_t len;
 	int ret = 0;
 
 	while (ret == 0 && conn->src.fd >= 0 && conn->nin >= sizeof(ctl)) {
@@ -236,9 +301,13 @@ int net_meet_input(struct net_conn *conn)
 			break;
 		memset(msg, 0, sizeof(msg));
 		memcpy(msg, conn->in, ctl.bytes);
+		ret = net_auth_open(&conn->auth, msg);
+		if (ret < 0)
+			return ret;
+		len = (size_t)ret;
 		conn->nin -= ctl.bytes;
 		memmove(conn->in, conn->in + ctl.bytes, conn->nin);
-		ret = on_control(conn, (const struct net_ctl *)msg);
+		ret = on_control(conn, (const struct net_ctl *)msg, len);
 	}
 	return ret;
 }

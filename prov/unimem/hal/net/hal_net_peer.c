@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_net_peer.c - peers on other hosts: connecting, sending, their ends.
+ * hal_net_peer.c - peers on other hosts: opening, sending, their ends.
  *
- * hal_net_peer.h declares the entry points. A peer is made by connecting to it,
- * or by the connection that it dialled. Its packets go to a ring in private
- * memory, so that callers of the HAL poll it as any other.
+ * hal_net_peer.h declares the entry points. A peer is made by connecting to it
+ * (hal_net_connect.c), or by the connection that it dialled. Its packets go to
+ * a ring in private memory, so that callers of the HAL poll it as any other.
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -15,27 +15,29 @@
 #include "hal/hal_peer.h"
 #include "hal/net/hal_net_conn.h"
 #include "hal/net/hal_net_dma.h"
-#include "hal/net/hal_net_host.h"
-#include "hal/net/hal_net_load.h"
 #include "hal/net/hal_net_meet.h"
 #include "hal/net/hal_net_peer.h"
 #include "hal/net/hal_net_send.h"
 #include "hal/net/hal_net_state.h"
 #include "util/unm_clock.h"
 
+#define REST_MAX	4096		/* calls of the engine before an end */
+
 static bool live(const struct net_peer *peer)
 {
 	return !peer->p.dead && peer->dying == 0;
 }
 
-/* ---- Connecting ---------------------------------------------------- */
+/* ---- Opening ------------------------------------------------------- */
 
-static void open_outbound(struct net_peer *peer)
+void net_peer_open(struct net_peer *peer)
 {
 	uint32_t depth = peer->nif->hif->caps->pkt_depth;
 	uint64_t first = (uint64_t)peer->nif->hif->hal->params.seq_start;
 	struct hal_tx *tx = &peer->p.tx;
 
+	if (tx->open)
+		return;
 	tx->open = true;
 	tx->mask = depth - 1;
 	tx->next = first;
@@ -46,38 +48,6 @@ static void open_outbound(struct net_peer *peer)
 	net_flush(peer, 0);
 	if (peer->state == NET_UP)
 		net_peer_event(peer, HAL_EV_CONNECTED, 0);
-}
-
-int net_connect_host(struct hal_if *hif, const struct hal_addr *to,
-		     const struct hal_host *host, struct hal_peer **out)
-{
-	struct net_if *nif = net_if(hif);
-	struct net_peer *peer;
-	int ret;
-
-	if (host->port == 0 ||
-	    memcmp(host->id, nif->host.id, sizeof(host->id)) == 0)
-		return nif->base->connect(hif, to, out);
-	if (to->version != HAL_ADDR_VERSION || to->reserved != 0 ||
-	    to->nonce == HAL_ADDR_ANY)
-		return -FI_EINVAL;
-	if (nif->engine == NULL)
-		nif->engine = net_engine_get();
-	if (nif->engine == NULL)
-		return -FI_ECONNREFUSED;
-	peer = net_peer_find(nif, to);
-	if (peer != NULL && !live(peer))
-		return -FI_ECONNREFUSED;
-	if (peer == NULL) {
-		ret = net_peer_new(nif, to, host, &peer);
-		if (ret != 0)
-			return ret;
-		net_dial(peer);
-	}
-	if (!peer->p.tx.open)
-		open_outbound(peer);
-	*out = &peer->p;
-	return 0;
 }
 
 /* ---- Ends ---------------------------------------------------------- */
@@ -91,7 +61,8 @@ static void disconnect(struct net_peer *peer)
 	peer->redial = 0;
 	peer->out = NULL;
 	if (link != NULL)
-		peer->nif->engine->disconnect(link);
+		peer->nif->engine->disconnect(link, peer->silent ?
+					      peer->host.ip : NULL);
 	unm_list_remove(&peer->dirty);
 	net_send_drop(peer);
 }
@@ -102,8 +73,22 @@ static void declare_dead(struct net_peer *peer)
 	peer->nif->ndying--;
 	disconnect(peer);
 	net_dma_cancel(peer);
+	if (net_peer_hidden(peer))
+		return;			/* net_connect() returns the status */
 	net_peer_event(peer, HAL_EV_DEAD,
 		       peer->bye ? -FI_ESHUTDOWN : peer->dying);
+}
+
+/*
+ * Read what is in the kernel of this host. The time that a peer's last frames
+ * have is over, but this process may have computed meanwhile instead of reading
+ * them.
+ */
+static void read_rest(struct net_if *nif)
+{
+	for (int i = 0; nif->worker != NULL && i < REST_MAX &&
+	     nif->engine->progress(nif->worker) != 0; i++)
+		;
 }
 
 void net_peers_tick(struct net_if *nif, uint64_t now)
@@ -114,10 +99,14 @@ void net_peers_tick(struct net_if *nif, uint64_t now)
 
 		if (peer->redial != 0 && peer->redial <= now && live(peer))
 			net_dial(peer);
-		if (peer->dying != 0 && !peer->p.dead &&
-		    (peer->dead_by <= now ||
-		     (peer->bye && peer->s.taken >= peer->bye_sent)))
+		if (peer->dying == 0 || peer->p.dead)
+			continue;
+		if (peer->bye && peer->s.taken >= peer->bye_sent) {
 			declare_dead(peer);
+		} else if (peer->dead_by <= now) {
+			read_rest(nif);
+			declare_dead(peer);
+		}
 	}
 }
 

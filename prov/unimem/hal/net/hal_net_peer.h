@@ -5,8 +5,8 @@
 
 #include "hal/net/hal_net_types.h"
 
-int net_connect_host(struct hal_if *hif, const struct hal_addr *to,
-		     const struct hal_host *host, struct hal_peer **peer);
+/* Open the outbound half of a peer, if it is not open. */
+void net_peer_open(struct net_peer *peer);
 
 /* The functions of peers on other hosts. */
 extern const struct hal_ops net_peer_ops;

@@ -33,6 +33,32 @@ struct net_peer *net_peer_find(struct net_if *nif, const struct hal_addr *addr)
 	return dead;
 }
 
+struct net_peer *net_peer_at(struct net_if *nif, const struct hal_addr *addr)
+{
+	unm_list_for_each(pos, &nif->peers) {
+		struct net_peer *peer = unm_container(pos, struct net_peer,
+						      link);
+		const struct hal_addr *a = &peer->p.addr;
+
+		if (a->board == addr->board && a->iface == addr->iface &&
+		    (a->nonce == addr->nonce || a->nonce == HAL_ADDR_ANY ||
+		     addr->nonce == HAL_ADDR_ANY) &&
+		    !peer->p.dead && peer->dying == 0)
+			return peer;
+	}
+	return NULL;
+}
+
+bool net_peer_name(struct net_peer *peer, const struct hal_addr *addr,
+		   const struct hal_host *host)
+{
+	if (peer->p.addr.nonce != HAL_ADDR_ANY)
+		return memcmp(&peer->p.addr, addr, sizeof(*addr)) == 0;
+	peer->p.addr = *addr;
+	peer->host = *host;
+	return true;
+}
+
 /* A number for the peer, by which frames name it. */
 static int slot_take(struct net_if *nif, struct net_peer *peer)
 {
@@ -124,7 +150,7 @@ int net_events_take(struct net_if *nif, struct hal_event *ev, int max)
 void net_peer_dying(struct net_peer *peer, int status)
 {
 	uint64_t drain = peer->bye ? NET_BYE_NS :
-		peer->state == NET_UP ? NET_DRAIN_NS : 0;
+		peer->state == NET_UP ? peer->nif->net->drain_ns : 0;
 
 	if (peer->p.dead || (peer->dying != 0 && !peer->bye))
 		return;

@@ -13,6 +13,22 @@
 /* The live peer with an address, or a dead one, or NULL. */
 struct net_peer *net_peer_find(struct net_if *nif, const struct hal_addr *addr);
 
+/* The live peer at a board and interface, if its nonce is that of the address,
+ * or either is not known; NULL: none. */
+struct net_peer *net_peer_at(struct net_if *nif, const struct hal_addr *addr);
+
+/* Has the user of the HAL not been given this peer? So it is with one to which
+ * this side connects by board and interface, until that has succeeded. */
+static inline bool net_peer_hidden(const struct net_peer *peer)
+{
+	return peer->by_key && !peer->p.tx.open && peer->p.rx.cells == NULL;
+}
+
+/* Set what was not known of a peer that this side connected to by board and
+ * interface. False: it is another one. */
+bool net_peer_name(struct net_peer *peer, const struct hal_addr *addr,
+		   const struct hal_host *host);
+
 /* Make the object of a peer, in state NET_DIALLING and without a connection.
  * 0, -FI_ENOMEM. */
 int net_peer_new(struct net_if *nif, const struct hal_addr *addr,

@@ -6,9 +6,13 @@
  *
  *   hal_net_auth.c	pure: proves that both sides know the secret
  *   hal_net_stream.c	pure: frames, their numbers and records
- *   hal_net_ucx.c	the engine, a module of its own
- *   hal_net_load.c	loads the module
+ *   hal_net_dir.c	pure: the job's hosts, and the numbers of their boards
+ *   hal_net_key.c	the key file
+ *   hal_net_sodium.c	HMAC, a module of its own
+ *   hal_net_ucx.c	the engine, another module
+ *   hal_net_load.c	loads the modules
  *   hal_net_host.c	this host: its address, its identity
+ *   hal_net_hosts.c	finds the job's hosts, and this one among them
  *   hal_net_state.c	objects of peers, and their events
  *   hal_net_send.c	frames that go out
  *   hal_net_region.c	local dmable memory
@@ -17,6 +21,7 @@
  *   hal_net_conn.c	control connections
  *   hal_net_meet.c	their messages after the proofs
  *   hal_net_peer.c	peers as callers of the HAL use them; their ends
+ *   hal_net_connect.c	connecting, by any kind of address
  *   hal_net.c		the table of functions around that of the backend
  *
  * The thread that uses an interface uses all that belongs to it.
@@ -28,13 +33,15 @@
 
 #include "hal/hal_packet.h"
 #include "hal/net/hal_net_auth.h"
+#include "hal/net/hal_net_dir.h"
 #include "hal/net/hal_net_engine.h"
+#include "hal/net/hal_net_key.h"
 #include "hal/net/hal_net_stream.h"
 #include "util/unm_list.h"
 
 #define NET_HALF_MAX	64		/* connections without proof */
-#define NET_HALF_NS	UINT64_C(2000000000)	/* and how long each lasts */
-#define NET_CTL_MAX	1536		/* bytes of a control message */
+#define NET_HALF_NS	UINT64_C(2000000000)	/* and how long each keeps its
+						 * place if others want it */
 #define NET_SPARE_MAX	64		/* free frames that are kept */
 #define NET_PROGRESS	16		/* calls of the engine in a row */
 #define NET_ACK_EVERY	16		/* frames of one acknowledgement */
@@ -50,6 +57,11 @@ struct net_hal {
 	struct hal_host host;		/* without port and secret */
 	char device[16];		/* network interface that has host.ip */
 	uint64_t dead_ns;		/* FI_UNIMEM_NET_DEAD_MS */
+	uint64_t dial_ns;		/* FI_UNIMEM_NET_DIAL_MS */
+	uint64_t half_ns;		/* NET_HALF_NS; a test changes it */
+	uint64_t drain_ns;		/* NET_DRAIN_NS, likewise */
+	struct net_dir *dir;		/* the job's hosts; NULL: not known */
+	struct net_key key;		/* for connections by number */
 };
 
 enum net_src_kind {
@@ -66,12 +78,7 @@ struct net_src {
 	int fd;				/* -1: closed */
 };
 
-/* Control messages, after the proofs. Each begins with this. */
-struct net_ctl {
-	uint16_t type;			/* enum net_ctl_type */
-	uint16_t bytes;			/* of the whole message */
-};
-
+/* Control messages, after the proofs: sealed (hal_net_auth.h). */
 enum net_ctl_type {
 	NET_CTL_MEET = 1,		/* net_meet, address of the worker */
 	NET_CTL_CROSSED,		/* the other connection is used */
@@ -80,16 +87,14 @@ enum net_ctl_type {
 
 struct net_meet {
 	struct net_ctl ctl;
-	uint32_t slot;			/* to be written into frames */
-	uint64_t token;			/* likewise */
-	uint32_t depth, payload;	/* sizes, which must be equal */
-	uint32_t space, zero;
+	uint64_t token;			/* to be written into frames */
+	uint32_t slot;			/* likewise */
+	uint32_t depth, payload, space;	/* sizes, which must be equal */
 };
 _Static_assert(sizeof(struct net_meet) == 32, "meet is wire format");
 
 struct net_bye {
 	struct net_ctl ctl;
-	uint32_t zero;
 	uint64_t sent;			/* frames that the author has sent */
 	uint64_t taken;			/* and processed */
 };
@@ -106,6 +111,8 @@ struct net_conn {
 	bool waiting;			/* for the TCP connection */
 	bool half;			/* counted in net_if.nhalf */
 	uint64_t deadline;		/* ns; 0: none */
+	uint64_t crowded;		/* ns: deadline while as many others
+					 * have no proof as may be */
 	uint8_t in[NET_CTL_MAX];
 	size_t nin;
 	uint8_t out[NET_CTL_MAX];
@@ -137,6 +144,9 @@ struct net_peer {
 					 * nobody reads it */
 	struct hal_host host;		/* p.host */
 	uint8_t secret[NET_SECRET];	/* of the address; not in host */
+	bool by_key;			/* connected by board and interface: the
+					 * key file is the secret, and the nonce
+					 * of p.addr may not be known yet */
 	struct net_if *nif;
 	struct unm_list link;		/* in net_if.peers */
 	struct unm_list event;		/* in net_if.events */
@@ -164,8 +174,10 @@ struct net_peer {
 	uint64_t ask_seq;		/* last frame that asks for an
 					 * acknowledgement */
 	bool ack_due;			/* send one at once */
-	bool failed;			/* the engine's link has ended */
+	bool silent;			/* its host does not answer */
 	int tries;			/* dials that ended without an answer */
+	uint64_t dial_by;		/* ns: dial again until then; valid if
+					 * tries is not 0 */
 	uint64_t redial;		/* ns: when to dial again; 0: not */
 	int dying;			/* 0, or the status of HAL_EV_DEAD */
 	uint64_t dead_by;		/* ns: when it is dead at the latest */
@@ -193,16 +205,20 @@ struct net_if {
 	bool listening;			/* listen is in the epoll set */
 	struct unm_list conns, ended;
 	uint32_t nhalf;			/* connections without proof */
+	uint64_t check;			/* ns: when to check the hosts of the
+					 * connections again */
 	struct unm_list peers, events, dirty;
 	struct net_peer **slot;		/* by number; NULL: free */
 	uint32_t nslots, npeers;
 	uint32_t ndying;
-	const struct net_engine *engine;	/* NULL: not loaded */
+	const struct net_crypto *crypto;	/* NULL: not loaded */
+	const struct net_engine *engine;	/* NULL: no proof was good */
 	struct net_worker *worker;	/* NULL: no peer was proven yet */
 	struct unm_list spare;		/* free frames */
 	uint32_t nspare;
 	uint64_t nstrange;		/* frames of nobody */
 	bool said;			/* a refusal was logged */
+	bool refused;			/* one of hal_net_connect.c was */
 	struct net_dma *dma;		/* [caps->dma_depth] */
 	uint32_t base_dma;		/* transfers that the backend has */
 	uint32_t ndma;			/* transfers that hal/net has */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hal_net_ucx.c - the engine for peers on other hosts: UCX, and HMAC of
- * libsodium. A module of its own, libunimem-net.so.
+ * hal_net_ucx.c - the engine for peers on other hosts: UCX. A module of its
+ * own, libunimem-net.so.
  *
  * Its only entry point is the table hal_net_engine. A frame is one active
  * message, eager, without a header of UCX's. docs/net.md, section 2, says why
@@ -12,20 +12,29 @@
 #include <string.h>
 
 #include <rdma/fi_errno.h>
-#include <sodium.h>
 #include <ucp/api/ucp.h>
 
 #include "hal/hal_export.h"
 #include "hal/net/hal_net_engine.h"
+#include "hal/net/hal_net_stuck.h"
 
 #define AM_ID		0x55		/* of all frames */
 #define CLOSE_POLLS	100000		/* calls until an end is given up */
+
+/* Address of a worker as peers get it; UCX's follows. UCX reads its addresses
+ * by the marks in them, beyond the end of one that was cut off. */
+struct address {
+	uint32_t bytes;			/* of UCX's address */
+	uint32_t zero;
+};
 
 struct net_worker {
 	ucp_context_h context;
 	ucp_worker_h ucp;
 	const struct net_upcalls *up;
 	void *owner;
+	int epfd;			/* of the interface */
+	void *event;
 };
 
 struct net_link {
@@ -33,23 +42,6 @@ struct net_link {
 	ucp_ep_h ep;
 	void *peer;
 };
-
-/* ---- Proofs -------------------------------------------------------- */
-
-static void mac(uint8_t out[NET_MAC], const uint8_t key[NET_SECRET],
-		const void *data, size_t len)
-{
-	crypto_auth_hmacsha256_state st;
-
-	crypto_auth_hmacsha256_init(&st, key, NET_SECRET);
-	crypto_auth_hmacsha256_update(&st, data, len);
-	crypto_auth_hmacsha256_final(&st, out);
-}
-
-static bool equal(const uint8_t a[NET_MAC], const uint8_t b[NET_MAC])
-{
-	return crypto_verify_32(a, b) == 0;
-}
 
 /* ---- Worker -------------------------------------------------------- */
 
@@ -86,6 +78,7 @@ static int open_context(const struct net_worker_conf *conf,
 	};
 	ucp_config_t *config;
 	ucs_status_t status;
+	char probes[16];
 
 	if (ucp_config_read(NULL, NULL, &config) != UCS_OK)
 		return -FI_EIO;
@@ -97,7 +90,9 @@ static int open_context(const struct net_worker_conf *conf,
 	set(config, "RCACHE_ENABLE", "n");
 	set(config, "KEEPIDLE", "1s");
 	set(config, "KEEPINTVL", "1s");
-	set(config, "KEEPCNT", "3");
+	/* the first one after a second, and so many without an answer */
+	snprintf(probes, sizeof(probes), "%u", conf->dead_ms / 1000 - 1);
+	set(config, "KEEPCNT", probes);
 	status = ucp_init(&params, config, &w->context);
 	ucp_config_release(config);
 	return status == UCS_OK ? 0 : -FI_EIO;
@@ -142,6 +137,8 @@ static int net_open(const struct net_worker_conf *conf, struct net_worker **out)
 		return -FI_ENOMEM;
 	w->up = conf->up;
 	w->owner = conf->owner;
+	w->epfd = conf->epfd;
+	w->event = conf->event;
 	ret = open_context(conf, w);
 	if (ret != 0)
 		goto err_free;
@@ -167,15 +164,18 @@ static void net_close(struct net_worker *w)
 
 static int net_address(struct net_worker *w, void *buf, size_t *len)
 {
+	struct address head = { .zero = 0 };
 	ucp_address_t *address;
 	size_t bytes;
 	int ret = -FI_ENOMEM;
 
 	if (ucp_worker_get_address(w->ucp, &address, &bytes) != UCS_OK)
 		return ret;
-	if (bytes <= *len) {
-		memcpy(buf, address, bytes);
-		*len = bytes;
+	if (bytes <= *len - sizeof(head)) {
+		head.bytes = (uint32_t)bytes;
+		memcpy(buf, &head, sizeof(head));
+		memcpy((uint8_t *)buf + sizeof(head), address, bytes);
+		*len = sizeof(head) + bytes;
 		ret = 0;
 	}
 	ucp_worker_release_address(w->ucp, address);
@@ -203,23 +203,32 @@ static void on_failure(void *arg, ucp_ep_h ep, ucs_status_t status)
 	link->worker->up->failed(link->peer);
 }
 
-static int net_connect(struct net_worker *w, const void *address, void *peer,
-		       struct net_link **out)
+static int net_connect(struct net_worker *w, const void *address, size_t len,
+		       void *peer, struct net_link **out)
 {
-	struct net_link *link = calloc(1, sizeof(*link));
+	const uint8_t *bytes = address;
+	struct net_link *link;
+	struct address head;
 	ucp_ep_params_t params = {
 		.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
 			      UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
 			      UCP_EP_PARAM_FIELD_ERR_HANDLER,
-		.address = address,
+		.address = (const ucp_address_t *)(bytes + sizeof(head)),
 		.err_mode = UCP_ERR_HANDLING_MODE_PEER,
-		.err_handler = { .cb = on_failure, .arg = link },
+		.err_handler = { .cb = on_failure },
 	};
 
+	if (len <= sizeof(head))
+		return -FI_EINVAL;
+	memcpy(&head, address, sizeof(head));
+	if (head.bytes != len - sizeof(head) || head.zero != 0)
+		return -FI_EINVAL;
+	link = calloc(1, sizeof(*link));
 	if (link == NULL)
 		return -FI_ENOMEM;
 	link->worker = w;
 	link->peer = peer;
+	params.err_handler.arg = link;
 	if (ucp_ep_create(w->ucp, &params, &link->ep) != UCS_OK) {
 		free(link);
 		return -FI_EIO;
@@ -257,14 +266,17 @@ static int net_send(struct net_link *link, struct net_message *message,
 	return UCS_PTR_IS_ERR(request) ? -FI_ECONNRESET : 1;
 }
 
-static void net_disconnect(struct net_link *link)
+static void net_disconnect(struct net_link *link, const uint8_t *silent)
 {
 	ucp_request_param_t param = {
 		.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
 		.flags = UCP_EP_CLOSE_FLAG_FORCE,
 	};
-	ucs_status_ptr_t request = ucp_ep_close_nbx(link->ep, &param);
+	ucs_status_ptr_t request;
 
+	if (silent != NULL)
+		net_stuck_shut(link->worker->epfd, link->worker->event, silent);
+	request = ucp_ep_close_nbx(link->ep, &param);
 	if (UCS_PTR_IS_PTR(request)) {
 		for (int i = 0; i < CLOSE_POLLS &&
 		     ucp_request_check_status(request) == UCS_INPROGRESS; i++)
@@ -276,11 +288,9 @@ static void net_disconnect(struct net_link *link)
 
 /* ---- Table --------------------------------------------------------- */
 
-HAL_EXPORT struct net_engine hal_net_engine = {
+HAL_EXPORT const struct net_engine hal_net_engine = {
 	.abi = NET_ENGINE_ABI,
 	.name = "ucx",
-	.mac = mac,
-	.equal = equal,
 	.open = net_open,
 	.close = net_close,
 	.address = net_address,
@@ -290,9 +300,3 @@ HAL_EXPORT struct net_engine hal_net_engine = {
 	.send = net_send,
 	.disconnect = net_disconnect,
 };
-
-static __attribute__((constructor)) void ready(void)
-{
-	if (sodium_init() < 0)
-		hal_net_engine.abi = 0;	/* is refused as another version */
-}
