@@ -8,7 +8,7 @@
  * message of a dead process: the traffic checks each byte, the order and the
  * length of all messages.
  *
- * UNM_TEST_KILLS: kills at random moments, 6.
+ * UNM_TEST_KILLS: kills at random moments, 3.
  */
 #include <stdlib.h>
 
@@ -159,7 +159,7 @@ static void kill_one(uint64_t seed)
 
 static void random_moments(void)
 {
-	long kills = procs_number("UNM_TEST_KILLS", 6);
+	long kills = procs_number("UNM_TEST_KILLS", 3);
 	uint64_t seed = (uint64_t)procs_number("UNM_TEST_SEED", 20261123);
 
 	for (long i = 0; i < kills; i++)

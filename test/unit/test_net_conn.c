@@ -298,6 +298,7 @@ static void test_half_open(void **state)
 	int fds = net_pair_fds();
 
 	a->nif->net->half_ns = 50 * MS;
+	a->nif->net->dial_ns = 3600000 * MS;
 	for (int i = 0; i < 3 * NET_HALF_MAX; i++) {
 		net_rogue_dial(&r[i], b);
 		if (i % 3 == 0)		/* or stops in the middle */
