@@ -459,6 +459,7 @@ libtest_la_SOURCES = \
 	test/lib/raw_peer.c \
 	test/lib/rdma_nodes.h \
 	test/lib/raw_peer.h \
+	test/lib/regs_engine.h \
 	test/lib/regs_fixture.h \
 	test/lib/unit.h
 if !FUZZ
