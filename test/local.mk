@@ -186,6 +186,7 @@ UNIT_TESTS = \
 	test/unit/test_receive \
 	test/unit/test_regions \
 	test/unit/test_regs \
+	test/unit/test_regs_bus \
 	test/unit/test_regs_dma \
 	test/unit/test_rma \
 	test/unit/test_reuse \
