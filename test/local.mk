@@ -14,6 +14,7 @@ CHECKS = \
 	test/check/check-commits.sh \
 	test/check/check-docs.sh \
 	test/check/check-dso.sh \
+	test/check/check-fidelity.sh \
 	test/check/check-file-comment.sh \
 	test/check/check-gsasd.sh \
 	test/check/check-gsas.sh \
