@@ -149,7 +149,9 @@ libgsas_client_la_SOURCES = \
 	gsas/client/gsas_watch.c \
 	gsas/client/gsas_watch.h \
 	gsas/client/gsas_window.c \
-	gsas/client/gsas_window.h
+	gsas/client/gsas_window.h \
+	prov/unimem/util/unm_start.c \
+	prov/unimem/util/unm_start.h
 
 # what it shares with the service (once more, as the two are in one program of
 # the tests only)

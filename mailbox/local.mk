@@ -39,7 +39,9 @@ libunimem_mailbox_la_SOURCES = \
 	mailbox/client/mbox_start.h \
 	mailbox/common/mbox_name.c \
 	mailbox/common/mbox_name.h \
-	mailbox/common/mbox_wire.h
+	mailbox/common/mbox_wire.h \
+	prov/unimem/util/unm_start.c \
+	prov/unimem/util/unm_start.h
 libunimem_mailbox_la_LIBADD = libunimem-hal.la
 # nodelete: its thread may run when the library is closed
 libunimem_mailbox_la_LDFLAGS = $(AM_LDFLAGS) $(UNM_LDFLAGS) \
