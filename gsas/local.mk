@@ -78,7 +78,9 @@ gsasd_CPPFLAGS = $(libgsas_board_la_CPPFLAGS)
 gsasd_SOURCES = \
 	gsas/daemon/gsas_spawn.c \
 	gsas/daemon/gsas_spawn.h \
-	gsas/daemon/gsasd.c
+	gsas/daemon/gsasd.c \
+	prov/unimem/util/unm_daemon.c \
+	prov/unimem/util/unm_daemon.h
 gsasd_LDADD = libgsas_board.la libunimem-hal.la
 
 bin_PROGRAMS += gsasctl

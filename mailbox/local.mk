@@ -22,7 +22,10 @@ libmbox_daemon_la_SOURCES = \
 
 bin_PROGRAMS += unimem-mailboxd
 unimem_mailboxd_CPPFLAGS = $(MBOX_CPPFLAGS)
-unimem_mailboxd_SOURCES = mailbox/daemon/unimem_mailboxd.c
+unimem_mailboxd_SOURCES = \
+	mailbox/daemon/unimem_mailboxd.c \
+	prov/unimem/util/unm_daemon.c \
+	prov/unimem/util/unm_daemon.h
 unimem_mailboxd_LDADD = libmbox_daemon.la libunimem-hal.la
 
 # ---- libunimem-mailbox.so, for programs ------------------------------------
