@@ -13,6 +13,8 @@ libunm_rdma_la_SOURCES = \
 	rdma/rdma_engine.h \
 	rdma/rdma_lib.c \
 	rdma/rdma_lib.h \
+	rdma/rdma_near.c \
+	rdma/rdma_near.h \
 	rdma/rdma_segment.c \
 	rdma/rdma_segment.h \
 	rdma/rdma_state.h \
