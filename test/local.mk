@@ -207,6 +207,7 @@ UNIT_TESTS = \
 	test/unit/test_stream \
 	test/unit/test_task \
 	test/unit/test_threads \
+	test/unit/test_topology \
 	test/unit/test_transfer \
 	test/unit/test_trigger \
 	test/unit/test_revoke_lost \
@@ -485,6 +486,8 @@ endif
 WITH_RDMA = libtest.la libunm_rdma.la libgsas_client.la libgsas_board.la \
 	libgsas_core.la libunm_hal.la $(CMOCKA_LIBS) $(LIBFABRIC_LIBS)
 test_unit_test_rdma_LDADD = $(WITH_RDMA)
+test_unit_test_topology_LDADD = $(WITH_RDMA)
+test_unit_test_topology_CPPFLAGS = $(AM_CPPFLAGS) $(HWLOC_CFLAGS)
 test_unit_test_rdma_events_LDADD = $(WITH_RDMA)
 test_unit_test_rdma_fail_LDADD = $(WITH_RDMA)
 
