@@ -78,7 +78,9 @@ gsasd_CPPFLAGS = $(libgsas_board_la_CPPFLAGS)
 gsasd_SOURCES = \
 	gsas/daemon/gsas_spawn.c \
 	gsas/daemon/gsas_spawn.h \
-	gsas/daemon/gsasd.c
+	gsas/daemon/gsasd.c \
+	prov/unimem/util/unm_daemon.c \
+	prov/unimem/util/unm_daemon.h
 gsasd_LDADD = libgsas_board.la libunimem-hal.la
 
 bin_PROGRAMS += gsasctl
@@ -149,7 +151,9 @@ libgsas_client_la_SOURCES = \
 	gsas/client/gsas_watch.c \
 	gsas/client/gsas_watch.h \
 	gsas/client/gsas_window.c \
-	gsas/client/gsas_window.h
+	gsas/client/gsas_window.h \
+	prov/unimem/util/unm_start.c \
+	prov/unimem/util/unm_start.h
 
 # what it shares with the service (once more, as the two are in one program of
 # the tests only)

@@ -22,7 +22,10 @@ libmbox_daemon_la_SOURCES = \
 
 bin_PROGRAMS += unimem-mailboxd
 unimem_mailboxd_CPPFLAGS = $(MBOX_CPPFLAGS)
-unimem_mailboxd_SOURCES = mailbox/daemon/unimem_mailboxd.c
+unimem_mailboxd_SOURCES = \
+	mailbox/daemon/unimem_mailboxd.c \
+	prov/unimem/util/unm_daemon.c \
+	prov/unimem/util/unm_daemon.h
 unimem_mailboxd_LDADD = libmbox_daemon.la libunimem-hal.la
 
 # ---- libunimem-mailbox.so, for programs ------------------------------------
@@ -39,7 +42,9 @@ libunimem_mailbox_la_SOURCES = \
 	mailbox/client/mbox_start.h \
 	mailbox/common/mbox_name.c \
 	mailbox/common/mbox_name.h \
-	mailbox/common/mbox_wire.h
+	mailbox/common/mbox_wire.h \
+	prov/unimem/util/unm_start.c \
+	prov/unimem/util/unm_start.h
 libunimem_mailbox_la_LIBADD = libunimem-hal.la
 # nodelete: its thread may run when the library is closed
 libunimem_mailbox_la_LDFLAGS = $(AM_LDFLAGS) $(UNM_LDFLAGS) \

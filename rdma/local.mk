@@ -5,7 +5,7 @@
 noinst_LTLIBRARIES += libunm_rdma.la
 libunm_rdma_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
 libunm_rdma_la_CPPFLAGS = $(UNM_CPPFLAGS) -I$(RDMA) -I$(GSAS) -I$(PROV) \
-	$(COMMON_CPPFLAGS)
+	$(COMMON_CPPFLAGS) $(HWLOC_CFLAGS)
 libunm_rdma_la_SOURCES = \
 	rdma/rdma_buffer.c \
 	rdma/rdma_buffer.h \
@@ -13,12 +13,16 @@ libunm_rdma_la_SOURCES = \
 	rdma/rdma_engine.h \
 	rdma/rdma_lib.c \
 	rdma/rdma_lib.h \
+	rdma/rdma_near.c \
+	rdma/rdma_near.h \
 	rdma/rdma_segment.c \
 	rdma/rdma_segment.h \
 	rdma/rdma_state.h \
 	rdma/rdma_thread.c \
 	rdma/rdma_thread.h \
-	rdma/rdma_transfer.c
+	rdma/rdma_transfer.c \
+	prov/unimem/util/unm_topology.c \
+	prov/unimem/util/unm_topology.h
 
 # current:revision:age - raise current when unim_dma.h changes
 lib_LTLIBRARIES += libunimem-rdma.la

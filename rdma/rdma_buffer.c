@@ -12,10 +12,8 @@
 
 #include "rdma_buffer.h"
 #include "rdma_lib.h"
+#include "rdma_near.h"
 #include "rdma_segment.h"
-
-#define NEAR	8			/* nodes tried on each side, of
-					 * UNIM_DMA_NEAREST */
 
 /* ---- Requests to the service ------------------------------------------- */
 
@@ -156,22 +154,22 @@ static int buffer_get(struct rdma *r, uint64_t address,
 
 /* ---- Policies ---------------------------------------------------------- */
 
-/* The node of the process, then the other nodes in the order of their distance
- * by number, until one has the memory. Each error of a node but -EINVAL, which
- * is that of the arguments, leads on to the next node. A request starts the
- * service of an emulated board, so only NEAR nodes on each side are asked.
- * Returns the error of the node of the process. */
+/* The node of the process, then the nearest other nodes, until one has the
+ * memory. Each error of a node but -EINVAL, which is that of the arguments,
+ * leads on to the next node. A request starts the service of an emulated board,
+ * so only RDMA_NEAR nodes are asked. Returns the error of the node of the
+ * process. */
 static int alloc_nearest(struct rdma *r, uint64_t bytes,
 			 struct unim_dma_buffer **buf)
 {
 	int own = buffer_alloc(r, r->node, bytes, buf), ret = own;
+	uint32_t order[RDMA_NEAR], n;
 
-	for (uint32_t d = 1; d <= NEAR && ret != 0 && ret != -EINVAL; d++) {
-		if (d <= r->node)
-			ret = buffer_alloc(r, r->node - d, bytes, buf);
-		if (ret != 0 && ret != -EINVAL && r->node + d < r->boards)
-			ret = buffer_alloc(r, r->node + d, bytes, buf);
-	}
+	if (ret == 0 || ret == -EINVAL)
+		return ret;
+	n = rdma_near(r, order);
+	for (uint32_t i = 0; i < n && ret != 0 && ret != -EINVAL; i++)
+		ret = buffer_alloc(r, order[i], bytes, buf);
 	return ret == 0 ? 0 : own;
 }
 

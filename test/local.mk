@@ -14,6 +14,7 @@ CHECKS = \
 	test/check/check-commits.sh \
 	test/check/check-docs.sh \
 	test/check/check-dso.sh \
+	test/check/check-fidelity.sh \
 	test/check/check-file-comment.sh \
 	test/check/check-gsasd.sh \
 	test/check/check-gsas.sh \
@@ -191,6 +192,7 @@ UNIT_TESTS = \
 	test/unit/test_receive \
 	test/unit/test_regions \
 	test/unit/test_regs \
+	test/unit/test_regs_bus \
 	test/unit/test_regs_dma \
 	test/unit/test_rma \
 	test/unit/test_reuse \
@@ -210,6 +212,7 @@ UNIT_TESTS = \
 	test/unit/test_stream \
 	test/unit/test_task \
 	test/unit/test_threads \
+	test/unit/test_topology \
 	test/unit/test_transfer \
 	test/unit/test_trigger \
 	test/unit/test_revoke_lost \
@@ -472,6 +475,7 @@ libtest_la_SOURCES = \
 	test/lib/raw_peer.c \
 	test/lib/rdma_nodes.h \
 	test/lib/raw_peer.h \
+	test/lib/regs_engine.h \
 	test/lib/regs_fixture.h \
 	test/lib/unit.h
 if !FUZZ
@@ -495,6 +499,8 @@ endif
 WITH_RDMA = libtest.la libunm_rdma.la libgsas_client.la libgsas_board.la \
 	libgsas_core.la libunm_hal.la $(CMOCKA_LIBS) $(LIBFABRIC_LIBS)
 test_unit_test_rdma_LDADD = $(WITH_RDMA)
+test_unit_test_topology_LDADD = $(WITH_RDMA)
+test_unit_test_topology_CPPFLAGS = $(AM_CPPFLAGS) $(HWLOC_CFLAGS)
 test_unit_test_rdma_events_LDADD = $(WITH_RDMA)
 test_unit_test_rdma_fail_LDADD = $(WITH_RDMA)
 

@@ -24,6 +24,7 @@
 #include "hal/hal.h"
 #include "unimem_memory.h"
 #include "unimem_selftest.h"
+#include "unimem_topology.h"
 #include "core/unm_stats.h"
 
 #define COUNTERS \
@@ -75,6 +76,7 @@ static struct {
 	enum { SELFTEST_NO, SELFTEST_WALK, SELFTEST_WAIT } selftest;
 	bool memory;
 	int board;		/* of memory, -1: all */
+	const char *topology;	/* file; NULL: not asked for */
 } opt;
 
 /* ---- Reading --------------------------------------------------------- */
@@ -465,6 +467,8 @@ static void usage(FILE *out)
 	      "  -w, --watch N   look again every N seconds\n"
 	      "  --memory        memory of the boards by owner; with =N, of\n"
 	      "                  board N\n"
+	      "  --topology FILE write the machine with its boards to an XML\n"
+	      "                  file of hwloc\n"
 	      "  --selftest      walk to every board instead; with =wait, be\n"
 	      "                  the partner of such a walk\n"
 	      "  -h, --help      this text\n"
@@ -524,6 +528,7 @@ static void parse(int argc, char **argv)
 		{ "watch", required_argument, NULL, 'w' },
 		{ "memory", optional_argument, NULL, 'm' },
 		{ "selftest", optional_argument, NULL, 's' },
+		{ "topology", required_argument, NULL, 't' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
 		{ NULL, 0, NULL, 0 },
@@ -551,6 +556,9 @@ static void parse(int argc, char **argv)
 		case 's':
 			opt.selftest = parse_selftest(optarg);
 			break;
+		case 't':
+			opt.topology = optarg;
+			break;
 		case 'h':
 			usage(stdout);
 			exit(0);
@@ -575,6 +583,8 @@ int main(int argc, char **argv)
 	int ret, now = 0;
 
 	parse(argc, argv);
+	if (opt.topology != NULL)
+		return topology_write(opt.topology);
 	if (opt.memory)
 		return memory_show(opt.board, opt.json);
 	if (opt.selftest != SELFTEST_NO)

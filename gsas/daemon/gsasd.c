@@ -1,28 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * gsasd.c - the program of the atomic service of a board, gsasd(8): options,
- * log lines, going to the background, the loop of polling and sleeping, the
- * end. service/gsas_board.h serves the clients, gsas_spawn.h starts programs
- * for them.
+ * limits of log lines, the loop of polling and sleeping, the end.
+ * service/gsas_board.h serves the clients, gsas_spawn.h starts programs for
+ * them, util/unm_daemon.h goes to the background.
  */
-#include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
-#include <linux/close_range.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <syslog.h>
 #include <unistd.h>
 
 #include "hal/hal_limit.h"
@@ -30,6 +24,7 @@
 #include "daemon/gsas_spawn.h"
 #include "common/gsas_yield.h"
 #include "util/unm_clock.h"
+#include "util/unm_daemon.h"
 
 #define SPIN_NS		50000		/* time of polling before a sleep */
 #define SPIN_MIN	32		/* polls in vain before a yield, on a
@@ -37,7 +32,7 @@
 #define SPIN_MAX	2048		/* the same where no thread waits for
 					 * the processor */
 #define LINGER_MS	1000		/* default of --linger */
-#define LOG_MAX		512		/* bytes of a log line */
+#define LOG_MAX		512		/* bytes of a line of the HAL */
 #define REFUSAL_BURST	32		/* lines about refusals at once, */
 #define REFUSAL_MS	250		/* then one in that time */
 #define REFUSAL_NS	(UINT64_C(1000000) * REFUSAL_MS)
@@ -47,7 +42,6 @@
 
 static struct options {
 	int board;
-	bool alone;			/* --auto */
 	int linger_ms;
 	bool limited;			/* --pages */
 	uint64_t pages, user_pages;
@@ -55,9 +49,8 @@ static struct options {
 	const char *logs;
 	unsigned nexec;
 	const char *exec[GSAS_SPAWN_DIRS];
-	int ready_fd;
 } opt = {
-	.board = -1, .linger_ms = LINGER_MS, .ready_fd = -1,
+	.board = -1, .linger_ms = LINGER_MS,
 	.children = GSAS_SPAWN_CHILDREN,
 };
 
@@ -66,14 +59,6 @@ static volatile sig_atomic_t g_stop;
 static char g_last[LOG_MAX];		/* last error that the HAL logged */
 
 /* ---- Log lines ----------------------------------------------------------- */
-
-static void log_line(const char *line)
-{
-	if (opt.alone)
-		syslog(LOG_NOTICE, "%s", line);
-	else
-		fprintf(stderr, "gsasd: %s\n", line);
-}
 
 /*
  * The first refusal of each client is logged, and a process that connects again
@@ -107,7 +92,7 @@ static void log_omitted(void)
 	snprintf(line, sizeof(line), "refused: %" PRIu64 " more, of which "
 		 "there are no lines", refusals.omitted);
 	refusals.omitted = 0;
-	log_line(line);
+	unm_daemon_log(line);
 }
 
 static void log_board(const char *line)
@@ -115,10 +100,10 @@ static void log_board(const char *line)
 	static const char refused[] = "refused: ";
 
 	if (strncmp(line, refused, sizeof(refused) - 1) != 0) {
-		log_line(line);
+		unm_daemon_log(line);
 	} else if (refusal_take(0)) {
 		log_omitted();
-		log_line(line);
+		unm_daemon_log(line);
 	} else {
 		refusals.omitted++;
 	}
@@ -129,33 +114,7 @@ static void log_hal(int level, const char *line)
 	if (level > 0)
 		return;
 	snprintf(g_last, sizeof(g_last), "%s", line);
-	log_line(line);
-}
-
-/* Report to the process that started this one (--ready-fd): "ready", "busy", or
- * an error. */
-static void notify_starter(const char *line)
-{
-	if (opt.ready_fd < 0)
-		return;
-	if (dprintf(opt.ready_fd, "%s\n", line) < 0)
-		log_line("the process that started this one has ended");
-	close(opt.ready_fd);
-	opt.ready_fd = -1;
-}
-
-__attribute__((format(printf, 1, 2), noreturn))
-static void fail(const char *fmt, ...)
-{
-	char line[LOG_MAX];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(line, sizeof(line), fmt, ap);
-	va_end(ap);
-	log_line(line);
-	notify_starter(line);
-	exit(EXIT_FAILURE);
+	unm_daemon_log(line);
 }
 
 /* As sd_notify(3): a datagram to a socket, which may be an abstract one */
@@ -176,7 +135,8 @@ static void notify_systemd(void)
 	len += offsetof(struct sockaddr_un, sun_path);
 	if (fd < 0 || sendto(fd, ready, sizeof(ready) - 1, MSG_NOSIGNAL,
 			     (struct sockaddr *)&sun, (socklen_t)len) < 0)
-		log_line("cannot notify systemd that this service is ready");
+		unm_daemon_log("cannot notify systemd that this service is "
+			       "ready");
 	if (fd >= 0)
 		close(fd);
 }
@@ -206,23 +166,14 @@ static void usage(FILE *out)
 
 static uint64_t number(const char *name, const char *text, uint64_t max)
 {
-	uint64_t value;
-	char *end;
-
-	errno = 0;
-	value = strtoull(text, &end, 0);
-	if (!isdigit((unsigned char)text[0]) || *end != '\0' || errno != 0 ||
-	    value > max)
-		fail("--%s %s: give a number from 0 to %llu", name, text,
-		     (unsigned long long)max);
-	return value;
+	return unm_daemon_number(name, text, 0, max);
 }
 
 static void option(int c, const char *name)
 {
 	switch (c) {
 	case 'a':
-		opt.alone = true;
+		unm_daemon.background = true;
 		break;
 	case 'b':
 		opt.board = (int)number(name, optarg, UINT16_MAX - 1);
@@ -232,7 +183,8 @@ static void option(int c, const char *name)
 		break;
 	case 'e':
 		if (opt.nexec == GSAS_SPAWN_DIRS)
-			fail("--exec: %d directories at most", GSAS_SPAWN_DIRS);
+			unm_daemon_fail("--exec: %d directories at most",
+					GSAS_SPAWN_DIRS);
 		opt.exec[opt.nexec++] = optarg;
 		break;
 	case 'g':
@@ -246,7 +198,7 @@ static void option(int c, const char *name)
 		opt.limited = true;
 		break;
 	case 'r':
-		opt.ready_fd = (int)number(name, optarg, 1 << 20);
+		unm_daemon.ready_fd = (int)number(name, optarg, 1 << 20);
 		break;
 	case 'u':
 		opt.user_pages = number(name, optarg, UINT64_MAX);
@@ -284,8 +236,8 @@ static void options(int argc, char *argv[])
 	while ((c = getopt_long(argc, argv, "", longs, &at)) != -1)
 		option(c, longs[at].name);
 	if (optind < argc)
-		fail("%s: unexpected argument; see gsasd --help",
-		     argv[optind]);
+		unm_daemon_fail("%s: unexpected argument; see gsasd --help",
+				argv[optind]);
 }
 
 /* GSAS_EXEC_PATH: directories with colons between them */
@@ -295,27 +247,30 @@ static void allow_listed(struct gsas_spawner *spawner, const char *list)
 
 	while (copy != NULL && (dir = strsep(&save, ":")) != NULL)
 		if (*dir != '\0' && gsas_spawner_allow(spawner, dir) != 0)
-			fail("GSAS_EXEC_PATH: %s: not a directory, or the "
-			     "root, or one too many", dir);
+			unm_daemon_fail("GSAS_EXEC_PATH: %s: not a directory, "
+					"or the root, or one too many", dir);
 	free(copy);
 }
 
 static void allow(struct gsas_spawner *spawner, unsigned board)
 {
 	const char *list = secure_getenv("GSAS_EXEC_PATH");
-	int ret = gsas_spawner_init(spawner, board, opt.logs, log_line);
+	int ret = gsas_spawner_init(spawner, board, opt.logs, unm_daemon_log);
 
 	if (ret != 0)
-		fail("--logs %s: %s", opt.logs != NULL ? opt.logs : ".",
-		     strerror(-ret));
+		unm_daemon_fail("--logs %s: %s",
+				opt.logs != NULL ? opt.logs : ".",
+				strerror(-ret));
 	spawner->max_children = opt.children;
 	for (unsigned i = 0; i < opt.nexec; i++) {
 		ret = gsas_spawner_allow(spawner, opt.exec[i]);
 		if (ret != 0)
-			fail("--exec %s: %s", opt.exec[i], ret == -FI_EINVAL ?
-			     "not the root directory" : strerror(-ret));
+			unm_daemon_fail("--exec %s: %s", opt.exec[i],
+					ret == -FI_EINVAL ?
+					"not the root directory" :
+					strerror(-ret));
 	}
-	if (opt.nexec == 0 && opt.alone && list != NULL)
+	if (opt.nexec == 0 && unm_daemon.background && list != NULL)
 		allow_listed(spawner, list);
 }
 
@@ -375,7 +330,7 @@ static int sleep_ms(const struct gsas_board *board, uint64_t *empty_since)
 {
 	uint64_t now, end;
 
-	if (!opt.alone)
+	if (!unm_daemon.background)
 		return -1;
 	if (!gsas_board_empty(board)) {
 		*empty_since = 0;
@@ -416,50 +371,6 @@ static void serve(struct gsas_board *board)
 	}
 }
 
-/*
- * Make sure that descriptors 0 to 2 are open, so that no later one gets these
- * numbers. Pass no other inherited descriptor on to programs. Raise the limit
- * of descriptors, because each segment takes one.
- */
-static void descriptors(void)
-{
-	struct rlimit limit;
-	int fd;
-
-	do {
-		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	} while (fd >= 0 && fd < 3);
-	if (fd >= 0)
-		close(fd);
-	for (fd = 0; fd < 3; fd++)
-		fcntl(fd, F_SETFD, 0);
-	close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
-	    limit.rlim_cur < limit.rlim_max) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
-}
-
-/* Continue in the background, in a child with a session of its own. Called
- * before anything is opened or any thread is started. */
-static void daemonize(void)
-{
-	pid_t pid = fork();
-	int null;
-
-	if (pid < 0)
-		fail("no process: %s", strerror(errno));
-	if (pid > 0)
-		_exit(EXIT_SUCCESS);
-	if (setsid() < 0)
-		fail("no session: %s", strerror(errno));
-	null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	for (int fd = 0; fd < 3 && null >= 0; fd++)
-		dup2(null, fd);
-	openlog("gsasd", LOG_PID, LOG_DAEMON);
-}
-
 static struct gsas_board *open_board(struct gsas_spawner *spawner)
 {
 	struct gsas_board_attr attr = {
@@ -477,15 +388,15 @@ static struct gsas_board *open_board(struct gsas_spawner *spawner)
 	ret = gsas_board_open(&attr, &board);
 
 	if (ret == -FI_EBUSY) {
-		notify_starter("busy");
-		fail("board %d has a service already", opt.board);
+		unm_daemon_notify("busy");
+		unm_daemon_fail("board %d has a service already", opt.board);
 	}
 	if (ret == -FI_EINVAL)
-		fail("board %d: %s", opt.board, *g_last != '\0' ? g_last :
-		     "there is no such board");
+		unm_daemon_fail("board %d: %s", opt.board, *g_last != '\0' ?
+				g_last : "there is no such board");
 	if (ret != 0)
-		fail("board %d: %s", opt.board, *g_last != '\0' ? g_last :
-		     strerror(-ret));
+		unm_daemon_fail("board %d: %s", opt.board, *g_last != '\0' ?
+				g_last : strerror(-ret));
 	return board;
 }
 
@@ -498,7 +409,8 @@ static void forbid_debuggers(const struct hal *hal)
 {
 	if (strcmp(hal->caps.backend, "sim") != 0 &&
 	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
-		fail("cannot be hidden from debuggers: %s", strerror(errno));
+		unm_daemon_fail("cannot be hidden from debuggers: %s",
+				strerror(errno));
 }
 
 int main(int argc, char *argv[])
@@ -506,23 +418,28 @@ int main(int argc, char *argv[])
 	struct gsas_spawner spawner;
 	struct gsas_board *board;
 	struct hal *hal;
+	int spare;
 
+	unm_daemon.name = "gsasd";
 	options(argc, argv);
-	descriptors();
-	if (opt.alone)
-		daemonize();
+	spare = unm_daemon_descriptors();
+	if (spare >= 0)
+		close(spare);
+	if (unm_daemon.background)
+		unm_daemon_fork();
 	hal_log_set(log_hal);
 	signals();
 	if (hal_get(NULL, &hal) != 0)
-		fail("%s", *g_last != '\0' ? g_last : "no Unimem here");
+		unm_daemon_fail("%s", *g_last != '\0' ? g_last :
+				"no Unimem here");
 	forbid_debuggers(hal);
 	if (opt.board < 0)
 		opt.board = hal->own_board;
 	allow(&spawner, (unsigned)opt.board);
 	board = open_board(&spawner);
 	g_board = board;
-	notify_starter("ready");
-	if (!opt.alone)			/* a unit of systemd may have started
+	unm_daemon_notify("ready");
+	if (!unm_daemon.background)	/* a unit of systemd may have started
 					 * this process */
 		notify_systemd();
 	serve(board);

@@ -1,34 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * unimem_mailboxd.c - the program of the mailbox of a node, unimem-mailboxd(8):
- * options, log lines, going to the background, the loop, the end.
- * mbox_client.h serves the local processes, mbox_link.h the other nodes.
+ * options, the loop, the end. mbox_client.h serves the local processes,
+ * mbox_link.h the other nodes, util/unm_daemon.h goes to the background.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
-#include <linux/close_range.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <syslog.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "common/mbox_name.h"
 #include "daemon/mbox_client.h"
 #include "util/unm_clock.h"
+#include "util/unm_daemon.h"
 
 #define LINGER_MS	1000		/* default of --linger */
 #define WAIT_TIMES	10		/* --linger, so many times as long
 					 * while messages wait */
-#define LOG_MAX		512		/* bytes of a log line */
+#define LOG_MAX		512		/* bytes of a line of the HAL */
 #define EVENTS		32		/* events of epoll read at once */
 #define TAKEN_NS	UINT64_C(5000000000)	/* for the peers of a daemon
 						 * that ended to notice it */
@@ -38,10 +34,8 @@
 
 static struct options {
 	int board;
-	bool alone;			/* --auto */
 	int linger_ms;
-	int ready_fd;
-} opt = { .board = -1, .linger_ms = LINGER_MS, .ready_fd = -1 };
+} opt = { .board = -1, .linger_ms = LINGER_MS };
 
 /* The daemon; used by its one thread. */
 static struct daemon {
@@ -62,47 +56,13 @@ static char g_last[LOG_MAX];		/* last error that the HAL logged */
 
 /* ---- Log lines ----------------------------------------------------------- */
 
-static void log_line(const char *line)
-{
-	if (opt.alone)
-		syslog(LOG_NOTICE, "%s", line);
-	else
-		fprintf(stderr, "unimem-mailboxd: %s\n", line);
-}
-
 static void log_hal(int level, const char *line)
 {
 	if (level > 0 || g_d.mh.connecting)
 		return;
 	snprintf(g_last, sizeof(g_last), "%s", line);
 	if (g_d.serving)
-		log_line(line);
-}
-
-/* Report to the process that started this one (--ready-fd): "ready", "busy", or
- * an error. */
-static void notify_starter(const char *line)
-{
-	if (opt.ready_fd < 0)
-		return;
-	if (dprintf(opt.ready_fd, "%s\n", line) < 0)
-		log_line("the process that started this one has ended");
-	close(opt.ready_fd);
-	opt.ready_fd = -1;
-}
-
-__attribute__((format(printf, 1, 2), noreturn))
-static void fail(const char *fmt, ...)
-{
-	char line[LOG_MAX];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(line, sizeof(line), fmt, ap);
-	va_end(ap);
-	log_line(line);
-	notify_starter(line);
-	exit(EXIT_FAILURE);
+		unm_daemon_log(line);
 }
 
 /* ---- Options ------------------------------------------------------------- */
@@ -119,24 +79,16 @@ static void usage(FILE *out)
 	      "  --help, --version\n", out);
 }
 
-static int number(const char *name, const char *text, long max)
+static int number(const char *name, const char *text, uint64_t max)
 {
-	char *end;
-	long value;
-
-	errno = 0;
-	value = strtol(text, &end, 10);
-	if (!isdigit((unsigned char)text[0]) || *end != '\0' || errno != 0 ||
-	    value > max)
-		fail("--%s %s: give a number from 0 to %ld", name, text, max);
-	return (int)value;
+	return (int)unm_daemon_number(name, text, 10, max);
 }
 
 static void option(int c, const char *name)
 {
 	switch (c) {
 	case 'a':
-		opt.alone = true;
+		unm_daemon.background = true;
 		break;
 	case 'b':
 		opt.board = number(name, optarg, UINT16_MAX - 1);
@@ -145,7 +97,7 @@ static void option(int c, const char *name)
 		opt.linger_ms = number(name, optarg, 3600000);
 		break;
 	case 'r':
-		opt.ready_fd = number(name, optarg, 1 << 20);
+		unm_daemon.ready_fd = number(name, optarg, 1 << 20);
 		break;
 	case 'h':
 		usage(stdout);
@@ -175,8 +127,8 @@ static void options(int argc, char *argv[])
 	while ((c = getopt_long(argc, argv, "", longs, &at)) != -1)
 		option(c, longs[at].name);
 	if (optind < argc)
-		fail("%s: unexpected argument; see unimem-mailboxd --help",
-		     argv[optind]);
+		unm_daemon_fail("%s: unexpected argument; see unimem-mailboxd "
+				"--help", argv[optind]);
 }
 
 /* ---- Beginning ----------------------------------------------------------- */
@@ -205,48 +157,12 @@ static void signals(sigset_t *awake)
 	sigaction(SIGPIPE, &ignore, NULL);
 }
 
-/* Make sure that descriptors 0 to 2 are open, so that no later one gets these
- * numbers. Raise the limit of descriptors, because each client takes one. */
-static void descriptors(void)
-{
-	struct rlimit limit;
-	int fd;
-
-	do {
-		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	} while (fd >= 0 && fd < 3);
-	g_d.spare = fd;
-	close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
-	    limit.rlim_cur < limit.rlim_max) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
-}
-
-/* Continue in the background, in a child with a session of its own. Called
- * before anything else is opened. */
-static void daemonize(void)
-{
-	pid_t pid = fork();
-
-	if (pid < 0)
-		fail("no process: %s", strerror(errno));
-	if (pid > 0)
-		_exit(EXIT_SUCCESS);
-	if (setsid() < 0)
-		fail("no session: %s", strerror(errno));
-	for (int fd = 0; fd < 3 && g_d.spare >= 0; fd++)
-		dup2(g_d.spare, fd);
-	openlog("unimem-mailboxd", LOG_PID, LOG_DAEMON);
-}
-
 static void add(int fd, void *tag)
 {
 	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = tag };
 
 	if (epoll_ctl(g_d.epoll, EPOLL_CTL_ADD, fd, &ev) != 0)
-		fail("epoll: %s", strerror(errno));
+		unm_daemon_fail("epoll: %s", strerror(errno));
 }
 
 /* Take the interface. It may be held by a daemon that serves, or not be free
@@ -257,46 +173,51 @@ static void open_interface(void)
 	uint64_t end = unm_now_ns() + TAKEN_NS;
 	int ret, fd;
 
-	while ((ret = mbox_hal_open(&g_d.mh, g_d.hal, opt.board, log_line)) ==
-	       -FI_EADDRINUSE && unm_now_ns() < end) {
+	while ((ret = mbox_hal_open(&g_d.mh, g_d.hal, opt.board,
+				    unm_daemon_log)) == -FI_EADDRINUSE &&
+	       unm_now_ns() < end) {
 		fd = mbox_name_connect(g_d.hal, opt.board);
 		if (fd >= 0 || fd == -EAGAIN) {
 			if (fd >= 0)
 				close(fd);
-			notify_starter("busy");
-			fail("node %d has a daemon already", opt.board);
+			unm_daemon_notify("busy");
+			unm_daemon_fail("node %d has a daemon already",
+					opt.board);
 		}
 		nanosleep(&step, NULL);
 		*g_last = '\0';
 	}
 	if (ret == -FI_EADDRINUSE)
-		fail("node %d: another process holds interface %u, which is "
-		     "the mailbox's", opt.board, g_d.hal->caps.ifs_per_board);
+		unm_daemon_fail("node %d: another process holds interface %u, "
+				"which is the mailbox's", opt.board,
+				g_d.hal->caps.ifs_per_board);
 	if (ret != 0)
-		fail("node %d: %s", opt.board, *g_last != '\0' ? g_last :
-		     strerror(-ret));
+		unm_daemon_fail("node %d: %s", opt.board, *g_last != '\0' ?
+				g_last : strerror(-ret));
 }
 
 static void begin(void)
 {
 	if (hal_get(NULL, &g_d.hal) != 0)
-		fail("%s", *g_last != '\0' ? g_last : "no Unimem here");
+		unm_daemon_fail("%s", *g_last != '\0' ? g_last :
+				"no Unimem here");
 	if (opt.board < 0)
 		opt.board = g_d.hal->own_board;
 	open_interface();
 	g_d.listener = mbox_name_listen(g_d.hal, opt.board);
 	if (g_d.listener < 0)
-		fail("node %d: cannot listen for local processes: %s",
-		     opt.board, g_d.listener == -EACCES ? "other users have "
-		     "all names of the socket" : strerror(-g_d.listener));
+		unm_daemon_fail("node %d: cannot listen for local processes: "
+				"%s", opt.board, g_d.listener == -EACCES ?
+				"other users have all names of the socket" :
+				strerror(-g_d.listener));
 	g_d.epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (g_d.epoll < 0)
-		fail("epoll: %s", strerror(errno));
+		unm_daemon_fail("epoll: %s", strerror(errno));
 	add(g_d.listener, &g_d.listener);
 	add(hal_if_fd(g_d.mh.hif), &g_d.mh);
-	mbox_clients_init(&g_d.clients, &g_d.mh, g_d.epoll, log_line);
+	mbox_clients_init(&g_d.clients, &g_d.mh, g_d.epoll, unm_daemon_log);
 	if (*g_last != '\0')		/* no error: a warning */
-		log_line(g_last);
+		unm_daemon_log(g_last);
 	g_d.serving = true;
 }
 
@@ -341,7 +262,7 @@ static int life_ms(void)
 {
 	uint64_t now, end, linger = (uint64_t)opt.linger_ms * 1000000;
 
-	if (!opt.alone)
+	if (!unm_daemon.background)
 		return -1;
 	if (g_d.clients.living != 0 || mbox_hal_used(&g_d.mh)) {
 		g_d.unused_since = 0;
@@ -427,7 +348,7 @@ static void end(void)
 		snprintf(line, sizeof(line), "the daemon ends; it has "
 			 "discarded %llu messages that no process has read",
 			 (unsigned long long)discarded);
-		log_line(line);
+		unm_daemon_log(line);
 	}
 	hal_put(g_d.hal);
 	close(g_d.epoll);
@@ -438,16 +359,18 @@ int main(int argc, char *argv[])
 {
 	sigset_t awake;
 
+	unm_daemon.name = "unimem-mailboxd";
 	options(argc, argv);
-	descriptors();
-	if (opt.alone)
-		daemonize();
+	g_d.spare = unm_daemon_descriptors();
+	if (unm_daemon.background)
+		unm_daemon_fork();
 	hal_log_set(log_hal);
 	signals(&awake);
 	begin();
-	if (opt.alone && chdir("/") != 0)	/* keeps no file system busy */
-		log_line("cannot leave the working directory");
-	notify_starter("ready");
+	/* keep no file system busy */
+	if (unm_daemon.background && chdir("/") != 0)
+		unm_daemon_log("cannot leave the working directory");
+	unm_daemon_notify("ready");
 	serve(&awake);
 	end();
 	return EXIT_SUCCESS;

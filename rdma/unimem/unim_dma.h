@@ -186,10 +186,10 @@ enum unim_dma_policy {
 	UNIM_DMA_NODE,			/* the node that is given */
 	UNIM_DMA_INTERLEAVE,		/* each allocation of the process on the
 					 * next node, in turn */
-	UNIM_DMA_NEAREST,		/* the node of the process, or the next
-					 * one by number that has the memory,
-					 * of 8 on each side; if none has, the
-					 * error of the node of the process */
+	UNIM_DMA_NEAREST,		/* the node of the process, or the
+					 * nearest other one that has the
+					 * memory, of 16; if none has, the error
+					 * of the node of the process */
 };
 
 /* Allocate a buffer of size bytes as unim_alloc_buf_l(). node: for

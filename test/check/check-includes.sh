@@ -14,7 +14,7 @@
 #   rdma		itself, hal.h, util/, gsas_port.h
 #   mailbox	hal.h, util/; folders: daemon, client > common > unimem
 #   tools		hal.h and unm_stats.h, for what a public page holds;
-#			gsas_port.h and gsas_job.h
+#			gsas_port.h and gsas_job.h; hal_limit.h, unm_topology.h
 #   bench		itself; hal_limits.c also hal.h; model_raw.c also hal.h,
 #			hal_model.h; gsas_*: gsas.h, gsas_op.h, gsas_mmu.h
 #
@@ -133,7 +133,7 @@ function allowed(file, from, to, name)
 	if (from == "mailbox")
 		return to == "util" || name == "hal.h"
 	if (from == "tools")
-		return name == "hal.h" || name == "unm_stats.h" ||
+		return name ~ /^(hal|hal_limit|unm_stats|unm_topology)\.h$/ ||
 			name ~ /^gsas_(port|job)\.h$/
 	if (from == "bench")
 		return file ~ /hal_limits|model_raw/ &&

@@ -72,6 +72,31 @@ info --memory=x 2>/dev/null
 [ $? -eq 2 ] || bad "--memory=x is not refused"
 says=$(info --memory=65534 2>&1)
 [ $? -eq 1 ] || bad "--memory of a board without a service: $says"
+# --topology: objects that hwloc reads, which are in the file once each
+tmp=$(mktemp -d) || exit 99
+topology()
+{
+	FI_UNIMEM_BOARDS=4 HWLOC_SYNTHETIC="group:2 numa:2 pu:1" \
+		info --topology "$tmp/$1" 2>&1
+}
+if says=$(topology boards.xml); then
+	[ "$(grep -c 'subtype="UnimemBoard"' "$tmp/boards.xml")" -eq 4 ] ||
+		bad "--topology: not 4 boards in $(cat "$tmp/boards.xml")"
+	grep -q '<info name="Number" value="3"/>' "$tmp/boards.xml" ||
+		bad "--topology: no board 3"
+	if command -v lstopo-no-graphics >/dev/null; then
+		lstopo-no-graphics -i "$tmp/boards.xml" -v |
+			grep -q 'UnimemBoard.*Number=3' ||
+			bad "lstopo does not show board 3"
+	fi
+	says=$(topology no/such/folder)
+	[ $? -eq 2 ] || bad "--topology into no folder: $says"
+elif ! grep -q 'DHAVE_HWLOC=1' "$UNM_BUILDDIR/Makefile"; then
+	echo "$says" | grep -q 'needs hwloc' || bad "without hwloc: $says"
+else
+	bad "--topology: $says"
+fi
+rm -rf "$tmp"
 version=$(sed -n 's/^AC_INIT(\[unimem\], \[\(.*\)\])/\1/p' configure.ac)
 [ "$(info --version)" = "unimem_info $version" ] ||
 	bad "--version: $(info --version), not $version"

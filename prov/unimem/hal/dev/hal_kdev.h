@@ -105,6 +105,11 @@ enum hal_kdev_info_flags {
 	HAL_KDEV_HAS_ENGINE = 1,	/* ENGINE may succeed */
 	HAL_KDEV_ANY_BOARD = 2,		/* this process may open the devices of
 					 * other boards (register model) */
+	HAL_KDEV_BACK_PRESSURE = 4,	/* a write to a packetizer page waits
+					 * while a packet is pending, and is not
+					 * lost [D 5.2.4, the updated version].
+					 * The library does not use it
+					 * (docs/fidelity.md) */
 };
 
 /*

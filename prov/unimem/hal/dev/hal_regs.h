@@ -198,9 +198,16 @@ static inline int hal_id_possible(uint64_t id)
 #define HAL_CDMA_CR_TAIL_EN	(1u << 1)  /* TailPntrEn, read only 1 */
 #define HAL_CDMA_CR_RESET	(1u << 2)  /* Reset, reads 1 until done */
 #define HAL_CDMA_CR_SGMODE	(1u << 3)  /* SGMode, change only when idle */
+#define HAL_CDMA_CR_HOLE_RD	(1u << 4)  /* KeyHoleRead: the source is one
+					    * address */
+#define HAL_CDMA_CR_HOLE_WR	(1u << 5)  /* KeyHoleWrite: the destination */
 #define HAL_CDMA_CR_IOC_EN	(1u << 12) /* IOC_IrqEn, on completion */
 #define HAL_CDMA_CR_DLY_EN	(1u << 13) /* Dly_IrqEn */
 #define HAL_CDMA_CR_ERR_EN	(1u << 14) /* Err_IrqEn */
+#define HAL_CDMA_CR_COUNT	0xFF0000u  /* IRQThreshold: ends of descriptors
+					    * that make an IOC_Irq; in SR: that
+					    * are left */
+#define HAL_CDMA_COUNT_SHIFT	16
 
 /* [PG034 CDMASR], by bit */
 #define HAL_CDMA_SR_IDLE	(1u << 1)  /* Idle */

@@ -34,6 +34,11 @@
 	  .offset = offsetof(struct sim_params, field), __VA_ARGS__ }
 #define SIM_SPACE_MIN	4096	/* as of a platform file */
 
+#define MIF_REMOTE	UINT64_C(0x10000)	/* sim_what() of a map of the
+						 * mailbox of any interface:
+						 * this | board << 8 |
+						 * interface */
+
 #define NUMBER(field, low, high, text)					\
 	ROW(#field, HAL_PARAM_LONG, field, .min = low, .max = high,	\
 	    .def = text)
@@ -53,6 +58,7 @@ static const struct hal_param rows[] = {
 	NUMBER(delay, 0, 1000000000, "0"),
 	NUMBER(ack, 0, 1000000000, "0"),
 	NUMBER(prep, 0, 1, "0"),
+	NUMBER(press, 0, 1, "0"),
 	NUMBER(illegal, 0, 1, "1"),
 	NUMBER(reorder, 0, 1000, "250"),
 	NUMBER(route, 0, 1000000000, "10000"),
@@ -315,6 +321,33 @@ static void wrong(const struct hal_mmio_map *map, const char *what,
 		   "access", what, bytes, off, blocks[sim_block(map) % 6]);
 }
 
+/* The mailbox that a map of HAL_KDEV_MIF shows. */
+static struct sim_box box_of(const struct hal_mmio_map *map)
+{
+	uint64_t what = sim_what(map);
+	struct sim_box box = {
+		.board = what & MIF_REMOTE ? what >> 8 & 0xff :
+					     map->mm->board,
+		.n = what & 0xff,
+	};
+
+	return box;
+}
+
+/* A store of less than 16 bytes into the mailbox of another interface: one
+ * word, whose other bytes are 0. */
+static bool narrow_store(const struct hal_mmio_map *map, uint32_t off,
+			 uint64_t val)
+{
+	const uint64_t w[2] = { val, 0 };
+
+	if (sim_block(map) != HAL_KDEV_MIF ||
+	    !(sim_what(map) & MIF_REMOTE) || off != HAL_MIF_DATA)
+		return false;
+	sim_mif_write(sim_mm(map->mm), box_of(map), w, 1);
+	return true;
+}
+
 static uint32_t sim_read32(const struct hal_mmio_map *map, uint32_t off)
 {
 	struct sim_mm *mm = touch(map->mm);
@@ -329,6 +362,8 @@ static void sim_write32(const struct hal_mmio_map *map, uint32_t off,
 {
 	struct sim_mm *mm = touch(map->mm);
 
+	if (narrow_store(map, off, val))
+		return;
 	if (sim_block(map) != HAL_KDEV_CDMA)
 		wrong(map, "a write", off, 4);
 	sim_cdma_write(mm, off, val);
@@ -348,6 +383,8 @@ static void sim_write64(const struct hal_mmio_map *map, uint32_t off,
 {
 	struct sim_mm *mm = touch(map->mm);
 
+	if (narrow_store(map, off, val))
+		return;
 	if (sim_block(map) != HAL_KDEV_TIF)
 		wrong(map, "a write", off, 8);
 	sim_tif_write(mm, off, val);
@@ -360,7 +397,7 @@ static void sim_read128(const struct hal_mmio_map *map, uint32_t off,
 	uint32_t n = (uint32_t)sim_what(map);
 
 	if (sim_block(map) == HAL_KDEV_MIF && off == HAL_MIF_DATA)
-		sim_mif_read(mm, n, w);
+		sim_mif_read(mm, box_of(map), w);
 	else if (sim_block(map) == HAL_KDEV_PIF)
 		sim_pif_read(mm, n, off, w);
 	else
@@ -374,7 +411,7 @@ static void sim_write128(const struct hal_mmio_map *map, uint32_t off,
 	uint32_t n = (uint32_t)sim_what(map);
 
 	if (sim_block(map) == HAL_KDEV_MIF && off == HAL_MIF_DATA)
-		sim_mif_write(mm, n, w);
+		sim_mif_write(mm, box_of(map), w, 1);
 	else if (sim_block(map) == HAL_KDEV_PIF)
 		sim_pif_write(mm, n, off, w);
 	else
@@ -507,6 +544,37 @@ void hal_sim_trusted(struct hal_mmio *mm, struct hal_mmio_map *map)
 	map->mm = mm;
 	map->len = HAL_REG_PAGE;
 	map->impl = sim_impl(HAL_KDEV_TIF, 0);
+}
+
+void hal_sim_mailbox(struct hal_mmio *mm, uint64_t dest,
+		     struct hal_mmio_map *map)
+{
+	memset(map, 0, sizeof(*map));
+	map->ops = &hal_sim_mmio_ops;
+	map->mm = mm;
+	map->len = HAL_REG_PAGE;
+	map->impl = sim_impl(HAL_KDEV_MIF, MIF_REMOTE |
+			     hal_gaddr_board(dest) << 8 | hal_dest_if(dest));
+}
+
+bool hal_sim_burst_write(const struct hal_mmio_map *map, const uint64_t *w,
+			 uint32_t words)
+{
+	return sim_mif_burst(touch(map->mm), box_of(map), w, words);
+}
+
+void hal_sim_burst_read(const struct hal_mmio_map *map, uint64_t *w,
+			uint32_t words)
+{
+	struct sim_mm *mm = touch(map->mm);
+
+	for (uint32_t i = 0; i < words; i++)
+		sim_mif_read(mm, box_of(map), &w[2 * i]);
+}
+
+bool hal_sim_interrupt(struct hal_mmio *mm)
+{
+	return sim_cdma_interrupt(touch(mm));
 }
 
 static int sim_event(struct hal_mmio *hm)

@@ -26,8 +26,10 @@
 #define AT_NOT_YET	0u
 #define AT_DROPPED	15u
 
-#define PORT_MIF	HAL_REG_IFS	/* ports from here on: words written to
-					 * a mailbox page */
+#define PORT_MIF	HAL_REG_IFS	/* ports from here on: words that the
+					 * holder of an interface wrote to a
+					 * mailbox page, */
+#define PORT_ENGINE	(2 * HAL_REG_IFS)	/* and that the engine wrote */
 
 /* ---- Names of operations ----------------------------------------------- */
 
@@ -37,7 +39,7 @@
 static struct sim_op *op_of(struct sim_world *w, uint64_t ref)
 {
 	struct sim_board *b = w->board[ref >> 48 & (HAL_REG_BOARDS_MAX - 1)];
-	uint32_t port = ref >> 40 & 0x7f;
+	uint32_t port = ref >> 40 & 0xff;
 
 	return port < PORT_MIF ? &b->pif[port].op : &b->mif[port - PORT_MIF];
 }
@@ -384,6 +386,29 @@ static uint64_t pif_poll(struct sim_world *w, uint32_t board, uint32_t n,
 	return state & HAL_PIF_STATUS_MASK;
 }
 
+/*
+ * The updated packetizer [D 5.2.4]: the bus holds a write back until the packet
+ * in the buffer has its answer, and the processor waits. Its clock goes on.
+ */
+static void pif_stall(struct sim_mm *mm, uint32_t n)
+{
+	struct sim_op *op = &mm->b->pif[n].op;
+	struct sim_world *w = mm->w;
+
+	while (pif_poll(w, mm->m.board, n, RUN_BY_CLOCK) & HAL_PIF_PEND) {
+		if (at_code(atomic_load(&op->at)) == AT_NOT_YET &&
+		    never_arrives(w, op, op_ref(mm->m.board, n, 0)))
+			sim_misuse("write to a packetizer page behind a packet "
+				   "to a board that does not answer: with "
+				   "back-pressure the processor waits for ever "
+				   "[D 5.2.4]");
+		/* Relaxed: a clock, which orders nothing. */
+		atomic_fetch_add_explicit(&w->board[0]->common.clock,
+					  (uint64_t)w->par.tick,
+					  memory_order_relaxed);
+	}
+}
+
 void sim_pif_write(struct sim_mm *mm, uint32_t n, uint32_t off,
 		   const uint64_t w[2])
 {
@@ -393,6 +418,8 @@ void sim_pif_write(struct sim_mm *mm, uint32_t n, uint32_t off,
 	if (off >= HAL_PIF_STATUS || off % HAL_MIF_WORD != 0)
 		sim_misuse("write to offset 0x%x of a packetizer page, where "
 			   "no register is to be written [D table 5]", off);
+	if (mm->w->par.press)
+		pif_stall(mm, n);
 	if (pif_poll(mm->w, mm->m.board, n, RUN_BY_CLOCK) & HAL_PIF_PEND) {
 		/* There is one buffer: the write is lost [D 5.2.4]. */
 		atomic_fetch_or(&pif->op.state, HAL_PIF_OVERWR);
@@ -436,7 +463,7 @@ void sim_pif_settle(struct sim_world *w, uint32_t board, uint32_t n)
 static void collect(struct sim_world *w, struct sim_fifo *fifo,
 		    uint32_t board)
 {
-	for (uint32_t n = 0; n < 2 * HAL_REG_IFS; n++) {
+	for (uint32_t n = 0; n <= PORT_ENGINE; n++) {
 		uint64_t ref = op_ref(board, n, 0), state;
 		struct sim_op *op = op_of(w, ref);
 
@@ -495,9 +522,9 @@ static bool dequeue(struct sim_world *w, struct sim_fifo *fifo,
 	return true;
 }
 
-void sim_mif_read(struct sim_mm *mm, uint32_t n, uint64_t w[2])
+bool sim_mif_read(struct sim_mm *mm, struct sim_box box, uint64_t w[2])
 {
-	struct sim_fifo *fifo = &mm->b->fifo[n];
+	struct sim_fifo *fifo = &mm->w->board[box.board]->fifo[box.n];
 	bool any = dequeue(mm->w, fifo, w);
 
 	if (!any) {
@@ -507,27 +534,53 @@ void sim_mif_read(struct sim_mm *mm, uint32_t n, uint64_t w[2])
 	mm->half = any ? (mm->half + 1) % HAL_MIF_PKT_WORDS : 0;
 	mm->unseen = any && mm->half == 0;
 	if (any)
-		return;
+		return true;
 	w[0] = mm->w->par.empty == SIM_EMPTY_BEEF ? HAL_MIF_EMPTY_BEEF :
 						    HAL_MIF_EMPTY;
 	w[1] = w[0];
 	if (++mm->idle % 64 == 0)
 		sim_sweep(mm);
+	return false;
 }
 
-/* A write to the page enqueues a word. A word that does not fit is lost, and
- * the bus reports nothing. */
-void sim_mif_write(struct sim_mm *mm, uint32_t n, const uint64_t w[2])
+/* Start the burst of a port of the board of mm. Returns its reference. */
+static uint64_t mif_start(struct sim_mm *mm, uint32_t port, struct sim_box box,
+			  const uint64_t *w, uint32_t words)
 {
-	struct sim_op *op = &mm->b->mif[n];
+	uint32_t own = mm->m.board;
+	struct sim_op *op = &mm->b->mif[port - PORT_MIF];
 	uint64_t state = atomic_load(&op->state);
 
 	if (state & HAL_PIF_PEND)	/* writes are done one by one */
-		op_run(mm->w, op_ref(mm->m.board, PORT_MIF + n,
-				     op_number(state)), RUN_NOW);
-	atomic_store(&op->w[0], w[0]);
-	atomic_store(&op->w[1], w[1]);
-	op_start(mm, mm->m.board, PORT_MIF + n, op, mm->m.board << 8 | n, 1);
+		op_run(mm->w, op_ref(own, port, op_number(state)), RUN_NOW);
+	for (uint32_t i = 0; i < 2 * words; i++)
+		atomic_store(&op->w[i], w[i]);
+	op_start(mm, own, port, op, box.board << 8 | box.n, words);
+	return op_ref(own, port, op_number(atomic_load(&op->state)));
+}
+
+void sim_mif_write(struct sim_mm *mm, struct sim_box box, const uint64_t *w,
+		   uint32_t words)
+{
+	if (mm->f->claimed == 0)
+		sim_misuse("write to a mailbox page after the interface was "
+			   "given back: its mapping is revoked [hal_kdev.h]");
+	/* A store to a dead board is lost. */
+	if (box.board == mm->m.board ||
+	    sim_death(mm->w, box.board) == SIM_LIVES)
+		mif_start(mm, PORT_MIF + mm->f->claimed - 1, box, w, words);
+}
+
+bool sim_mif_burst(struct sim_mm *mm, struct sim_box box, const uint64_t *w,
+		   uint32_t words)
+{
+	struct sim_op *op = &mm->b->mif[PORT_ENGINE - PORT_MIF];
+
+	if (box.board != mm->m.board &&
+	    sim_death(mm->w, box.board) != SIM_LIVES)
+		return false;
+	op_run(mm->w, mif_start(mm, PORT_ENGINE, box, w, words), RUN_NOW);
+	return (atomic_load(&op->state) & HAL_PIF_ACK) != 0;
 }
 
 bool sim_fifo_quiet(struct sim_world *w, uint32_t board, uint32_t n)

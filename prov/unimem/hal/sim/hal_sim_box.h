@@ -8,9 +8,27 @@
 
 #include "hal/sim/hal_sim_types.h"
 
+/* A mailbox. */
+struct sim_box {
+	uint32_t board, n;
+};
+
+/* Dequeue a word. Returns false, and the pattern, if the mailbox is empty. */
+bool sim_mif_read(struct sim_mm *mm, struct sim_box box, uint64_t w[2]);
+
+/*
+ * Enqueue up to SIM_BURST_MAX words of 16 bytes by one burst. sim_mif_write()
+ * is a store of a processor with an interface: words that do not fit are lost,
+ * and no response reaches the program. sim_mif_burst() is a burst of a master
+ * that waits for the response: it returns false for a negative acknowledgement,
+ * which no word that was taken has [D 5.1.2].
+ */
+void sim_mif_write(struct sim_mm *mm, struct sim_box box, const uint64_t *w,
+		   uint32_t words);
+bool sim_mif_burst(struct sim_mm *mm, struct sim_box box, const uint64_t *w,
+		   uint32_t words);
+
 /* Accesses of 16 bytes to page n of the board of mm; off is in bytes. */
-void sim_mif_read(struct sim_mm *mm, uint32_t n, uint64_t w[2]);
-void sim_mif_write(struct sim_mm *mm, uint32_t n, const uint64_t w[2]);
 void sim_pif_read(struct sim_mm *mm, uint32_t n, uint32_t off, uint64_t w[2]);
 void sim_pif_write(struct sim_mm *mm, uint32_t n, uint32_t off,
 		   const uint64_t w[2]);

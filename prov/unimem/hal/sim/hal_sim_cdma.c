@@ -10,13 +10,16 @@
 #include <string.h>
 
 #include "hal/sim/hal_sim_cdma.h"
+#include "hal/sim/hal_sim_box.h"
 #include "hal/sim/hal_sim_check.h"
 #include "hal/sim/hal_sim_join.h"
 #include "hal/sim/hal_sim_mem.h"
 
 #define STEP		65536u		/* bytes moved by an access */
+#define BEAT		HAL_MIF_WORD	/* bytes that the bus is wide */
 #define RESET_CR	UINT32_C(0x00010000)	/* threshold 1 */
-#define CR_WRITABLE	(HAL_CDMA_CR_SGMODE | HAL_CDMA_CR_IOC_EN |	\
+#define CR_HOLES	(HAL_CDMA_CR_HOLE_RD | HAL_CDMA_CR_HOLE_WR)
+#define CR_WRITABLE	(HAL_CDMA_CR_SGMODE | CR_HOLES | HAL_CDMA_CR_IOC_EN | \
 			 HAL_CDMA_CR_DLY_EN | HAL_CDMA_CR_ERR_EN |	\
 			 UINT32_C(0xFFFF0000))
 #define SR_IRQS		(HAL_CDMA_SR_IOC_IRQ | HAL_CDMA_SR_DLY_IRQ |	\
@@ -73,6 +76,23 @@ static uint64_t get_addr(const uint32_t *low)
 	return get32(&low[0]) | (uint64_t)get32(&low[1]) << 32;
 }
 
+/* Load the counter of ends, which is in SR, from the threshold in CR. */
+static void count_reload(struct sim_cdma *c)
+{
+	c->sr = (c->sr & ~HAL_CDMA_CR_COUNT) | (c->cr & HAL_CDMA_CR_COUNT);
+}
+
+/* A descriptor has ended: IOC_Irq is set at each IRQThreshold-th [PG034 SG
+ * Interrupt Threshold and Interrupt Coalescing]. The threshold is not 0. */
+static void count_end(struct sim_cdma *c)
+{
+	c->sr -= 1u << HAL_CDMA_COUNT_SHIFT;
+	if ((c->sr & HAL_CDMA_CR_COUNT) != 0)
+		return;
+	c->sr |= HAL_CDMA_SR_IOC_IRQ;
+	count_reload(c);
+}
+
 static void fetch(struct sim_mm *mm, struct sim_cdma *c);
 
 /* The transfer of a descriptor is over: mark it, and continue with the next. */
@@ -88,7 +108,7 @@ static void desc_over(struct sim_mm *mm, struct sim_cdma *c)
 	/* Bits 28 to 30 have the meaning of bits 4 to 6 of SR. */
 	put32(&d->status, HAL_CDMA_DESC_DONE | c->fail << 24);
 	c->cur = get_addr(&d->next);
-	c->sr |= HAL_CDMA_SR_IOC_IRQ;
+	count_end(c);
 	if (c->fail != 0) {
 		halt(c, c->fail);
 	} else if (at == c->tail) {
@@ -113,7 +133,93 @@ static void over(struct sim_mm *mm, struct sim_cdma *c)
 	}
 }
 
+/* ---- Keyhole ----------------------------------------------------------- */
+
+/*
+ * With KeyHoleRead or KeyHoleWrite the engine uses bursts to one address (AXI
+ * FIXED) on that side, so that it can read or write a FIFO. The bus is as wide
+ * as a word of a mailbox. Memory accepts such bursts too: the same 16 bytes
+ * again and again.
+ */
+
+/* Is addr the page of a mailbox? */
+static bool box_at(struct sim_world *w, uint64_t addr, struct sim_box *box)
+{
+	box->board = hal_gaddr_board(addr);
+	box->n = hal_dest_if(addr);
+	return box->board < w->boards &&
+	       (addr & HAL_DEST_BASE_MASK) == SIM_VMBOX_BASE &&
+	       (addr & HAL_DEST_OFF_MASK) == HAL_MIF_DATA;
+}
+
+/* Does a side of a transfer reach what its addresses name? */
+static bool decodes(struct sim_world *w, uint64_t addr, uint64_t len,
+		    bool hole)
+{
+	struct sim_box box;
+
+	return hole ? box_at(w, addr, &box) || sim_mem_decodes(w, addr, BEAT) :
+		      sim_mem_decodes(w, addr, len);
+}
+
+static void read_beat(struct sim_mm *mm, struct sim_cdma *c, uint64_t w[2])
+{
+	struct sim_box box;
+
+	if (c->cr & HAL_CDMA_CR_HOLE_RD && box_at(mm->w, c->src, &box)) {
+		sim_mif_read(mm, box, w);
+		/* The engine read it: no barrier of the processor is due. */
+		mm->half = 0;
+		mm->unseen = false;
+	} else {
+		memcpy(w, sim_memory(mm->w, c->src, BEAT), BEAT);
+	}
+	if (!(c->cr & HAL_CDMA_CR_HOLE_RD))
+		c->src += BEAT;
+}
+
+/* Write the beats of a burst. False: a negative acknowledgement. */
+static bool write_beats(struct sim_mm *mm, struct sim_cdma *c,
+			const uint64_t *w, uint32_t beats)
+{
+	struct sim_box box;
+
+	if (c->cr & HAL_CDMA_CR_HOLE_WR && box_at(mm->w, c->dst, &box))
+		return sim_mif_burst(mm, box, w, beats);
+	for (uint32_t i = 0; i < beats; i++) {
+		memcpy(sim_memory(mm->w, c->dst, BEAT), &w[2 * i], BEAT);
+		if (!(c->cr & HAL_CDMA_CR_HOLE_WR))
+			c->dst += BEAT;
+	}
+	return true;
+}
+
+/* Move the bytes of a transfer with a keyhole, by bursts. */
+static void move_beats(struct sim_mm *mm, struct sim_cdma *c)
+{
+	uint64_t w[2 * SIM_BURST_MAX];
+
+	while (c->left != 0) {
+		uint32_t n = 0;
+
+		for (; n < SIM_BURST_MAX && c->left != 0; c->left -= BEAT)
+			read_beat(mm, c, &w[2 * n++]);
+		if (!write_beats(mm, c, w, n)) {
+			c->fail = HAL_CDMA_SR_SLVERR;
+			return;
+		}
+	}
+}
+
 /* ---- Beginnings -------------------------------------------------------- */
+
+/* A keyhole takes whole beats: the engine does not realign such bursts. */
+static void check_hole(const struct sim_cdma *c)
+{
+	if (c->cr & CR_HOLES && (c->src | c->dst | c->left) % BEAT != 0)
+		sim_misuse("transfer with a keyhole that is not of aligned "
+			   "blocks of %u bytes [PG034]", BEAT);
+}
 
 static void begin(struct sim_mm *mm, struct sim_cdma *c, uint64_t src,
 		  uint64_t dst, uint32_t bytes)
@@ -125,13 +231,14 @@ static void begin(struct sim_mm *mm, struct sim_cdma *c, uint64_t src,
 	c->src = src & HAL_GADDR_MASK;
 	c->dst = dst & HAL_GADDR_MASK;
 	c->left = bytes & btt_mask(w);
+	check_hole(c);
 	c->due = w->par.dma == 0 ? 0 : sim_now(w) + (uint64_t)w->par.dma *
 		 ((c->left + SIM_PAGE - 1) / SIM_PAGE);
 	c->fail = 0;
 	if (c->left == 0)
 		c->fail = HAL_CDMA_SR_INTERR;
-	else if (!sim_mem_decodes(w, c->src, c->left) ||
-		 !sim_mem_decodes(w, c->dst, c->left))
+	else if (!decodes(w, c->src, c->left, c->cr & HAL_CDMA_CR_HOLE_RD) ||
+		 !decodes(w, c->dst, c->left, c->cr & HAL_CDMA_CR_HOLE_WR))
 		c->fail = HAL_CDMA_SR_DECERR;
 	else if (sim_below(mm, 1000) < (uint64_t)w->par.slverr)
 		c->fail = HAL_CDMA_SR_SLVERR;
@@ -184,6 +291,8 @@ static void run(struct sim_mm *mm, struct sim_cdma *c)
 		c->late_dst = c->dst;
 		c->late = n;
 		c->left = 0;
+	} else if (c->fail == 0 && n != 0 && c->cr & CR_HOLES) {
+		move_beats(mm, c);
 	} else if (c->fail == 0 && n != 0) {
 		move(mm, c, n);
 	}
@@ -238,7 +347,10 @@ static void write_cr(struct sim_mm *mm, struct sim_cdma *c, uint32_t val)
 		must_be_idle(c, HAL_CDMA_CR);
 	if (!mm->w->par.sg)
 		val &= ~HAL_CDMA_CR_SGMODE;
+	if ((val & HAL_CDMA_CR_COUNT) == 0)	/* has no effect */
+		val |= c->cr & HAL_CDMA_CR_COUNT;
 	c->cr = (val & CR_WRITABLE) | HAL_CDMA_CR_TAIL_EN;
+	count_reload(c);
 	if (!(val & HAL_CDMA_CR_SGMODE)) {
 		c->cur = 0;
 		c->tail = 0;
@@ -259,8 +371,10 @@ static void write_tail(struct sim_mm *mm, struct sim_cdma *c, uint32_t val)
 		return;
 	sim_start(mm, "a chain of descriptors");
 	set_half(c, HAL_CDMA_TAILDESC_MSB, val);
-	if (!c->busy)
-		fetch(mm, c);
+	if (c->busy)
+		return;
+	count_reload(c);
+	fetch(mm, c);
 }
 
 static void write_btt(struct sim_mm *mm, struct sim_cdma *c, uint32_t val)
@@ -323,6 +437,15 @@ void sim_cdma_write(struct sim_mm *mm, uint32_t off, uint32_t val)
 		sim_misuse("write to offset 0x%x of the cDMA engine, where "
 			   "there is no register [PG034]", off);
 	}
+}
+
+bool sim_cdma_interrupt(struct sim_mm *mm)
+{
+	struct sim_cdma *c = &mm->b->cdma;
+
+	run(mm, c);
+	/* An enable has the same bit in CR as its interrupt in SR. */
+	return (c->sr & c->cr & SR_IRQS) != 0;
 }
 
 static uint32_t read_cr(struct sim_mm *mm, struct sim_cdma *c)

@@ -299,7 +299,8 @@ static int info(struct sim_mm *mm, struct hal_kdev_info *i)
 	i->ifs = (uint32_t)par->ifs;
 	i->fifo_words = (uint32_t)par->fifo;
 	i->xfer_depth = (uint32_t)par->xfers;
-	i->flags = HAL_KDEV_HAS_ENGINE | (par->any ? HAL_KDEV_ANY_BOARD : 0);
+	i->flags = HAL_KDEV_HAS_ENGINE | (par->any ? HAL_KDEV_ANY_BOARD : 0) |
+		   (par->press ? HAL_KDEV_BACK_PRESSURE : 0);
 	i->xfer_max = (UINT64_C(1) << par->btt) - 1;
 	i->base_dest = SIM_VMBOX_BASE;
 	return 0;

@@ -53,7 +53,7 @@
 #include "hal/dev/hal_regs.h"
 
 #define SIM_MAGIC	UINT32_C(0x4d534e55)	/* "UNSM" */
-#define SIM_VERSION	7u		/* of the layouts below: raise it when
+#define SIM_VERSION	8u		/* of the layouts below: raise it when
 					 * one changes */
 
 #define SIM_PARTS	512u		/* processes of a model */
@@ -62,6 +62,7 @@
 #define SIM_REGIONS	8192u		/* allocations of a board */
 #define SIM_POSTS	16u		/* buffered stores of an open file */
 #define SIM_FIFO_MAX	1024u		/* words of a FIFO */
+#define SIM_BURST_MAX	8u		/* words of a burst */
 #define SIM_LINE	64u
 
 /* Layout of the 34-bit address space of a board. */
@@ -95,6 +96,8 @@ struct sim_params {
 					 * answer */
 	long prep;			/* 1: PEND is also set while a packet is
 					 * written */
+	long press;			/* 1: a write to a PIF that is pending
+					 * waits (back-pressure) */
 	long illegal;			/* 1: ILLEGAL stays until a packet
 					 * is transmitted */
 	long reorder;			/* of 1000 stores, how many are held
@@ -136,7 +139,7 @@ enum sim_death {
 /* ---- Blocks ------------------------------------------------------------ */
 
 /*
- * An operation: a packet, or a word written to a mailbox page, on its way. The
+ * An operation: a packet, or a burst written to a mailbox page, on its way. The
  * process that sends fills in w, fifo and words and publishes them by state;
  * they do not change until PEND is cleared. Any process may carry out the
  * steps.
@@ -147,7 +150,7 @@ struct sim_op {
 					 * hal_sim_box.c */
 	_Atomic uint64_t due;		/* ns: does not reach its FIFO before */
 	_Atomic uint64_t ack_due;	/* ns: PEND is not cleared before */
-	_Atomic uint64_t w[HAL_PKT_WORDS];
+	_Atomic uint64_t w[2 * SIM_BURST_MAX];
 	_Atomic uint32_t fifo;		/* board << 8 | interface */
 	_Atomic uint32_t words;		/* of 16 bytes each */
 } __attribute__((aligned(SIM_LINE)));
@@ -291,7 +294,10 @@ struct sim_board {
 	_Atomic uint64_t pid[HAL_REG_IFS];
 	_Atomic uint64_t base_dest, pid_conf;
 	struct sim_pif pif[HAL_REG_IFS];
-	struct sim_op mif[HAL_REG_IFS];	/* words written to mailbox pages */
+	struct sim_op mif[HAL_REG_IFS + 1];	/* words that the holder of an
+						 * interface, or last the
+						 * engine, wrote to a mailbox
+						 * page */
 	struct sim_fifo fifo[HAL_REG_IFS];
 	struct sim_cdma cdma;
 	_Atomic uint32_t engine;	/* 1 + index of the open file that has

@@ -8,8 +8,8 @@
  *   hal_sim.c        parameters, open files; passes an access to its register
  *   hal_sim_kdev.c   kernel device: interfaces, events, ends of processes
  *   hal_sim_xfer.c   kernel device: transfers
- *   hal_sim_box.c    packetizer and mailboxes
  *   hal_sim_cdma.c   the AXI CDMA engine's registers
+ *   hal_sim_box.c    packetizer and mailboxes
  *   hal_sim_mem.c    kernel device: memory and its holders
  *   hal_sim_store.c  remote stores and loads
  *   hal_sim_join.c   how processes find each other's segments; which are alive

@@ -1,0 +1,77 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# docs/fidelity.md names files and tests that exist, and has each case of the
+# register model's tests in a table.
+. "$(dirname "$0")/check-lib.sh"
+
+doc=docs/fidelity.md
+tmp=$(mktemp -d) || exit 99
+trap 'rm -rf "$tmp"' EXIT
+failed=0
+bad()
+{
+	echo "$doc: $*"
+	failed=1
+}
+
+# Cells of the rows: file TAB tests. A row has five cells, the first of which is
+# not "paragraph" or dashes.
+awk -F ' *[|] *' '/^[|]/ {
+	if (NF < 6 || NF > 7) {
+		print "row " NR " has not five cells" > "/dev/stderr"
+		exit 1
+	}
+	if ($2 != "paragraph" && $2 !~ /^-+$/)
+		print $4 "\t" $5 "\t" $6
+}' "$doc" >"$tmp/rows" || exit 1
+[ "$(wc -l <"$tmp/rows")" -ge 40 ] || {
+	echo "$doc: where are its tables now?"
+	exit 1
+}
+! grep -n "	\$" "$tmp/rows" || bad "a row has no judgment"
+
+# files: "a/b.c, d.h (`x`)"
+cut -f 1 "$tmp/rows" | sed 's/ *([^)]*)//g' | tr ',' '\n' | tr -d ' ' |
+	LC_ALL=C sort -u | grep -v '^nowhere$' >"$tmp/files"
+while read -r file; do
+	[ -f "$file" ] || [ -f "prov/unimem/hal/$file" ] ||
+		bad "there is no file '$file'"
+done <"$tmp/files"
+
+# tests: "`prog: a, b`; `prog`", one "prog case" a line; "prog -": all of prog
+cut -f 2 "$tmp/rows" | tr ';' '\n' | tr -d '`' | awk '
+	$0 ~ /^ *(nowhere)? *$/ { next }
+	{
+		n = split($0, part, ":")
+		gsub(/ /, "", part[1])
+		if (n == 1)
+			print part[1], "-"
+		m = split(part[2], name, ",")
+		for (i = 1; i <= m; i++) {
+			gsub(/ /, "", name[i])
+			print part[1], name[i]
+		}
+	}' | LC_ALL=C sort -u >"$tmp/tests"
+[ "$(wc -l <"$tmp/tests")" -ge 60 ] || bad "where are its tests now?"
+while read -r prog name; do
+	path=$(find test/unit test/multi -name "$prog.c")
+	if [ -z "$path" ]; then
+		bad "there is no test '$prog'"
+	elif [ "$name" != - ]; then
+		# in a list of cases: cmocka_unit_test(name), X_TEST(name)
+		grep -qE "^[[:space:]]*[A-Za-z_]+\($name\b.*\),?\$" "$path" ||
+			bad "$path has no case '$name'"
+	fi
+done <"$tmp/tests"
+
+# and each case of the register model's tests has a row
+for prog in test_regs test_regs_bus test_regs_dma; do
+	sed -n 's/^[[:space:]]*cmocka_unit_test(\([a-z0-9_]*\)),$/\1/p' \
+		"test/unit/$prog.c" >"$tmp/cases"
+	[ -s "$tmp/cases" ] || bad "test/unit/$prog.c lists no cases"
+	while read -r name; do
+		grep -qx "$prog $name" "$tmp/tests" ||
+			bad "no row has '$prog: $name'"
+	done <"$tmp/cases"
+done
+exit $failed
