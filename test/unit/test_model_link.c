@@ -138,8 +138,8 @@ static void others_are_well(struct hal_peer *self, uint64_t round)
 }
 
 /* Whatever times a peer writes, calls return, other peers lose nothing, an
- * armed interface can be disarmed, and the end of the peer is reported, on a
- * quiet machine within a second. */
+ * armed interface can be disarmed, and the end of the peer is reported: half a
+ * second after it was noticed, but a busy machine gets ten. */
 static void hostile_times_harm_one_peer(void **state)
 {
 	for (unsigned i = 0; i < NWRONG * NWRONG; i++) {

@@ -21,6 +21,11 @@
  * unnoticed. */
 #define LONG_US	(-1)
 #define OPS	100
+/* Measurements of requests and of attach, and no trial soon. */
+#define COSTS(requests, attach)						\
+	((struct unm_way){ .cost = { requests, attach },		\
+			   .gap = UNM_WAY_GAP_MAX,			\
+			   .wait = UNM_WAY_WAIT_MAX })
 
 static struct hal_peer *peer_of(const struct os_pair *p)
 {
@@ -131,12 +136,11 @@ static void test_the_faster_way_is_taken(void **state)
 		put(&p, 0, buf, 8, POLLS);
 		ep_settle();
 	}
-	way = ((struct unm_ep *)p.a->ep)->peer_of[p.ab]->os_way[0];
+	way = unm_peer_ways(((struct unm_ep *)p.a->ep)->peer_of[p.ab])->os[0];
 	direct = os_direct(&p);
 	for (int i = 0; i < 8; i++) {
-		for (int k = 0; k < UNM_WAY_CLASSES; k++)
-			way[k] = (struct unm_way){ .cost = { 2000, 1000 },
-						   .gap = UNM_WAY_GAP_MAX };
+		for (int k = 0; k < UNM_WAY_OS_CLASSES; k++)
+			way[k] = COSTS(2000, 1000);
 		put(&p, 0, buf, 1024, POLLS);
 		assert_int_equal(way[0].bytes, 0);
 		put(&p, 0, buf, 1025, POLLS);
@@ -145,8 +149,7 @@ static void test_the_faster_way_is_taken(void **state)
 		assert_int_equal(way[1].bytes, 8192);
 		direct += 2;
 		assert_int_equal(os_direct(&p), direct);
-		way[1] = (struct unm_way){ .cost = { 1000, 2000 },
-					   .gap = UNM_WAY_GAP_MAX };
+		way[1] = COSTS(1000, 2000);
 		put(&p, 0, buf, 8192, POLLS);
 		assert_int_equal(way[1].bytes, 8192);
 		assert_int_equal(os_direct(&p), direct);

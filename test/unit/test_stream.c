@@ -19,6 +19,11 @@
 #define LEN	700000			/* several reads of 256 KiB */
 #define TOKEN	UINT64_C(0x700000005)	/* token of the sender's operation */
 #define PIECE	4096
+/* Measurements of streams and of reads, and no trial soon. */
+#define COSTS(streams, reads)						\
+	((struct unm_way){ .cost = { streams, reads },			\
+			   .gap = UNM_WAY_GAP_MAX,			\
+			   .wait = UNM_WAY_WAIT_MAX })
 
 /* The values of bytes: the sender's memory and its pieces have different ones,
  * so that a test sees by which way each byte came. */
@@ -65,6 +70,14 @@ static bool reads(struct talk *t)
 	peer = unm_container(peers->next, struct unm_peer, all);
 	RAW_UNTIL(peer->hello_received);
 	return peer->hp->dma_any && g_unm_env.attach;
+}
+
+/* The receiver's measurements of messages from the sender. */
+static struct unm_ways *ways_of(struct talk *t)
+{
+	struct unm_list *peers = &((struct unm_ep *)t->v->ep)->peers;
+
+	return unm_peer_ways(unm_container(peers->next, struct unm_peer, all));
 }
 
 /*
@@ -389,14 +402,11 @@ static void test_the_faster_way_is_taken(void **state)
 	struct talk t = talk_of(0);
 
 	/* by the measured costs of earlier messages: see test_way.c */
-	way = &unm_container(((struct unm_ep *)t.v->ep)->peers.next,
-			     struct unm_peer, all)->way[unm_way_class(LEN)];
+	way = &ways_of(&t)->msg[unm_way_class(LEN)];
 	for (int i = 0; i < 8; i++) {
-		*way = (struct unm_way){ .cost = { 2000, 1000 },
-					 .gap = UNM_WAY_GAP_MAX };
+		*way = COSTS(2000, 1000);
 		assert_true(read_at_once(&t));
-		*way = (struct unm_way){ .cost = { 1000, 2000 },
-					 .gap = UNM_WAY_GAP_MAX };
+		*way = COSTS(1000, 2000);
 		assert_false(read_at_once(&t));
 	}
 	is_alive(&t);
@@ -407,15 +417,12 @@ static void test_the_faster_way_is_taken(void **state)
  * do not count for the choice. */
 static void test_two_ways_at_once_do_not_count(void **state)
 {
-	const struct unm_way streams = { .cost = { 1000, 2000 },
-					 .gap = UNM_WAY_GAP_MAX };
-	const struct unm_way reads = { .cost = { 2000, 1000 },
-				       .gap = UNM_WAY_GAP_MAX };
+	const struct unm_way streams = COSTS(1000, 2000);
+	const struct unm_way reads = COSTS(2000, 1000);
 	struct talk t = talk_of(PIECE);
 	struct unm_way *way;
 
-	way = &unm_container(((struct unm_ep *)t.v->ep)->peers.next,
-			     struct unm_peer, all)->way[0];
+	way = &ways_of(&t)->msg[0];
 	*way = streams;
 	begin(&t, PIECE, PIECE);
 	EP_OK(fi_recv(t.v->ep, t.in + PIECE, PIECE, NULL, t.vr, t.in + PIECE));

@@ -151,9 +151,10 @@ struct unm_rx_op {
 	bool has_data;
 	bool fault;			/* a transfer ended with -FI_EFAULT */
 	bool readable;			/* by cross-memory attach, at addr */
-	bool streamed;			/* at first, see unm_way.h */
+	uint8_t how;			/* enum unm_way_how, while it is counted
+					 * in ep->msg_clock */
 	uint64_t begun_ns;		/* unm_now_ns() when it was matched; 0:
-					 * is not measured, see unm_way.h */
+					 * its time does not count */
 	uint64_t msg_len;		/* as sent */
 	uint64_t wanted;		/* min(msg_len, len) */
 	uint64_t got;			/* STREAM: bytes from the first one on

@@ -81,7 +81,15 @@ void unm_peer_delete(struct unm_peer *peer)
 	unm_list_remove(&peer->in_pending);
 	unm_list_remove(&peer->throttled);
 	free(peer->space);
+	free(peer->ways);
 	free(peer);
+}
+
+struct unm_ways *unm_peer_ways(struct unm_peer *peer)
+{
+	if (peer->ways == NULL)
+		peer->ways = calloc(1, sizeof(*peer->ways));
+	return peer->ways;
 }
 
 void unm_peer_ref(struct unm_peer *peer)

@@ -144,8 +144,8 @@ struct unm_peer {
 	uint64_t space_retry;		/* us, when to try next */
 	bool space_fixed;		/* growing was tried */
 	bool attach_off;		/* cross-memory attach is forbidden */
-	struct unm_way way[UNM_WAY_CLASSES];	/* for its long messages */
-	struct unm_way os_way[2][UNM_WAY_CLASSES];	/* [0] puts, [1] gets */
+	struct unm_ways *ways;		/* for long transfers; NULL before the
+					 * first */
 	uint64_t pieces;		/* pieces of streams received */
 	uint64_t life;			/* pieces received, and packets that the
 					 * peer released, when a stream was last
@@ -217,6 +217,9 @@ uint32_t unm_peer_find_space(struct unm_peer *peer, uint32_t len);
  * peer's receive space. */
 void unm_peer_put(struct unm_peer *peer, uint32_t off, const struct iovec *iov,
 		  size_t count, size_t skip, size_t len);
+
+/* The measurements of long transfers with the peer. NULL: no memory. */
+struct unm_ways *unm_peer_ways(struct unm_peer *peer);
 
 /* Bytes of a message: len bytes of a vector, from its byte off on. */
 struct unm_part {

@@ -9,13 +9,15 @@
  * attach is faster; and hypervisors move virtual processors while a program
  * runs. Transfers are therefore measured, and the way that took less time is
  * used. The slower way is tried from time to time, and more rarely the longer
- * it has been slower. A peer that computes makes its help slow, so its memory
- * is accessed by this process alone.
+ * it has been slower. A peer that computes helps late, so its memory is
+ * accessed by attach.
  *
- * Transfers that are under way at once are a burst. All of a burst go the same
- * way and are measured together: several transfers of an engine end at once, so
- * that the last of them seem to take no time, and transfers that go different
- * ways at once wait for each other.
+ * Transfers that are under way at once are a burst. All transfers of a burst
+ * for which there is a choice go the same way, and are measured together:
+ * several transfers of an engine end at once, so that the last of them seem to
+ * take no time, and transfers that go different ways at once wait for each
+ * other. The end of a transfer is when this process notices it, so time in
+ * which the application makes no progress counts.
  *
  * The code calls neither the clock nor the HAL.
  */
@@ -23,87 +25,116 @@
 #define UNM_WAY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#define UNM_WAY_CLASSES	4	/* ranges of lengths */
-#define UNM_WAY_GAP_MIN	16	/* bursts between trials of the slower way */
+#define UNM_WAY_CLASSES	4	/* ranges of lengths of messages */
+#define UNM_WAY_OS_CLASSES 3	/* and of puts and gets */
+#define UNM_WAY_GAP_MIN	16	/* transfers by the faster way for each transfer
+				 * of a trial of the slower way */
 #define UNM_WAY_GAP_MAX	256
+#define UNM_WAY_WAIT_MAX 4096	/* most transfers between two trials */
 #define UNM_WAY_RUN	256	/* most transfers of a burst */
+#define UNM_WAY_MISSED	16	/* bursts in a row of which none was measured:
+				 * times of both ways count too */
 #define UNM_WAY_GUESS	128000	/* ps a KiB by attach: 8 GB/s */
 
-/* Measurements of one peer and one range of lengths. Protected by the lock of
- * the endpoint's domain. */
-struct unm_way {
-	uint32_t cost[2];	/* ps a KiB, moving average; [0] with the peer's
-				 * help, [1] alone; 0: never measured */
-	uint16_t gap;		/* bursts until the slower way is tried; below
-				 * UNM_WAY_GAP_MIN: the first transfers ... */
-	uint16_t since;		/* ... and bursts since it was tried */
-	uint16_t run;		/* transfers of the burst so far */
-	bool alone;		/* its way */
-	uint64_t bytes, ns;	/* those of it that were measured */
+enum unm_way_how {
+	UNM_WAY_ASSISTED,		/* streamed, or by requests */
+	UNM_WAY_ATTACH,
+	UNM_WAY_NONE,			/* there is no choice */
 };
 
-/* What an endpoint knows of the transfers that are measured now, with all
- * peers. */
+/* Measurements of one peer and one range of lengths. Protected by the lock of
+ * the endpoint's domain. All 0 at first. */
+struct unm_way {
+	uint32_t cost[2];	/* ps a KiB by enum unm_way_how, moving average;
+				 * 0: never measured */
+	uint16_t gap;		/* see UNM_WAY_GAP_MIN; smaller: how many of the
+				 * first transfers there were */
+	uint16_t wait;		/* transfers until the next trial */
+	uint16_t run;		/* transfers of the burst so far */
+	uint8_t how;		/* way of the burst */
+	uint8_t missed;		/* bursts before it, see UNM_WAY_MISSED */
+	bool trial;		/* it goes the slower way */
+	uint64_t bytes, ns;	/* of its measured transfers */
+};
+
+/* All measurements of a peer. */
+struct unm_ways {
+	struct unm_way msg[UNM_WAY_CLASSES];
+	struct unm_way os[2][UNM_WAY_OS_CLASSES];	/* [0] puts, [1] gets */
+};
+
+/* The transfers of an endpoint with all peers. */
 struct unm_way_clock {
-	uint32_t count[2];	/* under way: [0] with help, [1] alone */
-	bool alone;		/* the way of the last that has ended ... */
+	uint32_t count[2];	/* under way, by enum unm_way_how */
+	uint8_t how;		/* way of the last that has ended ... */
 	uint64_t ended_ns;	/* ... and when, unm_now_ns() */
 };
 
-/* The range of lengths, 0 to UNM_WAY_CLASSES - 1, that len bytes are in. */
+/* The range of lengths of a message of len bytes. */
 static inline unsigned unm_way_class(uint64_t len)
 {
 	return len < 64 << 10 ? 0 : len < 256 << 10 ? 1 : len < 1 << 20 ? 2 : 3;
 }
 
-/* The same for puts and gets, of which more are short. */
+/* The range of lengths of a put or get. */
 static inline unsigned unm_way_os_class(uint64_t len)
 {
-	return len <= 4 << 10 ? 0 : len <= 16 << 10 ? 1 : len <= 64 << 10 ? 2 :
-		3;
+	return len <= 4 << 10 ? 0 : len <= 16 << 10 ? 1 : 2;
 }
 
 /* True if attach was measured and is faster. */
-static inline bool unm_way_alone_wins(const struct unm_way *w)
+static inline bool unm_way_attach_wins(const struct unm_way *w)
 {
-	return w->cost[1] != 0 && w->cost[1] < w->cost[0];
+	return w->cost[UNM_WAY_ATTACH] != 0 &&
+		w->cost[UNM_WAY_ATTACH] < w->cost[UNM_WAY_ASSISTED];
 }
 
-/* The way of the next burst: true if this process is to go alone. The first
- * bursts alternate between the ways, because the first transfer is slow in
- * either way. */
-static inline bool unm_way_next(struct unm_way *w)
+/* Transfers until the next trial, after a trial of run transfers. */
+static inline uint16_t unm_way_pause(const struct unm_way *w, uint32_t run)
 {
-	bool wins = unm_way_alone_wins(w);
+	run *= w->gap;
+	return run < UNM_WAY_WAIT_MAX ? run : UNM_WAY_WAIT_MAX;
+}
 
-	w->since++;
+/* The way of the burst that follows the present one. The first bursts
+ * alternate between the ways, because the first transfer is slow in either
+ * way. */
+static inline enum unm_way_how unm_way_next(struct unm_way *w)
+{
+	bool wins = unm_way_attach_wins(w);
+
+	if (w->run == 0 && w->gap == 0)	/* there was none yet */
+		return UNM_WAY_ASSISTED;
 	if (w->gap < UNM_WAY_GAP_MIN) {
 		w->gap += w->run < UNM_WAY_GAP_MIN / 4 ? w->run :
 			UNM_WAY_GAP_MIN / 4;
 		if (w->gap < UNM_WAY_GAP_MIN)
-			return !(w->since & 1);
+			return !w->how;
 		w->gap = UNM_WAY_GAP_MIN;
+	} else if (w->trial) {
+		w->wait = unm_way_pause(w, w->run);
+		if (w->gap < UNM_WAY_GAP_MAX)
+			w->gap *= 4;
+	} else {
+		w->wait -= w->run < w->wait ? w->run : w->wait;
 	}
-	if (w->since < w->gap)
-		return wins;
-	w->since = 0;
-	if (w->gap < UNM_WAY_GAP_MAX)
-		w->gap *= 4;
-	return !wins;
+	w->trial = w->wait == 0;
+	return wins != w->trial;
 }
 
 /*
- * Add what was measured of the last burst to the average of its way. The
- * average follows a slower burst slowly, because it may be an exception (the
- * process lost its processor, or its memory was touched for the first time),
- * and a faster burst quickly, because the slower way is rarely tried.
+ * Add the burst's measurements to the average of its way. The average follows a
+ * slower burst slowly, because it may be an exception (the process lost its
+ * processor, or its memory was touched for the first time), and a faster burst
+ * quickly, because the slower way is rarely tried.
  */
 static inline void unm_way_average(struct unm_way *w)
 {
-	uint32_t *cost = &w->cost[w->alone];
-	bool won = unm_way_alone_wins(w);
+	uint32_t *cost = &w->cost[w->how];
+	bool won = unm_way_attach_wins(w);
 	uint64_t ps;
 
 	if (w->bytes == 0)
@@ -121,65 +152,68 @@ static inline void unm_way_average(struct unm_way *w)
 		ps = 2 * (uint64_t)*cost;
 	*cost = 1 + (uint32_t)(ps < *cost ? (*cost + ps) / 2 :
 			       (7 * (uint64_t)*cost + ps) / 8);
-	if (unm_way_alone_wins(w) != won) {
+	if (unm_way_attach_wins(w) != won && w->gap > UNM_WAY_GAP_MIN)
 		w->gap = UNM_WAY_GAP_MIN;
-		w->since = 0;
-	}
 }
 
-/* Choose the way of the next transfer: true if this process is to go alone.
- * busy: another transfer with the peer is under way, so this one is of its
- * burst. */
-static inline bool unm_way_choose(struct unm_way *w, bool busy)
+/* Choose the way of the next transfer. busy: another transfer with the peer is
+ * under way, so this one is of its burst. */
+static inline enum unm_way_how unm_way_choose(struct unm_way *w, bool busy)
 {
 	if (!busy || w->run == 0 || w->run >= UNM_WAY_RUN) {
+		if (w->bytes != 0)
+			w->missed = 0;
+		else if (w->missed < UNM_WAY_MISSED)
+			w->missed++;
 		unm_way_average(w);
-		w->alone = unm_way_next(w);
+		w->how = unm_way_next(w);
 		w->run = 0;
 	}
 	w->run++;
-	return w->alone;
+	return w->how;
 }
 
 /* Record that a transfer of len bytes took ns nanoseconds. The last transfers
  * of a burst that went the other way are not counted. */
-static inline void unm_way_measured(struct unm_way *w, bool alone, uint64_t len,
-				    uint64_t ns)
+static inline void unm_way_measured(struct unm_way *w, enum unm_way_how how,
+				    uint64_t len, uint64_t ns)
 {
-	if (alone != w->alone)
+	if (how != w->how)
 		return;
 	w->bytes += len < UINT64_MAX - w->bytes ? len : UINT64_MAX - w->bytes;
 	w->ns += ns < UINT64_MAX - w->ns ? ns : UINT64_MAX - w->ns;
 }
 
 /*
- * A transfer that began at begun, and was counted in clock->count, ends now. If
- * several were under way at once, each took the time since the end of the one
- * before it. If one of them went the other way, the time is of both ways and
- * does not count.
+ * A transfer that is counted in clock->count ends now. w NULL: its time does
+ * not count, else it began at begun. If several were under way at once, each
+ * took the time since the end of the one before it. If one of them went the
+ * other way, the time is of both ways and does not count either, unless this
+ * is always so.
  */
 static inline void unm_way_end(struct unm_way_clock *clock, struct unm_way *w,
-			       bool alone, uint64_t len, uint64_t begun,
-			       uint64_t now)
+			       enum unm_way_how how, uint64_t len,
+			       uint64_t begun, uint64_t now)
 {
-	bool pure = clock->count[!alone] == 0;
+	bool pure = clock->count[!how] == 0;
 
 	if (begun < clock->ended_ns) {
 		begun = clock->ended_ns;
-		pure = pure && clock->alone == alone;
+		pure = pure && clock->how == how;
 	}
-	if (pure)
-		unm_way_measured(w, alone, len, now - begun);
-	clock->count[alone]--;
-	clock->alone = alone;
+	if (w != NULL && (pure || w->missed == UNM_WAY_MISSED))
+		unm_way_measured(w, how, len, now - begun);
+	clock->count[how]--;
+	clock->how = how;
 	clock->ended_ns = now;
 }
 
 /* Nanoseconds that len bytes take by attach, by UNM_WAY_GUESS before the first
- * measurement. */
-static inline uint64_t unm_way_alone_ns(const struct unm_way *w, uint64_t len)
+ * measurement; w NULL: there is none. */
+static inline uint64_t unm_way_attach_ns(const struct unm_way *w, uint64_t len)
 {
-	uint64_t ps = w->cost[1] != 0 ? w->cost[1] : UNM_WAY_GUESS;
+	uint64_t ps = w != NULL && w->cost[UNM_WAY_ATTACH] != 0 ?
+		w->cost[UNM_WAY_ATTACH] : UNM_WAY_GUESS;
 
 	return len > UINT64_MAX / ps ? UINT64_MAX : len * ps / 1024000;
 }

@@ -36,18 +36,43 @@
 					 * reads */
 #define UNM_WAIT_MIN_NS	2000		/* shortest wait for a piece */
 
-/* Do not measure this message any more. */
-static void unm_rdv_unmeasure(struct unm_ep *ep, struct unm_rx_op *op)
+/* ---- Measurement, see unm_way.h ---------------------------------------- */
+
+/* The message goes this way from now on. */
+static void unm_rdv_goes(struct unm_ep *ep, struct unm_rx_op *op,
+			 enum unm_way_how how)
 {
-	if (op->begun_ns != 0)
-		ep->msg_clock.count[!op->streamed]--;
-	op->begun_ns = 0;
+	if (op->how != UNM_WAY_NONE) {	/* the time would be of both ways */
+		ep->msg_clock.count[op->how]--;
+		op->begun_ns = 0;
+	}
+	op->how = how;
+	if (how != UNM_WAY_NONE)
+		ep->msg_clock.count[how]++;
+}
+
+/* The measurements for messages of this length; NULL: there are none. */
+static struct unm_way *unm_rdv_way(const struct unm_rx_op *op)
+{
+	struct unm_ways *ways = op->peer->ways;
+
+	return ways != NULL ? &ways->msg[unm_way_class(op->wanted)] : NULL;
+}
+
+/* The message has arrived. */
+static void unm_rdv_arrived(struct unm_ep *ep, struct unm_rx_op *op)
+{
+	if (op->how == UNM_WAY_NONE)
+		return;
+	unm_way_end(&ep->msg_clock, op->begun_ns != 0 ? unm_rdv_way(op) : NULL,
+		    op->how, op->wanted, op->begun_ns, unm_now_ns());
+	op->how = UNM_WAY_NONE;
 }
 
 /* Remove a receive from all lists and release it. */
 static void unm_rdv_release(struct unm_ep *ep, struct unm_rx_op *op)
 {
-	unm_rdv_unmeasure(ep, op);
+	unm_rdv_goes(ep, op, UNM_WAY_NONE);
 	unm_list_remove(&op->link);
 	unm_list_remove(&op->control);
 	if (op->mem != NULL)
@@ -128,7 +153,7 @@ static void unm_rdv_control(struct unm_rx_op *op, enum unm_rx_state state)
 	unm_list_remove(&op->control);
 	if (state == UNM_RX_CTS && op->readable) {
 		/* the peer's ring is full: read the message at once */
-		unm_rdv_unmeasure(peer->ep, op);
+		unm_rdv_goes(peer->ep, op, UNM_WAY_ATTACH);
 		unm_rdv_read_all(peer->ep, op);
 		return;
 	}
@@ -195,20 +220,6 @@ static bool unm_rdv_engine(const struct unm_ep *ep, const struct unm_rx_op *op)
 	return true;
 }
 
-static struct unm_way *unm_rdv_way(const struct unm_rx_op *op)
-{
-	return &op->peer->way[unm_way_class(op->wanted)];
-}
-
-/* Note how long the message took, for the choice for later messages. */
-static void unm_rdv_measure(struct unm_ep *ep, struct unm_rx_op *op)
-{
-	if (op->begun_ns != 0)
-		unm_way_end(&ep->msg_clock, unm_rdv_way(op), !op->streamed,
-			    op->wanted, op->begun_ns, unm_now_ns());
-	op->begun_ns = 0;
-}
-
 /* Read the whole message at once? False: stream it. If the sender's dmable
  * memory is not imported yet, unm_cache_import() requests it for later
  * messages, and this message is streamed. */
@@ -220,12 +231,16 @@ static bool unm_rdv_read_now(struct unm_ep *ep, struct unm_rx_op *op,
 			unm_cache_import(op->peer, &got->key, &op->mem) == 0;
 	if (!op->readable)
 		return false;
-	op->streamed = g_unm_env.stream_us != 0 &&
-		!unm_way_choose(unm_rdv_way(op),
-				op->peer->recvs.next != &op->link);
-	op->begun_ns = unm_now_ns();
-	ep->msg_clock.count[!op->streamed]++;
-	return !op->streamed;
+	if (g_unm_env.stream_us == 0) {
+		unm_rdv_goes(ep, op, UNM_WAY_ATTACH);
+	} else if (unm_peer_ways(op->peer) == NULL) {
+		unm_rdv_goes(ep, op, UNM_WAY_ASSISTED);
+	} else {
+		unm_rdv_goes(ep, op, unm_way_choose(unm_rdv_way(op),
+				op->peer->recvs.next != &op->link));
+		op->begun_ns = unm_now_ns();
+	}
+	return op->how == UNM_WAY_ATTACH;
 }
 
 /* The kernel forbids cross-memory attach with this peer: pieces only. */
@@ -279,6 +294,7 @@ void unm_rendezvous_begin(struct unm_ep *ep, struct unm_rx_op *op,
 	op->got = 0;
 	op->end = op->wanted;
 	op->reading = 0;
+	op->how = UNM_WAY_NONE;
 	op->begun_ns = 0;
 	op->peer_token = got->token;
 	op->addr = got->addr;
@@ -322,7 +338,7 @@ void unm_rendezvous_refuse(struct unm_ep *ep, const struct unm_got *got)
 	op->peer_token = got->token;
 	op->mem = NULL;
 	op->status = 0;
-	op->begun_ns = 0;
+	op->how = UNM_WAY_NONE;
 	unm_list_init(&op->control);
 	unm_list_append(&got->peer->recvs, &op->link);
 	unm_rdv_control(op, UNM_RX_FIN);
@@ -349,7 +365,7 @@ int unm_recv_progress(struct unm_peer *peer)
  * sender with FIN. */
 static void unm_stream_end(struct unm_ep *ep, struct unm_rx_op *op)
 {
-	unm_rdv_measure(ep, op);
+	unm_rdv_arrived(ep, op);
 	if (op->end != op->wanted)
 		ep->stats->rx_attach++;
 	op->got = op->wanted;
@@ -475,7 +491,7 @@ static void unm_stream_done(struct unm_ep *ep, struct unm_rx_op *op, int status)
 static uint64_t unm_stream_wait(const struct unm_rx_op *op)
 {
 	uint64_t max = (uint64_t)g_unm_env.stream_us * 1000;
-	uint64_t ns = unm_way_alone_ns(unm_rdv_way(op), op->end - op->got);
+	uint64_t ns = unm_way_attach_ns(unm_rdv_way(op), op->end - op->got);
 
 	if (ns < UNM_WAIT_MIN_NS)
 		ns = UNM_WAIT_MIN_NS;
@@ -576,7 +592,7 @@ static void unm_rdv_read(struct unm_ep *ep, struct unm_rx_op *op)
 		op->status = 0;
 		op->got = 0;
 		op->readable = false;
-		unm_rdv_unmeasure(ep, op);	/* it goes both ways */
+		unm_rdv_goes(ep, op, UNM_WAY_ASSISTED);
 		unm_rdv_control(op, UNM_RX_CTS);
 		return;
 	}
@@ -589,12 +605,13 @@ static void unm_rdv_read(struct unm_ep *ep, struct unm_rx_op *op)
 		op->status = -FI_EIO;
 	}
 	if (op->status != 0) {
+		unm_rdv_goes(ep, op, UNM_WAY_NONE);
 		op->got = 0;
 	} else if (op->mem != NULL) {
 		ep->stats->rx_dmable++;
 	} else {
 		ep->stats->rx_attach++;
-		unm_rdv_measure(ep, op);
+		unm_rdv_arrived(ep, op);
 	}
 	unm_rdv_complete(ep, op);
 	unm_rdv_control(op, UNM_RX_FIN);

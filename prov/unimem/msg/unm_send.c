@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_send.c - the slow path of sending: messages of several parts, eager
- * messages through receive space, rendezvous with its streams, and the backlog
- * of sends that a peer cannot take yet.
+ * unm_send.c - eager messages through receive space, and the slow path of
+ * sending: messages of several parts, rendezvous with its streams, and the
+ * backlog of sends that a peer cannot take yet.
  *
  * It owns the send operations (struct unm_tx_op). unm_send.h declares the entry
  * points; docs/protocol.md defines the messages.
@@ -154,18 +154,18 @@ static int unm_send_packet(struct unm_peer *peer, const struct unm_send *s)
 	return 0;
 }
 
-int unm_send_eager(struct unm_peer *peer, uint64_t head, uint64_t *w, unsigned n,
-		   const struct iovec *iov, size_t count, size_t len)
+int unm_send_eager(struct unm_peer *peer, uint64_t head, uint64_t *w,
+		   unsigned n, const struct unm_part *part)
 {
 	struct unm_ep *ep = peer->ep;
-	uint32_t off = unm_peer_find_space(peer, len);
+	uint32_t len = part->len, off = unm_peer_find_space(peer, len);
 	int ret;
 
 	if (off == UNM_SPACE_NONE) {
 		ep->stats->again_space++;
 		return -FI_EAGAIN;
 	}
-	unm_peer_put(peer, off, iov, count, 0, len);
+	unm_peer_put(peer, off, part->iov, part->count, part->off, len);
 	hal_space_barrier(peer->hp);
 	HAL_FAULT_POINT(HAL_FAULT_POINT_SPACE);
 	w[n++] = unm_wire_extent_word(off, len);
@@ -239,8 +239,9 @@ static int unm_send_short(struct unm_peer *peer, const struct unm_send *s,
 		ret = unm_send_packet(peer, s);
 	else
 		ret = unm_send_eager(peer, unm_msg_head(s, UNM_WIRE_EAGER, 0),
-				     w, unm_lead_words(s, w), s->iov, s->count,
-				     s->len);
+				     w, unm_lead_words(s, w),
+				     &(struct unm_part){ s->iov, s->count, 0,
+							 s->len });
 	if (ret != 0) {
 		if (op != waiting)
 			unm_tx_op_undo(op);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unm_send.h - the slow path of sending: eager messages, rendezvous, and the
- * backlog of sends that a peer cannot take yet. unm_tx.h has the fast path, for
- * messages that fit one packet.
+ * unm_send.h - the slow path of sending: rendezvous, and the backlog of sends
+ * that a peer cannot take yet. unm_tx.h has the fast path, for messages that
+ * fit one packet or are eager.
  *
  * The domain is locked in all of these calls except unm_tx_iov().
  */
@@ -11,11 +11,11 @@
 
 #include <stdint.h>
 #include <sys/types.h>
-#include <sys/uio.h>
 
 #include <rdma/fabric.h>
 
 struct unm_ep;
+struct unm_part;
 struct unm_peer;
 struct unm_send;
 struct unm_wire_msg;
@@ -27,11 +27,12 @@ ssize_t unm_send_slow(struct unm_ep *ep, fi_addr_t dest, struct unm_send *s);
 
 #define UNM_SEND_EAGER_WORDS	3	/* tag, data, extent */
 
-/* Send the len bytes of a vector, at most ep->eager_max, through the receive
- * space. w has n words, the tag and the data if the message has them, and place
- * for one more; head: of its packet. 0; -FI_EAGAIN, which is counted. */
-int unm_send_eager(struct unm_peer *peer, uint64_t head, uint64_t *w, unsigned n,
-		   const struct iovec *iov, size_t count, size_t len);
+/* Send a message through the receive space: at most ep->eager_max bytes, or
+ * UNM_INJECT_MAX. w has n words, the tag and the data if the message has them,
+ * and place for one more; head: of its packet. 0; -FI_EAGAIN, which is counted;
+ * errors of hal_pkt_send(). */
+int unm_send_eager(struct unm_peer *peer, uint64_t head, uint64_t *w,
+		   unsigned n, const struct unm_part *part);
 
 /* Send from a vector, as fi_sendmsg() and fi_sendv(); sets s->len and
  * s->inject. -FI_EINVAL: too many entries; -FI_EBADFLAGS; else as

@@ -57,7 +57,8 @@ int unm_tx_packet(struct unm_peer *peer, const uint64_t kind, uint64_t *w,
 		iov.iov_len = len;
 		return unm_send_eager(peer, hal_head(UNM_WIRE_EAGER | tagged,
 						     more),
-				      w, tagged + has_data, &iov, 1, len);
+				      w, tagged + has_data,
+				      &(struct unm_part){ &iov, 1, 0, len });
 	}
 	if (__builtin_expect(ret != 0, 0))
 		ep->stats->again_packet++;

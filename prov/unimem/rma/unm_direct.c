@@ -31,8 +31,9 @@
 
 #define UNM_STEP	(256u << 10)	/* most bytes of one step by the CPU */
 #define UNM_STEP_POLLS	64		/* polls for the completion of a step */
-#define UNM_REQUEST_SURE 1024		/* longest put or get that is faster by
-					 * request wherever the cores are */
+#define UNM_REQUEST_SURE 1024		/* longest put or get that is a request
+					 * without a measurement: attach was
+					 * faster nowhere, or by 5 % */
 
 /* ---- Which operations, which memory ---------------------------------- */
 
@@ -183,7 +184,7 @@ static void unm_direct_end(struct unm_os_op *op, int status)
 /* The operation cannot continue here: send all of it as requests. */
 static void unm_direct_yield(struct unm_os_op *op)
 {
-	unm_os_unmeasure(op);
+	unm_os_goes(op, UNM_WAY_ASSISTED, false);
 	unm_list_remove(&op->link);
 	unm_cached_put(op->rkey);
 	op->rkey = NULL;
@@ -414,8 +415,8 @@ static int unm_direct_start(struct unm_peer *peer, struct unm_cached *r,
 		unm_os_release(op);
 		return -FI_ENOMEM;
 	}
-	if (measured)
-		unm_os_measure(op, true);
+	if ((r->reach & UNM_REACH_HOW) == UNM_REACH_ATTACH)
+		unm_os_goes(op, UNM_WAY_ATTACH, measured);
 	op->state = UNM_OS_DIRECT;
 	op->rkey = r;
 	r->refs++;
@@ -429,24 +430,24 @@ static int unm_direct_start(struct unm_peer *peer, struct unm_cached *r,
 /*
  * Send a put or get of ordinary memory as requests, if the peer is known to
  * make progress, and requests of this length are faster than attach. Returns 0
- * or a negative fi_errno as unm_os_try(); 1: it is to be executed by attach.
- * *measured: the other way was possible, so its time counts.
+ * or a negative fi_errno as unm_os_try(); 1: attach is faster. *measured: this
+ * was chosen by measurement, so the time by attach counts.
  */
-static int unm_direct_ask(struct unm_peer *peer, const struct unm_access *a,
-			  bool *measured)
+static int unm_direct_request(struct unm_peer *peer, const struct unm_access *a,
+			      bool *measured)
 {
 	bool busy = !unm_list_empty(&peer->posted) ||
 		!unm_list_empty(&peer->await_result);
-	int ret;
 
+	*measured = false;
 	if (!unm_prompt(peer, a->len))
 		return 1;
-	*measured = a->len > UNM_REQUEST_SURE;
-	if (*measured && unm_way_choose(unm_os_way(peer, a), busy))
-		return 1;
-	ret = unm_os_try(peer, a, *measured);
-	*measured = false;
-	return ret;
+	if (a->len <= UNM_REQUEST_SURE || unm_peer_ways(peer) == NULL)
+		return unm_os_try(peer, a, UNM_WAY_NONE);
+	if (unm_way_choose(unm_os_way(peer, a), busy) == UNM_WAY_ASSISTED)
+		return unm_os_try(peer, a, UNM_WAY_ASSISTED);
+	*measured = true;
+	return 1;
 }
 
 int unm_direct(struct unm_peer *peer, const struct unm_access *a)
@@ -463,7 +464,7 @@ int unm_direct(struct unm_peer *peer, const struct unm_access *a)
 	if (a->kind >= UNM_ATOMIC)
 		return unm_window_may(r, a) ? unm_direct_now(peer, r, a) : 1;
 	if ((r->reach & UNM_REACH_HOW) == UNM_REACH_ATTACH) {
-		ret = unm_direct_ask(peer, a, &measured);
+		ret = unm_direct_request(peer, a, &measured);
 		if (ret <= 0 && ret != -FI_EAGAIN)
 			return ret;
 		/* Requests of other operations wait. Attach need not, unless

@@ -18,7 +18,7 @@
 /* Start an operation as requests. */
 static int unm_os_start(struct unm_peer *peer, const struct unm_access *a)
 {
-	int ret = unm_os_try(peer, a, false);
+	int ret = unm_os_try(peer, a, UNM_WAY_NONE);
 
 	if (ret == -FI_EAGAIN)
 		unm_peer_note_refusal(peer);

@@ -71,7 +71,7 @@ struct unm_os_op *unm_os_new(struct unm_peer *peer,
 	op->status = 0;
 	op->buf = NULL;
 	op->rkey = NULL;
-	op->begun_ns = 0;
+	op->how = UNM_WAY_NONE;
 	op->a = *a;
 	unm_vec_keep(&op->a.src, op->src);
 	unm_vec_keep(&op->a.cmp, op->cmp);
@@ -84,26 +84,25 @@ struct unm_os_op *unm_os_new(struct unm_peer *peer,
 	return op;
 }
 
-void unm_os_measure(struct unm_os_op *op, bool alone)
+void unm_os_goes(struct unm_os_op *op, enum unm_way_how how, bool measured)
 {
-	op->alone = alone;
-	op->begun_ns = unm_now_ns();
-	op->peer->ep->os_clock.count[alone]++;
+	struct unm_way_clock *clock = &op->peer->ep->os_clock;
+
+	if (op->how != UNM_WAY_NONE)
+		clock->count[op->how]--;
+	op->how = how;
+	if (how != UNM_WAY_NONE)
+		clock->count[how]++;
+	op->begun_ns = measured ? unm_now_ns() : 0;
 }
 
-void unm_os_unmeasure(struct unm_os_op *op)
+/* The operation has ended without an error. */
+static void unm_os_executed(struct unm_os_op *op)
 {
-	if (op->begun_ns != 0)
-		op->peer->ep->os_clock.count[op->alone]--;
-	op->begun_ns = 0;
-}
-
-/* A measured operation has ended without an error. */
-static void unm_os_measured(struct unm_os_op *op)
-{
-	unm_way_end(&op->peer->ep->os_clock, unm_os_way(op->peer, &op->a),
-		    op->alone, op->a.len, op->begun_ns, unm_now_ns());
-	op->begun_ns = 0;
+	unm_way_end(&op->peer->ep->os_clock, op->begun_ns != 0 ?
+		    unm_os_way(op->peer, &op->a) : NULL, op->how, op->a.len,
+		    op->begun_ns, unm_now_ns());
+	op->how = UNM_WAY_NONE;
 }
 
 void unm_os_release(struct unm_os_op *op)
@@ -112,7 +111,7 @@ void unm_os_release(struct unm_os_op *op)
 
 	unm_list_remove(&op->link);
 	unm_list_remove(&op->unsent);
-	unm_os_unmeasure(op);
+	unm_os_goes(op, UNM_WAY_NONE, false);
 	op->peer->due_bytes -= op->due_bytes;
 	if (op->buf != NULL)
 		unm_pool_release(&ep->buf_pool[op->buf_class], op->buf);
@@ -123,8 +122,8 @@ void unm_os_done(struct unm_os_op *op)
 {
 	struct unm_ep *ep = op->peer->ep;
 
-	if (op->begun_ns != 0 && op->status == 0)
-		unm_os_measured(op);
+	if (op->how != UNM_WAY_NONE && op->status == 0)
+		unm_os_executed(op);
 	unm_complete_onesided(ep, &op->a, -op->status);
 	unm_os_release(op);
 	if (ep->ops_wanted) {
@@ -389,7 +388,7 @@ int unm_os_copy_operands(struct unm_ep *ep, struct unm_os_op *op)
 }
 
 int unm_os_try(struct unm_peer *peer, const struct unm_access *a,
-	       bool measured)
+	       enum unm_way_how how)
 {
 	struct unm_os_op *op;
 	int ret = 0;
@@ -399,8 +398,8 @@ int unm_os_try(struct unm_peer *peer, const struct unm_access *a,
 	op = unm_os_new(peer, a);
 	if (op == NULL)
 		return -FI_EAGAIN;
-	if (measured)
-		unm_os_measure(op, false);
+	if (how != UNM_WAY_NONE)
+		unm_os_goes(op, how, true);
 	/* if the operation needs several requests, some may be sent after the
 	 * call has returned */
 	if (a->inject && (a->nremote != 1 ||

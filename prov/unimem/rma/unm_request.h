@@ -66,9 +66,10 @@ struct unm_os_op {
 					 * error, 0: none */
 	uint64_t step;			/* DIRECT: bytes of the transfer that
 					 * is under way */
-	uint64_t begun_ns;		/* unm_now_ns() when it began; 0: is not
-					 * measured, see unm_way.h */
-	bool alone;			/* its way */
+	uint64_t begun_ns;		/* unm_now_ns() when it began; 0: its
+					 * time does not count */
+	uint8_t how;			/* enum unm_way_how, while it is counted
+					 * in ep->os_clock */
 	void *buf;			/* FI_INJECT: copy of src, then of cmp,
 					 * in ep->buf_pool; or NULL */
 	struct unm_cached *rkey;	/* DIRECT: remote key, one reference */
@@ -77,11 +78,14 @@ struct unm_os_op {
 	struct fi_rma_iov remote[UNM_REMOTES_MAX];
 };
 
-/* The measurements by which the way of a put or get is chosen. */
-static inline struct unm_way *unm_os_way(struct unm_peer *peer,
+/* The measurements for puts, or gets, of this length. NULL: there are none. */
+static inline struct unm_way *unm_os_way(const struct unm_peer *peer,
 					 const struct unm_access *a)
 {
-	return &peer->os_way[a->kind == UNM_GET][unm_way_os_class(a->len)];
+	struct unm_ways *ways = peer->ways;
+
+	return ways != NULL ? &ways->os[a->kind == UNM_GET]
+		[unm_way_os_class(a->len)] : NULL;
 }
 
 /* Allocate an operation with a copy of *a, in no list. NULL if too many are
@@ -89,11 +93,9 @@ static inline struct unm_way *unm_os_way(struct unm_peer *peer,
 struct unm_os_op *unm_os_new(struct unm_peer *peer,
 			     const struct unm_access *a);
 
-/* Measure a put or get from now on, for the choice between the two ways. */
-void unm_os_measure(struct unm_os_op *op, bool alone);
-
-/* Do not measure it any more: it goes both ways. */
-void unm_os_unmeasure(struct unm_os_op *op);
+/* A put or get for which there is a choice goes this way from now on. measured:
+ * it begins now, and its time counts. */
+void unm_os_goes(struct unm_os_op *op, enum unm_way_how how, bool measured);
 
 /* Report the completion of an operation with op->status, and release it. */
 void unm_os_done(struct unm_os_op *op);
@@ -110,12 +112,12 @@ void unm_os_queue(struct unm_os_op *op);
  * by the operation. 0 or -FI_ENOMEM. */
 int unm_os_copy_operands(struct unm_ep *ep, struct unm_os_op *op);
 
-/* Send an operation as requests. measured: it is a put or get, and could go the
- * other way. Returns 0 if it was begun; -FI_EAGAIN if no request can be sent
+/* Send an operation as requests. how: UNM_WAY_ASSISTED if its time counts, else
+ * UNM_WAY_NONE. Returns 0 if it was begun; -FI_EAGAIN if no request can be sent
  * now, and the caller arranges that the application retries; another negative
  * fi_errno if it failed. */
 int unm_os_try(struct unm_peer *peer, const struct unm_access *a,
-	       bool measured);
+	       enum unm_way_how how);
 
 /* Send requests that wait, and complete operations whose posted requests were
  * executed. Returns the number of things done. */
