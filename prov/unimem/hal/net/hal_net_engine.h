@@ -16,7 +16,7 @@
 
 #include "hal/net/hal_net_auth.h"
 
-#define NET_ENGINE_ABI		1	/* raise when this file changes */
+#define NET_ENGINE_ABI		2	/* raise when this file changes */
 #define NET_ENGINE_SYMBOL	"hal_net_engine"
 #define NET_WORKER_MAX		1024	/* bytes of a worker's address */
 
@@ -25,7 +25,7 @@ struct net_link;			/* and that of a peer */
 
 /* Start of what the caller sends. It lasts until the message is sent. */
 struct net_message {
-	struct net_worker *worker;	/* the engine's, from send() on */
+	struct net_link *link;		/* the engine's, from send() on */
 };
 
 /* Calls from the engine, inside progress(), send() and disconnect(). */
@@ -51,7 +51,7 @@ struct net_engine {
 	const char *name;		/* "ucx 1.13.1" */
 	net_mac_fn mac;
 	net_equal_fn equal;
-	/* 0; -FI_EIO after a log line by log(), -FI_ENOMEM */
+	/* 0; -FI_EIO, -FI_EMFILE, -FI_ENOMEM */
 	int (*open)(const struct net_worker_conf *conf,
 		    struct net_worker **worker);
 	void (*close)(struct net_worker *worker);
@@ -68,7 +68,8 @@ struct net_engine {
 	 * up->sent(message); negative: not sent, and the link is of no use. */
 	int (*send)(struct net_link *link, struct net_message *message,
 		    const void *data, size_t len);
-	/* End a link at once; messages under way may be lost. */
+	/* End a link at once; messages under way may be lost. No upcall with
+	 * this peer follows. */
 	void (*disconnect)(struct net_link *link);
 };
 
