@@ -96,8 +96,19 @@ static void disconnect(struct net_peer *peer)
 	net_send_drop(peer);
 }
 
+/* Has a caller of the HAL seen this peer, or will it? Else it is a process that
+ * has proven itself and was refused, or ended, before its first frame. */
+static bool known(const struct net_peer *peer)
+{
+	return peer->p.tx.open || peer->p.rx.cells != NULL;
+}
+
 static void declare_dead(struct net_peer *peer)
 {
+	if (!known(peer)) {
+		net_peer_drop(peer, false);
+		return;
+	}
 	peer->p.dead = true;
 	peer->nif->ndying--;
 	disconnect(peer);
@@ -108,7 +119,7 @@ static void declare_dead(struct net_peer *peer)
 
 void net_peers_tick(struct net_if *nif, uint64_t now)
 {
-	unm_list_for_each(pos, &nif->peers) {
+	unm_list_for_each_safe(pos, tmp, &nif->peers) {
 		struct net_peer *peer = unm_container(pos, struct net_peer,
 						      link);
 
