@@ -22,6 +22,7 @@
 #include "hal/net/hal_net_conn.h"
 #include "hal/net/hal_net_host.h"
 #include "hal/net/hal_net_load.h"
+#include "hal/net/hal_net_loss.h"
 #include "hal/net/hal_net_state.h"
 #include "util/unm_clock.h"
 
@@ -496,6 +497,9 @@ uint64_t net_deadline(const struct net_if *nif)
 			first = peer->redial;
 		if (peer->dying != 0 && !peer->p.dead && peer->dead_by < first)
 			first = peer->dead_by;
+		if (peer->dying == 0 && !peer->p.dead &&
+		    net_loss_deadline(peer) < first)
+			first = net_loss_deadline(peer);
 	}
 	return first;
 }

@@ -17,6 +17,7 @@
 #include "hal/net/hal_net_dma.h"
 #include "hal/net/hal_net_host.h"
 #include "hal/net/hal_net_load.h"
+#include "hal/net/hal_net_loss.h"
 #include "hal/net/hal_net_meet.h"
 #include "hal/net/hal_net_peer.h"
 #include "hal/net/hal_net_send.h"
@@ -126,6 +127,8 @@ void net_peers_tick(struct net_if *nif, uint64_t now)
 
 		if (peer->redial != 0 && peer->redial <= now && live(peer))
 			net_dial(peer);
+		if (live(peer))
+			net_loss_tick(peer, now);
 		if (peer->dying != 0 && !peer->p.dead &&
 		    (peer->dead_by <= now ||
 		     (peer->bye && peer->s.taken >= peer->bye_sent)))
