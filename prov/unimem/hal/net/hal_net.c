@@ -292,7 +292,6 @@ static void net_close(struct hal *hal)
 	hal->ops = net->base;
 	hal->net = NULL;
 	hal->caps.backend = net->base_name;
-	hal->caps.flags = net->base_flags;
 	free(net);
 	hal->ops->close(hal);
 }
@@ -328,7 +327,6 @@ int hal_net_wrap(struct hal *hal)
 	}
 	net->base = hal->ops;
 	net->base_name = hal->caps.backend;
-	net->base_flags = hal->caps.flags;
 	net->dead_ns = (uint64_t)hal->params.net_dead_ms * 1000000;
 	net->pid = getpid();
 	net->ops = *net->base;
@@ -339,6 +337,5 @@ int hal_net_wrap(struct hal *hal)
 	hal->net = net;
 	hal->ops = &net->ops;
 	hal->caps.backend = net->name;
-	hal->caps.flags &= ~HAL_CAP_WIDE;	/* frames have none */
 	return 0;
 }

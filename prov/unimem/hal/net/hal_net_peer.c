@@ -33,14 +33,13 @@ static bool live(const struct net_peer *peer)
 
 static void open_outbound(struct net_peer *peer)
 {
-	uint32_t depth = peer->nif->hif->caps->pkt_depth;
 	uint64_t first = (uint64_t)peer->nif->hif->hal->params.seq_start;
 	struct hal_tx *tx = &peer->p.tx;
 
 	tx->open = true;
-	tx->mask = depth - 1;
+	tx->mask = peer->nif->hif->caps->pkt_depth - 1;
 	tx->next = first;
-	tx->limit = first + depth;
+	tx->limit = first;		/* for good: hal_pkt_send_wide() */
 	/* relaxed: the thread that connects reads it */
 	atomic_store_explicit(&peer->back.done, first, memory_order_relaxed);
 	net_rec_add(peer, NET_OPEN, 0, first, 0);
@@ -229,13 +228,19 @@ static int net_pkt_send(struct hal_peer *hp, uint64_t head, const uint64_t *w,
 			unsigned nw, const void *data, size_t len)
 {
 	struct net_peer *peer = net_peer(hp);
+	uint32_t bytes = (uint32_t)(8 * nw + len);
+	uint32_t slots = bytes > peer->nif->hif->caps->pkt_payload ? 2 : 1;
 	struct hal_tx *tx = &hp->tx;
+	uint64_t room = hal_tx_refresh(tx);
 	uint8_t *at;
 
-	if (tx->next == tx->limit && hal_tx_refresh(tx) == 0)
+	tx->limit = tx->next;
+	if (room < slots)
 		return -FI_EAGAIN;
-	at = net_rec_add(peer, NET_PACKET, 0, head, (uint32_t)(8 * nw + len));
-	tx->next++;
+	HAL_FAULT_POINT(HAL_FAULT_POINT_CLAIMED);
+	at = net_rec_add(peer, NET_PACKET, 0, head, bytes);
+	tx->next += slots;
+	tx->limit = tx->next;
 	if (at == NULL)
 		return 0;		/* ended: nobody receives it */
 	if (nw != 0)

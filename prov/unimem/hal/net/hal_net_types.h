@@ -45,7 +45,6 @@ struct net_hal {
 	struct hal_ops ops;		/* copy of *base, see override() */
 	const struct hal_ops *base;	/* table of the backend */
 	const char *base_name;		/* caps.backend of the backend */
-	uint32_t base_flags;		/* caps.flags of the backend */
 	char name[32];			/* "NAME+net" */
 	pid_t pid;			/* process that opened it */
 	struct hal_host host;		/* without port and secret */
