@@ -17,6 +17,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "hal/hal_fault_point.h"
 #include "hal/hal_log.h"
 #include "hal/hal_peer.h"
 #include "hal/net/hal_net.h"
@@ -148,6 +149,7 @@ static void nif_close(struct net_if *nif)
 	bool parent = nif->net->pid == getpid();
 	struct unm_list *node;
 
+	HAL_FAULT_POINT(HAL_FAULT_POINT_CLOSING);
 	if (parent)
 		net_linger(nif, NULL);
 	else

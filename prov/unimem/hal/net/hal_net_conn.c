@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "hal/hal_fault_point.h"
 #include "hal/hal_log.h"
 #include "hal/net/hal_net_conn.h"
 #include "hal/net/hal_net_host.h"
@@ -376,6 +377,7 @@ void net_dial(struct net_peer *peer)
 	if ((connect(fd, (struct sockaddr *)&sa, len) != 0 &&
 	     errno != EINPROGRESS) || watch(nif, &conn->src, EPOLLOUT) != 0)
 		net_conn_failed(conn, -errno);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_HELLO_SENT);
 }
 
 /* The TCP connection is there, or it failed. */

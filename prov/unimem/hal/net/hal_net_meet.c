@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hal/hal_fault_point.h"
 #include "hal/hal_log.h"
 #include "hal/net/hal_net_conn.h"
 #include "hal/net/hal_net_host.h"
@@ -139,6 +140,7 @@ static void proven_acceptor(struct net_conn *conn)
 	peer->state = NET_MEETING;
 	if (send_meet(conn) != 0)
 		net_conn_failed(conn, -FI_ECONNREFUSED);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_ACCEPTED);
 }
 
 void net_meet_proven(struct net_conn *conn)

@@ -247,7 +247,9 @@ static int net_pkt_send(struct hal_peer *hp, uint64_t head, const uint64_t *w,
 		memcpy(at, w, 8 * nw);
 	if (len != 0)
 		memcpy(at + 8 * nw, data, len);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_COPIED);
 	net_flush(peer, 0);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_PUBLISHED);
 	return 0;
 }
 

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "hal/hal_fault_point.h"
 #include "hal/hal_log.h"
 #include "hal/hal_peer.h"
 #include "hal/net/hal_net_dma.h"
@@ -55,6 +56,7 @@ static int on_open(struct net_peer *peer, uint64_t first)
 					     caps->pkt_depth].head,
 				      (first + i) & HAL_HEAD_ID_MASK,
 				      memory_order_relaxed);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_MAPPED);
 	rx->mask = caps->pkt_depth - 1;
 	rx->next = first;
 	rx->flushed = first;
