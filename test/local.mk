@@ -553,6 +553,7 @@ test_conform_hal_conform_SOURCES = \
 	test/conform/hal_conform_kill.c \
 	test/conform/hal_conform_leak.c \
 	test/conform/hal_conform_mem.c \
+	test/conform/hal_conform_net.c \
 	test/conform/hal_conform_pkt.c \
 	test/conform/hal_conform_proc.c \
 	test/conform/hal_conform_service.c \
