@@ -261,7 +261,7 @@ static void *send_after_release(void *arg)
 			sched_yield();
 			/* The peer's stores may arrive only if this interface
 			 * is stepped. */
-			if (ct_faulty() ||
+			if (ct_faulty() || ct_net() ||
 			    !(ct_caps->flags & HAL_CAP_COHERENT))
 				ct_step(s->ci);
 			if (ct_now() > end)
@@ -528,6 +528,7 @@ static void sleep_ends_for_all_reasons(void **state)
 {
 	int ms = (int)(ct_opt.patience * 1000);
 	struct ct_if *b = ct_open(0);
+	struct ct_ending closing;
 	uint64_t end;
 
 	for (int i = 0; i < 20; i++) {
@@ -554,9 +555,10 @@ static void sleep_ends_for_all_reasons(void **state)
 		assert_int_equal(wait_fd(b, ms), 1);
 		hal_if_disarm(b->hif);
 		arm(b);
-		ct_close(a);
+		ct_close_begin(a, &closing);
 		assert_int_equal(wait_fd(b, ms), 1);
 		hal_if_disarm(b->hif);
+		ct_end_wait(&closing);
 		ev = ct_wait_event(b, HAL_EV_DEAD, ba);
 		hal_peer_free(ev.peer);
 	}
