@@ -549,6 +549,7 @@ test_conform_hal_conform_SOURCES = \
 	test/conform/hal_conform_close.c \
 	test/conform/hal_conform_conn.c \
 	test/conform/hal_conform_dma.c \
+	test/conform/hal_conform_engine.c \
 	test/conform/hal_conform_exec.c \
 	test/conform/hal_conform_kill.c \
 	test/conform/hal_conform_leak.c \
@@ -565,6 +566,9 @@ test_conform_hal_conform_SOURCES = \
 	test/conform/hal_conform_util.c \
 	test/conform/hal_conform_wide.c
 
+# hal_conform_engine.c is the engine for other hosts
+test_conform_hal_conform_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=net_engine_get
+
 # its memory lies where the linker says, in each process
 check_PROGRAMS += test/conform/exec_heir
 test_conform_exec_heir_SOURCES = test/conform/exec_heir.c
@@ -572,6 +576,9 @@ test_conform_exec_heir_CFLAGS = $(UNM_CFLAGS) -fno-pie
 test_conform_exec_heir_LDFLAGS = -no-pie
 test_conform_exec_heir_LDADD =
 EXTRA_test_conform_hal_conform_DEPENDENCIES = test/conform/exec_heir
+if NET
+EXTRA_test_conform_hal_conform_DEPENDENCIES += libunimem-net.la
+endif
 EXTRA_test_multi_test_gsas_fork_DEPENDENCIES = test/multi/gsas_forked
 
 if FUZZ
