@@ -551,6 +551,7 @@ test_conform_hal_conform_SOURCES = \
 	test/conform/hal_conform_dma.c \
 	test/conform/hal_conform_engine.c \
 	test/conform/hal_conform_exec.c \
+	test/conform/hal_conform_frames.c \
 	test/conform/hal_conform_kill.c \
 	test/conform/hal_conform_leak.c \
 	test/conform/hal_conform_mem.c \

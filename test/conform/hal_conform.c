@@ -188,6 +188,7 @@ static const struct {
 	{ "shared words of processes", ct_shared_proc_tests,
 	  &ct_shared_proc_count, true },
 	{ "kills", ct_kill_tests, &ct_kill_count, true },
+	{ "frames", ct_frames_tests, &ct_frames_count, false },
 	{ "leaks", ct_leak_tests, &ct_leak_count, false },
 };
 #define NGROUPS		(sizeof(groups) / sizeof(groups[0]))
