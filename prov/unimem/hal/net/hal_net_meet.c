@@ -190,12 +190,17 @@ static int on_bye(struct net_conn *conn, const struct net_bye *bye)
 	return 0;
 }
 
-/* Frames may be sent. */
+/*
+ * Frames may be sent. The first asks for an acknowledgement, for which an
+ * orderly close waits: UCX 1.13 ends a process (an assertion) if the other side
+ * closes while it makes the connection of the acknowledgement.
+ */
 static void peer_up(struct net_peer *peer)
 {
 	peer->state = NET_UP;
 	peer->tries = 0;
 	net_queue_send(peer);
+	net_flush(peer, NET_F_ASK);
 	if (peer->p.tx.open)
 		net_peer_event(peer, HAL_EV_CONNECTED, 0);
 }
