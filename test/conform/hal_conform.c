@@ -286,7 +286,7 @@ static int warm_up(void)
 	ret = ct_net_warm_up();
 	ct_hal_close();
 	if (ret == -FI_ECONNREFUSED) {
-		fprintf(stderr, "hal_conform: built without an engine for other "
+		fprintf(stderr, "hal_conform: no engine for other "
 			"hosts: skipped\n");
 		return SKIPPED;
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * hal_conform_frames.c - conformance tests of peers on other hosts whose engine
- * is broken: what arrives are the first packets, each once and in order. A frame
- * that is lost or comes twice ends the peer; frames that overtake each other do
- * not.
+ * is broken: what arrives are the first packets, each once and in order. A
+ * frame that is lost or comes twice ends the peer; frames that overtake each
+ * other do not.
  */
 #include "conform/hal_conform.h"
 

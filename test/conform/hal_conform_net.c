@@ -6,9 +6,9 @@
  * into the interface's struct hal_host before anybody connects. So
  * hal_connect_host() uses the network, here the loopback interface, also inside
  * one process. Tests know addresses only: this file owns the list of the hosts
- * of all addresses that the process has met. It also closes interfaces and frees
- * peers while the other interfaces are stepped, because both wait for the peers'
- * acknowledgements (docs/hal.md, 16.6).
+ * of all addresses that the process has met. It also closes interfaces and
+ * frees peers while the other interfaces are stepped, because both wait for the
+ * acknowledgements of peers (docs/hal.md, 16.6).
  */
 #include "conform/hal_conform.h"
 

@@ -301,8 +301,8 @@ static void proc_numbers_taken_over(void **state)
 	}
 }
 
-/* Expect that no process holds an address, with any nonce; on another host, with
- * its own. */
+/* Expect that no process holds an address, with any nonce; on another host,
+ * with its own. */
 static void expect_nobody(struct ct_if *ci, struct hal_addr addr)
 {
 	struct hal_peer *peer = NULL;

@@ -140,8 +140,8 @@ static void back_sync_by_turns(void **state)
 
 static atomic_uint playing;
 
-/* One end; it steps on until both are done: its last word may be sent by a later
- * step only. */
+/* One end; it steps on until both are done: its last word may be sent by a
+ * later step only. */
 static void *sync_thread(void *arg)
 {
 	struct side *s = arg;

@@ -251,7 +251,7 @@ static void *send_after_release(void *arg)
 		spin(&s->rng, 8000);
 		s->error = ct_send(s->ci, s->peer, CT_TYPE_PING, i);
 		end = ct_deadline();
-		/* the last release may not be sent: the receiver steps no more */
+		/* the last release may not come: the receiver has stopped */
 		for (unsigned k = 1; s->error == 0 && !atomic_load(&enough) &&
 		     hal_tx_done(s->peer) != hal_tx_sent(s->peer); k++) {
 			/* Step rarely: otherwise the two threads would run in

@@ -94,8 +94,8 @@ static bool node_round(struct node *n)
 	return moved;
 }
 
-/* A node that is done steps on until all are: the release of its last packets may
- * be sent by a later step only (docs/hal.md, 1.3). */
+/* A node that is done steps on until all are: the release of its last packets
+ * may be sent by a later step only (docs/hal.md, 1.3). */
 static void wait_for_all(struct node *n)
 {
 	uint64_t end = ct_deadline();

@@ -37,7 +37,7 @@ static bool gap_lasts(struct net_peer *peer, uint64_t now)
 	return peer->gap_ns > peer->nif->net->dead_ns;
 }
 
-/* Ask for an acknowledgement if the frames that were sent ASK_NS ago have none. */
+/* Ask for an acknowledgement if frames that were sent ASK_NS ago have none. */
 static void ask(struct net_peer *peer, uint64_t now)
 {
 	if (peer->s.acked >= peer->ask_acked) {

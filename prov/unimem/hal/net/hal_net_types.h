@@ -167,7 +167,7 @@ struct net_peer {
 	/* of hal_net_loss.c */
 	uint64_t gap_ns;		/* time for which a frame is missing,
 					 * plus 1; 0: none is */
-	uint64_t gap_seen;		/* ns: last look at it */
+	uint64_t gap_seen;		/* ns: when it was last checked */
 	uint64_t gap_taken;		/* s.taken then */
 	uint64_t ask_acked;		/* the peer has to acknowledge it */
 	uint64_t ask_at;		/* ns: when to ask for that; 0: not */

@@ -198,8 +198,8 @@ static int open_worker(const struct net_worker_conf *conf,
 	return -FI_EIO;
 }
 
-/* Are there descriptors for a worker? UCX ends the process where it gets none for
- * its thread. */
+/* Are there descriptors for a worker? UCX ends the process where it gets none
+ * for its thread. */
 static bool has_room(const struct net_worker_conf *conf)
 {
 	int fd[START_FDS], n = 0;
