@@ -53,6 +53,7 @@ HAL_CHECKS = \
 	test/check/check-hal-fault.sh \
 	test/check/check-hal-model.sh \
 	test/check/check-hal-mutants.sh \
+	test/check/check-hal-net.sh \
 	test/check/check-hal-service.sh \
 	test/check/check-hal-sim.sh \
 	test/check/check-hal-sim-odd.sh \
@@ -276,6 +277,7 @@ MORE_TESTS = \
 	test/check/check-hal-fault.sh \
 	test/check/check-hal-model.sh \
 	test/check/check-hal-mutants.sh \
+	test/check/check-hal-net.sh \
 	test/check/check-hal-sim.sh \
 	$(TOOL_CHECKS) \
 	$(KILL_TESTS)
