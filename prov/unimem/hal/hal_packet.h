@@ -79,9 +79,9 @@ int hal_pkt_send(struct hal_peer *peer, uint64_t head, const uint64_t *w,
 /*
  * Send a wide packet (only with HAL_CAP_WIDE): as hal_pkt_send(), but
  * 8 * nw + len is more than caps.pkt_payload and at most caps.pkt_wide. It
- * takes two slots: the head of the second one is not written, because the receiver
- * knows by the head of the first that the packet is wide, and skips it. A peer
- * without tx.cells shows no free slots (tx.limit is tx.next), so that
+ * takes two slots: the head of the second one is not written, because the
+ * receiver knows by the head of the first that the packet is wide, and skips
+ * it. A peer without tx.cells shows no free slots (tx.limit is tx.next), so
  * tx.cells is read only where there seems to be no room.
  */
 static inline int hal_pkt_send_wide(struct hal_peer *peer, uint64_t head,
