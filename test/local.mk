@@ -54,6 +54,7 @@ HAL_CHECKS = \
 	test/check/check-hal-fault.sh \
 	test/check/check-hal-model.sh \
 	test/check/check-hal-mutants.sh \
+	test/check/check-hal-net.sh \
 	test/check/check-hal-service.sh \
 	test/check/check-hal-sim.sh \
 	test/check/check-hal-sim-odd.sh \
@@ -286,6 +287,7 @@ MORE_TESTS = \
 	test/check/check-hal-fault.sh \
 	test/check/check-hal-model.sh \
 	test/check/check-hal-mutants.sh \
+	test/check/check-hal-net.sh \
 	test/check/check-hal-sim.sh \
 	$(TOOL_CHECKS) \
 	$(KILL_TESTS)
@@ -568,10 +570,13 @@ test_conform_hal_conform_SOURCES = \
 	test/conform/hal_conform_close.c \
 	test/conform/hal_conform_conn.c \
 	test/conform/hal_conform_dma.c \
+	test/conform/hal_conform_engine.c \
 	test/conform/hal_conform_exec.c \
+	test/conform/hal_conform_frames.c \
 	test/conform/hal_conform_kill.c \
 	test/conform/hal_conform_leak.c \
 	test/conform/hal_conform_mem.c \
+	test/conform/hal_conform_net.c \
 	test/conform/hal_conform_pkt.c \
 	test/conform/hal_conform_proc.c \
 	test/conform/hal_conform_service.c \
@@ -583,6 +588,10 @@ test_conform_hal_conform_SOURCES = \
 	test/conform/hal_conform_util.c \
 	test/conform/hal_conform_wide.c
 
+# hal_conform_engine.c is the engine for other hosts
+test_conform_hal_conform_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=net_engine_get \
+	-Wl,--wrap=net_crypto_get
+
 # its memory lies where the linker says, in each process
 check_PROGRAMS += test/conform/exec_heir
 test_conform_exec_heir_SOURCES = test/conform/exec_heir.c
@@ -590,6 +599,9 @@ test_conform_exec_heir_CFLAGS = $(UNM_CFLAGS) -fno-pie
 test_conform_exec_heir_LDFLAGS = -no-pie
 test_conform_exec_heir_LDADD =
 EXTRA_test_conform_hal_conform_DEPENDENCIES = test/conform/exec_heir
+if NET
+EXTRA_test_conform_hal_conform_DEPENDENCIES += libunimem-net.la
+endif
 EXTRA_test_multi_test_gsas_fork_DEPENDENCIES = test/multi/gsas_forked
 
 if FUZZ

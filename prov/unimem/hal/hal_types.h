@@ -327,7 +327,8 @@ struct hal_ops {
 	/* hal_process.h; NULL: the platform does not know processes */
 	int (*peer_process)(struct hal_peer *peer, uint64_t *id);
 	void (*wake)(struct hal_peer *peer);
-	/* called only where tx.cells, tx.space or rx.back is NULL */
+	/* called only where tx.cells, tx.space or rx.back is NULL; a wide
+	 * packet has more than caps.pkt_payload bytes */
 	int (*pkt_send)(struct hal_peer *peer, uint64_t head,
 			const uint64_t *w, unsigned nw,
 			const void *data, size_t len);

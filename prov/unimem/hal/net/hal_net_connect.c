@@ -171,7 +171,8 @@ int net_connect_host(struct hal_if *hif, const struct hal_addr *to,
 	if (memcmp(host->id, nif->host.id, sizeof(host->id)) == 0)
 		return nif->base->connect(hif, to, out);
 	if (to->version != HAL_ADDR_VERSION || to->reserved != 0 ||
-	    to->nonce == HAL_ADDR_ANY)
+	    to->nonce == HAL_ADDR_ANY ||
+	    to->iface > hif->caps->ifs_per_board)
 		return -FI_EINVAL;
 	if (nif->crypto == NULL)
 		nif->crypto = net_crypto_get();
