@@ -276,9 +276,10 @@ void net_conn_queue(struct net_conn *conn, const void *data, size_t len)
 static void log_refusal(struct net_conn *conn, int ret)
 {
 	struct net_if *nif = conn->nif;
-	/* callers connect to a service to find out if it runs */
+	/* callers connect to a service or a mailbox to find out if it runs */
 	bool quiet = conn->dialled && conn->peer->by_key &&
-		conn->peer->p.addr.iface == HAL_IF_SERVICE &&
+		(conn->peer->p.addr.iface == HAL_IF_SERVICE ||
+		 conn->peer->p.addr.iface == nif->hif->caps->ifs_per_board) &&
 		ret == -FI_ECONNREFUSED;
 	char text[64];
 
@@ -295,7 +296,8 @@ static void log_refusal(struct net_conn *conn, int ret)
 			"address" : ret == -EPROTONOSUPPORT ?
 			"is of another version of unimem" :
 			ret == -EPROTO ? "is no interface of unimem" :
-			"its process has ended");
+			ret == -FI_ECONNREFUSED ? "its process has ended" :
+			strerror(-ret));
 	else
 		hal_log(1, "a connection from another host is refused: %s",
 			ret == -FI_EACCES ? "wrong secret" :
