@@ -156,22 +156,39 @@ static int buffer_get(struct rdma *r, uint64_t address,
 
 /* ---- Policies ---------------------------------------------------------- */
 
-/* The node of the process, then the other nodes in the order of their distance
- * by number, until one has the memory. Each error of a node but -EINVAL, which
- * is that of the arguments, leads on to the next node. A request starts the
- * service of an emulated board, so only NEAR nodes on each side are asked.
- * Returns the error of the node of the process. */
+enum hosts { HERE, ELSEWHERE };		/* of this host, of other hosts */
+
+/* The nodes on both sides of the node of the process, in the order of their
+ * distance by number: those of this host, or of other hosts. A request starts
+ * the service of an emulated board of this host, so only NEAR nodes on each
+ * side are asked. ret: error so far; each but -EINVAL, which is that of the
+ * arguments, leads on to the next node. */
+static int alloc_beside(struct rdma *r, enum hosts where, uint64_t bytes,
+			int ret, struct unim_dma_buffer **buf)
+{
+	for (uint32_t d = 1; d <= NEAR; d++)
+		for (int side = 0; side < 2; side++) {
+			/* a number below 0 is above all boards */
+			uint32_t node = side == 0 ? r->node - d : r->node + d;
+
+			if (ret == 0 || ret == -EINVAL)
+				return ret;
+			if (node < r->boards &&
+			    hal_board_here(r->hal, node) == (where == HERE))
+				ret = buffer_alloc(r, node, bytes, buf);
+		}
+	return ret;
+}
+
+/* The node of the process, other nodes of its host, and nodes of other hosts,
+ * until one has the memory. Returns the error of the node of the process. */
 static int alloc_nearest(struct rdma *r, uint64_t bytes,
 			 struct unim_dma_buffer **buf)
 {
-	int own = buffer_alloc(r, r->node, bytes, buf), ret = own;
+	int own = buffer_alloc(r, r->node, bytes, buf), ret;
 
-	for (uint32_t d = 1; d <= NEAR && ret != 0 && ret != -EINVAL; d++) {
-		if (d <= r->node)
-			ret = buffer_alloc(r, r->node - d, bytes, buf);
-		if (ret != 0 && ret != -EINVAL && r->node + d < r->boards)
-			ret = buffer_alloc(r, r->node + d, bytes, buf);
-	}
+	ret = alloc_beside(r, HERE, bytes, own, buf);
+	ret = alloc_beside(r, ELSEWHERE, bytes, ret, buf);
 	return ret == 0 ? 0 : own;
 }
 
