@@ -185,11 +185,14 @@ static int run(int node, int pipe_end, int ready)
 
 int mbox_start(const struct hal *hal, int node)
 {
+	bool here = hal_board_here(hal, (uint32_t)node);
 	int fds[2], ready, ret;
 
-	if (!(hal->caps.flags & HAL_CAP_ANY_BOARD) && node != hal->own_board) {
-		mbox_log("node %d has no mailbox daemon: start " PROGRAM
-			 " there", node);
+	if (!here || (!(hal->caps.flags & HAL_CAP_ANY_BOARD) &&
+		      node != hal->own_board)) {
+		mbox_log("node %d has no mailbox daemon%s: start " PROGRAM
+			 " there", node, here ? "" : ", or its host does not "
+			 "answer");
 		return -ECONNREFUSED;
 	}
 	if (pipe2(fds, O_CLOEXEC) != 0)
