@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_hosts_gsas.c - GSAS and libunimem-rdma over two hosts with two boards
- * each: the examples, and whom a service trusts.
+ * test_hosts_gsas.c - GSAS, libunimem-rdma and the mailbox over two hosts with
+ * two boards each: the examples, and the end of services and hosts.
  *
  * Boards 0 and 1 are of host 0, boards 2 and 3 of host 1. Each case has a
  * folder with the hosts file, the key file and the log files of programs. The
@@ -26,12 +26,21 @@
 #include "lib/hosts.h"
 
 #define HERE		0		/* boards, as host 0 sees them */
+#define BESIDE		1
+#define THERE		2
 #define FAR		3
 #define BOARDS		4
 #define TEXT		4096		/* bytes of what a program writes */
+#define SILENT_MAX	8		/* silent hosts, 10.78.0.10 and on */
 
 static char g_dir[64];			/* folder of the case */
 static char g_build[PATH_MAX];		/* top of the build tree */
+
+/* Hosts that do not answer, by which a test takes seconds. */
+static long silent_hosts(void)
+{
+	return procs_number("UNM_TEST_SILENT", 0);
+}
 
 /* ---- The folder ---------------------------------------------------------- */
 
@@ -356,6 +365,134 @@ static void examples_gsas_rdma(void)
 	together(examples);
 }
 
+/* ---- Calls --------------------------------------------------------------- */
+
+/* Memory of a board of the other host is reached by packets, also if it can be
+ * mapped there. */
+static void words_and_bytes(gsas_addr there)
+{
+	static uint8_t out[100000], in[100000];
+	uint64_t was;
+	int64_t sum;
+	size_t bytes;
+	void *ptr;
+
+	for (size_t i = 0; i < sizeof(out); i++)
+		out[i] = (uint8_t)(i * 13 + (i >> 8));
+	GSAS(gsas_put(there + 5, out, sizeof(out)));
+	GSAS(gsas_get(in, there + 5, sizeof(in)));
+	CHECK(memcmp(in, out, sizeof(in)) == 0);
+	GSAS(gsas_write64(there, 40));
+	for (int64_t i = 0; i < 10; i++) {
+		GSAS(gsas_fad64(there, 1, &sum));
+		CHECK(sum == 40 + i);
+	}
+	CHECK(gsas_cas64(there, 50, 60, &was) == 1 && was == 50);
+	GSAS_IS(-EOPNOTSUPP, gsas_map(there, &ptr, &bytes));
+}
+
+static void queue_there(void)
+{
+	struct gsas_queue_handle *q;
+	gsas_addr addr;
+	uint64_t word;
+
+	GSAS(gsas_queue_create(100, 8, THERE, GSAS_JOB, NULL, &addr));
+	GSAS(gsas_queue_open(addr, &q));
+	for (uint64_t i = 0; i < 150; i++) {
+		GSAS(gsas_enqueue(q, i));
+		GSAS(gsas_dequeue_wait(q, &word, -1));
+		CHECK(word == i);
+	}
+	gsas_queue_close(q);
+	GSAS(gsas_free(addr));
+}
+
+static void here_is_mapped(void)
+{
+	gsas_addr here;
+	size_t bytes;
+	void *ptr;
+
+	GSAS(gsas_alloc(1, HERE, GSAS_JOB | GSAS_MAPPED, NULL, &here));
+	GSAS(gsas_map(here, &ptr, &bytes));
+	GSAS(gsas_write64(here, 3));
+	CHECK(*(volatile uint64_t *)ptr == 3);
+	GSAS(gsas_unmap(ptr));
+	GSAS(gsas_free(here));
+}
+
+static void client(void)
+{
+	gsas_addr there, far, page;
+	uint64_t word;
+	int ret;
+
+	CHECK(gsas_boards() == BOARDS && gsas_board() == HERE);
+	here_is_mapped();
+	GSAS(gsas_alloc(30, THERE, GSAS_JOB | GSAS_MAPPED, NULL, &there));
+	words_and_bytes(there);
+	GSAS(gsas_alloc(30, FAR, GSAS_JOB, NULL, &far));
+	words_and_bytes(far);
+	queue_there();
+	done(0, USED);
+	await(1, KILLED);		/* the service of board 2 */
+	while ((ret = gsas_read64(there, &word)) == 0)
+		;
+	CHECK_MSG(ret == -ECONNRESET, "%d", ret);
+	/* from here no other one is started there */
+	GSAS_IS(-ECONNREFUSED, gsas_read64(there, &word));
+	GSAS_IS(-ECONNREFUSED, gsas_alloc(1, THERE, GSAS_JOB, NULL, &page));
+	GSAS(gsas_write64(far, 1));
+	done(0, NOTICED);
+	if (silent_hosts() == 0)
+		return;
+	await(1, STOPPED);		/* the service of board 3 */
+	GSAS_IS(-ETIMEDOUT, gsas_read64(far, &word));
+	here_is_mapped();
+}
+
+static int calls(int fd, int host)
+{
+	pid_t low, high;
+	int status;
+
+	(void)fd;
+	settle();
+	setenv("GSAS_TIMEOUT", "500", 1);
+	low = serve(host == 0 ? HERE : THERE);
+	high = serve(host == 0 ? BESIDE : FAR);
+	done(host, SERVED);
+	await(!host, SERVED);
+	if (host == 0) {
+		client();
+		done(0, END);
+		stop(low);
+		stop(high);
+		return 0;
+	}
+	await(0, USED);
+	kill(low, SIGKILL);
+	CHECK(waitpid(low, &status, 0) == low);
+	done(1, KILLED);
+	await(0, NOTICED);
+	if (silent_hosts() != 0) {
+		kill(high, SIGSTOP);
+		CHECK(waitpid(high, &status, WUNTRACED) == high);
+		done(1, STOPPED);
+	}
+	await(0, END);
+	kill(high, SIGKILL);
+	CHECK(waitpid(high, &status, 0) == high);
+	return 0;
+}
+
+static void gsas_calls(void)
+{
+	make_folder("");
+	together(calls);
+}
+
 /* ---- Users --------------------------------------------------------------- */
 
 /* Host 1: a process of another user number with a copy of the key file. */
@@ -403,7 +540,150 @@ static void gsas_users(void)
 	together(users);
 }
 
+/* ---- Teams --------------------------------------------------------------- */
+
+#define TEAM_MS		60000
+
+/* Members 0 and 2 are on host 0, members 1 and 3 on host 1. */
+static int member(int fd, int host)
+{
+	int self = proc_index();
+	struct gsas_team *team;
+	pid_t service = 0;
+
+	settle();
+	if (self < 2)
+		service = serve(host == 0 ? HERE : THERE);
+	procs_exchange(fd, 0);
+	GSAS(gsas_team_open("hosts", THERE, self, 4, TEAM_MS, &team));
+	if (self == 1)
+		procs_nap(500000);	/* members check each other meanwhile */
+	GSAS(gsas_team_barrier(team, TEAM_MS));
+	procs_exchange(fd, 0);
+	if (self == 3)
+		pause();
+	/* member 1 finds that member 3 has ended, and all learn of it */
+	GSAS_IS(-ECONNRESET, gsas_team_barrier(team, TEAM_MS));
+	procs_exchange(fd, 0);
+	if (service != 0)
+		stop(service);
+	return 0;
+}
+
+static void gsas_teams(void)
+{
+	struct proc *p[4];
+
+	make_folder("");
+	hosts_start(p, 4, member);
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < 4; i++)
+			if (round < 2 || i != 3)
+				procs_recv_word(p[i]->fd);
+		if (round == 1)
+			proc_kill(p[3]);
+		for (int i = 0; i < 4; i++)
+			if (round < 1 || i != 3)
+				procs_send_word(p[i]->fd, 0);
+	}
+	for (int i = 0; i < 3; i++)
+		proc_expect(p[i], 0);
+	remove_folder();
+}
+
+/* ---- Hosts that do not answer -------------------------------------------- */
+
+static int ask_silent(int fd, int host)
+{
+	long silent = silent_hosts();
+	char text[TEXT], last[64];
+	gsas_addr addr;
+	uint64_t took;
+
+	(void)fd;
+	if (host != 0) {
+		await(0, END);
+		return 0;
+	}
+	settle();
+	CHECK(hosts_run("ip route add unreachable 10.78.0.9"));
+	/* nobody has this Ethernet address */
+	for (long i = 0; i < silent; i++)
+		CHECK(hosts_run("ip neigh replace 10.78.0.%ld lladdr "
+				"02:00:00:00:00:99 dev net0 nud permanent",
+				10 + i));
+	took = procs_now();
+	CHECK(run(text, "gsasctl boards") == 1);
+	took = procs_now() - took;
+	CHECK_MSG(strstr(text, "board 4 on 10.78.0.9: No route to host\n") !=
+		  NULL, "%s", text);
+	snprintf(last, sizeof(last), "0 of %ld boards have a service\n",
+		 BOARDS + 1 + 2 * silent);
+	CHECK_MSG(strstr(text, last) != NULL, "%s", text);
+	procs_note("gsasctl boards took %llu ms",
+		   (unsigned long long)took / 1000);
+	/* one board after the other, each takes 3 s */
+	CHECK(silent < 4 || took < (uint64_t)silent * 3 * PROCS_SECOND);
+	GSAS_IS(-EHOSTUNREACH, gsas_alloc(1, BOARDS, GSAS_JOB, NULL, &addr));
+	done(0, END);
+	return 0;
+}
+
+static void gsas_silent(void)
+{
+	long silent = silent_hosts();
+	char more[512] = "10.78.0.9 boards=1\n";
+
+	CHECK(silent <= SILENT_MAX);
+	for (long i = 0; i < silent; i++)
+		snprintf(more + strlen(more), sizeof(more) - strlen(more),
+			 "10.78.0.%ld boards=2\n", 10 + i);
+	make_folder(more);
+	together(ask_silent);
+}
+
+/* ---- The mailbox --------------------------------------------------------- */
+
+static int messages(int fd, int host)
+{
+	char number[16], text[TEXT];
+	pid_t daemon;
+
+	(void)fd;
+	settle();
+	setenv("FI_UNIMEM_BOARD", "1", 1);	/* of its host */
+	snprintf(number, sizeof(number), "%d", host == 0 ? BESIDE : FAR);
+	daemon = start_ready("unimem-mailboxd", number);
+	done(host, SERVED);
+	await(!host, SERVED);
+	if (host == 0) {
+		CHECK(run(text, "mailbox/examples/ping 3 50") == 0);
+		CHECK_MSG(strstr(text, "50 of 50 messages came back\n") != NULL,
+			  "%s", text);
+		/* no daemon on board 2, and none is started there */
+		CHECK(run(text, "mailbox/examples/ping 2 1") == 1);
+		CHECK_MSG(strstr(text, "start unimem-mailboxd there") != NULL,
+			  "%s", text);
+	} else {
+		writes("mailbox/examples/ping listen 50", "");
+	}
+	done(host, END);
+	await(!host, END);
+	stop(daemon);
+	return 0;
+}
+
+static void mailbox_ping(void)
+{
+	make_folder("");
+	together(messages);
+}
+
 PROCS_MAIN(
 	PROCS_CASE(examples_gsas_rdma, 300),
+	PROCS_CASE(gsas_calls, 120),
 	PROCS_CASE(gsas_users, 120),
+	PROCS_CASE(gsas_teams, 120),
+	PROCS_CASE(gsas_silent, 120),
+	PROCS_CASE(mailbox_ping, 120),
 )
