@@ -245,6 +245,7 @@ KILL_TESTS = \
 	test/multi/test_gsas_queue_kill \
 	test/multi/test_hosts \
 	test/multi/test_hosts_dir \
+	test/multi/test_hosts_gsas \
 	test/multi/test_hosts_kill \
 	test/multi/test_kill \
 	test/multi/test_kill_onesided \
@@ -516,6 +517,8 @@ test_multi_test_gsas_fork_LDADD = $(WITH_GSAS)
 test_multi_test_gsas_fork_LDFLAGS = $(UNWRAPPED)
 test_multi_test_gsas_hostile_LDADD = $(WITH_GSAS)
 test_multi_test_gsas_hostile_LDFLAGS = $(UNWRAPPED)
+test_multi_test_hosts_gsas_LDADD = $(WITH_GSAS)
+test_multi_test_hosts_gsas_LDFLAGS = $(UNWRAPPED)
 test_multi_test_gsas_mix_LDADD = $(WITH_GSAS)
 test_multi_test_gsas_mix_LDFLAGS = $(UNWRAPPED)
 test_multi_test_gsas_queue_all_LDADD = $(WITH_GSAS)

@@ -380,4 +380,12 @@ struct hal {
 	void *net;			/* for the use of hal/net */
 };
 
+/* Is this a board of this host? Else it is on another host, or there is none of
+ * this number. */
+static inline bool hal_board_here(const struct hal *hal, uint32_t board)
+{
+	return board >= hal->first_board && board - hal->first_board <
+		hal->caps.boards - hal->far_boards;
+}
+
 #endif /* HAL_TYPES_H */

@@ -3,10 +3,10 @@
  * hal_net.c - the table of functions with which a backend has peers on other
  * hosts too.
  *
- * Entry point: hal_net_wrap(). Interfaces, memory and the peers of this host
- * are those of the backend. A peer on another host has a table of its own
- * (net_peer_ops). Nothing of the engine is loaded before the first connection
- * to or from another host.
+ * Entry points: hal_net_wrap(), hal_net_board_host(). Interfaces, memory and
+ * the peers of this host are those of the backend. A peer on another host has
+ * a table of its own (net_peer_ops). Nothing of the engine is loaded before
+ * the first connection to or from another host.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -364,4 +364,12 @@ int hal_net_wrap(struct hal *hal, struct net_dir *dir)
 	hal->ops = &net->ops;
 	hal->caps.backend = net->name;
 	return 0;
+}
+
+const char *hal_net_board_host(const struct hal *hal, uint32_t board)
+{
+	const struct net_hal *net = hal->net;
+	int k = net->dir != NULL ? net_dir_of_board(net->dir, board) : -1;
+
+	return k >= 0 ? net->dir->host[k].name : NULL;
 }

@@ -224,8 +224,10 @@ static void log_unreached(struct net_peer *peer, int status)
 {
 	struct net_if *nif = peer->nif;
 	bool nobody = peer->by_key && status == -FI_ECONNREFUSED;
-	/* callers connect to a service to find out if it runs */
-	bool quiet = nobody && peer->p.addr.iface == HAL_IF_SERVICE;
+	/* callers connect to a service or a mailbox to find out if it runs */
+	bool quiet = nobody &&
+		(peer->p.addr.iface == HAL_IF_SERVICE ||
+		 peer->p.addr.iface == nif->hif->caps->ifs_per_board);
 	char text[64];
 
 	hal_log(nif->said || quiet, "interface %u:%u at %s port %u: %s",

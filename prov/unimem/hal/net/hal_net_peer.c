@@ -68,10 +68,11 @@ static void disconnect(struct net_peer *peer)
 }
 
 /* Has a caller of the HAL seen this peer, or will it? Else it is a process that
- * has proven itself and was refused, or ended, before its first frame. */
+ * has proven itself and was refused, or ended, before its first frame. A caller
+ * that connects by board and interface will, by the status of its call. */
 static bool known(const struct net_peer *peer)
 {
-	return peer->p.tx.open || peer->p.rx.cells != NULL;
+	return peer->by_key || peer->p.tx.open || peer->p.rx.cells != NULL;
 }
 
 static void declare_dead(struct net_peer *peer)

@@ -158,7 +158,8 @@ static int open_context(const struct net_worker_conf *conf,
 	set(config, "KEEPIDLE", "1s");
 	set(config, "KEEPINTVL", "1s");
 	/* the first one after a second, and so many without an answer */
-	snprintf(probes, sizeof(probes), "%u", conf->dead_ms / 1000 - 1);
+	snprintf(probes, sizeof(probes), "%u", conf->dead_ms < 2000 ? 1 :
+		 conf->dead_ms / 1000 - 1);
 	set(config, "KEEPCNT", probes);
 	status = ucp_init(&params, config, &w->context);
 	ucp_config_release(config);
