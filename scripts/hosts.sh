@@ -142,27 +142,6 @@ hosts_slow()
 	hosts_answer
 }
 
-# Host 2 and host 3 send to an Ethernet address that nobody has: a job between
-# them ends, with an error, although nothing else says so.
-hosts_blocked()
-{
-	local i rc=0
-
-	rm -f "$HOSTS_MADE/enough"
-	cluster_mpirun 2-3 1 "$HOSTS_MADE/answer" "$HOSTS_MADE/enough" &
-	HOSTS_JOB=$!
-	EXIT_HOOKS+=(hosts_job_kill)
-	hosts_moving
-	for i in 2 3; do
-		cluster_in "$(cluster_address "$i")" ip neigh replace \
-			"$(cluster_address $((5 - i)))" \
-			lladdr 02:00:00:00:00:99 dev net0 nud permanent
-	done
-	wait "$HOSTS_JOB" || rc=$?
-	echo "the job ended with $rc"
-	[ "$rc" -ne 0 ]
-}
-
 # ---- Suites --------------------------------------------------------------
 
 # hosts_begin : 4 hosts and the programs
@@ -203,8 +182,6 @@ hosts_all()
 		SMOKE_SKIPPED=$((SMOKE_SKIPPED + 1))
 		say "SKIPPED: hosts/bad_cables"
 	fi
-	hosts_cable pfifo || :		# good cables again
-	smoke_one "hosts that do not reach each other" hosts_blocked
 	smoke_end
 }
 
