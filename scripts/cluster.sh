@@ -65,6 +65,8 @@ cluster_hold()
 	shift
 
 	(
+		# signals to the process group do not end it before COMMAND
+		trap '' HUP INT TERM
 		# opened here and now, while there is a writer
 		exec <"$UNIMEM_CLUSTER/life"
 		# shellcheck disable=SC2016 # the inner shell's dollars
