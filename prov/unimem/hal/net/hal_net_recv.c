@@ -194,6 +194,7 @@ static void received(void *owner, const void *data, size_t len)
 		nif->nstrange++;
 		return;
 	}
+	nif->nframes++;
 	ret = net_stream_ack(&peer->s, head.ack);
 	if (ret == 0 && head.seq != 0)
 		ret = take(peer, &head, data, len);

@@ -224,6 +224,7 @@ struct net_if {
 	struct net_worker *worker;	/* NULL: no peer was proven yet */
 	struct unm_list spare;		/* free frames */
 	uint32_t nspare;
+	uint64_t nframes;		/* frames of peers */
 	uint64_t nstrange;		/* frames of nobody */
 	bool said;			/* a refusal was logged */
 	bool refused;			/* one of hal_net_connect.c was */
@@ -243,11 +244,16 @@ static inline struct net_peer *net_peer(struct hal_peer *peer)
 	return (struct net_peer *)peer;
 }
 
-/* Let the engine carry a bounded number of messages. */
+/* Let the engine carry a bounded number of messages. Each call of the engine is
+ * a system call or more, so none follows a call that has brought frames: the
+ * caller processes these first. */
 static inline void net_progress(struct net_if *nif)
 {
+	uint64_t before = nif->nframes;
+
 	for (int i = 0; nif->worker != NULL && i < NET_PROGRESS &&
-	     nif->engine->progress(nif->worker) != 0; i++)
+	     nif->engine->progress(nif->worker) != 0 &&
+	     nif->nframes == before; i++)
 		;
 }
 
