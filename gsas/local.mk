@@ -76,6 +76,8 @@ libgsas_board_la_SOURCES = \
 bin_PROGRAMS += gsasd
 gsasd_CPPFLAGS = $(libgsas_board_la_CPPFLAGS)
 gsasd_SOURCES = \
+	gsas/daemon/gsas_each.c \
+	gsas/daemon/gsas_each.h \
 	gsas/daemon/gsas_spawn.c \
 	gsas/daemon/gsas_spawn.h \
 	gsas/daemon/gsasd.c \

@@ -182,18 +182,21 @@ static void lists_init(struct rdma *r)
 	unm_list_init(&r->ended);
 }
 
-/* May the process be on this node? Without windows pointers reach the memory of
- * the own board only. */
+/* May the process be on this node? Not on one of another host; and without
+ * windows pointers reach the memory of the own board only. */
 static int check_node(const struct hal *hal, unim_node_id_t node)
 {
 	uint32_t any = HAL_CAP_ANY_BOARD | HAL_CAP_COHERENT;
 
 	if (node >= hal->caps.boards)
 		return -ENXIO;
-	if ((int)node == hal->own_board || (hal->caps.flags & any) == any)
+	if ((int)node == hal->own_board ||
+	    ((hal->caps.flags & any) == any && hal_board_here(hal, node)))
 		return 0;
 	hal_log(0, "unim_dma_init(%u): this process is of board %d "
-		"(FI_UNIMEM_BOARD)", node, hal->own_board);
+		"(FI_UNIMEM_BOARD)%s", node, hal->own_board,
+		hal_board_here(hal, node) ? "" : ", and that board of another "
+		"host");
 	return -EINVAL;
 }
 

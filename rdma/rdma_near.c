@@ -19,20 +19,52 @@ static struct {
 	uint32_t order[RDMA_NEAR];
 } near_nodes;
 
-uint32_t rdma_near(struct rdma *r, uint32_t order[RDMA_NEAR])
+/* The nodes of this host. hwloc counts them from 0. */
+static uint32_t near_here(const struct rdma *r, uint32_t *order)
 {
-	bool here = (r->hal->caps.flags & HAL_CAP_ANY_BOARD) != 0;
+	bool emulated = (r->hal->caps.flags & HAL_CAP_ANY_BOARD) != 0;
+	uint32_t boards = r->boards - r->hal->far_boards, n;
+	uint32_t first = r->hal->first_board;
 	struct unm_topology *topo = NULL;
 
+	if (!unm_topology_flat() &&
+	    unm_topology_open(boards, emulated, &topo) != 0)
+		topo = NULL;
+	n = unm_topology_near(topo, boards, r->node - first, order,
+			      RDMA_NEAR_EACH);
+	if (topo != NULL)
+		unm_topology_close(topo);
+	for (uint32_t i = 0; i < n; i++)
+		order[i] += first;
+	return n;
+}
+
+static uint32_t near_elsewhere(const struct rdma *r, uint32_t *order)
+{
+	uint32_t far = r->hal->far_boards, n = 0;
+
+	if (far > RDMA_NEAR_EACH)
+		far = RDMA_NEAR_EACH;
+	for (uint32_t d = 1; n < far; d++)
+		for (int side = 0; side < 2; side++) {
+			/* a number below 0 is above all boards */
+			uint32_t node = side == 0 ? r->node - d : r->node + d;
+
+			if (n < far && node < r->boards &&
+			    !hal_board_here(r->hal, node))
+				order[n++] = node;
+		}
+	return n;
+}
+
+uint32_t rdma_near(struct rdma *r, uint32_t order[RDMA_NEAR])
+{
+	uint32_t n;
+
 	if (near_nodes.boards != r->boards || near_nodes.node != r->node) {
-		if (!unm_topology_flat() &&
-		    unm_topology_open(r->boards, here, &topo) != 0)
-			topo = NULL;
-		near_nodes.count = unm_topology_near(topo, r->boards, r->node,
-						     near_nodes.order,
-						     RDMA_NEAR);
-		if (topo != NULL)
-			unm_topology_close(topo);
+		n = near_here(r, near_nodes.order);
+		n += near_elsewhere(r, near_nodes.order + n);
+		near_nodes.count = n;
 		near_nodes.boards = r->boards;
 		near_nodes.node = r->node;
 	}

@@ -8,11 +8,14 @@
 
 #include "rdma_state.h"
 
-#define RDMA_NEAR	16u		/* most nodes of the list */
+#define RDMA_NEAR_EACH	16u		/* most nodes of this host, and most of
+					 * other hosts */
+#define RDMA_NEAR	(2 * RDMA_NEAR_EACH)
 
 /*
- * The nodes nearest to r->node, the nearest first: by the distances of hwloc
- * where boards have memory nodes of their own, else by their numbers. Stores up
+ * The nodes nearest to r->node, the nearest first. Those of this host come
+ * first, by the distances of hwloc where boards have memory nodes of their own,
+ * else by their numbers; then those of other hosts, by their numbers. Stores up
  * to RDMA_NEAR numbers to order, and returns how many. hwloc is loaded by the
  * first call only.
  */

@@ -326,6 +326,7 @@ check()
 		"./quickstart build does only that."
 	suite smoke "first steps and the demo in short" count_line smoke
 	suite ompi "Debian's Open MPI over unimem" count_line ompi
+	check_hosts
 	suite debian "Debian's programs for MPICH over unimem" count_line debian
 	check_script fabtests "fabtests, RDM part" test/run-fabtests
 	check_mpich

@@ -13,6 +13,7 @@ import fnmatch
 import hashlib
 import os
 import pwd
+import shlex
 import shutil
 import signal
 import subprocess
@@ -155,6 +156,28 @@ def become(user, paths):
                               "private", "--", sys.executable] + sys.argv)
     visible(paths)
     return uid, gid
+
+
+# --- hosts ------------------------------------------------------------------
+
+ON_HOST = os.path.join(TOP, "scripts", "on-host")
+
+
+def with_hosts(count):
+    """The hosts, [(address, process that holds its namespace)]: network
+    namespaces of scripts/with-hosts, under which this restarts us."""
+    place = os.environ.get("UNIMEM_CLUSTER")
+    if not place:
+        tool = os.path.join(TOP, "scripts", "with-hosts")
+        os.execv(tool, [tool, str(count), sys.executable, "-B"] + sys.argv)
+    with open(os.path.join(place, "hosts")) as data:
+        words = [line.split() for line in data]
+    return [(name, int(pid)) for name, pid in words if name != "switch"]
+
+
+def on_host(host, argv):
+    """The command that runs argv on one of with_hosts()."""
+    return [ON_HOST, host[0], shlex.join(argv)]
 
 
 # --- children ---------------------------------------------------------------

@@ -54,6 +54,7 @@ HAL_CHECKS = \
 	test/check/check-hal-fault.sh \
 	test/check/check-hal-model.sh \
 	test/check/check-hal-mutants.sh \
+	test/check/check-hal-net.sh \
 	test/check/check-hal-service.sh \
 	test/check/check-hal-sim.sh \
 	test/check/check-hal-sim-odd.sh \
@@ -244,6 +245,7 @@ KILL_TESTS = \
 	test/multi/test_gsas_queue_kill \
 	test/multi/test_hosts \
 	test/multi/test_hosts_dir \
+	test/multi/test_hosts_gsas \
 	test/multi/test_hosts_kill \
 	test/multi/test_kill \
 	test/multi/test_kill_onesided \
@@ -286,6 +288,7 @@ MORE_TESTS = \
 	test/check/check-hal-fault.sh \
 	test/check/check-hal-model.sh \
 	test/check/check-hal-mutants.sh \
+	test/check/check-hal-net.sh \
 	test/check/check-hal-sim.sh \
 	$(TOOL_CHECKS) \
 	$(KILL_TESTS)
@@ -514,6 +517,8 @@ test_multi_test_gsas_fork_LDADD = $(WITH_GSAS)
 test_multi_test_gsas_fork_LDFLAGS = $(UNWRAPPED)
 test_multi_test_gsas_hostile_LDADD = $(WITH_GSAS)
 test_multi_test_gsas_hostile_LDFLAGS = $(UNWRAPPED)
+test_multi_test_hosts_gsas_LDADD = $(WITH_GSAS)
+test_multi_test_hosts_gsas_LDFLAGS = $(UNWRAPPED)
 test_multi_test_gsas_mix_LDADD = $(WITH_GSAS)
 test_multi_test_gsas_mix_LDFLAGS = $(UNWRAPPED)
 test_multi_test_gsas_queue_all_LDADD = $(WITH_GSAS)
@@ -568,10 +573,13 @@ test_conform_hal_conform_SOURCES = \
 	test/conform/hal_conform_close.c \
 	test/conform/hal_conform_conn.c \
 	test/conform/hal_conform_dma.c \
+	test/conform/hal_conform_engine.c \
 	test/conform/hal_conform_exec.c \
+	test/conform/hal_conform_frames.c \
 	test/conform/hal_conform_kill.c \
 	test/conform/hal_conform_leak.c \
 	test/conform/hal_conform_mem.c \
+	test/conform/hal_conform_net.c \
 	test/conform/hal_conform_pkt.c \
 	test/conform/hal_conform_proc.c \
 	test/conform/hal_conform_service.c \
@@ -583,6 +591,10 @@ test_conform_hal_conform_SOURCES = \
 	test/conform/hal_conform_util.c \
 	test/conform/hal_conform_wide.c
 
+# hal_conform_engine.c is the engine for other hosts
+test_conform_hal_conform_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=net_engine_get \
+	-Wl,--wrap=net_crypto_get
+
 # its memory lies where the linker says, in each process
 check_PROGRAMS += test/conform/exec_heir
 test_conform_exec_heir_SOURCES = test/conform/exec_heir.c
@@ -590,6 +602,9 @@ test_conform_exec_heir_CFLAGS = $(UNM_CFLAGS) -fno-pie
 test_conform_exec_heir_LDFLAGS = -no-pie
 test_conform_exec_heir_LDADD =
 EXTRA_test_conform_hal_conform_DEPENDENCIES = test/conform/exec_heir
+if NET
+EXTRA_test_conform_hal_conform_DEPENDENCIES += libunimem-net.la
+endif
 EXTRA_test_multi_test_gsas_fork_DEPENDENCIES = test/multi/gsas_forked
 
 if FUZZ

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "hal/hal.h"
+#include "unimem_hosts.h"
 #include "unimem_memory.h"
 #include "unimem_selftest.h"
 #include "unimem_topology.h"
@@ -77,7 +78,9 @@ static struct {
 	bool memory;
 	int board;		/* of memory, -1: all */
 	const char *topology;	/* file; NULL: not asked for */
-} opt;
+	bool all_hosts;
+	struct hosts_conf hosts;
+} opt = { .hosts.limit = 10 };
 
 /* ---- Reading --------------------------------------------------------- */
 
@@ -461,6 +464,7 @@ static int show(struct list *list, const struct list *before)
 static void usage(FILE *out)
 {
 	fputs("usage: unimem_info [-ajv] [-w seconds]\n"
+	      "       unimem_info --all-hosts=HOSTS [-ajv]\n"
 	      "  -a, --all       processes of every user one may look into\n"
 	      "  -j, --json      one JSON object a look\n"
 	      "  -v, --verbose   every counter of each endpoint\n"
@@ -471,21 +475,25 @@ static void usage(FILE *out)
 	      "                  file of hwloc\n"
 	      "  --selftest      walk to every board instead; with =wait, be\n"
 	      "                  the partner of such a walk\n"
+	      "  --all-hosts=HOSTS\n"
+	      "                  on each of these hosts: a,b or ./FILE\n"
+	      "  --rsh COMMAND   how to run a command there (ssh)\n"
+	      "  --limit N       seconds that a host has to answer (10)\n"
 	      "  -h, --help      this text\n"
 	      "  -V, --version   version of the tool\n"
 	      "Exit code: 0 interfaces found, 1 none, 2 error.\n",
 	      out);
 }
 
-/* Exits for a bad number. */
-static double parse_seconds(const char *text)
+/* Exits for a bad number. name: of the option. */
+static double parse_seconds(const char *name, const char *text)
 {
 	char *end;
 	double val = strtod(text, &end);
 
 	if (end == text || *end != '\0' || !(val >= 0.01 && val <= 86400)) {
-		fprintf(stderr, "unimem_info: -w %s: use a number of seconds "
-			"from 0.01 to 86400\n", text);
+		fprintf(stderr, "unimem_info: %s %s: use a number of seconds "
+			"from 0.01 to 86400\n", name, text);
 		exit(2);
 	}
 	return val;
@@ -519,20 +527,43 @@ static int parse_board(const char *text)
 	exit(2);
 }
 
+/* Options of unimem_info on each host. Exits if others were given. */
+static void parse_hosts(void)
+{
+	static char options[8];
+
+	if (opt.wait != 0 || opt.memory || opt.selftest != SELFTEST_NO ||
+	    opt.topology != NULL) {
+		fprintf(stderr, "unimem_info: --all-hosts goes with -a, -j and "
+			"-v only\n");
+		exit(2);
+	}
+	if (opt.all || opt.json || opt.verbose)
+		snprintf(options, sizeof(options), "-%s%s%s",
+			 opt.all ? "a" : "", opt.json ? "j" : "",
+			 opt.verbose ? "v" : "");
+	opt.hosts.options = options;
+	opt.hosts.json = opt.json;
+}
+
+static const struct option longs[] = {
+	{ "all-hosts", required_argument, NULL, 'H' },
+	{ "rsh", required_argument, NULL, 'R' },
+	{ "limit", required_argument, NULL, 'L' },
+	{ "all", no_argument, NULL, 'a' },
+	{ "json", no_argument, NULL, 'j' },
+	{ "verbose", no_argument, NULL, 'v' },
+	{ "watch", required_argument, NULL, 'w' },
+	{ "memory", optional_argument, NULL, 'm' },
+	{ "selftest", optional_argument, NULL, 's' },
+	{ "topology", required_argument, NULL, 't' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },
+	{ NULL, 0, NULL, 0 },
+};
+
 static void parse(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "all", no_argument, NULL, 'a' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "verbose", no_argument, NULL, 'v' },
-		{ "watch", required_argument, NULL, 'w' },
-		{ "memory", optional_argument, NULL, 'm' },
-		{ "selftest", optional_argument, NULL, 's' },
-		{ "topology", required_argument, NULL, 't' },
-		{ "help", no_argument, NULL, 'h' },
-		{ "version", no_argument, NULL, 'V' },
-		{ NULL, 0, NULL, 0 },
-	};
 	int c;
 
 	while ((c = getopt_long(argc, argv, "ajvw:hV", longs, NULL)) != -1) {
@@ -547,7 +578,7 @@ static void parse(int argc, char **argv)
 			opt.verbose = true;
 			break;
 		case 'w':
-			opt.wait = parse_seconds(optarg);
+			opt.wait = parse_seconds("-w", optarg);
 			break;
 		case 'm':
 			opt.memory = true;
@@ -558,6 +589,16 @@ static void parse(int argc, char **argv)
 			break;
 		case 't':
 			opt.topology = optarg;
+			break;
+		case 'H':
+			opt.all_hosts = true;
+			opt.hosts.hosts = optarg;
+			break;
+		case 'R':
+			opt.hosts.rsh = optarg;
+			break;
+		case 'L':
+			opt.hosts.limit = parse_seconds("--limit", optarg);
 			break;
 		case 'h':
 			usage(stdout);
@@ -574,6 +615,8 @@ static void parse(int argc, char **argv)
 		usage(stderr);
 		exit(2);
 	}
+	if (opt.all_hosts)
+		parse_hosts();
 }
 
 int main(int argc, char **argv)
@@ -585,6 +628,8 @@ int main(int argc, char **argv)
 	parse(argc, argv);
 	if (opt.topology != NULL)
 		return topology_write(opt.topology);
+	if (opt.all_hosts)
+		return hosts_show(&opt.hosts);
 	if (opt.memory)
 		return memory_show(opt.board, opt.json);
 	if (opt.selftest != SELFTEST_NO)

@@ -41,7 +41,7 @@ int topology_write(const char *path)
 
 	if (hal_get(NULL, &hal) != 0)
 		return 2;		/* the HAL has logged why */
-	ret = unm_topology_open(hal->caps.boards,
+	ret = unm_topology_open(hal->caps.boards - hal->far_boards,
 				(hal->caps.flags & HAL_CAP_ANY_BOARD) != 0,
 				&topo);
 	if (ret == 0) {

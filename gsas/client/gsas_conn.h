@@ -60,13 +60,17 @@ struct gsas_conn {
 				 * yet, 0: none */
 	bool blocked;		/* the thread waits for a tag or for a credit */
 	bool probed;		/* a probe is sent and not answered */
+	bool joining;		/* JOIN was sent, and nobody has waited for its
+				 * answer, which is the request join */
 	int closed_error;	/* -errno of calls while peer is NULL */
 	uint64_t waited;	/* ns that the thread waited since the last
 				 * answer */
-	int status;		/* -errno of the HAL when the service ended */
+	int status;		/* of the HAL at the last connect, 0 or -errno;
+				 * -errno when the service ended */
 	uint32_t epoch;		/* number of connects so far */
 	uint32_t groups;	/* groups of gsas_job.h sent to the service */
 	uint32_t group[GSAS_GROUPS];	/* their numbers there, 0: refused */
+	struct gsas_request join;	/* the JOIN of this connect */
 	struct gsas_request ignored;	/* of messages whose answer is not
 					 * needed */
 	struct gsas_request *bulk;	/* bulk request of which messages are

@@ -31,6 +31,7 @@ static const struct {
 	{ ETIMEDOUT, "nothing happened within the time given, or the service "
 		     "of the board does not answer" },
 	{ ECONNREFUSED, "the board has no service, and none could be started" },
+	{ EHOSTUNREACH, "the host of the board does not answer" },
 	{ EAGAIN, "not possible now, try again" },
 	{ EINPROGRESS, "the request is not done yet" },
 	{ ENOENT, "there is no such thing" },

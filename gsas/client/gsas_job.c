@@ -36,6 +36,8 @@ static int job_status;			/* 0, or -errno: there is no key */
 static int job_held = -1;		/* descriptor of gsas_hold.h */
 static _Atomic bool job_alone;		/* a random key in spite of a launcher,
 					 * which is not logged yet */
+static _Atomic bool job_split;		/* another key on each host, which is
+					 * not logged yet */
 
 static bool parse_word(const char *text, uint64_t *word)
 {
@@ -64,6 +66,7 @@ int gsas_job_own(void)
 		close(job_held);
 	job_held = -1;
 	atomic_store(&job_alone, false);
+	atomic_store(&job_split, false);
 	job_status = getrandom(job_key, sizeof(job_key), 0) ==
 		     sizeof(job_key) ? 0 : -errno;
 	return job_status;
@@ -79,6 +82,8 @@ static int make_key(void)
 		if (ret != 0)
 			return ret;
 		atomic_store(&job_alone, gsas_launcher_evident());
+	} else {
+		atomic_store(&job_split, gsas_launcher_split());
 	}
 	snprintf(text, sizeof(text), "%016" PRIx64 "%016" PRIx64, job_key[0],
 		 job_key[1]);
@@ -113,6 +118,14 @@ int gsas_job_key(uint64_t key[2])
 			 "share memory give all processes the same GSAS_JOB");
 	memcpy(key, job_key, sizeof(job_key));
 	return job_status;
+}
+
+void gsas_job_leaves_host(void)
+{
+	if (atomic_exchange(&job_split, false))
+		gsas_log("the ranks that mpiexec has started on other hosts "
+			 "belong to other jobs: to share memory give all "
+			 "processes the same GSAS_JOB (gsasctl new-job)");
 }
 
 /* ---- The lock of the process --------------------------------------------- */

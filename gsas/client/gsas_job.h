@@ -14,6 +14,10 @@
  * numbers for a new key. An error is logged. */
 int gsas_job_key(uint64_t key[2]);
 
+/* Before a connection to another host: log, once, if ranks that the launcher
+ * has started there have another key. */
+void gsas_job_leaves_host(void);
+
 /*
  * Leave the job of GSAS_JOB for a new one of this process alone. For tools:
  * they allocate nothing, and must not keep the pages of a job from becoming

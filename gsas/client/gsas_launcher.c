@@ -322,6 +322,14 @@ bool gsas_launcher_key(uint64_t key[2])
 	return known;
 }
 
+bool gsas_launcher_split(void)
+{
+	uint64_t here, all;
+
+	return is_set("PMI_FD") && number_in("MPI_LOCALNRANKS", &here) &&
+	       number_in("PMI_SIZE", &all) && here < all;
+}
+
 bool gsas_launcher_evident(void)
 {
 	uint64_t step;

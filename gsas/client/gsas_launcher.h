@@ -22,6 +22,10 @@ bool gsas_launcher_key(uint64_t key[2]);
  * may be of another process that is an ancestor. */
 bool gsas_launcher_evident(void);
 
+/* Does Hydra run ranks of this job on other hosts as well? There the key is
+ * another one. Reads the environment. */
+bool gsas_launcher_split(void);
+
 /* The rank of this process and the number of ranks, from the environment.
  * false: no launcher gives both. Reads the environment, as getenv() does. */
 bool gsas_launcher_rank(uint32_t *rank, uint32_t *ranks);

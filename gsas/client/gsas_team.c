@@ -68,8 +68,17 @@ static int slice(uint64_t deadline)
 
 /* ---- Members ------------------------------------------------------------- */
 
+/* The word by which this member says that it has come, and from which board. */
+static int joined_word(uint64_t *word)
+{
+	int board = gsas_board();
+
+	*word = (uint64_t)board + 1;
+	return board < 0 ? board : 0;
+}
+
 /* Show by a lock that this member lives. Only processes of the same host see
- * it, so all boards have to be of this host: this process may be on any. */
+ * it: where boards are not emulated each board is a host. */
 static int hold(struct gsas_team *team)
 {
 	const uint64_t key[2] = { team->page, team->index + 1 };
@@ -92,17 +101,45 @@ static void release(struct gsas_team *team)
 	team->held = -1;
 }
 
-/* Has the next member ended or closed the team? false: not, or it cannot be
- * known. Each member checks only its next one, because a check takes the kernel
- * time in proportion to the members. A member that finds the next one gone
- * breaks the team, which all others see. */
-static bool next_gone(const struct gsas_team *team)
+/* Find the next member of this host in the ring of all members; this member, if
+ * the host has no other. */
+static void find_next(struct gsas_team *team)
 {
-	uint32_t next = (team->index + 1) % team->members;
-	const uint64_t key[2] = { team->page, next + 1 };
+	uint32_t next = team->index;
+	struct gsas_thread *t;
+	uint64_t word = 0;
 
-	return team->held >= 0 && next != team->index &&
-	       !gsas_hold_held(team->held, geteuid(), key);
+	if (gsas_thread_get(&t) != 0)
+		return;
+	do {
+		next = (next + 1) % team->members;
+		if (next == team->index)
+			break;
+		if (gsas_read64(slot_word(team, next, SLOT_JOINED), &word) != 0)
+			return;
+	} while (word == 0 || word > INT32_MAX ||
+		 !gsas_board_here(t, (int)word - 1));
+	team->next = next;
+	team->next_known = true;
+}
+
+/* Has the next member of this host ended or closed the team? false: not, or it
+ * cannot be known. Each member checks only its next one, because a check takes
+ * the kernel time in proportion to the members. A member that finds the next
+ * one gone breaks the team, which all others see. All members have joined when
+ * this is called. */
+static bool next_gone(struct gsas_team *team)
+{
+	uint64_t key[2] = { team->page, 0 };
+
+	if (team->held < 0)
+		return false;
+	if (!team->next_known)
+		find_next(team);
+	if (!team->next_known || team->next == team->index)
+		return false;
+	key[1] = (uint64_t)team->next + 1;
+	return !gsas_hold_held(team->held, geteuid(), key);
 }
 
 /* ---- Barriers ------------------------------------------------------------ */
@@ -266,6 +303,7 @@ static int name_page(int board, const uint64_t name[2], gsas_addr in,
 static int create(struct gsas_team *team, int board, const uint64_t name[2])
 {
 	uint64_t words = TEAM_SLOTS + (uint64_t)team->members * SLOT_WORDS;
+	uint64_t joined = 0;
 	gsas_addr named;
 	int ret = gsas_alloc((words * sizeof(uint64_t) + GSAS_PAGE - 1) /
 			     GSAS_PAGE, board, GSAS_JOB | GSAS_MAPPED, NULL,
@@ -274,6 +312,10 @@ static int create(struct gsas_team *team, int board, const uint64_t name[2])
 	if (ret != 0)
 		return ret;
 	ret = gsas_write64(word_at(team, TEAM_MEMBERS), team->members);
+	if (ret == 0)
+		ret = joined_word(&joined);
+	if (ret == 0)
+		ret = gsas_write64(slot_word(team, 0, SLOT_JOINED), joined);
 	if (ret == 0)
 		ret = hold(team);
 	if (ret == 0)
@@ -290,9 +332,11 @@ static int create(struct gsas_team *team, int board, const uint64_t name[2])
 static int find(struct gsas_team *team, int board, const uint64_t name[2],
 		gsas_addr not)
 {
-	uint64_t members;
+	uint64_t members, joined = 0;
 	int ret = name_page(board, name, 0, &team->page);
 
+	if (ret == 0)
+		ret = joined_word(&joined);
 	if (ret != 0)
 		return ret;
 	if (team->page == 0 || team->page == not)
@@ -305,7 +349,7 @@ static int find(struct gsas_team *team, int board, const uint64_t name[2],
 		if (ret != 0)
 			return ret;
 		ret = gsas_cas64(slot_word(team, team->index, SLOT_JOINED), 0,
-				 1, NULL);
+				 joined, NULL);
 	}
 	if (ret == 0 || ret == -ESTALE || ret == -FI_EFAULT)
 		return AGAIN;

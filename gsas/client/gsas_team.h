@@ -25,7 +25,8 @@ enum {
 						 * up a barrier */
 
 enum {					/* words of a slot */
-	SLOT_JOINED	= 0,		/* 1: the member has come */
+	SLOT_JOINED	= 0,		/* the board of the member plus 1; 0: it
+					 * has not come */
 	SLOT_EXCHANGE	= 2,		/* twice EXCHANGE_WORDS, used in turn */
 	SLOT_WORDS	= 8,
 };
@@ -42,6 +43,9 @@ struct gsas_team {
 	bool broken;			/* no barrier can be passed any more */
 	int held;			/* descriptor of the member's lock
 					 * (gsas_hold.h), -1: none */
+	uint32_t next;			/* member that this one checks, if
+					 * next_known; itself: none */
+	bool next_known;
 };
 
 /*

@@ -27,7 +27,7 @@ struct gsas_hot;
 enum gsas_maps {
 	GSAS_MAPS_NONE,		/* tests only */
 	GSAS_MAPS_OWN,		/* that of the own board */
-	GSAS_MAPS_ALL,		/* that of every board */
+	GSAS_MAPS_ALL,		/* that of every board of this host */
 };
 
 /* The state of a thread. Made by its first call, freed at its end; no other
@@ -39,9 +39,10 @@ struct gsas_thread {
 	bool wiped;		/* the kernel zeroes hot in a forked child */
 	int pid;		/* process of the thread, for !wiped */
 	enum gsas_maps maps;	/* whose memory it maps */
-	bool starts;		/* start a service on a board that has none */
+	bool starts;		/* start a service on a board of this host that
+				 * has none */
 	uint64_t number;	/* of this thread, from 1, never used again */
-	uint32_t boards;	/* boards of the machine */
+	uint32_t boards;	/* boards of all hosts */
 	struct gsas_conn **conn;	/* by board; NULL: never used */
 	uint32_t *used;		/* boards with a connection, in any state */
 	uint32_t nused;		/* entries of used */
@@ -69,10 +70,16 @@ int gsas_thread_new(int board, struct gsas_thread **thread);
  * and their memory, which belongs to the program, is not accessed. */
 void gsas_thread_free(struct gsas_thread *thread);
 
+/* Is this board of this host? board: from 0, or -1 for none. */
+static inline bool gsas_board_here(const struct gsas_thread *t, int board)
+{
+	return hal_board_here(t->hal, (uint32_t)board);
+}
+
 /* Can memory of this board be mapped? board: from 0, or -1 for none. */
 static inline bool gsas_maps_board(const struct gsas_thread *t, int board)
 {
-	return t->maps == GSAS_MAPS_ALL ||
+	return (t->maps == GSAS_MAPS_ALL && gsas_board_here(t, board)) ||
 	       (t->maps == GSAS_MAPS_OWN && board == (int)t->hif->addr.board);
 }
 

@@ -39,11 +39,11 @@ struct gsas_spawn_child {
 
 /* ---- Configuration ------------------------------------------------------- */
 
-int gsas_spawner_init(struct gsas_spawner *s, unsigned board, const char *logs,
-		      void (*log)(const char *line))
+int gsas_spawner_init(struct gsas_spawner *s, unsigned board, unsigned here,
+		      const char *logs, void (*log)(const char *line))
 {
 	*s = (struct gsas_spawner){
-		.board = board, .log = log,
+		.board = board, .here = here, .log = log,
 		.max_children = GSAS_SPAWN_CHILDREN,
 	};
 	s->logs = open(logs != NULL ? logs : ".",
@@ -176,7 +176,7 @@ static bool is_own(const char *var)
 	return false;
 }
 
-static int start_env(struct start *st, unsigned board,
+static int start_env(struct start *st, unsigned here,
 		     const struct gsas_spawn *spawn)
 {
 	size_t n = 0, used = 0;
@@ -186,7 +186,7 @@ static int start_env(struct start *st, unsigned board,
 	st->env = calloc(n + OWN_VARS, sizeof(char *));
 	if (st->env == NULL)
 		return -FI_ENOMEM;
-	snprintf(st->text[0], sizeof(st->text[0]), "FI_UNIMEM_BOARD=%u", board);
+	snprintf(st->text[0], sizeof(st->text[0]), "FI_UNIMEM_BOARD=%u", here);
 	snprintf(st->text[1], sizeof(st->text[1]),
 		 "GSAS_JOB=%016" PRIx64 "%016" PRIx64, spawn->job[0],
 		 spawn->job[1]);
@@ -298,7 +298,7 @@ static enum gsas_error start_program(const struct gsas_spawner *s, int fd,
 		st.err = open_log(s, spawn->path, "stderr");
 	if (st.err < 0) {
 		error = failed(s, "no log file for", real, errno);
-	} else if (start_env(&st, s->board, spawn) == 0) {
+	} else if (start_env(&st, s->here, spawn) == 0) {
 		ret = run(&st, is_script(fd) ? real : file, real, pid);
 		error = ret == 0 ? GSAS_OK :
 			failed(s, "cannot start", real, ret);

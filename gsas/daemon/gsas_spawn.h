@@ -18,6 +18,7 @@ struct gsas_spawn_child;
  * starts programs uses it. */
 struct gsas_spawner {
 	unsigned board;
+	unsigned here;			/* number of the board on its host */
 	int logs;			/* folder of the log files */
 	unsigned ndirs;
 	char *dir[GSAS_SPAWN_DIRS];	/* real paths, without a last slash */
@@ -28,9 +29,10 @@ struct gsas_spawner {
 	void (*log)(const char *line);	/* logs why a start failed */
 };
 
-/* logs: folder of log files; NULL: the working directory. log may be called by
- * any thread. 0, -errno. */
-int gsas_spawner_init(struct gsas_spawner *s, unsigned board,
+/* here: number of the board on its host, for FI_UNIMEM_BOARD. logs: folder of
+ * log files; NULL: the working directory. log may be called by any thread. 0,
+ * -errno. */
+int gsas_spawner_init(struct gsas_spawner *s, unsigned board, unsigned here,
 		      const char *logs, void (*log)(const char *line));
 void gsas_spawner_fini(struct gsas_spawner *s);
 

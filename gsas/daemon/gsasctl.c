@@ -30,6 +30,7 @@ static struct {
 } opt = { .board = -1 };
 
 static struct gsas_thread *thread;
+static bool unanswered;			/* some board gave an error */
 
 __attribute__((format(printf, 1, 2), noreturn))
 static void fail(const char *fmt, ...)
@@ -89,35 +90,63 @@ static int get_list(struct gsas_conn *conn, uint64_t *address,
 
 /* ---- Commands ------------------------------------------------------------ */
 
+/* The host of a board; NULL: this process knows no hosts. */
+static const char *host_of(int board)
+{
+	return hal_board_host(thread->hal, (uint32_t)board);
+}
+
 typedef int (*board_fn)(struct gsas_conn *conn, int board);
 
-/* Call fn for each selected board that has a service. Returns the number of
- * these boards. */
+static bool selected(int board)
+{
+	return opt.board < 0 || board == opt.board;
+}
+
+/* Dial all boards of other hosts at once, so that hosts which do not answer
+ * take the time of one. */
+static void dial_hosts(void)
+{
+	for (int b = 0; b < (int)thread->boards; b++)
+		if (selected(b) && !gsas_board_here(thread, b))
+			(void)gsas_conn_begin(thread, b);
+}
+
+/* Call fn for each selected board that has a service. A board that gives an
+ * error delays or hides no other one. Returns the number of boards for which fn
+ * succeeded. */
 static int each_board(board_fn fn)
 {
 	int found = 0;
 
+	dial_hosts();
 	for (int b = 0; b < (int)thread->boards; b++) {
 		struct gsas_conn *conn;
 		int ret;
 
-		if (opt.board >= 0 && b != opt.board)
+		if (!selected(b))
 			continue;
 		ret = gsas_conn_get(thread, b, &conn);
 		if (ret == -FI_ECONNREFUSED)
 			continue;
 		if (ret == 0)
 			ret = fn(conn, b);
-		if (ret != 0)
-			fail("board %d: %s", b, strerror(-ret));
-		found++;
+		if (ret == 0) {
+			found++;
+			continue;
+		}
+		fflush(stdout);
+		fprintf(stderr, "gsasctl: board %d%s%s: %s\n", b,
+			host_of(b) != NULL ? " on " : "",
+			host_of(b) != NULL ? host_of(b) : "", strerror(-ret));
+		unanswered = true;
 	}
 	return found;
 }
 
 static void need_service(int found)
 {
-	if (found > 0)
+	if (found > 0 || unanswered)
 		return;
 	if (opt.board >= 0)
 		fail("board %d has no service", opt.board);
@@ -129,19 +158,24 @@ static int show_board(struct gsas_conn *conn, int board)
 	struct gsas_stat stat;
 	int ret = get_stat(conn, &stat);
 
-	if (ret == 0)
-		printf("%5d %12" PRIu64 " %12" PRIu64 " %8" PRIu64 " %8" PRIu64
-		       " %8" PRIu64 "\n", board, stat.pages, stat.pages_max,
-		       stat.regions, stat.orphans, stat.clients - 1);
-	return ret;
+	if (ret != 0)
+		return ret;
+	printf("%5d %12" PRIu64 " %12" PRIu64 " %8" PRIu64 " %8" PRIu64
+	       " %8" PRIu64, board, stat.pages, stat.pages_max, stat.regions,
+	       stat.orphans, stat.clients - 1);
+	if (host_of(board) != NULL)
+		printf("  %s", host_of(board));
+	putchar('\n');
+	return 0;
 }
 
 static void boards(void)
 {
 	int found;
 
-	printf("%5s %12s %12s %8s %8s %8s\n", "BOARD", "PAGES", "OF", "REGIONS",
-	       "ORPHANS", "CLIENTS");
+	printf("%5s %12s %12s %8s %8s %8s%s\n", "BOARD", "PAGES", "OF",
+	       "REGIONS", "ORPHANS", "CLIENTS",
+	       host_of(0) != NULL ? "  HOST" : "");
 	found = each_board(show_board);
 	printf("%d of %u boards have a service\n", found,
 	       opt.board >= 0 ? 1 : thread->boards);
@@ -394,5 +428,5 @@ int main(int argc, char *argv[])
 		reclaim(argc - optind, argv + optind);
 	else
 		fail("no command \"%s\": see gsasctl --help", command);
-	return EXIT_SUCCESS;
+	return unanswered ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -21,6 +21,7 @@
 
 #include "hal/hal_limit.h"
 #include "service/gsas_board.h"
+#include "daemon/gsas_each.h"
 #include "daemon/gsas_spawn.h"
 #include "common/gsas_yield.h"
 #include "util/unm_clock.h"
@@ -42,6 +43,7 @@
 
 static struct options {
 	int board;
+	bool all;			/* --all */
 	int linger_ms;
 	bool limited;			/* --pages */
 	uint64_t pages, user_pages;
@@ -145,9 +147,10 @@ static void notify_systemd(void)
 
 static void usage(FILE *out)
 {
-	fputs("usage: gsasd [--board N] [options]\n"
+	fputs("usage: gsasd [--board N | --all] [options]\n"
 	      "The atomic service of a board of the GSAS environment.\n\n"
 	      "  --board N        the board (default: this process's own)\n"
+	      "  --all            every board of this host, a process each\n"
 	      "  --exec DIR       clients may start programs below DIR; may\n"
 	      "                   be repeated (default: none)\n"
 	      "  --children N     most of these programs that live at a time,\n"
@@ -172,6 +175,9 @@ static uint64_t number(const char *name, const char *text, uint64_t max)
 static void option(int c, const char *name)
 {
 	switch (c) {
+	case 'A':
+		opt.all = true;
+		break;
 	case 'a':
 		unm_daemon.background = true;
 		break;
@@ -218,6 +224,7 @@ static void option(int c, const char *name)
 static void options(int argc, char *argv[])
 {
 	static const struct option longs[] = {
+		{ "all", no_argument, NULL, 'A' },
 		{ "auto", no_argument, NULL, 'a' },
 		{ "board", required_argument, NULL, 'b' },
 		{ "children", required_argument, NULL, 'c' },
@@ -238,6 +245,10 @@ static void options(int argc, char *argv[])
 	if (optind < argc)
 		unm_daemon_fail("%s: unexpected argument; see gsasd --help",
 				argv[optind]);
+	if (opt.all && (opt.board >= 0 || unm_daemon.background ||
+			unm_daemon.ready_fd >= 0))
+		unm_daemon_fail("--all: not with --board, --auto or "
+				"--ready-fd");
 }
 
 /* GSAS_EXEC_PATH: directories with colons between them */
@@ -252,10 +263,13 @@ static void allow_listed(struct gsas_spawner *spawner, const char *list)
 	free(copy);
 }
 
-static void allow(struct gsas_spawner *spawner, unsigned board)
+static void allow(struct gsas_spawner *spawner, const struct hal *hal)
 {
 	const char *list = secure_getenv("GSAS_EXEC_PATH");
-	int ret = gsas_spawner_init(spawner, board, opt.logs, unm_daemon_log);
+	unsigned board = (unsigned)opt.board;
+	int ret = gsas_spawner_init(spawner, board,
+				    board - hal->first_board, opt.logs,
+				    unm_daemon_log);
 
 	if (ret != 0)
 		unm_daemon_fail("--logs %s: %s",
@@ -413,6 +427,32 @@ static void forbid_debuggers(const struct hal *hal)
 				strerror(errno));
 }
 
+static struct hal *open_hal(void)
+{
+	struct hal *hal;
+
+	if (hal_get(NULL, &hal) != 0)
+		unm_daemon_fail("%s", *g_last != '\0' ? g_last :
+				"no Unimem here");
+	return hal;
+}
+
+/* --all: a process for each board goes on from here. Where boards are not
+ * emulated each is a host. */
+static void each_board(void)
+{
+	struct hal *hal = open_hal();
+	unsigned first = hal->first_board;
+	unsigned boards = hal->caps.boards - hal->far_boards;
+
+	if (!(hal->caps.flags & HAL_CAP_ANY_BOARD)) {
+		first = (unsigned)hal->own_board;
+		boards = 1;
+	}
+	hal_put(hal);
+	opt.board = (int)gsas_each_board(first, boards, unm_daemon_log);
+}
+
 int main(int argc, char *argv[])
 {
 	struct gsas_spawner spawner;
@@ -428,14 +468,14 @@ int main(int argc, char *argv[])
 	if (unm_daemon.background)
 		unm_daemon_fork();
 	hal_log_set(log_hal);
+	if (opt.all)
+		each_board();
 	signals();
-	if (hal_get(NULL, &hal) != 0)
-		unm_daemon_fail("%s", *g_last != '\0' ? g_last :
-				"no Unimem here");
+	hal = open_hal();
 	forbid_debuggers(hal);
 	if (opt.board < 0)
 		opt.board = hal->own_board;
-	allow(&spawner, (unsigned)opt.board);
+	allow(&spawner, hal);
 	board = open_board(&spawner);
 	g_board = board;
 	unm_daemon_notify("ready");

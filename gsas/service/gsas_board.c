@@ -203,11 +203,17 @@ static void conn_log_error(struct conn *conn, int error)
 	conn->board->log(line);
 }
 
-/* Add the client of a peer. The HAL vouches for identity and user. */
+/* Add the client of a peer. The HAL vouches for its identity and, on this host,
+ * for its user. A peer on another host has proven that it knows this user's key
+ * file. The user number in its address is its own claim, which counts for
+ * nothing. */
 static int conn_client(struct conn *conn)
 {
-	return gsas_client_new(conn->board->service, conn->peer->rx.identity,
-			       conn->peer->addr.uid, conn, &conn->client);
+	const struct hal_peer *peer = conn->peer;
+
+	return gsas_client_new(conn->board->service, peer->rx.identity,
+			       peer->host != NULL ? geteuid() : peer->addr.uid,
+			       conn, &conn->client);
 }
 
 /* Open the return path. Until it is open the requests of the peer stay in its
@@ -216,7 +222,8 @@ static void conn_open(struct conn *conn)
 {
 	struct gsas_board *board = conn->board;
 	struct hal_peer *peer;
-	int ret = hal_connect(board->hif, &conn->peer->addr, &peer);
+	int ret = hal_connect_host(board->hif, &conn->peer->addr,
+				   conn->peer->host, &peer);
 
 	if (ret == 0)
 		ret = conn_client(conn);

@@ -45,9 +45,13 @@ static int run(int node)
 
 int mbox_start(const struct hal *hal, int node)
 {
-	if (!(hal->caps.flags & HAL_CAP_ANY_BOARD) && node != hal->own_board) {
-		mbox_log("node %d has no mailbox daemon: start " PROGRAM
-			 " there", node);
+	bool here = hal_board_here(hal, (uint32_t)node);
+
+	if (!here || (!(hal->caps.flags & HAL_CAP_ANY_BOARD) &&
+		      node != hal->own_board)) {
+		mbox_log("node %d has no mailbox daemon%s: start " PROGRAM
+			 " there", node, here ? "" : ", or its host does not "
+			 "answer");
 		return -ECONNREFUSED;
 	}
 	return run(node);

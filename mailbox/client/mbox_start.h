@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * mbox_start.h - start the mailbox daemon of a node at first use. On a device
- * the system starts those of other boards. Private to libunimem-mailbox.
+ * mbox_start.h - start the mailbox daemon of a node of this host at first use.
+ * On a device the system starts those of other boards. Private to
+ * libunimem-mailbox.
  */
 #ifndef MBOX_START_H
 #define MBOX_START_H

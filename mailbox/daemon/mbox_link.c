@@ -194,13 +194,15 @@ static unsigned link_receive(struct mbox_link *link, unsigned max)
 }
 
 /* Only the mailbox daemon of the same user may connect: another process with an
- * interface would get round the windows. */
+ * interface would get round the windows. A peer on another host has proven that
+ * it knows this user's key file; its user number there means nothing here. */
 static void on_inbound(struct mbox_hal *mh, struct hal_peer *peer)
 {
 	if (peer->user != NULL)		/* connected to it before */
 		return;
 	if (peer->addr.iface != mh->hif->addr.iface ||
-	    peer->addr.uid != mh->hif->addr.uid || link_new(mh, peer) == NULL)
+	    (peer->host == NULL && peer->addr.uid != mh->hif->addr.uid) ||
+	    link_new(mh, peer) == NULL)
 		mh->refused = true;
 }
 

@@ -4,9 +4,11 @@
  * each node and back, in order of submission; then a second process finds a
  * buffer by its ID, writes to it, and notifies the first one.
  *
- *	exchange [NODE]		(0)
+ *	exchange [NODE [wait]]		(0)
  *
- * The first part uses the published calls only.
+ * This program starts the second process, on the last node. With "wait" it
+ * prints the command to start it with, on any node: on another host, for which
+ * GSAS_JOB has to be the same. The first part uses the published calls only.
  */
 #include <errno.h>
 #include <spawn.h>
@@ -111,28 +113,40 @@ static int peer(const char *node, const char *id)
 }
 
 /* Start this program as the second process on a node. */
-static int with_peer(unim_dma_buffer_t *local, unim_node_id_t node)
+static int start_peer(const char *node, const char *id, pid_t *pid)
 {
-	static char role[] = PEER;
-	char number[16], id[24];
-	char *argv[] = { "exchange", role, number, id, NULL };
-	int status = -1, ret;
-	pid_t pid;
+	char role[] = PEER;
+	char *argv[] = { "exchange", role, (char *)node, (char *)id, NULL };
 
-	snprintf(number, sizeof(number), "%u", (unsigned int)node);
+	setenv("FI_UNIMEM_BOARD", node, 1);
+	return posix_spawn(pid, "/proc/self/exe", NULL, NULL, argv, environ);
+}
+
+/* node: of the second process; -1: a user starts it. */
+static int with_peer(unim_dma_buffer_t *local, int node)
+{
+	char number[16], id[24];
+	int status = 0, ret;
+	pid_t pid = 0;
+
+	snprintf(number, sizeof(number), "%d", node);
 	snprintf(id, sizeof(id), "0x%llx",
 		 (unsigned long long)unim_get_buf_id(local));
 	memset(unim_buf_get_memory(local), 0, BYTES);
-	setenv("FI_UNIMEM_BOARD", number, 1);
-	if (posix_spawn(&pid, "/proc/self/exe", NULL, NULL, argv, environ) != 0)
+	if (node < 0)
+		printf("exchange " PEER " NODE %s\n", id);
+	else if (start_peer(number, id, &pid) != 0)
 		return 0;
+	fflush(stdout);
 	ret = unim_dma_wait_notify(local, BYTES - 8, 1, WAIT_MS);
+	if (ret == 0 && node >= 0)
+		printf("node %d says ", node);
 	if (ret == 0)
-		printf("node %u says %s\n", (unsigned int)node,
-		       (const char *)unim_buf_get_memory(local));
+		printf("%s\n", (const char *)unim_buf_get_memory(local));
 	else
 		failed("notification", ret);
-	waitpid(pid, &status, 0);
+	if (pid != 0)
+		waitpid(pid, &status, 0);
 	return ret == 0 && status == 0;
 }
 
@@ -141,6 +155,7 @@ int main(int argc, char *argv[])
 	unim_node_id_t node = 0;
 	unim_dma_buffer_t *local;
 	int nodes, error, ok = 1;
+	int wait = argc > 2 && strcmp(argv[2], "wait") == 0;
 
 	if (argc == 4 && strcmp(argv[1], PEER) == 0)
 		return peer(argv[2], argv[3]);
@@ -162,7 +177,7 @@ int main(int argc, char *argv[])
 			failed("there and back", error);
 	}
 	if (ok)
-		ok = with_peer(local, (unim_node_id_t)(nodes - 1));
+		ok = with_peer(local, wait ? -1 : nodes - 1);
 	unim_free_buf(local);
 	unim_dma_cleanup();
 	return ok ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -55,6 +55,31 @@ else
 	[ $? -eq 77 ] || bad "no service $!"
 fi
 
+# said TEXT WHAT : --all-hosts has said that
+said() { echo "$says" | grep -q "$1" || bad "--all-hosts: $2: $says"; }
+
+# Every host of a list, where a command that stays on this host is in place of
+# ssh. The program starts itself there by its path: not under an emulator.
+hosts()
+{
+	rsh="sh -c '[ \$0 != slow ] || exec sleep 100"
+	rsh="$rsh; [ \$0 != bad ] || exit 5; eval \"\$1\"'"
+	says=$(info --all-hosts=here,there --rsh "$rsh") || bad "--all-hosts"
+	said "^here  .* $child\\*" "not the jobs of here"
+	said "^there .* $child\\*" "not the jobs of there"
+	says=$(info -j --all-hosts=here,slow,bad --rsh "$rsh" --limit 2) &&
+		bad "--all-hosts: two did not answer, and all is well"
+	said '{"host":"here","answer":{"hidden' "no answer of here"
+	said '{"host":"slow","error":"no answer in 2 s"' "slow is not given up"
+	said '{"host":"bad","error":"failed with exit code 5"' "bad is good"
+	for p in = =-x "=a -w 1" =/no/file; do
+		# shellcheck disable=SC2086 # words
+		info --all-hosts$p --rsh false >/dev/null 2>&1
+		[ $? -eq 2 ] || bad "--all-hosts$p is not refused"
+	done
+}
+[ -n "${UNM_EXEC:-}" ] || hosts
+
 for p in $pids; do
 	kill -KILL "$p"
 done

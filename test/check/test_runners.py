@@ -90,7 +90,7 @@ class Mpich(Base):
             script(os.path.join(self.work, "pt2pt", name), text)
         args = argparse.Namespace(prov="tcp", mpi=self.work, set=chosen,
                                   timeout=1, dirs=["pt2pt"], match="",
-                                  ranks=None)
+                                  ranks=None, hosts=None)
         runner = module.Runner(args, {"suite": self.work}, None)
         self.addCleanup(runner.jail.close)
         clear = runner.jail.clear
@@ -175,10 +175,25 @@ class Mpich(Base):
         for chosen in ("whole", "full"):
             self.assertEqual(self.runner(chosen)[2].slow, [])
 
+    def test_ranks_are_spread_over_hosts(self):
+        module, _, runner = self.runner()
+        runner.hosts = [("10.0.0.1", 1), ("10.0.0.2", 2)]
+        for ranks, each in ((2, 1), (5, 3), (8, 4)):
+            tool, host, command = runner.command(
+                module.Case("pt2pt", ["good", str(ranks), "arg=a b"]))
+            self.assertEqual((os.path.basename(tool), host),
+                             ("on-host", "10.0.0.1"))
+            self.assertIn(" -hosts 10.0.0.1:%d,10.0.0.2:%d " % (each, each),
+                          command)
+            self.assertIn(" -n %d " % ranks, command)
+            self.assertTrue(command.endswith("/pt2pt/good 'a b'"), command)
+
+
 class Fabtests(Base):
     def verdict(self, done, codes, left, listed=True):
         module = load("run-fabtests")
-        args = argparse.Namespace(prov="unimem", set="all", timeout=1)
+        args = argparse.Namespace(prov="unimem", set="all", timeout=1,
+                                  hosts=False)
         runner = module.Runner(args, self.work, None)
         self.addCleanup(runner.jail.close)
         runner.reasons = [("fi_x", "because")] if listed else []
@@ -224,7 +239,7 @@ class Fabtests(Base):
         with open(module.EXCLUDE, "w") as out:
             out.write("fi_61 listed: because\n")
         args = argparse.Namespace(prov="unimem", set="all", timeout=60,
-                                  lanes=lanes)
+                                  lanes=lanes, hosts=False)
         wanted = [("one", "fi_0 -a"), ("one", "fi_1"), ("one", "fi_61"),
                   ("one", "fi_61 listed"), ("neg", "fi_61 no data"),
                   ("uber", "quick")]

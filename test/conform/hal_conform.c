@@ -2,12 +2,16 @@
 /*
  * hal_conform.c - run the conformance tests of docs/hal.md on a backend
  *
- *	hal_conform [--hal emu|fault|sim|dev] [--profile host|exanode]
+ *	hal_conform [--hal emu|fault|net|sim|dev] [--profile host|exanode]
  *		[--fault SPEC] [--test PATTERN] [--packets N]
  *		[--patience SECONDS] [--seq-start N] [--no-procs]
- *		[--passes N] [--service] [--broken NAME] [--list]
+ *		[--passes N] [--service] [--late N] [--broken NAME] [--list]
  *
  * --hal fault     the emulation under the decorator of hal_fault.c
+ * --hal net       the emulation with peers on other hosts: each interface is a
+ *                 host of its own, and the network is the loopback interface
+ *                 or FI_UNIMEM_NET
+ * --late N        with --hal net: later frames overtake N of 1000
  * --broken NAME   puts a decorator of test/broken around the backend, which
  *                 breaks one law: the test must then fail (test/broken/run).
  *                 "list" prints the names, each with the test that must fail.
@@ -108,10 +112,15 @@ int ct_hal_open(void)
 	if (ret != 0)
 		return ret;
 	snprintf(params.hal, sizeof(params.hal), "%s",
-		 strcmp(ct_opt.hal, "fault") == 0 ? "emu" : ct_opt.hal);
+		 strcmp(ct_opt.hal, "fault") == 0 || ct_net() ? "emu" :
+		 ct_opt.hal);
+	if (ct_net() && params.net[0] == '\0')
+		snprintf(params.net, sizeof(params.net), "lo");
 	snprintf(params.profile, sizeof(params.profile), "%s",
 		 ct_opt.profile);
 	snprintf(params.fault, sizeof(params.fault), "%s", ct_opt.fault);
+	if (ct_opt.dead_ms != 0)
+		params.net_dead_ms = ct_opt.dead_ms;
 	params.seq_start = ct_opt.seq_start;
 	params.sleep_ms = 0;		/* a lost wake-up stays lost */
 	ret = hal_get(&params, &ct_hal);
@@ -179,6 +188,7 @@ static const struct {
 	{ "shared words of processes", ct_shared_proc_tests,
 	  &ct_shared_proc_count, true },
 	{ "kills", ct_kill_tests, &ct_kill_count, true },
+	{ "frames", ct_frames_tests, &ct_frames_count, false },
 	{ "leaks", ct_leak_tests, &ct_leak_count, false },
 };
 #define NGROUPS		(sizeof(groups) / sizeof(groups[0]))
@@ -188,7 +198,7 @@ static int usage(void)
 	fprintf(stderr, "usage: hal_conform [--hal NAME] [--profile NAME] "
 		"[--fault SPEC] [--test PATTERN]\n\t[--packets N] [--patience "
 		"SECONDS] [--seq-start N] [--no-procs] [--service]\n"
-		"\t[--passes N] [--broken NAME] [--list]\n");
+		"\t[--passes N] [--late N] [--broken NAME] [--list]\n");
 	return 2;
 }
 
@@ -211,7 +221,8 @@ static int options(int argc, char **argv, bool *child)
 		{ "seq-start", 1, NULL, 's' }, { "no-procs", 0, NULL, '1' },
 		{ "broken", 1, NULL, 'b' }, { "list", 0, NULL, 'l' },
 		{ "service", 0, NULL, '0' }, { "passes", 1, NULL, 'm' },
-		{ "child", 0, NULL, 'c' }, { NULL, 0, NULL, 0 },
+		{ "late", 1, NULL, 'e' }, { "child", 0, NULL, 'c' },
+		{ NULL, 0, NULL, 0 },
 	};
 	int c;
 
@@ -225,6 +236,7 @@ static int options(int argc, char **argv, bool *child)
 		case 'w': ct_opt.patience = atof(optarg); break;
 		case 'm': ct_opt.passes = (unsigned)atol(optarg); break;
 		case 's': ct_opt.seq_start = atol(optarg); break;
+		case 'e': ct_opt.late = atol(optarg); break;
 		case '1': ct_opt.procs = false; break;
 		case '0': ct_opt.service = true; break;
 		case 'b': ct_opt.broken = optarg; break;
@@ -271,8 +283,17 @@ static int warm_up(void)
 	}
 	if (hal_if_open(ct_hal, -1, &hif) == 0)
 		hal_if_close(hif);
+	ret = ct_net_warm_up();
 	ct_hal_close();
-	return 0;
+	if (ret == -FI_ECONNREFUSED) {
+		fprintf(stderr, "hal_conform: no engine for other "
+			"hosts: skipped\n");
+		return SKIPPED;
+	}
+	if (ret != 0)
+		fprintf(stderr, "hal_conform: the engine for other hosts: %d\n",
+			ret);
+	return ret != 0;
 }
 
 int main(int argc, char **argv)

@@ -5,6 +5,8 @@
  *
  *   hal_conform.c         options, the list of tests, set-up and leak checks
  *   hal_conform_util.c    time, interfaces, events, peers, packets
+ *   hal_conform_net.c     peers on other hosts
+ *   hal_conform_engine.c  their engine, with faults
  *   hal_conform_stream.c  packet streams that check themselves
  *   hal_conform_child.c   the main function of the child process
  *   hal_conform_spawn.c   start, command and end child processes
@@ -32,7 +34,7 @@
 
 /* The options of the command line, set once by main(). */
 struct ct_options {
-	const char *hal;		/* "emu", "fault", ... */
+	const char *hal;		/* "emu", "fault", "net", ... */
 	const char *profile;
 	const char *fault;		/* FI_UNIMEM_FAULT of the decorator */
 	const char *broken;		/* broken backend of test/broken, or
@@ -49,6 +51,10 @@ struct ct_options {
 					 * process is killed or stopped */
 	bool service;			/* the first interface that ct_open()
 					 * opens is interface 0 */
+	long late;			/* of 1000 frames to other hosts, those
+					 * that later ones overtake */
+	int dead_ms;			/* FI_UNIMEM_NET_DEAD_MS; 0: the usual
+					 * value */
 	bool procs;			/* run tests with a child process */
 };
 extern struct ct_options ct_opt;
@@ -60,6 +66,16 @@ static inline bool ct_faulty(void)
 	return ct_opt.fault[0] != '\0';
 }
 
+/* Returns whether all peers are peers on other hosts (docs/hal.md, 16). */
+static inline bool ct_net(void)
+{
+	return strcmp(ct_opt.hal, "net") == 0;
+}
+
+/* Skip a test of a law that does not hold for peers on other hosts; the reason
+ * is in test/skips.txt. Call it before anything is opened. */
+#define CT_NOT_NET()	do { if (ct_net()) skip(); } while (0)
+
 /* ---- Fixture --------------------------------------------------------- */
 
 /* An interface and its events that no test has taken yet. */
@@ -69,6 +85,8 @@ struct ct_if {
 	unsigned nev;
 	uint32_t turn;			/* peer with which ct_next_packet()
 					 * starts, for fairness */
+	struct ct_if *other;		/* the one that ct_join() has joined to
+					 * it last: see ct_step_both() */
 };
 
 /* The HAL and the interfaces of the running test: initialized by ct_setup(),
@@ -96,13 +114,13 @@ extern const struct CMUnitTest ct_pkt_tests[], ct_space_tests[],
 	ct_mem_tests[], ct_dma_tests[], ct_proc_tests[], ct_kill_tests[],
 	ct_leak_tests[], ct_shared_tests[], ct_shared_proc_tests[],
 	ct_service_tests[], ct_service_proc_tests[], ct_exec_tests[],
-	ct_alias_tests[], ct_wide_tests[];
+	ct_alias_tests[], ct_wide_tests[], ct_frames_tests[];
 extern const size_t ct_pkt_count, ct_space_count, ct_stream_count,
 	ct_conn_count, ct_close_count, ct_sleep_count, ct_mem_count,
 	ct_dma_count, ct_proc_count, ct_kill_count, ct_leak_count,
 	ct_shared_count, ct_shared_proc_count, ct_service_count,
 	ct_service_proc_count, ct_exec_count, ct_alias_count,
-	ct_wide_count;
+	ct_wide_count, ct_frames_count;
 #define CT_COUNT(list)	(sizeof(list) / sizeof((list)[0]))
 
 /* ---- Time and random numbers ----------------------------------------- */
@@ -137,12 +155,15 @@ struct ct_region {
 	uint32_t board;
 };
 struct ct_region ct_region(size_t bytes);
-void ct_close(struct ct_if *ci);
 
 /* Pump and service an interface once, or all interfaces, and store the events.
  * Any thread may call ct_step() for an interface of its own. */
 void ct_step(struct ct_if *ci);
 void ct_step_all(void);
+/* Step an interface, and with --hal net also the one to which it is joined: a
+ * peer on another host executes transfers and acknowledges words only when it
+ * is stepped (docs/hal.md, 1.3). */
+void ct_step_both(struct ct_if *ci);
 
 /* Remove the oldest stored event of this type and of this peer (NULL: any).
  * Returns false if there is none. */
@@ -180,7 +201,54 @@ struct ct_pair {
  * open. Both set p->ab and p->ba, and take the events of the connection. */
 struct ct_pair ct_pair(int board_a, int board_b);
 void ct_join(struct ct_pair *p);
+/* From now on a thread of its own uses each end. */
+void ct_part(struct ct_pair *p);
 bool ct_same_addr(const struct hal_addr *a, const struct hal_addr *b);
+
+/* ---- Peers on other hosts -------------------------------------------- */
+
+/* With --hal net: make an interface that was just opened a host of its own. */
+void ct_host_join(struct hal_if *hif);
+/* Remember the host of an address of another process; find the host of an
+ * address. */
+void ct_host_note(const struct hal_addr *addr, const struct hal_host *host);
+const struct hal_host *ct_host_of(const struct hal_addr *addr);
+/* hal_connect(), or hal_connect_host() with --hal net. */
+int ct_hal_connect(struct hal_if *hif, const struct hal_addr *to,
+		   struct hal_peer **peer);
+/* Connect to a peer that has connected to this interface, if it is not yet.
+ * Returns 0 or an error. */
+int ct_try_answer(struct ct_if *ci, struct hal_peer *peer);
+/* An interface that is being closed, or a peer that is being freed, by a thread
+ * of its own with --hal net. Held by value until ct_end_wait(). */
+struct ct_ending {
+	pthread_t thread;
+	struct hal_if *hif;
+	struct hal_peer *peer;		/* NULL: the interface is closed */
+	atomic_bool done;
+};
+/* Begin to close an interface. ct_end_wait() steps all other interfaces until
+ * it is closed. */
+void ct_close_begin(struct ct_if *ci, struct ct_ending *e);
+void ct_end_wait(struct ct_ending *e);
+/* Close an interface, or free a peer that is not dead. */
+void ct_close(struct ct_if *ci);
+void ct_peer_free(struct hal_peer *peer);
+/* Faults of the engine that carries frames (hal_conform_engine.c). */
+enum ct_frame_fault {
+	CT_FRAME_GOOD,
+	CT_FRAME_LATE,			/* overtaken by a few later frames */
+	CT_FRAME_FAR,			/* by more than are kept */
+	CT_FRAME_TWICE,
+	CT_FRAME_LOST,
+	CT_FRAME_CUT,			/* lost, and the link ends */
+};
+/* Have the engine make a mistake with the numbered frame that this process
+ * sends as number `after` from now. 0: with none. */
+void ct_frame_fault(enum ct_frame_fault kind, long after);
+/* With --hal net, once at the start: 0, or a negative fi_errno.
+ * -FI_ECONNREFUSED: the engine is not built. */
+int ct_net_warm_up(void);
 
 /* ---- Packets --------------------------------------------------------- */
 
@@ -342,7 +410,8 @@ struct ct_heir {
 struct ct_heir ct_heir_leave(struct ct_child *c);
 void ct_heir_end(const struct ct_heir *heir);
 
-#define CT_ADDR_TEXT	64		/* length of an address as text */
+#define CT_ADDR_TEXT	160		/* length of an address as text, with
+					 * its host */
 /* Convert an address to text (CT_ADDR_TEXT bytes) and back; ct_addr_parse()
  * returns false if the text is no address. */
 void ct_addr_format(const struct hal_addr *addr, char *text);

@@ -54,23 +54,42 @@ struct role {
 
 /* ---- Addresses as text ----------------------------------------------- */
 
+/* The words of an address, and with --hal net those of its host. */
+static unsigned addr_words(void)
+{
+	return (ct_net() ? sizeof(struct hal_addr_host) :
+		sizeof(struct hal_addr)) / 8;
+}
+
 void ct_addr_format(const struct hal_addr *addr, char *text)
 {
-	uint64_t w[3];
+	struct hal_addr_host full = { .addr = *addr };
+	uint64_t w[sizeof(full) / 8];
 
-	memcpy(w, addr, sizeof(w));
-	snprintf(text, CT_ADDR_TEXT, "%" PRIx64 ".%" PRIx64 ".%" PRIx64, w[0],
-		 w[1], w[2]);
+	if (ct_net())
+		full.host = *ct_host_of(addr);
+	memcpy(w, &full, sizeof(full));
+	for (unsigned i = 0, at = 0; i < addr_words(); i++)
+		at += (unsigned)snprintf(text + at, CT_ADDR_TEXT - at,
+					 "%s%" PRIx64, i == 0 ? "" : ".", w[i]);
 }
 
 bool ct_addr_parse(const char *text, struct hal_addr *addr)
 {
-	uint64_t w[3];
+	struct hal_addr_host full;
+	uint64_t w[sizeof(full) / 8];
+	char *next;
 
-	if (sscanf(text, "%" SCNx64 ".%" SCNx64 ".%" SCNx64, &w[0], &w[1],
-		   &w[2]) != 3)
-		return false;
-	memcpy(addr, w, sizeof(*addr));
+	for (unsigned i = 0; i < addr_words(); i++) {
+		w[i] = strtoull(text, &next, 16);
+		if (next == text)
+			return false;
+		text = *next == '.' ? next + 1 : next;
+	}
+	memcpy(&full, w, 8 * addr_words());
+	if (ct_net())
+		ct_host_note(&full.addr, &full.host);
+	*addr = full.addr;
 	return true;
 }
 
@@ -92,7 +111,7 @@ static bool answer_one(struct role *r)
 	word = hal_cell_word(cell, 0);
 	hal_rx_release(peer);
 	hal_rx_flush(peer);
-	if (!peer->tx.open && ct_try_connect(r->ci, &peer->addr, &peer) != 0)
+	if (ct_try_answer(r->ci, peer) != 0)
 		return true;
 	ct_send(r->ci, peer, CT_TYPE_PONG, word);
 	return true;
@@ -341,6 +360,7 @@ static void cmd_serve(struct role *r)
 	int ret = hal_if_open_service(ct_hal, -1, &hif);
 
 	if (ret == 0) {
+		ct_host_join(hif);
 		ct_close(r->ci);
 		r->ci->hif = hif;
 		r->peer = NULL;

@@ -21,7 +21,7 @@ static struct hal_peer *connect_blind(struct ct_if *ci,
 	int ret;
 
 	do {
-		ret = hal_connect(ci->hif, to, &peer);
+		ret = ct_hal_connect(ci->hif, to, &peer);
 		assert_true(ct_now() < end);
 	} while (ret == -FI_EAGAIN);
 	assert_int_equal(ret, 0);
@@ -125,7 +125,7 @@ static void close_after_crossing(void **state)
 				ct_step(b);
 		send_words(b, ba, n);
 		if (i & 2)
-			hal_peer_free(ba);
+			ct_peer_free(ba);
 		else
 			ct_close(b);
 		assert_ptr_equal(ct_inbound_from(a, &from), ab);

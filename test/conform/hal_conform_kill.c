@@ -167,6 +167,18 @@ static void send_pings(struct victim *v)
 	}
 }
 
+/* A connection over the network takes time. */
+static void await_peer(struct victim *v)
+{
+	uint64_t end = ct_deadline();
+
+	while (ct_net() && v->peer == NULL && !ct_ended(v->c) &&
+	       ct_now() < end) {
+		ct_step_all();
+		find_peer(v);
+	}
+}
+
 /* Let the victim execute each command until it ends. A command may succeed or
  * not. */
 static void live(struct victim *v)
@@ -183,6 +195,7 @@ static void live(struct victim *v)
 		send_pings(v);
 	if (!order(v, "connect", addr) || !order(v, "burst", "10"))
 		return;
+	await_peer(v);
 	send_pings(v);
 	if (order(v, "alloc", "3145728"))
 		order(v, "transfer", transfer);
@@ -334,7 +347,7 @@ static void kill_at_random(void **state)
 	uint64_t rng = 5;
 
 	scene_open();
-	for (int round = 0; round < 60; round++) {
+	for (int round = 0; round < (ct_net() ? 12 : 60); round++) {
 		struct victim v = { .c = ct_spawn() };
 		struct ct_stream out = { .seed = 2 }, in = { .seed = 1 };
 		char addr[CT_ADDR_TEXT];

@@ -289,7 +289,8 @@ static uint64_t identity_seen(struct ct_if *a, struct hal_peer *ab,
 }
 
 /* A sender has the same identity at all receivers, and no other sender has
- * it. */
+ * it. (With --hal net a receiver on its own host has another: docs/hal.md,
+ * 16.3.) */
 static void pkt_identity_is_the_senders(void **state)
 {
 	enum { N = 5 };
@@ -303,11 +304,13 @@ static void pkt_identity_is_the_senders(void **state)
 			struct hal_peer *out, *in;
 			uint64_t seen;
 
+			if (ct_net() && to == from)
+				continue;
 			out = ct_connect(ci[from], &ci[to]->hif->addr);
 			in = ct_inbound_from(ci[to], &ci[from]->hif->addr);
 			seen = identity_seen(ci[from], out, in);
 			assert_true(seen == in->rx.identity);
-			if (to == 0)
+			if (id[from] == 0)
 				id[from] = seen;
 			assert_true(seen == id[from]);
 		}

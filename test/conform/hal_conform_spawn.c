@@ -15,18 +15,19 @@ static struct ct_child children[CT_CHILDREN];
 /* Execute this program again as a child. Does not return. */
 static void become_child(const char *point)
 {
-	char patience[32], seq[32];
+	char patience[32], seq[32], late[32];
 	const char *argv[] = { ct_opt.via, ct_opt.self, "--child",
 		"--hal", ct_opt.hal, "--profile", ct_opt.profile,
 		"--fault", ct_opt.fault, "--patience", patience,
-		"--seq-start", seq, NULL, NULL, NULL };
+		"--seq-start", seq, "--late", late, NULL, NULL, NULL };
 	const char **cmd = ct_opt.via != NULL ? argv : argv + 1;
 
 	snprintf(patience, sizeof(patience), "%g", ct_opt.patience);
 	snprintf(seq, sizeof(seq), "%ld", ct_opt.seq_start);
+	snprintf(late, sizeof(late), "%ld", ct_opt.late);
 	if (ct_opt.broken != NULL) {
-		argv[13] = "--broken";
-		argv[14] = ct_opt.broken;
+		argv[15] = "--broken";
+		argv[16] = ct_opt.broken;
 	}
 	if (point != NULL)
 		setenv("FI_UNIMEM_POINT", point, 1);

@@ -21,6 +21,7 @@ struct node {
 };
 
 static atomic_bool stop;
+static atomic_uint unfinished;		/* nodes with a thread */
 
 static void node_fail(struct node *n, const char *why)
 {
@@ -93,6 +94,20 @@ static bool node_round(struct node *n)
 	return moved;
 }
 
+/* A node that is done steps on until all are: the release of its last packets
+ * may be sent by a later step only (docs/hal.md, 1.3). */
+static void wait_for_all(struct node *n)
+{
+	uint64_t end = ct_deadline();
+
+	atomic_fetch_sub(&unfinished, 1);
+	while (atomic_load(&unfinished) != 0 && !atomic_load(&stop) &&
+	       ct_now() < end) {
+		ct_step(n->ci);
+		sched_yield();
+	}
+}
+
 static void *node_thread(void *arg)
 {
 	struct node *n = arg;
@@ -110,6 +125,7 @@ static void *node_thread(void *arg)
 			node_fail(n, "no progress: a packet or the news of "
 				  "its release was lost");
 	}
+	wait_for_all(n);
 	return NULL;
 }
 
@@ -121,6 +137,7 @@ const char *ct_stream_both(struct ct_if *ci, struct hal_peer *peer,
 
 	memset(&n, 0, sizeof(n));
 	atomic_store(&stop, false);
+	atomic_store(&unfinished, 1);
 	n.ci = ci;
 	n.npeers = 1;
 	n.peer[0] = peer;
@@ -187,6 +204,7 @@ static void run_threads(unsigned count, uint64_t total)
 	pthread_t thread[MAX_NODES];
 
 	mesh(nodes, count, total);
+	atomic_store(&unfinished, count);
 	for (unsigned i = 0; i < count; i++)
 		thread[i] = unit_thread(node_thread, &nodes[i]);
 	for (unsigned i = 0; i < count; i++)

@@ -124,6 +124,7 @@ struct ct_if *ct_open_service(int board)
 		ct_nap(1000);
 	}
 	ct_service_taken(ret);
+	ct_host_join(ci->hif);
 	return ci;
 }
 
@@ -149,16 +150,8 @@ struct ct_if *ct_open(int board)
 		ci->hif = NULL;
 		ct_fail("hal_if_open(board %d): %d", board, ret);
 	}
+	ct_host_join(ci->hif);
 	return ci;
-}
-
-void ct_close(struct ct_if *ci)
-{
-	struct hal_if *hif = ci->hif;
-
-	ci->hif = NULL;
-	ci->nev = 0;
-	hal_if_close(hif);
 }
 
 void ct_step(struct ct_if *ci)
@@ -183,6 +176,13 @@ void ct_step_all(void)
 		if (ct_ifs[i].hif != NULL)
 			ct_step(&ct_ifs[i]);
 	}
+}
+
+void ct_step_both(struct ct_if *ci)
+{
+	ct_step(ci);
+	if (ct_net() && ci->other != NULL && ci->other->hif != NULL)
+		ct_step(ci->other);
 }
 
 bool ct_take_event(struct ct_if *ci, enum hal_event_type type,
@@ -240,7 +240,7 @@ int ct_try_connect(struct ct_if *ci, const struct hal_addr *to,
 	int ret;
 
 	for (;;) {
-		ret = hal_connect(ci->hif, to, peer);
+		ret = ct_hal_connect(ci->hif, to, peer);
 		if (ret != -FI_EAGAIN)
 			return ret;
 		if (ct_now() > end)
@@ -293,6 +293,14 @@ void ct_join(struct ct_pair *p)
 	ct_wait_event(p->a, HAL_EV_CONNECTED, p->ab);
 	ct_wait_event(p->b, HAL_EV_CONNECTED, p->ba);
 	ct_wait_event(p->a, HAL_EV_INBOUND, p->ab);
+	p->a->other = p->b;
+	p->b->other = p->a;
+}
+
+void ct_part(struct ct_pair *p)
+{
+	p->a->other = NULL;
+	p->b->other = NULL;
 }
 
 struct ct_pair ct_pair(int board_a, int board_b)

@@ -75,6 +75,17 @@ static void expect(struct ct_pair *p, uint64_t seed)
 	hal_rx_flush(p->ba);
 }
 
+/* Step until the sender knows of all releases. */
+static void settle(const struct ct_pair *p)
+{
+	uint64_t end = ct_deadline();
+
+	while (hal_tx_done(p->ab) != hal_tx_sent(p->ab)) {
+		assert_true(ct_now() < end);
+		ct_step_all();
+	}
+}
+
 /* ---- One thread ------------------------------------------------------ */
 
 static void wide_where_capable(void **state)
@@ -126,10 +137,11 @@ static void wide_needs_two_slots(void **state)
 		for (uint64_t i = 0; i <= n; i++)
 			expect(&p, first + i);
 		assert_int_equal(ct_drain(p.ba), 0);
-		assert_true(hal_tx_done(p.ab) == hal_tx_sent(p.ab));
+		settle(&p);
 		/* the next round begins in another slot */
 		assert_int_equal(shape_send(p.ab, round, false), 0);
 		expect(&p, round);
+		settle(&p);
 	}
 }
 
@@ -154,12 +166,14 @@ static void wide_stays_until_released(void **state)
 			assert_true(shape_take(p.ba, cell, head, round + i));
 		}
 		hal_rx_flush(p.ba);
+		settle(&p);
 	}
 }
 
 /* ---- Two threads ----------------------------------------------------- */
 
 struct lane {
+	struct ct_if *ci;
 	struct hal_peer *peer;
 	uint64_t total;
 	_Atomic bool stop;
@@ -173,10 +187,14 @@ static void *lane_send(void *arg)
 	for (uint64_t seed = 0; seed < l->total; seed++) {
 		bool wide = ct_random(&rng) % 3 != 0;
 
-		while (shape_send(l->peer, seed, wide) != 0)
+		while (shape_send(l->peer, seed, wide) != 0) {
 			if (atomic_load(&l->stop))
 				return NULL;
+			ct_step(l->ci);
+		}
 	}
+	while (!atomic_load(&l->stop))
+		ct_step(l->ci);
 	return NULL;
 }
 
@@ -184,7 +202,8 @@ static void *lane_send(void *arg)
 static void wide_stream(void **state)
 {
 	struct ct_pair p = ct_pair(0, 0);
-	struct lane l = { .peer = p.ab, .total = (uint64_t)ct_opt.packets / 4 };
+	struct lane l = { .ci = p.a, .peer = p.ab,
+			  .total = (uint64_t)ct_opt.packets / 4 };
 	uint64_t end = ct_deadline(), head, n = 0;
 	const struct hal_cell *cell;
 	bool good = true;
@@ -194,8 +213,10 @@ static void wide_stream(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, lane_send, &l), 0);
 	while (n < l.total && good && ct_now() < end) {
 		cell = hal_rx_peek(p.ba, &head);
-		if (cell == NULL)
+		if (cell == NULL) {
+			ct_step(p.b);
 			continue;
+		}
 		good = shape_take(p.ba, cell, head, n++);
 		if (n % 3 == 0)
 			hal_rx_flush(p.ba);

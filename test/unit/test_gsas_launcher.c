@@ -30,7 +30,7 @@ static const char *const g_variables[] = {
 	"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
 	"OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_MCA_orte_hnp_uri", "SLURM_JOB_ID",
 	"SLURM_STEP_ID", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS",
-	"SLURM_RESTART_COUNT",
+	"SLURM_RESTART_COUNT", "MPI_LOCALNRANKS",
 };
 
 static int setup(void **state)
@@ -175,6 +175,11 @@ static void test_hydra(void **state)
 	/* mpiexec runs on another host */
 	LAUNCH(a, "sshd", "hydra_pmi_proxy");
 	assert_one_job(a);
+	/* ranks on other hosts have other keys */
+	setenv("MPI_LOCALNRANKS", "3", 1);
+	assert_false(gsas_launcher_split());
+	setenv("MPI_LOCALNRANKS", "2", 1);
+	assert_true(gsas_launcher_split());
 	/* the proxy is hidden behind a launcher of another kind */
 	LAUNCH(b, "hydra_pmi_proxy", "orted");
 	assert_false(b[0].known);

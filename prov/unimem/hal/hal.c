@@ -3,8 +3,8 @@
  * hal.c - the one HAL of the process: it selects the backend and counts the
  * references.
  *
- * Entry points: hal_get(), hal_put(), hal_backend(), hal_host_boards(). hal.h
- * declares them.
+ * Entry points: hal_get(), hal_put(), hal_backend(), hal_host_boards(),
+ * hal_board_host(). hal.h declares them.
  */
 #define _GNU_SOURCE
 #include <string.h>
@@ -137,6 +137,11 @@ int hal_host_boards(const struct hal_params *params, const char *host,
 	}
 	net_dir_free(dir);
 	return k >= 0 ? 0 : -FI_ENODATA;
+}
+
+const char *hal_board_host(const struct hal *hal, uint32_t board)
+{
+	return hal->net != NULL ? hal_net_board_host(hal, board) : NULL;
 }
 
 int hal_get(const struct hal_params *params, struct hal **hal)

@@ -92,6 +92,10 @@ HAL_EXPORT int hal_get(const struct hal_params *params, struct hal **hal);
  * closed already. Any thread. */
 HAL_EXPORT void hal_put(struct hal *hal);
 
+/* The name or IP address of the host of a board, as the directory of the job's
+ * hosts has it, until hal_put(). NULL: there is no directory. Any thread. */
+HAL_EXPORT const char *hal_board_host(const struct hal *hal, uint32_t board);
+
 /* Open a free interface of a board (-1: the own board). Starts no thread. The
  * emulation makes one system call for each number that is in use. -FI_EBUSY: no
  * interface is free; -FI_EINVAL: no such board, or not the own board although

@@ -17,14 +17,6 @@ int hal_board_own(int wanted, int boards, long rank, long nranks);
 /* Number of boards of this host, as parameters of the emulation ask for. */
 uint32_t hal_board_count(const struct hal_params *params);
 
-/* Does the backend have this board? Else it is on another host, or there is
- * none of this number. */
-static inline bool hal_board_here(const struct hal *hal, uint32_t board)
-{
-	return board >= hal->first_board && board - hal->first_board <
-		hal->caps.boards - hal->far_boards;
-}
-
 /* Check the board of a call of hal_if_open(), and replace -1 in *board by the
  * board of the process. 0, or -FI_EINVAL after a log line: there is no such
  * board, it is on another host, or it is another board and HAL_CAP_ANY_BOARD is

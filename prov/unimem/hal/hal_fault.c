@@ -5,8 +5,10 @@
  *
  * Entry point: hal_fault_wrap().
  *
- * The backend owns its objects. Their ops pointer leads to a copy of the
- * backend's table, in struct fault, in which override() replaces some entries.
+ * The backend owns its objects. The ops pointer of an interface leads to a copy
+ * of the backend's table, in struct fault, that of a peer to a copy of the
+ * peer's table, in struct fault_peer: peers on other hosts have another.
+ * override() and override_peer() replace some entries of these copies.
  * struct fault_if and struct fault_peer hold what the decorator adds per
  * interface and per peer. It sets tx.cells of a peer to NULL ("veiled"), so
  * that every send calls fault_pkt_send(). While a function of the backend runs,
@@ -61,6 +63,9 @@ struct held {
 struct fault_peer {
 	struct unm_list list;		/* in fault_if.peers */
 	struct hal_peer *peer;
+	const struct hal_ops *base;	/* table of the peer without the
+					 * decorator */
+	struct hal_ops ops;		/* copy of *base, see override_peer() */
 	struct hal_cell *cells;		/* the backend's tx.cells, if veiled */
 	uint64_t sent;			/* the backend's tx.next, if veiled */
 	struct held *queue;		/* [pkt_depth]; NULL: never held one */
@@ -153,26 +158,32 @@ static void for_peers(struct fault_if *fi, void (*fn)(struct fault_peer *fp))
 		fn(unm_container(pos, struct fault_peer, list));
 }
 
+static void override_peer(struct hal_ops *ops);
+
 /* Make sure that a peer has a fault_peer. The peer is not veiled, the caller
- * veils it afterwards. Without memory the peer keeps the table of the backend:
- * there are no faults with this peer then, which breaks no law. */
+ * veils it afterwards. Without memory the peer keeps its table: there are no
+ * faults with this peer then, which breaks no law. */
 static void adopt(struct fault_if *fi, struct hal_peer *peer)
 {
+	/* a peer of the backend has got the table of its interface */
+	const struct hal_ops *base = peer->ops == &fi->f->ops ? fi->f->base :
+		peer->ops;
 	struct fault_peer *fp = peer->decorator;
 
-	if (peer->host != NULL)		/* not a peer of the backend */
+	if (fp != NULL)
 		return;
+	fp = calloc(1, sizeof(*fp));
 	if (fp == NULL) {
-		fp = calloc(1, sizeof(*fp));
-		if (fp == NULL) {
-			peer->ops = fi->f->base;
-			return;
-		}
-		fp->peer = peer;
-		peer->decorator = fp;
-		unm_list_append(&fi->peers, &fp->list);
+		peer->ops = base;
+		return;
 	}
-	peer->ops = &fi->f->ops;
+	fp->peer = peer;
+	fp->base = base;
+	fp->ops = *base;
+	override_peer(&fp->ops);
+	peer->ops = &fp->ops;
+	peer->decorator = fp;
+	unm_list_append(&fi->peers, &fp->list);
 }
 
 static void peer_delete(struct fault_peer *fp)
@@ -184,8 +195,8 @@ static void peer_delete(struct fault_peer *fp)
 /* ---- Packets --------------------------------------------------------- */
 
 /* Send a packet with the backend. Packets held before it must be sent. */
-static int forward(struct fault_if *fi, struct fault_peer *fp, uint64_t head,
-		   const uint64_t *w, unsigned nw, const void *data, size_t len)
+static int forward(struct fault_peer *fp, uint64_t head, const uint64_t *w,
+		   unsigned nw, const void *data, size_t len)
 {
 	struct hal_peer *peer = fp->peer;
 	int ret;
@@ -194,7 +205,7 @@ static int forward(struct fault_if *fi, struct fault_peer *fp, uint64_t head,
 	if (peer->tx.cells != NULL)
 		ret = hal_pkt_send(peer, head, w, nw, data, len);
 	else
-		ret = fi->f->base->pkt_send(peer, head, w, nw, data, len);
+		ret = fp->base->pkt_send(peer, head, w, nw, data, len);
 	veil(fp);
 	return ret;
 }
@@ -221,8 +232,8 @@ static void release_peer(struct fault_if *fi, struct fault_peer *fp,
 	while (fp->first != fp->last) {
 		struct held *h = &fp->queue[fp->first % depth];
 
-		if (h->due > now || forward(fi, fp, h->head, NULL, 0,
-					    h->payload, h->len) != 0)
+		if (h->due > now || forward(fp, h->head, NULL, 0, h->payload,
+					    h->len) != 0)
 			return;
 		/* the backend has counted it in tx.next, and so had hold() */
 		fp->first++;
@@ -288,7 +299,7 @@ static int fault_pkt_send(struct hal_peer *peer, uint64_t head,
 	if (peer->tx.back != NULL && chance(fi, fi->f->rates.delay))
 		due = unm_now_ns() + (uint64_t)fi->f->rates.delay_us * US;
 	if (due == 0 && fp->first == fp->last)
-		return forward(fi, fp, head, w, nw, data, len);
+		return forward(fp, head, w, nw, data, len);
 	/* release_peer() keeps the order of the packets of a peer */
 	ret = hold(fi, fp, due, head, w, nw, data, len);
 	if (ret == 0 && due != 0)
@@ -298,12 +309,11 @@ static int fault_pkt_send(struct hal_peer *peer, uint64_t head,
 
 static int fault_space_ready(struct hal_peer *peer, uint32_t bytes)
 {
-	struct fault_if *fi = peer->hif->decorator;
 	struct fault_peer *fp = peer->decorator;
 	int ret;
 
 	unveil(fp);
-	ret = fi->f->base->space_ready(peer, bytes);
+	ret = fp->base->space_ready(peer, bytes);
 	veil(fp);
 	return ret;
 }
@@ -312,11 +322,11 @@ static int fault_space_ready(struct hal_peer *peer, uint32_t bytes)
  * again. */
 static int fault_back_barrier(struct hal_peer *peer)
 {
-	struct fault_if *fi = peer->hif->decorator;
+	struct fault_peer *fp = peer->decorator;
 
-	if (refuse(fi))
+	if (refuse(peer->hif->decorator))
 		return -FI_EAGAIN;
-	return fi->f->base->back_barrier(peer);
+	return fp->base->back_barrier(peer);
 }
 
 static void fault_pump(struct hal_if *hif)
@@ -468,9 +478,10 @@ static void fault_peer_free(struct hal_peer *peer)
 	discard_held(fi, fp);
 	unveil(fp);
 	unm_list_remove(&fp->list);
+	peer->ops = fp->base;
 	peer_delete(fp);
 	peer->decorator = NULL;		/* in a forked child, peer stays */
-	fi->f->base->peer_free(peer);
+	peer->ops->peer_free(peer);
 }
 
 static void fault_dump(struct hal_if *hif, FILE *out)
@@ -493,11 +504,11 @@ static void fault_dump(struct hal_if *hif, FILE *out)
 static int fault_mem_import(struct hal_peer *peer, const struct hal_key *key,
 			    struct hal_rmem **rmem)
 {
-	struct fault_if *fi = peer->hif->decorator;
+	struct fault_peer *fp = peer->decorator;
 
-	if (refuse(fi))
+	if (refuse(peer->hif->decorator))
 		return -FI_EAGAIN;
-	return fi->f->base->mem_import(peer, key, rmem);
+	return fp->base->mem_import(peer, key, rmem);
 }
 
 static int fault_dma_post(struct hal_if *hif, const struct hal_dma *dma,
@@ -603,6 +614,16 @@ static int parse(const char *spec, struct rates *r)
 	return -FI_EINVAL;
 }
 
+/* Replace the entries that take a peer which adopt() has seen. */
+static void override_peer(struct hal_ops *ops)
+{
+	ops->peer_free = fault_peer_free;
+	ops->pkt_send = fault_pkt_send;
+	ops->space_ready = fault_space_ready;
+	ops->back_barrier = fault_back_barrier;
+	ops->mem_import = fault_mem_import;
+}
+
 static void fault_close(struct hal *hal)
 {
 	struct fault *f = fault_of(hal->ops);
@@ -624,12 +645,8 @@ static void override(struct hal_ops *ops)
 	ops->connect = fault_connect;
 	if (ops->connect_host != NULL)
 		ops->connect_host = fault_connect_host;
-	ops->peer_free = fault_peer_free;
-	ops->pkt_send = fault_pkt_send;
-	ops->space_ready = fault_space_ready;
-	ops->back_barrier = fault_back_barrier;
+	ops->peer_free = fault_peer_free;	/* for peers without events */
 	ops->pump = fault_pump;
-	ops->mem_import = fault_mem_import;
 	ops->dma_post = fault_dma_post;
 	ops->dma_poll = fault_dma_poll;
 	ops->dump = fault_dump;

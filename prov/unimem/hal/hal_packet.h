@@ -77,11 +77,12 @@ int hal_pkt_send(struct hal_peer *peer, uint64_t head, const uint64_t *w,
 }
 
 /*
- * Send a wide packet (only with HAL_CAP_WIDE, which implies that tx.cells is
- * set once connected): as hal_pkt_send(), but 8 * nw + len is more than
- * caps.pkt_payload and at most caps.pkt_wide. It takes two slots: the head of
- * the second one is not written, because the receiver knows by the head of the
- * first that the packet is wide, and skips it.
+ * Send a wide packet (only with HAL_CAP_WIDE): as hal_pkt_send(), but
+ * 8 * nw + len is more than caps.pkt_payload and at most caps.pkt_wide. It
+ * takes two slots: the head of the second one is not written, because the
+ * receiver knows by the head of the first that the packet is wide, and skips
+ * it. A peer without tx.cells shows no free slots (tx.limit is tx.next), so
+ * tx.cells is read only where there seems to be no room.
  */
 static inline int hal_pkt_send_wide(struct hal_peer *peer, uint64_t head,
 				    const uint64_t *w, unsigned nw,
@@ -91,8 +92,13 @@ static inline int hal_pkt_send_wide(struct hal_peer *peer, uint64_t head,
 	size_t first = HAL_PKT_MAX - 8 * nw;
 	uint8_t *cell, *second;
 
-	if (tx->limit - tx->next < 2 && hal_tx_refresh(tx) < 2)
-		return -FI_EAGAIN;
+	if (tx->limit - tx->next < 2) {
+		if (tx->cells == NULL)
+			return peer->ops->pkt_send(peer, head, w, nw, data,
+						   len);
+		if (hal_tx_refresh(tx) < 2)
+			return -FI_EAGAIN;
+	}
 	HAL_FAULT_POINT(HAL_FAULT_POINT_CLAIMED);
 	cell = tx->cells[tx->next & tx->mask].payload;
 	second = tx->cells[(tx->next + 1) & tx->mask].payload;

@@ -327,7 +327,8 @@ struct hal_ops {
 	/* hal_process.h; NULL: the platform does not know processes */
 	int (*peer_process)(struct hal_peer *peer, uint64_t *id);
 	void (*wake)(struct hal_peer *peer);
-	/* called only where tx.cells, tx.space or rx.back is NULL */
+	/* called only where tx.cells, tx.space or rx.back is NULL; a wide
+	 * packet has more than caps.pkt_payload bytes */
 	int (*pkt_send)(struct hal_peer *peer, uint64_t head,
 			const uint64_t *w, unsigned nw,
 			const void *data, size_t len);
@@ -378,5 +379,13 @@ struct hal {
 	int refs;			/* users; under the lock of hal.c */
 	void *net;			/* for the use of hal/net */
 };
+
+/* Is this a board of this host? Else it is on another host, or there is none of
+ * this number. */
+static inline bool hal_board_here(const struct hal *hal, uint32_t board)
+{
+	return board >= hal->first_board && board - hal->first_board <
+		hal->caps.boards - hal->far_boards;
+}
 
 #endif /* HAL_TYPES_H */

@@ -135,6 +135,8 @@ libunm_hal_la_SOURCES = \
 	prov/unimem/hal/net/hal_net_key.h \
 	prov/unimem/hal/net/hal_net_load.c \
 	prov/unimem/hal/net/hal_net_load.h \
+	prov/unimem/hal/net/hal_net_loss.c \
+	prov/unimem/hal/net/hal_net_loss.h \
 	prov/unimem/hal/net/hal_net_meet.c \
 	prov/unimem/hal/net/hal_net_meet.h \
 	prov/unimem/hal/net/hal_net_peer.c \

@@ -3,10 +3,10 @@
  * hal_net.c - the table of functions with which a backend has peers on other
  * hosts too.
  *
- * Entry point: hal_net_wrap(). Interfaces, memory and the peers of this host
- * are those of the backend. A peer on another host has a table of its own
- * (net_peer_ops). Nothing of the engine is loaded before the first connection
- * to or from another host.
+ * Entry points: hal_net_wrap(), hal_net_board_host(). Interfaces, memory and
+ * the peers of this host are those of the backend. A peer on another host has
+ * a table of its own (net_peer_ops). Nothing of the engine is loaded before
+ * the first connection to or from another host.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -17,6 +17,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "hal/hal_fault_point.h"
 #include "hal/hal_log.h"
 #include "hal/hal_peer.h"
 #include "hal/net/hal_net.h"
@@ -152,6 +153,7 @@ static void nif_close(struct net_if *nif)
 	bool parent = nif->net->pid == getpid();
 	struct unm_list *node;
 
+	HAL_FAULT_POINT(HAL_FAULT_POINT_CLOSING);
 	if (parent)
 		net_linger(nif, NULL);
 	else
@@ -296,7 +298,6 @@ static void net_close(struct hal *hal)
 	hal->ops = net->base;
 	hal->net = NULL;
 	hal->caps.backend = net->base_name;
-	hal->caps.flags = net->base_flags;
 	net_dir_free(net->dir);
 	explicit_bzero(&net->key, sizeof(net->key));
 	free(net);
@@ -349,7 +350,6 @@ int hal_net_wrap(struct hal *hal, struct net_dir *dir)
 		number_boards(hal, dir);
 	net->base = hal->ops;
 	net->base_name = hal->caps.backend;
-	net->base_flags = hal->caps.flags;
 	net->dead_ns = (uint64_t)hal->params.net_dead_ms * 1000000;
 	net->half_ns = NET_HALF_NS;
 	net->drain_ns = NET_DRAIN_NS;
@@ -363,6 +363,13 @@ int hal_net_wrap(struct hal *hal, struct net_dir *dir)
 	hal->net = net;
 	hal->ops = &net->ops;
 	hal->caps.backend = net->name;
-	hal->caps.flags &= ~HAL_CAP_WIDE;	/* frames have none */
 	return 0;
+}
+
+const char *hal_net_board_host(const struct hal *hal, uint32_t board)
+{
+	const struct net_hal *net = hal->net;
+	int k = net->dir != NULL ? net_dir_of_board(net->dir, board) : -1;
+
+	return k >= 0 ? net->dir->host[k].name : NULL;
 }

@@ -20,4 +20,7 @@ struct net_dir;
  */
 int hal_net_wrap(struct hal *hal, struct net_dir *dir);
 
+/* The host of a board, as the directory names it; NULL: there is none. */
+const char *hal_net_board_host(const struct hal *hal, uint32_t board);
+
 #endif /* HAL_NET_H */

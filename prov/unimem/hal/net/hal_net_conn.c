@@ -18,10 +18,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "hal/hal_fault_point.h"
 #include "hal/hal_log.h"
 #include "hal/net/hal_net_conn.h"
 #include "hal/net/hal_net_host.h"
 #include "hal/net/hal_net_load.h"
+#include "hal/net/hal_net_loss.h"
 #include "hal/net/hal_net_state.h"
 #include "util/unm_clock.h"
 
@@ -222,8 +224,10 @@ static void log_unreached(struct net_peer *peer, int status)
 {
 	struct net_if *nif = peer->nif;
 	bool nobody = peer->by_key && status == -FI_ECONNREFUSED;
-	/* callers connect to a service to find out if it runs */
-	bool quiet = nobody && peer->p.addr.iface == HAL_IF_SERVICE;
+	/* callers connect to a service or a mailbox to find out if it runs */
+	bool quiet = nobody &&
+		(peer->p.addr.iface == HAL_IF_SERVICE ||
+		 peer->p.addr.iface == nif->hif->caps->ifs_per_board);
 	char text[64];
 
 	hal_log(nif->said || quiet, "interface %u:%u at %s port %u: %s",
@@ -424,6 +428,7 @@ void net_dial(struct net_peer *peer)
 	if ((connect(fd, (struct sockaddr *)&sa, len) != 0 &&
 	     errno != EINPROGRESS) || watch(nif, &conn->src, EPOLLOUT) != 0)
 		net_conn_failed(conn, -errno);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_HELLO_SENT);
 }
 
 /* The TCP connection is there, or it failed. */
@@ -585,6 +590,9 @@ uint64_t net_deadline(const struct net_if *nif)
 			first = peer->redial;
 		if (peer->dying != 0 && !peer->p.dead && peer->dead_by < first)
 			first = peer->dead_by;
+		if (peer->dying == 0 && !peer->p.dead &&
+		    net_loss_deadline(peer) < first)
+			first = net_loss_deadline(peer);
 	}
 	return first;
 }

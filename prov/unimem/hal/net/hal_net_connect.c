@@ -23,14 +23,28 @@
 
 /* ---- Board and interface ------------------------------------------------ */
 
+/* The port of an interface, of the board of this number on its host; 0: it has
+ * none. The last interface of a board, which is the mailbox's, has the last of
+ * the board's ports. */
+static uint16_t port_of(const struct hal_if *hif, uint32_t board,
+			uint32_t iface)
+{
+	uint32_t place = iface;
+
+	if (iface == hif->caps->ifs_per_board)
+		place = NET_DIR_IFS - 1;
+	else if (iface == NET_DIR_IFS - 1)
+		place = NET_DIR_IFS;
+	return net_dir_port(hif->hal->params.net_port, board, place);
+}
+
 uint16_t net_known_port(const struct net_if *nif)
 {
-	const struct hal *hal = nif->hif->hal;
+	const struct hal_if *hif = nif->hif;
 
 	return nif->net->dir == NULL ? 0 :
-		net_dir_port(hal->params.net_port,
-			     nif->hif->addr.board - hal->first_board,
-			     nif->hif->addr.iface);
+		port_of(hif, hif->addr.board - hif->hal->first_board,
+			hif->addr.iface);
 }
 
 /* Log a refusal, once for each interface. */
@@ -55,11 +69,12 @@ static int find_host(struct net_if *nif, const struct hal_addr *to,
 	if (k < 0)
 		return -FI_EINVAL;
 	memset(host, 0, sizeof(*host));
-	host->port = net_dir_port(nif->hif->hal->params.net_port,
-				  to->board - dir->host[k].first, to->iface);
+	host->port = port_of(nif->hif, to->board - dir->host[k].first,
+			     to->iface);
 	if (host->port == 0)
 		return refuse(nif, to, -FI_EINVAL, "only interfaces 0 to "
-			      "63 of its first boards have a known port");
+			      "62, and the last one, of its first boards have "
+			      "a known port");
 	if (nif->net->key.len == 0)
 		return refuse(nif, to, -FI_EACCES, "connections by board and "
 			      "interface need a key file (FI_UNIMEM_NET_KEY), "
@@ -171,7 +186,8 @@ int net_connect_host(struct hal_if *hif, const struct hal_addr *to,
 	if (memcmp(host->id, nif->host.id, sizeof(host->id)) == 0)
 		return nif->base->connect(hif, to, out);
 	if (to->version != HAL_ADDR_VERSION || to->reserved != 0 ||
-	    to->nonce == HAL_ADDR_ANY)
+	    to->nonce == HAL_ADDR_ANY ||
+	    to->iface > hif->caps->ifs_per_board)
 		return -FI_EINVAL;
 	if (nif->crypto == NULL)
 		nif->crypto = net_crypto_get();

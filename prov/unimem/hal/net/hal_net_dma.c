@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hal/hal_fault_point.h"
 #include "hal/net/hal_net_dma.h"
 #include "hal/net/hal_net_region.h"
 #include "hal/net/hal_net_send.h"
@@ -207,6 +208,7 @@ static bool next_piece(struct net_if *nif, struct net_dma *dma)
 		memcpy(at + sizeof(a), (uint8_t *)dma->d.local + dma->asked,
 		       a.len);
 	net_later(peer);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_DMA_HALF);
 	dma->asked += a.len;
 	dma->pieces++;
 	peer->pieces++;

@@ -18,7 +18,7 @@
 
 #include "hal/net/hal_net_auth.h"
 
-#define NET_ENGINE_ABI		2	/* raise when this file changes */
+#define NET_ENGINE_ABI		3	/* raise when this file changes */
 #define NET_ENGINE_SYMBOL	"hal_net_engine"
 #define NET_CRYPTO_SYMBOL	"hal_net_crypto"
 #define NET_WORKER_MAX		1024	/* bytes of a worker's address */
@@ -28,7 +28,7 @@ struct net_link;			/* and that of a peer */
 
 /* Start of what the caller sends. It lasts until the message is sent. */
 struct net_message {
-	struct net_worker *worker;	/* the engine's, from send() on */
+	struct net_link *link;		/* the engine's, from send() on */
 };
 
 /* Calls from the engine, inside progress(), send() and disconnect(). */
@@ -61,7 +61,7 @@ struct net_crypto {
 struct net_engine {
 	uint32_t abi;			/* NET_ENGINE_ABI */
 	const char *name;		/* "ucx" */
-	/* 0; -FI_EIO after a log line by log(), -FI_ENOMEM */
+	/* 0; -FI_EIO, -FI_EMFILE, -FI_ENOMEM */
 	int (*open)(const struct net_worker_conf *conf,
 		    struct net_worker **worker);
 	void (*close)(struct net_worker *worker);
@@ -81,8 +81,9 @@ struct net_engine {
 	 * up->sent(message); negative: not sent, and the link is of no use. */
 	int (*send)(struct net_link *link, struct net_message *message,
 		    const void *data, size_t len);
-	/* End a link at once; messages under way may be lost. silent: the IP
-	 * address of its host, which does not answer; NULL: it may answer. */
+	/* End a link at once; messages under way may be lost. No upcall with
+	 * this peer follows. silent: the IP address of its host, which does not
+	 * answer; NULL: it may answer. */
 	void (*disconnect)(struct net_link *link, const uint8_t *silent);
 };
 

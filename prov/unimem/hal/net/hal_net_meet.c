@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hal/hal_fault_point.h"
 #include "hal/hal_log.h"
 #include "hal/net/hal_net_conn.h"
 #include "hal/net/hal_net_host.h"
@@ -190,6 +191,7 @@ static void proven_acceptor(struct net_conn *conn)
 	peer->state = NET_MEETING;
 	if (send_meet(conn) != 0)
 		net_conn_failed(conn, -FI_ECONNREFUSED);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_ACCEPTED);
 }
 
 void net_meet_proven(struct net_conn *conn)
@@ -251,12 +253,17 @@ static int on_bye(struct net_conn *conn, const struct net_bye *bye, size_t len)
 	return 0;
 }
 
-/* Frames may be sent. */
+/*
+ * Frames may be sent. The first asks for an acknowledgement, for which an
+ * orderly close waits: UCX 1.13 ends a process (an assertion) if the other side
+ * closes while it makes the connection of the acknowledgement.
+ */
 static void peer_up(struct net_peer *peer)
 {
 	peer->state = NET_UP;
 	peer->tries = 0;
 	net_queue_send(peer);
+	net_flush(peer, NET_F_ASK);
 	if (peer->p.tx.open)
 		net_peer_event(peer, HAL_EV_CONNECTED, 0);
 }

@@ -15,6 +15,7 @@
 #include "hal/hal_peer.h"
 #include "hal/net/hal_net_conn.h"
 #include "hal/net/hal_net_dma.h"
+#include "hal/net/hal_net_loss.h"
 #include "hal/net/hal_net_meet.h"
 #include "hal/net/hal_net_peer.h"
 #include "hal/net/hal_net_send.h"
@@ -32,16 +33,15 @@ static bool live(const struct net_peer *peer)
 
 void net_peer_open(struct net_peer *peer)
 {
-	uint32_t depth = peer->nif->hif->caps->pkt_depth;
 	uint64_t first = (uint64_t)peer->nif->hif->hal->params.seq_start;
 	struct hal_tx *tx = &peer->p.tx;
 
 	if (tx->open)
 		return;
 	tx->open = true;
-	tx->mask = depth - 1;
+	tx->mask = peer->nif->hif->caps->pkt_depth - 1;
 	tx->next = first;
-	tx->limit = first + depth;
+	tx->limit = first;		/* for good: hal_pkt_send_wide() */
 	/* relaxed: the thread that connects reads it */
 	atomic_store_explicit(&peer->back.done, first, memory_order_relaxed);
 	net_rec_add(peer, NET_OPEN, 0, first, 0);
@@ -67,8 +67,20 @@ static void disconnect(struct net_peer *peer)
 	net_send_drop(peer);
 }
 
+/* Has a caller of the HAL seen this peer, or will it? Else it is a process that
+ * has proven itself and was refused, or ended, before its first frame. A caller
+ * that connects by board and interface will, by the status of its call. */
+static bool known(const struct net_peer *peer)
+{
+	return peer->by_key || peer->p.tx.open || peer->p.rx.cells != NULL;
+}
+
 static void declare_dead(struct net_peer *peer)
 {
+	if (!known(peer)) {
+		net_peer_drop(peer, false);
+		return;
+	}
 	peer->p.dead = true;
 	peer->nif->ndying--;
 	disconnect(peer);
@@ -93,12 +105,14 @@ static void read_rest(struct net_if *nif)
 
 void net_peers_tick(struct net_if *nif, uint64_t now)
 {
-	unm_list_for_each(pos, &nif->peers) {
+	unm_list_for_each_safe(pos, tmp, &nif->peers) {
 		struct net_peer *peer = unm_container(pos, struct net_peer,
 						      link);
 
 		if (peer->redial != 0 && peer->redial <= now && live(peer))
 			net_dial(peer);
+		if (live(peer))
+			net_loss_tick(peer, now);
 		if (peer->dying == 0 || peer->p.dead)
 			continue;
 		if (peer->bye && peer->s.taken >= peer->bye_sent) {
@@ -203,20 +217,28 @@ static int net_pkt_send(struct hal_peer *hp, uint64_t head, const uint64_t *w,
 			unsigned nw, const void *data, size_t len)
 {
 	struct net_peer *peer = net_peer(hp);
+	uint32_t bytes = (uint32_t)(8 * nw + len);
+	uint32_t slots = bytes > peer->nif->hif->caps->pkt_payload ? 2 : 1;
 	struct hal_tx *tx = &hp->tx;
+	uint64_t room = hal_tx_refresh(tx);
 	uint8_t *at;
 
-	if (tx->next == tx->limit && hal_tx_refresh(tx) == 0)
+	tx->limit = tx->next;
+	if (room < slots)
 		return -FI_EAGAIN;
-	at = net_rec_add(peer, NET_PACKET, 0, head, (uint32_t)(8 * nw + len));
-	tx->next++;
+	HAL_FAULT_POINT(HAL_FAULT_POINT_CLAIMED);
+	at = net_rec_add(peer, NET_PACKET, 0, head, bytes);
+	tx->next += slots;
+	tx->limit = tx->next;
 	if (at == NULL)
 		return 0;		/* ended: nobody receives it */
 	if (nw != 0)
 		memcpy(at, w, 8 * nw);
 	if (len != 0)
 		memcpy(at + 8 * nw, data, len);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_COPIED);
 	net_flush(peer, 0);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_PUBLISHED);
 	return 0;
 }
 

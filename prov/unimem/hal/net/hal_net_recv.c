@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "hal/hal_fault_point.h"
 #include "hal/hal_log.h"
 #include "hal/hal_peer.h"
 #include "hal/net/hal_net_dma.h"
@@ -55,6 +56,7 @@ static int on_open(struct net_peer *peer, uint64_t first)
 					     caps->pkt_depth].head,
 				      (first + i) & HAL_HEAD_ID_MASK,
 				      memory_order_relaxed);
+	HAL_FAULT_POINT(HAL_FAULT_POINT_MAPPED);
 	rx->mask = caps->pkt_depth - 1;
 	rx->next = first;
 	rx->flushed = first;
@@ -67,22 +69,29 @@ static int on_open(struct net_peer *peer, uint64_t first)
 	return 0;
 }
 
+/* A packet that is longer than the payload of a slot takes two. */
 static int on_packet(struct net_peer *peer, const struct net_rec *rec,
 		     const uint8_t *data)
 {
+	const struct hal_caps *caps = peer->nif->hif->caps;
+	bool wide = rec->len > caps->pkt_payload;
+	uint32_t first = wide ? caps->pkt_payload : rec->len;
 	struct hal_rx *rx = &peer->p.rx;
 	struct hal_cell *cell;
 
-	if (rx->cells == NULL || rec->len > peer->nif->hif->caps->pkt_payload ||
-	    peer->rx_fill - rx->flushed > rx->mask)
+	if (rx->cells == NULL || (wide && rec->len > caps->pkt_wide) ||
+	    peer->rx_fill - rx->flushed + wide > rx->mask)
 		return -EPROTO;
 	cell = &rx->cells[peer->rx_fill & rx->mask];
-	memcpy(cell->payload, data, rec->len);
-	peer->rx_fill++;
+	memcpy(cell->payload, data, first);
+	if (wide)
+		memcpy(rx->cells[(peer->rx_fill + 1) & rx->mask].payload,
+		       data + first, rec->len - first);
 	/* relaxed: the thread that polls the ring is this one */
 	atomic_store_explicit(&cell->head, (rec->arg & ~HAL_HEAD_ID_MASK) |
-			      (peer->rx_fill & HAL_HEAD_ID_MASK),
+			      ((peer->rx_fill + 1) & HAL_HEAD_ID_MASK),
 			      memory_order_relaxed);
+	peer->rx_fill += 1 + wide;
 	return 0;
 }
 
@@ -185,6 +194,7 @@ static void received(void *owner, const void *data, size_t len)
 		nif->nstrange++;
 		return;
 	}
+	nif->nframes++;
 	ret = net_stream_ack(&peer->s, head.ack);
 	if (ret == 0 && head.seq != 0)
 		ret = take(peer, &head, data, len);

@@ -58,6 +58,7 @@ int net_stream_take(struct net_stream *s, uint64_t seq, const void *frame,
 		return -FI_ENOMEM;
 	memcpy(*copy, frame, len);
 	s->early_len[seq % NET_WINDOW] = len;
+	s->kept++;
 	return 0;
 }
 
@@ -69,6 +70,7 @@ void *net_stream_early(struct net_stream *s, size_t *len)
 	if (frame == NULL)
 		return NULL;
 	s->early[at] = NULL;
+	s->kept--;
 	s->taken++;
 	*len = s->early_len[at];
 	return frame;
@@ -80,4 +82,5 @@ void net_stream_clear(struct net_stream *s)
 		free(s->early[i]);
 		s->early[i] = NULL;
 	}
+	s->kept = 0;
 }

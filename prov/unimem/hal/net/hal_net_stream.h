@@ -87,6 +87,7 @@ struct net_stream {
 	void *early[NET_WINDOW];	/* copies of frames that came too early,
 					 * by number; NULL: not there */
 	size_t early_len[NET_WINDOW];
+	uint32_t kept;			/* copies in early[] */
 };
 
 /* Note an acknowledgement. -EPROTO: of a frame that was never sent. */

@@ -18,6 +18,7 @@
  *   hal_net_region.c	local dmable memory
  *   hal_net_dma.c	dmable memory of peers, and transfers
  *   hal_net_recv.c	frames that come
+ *   hal_net_loss.c	frames that the engine has lost
  *   hal_net_conn.c	control connections
  *   hal_net_meet.c	their messages after the proofs
  *   hal_net_peer.c	peers as callers of the HAL use them; their ends
@@ -51,7 +52,6 @@ struct net_hal {
 	struct hal_ops ops;		/* copy of *base, see override() */
 	const struct hal_ops *base;	/* table of the backend */
 	const char *base_name;		/* caps.backend of the backend */
-	uint32_t base_flags;		/* caps.flags of the backend */
 	char name[32];			/* "NAME+net" */
 	pid_t pid;			/* process that opened it */
 	struct hal_host host;		/* without port and secret */
@@ -174,6 +174,14 @@ struct net_peer {
 	uint64_t ask_seq;		/* last frame that asks for an
 					 * acknowledgement */
 	bool ack_due;			/* send one at once */
+	/* of hal_net_loss.c */
+	uint64_t gap_ns;		/* time for which a frame is missing,
+					 * plus 1; 0: none is */
+	uint64_t gap_seen;		/* ns: when it was last checked */
+	uint64_t gap_taken;		/* s.taken then */
+	uint64_t ask_acked;		/* the peer has to acknowledge it */
+	uint64_t ask_at;		/* ns: when to ask for that; 0: not */
+	uint32_t asks;			/* questions without an answer */
 	bool silent;			/* its host does not answer */
 	int tries;			/* dials that ended without an answer */
 	uint64_t dial_by;		/* ns: dial again until then; valid if
@@ -216,6 +224,7 @@ struct net_if {
 	struct net_worker *worker;	/* NULL: no peer was proven yet */
 	struct unm_list spare;		/* free frames */
 	uint32_t nspare;
+	uint64_t nframes;		/* frames of peers */
 	uint64_t nstrange;		/* frames of nobody */
 	bool said;			/* a refusal was logged */
 	bool refused;			/* one of hal_net_connect.c was */
@@ -235,11 +244,16 @@ static inline struct net_peer *net_peer(struct hal_peer *peer)
 	return (struct net_peer *)peer;
 }
 
-/* Let the engine carry a bounded number of messages. */
+/* Let the engine carry a bounded number of messages. Each call of the engine is
+ * a system call or more, so none follows a call that has brought frames: the
+ * caller processes these first. */
 static inline void net_progress(struct net_if *nif)
 {
+	uint64_t before = nif->nframes;
+
 	for (int i = 0; nif->worker != NULL && i < NET_PROGRESS &&
-	     nif->engine->progress(nif->worker) != 0; i++)
+	     nif->engine->progress(nif->worker) != 0 &&
+	     nif->nframes == before; i++)
 		;
 }
 

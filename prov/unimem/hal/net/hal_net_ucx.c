@@ -7,9 +7,11 @@
  * message, eager, without a header of UCX's. docs/net.md, section 2, says why
  * UCX, and which of its settings are changed.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <rdma/fi_errno.h>
 #include <ucp/api/ucp.h>
@@ -19,6 +21,9 @@
 #include "hal/net/hal_net_stuck.h"
 
 #define AM_ID		0x55		/* of all frames */
+#define START_FDS	24		/* descriptors for a worker and its
+					 * first link */
+#define DRAIN_POLLS	10000		/* calls until a link is given up */
 #define CLOSE_POLLS	100000		/* calls until an end is given up */
 
 /* Address of a worker as peers get it; UCX's follows. UCX reads its addresses
@@ -35,13 +40,75 @@ struct net_worker {
 	void *owner;
 	int epfd;			/* of the interface */
 	void *event;
+	struct net_link *left;		/* links that were given up, see
+					 * net_disconnect() */
 };
 
 struct net_link {
 	struct net_worker *worker;
 	ucp_ep_h ep;
-	void *peer;
+	void *peer;			/* NULL: given up */
+	struct net_link *next;		/* in net_worker.left */
+	uint32_t sending;		/* messages that UCX has not sent yet */
 };
+
+/* ---- Ends of links ------------------------------------------------- */
+
+/* End a link. None of its messages waits in UCX. */
+static void link_close(struct net_link *link)
+{
+	ucp_request_param_t param = {
+		.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
+		.flags = UCP_EP_CLOSE_FLAG_FORCE,
+	};
+	ucs_status_ptr_t request = ucp_ep_close_nbx(link->ep, &param);
+
+	if (UCS_PTR_IS_PTR(request)) {
+		for (int i = 0; i < CLOSE_POLLS &&
+		     ucp_request_check_status(request) == UCS_INPROGRESS; i++)
+			ucp_worker_progress(link->worker->ucp);
+		ucp_request_free(request);
+	}
+	free(link);
+}
+
+/* Close the links that were given up and whose messages have gone. */
+static void close_left(struct net_worker *w)
+{
+	struct net_link **at = &w->left, *link;
+
+	while ((link = *at) != NULL) {
+		if (link->sending != 0) {
+			at = &link->next;
+			continue;
+		}
+		*at = link->next;
+		link_close(link);
+	}
+}
+
+/*
+ * UCX 1.13 ends the process ("pending_count == 0") if an endpoint is closed
+ * while messages wait in it for its connection. So carry them first: a
+ * connection is made, or fails, as soon as the other side is there or has
+ * ended. If the other side is stopped, the link stays for a later call.
+ */
+static void net_disconnect(struct net_link *link, const uint8_t *silent)
+{
+	struct net_worker *w = link->worker;
+
+	link->peer = NULL;
+	if (silent != NULL)
+		net_stuck_shut(w->epfd, w->event, silent);
+	for (int i = 0; i < DRAIN_POLLS && link->sending != 0; i++)
+		ucp_worker_progress(w->ucp);
+	if (link->sending == 0) {
+		link_close(link);
+		return;
+	}
+	link->next = w->left;
+	w->left = link;
+}
 
 /* ---- Worker -------------------------------------------------------- */
 
@@ -91,7 +158,8 @@ static int open_context(const struct net_worker_conf *conf,
 	set(config, "KEEPIDLE", "1s");
 	set(config, "KEEPINTVL", "1s");
 	/* the first one after a second, and so many without an answer */
-	snprintf(probes, sizeof(probes), "%u", conf->dead_ms / 1000 - 1);
+	snprintf(probes, sizeof(probes), "%u", conf->dead_ms < 2000 ? 1 :
+		 conf->dead_ms / 1000 - 1);
 	set(config, "KEEPCNT", probes);
 	status = ucp_init(&params, config, &w->context);
 	ucp_config_release(config);
@@ -128,11 +196,30 @@ static int open_worker(const struct net_worker_conf *conf,
 	return -FI_EIO;
 }
 
+/* Are there descriptors for a worker? UCX ends the process where it gets none
+ * for its thread. */
+static bool has_room(const struct net_worker_conf *conf)
+{
+	int fd[START_FDS], n = 0;
+	bool enough;
+
+	while (n < START_FDS &&
+	       (fd[n] = fcntl(conf->epfd, F_DUPFD_CLOEXEC, 0)) >= 0)
+		n++;
+	enough = n == START_FDS;
+	while (n > 0)
+		close(fd[--n]);
+	return enough;
+}
+
 static int net_open(const struct net_worker_conf *conf, struct net_worker **out)
 {
-	struct net_worker *w = calloc(1, sizeof(*w));
+	struct net_worker *w;
 	int ret;
 
+	if (!has_room(conf))
+		return -FI_EMFILE;
+	w = calloc(1, sizeof(*w));
 	if (w == NULL)
 		return -FI_ENOMEM;
 	w->up = conf->up;
@@ -153,13 +240,6 @@ err_context:
 err_free:
 	free(w);
 	return ret;
-}
-
-static void net_close(struct net_worker *w)
-{
-	ucp_worker_destroy(w->ucp);
-	ucp_cleanup(w->context);
-	free(w);
 }
 
 static int net_address(struct net_worker *w, void *buf, size_t *len)
@@ -184,12 +264,28 @@ static int net_address(struct net_worker *w, void *buf, size_t *len)
 
 static unsigned net_progress(struct net_worker *w)
 {
-	return ucp_worker_progress(w->ucp);
+	unsigned n = ucp_worker_progress(w->ucp);
+
+	if (w->left != NULL)
+		close_left(w);
+	return n;
 }
 
 static int net_arm(struct net_worker *w)
 {
 	return ucp_worker_arm(w->ucp) == UCS_OK ? 0 : -FI_EAGAIN;
+}
+
+static void net_close(struct net_worker *w)
+{
+	for (int i = 0; i < CLOSE_POLLS && w->left != NULL; i++)
+		net_progress(w);
+	/* rather lost than the process ended, see net_disconnect() */
+	if (w->left != NULL)
+		return;
+	ucp_worker_destroy(w->ucp);
+	ucp_cleanup(w->context);
+	free(w);
 }
 
 /* ---- Links --------------------------------------------------------- */
@@ -200,7 +296,8 @@ static void on_failure(void *arg, ucp_ep_h ep, ucs_status_t status)
 
 	(void)ep;
 	(void)status;			/* misleading: a kill is "timeout" */
-	link->worker->up->failed(link->peer);
+	if (link->peer != NULL)
+		link->worker->up->failed(link->peer);
 }
 
 static int net_connect(struct net_worker *w, const void *address, size_t len,
@@ -239,10 +336,11 @@ static int net_connect(struct net_worker *w, const void *address, size_t len,
 
 static void on_sent(void *request, ucs_status_t status, void *message)
 {
-	struct net_worker *w = ((struct net_message *)message)->worker;
+	struct net_link *link = ((struct net_message *)message)->link;
 
 	(void)status;			/* a failure comes by on_failure() */
-	w->up->sent(message);
+	link->sending--;
+	link->worker->up->sent(message);
 	ucp_request_free(request);
 }
 
@@ -259,31 +357,14 @@ static int net_send(struct net_link *link, struct net_message *message,
 	};
 	ucs_status_ptr_t request;
 
-	message->worker = link->worker;
+	message->link = link;
 	request = ucp_am_send_nbx(link->ep, AM_ID, NULL, 0, data, len, &param);
 	if (request == NULL)
 		return 0;
-	return UCS_PTR_IS_ERR(request) ? -FI_ECONNRESET : 1;
-}
-
-static void net_disconnect(struct net_link *link, const uint8_t *silent)
-{
-	ucp_request_param_t param = {
-		.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
-		.flags = UCP_EP_CLOSE_FLAG_FORCE,
-	};
-	ucs_status_ptr_t request;
-
-	if (silent != NULL)
-		net_stuck_shut(link->worker->epfd, link->worker->event, silent);
-	request = ucp_ep_close_nbx(link->ep, &param);
-	if (UCS_PTR_IS_PTR(request)) {
-		for (int i = 0; i < CLOSE_POLLS &&
-		     ucp_request_check_status(request) == UCS_INPROGRESS; i++)
-			ucp_worker_progress(link->worker->ucp);
-		ucp_request_free(request);
-	}
-	free(link);
+	if (UCS_PTR_IS_ERR(request))
+		return -FI_ECONNRESET;
+	link->sending++;
+	return 1;
 }
 
 /* ---- Table --------------------------------------------------------- */

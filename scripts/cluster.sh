@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash
+# Several hosts on one machine: network namespaces at a bridge. Used by
+# ./quickstart cluster (scripts/cluster-demo.sh), by the tests of
+# scripts/hosts.sh and, through scripts/with-hosts, by other tests and by
+# benches.
+#
+# No namespace has a name. Each lives as long as its holder, a process that
+# waits until every process that has the pipe "life" open for writing has ended:
+# this shell, and what it starts. So nothing is left over if all are killed. The
+# folder UNIMEM_CLUSTER has the pipe and a file "hosts" with a line
+# "ADDRESS PID" for each host; the holder of the bridge is host "switch".
+# scripts/on-host runs commands on a host.
+
+CLUSTER_NET=10.78.0		# host i has the address CLUSTER_NET.i
+# shellcheck disable=SC2034 # others check it
+CLUSTER_MOST=16
+CLUSTER_LIFE=
+
+# Prints why there can be no hosts here; nothing if there can.
+cluster_refusal()
+{
+	if [ "$(id -u)" -ne 0 ]; then
+		echo "network namespaces need root (sudo -E)"
+	elif ! have ip || ! have unshare || ! have nsenter; then
+		echo "no ip(8), unshare(1) or nsenter(1):" \
+			"apt-get install iproute2 util-linux"
+	elif ! [ -e /proc/self/ns/net ]; then
+		echo "this kernel has no network namespaces (CONFIG_NET_NS)"
+	elif ! unshare --net true 2>/dev/null; then
+		echo "no network namespace can be made here (a container" \
+			"without CAP_SYS_ADMIN?)"
+	elif ! unshare --net ip link add net0 type veth peer name net1 \
+			2>/dev/null; then
+		echo "this kernel has no virtual Ethernet (modprobe veth)"
+	elif ! unshare --net ip link add br0 type bridge 2>/dev/null; then
+		echo "this kernel has no bridge (modprobe bridge)"
+	elif ! unshare --net --mount mount -t sysfs sysfs /sys \
+			2>/dev/null; then
+		echo "/sys cannot be mounted here (a container?)"
+	fi
+}
+
+# cluster_pid HOST : the process that holds its namespace
+cluster_pid() { awk -v h="$1" '$1 == h { print $2 }' "$UNIMEM_CLUSTER/hosts"; }
+
+# cluster_address I : of host I
+cluster_address() { printf '%s.%d\n' "$CLUSTER_NET" "$1"; }
+
+# cluster_in HOST COMMAND... : without a /sys of its own, see scripts/on-host
+cluster_in()
+{
+	local pid
+
+	pid=$(cluster_pid "$1")
+	shift
+	nsenter -t "$pid" --net "$@"
+}
+
+# cluster_hold HOST COMMAND... : a namespace, by a holder that runs COMMAND at
+# its end. The holder is no child of this shell, as it outlives an exec.
+cluster_hold()
+{
+	local host=$1 pid
+	shift
+
+	(
+		# signals to the process group do not end it before COMMAND
+		trap '' HUP INT TERM
+		# opened here and now, while there is a writer
+		exec <"$UNIMEM_CLUSTER/life"
+		# shellcheck disable=SC2016 # the inner shell's dollars
+		unshare --net sh -c 'cat; exec "$@"' sh "$@" \
+			<&0 >/dev/null 2>&1 8>&- {CLUSTER_LIFE}>&- &
+		echo "$host $!" >>"$UNIMEM_CLUSTER/hosts"
+	)
+	pid=$(cluster_pid "$host")
+	while [ "/proc/$pid/ns/net" -ef /proc/self/ns/net ]; do
+		sleep 0.01
+	done
+	[ -e "/proc/$pid/ns/net" ] || die "cannot make a network namespace"
+}
+
+# cluster_cable I : join host I to the switch
+cluster_cable()
+{
+	local host
+
+	host=$(cluster_address "$1")
+	cluster_in switch ip link add "port$1" type veth \
+		peer name net0 netns "$(cluster_pid "$host")"
+	cluster_in switch ip link set "port$1" master br0 up
+	cluster_in "$host" ip link set lo up
+	cluster_in "$host" ip addr add "$host/24" dev net0
+	cluster_in "$host" ip link set net0 up
+	while ! cluster_in "$host" ip -o link show net0 |
+			grep LOWER_UP >/dev/null; do
+		sleep 0.01
+	done
+}
+
+# cluster_start N : N hosts, until cluster_stop, or until this shell and what it
+# has started have ended. Call cluster_refusal before.
+cluster_start()
+{
+	local i
+
+	UNIMEM_CLUSTER=$(mktemp -d "${TMPDIR:-/tmp}/unimem-hosts.XXXXXX")
+	export UNIMEM_CLUSTER
+	mkfifo "$UNIMEM_CLUSTER/life"
+	exec {CLUSTER_LIFE}<>"$UNIMEM_CLUSTER/life"
+	cluster_hold switch rm -rf "$UNIMEM_CLUSTER"
+	cluster_in switch ip link add br0 type bridge
+	cluster_in switch ip link set br0 up
+	for ((i = 1; i <= $1; i++)); do
+		cluster_hold "$(cluster_address "$i")" true
+		cluster_cable "$i"
+	done
+}
+
+# All of it is gone when this returns.
+cluster_stop()
+{
+	local pids i
+
+	[ -n "$CLUSTER_LIFE" ] || return 0
+	mapfile -t pids < <(awk '{ print $2 }' "$UNIMEM_CLUSTER/hosts")
+	exec {CLUSTER_LIFE}>&-
+	CLUSTER_LIFE=
+	# a process of a step that was just killed may have the pipe still
+	for ((i = 0; i < 200; i++)); do
+		kill -0 "${pids[@]}" 2>/dev/null || break
+		sleep 0.02
+	done
+	rm -rf "$UNIMEM_CLUSTER"
+	unset UNIMEM_CLUSTER
+}
+
+# cluster_mpirun FIRST-LAST EACH COMMAND... : so many ranks on each of these
+# hosts, over unimem. mpirun itself runs on host 1.
+cluster_mpirun()
+{
+	local hosts=$1 each=$2 i n=0 list=
+	shift 2
+
+	for ((i = ${hosts%-*}; i <= ${hosts#*-}; i++, n++)); do
+		list+=,$(cluster_address "$i"):$each
+	done
+	set -- mpirun -iface net0 -launcher ssh \
+		-launcher-exec "$TOP/scripts/on-host" -hosts "${list#,}" \
+		-n $((n * each)) "$@"
+	FI_UNIMEM_NET=net0 "$TOP/scripts/on-host" "$(cluster_address 1)" \
+		"$(printf '%q ' "$@")"
+}

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash
+# MPI between hosts, as tests: network namespaces (scripts/cluster.sh) whose
+# cables lose packets, delay them, and are pulled. Each test is a function that
+# runs in a shell of its own (smoke_one).
+
+HOSTS_MADE=$BUILD/demo/hosts		# the programs, and files of the tests
+
+hosts_build()
+{
+	local p
+
+	rm -rf "$HOSTS_MADE"
+	mkdir -p "$HOSTS_MADE"
+	for p in answer twosided onesided; do
+		mpicc -std=gnu11 -O2 -w -o "$HOSTS_MADE/$p" \
+			"$TOP/test/mpi/$p.c"
+	done
+}
+
+# 8 ranks of an unmodified MPI program on 4 hosts: the answer that they give on
+# one.
+hosts_answer()
+{
+	mpirun -n 8 "$HOSTS_MADE/answer" >"$HOSTS_MADE/one"
+	cluster_mpirun 1-4 2 "$HOSTS_MADE/answer" >"$HOSTS_MADE/four"
+	cat "$HOSTS_MADE/one" "$HOSTS_MADE/four"
+	grep -q '^answer .* 0$' "$HOSTS_MADE/one"
+	cmp "$HOSTS_MADE/one" "$HOSTS_MADE/four"
+}
+
+# hosts_checked PROGRAM : a rank on each of 4 hosts; it checks its results
+hosts_checked() { cluster_mpirun 1-4 1 "$HOSTS_MADE/$1"; }
+
+# The counters of the endpoints and of the cables, as ./quickstart cluster shows
+# them
+hosts_carried()
+{
+	local before
+
+	before=("$(cluster_sent 1)" "$(cluster_sent 2)")
+	rm -rf "$BUILD/demo/cluster-short"
+	mkdir -p "$BUILD/demo/cluster-short"
+	FI_UNIMEM_STATS=$BUILD/demo/cluster-short cluster_mpirun 1-2 1 \
+		"$BUILD/bench/unm_lat" -m 8,1M -t 0.02 |
+		tee "$LOGS/demo-cluster-short.log"
+	cluster_prove short "${before[@]}"
+}
+
+# ---- Bad networks --------------------------------------------------------
+
+# hosts_job : the answer again and again, on 4 hosts, until hosts_job_end; it
+# has begun when this returns. The process is HOSTS_JOB.
+hosts_job()
+{
+	rm -f "$HOSTS_MADE/enough" "$HOSTS_MADE/job"
+	cluster_mpirun 1-4 1 "$HOSTS_MADE/answer" "$HOSTS_MADE/enough" \
+		>"$HOSTS_MADE/job" &
+	HOSTS_JOB=$!
+	EXIT_HOOKS+=(hosts_job_kill)
+	hosts_moving
+}
+
+# After a failure
+hosts_job_kill()
+{
+	! kill -0 "$HOSTS_JOB" 2>/dev/null || kill_group "$HOSTS_JOB"
+}
+
+# Wait until the job has exchanged some rounds more.
+hosts_moving()
+{
+	local until=$(($(cluster_sent 2) + 8000000))
+
+	while [ "$(cluster_sent 2)" -lt "$until" ]; do
+		kill -0 "$HOSTS_JOB"
+		sleep 0.05
+	done
+}
+
+# The job ends by itself, with the answer of one host.
+hosts_job_end()
+{
+	: >"$HOSTS_MADE/enough"
+	wait "$HOSTS_JOB"
+	mpirun -n 4 "$HOSTS_MADE/answer" | cmp - "$HOSTS_MADE/job"
+}
+
+# Pull the cable of a host for a second, at the switch and then at the host. The
+# default of FI_UNIMEM_NET_DEAD_MS gives up a host whose answer to one probe is
+# missing.
+hosts_pulled()
+{
+	local address
+
+	export FI_UNIMEM_NET_DEAD_MS=10000
+	address=$(cluster_address 2)
+	hosts_job
+	cluster_in switch ip link set port2 down
+	sleep 1
+	cluster_in switch ip link set port2 up
+	hosts_moving
+	cluster_in "$address" ip link set net0 down
+	sleep 1
+	cluster_in "$address" ip link set net0 up
+	hosts_moving
+	hosts_job_end
+}
+
+# hosts_cable WORDS... : tc's words for the cables of all hosts
+hosts_cable()
+{
+	local i
+
+	for i in 1 2 3 4; do
+		cluster_in "$(cluster_address "$i")" \
+			tc qdisc replace dev net0 root "$@" || return
+	done
+}
+
+# The queueing discipline that this kernel has for bad cables
+hosts_weather()
+{
+	local n=("unshare" --net tc qdisc add dev lo root)
+
+	if "${n[@]}" netem delay 1ms loss 1% reorder 20% 2>/dev/null; then
+		echo netem
+	elif "${n[@]}" tbf rate 1mbit burst 32kb latency 9ms 2>/dev/null; then
+		echo tbf
+	fi
+}
+
+# hosts_slow KIND : packets that are late, lost and out of order (netem), or
+# that wait and are dropped (tbf)
+hosts_slow()
+{
+	if [ "$1" = netem ]; then
+		hosts_cable netem delay 5ms 1ms loss 1% reorder 20%
+	else
+		hosts_cable tbf rate 200mbit burst 32kb latency 5ms
+	fi
+	hosts_answer
+}
+
+# ---- Suites --------------------------------------------------------------
+
+# hosts_begin : 4 hosts and the programs
+hosts_begin()
+{
+	check_env
+	EXIT_HOOKS+=(cluster_stop)
+	cluster_start 4
+	hosts_build
+}
+
+# The tests of ./quickstart check
+hosts()
+{
+	hosts_begin
+	smoke_one "8 ranks on 4 hosts, the answer of one host" hosts_answer
+	smoke_one "two-sided calls of 4 hosts" hosts_checked twosided
+	smoke_one "the counters of endpoints and cables" hosts_carried
+	smoke_end
+}
+
+# Those of check-full: bad networks, too
+hosts_all()
+{
+	local kind
+
+	hosts_begin
+	smoke_one "8 ranks on 4 hosts, the answer of one host" hosts_answer
+	smoke_one "two-sided calls of 4 hosts" hosts_checked twosided
+	smoke_one "one-sided calls of 4 hosts" hosts_checked onesided
+	smoke_one "the counters of endpoints and cables" hosts_carried
+	smoke_one "a cable that is pulled for a second" hosts_pulled
+	kind=$(hosts_weather)
+	if [ -n "$kind" ]; then
+		smoke_one "cables that lose and delay ($kind)" \
+			hosts_slow "$kind"
+	else
+		SMOKE_SKIPPED=$((SMOKE_SKIPPED + 1))
+		say "SKIPPED: hosts/bad_cables"
+	fi
+	smoke_end
+}
+
+# The suite of ./quickstart check
+check_hosts()
+{
+	local why
+
+	why=$(cluster_refusal)
+	if [ -n "$why" ]; then
+		skip_suite hosts "$why"
+	elif ! [ -e "$PREFIX/lib/unimem/libunimem-net.so" ]; then
+		skip_suite hosts "built without UCX"
+	else
+		suite hosts "MPI between hosts" count_line hosts
+	fi
+}

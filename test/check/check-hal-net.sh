@@ -1,0 +1,38 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# The laws of the HAL hold for peers on other hosts, as far as docs/hal.md,
+# section 16, says so: each interface is a host of its own, and the network is
+# the loopback interface. The same under the fault decorator, and with an engine
+# whose frames overtake each other. Every UNM_TEST_THIN-th group of tests, in
+# check-full each.
+cd "${UNM_SRCDIR:?run by make check}" || exit 99
+program=${UNM_BUILDDIR:?run by make check}/test/conform/hal_conform
+thin=${UNM_TEST_THIN-16}
+groups="pkt wide stream space conn service close sleep mem dma back window alias
+	proc kill stop frames leak"
+ran=0
+
+# laws GROUP [OPTION...]
+laws()
+{
+	group=$1
+	shift
+	${UNM_EXEC:+"$UNM_EXEC"} "$program" --hal net --packets 2000 \
+		--passes 1 --test "$group*" "$@" </dev/null || exit
+	ran=$((ran + 1))
+}
+
+for group in $groups; do
+	echo "$group"
+	case $group in
+	leak | frames | stop)	;;	# they make faults of their own
+	*)		echo "$group --late 200"
+			echo "$group --fault eagain=50,delay=20:100,seed=1" ;;
+	esac
+done | sh test/check/thin.sh "$thin" >"$program.$$"
+trap 'rm -f "$program.$$"' EXIT
+while read -r line; do
+	# shellcheck disable=SC2086
+	laws $line
+done <"$program.$$"
+[ "$thin" -eq 1 ] || echo "skip laws ($ran groups of tests)"
