@@ -404,6 +404,31 @@ static void keyholes_of_mailboxes(void **state)
 	iface_close(&b);
 }
 
+/* The bits of the keyholes hold for a whole transfer: the model ends a process
+ * that changes one while the engine is busy. */
+static void keyholes_change_when_idle(void **state)
+{
+	const uint32_t holes[] = { HAL_CDMA_CR_HOLE_RD, HAL_CDMA_CR_HOLE_WR };
+
+	for (int i = 0; i < 4; i++) {
+		pid_t pid = unit_fork();
+
+		if (pid == 0) {
+			struct engine e = engine("tick=1,dma=1000");
+
+			signal(SIGABRT, SIG_DFL);
+			hal_log_set(quiet);
+			start_simple(&e, 8192);
+			if (i >= 2)
+				idle(&e);
+			set(&e, HAL_CDMA_CR, holes[i % 2]);
+			_exit(0);
+		}
+		assert_int_equal(unit_exit_code(pid),
+				 i < 2 ? 128 + SIGABRT : 0);
+	}
+}
+
 REGS_MAIN(
 	cmocka_unit_test(bursts_of_each_length),
 	cmocka_unit_test(burst_that_does_not_fit),
@@ -419,4 +444,5 @@ REGS_MAIN(
 	cmocka_unit_test(chain_interrupts_are_coalesced),
 	cmocka_unit_test(keyholes_of_memory),
 	cmocka_unit_test(keyholes_of_mailboxes),
+	cmocka_unit_test(keyholes_change_when_idle),
 )

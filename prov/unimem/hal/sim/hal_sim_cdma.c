@@ -343,7 +343,7 @@ static void write_cr(struct sim_mm *mm, struct sim_cdma *c, uint32_t val)
 		c->cr |= HAL_CDMA_CR_RESET;	/* until read_cr() clears it */
 		return;
 	}
-	if ((val ^ c->cr) & HAL_CDMA_CR_SGMODE)
+	if ((val ^ c->cr) & (HAL_CDMA_CR_SGMODE | CR_HOLES))
 		must_be_idle(c, HAL_CDMA_CR);
 	if (!mm->w->par.sg)
 		val &= ~HAL_CDMA_CR_SGMODE;
