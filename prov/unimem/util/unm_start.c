@@ -4,8 +4,8 @@
  * is ready. libgsas and libunimem-mailbox start their daemons with it.
  *
  * A daemon with --auto forks and ends, so the child that is started here ends
- * at once and is waited for, for a limited time. posix_spawn() starts it, because that is safe and
- * fast in programs with threads and much memory.
+ * at once and is waited for, for a limited time. posix_spawn() starts it,
+ * because that is safe and fast in programs with threads and much memory.
  *
  * A set-id program (AT_SECURE) runs the installed daemon only, because the
  * caller of the program, and not its owner, sets the environment.

@@ -32,8 +32,9 @@ struct unm_start {
  * UNM_START_FD, has closed it, or has been silent for 10 seconds. Then the
  * process that was started has to end. It is killed if it wrote no line, or has
  * not ended a second after the line; so a daemon without --auto is killed. The
- * process that a daemon with --auto forked is not. The daemon has no other descriptor of this process, no blocked or
- * ignored signals, and /dev/null as its descriptors 0 to 2.
+ * process that a daemon with --auto forked is not. The daemon has no other
+ * descriptor of this process, no blocked or ignored signals, and /dev/null as
+ * its descriptors 0 to 2.
  *
  * The program is that of the environment variable, if it is set, else the
  * installed program, else the first one in PATH. A set-id process runs the

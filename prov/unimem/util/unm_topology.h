@@ -40,11 +40,11 @@ void unm_topology_close(struct unm_topology *topo);
 /*
  * The boards that are nearest to a board, the nearest first, without the board
  * itself. The distance is that between their memory nodes: the latency that the
- * machine reports, if it does so for the memory nodes of all boards, or else the
- * number of levels up to their common object.
- * Boards of equal distance are in the order of the difference of their numbers,
- * the lower number first. topo NULL: all distances are equal. Stores at most
- * max numbers to order, and returns how many.
+ * machine reports, if it does so for the memory nodes of all boards, or else
+ * the number of levels up to their common object. Boards of equal distance are
+ * in the order of the difference of their numbers, the lower number first. topo
+ * NULL: all distances are equal. Stores at most max numbers to order, and
+ * returns how many.
  */
 uint32_t unm_topology_near(const struct unm_topology *topo, uint32_t boards,
 			   uint32_t board, uint32_t *order, uint32_t max);
