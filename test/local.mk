@@ -209,6 +209,7 @@ UNIT_TESTS = \
 	test/unit/test_source \
 	test/unit/test_space \
 	test/unit/test_span \
+	test/unit/test_start \
 	test/unit/test_stats \
 	test/unit/test_stream \
 	test/unit/test_task \
@@ -502,6 +503,7 @@ endif
 WITH_RDMA = libtest.la libunm_rdma.la libgsas_client.la libgsas_board.la \
 	libgsas_core.la libunm_hal.la $(CMOCKA_LIBS) $(LIBFABRIC_LIBS)
 test_unit_test_rdma_LDADD = $(WITH_RDMA)
+test_unit_test_start_LDADD = $(WITH_RDMA)
 test_unit_test_topology_LDADD = $(WITH_RDMA)
 test_unit_test_topology_CPPFLAGS = $(AM_CPPFLAGS) $(HWLOC_CFLAGS)
 test_unit_test_rdma_events_LDADD = $(WITH_RDMA)

@@ -28,7 +28,23 @@ awk -F ' *[|] *' '/^[|]/ {
 	echo "$doc: where are its tables now?"
 	exit 1
 }
-! grep -n "	\$" "$tmp/rows" || bad "a row has no judgment"
+
+# the verdict begins with a word of the legend; what is right has a test
+cut -f 3 "$tmp/rows" | while IFS= read -r verdict; do
+	sed -n 's/^- \*\*\([a-z ]*\)\*\*.*/\1/p' "$doc" | {
+		while read -r word; do
+			case $verdict in
+			"$word"|"$word"[:\;,]*|"$word in "*) exit 0 ;;
+			esac
+		done
+		exit 1
+	} || echo "$verdict"
+done >"$tmp/unknown"
+while IFS= read -r verdict; do
+	bad "'$verdict' is no verdict of the legend"
+done <"$tmp/unknown"
+! grep -E "	(nowhere)?	right" "$tmp/rows" ||
+	bad "a row is right without a test"
 
 # files: "a/b.c, d.h (`x`)"
 cut -f 1 "$tmp/rows" | sed 's/ *([^)]*)//g' | tr ',' '\n' | tr -d ' ' |

@@ -32,6 +32,12 @@ static bool is_empty(const struct iface *b)
 	return !take_word(b, w);
 }
 
+static void quiet(int level, const char *line)
+{
+	(void)level;
+	(void)line;
+}
+
 /* ---- Bursts ------------------------------------------------------------ */
 
 /* [D 5.1.1] "A write request can also be a burst of multiple words", and "a
@@ -173,6 +179,75 @@ static void stores_to_the_dead_are_lost(void **state)
 	iface_close(&b);
 }
 
+/* The mailbox of board 1, which dies in this way after two words, of which one
+ * has been read. */
+static void read_the_dead(enum sim_death how)
+{
+	struct iface a = iface("fifo=8", 0), b = iface("fifo=8", 1);
+	struct hal_mmio_map box;
+	uint64_t w[2];
+
+	signal(SIGABRT, SIG_DFL);
+	hal_log_set(quiet);
+	hal_sim_mailbox(a.mm, how == SIM_LIVES ? hal_dest(BOARDS, 1,
+			SIM_VMBOX_BASE) : dest_of(&b), &box);
+	for (uint64_t i = 0; i < 2; i++) {
+		numbered(w, 1, i);
+		io->write128(&box, HAL_MIF_DATA, w);
+	}
+	io->read128(&box, HAL_MIF_DATA, w);
+	io->status_before_memory(a.mm);
+	if (w[0] != 0)
+		_exit(1);
+	hal_sim_death(a.mm, 1, how);
+	io->read128(&box, HAL_MIF_DATA, w);
+}
+
+/* A read of the mailbox of a dead board is a bus error, and so is any access to
+ * a board that does not exist (SIM_LIVES). */
+static void reads_of_the_dead_end_it(void **state)
+{
+	for (int how = SIM_LIVES; how <= SIM_DEAD_SILENT; how++) {
+		pid_t pid = unit_fork();
+
+		if (pid == 0) {
+			read_the_dead((enum sim_death)how);
+			_exit(0);
+		}
+		assert_int_equal(unit_exit_code(pid), 128 + SIGABRT);
+	}
+}
+
+/* The engine gets an error instead, for mailboxes and for memory. */
+static void engine_meets_the_dead(void **state)
+{
+	struct iface b = iface("fifo=8", 1);
+	struct engine e = engine("fifo=8");
+
+	for (int how = SIM_DEAD_ABORTS; how <= SIM_DEAD_SILENT; how++) {
+		uint64_t remote[] = { dest_of(&b), e.d.gaddr };
+
+		hal_sim_death(e.mm, 1, (enum sim_death)how);
+		for (int i = 0; i < 4; i++) {
+			uint64_t other = remote[i % 2];
+
+			set(&e, HAL_CDMA_CR, i < 2 ? HAL_CDMA_CR_HOLE_RD :
+						     HAL_CDMA_CR_HOLE_WR);
+			assert_int_equal(simple(&e, i < 2 ? other : e.s.gaddr,
+						i < 2 ? e.s.gaddr : other, 16)
+					 & HAL_CDMA_SR_ERRORS,
+					 HAL_CDMA_SR_DECERR);
+			reset(&e);
+		}
+	}
+	hal_sim_death(e.mm, 1, SIM_LIVES);
+	assert_true(is_empty(&b));
+	assert_int_equal(simple(&e, e.s.gaddr, e.d.gaddr, 64) &
+			 HAL_CDMA_SR_ERRORS, 0);
+	engine_close(&e);
+	iface_close(&b);
+}
+
 /* [D 2.2.3, figure 9; 2.2.6, step 10] the service takes a request of two words,
  * and writes a response of one, error code and result, into the mailbox of the
  * requester, which the stamped identity names. */
@@ -254,12 +329,6 @@ static void pressed_setups_hide_a_refusal(void **state)
 	iface_close(&a);
 	iface_close(&b);
 	iface_close(&full);
-}
-
-static void quiet(int level, const char *line)
-{
-	(void)level;
-	(void)line;
 }
 
 /* Behind a packet that is never answered a write would hold the processor for
@@ -404,6 +473,31 @@ static void keyholes_of_mailboxes(void **state)
 	iface_close(&b);
 }
 
+/* The bits of the keyholes hold for a whole transfer: the model ends a process
+ * that changes one while the engine is busy. */
+static void keyholes_change_when_idle(void **state)
+{
+	const uint32_t holes[] = { HAL_CDMA_CR_HOLE_RD, HAL_CDMA_CR_HOLE_WR };
+
+	for (int i = 0; i < 4; i++) {
+		pid_t pid = unit_fork();
+
+		if (pid == 0) {
+			struct engine e = engine("tick=1,dma=1000");
+
+			signal(SIGABRT, SIG_DFL);
+			hal_log_set(quiet);
+			start_simple(&e, 8192);
+			if (i >= 2)
+				idle(&e);
+			set(&e, HAL_CDMA_CR, holes[i % 2]);
+			_exit(0);
+		}
+		assert_int_equal(unit_exit_code(pid),
+				 i < 2 ? 128 + SIGABRT : 0);
+	}
+}
+
 REGS_MAIN(
 	cmocka_unit_test(bursts_of_each_length),
 	cmocka_unit_test(burst_that_does_not_fit),
@@ -411,6 +505,8 @@ REGS_MAIN(
 	cmocka_unit_test(stores_into_a_remote_mailbox),
 	cmocka_unit_test(mapped_mailbox_protects_nothing),
 	cmocka_unit_test(stores_to_the_dead_are_lost),
+	cmocka_unit_test(reads_of_the_dead_end_it),
+	cmocka_unit_test(engine_meets_the_dead),
 	cmocka_unit_test(service_answers_by_one_word),
 	cmocka_unit_test(pressed_setups_in_a_row),
 	cmocka_unit_test(pressed_setups_hide_a_refusal),
@@ -419,4 +515,5 @@ REGS_MAIN(
 	cmocka_unit_test(chain_interrupts_are_coalesced),
 	cmocka_unit_test(keyholes_of_memory),
 	cmocka_unit_test(keyholes_of_mailboxes),
+	cmocka_unit_test(keyholes_change_when_idle),
 )

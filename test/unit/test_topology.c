@@ -110,8 +110,9 @@ static void by_objects(void **state)
 /* Later versions of hwloc than 2.0 have other calls for this one too. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-/* Write a file of three memory nodes with this matrix of latencies. */
-static void write_matrix(hwloc_uint64_t values[9])
+/* Write a file of three memory nodes with this matrix of latencies, of n of
+ * them: all three, or the first and the last. */
+static void write_matrix(unsigned n, hwloc_uint64_t *values)
 {
 	void *lib = dlopen("libhwloc.so.15", RTLD_NOW | RTLD_LOCAL);
 	hwloc_topology_t topo;
@@ -130,9 +131,10 @@ static void write_matrix(hwloc_uint64_t values[9])
 	assert_int_equal(topology_init(&topo), 0);
 	assert_int_equal(topology_set_synthetic(topo, "numa:3 pu:1"), 0);
 	assert_int_equal(topology_load(topo), 0);
-	for (unsigned i = 0; i < 3; i++)
-		node[i] = get_obj_by_depth(topo, HWLOC_TYPE_DEPTH_NUMANODE, i);
-	assert_int_equal(distances_add(topo, 3, node, values,
+	for (unsigned i = 0; i < n; i++)
+		node[i] = get_obj_by_depth(topo, HWLOC_TYPE_DEPTH_NUMANODE,
+					   n == 2 ? 2 * i : i);
+	assert_int_equal(distances_add(topo, n, node, values,
 				       HWLOC_DISTANCES_KIND_FROM_USER |
 				       HWLOC_DISTANCES_KIND_MEANS_LATENCY, 0),
 			 0);
@@ -147,7 +149,7 @@ static void by_latency(void **state)
 	hwloc_uint64_t values[9] = { 10, 40, 20, 40, 10, 30, 20, 30, 10 };
 	struct unm_topology *topo = NULL;
 
-	write_matrix(values);
+	write_matrix(3, values);
 	setenv("HWLOC_XMLFILE", file(), 1);
 	assert_int_equal(unm_topology_open(3, true, &topo), 0);
 	neighbours(topo, 3, 0, 2, 2, 1);
@@ -156,6 +158,47 @@ static void by_latency(void **state)
 	unm_topology_close(topo);
 	unsetenv("HWLOC_XMLFILE");
 	unlink(file());
+}
+
+/* Latencies are not compared with levels: without those of all boards, levels
+ * alone count. */
+static void by_part_of_the_latencies(void **state)
+{
+	hwloc_uint64_t values[4] = { 0, 0, 0, 0 };
+	struct unm_topology *topo = NULL;
+
+	write_matrix(2, values);
+	setenv("HWLOC_XMLFILE", file(), 1);
+	assert_int_equal(unm_topology_open(3, true, &topo), 0);
+	neighbours(topo, 3, 0, 2, 1, 2);
+	neighbours(topo, 3, 2, 2, 1, 0);
+	unm_topology_close(topo);
+	unsetenv("HWLOC_XMLFILE");
+	unlink(file());
+}
+
+/* A topology that is named and cannot be read is not the machine's. */
+static void wrong_names_are_errors(void **state)
+{
+	struct unm_topology *topo = NULL;
+	FILE *bad;
+
+	setenv("HWLOC_SYNTHETIC", "numa:two pu", 1);
+	assert_int_equal(unm_topology_open(2, true, &topo), -EINVAL);
+	unsetenv("HWLOC_SYNTHETIC");
+	setenv("HWLOC_XMLFILE", "no-such-file.xml", 1);
+	assert_int_equal(unm_topology_open(2, true, &topo), -EINVAL);
+	bad = fopen(file(), "w");
+	assert_non_null(bad);
+	fputs("no topology\n", bad);
+	fclose(bad);
+	setenv("HWLOC_XMLFILE", file(), 1);
+	assert_int_equal(unm_topology_open(2, true, &topo), -EINVAL);
+	unlink(file());
+	setenv("HWLOC_XMLFILE", "", 1);
+	assert_int_equal(unm_topology_open(2, true, &topo), 0);
+	unm_topology_close(topo);
+	unsetenv("HWLOC_XMLFILE");
 }
 
 static void refuses(void **state)
@@ -179,6 +222,8 @@ UNIT_MAIN(
 	cmocka_unit_test(by_levels),
 	cmocka_unit_test(by_objects),
 	cmocka_unit_test(by_latency),
+	cmocka_unit_test(by_part_of_the_latencies),
+	cmocka_unit_test(wrong_names_are_errors),
 	cmocka_unit_test(refuses),
 )
 

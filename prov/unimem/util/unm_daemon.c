@@ -102,7 +102,7 @@ void unm_daemon_fork(void)
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	for (int fd = 0; fd < 3 && null >= 0; fd++)
 		dup2(null, fd);
-	if (null >= 0)
+	if (null > 2)
 		close(null);
 	openlog(unm_daemon.name, LOG_PID, LOG_DAEMON);
 }

@@ -4,8 +4,8 @@
  * is ready. libgsas and libunimem-mailbox start their daemons with it.
  *
  * A daemon with --auto forks and ends, so the child that is started here ends
- * at once and is waited for. posix_spawn() starts it, because that is safe and
- * fast in programs with threads and much memory.
+ * at once and is waited for, for a limited time. posix_spawn() starts it,
+ * because that is safe and fast in programs with threads and much memory.
  *
  * A set-id program (AT_SECURE) runs the installed daemon only, because the
  * caller of the program, and not its owner, sets the environment.
@@ -20,17 +20,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "util/unm_clock.h"
 #include "util/unm_start.h"
 
-#define READY_FD	3		/* descriptor in the daemon of
-					 * --ready-fd: UNM_START_READY_FD */
 #define HIGH_FD		10		/* above the descriptors of the
 					 * daemon */
 #define READY_NS	UINT64_C(10000000000)	/* for it to be ready */
+#define END_MS		1000		/* for it to end, once it has written */
 
 extern char **environ;
 
@@ -39,8 +39,8 @@ bool unm_start_secure(void)
 	return getauxval(AT_SECURE) != 0;
 }
 
-/* Descriptors 0 to 2 are /dev/null, READY_FD is ready, no other is open; no
- * signal is blocked or ignored. 0, errno. */
+/* Descriptors 0 to 2 are /dev/null, UNM_START_FD is ready, no other is open;
+ * no signal is blocked or ignored. 0, errno. */
 static int spawn_attr(posix_spawnattr_t *attr,
 		      posix_spawn_file_actions_t *actions, int ready)
 {
@@ -60,10 +60,10 @@ static int spawn_attr(posix_spawnattr_t *attr,
 						       "/dev/null", O_RDWR, 0);
 	if (ret == 0)
 		ret = posix_spawn_file_actions_adddup2(actions, ready,
-						       READY_FD);
+						       UNM_START_FD);
 	if (ret == 0)
 		ret = posix_spawn_file_actions_addclosefrom_np(actions,
-							       READY_FD + 1);
+							       UNM_START_FD + 1);
 	return ret;
 }
 
@@ -114,7 +114,7 @@ static int spawn_found(const struct unm_start *prog, char *const argv[],
 	return ret;
 }
 
-/* ready: descriptor that the daemon gets as READY_FD. 0, errno. */
+/* ready: descriptor that the daemon gets as UNM_START_FD. 0, errno. */
 static int spawn(const struct unm_start *prog, char *const argv[], int ready,
 		 pid_t *pid)
 {
@@ -159,6 +159,20 @@ static void read_ready(int fd, char *line, size_t max)
 	line[len] = '\0';
 }
 
+/* Has a child ended, or does it within this time? */
+static bool ends(pid_t pid, int ms)
+{
+	struct pollfd pfd = { .events = POLLIN };
+	bool ended;
+
+	pfd.fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (pfd.fd < 0)
+		return false;
+	ended = poll(&pfd, 1, ms) > 0;
+	close(pfd.fd);
+	return ended;
+}
+
 int unm_start(const struct unm_start *prog, char *const argv[], char *line,
 	      size_t max)
 {
@@ -176,7 +190,7 @@ int unm_start(const struct unm_start *prog, char *const argv[], char *line,
 	}
 	if (ret == 0) {
 		read_ready(fds[0], line, max);
-		if (*line == '\0')
+		if (*line == '\0' || !ends(pid, END_MS))
 			kill(pid, SIGKILL);	/* it may never end by
 						 * itself */
 		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)

@@ -13,8 +13,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The value of --ready-fd in the arguments of a daemon. */
-#define UNM_START_READY_FD	"3"
+/* The descriptor of --ready-fd in a daemon, and the value of this option. */
+#define UNM_START_FD		3
+#define UNM_START_TEXT(fd)	#fd
+#define UNM_START_VALUE(fd)	UNM_START_TEXT(fd)
+#define UNM_START_READY_FD	UNM_START_VALUE(UNM_START_FD)
 
 /* Where a daemon is found. The program has it as a constant. */
 struct unm_start {
@@ -26,9 +29,12 @@ struct unm_start {
 
 /*
  * Run a daemon and wait until it has written a line to its descriptor
- * UNM_START_READY_FD, has closed it, or has been silent for 10 seconds; then it
- * is killed. The daemon has no other descriptor of this process, no blocked or
- * ignored signals, and /dev/null as its descriptors 0 to 2.
+ * UNM_START_FD, has closed it, or has been silent for 10 seconds. Then the
+ * process that was started has to end. It is killed if it wrote no line, or has
+ * not ended a second after the line; so a daemon without --auto is killed. The
+ * process that a daemon with --auto forked is not. The daemon has no other
+ * descriptor of this process, no blocked or ignored signals, and /dev/null as
+ * its descriptors 0 to 2.
  *
  * The program is that of the environment variable, if it is set, else the
  * installed program, else the first one in PATH. A set-id process runs the

@@ -30,14 +30,22 @@
 #define SUBTYPE		"UnimemBoard"
 #define NUMBER		"Number"
 
+/* A variable of the environment; NULL: it is not set, or empty. */
+static const char *variable(const char *name)
+{
+	const char *val = getenv(name);
+
+	return val != NULL && *val != '\0' ? val : NULL;
+}
+
 bool unm_topology_flat(void)
 {
 	char text[8] = "";
 	ssize_t n;
 	int fd;
 
-	if (getenv("HWLOC_XMLFILE") != NULL ||
-	    getenv("HWLOC_SYNTHETIC") != NULL)
+	if (variable("HWLOC_XMLFILE") != NULL ||
+	    variable("HWLOC_SYNTHETIC") != NULL)
 		return false;
 	fd = open("/sys/devices/system/node/online", O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -52,6 +60,7 @@ bool unm_topology_flat(void)
 /* The functions of hwloc that this file uses, without hwloc_. */
 #define FUNCTIONS(f)							\
 	f(topology_init) f(topology_load) f(topology_destroy)		\
+	f(topology_set_xml) f(topology_set_synthetic)			\
 	f(topology_set_type_filter) f(topology_get_depth)		\
 	f(get_nbobjs_by_depth) f(get_obj_by_depth)			\
 	f(topology_insert_misc_object) f(obj_add_info)			\
@@ -136,7 +145,17 @@ static void read_boards(struct unm_topology *t)
 	}
 }
 
-/* Distances that hwloc reports for all memory nodes, as of the firmware. */
+/* The row of a memory node in the matrix of latencies; UINT32_MAX: none. */
+static uint32_t row(const struct unm_topology *t, hwloc_obj_t node)
+{
+	for (unsigned i = 0; i < t->latency->nbobjs; i++)
+		if (t->latency->objs[i] == node)
+			return i;
+	return UINT32_MAX;
+}
+
+/* Latencies that hwloc reports, as of the firmware. They are no levels, so a
+ * matrix in which the node of a board is missing is of no use. */
 static void read_latency(struct unm_topology *t)
 {
 	unsigned n = 1;
@@ -146,6 +165,41 @@ static void read_latency(struct unm_topology *t)
 					HWLOC_DISTANCES_KIND_MEANS_LATENCY,
 					0) != 0 || n == 0)
 		t->latency = NULL;
+	for (uint32_t b = 0; b < t->boards && t->latency != NULL; b++) {
+		if (t->node[b] == NULL || row(t, t->node[b]) != UINT32_MAX)
+			continue;
+		t->fn.distances_release(t->topo, t->latency);
+		t->latency = NULL;
+	}
+}
+
+/* hwloc itself would take the machine's topology for one that the environment
+ * names and that it cannot read. */
+static int choose(struct unm_topology *t)
+{
+	const char *text = variable("HWLOC_SYNTHETIC");
+	const char *path = variable("HWLOC_XMLFILE");
+
+	if (text != NULL)
+		return t->fn.topology_set_synthetic(t->topo, text);
+	if (path != NULL)
+		return t->fn.topology_set_xml(t->topo, path);
+	return 0;
+}
+
+/* hwloc ignores Misc objects unless it is asked for them. Memory-side caches
+ * would come between memory nodes and what the nodes belong to. */
+static int set_filters(struct unm_topology *t)
+{
+	if (t->fn.topology_set_type_filter(t->topo, HWLOC_OBJ_MISC,
+					   HWLOC_TYPE_FILTER_KEEP_ALL) != 0)
+		return -1;
+#if HWLOC_API_VERSION >= 0x00020100
+	/* libhwloc 2.0 has none, and says that the type is wrong. */
+	t->fn.topology_set_type_filter(t->topo, HWLOC_OBJ_MEMCACHE,
+				       HWLOC_TYPE_FILTER_KEEP_NONE);
+#endif
+	return 0;
 }
 
 static int read_topology(struct unm_topology *t, bool emulated)
@@ -154,9 +208,7 @@ static int read_topology(struct unm_topology *t, bool emulated)
 		t->topo = NULL;
 		return -ENOMEM;
 	}
-	/* hwloc ignores Misc objects unless it is asked for them. */
-	if (t->fn.topology_set_type_filter(t->topo, HWLOC_OBJ_MISC,
-					   HWLOC_TYPE_FILTER_KEEP_ALL) != 0 ||
+	if (choose(t) != 0 || set_filters(t) != 0 ||
 	    t->fn.topology_load(t->topo) != 0 || nodes(t) == 0)
 		return -EINVAL;
 	read_boards(t);
@@ -204,26 +256,16 @@ void unm_topology_close(struct unm_topology *t)
 
 /* ---- Distances --------------------------------------------------------- */
 
-/* The row of a memory node in the matrix of latencies; UINT32_MAX: none. */
-static uint32_t row(const struct unm_topology *t, hwloc_obj_t node)
-{
-	for (unsigned i = 0; i < t->latency->nbobjs; i++)
-		if (t->latency->objs[i] == node)
-			return i;
-	return UINT32_MAX;
-}
-
 /* The distance of two boards; boards without a memory node are the farthest. */
 static uint64_t distance(const struct unm_topology *t, uint32_t a, uint32_t b)
 {
 	hwloc_obj_t one = t->node[a], other = t->node[b], above;
-	uint32_t i, k;
 
 	if (one == NULL || other == NULL)
 		return UINT64_MAX;
-	if (t->latency != NULL && (i = row(t, one)) != UINT32_MAX &&
-	    (k = row(t, other)) != UINT32_MAX)
-		return t->latency->values[i * t->latency->nbobjs + k];
+	if (t->latency != NULL)
+		return t->latency->values[row(t, one) * t->latency->nbobjs +
+					  row(t, other)];
 	if (one == other)
 		return 0;
 	above = hwloc_get_common_ancestor_obj(t->topo, one, other);

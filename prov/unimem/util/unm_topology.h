@@ -30,7 +30,8 @@ bool unm_topology_flat(void);
  * emulated: all of the boards are on this host, so boards without an object
  * have memory nodes too. Returns 0; -ENOSYS: built without hwloc, or this is a
  * set-id program, in which hwloc would load plug-ins that its caller names, or
- * there is no libhwloc; -EINVAL: hwloc refuses the topology; -ENOMEM.
+ * there is no libhwloc; -EINVAL: hwloc refuses the topology, or the file that
+ * HWLOC_XMLFILE names does not exist; -ENOMEM.
  */
 int unm_topology_open(uint32_t boards, bool emulated,
 		      struct unm_topology **topo);
@@ -39,10 +40,11 @@ void unm_topology_close(struct unm_topology *topo);
 /*
  * The boards that are nearest to a board, the nearest first, without the board
  * itself. The distance is that between their memory nodes: the latency that the
- * machine reports, or else the number of levels up to their common object.
- * Boards of equal distance are in the order of the difference of their numbers,
- * the lower number first. topo NULL: all distances are equal. Stores at most
- * max numbers to order, and returns how many.
+ * machine reports, if it does so for the memory nodes of all boards, or else
+ * the number of levels up to their common object. Boards of equal distance are
+ * in the order of the difference of their numbers, the lower number first. topo
+ * NULL: all distances are equal. Stores at most max numbers to order, and
+ * returns how many.
  */
 uint32_t unm_topology_near(const struct unm_topology *topo, uint32_t boards,
 			   uint32_t board, uint32_t *order, uint32_t max);

@@ -390,6 +390,14 @@ static void sim_write64(const struct hal_mmio_map *map, uint32_t off,
 	sim_tif_write(mm, off, val);
 }
 
+/* A processor, or another master of its board, reads a word of a mailbox. */
+static void load_word(struct sim_mm *mm, struct sim_box box, uint64_t w[2])
+{
+	if (!sim_load_answered(mm, box.board))
+		sim_misuse("a read of a mailbox of a dead board: a bus error");
+	sim_mif_read(mm, box, w);
+}
+
 static void sim_read128(const struct hal_mmio_map *map, uint32_t off,
 			uint64_t w[2])
 {
@@ -397,7 +405,7 @@ static void sim_read128(const struct hal_mmio_map *map, uint32_t off,
 	uint32_t n = (uint32_t)sim_what(map);
 
 	if (sim_block(map) == HAL_KDEV_MIF && off == HAL_MIF_DATA)
-		sim_mif_read(mm, box_of(map), w);
+		load_word(mm, box_of(map), w);
 	else if (sim_block(map) == HAL_KDEV_PIF)
 		sim_pif_read(mm, n, off, w);
 	else
@@ -549,6 +557,9 @@ void hal_sim_trusted(struct hal_mmio *mm, struct hal_mmio_map *map)
 void hal_sim_mailbox(struct hal_mmio *mm, uint64_t dest,
 		     struct hal_mmio_map *map)
 {
+	if (hal_gaddr_board(dest) >= sim_mm(mm)->w->boards)
+		sim_misuse("a mailbox of board %u, which does not exist",
+			   hal_gaddr_board(dest));
 	memset(map, 0, sizeof(*map));
 	map->ops = &hal_sim_mmio_ops;
 	map->mm = mm;
@@ -569,7 +580,7 @@ void hal_sim_burst_read(const struct hal_mmio_map *map, uint64_t *w,
 	struct sim_mm *mm = touch(map->mm);
 
 	for (uint32_t i = 0; i < words; i++)
-		sim_mif_read(mm, box_of(map), &w[2 * i]);
+		load_word(mm, box_of(map), &w[2 * i]);
 }
 
 bool hal_sim_interrupt(struct hal_mmio *mm)

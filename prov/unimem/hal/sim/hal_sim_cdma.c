@@ -277,6 +277,14 @@ static void move_late(struct sim_mm *mm, struct sim_cdma *c)
 	c->late = 0;
 }
 
+/* Is addr on a dead board? The interconnect answers for it with an error. */
+static bool dead(const struct sim_mm *mm, uint64_t addr)
+{
+	uint32_t board = hal_gaddr_board(addr);
+
+	return board != mm->m.board && sim_death(mm->w, board) != SIM_LIVES;
+}
+
 static void run(struct sim_mm *mm, struct sim_cdma *c)
 {
 	uint64_t n = c->left < STEP ? c->left : STEP;
@@ -285,6 +293,8 @@ static void run(struct sim_mm *mm, struct sim_cdma *c)
 		move_late(mm, c);
 	if (!c->busy)
 		return;
+	if (c->fail == 0 && n != 0 && (dead(mm, c->src) || dead(mm, c->dst)))
+		c->fail = HAL_CDMA_SR_DECERR;
 	if (c->fail == 0 && n != 0 && n == c->left && c->late == 0 &&
 	    mm->w->par.mutant == SIM_MUTANT_EARLY) {
 		c->late_src = c->src;
@@ -343,7 +353,7 @@ static void write_cr(struct sim_mm *mm, struct sim_cdma *c, uint32_t val)
 		c->cr |= HAL_CDMA_CR_RESET;	/* until read_cr() clears it */
 		return;
 	}
-	if ((val ^ c->cr) & HAL_CDMA_CR_SGMODE)
+	if ((val ^ c->cr) & (HAL_CDMA_CR_SGMODE | CR_HOLES))
 		must_be_idle(c, HAL_CDMA_CR);
 	if (!mm->w->par.sg)
 		val &= ~HAL_CDMA_CR_SGMODE;

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_start.c - what unm_start() does with a daemon that reports, that ends
+ * without a report, and that stays in the foreground. Shell scripts are the
+ * daemons.
+ */
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "lib/unit.h"
+#include "util/unm_start.h"
+
+#define VARIABLE	"TEST_START"
+
+/* Start a daemon that executes this line of the shell. Returns the line that it
+ * wrote. No child is left. */
+static const char *start(const char *shell)
+{
+	static const struct unm_start prog = { "none", "/none", VARIABLE };
+	char *argv[] = { "none", "--ready-fd", UNM_START_READY_FD, NULL };
+	static char line[64];
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "./test_start.%d.sh", (int)getpid());
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fprintf(f, "#!/bin/sh\n%s\n", shell);
+	fclose(f);
+	assert_int_equal(chmod(path, 0755), 0);
+	setenv(VARIABLE, path, 1);
+	assert_int_equal(unm_start(&prog, argv, line, sizeof(line)), 0);
+	unlink(path);
+	assert_int_equal(waitpid(-1, NULL, 0), -1);
+	assert_int_equal(errno, ECHILD);
+	return line;
+}
+
+static void reports_are_read(void **state)
+{
+	assert_string_equal(start("echo ready >&$2"), "ready");
+	assert_string_equal(start("echo no board >&3; exit 1"), "no board");
+	assert_string_equal(start("exit 1"), "");
+	assert_string_equal(start("exec 3>&-; exec sleep 600"), "");
+}
+
+/* It is not waited for without end. */
+static void foreground_is_killed(void **state)
+{
+	assert_string_equal(start("echo ready >&3; exec sleep 600"), "ready");
+}
+
+static void not_found(void **state)
+{
+	static const struct unm_start prog = { "/none", "/none", VARIABLE };
+	char *argv[] = { "none", NULL };
+	char line[8];
+
+	setenv(VARIABLE, "./no-such-file", 1);
+	assert_int_equal(unm_start(&prog, argv, line, sizeof(line)), ENOENT);
+	unsetenv(VARIABLE);
+	assert_int_equal(unm_start(&prog, argv, line, sizeof(line)), ENOENT);
+}
+
+UNIT_MAIN(
+	cmocka_unit_test(reports_are_read),
+	cmocka_unit_test(foreground_is_killed),
+	cmocka_unit_test(not_found),
+)
