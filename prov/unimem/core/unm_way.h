@@ -44,8 +44,8 @@ struct unm_way {
 	uint64_t bytes, ns;	/* those of it that were measured */
 };
 
-/* What an endpoint knows of the transfers that are measured now, with all
- * peers. */
+/* The knowledge of an endpoint about the transfers that are measured now, with
+ * all peers. */
 struct unm_way_clock {
 	uint32_t count[2];	/* under way: [0] with help, [1] alone */
 	bool alone;		/* the way of the last that has ended ... */

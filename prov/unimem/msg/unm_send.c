@@ -154,8 +154,9 @@ static int unm_send_packet(struct unm_peer *peer, const struct unm_send *s)
 	return 0;
 }
 
-int unm_send_eager(struct unm_peer *peer, uint64_t head, uint64_t *w, unsigned n,
-		   const struct iovec *iov, size_t count, size_t len)
+int unm_send_eager(struct unm_peer *peer, uint64_t head, uint64_t *w,
+		   unsigned n, const struct iovec *iov, size_t count,
+		   size_t len)
 {
 	struct unm_ep *ep = peer->ep;
 	uint32_t off = unm_peer_find_space(peer, len);

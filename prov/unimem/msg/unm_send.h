@@ -30,8 +30,9 @@ ssize_t unm_send_slow(struct unm_ep *ep, fi_addr_t dest, struct unm_send *s);
 /* Send the len bytes of a vector, at most ep->eager_max, through the receive
  * space. w has n words, the tag and the data if the message has them, and place
  * for one more; head: of its packet. 0; -FI_EAGAIN, which is counted. */
-int unm_send_eager(struct unm_peer *peer, uint64_t head, uint64_t *w, unsigned n,
-		   const struct iovec *iov, size_t count, size_t len);
+int unm_send_eager(struct unm_peer *peer, uint64_t head, uint64_t *w,
+		   unsigned n, const struct iovec *iov, size_t count,
+		   size_t len);
 
 /* Send from a vector, as fi_sendmsg() and fi_sendv(); sets s->len and
  * s->inject. -FI_EINVAL: too many entries; -FI_EBADFLAGS; else as

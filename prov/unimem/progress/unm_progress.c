@@ -254,7 +254,7 @@ static bool unm_packet_wide(struct unm_peer *peer, const struct hal_cell *cell,
 }
 
 /* The same for an eager message, whose bytes are in receive space. Its first
- * lines are fetched while the receive is looked for. */
+ * lines are fetched while the receive is searched. */
 static bool unm_packet_eager(struct unm_peer *peer, const struct hal_cell *cell,
 			     uint64_t head)
 {
