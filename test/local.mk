@@ -173,6 +173,7 @@ UNIT_TESTS = \
 	test/unit/test_net_auth \
 	test/unit/test_net_conn \
 	test/unit/test_net_dir \
+	test/unit/test_net_hosts \
 	test/unit/test_net_engine \
 	test/unit/test_net_stream \
 	test/unit/test_nic \

@@ -289,9 +289,10 @@ void unm_addr_import(const void *in, struct hal_addr *addr,
 	memcpy(&both, in, sizeof(both.addr));
 	if (hosts && both.addr.version == HAL_ADDR_HOST_VERSION)
 		memcpy(&both, in, sizeof(both));
-	if (hosts)
-		both.addr.version = both.addr.version == HAL_ADDR_HOST_VERSION ?
-			HAL_ADDR_VERSION : HAL_ADDR_HOST_VERSION;
+	if (hosts && both.addr.version == HAL_ADDR_HOST_VERSION)
+		both.addr.version = HAL_ADDR_VERSION;
+	else if (hosts && both.addr.version == HAL_ADDR_VERSION)
+		both.addr.version = HAL_ADDR_HOST_VERSION;
 	*addr = both.addr;
 	*host = both.host;
 }

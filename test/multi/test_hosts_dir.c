@@ -386,6 +386,19 @@ static void insert_short(struct node *n)
 	free(addr);
 }
 
+/* One address that is none does not keep the valid ones out. */
+static void insert_garbage(struct node *n)
+{
+	struct hal_addr_host addr[3] = { n->full, n->full, n->full };
+	fi_addr_t at[3];
+
+	for (uint8_t version = 0; version < 6; version += 5) {
+		addr[1].addr.version = version;
+		CHECK(fi_av_insert(n->av, addr, 3, at, 0, NULL) == 2);
+		CHECK(at[1] == FI_ADDR_NOTAVAIL && at[2] != FI_ADDR_NOTAVAIL);
+	}
+}
+
 static int talk_here(int fd, void *arg)
 {
 	static const size_t lens[] = { 8, 0, 4096, 70000 };
@@ -400,6 +413,7 @@ static int talk_here(int fd, void *arg)
 	node_open(&n, 0);
 	addr = n.addr;
 	insert_short(&n);
+	insert_garbage(&n);
 	node_close(&n);
 	CHECK(addr.board == 6);
 	resolve_names();
@@ -477,7 +491,7 @@ static void hosts_start_up(void)
 		{ { "FI_UNIMEM_NET=lo" }, "127.0.0.1 boards=3", 1 },
 		{ { "FI_UNIMEM_NET=lo" }, "198.51.100.1\n198.51.100.2", -1 },
 		{ { "FI_UNIMEM_NET=lo", "SLURMD_NODENAME=n2" },
-		  "127.0.0.1\nn2", -1 },
+		  "127.0.0.1\nn2", 1 },
 		{ { "FI_UNIMEM_NET=lo" }, "127.0.0.1 boards=1\n198.51.100.1",
 		  -1 },
 		{ { "FI_UNIMEM_NET=lo" }, "127.0.0.1 boards", -1 },

@@ -147,6 +147,20 @@ static void test_by_key(void **state)
 	assert_int_equal(carry(&p.a, &p.d, 1000), -FI_EACCES);
 }
 
+/* Neither side keeps what it has proven. */
+static void test_keys_are_wiped(void **state)
+{
+	static const uint8_t zero[NET_SECRET];
+	struct pair p;
+
+	(void)state;
+	begin_by_key(&p, 0, KEY, KEY);
+	assert_int_equal(meet(&p), 0);
+	assert_memory_equal(p.a.key, zero, NET_SECRET);
+	assert_memory_equal(p.a.secret, zero, NET_SECRET);
+	assert_memory_equal(p.d.secret, zero, NET_SECRET);
+}
+
 static void test_wrong_key(void **state)
 {
 	static const uint8_t zero[NET_SECRET];
@@ -461,6 +475,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_both_prove),
 		cmocka_unit_test(test_by_key),
+		cmocka_unit_test(test_keys_are_wiped),
 		cmocka_unit_test(test_wrong_key),
 		cmocka_unit_test(test_key_elsewhere),
 		cmocka_unit_test(test_no_nonce_by_secret),

@@ -82,6 +82,7 @@ static const struct {
 	{ "fd00::1\n::2\nnode-1.cluster_a", "fd00::1 0+2; ::2 2+2; "
 	  "node-1.cluster_a 4+2" },
 	{ "123\n124", "123 0+2; 124 2+2" },
+	{ "a.b\na.c\nab", "a.b 0+2; a.c 2+2; ab 4+2" },
 };
 
 static const struct {
@@ -100,6 +101,10 @@ static const struct {
 	{ "a Boards=1", "use: host [boards=N]" },
 	{ "a\nb boards=65534", "more than 65535 boards" },
 	{ "a\nb\nA", "names A twice" },
+	{ "a\na-b\na.c", "names a.c twice, also as a" },
+	{ "a.c\nb\nA.C", "names A.C twice" },
+	{ "fd00::5\nb\nfd00:0::5", "names fd00:0::5 twice" },
+	{ "10.0.0.1\n::ffff:10.0.0.1", "twice, also as 10.0.0.1" },
 	{ "a/b", "no name and no IP address" },
 	{ "-a", "no name and no IP address" },
 	{ "a\x01", "a?: no name" },

@@ -73,8 +73,8 @@ HAL_EXPORT const char *hal_backend(const struct hal_params *params);
 /*
  * The numbers of the boards of a host of this job: *first, and *count of them
  * (65536: the device knows how many). host: its name or IP address; NULL: this
- * host. Opens nothing, but may wait for
- * the name service. 0; -FI_ENODATA: the job's directory of hosts does not have
+ * host. Reads the hosts file, opens no backend, and may wait for the name
+ * service. 0; -FI_ENODATA: the job's directory of hosts does not have
  * this host, or there is none (docs/net.md); -FI_EINVAL after a log line;
  * -FI_ENOMEM.
  */

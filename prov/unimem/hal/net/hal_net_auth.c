@@ -58,7 +58,8 @@ static void done(struct net_auth *a, bool dialled)
 {
 	prove(a, dialled ? DIALLER_KEY : ACCEPTOR_KEY, dialled, a->seal_key);
 	prove(a, dialled ? ACCEPTOR_KEY : DIALLER_KEY, dialled, a->open_key);
-	memset(a->secret, 0, NET_SECRET);
+	explicit_bzero(a->secret, NET_SECRET);
+	explicit_bzero(a->key, NET_SECRET);
 	a->nsealed = 0;
 	a->nopened = 0;
 	a->state = NET_AUTH_DONE;

@@ -159,6 +159,8 @@ static struct net_conn *conn_new(struct net_if *nif, int fd)
 		return NULL;
 	}
 	watch_host(nif, fd);
+	if (unm_list_empty(&nif->conns))
+		nif->check = unm_now_ns() + nif->net->dead_ns / 3;
 	unm_list_append(&nif->conns, &conn->link);
 	return conn;
 }
@@ -201,8 +203,13 @@ static void free_ended(struct net_if *nif)
 {
 	struct unm_list *node;
 
-	while ((node = unm_list_pop(&nif->ended)) != NULL)
-		free(unm_container(node, struct net_conn, link));
+	while ((node = unm_list_pop(&nif->ended)) != NULL) {
+		struct net_conn *conn = unm_container(node, struct net_conn,
+						      link);
+
+		explicit_bzero(&conn->auth, sizeof(conn->auth));
+		free(conn);
+	}
 }
 
 void net_conns_close(struct net_if *nif, bool shut)
@@ -422,6 +429,7 @@ void net_dial(struct net_peer *peer)
 		net_key_secret(&nif->net->key, conn->auth.mac, key);
 	net_auth_dial(&conn->auth, self, name, peer->by_key ? NET_KIND_KEY :
 		      NET_KIND_ADDRESS, peer->by_key ? key : peer->secret);
+	explicit_bzero(key, sizeof(key));
 	net_conn_queue(conn, conn->auth.out, conn->auth.nout);
 	conn->auth.nout = 0;
 	len = net_host_sockaddr(peer->host.ip, peer->host.port, &sa);
@@ -431,7 +439,11 @@ void net_dial(struct net_peer *peer)
 	HAL_FAULT_POINT(HAL_FAULT_POINT_HELLO_SENT);
 }
 
-/* The TCP connection is there, or it failed. */
+/*
+ * The TCP connection is there, or it failed. The caller of net_connect() waits
+ * for an interface that it names by its number, so that its answer has a time;
+ * a peer with a whole address may compute as long as it wants.
+ */
 static void conn_ready(struct net_conn *conn)
 {
 	socklen_t len = sizeof(int);
@@ -443,7 +455,8 @@ static void conn_ready(struct net_conn *conn)
 		return;
 	}
 	conn->waiting = false;
-	conn->deadline = 0;
+	conn->deadline = !conn->peer->by_key ? 0 :
+		unm_now_ns() + conn->nif->net->dial_ns;
 	conn_output(conn);
 }
 
@@ -477,6 +490,7 @@ static void accept_some(struct net_if *nif)
 			net_key_secret(&nif->net->key, conn->auth.mac, key);
 		net_auth_accept(&conn->auth, self, nif->host.secret,
 				has_key ? key : NULL);
+		explicit_bzero(key, sizeof(key));
 		if (watch(nif, &conn->src, EPOLLIN) != 0)
 			net_conn_close(conn);
 	}

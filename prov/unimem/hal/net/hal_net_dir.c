@@ -103,14 +103,47 @@ static int add(struct reader *r, const char *name, size_t len, uint32_t boards)
 	return 0;
 }
 
-static int by_name(const void *a, const void *b)
+/* Do two names mean the same host? One may lack the domain. */
+static bool same_name(const char *a, const char *b)
 {
-	const struct net_dir_host *const *x = a, *const *y = b;
+	size_t la = strcspn(a, "."), lb = strcspn(b, ".");
 
-	return strcasecmp((*x)->name, (*y)->name);
+	if (a[la] != '\0' && b[lb] != '\0')
+		return strcasecmp(a, b) == 0;
+	return la == lb && strncasecmp(a, b, la) == 0;
 }
 
-/* Refuse a directory that has no host, or one name twice. */
+/* Are two lines the same host? Then by_host() puts them side by side. */
+static bool same_host(const struct net_dir_host *x,
+		      const struct net_dir_host *y)
+{
+	return x->has_ip == y->has_ip &&
+		(x->has_ip ? memcmp(x->ip, y->ip, 16) == 0 :
+		 same_name(x->name, y->name));
+}
+
+/* Addresses, then names by their first part; a name without a domain is before
+ * those with one, and lines that are equal keep their order. */
+static int by_host(const void *a, const void *b)
+{
+	const struct net_dir_host *x = *(const struct net_dir_host *const *)a;
+	const struct net_dir_host *y = *(const struct net_dir_host *const *)b;
+	size_t lx = strcspn(x->name, "."), ly = strcspn(y->name, ".");
+	int d;
+
+	if (x->has_ip != y->has_ip)
+		return x->has_ip ? -1 : 1;
+	if (x->has_ip)
+		d = memcmp(x->ip, y->ip, 16);
+	else
+		d = strncasecmp(x->name, y->name, lx < ly ? lx : ly);
+	if (d == 0 && !x->has_ip)
+		d = lx != ly ? (lx < ly ? -1 : 1) :
+			strcasecmp(x->name, y->name);
+	return d != 0 ? d : x < y ? -1 : 1;
+}
+
+/* Refuse a directory that has no host, or one of them twice. */
 static int check(const struct reader *r)
 {
 	const struct net_dir *dir = r->dir;
@@ -126,11 +159,11 @@ static int check(const struct reader *r)
 		return -FI_ENOMEM;
 	for (uint32_t i = 0; i < dir->nhosts; i++)
 		sorted[i] = &dir->host[i];
-	qsort(sorted, dir->nhosts, sizeof(sorted[0]), by_name);
+	qsort(sorted, dir->nhosts, sizeof(sorted[0]), by_host);
 	for (uint32_t i = 1; i < dir->nhosts && ret == 0; i++)
-		if (by_name(&sorted[i - 1], &sorted[i]) == 0) {
-			hal_log(0, "%s: names %s twice", r->from,
-				sorted[i]->name);
+		if (same_host(sorted[i - 1], sorted[i])) {
+			hal_log(0, "%s: names %s twice, also as %s", r->from,
+				sorted[i]->name, sorted[i - 1]->name);
 			ret = -FI_EINVAL;
 		}
 	free(sorted);
@@ -341,16 +374,6 @@ int net_dir_slurm(const char *list, const char *from, uint32_t boards,
 }
 
 /* ---- Searching --------------------------------------------------------- */
-
-/* Do two names mean the same host? One may lack the domain. */
-static bool same_name(const char *a, const char *b)
-{
-	size_t la = strcspn(a, "."), lb = strcspn(b, ".");
-
-	if (a[la] != '\0' && b[lb] != '\0')
-		return strcasecmp(a, b) == 0;
-	return la == lb && strncasecmp(a, b, la) == 0;
-}
 
 static bool is_self(const struct net_dir_host *host, const uint8_t (*ip)[16],
 		    int nips, const char *const *name, int nnames)

@@ -27,12 +27,14 @@ struct net_dir_host {
 					 * has_ip */
 	bool has_ip;			/* the name is an IP address, or was
 					 * resolved */
+	bool said;			/* that it has none was logged */
+	uint64_t retry;			/* ns: when to resolve the name again */
 	uint32_t first;			/* number of its first board */
 	uint32_t boards;		/* and how many it has, at least 1 */
 };
 
 /* From net_dir_read() or net_dir_slurm() to net_dir_free(). Constant, but for
- * the resolved addresses, which are under the lock of their user. */
+ * what resolving names changes, which is under the lock of hal_net_hosts.c. */
 struct net_dir {
 	struct net_dir_host *host;	/* [nhosts] */
 	uint32_t nhosts;		/* at least 1 */

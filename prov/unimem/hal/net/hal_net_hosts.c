@@ -22,19 +22,21 @@
 #include "hal/hal_log.h"
 #include "hal/net/hal_net_host.h"
 #include "hal/net/hal_net_hosts.h"
+#include "util/unm_clock.h"
 
 #define OWN_MAX		64		/* IP addresses of this host */
 #define IPS_MAX		16		/* of a name */
+#define RETRY_NS	UINT64_C(5000000000)	/* after a name was not found */
 
-static struct hal_lock g_resolve;	/* over ip and has_ip of hosts */
+/* Over ip, has_ip, retry and said of hosts; not held while the name service is
+ * asked. */
+static struct hal_lock g_resolve;
 
 /* The addresses and names of this host. */
 struct own {
 	uint8_t ip[OWN_MAX][16];
 	int nips;
-	char host[256];			/* gethostname() */
-	const char *name[2];
-	int nnames;
+	char host[256];			/* gethostname(), or "" */
 };
 
 /* ---- Text -------------------------------------------------------------- */
@@ -76,7 +78,6 @@ static int read_file(const char *path, uint32_t boards, struct net_dir **dir)
 
 static void find_own(struct own *own)
 {
-	const char *slurm = getenv("SLURMD_NODENAME");
 	struct ifaddrs *list;
 
 	memset(own, 0, sizeof(*own));
@@ -87,10 +88,8 @@ static void find_own(struct own *own)
 						 own->ip[own->nips]);
 		freeifaddrs(list);
 	}
-	if (slurm != NULL)
-		own->name[own->nnames++] = slurm;
-	else if (gethostname(own->host, sizeof(own->host) - 1) == 0)
-		own->name[own->nnames++] = own->host;
+	if (gethostname(own->host, sizeof(own->host) - 1) != 0)
+		own->host[0] = '\0';
 }
 
 /* The IP addresses of a name. Returns their number, at most IPS_MAX. */
@@ -134,28 +133,61 @@ static int find_by_name(const struct net_dir *dir, const uint8_t (*ip)[16],
 	return -1;
 }
 
+/* May a host that was found by name be this one? Not if the name service knows
+ * only addresses of others. Many hosts have their own name at 127.0.1.1. */
+static bool may_be_self(const struct net_dir_host *host, const struct own *own)
+{
+	static const uint8_t v6[16] = { [15] = 1 };
+	static const uint8_t v4[13] = { [10] = 0xff, [11] = 0xff, [12] = 127 };
+	uint8_t its[IPS_MAX][16];
+	int n = host->has_ip ? 0 : resolve(host->name, its);
+
+	for (int i = 0; i < n; i++)
+		if (memcmp(its[i], v6, sizeof(v6)) == 0 ||
+		    memcmp(its[i], v4, sizeof(v4)) == 0)
+			return true;
+	return n == 0 || in_common((const uint8_t (*)[16])its, n,
+				   (const uint8_t (*)[16])own->ip, own->nips);
+}
+
+/* The line of this host by its addresses and a name; NET_DIR_NONE, or
+ * NET_DIR_TWICE after a log line. */
+static int find_named(const struct net_dir *dir, const char *from,
+		      const struct own *own, const char *name)
+{
+	uint32_t two[2];
+	int self;
+
+	self = net_dir_self(dir, (const uint8_t (*)[16])own->ip, own->nips,
+			    &name, name != NULL && name[0] != '\0', two);
+	if (self == NET_DIR_TWICE)
+		hal_log(0, "%s: %s and %s are both this host", from,
+			dir->host[two[0]].name, dir->host[two[1]].name);
+	return self < 0 || may_be_self(&dir->host[self], own) ? self :
+		NET_DIR_NONE;
+}
+
 /* Set dir->self. quiet: an absent host is no error of the user. */
 static int find_self(struct net_dir *dir, const char *from, bool quiet)
 {
 	struct own own;
-	uint32_t two[2];
 	int self;
 
 	find_own(&own);
-	self = net_dir_self(dir, (const uint8_t (*)[16])own.ip, own.nips,
-			    own.name, own.nnames, two);
-	if (self == NET_DIR_TWICE) {
-		hal_log(0, "%s: %s and %s are both this host", from,
-			dir->host[two[0]].name, dir->host[two[1]].name);
+	self = find_named(dir, from, &own, own.host);
+	/* Hydra gives all hosts the environment of mpiexec, so the variable
+	 * may name another host */
+	if (self == NET_DIR_NONE)
+		self = find_named(dir, from, &own, getenv("SLURMD_NODENAME"));
+	if (self == NET_DIR_TWICE)
 		return -FI_EINVAL;
-	}
 	if (self == NET_DIR_NONE)
 		self = find_by_name(dir, (const uint8_t (*)[16])own.ip,
 				    own.nips);
 	if (self < 0) {
 		hal_log(quiet, "%s: none of its %u hosts is this host, by name "
 			"(%s) or IP address", from, dir->nhosts,
-			own.nnames != 0 ? own.name[0] : "unknown");
+			own.host[0] != '\0' ? own.host : "unknown");
 		return -FI_EINVAL;
 	}
 	dir->self = (uint32_t)self;
@@ -209,38 +241,61 @@ int net_hosts_find(const struct net_dir *dir, const char *name)
 	return n != 0 ? find_by_name(dir, (const uint8_t (*)[16])ip, n) : -1;
 }
 
-/* Was the address of a host found? Resolve its name if not. */
-static bool has_ip(struct net_dir_host *host, bool v4)
+/* Ask the name service for the address of a host, of this family if it can be.
+ * False: it has none. */
+static bool find_ip(const char *name, bool v4, uint8_t out[16])
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 	uint8_t ip[IPS_MAX][16];
 	int n, use = 0;
 
-	if (host->has_ip)
-		return true;
-	n = resolve(host->name, ip);
+	n = resolve(name, ip);
 	for (int i = n - 1; i >= 0; i--)	/* the first of this family */
 		if ((memcmp(ip[i], mapped, sizeof(mapped)) == 0) == v4)
 			use = i;
 	if (n == 0)
 		return false;
-	memcpy(host->ip, ip[use], 16);
-	host->has_ip = true;
+	memcpy(out, ip[use], 16);
 	return true;
 }
 
-int net_hosts_ip(struct net_dir *dir, uint32_t host, bool v4, uint8_t ip[16])
+/* Keep what the name service has answered. */
+static void keep_ip(struct net_dir_host *host, bool found, const uint8_t ip[16])
+{
+	hal_lock(&g_resolve);
+	if (found && !host->has_ip)
+		memcpy(host->ip, ip, 16);
+	host->has_ip |= found;
+	if (!host->has_ip) {
+		hal_log(host->said, "host %s has no IP address: the name "
+			"service does not know it", host->name);
+		host->said = true;
+		host->retry = unm_now_ns() + RETRY_NS;
+	}
+	hal_unlock(&g_resolve);
+}
+
+static bool known_ip(struct net_dir_host *host, uint8_t ip[16], bool *ask)
 {
 	bool found;
 
 	hal_lock(&g_resolve);
-	found = has_ip(&dir->host[host], v4);
+	found = host->has_ip;
 	if (found)
-		memcpy(ip, dir->host[host].ip, 16);
+		memcpy(ip, host->ip, 16);
+	*ask = !found && host->retry <= unm_now_ns();
 	hal_unlock(&g_resolve);
-	if (found)
-		return 0;
-	hal_log(0, "host %s has no IP address: the name service does not know "
-		"it", dir->host[host].name);
-	return -FI_ENODATA;
+	return found;
+}
+
+int net_hosts_ip(struct net_dir *dir, uint32_t host, bool v4, uint8_t ip[16])
+{
+	struct net_dir_host *h = &dir->host[host];
+	bool ask, found = known_ip(h, ip, &ask);
+
+	if (ask) {		/* another thread may ask at the same time */
+		found = find_ip(h->name, v4, ip);
+		keep_ip(h, found, ip);
+	}
+	return found ? 0 : -FI_ENODATA;
 }

@@ -23,8 +23,9 @@ int net_hosts_open(struct hal_params *params, struct net_dir **dir);
 int net_hosts_find(const struct net_dir *dir, const char *name);
 
 /* The IP address of a host, IPv4 if v4 and there is one. Waits for the name
- * service when it is called for the first time for a host with a name. 0;
- * -FI_ENODATA after a log line. Any thread. */
+ * service when it is called for the first time for a host with a name, and
+ * again some seconds after a name was not found. 0; -FI_ENODATA, after one log
+ * line for each host. Any thread. */
 int net_hosts_ip(struct net_dir *dir, uint32_t host, bool v4, uint8_t ip[16]);
 
 #endif /* HAL_NET_HOSTS_H */

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hal/hal_board.h"
 #include "hal/hal_fault_point.h"
 #include "hal/hal_log.h"
 #include "hal/net/hal_net_conn.h"
@@ -103,6 +104,19 @@ void net_meet_bye(struct net_peer *peer)
 
 /* ---- Proven -------------------------------------------------------- */
 
+/* The other side shall use the connection that this side has dialled, or dial
+ * again. */
+static void refuse_crossed(struct net_conn *conn)
+{
+	struct {
+		struct net_ctl ctl;
+		uint8_t mac[NET_MAC];
+	} msg = { .ctl.type = NET_CTL_CROSSED };
+
+	send_sealed(conn, &msg, sizeof(msg.ctl));
+	net_conn_close(conn);
+}
+
 /*
  * There is a connection already. If both sides dial at once, the connection
  * that the side with the lower name has dialled stays, so both decide alike.
@@ -113,15 +127,9 @@ void net_meet_bye(struct net_peer *peer)
  */
 static bool crossed(struct net_conn *conn, struct net_peer *peer)
 {
-	struct {
-		struct net_ctl ctl;
-		uint8_t mac[NET_MAC];
-	} msg = { .ctl.type = NET_CTL_CROSSED };
-
 	if (peer->state == NET_UP || (peer->conn != NULL &&
 	    memcmp(conn->auth.self, conn->auth.peer, NET_NAME) < 0)) {
-		send_sealed(conn, &msg, sizeof(msg.ctl));
-		net_conn_close(conn);
+		refuse_crossed(conn);
 		return true;
 	}
 	if (peer->conn != NULL)
@@ -153,6 +161,55 @@ static bool is_local(const struct net_if *nif, const struct hal_addr *addr,
 	return false;
 }
 
+/* Why a proven name is refused; NULL: it is not. */
+static const char *why_refused(const struct net_if *nif,
+			       const struct hal_addr *addr,
+			       const struct hal_host *host)
+{
+	const struct net_dir *dir = nif->net->dir;
+
+	if (is_local(nif, addr, host))
+		return "no process there has this name";
+	if (addr->uid != nif->hif->addr.uid)
+		return "it belongs to another user";
+	if (dir != NULL && (hal_board_here(nif->hif->hal, addr->board) ||
+			    addr->board >= dir->boards))
+		return "that host has no such board; do all hosts have the "
+			"same FI_UNIMEM_NET_HOSTS?";
+	return NULL;
+}
+
+/* Read the proven name of the other side. False: it is refused, which is
+ * logged once for each interface. */
+static bool take_name(const struct net_conn *conn, struct hal_addr *addr,
+		      struct hal_host *host)
+{
+	struct net_if *nif = conn->nif;
+	const char *why;
+	char text[64];
+
+	why = !net_host_parse(conn->auth.peer, addr, host) ?
+		"no process has this name" : why_refused(nif, addr, host);
+	if (why == NULL)
+		return true;
+	hal_log(nif->said, "interface %u:%u of user %u at %s is refused: %s",
+		addr->board, addr->iface, addr->uid,
+		net_host_text(host, text), why);
+	nif->said = true;
+	return false;
+}
+
+/*
+ * A peer that this side connects to by its number, and whose nonce is not known
+ * yet. By another connection it gets its name only if that one was proven by
+ * the key file, as its own would be: an address of the same number may be that
+ * of any process.
+ */
+static bool unnamed(const struct net_peer *peer)
+{
+	return peer != NULL && peer->p.addr.nonce == HAL_ADDR_ANY;
+}
+
 /* A peer that dialled has proven its knowledge. */
 static void proven_acceptor(struct net_conn *conn)
 {
@@ -162,10 +219,7 @@ static void proven_acceptor(struct net_conn *conn)
 	struct hal_host host;
 	int ret;
 
-	if (!net_host_parse(conn->auth.peer, &addr, &host) ||
-	    is_local(nif, &addr, &host)) {
-		hal_log(1, "a connection from another host is refused: no "
-			"process there has this name");
+	if (!take_name(conn, &addr, &host)) {
 		net_conn_close(conn);
 		return;
 	}
@@ -174,6 +228,10 @@ static void proven_acceptor(struct net_conn *conn)
 		peer = NULL;
 	if (peer == NULL) {		/* connected to by its number? */
 		peer = net_peer_at(nif, &addr);
+		if (unnamed(peer) && conn->auth.kind != NET_KIND_KEY) {
+			refuse_crossed(conn);
+			return;
+		}
 		if (peer != NULL && !net_peer_name(peer, &addr, &host))
 			peer = NULL;
 	}
@@ -203,11 +261,15 @@ void net_meet_proven(struct net_conn *conn)
 		proven_acceptor(conn);
 		return;
 	}
-	if (!net_host_parse(conn->auth.peer, &addr, &host) ||
-	    !net_peer_name(conn->peer, &addr, &host)) {
+	if (!take_name(conn, &addr, &host)) {
+		net_conn_failed(conn, -FI_EACCES);
+		return;
+	}
+	if (!net_peer_name(conn->peer, &addr, &host)) {
 		net_conn_failed(conn, -FI_ECONNREFUSED);
 		return;
 	}
+	net_conn_whole(conn);
 	conn->peer->state = NET_MEETING;
 	if (send_meet(conn) != 0)
 		net_conn_failed(conn, -FI_ECONNREFUSED);

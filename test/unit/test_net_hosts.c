@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_net_hosts.c - which line of the hosts file is this host, and addresses
+ * that the name service does not know.
+ *
+ * The name of this host and the name service are those of the test.
+ */
+#include <netdb.h>
+#include <netinet/in.h>
+#include <arpa/inet.h>
+
+#include <rdma/fi_errno.h>
+
+#include "hal/hal_log.h"
+#include "hal/net/hal_net_hosts.h"
+#include "lib/unit.h"
+
+static const char *hostname = "n1";
+static const char *resolved[4];		/* name, address, name, address */
+static unsigned asked, lines;
+
+int gethostname(char *name, size_t len)
+{
+	snprintf(name, len, "%s", hostname);
+	return 0;
+}
+
+int getaddrinfo(const char *name, const char *service,
+		const struct addrinfo *hints, struct addrinfo **out)
+{
+	struct {
+		struct addrinfo ai;
+		struct sockaddr_in in;
+	} *found;
+
+	(void)service;
+	(void)hints;
+	asked++;
+	for (int i = 0; i < 4; i += 2) {
+		if (resolved[i] == NULL || strcmp(resolved[i], name) != 0)
+			continue;
+		found = calloc(1, sizeof(*found));
+		assert_non_null(found);
+		found->in.sin_family = AF_INET;
+		assert_int_equal(inet_pton(AF_INET, resolved[i + 1],
+					   &found->in.sin_addr), 1);
+		found->ai.ai_addr = (struct sockaddr *)&found->in;
+		*out = &found->ai;
+		return 0;
+	}
+	return EAI_NONAME;
+}
+
+void freeaddrinfo(struct addrinfo *list)
+{
+	free(list);
+}
+
+static void count_lines(int level, const char *line)
+{
+	(void)line;
+	lines += level == 0;
+}
+
+/* The directory of a hosts file with this text; NULL: it is refused. */
+static struct net_dir *directory(const char *text)
+{
+	char path[] = "test_net_hosts.XXXXXX";
+	struct hal_params params = { .boards = 1 };
+	struct net_dir *dir = NULL;
+	int fd = mkstemp(path), ret;
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	snprintf(params.net_hosts, sizeof(params.net_hosts), "%s", path);
+	ret = net_hosts_open(&params, &dir);
+	unlink(path);
+	assert_int_equal(ret, dir != NULL ? 0 : -FI_EINVAL);
+	return dir;
+}
+
+/* The line of this host, from 0; -1: none. */
+static int line_of(const char *text, const char *slurm)
+{
+	struct net_dir *dir;
+	int self;
+
+	unsetenv("SLURMD_NODENAME");
+	if (slurm != NULL)
+		setenv("SLURMD_NODENAME", slurm, 1);
+	dir = directory(text);
+	self = dir != NULL ? (int)dir->self : -1;
+	net_dir_free(dir);
+	return self;
+}
+
+static void test_which_line(void **state)
+{
+	/* Hydra has copied the variable of the first host */
+	assert_int_equal(line_of("n2\nn1", "n2"), 1);
+	assert_int_equal(line_of("n2\nn1", NULL), 1);
+	assert_int_equal(line_of("n2\n127.0.0.1", "n2"), 1);
+	assert_int_equal(line_of("n3\nn2", "n2"), 1);
+	assert_int_equal(line_of("n3\nn4", "n2"), -1);
+}
+
+/* A line found by name is not this host if its address is another's. */
+static void test_address_of_the_line(void **state)
+{
+	resolved[0] = "n2";
+	resolved[1] = "192.0.2.7";
+	assert_int_equal(line_of("n3\nn2", "n2"), -1);
+	resolved[2] = "n3";
+	resolved[3] = "127.0.0.1";
+	assert_int_equal(line_of("n3\nn2", "n2"), 0);
+	resolved[0] = "n1";
+	assert_int_equal(line_of("n2\nn1", "n2"), 0);
+	resolved[1] = "127.0.1.1";
+	assert_int_equal(line_of("n2\nn1", "n2"), 1);
+	memset(resolved, 0, sizeof(resolved));
+}
+
+/* A name that is not found costs one question in some seconds, and one line. */
+static void test_unknown_name(void **state)
+{
+	struct net_dir *dir;
+	uint8_t ip[16];
+
+	dir = directory("n1\nn2");
+	assert_non_null(dir);
+	asked = lines = 0;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(net_hosts_ip(dir, 1, true, ip), -FI_ENODATA);
+	assert_int_equal(asked, 1);
+	resolved[0] = "n2";
+	resolved[1] = "192.0.2.7";
+	dir->host[1].retry = 0;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(net_hosts_ip(dir, 1, true, ip), 0);
+	assert_int_equal(ip[15], 7);
+	assert_int_equal(asked, 2);
+	assert_int_equal(lines, 1);
+	net_dir_free(dir);
+	memset(resolved, 0, sizeof(resolved));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_which_line),
+		cmocka_unit_test(test_address_of_the_line),
+		cmocka_unit_test(test_unknown_name),
+	};
+
+	hal_log_set(count_lines);
+	return unit_run(tests);
+}
