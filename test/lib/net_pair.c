@@ -58,13 +58,14 @@ static int fake_open(const struct net_worker_conf *conf,
 	return 0;
 }
 
-static void fake_close(struct net_worker *w)
+static int fake_close(struct net_worker *w)
 {
 	struct unm_list *node;
 
 	while ((node = unm_list_pop(&w->queue)) != NULL)
 		free(unm_container(node, struct fake_message, link));
 	w->owner = NULL;
+	return 0;
 }
 
 static int fake_address(struct net_worker *w, void *buf, size_t *len)

@@ -171,8 +171,12 @@ static void nif_close(struct net_if *nif)
 	}
 	if (parent)
 		net_conns_close(nif, true);
-	if (parent && nif->worker != NULL)
-		nif->engine->close(nif->worker);
+	if (parent && nif->worker != NULL &&
+	    nif->engine->close(nif->worker) != 0)
+		hal_log(0, "interface %u:%u: %s has messages to a host that "
+			"does not answer: its memory and descriptors stay",
+			nif->hif->addr.board, nif->hif->addr.iface,
+			nif->engine->name);
 	while ((node = unm_list_pop(&nif->spare)) != NULL)
 		free(unm_container(node, struct net_frame, link));
 	close_fds(nif);
