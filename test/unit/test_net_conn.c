@@ -4,7 +4,9 @@
  * processes that compute while they connect, ends, and clients without the
  * secret, which cost a bounded number of descriptors.
  */
+#include <poll.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 
 #include "hal/net/hal_net_conn.h"
 #include "hal/net/hal_net_host.h"
@@ -221,6 +223,68 @@ static void test_rest_of_a_killed_peer(void **state)
 	}
 	assert_int_equal(got, word);
 	hal_peer_free(from);
+}
+
+/* ---- Sleepers ------------------------------------------------------------ */
+
+/* Sleep until the descriptor of a side is readable, and service it. */
+static void sleep_on(struct net_side *s)
+{
+	struct pollfd pfd = { hal_if_fd(s->hif), POLLIN, 0 };
+
+	NET_PAIR_DO_UNTIL(net_side_pump(s), hal_if_arm(s->hif) == 0);
+	assert_int_equal(poll(&pfd, 1, NET_PAIR_PATIENCE * 1000), 1);
+	hal_if_disarm(s->hif);
+	net_side_pump(s);
+}
+
+/* The last frame is lost, and its sender sleeps without another call. */
+static void test_loss_asleep(void **state)
+{
+	uint64_t word = 1;
+
+	net_pair_talk();
+	NET_PAIR_UNTIL(net_pair_frames(a) + net_pair_frames(b) == 0);
+	net_pair.lose = 1;
+	assert_int_equal(hal_pkt_send(a->peer, hal_head(1, 0), &word, 1, NULL,
+				      0), 0);
+	assert_int_equal(net_pair.lose, 0);
+	NET_PAIR_DO_UNTIL(net_side_pump(a), hal_if_arm(a->hif) == 0);
+	assert_true(net_peer(a->peer)->ask_at != 0);
+	hal_if_disarm(a->hif);
+	NET_PAIR_DO_UNTIL(sleep_on(a), net_pair_frames(b) != 0);
+}
+
+/* Who sleeps has sent what it had to send, has read what there was, and the
+ * engine was asked for more since (the engine checks that). */
+static void test_arm_settles(void **state)
+{
+	uint64_t word = 0, head;
+	struct itimerspec left;
+	struct hal_peer *from;
+
+	net_pair_talk();
+	NET_PAIR_UNTIL(net_pair_frames(a) + net_pair_frames(b) == 0);
+	from = b->peer;
+	while (hal_pkt_send(a->peer, hal_head(1, 0), &word, 1, NULL, 0) == 0)
+		word++;
+	assert_true(net_pair_frames(b) > 3 * NET_PROGRESS);
+	while (word != 0) {
+		assert_int_equal(hal_if_arm(b->hif), -FI_EAGAIN);
+		while (hal_rx_peek(from, &head) != NULL) {
+			word--;
+			hal_rx_release(from);
+		}
+		hal_rx_flush(from);	/* for the next frame */
+	}
+	NET_PAIR_DO_UNTIL(net_side_pump(b), hal_if_arm(b->hif) == 0);
+	assert_true(unm_list_empty(&b->nif->dirty));
+	assert_int_equal(net_pair_frames(b), 0);
+	/* nothing is to come; the engine may have lost a wake-up */
+	assert_int_equal(timerfd_gettime(b->nif->timer.fd, &left), 0);
+	assert_true(left.it_value.tv_sec == 0 &&
+		    left.it_value.tv_nsec <= 100000000);
+	hal_if_disarm(b->hif);
 }
 
 /* ---- Names -------------------------------------------------------------- */
@@ -463,6 +527,8 @@ int main(void)
 		NET_PAIR_TEST(test_nobody),
 		NET_PAIR_TEST(test_crossed_computing),
 		NET_PAIR_TEST(test_rest_of_a_killed_peer),
+		NET_PAIR_TEST(test_loss_asleep),
+		NET_PAIR_TEST(test_arm_settles),
 		NET_PAIR_TEST(test_claimed_names),
 		NET_PAIR_TEST(test_port_scan),
 		NET_PAIR_TEST(test_half_open),

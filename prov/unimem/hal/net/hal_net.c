@@ -33,6 +33,9 @@
 #include "hal/net/hal_net_state.h"
 #include "util/unm_clock.h"
 
+#define ARM_ROUNDS	64		/* calls of the engine before a sleep */
+#define LOOK_NS		UINT64_C(100000000)	/* longest sleep with peers */
+
 static struct net_hal *net_hal(const struct hal_ops *ops)
 {
 	return (struct net_hal *)((char *)(uintptr_t)ops -
@@ -233,12 +236,16 @@ static int net_fd(struct hal_if *hif)
 	return net_if(hif)->epfd;
 }
 
-/* Wake the sleeper when a connection or a peer has to be given up. */
-static void set_timer(struct net_if *nif)
+/* Wake the sleeper when a connection or a peer has to be given up, and now and
+ * then while there are peers: a wake-up of the engine that is lost, or a frame
+ * that the caller sends after the arm, waits no longer than that. */
+static void set_timer(struct net_if *nif, uint64_t now)
 {
 	uint64_t at = net_deadline(nif);
 	struct itimerspec spec = { { 0, 0 }, { 0, 0 } };
 
+	if (nif->npeers != 0 && at > now + LOOK_NS)
+		at = now + LOOK_NS;
 	if (at != UINT64_MAX) {
 		spec.it_value.tv_sec = (time_t)(at / 1000000000);
 		spec.it_value.tv_nsec = (long)(at % 1000000000);
@@ -246,14 +253,32 @@ static void set_timer(struct net_if *nif)
 	timerfd_settime(nif->timer.fd, TFD_TIMER_ABSTIME, &spec, NULL);
 }
 
+/* Send all, and read what is there. The engine promises to wake only if it had
+ * no work when it was armed. False: there is no end of it. */
+static bool settle(struct net_if *nif)
+{
+	for (int i = 0; i < ARM_ROUNDS; i++) {
+		net_flush_later(nif);
+		if ((nif->worker == NULL ||
+		     nif->engine->progress(nif->worker) == 0) &&
+		    unm_list_empty(&nif->dirty))
+			return true;
+	}
+	return false;
+}
+
 static int net_arm(struct hal_if *hif)
 {
 	struct net_if *nif = net_if(hif);
+	uint64_t now = 0;
 	int ret;
 
-	net_progress(nif);
-	net_flush_later(nif);
-	if (!unm_list_empty(&nif->events))
+	if (nif->npeers != 0) {
+		now = unm_now_ns();
+		/* starts the clock of frames that were sent just now */
+		net_peers_tick(nif, now);
+	}
+	if (!settle(nif) || !unm_list_empty(&nif->events))
 		return -FI_EAGAIN;
 	ret = nif->base->arm(hif);
 	if (ret != 0)
@@ -264,7 +289,7 @@ static int net_arm(struct hal_if *hif)
 		nif->base->disarm(hif);
 		return -FI_EAGAIN;
 	}
-	set_timer(nif);
+	set_timer(nif, now);
 	return 0;
 }
 
