@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
+#include <sys/wait.h>
 
 #include "hal/net/hal_net_conn.h"
 #include "hal/net/hal_net_host.h"
@@ -255,8 +256,8 @@ static void test_loss_asleep(void **state)
 	NET_PAIR_DO_UNTIL(sleep_on(a), net_pair_frames(b) != 0);
 }
 
-/* Who sleeps has sent what it had to send, has read what there was, and the
- * engine was asked for more since (the engine checks that). */
+/* A side that may sleep has sent all, has read all, and has asked its engine
+ * for more since (the engine checks that). */
 static void test_arm_settles(void **state)
 {
 	uint64_t word = 0, head;
@@ -285,6 +286,53 @@ static void test_arm_settles(void **state)
 	assert_true(left.it_value.tv_sec == 0 &&
 		    left.it_value.tv_nsec <= 100000000);
 	hal_if_disarm(b->hif);
+}
+
+/* ---- Forked children ----------------------------------------------------- */
+
+/* A child uses its parent's interface. Returns the number of the step that went
+ * wrong, or 0. */
+static int child_steps(unsigned frames)
+{
+	struct hal_peer *peer;
+	struct hal_event ev[4];
+	uint64_t word = 1;
+
+	if (hal_pkt_send(a->peer, hal_head(1, 0), &word, 1, NULL, 0) != 0)
+		return 1;
+	hal_if_pump(b->hif);
+	if (net_pair_frames(b) != frames)
+		return 2;		/* it has sent, or taken */
+	if (hal_connect_host(a->hif, &b->hif->addr, b->hif->host, &peer) !=
+	    -FI_ECONNREFUSED)
+		return 3;
+	if (hal_if_service(a->hif, ev, 4) != 1 || ev[0].type != HAL_EV_DEAD)
+		return 4;
+	return hal_if_arm(a->hif) == -FI_EAGAIN ? 0 : 5;
+}
+
+/* A child has no peers on other hosts, and its parent does not notice it. */
+static void test_forked_child(void **state)
+{
+	const struct hal_cell *cell = NULL;
+	uint64_t word = 7, head;
+	int status;
+	pid_t pid;
+
+	net_pair_talk();
+	NET_PAIR_UNTIL(net_pair_frames(a) + net_pair_frames(b) == 0);
+	assert_int_equal(hal_pkt_send(a->peer, hal_head(1, 0), &word, 1, NULL,
+				      0), 0);
+	pid = fork();
+	if (pid == 0)
+		_exit(child_steps(net_pair_frames(b)));
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	NET_PAIR_UNTIL((cell = hal_rx_peek(b->peer, &head)) != NULL);
+	assert_true(hal_cell_word(cell, 0) == word);
+	hal_rx_release(b->peer);
+	assert_int_equal(a->dead + b->dead, 0);
 }
 
 /* ---- Names -------------------------------------------------------------- */
@@ -529,6 +577,7 @@ int main(void)
 		NET_PAIR_TEST(test_rest_of_a_killed_peer),
 		NET_PAIR_TEST(test_loss_asleep),
 		NET_PAIR_TEST(test_arm_settles),
+		NET_PAIR_TEST(test_forked_child),
 		NET_PAIR_TEST(test_claimed_names),
 		NET_PAIR_TEST(test_port_scan),
 		NET_PAIR_TEST(test_half_open),

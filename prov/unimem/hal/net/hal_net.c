@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -201,6 +202,27 @@ static void net_if_close(struct hal_if *hif)
 
 /* ---- Progress ------------------------------------------------------ */
 
+/* In a forked child all peers are dead, for it alone. */
+static void end_in_child(struct net_if *nif)
+{
+	if (nif->child)
+		return;
+	nif->child = true;
+	hal_log(0, "interface %u:%u: a forked child cannot use peers on other "
+		"hosts; let it run another program", nif->hif->addr.board,
+		nif->hif->addr.iface);
+	unm_list_for_each(pos, &nif->peers) {
+		struct net_peer *peer = unm_container(pos, struct net_peer,
+						      link);
+
+		if (peer->p.dead)
+			continue;
+		peer->p.dead = true;
+		net_dma_cancel(peer);
+		net_peer_event(peer, HAL_EV_DEAD, -FI_ECONNRESET);
+	}
+}
+
 static int net_service(struct hal_if *hif, struct hal_event *ev, int max)
 {
 	struct net_if *nif = net_if(hif);
@@ -208,6 +230,10 @@ static int net_service(struct hal_if *hif, struct hal_event *ev, int max)
 	int n;
 
 	n = nif->base->service(hif, ev, max);
+	if (net_forked(nif)) {
+		end_in_child(nif);
+		return n + net_events_take(nif, ev + n, max - n);
+	}
 	net_progress(nif);
 	net_conns_input(nif, 0);
 	if (!unm_list_empty(&nif->conns) || !unm_list_empty(&nif->peers)) {
@@ -273,6 +299,8 @@ static int net_arm(struct hal_if *hif)
 	uint64_t now = 0;
 	int ret;
 
+	if (net_forked(nif))
+		return -FI_EAGAIN;
 	if (nif->npeers != 0) {
 		now = unm_now_ns();
 		/* starts the clock of frames that were sent just now */
@@ -328,6 +356,7 @@ static void net_close(struct hal *hal)
 	hal->net = NULL;
 	hal->caps.backend = net->base_name;
 	net_dir_free(net->dir);
+	munmap((void *)(uintptr_t)net->here, sizeof(*net->here));
 	explicit_bzero(&net->key, sizeof(net->key));
 	free(net);
 	hal->ops->close(hal);
@@ -360,6 +389,22 @@ static void number_boards(struct hal *hal, const struct net_dir *dir)
 	hal->caps.boards = dir->boards;
 }
 
+/* A page that the kernel clears in a forked child. A kernel that does not know
+ * MADV_WIPEONFORK does not protect the child. */
+static int here_new(struct net_hal *net)
+{
+	long bytes = sysconf(_SC_PAGESIZE);
+	void *page = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED)
+		return -FI_ENOMEM;
+	(void)madvise(page, (size_t)bytes, MADV_WIPEONFORK);
+	net->here = page;
+	*net->here = 1;
+	return 0;
+}
+
 int hal_net_wrap(struct hal *hal, struct net_dir *dir)
 {
 	struct net_hal *net = calloc(1, sizeof(*net));
@@ -369,6 +414,8 @@ int hal_net_wrap(struct hal *hal, struct net_dir *dir)
 		net_host_find(hal->params.net, &net->host, net->device);
 	if (ret == 0 && dir != NULL)
 		ret = net_key_load(hal->params.net_key, &net->key);
+	if (ret == 0)
+		ret = here_new(net);
 	if (ret != 0) {
 		net_dir_free(dir);
 		free(net);
