@@ -510,6 +510,13 @@ static bool woken(struct gsas_board *board, enum ended ended)
 	return some;
 }
 
+/* Peers on other hosts: the engine need not wake for what was sent after the
+ * arm, so arm once more. */
+static bool armed_still(struct gsas_board *board)
+{
+	return board->hif->host == NULL || hal_if_arm(board->hif) == 0;
+}
+
 /*
  * Some work can be blocked without an event for its end: a queue whose words
  * are not taken out, a client without a return path. Such work is polled
@@ -527,7 +534,8 @@ void gsas_board_sleep(struct gsas_board *board, int ms)
 		 * event: handle the free space here */
 		board->changed = false;
 		board->again = gsas_service_progress(board->service);
-		busy = board->changed || (!armed && poll_once(board));
+		busy = board->changed || (!armed && poll_once(board)) ||
+			(armed && !armed_still(board));
 		if (!busy)
 			ended = sleep_once(board, ms, armed);
 		if (armed)

@@ -308,6 +308,9 @@ static void sleep_once(int life, const sigset_t *awake)
 	 * try the sends that wait once more */
 	mbox_hal_announce(&g_d.mh);
 	ms = mbox_clients_progress(&g_d.clients) ? 0 : sleep_ms(life, armed);
+	/* and the engine for other hosts need not wake for what was sent */
+	if (armed && g_d.mh.hif->host != NULL && hal_if_arm(g_d.mh.hif) != 0)
+		ms = 0;
 	n = epoll_pwait(g_d.epoll, ev, EVENTS, ms, awake);
 	if (armed)
 		hal_if_disarm(g_d.mh.hif);

@@ -210,10 +210,12 @@ static int frames_open(const struct net_worker_conf *conf,
 	return ret;
 }
 
-static void frames_close(struct net_worker *w)
+static int frames_close(struct net_worker *w)
 {
-	real->close(w->real);
+	int ret = real->close(w->real);
+
 	free(w);
+	return ret;
 }
 
 static int frames_address(struct net_worker *w, void *buf, size_t *len)

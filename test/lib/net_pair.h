@@ -33,6 +33,8 @@ struct net_pair {
 	struct hal *hal;		/* NULL: no emulation or no lo */
 	struct net_side a, b;
 	uint64_t rng;
+	unsigned lose;			/* the frame to be lost, counted from
+					 * the next, 1; 0: none */
 };
 extern struct net_pair net_pair;
 

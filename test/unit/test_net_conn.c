@@ -4,7 +4,10 @@
  * processes that compute while they connect, ends, and clients without the
  * secret, which cost a bounded number of descriptors.
  */
+#include <poll.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
 
 #include "hal/net/hal_net_auth.h"
 #include "hal/net/hal_net_conn.h"
@@ -223,6 +226,120 @@ static void test_rest_of_a_killed_peer(void **state)
 	}
 	assert_int_equal(got, word);
 	hal_peer_free(from);
+}
+
+/* ---- Sleepers ------------------------------------------------------------ */
+
+/* Sleep until the descriptor of a side is readable, and service it. */
+static void sleep_on(struct net_side *s)
+{
+	struct pollfd pfd = { hal_if_fd(s->hif), POLLIN, 0 };
+
+	NET_PAIR_DO_UNTIL(net_side_pump(s), hal_if_arm(s->hif) == 0);
+	assert_int_equal(poll(&pfd, 1, NET_PAIR_PATIENCE * 1000), 1);
+	hal_if_disarm(s->hif);
+	net_side_pump(s);
+}
+
+/* The last frame is lost, and its sender sleeps without another call. */
+static void test_loss_asleep(void **state)
+{
+	uint64_t word = 1;
+
+	net_pair_talk();
+	NET_PAIR_UNTIL(net_pair_frames(a) + net_pair_frames(b) == 0);
+	net_pair.lose = 1;
+	assert_int_equal(hal_pkt_send(a->peer, hal_head(1, 0), &word, 1, NULL,
+				      0), 0);
+	assert_int_equal(net_pair.lose, 0);
+	NET_PAIR_DO_UNTIL(net_side_pump(a), hal_if_arm(a->hif) == 0);
+	assert_true(net_peer(a->peer)->ask_at != 0);
+	hal_if_disarm(a->hif);
+	NET_PAIR_DO_UNTIL(sleep_on(a), net_pair_frames(b) != 0);
+}
+
+/* A side that may sleep has sent all, has read all, and has asked its engine
+ * for more since (the engine checks that). */
+static void test_arm_settles(void **state)
+{
+	uint64_t word = 0, head;
+	struct itimerspec left;
+	struct hal_peer *from;
+
+	net_pair_talk();
+	NET_PAIR_UNTIL(net_pair_frames(a) + net_pair_frames(b) == 0);
+	from = b->peer;
+	while (hal_pkt_send(a->peer, hal_head(1, 0), &word, 1, NULL, 0) == 0)
+		word++;
+	assert_true(net_pair_frames(b) > 3 * NET_PROGRESS);
+	while (word != 0) {
+		assert_int_equal(hal_if_arm(b->hif), -FI_EAGAIN);
+		while (hal_rx_peek(from, &head) != NULL) {
+			word--;
+			hal_rx_release(from);
+		}
+		hal_rx_flush(from);	/* for the next frame */
+	}
+	/* acknowledgements, which are no reason not to sleep */
+	assert_true(net_pair_frames(a) > 1);
+	NET_PAIR_DO_UNTIL(net_side_pump(a), hal_if_arm(a->hif) == 0);
+	assert_int_equal(net_pair_frames(a), 0);
+	hal_if_disarm(a->hif);
+	NET_PAIR_DO_UNTIL(net_side_pump(b), hal_if_arm(b->hif) == 0);
+	assert_true(unm_list_empty(&b->nif->dirty));
+	assert_int_equal(net_pair_frames(b), 0);
+	/* nothing is to come; the engine may have lost a wake-up */
+	assert_int_equal(timerfd_gettime(b->nif->timer.fd, &left), 0);
+	assert_true(left.it_value.tv_sec == 0 &&
+		    left.it_value.tv_nsec <= 100000000);
+	hal_if_disarm(b->hif);
+}
+
+/* ---- Forked children ----------------------------------------------------- */
+
+/* A child uses its parent's interface. Returns the number of the step that went
+ * wrong, or 0. */
+static int child_steps(unsigned frames)
+{
+	struct hal_peer *peer;
+	struct hal_event ev[4];
+	uint64_t word = 1;
+
+	if (hal_pkt_send(a->peer, hal_head(1, 0), &word, 1, NULL, 0) != 0)
+		return 1;
+	hal_if_pump(b->hif);
+	if (net_pair_frames(b) != frames)
+		return 2;		/* it has sent, or taken */
+	if (hal_connect_host(a->hif, &b->hif->addr, b->hif->host, &peer) !=
+	    -FI_ECONNREFUSED)
+		return 3;
+	if (hal_if_service(a->hif, ev, 4) != 1 || ev[0].type != HAL_EV_DEAD)
+		return 4;
+	return hal_if_arm(a->hif) == -FI_EAGAIN ? 0 : 5;
+}
+
+/* A child has no peers on other hosts, and its parent does not notice it. */
+static void test_forked_child(void **state)
+{
+	const struct hal_cell *cell = NULL;
+	uint64_t word = 7, head;
+	int status;
+	pid_t pid;
+
+	net_pair_talk();
+	NET_PAIR_UNTIL(net_pair_frames(a) + net_pair_frames(b) == 0);
+	assert_int_equal(hal_pkt_send(a->peer, hal_head(1, 0), &word, 1, NULL,
+				      0), 0);
+	pid = fork();
+	if (pid == 0)
+		_exit(child_steps(net_pair_frames(b)));
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	NET_PAIR_UNTIL((cell = hal_rx_peek(b->peer, &head)) != NULL);
+	assert_true(hal_cell_word(cell, 0) == word);
+	hal_rx_release(b->peer);
+	assert_int_equal(a->dead + b->dead, 0);
 }
 
 /* ---- Names -------------------------------------------------------------- */
@@ -622,6 +739,9 @@ int main(void)
 		NET_PAIR_TEST(test_nobody),
 		NET_PAIR_TEST(test_crossed_computing),
 		NET_PAIR_TEST(test_rest_of_a_killed_peer),
+		NET_PAIR_TEST(test_loss_asleep),
+		NET_PAIR_TEST(test_arm_settles),
+		NET_PAIR_TEST(test_forked_child),
 		NET_PAIR_TEST(test_claimed_names),
 		NET_PAIR_TEST(test_other_user_answers),
 		NET_PAIR_TEST(test_name_of_a_number),

@@ -87,7 +87,7 @@ static void test_addresses_cut_off(void **state)
 	}
 	assert_int_equal(engine->connect(w, address, len + 1, NULL, &link),
 			 -FI_EINVAL);
-	engine->close(w);
+	assert_int_equal(engine->close(w), 0);
 	close(conf.epfd);
 }
 

@@ -159,7 +159,8 @@ static inline int hal_if_fd(struct hal_if *hif)
 /* Make hal_if_fd() readable at the next packet, and at the next release or
  * stored word of peers marked with hal_tx_sleep(). 0: armed, the caller may
  * sleep; -FI_EAGAIN: not armed, because there is a packet of a peer that is not
- * held, or work for hal_if_service(). */
+ * held, or work for hal_if_service(). A caller that sends after it to a peer on
+ * another host calls it once more before the sleep. */
 static inline int hal_if_arm(struct hal_if *hif)
 {
 	return hif->ops->arm(hif);

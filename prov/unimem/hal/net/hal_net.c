@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -32,6 +33,9 @@
 #include "hal/net/hal_net_send.h"
 #include "hal/net/hal_net_state.h"
 #include "util/unm_clock.h"
+
+#define ARM_ROUNDS	64		/* calls of the engine before a sleep */
+#define LOOK_NS		UINT64_C(100000000)	/* longest sleep with peers */
 
 static struct net_hal *net_hal(const struct hal_ops *ops)
 {
@@ -171,8 +175,12 @@ static void nif_close(struct net_if *nif)
 	}
 	if (parent)
 		net_conns_close(nif, true);
-	if (parent && nif->worker != NULL)
-		nif->engine->close(nif->worker);
+	if (parent && nif->worker != NULL &&
+	    nif->engine->close(nif->worker) != 0)
+		hal_log(0, "interface %u:%u: %s has messages to a host that "
+			"does not answer: its memory and descriptors stay",
+			nif->hif->addr.board, nif->hif->addr.iface,
+			nif->engine->name);
 	while ((node = unm_list_pop(&nif->spare)) != NULL)
 		free(unm_container(node, struct net_frame, link));
 	close_fds(nif);
@@ -194,6 +202,27 @@ static void net_if_close(struct hal_if *hif)
 
 /* ---- Progress ------------------------------------------------------ */
 
+/* In a forked child all peers are dead, for it alone. */
+static void end_in_child(struct net_if *nif)
+{
+	if (nif->child)
+		return;
+	nif->child = true;
+	hal_log(0, "interface %u:%u: a forked child cannot use peers on other "
+		"hosts; let it run another program", nif->hif->addr.board,
+		nif->hif->addr.iface);
+	unm_list_for_each(pos, &nif->peers) {
+		struct net_peer *peer = unm_container(pos, struct net_peer,
+						      link);
+
+		if (peer->p.dead)
+			continue;
+		peer->p.dead = true;
+		net_dma_cancel(peer);
+		net_peer_event(peer, HAL_EV_DEAD, -FI_ECONNRESET);
+	}
+}
+
 static int net_service(struct hal_if *hif, struct hal_event *ev, int max)
 {
 	struct net_if *nif = net_if(hif);
@@ -201,6 +230,10 @@ static int net_service(struct hal_if *hif, struct hal_event *ev, int max)
 	int n;
 
 	n = nif->base->service(hif, ev, max);
+	if (net_forked(nif)) {
+		end_in_child(nif);
+		return n + net_events_take(nif, ev + n, max - n);
+	}
 	net_progress(nif);
 	net_conns_input(nif, 0);
 	if (!unm_list_empty(&nif->conns) || !unm_list_empty(&nif->peers)) {
@@ -229,12 +262,16 @@ static int net_fd(struct hal_if *hif)
 	return net_if(hif)->epfd;
 }
 
-/* Wake the sleeper when a connection or a peer has to be given up. */
-static void set_timer(struct net_if *nif)
+/* Wake the sleeper when a connection or a peer has to be given up, and now and
+ * then while there are peers: a wake-up of the engine that is lost, or a frame
+ * that the caller sends after the arm, waits no longer than that. */
+static void set_timer(struct net_if *nif, uint64_t now)
 {
 	uint64_t at = net_deadline(nif);
 	struct itimerspec spec = { { 0, 0 }, { 0, 0 } };
 
+	if (nif->npeers != 0 && at > now + LOOK_NS)
+		at = now + LOOK_NS;
 	if (at != UINT64_MAX) {
 		spec.it_value.tv_sec = (time_t)(at / 1000000000);
 		spec.it_value.tv_nsec = (long)(at % 1000000000);
@@ -242,14 +279,34 @@ static void set_timer(struct net_if *nif)
 	timerfd_settime(nif->timer.fd, TFD_TIMER_ABSTIME, &spec, NULL);
 }
 
+/* Send all, and read what is there. The engine promises to wake only if it had
+ * no work when it was armed. False: there is no end of it. */
+static bool settle(struct net_if *nif)
+{
+	for (int i = 0; i < ARM_ROUNDS; i++) {
+		net_flush_later(nif);
+		if ((nif->worker == NULL ||
+		     nif->engine->progress(nif->worker) == 0) &&
+		    unm_list_empty(&nif->dirty))
+			return true;
+	}
+	return false;
+}
+
 static int net_arm(struct hal_if *hif)
 {
 	struct net_if *nif = net_if(hif);
+	uint64_t now = 0;
 	int ret;
 
-	net_progress(nif);
-	net_flush_later(nif);
-	if (!unm_list_empty(&nif->events))
+	if (net_forked(nif))
+		return -FI_EAGAIN;
+	if (nif->npeers != 0) {
+		now = unm_now_ns();
+		/* starts the clock of frames that were sent just now */
+		net_peers_tick(nif, now);
+	}
+	if (!settle(nif) || !unm_list_empty(&nif->events))
 		return -FI_EAGAIN;
 	ret = nif->base->arm(hif);
 	if (ret != 0)
@@ -260,7 +317,7 @@ static int net_arm(struct hal_if *hif)
 		nif->base->disarm(hif);
 		return -FI_EAGAIN;
 	}
-	set_timer(nif);
+	set_timer(nif, now);
 	return 0;
 }
 
@@ -299,6 +356,7 @@ static void net_close(struct hal *hal)
 	hal->net = NULL;
 	hal->caps.backend = net->base_name;
 	net_dir_free(net->dir);
+	munmap((void *)(uintptr_t)net->here, sizeof(*net->here));
 	explicit_bzero(&net->key, sizeof(net->key));
 	free(net);
 	hal->ops->close(hal);
@@ -331,6 +389,22 @@ static void number_boards(struct hal *hal, const struct net_dir *dir)
 	hal->caps.boards = dir->boards;
 }
 
+/* A page that the kernel clears in a forked child. A kernel that does not know
+ * MADV_WIPEONFORK does not protect the child. */
+static int here_new(struct net_hal *net)
+{
+	long bytes = sysconf(_SC_PAGESIZE);
+	void *page = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED)
+		return -FI_ENOMEM;
+	(void)madvise(page, (size_t)bytes, MADV_WIPEONFORK);
+	net->here = page;
+	*net->here = 1;
+	return 0;
+}
+
 int hal_net_wrap(struct hal *hal, struct net_dir *dir)
 {
 	struct net_hal *net = calloc(1, sizeof(*net));
@@ -340,6 +414,8 @@ int hal_net_wrap(struct hal *hal, struct net_dir *dir)
 		net_host_find(hal->params.net, &net->host, net->device);
 	if (ret == 0 && dir != NULL)
 		ret = net_key_load(hal->params.net_key, &net->key);
+	if (ret == 0)
+		ret = here_new(net);
 	if (ret != 0) {
 		net_dir_free(dir);
 		free(net);

@@ -162,6 +162,8 @@ int net_connect(struct hal_if *hif, const struct hal_addr *to,
 		peer = net_peer_at(nif, to);
 	if (peer == NULL && hal_board_here(hif->hal, to->board))
 		return nif->base->connect(hif, to, out);
+	if (net_forked(nif))
+		return -FI_ECONNREFUSED;
 	if (peer == NULL || peer->p.addr.nonce == HAL_ADDR_ANY) {
 		ret = connect_far(nif, to, &peer);
 		if (ret != 0)
@@ -189,6 +191,8 @@ int net_connect_host(struct hal_if *hif, const struct hal_addr *to,
 	    to->nonce == HAL_ADDR_ANY ||
 	    to->iface > hif->caps->ifs_per_board)
 		return -FI_EINVAL;
+	if (net_forked(nif))
+		return -FI_ECONNREFUSED;
 	if (nif->crypto == NULL)
 		nif->crypto = net_crypto_get();
 	if (nif->crypto == NULL)

@@ -18,7 +18,7 @@
 
 #include "hal/net/hal_net_auth.h"
 
-#define NET_ENGINE_ABI		3	/* raise when this file changes */
+#define NET_ENGINE_ABI		4	/* raise when this file changes */
 #define NET_ENGINE_SYMBOL	"hal_net_engine"
 #define NET_CRYPTO_SYMBOL	"hal_net_crypto"
 #define NET_WORKER_MAX		1024	/* bytes of a worker's address */
@@ -64,12 +64,15 @@ struct net_engine {
 	/* 0; -FI_EIO, -FI_EMFILE, -FI_ENOMEM */
 	int (*open)(const struct net_worker_conf *conf,
 		    struct net_worker **worker);
-	void (*close)(struct net_worker *worker);
+	/* 0; -FI_EBUSY: a link does not end, so the worker and its descriptors
+	 * stay until the process ends. */
+	int (*close)(struct net_worker *worker);
 	/* Copy the address of the worker, up to *len bytes; sets *len. */
 	int (*address)(struct net_worker *worker, void *buf, size_t *len);
 	/* Carry messages. Not 0: there was something. */
 	unsigned (*progress)(struct net_worker *worker);
-	/* 0: epfd becomes readable by the next message; -FI_EAGAIN: progress
+	/* Call it after a progress() that returned 0, with nothing sent since.
+	 * 0: epfd becomes readable by the next message; -FI_EAGAIN: progress
 	 * first. */
 	int (*arm)(struct net_worker *worker);
 	/* Open a link to the worker with an address of so many bytes, which a
@@ -81,8 +84,9 @@ struct net_engine {
 	 * up->sent(message); negative: not sent, and the link is of no use. */
 	int (*send)(struct net_link *link, struct net_message *message,
 		    const void *data, size_t len);
-	/* End a link at once; messages under way may be lost. No upcall with
-	 * this peer follows. silent: the IP address of its host, which does not
+	/* End a link; messages under way may be lost. It returns at once:
+	 * progress() does what is left to do. No upcall with this peer
+	 * follows. silent: the IP address of its host, which does not
 	 * answer; NULL: it may answer. */
 	void (*disconnect)(struct net_link *link, const uint8_t *silent);
 };

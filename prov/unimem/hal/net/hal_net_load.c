@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "hal/hal_lock.h"
 #include "hal/hal_log.h"
@@ -24,15 +25,17 @@ struct module {
 	const char *needs, *package;	/* for the log line */
 	const uint32_t *table;
 	bool tried;
+	pid_t pid;			/* that has tried */
 };
 
 static struct hal_lock g_lock;
 static struct module g_crypto = {
 	"libunimem-net-auth.so", NET_CRYPTO_SYMBOL, "libsodium",
-	"libsodium-dev", NULL, false
+	"libsodium-dev", NULL, false, 0
 };
 static struct module g_engine = {
-	"libunimem-net.so", NET_ENGINE_SYMBOL, "UCX", "libucx-dev", NULL, false
+	"libunimem-net.so", NET_ENGINE_SYMBOL, "UCX",
+	"libucx-dev", NULL, false, 0
 };
 
 /* Load a module from a subfolder of the folder of this library. */
@@ -95,8 +98,10 @@ static const uint32_t *load(const struct module *m)
 static const void *module_get(struct module *m)
 {
 	hal_lock(&g_lock);
-	if (!m->tried)
+	if (!m->tried) {
+		m->pid = getpid();
 		m->table = load(m);
+	}
 	m->tried = true;
 	hal_unlock(&g_lock);
 	return m->table;
@@ -107,7 +112,17 @@ const struct net_crypto *net_crypto_get(void)
 	return module_get(&g_crypto);
 }
 
+/* UCX that a parent has loaded has lost its thread in a forked child, and its
+ * locks may be held for ever. */
 const struct net_engine *net_engine_get(void)
 {
-	return module_get(&g_engine);
+	static bool said;
+
+	if (module_get(&g_engine) == NULL || g_engine.pid == getpid())
+		return (const void *)g_engine.table;
+	hal_log(said, "cannot reach other hosts: the parent of this process "
+		"has loaded UCX before fork(2); let the child run another "
+		"program");
+	said = true;
+	return NULL;
 }

@@ -66,6 +66,10 @@ static void transmit(struct net_peer *peer, struct net_frame *frame,
 	};
 	int ret;
 
+	if (net_forked(peer->nif)) {
+		net_frame_put(peer->nif, frame);
+		return;			/* net_service() ends the peer */
+	}
 	peer->s.reported = peer->s.taken;
 	peer->ack_due = false;
 	memcpy(frame->bytes, &head, sizeof(head));

@@ -54,6 +54,8 @@ struct net_hal {
 	const char *base_name;		/* caps.backend of the backend */
 	char name[32];			/* "NAME+net" */
 	pid_t pid;			/* process that opened it */
+	volatile uint32_t *here;	/* 0: this is a forked child of it; the
+					 * kernel clears the page */
 	struct hal_host host;		/* without port and secret */
 	char device[16];		/* network interface that has host.ip */
 	uint64_t dead_ns;		/* FI_UNIMEM_NET_DEAD_MS */
@@ -227,6 +229,7 @@ struct net_if {
 	uint64_t nframes;		/* frames of peers */
 	uint64_t nstrange;		/* frames of nobody */
 	bool said;			/* a refusal was logged */
+	bool child;			/* net_forked(), and the peers ended */
 	bool refused;			/* one of hal_net_connect.c was */
 	struct net_dma *dma;		/* [caps->dma_depth] */
 	uint32_t base_dma;		/* transfers that the backend has */
@@ -244,6 +247,13 @@ static inline struct net_peer *net_peer(struct hal_peer *peer)
 	return (struct net_peer *)peer;
 }
 
+/* Is this a forked child of the process that opened the interface? It has
+ * copies of the sockets, and UCX does not work in it. */
+static inline bool net_forked(const struct net_if *nif)
+{
+	return *nif->net->here == 0;
+}
+
 /* Let the engine carry a bounded number of messages. Each call of the engine is
  * a system call or more, so none follows a call that has brought frames: the
  * caller processes these first. */
@@ -251,6 +261,8 @@ static inline void net_progress(struct net_if *nif)
 {
 	uint64_t before = nif->nframes;
 
+	if (net_forked(nif))
+		return;
 	for (int i = 0; nif->worker != NULL && i < NET_PROGRESS &&
 	     nif->engine->progress(nif->worker) != 0 &&
 	     nif->nframes == before; i++)

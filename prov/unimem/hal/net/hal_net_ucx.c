@@ -8,6 +8,7 @@
  * UCX, and which of its settings are changed.
  */
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,6 @@
 #define AM_ID		0x55		/* of all frames */
 #define START_FDS	24		/* descriptors for a worker and its
 					 * first link */
-#define DRAIN_POLLS	10000		/* calls until a link is given up */
 #define CLOSE_POLLS	100000		/* calls until an end is given up */
 
 /* Address of a worker as peers get it; UCX's follows. UCX reads its addresses
@@ -50,48 +50,51 @@ struct net_link {
 	void *peer;			/* NULL: given up */
 	struct net_link *next;		/* in net_worker.left */
 	uint32_t sending;		/* messages that UCX has not sent yet */
+	ucs_status_ptr_t closing;	/* UCX closes it; NULL: not yet */
 };
 
 /* ---- Ends of links ------------------------------------------------- */
 
-/* End a link. None of its messages waits in UCX. */
-static void link_close(struct net_link *link)
+/* Close a link, of which no message waits in UCX, as far as that goes without
+ * waiting. True: it is closed, and its object is freed. */
+static bool link_close(struct net_link *link)
 {
 	ucp_request_param_t param = {
 		.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
 		.flags = UCP_EP_CLOSE_FLAG_FORCE,
 	};
-	ucs_status_ptr_t request = ucp_ep_close_nbx(link->ep, &param);
 
-	if (UCS_PTR_IS_PTR(request)) {
-		for (int i = 0; i < CLOSE_POLLS &&
-		     ucp_request_check_status(request) == UCS_INPROGRESS; i++)
-			ucp_worker_progress(link->worker->ucp);
-		ucp_request_free(request);
+	if (link->closing == NULL)
+		link->closing = ucp_ep_close_nbx(link->ep, &param);
+	if (UCS_PTR_IS_PTR(link->closing)) {
+		if (ucp_request_check_status(link->closing) == UCS_INPROGRESS)
+			return false;
+		ucp_request_free(link->closing);
 	}
 	free(link);
+	return true;
 }
 
 /* Close the links that were given up and whose messages have gone. */
 static void close_left(struct net_worker *w)
 {
-	struct net_link **at = &w->left, *link;
+	struct net_link **at = &w->left, *link, *next;
 
 	while ((link = *at) != NULL) {
-		if (link->sending != 0) {
+		next = link->next;
+		if (link->sending == 0 && link_close(link))
+			*at = next;
+		else
 			at = &link->next;
-			continue;
-		}
-		*at = link->next;
-		link_close(link);
 	}
 }
 
 /*
  * UCX 1.13 ends the process ("pending_count == 0") if an endpoint is closed
- * while messages wait in it for its connection. So carry them first: a
+ * while messages wait in it for its connection. So they are carried first: a
  * connection is made, or fails, as soon as the other side is there or has
- * ended. If the other side is stopped, the link stays for a later call.
+ * ended. The calls of net_progress() do that, so that no other peer waits for
+ * one that has ended.
  */
 static void net_disconnect(struct net_link *link, const uint8_t *silent)
 {
@@ -100,12 +103,8 @@ static void net_disconnect(struct net_link *link, const uint8_t *silent)
 	link->peer = NULL;
 	if (silent != NULL)
 		net_stuck_shut(w->epfd, w->event, silent);
-	for (int i = 0; i < DRAIN_POLLS && link->sending != 0; i++)
-		ucp_worker_progress(w->ucp);
-	if (link->sending == 0) {
-		link_close(link);
+	if (link->sending == 0 && link_close(link))
 		return;
-	}
 	link->next = w->left;
 	w->left = link;
 }
@@ -276,16 +275,17 @@ static int net_arm(struct net_worker *w)
 	return ucp_worker_arm(w->ucp) == UCS_OK ? 0 : -FI_EAGAIN;
 }
 
-static void net_close(struct net_worker *w)
+static int net_close(struct net_worker *w)
 {
 	for (int i = 0; i < CLOSE_POLLS && w->left != NULL; i++)
 		net_progress(w);
 	/* rather lost than the process ended, see net_disconnect() */
 	if (w->left != NULL)
-		return;
+		return -FI_EBUSY;
 	ucp_worker_destroy(w->ucp);
 	ucp_cleanup(w->context);
 	free(w);
+	return 0;
 }
 
 /* ---- Links --------------------------------------------------------- */
