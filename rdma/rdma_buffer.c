@@ -156,10 +156,10 @@ static int buffer_get(struct rdma *r, uint64_t address,
 
 /* The node of the process, then the nearest other nodes, until one has the
  * memory. Each error of a node but -EINVAL, which is that of the arguments,
- * leads on to the next node, except that a host that does not answer is the last
- * one asked: each may take FI_UNIMEM_NET_DIAL_MS. A request starts the service of an emulated board
- * of this host, so only RDMA_NEAR nodes are asked. Returns the error of the
- * node of the process. */
+ * leads on to the next node, except that a host that does not answer is the
+ * last one asked: each may take FI_UNIMEM_NET_DIAL_MS. A request starts the
+ * service of an emulated board of this host, so only RDMA_NEAR nodes are asked.
+ * Returns the error of the node of the process. */
 static int alloc_nearest(struct rdma *r, uint64_t bytes,
 			 struct unim_dma_buffer **buf)
 {

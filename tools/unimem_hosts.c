@@ -241,8 +241,8 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-/* What of the hosts to wait for, two entries of fds each. Returns the number of
- * hosts that have not ended. */
+/* Fill fds with the output and the process of each host, in this order. Returns
+ * the number of hosts that have not ended. */
 static size_t watched(const struct hosts *h, struct pollfd *fds)
 {
 	size_t live = 0;

@@ -89,10 +89,10 @@ static int remote_error(struct gsas_conn *conn, int ret)
 	default:
 		break;
 	}
-	if (why != NULL && t->starts && conn->told != conn->status)
+	if (why != NULL && t->starts && conn->reported != conn->status)
 		gsas_log("board %u on host %s: %s", conn->board,
 			 host != NULL ? host : "?", why);
-	conn->told = conn->status;
+	conn->reported = conn->status;
 	return ret;
 }
 
@@ -122,7 +122,7 @@ static int conn_try_connect(struct gsas_conn *conn)
 	if (ret == 0)
 		ret = conn_end(conn);
 	if (ret == 0)
-		conn->told = 0;
+		conn->reported = 0;
 	if (ret == 0 || ret == -FI_EAGAIN)
 		return ret;
 	if (!gsas_board_here(conn->thread, conn->board))

@@ -28,7 +28,7 @@ struct each {
 	int report[2];			/* messages of children: [0] of this
 					 * process, [1] of the children */
 	bool failed;			/* some child ended with an error */
-	bool ending;			/* they were told to end */
+	bool ending;			/* they got SIGTERM */
 	void (*ready)(void);
 	void (*log)(const char *line);
 };
@@ -48,7 +48,7 @@ static bool is_good(int status)
 	       (WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
 }
 
-/* Others go on without this service, so somebody has to be told. */
+/* The services of other boards go on, so only this line shows the end. */
 static void log_end(const struct each *e, unsigned board, int status)
 {
 	char line[80];

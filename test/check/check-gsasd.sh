@@ -178,7 +178,7 @@ gone
 pids=
 
 # ---- all boards: systemd hears of it once, when each of them serves; the end
-# of one is named, and the others go on
+# of one service is named, and the services of other boards go on
 cat >"$tmp/systemd" <<'EOF'
 import socket, sys
 s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
