@@ -156,9 +156,10 @@ static int buffer_get(struct rdma *r, uint64_t address,
 
 /* The node of the process, then the nearest other nodes, until one has the
  * memory. Each error of a node but -EINVAL, which is that of the arguments,
- * leads on to the next node. A request starts the service of an emulated board
- * of this host, so only RDMA_NEAR nodes are asked. Returns the error of the
- * node of the process. */
+ * leads on to the next node, except that a host that does not answer is the
+ * last one asked: each may take FI_UNIMEM_NET_DIAL_MS. A request starts the
+ * service of an emulated board of this host, so only RDMA_NEAR nodes are asked.
+ * Returns the error of the node of the process. */
 static int alloc_nearest(struct rdma *r, uint64_t bytes,
 			 struct unim_dma_buffer **buf)
 {
@@ -168,7 +169,8 @@ static int alloc_nearest(struct rdma *r, uint64_t bytes,
 	if (ret == 0 || ret == -EINVAL)
 		return ret;
 	n = rdma_near(r, order);
-	for (uint32_t i = 0; i < n && ret != 0 && ret != -EINVAL; i++)
+	for (uint32_t i = 0; i < n && ret != 0 && ret != -EINVAL &&
+	     ret != -EHOSTUNREACH; i++)
 		ret = buffer_alloc(r, order[i], bytes, buf);
 	return ret == 0 ? 0 : own;
 }

@@ -102,6 +102,7 @@ cluster()
 	local n=${1:-2} why
 
 	cluster_number "$n"
+	n=$((10#$n))			# 08 is no octal number
 	[ "$(id -u)" -ne 0 ] || packages_need cluster
 	why=$(cluster_refusal)
 	[ -z "$why" ] || die "cluster: $why"

@@ -84,7 +84,7 @@ cluster_hold()
 # cluster_cable I : join host I to the switch
 cluster_cable()
 {
-	local host
+	local host i
 
 	host=$(cluster_address "$1")
 	cluster_in switch ip link add "port$1" type veth \
@@ -93,10 +93,12 @@ cluster_cable()
 	cluster_in "$host" ip link set lo up
 	cluster_in "$host" ip addr add "$host/24" dev net0
 	cluster_in "$host" ip link set net0 up
-	while ! cluster_in "$host" ip -o link show net0 |
-			grep LOWER_UP >/dev/null; do
+	for ((i = 0; i < 1000; i++)); do
+		! cluster_in "$host" ip -o link show net0 |
+			grep LOWER_UP >/dev/null || return 0
 		sleep 0.01
 	done
+	die "the cable of $host has no carrier after 10 s"
 }
 
 # cluster_start N : N hosts, until cluster_stop, or until this shell and what it
@@ -132,6 +134,8 @@ cluster_stop()
 		kill -0 "${pids[@]}" 2>/dev/null || break
 		sleep 0.02
 	done
+	[ "$i" -lt 200 ] || printf '%s\n' "hosts: some are left over, held by \
+what a job has started: processes ${pids[*]}" >&2
 	rm -rf "$UNIMEM_CLUSTER"
 	unset UNIMEM_CLUSTER
 }

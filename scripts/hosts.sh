@@ -86,6 +86,20 @@ hosts_job_end()
 	mpirun -n 4 "$HOSTS_MADE/answer" | cmp - "$HOSTS_MADE/job"
 }
 
+# The cable of host 2 is out, for a second, and host 2 sends nothing.
+hosts_cut()
+{
+	local before
+
+	before=$(cluster_sent 2)
+	sleep 1
+	[ $(($(cluster_sent 2) - before)) -lt 100000 ]
+	if cluster_in "$(cluster_address 2)" ip -o link show net0 |
+			grep LOWER_UP; then
+		return 1
+	fi
+}
+
 # Pull the cable of a host for a second, at the switch and then at the host. The
 # default of FI_UNIMEM_NET_DEAD_MS gives up a host whose answer to one probe is
 # missing.
@@ -97,11 +111,11 @@ hosts_pulled()
 	address=$(cluster_address 2)
 	hosts_job
 	cluster_in switch ip link set port2 down
-	sleep 1
+	hosts_cut
 	cluster_in switch ip link set port2 up
 	hosts_moving
 	cluster_in "$address" ip link set net0 down
-	sleep 1
+	hosts_cut
 	cluster_in "$address" ip link set net0 up
 	hosts_moving
 	hosts_job_end
@@ -185,16 +199,42 @@ hosts_all()
 	smoke_end
 }
 
+# Prints why there can be no job on hosts; nothing if there can.
+hosts_refusal()
+{
+	local why
+
+	why=$(cluster_refusal)
+	if [ -z "$why" ] && ! [ -e "$PREFIX/lib/unimem/libunimem-net.so" ]; then
+		why="built without UCX or libsodium"
+	fi
+	[ -z "$why" ] || echo "$why"
+}
+
+# hosts_or_skip NAME COMMAND... : a job of check-full that needs hosts, or one
+# test that is skipped
+hosts_or_skip()
+{
+	local name=$1 why
+	shift
+
+	why=$(hosts_refusal)
+	if [ -n "$why" ]; then
+		say "SKIPPED: $name/hosts ($why)"
+		say "0 passed, 0 failed, 1 skipped"
+	else
+		"$@"
+	fi
+}
+
 # The suite of ./quickstart check
 check_hosts()
 {
 	local why
 
-	why=$(cluster_refusal)
+	why=$(hosts_refusal)
 	if [ -n "$why" ]; then
 		skip_suite hosts "$why"
-	elif ! [ -e "$PREFIX/lib/unimem/libunimem-net.so" ]; then
-		skip_suite hosts "built without UCX"
 	else
 		suite hosts "MPI between hosts" count_line hosts
 	fi

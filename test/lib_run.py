@@ -172,7 +172,11 @@ def with_hosts(count):
         os.execv(tool, [tool, str(count), sys.executable, "-B"] + sys.argv)
     with open(os.path.join(place, "hosts")) as data:
         words = [line.split() for line in data]
-    return [(name, int(pid)) for name, pid in words if name != "switch"]
+    hosts = [(name, int(pid)) for name, pid in words if name != "switch"]
+    if len(hosts) < count:
+        die("UNIMEM_CLUSTER has %d hosts, %d are needed" %
+            (len(hosts), count))
+    return hosts[:count]
 
 
 def on_host(host, argv):

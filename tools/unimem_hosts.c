@@ -4,6 +4,7 @@
  *
  * Entry point: hosts_show(). A process for each host, ssh unless the user names
  * another command, runs the same program there. All of them run at once. A host
+ * has answered when its process ends, whoever else has the pipe open then. One
  * that does not answer in time is given up and named, and delays no other host.
  */
 #define _GNU_SOURCE
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -24,11 +26,13 @@
 
 #define MOST_HOSTS	4096
 #define MOST_BYTES	(64u << 20)	/* of an answer */
-#define SSH		"ssh -o BatchMode=yes"
+/* a master would stay, with the pipe, and end with the first look */
+#define SSH		"ssh -o BatchMode=yes -o ControlMaster=no"
 
 struct host {
 	char *name;
 	pid_t pid;			/* 0: not started, or ended */
+	int pidfd;			/* -1: as pid 0 */
 	int fd;				/* its output; -1: ended */
 	char *text;			/* the output, ended by a zero byte */
 	size_t len, size;
@@ -60,7 +64,9 @@ static bool add_host(struct hosts *h, const char *name, size_t len)
 	if (at == NULL)
 		return false;
 	h->at = at;
-	at[h->count] = (struct host){ .name = strndup(name, len), .fd = -1 };
+	at[h->count] = (struct host){
+		.name = strndup(name, len), .pidfd = -1, .fd = -1,
+	};
 	return at[h->count++].name != NULL;
 }
 
@@ -101,9 +107,18 @@ static bool read_list(struct hosts *h, const char *text)
 
 static bool find_hosts(struct hosts *h, const struct hosts_conf *conf)
 {
-	bool good = strchr(conf->hosts, '/') != NULL ?
-		read_file(h, conf->hosts) : read_list(h, conf->hosts);
+	const char *file = getenv("FI_UNIMEM_NET_HOSTS");
+	bool good;
 
+	if (conf->hosts != NULL && strchr(conf->hosts, '/') == NULL) {
+		good = read_list(h, conf->hosts);
+	} else if (conf->hosts != NULL || file != NULL) {
+		good = read_file(h, conf->hosts != NULL ? conf->hosts : file);
+	} else {
+		fprintf(stderr, "unimem_info: --all-hosts: give a list of "
+			"hosts, or set FI_UNIMEM_NET_HOSTS\n");
+		return false;
+	}
 	if (good && h->count == 0)
 		fprintf(stderr, "unimem_info: the list of hosts is empty\n");
 	return good && h->count != 0;
@@ -144,52 +159,54 @@ static void become(const char *rsh, const char *name, const char *command,
 	_exit(127);
 }
 
-static bool start(struct host *host, const char *rsh, const char *command)
-{
-	int fds[2];
-
-	if (pipe2(fds, O_CLOEXEC) != 0)
-		return false;
-	host->pid = fork();
-	if (host->pid == 0)
-		become(rsh, host->name, command, fds[1]);
-	close(fds[1]);
-	host->fd = fds[0];
-	if (host->pid > 0)
-		return true;
-	close(host->fd);
-	host->fd = -1;
-	host->pid = 0;
-	return false;
-}
-
 static void end(struct host *host)
 {
 	if (host->pid > 0) {
-		kill(-host->pid, SIGKILL);	/* has ended, or is late */
+		/* is late, or has ended and may have left others behind */
+		kill(-host->pid, SIGKILL);
 		kill(host->pid, SIGKILL);
 		waitpid(host->pid, &host->status, 0);
 	}
 	host->pid = 0;
+	if (host->pidfd >= 0)
+		close(host->pidfd);
+	host->pidfd = -1;
 	if (host->fd >= 0)
 		close(host->fd);
 	host->fd = -1;
 }
 
-/* The output has ended: so has the process, or it will at once. */
-static void reap(struct host *host)
+static bool start(struct host *host, const char *rsh, const char *command)
 {
-	close(host->fd);
-	host->fd = -1;
-	waitpid(host->pid, &host->status, 0);
-	host->pid = 0;
+	int fds[2], err;
+
+	if (pipe2(fds, O_CLOEXEC) != 0)
+		return false;
+	host->fd = fds[0];
+	host->pid = fork();
+	if (host->pid == 0)
+		become(rsh, host->name, command, fds[1]);
+	err = errno;
+	close(fds[1]);
+	if (host->pid > 0) {
+		host->pidfd = pidfd_open(host->pid, 0);
+		if (host->pidfd >= 0 &&
+		    fcntl(host->fd, F_SETFL, O_NONBLOCK) == 0)
+			return true;
+		err = errno;
+	}
+	end(host);
+	errno = err;
+	return false;
 }
 
-/* Take what has come from a host. */
-static void take(struct host *host)
+/* Take what has come from a host. Returns whether there may be more now. */
+static bool take(struct host *host)
 {
 	ssize_t n;
 
+	if (host->fd < 0)
+		return false;
 	if (host->size - host->len < 4096 && host->size < MOST_BYTES) {
 		size_t size = host->size == 0 ? 8192 : 2 * host->size;
 		char *text = realloc(host->text, size);
@@ -199,16 +216,21 @@ static void take(struct host *host)
 			host->size = size;
 		}
 	}
-	n = host->size == 0 ? -1 : read(host->fd, host->text + host->len,
-					host->size - host->len - 1);
+	if (host->len + 1 >= host->size) {
+		end(host);		/* too long an answer, no memory */
+		return false;
+	}
+	n = read(host->fd, host->text + host->len, host->size - host->len - 1);
 	if (n > 0) {
 		host->len += (size_t)n;
 		host->text[host->len] = '\0';
-	} else if (n == 0 && host->len + 1 < host->size) {
-		reap(host);
-	} else if (n == 0 || errno != EINTR) {
-		end(host);		/* too long an answer, no memory */
+		return true;
 	}
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return errno == EINTR;
+	close(host->fd);		/* the process may live on */
+	host->fd = -1;
+	return false;
 }
 
 static uint64_t now_ns(void)
@@ -219,30 +241,47 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
+/* Fill fds with the output and the process of each host, in this order. Returns
+ * the number of hosts that have not ended. */
+static size_t watched(const struct hosts *h, struct pollfd *fds)
+{
+	size_t live = 0;
+
+	for (size_t i = 0; i < h->count; i++) {
+		fds[2 * i].fd = h->at[i].fd;		/* -1 is left out */
+		fds[2 * i + 1].fd = h->at[i].pidfd;
+		fds[2 * i].events = fds[2 * i + 1].events = POLLIN;
+		live += h->at[i].pid > 0;
+	}
+	return live;
+}
+
 /* Collect all answers, for so many seconds. */
 static void collect(struct hosts *h, struct pollfd *fds, double limit)
 {
 	uint64_t until = now_ns() + (uint64_t)(limit * 1e9), now;
-	size_t open;
 
 	for (;;) {
-		open = 0;
-		for (size_t i = 0; i < h->count; i++) {
-			fds[i].fd = h->at[i].fd;	/* -1 is left out */
-			fds[i].events = POLLIN;
-			open += h->at[i].fd >= 0;
-		}
+		size_t live = watched(h, fds);
+
 		now = now_ns();
-		if (open == 0 || now >= until)
+		if (live == 0 || now >= until)
 			break;
-		if (poll(fds, h->count, (int)((until - now) / 1000000) + 1) < 0)
+		if (poll(fds, 2 * h->count,
+			 (int)((until - now) / 1000000) + 1) < 0)
 			continue;
-		for (size_t i = 0; i < h->count; i++)
-			if (fds[i].revents != 0)
+		for (size_t i = 0; i < h->count; i++) {
+			if (fds[2 * i].revents != 0)
 				take(&h->at[i]);
+			if (fds[2 * i + 1].revents == 0)
+				continue;
+			while (take(&h->at[i]))
+				;
+			end(&h->at[i]);
+		}
 	}
 	for (size_t i = 0; i < h->count; i++) {
-		h->at[i].late = h->at[i].fd >= 0;
+		h->at[i].late = h->at[i].pid > 0;
 		end(&h->at[i]);
 	}
 }
@@ -363,7 +402,7 @@ int hosts_show(const struct hosts_conf *conf)
 
 	if (!find_hosts(&h, conf) || !remote_command(&command, conf->options))
 		goto out;
-	fds = calloc(h.count, sizeof(*fds));
+	fds = calloc(2 * h.count, sizeof(*fds));
 	if (fds == NULL)
 		goto out;
 	for (size_t i = 0; i < h.count; i++)

@@ -8,7 +8,8 @@
 /* The hosts, and the command for each of them. Strings belong to the caller. */
 struct hosts_conf {
 	const char *hosts;		/* "a,b"; or, with a slash, the path of
-					 * a hosts file */
+					 * a hosts file; NULL: the file that
+					 * FI_UNIMEM_NET_HOSTS names */
 	const char *rsh;		/* shell command that runs HOST COMMAND;
 					 * NULL: ssh */
 	double limit;			/* seconds that a host has to answer */

@@ -464,7 +464,7 @@ static int show(struct list *list, const struct list *before)
 static void usage(FILE *out)
 {
 	fputs("usage: unimem_info [-ajv] [-w seconds]\n"
-	      "       unimem_info --all-hosts=HOSTS [-ajv]\n"
+	      "       unimem_info --all-hosts[=HOSTS] [-ajv]\n"
 	      "  -a, --all       processes of every user one may look into\n"
 	      "  -j, --json      one JSON object a look\n"
 	      "  -v, --verbose   every counter of each endpoint\n"
@@ -475,8 +475,9 @@ static void usage(FILE *out)
 	      "                  file of hwloc\n"
 	      "  --selftest      walk to every board instead; with =wait, be\n"
 	      "                  the partner of such a walk\n"
-	      "  --all-hosts=HOSTS\n"
+	      "  --all-hosts[=HOSTS]\n"
 	      "                  on each of these hosts: a,b or ./FILE\n"
+	      "                  (FI_UNIMEM_NET_HOSTS)\n"
 	      "  --rsh COMMAND   how to run a command there (ssh)\n"
 	      "  --limit N       seconds that a host has to answer (10)\n"
 	      "  -h, --help      this text\n"
@@ -547,7 +548,7 @@ static void parse_hosts(void)
 }
 
 static const struct option longs[] = {
-	{ "all-hosts", required_argument, NULL, 'H' },
+	{ "all-hosts", optional_argument, NULL, 'H' },
 	{ "rsh", required_argument, NULL, 'R' },
 	{ "limit", required_argument, NULL, 'L' },
 	{ "all", no_argument, NULL, 'a' },

@@ -67,6 +67,8 @@ struct gsas_conn {
 				 * answer */
 	int status;		/* of the HAL at the last connect, 0 or -errno;
 				 * -errno when the service ended */
+	int reported;		/* the status in the last line about the host of
+				 * this board, 0: no line since a connect */
 	uint32_t epoch;		/* number of connects so far */
 	uint32_t groups;	/* groups of gsas_job.h sent to the service */
 	uint32_t group[GSAS_GROUPS];	/* their numbers there, 0: refused */

@@ -62,9 +62,10 @@ static int conn_begin(struct gsas_conn *conn)
 
 /* ---- End ----------------------------------------------------------------- */
 
-/* Why there is no connection to the service of a board on another host. Returns
- * the error of the call. */
-static int remote_error(const struct gsas_conn *conn, int ret)
+/* Why there is no connection to the service of a board on another host: a line
+ * for each new reason, as a program may try again and again. Returns the error
+ * of the call. */
+static int remote_error(struct gsas_conn *conn, int ret)
 {
 	struct gsas_thread *t = conn->thread;
 	const char *host = hal_board_host(t->hal, conn->board);
@@ -88,9 +89,10 @@ static int remote_error(const struct gsas_conn *conn, int ret)
 	default:
 		break;
 	}
-	if (why != NULL && t->starts)
+	if (why != NULL && t->starts && conn->reported != conn->status)
 		gsas_log("board %u on host %s: %s", conn->board,
 			 host != NULL ? host : "?", why);
+	conn->reported = conn->status;
 	return ret;
 }
 
@@ -119,6 +121,8 @@ static int conn_try_connect(struct gsas_conn *conn)
 
 	if (ret == 0)
 		ret = conn_end(conn);
+	if (ret == 0)
+		conn->reported = 0;
 	if (ret == 0 || ret == -FI_EAGAIN)
 		return ret;
 	if (!gsas_board_here(conn->thread, conn->board))

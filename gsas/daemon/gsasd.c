@@ -450,7 +450,8 @@ static void each_board(void)
 		boards = 1;
 	}
 	hal_put(hal);
-	opt.board = (int)gsas_each_board(first, boards, unm_daemon_log);
+	opt.board = (int)gsas_each_board(first, boards, notify_systemd,
+					 unm_daemon_log);
 }
 
 int main(int argc, char *argv[])
@@ -479,8 +480,8 @@ int main(int argc, char *argv[])
 	board = open_board(&spawner);
 	g_board = board;
 	unm_daemon_notify("ready");
-	if (!unm_daemon.background)	/* a unit of systemd may have started
-					 * this process */
+	if (!unm_daemon.background && !opt.all)	/* a unit of systemd may have
+						 * started this process */
 		notify_systemd();
 	serve(board);
 	log_omitted();

@@ -177,6 +177,51 @@ tool free "$a" || bad "free after SIGKILL"
 gone
 pids=
 
+# ---- all boards: systemd hears of it once, when each of them serves; the end
+# of one service is named, and the services of other boards go on
+cat >"$tmp/systemd" <<'EOF'
+import socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind(sys.argv[1])
+while True:
+    print(s.recv(100).decode(), flush=True)
+EOF
+python3 "$tmp/systemd" "$tmp/notify" >"$tmp/told" &
+systemd=$!
+pids=$systemd
+within "notify" ls "$tmp"
+NOTIFY_SOCKET=$tmp/notify ${UNM_EXEC:+"$UNM_EXEC"} "$GSASD" --all \
+	2>"$tmp/said" &
+daemon=$!
+pids="$systemd $daemon"
+within "READY=1" cat "$tmp/told"
+ctl boards | grep -q "^2 of 2 boards" || bad "ready before each board"
+read -r _ second _ <"/proc/$daemon/task/$daemon/children"
+kill -KILL "$second"
+within "board 1: its service was ended by signal 9" cat "$tmp/said"
+serves 0 || bad "the service of board 0 did not go on"
+${UNM_EXEC:+"$UNM_EXEC"} "$GSASD" --board 1 &
+one=$!
+pids="$pids $one"
+within "^2 of 2 boards" ctl boards
+kill -TERM $daemon
+wait $daemon && bad "--all: exit code 0 although a service was killed"
+[ "$(cat "$tmp/told")" = "READY=1" ] || bad "told: $(cat "$tmp/told")"
+NOTIFY_SOCKET=$tmp/notify ${UNM_EXEC:+"$UNM_EXEC"} "$GSASD" --all \
+	2>"$tmp/said" &
+daemon=$!
+pids="$systemd $one $daemon"
+within "board 1: its service has ended with exit code 1" cat "$tmp/said"
+within "^2 of 2 boards" ctl boards
+kill -TERM $daemon
+wait $daemon && bad "--all: exit code 0 although board 1 was taken"
+[ "$(cat "$tmp/told")" = "READY=1" ] || bad "ready without board 1"
+kill -TERM $one
+wait $one || bad "ended with $?"
+kill -KILL $systemd
+wait $systemd 2>/dev/null
+pids=
+
 # ---- who comes again and again to be refused: few lines, all are counted.
 # Other lines come meanwhile: no log for a program that shall start (that is
 # one refusal more).

@@ -4,13 +4,20 @@
 # section 16, says so: each interface is a host of its own, and the network is
 # the loopback interface. The same under the fault decorator, and with an engine
 # whose frames overtake each other. Every UNM_TEST_THIN-th group of tests, in
-# check-full each.
+# check-full each, and each if the last commit changed what they test.
 cd "${UNM_SRCDIR:?run by make check}" || exit 99
 program=${UNM_BUILDDIR:?run by make check}/test/conform/hal_conform
-thin=${UNM_TEST_THIN-16}
+thin=${UNM_TEST_THIN-48}
 groups="pkt wide stream space conn service close sleep mem dma back window alias
 	proc kill stop frames leak"
 ran=0
+trap 'rm -f "$program.$$"' EXIT
+
+lines()
+{
+	sh test/check/thin.sh "$thin" prov/unimem/hal/net \
+		prov/unimem/hal/hal_fault.c test/conform
+}
 
 # laws GROUP [OPTION...]
 laws()
@@ -29,8 +36,7 @@ for group in $groups; do
 	*)		echo "$group --late 200"
 			echo "$group --fault eagain=50,delay=20:100,seed=1" ;;
 	esac
-done | sh test/check/thin.sh "$thin" >"$program.$$"
-trap 'rm -f "$program.$$"' EXIT
+done | lines >"$program.$$"
 while read -r line; do
 	# shellcheck disable=SC2086
 	laws $line

@@ -72,7 +72,22 @@ hosts()
 	said '{"host":"here","answer":{"hidden' "no answer of here"
 	said '{"host":"slow","error":"no answer in 2 s"' "slow is not given up"
 	said '{"host":"bad","error":"failed with exit code 5"' "bad is good"
-	for p in = =-x "=a -w 1" =/no/file; do
+	# what it leaves behind has the pipe still: killed, and not waited for
+	rsh="sh -c 'sleep 100 & eval \"\$1\"'"
+	says=$(info --all-hosts=here --rsh "$rsh" --limit 30) ||
+		bad "--all-hosts: a host that has answered is late: $says"
+	said "^here  .* $child\\*" "not the jobs beside a process left behind"
+	# its output ends, it does not
+	says=$(info --all-hosts=here --limit 1 --rsh \
+		"sh -c 'exec >/dev/null 2>&1; exec sleep 100'") &&
+		bad "--all-hosts: no answer, and all is well"
+	said "^here  no answer in 1 s" "a silent one is waited for"
+	printf 'here boards=4 # a host\n' >"$hold.$$"
+	says=$(cd "${hold%/*}" && FI_UNIMEM_NET_HOSTS=${hold##*/}.$$ \
+		info --all-hosts --rsh 'echo') || bad "no file of hosts: $says"
+	rm -f "$hold.$$"
+	said "^here  here '.*unimem_info'" "not the host of the file"
+	for p in "" = =-x "=a -w 1" =/no/file; do
 		# shellcheck disable=SC2086 # words
 		info --all-hosts$p --rsh false >/dev/null 2>&1
 		[ $? -eq 2 ] || bad "--all-hosts$p is not refused"
