@@ -204,9 +204,8 @@ static void conn_log_error(struct conn *conn, int error)
 }
 
 /* Add the client of a peer. The HAL vouches for its identity and, on this host,
- * for its user. A peer on another host has proven that it knows this user's key
- * file. The user number in its address is its own claim, which counts for
- * nothing. */
+ * for its user. A peer on another host has proven that it knows a secret of
+ * this user, and the HAL refuses one whose address names another user. */
 static int conn_client(struct conn *conn)
 {
 	const struct hal_peer *peer = conn->peer;

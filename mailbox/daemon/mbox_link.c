@@ -195,7 +195,7 @@ static unsigned link_receive(struct mbox_link *link, unsigned max)
 
 /* Only the mailbox daemon of the same user may connect: another process with an
  * interface would get round the windows. A peer on another host has proven that
- * it knows this user's key file; its user number there means nothing here. */
+ * it knows a secret of this user, and the HAL refuses the names of others. */
 static void on_inbound(struct mbox_hal *mh, struct hal_peer *peer)
 {
 	if (peer->user != NULL)		/* connected to it before */
