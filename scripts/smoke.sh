@@ -211,6 +211,19 @@ smoke_onesided()
 	onesided_prove "$stats" "$1" "$out"
 }
 
+# Each rank has a process group, and all share the session of their proxy:
+# mpich-patches/hydra-session.patch says why.
+smoke_session()
+{
+	local ids
+
+	# shellcheck disable=SC2016 # the rank's shell
+	ids=$(mpirun -n 4 sh -c 'cut -d " " -f 5,6 /proc/$$/stat')
+	echo "process groups and sessions: $ids"
+	[ "$(cut -d ' ' -f 1 <<<"$ids" | sort -u | wc -l)" -eq 4 ] &&
+		[ "$(cut -d ' ' -f 2 <<<"$ids" | sort -u | wc -l)" -eq 1 ]
+}
+
 # A C++ program: build/env.sh makes mpicxx that of this MPICH
 smoke_cxx()
 {
@@ -276,6 +289,7 @@ smoke()
 	for n in 2 4; do
 		smoke_one "one-sided calls of $n ranks" smoke_onesided "$n"
 	done
+	smoke_one "the ranks of a node share a session" smoke_session
 	smoke_one "fi_pingpong and 4 ranks on the model" smoke_sim
 	smoke_one "counters that prove too little" smoke_proof
 	smoke_end
