@@ -206,9 +206,21 @@ smoke_onesided()
 	mkdir -p "$stats"
 	mpicc -std=gnu11 -O2 -g -Wall -Wextra -o "$stats/onesided" \
 		"$TOP/test/mpi/onesided.c"
-	out=$(FI_UNIMEM_STATS=$stats mpirun -n "$1" "$stats/onesided")
+	out=$(FI_UNIMEM_STATS=$stats MPIR_CVAR_CH4_OFI_MAPPED_WINDOWS=0 \
+		mpirun -n "$1" "$stats/onesided")
 	printf '%s\n' "$out"
 	onesided_prove "$stats" "$1" "$out"
+}
+
+# The same in memory that ranks share: by copies and instructions of MPICH; and
+# with ranks that leave them to the provider, on the same words at the same time
+smoke_mapped()
+{
+	local one=$BUILD/demo/smoke-onesided-2/onesided
+	local off=(-env MPIR_CVAR_CH4_OFI_MAPPED_WINDOWS 0)
+
+	mpirun -n 4 "$one"
+	mpirun -n 2 "${off[@]}" "$one" : -n 2 "$one"
 }
 
 # Each rank has a process group, and all share the session of their proxy:
@@ -289,6 +301,10 @@ smoke()
 	for n in 2 4; do
 		smoke_one "one-sided calls of $n ranks" smoke_onesided "$n"
 	done
+	smoke_one "windows that ranks share: no call of the provider" \
+		native_mapped
+	smoke_one "windows that ranks share, with and without the provider" \
+		smoke_mapped
 	smoke_one "the ranks of a node share a session" smoke_session
 	smoke_one "fi_pingpong and 4 ranks on the model" smoke_sim
 	smoke_one "counters that prove too little" smoke_proof
