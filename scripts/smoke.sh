@@ -236,6 +236,28 @@ smoke_session()
 		[ "$(cut -d ' ' -f 2 <<<"$ids" | sort -u | wc -l)" -eq 1 ]
 }
 
+# smoke_flat RANKS : collectives of so many ranks that they are done flat, with
+# fewer messages than MPICH's algorithms
+smoke_flat()
+{
+	local stats=$BUILD/demo/smoke-flat flat=() n
+
+	rm -rf "$stats"
+	mkdir -p "$stats"/{0,1}
+	mpicc -std=gnu11 -O2 -Wall -Wextra -o "$stats/flat" \
+		"$TOP/test/mpi/flat.c"
+	for n in 0 1; do
+		MPIR_CVAR_CH4_OFI_FLAT_COLL=$n mpirun -n "$1" "$stats/flat" |
+			grep -x "flat: right"
+		MPIR_CVAR_CH4_OFI_FLAT_COLL=$n FI_UNIMEM_STATS="$stats/$n" \
+			UNM_COLL=barrier mpirun -n "$1" \
+			"$BUILD/bench/unm_coll" -i 50 -x 0 >/dev/null
+		flat[n]=$(ompi_sum "$stats/$n" tx_msgs)
+	done
+	echo "messages: ${flat[0]}, flat ${flat[1]}"
+	[ "${flat[1]}" -lt "${flat[0]}" ]
+}
+
 # A C++ program: build/env.sh makes mpicxx that of this MPICH
 smoke_cxx()
 {
@@ -306,6 +328,13 @@ smoke()
 	smoke_one "windows that ranks share, with and without the provider" \
 		smoke_mapped
 	smoke_one "the ranks of a node share a session" smoke_session
+	n=$((4 * $(getconf _NPROCESSORS_ONLN)))
+	if [ "$n" -le 32 ]; then
+		smoke_one "flat collectives of $n ranks" smoke_flat "$n"
+	else
+		say "SKIP: smoke-flat"
+		SMOKE_SKIPPED=$((SMOKE_SKIPPED + 1))
+	fi
 	smoke_one "fi_pingpong and 4 ranks on the model" smoke_sim
 	smoke_one "counters that prove too little" smoke_proof
 	smoke_end
