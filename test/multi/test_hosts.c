@@ -3,6 +3,8 @@
  * test_hosts.c - processes on two hosts (lib/hosts.h): messages, one-sided
  * operations, ends, and peers without the secret. Without root, the tool ip or
  * the module libunimem-net.so the cases are skipped, except hosts_one.
+ *
+ * UNM_TEST_ROUNDS: connections from both sides at once, 15.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -102,6 +104,11 @@ static void hosts_asleep(void)
 	together(2, talk_asleep);
 }
 
+static long crossings(void)
+{
+	return procs_number("UNM_TEST_ROUNDS", 15);
+}
+
 /* Both sides connect at once, again and again. */
 static int talk_again(int fd, int host)
 {
@@ -109,7 +116,7 @@ static int talk_again(int fd, int host)
 	struct traffic_opt opt = { .count = 4, .lens = lens, .nlens = 2 };
 
 	(void)host;
-	for (int round = 0; round < 40; round++) {
+	for (long round = crossings(); round > 0; round--) {
 		traffic_session(fd, &opt);
 		procs_send_word(fd, 0);
 	}
@@ -121,7 +128,7 @@ static void hosts_crossed(void)
 	struct proc *p[2];
 
 	hosts_start(p, 2, talk_again);
-	for (int round = 0; round < 40; round++) {
+	for (long round = crossings(); round > 0; round--) {
 		procs_join(p, 2);
 		for (int i = 0; i < 2; i++)
 			procs_recv_word(p[i]->fd);
