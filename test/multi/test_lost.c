@@ -274,8 +274,97 @@ static void closed_in_order(void)
 	proc_finish(p[1]);
 }
 
+/* ---- Peers that come again ---------------------------------------------- */
+
+/* A receive that names an address of any incarnation outlives the first one,
+ * and gets the message of the next. */
+static int namer(int fd, void *arg)
+{
+	struct hal_addr_host all[2];
+	uint8_t buf[8] = { 0 };
+	struct fi_context2 ctx;
+	struct fi_cq_tagged_entry entry;
+	struct fi_cq_err_entry error;
+	struct node n;
+	fi_addr_t to;
+	ssize_t ret;
+
+	(void)arg;
+	node_open(&n, 0);
+	CHECK(procs_send(fd, &n.full, sizeof(n.full)));
+	CHECK(procs_recv(fd, all, sizeof(all), -1) == sizeof(all));
+	all[1].addr.nonce = HAL_ADDR_ANY;
+	to = node_insert(&n, &all[1].addr);
+	while ((ret = fi_tinject(n.ep, buf, 8, to, 62)) == -FI_EAGAIN)
+		fi_cq_read(n.cq, NULL, 0);
+	FI(ret);
+	FI(fi_trecv(n.ep, buf, 8, NULL, to, 63, 0, &ctx));
+	procs_exchange(fd, 0);
+	while ((ret = fi_tinject(n.ep, buf, 8, to, 64)) == 0 ||
+	       ret == -FI_EAGAIN)
+		fi_cq_read(n.cq, NULL, 0);
+	node_quiet(&n, CONFIRM_US);
+	procs_exchange(fd, 0);
+	while (node_poll(&n, &entry, &error) == 0)
+		;
+	CHECK(entry.op_context == &ctx && buf[0] == 3);
+	node_close(&n);
+	return 0;
+}
+
+/* Of the two incarnations the first has a message, the second sends one. */
+static int named(int fd, void *arg)
+{
+	struct hal_addr_host all[2];
+	uint8_t buf[8] = { 3 };
+	struct node n;
+	ssize_t ret;
+
+	(void)arg;
+	node_open(&n, 0);
+	CHECK(procs_send(fd, &n.full, sizeof(n.full)));
+	CHECK(procs_recv(fd, all, sizeof(all), -1) == sizeof(all));
+	if (g_shared->word[7]++ == 0) {
+		node_recv(&n, buf, 8, 62);
+		node_report(&n, fd, 0);
+		return 1;
+	}
+	n.peer[0] = node_insert(&n, &all[0].addr);
+	while ((ret = fi_tinject(n.ep, buf, 8, n.peer[0], 63)) == -FI_EAGAIN)
+		fi_cq_read(n.cq, NULL, 0);
+	FI(ret);
+	node_report(&n, fd, 0);
+	node_close(&n);
+	return 0;
+}
+
+static void any_incarnation(void)
+{
+	const char *const env[] = { "MPI_LOCALRANKID=4712", NULL };
+	struct proc *p[2] = { proc_start(namer, NULL, NULL),
+			      proc_start(named, NULL, env) };
+	struct hal_addr_host all[2];
+
+	for (int i = 0; i < 2; i++)
+		CHECK(procs_recv(p[i]->fd, &all[i], sizeof(all[i]), -1) > 0);
+	for (int i = 0; i < 2; i++)
+		CHECK(procs_send(p[i]->fd, all, sizeof(all)));
+	procs_recv_word(p[0]->fd);
+	procs_recv_word(p[1]->fd);
+	proc_kill(p[1]);
+	procs_exchange(p[0]->fd, 0);
+	proc_restart(p[1], named, NULL, env);
+	CHECK(procs_recv(p[1]->fd, &all[1], sizeof(all[1]), -1) > 0);
+	CHECK(procs_send(p[1]->fd, all, sizeof(all)));
+	procs_recv_word(p[1]->fd);
+	procs_send_word(p[0]->fd, 0);
+	proc_expect(p[0], 0);
+	proc_finish(p[1]);
+}
+
 PROCS_MAIN(
 	PROCS_CASE(directed, 0),
 	PROCS_CASE(stored, 0),
 	PROCS_CASE(closed_in_order, 0),
+	PROCS_CASE(any_incarnation, 0),
 )
