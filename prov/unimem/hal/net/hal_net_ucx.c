@@ -16,6 +16,7 @@
 
 #include <rdma/fi_errno.h>
 #include <ucp/api/ucp.h>
+#include <ucs/config/global_opts.h>
 
 #include "hal/hal_export.h"
 #include "hal/net/hal_net_engine.h"
@@ -196,6 +197,18 @@ static int open_worker(const struct net_worker_conf *conf,
 }
 
 /* Are there descriptors for a worker? UCX ends the process where it gets none
+/*
+ * UCX prints an error on standard output, amid the output of the program, when
+ * a peer ends while its connection is made. That is the end of a peer, which
+ * up->failed() reports, and no fault of UCX. So UCX is silent unless the user
+ * set UCX_LOG_LEVEL, once it has started.
+ */
+static void silence(void)
+{
+	if (getenv("UCX_LOG_LEVEL") == NULL)
+		(void)ucs_global_opts_set_value("LOG_LEVEL", "fatal");
+}
+
  * for its thread. */
 static bool has_room(const struct net_worker_conf *conf)
 {
@@ -232,6 +245,7 @@ static int net_open(const struct net_worker_conf *conf, struct net_worker **out)
 	if (ret != 0)
 		goto err_context;
 	*out = w;
+	silence();
 	return 0;
 
 err_context:
