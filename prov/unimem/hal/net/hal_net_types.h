@@ -232,6 +232,7 @@ struct net_if {
 	uint64_t idle_frames;		/* nframes then */
 	uint64_t nstrange;		/* frames of nobody */
 	bool said;			/* a refusal was logged */
+	bool said_silent;		/* a silent host was logged */
 	bool child;			/* net_forked(), and the peers ended */
 	bool refused;			/* one of hal_net_connect.c was */
 	struct net_dma *dma;		/* [caps->dma_depth] */
