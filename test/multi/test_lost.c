@@ -246,32 +246,39 @@ static int patient(int fd, void *arg)
 	return 0;
 }
 
+/* It lives on if *arg is true. */
 static int closer(int fd, void *arg)
 {
 	uint8_t buf[8];
 	struct node n;
 
-	(void)arg;
 	node_start(&n, fd, 0);
 	node_recv(&n, buf, 8, 1);
 	node_report(&n, fd, 0);
 	node_close(&n);
-	procs_exchange(fd, 0);
+	if (*(bool *)arg)
+		procs_exchange(fd, 0);
 	return 0;
 }
 
-static void closed_in_order(void)
+static void closed_in_order(void *arg)
 {
+	bool lives = *(bool *)arg;
 	struct proc *p[2] = { proc_start(patient, NULL, NULL),
-			      proc_start(closer, NULL, NULL) };
+			      proc_start(closer, &lives, NULL) };
 
 	procs_join(p, 2);
 	procs_recv_word(p[0]->fd);
 	procs_recv_word(p[1]->fd);
-	procs_exchange(p[1]->fd, 0);
+	procs_send_word(p[1]->fd, 0);
+	if (lives)
+		procs_recv_word(p[1]->fd);
+	else
+		proc_expect(p[1], 0);
 	procs_send_word(p[0]->fd, 0);
 	proc_expect(p[0], 0);
-	proc_finish(p[1]);
+	if (lives)
+		proc_finish(p[1]);
 }
 
 /* ---- Peers that come again ---------------------------------------------- */
@@ -365,6 +372,7 @@ static void any_incarnation(void)
 PROCS_MAIN(
 	PROCS_CASE(directed, 0),
 	PROCS_CASE(stored, 0),
-	PROCS_CASE(closed_in_order, 0),
+	PROCS_WITH(closed_in_order, 0, closed_in_order, &(bool){ true }),
+	PROCS_WITH(closed_and_ended, 0, closed_in_order, &(bool){ false }),
 	PROCS_CASE(any_incarnation, 0),
 )
