@@ -252,6 +252,7 @@ KILL_TESTS = \
 	test/multi/test_kill \
 	test/multi/test_kill_onesided \
 	test/multi/test_limits \
+	test/multi/test_lost \
 	test/multi/test_mailbox_kill \
 	test/multi/test_mailbox_start \
 	test/multi/test_mix \

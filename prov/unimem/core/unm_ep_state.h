@@ -77,6 +77,7 @@ struct unm_ep {
 	bool directed;			/* receives may name their source */
 	bool source_err;		/* FI_SOURCE_ERR: report the address of
 					 * an unresolved peer */
+	bool lost;			/* a peer has died: msg/unm_lost.h */
 	struct unm_cq *rx_cq;
 	struct unm_cntr *rx_cntr;
 	uint64_t rx_msg_flags;
@@ -102,6 +103,8 @@ struct unm_ep {
 					 * pool was empty */
 	bool must_poll;			/* an answer waits without an event to
 					 * wake a sleeper: keep polling */
+	bool lost_logged;		/* the loss of a peer on another host
+					 * was logged */
 	/* unexpected messages */
 	uint64_t unexpected_bytes;
 	struct unm_list throttled;	/* peers that get no credits */

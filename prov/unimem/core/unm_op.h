@@ -133,7 +133,7 @@ struct unm_rx_op {
 	uint8_t count;			/* of iov */
 	bool tagged;
 	bool retired : 1;		/* multi-receive: takes no message */
-	bool canceled : 1;
+	bool canceled : 1;		/* multi-receive: unm_multi_cancel() */
 	uint32_t from;			/* index in the address vector that the
 					 * receive names, if match.src is not
 					 * UNM_MATCH_ANY */

@@ -11,6 +11,7 @@
 #include "core/unm_ep_state.h"
 #include "core/unm_peer.h"
 #include "hal/hal.h"
+#include "msg/unm_lost.h"
 #include "msg/unm_rendezvous.h"
 #include "msg/unm_send.h"
 #include "progress/unm_peer_life.h"
@@ -57,6 +58,7 @@ void unm_peer_tear_down(struct unm_peer *peer, int err)
 	unm_target_abort(peer);
 	ep->stats->deaths++;
 	unm_peer_mark_dead(peer);
+	unm_lost_peer(peer, err);
 	unm_peer_unref(peer);
 }
 

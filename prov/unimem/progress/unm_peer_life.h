@@ -9,8 +9,10 @@ struct unm_peer;
 
 /*
  * Tear down the connection to a peer: operations with it complete with err (a
- * positive fi_errno), and later sends to it fail. The caller has processed the
- * packets that the peer had sent. The domain is locked. May free the peer.
+ * positive fi_errno), and later sends to it fail. Unless the peer closed its
+ * endpoint in order, receives that name it complete with err too. The caller
+ * has processed the packets that the peer had sent. The domain is locked. May
+ * free the peer.
  */
 void unm_peer_tear_down(struct unm_peer *peer, int err);
 

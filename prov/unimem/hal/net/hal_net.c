@@ -35,7 +35,9 @@
 #include "util/unm_clock.h"
 
 #define ARM_ROUNDS	64		/* calls of the engine before a sleep */
-#define LOOK_NS		UINT64_C(100000000)	/* longest sleep with peers */
+/* Longest sleep with peers: as long as no frame has come, between these. */
+#define LOOK_MIN_NS	UINT64_C(100000000)
+#define LOOK_MAX_NS	UINT64_C(1600000000)
 
 static struct net_hal *net_hal(const struct hal_ops *ops)
 {
@@ -262,16 +264,29 @@ static int net_fd(struct hal_if *hif)
 	return net_if(hif)->epfd;
 }
 
+static uint64_t longest_sleep(struct net_if *nif, uint64_t now)
+{
+	uint64_t idle;
+
+	if (nif->idle_frames != nif->nframes || nif->idle_since == 0)
+		nif->idle_since = now;
+	nif->idle_frames = nif->nframes;
+	idle = now - nif->idle_since;
+	return idle < LOOK_MIN_NS ? LOOK_MIN_NS :
+		idle > LOOK_MAX_NS ? LOOK_MAX_NS : idle;
+}
+
 /* Wake the sleeper when a connection or a peer has to be given up, and now and
- * then while there are peers: a wake-up of the engine that is lost, or a frame
- * that the caller sends after the arm, waits no longer than that. */
+ * then while there are peers. A wake-up of the engine that is lost, or a frame
+ * that the caller sends after the arm, waits no longer than nothing has come
+ * before. */
 static void set_timer(struct net_if *nif, uint64_t now)
 {
 	uint64_t at = net_deadline(nif);
 	struct itimerspec spec = { { 0, 0 }, { 0, 0 } };
 
-	if (nif->npeers != 0 && at > now + LOOK_NS)
-		at = now + LOOK_NS;
+	if (nif->npeers != 0 && at > now + longest_sleep(nif, now))
+		at = now + longest_sleep(nif, now);
 	if (at != UINT64_MAX) {
 		spec.it_value.tv_sec = (time_t)(at / 1000000000);
 		spec.it_value.tv_nsec = (long)(at % 1000000000);

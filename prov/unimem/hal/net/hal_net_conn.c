@@ -28,6 +28,7 @@
 #include "util/unm_clock.h"
 
 #define EVENTS_BURST	64
+#define PROBE_MS	1000		/* between two probes of the kernel */
 #define DIALS_MIN	4		/* attempts in any time */
 #define REDIAL_NS	UINT64_C(10000000)	/* pause after the first */
 #define REDIAL_SHIFT	6		/* doubles up to 640 ms */
@@ -39,18 +40,28 @@ static void set_option(int fd, int level, int name, int value)
 	setsockopt(fd, level, name, &value, sizeof(value));
 }
 
+/*
+ * For how long the other host may be silent, in ms. The kernel asks it every
+ * second since its last answer, and examines the time before each question. So
+ * the limit is between two questions, and the last of several that have no
+ * answer ends the connection: an outage of dead_ns less a second is survived.
+ */
+static int silence_ms(const struct net_if *nif)
+{
+	return (int)(nif->net->dead_ns / 1000000) + PROBE_MS / 2;
+}
+
 /* Have the kernel end the connection if the other host does not answer. */
 static void watch_host(const struct net_if *nif, int fd)
 {
-	int ms = (int)(nif->net->dead_ns / 1000000);
+	int ms = silence_ms(nif);
 
 	set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-	set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, 1);
-	set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 1);
-	set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, ms / 1000);
-	/* examined each second: at the last one before the time is over */
-	set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, ms - 1100);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, PROBE_MS / 1000);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, PROBE_MS / 1000);
+	/* counts instead of the number of probes (TCP_KEEPCNT) */
+	set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, ms);
 }
 
 /* A socket bound to the address of this host, at a port if it is not 0. */
@@ -279,6 +290,20 @@ static void dial_failed(struct net_peer *peer, int status)
 	net_peer_dying(peer, status != 0 ? status : -FI_ECONNREFUSED);
 }
 
+/* Log that a host is lost, once for each interface. */
+static void log_silence(struct net_peer *peer)
+{
+	struct net_if *nif = peer->nif;
+	char text[64];
+
+	hal_log(nif->said_silent, "%s does not answer for more than %llu ms: "
+		"its interface %u:%u counts as ended",
+		net_host_text(&peer->host, text),
+		(unsigned long long)nif->net->dead_ns / 1000000,
+		peer->p.addr.board, peer->p.addr.iface);
+	nif->said_silent = true;
+}
+
 void net_conn_failed(struct net_conn *conn, int status)
 {
 	struct net_peer *peer = conn->peer;
@@ -288,6 +313,8 @@ void net_conn_failed(struct net_conn *conn, int status)
 	if (peer == NULL)
 		return;
 	peer->silent = status == -FI_ETIMEDOUT;
+	if (peer->silent && peer->state == NET_UP)
+		log_silence(peer);
 	if (dialled && peer->state != NET_UP)
 		dial_failed(peer, status);
 	else
@@ -562,7 +589,7 @@ static void check_hosts(struct net_if *nif)
 
 		if (!conn->waiting && getsockopt(conn->src.fd, IPPROTO_TCP,
 						 TCP_INFO, &info, &len) == 0 &&
-		    info.tcpi_last_ack_recv > nif->net->dead_ns / 1000000)
+		    info.tcpi_last_ack_recv > (unsigned)silence_ms(nif))
 			net_conn_failed(conn, -FI_ETIMEDOUT);
 	}
 }

@@ -227,8 +227,12 @@ struct net_if {
 	struct unm_list spare;		/* free frames */
 	uint32_t nspare;
 	uint64_t nframes;		/* frames of peers */
+	uint64_t idle_since;		/* ns: first arm after the last of these
+					 * frames; 0: never armed */
+	uint64_t idle_frames;		/* nframes then */
 	uint64_t nstrange;		/* frames of nobody */
 	bool said;			/* a refusal was logged */
+	bool said_silent;		/* a silent host was logged */
 	bool child;			/* net_forked(), and the peers ended */
 	bool refused;			/* one of hal_net_connect.c was */
 	struct net_dma *dma;		/* [caps->dma_depth] */
