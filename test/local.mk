@@ -87,6 +87,7 @@ FUZZERS = \
 UNIT_TESTS = \
 	$(FUZZERS) \
 	test/unit/test_address \
+	test/unit/test_adopted \
 	test/unit/test_alias \
 	test/unit/test_auto \
 	test/unit/test_asleep \
@@ -327,6 +328,7 @@ ASAN_MEMORY_TESTS = \
 	test/multi/test_kill_onesided \
 	$(FUZZERS) \
 	test/unit/test_address \
+	test/unit/test_adopted \
 	test/unit/test_alias \
 	test/unit/test_atomic \
 	test/unit/test_av \
