@@ -12,8 +12,8 @@
 #include <stddef.h>
 
 /*
- * All of the arena: a memfd, sealed against shrinking and growing, mapped shared
- * and writable. Its address, size and descriptor are constant, and it is there
+ * All of the arena: a memfd, sealed against shrinking and growing, mapped
+ * shared and writable. Its address, size and descriptor are constant, and it is there
  * until the process ends. The descriptor belongs to the preload.
  */
 struct unm_arena {
@@ -25,7 +25,8 @@ struct unm_arena {
 /* Fill *arena, after making the arena if there is none yet. Returns 0;
  * -FI_ENOSYS if this process has no arena: none is possible or wanted, or the
  * process is a forked child. Any thread. */
-int unimem_malloc_arena(struct unm_arena *arena)
+typedef int unm_arena_fn(struct unm_arena *arena);
+extern unm_arena_fn unimem_malloc_arena
 	__attribute__((weak, visibility("default")));
 
 #endif /* UNM_ARENA_H */

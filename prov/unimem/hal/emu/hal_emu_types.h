@@ -53,7 +53,7 @@
  * hal_mem_free(); constant. */
 struct hal_mem {
 	struct hal_emu *emu;
-	struct hal_map *map;		/* NULL: the caller's mapping, adopted */
+	struct hal_map *map;		/* NULL: memory of hal_mem_adopt() */
 	void *addr;			/* where the region is mapped ... */
 	size_t len;			/* ... and its bytes */
 	uint64_t secret;		/* random second word of the key */
