@@ -156,6 +156,7 @@ UNIT_TESTS = \
 	test/unit/test_litmus_msg \
 	test/unit/test_mailbox_client \
 	test/unit/test_mailbox_link \
+	test/unit/test_malloc_short \
 	test/unit/test_match \
 	test/unit/test_direct \
 	test/unit/test_dmable \
@@ -532,6 +533,10 @@ test_multi_test_gsas_threads_LDADD = $(WITH_GSAS)
 test_multi_test_gsas_threads_LDFLAGS = $(UNWRAPPED)
 test_multi_test_rdma_proc_LDADD = libunimem-rdma.la $(WITH_GSAS)
 test_multi_test_rdma_proc_LDFLAGS = $(UNWRAPPED)
+
+test_unit_test_malloc_short_SOURCES = malloc/malloc_arena.c \
+	malloc/malloc_arena.h malloc/malloc_make.c test/unit/test_malloc_short.c
+test_unit_test_malloc_short_CPPFLAGS = $(AM_CPPFLAGS) -I$(MALLOC)
 
 test_unit_test_mailbox_client_LDADD = libmbox_daemon.la $(LDADD)
 test_unit_test_mailbox_link_LDADD = libmbox_daemon.la $(LDADD)
