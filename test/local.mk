@@ -274,6 +274,7 @@ PROC_TESTS = \
 # the same, of which a sanitizer sees nothing more: they have a malloc of their
 # own, or do what others do, only longer
 PLAIN_TESTS = \
+	test/multi/test_malloc \
 	test/unit/test_dev_nomem \
 	test/unit/test_nomem \
 	test/unit/test_quiet
@@ -537,6 +538,8 @@ test_multi_test_rdma_proc_LDFLAGS = $(UNWRAPPED)
 test_unit_test_malloc_short_SOURCES = malloc/malloc_arena.c \
 	malloc/malloc_arena.h malloc/malloc_make.c test/unit/test_malloc_short.c
 test_unit_test_malloc_short_CPPFLAGS = $(AM_CPPFLAGS) -I$(MALLOC)
+# its malloc() is that of the preload
+test_multi_test_malloc_LDADD = libunimem-malloc.la $(CMOCKA_LIBS)
 
 test_unit_test_mailbox_client_LDADD = libmbox_daemon.la $(LDADD)
 test_unit_test_mailbox_link_LDADD = libmbox_daemon.la $(LDADD)
