@@ -23,6 +23,7 @@ CHECKS = \
 	test/check/check-includes.sh \
 	test/check/check-info.sh \
 	test/check/check-mailbox.sh \
+	test/check/check-malloc.sh \
 	test/check/check-man.sh \
 	test/check/check-mmio.sh \
 	test/check/check-params.sh \
