@@ -59,8 +59,8 @@ struct arena {
 	size_t keep;			/* UNIMEM_MALLOC_KEEP: most bytes that
 					 * are kept */
 	int fd;				/* memfd ... */
-	dev_t dev;			/* ... and its identity: a program may */
-	ino_t ino;			/* close a descriptor it does not know */
+	dev_t dev;			/* ... and its identity, because the */
+	ino_t ino;			/* program may close the descriptor */
 	bool forked;			/* this is a child: the blocks are
 					 * private memory now */
 	pthread_mutex_t lock;

@@ -13,8 +13,8 @@
 
 /*
  * All of the arena: a memfd, sealed against shrinking and growing, mapped
- * shared and writable. Its address, size and descriptor are constant, and it is there
- * until the process ends. The descriptor belongs to the preload.
+ * shared and writable. Its address, size and descriptor are constant, and it is
+ * there until the process ends. The descriptor belongs to the preload.
  */
 struct unm_arena {
 	void *addr;
