@@ -304,7 +304,7 @@ static struct slot fork_block(void)
 static void test_fork(void **state)
 {
 	struct slot s = fork_block();
-	uint8_t *holes = malloc(g_mem.bytes / 4);
+	uint8_t *holes = malloc(250 * MIB);
 	size_t was = resident();
 
 	for (int i = 0; i < FORKS; i++)
