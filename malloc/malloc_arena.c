@@ -27,7 +27,7 @@
 
 struct arena g_arena = {
 	.fd = -1,
-	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.lock = ARENA_LOCK_INIT,
 };
 
 /* ---- Places in the span ------------------------------------------------ */

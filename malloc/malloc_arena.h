@@ -31,6 +31,8 @@
 #define ARENA_SPAN_BASE	((uintptr_t)1 << 21)	/* place of the first page in
 						 * the span: a multiple of
 						 * ARENA_ALIGN_MAX */
+/* Checks, so that malloc_fork.c notices a thread that has the lock already. */
+#define ARENA_LOCK_INIT	PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP
 #define ARENA_KEPT	16			/* most blocks that are kept */
 
 enum arena_state {

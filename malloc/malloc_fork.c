@@ -15,6 +15,9 @@
  * for the pipe by which the parent waits, the child's blocks are inaccessible.
  * A child that runs another program does not notice it.
  *
+ * A signal handler may fork while its thread is in the middle of malloc(), or of
+ * a fork. The child then has no access to the blocks either.
+ *
  * posix_spawn(3), system(3), popen(3) and vfork(2) call no handlers: their
  * child only runs another program.
  */
@@ -33,7 +36,8 @@
 /* The fork that is under way; protected by g_arena.lock, which the forking
  * thread holds from prepare() to the end. */
 static struct {
-	bool blocks;			/* the program has blocks */
+	bool nested;			/* one by a signal handler, whose
+					 * thread had the lock before */
 	int pipe[2];			/* the child writes a byte when it has
 					 * the copies; -1: no copies */
 } g_fork;
@@ -54,15 +58,16 @@ static void prepare(void)
 {
 	size_t bytes;
 
-	pthread_mutex_lock(&g_arena.lock);
-	g_fork.blocks = false;
+	if (pthread_mutex_lock(&g_arena.lock) == EDEADLK) {
+		g_fork.nested = true;
+		return;
+	}
 	g_fork.pipe[0] = -1;
 	g_fork.pipe[1] = -1;
 	if (g_arena.size == 0 || g_arena.forked)
 		return;
 	arena_unkeep();
-	g_fork.blocks = arena_next(0, &bytes) != 0;
-	if (g_fork.blocks && copies_affordable() &&
+	if (arena_next(0, &bytes) != 0 && copies_affordable() &&
 	    pipe2(g_fork.pipe, O_CLOEXEC) != 0)
 		g_fork.pipe[0] = g_fork.pipe[1] = -1;
 }
@@ -74,6 +79,10 @@ static void parent(void)
 	ssize_t got;
 	char done;
 
+	if (g_fork.nested) {
+		g_fork.nested = false;
+		return;
+	}
 	if (g_fork.pipe[0] >= 0) {
 		close(g_fork.pipe[1]);
 		do
@@ -138,10 +147,10 @@ static bool copy_block(uintptr_t at, size_t bytes, bool by_fd)
 static bool replace(bool copies)
 {
 	uintptr_t end = g_arena.base, at;
-	bool by_fd = arena_fd_valid(), all = true;
+	bool by_fd = arena_fd_valid(), all = !g_fork.nested;
 	size_t bytes;
 
-	for (at = arena_next(0, &bytes); at != 0;
+	for (at = all ? arena_next(0, &bytes) : 0; at != 0;
 	     at = arena_next(end, &bytes)) {
 		seal_off(end, at - end);
 		end = at + bytes;
@@ -170,7 +179,7 @@ static void child(void)
 			errno = saved;
 		g_arena.forked = true;
 	}
-	if (g_fork.pipe[1] >= 0) {
+	if (g_fork.pipe[1] >= 0 && !g_fork.nested) {
 		if (write(g_fork.pipe[1], "", 1) < 0)
 			errno = saved;	/* the parent has died */
 		close(g_fork.pipe[0]);
@@ -180,7 +189,8 @@ static void child(void)
 	if (g_arena.size != 0 || g_arena.state == ARENA_MAKING)
 		atomic_store_explicit(&g_arena.state, ARENA_OFF,
 				      memory_order_release);
-	pthread_mutex_init(&g_arena.lock, NULL);
+	g_arena.lock = (pthread_mutex_t)ARENA_LOCK_INIT;
+	g_fork.nested = false;
 	errno = saved;
 }
 

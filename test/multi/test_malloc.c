@@ -11,6 +11,7 @@
 #include <malloc.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 
 #include "lib/unit.h"
 #include "util/unm_arena.h"
@@ -406,6 +407,41 @@ static void test_fork_of_fork(void **state)
 	free(s.p);
 }
 
+/* A signal handler that forks in the middle of malloc(), as it can without the
+ * library. */
+static void fork_in_handler(int sig)
+{
+	int saved = errno;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	if (pid < 0 || unit_exit_code(pid) != 0)
+		abort();
+	errno = saved;
+}
+
+static void test_fork_by_a_signal(void **state)
+{
+	struct itimerval often = { { 0, 1500 }, { 0, 1500 } }, never = { 0 };
+	struct unit_capture cap;
+	char text[64];
+	void *p[4];
+
+	cap = unit_capture_begin();
+	signal(SIGALRM, fork_in_handler);
+	setitimer(ITIMER_REAL, &often, NULL);
+	for (int i = 0; i < 2000; i++) {
+		for (int k = 0; k < 4; k++)
+			p[k] = malloc((1 + (size_t)k * 15) * MIB);
+		for (int k = 0; k < 4; k++)
+			free(p[k]);
+	}
+	setitimer(ITIMER_REAL, &never, NULL);
+	signal(SIGALRM, SIG_DFL);
+	unit_capture_end(&cap, text, sizeof(text));
+}
+
 /* ---- Limits ------------------------------------------------------------ */
 
 /* With a limit of the address space there is no arena, and malloc() fails as it
@@ -459,6 +495,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_descriptor_lost),
 		cmocka_unit_test(test_fork_without_descriptors),
 		cmocka_unit_test(test_fork_of_fork),
+		cmocka_unit_test(test_fork_by_a_signal),
 		cmocka_unit_test(test_limits),
 	};
 	void *probe;
