@@ -15,8 +15,8 @@
  * for the pipe by which the parent waits, the child's blocks are inaccessible.
  * A child that runs another program does not notice it.
  *
- * A signal handler may fork while its thread is in the middle of malloc(), or of
- * a fork. The child then has no access to the blocks either.
+ * A signal handler may fork while its thread is in the middle of malloc(), or
+ * of a fork. The child then has no access to the blocks either.
  *
  * posix_spawn(3), system(3), popen(3) and vfork(2) call no handlers: their
  * child only runs another program.
