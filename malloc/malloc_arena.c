@@ -27,8 +27,23 @@
 
 struct arena g_arena = {
 	.fd = -1,
-	.lock = ARENA_LOCK_INIT,
+	.lock = PTHREAD_MUTEX_INITIALIZER,
 };
+
+__thread volatile bool g_arena_inside
+	__attribute__((tls_model("initial-exec")));
+
+void arena_lock(void)
+{
+	g_arena_inside = true;
+	pthread_mutex_lock(&g_arena.lock);
+}
+
+void arena_unlock(void)
+{
+	pthread_mutex_unlock(&g_arena.lock);
+	g_arena_inside = false;
+}
 
 /* ---- Places in the span ------------------------------------------------ */
 
@@ -237,12 +252,12 @@ void *arena_alloc(size_t want, size_t bytes, size_t align, bool zero)
 	/* one byte more, so that arrays of 2^n bytes do not all begin in the
 	 * same sets of the caches */
 	bytes = whole_pages(bytes + 1);
-	pthread_mutex_lock(&g_arena.lock);
+	arena_lock();
 	at = kept_take(bytes, align);
 	used = at != 0;
 	if (at == 0)
 		at = fresh(want, bytes, align);
-	pthread_mutex_unlock(&g_arena.lock);
+	arena_unlock();
 	if (used && zero)
 		memset((void *)at, 0, want);
 	errno = saved;
@@ -273,9 +288,9 @@ size_t arena_bytes(void *p)
 {
 	size_t bytes;
 
-	pthread_mutex_lock(&g_arena.lock);
+	arena_lock();
 	bytes = block_bytes((uintptr_t)p);
-	pthread_mutex_unlock(&g_arena.lock);
+	arena_unlock();
 	return bytes;
 }
 
@@ -288,15 +303,15 @@ void arena_free(void *p)
 	size_t bytes;
 	bool kept;
 
-	pthread_mutex_lock(&g_arena.lock);
+	arena_lock();
 	bytes = block_bytes(at);
 	kept = kept_add(at, bytes);
-	pthread_mutex_unlock(&g_arena.lock);
+	arena_unlock();
 	if (!kept) {
 		give_back(at, bytes);
-		pthread_mutex_lock(&g_arena.lock);
+		arena_lock();
 		release(at, bytes);
-		pthread_mutex_unlock(&g_arena.lock);
+		arena_unlock();
 	}
 	errno = saved;
 }

@@ -31,8 +31,6 @@
 #define ARENA_SPAN_BASE	((uintptr_t)1 << 21)	/* place of the first page in
 						 * the span: a multiple of
 						 * ARENA_ALIGN_MAX */
-/* Checks, so that malloc_fork.c notices a thread that has the lock already. */
-#define ARENA_LOCK_INIT	PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP
 #define ARENA_KEPT	16			/* most blocks that are kept */
 
 enum arena_state {
@@ -75,6 +73,15 @@ struct arena {
 };
 
 extern struct arena g_arena;
+
+/* Has this thread the lock, or is it about to take or release it? For a signal
+ * handler that forks. */
+extern __thread volatile bool g_arena_inside
+	__attribute__((tls_model("initial-exec")));
+
+/* Take and release g_arena.lock. */
+void arena_lock(void);
+void arena_unlock(void);
 
 /* Is this an address in the arena? Any thread, without a lock. */
 static inline bool arena_has(const void *p)

@@ -58,10 +58,11 @@ static void prepare(void)
 {
 	size_t bytes;
 
-	if (pthread_mutex_lock(&g_arena.lock) == EDEADLK) {
+	if (g_arena_inside) {
 		g_fork.nested = true;
 		return;
 	}
+	arena_lock();
 	g_fork.pipe[0] = -1;
 	g_fork.pipe[1] = -1;
 	if (g_arena.size == 0 || g_arena.forked)
@@ -90,7 +91,7 @@ static void parent(void)
 		while (got < 0 && errno == EINTR);
 		close(g_fork.pipe[0]);
 	}
-	pthread_mutex_unlock(&g_arena.lock);
+	arena_unlock();
 	errno = saved;
 }
 
@@ -189,7 +190,8 @@ static void child(void)
 	if (g_arena.size != 0 || g_arena.state == ARENA_MAKING)
 		atomic_store_explicit(&g_arena.state, ARENA_OFF,
 				      memory_order_release);
-	g_arena.lock = (pthread_mutex_t)ARENA_LOCK_INIT;
+	pthread_mutex_init(&g_arena.lock, NULL);
+	g_arena_inside = false;
 	g_fork.nested = false;
 	errno = saved;
 }
