@@ -273,6 +273,23 @@ smoke_cxx()
 	ompi_busy "$stats" tx_msgs 3
 }
 
+# An unmodified program with large heap blocks in dmable memory: the receiver
+# has read most of its long messages from there
+smoke_malloc()
+{
+	local stats=$BUILD/demo/smoke-malloc read long
+
+	rm -rf "$stats"
+	mkdir -p "$stats"
+	FI_UNIMEM_STATS=$stats mpirun -n 2 env \
+		LD_PRELOAD="$PREFIX/lib/libunimem-malloc.so" \
+		"$BUILD/bench/unm_bw" -c -m 256K:4M -i 20 -x 2
+	long=$(ompi_sum "$stats" tx_rendezvous)
+	read=$(ompi_sum "$stats" rx_dmable)
+	echo "long messages: $long, read from dmable memory: $read"
+	[ "$((2 * read))" -gt "$long" ]
+}
+
 # On the register model, a rank on each of four boards
 smoke_sim()
 {
@@ -303,6 +320,7 @@ smoke()
 	smoke_one "MPICH on the lean libfabric and on the system's" \
 		smoke_libfabric
 	smoke_one "a C++ program, built by mpicxx" smoke_cxx
+	smoke_one "large heap blocks in dmable memory" smoke_malloc
 	smoke_one "the program of the next" native_build
 	for n in create allocate dynamic; do
 		smoke_one "MPI one-sided, windows by $n: native" \

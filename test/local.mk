@@ -23,6 +23,7 @@ CHECKS = \
 	test/check/check-includes.sh \
 	test/check/check-info.sh \
 	test/check/check-mailbox.sh \
+	test/check/check-malloc.sh \
 	test/check/check-man.sh \
 	test/check/check-mmio.sh \
 	test/check/check-params.sh \
@@ -87,6 +88,7 @@ FUZZERS = \
 UNIT_TESTS = \
 	$(FUZZERS) \
 	test/unit/test_address \
+	test/unit/test_adopted \
 	test/unit/test_alias \
 	test/unit/test_auto \
 	test/unit/test_asleep \
@@ -155,6 +157,7 @@ UNIT_TESTS = \
 	test/unit/test_litmus_msg \
 	test/unit/test_mailbox_client \
 	test/unit/test_mailbox_link \
+	test/unit/test_malloc_short \
 	test/unit/test_match \
 	test/unit/test_direct \
 	test/unit/test_dmable \
@@ -273,6 +276,7 @@ PROC_TESTS = \
 # the same, of which a sanitizer sees nothing more: they have a malloc of their
 # own, or do what others do, only longer
 PLAIN_TESTS = \
+	test/multi/test_malloc \
 	test/unit/test_dev_nomem \
 	test/unit/test_nomem \
 	test/unit/test_quiet
@@ -328,6 +332,7 @@ ASAN_MEMORY_TESTS = \
 	test/multi/test_kill_onesided \
 	$(FUZZERS) \
 	test/unit/test_address \
+	test/unit/test_adopted \
 	test/unit/test_alias \
 	test/unit/test_atomic \
 	test/unit/test_av \
@@ -531,6 +536,13 @@ test_multi_test_gsas_threads_LDADD = $(WITH_GSAS)
 test_multi_test_gsas_threads_LDFLAGS = $(UNWRAPPED)
 test_multi_test_rdma_proc_LDADD = libunimem-rdma.la $(WITH_GSAS)
 test_multi_test_rdma_proc_LDFLAGS = $(UNWRAPPED)
+
+test_unit_test_malloc_short_SOURCES = malloc/malloc_arena.c \
+	malloc/malloc_arena.h malloc/malloc_make.c test/unit/test_malloc_short.c
+test_unit_test_malloc_short_CPPFLAGS = $(AM_CPPFLAGS) -I$(MALLOC)
+# its malloc() is that of the preload, and no call of it may be left out
+test_multi_test_malloc_CFLAGS = $(AM_CFLAGS) -fno-builtin
+test_multi_test_malloc_LDADD = libunimem-malloc.la $(CMOCKA_LIBS)
 
 test_unit_test_mailbox_client_LDADD = libmbox_daemon.la $(LDADD)
 test_unit_test_mailbox_link_LDADD = libmbox_daemon.la $(LDADD)

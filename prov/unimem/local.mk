@@ -135,6 +135,7 @@ libunm_la_SOURCES = \
 	prov/unimem/unm_prov.c \
 	prov/unimem/unm_refuse.c \
 	prov/unimem/unm_refuse.h \
+	prov/unimem/util/unm_arena.h \
 	prov/unimem/util/unm_clock.h \
 	prov/unimem/util/unm_list.h \
 	prov/unimem/util/unm_maps.c \

@@ -12,6 +12,7 @@
 #			for all but op and service the public headers, for
 #			these gsas_types.h
 #   rdma		itself, hal.h, util/, gsas_port.h
+#   malloc	itself, util/, hal_limit.h
 #   mailbox	hal.h, util/; folders: daemon, client > common > unimem
 #   tools		hal.h and unm_stats.h, for what a public page holds;
 #			gsas_port.h and gsas_job.h; hal_limit.h, unm_topology.h
@@ -132,6 +133,8 @@ function allowed(file, from, to, name)
 		return to == "util" || name == "hal.h" || name == "gsas_port.h"
 	if (from == "mailbox")
 		return to == "util" || name == "hal.h"
+	if (from == "malloc")
+		return to == "util" || name == "hal_limit.h"
 	if (from == "tools")
 		return name ~ /^(hal|hal_limit|unm_stats|unm_topology)\.h$/ ||
 			name ~ /^gsas_(port|job)\.h$/

@@ -342,6 +342,9 @@ struct hal_ops {
 	/* dmable memory and cDMA */
 	int (*mem_alloc)(struct hal *hal, int board, size_t bytes,
 			 struct hal_mem **mem, void **addr);
+	/* NULL: dmable memory is the HAL's own only */
+	int (*mem_adopt)(struct hal *hal, int fd, void *addr, size_t bytes,
+			 struct hal_mem **mem);
 	void (*mem_free)(struct hal_mem *mem);
 	int (*mem_key)(struct hal_mem *mem, struct hal_key *key);
 	/* NULL: imports have windows instead */

@@ -46,6 +46,8 @@ struct unm_mem_seg {
 	struct unm_list link;		/* in unm_heap.shared or .spare */
 	bool shared;			/* holds any number of blocks; false:
 					 * one block */
+	bool adopted;			/* arena of libunimem-malloc.so, holds
+					 * no block */
 	struct unm_span span;		/* shared: allocator of its blocks */
 	uintptr_t block;		/* not shared: address of the block */
 	size_t block_bytes;		/* not shared: size of the block */
@@ -78,7 +80,7 @@ struct unm_heap {
 	struct unm_list spare;		/* structures without a segment */
 	struct unm_mem_seg *empty;	/* shared segment without blocks, or
 					 * NULL */
-	size_t bytes;			/* bytes of all segments */
+	size_t bytes;			/* bytes of all segments but adopted */
 	size_t blocks, used;		/* blocks in use, and their bytes */
 	char why[UNM_MEM_WHY];		/* what the HAL logged when it last
 					 * allocated a region */
@@ -88,6 +90,14 @@ struct unm_heap {
  * first call creates the heap. flags: 0. Returns 0, -FI_EBADFLAGS or
  * -FI_ENOMEM. Thread-safe. */
 int unm_mem_open(struct unm_domain *domain, uint64_t flags, void **ops);
+
+/*
+ * Make the arena of libunimem-malloc.so, if the program runs with it, a segment
+ * of the domain, so that messages from the large blocks of the program's heap
+ * are read from there. Called once, before the domain is used. Without an arena
+ * nothing changes.
+ */
+void unm_mem_adopt(struct unm_domain *domain);
 
 /* Free the heap of a domain that is being closed, with all blocks in use. */
 void unm_mem_close(struct unm_domain *domain);

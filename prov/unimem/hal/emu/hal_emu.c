@@ -503,6 +503,7 @@ const struct hal_ops hal_emu_ops = {
 	.wake = emu_wake,
 	.space_ready = emu_space_ready,
 	.mem_alloc = emu_mem_alloc,
+	.mem_adopt = emu_mem_adopt,
 	.mem_free = emu_mem_free,
 	.mem_key = emu_mem_key,
 	.mem_import = emu_mem_import,

@@ -389,6 +389,7 @@ static void override(struct hal_ops *ops)
 	ops->connect_host = net_connect_host;
 	ops->pump = net_pump;
 	ops->mem_alloc = net_mem_alloc;
+	ops->mem_adopt = net_mem_adopt;
 	ops->mem_free = net_mem_free;
 	ops->dma_post = net_dma_post;
 	ops->dma_poll = net_dma_poll;
