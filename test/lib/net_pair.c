@@ -15,7 +15,7 @@ struct net_pair net_pair;
 
 /* ---- Engine ------------------------------------------------------------ */
 
-#define FAKE_WORKERS	2
+#define FAKE_WORKERS	NET_SIDES_MAX
 #define FAKE_ADDRESS	UINT64_C(0x1122334455667788)
 
 struct fake_message {
@@ -259,6 +259,12 @@ static int side_open(struct net_side *s)
 	s->nif->crypto = &crypto;
 	s->nif->engine = &engine;
 	return 0;
+}
+
+void net_side_open(struct net_side *s)
+{
+	memset(s, 0, sizeof(*s));
+	assert_int_equal(side_open(s), 0);
 }
 
 int net_pair_setup(void **state)
