@@ -249,6 +249,7 @@ KILL_TESTS = \
 	test/multi/test_hosts \
 	test/multi/test_hosts_dir \
 	test/multi/test_hosts_gsas \
+	test/multi/test_hosts_idle \
 	test/multi/test_hosts_kill \
 	test/multi/test_kill \
 	test/multi/test_kill_onesided \

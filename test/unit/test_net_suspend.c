@@ -10,6 +10,8 @@
 #include "hal/net/hal_net_suspend.h"
 #include "lib/net_pair.h"
 
+#define SIDES	7
+
 static struct net_side *const a = &net_pair.a, *const b = &net_pair.b;
 
 static void limit(uint32_t links)
@@ -347,6 +349,116 @@ static void test_other_session(void **state)
 	expect_word(b, 6);
 }
 
+/* ---- Storms -------------------------------------------------------------- */
+
+/* Two sides send, receive and compute in any order, and the limit comes and
+ * goes. */
+static void test_storm(void **state)
+{
+	uint64_t sent[2] = { 0 }, got[2] = { 0 }, word, suspended = 0;
+	struct net_side *side[2] = { a, b };
+
+	net_pair_talk();
+	for (int i = 0; i < 60000; i++) {
+		uint32_t act = unit_below(&net_pair.rng, 100), s = act & 1;
+
+		if (act < 90)
+			net_side_pump(side[s]);
+		else if (act < 94 && sent[s] - got[!s] < 16)
+			send_word(side[s], sent[s]++);
+		else if (act == 94)
+			limit(unit_below(&net_pair.rng, 3));
+		if (act >= 50 && take_word(side[s], &word))
+			assert_true(word == got[s]++);
+		assert_int_equal(a->dead + b->dead, 0);
+		suspended += both(NET_SUSPENDED);
+	}
+	NET_PAIR_UNTIL((!take_word(a, &word) || word == got[0]++) &&
+		       (!take_word(b, &word) || word == got[1]++) &&
+		       got[0] == sent[1] && got[1] == sent[0]);
+	assert_true(suspended != 0);
+}
+
+/* All interfaces of a crowd send to each other in any order, with links for two
+ * pairs of them. */
+struct crowd {
+	struct net_side side[SIDES];
+	struct hal_peer *to[SIDES][SIDES];
+	uint64_t sent[SIDES][SIDES], got[SIDES][SIDES], left;
+};
+
+static void crowd_open(struct crowd *c)
+{
+	c->side[0] = *a;
+	c->side[1] = *b;
+	for (int i = 2; i < SIDES; i++)
+		net_side_open(&c->side[i]);
+	for (int i = 0; i < SIDES; i++)
+		for (int k = 0; k < SIDES; k++)
+			if (i != k)
+				assert_int_equal(hal_connect_host(
+					c->side[i].hif, &c->side[k].hif->addr,
+					c->side[k].hif->host, &c->to[i][k]), 0);
+}
+
+static void crowd_receive(struct crowd *c, int i)
+{
+	struct hal_if *hif = c->side[i].hif;
+	const struct hal_cell *cell;
+	uint64_t head, word, from;
+
+	for (uint32_t n = 0; n < hif->ninbound; n++) {
+		struct hal_peer *peer = hif->inbound[n];
+
+		while ((cell = hal_rx_peek(peer, &head)) != NULL) {
+			word = hal_cell_word(cell, 0);
+			from = word >> 32;
+			assert_true(from < SIDES);
+			assert_ptr_equal(peer, c->to[i][from]);
+			assert_true((uint32_t)word == c->got[i][from]++);
+			hal_rx_release(peer);
+			c->left--;
+		}
+		hal_rx_flush(peer);
+	}
+}
+
+static void test_crowd(void **state)
+{
+	static struct crowd c;
+	uint32_t i, k, most = 0;
+	uint64_t word;
+
+	memset(&c, 0, sizeof(c));
+	limit(4);
+	crowd_open(&c);
+	for (int n = 0; n < 3000; n++) {
+		i = unit_below(&net_pair.rng, SIDES);
+		k = (i + 1 + unit_below(&net_pair.rng, SIDES - 1)) % SIDES;
+		word = (uint64_t)i << 32 | c.sent[i][k];
+		if (hal_pkt_send(c.to[i][k], hal_head(1, 0), &word, 1, NULL,
+				 0) == 0) {
+			c.sent[i][k]++;
+			c.left++;
+		}
+		for (i = 0; i < SIDES; i++) {
+			net_side_pump(&c.side[i]);
+			crowd_receive(&c, (int)i);
+			assert_int_equal(c.side[i].dead, 0);
+		}
+		if (n > 500 && links() > most)
+			most = links();
+	}
+	NET_PAIR_DO_UNTIL(for (i = 0; i < SIDES; i++) {
+		net_side_pump(&c.side[i]);
+		crowd_receive(&c, (int)i);
+	}, c.left == 0 && links() <= 4);
+	assert_in_range(most, 4, 2 * SIDES * (SIDES - 1) / 2);
+	a->nif->net->dead_ns = 1;
+	for (i = 2; i < SIDES; i++)
+		hal_if_close(c.side[i].hif);
+}
+
 /* ---- Limits -------------------------------------------------------------- */
 
 static void test_limits(void **state)
@@ -379,6 +491,8 @@ int main(void)
 		NET_PAIR_TEST(test_killed_while_suspending),
 		NET_PAIR_TEST(test_link_fails),
 		NET_PAIR_TEST(test_other_session),
+		NET_PAIR_TEST(test_storm),
+		NET_PAIR_TEST(test_crowd),
 		NET_PAIR_TEST(test_limits),
 	};
 
