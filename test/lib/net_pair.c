@@ -249,6 +249,12 @@ void net_pair_pump(void)
 	net_side_pump(&net_pair.b);
 }
 
+static bool waits_for_nothing(struct hal_peer *peer)
+{
+	(void)peer;
+	return false;
+}
+
 /* Open an interface that is on another host than the one before. */
 static int side_open(struct net_side *s)
 {
@@ -256,6 +262,7 @@ static int side_open(struct net_side *s)
 	if (hal_if_open(net_pair.hal, -1, &s->hif) != 0)
 		return -1;
 	s->nif = s->hif->net;
+	s->hif->peer_waits = waits_for_nothing;
 	s->nif->crypto = &crypto;
 	s->nif->engine = &engine;
 	return 0;

@@ -138,10 +138,23 @@ static void exchange(struct node *n, int with, bool first)
 		node_send(n, with, buf, 8, 9);
 }
 
+static void await_error(struct node *n)
+{
+	struct fi_cq_tagged_entry entry;
+	struct fi_cq_err_entry error;
+	int ret;
+
+	while ((ret = node_poll(n, &entry, &error)) == 0)
+		;
+	CHECK(ret == -FI_EAVAIL);
+	CHECK_MSG(error.err == FI_ECONNRESET, "%s", fi_strerror(error.err));
+}
+
 /* Child 0 is connected to one of the children of the other host at a time. It
  * exchanges a message with each child whose number the director sends. */
 static int hub(int fd)
 {
+	static uint8_t big[MOST];
 	uint8_t buf[8] = { 0 };
 	uint64_t with;
 	struct node n;
@@ -153,7 +166,12 @@ static int hub(int fd)
 	before = sockets();
 	node_join(&n, fd);
 	while ((with = node_report(&n, fd, 0)) != 0) {
-		if (with >= 200) {	/* a send that is not answered yet */
+		if (with == 400) {
+			await_error(&n);
+		} else if (with >= 300) {	/* nobody receives it */
+			FI(fi_tsend(n.ep, big, MOST, NULL, n.peer[with - 300],
+				    10, NULL));
+		} else if (with >= 200) {	/* a send that is not answered yet */
 			FI(fi_tinject(n.ep, buf, 8, n.peer[with - 200], 9));
 		} else if (with >= 100) {
 			while ((ret = fi_tinject(n.ep, buf, 8,
@@ -229,6 +247,26 @@ static void idle_killed(void)
 	finish(p);
 }
 
+/* Child 1 is killed while a long message to it waits for its receive: the hub
+ * has kept the connection, and notices. */
+static void idle_awaited(void)
+{
+	struct proc *p[HUB];
+
+	hub_start(p);
+	g_shared->word[0] = 1;
+	talk_to(p, 1);
+	procs_exchange(p[0]->fd, 301);
+	for (int i = 3; i < HUB; i += 2)
+		talk_to(p, i);
+	procs_send_word(p[0]->fd, 400);
+	proc_kill(p[1]);
+	procs_recv_word(p[0]->fd);
+	for (int i = 3; i < HUB; i += 2)
+		talk_to(p, i);
+	finish(p);
+}
+
 /* Child 1 is stopped while the hub wants to close its connection: the hub
  * exchanges messages with other children meanwhile. */
 static void idle_stopped(void)
@@ -256,6 +294,7 @@ int main(int argc, char **argv)
 	static const struct procs_case cases[] = {
 		PROCS_CASE(idle_storm, 120),
 		PROCS_CASE(idle_killed, 0),
+		PROCS_CASE(idle_awaited, 0),
 		PROCS_CASE(idle_stopped, 0),
 	};
 

@@ -174,16 +174,41 @@ static void test_unreleased(void **state)
 {
 	uint64_t word = 0;
 
-	suspend();
+	net_pair_talk();
 	send_word(a, 3);
 	limit(0);
 	for (int i = 0; i < 2000; i++) {
 		net_pair_pump();
-		assert_true(state_of(a) != NET_SUSPENDING ||
-			    state_of(b) == NET_UP);
-		assert_true(state_of(a) != NET_SUSPENDED || i < 1000);
+		assert_int_not_equal(state_of(a), NET_SUSPENDED);
+		assert_int_not_equal(state_of(b), NET_SUSPENDED);
 	}
 	NET_PAIR_UNTIL(take_word(b, &word));
+	NET_PAIR_UNTIL(both(NET_SUSPENDED));
+}
+
+static bool waits(struct hal_peer *peer)
+{
+	return peer == a->peer;
+}
+
+/* The user of an interface waits for a peer, and that of the other one does not
+ * know. */
+static void test_user_waits(void **state)
+{
+	bool (*nothing)(struct hal_peer *) = a->hif->peer_waits;
+
+	net_pair_talk();
+	for (int k = 0; k < 2; k++) {
+		a->hif->peer_waits = k == 0 ? waits : NULL;
+		limit(0);
+		for (int i = 0; i < 2000; i++) {
+			net_pair_pump();
+			assert_true(state_of(b) == NET_UP ||
+				    state_of(b) == NET_SUSPENDING);
+			assert_int_equal(state_of(a), NET_UP);
+		}
+	}
+	a->hif->peer_waits = nothing;
 	NET_PAIR_UNTIL(both(NET_SUSPENDED));
 }
 
@@ -459,6 +484,37 @@ static void test_crowd(void **state)
 		hal_if_close(c.side[i].hif);
 }
 
+/* Of two idle peers, the one that was used longer ago is suspended. */
+static void test_least_recent(void **state)
+{
+	struct hal_peer *to_b, *to_c;
+	struct net_side c;
+
+	net_side_open(&c);
+	net_pair_dial(a, b);
+	to_b = a->peer;
+	net_pair_dial(a, &c);
+	to_c = a->peer;
+	NET_PAIR_DO_UNTIL({ net_pair_pump(); net_side_pump(&c); },
+			  b->inbound == 1 && c.inbound == 1);
+	for (int i = 0; i < 4; i++) {
+		struct hal_peer *last = i % 2 ? to_c : to_b;
+
+		NET_PAIR_DO_UNTIL({ net_pair_pump(); net_side_pump(&c); },
+				  net_peer(to_b)->state == NET_UP &&
+				  net_peer(to_c)->state == NET_UP &&
+				  links() == 4);
+		hal_rx_back(last, 1, (uint64_t)i + 1);
+		limit(3);
+		NET_PAIR_DO_UNTIL(net_side_pump(a), links() == 3);
+		limit(UINT32_MAX);
+		assert_int_equal(net_peer(last)->state, NET_UP);
+		hal_rx_back(i % 2 ? to_b : to_c, 1, (uint64_t)i + 1);
+	}
+	a->nif->net->dead_ns = 1;
+	hal_if_close(c.hif);
+}
+
 /* ---- Limits -------------------------------------------------------------- */
 
 static void test_limits(void **state)
@@ -482,6 +538,7 @@ int main(void)
 		NET_PAIR_TEST(test_without_address),
 		NET_PAIR_TEST(test_transfer),
 		NET_PAIR_TEST(test_unreleased),
+		NET_PAIR_TEST(test_user_waits),
 		NET_PAIR_TEST(test_stopped),
 		NET_PAIR_TEST(test_refused),
 		NET_PAIR_TEST(test_frame_under_way),
@@ -493,6 +550,7 @@ int main(void)
 		NET_PAIR_TEST(test_other_session),
 		NET_PAIR_TEST(test_storm),
 		NET_PAIR_TEST(test_crowd),
+		NET_PAIR_TEST(test_least_recent),
 		NET_PAIR_TEST(test_limits),
 	};
 

@@ -76,8 +76,10 @@ static bool too_many(const struct net_hal *net)
 static bool idle(struct net_peer *peer)
 {
 	const struct hal_rx *rx = &peer->p.rx;
+	const struct hal_if *hif = peer->nif->hif;
 
-	return peer->cur == NULL && peer->back_dirty == 0 &&
+	return hif->peer_waits != NULL && !hif->peer_waits(&peer->p) &&
+		peer->cur == NULL && peer->back_dirty == 0 &&
 		unm_list_empty(&peer->queue) && peer->s.kept == 0 &&
 		!net_dma_busy(peer) &&
 		(!peer->p.tx.open ||
