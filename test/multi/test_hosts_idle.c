@@ -171,7 +171,7 @@ static int hub(int fd)
 		} else if (with >= 300) {	/* nobody receives it */
 			FI(fi_tsend(n.ep, big, MOST, NULL, n.peer[with - 300],
 				    10, NULL));
-		} else if (with >= 200) {	/* a send that is not answered yet */
+		} else if (with >= 200) {	/* not answered yet */
 			FI(fi_tinject(n.ep, buf, 8, n.peer[with - 200], 9));
 		} else if (with >= 100) {
 			while ((ret = fi_tinject(n.ep, buf, 8,

@@ -109,7 +109,7 @@ static void test_again(void **state)
 	assert_int_equal(a->inbound + b->inbound, 2);
 }
 
-/* A side that knows only the name of its peer, as of one that has dialled it. */
+/* A side that knows its peer only by the peer's own connection. */
 static void test_without_address(void **state)
 {
 	struct hal_peer *peer = NULL;
@@ -263,7 +263,7 @@ static void test_frame_under_way(void **state)
 	}
 }
 
-/* ---- Ends ----------------------------------------------------------------- */
+/* ---- Ends ---------------------------------------------------------------- */
 
 /* The process of a suspended peer ends: the next operation notices. */
 static void test_ended(void **state)

@@ -140,7 +140,8 @@ static int check_hello(const struct net_auth *a, const struct net_hello *hello)
 
 	if (hello->version != NET_WIRE || hello->bytes != sizeof(*hello))
 		return -EPROTONOSUPPORT;
-	if (hello->kind > NET_KIND_SESSION || memcmp(hello->zero, zero, 7) != 0 ||
+	if (hello->kind > NET_KIND_SESSION ||
+	    memcmp(hello->zero, zero, 7) != 0 ||
 	    !means(hello->kind, hello->to, a->self) ||
 	    memcmp(hello->from, a->self, NET_NAME) == 0)
 		return -FI_ECONNREFUSED;

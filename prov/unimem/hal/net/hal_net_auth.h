@@ -139,7 +139,8 @@ struct net_auth {
 };
 
 /* Begin as the dialler of a peer; out has HELLO. mac, equal and nonce of *a are
- * set by the caller, here and below, and session by an acceptor. kind: of the secret. */
+ * set by the caller, here and below, and session by an acceptor. kind: of the
+ * secret. */
 void net_auth_dial(struct net_auth *a, const uint8_t self[NET_NAME],
 		   const uint8_t peer[NET_NAME], enum net_kind kind,
 		   const uint8_t secret[NET_SECRET]);
