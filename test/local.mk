@@ -27,6 +27,7 @@ CHECKS = \
 	test/check/check-mmio.sh \
 	test/check/check-params.sh \
 	test/check/check-protocol.sh \
+	test/check/check-scale.sh \
 	test/check/check-shell.sh \
 	test/check/check-size.sh \
 	test/check/check-sources.sh \
