@@ -166,6 +166,18 @@ static void propose(void)
 	limit(UINT32_MAX);
 }
 
+/* A word that the peer has when it is suspended is confirmed afterwards. */
+static void test_back_sync(void **state)
+{
+	for (uint64_t i = 1; i < 5; i++) {
+		suspend();
+		assert_int_equal(hal_rx_back_sync(a->peer, 0, i), -FI_EAGAIN);
+		NET_PAIR_UNTIL(hal_tx_back_sync(b->peer, 0) == i);
+		suspend();
+		assert_int_equal(hal_rx_back_sync(a->peer, 0, i), 0);
+	}
+}
+
 /* ---- Not idle ------------------------------------------------------------ */
 
 /* A packet that the receiver has not released: its sender may wait for that,
@@ -537,6 +549,7 @@ int main(void)
 		NET_PAIR_TEST(test_again),
 		NET_PAIR_TEST(test_without_address),
 		NET_PAIR_TEST(test_transfer),
+		NET_PAIR_TEST(test_back_sync),
 		NET_PAIR_TEST(test_unreleased),
 		NET_PAIR_TEST(test_user_waits),
 		NET_PAIR_TEST(test_stopped),
