@@ -144,6 +144,7 @@ static void await_error(struct node *n)
 	struct fi_cq_err_entry error;
 	int ret;
 
+	g_shared->word[1] = 1;
 	while ((ret = node_poll(n, &entry, &error)) == 0)
 		;
 	CHECK(ret == -FI_EAVAIL);
@@ -260,6 +261,8 @@ static void idle_awaited(void)
 	for (int i = 3; i < HUB; i += 2)
 		talk_to(p, i);
 	procs_send_word(p[0]->fd, 400);
+	while (g_shared->word[1] == 0)	/* the hub waits for the error */
+		procs_nap(1000);
 	proc_kill(p[1]);
 	procs_recv_word(p[0]->fd);
 	for (int i = 3; i < HUB; i += 2)
