@@ -28,6 +28,7 @@ CHECKS = \
 	test/check/check-mmio.sh \
 	test/check/check-params.sh \
 	test/check/check-protocol.sh \
+	test/check/check-scale.sh \
 	test/check/check-shell.sh \
 	test/check/check-size.sh \
 	test/check/check-sources.sh \
@@ -179,6 +180,7 @@ UNIT_TESTS = \
 	test/unit/test_net_hosts \
 	test/unit/test_net_engine \
 	test/unit/test_net_stream \
+	test/unit/test_net_suspend \
 	test/unit/test_nic \
 	test/unit/test_node \
 	test/unit/test_number \
@@ -251,6 +253,7 @@ KILL_TESTS = \
 	test/multi/test_hosts \
 	test/multi/test_hosts_dir \
 	test/multi/test_hosts_gsas \
+	test/multi/test_hosts_idle \
 	test/multi/test_hosts_kill \
 	test/multi/test_kill \
 	test/multi/test_kill_onesided \

@@ -721,6 +721,7 @@ static int unm_ep_place(struct unm_ep *ep)
 	if (ret != 0)
 		return ret;
 	ep->hif->user = ep;
+	ep->hif->peer_waits = unm_peer_waits;
 	ep->owner = getpid();
 	ep->stats = (void *)((char *)ep->hif->page + UNM_STATS_OFFSET);
 	*ep->stats = ep->no_page;

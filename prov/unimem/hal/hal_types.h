@@ -240,6 +240,11 @@ struct hal_if {
 	const struct hal_caps *caps;
 	struct hal *hal;
 	void *user;			/* for the caller's use */
+	/* The caller sets it. Does it wait for anything of this peer, of whose
+	 * end it has to be notified? Connections to idle peers on other hosts
+	 * may be closed unless it does (docs/net.md, section 10). NULL: it
+	 * does. hal_if_service() and hal_if_pump() call it. */
+	bool (*peer_waits)(struct hal_peer *peer);
 	void *page;			/* public page (HAL_PAGE_BYTES), which
 					 * processes of this user may read */
 	struct hal_addr addr;		/* of this interface */

@@ -4,6 +4,9 @@
 #ifndef UNM_PEER_LIFE_H
 #define UNM_PEER_LIFE_H
 
+#include <stdbool.h>
+
+struct hal_peer;
 struct unm_ep;
 struct unm_peer;
 
@@ -15,6 +18,10 @@ struct unm_peer;
  * free the peer.
  */
 void unm_peer_tear_down(struct unm_peer *peer, int err);
+
+/* Is an operation with this peer of the HAL in progress, so that the end of the
+ * peer has to be noticed? For hal_if.peer_waits. */
+bool unm_peer_waits(struct hal_peer *hp);
 
 /* Free all peers of an endpoint that is being closed, whose HAL interface is
  * closed. No operation is completed. The domain is locked. */

@@ -32,6 +32,7 @@
 #include "hal/net/hal_net_region.h"
 #include "hal/net/hal_net_send.h"
 #include "hal/net/hal_net_state.h"
+#include "hal/net/hal_net_suspend.h"
 #include "util/unm_clock.h"
 
 #define ARM_ROUNDS	64		/* calls of the engine before a sleep */
@@ -69,6 +70,7 @@ static struct net_if *nif_new(struct hal_if *hif, struct net_hal *net)
 	unm_list_init(&nif->peers);
 	unm_list_init(&nif->events);
 	unm_list_init(&nif->dirty);
+	unm_list_init(&nif->active);
 	unm_list_init(&nif->spare);
 	return nif;
 }
@@ -257,6 +259,8 @@ static void net_pump(struct hal_if *hif)
 		return;
 	net_progress(nif);
 	net_flush_later(nif);
+	if (nif->dial_due && !net_forked(nif))
+		net_peers_tick(nif, unm_now_ns());
 }
 
 static int net_fd(struct hal_if *hif)
@@ -354,7 +358,8 @@ static void net_dump(struct hal_if *hif, FILE *out)
 			"%llu received %llu\n", p->p.addr.board,
 			p->p.addr.iface, net_host_text(&p->host, text),
 			p->p.dead ? " dead" : "",
-			p->state != NET_UP ? " connecting" : "",
+			p->state == NET_SUSPENDED ? " suspended" :
+			p->state < NET_UP ? " connecting" : "",
 			(unsigned long long)p->s.sent,
 			(unsigned long long)p->s.acked,
 			(unsigned long long)p->s.taken);
@@ -445,6 +450,7 @@ int hal_net_wrap(struct hal *hal, struct net_dir *dir)
 	net->dead_ns = (uint64_t)hal->params.net_dead_ms * 1000000;
 	net->half_ns = NET_HALF_NS;
 	net->drain_ns = NET_DRAIN_NS;
+	net->links_max = net_suspend_limit(hal->params.net_peers);
 	net->dial_ns = (uint64_t)hal->params.net_dial_ms * 1000000;
 	net->pid = getpid();
 	net->ops = *net->base;
