@@ -259,7 +259,7 @@ class TestTable(unittest.TestCase):
         self.assertIn("ofi-shm: failed: exit 1", lib_table.block(res))
 
     def test_wrong_data(self):
-        """What a peer measured before it moved wrong data does not count."""
+        """Figures of a peer from before it moved wrong data do not count."""
         res = self.results(2, 1, 3)
         self.assertEqual(res.lines()[0].best, "ofi-shm")
         res.add({**res.rows[-1], "peer": "ofi-shm", "value": "",
