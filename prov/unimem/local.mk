@@ -26,6 +26,8 @@ libunm_la_SOURCES = \
 	prov/unimem/api/unm_domain.h \
 	prov/unimem/api/unm_ep.c \
 	prov/unimem/api/unm_ep.h \
+	prov/unimem/api/unm_ep_limits.c \
+	prov/unimem/api/unm_ep_limits.h \
 	prov/unimem/api/unm_eq.c \
 	prov/unimem/api/unm_eq.h \
 	prov/unimem/api/unm_mr.c \

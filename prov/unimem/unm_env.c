@@ -22,8 +22,11 @@ struct unm_env g_unm_env;
 	  NULL }
 
 static const struct hal_param unm_params[] = {
-	ROW("EAGER_MAX", HAL_PARAM_SIZE, eager_max, 256, 16384, "16K",
-	    "longest message sent eagerly through receive space, bytes"),
+	ROW("INLINE", HAL_PARAM_BOOL, inline_on, 0, 1, "1",
+	    "send short messages in a packet"),
+	ROW("EAGER_MAX", HAL_PARAM_SIZE, eager_max, 0, 16384, "16K",
+	    "longest message sent eagerly through receive space, bytes; 0: "
+	    "none"),
 	ROW("ATTACH", HAL_PARAM_BOOL, attach, 0, 1, "1",
 	    "read ordinary memory of a peer by cross-memory attach"),
 	ROW("STREAM_US", HAL_PARAM_INT, stream_us, 0, 1000000, "20",

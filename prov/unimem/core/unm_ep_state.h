@@ -59,8 +59,10 @@ struct unm_ep {
 	struct unm_stats *stats;
 	uint32_t peer_slots;
 	uint32_t eager_max;
-	uint16_t inline_max[2][2];	/* [tagged][has_data] */
-	uint16_t packet_max[2][2];	/* the same, wide packets included */
+	/* lengths from which on a message is not sent, [tagged][has_data] */
+	uint16_t inline_end[2][2];	/* ... in a packet of one slot */
+	uint16_t packet_end[2][2];	/* ... in any packet, also wide ones */
+	uint16_t short_end[2][2];	/* ... in a packet or eagerly */
 	uint64_t tx_msg_flags;		/* added to those of calls with flags */
 	/* each call of progress */
 	struct hal_if *hif;		/* interface of the HAL */
@@ -84,6 +86,8 @@ struct unm_ep {
 	struct unm_match match[2];	/* [tagged] */
 	struct unm_pool rx_pool;
 	/* ---- the rest is not touched by small messages ---- */
+	uint32_t piece_max;		/* longest piece of a stream, and part
+					 * of a request or result, bytes */
 	struct unm_cntr *rd_cntr, *wr_cntr;	/* own reads, writes */
 	struct unm_cntr *rem_rd_cntr, *rem_wr_cntr;	/* those of peers */
 	struct unm_pool tx_pool, msg_pool;

@@ -127,7 +127,7 @@ static uint64_t unm_msg_head(const struct unm_send *s, uint8_t type,
 static int unm_send_packet(struct unm_peer *peer, const struct unm_send *s)
 {
 	struct unm_ep *ep = peer->ep;
-	bool wide = s->len > ep->inline_max[s->tagged][s->has_data];
+	bool wide = s->len >= ep->inline_end[s->tagged][s->has_data];
 	uint8_t bytes[UNM_WIRE_INLINE_MAX];
 	uint64_t w[2];
 	unsigned n = unm_lead_words(s, w);
@@ -235,7 +235,7 @@ static int unm_send_short(struct unm_peer *peer, const struct unm_send *s,
 		if (op == NULL)
 			return -FI_EAGAIN;
 	}
-	if (s->len <= ep->packet_max[s->tagged][s->has_data])
+	if (s->len < ep->packet_end[s->tagged][s->has_data])
 		ret = unm_send_packet(peer, s);
 	else
 		ret = unm_send_eager(peer, unm_msg_head(s, UNM_WIRE_EAGER, 0),
@@ -272,7 +272,7 @@ static int unm_send_now(struct unm_peer *peer, const struct unm_send *s,
 	}
 	/* no rendezvous: the buffer of an injected message may be reused when
 	 * the call returns */
-	if (s->inject || s->len <= ep->eager_max)
+	if (s->inject || s->len < ep->short_end[s->tagged][s->has_data])
 		ret = unm_send_short(peer, s, waiting);
 	else
 		ret = unm_send_rendezvous(peer, s, waiting);
@@ -491,8 +491,8 @@ static int unm_stream_push(struct unm_peer *peer, struct unm_tx_op *op)
 		return unm_stream_refuse(peer, op);
 	while (op->sent < op->wanted && done < UNM_STREAM_BURST) {
 		uint64_t left = op->wanted - op->sent;
-		uint32_t len = left < peer->ep->eager_max ? left :
-			peer->ep->eager_max;
+		uint32_t len = left < peer->ep->piece_max ? left :
+			peer->ep->piece_max;
 		uint32_t off = unm_peer_find_space(peer, len);
 		uint64_t w[2] = { op->peer_token };
 
