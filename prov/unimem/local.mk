@@ -99,6 +99,8 @@ libunm_la_SOURCES = \
 	prov/unimem/progress/unm_revoke.h \
 	prov/unimem/progress/unm_sleep.c \
 	prov/unimem/progress/unm_sleep.h \
+	prov/unimem/rma/unm_bounce.c \
+	prov/unimem/rma/unm_bounce.h \
 	prov/unimem/rma/unm_cache.c \
 	prov/unimem/rma/unm_cache.h \
 	prov/unimem/rma/unm_direct.c \

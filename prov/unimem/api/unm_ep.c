@@ -44,6 +44,7 @@
 #include "progress/unm_peer_life.h"
 #include "progress/unm_progress.h"
 #include "progress/unm_revoke.h"
+#include "rma/unm_bounce.h"
 #include "rma/unm_direct.h"
 #include "rma/unm_request.h"
 #include "rma/unm_target.h"
@@ -560,6 +561,7 @@ static void unm_ep_part(struct unm_ep *ep)
 
 static void unm_ep_destruct(struct unm_ep *ep)
 {
+	unm_bounce_close(ep);
 	unm_match_destruct(&ep->match[0]);
 	unm_match_destruct(&ep->match[1]);
 	unm_pool_destruct(&ep->tx_pool);

@@ -70,7 +70,8 @@ struct unm_ep {
 	uint32_t dma_out;		/* transfers outstanding */
 	struct unm_list pending_peers;	/* peers with something to send */
 	struct unm_list dma_wait;	/* rx_ops with transfers to post */
-	struct unm_list streams;	/* rx_ops in STREAM that are readable */
+	struct unm_list streams;	/* rx_ops in STREAM that are readable,
+					 * or in IMPORT */
 	struct unm_list direct;		/* operations of unm_direct.c */
 	bool armed;
 	bool enabled;
@@ -98,6 +99,8 @@ struct unm_ep {
 	struct unm_list unresolved;	/* peers not in the address vector */
 	struct unm_way_clock msg_clock;	/* of rendezvous */
 	struct unm_way_clock os_clock;	/* of puts and gets */
+	struct unm_bounce *bounce[2];	/* rma/unm_bounce.h: areas for sends and
+					 * for receives, NULL: not used yet */
 	/* idling */
 	uint32_t cold;			/* next peer beyond the hot ones */
 	uint64_t next_service;		/* unm_now_ns() of the next check */
