@@ -94,6 +94,7 @@ UNIT_TESTS = \
 	test/unit/test_attach \
 	test/unit/test_av \
 	test/unit/test_av_remove \
+	test/unit/test_bounce \
 	test/unit/test_cache \
 	test/unit/test_cancel \
 	test/unit/test_cntr \
