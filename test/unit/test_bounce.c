@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_bounce.c - the parameters that choose the protocol of messages: INLINE,
- * EAGER_MAX and BOUNCE, alone and together.
+ * EAGER_MAX, BOUNCE and RKEY_KEEP, alone and together.
  */
 #include "api/unm_ep.h"
 #include "core/unm_ep_state.h"
+#include "core/unm_op.h"
+#include "core/unm_peer.h"
 #include "lib/ep_mem.h"
 #include "lib/ep_xfer.h"
 #include "lib/raw_peer.h"
+#include "progress/unm_gauge.h"
 #include "rma/unm_bounce.h"
 #include "unm_env.h"
+#include "util/unm_clock.h"
 
 #define LEN	(100 * 1000)
 #define AREA	(256 * 1024)		/* bytes of an area of bounce buffers */
@@ -303,6 +307,177 @@ static void test_injected_outlives_its_sender(void **state)
 	}
 }
 
+/* ---- RKEY_KEEP --------------------------------------------------------- */
+
+static struct unm_peer *first_peer(struct ep *e)
+{
+	return unm_container(((struct unm_ep *)e->ep)->peers.next,
+			     struct unm_peer, all);
+}
+
+static void test_import_for_each_message(void **state)
+{
+	struct ep_pair p;
+	uint8_t *out = ep_alloc(LEN), *in = ep_alloc(LEN);
+
+	g_unm_env.rkey_keep = false;
+	p = bounced_pair();
+	for (uint64_t i = 1; i <= 5; i++) {
+		message(&p, out, in, LEN, i);
+		assert_int_equal(STATS(p.b)->rx_dmable, i);
+		assert_int_equal(STATS(p.b)->rkey_misses, i);
+	}
+	assert_int_equal(first_peer(p.b)->ncached, 0);
+	assert_int_equal(STATS(p.b)->rkey_hits, 0);
+}
+
+/* The sender dies before its memory is imported: the receive ends, and was not
+ * counted among the messages whose time is measured. */
+static void test_sender_closes_before_the_import(void **state)
+{
+	struct ep_pair p;
+	uint8_t *out = ep_alloc(LEN), *in = ep_alloc(LEN);
+	struct unm_ep *ep;
+	uint64_t end = ep_deadline();
+
+	g_unm_env.rkey_keep = false;
+	p = bounced_pair();
+	ep = (void *)p.b->ep;
+	message(&p, out, in, LEN, 1);		/* connects them */
+	EP_OK(fi_recv(p.b->ep, in, LEN, NULL, p.ba, in));
+	EP_OK(fi_send(p.a->ep, out, LEN, NULL, p.ab, out));
+	do {
+		ep_poll(p.b);
+		ep_in_time(end, "the message");
+	} while (unm_list_empty(&first_peer(p.b)->recvs) && p.b->ncomp == 0);
+	ep_close(p.a);
+	ep_wait(p.b, in);
+	assert_int_equal(ep->msg_clock.count[0], 0);
+	assert_int_equal(ep->msg_clock.count[1], 0);
+	assert_true(unm_list_empty(&ep->streams));
+	check_all_free(p.b);
+}
+
+/* A bare interface that announces messages in dmable memory, and answers
+ * requests for this memory only in raw_step(). */
+struct owner {
+	struct raw *r;
+	struct hal_mem *mem;
+	struct hal_key key;
+};
+
+static struct owner owner(struct ep *e)
+{
+	struct owner o = { .r = raw_open() };
+	void *addr;
+
+	raw_insert(e, o.r);
+	raw_connect(o.r, e);
+	assert_true(raw_hello(o.r));
+	assert_int_equal(hal_mem_alloc(o.r->hal, -1, LEN, &o.mem, &addr), 0);
+	assert_int_equal(hal_mem_key(o.r->hal, o.mem, &o.key), 0);
+	return o;
+}
+
+static void announce(struct owner *o)
+{
+	const uint64_t rts[] = {
+		LEN, 0x0000000700000005, 0, o->key.word[0], o->key.word[1],
+	};
+	const uint64_t carried[] = {
+		unm_wire_extent_word(0, sizeof(rts)),
+		hal_head(UNM_WIRE_RTS, UNM_WIRE_DMABLE),
+	};
+
+	raw_space(o->r, 0, rts, sizeof(rts));
+	assert_true(raw_send(o->r, hal_head(UNM_WIRE_CARRIED, 0), carried, 2,
+			     NULL, 0));
+}
+
+static bool imports(struct unm_ep *ep)
+{
+	unm_list_for_each(pos, &ep->streams)
+		if (unm_container(pos, struct unm_rx_op,
+				  control)->state == UNM_RX_IMPORT)
+			return true;
+	return false;
+}
+
+/* An owner that is stopped does not answer the import. Messages of other peers
+ * are read meanwhile. */
+static void test_a_stopped_owner_delays_no_other_peer(void **state)
+{
+	uint8_t *out = ep_alloc(LEN), *in = ep_alloc(LEN);
+	uint8_t *never = ep_alloc(LEN);
+	uint64_t end = ep_deadline();
+	struct ep_pair p;
+	struct unm_ep *ep;
+	struct owner o;
+	bool still;
+
+	g_unm_env.rkey_keep = false;
+	p = bounced_pair();
+	ep = (void *)p.b->ep;
+	message(&p, out, in, LEN, 1);
+	o = owner(p.b);
+	do {		/* again, if this process was stopped for too long */
+		EP_OK(fi_recv(p.b->ep, never, LEN, NULL, FI_ADDR_UNSPEC,
+			      never));
+		announce(&o);
+		EP_UNTIL(imports(ep));
+		message(&p, out, in, LEN, 2);
+		still = imports(ep);
+		ep_in_time(end, "a message while another one waits");
+		while (imports(ep))
+			ep_step();
+	} while (!still);
+}
+
+/* Memory is imported from a peer that this endpoint has sent nothing yet. The
+ * gauges do not read words of such a peer. */
+static void test_import_without_a_return_path(void **state)
+{
+	uint8_t *in = ep_alloc(LEN);
+	struct ep *e;
+	struct owner o;
+
+	g_unm_env.rkey_keep = false;
+	e = ep_open(NULL);
+	o = owner(e);
+	EP_OK(fi_recv(e->ep, in, LEN, NULL, FI_ADDR_UNSPEC, in));
+	announce(&o);
+	EP_UNTIL(imports((void *)e->ep));
+	RAW_UNTIL(first_peer(e)->ncached != 0);
+	assert_false(first_peer(e)->hello_sent);
+	unm_gauge_refresh((void *)e->ep, unm_now_us());
+	assert_int_equal(STATS(e)->rkey_entries, 1);
+	ep_received(e, in);
+}
+
+/* A message in memory that the cache has no space for is streamed. */
+static void test_import_without_space(void **state)
+{
+	uint8_t *in = ep_alloc(LEN);
+	uint64_t w[UNM_WIRE_WORDS_MAX];
+	struct ep *e;
+	struct owner o;
+
+	g_unm_env.rkey_keep = false;
+	g_unm_env.rkey_bytes = 4096;
+	e = ep_open(NULL);
+	o = owner(e);
+	for (int i = 0; i < 3; i++) {
+		EP_OK(fi_recv(e->ep, in, LEN, NULL, FI_ADDR_UNSPEC, in));
+		announce(&o);
+		RAW_UNTIL(first_peer(e)->ncached != 0);
+		assert_false(imports((void *)e->ep));
+		if (i == 0)
+			raw_expect(o.r, UNM_WIRE_HELLO, w);
+		raw_expect(o.r, UNM_WIRE_CTS, w);
+	}
+	assert_int_equal(STATS(e)->rkey_misses, 1);
+}
+
 static int keep_env(void **state)
 {
 	assert_int_equal(unm_env_load(), 0);
@@ -321,6 +496,11 @@ int main(void)
 		SWITCH_TEST(test_more_than_fit),
 		SWITCH_TEST(test_full_of_unexpected),
 		SWITCH_TEST(test_injected_outlives_its_sender),
+		SWITCH_TEST(test_import_for_each_message),
+		SWITCH_TEST(test_sender_closes_before_the_import),
+		SWITCH_TEST(test_a_stopped_owner_delays_no_other_peer),
+		SWITCH_TEST(test_import_without_a_return_path),
+		SWITCH_TEST(test_import_without_space),
 	};
 
 	keep_env(NULL);
