@@ -37,7 +37,7 @@
 #define UNM_READ_BYTES	(256u << 10)	/* bytes of a stream that one transfer
 					 * reads */
 #define UNM_WAIT_MIN_NS	2000		/* shortest wait for a piece */
-#define UNM_IMPORT_NS	100000000	/* longest wait of a message for an
+#define UNM_IMPORT_NS	1000000000	/* longest wait of a message for an
 					 * import */
 
 /* ---- Measurement, see unm_way.h ---------------------------------------- */
@@ -233,15 +233,31 @@ static bool unm_rdv_engine(const struct unm_ep *ep, const struct unm_rx_op *op)
 	return true;
 }
 
+/* The first message of a peer that waits for an import, or NULL. */
+static struct unm_rx_op *unm_rdv_importing(const struct unm_peer *peer)
+{
+	unm_list_for_each(pos, &peer->recvs) {
+		struct unm_rx_op *op = unm_container(pos, struct unm_rx_op,
+						     link);
+
+		if (op->state == UNM_RX_IMPORT)
+			return op;
+	}
+	return NULL;
+}
+
 /* Import the sender's dmable memory. True: done, or in progress, and op->state
- * is IMPORT. */
+ * is IMPORT. Messages that wait are read in the order in which they matched. */
 static bool unm_rdv_import(struct unm_ep *ep, struct unm_rx_op *op,
 			   const struct hal_key *key)
 {
-	int ret = unm_cache_import(op->peer, key, &op->mem);
+	bool wait = !g_unm_env.rkey_keep || g_unm_env.bounce != 0;
+	int ret = -FI_EAGAIN;
 
-	/* the import is for later messages, and this message is streamed */
-	if (ret != -FI_EAGAIN || g_unm_env.rkey_keep)
+	if (!wait || unm_rdv_importing(op->peer) == NULL)
+		ret = unm_cache_import(op->peer, key, &op->mem);
+	/* else the import is for later messages, and this one is streamed */
+	if (ret != -FI_EAGAIN || !wait)
 		return ret == 0;
 	op->state = UNM_RX_IMPORT;
 	op->key = *key;
@@ -548,11 +564,12 @@ static uint64_t unm_stream_wait(const struct unm_rx_op *op)
 	return ns < max ? ns : max;
 }
 
-/* Continue the import for a message that waits for it. If the import fails, or
- * takes too long, the message is streamed. */
-static void unm_rdv_continue_import(struct unm_ep *ep, struct unm_rx_op *op)
+/* Continue the import for the first message of a peer that waits for one. If
+ * the import fails, or takes too long, the message is streamed. */
+static void unm_rdv_continue_import(struct unm_ep *ep, struct unm_peer *peer)
 {
-	int ret = unm_cache_import(op->peer, &op->key, &op->mem);
+	struct unm_rx_op *op = unm_rdv_importing(peer);
+	int ret = unm_cache_import(peer, &op->key, &op->mem);
 
 	if (ret == -FI_EAGAIN && unm_now_ns() - op->import_ns < UNM_IMPORT_NS)
 		return;
@@ -578,7 +595,7 @@ void unm_recv_streams(struct unm_ep *ep)
 	if (peer->hp == NULL || peer->hp->dead)
 		return;
 	if (op->state == UNM_RX_IMPORT) {
-		unm_rdv_continue_import(ep, op);
+		unm_rdv_continue_import(ep, peer);
 		return;
 	}
 	/* packets that are there come first: they may be pieces */
