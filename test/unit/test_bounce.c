@@ -440,6 +440,7 @@ static void test_import_without_a_return_path(void **state)
 	struct owner o;
 
 	g_unm_env.rkey_keep = false;
+	g_unm_env.bounce = AREA;
 	e = ep_open(NULL);
 	o = owner(e);
 	EP_OK(fi_recv(e->ep, in, LEN, NULL, FI_ADDR_UNSPEC, in));
@@ -462,6 +463,7 @@ static void test_import_without_space(void **state)
 
 	g_unm_env.rkey_keep = false;
 	g_unm_env.rkey_bytes = 4096;
+	g_unm_env.bounce = AREA;
 	e = ep_open(NULL);
 	o = owner(e);
 	for (int i = 0; i < 3; i++) {
@@ -474,6 +476,88 @@ static void test_import_without_space(void **state)
 		raw_expect(o.r, UNM_WIRE_CTS, w);
 	}
 	assert_int_equal(STATS(e)->rkey_misses, 1);
+}
+
+/* ---- Multi-receive ----------------------------------------------------- */
+
+#define FLOOD	1500			/* messages */
+#define WINDOW	16			/* of them under way */
+#define PART	(16 * 1024)		/* bytes of the longest */
+#define INJECTED 200			/* bytes; shorter ones are injected */
+#define BUFS	4
+#define BUF	(8 * PART)
+
+static void post_multi(struct ep *e, uint8_t *buf)
+{
+	struct iovec iov = { buf, BUF };
+	struct fi_msg msg = {
+		.msg_iov = &iov, .iov_count = 1, .addr = FI_ADDR_UNSPEC,
+		.context = buf,
+	};
+
+	EP_OK(fi_recvmsg(e->ep, &msg, FI_MULTI_RECV | FI_COMPLETION));
+}
+
+/* Checks every completion of e, and the order of those that were not injected;
+ * *last is the last one. Returns how many messages it was. */
+static int take_multi(struct ep *e, int *last)
+{
+	int n = 0;
+
+	for (; e->ncomp != 0; n++) {
+		struct ep_comp c = ep_next(e);
+
+		assert_int_equal(c.err, 0);
+		assert_true(xfer_filled(c.buf, c.len, c.data, 0));
+		if (c.len >= INJECTED) {
+			assert_true((int)c.data > *last);
+			*last = (int)c.data;
+		}
+		if (c.flags & FI_MULTI_RECV)
+			post_multi(e, c.context);
+	}
+	return n;
+}
+
+/* As an MPI of active messages: many of all lengths into dmable buffers. */
+static void test_multi_receive_in_dmable_memory(void **state)
+{
+	uint8_t *out = ep_alloc(WINDOW * PART);
+	struct ep_pair p;
+	size_t min = PART;
+	int got = 0, last = -1;
+	uint64_t end = ep_deadline();
+
+	g_unm_env.inline_on = false;
+	g_unm_env.eager_max = 0;
+	p = bounced_pair();
+	assert_int_equal(fi_open_ops(&p.b->domain->fid, FI_UNIMEM_MEM, 0,
+				     (void **)&g_ops, NULL), 0);
+	EP_OK(fi_setopt(&p.b->ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV,
+			&min, sizeof(min)));
+	for (int i = 0; i < BUFS; i++)
+		post_multi(p.b, get(p.b->domain, BUF, 4096));
+	for (int i = 0; i < FLOOD; i++) {
+		uint8_t *at = out + i % WINDOW * PART;
+		size_t len = i * 7919u % PART;
+
+		while (i - got >= WINDOW) {
+			ep_step();
+			got += take_multi(p.b, &last);
+			ep_in_time(end, "a window of messages");
+		}
+		xfer_fill(at, len, i, 0);
+		if (len < INJECTED)
+			EP_OK(fi_injectdata(p.a->ep, at, len, i, p.ab));
+		else
+			EP_OK(fi_senddata(p.a->ep, at, len, NULL, i, p.ab, at));
+	}
+	while (got < FLOOD) {
+		ep_step();
+		got += take_multi(p.b, &last);
+		ep_in_time(end, "the last messages");
+	}
+	assert_true(STATS(p.b)->rx_dmable > FLOOD / 2);
 }
 
 static int keep_env(void **state)
@@ -499,6 +583,7 @@ int main(void)
 		SWITCH_TEST(test_a_stopped_owner_delays_no_other_peer),
 		SWITCH_TEST(test_import_without_a_return_path),
 		SWITCH_TEST(test_import_without_space),
+		SWITCH_TEST(test_multi_receive_in_dmable_memory),
 	};
 
 	keep_env(NULL);

@@ -233,14 +233,23 @@ static bool unm_rdv_engine(const struct unm_ep *ep, const struct unm_rx_op *op)
 	return true;
 }
 
-/* The first message of a peer that waits for an import, or NULL. */
-static struct unm_rx_op *unm_rdv_importing(const struct unm_peer *peer)
+/* Do messages from dmable memory wait for imports, and complete in the order in
+ * which they matched? */
+static bool unm_rdv_ordered(void)
+{
+	return !g_unm_env.rkey_keep || g_unm_env.bounce != 0;
+}
+
+/* The first message of a peer in one of these states, a sum of 1 << state; or
+ * NULL. */
+static struct unm_rx_op *unm_rdv_first(const struct unm_peer *peer,
+				       unsigned states)
 {
 	unm_list_for_each(pos, &peer->recvs) {
 		struct unm_rx_op *op = unm_container(pos, struct unm_rx_op,
 						     link);
 
-		if (op->state == UNM_RX_IMPORT)
+		if (states >> op->state & 1)
 			return op;
 	}
 	return NULL;
@@ -251,10 +260,10 @@ static struct unm_rx_op *unm_rdv_importing(const struct unm_peer *peer)
 static bool unm_rdv_import(struct unm_ep *ep, struct unm_rx_op *op,
 			   const struct hal_key *key)
 {
-	bool wait = !g_unm_env.rkey_keep || g_unm_env.bounce != 0;
+	bool wait = unm_rdv_ordered();
 	int ret = -FI_EAGAIN;
 
-	if (!wait || unm_rdv_importing(op->peer) == NULL)
+	if (!wait || unm_rdv_first(op->peer, 1 << UNM_RX_IMPORT) == NULL)
 		ret = unm_cache_import(op->peer, key, &op->mem);
 	/* else the import is for later messages, and this one is streamed */
 	if (ret != -FI_EAGAIN || !wait)
@@ -568,7 +577,7 @@ static uint64_t unm_stream_wait(const struct unm_rx_op *op)
  * the import fails, or takes too long, the message is streamed. */
 static void unm_rdv_continue_import(struct unm_ep *ep, struct unm_peer *peer)
 {
-	struct unm_rx_op *op = unm_rdv_importing(peer);
+	struct unm_rx_op *op = unm_rdv_first(peer, 1 << UNM_RX_IMPORT);
 	int ret = unm_cache_import(peer, &op->key, &op->mem);
 
 	if (ret == -FI_EAGAIN && unm_now_ns() - op->import_ns < UNM_IMPORT_NS)
@@ -715,6 +724,24 @@ static void unm_rdv_read(struct unm_ep *ep, struct unm_rx_op *op)
 	unm_rdv_control(op, UNM_RX_FIN);
 }
 
+/* Every transfer of an operation has ended. An engine may end transfers in any
+ * order; complete the messages of this peer in theirs. */
+static void unm_rdv_ended(struct unm_ep *ep, struct unm_rx_op *op)
+{
+	struct unm_peer *peer = op->peer;
+
+	if (!unm_rdv_ordered()) {
+		unm_rdv_read(ep, op);
+		return;
+	}
+	unm_peer_ref(peer);
+	while ((op = unm_rdv_first(peer, 1 << UNM_RX_IMPORT | 1 << UNM_RX_DMA |
+				   1 << UNM_RX_DMA_WAIT)) != NULL &&
+	       op->dma_left == 0 && op->state == UNM_RX_DMA)
+		unm_rdv_read(ep, op);
+	unm_peer_unref(peer);
+}
+
 void unm_recv_dma_post(struct unm_ep *ep)
 {
 	while (!unm_list_empty(&ep->dma_wait)) {
@@ -724,7 +751,7 @@ void unm_recv_dma_post(struct unm_ep *ep)
 		if (!unm_rdv_post(ep, op))
 			break;
 		if (op->dma_left == 0)
-			unm_rdv_read(ep, op);
+			unm_rdv_ended(ep, op);
 	}
 }
 
@@ -741,7 +768,7 @@ void unm_recv_dma_done(struct unm_ep *ep, const struct hal_dma_comp *comp)
 	if (comp->status != 0)
 		op->status = comp->status;
 	if (--op->dma_left == 0 && op->state == UNM_RX_DMA)
-		unm_rdv_read(ep, op);
+		unm_rdv_ended(ep, op);
 }
 
 void unm_recv_abort(struct unm_peer *peer, int err)
