@@ -67,6 +67,7 @@ EP_CHECKS = \
 	test/check/check-ep-libfabric.sh \
 	test/check/check-ep-sim.sh \
 	test/check/check-ep-stream.sh \
+	test/check/check-ep-switches.sh \
 	test/check/check-ep-wrap.sh
 
 # fuzz targets: with --enable-fuzz programs of libFuzzer (make fuzz), else
@@ -299,6 +300,7 @@ MORE_TESTS = \
 LONG_TESTS = \
 	test/check/check-ep-fault.sh \
 	test/check/check-ep-stream.sh \
+	test/check/check-ep-switches.sh \
 	test/check/check-ep-wrap.sh \
 	test/check/check-hal-service.sh \
 	test/check/check-hal-sim-odd.sh \
