@@ -69,6 +69,7 @@ EP_CHECKS = \
 	test/check/check-ep-libfabric.sh \
 	test/check/check-ep-sim.sh \
 	test/check/check-ep-stream.sh \
+	test/check/check-ep-switches.sh \
 	test/check/check-ep-wrap.sh
 
 # fuzz targets: with --enable-fuzz programs of libFuzzer (make fuzz), else
@@ -97,6 +98,7 @@ UNIT_TESTS = \
 	test/unit/test_attach \
 	test/unit/test_av \
 	test/unit/test_av_remove \
+	test/unit/test_bounce \
 	test/unit/test_cache \
 	test/unit/test_cancel \
 	test/unit/test_cntr \
@@ -306,6 +308,7 @@ MORE_TESTS = \
 LONG_TESTS = \
 	test/check/check-ep-fault.sh \
 	test/check/check-ep-stream.sh \
+	test/check/check-ep-switches.sh \
 	test/check/check-ep-wrap.sh \
 	test/check/check-hal-service.sh \
 	test/check/check-hal-sim-odd.sh \

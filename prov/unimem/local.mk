@@ -26,6 +26,8 @@ libunm_la_SOURCES = \
 	prov/unimem/api/unm_domain.h \
 	prov/unimem/api/unm_ep.c \
 	prov/unimem/api/unm_ep.h \
+	prov/unimem/api/unm_ep_limits.c \
+	prov/unimem/api/unm_ep_limits.h \
 	prov/unimem/api/unm_eq.c \
 	prov/unimem/api/unm_eq.h \
 	prov/unimem/api/unm_mr.c \
@@ -99,6 +101,8 @@ libunm_la_SOURCES = \
 	prov/unimem/progress/unm_revoke.h \
 	prov/unimem/progress/unm_sleep.c \
 	prov/unimem/progress/unm_sleep.h \
+	prov/unimem/rma/unm_bounce.c \
+	prov/unimem/rma/unm_bounce.h \
 	prov/unimem/rma/unm_cache.c \
 	prov/unimem/rma/unm_cache.h \
 	prov/unimem/rma/unm_direct.c \

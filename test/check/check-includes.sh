@@ -16,7 +16,7 @@
 #   mailbox	hal.h, util/; folders: daemon, client > common > unimem
 #   tools		hal.h and unm_stats.h, for what a public page holds;
 #			gsas_port.h and gsas_job.h; hal_limit.h, unm_topology.h
-#   bench		itself; hal_limits.c also hal.h; model_raw.c also hal.h,
+#   bench		itself; hal_limits.c also hal.h; model_*.c also hal.h,
 #			hal_model.h; gsas_*: gsas.h, gsas_op.h, gsas_mmu.h
 #
 # Order of the provider, from top to bottom. A file includes headers of its own
@@ -139,7 +139,7 @@ function allowed(file, from, to, name)
 		return name ~ /^(hal|hal_limit|unm_stats|unm_topology)\.h$/ ||
 			name ~ /^gsas_(port|job)\.h$/
 	if (from == "bench")
-		return file ~ /hal_limits|model_raw/ &&
+		return file ~ /hal_limits|model_r/ &&
 				name ~ /^hal(_model)?\.h$/ ||
 			file ~ /\/gsas_/ && name ~ /^gsas(_op|_mmu)?\.h$/
 	return 0

@@ -580,6 +580,39 @@ void unm_mem_adopt(struct unm_domain *domain)
 			 strerror(-ret));
 }
 
+void *unm_mem_take(struct unm_domain *domain, size_t bytes)
+{
+	struct unm_heap *heap;
+	uintptr_t at = 0;
+	void *ops;
+
+	if (unm_mem_open(domain, 0, &ops) != 0)
+		return NULL;
+	/* pairs with the release in unm_mem_open() */
+	heap = atomic_load_explicit(&domain->heap, memory_order_acquire);
+	if (forked(heap))
+		return NULL;
+	pthread_mutex_lock(&heap->lock);
+	if (block_alloc(heap, bytes, UNM_SPAN_UNIT, &at) != 0)
+		at = 0;
+	pthread_mutex_unlock(&heap->lock);
+	return (void *)at;
+}
+
+void unm_mem_give(struct unm_domain *domain, void *block)
+{
+	/* relaxed: unm_mem_take() has loaded it for this caller */
+	struct unm_heap *heap = atomic_load_explicit(&domain->heap,
+						memory_order_relaxed);
+
+	if (forked(heap))
+		return;
+	pthread_mutex_lock(&heap->lock);
+	heap->used -= block_free(heap, (uintptr_t)block);
+	heap->blocks--;
+	pthread_mutex_unlock(&heap->lock);
+}
+
 /* No other thread uses the domain, so the lock is not taken. In a forked child
  * a thread of the parent may hold the lock for ever, and hal_mem_free()
  * releases only the child's own mappings. */

@@ -102,6 +102,14 @@ void unm_mem_adopt(struct unm_domain *domain);
 /* Free the heap of a domain that is being closed, with all blocks in use. */
 void unm_mem_close(struct unm_domain *domain);
 
+/* Allocate a block of dmable memory for the provider itself, of bytes, a
+ * multiple of UNM_SPAN_UNIT; creates the heap. NULL: no memory, and no line is
+ * logged. */
+void *unm_mem_take(struct unm_domain *domain, size_t bytes);
+
+/* Free a block of unm_mem_take(). */
+void unm_mem_give(struct unm_domain *domain, void *block);
+
 /* Offer a line that the HAL wants to log. Returns true if the calling thread is
  * allocating a segment: then the line becomes part of the heap's own log line,
  * and the caller must not print it. */
