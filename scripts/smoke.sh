@@ -223,6 +223,18 @@ smoke_mapped()
 	mpirun -n 2 "${off[@]}" "$one" : -n 2 "$one"
 }
 
+# A put is complete at its target after a flush, in shared windows and others
+smoke_flush()
+{
+	local flush=$BUILD/demo/smoke-flush n
+
+	mpicc -std=gnu11 -O2 -Wall -Wextra -o "$flush" "$TOP/test/mpi/flush.c"
+	for n in 0 1; do
+		MPIR_CVAR_CH4_OFI_MAPPED_WINDOWS=$n mpirun -n 2 "$flush" |
+			grep -x "flush: right"
+	done
+}
+
 # Each rank has a process group, and all share the session of their proxy:
 # mpich-patches/hydra-session.patch says why.
 smoke_session()
@@ -345,6 +357,7 @@ smoke()
 		native_mapped
 	smoke_one "windows that ranks share, with and without the provider" \
 		smoke_mapped
+	smoke_one "a flush completes puts at the target" smoke_flush
 	smoke_one "the ranks of a node share a session" smoke_session
 	n=$((4 * $(getconf _NPROCESSORS_ONLN)))
 	if [ "$n" -le 32 ]; then

@@ -11,9 +11,9 @@
 
 /*
  * The duration of a yield shows whether another thread was waiting for the
- * processor. If so, it may be the one that is to send: from now on yield after
- * each empty poll. If many yields in a row were short, no thread waits: spin
- * longer, and save the system calls.
+ * processor. If so, that thread may be the one that is to send: from now on
+ * yield after each empty poll. If many yields in a row were short, no thread
+ * waits: spin longer, and save the system calls.
  */
 void unm_yield(struct unm_idle *idle)
 {
