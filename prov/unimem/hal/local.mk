@@ -100,6 +100,8 @@ libunm_hal_la_SOURCES = \
 	prov/unimem/hal/hal_log.h \
 	prov/unimem/hal/hal_map.c \
 	prov/unimem/hal/hal_map.h \
+	prov/unimem/hal/hal_meet.c \
+	prov/unimem/hal/hal_meet.h \
 	prov/unimem/hal/hal_model.c \
 	prov/unimem/hal/hal_model.h \
 	prov/unimem/hal/hal_packet.h \
