@@ -336,3 +336,19 @@ uint64_t sim_now(struct sim_world *w)
 	       atomic_load_explicit(&w->board[0]->common.clock,
 				    memory_order_relaxed);
 }
+
+void sim_stall(struct sim_world *w, uint64_t until)
+{
+	_Atomic uint64_t *clock = &w->board[0]->common.clock;
+	uint64_t now = sim_now(w);
+
+	while (now < until && w->par.tick == 0)
+		now = unm_now_ns();
+	/* Nothing but accesses moves the other clock. Relaxed: it orders
+	 * nothing. */
+	while (now < until &&
+	       !atomic_compare_exchange_weak_explicit(clock, &now, until,
+						      memory_order_relaxed,
+						      memory_order_relaxed))
+		;
+}
