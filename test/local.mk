@@ -196,6 +196,7 @@ UNIT_TESTS = \
 	test/unit/test_regs \
 	test/unit/test_regs_bus \
 	test/unit/test_regs_dma \
+	test/unit/test_regs_time \
 	test/unit/test_rma \
 	test/unit/test_reuse \
 	test/unit/test_rdma \
