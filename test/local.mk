@@ -256,6 +256,7 @@ KILL_TESTS = \
 	test/multi/test_mailbox_kill \
 	test/multi/test_mailbox_start \
 	test/multi/test_mix \
+	test/multi/test_model_engine \
 	test/multi/test_ns \
 	test/multi/test_regs_points \
 	test/multi/test_regs_proc \
