@@ -276,7 +276,8 @@ static bool op_run(struct sim_world *w, uint64_t ref, int how)
 
 /* ---- Sending ----------------------------------------------------------- */
 
-/* Set the times of an operation that starts now. */
+/* Set the times of an operation that starts now. The mailbox acknowledges a
+ * packet, so no answer is earlier than the packet [D 5.1.1]. */
 static void op_times(struct sim_mm *mm, struct sim_op *op)
 {
 	const struct sim_params *par = &mm->w->par;
@@ -286,6 +287,8 @@ static void op_times(struct sim_mm *mm, struct sim_op *op)
 		due = hal_time_packet(&par->figures, &mm->path,
 				       sim_now(mm->w));
 		atomic_store(&op->due, due);
+		if (mm->path.packet_free < due)
+			mm->path.packet_free = due;
 		atomic_store(&op->ack_due, mm->path.packet_free);
 	} else if (par->delay != 0 || par->ack != 0) {
 		due = sim_now(mm->w) + sim_below(mm, par->delay);
