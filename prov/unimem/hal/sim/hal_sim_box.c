@@ -276,16 +276,18 @@ static bool op_run(struct sim_world *w, uint64_t ref, int how)
 
 /* ---- Sending ----------------------------------------------------------- */
 
-/* Set the times of an operation that starts now. The mailbox acknowledges a
- * packet, so no answer is earlier than the packet [D 5.1.1]. */
-static void op_times(struct sim_mm *mm, struct sim_op *op)
+/* Set the times of an operation that starts now; under the timing model a
+ * packet starts when the first register of the packetizer is written. The
+ * mailbox acknowledges a packet, so no answer is earlier than the packet
+ * [D 5.1.1]. */
+static void op_times(struct sim_mm *mm, struct sim_op *op, bool packetizer)
 {
 	const struct sim_params *par = &mm->w->par;
 	uint64_t due;
 
 	if (par->timed) {
-		due = hal_time_packet(&par->figures, &mm->path,
-				       sim_now(mm->w));
+		due = hal_time_packet(&par->figures, &mm->path, packetizer ?
+				      mm->begun : sim_now(mm->w));
 		atomic_store(&op->due, due);
 		if (mm->path.packet_free < due)
 			mm->path.packet_free = due;
@@ -306,7 +308,7 @@ static void op_start(struct sim_mm *mm, uint32_t board, uint32_t port,
 			  NUMBER_MASK;
 	uint64_t ref = op_ref(board, port, number);
 
-	op_times(mm, op);
+	op_times(mm, op, port < PORT_MIF);
 	atomic_store(&op->fifo, fifo);
 	atomic_store(&op->words, words);
 	atomic_store(&op->at, make_at(number, AT_NOT_YET, 0));
@@ -447,6 +449,8 @@ void sim_pif_write(struct sim_mm *mm, uint32_t n, uint32_t off,
 		atomic_fetch_or(&pif->op.state, HAL_PIF_OVERWR);
 		return;
 	}
+	if (mm->w->par.timed && atomic_load(&pif->written) == 0)
+		mm->begun = sim_now(mm->w);
 	atomic_store(&pif->reg[2 * reg], w[0]);
 	atomic_store(&pif->reg[2 * reg + 1], w[1]);
 	if ((atomic_fetch_or(&pif->written, 1u << reg) | 1u << reg) ==

@@ -110,6 +110,8 @@ struct sim_mm {
 	struct sim_xfer *xfers;		/* params.xfers of them */
 	/* under the timing model */
 	struct hal_time_path path;	/* packets and stores of this file */
+	uint64_t begun;			/* ns: when the first register of a
+					 * packet was written */
 	struct hal_time_queue queue;	/* its transfers, */
 	struct hal_time_run run;	/* and the one of its engine's
 					 * registers */
