@@ -26,8 +26,9 @@ FIELDS = ["metric", "peer", "ranks", "size", "value", "unit", "rep", "status",
 
 NOT_OFFERED = "unavailable: not offered"
 # Exit codes with a meaning: of fi_limits, and of all
+WRONG = "failed: wrong data"
 MEANING = {"failed: exit 77": NOT_OFFERED,
-           "failed: exit 3": "failed: wrong data"}
+           "failed: exit 3": WRONG}
 
 KIB, MIB = 1024, 1024 * 1024
 
@@ -282,7 +283,13 @@ class Results:
         self.units[key] = row["unit"]
 
     def settle(self):
-        """After the last row: what has no value that counts shows another."""
+        """After the last row: what has no value that counts shows another. The
+        figures of runs in which a peer moved wrong data are none."""
+        wrong = {key for key, text in self.status.items() if WRONG in text}
+        for values in (self.values, self.doubted):
+            for key in [k for k in values if (
+                    self.run_of[k[0], k[2], k[3]], k[1], k[2]) in wrong]:
+                del values[key]
         self.marked = set(self.doubted) - set(self.values)
         for key in self.marked:
             self.values[key] = self.doubted[key]

@@ -18,6 +18,9 @@
  * model, and of the device backend on the register model) is not subtracted:
  * software sees it too. bench/model runs this program a second time, under
  * figures of next to nothing, to find out how long these calls take.
+ *
+ * With -c it prints instead the curves of posted stores and loads by size, as
+ * figures 6 to 9 of the paper on the HyperTransport engine have them.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -37,6 +40,7 @@
 #define LONG		(256 * UNM_KIB)	/* bytes of a long transfer */
 #define SHORT		(16 * UNM_KIB)
 #define SHORTEST	64		/* bytes: one that an engine executes */
+#define SPACE		((size_t)4096)	/* bytes of receive space */
 #define PATIENCE	10.0		/* seconds for each step */
 
 static struct hal *hal;
@@ -93,7 +97,7 @@ static void open_all(void)
 		patience(t0, "the connection does not come up");
 	if (hal_mem_alloc(hal, -1, LONG, &mem[0], &local) ||
 	    hal_mem_alloc(hal, board, LONG, &mem[1], &remote) ||
-	    hal_space_ready(out, 4096))
+	    hal_space_ready(out, SPACE))
 		fail("no memory", 0);
 	memset(local, 1, LONG);
 	memset(remote, 1, LONG);
@@ -310,7 +314,7 @@ static struct reading store_latency(void)
 
 static struct reading store_time(size_t size)
 {
-	static const char line[HAL_MODEL_LINE];
+	static const char line[SPACE];
 	static double v[RATES];
 
 	for (int i = 0; i < RATES; i++) {
@@ -408,8 +412,29 @@ static void transfers(const struct hal_model *m)
 	hal_mem_release(out, rmem);
 }
 
-int main(void)
+/* ----------------------------------------------------------------- curves */
+
+/* Posted stores of this many bytes in one call: MB/s, and stores of up to a
+ * line per second. A load under way: its time, and MB/s of 8 bytes. */
+static void curves(const struct hal_model *m)
 {
+	double ns;
+
+	for (size_t size = 8; size <= SPACE; size *= 2) {
+		size_t each = size < HAL_MODEL_LINE ? size : HAL_MODEL_LINE;
+
+		ns = store_time(size).low;
+		unm_row("store", size, size / ns * 1e3, "MB/s");
+		unm_row("store_rate", size, size / each / ns * 1e3, "M/s");
+	}
+	ns = load_round_trip(m).low;
+	unm_row("load", 8, ns, "ns");
+	unm_row("loads_8", 1, 8 / ns * 1e3, "MB/s");
+}
+
+int main(int argc, char **argv)
+{
+	bool only_curves = argc == 2 && strcmp(argv[1], "-c") == 0;
 	struct hal_params params;
 	struct hal_model m;
 
@@ -422,6 +447,11 @@ int main(void)
 		return 2;
 	open_all();
 	gauge_clock();
+	if (only_curves) {
+		curves(&m);
+		close_all();
+		return 0;
+	}
 	printf("# raw HAL, backend %s, profile %s, figures of %s\n"
 	       "# the clock costs %.0f ns\n"
 	       "# figure                model    median       raw   reading "

@@ -24,6 +24,7 @@ static const char usage_text[] =
 	"  -p N           pairs of ranks (message rate)\n"
 	"  -b             both directions at once (bandwidth)\n"
 	"  -t SECONDS     fewer rounds where a size would take longer\n"
+	"  -d             buffers from MPI_Alloc_mem\n"
 	"  -c             check the data of every message, not only of\n"
 	"                 the pass before the timed ones\n"
 	"  -h             this text\n";
@@ -131,6 +132,9 @@ static int parse_opt(struct unm_opts *o, int c)
 	case 'b':
 		o->both = true;
 		return 0;
+	case 'd':
+		o->alloc = true;
+		return 0;
 	case 'c':
 		o->validate = true;
 		return 0;
@@ -150,7 +154,7 @@ void unm_start(struct unm_run *run, int *argc, char ***argv, int min_ranks,
 	MPI_Comm_rank(MPI_COMM_WORLD, &run->rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &run->ranks);
 	opterr = 0;
-	while ((c = getopt(*argc, *argv, "m:i:x:W:p:t:bch")) != -1) {
+	while ((c = getopt(*argc, *argv, "m:i:x:W:p:t:bcdh")) != -1) {
 		if (c == 'h')
 			leave(run, prog, NULL, 0);
 		if (parse_opt(&run->o, c))
@@ -230,6 +234,26 @@ void unm_rounds(struct unm_run *run, size_t size, double round_s, int *iters,
 	}
 	*iters = n[0];
 	*skip = n[1];
+}
+
+void *unm_buffer(const struct unm_run *run, size_t bytes)
+{
+	void *buf;
+
+	if (!run->o.alloc)
+		return unm_alloc(bytes);
+	/* an error ends the job */
+	MPI_Alloc_mem((MPI_Aint)(bytes + UNM_GUARD), MPI_INFO_NULL, &buf);
+	memset(buf, 0, bytes + UNM_GUARD);
+	return buf;
+}
+
+void unm_buffer_free(const struct unm_run *run, void *buf)
+{
+	if (run->o.alloc && buf)
+		MPI_Free_mem(buf);
+	else
+		free(buf);
 }
 
 void unm_expect(const struct unm_run *run, const void *buf, size_t size,

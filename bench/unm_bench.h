@@ -33,6 +33,7 @@ struct unm_opts {
 	double budget;			/* seconds per size, 0: no limit */
 	bool validate;			/* check every message */
 	bool both;			/* windows in both directions */
+	bool alloc;			/* buffers from MPI_Alloc_mem */
 };
 
 struct unm_run {
@@ -65,6 +66,10 @@ size_t unm_next(const struct unm_run *run, size_t size);
  */
 void unm_rounds(struct unm_run *run, size_t size, double round_s, int *iters,
 		int *skip);
+
+/* Memory for messages or a window: of unm_alloc(), with -d of MPI_Alloc_mem. */
+void *unm_buffer(const struct unm_run *run, size_t bytes);
+void unm_buffer_free(const struct unm_run *run, void *buf);
 
 /* Check a received message; a wrong byte ends the whole job. */
 void unm_expect(const struct unm_run *run, const void *buf, size_t size,

@@ -5,7 +5,6 @@
  * of a round trip.
  */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "unm_bench.h"
 
@@ -83,8 +82,8 @@ int main(int argc, char **argv)
 
 	unm_start(&run, &argc, &argv, 2, 2);
 	unm_header(&run, "Latency", "        Latency (us)");
-	l.out = unm_alloc(run.o.max);
-	l.in = unm_alloc(run.o.max);
+	l.out = unm_buffer(&run, run.o.max);
+	l.in = unm_buffer(&run, run.o.max);
 	for (l.size = run.o.min; l.size <= run.o.max;
 	     l.size = unm_next(&run, l.size)) {
 		round_s = measure(&l);
@@ -94,8 +93,8 @@ int main(int argc, char **argv)
 		}
 	}
 	unm_print_sent(&run);
-	free(l.in);
-	free(l.out);
+	unm_buffer_free(&run, l.in);
+	unm_buffer_free(&run, l.out);
 	MPI_Finalize();
 	return 0;
 }

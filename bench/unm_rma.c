@@ -232,9 +232,9 @@ int main(int argc, char **argv)
 		unm_row_header();
 	r.room = run.o.max > ROOM ? run.o.max : ROOM;
 	bytes = (MPI_Aint)r.room + UNM_GUARD;
-	r.buf = unm_alloc(r.room);
+	r.buf = unm_buffer(&run, r.room);
 	if (kind != NULL && strcmp(kind, "create") == 0) {
-		r.mem = unm_alloc(r.room);
+		r.mem = unm_buffer(&run, r.room);
 		MPI_Win_create(r.mem, bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD,
 			       &r.win);
 	} else {

@@ -129,8 +129,8 @@ void unm_window_open(struct unm_window *w, struct unm_run *run, int peer,
 	w->peer = peer;
 	w->sender = sender;
 	w->slots = 1;
-	w->buf[OUT] = sender || run->o.both ? unm_alloc(bytes) : NULL;
-	w->buf[IN] = !sender || run->o.both ? unm_alloc(bytes) : NULL;
+	w->buf[OUT] = sender || run->o.both ? unm_buffer(run, bytes) : NULL;
+	w->buf[IN] = !sender || run->o.both ? unm_buffer(run, bytes) : NULL;
 	w->req = calloc(2 * (size_t)run->o.window, sizeof(*w->req));
 	w->status = calloc(2 * (size_t)run->o.window, sizeof(*w->status));
 	if (!w->req || !w->status)
@@ -160,6 +160,6 @@ void unm_window_close(struct unm_window *w)
 {
 	free(w->status);
 	free(w->req);
-	free(w->buf[IN]);
-	free(w->buf[OUT]);
+	unm_buffer_free(w->run, w->buf[IN]);
+	unm_buffer_free(w->run, w->buf[OUT]);
 }

@@ -85,16 +85,11 @@ scripts/packages.txt [aarch64-libs]?" aarch64_fetch "$1"
 
 # ---- Building -------------------------------------------------------------
 
-aarch64_make_programs()
-{
-	make -C "$AARCH64_OBJ" -s -j"$JOBS" check TESTS= "${CHECK_ONLY[@]}"
-}
-
 # aarch64_programs LIST : its test programs, and the bench programs that need
 # no MPI
 aarch64_programs()
 {
-	check_only "$AARCH64_OBJ" "$1" aarch64_make_programs
+	check_only "$AARCH64_OBJ" "$1" check_programs "$AARCH64_OBJ"
 	mkdir -p "$AARCH64_OUT"
 	ln -sfn "$AARCH64_OBJ/.libs" "$AARCH64_OUT/lib"
 	make -C "$TOP/bench" -s raw hal OUT="$AARCH64_OUT/bench" \

@@ -15,15 +15,15 @@ check_env()
 	export UNM_AT_ONCE
 }
 
-# How many tests run at a time: one more than processors, as tests sleep half of
+# How many tests run at a time: two more than processors, as tests sleep half of
 # their time. Only one where they can't have network namespaces of their own
 # (test/check/alone.sh).
 tests_at_once()
 {
 	if ! unshare --net true 2>/dev/null; then
 		echo 1
-	elif [ "$JOBS" -lt 8 ]; then
-		echo "$((JOBS + 1))"
+	elif [ "$JOBS" -lt 7 ]; then
+		echo "$((JOBS + 2))"
 	else
 		echo 8
 	fi
@@ -48,9 +48,11 @@ CHECK_AGAIN+=" test/unit/test_multi test/multi/test_death test/multi/test_fork"
 CHECK_USER="test/multi/test_ns test/multi/test_limits test/unit/test_info"
 CHECK_USER+=" test/unit/test_quiet"
 
-# One of so many lines of MPICH's lists; again, on the lean libfabric
+# One of so many lines of MPICH's lists; again, on the lean libfabric; of
+# fabtests' list, where the commit says which ones
 CHECK_THIN=4
 CHECK_THIN_LEAN=16
+CHECK_THIN_FABTESTS=2
 
 # check_list OBJDIR LIST : its names; those in capitals are lists of Makefile.am
 check_list()
@@ -99,7 +101,7 @@ check_make()
 	local obj=$1 rc=0 bad
 	shift
 
-	make -C "$obj" -s -j"$JOBS" check TESTS= "${CHECK_ONLY[@]}"
+	check_programs "$obj"
 	find "$obj" -name '*.trs' -delete
 	make -C "$obj" -k -j"$(tests_at_once)" "${@:-check}" \
 		"${CHECK_ONLY[@]}" || rc=$?
@@ -165,6 +167,12 @@ check_lists()
 # check_few OBJDIR LIST : the same, and no other program is built
 check_few() { check_only "$1" "$2" check_lists "$1" "$2"; }
 
+# check_programs OBJDIR : the test programs, built
+check_programs()
+{
+	make -C "$1" -s -j"$JOBS" check TESTS= "${CHECK_ONLY[@]}"
+}
+
 # check_again OBJDIR [TESTS] : those tests only
 check_again()
 {
@@ -218,13 +226,16 @@ check_build_asan()
 		CFLAGS="-Og -g1"
 }
 
+check_build_tsan()
+{
+	build_flavour tsan --enable-tsan CFLAGS="-Og -g1"
+}
+
 check_flavours()
 {
-	check_build_asan
 	suite asan "hostile input and memory under ASan and UBSan" \
 		count_automake fixed_addresses \
 		check_few "$BUILD/obj-asan" ASAN_MEMORY_TESTS
-	build_flavour tsan --enable-tsan CFLAGS="-Og -g1"
 	suite tsan "unit tests under TSan" count_automake fixed_addresses \
 		check_few "$BUILD/obj-tsan" TSAN_TESTS
 }
@@ -283,6 +294,16 @@ check_broken()
 	conclude
 }
 
+check_fabtests()
+{
+	local n=$CHECK_THIN_FABTESTS first
+
+	# as test/check/thin.sh chooses
+	first=$(git -C "$TOP" rev-parse HEAD 2>/dev/null | cut -c 1-6) || :
+	check_script fabtests "fabtests, RDM part, one of $n" \
+		test/run-fabtests --thin "$n/$((0x${first:-0} % n))"
+}
+
 # MPICH runs on the lean libfabric by default (scripts/libfabric.sh). Here most
 # of its tests run on the system's, as all other suites but smoke and debian do,
 # and some on the lean one.
@@ -292,12 +313,25 @@ check_mpich()
 the system's libfabric" \
 		test/run-mpich --thin "$CHECK_THIN" --system-libfabric
 	if libfabric_have; then
+		MPIR_CVAR_CH4_OFI_MAPPED_WINDOWS=1 \
 		check_script mpich-lean "MPICH's tests and examples, one of \
 $CHECK_THIN_LEAN, on the lean libfabric" \
 			test/run-mpich --thin "$CHECK_THIN_LEAN"
 	else
 		skip_suite mpich-lean "no source of a lean libfabric"
 	fi
+}
+
+# The programs of the sanitizers, and those of an ordinary user: built while the
+# first tests run, which sleep a part of their time.
+check_builds()
+{
+	check_build_asan
+	check_only "$BUILD/obj-asan" ASAN_MEMORY_TESTS \
+		check_programs "$BUILD/obj-asan"
+	check_build_tsan
+	check_only "$BUILD/obj-tsan" TSAN_TESTS check_programs "$BUILD/obj-tsan"
+	[ -z "$USER_STAGE" ] || user_prepare
 }
 
 # Build the parts of MPICH that later suites need: minutes on a bare machine.
@@ -316,11 +350,16 @@ check()
 	packages_need ompi
 	packages_need debian
 	mpich_have default || mpich_need_tarball
-	beside check_mpi
+	build_autogen
+	user_begin
+	beside check_builds
 	build_tree
 	# MORE_TESTS has the longest: they go first
 	suite make "unit tests, make check" count_automake \
 		check_lists "$BUILD/obj" "MORE_TESTS TESTS"
+	beside_end "building for sanitizers and users, begun before" \
+		"UNIMEM_JOBS=1 shows the messages in their order."
+	beside check_mpi
 	check_flavours
 	beside_end "building MPICH, begun before" \
 		"./quickstart build does only that."
@@ -328,7 +367,7 @@ check()
 	suite ompi "Debian's Open MPI over unimem" count_line ompi
 	check_hosts
 	suite debian "Debian's programs for MPICH over unimem" count_line debian
-	check_script fabtests "fabtests, RDM part" test/run-fabtests
+	check_fabtests
 	check_mpich
 	check_user
 	check_no_cma

@@ -12,7 +12,7 @@ hosts_build()
 
 	rm -rf "$HOSTS_MADE"
 	mkdir -p "$HOSTS_MADE"
-	for p in answer twosided onesided; do
+	for p in answer twosided onesided wait; do
 		mpicc -std=gnu11 -O2 -w -o "$HOSTS_MADE/$p" \
 			"$TOP/test/mpi/$p.c"
 	done
@@ -100,9 +100,8 @@ hosts_cut()
 	fi
 }
 
-# Pull the cable of a host for a second, at the switch and then at the host. The
-# default of FI_UNIMEM_NET_DEAD_MS gives up a host whose answer to one probe is
-# missing.
+# Pull the cable of a host for a second, at the switch and then at the host.
+# FI_UNIMEM_NET_DEAD_MS has room for a machine that is busy meanwhile.
 hosts_pulled()
 {
 	local address
@@ -119,6 +118,53 @@ hosts_pulled()
 	cluster_in "$address" ip link set net0 up
 	hosts_moving
 	hosts_job_end
+}
+
+# hosts_neighbour replace WORDS... | del : what hosts 1 and 2 know of each other
+hosts_neighbour()
+{
+	local word=$1
+	shift
+
+	cluster_in "$(cluster_address 1)" ip neigh "$word" \
+		"$(cluster_address 2)" dev net0 "$@"
+	cluster_in "$(cluster_address 2)" ip neigh "$word" \
+		"$(cluster_address 1)" dev net0 "$@"
+}
+
+# Two hosts lose each other while each rank waits for one of the other host,
+# with nothing to send: the job ends by the error of the receives. Ranks that
+# mpirun does not reach end once it does.
+hosts_lost()
+{
+	local waits=$HOSTS_MADE/waits i pids
+
+	rm -rf "$waits"
+	mkdir "$waits"
+	cluster_mpirun 1-2 2 "$HOSTS_MADE/wait" "$waits" \
+		>"$HOSTS_MADE/lost" 2>&1 &
+	HOSTS_JOB=$!
+	EXIT_HOOKS+=(hosts_job_kill)
+	for i in 0 1 2 3; do
+		until [ -s "$waits/$i" ]; do
+			kill -0 "$HOSTS_JOB"
+			sleep 0.05
+		done
+	done
+	mapfile -t pids < <(cat "$waits"/*)
+	hosts_neighbour replace lladdr 02:00:00:00:00:99 nud permanent
+	if wait "$HOSTS_JOB"; then
+		return 1
+	fi
+	hosts_neighbour del
+	for i in "${pids[@]}"; do
+		while kill -0 "$i" 2>/dev/null; do
+			sleep 0.05
+		done
+	done
+	cat "$HOSTS_MADE/lost"
+	grep -q 'MPI_Recv.*failed' "$HOSTS_MADE/lost"
+	grep -q 'from any source go on waiting' "$HOSTS_MADE/lost"
 }
 
 # hosts_cable WORDS... : tc's words for the cables of all hosts
@@ -188,6 +234,7 @@ hosts_all()
 	smoke_one "one-sided calls of 4 hosts" hosts_checked onesided
 	smoke_one "the counters of endpoints and cables" hosts_carried
 	smoke_one "a cable that is pulled for a second" hosts_pulled
+	smoke_one "two hosts that lose each other" hosts_lost
 	kind=$(hosts_weather)
 	if [ -n "$kind" ]; then
 		smoke_one "cables that lose and delay ($kind)" \

@@ -206,9 +206,56 @@ smoke_onesided()
 	mkdir -p "$stats"
 	mpicc -std=gnu11 -O2 -g -Wall -Wextra -o "$stats/onesided" \
 		"$TOP/test/mpi/onesided.c"
-	out=$(FI_UNIMEM_STATS=$stats mpirun -n "$1" "$stats/onesided")
+	out=$(FI_UNIMEM_STATS=$stats MPIR_CVAR_CH4_OFI_MAPPED_WINDOWS=0 \
+		mpirun -n "$1" "$stats/onesided")
 	printf '%s\n' "$out"
 	onesided_prove "$stats" "$1" "$out"
+}
+
+# The same in memory that ranks share: by copies and instructions of MPICH; and
+# with ranks that leave them to the provider, on the same words at the same time
+smoke_mapped()
+{
+	local one=$BUILD/demo/smoke-onesided-2/onesided
+	local off=(-env MPIR_CVAR_CH4_OFI_MAPPED_WINDOWS 0)
+
+	mpirun -n 4 "$one"
+	mpirun -n 2 "${off[@]}" "$one" : -n 2 "$one"
+}
+
+# Each rank has a process group, and all share the session of their proxy:
+# mpich-patches/hydra-session.patch says why.
+smoke_session()
+{
+	local ids
+
+	# shellcheck disable=SC2016 # the rank's shell
+	ids=$(mpirun -n 4 sh -c 'cut -d " " -f 5,6 /proc/$$/stat')
+	echo "process groups and sessions: $ids"
+	[ "$(cut -d ' ' -f 1 <<<"$ids" | sort -u | wc -l)" -eq 4 ] &&
+		[ "$(cut -d ' ' -f 2 <<<"$ids" | sort -u | wc -l)" -eq 1 ]
+}
+
+# smoke_flat RANKS : collectives of so many ranks that they are done flat, with
+# fewer messages than MPICH's algorithms
+smoke_flat()
+{
+	local stats=$BUILD/demo/smoke-flat flat=() n
+
+	rm -rf "$stats"
+	mkdir -p "$stats"/{0,1}
+	mpicc -std=gnu11 -O2 -Wall -Wextra -o "$stats/flat" \
+		"$TOP/test/mpi/flat.c"
+	for n in 0 1; do
+		MPIR_CVAR_CH4_OFI_FLAT_COLL=$n mpirun -n "$1" "$stats/flat" |
+			grep -x "flat: right"
+		MPIR_CVAR_CH4_OFI_FLAT_COLL=$n FI_UNIMEM_STATS="$stats/$n" \
+			UNM_COLL=barrier mpirun -n "$1" \
+			"$BUILD/bench/unm_coll" -i 50 -x 0 >/dev/null
+		flat[n]=$(ompi_sum "$stats/$n" tx_msgs)
+	done
+	echo "messages: ${flat[0]}, flat ${flat[1]}"
+	[ "${flat[1]}" -lt "${flat[0]}" ]
 }
 
 # A C++ program: build/env.sh makes mpicxx that of this MPICH
@@ -224,6 +271,23 @@ smoke_cxx()
 	FI_UNIMEM_STATS=$stats mpirun -n 3 "$stats/ring" |
 		grep -x "ring: right"
 	ompi_busy "$stats" tx_msgs 3
+}
+
+# An unmodified program with large heap blocks in dmable memory: the receiver
+# has read most of its long messages from there
+smoke_malloc()
+{
+	local stats=$BUILD/demo/smoke-malloc read long
+
+	rm -rf "$stats"
+	mkdir -p "$stats"
+	FI_UNIMEM_STATS=$stats mpirun -n 2 env \
+		LD_PRELOAD="$PREFIX/lib/libunimem-malloc.so" \
+		"$BUILD/bench/unm_bw" -c -m 256K:4M -i 20 -x 2
+	long=$(ompi_sum "$stats" tx_rendezvous)
+	read=$(ompi_sum "$stats" rx_dmable)
+	echo "long messages: $long, read from dmable memory: $read"
+	[ "$((2 * read))" -gt "$long" ]
 }
 
 # On the register model, a rank on each of four boards
@@ -256,6 +320,7 @@ smoke()
 	smoke_one "MPICH on the lean libfabric and on the system's" \
 		smoke_libfabric
 	smoke_one "a C++ program, built by mpicxx" smoke_cxx
+	smoke_one "large heap blocks in dmable memory" smoke_malloc
 	smoke_one "the program of the next" native_build
 	for n in create allocate dynamic; do
 		smoke_one "MPI one-sided, windows by $n: native" \
@@ -276,6 +341,18 @@ smoke()
 	for n in 2 4; do
 		smoke_one "one-sided calls of $n ranks" smoke_onesided "$n"
 	done
+	smoke_one "windows that ranks share: no call of the provider" \
+		native_mapped
+	smoke_one "windows that ranks share, with and without the provider" \
+		smoke_mapped
+	smoke_one "the ranks of a node share a session" smoke_session
+	n=$((4 * $(getconf _NPROCESSORS_ONLN)))
+	if [ "$n" -le 32 ]; then
+		smoke_one "flat collectives of $n ranks" smoke_flat "$n"
+	else
+		say "SKIP: smoke-flat"
+		SMOKE_SKIPPED=$((SMOKE_SKIPPED + 1))
+	fi
 	smoke_one "fi_pingpong and 4 ranks on the model" smoke_sim
 	smoke_one "counters that prove too little" smoke_proof
 	smoke_end

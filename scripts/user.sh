@@ -52,17 +52,44 @@ user_unstage()
 	USER_STAGE=
 }
 
-user_make()
+# Why there can be no tests as an ordinary user; nothing if there can
+user_refusal()
 {
+	if [ "$(id -u)" -ne 0 ]; then
+		echo "needs root"
+	elif ! setpriv --reuid "$USER_ID" --clear-groups true 2>/dev/null; then
+		echo "root may not change its user here"
+	fi
+}
+
+# The stage's place, if it is wanted
+user_begin()
+{
+	[ -z "$(user_refusal)" ] || return 0
 	USER_STAGE=$(mktemp -d "${TMPDIR:-/tmp}/unimem-user.XXXXXX")
 	export USER_STAGE
 	EXIT_HOOKS+=(user_unstage)
 	chmod 711 "$USER_STAGE"
+}
+
+# The tree and its programs in the stage, which user_begin has made
+user_prepare()
+{
+	local obj=$USER_STAGE/tree/build/obj
+
 	step user-copy "copying the tree for an ordinary user" \
 		"Is ${TMPDIR:-/tmp} full?" user_stage_fill
 	step user-build "building as an ordinary user" \
 		"The tree builds for root but not for others." \
 		user_inside user_build
+	step user-programs "building tests as an ordinary user" \
+		"The tests build for root but not for others." \
+		user_inside check_only "$obj" "$CHECK_AGAIN $CHECK_USER" \
+		check_programs "$obj"
+}
+
+user_make()
+{
 	suite user-make "unit tests as an ordinary user" count_automake \
 		user_inside check_again "$USER_STAGE/tree/build/obj" \
 		"$CHECK_USER"
@@ -71,13 +98,15 @@ user_make()
 
 check_user()
 {
+	local why
+
+	why=$(user_refusal)
 	if [ "$(id -u)" -ne 0 ]; then
 		note "not root: all of the above ran as an ordinary user"
-		skip_suite as-root "needs root"
+		skip_suite as-root "$why"
 		return 0
-	fi
-	if ! setpriv --reuid "$USER_ID" --clear-groups true 2>/dev/null; then
-		skip_suite as-user "root may not change its user here"
+	elif [ -n "$why" ]; then
+		skip_suite as-user "$why"
 		return 0
 	fi
 	user_make

@@ -13,6 +13,7 @@ import fnmatch
 import hashlib
 import os
 import pwd
+import re
 import shlex
 import shutil
 import signal
@@ -33,6 +34,15 @@ STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 def die(text):
     sys.exit("%s: %s" % (os.path.basename(sys.argv[0]), text))
+
+
+def share(text):
+    """--thin N/R as (N, R), N as (N, 0): one of N tests, R from 0 to N - 1."""
+    found = re.fullmatch(r"(\d+)(?:/(\d+))?", text)
+    part, rest = map(int, found.groups("0")) if found else (0, 0)
+    if rest >= part:
+        raise ValueError(text)
+    return part, rest
 
 
 # --- building ---------------------------------------------------------------

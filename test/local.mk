@@ -23,10 +23,12 @@ CHECKS = \
 	test/check/check-includes.sh \
 	test/check/check-info.sh \
 	test/check/check-mailbox.sh \
+	test/check/check-malloc.sh \
 	test/check/check-man.sh \
 	test/check/check-mmio.sh \
 	test/check/check-params.sh \
 	test/check/check-protocol.sh \
+	test/check/check-scale.sh \
 	test/check/check-shell.sh \
 	test/check/check-size.sh \
 	test/check/check-sources.sh \
@@ -67,6 +69,7 @@ EP_CHECKS = \
 	test/check/check-ep-libfabric.sh \
 	test/check/check-ep-sim.sh \
 	test/check/check-ep-stream.sh \
+	test/check/check-ep-switches.sh \
 	test/check/check-ep-wrap.sh
 
 # fuzz targets: with --enable-fuzz programs of libFuzzer (make fuzz), else
@@ -87,6 +90,7 @@ FUZZERS = \
 UNIT_TESTS = \
 	$(FUZZERS) \
 	test/unit/test_address \
+	test/unit/test_adopted \
 	test/unit/test_alias \
 	test/unit/test_auto \
 	test/unit/test_asleep \
@@ -94,6 +98,7 @@ UNIT_TESTS = \
 	test/unit/test_attach \
 	test/unit/test_av \
 	test/unit/test_av_remove \
+	test/unit/test_bounce \
 	test/unit/test_cache \
 	test/unit/test_cancel \
 	test/unit/test_cntr \
@@ -155,6 +160,7 @@ UNIT_TESTS = \
 	test/unit/test_litmus_msg \
 	test/unit/test_mailbox_client \
 	test/unit/test_mailbox_link \
+	test/unit/test_malloc_short \
 	test/unit/test_match \
 	test/unit/test_direct \
 	test/unit/test_dmable \
@@ -176,6 +182,7 @@ UNIT_TESTS = \
 	test/unit/test_net_hosts \
 	test/unit/test_net_engine \
 	test/unit/test_net_stream \
+	test/unit/test_net_suspend \
 	test/unit/test_nic \
 	test/unit/test_node \
 	test/unit/test_number \
@@ -249,10 +256,12 @@ KILL_TESTS = \
 	test/multi/test_hosts \
 	test/multi/test_hosts_dir \
 	test/multi/test_hosts_gsas \
+	test/multi/test_hosts_idle \
 	test/multi/test_hosts_kill \
 	test/multi/test_kill \
 	test/multi/test_kill_onesided \
 	test/multi/test_limits \
+	test/multi/test_lost \
 	test/multi/test_mailbox_kill \
 	test/multi/test_mailbox_start \
 	test/multi/test_mix \
@@ -274,6 +283,7 @@ PROC_TESTS = \
 # the same, of which a sanitizer sees nothing more: they have a malloc of their
 # own, or do what others do, only longer
 PLAIN_TESTS = \
+	test/multi/test_malloc \
 	test/unit/test_dev_nomem \
 	test/unit/test_nomem \
 	test/unit/test_quiet
@@ -300,6 +310,7 @@ MORE_TESTS = \
 LONG_TESTS = \
 	test/check/check-ep-fault.sh \
 	test/check/check-ep-stream.sh \
+	test/check/check-ep-switches.sh \
 	test/check/check-ep-wrap.sh \
 	test/check/check-hal-service.sh \
 	test/check/check-hal-sim-odd.sh \
@@ -329,6 +340,7 @@ ASAN_MEMORY_TESTS = \
 	test/multi/test_kill_onesided \
 	$(FUZZERS) \
 	test/unit/test_address \
+	test/unit/test_adopted \
 	test/unit/test_alias \
 	test/unit/test_atomic \
 	test/unit/test_av \
@@ -532,6 +544,13 @@ test_multi_test_gsas_threads_LDADD = $(WITH_GSAS)
 test_multi_test_gsas_threads_LDFLAGS = $(UNWRAPPED)
 test_multi_test_rdma_proc_LDADD = libunimem-rdma.la $(WITH_GSAS)
 test_multi_test_rdma_proc_LDFLAGS = $(UNWRAPPED)
+
+test_unit_test_malloc_short_SOURCES = malloc/malloc_arena.c \
+	malloc/malloc_arena.h malloc/malloc_make.c test/unit/test_malloc_short.c
+test_unit_test_malloc_short_CPPFLAGS = $(AM_CPPFLAGS) -I$(MALLOC)
+# its malloc() is that of the preload, and no call of it may be left out
+test_multi_test_malloc_CFLAGS = $(AM_CFLAGS) -fno-builtin
+test_multi_test_malloc_LDADD = libunimem-malloc.la $(CMOCKA_LIBS)
 
 test_unit_test_mailbox_client_LDADD = libmbox_daemon.la $(LDADD)
 test_unit_test_mailbox_link_LDADD = libmbox_daemon.la $(LDADD)

@@ -26,6 +26,8 @@ libunm_la_SOURCES = \
 	prov/unimem/api/unm_domain.h \
 	prov/unimem/api/unm_ep.c \
 	prov/unimem/api/unm_ep.h \
+	prov/unimem/api/unm_ep_limits.c \
+	prov/unimem/api/unm_ep_limits.h \
 	prov/unimem/api/unm_eq.c \
 	prov/unimem/api/unm_eq.h \
 	prov/unimem/api/unm_mr.c \
@@ -76,6 +78,8 @@ libunm_la_SOURCES = \
 	prov/unimem/core/unm_way.h \
 	prov/unimem/core/unm_wire.c \
 	prov/unimem/core/unm_wire.h \
+	prov/unimem/msg/unm_lost.c \
+	prov/unimem/msg/unm_lost.h \
 	prov/unimem/msg/unm_recv.c \
 	prov/unimem/msg/unm_recv.h \
 	prov/unimem/msg/unm_rendezvous.c \
@@ -97,6 +101,8 @@ libunm_la_SOURCES = \
 	prov/unimem/progress/unm_revoke.h \
 	prov/unimem/progress/unm_sleep.c \
 	prov/unimem/progress/unm_sleep.h \
+	prov/unimem/rma/unm_bounce.c \
+	prov/unimem/rma/unm_bounce.h \
 	prov/unimem/rma/unm_cache.c \
 	prov/unimem/rma/unm_cache.h \
 	prov/unimem/rma/unm_direct.c \
@@ -133,6 +139,7 @@ libunm_la_SOURCES = \
 	prov/unimem/unm_prov.c \
 	prov/unimem/unm_refuse.c \
 	prov/unimem/unm_refuse.h \
+	prov/unimem/util/unm_arena.h \
 	prov/unimem/util/unm_clock.h \
 	prov/unimem/util/unm_list.h \
 	prov/unimem/util/unm_maps.c \

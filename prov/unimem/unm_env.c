@@ -22,10 +22,17 @@ struct unm_env g_unm_env;
 	  NULL }
 
 static const struct hal_param unm_params[] = {
-	ROW("EAGER_MAX", HAL_PARAM_SIZE, eager_max, 256, 16384, "16K",
-	    "longest message sent eagerly through receive space, bytes"),
+	ROW("INLINE", HAL_PARAM_BOOL, inline_on, 0, 1, "1",
+	    "send short messages in a packet"),
+	ROW("EAGER_MAX", HAL_PARAM_SIZE, eager_max, 0, 16384, "16K",
+	    "longest message sent eagerly through receive space, bytes; 0: "
+	    "none"),
 	ROW("ATTACH", HAL_PARAM_BOOL, attach, 0, 1, "1",
 	    "read ordinary memory of a peer by cross-memory attach"),
+	ROW("BOUNCE", HAL_PARAM_SIZE, bounce, 0, 1L << 34, "0",
+	    "bounce buffers of an endpoint, for sends and for receives each, "
+	    "bytes: dmable memory for long messages from and to ordinary "
+	    "memory; 0: these messages are streamed"),
 	ROW("STREAM_US", HAL_PARAM_INT, stream_us, 0, 1000000, "20",
 	    "microseconds that a receiver waits at most for the next piece of "
 	    "a long message before it reads the rest by cross-memory attach; "
@@ -41,6 +48,9 @@ static const struct hal_param unm_params[] = {
 	ROW("RKEY_BYTES", HAL_PARAM_SIZE, rkey_bytes, 0, LONG_MAX, "64G",
 	    "memory of a peer that the same entries map, bytes; beyond it "
 	    "accesses are sent as requests and messages are streamed"),
+	ROW("RKEY_KEEP", HAL_PARAM_BOOL, rkey_keep, 0, 1, "1",
+	    "keep memory of a peer imported after a message was read from it; "
+	    "0: import it for each message, and wait for that"),
 	ROW("PROMPT_US", HAL_PARAM_INT, prompt_us, 0, 1000000000, "30",
 	    "microseconds for which a peer that was seen to make progress is "
 	    "asked to access its ordinary memory itself; 0: attach always"),

@@ -14,7 +14,12 @@
 
 /* One instance, g_unm_env; constant once unm_env_load() has returned. */
 struct unm_env {
-	size_t eager_max;	/* longest eager message, bytes */
+	bool inline_on;		/* short messages are sent in a packet */
+	size_t eager_max;	/* longest eager message, bytes; 0: none */
+	size_t bounce;		/* bytes of bounce buffers of an endpoint, for
+				 * sends and for receives each; 0: none */
+	bool rkey_keep;		/* memory of peers that messages are read from
+				 * stays imported */
 	int stream_us;		/* longest wait of a receiver for the next piece
 				 * of a long message, microseconds */
 	bool attach;		/* cross-memory attach may be used */

@@ -14,8 +14,8 @@ bad()
 	failed=1
 }
 
-{ find prov gsas rdma mailbox tools test bench -type f; ls; } >"$tmp/files" \
-	2>/dev/null
+{ find prov gsas rdma mailbox malloc tools test bench -type f; ls; } \
+	>"$tmp/files" 2>/dev/null
 pages="docs/*.md README.md CONTRIBUTING.md"
 # where WORD : the pages that have it
 # shellcheck disable=SC2086 # a list of pages

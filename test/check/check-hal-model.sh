@@ -17,14 +17,14 @@ laws()
 }
 
 export FI_UNIMEM_MODEL="$published"
-laws --hal emu --packets 20000
-laws --hal fault --no-procs --packets 20000
+laws --hal emu --packets 5000
+laws --hal fault --no-procs --packets 5000
 
 sed -E -e 's/^(packet_latency|load_round_trip) = [^#]*#/\1 = 2 ms #/' \
     -e 's/^store_latency = [^#]*#/store_latency = 1 ms #/' \
     "$published" >"$slow" || exit
 export FI_UNIMEM_MODEL="$slow"
-thin=${UNM_TEST_THIN-3}
+thin=${UNM_TEST_THIN-6}
 for tests in $(printf '%s\n' close conn sleep kill proc back pkt_un |
 	       sh "$(dirname "$0")/thin.sh" "$thin"); do
 	laws --hal emu --packets 1000 --test "$tests*"

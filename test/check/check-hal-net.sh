@@ -24,6 +24,12 @@ laws()
 {
 	group=$1
 	shift
+	FI_UNIMEM_NET_PEERS=0
+	if [ "${1:-}" = idle ]; then
+		FI_UNIMEM_NET_PEERS=1
+		shift
+	fi
+	export FI_UNIMEM_NET_PEERS
 	${UNM_EXEC:+"$UNM_EXEC"} "$program" --hal net --packets 2000 \
 		--passes 1 --test "$group*" "$@" </dev/null || exit
 	ran=$((ran + 1))
@@ -31,6 +37,10 @@ laws()
 
 for group in $groups; do
 	echo "$group"
+	case $group in	# with connections that are closed all the time
+	pkt | wide | stream | space | back)
+			echo "$group idle" ;;
+	esac
 	case $group in
 	leak | frames | stop)	;;	# they make faults of their own
 	*)		echo "$group --late 200"

@@ -12,10 +12,11 @@
 #			for all but op and service the public headers, for
 #			these gsas_types.h
 #   rdma		itself, hal.h, util/, gsas_port.h
+#   malloc	itself, util/, hal_limit.h
 #   mailbox	hal.h, util/; folders: daemon, client > common > unimem
 #   tools		hal.h and unm_stats.h, for what a public page holds;
 #			gsas_port.h and gsas_job.h; hal_limit.h, unm_topology.h
-#   bench		itself; hal_limits.c also hal.h; model_raw.c also hal.h,
+#   bench		itself; hal_limits.c also hal.h; model_*.c also hal.h,
 #			hal_model.h; gsas_*: gsas.h, gsas_op.h, gsas_mmu.h
 #
 # Order of the provider, from top to bottom. A file includes headers of its own
@@ -132,11 +133,13 @@ function allowed(file, from, to, name)
 		return to == "util" || name == "hal.h" || name == "gsas_port.h"
 	if (from == "mailbox")
 		return to == "util" || name == "hal.h"
+	if (from == "malloc")
+		return to == "util" || name == "hal_limit.h"
 	if (from == "tools")
 		return name ~ /^(hal|hal_limit|unm_stats|unm_topology)\.h$/ ||
 			name ~ /^gsas_(port|job)\.h$/
 	if (from == "bench")
-		return file ~ /hal_limits|model_raw/ &&
+		return file ~ /hal_limits|model_r/ &&
 				name ~ /^hal(_model)?\.h$/ ||
 			file ~ /\/gsas_/ && name ~ /^gsas(_op|_mmu)?\.h$/
 	return 0

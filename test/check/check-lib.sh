@@ -17,13 +17,13 @@ skip()
 makefiles()
 {
 	echo Makefile.am
-	find prov gsas rdma mailbox test -name local.mk | LC_ALL=C sort
+	find prov gsas rdma mailbox malloc test -name local.mk | LC_ALL=C sort
 }
 
 # C sources of the project, one a line
 c_files()
 {
-	find prov gsas rdma mailbox tools test bench -name '*.[ch]' \
+	find prov gsas rdma mailbox malloc tools test bench -name '*.[ch]' \
 		2>/dev/null | LC_ALL=C sort
 }
 

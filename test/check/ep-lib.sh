@@ -22,10 +22,10 @@ ep_again()
 }
 
 # ep_some "program ...": every UNM_TEST_THIN-th of them; all in check-full's
-# jobs ep and asan-more.
+# jobs laws and asan.
 ep_some()
 {
-	thin=${UNM_TEST_THIN-3}
+	thin=${UNM_TEST_THIN-6}
 	# shellcheck disable=SC2086
 	some=$(printf '%s\n' $1 |
 		sh "$(dirname "$0")/thin.sh" "$thin") || return

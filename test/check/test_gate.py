@@ -258,6 +258,16 @@ class TestTable(unittest.TestCase):
         self.assertIn("ofi-shm: failed: exit 1", lib_table.text_table(res))
         self.assertIn("ofi-shm: failed: exit 1", lib_table.block(res))
 
+    def test_wrong_data(self):
+        """Figures of a peer from before it moved wrong data do not count."""
+        res = self.results(2, 1, 3)
+        self.assertEqual(res.lines()[0].best, "ofi-shm")
+        res.add({**res.rows[-1], "peer": "ofi-shm", "value": "",
+                 "metric": res.rows[-1].get("run") or res.rows[-1]["metric"],
+                 "status": "failed: wrong data"})
+        res.settle()
+        self.assertEqual(res.lines()[0].best, "ofi-tcp")
+
     def test_own_failed(self):
         self.assertEqual(self.line(None, 1, 2),
                          ("ofi-shm", "open", False, True))

@@ -90,7 +90,8 @@ class Mpich(Base):
             script(os.path.join(self.work, "pt2pt", name), text)
         args = argparse.Namespace(prov="tcp", mpi=self.work, set=chosen,
                                   timeout=1, dirs=["pt2pt"], match="",
-                                  ranks=None, hosts=None)
+                                  ranks=None, hosts=None,
+                                  lanes=1, system_libfabric=False)
         runner = module.Runner(args, {"suite": self.work}, None)
         self.addCleanup(runner.jail.close)
         clear = runner.jail.clear
@@ -139,19 +140,45 @@ class Mpich(Base):
         cases = [module.Case(folder, ["p%d" % i]) for folder, count in
                  (("pt2pt", 400), ("coll", 400), ("rma", 2)) for i in
                  range(count)]
-        kept, rest = module.thinned(cases, 4, lambda case: True)
-        self.assertEqual(kept, module.thinned(cases, 4, lambda _: True)[0])
+        kept, rest = module.thinned(cases, (4, 0), lambda case: True)
+        self.assertEqual(kept,
+                         module.thinned(cases, (4, 0), lambda _: True)[0])
         for folder, count in (("pt2pt", 400), ("coll", 400), ("rma", 2)):
             mine = len([c for c in kept if c.folder == folder])
             self.assertIn(mine, range(max(1, count // 6),
                                       max(2, count // 3) + 1))
             self.assertEqual(dict(rest).get("%s/testlist, thinned" % folder,
                                             0), count - mine)
-        self.assertEqual(module.thinned(cases, 1, lambda _: True),
+        self.assertEqual(module.thinned(cases, (1, 0), lambda _: True),
                          (cases, []))
+        # the shares are all cases together
+        self.assertEqual({case for rest in range(4) for case in
+                          module.thinned(cases, (4, rest), lambda _: True)[0]},
+                         set(cases))
         # those that do not run anyway stay, each with its own reason
-        kept, rest = module.thinned(cases, 4, lambda c: c.folder == "rma")
+        kept, rest = module.thinned(cases, (4, 0), lambda c: c.folder == "rma")
         self.assertGreaterEqual(len(kept), 801)
+
+    def test_a_share_has_a_number_below_its_part(self):
+        share = load("lib_run.py").share
+        self.assertEqual((share("4"), share("4/3")), ((4, 0), (4, 3)))
+        for text in ("0", "4/4", "4/", "-1", "a"):
+            self.assertRaises(ValueError, share, text)
+
+    def test_thinned_fabtests_are_all_of_them(self):
+        module = load("run-fabtests")
+
+        def chosen(thin):
+            return module.selection(argparse.Namespace(
+                set="quick", hosts=False, match="", thin=thin))
+
+        whole, left = chosen((1, 0))
+        shares = [chosen((3, rest)) for rest in range(3)]
+        self.assertEqual(left, 0)
+        self.assertCountEqual([test for mine, _ in shares for test in mine],
+                              whole)
+        for mine, left in shares:
+            self.assertEqual(len(mine) + left, len(whole))
 
     def test_only_missing_programs_are_built(self):
         module = load("run-mpich")

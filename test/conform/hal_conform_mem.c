@@ -3,6 +3,9 @@
  * hal_conform_mem.c - conformance tests of dmable memory: keys, generations and
  * imports
  */
+#include <fcntl.h>
+#include <sys/mman.h>
+
 #include "conform/hal_conform.h"
 #include "lib/proc_files.h"
 
@@ -363,6 +366,61 @@ static void mem_open_on_the_own_board(void **state)
 	hal_mem_free(ct_hal, to.mem);
 }
 
+/* A memfd of the caller, or none that a peer would take. */
+static int adopt_file(size_t bytes, bool sealed)
+{
+	int fd = memfd_create("adopted", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
+	if (sealed)
+		assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK |
+				       F_SEAL_GROW), 0);
+	return fd;
+}
+
+/* Memory of the caller becomes dmable, also with pages that nobody has touched
+ * yet, and while the caller has no descriptor; it stays the caller's after. */
+static void mem_adopted(void **state)
+{
+	const size_t bytes = 1 << 20;
+	struct ct_pair p = ct_pair(0, 0);
+	struct ct_region to = ct_region(70000);
+	struct hal_dma get = { .op = HAL_DMA_GET, .peer = p.ab, .len = 60000,
+			       .raddr = 5000, .local = to.addr };
+	int fd = adopt_file(bytes, true), open = adopt_file(bytes, false);
+	uint8_t *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+			   0);
+	struct hal_mem *mem;
+	struct hal_key key;
+	int ret;
+
+	assert_true(at != MAP_FAILED);
+	ret = hal_mem_adopt(ct_hal, fd, at, bytes, &mem);
+	if (ret == 0) {
+		close(fd);
+		assert_int_equal(hal_mem_key(ct_hal, mem, &key), 0);
+		assert_int_equal(hal_mem_adopt(ct_hal, open, at, bytes, &mem),
+				 -FI_EINVAL);
+		ct_fill(at + 5000, 60000, 3);
+		assert_int_equal(ct_import(p.ab, &key, &get.rmem), 0);
+		assert_int_equal(ct_dma_run(p.a, &get), 0);
+		assert_memory_equal(to.addr, at + 5000, 60000);
+		hal_mem_release(p.ab, get.rmem);
+		hal_mem_free(ct_hal, mem);
+		assert_true(ct_filled(at + 5000, 60000, 3));
+		assert_int_equal(ct_import(p.ab, &key, &get.rmem),
+				 -FI_EKEYREJECTED);
+	} else {
+		assert_int_equal(ret, -FI_ENOSYS);
+		assert_null(ct_hal->ops->mem_adopt);
+		close(fd);
+	}
+	close(open);
+	munmap(at, bytes);
+	hal_mem_free(ct_hal, to.mem);
+}
+
 /* Closing the HAL frees memory that was not freed; the teardown checks for
  * leaks. */
 static void mem_left_is_freed(void **state)
@@ -389,6 +447,7 @@ const struct CMUnitTest ct_mem_tests[] = {
 	CT_TEST(mem_imports_abandoned),
 	CT_TEST(mem_import_from_the_dead),
 	CT_TEST(mem_open_on_the_own_board),
+	CT_TEST(mem_adopted),
 	CT_TEST(mem_left_is_freed),
 };
 const size_t ct_mem_count = CT_COUNT(ct_mem_tests);

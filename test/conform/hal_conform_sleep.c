@@ -564,6 +564,49 @@ static void sleep_ends_for_all_reasons(void **state)
 	}
 }
 
+/* Arm the interface when no earlier event is left that would end the sleep. */
+static void arm_quiet(struct ct_if *ci)
+{
+	uint64_t end = ct_deadline();
+
+	for (arm(ci); wait_fd(ci, 0) != 0; arm(ci)) {
+		hal_if_disarm(ci->hif);
+		assert_true(ct_now() < end);
+		ct_step(ci);
+	}
+}
+
+/* A release, or a word that is stored back, ends the sleep of a sender that has
+ * called hal_tx_sleep(). Nothing else happens meanwhile. */
+static void sleep_ends_at_a_release(void **state)
+{
+	struct ct_pair p = ct_pair(0, 0);
+	uint64_t head, end;
+
+	for (uint64_t i = 0; i < 20; i++) {
+		assert_int_equal(ct_send(p.a, p.ab, CT_TYPE_PING, i), 0);
+		ct_await(p.ba, &head);
+		hal_tx_sleep(p.ab, true);
+		arm_quiet(p.a);
+		hal_rx_release(p.ba);
+		if (i % 2 == 0)
+			hal_rx_flush(p.ba);
+		else
+			hal_rx_back(p.ba, 3, i);
+		for (end = ct_deadline(); wait_fd(p.a, 1) == 0;) {
+			assert_true(ct_now() < end);
+			ct_step(p.b);	/* a decorator may delay it */
+		}
+		hal_if_disarm(p.a->hif);
+		hal_tx_sleep(p.ab, false);
+		hal_rx_flush(p.ba);
+		while (hal_tx_done(p.ab) != hal_tx_sent(p.ab)) {
+			assert_true(ct_now() < end);
+			ct_step_all();
+		}
+	}
+}
+
 /* The descriptor becomes silent when there is nothing to do, so that a sleeper
  * does not loop. */
 static void sleep_is_quiet(void **state)
@@ -592,6 +635,7 @@ const struct CMUnitTest ct_sleep_tests[] = {
 	CT_TEST(sleep_beside_the_held),
 	CT_TEST(sleep_refused_with_packets),
 	CT_TEST(sleep_ends_for_all_reasons),
+	CT_TEST(sleep_ends_at_a_release),
 	CT_TEST(sleep_is_quiet),
 };
 const size_t ct_sleep_count = CT_COUNT(ct_sleep_tests);

@@ -9,6 +9,7 @@
 #include <rdma/providers/fi_prov.h>
 
 #include "lib/ep_pair.h"
+#include "unm_env.h"
 
 #define PATIENCE_US	(UINT64_C(60000000) * (UNIT_SLOW ? 5 : 1))
 #define SETTLE_US	1000		/* some rounds of house-keeping */
@@ -291,6 +292,14 @@ void ep_pair_close(struct ep_pair *p)
 {
 	ep_close(p->a);
 	ep_close(p->b);
+}
+
+bool ep_rendezvous(size_t len)
+{
+	assert_int_equal(unm_env_load(), 0);
+	if (g_unm_env.inline_on && len <= 8)
+		return false;
+	return len > g_unm_env.eager_max || g_unm_env.eager_max == 0;
 }
 
 /* ---- Completions ----------------------------------------------------- */

@@ -146,6 +146,11 @@ struct ep_pair {
 struct ep_pair ep_pair(const struct ep_want *want);
 /* Close both, a first. */
 void ep_pair_close(struct ep_pair *p);
+
+/* Is a message that is not injected sent by rendezvous, so that its sender
+ * needs the receiver? By the environment, for 8 bytes, for 256 to 4096, and for
+ * more than 16384. */
+bool ep_rendezvous(size_t len);
 /* Close objects, each a struct fid *, in this order. The test fails if one is
  * still in use. */
 #define EP_CLOSE(...)	do {						\

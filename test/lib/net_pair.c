@@ -15,7 +15,7 @@ struct net_pair net_pair;
 
 /* ---- Engine ------------------------------------------------------------ */
 
-#define FAKE_WORKERS	2
+#define FAKE_WORKERS	NET_SIDES_MAX
 #define FAKE_ADDRESS	UINT64_C(0x1122334455667788)
 
 struct fake_message {
@@ -249,6 +249,12 @@ void net_pair_pump(void)
 	net_side_pump(&net_pair.b);
 }
 
+static bool waits_for_nothing(struct hal_peer *peer)
+{
+	(void)peer;
+	return false;
+}
+
 /* Open an interface that is on another host than the one before. */
 static int side_open(struct net_side *s)
 {
@@ -256,9 +262,16 @@ static int side_open(struct net_side *s)
 	if (hal_if_open(net_pair.hal, -1, &s->hif) != 0)
 		return -1;
 	s->nif = s->hif->net;
+	s->hif->peer_waits = waits_for_nothing;
 	s->nif->crypto = &crypto;
 	s->nif->engine = &engine;
 	return 0;
+}
+
+void net_side_open(struct net_side *s)
+{
+	memset(s, 0, sizeof(*s));
+	assert_int_equal(side_open(s), 0);
 }
 
 int net_pair_setup(void **state)

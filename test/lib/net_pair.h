@@ -50,6 +50,10 @@ void net_pair_test(void **state);
  * dead is freed. */
 void net_side_pump(struct net_side *s);
 void net_pair_pump(void);		/* both */
+/* Open one more interface, on a host of its own; up to NET_SIDES_MAX with those
+ * of net_pair. The caller closes hif before the test ends. */
+#define NET_SIDES_MAX	8
+void net_side_open(struct net_side *s);
 int64_t net_pair_seconds(void);		/* monotonic clock */
 /* Run work until a condition holds; a hang fails the test. */
 #define NET_PAIR_DO_UNTIL(work, cond)	do {				\

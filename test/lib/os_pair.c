@@ -124,6 +124,7 @@ bool os_goes(enum os_way way)
 	struct hal_peer *hp;
 	struct ep_pair p;
 	bool goes;
+	char byte;
 
 	if (way == OS_REQUESTS)
 		return true;
@@ -131,6 +132,7 @@ bool os_goes(enum os_way way)
 		return false;
 	p = ep_pair(NULL);
 	ep_settle();
+	EP_OK(fi_recv(p.b->ep, &byte, 1, NULL, p.ba, &byte));
 	EP_OK(fi_send(p.a->ep, "", 1, NULL, p.ab, &p));
 	ep_wait(p.a, &p);
 	ep_settle();

@@ -300,6 +300,12 @@ void node_send(struct node *n, int to, const void *buf, size_t len,
 	       uint64_t tag);
 size_t node_recv(struct node *n, void *buf, size_t len, uint64_t tag);
 
+/* Drive progress for some microseconds; nothing may complete. */
+void node_quiet(struct node *n, uint64_t us);
+/* Wait for the next completion: an error of this operation (flag: FI_SEND or
+ * FI_RECV) and kind (err: a positive fi_errno). */
+void node_expect_error(struct node *n, void *context, uint64_t flag, int err);
+
 /* ---- Traffic ----------------------------------------------------------- */
 
 #define TRAFFIC_NONE	(UINT64_C(1) << 63)	/* an empty set of peers */

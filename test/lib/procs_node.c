@@ -208,3 +208,28 @@ size_t node_recv(struct node *n, void *buf, size_t len, uint64_t tag)
 	FI(fi_trecv(n->ep, buf, len, NULL, FI_ADDR_UNSPEC, tag, 0, buf));
 	return node_await(n, buf);
 }
+
+void node_quiet(struct node *n, uint64_t us)
+{
+	uint64_t end = procs_now() + us;
+	struct fi_cq_tagged_entry entry;
+	struct fi_cq_err_entry error;
+
+	while (procs_now() < end)
+		CHECK_MSG(node_poll(n, &entry, &error) == 0,
+			  "a completion too many");
+}
+
+void node_expect_error(struct node *n, void *context, uint64_t flag, int err)
+{
+	struct fi_cq_tagged_entry entry;
+	struct fi_cq_err_entry error;
+	int ret;
+
+	while ((ret = node_poll(n, &entry, &error)) == 0)
+		;
+	CHECK_MSG(ret == -FI_EAVAIL, "success, not an error");
+	CHECK_MSG(error.err == err, "%s, not %s", fi_strerror(error.err),
+		  fi_strerror(err));
+	CHECK((error.flags & flag) && error.op_context == context);
+}

@@ -20,33 +20,6 @@
 #define NSENDS		16
 #define CONFIRM_US	200000		/* nothing more comes for so long */
 
-/* Poll for a while; nothing may complete. */
-static void quiet_for(struct node *n, uint64_t us)
-{
-	uint64_t end = procs_now() + us;
-	struct fi_cq_tagged_entry entry;
-	struct fi_cq_err_entry error;
-
-	while (procs_now() < end)
-		CHECK_MSG(node_poll(n, &entry, &error) == 0,
-			  "a completion too many");
-}
-
-/* The next completion, an error of this kind and operation. */
-static void expect_error(struct node *n, void *context, uint64_t flag, int err)
-{
-	struct fi_cq_tagged_entry entry;
-	struct fi_cq_err_entry error;
-	int ret;
-
-	while ((ret = node_poll(n, &entry, &error)) == 0)
-		;
-	CHECK_MSG(ret == -FI_EAVAIL, "success, not an error");
-	CHECK_MSG(error.err == err, "%s, not %s", fi_strerror(error.err),
-		  fi_strerror(err));
-	CHECK((error.flags & flag) && error.op_context == context);
-}
-
 /* ---- Sends ------------------------------------------------------------- */
 
 enum how {
@@ -175,7 +148,7 @@ static int survivor(int fd, void *arg)
 	CHECK_MSG(full < 1000, "a stopped peer takes all that comes");
 	procs_send_word(fd, 0);
 	procs_send_word(fd, await_sends(&n, s, how));
-	quiet_for(&n, CONFIRM_US);
+	node_quiet(&n, CONFIRM_US);
 	for (int i = 0; i < 2 * NSENDS; i++)
 		CHECK_MSG(s->done[i] == 1, "send %d completed %d times", i,
 			  s->done[i]);
@@ -320,15 +293,15 @@ static int listener(int fd, void *arg)
 	}
 	g_shared->word[6] = procs_now() - killed;
 	last_words(&n);
-	quiet_for(&n, CONFIRM_US);
+	node_quiet(&n, CONFIRM_US);
 	FI(fi_trecv(n.ep, (void *)huge, HUGE_LEN, NULL, FI_ADDR_UNSPEC, 22, 0,
 		    &ctx[2]));
-	expect_error(&n, &ctx[2], FI_RECV, FI_ECONNRESET);
+	node_expect_error(&n, &ctx[2], FI_RECV, FI_ECONNRESET);
 	claimed.msg_iov = &iov;
 	claimed.context = &claim;
 	FI(fi_trecvmsg(n.ep, &claimed, FI_CLAIM | FI_COMPLETION));
-	expect_error(&n, &claim, FI_RECV, FI_ECONNRESET);
-	quiet_for(&n, CONFIRM_US);
+	node_expect_error(&n, &claim, FI_RECV, FI_ECONNRESET);
+	node_quiet(&n, CONFIRM_US);
 	node_close(&n);
 	free((void *)huge);
 	return 0;
@@ -350,76 +323,6 @@ static uint64_t broken_receives(void *attach)
 static void broken(void *env)
 {
 	procs_within_a_second(broken_receives, env);
-}
-
-/* ---- Directed receives ------------------------------------------------- */
-
-#define NRECVS	20			/* half of them directed */
-
-static int director_of_receives(int fd, void *arg)
-{
-	struct fi_context2 ctx[NRECVS];
-	struct fi_cq_tagged_entry entry;
-	struct fi_cq_err_entry error;
-	uint8_t buf[NRECVS][8];
-	struct node n;
-
-	(void)arg;
-	node_start(&n, fd, 0);
-	node_send(&n, 1, buf, 8, 1);
-	for (int i = 0; i < NRECVS; i++)
-		FI(fi_trecv(n.ep, buf[i], 8, NULL, i & 1 ? n.peer[1] :
-			    FI_ADDR_UNSPEC, 5, 0, &ctx[i]));
-	procs_exchange(fd, 0);
-	quiet_for(&n, PROCS_SECOND);
-	for (int i = 1; i < NRECVS; i += 2) {
-		FI(fi_cancel(&n.ep->fid, &ctx[i]));
-		expect_error(&n, &ctx[i], FI_RECV, FI_ECANCELED);
-		CHECK(fi_cancel(&n.ep->fid, &ctx[i]) == -FI_ENOENT);
-	}
-	/* a new one, from one known to be dead, is cancelled as well */
-	FI(fi_trecv(n.ep, buf[1], 8, NULL, n.peer[1], 5, 0, &ctx[1]));
-	quiet_for(&n, CONFIRM_US / 10);
-	FI(fi_cancel(&n.ep->fid, &ctx[1]));
-	expect_error(&n, &ctx[1], FI_RECV, FI_ECANCELED);
-	/* Connections with the other peers still work. */
-	procs_send_word(fd, 0);
-	for (int i = 0; i < NRECVS; i += 2) {
-		while (node_poll(&n, &entry, &error) == 0)
-			;
-		CHECK(entry.op_context == &ctx[i] && entry.len == 8);
-	}
-	quiet_for(&n, CONFIRM_US);
-	node_close(&n);
-	return 0;
-}
-
-static int giver(int fd, void *arg)
-{
-	struct node n;
-
-	(void)arg;
-	node_start(&n, fd, 0);
-	node_idle(&n, fd);
-	for (int i = 0; i < NRECVS / 2; i++)
-		node_send(&n, 0, g_shared->bytes, 8, 5);
-	node_close(&n);
-	return 0;
-}
-
-static void directed(void)
-{
-	struct proc *p[3] = { proc_start(director_of_receives, NULL, NULL),
-			      proc_start(giver, NULL, NULL),
-			      proc_start(giver, NULL, NULL) };
-
-	procs_join(p, 3);
-	procs_recv_word(p[0]->fd);
-	proc_kill(p[1]);
-	procs_exchange(p[0]->fd, 0);
-	procs_send_word(p[2]->fd, 0);
-	proc_expect(p[0], 0);
-	proc_expect(p[2], 0);
 }
 
 /* ---- The living -------------------------------------------------------- */
@@ -584,7 +487,7 @@ static int stayer(int fd, void *arg)
 			CHECK_MSG(buf[k] == i, "message %d, byte %zu: %d", i,
 				  k, buf[k]);
 	}
-	quiet_for(&n, CONFIRM_US / 10);
+	node_quiet(&n, CONFIRM_US / 10);
 	/* one it never sent to is refused, not reset: nobody was connected; and
 	 * small ones may seem to be sent, before it is known who is there */
 	while ((ret = fi_tinject(n.ep, buf, 8, n.peer[1], 50)) == 0 ||
@@ -630,7 +533,7 @@ static int incarnation(int fd, void *arg)
 	procs_recv_word(fd);
 	/* only what was meant for this one comes */
 	CHECK(node_recv(&n, buf, 8, 60) == 8 && buf[0] == 2);
-	quiet_for(&n, CONFIRM_US);
+	node_quiet(&n, CONFIRM_US);
 	CHECK_MSG(!peek(&n, 61, 0, NULL), "a message for one who is dead");
 	node_close(&n);
 	return 0;
@@ -660,7 +563,7 @@ static int acquaintance(int fd, void *arg)
 	CHECK_MSG(ret == -FI_ECONNRESET || ret == -FI_ECONNREFUSED, "%s",
 		  fi_strerror((int)-ret));
 	CHECK(fi_tsend(n.ep, buf, BIG, NULL, n.peer[2], 61, NULL) == ret);
-	quiet_for(&n, CONFIRM_US);
+	node_quiet(&n, CONFIRM_US);
 	if (index == 0) {
 		to = node_insert(&n, &again.addr);
 		while ((ret = fi_tinject(n.ep, buf, 8, to, 60)) == -FI_EAGAIN)
@@ -711,7 +614,6 @@ PROCS_MAIN(
 	PROCS_WITH(dead_parent_exit, 0, sends_to, &(enum how){ PARENT_EXIT }),
 	PROCS_WITH(broken_attach, 0, broken, "FI_UNIMEM_STREAM_US=0"),
 	PROCS_WITH(broken_stream, 0, broken, "FI_UNIMEM_ATTACH=0"),
-	PROCS_CASE(directed, 0),
 	PROCS_CASE(living, 0),
 	PROCS_CASE(stopped, 0),
 	PROCS_CASE(graceful, 0),

@@ -11,7 +11,7 @@
  * several. test_mix.c does the same with FI_ATOMIC alone.
  *
  * UNM_TEST_OPS: operations of each process in each case that another process
- * executes (20,000). Operations by the CPU are added, about 80 times as many,
+ * executes (8,000). Operations by the CPU are added, about 80 times as many,
  * so that both kinds take a similar time.
  */
 #include <inttypes.h>
@@ -534,7 +534,7 @@ static int mixer(int fd, void *arg)
 
 static void set_up(void)
 {
-	g_ops = (uint64_t)procs_number("UNM_TEST_OPS", 20000);
+	g_ops = (uint64_t)procs_number("UNM_TEST_OPS", 8000);
 	g_all = mmap(NULL, sizeof(*g_all), PROT_READ | PROT_WRITE, MAP_SHARED |
 		     MAP_ANONYMOUS, -1, 0);
 	CHECK(g_all != MAP_FAILED);

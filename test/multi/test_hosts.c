@@ -3,6 +3,8 @@
  * test_hosts.c - processes on two hosts (lib/hosts.h): messages, one-sided
  * operations, ends, and peers without the secret. Without root, the tool ip or
  * the module libunimem-net.so the cases are skipped, except hosts_one.
+ *
+ * UNM_TEST_ROUNDS: connections from both sides at once, 15.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -102,6 +104,11 @@ static void hosts_asleep(void)
 	together(2, talk_asleep);
 }
 
+static long crossings(void)
+{
+	return procs_number("UNM_TEST_ROUNDS", 15);
+}
+
 /* Both sides connect at once, again and again. */
 static int talk_again(int fd, int host)
 {
@@ -109,7 +116,7 @@ static int talk_again(int fd, int host)
 	struct traffic_opt opt = { .count = 4, .lens = lens, .nlens = 2 };
 
 	(void)host;
-	for (int round = 0; round < 40; round++) {
+	for (long round = crossings(); round > 0; round--) {
 		traffic_session(fd, &opt);
 		procs_send_word(fd, 0);
 	}
@@ -121,7 +128,7 @@ static void hosts_crossed(void)
 	struct proc *p[2];
 
 	hosts_start(p, 2, talk_again);
-	for (int round = 0; round < 40; round++) {
+	for (long round = crossings(); round > 0; round--) {
 		procs_join(p, 2);
 		for (int i = 0; i < 2; i++)
 			procs_recv_word(p[i]->fd);
@@ -326,7 +333,7 @@ static void hosts_cut(void)
 
 		procs_note("the cut was noticed after %llu ms",
 			   (unsigned long long)(heard - since) / 1000);
-		CHECK(heard - since < (DEAD_MS + 1000) * UINT64_C(1000));
+		CHECK(heard - since < (DEAD_MS + 3000) * UINT64_C(1000));
 	}
 	for (int i = 0; i < 2; i++)
 		proc_finish(p[i]);
@@ -365,8 +372,9 @@ static void hosts_stopped(void)
 		proc_finish(p[i]);
 }
 
-/* The kernel ends the sockets of UCX, too, within FI_UNIMEM_NET_DEAD_MS. Those
- * of the control connections have another limit beside. */
+/* The kernel ends the sockets of UCX, too, two seconds after
+ * FI_UNIMEM_NET_DEAD_MS. Those of the control connections have another limit
+ * instead. */
 static int count_probes(int fd, int host)
 {
 	uint64_t found = 0;
@@ -385,7 +393,7 @@ static int count_probes(int fd, int host)
 			continue;
 		CHECK(getsockopt(s, IPPROTO_TCP, TCP_KEEPCNT, &probes, &len) ==
 		      0);
-		CHECK_MSG(probes == 6, "a socket of UCX ends after %d probes",
+		CHECK_MSG(probes == 8, "a socket of UCX ends after %d probes",
 			  probes);
 		found++;
 	}

@@ -8,9 +8,15 @@
  * message of a dead process: the traffic checks each byte, the order and the
  * length of all messages.
  *
- * UNM_TEST_KILLS: kills at random moments, 3.
+ * UNM_TEST_KILLS: kills at random moments, 3. UNM_TEST_OUTAGES: times that the
+ * cable is out for a while, 1.
  */
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "lib/hosts.h"
 
@@ -26,15 +32,24 @@ enum order { STOP, CUT, UNPLUG };	/* words of the director */
 
 static const size_t mixed[] = { 8, 0, 4096, 40, 70000, 1000, 16384, 300000 };
 
-/* Both hosts send to an Ethernet address that nobody has. */
+/* Send all for the other host to an Ethernet address that nobody has. */
+static void cut(int host)
+{
+	CHECK(hosts_run("ip neigh replace 10.78.0.%d lladdr 02:00:00:00:00:99 "
+			"dev net0 nud permanent", 2 - host));
+}
+
+static void mend(int host)
+{
+	CHECK(hosts_run("ip neigh del 10.78.0.%d dev net0", 2 - host));
+}
+
 static void obey(enum order order, int host, struct traffic *t)
 {
 	if (order == STOP)
 		traffic_stop(t);
 	else if (order == CUT)
-		CHECK(hosts_run("ip neigh replace 10.78.0.%d lladdr "
-				"02:00:00:00:00:99 dev net0 nud permanent",
-				2 - host));
+		cut(host);
 	else
 		CHECK(hosts_run("ip link del net0"));
 }
@@ -212,6 +227,154 @@ static void cable_removed(void)
 	lose_each_other(UNPLUG);
 }
 
+/* ---- Receives ------------------------------------------------------------ */
+
+/* Is this text in what was written to the file that fd_of_stderr() made? */
+static bool printed(int fd, const char *text)
+{
+	char buf[4096];
+	ssize_t n = pread(fd, buf, sizeof(buf) - 1, 0);
+
+	CHECK(n >= 0);
+	buf[n] = '\0';
+	return strstr(buf, text) != NULL;
+}
+
+/* Have standard error go to a file of memory. */
+static int fd_of_stderr(void)
+{
+	int fd = memfd_create("stderr", MFD_CLOEXEC);
+
+	g_fail_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+	CHECK(fd >= 0 && g_fail_fd >= 0 && dup2(fd, STDERR_FILENO) >= 0);
+	return fd;
+}
+
+/*
+ * Each process waits in receives only, so nothing is sent that fails. Those
+ * that name a process of the other host end; the one from any source gets the
+ * message of the process of the same host. Every other process sleeps.
+ */
+static int only_receives(int fd, int host)
+{
+	int index = proc_index(), beside = (index + 2) % NPROCS, ret, out;
+	bool sleeps = index / 2;
+	struct fi_cq_tagged_entry entry;
+	struct fi_cq_err_entry error;
+	struct fi_context2 ctx[NPROCS];
+	uint8_t buf[NPROCS][8];
+	struct node n;
+
+	out = fd_of_stderr();
+	node_start(&n, fd, sleeps ? NODE_WAIT : 0);
+	all_connect(&n, fd, 0);
+	FI(fi_trecv(n.ep, buf[index], 8, NULL, FI_ADDR_UNSPEC, 5, 0,
+		    &ctx[index]));
+	for (int i = 1 - host; i < NPROCS; i += 2)
+		FI(fi_trecv(n.ep, buf[i], 8, NULL, n.peer[i], 5, 0, &ctx[i]));
+	node_report(&n, fd, 0);
+	if (index < 2)
+		cut(host);
+	for (int left = 2; left > 0; left--) {
+		while ((ret = sleeps ?
+			node_sleep(&n, &entry, &error, 60000) :
+			node_poll(&n, &entry, &error)) == 0)
+			;
+		CHECK_MSG(ret < 0 && error.err == FI_ECONNRESET, "%s",
+			  ret < 0 ? fi_strerror(error.err) : "success");
+		CHECK(error.op_context == &ctx[1 - host] ||
+		      error.op_context == &ctx[3 - host]);
+	}
+	CHECK(printed(out, "1 from any source go on waiting"));
+	CHECK(printed(out, "does not answer"));
+	/* without progress: the message beside may come before the answer */
+	procs_exchange(fd, 0);
+	while ((ret = (int)fi_tinject(n.ep, buf, 8, n.peer[beside], 5)) ==
+	       -FI_EAGAIN)
+		fi_cq_read(n.cq, NULL, 0);
+	FI(ret);
+	while ((ret = node_poll(&n, &entry, &error)) == 0)
+		;
+	CHECK(ret == 1 && entry.op_context == &ctx[index]);
+	node_report(&n, fd, 0);
+	node_close(&n);
+	return 0;
+}
+
+static void receives(void)
+{
+	struct proc *p[NPROCS];
+
+	hosts_start(p, NPROCS, only_receives);
+	procs_join(p, NPROCS);
+	for (int step = 0; step < 4; step++) {
+		for (int i = 0; i < NPROCS; i++)
+			procs_recv_word(p[i]->fd);
+		for (int i = 0; i < NPROCS; i++)
+			procs_send_word(p[i]->fd, 0);
+	}
+	for (int i = 0; i < NPROCS; i++)
+		proc_expect(p[i], 0);
+}
+
+/* ---- Outages ------------------------------------------------------------- */
+
+#define OUTAGE_US	1500000		/* FI_UNIMEM_NET_DEAD_MS is 3000 */
+#define SURVIVED_US	1900000		/* a longer one may end a peer ... */
+#define NOTICED_US	4500000		/* ... so long after its begin */
+#define LONGEST	0			/* word of g_shared: longest outage */
+
+/* Host 0 is not reached for a while, and nothing is sent meanwhile but the
+ * probes of the kernel, one each second. The next outage is at another moment
+ * between two probes. */
+static int through_outages(int fd, int host)
+{
+	long outages = procs_number("UNM_TEST_OUTAGES", 1);
+	struct node n;
+	uint64_t since, took;
+
+	node_start(&n, fd, 0);
+	all_connect(&n, fd, 0);
+	for (long i = 0; i < outages; i++) {
+		since = procs_now();
+		if (host == 1)
+			cut(host);
+		node_quiet(&n, OUTAGE_US);
+		if (host == 1)
+			mend(host);
+		took = procs_now() - since;
+		if (host == 1 && took > g_shared->word[LONGEST])
+			g_shared->word[LONGEST] = took;
+		node_quiet(&n, NOTICED_US - OUTAGE_US);
+	}
+	node_report(&n, fd, 0);
+	if (g_shared->word[LONGEST] < SURVIVED_US)
+		all_connect(&n, fd, 0);
+	else
+		node_report(&n, fd, 0);
+	node_close(&n);
+	return 0;
+}
+
+static void outages(void)
+{
+	struct proc *p[2];
+
+	hosts_start(p, 2, through_outages);
+	procs_join(p, 2);
+	for (int step = 0; step < 3; step++) {
+		for (int i = 0; i < 2; i++)
+			procs_recv_word(p[i]->fd);
+		for (int i = 0; i < 2; i++)
+			procs_send_word(p[i]->fd, 0);
+	}
+	for (int i = 0; i < 2; i++)
+		proc_expect(p[i], 0);
+	if (g_shared->word[LONGEST] >= SURVIVED_US)
+		procs_note("an outage took %llu ms on this busy machine",
+			   (unsigned long long)g_shared->word[LONGEST] / 1000);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct procs_case cases[] = {
@@ -219,6 +382,8 @@ int main(int argc, char **argv)
 		PROCS_CASE(host_gone, 0),
 		PROCS_CASE(partition, 0),
 		PROCS_CASE(cable_removed, 0),
+		PROCS_CASE(receives, 0),
+		PROCS_CASE(outages, 120),
 	};
 
 	setenv("FI_LOG_LEVEL", "warn", 0);

@@ -9,7 +9,7 @@
  * starts. A process that is stopped there instead is not dead: it goes on.
  * Fault points want a build with --enable-fault-points; the rest runs in any.
  *
- * UNM_TEST_KILLS: kills at random moments, 200.
+ * UNM_TEST_KILLS: kills at random moments, 100.
  * UNM_TEST_PASSES: how many passes of a point in the cases of check-full.
  */
 #include <dirent.h>
@@ -521,7 +521,7 @@ static uint64_t kill_one(void *arg)
 
 static void random_moments(void)
 {
-	long kills = procs_number("UNM_TEST_KILLS", 200);
+	long kills = procs_number("UNM_TEST_KILLS", 100);
 	uint64_t seed = (uint64_t)procs_number("UNM_TEST_SEED", 20261120);
 	bool own = own_shm();
 

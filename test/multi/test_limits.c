@@ -567,7 +567,7 @@ static const struct misuse misuses[] = {
 	{ { "FI_UNIMEM_HAL=dev" }, false,
 	  { "FI_UNIMEM_HAL=dev", "FI_UNIMEM_HAL=emu" } },
 	{ { "FI_UNIMEM_EAGER_MAX=1T" }, false,
-	  { "FI_UNIMEM_EAGER_MAX=1T", "256" } },
+	  { "FI_UNIMEM_EAGER_MAX=1T", "16384" } },
 	{ { "FI_UNIMEM_EAGERMAX=4096" }, true,
 	  { "FI_UNIMEM_EAGERMAX", "FI_UNIMEM_EAGER_MAX" } },
 	{ { "FI_UNIMEM_SERVICE=4096" }, true,

@@ -551,7 +551,7 @@ static void test_mistakes_in_parameters_are_logged_in_one_line(void **state)
 		{ "FI_UNIMEM_HAL=sim", "info", "", false },
 		{ "FI_UNIMEM_EAGER_MAX=x", "info", "FI_UNIMEM_EAGER_MAX=x",
 		  true },
-		{ "FI_UNIMEM_EAGER_MAX=1", "info", "256 to 16384", true },
+		{ "FI_UNIMEM_EAGER_MAX=17K", "info", "0 to 16384", true },
 		{ "FI_UNIMEM_TX_SIZE=12k", "info", "FI_UNIMEM_TX_SIZE=12k",
 		  true },
 		{ "FI_UNIMEM_ATTACH=maybe", "info", "use 0 or 1", true },

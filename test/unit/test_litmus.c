@@ -170,7 +170,7 @@ static const struct turn writes[] = {
  * a burst of requests and the longest atomic that is executed directly. */
 static uint32_t any_count(struct litmus *l, int class)
 {
-	size_t part = ((struct unm_ep *)l->p.a->ep)->eager_max -
+	size_t part = ((struct unm_ep *)l->p.a->ep)->piece_max -
 		8 * UNM_WIRE_WORDS_MAX;
 	size_t few[] = { part, part / 2, 2 * part, part + part / 2 };
 	size_t many[] = { BURST * part, (BURST + 1) * part, DIRECT_MAX };

@@ -58,7 +58,7 @@ static void shape(const struct talk *t, bool tagged, uint64_t i,
 	if (i % 128 == 7)
 		x->len = around[unit_below(&rng, 4)] - 1 + unit_below(&rng, 3);
 	else if (one_in(&rng, 4))
-		x->len = ep->inline_max[tagged][xfer_has_data(x)] - 1 +
+		x->len = ep->inline_end[tagged][xfer_has_data(x)] - 2 +
 			unit_below(&rng, 3);
 	else
 		x->len = unit_below(&rng, 80);

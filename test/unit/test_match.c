@@ -248,6 +248,39 @@ static void test_renamed_receives_keep_their_order(void **state)
 			assert_true(r[i].src == UNM_MATCH_NONE);
 }
 
+/* The receives of a source, exact and with masks, are removed; all others stay
+ * where they were. */
+static void test_receives_of_a_source(void **state)
+{
+	struct unm_match_recv r[400];
+	struct unm_list taken, *node;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < 400; i++)
+		post(&r[i], i / 8, i % 4 == 3 ? UINT64_MAX : 0,
+		     i % 2 == 0 ? 5 : i % 8 < 4 ? 6 : UNM_MATCH_ANY);
+	assert_int_equal(unm_match_count_any(&m), 100);
+	assert_ptr_equal(unm_match_find_context(&m, &r[4]), &r[4]);
+	unm_list_init(&taken);
+	unm_match_take_source(&m, 7, &taken);
+	assert_true(unm_list_empty(&taken));
+	unm_match_take_source(&m, 5, &taken);
+	assert_int_equal(m.nrecv, 200);
+	while ((node = unm_list_pop(&taken)) != NULL) {
+		struct unm_match_recv *got =
+			unm_container(node, struct unm_match_recv, link);
+
+		assert_int_equal((got - r) % 2, 0);
+		n++;
+	}
+	assert_int_equal(n, 200);
+	assert_null(unm_match_find_context(&m, &r[4]));
+	assert_int_equal(unm_match_count_any(&m), 100);
+	unm_match_take_source(&m, UNM_MATCH_ANY, &taken);
+	assert_int_equal(unm_match_count_any(&m), 0);
+	assert_ptr_equal(unm_match_find_recv(&m, 0, 6), &r[1]);
+}
+
 static void test_oldest_of_a_context(void **state)
 {
 	struct unm_match_recv r[6];
@@ -564,6 +597,7 @@ UNIT_MAIN(
 	TEST(test_directed_receives),
 	TEST(test_late_name_of_a_source),
 	TEST(test_renamed_receives_keep_their_order),
+	TEST(test_receives_of_a_source),
 	TEST(test_oldest_of_a_context),
 	TEST(test_growth_keeps_order),
 	TEST(test_a_million_messages_in_reverse),

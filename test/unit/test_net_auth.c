@@ -470,6 +470,73 @@ static void test_another_kind(void **state)
 	assert_int_equal(carry(&p.d, &p.a, 1000), -FI_ECONNREFUSED);
 }
 
+/* ---- Sessions ------------------------------------------------------------ */
+
+/* The session of the acceptor `owner` with its dialler. */
+static bool session_of(void *owner, const uint8_t name[NET_NAME],
+		       uint8_t secret[NET_SECRET])
+{
+	struct pair *p = owner;
+
+	memcpy(secret, p->secret, NET_SECRET);
+	return memcmp(name, p->d_name, NET_NAME) == 0;
+}
+
+/* Connect again with the session of a connection. Returns the acceptor's or
+ * the dialler's refusal, or 0. */
+static int again(const struct pair *old, struct pair *p)
+{
+	int ret;
+
+	begin(p);
+	memcpy(p->secret, old->a.next, NET_SECRET);
+	p->a.session = session_of;
+	p->a.owner = p;
+	net_auth_dial(&p->d, p->d_name, p->a_name, NET_KIND_SESSION,
+		      old->d.next);
+	ret = carry(&p->d, &p->a, 1000);
+	if (ret == 0)
+		ret = carry(&p->a, &p->d, 1000);
+	return ret != 0 ? ret : carry(&p->d, &p->a, 1000);
+}
+
+/* Both sides know the secret of their session, which no message has. */
+static void test_session(void **state)
+{
+	struct pair p, q;
+
+	(void)state;
+	agree(&p);
+	assert_memory_equal(p.d.next, p.a.next, NET_SECRET);
+	assert_memory_not_equal(p.d.next, p.d.seal_key, NET_SECRET);
+	assert_memory_not_equal(p.d.next, p.d.open_key, NET_SECRET);
+	assert_int_equal(again(&p, &q), 0);
+	assert_int_equal(q.a.state, NET_AUTH_DONE);
+	assert_int_equal(q.d.state, NET_AUTH_DONE);
+	assert_int_equal(q.a.kind, NET_KIND_SESSION);
+}
+
+static void test_another_session(void **state)
+{
+	struct pair p, q;
+
+	(void)state;
+	agree(&p);
+	p.d.next[3] ^= 1;
+	assert_int_equal(again(&p, &q), -FI_EACCES);
+	p.d.next[3] ^= 1;
+	begin(&q);		/* an acceptor without sessions */
+	net_auth_dial(&q.d, q.d_name, q.a_name, NET_KIND_SESSION, p.d.next);
+	assert_int_equal(carry(&q.d, &q.a, 1000), -FI_ECONNREFUSED);
+	assert_int_equal(carry(&q.a, &q.d, 1000), -FI_ECONNREFUSED);
+	begin(&q);		/* ... or with another interface only */
+	q.a.session = session_of;
+	q.a.owner = &q;
+	memset(q.d_name, 9, NET_NAME);
+	net_auth_dial(&q.d, p.d_name, q.a_name, NET_KIND_SESSION, p.d.next);
+	assert_int_equal(carry(&q.d, &q.a, 1000), -FI_ECONNREFUSED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -491,6 +558,8 @@ int main(void)
 		cmocka_unit_test(test_sealed_bytes),
 		cmocka_unit_test(test_sealed_elsewhere),
 		cmocka_unit_test(test_another_kind),
+		cmocka_unit_test(test_session),
+		cmocka_unit_test(test_another_session),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -295,6 +295,36 @@ static void test_arm_settles(void **state)
 	hal_if_disarm(b->hif);
 }
 
+/* The longest sleep of a side that may sleep. */
+static uint64_t sleep_ns(struct net_side *s)
+{
+	struct itimerspec left;
+
+	NET_PAIR_DO_UNTIL(net_side_pump(s), hal_if_arm(s->hif) == 0);
+	assert_int_equal(timerfd_gettime(s->nif->timer.fd, &left), 0);
+	hal_if_disarm(s->hif);
+	return (uint64_t)left.it_value.tv_sec * 1000 * MS +
+		(uint64_t)left.it_value.tv_nsec;
+}
+
+/* A side to which nothing comes wakes more and more seldom, until something
+ * comes. */
+static void test_idle_sleeps(void **state)
+{
+	net_pair_talk();
+	NET_PAIR_UNTIL(net_pair_frames(a) + net_pair_frames(b) == 0);
+	assert_in_range(sleep_ns(b), 1, 100 * MS);
+	/* as if nothing had come for long, and no host had to be checked */
+	NET_PAIR_UNTIL(b->nif->idle_since != 0);
+	b->nif->idle_since -= 500 * MS;
+	b->nif->check = UINT64_MAX;
+	assert_in_range(sleep_ns(b), 200 * MS, 100000 * MS);
+	b->nif->idle_since = 1;
+	assert_in_range(sleep_ns(b), 200 * MS, 1600 * MS);
+	b->nif->idle_frames--;
+	assert_in_range(sleep_ns(b), 1, 100 * MS);
+}
+
 /* ---- Forked children ----------------------------------------------------- */
 
 /* A child uses its parent's interface. Returns the number of the step that went
@@ -741,6 +771,7 @@ int main(void)
 		NET_PAIR_TEST(test_rest_of_a_killed_peer),
 		NET_PAIR_TEST(test_loss_asleep),
 		NET_PAIR_TEST(test_arm_settles),
+		NET_PAIR_TEST(test_idle_sleeps),
 		NET_PAIR_TEST(test_forked_child),
 		NET_PAIR_TEST(test_claimed_names),
 		NET_PAIR_TEST(test_other_user_answers),

@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_net_engine.c - the module of UCX refuses addresses that were cut off.
+ * test_net_engine.c - the module of UCX refuses addresses that were cut off,
+ * and prints nothing when a peer ends.
  *
  * An address comes from a peer that has proven its knowledge of the secret, so
  * this is about faults, not about attacks.
  */
+#define _GNU_SOURCE
 #include <dlfcn.h>
+#include <signal.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <rdma/fi_errno.h>
 
@@ -36,9 +43,30 @@ static void sent(struct net_message *message)
 	(void)message;
 }
 
+static unsigned nfailed;
+
 static void failed(void *peer)
 {
 	(void)peer;
+	nfailed++;
+}
+
+static const struct net_upcalls up = { received, sent, failed };
+
+/* Open a worker. address: NET_WORKER_MAX bytes, of which *len are set. */
+static struct net_worker *open_worker(struct net_worker_conf *conf,
+				      uint8_t *address, size_t *len)
+{
+	struct net_worker *w;
+
+	*conf = (struct net_worker_conf){
+		.device = "lo", .dead_ms = 3000, .up = &up,
+		.epfd = epoll_create1(EPOLL_CLOEXEC),
+	};
+	*len = NET_WORKER_MAX;
+	if (engine->open(conf, &w) != 0)
+		return NULL;
+	return engine->address(w, address, len) == 0 ? w : NULL;
 }
 
 static int load(void **state)
@@ -55,22 +83,92 @@ static int load(void **state)
 	return 0;
 }
 
-static void test_addresses_cut_off(void **state)
+/* A process with a worker, whose address it writes to a descriptor. */
+static pid_t start_peer(int fd)
 {
-	static const struct net_upcalls up = { received, sent, failed };
-	struct net_worker_conf conf = {
-		.device = "lo", .dead_ms = 3000, .up = &up,
-		.epfd = epoll_create1(EPOLL_CLOEXEC),
-	};
-	uint8_t address[NET_WORKER_MAX + 1];
-	size_t len = NET_WORKER_MAX;
+	struct net_worker_conf conf;
+	uint8_t address[NET_WORKER_MAX];
+	pid_t pid = fork();
+	size_t len;
+
+	if (pid != 0)
+		return pid;
+	if (open_worker(&conf, address, &len) == NULL ||
+	    write(fd, address, len) != (ssize_t)len)
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+/* The peer ends before its connection is made. UCX prints to the standard
+ * output of the program, unless the user asks for that. */
+static void test_end_is_quiet(void **state)
+{
+	struct net_message message = { NULL };
+	uint8_t address[NET_WORKER_MAX], local[NET_WORKER_MAX];
+	struct net_worker_conf conf;
 	struct net_worker *w;
 	struct net_link *link;
+	char said[256] = "";
+	int pipes[2], out, keep;
+	size_t len;
+	ssize_t got;
+	time_t end;
+	pid_t pid;
 
 	(void)state;
 	unit_needs(engine != NULL && engine->abi == NET_ENGINE_ABI);
-	assert_int_equal(engine->open(&conf, &w), 0);
-	assert_int_equal(engine->address(w, address, &len), 0);
+	unsetenv("UCX_LOG_LEVEL");
+	assert_int_equal(pipe(pipes), 0);
+	pid = start_peer(pipes[1]);
+	assert_true(pid > 0);
+	got = read(pipes[0], address, sizeof(address));
+	assert_true(got > 0);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	fflush(stdout);
+	keep = dup(STDOUT_FILENO);
+	out = memfd_create("stdout", MFD_CLOEXEC);
+	dup2(out, STDOUT_FILENO);
+	w = open_worker(&conf, local, &len);
+	nfailed = 0;
+	end = time(NULL) + 60;
+	if (w != NULL && engine->connect(w, address, (size_t)got, &pid,
+					 &link) == 0) {
+		if (engine->send(link, &message, "12345678", 8) < 0)
+			nfailed++;
+		while (nfailed == 0 && time(NULL) < end)
+			engine->progress(w);
+		engine->disconnect(link, NULL);
+	} else if (w != NULL) {
+		nfailed++;		/* the kernel refuses it at once */
+	}
+	if (w != NULL)
+		engine->close(w);
+	fflush(stdout);
+	dup2(keep, STDOUT_FILENO);
+	assert_true(nfailed != 0);
+	assert_true(pread(out, said, sizeof(said) - 1, 0) >= 0);
+	assert_string_equal(said, "");
+	close(conf.epfd);
+	close(keep);
+	close(out);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+static void test_addresses_cut_off(void **state)
+{
+	uint8_t address[NET_WORKER_MAX + 1];
+	struct net_worker_conf conf;
+	struct net_worker *w;
+	struct net_link *link;
+	size_t len;
+
+	(void)state;
+	unit_needs(engine != NULL && engine->abi == NET_ENGINE_ABI);
+	w = open_worker(&conf, address, &len);
+	assert_non_null(w);
 	assert_in_range(len, 9, NET_WORKER_MAX);
 	for (size_t n = 0; n <= len; n++) {
 		/* of its own allocation, so that ASan sees its end */
@@ -94,6 +192,7 @@ static void test_addresses_cut_off(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_end_is_quiet),
 		cmocka_unit_test(test_addresses_cut_off),
 	};
 

@@ -207,7 +207,34 @@ static void test_random_against_a_model(void **state)
 	free(m);
 }
 
+/* Blocks are found in their order, whatever was freed between them. */
+static void test_next(void **state)
+{
+	struct unm_span s;
+	uintptr_t at[6], found = 0;
+	size_t bytes = 0;
+
+	assert_true(unm_span_construct(&s, BASE, 16 * UNIT));
+	assert_true(unm_span_next(&s, 0, &bytes) == 0);
+	for (int i = 0; i < 6; i++)
+		at[i] = unm_span_alloc(&s, (i % 2 + 1) * UNIT, UNIT);
+	for (int i = 0; i < 6; i += 3)
+		unm_span_free(&s, at[i]);
+	for (int i = 0; i < 6; i++) {
+		if (i % 3 == 0)
+			continue;
+		found = unm_span_next(&s, found, &bytes);
+		assert_true(found == at[i]);
+		assert_int_equal(bytes, (i % 2 + 1) * UNIT);
+		found += bytes;
+	}
+	assert_true(unm_span_next(&s, found, &bytes) == 0);
+	assert_true(unm_span_next(&s, BASE + 16 * UNIT, &bytes) == 0);
+	unm_span_destruct(&s);
+}
+
 UNIT_MAIN(
+	cmocka_unit_test(test_next),
 	cmocka_unit_test(test_one_block_is_all),
 	cmocka_unit_test(test_free_of_nonsense),
 	cmocka_unit_test(test_alignment),

@@ -485,6 +485,33 @@ static void test_sleepers_do_not_wait_for_pieces(void **state)
 	talk_end(&t);
 }
 
+/* As long as pieces may be missing, the queue's wait object may not be waited
+ * for: nothing would signal it that the sender is silent. */
+static void test_no_wait_object_waits_for_pieces(void **state)
+{
+	struct ep_want want = { .wait = FI_WAIT_FD };
+	struct talk t = talk_of(0);
+	struct ep *e = ep_open(&want);
+	fi_addr_t er = raw_insert(e, t.r);
+	struct fid *fids[] = { &e->cq->fid };
+	uint64_t w[UNM_WIRE_WORDS_MAX];
+	struct unm_list *streams = &((struct unm_ep *)e->ep)->streams;
+
+	raw_connect(t.r, e);
+	raw_hello(t.r);
+	EP_OK(fi_recv(e->ep, t.in, LEN, NULL, er, t.in));
+	announce(&t, LEN);
+	assert_int_equal(next(&t, w), UNM_WIRE_CTS);
+	for (uint64_t end = ep_deadline(); !unm_list_empty(streams);) {
+		ep_in_time(end, "the message is read");
+		assert_int_equal(fi_trywait(e->fabric, fids, 1), -FI_EAGAIN);
+		ep_poll(e);
+	}
+	ep_received(e, t.in);
+	assert_true(all(t.in, BY_READ, LEN));
+	talk_end(&t);
+}
+
 UNIT_MAIN(
 	RAW_TEST_INSIDE(test_silent_sender_is_read),
 	RAW_TEST_INSIDE(test_short_messages_are_no_progress),
@@ -499,4 +526,5 @@ UNIT_MAIN(
 	RAW_TEST_INSIDE(test_two_ways_at_once_do_not_count),
 	RAW_TEST_INSIDE(test_no_patience),
 	RAW_TEST_INSIDE(test_sleepers_do_not_wait_for_pieces),
+	RAW_TEST_INSIDE(test_no_wait_object_waits_for_pieces),
 )

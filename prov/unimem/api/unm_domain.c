@@ -158,6 +158,7 @@ int unm_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 		     context);
 	domain->fid.ops = &unm_ops_domain;
 	domain->fid.mr = &unm_ops_mr;
+	unm_mem_adopt(domain);
 	*fid = &domain->fid;
 	return 0;
 put_hal:

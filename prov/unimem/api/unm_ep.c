@@ -21,6 +21,7 @@
 #include "api/unm_alias.h"
 #include "api/unm_atomic.h"
 #include "api/unm_ep.h"
+#include "api/unm_ep_limits.h"
 #include "api/unm_eq.h"
 #include "api/unm_msg.h"
 #include "api/unm_rma.h"
@@ -43,6 +44,7 @@
 #include "progress/unm_peer_life.h"
 #include "progress/unm_progress.h"
 #include "progress/unm_revoke.h"
+#include "rma/unm_bounce.h"
 #include "rma/unm_direct.h"
 #include "rma/unm_request.h"
 #include "rma/unm_target.h"
@@ -384,30 +386,6 @@ static void unm_ep_flags(struct unm_ep *ep)
 	unm_alias_update(ep);
 }
 
-static void unm_ep_limits(struct unm_ep *ep)
-{
-	const struct hal_caps *caps = ep->hif->caps;
-	uint32_t space = caps->space_bytes < UNM_PEER_SPACE ?
-		caps->space_bytes : UNM_PEER_SPACE;
-
-	ep->limits.pkt_payload = caps->pkt_payload;
-	ep->limits.pkt_wide = caps->pkt_wide;
-	ep->limits.space_bytes = caps->space_bytes;
-	ep->eager_max = g_unm_env.eager_max < space / 4 ?
-		g_unm_env.eager_max : space / 4;
-	for (int tagged = 0; tagged < 2; tagged++) {
-		for (int data = 0; data < 2; data++) {
-			ep->inline_max[tagged][data] =
-				unm_wire_inline_max(caps->pkt_payload, tagged,
-						    data);
-			ep->packet_max[tagged][data] =
-				caps->flags & HAL_CAP_WIDE ?
-				caps->pkt_wide - 8 * tagged - 8 * data :
-				ep->inline_max[tagged][data];
-		}
-	}
-}
-
 static int unm_ep_enable(struct unm_ep *ep)
 {
 	int ret;
@@ -583,6 +561,7 @@ static void unm_ep_part(struct unm_ep *ep)
 
 static void unm_ep_destruct(struct unm_ep *ep)
 {
+	unm_bounce_close(ep);
 	unm_match_destruct(&ep->match[0]);
 	unm_match_destruct(&ep->match[1]);
 	unm_pool_destruct(&ep->tx_pool);
@@ -721,14 +700,15 @@ static int unm_ep_place(struct unm_ep *ep)
 	if (ret != 0)
 		return ret;
 	ep->hif->user = ep;
+	ep->hif->peer_waits = unm_peer_waits;
 	ep->owner = getpid();
 	ep->stats = (void *)((char *)ep->hif->page + UNM_STATS_OFFSET);
 	*ep->stats = ep->no_page;
 	unm_ep_limits(ep);
 	UNM_INFO(EP_CTRL, "board %u interface %u: backend %s, profile %s, "
-		 "inline %u, eager %u bytes\n", ep->hif->addr.board,
+		 "inline below %u, eager up to %u bytes\n", ep->hif->addr.board,
 		 ep->hif->addr.iface, ep->hif->caps->backend,
-		 ep->hif->caps->profile, ep->inline_max[1][1], ep->eager_max);
+		 ep->hif->caps->profile, ep->inline_end[1][1], ep->eager_max);
 	return 0;
 }
 

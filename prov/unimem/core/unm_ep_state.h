@@ -59,8 +59,10 @@ struct unm_ep {
 	struct unm_stats *stats;
 	uint32_t peer_slots;
 	uint32_t eager_max;
-	uint16_t inline_max[2][2];	/* [tagged][has_data] */
-	uint16_t packet_max[2][2];	/* the same, wide packets included */
+	/* lengths from which on a message is not sent, [tagged][has_data] */
+	uint16_t inline_end[2][2];	/* ... in a packet of one slot */
+	uint16_t packet_end[2][2];	/* ... in any packet, also wide ones */
+	uint16_t short_end[2][2];	/* ... in a packet or eagerly */
 	uint64_t tx_msg_flags;		/* added to those of calls with flags */
 	/* each call of progress */
 	struct hal_if *hif;		/* interface of the HAL */
@@ -68,7 +70,8 @@ struct unm_ep {
 	uint32_t dma_out;		/* transfers outstanding */
 	struct unm_list pending_peers;	/* peers with something to send */
 	struct unm_list dma_wait;	/* rx_ops with transfers to post */
-	struct unm_list streams;	/* rx_ops in STREAM that are readable */
+	struct unm_list streams;	/* rx_ops in STREAM that are readable,
+					 * or in IMPORT */
 	struct unm_list direct;		/* operations of unm_direct.c */
 	bool armed;
 	bool enabled;
@@ -77,6 +80,7 @@ struct unm_ep {
 	bool directed;			/* receives may name their source */
 	bool source_err;		/* FI_SOURCE_ERR: report the address of
 					 * an unresolved peer */
+	bool lost;			/* a peer has died: msg/unm_lost.h */
 	struct unm_cq *rx_cq;
 	struct unm_cntr *rx_cntr;
 	uint64_t rx_msg_flags;
@@ -84,6 +88,8 @@ struct unm_ep {
 	struct unm_match match[2];	/* [tagged] */
 	struct unm_pool rx_pool;
 	/* ---- the rest is not touched by small messages ---- */
+	uint32_t piece_max;		/* longest piece of a stream, and part
+					 * of a request or result, bytes */
 	struct unm_cntr *rd_cntr, *wr_cntr;	/* own reads, writes */
 	struct unm_cntr *rem_rd_cntr, *rem_wr_cntr;	/* those of peers */
 	struct unm_pool tx_pool, msg_pool;
@@ -94,6 +100,8 @@ struct unm_ep {
 	struct unm_list unresolved;	/* peers not in the address vector */
 	struct unm_way_clock msg_clock;	/* of rendezvous */
 	struct unm_way_clock os_clock;	/* of puts and gets */
+	struct unm_bounce *bounce[2];	/* rma/unm_bounce.h: areas for sends and
+					 * for receives, NULL: not used yet */
 	/* idling */
 	uint32_t cold;			/* next peer beyond the hot ones */
 	uint64_t next_service;		/* unm_now_ns() of the next check */
@@ -102,6 +110,8 @@ struct unm_ep {
 					 * pool was empty */
 	bool must_poll;			/* an answer waits without an event to
 					 * wake a sleeper: keep polling */
+	bool lost_logged;		/* the loss of a peer on another host
+					 * was logged */
 	/* unexpected messages */
 	uint64_t unexpected_bytes;
 	struct unm_list throttled;	/* peers that get no credits */

@@ -8,12 +8,12 @@
 
 #define UNM_YIELD_NS	1000		/* longer yield: another thread ran */
 #define UNM_YIELD_QUICK	64		/* short yields in a row: none did */
-#define UNM_SPIN_MIN	8		/* empty polls, if other threads wait */
 
 /*
  * The duration of a yield shows whether another thread was waiting for the
- * processor. If so, spin only briefly before the next yield. If many yields in
- * a row were short, no thread waits: spin longer, and save the system calls.
+ * processor. If so, it may be the one that is to send: from now on yield after
+ * each empty poll. If many yields in a row were short, no thread waits: spin
+ * longer, and save the system calls.
  */
 void unm_yield(struct unm_idle *idle)
 {
@@ -23,7 +23,7 @@ void unm_yield(struct unm_idle *idle)
 	sched_yield();
 	quick = unm_idle_get(&idle->quick) + 1;
 	if (unm_now_ns() - start > UNM_YIELD_NS) {
-		unm_idle_set(&idle->spin, UNM_SPIN_MIN);
+		unm_idle_set(&idle->spin, 0);
 		quick = 0;
 	} else if (quick >= UNM_YIELD_QUICK) {
 		unm_idle_set(&idle->spin, (uint32_t)g_unm_env.spin);

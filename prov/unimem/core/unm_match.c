@@ -212,6 +212,38 @@ void unm_match_rename_recvs(struct unm_match *m, unm_match_src_fn src_of,
 		}
 }
 
+static void unm_match_take_from(struct unm_match *m, struct unm_list *head,
+				uint64_t src, struct unm_list *taken)
+{
+	unm_list_for_each_safe(pos, tmp, head) {
+		struct unm_match_recv *r =
+			unm_container(pos, struct unm_match_recv, link);
+
+		if (r->src != src)
+			continue;
+		unm_match_unpost(m, r);
+		unm_list_append(taken, &r->link);
+	}
+}
+
+void unm_match_take_source(struct unm_match *m, uint64_t src,
+			   struct unm_list *taken)
+{
+	unm_match_take_from(m, &m->wild, src, taken);
+	for (uint32_t i = 0; i < 1u << (64 - m->shift); i++)
+		unm_match_take_from(m, &m->recv[i], src, taken);
+}
+
+uint32_t unm_match_count_any(const struct unm_match *m)
+{
+	uint32_t n = m->nany;
+
+	unm_list_for_each(pos, &m->wild)
+		n += unm_container(pos, struct unm_match_recv, link)->src ==
+			UNM_MATCH_ANY;
+	return n;
+}
+
 void unm_match_store(struct unm_match *m, struct unm_match_msg *msg)
 {
 	unm_match_room(m, m->nmsg);

@@ -92,6 +92,15 @@ typedef uint64_t (*unm_match_src_fn)(const struct unm_match_recv *recv,
 void unm_match_rename_recvs(struct unm_match *m, unm_match_src_fn src_of,
 			    const void *arg);
 
+/* Remove every posted receive that names this source, and append it to the list
+ * taken by its link. Receives of one tag keep their order. Visits all
+ * receives. */
+void unm_match_take_source(struct unm_match *m, uint64_t src,
+			   struct unm_list *taken);
+
+/* The number of posted receives from any source. */
+uint32_t unm_match_count_any(const struct unm_match *m);
+
 /* Queue an unexpected message, whose tag and src are set; or remove it. */
 void unm_match_store(struct unm_match *m, struct unm_match_msg *msg);
 void unm_match_unstore(struct unm_match *m, struct unm_match_msg *msg);

@@ -103,6 +103,8 @@ struct unm_tx_op {
 	bool bad;			/* STREAM: send.iov is not readable */
 	uint8_t buf_class;
 	void *buf;			/* BACKLOG: copy of injected bytes */
+	void *bounce;			/* copy that the peer's engine reads, or
+					 * NULL */
 	uint64_t packet;		/* AWAIT: number of its last slot */
 	uint64_t peer_token;		/* STREAM: receiver's operation */
 	uint64_t sent;			/* STREAM: bytes sent */
@@ -114,6 +116,7 @@ struct unm_tx_op {
 
 enum unm_rx_state {
 	UNM_RX_POSTED = 1,	/* waits for a message */
+	UNM_RX_IMPORT,		/* rendezvous: waits for an import */
 	UNM_RX_DMA_WAIT,	/* rendezvous: transfers to be posted */
 	UNM_RX_DMA,		/* rendezvous: transfers under way */
 	UNM_RX_CTS,		/* rendezvous: pieces not requested yet */
@@ -133,7 +136,7 @@ struct unm_rx_op {
 	uint8_t count;			/* of iov */
 	bool tagged;
 	bool retired : 1;		/* multi-receive: takes no message */
-	bool canceled : 1;
+	bool canceled : 1;		/* multi-receive: unm_multi_cancel() */
 	uint32_t from;			/* index in the address vector that the
 					 * receive names, if match.src is not
 					 * UNM_MATCH_ANY */
@@ -166,6 +169,10 @@ struct unm_rx_op {
 	uint64_t peer_token;		/* sender's operation */
 	uint64_t addr;			/* sender's buffer */
 	struct unm_cached *mem;		/* import that has addr, or NULL */
+	struct hal_key key;		/* IMPORT: of memory that has addr */
+	uint64_t import_ns;		/* IMPORT: unm_now_ns() when it began */
+	void *bounce;			/* buffer that transfers write in place
+					 * of iov, or NULL */
 	uint8_t dma_next;		/* next iov entry to post */
 	uint8_t dma_left;		/* transfers outstanding */
 	int status;			/* negative fi_errno */

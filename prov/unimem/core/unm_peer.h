@@ -67,6 +67,8 @@ struct unm_peer {
 	uint64_t posted_reported;	/* the count stored to back word 1 */
 	bool hello_received;		/* HELLO received */
 	bool failed;			/* to be disconnected by progress */
+	bool closed;			/* the peer closed its endpoint: it did
+					 * not die */
 	/* each eager message, or send that was refused */
 	bool refused;			/* a send was refused: notify the
 					 * application when it may succeed */

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define UNM_STATS_OFFSET	64	/* in hal_if.page, after its head */
-#define UNM_STATS_VERSION	5
+#define UNM_STATS_VERSION	6
 
 /* name, what it counts */
 #define UNM_STATS_COUNTERS(X) \
@@ -27,6 +27,8 @@
 	X(tx_stream, "rendezvous streamed through receive space") \
 	X(rx_attach, "rendezvous read by cross-memory attach") \
 	X(rx_dmable, "rendezvous read from dmable memory") \
+	X(tx_bounce, "rendezvous sent from a bounce buffer") \
+	X(rx_bounce, "rendezvous read into a bounce buffer") \
 	X(rx_unexpected, "messages without a posted receive") \
 	X(again_packet, "sends refused: packet ring full") \
 	X(tx_backlog, "sends deferred: the peer released nothing") \

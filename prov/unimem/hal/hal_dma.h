@@ -17,6 +17,21 @@ static inline int hal_mem_alloc(struct hal *hal, int board, size_t bytes,
 	return hal->ops->mem_alloc(hal, board, bytes, mem, addr);
 }
 
+/*
+ * Make memory of the caller dmable: bytes at addr, all of a memfd that the
+ * caller has mapped there from its start (MAP_SHARED, for reading and writing),
+ * and has sealed against shrinking and growing. The HAL keeps a descriptor of
+ * its own. The mapping must last until hal_mem_free(), which does not unmap it.
+ * Its pages need not be allocated yet. 0; -FI_ENOSYS: the platform has no such
+ * memory; -FI_EINVAL: fd is no such file; -FI_ENOMEM, -FI_EMFILE. Any thread.
+ */
+static inline int hal_mem_adopt(struct hal *hal, int fd, void *addr,
+				size_t bytes, struct hal_mem **mem)
+{
+	return hal->ops->mem_adopt == NULL ? -FI_ENOSYS :
+		hal->ops->mem_adopt(hal, fd, addr, bytes, mem);
+}
+
 /* Free a region. Its key opens nothing from now on; peers that have imported
  * the region keep their mapping. Any thread. */
 static inline void hal_mem_free(struct hal *hal, struct hal_mem *mem)

@@ -91,6 +91,10 @@ const struct hal_param hal_param_table[] = {
 	    .max = 3600000, .def = "10000", .help = "connections to another "
 		    "host that end before an answer are tried again for so "
 		    "many ms"),
+	ROW("NET_PEERS", HAL_PARAM_INT, net_peers, .min = 0, .max = 1000000,
+	    .def = "0", .help = "connections to idle processes on other hosts "
+		    "are closed beyond so many; 0: by the limit of "
+		    "descriptors"),
 	ROW("SEQ_START", HAL_PARAM_LONG, seq_start, .min = 0, .max = LONG_MAX,
 	    .def = "0", .help = "first packet number of a link, for tests"),
 };

@@ -96,6 +96,9 @@ struct hal_params {
 					 * another host is not noticed */
 	int net_dial_ms;		/* how long connections that end before
 					 * an answer are tried again */
+	int net_peers;			/* most processes on other hosts that
+					 * stay connected while they are idle;
+					 * 0: by the limit of descriptors */
 	long seq_start;			/* number of the first packet of a link,
 					 * for tests of the wrap-around */
 };

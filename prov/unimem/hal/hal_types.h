@@ -240,6 +240,11 @@ struct hal_if {
 	const struct hal_caps *caps;
 	struct hal *hal;
 	void *user;			/* for the caller's use */
+	/* The caller sets it. Does it wait for anything of this peer, of whose
+	 * end it has to be notified? Connections to idle peers on other hosts
+	 * may be closed unless it does (docs/net.md, section 10). NULL: it
+	 * does. hal_if_service() and hal_if_pump() call it. */
+	bool (*peer_waits)(struct hal_peer *peer);
 	void *page;			/* public page (HAL_PAGE_BYTES), which
 					 * processes of this user may read */
 	struct hal_addr addr;		/* of this interface */
@@ -342,6 +347,9 @@ struct hal_ops {
 	/* dmable memory and cDMA */
 	int (*mem_alloc)(struct hal *hal, int board, size_t bytes,
 			 struct hal_mem **mem, void **addr);
+	/* NULL: dmable memory is the HAL's own only */
+	int (*mem_adopt)(struct hal *hal, int fd, void *addr, size_t bytes,
+			 struct hal_mem **mem);
 	void (*mem_free)(struct hal_mem *mem);
 	int (*mem_key)(struct hal_mem *mem, struct hal_key *key);
 	/* NULL: imports have windows instead */

@@ -157,6 +157,8 @@ libunm_hal_la_SOURCES = \
 	prov/unimem/hal/net/hal_net_state.h \
 	prov/unimem/hal/net/hal_net_stream.c \
 	prov/unimem/hal/net/hal_net_stream.h \
+	prov/unimem/hal/net/hal_net_suspend.c \
+	prov/unimem/hal/net/hal_net_suspend.h \
 	prov/unimem/hal/net/hal_net_types.h \
 	prov/unimem/hal/sim/hal_sim.c \
 	prov/unimem/hal/sim/hal_sim.h \

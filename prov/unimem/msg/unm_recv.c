@@ -16,6 +16,7 @@
 #include "core/unm_peer.h"
 #include "core/unm_wire.h"
 #include "hal/hal.h"
+#include "msg/unm_lost.h"
 #include "msg/unm_recv.h"
 #include "msg/unm_rendezvous.h"
 #include "msg/unm_rx_op.h"
@@ -246,6 +247,7 @@ static void unm_multi_drain(struct unm_ep *ep, struct unm_rx_op *op)
 static inline void unm_recv_start(struct unm_ep *ep, struct unm_rx_op *op)
 {
 	struct unm_match *match = &ep->match[op->tagged];
+	uint64_t src = op->match.src;
 	struct unm_match_msg *found;
 
 	if (op->flags & FI_MULTI_RECV) {
@@ -254,11 +256,12 @@ static inline void unm_recv_start(struct unm_ep *ep, struct unm_rx_op *op)
 		op->canceled = false;
 		unm_match_post(match, &op->match);
 		unm_multi_drain(ep, op);
+		if (unm_lost(ep, src))
+			unm_lost_source(ep, src, FI_ECONNRESET);
 		return;
 	}
 	found = match->nmsg == 0 ? NULL :
-		unm_match_find_msg(match, op->match.tag, op->match.ignore,
-				   op->match.src);
+		unm_match_find_msg(match, op->match.tag, op->match.ignore, src);
 	if (found == NULL) {
 		unm_match_post(match, &op->match);
 		return;
@@ -318,6 +321,9 @@ ssize_t unm_recv_queue(struct unm_ep *ep, bool tagged, void *buf, size_t len,
 	ret = unm_recv_src(ep, addr, &src);
 	if (ret != 0)
 		return ret;
+	if (unm_lost(ep, src) &&
+	    unm_match_find_msg(&ep->match[tagged], tag, ignore, src) == NULL)
+		return -FI_ECONNRESET;
 	if (ep->rx_pool.used >= (uint32_t)g_unm_env.rx_size)
 		return -FI_EAGAIN;
 	if (unm_cq_full(ep->rx_cq) &&
@@ -451,7 +457,8 @@ void unm_recv_peek(struct unm_ep *ep, uint64_t tag, uint64_t ignore,
 	} else {
 		struct unm_rx_done done = {
 			.context = context, .tagged = true, .peek = true,
-			.tag = tag, .src = FI_ADDR_NOTAVAIL, .err = FI_ENOMSG,
+			.tag = tag, .src = FI_ADDR_NOTAVAIL,
+			.err = unm_lost(ep, src) ? FI_ECONNRESET : FI_ENOMSG,
 		};
 
 		unm_complete_rx(ep, &done);
@@ -519,9 +526,7 @@ ssize_t unm_recv_cancel_locked(struct unm_ep *ep, void *context)
 		return -FI_ENOENT;
 	op = unm_container(found, struct unm_rx_op, match);
 	if (op->flags & FI_MULTI_RECV) {
-		op->canceled = true;
-		unm_multi_retire(ep, op);
-		unm_multi_put(ep, op);
+		unm_multi_cancel(ep, op, FI_ECANCELED);
 		return 0;
 	}
 	done = (struct unm_rx_done){

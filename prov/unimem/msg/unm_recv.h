@@ -36,6 +36,7 @@ void unm_recv_removed(struct unm_ep *ep);
  * those of the operation, with FI_COMPLETION and UNM_OP_WORK; FI_MULTI_RECV is
  * ignored for FI_TAGGED. 0;
  * -FI_EAGAIN: a limit of receives is reached or the completion queue is full;
+ * -FI_ECONNRESET: src has died, and no stored message of it matches;
  * -FI_EINVAL: src or count; -FI_EOPBADSTATE: the endpoint cannot receive. */
 ssize_t unm_recv_buf(struct unm_ep *ep, uint64_t kind, void *buf, size_t len,
 		     fi_addr_t src, uint64_t tag, uint64_t ignore,
@@ -62,8 +63,8 @@ ssize_t unm_recv_cancel_locked(struct unm_ep *ep, void *context);
 int unm_recv_may_peek(const struct unm_ep *ep, fi_addr_t addr, uint64_t *src);
 
 /* Execute FI_PEEK: complete with the first stored tagged message that matches,
- * or with FI_ENOMSG; flags may have FI_CLAIM or FI_DISCARD. The domain is
- * locked. */
+ * with FI_ECONNRESET if src has died, else with FI_ENOMSG; flags may have
+ * FI_CLAIM or FI_DISCARD. The domain is locked. */
 void unm_recv_peek(struct unm_ep *ep, uint64_t tag, uint64_t ignore,
 		   uint64_t src, void *context, uint64_t flags);
 

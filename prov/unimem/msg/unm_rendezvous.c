@@ -3,7 +3,8 @@
  * unm_rendezvous.c - the receiving side of rendezvous. It owns the receives
  * that are in transfer.
  *
- * A message in dmable memory is read from there by the cDMA engine. Any other
+ * A message in dmable memory is read from there by the cDMA engine, into a
+ * bounce buffer if the engine does not reach the receive buffer. Any other
  * message is either read at once, by cross-memory attach, or streamed: the
  * sender copies pieces into receive space, the receiver copies them out;
  * core/unm_way.h chooses. When no piece comes for some microseconds, the
@@ -24,6 +25,7 @@
 #include "hal/hal.h"
 #include "msg/unm_rendezvous.h"
 #include "msg/unm_rx_op.h"
+#include "rma/unm_bounce.h"
 #include "rma/unm_cache.h"
 #include "rma/unm_mem.h"
 #include "unm_env.h"
@@ -35,6 +37,8 @@
 #define UNM_READ_BYTES	(256u << 10)	/* bytes of a stream that one transfer
 					 * reads */
 #define UNM_WAIT_MIN_NS	2000		/* shortest wait for a piece */
+#define UNM_IMPORT_NS	1000000000	/* longest wait of a message for an
+					 * import */
 
 /* ---- Measurement, see unm_way.h ---------------------------------------- */
 
@@ -69,14 +73,23 @@ static void unm_rdv_arrived(struct unm_ep *ep, struct unm_rx_op *op)
 	op->how = UNM_WAY_NONE;
 }
 
+/* Free the bounce buffer of a receive, if it has one. */
+static void unm_rdv_unbounce(struct unm_ep *ep, struct unm_rx_op *op)
+{
+	if (op->bounce != NULL)
+		unm_bounce_give(ep, UNM_BOUNCE_RX, op->bounce);
+	op->bounce = NULL;
+}
+
 /* Remove a receive from all lists and release it. */
 static void unm_rdv_release(struct unm_ep *ep, struct unm_rx_op *op)
 {
 	unm_rdv_goes(ep, op, UNM_WAY_NONE);
 	unm_list_remove(&op->link);
 	unm_list_remove(&op->control);
+	unm_rdv_unbounce(ep, op);
 	if (op->mem != NULL)
-		unm_cached_put(op->mem);
+		unm_cache_read(op->peer, op->mem);
 	unm_pool_release(&ep->rx_pool, op);
 }
 
@@ -220,15 +233,74 @@ static bool unm_rdv_engine(const struct unm_ep *ep, const struct unm_rx_op *op)
 	return true;
 }
 
-/* Read the whole message at once? False: stream it. If the sender's dmable
- * memory is not imported yet, unm_cache_import() requests it for later
- * messages, and this message is streamed. */
+/* Do messages from dmable memory wait for imports, and complete in the order in
+ * which they matched? */
+static bool unm_rdv_ordered(void)
+{
+	return !g_unm_env.rkey_keep || g_unm_env.bounce != 0;
+}
+
+/* The first message of a peer in one of these states, a sum of 1 << state; or
+ * NULL. */
+static struct unm_rx_op *unm_rdv_first(const struct unm_peer *peer,
+				       unsigned states)
+{
+	unm_list_for_each(pos, &peer->recvs) {
+		struct unm_rx_op *op = unm_container(pos, struct unm_rx_op,
+						     link);
+
+		if (states >> op->state & 1)
+			return op;
+	}
+	return NULL;
+}
+
+/* Import the sender's dmable memory. True: done, or in progress, and op->state
+ * is IMPORT. Messages that wait are read in the order in which they matched. */
+static bool unm_rdv_import(struct unm_ep *ep, struct unm_rx_op *op,
+			   const struct hal_key *key)
+{
+	bool wait = unm_rdv_ordered();
+	int ret = -FI_EAGAIN;
+
+	if (!wait || unm_rdv_first(op->peer, 1 << UNM_RX_IMPORT) == NULL)
+		ret = unm_cache_import(op->peer, key, &op->mem);
+	/* else the import is for later messages, and this one is streamed */
+	if (ret != -FI_EAGAIN || !wait)
+		return ret == 0;
+	op->state = UNM_RX_IMPORT;
+	op->key = *key;
+	op->import_ns = unm_now_ns();
+	unm_list_append(&ep->streams, &op->control);
+	if (ep->armed)			/* only progress continues it */
+		unm_ep_wake_all(ep);
+	return true;
+}
+
+/* Have the engine read a message from the sender's dmable memory? False: stream
+ * it. */
+static bool unm_rdv_read_dmable(struct unm_ep *ep, struct unm_rx_op *op,
+				const struct hal_key *key)
+{
+	if (!g_unm_env.direct)
+		return false;
+	if (!unm_rdv_engine(ep, op)) {
+		op->bounce = unm_bounce_take(ep, UNM_BOUNCE_RX, op->wanted);
+		if (op->bounce == NULL)
+			return false;
+	}
+	if (unm_rdv_import(ep, op, key))
+		return true;
+	unm_rdv_unbounce(ep, op);
+	return false;
+}
+
+/* Read the whole message at once? False: stream it. */
 static bool unm_rdv_read_now(struct unm_ep *ep, struct unm_rx_op *op,
 			     const struct unm_got *got)
 {
 	if (got->dmable)
-		return g_unm_env.direct && unm_rdv_engine(ep, op) &&
-			unm_cache_import(op->peer, &got->key, &op->mem) == 0;
+		return unm_rdv_read_dmable(ep, op, &got->key);
 	if (!op->readable)
 		return false;
 	if (g_unm_env.stream_us == 0) {
@@ -299,6 +371,7 @@ void unm_rendezvous_begin(struct unm_ep *ep, struct unm_rx_op *op,
 	op->peer_token = got->token;
 	op->addr = got->addr;
 	op->mem = NULL;
+	op->bounce = NULL;
 	op->dma_next = 0;
 	op->dma_left = 0;
 	op->fault = false;
@@ -317,7 +390,8 @@ void unm_rendezvous_begin(struct unm_ep *ep, struct unm_rx_op *op,
 		unm_rdv_complete(ep, op);
 		unm_rdv_control(op, UNM_RX_FIN);
 	} else if (unm_rdv_read_now(ep, op, got)) {
-		unm_rdv_read_all(ep, op);
+		if (op->state != UNM_RX_IMPORT)
+			unm_rdv_read_all(ep, op);
 	} else {
 		unm_rdv_control(op, UNM_RX_CTS);
 	}
@@ -337,6 +411,7 @@ void unm_rendezvous_refuse(struct unm_ep *ep, const struct unm_got *got)
 	op->peer = got->peer;
 	op->peer_token = got->token;
 	op->mem = NULL;
+	op->bounce = NULL;
 	op->status = 0;
 	op->how = UNM_WAY_NONE;
 	unm_list_init(&op->control);
@@ -498,6 +573,24 @@ static uint64_t unm_stream_wait(const struct unm_rx_op *op)
 	return ns < max ? ns : max;
 }
 
+/* Continue the import for the first message of a peer that waits for one. If
+ * the import fails, or takes too long, the message is streamed. */
+static void unm_rdv_continue_import(struct unm_ep *ep, struct unm_peer *peer)
+{
+	struct unm_rx_op *op = unm_rdv_first(peer, 1 << UNM_RX_IMPORT);
+	int ret = unm_cache_import(peer, &op->key, &op->mem);
+
+	if (ret == -FI_EAGAIN && unm_now_ns() - op->import_ns < UNM_IMPORT_NS)
+		return;
+	unm_list_remove(&op->control);
+	if (ret == 0) {
+		unm_rdv_read_all(ep, op);
+		return;
+	}
+	unm_rdv_unbounce(ep, op);
+	unm_rdv_control(op, UNM_RX_CTS);
+}
+
 void unm_recv_streams(struct unm_ep *ep)
 {
 	struct unm_rx_op *op = unm_container(ep->streams.next,
@@ -508,9 +601,14 @@ void unm_recv_streams(struct unm_ep *ep)
 	/* the next call examines the next stream */
 	unm_list_remove(&op->control);
 	unm_list_append(&ep->streams, &op->control);
+	if (peer->hp == NULL || peer->hp->dead)
+		return;
+	if (op->state == UNM_RX_IMPORT) {
+		unm_rdv_continue_import(ep, peer);
+		return;
+	}
 	/* packets that are there come first: they may be pieces */
-	if (op->reading != 0 || peer->hp == NULL || peer->hp->dead ||
-	    hal_rx_peek(peer->hp, &head) != NULL)
+	if (op->reading != 0 || hal_rx_peek(peer->hp, &head) != NULL)
 		return;
 	life = unm_stream_life(peer);
 	now = unm_now_ns();
@@ -527,8 +625,12 @@ void unm_recv_streams(struct unm_ep *ep)
 /* Post the transfers of one operation. False: the engine has no free entry. */
 static bool unm_rdv_post(struct unm_ep *ep, struct unm_rx_op *op)
 {
-	while (op->dma_next < op->count) {
-		struct iovec *iov = &op->iov[op->dma_next];
+	const struct iovec whole = { op->bounce, op->wanted };
+	size_t count = op->bounce != NULL ? 1 : op->count;
+
+	while (op->dma_next < count) {
+		const struct iovec *iov = op->bounce != NULL ? &whole :
+			&op->iov[op->dma_next];
 		uint64_t left = op->wanted - op->got;
 		struct hal_dma dma = {
 			.op = HAL_DMA_GET,
@@ -585,6 +687,11 @@ static bool unm_rdv_fault(struct unm_rx_op *op)
 /* Every transfer of an operation has ended. */
 static void unm_rdv_read(struct unm_ep *ep, struct unm_rx_op *op)
 {
+	if (op->bounce != NULL && op->status == 0) {
+		unm_iov_fill(op->iov, op->count, 0, op->bounce, op->wanted);
+		ep->stats->rx_bounce++;
+	}
+	unm_rdv_unbounce(ep, op);
 	if (op->status == -FI_EACCES && op->mem == NULL)
 		unm_rdv_forbidden(op->peer);
 	if (op->status == -FI_EACCES ||
@@ -617,6 +724,24 @@ static void unm_rdv_read(struct unm_ep *ep, struct unm_rx_op *op)
 	unm_rdv_control(op, UNM_RX_FIN);
 }
 
+/* Every transfer of an operation has ended. An engine may end transfers in any
+ * order; complete the messages of this peer in theirs. */
+static void unm_rdv_ended(struct unm_ep *ep, struct unm_rx_op *op)
+{
+	struct unm_peer *peer = op->peer;
+
+	if (!unm_rdv_ordered()) {
+		unm_rdv_read(ep, op);
+		return;
+	}
+	unm_peer_ref(peer);
+	while ((op = unm_rdv_first(peer, 1 << UNM_RX_IMPORT | 1 << UNM_RX_DMA |
+				   1 << UNM_RX_DMA_WAIT)) != NULL &&
+	       op->dma_left == 0 && op->state == UNM_RX_DMA)
+		unm_rdv_read(ep, op);
+	unm_peer_unref(peer);
+}
+
 void unm_recv_dma_post(struct unm_ep *ep)
 {
 	while (!unm_list_empty(&ep->dma_wait)) {
@@ -626,7 +751,7 @@ void unm_recv_dma_post(struct unm_ep *ep)
 		if (!unm_rdv_post(ep, op))
 			break;
 		if (op->dma_left == 0)
-			unm_rdv_read(ep, op);
+			unm_rdv_ended(ep, op);
 	}
 }
 
@@ -643,7 +768,7 @@ void unm_recv_dma_done(struct unm_ep *ep, const struct hal_dma_comp *comp)
 	if (comp->status != 0)
 		op->status = comp->status;
 	if (--op->dma_left == 0 && op->state == UNM_RX_DMA)
-		unm_rdv_read(ep, op);
+		unm_rdv_ended(ep, op);
 }
 
 void unm_recv_abort(struct unm_peer *peer, int err)

@@ -35,7 +35,8 @@ int unm_recv_data(struct unm_peer *peer, const struct unm_wire_msg *m,
 int unm_recv_progress(struct unm_peer *peer);
 
 /* Examine one stream: if no piece has come for long enough, read the rest from
- * the sender's memory. ep->streams is not empty. */
+ * the sender's memory. Or continue one import for which a message waits.
+ * ep->streams is not empty. */
 void unm_recv_streams(struct unm_ep *ep);
 
 /* Post the transfers in ep->dma_wait, as far as the engine has free entries. */

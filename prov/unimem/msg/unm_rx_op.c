@@ -19,7 +19,7 @@ void unm_multi_retire(struct unm_ep *ep, struct unm_rx_op *buf)
 uint64_t unm_multi_put(struct unm_ep *ep, struct unm_rx_op *buf)
 {
 	struct unm_rx_done canceled = {
-		.context = buf->match.context, .err = FI_ECANCELED,
+		.context = buf->match.context, .err = -buf->status,
 		.src = FI_ADDR_NOTAVAIL,
 	};
 	bool was_canceled = buf->canceled;
@@ -31,6 +31,14 @@ uint64_t unm_multi_put(struct unm_ep *ep, struct unm_rx_op *buf)
 		return FI_MULTI_RECV;
 	unm_complete_rx(ep, &canceled);
 	return 0;
+}
+
+void unm_multi_cancel(struct unm_ep *ep, struct unm_rx_op *buf, int err)
+{
+	buf->canceled = true;
+	buf->status = -err;
+	unm_multi_retire(ep, buf);
+	unm_multi_put(ep, buf);
 }
 
 size_t unm_multi_take(struct unm_ep *ep, struct unm_rx_op *buf,

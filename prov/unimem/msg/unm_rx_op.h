@@ -59,6 +59,10 @@ unm_rx_op_new(struct unm_ep *ep, void *context, uint64_t flags, bool tagged)
 /* Retire a multi-receive buffer: it matches no further message. */
 void unm_multi_retire(struct unm_ep *ep, struct unm_rx_op *buf);
 
+/* Retire a multi-receive buffer, and complete it with err (a positive fi_errno)
+ * once no transfer into it is in progress. It may be released in this call. */
+void unm_multi_cancel(struct unm_ep *ep, struct unm_rx_op *buf, int err);
+
 /* Allot part of a multi-receive buffer to a message of msg_len bytes: *where is
  * its begin. Returns its size, less than msg_len if the message is truncated.
  * Retires the buffer if less than min_multi_recv is left. */
@@ -68,8 +72,8 @@ size_t unm_multi_take(struct unm_ep *ep, struct unm_rx_op *buf,
 /*
  * Release a multi-receive buffer if it is retired and no transfer into it is in
  * progress; else do nothing. Returns the flag FI_MULTI_RECV for the completion
- * of the last message, or 0. A cancelled buffer gets a completion of its own
- * with FI_ECANCELED.
+ * of the last message, or 0. A cancelled buffer gets a completion of its own,
+ * with the error of unm_multi_cancel().
  */
 uint64_t unm_multi_put(struct unm_ep *ep, struct unm_rx_op *buf);
 

@@ -20,6 +20,7 @@
 #include "core/unm_wire.h"
 #include "hal/hal.h"
 #include "msg/unm_send.h"
+#include "rma/unm_bounce.h"
 #include "rma/unm_mem.h"
 #include "unm_env.h"
 #include "unm_offer.h"
@@ -47,6 +48,7 @@ static struct unm_tx_op *unm_tx_op_new(struct unm_peer *peer,
 	}
 	op->peer = peer;
 	op->buf = NULL;
+	op->bounce = NULL;
 	op->send = *s;
 	op->send.iov = op->iov;
 	for (size_t i = 0; i < s->count; i++)
@@ -64,6 +66,8 @@ static void unm_tx_op_undo(struct unm_tx_op *op)
 	unm_list_remove(&op->link);
 	if (op->buf != NULL)
 		unm_pool_release(&ep->buf_pool[op->buf_class], op->buf);
+	if (op->bounce != NULL)
+		unm_bounce_give(ep, UNM_BOUNCE_TX, op->bounce);
 	unm_pool_release(&ep->tx_pool, op);
 }
 
@@ -127,7 +131,7 @@ static uint64_t unm_msg_head(const struct unm_send *s, uint8_t type,
 static int unm_send_packet(struct unm_peer *peer, const struct unm_send *s)
 {
 	struct unm_ep *ep = peer->ep;
-	bool wide = s->len > ep->inline_max[s->tagged][s->has_data];
+	bool wide = s->len >= ep->inline_end[s->tagged][s->has_data];
 	uint8_t bytes[UNM_WIRE_INLINE_MAX];
 	uint64_t w[2];
 	unsigned n = unm_lead_words(s, w);
@@ -179,6 +183,37 @@ int unm_send_eager(struct unm_peer *peer, uint64_t head, uint64_t *w,
 	return 0;
 }
 
+/*
+ * Where the peer's cDMA engine can read the message of an operation: in its own
+ * buffer, or in a copy in a bounce buffer, if there is one. Else where the
+ * kernel can read it, or NULL; *seg is NULL then, and the dmable segment
+ * otherwise.
+ */
+static const void *unm_rdv_source(struct unm_tx_op *op,
+				  struct unm_mem_seg **seg)
+{
+	const struct unm_send *s = &op->send;
+	struct unm_ep *ep = op->peer->ep;
+	const void *at = s->count == 1 ? s->iov[0].iov_base : NULL;
+
+	*seg = NULL;
+	if (!g_unm_env.direct)
+		return at;
+	if (at != NULL)
+		*seg = unm_mem_find(ep->domain, at, s->len);
+	if (*seg != NULL || g_unm_env.bounce == 0)
+		return at;
+	if (op->bounce == NULL) {	/* the RTS was not refused before */
+		op->bounce = unm_bounce_take(ep, UNM_BOUNCE_TX, s->len);
+		if (op->bounce == NULL)
+			return at;
+		unm_iov_fetch(s->iov, s->count, 0, op->bounce, s->len);
+		ep->stats->tx_bounce++;
+	}
+	*seg = unm_mem_find(ep->domain, op->bounce, s->len);
+	return op->bounce;
+}
+
 /* Announce a message with RTS. waiting is the operation of s if s comes from
  * the backlog, else NULL; so in the next two functions. */
 static int unm_send_rendezvous(struct unm_peer *peer, const struct unm_send *s,
@@ -186,7 +221,7 @@ static int unm_send_rendezvous(struct unm_peer *peer, const struct unm_send *s,
 {
 	struct unm_ep *ep = peer->ep;
 	struct unm_tx_op *op = waiting;
-	struct unm_mem_seg *seg = NULL;
+	struct unm_mem_seg *seg;
 	uint64_t w[UNM_WIRE_WORDS_MAX];
 	unsigned n = unm_lead_words(s, w);
 	int ret;
@@ -195,11 +230,9 @@ static int unm_send_rendezvous(struct unm_peer *peer, const struct unm_send *s,
 		op = unm_tx_op_new(peer, s);
 	if (op == NULL)
 		return -FI_EAGAIN;
-	if (s->count == 1 && g_unm_env.direct)
-		seg = unm_mem_find(ep->domain, s->iov[0].iov_base, s->len);
 	w[n++] = s->len;
 	w[n++] = unm_pool_token(op);
-	w[n++] = s->count == 1 ? (uintptr_t)s->iov[0].iov_base : 0;
+	w[n++] = (uintptr_t)unm_rdv_source(op, &seg);
 	if (seg != NULL) {
 		w[n - 1] -= seg->base;
 		w[n++] = seg->key.word[0];
@@ -235,7 +268,7 @@ static int unm_send_short(struct unm_peer *peer, const struct unm_send *s,
 		if (op == NULL)
 			return -FI_EAGAIN;
 	}
-	if (s->len <= ep->packet_max[s->tagged][s->has_data])
+	if (s->len < ep->packet_end[s->tagged][s->has_data])
 		ret = unm_send_packet(peer, s);
 	else
 		ret = unm_send_eager(peer, unm_msg_head(s, UNM_WIRE_EAGER, 0),
@@ -272,7 +305,7 @@ static int unm_send_now(struct unm_peer *peer, const struct unm_send *s,
 	}
 	/* no rendezvous: the buffer of an injected message may be reused when
 	 * the call returns */
-	if (s->inject || s->len <= ep->eager_max)
+	if (s->inject || s->len < ep->short_end[s->tagged][s->has_data])
 		ret = unm_send_short(peer, s, waiting);
 	else
 		ret = unm_send_rendezvous(peer, s, waiting);
@@ -491,8 +524,8 @@ static int unm_stream_push(struct unm_peer *peer, struct unm_tx_op *op)
 		return unm_stream_refuse(peer, op);
 	while (op->sent < op->wanted && done < UNM_STREAM_BURST) {
 		uint64_t left = op->wanted - op->sent;
-		uint32_t len = left < peer->ep->eager_max ? left :
-			peer->ep->eager_max;
+		uint32_t len = left < peer->ep->piece_max ? left :
+			peer->ep->piece_max;
 		uint32_t off = unm_peer_find_space(peer, len);
 		uint64_t w[2] = { op->peer_token };
 

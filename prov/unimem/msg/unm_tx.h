@@ -39,13 +39,13 @@ int unm_tx_packet(struct unm_peer *peer, const uint64_t kind, uint64_t *w,
 	struct iovec iov;
 	int ret;
 
-	if (__builtin_expect(len <= ep->inline_max[tagged][has_data], 1)) {
+	if (__builtin_expect(len < ep->inline_end[tagged][has_data], 1)) {
 		ret = hal_pkt_send(peer->hp,
 				   hal_head(UNM_WIRE_INLINE | tagged,
 					    len | more),
 				   w, tagged + has_data, buf, len);
 		ep->stats->tx_inline += ret == 0;
-	} else if (len <= ep->packet_max[tagged][has_data]) {
+	} else if (len < ep->packet_end[tagged][has_data]) {
 		ret = hal_pkt_send_wide(peer->hp,
 					hal_head(UNM_WIRE_WIDE | tagged,
 						 unm_wire_wide_flags(len) |
@@ -90,7 +90,8 @@ ssize_t unm_tx(struct unm_ep *ep, const uint64_t kind, const void *buf,
 		goto slow;
 	peer = ep->peer_of[dest];
 	if (__builtin_expect(peer == NULL ||
-			     len > (inject ? UNM_INJECT_MAX : ep->eager_max) ||
+			     len >= (inject ? UNM_INJECT_MAX + 1 :
+				     ep->short_end[tagged][has_data]) ||
 			     peer->msgs_sent == peer->msg_limit ||
 			     (!inject && ((flags & UNM_TX_SLOW) ||
 					  unm_cq_full(ep->tx_cq))), 0))

@@ -110,7 +110,10 @@ void unm_gauge_refresh(struct unm_ep *ep, uint64_t now_us)
 		if (peer->ncached != 0) {	/* release what is revoked or
 						 * idle, so that the memory can
 						 * be freed */
-			unm_rkey_poll_revoked(peer);
+			/* a peer that cannot be reached yet was asked for no
+			 * remote key, but memory of it may be imported */
+			if (peer->hello_sent)
+				unm_rkey_poll_revoked(peer);
 			unm_cache_evict_idle(peer, now_us);
 		}
 		entries += peer->ncached;

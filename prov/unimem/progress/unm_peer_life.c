@@ -11,6 +11,7 @@
 #include "core/unm_ep_state.h"
 #include "core/unm_peer.h"
 #include "hal/hal.h"
+#include "msg/unm_lost.h"
 #include "msg/unm_rendezvous.h"
 #include "msg/unm_send.h"
 #include "progress/unm_peer_life.h"
@@ -57,7 +58,26 @@ void unm_peer_tear_down(struct unm_peer *peer, int err)
 	unm_target_abort(peer);
 	ep->stats->deaths++;
 	unm_peer_mark_dead(peer);
+	unm_lost_peer(peer, err);
 	unm_peer_unref(peer);
+}
+
+bool unm_peer_waits(struct hal_peer *hp)
+{
+	const struct unm_peer *peer = hp->user;
+
+	return peer != NULL &&
+		!(unm_list_empty(&peer->await) && unm_list_empty(&peer->rts) &&
+		  unm_list_empty(&peer->streams) &&
+		  unm_list_empty(&peer->control) &&
+		  unm_list_empty(&peer->recvs) &&
+		  unm_list_empty(&peer->backlog) &&
+		  unm_list_empty(&peer->posted) &&
+		  unm_list_empty(&peer->await_result) &&
+		  unm_list_empty(&peer->unsent) &&
+		  unm_list_empty(&peer->answers) &&
+		  peer->accesses == 0 && peer->due == 0 &&
+		  peer->guard_awaited == 0 && !peer->revoke_pending);
 }
 
 void unm_peer_close_all(struct unm_ep *ep)

@@ -22,6 +22,7 @@
 #include "core/unm_peer.h"
 #include "core/unm_wire.h"
 #include "hal/hal.h"
+#include "msg/unm_lost.h"
 #include "msg/unm_recv.h"
 #include "msg/unm_rendezvous.h"
 #include "msg/unm_rx_op.h"
@@ -414,6 +415,20 @@ static int unm_progress_pending(struct unm_ep *ep)
 
 /* ---- Connections and dead peers -------------------------------------- */
 
+/* Nobody may end a job of which some processes wait for a host that does not
+ * answer. A receive from any source may still get a message of another peer. */
+static void unm_peer_log_lost(struct unm_ep *ep, const struct hal_peer *hp)
+{
+	uint32_t any = unm_lost_count_any(ep);
+
+	if (hp->host == NULL || any == 0 || ep->lost_logged)
+		return;
+	ep->lost_logged = true;
+	UNM_WARN(EP_CTRL, "peer on board %u interface %u of another host was "
+		 "lost: receives that name it end in error, %u from any "
+		 "source go on waiting", hp->addr.board, hp->addr.iface, any);
+}
+
 static void unm_peer_event(struct unm_ep *ep, const struct hal_event *ev)
 {
 	struct unm_peer *peer = ev->peer->user;
@@ -437,6 +452,7 @@ static void unm_peer_event(struct unm_ep *ep, const struct hal_event *ev)
 		UNM_INFO(EP_CTRL, "peer on board %u interface %u is gone: %s\n",
 			 ev->peer->addr.board, ev->peer->addr.iface,
 			 fi_strerror(-ev->status));
+		peer->closed = ev->status == -FI_ESHUTDOWN;
 		/* process what the peer had sent: at most one packet for each
 		 * slot of its ring, as its process may still be writing */
 		for (uint32_t i = 0; i <= ev->peer->rx.mask; i++)
@@ -445,6 +461,8 @@ static void unm_peer_event(struct unm_ep *ep, const struct hal_event *ev)
 		/* complete what it had received */
 		unm_send_progress(peer);
 		unm_onesided_progress(peer);
+		if (!peer->closed)
+			unm_peer_log_lost(ep, ev->peer);
 		unm_peer_tear_down(peer, FI_ECONNRESET);
 		break;
 	}

@@ -123,6 +123,15 @@ void unm_cache_evict(struct unm_peer *peer, struct unm_cached *c)
 		unm_cached_free(c);
 }
 
+void unm_cache_read(struct unm_peer *peer, struct unm_cached *mem)
+{
+	bool last = !g_unm_env.rkey_keep && mem->refs == 1 && !mem->stale;
+
+	unm_cached_put(mem);
+	if (last)
+		unm_cache_evict(peer, mem);
+}
+
 void unm_cache_evict_idle(struct unm_peer *peer, uint64_t now_us)
 {
 	unm_list_for_each_safe(pos, tmp, &peer->imports) {
@@ -226,7 +235,7 @@ static int unm_cache_import_new(struct unm_peer *peer,
 	/* only now the size is known */
 	if (ret == 0 &&
 	    !unm_cache_space(peer, hal_mem_bytes(peer->hp, rmem)))
-		ret = -FI_EAGAIN;
+		ret = -FI_ENOSPC;
 	mem = unm_cache_add(peer, key->word[0], key->word[1],
 			    UNM_CACHED_MEMORY);
 	if (rmem != NULL && (mem == NULL || ret != 0)) {

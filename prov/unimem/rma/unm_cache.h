@@ -145,14 +145,19 @@ void unm_cache_mapped(struct unm_peer *peer, struct unm_cached *c,
 /*
  * Find or import the memory that a key opens. Returns 0 and a new reference in
  * *mem; -FI_EAGAIN if the import is in progress, or if the entries in use leave
- * no room for this memory: call again; -FI_ENOMEM; else the negative fi_errno
- * of a failed import.
+ * no room for one more: call again; -FI_ENOSPC if the entries in use leave no
+ * space for this memory, so that it is not imported for a second; -FI_ENOMEM;
+ * else the negative fi_errno of a failed import.
  */
 int unm_cache_import(struct unm_peer *peer, const struct hal_key *key,
 		     struct unm_cached **mem);
 
 /* Release a reference (unm_cached.refs). */
 void unm_cached_put(struct unm_cached *c);
+
+/* As unm_cached_put(), when a message was read from imported memory: without
+ * FI_UNIMEM_RKEY_KEEP, memory that is no longer in use leaves the cache. */
+void unm_cache_read(struct unm_peer *peer, struct unm_cached *mem);
 
 /* True if imported memory contains bytes [off, off + len). */
 static inline bool unm_cached_covers(const struct unm_cached *mem,

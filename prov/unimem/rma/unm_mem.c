@@ -17,6 +17,7 @@
 #include "hal/hal.h"
 #include "rma/unm_mem.h"
 #include "unm_log.h"
+#include "util/unm_arena.h"
 #include "util/unm_list.h"
 #include "util/unm_span.h"
 
@@ -170,7 +171,8 @@ static void seg_delete(struct unm_heap *heap, struct unm_mem_seg *seg)
 	 * the HAL has freed the segment */
 	unm_heap_remove(heap, seg);
 	hal_mem_free(heap->hal, seg->mem);
-	heap->bytes -= seg->bytes;
+	if (!seg->adopted)
+		heap->bytes -= seg->bytes;
 	if (seg->shared) {
 		unm_list_remove(&seg->link);
 		unm_span_destruct(&seg->span);
@@ -530,6 +532,85 @@ int unm_mem_open(struct unm_domain *domain, uint64_t flags, void **ops)
 	}
 	*ops = &unm_ops_mem;
 	return 0;
+}
+
+/* The segment holds no block of the heap: block_free() and unm_mem_query() find
+ * none in it. */
+static int segment_adopt(struct unm_heap *heap, const struct unm_arena *arena)
+{
+	struct unm_mem_seg *seg = calloc(1, sizeof(*seg));
+	int ret;
+
+	if (seg == NULL)
+		return -FI_ENOMEM;
+	unm_list_init(&seg->link);
+	seg->base = (uintptr_t)arena->addr;
+	seg->bytes = arena->bytes;
+	ret = hal_mem_adopt(heap->hal, arena->fd, arena->addr, arena->bytes,
+			    &seg->mem);
+	if (ret == 0)
+		ret = hal_mem_key(heap->hal, seg->mem, &seg->key);
+	if (ret != 0) {
+		free(seg);
+		return ret;
+	}
+	seg->adopted = true;
+	unm_heap_insert(heap, seg);
+	return 0;
+}
+
+void unm_mem_adopt(struct unm_domain *domain)
+{
+	struct unm_arena arena;
+	void *ops;
+	int ret;
+
+	if (unimem_malloc_arena == NULL || unimem_malloc_arena(&arena) != 0)
+		return;
+	ret = unm_mem_open(domain, 0, &ops);
+	if (ret == 0)
+		ret = segment_adopt(atomic_load_explicit(&domain->heap,
+				    memory_order_relaxed), &arena);
+	if (ret == 0)
+		UNM_INFO(DOMAIN, "large blocks of the program's heap are "
+			 "dmable: libunimem-malloc.so has %zu bytes\n",
+			 arena.bytes);
+	else
+		UNM_INFO(DOMAIN, "libunimem-malloc.so is of no use here: %s\n",
+			 strerror(-ret));
+}
+
+void *unm_mem_take(struct unm_domain *domain, size_t bytes)
+{
+	struct unm_heap *heap;
+	uintptr_t at = 0;
+	void *ops;
+
+	if (unm_mem_open(domain, 0, &ops) != 0)
+		return NULL;
+	/* pairs with the release in unm_mem_open() */
+	heap = atomic_load_explicit(&domain->heap, memory_order_acquire);
+	if (forked(heap))
+		return NULL;
+	pthread_mutex_lock(&heap->lock);
+	if (block_alloc(heap, bytes, UNM_SPAN_UNIT, &at) != 0)
+		at = 0;
+	pthread_mutex_unlock(&heap->lock);
+	return (void *)at;
+}
+
+void unm_mem_give(struct unm_domain *domain, void *block)
+{
+	/* relaxed: unm_mem_take() has loaded it for this caller */
+	struct unm_heap *heap = atomic_load_explicit(&domain->heap,
+						memory_order_relaxed);
+
+	if (forked(heap))
+		return;
+	pthread_mutex_lock(&heap->lock);
+	heap->used -= block_free(heap, (uintptr_t)block);
+	heap->blocks--;
+	pthread_mutex_unlock(&heap->lock);
 }
 
 /* No other thread uses the domain, so the lock is not taken. In a forked child

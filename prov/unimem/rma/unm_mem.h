@@ -46,6 +46,8 @@ struct unm_mem_seg {
 	struct unm_list link;		/* in unm_heap.shared or .spare */
 	bool shared;			/* holds any number of blocks; false:
 					 * one block */
+	bool adopted;			/* arena of libunimem-malloc.so, holds
+					 * no block */
 	struct unm_span span;		/* shared: allocator of its blocks */
 	uintptr_t block;		/* not shared: address of the block */
 	size_t block_bytes;		/* not shared: size of the block */
@@ -78,7 +80,7 @@ struct unm_heap {
 	struct unm_list spare;		/* structures without a segment */
 	struct unm_mem_seg *empty;	/* shared segment without blocks, or
 					 * NULL */
-	size_t bytes;			/* bytes of all segments */
+	size_t bytes;			/* bytes of all segments but adopted */
 	size_t blocks, used;		/* blocks in use, and their bytes */
 	char why[UNM_MEM_WHY];		/* what the HAL logged when it last
 					 * allocated a region */
@@ -89,8 +91,24 @@ struct unm_heap {
  * -FI_ENOMEM. Thread-safe. */
 int unm_mem_open(struct unm_domain *domain, uint64_t flags, void **ops);
 
+/*
+ * Make the arena of libunimem-malloc.so, if the program runs with it, a segment
+ * of the domain, so that messages from the large blocks of the program's heap
+ * are read from there. Called once, before the domain is used. Without an arena
+ * nothing changes.
+ */
+void unm_mem_adopt(struct unm_domain *domain);
+
 /* Free the heap of a domain that is being closed, with all blocks in use. */
 void unm_mem_close(struct unm_domain *domain);
+
+/* Allocate a block of dmable memory for the provider itself, of bytes, a
+ * multiple of UNM_SPAN_UNIT; creates the heap. NULL: no memory, and no line is
+ * logged. */
+void *unm_mem_take(struct unm_domain *domain, size_t bytes);
+
+/* Free a block of unm_mem_take(). */
+void unm_mem_give(struct unm_domain *domain, void *block);
 
 /* Offer a line that the HAL wants to log. Returns true if the calling thread is
  * allocating a segment: then the line becomes part of the heap's own log line,

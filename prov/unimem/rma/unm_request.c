@@ -139,7 +139,7 @@ void unm_os_done(struct unm_os_op *op)
 static uint64_t unm_part_max(const struct unm_ep *ep,
 			     const struct unm_access *a)
 {
-	uint64_t max = ep->eager_max - 8 * UNM_WIRE_WORDS_MAX;
+	uint64_t max = ep->piece_max - 8 * UNM_WIRE_WORDS_MAX;
 
 	if (a->kind == UNM_GET)
 		return UINT64_MAX;

@@ -76,7 +76,7 @@ static bool unm_rkey_import(struct unm_peer *peer, struct unm_cached *r)
 		}
 		unm_cached_put(mem);
 	}
-	if (ret != -FI_EAGAIN)
+	if (ret != -FI_EAGAIN && ret != -FI_ENOSPC)
 		r->reach = UNM_REACH_REQUEST;
 	return false;
 }

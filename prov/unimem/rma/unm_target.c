@@ -181,7 +181,7 @@ static void unm_answer_check(struct unm_peer *peer, struct unm_answer *an)
 /* Send the next part of a result. 0 if it was sent. */
 static int unm_answer_part(struct unm_peer *peer, struct unm_answer *an)
 {
-	uint64_t max = peer->ep->eager_max - 8 * UNM_WIRE_WORDS_MAX;
+	uint64_t max = peer->ep->piece_max - 8 * UNM_WIRE_WORDS_MAX;
 	uint64_t left;
 	struct unm_part part = { an->iov, an->count, an->sent, 0 };
 	uint8_t more;

@@ -206,3 +206,17 @@ uintptr_t unm_span_find(const struct unm_span *s, uintptr_t addr,
 	*bytes = (s->unit[at].tag & TAG_LEN) * UNM_SPAN_UNIT;
 	return s->base + at * UNM_SPAN_UNIT;
 }
+
+uintptr_t unm_span_next(const struct unm_span *s, uintptr_t addr,
+			size_t *bytes)
+{
+	size_t at = addr == 0 ? 0 : (addr - s->base) / UNM_SPAN_UNIT;
+
+	for (; at < s->units; at += s->unit[at].tag & TAG_LEN) {
+		if (!(s->unit[at].tag & TAG_USED))
+			continue;
+		*bytes = (s->unit[at].tag & TAG_LEN) * UNM_SPAN_UNIT;
+		return s->base + at * UNM_SPAN_UNIT;
+	}
+	return 0;
+}

@@ -58,6 +58,14 @@ size_t unm_span_free(struct unm_span *span, uintptr_t addr);
 uintptr_t unm_span_find(const struct unm_span *span, uintptr_t addr,
 			size_t *bytes);
 
+/*
+ * The block that follows, in the order of addresses: addr is 0 for the first
+ * block, else the end of the block before. Sets *bytes to its size. 0: there is
+ * none. Takes time in proportion to the free extents between.
+ */
+uintptr_t unm_span_next(const struct unm_span *span, uintptr_t addr,
+			size_t *bytes);
+
 /* True if no block is allocated. */
 static inline bool unm_span_empty(const struct unm_span *span)
 {

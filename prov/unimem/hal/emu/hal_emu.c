@@ -326,18 +326,20 @@ static int emu_fd(struct hal_if *hif)
  * or it ended before it accepted our link and before it sent its own. A peer
  * that did either was connected, and is reported as reset or shut down. The
  * order in which the ends of its connections and of its process were noticed
- * makes no difference.
+ * makes no difference: all that it sent was read before.
  */
 static int last_status(const struct emu_peer *peer)
 {
+	bool bye = (peer->in != NULL && peer->in->bye) ||
+		   (peer->out != NULL && peer->out->bye);
 	bool never_met = peer->p.tx.open && !peer->connected &&
 		       peer->p.rx.cells == NULL;
 
 	if (peer->dying == -FI_ECONNRESET && never_met)
 		return -FI_ECONNREFUSED;
-	if (peer->dying == -FI_ECONNREFUSED && !never_met && !peer->refused)
-		return peer->in != NULL && peer->in->bye ? -FI_ESHUTDOWN :
-			-FI_ECONNRESET;
+	if (peer->dying == -FI_ECONNRESET ||
+	    (peer->dying == -FI_ECONNREFUSED && !never_met && !peer->refused))
+		return bye ? -FI_ESHUTDOWN : -FI_ECONNRESET;
 	return peer->dying;
 }
 
@@ -501,6 +503,7 @@ const struct hal_ops hal_emu_ops = {
 	.wake = emu_wake,
 	.space_ready = emu_space_ready,
 	.mem_alloc = emu_mem_alloc,
+	.mem_adopt = emu_mem_adopt,
 	.mem_free = emu_mem_free,
 	.mem_key = emu_mem_key,
 	.mem_import = emu_mem_import,

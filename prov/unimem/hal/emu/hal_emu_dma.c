@@ -70,7 +70,24 @@ static int mem_back(struct hal_mem *mem, size_t bytes)
 		hal_log(0, "cannot map %zu bytes of dmable memory: %s", bytes,
 			strerror(-ret));
 		close(mem->fd);
+		return ret;
 	}
+	mem->addr = mem->map->addr;
+	mem->len = mem->map->len;
+	return 0;
+}
+
+/* Make the key of a region whose memory is there, and enter the region in the
+ * table. */
+static int mem_enter(struct hal_emu *emu, struct hal_mem *mem)
+{
+	int ret;
+
+	if (getrandom(&mem->secret, sizeof(mem->secret), 0) < 0)
+		return -errno;
+	hal_lock(&emu->lock);
+	ret = slot_take(emu, mem);
+	hal_unlock(&emu->lock);
 	return ret;
 }
 
@@ -97,27 +114,50 @@ int emu_mem_alloc(struct hal *hal, int board, size_t bytes,
 		return -FI_ENOMEM;
 	mem->emu = emu;
 	mem->board = (uint32_t)board;
-	if (getrandom(&mem->secret, sizeof(mem->secret), 0) < 0) {
-		ret = -errno;
-		goto err_free;
-	}
 	ret = mem_back(mem, bytes);
 	if (ret != 0)
 		goto err_free;
 	emu_board_place(emu, (uint32_t)board, mem->map);
-	hal_lock(&emu->lock);
-	ret = slot_take(emu, mem);
-	hal_unlock(&emu->lock);
+	ret = mem_enter(emu, mem);
 	if (ret != 0)
 		goto err_back;
 	*out = mem;
-	*addr = mem->map->addr;
+	*addr = mem->addr;
 	return 0;
 
 err_back:
 	hal_map_put(mem->map);
 	close(mem->fd);
 err_free:
+	free(mem);
+	return ret;
+}
+
+/* The file is checked as one that came from a peer: peers check it so, too. */
+int emu_mem_adopt(struct hal *hal, int fd, void *addr, size_t bytes,
+		  struct hal_mem **out)
+{
+	struct hal_emu *emu = (struct hal_emu *)hal;
+	struct hal_mem *mem;
+	int ret;
+
+	if (bytes == 0 || bytes > MEM_MAX || hal_seg_check(fd, bytes) != 0)
+		return -FI_EINVAL;
+	mem = calloc(1, sizeof(*mem));
+	if (mem == NULL)
+		return -FI_ENOMEM;
+	mem->emu = emu;
+	mem->board = (uint32_t)hal->own_board;
+	mem->addr = addr;
+	mem->len = bytes;
+	mem->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	ret = mem->fd < 0 ? -errno : mem_enter(emu, mem);
+	if (ret == 0) {
+		*out = mem;
+		return 0;
+	}
+	if (mem->fd >= 0)
+		close(mem->fd);
 	free(mem);
 	return ret;
 }
@@ -156,7 +196,7 @@ int emu_mem_lookup(struct hal_emu *emu, const struct hal_key *key, int *fd,
 		mem = emu->mems[index].mem;
 	if (mem != NULL && mem->gen == key->word[0] >> 32 &&
 	    mem->secret == key->word[1]) {
-		msg->bytes = mem->map->len;
+		msg->bytes = mem->len;
 		msg->board = mem->board;
 		*fd = fcntl(mem->fd, F_DUPFD_CLOEXEC, 0);
 		ret = *fd < 0 ? -errno : 0;
@@ -177,8 +217,8 @@ static bool mem_covers(struct hal_emu *emu, const void *addr, uint64_t len)
 
 		if (mem == NULL)
 			continue;
-		off = (uintptr_t)addr - (uintptr_t)mem->map->addr;
-		inside = off <= mem->map->len && len <= mem->map->len - off;
+		off = (uintptr_t)addr - (uintptr_t)mem->addr;
+		inside = off <= mem->len && len <= mem->len - off;
 	}
 	hal_unlock(&emu->lock);
 	return inside;

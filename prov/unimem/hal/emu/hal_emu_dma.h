@@ -10,6 +10,8 @@
 /* Functions of struct hal_ops; hal_dma.h defines what each does. */
 int emu_mem_alloc(struct hal *hal, int board, size_t bytes,
 		  struct hal_mem **mem, void **addr);
+int emu_mem_adopt(struct hal *hal, int fd, void *addr, size_t bytes,
+		  struct hal_mem **mem);
 void emu_mem_free(struct hal_mem *mem);
 int emu_mem_key(struct hal_mem *mem, struct hal_key *key);
 int emu_mem_import(struct hal_peer *hp, const struct hal_key *key,

@@ -50,10 +50,13 @@
 
 /* ---- Device ---------------------------------------------------------- */
 
-/* A local dmable region, from hal_mem_alloc() to hal_mem_free(); constant. */
+/* A local dmable region, from hal_mem_alloc() or hal_mem_adopt() to
+ * hal_mem_free(); constant. */
 struct hal_mem {
 	struct hal_emu *emu;
-	struct hal_map *map;
+	struct hal_map *map;		/* NULL: memory of hal_mem_adopt() */
+	void *addr;			/* where the region is mapped ... */
+	size_t len;			/* ... and its bytes */
 	uint64_t secret;		/* random second word of the key */
 	uint32_t index;			/* entry of emu->mems[] */
 	uint32_t gen;			/* of the entry; both are in the key */

@@ -32,10 +32,13 @@
 #include "hal/net/hal_net_region.h"
 #include "hal/net/hal_net_send.h"
 #include "hal/net/hal_net_state.h"
+#include "hal/net/hal_net_suspend.h"
 #include "util/unm_clock.h"
 
 #define ARM_ROUNDS	64		/* calls of the engine before a sleep */
-#define LOOK_NS		UINT64_C(100000000)	/* longest sleep with peers */
+/* Longest sleep with peers: as long as no frame has come, between these. */
+#define LOOK_MIN_NS	UINT64_C(100000000)
+#define LOOK_MAX_NS	UINT64_C(1600000000)
 
 static struct net_hal *net_hal(const struct hal_ops *ops)
 {
@@ -67,6 +70,7 @@ static struct net_if *nif_new(struct hal_if *hif, struct net_hal *net)
 	unm_list_init(&nif->peers);
 	unm_list_init(&nif->events);
 	unm_list_init(&nif->dirty);
+	unm_list_init(&nif->active);
 	unm_list_init(&nif->spare);
 	return nif;
 }
@@ -255,6 +259,8 @@ static void net_pump(struct hal_if *hif)
 		return;
 	net_progress(nif);
 	net_flush_later(nif);
+	if (nif->dial_due && !net_forked(nif))
+		net_peers_tick(nif, unm_now_ns());
 }
 
 static int net_fd(struct hal_if *hif)
@@ -262,16 +268,29 @@ static int net_fd(struct hal_if *hif)
 	return net_if(hif)->epfd;
 }
 
+static uint64_t longest_sleep(struct net_if *nif, uint64_t now)
+{
+	uint64_t idle;
+
+	if (nif->idle_frames != nif->nframes || nif->idle_since == 0)
+		nif->idle_since = now;
+	nif->idle_frames = nif->nframes;
+	idle = now - nif->idle_since;
+	return idle < LOOK_MIN_NS ? LOOK_MIN_NS :
+		idle > LOOK_MAX_NS ? LOOK_MAX_NS : idle;
+}
+
 /* Wake the sleeper when a connection or a peer has to be given up, and now and
- * then while there are peers: a wake-up of the engine that is lost, or a frame
- * that the caller sends after the arm, waits no longer than that. */
+ * then while there are peers. A wake-up of the engine that is lost, or a frame
+ * that the caller sends after the arm, waits no longer than nothing has come
+ * before. */
 static void set_timer(struct net_if *nif, uint64_t now)
 {
 	uint64_t at = net_deadline(nif);
 	struct itimerspec spec = { { 0, 0 }, { 0, 0 } };
 
-	if (nif->npeers != 0 && at > now + LOOK_NS)
-		at = now + LOOK_NS;
+	if (nif->npeers != 0 && at > now + longest_sleep(nif, now))
+		at = now + longest_sleep(nif, now);
 	if (at != UINT64_MAX) {
 		spec.it_value.tv_sec = (time_t)(at / 1000000000);
 		spec.it_value.tv_nsec = (long)(at % 1000000000);
@@ -339,7 +358,8 @@ static void net_dump(struct hal_if *hif, FILE *out)
 			"%llu received %llu\n", p->p.addr.board,
 			p->p.addr.iface, net_host_text(&p->host, text),
 			p->p.dead ? " dead" : "",
-			p->state != NET_UP ? " connecting" : "",
+			p->state == NET_SUSPENDED ? " suspended" :
+			p->state < NET_UP ? " connecting" : "",
 			(unsigned long long)p->s.sent,
 			(unsigned long long)p->s.acked,
 			(unsigned long long)p->s.taken);
@@ -374,6 +394,7 @@ static void override(struct hal_ops *ops)
 	ops->connect_host = net_connect_host;
 	ops->pump = net_pump;
 	ops->mem_alloc = net_mem_alloc;
+	ops->mem_adopt = net_mem_adopt;
 	ops->mem_free = net_mem_free;
 	ops->dma_post = net_dma_post;
 	ops->dma_poll = net_dma_poll;
@@ -429,6 +450,7 @@ int hal_net_wrap(struct hal *hal, struct net_dir *dir)
 	net->dead_ns = (uint64_t)hal->params.net_dead_ms * 1000000;
 	net->half_ns = NET_HALF_NS;
 	net->drain_ns = NET_DRAIN_NS;
+	net->links_max = net_suspend_limit(hal->params.net_peers);
 	net->dial_ns = (uint64_t)hal->params.net_dial_ms * 1000000;
 	net->pid = getpid();
 	net->ops = *net->base;

@@ -13,10 +13,11 @@
 #include "hal/hal_types.h"
 #include "hal/net/hal_net_auth.h"
 
-/* Use of an HMAC with the secret: a proof, or the key of the messages that its
- * author sends. */
+/* Use of an HMAC with the secret: a proof, the key of the messages that its
+ * author sends, or the secret of the session. */
 enum role {
 	ACCEPTOR = 'A', DIALLER = 'D', ACCEPTOR_KEY = 'a', DIALLER_KEY = 'd',
+	SESSION = 's',
 };
 
 /* The bytes that a proof covers. */
@@ -56,6 +57,11 @@ static bool proven(const struct net_auth *a, enum role author, bool dialled,
 /* Both sides know the secret. It is of no more use here. */
 static void done(struct net_auth *a, bool dialled)
 {
+	uint8_t next[NET_MAC];
+
+	prove(a, SESSION, dialled, next);
+	memcpy(a->next, next, NET_SECRET);
+	explicit_bzero(next, sizeof(next));
 	prove(a, dialled ? DIALLER_KEY : ACCEPTOR_KEY, dialled, a->seal_key);
 	prove(a, dialled ? ACCEPTOR_KEY : DIALLER_KEY, dialled, a->open_key);
 	explicit_bzero(a->secret, NET_SECRET);
@@ -134,11 +140,24 @@ static int check_hello(const struct net_auth *a, const struct net_hello *hello)
 
 	if (hello->version != NET_WIRE || hello->bytes != sizeof(*hello))
 		return -EPROTONOSUPPORT;
-	if (hello->kind > NET_KIND_KEY || memcmp(hello->zero, zero, 7) != 0 ||
+	if (hello->kind > NET_KIND_SESSION ||
+	    memcmp(hello->zero, zero, 7) != 0 ||
 	    !means(hello->kind, hello->to, a->self) ||
 	    memcmp(hello->from, a->self, NET_NAME) == 0)
 		return -FI_ECONNREFUSED;
 	return hello->kind == NET_KIND_KEY && !a->has_key ? -FI_EACCES : 0;
+}
+
+/* The secret to which a good HELLO refers. 0, -FI_ECONNREFUSED. */
+static int find_secret(struct net_auth *a, const struct net_hello *hello)
+{
+	if (hello->kind == NET_KIND_KEY)
+		memcpy(a->secret, a->key, NET_SECRET);
+	if (hello->kind == NET_KIND_SESSION &&
+	    (a->session == NULL ||
+	     !a->session(a->owner, hello->from, a->secret)))
+		return -FI_ECONNREFUSED;
+	return 0;
 }
 
 /* Answer a HELLO. A refusal says why: the dialler does not try again then. */
@@ -152,10 +171,10 @@ static int on_hello(struct net_auth *a)
 	if (hello.magic != NET_MAGIC)
 		return fail(a, -EPROTO);
 	ret = check_hello(a, &hello);
+	if (ret == 0)
+		ret = find_secret(a, &hello);
 	if (ret == 0) {
 		a->kind = hello.kind;
-		if (a->kind == NET_KIND_KEY)
-			memcpy(a->secret, a->key, NET_SECRET);
 		memcpy(answer.name, a->self, NET_NAME);
 		memcpy(a->peer, hello.from, NET_NAME);
 		memcpy(a->other, hello.nonce, NET_NONCE);

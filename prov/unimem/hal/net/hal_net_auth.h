@@ -21,6 +21,11 @@
  * Messages after the proofs are sealed: each has a number and an HMAC. The keys
  * come from the same exchange, one for each direction, so that nobody between
  * the hosts can change, repeat, reorder or insert a message.
+ *
+ * From the same exchange both sides have the secret of their session. It never
+ * travels. With it either side connects again after both have closed their
+ * connection, also the side that does not know the other's address secret, and
+ * proves that its object of the peer is still the same.
  */
 #ifndef HAL_NET_AUTH_H
 #define HAL_NET_AUTH_H
@@ -30,7 +35,7 @@
 #include <stdint.h>
 
 #define NET_MAGIC	UINT32_C(0x4e6d6955)	/* "UimN" */
-#define NET_WIRE	3		/* raise when a message changes */
+#define NET_WIRE	4		/* raise when a message changes */
 #define NET_MAC		32		/* bytes of a proof */
 #define NET_NONCE	32
 #define NET_SECRET	16
@@ -44,6 +49,8 @@ enum net_kind {
 	NET_KIND_KEY,			/* that of the key file; the dialler's
 					 * name of the acceptor may lack the
 					 * nonce */
+	NET_KIND_SESSION,		/* of the session that both sides have
+					 * already, by an earlier connection */
 };
 
 /* First message of the dialler. */
@@ -87,6 +94,10 @@ typedef void (*net_mac_fn)(uint8_t mac[NET_MAC],
 /* Are two proofs equal? Takes the same time whatever they contain. */
 typedef bool (*net_equal_fn)(const uint8_t a[NET_MAC],
 			     const uint8_t b[NET_MAC]);
+/* Copy the secret of the session with the interface of this name. False: the
+ * acceptor has no session with it. */
+typedef bool (*net_session_fn)(void *owner, const uint8_t name[NET_NAME],
+			       uint8_t secret[NET_SECRET]);
 
 enum net_auth_state {
 	NET_AUTH_HELLO,			/* acceptor: waits for HELLO */
@@ -101,14 +112,16 @@ struct net_auth {
 	enum net_auth_state state;
 	net_mac_fn mac;
 	net_equal_fn equal;
+	net_session_fn session;		/* acceptor; NULL: has no sessions */
+	void *owner;			/* of session */
 	uint8_t self[NET_NAME];		/* name of this side */
 	uint8_t peer[NET_NAME];		/* name of the other; the acceptor: set
 					 * by HELLO, the dialler: by ANSWER;
 					 * proven in NET_AUTH_DONE */
 	uint8_t kind;			/* enum net_kind; the acceptor: set by
 					 * HELLO */
-	uint8_t secret[NET_SECRET];	/* of the acceptor's address, or that of
-					 * the key file */
+	uint8_t secret[NET_SECRET];	/* of the acceptor's address, of the key
+					 * file, or of the session */
 	uint8_t key[NET_SECRET];	/* acceptor: the latter, if has_key */
 	bool has_key;
 	uint8_t nonce[NET_NONCE];	/* of this side */
@@ -120,11 +133,14 @@ struct net_auth {
 	/* in NET_AUTH_DONE: */
 	uint8_t seal_key[NET_MAC];	/* of messages that this side sends */
 	uint8_t open_key[NET_MAC];	/* of those that it receives */
+	uint8_t next[NET_SECRET];	/* secret of the session, if this
+					 * connection begins one */
 	uint32_t nsealed, nopened;	/* numbers of the last ones */
 };
 
 /* Begin as the dialler of a peer; out has HELLO. mac, equal and nonce of *a are
- * set by the caller, here and below. kind: of the secret. */
+ * set by the caller, here and below, and session by an acceptor. kind: of the
+ * secret. */
 void net_auth_dial(struct net_auth *a, const uint8_t self[NET_NAME],
 		   const uint8_t peer[NET_NAME], enum net_kind kind,
 		   const uint8_t secret[NET_SECRET]);
@@ -139,8 +155,8 @@ void net_auth_accept(struct net_auth *a, const uint8_t self[NET_NAME],
  * last byte of the handshake. The bytes in out have to be sent afterwards, also
  * after a failure. 0: see state. -EPROTO: no such message; -EPROTONOSUPPORT:
  * another version; -FI_EACCES: a proof is wrong, or the acceptor has no key
- * file; -FI_ECONNREFUSED: the HELLO names another interface, or the acceptor
- * refused.
+ * file; -FI_ECONNREFUSED: the HELLO names another interface, or a session that
+ * the acceptor does not have, or the acceptor refused.
  */
 int net_auth_input(struct net_auth *a, const void *data, size_t len,
 		   size_t *used);

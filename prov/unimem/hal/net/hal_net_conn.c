@@ -28,6 +28,7 @@
 #include "util/unm_clock.h"
 
 #define EVENTS_BURST	64
+#define PROBE_MS	1000		/* between two probes of the kernel */
 #define DIALS_MIN	4		/* attempts in any time */
 #define REDIAL_NS	UINT64_C(10000000)	/* pause after the first */
 #define REDIAL_SHIFT	6		/* doubles up to 640 ms */
@@ -39,18 +40,28 @@ static void set_option(int fd, int level, int name, int value)
 	setsockopt(fd, level, name, &value, sizeof(value));
 }
 
+/*
+ * For how long the other host may be silent, in ms. The kernel asks it every
+ * second since its last answer, and examines the time before each question. So
+ * the limit is between two questions, and the last of several that have no
+ * answer ends the connection: an outage of dead_ns less a second is survived.
+ */
+static int silence_ms(const struct net_if *nif)
+{
+	return (int)(nif->net->dead_ns / 1000000) + PROBE_MS / 2;
+}
+
 /* Have the kernel end the connection if the other host does not answer. */
 static void watch_host(const struct net_if *nif, int fd)
 {
-	int ms = (int)(nif->net->dead_ns / 1000000);
+	int ms = silence_ms(nif);
 
 	set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-	set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, 1);
-	set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 1);
-	set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, ms / 1000);
-	/* examined each second: at the last one before the time is over */
-	set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, ms - 1100);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, PROBE_MS / 1000);
+	set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, PROBE_MS / 1000);
+	/* counts instead of the number of probes (TCP_KEEPCNT) */
+	set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, ms);
 }
 
 /* A socket bound to the address of this host, at a port if it is not 0. */
@@ -143,6 +154,25 @@ int net_listen(struct net_if *nif)
 
 /* ---- Connections --------------------------------------------------- */
 
+/* The secret of the session with a peer that dials again. */
+static bool session_of(void *owner, const uint8_t name[NET_NAME],
+		       uint8_t secret[NET_SECRET])
+{
+	uint8_t known[NET_NAME];
+	struct net_peer *peer;
+	struct hal_addr addr;
+	struct hal_host host;
+
+	if (!net_host_parse(name, &addr, &host))
+		return false;
+	peer = net_peer_find(owner, &addr);
+	if (peer == NULL || peer->p.dead || peer->dying != 0 || !peer->met)
+		return false;
+	net_host_name(&peer->p.addr, &peer->host, known);
+	memcpy(secret, peer->session, NET_SECRET);
+	return memcmp(known, name, NET_NAME) == 0;
+}
+
 static struct net_conn *conn_new(struct net_if *nif, int fd)
 {
 	struct net_conn *conn = calloc(1, sizeof(*conn));
@@ -154,6 +184,8 @@ static struct net_conn *conn_new(struct net_if *nif, int fd)
 	conn->nif = nif;
 	conn->auth.mac = nif->crypto->mac;
 	conn->auth.equal = nif->crypto->equal;
+	conn->auth.session = session_of;
+	conn->auth.owner = nif;
 	if (getrandom(conn->auth.nonce, NET_NONCE, 0) != NET_NONCE) {
 		free(conn);
 		return NULL;
@@ -197,6 +229,23 @@ static void conn_end(struct net_conn *conn, bool shut)
 void net_conn_close(struct net_conn *conn)
 {
 	conn_end(conn, true);
+}
+
+void net_peer_unlink(struct net_peer *peer)
+{
+	struct net_link *link = peer->out;
+
+	if (peer->conn != NULL)
+		net_conn_close(peer->conn);
+	if (peer->counted)
+		/* relaxed: a number, which orders nothing */
+		atomic_fetch_sub_explicit(&peer->nif->net->nlinks, 1,
+					  memory_order_relaxed);
+	peer->counted = false;
+	peer->out = NULL;
+	if (link != NULL)
+		peer->nif->engine->disconnect(link, peer->silent ?
+					      peer->host.ip : NULL);
 }
 
 static void free_ended(struct net_if *nif)
@@ -279,6 +328,20 @@ static void dial_failed(struct net_peer *peer, int status)
 	net_peer_dying(peer, status != 0 ? status : -FI_ECONNREFUSED);
 }
 
+/* Log that a host is lost, once for each interface. */
+static void log_silence(struct net_peer *peer)
+{
+	struct net_if *nif = peer->nif;
+	char text[64];
+
+	hal_log(nif->said_silent, "%s does not answer for more than %llu ms: "
+		"its interface %u:%u counts as ended",
+		net_host_text(&peer->host, text),
+		(unsigned long long)nif->net->dead_ns / 1000000,
+		peer->p.addr.board, peer->p.addr.iface);
+	nif->said_silent = true;
+}
+
 void net_conn_failed(struct net_conn *conn, int status)
 {
 	struct net_peer *peer = conn->peer;
@@ -288,7 +351,9 @@ void net_conn_failed(struct net_conn *conn, int status)
 	if (peer == NULL)
 		return;
 	peer->silent = status == -FI_ETIMEDOUT;
-	if (dialled && peer->state != NET_UP)
+	if (peer->silent && peer->state >= NET_UP)
+		log_silence(peer);
+	if (dialled && peer->state < NET_UP)
 		dial_failed(peer, status);
 	else
 		net_peer_dying(peer, -FI_ECONNRESET);
@@ -320,6 +385,11 @@ void net_conn_queue(struct net_conn *conn, const void *data, size_t len)
 	conn->nout += len;
 	if (!conn->waiting)
 		conn_output(conn);
+}
+
+void net_conn_send(struct net_conn *conn, void *msg, size_t len)
+{
+	net_conn_queue(conn, msg, net_auth_seal(&conn->auth, msg, len));
 }
 
 /* ---- Input --------------------------------------------------------- */
@@ -425,10 +495,12 @@ void net_dial(struct net_peer *peer)
 	peer->conn = conn;
 	net_host_name(&nif->hif->addr, &nif->host, self);
 	net_host_name(&peer->p.addr, &peer->host, name);
-	if (peer->by_key)
+	if (peer->by_key && !peer->met)
 		net_key_secret(&nif->net->key, conn->auth.mac, key);
-	net_auth_dial(&conn->auth, self, name, peer->by_key ? NET_KIND_KEY :
-		      NET_KIND_ADDRESS, peer->by_key ? key : peer->secret);
+	net_auth_dial(&conn->auth, self, name, peer->met ? NET_KIND_SESSION :
+		      peer->by_key ? NET_KIND_KEY : NET_KIND_ADDRESS,
+		      peer->met ? peer->session : peer->by_key ? key :
+		      peer->secret);
 	explicit_bzero(key, sizeof(key));
 	net_conn_queue(conn, conn->auth.out, conn->auth.nout);
 	conn->auth.nout = 0;
@@ -455,7 +527,7 @@ static void conn_ready(struct net_conn *conn)
 		return;
 	}
 	conn->waiting = false;
-	conn->deadline = !conn->peer->by_key ? 0 :
+	conn->deadline = !conn->peer->by_key || conn->peer->met ? 0 :
 		unm_now_ns() + conn->nif->net->dial_ns;
 	conn_output(conn);
 }
@@ -562,7 +634,7 @@ static void check_hosts(struct net_if *nif)
 
 		if (!conn->waiting && getsockopt(conn->src.fd, IPPROTO_TCP,
 						 TCP_INFO, &info, &len) == 0 &&
-		    info.tcpi_last_ack_recv > nif->net->dead_ns / 1000000)
+		    info.tcpi_last_ack_recv > (unsigned)silence_ms(nif))
 			net_conn_failed(conn, -FI_ETIMEDOUT);
 	}
 }
@@ -596,9 +668,9 @@ uint64_t net_deadline(const struct net_if *nif)
 		if (due(conn) < first)
 			first = due(conn);
 	}
-	unm_list_for_each(pos, &nif->peers) {
+	unm_list_for_each(pos, &nif->active) {
 		struct net_peer *peer = unm_container(pos, struct net_peer,
-						      link);
+						      active);
 
 		if (peer->redial != 0 && peer->redial < first)
 			first = peer->redial;

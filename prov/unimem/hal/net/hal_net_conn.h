@@ -27,6 +27,10 @@ uint64_t net_deadline(const struct net_if *nif);
 /* Send bytes, or keep them until the socket takes them. */
 void net_conn_queue(struct net_conn *conn, const void *data, size_t len);
 
+/* Seal a message of len bytes, which has place for NET_MAC more, and send
+ * it. */
+void net_conn_send(struct net_conn *conn, void *msg, size_t len);
+
 /* The connection belongs to a peer: it is not counted as unproven. */
 void net_conn_whole(struct net_conn *conn);
 
@@ -34,6 +38,9 @@ void net_conn_whole(struct net_conn *conn);
  * reason, a negative errno. A connection that this side has dialled is dialled
  * again if it just ended before frames could be sent. */
 void net_conn_failed(struct net_conn *conn, int status);
+
+/* Close the connection and the link of a peer, as far as there are any. */
+void net_peer_unlink(struct net_peer *peer);
 
 /* Close; the peer, if there is one, has no connection then. */
 void net_conn_close(struct net_conn *conn);

@@ -376,6 +376,15 @@ int net_dma_poll(struct hal_if *hif, struct hal_dma_comp *comp, int max)
 	return n;
 }
 
+bool net_dma_busy(const struct net_peer *peer)
+{
+	const struct hal_rmem *rmem = peer->rmems;
+
+	while (rmem != NULL && rmem->status != -FI_EAGAIN)
+		rmem = rmem->next;
+	return peer->pieces != 0 || rmem != NULL;
+}
+
 void net_dma_cancel(struct net_peer *peer)
 {
 	struct net_if *nif = peer->nif;

@@ -21,6 +21,9 @@ void net_dma_close(struct net_if *nif);
 int net_dma_record(struct net_peer *peer, const struct net_rec *rec,
 		   const uint8_t *data);
 
+/* Does this side wait for answers of a peer? */
+bool net_dma_busy(const struct net_peer *peer);
+
 /* End all transfers with a peer: -FI_ECANCELED. */
 void net_dma_cancel(struct net_peer *peer);
 

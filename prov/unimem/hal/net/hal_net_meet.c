@@ -19,19 +19,13 @@
 #include "hal/net/hal_net_recv.h"
 #include "hal/net/hal_net_send.h"
 #include "hal/net/hal_net_state.h"
+#include "hal/net/hal_net_suspend.h"
 #include "util/unm_clock.h"
 
 #define CROSSED_NS	UINT64_C(100000000)	/* wait for the other
 						 * connection of both */
 
 /* ---- Output -------------------------------------------------------- */
-
-/* Seal a message of len bytes, which has place for NET_MAC more, and send
- * it. */
-static void send_sealed(struct net_conn *conn, void *msg, size_t len)
-{
-	net_conn_queue(conn, msg, net_auth_seal(&conn->auth, msg, len));
-}
 
 static int worker_open(struct net_if *nif)
 {
@@ -82,7 +76,7 @@ static int send_meet(struct net_conn *conn)
 						 &len);
 	if (ret != 0)
 		return ret;
-	send_sealed(conn, &msg, sizeof(msg.meet) + len);
+	net_conn_send(conn, &msg, sizeof(msg.meet) + len);
 	return 0;
 }
 
@@ -98,8 +92,8 @@ void net_meet_bye(struct net_peer *peer)
 		},
 	};
 
-	if (peer->conn != NULL && peer->state == NET_UP)
-		send_sealed(peer->conn, &msg, sizeof(msg.bye));
+	if (peer->conn != NULL && peer->state >= NET_UP)
+		net_conn_send(peer->conn, &msg, sizeof(msg.bye));
 }
 
 /* ---- Proven -------------------------------------------------------- */
@@ -113,7 +107,7 @@ static void refuse_crossed(struct net_conn *conn)
 		uint8_t mac[NET_MAC];
 	} msg = { .ctl.type = NET_CTL_CROSSED };
 
-	send_sealed(conn, &msg, sizeof(msg.ctl));
+	net_conn_send(conn, &msg, sizeof(msg.ctl));
 	net_conn_close(conn);
 }
 
@@ -122,12 +116,17 @@ static void refuse_crossed(struct net_conn *conn)
  * that the side with the lower name has dialled stays, so both decide alike.
  * One that carries frames stays always: either conn was dialled before the peer
  * knew of it, or the peer has dropped its object, and the end of the old
- * connection has not been read here yet; then the peer dials again. True: conn
- * is not used.
+ * connection has not been read here yet; then the peer dials again. A peer that
+ * continues the session while this side waits for its agreement to suspend has
+ * agreed. True: conn is not used.
  */
 static bool crossed(struct net_conn *conn, struct net_peer *peer)
 {
-	if (peer->state == NET_UP || (peer->conn != NULL &&
+	if (peer->state == NET_SUSPENDING &&
+	    conn->auth.kind == NET_KIND_SESSION)
+		net_suspend_now(peer);
+	if (peer->state == NET_UP || peer->state == NET_SUSPENDING ||
+	    (peer->conn != NULL &&
 	    memcmp(conn->auth.self, conn->auth.peer, NET_NAME) < 0)) {
 		refuse_crossed(conn);
 		return true;
@@ -210,6 +209,48 @@ static bool unnamed(const struct net_peer *peer)
 	return peer != NULL && peer->p.addr.nonce == HAL_ADDR_ANY;
 }
 
+/*
+ * Has the other side begun anew, although this side has a session with it and
+ * no connection? Its object of this side was closed then, and so the local
+ * object is of no use. But a connection that was dialled before the session
+ * began may be read late: only a second one counts.
+ */
+static bool begun_anew(const struct net_conn *conn, struct net_peer *peer)
+{
+	if (conn->auth.kind == NET_KIND_SESSION || !peer->met ||
+	    peer->state == NET_UP || peer->state == NET_SUSPENDING)
+		return false;
+	if (peer->contested)
+		net_peer_dying(peer, -FI_ECONNRESET);
+	peer->contested = true;
+	return true;
+}
+
+/* The live object of the peer that dialled; NULL: there is none. False: the
+ * connection cannot be used now. */
+static bool find_peer(struct net_conn *conn, const struct hal_addr *addr,
+		      const struct hal_host *host, struct net_peer **out)
+{
+	struct net_if *nif = conn->nif;
+	struct net_peer *peer = net_peer_find(nif, addr);
+
+	if (peer != NULL && (peer->p.dead || peer->dying != 0))
+		peer = NULL;
+	if (peer != NULL && begun_anew(conn, peer))
+		return false;
+	if (peer == NULL && conn->auth.kind == NET_KIND_SESSION)
+		return false;		/* closed since its HELLO came */
+	if (peer == NULL) {		/* connected to by its number? */
+		peer = net_peer_at(nif, addr);
+		if (unnamed(peer) && conn->auth.kind != NET_KIND_KEY)
+			return false;
+		if (peer != NULL && !net_peer_name(peer, addr, host))
+			peer = NULL;
+	}
+	*out = peer;
+	return true;
+}
+
 /* A peer that dialled has proven its knowledge. */
 static void proven_acceptor(struct net_conn *conn)
 {
@@ -223,17 +264,9 @@ static void proven_acceptor(struct net_conn *conn)
 		net_conn_close(conn);
 		return;
 	}
-	peer = net_peer_find(nif, &addr);
-	if (peer != NULL && (peer->p.dead || peer->dying != 0))
-		peer = NULL;
-	if (peer == NULL) {		/* connected to by its number? */
-		peer = net_peer_at(nif, &addr);
-		if (unnamed(peer) && conn->auth.kind != NET_KIND_KEY) {
-			refuse_crossed(conn);
-			return;
-		}
-		if (peer != NULL && !net_peer_name(peer, &addr, &host))
-			peer = NULL;
+	if (!find_peer(conn, &addr, &host, &peer)) {
+		refuse_crossed(conn);
+		return;
 	}
 	if (peer != NULL && crossed(conn, peer))
 		return;
@@ -246,6 +279,7 @@ static void proven_acceptor(struct net_conn *conn)
 	net_conn_whole(conn);
 	conn->peer = peer;
 	peer->conn = conn;
+	net_peer_used(peer);
 	peer->state = NET_MEETING;
 	if (send_meet(conn) != 0)
 		net_conn_failed(conn, -FI_ECONNREFUSED);
@@ -283,6 +317,7 @@ static int on_meet(struct net_conn *conn, const struct net_meet *meet,
 {
 	const struct hal_caps *caps = conn->nif->hif->caps;
 	struct net_peer *peer = conn->peer;
+	int ret;
 
 	if (peer->state != NET_MEETING || len <= sizeof(*meet) ||
 	    len - sizeof(*meet) > NET_WORKER_MAX)
@@ -297,16 +332,19 @@ static int on_meet(struct net_conn *conn, const struct net_meet *meet,
 	}
 	peer->to_slot = meet->slot;
 	peer->to_token = meet->token;
-	return conn->nif->engine->connect(conn->nif->worker, meet + 1,
-					  len - sizeof(*meet), peer,
-					  &peer->out);
+	ret = conn->nif->engine->connect(conn->nif->worker, meet + 1,
+					 len - sizeof(*meet), peer,
+					 &peer->out);
+	if (ret == 0)
+		net_suspend_count(peer);
+	return ret;
 }
 
 static int on_bye(struct net_conn *conn, const struct net_bye *bye, size_t len)
 {
 	struct net_peer *peer = conn->peer;
 
-	if (peer->state != NET_UP || len != sizeof(*bye) ||
+	if (peer->state < NET_UP || len != sizeof(*bye) ||
 	    net_stream_ack(&peer->s, bye->taken) != 0)
 		return -EPROTO;
 	peer->bye = true;
@@ -315,18 +353,18 @@ static int on_bye(struct net_conn *conn, const struct net_bye *bye, size_t len)
 	return 0;
 }
 
-/*
- * Frames may be sent. The first asks for an acknowledgement, for which an
- * orderly close waits: UCX 1.13 ends a process (an assertion) if the other side
- * closes while it makes the connection of the acknowledgement.
- */
+/* Frames may be sent. The first connection begins the session. */
 static void peer_up(struct net_peer *peer)
 {
-	peer->state = NET_UP;
+	bool first = !peer->met;
+
+	if (first)
+		memcpy(peer->session, peer->conn->auth.next, NET_SECRET);
+	peer->met = true;
+	peer->contested = false;
 	peer->tries = 0;
-	net_queue_send(peer);
-	net_flush(peer, NET_F_ASK);
-	if (peer->p.tx.open)
+	net_suspend_not(peer);
+	if (peer->p.tx.open && first)
 		net_peer_event(peer, HAL_EV_CONNECTED, 0);
 }
 
@@ -343,8 +381,13 @@ static int on_control(struct net_conn *conn, const struct net_ctl *ctl,
 		return ret;
 	case NET_CTL_BYE:
 		return on_bye(conn, (const struct net_bye *)ctl, len);
+	case NET_CTL_SUSPEND:
+		return net_suspend_input(conn->peer,
+					 (const struct net_bye *)ctl, len);
+	case NET_CTL_KEEP:
+		return net_keep_input(conn->peer);
 	case NET_CTL_CROSSED:
-		if (!conn->dialled || conn->peer->state == NET_UP)
+		if (!conn->dialled || conn->peer->state >= NET_UP)
 			return -EPROTO;
 		conn->peer->state = NET_DIALLING;
 		conn->peer->redial = unm_now_ns() + CROSSED_NS;

@@ -20,6 +20,7 @@
 #include "hal/net/hal_net_peer.h"
 #include "hal/net/hal_net_send.h"
 #include "hal/net/hal_net_state.h"
+#include "hal/net/hal_net_suspend.h"
 #include "util/unm_clock.h"
 
 #define REST_MAX	4096		/* calls of the engine before an end */
@@ -46,7 +47,7 @@ void net_peer_open(struct net_peer *peer)
 	atomic_store_explicit(&peer->back.done, first, memory_order_relaxed);
 	net_rec_add(peer, NET_OPEN, 0, first, 0);
 	net_flush(peer, 0);
-	if (peer->state == NET_UP)
+	if (peer->met)
 		net_peer_event(peer, HAL_EV_CONNECTED, 0);
 }
 
@@ -54,15 +55,9 @@ void net_peer_open(struct net_peer *peer)
 
 static void disconnect(struct net_peer *peer)
 {
-	struct net_link *link = peer->out;
-
-	if (peer->conn != NULL)
-		net_conn_close(peer->conn);
+	net_peer_unlink(peer);
 	peer->redial = 0;
-	peer->out = NULL;
-	if (link != NULL)
-		peer->nif->engine->disconnect(link, peer->silent ?
-					      peer->host.ip : NULL);
+	unm_list_remove(&peer->active);
 	unm_list_remove(&peer->dirty);
 	net_send_drop(peer);
 }
@@ -105,9 +100,10 @@ static void read_rest(struct net_if *nif)
 
 void net_peers_tick(struct net_if *nif, uint64_t now)
 {
-	unm_list_for_each_safe(pos, tmp, &nif->peers) {
+	nif->dial_due = false;
+	unm_list_for_each_safe(pos, tmp, &nif->active) {
 		struct net_peer *peer = unm_container(pos, struct net_peer,
-						      link);
+						      active);
 
 		if (peer->redial != 0 && peer->redial <= now && live(peer))
 			net_dial(peer);
@@ -122,6 +118,7 @@ void net_peers_tick(struct net_if *nif, uint64_t now)
 			declare_dead(peer);
 		}
 	}
+	net_suspend_tick(nif, now);
 }
 
 /* Has the peer all that was accepted for it, or will never have it? */
@@ -174,6 +171,7 @@ static void free_memory(struct net_peer *peer)
 	free(rx->cells);
 	net_stream_clear(&peer->s);
 	net_rmems_free(peer);
+	explicit_bzero(peer->session, sizeof(peer->session));
 	free(peer);
 }
 
@@ -311,8 +309,8 @@ static int net_back_barrier(struct hal_peer *hp)
 	if (peer->state == NET_UP && peer->asked < peer->back_seq)
 		net_flush(peer, NET_F_ASK);
 	net_progress(peer->nif);
-	return peer->state == NET_UP && peer->s.acked >= peer->back_seq ?
-		0 : -FI_EAGAIN;
+	/* a frame that waits has a number beyond those acknowledged */
+	return peer->s.acked >= peer->back_seq ? 0 : -FI_EAGAIN;
 }
 
 static void net_wake(struct hal_peer *hp)

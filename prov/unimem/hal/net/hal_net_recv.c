@@ -195,6 +195,8 @@ static void received(void *owner, const void *data, size_t len)
 		return;
 	}
 	nif->nframes++;
+	if (len > sizeof(head) && peer->state != NET_SUSPENDED)
+		net_peer_used(peer);
 	ret = net_stream_ack(&peer->s, head.ack);
 	if (ret == 0 && head.seq != 0)
 		ret = take(peer, &head, data, len);
@@ -222,9 +224,16 @@ static void sent(struct net_message *message)
 	net_frame_put(frame->nif, frame);
 }
 
-static void failed(void *peer)
+/* The other side closes its link when it agrees to suspend, and the message
+ * that says so may come later. */
+static void failed(void *arg)
 {
-	net_peer_dying(peer, -FI_ECONNRESET);
+	struct net_peer *peer = arg;
+
+	if (peer->state == NET_SUSPENDING)
+		peer->link_failed = true;
+	else
+		net_peer_dying(peer, -FI_ECONNRESET);
 }
 
 const struct net_upcalls net_upcalls = {

@@ -56,29 +56,47 @@ static struct region *region_free(void)
 	return &tab[n];
 }
 
+/* Enter a new region in the table, or free the region. 0 or -FI_ENOMEM. */
+static int region_enter(struct hal_mem *mem, void *addr, uint64_t bytes)
+{
+	struct region *r;
+
+	hal_lock(&g_regions.lock);
+	r = region_free();
+	if (r != NULL) {
+		r->addr = addr;
+		r->bytes = bytes;
+		r->mem = mem;
+		g_regions.base->mem_key(mem, &r->key);
+	}
+	hal_unlock(&g_regions.lock);
+	if (r != NULL)
+		return 0;
+	g_regions.base->mem_free(mem);
+	return -FI_ENOMEM;
+}
+
 int net_mem_alloc(struct hal *hal, int board, size_t bytes,
 		  struct hal_mem **mem, void **addr)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	struct region *r;
 	int ret;
 
 	ret = g_regions.base->mem_alloc(hal, board, bytes, mem, addr);
 	if (ret != 0)
 		return ret;
-	hal_lock(&g_regions.lock);
-	r = region_free();
-	if (r != NULL) {
-		r->addr = *addr;
-		r->bytes = (bytes + page - 1) & ~(page - 1);
-		r->mem = *mem;
-		g_regions.base->mem_key(*mem, &r->key);
-	}
-	hal_unlock(&g_regions.lock);
-	if (r != NULL)
-		return 0;
-	g_regions.base->mem_free(*mem);
-	return -FI_ENOMEM;
+	return region_enter(*mem, *addr, (bytes + page - 1) & ~(page - 1));
+}
+
+int net_mem_adopt(struct hal *hal, int fd, void *addr, size_t bytes,
+		  struct hal_mem **mem)
+{
+	int ret;
+
+	if (g_regions.base->mem_adopt == NULL)
+		return -FI_ENOSYS;
+	ret = g_regions.base->mem_adopt(hal, fd, addr, bytes, mem);
+	return ret != 0 ? ret : region_enter(*mem, addr, bytes);
 }
 
 void net_mem_free(struct hal_mem *mem)

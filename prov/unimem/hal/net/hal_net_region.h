@@ -27,6 +27,8 @@ void net_regions_use(const struct hal_ops *base);
 /* Entries of the table of functions: these note where the memory is. */
 int net_mem_alloc(struct hal *hal, int board, size_t bytes,
 		  struct hal_mem **mem, void **addr);
+int net_mem_adopt(struct hal *hal, int fd, void *addr, size_t bytes,
+		  struct hal_mem **mem);
 void net_mem_free(struct hal_mem *mem);
 
 /* Is this range inside one local region? Any thread. */

@@ -87,6 +87,10 @@ static void finish(struct net_peer *peer, uint32_t flags)
 	struct net_frame *frame = peer->cur;
 
 	peer->cur = NULL;
+	if (frame->len > sizeof(struct net_head))
+		net_peer_used(peer);
+	if (peer->state == NET_SUSPENDED)
+		net_peer_resume(peer);
 	if (peer->state != NET_UP) {
 		unm_list_append(&peer->queue, &frame->link);
 		peer->nqueue++;
@@ -169,9 +173,10 @@ void net_flush(struct net_peer *peer, uint32_t flags)
 	if (peer->p.dead || peer->dying != 0)
 		return;
 	add_back(peer);
-	if (peer->cur == NULL && (flags != 0 || peer->ack_due ||
-				  peer->s.taken - peer->s.reported >=
-				  NET_ACK_EVERY))
+	/* a connection that is made or kept sends acknowledgements first */
+	if (peer->cur == NULL && peer->state == NET_UP &&
+	    (flags != 0 || peer->ack_due ||
+	     peer->s.taken - peer->s.reported >= NET_ACK_EVERY))
 		peer->cur = frame_get(peer->nif);
 	if (peer->cur == NULL)
 		return;

@@ -102,10 +102,27 @@ int net_peer_new(struct net_if *nif, const struct hal_addr *addr,
 	unm_list_init(&peer->event);
 	unm_list_init(&peer->dirty);
 	unm_list_init(&peer->queue);
+	unm_list_init(&peer->active);
 	unm_list_append(&nif->peers, &peer->link);
+	unm_list_append(&nif->active, &peer->active);
 	nif->npeers++;
 	*out = peer;
 	return 0;
+}
+
+void net_peer_used(struct net_peer *peer)
+{
+	unm_list_remove(&peer->active);
+	unm_list_append(&peer->nif->active, &peer->active);
+}
+
+void net_peer_resume(struct net_peer *peer)
+{
+	peer->state = NET_DIALLING;
+	peer->tries = 0;
+	peer->redial = 1;
+	peer->nif->dial_due = true;
+	net_peer_used(peer);
 }
 
 uint64_t net_peer_identity(const struct net_peer *peer)
@@ -150,12 +167,14 @@ int net_events_take(struct net_if *nif, struct hal_event *ev, int max)
 void net_peer_dying(struct net_peer *peer, int status)
 {
 	uint64_t drain = peer->bye ? NET_BYE_NS :
-		peer->state == NET_UP ? peer->nif->net->drain_ns : 0;
+		peer->out != NULL ? peer->nif->net->drain_ns : 0;
 
 	if (peer->p.dead || (peer->dying != 0 && !peer->bye))
 		return;
 	if (peer->dying == 0)
 		peer->nif->ndying++;
+	if (unm_list_empty(&peer->active))	/* it was suspended */
+		net_peer_used(peer);
 	peer->dying = status;
 	peer->dead_by = unm_now_ns() + drain;
 }

@@ -42,6 +42,12 @@ void net_peer_event(struct net_peer *peer, enum hal_event_type type,
  * frames under way have come, declares it dead. */
 void net_peer_dying(struct net_peer *peer, int status);
 
+/* The peer is in use: it is the last of net_if.active. */
+void net_peer_used(struct net_peer *peer);
+
+/* A suspended peer is to be connected again, soon. */
+void net_peer_resume(struct net_peer *peer);
+
 /* The 48 bits that name this peer to all receivers. */
 uint64_t net_peer_identity(const struct net_peer *peer);
 

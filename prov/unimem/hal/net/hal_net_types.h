@@ -21,6 +21,7 @@
  *   hal_net_loss.c	frames that the engine has lost
  *   hal_net_conn.c	control connections
  *   hal_net_meet.c	their messages after the proofs
+ *   hal_net_suspend.c	closes the connections of peers that are idle
  *   hal_net_peer.c	peers as callers of the HAL use them; their ends
  *   hal_net_connect.c	connecting, by any kind of address
  *   hal_net.c		the table of functions around that of the backend
@@ -64,6 +65,10 @@ struct net_hal {
 	uint64_t drain_ns;		/* NET_DRAIN_NS, likewise */
 	struct net_dir *dir;		/* the job's hosts; NULL: not known */
 	struct net_key key;		/* for connections by number */
+	uint32_t links_max;		/* FI_UNIMEM_NET_PEERS, or by the limit
+					 * of descriptors */
+	_Atomic uint32_t nlinks;	/* of all interfaces: peers with a link
+					 * that is not being suspended */
 };
 
 enum net_src_kind {
@@ -85,6 +90,9 @@ enum net_ctl_type {
 	NET_CTL_MEET = 1,		/* net_meet, address of the worker */
 	NET_CTL_CROSSED,		/* the other connection is used */
 	NET_CTL_BYE,			/* net_bye: an orderly end */
+	NET_CTL_SUSPEND,		/* net_bye: proposes to close the
+					 * connection, or agrees to that */
+	NET_CTL_KEEP,			/* refuses that */
 };
 
 struct net_meet {
@@ -95,6 +103,7 @@ struct net_meet {
 };
 _Static_assert(sizeof(struct net_meet) == 32, "meet is wire format");
 
+/* Of BYE and SUSPEND. */
 struct net_bye {
 	struct net_ctl ctl;
 	uint64_t sent;			/* frames that the author has sent */
@@ -134,6 +143,11 @@ enum net_peer_state {
 	NET_DIALLING,			/* no proof yet */
 	NET_MEETING,			/* proven; its worker is not known */
 	NET_UP,				/* frames can be sent */
+	NET_SUSPENDING,			/* frames come; SUSPEND was sent and not
+					 * answered */
+	NET_SUSPENDED,			/* both sides have agreed: there is no
+					 * connection, and the next frame to be
+					 * sent makes one */
 };
 
 #define NET_DONE_BIT	(1u << HAL_BACK_WORDS)
@@ -151,18 +165,30 @@ struct net_peer {
 					 * of p.addr may not be known yet */
 	struct net_if *nif;
 	struct unm_list link;		/* in net_if.peers */
+	struct unm_list active;		/* in net_if.active, unless it is dead
+					 * or suspended */
 	struct unm_list event;		/* in net_if.events */
 	struct unm_list dirty;		/* in net_if.dirty: something to send */
 	uint32_t slot;			/* in net_if.slot[] */
 	enum net_peer_state state;
 	struct net_conn *conn;		/* NULL: ended */
 	struct net_link *out;		/* the engine's; NULL: none */
+	bool counted;			/* in net_hal.nlinks */
+	bool met;			/* it was in state NET_UP: session is
+					 * set */
+	bool link_failed;		/* in NET_SUSPENDING: the engine says
+					 * so */
+	bool contested;			/* net_meet_proven(): another object of
+					 * the peer seems to be there */
+	uint8_t session[NET_SECRET];
+	uint64_t suspend_at;		/* ns: when to propose it again */
 	uint64_t token;			/* of frames that come */
 	uint64_t to_token;		/* of frames that go out */
 	uint32_t to_slot;
 	struct net_stream s;
 	struct net_frame *cur;		/* is being filled; NULL: empty */
-	struct unm_list queue;		/* full frames, until state NET_UP */
+	struct unm_list queue;		/* full frames, while the state is not
+					 * NET_UP */
 	uint32_t nqueue;		/* and their number */
 	uint64_t rx_fill;		/* number of the next slot to fill */
 	uint32_t back_dirty;		/* bit n: word n is to be sent;
@@ -188,7 +214,8 @@ struct net_peer {
 	int tries;			/* dials that ended without an answer */
 	uint64_t dial_by;		/* ns: dial again until then; valid if
 					 * tries is not 0 */
-	uint64_t redial;		/* ns: when to dial again; 0: not */
+	uint64_t redial;		/* ns: when to dial again; 0: not; 1: at
+					 * once, see net_if.dial_due */
 	int dying;			/* 0, or the status of HAL_EV_DEAD */
 	uint64_t dead_by;		/* ns: when it is dead at the latest */
 	bool bye;			/* an orderly end: bye_sent is set */
@@ -218,6 +245,9 @@ struct net_if {
 	uint64_t check;			/* ns: when to check the hosts of the
 					 * connections again */
 	struct unm_list peers, events, dirty;
+	struct unm_list active;		/* peers that need calls now and then,
+					 * the least recently used first */
+	bool dial_due;			/* a peer has redial set to the past */
 	struct net_peer **slot;		/* by number; NULL: free */
 	uint32_t nslots, npeers;
 	uint32_t ndying;
@@ -227,8 +257,12 @@ struct net_if {
 	struct unm_list spare;		/* free frames */
 	uint32_t nspare;
 	uint64_t nframes;		/* frames of peers */
+	uint64_t idle_since;		/* ns: first arm after the last of these
+					 * frames; 0: never armed */
+	uint64_t idle_frames;		/* nframes then */
 	uint64_t nstrange;		/* frames of nobody */
 	bool said;			/* a refusal was logged */
+	bool said_silent;		/* a silent host was logged */
 	bool child;			/* net_forked(), and the peers ended */
 	bool refused;			/* one of hal_net_connect.c was */
 	struct net_dma *dma;		/* [caps->dma_depth] */

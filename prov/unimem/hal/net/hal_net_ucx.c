@@ -16,6 +16,7 @@
 
 #include <rdma/fi_errno.h>
 #include <ucp/api/ucp.h>
+#include <ucs/config/global_opts.h>
 
 #include "hal/hal_export.h"
 #include "hal/net/hal_net_engine.h"
@@ -156,9 +157,10 @@ static int open_context(const struct net_worker_conf *conf,
 	set(config, "RCACHE_ENABLE", "n");
 	set(config, "KEEPIDLE", "1s");
 	set(config, "KEEPINTVL", "1s");
-	/* the first one after a second, and so many without an answer */
-	snprintf(probes, sizeof(probes), "%u", conf->dead_ms < 2000 ? 1 :
-		 conf->dead_ms / 1000 - 1);
+	/* The first one after a second, and so many without an answer: a
+	 * second more than the control connection has, so that the end of that
+	 * one says that the host is silent. */
+	snprintf(probes, sizeof(probes), "%u", conf->dead_ms / 1000 + 1);
 	set(config, "KEEPCNT", probes);
 	status = ucp_init(&params, config, &w->context);
 	ucp_config_release(config);
@@ -193,6 +195,18 @@ static int open_worker(const struct net_worker_conf *conf,
 		return 0;
 	ucp_worker_destroy(w->ucp);
 	return -FI_EIO;
+}
+
+/*
+ * UCX prints an error on standard output, amid the output of the program, when
+ * a peer ends while its connection is made. That is the end of a peer, which
+ * up->failed() reports, and no fault of UCX. So UCX is silent unless the user
+ * set UCX_LOG_LEVEL, once it has started.
+ */
+static void silence(void)
+{
+	if (getenv("UCX_LOG_LEVEL") == NULL)
+		(void)ucs_global_opts_set_value("LOG_LEVEL", "fatal");
 }
 
 /* Are there descriptors for a worker? UCX ends the process where it gets none
@@ -231,6 +245,7 @@ static int net_open(const struct net_worker_conf *conf, struct net_worker **out)
 	ret = open_worker(conf, w);
 	if (ret != 0)
 		goto err_context;
+	silence();
 	*out = w;
 	return 0;
 

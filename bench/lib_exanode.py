@@ -1,0 +1,452 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The staircase of bench/exanode: its steps, what the model's figures add up to
+for each, tables, goals and plots."""
+
+import os
+import re
+import shutil
+import subprocess
+
+from lib_bench import (KIB, MIB, digits, insert, markdown, size_name,
+                       write_medians)
+
+# us, 0 bytes; the text does not say whether the first has the cache
+PUBLISHED = {"published-1a": 23.41, "published-1b": 23.41,
+             "published-2": 14.47}
+PUBLISHED_BW = 360.59                   # MB/s, at best
+LATENCY_SIZES = "0,8,64,256,1K,4K,16K,64K,256K,1M"
+WINDOW_SIZES = "64,1K,4K,16K,64K,256K,1M,4M"
+QUICK_SIZES = "64,16K,1M"
+AM_SIZES = "64,1K,4K,16K"
+PEAK = 4 * MIB
+FIGURE = "figure_"                      # metric of a reading of model_raw
+HEADER = 64                             # bytes of an active message, about
+PIECE = 4 * KIB                         # of a stream, in the profile exanode
+
+# Active messages above 16 KiB: without RMA, MPICH 4.0.2 cuts them into a pipeline,
+# and ends by a signal when several are under way, over libfabric's tcp too. With
+# RMA it reads them, and loses the description of one that completes before an
+# earlier message (MPIDI_OFI_am_enqueue_unordered_msg() copies too few bytes). So
+# windows of active messages end at 16 KiB, and only the one-sided step has no
+# RMA.
+AM = {"MPIR_CVAR_CH4_OFI_ENABLE_TAGGED": "0"}
+AM_RMA = {**AM, "MPIR_CVAR_CH4_OFI_ENABLE_RMA": "0",
+          "MPIR_CVAR_CH4_OFI_ENABLE_ATOMICS": "0"}
+BARE = {"FI_UNIMEM_INLINE": "0", "FI_UNIMEM_EAGER_MAX": "0",
+        "FI_UNIMEM_BOUNCE": "128M"}
+# the owner of memory has to answer an import at once: the default is 50 us
+NO_CACHE = {"FI_UNIMEM_RKEY_KEEP": "0", "FI_UNIMEM_SERVICE_US": "1"}
+
+UNITS = {"ns": 1, "us": 1e3, "ms": 1e6, "k/s": 1e3, "M/s": 1e6, "MB/s": 1e6,
+         "GB/s": 1e9, "packets": 1, "stores": 1}
+
+
+def figures(path):
+    """Of a file of figures, in ns, per second, and bytes per second."""
+    with open(path, encoding="utf-8") as f:
+        found = re.findall(r"(?m)^(\w+)\s*=\s*([0-9.]+)\s+(\S+)", f.read())
+    return {name: float(value) * UNITS[unit] for name, value, unit in found}
+
+
+# ---- What the model's figures add up to, in ns ---------------------------
+
+def packet(m):
+    return m["packet_latency"]
+
+
+def carried(m):
+    """A message in receive space: stores of a line, the load behind them, the
+    packet that names it."""
+    return 1e9 / m["line_rate"] + m["load_round_trip"] + packet(m)
+
+
+def fetched(m, size):
+    """RTS, then a transfer by the receiver."""
+    return carried(m) + m["dma_setup"] + size * 1e9 / m["dma_bandwidth"]
+
+
+def registered(m, size):
+    return fetched(m, size) + m["route_registration"]
+
+
+def engine_bw(m):
+    """MB/s of long transfers, one after the other."""
+    return PEAK / (m["dma_setup"] + PEAK * 1e9 / m["dma_bandwidth"]) * 1e3
+
+
+def stream_bw(m):
+    """MB/s of pieces that a processor stores, with a load behind each."""
+    lines = PIECE / 64 * 1e9 / m["line_rate"]
+    return PIECE / (lines + m["load_round_trip"]) * 1e3
+
+
+def active_bw(m):
+    """MB/s of active messages of 16 KiB by the engine."""
+    return 16 * KIB / (m["dma_setup"] + 16 * KIB * 1e9 /
+                       m["dma_bandwidth"]) * 1e3
+
+
+class Stair:
+    """A configuration. shim: None, "memory" (MPI_Alloc_mem is dmable) or
+    "receives" (so are MPICH's receive buffers of active messages)."""
+
+    def __init__(self, name, title, env, latency=None, bandwidth=None,
+                 shim=None, alloc=False):
+        self.name = name
+        self.title = title
+        self.env = env
+        self.latency = latency          # of 0 bytes by the model, ns
+        self.bandwidth = bandwidth      # at most, by the model, MB/s
+        self.shim = shim
+        self.alloc = alloc              # buffers of MPI_Alloc_mem
+        self.active = "MPIR_CVAR_CH4_OFI_ENABLE_TAGGED" in env
+
+
+def without(env, *names):
+    return {k: v for k, v in env.items() if k not in names}
+
+
+INLINE, EAGER = "FI_UNIMEM_INLINE", "FI_UNIMEM_EAGER_MAX"
+START = {**AM, **BARE, **NO_CACHE}
+NATIVE = {"FI_UNIMEM_BOUNCE": "128M"}
+
+STAIRS = [
+    Stair("published-1a", "AM only, RTS, bounce buffers on both sides, a "
+          "registration for each message", START,
+          lambda m: registered(m, HEADER), active_bw),
+    Stair("published-1b", "the same with the registration cache",
+          {**AM, **BARE}, lambda m: fetched(m, HEADER), active_bw),
+    Stair("published-2", "the same without the receive copy: dmable AM "
+          "buffers", {**AM, **BARE}, lambda m: fetched(m, HEADER), active_bw,
+          shim="receives"),
+    Stair("inline", "published-1a and payload in the packet",
+          without(START, INLINE), lambda m: registered(m, HEADER), active_bw),
+    Stair("eager", "and eager messages into receive space",
+          without(START, INLINE, EAGER), carried, active_bw),
+    Stair("cache", "and the cache of remote memory", {**AM, **NATIVE},
+          carried, active_bw),
+    Stair("receives", "and dmable receive buffers", {**AM, **NATIVE},
+          carried, active_bw, shim="receives"),
+    Stair("tags", "and tag matching by the provider, no active messages",
+          NATIVE, packet, engine_bw),
+    Stair("direct", "and direct rendezvous between dmable user buffers", {},
+          packet, engine_bw, shim="memory", alloc=True),
+    Stair("defaults", "beside it: ordinary buffers, no parameter set", {},
+          packet, stream_bw),
+]
+
+RMA = [
+    Stair("rma-am", "one-sided by active messages", {**AM_RMA, **NATIVE}),
+    Stair("rma-native", "native RMA, ordinary memory: requests", NATIVE),
+    Stair("rma-direct", "native RMA, dmable memory: the engine", {},
+          shim="memory", alloc=True),
+]
+
+
+# ---- Goals ---------------------------------------------------------------
+
+class Goal:
+    def __init__(self, title, value, raw, most, least):
+        self.title = title
+        self.ratio = value / raw if value and raw else None
+        self.text = "at most %g" % most if most else "at least %g" % least
+        self.reached = None if self.ratio is None else \
+            self.ratio <= most if most else self.ratio >= least
+
+
+def median(res, metric, stair, size=0):
+    return res.median(metric, stair, 2, size)
+
+
+def best(res, metric, size, pick):
+    found = [v for v in (median(res, metric, s.name, size) for s in STAIRS)
+             if v is not None]
+    return pick(found, default=None)
+
+
+def reading(res, name):
+    return median(res, FIGURE + name, "raw")
+
+
+def peak(res, stair):
+    return max((res.median(*k) for k in res.values
+                if k[0] == "bandwidth" and k[1] == stair), default=None)
+
+
+def GOALS(res):
+    latency = best(res, "latency", 0, min)
+    raw = reading(res, "packet,_2_threads")
+    peaks = [peak(res, s.name) for s in STAIRS]
+    return [
+        Goal("0-byte MPI latency / raw packet latency",
+             latency and latency * 1e3, raw, 1.3, None),
+        Goal("peak MPI bandwidth / raw DMA bandwidth",
+             max((p for p in peaks if p), default=None),
+             reading(res, "dma_bandwidth"), None, 0.95),
+    ]
+
+
+# ---- Tables --------------------------------------------------------------
+
+def cell(value, n=2):
+    return "" if value is None else digits(value, n)
+
+
+STAIR_HEADER = ["step", "0 B, us", "by the model", "published", "residual",
+                "peak, MB/s", "by the model, at most", "published",
+                "residual"]
+
+
+def stair_rows(res, m):
+    rows = []
+    for s in STAIRS:
+        lat, bw = median(res, "latency", s.name), peak(res, s.name)
+        known = PUBLISHED.get(s.name)
+        known_bw = PUBLISHED_BW if s.name == "published-2" else None
+        rows.append([
+            s.name, cell(lat), cell(s.latency(m) / 1e3), cell(known),
+            "%+.2f" % (lat - known) if lat and known else "",
+            cell(bw, 1), cell(s.bandwidth(m), 1), cell(known_bw),
+            "%+.1f" % (bw - known_bw) if bw and known_bw else ""])
+    return rows
+
+
+def by_size(res, metric, stairs, names=None):
+    """Header and rows of a metric over sizes."""
+    sizes = sorted({k[3] for k in res.values if k[0] == metric})
+    kept = [s for s in stairs
+            if any(median(res, metric, s.name, n) for n in sizes)]
+    return ["size"] + [s.name for s in kept], [
+        [(names or size_name)(n)] +
+        [cell(median(res, metric, s.name, n)) for s in kept] for n in sizes]
+
+
+def raw_rows(res, m):
+    rows = []
+    for key in sorted(res.values):
+        name = key[0][len(FIGURE):]
+        if key[0].startswith(FIGURE):
+            rows.append([name, cell(res.median(*key), 1), res.units[key]])
+    return rows
+
+
+RING = re.compile(r"ring_(\d+)$")
+
+
+def rings(res):
+    """The numbers of cells that were measured."""
+    return sorted({int(RING.match(k[0])[1]) for k in res.values
+                   if RING.match(k[0])})
+
+
+def ring_rows(res):
+    sizes = sorted({k[3] for k in res.values if RING.match(k[0])})
+    return [[size_name(n)] +
+            [cell(median(res, "ring_%d" % cells, "raw", n), 1)
+             for cells in rings(res)] for n in sizes]
+
+
+def ring_note(res, m):
+    raw = m["dma_bandwidth"] / 1e6
+    most = max((res.median(*k) for k in res.values if RING.match(k[0])),
+               default=0)
+    return "Best: %s MB/s, %.0f %% of raw DMA. [Z]: 77 %% of the practical " \
+        "link speed at best, with 8 to 16 cells of 4 to 32 MB." \
+        % (digits(most, 1), 100 * most / raw)
+
+
+def store_rows(res):
+    return [[size_name(n), cell(median(res, "store", "raw", n), 1),
+             cell(median(res, "store_rate", "raw", n))]
+            for n in sorted({k[3] for k in res.values if k[0] == "store"})]
+
+
+def load_rows(res):
+    """Figures 8 and 9: what was published, and the model."""
+    return [["%s: a load of 8 B" % title, cell(median(res, "load", who, 8), 0),
+             known, cell(median(res, "loads_8", who, 1))]
+            for who, title, known in (("raw", "prototype", "below 2,000"),
+                                      ("asic", "ASIC", "1,270 (simulated)"))]
+
+
+def tables(res, m):
+    """(title, header, rows, note) of each."""
+    rma = [("%s of a window" % name, *by_size(res, name, RMA),
+            "ns" if "rate" not in name else "M/s")
+           for name in ("put", "get", "put_rate")]
+    return [
+        ("The staircase", STAIR_HEADER, stair_rows(res, m),
+         "Residual: measured less published."),
+        ("Latency (us)", *by_size(res, "latency", STAIRS), ""),
+        ("Bandwidth, window 16 (MB/s)", *by_size(res, "bandwidth", STAIRS),
+         ""),
+        *rma,
+        ("Raw figures of the model", ["figure", "reading", "unit"],
+         raw_rows(res, m), "`bench/model` explains the readings."),
+        ("A ring of cells, as figures 4.5 and 4.6 of [Z] (MB/s)",
+         ["bytes of a cell"] + ["%d cells" % n for n in rings(res)],
+         ring_rows(res), ring_note(res, m)),
+        ("Posted stores, as figures 6 and 7 of [H]",
+         ["size", "MB/s", "M/s of stores"], store_rows(res),
+         "[H], prototype: about 50 MB/s at 8 B, up to 300 MB/s; more than 6 "
+         "M/s up to 32 B, nearly 5 M/s at 64 B."),
+        ("Loads, as figures 8 and 9 of [H]",
+         ["load", "ns", "published", "MB/s, one under way"], load_rows(res),
+         "The model has one load under way, as the prototype's processor."),
+    ]
+
+
+def goal_lines(res):
+    return ["%s: %s, goal %s: %s" % (
+        g.title, "-" if g.ratio is None else "%.3f" % g.ratio, g.text,
+        {None: "not measured", True: "reached", False: "missed"}[g.reached])
+        for g in GOALS(res)]
+
+
+def early(res, m):
+    """Steps that took less than the figures on their way: these are wrong, or
+    the model is."""
+    return [s.name for s in STAIRS if median(res, "latency", s.name) and
+            median(res, "latency", s.name) * 1e3 < 0.97 * s.latency(m)]
+
+
+def failed_lines(res):
+    return ["no result: %s of %s: %s" % (run, peer, why)
+            for (run, peer, _), why in sorted(res.status.items())]
+
+
+def print_tables(res, m):
+    for title, header, rows, note in tables(res, m):
+        if not rows:
+            continue
+        width = [max(len(r[i]) for r in [header] + rows)
+                 for i in range(len(header))]
+        print("\n" + title)
+        for r in [header] + rows:
+            print("  ".join(c.rjust(w) if i else c.ljust(w) for i, (c, w)
+                            in enumerate(zip(r, width))).rstrip())
+        if note:
+            print(note)
+    print("\n" + "\n".join(res.doubts() + failed_lines(res) +
+                           goal_lines(res)))
+
+
+# ---- Plots ---------------------------------------------------------------
+
+COLOURS = ["#7f7f7f", "#c0141c", "#e377c2", "#ff7f0e", "#bcbd22", "#2ca02c",
+           "#17becf", "#1f6fb4", "#9467bd", "#000000"]
+
+
+def gnuplot(path, lines):
+    if not lines or not shutil.which("gnuplot"):
+        return False
+    subprocess.run(["gnuplot"], text=True, check=True, input="\n".join([
+        "set terminal svg size 760,420 background 'white' font 'sans,12'",
+        "set output '%s'" % path, "set grid"] + lines) + "\n")
+    return True
+
+
+def plot_stairs(res, m):
+    rows = [(s.name, median(res, "latency", s.name), s.latency(m) / 1e3)
+            for s in STAIRS]
+    rows = [r for r in rows if r[1]]
+    known = [(i, PUBLISHED[r[0]]) for i, r in enumerate(rows)
+             if r[0] in PUBLISHED]
+    if not rows:
+        return []
+    data = ['%d "%s" %g %g' % (i, *r) for i, r in enumerate(rows)]
+    return ["set title '0-byte latency (profile exanode+model)'",
+            "set ylabel 'us'", "set yrange [0:*]", "set boxwidth 0.6",
+            "set style fill solid 0.4", "set xtics rotate by -30",
+            "$stairs << EOD", *data, "EOD",
+            "$known << EOD", *["%d %g" % k for k in known], "EOD",
+            "plot $stairs using 1:3:xtic(2) with boxes lc rgb '#1f6fb4' "
+            "title 'measured', $stairs using 1:4 with points pt 7 lc rgb "
+            "'#2ca02c' title 'sum of the figures'" +
+            (", $known with points pt 9 ps 1.5 lc rgb '#c0141c' title "
+             "'published'" if known else "")]
+
+
+def plot_sizes(res, title, unit, lines):
+    """lines: metric, peer and name of each curve."""
+    curves = []
+    for (metric, peer, name), colour in zip(lines, COLOURS):
+        points = sorted((k[3], res.median(*k)) for k in res.values
+                        if k[:2] == (metric, peer) and k[3] > 0)
+        if points:
+            curves.append((name, colour, points))
+    if not curves:
+        return []
+    sizes = sorted({x for *_, points in curves for x, _ in points})
+    return ["set title '%s (profile exanode+model)'" % title,
+            "set logscale xy", "set key outside right top",
+            "set ylabel '%s'" % unit, "set xlabel 'size'",
+            "set xtics rotate by -30 (%s)" % ", ".join(
+                '"%s" %d' % (size_name(n), n) for n in sizes),
+            "plot " + ", ".join(
+                "'-' using 1:2 with linespoints lw 2 lc rgb '%s' title '%s'"
+                % (colour, name) for name, colour, _ in curves),
+            *[line for *_, points in curves
+              for line in ["%d %g" % p for p in points] + ["e"]]]
+
+
+def plots(res, m):
+    def each(metric, stairs):
+        return [(metric, s.name, s.name) for s in stairs]
+
+    return [
+        ("stairs", plot_stairs(res, m)),
+        ("latency", plot_sizes(res, "Latency", "us",
+                               each("latency", STAIRS))),
+        ("bandwidth", plot_sizes(res, "Bandwidth", "MB/s",
+                                 each("bandwidth", STAIRS))),
+        ("put", plot_sizes(res, "Put and flush", "ns", each("put", RMA))),
+        ("ring", plot_sizes(res, "A ring of cells", "MB/s",
+                            [("ring_%d" % n, "raw", "%d cells" % n)
+                             for n in rings(res)])),
+        ("stores", plot_sizes(res, "Posted stores", "MB/s",
+                              [("store", "raw", "stores")])),
+    ]
+
+
+# ---- The document --------------------------------------------------------
+
+def block(res, m, folder):
+    reps = len({r["rep"] for r in res.rows})
+    text = "".join("**%s**\n\n" % line for line in res.doubts())
+    text += "- Machine: %s, %s cores, Linux %s\n" % (
+        res.first("cpu"), res.first("cores"), res.first("kernel"))
+    text += "- Date: %s, source: %s, %s\n" % (
+        res.first("date")[:10], res.first("commit"),
+        res.version(STAIRS[0].name))
+    text += "- Medians of %d repetition%s; profile `%s`: figures of the " \
+        "model, not of a board\n" % (reps, "" if reps == 1 else "s",
+                                     res.profile)
+    text += "- Command: `bench/exanode --reps %d --doc docs/exanode.md`\n" \
+        % reps
+    text += "".join("- %s\n" % g for g in goal_lines(res))
+    text += "".join("- %s\n" % g for g in failed_lines(res))
+    for title, header, rows, note in tables(res, m):
+        if rows:
+            text += "\n### %s\n\n%s" % (title, markdown(header, rows))
+            text += "\n%s\n" % note if note else ""
+    text += "\n### Plots\n"
+    for name, lines in plots(res, m):
+        file = "exanode-%s.svg" % name
+        if gnuplot(os.path.join(folder, file), lines):
+            text += "\n![%s](%s/%s)\n" % (name, os.path.basename(folder), file)
+    return text
+
+
+def write_doc(path, res, m):
+    folder = os.path.splitext(path)[0]
+    os.makedirs(folder, exist_ok=True)
+    try:
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+    except FileNotFoundError:
+        text = "# The published machine\n"
+    text = insert(text, "bench/exanode", res.profile, block(res, m, folder))
+    write_medians(res, os.path.join(folder, "exanode.csv"))
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text)

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * malloc_fork.c - large blocks in a forked child.
+ *
+ * The arena is a shared mapping, so a forked child has the same memory as its
+ * parent, and not a copy as of the fork. Therefore the child replaces each
+ * block by private memory with the same contents before its fork() returns, and
+ * fork() does not return in the parent until the child has done so: what the
+ * program does in the parent after fork() does not reach the child. Another
+ * thread of the parent that writes during the fork is not ordered with it, as
+ * without this library. The child also loses the arena: it gets large blocks
+ * from the next allocator.
+ *
+ * If the machine has too little memory for the copies, or no descriptor is free
+ * for the pipe by which the parent waits, the child's blocks are inaccessible.
+ * A child that runs another program does not notice it.
+ *
+ * A signal handler may fork while its thread is in the middle of malloc(), or
+ * of a fork. The child then has no access to the blocks either.
+ *
+ * posix_spawn(3), system(3), popen(3) and vfork(2) call no handlers: their
+ * child only runs another program.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "hal/hal_limit.h"
+#include "malloc_arena.h"
+#include "malloc_fork.h"
+
+/* The fork that is under way; protected by g_arena.lock, which the forking
+ * thread holds from prepare() to the end. */
+static struct {
+	bool nested;			/* one by a signal handler, whose
+					 * thread had the lock before */
+	int pipe[2];			/* the child writes a byte when it has
+					 * the copies; -1: no copies */
+} g_fork;
+
+/* Is there memory for copies of all pages that are allocated? */
+static bool copies_affordable(void)
+{
+	struct stat st;
+	uint64_t need = g_arena.size;
+
+	if (arena_fd_valid() && fstat(g_arena.fd, &st) == 0)
+		need = (uint64_t)st.st_blocks * 512;
+	need += arena_reserve();
+	return hal_memory_left(need) >= need;
+}
+
+static void prepare(void)
+{
+	size_t bytes;
+
+	if (g_arena_inside) {
+		g_fork.nested = true;
+		return;
+	}
+	arena_lock();
+	g_fork.pipe[0] = -1;
+	g_fork.pipe[1] = -1;
+	if (g_arena.size == 0 || g_arena.forked)
+		return;
+	arena_unkeep();
+	if (arena_next(0, &bytes) != 0 && copies_affordable() &&
+	    pipe2(g_fork.pipe, O_CLOEXEC) != 0)
+		g_fork.pipe[0] = g_fork.pipe[1] = -1;
+}
+
+/* The pipe ends when the child has written or has died. */
+static void parent(void)
+{
+	int saved = errno;
+	ssize_t got;
+	char done;
+
+	if (g_fork.nested) {
+		g_fork.nested = false;
+		return;
+	}
+	if (g_fork.pipe[0] >= 0) {
+		close(g_fork.pipe[1]);
+		do
+			got = read(g_fork.pipe[0], &done, 1);
+		while (got < 0 && errno == EINTR);
+		close(g_fork.pipe[0]);
+	}
+	arena_unlock();
+	errno = saved;
+}
+
+/* ---- The child --------------------------------------------------------- */
+
+/* Copy the parts of a block that are no holes. Without the descriptor the holes
+ * are copied, too. */
+static void copy_data(uint8_t *to, uintptr_t at, size_t bytes, bool by_fd)
+{
+	off_t first = (off_t)(at - g_arena.base), end = first + (off_t)bytes;
+	off_t data, hole;
+
+	if (!by_fd) {
+		memcpy(to, (void *)at, bytes);
+		return;
+	}
+	for (off_t pos = first; pos < end; pos = hole) {
+		data = lseek(g_arena.fd, pos, SEEK_DATA);
+		if (data < 0 || data >= end)
+			return;
+		hole = lseek(g_arena.fd, data, SEEK_HOLE);
+		if (hole < 0 || hole > end)
+			hole = end;
+		memcpy(to + (data - first),
+		       (void *)(g_arena.base + (uintptr_t)data),
+		       (size_t)(hole - data));
+	}
+}
+
+/* Replace memory by memory that nobody can access; its addresses stay
+ * reserved. */
+static void seal_off(uintptr_t at, size_t bytes)
+{
+	if (bytes != 0)
+		mmap((void *)at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS |
+		     MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+/* Replace a block by a private copy. */
+static bool copy_block(uintptr_t at, size_t bytes, bool by_fd)
+{
+	void *to = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE |
+			MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (to == MAP_FAILED)
+		return false;
+	copy_data(to, at, bytes, by_fd);
+	return mremap(to, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
+		      (void *)at) != MAP_FAILED;
+}
+
+/* Replace all of the arena: blocks by copies, the rest by nothing. False: a
+ * block could not be copied. */
+static bool replace(bool copies)
+{
+	uintptr_t end = g_arena.base, at;
+	bool by_fd = arena_fd_valid(), all = !g_fork.nested;
+	size_t bytes;
+
+	for (at = all ? arena_next(0, &bytes) : 0; at != 0;
+	     at = arena_next(end, &bytes)) {
+		seal_off(end, at - end);
+		end = at + bytes;
+		if (copies && copy_block(at, bytes, by_fd))
+			continue;
+		seal_off(at, bytes);
+		all = false;
+	}
+	seal_off(end, g_arena.base + g_arena.size - end);
+	if (by_fd)
+		close(g_arena.fd);
+	g_arena.fd = -1;
+	return all;
+}
+
+static void child(void)
+{
+	static const char lost[] = "libunimem-malloc: too little memory to "
+		"copy the heap's large blocks for a forked process: it has no "
+		"access to them\n";
+	int saved = errno;
+
+	if (g_arena.size != 0 && !g_arena.forked) {
+		if (!replace(g_fork.pipe[1] >= 0) &&
+		    write(STDERR_FILENO, lost, sizeof(lost) - 1) < 0)
+			errno = saved;
+		g_arena.forked = true;
+	}
+	if (g_fork.pipe[1] >= 0 && !g_fork.nested) {
+		if (write(g_fork.pipe[1], "", 1) < 0)
+			errno = saved;	/* the parent has died */
+		close(g_fork.pipe[0]);
+		close(g_fork.pipe[1]);
+	}
+	/* pairs with the acquire in ready() */
+	if (g_arena.size != 0 || g_arena.state == ARENA_MAKING)
+		atomic_store_explicit(&g_arena.state, ARENA_OFF,
+				      memory_order_release);
+	pthread_mutex_init(&g_arena.lock, NULL);
+	g_arena_inside = false;
+	g_fork.nested = false;
+	errno = saved;
+}
+
+void malloc_fork_register(void)
+{
+	pthread_atfork(prepare, parent, child);
+}

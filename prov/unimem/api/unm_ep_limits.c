@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unm_ep_limits.c - the lengths up to which an endpoint uses each protocol, see
+ * unm_ep_limits.h.
+ *
+ * The parameters that switch protocols off are read here only, so that a
+ * message pays nothing for them: a protocol that is off has the limit 0.
+ */
+#include "api/unm_ep_limits.h"
+#include "core/unm_ep_state.h"
+#include "core/unm_peer.h"
+#include "core/unm_wire.h"
+#include "hal/hal.h"
+#include "unm_env.h"
+
+#define UNM_PIECE_MIN	256	/* eager limits below this are not those of
+				 * pieces */
+
+/* Messages with or without a tag, with or without data. */
+static void unm_ep_limits_of(struct unm_ep *ep, int tagged, int data)
+{
+	const struct hal_caps *caps = ep->hif->caps;
+	uint16_t end = 0;
+
+	ep->inline_end[tagged][data] = 0;
+	if (g_unm_env.inline_on) {
+		end = unm_wire_inline_max(caps->pkt_payload, tagged, data) + 1;
+		ep->inline_end[tagged][data] = end;
+		if (caps->flags & HAL_CAP_WIDE)
+			end = caps->pkt_wide - 8 * tagged - 8 * data + 1;
+	}
+	ep->packet_end[tagged][data] = end;
+	if (ep->eager_max != 0 && end <= ep->eager_max)
+		end = ep->eager_max + 1;
+	ep->short_end[tagged][data] = end;
+}
+
+void unm_ep_limits(struct unm_ep *ep)
+{
+	const struct hal_caps *caps = ep->hif->caps;
+	uint32_t space = caps->space_bytes < UNM_PEER_SPACE ?
+		caps->space_bytes : UNM_PEER_SPACE;
+
+	ep->limits.pkt_payload = caps->pkt_payload;
+	ep->limits.pkt_wide = caps->pkt_wide;
+	ep->limits.space_bytes = caps->space_bytes;
+	ep->eager_max = g_unm_env.eager_max < space / 4 ?
+		g_unm_env.eager_max : space / 4;
+	ep->piece_max = ep->eager_max >= UNM_PIECE_MIN ? ep->eager_max :
+		space / 4;
+	for (int tagged = 0; tagged < 2; tagged++)
+		for (int data = 0; data < 2; data++)
+			unm_ep_limits_of(ep, tagged, data);
+}
